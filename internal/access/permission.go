@@ -1,0 +1,112 @@
+// Package access decides who may do what.
+//
+// A Principal is whoever calls: an API key, an OAuth connection, a portal user.
+// Grant is the whole rule (contract 5.2, 5.4, 5.5) and is pure; whoever loads a
+// principal loads its company's settings with it, so that the rule sees both at
+// one moment.
+package access
+
+import (
+	"fmt"
+	"strings"
+)
+
+// Permission is a set of rights. Each bit has a name for keys and a scope for
+// OAuth connections.
+type Permission uint16
+
+// The permissions of contract 5.2.
+const (
+	DevicesRead Permission = 1 << iota
+	DevicesCommand
+	DevicesCommandDestructive
+	PoliciesRead
+	PoliciesWrite
+	Provisioning
+)
+
+// permissionNames is in the order of the bits.
+var permissionNames = [...]struct{ name, scope string }{
+	{"DEVICES_READ", "mcp:devices:read"},
+	{"DEVICES_COMMAND", "mcp:devices:command"},
+	{"DEVICES_COMMAND_DESTRUCTIVE", "mcp:devices:destructive"},
+	{"POLICIES_READ", "mcp:policies:read"},
+	{"POLICIES_WRITE", "mcp:policies:write"},
+	{"PROVISIONING", "mcp:provisioning"},
+}
+
+// All is every permission there is.
+const All = DevicesRead | DevicesCommand | DevicesCommandDestructive | PoliciesRead | PoliciesWrite | Provisioning
+
+// Has reports whether p holds every right of q.
+func (p Permission) Has(q Permission) bool { return p&q == q }
+
+// Names returns the names of the rights in p, in a fixed order.
+func (p Permission) Names() []string {
+	return p.list(func(i int) string { return permissionNames[i].name })
+}
+
+// Scopes returns the OAuth scopes of the rights in p, in a fixed order.
+func (p Permission) Scopes() []string {
+	return p.list(func(i int) string { return permissionNames[i].scope })
+}
+
+// String joins the names with a comma.
+func (p Permission) String() string { return strings.Join(p.Names(), ", ") }
+
+func (p Permission) list(text func(int) string) []string {
+	names := []string{}
+	for i := range permissionNames {
+		if p&(1<<i) != 0 {
+			names = append(names, text(i))
+		}
+	}
+	return names
+}
+
+// ParsePermissions reads names as keys carry them.
+func ParsePermissions(names []string) (Permission, error) {
+	var p Permission
+	for _, name := range names {
+		i := index(name, func(i int) string { return permissionNames[i].name })
+		if i < 0 {
+			return 0, fmt.Errorf("unknown permission %q: use one of %s", name, All)
+		}
+		p |= 1 << i
+	}
+	return p, nil
+}
+
+// ParseScopes reads OAuth scopes and adds the reads that they imply
+// (decisions "MCP and OAuth").
+func ParseScopes(scopes []string) (Permission, error) {
+	var p Permission
+	for _, scope := range scopes {
+		i := index(scope, func(i int) string { return permissionNames[i].scope })
+		if i < 0 {
+			return 0, fmt.Errorf("unknown scope %q", scope)
+		}
+		p |= 1 << i
+	}
+	return p.WithImplied(), nil
+}
+
+// WithImplied adds the reads that a write scope implies.
+func (p Permission) WithImplied() Permission {
+	if p&(PoliciesWrite|Provisioning) != 0 {
+		p |= PoliciesRead
+	}
+	if p&(DevicesCommand|DevicesCommandDestructive) != 0 {
+		p |= DevicesRead
+	}
+	return p
+}
+
+func index(want string, text func(int) string) int {
+	for i := range permissionNames {
+		if text(i) == want {
+			return i
+		}
+	}
+	return -1
+}

@@ -1,0 +1,117 @@
+package access
+
+import (
+	"context"
+
+	"github.com/musterhq/muster/internal/fault"
+)
+
+// Kind says what sort of caller a principal is.
+type Kind string
+
+// The kinds of callers; the first three are those of a revision's savedBy.
+const (
+	APIKey     Kind = "API_KEY"
+	Connection Kind = "CONNECTION"
+	User       Kind = "USER"
+	System     Kind = "SYSTEM" // the operator's command line, and the service itself
+)
+
+// Settings are a company's switches for AI agent access (contract 5.4,
+// decisions "Company settings"). All are off for a new company.
+type Settings struct {
+	DeviceCommands      bool `json:"deviceCommands"`
+	DestructiveCommands bool `json:"destructiveCommands"` // needs DeviceCommands
+	PolicyChanges       bool `json:"policyChanges"`
+	Provisioning        bool `json:"provisioning"`     // binds connections only
+	OAuthConnections    bool `json:"oauthConnections"` // binds connections only
+}
+
+// Principal is an authenticated caller, with what decides its rights.
+type Principal struct {
+	Kind        Kind
+	ID          string // id of the key, the connection or the user
+	Name        string // for people
+	Prefix      string // of a key
+	UserID      string // the person behind a connection
+	CompanyID   string
+	CompanySlug string
+	Permissions Permission // of the key; of a connection: its scopes cut by its user's rights
+	Settings    Settings   // of the company, read together with the principal
+
+	// Policies limits a user, and a connection of that user, to some policies
+	// and their devices (contract 5.3). Nil means all.
+	Policies []string
+}
+
+// BudgetKey names the budget that the principal spends (contract 8).
+func (p Principal) BudgetKey() string { return string(p.Kind) + ":" + p.ID }
+
+// Gate names the company setting that an operation needs.
+type Gate string
+
+// The gates of contract 5.4.
+const (
+	NoGate              Gate = ""
+	DeviceCommands      Gate = "deviceCommands"
+	DestructiveCommands Gate = "destructiveCommands"
+	PolicyChanges       Gate = "policyChanges"
+	ProvisioningGate    Gate = "provisioning"
+)
+
+// Grant reports nil if p may run an operation that needs the permissions and
+// the company's gate, and a fault.Forbidden that says what is missing if not.
+func Grant(p Principal, needs Permission, gate Gate) error {
+	if p.Kind == Connection && !p.Settings.OAuthConnections {
+		return fault.New(fault.Forbidden, "the company has not enabled OAuth connections: an administrator can turn it on under AI agent access")
+	}
+	if missing := needs &^ p.Permissions; missing != 0 {
+		return fault.New(fault.Forbidden, "missing permission: %s", missing)
+	}
+	if !p.Settings.open(gate, p.Kind) {
+		return fault.New(fault.Forbidden, "the company setting %s is off: an administrator can turn it on under AI agent access", gate)
+	}
+	return nil
+}
+
+// open says whether the gate is open to a caller of the kind. A portal user
+// and the service itself are not AI agents: the gates do not bind them.
+func (s Settings) open(gate Gate, kind Kind) bool {
+	if kind == User || kind == System {
+		return true
+	}
+	switch gate {
+	case DeviceCommands:
+		return s.DeviceCommands
+	case DestructiveCommands:
+		return s.DeviceCommands && s.DestructiveCommands
+	case PolicyChanges:
+		return s.PolicyChanges
+	case ProvisioningGate:
+		return kind != Connection || s.Provisioning
+	default:
+		return gate == NoGate
+	}
+}
+
+// MaySee reports whether a policy is within the principal's limits.
+func (p Principal) MaySee(policyID string) bool {
+	if p.Policies == nil {
+		return true
+	}
+	for _, id := range p.Policies {
+		if id == policyID {
+			return true
+		}
+	}
+	return false
+}
+
+// KeyReader finds the principal of an API key. It is the store's half of
+// Authenticator: one query that reads key, company and settings together.
+type KeyReader interface {
+	// KeyByPrefix returns the key with its company's settings, or fault.NotFound.
+	KeyByPrefix(ctx context.Context, prefix string) (Key, Principal, error)
+	// TouchKey notes the last use; the store may coalesce (at most 10 s late).
+	TouchKey(ctx context.Context, id string) error
+}

@@ -1,0 +1,101 @@
+// Package asset is the inventory: assets, and the managed device that an
+// asset may be (contract 2.1, 3.1, 4.1).
+package asset
+
+import (
+	"encoding/json"
+	"time"
+
+	"github.com/musterhq/muster/internal/name"
+)
+
+// Status is where an asset stands (decisions "Assets").
+type Status string
+
+// The statuses. The first three are enrolled.
+const (
+	Active        Status = "ACTIVE"
+	Inactive      Status = "INACTIVE"
+	Synchronizing Status = "SYNCHRONIZING"
+	Pending       Status = "PENDING"
+	Deleted       Status = "DELETED"
+)
+
+// Enrolled reports whether a device of this status takes commands (contract 3.1).
+func (s Status) Enrolled() bool { return s == Active || s == Inactive || s == Synchronizing }
+
+// Management says who manages a device.
+type Management string
+
+// The two kinds of management.
+const (
+	Platform Management = "PLATFORM"
+	Agent    Management = "AGENT"
+)
+
+// Ownership says whose a device is. The zero value is unknown, and counts as
+// not allowed wherever ownership matters.
+type Ownership string
+
+// The ownerships.
+const (
+	CompanyOwned    Ownership = "COMPANY_OWNED"
+	PersonallyOwned Ownership = "PERSONALLY_OWNED"
+)
+
+// Mode says how much of the device is managed. The zero value is unknown.
+type Mode string
+
+// The modes of management.
+const (
+	FullyManaged Mode = "DEVICE_OWNER"
+	WorkProfile  Mode = "PROFILE_OWNER"
+)
+
+// Asset is an inventory item.
+type Asset struct {
+	ID             string
+	CompanyID      string
+	CompanySlug    string
+	Identification string
+	Status         Status
+	SyncedAt       time.Time // zero: never
+	CreatedAt      time.Time
+	CustomData     map[string]string
+	Tags           []string
+	Specifications map[string]string
+	Device         *Device // nil unless enrolled
+}
+
+// PathName is the asset's resource name.
+func (a Asset) PathName() string { return name.Of(a.CompanySlug, name.Assets, a.ID) }
+
+// Device is the managed device that an asset is.
+type Device struct {
+	Management    Management
+	Ownership     Ownership
+	Mode          Mode
+	PolicyID      string
+	PolicyName    string // read together with the device
+	PolicyApplied int    // our version of PolicyID that the device reported; 0: none yet
+	EnrolledAt    time.Time
+	LastSeenAt    time.Time
+	LostMode      bool
+	PushReachable bool
+	StatusReport  json.RawMessage // {"reportedAt": …, …}; nil: none
+	Location      *Location
+	// Name is the device at its channel: "enterprises/…/devices/…" at the
+	// platform, the agent's device id otherwise.
+	Name string
+	// Epoch counts enrolments of this asset; commands belong to one.
+	Epoch    int
+	APILevel int
+}
+
+// Location is where a device was.
+type Location struct {
+	Latitude       float64   `json:"latitude"`
+	Longitude      float64   `json:"longitude"`
+	AccuracyMeters float64   `json:"accuracyMeters"`
+	ReportedAt     time.Time `json:"reportedAt"`
+}

@@ -1,0 +1,90 @@
+package command
+
+import (
+	"context"
+
+	"github.com/musterhq/muster/internal/asset"
+	"github.com/musterhq/muster/internal/company"
+	"github.com/musterhq/muster/internal/policy"
+)
+
+// Channel carries commands to devices: the platform, the agent's link, push.
+type Channel interface {
+	// Send makes one attempt, without retries, to hand over an order whose
+	// intent is durable. It never blocks longer than its own time limit, also
+	// when ctx has none, and goes on when the caller has gone away.
+	Send(ctx context.Context, order Order) Receipt
+}
+
+// Order is all that a channel needs to carry out a command.
+type Order struct {
+	Command Command
+	Company company.Company
+	AssetID string
+	Device  asset.Device
+	// Body is the command's own argument: nil, or one of the types below.
+	Body any
+}
+
+// LostModeBody is the body of START_LOST_MODE (contract 4.2).
+type LostModeBody struct{ Message, PhoneNumber, Email, StreetAddress, Organization string }
+
+// MessageBody is the body of NOTIFICATION_MESSAGE.
+type MessageBody struct{ Title, Body string }
+
+// LaunchAppBody is the body of LAUNCH_APP.
+type LaunchAppBody struct{ PackageName string }
+
+// ClearAppDataBody is the body of CLEAR_APP_DATA.
+type ClearAppDataBody struct{ PackageNames []string }
+
+// ChangePolicyBody is the body of CHANGE_POLICY.
+type ChangePolicyBody struct{ Policy policy.Policy }
+
+// PasswordBody is the body of CHANGE_SCREEN_LOCK_PASSWORD. It is never stored,
+// logged or returned (contract 4.2).
+type PasswordBody struct{ NewPassword string }
+
+// LogValue keeps the password out of logs.
+func (PasswordBody) LogValue() string { return "[secret]" }
+
+// String keeps the password out of formatted text.
+func (PasswordBody) String() string { return "[secret]" }
+
+// Verdict is what one attempt came to, by the phase in which it ended
+// (contract 7.1).
+type Verdict int
+
+// The verdicts.
+const (
+	// Accepted: the channel took it; the device's word comes later.
+	Accepted Verdict = iota
+	// Done: carried out already, nothing more will come.
+	Done
+	// NotSent: failed before anything left the service (503).
+	NotSent
+	// Unknown: it may have been sent; nobody can tell (202).
+	Unknown
+	// Gone: the channel says that the device is no longer managed (409).
+	Gone
+	// Unreachable: no way to this device at present, such as no valid push token (409).
+	Unreachable
+	// Refused: the channel evaluated and refused it, or says that it failed (422).
+	Refused
+	// Rejected: refused for a reason that is not this device's (502).
+	Rejected
+	// Broken: an unexpected error after dispatch (500).
+	Broken
+)
+
+// Receipt is the answer to an Order.
+type Receipt struct {
+	Verdict Verdict
+	Ref     string // with Accepted: the channel's name of the command
+	// Detail is for the caller: what happened and what to do.
+	Detail string
+	// Outcome is for the history; empty: Detail.
+	Outcome   string
+	Retryable bool  // with Rejected
+	Cause     error // for the log
+}

@@ -1,0 +1,99 @@
+// Package command sends commands to devices and keeps their history
+// (contract 2.2, 2.3, 3.3, 4.2, 7.1).
+//
+// A command's intent is committed before anything is sent. What happens then
+// is a Receipt of the device's Channel, and one compare-and-set in the store
+// per step; see State for the machine. Nothing is ever sent twice: a command
+// whose sending cannot be told is UNCONFIRMED.
+package command
+
+import (
+	"time"
+
+	"github.com/musterhq/muster/internal/access"
+)
+
+// Type is what a command does (decisions "Commands").
+type Type string
+
+// The sixteen types.
+const (
+	Lock                     Type = "LOCK"
+	StartLostMode            Type = "START_LOST_MODE"
+	StopLostMode             Type = "STOP_LOST_MODE"
+	NotificationMessage      Type = "NOTIFICATION_MESSAGE"
+	StatusReport             Type = "STATUS_REPORT"
+	LocationUpdate           Type = "LOCATION_UPDATE"
+	SyncPolicy               Type = "SYNC_POLICY"
+	Reboot                   Type = "REBOOT"
+	Shutdown                 Type = "SHUTDOWN"
+	LaunchApp                Type = "LAUNCH_APP"
+	ClearAppData             Type = "CLEAR_APP_DATA"
+	ChangePolicy             Type = "CHANGE_POLICY"
+	WipeCompanyData          Type = "WIPE_COMPANY_DATA"
+	ResetScreenLock          Type = "RESET_SCREEN_LOCK"
+	ChangeScreenLockPassword Type = "CHANGE_SCREEN_LOCK_PASSWORD"
+	RelinquishOwnership      Type = "RELINQUISH_OWNERSHIP"
+)
+
+// State is where a command stands in the store.
+//
+//	(none) ──begin──► PREPARED ──accepted──► SENT ──device's word──► SUCCESS | ERROR
+//	                     │  │                                            ▲
+//	                     │  └──refused, not sent, done at once───────────┤
+//	                     └──outcome unknown, crash──► UNCONFIRMED ──late─┘
+//
+// SUCCESS and ERROR are final.
+type State string
+
+// The states.
+const (
+	Prepared    State = "PREPARED" // the intent is durable; whether it was sent is not yet known
+	Sent        State = "SENT"     // the channel accepted it
+	Unconfirmed State = "UNCONFIRMED"
+	Succeeded   State = "SUCCESS"
+	Failed      State = "ERROR"
+)
+
+// Status is the state as the contract speaks of it (contract 2.2, 2.3).
+func (s State) Status() string {
+	if s == Prepared || s == Sent {
+		return "IN_PROGRESS"
+	}
+	return string(s)
+}
+
+// Final reports whether the state never changes again.
+func (s State) Final() bool { return s == Succeeded || s == Failed }
+
+// Actor is who sent a command: kept in the store, never in the API's history
+// (contract 1.6).
+type Actor struct {
+	Kind   access.Kind
+	ID     string
+	Prefix string // of a key
+	Name   string
+}
+
+// Command is one command to one device.
+type Command struct {
+	ID        string
+	CompanyID string
+	AssetID   string
+	Epoch     int // the device's enrolment that it belongs to
+	Type      Type
+	State     State
+	CreatedAt time.Time
+	// FeedbackAt is the time of the device's own word; zero: none yet.
+	FeedbackAt time.Time
+	Outcome    string // a short text for people; empty: none yet
+	Actor      Actor
+	// Ref is the channel's name of the command, such as the platform's
+	// operation; empty until the channel accepted it.
+	Ref string
+	// Deadline is when the channel gives up; zero: never.
+	Deadline time.Time
+	// PolicyID is the policy that CHANGE_POLICY moves the device to.
+	PolicyID       string
+	IdempotencyRef string
+}

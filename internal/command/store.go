@@ -1,0 +1,52 @@
+package command
+
+import (
+	"context"
+	"time"
+
+	"github.com/musterhq/muster/internal/asset"
+	"github.com/musterhq/muster/internal/company"
+	"github.com/musterhq/muster/internal/operation"
+	"github.com/musterhq/muster/internal/policy"
+)
+
+// Step is one transition of a command.
+type Step struct {
+	From     []State // the states it may leave; anything else: not taken
+	To       State
+	Ref      string    // set when not empty
+	Outcome  string    // set when not empty
+	Feedback time.Time // set when not zero
+	Deadline time.Time // set when not zero
+}
+
+// Store keeps commands. Find methods return fault.NotFound.
+type Store interface {
+	// Begin commits a command's intent. A second intent with the same
+	// IdempotencyRef is not made: the first is returned instead.
+	Begin(ctx context.Context, c Command) (stored Command, begun bool, err error)
+	// Take makes a step if the command is in one of its From states, and
+	// reports the command as it then is, and whether the step was taken.
+	Take(ctx context.Context, id string, s Step) (Command, bool, error)
+	Command(ctx context.Context, id string) (Command, error)
+	CommandByRef(ctx context.Context, ref string) (Command, error)
+	// History returns an asset's commands, newest first (ties by id), and the total.
+	History(ctx context.Context, companyID, assetID string, page operation.PageRequest) ([]Command, int64, error)
+	// Open returns up to limit commands in a state, oldest first, that were
+	// created before a time; for reconcilers.
+	Open(ctx context.Context, state State, before time.Time, limit int) ([]Command, error)
+	// OpenOf returns the commands of an asset that are not final.
+	OpenOf(ctx context.Context, assetID string) ([]Command, error)
+}
+
+// Inventory is what the service needs to know of assets, companies and
+// policies.
+type Inventory interface {
+	Asset(ctx context.Context, companyID, id string) (asset.Asset, error)
+	CompanyByID(ctx context.Context, id string) (company.Company, error)
+	Policy(ctx context.Context, companyID, id string) (policy.Policy, error)
+	// MarkDeleted ends a device's management: status DELETED, no managed
+	// device, every open command of it final (contract 3.4). A device that was
+	// enrolled again since epoch is left alone.
+	MarkDeleted(ctx context.Context, assetID string, epoch int, at time.Time) error
+}

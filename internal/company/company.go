@@ -1,0 +1,46 @@
+// Package company is the tenant: its name, its settings for AI agent access
+// and its binding to the vendor's platform.
+package company
+
+import (
+	"context"
+	"time"
+
+	"github.com/musterhq/muster/internal/access"
+	"github.com/musterhq/muster/internal/name"
+)
+
+// DefaultInactiveAfter is how long an enrolled device may be silent before it
+// reads as INACTIVE (decisions "Assets").
+const DefaultInactiveAfter = 30 * 24 * time.Hour
+
+// Company is one tenant.
+type Company struct {
+	ID            string
+	Slug          string // in path names; never changes
+	Name          string
+	Settings      access.Settings
+	InactiveAfter time.Duration
+	// Enterprise is the platform's name of the company, "enterprises/LC…";
+	// empty while the company is not connected (contract 7.4).
+	Enterprise string
+	CreatedAt  time.Time
+}
+
+// PathName is the company's resource name.
+func (c Company) PathName() string { return name.Company(c.Slug) }
+
+// Connected reports whether the company is bound to an enterprise.
+func (c Company) Connected() bool { return c.Enterprise != "" }
+
+// Store keeps companies. Find methods return fault.NotFound.
+type Store interface {
+	CreateCompany(ctx context.Context, c Company) error // fault.Refused if the slug is taken
+	CompanyByID(ctx context.Context, id string) (Company, error)
+	CompanyBySlug(ctx context.Context, slug string) (Company, error)
+	CompanyByEnterprise(ctx context.Context, enterprise string) (Company, error)
+	Companies(ctx context.Context) ([]Company, error)
+	// UpdateCompany changes what change changes, atomically; change may run
+	// more than once and must be pure.
+	UpdateCompany(ctx context.Context, id string, change func(*Company) error) (Company, error)
+}

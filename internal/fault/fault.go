@@ -1,0 +1,107 @@
+// Package fault is the one error value that crosses the borders of the domain.
+//
+// Domain code says what is wrong, where, and what to do about it; each surface
+// decides how that looks on its wire. An error that is not a *Error is
+// unexpected: From turns it into an Internal whose cause goes to the log and
+// never to a caller.
+package fault
+
+import (
+	"errors"
+	"fmt"
+	"time"
+)
+
+// Code is a stable identifier of a kind of error, as the contract lists them
+// (contract 7.2 to 7.4, decisions "Commands").
+type Code string
+
+// The codes that an operation may end in.
+const (
+	InvalidArguments     Code = "invalid_arguments"
+	Unauthorized         Code = "unauthorized"
+	Forbidden            Code = "forbidden"
+	NotFound             Code = "not_found"
+	Unsupported          Code = "unsupported"
+	NotPending           Code = "not_pending"
+	StaleProposal        Code = "stale_proposal"
+	Refused              Code = "refused"
+	ConfirmationRequired Code = "confirmation_required"
+	RateLimited          Code = "rate_limited"
+	Internal             Code = "internal_error"
+	Provider             Code = "provider_error"
+	Unavailable          Code = "unavailable"
+	// InFlight: a request with the same Idempotency-Key is still running.
+	InFlight Code = "idempotency_in_flight"
+	// KeyReused: the Idempotency-Key was used with another body.
+	KeyReused Code = "idempotency_key_reused"
+)
+
+// Field names one argument and what is wrong with it.
+type Field struct {
+	Field   string `json:"field"`
+	Message string `json:"message"`
+}
+
+// Error is what an operation may fail with.
+type Error struct {
+	Code   Code
+	Detail string  // for the caller: plain words, never internals, never a secret
+	Fields []Field // for InvalidArguments: every argument at fault
+
+	Retryable  bool          // whether the same request may be sent again
+	RetryAfter time.Duration // with RateLimited: until the window resets
+	Malformed  bool          // with InvalidArguments: not one JSON object, or an unknown member (contract 7.4)
+
+	Err error // the cause, for the log only
+}
+
+// Error implements error. It is for logs; callers are shown Detail.
+func (e *Error) Error() string {
+	if e.Err != nil {
+		return fmt.Sprintf("%s: %s: %v", e.Code, e.Detail, e.Err)
+	}
+	return fmt.Sprintf("%s: %s", e.Code, e.Detail)
+}
+
+// Unwrap returns the cause.
+func (e *Error) Unwrap() error { return e.Err }
+
+// New makes an error of a code that is not retryable.
+func New(code Code, format string, args ...any) *Error {
+	return &Error{Code: code, Detail: fmt.Sprintf(format, args...)}
+}
+
+// Invalid makes an InvalidArguments error for the fields at fault.
+func Invalid(detail string, fields ...Field) *Error {
+	return &Error{Code: InvalidArguments, Detail: detail, Fields: fields}
+}
+
+// Limited makes a RateLimited error; after is rounded up to whole seconds, at
+// least one, by whoever prints it.
+func Limited(after time.Duration, format string, args ...any) *Error {
+	return &Error{Code: RateLimited, Detail: fmt.Sprintf(format, args...), RetryAfter: after, Retryable: true}
+}
+
+// Because returns a copy that carries cause for the log.
+func (e *Error) Because(cause error) *Error {
+	c := *e
+	c.Err = cause
+	return &c
+}
+
+// From returns err's *Error, or an Internal that hides err from the caller.
+func From(err error) *Error {
+	if e, ok := errors.AsType[*Error](err); ok {
+		return e
+	}
+	return &Error{Code: Internal, Detail: "an unexpected error occurred", Err: err}
+}
+
+// CodeOf returns err's code: "" for nil, Internal for anything unexpected.
+func CodeOf(err error) Code {
+	if err == nil {
+		return ""
+	}
+	return From(err).Code
+}

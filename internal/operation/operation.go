@@ -1,0 +1,156 @@
+// Package operation is the kernel: an operation of the public interface is
+// declared once, and REST, MCP, OpenAPI, CLI help and the portal's forms
+// follow from the declaration (contract 1.5).
+//
+// A verb declares its operations in its operations.go with Define; a surface
+// walks the Registry. Registry.Run is the one admission pipeline
+// (decisions "Order of checks"): authenticate, [budget], permission and gate,
+// validation, [budget], handler.
+package operation
+
+import (
+	"context"
+	"reflect"
+
+	"github.com/musterhq/muster/internal/access"
+	"github.com/musterhq/muster/internal/fault"
+)
+
+// Budget says when an operation spends the caller's ten a minute (contract 8).
+type Budget int
+
+// The three ways to spend.
+const (
+	Free             Budget = iota // reads
+	BeforeValidation               // lock, lost-mode, found, message: by callers with DEVICES_COMMAND
+	AfterValidation                // everything else that counts
+)
+
+// Dialect names the error shapes that REST speaks for an operation
+// (contract 7.2 to 7.4).
+type Dialect int
+
+// The dialects.
+const (
+	Reads        Dialect = iota // asset, policy list and history reads
+	FirstFour                   // lock, lost-mode, found, message
+	Commands                    // the other twelve commands
+	Policies                    // contract 7.3
+	Provisioning                // contract 7.4
+)
+
+// Effect says what an operation may do to the world.
+type Effect int
+
+// The effects, from harmless to irreversible.
+const (
+	Reading Effect = iota
+	Writing
+	Destroying // cannot be undone: the four destructive commands, clear-app-data
+)
+
+// Operation is one declaration. Paths are relative to base_url and hold their
+// path arguments in braces.
+type Operation struct {
+	Name        string // the MCP tool's name (contract 4.5, decisions "MCP and OAuth")
+	Title       string // for people
+	Description string // one full sentence or more: what it does, to which devices, whether it can be undone
+	Method      string
+	Path        string
+	Created     bool // success is 201 rather than 200
+
+	Needs   access.Permission
+	Gate    access.Gate
+	Budget  Budget
+	Dialect Dialect
+	Effect  Effect
+	// Idempotent: to run it again with the same arguments changes nothing more.
+	Idempotent bool
+	// Faults are the codes that the handler may end in, beside those of the
+	// pipeline itself (unauthorized, forbidden, invalid_arguments,
+	// rate_limited, internal_error), which follow from the fields above.
+	Faults []fault.Code
+	// Unconfirmed: the result may be an outcome that is not known (contract 7.1, 202).
+	Unconfirmed bool
+
+	args   reflect.Type
+	result reflect.Type
+	run    func(ctx context.Context, call Call, args any) (any, error)
+}
+
+// Args is the struct type of the operation's arguments.
+func (o *Operation) Args() reflect.Type { return o.args }
+
+// Result is the type of the operation's result.
+func (o *Operation) Result() reflect.Type { return o.result }
+
+// Call is what a handler knows of the request beside its arguments.
+type Call struct {
+	Principal access.Principal
+	// RequestID is the id that the answer and the log carry.
+	RequestID string
+	// IdempotencyRef, if not empty, identifies the request across repetitions
+	// (operator "Idempotency-Key"). A command's intent keeps it, so that after
+	// a crash the repetition finds the command instead of sending another.
+	IdempotencyRef string
+}
+
+// Uncertain is a result that may be an outcome nobody knows. REST answers 202
+// when Unconfirmed reports true (contract 7.1).
+type Uncertain interface{ Unconfirmed() bool }
+
+// Ruler is an argument struct with rules that its tags cannot say: bytes
+// instead of characters, one argument that needs another. Rules runs on a
+// decoded value to check it and on a zero value to describe it.
+//
+// Tags of an argument struct:
+//
+//	path:"assetId"          a path argument (an argument like any other in MCP)
+//	query:"status"          a query parameter
+//	json:"message"          a member of the body
+//	rule:"required notblank maxchars=4096 maxbytes=32 minchars=4 email package minitems=1 maxitems=20 min=0 max=100 default=20 enum=A|B anycase secret"
+//	doc:"Text shown on the lock screen."
+//
+// Optional members that must tell absent from empty are pointers.
+type Ruler interface{ Rules(r *Rules) }
+
+// Rules collects an argument struct's own rules.
+type Rules struct {
+	said   []Rule
+	faults []fault.Field
+}
+
+// Rule is one rule in words, for the schema.
+type Rule struct{ Field, Text string }
+
+// Must states a rule about a field ("wifiPassword", "needs wifiSsid") and
+// whether the value at hand keeps it.
+func (r *Rules) Must(field, text string, kept bool) {
+	r.said = append(r.said, Rule{field, text})
+	if !kept {
+		r.faults = append(r.faults, fault.Field{Field: field, Message: text})
+	}
+}
+
+// Said returns every rule stated.
+func (r *Rules) Said() []Rule { return r.said }
+
+// Faults returns the rules that the value breaks.
+func (r *Rules) Faults() []fault.Field { return r.faults }
+
+// Registry holds every operation, in the order of their definition.
+type Registry struct{ operations []*Operation }
+
+// All returns the operations.
+func (r *Registry) All() []*Operation { return r.operations }
+
+// Define adds an operation with its handler. A is the argument struct, R the
+// result. It panics on a declaration that contradicts itself: that is a
+// programmer's error and shows at start.
+func Define[A, R any](r *Registry, o Operation, handler func(context.Context, Call, A) (R, error)) {
+	o.args, o.result = reflect.TypeFor[A](), reflect.TypeFor[R]()
+	o.run = func(ctx context.Context, call Call, args any) (any, error) {
+		return handler(ctx, call, args.(A))
+	}
+	r.operations = append(r.operations, &o)
+}

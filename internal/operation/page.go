@@ -1,0 +1,69 @@
+package operation
+
+import "encoding/json"
+
+// PageRequest asks for one page of a list. Embed it in an argument struct.
+type PageRequest struct {
+	Page int    `query:"page" rule:"min=0 max=2147483647 default=0" doc:"Page number, from 0."`
+	Size int    `query:"size" rule:"min=1 max=100 default=20" doc:"Rows a page, 1 to 100."`
+	Sort string `query:"sort" doc:"Field and direction, such as syncedAt,desc."`
+}
+
+// Offset is the number of rows before the page.
+func (p PageRequest) Offset() int64 { return int64(p.Page) * int64(p.Size) }
+
+// Page is one page of a list. Its JSON is Spring Data's PageImpl, member for
+// member (decisions "Assets").
+type Page[T any] struct {
+	Content []T
+	Request PageRequest
+	Total   int64
+}
+
+type pageSort struct {
+	Empty    bool `json:"empty"`
+	Sorted   bool `json:"sorted"`
+	Unsorted bool `json:"unsorted"`
+}
+
+type pageable struct {
+	PageNumber int      `json:"pageNumber"`
+	PageSize   int      `json:"pageSize"`
+	Sort       pageSort `json:"sort"`
+	Offset     int64    `json:"offset"`
+	Paged      bool     `json:"paged"`
+	Unpaged    bool     `json:"unpaged"`
+}
+
+// PageJSON is the wire form of a Page; surfaces derive its schema from it.
+type PageJSON[T any] struct {
+	Content          []T      `json:"content"`
+	Pageable         pageable `json:"pageable"`
+	Last             bool     `json:"last"`
+	TotalElements    int64    `json:"totalElements"`
+	TotalPages       int64    `json:"totalPages"`
+	Size             int      `json:"size"`
+	Number           int      `json:"number"`
+	Sort             pageSort `json:"sort"`
+	First            bool     `json:"first"`
+	NumberOfElements int      `json:"numberOfElements"`
+	Empty            bool     `json:"empty"`
+}
+
+// MarshalJSON writes the page as Spring Boot 3 serialises a PageImpl.
+func (p Page[T]) MarshalJSON() ([]byte, error) {
+	sorted := pageSort{Sorted: true}
+	pages := (p.Total + int64(p.Request.Size) - 1) / int64(p.Request.Size)
+	content := p.Content
+	if content == nil {
+		content = []T{}
+	}
+	return json.Marshal(PageJSON[T]{
+		Content: content,
+		Pageable: pageable{PageNumber: p.Request.Page, PageSize: p.Request.Size, Sort: sorted,
+			Offset: p.Request.Offset(), Paged: true},
+		Last: int64(p.Request.Page)+1 >= pages, TotalElements: p.Total, TotalPages: pages,
+		Size: p.Request.Size, Number: p.Request.Page, Sort: sorted,
+		First: p.Request.Page == 0, NumberOfElements: len(content), Empty: len(content) == 0,
+	})
+}

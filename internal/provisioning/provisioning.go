@@ -1,0 +1,40 @@
+// Package provisioning makes QR codes that enrol new or factory-reset devices
+// under a policy (contract 2.7, 4.4, 7.4).
+package provisioning
+
+import (
+	"context"
+	"time"
+
+	"github.com/musterhq/muster/internal/company"
+	"github.com/musterhq/muster/internal/policy"
+)
+
+// Lifetime is how long a code enrols devices (contract 8).
+const Lifetime = 24 * time.Hour
+
+// PersonalUsage is the personal-use mode of a token (contract 4.4).
+type PersonalUsage string
+
+// The modes.
+const (
+	Unspecified PersonalUsage = "UNSPECIFIED"
+	Allowed     PersonalUsage = "ALLOWED"
+	Disallowed  PersonalUsage = "DISALLOWED"
+	Userless    PersonalUsage = "USERLESS"
+)
+
+// Token is a fresh enrolment token of a channel.
+type Token struct {
+	// Payload is the JSON object that the setup wizard reads from the code.
+	Payload   []byte
+	ExpiresAt time.Time
+}
+
+// Issuer makes enrolment tokens: the platform for PLATFORM policies, the
+// agent's link for AGENT ones.
+type Issuer interface {
+	// Issue returns a new token of the policy. It fails with fault.Provider
+	// (retryable) when the vendor did not make one.
+	Issue(ctx context.Context, c company.Company, p policy.Policy, usage PersonalUsage, lifetime time.Duration) (Token, error)
+}
