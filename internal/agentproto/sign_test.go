@@ -1,0 +1,117 @@
+package agentproto_test
+
+import (
+	"errors"
+	"testing"
+
+	"github.com/musterhq/muster/internal/agentproto"
+	"pgregory.net/rapid"
+)
+
+func keys(t *testing.T) map[agentproto.Algorithm]agentproto.PrivateKey {
+	t.Helper()
+	made := map[agentproto.Algorithm]agentproto.PrivateKey{}
+	for _, alg := range []agentproto.Algorithm{agentproto.Ed25519, agentproto.ES256} {
+		key, err := agentproto.NewPrivateKey(alg)
+		if err != nil {
+			t.Fatal(err)
+		}
+		raw, err := key.Marshal()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if made[alg], err = agentproto.ParsePrivateKey(raw); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return made
+}
+
+// Any change of any signed part of a request breaks its signature.
+func TestRequestSignatureCoversEveryPart(t *testing.T) {
+	t.Parallel()
+	for alg, key := range keys(t) {
+		public, err := key.Public()
+		if err != nil {
+			t.Fatal(err)
+		}
+		rapid.Check(t, func(t *rapid.T) {
+			request := agentproto.Request{
+				Method: "POST", Path: "/agent/v1/checkin", Device: rapid.StringMatching(`[a-z0-9]{8}`).Draw(t, "device"),
+				Time: rapid.Int64().Draw(t, "time"), Sequence: rapid.Int64().Draw(t, "seq"),
+				Body: rapid.SliceOf(rapid.Byte()).Draw(t, "body"),
+			}
+			sig, err := key.Sign(request.Message())
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := public.Verify(request.Message(), sig); err != nil {
+				t.Fatalf("%s: own signature refused: %v", alg, err)
+			}
+			other := request
+			switch rapid.IntRange(0, 5).Draw(t, "part") {
+			case 0:
+				other.Method = "GET"
+			case 1:
+				other.Path += "?x"
+			case 2:
+				other.Device += "x"
+			case 3:
+				other.Time++
+			case 4:
+				other.Sequence++
+			case 5:
+				other.Body = append(append([]byte{}, request.Body...), 0)
+			}
+			if err := public.Verify(other.Message(), sig); !errors.Is(err, agentproto.ErrSignature) {
+				t.Fatalf("%s: a changed request verified", alg)
+			}
+		})
+	}
+}
+
+func TestEnvelopeIsBoundToItsKindAndKey(t *testing.T) {
+	t.Parallel()
+	made := keys(t)
+	for alg, key := range made {
+		public, _ := key.Public()
+		sealed, err := agentproto.Seal(key, "k1", agentproto.KindTombstone, agentproto.Tombstone{DeviceID: "d", Action: agentproto.Unenroll})
+		if err != nil {
+			t.Fatal(err)
+		}
+		var got agentproto.Tombstone
+		if err := sealed.Open(public, agentproto.KindTombstone, &got); err != nil || got.DeviceID != "d" {
+			t.Errorf("%s: open: %v, %+v", alg, err, got)
+		}
+		if err := sealed.Open(public, agentproto.KindCommand, &got); err == nil {
+			t.Errorf("%s: a tombstone opened as a command", alg)
+		}
+		renamed := sealed
+		renamed.Kind = agentproto.KindCommand
+		if err := renamed.Open(public, agentproto.KindCommand, &got); !errors.Is(err, agentproto.ErrSignature) {
+			t.Errorf("%s: a renamed envelope opened: %v", alg, err)
+		}
+		for otherAlg, other := range made {
+			foreign, _ := other.Public()
+			if otherAlg != alg && sealed.Open(foreign, agentproto.KindTombstone, &got) == nil {
+				t.Errorf("%s: opened with another's key", alg)
+			}
+		}
+	}
+}
+
+func FuzzOpen(f *testing.F) {
+	key, err := agentproto.NewPrivateKey(agentproto.Ed25519)
+	if err != nil {
+		f.Fatal(err)
+	}
+	public, _ := key.Public()
+	f.Add("command", "e30", "k", "AA")
+	f.Fuzz(func(t *testing.T, kind, payload, keyID, sig string) {
+		var v any
+		e := agentproto.Envelope{Kind: kind, Payload: payload, KeyID: keyID, Sig: sig}
+		if e.Open(public, kind, &v) == nil {
+			t.Fatal("an envelope that nobody signed opened")
+		}
+	})
+}
