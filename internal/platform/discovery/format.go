@@ -1,0 +1,75 @@
+package discovery
+
+import (
+	"fmt"
+	"math/big"
+	"regexp"
+	"strconv"
+	"time"
+)
+
+var (
+	durationForm = regexp.MustCompile(`^-?[0-9]{1,12}(\.[0-9]{1,9})?s$`)
+	maskForm     = regexp.MustCompile(`^([a-z][A-Za-z0-9]*(\.[a-z][A-Za-z0-9]*)*(,|$))*$`)
+)
+
+// maxDurationSeconds is what the vendor's duration type can hold: 10,000 years.
+const maxDurationSeconds = 315_576_000_000
+
+// checkFormat checks text against a discovery format. It gives the vendor's
+// reason where the vendor gives one.
+func checkFormat(text, format string) (why string, ok bool) {
+	switch format {
+	case "int64":
+		_, err := strconv.ParseInt(text, 10, 64)
+		return "", err == nil
+	case "uint64":
+		_, err := strconv.ParseUint(text, 10, 64)
+		return "", err == nil
+	case "google-duration":
+		if _, err := ParseDuration(text); err != nil {
+			return err.Error(), false
+		}
+		return "", true
+	case "google-datetime":
+		_, err := time.Parse(time.RFC3339Nano, text)
+		return "Illegal timestamp format; timestamps must be RFC 3339", err == nil
+	case "google-fieldmask":
+		return "", maskForm.MatchString(text)
+	case "byte":
+		return "Base64 decoding failed", isBase64(text)
+	default:
+		return "", true
+	}
+}
+
+// ParseDuration reads the vendor's form of a duration: seconds with at most nine
+// decimals and the suffix "s", as in "86400s" or "0.5s". Durations beyond what
+// [time.Duration] can hold (about 292 years) are cut down to it: the vendor
+// allows 10,000 years.
+func ParseDuration(text string) (time.Duration, error) {
+	if text == "" || text[len(text)-1] != 's' {
+		return 0, fmt.Errorf("Illegal duration format; duration must end with 's'") //nolint:staticcheck // the vendor's words
+	}
+	if !durationForm.MatchString(text) {
+		return 0, fmt.Errorf("Illegal duration format; not a decimal number of seconds") //nolint:staticcheck // the vendor's words
+	}
+	seconds, ok := new(big.Rat).SetString(text[:len(text)-1])
+	if !ok || seconds.Cmp(big.NewRat(maxDurationSeconds, 1)) > 0 || seconds.Cmp(big.NewRat(-maxDurationSeconds, 1)) < 0 {
+		return 0, fmt.Errorf("Duration value exceeds limits") //nolint:staticcheck // the vendor's words
+	}
+	nanos := new(big.Rat).Mul(seconds, big.NewRat(int64(time.Second), 1))
+	whole := new(big.Int).Quo(nanos.Num(), nanos.Denom())
+	if !whole.IsInt64() {
+		if whole.Sign() < 0 {
+			return -1 << 63, nil
+		}
+		return 1<<63 - 1, nil
+	}
+	return time.Duration(whole.Int64()), nil
+}
+
+// FormatDuration writes a duration in the vendor's form.
+func FormatDuration(d time.Duration) string {
+	return strconv.FormatFloat(d.Seconds(), 'f', -1, 64) + "s"
+}

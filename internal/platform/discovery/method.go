@@ -1,0 +1,152 @@
+package discovery
+
+import (
+	"fmt"
+	"net/url"
+	"regexp"
+	"slices"
+	"sort"
+	"strconv"
+	"strings"
+)
+
+// Method is one method of the interface.
+type Method struct {
+	ID         string                `json:"id"` // for example "androidmanagement.enterprises.devices.issueCommand"
+	HTTPMethod string                `json:"httpMethod"`
+	Path       string                `json:"path"`     // for example "v1/{+name}:issueCommand"
+	FlatPath   string                `json:"flatPath"` // for example "v1/enterprises/{enterprisesId}/devices/{devicesId}:issueCommand"
+	Parameters map[string]*Parameter `json:"parameters"`
+	Request    Reference             `json:"request"`
+	Response   Reference             `json:"response"`
+
+	global  map[string]*Parameter
+	pattern *regexp.Regexp // of the whole path, without the leading slash
+	names   []string       // of the path parameters, in the pattern's order
+}
+
+// Reference names a schema; it is empty where a method has none.
+type Reference struct {
+	Schema string `json:"$ref"`
+}
+
+// Parameter is a parameter of a method's path or query.
+type Parameter struct {
+	Location string   `json:"location"` // path or query
+	Type     string   `json:"type"`
+	Format   string   `json:"format"`
+	Pattern  string   `json:"pattern"`
+	Enum     []string `json:"enum"`
+	Required bool     `json:"required"`
+	Repeated bool     `json:"repeated"`
+}
+
+// templateVariable finds {name} and {+name} in a path.
+var templateVariable = regexp.MustCompile(`\{\+?([A-Za-z0-9_]+)\}`)
+
+// prepare compiles the path: each variable becomes a group with the pattern of
+// its parameter. Literal colons before a custom verb stay as they are.
+func (m *Method) prepare(d *Document) error {
+	m.global = d.global
+	var pattern strings.Builder
+	pattern.WriteString("^")
+	rest := m.Path
+	for {
+		at := templateVariable.FindStringSubmatchIndex(rest)
+		if at == nil {
+			break
+		}
+		name := rest[at[2]:at[3]]
+		inner := "[^/]+"
+		if p := m.Parameters[name]; p != nil && p.Pattern != "" {
+			inner = strings.TrimSuffix(strings.TrimPrefix(p.Pattern, "^"), "$")
+		}
+		// An id never holds a colon: it starts the custom verb.
+		inner = strings.ReplaceAll(inner, "[^/]", "[^/:]")
+		pattern.WriteString(regexp.QuoteMeta(rest[:at[0]]) + "(" + inner + ")")
+		m.names = append(m.names, name)
+		rest = rest[at[1]:]
+	}
+	pattern.WriteString(regexp.QuoteMeta(rest) + "$")
+	compiled, err := regexp.Compile(pattern.String())
+	if err != nil {
+		return fmt.Errorf("discovery document %s: path of %s: %w", d.Name, m.ID, err)
+	}
+	m.pattern = compiled
+	return nil
+}
+
+// Method finds a method by its id.
+func (d *Document) Method(id string) (*Method, bool) {
+	i, found := sort.Find(len(d.methods), func(i int) int { return strings.Compare(id, d.methods[i].ID) })
+	if !found {
+		return nil, false
+	}
+	return d.methods[i], true
+}
+
+// Methods gives all methods, by id.
+func (d *Document) Methods() []*Method { return slices.Clone(d.methods) }
+
+// Match finds the method that a request calls and the values of its path
+// parameters. The path is the decoded one, with its leading slash.
+func (d *Document) Match(httpMethod, path string) (*Method, map[string]string, bool) {
+	path = strings.TrimPrefix(path, "/")
+	for _, m := range d.methods {
+		if m.HTTPMethod != httpMethod {
+			continue
+		}
+		groups := m.pattern.FindStringSubmatch(path)
+		if groups == nil {
+			continue
+		}
+		values := make(map[string]string, len(m.names))
+		for i, name := range m.names {
+			values[name] = groups[i+1]
+		}
+		return m, values, true
+	}
+	return nil, nil, false
+}
+
+// CheckQuery checks the query of a call: only parameters of the method and those
+// that every method has, of the right type, once unless they may repeat. The
+// error is an [*Error].
+func (m *Method) CheckQuery(query url.Values) error {
+	var found Error
+	for _, name := range slices.Sorted(keysOf(query)) {
+		p := m.Parameters[name]
+		if p == nil || p.Location != "query" {
+			p = m.global[name]
+		}
+		if p == nil {
+			found.add("", name, fmt.Sprintf("Invalid JSON payload received. Unknown name %q: Cannot bind query parameter. Field '%s' could not be found in request message.", name, name))
+			continue
+		}
+		if len(query[name]) > 1 && !p.Repeated {
+			found.add(snake(name), name, fmt.Sprintf("Invalid value at '%s', the parameter may be given once", snake(name)))
+			continue
+		}
+		for _, value := range query[name] {
+			if problem := p.check(value); problem != "" {
+				found.add(snake(name), name, fmt.Sprintf("Invalid value at '%s' (%s), %q", snake(name), problem, value))
+			}
+		}
+	}
+	return found.orNil()
+}
+
+// check gives the vendor's name of the type that a value misses, or nothing.
+func (p *Parameter) check(value string) string {
+	switch {
+	case len(p.Enum) > 0 && !slices.Contains(p.Enum, value):
+		return "TYPE_ENUM"
+	case p.Type == "boolean" && value != "true" && value != "false":
+		return "TYPE_BOOL"
+	case p.Type == "integer":
+		if _, err := strconv.ParseInt(value, 10, 32); err != nil {
+			return "TYPE_INT32"
+		}
+	}
+	return ""
+}

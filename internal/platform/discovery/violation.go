@@ -1,0 +1,75 @@
+package discovery
+
+import (
+	"iter"
+	"maps"
+	"strings"
+	"unicode"
+)
+
+// Violation is one thing that is wrong with a JSON document or a query.
+type Violation struct {
+	// Field is the place in the vendor's spelling: protocol names, beginning
+	// with the name of the request's body, as in "policy.device_radio_state".
+	// It is empty for the document as a whole.
+	Field string
+	// Path is the same place in JSON member names, as in "deviceRadioState".
+	Path string
+	// Description is the vendor's sentence about it.
+	Description string
+}
+
+// Error says everything that is wrong with a JSON document or a query.
+type Error struct {
+	Violations []Violation
+}
+
+// maxViolations bounds the length of an error whatever was sent.
+const maxViolations = 50
+
+// Error gives the vendor's sentences, one a line.
+func (e *Error) Error() string {
+	lines := make([]string, len(e.Violations))
+	for i, v := range e.Violations {
+		lines[i] = v.Description
+	}
+	return strings.Join(lines, "\n")
+}
+
+func (e *Error) add(field, path, description string) {
+	if len(e.Violations) < maxViolations {
+		e.Violations = append(e.Violations, Violation{Field: field, Path: path, Description: description})
+	}
+}
+
+func (e *Error) orNil() error {
+	if len(e.Violations) == 0 {
+		return nil
+	}
+	return e
+}
+
+// snake turns a JSON name into a protocol name: cameraAccess, camera_access.
+func snake(name string) string {
+	var b strings.Builder
+	for i, r := range name {
+		if unicode.IsUpper(r) {
+			if i > 0 {
+				b.WriteByte('_')
+			}
+			r = unicode.ToLower(r)
+		}
+		b.WriteRune(r)
+	}
+	return b.String()
+}
+
+func keysOf[K comparable, V any](m map[K]V) iter.Seq[K] { return maps.Keys(m) }
+
+// upperFirst turns a property's name into that of its enum type.
+func upperFirst(name string) string {
+	if name == "" {
+		return name
+	}
+	return strings.ToUpper(name[:1]) + name[1:]
+}
