@@ -1,0 +1,93 @@
+package access_test
+
+import (
+	"context"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/musterhq/muster/internal/access"
+	"github.com/musterhq/muster/internal/fault"
+)
+
+type oneKey struct {
+	key     access.Key
+	asked   int
+	touched int
+}
+
+func (o *oneKey) KeyByPrefix(_ context.Context, prefix string) (access.Key, access.Principal, error) {
+	o.asked++
+	if prefix != o.key.Prefix {
+		return access.Key{}, access.Principal{}, fault.New(fault.NotFound, "no such key")
+	}
+	return o.key, access.Principal{Kind: access.APIKey, ID: o.key.ID, Prefix: prefix}, nil
+}
+
+func (o *oneKey) TouchKey(context.Context, string) error { o.touched++; return nil }
+
+func TestKeyTextIsRecognisableAndChecked(t *testing.T) {
+	t.Parallel()
+	now := time.Unix(1_000_000, 0)
+	key, text := access.NewKey("c", "ci", "operator", access.DevicesRead, now, time.Time{})
+	if !regexp.MustCompile(`^` + access.KeyPattern + `$`).MatchString(text) {
+		t.Fatalf("%q does not match the published pattern", text)
+	}
+	store := &oneKey{key: key}
+	auth := access.Authenticator{Keys: store, Now: func() time.Time { return now }}
+	if p, err := auth.Authenticate(t.Context(), text); err != nil || p.ID != key.ID || store.touched != 1 {
+		t.Fatalf("own key: %v, %v, touched %d", p, err, store.touched)
+	}
+
+	asked := store.asked
+	for i := range text { // a typo anywhere is noticed without the store
+		other := byte('a')
+		if text[i] == other {
+			other = 'b'
+		}
+		typo := text[:i] + string(other) + text[i+1:]
+		if _, err := auth.Authenticate(t.Context(), typo); fault.CodeOf(err) != fault.Unauthorized {
+			t.Fatalf("typo at %d: %v", i, err)
+		}
+	}
+	if store.asked != asked {
+		t.Errorf("typos asked the store %d times", store.asked-asked)
+	}
+	for _, bad := range []string{"", "mk_", strings.ToUpper(text), text + " ", "Bearer " + text} {
+		if _, err := auth.Authenticate(t.Context(), bad); fault.CodeOf(err) != fault.Unauthorized {
+			t.Errorf("%q: %v", bad, err)
+		}
+	}
+}
+
+func TestKeyEndsAtItsExpiryAndRevocation(t *testing.T) {
+	t.Parallel()
+	start := time.Unix(1_000_000, 0)
+	key, text := access.NewKey("c", "ci", "operator", access.DevicesRead, start, start.Add(time.Hour))
+	for _, test := range []struct {
+		name    string
+		now     time.Time
+		revoked time.Time
+		good    bool
+	}{
+		{"fresh", start, time.Time{}, true},
+		{"last moment", start.Add(time.Hour - 1), time.Time{}, true},
+		{"expired", start.Add(time.Hour), time.Time{}, false},
+		{"revoked", start, start, false},
+	} {
+		k := key
+		k.RevokedAt = test.revoked
+		auth := access.Authenticator{Keys: &oneKey{key: k}, Now: func() time.Time { return test.now }}
+		if _, err := auth.Authenticate(t.Context(), text); (err == nil) != test.good {
+			t.Errorf("%s: %v", test.name, err)
+		}
+	}
+	_, foreign := access.NewKey("c", "ci", "operator", access.DevicesRead, start, time.Time{})
+	forged := key
+	forged.Prefix = foreign[3:11]
+	auth := access.Authenticator{Keys: &oneKey{key: forged}, Now: func() time.Time { return start }}
+	if _, err := auth.Authenticate(t.Context(), foreign); fault.CodeOf(err) != fault.Unauthorized {
+		t.Errorf("a key whose prefix collides with another's: %v", err)
+	}
+}

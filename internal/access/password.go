@@ -1,0 +1,96 @@
+package access
+
+import (
+	"context"
+	"crypto/rand"
+	"crypto/subtle"
+	"encoding/base64"
+	"errors"
+	"fmt"
+
+	"golang.org/x/crypto/argon2"
+)
+
+// The cost of a password hash: 19 MiB, two passes, one lane.
+const (
+	argonMemory = 19 << 10 // KiB
+	argonTime   = 2
+	argonLanes  = 1
+	argonSalt   = 16
+	argonKey    = 32
+)
+
+// Passwords hashes and checks passwords with argon2id, a bounded number at a
+// time: each takes 19 MiB and some 50 ms of a core.
+type Passwords struct{ slots chan struct{} }
+
+// NewPasswords allows at most parallel hashes at a time.
+func NewPasswords(parallel int) *Passwords {
+	return &Passwords{slots: make(chan struct{}, max(1, parallel))}
+}
+
+var errHashFormat = errors.New("access: stored password hash has an unknown format")
+
+// Hash returns the password's hash in the PHC string format.
+func (p *Passwords) Hash(ctx context.Context, password string) (string, error) {
+	var salt [argonSalt]byte
+	_, _ = rand.Read(salt[:]) // never fails since Go 1.24
+	sum, err := p.derive(ctx, password, salt[:], argonTime, argonMemory, argonLanes, argonKey)
+	if err != nil {
+		return "", err
+	}
+	encode := base64.RawStdEncoding.EncodeToString
+	return fmt.Sprintf("$argon2id$v=%d$m=%d,t=%d,p=%d$%s$%s",
+		argon2.Version, argonMemory, argonTime, argonLanes, encode(salt[:]), encode(sum)), nil
+}
+
+// Matches reports whether password has the hash. An empty hash matches
+// nothing, at the same cost, so that time does not tell who exists.
+func (p *Passwords) Matches(ctx context.Context, hash, password string) (bool, error) {
+	if hash == "" {
+		_, err := p.Hash(ctx, password)
+		return false, err
+	}
+	var version int
+	var memory, passes uint32
+	var lanes uint8
+	var rest string
+	if _, err := fmt.Sscanf(hash, "$argon2id$v=%d$m=%d,t=%d,p=%d$%s", &version, &memory, &passes, &lanes, &rest); err != nil || version != argon2.Version {
+		return false, errHashFormat
+	}
+	salt, want, err := splitHash(rest)
+	if err != nil || memory > 1<<20 || passes > 16 {
+		return false, errHashFormat
+	}
+	got, err := p.derive(ctx, password, salt, passes, memory, lanes, uint32(len(want)))
+	if err != nil {
+		return false, err
+	}
+	return subtle.ConstantTimeCompare(got, want) == 1, nil
+}
+
+func splitHash(text string) (salt, sum []byte, err error) {
+	for i := range text {
+		if text[i] != '$' {
+			continue
+		}
+		if salt, err = base64.RawStdEncoding.DecodeString(text[:i]); err != nil {
+			return nil, nil, errHashFormat
+		}
+		if sum, err = base64.RawStdEncoding.DecodeString(text[i+1:]); err != nil || len(sum) < 16 || len(sum) > 64 {
+			return nil, nil, errHashFormat
+		}
+		return salt, sum, nil
+	}
+	return nil, nil, errHashFormat
+}
+
+func (p *Passwords) derive(ctx context.Context, password string, salt []byte, passes, memory uint32, lanes uint8, length uint32) ([]byte, error) {
+	select {
+	case p.slots <- struct{}{}:
+		defer func() { <-p.slots }()
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+	return argon2.IDKey([]byte(password), salt, passes, memory, lanes, length), nil
+}

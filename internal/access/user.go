@@ -1,0 +1,177 @@
+package access
+
+import (
+	"context"
+	"fmt"
+	"net/mail"
+	"slices"
+	"strings"
+	"time"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/musterhq/muster/internal/fault"
+)
+
+// Right is a set of what a portal user may do.
+type Right uint16
+
+// The rights. EditPolicies and ProvisionDevices are those of contract 5.3.
+const (
+	ViewDevices Right = 1 << iota
+	CommandDevices
+	DestroyDevices // the four destructive commands
+	ViewPolicies
+	EditPolicies
+	ProvisionDevices
+	ManageKeys
+	ManageUsers
+	ManageCompany // settings for AI agent access, the platform's binding, sign-in
+	ViewActivity
+)
+
+// rightNames is in the order of the bits.
+var rightNames = [...]string{"view-devices", "command-devices", "destroy-devices", "view-policies", "edit-policies",
+	"provision-devices", "manage-keys", "manage-users", "manage-company", "view-activity"}
+
+// Has reports whether r holds every right of q.
+func (r Right) Has(q Right) bool { return r&q == q }
+
+// Names returns the names of the rights, in a fixed order.
+func (r Right) Names() []string {
+	names := []string{}
+	for i, name := range rightNames {
+		if r&(1<<i) != 0 {
+			names = append(names, name)
+		}
+	}
+	return names
+}
+
+// ParseRights reads names.
+func ParseRights(names []string) (Right, error) {
+	var r Right
+	for _, name := range names {
+		i := slices.Index(rightNames[:], name)
+		if i < 0 {
+			return 0, fmt.Errorf("unknown right %q: use one of %s", name, strings.Join(rightNames[:], ", "))
+		}
+		r |= 1 << i
+	}
+	return r, nil
+}
+
+// Permissions are the permissions of operations that the rights amount to.
+func (r Right) Permissions() Permission {
+	var p Permission
+	for right, permission := range map[Right]Permission{
+		ViewDevices: DevicesRead, CommandDevices: DevicesCommand, DestroyDevices: DevicesCommandDestructive,
+		ViewPolicies: PoliciesRead, EditPolicies: PoliciesWrite, ProvisionDevices: Provisioning,
+	} {
+		if r.Has(right) {
+			p |= permission
+		}
+	}
+	return p
+}
+
+// Role is a named set of rights to start from.
+type Role string
+
+// The roles.
+const (
+	Admin    Role = "admin"    // everything
+	Manager  Role = "manager"  // devices, policies, enrolment
+	Operator Role = "operator" // devices, without the destructive commands
+	Viewer   Role = "viewer"   // looks
+)
+
+// Rights are what the role grants; false for an unknown role.
+func (r Role) Rights() (Right, bool) {
+	look := ViewDevices | ViewPolicies
+	switch r {
+	case Admin:
+		return 1<<len(rightNames) - 1, true
+	case Manager:
+		return look | CommandDevices | DestroyDevices | EditPolicies | ProvisionDevices | ViewActivity, true
+	case Operator:
+		return look | CommandDevices, true
+	case Viewer:
+		return look, true
+	}
+	return 0, false
+}
+
+// UserAccount is a person who signs in to the portal.
+type UserAccount struct {
+	ID           string
+	CompanyID    string
+	Email        string // lower case; unique over all companies
+	Name         string
+	Role         Role
+	Rights       Right    // the role's, or as an administrator set them
+	Policies     []string // nil: all policies; else ids of those that the user may see
+	PasswordHash string   // empty: signs in through the company's identity provider only
+	Disabled     bool
+	CreatedAt    time.Time
+	LastSignInAt time.Time // zero: never
+}
+
+// Principal is the user as a caller of operations.
+func (u UserAccount) Principal(slug string, settings Settings) Principal {
+	return Principal{Kind: User, ID: u.ID, UserID: u.ID, Name: u.Name, CompanyID: u.CompanyID, CompanySlug: slug,
+		Permissions: u.Rights.Permissions(), Settings: settings, Policies: u.Policies}
+}
+
+// MayGrant returns fault.Forbidden if the user may not create a key with the
+// permissions (contract 5.3): nobody hands out more than they have, and
+// PROVISIONING takes access to all policies.
+func (u UserAccount) MayGrant(p Permission) error {
+	if !u.Rights.Has(ManageKeys) {
+		return fault.New(fault.Forbidden, "creating API keys needs the right %s: an administrator can grant it", ManageKeys.Names()[0])
+	}
+	if missing := p &^ u.Rights.Permissions(); missing != 0 {
+		return fault.New(fault.Forbidden, "you cannot create a key with %s, because you may not do that yourself", missing)
+	}
+	if p.Has(Provisioning) && u.Policies != nil {
+		return fault.New(fault.Forbidden, "creating a key with %s needs access to all policies", Provisioning)
+	}
+	return nil
+}
+
+// MinPassword and MaxPassword limit passwords of portal users, in characters.
+const (
+	MinPassword = 8
+	MaxPassword = 256
+)
+
+// CheckPassword returns fault.InvalidArguments for a password that cannot be used.
+func CheckPassword(password string) error {
+	if n := utf8.RuneCountInString(password); n < MinPassword || n > MaxPassword || !utf8.ValidString(password) {
+		return fault.Invalid(fmt.Sprintf("the password must have %d to %d characters", MinPassword, MaxPassword),
+			fault.Field{Field: "password", Message: fmt.Sprintf("must have %d to %d characters", MinPassword, MaxPassword)})
+	}
+	return nil
+}
+
+// NormalEmail returns the form in which an address is kept and compared, or
+// fault.InvalidArguments.
+func NormalEmail(text string) (string, error) {
+	address, err := mail.ParseAddress(text)
+	if err != nil || address.Address != text || len(text) > 320 || strings.IndexFunc(text, unicode.IsSpace) >= 0 {
+		return "", fault.Invalid("the e-mail address is not valid",
+			fault.Field{Field: "email", Message: "must be an e-mail address such as ada@example.com"})
+	}
+	return strings.ToLower(text), nil
+}
+
+// UserStore keeps portal users. Find methods return fault.NotFound.
+type UserStore interface {
+	CreateUser(ctx context.Context, u UserAccount) error // fault.Refused if the address is taken
+	UserByID(ctx context.Context, companyID, id string) (UserAccount, error)
+	UserByEmail(ctx context.Context, email string) (UserAccount, error)
+	Users(ctx context.Context, companyID string) ([]UserAccount, error)
+	// UpdateUser changes what change changes, atomically; change may run more
+	// than once and must be pure. Disabling a user ends its sessions.
+	UpdateUser(ctx context.Context, companyID, id string, change func(*UserAccount) error) (UserAccount, error)
+}
