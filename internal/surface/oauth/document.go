@@ -1,0 +1,181 @@
+package oauth
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/netip"
+	"net/url"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/musterhq/muster/internal/access"
+)
+
+// Limits of a client's metadata document.
+const (
+	documentTimeout  = 5 * time.Second
+	documentLimit    = 5 << 10 // bytes
+	documentCacheMax = time.Hour
+	documentCacheMin = time.Minute
+)
+
+// clientMetadata is what a client says of itself, in its own document or at
+// registration (RFC 7591).
+type clientMetadata struct {
+	ClientID      string   `json:"client_id,omitempty"`
+	ClientName    string   `json:"client_name,omitempty"`
+	ClientURI     string   `json:"client_uri,omitempty"`
+	RedirectURIs  []string `json:"redirect_uris"`
+	GrantTypes    []string `json:"grant_types,omitempty"`
+	ResponseTypes []string `json:"response_types,omitempty"`
+	AuthMethod    string   `json:"token_endpoint_auth_method,omitempty"`
+	Scope         string   `json:"scope,omitempty"`
+}
+
+const (
+	maxRedirects  = 10
+	maxClientName = 100
+	maxURI        = 2048
+)
+
+// check returns what is wrong with the redirect URIs and the name.
+func (m clientMetadata) check() *protocolFault {
+	if n := len(m.RedirectURIs); n == 0 || n > maxRedirects {
+		return &protocolFault{invalidRedirect, fmt.Sprintf("redirect_uris must list 1 to %d addresses", maxRedirects)}
+	}
+	for _, uri := range m.RedirectURIs {
+		if len(uri) > maxURI {
+			return &protocolFault{invalidRedirect, "redirect_uris: an address is too long"}
+		}
+		if why := redirectFault(uri); why != "" {
+			return &protocolFault{invalidRedirect, "redirect_uris: an address " + why}
+		}
+	}
+	if len(m.ClientName) > maxClientName {
+		return &protocolFault{invalidMetadata, fmt.Sprintf("client_name is longer than %d bytes", maxClientName)}
+	}
+	return nil
+}
+
+// isDocumentID reports whether a client id is the address of a metadata
+// document: https, with a path, without fragment, user information or dots.
+func isDocumentID(id string) bool {
+	u, err := url.Parse(id)
+	return err == nil && u.Scheme == "https" && u.Host != "" && u.Fragment == "" && u.User == nil && len(id) <= maxURI &&
+		u.Path != "" && u.Path != "/" && !strings.Contains(u.Path, "/.") && isPrintable(id)
+}
+
+// DocumentFetcher fetches client metadata documents. It refuses addresses that
+// are not public at the moment of dialling, follows no redirects and uses no
+// proxy, so a client id cannot make the service reach into its own network.
+type DocumentFetcher struct {
+	// Allow decides whether an address may be dialled; nil: only public ones.
+	Allow  func(netip.Addr) bool
+	Client *http.Client // nil: built from Allow
+}
+
+// NewDocumentFetcher returns a fetcher; allow nil means public addresses only.
+func NewDocumentFetcher(allow func(netip.Addr) bool) *DocumentFetcher {
+	if allow == nil {
+		allow = isPublic
+	}
+	dialer := &net.Dialer{Timeout: documentTimeout, Control: func(_, address string, _ syscall.RawConn) error {
+		host, err := netip.ParseAddrPort(address)
+		if err != nil || !allow(host.Addr().Unmap()) {
+			return fmt.Errorf("the address %s is not public", address)
+		}
+		return nil
+	}}
+	return &DocumentFetcher{Allow: allow, Client: &http.Client{
+		Timeout:       documentTimeout,
+		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+		Transport: &http.Transport{Proxy: nil, DialContext: dialer.DialContext, DisableKeepAlives: true,
+			TLSHandshakeTimeout: documentTimeout, ResponseHeaderTimeout: documentTimeout},
+	}}
+}
+
+// isPublic refuses every address that is not globally reachable.
+func isPublic(a netip.Addr) bool {
+	return a.IsGlobalUnicast() && !a.IsPrivate() && !a.IsLoopback() && !a.IsLinkLocalUnicast() && !isSpecial(a)
+}
+
+// isSpecial: shared address space, protocol assignments, benchmarks,
+// documentation, translation prefixes and reserved space.
+func isSpecial(a netip.Addr) bool {
+	for _, text := range [...]string{"0.0.0.0/8", "100.64.0.0/10", "192.0.0.0/24", "192.0.2.0/24", "198.18.0.0/15",
+		"198.51.100.0/24", "203.0.113.0/24", "240.0.0.0/4", "64:ff9b::/96", "64:ff9b:1::/48", "100::/64", "2001::/23",
+		"2001:db8::/32", "2002::/16"} {
+		if netip.MustParsePrefix(text).Contains(a) {
+			return true
+		}
+	}
+	return false
+}
+
+var errDocument = errors.New("the client's metadata document cannot be used")
+
+// fetch returns the client that the document at id describes, and how long it
+// may be kept.
+func (f *DocumentFetcher) fetch(ctx context.Context, id string) (access.OAuthClient, time.Duration, error) {
+	ctx, cancel := context.WithTimeout(ctx, documentTimeout)
+	defer cancel()
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, id, nil)
+	if err != nil {
+		return access.OAuthClient{}, 0, errDocument
+	}
+	request.Header.Set("Accept", "application/json")
+	response, err := f.Client.Do(request)
+	if err != nil {
+		return access.OAuthClient{}, 0, fmt.Errorf("%w: %w", errDocument, err)
+	}
+	defer response.Body.Close()
+	if response.StatusCode != http.StatusOK {
+		return access.OAuthClient{}, 0, fmt.Errorf("%w: status %d", errDocument, response.StatusCode)
+	}
+	body, err := io.ReadAll(io.LimitReader(response.Body, documentLimit+1))
+	if err != nil || len(body) > documentLimit {
+		return access.OAuthClient{}, 0, fmt.Errorf("%w: it is longer than %d bytes or broke off", errDocument, documentLimit)
+	}
+	client, err := parseDocument(id, body)
+	return client, cacheFor(response.Header.Get("Cache-Control")), err
+}
+
+// parseDocument reads a metadata document found at id.
+func parseDocument(id string, body []byte) (access.OAuthClient, error) {
+	var m clientMetadata
+	if err := json.Unmarshal(body, &m); err != nil {
+		return access.OAuthClient{}, fmt.Errorf("%w: it is not JSON", errDocument)
+	}
+	if m.ClientID != id {
+		return access.OAuthClient{}, fmt.Errorf("%w: its client_id is not its own address", errDocument)
+	}
+	if m.AuthMethod != "" && m.AuthMethod != "none" {
+		return access.OAuthClient{}, fmt.Errorf("%w: only public clients are supported", errDocument)
+	}
+	if wrong := m.check(); wrong != nil {
+		return access.OAuthClient{}, fmt.Errorf("%w: %s", errDocument, wrong.Description)
+	}
+	return access.OAuthClient{ID: id, Name: m.ClientName, RedirectURIs: m.RedirectURIs}, nil
+}
+
+// cacheFor reads max-age, within our own bounds.
+func cacheFor(header string) time.Duration {
+	for directive := range strings.SplitSeq(header, ",") {
+		name, value, _ := strings.Cut(strings.TrimSpace(strings.ToLower(directive)), "=")
+		switch name {
+		case "no-store", "no-cache":
+			return documentCacheMin
+		case "max-age":
+			if d, err := time.ParseDuration(strings.Trim(value, `"`) + "s"); err == nil {
+				return min(max(d, documentCacheMin), documentCacheMax)
+			}
+		}
+	}
+	return 10 * time.Minute
+}

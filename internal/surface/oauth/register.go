@@ -1,0 +1,93 @@
+package oauth
+
+import (
+	"crypto/sha256"
+	"encoding/json"
+	"net/http"
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/musterhq/muster/internal/access"
+	"github.com/musterhq/muster/internal/name"
+)
+
+const maxRegistration = 16 << 10 // bytes
+
+// registered is the answer of RFC 7591.
+type registered struct {
+	clientMetadata
+	ClientSecret        string `json:"client_secret,omitempty"`
+	ClientIDIssuedAt    int64  `json:"client_id_issued_at"`
+	ClientSecretExpires *int64 `json:"client_secret_expires_at,omitempty"`
+}
+
+// serveRegister registers a client that nobody vouches for. A registration
+// that nobody consents to is dropped after RegistrationLifetime.
+func (s *Server) serveRegister(w http.ResponseWriter, r *http.Request) {
+	now := s.Now()
+	_, spent, closes, err := s.Throttle.Spend(r.Context(), "register:"+s.ClientAddress(r), registrationsPerHour, time.Hour, now)
+	if err != nil {
+		s.unexpected(w, r, err)
+		return
+	}
+	if !spent {
+		w.Header().Set("Retry-After", strconv.Itoa(max(1, int(closes.Sub(now)/time.Second))))
+		writeJSON(w, http.StatusTooManyRequests, noStore, protocolFault{temporaryUnavailable, "too many registrations from this address"})
+		return
+	}
+	var m clientMetadata
+	if err := json.NewDecoder(http.MaxBytesReader(w, r.Body, maxRegistration)).Decode(&m); err != nil {
+		s.refuse(w, &protocolFault{invalidMetadata, "the body must be a JSON object of at most 16 KiB"})
+		return
+	}
+	if wrong := m.normalise(); wrong != nil {
+		s.refuse(w, wrong)
+		return
+	}
+	answer, client := m.admit(now)
+	if err := s.Store.SaveOAuthClient(r.Context(), client); err != nil {
+		s.unexpected(w, r, err)
+		return
+	}
+	writeJSON(w, http.StatusCreated, noStore, answer)
+}
+
+// normalise checks a registration and fills in what it left out.
+func (m *clientMetadata) normalise() *protocolFault {
+	if wrong := m.check(); wrong != nil {
+		return wrong
+	}
+	if m.GrantTypes == nil {
+		m.GrantTypes = []string{"authorization_code"}
+	}
+	if m.ResponseTypes == nil {
+		m.ResponseTypes = []string{"code"}
+	}
+	if m.AuthMethod == "" {
+		m.AuthMethod = "client_secret_basic"
+	}
+	switch {
+	case !slices.Contains(m.GrantTypes, "authorization_code"):
+		return &protocolFault{invalidMetadata, "grant_types must contain authorization_code"}
+	case !slices.Equal(m.ResponseTypes, []string{"code"}):
+		return &protocolFault{invalidMetadata, "response_types must be code"}
+	case !slices.Contains([]string{"none", "client_secret_basic", "client_secret_post"}, m.AuthMethod):
+		return &protocolFault{invalidMetadata, "token_endpoint_auth_method must be none, client_secret_basic or client_secret_post"}
+	}
+	return nil
+}
+
+// admit gives the client its id and, if it is confidential, a secret.
+func (m clientMetadata) admit(now time.Time) (registered, access.OAuthClient) {
+	m.ClientID = "mc_" + name.NewID()
+	client := access.OAuthClient{ID: m.ClientID, Name: m.ClientName, RedirectURIs: m.RedirectURIs, Dynamic: true,
+		CreatedAt: now, ExpiresAt: now.Add(RegistrationLifetime)}
+	answer := registered{clientMetadata: m, ClientIDIssuedAt: now.Unix()}
+	if m.AuthMethod != "none" {
+		answer.ClientSecret = access.NewSecret("mcs_")
+		answer.ClientSecretExpires = new(int64)
+		client.SecretHash = sha256.Sum256([]byte(answer.ClientSecret))
+	}
+	return answer, client
+}

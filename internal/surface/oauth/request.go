@@ -1,0 +1,121 @@
+package oauth
+
+import (
+	"context"
+	"net/url"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/musterhq/muster/internal/access"
+	"github.com/musterhq/muster/internal/fault"
+)
+
+// authorization is a checked authorization request.
+type authorization struct {
+	Client      access.OAuthClient
+	RedirectURI string
+	State       string
+	Challenge   string
+	Scopes      access.Permission // asked for; none asked: all, for the person to choose from
+	Resource    string
+	Query       url.Values // as it came
+}
+
+// answer is the address to send the browser to, with the issuer in it.
+func (a authorization) answer(issuer string, parameters url.Values) string {
+	u, _ := url.Parse(a.RedirectURI) // checked when it was matched
+	query := u.Query()
+	for key, values := range parameters {
+		query[key] = values
+	}
+	if a.State != "" {
+		query.Set("state", a.State)
+	}
+	query.Set("iss", issuer)
+	u.RawQuery = query.Encode()
+	return u.String()
+}
+
+// challengeShape is that of an S256 challenge: 32 bytes in base64url.
+var challengeShape = regexp.MustCompile(`^[A-Za-z0-9_-]{43}$`)
+
+const maxState = 4096
+
+// parseAuthorization checks the parameters before anyone is asked to sign in.
+// An error that is not a *protocolFault, or one with an empty RedirectURI
+// beside it, must not be sent to the redirect URI: it is not trusted yet.
+func (s *Server) parseAuthorization(ctx context.Context, query url.Values) (authorization, error) {
+	a := authorization{State: query.Get("state"), Query: query}
+	for key, values := range query {
+		if len(values) > 1 && key != "resource" {
+			return authorization{}, &protocolFault{invalidRequest, "the parameter " + knownParameter(key) + " is given twice"}
+		}
+	}
+	client, err := s.client(ctx, query.Get("client_id"))
+	if fault.CodeOf(err) == fault.NotFound {
+		return authorization{}, &protocolFault{invalidClient, fault.From(err).Detail}
+	}
+	if err != nil {
+		return authorization{}, err
+	}
+	a.Client = client
+	redirect := query.Get("redirect_uri")
+	if redirect == "" || !redirectAllowed(client.RedirectURIs, redirect) {
+		return authorization{}, &protocolFault{invalidRequest, "redirect_uri is not one that the client registered"}
+	}
+	a.RedirectURI = redirect
+	return s.parseGrant(a)
+}
+
+// parseGrant checks what may be answered at the redirect URI.
+func (s *Server) parseGrant(a authorization) (authorization, error) {
+	query := a.Query
+	switch {
+	case len(a.State) > maxState:
+		a.State = ""
+		return a, &protocolFault{invalidRequest, "state is too long"}
+	case query.Get("response_type") != "code":
+		return a, &protocolFault{unsupportedResponse, "response_type must be code"}
+	case query.Get("code_challenge") == "":
+		return a, &protocolFault{invalidRequest, "code_challenge is missing: PKCE is required"}
+	case query.Get("code_challenge_method") != "S256":
+		return a, &protocolFault{invalidRequest, "code_challenge_method must be S256"}
+	case !challengeShape.MatchString(query.Get("code_challenge")):
+		return a, &protocolFault{invalidRequest, "code_challenge must be 43 characters of base64url"}
+	}
+	a.Challenge = query.Get("code_challenge")
+	var ok bool
+	if a.Resource, ok = s.target(query["resource"]); !ok {
+		return a, &protocolFault{invalidTarget, "resource must be " + s.Resource}
+	}
+	scopes, err := access.ParseScopes(strings.Fields(query.Get("scope")))
+	if err != nil {
+		return a, &protocolFault{invalidScope, "scope names one that does not exist: see scopes_supported"}
+	}
+	a.Scopes = scopes
+	if scopes == 0 {
+		a.Scopes = access.All
+	}
+	return a, nil
+}
+
+// target returns the resource that a request is for: ours, whether it is named
+// (with or without a trailing slash) or, by older clients, left out.
+func (s *Server) target(asked []string) (string, bool) {
+	for _, resource := range asked {
+		if trimmed := strings.TrimSuffix(resource, "/"); trimmed != s.Resource && trimmed != s.Issuer {
+			return "", false
+		}
+	}
+	return s.Resource, true
+}
+
+// knownParameter keeps strangers' text out of our own messages.
+func knownParameter(key string) string {
+	known := []string{"client_id", "redirect_uri", "response_type", "state", "scope", "code_challenge", "code_challenge_method"}
+	if slices.Contains(known, key) {
+		return key
+	}
+	return "of unknown name"
+}

@@ -1,0 +1,158 @@
+package oauth
+
+import (
+	"crypto/sha256"
+	"crypto/subtle"
+	"encoding/base64"
+	"net/http"
+	"net/url"
+	"regexp"
+	"strings"
+
+	"github.com/musterhq/muster/internal/access"
+	"github.com/musterhq/muster/internal/fault"
+)
+
+const maxTokenForm = 16 << 10 // bytes
+
+// tokenAnswer is RFC 6749's. The scope is what was granted, which may differ
+// from what was asked for.
+type tokenAnswer struct {
+	AccessToken  string `json:"access_token"`
+	TokenType    string `json:"token_type"`
+	ExpiresIn    int    `json:"expires_in"`
+	RefreshToken string `json:"refresh_token"`
+	Scope        string `json:"scope"`
+}
+
+// serveToken answers the authorization code and refresh token grants.
+func (s *Server) serveToken(w http.ResponseWriter, r *http.Request) {
+	form, wrong := readForm(w, r)
+	if wrong != nil {
+		s.refuse(w, wrong)
+		return
+	}
+	client, err := s.authenticate(r, form)
+	if err == nil {
+		err = s.grant(w, r, client, form)
+	}
+	if f, ok := err.(*protocolFault); ok {
+		s.refuse(w, f)
+	} else if err != nil {
+		s.unexpected(w, r, err)
+	}
+}
+
+func (s *Server) grant(w http.ResponseWriter, r *http.Request, client access.OAuthClient, form url.Values) error {
+	if _, ok := s.target(form["resource"]); !ok {
+		return &protocolFault{invalidTarget, "resource must be " + s.Resource}
+	}
+	now := s.Now()
+	answer := tokenAnswer{AccessToken: access.NewSecret("mat_"), RefreshToken: access.NewSecret("mrt_"), TokenType: "Bearer",
+		ExpiresIn: int(AccessLifetime.Seconds())}
+	issue := access.OAuthTokens{Access: access.HashSecret(answer.AccessToken), AccessExpires: now.Add(AccessLifetime),
+		Refresh: access.HashSecret(answer.RefreshToken), RefreshExpires: now.Add(RefreshLifetime)}
+	var connection access.OAuthConnection
+	var err error
+	switch form.Get("grant_type") {
+	case "authorization_code":
+		connection, err = s.Store.RedeemCode(r.Context(), access.HashSecret(form.Get("code")), codeCheck(client, form), issue)
+	case "refresh_token":
+		connection, err = s.Store.RotateToken(r.Context(), access.HashSecret(form.Get("refresh_token")), client.ID, issue)
+	default:
+		return &protocolFault{unsupportedGrant, "grant_type must be authorization_code or refresh_token"}
+	}
+	if fault.CodeOf(err) == fault.Refused {
+		return &protocolFault{invalidGrant, "the code or token is unknown, expired, used, or not this client's"}
+	}
+	if err != nil {
+		return err
+	}
+	answer.Scope = strings.Join(connection.Scopes.Scopes(), " ")
+	writeJSON(w, http.StatusOK, noStore, answer)
+	return nil
+}
+
+var verifierShape = regexp.MustCompile(`^[A-Za-z0-9._~-]{43,128}$`)
+
+// codeCheck returns what must hold for a code to be taken.
+func codeCheck(client access.OAuthClient, form url.Values) func(access.AuthorizationCode) error {
+	return func(code access.AuthorizationCode) error {
+		verifier := form.Get("code_verifier")
+		sum := sha256.Sum256([]byte(verifier))
+		challenge := base64.RawURLEncoding.EncodeToString(sum[:])
+		if code.ClientID != client.ID || code.RedirectURI != form.Get("redirect_uri") || !verifierShape.MatchString(verifier) ||
+			subtle.ConstantTimeCompare([]byte(challenge), []byte(code.CodeChallenge)) != 1 {
+			return fault.New(fault.Refused, "the code is not for this client, redirect URI or verifier")
+		}
+		return nil
+	}
+}
+
+// authenticate finds the client and, if it is confidential, checks its secret.
+func (s *Server) authenticate(r *http.Request, form url.Values) (access.OAuthClient, error) {
+	id, secret := form.Get("client_id"), form.Get("client_secret")
+	if user, password, ok := r.BasicAuth(); ok {
+		if secret != "" {
+			return access.OAuthClient{}, &protocolFault{invalidRequest, "the client proves itself in two ways at once"}
+		}
+		basicID, err1 := url.QueryUnescape(user)
+		basicSecret, err2 := url.QueryUnescape(password)
+		if err1 != nil || err2 != nil || id != "" && id != basicID {
+			return access.OAuthClient{}, &protocolFault{invalidClient, "the client's credentials are not well-formed"}
+		}
+		id, secret = basicID, basicSecret
+	}
+	client, err := s.client(r.Context(), id)
+	if fault.CodeOf(err) == fault.NotFound {
+		return access.OAuthClient{}, &protocolFault{invalidClient, "no client has this client_id"}
+	}
+	if err != nil {
+		return access.OAuthClient{}, err
+	}
+	sum := sha256.Sum256([]byte(secret))
+	if client.Confidential() && subtle.ConstantTimeCompare(sum[:], client.SecretHash[:]) != 1 {
+		return access.OAuthClient{}, &protocolFault{invalidClient, "the client's secret is not right"}
+	}
+	return client, nil
+}
+
+// serveRevoke ends the connection of a token (RFC 7009): an unknown token is
+// no error.
+func (s *Server) serveRevoke(w http.ResponseWriter, r *http.Request) {
+	form, wrong := readForm(w, r)
+	if wrong != nil {
+		s.refuse(w, wrong)
+		return
+	}
+	client, err := s.authenticate(r, form)
+	if err == nil {
+		err = s.Store.RevokeToken(r.Context(), access.HashSecret(form.Get("token")), client.ID)
+	}
+	if f, ok := err.(*protocolFault); ok {
+		s.refuse(w, f)
+	} else if err != nil && fault.CodeOf(err) != fault.NotFound {
+		s.unexpected(w, r, err)
+	} else {
+		w.Header().Set("Cache-Control", noStore)
+		w.WriteHeader(http.StatusOK)
+	}
+}
+
+// readForm reads a form from the body alone: what stands in the query is not
+// looked at, and a parameter given twice is refused.
+func readForm(w http.ResponseWriter, r *http.Request) (url.Values, *protocolFault) {
+	if media, _, _ := strings.Cut(r.Header.Get("Content-Type"), ";"); strings.TrimSpace(strings.ToLower(media)) != "application/x-www-form-urlencoded" {
+		return nil, &protocolFault{invalidRequest, "the body must be a form (application/x-www-form-urlencoded)"}
+	}
+	r.Body = http.MaxBytesReader(w, r.Body, maxTokenForm)
+	if err := r.ParseForm(); err != nil {
+		return nil, &protocolFault{invalidRequest, "the body is not a readable form of at most 16 KiB"}
+	}
+	for key, values := range r.PostForm {
+		if len(values) > 1 && key != "resource" {
+			return nil, &protocolFault{invalidRequest, "the parameter " + knownParameter(key) + " is given twice"}
+		}
+	}
+	return r.PostForm, nil
+}
