@@ -1,0 +1,85 @@
+package database
+
+import (
+	"database/sql"
+	"errors"
+	"strconv"
+	"strings"
+	"sync"
+
+	"github.com/jackc/pgx/v5/pgconn"
+	"modernc.org/sqlite"
+	sqlite3 "modernc.org/sqlite/lib"
+)
+
+// dialect is what differs between the engines.
+type dialect interface {
+	// bind turns ? into the engine's placeholders.
+	bind(query string) string
+	// lock makes a SELECT in a transaction lock its rows.
+	lock() string
+	// skipLocked is lock for workers that share a queue.
+	skipLocked() string
+	// snapshot is the isolation of a transaction that reads one state.
+	snapshot() sql.IsolationLevel
+	// schema turns a migration's text into the engine's.
+	schema(text string) string
+}
+
+// sqliteDialect needs no row locks: a writing transaction is alone.
+type sqliteDialect struct{}
+
+func (sqliteDialect) bind(query string) string     { return query }
+func (sqliteDialect) lock() string                 { return "" }
+func (sqliteDialect) skipLocked() string           { return "" }
+func (sqliteDialect) snapshot() sql.IsolationLevel { return sql.LevelDefault }
+
+func (sqliteDialect) schema(text string) string { return text }
+
+// postgresDialect remembers the texts that it bound: they are few, as
+// statements are constants or put together from constants.
+type postgresDialect struct{ bound *sync.Map }
+
+func (postgresDialect) lock() string       { return " FOR UPDATE" }
+func (postgresDialect) skipLocked() string { return " FOR UPDATE SKIP LOCKED" }
+
+func (postgresDialect) snapshot() sql.IsolationLevel { return sql.LevelRepeatableRead }
+
+func (postgresDialect) schema(text string) string {
+	return strings.ReplaceAll(text, " TEXT", ` TEXT COLLATE "C"`)
+}
+
+func (d postgresDialect) bind(query string) string {
+	if text, ok := d.bound.Load(query); ok {
+		return text.(string)
+	}
+	var b strings.Builder
+	n := 0
+	for part := range strings.SplitSeq(query, "?") {
+		if n > 0 {
+			b.WriteString("$" + strconv.Itoa(n))
+		}
+		b.WriteString(part)
+		n++
+	}
+	d.bound.Store(query, b.String())
+	return b.String()
+}
+
+// unique reports whether err says that a unique index already has the row.
+func unique(err error) bool {
+	if e, ok := errors.AsType[*pgconn.PgError](err); ok {
+		return e.Code == "23505"
+	}
+	if e, ok := errors.AsType[*sqlite.Error](err); ok {
+		return e.Code() == sqlite3.SQLITE_CONSTRAINT_UNIQUE || e.Code() == sqlite3.SQLITE_CONSTRAINT_PRIMARYKEY
+	}
+	return false
+}
+
+// transient reports whether the transaction failed only because another was
+// under way, and may be run again.
+func transient(err error) bool {
+	e, ok := errors.AsType[*pgconn.PgError](err)
+	return ok && (e.Code == "40001" || e.Code == "40P01")
+}

@@ -1,0 +1,58 @@
+// Package database keeps everything that Muster knows, in SQLite inside the
+// process or in PostgreSQL. It is the only package that speaks SQL.
+//
+// A *DB implements the store interfaces that the nouns and verbs declare, one
+// file per domain, as plain methods. The same SQL text runs on both engines.
+//
+// # Adding a store
+//
+//  1. The domain package declares the interface that it needs.
+//  2. The tables go into the next free file of migrations/, one file per topic
+//     (0002_idempotency.sql, 0003_proposals.sql, …). A file that was released is
+//     never edited again. `go test ./internal/database -run Schema -update`
+//     refreshes schema.sql; its diff shows what changed.
+//  3. The methods go into <domain>.go, with the row's columns and its scan
+//     function side by side.
+//  4. The tests go into <domain>_test.go and run on both engines through each.
+//
+// # The dialect
+//
+// Placeholders are ?, in order, on both engines; a question mark may occur
+// nowhere else in a statement. Types are TEXT, BIGINT and BOOLEAN; an instant is
+// a BIGINT of Unix milliseconds, and 0 where there is none; JSON is TEXT. Columns
+// are NOT NULL with an empty default wherever empty means none: NULL sorts
+// differently on the engines. Text compares byte by byte on both (migrations
+// write TEXT, PostgreSQL gets TEXT COLLATE "C"). A statement that would break a
+// unique index says ON CONFLICT, or ends its transaction and is told by unique:
+// a failed statement spoils a PostgreSQL transaction. RETURNING, UPDATE … FROM,
+// common table expressions and partial indexes are the same on both.
+//
+// # Reading
+//
+// list, one and value run a query on db.read() or on a transaction: both are a
+// conn. A finder that is also needed inside a transaction takes the conn as an
+// argument. Every query is explained by a test that fails on a full scan of a
+// table (see explain_test.go); a small table may be exempted there, by name.
+//
+// # Writing
+//
+//   - db.write runs a function in a transaction and returns when its outcome is
+//     durable. Commands' and proposals' intents go this way.
+//   - db.writeRelaxed is the same for what may be lost with the machine's power:
+//     budgets, last-seen times. It survives the death of the process.
+//   - db.statement is db.write for a function of one single statement: on
+//     PostgreSQL it saves the round trips of BEGIN and COMMIT.
+//
+// The function gets its own context, which the caller's cancellation does not
+// reach: once begun, a write ends, and its outcome is reported. It may run more
+// than once (serialisation failures are retried), so it must set variables
+// outside itself only by assignment, and it must not write through db again.
+// tx.lock is " FOR UPDATE" where that is needed, skipLocked its sibling for
+// workers that claim rows. tx.afterCommit registers what must not happen unless
+// the transaction did, such as a wake-up.
+//
+// On SQLite there is one writing connection, owned by a goroutine that commits
+// the functions of concurrent callers together, each in a savepoint of its own:
+// one fsync serves many. Other processes (the command line beside the service)
+// may write the same file; they wait for each other.
+package database

@@ -1,0 +1,84 @@
+package database
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"log/slog"
+	"strings"
+	"time"
+)
+
+// Options configure a database.
+type Options struct {
+	// URL is "sqlite:PATH" or "postgres://…" (operator "Settings").
+	URL string
+	// Now is the clock. Required.
+	Now func() time.Time
+	// Logger is told of what nobody waits for; nil: nobody is told.
+	Logger *slog.Logger
+}
+
+// DB is an open database. It is safe for concurrent use.
+type DB struct {
+	now     func() time.Time
+	logger  *slog.Logger
+	dialect dialect
+
+	pool    *sql.DB // PostgreSQL's only pool; SQLite's readers
+	reader  runner  // runs statements on pool
+	writer  *writer // SQLite only
+	trace   func(query string, args []any)
+	closers []func() error // run by Close in reverse order
+}
+
+// Open opens the database, creates it if it is a SQLite file that does not
+// exist, and brings its tables up to date, one process at a time. Its errors
+// name the setting at fault, never a password.
+func Open(ctx context.Context, o Options) (*DB, error) {
+	if o.Logger == nil {
+		o.Logger = slog.New(slog.DiscardHandler)
+	}
+	db := &DB{now: o.Now, logger: o.Logger}
+	if err := db.open(ctx, o.URL); err != nil {
+		return nil, errors.Join(err, db.Close())
+	}
+	return db, nil
+}
+
+func (db *DB) open(ctx context.Context, url string) error {
+	if path, ok := strings.CutPrefix(url, "sqlite:"); ok && path != "" {
+		if err := db.openSQLite(ctx, path); err != nil {
+			return fmt.Errorf("cannot open the SQLite database %s: %w", path, err)
+		}
+		return nil
+	}
+	if strings.HasPrefix(url, "postgres://") || strings.HasPrefix(url, "postgresql://") {
+		if err := db.openPostgres(ctx, url); err != nil {
+			return fmt.Errorf("cannot open the PostgreSQL database: %w", err)
+		}
+		return nil
+	}
+	return errors.New("the database must be sqlite:PATH or a postgres:// URL")
+}
+
+// Ping reports whether the database can be read.
+func (db *DB) Ping(ctx context.Context) error {
+	_, err := value[int64](ctx, db.read(), `SELECT 1`)
+	return err
+}
+
+// Close finishes writes under way, writes what was coalesced and closes the
+// database. No method may be called afterwards.
+func (db *DB) Close() error {
+	var errs []error
+	for i := len(db.closers) - 1; i >= 0; i-- {
+		errs = append(errs, db.closers[i]())
+	}
+	db.closers = nil
+	return errors.Join(errs...)
+}
+
+// onClose adds a step to Close; the last added runs first.
+func (db *DB) onClose(f func() error) { db.closers = append(db.closers, f) }

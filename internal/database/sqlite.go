@@ -1,0 +1,50 @@
+package database
+
+import (
+	"context"
+	"database/sql"
+	"net/url"
+	"runtime"
+
+	_ "modernc.org/sqlite" // registers the driver "sqlite"
+)
+
+// openSQLite opens the pool of readers and the one writing connection.
+func (db *DB) openSQLite(ctx context.Context, path string) error {
+	db.dialect = sqliteDialect{}
+	writing, err := sql.Open("sqlite", sqliteDSN(path, "immediate",
+		"journal_mode(WAL)", "synchronous(FULL)", "foreign_keys(1)", "wal_autocheckpoint(4000)"))
+	if err != nil {
+		return err
+	}
+	db.onClose(writing.Close)
+	writing.SetMaxOpenConns(1)
+	if err := migrate(ctx, writing, db.dialect, db.logger); err != nil {
+		return err
+	}
+	if db.writer, err = newWriter(ctx, db, writing); err != nil {
+		return err
+	}
+	db.onClose(db.writer.close)
+
+	db.pool, err = sql.Open("sqlite", sqliteDSN(path, "deferred", "query_only(1)"))
+	if err != nil {
+		return err
+	}
+	db.onClose(db.pool.Close)
+	readers := max(4, 2*runtime.GOMAXPROCS(0))
+	db.pool.SetMaxOpenConns(readers)
+	db.pool.SetMaxIdleConns(readers)
+	statements := &prepared{on: db.pool, statements: map[string]*sql.Stmt{}}
+	db.onClose(statements.Close)
+	db.reader = statements
+	return db.Ping(ctx)
+}
+
+// sqliteDSN makes a URI of a path. Busy connections are waited for up to ten
+// seconds; the mapping lets readers look at the file without copying pages.
+func sqliteDSN(path, lock string, pragmas ...string) string {
+	q := url.Values{"_txlock": {lock}, "_pragma": append([]string{
+		"busy_timeout(10000)", "cache_size(-16000)", "mmap_size(1073741824)", "temp_store(MEMORY)"}, pragmas...)}
+	return "file:" + (&url.URL{Path: path}).EscapedPath() + "?" + q.Encode()
+}

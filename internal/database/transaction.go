@@ -1,0 +1,114 @@
+package database
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"math/rand/v2"
+	"time"
+)
+
+// tx is a writing transaction. It is a conn.
+type tx struct {
+	session
+	after []func()
+}
+
+// lock makes a SELECT lock its rows until the transaction ends.
+func (t *tx) lock() string { return t.db.dialect.lock() }
+
+// skipLocked is lock that leaves out the rows that another has locked.
+func (t *tx) skipLocked() string { return t.db.dialect.skipLocked() }
+
+// afterCommit has f called once the transaction is committed.
+func (t *tx) afterCommit(f func()) { t.after = append(t.after, f) }
+
+// work is what a transaction does; see the package comment.
+type work func(ctx context.Context, t *tx) error
+
+// write runs f in a transaction, durable when write returns.
+func (db *DB) write(ctx context.Context, f work) error { return db.run(ctx, f, false) }
+
+// writeRelaxed runs f in a transaction that the machine's power cut may undo.
+func (db *DB) writeRelaxed(ctx context.Context, f work) error { return db.run(ctx, f, true) }
+
+// statement is write for one single statement.
+func (db *DB) statement(ctx context.Context, f func(ctx context.Context, c conn) error) error {
+	if db.writer != nil {
+		return db.write(ctx, func(ctx context.Context, t *tx) error { return f(ctx, t) })
+	}
+	return retry(ctx, func() error { return f(context.WithoutCancel(ctx), db.read()) })
+}
+
+// snapshot runs f, which only reads, on one unchanging state of the database.
+func (db *DB) snapshot(ctx context.Context, f func(ctx context.Context, c conn) error) (err error) {
+	t, err := db.pool.BeginTx(ctx, &sql.TxOptions{ReadOnly: true, Isolation: db.dialect.snapshot()})
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, t.Rollback()) }()
+	return f(ctx, session{db, t})
+}
+
+// inside marks the context of a transaction: to write through db there would
+// wait for itself.
+type inside struct{}
+
+var errNested = errors.New("database: a write inside a write")
+
+func (db *DB) run(ctx context.Context, f work, relaxed bool) error {
+	if ctx.Value(inside{}) != nil {
+		return errNested
+	}
+	if db.writer != nil {
+		return db.writer.run(ctx, f, relaxed)
+	}
+	return retry(ctx, func() error { return db.runPostgres(ctx, f) })
+}
+
+// writeLimit ends a transaction that hangs although nothing cancels it.
+const writeLimit = time.Minute
+
+// runPostgres runs f once in a transaction at READ COMMITTED: statements lock
+// the rows that they change, and compare what they expect.
+func (db *DB) runPostgres(ctx context.Context, f work) (err error) {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(context.WithValue(context.WithoutCancel(ctx), inside{}, true), writeLimit)
+	defer cancel()
+	begun, err := db.pool.BeginTx(ctx, nil)
+	if err != nil {
+		return err
+	}
+	t := &tx{session: session{db, begun}}
+	defer func() { _ = begun.Rollback() }() // also when f panics; of no effect after Commit
+	if err := f(ctx, t); err != nil {
+		return err
+	}
+	if err := begun.Commit(); err != nil {
+		return err
+	}
+	for _, f := range t.after {
+		f()
+	}
+	return nil
+}
+
+// attempts bounds how often a transaction that lost to another runs again.
+const attempts = 10
+
+// retry runs f again while it fails for a reason that passes.
+func retry(ctx context.Context, f func() error) error {
+	for n := 1; ; n++ {
+		err := f()
+		if !transient(err) || n == attempts {
+			return err
+		}
+		select {
+		case <-ctx.Done():
+			return err
+		case <-time.After(rand.N(time.Duration(n) * 10 * time.Millisecond)):
+		}
+	}
+}

@@ -1,0 +1,200 @@
+package database
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"sync"
+)
+
+// maxBatch bounds how many callers' work one commit carries, so that nobody
+// waits long and other processes get their turn.
+const maxBatch = 64
+
+var errClosed = errors.New("the database is closed")
+
+// writer is SQLite's one writing connection. Its goroutine commits the work of
+// concurrent callers together.
+type writer struct {
+	db         *DB
+	conn       *sql.Conn
+	statements *prepared
+
+	mu     sync.RWMutex // held for reading while a job is handed over
+	closed bool
+	jobs   chan *job
+	done   chan struct{}
+
+	relaxed bool // the connection's present setting
+}
+
+// job is one caller's transaction.
+type job struct {
+	ctx     context.Context
+	work    work
+	relaxed bool
+	tx      *tx
+	err     error
+	panic   any
+	done    chan struct{}
+}
+
+func newWriter(ctx context.Context, db *DB, pool *sql.DB) (*writer, error) {
+	c, err := pool.Conn(ctx)
+	if err != nil {
+		return nil, err
+	}
+	w := &writer{db: db, conn: c, statements: &prepared{on: c, statements: map[string]*sql.Stmt{}},
+		jobs: make(chan *job, maxBatch), done: make(chan struct{})}
+	go w.loop()
+	return w, nil
+}
+
+// close waits for the work handed over and gives the connection back.
+func (w *writer) close() error {
+	w.mu.Lock()
+	w.closed = true
+	w.mu.Unlock()
+	close(w.jobs)
+	<-w.done
+	return errors.Join(w.statements.Close(), w.conn.Close())
+}
+
+// run hands f over and waits for its outcome. A caller that gives up before
+// its work began is let go; from then on it waits, and learns the outcome.
+func (w *writer) run(ctx context.Context, f work, relaxed bool) error {
+	j := &job{ctx: ctx, work: f, relaxed: relaxed, done: make(chan struct{})}
+	if err := w.hand(ctx, j); err != nil {
+		return err
+	}
+	<-j.done
+	if j.panic != nil {
+		panic(j.panic)
+	}
+	if j.err != nil {
+		return j.err
+	}
+	for _, f := range j.tx.after {
+		f()
+	}
+	return nil
+}
+
+func (w *writer) hand(ctx context.Context, j *job) error {
+	w.mu.RLock()
+	defer w.mu.RUnlock()
+	if w.closed {
+		return errClosed
+	}
+	select {
+	case w.jobs <- j:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+func (w *writer) loop() {
+	defer close(w.done)
+	for first := range w.jobs {
+		batch := w.gather(first)
+		if err := w.commit(batch); err != nil {
+			for _, j := range batch {
+				j.err = errors.Join(j.err, err)
+			}
+		}
+		for _, j := range batch {
+			close(j.done)
+		}
+	}
+}
+
+// gather adds the jobs that wait already. It does not wait for more: while one
+// batch is committed, the next comes together by itself.
+func (w *writer) gather(first *job) []*job {
+	batch := []*job{first}
+	for len(batch) < maxBatch {
+		select {
+		case j, ok := <-w.jobs:
+			if !ok {
+				return batch
+			}
+			batch = append(batch, j)
+		default:
+			return batch
+		}
+	}
+	return batch
+}
+
+// commit runs a batch in one transaction. Its error befell all of them; a
+// job's own error is in the job.
+func (w *writer) commit(batch []*job) (err error) {
+	ctx := context.Background()
+	if err := w.relax(ctx, batch); err != nil {
+		return err
+	}
+	if _, err := w.statements.ExecContext(ctx, "BEGIN IMMEDIATE"); err != nil {
+		return fmt.Errorf("cannot begin: %w", err)
+	}
+	defer func() {
+		if err != nil {
+			_, rollback := w.conn.ExecContext(ctx, "ROLLBACK")
+			_ = rollback // SQLite has rolled back by itself, or the next BEGIN will tell
+		}
+	}()
+	for _, j := range batch {
+		if err := w.step(ctx, j); err != nil {
+			return err
+		}
+	}
+	_, err = w.statements.ExecContext(ctx, "COMMIT")
+	return err
+}
+
+// step runs one job in a savepoint, so that its failure undoes its own work
+// only. The error is of the whole transaction.
+func (w *writer) step(ctx context.Context, j *job) error {
+	if j.err = j.ctx.Err(); j.err != nil {
+		return nil
+	}
+	if _, err := w.statements.ExecContext(ctx, "SAVEPOINT job"); err != nil {
+		return err
+	}
+	w.call(j)
+	if j.err != nil || j.panic != nil {
+		if _, err := w.statements.ExecContext(ctx, "ROLLBACK TO job"); err != nil {
+			return err
+		}
+	}
+	_, err := w.statements.ExecContext(ctx, "RELEASE job")
+	return err
+}
+
+// call runs the job's work and keeps a panic for its caller.
+func (w *writer) call(j *job) {
+	defer func() { j.panic = recover() }()
+	j.tx = &tx{session: session{w.db, w.statements}}
+	j.err = j.work(context.WithValue(context.WithoutCancel(j.ctx), inside{}, true), j.tx)
+}
+
+// relax sets how durable the batch must be: as durable as its strictest job.
+func (w *writer) relax(ctx context.Context, batch []*job) error {
+	relaxed := true
+	for _, j := range batch {
+		relaxed = relaxed && j.relaxed
+	}
+	if relaxed == w.relaxed {
+		return nil
+	}
+	pragma := "PRAGMA synchronous=FULL"
+	if relaxed {
+		pragma = "PRAGMA synchronous=NORMAL"
+	}
+	_, err := w.conn.ExecContext(ctx, pragma)
+	if err == nil {
+		w.relaxed = relaxed
+	}
+	return err
+}
