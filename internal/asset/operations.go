@@ -1,0 +1,146 @@
+package asset
+
+import (
+	"context"
+
+	"github.com/musterhq/muster/internal/access"
+	"github.com/musterhq/muster/internal/fault"
+	"github.com/musterhq/muster/internal/name"
+	"github.com/musterhq/muster/internal/operation"
+)
+
+// sorting is what GET /assets may be sorted by.
+var sorting = operation.Sorting{
+	Fields:  []string{string(BySyncedAt), string(ByIdentification), string(ByStatus), string(ByCreatedAt)},
+	Default: string(BySyncedAt) + ",desc",
+}
+
+// FilterArgs are the filters that list and count share (contract 4.1).
+type FilterArgs struct {
+	Status string `query:"status" rule:"enum=ACTIVE|INACTIVE|SYNCHRONIZING|PENDING|DELETED" doc:"Only assets of this status."`
+	Policy string `query:"policy" doc:"Only assets whose device has this policy assigned: the policy's pathName. A policy that does not exist finds nothing."`
+}
+
+// ListArgs are the arguments of list_assets.
+type ListArgs struct {
+	FilterArgs
+	operation.PageRequest
+}
+
+// Rules implements operation.Ruler.
+func (a ListArgs) Rules(r *operation.Rules) { sorting.Rule(r, a.Sort) }
+
+// Target names one asset; embed it in the arguments of what acts on one.
+type Target struct {
+	AssetID string `path:"assetId" rule:"required" doc:"The asset's pathName from list_assets, or its short id."`
+}
+
+// Count is the result of count_assets.
+type Count struct {
+	Count int64 `json:"count" doc:"How many assets match the filters."`
+}
+
+// Reader answers the asset reads.
+type Reader struct{ Store Store }
+
+// Define declares the asset operations (contract 4.1).
+func Define(r *operation.Registry, s Store) {
+	reader := Reader{Store: s}
+	operation.Define(r, read("list_assets", "List assets", "/assets",
+		"Lists the company's assets, one page at a time, most recently synchronized first unless sorted otherwise. "+
+			"Each entry holds the asset's hardware specifications, its custom data and, when it is enrolled, its managed device. "+
+			"Use an entry's pathName as assetId in other operations."), reader.List)
+	operation.Define(r, read("count_assets", "Count assets", "/assets/count",
+		"Counts the company's assets that match the filters, which are those of list_assets."), reader.Count)
+	one := read("get_asset", "Read an asset", "/assets/{assetId}",
+		"Reads one asset with its specifications, custom data and managed device. "+
+			"The latest status report and location of the device are part of it, also those that a status-report or location-update command has asked for.")
+	one.Faults = []fault.Code{fault.NotFound}
+	operation.Define(r, one, reader.Get)
+}
+
+func read(tool, title, path, description string) operation.Operation {
+	return operation.Operation{
+		Name: tool, Title: title, Description: description, Method: "GET", Path: path,
+		Needs: access.DevicesRead, Dialect: operation.Reads, Effect: operation.Reading, Idempotent: true,
+	}
+}
+
+// List answers GET /assets.
+func (rd Reader) List(ctx context.Context, call operation.Call, args ListArgs) (operation.Page[View], error) {
+	page := operation.Page[View]{Content: []View{}, Request: args.PageRequest}
+	filter, findable := args.filter(call.Principal)
+	if !findable {
+		return page, nil
+	}
+	field, descending, err := sorting.Parse(args.Sort)
+	if err != nil {
+		return page, err
+	}
+	assets, total, err := rd.Store.Assets(ctx, Query{Filter: filter, Page: args.PageRequest, Order: Order(field), Descending: descending})
+	if err != nil {
+		return page, err
+	}
+	for _, a := range assets {
+		page.Content = append(page.Content, a.Public())
+	}
+	page.Total = total
+	return page, nil
+}
+
+// Count answers GET /assets/count.
+func (rd Reader) Count(ctx context.Context, call operation.Call, args FilterArgs) (Count, error) {
+	filter, findable := args.filter(call.Principal)
+	if !findable {
+		return Count{}, nil
+	}
+	n, err := rd.Store.CountAssets(ctx, filter)
+	return Count{Count: n}, err
+}
+
+// Get answers GET /assets/{assetId}.
+func (rd Reader) Get(ctx context.Context, call operation.Call, args Target) (View, error) {
+	a, err := Find(ctx, rd.Store, call.Principal, args.AssetID)
+	if err != nil {
+		return View{}, err
+	}
+	return a.Public(), nil
+}
+
+// Finder reads one asset of a company.
+type Finder interface {
+	Asset(ctx context.Context, companyID, id string) (Asset, error)
+}
+
+// Find returns the asset that ref names for the principal: fault.NotFound for
+// anything that is not an asset of its company, or is beyond its limits.
+func Find(ctx context.Context, s Finder, p access.Principal, ref string) (Asset, error) {
+	missing := fault.New(fault.NotFound, "there is no asset with this id in your company: take the pathName from the asset list")
+	id, ok := name.Short(p.CompanySlug, name.Assets, ref)
+	if !ok {
+		return Asset{}, missing
+	}
+	a, err := s.Asset(ctx, p.CompanyID, id)
+	if fault.CodeOf(err) == fault.NotFound {
+		return Asset{}, missing
+	}
+	if err != nil {
+		return Asset{}, err
+	}
+	if p.Policies != nil && (a.Device == nil || !p.MaySee(a.Device.PolicyID)) {
+		return Asset{}, missing
+	}
+	return a, nil
+}
+
+// filter returns the store's filter; false if nothing can match, because the
+// policy cannot be one of the company's.
+func (a FilterArgs) filter(p access.Principal) (Filter, bool) {
+	f := Filter{CompanyID: p.CompanyID, Status: Status(a.Status), Policies: p.Policies}
+	if a.Policy == "" {
+		return f, true
+	}
+	id, ok := name.Short(p.CompanySlug, name.Policies, a.Policy)
+	f.PolicyID = id
+	return f, ok && p.MaySee(id)
+}

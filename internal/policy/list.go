@@ -1,0 +1,78 @@
+package policy
+
+import (
+	"context"
+	"time"
+
+	"github.com/musterhq/muster/internal/access"
+	"github.com/musterhq/muster/internal/operation"
+)
+
+// listSorting is what GET /policies may be sorted by.
+var listSorting = operation.Sorting{
+	Fields:  []string{string(ByName), string(ByUpdatedAt), string(ByVersion)},
+	Default: string(ByName) + ",asc",
+}
+
+// Summary is an entry of the policy list (decisions "Assets").
+type Summary struct {
+	PathName    string     `json:"pathName" doc:"Path name of the policy; the policyId of every other operation."`
+	DisplayName string     `json:"displayName" doc:"Name of the policy for people."`
+	Type        Type       `json:"type" doc:"Whose devices it is for: PLATFORM or AGENT."`
+	VROnly      bool       `json:"vrOnly" doc:"Whether it is for VR headsets only, which enrol by USB."`
+	Editable    bool       `json:"editable" doc:"Whether changes can be proposed."`
+	Version     int        `json:"version" doc:"Grows by one with every saved change."`
+	DeviceCount int        `json:"deviceCount" doc:"Devices that use the policy."`
+	UpdatedAt   *time.Time `json:"updatedAt" doc:"When it was last saved."`
+}
+
+// Summary returns the policy as the list shows it.
+func (p Policy) Summary() Summary {
+	return Summary{
+		PathName: p.PathName(), DisplayName: p.Name, Type: p.Type, VROnly: p.VROnly, Editable: p.Editable(),
+		Version: p.Version, DeviceCount: p.DeviceCount, UpdatedAt: operation.Moment(p.UpdatedAt),
+	}
+}
+
+// ListArgs are the arguments of list_policies.
+type ListArgs struct{ operation.PageRequest }
+
+// Rules implements operation.Ruler.
+func (a ListArgs) Rules(r *operation.Rules) { listSorting.Rule(r, a.Sort) }
+
+// Lister reads pages of policies.
+type Lister interface {
+	Policies(ctx context.Context, q Query) ([]Policy, int64, error)
+}
+
+// DefineList declares list_policies, GET /policies (contract 4.1).
+func DefineList(r *operation.Registry, s Lister) {
+	operation.Define(r, operation.Operation{
+		Name: "list_policies", Title: "List policies", Method: "GET", Path: "/policies",
+		Description: "Lists the company's policies, one page at a time, by name unless sorted otherwise, " +
+			"with their type, version and number of devices. Use an entry's pathName as policyId in other operations.",
+		Needs: access.PoliciesRead, Dialect: operation.Reads, Effect: operation.Reading, Idempotent: true,
+	}, func(ctx context.Context, call operation.Call, args ListArgs) (operation.Page[Summary], error) {
+		return list(ctx, s, call.Principal, args)
+	})
+}
+
+func list(ctx context.Context, s Lister, p access.Principal, args ListArgs) (operation.Page[Summary], error) {
+	page := operation.Page[Summary]{Content: []Summary{}, Request: args.PageRequest}
+	field, descending, err := listSorting.Parse(args.Sort)
+	if err != nil {
+		return page, err
+	}
+	policies, total, err := s.Policies(ctx, Query{
+		CompanyID: p.CompanyID, IDs: p.Policies, Order: Order(field), Descending: descending,
+		Offset: int(args.Offset()), Limit: args.Size,
+	})
+	if err != nil {
+		return page, err
+	}
+	for _, found := range policies {
+		page.Content = append(page.Content, found.Summary())
+	}
+	page.Total = total
+	return page, nil
+}
