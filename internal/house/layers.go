@@ -1,0 +1,119 @@
+package house
+
+import (
+	"slices"
+	"strings"
+)
+
+// layer is a storey of the house. Imports point down, and rooms of one storey
+// do not know each other (leaves excepted, which the compiler keeps in order).
+type layer int
+
+const (
+	leaf layer = iota + 1
+	access
+	operation
+	noun
+	verb
+	adapter
+	surface
+	device     // the agent's half, which must stay small and free of server code
+	simulation // simulated devices, clients of the service
+	trial      // what tests stand on; may import everything
+	command    // programs: wiring
+)
+
+// rooms gives each package its layer; a package below a room belongs to it.
+var rooms = map[string]layer{
+	"internal/fault":      leaf,
+	"internal/check":      leaf,
+	"internal/name":       leaf,
+	"internal/agentproto": leaf,
+
+	"internal/access":    access,
+	"internal/operation": operation,
+
+	"internal/company": noun,
+	"internal/asset":   noun,
+	"internal/policy":  noun,
+
+	"internal/command":      verb,
+	"internal/proposal":     verb,
+	"internal/provisioning": verb,
+	"internal/enrolment":    verb,
+	"internal/budget":       verb,
+
+	"internal/database":  adapter,
+	"internal/platform":  adapter,
+	"internal/agentlink": adapter,
+	"internal/push":      adapter,
+
+	"internal/surface/rest":   surface,
+	"internal/surface/mcp":    surface,
+	"internal/surface/oauth":  surface,
+	"internal/surface/portal": surface,
+	"internal/surface/device": surface,
+	"internal/surface/cli":    surface,
+
+	"internal/agent":           device,
+	"internal/fleetsim":        simulation,
+	"internal/servertest":      trial,
+	"internal/database/pgtest": trial,
+
+	"internal/house":   command,
+	"cmd/muster":       command,
+	"cmd/muster-agent": command,
+}
+
+// below lists the layers that each layer may import.
+var below = map[layer][]layer{
+	leaf:       {leaf},
+	access:     {leaf},
+	operation:  {leaf, access},
+	noun:       {leaf, access, operation},
+	verb:       {leaf, access, operation, noun},
+	adapter:    {leaf, access, operation, noun, verb},
+	surface:    {leaf, access, operation, noun, verb},
+	device:     {leaf},
+	simulation: {leaf, device, adapter},
+	trial:      {leaf, access, operation, noun, verb, adapter, surface, device, simulation, trial},
+	command:    {leaf, access, operation, noun, verb, adapter, surface, device, simulation},
+}
+
+// String is the layer's name in findings.
+func (l layer) String() string {
+	return [...]string{
+		leaf: "leaf", access: "access", operation: "operation", noun: "noun", verb: "verb", adapter: "adapter",
+		surface: "surface", device: "device half", simulation: "simulation", trial: "test support", command: "command",
+	}[l]
+}
+
+// room finds the room of a directory: the longest entry that it is or lies in.
+func room(dir string) (string, layer) {
+	for path := dir; path != ""; {
+		if l, ok := rooms[path]; ok {
+			return path, l
+		}
+		cut := strings.LastIndexByte(path, '/')
+		if cut < 0 {
+			break
+		}
+		path = path[:cut]
+	}
+	return "", 0
+}
+
+// mayImport tells whether production code in directory from may import the
+// module's package in directory to.
+func mayImport(from, to string) bool {
+	fromRoom, fromLayer := room(from)
+	toRoom, toLayer := room(to)
+	return fromRoom == toRoom || slices.Contains(below[fromLayer], toLayer)
+}
+
+// within tells whether dir is one of the given directories or lies below one.
+func within(dir string, parents ...string) bool {
+	return slices.ContainsFunc(parents, func(parent string) bool {
+		return dir == parent || strings.HasPrefix(dir, parent+"/")
+	})
+}
