@@ -2,6 +2,7 @@ package command
 
 import (
 	"context"
+	"time"
 
 	"github.com/musterhq/muster/internal/asset"
 	"github.com/musterhq/muster/internal/company"
@@ -18,6 +19,8 @@ type Channel interface {
 
 // Order is all that a channel needs to carry out a command.
 type Order struct {
+	// Command is the intent as it is stored. Its Deadline, set from
+	// Type.Lifetime, is what the channel must tell the device or the platform.
 	Command Command
 	Company company.Company
 	AssetID string
@@ -87,4 +90,7 @@ type Receipt struct {
 	Outcome   string
 	Retryable bool  // with Rejected
 	Cause     error // for the log
+	// FeedbackAt is the time of the device's own word, with Done or Refused;
+	// zero: the device itself has not spoken.
+	FeedbackAt time.Time
 }

@@ -39,6 +39,17 @@ type Store interface {
 	OpenOf(ctx context.Context, assetID string) ([]Command, error)
 }
 
+// Finder finds commands by what they have become. The database implements it
+// beside Store.
+type Finder interface {
+	// CommandByIdempotencyRef returns the command that a request with this
+	// reference began, or fault.NotFound.
+	CommandByIdempotencyRef(ctx context.Context, companyID, ref string) (Command, error)
+	// Overdue returns up to limit commands in SENT or UNCONFIRMED whose
+	// deadline has passed before a time, earliest deadline first.
+	Overdue(ctx context.Context, before time.Time, limit int) ([]Command, error)
+}
+
 // Inventory is what the service needs to know of assets, companies and
 // policies.
 type Inventory interface {
