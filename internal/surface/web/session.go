@@ -1,0 +1,121 @@
+package web
+
+import (
+	"context"
+	"net/http"
+	"net/url"
+	"strings"
+	"time"
+
+	"github.com/musterhq/muster/internal/access"
+	"github.com/musterhq/muster/internal/fault"
+)
+
+// Visitor is the signed-in person behind a request.
+type Visitor struct {
+	Session   access.Session
+	User      access.UserAccount
+	Principal access.Principal
+}
+
+// Sessions finds the visitor behind a request by the session cookie.
+type Sessions struct {
+	Store  access.SessionStore
+	Now    func() time.Time
+	Secure bool // the public URL is https
+}
+
+// sessionSeen is how far a session's last use may lag behind.
+const sessionSeen = time.Minute
+
+func (s Sessions) cookieName() string {
+	if s.Secure {
+		return "__Host-muster"
+	}
+	return "muster"
+}
+
+// Visitor returns who is signed in, or false.
+func (s Sessions) Visitor(r *http.Request) (Visitor, bool, error) {
+	cookie, err := r.Cookie(s.cookieName())
+	if err != nil {
+		return Visitor{}, false, nil
+	}
+	session, user, principal, err := s.Store.SessionByToken(r.Context(), access.HashSessionToken(cookie.Value))
+	if fault.CodeOf(err) == fault.NotFound {
+		return Visitor{}, false, nil
+	}
+	now := s.Now()
+	if err != nil || user.Disabled || !session.Live(now) {
+		return Visitor{}, false, err
+	}
+	if now.Sub(session.SeenAt) > sessionSeen {
+		if err := s.Store.TouchSession(r.Context(), session.ID, now); err != nil {
+			return Visitor{}, false, err
+		}
+	}
+	return Visitor{Session: session, User: user, Principal: principal}, true, nil
+}
+
+// Set gives the browser its session. SameSite is Lax, because clients send
+// people to the consent page from elsewhere.
+func (s Sessions) Set(w http.ResponseWriter, token string) {
+	http.SetCookie(w, &http.Cookie{Name: s.cookieName(), Value: token, Path: "/", HttpOnly: true, Secure: s.Secure,
+		SameSite: http.SameSiteLaxMode, MaxAge: int(access.SessionLimit / time.Second)})
+}
+
+// Clear takes the session from the browser.
+func (s Sessions) Clear(w http.ResponseWriter) {
+	http.SetCookie(w, &http.Cookie{Name: s.cookieName(), Path: "/", HttpOnly: true, Secure: s.Secure,
+		SameSite: http.SameSiteLaxMode, MaxAge: -1})
+}
+
+type visitorKey struct{}
+
+// With returns a context that carries the visitor.
+func With(ctx context.Context, v Visitor) context.Context {
+	return context.WithValue(ctx, visitorKey{}, v)
+}
+
+// From returns the visitor that Require found.
+func From(ctx context.Context) Visitor { v, _ := ctx.Value(visitorKey{}).(Visitor); return v }
+
+// Require lets only signed-in people through; others are sent to sign in, and
+// come back to where they wanted to go.
+func (s Sessions) Require(next http.Handler, failed func(http.ResponseWriter, *http.Request, error)) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		v, ok, err := s.Visitor(r)
+		switch {
+		case err != nil:
+			failed(w, r, err)
+		case ok:
+			next.ServeHTTP(w, r.WithContext(With(r.Context(), v)))
+		case r.Method == http.MethodGet || r.Method == http.MethodHead:
+			http.Redirect(w, r, SignInAddress(r.URL.RequestURI()), http.StatusSeeOther)
+		default:
+			http.Redirect(w, r, SignInAddress("/"), http.StatusSeeOther)
+		}
+	})
+}
+
+// SignInPath is where people sign in.
+const SignInPath = "/signin"
+
+// SignInAddress is the sign-in page that leads back to next, a path of ours.
+func SignInAddress(next string) string {
+	if next == "" || next == "/" {
+		return SignInPath
+	}
+	return SignInPath + "?next=" + url.QueryEscape(next)
+}
+
+// LocalPath returns next if it is a path on this service, else "/": nobody can
+// use sign-in to send people elsewhere.
+func LocalPath(next string) string {
+	u, err := url.Parse(next)
+	if err != nil || u.IsAbs() || u.Host != "" || u.User != nil || !strings.HasPrefix(next, "/") ||
+		strings.HasPrefix(next, "//") || strings.ContainsAny(next, "\\\r\n\t") {
+		return "/"
+	}
+	return next
+}

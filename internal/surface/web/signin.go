@@ -1,0 +1,74 @@
+package web
+
+import (
+	"log/slog"
+	"net/http"
+
+	"github.com/musterhq/muster/internal/access"
+	"github.com/musterhq/muster/internal/fault"
+)
+
+// SignIn serves the pages by which people come and go.
+type SignIn struct {
+	SignIn        access.SignIn
+	Sessions      Sessions
+	ClientAddress func(*http.Request) string
+	Log           *slog.Logger
+}
+
+const maxSignInForm = 8 << 10 // bytes
+
+// Mount adds /signin and /signout.
+func (s SignIn) Mount(mux *http.ServeMux) {
+	mux.HandleFunc("GET "+SignInPath, s.show)
+	mux.HandleFunc("POST "+SignInPath, s.submit)
+	mux.HandleFunc("POST /signout", s.signOut)
+}
+
+func (s SignIn) show(w http.ResponseWriter, r *http.Request) {
+	next := LocalPath(r.URL.Query().Get("next"))
+	if _, ok, err := s.Sessions.Visitor(r); err == nil && ok {
+		http.Redirect(w, r, next, http.StatusSeeOther)
+		return
+	}
+	s.render(w, r, http.StatusOK, signInForm{Next: next})
+}
+
+func (s SignIn) submit(w http.ResponseWriter, r *http.Request) {
+	r.Body = http.MaxBytesReader(w, r.Body, maxSignInForm)
+	form := signInForm{Next: LocalPath(r.PostFormValue("next")), Email: r.PostFormValue("email")}
+	token, _, err := s.SignIn.WithPassword(r.Context(), form.Email, r.PostFormValue("password"), s.ClientAddress(r), r.UserAgent())
+	switch fault.CodeOf(err) {
+	case "":
+		s.Sessions.Set(w, token)
+		http.Redirect(w, r, form.Next, http.StatusSeeOther)
+	case fault.Unauthorized:
+		form.Wrong = "The e-mail address or the password is not right."
+		s.render(w, r, http.StatusUnauthorized, form)
+	case fault.RateLimited:
+		form.Wrong = "Too many attempts. Wait a minute, then try again."
+		s.render(w, r, http.StatusTooManyRequests, form)
+	default:
+		s.Log.ErrorContext(r.Context(), "sign-in failed", "error", err)
+		form.Wrong = "Something went wrong here. Try again."
+		s.render(w, r, http.StatusInternalServerError, form)
+	}
+}
+
+func (s SignIn) signOut(w http.ResponseWriter, r *http.Request) {
+	if v, ok, err := s.Sessions.Visitor(r); err == nil && ok {
+		if err := s.Sessions.Store.EndSession(r.Context(), v.User.ID, v.Session.ID); err != nil {
+			s.Log.ErrorContext(r.Context(), "sign-out failed", "error", err)
+		}
+	}
+	s.Sessions.Clear(w)
+	http.Redirect(w, r, SignInPath, http.StatusSeeOther)
+}
+
+func (s SignIn) render(w http.ResponseWriter, r *http.Request, status int, form signInForm) {
+	w.Header().Set("Content-Type", "text/html; charset=utf-8")
+	w.WriteHeader(status)
+	if err := signInPage(form).Render(r.Context(), w); err != nil {
+		s.Log.DebugContext(r.Context(), "page broke off", "error", err)
+	}
+}

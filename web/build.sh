@@ -1,0 +1,14 @@
+#!/usr/bin/env bash
+# Builds the stylesheet and collects fonts, scripts and outlines into the
+# program's own files. Run after a change of a template's classes; the output
+# is committed.
+set -euo pipefail
+cd "$(dirname "$0")"
+out=../internal/surface/web/static
+[ -d node_modules ] || npm ci --no-audit --no-fund
+npx tailwindcss --input input.css --output "$out/app.css" --minify
+cp node_modules/@fontsource-variable/inter/files/inter-latin-wght-normal.woff2 "$out/inter.woff2"
+cp node_modules/htmx.org/dist/htmx.min.js "$out/htmx.js"
+cp node_modules/uplot/dist/uPlot.iife.min.js "$out/uplot.js"
+cp node_modules/uplot/dist/uPlot.min.css "$out/uplot.css"
+cp node_modules/world-atlas/countries-110m.json "$out/world.json"
