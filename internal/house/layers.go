@@ -19,6 +19,7 @@ const (
 	surface
 	device     // the agent's half, which must stay small and free of server code
 	simulation // simulated devices, clients of the service
+	assembly   // puts a whole service together from its parts
 	trial      // what tests stand on; may import everything
 	command    // programs: wiring
 )
@@ -29,6 +30,7 @@ var rooms = map[string]layer{
 	"internal/check":      leaf,
 	"internal/name":       leaf,
 	"internal/agentproto": leaf,
+	"internal/config":     leaf,
 
 	"internal/access":    access,
 	"internal/operation": operation,
@@ -54,6 +56,9 @@ var rooms = map[string]layer{
 	"internal/surface/portal": surface,
 	"internal/surface/device": surface,
 	"internal/surface/cli":    surface,
+	"internal/surface/probe":  surface,
+
+	"internal/service": assembly,
 
 	"internal/agent":           device,
 	"internal/fleetsim":        simulation,
@@ -76,15 +81,16 @@ var below = map[layer][]layer{
 	surface:    {leaf, access, operation, noun, verb},
 	device:     {leaf},
 	simulation: {leaf, device, adapter},
-	trial:      {leaf, access, operation, noun, verb, adapter, surface, device, simulation, trial},
-	command:    {leaf, access, operation, noun, verb, adapter, surface, device, simulation},
+	assembly:   {leaf, access, operation, noun, verb, adapter, surface},
+	trial:      {leaf, access, operation, noun, verb, adapter, surface, device, simulation, assembly, trial},
+	command:    {leaf, access, operation, noun, verb, adapter, surface, device, simulation, assembly},
 }
 
 // String is the layer's name in findings.
 func (l layer) String() string {
 	return [...]string{
 		leaf: "leaf", access: "access", operation: "operation", noun: "noun", verb: "verb", adapter: "adapter",
-		surface: "surface", device: "device half", simulation: "simulation", trial: "test support", command: "command",
+		surface: "surface", device: "device half", simulation: "simulation", assembly: "assembly", trial: "test support", command: "command",
 	}[l]
 }
 

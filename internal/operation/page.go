@@ -1,9 +1,6 @@
 package operation
 
-import (
-	"encoding/json"
-	"reflect"
-)
+import "encoding/json"
 
 // PageRequest asks for one page of a list. Embed it in an argument struct.
 type PageRequest struct {
@@ -70,6 +67,3 @@ func (p Page[T]) MarshalJSON() ([]byte, error) {
 		First: p.Request.Page == 0, NumberOfElements: len(content), Empty: len(content) == 0,
 	})
 }
-
-// Wire implements Wired: a Page is written as a PageJSON.
-func (Page[T]) Wire() reflect.Type { return reflect.TypeFor[PageJSON[T]]() }

@@ -1,0 +1,78 @@
+// Command muster is the service and its administration in one program
+// (operator "Programs"). It holds the wiring alone.
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/alecthomas/kong"
+
+	"github.com/musterhq/muster/internal/surface/cli"
+)
+
+func main() {
+	keepPrivate()
+	dropEmptySettings()
+	os.Exit(run(os.Args[1:], os.Stdin, os.Stdout, os.Stderr))
+}
+
+// Exit codes (operator "Programs").
+const (
+	exitOK     = 0
+	exitFailed = 1
+	exitUsage  = 2
+)
+
+// program is the tree of commands.
+type program struct {
+	Serve   serveCommand   `cmd:"" help:"Run the service."`
+	Version versionCommand `cmd:"" help:"Show the build."`
+}
+
+// run executes one command line and returns the exit code.
+func run(args []string, in io.Reader, out, errOut io.Writer) int {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	exited := -1
+	parser := kong.Must(&program{},
+		kong.Name("muster"),
+		kong.Description("Self-hosted management of Android devices."),
+		kong.ConfigureHelp(kong.HelpOptions{Compact: true, NoExpandSubcommands: true}),
+		kong.Writers(out, errOut),
+		kong.Exit(func(code int) { exited = code }),
+	)
+	chosen, err := parser.Parse(args)
+	if exited >= 0 {
+		return exited // help was asked for
+	}
+	if err != nil {
+		fmt.Fprintf(errOut, "muster: %s: see --help\n", cli.Message(err))
+		return exitUsage
+	}
+	env := &cli.Env{Context: ctx, In: in, Out: out, Now: time.Now}
+	if err := chosen.Run(env, streams{errOut}); err != nil {
+		fmt.Fprintf(errOut, "muster: %s\n", cli.Message(err))
+		return exitFailed
+	}
+	return exitOK
+}
+
+// streams carries standard error to the commands that log.
+type streams struct{ err io.Writer }
+
+// dropEmptySettings makes an empty variable the same as none, as compose files
+// and unit files set them.
+func dropEmptySettings() {
+	for _, setting := range os.Environ() {
+		if name, value, _ := strings.Cut(setting, "="); value == "" && strings.HasPrefix(name, "MUSTER_") {
+			_ = os.Unsetenv(name) // fails only for malformed names
+		}
+	}
+}

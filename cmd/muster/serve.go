@@ -1,0 +1,23 @@
+package main
+
+import (
+	"github.com/musterhq/muster/internal/config"
+	"github.com/musterhq/muster/internal/service"
+	"github.com/musterhq/muster/internal/surface/cli"
+)
+
+// serveCommand runs the service until it is told to stop.
+type serveCommand struct{ config.Service }
+
+// Run serves until the context ends, then drains.
+func (c *serveCommand) Run(env *cli.Env, to streams) error {
+	logger, err := service.NewLogger(to.err, c.LogLevel, c.LogFormat)
+	if err != nil {
+		return err
+	}
+	running, err := service.New(env.Context, c.Service, service.Options{Now: env.Now, Logger: logger})
+	if err != nil {
+		return err
+	}
+	return running.Run(env.Context)
+}

@@ -1,0 +1,163 @@
+// Package config is what an operator may set, by MUSTER_* variables or by
+// flags of the same name (operator "Settings of muster serve"). The command
+// line reads the values; this package names them, fills in defaults and says
+// what cannot be right.
+package config
+
+import (
+	"errors"
+	"fmt"
+	"net"
+	"net/url"
+	"path/filepath"
+	"strings"
+)
+
+// Store says where the database is.
+type Store struct {
+	Database string `name:"database" env:"MUSTER_DATABASE" default:"sqlite:muster.db" placeholder:"URL" help:"The database: sqlite:PATH or a postgres:// URL. Default: ${default}."`
+}
+
+// Platform says how the vendor's API is reached. With an endpoint set none of
+// the rest is needed.
+type Platform struct {
+	PlatformEndpoint     string `name:"platform-endpoint" env:"MUSTER_PLATFORM_ENDPOINT" placeholder:"URL" help:"Address of the vendor's API; empty: the real one. Set an emulator's address to rehearse."`
+	PlatformCredentials  string `name:"platform-credentials" env:"MUSTER_PLATFORM_CREDENTIALS" placeholder:"FILE" help:"Service-account file for the vendor's API."`
+	PlatformProject      string `name:"platform-project" env:"MUSTER_PLATFORM_PROJECT" placeholder:"ID" help:"Project at the vendor that owns the enterprises."`
+	PlatformSubscription string `name:"platform-subscription" env:"MUSTER_PLATFORM_SUBSCRIPTION" placeholder:"NAME" help:"Pub/Sub subscription from which notifications are pulled."`
+}
+
+// Service is the configuration of one service. Every empty field that has a
+// default is filled in by WithDefaults.
+type Service struct {
+	Store
+	Platform
+	Listen         string `name:"listen" env:"MUSTER_LISTEN" default:"127.0.0.1:8080" placeholder:"ADDR" help:"Address to serve on. Default: ${default}."`
+	PublicURL      string `name:"public-url" env:"MUSTER_PUBLIC_URL" placeholder:"URL" help:"Address under which people and devices reach the service; by default made from the one listened on."`
+	KeyFile        string `name:"key-file" env:"MUSTER_KEY_FILE" placeholder:"FILE" help:"The service's own signing and sealing keys; made beside the SQLite file at first start, required with PostgreSQL."`
+	ReadsPerMinute int    `name:"reads-per-minute" env:"MUSTER_READS_PER_MINUTE" default:"600" placeholder:"N" help:"Ceiling of reads a minute for each API key; it protects the server. Default: ${default}."`
+	TLSCert        string `name:"tls-cert" env:"MUSTER_TLS_CERT" placeholder:"FILE" help:"Certificate chain (PEM); read again when it changes."`
+	TLSKey         string `name:"tls-key" env:"MUSTER_TLS_KEY" placeholder:"FILE" help:"Private key of the certificate (PEM)."`
+	LogLevel       string `name:"log-level" env:"MUSTER_LOG_LEVEL" enum:"debug,info,warn,error" default:"info" help:"Lowest level to log: debug, info, warn or error."`
+	LogFormat      string `name:"log-format" env:"MUSTER_LOG_FORMAT" enum:"text,json" default:"text" help:"Format of the log: text or json."`
+	MetricsListen  string `name:"metrics-listen" env:"MUSTER_METRICS_LISTEN" placeholder:"ADDR" help:"Serve /metrics on this address instead of the main one."`
+}
+
+// Defaults of settings that are not set.
+const (
+	DefaultDatabase       = "sqlite:muster.db"
+	DefaultListen         = "127.0.0.1:8080"
+	DefaultReadsPerMinute = 600
+	sqliteScheme          = "sqlite:"
+)
+
+// WithDefaults returns the configuration with its empty fields filled in.
+func (c Service) WithDefaults() Service {
+	set := func(field *string, value string) {
+		if *field == "" {
+			*field = value
+		}
+	}
+	set(&c.Database, DefaultDatabase)
+	set(&c.Listen, DefaultListen)
+	set(&c.LogLevel, "info")
+	set(&c.LogFormat, "text")
+	if c.ReadsPerMinute == 0 {
+		c.ReadsPerMinute = DefaultReadsPerMinute
+	}
+	if path, ok := c.SQLitePath(); ok {
+		set(&c.KeyFile, KeyFileBeside(path))
+	}
+	c.PublicURL = strings.TrimRight(c.PublicURL, "/")
+	return c
+}
+
+// Check reports everything that cannot be right, in one error.
+func (c Service) Check() error {
+	var wrong []error
+	add := func(format string, args ...any) { wrong = append(wrong, fmt.Errorf(format, args...)) }
+	if err := c.Store.Check(); err != nil {
+		wrong = append(wrong, err)
+	} else if c.KeyFile == "" {
+		add("MUSTER_KEY_FILE is required with PostgreSQL, where every replica needs the same keys: make the file once with `muster doctor --make-key-file FILE` and give it to each")
+	}
+	if (c.TLSCert == "") != (c.TLSKey == "") {
+		add("MUSTER_TLS_CERT and MUSTER_TLS_KEY belong together: set both or neither")
+	}
+	if c.PublicURL != "" {
+		if err := checkAddress("MUSTER_PUBLIC_URL", c.PublicURL); err != nil {
+			wrong = append(wrong, err)
+		}
+	}
+	if err := c.Platform.Check(); err != nil {
+		wrong = append(wrong, err)
+	}
+	if _, _, err := net.SplitHostPort(c.Listen); err != nil {
+		add("MUSTER_LISTEN %q is not HOST:PORT, such as %s", c.Listen, DefaultListen)
+	}
+	if c.ReadsPerMinute < 0 {
+		add("MUSTER_READS_PER_MINUTE %d is negative", c.ReadsPerMinute)
+	}
+	return errors.Join(wrong...)
+}
+
+// Check reports a database setting that cannot be right. It never repeats the
+// text, which may hold a password.
+func (s Store) Check() error {
+	if _, ok := s.SQLitePath(); ok || s.postgres() {
+		return nil
+	}
+	return errors.New("MUSTER_DATABASE must be sqlite:PATH or a postgres:// URL")
+}
+
+func (s Store) postgres() bool {
+	return strings.HasPrefix(s.Database, "postgres://") || strings.HasPrefix(s.Database, "postgresql://")
+}
+
+// SQLitePath returns the file of an embedded database.
+func (s Store) SQLitePath() (string, bool) {
+	path, ok := strings.CutPrefix(s.Database, sqliteScheme)
+	return path, ok && path != ""
+}
+
+// Check reports an endpoint that is no address.
+func (p Platform) Check() error {
+	if p.PlatformEndpoint == "" {
+		return nil
+	}
+	return checkAddress("MUSTER_PLATFORM_ENDPOINT", p.PlatformEndpoint)
+}
+
+func checkAddress(setting, text string) error {
+	u, err := url.Parse(text)
+	if err != nil || (u.Scheme != "http" && u.Scheme != "https") || u.Host == "" {
+		return fmt.Errorf("%s %q is not an http:// or https:// address", setting, text)
+	}
+	if u.RawQuery != "" || u.Fragment != "" || u.User != nil {
+		return fmt.Errorf("%s must have no user, query or fragment", setting)
+	}
+	return nil
+}
+
+// KeyFileBeside is where the keys of an embedded database are kept by default.
+func KeyFileBeside(sqlitePath string) string { return filepath.Clean(sqlitePath) + ".keys" }
+
+// PublicAddress is PublicURL or, if that is not set, what the address listened
+// on comes to. An address that means every interface becomes localhost.
+func (c Service) PublicAddress(listening net.Addr) string {
+	if c.PublicURL != "" {
+		return c.PublicURL
+	}
+	scheme := "http"
+	if c.TLSCert != "" {
+		scheme = "https"
+	}
+	host, port, err := net.SplitHostPort(listening.String())
+	if err != nil {
+		return scheme + "://" + listening.String()
+	}
+	if ip := net.ParseIP(host); ip == nil || ip.IsUnspecified() {
+		host = "localhost"
+	}
+	return scheme + "://" + net.JoinHostPort(host, port)
+}

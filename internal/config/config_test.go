@@ -1,0 +1,88 @@
+package config_test
+
+import (
+	"net"
+	"strings"
+	"testing"
+
+	"github.com/musterhq/muster/internal/config"
+)
+
+func TestDefaults(t *testing.T) {
+	t.Parallel()
+	c := config.Service{}.WithDefaults()
+	if c.Database != "sqlite:muster.db" || c.Listen != "127.0.0.1:8080" || c.KeyFile != "muster.db.keys" || c.ReadsPerMinute != 600 {
+		t.Errorf("defaults are %+v", c)
+	}
+	if err := c.Check(); err != nil {
+		t.Errorf("the defaults are refused: %v", err)
+	}
+}
+
+func TestCheck(t *testing.T) {
+	t.Parallel()
+	const secret = "hunter2hunter2"
+	for name, tc := range map[string]struct {
+		change func(*config.Service)
+		says   string
+	}{
+		"unknown database":        {func(c *config.Service) { c.Database = "mysql://u:" + secret + "@h/d" }, "MUSTER_DATABASE"},
+		"sqlite without path":     {func(c *config.Service) { c.Database = "sqlite:" }, "MUSTER_DATABASE"},
+		"postgres without keys":   {func(c *config.Service) { c.Database = "postgres://u:" + secret + "@h/d" }, "MUSTER_KEY_FILE"},
+		"certificate without key": {func(c *config.Service) { c.TLSCert = "c.pem" }, "MUSTER_TLS_KEY"},
+		"public URL without http": {func(c *config.Service) { c.PublicURL = "muster.example" }, "MUSTER_PUBLIC_URL"},
+		"public URL with query":   {func(c *config.Service) { c.PublicURL = "https://m.example/?a=b" }, "MUSTER_PUBLIC_URL"},
+		"endpoint":                {func(c *config.Service) { c.PlatformEndpoint = "localhost:9000" }, "MUSTER_PLATFORM_ENDPOINT"},
+		"listen without port":     {func(c *config.Service) { c.Listen = "localhost" }, "MUSTER_LISTEN"},
+		"negative ceiling":        {func(c *config.Service) { c.ReadsPerMinute = -1 }, "MUSTER_READS_PER_MINUTE"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			c := config.Service{}
+			tc.change(&c)
+			err := c.WithDefaults().Check()
+			if err == nil || !strings.Contains(err.Error(), tc.says) {
+				t.Fatalf("got %v; want an error about %s", err, tc.says)
+			}
+			if strings.Contains(err.Error(), secret) {
+				t.Errorf("the error shows the password: %v", err)
+			}
+		})
+	}
+}
+
+func TestCheckNamesEverything(t *testing.T) {
+	t.Parallel()
+	err := config.Service{Store: config.Store{Database: "x"}, Listen: "y", TLSKey: "z"}.WithDefaults().Check()
+	for _, setting := range []string{"MUSTER_DATABASE", "MUSTER_LISTEN", "MUSTER_TLS_CERT"} {
+		if err == nil || !strings.Contains(err.Error(), setting) {
+			t.Errorf("%s is not in: %v", setting, err)
+		}
+	}
+}
+
+func TestPublicAddress(t *testing.T) {
+	t.Parallel()
+	for name, tc := range map[string]struct {
+		config    config.Service
+		listening string
+		want      string
+	}{
+		"as set":      {config.Service{PublicURL: "https://m.example/"}, "127.0.0.1:1", "https://m.example"},
+		"derived":     {config.Service{}, "127.0.0.1:8080", "http://127.0.0.1:8080"},
+		"everywhere":  {config.Service{}, "0.0.0.0:8080", "http://localhost:8080"},
+		"everywhere6": {config.Service{}, "[::]:8080", "http://localhost:8080"},
+		"with TLS":    {config.Service{TLSCert: "c", TLSKey: "k"}, "[::1]:443", "https://[::1]:443"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			address, err := net.ResolveTCPAddr("tcp", tc.listening)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got := tc.config.WithDefaults().PublicAddress(address); got != tc.want {
+				t.Errorf("got %s, want %s", got, tc.want)
+			}
+		})
+	}
+}

@@ -1,0 +1,159 @@
+package service
+
+import (
+	"crypto/aes"
+	"crypto/cipher"
+	"crypto/ed25519"
+	"crypto/rand"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/musterhq/muster/internal/name"
+)
+
+// Keys are the service's own: they live in a file outside the database, so
+// that a copy of the database alone neither opens what is sealed nor signs
+// what devices obey.
+type Keys struct {
+	signing ed25519.PrivateKey
+	sealers map[string]cipher.AEAD // by key id
+	current string                 // the id that seals
+}
+
+const keyFileVersion = 1
+
+// keyFile is the file's format. The first key of each list is in use; the
+// others only open and verify, so that keys can be replaced.
+type keyFile struct {
+	Version int         `json:"version"`
+	Comment string      `json:"comment"`
+	Signing []keyRecord `json:"signing"` // Ed25519 seeds
+	Sealing []keyRecord `json:"sealing"` // AES-256-GCM keys
+}
+
+type keyRecord struct {
+	ID        string    `json:"id"`
+	Secret    []byte    `json:"secret"` // 32 bytes
+	CreatedAt time.Time `json:"createdAt"`
+}
+
+const secretSize = 32
+
+// LoadKeys reads the key file.
+func LoadKeys(path string) (*Keys, error) {
+	data, err := os.ReadFile(path)
+	if err != nil {
+		return nil, fmt.Errorf("cannot read the key file: %w", err)
+	}
+	var file keyFile
+	if err := json.Unmarshal(data, &file); err != nil {
+		return nil, fmt.Errorf("the key file %s is damaged (%v): restore it from a backup", path, err)
+	}
+	if file.Version != keyFileVersion {
+		return nil, fmt.Errorf("the key file %s has version %d, this build reads %d: use a newer build", path, file.Version, keyFileVersion)
+	}
+	keys, err := file.keys()
+	if err != nil {
+		return nil, fmt.Errorf("the key file %s is damaged (%v): restore it from a backup", path, err)
+	}
+	return keys, nil
+}
+
+// LoadOrMakeKeys reads the key file, making it first if it is not there.
+func LoadOrMakeKeys(path string, now time.Time) (*Keys, error) {
+	if err := MakeKeyFile(path, now); err != nil && !errors.Is(err, fs.ErrExist) {
+		return nil, err
+	}
+	return LoadKeys(path)
+}
+
+// MakeKeyFile writes fresh keys to a file that must not exist, readable by its
+// owner alone. Of several that race, one file wins and is never torn.
+func MakeKeyFile(path string, now time.Time) error {
+	file := keyFile{
+		Version: keyFileVersion,
+		Comment: "Keys of a Muster service. Keep them secret, back them up, give the same file to every replica.",
+		Signing: []keyRecord{newKeyRecord(now)}, Sealing: []keyRecord{newKeyRecord(now)},
+	}
+	data, err := json.MarshalIndent(file, "", "  ")
+	if err != nil {
+		return err
+	}
+	if _, err := os.Lstat(path); err == nil {
+		return fmt.Errorf("the key file %s: %w", path, fs.ErrExist)
+	}
+	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+		return fmt.Errorf("cannot make the key file's directory: %w", err)
+	}
+	temporary, err := os.CreateTemp(filepath.Dir(path), filepath.Base(path)+".new-*") // 0600
+	if err != nil {
+		return fmt.Errorf("cannot make the key file: %w", err)
+	}
+	defer os.Remove(temporary.Name())
+	_, err = temporary.Write(append(data, '\n'))
+	if err := errors.Join(err, temporary.Sync(), temporary.Close()); err != nil {
+		return fmt.Errorf("cannot write the key file: %w", err)
+	}
+	return os.Link(temporary.Name(), path) // unlike a rename, never replaces a file
+}
+
+func newKeyRecord(now time.Time) keyRecord {
+	secret := make([]byte, secretSize)
+	_, _ = rand.Read(secret) // never fails since Go 1.24
+	return keyRecord{ID: name.NewID(), Secret: secret, CreatedAt: now.UTC().Truncate(time.Second)}
+}
+
+func (f keyFile) keys() (*Keys, error) {
+	if len(f.Signing) == 0 || len(f.Sealing) == 0 {
+		return nil, errors.New("a key is missing")
+	}
+	keys := &Keys{sealers: map[string]cipher.AEAD{}, current: f.Sealing[0].ID}
+	for _, record := range append(f.Signing, f.Sealing...) {
+		if len(record.Secret) != secretSize || !name.IsID(record.ID) {
+			return nil, fmt.Errorf("key %q is malformed", record.ID)
+		}
+	}
+	keys.signing = ed25519.NewKeyFromSeed(f.Signing[0].Secret)
+	for _, record := range f.Sealing {
+		block, err := aes.NewCipher(record.Secret)
+		if err != nil {
+			return nil, err
+		}
+		sealer, err := cipher.NewGCMWithRandomNonce(block)
+		if err != nil {
+			return nil, err
+		}
+		keys.sealers[record.ID] = sealer
+	}
+	return keys, nil
+}
+
+// Signing is the key that signs what devices obey.
+func (k *Keys) Signing() ed25519.PrivateKey { return k.signing }
+
+// Seal encrypts data so that only this service's keys open it, and only for
+// the same purpose. Equal data seal to different texts.
+func (k *Keys) Seal(purpose string, data []byte) []byte {
+	sealed := append([]byte(k.current), '.')
+	return k.sealers[k.current].Seal(sealed, nil, data, []byte(purpose))
+}
+
+// Open decrypts what Seal made for the same purpose.
+func (k *Keys) Open(purpose string, sealed []byte) ([]byte, error) {
+	id, body, _ := strings.Cut(string(sealed), ".")
+	sealer, ok := k.sealers[id]
+	if !ok {
+		return nil, errors.New("sealed with a key that this service does not have")
+	}
+	data, err := sealer.Open(nil, nil, []byte(body), []byte(purpose))
+	if err != nil {
+		return nil, errors.New("the sealed data is damaged or was made for another purpose")
+	}
+	return data, nil
+}

@@ -1,0 +1,107 @@
+package service_test
+
+import (
+	"bytes"
+	"crypto/ed25519"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/musterhq/muster/internal/service"
+)
+
+func TestKeyFileIsMadeOnceAndReadByEveryone(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "new", "muster.keys")
+	const racers = 8
+	keys := make([]*service.Keys, racers)
+	var all sync.WaitGroup
+	for i := range racers {
+		all.Go(func() {
+			var err error
+			if keys[i], err = service.LoadOrMakeKeys(path, time.Now()); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	all.Wait()
+	if t.Failed() {
+		return
+	}
+	sealed := keys[0].Seal("answer", []byte("secret"))
+	for i, k := range keys {
+		if got, err := k.Open("answer", sealed); err != nil || string(got) != "secret" {
+			t.Errorf("racer %d opens %q, %v", i, got, err)
+		}
+		if !bytes.Equal(k.Signing().Public().(ed25519.PublicKey), keys[0].Signing().Public().(ed25519.PublicKey)) {
+			t.Errorf("racer %d signs with another key", i)
+		}
+	}
+	info, err := os.Stat(path)
+	if err != nil || info.Mode() != fs.FileMode(0o600) {
+		t.Errorf("the key file is %v, %v; want mode 0600", info, err)
+	}
+	files, err := os.ReadDir(filepath.Dir(path))
+	if err != nil || len(files) != 1 {
+		t.Errorf("the directory holds %v, %v; want the key file alone", files, err)
+	}
+}
+
+func TestSealedDataOpensOnlyAsItWasSealed(t *testing.T) {
+	t.Parallel()
+	mine, other := newKeys(t), newKeys(t)
+	sealed := mine.Seal("answer", []byte("marker-4711"))
+	if bytes.Contains(sealed, []byte("marker")) {
+		t.Error("the sealed data shows the plain one")
+	}
+	if bytes.Equal(sealed, mine.Seal("answer", []byte("marker-4711"))) {
+		t.Error("equal data seal to equal texts")
+	}
+	broken := bytes.Clone(sealed)
+	broken[len(broken)-1] ^= 1
+	for name, open := range map[string]func() ([]byte, error){
+		"another purpose": func() ([]byte, error) { return mine.Open("other", sealed) },
+		"another file":    func() ([]byte, error) { return other.Open("answer", sealed) },
+		"damaged":         func() ([]byte, error) { return mine.Open("answer", broken) },
+		"empty":           func() ([]byte, error) { return mine.Open("answer", nil) },
+		"cut":             func() ([]byte, error) { return mine.Open("answer", sealed[:30]) },
+	} {
+		if got, err := open(); err == nil {
+			t.Errorf("%s: opened %q", name, got)
+		}
+	}
+}
+
+func TestLoadKeysRefuses(t *testing.T) {
+	t.Parallel()
+	for name, tc := range map[string]struct{ content, says string }{
+		"not JSON":      {"{", "damaged"},
+		"newer version": {`{"version":2}`, "newer build"},
+		"no keys":       {`{"version":1}`, "a key is missing"},
+		"short key":     {`{"version":1,"signing":[{"id":"a","secret":"AAAA"}],"sealing":[{"id":"b","secret":"AAAA"}]}`, "malformed"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			path := filepath.Join(t.TempDir(), "keys")
+			if err := os.WriteFile(path, []byte(tc.content), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			if _, err := service.LoadOrMakeKeys(path, time.Now()); err == nil || !strings.Contains(err.Error(), tc.says) {
+				t.Errorf("got %v; want an error that says %q", err, tc.says)
+			}
+		})
+	}
+}
+
+func newKeys(t *testing.T) *service.Keys {
+	t.Helper()
+	keys, err := service.LoadOrMakeKeys(filepath.Join(t.TempDir(), "keys"), time.Now())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return keys
+}

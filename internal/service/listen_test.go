@@ -1,0 +1,105 @@
+package service_test
+
+import (
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/tls"
+	"crypto/x509"
+	"encoding/pem"
+	"math/big"
+	"net"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/musterhq/muster/internal/service"
+)
+
+func TestListenReadsARenewedCertificate(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	cert, key := filepath.Join(dir, "cert.pem"), filepath.Join(dir, "key.pem")
+	writeCertificate(t, cert, key, 1)
+	listener, err := service.Listen(t.Context(), "127.0.0.1:0", cert, key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	go accept(listener)
+	t.Cleanup(func() { _ = listener.Close() })
+	if got := serialServed(t, listener.Addr()); got != 1 {
+		t.Errorf("certificate %d is served, want 1", got)
+	}
+	if err := os.WriteFile(cert, []byte("half a file"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if got := serialServed(t, listener.Addr()); got != 1 {
+		t.Errorf("during the renewal certificate %d is served, want 1", got)
+	}
+	writeCertificate(t, cert, key, 2)
+	if got := serialServed(t, listener.Addr()); got != 2 {
+		t.Errorf("after the renewal certificate %d is served, want 2", got)
+	}
+}
+
+func TestListenSaysWhatIsWrong(t *testing.T) {
+	t.Parallel()
+	taken, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = taken.Close() })
+	if _, err := service.Listen(t.Context(), taken.Addr().String(), "", ""); err == nil || !strings.Contains(err.Error(), "is taken by another program") {
+		t.Errorf("a taken address: %v", err)
+	}
+	if _, err := service.Listen(t.Context(), "127.0.0.1:0", "missing.pem", "missing.pem"); err == nil || !strings.Contains(err.Error(), "TLS certificate") {
+		t.Errorf("a missing certificate: %v", err)
+	}
+}
+
+func accept(listener net.Listener) {
+	for {
+		conn, err := listener.Accept()
+		if err != nil {
+			return
+		}
+		go func() {
+			_ = conn.(*tls.Conn).Handshake()
+			_ = conn.Close()
+		}()
+	}
+}
+
+func serialServed(t *testing.T, at net.Addr) int64 {
+	t.Helper()
+	conn, err := tls.Dial("tcp", at.String(), &tls.Config{InsecureSkipVerify: true}) // the test looks at the certificate itself
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	return conn.ConnectionState().PeerCertificates[0].SerialNumber.Int64()
+}
+
+func writeCertificate(t *testing.T, cert, key string, serial int64) {
+	t.Helper()
+	private, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	template := &x509.Certificate{SerialNumber: big.NewInt(serial), NotAfter: time.Now().Add(time.Hour), DNSNames: []string{"localhost"}}
+	der, err := x509.CreateCertificate(rand.Reader, template, template, private.Public(), private)
+	if err != nil {
+		t.Fatal(err)
+	}
+	secret, err := x509.MarshalPKCS8PrivateKey(private)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for path, block := range map[string]*pem.Block{cert: {Type: "CERTIFICATE", Bytes: der}, key: {Type: "PRIVATE KEY", Bytes: secret}} {
+		if err := os.WriteFile(path, pem.EncodeToMemory(block), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+}

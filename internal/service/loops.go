@@ -1,0 +1,94 @@
+package service
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"runtime/debug"
+	"sort"
+	"strings"
+	"sync"
+	"time"
+)
+
+// Loop is background work that runs until its context ends. One that returns
+// before, or panics, is started again after restartDelay.
+type Loop struct {
+	Name string
+	Run  func(ctx context.Context) error
+}
+
+const restartDelay = 5 * time.Second
+
+// loops runs background work and knows which of it is down.
+type loops struct {
+	log  *slog.Logger
+	work sync.WaitGroup
+
+	mu   sync.Mutex
+	down map[string]string // by name: why
+}
+
+// start runs every loop until ctx ends; wait returns when all have ended.
+func (l *loops) start(ctx context.Context, all []Loop) {
+	for _, loop := range all {
+		l.mark(loop.Name, "")
+		l.work.Go(func() { l.keep(ctx, loop) })
+	}
+}
+
+func (l *loops) wait() { l.work.Wait() }
+
+func (l *loops) keep(ctx context.Context, loop Loop) {
+	for ctx.Err() == nil {
+		err := runGuarded(ctx, loop)
+		if ctx.Err() != nil {
+			return
+		}
+		if err == nil {
+			err = errors.New("ended by itself")
+		}
+		l.mark(loop.Name, err.Error())
+		l.log.Error("a background loop failed and will be started again", "loop", loop.Name, "error", err, "after", restartDelay)
+		select {
+		case <-ctx.Done():
+		case <-time.After(restartDelay):
+			l.mark(loop.Name, "")
+		}
+	}
+}
+
+func runGuarded(ctx context.Context, loop Loop) (err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			err = fmt.Errorf("panic: %v\n%s", p, debug.Stack())
+		}
+	}()
+	return loop.Run(ctx)
+}
+
+func (l *loops) mark(name, why string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if why == "" {
+		delete(l.down, name)
+		return
+	}
+	l.down[name] = why
+}
+
+// check reports the loops that are down.
+func (l *loops) check() error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	names := make([]string, 0, len(l.down))
+	for name := range l.down {
+		names = append(names, name)
+	}
+	if len(names) == 0 {
+		return nil
+	}
+	sort.Strings(names)
+	return fmt.Errorf("background loops down: %s", strings.Join(names, ", "))
+}

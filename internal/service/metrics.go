@@ -1,0 +1,82 @@
+package service
+
+import (
+	"net/http"
+	"strconv"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/collectors"
+	"github.com/prometheus/client_golang/prometheus/promhttp"
+)
+
+// Metrics counts what the service does. Labels come from fixed sets: no id,
+// name or text of a caller or a device ever becomes one.
+type Metrics struct {
+	registry *prometheus.Registry
+
+	requests *prometheus.HistogramVec
+	refusals *prometheus.CounterVec
+	commands *prometheus.CounterVec
+	calls    *prometheus.HistogramVec
+	lag      prometheus.Histogram
+	notified *prometheus.CounterVec
+}
+
+// NewMetrics returns the metrics of one service, at zero.
+func NewMetrics() *Metrics {
+	m := &Metrics{
+		registry: prometheus.NewRegistry(),
+		requests: prometheus.NewHistogramVec(prometheus.HistogramOpts{
+			Name: "muster_http_request_duration_seconds", Help: "Time to answer a request, by operation and status.",
+			Buckets: []float64{.001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 10, 30},
+		}, []string{"operation", "status"}),
+		refusals: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "muster_budget_refusals_total", Help: "Requests refused because the caller's budget was spent, by operation.",
+		}, []string{"operation"}),
+		commands: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "muster_commands_total", Help: "Commands by type and by the state that they reached.",
+		}, []string{"type", "outcome"}),
+		calls: prometheus.NewHistogramVec(prometheus.HistogramOpts{
+			Name: "muster_vendor_call_duration_seconds", Help: "Calls of the vendor's API, by method and class of outcome.",
+			Buckets: []float64{.005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10, 30},
+		}, []string{"method", "class"}),
+		lag: prometheus.NewHistogram(prometheus.HistogramOpts{
+			Name: "muster_notification_lag_seconds", Help: "Time from the platform's publishing of a notification to its being applied.",
+			Buckets: []float64{.05, .1, .25, .5, 1, 2.5, 5, 10, 30, 60, 300, 3600},
+		}),
+		notified: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "muster_notifications_total", Help: "Notifications of the platform, by kind and by what became of them.",
+		}, []string{"kind", "outcome"}),
+	}
+	m.registry.MustRegister(m.requests, m.refusals, m.commands, m.calls, m.lag, m.notified,
+		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	return m
+}
+
+// Handler serves the metrics as Prometheus text.
+func (m *Metrics) Handler() http.Handler {
+	return promhttp.HandlerFor(m.registry, promhttp.HandlerOpts{MaxRequestsInFlight: 4})
+}
+
+// Request notes one answered request.
+func (m *Metrics) Request(operation string, status int, took time.Duration) {
+	m.requests.WithLabelValues(operation, strconv.Itoa(status)).Observe(took.Seconds())
+}
+
+// BudgetRefused notes a request refused for a spent budget.
+func (m *Metrics) BudgetRefused(operation string) { m.refusals.WithLabelValues(operation).Inc() }
+
+// Command notes that a command reached a state.
+func (m *Metrics) Command(kind, outcome string) { m.commands.WithLabelValues(kind, outcome).Inc() }
+
+// VendorCall notes one call of the vendor's API.
+func (m *Metrics) VendorCall(method, class string, took time.Duration) {
+	m.calls.WithLabelValues(method, class).Observe(took.Seconds())
+}
+
+// Notification notes one notification and how old it was when it was applied.
+func (m *Metrics) Notification(kind, outcome string, lag time.Duration) {
+	m.notified.WithLabelValues(kind, outcome).Inc()
+	m.lag.Observe(max(0, lag.Seconds()))
+}

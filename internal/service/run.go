@@ -1,0 +1,66 @@
+package service
+
+import (
+	"context"
+	"errors"
+	"net"
+	"net/http"
+	"sync"
+)
+
+// Run serves and works until ctx ends; then it drains: it takes no new
+// connections, finishes the requests under way, stops the loops, writes what
+// is pending and closes the database. It returns nil if all of that went well.
+func (s *Service) Run(ctx context.Context) error {
+	// Loops outlive the last request: a command in its last step may need them.
+	working, stopLoops := context.WithCancel(context.WithoutCancel(ctx))
+	defer stopLoops()
+	s.running.start(working, s.loops)
+
+	var serving sync.WaitGroup
+	failed := make(chan error, 2)
+	servers := []*http.Server{s.serve(&serving, failed, s.listener, s.handler)}
+	if s.metricsListener != nil {
+		servers = append(servers, s.serve(&serving, failed, s.metricsListener, s.metricsOnly()))
+	}
+	s.options.Logger.Info("serving", "address", s.Addr().String(), "publicURL", s.public)
+
+	var err error
+	select {
+	case <-ctx.Done():
+		s.options.Logger.Info("draining", "limit", drainTimeout)
+	case err = <-failed:
+	}
+	s.draining.Store(true)
+	err = errors.Join(err, shutdown(servers))
+	serving.Wait()
+	stopLoops()
+	s.running.wait()
+	err = errors.Join(err, s.Close())
+	s.options.Logger.Info("stopped")
+	return err
+}
+
+// serve runs one server in a goroutine that serving waits for.
+func (s *Service) serve(serving *sync.WaitGroup, failed chan<- error, on net.Listener, handler http.Handler) *http.Server {
+	server := newServer(handler, s.options.Logger)
+	serving.Go(func() {
+		if err := server.Serve(on); !errors.Is(err, http.ErrServerClosed) {
+			failed <- err
+		}
+	})
+	return server
+}
+
+// shutdown finishes the requests under way, within drainTimeout.
+func shutdown(servers []*http.Server) error {
+	ctx, cancel := context.WithTimeout(context.Background(), drainTimeout)
+	defer cancel()
+	var errs []error
+	for _, server := range servers {
+		if err := server.Shutdown(ctx); err != nil {
+			errs = append(errs, err, server.Close())
+		}
+	}
+	return errors.Join(errs...)
+}

@@ -1,0 +1,136 @@
+// Package service assembles one whole Muster from a configuration: database,
+// domain, platform adapter, surfaces, background loops, health and metrics
+// (ADR 0002). `muster serve` and the tests' servertest run exactly this.
+package service
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
+	"sync/atomic"
+	"time"
+
+	"github.com/musterhq/muster/internal/config"
+	"github.com/musterhq/muster/internal/database"
+)
+
+// Options are what a configuration cannot say.
+type Options struct {
+	// Now is the clock. Required.
+	Now func() time.Time
+	// Logger is required.
+	Logger *slog.Logger
+}
+
+// Service is one replica. New opens it, Run serves until its context ends;
+// Close releases what New opened if Run is never called.
+type Service struct {
+	config   config.Service
+	options  Options
+	public   string
+	db       *database.DB
+	keys     *Keys
+	metrics  *Metrics
+	handler  http.Handler
+	running  loops
+	loops    []Loop
+	draining atomic.Bool
+
+	listener        net.Listener
+	metricsListener net.Listener // nil: on the main one
+	closers         []func() error
+}
+
+// New opens everything that a service needs. It fails before the first request
+// rather than at it: a wrong setting, a taken address, a database out of reach.
+func New(ctx context.Context, settings config.Service, o Options) (_ *Service, err error) {
+	settings = settings.WithDefaults()
+	if err := settings.Check(); err != nil {
+		return nil, err
+	}
+	s := &Service{config: settings, options: o, metrics: NewMetrics(), running: loops{log: o.Logger, down: map[string]string{}}}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, s.Close())
+		}
+	}()
+	if err := s.listen(ctx); err != nil {
+		return nil, err
+	}
+	if err := s.openKeys(); err != nil {
+		return nil, err
+	}
+	s.db, err = database.Open(ctx, database.Options{URL: settings.Database, Now: o.Now, Logger: o.Logger})
+	if err != nil {
+		return nil, err
+	}
+	s.onClose(s.db.Close)
+	if err := s.assemble(ctx); err != nil {
+		return nil, err
+	}
+	return s, nil
+}
+
+func (s *Service) listen(ctx context.Context) (err error) {
+	s.listener, err = listen(ctx, s.config.Listen, s.config.TLSCert, s.config.TLSKey)
+	if err != nil {
+		return err
+	}
+	s.onClose(closeOnce(s.listener))
+	s.public = s.config.PublicAddress(s.listener.Addr())
+	if s.config.MetricsListen == "" {
+		return nil
+	}
+	s.metricsListener, err = listen(ctx, s.config.MetricsListen, "", "")
+	if err == nil {
+		s.onClose(closeOnce(s.metricsListener))
+	}
+	return err
+}
+
+// openKeys reads the key file. Beside an embedded database it is made at the
+// first start; replicas on PostgreSQL must be given the same file.
+func (s *Service) openKeys() (err error) {
+	if _, embedded := s.config.SQLitePath(); embedded {
+		s.keys, err = LoadOrMakeKeys(s.config.KeyFile, s.options.Now())
+		return err
+	}
+	if s.keys, err = LoadKeys(s.config.KeyFile); err != nil {
+		return fmt.Errorf("%w (MUSTER_KEY_FILE; `muster doctor --make-key-file FILE` makes one)", err)
+	}
+	return nil
+}
+
+// closeOnce closes a listener that its server may have closed already.
+func closeOnce(l net.Listener) func() error {
+	return func() error {
+		if err := l.Close(); err != nil && !errors.Is(err, net.ErrClosed) {
+			return err
+		}
+		return nil
+	}
+}
+
+func (s *Service) onClose(step func() error) { s.closers = append(s.closers, step) }
+
+// Close releases everything, the last opened first. Run does it by itself.
+func (s *Service) Close() error {
+	var errs []error
+	for i := len(s.closers) - 1; i >= 0; i-- {
+		errs = append(errs, s.closers[i]())
+	}
+	s.closers = nil
+	return errors.Join(errs...)
+}
+
+// PublicURL is the address under which the service is reached.
+func (s *Service) PublicURL() string { return s.public }
+
+// Addr is the address listened on.
+func (s *Service) Addr() net.Addr { return s.listener.Addr() }
+
+// Handler is everything that the main address serves.
+func (s *Service) Handler() http.Handler { return s.handler }

@@ -1,0 +1,122 @@
+// Package cli is the administration of Muster by command line, straight on
+// the database (operator "Programs"). It works while `muster serve` runs on
+// the same database.
+//
+// Every command prints text for people or, with -o json, one JSON value on
+// standard output and nothing else. A failure is one line for standard error.
+package cli
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	"github.com/musterhq/muster/internal/config"
+	"github.com/musterhq/muster/internal/fault"
+)
+
+// Commands is the tree of administration commands.
+type Commands struct {
+	Company CompanyCommands `cmd:"" help:"Companies: the tenants of the service."`
+	Key     KeyCommands     `cmd:"" help:"API keys of a company."`
+	Asset   AssetCommands   `cmd:"" help:"Assets: the inventory of a company."`
+	Backup  Backup          `cmd:"" help:"Make an online copy of the embedded database."`
+}
+
+// Env is what commands run in.
+type Env struct {
+	Context context.Context
+	In      io.Reader
+	Out     io.Writer
+	Now     func() time.Time
+	// Open opens the database, migrating it first if need be.
+	Open func(ctx context.Context, store config.Store) (*Desk, error)
+}
+
+// Common is what every command takes.
+type Common struct {
+	config.Store
+	Output string `name:"output" short:"o" enum:"text,json" default:"text" help:"What to print: text, or one JSON value."`
+}
+
+// OfCompany is Common for commands about one company.
+type OfCompany struct {
+	Common
+	Company string `name:"company" required:"" placeholder:"SLUG" help:"The company's slug."`
+}
+
+// answer is what a command prints.
+type answer struct {
+	json any
+	text func(w io.Writer)
+}
+
+// run opens the desk, does the work and prints its answer.
+func (c Common) run(env *Env, work func(ctx context.Context, desk *Desk) (answer, error)) (err error) {
+	if err := c.Store.Check(); err != nil {
+		return err
+	}
+	desk, err := env.Open(env.Context, c.Store)
+	if err != nil {
+		return err
+	}
+	said, err := work(env.Context, desk)
+	if closing := desk.Close(); err == nil {
+		err = closing
+	}
+	if err != nil {
+		return err
+	}
+	return Print(env.Out, c.Output, said.json, said.text)
+}
+
+// Print writes an answer in the chosen form.
+func Print(w io.Writer, form string, value any, text func(w io.Writer)) error {
+	if form == "json" {
+		encoder := json.NewEncoder(w)
+		encoder.SetEscapeHTML(false)
+		encoder.SetIndent("", "  ")
+		return encoder.Encode(value)
+	}
+	table := tabwriter.NewWriter(w, 0, 4, 2, ' ', 0)
+	text(table)
+	return table.Flush()
+}
+
+// row writes one line of a table.
+func row(w io.Writer, cells ...string) { fmt.Fprintln(w, strings.Join(cells, "\t")) }
+
+// Message is an error as one line for an operator, who owns the database and
+// may see causes.
+func Message(err error) string {
+	f := fault.From(err)
+	parts := []string{f.Detail}
+	if f.Code == fault.Internal && f.Err != nil {
+		parts = []string{f.Err.Error()}
+	} else if f.Err != nil {
+		parts = append(parts, f.Err.Error())
+	}
+	for _, field := range f.Fields {
+		parts = append(parts, field.Field+": "+field.Message)
+	}
+	return strings.Join(strings.FieldsFunc(strings.Join(parts, "; "), func(r rune) bool { return r == '\n' || r == '\r' }), "; ")
+}
+
+func stamp(t time.Time) *time.Time {
+	if t.IsZero() {
+		return nil
+	}
+	t = t.UTC()
+	return &t
+}
+
+func day(t time.Time) string {
+	if t.IsZero() {
+		return "-"
+	}
+	return t.UTC().Format("2006-01-02 15:04Z")
+}

@@ -1,0 +1,217 @@
+package cli
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/musterhq/muster/internal/access"
+	"github.com/musterhq/muster/internal/company"
+	"github.com/musterhq/muster/internal/fault"
+)
+
+// CompanyCommands manage companies.
+type CompanyCommands struct {
+	Create CompanyCreate `cmd:"" help:"Create a company."`
+	List   CompanyList   `cmd:"" help:"List the companies."`
+	Show   CompanyShow   `cmd:"" help:"Show one company."`
+	Set    CompanySet    `cmd:"" help:"Change a company's name and settings."`
+}
+
+// Switches turn a company's settings for AI agent access on and off.
+type Switches struct {
+	Enable  []string `name:"enable" placeholder:"SETTING,…" enum:"device-commands,destructive-commands,policy-changes,provisioning,oauth-connections" help:"Settings to turn on: device-commands, destructive-commands, policy-changes, provisioning, oauth-connections."`
+	Disable []string `name:"disable" placeholder:"SETTING,…" enum:"device-commands,destructive-commands,policy-changes,provisioning,oauth-connections" help:"Settings to turn off."`
+}
+
+// apply changes settings. What a setting needs is the company's to check.
+func (s Switches) apply(settings *access.Settings) {
+	for _, setting := range s.Enable {
+		*settingOf(settings, setting) = true
+	}
+	for _, setting := range s.Disable {
+		*settingOf(settings, setting) = false
+	}
+}
+
+// check refuses a setting that is both enabled and disabled.
+func (s Switches) check() error {
+	for _, setting := range s.Enable {
+		if slices.Contains(s.Disable, setting) {
+			return fault.Invalid("--enable and --disable both name " + setting)
+		}
+	}
+	return nil
+}
+
+// settingNames is in the order in which they are shown.
+func settingNames() []string {
+	return []string{"device-commands", "destructive-commands", "policy-changes", "provisioning", "oauth-connections"}
+}
+
+func settingOf(s *access.Settings, setting string) *bool {
+	switch setting {
+	case "device-commands":
+		return &s.DeviceCommands
+	case "destructive-commands":
+		return &s.DestructiveCommands
+	case "policy-changes":
+		return &s.PolicyChanges
+	case "provisioning":
+		return &s.Provisioning
+	default:
+		return &s.OAuthConnections
+	}
+}
+
+// CompanyCreate makes a company; all settings are off unless enabled.
+type CompanyCreate struct {
+	Common
+	Switches
+	Slug string `name:"slug" required:"" help:"Short name in path names; it never changes: 1 to 40 lower-case letters, digits and inner hyphens."`
+	Name string `name:"name" help:"Name for people; by default the slug."`
+}
+
+// Run creates the company.
+func (c *CompanyCreate) Run(env *Env) error {
+	if err := c.Switches.check(); err != nil {
+		return err
+	}
+	var settings access.Settings
+	c.Switches.apply(&settings)
+	made, err := company.New(c.Slug, cmp.Or(strings.TrimSpace(c.Name), c.Slug), settings, env.Now())
+	if err != nil {
+		return err
+	}
+	return c.run(env, func(ctx context.Context, desk *Desk) (answer, error) {
+		return showCompany("Created", made), desk.Companies.CreateCompany(ctx, made)
+	})
+}
+
+// CompanyList lists every company.
+type CompanyList struct{ Common }
+
+// Run prints the list.
+func (c *CompanyList) Run(env *Env) error {
+	return c.run(env, func(ctx context.Context, desk *Desk) (answer, error) {
+		all, err := desk.Companies.Companies(ctx)
+		views := make([]companyView, len(all))
+		for i, one := range all {
+			views[i] = viewCompany(one)
+		}
+		return answer{views, func(w io.Writer) {
+			row(w, "SLUG", "NAME", "ENTERPRISE", "ENABLED")
+			for _, one := range all {
+				row(w, one.Slug, one.Name, orDash(one.Enterprise), enabled(one.Settings))
+			}
+		}}, err
+	})
+}
+
+// Named takes the company as a flag or as the argument.
+type Named struct {
+	Common
+	Company string `name:"company" xor:"company" required:"" placeholder:"SLUG" help:"The company's slug."`
+	Slug    string `arg:"" optional:"" name:"slug" xor:"company" required:"" help:"The company's slug, instead of --company."`
+}
+
+func (n Named) slug() string { return n.Company + n.Slug }
+
+// CompanyShow shows one company.
+type CompanyShow struct{ Named }
+
+// Run prints the company.
+func (c *CompanyShow) Run(env *Env) error {
+	return c.run(env, func(ctx context.Context, desk *Desk) (answer, error) {
+		found, err := desk.company(ctx, c.slug())
+		return showCompany("Company", found), err
+	})
+}
+
+// CompanySet changes one company.
+type CompanySet struct {
+	Named
+	Switches
+	Name          string        `name:"name" help:"New name for people."`
+	InactiveAfter time.Duration `name:"inactive-after" placeholder:"DURATION" help:"How long an enrolled device may be silent before it is INACTIVE, such as 720h."`
+}
+
+// Run saves the change.
+func (c *CompanySet) Run(env *Env) error {
+	if err := c.Switches.check(); err != nil {
+		return err
+	}
+	return c.run(env, func(ctx context.Context, desk *Desk) (answer, error) {
+		found, err := desk.company(ctx, c.slug())
+		if err != nil {
+			return answer{}, err
+		}
+		changed, err := desk.Companies.UpdateCompany(ctx, found.ID, company.Change(func(to *company.Company) {
+			to.Name = cmp.Or(strings.TrimSpace(c.Name), to.Name)
+			to.InactiveAfter = cmp.Or(c.InactiveAfter, to.InactiveAfter)
+			c.Switches.apply(&to.Settings)
+		}))
+		return showCompany("Changed", changed), err
+	})
+}
+
+// company finds a company by its slug.
+func (d *Desk) company(ctx context.Context, slug string) (company.Company, error) {
+	found, err := d.Companies.CompanyBySlug(ctx, slug)
+	if fault.CodeOf(err) == fault.NotFound {
+		return found, fault.New(fault.NotFound, "there is no company %q: `muster company list` shows those there are", slug)
+	}
+	return found, err
+}
+
+type companyView struct {
+	Slug          string          `json:"slug"`
+	PathName      string          `json:"pathName"`
+	Name          string          `json:"name"`
+	Settings      access.Settings `json:"settings"`
+	InactiveAfter string          `json:"inactiveAfter"`
+	Connected     bool            `json:"connected"`
+	Enterprise    *string         `json:"enterprise"`
+	CreatedAt     *time.Time      `json:"createdAt"`
+}
+
+func viewCompany(c company.Company) companyView {
+	view := companyView{
+		Slug: c.Slug, PathName: c.PathName(), Name: c.Name, Settings: c.Settings,
+		InactiveAfter: c.InactiveAfter.String(), Connected: c.Connected(), CreatedAt: stamp(c.CreatedAt),
+	}
+	if c.Connected() {
+		view.Enterprise = &c.Enterprise
+	}
+	return view
+}
+
+func showCompany(verb string, c company.Company) answer {
+	return answer{viewCompany(c), func(w io.Writer) {
+		fmt.Fprintf(w, "%s %s (%s)\n", verb, c.PathName(), c.Name)
+		row(w, "  enabled", enabled(c.Settings))
+		row(w, "  inactive after", c.InactiveAfter.String())
+		row(w, "  enterprise", orDash(c.Enterprise))
+	}}
+}
+
+func enabled(s access.Settings) string {
+	var on []string
+	for _, setting := range settingNames() {
+		if *settingOf(&s, setting) {
+			on = append(on, setting)
+		}
+	}
+	return orDash(strings.Join(on, ","))
+}
+
+func orDash(text string) string {
+	if text == "" {
+		return "-"
+	}
+	return text
+}

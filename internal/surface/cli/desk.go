@@ -1,0 +1,24 @@
+package cli
+
+import (
+	"context"
+
+	"github.com/musterhq/muster/internal/access"
+	"github.com/musterhq/muster/internal/asset"
+	"github.com/musterhq/muster/internal/company"
+)
+
+// Desk is what administration works with: an open database and, for what
+// concerns the platform, the way there.
+type Desk struct {
+	Companies company.Store
+	Keys      access.KeyStore
+	Assets    asset.Store
+	Copier    Copier
+	Close     func() error
+}
+
+// Copier makes an online copy of the database at a path that does not exist.
+type Copier interface {
+	Backup(ctx context.Context, path string) error
+}

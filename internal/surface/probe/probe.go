@@ -1,0 +1,51 @@
+// Package probe answers whoever watches over the process: /healthz says that
+// it lives, /readyz that it can serve (operator "Settings of muster serve").
+package probe
+
+import (
+	"context"
+	"encoding/json"
+	"net/http"
+	"time"
+)
+
+// Check is one condition of readiness. An error's text is shown to whoever
+// asks, so it must hold nothing secret.
+type Check struct {
+	Name string
+	Test func(ctx context.Context) error
+}
+
+// timeLimit bounds one answer of /readyz.
+const timeLimit = 2 * time.Second
+
+// Live answers 200 while the process lives.
+func Live() http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		answer(w, http.StatusOK, map[string]string{"status": "ok"})
+	})
+}
+
+// Ready answers 200 when every check passes, else 503, naming each check.
+func Ready(checks ...Check) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		ctx, cancel := context.WithTimeout(r.Context(), timeLimit)
+		defer cancel()
+		status, said := http.StatusOK, map[string]string{"status": "ready"}
+		for _, check := range checks {
+			said[check.Name] = "ok"
+			if err := check.Test(ctx); err != nil {
+				status = http.StatusServiceUnavailable
+				said["status"], said[check.Name] = "not ready", err.Error()
+			}
+		}
+		answer(w, status, said)
+	})
+}
+
+func answer(w http.ResponseWriter, status int, body map[string]string) {
+	w.Header().Set("Content-Type", "application/json")
+	w.Header().Set("Cache-Control", "no-store")
+	w.WriteHeader(status)
+	_ = json.NewEncoder(w).Encode(body)
+}
