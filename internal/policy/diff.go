@@ -1,0 +1,122 @@
+package policy
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"reflect"
+	"slices"
+)
+
+// Diff is what differs between two states of a policy.
+type Diff struct {
+	Moves []Move // settings, in the catalogue's order
+	// Others are the members of the document that differ and that no moved
+	// setting explains, as dotted paths in alphabetical order: apps, for one.
+	Others []string
+	// Name is the name's change; nil if it is the same.
+	Name *[2]string
+	// Description, Labels and Group say whether these differ.
+	Description, Labels, Group bool
+}
+
+// Empty reports whether nothing differs.
+func (d Diff) Empty() bool {
+	return len(d.Moves) == 0 && len(d.Others) == 0 && d.Name == nil && !d.Description && !d.Labels && !d.Group
+}
+
+// Compare returns what leads from one state of a policy to another.
+func Compare(t Type, from, to Revision) (Diff, error) {
+	d, err := CompareDocuments(t, from.Document, to.Document)
+	if err != nil {
+		return Diff{}, err
+	}
+	if from.Name != to.Name {
+		d.Name = &[2]string{from.Name, to.Name}
+	}
+	d.Description = from.Description != to.Description
+	d.Labels = !slices.Equal(from.Labels, to.Labels)
+	d.Group = from.Group != to.Group
+	return d, nil
+}
+
+// CompareDocuments returns the settings that move and the other members that
+// differ. Order of members and white space do not count; an absent object and
+// an empty one are the same.
+func CompareDocuments(t Type, from, to json.RawMessage) (Diff, error) {
+	a, err := parseObject(from)
+	if err != nil {
+		return Diff{}, fmt.Errorf("cannot read the earlier document: %w", err)
+	}
+	b, err := parseObject(to)
+	if err != nil {
+		return Diff{}, fmt.Errorf("cannot read the later document: %w", err)
+	}
+	var d Diff
+	for i := range catalogue {
+		r := &catalogue[i]
+		was, is := read(a, t, r), read(b, t, r)
+		if was == is {
+			continue
+		}
+		d.Moves = append(d.Moves, Move{Setting: r.setting(), From: was, To: is})
+		for _, path := range r.paths(t) {
+			a.remove(path)
+			b.remove(path)
+		}
+	}
+	d.Others = differing(tree(a), tree(b), "")
+	return d, nil
+}
+
+// paths are all members of a document that make the setting.
+func (r *row) paths(t Type) [][]string {
+	if t == Agent {
+		return [][]string{{"settings", r.id}}
+	}
+	all := [][]string{r.path}
+	for _, f := range r.former {
+		all = append(all, f.path)
+	}
+	return all
+}
+
+func tree(o *object) map[string]any {
+	d := json.NewDecoder(bytes.NewReader(o.text()))
+	d.UseNumber() // a number is compared as it is written, never rounded
+	var m map[string]any
+	_ = d.Decode(&m) // the text was read as valid JSON before
+	return m
+}
+
+func differing(a, b map[string]any, prefix string) []string {
+	names := map[string]bool{}
+	for name := range a {
+		names[name] = true
+	}
+	for name := range b {
+		names[name] = true
+	}
+	var found []string
+	for _, name := range slices.Sorted(maps.Keys(names)) {
+		x, xIs := asObject(a[name])
+		y, yIs := asObject(b[name])
+		switch {
+		case xIs && yIs:
+			found = append(found, differing(x, y, prefix+name+".")...)
+		case !reflect.DeepEqual(a[name], b[name]):
+			found = append(found, prefix+name)
+		}
+	}
+	return found
+}
+
+// asObject takes an absent member for an empty object.
+func asObject(v any) (map[string]any, bool) {
+	if v == nil {
+		return nil, true
+	}
+	m, ok := v.(map[string]any)
+	return m, ok
+}

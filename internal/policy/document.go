@@ -1,0 +1,70 @@
+package policy
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+)
+
+// Empty is the document of a policy that sets nothing.
+func Empty(t Type) json.RawMessage {
+	if t == Agent {
+		return json.RawMessage(`{"settings":{}}`)
+	}
+	return json.RawMessage(`{}`)
+}
+
+// CheckDocument says whether a document may be saved, in words for people. A
+// PLATFORM document is checked against the vendor's schema; an AGENT document
+// holds settings of the catalogue with allowed values.
+func CheckDocument(checker DocumentChecker, t Type, document json.RawMessage) error {
+	if len(document) > MaxDocumentBytes {
+		return fmt.Errorf("the document has %d bytes, at most %d are kept", len(document), MaxDocumentBytes)
+	}
+	o, err := parseObject(document)
+	if err != nil {
+		return fmt.Errorf("cannot read the document: %w", err)
+	}
+	if t == Platform {
+		return checker.CheckDocument(document)
+	}
+	for _, m := range o.members {
+		if m.name != "settings" || m.open() == nil {
+			return fmt.Errorf("the document of an AGENT policy holds one object, settings, not %q", m.name)
+		}
+		for _, s := range m.open().members {
+			r := find(s.name)
+			if r == nil {
+				return fmt.Errorf("there is no setting %q", s.name)
+			}
+			if r.readAgent(o) == Custom {
+				return fmt.Errorf("setting %s must be one of %s", r.id, strings.Join(r.setting().Allowed, ", "))
+			}
+		}
+	}
+	return nil
+}
+
+// withReports turns on every report that a new PLATFORM document does not
+// speak of.
+func withReports(t Type, document json.RawMessage) (json.RawMessage, error) {
+	if t != Platform {
+		return document, nil
+	}
+	o, err := parseObject(document)
+	if err != nil {
+		return nil, err
+	}
+	for i := range catalogue {
+		r := &catalogue[i]
+		if r.group != "REPORTING" || read(o, t, r) != NotSet {
+			continue
+		}
+		value := "ENABLED"
+		if r.kind == reportLevel {
+			value = "INSTALLED_APPS"
+		}
+		write(o, t, r, value)
+	}
+	return json.RawMessage(o.text()), nil
+}

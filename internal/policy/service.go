@@ -1,0 +1,212 @@
+package policy
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"time"
+
+	"github.com/musterhq/muster/internal/fault"
+	"github.com/musterhq/muster/internal/name"
+)
+
+// MaxDocumentBytes is the largest document that is kept.
+const MaxDocumentBytes = 1 << 20
+
+// DocumentChecker says whether a PLATFORM policy's document is one that the
+// vendor knows. The error says where it is not, in words for people.
+type DocumentChecker interface {
+	CheckDocument(document json.RawMessage) error
+}
+
+// Service is how people change policies: the portal and the command line.
+// Scripts and assistants go through proposals instead.
+type Service struct {
+	Store   Store
+	Checker DocumentChecker
+	Now     func() time.Time
+}
+
+// New describes a policy to create.
+type New struct {
+	CompanyID   string
+	CompanySlug string
+	Name        string
+	Type        Type
+	VROnly      bool
+	Changes     []Change        // settings, on top of the document
+	Document    json.RawMessage // nil: an empty one
+	Description string
+	Labels      []string
+	Group       string
+}
+
+// Create saves a new policy at version 1. A PLATFORM policy reports everything
+// unless the request says otherwise, since assets would stay empty. It fails
+// with fault.InvalidArguments, or fault.Refused if the name is taken or the
+// vendor would not know the document.
+func (s Service) Create(ctx context.Context, n New, by Author) (Policy, error) {
+	if n.Type != Platform && n.Type != Agent {
+		return Policy{}, fault.Invalid("the policy cannot be created", fault.Field{Field: "type", Message: "must be PLATFORM or AGENT"})
+	}
+	clean, err := settle(n.Name, n.Changes)
+	if err != nil {
+		return Policy{}, err
+	}
+	document := n.Document
+	if document == nil {
+		document = Empty(n.Type)
+	}
+	if document, _, err = Apply(n.Type, document, clean.changes); err != nil {
+		return Policy{}, invalidDocument(err)
+	}
+	if document, err = withReports(n.Type, document); err != nil {
+		return Policy{}, invalidDocument(err)
+	}
+	if err := s.check(n.Type, document); err != nil {
+		return Policy{}, err
+	}
+	now := s.Now()
+	p := Policy{
+		ID: name.NewID(), CompanyID: n.CompanyID, CompanySlug: n.CompanySlug,
+		Name: clean.name, Type: n.Type, VROnly: n.VROnly, Version: 1, Document: document,
+		Description: n.Description, Labels: n.Labels, Group: n.Group, CreatedAt: now, UpdatedAt: now,
+	}
+	return p, s.Store.CreatePolicy(ctx, p, by, "")
+}
+
+// Edit is what a person changes about a policy. Nil members stay.
+type Edit struct {
+	Name        *string
+	Document    json.RawMessage // replaces the whole document, before Changes
+	Changes     []Change
+	Description *string
+	Labels      *[]string
+	Group       *string
+}
+
+// Save saves an edit of the version that the person saw: fault.StaleProposal
+// if the policy was saved since. An edit that changes nothing saves nothing
+// and returns the policy as it is.
+func (s Service) Save(ctx context.Context, companyID, id string, expected int, e Edit, by Author) (Policy, error) {
+	p, err := s.Current(ctx, companyID, id)
+	if err != nil {
+		return Policy{}, err
+	}
+	if p.Version != expected {
+		return Policy{}, fault.New(fault.StaleProposal,
+			"the policy was saved again: version %d was changed, version %d is current; read it again", expected, p.Version)
+	}
+	next, err := p.edited(e)
+	if err != nil {
+		return Policy{}, err
+	}
+	d, err := Compare(p.Type, p.state(), next.state())
+	if err != nil {
+		return Policy{}, invalidDocument(err)
+	}
+	if d.Empty() {
+		return p, nil
+	}
+	if err := s.check(p.Type, next.Document); err != nil {
+		return Policy{}, err
+	}
+	next.UpdatedAt = s.Now()
+	return s.Store.SavePolicy(ctx, next, expected, Revision{SavedBy: by, Origin: FromPortal})
+}
+
+// Delete leaves a tombstone; fault.Refused while devices use the policy.
+func (s Service) Delete(ctx context.Context, companyID, id string) error {
+	if _, err := s.Current(ctx, companyID, id); err != nil {
+		return err
+	}
+	return s.Store.DeletePolicy(ctx, companyID, id, s.Now())
+}
+
+// Current returns a policy that is not deleted, or fault.NotFound.
+func (s Service) Current(ctx context.Context, companyID, id string) (Policy, error) {
+	p, err := s.Store.Policy(ctx, companyID, id)
+	if err == nil && p.Deleted {
+		return Policy{}, fault.New(fault.NotFound, "no such policy")
+	}
+	return p, err
+}
+
+// Diff compares two revisions of a policy; a number of 0 means the current
+// state.
+func (s Service) Diff(ctx context.Context, companyID, id string, from, to int) (Diff, error) {
+	p, err := s.Current(ctx, companyID, id)
+	if err != nil {
+		return Diff{}, err
+	}
+	states := [2]Revision{p.state(), p.state()}
+	for i, number := range [2]int{from, to} {
+		if number == 0 {
+			continue
+		}
+		if states[i], err = s.Store.Revision(ctx, companyID, id, number); err != nil {
+			return Diff{}, err
+		}
+	}
+	return Compare(p.Type, states[0], states[1])
+}
+
+// check refuses a document that cannot be saved.
+func (s Service) check(t Type, document json.RawMessage) error {
+	if err := CheckDocument(s.Checker, t, document); err != nil {
+		return fault.New(fault.Refused, "the policy cannot be saved: %s", err).Because(err)
+	}
+	return nil
+}
+
+// state is the policy's current state in the shape of a revision.
+func (p Policy) state() Revision {
+	return Revision{PolicyID: p.ID, Version: p.Version, Name: p.Name, Document: p.Document,
+		Description: p.Description, Labels: p.Labels, Group: p.Group}
+}
+
+func (p Policy) edited(e Edit) (Policy, error) {
+	newName := p.Name
+	if e.Name != nil {
+		newName = *e.Name
+	}
+	clean, err := settle(newName, e.Changes)
+	if err != nil {
+		return Policy{}, err
+	}
+	p.Name = clean.name
+	if e.Document != nil {
+		p.Document = e.Document
+	}
+	if p.Document, _, err = Apply(p.Type, p.Document, clean.changes); err != nil {
+		return Policy{}, invalidDocument(err)
+	}
+	p.Description = *cmp.Or(e.Description, &p.Description)
+	p.Labels = *cmp.Or(e.Labels, &p.Labels)
+	p.Group = *cmp.Or(e.Group, &p.Group)
+	return p, nil
+}
+
+// clean holds arguments in the form in which they are kept.
+type clean struct {
+	name    string
+	changes []Change
+}
+
+// settle checks a name and changes and returns them in their normal form.
+func settle(policyName string, changes []Change) (clean, error) {
+	name, wrong := CleanName(policyName)
+	normal, faults := NormalChanges(changes)
+	if wrong != "" {
+		faults = append(faults, fault.Field{Field: "displayName", Message: wrong})
+	}
+	if len(faults) > 0 {
+		return clean{}, fault.Invalid("the policy cannot be saved as asked", faults...)
+	}
+	return clean{name, normal}, nil
+}
+
+func invalidDocument(err error) error {
+	return fault.Invalid("the policy's document cannot be read",
+		fault.Field{Field: "document", Message: err.Error()})
+}

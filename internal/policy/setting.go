@@ -1,0 +1,105 @@
+package policy
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/musterhq/muster/internal/fault"
+)
+
+// The two values that a setting may read as but that nobody may ask for
+// (contract 2.4).
+const (
+	NotSet = "NOT_SET" // left to the device or vendor default
+	Custom = "CUSTOM"  // set to something that the allowed values cannot express
+)
+
+// Setting is a row of the catalogue of editable settings (contract 2.8).
+type Setting struct {
+	ID         string
+	Label      string
+	Group      string
+	Allowed    []string // in the contract's order
+	HighImpact bool
+}
+
+// Catalogue returns all settings in the contract's order. The caller owns it.
+func Catalogue() []Setting {
+	all := make([]Setting, len(catalogue))
+	for i := range catalogue {
+		all[i] = catalogue[i].setting()
+	}
+	return all
+}
+
+// Lookup returns the setting of an id. Ids are matched exactly.
+func Lookup(id string) (Setting, bool) {
+	r := find(id)
+	if r == nil {
+		return Setting{}, false
+	}
+	return r.setting(), true
+}
+
+// Normal returns the allowed value that value means: case does not matter
+// (contract 4.3).
+func (s Setting) Normal(value string) (string, bool) {
+	upper := asciiUpper(value)
+	return upper, slices.Contains(s.Allowed, upper)
+}
+
+// Change asks for a setting to be given a value.
+type Change struct {
+	Setting string `json:"setting"`
+	Value   string `json:"value"`
+}
+
+// NormalChanges returns the changes with their values as the catalogue writes
+// them, or every fault in them: unknown settings, values not allowed, settings
+// listed twice. Fields are named changes[i].setting and changes[i].value.
+func NormalChanges(changes []Change) ([]Change, []fault.Field) {
+	normal := make([]Change, 0, len(changes))
+	var faults []fault.Field
+	complain := func(i int, member, format string, args ...any) {
+		faults = append(faults, fault.Field{
+			Field: fmt.Sprintf("changes[%d].%s", i, member), Message: fmt.Sprintf(format, args...)})
+	}
+	for i, c := range changes {
+		s, known := Lookup(c.Setting)
+		if !known {
+			complain(i, "setting", "is not a setting that can be changed: GET /policies/{policyId}/settings lists them")
+			continue
+		}
+		if slices.ContainsFunc(normal, func(n Change) bool { return n.Setting == c.Setting }) {
+			complain(i, "setting", "%s is listed twice", c.Setting)
+			continue
+		}
+		value, allowed := s.Normal(c.Value)
+		if !allowed {
+			complain(i, "value", "must be one of %s for %s", strings.Join(s.Allowed, ", "), s.ID)
+		}
+		normal = append(normal, Change{Setting: s.ID, Value: value})
+	}
+	return normal, faults
+}
+
+func find(id string) *row {
+	for i := range catalogue {
+		if catalogue[i].id == id {
+			return &catalogue[i]
+		}
+	}
+	return nil
+}
+
+// asciiUpper leaves everything but a-z alone, so that no exotic letter folds
+// into an allowed value.
+func asciiUpper(s string) string {
+	return strings.Map(func(r rune) rune {
+		if 'a' <= r && r <= 'z' {
+			return r - 'a' + 'A'
+		}
+		return r
+	}, s)
+}
