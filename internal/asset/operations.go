@@ -144,3 +144,6 @@ func (a FilterArgs) filter(p access.Principal) (Filter, bool) {
 	f.PolicyID = id
 	return f, ok && p.MaySee(id)
 }
+
+// Asset is the reference as the caller gave it.
+func (t Target) Asset() string { return t.AssetID }

@@ -1,0 +1,176 @@
+package command
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"runtime"
+	"runtime/debug"
+	"strings"
+	"time"
+
+	"github.com/musterhq/muster/internal/asset"
+	"github.com/musterhq/muster/internal/fault"
+	"github.com/musterhq/muster/internal/operation"
+)
+
+// dispatch commits the intent, sends it once and records what came of it. From
+// the intent on, nothing depends on the caller staying.
+func (s *Service) dispatch(ctx context.Context, call operation.Call, o Order) (Result, error) {
+	if err := ctx.Err(); err != nil {
+		return Result{}, notDispatched(err)
+	}
+	ctx = context.WithoutCancel(ctx)
+	s.crash(BeforeIntent)
+	stored, begun, err := s.begin(ctx, o.Command)
+	if err != nil {
+		return Result{}, notDispatched(err)
+	}
+	if !begun {
+		return s.repeat(ctx, call, Request{Type: o.Command.Type, AssetID: o.AssetID}, stored)
+	}
+	s.crash(AfterIntent)
+	o.Command = stored
+	receipt := s.send(ctx, o)
+	s.crash(AfterSend)
+	result, err := s.conclude(ctx, call.Principal.CompanySlug, o, receipt)
+	s.crash(AfterAnswer)
+	return result, err
+}
+
+func (s *Service) begin(ctx context.Context, c Command) (Command, bool, error) {
+	ctx, cancel := context.WithTimeout(ctx, s.storeLimit())
+	defer cancel()
+	return s.Store.Begin(ctx, c)
+}
+
+// storeLimit bounds one step in the store, so that intent, send and outcome
+// together stay below what the sweeper waits for.
+func (s *Service) storeLimit() time.Duration { return s.sendLimit() / 2 }
+
+// send makes the one attempt. A channel that breaks down has perhaps sent.
+func (s *Service) send(ctx context.Context, o Order) (receipt Receipt) {
+	channel := s.channel(o.Command.Type, o.Device)
+	if channel == nil {
+		return Receipt{Verdict: NotSent, Detail: "this server has no connection to " + managed(o.Device.Management) + " devices"}
+	}
+	ctx, cancel := context.WithTimeout(ctx, s.sendLimit())
+	defer cancel()
+	defer func() {
+		if broken := recover(); broken != nil {
+			receipt = Receipt{Verdict: Broken, Cause: panicked(broken)}
+		}
+		receipt = receipt.without(o.Body)
+	}()
+	return channel.Send(ctx, o)
+}
+
+// panicked describes a panic without its value, which may hold the body.
+func panicked(value any) error {
+	text := fmt.Sprintf("%T", value)
+	if err, ok := value.(runtime.Error); ok {
+		text = err.Error()
+	}
+	return fmt.Errorf("the channel panicked: %s\n%s", text, debug.Stack())
+}
+
+// without takes a password out of every text of the receipt: an error of the
+// vendor may quote what it was sent (contract 4.2: never stored or logged).
+func (r Receipt) without(body any) Receipt {
+	secret, ok := body.(PasswordBody)
+	if !ok || secret.NewPassword == "" {
+		return r
+	}
+	hide := func(text string) string { return strings.ReplaceAll(text, secret.NewPassword, "[secret]") }
+	r.Detail, r.Outcome = hide(r.Detail), hide(r.Outcome)
+	if r.Cause != nil {
+		r.Cause = errors.New(hide(r.Cause.Error()))
+	}
+	return r
+}
+
+// conclude records the receipt and answers.
+func (s *Service) conclude(ctx context.Context, slug string, o Order, r Receipt) (Result, error) {
+	r = r.admissible(o.Command.Type)
+	log := s.log().With("command", o.Command.ID, "type", o.Command.Type, "asset", o.AssetID, "verdict", r.Verdict.String())
+	if r.Cause != nil {
+		log.WarnContext(ctx, "command met an error", "error", r.Cause)
+	}
+	s.finished(o.Command.Type, r.Verdict.String())
+	now, err := s.record(ctx, o, r)
+	if r.Verdict == Gone {
+		s.markDeleted(ctx, o)
+	}
+	if err != nil {
+		// The row stays PREPARED until the sweeper makes it UNCONFIRMED.
+		log.ErrorContext(ctx, "cannot record a command's outcome", "error", err)
+		if r.Verdict != NotSent {
+			return unconfirmedOf(o.Command, slug, o.Device.Management, "the service could not record the outcome"), nil
+		}
+	}
+	return answer(now, slug, o.Device.Management, r)
+}
+
+// answer is what the caller is told of a command as it now stands. The
+// device's word may have been faster than the channel's receipt; it counts.
+func answer(now Command, slug string, m asset.Management, r Receipt) (Result, error) {
+	switch {
+	case now.State == Succeeded, now.State == Sent:
+		return resultOf(now, slug, m), nil
+	case now.State == Failed && !r.Verdict.failed():
+		return Result{}, fault.New(fault.Refused, "the command already failed: %s", orElse(now.Outcome, "no reason is known"))
+	case r.Verdict == Accepted, r.Verdict == Unknown:
+		return unconfirmedOf(now, slug, m, r.Detail), nil
+	}
+	return Result{}, r.fault()
+}
+
+// record takes the receipt's step.
+func (s *Service) record(ctx context.Context, o Order, r Receipt) (Command, error) {
+	ctx, cancel := context.WithTimeout(ctx, s.storeLimit())
+	defer cancel()
+	now, taken, err := s.Store.Take(ctx, o.Command.ID, r.step(o.Command.Type))
+	if err != nil {
+		return Command{}, err
+	}
+	if !taken && now.State == Unconfirmed && r.Ref != "" {
+		// The sweeper was faster; the channel's name still lets feedback find it.
+		now, _, err = s.Store.Take(ctx, now.ID, Step{From: []State{Unconfirmed}, To: Unconfirmed, Ref: r.Ref})
+	}
+	return now, err
+}
+
+// markDeleted ends the management of a device that its channel no longer knows
+// (contract 3.4). If that fails, the reconciler will find it gone as well.
+func (s *Service) markDeleted(ctx context.Context, o Order) {
+	ctx, cancel := context.WithTimeout(ctx, s.storeLimit())
+	defer cancel()
+	if err := s.Inventory.MarkDeleted(ctx, o.AssetID, o.Device.Epoch, s.now()); err != nil {
+		s.log().ErrorContext(ctx, "cannot mark a device as deleted", "asset", o.AssetID, "error", err)
+	}
+}
+
+// repeat answers a repetition of a request that began a command before, from
+// that command alone; nothing is sent.
+func (s *Service) repeat(ctx context.Context, call operation.Call, r Request, c Command) (Result, error) {
+	p := call.Principal
+	a, err := asset.Find(ctx, s.Inventory, p, r.AssetID)
+	if err != nil {
+		return Result{}, notDispatched(err)
+	}
+	if a.ID != c.AssetID || r.Type != c.Type {
+		return Result{}, fault.New(fault.KeyReused, "this Idempotency-Key was used for another command: use a new one")
+	}
+	management := asset.Management("")
+	if a.Device != nil {
+		management = a.Device.Management
+	}
+	switch c.State {
+	case Failed:
+		return Result{}, fault.New(fault.Refused, "the command already failed: %s", orElse(c.Outcome, "no reason is known"))
+	case Sent, Succeeded:
+		return resultOf(c, p.CompanySlug, management), nil
+	default:
+		return unconfirmedOf(c, p.CompanySlug, management, "the service was interrupted while it sent the command"), nil
+	}
+}

@@ -1,0 +1,69 @@
+package command
+
+import (
+	"context"
+	"time"
+
+	"github.com/musterhq/muster/internal/access"
+	"github.com/musterhq/muster/internal/asset"
+	"github.com/musterhq/muster/internal/fault"
+	"github.com/musterhq/muster/internal/operation"
+)
+
+// Entry is a command in the history: exactly these members, null where unknown
+// (contract 2.3). Who sent it is the portal's to show (contract 1.6).
+type Entry struct {
+	Type       Type       `json:"type" doc:"What was commanded."`
+	Status     string     `json:"status" doc:"IN_PROGRESS, SUCCESS, ERROR or UNCONFIRMED."`
+	CreatedAt  *time.Time `json:"createdAt" doc:"When it was accepted."`
+	FeedbackAt *time.Time `json:"feedbackAt" doc:"When the device itself spoke of it; null: it has not."`
+	Outcome    *string    `json:"outcome" doc:"What came of it, in a few words."`
+}
+
+// Entry returns the command as the history shows it.
+func (c Command) Entry() Entry {
+	e := Entry{Type: c.Type, Status: c.State.Status(), CreatedAt: operation.Moment(c.CreatedAt), FeedbackAt: operation.Moment(c.FeedbackAt)}
+	if c.Outcome != "" {
+		e.Outcome = &c.Outcome
+	}
+	return e
+}
+
+// HistoryArgs are the arguments of list_device_commands.
+type HistoryArgs struct {
+	asset.Target
+	operation.PageRequest
+}
+
+// Rules implements operation.Ruler: the history is always newest first.
+func (a HistoryArgs) Rules(r *operation.Rules) {
+	r.Must("sort", "must be createdAt,desc, which is the default", a.Sort == "" || a.Sort == "createdAt,desc")
+}
+
+func defineHistory(r *operation.Registry, s *Service) {
+	operation.Define(r, operation.Operation{
+		Name: "list_device_commands", Title: "List device commands", Method: "GET", Path: "/assets/{assetId}/commands",
+		Description: "Lists the commands that were sent to one device, newest first, with how each ended. " +
+			"Look here after a command that was IN_PROGRESS or UNCONFIRMED, before anything is sent again.",
+		Needs: access.DevicesRead, Dialect: operation.Reads, Effect: operation.Reading, Idempotent: true,
+		Faults: []fault.Code{fault.NotFound},
+	}, s.History)
+}
+
+// History answers GET /assets/{assetId}/commands.
+func (s *Service) History(ctx context.Context, call operation.Call, args HistoryArgs) (operation.Page[Entry], error) {
+	page := operation.Page[Entry]{Content: []Entry{}, Request: args.PageRequest}
+	a, err := asset.Find(ctx, s.Inventory, call.Principal, args.AssetID)
+	if err != nil {
+		return page, err
+	}
+	commands, total, err := s.Store.History(ctx, a.CompanyID, a.ID, args.PageRequest)
+	if err != nil {
+		return page, err
+	}
+	for _, c := range commands {
+		page.Content = append(page.Content, c.Entry())
+	}
+	page.Total = total
+	return page, nil
+}

@@ -1,0 +1,101 @@
+package command
+
+import (
+	"github.com/musterhq/muster/internal/check"
+	"github.com/musterhq/muster/internal/fault"
+)
+
+// maxText is the limit of an outcome or a detail that a channel supplied, in
+// characters.
+const maxText = 500
+
+// verdictNames are for logs and metrics, in the order of the verdicts.
+var verdictNames = [...]string{"accepted", "done", "not_sent", "unknown", "gone", "unreachable", "refused", "rejected", "broken"}
+
+// String names the verdict for logs and metrics.
+func (v Verdict) String() string {
+	if v < 0 || int(v) >= len(verdictNames) {
+		return "broken"
+	}
+	return verdictNames[v]
+}
+
+// failed reports whether the verdict ends the command ERROR.
+func (v Verdict) failed() bool {
+	return v == NotSent || v == Gone || v == Unreachable || v == Refused || v == Rejected
+}
+
+// admissible returns the receipt as the contract allows it for the type, its
+// texts fit to be shown.
+func (r Receipt) admissible(t Type) Receipt {
+	if r.Verdict < 0 || int(r.Verdict) >= len(verdictNames) {
+		r.Verdict = Broken
+	}
+	if t == NotificationMessage && r.Verdict == Rejected {
+		r.Verdict = NotSent // contract 7.1: messages never return 502
+	}
+	r.Detail, r.Outcome = check.Clean(r.Detail, maxText), check.Clean(r.Outcome, maxText)
+	return r
+}
+
+// step is the transition that the receipt means. A final word also settles a
+// command that the sweeper has made UNCONFIRMED meanwhile.
+func (r Receipt) step(t Type) Step {
+	said := orElse(r.Outcome, r.Detail)
+	final := []State{Prepared, Unconfirmed}
+	switch r.Verdict {
+	case Accepted:
+		if t == NotificationMessage {
+			return Step{From: final, To: Succeeded, Ref: r.Ref, Outcome: orElse(said, "accepted for delivery")}
+		}
+		return Step{From: []State{Prepared}, To: Sent, Ref: r.Ref, Outcome: r.Outcome}
+	case Done:
+		return Step{From: final, To: Succeeded, Ref: r.Ref, Outcome: said, Feedback: r.FeedbackAt}
+	case NotSent:
+		return Step{From: final, To: Failed, Outcome: "not sent: " + orElse(said, "failed inside the service")}
+	case Gone:
+		return Step{From: final, To: Failed, Outcome: orElse(said, "the device is no longer managed")}
+	case Unreachable:
+		return Step{From: final, To: Failed, Outcome: orElse(said, "the device cannot be reached")}
+	case Refused:
+		return Step{From: final, To: Failed, Ref: r.Ref, Outcome: "refused: " + orElse(said, "no reason was given"), Feedback: r.FeedbackAt}
+	case Rejected:
+		return Step{From: final, To: Failed, Outcome: "not sent: " + orElse(said, "the platform rejected it")}
+	case Unknown:
+		return Step{From: []State{Prepared}, To: Unconfirmed, Ref: r.Ref, Outcome: orElse(said, "it is not known whether it was sent")}
+	default:
+		return Step{From: []State{Prepared}, To: Unconfirmed, Ref: r.Ref, Outcome: orElse(r.Outcome, "unexpected error; it is not known whether it was sent")}
+	}
+}
+
+// fault is the error that the receipt is answered with (contract 7.1).
+func (r Receipt) fault() error {
+	f := func(code fault.Code, retryable bool, otherwise string) error {
+		return (&fault.Error{Code: code, Retryable: retryable, Detail: orElse(r.Detail, otherwise)}).Because(r.Cause)
+	}
+	switch r.Verdict {
+	case NotSent:
+		return f(fault.Unavailable, true, "the command was not sent: it failed inside the service; send it again")
+	case Gone:
+		return f(fault.Unsupported, false, "the platform reports that the device is no longer managed; the asset is now DELETED")
+	case Unreachable:
+		return f(fault.Unsupported, false, "the device cannot be reached")
+	case Refused:
+		return f(fault.Refused, false, "the command was refused for this device")
+	case Rejected:
+		if r.Retryable {
+			return f(fault.Provider, true, "the platform rejected the command for a passing reason: send it again after a short delay")
+		}
+		return f(fault.Provider, false, "the platform rejected the command because of the company's set-up: do not send it again, contact support")
+	default:
+		return (&fault.Error{Code: fault.Internal,
+			Detail: "an unexpected error occurred, and it is not known whether the command reached the device: do not send it again at once, look at the asset and at the command history"}).Because(r.Cause)
+	}
+}
+
+func orElse(text, otherwise string) string {
+	if text != "" {
+		return text
+	}
+	return otherwise
+}

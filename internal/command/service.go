@@ -1,0 +1,200 @@
+package command
+
+import (
+	"context"
+	"log/slog"
+	"time"
+
+	"github.com/musterhq/muster/internal/access"
+	"github.com/musterhq/muster/internal/asset"
+	"github.com/musterhq/muster/internal/fault"
+	"github.com/musterhq/muster/internal/name"
+	"github.com/musterhq/muster/internal/operation"
+	"github.com/musterhq/muster/internal/policy"
+)
+
+// DefaultSendLimit bounds one attempt of a channel.
+const DefaultSendLimit = 45 * time.Second
+
+// Observer is told what becomes of commands, for metrics.
+type Observer interface {
+	// CommandFinished is called once for every answer, with the verdict
+	// (accepted, done, not_sent, unknown, gone, unreachable, refused, rejected,
+	// broken), and once for every later end (success, error, expired, unconfirmed).
+	CommandFinished(t Type, outcome string)
+}
+
+// Service sends commands and settles them.
+type Service struct {
+	Store     Store
+	Finder    Finder
+	Inventory Inventory
+	// Channels reach devices by their management. A device whose channel is
+	// not configured is answered 503.
+	Channels map[asset.Management]Channel
+	// Push reaches companions on platform devices; nil: there is no push.
+	Push      Channel
+	Now       func() time.Time
+	Log       *slog.Logger  // nil: silent
+	Observer  Observer      // nil: nobody counts
+	SendLimit time.Duration // 0: DefaultSendLimit
+
+	// Crash is called at each Step of a command's life, so that tests can end
+	// the process there. Nil in production.
+	Crash func(step string)
+}
+
+// The steps at which Crash is called.
+const (
+	BeforeIntent = "before intent"
+	AfterIntent  = "after intent"
+	AfterSend    = "after send"
+	AfterAnswer  = "after answer"
+)
+
+// Request asks for one command to one device.
+type Request struct {
+	Type    Type
+	AssetID string // path name or short id
+	Body    any    // as in Order
+}
+
+// Execute runs one command: the checks of contract 7.1 in the order of
+// decisions "Order of checks", the intent, one attempt to send, its outcome.
+func (s *Service) Execute(ctx context.Context, call operation.Call, r Request) (Result, error) {
+	if call.IdempotencyRef != "" {
+		earlier, err := s.Finder.CommandByIdempotencyRef(ctx, call.Principal.CompanyID, call.IdempotencyRef)
+		if err == nil {
+			return s.repeat(ctx, call, r, earlier)
+		}
+		if fault.CodeOf(err) != fault.NotFound {
+			return Result{}, notDispatched(err)
+		}
+	}
+	order, err := s.prepare(ctx, call, r)
+	if err != nil {
+		return Result{}, notDispatched(err)
+	}
+	return s.dispatch(ctx, call, order)
+}
+
+// prepare checks the request and makes the order.
+func (s *Service) prepare(ctx context.Context, call operation.Call, r Request) (Order, error) {
+	p := call.Principal
+	a, err := asset.Find(ctx, s.Inventory, p, r.AssetID)
+	if err != nil {
+		return Order{}, err
+	}
+	body, policyID := r.Body, ""
+	if ref, ok := r.Body.(policyRef); ok {
+		target, err := s.policy(ctx, p, string(ref))
+		if err != nil {
+			return Order{}, err
+		}
+		body, policyID = ChangePolicyBody{Policy: target}, target.ID
+	}
+	if err := Eligible(r.Type, a, s.Push != nil); err != nil {
+		return Order{}, err
+	}
+	if change, ok := body.(ChangePolicyBody); ok {
+		if err := movable(*a.Device, change.Policy); err != nil {
+			return Order{}, err
+		}
+	}
+	owner, err := s.Inventory.CompanyByID(ctx, p.CompanyID)
+	if err != nil {
+		return Order{}, err
+	}
+	return Order{
+		Command: s.intent(call, r.Type, a, policyID),
+		Company: owner, AssetID: a.ID, Device: *a.Device, Body: body,
+	}, nil
+}
+
+// policy finds the policy to move a device to; a tombstone is not found.
+func (s *Service) policy(ctx context.Context, p access.Principal, ref string) (policy.Policy, error) {
+	missing := fault.New(fault.NotFound, "there is no policy with this id in your company: take the pathName from the policy list")
+	id, ok := name.Short(p.CompanySlug, name.Policies, ref)
+	if !ok || !p.MaySee(id) {
+		return policy.Policy{}, missing
+	}
+	found, err := s.Inventory.Policy(ctx, p.CompanyID, id)
+	if fault.CodeOf(err) == fault.NotFound || err == nil && found.Deleted {
+		return policy.Policy{}, missing
+	}
+	return found, err
+}
+
+// movable checks a change of policy against the device.
+func movable(d asset.Device, to policy.Policy) error {
+	if string(to.Type) != string(d.Management) {
+		return unsupported("the policy is for %s devices, and this one is %s", managed(asset.Management(to.Type)), managed(d.Management))
+	}
+	if to.ID == d.PolicyID {
+		return unsupported("the device already uses this policy")
+	}
+	return nil
+}
+
+// intent is the command as it is stored before anything is sent.
+func (s *Service) intent(call operation.Call, t Type, a asset.Asset, policyID string) Command {
+	now := s.now()
+	c := Command{
+		ID: name.NewID(), CompanyID: a.CompanyID, AssetID: a.ID, Epoch: a.Device.Epoch,
+		Type: t, State: Prepared, CreatedAt: now, PolicyID: policyID, IdempotencyRef: call.IdempotencyRef,
+		Actor: Actor{Kind: call.Principal.Kind, ID: call.Principal.ID, Prefix: call.Principal.Prefix, Name: call.Principal.Name},
+	}
+	if life := t.Lifetime(a.Device.Management); life > 0 {
+		c.Deadline = now.Add(life)
+	}
+	return c
+}
+
+// channel returns the way to the device, or nil.
+func (s *Service) channel(t Type, d asset.Device) Channel {
+	pushed := t == NotificationMessage || t == LocationUpdate || t == StatusReport
+	if pushed && d.Management == asset.Platform && d.PushReachable && s.Push != nil {
+		return s.Push
+	}
+	return s.Channels[d.Management]
+}
+
+// notDispatched turns what went wrong before dispatch into 503: nothing was
+// sent, and the same request may be sent again (contract 7.1).
+func notDispatched(err error) error {
+	f := fault.From(err)
+	if f.Code != fault.Internal {
+		return f
+	}
+	return (&fault.Error{Code: fault.Unavailable, Retryable: true,
+		Detail: "the command was not sent: the service could not prepare it; send it again"}).Because(err)
+}
+
+// now is the present as the store keeps it: whole milliseconds, UTC.
+func (s *Service) now() time.Time { return s.Now().UTC().Truncate(time.Millisecond) }
+
+func (s *Service) sendLimit() time.Duration {
+	if s.SendLimit > 0 {
+		return s.SendLimit
+	}
+	return DefaultSendLimit
+}
+
+func (s *Service) log() *slog.Logger {
+	if s.Log != nil {
+		return s.Log
+	}
+	return slog.New(slog.DiscardHandler)
+}
+
+func (s *Service) finished(t Type, outcome string) {
+	if s.Observer != nil {
+		s.Observer.CommandFinished(t, outcome)
+	}
+}
+
+func (s *Service) crash(step string) {
+	if s.Crash != nil {
+		s.Crash(step)
+	}
+}

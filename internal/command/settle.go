@@ -1,0 +1,140 @@
+package command
+
+import (
+	"context"
+	"time"
+
+	"github.com/musterhq/muster/internal/check"
+	"github.com/musterhq/muster/internal/fault"
+)
+
+// Feedback is what a channel learnt of a command after its answer.
+type Feedback struct {
+	// CommandID is our own id of the command, if the channel knows it; else
+	// Ref is the channel's.
+	CommandID string
+	Ref       string
+	// Sighting, if its AssetID is not empty, lets feedback whose Ref is not
+	// known find the UNCONFIRMED command that it belongs to.
+	Sighting Sighting
+
+	Succeeded bool
+	Outcome   string    // for the history; may be the device's own text
+	At        time.Time // the time of the device's own word; zero: only the channel spoke
+}
+
+// Sighting is a command that a channel has and the service does not know by
+// its Ref: one whose answer was lost (decisions "Commands").
+type Sighting struct {
+	AssetID  string
+	Type     Type
+	IssuedAt time.Time // by the channel's clock
+}
+
+// ClockSkew is how far a channel's clock may be off when a Sighting is matched.
+const ClockSkew = time.Minute
+
+// Settle makes a command final by the device's or the channel's word. It
+// reports the command as it then is, and false if it was final before: final
+// states never change. A command that nobody sent here is fault.NotFound.
+func (s *Service) Settle(ctx context.Context, f Feedback) (Command, bool, error) {
+	c, err := s.find(ctx, f)
+	if err != nil {
+		return Command{}, false, err
+	}
+	step := Step{From: []State{Prepared, Sent, Unconfirmed}, To: Failed, Ref: f.Ref,
+		Outcome: check.Clean(f.Outcome, maxText), Feedback: f.At.UTC()}
+	if f.At.IsZero() {
+		step.Feedback = time.Time{}
+	}
+	outcome := "error"
+	if f.Succeeded {
+		step.To, outcome = Succeeded, "success"
+	} else if step.Outcome == "" {
+		step.Outcome = "failed; no reason was given"
+	}
+	now, taken, err := s.Store.Take(ctx, c.ID, step)
+	if err == nil && taken {
+		s.finished(c.Type, outcome)
+	}
+	return now, taken, err
+}
+
+func (s *Service) find(ctx context.Context, f Feedback) (Command, error) {
+	if f.CommandID != "" {
+		return s.Store.Command(ctx, f.CommandID)
+	}
+	c, err := s.Store.CommandByRef(ctx, f.Ref)
+	if fault.CodeOf(err) == fault.NotFound && f.Sighting.AssetID != "" {
+		return s.Adopt(ctx, f.Ref, f.Sighting)
+	}
+	return c, err
+}
+
+// Adopt gives an open command whose answer was lost the channel's name of it:
+// the command of the asset and type, without a name, that was created closest
+// to the sighting and within the time that an attempt may take. fault.NotFound
+// if there is none. The command stays UNCONFIRMED until its word comes.
+func (s *Service) Adopt(ctx context.Context, ref string, seen Sighting) (Command, error) {
+	none := fault.New(fault.NotFound, "no command awaits this name")
+	open, err := s.Store.OpenOf(ctx, seen.AssetID)
+	if err != nil {
+		return Command{}, err
+	}
+	best, distance := Command{}, time.Duration(-1)
+	for _, c := range open {
+		if c.Type != seen.Type || c.Ref != "" || c.State != Prepared && c.State != Unconfirmed {
+			continue
+		}
+		after := seen.IssuedAt.Sub(c.CreatedAt)
+		if after < -ClockSkew || after > 2*s.sendLimit()+ClockSkew {
+			continue
+		}
+		if distance < 0 || after.Abs() < distance {
+			best, distance = c, after.Abs()
+		}
+	}
+	if distance < 0 {
+		return Command{}, none
+	}
+	now, taken, err := s.Store.Take(ctx, best.ID, Step{From: []State{best.State}, To: best.State, Ref: ref})
+	if err != nil {
+		return Command{}, err
+	}
+	if !taken { // settled or sent meanwhile, by somebody who knows more
+		return Command{}, none
+	}
+	return now, nil
+}
+
+// PolicyApplied settles the changes of policy of a device that reports which
+// policy it has applied: the newest to that policy succeeded, and those before
+// it were overtaken. at is the device's own time of report.
+func (s *Service) PolicyApplied(ctx context.Context, assetID, policyID string, at time.Time) error {
+	open, err := s.Store.OpenOf(ctx, assetID)
+	if err != nil {
+		return err
+	}
+	newest, found := Command{}, false
+	for _, c := range open {
+		if c.Type == ChangePolicy && c.PolicyID == policyID && (!found || c.CreatedAt.After(newest.CreatedAt)) {
+			newest, found = c, true
+		}
+	}
+	if !found {
+		return nil
+	}
+	for _, c := range open {
+		if c.Type != ChangePolicy || c.CreatedAt.After(newest.CreatedAt) {
+			continue
+		}
+		f := Feedback{CommandID: c.ID, Succeeded: c.PolicyID == policyID, At: at, Outcome: "the device reports the new policy"}
+		if !f.Succeeded {
+			f.Outcome = "overtaken by a later change of policy"
+		}
+		if _, _, err := s.Settle(ctx, f); err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -1,0 +1,65 @@
+package command
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+)
+
+const (
+	sweepBatch = 200
+	// expiryGrace is how long after its deadline a command still waits for the
+	// word of a device that carried it out at the last moment.
+	expiryGrace = 5 * time.Minute
+)
+
+// Sweep settles what nobody else will: an intent whose outcome was never
+// written becomes UNCONFIRMED, and a command past its deadline ends ERROR. It
+// sends nothing. Any number of replicas may sweep at once; call it every few
+// seconds.
+func (s *Service) Sweep(ctx context.Context) error {
+	interrupted := s.sweep(ctx, func(ctx context.Context) ([]Command, error) {
+		return s.Store.Open(ctx, Prepared, s.now().Add(-2*s.sendLimit()), sweepBatch)
+	}, func(Command) Step {
+		return Step{From: []State{Prepared}, To: Unconfirmed, Outcome: "the service was interrupted; it is not known whether it was sent"}
+	}, "unconfirmed")
+	expired := s.sweep(ctx, func(ctx context.Context) ([]Command, error) {
+		return s.Finder.Overdue(ctx, s.now().Add(-expiryGrace), sweepBatch)
+	}, expire, "expired")
+	return errors.Join(interrupted, expired)
+}
+
+// expire ends a command that its device never spoke of.
+func expire(c Command) Step {
+	outcome := fmt.Sprintf("expired: no word from the device until %s", c.Deadline.UTC().Format(time.RFC3339))
+	if c.State == Unconfirmed {
+		outcome += "; it is not known whether it was sent"
+	}
+	return Step{From: []State{c.State}, To: Failed, Outcome: outcome}
+}
+
+// sweep takes a step with everything that find returns, batch by batch, until
+// there is no more or a batch changed nothing.
+func (s *Service) sweep(ctx context.Context, find func(context.Context) ([]Command, error), step func(Command) Step, outcome string) error {
+	for {
+		batch, err := find(ctx)
+		if err != nil {
+			return err
+		}
+		moved := 0
+		for _, c := range batch {
+			_, taken, err := s.Store.Take(ctx, c.ID, step(c))
+			if err != nil {
+				return err
+			}
+			if taken {
+				moved++
+				s.finished(c.Type, outcome)
+			}
+		}
+		if moved == 0 || len(batch) < sweepBatch {
+			return nil
+		}
+	}
+}
