@@ -3,14 +3,17 @@
 // follow from the declaration (contract 1.5).
 //
 // A verb declares its operations in its operations.go with Define; a surface
-// walks the Registry. Registry.Run is the one admission pipeline
-// (decisions "Order of checks"): authenticate, [budget], permission and gate,
+// walks the Registry. Kernel.Run is the one admission pipeline
+// (decisions "Order of checks"): authenticated, [budget], permission and gate,
 // validation, [budget], handler.
 package operation
 
 import (
 	"context"
+	"fmt"
 	"reflect"
+	"slices"
+	"strings"
 
 	"github.com/musterhq/muster/internal/access"
 	"github.com/musterhq/muster/internal/fault"
@@ -73,13 +76,15 @@ type Operation struct {
 	// Unconfirmed: the result may be an outcome that is not known (contract 7.1, 202).
 	Unconfirmed bool
 
-	args   reflect.Type
-	result reflect.Type
-	run    func(ctx context.Context, call Call, args any) (any, error)
+	args     *plan
+	pathArgs []string
+	result   reflect.Type
+	// run takes a pointer to the argument struct.
+	run func(ctx context.Context, call Call, args any) (any, error)
 }
 
 // Args is the struct type of the operation's arguments.
-func (o *Operation) Args() reflect.Type { return o.args }
+func (o *Operation) Args() reflect.Type { return o.args.typ }
 
 // Result is the type of the operation's result.
 func (o *Operation) Result() reflect.Type { return o.result }
@@ -111,7 +116,10 @@ type Uncertain interface{ Unconfirmed() bool }
 //	rule:"required notblank maxchars=4096 maxbytes=32 minchars=4 email package minitems=1 maxitems=20 min=0 max=100 default=20 enum=A|B anycase secret"
 //	doc:"Text shown on the lock screen."
 //
-// Optional members that must tell absent from empty are pointers.
+// Value rules on a slice bind each element; minitems and maxitems its length.
+// A nested struct, or a slice of them, may be a Ruler of its own. Null is
+// never accepted. Optional members that must tell absent from empty are
+// pointers.
 type Ruler interface{ Rules(r *Rules) }
 
 // Rules collects an argument struct's own rules.
@@ -144,13 +152,61 @@ type Registry struct{ operations []*Operation }
 // All returns the operations.
 func (r *Registry) All() []*Operation { return r.operations }
 
+// Find returns the operation of a name, or nil.
+func (r *Registry) Find(name string) *Operation {
+	for _, o := range r.operations {
+		if o.Name == name {
+			return o
+		}
+	}
+	return nil
+}
+
 // Define adds an operation with its handler. A is the argument struct, R the
 // result. It panics on a declaration that contradicts itself: that is a
 // programmer's error and shows at start.
 func Define[A, R any](r *Registry, o Operation, handler func(context.Context, Call, A) (R, error)) {
-	o.args, o.result = reflect.TypeFor[A](), reflect.TypeFor[R]()
+	o.args, o.result = compile(o.Name, reflect.TypeFor[A]()), reflect.TypeFor[R]()
+	o.pathArgs = bracedNames(o.Path)
+	o.mustAgree()
+	if r.Find(o.Name) != nil {
+		panic("operation " + o.Name + " is defined twice")
+	}
 	o.run = func(ctx context.Context, call Call, args any) (any, error) {
-		return handler(ctx, call, args.(A))
+		return handler(ctx, call, *args.(*A))
 	}
 	r.operations = append(r.operations, &o)
+}
+
+// PathArgs are the names in braces of Path, in their order.
+func (o *Operation) PathArgs() []string { return o.pathArgs }
+
+func bracedNames(path string) []string {
+	var names []string
+	for segment := range strings.SplitSeq(path, "/") {
+		if inner, ok := strings.CutPrefix(segment, "{"); ok {
+			names = append(names, strings.TrimSuffix(inner, "}"))
+		}
+	}
+	return names
+}
+
+// HasBody reports whether the operation takes members in a body.
+func (o *Operation) HasBody() bool { return o.args.has(inBody) }
+
+// mustAgree panics unless the path's braces and the path arguments are the
+// same, and nothing that has no body asks for members of one.
+func (o *Operation) mustAgree() {
+	declared := []string{}
+	for _, f := range o.args.fields {
+		if f.place == inPath {
+			declared = append(declared, f.name)
+		}
+	}
+	if braces := o.pathArgs; !slices.Equal(slices.Sorted(slices.Values(braces)), slices.Sorted(slices.Values(declared))) {
+		panic(fmt.Sprintf("operation %s: the path holds %v, the arguments %v", o.Name, braces, declared))
+	}
+	if o.Method == "GET" && o.HasBody() {
+		panic("operation " + o.Name + ": a GET has no body")
+	}
 }

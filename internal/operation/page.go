@@ -1,6 +1,9 @@
 package operation
 
-import "encoding/json"
+import (
+	"encoding/json"
+	"reflect"
+)
 
 // PageRequest asks for one page of a list. Embed it in an argument struct.
 type PageRequest struct {
@@ -67,3 +70,6 @@ func (p Page[T]) MarshalJSON() ([]byte, error) {
 		First: p.Request.Page == 0, NumberOfElements: len(content), Empty: len(content) == 0,
 	})
 }
+
+// Wire implements Wired: a Page is written as a PageJSON.
+func (Page[T]) Wire() reflect.Type { return reflect.TypeFor[PageJSON[T]]() }

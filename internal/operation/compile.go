@@ -1,0 +1,149 @@
+package operation
+
+import (
+	"fmt"
+	"reflect"
+	"strings"
+)
+
+// place says where REST finds an argument. All the others (MCP, forms) give
+// the arguments as one flat object.
+type place int
+
+const (
+	inPath place = iota
+	inQuery
+	inBody
+)
+
+// plan is an argument struct, compiled once at Define.
+type plan struct {
+	typ    reflect.Type
+	fields []field
+	index  map[string]int // every field by its exact name
+	ruled  bool           // a pointer to typ is a Ruler
+	said   []Rule         // what Rules says of a zero value
+}
+
+// field is one argument.
+type field struct {
+	name  string
+	doc   string
+	place place
+	at    []int // for reflect.Value.FieldByIndex
+	shape shape
+	rule  rule
+}
+
+// shape is the JSON type of a value.
+type shape struct {
+	kind    reflect.Kind // String, Bool, Int64, Slice or Struct
+	pointer bool
+	typ     reflect.Type // without the pointer
+	elem    *shape       // of a Slice
+	plan    *plan        // of a Struct
+}
+
+// maxFields is what the decoder's set of seen members can hold.
+const maxFields = 64
+
+var rulerType = reflect.TypeFor[Ruler]()
+
+// compile turns a struct type into a plan and panics where the declaration
+// makes no sense; owner names it in the panic.
+func compile(owner string, typ reflect.Type) *plan {
+	if typ.Kind() != reflect.Struct {
+		panic(fmt.Sprintf("operation %s: the arguments are a %s, not a struct", owner, typ))
+	}
+	p := &plan{typ: typ, index: map[string]int{}, ruled: reflect.PointerTo(typ).Implements(rulerType)}
+	p.add(owner, typ, nil)
+	if len(p.fields) > maxFields {
+		panic(fmt.Sprintf("operation %s: %s has more than %d fields", owner, typ, maxFields))
+	}
+	for i, f := range p.fields {
+		for other := range p.index {
+			if strings.EqualFold(other, f.name) {
+				panic(fmt.Sprintf("operation %s: %s and %s are told apart by case alone", owner, other, f.name))
+			}
+		}
+		p.index[f.name] = i
+	}
+	if p.ruled {
+		var rules Rules
+		reflect.New(typ).Interface().(Ruler).Rules(&rules)
+		p.said = rules.said
+	}
+	return p
+}
+
+// add collects the fields of typ, those of embedded structs among them.
+func (p *plan) add(owner string, typ reflect.Type, at []int) {
+	for i := range typ.NumField() {
+		sf := typ.Field(i)
+		index := append(at[:len(at):len(at)], i)
+		if sf.Anonymous && sf.Type.Kind() == reflect.Struct && sf.Tag == "" {
+			p.add(owner, sf.Type, index)
+			continue
+		}
+		p.fields = append(p.fields, compileField(owner+"."+sf.Name, sf, index))
+	}
+}
+
+func compileField(owner string, sf reflect.StructField, at []int) field {
+	f := field{doc: sf.Tag.Get("doc"), at: at, shape: compileShape(owner, sf.Type)}
+	for where, key := range []string{inPath: "path", inQuery: "query", inBody: "json"} {
+		if name, ok := sf.Tag.Lookup(key); ok {
+			if f.name != "" {
+				panic("operation " + owner + " stands in two places")
+			}
+			f.name, _, _ = strings.Cut(name, ",")
+			f.place = place(where)
+		}
+	}
+	f.rule = parseRule(owner, sf.Tag.Get("rule"))
+	f.rule.mustFit(owner, f.shape)
+	if f.name == "" || f.name == "-" || !sf.IsExported() {
+		panic("operation " + owner + " is not an argument: give it a path, query or json tag")
+	}
+	if f.place == inPath {
+		if f.shape.kind != reflect.String || f.shape.pointer || sf.Tag.Get("rule") != "" {
+			panic("operation " + owner + ": a path argument is a plain string without rules; what is not an id is not found")
+		}
+		f.rule.required = true
+	}
+	if f.place == inQuery && (f.shape.kind == reflect.Slice || f.shape.kind == reflect.Struct) {
+		panic("operation " + owner + ": a query parameter is one value")
+	}
+	return f
+}
+
+func compileShape(owner string, typ reflect.Type) shape {
+	s := shape{typ: typ}
+	if typ.Kind() == reflect.Pointer {
+		s.pointer, s.typ = true, typ.Elem()
+	}
+	switch s.typ.Kind() {
+	case reflect.String, reflect.Bool:
+		s.kind = s.typ.Kind()
+	case reflect.Int, reflect.Int32, reflect.Int64:
+		s.kind = reflect.Int64
+	case reflect.Slice:
+		s.kind = reflect.Slice
+		elem := compileShape(owner, s.typ.Elem())
+		if elem.pointer || elem.kind == reflect.Slice {
+			panic(fmt.Sprintf("operation %s: elements of %s are not supported", owner, s.typ))
+		}
+		s.elem = &elem
+	case reflect.Struct:
+		s.kind = reflect.Struct
+		s.plan = compile(owner, s.typ)
+		for _, f := range s.plan.fields {
+			if f.place != inBody {
+				panic("operation " + owner + ": a nested struct has json members only")
+			}
+		}
+	default:
+		panic(fmt.Sprintf("operation %s: arguments of type %s are not supported", owner, typ))
+	}
+	return s
+}

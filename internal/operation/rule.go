@@ -1,0 +1,190 @@
+package operation
+
+import (
+	"fmt"
+	"reflect"
+	"slices"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/musterhq/muster/internal/check"
+)
+
+// rule is a compiled rule tag. Limits of 0 do not bind.
+type rule struct {
+	required, notblank, email, pkg, anycase, secret bool
+
+	minChars, maxChars int // Unicode code points
+	maxBytes           int // bytes of UTF-8
+	minItems, maxItems int
+	min, max           *int64
+	fallback           string // default, as text
+	hasFallback        bool
+	enum               []string
+}
+
+// parseRule reads a rule tag and panics on a word that it does not know.
+func parseRule(owner, tag string) rule {
+	var r rule
+	for word := range strings.FieldsSeq(tag) {
+		key, value, _ := strings.Cut(word, "=")
+		switch key {
+		case "required":
+			r.required = true
+		case "notblank":
+			r.notblank = true
+		case "email":
+			r.email = true
+		case "package":
+			r.pkg = true
+		case "anycase":
+			r.anycase = true
+		case "secret":
+			r.secret = true
+		case "minchars":
+			r.minChars = int(number(owner, word, value))
+		case "maxchars":
+			r.maxChars = int(number(owner, word, value))
+		case "maxbytes":
+			r.maxBytes = int(number(owner, word, value))
+		case "minitems":
+			r.minItems = int(number(owner, word, value))
+		case "maxitems":
+			r.maxItems = int(number(owner, word, value))
+		case "min":
+			r.min = new(number(owner, word, value))
+		case "max":
+			r.max = new(number(owner, word, value))
+		case "default":
+			r.fallback, r.hasFallback = value, true
+		case "enum":
+			r.enum = strings.Split(value, "|")
+		default:
+			panic("operation " + owner + ": unknown rule " + word)
+		}
+	}
+	return r
+}
+
+func number(owner, word, value string) int64 {
+	n, err := strconv.ParseInt(value, 10, 64)
+	if err != nil {
+		panic("operation " + owner + ": rule " + word + " needs a number")
+	}
+	return n
+}
+
+// mustFit panics on a rule that says nothing about a value of the shape.
+func (r rule) mustFit(owner string, s shape) {
+	value := s
+	if s.kind == reflect.Slice {
+		value = *s.elem
+	}
+	text := r.notblank || r.email || r.pkg || r.secret || r.enum != nil || r.minChars+r.maxChars+r.maxBytes > 0
+	switch {
+	case text && value.kind != reflect.String:
+		panic("operation " + owner + ": a rule for text on something else")
+	case (r.min != nil || r.max != nil) && value.kind != reflect.Int64:
+		panic("operation " + owner + ": min and max are for integers")
+	case r.minItems+r.maxItems > 0 && s.kind != reflect.Slice:
+		panic("operation " + owner + ": minitems and maxitems are for lists")
+	case r.anycase && r.enum == nil:
+		panic("operation " + owner + ": anycase without enum")
+	case r.required && r.hasFallback:
+		panic("operation " + owner + ": required, yet it has a default")
+	case r.hasFallback && (s.pointer || s.kind == reflect.Slice || s.kind == reflect.Struct):
+		panic("operation " + owner + ": only a plain value has a default")
+	}
+	if r.hasFallback {
+		if fault := s.parse(reflect.New(s.typ).Elem(), r.fallback, r); fault != "" {
+			panic("operation " + owner + ": its default " + fault)
+		}
+	}
+}
+
+// text checks a string and returns it in canonical form, with what is wrong
+// with it. The message never quotes the value: it may be a secret.
+func (r *rule) text(s string) (string, string) {
+	switch {
+	case r.notblank && check.Blank(s):
+		return s, "must not be blank"
+	case r.minChars > 0 && utf8.RuneCountInString(s) < r.minChars:
+		return s, fmt.Sprintf("must be at least %d characters", r.minChars)
+	case r.maxChars > 0 && len(s) > r.maxChars && utf8.RuneCountInString(s) > r.maxChars:
+		return s, fmt.Sprintf("must be at most %d characters", r.maxChars)
+	case r.maxBytes > 0 && len(s) > r.maxBytes:
+		return s, fmt.Sprintf("must be at most %d bytes of UTF-8", r.maxBytes)
+	case r.email && !check.Email(s):
+		return s, "must be a valid e-mail address"
+	case r.pkg && !check.Package(s):
+		return s, "must be a package name such as com.example.app"
+	}
+	if r.enum == nil || slices.Contains(r.enum, s) {
+		return s, ""
+	}
+	if r.anycase {
+		for _, canonical := range r.enum {
+			// Equal lengths keep letters out that fold to ASCII but are not.
+			if len(canonical) == len(s) && strings.EqualFold(canonical, s) {
+				return canonical, ""
+			}
+		}
+	}
+	return s, "must be one of " + strings.Join(r.enum, ", ")
+}
+
+// integer says what is wrong with n.
+func (r *rule) integer(n int64) string {
+	switch {
+	case r.min != nil && r.max != nil && (n < *r.min || n > *r.max):
+		return fmt.Sprintf("must be from %d to %d", *r.min, *r.max)
+	case r.min != nil && n < *r.min:
+		return fmt.Sprintf("must be at least %d", *r.min)
+	case r.max != nil && n > *r.max:
+		return fmt.Sprintf("must be at most %d", *r.max)
+	}
+	return ""
+}
+
+// items says what is wrong with the length of a list.
+func (r *rule) items(n int) string {
+	switch {
+	case r.minItems > 0 && n < r.minItems:
+		return fmt.Sprintf("must have at least %d %s", r.minItems, plural(r.minItems, "entry", "entries"))
+	case r.maxItems > 0 && n > r.maxItems:
+		return fmt.Sprintf("must have at most %d %s", r.maxItems, plural(r.maxItems, "entry", "entries"))
+	}
+	return ""
+}
+
+func plural(n int, one, more string) string {
+	if n == 1 {
+		return one
+	}
+	return more
+}
+
+// parse sets v, a value of the shape without its pointer, from text, and says
+// what is wrong with it.
+func (s *shape) parse(v reflect.Value, text string, r rule) string {
+	switch s.kind {
+	case reflect.Bool:
+		if text != "true" && text != "false" {
+			return "must be true or false"
+		}
+		v.SetBool(text == "true")
+	case reflect.Int64:
+		n, err := strconv.ParseInt(text, 10, 64)
+		if err != nil || v.OverflowInt(n) {
+			return "must be an integer"
+		}
+		v.SetInt(n)
+		return r.integer(n)
+	default:
+		canonical, fault := r.text(text)
+		v.SetString(canonical)
+		return fault
+	}
+	return ""
+}

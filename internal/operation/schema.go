@@ -1,0 +1,255 @@
+package operation
+
+import (
+	"encoding/json"
+	"fmt"
+	"reflect"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/google/jsonschema-go/jsonschema"
+
+	"github.com/musterhq/muster/internal/check"
+)
+
+// InputSchema describes the arguments as one flat, closed object, as MCP takes
+// them. What a schema cannot say is said in the descriptions.
+func (o *Operation) InputSchema() *jsonschema.Schema {
+	return o.args.schema(func(*field) bool { return true })
+}
+
+// BodySchema describes the members of a REST body: a closed object.
+func (o *Operation) BodySchema() *jsonschema.Schema {
+	return o.args.schema(func(f *field) bool { return f.place == inBody })
+}
+
+// Parameter is an argument that REST takes from the path or the query.
+type Parameter struct {
+	Name     string
+	InPath   bool // else in the query
+	Required bool
+	Doc      string
+	Schema   *jsonschema.Schema
+}
+
+// Parameters lists the arguments that are not members of the body.
+func (o *Operation) Parameters() []Parameter {
+	var list []Parameter
+	for i := range o.args.fields {
+		f := &o.args.fields[i]
+		if f.place == inBody {
+			continue
+		}
+		schema := f.schema(o.args.said)
+		doc := schema.Description
+		schema.Description = ""
+		list = append(list, Parameter{Name: f.name, InPath: f.place == inPath, Required: f.rule.required, Doc: doc, Schema: schema})
+	}
+	return list
+}
+
+// schema describes the fields that are wanted.
+func (p *plan) schema(want func(*field) bool) *jsonschema.Schema {
+	s := &jsonschema.Schema{Type: "object", Properties: map[string]*jsonschema.Schema{}, AdditionalProperties: closed()}
+	for i := range p.fields {
+		f := &p.fields[i]
+		if !want(f) {
+			continue
+		}
+		s.Properties[f.name] = f.schema(p.said)
+		s.PropertyOrder = append(s.PropertyOrder, f.name)
+		if f.rule.required {
+			s.Required = append(s.Required, f.name)
+		}
+	}
+	return s
+}
+
+// closed is the schema that nothing matches: JSON Schema's false.
+func closed() *jsonschema.Schema { return &jsonschema.Schema{Not: &jsonschema.Schema{}} }
+
+func (f *field) schema(said []Rule) *jsonschema.Schema {
+	s := f.shape.schema(&f.rule)
+	s.Description = f.doc
+	words := f.rule.words()
+	for _, rule := range said {
+		if rule.Field == f.name {
+			words = append(words, upperFirst(rule.Text)+".")
+		}
+	}
+	if len(words) > 0 {
+		s.Description = strings.TrimSpace(s.Description + " " + strings.Join(words, " "))
+	}
+	if f.rule.hasFallback {
+		s.Default = json.RawMessage(f.rule.fallback)
+		if f.shape.kind == reflect.String {
+			s.Default = json.RawMessage(strconv.Quote(f.rule.fallback))
+		}
+	}
+	return s
+}
+
+// words tells the rules that a schema has no keyword for.
+func (r *rule) words() []string {
+	var words []string
+	if r.maxBytes > 0 {
+		words = append(words, fmt.Sprintf("At most %d bytes of UTF-8.", r.maxBytes))
+	}
+	if r.anycase {
+		words = append(words, "Upper and lower case are the same.")
+	}
+	if r.notblank {
+		words = append(words, "Must not be blank.")
+	}
+	if r.secret {
+		words = append(words, "Never stored, returned or logged.")
+	}
+	return words
+}
+
+func (s *shape) schema(r *rule) *jsonschema.Schema {
+	switch s.kind {
+	case reflect.Bool:
+		return &jsonschema.Schema{Type: "boolean"}
+	case reflect.Int64:
+		return &jsonschema.Schema{Type: "integer", Minimum: float(r.min), Maximum: float(r.max)}
+	case reflect.Slice:
+		return &jsonschema.Schema{Type: "array", Items: s.elem.schema(r), MinItems: limit(r.minItems), MaxItems: limit(r.maxItems)}
+	case reflect.Struct:
+		return s.plan.schema(func(*field) bool { return true })
+	}
+	text := &jsonschema.Schema{Type: "string", MinLength: limit(r.minChars), MaxLength: limit(r.maxChars), WriteOnly: r.secret}
+	for _, value := range r.enum {
+		text.Enum = append(text.Enum, value)
+	}
+	switch {
+	case r.email:
+		text.Format = "email"
+	case r.secret:
+		text.Format = "password"
+	case r.pkg:
+		text.Pattern = check.PackagePattern
+	case r.notblank:
+		text.Pattern = `\S`
+	}
+	return text
+}
+
+func limit(n int) *int {
+	if n == 0 {
+		return nil
+	}
+	return &n
+}
+
+func float(n *int64) *float64 {
+	if n == nil {
+		return nil
+	}
+	return new(float64(*n))
+}
+
+func upperFirst(s string) string {
+	if s == "" {
+		return s
+	}
+	return strings.ToUpper(s[:1]) + s[1:]
+}
+
+// Wired is a result, or a part of one, whose JSON has the shape of another
+// type than its own.
+type Wired interface{ Wire() reflect.Type }
+
+var (
+	wiredType = reflect.TypeFor[Wired]()
+	timeType  = reflect.TypeFor[time.Time]()
+	rawType   = reflect.TypeFor[json.RawMessage]()
+)
+
+// OutputSchema describes the result. Members carry their words in doc tags
+// and their values in enum tags ("A|B"); a pointer without omitempty may be null.
+func (o *Operation) OutputSchema() *jsonschema.Schema { return resultSchema(o.result) }
+
+func resultSchema(t reflect.Type) *jsonschema.Schema {
+	if t.Implements(wiredType) && t.Kind() != reflect.Pointer {
+		return resultSchema(reflect.Zero(t).Interface().(Wired).Wire())
+	}
+	switch {
+	case t == timeType:
+		return &jsonschema.Schema{Type: "string", Format: "date-time"}
+	case t == rawType:
+		return &jsonschema.Schema{}
+	}
+	switch t.Kind() {
+	case reflect.Pointer:
+		return nullable(resultSchema(t.Elem()))
+	case reflect.String:
+		return &jsonschema.Schema{Type: "string"}
+	case reflect.Bool:
+		return &jsonschema.Schema{Type: "boolean"}
+	case reflect.Int, reflect.Int8, reflect.Int16, reflect.Int32, reflect.Int64, reflect.Uint8, reflect.Uint16, reflect.Uint32:
+		return &jsonschema.Schema{Type: "integer"}
+	case reflect.Float32, reflect.Float64:
+		return &jsonschema.Schema{Type: "number"}
+	case reflect.Slice:
+		if t.Elem().Kind() == reflect.Uint8 {
+			return &jsonschema.Schema{Type: "string", ContentEncoding: "base64"}
+		}
+		return &jsonschema.Schema{Type: "array", Items: resultSchema(t.Elem())}
+	case reflect.Map:
+		return &jsonschema.Schema{Type: "object", AdditionalProperties: resultSchema(t.Elem())}
+	case reflect.Struct:
+		s := &jsonschema.Schema{Type: "object", Properties: map[string]*jsonschema.Schema{}}
+		addMembers(s, t)
+		return s
+	default: // an interface: any value
+		return &jsonschema.Schema{}
+	}
+}
+
+// addMembers adds the members that a struct has in JSON.
+func addMembers(s *jsonschema.Schema, t reflect.Type) {
+	for i := range t.NumField() {
+		sf := t.Field(i)
+		name, options, _ := strings.Cut(sf.Tag.Get("json"), ",")
+		if sf.Anonymous && name == "" && sf.Type.Kind() == reflect.Struct {
+			addMembers(s, sf.Type)
+			continue
+		}
+		if name == "-" || !sf.IsExported() {
+			continue
+		}
+		if name == "" {
+			name = sf.Name
+		}
+		optional := strings.Contains(options, "omitempty") || strings.Contains(options, "omitzero")
+		typ := sf.Type
+		if optional && typ.Kind() == reflect.Pointer {
+			typ = typ.Elem()
+		}
+		member := resultSchema(typ)
+		member.Description = sf.Tag.Get("doc")
+		if values := sf.Tag.Get("enum"); values != "" {
+			for value := range strings.SplitSeq(values, "|") {
+				member.Enum = append(member.Enum, value)
+			}
+		}
+		s.Properties[name] = member
+		s.PropertyOrder = append(s.PropertyOrder, name)
+		if !optional {
+			s.Required = append(s.Required, name)
+		}
+	}
+}
+
+// nullable lets null through beside what s describes.
+func nullable(s *jsonschema.Schema) *jsonschema.Schema {
+	switch {
+	case s.Type != "":
+		s.Types, s.Type = []string{s.Type, "null"}, ""
+	case s.Types == nil:
+		return s // any value: null already among them
+	}
+	return s
+}

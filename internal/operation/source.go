@@ -1,0 +1,137 @@
+package operation
+
+import (
+	"maps"
+	"net/url"
+	"reflect"
+	"slices"
+	"unicode/utf8"
+
+	"github.com/musterhq/muster/internal/fault"
+)
+
+// Source is where the arguments of one call come from: Flat or Parts.
+type Source interface {
+	// read sets v, an argument struct of o, and collects what is wrong.
+	read(o *Operation, v reflect.Value, f *faults) error
+}
+
+// Flat is one JSON object that holds every argument, as MCP gives them. No
+// text at all stands for an object without members.
+type Flat []byte
+
+func (s Flat) read(o *Operation, v reflect.Value, f *faults) error {
+	if len(s) == 0 {
+		s = Flat("{}")
+	}
+	decodeObject(o.args, v, s, false, f)
+	return nil
+}
+
+// Parts are the arguments of an HTTP request.
+type Parts struct {
+	Path  []string // the values of Operation.PathArgs, in their order, unescaped
+	Query string   // as it stands in the URL
+	Body  []byte
+	// Refused is what the surface found wrong with the request itself, such as
+	// a body that is too large. It is told at the time of validation.
+	Refused *fault.Error
+}
+
+func (s *Parts) read(o *Operation, v reflect.Value, f *faults) error {
+	if s.Refused != nil {
+		return s.Refused
+	}
+	p := o.args
+	for i, name := range o.pathArgs {
+		v.FieldByIndex(p.fields[p.index[name]].at).SetString(s.Path[i])
+	}
+	s.readQuery(p, v, f)
+	switch hasBody := p.has(inBody); {
+	case len(s.Body) == 0 && !hasBody:
+	case len(s.Body) == 0:
+		p.missing(inBody, f)
+		f.malform("the body must be one JSON object")
+	default:
+		decodeObject(p, v, s.Body, true, f)
+	}
+	return nil
+}
+
+// readQuery sets the query parameters. They are as strict as members of a
+// body: a filter with a slip in its name must not quietly select everything.
+func (s *Parts) readQuery(p *plan, v reflect.Value, f *faults) {
+	values, err := url.ParseQuery(s.Query)
+	if err != nil {
+		f.malform("the query is not well-formed")
+		return
+	}
+	for i := range p.fields {
+		q := &p.fields[i]
+		if q.place != inQuery {
+			continue
+		}
+		switch given := values[q.name]; {
+		case len(given) == 0 && q.rule.required:
+			f.wrong(q.name, "is required")
+		case len(given) == 0:
+		case len(given) > 1:
+			f.twice(q.name)
+		case !utf8.ValidString(given[0]):
+			f.wrong(q.name, "must be UTF-8")
+		default:
+			q.setText(v, given[0], f)
+		}
+		delete(values, q.name)
+	}
+	for _, name := range slices.Sorted(maps.Keys(values)) {
+		f.unknown(name)
+	}
+}
+
+// setText sets a query parameter from its text.
+func (q *field) setText(v reflect.Value, text string, f *faults) {
+	target := v.FieldByIndex(q.at)
+	if q.shape.pointer {
+		target.Set(reflect.New(q.shape.typ))
+		target = target.Elem()
+	}
+	if message := q.shape.parse(target, text, q.rule); message != "" {
+		f.broken(q.name, message)
+	}
+}
+
+func (p *plan) has(where place) bool {
+	for i := range p.fields {
+		if p.fields[i].place == where {
+			return true
+		}
+	}
+	return false
+}
+
+// missing notes every required argument of a place as missing.
+func (p *plan) missing(where place, f *faults) {
+	for i := range p.fields {
+		if a := &p.fields[i]; a.place == where && a.rule.required {
+			f.wrong(a.name, "is required")
+		}
+	}
+}
+
+// decode reads the arguments of one call into a new argument struct and
+// returns a pointer to it.
+func (o *Operation) decode(s Source) (any, error) {
+	pointer := reflect.New(o.args.typ)
+	v := pointer.Elem()
+	var f faults
+	o.args.setDefaults(v)
+	if err := s.read(o, v, &f); err != nil {
+		return nil, err
+	}
+	o.args.runRules(v, "", &f)
+	if err := f.err(); err != nil {
+		return nil, err
+	}
+	return pointer.Interface(), nil
+}

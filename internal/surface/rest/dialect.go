@@ -1,0 +1,140 @@
+package rest
+
+import (
+	"encoding/json"
+	"net/http"
+	"strconv"
+
+	"github.com/musterhq/muster/internal/fault"
+	"github.com/musterhq/muster/internal/operation"
+)
+
+const (
+	jsonType    = "application/json"
+	problemType = "application/problem+json"
+)
+
+// statuses maps a fault's code to its status (contract 7.1, 7.3, 7.4).
+var statuses = map[fault.Code]int{
+	fault.InvalidArguments:     http.StatusBadRequest,
+	fault.Unauthorized:         http.StatusUnauthorized,
+	fault.Forbidden:            http.StatusForbidden,
+	fault.NotFound:             http.StatusNotFound,
+	methodNotAllowed:           http.StatusMethodNotAllowed,
+	fault.Unsupported:          http.StatusConflict,
+	fault.NotPending:           http.StatusConflict,
+	fault.StaleProposal:        http.StatusConflict,
+	fault.InFlight:             http.StatusConflict,
+	fault.Refused:              http.StatusUnprocessableEntity,
+	fault.ConfirmationRequired: http.StatusUnprocessableEntity,
+	fault.KeyReused:            http.StatusUnprocessableEntity,
+	fault.RateLimited:          http.StatusTooManyRequests,
+	fault.Internal:             http.StatusInternalServerError,
+	fault.Provider:             http.StatusBadGateway,
+	fault.Unavailable:          http.StatusServiceUnavailable,
+}
+
+// methodNotAllowed is the code of a path that exists, asked in the wrong way.
+const methodNotAllowed fault.Code = "method_not_allowed"
+
+func statusOf(code fault.Code) int {
+	if status, ok := statuses[code]; ok {
+		return status
+	}
+	return http.StatusInternalServerError
+}
+
+// problem is RFC 9457's object with our extension members.
+type problem struct {
+	Type      string        `json:"type"`
+	Title     string        `json:"title"`
+	Status    int           `json:"status"`
+	Detail    string        `json:"detail"`
+	Instance  string        `json:"instance"`
+	Code      fault.Code    `json:"code,omitempty"`
+	Retryable *bool         `json:"retryable,omitempty"`
+	Errors    []fault.Field `json:"errors,omitempty"`
+}
+
+// small is the shared object of 401, and of 429 on the four older commands.
+type small struct {
+	Error   string `json:"error"`
+	Message string `json:"message"`
+	Status  int    `json:"status"`
+}
+
+// shape says how one dialect writes one fault.
+type shape struct {
+	empty, small, code, retryable bool
+}
+
+// shapeOf is the table of contract 7.2 to 7.4.
+func shapeOf(d operation.Dialect, code fault.Code, malformed bool) shape {
+	status := statusOf(code)
+	if status == http.StatusUnauthorized {
+		return shape{small: true}
+	}
+	switch d {
+	case operation.FirstFour:
+		return shape{
+			small:     status == http.StatusTooManyRequests,
+			empty:     status == http.StatusNotFound,
+			retryable: status == http.StatusBadGateway || status == http.StatusServiceUnavailable,
+		}
+	case operation.Commands:
+		return shape{code: true, retryable: status == http.StatusTooManyRequests || status >= http.StatusInternalServerError}
+	case operation.Provisioning:
+		return shape{code: !malformed, retryable: !malformed}
+	default: // Policies and Reads
+		return shape{code: true, retryable: true}
+	}
+}
+
+// retryable is whether the same request may be sent again: fixed for some
+// codes, else for the fault to say.
+func retryable(e *fault.Error) bool {
+	switch e.Code {
+	case fault.RateLimited, fault.Unavailable:
+		return true
+	case fault.Internal:
+		return false
+	default:
+		return e.Retryable
+	}
+}
+
+// refuse writes a fault in a dialect; instance is the path of the request.
+func refuse(d operation.Dialect, instance string, e *fault.Error) reply {
+	status := statusOf(e.Code)
+	a := reply{status: status}
+	switch {
+	case e.Code == fault.RateLimited:
+		a.set("Retry-After", strconv.Itoa(operation.Seconds(e.RetryAfter)))
+	case e.Code == fault.InFlight:
+		a.set("Retry-After", "1")
+	case status == http.StatusUnauthorized:
+		a.set("WWW-Authenticate", `ApiKey header="X-API-Key"`)
+	}
+	form := shapeOf(d, e.Code, e.Malformed)
+	switch {
+	case form.empty:
+		return a
+	case form.small:
+		a.contentType = jsonType
+		a.body, _ = json.Marshal(small{http.StatusText(status), e.Detail, status})
+		return a
+	}
+	p := problem{Type: "about:blank", Title: http.StatusText(status), Status: status, Detail: e.Detail, Instance: instance}
+	if form.code {
+		p.Code = e.Code
+	}
+	if form.retryable {
+		p.Retryable = new(retryable(e))
+	}
+	if status == http.StatusBadRequest {
+		p.Errors = e.Fields
+	}
+	a.contentType = problemType
+	a.body, _ = json.Marshal(p) // strings, numbers and booleans: it cannot fail
+	return a
+}

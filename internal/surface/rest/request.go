@@ -1,0 +1,74 @@
+package rest
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"mime"
+	"net/http"
+	"strings"
+
+	"github.com/musterhq/muster/internal/fault"
+	"github.com/musterhq/muster/internal/name"
+	"github.com/musterhq/muster/internal/operation"
+)
+
+// maxBody is the largest body that is read, in bytes. The contract's largest is
+// that of lost-mode: four texts of 4096 characters, each of them up to twelve
+// bytes when it is written as two \u escapes.
+const maxBody = 256 << 10
+
+// readParts reads what the request brings as arguments. What is wrong with
+// its body is not told yet: rights and budget come first.
+func readParts(w http.ResponseWriter, r *http.Request, path []string) *operation.Parts {
+	parts := &operation.Parts{Path: path, Query: r.URL.RawQuery}
+	if isRead(r.Method) || r.Body == nil || r.Body == http.NoBody {
+		return parts
+	}
+	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxBody))
+	parts.Body = body
+	if _, tooLarge := errors.AsType[*http.MaxBytesError](err); tooLarge {
+		parts.Refused = malformed(fmt.Sprintf("the body is larger than %d bytes", maxBody))
+	} else if err != nil {
+		parts.Refused = malformed("the body could not be read to its end")
+	} else if len(body) > 0 && !isJSON(r.Header.Get("Content-Type")) {
+		parts.Refused = malformed("the Content-Type must be application/json")
+	}
+	return parts
+}
+
+func malformed(detail string) *fault.Error {
+	e := fault.Invalid(detail)
+	e.Malformed = true
+	return e
+}
+
+// isJSON accepts application/json in UTF-8, and nothing said at all.
+func isJSON(contentType string) bool {
+	if contentType == "" {
+		return true
+	}
+	media, params, err := mime.ParseMediaType(contentType)
+	charset := params["charset"]
+	return err == nil && media == jsonType && (charset == "" || strings.EqualFold(charset, "utf-8"))
+}
+
+// maxRequestID bounds the ids that callers may bring, in characters.
+const maxRequestID = 64
+
+// requestID is the caller's own id for the request, if it is fit for a log
+// and a header, else a new one.
+func requestID(r *http.Request) string {
+	given := r.Header.Get("X-Request-Id")
+	if given == "" || len(given) > maxRequestID {
+		return name.NewID()
+	}
+	for _, c := range []byte(given) {
+		switch {
+		case 'a' <= c && c <= 'z', 'A' <= c && c <= 'Z', '0' <= c && c <= '9', c == '-', c == '_', c == '.', c == ':':
+		default:
+			return name.NewID()
+		}
+	}
+	return given
+}

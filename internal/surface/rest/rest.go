@@ -1,0 +1,200 @@
+// Package rest serves the registry's operations over HTTP under /api/v1
+// (contract 4, 5, 7), with their description in OpenAPI and a reference page.
+//
+// It owns what only HTTP has: addresses and their three forms of ids, statuses,
+// the dialects of errors (contract 7.2 to 7.4), Idempotency-Key, validators and
+// request ids. Who may do what, and in which order things are checked, is the
+// kernel's business.
+package rest
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"runtime/debug"
+	"strings"
+	"time"
+
+	"github.com/musterhq/muster/internal/access"
+	"github.com/musterhq/muster/internal/fault"
+	"github.com/musterhq/muster/internal/operation"
+)
+
+// Prefix is the path under which everything is served; contract 9.
+const Prefix = "/api/v1"
+
+// Authenticator finds out who brings an API key.
+type Authenticator interface {
+	// Authenticate returns fault.Unauthorized for a key that is no good.
+	Authenticate(ctx context.Context, key string) (access.Principal, error)
+}
+
+// Observer is told of every request, for metrics.
+type Observer interface {
+	// Served is called once an answer is written; operation is empty where the
+	// request met none.
+	Served(operation string, status int, took time.Duration)
+}
+
+// Config is what the server needs.
+type Config struct {
+	Registry      *operation.Registry
+	Kernel        *operation.Kernel
+	Authenticator Authenticator
+	Observer      Observer     // may be nil
+	Log           *slog.Logger // may be nil
+	Now           func() time.Time
+}
+
+// Server is the REST surface.
+type Server struct {
+	routes   *node
+	kernel   *operation.Kernel
+	keys     Authenticator
+	observer Observer
+	log      *slog.Logger
+	now      func() time.Time
+}
+
+// New returns the surface for all operations of the registry.
+//
+// Do not mount it on an http.ServeMux: that redirects "//" and "..". Use Wrap.
+func New(c Config) *Server {
+	s := &Server{routes: newRoutes(c.Registry), kernel: c.Kernel, keys: c.Authenticator, observer: c.Observer, log: c.Log, now: c.Now}
+	if s.log == nil {
+		s.log = slog.New(slog.DiscardHandler)
+	}
+	return s
+}
+
+// Wrap serves Prefix and what is below it, and leaves everything else to next.
+func (s *Server) Wrap(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if below(r.URL.Path, Prefix) {
+			s.ServeHTTP(w, r)
+			return
+		}
+		next.ServeHTTP(w, r)
+	})
+}
+
+func below(path, prefix string) bool {
+	rest, ok := strings.CutPrefix(path, prefix)
+	return ok && (rest == "" || rest[0] == '/')
+}
+
+// request is one request on its way through.
+type request struct {
+	*http.Request
+	id        string
+	operation *operation.Operation // nil: none at this address
+	caller    access.Principal     // zero until known
+}
+
+// ServeHTTP answers one request under Prefix.
+func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	start := s.now()
+	q := &request{Request: r, id: requestID(r)}
+	w.Header()["X-Request-Id"] = []string{q.id}
+	a := s.answerSafely(w, q)
+	status := a.write(w, r)
+	s.note(q, status, s.now().Sub(start))
+}
+
+// answerSafely turns a panic of this package into a 500 with an id. (The
+// kernel does so for handlers.)
+func (s *Server) answerSafely(w http.ResponseWriter, q *request) (a reply) {
+	defer func() {
+		if cause := recover(); cause != nil {
+			s.log.LogAttrs(q.Context(), slog.LevelError, "panic", slog.String("request_id", q.id),
+				slog.String("error", fmt.Sprint(cause)), slog.String("stack", string(debug.Stack())))
+			a = refuse(q.dialect(), q.instance(), fault.New(fault.Internal, "an unexpected error occurred; its id is %s", q.id))
+		}
+	}()
+	return s.answer(w, q)
+}
+
+func (s *Server) answer(w http.ResponseWriter, q *request) reply {
+	at, path := s.routes.find(strings.TrimPrefix(q.URL.EscapedPath(), Prefix))
+	if at == nil {
+		return refuse(operation.Reads, q.instance(), fault.New(fault.NotFound, "there is nothing at this address: see %s/openapi.json", Prefix))
+	}
+	method := q.Method
+	if method == http.MethodHead {
+		method = http.MethodGet
+	}
+	q.operation = at.methods[method]
+	if q.operation == nil {
+		a := refuse(operation.Reads, q.instance(), fault.New(methodNotAllowed, "this address takes %s", at.allowed()))
+		a.set("Allow", at.allowed())
+		return a
+	}
+	return s.operate(w, q, path)
+}
+
+// operate runs the operation at the request's address.
+func (s *Server) operate(w http.ResponseWriter, q *request, path []string) reply {
+	meta := operation.Meta{RequestID: q.id}
+	caller, err := s.authenticate(q)
+	if err != nil {
+		return refuse(q.dialect(), q.instance(), s.kernel.Explain(q.Context(), q.operation, caller, meta, err))
+	}
+	q.caller = caller
+	out := s.kernel.Run(q.Context(), q.operation, caller, meta, readParts(w, q.Request, path))
+	return s.render(q, meta, out)
+}
+
+// authenticate looks at X-API-Key alone: an Authorization header is ignored
+// (contract 5.1).
+func (s *Server) authenticate(q *request) (access.Principal, error) {
+	given := q.Header["X-Api-Key"]
+	if len(given) != 1 {
+		return access.Principal{}, fault.New(fault.Unauthorized, "API key missing, invalid, expired or revoked: send one X-API-Key header")
+	}
+	caller, err := s.keys.Authenticate(q.Context(), given[0])
+	if err != nil && fault.CodeOf(err) != fault.Unauthorized {
+		err = operation.NotSent(q.operation, err)
+	}
+	return caller, err
+}
+
+func (s *Server) render(q *request, meta operation.Meta, out operation.Outcome) reply {
+	failed := out.Fault
+	var a reply
+	if failed == nil {
+		var err error
+		if a, err = accept(q.operation, out.Result); err != nil {
+			failed = s.kernel.Explain(q.Context(), q.operation, q.caller, meta, err)
+		}
+	}
+	if failed != nil {
+		a = refuse(q.dialect(), q.instance(), failed)
+	}
+	a.budget(out.Allowance)
+	return a
+}
+
+func (q *request) dialect() operation.Dialect {
+	if q.operation == nil {
+		return operation.Reads
+	}
+	return q.operation.Dialect
+}
+
+// instance is the request's path, as RFC 9457's member of that name.
+func (q *request) instance() string { return q.URL.EscapedPath() }
+
+// note writes the access log and the metrics.
+func (s *Server) note(q *request, status int, took time.Duration) {
+	name := ""
+	if q.operation != nil {
+		name = q.operation.Name
+	}
+	if s.observer != nil {
+		s.observer.Served(name, status, took)
+	}
+	s.log.LogAttrs(q.Context(), slog.LevelInfo, "request", slog.String("request_id", q.id), slog.String("method", q.Method),
+		slog.String("path", q.instance()), slog.String("operation", name), slog.Int("status", status),
+		slog.Duration("took", took), slog.String("caller", q.caller.ID), slog.String("key", q.caller.Prefix))
+}
