@@ -14,6 +14,7 @@ umask 077
 export LC_ALL=C
 
 find_bin() {
+	# shellcheck disable=SC2012 # Debian's names have no odd characters
 	for dir in $(ls -d /usr/lib/postgresql/*/bin 2>/dev/null | sort -t / -k 5 -rn) \
 		$(command -v pg_ctl | xargs -r dirname) /usr/local/pgsql/bin; do
 		if [ -x "$dir/initdb" ] && [ -x "$dir/pg_ctl" ]; then
@@ -31,7 +32,9 @@ fi
 
 # Short, because a Unix socket's path may have 107 bytes only.
 dir=$(mktemp -d /tmp/muster-pg.XXXXXX)
+# shellcheck disable=SC2317 # reached by the trap
 finish() {
+	trap '' HUP TERM # runuser sends a second one
 	"$bin/pg_ctl" -D "$dir/data" -m immediate stop >/dev/null 2>&1 || :
 	rm -rf "$dir"
 }
@@ -69,7 +72,9 @@ for _ in 1 2 3 4 5 6 7 8 9 10; do
 	if "$bin/pg_ctl" -D "$dir/data" -l "$dir/server.log" -o "-p $port" -w -t 60 start >/dev/null 2>&1; then
 		echo "postgres://muster:$password@127.0.0.1:$port/postgres?sslmode=disable"
 		exec >/dev/null 2>&1
-		cat # until the caller closes our standard input or ends
+		# Until the caller closes our standard input or ends. Not cat: the shell
+		# would see to a signal only after it.
+		while read -r _; do :; done
 		exit 0
 	fi
 done

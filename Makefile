@@ -1,0 +1,39 @@
+# Each target is one command or one script; `make` lists them.
+
+.PHONY: help demo build check lint test fuzz bench golden generate release clean
+
+help: ## this list
+	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## /  make \1\t/' | expand -t 18
+
+demo: ## run the demo: emulator, a company and its simulated devices
+	go run ./cmd/muster demo
+
+build: ## build the programs into bin/ (static, reproducible)
+	scripts/build.sh bin
+
+check: ## check format, vet, staticcheck and the rules of the house
+	scripts/check.sh
+
+lint: ## check the rules of the house alone (seconds)
+	go run ./internal/house/cmd/house
+
+test: ## run all tests with the race detector; ARGS="./internal/name -run X" for some
+	scripts/test.sh $(ARGS)
+
+fuzz: ## run each fuzz target for FUZZTIME (5m); FUZZ=pattern picks some
+	scripts/fuzz.sh $(FUZZTIME)
+
+bench: ## run the benchmarks; BENCH=pattern picks some
+	scripts/with-postgres.sh go test -run '^$$' -bench '$(or $(BENCH),.)' -benchmem -timeout 60m ./...
+
+golden: ## write the golden files anew
+	scripts/golden.sh
+
+generate: ## run the code generators
+	scripts/generate.sh
+
+release: ## build archives for Linux, with checksums, into dist/
+	scripts/release.sh
+
+clean: ## remove what the other targets made
+	rm -rf bin dist

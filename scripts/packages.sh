@@ -1,0 +1,57 @@
+# Sourced by the other scripts: installs Debian packages that are missing.
+# shellcheck shell=bash
+
+# say prints a step's heading, so that a long log can be skimmed.
+say() { printf '\n== %s\n' "$*" >&2; }
+
+# has_postgres looks for PostgreSQL's programs where pgtest/server.sh does.
+has_postgres() {
+	command -v initdb >/dev/null || compgen -G '/usr/lib/postgresql/*/bin/initdb' >/dev/null ||
+		[ -x /usr/local/pgsql/bin/initdb ]
+}
+
+# as_root runs a command as root, or fails when that takes a password.
+as_root() {
+	if [ "$(id -u)" -eq 0 ]; then
+		"$@"
+	elif command -v sudo >/dev/null; then
+		sudo -n "$@"
+	else
+		return 1
+	fi
+}
+
+# no_cluster keeps Debian from setting up and starting a server of its own when
+# PostgreSQL is installed for the tests alone.
+no_cluster() {
+	local file=/etc/postgresql-common/createcluster.conf
+	[ -e $file ] || as_root sh -c "mkdir -p ${file%/*} && echo 'create_main_cluster = false' >$file"
+}
+
+# debian_install installs packages, or tells what is missing and returns 1.
+debian_install() {
+	say "installing Debian packages: $*"
+	if ! command -v apt-get >/dev/null; then
+		echo "this is not Debian: install the equivalents of $* yourself" >&2
+		return 1
+	fi
+	local apt=(env DEBIAN_FRONTEND=noninteractive apt-get -qq -o Dpkg::Use-Pty=0 -o Dpkg::Options::=--force-confold)
+	if as_root "${apt[@]}" update >&2 && as_root "${apt[@]}" install -y --no-install-recommends "$@" >&2; then
+		return 0
+	fi
+	echo "cannot install them here; as root: apt-get install $*" >&2
+	return 1
+}
+
+# test_packages installs what the tests use besides Go. Without them, the tests
+# that need them are skipped, or fail where CI=true.
+test_packages() {
+	local missing=()
+	command -v gcc >/dev/null || missing+=(gcc libc6-dev) # for -race
+	command -v zbarimg >/dev/null || missing+=(zbar-tools)
+	if [ -z "${MUSTER_TEST_POSTGRES-}" ] && ! has_postgres; then
+		no_cluster || :
+		missing+=(postgresql)
+	fi
+	[ ${#missing[@]} -eq 0 ] || debian_install "${missing[@]}" || [ "${CI-}" != true ]
+}
