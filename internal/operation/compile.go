@@ -27,12 +27,13 @@ type plan struct {
 
 // field is one argument.
 type field struct {
-	name  string
-	doc   string
-	place place
-	at    []int // for reflect.Value.FieldByIndex
-	shape shape
-	rule  rule
+	name    string
+	doc     string
+	example string
+	place   place
+	at      []int // for reflect.Value.FieldByIndex
+	shape   shape
+	rule    rule
 }
 
 // shape is the JSON type of a value.
@@ -47,15 +48,13 @@ type shape struct {
 // maxFields is what the decoder's set of seen members can hold.
 const maxFields = 64
 
-var rulerType = reflect.TypeFor[Ruler]()
-
 // compile turns a struct type into a plan and panics where the declaration
 // makes no sense; owner names it in the panic.
 func compile(owner string, typ reflect.Type) *plan {
 	if typ.Kind() != reflect.Struct {
 		panic(fmt.Sprintf("operation %s: the arguments are a %s, not a struct", owner, typ))
 	}
-	p := &plan{typ: typ, index: map[string]int{}, ruled: reflect.PointerTo(typ).Implements(rulerType)}
+	p := &plan{typ: typ, index: map[string]int{}, ruled: reflect.PointerTo(typ).Implements(reflect.TypeFor[Ruler]())}
 	p.add(owner, typ, nil)
 	if len(p.fields) > maxFields {
 		panic(fmt.Sprintf("operation %s: %s has more than %d fields", owner, typ, maxFields))
@@ -90,7 +89,7 @@ func (p *plan) add(owner string, typ reflect.Type, at []int) {
 }
 
 func compileField(owner string, sf reflect.StructField, at []int) field {
-	f := field{doc: sf.Tag.Get("doc"), at: at, shape: compileShape(owner, sf.Type)}
+	f := field{doc: sf.Tag.Get("doc"), example: sf.Tag.Get("example"), at: at, shape: compileShape(owner, sf.Type)}
 	for where, key := range []string{inPath: "path", inQuery: "query", inBody: "json"} {
 		if name, ok := sf.Tag.Lookup(key); ok {
 			if f.name != "" {
@@ -106,7 +105,7 @@ func compileField(owner string, sf reflect.StructField, at []int) field {
 		panic("operation " + owner + " is not an argument: give it a path, query or json tag")
 	}
 	if f.place == inPath {
-		if f.shape.kind != reflect.String || f.shape.pointer || sf.Tag.Get("rule") != "" {
+		if tag := sf.Tag.Get("rule"); f.shape.kind != reflect.String || f.shape.pointer || tag != "" && tag != "required" {
 			panic("operation " + owner + ": a path argument is a plain string without rules; what is not an id is not found")
 		}
 		f.rule.required = true

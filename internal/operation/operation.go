@@ -115,6 +115,7 @@ type Uncertain interface{ Unconfirmed() bool }
 //	json:"message"          a member of the body
 //	rule:"required notblank maxchars=4096 maxbytes=32 minchars=4 email package minitems=1 maxitems=20 min=0 max=100 default=20 enum=A|B anycase secret"
 //	doc:"Text shown on the lock screen."
+//	example:"Please call the office."    (for descriptions; a valid value, JSON unless it is a string)
 //
 // Value rules on a slice bind each element; minitems and maxitems its length.
 // A nested struct, or a slice of them, may be a Ruler of its own. Null is
@@ -160,6 +161,19 @@ func (r *Registry) Find(name string) *Operation {
 		}
 	}
 	return nil
+}
+
+// Rehearsal returns a registry with the same declarations whose handlers are
+// all h. With it a test drives a surface through every ending of every
+// operation.
+func (r *Registry) Rehearsal(h func(context.Context, *Operation, Call) (any, error)) *Registry {
+	copied := &Registry{}
+	for _, o := range r.operations {
+		twin := *o
+		twin.run = func(ctx context.Context, call Call, _ any) (any, error) { return h(ctx, &twin, call) }
+		copied.operations = append(copied.operations, &twin)
+	}
+	return copied
 }
 
 // Define adds an operation with its handler. A is the argument struct, R the

@@ -102,9 +102,6 @@ func (r *rule) words() []string {
 	if r.notblank {
 		words = append(words, "Must not be blank.")
 	}
-	if r.secret {
-		words = append(words, "Never stored, returned or logged.")
-	}
 	return words
 }
 
@@ -161,24 +158,20 @@ func upperFirst(s string) string {
 // type than its own.
 type Wired interface{ Wire() reflect.Type }
 
-var (
-	wiredType = reflect.TypeFor[Wired]()
-	timeType  = reflect.TypeFor[time.Time]()
-	rawType   = reflect.TypeFor[json.RawMessage]()
-)
-
 // OutputSchema describes the result. Members carry their words in doc tags
 // and their values in enum tags ("A|B"); a pointer without omitempty may be null.
 func (o *Operation) OutputSchema() *jsonschema.Schema { return resultSchema(o.result) }
 
 func resultSchema(t reflect.Type) *jsonschema.Schema {
-	if t.Implements(wiredType) && t.Kind() != reflect.Pointer {
-		return resultSchema(reflect.Zero(t).Interface().(Wired).Wire())
+	if t.Kind() == reflect.Struct {
+		if wired, ok := reflect.Zero(t).Interface().(Wired); ok {
+			return resultSchema(wired.Wire())
+		}
 	}
-	switch {
-	case t == timeType:
+	switch t {
+	case reflect.TypeFor[time.Time]():
 		return &jsonschema.Schema{Type: "string", Format: "date-time"}
-	case t == rawType:
+	case reflect.TypeFor[json.RawMessage]():
 		return &jsonschema.Schema{}
 	}
 	switch t.Kind() {
@@ -233,6 +226,9 @@ func addMembers(s *jsonschema.Schema, t reflect.Type) {
 		if values := sf.Tag.Get("enum"); values != "" {
 			for value := range strings.SplitSeq(values, "|") {
 				member.Enum = append(member.Enum, value)
+			}
+			if typ.Kind() == reflect.Pointer {
+				member.Enum = append(member.Enum, nil)
 			}
 		}
 		s.Properties[name] = member
