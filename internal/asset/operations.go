@@ -32,7 +32,7 @@ func (a ListArgs) Rules(r *operation.Rules) { sorting.Rule(r, a.Sort) }
 
 // Target names one asset; embed it in the arguments of what acts on one.
 type Target struct {
-	AssetID string `path:"assetId" rule:"required" doc:"The asset's pathName from list_assets, or its short id."`
+	AssetID string `path:"assetId" doc:"The asset's pathName from list_assets, or its short id."`
 }
 
 // Count is the result of count_assets.

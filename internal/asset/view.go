@@ -12,7 +12,7 @@ import (
 type View struct {
 	PathName       string            `json:"pathName" doc:"Path name of the asset; its id in every other operation."`
 	Identification string            `json:"identification" doc:"Name of the asset for people."`
-	Status         Status            `json:"status" doc:"ACTIVE, INACTIVE or SYNCHRONIZING while enrolled; PENDING before, DELETED after."`
+	Status         Status            `json:"status" enum:"ACTIVE|INACTIVE|SYNCHRONIZING|PENDING|DELETED" doc:"ACTIVE, INACTIVE or SYNCHRONIZING while enrolled; PENDING before, DELETED after."`
 	SyncedAt       *time.Time        `json:"syncedAt" doc:"When the asset was last synchronized; null: never."`
 	CustomData     map[string]any    `json:"customData" doc:"The company's own keys, each with a string, and tags: an array of strings."`
 	Specifications map[string]string `json:"specifications" doc:"Hardware and software facts: serialNumber, model, manufacturer, brand, osVersion and more."`
@@ -21,17 +21,17 @@ type View struct {
 
 // DeviceView is the public managed device inside a View.
 type DeviceView struct {
-	ManagementType       Management      `json:"managementType"`
-	Ownership            *Ownership      `json:"ownership"`
-	PolicyID             *string         `json:"policyId"`
-	PolicyName           *string         `json:"policyName"`
-	PolicyVersionApplied *int            `json:"policyVersionApplied"`
-	EnrolledAt           *time.Time      `json:"enrolledAt"`
-	LastSeenAt           *time.Time      `json:"lastSeenAt"`
-	LostMode             bool            `json:"lostMode"`
-	PushReachable        bool            `json:"pushReachable"`
-	StatusReport         json.RawMessage `json:"statusReport"`
-	Location             *Location       `json:"location"`
+	ManagementType       Management      `json:"managementType" enum:"PLATFORM|AGENT" doc:"Who manages the device: the vendor's platform, or our own agent."`
+	Ownership            *Ownership      `json:"ownership" doc:"COMPANY_OWNED or PERSONALLY_OWNED; null: not known."`
+	PolicyID             *string         `json:"policyId" doc:"Path name of the policy assigned to the device."`
+	PolicyName           *string         `json:"policyName" doc:"Its display name."`
+	PolicyVersionApplied *int            `json:"policyVersionApplied" doc:"Version of the policy that the device reported to have applied; null: none yet."`
+	EnrolledAt           *time.Time      `json:"enrolledAt" doc:"When the device was enrolled."`
+	LastSeenAt           *time.Time      `json:"lastSeenAt" doc:"When the device was last heard of."`
+	LostMode             bool            `json:"lostMode" doc:"Whether the device is in lost mode."`
+	PushReachable        bool            `json:"pushReachable" doc:"Whether the device has a valid push token, which messages need."`
+	StatusReport         json.RawMessage `json:"statusReport" doc:"The latest status report: reportedAt, batteryLevel and what else the device says; null: none."`
+	Location             *Location       `json:"location" doc:"The latest location; null: none."`
 }
 
 // tagsKey is reserved in customData.

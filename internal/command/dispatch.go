@@ -93,9 +93,6 @@ func (r Receipt) without(body any) Receipt {
 func (s *Service) conclude(ctx context.Context, slug string, o Order, r Receipt) (Result, error) {
 	r = r.admissible(o.Command.Type)
 	log := s.log().With("command", o.Command.ID, "type", o.Command.Type, "asset", o.AssetID, "verdict", r.Verdict.String())
-	if r.Cause != nil {
-		log.WarnContext(ctx, "command met an error", "error", r.Cause)
-	}
 	s.finished(o.Command.Type, r.Verdict.String())
 	now, err := s.record(ctx, o, r)
 	if r.Verdict == Gone {
@@ -108,7 +105,11 @@ func (s *Service) conclude(ctx context.Context, slug string, o Order, r Receipt)
 			return unconfirmedOf(o.Command, slug, o.Device.Management, "the service could not record the outcome"), nil
 		}
 	}
-	return answer(now, slug, o.Device.Management, r)
+	result, failure := answer(now, slug, o.Device.Management, r)
+	if failure == nil && r.Cause != nil {
+		log.WarnContext(ctx, "the outcome of a command is not known", "error", r.Cause)
+	}
+	return result, failure
 }
 
 // answer is what the caller is told of a command as it now stands. The

@@ -14,7 +14,7 @@ import (
 // (contract 2.3). Who sent it is the portal's to show (contract 1.6).
 type Entry struct {
 	Type       Type       `json:"type" doc:"What was commanded."`
-	Status     string     `json:"status" doc:"IN_PROGRESS, SUCCESS, ERROR or UNCONFIRMED."`
+	Status     string     `json:"status" enum:"IN_PROGRESS|SUCCESS|ERROR|UNCONFIRMED" doc:"IN_PROGRESS, SUCCESS, ERROR or UNCONFIRMED."`
 	CreatedAt  *time.Time `json:"createdAt" doc:"When it was accepted."`
 	FeedbackAt *time.Time `json:"feedbackAt" doc:"When the device itself spoke of it; null: it has not."`
 	Outcome    *string    `json:"outcome" doc:"What came of it, in a few words."`

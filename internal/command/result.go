@@ -12,7 +12,7 @@ import (
 type Result struct {
 	AssetID   string     `json:"assetId" doc:"The device's asset id: its pathName."`
 	Type      Type       `json:"type" doc:"What was commanded."`
-	Status    string     `json:"status" doc:"SUCCESS, IN_PROGRESS until the device confirms, or UNCONFIRMED: the outcome is not known."`
+	Status    string     `json:"status" enum:"SUCCESS|IN_PROGRESS|UNCONFIRMED" doc:"SUCCESS, IN_PROGRESS until the device confirms, or UNCONFIRMED: the outcome is not known."`
 	CreatedAt *time.Time `json:"createdAt,omitempty" doc:"When the command was accepted."`
 	Detail    string     `json:"detail,omitempty" doc:"With UNCONFIRMED: what happened and what to do."`
 }

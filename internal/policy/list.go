@@ -18,7 +18,7 @@ var listSorting = operation.Sorting{
 type Summary struct {
 	PathName    string     `json:"pathName" doc:"Path name of the policy; the policyId of every other operation."`
 	DisplayName string     `json:"displayName" doc:"Name of the policy for people."`
-	Type        Type       `json:"type" doc:"Whose devices it is for: PLATFORM or AGENT."`
+	Type        Type       `json:"type" enum:"PLATFORM|AGENT" doc:"Whose devices it is for: PLATFORM or AGENT."`
 	VROnly      bool       `json:"vrOnly" doc:"Whether it is for VR headsets only, which enrol by USB."`
 	Editable    bool       `json:"editable" doc:"Whether changes can be proposed."`
 	Version     int        `json:"version" doc:"Grows by one with every saved change."`

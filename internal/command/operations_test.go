@@ -1,0 +1,84 @@
+package command_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/musterhq/muster/internal/access"
+	"github.com/musterhq/muster/internal/command"
+	"github.com/musterhq/muster/internal/operation"
+)
+
+// declared is contract 4.2 and 5.2 with the tool names of decisions, written
+// down a second time.
+func declared() map[string]struct {
+	path  string
+	needs access.Permission
+	gate  access.Gate
+} {
+	type row = struct {
+		path  string
+		needs access.Permission
+		gate  access.Gate
+	}
+	const (
+		plain       = access.DevicesCommand | access.DevicesRead
+		destructive = access.DevicesCommandDestructive | access.DevicesRead
+	)
+	return map[string]row{
+		"lock_device":                 {"lock", plain, access.DeviceCommands},
+		"start_lost_mode":             {"lost-mode", plain, access.DeviceCommands},
+		"stop_lost_mode":              {"found", plain, access.DeviceCommands},
+		"send_message":                {"message", plain, access.DeviceCommands},
+		"request_status_report":       {"status-report", plain, access.DeviceCommands},
+		"request_location_update":     {"location-update", plain, access.DeviceCommands},
+		"sync_policy":                 {"sync-policy", plain, access.DeviceCommands},
+		"reboot_device":               {"reboot", plain, access.DeviceCommands},
+		"shutdown_device":             {"shutdown", plain, access.DeviceCommands},
+		"launch_app":                  {"launch-app", plain, access.DeviceCommands},
+		"clear_app_data":              {"clear-app-data", plain, access.DeviceCommands},
+		"change_device_policy":        {"change-policy", plain | access.PoliciesRead, access.DeviceCommands},
+		"wipe_device":                 {"wipe", destructive, access.DestructiveCommands},
+		"reset_screen_lock":           {"reset-screen-lock", destructive, access.DestructiveCommands},
+		"change_screen_lock_password": {"change-screen-lock-password", destructive, access.DestructiveCommands},
+		"relinquish_ownership":        {"relinquish-ownership", destructive, access.DestructiveCommands},
+	}
+}
+
+func TestDeclarations(t *testing.T) {
+	t.Parallel()
+	r := &operation.Registry{}
+	command.Define(r, &command.Service{})
+	older := map[string]bool{"lock": true, "lost-mode": true, "found": true, "message": true}
+	want := declared()
+	for _, o := range r.All() {
+		if o.Name == "list_device_commands" {
+			if o.Path != "/assets/{assetId}/commands" || o.Method != "GET" || o.Needs != access.DevicesRead || o.Budget != operation.Free {
+				t.Errorf("history is declared as %+v", o)
+			}
+			continue
+		}
+		row, ok := want[o.Name]
+		delete(want, o.Name)
+		if !ok || o.Path != "/assets/{assetId}/commands/"+row.path || o.Method != "POST" || o.Needs != row.needs || o.Gate != row.gate || !o.Unconfirmed || o.Created {
+			t.Errorf("%s is declared as %s %s, needs %s, gate %s", o.Name, o.Method, o.Path, o.Needs, o.Gate)
+		}
+		budget, dialect := operation.AfterValidation, operation.Commands
+		if older[row.path] {
+			budget, dialect = operation.BeforeValidation, operation.FirstFour
+		}
+		if o.Budget != budget || o.Dialect != dialect {
+			t.Errorf("%s spends %d and speaks %d", o.Name, o.Budget, o.Dialect)
+		}
+		destroys := row.gate == access.DestructiveCommands || row.path == "clear-app-data"
+		if (o.Effect == operation.Destroying) != destroys {
+			t.Errorf("%s has effect %d", o.Name, o.Effect)
+		}
+		if len(o.Description) < 80 || !strings.HasSuffix(o.Description, ".") {
+			t.Errorf("%s is described as %q", o.Name, o.Description)
+		}
+	}
+	for name := range want {
+		t.Errorf("%s is not declared", name)
+	}
+}
