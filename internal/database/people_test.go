@@ -1,0 +1,235 @@
+package database_test
+
+import (
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/musterhq/muster/internal/access"
+	"github.com/musterhq/muster/internal/company"
+	"github.com/musterhq/muster/internal/database"
+	"github.com/musterhq/muster/internal/fault"
+	"github.com/musterhq/muster/internal/name"
+)
+
+// person makes a company with one user.
+func person(t *testing.T, db *database.DB, now time.Time, role access.Role) (company.Company, access.UserAccount) {
+	t.Helper()
+	id := name.NewID()
+	c := company.Company{ID: id, Slug: "c-" + id[:8], Name: "C", InactiveAfter: company.DefaultInactiveAfter, CreatedAt: now,
+		Settings: access.Settings{OAuthConnections: true, DeviceCommands: true}}
+	if err := db.CreateCompany(t.Context(), c); err != nil {
+		t.Fatal(err)
+	}
+	rights, _ := role.Rights()
+	u := access.UserAccount{ID: name.NewID(), CompanyID: id, Email: id[:8] + "@example.com", Name: "Ada", Role: role, Rights: rights,
+		PasswordHash: "x", CreatedAt: now}
+	if err := db.CreateUser(t.Context(), u); err != nil {
+		t.Fatal(err)
+	}
+	return c, u
+}
+
+func TestUsersStayInTheirCompany(t *testing.T) {
+	each(t, func(t *testing.T, e *engine) {
+		db := e.open(t)
+		now := e.clock.Now()
+		c, u := person(t, db, now, access.Manager)
+		other, _ := person(t, db, now, access.Viewer)
+
+		if got, err := db.UserByID(t.Context(), c.ID, u.ID); err != nil || got.Email != u.Email || got.Rights != u.Rights || got.Policies != nil {
+			t.Errorf("read back %+v, %v", got, err)
+		}
+		if _, err := db.UserByID(t.Context(), other.ID, u.ID); fault.CodeOf(err) != fault.NotFound {
+			t.Errorf("another company's user: %v", err)
+		}
+		twin := u
+		twin.ID = name.NewID()
+		if err := db.CreateUser(t.Context(), twin); fault.CodeOf(err) != fault.Refused {
+			t.Errorf("an address used twice: %v", err)
+		}
+		limited, err := db.UpdateUser(t.Context(), c.ID, u.ID, func(u *access.UserAccount) error {
+			u.Policies = []string{"p1"}
+			return nil
+		})
+		if got, _ := db.UserByEmail(t.Context(), u.Email); err != nil || len(limited.Policies) != 1 || len(got.Policies) != 1 {
+			t.Errorf("limited to %v, read back %v, %v", limited.Policies, got.Policies, err)
+		}
+	})
+}
+
+func TestSessionsEndWithTheirUser(t *testing.T) {
+	each(t, func(t *testing.T, e *engine) {
+		db := e.open(t)
+		now := e.clock.Now()
+		c, u := person(t, db, now, access.Admin)
+		hash := access.HashSessionToken("ms_token")
+		s := access.Session{ID: name.NewID(), TokenHash: hash, UserID: u.ID, CompanyID: c.ID, CreatedAt: now, SeenAt: now, ProvedAt: now}
+		if err := db.CreateSession(t.Context(), s); err != nil {
+			t.Fatal(err)
+		}
+		got, user, principal, err := db.SessionByToken(t.Context(), hash)
+		if err != nil || got.ID != s.ID || user.ID != u.ID || principal.Kind != access.User || principal.CompanySlug != c.Slug || !principal.Settings.DeviceCommands {
+			t.Fatalf("got %+v, %+v, %+v, %v", got, user, principal, err)
+		}
+		if _, _, _, err := db.SessionByToken(t.Context(), access.HashSessionToken("other")); fault.CodeOf(err) != fault.NotFound {
+			t.Errorf("another token: %v", err)
+		}
+		if _, err := db.UpdateUser(t.Context(), c.ID, u.ID, func(u *access.UserAccount) error { u.Disabled = true; return nil }); err != nil {
+			t.Fatal(err)
+		}
+		if _, _, _, err := db.SessionByToken(t.Context(), hash); fault.CodeOf(err) != fault.NotFound {
+			t.Errorf("a disabled user's session: %v", err)
+		}
+		if left, err := db.Sessions(t.Context(), u.ID); err != nil || len(left) != 0 {
+			t.Errorf("sessions left: %v, %v", left, err)
+		}
+	})
+}
+
+// grant is a consent with its code.
+func grant(t *testing.T, db *database.DB, e *engine, scopes access.Permission) (access.OAuthConnection, access.AuthorizationCode) {
+	t.Helper()
+	c, u := person(t, db, e.clock.Now(), access.Operator)
+	code := access.AuthorizationCode{Hash: access.HashSecret(name.NewID()), ClientID: "mc_1", RedirectURI: "https://example.com/cb",
+		CodeChallenge: "ch", Resource: "r", ExpiresAt: e.clock.Now().Add(time.Minute)}
+	connection, err := db.Connect(t.Context(), access.OAuthConnection{CompanyID: c.ID, UserID: u.ID, ClientID: "mc_1", ClientName: "Client", Scopes: scopes}, code)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return connection, code
+}
+
+func pair(e *engine) (access.OAuthTokens, string) {
+	text := name.NewID()
+	now := e.clock.Now()
+	return access.OAuthTokens{Access: access.HashSecret("a" + text), AccessExpires: now.Add(15 * time.Minute),
+		Refresh: access.HashSecret("r" + text), RefreshExpires: now.Add(time.Hour)}, text
+}
+
+func agree(access.AuthorizationCode) error { return nil }
+
+func TestAConnectionIsItsScopesCutByItsUser(t *testing.T) {
+	each(t, func(t *testing.T, e *engine) {
+		db := e.open(t)
+		connection, code := grant(t, db, e, access.DevicesCommand|access.PoliciesWrite)
+		tokens, _ := pair(e)
+		if _, err := db.RedeemCode(t.Context(), code.Hash, agree, tokens); err != nil {
+			t.Fatal(err)
+		}
+		got, principal, err := db.ConnectionByToken(t.Context(), tokens.Access)
+		want := access.DevicesRead | access.DevicesCommand | access.PoliciesRead // an operator may not edit policies
+		if err != nil || got.ID != connection.ID || principal.Kind != access.Connection || principal.ID != connection.ID || principal.Permissions != want {
+			t.Fatalf("got %+v, %+v, %v", got, principal, err)
+		}
+		if _, _, err := db.ConnectionByToken(t.Context(), tokens.Refresh); fault.CodeOf(err) != fault.NotFound {
+			t.Errorf("a refresh token as access token: %v", err)
+		}
+		for _, change := range []func(*access.OAuthConnection) error{
+			func(o *access.OAuthConnection) error { o.Frozen = true; return nil },
+			func(o *access.OAuthConnection) error { o.Frozen, o.RevokedAt = false, e.clock.Now(); return nil },
+		} {
+			if _, err := db.UpdateConnection(t.Context(), connection.CompanyID, connection.ID, change); err != nil {
+				t.Fatal(err)
+			}
+			if _, _, err := db.ConnectionByToken(t.Context(), tokens.Access); fault.CodeOf(err) != fault.NotFound {
+				t.Errorf("frozen or revoked: %v", err)
+			}
+		}
+	})
+}
+
+func TestConsentingAgainKeepsTheConnection(t *testing.T) {
+	each(t, func(t *testing.T, e *engine) {
+		db := e.open(t)
+		first, code := grant(t, db, e, access.DevicesRead)
+		code.Hash = access.HashSecret(name.NewID())
+		again, err := db.Connect(t.Context(), access.OAuthConnection{CompanyID: first.CompanyID, UserID: first.UserID, ClientID: first.ClientID, Scopes: access.PoliciesRead}, code)
+		if err != nil || again.ID != first.ID || again.Scopes != access.PoliciesRead {
+			t.Errorf("got %+v, %v; want connection %s", again, err, first.ID)
+		}
+	})
+}
+
+func TestACodeIsTakenOnceAndItsReplayRevokes(t *testing.T) {
+	each(t, func(t *testing.T, e *engine) {
+		db := e.open(t)
+		_, code := grant(t, db, e, access.DevicesRead)
+		var won atomic.Int32
+		var winner atomic.Pointer[access.OAuthTokens]
+		var all sync.WaitGroup
+		for range 8 {
+			all.Go(func() {
+				tokens, _ := pair(e)
+				_, err := db.RedeemCode(t.Context(), code.Hash, agree, tokens)
+				if err == nil {
+					won.Add(1)
+					winner.Store(&tokens)
+				} else if fault.CodeOf(err) != fault.Refused {
+					t.Error(err)
+				}
+			})
+		}
+		all.Wait()
+		if won.Load() != 1 {
+			t.Fatalf("%d of 8 took the code", won.Load())
+		}
+		if _, _, err := db.ConnectionByToken(t.Context(), winner.Load().Access); fault.CodeOf(err) != fault.NotFound {
+			t.Errorf("after a replay the tokens still work: %v", err)
+		}
+	})
+}
+
+func TestARefreshTokenRotatesOnceAndItsReplayRevokes(t *testing.T) {
+	each(t, func(t *testing.T, e *engine) {
+		db := e.open(t)
+		_, code := grant(t, db, e, access.DevicesRead)
+		first, _ := pair(e)
+		second, _ := pair(e)
+		third, _ := pair(e)
+		if _, err := db.RedeemCode(t.Context(), code.Hash, agree, first); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := db.RotateToken(t.Context(), first.Refresh, "mc_other", second); fault.CodeOf(err) != fault.Refused {
+			t.Errorf("another client's rotation: %v", err)
+		}
+		if _, err := db.RotateToken(t.Context(), first.Refresh, "mc_1", second); err != nil {
+			t.Fatal(err)
+		}
+		if _, _, err := db.ConnectionByToken(t.Context(), second.Access); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := db.RotateToken(t.Context(), first.Refresh, "mc_1", third); fault.CodeOf(err) != fault.Refused {
+			t.Errorf("a replayed refresh token: %v", err)
+		}
+		if _, _, err := db.ConnectionByToken(t.Context(), second.Access); fault.CodeOf(err) != fault.NotFound {
+			t.Errorf("after a replay the family still works: %v", err)
+		}
+	})
+}
+
+func TestCodesAndTokensExpire(t *testing.T) {
+	each(t, func(t *testing.T, e *engine) {
+		db := e.open(t)
+		_, code := grant(t, db, e, access.DevicesRead)
+		tokens, _ := pair(e)
+		if _, err := db.RedeemCode(t.Context(), code.Hash, func(access.AuthorizationCode) error {
+			return fault.New(fault.Refused, "wrong verifier")
+		}, tokens); fault.CodeOf(err) != fault.Refused {
+			t.Errorf("a code with the wrong verifier: %v", err)
+		}
+		if _, err := db.RedeemCode(t.Context(), code.Hash, agree, tokens); err != nil {
+			t.Fatalf("a wrong attempt spent the code: %v", err)
+		}
+		e.clock.Advance(15 * time.Minute)
+		if _, _, err := db.ConnectionByToken(t.Context(), tokens.Access); fault.CodeOf(err) != fault.NotFound {
+			t.Errorf("an expired access token: %v", err)
+		}
+		e.clock.Advance(time.Hour)
+		next, _ := pair(e)
+		if _, err := db.RotateToken(t.Context(), tokens.Refresh, "mc_1", next); fault.CodeOf(err) != fault.Refused {
+			t.Errorf("an expired refresh token: %v", err)
+		}
+	})
+}

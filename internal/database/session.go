@@ -1,0 +1,124 @@
+package database
+
+import (
+	"context"
+	"encoding/hex"
+	"time"
+
+	"github.com/musterhq/muster/internal/access"
+	"github.com/musterhq/muster/internal/company"
+)
+
+const sessionColumns = `s.id, s.token_hash, s.user_id, s.company_id, s.created_at, s.seen_at, s.proved_at, s.address, s.agent`
+
+// sessionRow receives sessionColumns.
+type sessionRow struct {
+	session               access.Session
+	hash                  string
+	created, seen, proved int64
+}
+
+func (r *sessionRow) fields() []any {
+	s := &r.session
+	return []any{&s.ID, &r.hash, &s.UserID, &s.CompanyID, &r.created, &r.seen, &r.proved, &s.Address, &s.Agent}
+}
+
+func (r *sessionRow) value() (access.Session, error) {
+	s := r.session
+	s.CreatedAt, s.SeenAt, s.ProvedAt = instant(r.created), instant(r.seen), instant(r.proved)
+	_, err := hex.Decode(s.TokenHash[:], []byte(r.hash))
+	return s, err
+}
+
+func scanSession(r row) (access.Session, error) {
+	var s sessionRow
+	if err := r.Scan(s.fields()...); err != nil {
+		return access.Session{}, err
+	}
+	return s.value()
+}
+
+// CreateSession adds a session, notes the sign-in, and drops what has ended.
+func (db *DB) CreateSession(ctx context.Context, s access.Session) error {
+	return db.write(ctx, func(ctx context.Context, t *tx) error {
+		ended := millis(s.CreatedAt.Add(-access.SessionLimit))
+		if _, err := t.exec(ctx, `DELETE FROM sessions WHERE created_at < ?`, ended); err != nil {
+			return err
+		}
+		if _, err := t.exec(ctx, `UPDATE users SET last_sign_in_at = ? WHERE id = ?`, millis(s.CreatedAt), s.UserID); err != nil {
+			return err
+		}
+		_, err := t.exec(ctx, `INSERT INTO sessions (id, token_hash, user_id, company_id, created_at, seen_at, proved_at,
+				address, agent)
+			VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)`, s.ID, hex.EncodeToString(s.TokenHash[:]), s.UserID, s.CompanyID,
+			millis(s.CreatedAt), millis(s.SeenAt), millis(s.ProvedAt), s.Address, s.Agent)
+		return err
+	})
+}
+
+// signedIn is a session with what decides its person's rights.
+type signedIn struct {
+	session access.Session
+	user    access.UserAccount
+	company company.Company
+}
+
+// SessionByToken finds a session with its user and its company's settings.
+func (db *DB) SessionByToken(ctx context.Context, hash access.SessionTokenHash) (access.Session, access.UserAccount, access.Principal, error) {
+	scan := func(r row) (in signedIn, err error) {
+		var s sessionRow
+		var u userRow
+		settings := &in.company.Settings
+		fields := append(append(s.fields(), u.fields()...), &in.company.Slug, &settings.DeviceCommands,
+			&settings.DestructiveCommands, &settings.PolicyChanges, &settings.Provisioning, &settings.OAuthConnections)
+		if err := r.Scan(fields...); err != nil {
+			return in, err
+		}
+		if in.session, err = s.value(); err != nil {
+			return in, err
+		}
+		in.user, err = u.account()
+		return in, err
+	}
+	in, err := one(ctx, db.read(), scan, `SELECT `+sessionColumns+`, `+userColumns+`, c.slug, `+settingsColumns+`
+		FROM sessions s JOIN users u ON u.id = s.user_id JOIN companies c ON c.id = u.company_id
+		WHERE s.token_hash = ? AND NOT u.disabled`, hex.EncodeToString(hash[:]))
+	in, err = found(in, err, "session")
+	if err != nil {
+		return access.Session{}, access.UserAccount{}, access.Principal{}, err
+	}
+	return in.session, in.user, in.user.Principal(in.company.Slug, in.company.Settings), nil
+}
+
+// settingsColumns are a company's switches, in the order of access.Settings.
+const settingsColumns = `c.device_commands, c.destructive_commands, c.policy_changes, c.provisioning, c.oauth_connections`
+
+// TouchSession notes a session's last use.
+func (db *DB) TouchSession(ctx context.Context, id string, seen time.Time) error {
+	return db.writeRelaxed(ctx, func(ctx context.Context, t *tx) error {
+		_, err := t.exec(ctx, `UPDATE sessions SET seen_at = ? WHERE id = ? AND seen_at < ?`, millis(seen), id, millis(seen))
+		return err
+	})
+}
+
+// ProveSession notes that the person proved anew who they are.
+func (db *DB) ProveSession(ctx context.Context, id string, at time.Time) error {
+	return db.statement(ctx, func(ctx context.Context, c conn) error {
+		_, err := c.exec(ctx, `UPDATE sessions SET proved_at = ? WHERE id = ?`, millis(at), id)
+		return err
+	})
+}
+
+// EndSession ends one of a user's sessions.
+func (db *DB) EndSession(ctx context.Context, userID, id string) error {
+	return db.statement(ctx, func(ctx context.Context, c conn) error {
+		_, err := c.exec(ctx, `DELETE FROM sessions WHERE id = ? AND user_id = ?`, id, userID)
+		return err
+	})
+}
+
+// Sessions lists a user's sessions, the newest first.
+func (db *DB) Sessions(ctx context.Context, userID string) ([]access.Session, error) {
+	return list(ctx, db.read(), scanSession, `SELECT `+sessionColumns+` FROM sessions s WHERE s.user_id = ?
+		ORDER BY s.created_at DESC, s.id`, userID)
+}

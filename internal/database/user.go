@@ -1,0 +1,110 @@
+package database
+
+import (
+	"context"
+
+	"github.com/musterhq/muster/internal/access"
+	"github.com/musterhq/muster/internal/fault"
+)
+
+const userColumns = `u.id, u.company_id, u.email, u.name, u.role, u.rights, u.policies, u.password_hash, u.disabled,
+	u.created_at, u.last_sign_in_at`
+
+// userRow receives userColumns.
+type userRow struct {
+	user                access.UserAccount
+	policies            string
+	rights              int64
+	created, lastSignIn int64
+}
+
+func (r *userRow) fields() []any {
+	u := &r.user
+	return []any{&u.ID, &u.CompanyID, &u.Email, &u.Name, &u.Role, &r.rights, &r.policies, &u.PasswordHash, &u.Disabled,
+		&r.created, &r.lastSignIn}
+}
+
+func (r *userRow) account() (access.UserAccount, error) {
+	r.user.Rights = access.Right(r.rights)
+	r.user.CreatedAt, r.user.LastSignInAt = instant(r.created), instant(r.lastSignIn)
+	return r.user, decode(r.policies, &r.user.Policies)
+}
+
+func scanUser(r row) (access.UserAccount, error) {
+	var u userRow
+	if err := r.Scan(u.fields()...); err != nil {
+		return access.UserAccount{}, err
+	}
+	return u.account()
+}
+
+// CreateUser adds a portal user.
+func (db *DB) CreateUser(ctx context.Context, u access.UserAccount) error {
+	err := db.statement(ctx, func(ctx context.Context, c conn) error {
+		_, err := c.exec(ctx, `INSERT INTO users (id, company_id, email, name, role, rights, policies, password_hash,
+				disabled, created_at, last_sign_in_at)
+			VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+			u.ID, u.CompanyID, u.Email, u.Name, string(u.Role), int64(u.Rights), encode(u.Policies), u.PasswordHash,
+			u.Disabled, millis(u.CreatedAt), millis(u.LastSignInAt))
+		return err
+	})
+	if unique(err) {
+		return fault.New(fault.Refused, "there is a user %s already", u.Email).Because(err)
+	}
+	return err
+}
+
+// UserByID finds a user of a company.
+func (db *DB) UserByID(ctx context.Context, companyID, id string) (access.UserAccount, error) {
+	return findUser(ctx, db.read(), `u.id = ? AND u.company_id = ?`, id, companyID)
+}
+
+// UserByEmail finds a user of any company.
+func (db *DB) UserByEmail(ctx context.Context, email string) (access.UserAccount, error) {
+	return findUser(ctx, db.read(), `u.email = ?`, email)
+}
+
+func findUser(ctx context.Context, c conn, where string, args ...any) (access.UserAccount, error) {
+	u, err := one(ctx, c, scanUser, `SELECT `+userColumns+` FROM users u WHERE `+where, args...)
+	return found(u, err, "user")
+}
+
+// Users lists a company's users, by address.
+func (db *DB) Users(ctx context.Context, companyID string) ([]access.UserAccount, error) {
+	return list(ctx, db.read(), scanUser, `SELECT `+userColumns+` FROM users u WHERE u.company_id = ? ORDER BY u.email`, companyID)
+}
+
+// UpdateUser changes what change changes, but for id, company and creation. A
+// user that is disabled, or gets another password, loses every session.
+func (db *DB) UpdateUser(ctx context.Context, companyID, id string, change func(*access.UserAccount) error) (access.UserAccount, error) {
+	var updated access.UserAccount
+	err := db.write(ctx, func(ctx context.Context, t *tx) error {
+		u, err := findUser(ctx, t, `u.id = ? AND u.company_id = ?`+t.lock(), id, companyID)
+		if err != nil {
+			return err
+		}
+		next := u
+		if err := change(&next); err != nil {
+			return err
+		}
+		next.ID, next.CompanyID, next.CreatedAt = u.ID, u.CompanyID, u.CreatedAt
+		updated = next
+		if _, err := t.exec(ctx, `UPDATE users SET email = ?, name = ?, role = ?, rights = ?, policies = ?, password_hash = ?,
+				disabled = ?, last_sign_in_at = ? WHERE id = ?`,
+			next.Email, next.Name, string(next.Role), int64(next.Rights), encode(next.Policies), next.PasswordHash,
+			next.Disabled, millis(next.LastSignInAt), id); err != nil {
+			return err
+		}
+		if next.Disabled || next.PasswordHash != u.PasswordHash {
+			_, err = t.exec(ctx, `DELETE FROM sessions WHERE user_id = ?`, id)
+		}
+		return err
+	})
+	if unique(err) {
+		err = fault.New(fault.Refused, "there is a user %s already", updated.Email).Because(err)
+	}
+	if err != nil {
+		return access.UserAccount{}, err
+	}
+	return updated, nil
+}
