@@ -37,6 +37,9 @@ type OAuthConnection struct {
 	CreatedAt  time.Time
 	LastUsedAt time.Time
 	RevokedAt  time.Time // zero: live
+	// Grantable is what the connection's user may do now, and so consent to;
+	// known where the connection was found by its token.
+	Grantable Permission
 }
 
 // SecretHash is how codes and tokens are found: they are never stored.

@@ -59,6 +59,7 @@ func (db *DB) ConnectionByToken(ctx context.Context, token access.SecretHash) (a
 		c := caller{connection: o.value(), principal: user.Principal(slug, s)}
 		c.principal.Kind, c.principal.ID = access.Connection, c.connection.ID
 		c.principal.Name = c.connection.ClientName
+		c.connection.Grantable = c.principal.Permissions
 		c.principal.Permissions &= c.connection.Scopes.WithImplied()
 		return c, nil
 	}

@@ -1,0 +1,108 @@
+package mcp
+
+import (
+	"context"
+	"net/http"
+	"strings"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/auth"
+
+	"github.com/musterhq/muster/internal/access"
+	"github.com/musterhq/muster/internal/fault"
+)
+
+// caller is who a request comes from.
+type caller struct {
+	principal  access.Principal
+	connection access.OAuthConnection // zero for a key
+}
+
+const callerKey = "caller"
+
+type callerContext struct{}
+
+// connectionSeen is how far a connection's last use may lag behind.
+const connectionSeen = 10 * time.Second
+
+// originCheck refuses requests that a browser sends from another site.
+func originCheck(next http.Handler) http.Handler {
+	protection := http.NewCrossOriginProtection()
+	protection.SetDenyHandler(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		reply(w, http.StatusForbidden, "Forbidden", "requests from another origin are refused")
+	}))
+	return protection.Handler(next)
+}
+
+// credentials finds the caller by an API key or a bearer token, never both,
+// and takes the secret from the request before anyone else sees it.
+func (c Config) credentials(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		keys, tokens := r.Header.Values("X-API-Key"), r.Header.Values("Authorization")
+		switch {
+		case r.URL.Query().Has("access_token") || r.URL.Query().Has("api_key"):
+			reply(w, http.StatusBadRequest, "Bad Request", "credentials in the address are refused: send a header")
+			return
+		case len(keys)+len(tokens) > 1:
+			reply(w, http.StatusBadRequest, "Bad Request", "send either X-API-Key or Authorization, once")
+			return
+		}
+		found, err := c.identify(r.Context(), strings.Join(keys, ""), strings.Join(tokens, ""))
+		switch fault.CodeOf(err) {
+		case "":
+		case fault.Unauthorized:
+			if len(keys) == 0 { // a client that sent a key must not be led into an OAuth sign-in
+				w.Header().Set("WWW-Authenticate", c.challenge(len(tokens) > 0))
+			}
+			reply(w, http.StatusUnauthorized, "Unauthorized", fault.From(err).Detail)
+			return
+		default:
+			c.Log.ErrorContext(r.Context(), "cannot authenticate", "error", err)
+			reply(w, http.StatusInternalServerError, "Internal Server Error", "an unexpected error occurred; try again")
+			return
+		}
+		clean := r.Clone(context.WithValue(r.Context(), callerContext{}, found))
+		clean.Header.Del("X-API-Key")
+		clean.Header.Set("Authorization", "Bearer -") // the SDK's carrier wants one; carry ignores it
+		next.ServeHTTP(w, clean)
+	})
+}
+
+// identify returns the caller, or fault.Unauthorized.
+func (c Config) identify(ctx context.Context, key, authorization string) (caller, error) {
+	if authorization == "" {
+		p, err := c.Keys.Authenticate(ctx, key)
+		return caller{principal: p}, err
+	}
+	refused := fault.New(fault.Unauthorized, "access token missing, invalid, expired or revoked")
+	scheme, token, _ := strings.Cut(authorization, " ")
+	if !strings.EqualFold(scheme, "Bearer") || len(token) > 256 || strings.TrimSpace(token) != token || token == "" {
+		return caller{}, refused
+	}
+	connection, p, err := c.Connections.ConnectionByToken(ctx, access.HashSecret(token))
+	if fault.CodeOf(err) == fault.NotFound {
+		return caller{}, refused
+	}
+	if err == nil && c.Now().Sub(connection.LastUsedAt) > connectionSeen {
+		err = c.Connections.TouchConnection(ctx, connection.ID)
+	}
+	return caller{p, connection}, err
+}
+
+// challenge is the WWW-Authenticate header of a 401.
+func (c Config) challenge(presented bool) string {
+	text := `Bearer resource_metadata="` + c.ResourceMetadata + `", scope="` + access.DevicesRead.Scopes()[0] + ` ` + access.PoliciesRead.Scopes()[0] + `"`
+	if presented {
+		text += `, error="invalid_token", error_description="the access token is invalid, expired or revoked"`
+	}
+	return text
+}
+
+// carry hands the caller to the SDK, which gives it to each handler.
+func carry(ctx context.Context, _ string, _ *http.Request) (*auth.TokenInfo, error) {
+	found, ok := ctx.Value(callerContext{}).(caller)
+	if !ok {
+		return nil, auth.ErrInvalidToken
+	}
+	return &auth.TokenInfo{UserID: found.principal.BudgetKey(), Extra: map[string]any{callerKey: found}}, nil
+}

@@ -1,0 +1,131 @@
+// Package mcp serves every operation of the registry as an MCP tool
+// (contract 1.5, 4.5): the same arguments, rights and budget as REST, because
+// both go through the one kernel.
+//
+// The protocol is the official SDK's, stateless, so that any replica answers any
+// request. The schemas are the registry's and the decoding is ours, so that
+// errors are REST's.
+package mcp
+
+import (
+	"context"
+	"encoding/json"
+	"log/slog"
+	"net/http"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/auth"
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/musterhq/muster/internal/access"
+	"github.com/musterhq/muster/internal/operation"
+)
+
+// Path is where the tools are served, under the public URL.
+const Path = "/mcp"
+
+// Config is what the surface needs.
+type Config struct {
+	Registry    *operation.Registry
+	Kernel      *operation.Kernel
+	Keys        access.Authenticator
+	Connections Connections
+	// ResourceMetadata is the address of the protected resource's metadata.
+	ResourceMetadata string
+	// ConnectionsPage is where a person changes what a connection may do.
+	ConnectionsPage string
+	Version         string
+	Now             func() time.Time
+	Log             *slog.Logger
+	// Customize, if not nil, adds to the protocol server; conformance tests
+	// mount their fixtures on our middleware with it.
+	Customize func(*sdk.Server)
+}
+
+// Connections finds OAuth connections by their access tokens.
+type Connections interface {
+	ConnectionByToken(ctx context.Context, token access.SecretHash) (access.OAuthConnection, access.Principal, error)
+	TouchConnection(ctx context.Context, id string) error
+}
+
+// maxBody limits a request, in bytes.
+const maxBody = 256 << 10
+
+// New returns the handler of Path.
+func New(c Config) (http.Handler, error) {
+	server := sdk.NewServer(&sdk.Implementation{Name: "muster", Title: "Muster", Version: c.Version}, &sdk.ServerOptions{
+		Instructions: instructions,
+		Capabilities: &sdk.ServerCapabilities{Tools: &sdk.ToolCapabilities{}},
+		SetCacheable: func(_ context.Context, _ sdk.Request, cache *sdk.Cacheable) {
+			cache.TTLMs, cache.CacheScope = 60_000, "private" // the list depends on who asks
+		},
+	})
+	for _, o := range c.Registry.All() {
+		tool, err := describe(o)
+		if err != nil {
+			return nil, err
+		}
+		server.AddTool(tool, c.call(o))
+	}
+	if c.Customize != nil {
+		c.Customize(server)
+	}
+	server.AddReceivingMiddleware(c.receive)
+	protocol := sdk.NewStreamableHTTPHandler(func(*http.Request) *sdk.Server { return server }, &sdk.StreamableHTTPOptions{
+		Stateless: true, JSONResponse: true, MaxRequestBodyBytes: maxBody, PropagateRequestCancellation: true,
+		// A proxy in front passes its own host name; browsers are stopped by the origin check.
+		DisableLocalhostProtection: true,
+	})
+	carried := auth.RequireBearerToken(carry, &auth.RequireBearerTokenOptions{AllowMissingExpiration: true})(protocol)
+	return originCheck(c.credentials(c.envelope(carried))), nil
+}
+
+// principalOf returns the caller that the credential middleware found.
+func principalOf(extra *sdk.RequestExtra) caller {
+	if extra == nil || extra.TokenInfo == nil {
+		return caller{}
+	}
+	found, _ := extra.TokenInfo.Extra[callerKey].(caller)
+	return found
+}
+
+// receive hides tools that the caller can never use and refuses what is not
+// offered.
+func (c Config) receive(next sdk.MethodHandler) sdk.MethodHandler {
+	return func(ctx context.Context, method string, request sdk.Request) (sdk.Result, error) {
+		switch method {
+		case "prompts/list", "prompts/get", "resources/list", "resources/read", "resources/templates/list",
+			"resources/subscribe", "resources/unsubscribe", "completion/complete", "logging/setLevel":
+			if c.Customize == nil {
+				return nil, &jsonrpc.Error{Code: jsonrpc.CodeMethodNotFound, Message: "method not found"}
+			}
+		}
+		result, err := next(ctx, method, request)
+		if list, ok := result.(*sdk.ListToolsResult); ok && err == nil {
+			c.hide(list, principalOf(request.GetExtra()).principal)
+		}
+		return result, err
+	}
+}
+
+// hide drops the tools that the principal may not use. The authorisation inside
+// each tool is the boundary; this is a courtesy.
+func (c Config) hide(list *sdk.ListToolsResult, p access.Principal) {
+	visible := make([]*sdk.Tool, 0, len(list.Tools))
+	for _, tool := range list.Tools {
+		o := c.Registry.Find(tool.Name)
+		if o == nil || access.Grant(p, o.Needs, o.Gate) == nil {
+			visible = append(visible, tool)
+		}
+	}
+	list.Tools = visible
+}
+
+// reply writes an error of the transport in REST's shared shape.
+func reply(w http.ResponseWriter, status int, code, message string) {
+	w.Header().Set("Content-Type", "application/json")
+	w.Header().Set("Cache-Control", "no-store")
+	w.WriteHeader(status)
+	_ = json.NewEncoder(w).Encode(map[string]any{"error": code, "message": message, "status": status}) // the client has gone away: nothing to do
+}

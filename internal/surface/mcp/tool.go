@@ -1,0 +1,109 @@
+package mcp
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+
+	"github.com/google/jsonschema-go/jsonschema"
+	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/musterhq/muster/internal/access"
+	"github.com/musterhq/muster/internal/fault"
+	"github.com/musterhq/muster/internal/operation"
+)
+
+// Pictured is a result with a picture, which becomes an image block; its text
+// form stays out of what a model reads.
+type Pictured interface{ ImagePNG() []byte }
+
+// pictureMember is the result's member that the image block replaces.
+const pictureMember = "image"
+
+// describe derives the tool of an operation.
+func describe(o *operation.Operation) (*sdk.Tool, error) {
+	input, err := json.Marshal(o.InputSchema())
+	if err != nil {
+		return nil, fmt.Errorf("cannot describe %s: %w", o.Name, err)
+	}
+	schema := o.OutputSchema()
+	markUntrusted(schema)
+	if isPictured(o) {
+		drop(schema, pictureMember)
+	}
+	output, err := json.Marshal(schema)
+	if err != nil {
+		return nil, fmt.Errorf("cannot describe %s: %w", o.Name, err)
+	}
+	destructive, closedWorld := o.Effect == operation.Destroying, false
+	return &sdk.Tool{Name: o.Name, Title: o.Title, Description: o.Description,
+		InputSchema: json.RawMessage(input), OutputSchema: json.RawMessage(output),
+		Annotations: &sdk.ToolAnnotations{Title: o.Title, ReadOnlyHint: o.Effect == operation.Reading,
+			IdempotentHint: o.Effect == operation.Reading || o.Idempotent, DestructiveHint: &destructive, OpenWorldHint: &closedWorld},
+	}, nil
+}
+
+func isPictured(o *operation.Operation) bool {
+	_, ok := anyOf(o).(Pictured)
+	return ok
+}
+
+func drop(s *jsonschema.Schema, member string) {
+	delete(s.Properties, member)
+	s.Required = without(s.Required, member)
+	s.PropertyOrder = without(s.PropertyOrder, member)
+}
+
+// call runs an operation through the kernel for whoever calls the tool.
+func (c Config) call(o *operation.Operation) sdk.ToolHandler {
+	return func(ctx context.Context, request *sdk.CallToolRequest) (*sdk.CallToolResult, error) {
+		found := principalOf(request.Extra)
+		outcome := c.Kernel.Run(ctx, o, found.principal, operation.Meta{}, operation.Flat(request.Params.Arguments))
+		if outcome.Fault != nil {
+			return c.failed(found, outcome.Fault)
+		}
+		return succeeded(outcome.Result)
+	}
+}
+
+func succeeded(result any) (*sdk.CallToolResult, error) {
+	body, err := json.Marshal(result)
+	if err != nil {
+		return nil, err
+	}
+	picture, pictured := result.(Pictured)
+	body, err = cleanJSON(body, pictured)
+	if err != nil {
+		return nil, err
+	}
+	answer := &sdk.CallToolResult{StructuredContent: json.RawMessage(body), Content: []sdk.Content{&sdk.TextContent{Text: string(body)}}}
+	if pictured {
+		answer.Content = append(answer.Content, &sdk.ImageContent{Data: picture.ImagePNG(), MIMEType: "image/png"})
+	}
+	return answer, nil
+}
+
+// toolError is REST's error as a tool tells it (decisions "MCP and OAuth").
+type toolError struct {
+	Code       fault.Code    `json:"code"`
+	Message    string        `json:"message"`
+	Status     int           `json:"status"`
+	Retryable  bool          `json:"retryable"`
+	RetryAfter int           `json:"retryAfter,omitempty"`
+	Errors     []fault.Field `json:"errors,omitempty"`
+}
+
+func (c Config) failed(found caller, f *fault.Error) (*sdk.CallToolResult, error) {
+	e := toolError{Code: f.Code, Message: clean(f.Detail), Status: status(f), Retryable: f.Retryable, Errors: f.Fields}
+	if f.Code == fault.RateLimited {
+		e.RetryAfter = operation.Seconds(f.RetryAfter)
+	}
+	if f.Code == fault.Forbidden && found.principal.Kind == access.Connection && c.ConnectionsPage != "" {
+		e.Message += "; a person can change what this connection may do at " + c.ConnectionsPage
+	}
+	text, err := json.Marshal(e)
+	if err != nil {
+		return nil, err
+	}
+	return &sdk.CallToolResult{IsError: true, Content: []sdk.Content{&sdk.TextContent{Text: string(text)}}}, nil
+}
