@@ -16,6 +16,7 @@ const (
 	noun
 	verb
 	adapter
+	threshold // what surfaces share
 	surface
 	device     // the agent's half, which must stay small and free of server code
 	simulation // simulated devices, clients of the service
@@ -50,6 +51,9 @@ var rooms = map[string]layer{
 	"internal/agentlink": adapter,
 	"internal/push":      adapter,
 
+	"internal/surface/status": threshold,
+	"internal/surface/web":    threshold,
+
 	"internal/surface/rest":   surface,
 	"internal/surface/mcp":    surface,
 	"internal/surface/oauth":  surface,
@@ -78,19 +82,20 @@ var below = map[layer][]layer{
 	noun:       {leaf, access, operation},
 	verb:       {leaf, access, operation, noun},
 	adapter:    {leaf, access, operation, noun, verb},
-	surface:    {leaf, access, operation, noun, verb},
+	threshold:  {leaf, access, operation},
+	surface:    {leaf, access, operation, noun, verb, threshold},
 	device:     {leaf},
 	simulation: {leaf, device, adapter},
-	assembly:   {leaf, access, operation, noun, verb, adapter, surface},
-	trial:      {leaf, access, operation, noun, verb, adapter, surface, device, simulation, assembly, trial},
-	command:    {leaf, access, operation, noun, verb, adapter, surface, device, simulation, assembly},
+	assembly:   {leaf, access, operation, noun, verb, adapter, threshold, surface},
+	trial:      {leaf, access, operation, noun, verb, adapter, threshold, surface, device, simulation, assembly, trial},
+	command:    {leaf, access, operation, noun, verb, adapter, threshold, surface, device, simulation, assembly},
 }
 
 // String is the layer's name in findings.
 func (l layer) String() string {
 	return [...]string{
 		leaf: "leaf", access: "access", operation: "operation", noun: "noun", verb: "verb", adapter: "adapter",
-		surface: "surface", device: "device half", simulation: "simulation", assembly: "assembly", trial: "test support", command: "command",
+		threshold: "shared surface", surface: "surface", device: "device half", simulation: "simulation", assembly: "assembly", trial: "test support", command: "command",
 	}[l]
 }
 

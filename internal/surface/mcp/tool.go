@@ -11,6 +11,7 @@ import (
 	"github.com/musterhq/muster/internal/access"
 	"github.com/musterhq/muster/internal/fault"
 	"github.com/musterhq/muster/internal/operation"
+	"github.com/musterhq/muster/internal/surface/status"
 )
 
 // Pictured is a result with a picture, which becomes an image block; its text
@@ -94,7 +95,7 @@ type toolError struct {
 }
 
 func (c Config) failed(found caller, f *fault.Error) (*sdk.CallToolResult, error) {
-	e := toolError{Code: f.Code, Message: clean(f.Detail), Status: status(f), Retryable: f.Retryable, Errors: f.Fields}
+	e := toolError{Code: f.Code, Message: clean(f.Detail), Status: status.Of(f.Code), Retryable: f.Retryable, Errors: f.Fields}
 	if f.Code == fault.RateLimited {
 		e.RetryAfter = operation.Seconds(f.RetryAfter)
 	}

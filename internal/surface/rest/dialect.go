@@ -7,6 +7,7 @@ import (
 
 	"github.com/musterhq/muster/internal/fault"
 	"github.com/musterhq/muster/internal/operation"
+	"github.com/musterhq/muster/internal/surface/status"
 )
 
 const (
@@ -14,34 +15,14 @@ const (
 	problemType = "application/problem+json"
 )
 
-// statuses maps a fault's code to its status (contract 7.1, 7.3, 7.4).
-var statuses = map[fault.Code]int{
-	fault.InvalidArguments:     http.StatusBadRequest,
-	fault.Unauthorized:         http.StatusUnauthorized,
-	fault.Forbidden:            http.StatusForbidden,
-	fault.NotFound:             http.StatusNotFound,
-	methodNotAllowed:           http.StatusMethodNotAllowed,
-	fault.Unsupported:          http.StatusConflict,
-	fault.NotPending:           http.StatusConflict,
-	fault.StaleProposal:        http.StatusConflict,
-	fault.InFlight:             http.StatusConflict,
-	fault.Refused:              http.StatusUnprocessableEntity,
-	fault.ConfirmationRequired: http.StatusUnprocessableEntity,
-	fault.KeyReused:            http.StatusUnprocessableEntity,
-	fault.RateLimited:          http.StatusTooManyRequests,
-	fault.Internal:             http.StatusInternalServerError,
-	fault.Provider:             http.StatusBadGateway,
-	fault.Unavailable:          http.StatusServiceUnavailable,
-}
-
 // methodNotAllowed is the code of a path that exists, asked in the wrong way.
 const methodNotAllowed fault.Code = "method_not_allowed"
 
 func statusOf(code fault.Code) int {
-	if status, ok := statuses[code]; ok {
-		return status
+	if code == methodNotAllowed {
+		return http.StatusMethodNotAllowed
 	}
-	return http.StatusInternalServerError
+	return status.Of(code)
 }
 
 // problem is RFC 9457's object with our extension members.

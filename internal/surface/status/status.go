@@ -1,4 +1,6 @@
-package mcp
+// Package status maps a fault's code to its HTTP status: the same on every
+// surface (contract 7.1, 7.3, 7.4).
+package status
 
 import (
 	"net/http"
@@ -6,9 +8,9 @@ import (
 	"github.com/musterhq/muster/internal/fault"
 )
 
-// status is the HTTP status that REST answers for the same fault.
-func status(f *fault.Error) int {
-	switch f.Code {
+// Of returns the status of a code; of one that nobody knows, 500.
+func Of(code fault.Code) int {
+	switch code {
 	case fault.InvalidArguments:
 		return http.StatusBadRequest
 	case fault.Unauthorized:
@@ -27,7 +29,6 @@ func status(f *fault.Error) int {
 		return http.StatusBadGateway
 	case fault.Unavailable:
 		return http.StatusServiceUnavailable
-	default:
-		return http.StatusInternalServerError
 	}
+	return http.StatusInternalServerError
 }
