@@ -33,6 +33,7 @@ const (
 // program is the tree of commands.
 type program struct {
 	Serve   serveCommand   `cmd:"" help:"Run the service."`
+	Doctor  doctorCommand  `cmd:"" help:"Check the set-up and say how to mend it."`
 	Version versionCommand `cmd:"" help:"Show the build."`
 }
 

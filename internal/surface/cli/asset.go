@@ -6,12 +6,16 @@ import (
 	"io"
 	"os"
 
+	"github.com/musterhq/muster/internal/asset"
+	"github.com/musterhq/muster/internal/company"
 	"github.com/musterhq/muster/internal/fault"
 	"github.com/musterhq/muster/internal/name"
+	"github.com/musterhq/muster/internal/operation"
 )
 
 // AssetCommands manage the inventory.
 type AssetCommands struct {
+	List   AssetList   `cmd:"" help:"List a company's assets."`
 	Import AssetImport `cmd:"" help:"Import assets that are not enrolled from a CSV file: all of them or none."`
 }
 
@@ -68,4 +72,68 @@ func (c *AssetImport) input(env *Env) (io.ReadCloser, error) {
 		return nil, fault.Invalid(err.Error())
 	}
 	return file, nil
+}
+
+// AssetList lists assets, as the API shows them.
+type AssetList struct {
+	OfCompany
+	Status string `name:"status" enum:",ACTIVE,INACTIVE,SYNCHRONIZING,PENDING,DELETED" default:"" placeholder:"STATUS" help:"Only assets of this status: ACTIVE, INACTIVE, SYNCHRONIZING, PENDING or DELETED."`
+	Policy string `name:"policy" placeholder:"POLICY" help:"Only assets under this policy."`
+	Limit  int    `name:"limit" placeholder:"N" help:"At most so many; by default all."`
+}
+
+// Run prints the list, by identification.
+func (c *AssetList) Run(env *Env) error {
+	return c.run(env, func(ctx context.Context, desk *Desk) (answer, error) {
+		owner, err := desk.company(ctx, c.Company)
+		if err != nil {
+			return answer{}, err
+		}
+		filter := asset.Filter{CompanyID: owner.ID, Status: asset.Status(c.Status)}
+		if c.Policy != "" {
+			id, ok := name.Short(owner.Slug, name.Policies, c.Policy)
+			if !ok {
+				return answer{}, fault.New(fault.NotFound, "company %s has no policy %q", owner.Slug, c.Policy)
+			}
+			filter.PolicyID = id
+		}
+		assets, err := c.read(ctx, desk, filter)
+		views := make([]asset.View, len(assets))
+		for i, a := range assets {
+			views[i] = a.Public()
+		}
+		return answer{views, func(w io.Writer) { listAssets(w, owner, assets) }}, err
+	})
+}
+
+const assetPage = 100
+
+func (c *AssetList) read(ctx context.Context, desk *Desk, filter asset.Filter) (all []asset.Asset, err error) {
+	for page := 0; ; page++ {
+		found, total, err := desk.Assets.Assets(ctx, asset.Query{
+			Filter: filter, Order: asset.ByIdentification, Page: operation.PageRequest{Page: page, Size: assetPage},
+		})
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, found...)
+		if c.Limit > 0 && len(all) >= c.Limit {
+			return all[:c.Limit], nil
+		}
+		if len(found) < assetPage || int64(len(all)) >= total {
+			return all, nil
+		}
+	}
+}
+
+func listAssets(w io.Writer, owner company.Company, assets []asset.Asset) {
+	row(w, "ID", "IDENTIFICATION", "STATUS", "POLICY", "SERIAL NUMBER", "SYNCED")
+	for _, a := range assets {
+		policyName := "-"
+		if a.Device != nil {
+			policyName = orDash(a.Device.PolicyName)
+		}
+		row(w, a.ID, a.Identification, string(a.Status), policyName, orDash(a.Specifications["serialNumber"]), day(a.SyncedAt))
+	}
+	fmt.Fprintf(w, "%d assets of %s\n", len(assets), owner.PathName())
 }

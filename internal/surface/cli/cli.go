@@ -23,6 +23,7 @@ import (
 type Commands struct {
 	Company CompanyCommands `cmd:"" help:"Companies: the tenants of the service."`
 	Key     KeyCommands     `cmd:"" help:"API keys of a company."`
+	Policy  PolicyCommands  `cmd:"" help:"Policies of a company."`
 	Asset   AssetCommands   `cmd:"" help:"Assets: the inventory of a company."`
 	Backup  Backup          `cmd:"" help:"Make an online copy of the embedded database."`
 }
@@ -35,6 +36,8 @@ type Env struct {
 	Now     func() time.Time
 	// Open opens the database, migrating it first if need be.
 	Open func(ctx context.Context, store config.Store) (*Desk, error)
+	// Platform makes the way to the vendor's platform.
+	Platform func(ctx context.Context, desk *Desk, settings config.Platform) (Platform, error)
 }
 
 // Common is what every command takes.

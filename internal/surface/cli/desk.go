@@ -6,6 +6,7 @@ import (
 	"github.com/musterhq/muster/internal/access"
 	"github.com/musterhq/muster/internal/asset"
 	"github.com/musterhq/muster/internal/company"
+	"github.com/musterhq/muster/internal/policy"
 )
 
 // Desk is what administration works with: an open database and, for what
@@ -14,6 +15,7 @@ type Desk struct {
 	Companies company.Store
 	Keys      access.KeyStore
 	Assets    asset.Store
+	Policies  policy.Service
 	Copier    Copier
 	Close     func() error
 }

@@ -1,0 +1,70 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"reflect"
+	"slices"
+	"strings"
+
+	"github.com/musterhq/muster/internal/config"
+	"github.com/musterhq/muster/internal/service"
+	"github.com/musterhq/muster/internal/surface/cli"
+)
+
+// doctorCommand checks the set-up that `muster serve` would run with.
+type doctorCommand struct {
+	config.Service
+	Output      string `name:"output" short:"o" enum:"text,json" default:"text" help:"What to print: text, or one JSON value."`
+	MakeKeyFile string `name:"make-key-file" placeholder:"FILE" help:"Only make a new key file, for replicas on PostgreSQL."`
+}
+
+// report is what the doctor says.
+type report struct {
+	OK       bool              `json:"ok"`
+	Findings []service.Finding `json:"findings"`
+}
+
+// Run prints the findings; it fails if anything is wrong.
+func (c *doctorCommand) Run(env *cli.Env) error {
+	if c.MakeKeyFile != "" {
+		if err := service.MakeKeyFile(c.MakeKeyFile, env.Now()); err != nil {
+			return err
+		}
+		return cli.Print(env.Out, c.Output, map[string]string{"path": c.MakeKeyFile}, func(w io.Writer) {
+			fmt.Fprintf(w, "Made the key file %s. Keep it secret, back it up, give the same file to every replica.\n", c.MakeKeyFile)
+		})
+	}
+	said := report{Findings: append(service.Diagnose(env.Context, c.Service, env.Now), unknownSettings()...)}
+	said.OK = !slices.ContainsFunc(said.Findings, func(f service.Finding) bool { return f.Status == service.Failed })
+	err := cli.Print(env.Out, c.Output, said, func(w io.Writer) {
+		for _, f := range said.Findings {
+			fmt.Fprintf(w, "%s\t%s\t%s\n", f.Status, f.Check, f.Detail)
+			if f.Remedy != "" && f.Status != service.Fine {
+				fmt.Fprintf(w, "\t\tto mend it: %s\n", f.Remedy)
+			}
+		}
+	})
+	if err == nil && !said.OK {
+		err = errors.New("the set-up is not right: see what doctor found")
+	}
+	return err
+}
+
+// unknownSettings warns of MUSTER_* variables that mean nothing, such as
+// misspelt ones.
+func unknownSettings() (findings []service.Finding) {
+	var known []string
+	for _, field := range reflect.VisibleFields(reflect.TypeFor[config.Service]()) {
+		known = append(known, field.Tag.Get("env"))
+	}
+	for _, setting := range os.Environ() {
+		if name, _, _ := strings.Cut(setting, "="); strings.HasPrefix(name, "MUSTER_") && !slices.Contains(known, name) {
+			findings = append(findings, service.Finding{Check: "settings", Status: service.Warning,
+				Detail: name + " is not a setting of muster serve", Remedy: "correct its name or take it away"})
+		}
+	}
+	return findings
+}

@@ -1,0 +1,164 @@
+package service
+
+import (
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"io/fs"
+	"net"
+	"net/url"
+	"os"
+	"time"
+
+	"github.com/musterhq/muster/internal/config"
+	"github.com/musterhq/muster/internal/database"
+)
+
+// Finding is what one check of the set-up came to.
+type Finding struct {
+	Check  string   `json:"check"`
+	Status Severity `json:"status"`
+	Detail string   `json:"detail"`
+	Remedy string   `json:"remedy,omitempty"`
+}
+
+// Severity grades a finding.
+type Severity string
+
+// The severities. Only Failed makes the doctor end with exit 1.
+const (
+	Fine    Severity = "ok"
+	Warning Severity = "warning"
+	Failed  Severity = "failed"
+)
+
+// doctor collects findings.
+type doctor struct {
+	settings config.Service
+	now      func() time.Time
+	findings []Finding
+}
+
+func (d *doctor) note(check string, status Severity, detail, remedy string) {
+	d.findings = append(d.findings, Finding{check, status, detail, remedy})
+}
+
+// Diagnose checks the set-up and says how to mend it. It changes nothing but
+// that a database of an older build is brought up to date.
+func Diagnose(ctx context.Context, settings config.Service, now func() time.Time) []Finding {
+	d := &doctor{settings: settings.WithDefaults(), now: now}
+	if err := d.settings.Check(); err != nil {
+		for _, one := range unjoin(err) {
+			d.note("settings", Failed, one.Error(), "correct the setting; `muster serve --help` explains each")
+		}
+		return d.findings
+	}
+	d.note("settings", Fine, "every setting can be right", "")
+	d.keyFile()
+	d.publicURL()
+	d.certificate()
+	d.database(ctx)
+	return d.findings
+}
+
+func unjoin(err error) []error {
+	if many, ok := err.(interface{ Unwrap() []error }); ok {
+		return many.Unwrap()
+	}
+	return []error{err}
+}
+
+func (d *doctor) keyFile() {
+	path := d.settings.KeyFile
+	info, err := os.Stat(path)
+	_, embedded := d.settings.SQLitePath()
+	switch {
+	case errors.Is(err, fs.ErrNotExist) && embedded:
+		d.note("key file", Fine, path+" does not exist yet; the first start makes it", "")
+		return
+	case err != nil:
+		d.note("key file", Failed, err.Error(), "make it once with `muster doctor --make-key-file FILE` and give the same file to every replica")
+		return
+	case info.Mode().Perm()&0o077 != 0:
+		d.note("key file", Failed, fmt.Sprintf("%s may be read by others (mode %04o)", path, info.Mode().Perm()), "chmod 600 "+path)
+		return
+	}
+	if _, err := LoadKeys(path); err != nil {
+		d.note("key file", Failed, err.Error(), "restore the file from a backup; a new one cannot open what the old one sealed")
+		return
+	}
+	d.note("key file", Fine, path+" is readable by its owner alone", "")
+}
+
+func (d *doctor) publicURL() {
+	const remedy = "set MUSTER_PUBLIC_URL to the https:// address that people and devices use"
+	listens, err := net.ResolveTCPAddr("tcp", d.settings.Listen)
+	if err != nil {
+		d.note("public URL", Failed, err.Error(), "correct MUSTER_LISTEN")
+		return
+	}
+	text := d.settings.PublicAddress(listens)
+	address, err := url.Parse(text)
+	if err != nil {
+		d.note("public URL", Failed, err.Error(), remedy)
+		return
+	}
+	loopback := address.Hostname() == "localhost" || net.ParseIP(address.Hostname()).IsLoopback()
+	switch {
+	case d.settings.PublicURL == "" && !listens.IP.IsLoopback():
+		d.note("public URL", Warning, "not set, so links and QR codes say "+text, remedy)
+	case loopback:
+		d.note("public URL", Warning, text+" is reached from this machine alone", remedy+", unless you only try things out")
+	case address.Scheme != "https":
+		d.note("public URL", Warning, text+" is not https: keys and passwords cross the network in the clear", "put TLS in front, or set MUSTER_TLS_CERT and MUSTER_TLS_KEY")
+	default:
+		d.note("public URL", Fine, text, "")
+	}
+}
+
+// renewalTime is how long before its end a certificate should be renewed.
+const renewalTime = 14 * 24 * time.Hour
+
+func (d *doctor) certificate() {
+	if d.settings.TLSCert == "" {
+		return
+	}
+	pair, err := tls.LoadX509KeyPair(d.settings.TLSCert, d.settings.TLSKey)
+	if err != nil {
+		d.note("TLS certificate", Failed, err.Error(), "give the certificate chain and its private key in PEM files")
+		return
+	}
+	leaf, err := x509.ParseCertificate(pair.Certificate[0])
+	if err != nil {
+		d.note("TLS certificate", Failed, err.Error(), "give a valid certificate")
+		return
+	}
+	const remedy = "renew it; the service reads the new files by itself"
+	ends := "valid until " + leaf.NotAfter.UTC().Format(time.RFC3339)
+	switch left := leaf.NotAfter.Sub(d.now()); {
+	case left <= 0:
+		d.note("TLS certificate", Failed, "expired: "+ends, remedy)
+	case left < renewalTime:
+		d.note("TLS certificate", Warning, ends, remedy)
+	default:
+		d.note("TLS certificate", Fine, ends, "")
+	}
+}
+
+func (d *doctor) database(ctx context.Context) {
+	if path, embedded := d.settings.SQLitePath(); embedded {
+		if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {
+			d.note("database", Warning, path+" does not exist yet", "start with `muster company create`, or `muster serve`; if you expected it to exist, check MUSTER_DATABASE")
+			return
+		}
+	}
+	db, err := database.Open(ctx, database.Options{URL: d.settings.Database, Now: d.now})
+	if err != nil {
+		d.note("database", Failed, err.Error(), "start the database, or correct MUSTER_DATABASE")
+		return
+	}
+	defer db.Close()
+	d.note("database", Fine, "reachable, and its tables are up to date", "")
+}

@@ -1,0 +1,224 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"strconv"
+	"strings"
+
+	"github.com/musterhq/muster/internal/access"
+	"github.com/musterhq/muster/internal/company"
+	"github.com/musterhq/muster/internal/fault"
+	"github.com/musterhq/muster/internal/name"
+	"github.com/musterhq/muster/internal/policy"
+)
+
+// PolicyCommands manage policies. Changes are saved at once, as by a person in
+// the portal; scripts and assistants propose them over REST instead.
+type PolicyCommands struct {
+	Create    PolicyCreate    `cmd:"" help:"Create a policy."`
+	List      PolicyList      `cmd:"" help:"List a company's policies."`
+	Show      PolicyShow      `cmd:"" help:"Show one policy with its document."`
+	Set       PolicySet       `cmd:"" help:"Change a policy's settings or name; saves a new version."`
+	Settings  PolicySettings  `cmd:"" help:"Show a policy's settings with the values they may have."`
+	Revisions PolicyRevisions `cmd:"" help:"List a policy's saved revisions, newest first."`
+	Diff      PolicyDiff      `cmd:"" help:"Show what differs between two revisions of a policy."`
+	Delete    PolicyDelete    `cmd:"" help:"Delete a policy that no device uses."`
+}
+
+// author is who saves policies by command line.
+func author() policy.Author {
+	return policy.Author{Kind: string(access.System), ID: "operator", Name: "operator"}
+}
+
+// SettingValues are settings to change.
+type SettingValues struct {
+	Set []string `name:"set" sep:"none" placeholder:"SETTING=VALUE" help:"A setting and its value, such as CAMERA=BLOCK; repeat for more. policy settings shows them all."`
+}
+
+func (v SettingValues) changes() ([]policy.Change, error) {
+	var changes []policy.Change
+	for _, text := range v.Set {
+		setting, value, found := strings.Cut(text, "=")
+		if !found || setting == "" || value == "" {
+			return nil, fault.Invalid(fmt.Sprintf("--set %q is not SETTING=VALUE, such as CAMERA=BLOCK", text))
+		}
+		changes = append(changes, policy.Change{Setting: strings.TrimSpace(setting), Value: strings.TrimSpace(value)})
+	}
+	return changes, nil
+}
+
+// PolicyCreate makes a policy. It works before the company is connected to the
+// platform; the policy is pushed then.
+type PolicyCreate struct {
+	OfCompany
+	SettingValues
+	PlatformFlags
+	Name   string `name:"name" required:"" help:"Name for people: at most 50 characters, unique in the company."`
+	Type   string `name:"type" enum:"PLATFORM,AGENT" default:"PLATFORM" help:"Whose devices it is for: PLATFORM (managed through the vendor's platform) or AGENT (managed by Muster's own agent)."`
+	VROnly bool   `name:"vr-only" help:"For VR headsets only; they are provisioned over USB (AGENT policies)."`
+}
+
+// Run creates the policy.
+func (c *PolicyCreate) Run(env *Env) error {
+	changes, err := c.changes()
+	if err != nil {
+		return err
+	}
+	if c.VROnly && c.Type != string(policy.Agent) {
+		return fault.Invalid("--vr-only needs --type AGENT")
+	}
+	return c.run(env, func(ctx context.Context, desk *Desk) (answer, error) {
+		owner, err := desk.company(ctx, c.Company)
+		if err != nil {
+			return answer{}, err
+		}
+		made, err := desk.Policies.Create(ctx, policy.New{
+			CompanyID: owner.ID, CompanySlug: owner.Slug, Name: c.Name,
+			Type: policy.Type(c.Type), VROnly: c.VROnly, Changes: changes,
+		}, author())
+		if err != nil {
+			return answer{}, err
+		}
+		made, note := c.push(ctx, env, desk, owner, made)
+		return showPolicy("Created", made, note), nil
+	})
+}
+
+// PolicyList lists policies.
+type PolicyList struct{ OfCompany }
+
+// Run prints the list.
+func (c *PolicyList) Run(env *Env) error {
+	return c.run(env, func(ctx context.Context, desk *Desk) (answer, error) {
+		owner, err := desk.company(ctx, c.Company)
+		if err != nil {
+			return answer{}, err
+		}
+		all, err := desk.policies(ctx, owner)
+		views := make([]policyView, len(all))
+		for i, one := range all {
+			views[i] = viewPolicy(one)
+		}
+		return answer{views, func(w io.Writer) {
+			row(w, "ID", "NAME", "TYPE", "VERSION", "AT PLATFORM", "DEVICES", "UPDATED")
+			for _, p := range all {
+				row(w, p.ID, p.Name, policyType(p), strconv.Itoa(p.Version), pushed(p), strconv.Itoa(p.DeviceCount), day(p.UpdatedAt))
+			}
+		}}, err
+	})
+}
+
+const policyPage = 500
+
+// policies reads all policies of a company, by name.
+func (d *Desk) policies(ctx context.Context, owner company.Company) (all []policy.Policy, err error) {
+	for {
+		page, total, err := d.Policies.Store.Policies(ctx, policy.Query{
+			CompanyID: owner.ID, Order: policy.ByName, Offset: len(all), Limit: policyPage,
+		})
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, page...)
+		if len(page) == 0 || int64(len(all)) >= total {
+			return all, nil
+		}
+	}
+}
+
+// OfPolicy is OfCompany for commands about one policy.
+type OfPolicy struct {
+	OfCompany
+	Policy string `arg:"" placeholder:"POLICY" help:"The policy's id: short, or its path name."`
+}
+
+// with finds the policy and works on it.
+func (c OfPolicy) with(env *Env, work func(ctx context.Context, desk *Desk, owner company.Company, p policy.Policy) (answer, error)) error {
+	return c.run(env, func(ctx context.Context, desk *Desk) (answer, error) {
+		owner, err := desk.company(ctx, c.Company)
+		if err != nil {
+			return answer{}, err
+		}
+		missing := fault.New(fault.NotFound, "company %s has no policy %q: `muster policy list --company %s` shows those there are", owner.Slug, c.Policy, owner.Slug)
+		id, ok := name.Short(owner.Slug, name.Policies, c.Policy)
+		if !ok {
+			return answer{}, missing
+		}
+		found, err := desk.Policies.Current(ctx, owner.ID, id)
+		if fault.CodeOf(err) == fault.NotFound {
+			return answer{}, missing
+		}
+		if err != nil {
+			return answer{}, err
+		}
+		return work(ctx, desk, owner, found)
+	})
+}
+
+// PolicyShow shows one policy.
+type PolicyShow struct{ OfPolicy }
+
+// Run prints the policy.
+func (c *PolicyShow) Run(env *Env) error {
+	return c.with(env, func(_ context.Context, _ *Desk, _ company.Company, p policy.Policy) (answer, error) {
+		shown := showPolicy("Policy", p, "")
+		shown.json = policyDetail{viewPolicy(p), p.Document}
+		summary := shown.text
+		shown.text = func(w io.Writer) {
+			summary(w)
+			fmt.Fprintf(w, "%s\n", p.Document)
+		}
+		return shown, nil
+	})
+}
+
+// PolicySet saves a new version.
+type PolicySet struct {
+	OfPolicy
+	SettingValues
+	PlatformFlags
+	Name        string `name:"name" help:"New name for people."`
+	Version     int    `name:"version" placeholder:"N" help:"Save only if the policy still is at this version."`
+	Description string `name:"description" help:"New description."`
+}
+
+// Run saves the change.
+func (c *PolicySet) Run(env *Env) error {
+	changes, err := c.changes()
+	if err != nil {
+		return err
+	}
+	edit := policy.Edit{Changes: changes}
+	if c.Name != "" {
+		edit.Name = &c.Name
+	}
+	if c.Description != "" {
+		edit.Description = &c.Description
+	}
+	return c.with(env, func(ctx context.Context, desk *Desk, owner company.Company, p policy.Policy) (answer, error) {
+		expected := p.Version
+		if c.Version > 0 {
+			expected = c.Version
+		}
+		saved, err := desk.Policies.Save(ctx, owner.ID, p.ID, expected, edit, author())
+		if err != nil {
+			return answer{}, err
+		}
+		saved, note := c.push(ctx, env, desk, owner, saved)
+		return showPolicy("Saved", saved, note), nil
+	})
+}
+
+// PolicyDelete deletes a policy.
+type PolicyDelete struct{ OfPolicy }
+
+// Run deletes the policy.
+func (c *PolicyDelete) Run(env *Env) error {
+	return c.with(env, func(ctx context.Context, desk *Desk, owner company.Company, p policy.Policy) (answer, error) {
+		return answer{map[string]any{"pathName": p.PathName(), "deleted": true}, func(w io.Writer) {
+			fmt.Fprintf(w, "Deleted %s (%s).\n", p.PathName(), p.Name)
+		}}, desk.Policies.Delete(ctx, owner.ID, p.ID)
+	})
+}

@@ -1,0 +1,176 @@
+package cli
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/musterhq/muster/internal/company"
+	"github.com/musterhq/muster/internal/policy"
+)
+
+// policyView is a policy as the API lists it, with how far the platform's copy
+// has come.
+type policyView struct {
+	policy.Summary
+	Push pushView `json:"push"`
+}
+
+type pushView struct {
+	Version  int        `json:"version"` // ours, that the platform holds; 0: none
+	Error    string     `json:"error,omitempty"`
+	PushedAt *time.Time `json:"pushedAt"`
+}
+
+type policyDetail struct {
+	policyView
+	Document json.RawMessage `json:"document"`
+}
+
+func viewPolicy(p policy.Policy) policyView {
+	return policyView{p.Summary(), pushView{p.Push.Version, p.Push.Error, stamp(p.Push.PushedAt)}}
+}
+
+func showPolicy(verb string, p policy.Policy, note string) answer {
+	return answer{viewPolicy(p), func(w io.Writer) {
+		fmt.Fprintf(w, "%s %s (%s), %s, version %d.\n", verb, p.PathName(), p.Name, policyType(p), p.Version)
+		if note != "" {
+			fmt.Fprintln(w, note)
+		}
+	}}
+}
+
+func policyType(p policy.Policy) string {
+	if p.VROnly {
+		return string(p.Type) + " (VR only)"
+	}
+	return string(p.Type)
+}
+
+// pushed says how far the platform's copy has come.
+func pushed(p policy.Policy) string {
+	switch {
+	case p.Type != policy.Platform:
+		return "-"
+	case p.Push.Error != "":
+		return "failed: " + p.Push.Error
+	case p.Behind():
+		return "version " + strconv.Itoa(p.Push.Version)
+	default:
+		return "current"
+	}
+}
+
+// PolicySettings shows settings.
+type PolicySettings struct{ OfPolicy }
+
+type settingsView struct {
+	PolicyID    string         `json:"policyId"`
+	DisplayName string         `json:"displayName"`
+	Version     int            `json:"version"`
+	DeviceCount int            `json:"deviceCount"`
+	Editable    bool           `json:"editable"`
+	Settings    []policy.Value `json:"settings"`
+}
+
+// Run prints the settings as contract 2.4 has them.
+func (c *PolicySettings) Run(env *Env) error {
+	return c.with(env, func(_ context.Context, _ *Desk, _ company.Company, p policy.Policy) (answer, error) {
+		values, err := policy.View(p.Type, p.Document)
+		view := settingsView{p.PathName(), p.Name, p.Version, p.DeviceCount, p.Editable(), values}
+		return answer{view, func(w io.Writer) {
+			row(w, "GROUP", "SETTING", "VALUE", "ALLOWED")
+			for _, v := range values {
+				row(w, v.Group, v.ID, v.Value, strings.Join(v.AllowedValues, ", "))
+			}
+		}}, err
+	})
+}
+
+// PolicyRevisions lists revisions.
+type PolicyRevisions struct {
+	OfPolicy
+	Limit int `name:"limit" default:"20" help:"How many to show."`
+}
+
+type revisionView struct {
+	Revision    int           `json:"revision"`
+	Version     int           `json:"version"`
+	SavedAt     *time.Time    `json:"savedAt"`
+	SavedBy     policy.Author `json:"savedBy"`
+	DisplayName string        `json:"displayName"`
+	Origin      policy.Origin `json:"origin"`
+	ProposalID  string        `json:"proposalId,omitempty"`
+}
+
+// Run prints the revisions.
+func (c *PolicyRevisions) Run(env *Env) error {
+	return c.with(env, func(ctx context.Context, desk *Desk, owner company.Company, p policy.Policy) (answer, error) {
+		all, err := desk.Policies.Store.Revisions(ctx, owner.ID, p.ID, max(1, c.Limit))
+		views := make([]revisionView, len(all))
+		for i, r := range all {
+			views[i] = revisionView{r.Revision, r.Version, stamp(r.SavedAt), r.SavedBy, r.Name, r.Origin, r.ProposalID}
+		}
+		return answer{map[string]any{"policyId": p.PathName(), "revisions": views}, func(w io.Writer) {
+			row(w, "REVISION", "VERSION", "SAVED", "BY", "ORIGIN", "NAME")
+			for _, r := range all {
+				row(w, strconv.Itoa(r.Revision), strconv.Itoa(r.Version), day(r.SavedAt), r.SavedBy.Name, string(r.Origin), r.Name)
+			}
+		}}, err
+	})
+}
+
+// PolicyDiff compares revisions.
+type PolicyDiff struct {
+	OfPolicy
+	From int `name:"from" required:"" placeholder:"N" help:"The earlier revision."`
+	To   int `name:"to" placeholder:"N" help:"The later revision; by default what is current."`
+}
+
+type diffView struct {
+	PolicyID string      `json:"policyId"`
+	Fields   []fieldView `json:"fields"`
+	Others   []string    `json:"others"` // members that no setting names
+}
+
+type fieldView struct {
+	Setting       string `json:"setting,omitempty"`
+	Label         string `json:"label"`
+	PreviousValue string `json:"previousValue"`
+	Value         string `json:"value"`
+}
+
+// Run prints the difference.
+func (c *PolicyDiff) Run(env *Env) error {
+	return c.with(env, func(ctx context.Context, desk *Desk, owner company.Company, p policy.Policy) (answer, error) {
+		diff, err := desk.Policies.Diff(ctx, owner.ID, p.ID, c.From, c.To)
+		view := diffView{PolicyID: p.PathName(), Fields: []fieldView{}, Others: append([]string{}, diff.Others...)}
+		if diff.Name != nil {
+			view.Fields = append(view.Fields, fieldView{"", "Name", diff.Name[0], diff.Name[1]})
+		}
+		for _, move := range diff.Moves {
+			view.Fields = append(view.Fields, fieldView{move.Setting.ID, move.Setting.Label, move.From, move.To})
+		}
+		for _, other := range []struct {
+			label   string
+			differs bool
+		}{{"description", diff.Description}, {"labels", diff.Labels}, {"group", diff.Group}} {
+			if other.differs {
+				view.Others = append(view.Others, other.label)
+			}
+		}
+		return answer{view, func(w io.Writer) {
+			row(w, "SETTING", "WAS", "IS")
+			for _, f := range view.Fields {
+				row(w, f.Label, f.PreviousValue, f.Value)
+			}
+			for _, other := range view.Others {
+				row(w, other, "differs")
+			}
+		}}, err
+	})
+}
