@@ -25,7 +25,9 @@ as_root() {
 # PostgreSQL is installed for the tests alone.
 no_cluster() {
 	local file=/etc/postgresql-common/createcluster.conf
-	[ -e $file ] || as_root sh -c "mkdir -p ${file%/*} && echo 'create_main_cluster = false' >$file"
+	[ ! -e $file ] || return 0
+	as_root sh -c "mkdir -p ${file%/*} && echo 'create_main_cluster = false' >$file" &&
+		echo "wrote $file: no server is set up by the package, pg_createcluster makes one" >&2
 }
 
 # debian_install installs packages, or tells what is missing and returns 1.
@@ -36,7 +38,7 @@ debian_install() {
 		return 1
 	fi
 	local apt=(env DEBIAN_FRONTEND=noninteractive apt-get -qq -o Dpkg::Use-Pty=0 -o Dpkg::Options::=--force-confold)
-	if as_root "${apt[@]}" update >&2 && as_root "${apt[@]}" install -y --no-install-recommends "$@" >&2; then
+	if as_root "${apt[@]}" update >/dev/null && as_root "${apt[@]}" install -y --no-install-recommends "$@" >/dev/null; then
 		return 0
 	fi
 	echo "cannot install them here; as root: apt-get install $*" >&2
