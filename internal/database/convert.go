@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"strings"
 	"time"
-	"unicode"
 )
 
 // millis is an instant as it is stored; the zero time is 0.
@@ -39,19 +38,6 @@ func decode(text string, v any) error {
 		return nil
 	}
 	return json.Unmarshal([]byte(text), v)
-}
-
-// fold makes names comparable that differ only in case and outer spaces: two
-// names have the same fold if strings.EqualFold says so of them, trimmed. It is
-// done here because the engines fold differently.
-func fold(s string) string {
-	return strings.Map(func(r rune) rune {
-		least := r
-		for next := unicode.SimpleFold(r); next != r; next = unicode.SimpleFold(next) {
-			least = min(least, next)
-		}
-		return least
-	}, strings.TrimSpace(s))
 }
 
 // marks returns n placeholders for an IN list.

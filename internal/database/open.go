@@ -31,6 +31,8 @@ type DB struct {
 	writer  *writer // SQLite only
 	trace   func(query string, args []any)
 	closers []func() error // run by Close in reverse order
+
+	keyUse, deviceUse *touches
 }
 
 // Open opens the database, creates it if it is a SQLite file that does not
@@ -44,6 +46,8 @@ func Open(ctx context.Context, o Options) (*DB, error) {
 	if err := db.open(ctx, o.URL); err != nil {
 		return nil, errors.Join(err, db.Close())
 	}
+	db.deviceUse = db.newTouches("assets", "last_seen_at")
+	db.keyUse = db.newTouches("api_keys", "last_used_at")
 	return db, nil
 }
 

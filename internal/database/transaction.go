@@ -34,8 +34,20 @@ func (db *DB) writeRelaxed(ctx context.Context, f work) error { return db.run(ct
 
 // statement is write for one single statement.
 func (db *DB) statement(ctx context.Context, f func(ctx context.Context, c conn) error) error {
+	return db.single(ctx, f, false)
+}
+
+// statementRelaxed is writeRelaxed for one single statement.
+func (db *DB) statementRelaxed(ctx context.Context, f func(ctx context.Context, c conn) error) error {
+	return db.single(ctx, f, true)
+}
+
+func (db *DB) single(ctx context.Context, f func(ctx context.Context, c conn) error, relaxed bool) error {
 	if db.writer != nil {
-		return db.write(ctx, func(ctx context.Context, t *tx) error { return f(ctx, t) })
+		return db.run(ctx, func(ctx context.Context, t *tx) error { return f(ctx, t) }, relaxed)
+	}
+	if ctx.Value(inside{}) != nil {
+		return errNested
 	}
 	return retry(ctx, func() error { return f(context.WithoutCancel(ctx), db.read()) })
 }

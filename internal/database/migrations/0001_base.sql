@@ -187,6 +187,7 @@ CREATE INDEX commands_history ON commands (asset_id, created_at, id);
 CREATE UNIQUE INDEX commands_ref ON commands (ref) WHERE ref <> '';
 CREATE UNIQUE INDEX commands_idempotency ON commands (idempotency_ref) WHERE idempotency_ref <> '';
 CREATE INDEX commands_open ON commands (state, created_at, id) WHERE state IN ('PREPARED', 'SENT', 'UNCONFIRMED');
+CREATE INDEX commands_deadline ON commands (deadline, id) WHERE state IN ('SENT', 'UNCONFIRMED') AND deadline > 0;
 CREATE INDEX commands_open_of ON commands (asset_id) WHERE state IN ('PREPARED', 'SENT', 'UNCONFIRMED');
 
 -- The ten a minute: one fixed window a key.

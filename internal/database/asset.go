@@ -1,0 +1,145 @@
+package database
+
+import (
+	"context"
+	"encoding/json"
+	"strings"
+
+	"github.com/musterhq/muster/internal/asset"
+	"github.com/musterhq/muster/internal/fault"
+)
+
+// assetColumns are an asset's and its device's. The company's slug is asked
+// for once a statement and the policy's name once a row that is returned, so a
+// page costs one statement.
+const assetColumns = `a.id, a.company_id, (SELECT slug FROM companies WHERE id = ?), a.status, a.identification,
+	a.synced_at, a.created_at, a.custom_data, a.tags, a.specifications, a.policy_id,
+	(SELECT p.name FROM policies p WHERE p.id = a.policy_id), a.epoch, a.management, a.ownership, a.mode,
+	a.device_name, a.applied_policy_id, a.applied_version, a.enrolled_at, a.last_seen_at, a.lost_mode,
+	a.push_reachable, a.api_level, a.location, a.status_report`
+
+// assetRow collects an asset's columns.
+type assetRow struct {
+	asset                             asset.Asset
+	device                            asset.Device
+	synced, created, enrolled, seen   int64
+	custom, tags, specifications      string
+	policyName                        *string
+	appliedPolicy, location, statusOf string
+	appliedVersion                    int
+}
+
+func (r *assetRow) targets() []any {
+	a, d := &r.asset, &r.device
+	return []any{&a.ID, &a.CompanyID, &a.CompanySlug, &a.Status, &a.Identification,
+		&r.synced, &r.created, &r.custom, &r.tags, &r.specifications, &d.PolicyID,
+		&r.policyName, &d.Epoch, &d.Management, &d.Ownership, &d.Mode,
+		&d.Name, &r.appliedPolicy, &r.appliedVersion, &r.enrolled, &r.seen, &d.LostMode,
+		&d.PushReachable, &d.APILevel, &r.location, &r.statusOf}
+}
+
+// result puts the columns together. The device is there while it is managed.
+func (r *assetRow) result() (asset.Asset, error) {
+	a, d := &r.asset, &r.device
+	a.SyncedAt, a.CreatedAt = instant(r.synced), instant(r.created)
+	if err := decode(r.custom, &a.CustomData); err != nil {
+		return *a, err
+	}
+	if err := decode(r.tags, &a.Tags); err != nil {
+		return *a, err
+	}
+	if err := decode(r.specifications, &a.Specifications); err != nil {
+		return *a, err
+	}
+	if !a.Status.Enrolled() {
+		return *a, nil
+	}
+	d.EnrolledAt, d.LastSeenAt = instant(r.enrolled), instant(r.seen)
+	if r.policyName != nil {
+		d.PolicyName = *r.policyName
+	}
+	if r.appliedPolicy == d.PolicyID {
+		d.PolicyApplied = r.appliedVersion
+	}
+	if r.statusOf != "" {
+		d.StatusReport = json.RawMessage(r.statusOf)
+	}
+	a.Device = d
+	return *a, decode(r.location, &d.Location)
+}
+
+func scanAsset(r row) (asset.Asset, error) {
+	var a assetRow
+	if err := r.Scan(a.targets()...); err != nil {
+		return asset.Asset{}, err
+	}
+	return a.result()
+}
+
+// Asset returns an asset of the company.
+func (db *DB) Asset(ctx context.Context, companyID, id string) (asset.Asset, error) {
+	a, err := one(ctx, db.read(), scanAsset,
+		`SELECT `+assetColumns+` FROM assets a WHERE a.id = ? AND a.company_id = ?`, companyID, id, companyID)
+	return found(a, err, "asset")
+}
+
+// importRows is how many assets one statement adds.
+const importRows = 100
+
+// ImportAssets adds assets as PENDING, all or none; their devices are not
+// looked at. An identification that is given stays when the device enrols.
+func (db *DB) ImportAssets(ctx context.Context, assets []asset.Asset) error {
+	err := db.write(ctx, func(ctx context.Context, t *tx) error {
+		counts := counts{}
+		for start := 0; start < len(assets); start += importRows {
+			if err := insertAssets(ctx, t, assets[start:min(start+importRows, len(assets))], counts); err != nil {
+				return err
+			}
+		}
+		return counts.save(ctx, t)
+	})
+	if unique(err) {
+		return fault.New(fault.Refused, "an asset with one of these ids exists already").Because(err)
+	}
+	return err
+}
+
+func insertAssets(ctx context.Context, t *tx, assets []asset.Asset, counts counts) error {
+	const each = "(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
+	args := make([]any, 0, 12*len(assets))
+	for _, a := range assets {
+		args = append(args, a.ID, a.CompanyID, string(asset.Pending), a.Identification, millis(a.SyncedAt), millis(a.CreatedAt),
+			a.Identification != "", identityKey(a.Specifications["serialNumber"]), identityKey(a.Specifications["brand"]),
+			encodeMap(a.CustomData), encodeList(a.Tags), encodeMap(a.Specifications))
+		counts.add(a.CompanyID, asset.Pending, "", 1)
+	}
+	_, err := t.exec(ctx, `INSERT INTO assets (id, company_id, status, identification, synced_at, created_at,
+			named, serial_key, brand_key, custom_data, tags, specifications)
+		VALUES `+strings.TrimSuffix(strings.Repeat(each+", ", len(assets)), ", "), args...)
+	return err
+}
+
+// encodeMap is a map as JSON; an empty one is an empty text.
+func encodeMap(m map[string]string) string {
+	if len(m) == 0 {
+		return ""
+	}
+	return encode(m)
+}
+
+// encodeList is a list as JSON; an empty one is an empty text.
+func encodeList(l []string) string {
+	if len(l) == 0 {
+		return ""
+	}
+	return encode(l)
+}
+
+// identityKey makes serial numbers and brands comparable. What Android reports
+// when it may not tell the serial number identifies nothing.
+func identityKey(s string) string {
+	if key := strings.ToLower(strings.TrimSpace(s)); key != "unknown" {
+		return key
+	}
+	return ""
+}

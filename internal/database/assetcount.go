@@ -1,0 +1,74 @@
+package database
+
+import (
+	"cmp"
+	"context"
+	"maps"
+	"slices"
+
+	"github.com/musterhq/muster/internal/asset"
+)
+
+// kind is one cell of the kept counts: assets of a company, a status and a
+// policy. Only enrolled assets have a policy.
+type kind struct{ company, status, policy string }
+
+func compareKinds(a, b kind) int {
+	return cmp.Or(cmp.Compare(a.company, b.company), cmp.Compare(a.status, b.status), cmp.Compare(a.policy, b.policy))
+}
+
+// counts are changes of the kept counts that a transaction makes.
+type counts map[kind]int64
+
+func (c counts) add(companyID string, s asset.Status, policyID string, n int64) {
+	c[kind{companyID, string(s), policyID}] += n
+}
+
+// save adds the changes to the kept counts, always in the same order, so that
+// transactions do not lock each other out.
+func (c counts) save(ctx context.Context, t *tx) error {
+	for _, k := range slices.SortedFunc(maps.Keys(c), compareKinds) {
+		if c[k] == 0 {
+			continue
+		}
+		if _, err := t.exec(ctx, `INSERT INTO asset_counts (company_id, status, policy_id, count) VALUES (?, ?, ?, ?)
+			ON CONFLICT (company_id, status, policy_id) DO UPDATE SET count = asset_counts.count + excluded.count`,
+			k.company, k.status, k.policy, c[k]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// CountAssets counts from the kept counts: a few rows, however many assets.
+func (db *DB) CountAssets(ctx context.Context, f asset.Filter) (int64, error) {
+	return countAssets(ctx, db.read(), f)
+}
+
+func countAssets(ctx context.Context, c conn, f asset.Filter) (int64, error) {
+	policies, limited := onlyPolicies(f)
+	if limited && len(policies) == 0 {
+		return 0, nil
+	}
+	query, args := `SELECT COALESCE(CAST(SUM(count) AS BIGINT), 0) FROM asset_counts WHERE company_id = ?`, []any{f.CompanyID}
+	if f.Status != "" {
+		query, args = query+` AND status = ?`, append(args, string(f.Status))
+	}
+	if limited {
+		query, args = query+` AND policy_id IN (`+marks(len(policies))+`)`, append(args, anys(policies)...)
+	}
+	return value[int64](ctx, c, query, args...)
+}
+
+// onlyPolicies returns the policies that a filter admits, and whether it does
+// not admit all.
+func onlyPolicies(f asset.Filter) (policies []string, limited bool) {
+	switch {
+	case f.PolicyID == "":
+		return f.Policies, f.Policies != nil
+	case f.Policies == nil || slices.Contains(f.Policies, f.PolicyID):
+		return []string{f.PolicyID}, true
+	default:
+		return nil, true
+	}
+}

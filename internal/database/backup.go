@@ -1,0 +1,51 @@
+package database
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+
+	"github.com/musterhq/muster/internal/fault"
+)
+
+// Backup makes a copy of the embedded database at a path that does not exist,
+// as it is at this moment, while readers and writers go on. fault.Unsupported
+// for PostgreSQL, which has its own tools.
+func (db *DB) Backup(ctx context.Context, path string) error {
+	if db.writer == nil {
+		return fault.New(fault.Unsupported, "muster backs up its embedded database only: use pg_dump for PostgreSQL")
+	}
+	if _, err := os.Lstat(path); !errors.Is(err, os.ErrNotExist) {
+		return fault.New(fault.Refused, "%s exists already: name a file that does not", path).Because(err)
+	}
+	c, err := db.pool.Conn(ctx)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = c.Close() }()
+	partial := path + ".partial"
+	if _, err := c.ExecContext(ctx, `VACUUM INTO ?`, partial); err != nil {
+		return errors.Join(fmt.Errorf("cannot back up to %s: %w", path, err), remove(partial))
+	}
+	if err := durable(partial); err != nil {
+		return errors.Join(err, remove(partial))
+	}
+	return os.Rename(partial, path)
+}
+
+// durable waits until a file is on the disk.
+func durable(path string) error {
+	f, err := os.Open(path)
+	if err != nil {
+		return err
+	}
+	return errors.Join(f.Sync(), f.Close())
+}
+
+func remove(path string) error {
+	if err := os.Remove(path); !errors.Is(err, os.ErrNotExist) {
+		return err
+	}
+	return nil
+}

@@ -1,0 +1,166 @@
+package database
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"strings"
+	"time"
+
+	"github.com/musterhq/muster/internal/command"
+	"github.com/musterhq/muster/internal/fault"
+	"github.com/musterhq/muster/internal/operation"
+)
+
+const commandColumns = `id, company_id, asset_id, epoch, type, state, created_at, feedback_at, outcome,
+	actor_kind, actor_id, actor_prefix, actor_name, ref, deadline, policy_id, idempotency_ref`
+
+// isOpen is the condition of the partial indexes, word for word, so that the
+// engines see that they may use them.
+const isOpen = `state IN ('PREPARED', 'SENT', 'UNCONFIRMED')`
+
+func scanCommand(r row) (c command.Command, err error) {
+	var created, feedback, deadline int64
+	a := &c.Actor
+	err = r.Scan(&c.ID, &c.CompanyID, &c.AssetID, &c.Epoch, &c.Type, &c.State, &created, &feedback, &c.Outcome,
+		&a.Kind, &a.ID, &a.Prefix, &a.Name, &c.Ref, &deadline, &c.PolicyID, &c.IdempotencyRef)
+	c.CreatedAt, c.FeedbackAt, c.Deadline = instant(created), instant(feedback), instant(deadline)
+	return c, err
+}
+
+// Begin commits a command's intent, or returns the one that has its
+// IdempotencyRef already.
+func (db *DB) Begin(ctx context.Context, c command.Command) (stored command.Command, begun bool, err error) {
+	err = db.statement(ctx, func(ctx context.Context, tx conn) error {
+		n, err := beginCommand(ctx, tx, c)
+		begun = n == 1
+		return err
+	})
+	switch {
+	case err != nil:
+		return command.Command{}, false, err
+	case begun:
+		c.CreatedAt, c.FeedbackAt, c.Deadline = instant(millis(c.CreatedAt)), instant(millis(c.FeedbackAt)), instant(millis(c.Deadline))
+		return c, true, nil
+	}
+	stored, err = db.CommandByIdempotencyRef(ctx, c.CompanyID, c.IdempotencyRef)
+	return stored, false, err
+}
+
+func beginCommand(ctx context.Context, tx conn, c command.Command) (int64, error) {
+	a := c.Actor
+	return tx.exec(ctx, `INSERT INTO commands (`+commandColumns+`)
+		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+		ON CONFLICT (idempotency_ref) WHERE idempotency_ref <> '' DO NOTHING`,
+		c.ID, c.CompanyID, c.AssetID, c.Epoch, string(c.Type), string(c.State), millis(c.CreatedAt), millis(c.FeedbackAt),
+		c.Outcome, string(a.Kind), a.ID, a.Prefix, a.Name, c.Ref, millis(c.Deadline), c.PolicyID, c.IdempotencyRef)
+}
+
+// Take makes a step if the command is in one of its From states. Final states
+// are never left, whatever From says.
+func (db *DB) Take(ctx context.Context, id string, s command.Step) (command.Command, bool, error) {
+	query, args := stepStatement(id, s)
+	var taken command.Command
+	err := db.statement(ctx, func(ctx context.Context, tx conn) (err error) {
+		taken, err = one(ctx, tx, scanCommand, query, args...)
+		return err
+	})
+	if !errors.Is(err, sql.ErrNoRows) {
+		return taken, err == nil, err
+	}
+	c, err := db.Command(ctx, id)
+	return c, false, err
+}
+
+// take makes a step inside a transaction that holds the command's row.
+func take(ctx context.Context, tx conn, id string, s command.Step) error {
+	query, args := stepStatement(id, s)
+	_, err := one(ctx, tx, scanCommand, query, args...)
+	return err
+}
+
+// stepStatement sets what the step sets and leaves the rest.
+func stepStatement(id string, s command.Step) (string, []any) {
+	set, args := []string{"state = ?"}, []any{string(s.To)}
+	put := func(column string, value any) {
+		set, args = append(set, column+" = ?"), append(args, value)
+	}
+	if s.Ref != "" {
+		put("ref", s.Ref)
+	}
+	if s.Outcome != "" {
+		put("outcome", s.Outcome)
+	}
+	if !s.Feedback.IsZero() {
+		put("feedback_at", millis(s.Feedback))
+	}
+	if !s.Deadline.IsZero() {
+		put("deadline", millis(s.Deadline))
+	}
+	args = append(args, id)
+	from := ""
+	for _, state := range s.From {
+		from, args = from+", ?", append(args, string(state))
+	}
+	return `UPDATE commands SET ` + strings.Join(set, ", ") + ` WHERE id = ? AND ` + isOpen +
+		` AND state IN (''` + from + `) RETURNING ` + commandColumns, args
+}
+
+// Command finds a command by its id.
+func (db *DB) Command(ctx context.Context, id string) (command.Command, error) {
+	c, err := one(ctx, db.read(), scanCommand, `SELECT `+commandColumns+` FROM commands WHERE id = ?`, id)
+	return found(c, err, "command")
+}
+
+// CommandByRef finds a command by its channel's name of it.
+func (db *DB) CommandByRef(ctx context.Context, ref string) (command.Command, error) {
+	c, err := one(ctx, db.read(), scanCommand, `SELECT `+commandColumns+` FROM commands WHERE ref = ? AND ref <> ''`, ref)
+	return found(c, err, "command")
+}
+
+// CommandByIdempotencyRef finds the command that a request began.
+func (db *DB) CommandByIdempotencyRef(ctx context.Context, companyID, ref string) (command.Command, error) {
+	c, err := one(ctx, db.read(), scanCommand, `SELECT `+commandColumns+` FROM commands
+		WHERE idempotency_ref = ? AND idempotency_ref <> '' AND company_id = ?`, ref, companyID)
+	return found(c, err, "command")
+}
+
+// History returns one page of an asset's commands, newest first, and how many
+// there are; fault.NotFound if the company has no such asset.
+func (db *DB) History(ctx context.Context, companyID, assetID string, page operation.PageRequest) ([]command.Command, int64, error) {
+	total, err := value[int64](ctx, db.read(), `SELECT (SELECT COUNT(*) FROM commands WHERE asset_id = a.id)
+		FROM assets a WHERE a.id = ? AND a.company_id = ?`, assetID, companyID)
+	if errors.Is(err, sql.ErrNoRows) {
+		return nil, 0, fault.New(fault.NotFound, "no such asset")
+	}
+	if err != nil || page.Offset() >= total {
+		return nil, total, err
+	}
+	rows, err := list(ctx, db.read(), scanCommand, `SELECT `+commandColumns+` FROM commands
+		WHERE asset_id = ? ORDER BY created_at DESC, id DESC LIMIT ? OFFSET ?`, assetID, page.Size, page.Offset())
+	return rows, total, err
+}
+
+// Open returns commands in a state that is not final, oldest first.
+func (db *DB) Open(ctx context.Context, state command.State, before time.Time, limit int) ([]command.Command, error) {
+	return list(ctx, db.read(), scanCommand, `SELECT `+commandColumns+` FROM commands
+		WHERE `+isOpen+` AND state = ? AND created_at < ? ORDER BY created_at, id LIMIT ?`,
+		string(state), millis(before), limit)
+}
+
+// OpenOf returns the commands of an asset that are not final, oldest first.
+func (db *DB) OpenOf(ctx context.Context, assetID string) ([]command.Command, error) {
+	return openOf(ctx, db.read(), assetID, "")
+}
+
+func openOf(ctx context.Context, c conn, assetID, lock string) ([]command.Command, error) {
+	return list(ctx, c, scanCommand, `SELECT `+commandColumns+` FROM commands
+		WHERE `+isOpen+` AND asset_id = ? ORDER BY created_at, id`+lock, assetID)
+}
+
+// Overdue returns commands whose deadline has passed, earliest first.
+func (db *DB) Overdue(ctx context.Context, before time.Time, limit int) ([]command.Command, error) {
+	return list(ctx, db.read(), scanCommand, `SELECT `+commandColumns+` FROM commands
+		WHERE state IN ('SENT', 'UNCONFIRMED') AND deadline > 0 AND deadline < ? ORDER BY deadline, id LIMIT ?`,
+		millis(before), limit)
+}

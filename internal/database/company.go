@@ -1,0 +1,95 @@
+package database
+
+import (
+	"context"
+	"time"
+
+	"github.com/musterhq/muster/internal/company"
+	"github.com/musterhq/muster/internal/fault"
+)
+
+const companyColumns = `c.id, c.slug, c.name, c.device_commands, c.destructive_commands, c.policy_changes,
+	c.provisioning, c.oauth_connections, c.inactive_after, c.enterprise, c.created_at`
+
+func scanCompany(r row) (c company.Company, err error) {
+	var inactive, created int64
+	s := &c.Settings
+	err = r.Scan(&c.ID, &c.Slug, &c.Name, &s.DeviceCommands, &s.DestructiveCommands, &s.PolicyChanges,
+		&s.Provisioning, &s.OAuthConnections, &inactive, &c.Enterprise, &created)
+	c.InactiveAfter, c.CreatedAt = time.Duration(inactive)*time.Millisecond, instant(created)
+	return c, err
+}
+
+// CreateCompany adds a company; fault.Refused if the slug, or the enterprise,
+// is another's.
+func (db *DB) CreateCompany(ctx context.Context, c company.Company) error {
+	s := c.Settings
+	err := db.statement(ctx, func(ctx context.Context, tx conn) error {
+		_, err := tx.exec(ctx, `INSERT INTO companies (id, slug, name, device_commands, destructive_commands,
+				policy_changes, provisioning, oauth_connections, inactive_after, enterprise, created_at)
+			VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+			c.ID, c.Slug, c.Name, s.DeviceCommands, s.DestructiveCommands, s.PolicyChanges,
+			s.Provisioning, s.OAuthConnections, c.InactiveAfter.Milliseconds(), c.Enterprise, millis(c.CreatedAt))
+		return err
+	})
+	if unique(err) {
+		return fault.New(fault.Refused, "there is a company %s already", c.Slug).Because(err)
+	}
+	return err
+}
+
+// CompanyByID finds a company by its id.
+func (db *DB) CompanyByID(ctx context.Context, id string) (company.Company, error) {
+	return findCompany(ctx, db.read(), `c.id = ?`, id)
+}
+
+// CompanyBySlug finds a company by its slug.
+func (db *DB) CompanyBySlug(ctx context.Context, slug string) (company.Company, error) {
+	return findCompany(ctx, db.read(), `c.slug = ?`, slug)
+}
+
+// CompanyByEnterprise finds the company that is bound to an enterprise.
+func (db *DB) CompanyByEnterprise(ctx context.Context, enterprise string) (company.Company, error) {
+	return findCompany(ctx, db.read(), `c.enterprise = ? AND c.enterprise <> ''`, enterprise)
+}
+
+func findCompany(ctx context.Context, c conn, where string, arg any) (company.Company, error) {
+	c_, err := one(ctx, c, scanCompany, `SELECT `+companyColumns+` FROM companies c WHERE `+where, arg)
+	return found(c_, err, "company")
+}
+
+// Companies returns every company, by slug.
+func (db *DB) Companies(ctx context.Context) ([]company.Company, error) {
+	return list(ctx, db.read(), scanCompany, `SELECT `+companyColumns+` FROM companies c ORDER BY c.slug`)
+}
+
+// UpdateCompany changes what change changes, but for id, slug and creation;
+// fault.Refused if the enterprise is another company's.
+func (db *DB) UpdateCompany(ctx context.Context, id string, change func(*company.Company) error) (company.Company, error) {
+	var updated company.Company
+	err := db.write(ctx, func(ctx context.Context, t *tx) error {
+		c, err := findCompany(ctx, t, `c.id = ?`+t.lock(), id)
+		if err != nil {
+			return err
+		}
+		next := c
+		if err := change(&next); err != nil {
+			return err
+		}
+		next.ID, next.Slug, next.CreatedAt = c.ID, c.Slug, c.CreatedAt
+		updated = next
+		s := next.Settings
+		_, err = t.exec(ctx, `UPDATE companies SET name = ?, device_commands = ?, destructive_commands = ?,
+				policy_changes = ?, provisioning = ?, oauth_connections = ?, inactive_after = ?, enterprise = ?
+			WHERE id = ?`, next.Name, s.DeviceCommands, s.DestructiveCommands, s.PolicyChanges, s.Provisioning,
+			s.OAuthConnections, next.InactiveAfter.Milliseconds(), next.Enterprise, id)
+		return err
+	})
+	if unique(err) {
+		err = fault.New(fault.Refused, "the enterprise %s belongs to another company", updated.Enterprise).Because(err)
+	}
+	if err != nil {
+		return company.Company{}, err
+	}
+	return updated, nil
+}

@@ -1,0 +1,222 @@
+package database
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"time"
+
+	"github.com/musterhq/muster/internal/asset"
+	"github.com/musterhq/muster/internal/command"
+)
+
+// held is an asset's row, locked, with what an observation compares and changes.
+type held struct {
+	id, companyID                      string
+	status                             asset.Status
+	policyID, identification           string
+	named                              bool
+	synced, enrolled, seen             int64
+	serialKey, brandKey, stableID      string
+	epoch                              int
+	management, ownership, mode        string
+	device                             string
+	appliedPolicy                      string
+	appliedVersion, apiLevel           int
+	lostMode                           bool
+	specifications, location, reported string
+}
+
+const heldColumns = `id, company_id, status, policy_id, identification, named, synced_at, enrolled_at, last_seen_at,
+	serial_key, brand_key, stable_id, epoch, management, ownership, mode, device_name, applied_policy_id,
+	applied_version, api_level, lost_mode, specifications, location, status_report`
+
+func scanHeld(r row) (h held, err error) {
+	err = r.Scan(&h.id, &h.companyID, &h.status, &h.policyID, &h.identification, &h.named, &h.synced, &h.enrolled, &h.seen,
+		&h.serialKey, &h.brandKey, &h.stableID, &h.epoch, &h.management, &h.ownership, &h.mode, &h.device, &h.appliedPolicy,
+		&h.appliedVersion, &h.apiLevel, &h.lostMode, &h.specifications, &h.location, &h.reported)
+	return h, err
+}
+
+// hold locks an asset's row until the transaction ends.
+func hold(ctx context.Context, t *tx, id string) (held, error) {
+	h, err := one(ctx, t, scanHeld, `SELECT `+heldColumns+` FROM assets WHERE id = ?`+t.lock(), id)
+	return found(h, err, "asset")
+}
+
+// save writes the row back.
+func (h held) save(ctx context.Context, t *tx) error {
+	_, err := t.exec(ctx, `UPDATE assets SET status = ?, policy_id = ?, identification = ?, synced_at = ?, enrolled_at = ?,
+			last_seen_at = ?, serial_key = ?, brand_key = ?, stable_id = ?, epoch = ?, management = ?, ownership = ?,
+			mode = ?, device_name = ?, applied_policy_id = ?, applied_version = ?, api_level = ?, lost_mode = ?,
+			specifications = ?, location = ?, status_report = ?
+		WHERE id = ?`, string(h.status), h.policyID, h.identification, h.synced, h.enrolled,
+		h.seen, h.serialKey, h.brandKey, h.stableID, h.epoch, h.management, h.ownership,
+		h.mode, h.device, h.appliedPolicy, h.appliedVersion, h.apiLevel, h.lostMode,
+		h.specifications, h.location, h.reported, h.id)
+	return err
+}
+
+// count adds the asset to its cell of the kept counts n times.
+func (h held) count(c counts, n int64) { c.add(h.companyID, h.status, h.policyID, n) }
+
+// end is the end of a device's management: the asset is DELETED, belongs to no
+// policy, and its device's name is buried; its open commands are final.
+func (h held) end(ctx context.Context, t *tx, at time.Time) error {
+	counts := counts{}
+	h.count(counts, -1)
+	name := h.device
+	h.status, h.policyID, h.device = asset.Deleted, "", ""
+	h.count(counts, 1)
+	if err := h.save(ctx, t); err != nil {
+		return err
+	}
+	if err := bury(ctx, t, h.companyID, name, h.id, at); err != nil {
+		return err
+	}
+	if err := endCommands(ctx, t, h.id, at); err != nil {
+		return err
+	}
+	return counts.save(ctx, t)
+}
+
+// endCommands makes an asset's open commands final as its device ends. That it
+// ended is the device's own word on a wipe.
+func endCommands(ctx context.Context, t *tx, assetID string, at time.Time) error {
+	open, err := openOf(ctx, t, assetID, t.lock())
+	if err != nil {
+		return err
+	}
+	for _, c := range open {
+		state, outcome := c.Type.EndOfManagement()
+		step := command.Step{From: []command.State{c.State}, To: state, Outcome: outcome}
+		if state == command.Succeeded {
+			step.Feedback = at
+		}
+		if err := take(ctx, t, c.ID, step); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// enrolledAgain is the outcome of commands to an enrolment that is over.
+const enrolledAgain = "the device was enrolled again before it confirmed the command"
+
+// failOpen ends an asset's open commands because a new enrolment began.
+func failOpen(ctx context.Context, t *tx, assetID string) error {
+	_, err := t.exec(ctx, `UPDATE commands SET state = 'ERROR', outcome = ? WHERE `+isOpen+` AND asset_id = ?`, enrolledAgain, assetID)
+	return err
+}
+
+// MarkDeleted ends a device's management, unless the asset was enrolled again
+// since epoch or is not enrolled.
+func (db *DB) MarkDeleted(ctx context.Context, assetID string, epoch int, at time.Time) error {
+	return db.write(ctx, func(ctx context.Context, t *tx) error {
+		h, err := hold(ctx, t, assetID)
+		if err != nil || h.epoch != epoch || !h.status.Enrolled() {
+			return err
+		}
+		return h.end(ctx, t, at)
+	})
+}
+
+// DeviceNames returns the names of the company's managed devices of one
+// management, each with the time of its enrolment.
+func (db *DB) DeviceNames(ctx context.Context, companyID string, m asset.Management) (map[string]time.Time, error) {
+	type device struct {
+		name string
+		at   int64
+	}
+	devices, err := list(ctx, db.read(), func(r row) (d device, err error) {
+		err = r.Scan(&d.name, &d.at)
+		return d, err
+	}, `SELECT device_name, enrolled_at FROM assets
+		WHERE company_id = ? AND status IN ('ACTIVE', 'INACTIVE', 'SYNCHRONIZING') AND management = ?`, companyID, string(m))
+	names := make(map[string]time.Time, len(devices))
+	for _, d := range devices {
+		names[d.name] = instant(d.at)
+	}
+	return names, err
+}
+
+// MarkInactive turns up to limit devices that were neither synchronised nor
+// seen since a time to INACTIVE, and says how many.
+func (db *DB) MarkInactive(ctx context.Context, companyID string, silentSince time.Time, limit int) (int, error) {
+	marked := 0
+	err := db.write(ctx, func(ctx context.Context, t *tx) error {
+		marked = 0
+		for _, status := range []asset.Status{asset.Active, asset.Synchronizing} {
+			n, err := markInactive(ctx, t, companyID, status, silentSince, limit-marked)
+			if err != nil {
+				return err
+			}
+			marked += n
+		}
+		return nil
+	})
+	return marked, err
+}
+
+func markInactive(ctx context.Context, t *tx, companyID string, status asset.Status, silentSince time.Time, limit int) (int, error) {
+	policies, err := list(ctx, t, scanValue[string], `UPDATE assets SET status = 'INACTIVE' WHERE id IN (
+			SELECT id FROM assets WHERE company_id = ? AND status = ? AND synced_at < ? AND last_seen_at < ?
+			ORDER BY synced_at, id LIMIT ?`+t.skipLocked()+`)
+		RETURNING policy_id`, companyID, string(status), millis(silentSince), millis(silentSince), limit)
+	counts := counts{}
+	for _, p := range policies {
+		counts.add(companyID, status, p, -1)
+		counts.add(companyID, asset.Inactive, p, 1)
+	}
+	return len(policies), errors.Join(err, counts.save(ctx, t))
+}
+
+// SetPushReachable notes whether a device can be woken by push.
+func (db *DB) SetPushReachable(ctx context.Context, assetID string, epoch int, reachable bool) error {
+	return db.statement(ctx, func(ctx context.Context, tx conn) error {
+		_, err := tx.exec(ctx, `UPDATE assets SET push_reachable = ? WHERE id = ? AND epoch = ? AND push_reachable <> ?`,
+			reachable, assetID, epoch, reachable)
+		return err
+	})
+}
+
+// TouchDevice notes that a device was heard of. The note is written with
+// others, at most ten seconds later.
+func (db *DB) TouchDevice(assetID string, at time.Time) { db.deviceUse.note(assetID, millis(at)) }
+
+// bury marks a device's name as ended.
+func bury(ctx context.Context, t *tx, companyID, name, assetID string, at time.Time) error {
+	_, err := t.exec(ctx, `INSERT INTO device_names (company_id, name, asset_id, observed_at, ended) VALUES (?, ?, ?, ?, TRUE)
+		ON CONFLICT (company_id, name) DO UPDATE SET ended = TRUE, asset_id = excluded.asset_id,
+			observed_at = CASE WHEN device_names.observed_at > excluded.observed_at
+				THEN device_names.observed_at ELSE excluded.observed_at END`,
+		companyID, name, assetID, millis(at))
+	return err
+}
+
+// nameRow is what is known of a device's name.
+type nameRow struct {
+	assetID  string
+	observed int64
+	ended    bool
+}
+
+// lockName returns what is known of a device's name and locks it.
+func lockName(ctx context.Context, t *tx, companyID, name string) (nameRow, bool, error) {
+	n, err := one(ctx, t, func(r row) (n nameRow, err error) {
+		err = r.Scan(&n.assetID, &n.observed, &n.ended)
+		return n, err
+	}, `SELECT asset_id, observed_at, ended FROM device_names WHERE company_id = ? AND name = ?`+t.lock(), companyID, name)
+	if errors.Is(err, sql.ErrNoRows) {
+		return n, false, nil
+	}
+	return n, err == nil, err
+}
+
+// setName makes name the asset's live name.
+func setName(ctx context.Context, t *tx, companyID, name, assetID string, observed int64) error {
+	_, err := t.exec(ctx, `INSERT INTO device_names (company_id, name, asset_id, observed_at, ended) VALUES (?, ?, ?, ?, FALSE)
+		ON CONFLICT (company_id, name) DO UPDATE SET asset_id = excluded.asset_id, observed_at = excluded.observed_at, ended = FALSE`,
+		companyID, name, assetID, observed)
+	return err
+}

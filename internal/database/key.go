@@ -1,0 +1,107 @@
+package database
+
+import (
+	"context"
+	"encoding/hex"
+	"fmt"
+	"time"
+
+	"github.com/musterhq/muster/internal/access"
+)
+
+const keyColumns = `k.id, k.prefix, k.company_id, k.name, k.hash, k.permissions, k.created_by,
+	k.created_at, k.expires_at, k.revoked_at, k.last_used_at`
+
+// keyRow collects a key's columns.
+type keyRow struct {
+	key                             access.Key
+	hash                            string
+	created, expires, revoked, used int64
+}
+
+func (r *keyRow) targets() []any {
+	k := &r.key
+	return []any{&k.ID, &k.Prefix, &k.CompanyID, &k.Name, &r.hash, &k.Permissions, &k.CreatedBy,
+		&r.created, &r.expires, &r.revoked, &r.used}
+}
+
+func (r *keyRow) result() (access.Key, error) {
+	r.key.CreatedAt, r.key.ExpiresAt = instant(r.created), instant(r.expires)
+	r.key.RevokedAt, r.key.LastUsedAt = instant(r.revoked), instant(r.used)
+	if n, err := hex.Decode(r.key.Hash[:], []byte(r.hash)); err != nil || n != len(r.key.Hash) {
+		return access.Key{}, fmt.Errorf("the stored hash of API key %s is damaged", r.key.ID)
+	}
+	return r.key, nil
+}
+
+func scanKey(r row) (access.Key, error) {
+	var k keyRow
+	if err := r.Scan(k.targets()...); err != nil {
+		return access.Key{}, err
+	}
+	return k.result()
+}
+
+// CreateKey adds an API key; of its secret only the hash is kept.
+func (db *DB) CreateKey(ctx context.Context, k access.Key) error {
+	return db.statement(ctx, func(ctx context.Context, tx conn) error {
+		_, err := tx.exec(ctx, `INSERT INTO api_keys (id, prefix, company_id, name, hash, permissions, created_by,
+				created_at, expires_at) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+			k.ID, k.Prefix, k.CompanyID, k.Name, hex.EncodeToString(k.Hash[:]), int64(k.Permissions), k.CreatedBy,
+			millis(k.CreatedAt), millis(k.ExpiresAt))
+		return err
+	})
+}
+
+// Keys returns a company's API keys, revoked ones too, newest first.
+func (db *DB) Keys(ctx context.Context, companyID string) ([]access.Key, error) {
+	return list(ctx, db.read(), scanKey, `SELECT `+keyColumns+` FROM api_keys k
+		WHERE k.company_id = ? ORDER BY k.created_at DESC, k.id DESC`, companyID)
+}
+
+// RevokeKey refuses a key from now on; fault.NotFound if the company has no
+// such key. To revoke it again changes nothing.
+func (db *DB) RevokeKey(ctx context.Context, companyID, id string, at time.Time) (access.Key, error) {
+	var k access.Key
+	err := db.statement(ctx, func(ctx context.Context, tx conn) (err error) {
+		k, err = one(ctx, tx, scanKey, `UPDATE api_keys AS k
+			SET revoked_at = CASE WHEN k.revoked_at = 0 THEN CAST(? AS BIGINT) ELSE k.revoked_at END
+			WHERE k.id = ? AND k.company_id = ? RETURNING `+keyColumns, millis(at), id, companyID)
+		return err
+	})
+	return found(k, err, "API key")
+}
+
+// KeyByPrefix implements access.KeyReader.
+func (db *DB) KeyByPrefix(ctx context.Context, prefix string) (access.Key, access.Principal, error) {
+	type pair struct {
+		key       access.Key
+		principal access.Principal
+	}
+	both, err := one(ctx, db.read(), func(r row) (p pair, err error) {
+		var k keyRow
+		s := &p.principal.Settings
+		if err := r.Scan(append(k.targets(), &p.principal.CompanySlug, &s.DeviceCommands, &s.DestructiveCommands,
+			&s.PolicyChanges, &s.Provisioning, &s.OAuthConnections)...); err != nil {
+			return p, err
+		}
+		p.key, err = k.result()
+		return p, err
+	}, `SELECT `+keyColumns+`, c.slug, c.device_commands, c.destructive_commands, c.policy_changes,
+			c.provisioning, c.oauth_connections
+		FROM api_keys k JOIN companies c ON c.id = k.company_id WHERE k.prefix = ?`, prefix)
+	if both, err = found(both, err, "API key"); err != nil {
+		return access.Key{}, access.Principal{}, err
+	}
+	k, p := both.key, both.principal
+	p.Kind, p.ID, p.Name, p.Prefix = access.APIKey, k.ID, k.Name, k.Prefix
+	p.CompanyID, p.Permissions = k.CompanyID, k.Permissions
+	return k, p, nil
+}
+
+// TouchKey notes that a key was used now. The note is written with others, at
+// most ten seconds later.
+func (db *DB) TouchKey(_ context.Context, id string) error {
+	db.keyUse.note(id, millis(db.now()))
+	return nil
+}

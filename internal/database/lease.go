@@ -1,0 +1,31 @@
+package database
+
+import (
+	"context"
+	"time"
+)
+
+// Lease gives name to holder for ttl, or gives it longer to the holder that has
+// it, and reports whether it did. What one replica at a time may do is done
+// under a lease, and must be harmless should two think that they hold it: a
+// replica that stalls longer than ttl does not know.
+func (db *DB) Lease(ctx context.Context, name, holder string, ttl time.Duration) (bool, error) {
+	now, got := db.now(), false
+	err := db.statementRelaxed(ctx, func(ctx context.Context, tx conn) error {
+		n, err := tx.exec(ctx, `INSERT INTO leases (name, holder, expires_at) VALUES (?, ?, ?)
+			ON CONFLICT (name) DO UPDATE SET holder = excluded.holder, expires_at = excluded.expires_at
+			WHERE leases.holder = excluded.holder OR leases.expires_at <= ?`,
+			name, holder, millis(now.Add(ttl)), millis(now))
+		got = n == 1
+		return err
+	})
+	return got, err
+}
+
+// Release gives a lease back before it ends.
+func (db *DB) Release(ctx context.Context, name, holder string) error {
+	return db.statementRelaxed(ctx, func(ctx context.Context, tx conn) error {
+		_, err := tx.exec(ctx, `DELETE FROM leases WHERE name = ? AND holder = ?`, name, holder)
+		return err
+	})
+}

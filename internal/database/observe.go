@@ -1,0 +1,275 @@
+package database
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"maps"
+	"strings"
+	"time"
+
+	"github.com/musterhq/muster/internal/asset"
+	"github.com/musterhq/muster/internal/enrolment"
+	"github.com/musterhq/muster/internal/name"
+)
+
+// Observe applies one observation in one transaction. The rules, each of which
+// somebody once had as a bug:
+//
+//   - A message is applied once.
+//   - An observation older than the newest that its device applied is dropped,
+//     also after the device ended.
+//   - A device that ended comes back only by enrolling anew.
+//   - A device that we do not know joins, whatever its first word is: the
+//     message that said so may be lost.
+//   - A new enrolment is a new epoch; what was asked of the old one has failed.
+func (db *DB) Observe(ctx context.Context, o enrolment.Observation) (enrolment.Change, error) {
+	if o.ObservedAt.IsZero() {
+		o.ObservedAt = db.now()
+	}
+	var change enrolment.Change
+	err := db.write(ctx, func(ctx context.Context, t *tx) (err error) {
+		change, err = observe(ctx, t, o)
+		return err
+	})
+	if err != nil {
+		return enrolment.Change{}, err
+	}
+	return change, nil
+}
+
+func observe(ctx context.Context, t *tx, o enrolment.Observation) (enrolment.Change, error) {
+	dropped := enrolment.Change{}
+	if first, err := remember(ctx, t, o.CompanyID, o.MessageID, t.db.now()); err != nil || !first {
+		return dropped, err
+	}
+	known, exists, err := lockName(ctx, t, o.CompanyID, o.Device)
+	at := millis(o.ObservedAt)
+	switch {
+	case err != nil:
+		return dropped, err
+	case exists && at < known.observed:
+		return dropped, nil
+	case exists && known.ended && (!o.Enrolling || o.Gone):
+		return dropped, nil
+	case !exists && o.Gone:
+		return dropped, bury(ctx, t, o.CompanyID, o.Device, "", o.ObservedAt)
+	case !exists || known.ended:
+		return join(ctx, t, o)
+	}
+	h, err := hold(ctx, t, known.assetID)
+	if err != nil {
+		return dropped, err
+	}
+	if o.Gone {
+		return enrolment.Change{Applied: true, AssetID: h.id, Epoch: h.epoch, Ended: true}, h.end(ctx, t, o.ObservedAt)
+	}
+	if err := setName(ctx, t, o.CompanyID, o.Device, h.id, at); err != nil {
+		return dropped, err
+	}
+	again := o.Enrolling && millis(o.EnrolledAt) > h.enrolled
+	return h.apply(ctx, t, o, again)
+}
+
+// remember notes a message and reports whether it is the first of its id.
+func remember(ctx context.Context, t *tx, companyID, id string, now time.Time) (bool, error) {
+	if id == "" {
+		return true, nil
+	}
+	n, err := t.exec(ctx, `INSERT INTO messages (company_id, id, seen_at) VALUES (?, ?, ?)
+		ON CONFLICT (company_id, id) DO NOTHING`, companyID, id, millis(now))
+	return n == 1, err
+}
+
+// apply brings the row to what was observed; again begins a new enrolment.
+func (h held) apply(ctx context.Context, t *tx, o enrolment.Observation, again bool) (enrolment.Change, error) {
+	counts := counts{}
+	if h.status != "" { // it is in the inventory
+		h.count(counts, -1)
+	}
+	before := h.appliedPolicy
+	if again {
+		if err := failOpen(ctx, t, h.id); err != nil {
+			return enrolment.Change{}, err
+		}
+		before = ""
+		h.enrol(o)
+	}
+	fresh := again || millis(o.ReportedAt) > h.synced
+	h.learn(o)
+	if err := h.learnFacts(o); err != nil {
+		return enrolment.Change{}, err
+	}
+	if fresh || h.status != asset.Inactive {
+		h.status = h.settled(o)
+	}
+	h.count(counts, 1)
+	if err := h.save(ctx, t); err != nil {
+		return enrolment.Change{}, err
+	}
+	return enrolment.Change{Applied: true, AssetID: h.id, Epoch: h.epoch, Enrolled: again,
+		PolicyID: h.appliedPolicy, PolicyNew: h.appliedPolicy != before}, counts.save(ctx, t)
+}
+
+// enrol begins a new enrolment: nothing that the device said before holds.
+func (h *held) enrol(o enrolment.Observation) {
+	h.epoch++
+	h.status = asset.Synchronizing
+	h.management, h.ownership, h.mode = string(o.Management), "", ""
+	h.policyID, h.appliedPolicy, h.appliedVersion = "", "", 0
+	h.lostMode, h.reported, h.location = false, "", ""
+	h.device = o.Device
+	h.enrolled = millis(o.EnrolledAt)
+	if h.enrolled == 0 {
+		h.enrolled = millis(o.ObservedAt)
+	}
+	h.seen = max(h.enrolled, millis(o.ReportedAt))
+}
+
+// learn takes over what the device and its channel said of themselves.
+func (h *held) learn(o enrolment.Observation) {
+	h.management = cmp.Or(string(o.Management), h.management)
+	h.ownership = cmp.Or(string(o.Ownership), h.ownership)
+	h.mode = cmp.Or(string(o.Mode), h.mode)
+	h.apiLevel = cmp.Or(o.APILevel, h.apiLevel)
+	h.stableID = cmp.Or(o.StableID, h.stableID)
+	h.serialKey = cmp.Or(identityKey(o.SerialNumber), h.serialKey)
+	h.brandKey = cmp.Or(identityKey(o.Brand), h.brandKey)
+	h.policyID = cmp.Or(o.PolicyID, h.policyID)
+	switch {
+	case o.AppliedPolicy == "":
+	case o.AppliedPolicy != h.appliedPolicy:
+		h.appliedPolicy, h.appliedVersion = o.AppliedPolicy, o.AppliedVersion
+	default:
+		h.appliedVersion = cmp.Or(o.AppliedVersion, h.appliedVersion)
+	}
+	if o.LostMode != nil {
+		h.lostMode = *o.LostMode
+	}
+	h.synced = max(h.synced, millis(o.ReportedAt))
+	h.seen = max(h.seen, millis(o.ReportedAt))
+}
+
+// learnFacts takes over what is kept as JSON, and names the asset after its
+// device while no person has.
+func (h *held) learnFacts(o enrolment.Observation) error {
+	facts := map[string]string{}
+	if err := decode(h.specifications, &facts); err != nil {
+		return err
+	}
+	maps.Copy(facts, o.Specifications)
+	for key, value := range map[string]string{"serialNumber": o.SerialNumber, "brand": o.Brand, "model": o.Model} {
+		if value != "" {
+			facts[key] = value
+		}
+	}
+	h.specifications = encodeMap(facts)
+	if len(o.StatusReport) > 0 {
+		h.reported = string(o.StatusReport)
+	}
+	if !h.named {
+		h.identification = identification(facts, h.device)
+	}
+	return h.locate(o.Location)
+}
+
+// locate keeps the newer of the location known and the one reported.
+func (h *held) locate(reported *asset.Location) error {
+	if reported == nil {
+		return nil
+	}
+	var last asset.Location
+	if err := decode(h.location, &last); err != nil {
+		return err
+	}
+	if last.ReportedAt.After(reported.ReportedAt) {
+		return nil
+	}
+	text, err := json.Marshal(reported)
+	h.location = string(text)
+	return err
+}
+
+// settled is the status of a device that speaks: SYNCHRONIZING until it has
+// applied the policy that it is to have, or reported if there is none.
+func (h *held) settled(o enrolment.Observation) asset.Status {
+	switch {
+	case h.policyID != "" && h.appliedPolicy == h.policyID:
+		return asset.Active
+	case h.policyID == "" && (h.status == asset.Active || !o.ReportedAt.IsZero()):
+		return asset.Active
+	default:
+		return asset.Synchronizing
+	}
+}
+
+// tailLength is how much of a serial number tells devices of a model apart.
+const tailLength = 4
+
+// identification is what a device is called until a person names it: its model
+// and the end of its serial number.
+func identification(facts map[string]string, device string) string {
+	tail := facts["serialNumber"]
+	if identityKey(tail) == "" {
+		tail = device[strings.LastIndexByte(device, '/')+1:]
+	}
+	if r := []rune(tail); len(r) > tailLength {
+		tail = string(r[len(r)-tailLength:])
+	}
+	return strings.TrimSpace(cmp.Or(facts["model"], facts["brand"], "Device") + " " + tail)
+}
+
+// join enrols a device whose name is not that of a managed device: an asset
+// that was this device before, one that was imported, or a new one.
+func join(ctx context.Context, t *tx, o enrolment.Observation) (enrolment.Change, error) {
+	// Joins of a company wait for each other, or one device that is announced
+	// twice at once would become two assets.
+	if _, err := value[string](ctx, t, `SELECT id FROM companies WHERE id = ?`+t.lock(), o.CompanyID); err != nil {
+		_, err = found("", err, "company")
+		return enrolment.Change{}, err
+	}
+	id, newest, err := identify(ctx, t, o)
+	if err != nil {
+		return enrolment.Change{}, err
+	}
+	if newest > millis(o.ObservedAt) {
+		return enrolment.Change{}, nil
+	}
+	h := held{id: id, companyID: o.CompanyID}
+	if id != "" {
+		if h, err = hold(ctx, t, id); err != nil {
+			return enrolment.Change{}, err
+		}
+	} else if h.id, err = createAsset(ctx, t, o); err != nil {
+		return enrolment.Change{}, err
+	}
+	if err := rename(ctx, t, o, h.id); err != nil {
+		return enrolment.Change{}, err
+	}
+	return h.apply(ctx, t, o, true)
+}
+
+// createAsset adds the row of a device never met; apply fills it.
+func createAsset(ctx context.Context, t *tx, o enrolment.Observation) (string, error) {
+	id := name.NewID()
+	_, err := t.exec(ctx, `INSERT INTO assets (id, company_id, status, identification, created_at) VALUES (?, ?, ?, '', ?)`,
+		id, o.CompanyID, string(asset.Synchronizing), millis(t.db.now()))
+	return id, err
+}
+
+// rename makes the device's name the asset's only live one.
+func rename(ctx context.Context, t *tx, o enrolment.Observation, assetID string) error {
+	for _, previous := range o.Previous {
+		if previous == o.Device {
+			continue
+		}
+		if err := bury(ctx, t, o.CompanyID, previous, assetID, o.ObservedAt); err != nil {
+			return err
+		}
+	}
+	if _, err := t.exec(ctx, `UPDATE device_names SET ended = TRUE, observed_at = ? WHERE asset_id = ? AND NOT ended`,
+		millis(o.ObservedAt), assetID); err != nil {
+		return err
+	}
+	return setName(ctx, t, o.CompanyID, o.Device, assetID, millis(o.ObservedAt))
+}

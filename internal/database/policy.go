@@ -1,0 +1,159 @@
+package database
+
+import (
+	"context"
+	"encoding/json"
+	"time"
+
+	"github.com/musterhq/muster/internal/fault"
+	"github.com/musterhq/muster/internal/policy"
+)
+
+// policyColumns are a policy's, with its company's slug and, from the kept
+// counts, the devices enrolled under it. Only enrolled assets have a policy.
+const policyColumns = `p.id, p.company_id, c.slug, p.name, p.type, p.vr_only, p.version, p.document,
+	p.description, p.labels, p.group_name, p.created_at, p.updated_at, p.deleted,
+	p.push_version, p.push_error, p.pushed_at,
+	(SELECT COALESCE(CAST(SUM(n.count) AS BIGINT), 0) FROM asset_counts n
+		WHERE n.company_id = p.company_id AND n.policy_id = p.id)`
+
+const policyTables = ` FROM policies p JOIN companies c ON c.id = p.company_id`
+
+func scanPolicy(r row) (p policy.Policy, err error) {
+	var document, labels string
+	var created, updated, pushed int64
+	if err := r.Scan(&p.ID, &p.CompanyID, &p.CompanySlug, &p.Name, &p.Type, &p.VROnly, &p.Version, &document,
+		&p.Description, &labels, &p.Group, &created, &updated, &p.Deleted,
+		&p.Push.Version, &p.Push.Error, &pushed, &p.DeviceCount); err != nil {
+		return p, err
+	}
+	p.Document = json.RawMessage(document)
+	p.CreatedAt, p.UpdatedAt, p.Push.PushedAt = instant(created), instant(updated), instant(pushed)
+	return p, decode(labels, &p.Labels)
+}
+
+// Policy returns a policy of the company, a tombstone too.
+func (db *DB) Policy(ctx context.Context, companyID, id string) (policy.Policy, error) {
+	return findPolicy(ctx, db.read(), companyID, id, "")
+}
+
+func findPolicy(ctx context.Context, c conn, companyID, id, lock string) (policy.Policy, error) {
+	p, err := one(ctx, c, scanPolicy,
+		`SELECT `+policyColumns+policyTables+` WHERE p.id = ? AND p.company_id = ?`+lock, id, companyID)
+	return found(p, err, "policy")
+}
+
+// policyOrders are the columns of the list's orders.
+func policyOrder(o policy.Order) string {
+	switch o {
+	case policy.ByUpdatedAt:
+		return "p.updated_at"
+	case policy.ByVersion:
+		return "p.version"
+	default:
+		return "p.name"
+	}
+}
+
+// Policies returns one page of the company's policies that are not deleted, and
+// how many there are.
+func (db *DB) Policies(ctx context.Context, q policy.Query) ([]policy.Policy, int64, error) {
+	where, args := ` WHERE p.company_id = ? AND NOT p.deleted`, []any{q.CompanyID}
+	if q.IDs != nil {
+		if len(q.IDs) == 0 {
+			return nil, 0, nil
+		}
+		where += ` AND p.id IN (` + marks(len(q.IDs)) + `)`
+		args = append(args, anys(q.IDs)...)
+	}
+	total, err := value[int64](ctx, db.read(), `SELECT COUNT(*) FROM policies p`+where, args...)
+	if err != nil || int64(q.Offset) >= total {
+		return nil, total, err
+	}
+	direction := ""
+	if q.Descending {
+		direction = " DESC"
+	}
+	page, err := list(ctx, db.read(), scanPolicy, `SELECT `+policyColumns+policyTables+where+
+		` ORDER BY `+policyOrder(q.Order)+direction+`, p.id`+direction+` LIMIT ? OFFSET ?`,
+		append(args, q.Limit, q.Offset)...)
+	return page, total, err
+}
+
+// nameTaken is the fault of a policy's name that another policy has.
+func nameTaken(p policy.Policy, err error) error {
+	if unique(err) {
+		return fault.New(fault.Refused, "there is a policy named %q already: choose another name", p.Name).Because(err)
+	}
+	return err
+}
+
+// CreatePolicy saves a policy at version 1 with its first revision.
+func (db *DB) CreatePolicy(ctx context.Context, p policy.Policy, by policy.Author, proposalID string) error {
+	p.Version = 1
+	err := db.write(ctx, func(ctx context.Context, t *tx) error {
+		if _, err := t.exec(ctx, `INSERT INTO policies (id, company_id, name, name_key, type, vr_only, version,
+				document, description, labels, group_name, created_at, updated_at)
+			VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+			p.ID, p.CompanyID, p.Name, policy.NameKey(p.Name), p.Type, p.VROnly, p.Version,
+			string(p.Document), p.Description, encode(p.Labels), p.Group, millis(p.CreatedAt), millis(p.UpdatedAt)); err != nil {
+			return err
+		}
+		return addRevision(ctx, t, p, policy.Revision{SavedAt: p.CreatedAt, SavedBy: by, Origin: policy.FromCreate, ProposalID: proposalID})
+	})
+	return nameTaken(p, err)
+}
+
+// SavePolicy saves next, all but type, VR and creation, as the version after
+// expected, and the revision with next's content.
+func (db *DB) SavePolicy(ctx context.Context, next policy.Policy, expected int, r policy.Revision) (policy.Policy, error) {
+	var saved policy.Policy
+	err := db.write(ctx, func(ctx context.Context, t *tx) (err error) {
+		saved, err = savePolicy(ctx, t, next, expected, r)
+		return err
+	})
+	return saved, nameTaken(next, err)
+}
+
+func savePolicy(ctx context.Context, t *tx, next policy.Policy, expected int, r policy.Revision) (policy.Policy, error) {
+	n, err := t.exec(ctx, `UPDATE policies SET name = ?, name_key = ?, version = version + 1, document = ?,
+			description = ?, labels = ?, group_name = ?, updated_at = ?
+		WHERE id = ? AND company_id = ? AND version = ? AND NOT deleted`,
+		next.Name, policy.NameKey(next.Name), string(next.Document), next.Description, encode(next.Labels), next.Group,
+		millis(r.SavedAt), next.ID, next.CompanyID, expected)
+	if err != nil {
+		return policy.Policy{}, err
+	}
+	saved, err := findPolicy(ctx, t, next.CompanyID, next.ID, "")
+	switch {
+	case err != nil:
+		return policy.Policy{}, err
+	case n == 0 && saved.Deleted:
+		return policy.Policy{}, fault.New(fault.NotFound, "no such policy")
+	case n == 0:
+		return policy.Policy{}, fault.New(fault.StaleProposal,
+			"the policy is at version %d, not %d: read it again and make the change anew", saved.Version, expected)
+	}
+	return saved, addRevision(ctx, t, saved, r)
+}
+
+// DeletePolicy leaves a tombstone; fault.Refused while devices use the policy.
+func (db *DB) DeletePolicy(ctx context.Context, companyID, id string, at time.Time) error {
+	return db.write(ctx, func(ctx context.Context, t *tx) error {
+		if _, err := value[string](ctx, t, `SELECT id FROM policies WHERE id = ?`+t.lock(), id); err != nil {
+			_, err = found("", err, "policy")
+			return err
+		}
+		p, err := findPolicy(ctx, t, companyID, id, "")
+		switch {
+		case err != nil:
+			return err
+		case p.Deleted:
+			return fault.New(fault.NotFound, "no such policy")
+		case p.DeviceCount > 0:
+			return fault.New(fault.Refused, "%d devices use the policy: move them to another first", p.DeviceCount)
+		}
+		_, err = t.exec(ctx, `UPDATE policies SET deleted = TRUE, updated_at = ? WHERE id = ?`, millis(at), id)
+		return err
+	})
+}

@@ -1,0 +1,53 @@
+package database
+
+import (
+	"context"
+	"encoding/json"
+
+	"github.com/musterhq/muster/internal/policy"
+)
+
+const revisionColumns = `r.policy_id, r.revision, r.version, r.saved_at, r.saved_by_kind, r.saved_by_id,
+	r.saved_by_name, r.name, r.origin, r.proposal_id, r.description, r.labels, r.group_name, r.document`
+
+func scanRevision(r row) (v policy.Revision, err error) {
+	var saved int64
+	var labels, document string
+	if err := r.Scan(&v.PolicyID, &v.Revision, &v.Version, &saved, &v.SavedBy.Kind, &v.SavedBy.ID,
+		&v.SavedBy.Name, &v.Name, &v.Origin, &v.ProposalID, &v.Description, &labels, &v.Group, &document); err != nil {
+		return v, err
+	}
+	v.SavedAt, v.Document = instant(saved), json.RawMessage(document)
+	return v, decode(labels, &v.Labels)
+}
+
+// addRevision records the policy as it now is. Every save makes one revision,
+// so its number is the one after the last.
+func addRevision(ctx context.Context, t *tx, p policy.Policy, r policy.Revision) error {
+	_, err := t.exec(ctx, `INSERT INTO policy_revisions (policy_id, revision, version, saved_at, saved_by_kind,
+			saved_by_id, saved_by_name, name, origin, proposal_id, description, labels, group_name, document)
+		SELECT CAST(? AS TEXT), COALESCE(MAX(revision), 0) + 1, CAST(? AS BIGINT), CAST(? AS BIGINT), CAST(? AS TEXT),
+			CAST(? AS TEXT), CAST(? AS TEXT), CAST(? AS TEXT), CAST(? AS TEXT), CAST(? AS TEXT),
+			CAST(? AS TEXT), CAST(? AS TEXT), CAST(? AS TEXT), CAST(? AS TEXT)
+		FROM policy_revisions WHERE policy_id = ?`,
+		p.ID, p.Version, millis(r.SavedAt), r.SavedBy.Kind, r.SavedBy.ID, r.SavedBy.Name, p.Name, string(r.Origin),
+		r.ProposalID, p.Description, encode(p.Labels), p.Group, string(p.Document), p.ID)
+	return err
+}
+
+// Revisions returns a policy's newest revisions, newest first.
+func (db *DB) Revisions(ctx context.Context, companyID, policyID string, limit int) ([]policy.Revision, error) {
+	if _, err := db.Policy(ctx, companyID, policyID); err != nil {
+		return nil, err
+	}
+	return list(ctx, db.read(), scanRevision, `SELECT `+revisionColumns+` FROM policy_revisions r
+		WHERE r.policy_id = ? ORDER BY r.revision DESC LIMIT ?`, policyID, limit)
+}
+
+// Revision returns one revision of a policy.
+func (db *DB) Revision(ctx context.Context, companyID, policyID string, revision int) (policy.Revision, error) {
+	r, err := one(ctx, db.read(), scanRevision, `SELECT `+revisionColumns+` FROM policy_revisions r
+		JOIN policies p ON p.id = r.policy_id
+		WHERE r.policy_id = ? AND r.revision = ? AND p.company_id = ?`, policyID, revision, companyID)
+	return found(r, err, "revision")
+}

@@ -1,0 +1,47 @@
+package database
+
+import (
+	"context"
+	"time"
+)
+
+const (
+	// messageLife is how long a message's id is remembered: longer than the
+	// seven days for which a subscription keeps a message.
+	messageLife = 8 * 24 * time.Hour
+	// sweepRows bounds the rows that one statement removes.
+	sweepRows = 1000
+)
+
+// sweeps are the statements that remove what expired. Each has two parameters:
+// the instant before which a row has expired, and how many to remove.
+func sweeps(now time.Time) []struct {
+	statement string
+	before    time.Time
+} {
+	return []struct {
+		statement string
+		before    time.Time
+	}{
+		{`DELETE FROM messages WHERE (company_id, id) IN (SELECT company_id, id FROM messages WHERE seen_at < ? ORDER BY seen_at LIMIT ?)`, now.Add(-messageLife)},
+		{`DELETE FROM budgets WHERE key IN (SELECT key FROM budgets WHERE closes_at < ? ORDER BY closes_at LIMIT ?)`, now.Add(-time.Hour)},
+		{`DELETE FROM leases WHERE name IN (SELECT name FROM leases WHERE expires_at < ? LIMIT ?)`, now.Add(-time.Hour)},
+	}
+}
+
+// Sweep removes rows that have expired and mean nothing any more. Run it every
+// few minutes; several replicas may.
+func (db *DB) Sweep(ctx context.Context) error {
+	for _, s := range sweeps(db.now()) {
+		for removed := int64(sweepRows); removed == sweepRows; {
+			err := db.statementRelaxed(ctx, func(ctx context.Context, tx conn) (err error) {
+				removed, err = tx.exec(ctx, s.statement, millis(s.before), sweepRows)
+				return err
+			})
+			if err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
