@@ -9,8 +9,8 @@ import (
 // writes finds every statement of production code that changes a package-level
 // variable of the module: assignments to it or into it, ++ and --, delete,
 // clear and copy, range assignments, and taking its address. Keys are
-// "directory.Name". What happens to a copy of a slice or map handed elsewhere
-// is not seen.
+// "directory.Name". What happens through a pointer to an element, or to a slice
+// or map handed elsewhere, is not seen: tables are read that way, too.
 func (r *report) writes() map[string]token.Pos {
 	found := make(map[string]token.Pos)
 	for _, p := range r.tree.packages {
@@ -45,7 +45,7 @@ func targets(n ast.Node) []ast.Expr {
 			return []ast.Expr{n.Key, n.Value}
 		}
 	case *ast.UnaryExpr:
-		if n.Op == token.AND {
+		if _, element := ast.Unparen(n.X).(*ast.IndexExpr); n.Op == token.AND && !element {
 			return []ast.Expr{n.X}
 		}
 	case *ast.CallExpr:
