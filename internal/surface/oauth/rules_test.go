@@ -1,0 +1,154 @@
+package oauth_test
+
+import (
+	"net/netip"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/musterhq/muster/internal/surface/oauth"
+)
+
+func TestWhichRedirectsMayBeRegistered(t *testing.T) {
+	t.Parallel()
+	for uri, good := range map[string]bool{
+		"https://app.example.com/cb":          true,
+		"https://app.example.com/cb?x=1":      true,
+		"http://127.0.0.1/cb":                 true,
+		"http://127.0.0.1:4711/cb":            true,
+		"http://[::1]:4711/cb":                true,
+		"http://localhost:4711/cb":            true,
+		"http://app.example.com/cb":           false,
+		"https://app.example.com/cb#frag":     false,
+		"https://app.example.com/cb#":         false,
+		"https://user@app.example.com/cb":     false,
+		"javascript:alert(1)":                 false,
+		"cursor://anysphere/cb":               false,
+		"/cb":                                 false,
+		"":                                    false,
+		"https://app.example.com/c b":         false,
+		"https://app.example.com\\@evil/":     false,
+		"https://äpp.example.com/cb":          false,
+		"http://127.0.0.1.evil.example/cb":    false,
+		"http://localhost.evil.example/cb":    false,
+		"data:text/html,<script></script>":    false,
+		"https:app.example.com":               false,
+		"http://127.0.0.1@evil.example.com/x": false,
+	} {
+		if why := oauth.RedirectFault(uri); (why == "") != good {
+			t.Errorf("%q: %q, want good %v", uri, why, good)
+		}
+	}
+}
+
+func TestRedirectsMatchExactlyButForALoopbackPort(t *testing.T) {
+	t.Parallel()
+	registered := []string{"https://app.example.com/cb", "http://127.0.0.1/cb"}
+	for uri, good := range map[string]bool{
+		"https://app.example.com/cb":      true,
+		"https://app.example.com/cb/":     false,
+		"https://app.example.com/CB":      false,
+		"https://app.example.com:443/cb":  false,
+		"https://app.example.com/cb?x=1":  false,
+		"https://app.example.com.evil/cb": false,
+		"http://127.0.0.1/cb":             true,
+		"http://127.0.0.1:51000/cb":       true,
+		"http://127.0.0.1:51000/other":    false,
+		"http://127.0.0.1:51000/cb?x=1":   false,
+		"http://127.0.0.1:51000/cb#x":     false,
+		"http://localhost:51000/cb":       false,
+		"https://127.0.0.1:51000/cb":      false,
+		"http://evil@127.0.0.1:51000/cb":  false,
+	} {
+		if got := oauth.RedirectAllowed(registered, uri); got != good {
+			t.Errorf("%q: %v, want %v", uri, got, good)
+		}
+	}
+	if oauth.LoopbackOnly(registered) || !oauth.LoopbackOnly(registered[1:]) || oauth.LoopbackOnly(nil) {
+		t.Error("which clients live on the person's own machine is not told right")
+	}
+}
+
+func TestOnlyPublicAddressesAreDialled(t *testing.T) {
+	t.Parallel()
+	for text, public := range map[string]bool{
+		"8.8.8.8": true, "2606:4700::1111": true,
+		"127.0.0.1": false, "::1": false, "10.0.0.1": false, "172.16.0.1": false, "192.168.1.1": false,
+		"169.254.169.254": false, "fe80::1": false, "fd00::1": false, "0.0.0.0": false, "::": false,
+		"100.64.0.1": false, "192.0.2.1": false, "198.18.0.1": false, "224.0.0.1": false, "255.255.255.255": false,
+		"64:ff9b::a9fe:a9fe": false, "2002:7f00:1::": false, "2001:db8::1": false,
+	} {
+		if got := oauth.IsPublic(netip.MustParseAddr(text)); got != public {
+			t.Errorf("%s: %v, want %v", text, got, public)
+		}
+	}
+}
+
+func TestMetadataDocuments(t *testing.T) {
+	t.Parallel()
+	const id = "https://app.example.com/client.json"
+	for body, good := range map[string]bool{
+		`{"client_id":"` + id + `","client_name":"App","redirect_uris":["https://app.example.com/cb"]}`:          true,
+		`{"client_id":"` + id + `","redirect_uris":["http://127.0.0.1/cb"],"token_endpoint_auth_method":"none"}`: true,
+		`{"client_id":"https://evil.example/client.json","redirect_uris":["https://app.example.com/cb"]}`:        false,
+		`{"redirect_uris":["https://app.example.com/cb"]}`:                                                       false,
+		`{"client_id":"` + id + `"}`: false,
+		`{"client_id":"` + id + `","redirect_uris":["http://app.example.com/cb"]}`:                                                     false,
+		`{"client_id":"` + id + `","redirect_uris":["https://app.example.com/cb"],"token_endpoint_auth_method":"client_secret_basic"}`: false,
+		`{"client_id":"` + id + `","client_name":"` + strings.Repeat("x", 101) + `","redirect_uris":["https://app.example.com/cb"]}`:   false,
+		`<html>`: false,
+		``:       false,
+	} {
+		if _, err := oauth.ParseDocument(id, []byte(body)); (err == nil) != good {
+			t.Errorf("%s: %v, want good %v", body, err, good)
+		}
+	}
+	for address, good := range map[string]bool{
+		id: true, "https://app.example.com": false, "https://app.example.com/": false, "http://app.example.com/c.json": false,
+		"https://app.example.com/../c": false, "https://app.example.com/c#x": false, "https://u@app.example.com/c": false, "mc_123": false,
+	} {
+		if got := oauth.IsDocumentID(address); got != good {
+			t.Errorf("%q is a document's address: %v, want %v", address, got, good)
+		}
+	}
+}
+
+func TestDocumentsAreKeptWithinBounds(t *testing.T) {
+	t.Parallel()
+	for header, want := range map[string]time.Duration{
+		"": 10 * time.Minute, "no-store": time.Minute, "max-age=5": time.Minute, "public, max-age=600": 10 * time.Minute,
+		"max-age=999999999": time.Hour, "max-age=x": 10 * time.Minute,
+	} {
+		if got := oauth.CacheFor(header); got != want {
+			t.Errorf("%q: %v, want %v", header, got, want)
+		}
+	}
+}
+
+func FuzzRedirect(f *testing.F) {
+	f.Add("http://127.0.0.1:1/cb")
+	f.Add("https://app.example.com/cb")
+	f.Fuzz(func(t *testing.T, uri string) {
+		if oauth.RedirectAllowed([]string{"https://app.example.com/cb"}, uri) && uri != "https://app.example.com/cb" {
+			t.Fatalf("%q passes for another address", uri)
+		}
+		if oauth.RedirectAllowed([]string{"http://127.0.0.1/cb"}, uri) && !strings.HasPrefix(uri, "http://127.0.0.1") {
+			t.Fatalf("%q passes for a loopback address", uri)
+		}
+	})
+}
+
+func FuzzDocument(f *testing.F) {
+	f.Add([]byte(`{"client_id":"https://a.example/c","redirect_uris":["https://a.example/cb"]}`))
+	f.Fuzz(func(t *testing.T, body []byte) {
+		client, err := oauth.ParseDocument("https://a.example/c", body)
+		if err != nil {
+			return
+		}
+		for _, uri := range client.RedirectURIs {
+			if oauth.RedirectFault(uri) != "" {
+				t.Fatalf("the document brought %q in", uri)
+			}
+		}
+	})
+}
