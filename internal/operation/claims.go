@@ -6,14 +6,17 @@ import (
 )
 
 // Claim is a request that carries an Idempotency-Key (operator "More that
-// tests rely on"). Both texts are keyed digests: a store learns neither the
-// key nor anything about a body, which may hold a short secret.
+// tests rely on"). A store learns neither the arguments, which may hold a
+// short secret, nor anything from which they could be guessed.
 type Claim struct {
-	ID     string // of the caller and the Idempotency-Key
-	Digest string // of the operation and its arguments
-	Now    time.Time
-	Lease  time.Duration // how long the claimant may take before another takes over
-	Keep   time.Duration // how long the claim and its answer are kept
+	ID string // of the caller and the Idempotency-Key: a digest
+	// Fingerprint is of the operation and its arguments, sealed. Same reports
+	// whether one that was stored is of the same request as this.
+	Fingerprint string
+	Same        func(stored string) bool
+	Now         time.Time
+	Lease       time.Duration // until another may take over, unless Extend is called
+	Keep        time.Duration // how long the claim and its answer are kept
 }
 
 // ClaimState is what became of a Claim.
@@ -35,22 +38,25 @@ const (
 // Holding is the answer to a Claim.
 type Holding struct {
 	State ClaimState
+	ID    string
 	// Ref identifies the claim, whoever holds it. It is the IdempotencyRef of
 	// the calls made under it: a call that takes over after a crash has the
 	// Ref of the one that crashed, and so finds what that one began.
 	Ref string
-	// Attempt counts those who held the claim. Only the latest may end it.
+	// Attempt counts those who held the claim. Only the latest may change it.
 	Attempt int
 	Answer  []byte // with Answered, as Settle was given it
 }
 
 // Claims keeps the requests that carry an Idempotency-Key, for all replicas.
+// Extend, Settle and Release do nothing if another holds the claim by now.
 type Claims interface {
-	// Claim takes hold of a claim, or says why not. It is one atomic step.
+	// Claim takes hold of a claim, or says why not.
 	Claim(ctx context.Context, c Claim) (Holding, error)
-	// Settle keeps the answer. It does nothing if another holds the claim now.
+	// Extend keeps a lease alive until a time.
+	Extend(ctx context.Context, h Holding, until time.Time) error
+	// Settle keeps the answer.
 	Settle(ctx context.Context, h Holding, answer []byte) error
-	// Release forgets the claim: nothing happened that a repetition should
-	// find. It does nothing if another holds the claim now.
+	// Release forgets the claim: nothing happened that a repetition should find.
 	Release(ctx context.Context, h Holding) error
 }

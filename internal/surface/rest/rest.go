@@ -42,9 +42,12 @@ type Config struct {
 	Registry      *operation.Registry
 	Kernel        *operation.Kernel
 	Authenticator Authenticator
-	Observer      Observer     // may be nil
-	Log           *slog.Logger // may be nil
-	Now           func() time.Time
+	// Claims and Sealer serve Idempotency-Key; without Claims it is ignored.
+	Claims   operation.Claims
+	Sealer   Sealer
+	Observer Observer     // may be nil
+	Log      *slog.Logger // may be nil
+	Now      func() time.Time
 }
 
 // Server is the REST surface.
@@ -52,6 +55,8 @@ type Server struct {
 	routes   *node
 	kernel   *operation.Kernel
 	keys     Authenticator
+	claims   operation.Claims
+	sealer   Sealer
 	observer Observer
 	log      *slog.Logger
 	now      func() time.Time
@@ -61,7 +66,10 @@ type Server struct {
 //
 // Do not mount it on an http.ServeMux: that redirects "//" and "..". Use Wrap.
 func New(c Config) *Server {
-	s := &Server{routes: newRoutes(c.Registry), kernel: c.Kernel, keys: c.Authenticator, observer: c.Observer, log: c.Log, now: c.Now}
+	s := &Server{
+		routes: newRoutes(c.Registry), kernel: c.Kernel, keys: c.Authenticator,
+		claims: c.Claims, sealer: c.Sealer, observer: c.Observer, log: c.Log, now: c.Now,
+	}
 	if s.log == nil {
 		s.log = slog.New(slog.DiscardHandler)
 	}
@@ -135,14 +143,38 @@ func (s *Server) answer(w http.ResponseWriter, q *request) reply {
 
 // operate runs the operation at the request's address.
 func (s *Server) operate(w http.ResponseWriter, q *request, path []string) reply {
-	meta := operation.Meta{RequestID: q.id}
 	caller, err := s.authenticate(q)
 	if err != nil {
-		return refuse(q.dialect(), q.instance(), s.kernel.Explain(q.Context(), q.operation, caller, meta, err))
+		return s.fail(q, err)
 	}
 	q.caller = caller
-	out := s.kernel.Run(q.Context(), q.operation, caller, meta, readParts(w, q.Request, path))
-	return s.render(q, meta, out)
+	return s.once(q, readParts(w, q.Request, path))
+}
+
+// run sends the request through the kernel.
+func (s *Server) run(q *request, ref string, parts *operation.Parts) (reply, operation.Outcome) {
+	out := s.kernel.Run(q.Context(), q.operation, q.caller, operation.Meta{RequestID: q.id, IdempotencyRef: ref}, parts)
+	var a reply
+	if out.Fault == nil {
+		var err error
+		if a, err = accept(q.operation, out.Result); err != nil {
+			out.Fault = s.explain(q, err)
+		}
+	}
+	if out.Fault != nil {
+		a = refuse(q.dialect(), q.instance(), out.Fault)
+	}
+	a.budget(out.Allowance)
+	return a, out
+}
+
+// fail answers an error that did not come through the kernel.
+func (s *Server) fail(q *request, err error) reply {
+	return refuse(q.dialect(), q.instance(), s.explain(q, err))
+}
+
+func (s *Server) explain(q *request, err error) *fault.Error {
+	return s.kernel.Explain(q.Context(), q.operation, q.caller, operation.Meta{RequestID: q.id}, err)
 }
 
 // authenticate looks at X-API-Key alone: an Authorization header is ignored
@@ -157,22 +189,6 @@ func (s *Server) authenticate(q *request) (access.Principal, error) {
 		err = operation.NotSent(q.operation, err)
 	}
 	return caller, err
-}
-
-func (s *Server) render(q *request, meta operation.Meta, out operation.Outcome) reply {
-	failed := out.Fault
-	var a reply
-	if failed == nil {
-		var err error
-		if a, err = accept(q.operation, out.Result); err != nil {
-			failed = s.kernel.Explain(q.Context(), q.operation, q.caller, meta, err)
-		}
-	}
-	if failed != nil {
-		a = refuse(q.dialect(), q.instance(), failed)
-	}
-	a.budget(out.Allowance)
-	return a
 }
 
 func (q *request) dialect() operation.Dialect {

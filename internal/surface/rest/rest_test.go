@@ -189,7 +189,10 @@ func TestAddresses(t *testing.T) {
 			t.Parallel()
 			s := newService(t)
 			got := ""
-			s.handle = func(_ context.Context, _ operation.Call, id string) (result, error) { got = id; return result{ID: "x"}, nil }
+			s.handle = func(_ context.Context, _ operation.Call, id string) (result, error) {
+				got = id
+				return result{ID: "x"}, nil
+			}
 			body := ""
 			if strings.HasSuffix(test.path, "/changes") {
 				body = "{}"

@@ -1,0 +1,125 @@
+package database
+
+import (
+	"context"
+	"database/sql"
+	"encoding/base64"
+	"errors"
+	"time"
+
+	"github.com/musterhq/muster/internal/name"
+	"github.com/musterhq/muster/internal/operation"
+)
+
+// Claims of idempotent requests. Each step is one statement that compares what
+// it expects, so that of many twins, on any replica, one wins.
+
+type claimRow struct {
+	ref, fingerprint, answer string
+	attempt                  int
+	leasedUntil              int64
+}
+
+func scanClaim(r row) (c claimRow, err error) {
+	err = r.Scan(&c.ref, &c.fingerprint, &c.attempt, &c.leasedUntil, &c.answer)
+	return c, err
+}
+
+// Claim implements operation.Claims.
+func (db *DB) Claim(ctx context.Context, c operation.Claim) (operation.Holding, error) {
+	h, err := db.firstClaim(ctx, c)
+	if !errors.Is(err, sql.ErrNoRows) {
+		return h, err
+	}
+	seen, err := one(ctx, db.read(), scanClaim,
+		`SELECT ref, fingerprint, attempt, leased_until, answer FROM claims WHERE id = ?`, c.ID)
+	switch {
+	case errors.Is(err, sql.ErrNoRows): // released this moment: the caller may come again
+		return operation.Holding{State: operation.Running, ID: c.ID}, nil
+	case err != nil:
+		return operation.Holding{}, err
+	case !c.Same(seen.fingerprint):
+		return operation.Holding{State: operation.Differs, ID: c.ID}, nil
+	case seen.answer != "":
+		answer, err := base64.StdEncoding.DecodeString(seen.answer)
+		return operation.Holding{State: operation.Answered, ID: c.ID, Ref: seen.ref, Answer: answer}, err
+	case seen.leasedUntil > millis(c.Now):
+		return operation.Holding{State: operation.Running, ID: c.ID}, nil
+	}
+	return db.takeOver(ctx, c, seen)
+}
+
+// firstClaim makes the claim, if there is none or it has expired; sql.ErrNoRows
+// if there is.
+func (db *DB) firstClaim(ctx context.Context, c operation.Claim) (operation.Holding, error) {
+	h := operation.Holding{State: operation.Claimed, ID: c.ID, Ref: name.NewID(), Attempt: 1}
+	err := db.statement(ctx, func(ctx context.Context, on conn) error {
+		_, err := value[string](ctx, on, `INSERT INTO claims (id, ref, fingerprint, attempt, leased_until, expires_at) VALUES (?, ?, ?, 1, ?, ?)
+			ON CONFLICT (id) DO UPDATE SET ref = excluded.ref, fingerprint = excluded.fingerprint, attempt = 1,
+				leased_until = excluded.leased_until, expires_at = excluded.expires_at, answer = ''
+			WHERE claims.expires_at <= ? RETURNING ref`,
+			c.ID, h.Ref, c.Fingerprint, millis(c.Now.Add(c.Lease)), millis(c.Now.Add(c.Keep)), millis(c.Now))
+		return err
+	})
+	return h, err
+}
+
+// takeOver takes a claim whose lease has ended, unless another was faster.
+func (db *DB) takeOver(ctx context.Context, c operation.Claim, seen claimRow) (operation.Holding, error) {
+	h := operation.Holding{State: operation.Claimed, ID: c.ID, Ref: seen.ref, Attempt: seen.attempt + 1}
+	n, err := db.changeClaim(ctx, `UPDATE claims SET attempt = ?, leased_until = ?
+		WHERE id = ? AND ref = ? AND attempt = ? AND answer = '' AND leased_until <= ?`,
+		h.Attempt, millis(c.Now.Add(c.Lease)), c.ID, seen.ref, seen.attempt, millis(c.Now))
+	if err != nil {
+		return operation.Holding{}, err
+	}
+	if n == 0 {
+		return operation.Holding{State: operation.Running, ID: c.ID}, nil
+	}
+	return h, nil
+}
+
+func (db *DB) changeClaim(ctx context.Context, query string, args ...any) (n int64, err error) {
+	err = db.statement(ctx, func(ctx context.Context, on conn) error {
+		n, err = on.exec(ctx, query, args...)
+		return err
+	})
+	return n, err
+}
+
+// Extend implements operation.Claims.
+func (db *DB) Extend(ctx context.Context, h operation.Holding, until time.Time) error {
+	_, err := db.changeClaim(ctx, `UPDATE claims SET leased_until = ? WHERE id = ? AND ref = ? AND attempt = ? AND answer = ''`,
+		millis(until), h.ID, h.Ref, h.Attempt)
+	return err
+}
+
+// Settle implements operation.Claims.
+func (db *DB) Settle(ctx context.Context, h operation.Holding, answer []byte) error {
+	_, err := db.changeClaim(ctx, `UPDATE claims SET answer = ? WHERE id = ? AND ref = ? AND attempt = ? AND answer = ''`,
+		base64.StdEncoding.EncodeToString(answer), h.ID, h.Ref, h.Attempt)
+	return err
+}
+
+// Release implements operation.Claims.
+func (db *DB) Release(ctx context.Context, h operation.Holding) error {
+	_, err := db.changeClaim(ctx, `DELETE FROM claims WHERE id = ? AND ref = ? AND attempt = ? AND answer = ''`, h.ID, h.Ref, h.Attempt)
+	return err
+}
+
+// EndClaimLeases lets every claim be taken over at once. Only a service that
+// is alone with its database may do so, and only before it serves: whoever
+// held a lease is gone.
+func (db *DB) EndClaimLeases(ctx context.Context) error {
+	_, err := db.changeClaim(ctx, `UPDATE claims SET leased_until = 0 WHERE answer = '' AND leased_until > 0`)
+	return err
+}
+
+// forgetAtOnce bounds how long ForgetClaims holds up other writers.
+const forgetAtOnce = 1000
+
+// ForgetClaims deletes up to 1000 claims that have expired, and reports how many.
+func (db *DB) ForgetClaims(ctx context.Context) (int64, error) {
+	return db.changeClaim(ctx, `DELETE FROM claims WHERE id IN (SELECT id FROM claims WHERE expires_at <= ? ORDER BY expires_at LIMIT ?)`,
+		millis(db.now()), forgetAtOnce)
+}

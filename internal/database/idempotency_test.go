@@ -1,0 +1,167 @@
+package database_test
+
+import (
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/musterhq/muster/internal/database"
+	"github.com/musterhq/muster/internal/operation"
+)
+
+func claim(e *engine, id, fingerprint string) operation.Claim {
+	return operation.Claim{ID: id, Fingerprint: fingerprint, Same: func(stored string) bool { return stored == fingerprint },
+		Now: e.clock.Now(), Lease: 15 * time.Second, Keep: 24 * time.Hour}
+}
+
+// take claims and insists on the state.
+func take(t *testing.T, db *database.DB, c operation.Claim, want operation.ClaimState) operation.Holding {
+	t.Helper()
+	h, err := db.Claim(t.Context(), c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if h.State != want {
+		t.Fatalf("state %d, want %d", h.State, want)
+	}
+	return h
+}
+
+func TestClaimIsHeldSettledAndForgotten(t *testing.T) {
+	each(t, func(t *testing.T, e *engine) {
+		db := e.open(t)
+		first := take(t, db, claim(e, "a", "f"), operation.Claimed)
+		take(t, db, claim(e, "a", "f"), operation.Running)
+		take(t, db, claim(e, "a", "g"), operation.Differs)
+		take(t, db, claim(e, "b", "f"), operation.Claimed)
+
+		if err := db.Settle(t.Context(), first, []byte("answer\x00\xff")); err != nil {
+			t.Fatal(err)
+		}
+		again := take(t, db, claim(e, "a", "f"), operation.Answered)
+		if string(again.Answer) != "answer\x00\xff" || again.Ref != first.Ref {
+			t.Errorf("answer %q, ref %s", again.Answer, again.Ref)
+		}
+		take(t, db, claim(e, "a", "g"), operation.Differs)
+		if err := db.Release(t.Context(), first); err != nil {
+			t.Fatal(err)
+		}
+		take(t, db, claim(e, "a", "f"), operation.Answered) // an answer is not released
+
+		e.clock.Advance(24*time.Hour - time.Millisecond)
+		take(t, db, claim(e, "a", "f"), operation.Answered)
+		e.clock.Advance(time.Millisecond)
+		if fresh := take(t, db, claim(e, "a", "g"), operation.Claimed); fresh.Ref == first.Ref {
+			t.Error("after its time the claim has the same ref")
+		}
+	})
+}
+
+func TestReleasedClaimIsANewOne(t *testing.T) {
+	each(t, func(t *testing.T, e *engine) {
+		db := e.open(t)
+		first := take(t, db, claim(e, "a", "f"), operation.Claimed)
+		if err := db.Release(t.Context(), first); err != nil {
+			t.Fatal(err)
+		}
+		second := take(t, db, claim(e, "a", "other"), operation.Claimed)
+		if second.Ref == first.Ref {
+			t.Error("the ref of a released claim is used again")
+		}
+	})
+}
+
+func TestClaimIsTakenOverAfterItsLease(t *testing.T) {
+	each(t, func(t *testing.T, e *engine) {
+		db := e.open(t)
+		first := take(t, db, claim(e, "a", "f"), operation.Claimed)
+		e.clock.Advance(14 * time.Second)
+		if err := db.Extend(t.Context(), first, e.clock.Now().Add(15*time.Second)); err != nil {
+			t.Fatal(err)
+		}
+		e.clock.Advance(14 * time.Second)
+		take(t, db, claim(e, "a", "f"), operation.Running)
+		e.clock.Advance(time.Second)
+		take(t, db, claim(e, "a", "other"), operation.Differs)
+		second := take(t, db, claim(e, "a", "f"), operation.Claimed)
+		if second.Ref != first.Ref || second.Attempt != 2 {
+			t.Errorf("taken over as %+v of %+v", second, first)
+		}
+		// Whoever lost the claim changes nothing any more.
+		if err := db.Settle(t.Context(), first, []byte("late")); err != nil {
+			t.Fatal(err)
+		}
+		if err := db.Release(t.Context(), first); err != nil {
+			t.Fatal(err)
+		}
+		if err := db.Extend(t.Context(), first, e.clock.Now().Add(time.Hour)); err != nil {
+			t.Fatal(err)
+		}
+		take(t, db, claim(e, "a", "f"), operation.Running)
+		e.clock.Advance(15 * time.Second)
+		take(t, db, claim(e, "a", "f"), operation.Claimed)
+	})
+}
+
+func TestLeasesEndAtStart(t *testing.T) {
+	each(t, func(t *testing.T, e *engine) {
+		db := e.open(t)
+		take(t, db, claim(e, "a", "f"), operation.Claimed)
+		settled := take(t, db, claim(e, "b", "f"), operation.Claimed)
+		if err := db.Settle(t.Context(), settled, []byte("x")); err != nil {
+			t.Fatal(err)
+		}
+		if err := db.EndClaimLeases(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		take(t, db, claim(e, "a", "f"), operation.Claimed)
+		take(t, db, claim(e, "b", "f"), operation.Answered)
+	})
+}
+
+func TestForgetClaims(t *testing.T) {
+	each(t, func(t *testing.T, e *engine) {
+		db := e.open(t)
+		take(t, db, claim(e, "old", "f"), operation.Claimed)
+		e.clock.Advance(time.Hour)
+		take(t, db, claim(e, "young", "f"), operation.Claimed)
+		e.clock.Advance(23 * time.Hour)
+		if n, err := db.ForgetClaims(t.Context()); n != 1 || err != nil {
+			t.Errorf("forgot %d, %v", n, err)
+		}
+		if n, err := db.ForgetClaims(t.Context()); n != 0 || err != nil {
+			t.Errorf("forgot %d more, %v", n, err)
+		}
+	})
+}
+
+// Of many twins over two replicas one runs, at the first claim and at the
+// taking over alike.
+func TestOneOfManyClaims(t *testing.T) {
+	each(t, func(t *testing.T, e *engine) {
+		replicas := []*database.DB{e.open(t), e.open(t)}
+		for range 2 {
+			var claimed atomic.Int32
+			var all sync.WaitGroup
+			for i := range 40 {
+				all.Go(func() {
+					h, err := replicas[i%2].Claim(t.Context(), claim(e, "a", "f"))
+					if err != nil {
+						t.Error(err)
+					}
+					if h.State == operation.Claimed {
+						claimed.Add(1)
+					} else if h.State != operation.Running {
+						t.Errorf("state %d", h.State)
+					}
+				})
+			}
+			all.Wait()
+			if claimed.Load() != 1 {
+				t.Errorf("%d of 40 twins hold the claim", claimed.Load())
+			}
+			e.clock.Advance(time.Minute)
+		}
+	})
+}
