@@ -87,22 +87,22 @@ func (db *DB) changeClaim(ctx context.Context, query string, args ...any) (n int
 	return n, err
 }
 
-// Extend implements operation.Claims.
-func (db *DB) Extend(ctx context.Context, h operation.Holding, until time.Time) error {
+// ExtendClaim implements operation.Claims.
+func (db *DB) ExtendClaim(ctx context.Context, h operation.Holding, until time.Time) error {
 	_, err := db.changeClaim(ctx, `UPDATE claims SET leased_until = ? WHERE id = ? AND ref = ? AND attempt = ? AND answer = ''`,
 		millis(until), h.ID, h.Ref, h.Attempt)
 	return err
 }
 
-// Settle implements operation.Claims.
-func (db *DB) Settle(ctx context.Context, h operation.Holding, answer []byte) error {
+// SettleClaim implements operation.Claims.
+func (db *DB) SettleClaim(ctx context.Context, h operation.Holding, answer []byte) error {
 	_, err := db.changeClaim(ctx, `UPDATE claims SET answer = ? WHERE id = ? AND ref = ? AND attempt = ? AND answer = ''`,
 		base64.StdEncoding.EncodeToString(answer), h.ID, h.Ref, h.Attempt)
 	return err
 }
 
-// Release implements operation.Claims.
-func (db *DB) Release(ctx context.Context, h operation.Holding) error {
+// ReleaseClaim implements operation.Claims.
+func (db *DB) ReleaseClaim(ctx context.Context, h operation.Holding) error {
 	_, err := db.changeClaim(ctx, `DELETE FROM claims WHERE id = ? AND ref = ? AND attempt = ? AND answer = ''`, h.ID, h.Ref, h.Attempt)
 	return err
 }

@@ -36,7 +36,7 @@ func TestClaimIsHeldSettledAndForgotten(t *testing.T) {
 		take(t, db, claim(e, "a", "g"), operation.Differs)
 		take(t, db, claim(e, "b", "f"), operation.Claimed)
 
-		if err := db.Settle(t.Context(), first, []byte("answer\x00\xff")); err != nil {
+		if err := db.SettleClaim(t.Context(), first, []byte("answer\x00\xff")); err != nil {
 			t.Fatal(err)
 		}
 		again := take(t, db, claim(e, "a", "f"), operation.Answered)
@@ -44,7 +44,7 @@ func TestClaimIsHeldSettledAndForgotten(t *testing.T) {
 			t.Errorf("answer %q, ref %s", again.Answer, again.Ref)
 		}
 		take(t, db, claim(e, "a", "g"), operation.Differs)
-		if err := db.Release(t.Context(), first); err != nil {
+		if err := db.ReleaseClaim(t.Context(), first); err != nil {
 			t.Fatal(err)
 		}
 		take(t, db, claim(e, "a", "f"), operation.Answered) // an answer is not released
@@ -62,7 +62,7 @@ func TestReleasedClaimIsANewOne(t *testing.T) {
 	each(t, func(t *testing.T, e *engine) {
 		db := e.open(t)
 		first := take(t, db, claim(e, "a", "f"), operation.Claimed)
-		if err := db.Release(t.Context(), first); err != nil {
+		if err := db.ReleaseClaim(t.Context(), first); err != nil {
 			t.Fatal(err)
 		}
 		second := take(t, db, claim(e, "a", "other"), operation.Claimed)
@@ -77,7 +77,7 @@ func TestClaimIsTakenOverAfterItsLease(t *testing.T) {
 		db := e.open(t)
 		first := take(t, db, claim(e, "a", "f"), operation.Claimed)
 		e.clock.Advance(14 * time.Second)
-		if err := db.Extend(t.Context(), first, e.clock.Now().Add(15*time.Second)); err != nil {
+		if err := db.ExtendClaim(t.Context(), first, e.clock.Now().Add(15*time.Second)); err != nil {
 			t.Fatal(err)
 		}
 		e.clock.Advance(14 * time.Second)
@@ -89,13 +89,13 @@ func TestClaimIsTakenOverAfterItsLease(t *testing.T) {
 			t.Errorf("taken over as %+v of %+v", second, first)
 		}
 		// Whoever lost the claim changes nothing any more.
-		if err := db.Settle(t.Context(), first, []byte("late")); err != nil {
+		if err := db.SettleClaim(t.Context(), first, []byte("late")); err != nil {
 			t.Fatal(err)
 		}
-		if err := db.Release(t.Context(), first); err != nil {
+		if err := db.ReleaseClaim(t.Context(), first); err != nil {
 			t.Fatal(err)
 		}
-		if err := db.Extend(t.Context(), first, e.clock.Now().Add(time.Hour)); err != nil {
+		if err := db.ExtendClaim(t.Context(), first, e.clock.Now().Add(time.Hour)); err != nil {
 			t.Fatal(err)
 		}
 		take(t, db, claim(e, "a", "f"), operation.Running)
@@ -109,7 +109,7 @@ func TestLeasesEndAtStart(t *testing.T) {
 		db := e.open(t)
 		take(t, db, claim(e, "a", "f"), operation.Claimed)
 		settled := take(t, db, claim(e, "b", "f"), operation.Claimed)
-		if err := db.Settle(t.Context(), settled, []byte("x")); err != nil {
+		if err := db.SettleClaim(t.Context(), settled, []byte("x")); err != nil {
 			t.Fatal(err)
 		}
 		if err := db.EndClaimLeases(t.Context()); err != nil {

@@ -15,7 +15,7 @@ type Claim struct {
 	Fingerprint string
 	Same        func(stored string) bool
 	Now         time.Time
-	Lease       time.Duration // until another may take over, unless Extend is called
+	Lease       time.Duration // until another may take over, unless ExtendClaim is called
 	Keep        time.Duration // how long the claim and its answer are kept
 }
 
@@ -45,18 +45,18 @@ type Holding struct {
 	Ref string
 	// Attempt counts those who held the claim. Only the latest may change it.
 	Attempt int
-	Answer  []byte // with Answered, as Settle was given it
+	Answer  []byte // with Answered, as SettleClaim was given it
 }
 
 // Claims keeps the requests that carry an Idempotency-Key, for all replicas.
-// Extend, Settle and Release do nothing if another holds the claim by now.
+// ExtendClaim, SettleClaim and ReleaseClaim do nothing if another holds the claim by now.
 type Claims interface {
 	// Claim takes hold of a claim, or says why not.
 	Claim(ctx context.Context, c Claim) (Holding, error)
-	// Extend keeps a lease alive until a time.
-	Extend(ctx context.Context, h Holding, until time.Time) error
-	// Settle keeps the answer.
-	Settle(ctx context.Context, h Holding, answer []byte) error
-	// Release forgets the claim: nothing happened that a repetition should find.
-	Release(ctx context.Context, h Holding) error
+	// ExtendClaim keeps a lease alive until a time.
+	ExtendClaim(ctx context.Context, h Holding, until time.Time) error
+	// SettleClaim keeps the answer.
+	SettleClaim(ctx context.Context, h Holding, answer []byte) error
+	// ReleaseClaim forgets the claim: nothing happened that a repetition should find.
+	ReleaseClaim(ctx context.Context, h Holding) error
 }

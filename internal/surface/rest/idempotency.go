@@ -141,9 +141,9 @@ func (s *Server) hold(q *request, held operation.Holding, parts *operation.Parts
 	defer cancel()
 	var err error
 	if keeps(out) {
-		err = s.claims.Settle(ctx, held, s.sealer.Seal(purposeAnswer+held.Ref, a.encode()))
+		err = s.claims.SettleClaim(ctx, held, s.sealer.Seal(purposeAnswer+held.Ref, a.encode()))
 	} else {
-		err = s.claims.Release(ctx, held)
+		err = s.claims.ReleaseClaim(ctx, held)
 	}
 	if err != nil { // the answer stands; the lease will end, and a repetition finds what was begun
 		s.log.LogAttrs(ctx, slog.LevelWarn, "cannot settle an idempotent request", slog.String("request_id", q.id), slog.Any("error", err))
@@ -164,7 +164,7 @@ func (s *Server) extend(q *request, held operation.Holding) (stop func()) {
 			case <-ctx.Done():
 				return
 			case <-ticker.C:
-				if err := s.claims.Extend(ctx, held, s.now().Add(leaseLength)); err != nil && ctx.Err() == nil {
+				if err := s.claims.ExtendClaim(ctx, held, s.now().Add(leaseLength)); err != nil && ctx.Err() == nil {
 					s.log.LogAttrs(ctx, slog.LevelWarn, "cannot extend a lease", slog.String("request_id", q.id), slog.Any("error", err))
 				}
 			}
