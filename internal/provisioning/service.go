@@ -1,0 +1,198 @@
+package provisioning
+
+import (
+	"context"
+	"strings"
+	"time"
+
+	"github.com/musterhq/muster/internal/access"
+	"github.com/musterhq/muster/internal/company"
+	"github.com/musterhq/muster/internal/fault"
+	"github.com/musterhq/muster/internal/name"
+	"github.com/musterhq/muster/internal/operation"
+	"github.com/musterhq/muster/internal/policy"
+)
+
+// issueLimit bounds one call of an issuer.
+const issueLimit = 30 * time.Second
+
+// Catalogue is what the service needs to know of policies and companies.
+type Catalogue interface {
+	Policy(ctx context.Context, companyID, id string) (policy.Policy, error)
+	CompanyByID(ctx context.Context, id string) (company.Company, error)
+}
+
+// Service makes provisioning QR codes.
+type Service struct {
+	Catalogue Catalogue
+	// Issuers make the tokens of policies by their type; one that is missing
+	// answers as a vendor that does not.
+	Issuers   map[policy.Type]Issuer
+	PublicURL string // without a closing slash
+	Now       func() time.Time
+}
+
+// Result is a provisioning QR code (contract 2.7).
+type Result struct {
+	PolicyID      string        `json:"policyId" doc:"Path name of the policy with which devices enrol."`
+	PolicyName    string        `json:"policyName" doc:"Its display name."`
+	PersonalUsage PersonalUsage `json:"personalUsage" enum:"UNSPECIFIED|ALLOWED|DISALLOWED|USERLESS" doc:"The personal-use mode of the enrolment token."`
+	ExpiresAt     time.Time     `json:"expiresAt" doc:"When the code stops enrolling devices."`
+	WifiSSID      string        `json:"wifiSsid,omitempty" doc:"The network that devices join, if one was given."`
+	Image         Image         `json:"image" doc:"The code. It holds the Wi-Fi password: treat it as a secret."`
+	PortalURL     string        `json:"portalUrl" doc:"The policy in the portal."`
+}
+
+// Image is a picture. It prints without its data, which may hold a password.
+type Image struct {
+	MimeType string `json:"mimeType" enum:"image/png" doc:"Always image/png."`
+	Data     []byte `json:"data" doc:"The bytes of the PNG, in base64."`
+}
+
+// String keeps the picture out of logs.
+func (i Image) String() string { return "[" + i.MimeType + "]" }
+
+// ImagePNG is the picture, for surfaces that show it as one.
+func (r Result) ImagePNG() []byte { return r.Image.Data }
+
+// Request asks for a code.
+type Request struct {
+	PolicyID      string // path name or short id
+	PersonalUsage PersonalUsage
+	Wifi          Wifi
+}
+
+// Create makes a code with a new enrolment token. It fails with the codes of
+// contract 7.4; a failure leaves no code behind.
+func (s *Service) Create(ctx context.Context, p access.Principal, r Request) (Result, error) {
+	target, owner, err := s.find(ctx, p, r.PolicyID)
+	if err != nil {
+		return Result{}, err
+	}
+	token, err := s.issue(ctx, owner, target, r.PersonalUsage)
+	if err != nil {
+		return Result{}, err
+	}
+	payload, err := Merge(token.Payload, r.Wifi)
+	if err != nil {
+		return Result{}, notIssued(err)
+	}
+	picture, err := Draw(ascii(payload))
+	if err != nil {
+		return Result{}, err
+	}
+	return Result{
+		PolicyID: target.PathName(), PolicyName: target.Name, PersonalUsage: r.PersonalUsage,
+		ExpiresAt: token.ExpiresAt.UTC(), WifiSSID: r.Wifi.SSID,
+		Image:     Image{MimeType: "image/png", Data: picture},
+		PortalURL: strings.TrimSuffix(s.PublicURL, "/") + "/policies/" + target.ID,
+	}, nil
+}
+
+// find returns the policy and its company, if a code can be made for it: 404,
+// then 409, then 422 (decisions "Order of checks").
+func (s *Service) find(ctx context.Context, p access.Principal, ref string) (policy.Policy, company.Company, error) {
+	missing := fault.New(fault.NotFound, "there is no policy with this id in your company: take the pathName from the policy list")
+	id, ok := name.Short(p.CompanySlug, name.Policies, ref)
+	if !ok || !p.MaySee(id) {
+		return policy.Policy{}, company.Company{}, missing
+	}
+	found, err := s.Catalogue.Policy(ctx, p.CompanyID, id)
+	if fault.CodeOf(err) == fault.NotFound {
+		return found, company.Company{}, missing
+	}
+	if err != nil {
+		return found, company.Company{}, err
+	}
+	owner, err := s.Catalogue.CompanyByID(ctx, p.CompanyID)
+	switch {
+	case err != nil:
+	case found.VROnly:
+		err = fault.New(fault.Unsupported, "VR-only policies cannot be provisioned by QR code: use the USB tool, muster usb")
+	case found.Type == policy.Platform && !owner.Connected():
+		err = fault.New(fault.Unsupported, "the company has not finished its enterprise enrolment: an administrator can connect it under company settings")
+	case found.Deleted:
+		err = fault.New(fault.Refused, "the policy was deleted")
+	}
+	return found, owner, err
+}
+
+// issue asks the issuer for a token that lives as long as the code.
+func (s *Service) issue(ctx context.Context, owner company.Company, p policy.Policy, usage PersonalUsage) (Token, error) {
+	issuer := s.Issuers[p.Type]
+	if issuer == nil {
+		return Token{}, notIssued(nil)
+	}
+	ctx, cancel := context.WithTimeout(ctx, issueLimit)
+	defer cancel()
+	asked := s.Now()
+	token, err := issuer.Issue(ctx, owner, p, usage, Lifetime)
+	if code := fault.CodeOf(err); err != nil && code != fault.Unsupported && code != fault.Refused {
+		return Token{}, notIssued(err)
+	}
+	if token.ExpiresAt.IsZero() {
+		token.ExpiresAt = asked.Add(Lifetime)
+	}
+	return token, err
+}
+
+// notIssued is contract 7.4's 502: there is no token, and asking again may help.
+func notIssued(cause error) error {
+	f := &fault.Error{Code: fault.Provider, Retryable: true, Err: cause,
+		Detail: "no enrolment token was created, and so no QR code: try again"}
+	if told := fault.From(cause); cause != nil && told.Code == fault.Provider {
+		f.Detail, f.Err = told.Detail, told.Err
+	}
+	return f
+}
+
+// Args are the arguments of create_provisioning_qr_code (contract 4.4). They
+// print without the password.
+type Args struct {
+	PolicyID      string  `path:"policyId" doc:"The policy's pathName from list_policies, or its short id."`
+	PersonalUsage string  `json:"personalUsage" rule:"enum=UNSPECIFIED|ALLOWED|DISALLOWED|USERLESS default=UNSPECIFIED" doc:"ALLOWED: work profile on a personally owned device. DISALLOWED: fully managed, company-owned device. USERLESS: dedicated device without a user account."`
+	WifiSSID      *string `json:"wifiSsid" doc:"Name of the network that the device joins to enrol."`
+	WifiPassword  *string `json:"wifiPassword" rule:"secret" doc:"Password of the network. It is only in the picture."`
+	WifiSecurity  *string `json:"wifiSecurity" rule:"enum=NONE|WPA|WEP" doc:"How the network is protected. Default: WPA when a password is given, else NONE."`
+	WifiHidden    *bool   `json:"wifiHidden" doc:"Whether the network is hidden. Default: false."`
+}
+
+// Rules implements operation.Ruler.
+func (a Args) Rules(r *operation.Rules) {
+	rules(r, a.WifiSSID, a.WifiPassword, a.WifiSecurity, a.WifiHidden)
+}
+
+// String keeps the password out of formatted text.
+func (a Args) String() string { return "{" + a.PolicyID + " " + a.PersonalUsage + " [secret]}" }
+
+// GoString keeps the password out of %#v.
+func (a Args) GoString() string { return a.String() }
+
+func (a Args) request() Request {
+	r := Request{PolicyID: a.PolicyID, PersonalUsage: PersonalUsage(a.PersonalUsage)}
+	if a.WifiSSID == nil {
+		return r
+	}
+	r.Wifi = Wifi{SSID: *a.WifiSSID, Security: securityOf(a.WifiPassword, a.WifiSecurity)}
+	if a.WifiPassword != nil {
+		r.Wifi.Password = *a.WifiPassword
+	}
+	r.Wifi.Hidden = a.WifiHidden != nil && *a.WifiHidden
+	return r
+}
+
+// Define declares create_provisioning_qr_code.
+func Define(r *operation.Registry, s *Service) {
+	operation.Define(r, operation.Operation{
+		Name: "create_provisioning_qr_code", Title: "Create provisioning QR code", Method: "POST",
+		Path: "/policies/{policyId}/provisioning-qr-codes", Created: true,
+		Description: "Creates a QR code with a new enrolment token that enrols new or factory-reset devices into the company under one policy, for 24 hours. " +
+			"To use it, tap the setup wizard's welcome screen six times, join Wi-Fi if asked, and scan it. " +
+			"Devices of VR-only policies cannot enrol this way; use the USB tool for them. The code may hold the Wi-Fi password: show it only to who may enrol devices.",
+		Needs: access.Provisioning | access.PoliciesRead, Gate: access.ProvisioningGate,
+		Budget: operation.AfterValidation, Dialect: operation.Provisioning, Effect: operation.Writing,
+		Faults: []fault.Code{fault.NotFound, fault.Unsupported, fault.Refused, fault.Provider},
+	}, func(ctx context.Context, call operation.Call, a Args) (Result, error) {
+		return s.Create(ctx, call.Principal, a.request())
+	})
+}

@@ -1,0 +1,253 @@
+package provisioning_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"image"
+	"image/color"
+	"image/png"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/musterhq/muster/internal/access"
+	"github.com/musterhq/muster/internal/company"
+	"github.com/musterhq/muster/internal/fault"
+	"github.com/musterhq/muster/internal/policy"
+	"github.com/musterhq/muster/internal/provisioning"
+)
+
+var start = time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
+
+// catalogue is one company with a few policies.
+type catalogue struct {
+	company  company.Company
+	policies map[string]policy.Policy
+}
+
+func (c catalogue) Policy(_ context.Context, companyID, id string) (policy.Policy, error) {
+	p, ok := c.policies[id]
+	if !ok || companyID != c.company.ID {
+		return policy.Policy{}, fault.New(fault.NotFound, "no such policy")
+	}
+	return p, nil
+}
+
+func (c catalogue) CompanyByID(context.Context, string) (company.Company, error) {
+	return c.company, nil
+}
+
+// issuer answers as it is told and remembers what it was asked.
+type issuer struct {
+	token provisioning.Token
+	err   error
+	usage provisioning.PersonalUsage
+	life  time.Duration
+}
+
+func (i *issuer) Issue(_ context.Context, _ company.Company, _ policy.Policy, usage provisioning.PersonalUsage, life time.Duration) (provisioning.Token, error) {
+	i.usage, i.life = usage, life
+	return i.token, i.err
+}
+
+type fixture struct {
+	catalogue
+	issuer  *issuer
+	service *provisioning.Service
+}
+
+func newFixture() *fixture {
+	f := &fixture{issuer: &issuer{token: provisioning.Token{Payload: []byte(vendorPayload), ExpiresAt: start.Add(24 * time.Hour)}}}
+	f.company = company.Company{ID: "c1", Slug: "acme", Enterprise: "enterprises/LC1"}
+	f.policies = map[string]policy.Policy{}
+	for _, p := range []policy.Policy{
+		{ID: "plain", Type: policy.Platform, Name: "Plain"}, {ID: "gone", Type: policy.Platform, Deleted: true},
+		{ID: "vr", Type: policy.Agent, VROnly: true}, {ID: "agent", Type: policy.Agent},
+	} {
+		p.CompanyID, p.CompanySlug = "c1", "acme"
+		f.policies[p.ID] = p
+	}
+	f.service = &provisioning.Service{Catalogue: f, Issuers: map[policy.Type]provisioning.Issuer{policy.Platform: f.issuer},
+		PublicURL: "https://muster.example/", Now: func() time.Time { return start }}
+	return f
+}
+
+func caller() access.Principal {
+	return access.Principal{Kind: access.APIKey, ID: "k", CompanyID: "c1", CompanySlug: "acme", Permissions: access.All}
+}
+
+func TestCreate(t *testing.T) {
+	t.Parallel()
+	f := newFixture()
+	for _, ref := range []string{"plain", "enterprises/acme/policies/plain"} {
+		got, err := f.service.Create(t.Context(), caller(), provisioning.Request{PolicyID: ref, PersonalUsage: provisioning.Userless,
+			Wifi: provisioning.Wifi{SSID: "site", Password: "marker-password", Security: provisioning.WPA}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		text, err := json.Marshal(got)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var members map[string]any
+		if err := json.Unmarshal(text, &members); err != nil {
+			t.Fatal(err)
+		}
+		picture := members["image"].(map[string]any)
+		if members["policyId"] != "enterprises/acme/policies/plain" || members["policyName"] != "Plain" || members["personalUsage"] != "USERLESS" ||
+			members["expiresAt"] != "2026-11-22T12:00:00Z" || members["wifiSsid"] != "site" || picture["mimeType"] != "image/png" ||
+			members["portalUrl"] != "https://muster.example/policies/plain" || len(members) != 7 {
+			t.Errorf("result %v", members)
+		}
+		if f.issuer.usage != provisioning.Userless || f.issuer.life != 24*time.Hour {
+			t.Errorf("the issuer was asked for %s, %s", f.issuer.usage, f.issuer.life)
+		}
+		if seen := fmt.Sprintf("%s %v %+v %#v", text, got, got, provisioning.Wifi{Password: "marker-password"}); strings.Contains(seen, "marker-password") {
+			t.Errorf("the password is outside the picture: %s", seen)
+		}
+		if _, err := png.Decode(bytes.NewReader(got.ImagePNG())); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+func TestCreateWithoutNetworkOmitsIt(t *testing.T) {
+	t.Parallel()
+	got, err := newFixture().service.Create(t.Context(), caller(), provisioning.Request{PolicyID: "plain", PersonalUsage: provisioning.Unspecified})
+	text, _ := json.Marshal(got)
+	if err != nil || strings.Contains(string(text), "wifiSsid") {
+		t.Errorf("%s, %v", text, err)
+	}
+}
+
+func TestCreateFails(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		name      string
+		change    func(*fixture, *access.Principal)
+		policy    string
+		want      fault.Code
+		retryable bool
+	}{
+		{"no such policy", nil, "nothing", fault.NotFound, false},
+		{"not an id", nil, "../../etc", fault.NotFound, false},
+		{"another company's name", nil, "enterprises/other/policies/plain", fault.NotFound, false},
+		{"another kind's name", nil, "enterprises/acme/assets/plain", fault.NotFound, false},
+		{"beyond the user's limits", func(_ *fixture, p *access.Principal) { p.Policies = []string{"agent"} }, "plain", fault.NotFound, false},
+		{"tombstone", nil, "gone", fault.Refused, false},
+		{"VR-only", nil, "vr", fault.Unsupported, false},
+		{"not connected", func(f *fixture, _ *access.Principal) { f.company.Enterprise = "" }, "plain", fault.Unsupported, false},
+		{"tombstone, not connected", func(f *fixture, _ *access.Principal) { f.company.Enterprise = "" }, "gone", fault.Unsupported, false},
+		{"vendor fails", func(f *fixture, _ *access.Principal) { f.issuer.err = fault.New(fault.Provider, "quota") }, "plain", fault.Provider, true},
+		{"vendor fails in an unknown way", func(f *fixture, _ *access.Principal) { f.issuer.err = errors.New("secret internals") }, "plain", fault.Provider, true},
+		{"vendor says what is not there", func(f *fixture, _ *access.Principal) { f.issuer.err = fault.New(fault.NotFound, "x") }, "plain", fault.Provider, true},
+		{"enterprise ended", func(f *fixture, _ *access.Principal) { f.issuer.err = fault.New(fault.Unsupported, "x") }, "plain", fault.Unsupported, false},
+		{"no payload", func(f *fixture, _ *access.Principal) { f.issuer.token.Payload = []byte("<html>") }, "plain", fault.Provider, true},
+		{"no issuer", nil, "agent", fault.Provider, true},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			f, p := newFixture(), caller()
+			if c.change != nil {
+				c.change(f, &p)
+			}
+			f.service.Catalogue = f.catalogue
+			_, err := f.service.Create(t.Context(), p, provisioning.Request{PolicyID: c.policy, Wifi: provisioning.Wifi{SSID: "x"}})
+			if err == nil || fault.CodeOf(err) != c.want || fault.From(err).Retryable != c.retryable {
+				t.Errorf("got %v, want %s", err, c.want)
+			}
+			if err != nil && strings.Contains(fault.From(err).Detail, "internals") {
+				t.Errorf("internals are told: %v", err)
+			}
+		})
+	}
+}
+
+// TestDrawnForEyesAndReaders looks at the picture itself.
+func TestDrawnForEyesAndReaders(t *testing.T) {
+	t.Parallel()
+	data, err := provisioning.Draw([]byte("x"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	picture, err := png.Decode(bytes.NewReader(data))
+	if err != nil {
+		t.Fatal(err)
+	}
+	paletted, ok := picture.(*image.Paletted)
+	if !ok || len(paletted.Palette) != 2 {
+		t.Fatalf("the picture is a %T", picture)
+	}
+	const modules, quiet = 21, 4 // version 1
+	side := paletted.Rect.Dx()
+	scale := side / (modules + 2*quiet)
+	if scale < 6 || scale*(modules+2*quiet) != side || paletted.Rect.Dy() != side {
+		t.Errorf("%d by %d pixels are %d a module", side, paletted.Rect.Dy(), scale)
+	}
+	for y := range side {
+		for x := range side {
+			outside := min(x, y) < quiet*scale || max(x, y) >= side-quiet*scale
+			if r, _, _, _ := paletted.At(x, y).RGBA(); outside && r != 0xffff {
+				t.Fatalf("the quiet zone is dark at %d, %d: %v", x, y, color.GrayModel.Convert(paletted.At(x, y)))
+			}
+		}
+	}
+}
+
+// TestZbarReadsTheCode proves the picture on an independent reader.
+func TestZbarReadsTheCode(t *testing.T) {
+	t.Parallel()
+	zbar, err := exec.LookPath("zbarimg")
+	if err != nil && os.Getenv("CI") == "true" {
+		t.Fatal("zbarimg is missing: install zbar-tools")
+	}
+	if err != nil {
+		t.Skip("zbarimg is missing: install zbar-tools")
+	}
+	for i, w := range []provisioning.Wifi{
+		{},
+		{SSID: "plain", Security: provisioning.Open},
+		{SSID: "  spaces kept  ", Password: "p&<>'\"\\/ ~", Security: provisioning.WPA},
+		{SSID: "Café Gäste ß", Password: "пароль-длинный", Security: provisioning.WPA, Hidden: true},
+		{SSID: "日本語のネット🙂", Password: strings.Repeat("密码", 10) + "abc", Security: provisioning.WPA},
+		{SSID: strings.Repeat("s", 32), Password: strings.Repeat("p", 63), Security: provisioning.WPA},
+	} {
+		f := newFixture()
+		got, err := f.service.Create(t.Context(), caller(), provisioning.Request{PolicyID: "plain", Wifi: w})
+		if err != nil {
+			t.Fatal(err)
+		}
+		file := filepath.Join(t.TempDir(), "code.png")
+		if err := os.WriteFile(file, got.ImagePNG(), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		read, err := exec.CommandContext(t.Context(), zbar, "--raw", "--quiet", "-Sdisable", "-Sqr.enable", file).Output()
+		if err != nil {
+			t.Fatalf("code %d: zbarimg: %v", i, err)
+		}
+		want, err := provisioning.Merge([]byte(vendorPayload), w)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if text := strings.TrimSuffix(string(read), "\n"); !sameJSON(t, text, string(want)) || strings.Contains(text, `\u0026`) || strings.Contains(text, `\u003c`) {
+			t.Errorf("code %d reads\n%s, want\n%s", i, text, want)
+		}
+	}
+}
+
+func sameJSON(t *testing.T, a, b string) bool {
+	t.Helper()
+	var values [2]any
+	for i, text := range []string{a, b} {
+		if err := json.Unmarshal([]byte(text), &values[i]); err != nil {
+			t.Errorf("%s: %v", text, err)
+		}
+	}
+	return fmt.Sprint(values[0]) == fmt.Sprint(values[1])
+}

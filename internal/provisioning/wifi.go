@@ -1,0 +1,154 @@
+package provisioning
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/go-json-experiment/json/jsontext"
+	"github.com/musterhq/muster/internal/operation"
+)
+
+// Security is how a Wi-Fi network is protected.
+type Security string
+
+// The kinds of protection that a code can carry (contract 4.4).
+const (
+	Open Security = "NONE"
+	WPA  Security = "WPA"
+	WEP  Security = "WEP"
+)
+
+// MaxSSID and MaxPassword are limits in bytes of UTF-8; MinWPAPassword too.
+const (
+	MaxSSID        = 32
+	MaxPassword    = 63
+	MinWPAPassword = 8
+)
+
+// Wifi is the network that a device joins to enrol. Its zero value is none.
+// It prints without the password.
+type Wifi struct {
+	SSID     string
+	Password string
+	Security Security
+	Hidden   bool
+}
+
+// String keeps the password out of formatted text.
+func (w Wifi) String() string { return fmt.Sprintf("{%q %s [secret]}", w.SSID, w.Security) }
+
+// GoString keeps the password out of %#v.
+func (w Wifi) GoString() string { return w.String() }
+
+// rules are the Wi-Fi rules of contract 4.4, in the one place that both checks
+// and describes them. A field that was not given is nil.
+func rules(r *operation.Rules, ssid, password, security *string, hidden *bool) {
+	r.Must("wifiSsid", "must have 1 to 32 bytes of UTF-8; spaces around it are part of the name",
+		ssid == nil || *ssid != "" && len(*ssid) <= MaxSSID && utf8.ValidString(*ssid))
+	const needsName = "needs wifiSsid"
+	r.Must("wifiPassword", needsName, password == nil || ssid != nil)
+	r.Must("wifiSecurity", needsName, security == nil || ssid != nil)
+	r.Must("wifiHidden", needsName, hidden == nil || ssid != nil)
+
+	kind := securityOf(password, security)
+	r.Must("wifiSecurity", "NONE takes no wifiPassword", kind != Open || password == nil)
+	r.Must("wifiPassword", "is required with WPA and WEP", kind == Open || password != nil)
+	if password == nil {
+		password = new(string)
+		kind = Open
+	}
+	r.Must("wifiPassword", "must have at most 63 bytes of UTF-8", len(*password) <= MaxPassword && utf8.ValidString(*password))
+	r.Must("wifiPassword", "must have at least 8 bytes with WPA", kind != WPA || len(*password) >= MinWPAPassword)
+	r.Must("wifiPassword", "must be 5 or 13 ASCII characters or 10 or 26 hexadecimal digits with WEP", kind != WEP || isWEPKey(*password))
+}
+
+// securityOf is the protection asked for: WPA when a password is given, else
+// NONE, unless said otherwise.
+func securityOf(password, security *string) Security {
+	switch {
+	case security != nil:
+		return Security(*security)
+	case password != nil:
+		return WPA
+	}
+	return Open
+}
+
+func isWEPKey(key string) bool {
+	const hex = "0123456789abcdefABCDEF"
+	switch len(key) {
+	case 5, 13:
+		return strings.IndexFunc(key, func(r rune) bool { return r > 0x7f }) < 0
+	case 10, 26:
+		return strings.Trim(key, hex) == ""
+	}
+	return false
+}
+
+const extra = "android.app.extra.PROVISIONING_WIFI_"
+
+// Merge returns the payload of a code with the network's keys added, in the
+// setup wizard's own names. Everything else in the payload stays as it is, in
+// its order; without a network the payload is returned untouched.
+func Merge(payload []byte, w Wifi) ([]byte, error) {
+	if w.SSID == "" {
+		return payload, nil
+	}
+	in := jsontext.NewDecoder(bytes.NewReader(payload))
+	if token, err := in.ReadToken(); err != nil || token.Kind() != '{' {
+		return nil, errors.New("the payload of the enrolment token is not a JSON object")
+	}
+	var out bytes.Buffer
+	out.WriteByte('{')
+	for in.PeekKind() == '"' {
+		key, keyErr := in.ReadValue()
+		key = bytes.Clone(key)
+		value, err := in.ReadValue()
+		if err = errors.Join(keyErr, err); err != nil {
+			return nil, errors.New("the payload of the enrolment token is not well-formed JSON")
+		}
+		if bytes.HasPrefix(key, []byte(`"`+extra)) {
+			continue
+		}
+		out.Write(key)
+		out.WriteByte(':')
+		out.Write(value)
+		out.WriteByte(',')
+	}
+	if token, err := in.ReadToken(); err != nil || token.Kind() != '}' {
+		return nil, errors.New("the payload of the enrolment token is not well-formed JSON")
+	}
+	out.Write(w.members())
+	out.WriteByte('}')
+	return out.Bytes(), nil
+}
+
+// members are the network's keys and values, between commas.
+func (w Wifi) members() []byte {
+	security := w.Security
+	if security == "" {
+		security = Open
+	}
+	out := member(nil, "SSID", quote(w.SSID))
+	out = member(append(out, ','), "SECURITY_TYPE", quote(string(security)))
+	if security != Open {
+		out = member(append(out, ','), "PASSWORD", quote(w.Password))
+	}
+	hidden, _ := json.Marshal(w.Hidden)
+	return member(append(out, ','), "HIDDEN", hidden)
+}
+
+func member(out []byte, key string, value []byte) []byte {
+	out = append(out, `"`+extra+key+`":`...)
+	return append(out, value...)
+}
+
+// quote writes text as a JSON string, leaving & and < as they are.
+func quote(text string) []byte {
+	out, _ := jsontext.AppendQuote(nil, text) // valid UTF-8, by the rules
+	return out
+}
