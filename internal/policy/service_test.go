@@ -129,7 +129,7 @@ func TestCreate(t *testing.T) {
 func TestCreateRefuses(t *testing.T) {
 	t.Parallel()
 	s, _ := service(t)
-	if _, err := s.Create(t.Context(), policy.New{CompanyID: "c", Name: "Straße", Type: policy.Agent}, operator); err != nil {
+	if _, err := s.Create(t.Context(), policy.New{CompanyID: "c", Name: "Größe ς", Type: policy.Agent}, operator); err != nil {
 		t.Fatal(err)
 	}
 	for _, test := range []struct {
@@ -141,7 +141,7 @@ func TestCreateRefuses(t *testing.T) {
 		{"long name", policy.New{Name: strings.Repeat("ü", 51), Type: policy.Platform}, fault.InvalidArguments},
 		{"50 characters", policy.New{Name: " " + strings.Repeat("ü", 50) + " ", Type: policy.Platform}, ""},
 		{"control character", policy.New{Name: "a\x00b", Type: policy.Platform}, fault.InvalidArguments},
-		{"taken", policy.New{Name: " STRASSE ", Type: policy.Platform}, fault.Refused},
+		{"taken", policy.New{Name: " GRÖßE Σ ", Type: policy.Platform}, fault.Refused},
 		{"no type", policy.New{Name: "x"}, fault.InvalidArguments},
 		{"unknown setting", policy.New{Name: "x", Type: policy.Agent, Changes: []policy.Change{{Setting: "X", Value: "Y"}}}, fault.InvalidArguments},
 		{"not the vendor's", policy.New{Name: "x", Type: policy.Platform, Document: []byte(`{"camera":"off"}`)}, fault.Refused},
