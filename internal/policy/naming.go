@@ -24,8 +24,8 @@ func CleanName(text string) (clean, wrong string) {
 	return clean, ""
 }
 
-// NameKey is what two names have in common when they count as the same:
-// without outer spaces and case (decisions "Policy changes").
-func NameKey(text string) string {
-	return strings.ToLower(strings.ToUpper(strings.TrimSpace(text)))
+// SameName reports whether two names count as the same: outer spaces and case
+// do not matter (decisions "Policy changes").
+func SameName(a, b string) bool {
+	return strings.EqualFold(strings.TrimSpace(a), strings.TrimSpace(b))
 }

@@ -112,7 +112,7 @@ func (s Service) Save(ctx context.Context, companyID, id string, expected int, e
 		return Policy{}, err
 	}
 	next.UpdatedAt = s.Now()
-	return s.Store.SavePolicy(ctx, next, expected, Revision{SavedBy: by, Origin: FromPortal})
+	return s.Store.SavePolicy(ctx, next, expected, Revision{SavedAt: next.UpdatedAt, SavedBy: by, Origin: FromPortal})
 }
 
 // Delete leaves a tombstone; fault.Refused while devices use the policy.

@@ -41,7 +41,7 @@ func (s *shelf) CreatePolicy(_ context.Context, p policy.Policy, by policy.Autho
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, other := range s.policies {
-		if policy.NameKey(other.Name) == policy.NameKey(p.Name) {
+		if policy.SameName(other.Name, p.Name) {
 			return fault.New(fault.Refused, "the name is taken")
 		}
 	}

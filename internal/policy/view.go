@@ -10,12 +10,12 @@ import (
 
 // Value is a setting as a policy has it (contract 2.4).
 type Value struct {
-	ID            string   `json:"id"`
-	Label         string   `json:"label"`
-	Group         string   `json:"group"`
-	Value         string   `json:"value"` // an allowed value, NOT_SET or CUSTOM
-	AllowedValues []string `json:"allowedValues"`
-	HighImpact    bool     `json:"highImpact"`
+	ID            string   `json:"id" doc:"Id of the setting."`
+	Label         string   `json:"label" doc:"Its name for people."`
+	Group         string   `json:"group" doc:"What it belongs to."`
+	Value         string   `json:"value" doc:"An allowed value, NOT_SET (left to the default) or CUSTOM (a value the allowed values cannot express)."`
+	AllowedValues []string `json:"allowedValues" doc:"The values that it may be given."`
+	HighImpact    bool     `json:"highImpact" doc:"Whether changing it on a policy with devices needs confirmation."`
 }
 
 // Move is a setting that changes its value (contract 2.6, fields).

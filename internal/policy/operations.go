@@ -1,0 +1,126 @@
+package policy
+
+import (
+	"context"
+	"time"
+
+	"github.com/musterhq/muster/internal/access"
+	"github.com/musterhq/muster/internal/fault"
+	"github.com/musterhq/muster/internal/name"
+	"github.com/musterhq/muster/internal/operation"
+)
+
+// Target names one policy; embed it in the arguments of what concerns one.
+type Target struct {
+	PolicyID string `path:"policyId" rule:"required" doc:"The policy's pathName from list_policies, or its short id."`
+}
+
+// Settings is a policy seen through the catalogue (contract 2.4).
+type Settings struct {
+	PolicyID    string  `json:"policyId" doc:"Path name of the policy."`
+	DisplayName string  `json:"displayName" doc:"Name of the policy for people."`
+	Version     int     `json:"version" doc:"Grows by one with every saved change."`
+	DeviceCount int     `json:"deviceCount" doc:"Devices that use the policy."`
+	Editable    bool    `json:"editable" doc:"Whether changes can be proposed."`
+	Settings    []Value `json:"settings" doc:"Every setting with its value and the values that it may be given."`
+}
+
+// SavedBy is who saved a revision, as the contract's revision record names it.
+type SavedBy struct {
+	Kind string `json:"kind" doc:"USER, API_KEY, CONNECTION or SYSTEM."`
+	ID   string `json:"id" doc:"Id of the user, key or connection."`
+	Name string `json:"name" doc:"Its name for people."`
+}
+
+// RevisionRecord is a revision as the list shows it (decisions "Policy
+// changes").
+type RevisionRecord struct {
+	Revision    int        `json:"revision" doc:"Number of the revision; rollback_policy takes it."`
+	Version     int        `json:"version" doc:"The policy's version that was saved."`
+	SavedAt     *time.Time `json:"savedAt" doc:"When it was saved."`
+	SavedBy     SavedBy    `json:"savedBy" doc:"Who saved it."`
+	DisplayName string     `json:"displayName" doc:"The policy's name at that time."`
+	Origin      Origin     `json:"origin" doc:"How it came about: PORTAL, PROPOSAL, ROLLBACK or CREATE."`
+	ProposalID  string     `json:"proposalId,omitempty" doc:"The proposal that was applied, if one was."`
+}
+
+// Revisions is a policy's history.
+type Revisions struct {
+	PolicyID  string           `json:"policyId" doc:"Path name of the policy."`
+	Revisions []RevisionRecord `json:"revisions" doc:"Saved revisions, newest first."`
+}
+
+// RevisionsArgs are the arguments of list_policy_revisions.
+type RevisionsArgs struct {
+	Target
+	Limit int `query:"limit" rule:"min=1 max=100 default=20" doc:"How many revisions to return, 1 to 100."`
+}
+
+// Reader answers what concerns one policy.
+type Reader struct{ Store Store }
+
+// Define declares get_policy_settings and list_policy_revisions (contract 4.3).
+func Define(r *operation.Registry, s Store) {
+	reader := Reader{Store: s}
+	operation.Define(r, readOne("get_policy_settings", "Read policy settings", "/policies/{policyId}/settings",
+		"Reads the settings of one policy: value, allowed values and whether a change has high impact. "+
+			"NOT_SET means left to the device or vendor default, CUSTOM a value that the allowed values cannot express. "+
+			"Settings of a policy with editable false are shown but cannot be changed by proposals."), reader.settings)
+	operation.Define(r, readOne("list_policy_revisions", "List policy revisions", "/policies/{policyId}/revisions",
+		"Lists the saved revisions of one policy, newest first, with when, how and by whom each was saved. "+
+			"Use a revision's number with rollback_policy to propose returning to it."), reader.revisions)
+}
+
+func readOne(tool, title, path, description string) operation.Operation {
+	return operation.Operation{
+		Name: tool, Title: title, Description: description, Method: "GET", Path: path,
+		Needs: access.PoliciesRead, Dialect: operation.Policies, Effect: operation.Reading, Idempotent: true,
+		Faults: []fault.Code{fault.NotFound},
+	}
+}
+
+// Visible returns the policy that ref means to the principal: a short id or a
+// path name. One that does not exist, is deleted, another company's or beyond
+// the principal's limits is fault.NotFound.
+func (rd Reader) Visible(ctx context.Context, p access.Principal, ref string) (Policy, error) {
+	id, ok := name.Short(p.CompanySlug, name.Policies, ref)
+	if !ok || !p.MaySee(id) {
+		return Policy{}, fault.New(fault.NotFound, "no such policy")
+	}
+	return Service{Store: rd.Store}.Current(ctx, p.CompanyID, id)
+}
+
+func (rd Reader) settings(ctx context.Context, call operation.Call, args Target) (Settings, error) {
+	p, err := rd.Visible(ctx, call.Principal, args.PolicyID)
+	if err != nil {
+		return Settings{}, err
+	}
+	values, err := View(p.Type, p.Document)
+	if err != nil {
+		return Settings{}, err
+	}
+	return Settings{PolicyID: p.PathName(), DisplayName: p.Name, Version: p.Version,
+		DeviceCount: p.DeviceCount, Editable: p.Editable(), Settings: values}, nil
+}
+
+func (rd Reader) revisions(ctx context.Context, call operation.Call, args RevisionsArgs) (Revisions, error) {
+	p, err := rd.Visible(ctx, call.Principal, args.PolicyID)
+	if err != nil {
+		return Revisions{}, err
+	}
+	saved, err := rd.Store.Revisions(ctx, p.CompanyID, p.ID, args.Limit)
+	if err != nil {
+		return Revisions{}, err
+	}
+	found := Revisions{PolicyID: p.PathName(), Revisions: make([]RevisionRecord, len(saved))}
+	for i, r := range saved {
+		found.Revisions[i] = r.Record()
+	}
+	return found, nil
+}
+
+// Record returns the revision as the list shows it.
+func (r Revision) Record() RevisionRecord {
+	return RevisionRecord{Revision: r.Revision, Version: r.Version, SavedAt: operation.Moment(r.SavedAt),
+		SavedBy: SavedBy(r.SavedBy), DisplayName: r.Name, Origin: r.Origin, ProposalID: r.ProposalID}
+}
