@@ -24,8 +24,18 @@ func CleanName(text string) (clean, wrong string) {
 	return clean, ""
 }
 
-// SameName reports whether two names count as the same: outer spaces and case
-// do not matter (decisions "Policy changes").
-func SameName(a, b string) bool {
-	return strings.EqualFold(strings.TrimSpace(a), strings.TrimSpace(b))
+// NameKey is what names have in common that count as the same: outer spaces and
+// case do not matter (decisions "Policy changes"). Two names have one key
+// exactly if strings.EqualFold says that they are equal, trimmed.
+func NameKey(text string) string {
+	return strings.Map(func(r rune) rune {
+		least := r
+		for next := unicode.SimpleFold(r); next != r; next = unicode.SimpleFold(next) {
+			least = min(least, next)
+		}
+		return least
+	}, strings.TrimSpace(text))
 }
+
+// SameName reports whether two names count as the same.
+func SameName(a, b string) bool { return NameKey(a) == NameKey(b) }
