@@ -1,0 +1,365 @@
+package oauth_test
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/json"
+	"io"
+	"log/slog"
+	"net/http"
+	"net/http/cookiejar"
+	"net/http/httptest"
+	"net/netip"
+	"net/url"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/musterhq/muster/internal/access"
+	"github.com/musterhq/muster/internal/company"
+	"github.com/musterhq/muster/internal/database"
+	"github.com/musterhq/muster/internal/name"
+	"github.com/musterhq/muster/internal/surface/oauth"
+	"github.com/musterhq/muster/internal/surface/web"
+)
+
+const (
+	password = "correct horse battery"
+	verifier = "0123456789012345678901234567890123456789abc"
+)
+
+// world is an authorization server with one company and one person.
+type world struct {
+	t      *testing.T
+	db     *database.DB
+	server *httptest.Server
+	user   access.UserAccount
+	client *http.Client // a browser
+}
+
+func newWorld(t *testing.T, role access.Role) *world {
+	t.Helper()
+	t.Parallel()
+	db, err := database.Open(t.Context(), database.Options{URL: "sqlite:" + filepath.Join(t.TempDir(), "m.db"), Now: time.Now})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = db.Close() })
+	w := &world{t: t, db: db}
+	mux := http.NewServeMux()
+	w.server = httptest.NewServer(web.Secure(mux, oauth.TokenPath, oauth.RegisterPath, oauth.RevokePath))
+	t.Cleanup(w.server.Close)
+
+	passwords := access.NewPasswords(2)
+	log := slog.New(slog.DiscardHandler)
+	sessions := web.Sessions{Store: db, Now: time.Now}
+	address := func(*http.Request) string { return "192.0.2.1" }
+	server := &oauth.Server{Issuer: w.server.URL, Resource: w.server.URL + "/mcp", Store: db, Throttle: db, Now: time.Now, Log: log,
+		Documents: oauth.NewDocumentFetcher(func(netip.Addr) bool { return false }), ClientAddress: address}
+	server.Mount(mux)
+	oauth.Consent{Server: server, Sessions: sessions}.Mount(mux)
+	web.SignIn{SignIn: access.SignIn{Users: db, Sessions: db, Passwords: passwords, Throttle: db, Now: time.Now},
+		Sessions: sessions, ClientAddress: address, Log: log}.Mount(mux)
+
+	c := company.Company{ID: name.NewID(), Slug: "acme", Name: "Acme", InactiveAfter: time.Hour, CreatedAt: time.Now(),
+		Settings: access.Settings{OAuthConnections: true}}
+	if err := db.CreateCompany(t.Context(), c); err != nil {
+		t.Fatal(err)
+	}
+	hash, err := passwords.Hash(t.Context(), password)
+	if err != nil {
+		t.Fatal(err)
+	}
+	rights, _ := role.Rights()
+	w.user = access.UserAccount{ID: name.NewID(), CompanyID: c.ID, Email: "ada@acme.test", Name: "Ada", Role: role, Rights: rights, PasswordHash: hash, CreatedAt: time.Now()}
+	if err := db.CreateUser(t.Context(), w.user); err != nil {
+		t.Fatal(err)
+	}
+	jar, _ := cookiejar.New(nil)
+	w.client = &http.Client{Jar: jar, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
+	return w
+}
+
+// send makes a request and returns its answer with the body read.
+func (w *world) send(method, address string, form url.Values) (*http.Response, string) {
+	w.t.Helper()
+	var body io.Reader
+	if form != nil {
+		body = strings.NewReader(form.Encode())
+	}
+	request, err := http.NewRequestWithContext(w.t.Context(), method, address, body)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	if form != nil {
+		request.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+	}
+	response, err := w.client.Do(request)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	defer response.Body.Close()
+	text, err := io.ReadAll(response.Body)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	return response, string(text)
+}
+
+func (w *world) register(redirect string) string {
+	w.t.Helper()
+	response, err := http.Post(w.server.URL+oauth.RegisterPath, "application/json",
+		strings.NewReader(`{"client_name":"Helper","redirect_uris":["`+redirect+`"],"token_endpoint_auth_method":"none"}`))
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	defer response.Body.Close()
+	var client struct {
+		ID string `json:"client_id"`
+	}
+	if err := json.NewDecoder(response.Body).Decode(&client); err != nil || response.StatusCode != http.StatusCreated {
+		w.t.Fatalf("registration: %d, %v", response.StatusCode, err)
+	}
+	return client.ID
+}
+
+func (w *world) signIn() {
+	w.t.Helper()
+	response, _ := w.send("POST", w.server.URL+"/signin", url.Values{"email": {w.user.Email}, "password": {password}})
+	if response.StatusCode != http.StatusSeeOther {
+		w.t.Fatalf("sign-in: %d", response.StatusCode)
+	}
+}
+
+const redirect = "https://app.example.com/cb"
+
+func (w *world) request(client string) url.Values {
+	sum := sha256.Sum256([]byte(verifier))
+	return url.Values{"response_type": {"code"}, "client_id": {client}, "redirect_uri": {redirect}, "state": {"s t"},
+		"scope": {"mcp:devices:read"}, "code_challenge": {base64.RawURLEncoding.EncodeToString(sum[:])},
+		"code_challenge_method": {"S256"}, "resource": {w.server.URL + "/mcp"}}
+}
+
+// consent answers the question and returns where the browser is sent.
+func (w *world) consent(request url.Values, scopes ...string) url.Values {
+	w.t.Helper()
+	response, body := w.send("POST", w.server.URL+oauth.AuthorizePath, url.Values{"request": {request.Encode()}, "scope": scopes, "decision": {"allow"}})
+	location, err := url.Parse(response.Header.Get("Location"))
+	if err != nil || response.StatusCode != http.StatusSeeOther || location.Scheme+"://"+location.Host+location.Path != redirect {
+		w.t.Fatalf("consent: %d to %q: %s", response.StatusCode, location, body)
+	}
+	return location.Query()
+}
+
+type tokens struct {
+	Access  string `json:"access_token"`
+	Refresh string `json:"refresh_token"`
+	Scope   string `json:"scope"`
+	Error   string `json:"error"`
+}
+
+func (w *world) token(form url.Values) (int, tokens) {
+	w.t.Helper()
+	response, body := w.send("POST", w.server.URL+oauth.TokenPath, form)
+	var answer tokens
+	if err := json.Unmarshal([]byte(body), &answer); err != nil {
+		w.t.Fatalf("token answer %q: %v", body, err)
+	}
+	if response.Header.Get("Cache-Control") != "no-store" {
+		w.t.Error("a token answer may be cached")
+	}
+	return response.StatusCode, answer
+}
+
+func redeem(client, code string) url.Values {
+	return url.Values{"grant_type": {"authorization_code"}, "client_id": {client}, "code": {code}, "redirect_uri": {redirect}, "code_verifier": {verifier}}
+}
+
+func TestSignInConsentTokenRefreshReplay(t *testing.T) {
+	w := newWorld(t, access.Admin)
+	client := w.register(redirect)
+	request := w.request(client)
+
+	response, _ := w.send("GET", w.server.URL+oauth.AuthorizePath+"?"+request.Encode(), nil)
+	if to := response.Header.Get("Location"); response.StatusCode != http.StatusSeeOther || !strings.HasPrefix(to, "/signin?next=%2Foauth%2Fauthorize") {
+		t.Fatalf("a stranger is sent to %q (%d)", to, response.StatusCode)
+	}
+	w.signIn()
+	response, page := w.send("GET", w.server.URL+oauth.AuthorizePath+"?"+request.Encode(), nil)
+	for _, want := range []string{"Helper", "app.example.com", "Nobody has verified", "Wipe devices"} {
+		if !strings.Contains(page, want) {
+			t.Errorf("the consent page (%d) does not say %q", response.StatusCode, want)
+		}
+	}
+	if policy := response.Header.Get("Content-Security-Policy"); !strings.Contains(policy, "form-action 'self' https://app.example.com;") || strings.Contains(policy, "unsafe") {
+		t.Errorf("policy %q", policy)
+	}
+
+	answer := w.consent(request, "mcp:devices:read", "mcp:policies:write")
+	if answer.Get("state") != "s t" || answer.Get("iss") != w.server.URL || answer.Get("code") == "" {
+		t.Fatalf("answer %v", answer)
+	}
+	if status, got := w.token(redeemWith(client, answer.Get("code"), "code_verifier", strings.Repeat("x", 43))); status != 400 || got.Error != "invalid_grant" {
+		t.Errorf("wrong verifier: %d, %+v", status, got)
+	}
+	status, first := w.token(redeem(client, answer.Get("code")))
+	if status != 200 || first.Scope != "mcp:devices:read mcp:policies:read mcp:policies:write" {
+		t.Fatalf("tokens: %d, %+v", status, first)
+	}
+	refresh := url.Values{"grant_type": {"refresh_token"}, "client_id": {client}, "refresh_token": {first.Refresh}}
+	status, second := w.token(refresh)
+	if status != 200 || second.Access == first.Access {
+		t.Fatalf("refresh: %d, %+v", status, second)
+	}
+	if _, _, err := w.db.ConnectionByToken(t.Context(), access.HashSecret(second.Access)); err != nil {
+		t.Fatal(err)
+	}
+	if status, got := w.token(refresh); status != 400 || got.Error != "invalid_grant" {
+		t.Errorf("replayed refresh: %d, %+v", status, got)
+	}
+	if _, _, err := w.db.ConnectionByToken(t.Context(), access.HashSecret(second.Access)); err == nil {
+		t.Error("a replay left the connection alive")
+	}
+}
+
+func redeemWith(client, code, key, value string) url.Values {
+	form := redeem(client, code)
+	form.Set(key, value)
+	return form
+}
+
+func TestNobodyGrantsMoreThanTheyMay(t *testing.T) {
+	w := newWorld(t, access.Viewer)
+	client := w.register(redirect)
+	w.signIn()
+	answer := w.consent(w.request(client), "mcp:devices:read", "mcp:devices:destructive", "mcp:policies:write")
+	if _, got := w.token(redeem(client, answer.Get("code"))); got.Scope != "mcp:devices:read mcp:policies:read" {
+		t.Errorf("granted %q", got.Scope)
+	}
+	if answer := w.consent(w.request(client), "mcp:devices:destructive"); answer.Get("error") != "access_denied" && answer.Get("code") == "" {
+		t.Errorf("answer %v", answer)
+	}
+}
+
+func TestBadRequestsNeverReachTheClientUntrusted(t *testing.T) {
+	w := newWorld(t, access.Admin)
+	client := w.register(redirect)
+	for name, test := range map[string]struct {
+		key, value string
+		code       string // at the redirect; empty: a page of ours, no redirect
+	}{
+		"unknown client":     {"client_id", "mc_nobody", ""},
+		"private document":   {"client_id", "https://127.0.0.1:1/c.json", ""},
+		"foreign redirect":   {"redirect_uri", "https://evil.example/cb", ""},
+		"redirect's path":    {"redirect_uri", redirect + "/x", ""},
+		"no redirect":        {"redirect_uri", "", ""},
+		"token response":     {"response_type", "token", "unsupported_response_type"},
+		"no PKCE":            {"code_challenge", "", "invalid_request"},
+		"plain PKCE":         {"code_challenge_method", "plain", "invalid_request"},
+		"short challenge":    {"code_challenge", "abc", "invalid_request"},
+		"foreign resource":   {"resource", "https://elsewhere.example/mcp", "invalid_target"},
+		"unknown scope":      {"scope", "mcp:everything", "invalid_scope"},
+		"case of the scope":  {"scope", "MCP:devices:read", "invalid_scope"},
+		"older client":       {"resource", "", "signin"},
+		"trailing slash":     {"resource", w.server.URL + "/mcp/", "signin"},
+		"no scope asked for": {"scope", "", "signin"},
+	} {
+		request := w.request(client)
+		request.Set(test.key, test.value)
+		if test.value == "" {
+			request.Del(test.key)
+		}
+		response, body := w.send("GET", w.server.URL+oauth.AuthorizePath+"?"+request.Encode(), nil)
+		location := response.Header.Get("Location")
+		switch test.code {
+		case "":
+			if response.StatusCode < 400 || location != "" || !strings.Contains(body, "Nothing was granted") {
+				t.Errorf("%s: %d to %q", name, response.StatusCode, location)
+			}
+		case "signin":
+			if !strings.HasPrefix(location, "/signin") {
+				t.Errorf("%s: %d to %q", name, response.StatusCode, location)
+			}
+		default:
+			to, _ := url.Parse(location)
+			if q := to.Query(); q.Get("error") != test.code || q.Get("iss") != w.server.URL || q.Get("state") != "s t" {
+				t.Errorf("%s: %d to %q", name, response.StatusCode, location)
+			}
+		}
+	}
+}
+
+func TestRepeatedParametersAndQueriesAreRefused(t *testing.T) {
+	w := newWorld(t, access.Admin)
+	client := w.register(redirect)
+	twice := w.request(client)
+	twice.Add("state", "again")
+	if response, _ := w.send("GET", w.server.URL+oauth.AuthorizePath+"?"+twice.Encode(), nil); response.StatusCode != 400 {
+		t.Errorf("a parameter twice: %d", response.StatusCode)
+	}
+	form := redeem(client, "x")
+	response, _ := w.send("POST", w.server.URL+oauth.TokenPath+"?"+form.Encode(), url.Values{})
+	if response.StatusCode != http.StatusUnauthorized {
+		t.Errorf("parameters in the query: %d", response.StatusCode)
+	}
+}
+
+func TestMetadata(t *testing.T) {
+	w := newWorld(t, access.Admin)
+	var server map[string]any
+	_, body := w.send("GET", w.server.URL+oauth.ServerPath, nil)
+	if err := json.Unmarshal([]byte(body), &server); err != nil {
+		t.Fatal(err)
+	}
+	if server["issuer"] != w.server.URL || server["authorization_response_iss_parameter_supported"] != true ||
+		server["client_id_metadata_document_supported"] != true {
+		t.Errorf("server metadata %v", server)
+	}
+	if methods := server["code_challenge_methods_supported"].([]any); len(methods) != 1 || methods[0] != "S256" {
+		t.Errorf("challenge methods %v", methods)
+	}
+	for _, path := range []string{oauth.ResourcePath, oauth.ResourcePath + "/mcp"} {
+		var resource map[string]any
+		_, body := w.send("GET", w.server.URL+path, nil)
+		if err := json.Unmarshal([]byte(body), &resource); err != nil || resource["resource"] != w.server.URL+"/mcp" {
+			t.Errorf("%s: %v, %v", path, resource, err)
+		}
+	}
+}
+
+func TestSignInIsThrottledAndLocal(t *testing.T) {
+	w := newWorld(t, access.Admin)
+	response, _ := w.send("POST", w.server.URL+"/signin", url.Values{"email": {w.user.Email}, "password": {password}, "next": {"//evil.example/"}})
+	if to := response.Header.Get("Location"); to != "/" {
+		t.Errorf("sign-in leads to %q", to)
+	}
+	last := 0
+	for range 6 {
+		response, _ := w.send("POST", w.server.URL+"/signin", url.Values{"email": {w.user.Email}, "password": {"wrong password"}})
+		last = response.StatusCode
+	}
+	if last != http.StatusTooManyRequests {
+		t.Errorf("the seventh attempt in a minute: %d", last)
+	}
+}
+
+func TestOtherOriginsCannotConsent(t *testing.T) {
+	w := newWorld(t, access.Admin)
+	client := w.register(redirect)
+	w.signIn()
+	form := url.Values{"request": {w.request(client).Encode()}, "scope": {"mcp:devices:read"}, "decision": {"allow"}}
+	request, _ := http.NewRequestWithContext(context.Background(), "POST", w.server.URL+oauth.AuthorizePath, strings.NewReader(form.Encode()))
+	request.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+	request.Header.Set("Sec-Fetch-Site", "cross-site")
+	request.Header.Set("Origin", "https://evil.example")
+	response, err := w.client.Do(request)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer response.Body.Close()
+	if response.StatusCode != http.StatusForbidden {
+		t.Errorf("another site's form: %d", response.StatusCode)
+	}
+}
