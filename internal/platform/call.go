@@ -1,0 +1,122 @@
+package platform
+
+import (
+	"context"
+	"log/slog"
+	"time"
+)
+
+// Observer counts what happens, for metrics. Its methods return at once.
+type Observer interface {
+	// VendorCall: one call of a method came to something; class is a Came.
+	VendorCall(method, class string, took time.Duration)
+	// Notification: one notification was handled this long after it was
+	// published; kind is one of the vendor's types or "OTHER", outcome one of
+	// "applied", "ignored", "malformed", "deferred", "failed".
+	Notification(kind, outcome string, lag time.Duration)
+}
+
+type unobserved struct{}
+
+func (unobserved) VendorCall(string, string, time.Duration)   {}
+func (unobserved) Notification(string, string, time.Duration) {}
+
+// rank says how much of the shared quota a call must leave to others.
+type rank int
+
+const (
+	urgent     rank = iota // a caller waits: commands, tokens, policies being applied
+	upkeep                 // policies brought up to date
+	background             // reconcilers
+)
+
+// reserve is what a call of this rank leaves of the quota.
+func (r rank) reserve(quota int) int {
+	switch r {
+	case upkeep:
+		return quota / 10
+	case background:
+		return quota * 3 / 10
+	}
+	return 0
+}
+
+// call makes one attempt at a method of the vendor's API: quota, token, then
+// the attempt, with its time limit. The error is a *Failure.
+func (p *Platform) call(ctx context.Context, method string, r rank, attempt func(context.Context) error) error {
+	start := p.now()
+	ctx, cancel := context.WithTimeout(ctx, p.cfg.CallTimeout)
+	defer cancel()
+	err := p.spend(ctx, method, r)
+	if err == nil {
+		err = p.attempt(ctx, method, attempt)
+	}
+	p.observe(ctx, method, err, start)
+	if came(err) == Throttled {
+		p.pause(ctx)
+	}
+	return err
+}
+
+// attempt obtains a token and makes the attempt. Until the token is there,
+// nothing was sent.
+func (p *Platform) attempt(ctx context.Context, method string, attempt func(context.Context) error) error {
+	token, err := p.tokens.token()
+	if err != nil {
+		f := notSent(method, "no access token for the platform", err)
+		if tokenDenied(err) {
+			f.Came, f.Message = Denied, "the platform's credentials are missing or refused"
+		}
+		return f
+	}
+	var reached phase
+	ctx = reached.watch(context.WithValue(ctx, tokenKey{}, token))
+	return classify(method, attempt(ctx), &reached)
+}
+
+// spend takes one query from the project's shared quota.
+func (p *Platform) spend(ctx context.Context, method string, r rank) error {
+	if p.store.Quota == nil {
+		return nil
+	}
+	ok, err := p.store.Quota.SpendQuery(ctx, Query{
+		Project: p.cfg.Project, Limit: p.cfg.Quota, Window: QuotaWindow,
+		Reserve: r.reserve(p.cfg.Quota), Background: r == background, Now: p.now(),
+	})
+	switch {
+	case err != nil:
+		return notSent(method, "the service's own store failed", err)
+	case !ok:
+		return notSent(method, "the quota of platform queries is used up for the moment", nil)
+	}
+	return nil
+}
+
+// throttlePause is how long background work leaves the vendor alone after it
+// answered that it was asked too much.
+const throttlePause = time.Minute
+
+// pause keeps background work of all replicas away from the vendor for a while.
+func (p *Platform) pause(ctx context.Context) {
+	if p.store.Quota == nil {
+		return
+	}
+	ctx = context.WithoutCancel(ctx)
+	if err := p.store.Quota.PauseQueries(ctx, p.cfg.Project, p.now().Add(throttlePause)); err != nil {
+		p.log.WarnContext(ctx, "cannot pause platform queries", slog.Any("error", err))
+	}
+}
+
+func (p *Platform) observe(ctx context.Context, method string, err error, start time.Time) {
+	result, took := came(err), p.now().Sub(start)
+	p.seen.VendorCall(method, string(result), took)
+	level := slog.LevelDebug
+	if result == Denied {
+		level = slog.LevelError
+	}
+	attrs := []slog.Attr{slog.String("method", method), slog.String("came", string(result)), slog.Duration("took", took)}
+	if err != nil && method != methodIssueCommand { // an error there may quote a password
+		attrs = append(attrs, slog.Any("error", err))
+	}
+	p.log.LogAttrs(ctx, level, "platform call", attrs...)
+}

@@ -1,0 +1,101 @@
+package platform
+
+import (
+	"context"
+	"net/http"
+	"time"
+
+	"github.com/musterhq/muster/internal/asset"
+	"github.com/musterhq/muster/internal/company"
+	"github.com/musterhq/muster/internal/enrolment"
+	"github.com/musterhq/muster/internal/fault"
+
+	androidmanagement "google.golang.org/api/androidmanagement/v1"
+)
+
+const stateDeleted = "DELETED"
+
+// deleted reports whether the vendor says that a device is no longer managed,
+// in either of the two places where it may say so.
+func deleted(d *androidmanagement.Device) bool {
+	return d.State == stateDeleted || d.AppliedState == stateDeleted
+}
+
+// readDevice reads a device and as of when the answer is, by the vendor's own
+// clock: notifications carry times of that clock, and the newer word wins.
+func (p *Platform) readDevice(ctx context.Context, name string, r rank) (*androidmanagement.Device, time.Time, error) {
+	var d *androidmanagement.Device
+	err := p.call(ctx, methodGetDevice, r, func(ctx context.Context) (err error) {
+		d, err = p.am.Enterprises.Devices.Get(name).Context(ctx).Do()
+		return err
+	})
+	if err == nil && (d == nil || d.Name == "") {
+		err = &Failure{Method: methodGetDevice, Came: Unknown, Message: "the answer names no device"}
+	}
+	if err != nil {
+		return nil, time.Time{}, err
+	}
+	return d, p.asOf(d.Header), nil
+}
+
+// asOf is when the vendor answered, by its clock; it is whole seconds, rounded
+// down, so that nothing newer is ever taken for older.
+func (p *Platform) asOf(header http.Header) time.Time {
+	if at, err := http.ParseTime(header.Get("Date")); err == nil {
+		return at.UTC()
+	}
+	return p.now().UTC()
+}
+
+// observation is a device in the domain's words. Whatever the device did not
+// report is left zero and changes nothing.
+func (p *Platform) observation(ctx context.Context, c company.Company, d *androidmanagement.Device) (enrolment.Observation, error) {
+	o := enrolment.Observation{
+		CompanyID: c.ID, Device: d.Name, Previous: d.PreviousDeviceNames,
+		Management: asset.Platform, Ownership: ownership(d.Ownership), Mode: mode(d.ManagementMode),
+		APILevel: int(d.ApiLevel), Gone: deleted(d), LostMode: lostMode(d.State),
+		PolicyID:      policyID(c.Enterprise, d.PolicyName),
+		AppliedPolicy: policyID(c.Enterprise, d.AppliedPolicyName),
+		EnrolledAt:    instant(d.EnrollmentTime), ReportedAt: instant(d.LastStatusReportTime),
+		Specifications: specifications(d), StatusReport: statusReport(d),
+	}
+	if h := d.HardwareInfo; h != nil {
+		o.StableID, o.SerialNumber = oneLine(h.EnterpriseSpecificId), oneLine(h.SerialNumber)
+		o.Brand, o.Model = oneLine(h.Brand), oneLine(h.Model)
+	}
+	if o.AppliedPolicy == "" || d.AppliedPolicyVersion == 0 {
+		return o, nil
+	}
+	version, err := p.store.Policies.PushedVersion(ctx, o.AppliedPolicy, d.AppliedPolicyVersion)
+	if err != nil && fault.CodeOf(err) != fault.NotFound {
+		return o, err
+	}
+	o.AppliedVersion = version
+	return o, nil
+}
+
+func ownership(vendor string) asset.Ownership {
+	switch o := asset.Ownership(vendor); o {
+	case asset.CompanyOwned, asset.PersonallyOwned:
+		return o
+	}
+	return ""
+}
+
+func mode(vendor string) asset.Mode {
+	switch m := asset.Mode(vendor); m {
+	case asset.FullyManaged, asset.WorkProfile:
+		return m
+	}
+	return ""
+}
+
+// lostMode is known when the device's state is.
+func lostMode(state string) *bool {
+	switch state {
+	case "ACTIVE", "LOST", "DISABLED":
+		lost := state == "LOST"
+		return &lost
+	}
+	return nil
+}

@@ -1,0 +1,47 @@
+package platform
+
+import (
+	"context"
+	"log/slog"
+	"time"
+)
+
+// acquire takes or renews a lease for some time; false while another holds it.
+func (p *Platform) acquire(ctx context.Context, name, holder string, lasting time.Duration) (bool, error) {
+	now := p.now()
+	return p.store.Leases.AcquireLease(ctx, name, holder, now, now.Add(lasting))
+}
+
+// release gives a lease back; one that cannot be given back runs out.
+func (p *Platform) release(ctx context.Context, name, holder string) {
+	if err := p.store.Leases.ReleaseLease(context.WithoutCancel(ctx), name, holder); err != nil {
+		p.log.WarnContext(ctx, "cannot give back a lease", slog.String("lease", name), slog.Any("error", err))
+	}
+}
+
+// sendLimit bounds everything that one order may need: at most three calls.
+const sendLimit = 40 * time.Second
+
+// detached returns a context that outlives the caller, but not the caller's
+// deadline, nor sendLimit.
+func (p *Platform) detached(ctx context.Context) (context.Context, context.CancelFunc) {
+	free := context.WithoutCancel(ctx)
+	if deadline, ok := ctx.Deadline(); ok {
+		bounded, cancel := context.WithDeadline(free, deadline)
+		limited, cancelToo := context.WithTimeout(bounded, sendLimit)
+		return limited, func() { cancelToo(); cancel() }
+	}
+	return context.WithTimeout(free, sendLimit)
+}
+
+// sleep waits; false if the context ended first.
+func (p *Platform) sleep(ctx context.Context, d time.Duration) bool {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-ctx.Done():
+		return false
+	case <-timer.C:
+		return true
+	}
+}

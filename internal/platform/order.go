@@ -1,0 +1,89 @@
+package platform
+
+import (
+	"strconv"
+	"time"
+
+	"github.com/musterhq/muster/internal/asset"
+	"github.com/musterhq/muster/internal/command"
+
+	androidmanagement "google.golang.org/api/androidmanagement/v1"
+)
+
+// vendorType is the vendor's type of the command that issueCommand carries for
+// one of ours; false: it carries none.
+func vendorType(t command.Type) (string, bool) {
+	switch t {
+	case command.Lock:
+		return "LOCK", true
+	case command.StartLostMode:
+		return "START_LOST_MODE", true
+	case command.StopLostMode:
+		return "STOP_LOST_MODE", true
+	case command.Reboot:
+		return "REBOOT", true
+	case command.ClearAppData:
+		return "CLEAR_APP_DATA", true
+	case command.WipeCompanyData:
+		return "WIPE", true
+	case command.ResetScreenLock, command.ChangeScreenLockPassword:
+		return "RESET_PASSWORD", true
+	case command.RelinquishOwnership:
+		return "RELINQUISH_OWNERSHIP", true
+	}
+	return "", false
+}
+
+// commandTypes are our types that a command of the vendor may be.
+func commandTypes(vendor string) []command.Type {
+	var types []command.Type
+	for _, t := range []command.Type{
+		command.Lock, command.StartLostMode, command.StopLostMode, command.Reboot, command.ClearAppData,
+		command.WipeCompanyData, command.ResetScreenLock, command.ChangeScreenLockPassword, command.RelinquishOwnership,
+	} {
+		if v, _ := vendorType(t); v == vendor {
+			types = append(types, t)
+		}
+	}
+	return types
+}
+
+// vendorCommand is the request for an order. Type and parameters are always
+// both given, although the vendor infers the type: a wipe without wipeParams is
+// refused. So is the time for which the vendor tries to deliver it: its own
+// default is ten minutes.
+func vendorCommand(o command.Order, vendorType string) *androidmanagement.Command {
+	v := &androidmanagement.Command{Type: vendorType, Duration: seconds(o.Command.Type.Lifetime(asset.Platform))}
+	switch o.Command.Type {
+	case command.StartLostMode:
+		body, _ := o.Body.(command.LostModeBody)
+		v.StartLostModeParams = &androidmanagement.StartLostModeParams{
+			LostMessage: said(body.Message), LostPhoneNumber: said(body.PhoneNumber),
+			LostEmailAddress: body.Email, LostStreetAddress: said(body.StreetAddress),
+			LostOrganization: said(body.Organization),
+		}
+	case command.StopLostMode:
+		v.StopLostModeParams = &androidmanagement.StopLostModeParams{}
+	case command.ClearAppData:
+		body, _ := o.Body.(command.ClearAppDataBody)
+		v.ClearAppsDataParams = &androidmanagement.ClearAppsDataParams{PackageNames: body.PackageNames}
+	case command.WipeCompanyData:
+		v.WipeParams = &androidmanagement.WipeParams{}
+	case command.ChangeScreenLockPassword:
+		body, _ := o.Body.(command.PasswordBody)
+		v.NewPassword = body.NewPassword
+		v.ResetPasswordFlags = []string{"LOCK_NOW"}
+	}
+	return v
+}
+
+// said is a text for people; nil if there is none, so that it is left out.
+func said(text string) *androidmanagement.UserFacingMessage {
+	if text == "" {
+		return nil
+	}
+	return &androidmanagement.UserFacingMessage{DefaultMessage: text}
+}
+
+// seconds writes a duration as the vendor reads it.
+func seconds(d time.Duration) string { return strconv.FormatInt(int64(d/time.Second), 10) + "s" }

@@ -1,0 +1,183 @@
+package platform
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"time"
+
+	"github.com/musterhq/muster/internal/command"
+	"github.com/musterhq/muster/internal/company"
+	"github.com/musterhq/muster/internal/fault"
+	"github.com/musterhq/muster/internal/policy"
+)
+
+// Only one caller at a time pushes a policy, so that two versions cannot reach
+// the vendor in reverse order. The lease outlives any push.
+const (
+	pushLease = sendLimit + 20*time.Second
+	leaseWait = 50 * time.Millisecond
+)
+
+func policyLease(id string) string { return "platform/policy/" + id }
+
+// Push brings the platform's copy of a policy up to the version that is saved
+// now, and notes what came of it. It waits while another pushes the policy.
+func (p *Platform) Push(ctx context.Context, c company.Company, id string) policy.PushResult {
+	return p.pushing(ctx, c, id, func(ctx context.Context) policy.PushResult {
+		return p.pushSaved(ctx, c, id, urgent)
+	})
+}
+
+// PushThen pushes a version that is not saved yet, and calls save if the
+// platform took it, before anybody else can push the policy. If save fails or
+// the process dies before it, the saved version is pushed again by the pusher.
+// The outcome is PushUnknown if save fails, with its error as the cause.
+func (p *Platform) PushThen(ctx context.Context, c company.Company, candidate policy.Policy, save func(context.Context) error) policy.PushResult {
+	return p.pushing(ctx, c, candidate.ID, func(ctx context.Context) policy.PushResult {
+		body, err := outgoing(candidate.Document)
+		if err != nil {
+			return policy.PushResult{Outcome: policy.PushRefused, Detail: err.Error(), Cause: err}
+		}
+		// From here on the platform's copy may be another than what is noted.
+		if err := p.store.Policies.SetUnpushed(ctx, candidate.ID); err != nil {
+			return unsent("the service's own store failed", err)
+		}
+		version, err := p.patchPolicy(ctx, policyName(c.Enterprise, candidate.ID), body, urgent)
+		if err != nil {
+			return pushResult(err)
+		}
+		if err := save(ctx); err != nil {
+			return policy.PushResult{Outcome: policy.PushUnknown, Cause: err,
+				Detail: "the platform took the policy, but it could not be saved; the saved version is pushed again"}
+		}
+		if err := p.store.Policies.SetPushed(ctx, candidate.ID, candidate.Version, version, p.now()); err != nil {
+			p.log.WarnContext(ctx, "cannot note a pushed policy; it is pushed again",
+				slog.String("policy", candidate.ID), slog.Any("error", err))
+		}
+		return policy.PushResult{Outcome: policy.PushDone}
+	})
+}
+
+// pushing runs work while no other replica pushes the policy. Once begun it
+// does not depend on the caller.
+func (p *Platform) pushing(ctx context.Context, c company.Company, id string, work func(context.Context) policy.PushResult) policy.PushResult {
+	if !c.Connected() {
+		return unsent("the company is not connected to the device-management program", nil)
+	}
+	ctx, cancel := p.detached(ctx)
+	defer cancel()
+	lease, holder := policyLease(id), newHolder()
+	if err := p.await(ctx, lease, holder); err != nil {
+		return unsent("another is pushing the policy, or the store failed", err)
+	}
+	defer p.release(ctx, lease, holder)
+	return work(ctx)
+}
+
+// pushSaved pushes the saved version of a policy. The caller holds its lease.
+func (p *Platform) pushSaved(ctx context.Context, c company.Company, id string, r rank) policy.PushResult {
+	current, err := p.store.Policies.Policy(ctx, c.ID, id)
+	if err != nil {
+		return unsent("the policy could not be read", err)
+	}
+	if current.Deleted || current.Type != policy.Platform {
+		return unsent("the policy is not one of the platform's", nil)
+	}
+	body, err := outgoing(current.Document)
+	if err != nil {
+		return p.notPushed(ctx, current, policy.PushResult{Outcome: policy.PushRefused, Detail: err.Error(), Cause: err})
+	}
+	version, err := p.patchPolicy(ctx, policyName(c.Enterprise, id), body, r)
+	if err != nil {
+		return p.notPushed(ctx, current, pushResult(err))
+	}
+	if err := p.store.Policies.SetPushed(ctx, id, current.Version, version, p.now()); err != nil {
+		return policy.PushResult{Outcome: policy.PushUnknown, Cause: err,
+			Detail: "the platform took the policy, but that could not be noted; it is pushed again"}
+	}
+	return policy.PushResult{Outcome: policy.PushDone}
+}
+
+// notPushed notes why a saved version could not be pushed.
+func (p *Platform) notPushed(ctx context.Context, current policy.Policy, result policy.PushResult) policy.PushResult {
+	failed := PushFailure{
+		PolicyID: current.ID, Version: current.Version, Text: result.Detail,
+		Final: result.Outcome == policy.PushRefused, At: p.now(), Backoff: pushBackoff,
+	}
+	if err := p.store.Policies.SetPushFailed(ctx, failed); err != nil {
+		result.Cause = errors.Join(result.Cause, err)
+	}
+	return result
+}
+
+// pushBackoff is when to try again what has failed for some time.
+func pushBackoff(failing time.Duration) time.Duration {
+	return min(max(failing, 5*time.Second), 10*time.Minute)
+}
+
+// pushResult sorts a failed push.
+func pushResult(err error) policy.PushResult {
+	f, ok := errors.AsType[*Failure](err)
+	if !ok {
+		return policy.PushResult{Outcome: policy.PushUnknown, Detail: "an unexpected error occurred", Cause: err}
+	}
+	r := policy.PushResult{Outcome: policy.PushNotSent, Cause: err}
+	switch f.Came {
+	case Refused:
+		r.Outcome, r.Detail = policy.PushRefused, "the platform refused the policy: "+orNoReason(f.Message)
+	case Unknown:
+		r.Outcome, r.Detail = policy.PushUnknown, "the platform did not confirm the policy"
+	case Throttled:
+		r.Detail = "the platform is asked too much at present"
+	case Conflict:
+		r.Detail = "the platform had a temporary conflict"
+	case Missing, Denied:
+		r.Detail = "the platform refuses this service, or the company's enterprise"
+	default:
+		r.Detail = why(f)
+	}
+	return r
+}
+
+func unsent(detail string, cause error) policy.PushResult {
+	return policy.PushResult{Outcome: policy.PushNotSent, Detail: detail, Cause: cause}
+}
+
+// pushBefore brings the policy up to date that a device is about to be moved
+// to; nil if the platform holds it.
+func (p *Platform) pushBefore(ctx context.Context, o command.Order, to policy.Policy) *command.Receipt {
+	if !to.Behind() {
+		return nil
+	}
+	result := p.Push(ctx, o.Company, to.ID)
+	if result.Outcome == policy.PushDone {
+		return nil
+	}
+	failure, ok := errors.AsType[*Failure](result.Cause)
+	if !ok {
+		failure = notSent(methodPatchPolicy, result.Detail, result.Cause)
+	}
+	sorted := *failure
+	switch {
+	case sorted.Came == Unknown: // the device itself was not touched
+		sorted.Came, sorted.Message = NotSent, "the platform did not confirm the policy that the device was to get"
+	case sorted.Came == Refused:
+		sorted.Message = "the policy itself is refused: " + orNoReason(sorted.Message)
+	}
+	r := receipt(&sorted, false)
+	return &r
+}
+
+// await takes a lease, waiting while another holds it.
+func (p *Platform) await(ctx context.Context, name, holder string) error {
+	for {
+		held, err := p.acquire(ctx, name, holder, pushLease)
+		if held || err != nil {
+			return err
+		}
+		if !p.sleep(ctx, leaseWait) {
+			return fault.New(fault.Unavailable, "%s is held by another", name).Because(ctx.Err())
+		}
+	}
+}

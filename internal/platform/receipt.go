@@ -1,0 +1,94 @@
+package platform
+
+import (
+	"errors"
+	"strings"
+
+	"github.com/musterhq/muster/internal/command"
+)
+
+// receipt turns what a call came to into the answer to an order (contract 7.1).
+// gone says that the vendor confirmed that it no longer knows the device. The
+// history puts "not sent: " or "refused: " before an outcome.
+func receipt(err error, gone bool) command.Receipt {
+	r := command.Receipt{Verdict: command.Broken, Cause: err}
+	f, ok := errors.AsType[*Failure](err)
+	if !ok {
+		r.Detail = "an unexpected error occurred, and it is not known whether the command reached the device:" +
+			" do not send it again at once, look at the asset and at the command history"
+		return r
+	}
+	switch f.Came {
+	case NotSent:
+		r.Verdict, r.Outcome = command.NotSent, why(f)
+		r.Detail = "the command was not sent: " + r.Outcome + "; nothing reached the device, send it again"
+	case Unknown:
+		r.Verdict = command.Unknown
+		r.Detail = "the platform did not confirm the command, so it is not known whether it reached the device:" +
+			" do not send it again, look at the command history first"
+		r.Outcome = "the platform did not confirm the command; it is not known whether the device received it"
+	case Refused:
+		r.Verdict, r.Outcome = command.Refused, orNoReason(f.Message)
+		r.Detail = "the platform refused the command for this device: " + r.Outcome
+	case Throttled, Conflict:
+		passing(&r, f.Came)
+	case Missing, Denied:
+		r = denied(err, gone)
+	}
+	return r
+}
+
+// why says why nothing was sent.
+func why(f *Failure) string {
+	if f.Message != "" {
+		return f.Message
+	}
+	return "the platform could not be reached"
+}
+
+func orNoReason(text string) string {
+	if text = strings.TrimRight(text, ". "); text != "" {
+		return text
+	}
+	return "it gave no reason"
+}
+
+// passing answers for what will be different after a while.
+func passing(r *command.Receipt, c Came) {
+	r.Verdict, r.Retryable = command.Rejected, true
+	if c == Throttled {
+		r.Outcome = "the platform is asked too much at present"
+		r.Detail = "the command was not carried out: " + r.Outcome + "; send it again after a minute"
+		return
+	}
+	r.Outcome = "the platform had a temporary conflict"
+	r.Detail = "the command was not carried out: " + r.Outcome + "; send it again after a short while"
+}
+
+func denied(err error, gone bool) command.Receipt {
+	if gone {
+		return command.Receipt{
+			Verdict: command.Gone, Cause: err,
+			Detail:  "the platform no longer manages this device; the asset is now DELETED",
+			Outcome: "the platform no longer manages this device",
+		}
+	}
+	return command.Receipt{
+		Verdict: command.Rejected, Cause: err,
+		Detail: "the platform refuses this service, or the company's enterprise: the company's platform set-up has a problem;" +
+			" do not send the command again, contact your support",
+		Outcome: "the platform refuses this service, or the company's enterprise",
+	}
+}
+
+// unsure answers an order whose device the vendor did not find while it could
+// not be asked for the enterprise: nothing was carried out, and whether the
+// device ended is for the next attempt to tell.
+func unsure(err, confirmed error) command.Receipt {
+	return command.Receipt{
+		Verdict: command.Rejected, Retryable: true, Cause: errors.Join(err, confirmed),
+		Detail: "the command was not carried out: the platform did not find the device and could not say why;" +
+			" send it again after a short while",
+		Outcome: "the platform did not find the device and could not say why",
+	}
+}

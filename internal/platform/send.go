@@ -1,0 +1,200 @@
+package platform
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/musterhq/muster/internal/command"
+
+	androidmanagement "google.golang.org/api/androidmanagement/v1"
+)
+
+// The methods of the vendor's API that the adapter uses, by the ids of its
+// discovery document without the leading "androidmanagement.".
+const (
+	methodIssueCommand    = "enterprises.devices.issueCommand"
+	methodGetDevice       = "enterprises.devices.get"
+	methodListDevices     = "enterprises.devices.list"
+	methodPatchDevice     = "enterprises.devices.patch"
+	methodGetOperation    = "enterprises.devices.operations.get"
+	methodListOperations  = "enterprises.devices.operations.list"
+	methodGetEnterprise   = "enterprises.get"
+	methodNewEnterprise   = "enterprises.create"
+	methodPatchEnterprise = "enterprises.patch"
+	methodListEnterprises = "enterprises.list"
+	methodNewToken        = "enterprises.enrollmentTokens.create"
+	methodPatchPolicy     = "enterprises.policies.patch"
+	methodGetPolicy       = "enterprises.policies.get"
+	methodNewSignup       = "signupUrls.create"
+)
+
+// Send implements command.Channel: one attempt, within the call's time limit,
+// also when the caller goes away (contract 7.1). Only a change of policy may
+// first bring the policy up to date, and a device that the vendor does not
+// find is confirmed by asking for its enterprise.
+func (p *Platform) Send(ctx context.Context, o command.Order) (r command.Receipt) {
+	ctx, cancel := p.detached(ctx)
+	defer cancel()
+	defer func() {
+		if v := recover(); v != nil {
+			r = receipt(fmt.Errorf("platform: panic while sending: %v", v), false)
+		}
+		r = conceal(o, r)
+	}()
+	if vendorType, ok := vendorType(o.Command.Type); ok {
+		return p.issue(ctx, o, vendorType)
+	}
+	switch o.Command.Type {
+	case command.ChangePolicy:
+		return p.movePolicy(ctx, o)
+	case command.StatusReport:
+		return p.refresh(ctx, o)
+	case command.NotificationMessage, command.LocationUpdate:
+		return command.Receipt{
+			Verdict: command.Unreachable,
+			Detail: "this device has no app of the service with a push token, and the platform itself cannot " +
+				wish(o.Command.Type),
+		}
+	}
+	return command.Receipt{
+		Verdict: command.Unreachable,
+		Detail:  "the platform cannot carry out this command; it is for devices with the service's own agent",
+	}
+}
+
+func wish(t command.Type) string {
+	if t == command.LocationUpdate {
+		return "ask a device for its location"
+	}
+	return "show messages"
+}
+
+// issue sends a command through the vendor's issueCommand.
+func (p *Platform) issue(ctx context.Context, o command.Order, vendorType string) command.Receipt {
+	var answer *androidmanagement.Operation
+	request := vendorCommand(o, vendorType)
+	err := p.call(ctx, methodIssueCommand, urgent, func(ctx context.Context) (err error) {
+		answer, err = p.am.Enterprises.Devices.IssueCommand(o.Device.Name, request).Context(ctx).Do()
+		return err
+	})
+	if err == nil && (answer == nil || answer.Name == "") {
+		err = &Failure{Method: methodIssueCommand, Came: Unknown, Message: "the answer names no operation"}
+	}
+	if err != nil {
+		return p.failed(ctx, o, err)
+	}
+	op := readOperation(answer)
+	if !op.Done {
+		return command.Receipt{Verdict: command.Accepted, Ref: op.Name}
+	}
+	r := command.Receipt{Verdict: command.Done, Ref: op.Name, FeedbackAt: p.now()}
+	succeeded, outcome := op.settled(o.Command.Type)
+	r.Outcome = outcome
+	if !succeeded {
+		r.Verdict, r.Detail = command.Refused, "the command already failed: "+outcome
+	}
+	return r
+}
+
+// movePolicy assigns another policy. The platform must hold its present
+// version first, or the device would apply an old one, or none at all.
+func (p *Platform) movePolicy(ctx context.Context, o command.Order) command.Receipt {
+	body, ok := o.Body.(command.ChangePolicyBody)
+	if !ok {
+		return receipt(errors.New("platform: change-policy without a policy"), false)
+	}
+	if refusal := p.pushBefore(ctx, o, body.Policy); refusal != nil {
+		return *refusal
+	}
+	name := policyName(o.Company.Enterprise, body.Policy.ID)
+	var answer *androidmanagement.Device
+	err := p.call(ctx, methodPatchDevice, urgent, func(ctx context.Context) (err error) {
+		answer, err = p.am.Enterprises.Devices.Patch(o.Device.Name, &androidmanagement.Device{PolicyName: name}).
+			UpdateMask("policyName").Context(ctx).Do()
+		return err
+	})
+	switch {
+	case err != nil:
+		return p.failed(ctx, o, err)
+	case answer != nil && deleted(answer):
+		return goneReceipt()
+	}
+	return command.Receipt{Verdict: command.Accepted}
+}
+
+// refresh answers status-report: the platform cannot be asked for a new report,
+// so the last one is read again (decisions "Commands").
+func (p *Platform) refresh(ctx context.Context, o command.Order) command.Receipt {
+	device, asOf, err := p.readDevice(ctx, o.Device.Name, urgent)
+	if err != nil {
+		return p.failed(ctx, o, err)
+	}
+	if deleted(device) {
+		return goneReceipt()
+	}
+	seen, err := p.observation(ctx, o.Company, device)
+	if err == nil {
+		seen.ObservedAt = asOf
+		_, err = p.store.Inventory.Observe(ctx, seen)
+	}
+	if err != nil {
+		return receipt(err, false)
+	}
+	return command.Receipt{Verdict: command.Done, Outcome: lastReport(seen.ReportedAt)}
+}
+
+func lastReport(at time.Time) string {
+	const limits = "the platform cannot be asked for a new one"
+	if at.IsZero() {
+		return "the device has not reported yet; " + limits
+	}
+	return "the asset shows the device's last report, of " + at.UTC().Format(time.RFC3339) + "; " + limits
+}
+
+// failed is the receipt of a call that did not succeed. What the vendor does
+// not find is gone if the enterprise itself is there.
+func (p *Platform) failed(ctx context.Context, o command.Order, err error) command.Receipt {
+	if came(err) != Missing {
+		return receipt(err, false)
+	}
+	confirmed := p.enterpriseExists(ctx, o.Company.Enterprise)
+	switch came(confirmed) {
+	case Answered:
+		return receipt(err, true)
+	case Missing, Denied:
+		return receipt(err, false)
+	}
+	return unsure(err, confirmed)
+}
+
+func goneReceipt() command.Receipt {
+	return receipt(&Failure{Method: methodGetDevice, Came: Missing, Message: "the device is in state DELETED"}, true)
+}
+
+// enterpriseExists asks the vendor for an enterprise.
+func (p *Platform) enterpriseExists(ctx context.Context, name string) error {
+	return p.call(ctx, methodGetEnterprise, urgent, func(ctx context.Context) error {
+		_, err := p.am.Enterprises.Get(name).Fields("name").Context(ctx).Do()
+		return err
+	})
+}
+
+// conceal takes the new password out of whatever the vendor may have repeated
+// (contract 4.2): it is never returned, logged or kept.
+func conceal(o command.Order, r command.Receipt) command.Receipt {
+	body, ok := o.Body.(command.PasswordBody)
+	if !ok || body.NewPassword == "" {
+		return r
+	}
+	if f, ok := errors.AsType[*Failure](r.Cause); ok && f.Status != 0 {
+		r.Cause = &Failure{Method: f.Method, Came: f.Came, Status: f.Status, Reason: f.Reason}
+	}
+	if r.Verdict == command.Refused && (r.Ref == "" || strings.Contains(r.Outcome, body.NewPassword)) {
+		r.Outcome = "the platform gave a reason that is not shown, because it may hold the password"
+		r.Detail = "the platform refused the new password for this device"
+	}
+	return r
+}

@@ -1,0 +1,89 @@
+package platform
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"time"
+
+	"github.com/musterhq/muster/internal/company"
+	"github.com/musterhq/muster/internal/fault"
+	"github.com/musterhq/muster/internal/name"
+	"github.com/musterhq/muster/internal/policy"
+	"github.com/musterhq/muster/internal/provisioning"
+
+	androidmanagement "google.golang.org/api/androidmanagement/v1"
+)
+
+// Issue implements provisioning.Issuer: a new enrolment token of the policy.
+// A token always names its policy, or its devices would be reset minutes after
+// they enrolled. If the vendor does not have the policy, it is pushed and the
+// token asked for once more.
+func (p *Platform) Issue(ctx context.Context, c company.Company, of policy.Policy, usage provisioning.PersonalUsage, lifetime time.Duration) (provisioning.Token, error) {
+	if of.Push.Version == 0 {
+		if r := p.Push(ctx, c, of.ID); r.Outcome != policy.PushDone {
+			return provisioning.Token{}, noToken(errors.Join(errors.New(r.Detail), r.Cause))
+		}
+	}
+	token, err := p.newToken(ctx, c, of, usage, lifetime)
+	if (came(err) == Missing || came(err) == Refused) && p.pushedAgain(ctx, c, of) {
+		token, err = p.newToken(ctx, c, of, usage, lifetime)
+	}
+	if err != nil {
+		return provisioning.Token{}, noToken(err)
+	}
+	return token, nil
+}
+
+// noToken is the one error of this operation (contract 7.4).
+func noToken(cause error) error {
+	return (&fault.Error{
+		Code: fault.Provider, Retryable: true,
+		Detail: "the device-management platform did not create the enrolment token; no QR code was made, ask for one again",
+	}).Because(cause)
+}
+
+// pushedAgain pushes a policy that the vendor turns out not to have.
+func (p *Platform) pushedAgain(ctx context.Context, c company.Company, of policy.Policy) bool {
+	exists, err := p.policyExists(ctx, policyName(c.Enterprise, of.ID))
+	return err == nil && !exists && p.Push(ctx, c, of.ID).Outcome == policy.PushDone
+}
+
+func (p *Platform) newToken(ctx context.Context, c company.Company, of policy.Policy, usage provisioning.PersonalUsage, lifetime time.Duration) (provisioning.Token, error) {
+	request := &androidmanagement.EnrollmentToken{
+		PolicyName: policyName(c.Enterprise, of.ID), Duration: seconds(lifetime),
+		AllowPersonalUsage: personalUsage(usage),
+		// It comes back with the device, through the device's own hands: no more
+		// than an id that means nothing elsewhere.
+		AdditionalData: `{"t":"` + name.NewID() + `"}`,
+	}
+	var answer *androidmanagement.EnrollmentToken
+	issued := p.now()
+	err := p.call(ctx, methodNewToken, urgent, func(ctx context.Context) (err error) {
+		answer, err = p.am.Enterprises.EnrollmentTokens.Create(c.Enterprise, request).Context(ctx).Do()
+		return err
+	})
+	if err != nil {
+		return provisioning.Token{}, err
+	}
+	if answer == nil || !json.Valid([]byte(answer.QrCode)) {
+		return provisioning.Token{}, &Failure{Method: methodNewToken, Came: Unknown, Message: "the answer holds no QR code"}
+	}
+	token := provisioning.Token{Payload: []byte(answer.QrCode), ExpiresAt: instant(answer.ExpirationTimestamp)}
+	if token.ExpiresAt.IsZero() {
+		token.ExpiresAt = issued.Add(lifetime)
+	}
+	return token, nil
+}
+
+func personalUsage(u provisioning.PersonalUsage) string {
+	switch u {
+	case provisioning.Allowed:
+		return "PERSONAL_USAGE_ALLOWED"
+	case provisioning.Disallowed:
+		return "PERSONAL_USAGE_DISALLOWED"
+	case provisioning.Userless:
+		return "PERSONAL_USAGE_DISALLOWED_USERLESS"
+	}
+	return "ALLOW_PERSONAL_USAGE_UNSPECIFIED"
+}

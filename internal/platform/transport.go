@@ -1,0 +1,88 @@
+package platform
+
+import (
+	"context"
+	"crypto/tls"
+	"io"
+	"log/slog"
+	"net"
+	"net/http"
+	"time"
+
+	androidmanagement "google.golang.org/api/androidmanagement/v1"
+	"google.golang.org/api/option"
+	"google.golang.org/api/pubsub/v1"
+)
+
+// maxAnswer bounds an answer of the vendor, in bytes: above its largest
+// messages, a page of reports in base64.
+const maxAnswer = 32 << 20
+
+// connect makes the vendor's clients on a transport of our own: their own would
+// fetch tokens inside the call, where a failure could not be told from one of
+// the call itself. Their debugging log, which an environment variable can turn
+// on, would print request bodies, passwords included: it is silenced.
+func (p *Platform) connect() error {
+	transport := p.cfg.Transport
+	if transport == nil {
+		transport = newTransport()
+	}
+	p.http = &http.Client{Transport: carrier{transport}, CheckRedirect: followNone}
+	options := []option.ClientOption{
+		option.WithHTTPClient(p.http), option.WithLogger(slog.New(slog.DiscardHandler)),
+	}
+	if p.cfg.Endpoint != "" {
+		options = append(options, option.WithEndpoint(p.cfg.Endpoint+"/"))
+	}
+	var err error
+	if p.am, err = androidmanagement.NewService(context.Background(), options...); err != nil {
+		return err
+	}
+	p.pubsub, err = pubsub.NewService(context.Background(), options...)
+	return err
+}
+
+// followNone makes a redirect the answer: to follow one would be a second
+// attempt.
+func followNone(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
+
+// newTransport speaks HTTP/1.1 only: there a request is either alone on its
+// connection or not written at all, and phases are certain.
+func newTransport() *http.Transport {
+	var protocols http.Protocols
+	protocols.SetHTTP1(true)
+	dialer := &net.Dialer{Timeout: 10 * time.Second, KeepAlive: 30 * time.Second}
+	return &http.Transport{
+		Proxy:               http.ProxyFromEnvironment,
+		DialContext:         dialer.DialContext,
+		Protocols:           &protocols,
+		TLSClientConfig:     &tls.Config{MinVersion: tls.VersionTLS12},
+		TLSHandshakeTimeout: 10 * time.Second,
+		MaxIdleConns:        64,
+		MaxIdleConnsPerHost: 32,
+		IdleConnTimeout:     60 * time.Second,
+	}
+}
+
+type tokenKey struct{}
+
+// carrier adds the token that was obtained before the call, and bounds answers.
+type carrier struct{ next http.RoundTripper }
+
+func (c carrier) RoundTrip(r *http.Request) (*http.Response, error) {
+	if token, _ := r.Context().Value(tokenKey{}).(string); token != "" {
+		r = r.Clone(r.Context())
+		r.Header.Set("Authorization", "Bearer "+token)
+	}
+	answer, err := c.next.RoundTrip(r)
+	if err != nil {
+		return nil, err
+	}
+	answer.Body = bounded{io.LimitReader(answer.Body, maxAnswer), answer.Body}
+	return answer, nil
+}
+
+type bounded struct {
+	io.Reader
+	io.Closer
+}
