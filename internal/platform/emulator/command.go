@@ -1,0 +1,163 @@
+package emulator
+
+import (
+	"time"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/musterhq/muster/internal/platform/discovery"
+	am "google.golang.org/api/androidmanagement/v1"
+)
+
+// The vendor's limits on a command's parameters, in characters.
+const (
+	maxMessage    = 4096
+	maxWipeReason = 200
+)
+
+// defaultLifetime is how long a command without a duration waits for its device.
+const defaultLifetime = 10 * time.Minute
+
+func issueCommand(e *Emulator, c *call) (any, error) {
+	command := &am.Command{}
+	if err := fromTree(c.body, command); err != nil {
+		return nil, err
+	}
+	dropOutputs(command)
+	if err := inferType(command); err != nil {
+		return nil, err
+	}
+	if err := checkCommand(command); err != nil {
+		return nil, err
+	}
+	lifetime, err := commandLifetime(command)
+	if err != nil {
+		return nil, err
+	}
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	_, d, err := e.findDevice(c)
+	if err != nil {
+		return nil, err
+	}
+	op := e.newOperation(d, command, lifetime)
+	return e.operationResource(d, op)
+}
+
+// dropOutputs clears what only the server sets; the vendor ignores it in
+// requests.
+func dropOutputs(c *am.Command) {
+	c.CreateTime, c.UserName, c.ErrorCode = "", "", ""
+	c.ClearAppsDataStatus, c.EsimStatus, c.RequestDeviceInfoStatus, c.StartLostModeStatus, c.StopLostModeStatus = nil, nil, nil, nil, nil
+}
+
+// inferType sets the type from the parameters, as the server does, and refuses
+// parameters of another type.
+func inferType(c *am.Command) error {
+	given := map[string]bool{
+		"CLEAR_APP_DATA":      c.ClearAppsDataParams != nil,
+		"START_LOST_MODE":     c.StartLostModeParams != nil,
+		"STOP_LOST_MODE":      c.StopLostModeParams != nil,
+		"WIPE":                c.WipeParams != nil,
+		"ADD_ESIM":            c.AddEsimParams != nil,
+		"REMOVE_ESIM":         c.RemoveEsimParams != nil,
+		"REQUEST_DEVICE_INFO": c.RequestDeviceInfoParams != nil,
+	}
+	if c.Type == "COMMAND_TYPE_UNSPECIFIED" {
+		c.Type = ""
+	}
+	for kind, present := range given {
+		switch {
+		case !present || c.Type == kind:
+		case c.Type == "":
+			c.Type = kind
+		default:
+			return invalid("Command of type %s must not have the parameters of %s.", c.Type, kind)
+		}
+	}
+	if c.Type == "" {
+		return invalid("Command type must be specified.")
+	}
+	return nil
+}
+
+func checkCommand(c *am.Command) error {
+	switch c.Type {
+	case "CLEAR_APP_DATA":
+		if c.ClearAppsDataParams == nil || len(c.ClearAppsDataParams.PackageNames) == 0 {
+			return invalid("At least one package name must be specified for a CLEAR_APP_DATA command.")
+		}
+	case "START_LOST_MODE":
+		return checkLostMode(c.StartLostModeParams)
+	case "WIPE":
+		if c.WipeParams == nil {
+			return invalid("wipeParams must be specified for a WIPE command.")
+		}
+		if reason := c.WipeParams.WipeReason; reason != nil && utf8.RuneCountInString(reason.DefaultMessage) > maxWipeReason {
+			return invalid("Wipe reason must be at most %d characters long.", maxWipeReason)
+		}
+	case "ADD_ESIM", "REMOVE_ESIM", "REQUEST_DEVICE_INFO":
+		return fail(501, "The emulator does not have the command %s.", c.Type)
+	}
+	return nil
+}
+
+func checkLostMode(p *am.StartLostModeParams) error {
+	if p == nil {
+		return invalid("startLostModeParams must be specified for a START_LOST_MODE command.")
+	}
+	texts := []*am.UserFacingMessage{p.LostMessage, p.LostPhoneNumber, p.LostStreetAddress, p.LostOrganization}
+	some := p.LostEmailAddress != ""
+	for i, text := range texts {
+		if text == nil {
+			continue
+		}
+		if utf8.RuneCountInString(text.DefaultMessage) > maxMessage {
+			return invalid("User facing messages must be at most %d characters long.", maxMessage)
+		}
+		if i < 3 && (text.DefaultMessage != "" || len(text.LocalizedMessages) > 0) {
+			some = true
+		}
+	}
+	if !some {
+		return invalid("At least one lost mode parameter other than the organization must be specified.")
+	}
+	return nil
+}
+
+func commandLifetime(c *am.Command) (time.Duration, error) {
+	if c.Duration == "" {
+		c.Duration = discovery.FormatDuration(defaultLifetime)
+		return defaultLifetime, nil
+	}
+	lifetime, err := discovery.ParseDuration(c.Duration)
+	if err != nil || lifetime <= 0 {
+		return 0, invalid("Command duration must be positive.")
+	}
+	return lifetime, nil
+}
+
+// passwordKind is all that the emulator keeps of a new password: whether a
+// device would take it.
+func passwordKind(password string) string {
+	digits := 0
+	for _, r := range password {
+		if unicode.IsDigit(r) {
+			digits++
+		}
+	}
+	switch n := utf8.RuneCountInString(password); {
+	case n == 0:
+		return passwordNone
+	case n == digits && n < 6:
+		return passwordShortPIN
+	default:
+		return passwordGood
+	}
+}
+
+const (
+	passwordNone     = "none"
+	passwordShortPIN = "short PIN"
+	passwordGood     = "good"
+)

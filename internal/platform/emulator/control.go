@@ -1,0 +1,243 @@
+package emulator
+
+import (
+	"context"
+	"slices"
+	"strings"
+	"time"
+)
+
+// DeviceView is a simulated device as the control API shows it.
+type DeviceView struct {
+	Name           string   `json:"name"`
+	Ownership      string   `json:"ownership"`
+	ManagementMode string   `json:"managementMode"`
+	Manufacturer   string   `json:"manufacturer"`
+	Brand          string   `json:"brand"`
+	Model          string   `json:"model"`
+	SerialNumber   string   `json:"serialNumber"`
+	APILevel       int      `json:"apiLevel"`
+	State          string   `json:"state"`
+	PolicyName     string   `json:"policyName"`
+	Online         bool     `json:"online"`
+	CommandOutcome string   `json:"commandOutcome"`
+	LatencyMS      int      `json:"latencyMs"`
+	Packages       []string `json:"packages"`
+	Pending        int      `json:"pendingCommands"`
+}
+
+func (d *simulated) view() DeviceView {
+	v := DeviceView{
+		Name: d.name(), Ownership: d.Ownership, ManagementMode: d.Mode,
+		Manufacturer: d.Hardware.Manufacturer, Brand: d.Hardware.Brand, Model: d.Hardware.Model, SerialNumber: d.Hardware.Serial,
+		APILevel: d.APILevel, State: d.appliedState(), PolicyName: d.owner.name() + "/policies/" + d.PolicyID,
+		Online: d.Online, CommandOutcome: d.Outcome, LatencyMS: d.LatencyMS, Packages: slices.Clone(d.Packages),
+	}
+	for _, op := range d.Operations {
+		if !op.Done {
+			v.Pending++
+		}
+	}
+	return v
+}
+
+// Devices gives all simulated devices, in the order in which they enrolled.
+func (e *Emulator) Devices() []DeviceView {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	all := make([]*simulated, 0, len(e.world.byDevice))
+	for _, d := range e.world.byDevice {
+		all = append(all, d)
+	}
+	slices.SortFunc(all, func(a, b *simulated) int { return int(a.Seq - b.Seq) })
+	views := make([]DeviceView, len(all))
+	for i, d := range all {
+		views[i] = d.view()
+	}
+	return views
+}
+
+// Device gives one simulated device by its name or the last segment of it.
+func (e *Emulator) Device(device string) (DeviceView, error) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	d, err := e.simulated(device)
+	if err != nil {
+		return DeviceView{}, err
+	}
+	return d.view(), nil
+}
+
+// simulated finds a device of any enterprise, also one that the platform has
+// deleted and that does not know it yet.
+func (e *Emulator) simulated(device string) (*simulated, error) {
+	d := e.world.byDevice[device[strings.LastIndexByte(device, '/')+1:]]
+	if d == nil {
+		return nil, fail(404, "there is no device %s", device)
+	}
+	return d, nil
+}
+
+// SetBehaviour changes how a device behaves. A device that comes online, or is
+// no longer held, does at once what it was asked for meanwhile; one that comes
+// online also reports. It returns when the notifications of that were accepted;
+// with notify false there are none.
+func (e *Emulator) SetBehaviour(ctx context.Context, device string, b Behaviour, notify bool) (DeviceView, error) {
+	if err := b.check(); err != nil {
+		return DeviceView{}, err
+	}
+	out := &outbox{muted: !notify}
+	view, err := e.setBehaviour(device, &b, out)
+	if err != nil {
+		return DeviceView{}, err
+	}
+	e.settle(ctx, out)
+	return view, nil
+}
+
+func (e *Emulator) setBehaviour(device string, b *Behaviour, out *outbox) (DeviceView, error) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	d, err := e.simulated(device)
+	if err != nil {
+		return DeviceView{}, err
+	}
+	wasOnline, acted := d.Online, d.acts()
+	d.set(b)
+	e.touch()
+	if d.acts() && !acted {
+		e.catchUp(d, !wasOnline, out)
+	}
+	return d.view(), nil
+}
+
+// catchUp makes a device do all that waits for it.
+func (e *Emulator) catchUp(d *simulated, report bool, out *outbox) {
+	if d.Deleted {
+		e.finishDeletion(d, out)
+		return
+	}
+	for _, op := range slices.Clone(d.Operations) {
+		e.carryOut(d, op, out)
+	}
+	if !d.Deleted && (e.applyPolicy(d) || report) {
+		e.report(d, out)
+	}
+}
+
+// What a device's user, or the device by itself, can do.
+const (
+	ActionStatusReport   = "STATUS_REPORT"       // report now
+	ActionRemoveProfile  = "REMOVE_WORK_PROFILE" // the user ends the management of a work profile
+	ActionFactoryReset   = "FACTORY_RESET"       // the user resets the device
+	ActionExitLostMode   = "EXIT_LOST_MODE"      // the user ends lost mode
+	ActionReportLocation = "REPORT_LOCATION"     // a lost device tells where it is
+)
+
+// Act makes a device or its user do something. It returns when the notifications
+// of that were accepted. With notify false there are none: that is how a work
+// profile usually goes.
+func (e *Emulator) Act(ctx context.Context, device, action string, notify bool) error {
+	out := &outbox{muted: !notify}
+	if err := e.act(device, action, out); err != nil {
+		return err
+	}
+	e.settle(ctx, out)
+	return nil
+}
+
+func (e *Emulator) act(device, action string, out *outbox) error {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	d, err := e.simulated(device)
+	if err != nil {
+		return err
+	}
+	e.touch()
+	switch action {
+	case ActionStatusReport:
+		e.report(d, out)
+	case ActionRemoveProfile, ActionFactoryReset:
+		return e.userLeaves(d, action, out)
+	case ActionExitLostMode:
+		if !d.lost() {
+			return failedPrecondition("the device is not in lost mode")
+		}
+		d.LostSince, d.LostModeExit = time.Time{}, e.now()
+		e.report(d, out)
+	case ActionReportLocation:
+		if !d.lost() {
+			return failedPrecondition("the device is not in lost mode")
+		}
+		e.notify(d.owner, "USAGE_LOGS", d.lostLocation(e.now()), out)
+	default:
+		return invalid("action must be %s, %s, %s, %s or %s", ActionStatusReport, ActionRemoveProfile, ActionFactoryReset, ActionExitLostMode, ActionReportLocation)
+	}
+	return nil
+}
+
+func (e *Emulator) userLeaves(d *simulated, action string, out *outbox) error {
+	if action == ActionRemoveProfile && d.fullyManaged() {
+		return failedPrecondition("the device is fully managed: it has no work profile")
+	}
+	if e.settings.Quirks.UserRemovalKeepsRecord {
+		d.Online = false
+		return nil
+	}
+	e.leave(d, out)
+	return nil
+}
+
+// AddFault lets the next calls of a method meet a fault.
+func (e *Emulator) AddFault(f Fault) error {
+	if err := f.check(e.knowsMethod); err != nil {
+		return invalid("%s", err)
+	}
+	if err := e.faults.add(f); err != nil {
+		return invalid("%s", err)
+	}
+	return nil
+}
+
+// Faults gives the faults that wait for their calls.
+func (e *Emulator) Faults() []Fault { return e.faults.list() }
+
+// ClearFaults takes back all faults.
+func (e *Emulator) ClearFaults() { e.faults.clear() }
+
+// Calls gives the calls of the vendor's API from a number on, in order, at least
+// the last 100,000; only those of a method unless it is empty.
+func (e *Emulator) Calls(since int64, method string) []Call { return e.calls.since(since, method) }
+
+// ClearCalls forgets the calls.
+func (e *Emulator) ClearCalls() { e.calls.clear() }
+
+// Settings gives the settings.
+func (e *Emulator) Settings() Settings {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return e.settings
+}
+
+// SetSettings replaces the settings.
+func (e *Emulator) SetSettings(s Settings) error {
+	if err := s.check(); err != nil {
+		return invalid("%s", err)
+	}
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if s.Notifications.Seed != e.settings.Notifications.Seed {
+		e.seed(s.Notifications.Seed)
+	}
+	e.settings = s
+	e.touch()
+	return nil
+}
+
+// Reset puts everything back to the start: no enterprises, devices, messages,
+// faults or calls, and the settings of the options.
+func (e *Emulator) Reset() {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.clear()
+}

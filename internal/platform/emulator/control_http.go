@@ -1,0 +1,219 @@
+package emulator
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"time"
+)
+
+// addControl adds the control API, which stands beside the vendor's.
+func (e *Emulator) addControl(mux *http.ServeMux) {
+	for pattern, serve := range map[string]func(*http.Request) (any, error){
+		"POST /emulator/v1/devices":                    e.controlEnrol,
+		"GET /emulator/v1/devices":                     e.controlDevices,
+		"GET /emulator/v1/devices/{device}":            e.controlDevice,
+		"PATCH /emulator/v1/devices/{device}":          e.controlBehaviour,
+		"POST /emulator/v1/devices/{device}/actions":   e.controlAction,
+		"POST /emulator/v1/faults":                     e.controlAddFault,
+		"GET /emulator/v1/faults":                      e.controlFaults,
+		"DELETE /emulator/v1/faults":                   e.controlClearFaults,
+		"GET /emulator/v1/calls":                       e.controlCalls,
+		"DELETE /emulator/v1/calls":                    e.controlClearCalls,
+		"GET /emulator/v1/settings":                    e.controlSettings,
+		"PATCH /emulator/v1/settings":                  e.controlSetSettings,
+		"POST /emulator/v1/reset":                      e.controlReset,
+		"POST /emulator/v1/signups/{id}":               e.controlSignup,
+		"POST /emulator/v1/push-tokens":                e.controlRegisterPush,
+		"DELETE /emulator/v1/push-tokens/{token}":      e.controlDropPush,
+		"GET /emulator/v1/messages":                    e.controlMessages,
+		"POST /emulator/v1/service-accounts":           e.controlNewAccount,
+		"DELETE /emulator/v1/service-accounts/{email}": e.controlRevokeAccount,
+	} {
+		mux.HandleFunc(pattern, func(w http.ResponseWriter, r *http.Request) { e.serveControl(w, r, serve) })
+	}
+	mux.HandleFunc("/emulator/", func(w http.ResponseWriter, r *http.Request) {
+		e.answerError(w, r, fail(http.StatusNotFound, "the control API has no %s %s", r.Method, r.URL.Path))
+	})
+}
+
+func (e *Emulator) serveControl(w http.ResponseWriter, r *http.Request, serve func(*http.Request) (any, error)) {
+	r.Body = http.MaxBytesReader(w, r.Body, maxBody)
+	answer, err := serve(r)
+	if err != nil {
+		e.answerError(w, r, e.logInternal(err, r.URL.Path))
+		return
+	}
+	text, err := json.Marshal(answer)
+	if err != nil {
+		e.answerError(w, r, e.logInternal(err, r.URL.Path))
+		return
+	}
+	w.Header().Set("Content-Type", "application/json; charset=UTF-8")
+	_, _ = w.Write(append(text, '\n'))
+}
+
+// readControl reads a control call's body into a value. An absent body leaves it
+// as it is; an unknown member is refused.
+func readControl(r *http.Request, into any) error {
+	decoder := json.NewDecoder(r.Body)
+	decoder.DisallowUnknownFields()
+	if err := decoder.Decode(into); err != nil && !errors.Is(err, io.EOF) {
+		return invalid("the body is not what this call takes: %v", err)
+	}
+	return nil
+}
+
+func (e *Emulator) controlEnrol(r *http.Request) (any, error) {
+	var want Enrolment
+	if err := readControl(r, &want); err != nil {
+		return nil, err
+	}
+	names, err := e.Enroll(r.Context(), want)
+	if err != nil {
+		return nil, err
+	}
+	type enrolled struct {
+		Name string `json:"name"`
+	}
+	devices := make([]enrolled, len(names))
+	for i, name := range names {
+		devices[i].Name = name
+	}
+	return map[string]any{"devices": devices}, nil
+}
+
+func (e *Emulator) controlDevices(*http.Request) (any, error) {
+	return map[string]any{"devices": e.Devices()}, nil
+}
+
+func (e *Emulator) controlDevice(r *http.Request) (any, error) {
+	return e.Device(r.PathValue("device"))
+}
+
+func (e *Emulator) controlBehaviour(r *http.Request) (any, error) {
+	var want struct {
+		Behaviour
+		Notify *bool `json:"notify"`
+	}
+	if err := readControl(r, &want); err != nil {
+		return nil, err
+	}
+	return e.SetBehaviour(r.Context(), r.PathValue("device"), want.Behaviour, want.Notify == nil || *want.Notify)
+}
+
+func (e *Emulator) controlAction(r *http.Request) (any, error) {
+	var want struct {
+		Action string `json:"action"`
+		Notify *bool  `json:"notify"`
+	}
+	if err := readControl(r, &want); err != nil {
+		return nil, err
+	}
+	// A user who ends the management does so without a word, unless asked otherwise.
+	notify := want.Action != ActionRemoveProfile && want.Action != ActionFactoryReset
+	if want.Notify != nil {
+		notify = *want.Notify
+	}
+	return empty{}, e.Act(r.Context(), r.PathValue("device"), want.Action, notify)
+}
+
+func (e *Emulator) controlAddFault(r *http.Request) (any, error) {
+	var want Fault
+	if err := readControl(r, &want); err != nil {
+		return nil, err
+	}
+	return empty{}, e.AddFault(want)
+}
+
+func (e *Emulator) controlFaults(*http.Request) (any, error) {
+	return map[string]any{"faults": e.Faults()}, nil
+}
+
+func (e *Emulator) controlClearFaults(*http.Request) (any, error) {
+	e.ClearFaults()
+	return empty{}, nil
+}
+
+func (e *Emulator) controlCalls(r *http.Request) (any, error) {
+	since, err := parseNumber(r.URL.Query().Get("since"))
+	if err != nil {
+		return nil, invalid("since must be a number")
+	}
+	return map[string]any{"calls": e.Calls(since, r.URL.Query().Get("method"))}, nil
+}
+
+func (e *Emulator) controlClearCalls(*http.Request) (any, error) {
+	e.ClearCalls()
+	return empty{}, nil
+}
+
+func (e *Emulator) controlSettings(*http.Request) (any, error) { return e.Settings(), nil }
+
+func (e *Emulator) controlSetSettings(r *http.Request) (any, error) {
+	settings := e.Settings()
+	if err := readControl(r, &settings); err != nil {
+		return nil, err
+	}
+	return settings, e.SetSettings(settings)
+}
+
+func (e *Emulator) controlReset(*http.Request) (any, error) {
+	e.Reset()
+	return empty{}, nil
+}
+
+func (e *Emulator) controlSignup(r *http.Request) (any, error) {
+	token, callback, err := e.CompleteSignup(r.PathValue("id"))
+	return map[string]any{"enterpriseToken": token, "callbackUrl": callback}, err
+}
+
+func (e *Emulator) controlRegisterPush(r *http.Request) (any, error) {
+	var want struct {
+		Project string `json:"project"`
+		Device  string `json:"device"`
+	}
+	if err := readControl(r, &want); err != nil {
+		return nil, err
+	}
+	return map[string]any{"token": e.RegisterPush(want.Project, want.Device)}, nil
+}
+
+func (e *Emulator) controlDropPush(r *http.Request) (any, error) {
+	if !e.DropPush(r.PathValue("token")) {
+		return nil, fail(http.StatusNotFound, "there is no such push token")
+	}
+	return empty{}, nil
+}
+
+// maxMessageWait is how long a look at the push messages may wait for one.
+const maxMessageWait = time.Minute
+
+func (e *Emulator) controlMessages(r *http.Request) (any, error) {
+	query := r.URL.Query()
+	after, err := parseNumber(query.Get("after"))
+	if err != nil {
+		return nil, invalid("after must be a number")
+	}
+	waitMS, err := parseNumber(query.Get("waitMs"))
+	if err != nil || waitMS < 0 || time.Duration(waitMS)*time.Millisecond > maxMessageWait {
+		return nil, invalid("waitMs must be a number from 0 to %d", maxMessageWait/time.Millisecond)
+	}
+	messages := e.PushMessages(r.Context(), after, query.Get("token"), time.Duration(waitMS)*time.Millisecond)
+	return map[string]any{"messages": messages}, nil
+}
+
+func (e *Emulator) controlNewAccount(r *http.Request) (any, error) {
+	key, err := e.NewServiceAccount(e.baseURL(r))
+	return json.RawMessage(key), err
+}
+
+func (e *Emulator) controlRevokeAccount(r *http.Request) (any, error) {
+	email := r.PathValue("email")
+	if !e.RevokeServiceAccount(email) {
+		return nil, fail(http.StatusNotFound, "%s", fmt.Sprintf("there is no service account %q", email))
+	}
+	return empty{}, nil
+}

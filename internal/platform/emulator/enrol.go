@@ -1,0 +1,248 @@
+package emulator
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+)
+
+// Enrolment asks for new devices. Only EnrollmentToken is required.
+type Enrolment struct {
+	// EnrollmentToken is a token's value, or the whole text of its QR code.
+	EnrollmentToken string `json:"enrollmentToken"`
+	// Count is how many devices enrol, 1 if it is 0, at most 10,000.
+	Count int `json:"count"`
+	// Ownership is COMPANY_OWNED or PERSONALLY_OWNED; empty is COMPANY_OWNED.
+	Ownership string `json:"ownership"`
+	// Notify false sends no notifications.
+	Notify *bool `json:"notify"`
+
+	Manufacturer string `json:"manufacturer"`
+	Brand        string `json:"brand"`
+	Model        string `json:"model"`
+	SerialNumber string `json:"serialNumber"` // for one device; a known one re-enrols that hardware
+	APILevel     int    `json:"apiLevel"`     // 34 (Android 14) if it is 0
+
+	Behaviour
+}
+
+// Behaviour is how simulated devices behave. Members that are nil or empty stay
+// as they are; a new device is online and succeeds after [DefaultLatency].
+type Behaviour struct {
+	Online         *bool    `json:"online"`
+	CommandOutcome string   `json:"commandOutcome"` // SUCCESS, ERROR or HOLD
+	ErrorCode      string   `json:"errorCode"`      // of failing commands; UNKNOWN if it is empty
+	LatencyMS      *int     `json:"latencyMs"`
+	Packages       []string `json:"packages"` // all that is installed
+	Battery        *int     `json:"battery"`  // percent
+	Latitude       *float64 `json:"latitude"`
+	Longitude      *float64 `json:"longitude"`
+}
+
+// maxEnrolled bounds how many devices enrol by one call.
+const maxEnrolled = 10_000
+
+func (b *Behaviour) check() error {
+	switch {
+	case !slices.Contains([]string{"", OutcomeSuccess, OutcomeError, OutcomeHold}, b.CommandOutcome):
+		return invalid("commandOutcome must be SUCCESS, ERROR or HOLD")
+	case !slices.Contains([]string{"", "UNKNOWN", "API_LEVEL", "MANAGEMENT_MODE", "INVALID_VALUE", "UNSUPPORTED"}, b.ErrorCode):
+		return invalid("errorCode must be UNKNOWN, API_LEVEL, MANAGEMENT_MODE, INVALID_VALUE or UNSUPPORTED")
+	case b.LatencyMS != nil && (*b.LatencyMS < 0 || *b.LatencyMS > 3_600_000):
+		return invalid("latencyMs must be from 0 to 3600000")
+	case b.Battery != nil && (*b.Battery < 0 || *b.Battery > 100):
+		return invalid("battery must be from 0 to 100")
+	case b.Latitude != nil && (*b.Latitude < -90 || *b.Latitude > 90):
+		return invalid("latitude must be from -90 to 90")
+	case b.Longitude != nil && (*b.Longitude < -180 || *b.Longitude > 180):
+		return invalid("longitude must be from -180 to 180")
+	case len(b.Packages) > 1000:
+		return invalid("packages must have at most 1000 entries")
+	}
+	return nil
+}
+
+// set gives a device a behaviour.
+func (d *simulated) set(b *Behaviour) {
+	if b.Online != nil {
+		d.Online = *b.Online
+	}
+	if b.CommandOutcome != "" {
+		d.Outcome = b.CommandOutcome
+	}
+	if b.ErrorCode != "" {
+		d.ErrorCode = b.ErrorCode
+	}
+	if b.LatencyMS != nil {
+		d.LatencyMS = *b.LatencyMS
+	}
+	if b.Packages != nil {
+		d.Packages = slices.Clone(b.Packages)
+	}
+	if b.Battery != nil {
+		d.Battery = *b.Battery
+	}
+	if b.Latitude != nil {
+		d.Latitude = *b.Latitude
+	}
+	if b.Longitude != nil {
+		d.Longitude = *b.Longitude
+	}
+}
+
+// Enroll enrols devices with a token and gives their names. It returns when the
+// notifications were accepted: acknowledged, if somebody pulls them. A bad
+// request is an error whose text says what is wrong with it.
+func (e *Emulator) Enroll(ctx context.Context, want Enrolment) ([]string, error) {
+	if want.Count == 0 {
+		want.Count = 1
+	}
+	if err := want.check(); err != nil {
+		return nil, err
+	}
+	out := &outbox{muted: want.Notify != nil && !*want.Notify}
+	names, err := e.enrolAll(want, out)
+	if err != nil {
+		return nil, err
+	}
+	e.settle(ctx, out)
+	return names, nil
+}
+
+func (w *Enrolment) check() error {
+	switch {
+	case w.Count < 1 || w.Count > maxEnrolled:
+		return invalid("count must be from 1 to %d", maxEnrolled)
+	case !slices.Contains([]string{"", CompanyOwned, PersonallyOwned}, w.Ownership):
+		return invalid("ownership must be COMPANY_OWNED or PERSONALLY_OWNED")
+	case w.APILevel != 0 && (w.APILevel < minAPILevel || w.APILevel > maxAPILevel):
+		return invalid("apiLevel must be from %d to %d", minAPILevel, maxAPILevel)
+	case w.SerialNumber != "" && w.Count != 1:
+		return invalid("serialNumber is for one device, count is %d", w.Count)
+	}
+	return w.Behaviour.check()
+}
+
+func (e *Emulator) enrolAll(want Enrolment, out *outbox) ([]string, error) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	ref, err := e.redeemable(want)
+	if err != nil {
+		return nil, err
+	}
+	names := make([]string, 0, want.Count)
+	for range want.Count {
+		d := e.newDevice(ref, want)
+		names = append(names, d.name())
+		e.notify(ref.enterprise, "ENROLLMENT", d.enrolmentReport(e.now()), out)
+		// A device that enrols is connected, whatever becomes of it later.
+		e.applyPolicy(d)
+		e.report(d, out)
+		e.schedulePeriodicReport(d)
+	}
+	ref.token.Used = ref.token.Resource.OneTimeOnly
+	e.touch()
+	return names, nil
+}
+
+// redeemable finds the token and checks that it may enrol what is wanted.
+func (e *Emulator) redeemable(want Enrolment) (*enrolmentRef, error) {
+	value := tokenValue(want.EnrollmentToken)
+	if value == "" {
+		return nil, invalid("enrollmentToken is missing")
+	}
+	ref := e.world.byValue[value]
+	if ref == nil {
+		return nil, invalid("enrollmentToken is not known: it was never made, or was deleted")
+	}
+	r := ref.token.Resource
+	switch {
+	case ref.token.Used:
+		return nil, invalid("enrollmentToken was for one device, which has enrolled")
+	case !ref.token.valid(e.now()):
+		return nil, invalid("enrollmentToken has expired at %s", r.ExpirationTimestamp)
+	case r.OneTimeOnly && want.Count > 1:
+		return nil, invalid("enrollmentToken is for one device, count is %d", want.Count)
+	case want.Ownership == PersonallyOwned && r.AllowPersonalUsage != personalUsageAllowed:
+		return nil, invalid("enrollmentToken forbids personally owned devices: its allowPersonalUsage is %s", orUnspecified(r.AllowPersonalUsage))
+	}
+	return ref, nil
+}
+
+const personalUsageAllowed = "PERSONAL_USAGE_ALLOWED"
+
+func orUnspecified(usage string) string {
+	if usage == "" {
+		return "ALLOW_PERSONAL_USAGE_UNSPECIFIED"
+	}
+	return usage
+}
+
+// tokenValue takes the value out of a QR code's text; anything else is a value.
+func tokenValue(text string) string {
+	text = strings.TrimSpace(text)
+	if !strings.HasPrefix(text, "{") {
+		return text
+	}
+	var payload map[string]json.RawMessage
+	if json.Unmarshal([]byte(text), &payload) != nil {
+		return text
+	}
+	var extras map[string]any
+	if json.Unmarshal(payload[qrExtras], &extras) != nil {
+		return text
+	}
+	value, _ := extras[qrToken].(string)
+	return value
+}
+
+func (e *Emulator) newDevice(ref *enrolmentRef, want Enrolment) *simulated {
+	n, now := ref.enterprise, e.now()
+	e.world.LastDevice++
+	d := &simulated{
+		ID: randomHex(8), Seq: e.world.LastDevice, Enrolled: now, UserID: fmt.Sprint(1000 + e.world.LastDevice),
+		TokenName: ref.token.Resource.Name, TokenData: ref.token.Resource.AdditionalData,
+		Ownership: CompanyOwned, Mode: deviceOwner, APILevel: defaultAPILevel,
+		PolicyID: ref.token.PolicyID, State: "ACTIVE",
+		Online: true, Outcome: OutcomeSuccess, LatencyMS: int(DefaultLatency / time.Millisecond),
+		Packages: []string{"com.example.app"}, Battery: 60 + e.random.IntN(40),
+		Latitude: 52.52 + e.random.Float64()/10, Longitude: 13.4 + e.random.Float64()/10,
+		owner: n,
+	}
+	d.Hardware = e.build(d.Seq, want)
+	if ref.token.Resource.AllowPersonalUsage == personalUsageAllowed {
+		d.Mode = profileOwner
+	}
+	if want.Ownership != "" {
+		d.Ownership = want.Ownership
+	}
+	if want.APILevel != 0 {
+		d.APILevel = want.APILevel
+	}
+	if d.personal() && d.APILevel >= 31 {
+		d.Hardware.SpecificID = specificID(n.ID, d.Hardware.Serial)
+	}
+	d.set(&want.Behaviour)
+	d.power("BOOT_COMPLETED", now)
+	d.power("BATTERY_LEVEL_COLLECTED", now)
+	if want.SerialNumber != "" {
+		e.replaceHardware(d)
+	}
+	n.Devices = append(n.Devices, d)
+	e.world.byDevice[d.ID] = d
+	return d
+}
+
+// replaceHardware ends the earlier enrolment of the same hardware, which was
+// reset to get here, and remembers its name.
+func (e *Emulator) replaceHardware(d *simulated) {
+	for _, old := range slices.Clone(d.owner.Devices) {
+		if old.Hardware.Serial == d.Hardware.Serial {
+			d.Previous = append(slices.Clone(old.Previous), old.name())
+			e.forget(old)
+		}
+	}
+}

@@ -1,0 +1,89 @@
+package emulator
+
+import (
+	"encoding/json"
+	"strings"
+)
+
+// selectFields cuts an answer down to a fields expression, such as
+// "nextPageToken,devices(name,state)" or "devices/name". "*" is every field.
+func selectFields(text []byte, expression string) ([]byte, error) {
+	wanted, rest, ok := parseFields(expression)
+	if !ok || rest != "" {
+		return nil, invalid("Invalid field selection %s", expression)
+	}
+	var tree any
+	if err := json.Unmarshal(text, &tree); err != nil {
+		return nil, err
+	}
+	return json.Marshal(wanted.cut(tree))
+}
+
+// fieldSet is a tree of wanted members; an empty one wants all.
+type fieldSet map[string]fieldSet
+
+// parseFields reads a comma-separated list up to its end or a closing bracket.
+func parseFields(text string) (fields fieldSet, rest string, ok bool) {
+	fields = fieldSet{}
+	for {
+		at := fields
+		for {
+			end := strings.IndexAny(text, ",/()")
+			if end < 0 {
+				end = len(text)
+			}
+			name := text[:end]
+			if name == "" {
+				return nil, "", false
+			}
+			if at[name] == nil {
+				at[name] = fieldSet{}
+			}
+			inner := at[name]
+			text = text[end:]
+			if strings.HasPrefix(text, "/") {
+				at, text = inner, text[1:]
+				continue
+			}
+			if strings.HasPrefix(text, "(") {
+				sub, after, ok := parseFields(text[1:])
+				if !ok || !strings.HasPrefix(after, ")") {
+					return nil, "", false
+				}
+				at[name] = sub
+				text = after[1:]
+			}
+			break
+		}
+		if !strings.HasPrefix(text, ",") {
+			return fields, text, true
+		}
+		text = text[1:]
+	}
+}
+
+func (f fieldSet) cut(tree any) any {
+	if len(f) == 0 {
+		return tree
+	}
+	switch tree := tree.(type) {
+	case map[string]any:
+		kept := map[string]any{}
+		for name, value := range tree {
+			if inner, ok := f[name]; ok {
+				kept[name] = inner.cut(value)
+			} else if inner, ok := f["*"]; ok {
+				kept[name] = inner.cut(value)
+			}
+		}
+		return kept
+	case []any:
+		kept := make([]any, len(tree))
+		for i, element := range tree {
+			kept[i] = f.cut(element)
+		}
+		return kept
+	default:
+		return tree
+	}
+}

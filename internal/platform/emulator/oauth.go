@@ -1,0 +1,190 @@
+package emulator
+
+import (
+	"crypto"
+	"crypto/rand"
+	"crypto/rsa"
+	"crypto/sha256"
+	"crypto/x509"
+	"encoding/base64"
+	"encoding/json"
+	"encoding/pem"
+	"net/http"
+	"strings"
+	"time"
+)
+
+// tokenMethod names the token endpoint in faults.
+const tokenMethod = "token"
+
+// tokenLifetime is how long an access token is good for.
+const tokenLifetime = time.Hour
+
+// account is a service account that may ask for access tokens.
+type account struct {
+	Email   string `json:"email"`
+	KeyID   string `json:"keyId"`
+	Key     []byte `json:"key"` // the public key, PKIX
+	Revoked bool   `json:"revoked,omitempty"`
+}
+
+// keyFile is a service account's key, in the form that the vendor's libraries
+// read.
+type keyFile struct {
+	Type         string `json:"type"`
+	ProjectID    string `json:"project_id"`
+	PrivateKeyID string `json:"private_key_id"`
+	PrivateKey   string `json:"private_key"`
+	ClientEmail  string `json:"client_email"`
+	ClientID     string `json:"client_id"`
+	TokenURI     string `json:"token_uri"`
+}
+
+// NewServiceAccount makes a service account and gives its key file, whose token
+// address is that of the emulator at base, such as "http://127.0.0.1:8099".
+func (e *Emulator) NewServiceAccount(base string) (key []byte, err error) {
+	private, err := rsa.GenerateKey(rand.Reader, 2048)
+	if err != nil {
+		return nil, err
+	}
+	public, err := x509.MarshalPKIXPublicKey(&private.PublicKey)
+	if err != nil {
+		return nil, err
+	}
+	secret, err := x509.MarshalPKCS8PrivateKey(private)
+	if err != nil {
+		return nil, err
+	}
+	email := "muster-" + randomText(6, lowerDigits) + "@" + DefaultProject + ".iam.gserviceaccount.com"
+	a := &account{Email: email, KeyID: randomHex(20), Key: public}
+	e.mu.Lock()
+	e.world.Accounts[email] = a
+	e.touch()
+	e.mu.Unlock()
+	return json.MarshalIndent(keyFile{
+		Type: "service_account", ProjectID: DefaultProject, PrivateKeyID: a.KeyID, ClientEmail: email, ClientID: randomText(21, "0123456789"),
+		PrivateKey: string(pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: secret})), TokenURI: base + "/token",
+	}, "", "  ")
+}
+
+// RevokeServiceAccount makes a service account and all its access tokens
+// invalid. It reports whether there is such an account.
+func (e *Emulator) RevokeServiceAccount(email string) bool {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	a := e.world.Accounts[email]
+	if a == nil {
+		return false
+	}
+	a.Revoked = true
+	for token, b := range e.world.bearers {
+		if b.account == email {
+			delete(e.world.bearers, token)
+		}
+	}
+	e.touch()
+	return true
+}
+
+// bearer is an access token that was given out.
+type bearer struct {
+	account string
+	ends    time.Time
+}
+
+// authorize refuses a call without a good access token, if tokens are required.
+func (e *Emulator) authorize(r *http.Request) error {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if !e.settings.RequireAuthorization {
+		return nil
+	}
+	token, ok := strings.CutPrefix(r.Header.Get("Authorization"), "Bearer ")
+	if b, known := e.world.bearers[token]; ok && known && e.now().Before(b.ends) {
+		return nil
+	}
+	return fail(http.StatusUnauthorized, "%s", faultMessage(http.StatusUnauthorized))
+}
+
+// serveToken trades a service account's signed assertion for an access token.
+func (e *Emulator) serveToken(w http.ResponseWriter, r *http.Request) {
+	grant := func() (any, error) { return e.grant(r) }
+	if fault := e.faults.take([]string{tokenMethod}, r.URL.Path); fault != nil {
+		e.serveFault(w, r, fault, grant)
+		return
+	}
+	answer, err := grant()
+	if refusal, ok := err.(*grantError); ok { //nolint:errorlint // made right here
+		text, _ := json.Marshal(refusal)
+		writeJSON(w, r, http.StatusBadRequest, text)
+		return
+	}
+	e.answer(w, r, answer, err)
+}
+
+// grantError is an OAuth error.
+type grantError struct {
+	Code        string `json:"error"`
+	Description string `json:"error_description"`
+}
+
+func (g *grantError) Error() string { return g.Description }
+
+func (e *Emulator) grant(r *http.Request) (any, error) {
+	if err := r.ParseForm(); err != nil {
+		return nil, &grantError{"invalid_request", "The request is not a form."}
+	}
+	if r.PostForm.Get("grant_type") != "urn:ietf:params:oauth:grant-type:jwt-bearer" {
+		return nil, &grantError{"unsupported_grant_type", "Invalid grant_type: " + r.PostForm.Get("grant_type")}
+	}
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	email, err := e.verifyAssertion(r.PostForm.Get("assertion"))
+	if err != nil {
+		return nil, err
+	}
+	for token, b := range e.world.bearers {
+		if !e.now().Before(b.ends) {
+			delete(e.world.bearers, token)
+		}
+	}
+	token := "ya29." + randomHex(32)
+	e.world.bearers[token] = bearer{account: email, ends: e.now().Add(tokenLifetime)}
+	text, err := json.Marshal(map[string]any{"access_token": token, "token_type": "Bearer", "expires_in": int(tokenLifetime / time.Second)})
+	return json.RawMessage(text), err
+}
+
+// verifyAssertion checks a signed assertion and gives the account that made it.
+func (e *Emulator) verifyAssertion(assertion string) (string, error) {
+	bad := func(why string) (string, error) { return "", &grantError{"invalid_grant", why} }
+	parts := strings.Split(assertion, ".")
+	if len(parts) != 3 {
+		return bad("Bad Request")
+	}
+	var claims struct {
+		Issuer  string `json:"iss"`
+		Expires int64  `json:"exp"`
+	}
+	payload, err := base64.RawURLEncoding.DecodeString(parts[1])
+	if err != nil || json.Unmarshal(payload, &claims) != nil {
+		return bad("Bad Request")
+	}
+	a := e.world.Accounts[claims.Issuer]
+	if a == nil || a.Revoked {
+		return bad("Invalid grant: account not found")
+	}
+	public, err := x509.ParsePKIXPublicKey(a.Key)
+	key, ok := public.(*rsa.PublicKey)
+	signature, decodeErr := base64.RawURLEncoding.DecodeString(parts[2])
+	if err != nil || !ok || decodeErr != nil {
+		return bad("Invalid JWT Signature.")
+	}
+	sum := sha256.Sum256([]byte(parts[0] + "." + parts[1]))
+	if rsa.VerifyPKCS1v15(key, crypto.SHA256, sum[:], signature) != nil {
+		return bad("Invalid JWT Signature.")
+	}
+	if e.now().Unix() > claims.Expires {
+		return bad("Invalid JWT: Token must be a short-lived token (60 minutes) and in a reasonable timeframe.")
+	}
+	return a.Email, nil
+}

@@ -1,0 +1,232 @@
+package pubsub
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+)
+
+// What the broker holds at most.
+const (
+	MaxBacklog = 100_000            // messages of one subscription; the oldest go first
+	Retention  = 7 * 24 * time.Hour // of a message that nobody acknowledges
+)
+
+// DefaultAckDeadline is how long a subscriber has to acknowledge, unless its
+// subscription says otherwise.
+const DefaultAckDeadline = 10 * time.Second
+
+// ErrNotFound says that there is no such topic or subscription.
+var ErrNotFound = errors.New("Resource not found") //nolint:staticcheck // the vendor's words
+
+// ErrExists says that a topic or subscription of that name exists.
+var ErrExists = errors.New("Resource already exists in the project") //nolint:staticcheck // the vendor's words
+
+// Message is a published message.
+type Message struct {
+	ID          string            `json:"id"`
+	Data        []byte            `json:"data"`
+	Attributes  map[string]string `json:"attributes,omitempty"`
+	OrderingKey string            `json:"orderingKey,omitempty"`
+	PublishTime time.Time         `json:"publishTime"`
+}
+
+// Subscription is what a subscription was set up with.
+type Subscription struct {
+	Name        string        `json:"name"`  // projects/P/subscriptions/S
+	Topic       string        `json:"topic"` // projects/P/topics/T; empty: every topic of the project
+	AckDeadline time.Duration `json:"ackDeadline"`
+}
+
+// Broker holds all topics and subscriptions. Its methods may be called at the
+// same time.
+type Broker struct {
+	now func() time.Time
+
+	mu            sync.Mutex
+	lastID        int64
+	lastPublished time.Time
+	topics        map[string]bool
+	subscriptions map[string]*queue
+	changed       chan struct{} // closed when a message was acknowledged or dropped
+}
+
+// New makes an empty broker. now is its clock; waits use real timers.
+func New(now func() time.Time) *Broker {
+	return &Broker{now: now, topics: map[string]bool{}, subscriptions: map[string]*queue{}, changed: make(chan struct{})}
+}
+
+// CreateTopic makes a topic; it fails with [ErrExists] if there is one.
+func (b *Broker) CreateTopic(name string) error {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.topics[name] {
+		return fmt.Errorf("%w (resource=%s)", ErrExists, lastSegment(name))
+	}
+	b.topics[name] = true
+	return nil
+}
+
+// HasTopic reports whether a topic exists.
+func (b *Broker) HasTopic(name string) bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.topics[name]
+}
+
+// DeleteTopic removes a topic. Its subscriptions stay, without a topic.
+func (b *Broker) DeleteTopic(name string) error {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if !b.topics[name] {
+		return fmt.Errorf("%w (resource=%s)", ErrNotFound, lastSegment(name))
+	}
+	delete(b.topics, name)
+	for _, q := range b.subscriptions {
+		if q.settings.Topic == name {
+			q.settings.Topic = "_deleted-topic_"
+		}
+	}
+	return nil
+}
+
+// Topics gives the names of a project's topics, sorted.
+func (b *Broker) Topics(project string) []string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return inProject(maps.Keys(b.topics), project)
+}
+
+// CreateSubscription makes a subscription; it fails with [ErrExists] if there is
+// one, with [ErrNotFound] if its topic is missing.
+func (b *Broker) CreateSubscription(s Subscription) error {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.subscriptions[s.Name] != nil {
+		return fmt.Errorf("%w (resource=%s)", ErrExists, lastSegment(s.Name))
+	}
+	if s.Topic != "" && !b.topics[s.Topic] {
+		return fmt.Errorf("%w (resource=%s)", ErrNotFound, lastSegment(s.Topic))
+	}
+	if s.AckDeadline <= 0 {
+		s.AckDeadline = DefaultAckDeadline
+	}
+	b.subscriptions[s.Name] = newQueue(s)
+	return nil
+}
+
+// Subscription gives a subscription's settings.
+func (b *Broker) Subscription(name string) (Subscription, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	q, err := b.queue(name)
+	if err != nil {
+		return Subscription{}, err
+	}
+	return q.settings, nil
+}
+
+// Subscriptions gives the settings of a project's subscriptions, by name.
+func (b *Broker) Subscriptions(project string) []Subscription {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	var found []Subscription
+	for _, name := range inProject(maps.Keys(b.subscriptions), project) {
+		found = append(found, b.subscriptions[name].settings)
+	}
+	return found
+}
+
+// DeleteSubscription removes a subscription and its messages.
+func (b *Broker) DeleteSubscription(name string) error {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	q, err := b.queue(name)
+	if err != nil {
+		return err
+	}
+	delete(b.subscriptions, name)
+	q.close()
+	b.announce()
+	return nil
+}
+
+// Publish hands a message to every subscription of the topic and gives a
+// receipt with which to wait until it was acknowledged. The broker sets the
+// message's id and time; times of publication only grow. A topic that does not
+// exist is [ErrNotFound].
+func (b *Broker) Publish(topic string, m Message) (Receipt, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if !b.topics[topic] {
+		return Receipt{}, fmt.Errorf("%w (resource=%s)", ErrNotFound, lastSegment(topic))
+	}
+	now := b.now()
+	// Microseconds survive the consumers' databases; equal times would hide an order.
+	m.PublishTime = now.Truncate(time.Microsecond)
+	if !m.PublishTime.After(b.lastPublished) {
+		m.PublishTime = b.lastPublished.Add(time.Microsecond)
+	}
+	b.lastPublished = m.PublishTime
+	b.lastID++
+	m.ID = fmt.Sprintf("%016d", 10_000_000_000+b.lastID)
+	receipt := Receipt{ID: m.ID}
+	for _, q := range b.subscriptions {
+		if q.settings.Topic == topic || q.settings.Topic == "" && sameProject(q.settings.Name, topic) {
+			receipt.deliveries = append(receipt.deliveries, q.add(&m))
+		}
+	}
+	return receipt, nil
+}
+
+// Backlog counts a subscription's messages that are not acknowledged.
+func (b *Broker) Backlog(name string) int {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	q, err := b.queue(name)
+	if err != nil {
+		return 0
+	}
+	return q.len()
+}
+
+func (b *Broker) queue(name string) (*queue, error) {
+	q := b.subscriptions[name]
+	if q == nil {
+		return nil, fmt.Errorf("%w (resource=%s)", ErrNotFound, lastSegment(name))
+	}
+	return q, nil
+}
+
+// announce wakes those who wait for acknowledgements.
+func (b *Broker) announce() {
+	close(b.changed)
+	b.changed = make(chan struct{})
+}
+
+func lastSegment(name string) string { return name[strings.LastIndexByte(name, '/')+1:] }
+
+func project(name string) string {
+	parts := strings.SplitN(name, "/", 3)
+	if len(parts) < 2 {
+		return ""
+	}
+	return parts[1]
+}
+
+func sameProject(a, b string) bool { return project(a) == project(b) }
+
+func inProject(names func(func(string) bool), wanted string) []string {
+	var found []string
+	for name := range names {
+		if project(name) == wanted {
+			found = append(found, name)
+		}
+	}
+	slices.Sort(found)
+	return found
+}

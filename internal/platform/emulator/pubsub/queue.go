@@ -1,0 +1,129 @@
+package pubsub
+
+import (
+	"container/list"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// queue is a subscription's backlog: messages that may be delivered now, and
+// those that were and wait for their acknowledgement.
+type queue struct {
+	settings Subscription
+	ready    *list.List // of *delivery, first to go first
+	waiting  map[string]*delivery
+	next     int64
+	arrived  chan struct{} // closed when a message became ready
+	pullers  int           // pulls under way
+	lastPull time.Time
+	closed   bool
+}
+
+// delivery is one message on its way to one subscription.
+type delivery struct {
+	id       string
+	queue    *queue
+	message  *Message
+	attempt  int
+	deadline time.Time     // while it waits
+	element  *list.Element // while it is ready
+	done     bool          // acknowledged or dropped
+}
+
+func newQueue(s Subscription) *queue {
+	return &queue{settings: s, ready: list.New(), waiting: map[string]*delivery{}, arrived: make(chan struct{})}
+}
+
+func (q *queue) len() int { return q.ready.Len() + len(q.waiting) }
+
+func (q *queue) add(m *Message) *delivery {
+	q.next++
+	d := &delivery{id: strconv.FormatInt(q.next, 36), queue: q, message: m}
+	d.element = q.ready.PushBack(d)
+	for q.len() > MaxBacklog && q.ready.Len() > 0 {
+		q.finish(q.ready.Front().Value.(*delivery))
+	}
+	q.wake()
+	return d
+}
+
+func (q *queue) wake() {
+	close(q.arrived)
+	q.arrived = make(chan struct{})
+}
+
+func (q *queue) close() {
+	q.closed = true
+	for e := q.ready.Front(); e != nil; e = e.Next() {
+		e.Value.(*delivery).done = true
+	}
+	for _, d := range q.waiting {
+		d.done = true
+	}
+	q.wake()
+}
+
+// finish takes a delivery out for good.
+func (q *queue) finish(d *delivery) {
+	d.done = true
+	if d.element != nil {
+		q.ready.Remove(d.element)
+		d.element = nil
+	}
+	delete(q.waiting, d.id)
+}
+
+// release makes a delivery ready again.
+func (q *queue) release(d *delivery) {
+	delete(q.waiting, d.id)
+	d.element = q.ready.PushBack(d)
+}
+
+// sweep brings back what was not acknowledged in time, drops what is too old,
+// and gives the next moment at which there is something to bring back.
+func (q *queue) sweep(now time.Time) (next time.Time) {
+	for _, d := range q.waiting {
+		switch {
+		case now.Sub(d.message.PublishTime) > Retention:
+			q.finish(d)
+		case !d.deadline.After(now):
+			q.release(d)
+		case next.IsZero() || d.deadline.Before(next):
+			next = d.deadline
+		}
+	}
+	for e := q.ready.Front(); e != nil && now.Sub(e.Value.(*delivery).message.PublishTime) > Retention; e = q.ready.Front() {
+		q.finish(e.Value.(*delivery))
+	}
+	return next
+}
+
+// take delivers up to n messages.
+func (q *queue) take(n int, now time.Time) []Received {
+	var taken []Received
+	for len(taken) < n && q.ready.Len() > 0 {
+		d := q.ready.Remove(q.ready.Front()).(*delivery)
+		d.element = nil
+		d.attempt++
+		d.deadline = now.Add(q.settings.AckDeadline)
+		q.waiting[d.id] = d
+		taken = append(taken, Received{AckID: d.id + "." + strconv.Itoa(d.attempt), Attempt: d.attempt, Message: *d.message})
+	}
+	return taken
+}
+
+// find gives the delivery that an ackId stands for, if it still waits.
+func (q *queue) find(ackID string) *delivery {
+	id, _, _ := strings.Cut(ackID, ".")
+	if d := q.waiting[id]; d != nil {
+		return d
+	}
+	// Late acknowledgements count, as they do for the vendor, until the message is delivered again.
+	for e := q.ready.Front(); e != nil; e = e.Next() {
+		if d := e.Value.(*delivery); d.id == id {
+			return d
+		}
+	}
+	return nil
+}

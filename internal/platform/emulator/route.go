@@ -1,0 +1,87 @@
+package emulator
+
+import (
+	"context"
+	"net/url"
+	"slices"
+	"strings"
+
+	"github.com/musterhq/muster/internal/platform/discovery"
+)
+
+// route is one of the vendor's interfaces: its discovery document and the
+// methods that the emulator has. The rest of the document answers 501.
+type route struct {
+	document     *discovery.Document
+	methods      map[string]handler // by discovery id
+	isManagement bool               // calls are logged, the quota applies
+}
+
+// handler carries out a method. Its answer is marshalled to JSON.
+type handler func(e *Emulator, c *call) (any, error)
+
+// call is a request that was found to be a good call of a method.
+type call struct {
+	ctx        context.Context
+	method     *discovery.Method
+	parameters map[string]string // of the path
+	query      url.Values
+	body       map[string]any // checked against the method's schema
+	raw        []byte
+	base       string // the address at which the emulator was called
+}
+
+// name is the path parameter that names the resource, or its parent.
+func (c *call) name() string {
+	for _, parameter := range []string{"name", "parent", "subscription", "topic", "project"} {
+		if value, ok := c.parameters[parameter]; ok {
+			return value
+		}
+	}
+	return ""
+}
+
+// segment is the n-th segment of the resource's name, counted from 0.
+func (c *call) segment(n int) string {
+	segments := strings.Split(c.name(), "/")
+	if n >= len(segments) {
+		return ""
+	}
+	return segments[n]
+}
+
+// methodNames gives the spellings of a method in faults; the first is the one
+// that the log of calls uses.
+func methodNames(id string) []string {
+	service, rest, _ := strings.Cut(id, ".")
+	last := id[strings.LastIndexByte(id, '.')+1:]
+	var names []string
+	switch service {
+	case "androidmanagement":
+		names = []string{strings.TrimPrefix(rest, "enterprises."), rest}
+	case "pubsub":
+		names = []string{"pubsub." + last, strings.TrimPrefix(rest, "projects."), "pubsub." + strings.TrimPrefix(rest, "projects.")}
+	default:
+		names = []string{service + "." + last, rest}
+	}
+	names = append(names, id)
+	if service == "androidmanagement" {
+		names = append(names, "*")
+	}
+	return slices.Compact(names)
+}
+
+// knowsMethod reports whether a fault may name a method.
+func (e *Emulator) knowsMethod(name string) bool {
+	if name == notificationsMethod || name == tokenMethod {
+		return true
+	}
+	for _, r := range e.routes {
+		for id := range r.methods {
+			if slices.Contains(methodNames(id), name) {
+				return true
+			}
+		}
+	}
+	return false
+}

@@ -1,0 +1,93 @@
+package emulator
+
+import (
+	"container/heap"
+	"time"
+)
+
+// schedule is the devices' future: what happens when. One heap serves all
+// devices, so that thousands cost no goroutine each.
+type schedule struct {
+	heap eventHeap
+	next int64
+	wake chan struct{} // holds a token when the loop should look again
+}
+
+type event struct {
+	at    time.Time
+	order int64 // ties go in the order in which they were scheduled
+	do    func()
+}
+
+// idle is how long the loop sleeps when nothing is to come.
+const idle = time.Hour
+
+// after schedules do, which runs with e.mu held. Callers hold e.mu.
+func (e *Emulator) after(delay time.Duration, do func()) { e.at(e.now().Add(delay), do) }
+
+func (e *Emulator) at(when time.Time, do func()) {
+	s := &e.events
+	s.next++
+	heap.Push(&s.heap, &event{at: when, order: s.next, do: do})
+	if s.heap[0].order == s.next {
+		s.nudge()
+	}
+}
+
+func (s *schedule) nudge() {
+	select {
+	case s.wake <- struct{}{}:
+	default:
+	}
+}
+
+func (s *schedule) clear() {
+	s.heap = nil
+	s.nudge()
+}
+
+// eventsPerLock bounds how long the state is locked while many devices move.
+const eventsPerLock = 64
+
+// runEvents runs what is due and gives the pause until the next event.
+func (e *Emulator) runEvents() time.Duration {
+	for {
+		if pause := e.runSome(); pause > 0 {
+			return pause
+		}
+	}
+}
+
+func (e *Emulator) runSome() time.Duration {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	for range eventsPerLock {
+		if len(e.events.heap) == 0 {
+			return idle
+		}
+		if pause := e.events.heap[0].at.Sub(e.now()); pause > 0 {
+			return pause
+		}
+		heap.Pop(&e.events.heap).(*event).do()
+	}
+	return 0
+}
+
+type eventHeap []*event
+
+func (h eventHeap) Len() int { return len(h) }
+func (h eventHeap) Less(i, j int) bool {
+	if h[i].at.Equal(h[j].at) {
+		return h[i].order < h[j].order
+	}
+	return h[i].at.Before(h[j].at)
+}
+func (h eventHeap) Swap(i, j int) { h[i], h[j] = h[j], h[i] }
+func (h *eventHeap) Push(x any)   { *h = append(*h, x.(*event)) }
+func (h *eventHeap) Pop() any {
+	old := *h
+	last := old[len(old)-1]
+	old[len(old)-1] = nil
+	*h = old[:len(old)-1]
+	return last
+}

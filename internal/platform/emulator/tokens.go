@@ -1,0 +1,197 @@
+package emulator
+
+import (
+	"encoding/json"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"github.com/musterhq/muster/internal/platform/discovery"
+	am "google.golang.org/api/androidmanagement/v1"
+)
+
+// latest is the last moment that the vendor's timestamps can express.
+var latest = time.Date(9999, 12, 31, 23, 59, 59, 0, time.UTC)
+
+func createToken(e *Emulator, c *call) (any, error) {
+	resource := &am.EnrollmentToken{}
+	if err := fromTree(c.body, resource); err != nil {
+		return nil, err
+	}
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	n, err := e.world.enterprise(c.segment(1))
+	if err != nil {
+		return nil, err
+	}
+	t, err := e.makeToken(n, resource)
+	if err != nil {
+		return nil, err
+	}
+	e.dropOldTokens(n)
+	n.Tokens[t.ID] = t
+	e.world.byValue[t.Resource.Value] = &enrolmentRef{enterprise: n, token: t}
+	e.touch()
+	return t.Resource, nil
+}
+
+func (e *Emulator) makeToken(n *enterprise, r *am.EnrollmentToken) (*token, error) {
+	if utf8.RuneCountInString(r.AdditionalData) > 1024 {
+		return nil, invalid("Additional data must be at most 1024 characters long.")
+	}
+	duration := time.Hour
+	if r.Duration != "" {
+		var err error
+		if duration, err = discovery.ParseDuration(r.Duration); err != nil || duration < time.Minute {
+			return nil, invalid("Duration must be at least 1 minute.")
+		}
+	}
+	policyID, err := e.resolvePolicy(n, r.PolicyName)
+	if err != nil {
+		return nil, err
+	}
+	expires := e.now().UTC().Add(duration)
+	if expires.After(latest) {
+		expires = latest
+	}
+	id := randomText(20, upper+lowerDigits)
+	value := randomText(20, upper)
+	r.Name = n.name() + "/enrollmentTokens/" + id
+	r.Value = value
+	r.Duration = discovery.FormatDuration(duration)
+	r.ExpirationTimestamp = timestamp(expires)
+	r.QrCode = qrCode(value)
+	if r.PolicyName != "" {
+		r.PolicyName = n.name() + "/policies/" + policyID
+	}
+	r.User = nil // deprecated and ignored
+	return &token{ID: id, Resource: r, PolicyID: policyID, Expires: expires}, nil
+}
+
+// resolvePolicy gives the id of the policy that a name means: a whole name, a
+// bare id, or nothing for the enterprise's default. A named policy must exist.
+func (e *Emulator) resolvePolicy(n *enterprise, name string) (string, error) {
+	if name == "" {
+		return defaultPolicy, nil
+	}
+	id := strings.TrimPrefix(name, n.name()+"/policies/")
+	if strings.Contains(id, "/") {
+		return "", invalid("Policy name must be in the form enterprises/{enterpriseId}/policies/{policyId}.")
+	}
+	if n.Policies[id] == nil {
+		if e.settings.Quirks.MissingPolicyAs404 {
+			return "", notFound()
+		}
+		return "", invalid("Policy %s/policies/%s does not exist.", n.name(), id)
+	}
+	return id, nil
+}
+
+// defaultPolicy is the id of the policy for devices that were given none.
+const defaultPolicy = "default"
+
+// qrCode is the text of the QR code that enrols a device with a token.
+func qrCode(value string) string {
+	text, err := json.Marshal(map[string]any{
+		"android.app.extra.PROVISIONING_DEVICE_ADMIN_COMPONENT_NAME":            "com.google.android.apps.work.clouddpc/.receivers.CloudDeviceAdminReceiver",
+		"android.app.extra.PROVISIONING_DEVICE_ADMIN_SIGNATURE_CHECKSUM":        "I5YvS0O5hXY46mb01BlRjq4oJJGs2kuUcHvVkAPEXlg",
+		"android.app.extra.PROVISIONING_DEVICE_ADMIN_PACKAGE_DOWNLOAD_LOCATION": "https://play.google.com/managed/downloadManagingApp?identifier=setup",
+		qrExtras: map[string]string{qrToken: value},
+	})
+	if err != nil {
+		panic(err) // strings always marshal
+	}
+	return string(text)
+}
+
+const (
+	qrExtras = "android.app.extra.PROVISIONING_ADMIN_EXTRAS_BUNDLE"
+	qrToken  = "com.google.android.apps.work.clouddpc.EXTRA_ENROLLMENT_TOKEN" //nolint:gosec // a name
+)
+
+// keepExpired is how long an expired token is remembered, so that an enrolment
+// with it can be told that it is expired rather than unknown.
+const keepExpired = 30 * 24 * time.Hour
+
+func (e *Emulator) dropOldTokens(n *enterprise) {
+	for id, t := range n.Tokens {
+		if e.now().Sub(t.Expires) > keepExpired {
+			delete(n.Tokens, id)
+			delete(e.world.byValue, t.Resource.Value)
+		}
+	}
+}
+
+// partial is what the API shows of a token after its creation.
+func (t *token) partial() *am.EnrollmentToken {
+	r := t.Resource
+	return &am.EnrollmentToken{
+		Name: r.Name, ExpirationTimestamp: r.ExpirationTimestamp,
+		AllowPersonalUsage: r.AllowPersonalUsage, Value: r.Value, QrCode: r.QrCode,
+	}
+}
+
+func (e *Emulator) findToken(c *call) (*enterprise, *token, error) {
+	n, err := e.world.enterprise(c.segment(1))
+	if err != nil {
+		return nil, nil, err
+	}
+	t := n.Tokens[c.segment(3)]
+	if t == nil || !t.valid(e.now()) {
+		return nil, nil, notFound()
+	}
+	return n, t, nil
+}
+
+func getToken(e *Emulator, c *call) (any, error) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	_, t, err := e.findToken(c)
+	if err != nil {
+		return nil, err
+	}
+	return t.partial(), nil
+}
+
+func listTokens(e *Emulator, c *call) (any, error) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	n, err := e.world.enterprise(c.segment(1))
+	if err != nil {
+		return nil, err
+	}
+	var found []*am.EnrollmentToken
+	for _, id := range slices.Sorted(maps.Keys(n.Tokens)) {
+		if t := n.Tokens[id]; t.valid(e.now()) {
+			found = append(found, t.partial())
+		}
+	}
+	part, next, err := page(c, found, func(t *am.EnrollmentToken) string { return t.Name }, 10, 100)
+	if err != nil {
+		return nil, err
+	}
+	return &am.ListEnrollmentTokensResponse{EnrollmentTokens: part, NextPageToken: next}, nil
+}
+
+func deleteToken(e *Emulator, c *call) (any, error) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	n, t, err := e.findToken(c)
+	if err != nil {
+		return nil, err
+	}
+	delete(n.Tokens, t.ID)
+	delete(e.world.byValue, t.Resource.Value)
+	e.touch()
+	return empty{}, nil
+}
+
+// timestamp writes a time in the vendor's form.
+func timestamp(t time.Time) string {
+	if t.IsZero() {
+		return ""
+	}
+	return t.UTC().Format("2006-01-02T15:04:05.999Z07:00")
+}
