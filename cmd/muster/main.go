@@ -14,6 +14,7 @@ import (
 
 	"github.com/alecthomas/kong"
 
+	"github.com/musterhq/muster/internal/service"
 	"github.com/musterhq/muster/internal/surface/cli"
 )
 
@@ -32,7 +33,8 @@ const (
 
 // program is the tree of commands.
 type program struct {
-	Serve   serveCommand   `cmd:"" help:"Run the service."`
+	Serve serveCommand `cmd:"" help:"Run the service."`
+	cli.Commands
 	Doctor  doctorCommand  `cmd:"" help:"Check the set-up and say how to mend it."`
 	Version versionCommand `cmd:"" help:"Show the build."`
 }
@@ -57,7 +59,7 @@ func run(args []string, in io.Reader, out, errOut io.Writer) int {
 		fmt.Fprintf(errOut, "muster: %s: see --help\n", cli.Message(err))
 		return exitUsage
 	}
-	env := &cli.Env{Context: ctx, In: in, Out: out, Now: time.Now}
+	env := &cli.Env{Context: ctx, In: in, Out: out, Now: time.Now, Open: service.OpenDesk(time.Now)}
 	if err := chosen.Run(env, streams{errOut}); err != nil {
 		fmt.Fprintf(errOut, "muster: %s\n", cli.Message(err))
 		return exitFailed

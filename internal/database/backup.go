@@ -24,6 +24,11 @@ func (db *DB) Backup(ctx context.Context, path string) error {
 		return err
 	}
 	defer func() { _ = c.Close() }()
+	// VACUUM INTO writes to another file only, but a reader refuses it.
+	if _, err := c.ExecContext(ctx, `PRAGMA query_only(0)`); err != nil {
+		return err
+	}
+	defer func() { _, _ = c.ExecContext(context.WithoutCancel(ctx), `PRAGMA query_only(1)`) }()
 	partial := path + ".partial"
 	if _, err := c.ExecContext(ctx, `VACUUM INTO ?`, partial); err != nil {
 		return errors.Join(fmt.Errorf("cannot back up to %s: %w", path, err), remove(partial))

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/hex"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/musterhq/muster/internal/access"
@@ -64,9 +65,10 @@ func (db *DB) Keys(ctx context.Context, companyID string) ([]access.Key, error) 
 func (db *DB) RevokeKey(ctx context.Context, companyID, id string, at time.Time) (access.Key, error) {
 	var k access.Key
 	err := db.statement(ctx, func(ctx context.Context, tx conn) (err error) {
-		k, err = one(ctx, tx, scanKey, `UPDATE api_keys AS k
-			SET revoked_at = CASE WHEN k.revoked_at = 0 THEN CAST(? AS BIGINT) ELSE k.revoked_at END
-			WHERE k.id = ? AND k.company_id = ? RETURNING `+keyColumns, millis(at), id, companyID)
+		// SQLite does not know a table's alias in RETURNING.
+		k, err = one(ctx, tx, scanKey, `UPDATE api_keys
+			SET revoked_at = CASE WHEN revoked_at = 0 THEN CAST(? AS BIGINT) ELSE revoked_at END
+			WHERE id = ? AND company_id = ? RETURNING `+strings.ReplaceAll(keyColumns, "k.", ""), millis(at), id, companyID)
 		return err
 	})
 	return found(k, err, "API key")

@@ -2,52 +2,98 @@ package service
 
 import (
 	"context"
-	"errors"
 	"net/http"
+	"time"
 
-	"github.com/musterhq/muster/internal/surface/probe"
+	"github.com/musterhq/muster/internal/access"
+	"github.com/musterhq/muster/internal/asset"
+	"github.com/musterhq/muster/internal/budget"
+	"github.com/musterhq/muster/internal/command"
+	"github.com/musterhq/muster/internal/operation"
+	"github.com/musterhq/muster/internal/policy"
+	"github.com/musterhq/muster/internal/surface/rest"
 )
 
 // assemble wires the domain to its store, its channels and its surfaces.
 func (s *Service) assemble(context.Context) error {
+	commands := s.commands()
+	registry := &operation.Registry{}
+	asset.Define(registry, s.db)
+	policy.DefineList(registry, s.db)
+	command.Define(registry, commands)
+
+	kernel := operation.NewKernel(operation.Config{
+		Limiter:        budget.Limiter{Store: s.db, Now: s.options.Now},
+		ReadsPerMinute: s.config.ReadsPerMinute, Observer: kernelMetrics{s.metrics},
+		Log: s.options.Logger, Now: s.options.Now,
+	})
+	api := rest.New(rest.Config{
+		Registry: registry, Kernel: kernel,
+		Authenticator: access.Authenticator{Keys: s.db, Now: s.options.Now},
+		Observer:      restMetrics{s.metrics}, Log: s.options.Logger, Now: s.options.Now,
+	})
 	mux := http.NewServeMux()
 	s.probes(mux)
-	s.handler = mux
+	s.registry = registry
+	s.handler = api.Wrap(mux)
+	s.loops = append(s.loops,
+		s.every("command sweeper", sweepInterval, commands.Sweep),
+		s.every("database sweeper", expiryInterval, s.db.Sweep),
+		s.every("inactivity", inactivityInterval, s.markInactive),
+	)
 	return nil
 }
 
-// probes adds what watches over the process.
-func (s *Service) probes(mux *http.ServeMux) {
-	mux.Handle("GET /healthz", probe.Live())
-	mux.Handle("GET /readyz", probe.Ready(
-		probe.Check{Name: "service", Test: s.notDraining},
-		probe.Check{Name: "database", Test: s.databaseReachable},
-		probe.Check{Name: "loops", Test: func(context.Context) error { return s.running.check() }},
-	))
-	if s.config.MetricsListen == "" {
-		mux.Handle("GET /metrics", s.metrics.Handler())
+func (s *Service) commands() *command.Service {
+	return &command.Service{
+		Store: s.db, Finder: s.db, Inventory: s.db,
+		Channels: map[asset.Management]command.Channel{},
+		Now:      s.options.Now, Log: s.options.Logger, Observer: commandMetrics{s.metrics},
+		Crash: s.options.Crash,
 	}
 }
 
-func (s *Service) metricsOnly() http.Handler {
-	mux := http.NewServeMux()
-	mux.Handle("GET /metrics", s.metrics.Handler())
-	return mux
+// How often background work looks.
+const (
+	sweepInterval      = 5 * time.Second
+	expiryInterval     = 5 * time.Minute
+	inactivityInterval = time.Minute
+	inactivityBatch    = 1000
+)
+
+// every is a loop that works at once and then at intervals. A failure is
+// logged and the next round tries again.
+func (s *Service) every(name string, interval time.Duration, work func(context.Context) error) Loop {
+	return Loop{Name: name, Run: func(ctx context.Context) error {
+		ticker := time.NewTicker(interval)
+		defer ticker.Stop()
+		for {
+			if err := work(ctx); err != nil && ctx.Err() == nil {
+				s.options.Logger.WarnContext(ctx, "background work failed and is tried again", "loop", name, "error", err)
+			}
+			select {
+			case <-ctx.Done():
+				return ctx.Err()
+			case <-ticker.C:
+			}
+		}
+	}}
 }
 
-func (s *Service) notDraining(context.Context) error {
-	if s.draining.Load() {
-		return errors.New("draining")
+// markInactive turns devices INACTIVE that were silent for their company's
+// inactivity period (decisions "Assets").
+func (s *Service) markInactive(ctx context.Context) error {
+	all, err := s.db.Companies(ctx)
+	if err != nil {
+		return err
 	}
-	return nil
-}
-
-// databaseReachable says no more than that: a driver's error may hold an
-// address or a user's name.
-func (s *Service) databaseReachable(ctx context.Context) error {
-	if err := s.db.Ping(ctx); err != nil {
-		s.options.Logger.WarnContext(ctx, "the database does not answer", "error", err)
-		return errors.New("does not answer")
+	for _, c := range all {
+		for marked := inactivityBatch; marked == inactivityBatch; {
+			marked, err = s.db.MarkInactive(ctx, c.ID, s.options.Now().Add(-c.InactiveAfter), inactivityBatch)
+			if err != nil {
+				return err
+			}
+		}
 	}
 	return nil
 }

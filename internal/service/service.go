@@ -15,6 +15,7 @@ import (
 
 	"github.com/musterhq/muster/internal/config"
 	"github.com/musterhq/muster/internal/database"
+	"github.com/musterhq/muster/internal/operation"
 )
 
 // Options are what a configuration cannot say.
@@ -23,6 +24,9 @@ type Options struct {
 	Now func() time.Time
 	// Logger is required.
 	Logger *slog.Logger
+	// Crash is called at each step of a command's life, so that tests can end
+	// the process there (command.Service). Nil in production.
+	Crash func(step string)
 }
 
 // Service is one replica. New opens it, Run serves until its context ends;
@@ -34,6 +38,7 @@ type Service struct {
 	db       *database.DB
 	keys     *Keys
 	metrics  *Metrics
+	registry *operation.Registry
 	handler  http.Handler
 	running  loops
 	loops    []Loop
@@ -134,3 +139,6 @@ func (s *Service) Addr() net.Addr { return s.listener.Addr() }
 
 // Handler is everything that the main address serves.
 func (s *Service) Handler() http.Handler { return s.handler }
+
+// Registry holds every operation that the service offers.
+func (s *Service) Registry() *operation.Registry { return s.registry }

@@ -3,6 +3,7 @@ package cli
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"slices"
@@ -115,11 +116,19 @@ func (c *CompanyList) Run(env *Env) error {
 // Named takes the company as a flag or as the argument.
 type Named struct {
 	Common
-	Company string `name:"company" xor:"company" required:"" placeholder:"SLUG" help:"The company's slug."`
-	Slug    string `arg:"" optional:"" name:"slug" xor:"company" required:"" help:"The company's slug, instead of --company."`
+	Company string `name:"company" placeholder:"SLUG" help:"The company's slug."`
+	Slug    string `arg:"" optional:"" name:"slug" help:"The company's slug, instead of --company."`
 }
 
-func (n Named) slug() string { return n.Company + n.Slug }
+func (n Named) slug() string { return cmp.Or(n.Company, n.Slug) }
+
+// Validate wants the company named, one way or both alike.
+func (n Named) Validate() error {
+	if n.slug() == "" || n.Company != "" && n.Slug != "" && n.Company != n.Slug {
+		return errors.New("name one company, by --company or as the argument")
+	}
+	return nil
+}
 
 // CompanyShow shows one company.
 type CompanyShow struct{ Named }

@@ -1,0 +1,172 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"flag"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/alecthomas/kong"
+	"github.com/rogpeppe/go-internal/testscript"
+)
+
+var update = flag.Bool("update", false, "rewrite the golden files")
+
+func TestMain(m *testing.M) {
+	testscript.Main(m, map[string]func(){"muster": main})
+}
+
+func TestScripts(t *testing.T) {
+	t.Parallel()
+	testscript.Run(t, testscript.Params{
+		Dir: filepath.Join("testdata", "script"),
+		Cmds: map[string]func(ts *testscript.TestScript, neg bool, args []string){
+			"json":     jsonCommand,
+			"oneline":  oneLine,
+			"mode":     fileMode,
+			"appendto": appendTo,
+		},
+		RequireExplicitExec: true,
+		RequireUniqueNames:  true,
+	})
+}
+
+// jsonCommand: json PATH [WANT | -> VARIABLE]. It reads standard output, which
+// must be one JSON value and nothing else, and compares or keeps the member at
+// a dotted path.
+func jsonCommand(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) < 2 {
+		ts.Fatalf("usage: json PATH WANT | json PATH -> VARIABLE")
+	}
+	decoder := json.NewDecoder(strings.NewReader(ts.ReadFile("stdout")))
+	decoder.UseNumber()
+	var value any
+	if err := decoder.Decode(&value); err != nil {
+		ts.Fatalf("standard output is not JSON: %v", err)
+	}
+	if decoder.More() {
+		ts.Fatalf("standard output holds more than one JSON value")
+	}
+	for _, step := range strings.Split(args[0], ".") {
+		value = member(ts, value, step)
+	}
+	text := fmt.Sprint(value)
+	if _, scalar := value.(string); !scalar {
+		encoded, err := json.Marshal(value)
+		ts.Check(err)
+		text = string(encoded)
+	}
+	if args[1] == "->" {
+		ts.Setenv(args[2], text)
+		return
+	}
+	if want := strings.Join(args[1:], " "); text != want {
+		ts.Fatalf("%s is %s, want %s", args[0], text, want)
+	}
+}
+
+// member takes one step: a name, an index, "len" for the length.
+func member(ts *testscript.TestScript, value any, step string) any {
+	switch v := value.(type) {
+	case map[string]any:
+		inner, ok := v[step]
+		if !ok {
+			ts.Fatalf("there is no member %q", step)
+		}
+		return inner
+	case []any:
+		if step == "len" {
+			return json.Number(fmt.Sprint(len(v)))
+		}
+		var i int
+		if _, err := fmt.Sscan(step, &i); err != nil || i >= len(v) {
+			ts.Fatalf("no element %q in an array of %d", step, len(v))
+		}
+		return v[i]
+	}
+	ts.Fatalf("%q leads nowhere", step)
+	return nil
+}
+
+// oneLine fails unless standard error is exactly one line and standard output
+// is empty.
+func oneLine(ts *testscript.TestScript, _ bool, _ []string) {
+	if out := ts.ReadFile("stdout"); out != "" {
+		ts.Fatalf("a failure prints on standard output: %q", out)
+	}
+	if text := ts.ReadFile("stderr"); strings.Count(text, "\n") != 1 || !strings.HasSuffix(text, "\n") {
+		ts.Fatalf("a failure is not one line: %q", text)
+	}
+}
+
+// fileMode: mode FILE 0600.
+func fileMode(ts *testscript.TestScript, _ bool, args []string) {
+	info, err := os.Stat(ts.MkAbs(args[0]))
+	ts.Check(err)
+	if got := fmt.Sprintf("%04o", info.Mode().Perm()); got != args[1] {
+		ts.Fatalf("%s has mode %s, want %s", args[0], got, args[1])
+	}
+}
+
+// appendTo: appendto FILE TEXT.
+func appendTo(ts *testscript.TestScript, _ bool, args []string) {
+	file, err := os.OpenFile(ts.MkAbs(args[0]), os.O_APPEND|os.O_WRONLY|os.O_CREATE, 0o600)
+	ts.Check(err)
+	_, err = file.WriteString(strings.Join(args[1:], " ") + "\n")
+	ts.Check(err)
+	ts.Check(file.Close())
+}
+
+// TestHelp compares the help of every command with the golden file, so that a
+// change of the command line shows as a diff.
+func TestHelp(t *testing.T) {
+	t.Parallel()
+	var all bytes.Buffer
+	for _, path := range commandPaths(t) {
+		fmt.Fprintf(&all, "$ muster %s\n", strings.Join(append(path, "--help"), " "))
+		var errOut bytes.Buffer
+		if code := run(append(path, "--help"), strings.NewReader(""), &all, &errOut); code != exitOK || errOut.Len() > 0 {
+			t.Errorf("help of %v ends with %d and says %q", path, code, errOut.String())
+		}
+		all.WriteByte('\n')
+	}
+	golden := filepath.Join("testdata", "help.txt")
+	if *update {
+		if err := os.WriteFile(golden, all.Bytes(), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(golden)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !bytes.Equal(all.Bytes(), want) {
+		t.Errorf("the help has changed; look at it, then run go test ./cmd/muster -run TestHelp -update\n%s", all.Bytes())
+	}
+}
+
+// commandPaths walks the tree of commands.
+func commandPaths(t *testing.T) [][]string {
+	t.Helper()
+	parser, err := kong.New(&program{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	paths := [][]string{nil}
+	var walk func(node *kong.Node, path []string)
+	walk = func(node *kong.Node, path []string) {
+		for _, child := range node.Children {
+			if child.Type == kong.CommandNode {
+				inner := append(path[:len(path):len(path)], child.Name)
+				paths = append(paths, inner)
+				walk(child, inner)
+			}
+		}
+	}
+	walk(parser.Model.Node, nil)
+	return paths
+}
