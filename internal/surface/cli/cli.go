@@ -21,11 +21,13 @@ import (
 
 // Commands is the tree of administration commands.
 type Commands struct {
-	Company CompanyCommands `cmd:"" help:"Companies: the tenants of the service."`
-	Key     KeyCommands     `cmd:"" help:"API keys of a company."`
-	Policy  PolicyCommands  `cmd:"" help:"Policies of a company."`
-	Asset   AssetCommands   `cmd:"" help:"Assets: the inventory of a company."`
-	Backup  Backup          `cmd:"" help:"Make an online copy of the embedded database."`
+	Company    CompanyCommands    `cmd:"" help:"Companies: the tenants of the service."`
+	Key        KeyCommands        `cmd:"" help:"API keys of a company."`
+	Policy     PolicyCommands     `cmd:"" help:"Policies of a company."`
+	Asset      AssetCommands      `cmd:"" help:"Assets: the inventory of a company."`
+	User       UserCommands       `cmd:"" help:"People who sign in to the portal."`
+	Connection ConnectionCommands `cmd:"" help:"OAuth connections of a company."`
+	Backup     Backup             `cmd:"" help:"Make an online copy of the embedded database."`
 }
 
 // Env is what commands run in.

@@ -16,8 +16,11 @@ type Desk struct {
 	Keys      access.KeyStore
 	Assets    asset.Store
 	Policies  policy.Service
-	Copier    Copier
-	Close     func() error
+	Users     access.UserStore
+	// Connections are the OAuth connections of people's applications.
+	Connections access.ConnectionStore
+	Copier      Copier
+	Close       func() error
 }
 
 // Copier makes an online copy of the database at a path that does not exist.
