@@ -69,6 +69,8 @@ var rooms = map[string]layer{
 	"internal/servertest":      trial,
 	"internal/database/pgtest": trial,
 
+	"internal/surface/rest/resttest": trial,
+
 	"internal/house":   command,
 	"cmd/muster":       command,
 	"cmd/muster-agent": command,

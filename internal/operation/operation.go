@@ -153,6 +153,9 @@ type Registry struct{ operations []*Operation }
 // All returns the operations.
 func (r *Registry) All() []*Operation { return r.operations }
 
+// Add adds an operation of another registry.
+func (r *Registry) Add(o *Operation) { r.operations = append(r.operations, o) }
+
 // Find returns the operation of a name, or nil.
 func (r *Registry) Find(name string) *Operation {
 	for _, o := range r.operations {

@@ -58,7 +58,7 @@ func (a *reply) budget(left *operation.Allowance) {
 func (a *reply) write(w http.ResponseWriter, r *http.Request) int {
 	h := w.Header()
 	for _, f := range a.header {
-		h[f.name] = []string{f.value}
+		h.Set(f.name, f.value)
 	}
 	h["X-Content-Type-Options"] = []string{"nosniff"}
 	if a.contentType != "" {

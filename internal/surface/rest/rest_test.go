@@ -2,6 +2,7 @@ package rest_test
 
 import (
 	"context"
+	"errors"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -12,6 +13,7 @@ import (
 	"github.com/musterhq/muster/internal/fault"
 	"github.com/musterhq/muster/internal/operation"
 	"github.com/musterhq/muster/internal/surface/rest"
+	"github.com/musterhq/muster/internal/surface/rest/resttest"
 )
 
 // The fixture: one small operation of each dialect. What the handler does is
@@ -205,5 +207,197 @@ func TestAddresses(t *testing.T) {
 				t.Errorf("an unknown address answers %s %s", w.Header().Get("Content-Type"), w.Body)
 			}
 		})
+	}
+}
+
+func TestEveryDialect(t *testing.T) {
+	t.Parallel()
+	resttest.Refusals(t, newService(t).registry())
+}
+
+func TestMethods(t *testing.T) {
+	t.Parallel()
+	s := newService(t)
+	for _, test := range []struct {
+		method, path string
+		status       int
+		allow        string
+	}{
+		{"GET", "/assets/a1", 200, ""},
+		{"HEAD", "/assets/a1", 200, ""},
+		{"POST", "/assets/a1", 405, "GET, HEAD"},
+		{"DELETE", "/assets/a1", 405, "GET, HEAD"},
+		{"OPTIONS", "/assets/a1", 405, "GET, HEAD"},
+		{"BREW", "/assets/a1", 405, "GET, HEAD"},
+		{"GET", "/assets/a1/commands/lock", 405, "POST"},
+		{"GET", "/assets/count", 200, ""},
+	} {
+		w := s.send(test.method, "/api/v1"+test.path, "")
+		if w.Code != test.status || w.Header().Get("Allow") != test.allow {
+			t.Errorf("%s %s: %d, Allow %q", test.method, test.path, w.Code, w.Header().Get("Allow"))
+		}
+		if test.status == 405 && (!strings.Contains(w.Body.String(), `"code":"method_not_allowed"`) || w.Header().Get("Content-Type") != "application/problem+json") {
+			t.Errorf("%s %s: %s", test.method, test.path, w.Body)
+		}
+	}
+	head, get := s.send("HEAD", "/api/v1/assets/a1", ""), s.send("GET", "/api/v1/assets/a1", "")
+	if head.Body.Len() != 0 || head.Header().Get("Content-Length") != get.Header().Get("Content-Length") || head.Header().Get("ETag") != get.Header().Get("ETag") {
+		t.Errorf("HEAD %v, GET %v", head.Header(), get.Header())
+	}
+}
+
+func TestKeys(t *testing.T) {
+	t.Parallel()
+	s := newService(t)
+	for name, header := range map[string][]string{
+		"none":               {"X-API-Key", ""},
+		"bearer alone":       {"X-API-Key", "", "Authorization", "Bearer good"},
+		"unknown":            {"X-API-Key", "bad"},
+		"unknown and bearer": {"X-API-Key", "bad", "Authorization", "Bearer good"},
+	} {
+		w := s.send("GET", "/api/v1/assets/a1", "", header...)
+		if w.Code != 401 || !strings.HasPrefix(w.Body.String(), `{"error":"Unauthorized","message":"`) || !strings.HasSuffix(w.Body.String(), `","status":401}`) {
+			t.Errorf("%s: %d %s", name, w.Code, w.Body)
+		}
+	}
+	if w := s.send("GET", "/api/v1/assets/a1", "", "Authorization", "Bearer nonsense"); w.Code != 200 {
+		t.Errorf("with a key and a bearer token: %d", w.Code)
+	}
+	r := httptest.NewRequest("GET", "/api/v1/assets/a1", nil)
+	r.Header["X-Api-Key"] = []string{"good", "good"}
+	w := httptest.NewRecorder()
+	s.ServeHTTP(w, r)
+	if w.Code != 401 {
+		t.Errorf("two keys: %d", w.Code)
+	}
+}
+
+func TestBodies(t *testing.T) {
+	t.Parallel()
+	s := newService(t)
+	const launch, lock = "/api/v1/assets/a1/commands/launch-app", "/api/v1/assets/a1/commands/lock"
+	for _, test := range []struct {
+		name, path, body, contentType string
+		status                        int
+		contains                      string
+	}{
+		{"good", launch, `{"text":"a"}`, "application/json", 200, `{"id":"a1"}`},
+		{"charset", launch, `{"text":"a"}`, "application/json; charset=UTF-8", 200, ""},
+		{"no content type", launch, `{"text":"a"}`, "", 200, ""},
+		{"form", launch, `{"text":"a"}`, "application/x-www-form-urlencoded", 400, "Content-Type must be application/json"},
+		{"Latin-1", launch, `{"text":"a"}`, "application/json; charset=iso-8859-1", 400, "Content-Type"},
+		{"nonsense type", launch, `{"text":"a"}`, ";;", 400, "Content-Type"},
+		{"no body, any type", lock, ``, "text/plain", 200, ""},
+		{"empty object", lock, `{}`, "application/json", 200, ""},
+		{"member", lock, `{"a":1}`, "application/json", 400, `"errors":[{"field":"a","message":"is not known here"}]`},
+		{"path argument", launch, `{"text":"a","assetid":"VICTIM"}`, "application/json", 400, `"field":"assetid"`},
+		{"too large", launch, `{"text":"` + strings.Repeat("a", 256<<10) + `"}`, "application/json", 400, "larger than 262144 bytes"},
+		{"a query", launch + "?assetId=VICTIM", `{"text":"a"}`, "application/json", 400, `"field":"assetId"`},
+	} {
+		w := s.send("POST", test.path, test.body, "Content-Type", test.contentType)
+		if w.Code != test.status || !strings.Contains(w.Body.String(), test.contains) {
+			t.Errorf("%s: %d %s", test.name, w.Code, w.Body)
+		}
+	}
+}
+
+func TestStatusOfSuccess(t *testing.T) {
+	t.Parallel()
+	s := newService(t)
+	if w := s.send("POST", "/api/v1/policies/p1/changes", "{}"); w.Code != 201 {
+		t.Errorf("created: %d", w.Code)
+	}
+	s.handle = func(context.Context, operation.Call, string) (result, error) {
+		return result{ID: "x", unknown: true}, nil
+	}
+	w := s.send("POST", "/api/v1/assets/a1/commands/lock", "")
+	if w.Code != 202 || w.Body.String() != `{"id":"x"}` || w.Header().Get("Content-Type") != "application/json" {
+		t.Errorf("unconfirmed: %d %s", w.Code, w.Body)
+	}
+}
+
+func TestBudgetHeaders(t *testing.T) {
+	t.Parallel()
+	s := newService(t)
+	w := s.send("POST", "/api/v1/assets/a1/commands/lock", "")
+	if got := w.Header().Get("RateLimit-Policy"); got != `"commands";q=10;w=60` {
+		t.Errorf("RateLimit-Policy %s", got)
+	}
+	if got := w.Header().Get("RateLimit"); got != `"commands";r=9;t=42` {
+		t.Errorf("RateLimit %s", got)
+	}
+	if w := s.send("GET", "/api/v1/assets/a1", ""); w.Header().Get("RateLimit") != "" {
+		t.Error("a read tells a budget")
+	}
+	if w := s.send("POST", "/api/v1/assets/a1/commands/launch-app", "{}"); w.Code != 400 || w.Header().Get("RateLimit") != "" {
+		t.Error("a call that never came to the budget tells one")
+	}
+	s.budget.left = operation.Allowance{Limit: 10, Reset: 1100 * time.Millisecond, Window: time.Minute}
+	for _, path := range []string{"/assets/a1/commands/lock", "/policies/p1/changes"} {
+		w := s.send("POST", "/api/v1"+path, "{}")
+		if w.Code != 429 || w.Header().Get("Retry-After") != "2" || !strings.Contains(w.Body.String(), "2 s") {
+			t.Errorf("%s: %d, Retry-After %s, %s", path, w.Code, w.Header().Get("Retry-After"), w.Body)
+		}
+	}
+}
+
+func TestFailureBeforeDispatch(t *testing.T) {
+	t.Parallel()
+	s := newService(t)
+	s.budget.err = errors.New("the disk is full")
+	w := s.send("POST", "/api/v1/assets/a1/commands/lock", "")
+	if w.Code != 503 || !strings.Contains(w.Body.String(), `"retryable":true`) || strings.Contains(w.Body.String(), "disk") {
+		t.Errorf("command: %d %s", w.Code, w.Body)
+	}
+	w = s.send("POST", "/api/v1/policies/p1/changes", "{}")
+	if w.Code != 500 || !strings.Contains(w.Body.String(), `"code":"internal_error"`) || strings.Contains(w.Body.String(), "disk") {
+		t.Errorf("policy: %d %s", w.Code, w.Body)
+	}
+}
+
+func TestValidators(t *testing.T) {
+	t.Parallel()
+	s := newService(t)
+	first := s.send("GET", "/api/v1/assets/a1", "")
+	tag := first.Header().Get("ETag")
+	if tag == "" || first.Header().Get("Cache-Control") != "private, no-cache" {
+		t.Fatalf("headers %v", first.Header())
+	}
+	for given, status := range map[string]int{tag: 304, "W/" + tag: 304, `"x", ` + tag: 304, "*": 304, `"x"`: 200, "": 200} {
+		w := s.send("GET", "/api/v1/assets/a1", "", "If-None-Match", given)
+		if w.Code != status || (status == 304) != (w.Body.Len() == 0) || w.Header().Get("ETag") != tag {
+			t.Errorf("If-None-Match %s: %d, %d bytes", given, w.Code, w.Body.Len())
+		}
+	}
+	if other := s.send("GET", "/api/v1/assets/a2", ""); other.Header().Get("ETag") == tag {
+		t.Error("another answer has the same ETag")
+	}
+	if w := s.send("POST", "/api/v1/assets/a1/commands/lock", "", "If-None-Match", "*"); w.Code != 200 || w.Header().Get("Cache-Control") != "no-store" || w.Header().Get("ETag") != "" {
+		t.Errorf("POST: %d %v", w.Code, w.Header())
+	}
+	if w := s.send("GET", "/api/v1/assets/a1", "", "X-API-Key", "bad"); w.Header().Get("Cache-Control") != "no-store" {
+		t.Error("an error may be kept")
+	}
+}
+
+func TestRequestIDs(t *testing.T) {
+	t.Parallel()
+	s := newService(t)
+	for given, kept := range map[string]bool{"req-1_a.b:C": true, strings.Repeat("a", 64): true, "": false, strings.Repeat("a", 65): false,
+		"a b": false, "a\x00": false, "a\"b": false, "é": false} {
+		got := s.send("GET", "/api/v1/assets/a1", "", "X-Request-Id", given).Header().Get("X-Request-Id")
+		if kept != (got == given) || got == "" {
+			t.Errorf("%q became %q", given, got)
+		}
+	}
+}
+
+func TestPanicsAreAnswered(t *testing.T) {
+	t.Parallel()
+	s := newService(t)
+	s.handle = func(context.Context, operation.Call, string) (result, error) { panic("secret cause") }
+	w := s.send("POST", "/api/v1/assets/a1/commands/launch-app", `{"text":"a"}`, "X-Request-Id", "req-7")
+	if w.Code != 500 || !strings.Contains(w.Body.String(), "req-7") || strings.Contains(w.Body.String(), "secret") {
+		t.Errorf("%d %s", w.Code, w.Body)
 	}
 }
