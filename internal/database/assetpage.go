@@ -31,7 +31,7 @@ func (db *DB) Assets(ctx context.Context, q asset.Query) (page []asset.Asset, to
 	if err != nil || offset >= total {
 		return nil, total, err
 	}
-	if offset < deepFrom || offset <= total/2 {
+	if offset < db.deepFrom || offset <= total/2 {
 		page, err = assetPage(ctx, db.read(), q, q.Descending, size, offset)
 		return page, total, err
 	}

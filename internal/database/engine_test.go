@@ -46,7 +46,9 @@ func (e *engine) open(tb testing.TB) *database.DB {
 	if err != nil {
 		tb.Fatal(err)
 	}
+	ran := collect(db)
 	tb.Cleanup(func() {
+		ran.explain(tb, e, db)
 		if err := db.Close(); err != nil {
 			tb.Error(err)
 		}

@@ -1,4 +1,76 @@
 package database
 
+import (
+	"context"
+	"fmt"
+	"strings"
+	"time"
+)
+
 // OnStatement has f told of every statement that db runs.
 func (db *DB) OnStatement(f func(query string, args []any)) { db.trace = f }
+
+// SetQuiet sets how long the listening connection may hear nothing.
+func (db *DB) SetQuiet(d time.Duration) { db.wakes.quiet = d }
+
+// SetDeepFrom sets from which row on a list is read from its nearer end.
+func (db *DB) SetDeepFrom(rows int64) { db.deepFrom = rows }
+
+// Bound returns a statement in the engine's own words.
+func (db *DB) Bound(query string) string { return db.dialect.bind(query) }
+
+// Text runs a query and returns its rows as text, columns separated by |.
+func (db *DB) Text(ctx context.Context, query string, args ...any) ([]string, error) {
+	rows, err := db.pool.QueryContext(ctx, db.dialect.bind(query), args...)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = rows.Close() }()
+	columns, err := rows.Columns()
+	if err != nil {
+		return nil, err
+	}
+	var all []string
+	for rows.Next() {
+		values, targets := make([]any, len(columns)), make([]any, len(columns))
+		for i := range values {
+			targets[i] = &values[i]
+		}
+		if err := rows.Scan(targets...); err != nil {
+			return nil, err
+		}
+		text := make([]string, len(columns))
+		for i, v := range values {
+			text[i] = fmt.Sprint(v)
+		}
+		all = append(all, strings.Join(text, "|"))
+	}
+	return all, rows.Err()
+}
+
+// Write runs a statement in a transaction, and fails it with err.
+func (db *DB) Write(ctx context.Context, err error, statements ...string) error {
+	return db.write(ctx, func(ctx context.Context, t *tx) error {
+		for _, s := range statements {
+			if _, err := t.exec(ctx, s); err != nil {
+				return err
+			}
+		}
+		return err
+	})
+}
+
+// WriteInsideWrite writes where it may not.
+func (db *DB) WriteInsideWrite(ctx context.Context) error {
+	return db.write(ctx, func(ctx context.Context, _ *tx) error { return db.Write(ctx, nil) })
+}
+
+// PanicInsideWrite panics in a transaction that has run a statement.
+func (db *DB) PanicInsideWrite(ctx context.Context, statement string) error {
+	return db.write(ctx, func(ctx context.Context, t *tx) error {
+		if _, err := t.exec(ctx, statement); err != nil {
+			return err
+		}
+		panic("on purpose")
+	})
+}

@@ -33,6 +33,8 @@ type DB struct {
 	closers []func() error // run by Close in reverse order
 
 	keyUse, deviceUse *touches
+	wakes             *wakes
+	deepFrom          int64 // see Assets
 }
 
 // Open opens the database, creates it if it is a SQLite file that does not
@@ -42,7 +44,7 @@ func Open(ctx context.Context, o Options) (*DB, error) {
 	if o.Logger == nil {
 		o.Logger = slog.New(slog.DiscardHandler)
 	}
-	db := &DB{now: o.Now, logger: o.Logger}
+	db := &DB{now: o.Now, logger: o.Logger, wakes: newWakes(o.Logger), deepFrom: deepFrom}
 	if err := db.open(ctx, o.URL); err != nil {
 		return nil, errors.Join(err, db.Close())
 	}

@@ -30,5 +30,6 @@ func (db *DB) openPostgres(ctx context.Context, url string) error {
 		return err
 	}
 	db.reader = db.pool
+	db.wakeReplicas(config)
 	return db.Ping(ctx)
 }

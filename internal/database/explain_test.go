@@ -1,0 +1,171 @@
+package database_test
+
+import (
+	"context"
+	"fmt"
+	"regexp"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/musterhq/muster/internal/database"
+)
+
+// Every statement that any test of this package runs is explained by its
+// engine, once, when the test ends. A full scan of a table fails the test,
+// unless the statement is listed here with its reason.
+var mayScan = map[string]string{
+	`FROM companies c ORDER BY c.slug`:            "the command line lists all companies",
+	`DELETE FROM leases WHERE name IN`:            "there are a few leases",
+	`SELECT name FROM leases`:                     "there are a few leases",
+	`FROM oauth_clients c WHERE c.last_used_at <`: "swept once a day",
+	`UPDATE claims SET leased_until = 0`:          "once at start",
+}
+
+// explained remembers what was explained, over all tests of the process.
+var explained sync.Map
+
+// statements collects what one database ran.
+type statements struct {
+	mu  sync.Mutex
+	all map[string]int // the number of arguments
+}
+
+func collect(db *database.DB) *statements {
+	s := &statements{all: map[string]int{}}
+	db.OnStatement(func(query string, args []any) {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		s.all[query] = len(args)
+	})
+	return s
+}
+
+// explain checks what was not checked before.
+func (s *statements) explain(tb testing.TB, e *engine, db *database.DB) {
+	tb.Helper()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	fresh := map[string]int{}
+	for query, n := range s.all {
+		if _, known := explained.LoadOrStore(e.name+query, true); !known {
+			fresh[query] = n
+		}
+	}
+	if len(fresh) == 0 {
+		return
+	}
+	planner := e.planner(tb, db)
+	for query, n := range fresh {
+		plan := planner(query, n)
+		if scanned := fullScan(query, plan); scanned != "" && !exempt(query) {
+			tb.Errorf("%s scans all of %s:\n%s\n\n%s", e.name, scanned, query, strings.Join(plan, "\n"))
+		}
+	}
+}
+
+func exempt(query string) bool {
+	query = strings.Join(strings.Fields(query), " ")
+	for text := range mayScan {
+		if strings.Contains(query, text) {
+			return true
+		}
+	}
+	return false
+}
+
+// planner returns what asks the engine for its plan. PostgreSQL is asked for
+// the plan of a prepared statement, and told that sequential scans cost the
+// earth: one that is left has no index to use instead, however few the rows.
+func (e *engine) planner(tb testing.TB, db *database.DB, settings ...string) func(query string, args int) []string {
+	tb.Helper()
+	ctx := context.Background()
+	if e.name == "sqlite" {
+		return func(query string, args int) []string {
+			lines, err := db.Text(ctx, "EXPLAIN QUERY PLAN "+query, make([]any, args)...)
+			if err != nil {
+				tb.Errorf("cannot explain: %v\n%s", err, query)
+			}
+			return lines
+		}
+	}
+	c, err := pgx.Connect(ctx, e.url)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	tb.Cleanup(func() { _ = c.Close(ctx) })
+	for _, set := range append(settings, "enable_seqscan = off", "plan_cache_mode = force_generic_plan") {
+		if _, err := c.Exec(ctx, "SET "+set); err != nil {
+			tb.Fatal(err)
+		}
+	}
+	return func(query string, args int) []string {
+		lines, err := explainPostgres(ctx, c, db.Bound(query), args)
+		if err != nil {
+			tb.Errorf("cannot explain: %v\n%s", err, query)
+		}
+		return lines
+	}
+}
+
+func explainPostgres(ctx context.Context, c *pgx.Conn, query string, args int) ([]string, error) {
+	if _, err := c.Exec(ctx, "PREPARE explained AS "+query); err != nil {
+		return nil, err
+	}
+	nulls := ""
+	if args > 0 {
+		nulls = "(" + strings.TrimSuffix(strings.Repeat("NULL, ", args), ", ") + ")"
+	}
+	rows, err := c.Query(ctx, "EXPLAIN EXECUTE explained"+nulls, pgx.QueryExecModeSimpleProtocol)
+	if err != nil {
+		return nil, err
+	}
+	lines, err := pgx.CollectRows(rows, pgx.RowTo[string])
+	if err != nil {
+		return nil, err
+	}
+	_, err = c.Exec(ctx, "DEALLOCATE explained")
+	return lines, err
+}
+
+var (
+	tableInQuery = regexp.MustCompile(`(?i)\b(?:FROM|JOIN|UPDATE|INTO)\s+(\w+)(?:\s+(?:AS\s+)?(\w+))?`)
+	scanInPlan   = regexp.MustCompile(`\|SCAN (\w+)|Seq Scan on (\w+)`)
+)
+
+// fullScan returns the table that a plan reads from end to end, if any. Of the
+// two engines SQLite is the strict one: it owns up to reading a whole index.
+func fullScan(query string, plan []string) string {
+	tables := map[string]bool{}
+	for _, m := range tableInQuery.FindAllStringSubmatch(query, -1) {
+		tables[m[1]], tables[m[2]] = true, true
+	}
+	for _, line := range plan {
+		if m := scanInPlan.FindStringSubmatch(line); m != nil {
+			if name := m[1] + m[2]; tables[name] && name != "page" && name != "v" {
+				return name
+			}
+		}
+	}
+	return ""
+}
+
+func TestTheCheckOfPlansFindsScans(t *testing.T) {
+	each(t, func(t *testing.T, e *engine) {
+		db := e.open(t)
+		plan := e.planner(t, db)
+		for query, want := range map[string]string{
+			`UPDATE assets SET tags = ? WHERE tags = 'x'`:                         "assets",
+			`SELECT p.id FROM policies p WHERE p.description = ?`:                 "policies",
+			`SELECT id FROM assets WHERE id = ?`:                                  "",
+			`SELECT id FROM commands WHERE asset_id = ? ORDER BY created_at DESC`: "",
+		} {
+			got := fullScan(query, plan(query, strings.Count(query, "?")))
+			if (got == "") != (want == "") {
+				t.Errorf("%s: scans %q, want %q\n%s", query, got, want, fmt.Sprint(plan(query, strings.Count(query, "?"))))
+			}
+		}
+	})
+}
