@@ -27,13 +27,16 @@ func (s *Service) assemble(context.Context) error {
 		ReadsPerMinute: s.config.ReadsPerMinute, Observer: kernelMetrics{s.metrics},
 		Log: s.options.Logger, Now: s.options.Now,
 	})
+	keys := access.Authenticator{Keys: s.db, Now: s.options.Now}
 	api := rest.New(rest.Config{
-		Registry: registry, Kernel: kernel,
-		Authenticator: access.Authenticator{Keys: s.db, Now: s.options.Now},
-		Observer:      restMetrics{s.metrics}, Log: s.options.Logger, Now: s.options.Now,
+		Registry: registry, Kernel: kernel, Authenticator: keys,
+		Observer: restMetrics{s.metrics}, Log: s.options.Logger, Now: s.options.Now,
 	})
 	mux := http.NewServeMux()
 	s.probes(mux)
+	if err := s.assistants(mux, registry, kernel, keys); err != nil {
+		return err
+	}
 	s.registry = registry
 	s.handler = api.Wrap(mux)
 	s.loops = append(s.loops,

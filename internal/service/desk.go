@@ -24,7 +24,8 @@ func OpenDesk(now func() time.Time) func(context.Context, config.Store) (*cli.De
 		if err != nil {
 			return nil, err
 		}
-		return &cli.Desk{Companies: db, Keys: db, Assets: db, Policies: policies, Copier: db, Close: db.Close}, nil
+		return &cli.Desk{Companies: db, Keys: db, Assets: db, Policies: policies, Users: db, Connections: db,
+			Copier: db, Close: db.Close}, nil
 	}
 }
 

@@ -13,6 +13,8 @@ import (
 	"sync/atomic"
 	"time"
 
+	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
+
 	"github.com/musterhq/muster/internal/config"
 	"github.com/musterhq/muster/internal/database"
 	"github.com/musterhq/muster/internal/operation"
@@ -27,6 +29,9 @@ type Options struct {
 	// Crash is called at each step of a command's life, so that tests can end
 	// the process there (command.Service). Nil in production.
 	Crash func(step string)
+	// CustomizeMCP adds to the MCP server; conformance tests mount their
+	// fixtures with it. Nil in production.
+	CustomizeMCP func(*sdk.Server)
 }
 
 // Service is one replica. New opens it, Run serves until its context ends;

@@ -1,0 +1,70 @@
+package service
+
+import (
+	"net"
+	"net/http"
+	"runtime/debug"
+	"strings"
+
+	"github.com/musterhq/muster/internal/access"
+	"github.com/musterhq/muster/internal/operation"
+	"github.com/musterhq/muster/internal/surface/mcp"
+	"github.com/musterhq/muster/internal/surface/oauth"
+	"github.com/musterhq/muster/internal/surface/web"
+)
+
+// hashesAtOnce bounds the passwords that are checked at a time: each takes
+// 19 MiB.
+const hashesAtOnce = 4
+
+// assistants mounts MCP and the authorization server that lets MCP clients in.
+func (s *Service) assistants(mux *http.ServeMux, registry *operation.Registry, kernel *operation.Kernel, keys access.Authenticator) error {
+	tools, err := mcp.New(mcp.Config{
+		Registry: registry, Kernel: kernel, Keys: keys, Connections: s.db,
+		ResourceMetadata: s.public + oauth.ResourcePath + mcp.Path, ConnectionsPage: s.public + "/access",
+		Version: buildVersion(), Now: s.options.Now, Log: s.options.Logger, Customize: s.options.CustomizeMCP,
+	})
+	if err != nil {
+		return err
+	}
+	mux.Handle(mcp.Path, tools)
+	return s.pages(mux)
+}
+
+// pages mounts what people's browsers load.
+func (s *Service) pages(mux *http.ServeMux) error {
+	static, err := web.NewStatic()
+	if err != nil {
+		return err
+	}
+	sessions := web.Sessions{Store: s.db, Now: s.options.Now, Secure: strings.HasPrefix(s.public, "https://")}
+	server := &oauth.Server{Issuer: s.public, Resource: s.public + mcp.Path, Store: s.db, Throttle: s.db,
+		Documents: oauth.NewDocumentFetcher(nil), Now: s.options.Now, Log: s.options.Logger, ClientAddress: clientAddress}
+
+	pages := http.NewServeMux()
+	pages.Handle("GET "+web.StaticPath, static)
+	server.Mount(pages)
+	oauth.Consent{Server: server, Sessions: sessions}.Mount(pages)
+	web.SignIn{Sessions: sessions, ClientAddress: clientAddress, Log: s.options.Logger,
+		SignIn: access.SignIn{Users: s.db, Sessions: s.db, Passwords: access.NewPasswords(hashesAtOnce), Throttle: s.db, Now: s.options.Now},
+	}.Mount(pages)
+	mux.Handle("/", web.Secure(pages, oauth.TokenPath, oauth.RegisterPath, oauth.RevokePath))
+	return nil
+}
+
+// clientAddress is where a request came from: the peer, whatever a header says.
+func clientAddress(r *http.Request) string {
+	host, _, err := net.SplitHostPort(r.RemoteAddr)
+	if err != nil {
+		return r.RemoteAddr
+	}
+	return host
+}
+
+// buildVersion is the version that the build carries.
+func buildVersion() string {
+	if info, ok := debug.ReadBuildInfo(); ok && info.Main.Version != "" {
+		return info.Main.Version
+	}
+	return "devel"
+}
