@@ -33,7 +33,8 @@ const (
 
 // program is the tree of commands.
 type program struct {
-	Serve serveCommand `cmd:"" help:"Run the service."`
+	Serve    serveCommand    `cmd:"" help:"Run the service."`
+	Emulator emulatorCommand `cmd:"" help:"Run the platform's emulator by itself."`
 	cli.Commands
 	Doctor  doctorCommand  `cmd:"" help:"Check the set-up and say how to mend it."`
 	Version versionCommand `cmd:"" help:"Show the build."`

@@ -8,7 +8,9 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
+	"time"
 
 	"github.com/alecthomas/kong"
 	"github.com/rogpeppe/go-internal/testscript"
@@ -28,7 +30,8 @@ func TestScripts(t *testing.T) {
 			"json":     jsonCommand,
 			"oneline":  oneLine,
 			"mode":     fileMode,
-			"appendto": appendTo,
+			"wait-for": waitFor,
+			"sigterm":  sigterm,
 		},
 		RequireExplicitExec: true,
 		RequireUniqueNames:  true,
@@ -112,13 +115,21 @@ func fileMode(ts *testscript.TestScript, _ bool, args []string) {
 	}
 }
 
-// appendTo: appendto FILE TEXT.
-func appendTo(ts *testscript.TestScript, _ bool, args []string) {
-	file, err := os.OpenFile(ts.MkAbs(args[0]), os.O_APPEND|os.O_WRONLY|os.O_CREATE, 0o600)
-	ts.Check(err)
-	_, err = file.WriteString(strings.Join(args[1:], " ") + "\n")
-	ts.Check(err)
-	ts.Check(file.Close())
+// waitFor: wait-for FILE. It waits until a background command made the file.
+func waitFor(ts *testscript.TestScript, _ bool, args []string) {
+	for deadline := time.Now().Add(time.Minute); time.Now().Before(deadline); time.Sleep(10 * time.Millisecond) {
+		if _, err := os.Stat(ts.MkAbs(args[0])); err == nil {
+			return
+		}
+	}
+	ts.Fatalf("%s did not appear within a minute", args[0])
+}
+
+// sigterm sends SIGTERM to every command in the background.
+func sigterm(ts *testscript.TestScript, _ bool, _ []string) {
+	for _, command := range ts.BackgroundCmds() {
+		ts.Check(command.Process.Signal(syscall.SIGTERM))
+	}
 }
 
 // TestHelp compares the help of every command with the golden file, so that a

@@ -16,6 +16,9 @@ func (c *serveCommand) Run(env *cli.Env, to streams) error {
 		return err
 	}
 	running, err := service.New(env.Context, c.Service, service.Options{Now: env.Now, Logger: logger})
+	if err != nil && env.Context.Err() != nil {
+		return nil // told to stop before it had begun
+	}
 	if err != nil {
 		return err
 	}

@@ -1,0 +1,64 @@
+package service
+
+import (
+	"context"
+	"errors"
+	"net"
+	"net/http"
+	"os"
+	"sync"
+
+	"github.com/musterhq/muster/internal/platform/emulator"
+)
+
+// Emulator is the platform's emulator, listening.
+type Emulator struct {
+	*emulator.Emulator
+	listener net.Listener
+	options  Options
+}
+
+// NewEmulator opens the emulator on an address. Its state is kept in dataDir,
+// or in memory only if that is empty.
+func NewEmulator(ctx context.Context, address, dataDir string, o Options) (*Emulator, error) {
+	if dataDir != "" {
+		if err := os.MkdirAll(dataDir, 0o700); err != nil {
+			return nil, err
+		}
+	}
+	listener, err := listen(ctx, address, "", "")
+	if err != nil {
+		return nil, err
+	}
+	inner, err := emulator.New(emulator.Options{
+		Now: o.Now, Logger: o.Logger, DataDir: dataDir,
+	})
+	if err != nil {
+		return nil, errors.Join(err, listener.Close())
+	}
+	return &Emulator{inner, listener, o}, nil
+}
+
+// URL is the address under which the emulator is reached.
+func (e *Emulator) URL() string { return "http://" + e.listener.Addr().String() }
+
+// Run serves, and lets the simulated devices live, until ctx ends; then it
+// saves the state.
+func (e *Emulator) Run(ctx context.Context) error {
+	server := newServer(e.Handler(), e.options.Logger)
+	server.WriteTimeout = 0 // a pull and an injected delay may take minutes
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	var serving sync.WaitGroup
+	var failed error
+	serving.Go(func() {
+		if err := server.Serve(e.listener); !errors.Is(err, http.ErrServerClosed) {
+			failed = err
+			cancel()
+		}
+	})
+	err := e.Emulator.Run(ctx)
+	err = errors.Join(err, shutdown([]*http.Server{server}))
+	serving.Wait()
+	return errors.Join(failed, err)
+}
