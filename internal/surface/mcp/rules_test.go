@@ -1,0 +1,92 @@
+package mcp_test
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+	"unicode/utf8"
+
+	"github.com/musterhq/muster/internal/surface/mcp"
+)
+
+func TestHiddenTextNeverReachesAModel(t *testing.T) {
+	t.Parallel()
+	for in, want := range map[string]string{
+		"Lagerhaus 7 – Gerät":               "Lagerhaus 7 – Gerät",
+		"a\u200bb\u200d\u2060c\ufeff":       "abc",
+		"abc\u202egnp.exe\u202c":            "abcgnp.exe",
+		"\u2066x\u2069":                     "x",
+		"bell\a\x1b[31mred":                 "bell[31mred",
+		"two\nlines\tand\rmore":             "two lines and more",
+		"tag\U000E0041\U000E0042\U000E007F": "tag",
+		"soft\u00adhyphen":                  "softhyphen",
+		"line\u2028sep\u2029":               "linesep",
+		"vs\ufe0f\U000E0100":                "vs",
+		"":                                  "",
+	} {
+		if got := mcp.Clean(in); got != want {
+			t.Errorf("%q: %q, want %q", in, got, want)
+		}
+	}
+	if got := mcp.Clean(strings.Repeat("ä", 5000)); utf8.RuneCountInString(got) != 1001 || !strings.HasSuffix(got, "…") {
+		t.Errorf("a long text keeps %d characters", utf8.RuneCountInString(got))
+	}
+}
+
+func TestCleaningKeepsTheShapeOfAResult(t *testing.T) {
+	t.Parallel()
+	in := `{"a":"x\u200b","n":1.50,"big":12345678901234567890,"b":true,"z":null,"list":["\u202e",{"image":"kept","k\u200b":"v"}],"image":{"data":"AAAA"}}`
+	for pictured, want := range map[bool]string{
+		false: `{"a":"x","n":1.50,"big":12345678901234567890,"b":true,"z":null,"list":["",{"image":"kept","k":"v"}],"image":{"data":"AAAA"}}`,
+		true:  `{"a":"x","n":1.50,"big":12345678901234567890,"b":true,"z":null,"list":["",{"image":"kept","k":"v"}]}`,
+	} {
+		got, err := mcp.CleanJSON([]byte(in), pictured)
+		if err != nil || string(got) != want {
+			t.Errorf("pictured %v: %s, %v", pictured, got, err)
+		}
+	}
+}
+
+func TestEnvelopesAreReadStrictly(t *testing.T) {
+	t.Parallel()
+	for body, good := range map[string]bool{
+		`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"wipe_device","arguments":{"assetId":"a"}}}`: true,
+		`[{"jsonrpc":"2.0","id":1,"method":"tools/list"}]`:                                                           false,
+		` [ ]`: false,
+		`{"jsonrpc":"2.0","id":1,"method":"tools/list","method":"tools/call"}`:                                           false,
+		`{"jsonrpc":"2.0","id":1,"Method":"tools/call"}`:                                                                 false,
+		`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"get_asset","NAME":"wipe_device"}}`:              false,
+		`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"get_asset","name":"wipe_device"}}`:              false,
+		`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"x","arguments":{"assetId":"a","assetId":"b"}}}`: false,
+		`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"x","arguments":{"a":{"b":1,"b":2}}}}`:           false,
+		`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"x","Arguments":{}}}`:                            false,
+		`not json`: true, // left to the SDK, which answers in its own protocol
+	} {
+		m, err := mcp.ReadMessage([]byte(body))
+		if (err == nil) != good {
+			t.Errorf("%s: %+v, %v", body, m, err)
+		}
+	}
+	m, err := mcp.ReadMessage([]byte(`{"method":"tools/call","params":{"name":"wipe_device"}}`))
+	if err != nil || m.Method != "tools/call" || m.Tool != "wipe_device" {
+		t.Errorf("%+v, %v", m, err)
+	}
+}
+
+func FuzzEnvelope(f *testing.F) {
+	f.Add([]byte(`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"x","arguments":{}}}`))
+	f.Fuzz(func(t *testing.T, body []byte) {
+		m, err := mcp.ReadMessage(body)
+		if err != nil || !json.Valid(body) {
+			return
+		}
+		// Whatever passes means the same to a reader that ignores case.
+		var loose struct {
+			Method string
+			Params struct{ Name string }
+		}
+		if json.Unmarshal(body, &loose) == nil && (loose.Method != m.Method || loose.Params.Name != m.Tool) {
+			t.Fatalf("%q reads as %q %q to others, %q %q to us", body, loose.Method, loose.Params.Name, m.Method, m.Tool)
+		}
+	})
+}
