@@ -9,6 +9,11 @@ const (
 	// messageLife is how long a message's id is remembered: longer than the
 	// seven days for which a subscription keeps a message.
 	messageLife = 8 * 24 * time.Hour
+	// pollLife is how long after its time a note to ask after a command is kept:
+	// an open command is asked after each hour, and noted anew.
+	pollLife = 7 * 24 * time.Hour
+	// signupLife is how long after its begin a sign-up is remembered.
+	signupLife = 90 * 24 * time.Hour
 	// sweepRows bounds the rows that one statement removes.
 	sweepRows = 1000
 )
@@ -25,6 +30,8 @@ func sweeps(now time.Time) []struct {
 	}{
 		{`DELETE FROM messages WHERE (company_id, id) IN (SELECT company_id, id FROM messages WHERE seen_at < ? ORDER BY seen_at LIMIT ?)`, now.Add(-messageLife)},
 		{`DELETE FROM budgets WHERE key IN (SELECT key FROM budgets WHERE closes_at < ? ORDER BY closes_at LIMIT ?)`, now.Add(-time.Hour)},
+		{`DELETE FROM command_polls WHERE command_id IN (SELECT command_id FROM command_polls WHERE next_at < ? ORDER BY next_at LIMIT ?)`, now.Add(-pollLife)},
+		{`DELETE FROM signups WHERE state IN (SELECT state FROM signups WHERE created_at < ? ORDER BY created_at LIMIT ?)`, now.Add(-signupLife)},
 		{`DELETE FROM leases WHERE name IN (SELECT name FROM leases WHERE expires_at < ? LIMIT ?)`, now.Add(-time.Hour)},
 	}
 }

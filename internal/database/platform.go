@@ -1,0 +1,157 @@
+package database
+
+import (
+	"context"
+	"time"
+
+	"github.com/musterhq/muster/internal/command"
+	"github.com/musterhq/muster/internal/fault"
+	"github.com/musterhq/muster/internal/policy"
+)
+
+// quotaFilled is a project's quota with what has flowed back since. Its
+// parameters: now, now, limit, capacity, capacity, now, now, limit.
+const quotaFilled = `CASE
+	WHEN q.units + (CASE WHEN ? > q.filled_at THEN ? - q.filled_at ELSE 0 END) * ? > ? THEN ?
+	ELSE q.units + (CASE WHEN ? > q.filled_at THEN ? - q.filled_at ELSE 0 END) * ? END`
+
+// SpendQuery takes one of the limit queries that the vendor allows a project in
+// a window, and that flow back evenly; false if fewer than reserve would be
+// left, or, for background work, while PauseQueries lasts.
+func (db *DB) SpendQuery(ctx context.Context, project string, limit, reserve int, window time.Duration, background bool, now time.Time) (bool, error) {
+	cost, at := window.Milliseconds(), millis(now)
+	rate, capacity := int64(limit), int64(limit)*cost
+	filled := []any{at, at, rate, capacity, capacity, at, at, rate}
+	args := []any{project, capacity - cost, at}
+	args = append(append(args, filled...), cost, at, at)
+	args = append(append(args, filled...), cost, int64(reserve)*cost, background, at)
+	spent := false
+	err := db.statementRelaxed(ctx, func(ctx context.Context, tx conn) error {
+		n, err := tx.exec(ctx, `INSERT INTO platform_quotas AS q (project, units, filled_at, paused_until) VALUES (?, ?, ?, 0)
+			ON CONFLICT (project) DO UPDATE SET units = `+quotaFilled+` - ?,
+				filled_at = CASE WHEN ? > q.filled_at THEN ? ELSE q.filled_at END
+			WHERE `+quotaFilled+` - ? >= ? AND (NOT ? OR q.paused_until <= ?)`, args...)
+		spent = n == 1
+		return err
+	})
+	return spent, err
+}
+
+// PauseQueries holds a project's background queries back until a time.
+func (db *DB) PauseQueries(ctx context.Context, project string, until time.Time) error {
+	return db.statementRelaxed(ctx, func(ctx context.Context, tx conn) error {
+		_, err := tx.exec(ctx, `UPDATE platform_quotas SET paused_until = ? WHERE project = ?`, millis(until), project)
+		return err
+	})
+}
+
+// PoliciesToPush returns up to limit policies of connected companies, or of one
+// of them, that are behind and whose next try is due. Those whose last try is
+// longest ago come first.
+func (db *DB) PoliciesToPush(ctx context.Context, companyID string, now time.Time, limit int) ([]policy.Policy, error) {
+	return list(ctx, db.read(), scanPolicy, `SELECT `+policyColumns+policyTables+`
+		LEFT JOIN push_retries r ON r.policy_id = p.id AND r.version = p.version
+		WHERE p.type = 'PLATFORM' AND NOT p.deleted AND p.push_version <> p.version AND c.enterprise <> ''
+			AND (? = '' OR p.company_id = ?)
+			AND (r.policy_id IS NULL OR (NOT r.refused AND r.next_at <= ?))
+		ORDER BY p.push_tried_at, p.id LIMIT ?`, companyID, companyID, millis(now), limit)
+}
+
+// SetUnpushed notes that it is not known which version of a policy the
+// platform holds; it is pushed again unless SetPushed follows.
+func (db *DB) SetUnpushed(ctx context.Context, policyID string) error {
+	return db.statement(ctx, func(ctx context.Context, tx conn) error {
+		_, err := tx.exec(ctx, `UPDATE policies SET push_version = 0 WHERE id = ?`, policyID)
+		return err
+	})
+}
+
+// SetPushFailed notes why a version of a policy could not be pushed. backoff
+// says when to try again, by how long this version has failed; nil: not before
+// it is saved, or pushed, by somebody.
+func (db *DB) SetPushFailed(ctx context.Context, policyID string, version int, text string, at time.Time, backoff func(failing time.Duration) time.Duration) error {
+	return db.write(ctx, func(ctx context.Context, t *tx) error {
+		if _, err := t.exec(ctx, `UPDATE policies SET push_error = ?, push_tried_at = ? WHERE id = ?`, text, millis(at), policyID); err != nil {
+			return err
+		}
+		since, err := value[int64](ctx, t, `INSERT INTO push_retries AS r (policy_id, version, failing_since, next_at, refused)
+			VALUES (?, ?, ?, 0, ?) ON CONFLICT (policy_id) DO UPDATE SET version = excluded.version, refused = excluded.refused,
+				failing_since = CASE WHEN r.version = excluded.version THEN r.failing_since ELSE excluded.failing_since END
+			RETURNING failing_since`, policyID, version, millis(at), backoff == nil)
+		if err != nil || backoff == nil {
+			return err
+		}
+		next := at.Add(backoff(at.Sub(instant(since))))
+		_, err = t.exec(ctx, `UPDATE push_retries SET next_at = ? WHERE policy_id = ?`, millis(next), policyID)
+		return err
+	})
+}
+
+// CommandsToPoll returns up to limit commands of platform-managed devices in a
+// state that is not final, created before a time, whose outcome is to be asked
+// for by now; oldest first.
+func (db *DB) CommandsToPoll(ctx context.Context, state command.State, created, now time.Time, limit int) ([]command.Command, error) {
+	return list(ctx, db.read(), scanCommand, `SELECT `+commandColumns+` FROM commands
+		WHERE `+isOpen+` AND state = ? AND created_at < ?
+			AND EXISTS (SELECT 1 FROM assets a WHERE a.id = commands.asset_id AND a.management = 'PLATFORM')
+			AND NOT EXISTS (SELECT 1 FROM command_polls p WHERE p.command_id = commands.id AND p.next_at > ?)
+		ORDER BY created_at, id LIMIT ?`, string(state), millis(created), millis(now), limit)
+}
+
+// SetPolled notes when to ask after a command again.
+func (db *DB) SetPolled(ctx context.Context, commandID string, next time.Time) error {
+	return db.statementRelaxed(ctx, func(ctx context.Context, tx conn) error {
+		_, err := tx.exec(ctx, `INSERT INTO command_polls (command_id, next_at) VALUES (?, ?)
+			ON CONFLICT (command_id) DO UPDATE SET next_at = excluded.next_at`, commandID, millis(next))
+		return err
+	})
+}
+
+// AssetOfDevice returns the id of the asset that is, or last was, the device of
+// that name; fault.NotFound if no asset ever was.
+func (db *DB) AssetOfDevice(ctx context.Context, companyID, device string) (string, error) {
+	id, err := value[string](ctx, db.read(), `SELECT asset_id FROM device_names WHERE company_id = ? AND name = ? AND asset_id <> ''`,
+		companyID, device)
+	return found(id, err, "device")
+}
+
+// SaveSignup keeps a sign-up under way: state is the secret that its callback
+// brings back, name the vendor's name of it.
+func (db *DB) SaveSignup(ctx context.Context, state, companyID, name string, at time.Time) error {
+	return db.statement(ctx, func(ctx context.Context, tx conn) error {
+		_, err := tx.exec(ctx, `INSERT INTO signups (state, company_id, name, created_at) VALUES (?, ?, ?, ?)`,
+			state, companyID, name, millis(at))
+		return err
+	})
+}
+
+// Signup returns a sign-up; enterprise is empty while it is not finished.
+func (db *DB) Signup(ctx context.Context, state string) (companyID, name, enterprise string, err error) {
+	s, err := one(ctx, db.read(), func(r row) (s [3]string, err error) {
+		err = r.Scan(&s[0], &s[1], &s[2])
+		return s, err
+	}, `SELECT company_id, name, enterprise FROM signups WHERE state = ?`, state)
+	s, err = found(s, err, "sign-up")
+	return s[0], s[1], s[2], err
+}
+
+// FinishSignup binds the sign-up's company to an enterprise, in one step with
+// the sign-up itself; fault.Refused if the company is bound to another, or
+// another company to this one.
+func (db *DB) FinishSignup(ctx context.Context, state, enterprise string) error {
+	err := db.write(ctx, func(ctx context.Context, t *tx) error {
+		companyID, err := value[string](ctx, t, `UPDATE signups SET enterprise = ? WHERE state = ? RETURNING company_id`, enterprise, state)
+		if _, err = found(companyID, err, "sign-up"); err != nil {
+			return err
+		}
+		n, err := t.exec(ctx, `UPDATE companies SET enterprise = ? WHERE id = ? AND enterprise IN ('', ?)`, enterprise, companyID, enterprise)
+		if err == nil && n == 0 {
+			err = fault.New(fault.Refused, "the company is connected to another enterprise already")
+		}
+		return err
+	})
+	if unique(err) {
+		return fault.New(fault.Refused, "the enterprise %s belongs to another company", enterprise).Because(err)
+	}
+	return err
+}
