@@ -147,3 +147,11 @@ func (s *Service) Handler() http.Handler { return s.handler }
 
 // Registry holds every operation that the service offers.
 func (s *Service) Registry() *operation.Registry { return s.registry }
+
+// MetricsURL is where metrics are served if they have an address of their own.
+func (s *Service) MetricsURL() string {
+	if s.metricsListener == nil {
+		return s.public
+	}
+	return "http://" + s.metricsListener.Addr().String()
+}

@@ -1,0 +1,212 @@
+// Package servertest runs a whole service in one process for tests: a real
+// database, SQLite or PostgreSQL, the real emulator of the platform on a real
+// listener, and any number of replicas, assembled by package service exactly as
+// `muster serve` assembles them (ADR 0002).
+package servertest
+
+import (
+	"bytes"
+	"context"
+	"log/slog"
+	"path/filepath"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/musterhq/muster/internal/config"
+	"github.com/musterhq/muster/internal/database/pgtest"
+	"github.com/musterhq/muster/internal/platform/emulator"
+	"github.com/musterhq/muster/internal/service"
+	"github.com/musterhq/muster/internal/surface/cli"
+)
+
+// Lab is one database and one platform, on which replicas run.
+type Lab struct {
+	TB       testing.TB
+	Emulator *service.Emulator
+	Database string // as MUSTER_DATABASE has it
+	Dir      string // everything that the service writes to files
+	Log      *Log   // of every replica and the emulator
+	keyFile  string
+	ahead    atomic.Int64 // how far the clock is ahead, in nanoseconds
+}
+
+// New makes a lab on SQLite.
+func New(tb testing.TB) *Lab {
+	tb.Helper()
+	dir := tb.TempDir()
+	return newLab(tb, dir, "sqlite:"+filepath.Join(dir, "muster.db"))
+}
+
+// NewPostgres makes a lab on a PostgreSQL database of its own.
+func NewPostgres(tb testing.TB) *Lab {
+	tb.Helper()
+	return newLab(tb, tb.TempDir(), pgtest.DSN(tb))
+}
+
+// OnEach runs a test on a lab of each engine, in parallel.
+func OnEach(t *testing.T, test func(t *testing.T, lab *Lab)) {
+	t.Helper()
+	for name, make := range map[string]func(testing.TB) *Lab{"sqlite": New, "postgres": NewPostgres} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			test(t, make(t))
+		})
+	}
+}
+
+func newLab(tb testing.TB, dir, database string) *Lab {
+	tb.Helper()
+	lab := &Lab{TB: tb, Database: database, Dir: dir, Log: &Log{}, keyFile: filepath.Join(dir, "muster.keys")}
+	if err := service.MakeKeyFile(lab.keyFile, lab.Now()); err != nil {
+		tb.Fatal(err)
+	}
+	var err error
+	lab.Emulator, err = service.NewEmulator(tb.Context(), "127.0.0.1:0", "", service.Options{Now: lab.Now, Logger: lab.logger("emulator")})
+	if err != nil {
+		tb.Fatal(err)
+	}
+	lab.run("emulator", lab.Emulator.Run)
+	return lab
+}
+
+// run runs a part until the test and all its other clean-ups are done.
+func (l *Lab) run(name string, part func(context.Context) error) (stop func() error) {
+	ctx, cancel := context.WithCancel(context.WithoutCancel(l.TB.Context()))
+	var failed error
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		failed = part(ctx)
+	}()
+	stop = sync.OnceValue(func() error {
+		cancel()
+		<-done
+		return failed
+	})
+	l.TB.Cleanup(func() {
+		if err := stop(); err != nil {
+			l.TB.Errorf("%s: %v", name, err)
+		}
+		if l.TB.Failed() && name == "emulator" {
+			l.TB.Logf("log:\n%s", l.Log.Tail(8<<10))
+		}
+	})
+	return stop
+}
+
+// Now is the lab's clock, which every replica and the emulator share.
+func (l *Lab) Now() time.Time { return time.Now().Add(time.Duration(l.ahead.Load())) }
+
+// Advance moves the clock on.
+func (l *Lab) Advance(by time.Duration) { l.ahead.Add(int64(by)) }
+
+// Config is the configuration of a replica.
+func (l *Lab) Config() config.Service {
+	return config.Service{
+		Store: config.Store{Database: l.Database}, Platform: l.Platform(),
+		Listen: "127.0.0.1:0", KeyFile: l.keyFile, LogLevel: "debug",
+	}
+}
+
+// Platform says where the lab's platform is.
+func (l *Lab) Platform() config.Platform {
+	return config.Platform{PlatformEndpoint: l.Emulator.URL()}
+}
+
+// Replica is one running service.
+type Replica struct {
+	*service.Service
+	lab  *Lab
+	stop func() error
+}
+
+// Start starts a replica; change may alter its configuration and options.
+func (l *Lab) Start(change ...func(*config.Service, *service.Options)) *Replica {
+	l.TB.Helper()
+	settings, options := l.Config(), service.Options{Now: l.Now, Logger: l.logger("service")}
+	for _, c := range change {
+		c(&settings, &options)
+	}
+	s, err := service.New(l.TB.Context(), settings, options)
+	if err != nil {
+		l.TB.Fatalf("cannot start a service: %v", err)
+	}
+	return &Replica{Service: s, lab: l, stop: l.run("service", s.Run)}
+}
+
+// Stop drains the replica and waits until it has ended.
+func (r *Replica) Stop() {
+	r.lab.TB.Helper()
+	if err := r.stop(); err != nil {
+		r.lab.TB.Fatalf("the service did not end well: %v", err)
+	}
+}
+
+// Desk opens the database for administration, as the command line does.
+func (l *Lab) Desk() *cli.Desk {
+	l.TB.Helper()
+	desk, err := service.OpenDesk(l.Now)(l.TB.Context(), config.Store{Database: l.Database})
+	if err != nil {
+		l.TB.Fatal(err)
+	}
+	l.TB.Cleanup(func() { _ = desk.Close() })
+	return desk
+}
+
+// Fault lets the next call of a vendor method meet a fault.
+func (l *Lab) Fault(f emulator.Fault) {
+	l.TB.Helper()
+	if err := l.Emulator.AddFault(f); err != nil {
+		l.TB.Fatal(err)
+	}
+}
+
+// Calls counts the calls of a vendor method so far.
+func (l *Lab) Calls(method string) int { return len(l.Emulator.Calls(0, method)) }
+
+// patience bounds the waiting for what must happen.
+const patience = 30 * time.Second
+
+// Eventually waits until check returns nil, and fails the test if it does not.
+func (l *Lab) Eventually(what string, check func() error) {
+	l.TB.Helper()
+	err := check()
+	for deadline := time.Now().Add(patience); err != nil && time.Now().Before(deadline); err = check() {
+		time.Sleep(20 * time.Millisecond)
+	}
+	if err != nil {
+		l.TB.Fatalf("%s: %v", what, err)
+	}
+}
+
+// Log keeps what is logged, in memory.
+type Log struct {
+	mu   sync.Mutex
+	text bytes.Buffer
+}
+
+// Write implements io.Writer.
+func (l *Log) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.text.Write(p)
+}
+
+// Text is everything logged so far.
+func (l *Log) Text() []byte {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return bytes.Clone(l.text.Bytes())
+}
+
+// Tail is the end of it.
+func (l *Log) Tail(n int) []byte {
+	text := l.Text()
+	return text[max(0, len(text)-n):]
+}
+
+func (l *Lab) logger(part string) *slog.Logger {
+	return slog.New(slog.NewTextHandler(l.Log, &slog.HandlerOptions{Level: slog.LevelDebug})).With("part", part)
+}

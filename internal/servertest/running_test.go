@@ -1,0 +1,175 @@
+package servertest_test
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/musterhq/muster/internal/access"
+	"github.com/musterhq/muster/internal/config"
+	"github.com/musterhq/muster/internal/policy"
+	"github.com/musterhq/muster/internal/servertest"
+	"github.com/musterhq/muster/internal/service"
+)
+
+func TestProbesAndMetrics(t *testing.T) {
+	t.Parallel()
+	servertest.OnEach(t, func(t *testing.T, lab *servertest.Lab) {
+		replica := lab.Start()
+		acme := lab.Company("acme", servertest.Everything())
+		client := replica.As(lab.Key(acme, access.DevicesRead|access.DevicesCommand))
+		client.Get("/assets").Want(t, 200)
+		client.Post("/assets/none/commands/lock", nil).Want(t, 404)
+		for path, says := range map[string]string{
+			"/healthz": `"status":"ok"`, "/readyz": `"status":"ready"`,
+			"/metrics": `muster_http_request_duration_seconds_count{operation="list_assets",status="200"} 1`,
+		} {
+			status, body := fetch(t, replica.PublicURL()+path)
+			if status != 200 || !strings.Contains(body, says) {
+				t.Errorf("%s answers %d %s; want %s", path, status, body, says)
+			}
+		}
+	})
+}
+
+func TestMetricsOnTheirOwnAddress(t *testing.T) {
+	t.Parallel()
+	lab := servertest.New(t)
+	const address = "127.0.0.1:0"
+	replica := lab.Start(func(c *config.Service, _ *service.Options) { c.MetricsListen = address })
+	if status, _ := fetch(t, replica.PublicURL()+"/metrics"); status == 200 {
+		t.Error("the main address serves metrics although they have their own")
+	}
+	if status, body := fetch(t, replica.MetricsURL()+"/metrics"); status != 200 || !strings.Contains(body, "go_goroutines") {
+		t.Errorf("the metrics' address answers %d %s", status, body)
+	}
+	if status, _ := fetch(t, replica.MetricsURL()+"/api/v1/assets"); status != 404 {
+		t.Errorf("the metrics' address serves the API: %d", status)
+	}
+}
+
+// Administration works while the service runs, and takes effect at once on
+// every replica (operator "More that tests rely on").
+func TestKeysTakeEffectAtOnce(t *testing.T) {
+	t.Parallel()
+	servertest.OnEach(t, func(t *testing.T, lab *servertest.Lab) {
+		replicas := []*servertest.Replica{lab.Start(), lab.Start()}
+		acme := lab.Company("acme", servertest.Everything())
+		key, text := lab.KeyRow(acme, access.DevicesRead)
+		for i, r := range replicas {
+			if got := r.As(text).Get("/assets/count"); got.Status != 200 {
+				t.Errorf("replica %d refuses a new key: %d %s", i, got.Status, got.Body)
+			}
+		}
+		if _, err := lab.Desk().Keys.RevokeKey(t.Context(), acme.ID, key.ID, lab.Now()); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(time.Second) // the contract's own second
+		for i, r := range replicas {
+			if got := r.As(text).Get("/assets/count"); got.Status != 401 {
+				t.Errorf("replica %d takes a revoked key: %d %s", i, got.Status, got.Body)
+			}
+		}
+	})
+}
+
+// Contract 8: the budget is exact under concurrency and over replicas.
+func TestTenOfAHundredPass(t *testing.T) {
+	t.Parallel()
+	servertest.OnEach(t, func(t *testing.T, lab *servertest.Lab) {
+		replicas := []*servertest.Replica{lab.Start(), lab.Start()}
+		acme := lab.Company("acme", servertest.Everything())
+		key := lab.Key(acme, access.DevicesRead|access.DevicesCommand)
+		lab.Policy(acme, "Any", policy.Platform)
+		count := map[int]int{}
+		var mu sync.Mutex
+		var all sync.WaitGroup
+		for i := range 100 {
+			all.Go(func() {
+				answer, err := replicas[i%2].As(key).Try("POST", "/assets/unknown/commands/lock", nil)
+				if err != nil {
+					t.Error(err)
+				}
+				mu.Lock()
+				defer mu.Unlock()
+				count[answer.Status]++
+			})
+		}
+		all.Wait()
+		if count[404] != 10 || count[429] != 90 {
+			t.Errorf("statuses %v; want ten that passed (404) and ninety that were refused (429)", count)
+		}
+	})
+}
+
+// SIGTERM's path: requests under way are finished, and the process ends well.
+func TestDrainFinishesRequests(t *testing.T) {
+	t.Parallel()
+	lab := servertest.New(t)
+	replica := lab.Start()
+	acme := lab.Company("acme", servertest.Everything())
+	client := replica.As(lab.Key(acme, access.DevicesRead|access.DevicesCommand))
+	body, sent := io.Pipe()
+	request, err := http.NewRequestWithContext(t.Context(), "POST", replica.PublicURL()+"/api/v1/assets/none/commands/lost-mode", body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	request.Header.Set("X-API-Key", client.Key)
+	request.Header.Set("Content-Type", "application/json")
+	request.Header.Set("Expect", "100-continue") // the handler reads: the request is under way
+	answered := make(chan string, 1)
+	go func() {
+		response, err := (&http.Client{Transport: &http.Transport{ExpectContinueTimeout: time.Minute}}).Do(request)
+		if err != nil {
+			answered <- err.Error()
+			return
+		}
+		defer response.Body.Close()
+		answered <- fmt.Sprint(response.StatusCode)
+	}()
+	if _, err := sent.Write([]byte(`{"message":`)); err != nil { // returns when the client was told to go on
+		t.Fatal(err)
+	}
+	stopped := make(chan struct{})
+	go func() {
+		defer close(stopped)
+		replica.Stop()
+	}()
+	lab.Eventually("the replica drains", func() error {
+		if !bytes.Contains(lab.Log.Text(), []byte("draining")) {
+			return fmt.Errorf("it does not say so")
+		}
+		return nil
+	})
+	if _, err := sent.Write([]byte(`"hello"}`)); err != nil {
+		t.Fatal(err)
+	}
+	_ = sent.Close()
+	if got := <-answered; got != "404" {
+		t.Errorf("the request under way was answered %s, want 404", got)
+	}
+	<-stopped
+}
+
+func fetch(t *testing.T, url string) (int, string) {
+	t.Helper()
+	request, err := http.NewRequestWithContext(t.Context(), "GET", url, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	response, err := http.DefaultClient.Do(request)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer response.Body.Close()
+	body, err := io.ReadAll(response.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return response.StatusCode, string(body)
+}
