@@ -114,12 +114,3 @@ func (db *DB) EndClaimLeases(ctx context.Context) error {
 	_, err := db.changeClaim(ctx, `UPDATE claims SET leased_until = 0 WHERE answer = '' AND leased_until > 0`)
 	return err
 }
-
-// forgetAtOnce bounds how long ForgetClaims holds up other writers.
-const forgetAtOnce = 1000
-
-// ForgetClaims deletes up to 1000 claims that have expired, and reports how many.
-func (db *DB) ForgetClaims(ctx context.Context) (int64, error) {
-	return db.changeClaim(ctx, `DELETE FROM claims WHERE id IN (SELECT id FROM claims WHERE expires_at <= ? ORDER BY expires_at LIMIT ?)`,
-		millis(db.now()), forgetAtOnce)
-}

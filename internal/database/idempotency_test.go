@@ -120,18 +120,22 @@ func TestLeasesEndAtStart(t *testing.T) {
 	})
 }
 
-func TestForgetClaims(t *testing.T) {
+func TestClaimsAreSwept(t *testing.T) {
 	each(t, func(t *testing.T, e *engine) {
 		db := e.open(t)
-		take(t, db, claim(e, "old", "f"), operation.Claimed)
+		old := take(t, db, claim(e, "old", "f"), operation.Claimed)
 		e.clock.Advance(time.Hour)
-		take(t, db, claim(e, "young", "f"), operation.Claimed)
-		e.clock.Advance(23 * time.Hour)
-		if n, err := db.ForgetClaims(t.Context()); n != 1 || err != nil {
-			t.Errorf("forgot %d, %v", n, err)
+		young := take(t, db, claim(e, "young", "f"), operation.Claimed)
+		e.clock.Advance(23*time.Hour + time.Millisecond)
+		if err := db.Sweep(t.Context()); err != nil {
+			t.Fatal(err)
 		}
-		if n, err := db.ForgetClaims(t.Context()); n != 0 || err != nil {
-			t.Errorf("forgot %d more, %v", n, err)
+		e.clock.Advance(-2 * time.Hour) // back to when neither had expired
+		if h := take(t, db, claim(e, "old", "f"), operation.Claimed); h.Ref == old.Ref {
+			t.Error("an expired claim was not removed")
+		}
+		if h := take(t, db, claim(e, "young", "f"), operation.Claimed); h.Ref != young.Ref {
+			t.Error("a claim was removed before its time")
 		}
 	})
 }

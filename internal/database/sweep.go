@@ -32,6 +32,7 @@ func sweeps(now time.Time) []struct {
 		{`DELETE FROM budgets WHERE key IN (SELECT key FROM budgets WHERE closes_at < ? ORDER BY closes_at LIMIT ?)`, now.Add(-time.Hour)},
 		{`DELETE FROM command_polls WHERE command_id IN (SELECT command_id FROM command_polls WHERE next_at < ? ORDER BY next_at LIMIT ?)`, now.Add(-pollLife)},
 		{`DELETE FROM signups WHERE state IN (SELECT state FROM signups WHERE created_at < ? ORDER BY created_at LIMIT ?)`, now.Add(-signupLife)},
+		{`DELETE FROM claims WHERE id IN (SELECT id FROM claims WHERE expires_at < ? ORDER BY expires_at LIMIT ?)`, now},
 		{`DELETE FROM leases WHERE name IN (SELECT name FROM leases WHERE expires_at < ? LIMIT ?)`, now.Add(-time.Hour)},
 	}
 }

@@ -15,7 +15,13 @@ import (
 )
 
 // assemble wires the domain to its store, its channels and its surfaces.
-func (s *Service) assemble(context.Context) error {
+func (s *Service) assemble(ctx context.Context) error {
+	if _, embedded := s.config.SQLitePath(); embedded {
+		// Alone with its database: whoever held an idempotent request is gone.
+		if err := s.db.EndClaimLeases(ctx); err != nil {
+			return err
+		}
+	}
 	commands := s.commands()
 	registry := &operation.Registry{}
 	asset.Define(registry, s.db)
@@ -29,7 +35,7 @@ func (s *Service) assemble(context.Context) error {
 	})
 	keys := access.Authenticator{Keys: s.db, Now: s.options.Now}
 	api := rest.New(rest.Config{
-		Registry: registry, Kernel: kernel, Authenticator: keys,
+		Registry: registry, Kernel: kernel, Authenticator: keys, Claims: s.db, Sealer: s.keys,
 		Observer: restMetrics{s.metrics}, Log: s.options.Logger, Now: s.options.Now,
 	})
 	mux := http.NewServeMux()
