@@ -30,6 +30,7 @@ type Lab struct {
 	Log      *Log   // of every replica and the emulator
 	keyFile  string
 	ahead    atomic.Int64 // how far the clock is ahead, in nanoseconds
+	desk     func() (*cli.Desk, error)
 }
 
 // New makes a lab on SQLite.
@@ -62,6 +63,7 @@ func newLab(tb testing.TB, dir, database string) *Lab {
 	if err := service.MakeKeyFile(lab.keyFile, lab.Now()); err != nil {
 		tb.Fatal(err)
 	}
+	lab.desk = sync.OnceValues(lab.openDesk)
 	var err error
 	lab.Emulator, err = service.NewEmulator(tb.Context(), "127.0.0.1:0", "", service.Options{Now: lab.Now, Logger: lab.logger("emulator")})
 	if err != nil {
@@ -144,15 +146,22 @@ func (r *Replica) Stop() {
 	}
 }
 
-// Desk opens the database for administration, as the command line does.
+// Desk is the database opened for administration, as the command line does.
 func (l *Lab) Desk() *cli.Desk {
 	l.TB.Helper()
-	desk, err := service.OpenDesk(l.Now)(l.TB.Context(), config.Store{Database: l.Database})
+	desk, err := l.desk()
 	if err != nil {
 		l.TB.Fatal(err)
 	}
-	l.TB.Cleanup(func() { _ = desk.Close() })
 	return desk
+}
+
+func (l *Lab) openDesk() (*cli.Desk, error) {
+	desk, err := service.OpenDesk(l.Now)(context.WithoutCancel(l.TB.Context()), config.Store{Database: l.Database})
+	if err == nil {
+		l.TB.Cleanup(func() { _ = desk.Close() })
+	}
+	return desk, err
 }
 
 // Fault lets the next call of a vendor method meet a fault.

@@ -46,11 +46,12 @@ func describe(o *operation.Operation) Endpoint {
 	slices.Sort(permissions)
 	return Endpoint{
 		Method: o.Method, Path: braces.ReplaceAllString(o.Path, "{}"), Tool: o.Name,
-		Permissions: strings.Join(permissions, " "), Gate: string(o.Gate), Family: familyOf(o), Success: success, Body: members(o),
+		Permissions: strings.Join(permissions, " "), Gate: string(o.Gate), Family: FamilyOf(o), Success: success, Body: members(o),
 	}
 }
 
-func familyOf(o *operation.Operation) Family {
+// FamilyOf is the family whose errors an operation speaks.
+func FamilyOf(o *operation.Operation) Family {
 	return map[operation.Dialect]Family{
 		operation.FirstFour: FirstFour, operation.Commands: Commands, operation.Policies: Policies,
 		operation.Provisioning: Provisioning, operation.Reads: Reads,

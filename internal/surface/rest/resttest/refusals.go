@@ -25,7 +25,7 @@ import (
 func Refusals(t *testing.T, registry *operation.Registry) {
 	t.Helper()
 	for _, o := range registry.All() {
-		table := Answers[familyOf(o)]
+		table := Answers[FamilyOf(o)]
 		for _, code := range slices.Sorted(maps.Keys(table)) {
 			if !endsIn(o, code) {
 				continue

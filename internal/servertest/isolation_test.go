@@ -1,0 +1,159 @@
+package servertest_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"net/url"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/musterhq/muster/internal/access"
+	"github.com/musterhq/muster/internal/asset"
+	"github.com/musterhq/muster/internal/company"
+	"github.com/musterhq/muster/internal/name"
+	"github.com/musterhq/muster/internal/operation"
+	"github.com/musterhq/muster/internal/policy"
+	"github.com/musterhq/muster/internal/servertest"
+	"github.com/musterhq/muster/internal/surface/rest/resttest"
+)
+
+// tenant is a company with something of every kind.
+type tenant struct {
+	company company.Company
+	asset   asset.Asset
+	policy  policy.Policy
+}
+
+func newTenant(t *testing.T, lab *servertest.Lab, slug string) tenant {
+	t.Helper()
+	made := tenant{company: lab.Company(slug, servertest.Everything())}
+	made.policy = lab.Policy(made.company, "Policy of "+slug, policy.Platform)
+	made.asset = asset.Asset{ID: name.NewID(), CompanyID: made.company.ID, CompanySlug: slug,
+		Identification: "Asset of " + slug, Status: asset.Pending, CreatedAt: lab.Now()}
+	if err := lab.Desk().Assets.ImportAssets(t.Context(), []asset.Asset{made.asset}); err != nil {
+		t.Fatal(err)
+	}
+	return made
+}
+
+// forms are all ways to name something of another company in a path: the short
+// id, the path name escaped and as it is (decisions "Addresses"), and the other
+// company's id under one's own name.
+func forms(mine, theirs company.Company, kind name.Collection, id string) []string {
+	full := name.Of(theirs.Slug, kind, id)
+	return []string{id, url.PathEscape(full), full, url.PathEscape(name.Of(mine.Slug, kind, id)), name.Of(mine.Slug, kind, id)}
+}
+
+// Every id of another company, on every operation, in all forms, is 404 of the
+// operation's own shape: it cannot be told from an id that does not exist.
+func TestOtherCompaniesAreNotFound(t *testing.T) {
+	t.Parallel()
+	servertest.OnEach(t, func(t *testing.T, lab *servertest.Lab) {
+		replica := lab.Start()
+		mine, theirs := newTenant(t, lab, "mine"), newTenant(t, lab, "theirs")
+		for _, o := range replica.Registry().All() {
+			for _, path := range foreignPaths(o, mine, theirs) {
+				_, body := o.Example()
+				answer := replica.As(lab.Key(mine.company, access.All)).Do(o.Method, path, payload(o, body))
+				wantNotFound(t, o, path, answer)
+			}
+		}
+		assertUntouched(t, lab, replica, theirs)
+	})
+}
+
+// foreignPaths are the operation's paths with another company's ids.
+func foreignPaths(o *operation.Operation, mine, theirs tenant) (paths []string) {
+	ids := map[string][]string{
+		"assetId":  forms(mine.company, theirs.company, name.Assets, theirs.asset.ID),
+		"policyId": forms(mine.company, theirs.company, name.Policies, theirs.policy.ID),
+		// An asset's id where a policy's belongs, and the reverse, is not found either.
+		"proposalId": {"prp_" + theirs.policy.ID, name.NewProposalID()},
+	}
+	for _, argument := range o.PathArgs() {
+		for _, id := range ids[argument] {
+			paths = append(paths, strings.Replace(o.Path, "{"+argument+"}", id, 1))
+		}
+	}
+	return paths
+}
+
+func payload(o *operation.Operation, example []byte) any {
+	if !o.HasBody() || o.Method != "POST" {
+		return nil
+	}
+	return string(example)
+}
+
+func wantNotFound(t *testing.T, o *operation.Operation, path string, got servertest.Answer) {
+	t.Helper()
+	want := resttest.Answers[resttest.FamilyOf(o)]["not_found"]
+	members := slices.Sorted(maps.Keys(got.Members(t)))
+	wanted := strings.Fields(want.Members)
+	slices.Sort(wanted)
+	if got.Status != want.Status || !slices.Equal(members, wanted) {
+		t.Errorf("%s %s: %d with %v, want %d with %v: %s", o.Method, path, got.Status, members, want.Status, wanted, got.Body)
+	}
+	for _, secret := range []string{"theirs"} {
+		detail, _ := got.Members(t)["detail"].(string)
+		if strings.Contains(detail, secret) {
+			t.Errorf("%s %s tells about the other company: %s", o.Method, path, got.Body)
+		}
+	}
+}
+
+// Another company's policy in a body is not found, whatever its form.
+func TestOtherCompaniesPoliciesInBodies(t *testing.T) {
+	t.Parallel()
+	lab := servertest.New(t)
+	replica := lab.Start()
+	mine, theirs := newTenant(t, lab, "mine"), newTenant(t, lab, "theirs")
+	for _, id := range []string{theirs.policy.ID, theirs.policy.PathName(), name.Of("mine", name.Policies, theirs.policy.ID)} {
+		client := replica.As(lab.Key(mine.company, access.All))
+		got := client.Post("/assets/"+mine.asset.ID+"/commands/change-policy", map[string]string{"policyId": id})
+		if got.Status != 404 || got.Members(t)["code"] != "not_found" {
+			t.Errorf("change-policy to %s: %d %s", id, got.Status, got.Body)
+		}
+	}
+}
+
+// Lists and counts hold one's own alone, whatever they are filtered by.
+func TestListsHoldOnesOwn(t *testing.T) {
+	t.Parallel()
+	servertest.OnEach(t, func(t *testing.T, lab *servertest.Lab) {
+		replica := lab.Start()
+		mine, theirs := newTenant(t, lab, "mine"), newTenant(t, lab, "theirs")
+		client := replica.As(lab.Key(mine.company, access.All))
+		for path, want := range map[string]int{
+			"/assets": 1, "/policies": 1, "/assets?status=PENDING": 1, "/assets?status=ACTIVE": 0,
+			"/assets?policy=" + url.QueryEscape(theirs.policy.PathName()): 0,
+			"/assets?policy=" + theirs.policy.ID:                          0,
+		} {
+			var page struct {
+				Content       []json.RawMessage
+				TotalElements int
+			}
+			answer := client.Get(path).Want(t, 200)
+			answer.JSON(t, &page)
+			if len(page.Content) != want || page.TotalElements != want || strings.Contains(string(answer.Body), "theirs") {
+				t.Errorf("%s holds %d of %d: %s", path, len(page.Content), page.TotalElements, answer.Body)
+			}
+		}
+	})
+}
+
+// assertUntouched makes sure that nothing of what was tried had an effect.
+func assertUntouched(t *testing.T, lab *servertest.Lab, replica *servertest.Replica, of tenant) {
+	t.Helper()
+	client := replica.As(lab.Key(of.company, access.All))
+	var history struct{ TotalElements int }
+	client.Get("/assets/"+of.asset.ID+"/commands").Want(t, 200).JSON(t, &history)
+	if history.TotalElements != 0 {
+		t.Errorf("the other company's asset has %d commands", history.TotalElements)
+	}
+	if n := lab.Calls(""); n != 0 {
+		t.Error(fmt.Sprintf("%d calls reached the platform", n))
+	}
+}
