@@ -1,0 +1,104 @@
+package command_test
+
+import (
+	"testing"
+
+	"github.com/musterhq/muster/internal/asset"
+	"github.com/musterhq/muster/internal/command"
+	"github.com/musterhq/muster/internal/fault"
+)
+
+// takes is contract 4.2's column "Device type" with the ownerships of
+// decisions, one letter a sort of device: F fully managed, W company-owned work
+// profile, P personally owned, U of unknown ownership, A agent-managed.
+func takes() map[command.Type]string {
+	return map[command.Type]string{
+		command.Lock: "FWPU", command.StartLostMode: "FW", command.StopLostMode: "FW", command.NotificationMessage: "FWPUA",
+		command.StatusReport: "FWPUA", command.LocationUpdate: "FWPUA", command.SyncPolicy: "A", command.Reboot: "FA",
+		command.Shutdown: "A", command.LaunchApp: "A", command.ClearAppData: "FWPU", command.ChangePolicy: "FWPUA",
+		command.WipeCompanyData: "FWPUA", command.ResetScreenLock: "FWPU", command.ChangeScreenLockPassword: "FWPU",
+		command.RelinquishOwnership: "WA",
+	}
+}
+
+func sorts() map[rune]kind {
+	return map[rune]kind{'F': fullyManaged, 'W': companyWork, 'P': personalWork, 'U': {asset.Platform, "", "", true}, 'A': agentManaged}
+}
+
+func managedAsset(k kind) asset.Asset {
+	return asset.Asset{Status: asset.Active, Device: &asset.Device{Management: k.management, Ownership: k.ownership, Mode: k.mode, PushReachable: k.push}}
+}
+
+func TestEligible(t *testing.T) {
+	t.Parallel()
+	for kindOf, letters := range takes() {
+		for letter, k := range sorts() {
+			want := false
+			for _, l := range letters {
+				want = want || l == letter
+			}
+			err := command.Eligible(kindOf, managedAsset(k), true)
+			if (err == nil) != want || err != nil && fault.CodeOf(err) != fault.Unsupported {
+				t.Errorf("%s on %s: %v, want allowed %v", kindOf, k, err, want)
+			}
+		}
+	}
+}
+
+func TestEligibleByStatus(t *testing.T) {
+	t.Parallel()
+	for status, want := range map[asset.Status]bool{asset.Active: true, asset.Inactive: true, asset.Synchronizing: true, asset.Pending: false, asset.Deleted: false} {
+		a := managedAsset(fullyManaged)
+		a.Status = status
+		if err := command.Eligible(command.Lock, a, true); (err == nil) != want {
+			t.Errorf("%s: %v", status, err)
+		}
+	}
+	if err := command.Eligible(command.Lock, asset.Asset{Status: asset.Active}, true); fault.CodeOf(err) != fault.Unsupported {
+		t.Errorf("without a device: %v", err)
+	}
+}
+
+// TestUnknownOwnershipCountsAsNotAllowed takes away one fact at a time.
+func TestUnknownOwnershipCountsAsNotAllowed(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		t command.Type
+		k kind
+	}{
+		{command.Reboot, kind{asset.Platform, "", asset.FullyManaged, true}},
+		{command.Reboot, kind{asset.Platform, asset.CompanyOwned, "", true}},
+		{command.Reboot, kind{asset.Platform, asset.PersonallyOwned, asset.FullyManaged, true}},
+		{command.StartLostMode, kind{asset.Platform, "", asset.FullyManaged, true}},
+		{command.StopLostMode, kind{asset.Platform, "", asset.FullyManaged, true}},
+		{command.RelinquishOwnership, kind{asset.Platform, "", asset.WorkProfile, true}},
+		{command.RelinquishOwnership, kind{asset.Platform, asset.CompanyOwned, "", true}},
+	} {
+		if err := command.Eligible(c.t, managedAsset(c.k), true); fault.CodeOf(err) != fault.Unsupported {
+			t.Errorf("%s on %s: %v", c.t, c.k, err)
+		}
+	}
+}
+
+func TestPushIsNeededWhereThePlatformHasNone(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		name      string
+		t         command.Type
+		k         kind
+		companion bool
+		want      bool
+	}{
+		{"message, no token", command.NotificationMessage, kind{asset.Platform, asset.CompanyOwned, asset.FullyManaged, false}, true, false},
+		{"message, no push service", command.NotificationMessage, fullyManaged, false, false},
+		{"message to an agent without token", command.NotificationMessage, kind{asset.Agent, asset.CompanyOwned, asset.FullyManaged, false}, true, false},
+		{"message to an agent, no push service", command.NotificationMessage, agentManaged, false, true},
+		{"location, no token", command.LocationUpdate, kind{asset.Platform, asset.CompanyOwned, asset.FullyManaged, false}, true, false},
+		{"location of an agent without token", command.LocationUpdate, kind{asset.Agent, asset.CompanyOwned, asset.FullyManaged, false}, false, true},
+		{"status report, no token", command.StatusReport, kind{asset.Platform, asset.CompanyOwned, asset.FullyManaged, false}, false, true},
+	} {
+		if err := command.Eligible(c.t, managedAsset(c.k), c.companion); (err == nil) != c.want {
+			t.Errorf("%s: %v", c.name, err)
+		}
+	}
+}

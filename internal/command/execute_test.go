@@ -1,0 +1,514 @@
+package command_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/musterhq/muster/internal/access"
+	"github.com/musterhq/muster/internal/asset"
+	"github.com/musterhq/muster/internal/command"
+	"github.com/musterhq/muster/internal/fault"
+	"github.com/musterhq/muster/internal/operation"
+)
+
+// end is what contract 7.1 promises for a verdict.
+type end struct {
+	status    string // of the result; empty: an error
+	code      fault.Code
+	retryable bool
+	state     command.State // of the row
+	deleted   bool
+}
+
+// ends spells contract 7.1 out.
+func ends(v command.Verdict, retryable bool, t command.Type) end {
+	switch v {
+	case command.Accepted:
+		if t == command.NotificationMessage {
+			return end{status: "SUCCESS", state: command.Succeeded}
+		}
+		return end{status: "IN_PROGRESS", state: command.Sent}
+	case command.Done:
+		return end{status: "SUCCESS", state: command.Succeeded}
+	case command.NotSent:
+		return end{code: fault.Unavailable, retryable: true, state: command.Failed}
+	case command.Unknown:
+		return end{status: "UNCONFIRMED", state: command.Unconfirmed}
+	case command.Gone:
+		return end{code: fault.Unsupported, state: command.Failed, deleted: true}
+	case command.Unreachable:
+		return end{code: fault.Unsupported, state: command.Failed}
+	case command.Refused:
+		return end{code: fault.Refused, state: command.Failed}
+	case command.Rejected:
+		if t == command.NotificationMessage { // messages never return 502
+			return end{code: fault.Unavailable, retryable: true, state: command.Failed}
+		}
+		return end{code: fault.Provider, retryable: retryable, state: command.Failed}
+	default:
+		return end{code: fault.Internal, state: command.Unconfirmed}
+	}
+}
+
+// says tells whether a result of the type carries createdAt (contract 7.1).
+func says(status string, t command.Type, m asset.Management) bool {
+	older := t == command.Lock || t == command.StartLostMode || t == command.StopLostMode || t == command.NotificationMessage
+	silent := t == command.Reboot || t == command.WipeCompanyData || t == command.RelinquishOwnership
+	if status == "UNCONFIRMED" {
+		return older
+	}
+	return m == asset.Agent || !silent
+}
+
+func TestEveryVerdictOfEveryCommandOnEveryDevice(t *testing.T) {
+	t.Parallel()
+	for letter, k := range sorts() {
+		t.Run(string(letter), func(t *testing.T) {
+			t.Parallel()
+			f := newFixture(t)
+			for _, kindOf := range allTypes() {
+				if !strings.ContainsRune(takes()[kindOf], letter) {
+					continue
+				}
+				for v := command.Accepted; v <= command.Broken+1; v++ { // one beyond those there are
+					f.checkVerdict(k, kindOf, v, false)
+				}
+				f.checkVerdict(k, kindOf, command.Rejected, true)
+			}
+		})
+	}
+}
+
+func (f *fixture) checkVerdict(k kind, t command.Type, v command.Verdict, retryable bool) {
+	f.Helper()
+	r := command.Receipt{Verdict: v, Detail: "told to callers", Retryable: retryable, Cause: errors.New("internals")}
+	f.channel.answers(r)
+	f.push.answers(r)
+	a := f.enrol(k)
+	want := ends(v, retryable, t)
+	got, err := f.execute(a, t)
+	where := k.String() + " " + string(t) + " " + v.String()
+
+	row := f.latest(a)
+	if row.State != want.state || row.Actor.ID != "key-1" || row.Actor.Prefix != "abcdefgh" || row.Type != t {
+		f.Errorf("%s: the row is %+v", where, row)
+	}
+	if row.State.Final() && v != command.Done && t != command.NotificationMessage && row.Outcome == "" {
+		f.Errorf("%s: the history does not say why", where)
+	}
+	if told := fault.From(err); err != nil && (told.Code != want.code || told.Retryable != want.retryable || told.Detail == "" || strings.Contains(told.Detail, "internals")) {
+		f.Errorf("%s: %+v", where, told)
+	}
+	if (err == nil) != (want.code == "") {
+		f.Errorf("%s: %+v, %v", where, got, err)
+	}
+	if err == nil {
+		created := got.CreatedAt != nil
+		if got.Status != want.status || got.AssetID != a.PathName() || got.Type != t || created != says(want.status, t, k.management) || (got.Detail != "") != (want.status == "UNCONFIRMED") {
+			f.Errorf("%s: %+v", where, got)
+		}
+		if created && !got.CreatedAt.Equal(row.CreatedAt) {
+			f.Errorf("%s: createdAt %s is not the history's %s", where, got.CreatedAt, row.CreatedAt)
+		}
+		if got.Unconfirmed() != (want.status == "UNCONFIRMED") {
+			f.Errorf("%s: Unconfirmed is %v", where, got.Unconfirmed())
+		}
+	}
+	after := f.asset(a.ID)
+	if (after.Status == asset.Deleted) != want.deleted || (after.Device == nil) != want.deleted {
+		f.Errorf("%s: the asset is %s", where, after.Status)
+	}
+}
+
+func TestGoneEndsWhatWasOpen(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	a := f.enrol(fullyManaged)
+	for _, kindOf := range []command.Type{command.Lock, command.WipeCompanyData} {
+		if _, err := f.execute(a, kindOf); err != nil {
+			t.Fatal(err)
+		}
+	}
+	f.channel.answers(command.Receipt{Verdict: command.Gone})
+	if _, err := f.execute(a, command.Reboot); fault.CodeOf(err) != fault.Unsupported {
+		t.Fatal(err)
+	}
+	want := map[command.Type]command.State{command.Lock: command.Failed, command.Reboot: command.Failed, command.WipeCompanyData: command.Succeeded}
+	for _, c := range f.history(a) {
+		if c.State != want[c.Type] {
+			t.Errorf("%s ended %s", c.Type, c.State)
+		}
+	}
+}
+
+func TestPanicInAChannelIsUnknown(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	f.channel.answer = func(context.Context, command.Order) command.Receipt { panic("boom") }
+	a := f.enrol(fullyManaged)
+	_, err := f.execute(a, command.Lock)
+	if fault.CodeOf(err) != fault.Internal || fault.From(err).Retryable || f.latest(a).State != command.Unconfirmed {
+		t.Errorf("%v, %+v", err, f.latest(a))
+	}
+}
+
+func TestNoChannelIsNotSent(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	f.service.Channels = nil
+	a := f.enrol(agentManaged)
+	_, err := f.execute(a, command.Shutdown)
+	row := f.latest(a)
+	if fault.CodeOf(err) != fault.Unavailable || row.State != command.Failed || !strings.HasPrefix(row.Outcome, "not sent: ") {
+		t.Errorf("%v, %+v", err, row)
+	}
+}
+
+// TestWhoCarriesIt: messages, locations and reports go by push where there is
+// one, a report without push to the platform.
+func TestWhoCarriesIt(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		t      command.Type
+		k      kind
+		noPush bool
+		pushed bool
+	}{
+		{command.NotificationMessage, fullyManaged, false, true},
+		{command.LocationUpdate, fullyManaged, false, true},
+		{command.StatusReport, fullyManaged, false, true},
+		{command.StatusReport, fullyManaged, true, false},
+		{command.StatusReport, kind{asset.Platform, asset.CompanyOwned, asset.FullyManaged, false}, false, false},
+		{command.Lock, fullyManaged, false, false},
+		{command.NotificationMessage, agentManaged, false, false},
+		{command.LocationUpdate, agentManaged, true, false},
+	} {
+		f := newFixture(t)
+		if c.noPush {
+			f.service.Push = nil
+		}
+		if _, err := f.execute(f.enrol(c.k), c.t); err != nil {
+			t.Errorf("%s on %s: %v", c.t, c.k, err)
+		}
+		byPush, _ := f.push.sends()
+		byChannel, _ := f.channel.sends()
+		if (byPush == 1) != c.pushed || (byChannel == 1) == c.pushed {
+			t.Errorf("%s on %s: %d by push, %d by channel", c.t, c.k, byPush, byChannel)
+		}
+	}
+}
+
+// TestRefusedBeforeDispatch: the order of checks, and no trace in the history.
+func TestRefusedBeforeDispatch(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	device, agent := f.enrol(fullyManaged), f.enrol(agentManaged)
+	imported := asset.Asset{ID: "imported", CompanyID: f.company.ID, CompanySlug: "acme", Identification: "spare", Status: asset.Pending, CreatedAt: f.clock.Now()}
+	f.ok(f.db.ImportAssets(f.ctx(), []asset.Asset{imported}))
+	office, field, kiosk := f.policies["Office"], f.policies["Field"], f.policies["Kiosk"]
+	f.ok(f.db.DeletePolicy(f.ctx(), f.company.ID, f.policies["Lobby"].ID, f.clock.Now()))
+	for _, c := range []struct {
+		name   string
+		t      command.Type
+		asset  string
+		policy string
+		change func(*access.Principal)
+		want   fault.Code
+	}{
+		{"no such asset", command.Lock, "nothing", "", nil, fault.NotFound},
+		{"another company's name", command.Lock, "enterprises/other/assets/" + device.ID, "", nil, fault.NotFound},
+		{"another company", command.Lock, device.ID, "", func(p *access.Principal) { p.CompanyID = "other" }, fault.NotFound},
+		{"a policy's name", command.Lock, office.PathName(), "", nil, fault.NotFound},
+		{"beyond the user's policies", command.Lock, device.ID, "", func(p *access.Principal) { p.Policies = []string{field.ID} }, fault.NotFound},
+		{"never enrolled", command.Lock, imported.ID, "", nil, fault.Unsupported},
+		{"unknown policy", command.ChangePolicy, device.ID, "nothing", nil, fault.NotFound},
+		{"unknown policy for what is not enrolled", command.ChangePolicy, imported.ID, "nothing", nil, fault.NotFound},
+		{"unknown asset and policy", command.ChangePolicy, "nothing", "nothing", nil, fault.NotFound},
+		{"policy of another company", command.ChangePolicy, device.ID, "enterprises/other/policies/" + field.ID, nil, fault.NotFound},
+		{"deleted policy", command.ChangePolicy, agent.ID, f.policies["Lobby"].PathName(), nil, fault.NotFound},
+		{"policy beyond the user's", command.ChangePolicy, device.ID, field.ID, func(p *access.Principal) { p.Policies = []string{office.ID} }, fault.NotFound},
+		{"policy in use already", command.ChangePolicy, device.ID, office.PathName(), nil, fault.Unsupported},
+		{"policy of the other type", command.ChangePolicy, device.ID, kiosk.PathName(), nil, fault.Unsupported},
+		{"policy of the other type", command.ChangePolicy, agent.ID, field.ID, nil, fault.Unsupported},
+		{"wrong device", command.Shutdown, device.ID, "", nil, fault.Unsupported},
+	} {
+		p := f.caller()
+		if c.change != nil {
+			c.change(&p)
+		}
+		body := any(nil)
+		if c.policy != "" {
+			body = command.MoveTo(c.policy)
+		}
+		_, err := f.service.Execute(f.ctx(), operation.Call{Principal: p}, command.Request{Type: c.t, AssetID: c.asset, Body: body})
+		if fault.CodeOf(err) != c.want {
+			t.Errorf("%s: %v, want %s", c.name, err, c.want)
+		}
+	}
+	if total, _ := f.channel.sends(); total != 0 || len(f.history(device))+len(f.history(agent)) != 0 {
+		t.Error("something was sent or recorded")
+	}
+}
+
+// brokenStore fails where it is told to.
+type brokenStore struct {
+	command.Store
+	begin, take bool
+}
+
+var errDown = errors.New("the database is down: host=db.internal")
+
+func (b *brokenStore) Begin(ctx context.Context, c command.Command) (command.Command, bool, error) {
+	if b.begin {
+		return command.Command{}, false, errDown
+	}
+	return b.Store.Begin(ctx, c)
+}
+
+func (b *brokenStore) Take(ctx context.Context, id string, s command.Step) (command.Command, bool, error) {
+	if b.take {
+		return command.Command{}, false, errDown
+	}
+	return b.Store.Take(ctx, id, s)
+}
+
+func TestStoreFailsBeforeTheIntent(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	a := f.enrol(fullyManaged)
+	_, err := f.executeAs(f.newService(&brokenStore{Store: f.db, begin: true}), operation.Call{Principal: f.caller()}, a, command.Lock)
+	told := fault.From(err)
+	if told.Code != fault.Unavailable || !told.Retryable || strings.Contains(told.Detail, "db.internal") {
+		t.Errorf("%+v", told)
+	}
+	if total, _ := f.channel.sends(); total != 0 {
+		t.Error("it was sent")
+	}
+}
+
+func TestStoreFailsAfterTheSend(t *testing.T) {
+	t.Parallel()
+	for v := command.Accepted; v <= command.Broken; v++ {
+		f := newFixture(t)
+		f.channel.answers(command.Receipt{Verdict: v})
+		a := f.enrol(fullyManaged)
+		broken := &brokenStore{Store: f.db, take: true}
+		got, err := f.executeAs(f.newService(broken), operation.Call{Principal: f.caller()}, a, command.Reboot)
+		if v == command.NotSent && fault.CodeOf(err) != fault.Unavailable || v != command.NotSent && got.Status != "UNCONFIRMED" {
+			t.Errorf("%s: %+v, %v", v, got, err)
+		}
+		if v == command.Gone { // the asset could be marked all the same, which ended the command
+			continue
+		}
+		if row := f.latest(a); row.State != command.Prepared || row.State.Status() != "IN_PROGRESS" {
+			t.Errorf("%s: the row is %s", v, row.State)
+		}
+		f.ok(f.service.Sweep(f.ctx()))
+		if row := f.latest(a); row.State != command.Prepared {
+			t.Errorf("%s: swept too early", v)
+		}
+		f.clock.Advance(2*command.DefaultSendLimit + time.Second)
+		f.ok(f.service.Sweep(f.ctx()))
+		if row := f.latest(a); row.State != command.Unconfirmed || row.Outcome == "" {
+			t.Errorf("%s: after the sweep the row is %+v", v, row)
+		}
+		if total, _ := f.channel.sends(); total != 1 {
+			t.Errorf("%s: sent %d times", v, total)
+		}
+	}
+}
+
+func TestTheCallerMayGoAway(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	a := f.enrol(fullyManaged)
+	ctx, leave := context.WithCancel(f.ctx())
+	f.channel.answer = func(inner context.Context, _ command.Order) command.Receipt {
+		leave()
+		if inner.Err() != nil {
+			t.Error("the attempt ended with its caller")
+		}
+		if _, bounded := inner.Deadline(); !bounded {
+			t.Error("the attempt has no end")
+		}
+		return command.Receipt{Verdict: command.Accepted, Ref: "op-1"}
+	}
+	got, err := f.service.Execute(ctx, operation.Call{Principal: f.caller()}, command.Request{Type: command.Lock, AssetID: a.ID})
+	if err != nil || got.Status != "IN_PROGRESS" || f.latest(a).Ref != "op-1" {
+		t.Errorf("%+v, %v, %+v", got, err, f.latest(a))
+	}
+	_, err = f.service.Execute(ctx, operation.Call{Principal: f.caller()}, command.Request{Type: command.Lock, AssetID: a.ID})
+	if fault.CodeOf(err) != fault.Unavailable || len(f.history(a)) != 1 {
+		t.Errorf("a caller who has gone before: %v", err)
+	}
+}
+
+// TestThePasswordStaysNowhere sends a marker, which the vendor even quotes.
+func TestThePasswordStaysNowhere(t *testing.T) {
+	t.Parallel()
+	const marker = "m4rker-pa55word"
+	f := newFixture(t)
+	a := f.enrol(fullyManaged)
+	var told []string
+	for v := command.Accepted; v <= command.Broken; v++ {
+		if v == command.Gone {
+			continue
+		}
+		f.channel.answers(command.Receipt{Verdict: v, Detail: `Invalid value "` + marker + `"`, Outcome: marker, Cause: errors.New("body: " + marker)})
+		result, failure := f.run(f.service, "change_screen_lock_password", map[string]any{"assetId": a.ID, "newPassword": marker})
+		text, err := json.Marshal(result)
+		f.ok(err)
+		told = append(told, string(text))
+		if failure != nil {
+			told = append(told, failure.Error())
+		}
+		if f.channel.last.Body.(command.PasswordBody).NewPassword != marker {
+			t.Fatal("the device was not told the password")
+		}
+	}
+	f.channel.answer = func(context.Context, command.Order) command.Receipt { panic(marker) }
+	_, failure := f.run(f.service, "change_screen_lock_password", map[string]any{"assetId": a.ID, "newPassword": marker})
+	told = append(told, failure.Error(), f.log.String())
+	for _, text := range told {
+		if strings.Contains(text, marker) {
+			t.Errorf("told: %s", text)
+		}
+	}
+	f.ok(f.db.Close())
+	files, err := filepath.Glob(f.file + "*")
+	f.ok(err)
+	for _, file := range files {
+		data, err := os.ReadFile(file)
+		f.ok(err)
+		if bytes.Contains(data, []byte(marker)) {
+			t.Errorf("%s holds the password", file)
+		}
+	}
+	if len(files) == 0 {
+		t.Error("no file was looked at")
+	}
+}
+
+func TestArgumentsAreChecked(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	a := f.enrol(fullyManaged)
+	long := strings.Repeat("ä", 4097)
+	for _, c := range []struct {
+		tool  string
+		args  map[string]any
+		field string // empty: accepted
+	}{
+		{"lock_device", nil, ""},
+		{"lock_device", map[string]any{"x": 1}, "x"},
+		{"start_lost_mode", map[string]any{"message": "lost"}, ""},
+		{"start_lost_mode", map[string]any{"message": " "}, "message"},
+		{"start_lost_mode", map[string]any{}, "message"},
+		{"start_lost_mode", map[string]any{"message": long}, "message"},
+		{"start_lost_mode", map[string]any{"message": long[2:], "phoneNumber": "", "streetAddress": long[2:], "organization": "Acme", "email": "a@b.example"}, ""},
+		{"start_lost_mode", map[string]any{"message": "x", "phoneNumber": long}, "phoneNumber"},
+		{"start_lost_mode", map[string]any{"message": "x", "streetAddress": long}, "streetAddress"},
+		{"start_lost_mode", map[string]any{"message": "x", "organization": long}, "organization"},
+		{"start_lost_mode", map[string]any{"message": "x", "email": "nobody"}, "email"},
+		{"start_lost_mode", map[string]any{"message": "x", "email": ""}, "email"},
+		{"start_lost_mode", map[string]any{"message": "x", "email": nil}, "email"},
+		{"send_message", map[string]any{"title": strings.Repeat("ä", 60), "body": strings.Repeat("ä", 500)}, ""},
+		{"send_message", map[string]any{"title": strings.Repeat("ä", 61), "body": "b"}, "title"},
+		{"send_message", map[string]any{"title": "t", "body": strings.Repeat("ä", 501)}, "body"},
+		{"send_message", map[string]any{"title": "t"}, "body"},
+		{"clear_app_data", map[string]any{"packageNames": []string{"com.example.app"}}, ""},
+		{"clear_app_data", map[string]any{"packageNames": []string{}}, "packageNames"},
+		{"clear_app_data", map[string]any{"packageNames": packages(20)}, ""},
+		{"clear_app_data", map[string]any{"packageNames": packages(21)}, "packageNames"},
+		{"clear_app_data", map[string]any{"packageNames": []string{"com.example.app", "nope"}}, "packageNames[1]"},
+		{"change_device_policy", map[string]any{"policyId": ""}, "policyId"},
+		{"change_screen_lock_password", map[string]any{"newPassword": "1234"}, ""},
+		{"change_screen_lock_password", map[string]any{"newPassword": "123"}, "newPassword"},
+		{"change_screen_lock_password", map[string]any{"newPassword": strings.Repeat("ä", 128)}, ""},
+		{"change_screen_lock_password", map[string]any{"newPassword": strings.Repeat("ä", 129)}, "newPassword"},
+		{"change_screen_lock_password", map[string]any{"newPassword": " 12345"}, "newPassword"},
+		{"change_screen_lock_password", map[string]any{"newPassword": "12345 "}, "newPassword"},
+		{"change_screen_lock_password", map[string]any{"newPassword": "12 345"}, ""},
+	} {
+		args := map[string]any{"assetId": a.ID}
+		for key, value := range c.args {
+			args[key] = value
+		}
+		_, failure := f.run(f.service, c.tool, args)
+		switch {
+		case c.field == "" && failure != nil:
+			t.Errorf("%s %v: %v", c.tool, c.args, failure)
+		case c.field != "" && (failure == nil || failure.Code != fault.InvalidArguments || len(failure.Fields) == 0 || failure.Fields[0].Field != c.field):
+			t.Errorf("%s %v: %+v, want %s", c.tool, c.args, failure, c.field)
+		}
+	}
+}
+
+func packages(n int) []string {
+	names := make([]string, n)
+	for i := range names {
+		names[i] = "com.example.app" + strings.Repeat("x", i)
+	}
+	return names
+}
+
+func TestHistory(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	a := f.enrol(fullyManaged)
+	for range 3 {
+		f.clock.Advance(time.Second)
+		if _, err := f.execute(a, command.Lock); err != nil {
+			t.Fatal(err)
+		}
+	}
+	newest := f.latest(a)
+	at := f.clock.Now().Add(time.Second)
+	_, _, err := f.service.Settle(f.ctx(), command.Feedback{CommandID: newest.ID, Succeeded: true, Outcome: "locked", At: at})
+	f.ok(err)
+	result, failure := f.run(f.service, "list_device_commands", map[string]any{"assetId": a.PathName(), "size": 2})
+	if failure != nil {
+		t.Fatal(failure)
+	}
+	text, err := json.Marshal(result)
+	f.ok(err)
+	var page struct {
+		Content       []map[string]any `json:"content"`
+		TotalElements int              `json:"totalElements"`
+	}
+	f.ok(json.Unmarshal(text, &page))
+	if page.TotalElements != 3 || len(page.Content) != 2 {
+		t.Fatalf("%s", text)
+	}
+	first, second := page.Content[0], page.Content[1]
+	want := map[string]any{"type": "LOCK", "status": "SUCCESS", "createdAt": "2026-11-21T09:00:03Z", "feedbackAt": "2026-11-21T09:00:04Z", "outcome": "locked"}
+	for key, value := range want {
+		if first[key] != value {
+			t.Errorf("%s is %v, want %v", key, first[key], value)
+		}
+	}
+	if len(first) != 5 || len(second) != 5 || second["feedbackAt"] != nil || second["outcome"] != nil || second["status"] != "IN_PROGRESS" {
+		t.Errorf("entries %v, %v", first, second)
+	}
+	for _, c := range []struct {
+		args map[string]any
+		want fault.Code
+	}{
+		{map[string]any{"assetId": "nothing"}, fault.NotFound},
+		{map[string]any{"assetId": a.ID, "sort": "type,asc"}, fault.InvalidArguments},
+		{map[string]any{"assetId": a.ID, "sort": "createdAt,desc"}, ""},
+		{map[string]any{"assetId": a.ID, "size": 101}, fault.InvalidArguments},
+	} {
+		_, failure := f.run(f.service, "list_device_commands", c.args)
+		if (failure == nil) != (c.want == "") || failure != nil && failure.Code != c.want {
+			t.Errorf("%v: %v", c.args, failure)
+		}
+	}
+}

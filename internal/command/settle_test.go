@@ -1,0 +1,283 @@
+package command_test
+
+import (
+	"context"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/musterhq/muster/internal/asset"
+	"github.com/musterhq/muster/internal/command"
+	"github.com/musterhq/muster/internal/fault"
+)
+
+// begun sends one command that the channel accepts under a name.
+func (f *fixture) begun(a asset.Asset, t command.Type, ref string) command.Command {
+	f.Helper()
+	f.clock.Advance(time.Second)
+	f.channel.answers(command.Receipt{Verdict: command.Accepted, Ref: ref})
+	if _, err := f.execute(a, t); err != nil {
+		f.Fatal(err)
+	}
+	return f.latest(a)
+}
+
+// lost sends one command whose answer is lost.
+func (f *fixture) lost(a asset.Asset, t command.Type) command.Command {
+	f.Helper()
+	f.clock.Advance(time.Second)
+	f.channel.answers(command.Receipt{Verdict: command.Unknown})
+	if _, err := f.execute(a, t); err != nil {
+		f.Fatal(err)
+	}
+	return f.latest(a)
+}
+
+func TestSettle(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	a := f.enrol(fullyManaged)
+	at := f.clock.Now().Add(time.Minute)
+	c := f.begun(a, command.Lock, "op-1")
+	now, settled, err := f.service.Settle(f.ctx(), command.Feedback{Ref: "op-1", Succeeded: true, At: at})
+	if err != nil || !settled || now.State != command.Succeeded || !now.FeedbackAt.Equal(at) || now.ID != c.ID {
+		t.Fatalf("%+v, %v, %v", now, settled, err)
+	}
+	// Whatever comes later changes nothing.
+	now, settled, err = f.service.Settle(f.ctx(), command.Feedback{CommandID: c.ID, Outcome: "no!", At: at.Add(time.Hour)})
+	if err != nil || settled || now.State != command.Succeeded || now.Outcome == "no!" || !now.FeedbackAt.Equal(at) {
+		t.Fatalf("%+v, %v, %v", now, settled, err)
+	}
+	if f.counter.seen["LOCK success"] != 1 || f.counter.seen["LOCK accepted"] != 1 {
+		t.Errorf("counted %v", f.counter.seen)
+	}
+}
+
+func TestSettleCleansWhatTheDeviceSays(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	c := f.begun(f.enrol(fullyManaged), command.Reboot, "op-1")
+	now, _, err := f.service.Settle(f.ctx(), command.Feedback{CommandID: c.ID, Outcome: "no\x00\x1b[31m\n\u202e way " + strings.Repeat("x", 1000), At: f.clock.Now()})
+	if err != nil || now.State != command.Failed || !strings.HasPrefix(now.Outcome, "no[31m way x") || len(now.Outcome) > 500 {
+		t.Errorf("%+v, %v", now, err)
+	}
+	c = f.begun(f.enrol(fullyManaged), command.Reboot, "op-2")
+	now, _, err = f.service.Settle(f.ctx(), command.Feedback{CommandID: c.ID})
+	if err != nil || now.Outcome == "" || !now.FeedbackAt.IsZero() {
+		t.Errorf("a failure without a word: %+v, %v", now, err)
+	}
+}
+
+func TestSettleWhatNobodySent(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	a := f.enrol(fullyManaged)
+	for _, feedback := range []command.Feedback{
+		{CommandID: "nothing"}, {Ref: "nothing"}, {},
+		{Ref: "nothing", Sighting: command.Sighting{AssetID: a.ID, Type: command.Lock, IssuedAt: f.clock.Now()}},
+		{Ref: "nothing", Sighting: command.Sighting{AssetID: "nothing", Type: command.Lock, IssuedAt: f.clock.Now()}},
+	} {
+		if _, _, err := f.service.Settle(f.ctx(), feedback); fault.CodeOf(err) != fault.NotFound {
+			t.Errorf("%+v: %v", feedback, err)
+		}
+	}
+}
+
+// TestTheDeviceMayBeFasterThanTheChannel: its word comes before the answer.
+func TestTheDeviceMayBeFasterThanTheChannel(t *testing.T) {
+	t.Parallel()
+	for _, succeeded := range []bool{true, false} {
+		for _, v := range []command.Verdict{command.Accepted, command.Unknown} {
+			f := newFixture(t)
+			a := f.enrol(fullyManaged)
+			f.channel.answer = func(ctx context.Context, o command.Order) command.Receipt {
+				_, settled, err := f.service.Settle(ctx, command.Feedback{Ref: "op-1", Succeeded: succeeded, Outcome: "said so", At: f.clock.Now(),
+					Sighting: command.Sighting{AssetID: o.AssetID, Type: o.Command.Type, IssuedAt: f.clock.Now()}})
+				if err != nil || !settled {
+					t.Errorf("%v, %v", settled, err)
+				}
+				return command.Receipt{Verdict: v, Ref: "op-1"}
+			}
+			got, err := f.execute(a, command.Lock)
+			row := f.latest(a)
+			switch {
+			case succeeded && (err != nil || got.Status != "SUCCESS" || row.State != command.Succeeded):
+				t.Errorf("%s: %+v, %v, %+v", v, got, err, row)
+			case !succeeded && (fault.CodeOf(err) != fault.Refused || row.State != command.Failed || !strings.Contains(fault.From(err).Detail, "said so")):
+				t.Errorf("%s: %+v, %v, %+v", v, got, err, row)
+			}
+		}
+	}
+}
+
+func TestAdopt(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	a, other := f.enrol(fullyManaged), f.enrol(fullyManaged)
+	named := f.begun(a, command.Lock, "op-0")
+	c := f.lost(a, command.Lock)
+	for name, seen := range map[string]command.Sighting{
+		"another type":   {AssetID: a.ID, Type: command.Reboot, IssuedAt: c.CreatedAt},
+		"another device": {AssetID: other.ID, Type: command.Lock, IssuedAt: c.CreatedAt},
+		"before it":      {AssetID: a.ID, Type: command.Lock, IssuedAt: c.CreatedAt.Add(-command.ClockSkew - time.Second)},
+		"long after it":  {AssetID: a.ID, Type: command.Lock, IssuedAt: c.CreatedAt.Add(2*command.DefaultSendLimit + command.ClockSkew + time.Second)},
+	} {
+		if got, err := f.service.Adopt(f.ctx(), "op-1", seen); fault.CodeOf(err) != fault.NotFound {
+			t.Errorf("%s: %+v, %v", name, got, err)
+		}
+	}
+	got, err := f.service.Adopt(f.ctx(), "op-1", command.Sighting{AssetID: a.ID, Type: command.Lock, IssuedAt: c.CreatedAt.Add(3 * time.Second)})
+	if err != nil || got.ID != c.ID || got.State != command.Unconfirmed || got.Ref != "op-1" {
+		t.Fatalf("%+v, %v", got, err)
+	}
+	if _, err := f.service.Adopt(f.ctx(), "op-2", command.Sighting{AssetID: a.ID, Type: command.Lock, IssuedAt: c.CreatedAt}); fault.CodeOf(err) != fault.NotFound {
+		t.Errorf("it was adopted twice: %v", err)
+	}
+	now, settled, err := f.service.Settle(f.ctx(), command.Feedback{Ref: "op-1", Succeeded: true, At: f.clock.Now()})
+	if err != nil || !settled || now.ID != c.ID || now.State != command.Succeeded {
+		t.Errorf("%+v, %v, %v", now, settled, err)
+	}
+	if still, err := f.db.Command(f.ctx(), named.ID); err != nil || still.State != command.Sent {
+		t.Errorf("the other command is %+v, %v", still, err)
+	}
+}
+
+func TestAdoptTakesTheClosest(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	a := f.enrol(fullyManaged)
+	first := f.lost(a, command.Lock)
+	f.clock.Advance(30 * time.Second)
+	second := f.lost(a, command.Lock)
+	for _, c := range []command.Command{second, first} {
+		got, err := f.service.Adopt(f.ctx(), "op-"+c.ID, command.Sighting{AssetID: a.ID, Type: command.Lock, IssuedAt: c.CreatedAt.Add(2 * time.Second)})
+		if err != nil || got.ID != c.ID {
+			t.Errorf("%+v, %v, want %s", got, err, c.ID)
+		}
+	}
+}
+
+func TestPolicyApplied(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	a := f.enrol(fullyManaged)
+	office, field := f.policies["Office"], f.policies["Field"]
+	toField := f.begun(a, command.ChangePolicy, "")
+	f.ok(f.service.PolicyApplied(f.ctx(), a.ID, office.ID, f.clock.Now())) // still the old one
+	if c, _ := f.db.Command(f.ctx(), toField.ID); c.State != command.Sent {
+		t.Fatalf("settled by the old policy: %+v", c)
+	}
+	f.clock.Advance(time.Second)
+	later := f.begun(a, command.ChangePolicy, "")
+	lock := f.begun(a, command.Lock, "op-1")
+	at := f.clock.Now().Add(time.Minute)
+	f.ok(f.service.PolicyApplied(f.ctx(), a.ID, field.ID, at))
+	for id, want := range map[string]command.State{toField.ID: command.Succeeded, later.ID: command.Succeeded, lock.ID: command.Sent} {
+		if c, err := f.db.Command(f.ctx(), id); err != nil || c.State != want || c.Type == command.ChangePolicy && !c.FeedbackAt.Equal(at) {
+			t.Errorf("%+v, %v, want %s", c, err, want)
+		}
+	}
+}
+
+func TestPolicyAppliedEndsWhatWasOvertaken(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	a := f.enrol(fullyManaged)
+	intent := func(id string, to string, state command.State) {
+		f.clock.Advance(time.Second)
+		c := command.Command{ID: id, CompanyID: a.CompanyID, AssetID: a.ID, Epoch: a.Device.Epoch, Type: command.ChangePolicy, State: state,
+			CreatedAt: f.clock.Now(), PolicyID: to}
+		if _, _, err := f.db.Begin(f.ctx(), c); err != nil {
+			t.Fatal(err)
+		}
+	}
+	office, field := f.policies["Office"].ID, f.policies["Field"].ID
+	intent("c1", field, command.Sent)
+	intent("c2", office, command.Unconfirmed)
+	intent("c3", field, command.Sent)
+	f.ok(f.service.PolicyApplied(f.ctx(), a.ID, office, f.clock.Now()))
+	for id, want := range map[string]command.State{"c1": command.Failed, "c2": command.Succeeded, "c3": command.Sent} {
+		if c, err := f.db.Command(f.ctx(), id); err != nil || c.State != want {
+			t.Errorf("%s is %+v, %v, want %s", id, c, err, want)
+		}
+	}
+}
+
+func TestExpiry(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	a := f.enrol(fullyManaged)
+	accepted, unsure := f.begun(a, command.Reboot, "op-1"), f.lost(a, command.Reboot)
+	move := f.begun(a, command.ChangePolicy, "")
+	if want := accepted.CreatedAt.Add(command.Reboot.Lifetime(asset.Platform)); !accepted.Deadline.Equal(want) {
+		t.Fatalf("the deadline is %s, want %s", accepted.Deadline, want)
+	}
+	f.clock.Advance(time.Hour)
+	f.ok(f.service.Sweep(f.ctx()))
+	if c, _ := f.db.Command(f.ctx(), accepted.ID); c.State != command.Sent {
+		t.Errorf("expired before the grace is over: %+v", c)
+	}
+	f.clock.Advance(6 * time.Minute)
+	f.ok(f.service.Sweep(f.ctx()))
+	for _, id := range []string{accepted.ID, unsure.ID} {
+		c, err := f.db.Command(f.ctx(), id)
+		if err != nil || c.State != command.Failed || !strings.HasPrefix(c.Outcome, "expired: ") || !c.FeedbackAt.IsZero() {
+			t.Errorf("%+v, %v", c, err)
+		}
+	}
+	if c, err := f.db.Command(f.ctx(), move.ID); err != nil || c.State != command.Sent {
+		t.Errorf("a change of policy waits for ever: %+v, %v", c, err)
+	}
+	if _, settled, err := f.service.Settle(f.ctx(), command.Feedback{Ref: "op-1", Succeeded: true, At: f.clock.Now()}); settled || err != nil {
+		t.Errorf("a final state changed: %v", err)
+	}
+	if f.counter.seen["REBOOT expired"] != 2 {
+		t.Errorf("counted %v", f.counter.seen)
+	}
+}
+
+func TestSweepTakesBatches(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	a := f.enrol(fullyManaged)
+	for range 450 {
+		if _, _, err := f.db.Begin(f.ctx(), f.intent(a)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	f.clock.Advance(time.Hour)
+	f.ok(f.service.Sweep(f.ctx()))
+	left, err := f.db.Open(f.ctx(), command.Prepared, f.clock.Now(), 1000)
+	if err != nil || len(left) != 0 {
+		t.Errorf("%d are left, %v", len(left), err)
+	}
+}
+
+// TestTheSweeperMayBeFasterThanTheChannel: an attempt that took too long was
+// made UNCONFIRMED meanwhile; what the channel knows in the end still counts.
+func TestTheSweeperMayBeFasterThanTheChannel(t *testing.T) {
+	t.Parallel()
+	for v, want := range map[command.Verdict]struct {
+		state command.State
+		code  fault.Code
+	}{
+		command.Accepted: {command.Unconfirmed, ""}, command.Unknown: {command.Unconfirmed, ""}, command.Broken: {command.Unconfirmed, fault.Internal},
+		command.Done: {command.Succeeded, ""}, command.Refused: {command.Failed, fault.Refused}, command.NotSent: {command.Failed, fault.Unavailable},
+	} {
+		f := newFixture(t)
+		a := f.enrol(fullyManaged)
+		f.channel.answer = func(ctx context.Context, _ command.Order) command.Receipt {
+			f.clock.Advance(time.Hour)
+			f.ok(f.service.Sweep(ctx))
+			return command.Receipt{Verdict: v, Ref: "op-1"}
+		}
+		got, err := f.execute(a, command.Lock)
+		row := f.latest(a)
+		if row.State != want.state || fault.CodeOf(err) != want.code || err == nil && got.Status != want.state.Status() {
+			t.Errorf("%s: %+v, %v, %+v", v, got, err, row)
+		}
+		if v == command.Accepted && (row.Ref != "op-1" || got.Detail == "") {
+			t.Errorf("the name is lost: %+v", row)
+		}
+	}
+}
