@@ -9,6 +9,10 @@ import (
 	"github.com/musterhq/muster/internal/surface/cli"
 )
 
+// version is set by the linker (scripts/build.sh), where the go command's own
+// stamp says less: builds without the repository at hand.
+var version = ""
+
 // versionCommand shows the build.
 type versionCommand struct {
 	Output string `name:"output" short:"o" enum:"text,json" default:"text" help:"What to print: text, or one JSON value."`
@@ -32,11 +36,14 @@ func (c *versionCommand) Run(env *cli.Env) error {
 
 func thisBuild() build {
 	b := build{Version: "(devel)", Revision: "unknown", Go: runtime.Version(), Platform: runtime.GOOS + "/" + runtime.GOARCH}
+	if version != "" {
+		b.Version = version
+	}
 	info, ok := debug.ReadBuildInfo()
 	if !ok {
 		return b
 	}
-	if info.Main.Version != "" {
+	if version == "" && info.Main.Version != "" {
 		b.Version = info.Main.Version
 	}
 	for _, setting := range info.Settings {
