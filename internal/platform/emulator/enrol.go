@@ -142,10 +142,26 @@ func (e *Emulator) enrolAll(want Enrolment, out *outbox) ([]string, error) {
 		e.applyPolicy(d)
 		e.report(d, out)
 		e.schedulePeriodicReport(d)
+		e.scheduleSetupDeadline(d)
 	}
 	ref.token.Used = ref.token.Resource.OneTimeOnly
 	e.touch()
 	return names, nil
+}
+
+// setupDeadline is how long a device waits for its first policy before it gives
+// up and resets itself.
+const setupDeadline = 5 * time.Minute
+
+func (e *Emulator) scheduleSetupDeadline(d *simulated) {
+	if d.Applied.Version > 0 {
+		return
+	}
+	e.at(d.Enrolled.Add(setupDeadline), func() {
+		if e.world.byDevice[d.ID] == d && d.Applied.Version == 0 {
+			e.forget(d)
+		}
+	})
 }
 
 // redeemable finds the token and checks that it may enrol what is wanted.

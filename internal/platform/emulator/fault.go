@@ -12,7 +12,7 @@ import (
 // Fault is what the next calls of a method meet instead of an ordinary answer.
 //
 // The effect of the call happens only if AfterEffect is set, or if the fault is
-// nothing but a delay. With AfterEffect and neither Status nor Corrupt the
+// nothing but a delay. A fault that prescribes nothing is a 503. With AfterEffect and neither Status nor Corrupt the
 // connection is dropped after the effect: the answer is lost.
 type Fault struct {
 	// Method is the discovery id without "androidmanagement.enterprises.", such

@@ -9,6 +9,7 @@ import (
 	"encoding/base64"
 	"encoding/json"
 	"encoding/pem"
+	"errors"
 	"net/http"
 	"strings"
 	"time"
@@ -114,7 +115,8 @@ func (e *Emulator) serveToken(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	answer, err := grant()
-	if refusal, ok := err.(*grantError); ok { //nolint:errorlint // made right here
+	var refusal *grantError
+	if errors.As(err, &refusal) {
 		text, _ := json.Marshal(refusal)
 		writeJSON(w, r, http.StatusBadRequest, text)
 		return

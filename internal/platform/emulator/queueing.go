@@ -33,14 +33,15 @@ func pubsubMethods() map[string]handler {
 
 // queueStatus gives the broker's errors the vendor's form.
 func queueStatus(err error) error {
-	switch {
-	case errors.Is(err, pubsub.ErrNotFound):
-		return fail(http.StatusNotFound, "%s.", err)
-	case errors.Is(err, pubsub.ErrExists):
-		return alreadyExists("%s.", err)
-	default:
+	var problem *pubsub.Error
+	if !errors.As(err, &problem) {
 		return err
 	}
+	resource := problem.Resource[strings.LastIndexByte(problem.Resource, '/')+1:]
+	if errors.Is(err, pubsub.ErrExists) {
+		return alreadyExists("Resource already exists in the project (resource=%s).", resource)
+	}
+	return fail(http.StatusNotFound, "Resource not found (resource=%s).", resource)
 }
 
 func topicTree(name string) map[string]any { return map[string]any{"name": name, "state": "ACTIVE"} }
@@ -55,7 +56,7 @@ func createTopic(e *Emulator, c *call) (any, error) {
 
 func getTopic(e *Emulator, c *call) (any, error) {
 	if !e.broker.HasTopic(c.name()) {
-		return nil, queueStatus(pubsub.ErrNotFound)
+		return nil, queueStatus(&pubsub.Error{Err: pubsub.ErrNotFound, Resource: c.name()})
 	}
 	return topicTree(c.name()), nil
 }
@@ -225,7 +226,7 @@ func pullMessages(e *Emulator, c *call) (any, error) {
 	ctx, cancel := e.untilClosing(c.ctx)
 	defer cancel()
 	received, err := e.broker.Pull(ctx, c.name(), min(limit, 1000), wait)
-	if ctx.Err() != nil && c.ctx.Err() == nil {
+	if err != nil && ctx.Err() != nil { // the caller went away, or the emulator ends
 		return nil, fail(http.StatusServiceUnavailable, "The service is currently unavailable.")
 	}
 	if err != nil {

@@ -199,7 +199,7 @@ func (e *Emulator) serveFault(w http.ResponseWriter, r *http.Request, f *Fault, 
 	if !e.sleep(r, time.Duration(f.DelayMS)*time.Millisecond) {
 		return
 	}
-	onlyDelay := f.Status == 0 && f.Reason == "" && !f.DropConnection && f.Corrupt == "" && !f.AfterEffect
+	onlyDelay := f.DelayMS > 0 && f.Status == 0 && f.Reason == "" && !f.DropConnection && f.Corrupt == "" && !f.AfterEffect
 	if onlyDelay {
 		answer, err = perform()
 		e.answer(w, r, answer, err)

@@ -84,6 +84,7 @@ func (e *Emulator) reviveDevice(d *simulated) {
 	}
 	e.schedulePolicy(d.owner, d)
 	e.schedulePeriodicReport(d)
+	e.scheduleSetupDeadline(d)
 	if d.lost() {
 		e.scheduleLostLocation(d, d.LostSince)
 	}

@@ -108,7 +108,7 @@ func qrCode(value string) string {
 
 const (
 	qrExtras = "android.app.extra.PROVISIONING_ADMIN_EXTRAS_BUNDLE"
-	qrToken  = "com.google.android.apps.work.clouddpc.EXTRA_ENROLLMENT_TOKEN" //nolint:gosec // a name
+	qrToken  = "com.google.android.apps.work.clouddpc.EXTRA_ENROLLMENT_TOKEN"
 )
 
 // keepExpired is how long an expired token is remembered, so that an enrolment

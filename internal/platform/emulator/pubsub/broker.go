@@ -21,10 +21,20 @@ const (
 const DefaultAckDeadline = 10 * time.Second
 
 // ErrNotFound says that there is no such topic or subscription.
-var ErrNotFound = errors.New("Resource not found") //nolint:staticcheck // the vendor's words
+var ErrNotFound = errors.New("resource not found")
 
 // ErrExists says that a topic or subscription of that name exists.
-var ErrExists = errors.New("Resource already exists in the project") //nolint:staticcheck // the vendor's words
+var ErrExists = errors.New("resource already exists")
+
+// Error is [ErrNotFound] or [ErrExists] about a topic or a subscription.
+type Error struct {
+	Err      error
+	Resource string // its whole name
+}
+
+func (e *Error) Error() string { return e.Err.Error() + ": " + e.Resource }
+
+func (e *Error) Unwrap() error { return e.Err }
 
 // Message is a published message.
 type Message struct {
@@ -65,7 +75,7 @@ func (b *Broker) CreateTopic(name string) error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if b.topics[name] {
-		return fmt.Errorf("%w (resource=%s)", ErrExists, lastSegment(name))
+		return &Error{ErrExists, name}
 	}
 	b.topics[name] = true
 	return nil
@@ -83,7 +93,7 @@ func (b *Broker) DeleteTopic(name string) error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if !b.topics[name] {
-		return fmt.Errorf("%w (resource=%s)", ErrNotFound, lastSegment(name))
+		return &Error{ErrNotFound, name}
 	}
 	delete(b.topics, name)
 	for _, q := range b.subscriptions {
@@ -107,10 +117,10 @@ func (b *Broker) CreateSubscription(s Subscription) error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if b.subscriptions[s.Name] != nil {
-		return fmt.Errorf("%w (resource=%s)", ErrExists, lastSegment(s.Name))
+		return &Error{ErrExists, s.Name}
 	}
 	if s.Topic != "" && !b.topics[s.Topic] {
-		return fmt.Errorf("%w (resource=%s)", ErrNotFound, lastSegment(s.Topic))
+		return &Error{ErrNotFound, s.Topic}
 	}
 	if s.AckDeadline <= 0 {
 		s.AckDeadline = DefaultAckDeadline
@@ -163,7 +173,7 @@ func (b *Broker) Publish(topic string, m Message) (Receipt, error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if !b.topics[topic] {
-		return Receipt{}, fmt.Errorf("%w (resource=%s)", ErrNotFound, lastSegment(topic))
+		return Receipt{}, &Error{ErrNotFound, topic}
 	}
 	now := b.now()
 	// Microseconds survive the consumers' databases; equal times would hide an order.
@@ -197,7 +207,7 @@ func (b *Broker) Backlog(name string) int {
 func (b *Broker) queue(name string) (*queue, error) {
 	q := b.subscriptions[name]
 	if q == nil {
-		return nil, fmt.Errorf("%w (resource=%s)", ErrNotFound, lastSegment(name))
+		return nil, &Error{ErrNotFound, name}
 	}
 	return q, nil
 }
@@ -207,8 +217,6 @@ func (b *Broker) announce() {
 	close(b.changed)
 	b.changed = make(chan struct{})
 }
-
-func lastSegment(name string) string { return name[strings.LastIndexByte(name, '/')+1:] }
 
 func project(name string) string {
 	parts := strings.SplitN(name, "/", 3)

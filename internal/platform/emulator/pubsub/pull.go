@@ -28,17 +28,16 @@ func (b *Broker) Pull(ctx context.Context, subscription string, limit int, wait 
 	}()
 	timeout := time.NewTimer(wait)
 	defer timeout.Stop()
-	for {
-		if q.closed {
-			return nil, ErrNotFound
+	for more := true; ; {
+		if q.closed { // deleted, or replaced by a restore: the next pull will tell
+			return nil, nil
 		}
 		now := b.now()
 		next := q.sweep(now)
-		if taken := q.take(limit, now); len(taken) > 0 {
+		if taken := q.take(limit, now); len(taken) > 0 || !more {
 			return taken, nil
 		}
-		more, err := b.sleep(ctx, q, next, now, timeout)
-		if err != nil || !more {
+		if more, err = b.sleep(ctx, q, next, now, timeout); err != nil {
 			return nil, err
 		}
 	}
