@@ -64,3 +64,9 @@ const proposalPrefix = "prp_"
 
 // NewProposalID returns a fresh proposal id, prp_<id> (contract 2.6).
 func NewProposalID() string { return proposalPrefix + NewID() }
+
+// IsProposalID reports whether s has the shape of a proposal's id.
+func IsProposalID(s string) bool {
+	id, ok := strings.CutPrefix(s, proposalPrefix)
+	return ok && IsID(id)
+}

@@ -1,0 +1,301 @@
+package proposal
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"strings"
+	"time"
+
+	"github.com/musterhq/muster/internal/fault"
+	"github.com/musterhq/muster/internal/operation"
+	"github.com/musterhq/muster/internal/policy"
+)
+
+// Apply applies a proposal of the principal's own. The checks are in the order
+// of decisions "Policy changes": not found, not pending, stale, confirmation.
+// It fails with fault.Refused if the platform refused the policy, and with
+// fault.Internal if nothing was sent or nobody knows; the proposal's state then
+// says which (contract 7.3).
+func (s *Service) Apply(ctx context.Context, call operation.Call, id, confirmation string) (Proposal, error) {
+	p, err := s.Read(ctx, call.Principal, id)
+	if err != nil {
+		return Proposal{}, err
+	}
+	if call.IdempotencyRef != "" && p.ApplyRef == call.IdempotencyRef {
+		return p, ended(p) // the process ended before this call was answered
+	}
+	if p.Status != Pending {
+		return Proposal{}, notPending(p)
+	}
+	if err := s.stillApplies(ctx, p); err != nil {
+		return Proposal{}, err
+	}
+	if p.NeedsConfirmation() && !confirms(confirmation, p.TargetName) {
+		return Proposal{}, fault.New(fault.ConfirmationRequired,
+			"this change has high impact: the person who approves it must type the policy's name, %q, as confirmation", p.TargetName)
+	}
+	s.crash(BeforeClaim)
+	t, err := s.claim(ctx, call, p)
+	if err != nil {
+		return Proposal{}, err
+	}
+	return s.execute(context.WithoutCancel(ctx), t)
+}
+
+// confirms compares what a person typed with a policy's name: case and outer
+// spaces do not matter, anything else does.
+func confirms(typed, policyName string) bool {
+	return strings.TrimSpace(typed) != "" && policy.SameName(typed, policyName)
+}
+
+// stillApplies is the fault of a proposal that can never be applied any more,
+// and ends it FAILED.
+func (s *Service) stillApplies(ctx context.Context, p Proposal) error {
+	now, err := s.Policies.Policy(ctx, p.CompanyID, p.PolicyID)
+	switch {
+	case err != nil && fault.CodeOf(err) != fault.NotFound:
+		return err
+	case err != nil || now.Deleted:
+		return s.fail(ctx, p, fault.New(fault.NotFound, "the policy does not exist any more"))
+	case now.Version != p.BaseVersion:
+		return s.fail(ctx, p, stale(p))
+	case !p.Creates():
+		return nil
+	}
+	if err := s.connected(ctx, p.CompanyID); err != nil {
+		if fault.CodeOf(err) == fault.Refused {
+			return s.fail(ctx, p, fault.From(err))
+		}
+		return err
+	}
+	return nil
+}
+
+func stale(p Proposal) *fault.Error {
+	return fault.New(fault.StaleProposal,
+		"the policy was saved again after version %d, which the proposal was made from: read it, propose again and review the new list", p.BaseVersion)
+}
+
+// fail ends a PENDING proposal and returns why, or fault.NotPending if it was
+// not PENDING any more.
+func (s *Service) fail(ctx context.Context, p Proposal, why *fault.Error) error {
+	was, err := s.Store.Fail(ctx, p.ID, why.Code, why.Detail)
+	switch {
+	case err != nil:
+		return err
+	case was:
+		return why
+	}
+	now, err := s.Store.Proposal(ctx, p.CompanyID, p.ID)
+	if err != nil {
+		return err
+	}
+	return notPending(now)
+}
+
+func notPending(p Proposal) error {
+	advice := map[Status]string{
+		Executing:   "it is being applied: read it again until that ends",
+		Succeeded:   "it was applied",
+		Failed:      "it failed: propose again",
+		Unconfirmed: "it is not known whether it was applied: read the policy's settings before you propose again",
+		Expired:     "it was not applied in time: propose again",
+	}
+	return fault.New(fault.NotPending, "the proposal is %s: %s", p.Status, advice[p.Status])
+}
+
+// turn is a claimed proposal with the right to send its policy.
+type turn struct {
+	Proposal
+	holder string
+}
+
+// claim makes the proposal EXECUTING as soon as its policy's turn is free.
+func (s *Service) claim(ctx context.Context, call operation.Call, p Proposal) (turn, error) {
+	c := Claim{ID: p.ID, Holder: newHolder(), For: turnFor, Ref: call.IdempotencyRef}
+	wait := s.TurnWait
+	if wait == 0 {
+		wait = DefaultTurnWait
+	}
+	waiting, cancel := context.WithTimeout(ctx, wait)
+	defer cancel()
+	for {
+		came, err := s.Store.Claim(ctx, c)
+		if err != nil {
+			return turn{}, err
+		}
+		switch came {
+		case Begun:
+			return turn{p, c.Holder}, nil
+		case Stale:
+			return turn{}, s.fail(ctx, p, stale(p))
+		case Gone:
+			return turn{}, s.fail(ctx, p, fault.New(fault.NotFound, "the policy does not exist any more"))
+		case NameTaken:
+			return turn{}, s.fail(ctx, p, fault.From(nameTaken(p.Next.Name)))
+		case NotPending:
+			now, err := s.Store.Proposal(ctx, p.CompanyID, p.ID)
+			if err != nil {
+				return turn{}, err
+			}
+			return turn{}, notPending(now)
+		}
+		if !pause(waiting, turnPoll) {
+			break
+		}
+	}
+	if err := ctx.Err(); err != nil { // the caller has gone; nothing happened
+		return turn{}, err
+	}
+	return turn{}, s.fail(ctx, p, fault.New(fault.Internal,
+		"another change of the policy was still being sent to the platform; nothing of this one was: propose again"))
+}
+
+// pause waits; false if the context ended first.
+func pause(ctx context.Context, d time.Duration) bool {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-ctx.Done():
+		return false
+	case <-timer.C:
+		return true
+	}
+}
+
+// execute sends the claimed proposal's document and saves what came of it. The
+// caller going away does not stop it.
+func (s *Service) execute(ctx context.Context, t turn) (Proposal, error) {
+	s.crash(AfterClaim)
+	e := s.send(ctx, t)
+	s.crash(AfterPush)
+	after, err := s.finish(ctx, e)
+	if err != nil {
+		s.log().ErrorContext(ctx, "the outcome of a policy change could not be saved; it will be found out",
+			slog.String("proposal", t.ID), slog.Any("error", err))
+		return Proposal{}, unknown().Because(err)
+	}
+	s.crash(AfterOutcome)
+	return after, ended(after)
+}
+
+// send pushes the document, keeping the turn, and says how applying ends.
+func (s *Service) send(ctx context.Context, t turn) Ending {
+	e := Ending{ID: t.ID, Holder: t.holder}
+	c, err := s.Companies.CompanyByID(ctx, t.CompanyID)
+	switch {
+	case err != nil:
+		return e.failed(fault.Internal, "the service failed before anything was sent")
+	case !c.Connected():
+		e.Save, e.Status = true, Succeeded // pushed once the company connects
+		return e
+	}
+	held, release := s.keepTurn(ctx, t)
+	defer release()
+	limit := s.PushLimit
+	if limit == 0 {
+		limit = DefaultPushLimit
+	}
+	held, cancel := context.WithTimeout(held, limit)
+	defer cancel()
+	result, version := s.Publisher.PushUnsaved(held, c, t.policy())
+	if result.Cause != nil {
+		s.log().WarnContext(ctx, "a policy was not pushed", slog.String("proposal", t.ID),
+			slog.String("outcome", string(result.Outcome)), slog.Any("error", result.Cause))
+	}
+	switch result.Outcome {
+	case policy.PushDone:
+		e.Save, e.Held, e.VendorVersion, e.Status = true, true, version, Succeeded
+	case policy.PushRefused:
+		e = e.failed(fault.Refused, result.Detail)
+	case policy.PushNotSent:
+		e = e.failed(fault.Internal, result.Detail)
+	default:
+		e.Status, e.Outcome, e.LookIn = Unconfirmed, result.Detail, firstLook
+	}
+	return e
+}
+
+func (e Ending) failed(code fault.Code, outcome string) Ending {
+	e.Status, e.Failure, e.Outcome = Failed, code, outcome
+	return e
+}
+
+// policy is what is sent: the next version, not saved yet.
+func (p Proposal) policy() policy.Policy {
+	version := p.BaseVersion + 1
+	if p.Creates() {
+		version = 1
+	}
+	return policy.Policy{ID: p.Next.PolicyID, CompanyID: p.CompanyID, CompanySlug: p.CompanySlug, Name: p.Next.Name,
+		Type: policy.Platform, Version: version, Document: p.Next.Document}
+}
+
+// finish saves an ending. The database may be away for a moment: what the
+// platform took should not become doubtful for that.
+func (s *Service) finish(ctx context.Context, e Ending) (Proposal, error) {
+	const attempts = 5
+	for n := 1; ; n++ {
+		p, _, err := s.Store.Finish(ctx, e)
+		if err == nil || n == attempts || !pause(ctx, time.Duration(n)*200*time.Millisecond) {
+			return p, err
+		}
+	}
+}
+
+// ended is the fault of a proposal by how it ended; nil if it succeeded.
+func ended(p Proposal) error {
+	switch p.Status {
+	case Succeeded:
+		return nil
+	case Failed:
+		if p.Failure == fault.Internal {
+			return fault.New(fault.Internal, "the change was not applied, nothing changed: %s: propose again", p.Outcome)
+		}
+		return fault.New(p.Failure, "%s", p.Outcome)
+	default:
+		return unknown()
+	}
+}
+
+func unknown() *fault.Error {
+	return fault.New(fault.Internal,
+		"it is not known whether the change was applied: read the proposal, and the policy's settings before you propose again")
+}
+
+// keepTurn returns a context that ends when the turn is lost, and renews the
+// turn until release is called.
+func (s *Service) keepTurn(ctx context.Context, t turn) (held context.Context, release func()) {
+	return keep(ctx, s.Store, policy.Turn(t.Next.PolicyID), t.holder)
+}
+
+// leaser is what keeping a turn needs.
+type leaser interface {
+	Lease(ctx context.Context, name, holder string, ttl time.Duration) (bool, error)
+}
+
+var errTurnLost = errors.New("the turn of the policy was lost")
+
+// keep renews a turn. A turn that cannot be renewed in time is given up before
+// anybody else can have it.
+func keep(ctx context.Context, l leaser, name, holder string) (held context.Context, release func()) {
+	held, lost := context.WithCancelCause(ctx)
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		for failures := 0; pause(held, renewEach); {
+			attempt, cancel := context.WithTimeout(held, renewEach/2)
+			ok, err := l.Lease(attempt, name, holder, turnFor)
+			cancel()
+			if failures++; err == nil {
+				failures = 0
+			}
+			if failures == 2 || err == nil && !ok {
+				lost(errTurnLost)
+				return
+			}
+		}
+	}()
+	return held, func() { lost(nil); <-done }
+}

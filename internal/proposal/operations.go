@@ -1,0 +1,89 @@
+package proposal
+
+import (
+	"context"
+
+	"github.com/musterhq/muster/internal/access"
+	"github.com/musterhq/muster/internal/fault"
+	"github.com/musterhq/muster/internal/operation"
+)
+
+// review is what the descriptions of the three propose operations end with.
+const review = " Nothing changes until the proposal is applied: show its summary and its whole change list to the user, and get explicit approval, before you call apply_policy_proposal. A proposal can be applied for ten minutes."
+
+// Define declares the reading, making and applying of proposals (contract 4.3).
+func Define(r *operation.Registry, s *Service) {
+	operation.Define(r, operation.Operation{
+		Name: "get_policy_proposal", Title: "Read policy proposal", Method: "GET", Path: "/policy-proposals/{proposalId}",
+		Description: "Reads one policy proposal that you made, with its exact change list and its status. " +
+			"EXECUTING means that it is being applied: read it again until that ends.",
+		Needs: access.PoliciesRead, Dialect: operation.Policies, Effect: operation.Reading, Idempotent: true,
+		Faults: []fault.Code{fault.NotFound},
+	}, s.read)
+	proposals(r, s)
+	operation.Define(r, writing(operation.Operation{
+		Name: "apply_policy_proposal", Title: "Apply policy proposal", Path: "/policy-proposals/{proposalId}/apply",
+		Description: "Applies one policy proposal that you made: exactly its reviewed change list is saved and sent to the policy's devices, and a new revision is saved. " +
+			"Call it only after the user has seen the list and approved it. With requiresConfirmation, ask the user to type the policy's name and pass exactly what was typed. " +
+			"If the policy was saved since, it fails with stale_proposal: propose again and review the new list. After internal_error read the proposal before anything else. " +
+			"It can be undone with rollback_policy.",
+		Faults: []fault.Code{fault.NotFound, fault.NotPending, fault.StaleProposal, fault.Refused, fault.ConfirmationRequired},
+	}), s.apply)
+}
+
+func proposals(r *operation.Registry, s *Service) {
+	ends := []fault.Code{fault.NotFound, fault.Unsupported, fault.Refused}
+	operation.Define(r, writing(operation.Operation{
+		Name: "update_policy_settings", Title: "Propose policy settings", Path: "/policies/{policyId}/changes", Created: true,
+		Description: "Proposes new values for settings of one policy; get_policy_settings lists the settings and their allowed values. " +
+			"Only policies with editable true can be changed, and a list that would change nothing is refused." + review,
+		Faults: ends,
+	}), s.change)
+	operation.Define(r, writing(operation.Operation{
+		Name: "create_policy", Title: "Propose new policy", Path: "/policies", Created: true,
+		Description: "Proposes a new policy as a copy of an existing one, with its apps, settings and restrictions and, if changes are given, with these settings changed. " +
+			"No device uses the new policy until devices are moved to it with change_device_policy." + review,
+		Faults: ends,
+	}), s.copy)
+	operation.Define(r, writing(operation.Operation{
+		Name: "rollback_policy", Title: "Propose policy rollback", Path: "/policies/{policyId}/rollbacks", Created: true,
+		Description: "Proposes to return one policy to an earlier revision from list_policy_revisions: its apps, settings, restrictions and name. " +
+			"Description, labels and group stay as they are." + review,
+		Faults: ends,
+	}), s.rollBack)
+}
+
+// writing completes the declaration of what changes policies.
+func writing(o operation.Operation) operation.Operation {
+	o.Method, o.Needs, o.Gate = "POST", access.PoliciesWrite|access.PoliciesRead, access.PolicyChanges
+	o.Budget, o.Dialect, o.Effect = operation.AfterValidation, operation.Policies, operation.Writing
+	return o
+}
+
+func (s *Service) read(ctx context.Context, call operation.Call, a ReadArgs) (View, error) {
+	p, err := s.Read(ctx, call.Principal, a.ProposalID)
+	return p.View(), err
+}
+
+func (s *Service) change(ctx context.Context, call operation.Call, a ChangeArgs) (View, error) {
+	p, err := s.ProposeChanges(ctx, call, a.PolicyID, asChanges(a.Changes))
+	return p.View(), err
+}
+
+func (s *Service) copy(ctx context.Context, call operation.Call, a CopyArgs) (View, error) {
+	p, err := s.ProposeCopy(ctx, call, a.FromPolicyID, a.DisplayName, asChanges(a.Changes))
+	return p.View(), err
+}
+
+func (s *Service) rollBack(ctx context.Context, call operation.Call, a RollbackArgs) (View, error) {
+	p, err := s.ProposeRollback(ctx, call, a.PolicyID, a.Revision)
+	return p.View(), err
+}
+
+func (s *Service) apply(ctx context.Context, call operation.Call, a ApplyArgs) (View, error) {
+	p, err := s.Apply(ctx, call, a.ProposalID, a.Confirmation)
+	if err != nil {
+		return View{}, err
+	}
+	return s.applied(p), nil
+}

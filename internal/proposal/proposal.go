@@ -1,0 +1,180 @@
+// Package proposal changes the policies of the platform in two steps, with a
+// person in between: a change is proposed, its exact list is looked at, and
+// then that list, and nothing else, is applied (contract 2.6, 3.2, 4.3, 7.3).
+//
+// A proposal keeps the document that it makes of the policy, and the list of
+// what differs, as they were when it was made. Applying saves these bytes, if
+// the policy still is at the version that they were made from.
+//
+// # Order
+//
+// Applying takes the policy's turn: one lease for each policy, which whoever
+// sends a document to the platform holds while he sends and until the outcome
+// is saved. So no two documents of a policy can reach the platform in reverse.
+// While a proposal is EXECUTING nobody can save the policy otherwise, so its
+// version stands still between the check and the save. See Status for the
+// states, and docs/adr for why the platform comes before the save.
+package proposal
+
+import (
+	"encoding/json"
+	"time"
+
+	"github.com/musterhq/muster/internal/access"
+	"github.com/musterhq/muster/internal/fault"
+	"github.com/musterhq/muster/internal/name"
+	"github.com/musterhq/muster/internal/policy"
+)
+
+// Lifetime is how long a proposal can be applied (contract 8).
+const Lifetime = 10 * time.Minute
+
+// HighImpactDevices is the number of devices from which every change of a
+// policy has high impact (contract 4.3, 8).
+const HighImpactDevices = 50
+
+// Status is where a proposal stands (contract 3.2).
+//
+//	(none) ──propose──► PENDING ──claim──► EXECUTING ──┬─saved──► SUCCEEDED
+//	                     │   │                         ├─refused, not sent──► FAILED
+//	                     │   │                         └─outcome unknown──► UNCONFIRMED
+//	                     │   └─stale, cannot be done──► FAILED
+//	                     └─ten minutes──► EXPIRED
+//
+// Every step is one compare-and-set in the store. The four on the right and
+// EXPIRED are final.
+type Status string
+
+// The states. EXPIRED is not stored: it is what PENDING reads as when its time
+// is over by the database's clock.
+const (
+	Pending     Status = "PENDING"
+	Executing   Status = "EXECUTING"
+	Succeeded   Status = "SUCCEEDED"
+	Failed      Status = "FAILED"
+	Unconfirmed Status = "UNCONFIRMED"
+	Expired     Status = "EXPIRED"
+)
+
+// Final reports whether the state never changes again.
+func (s Status) Final() bool { return s != Pending && s != Executing }
+
+// Capability is what a proposal does (decisions "Policy changes").
+type Capability string
+
+// The capabilities.
+const (
+	UpdateSettings Capability = "update_policy_settings"
+	CreatePolicy   Capability = "create_policy"
+	RollBack       Capability = "rollback_policy"
+)
+
+// Origin is how the revision that the capability saves came about.
+func (c Capability) Origin() policy.Origin {
+	switch c {
+	case CreatePolicy:
+		return policy.FromCreate
+	case RollBack:
+		return policy.FromRollback
+	default:
+		return policy.FromProposal
+	}
+}
+
+// Impact says whether applying needs the policy's name to be typed.
+type Impact string
+
+// The impacts.
+const (
+	Normal Impact = "NORMAL"
+	High   Impact = "HIGH"
+)
+
+// Owner is who made a proposal: nobody else can apply it, and over the network
+// nobody else can read it (contract 5.6).
+type Owner struct {
+	Kind   access.Kind
+	ID     string // of the key, the connection or the user
+	UserID string // the person behind a connection
+	Name   string // for people; not part of who it is
+}
+
+func ownerOf(p access.Principal) Owner {
+	return Owner{Kind: p.Kind, ID: p.ID, UserID: p.UserID, Name: p.Name}
+}
+
+func (o Owner) is(p access.Principal) bool {
+	return o.Kind == p.Kind && o.ID == p.ID && o.UserID == p.UserID
+}
+
+// Author is the owner as a revision names who saved it.
+func (o Owner) Author() policy.Author {
+	return policy.Author{Kind: string(o.Kind), ID: o.ID, Name: o.Name}
+}
+
+// Field is one entry of the change list (contract 2.6).
+type Field struct {
+	Label         string `json:"label" doc:"Name of the setting."`
+	Value         string `json:"value" doc:"Value that it gets; NOT_SET and CUSTOM occur in rollbacks."`
+	PreviousValue string `json:"previousValue" doc:"Value that it has now."`
+}
+
+// Request is what was asked for, so that another person can ask for the same.
+type Request struct {
+	Changes     []policy.Change `json:"changes,omitempty"`
+	DisplayName string          `json:"displayName,omitempty"`
+	Revision    int             `json:"revision,omitempty"`
+}
+
+// Next is the policy as applying makes it: the reviewed bytes.
+type Next struct {
+	PolicyID string // of a copy: the new policy's
+	Name     string
+	Document json.RawMessage
+}
+
+// Proposal is a reviewed change of a policy.
+type Proposal struct {
+	ID          string
+	CompanyID   string
+	CompanySlug string
+	Capability  Capability
+	Status      Status
+	Impact      Impact
+	Title       string
+	Summary     string
+	Fields      []Field
+	Request     Request
+
+	PolicyID    string // what it changes; of a copy: the source
+	TargetName  string // the policy's name when proposed; of a copy: the new name
+	BaseVersion int    // of PolicyID, when proposed
+	Next        Next
+	Renames     bool // Next.Name is not a name that the policy has already
+
+	Owner     Owner
+	CreatedAt time.Time
+	ExpiresAt time.Time
+
+	// How it ended.
+	Version int        // of Next.PolicyID, when SUCCEEDED
+	Failure fault.Code // when FAILED: what apply answered
+	Outcome string     // for people: why it did not succeed
+
+	// ProposeRef and ApplyRef are the idempotency references of the calls that
+	// made it and that applied it.
+	ProposeRef, ApplyRef string
+
+	// Looks is how often the platform's copy was looked at since the outcome
+	// became doubtful.
+	Looks int
+}
+
+// Creates reports whether applying makes a new policy.
+func (p Proposal) Creates() bool { return p.Capability == CreatePolicy }
+
+// NeedsConfirmation reports whether the policy's name must be typed to apply.
+func (p Proposal) NeedsConfirmation() bool { return p.Impact == High }
+
+// targetPath is the path name of what it changes.
+func (p Proposal) targetPath() string { return name.Of(p.CompanySlug, name.Policies, p.PolicyID) }

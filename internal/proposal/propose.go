@@ -1,0 +1,213 @@
+package proposal
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+
+	"github.com/musterhq/muster/internal/fault"
+	"github.com/musterhq/muster/internal/name"
+	"github.com/musterhq/muster/internal/operation"
+	"github.com/musterhq/muster/internal/policy"
+)
+
+// ProposeChanges proposes new values of settings of an existing policy.
+func (s *Service) ProposeChanges(ctx context.Context, call operation.Call, policyRef string, changes []policy.Change) (Proposal, error) {
+	if earlier, ok, err := s.repeated(ctx, call); ok || err != nil {
+		return earlier, err
+	}
+	p, err := s.visible(ctx, call.Principal, policyRef)
+	if err != nil {
+		return Proposal{}, err
+	}
+	if err := editable(p); err != nil {
+		return Proposal{}, err
+	}
+	document, moves, err := changed(p, changes)
+	if err != nil {
+		return Proposal{}, err
+	}
+	if len(moves) == 0 {
+		return Proposal{}, fault.New(fault.Refused, "nothing would change: the policy has these values already")
+	}
+	made := s.draft(call, UpdateSettings, p)
+	made.Request = Request{Changes: changes}
+	made.Title = "Change settings of " + p.Name
+	made.Summary = summariseChange(p, moves)
+	made.Impact = ImpactOf(UpdateSettings, p.DeviceCount, moves)
+	made.Fields = fields(moves)
+	made.Next = Next{PolicyID: p.ID, Name: p.Name, Document: document}
+	return s.save(ctx, made)
+}
+
+// ProposeCopy proposes a new policy: a copy of a policy's apps, settings and
+// restrictions, with changes of settings on top.
+func (s *Service) ProposeCopy(ctx context.Context, call operation.Call, sourceRef, displayName string, changes []policy.Change) (Proposal, error) {
+	if earlier, ok, err := s.repeated(ctx, call); ok || err != nil {
+		return earlier, err
+	}
+	source, err := s.visible(ctx, call.Principal, sourceRef)
+	if err != nil {
+		return Proposal{}, err
+	}
+	if err := editable(source); err != nil {
+		return Proposal{}, err
+	}
+	newName, wrong := policy.CleanName(displayName)
+	if wrong != "" {
+		return Proposal{}, fault.Invalid("displayName "+wrong, fault.Field{Field: "displayName", Message: wrong})
+	}
+	document, moves, err := changed(source, changes)
+	if err != nil {
+		return Proposal{}, err
+	}
+	if err := s.connected(ctx, source.CompanyID); err != nil {
+		return Proposal{}, err
+	}
+	if err := s.nameFree(ctx, source.CompanyID, newName, ""); err != nil {
+		return Proposal{}, err
+	}
+	made := s.draft(call, CreatePolicy, source)
+	made.Request = Request{Changes: changes, DisplayName: newName}
+	made.TargetName = newName
+	made.Title = fmt.Sprintf("Create %s as a copy of %s", newName, source.Name)
+	made.Summary = summariseCopy(source, newName, moves)
+	made.Impact = ImpactOf(CreatePolicy, 0, moves)
+	made.Fields = fields(moves)
+	made.Next = Next{PolicyID: name.NewID(), Name: newName, Document: document}
+	made.Renames = true
+	return s.save(ctx, made)
+}
+
+// ProposeRollback proposes to return a policy to an earlier revision: its
+// document and its name. Description, labels and group stay (contract 4.3).
+func (s *Service) ProposeRollback(ctx context.Context, call operation.Call, policyRef string, revision int) (Proposal, error) {
+	if earlier, ok, err := s.repeated(ctx, call); ok || err != nil {
+		return earlier, err
+	}
+	p, err := s.visible(ctx, call.Principal, policyRef)
+	if err != nil {
+		return Proposal{}, err
+	}
+	target, err := s.Policies.Revision(ctx, p.CompanyID, p.ID, revision)
+	if err != nil {
+		return Proposal{}, err
+	}
+	if err := editable(p); err != nil {
+		return Proposal{}, err
+	}
+	d, err := policy.Compare(p.Type, policy.Revision{Name: p.Name, Document: p.Document},
+		policy.Revision{Name: target.Name, Document: target.Document})
+	if err != nil {
+		return Proposal{}, err
+	}
+	if d.Empty() {
+		return Proposal{}, fault.New(fault.Refused, "nothing would change: the policy is as it was at revision %d", revision)
+	}
+	made := s.draft(call, RollBack, p)
+	if made.Renames = !policy.SameName(p.Name, target.Name); made.Renames {
+		if err := s.nameFree(ctx, p.CompanyID, target.Name, p.ID); err != nil {
+			return Proposal{}, err
+		}
+	}
+	made.Request = Request{Revision: revision}
+	made.Title = "Return " + p.Name + " to revision " + strconv.Itoa(revision)
+	made.Summary = summariseRollback(p, revision, d)
+	made.Impact = ImpactOf(RollBack, p.DeviceCount, d.Moves)
+	made.Fields = fields(d.Moves)
+	if d.Name != nil {
+		made.Fields = append([]Field{{Label: "Name", Value: d.Name[1], PreviousValue: d.Name[0]}}, made.Fields...)
+	}
+	made.Next = Next{PolicyID: p.ID, Name: target.Name, Document: target.Document}
+	return s.save(ctx, made)
+}
+
+// Again proposes what an earlier proposal of the company asked for, as the
+// caller's own (decisions "Policy changes"). It is for portal users who may
+// edit policies.
+func (s *Service) Again(ctx context.Context, call operation.Call, proposalID string) (Proposal, error) {
+	earlier, err := s.Look(ctx, call.Principal, proposalID)
+	if err != nil {
+		return Proposal{}, err
+	}
+	switch r := earlier.Request; earlier.Capability {
+	case CreatePolicy:
+		return s.ProposeCopy(ctx, call, earlier.PolicyID, r.DisplayName, r.Changes)
+	case RollBack:
+		return s.ProposeRollback(ctx, call, earlier.PolicyID, r.Revision)
+	default:
+		return s.ProposeChanges(ctx, call, earlier.PolicyID, r.Changes)
+	}
+}
+
+// repeated finds what an earlier call with the same idempotency reference
+// made, when the process ended before that call was answered.
+func (s *Service) repeated(ctx context.Context, call operation.Call) (Proposal, bool, error) {
+	if call.IdempotencyRef == "" {
+		return Proposal{}, false, nil
+	}
+	p, err := s.Store.ProposalByRef(ctx, call.Principal.CompanyID, call.IdempotencyRef)
+	if fault.CodeOf(err) == fault.NotFound {
+		return Proposal{}, false, nil
+	}
+	return p, err == nil && p.Owner.is(call.Principal), err
+}
+
+// changed is what changes make of a policy's document.
+func changed(p policy.Policy, changes []policy.Change) ([]byte, []policy.Move, error) {
+	normal, faults := policy.NormalChanges(changes)
+	if len(faults) > 0 {
+		return nil, nil, fault.Invalid("the changes cannot be proposed as they are", faults...)
+	}
+	return policy.Apply(p.Type, p.Document, normal)
+}
+
+func fields(moves []policy.Move) []Field {
+	list := make([]Field, len(moves))
+	for i, m := range moves {
+		list[i] = Field{Label: m.Setting.Label, Value: m.To, PreviousValue: m.From}
+	}
+	return list
+}
+
+// connected is fault.Refused while the company has no enterprise.
+func (s *Service) connected(ctx context.Context, companyID string) error {
+	c, err := s.Companies.CompanyByID(ctx, companyID)
+	if err == nil && !c.Connected() {
+		return fault.New(fault.Refused, "the company is not connected to the device-management program: connect it first")
+	}
+	return err
+}
+
+// nameFree is fault.Refused if another policy than own has the name.
+func (s *Service) nameFree(ctx context.Context, companyID, wanted, own string) error {
+	id, err := s.Policies.PolicyNamed(ctx, companyID, wanted)
+	switch {
+	case fault.CodeOf(err) == fault.NotFound || err == nil && id == own:
+		return nil
+	case err != nil:
+		return err
+	}
+	return nameTaken(wanted)
+}
+
+func nameTaken(wanted string) error {
+	return fault.New(fault.Refused, "there is a policy named %q already: choose another name", wanted)
+}
+
+// draft is a proposal about a policy as it now is.
+func (s *Service) draft(call operation.Call, c Capability, p policy.Policy) Proposal {
+	return Proposal{
+		ID: name.NewProposalID(), CompanyID: p.CompanyID, CompanySlug: p.CompanySlug, Capability: c, Status: Pending,
+		PolicyID: p.ID, TargetName: p.Name, BaseVersion: p.Version,
+		Owner: ownerOf(call.Principal), ProposeRef: call.IdempotencyRef,
+	}
+}
+
+// save checks what would be applied and keeps it.
+func (s *Service) save(ctx context.Context, made Proposal) (Proposal, error) {
+	if err := policy.CheckDocument(s.Checker, policy.Platform, made.Next.Document); err != nil {
+		return Proposal{}, fault.New(fault.Refused, "the platform would not know the policy that results: %s", err).Because(err)
+	}
+	return s.Store.Propose(ctx, made, Lifetime)
+}

@@ -1,0 +1,117 @@
+package proposal
+
+import (
+	"context"
+	"log/slog"
+	"time"
+
+	"github.com/musterhq/muster/internal/access"
+	"github.com/musterhq/muster/internal/fault"
+	"github.com/musterhq/muster/internal/name"
+	"github.com/musterhq/muster/internal/policy"
+)
+
+// The times of applying. A turn is renewed while it is used; what is left of
+// it after a crash is how long nobody may touch the policy.
+const (
+	turnFor   = 12 * time.Second
+	renewEach = 4 * time.Second
+	// DefaultPushLimit bounds one attempt of the platform.
+	DefaultPushLimit = 30 * time.Second
+	// DefaultTurnWait is how long applying waits for the policy's turn.
+	DefaultTurnWait = 30 * time.Second
+	turnPoll        = 40 * time.Millisecond
+)
+
+// Service proposes and applies.
+type Service struct {
+	Store     Store
+	Policies  Policies
+	Companies Companies
+	Checker   policy.DocumentChecker
+	Publisher Publisher
+	// PublicURL is where the portal is, without a slash at the end.
+	PublicURL string
+	Log       *slog.Logger // nil: silent
+
+	PushLimit time.Duration // 0: DefaultPushLimit
+	TurnWait  time.Duration // 0: DefaultTurnWait
+
+	// Crash is called at each step of applying, so that tests can end the
+	// process there. Nil in production.
+	Crash func(step string)
+}
+
+// The steps at which Crash is called.
+const (
+	BeforeClaim  = "before claim"
+	AfterClaim   = "after claim"
+	AfterPush    = "after push"
+	AfterOutcome = "after outcome"
+)
+
+func (s *Service) crash(step string) {
+	if s.Crash != nil {
+		s.Crash(step)
+	}
+}
+
+func (s *Service) log() *slog.Logger {
+	if s.Log == nil {
+		return slog.New(slog.DiscardHandler)
+	}
+	return s.Log
+}
+
+// Read returns a proposal of the principal's own. Anyone else's is
+// fault.NotFound, as one that does not exist is (contract 5.6).
+func (s *Service) Read(ctx context.Context, p access.Principal, id string) (Proposal, error) {
+	found, err := s.Look(ctx, p, id)
+	if err == nil && !found.Owner.is(p) {
+		return Proposal{}, notFound()
+	}
+	return found, err
+}
+
+// Look returns any proposal of the principal's company that concerns a policy
+// within the principal's limits. It is for portal users who may edit policies
+// (decisions "Policy changes"); whoever calls it has checked that.
+func (s *Service) Look(ctx context.Context, p access.Principal, id string) (Proposal, error) {
+	if !name.IsProposalID(id) {
+		return Proposal{}, notFound()
+	}
+	found, err := s.Store.Proposal(ctx, p.CompanyID, id)
+	if fault.CodeOf(err) == fault.NotFound {
+		return Proposal{}, notFound()
+	}
+	if err == nil && !p.MaySee(found.PolicyID) {
+		return Proposal{}, notFound()
+	}
+	return found, err
+}
+
+func notFound() error {
+	return fault.New(fault.NotFound, "no proposal with this id that was made by you")
+}
+
+// visible returns a policy that proposals of the principal may be about.
+func (s *Service) visible(ctx context.Context, p access.Principal, ref string) (policy.Policy, error) {
+	none := fault.New(fault.NotFound, "no such policy")
+	id, ok := name.Short(p.CompanySlug, name.Policies, ref)
+	if !ok || !p.MaySee(id) {
+		return policy.Policy{}, none
+	}
+	found, err := s.Policies.Policy(ctx, p.CompanyID, id)
+	if err == nil && found.Deleted {
+		return policy.Policy{}, none
+	}
+	return found, err
+}
+
+// editable is fault.Unsupported for a policy that proposals cannot change.
+func editable(p policy.Policy) error {
+	if !p.Editable() {
+		return fault.New(fault.Unsupported, "the policy %q is managed by the service itself: change it in the portal", p.Name)
+	}
+	return nil
+}

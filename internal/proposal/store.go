@@ -1,0 +1,113 @@
+package proposal
+
+import (
+	"context"
+	"time"
+
+	"github.com/musterhq/muster/internal/company"
+	"github.com/musterhq/muster/internal/fault"
+	"github.com/musterhq/muster/internal/policy"
+)
+
+// Store keeps proposals. Time is the database's: an expiry is compared where
+// it is kept. Finders return fault.NotFound.
+type Store interface {
+	// Propose saves a PENDING proposal that can be applied for a lifetime, and
+	// returns it with its times. A second one with the same ProposeRef is not
+	// made: the first is returned.
+	Propose(ctx context.Context, p Proposal, lifetime time.Duration) (Proposal, error)
+	// ProposalByRef returns the proposal that a call with the idempotency
+	// reference made or applied.
+	ProposalByRef(ctx context.Context, companyID, ref string) (Proposal, error)
+	Proposal(ctx context.Context, companyID, id string) (Proposal, error)
+	// Fail ends a PENDING proposal FAILED, and reports whether it was PENDING.
+	Fail(ctx context.Context, id string, code fault.Code, outcome string) (bool, error)
+	// Claim begins to apply a proposal, as Claim says.
+	Claim(ctx context.Context, c Claim) (Claimed, error)
+	// Finish writes how a proposal ended that the holder claimed or took over,
+	// and reports false, and the proposal as it is, if the holder has it no
+	// longer.
+	Finish(ctx context.Context, e Ending) (Proposal, bool, error)
+	// Lease gives the holder a name for a time, or gives it longer; false
+	// while another has it.
+	Lease(ctx context.Context, name, holder string, ttl time.Duration) (bool, error)
+}
+
+// Claim asks to apply a proposal. In one transaction the store checks that it
+// is PENDING and not expired, that its policy is there and at the version that
+// it was made from, that nobody has its policy's turn, and that its new name,
+// if it has one, is free; then it takes the turn for the holder and makes the
+// proposal EXECUTING. The name is kept for it until it ends.
+type Claim struct {
+	ID     string
+	Holder string
+	For    time.Duration // how long the turn lasts unless it is renewed
+	Ref    string        // the call's idempotency reference; may be empty
+}
+
+// Claimed is what a Claim came to.
+type Claimed string
+
+// What a claim may come to. Only Begun changes anything.
+const (
+	Begun      Claimed = "BEGUN"
+	NotPending Claimed = "NOT_PENDING" // somebody was faster, or its time is over
+	Stale      Claimed = "STALE"       // the policy was saved since
+	Gone       Claimed = "GONE"        // the policy was deleted
+	Busy       Claimed = "BUSY"        // another has the policy's turn
+	NameTaken  Claimed = "NAME_TAKEN"
+)
+
+// Ending is how applying a proposal ended.
+type Ending struct {
+	ID     string
+	Holder string
+
+	// Save saves Next as the policy's next version, with its revision. If the
+	// policy was saved otherwise since (which only the looks after a doubtful
+	// outcome can meet), nothing is saved and the platform's copy counts as
+	// not known.
+	Save bool
+	// Held: the platform holds Next, and calls it VendorVersion. Doubted: what
+	// the platform holds is not known, and the saved version must be pushed.
+	Held          bool
+	VendorVersion int64
+	Doubted       bool
+
+	// Status is the proposal's state if it is EXECUTING still; a final one
+	// stays what it is.
+	Status  Status
+	Failure fault.Code
+	Outcome string
+
+	// LookIn is when to look at the platform's copy again; 0: never. Looked
+	// counts a look that saw something.
+	LookIn time.Duration
+	Looked bool
+}
+
+// Policies are what proposals need to know of policies.
+type Policies interface {
+	// Policy returns tombstones too.
+	Policy(ctx context.Context, companyID, id string) (policy.Policy, error)
+	Revision(ctx context.Context, companyID, policyID string, revision int) (policy.Revision, error)
+	// PolicyNamed returns the id of the company's policy that has a name that
+	// counts as the same, or fault.NotFound.
+	PolicyNamed(ctx context.Context, companyID, name string) (string, error)
+}
+
+// Companies finds companies.
+type Companies interface {
+	CompanyByID(ctx context.Context, id string) (company.Company, error)
+}
+
+// Publisher is the platform. Its callers have the policy's turn.
+type Publisher interface {
+	// PushUnsaved makes the platform's copy of a policy p.Document, whole, in
+	// one attempt, and returns what the platform calls the version. It ends
+	// when ctx does.
+	PushUnsaved(ctx context.Context, c company.Company, p policy.Policy) (policy.PushResult, int64)
+	// ReadCopy reads the platform's copy of a policy and says whether it means
+	// the same as p.Document.
+	ReadCopy(ctx context.Context, c company.Company, p policy.Policy) (policy.Copy, error)
+}

@@ -1,0 +1,126 @@
+package proposal
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/musterhq/muster/internal/policy"
+)
+
+// spelledOut is how many settings a summary names before it counts them.
+const spelledOut = 3
+
+// summariseChange says in one sentence what a change of settings does.
+func summariseChange(p policy.Policy, moves []policy.Move) string {
+	return fmt.Sprintf("In the policy %q, which %s, %s%s.", p.Name, use(p.DeviceCount), settings(moves), warnings(p, moves))
+}
+
+func summariseCopy(source policy.Policy, newName string, moves []policy.Move) string {
+	then := ""
+	if len(moves) > 0 {
+		then = " and in the copy " + settings(moves)
+	}
+	return fmt.Sprintf("Creates the policy %q as a copy of %q%s; 0 devices use it until devices are moved to it.", newName, source.Name, then)
+}
+
+func summariseRollback(p policy.Policy, revision int, d policy.Diff) string {
+	var what []string
+	if len(d.Moves) > 0 {
+		what = append(what, settings(d.Moves))
+	}
+	if d.Name != nil {
+		what = append(what, fmt.Sprintf("changes its name to %q", d.Name[1]))
+	}
+	if len(d.Others) > 0 {
+		what = append(what, "also changes what no setting names: "+others(d.Others))
+	}
+	return fmt.Sprintf("Returns the policy %q, which %s, to revision %d: %s%s.",
+		p.Name, use(p.DeviceCount), revision, strings.Join(what, "; "), warnings(p, d.Moves))
+}
+
+// use says how many devices use a policy.
+func use(devices int) string {
+	return fmt.Sprintf("%d %s", devices, plural(devices, "device uses", "devices use"))
+}
+
+// settings says which settings get which values, or counts them.
+func settings(moves []policy.Move) string {
+	if len(moves) > spelledOut {
+		return fmt.Sprintf("changes %d settings", len(moves))
+	}
+	named := make([]string, len(moves))
+	for i, m := range moves {
+		named[i] = m.Setting.Label + " to " + m.To
+	}
+	return "sets " + join(named)
+}
+
+// warnings are the consequences that a list of settings does not show.
+func warnings(p policy.Policy, moves []policy.Move) string {
+	if p.DeviceCount == 0 {
+		return ""
+	}
+	text := ""
+	for _, m := range moves {
+		switch {
+		case m.Setting.ID == "VENDOR_STORE_MODE" && m.From == "BLACKLIST" && m.To != policy.Custom:
+			text += "; its devices will uninstall every app that the policy does not list"
+		case m.Setting.ID == "CONFIGURE_WIFI" && m.To == "BLOCK":
+			text += "; fully managed devices will forget every Wi-Fi network that the policy does not configure, and may become unreachable"
+		}
+	}
+	return text
+}
+
+// plainWords are members of the vendor's policy that people know by another
+// name. It is never written to.
+var plainWords = map[string]string{
+	"applications":               "apps",
+	"openNetworkConfiguration":   "Wi-Fi and network configurations",
+	"passwordPolicies":           "password rules",
+	"passwordRequirements":       "password rules (older form)",
+	"kioskCustomization":         "kiosk mode",
+	"kioskCustomLauncherEnabled": "the kiosk launcher",
+	"systemUpdate":               "system updates",
+	"permissionGrants":           "permission grants",
+	"personalUsagePolicies":      "personal use",
+	"policyEnforcementRules":     "enforcement rules",
+	"maximumTimeToLock":          "the time until the screen locks",
+	"alwaysOnVpnPackage":         "the always-on VPN",
+}
+
+// others names members of a document that no setting names.
+func others(members []string) string {
+	seen := map[string]bool{}
+	var named []string
+	for _, member := range members {
+		first, _, _ := strings.Cut(member, ".")
+		word := member
+		if plain, known := plainWords[first]; known {
+			word = plain
+		}
+		if !seen[word] {
+			seen[word] = true
+			named = append(named, word)
+		}
+	}
+	const most = 8
+	if len(named) > most {
+		named = append(named[:most-1], fmt.Sprintf("%d more", len(named)-most+1))
+	}
+	return join(named)
+}
+
+func join(words []string) string {
+	if len(words) < 2 {
+		return strings.Join(words, "")
+	}
+	return strings.Join(words[:len(words)-1], ", ") + " and " + words[len(words)-1]
+}
+
+func plural(n int, one, more string) string {
+	if n == 1 {
+		return one
+	}
+	return more
+}

@@ -1,0 +1,77 @@
+package proposal
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/musterhq/muster/internal/name"
+	"github.com/musterhq/muster/internal/operation"
+)
+
+// View is the proposal object (contract 2.6).
+type View struct {
+	ProposalID           string     `json:"proposalId" doc:"Id for reading or applying the proposal."`
+	Capability           Capability `json:"capability" enum:"update_policy_settings|create_policy|rollback_policy" doc:"What the proposal does."`
+	Title                string     `json:"title" doc:"Short title of the change."`
+	Status               Status     `json:"status" enum:"PENDING|EXECUTING|SUCCEEDED|FAILED|UNCONFIRMED|EXPIRED" doc:"PENDING can be applied; EXECUTING: read again until it ends; UNCONFIRMED: read the policy's settings before proposing again; FAILED, EXPIRED: propose again."`
+	Impact               Impact     `json:"impact" enum:"NORMAL|HIGH" doc:"HIGH needs the policy's name typed by the person who approves."`
+	RequiresConfirmation bool       `json:"requiresConfirmation" doc:"True for HIGH impact."`
+	Summary              string     `json:"summary" doc:"One sentence: the change, and how many devices use the policy."`
+	Target               Target     `json:"target" doc:"The policy that the proposal changes; for a copy its source, under the new name."`
+	Fields               []Field    `json:"fields" doc:"The exact change list that a person must review."`
+	ExpiresAt            *time.Time `json:"expiresAt" doc:"After it the proposal cannot be applied."`
+	Result               *Result    `json:"result,omitempty" doc:"The policy as it now is; only when it was applied just now."`
+}
+
+// Target is the policy that a proposal is about.
+type Target struct {
+	Kind string `json:"kind" doc:"POLICY."`
+	ID   string `json:"id" doc:"Path name of the policy."`
+	Name string `json:"name" doc:"Its name; to be typed as confirmation of a HIGH impact."`
+}
+
+// Result is the policy after applying (contract 2.6).
+type Result struct {
+	PolicyID    string `json:"policyId" doc:"Path name of the policy."`
+	DisplayName string `json:"displayName" doc:"Its name."`
+	Version     int    `json:"version" doc:"Its version."`
+	Message     string `json:"message" doc:"What was done, for people."`
+	PortalURL   string `json:"portalUrl" doc:"The policy in the portal."`
+}
+
+// View returns the proposal as every surface shows it.
+func (p Proposal) View() View {
+	fields := p.Fields
+	if fields == nil {
+		fields = []Field{}
+	}
+	return View{
+		ProposalID: p.ID, Capability: p.Capability, Title: p.Title, Status: p.Status, Impact: p.Impact,
+		RequiresConfirmation: p.NeedsConfirmation(), Summary: p.Summary, Fields: fields,
+		Target:    Target{Kind: "POLICY", ID: p.targetPath(), Name: p.TargetName},
+		ExpiresAt: operation.Moment(p.ExpiresAt),
+	}
+}
+
+// applied is the view with the policy as it now is.
+func (s *Service) applied(p Proposal) View {
+	v := p.View()
+	v.Result = &Result{
+		PolicyID:    name.Of(p.CompanySlug, name.Policies, p.Next.PolicyID),
+		DisplayName: p.Next.Name, Version: p.Version, Message: message(p),
+		PortalURL: s.PublicURL + "/policies/" + p.Next.PolicyID,
+	}
+	return v
+}
+
+func message(p Proposal) string {
+	switch p.Capability {
+	case CreatePolicy:
+		return fmt.Sprintf("The policy %q was created. No device uses it until devices are moved to it.", p.Next.Name)
+	case RollBack:
+		return fmt.Sprintf("The policy %q was returned to revision %d and saved as version %d. Its devices receive it automatically.",
+			p.Next.Name, p.Request.Revision, p.Version)
+	default:
+		return fmt.Sprintf("The policy %q was changed and saved as version %d. Its devices receive it automatically.", p.Next.Name, p.Version)
+	}
+}
