@@ -20,6 +20,7 @@ var mayScan = map[string]string{
 	`FROM companies c ORDER BY c.slug`:            "the command line lists all companies",
 	`DELETE FROM leases WHERE name IN`:            "there are a few leases",
 	`SELECT name FROM leases`:                     "there are a few leases",
+	`DELETE FROM leases WHERE name LIKE`:          "once at start",
 	`FROM oauth_clients c WHERE c.last_used_at <`: "swept once a day",
 	`ORDER BY p.push_tried_at, p.id LIMIT`:        "the index holds only policies that are behind",
 	`UPDATE claims SET leased_until = 0`:          "once at start",

@@ -5,6 +5,12 @@ import (
 	"time"
 )
 
+// takeLease changes one row if the holder has the lease, or nobody. Its
+// parameters: name, holder, end, now.
+const takeLease = `INSERT INTO leases (name, holder, expires_at) VALUES (?, ?, ?)
+	ON CONFLICT (name) DO UPDATE SET holder = excluded.holder, expires_at = excluded.expires_at
+	WHERE leases.holder = excluded.holder OR leases.expires_at <= ?`
+
 // Lease gives name to holder for ttl, or gives it longer to the holder that has
 // it, and reports whether it did. What one replica at a time may do is done
 // under a lease, and must be harmless should two think that they hold it: a
@@ -12,10 +18,7 @@ import (
 func (db *DB) Lease(ctx context.Context, name, holder string, ttl time.Duration) (bool, error) {
 	now, got := db.now(), false
 	err := db.statementRelaxed(ctx, func(ctx context.Context, tx conn) error {
-		n, err := tx.exec(ctx, `INSERT INTO leases (name, holder, expires_at) VALUES (?, ?, ?)
-			ON CONFLICT (name) DO UPDATE SET holder = excluded.holder, expires_at = excluded.expires_at
-			WHERE leases.holder = excluded.holder OR leases.expires_at <= ?`,
-			name, holder, millis(now.Add(ttl)), millis(now))
+		n, err := tx.exec(ctx, takeLease, name, holder, millis(now.Add(ttl)), millis(now))
 		got = n == 1
 		return err
 	})

@@ -91,21 +91,41 @@ func nameTaken(p policy.Policy, err error) error {
 // CreatePolicy saves a policy at version 1 with its first revision.
 func (db *DB) CreatePolicy(ctx context.Context, p policy.Policy, by policy.Author, proposalID string) error {
 	p.Version = 1
+	r := policy.Revision{SavedAt: p.CreatedAt, SavedBy: by, Origin: policy.FromCreate, ProposalID: proposalID}
 	err := db.write(ctx, func(ctx context.Context, t *tx) error {
-		if _, err := t.exec(ctx, `INSERT INTO policies (id, company_id, name, name_key, type, vr_only, version,
-				document, description, labels, group_name, created_at, updated_at)
-			VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
-			p.ID, p.CompanyID, p.Name, policy.NameKey(p.Name), p.Type, p.VROnly, p.Version,
-			string(p.Document), p.Description, encode(p.Labels), p.Group, millis(p.CreatedAt), millis(p.UpdatedAt)); err != nil {
+		if err := lockCompany(ctx, t, p.CompanyID, true); err != nil {
 			return err
 		}
-		return addRevision(ctx, t, p, policy.Revision{SavedAt: p.CreatedAt, SavedBy: by, Origin: policy.FromCreate, ProposalID: proposalID})
+		if kept, err := nameKept(ctx, t, p.CompanyID, p.Name, p.ID); err != nil || kept {
+			return keptName(p, err)
+		}
+		return createPolicy(ctx, t, p, r)
 	})
 	return nameTaken(p, err)
 }
 
+func createPolicy(ctx context.Context, t *tx, p policy.Policy, r policy.Revision) error {
+	if _, err := t.exec(ctx, `INSERT INTO policies (id, company_id, name, name_key, type, vr_only, version,
+			document, description, labels, group_name, created_at, updated_at)
+		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+		p.ID, p.CompanyID, p.Name, policy.NameKey(p.Name), p.Type, p.VROnly, p.Version,
+		string(p.Document), p.Description, encode(p.Labels), p.Group, millis(p.CreatedAt), millis(p.UpdatedAt)); err != nil {
+		return err
+	}
+	return addRevision(ctx, t, p, r)
+}
+
+// keptName is the fault of a name that a proposal is giving to another policy.
+func keptName(p policy.Policy, err error) error {
+	if err != nil {
+		return err
+	}
+	return fault.New(fault.Refused, "another policy is about to be named %q: choose another name", p.Name)
+}
+
 // SavePolicy saves next, all but type, VR and creation, as the version after
-// expected, and the revision with next's content.
+// expected, and the revision with next's content. While a proposal about the
+// policy is being applied it is fault.Unavailable.
 func (db *DB) SavePolicy(ctx context.Context, next policy.Policy, expected int, r policy.Revision) (policy.Policy, error) {
 	var saved policy.Policy
 	err := db.write(ctx, func(ctx context.Context, t *tx) (err error) {
@@ -116,6 +136,31 @@ func (db *DB) SavePolicy(ctx context.Context, next policy.Policy, expected int, 
 }
 
 func savePolicy(ctx context.Context, t *tx, next policy.Policy, expected int, r policy.Revision) (policy.Policy, error) {
+	if err := lockCompany(ctx, t, next.CompanyID, true); err != nil {
+		return policy.Policy{}, err
+	}
+	if _, err := lockPolicy(ctx, t, next.CompanyID, next.ID); err != nil {
+		return policy.Policy{}, err
+	}
+	if under, err := changing(ctx, t, next.ID); err != nil || under {
+		return policy.Policy{}, busy(err)
+	}
+	if kept, err := nameKept(ctx, t, next.CompanyID, next.Name, next.ID); err != nil || kept {
+		return policy.Policy{}, keptName(next, err)
+	}
+	return writePolicy(ctx, t, next, expected, r)
+}
+
+// busy is the fault of a policy that a proposal is changing.
+func busy(err error) error {
+	if err != nil {
+		return err
+	}
+	return &fault.Error{Code: fault.Unavailable, Retryable: true,
+		Detail: "a change of the policy is being sent to the platform: try again in a moment"}
+}
+
+func writePolicy(ctx context.Context, t *tx, next policy.Policy, expected int, r policy.Revision) (policy.Policy, error) {
 	n, err := t.exec(ctx, `UPDATE policies SET name = ?, name_key = ?, version = version + 1, document = ?,
 			description = ?, labels = ?, group_name = ?, updated_at = ?
 		WHERE id = ? AND company_id = ? AND version = ? AND NOT deleted`,
@@ -140,11 +185,7 @@ func savePolicy(ctx context.Context, t *tx, next policy.Policy, expected int, r 
 // DeletePolicy leaves a tombstone; fault.Refused while devices use the policy.
 func (db *DB) DeletePolicy(ctx context.Context, companyID, id string, at time.Time) error {
 	return db.write(ctx, func(ctx context.Context, t *tx) error {
-		if _, err := value[string](ctx, t, `SELECT id FROM policies WHERE id = ?`+t.lock(), id); err != nil {
-			_, err = found("", err, "policy")
-			return err
-		}
-		p, err := findPolicy(ctx, t, companyID, id, "")
+		p, err := lockPolicy(ctx, t, companyID, id)
 		switch {
 		case err != nil:
 			return err
@@ -152,6 +193,9 @@ func (db *DB) DeletePolicy(ctx context.Context, companyID, id string, at time.Ti
 			return fault.New(fault.NotFound, "no such policy")
 		case p.DeviceCount > 0:
 			return fault.New(fault.Refused, "%d devices use the policy: move them to another first", p.DeviceCount)
+		}
+		if under, err := changing(ctx, t, id); err != nil || under {
+			return busy(err)
 		}
 		_, err = t.exec(ctx, `UPDATE policies SET deleted = TRUE, updated_at = ? WHERE id = ?`, millis(at), id)
 		return err

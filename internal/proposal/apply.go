@@ -80,7 +80,7 @@ func stale(p Proposal) *fault.Error {
 // fail ends a PENDING proposal and returns why, or fault.NotPending if it was
 // not PENDING any more.
 func (s *Service) fail(ctx context.Context, p Proposal, why *fault.Error) error {
-	was, err := s.Store.Fail(ctx, p.ID, why.Code, why.Detail)
+	was, err := s.Store.FailProposal(ctx, p.ID, why.Code, why.Detail)
 	switch {
 	case err != nil:
 		return err
@@ -121,7 +121,7 @@ func (s *Service) claim(ctx context.Context, call operation.Call, p Proposal) (t
 	waiting, cancel := context.WithTimeout(ctx, wait)
 	defer cancel()
 	for {
-		came, err := s.Store.Claim(ctx, c)
+		came, err := s.Store.ClaimProposal(ctx, c)
 		if err != nil {
 			return turn{}, err
 		}
@@ -237,7 +237,7 @@ func (p Proposal) policy() policy.Policy {
 func (s *Service) finish(ctx context.Context, e Ending) (Proposal, error) {
 	const attempts = 5
 	for n := 1; ; n++ {
-		p, _, err := s.Store.Finish(ctx, e)
+		p, _, err := s.Store.FinishProposal(ctx, e)
 		if err == nil || n == attempts || !pause(ctx, time.Duration(n)*200*time.Millisecond) {
 			return p, err
 		}

@@ -32,11 +32,11 @@ type KeeperStore interface {
 	// Doubtful returns up to limit proposals that are due for a look: those
 	// whose outcome is not known, and EXECUTING ones whose holder may be dead.
 	Doubtful(ctx context.Context, limit int) ([]Proposal, error)
-	// TakeOver gives the holder a proposal that is due, with its policy's turn;
+	// TakeOverProposal gives the holder a proposal that is due, with its policy's turn;
 	// false while somebody has that.
-	TakeOver(ctx context.Context, id, holder string, ttl time.Duration) (Proposal, bool, error)
-	// Finish is Store's.
-	Finish(ctx context.Context, e Ending) (Proposal, bool, error)
+	TakeOverProposal(ctx context.Context, id, holder string, ttl time.Duration) (Proposal, bool, error)
+	// FinishProposal is Store's.
+	FinishProposal(ctx context.Context, e Ending) (Proposal, bool, error)
 	// Lease is Store's.
 	Lease(ctx context.Context, name, holder string, ttl time.Duration) (bool, error)
 }
@@ -81,7 +81,7 @@ func (k *Keeper) Settle(ctx context.Context) error {
 
 func (k *Keeper) settle(ctx context.Context, id string) error {
 	holder := newHolder()
-	p, taken, err := k.Store.TakeOver(ctx, id, holder, turnFor)
+	p, taken, err := k.Store.TakeOverProposal(ctx, id, holder, turnFor)
 	if err != nil || !taken {
 		return err
 	}
@@ -92,7 +92,7 @@ func (k *Keeper) settle(ctx context.Context, id string) error {
 		return err // the turn runs out, and another look follows
 	}
 	e.ID, e.Holder = p.ID, holder
-	after, _, err := k.Store.Finish(ctx, e)
+	after, _, err := k.Store.FinishProposal(ctx, e)
 	if err == nil && k.Log != nil {
 		k.Log.InfoContext(ctx, "looked at the platform's copy after a doubtful policy change",
 			slog.String("proposal", p.ID), slog.String("status", string(after.Status)),

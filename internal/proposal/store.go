@@ -20,14 +20,14 @@ type Store interface {
 	// reference made or applied.
 	ProposalByRef(ctx context.Context, companyID, ref string) (Proposal, error)
 	Proposal(ctx context.Context, companyID, id string) (Proposal, error)
-	// Fail ends a PENDING proposal FAILED, and reports whether it was PENDING.
-	Fail(ctx context.Context, id string, code fault.Code, outcome string) (bool, error)
-	// Claim begins to apply a proposal, as Claim says.
-	Claim(ctx context.Context, c Claim) (Claimed, error)
-	// Finish writes how a proposal ended that the holder claimed or took over,
+	// FailProposal ends a PENDING proposal FAILED, and reports whether it was PENDING.
+	FailProposal(ctx context.Context, id string, code fault.Code, outcome string) (bool, error)
+	// ClaimProposal begins to apply a proposal, as Claim says.
+	ClaimProposal(ctx context.Context, c Claim) (Claimed, error)
+	// FinishProposal writes how a proposal ended that the holder claimed or took over,
 	// and reports false, and the proposal as it is, if the holder has it no
 	// longer.
-	Finish(ctx context.Context, e Ending) (Proposal, bool, error)
+	FinishProposal(ctx context.Context, e Ending) (Proposal, bool, error)
 	// Lease gives the holder a name for a time, or gives it longer; false
 	// while another has it.
 	Lease(ctx context.Context, name, holder string, ttl time.Duration) (bool, error)

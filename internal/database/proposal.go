@@ -1,0 +1,136 @@
+package database
+
+import (
+	"context"
+	"encoding/json"
+	"time"
+
+	"github.com/musterhq/muster/internal/fault"
+	"github.com/musterhq/muster/internal/policy"
+	"github.com/musterhq/muster/internal/proposal"
+)
+
+const proposalColumns = `v.id, v.company_id, (SELECT slug FROM companies WHERE id = v.company_id), v.capability, v.status,
+	v.impact, v.title, v.summary, v.policy_id, v.target_name, v.base_version, v.next_policy_id, v.next_name, v.next_name_key,
+	v.owner_kind, v.owner_id, v.owner_user_id, v.owner_name, v.created_at, v.expires_at, v.propose_ref, v.apply_ref, v.looks,
+	v.version, v.failure, v.outcome, v.request, v.fields, v.next_document`
+
+// scanProposal reads a row. A PENDING proposal reads as EXPIRED once its time
+// is over by the database's clock.
+func (db *DB) scanProposal(r row) (p proposal.Proposal, err error) {
+	var created, expires int64
+	var key, request, fields, document string
+	o := &p.Owner
+	if err := r.Scan(&p.ID, &p.CompanyID, &p.CompanySlug, &p.Capability, &p.Status,
+		&p.Impact, &p.Title, &p.Summary, &p.PolicyID, &p.TargetName, &p.BaseVersion, &p.Next.PolicyID, &p.Next.Name, &key,
+		&o.Kind, &o.ID, &o.UserID, &o.Name, &created, &expires, &p.ProposeRef, &p.ApplyRef, &p.Looks,
+		&p.Version, &p.Failure, &p.Outcome, &request, &fields, &document); err != nil {
+		return p, err
+	}
+	p.Renames, p.Next.Document = key != "", json.RawMessage(document)
+	p.CreatedAt, p.ExpiresAt = instant(created), instant(expires)
+	if p.Status == proposal.Pending && !db.now().Before(p.ExpiresAt) {
+		p.Status = proposal.Expired
+	}
+	if err := decode(fields, &p.Fields); err != nil {
+		return p, err
+	}
+	return p, decode(request, &p.Request)
+}
+
+// Propose implements proposal.Store.
+func (db *DB) Propose(ctx context.Context, p proposal.Proposal, lifetime time.Duration) (proposal.Proposal, error) {
+	p.CreatedAt = instant(millis(db.now()))
+	p.ExpiresAt = p.CreatedAt.Add(lifetime)
+	key := ""
+	if p.Renames {
+		key = policy.NameKey(p.Next.Name)
+	}
+	made := false
+	err := db.statement(ctx, func(ctx context.Context, c conn) error {
+		n, err := c.exec(ctx, `INSERT INTO proposals (id, company_id, capability, status, impact, title, summary, policy_id,
+				target_name, base_version, next_policy_id, next_name, next_name_key, owner_kind, owner_id, owner_user_id,
+				owner_name, created_at, expires_at, propose_ref, request, fields, next_document)
+			VALUES (`+marks(23)+`) ON CONFLICT (company_id, propose_ref) WHERE propose_ref <> '' DO NOTHING`,
+			p.ID, p.CompanyID, string(p.Capability), string(p.Status), string(p.Impact), p.Title, p.Summary, p.PolicyID,
+			p.TargetName, p.BaseVersion, p.Next.PolicyID, p.Next.Name, key, string(p.Owner.Kind), p.Owner.ID, p.Owner.UserID,
+			p.Owner.Name, millis(p.CreatedAt), millis(p.ExpiresAt), p.ProposeRef, encode(p.Request), encode(p.Fields), string(p.Next.Document))
+		made = n == 1
+		return err
+	})
+	if err == nil && !made {
+		return db.ProposalByRef(ctx, p.CompanyID, p.ProposeRef)
+	}
+	return p, err
+}
+
+// Proposal returns a proposal of the company.
+func (db *DB) Proposal(ctx context.Context, companyID, id string) (proposal.Proposal, error) {
+	return db.findProposal(ctx, db.read(), `v.company_id = ? AND v.id = ?`, companyID, id)
+}
+
+// ProposalByRef returns the proposal that a call with the reference made, or
+// applied.
+func (db *DB) ProposalByRef(ctx context.Context, companyID, ref string) (proposal.Proposal, error) {
+	if ref == "" {
+		return proposal.Proposal{}, fault.New(fault.NotFound, "no such proposal")
+	}
+	p, err := db.findProposal(ctx, db.read(), `v.company_id = ? AND v.propose_ref = ? AND v.propose_ref <> ''`, companyID, ref)
+	if fault.CodeOf(err) == fault.NotFound {
+		return db.findProposal(ctx, db.read(), `v.company_id = ? AND v.apply_ref = ? AND v.apply_ref <> ''`, companyID, ref)
+	}
+	return p, err
+}
+
+func (db *DB) findProposal(ctx context.Context, c conn, where string, args ...any) (proposal.Proposal, error) {
+	p, err := one(ctx, c, db.scanProposal, `SELECT `+proposalColumns+` FROM proposals v WHERE `+where, args...)
+	return found(p, err, "proposal")
+}
+
+// Proposals returns the newest proposals about a policy, newest first.
+func (db *DB) Proposals(ctx context.Context, companyID, policyID string, limit int) ([]proposal.Proposal, error) {
+	return list(ctx, db.read(), db.scanProposal, `SELECT `+proposalColumns+` FROM proposals v
+		WHERE v.company_id = ? AND v.policy_id = ? ORDER BY v.created_at DESC, v.id DESC LIMIT ?`, companyID, policyID, limit)
+}
+
+// FailProposal implements proposal.Store.
+func (db *DB) FailProposal(ctx context.Context, id string, code fault.Code, outcome string) (failed bool, err error) {
+	err = db.statement(ctx, func(ctx context.Context, c conn) error {
+		n, err := c.exec(ctx, `UPDATE proposals SET status = 'FAILED', failure = ?, outcome = ?
+			WHERE id = ? AND status = 'PENDING' AND expires_at > ?`, string(code), outcome, id, millis(db.now()))
+		failed = n == 1
+		return err
+	})
+	return failed, err
+}
+
+// PolicyNamed returns the id of the company's policy whose name counts as the
+// same.
+func (db *DB) PolicyNamed(ctx context.Context, companyID, name string) (string, error) {
+	return policyNamed(ctx, db.read(), companyID, name)
+}
+
+func policyNamed(ctx context.Context, c conn, companyID, name string) (string, error) {
+	id, err := value[string](ctx, c, `SELECT id FROM policies WHERE company_id = ? AND name_key = ? AND NOT deleted`,
+		companyID, policy.NameKey(name))
+	return found(id, err, "policy")
+}
+
+// Doubtful implements proposal.KeeperStore.
+func (db *DB) Doubtful(ctx context.Context, limit int) ([]proposal.Proposal, error) {
+	return list(ctx, db.read(), db.scanProposal, `SELECT `+proposalColumns+` FROM proposals v
+		WHERE v.look_at > 0 AND v.look_at <= ? ORDER BY v.look_at, v.id LIMIT ?`, millis(db.now()), limit)
+}
+
+// EndTurns lets every turn at a policy be taken over at once. Only a service
+// that is alone with its database may do so, and only before it serves: whoever
+// held a turn is gone.
+func (db *DB) EndTurns(ctx context.Context) error {
+	return db.write(ctx, func(ctx context.Context, t *tx) error {
+		if _, err := t.exec(ctx, `DELETE FROM leases WHERE name LIKE ?`, policy.Turn("%")); err != nil {
+			return err
+		}
+		_, err := t.exec(ctx, `UPDATE proposals SET look_at = 1 WHERE look_at > 0 AND status = 'EXECUTING'`)
+		return err
+	})
+}

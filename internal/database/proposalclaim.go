@@ -1,0 +1,254 @@
+package database
+
+import (
+	"context"
+	"time"
+
+	"github.com/musterhq/muster/internal/fault"
+	"github.com/musterhq/muster/internal/policy"
+	"github.com/musterhq/muster/internal/proposal"
+)
+
+// Whoever writes locks in this order, so that nobody waits in a circle:
+// proposal, company, policy, lease. A name is looked for, and given, under the
+// lock of its company; a version under that of its policy.
+
+// ClaimProposal implements proposal.Store.
+func (db *DB) ClaimProposal(ctx context.Context, c proposal.Claim) (came proposal.Claimed, err error) {
+	err = db.write(ctx, func(ctx context.Context, t *tx) (err error) {
+		came, err = db.claimProposal(ctx, t, c)
+		return err
+	})
+	return came, err
+}
+
+func (db *DB) claimProposal(ctx context.Context, t *tx, c proposal.Claim) (proposal.Claimed, error) {
+	p, err := db.lockProposal(ctx, t, c.ID)
+	if err != nil {
+		return "", err
+	}
+	if p.Status != proposal.Pending {
+		return proposal.NotPending, nil
+	}
+	if err := lockCompany(ctx, t, p.CompanyID, p.Renames); err != nil {
+		return "", err
+	}
+	current, err := lockPolicy(ctx, t, p.CompanyID, p.PolicyID)
+	switch {
+	case err != nil:
+		return "", err
+	case current.Deleted:
+		return proposal.Gone, nil
+	case current.Version != p.BaseVersion:
+		return proposal.Stale, nil
+	}
+	if free, err := nameFree(ctx, t, p); err != nil || !free {
+		return proposal.NameTaken, err
+	}
+	// One that is under way and whose turn has run out is looked after first.
+	if under, err := changing(ctx, t, p.Next.PolicyID); err != nil || under {
+		return proposal.Busy, err
+	}
+	if got, err := db.takeTurn(ctx, t, p.Next.PolicyID, c.Holder, c.For); err != nil || !got {
+		return proposal.Busy, err
+	}
+	_, err = t.exec(ctx, `UPDATE proposals SET status = 'EXECUTING', holder = ?, apply_ref = ?, look_at = ? WHERE id = ?`,
+		c.Holder, c.Ref, millis(db.now().Add(c.For)), c.ID)
+	return proposal.Begun, err
+}
+
+// TakeOverProposal implements proposal.KeeperStore.
+func (db *DB) TakeOverProposal(ctx context.Context, id, holder string, ttl time.Duration) (p proposal.Proposal, taken bool, err error) {
+	err = db.write(ctx, func(ctx context.Context, t *tx) error {
+		taken = false
+		if p, err = db.lockProposal(ctx, t, id); err != nil {
+			return err
+		}
+		due, err := value[bool](ctx, t, `SELECT look_at > 0 AND look_at <= ? FROM proposals WHERE id = ?`, millis(db.now()), id)
+		if err != nil || !due {
+			return err
+		}
+		if got, err := db.takeTurn(ctx, t, p.Next.PolicyID, holder, ttl); err != nil || !got {
+			return err
+		}
+		taken = true
+		_, err = t.exec(ctx, `UPDATE proposals SET holder = ?, look_at = ? WHERE id = ?`, holder, millis(db.now().Add(ttl)), id)
+		return err
+	})
+	return p, taken, err
+}
+
+// FinishProposal implements proposal.Store.
+func (db *DB) FinishProposal(ctx context.Context, e proposal.Ending) (after proposal.Proposal, held bool, err error) {
+	err = db.write(ctx, func(ctx context.Context, t *tx) error {
+		after, held, err = db.finishProposal(ctx, t, e)
+		return err
+	})
+	return after, held, err
+}
+
+func (db *DB) finishProposal(ctx context.Context, t *tx, e proposal.Ending) (proposal.Proposal, bool, error) {
+	p, err := db.lockProposal(ctx, t, e.ID)
+	if err != nil {
+		return p, false, err
+	}
+	holds, err := value[bool](ctx, t, `SELECT holder = ? AND look_at > 0 FROM proposals WHERE id = ?`, e.Holder, e.ID)
+	if err != nil || !holds {
+		return p, false, err
+	}
+	if e.Save {
+		if p.Version, err = db.saveNext(ctx, t, p, &e); err != nil {
+			return p, false, err
+		}
+	}
+	if e.Doubted {
+		if err := forgetPush(ctx, t, p.Next.PolicyID); err != nil {
+			return p, false, err
+		}
+	}
+	if p.Status == proposal.Executing {
+		p.Status, p.Failure, p.Outcome = e.Status, e.Failure, e.Outcome
+	}
+	if e.Looked {
+		p.Looks++
+	}
+	lookAt := int64(0)
+	if e.LookIn > 0 {
+		lookAt = millis(db.now().Add(e.LookIn))
+	}
+	if _, err := t.exec(ctx, `UPDATE proposals SET status = ?, failure = ?, outcome = ?, version = ?, looks = ?, look_at = ?, holder = ''
+		WHERE id = ?`, string(p.Status), string(p.Failure), p.Outcome, p.Version, p.Looks, lookAt, e.ID); err != nil {
+		return p, false, err
+	}
+	return p, true, endTurn(ctx, t, p.Next.PolicyID, e.Holder)
+}
+
+// saveNext saves the reviewed policy as the next version, and returns it. When
+// the policy was saved otherwise, or its name given away, since the outcome
+// became doubtful, it saves nothing, and the platform's copy is doubted.
+func (db *DB) saveNext(ctx context.Context, t *tx, p proposal.Proposal, e *proposal.Ending) (int, error) {
+	if err := lockCompany(ctx, t, p.CompanyID, p.Renames); err != nil {
+		return 0, err
+	}
+	free, err := nameFree(ctx, t, p)
+	if err != nil {
+		return 0, err
+	}
+	now := instant(millis(db.now()))
+	r := policy.Revision{SavedAt: now, SavedBy: p.Owner.Author(), Origin: p.Capability.Origin(), ProposalID: p.ID}
+	var saved policy.Policy
+	if p.Creates() && free {
+		saved, err = createCopy(ctx, t, p, r)
+	} else if !p.Creates() {
+		saved, err = saveChange(ctx, t, p, r, free)
+	}
+	if err != nil || saved.Version == 0 {
+		e.Doubted, e.Held, e.Status = e.Doubted || !p.Creates(), false, proposal.Unconfirmed
+		return 0, err
+	}
+	if !e.Held {
+		return saved.Version, nil
+	}
+	// The platform's copy is certain only if nobody else could send meanwhile.
+	mine, err := holdsTurn(ctx, t, p.Next.PolicyID, e.Holder, now)
+	if err != nil || !mine {
+		e.Doubted = true
+		return saved.Version, err
+	}
+	return saved.Version, setPushed(ctx, t, p.Next.PolicyID, saved.Version, e.VendorVersion, now)
+}
+
+// createCopy makes the new policy of a copy.
+func createCopy(ctx context.Context, t *tx, p proposal.Proposal, r policy.Revision) (policy.Policy, error) {
+	source, err := findPolicy(ctx, t, p.CompanyID, p.PolicyID, "")
+	if err != nil {
+		return policy.Policy{}, err
+	}
+	made := policy.Policy{ID: p.Next.PolicyID, CompanyID: p.CompanyID, Name: p.Next.Name, Type: source.Type, VROnly: source.VROnly,
+		Version: 1, Document: p.Next.Document, CreatedAt: r.SavedAt, UpdatedAt: r.SavedAt}
+	return made, createPolicy(ctx, t, made, r)
+}
+
+// saveChange saves a policy's next version: its description, labels and group
+// stay. It saves nothing if the policy is not at the version that was reviewed.
+func saveChange(ctx context.Context, t *tx, p proposal.Proposal, r policy.Revision, nameFree bool) (policy.Policy, error) {
+	next, err := lockPolicy(ctx, t, p.CompanyID, p.Next.PolicyID)
+	if err != nil || next.Deleted || next.Version != p.BaseVersion || !nameFree {
+		return policy.Policy{}, err
+	}
+	next.Name, next.Document = p.Next.Name, p.Next.Document
+	return writePolicy(ctx, t, next, p.BaseVersion, r)
+}
+
+func (db *DB) lockProposal(ctx context.Context, t *tx, id string) (proposal.Proposal, error) {
+	p, err := one(ctx, t, db.scanProposal, `SELECT `+proposalColumns+` FROM proposals v WHERE v.id = ?`+t.lock(), id)
+	return found(p, err, "proposal")
+}
+
+// lockCompany makes sure, if wanted, that nobody else gives names in the company.
+func lockCompany(ctx context.Context, t *tx, companyID string, wanted bool) error {
+	if !wanted {
+		return nil
+	}
+	_, err := value[string](ctx, t, `SELECT id FROM companies WHERE id = ?`+t.lock(), companyID)
+	return err
+}
+
+// lockPolicy returns a policy that nobody else changes until the transaction
+// ends.
+func lockPolicy(ctx context.Context, t *tx, companyID, id string) (policy.Policy, error) {
+	if _, err := value[string](ctx, t, `SELECT id FROM policies WHERE id = ? AND company_id = ?`+t.lock(), id, companyID); err != nil {
+		_, err = found("", err, "policy")
+		return policy.Policy{}, err
+	}
+	return findPolicy(ctx, t, companyID, id, "")
+}
+
+// nameFree reports whether a proposal's new name, if it has one, is no other
+// policy's, nor to be one's. The company is locked.
+func nameFree(ctx context.Context, t *tx, p proposal.Proposal) (bool, error) {
+	if !p.Renames {
+		return true, nil
+	}
+	id, err := policyNamed(ctx, t, p.CompanyID, p.Next.Name)
+	if err == nil && id != p.Next.PolicyID {
+		return false, nil
+	}
+	if err != nil && fault.CodeOf(err) != fault.NotFound {
+		return false, err
+	}
+	kept, err := nameKept(ctx, t, p.CompanyID, p.Next.Name, p.Next.PolicyID)
+	return !kept, err
+}
+
+// nameKept reports whether a proposal that is being applied is to give the
+// name to another policy.
+func nameKept(ctx context.Context, c conn, companyID, name, policyID string) (bool, error) {
+	n, err := value[int](ctx, c, `SELECT COUNT(*) FROM proposals WHERE company_id = ? AND next_name_key = ? AND next_name_key <> ''
+		AND status = 'EXECUTING' AND next_policy_id <> ?`, companyID, policy.NameKey(name), policyID)
+	return n > 0, err
+}
+
+// changing reports whether a proposal about the policy is being applied.
+func changing(ctx context.Context, c conn, policyID string) (bool, error) {
+	n, err := value[int](ctx, c, `SELECT COUNT(*) FROM proposals WHERE next_policy_id = ? AND status = 'EXECUTING'`, policyID)
+	return n > 0, err
+}
+
+// takeTurn gives the policy's turn to the holder unless another has it.
+func (db *DB) takeTurn(ctx context.Context, t *tx, policyID, holder string, ttl time.Duration) (bool, error) {
+	now := db.now()
+	n, err := t.exec(ctx, takeLease, policy.Turn(policyID), holder, millis(now.Add(ttl)), millis(now))
+	return n == 1, err
+}
+
+func endTurn(ctx context.Context, t *tx, policyID, holder string) error {
+	_, err := t.exec(ctx, `DELETE FROM leases WHERE name = ? AND holder = ?`, policy.Turn(policyID), holder)
+	return err
+}
+
+func holdsTurn(ctx context.Context, c conn, policyID, holder string, now time.Time) (bool, error) {
+	n, err := value[int](ctx, c, `SELECT COUNT(*) FROM leases WHERE name = ? AND holder = ? AND expires_at > ?`,
+		policy.Turn(policyID), holder, millis(now))
+	return n > 0, err
+}
