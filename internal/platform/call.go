@@ -51,7 +51,7 @@ func (p *Platform) call(ctx context.Context, method string, r rank, attempt func
 	if err == nil {
 		err = p.attempt(ctx, method, attempt)
 	}
-	p.observe(ctx, method, err, start)
+	p.counted(ctx, method, err, start)
 	if came(err) == Throttled {
 		p.pause(ctx)
 	}
@@ -76,13 +76,10 @@ func (p *Platform) attempt(ctx context.Context, method string, attempt func(cont
 
 // spend takes one query from the project's shared quota.
 func (p *Platform) spend(ctx context.Context, method string, r rank) error {
-	if p.store.Quota == nil {
+	if p.store.Quota == nil || p.cfg.Quota < 0 {
 		return nil
 	}
-	ok, err := p.store.Quota.SpendQuery(ctx, Query{
-		Project: p.cfg.Project, Limit: p.cfg.Quota, Window: QuotaWindow,
-		Reserve: r.reserve(p.cfg.Quota), Background: r == background, Now: p.now(),
-	})
+	ok, err := p.store.Quota.SpendQuery(ctx, p.cfg.Project, p.cfg.Quota, r.reserve(p.cfg.Quota), QuotaWindow, r == background, p.now())
 	switch {
 	case err != nil:
 		return notSent(method, "the service's own store failed", err)
@@ -98,7 +95,7 @@ const throttlePause = time.Minute
 
 // pause keeps background work of all replicas away from the vendor for a while.
 func (p *Platform) pause(ctx context.Context) {
-	if p.store.Quota == nil {
+	if p.store.Quota == nil || p.cfg.Quota < 0 {
 		return
 	}
 	ctx = context.WithoutCancel(ctx)
@@ -107,7 +104,8 @@ func (p *Platform) pause(ctx context.Context) {
 	}
 }
 
-func (p *Platform) observe(ctx context.Context, method string, err error, start time.Time) {
+// counted counts and logs a call that ended.
+func (p *Platform) counted(ctx context.Context, method string, err error, start time.Time) {
 	result, took := came(err), p.now().Sub(start)
 	p.seen.VendorCall(method, string(result), took)
 	level := slog.LevelDebug

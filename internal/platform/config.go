@@ -50,11 +50,11 @@ type Config struct {
 	CredentialsFile string
 	// Project is the vendor's project: that of the credentials if empty.
 	// Topic and Subscription are bare names or full ones
-	// ("projects/P/subscriptions/S").
+	// ("projects/P/subscriptions/S"); the topic is the subscription's if empty.
 	Project, Topic, Subscription string
 
 	// CallbackURL is where the vendor's sign-up page returns to:
-	// "<public URL>/connect/callback".
+	// "<public URL>" + CallbackPath.
 	CallbackURL string
 
 	// Transport carries the calls; nil: HTTP/1.1 over TCP with proxies from
@@ -63,7 +63,8 @@ type Config struct {
 	// CallTimeout limits one call, its token included; PullTimeout one pull of
 	// notifications, which the vendor answers late when there are none.
 	CallTimeout, PullTimeout time.Duration
-	// Quota is how many queries the vendor allows in QuotaWindow.
+	// Quota is how many queries the vendor allows the project in QuotaWindow;
+	// negative: no limit of our own, which is the default for an endpoint.
 	Quota int
 
 	Now      func() time.Time
@@ -121,8 +122,13 @@ func (c *Config) complete(project string) {
 	c.Project = cmp.Or(c.Project, project)
 	if c.Endpoint != "" {
 		c.Project = cmp.Or(c.Project, DefaultProject)
+		c.Topic = cmp.Or(c.Topic, DefaultTopic)
+		c.CallbackURL = cmp.Or(c.CallbackURL, "http://localhost"+CallbackPath)
+		c.Quota = cmp.Or(c.Quota, -1)
 	}
-	c.Topic = within("projects/"+c.Project+"/topics/", cmp.Or(c.Topic, DefaultTopic))
+	if c.Topic != "" {
+		c.Topic = within("projects/"+c.Project+"/topics/", c.Topic)
+	}
 	c.Subscription = within("projects/"+c.Project+"/subscriptions/", cmp.Or(c.Subscription, DefaultSubscription))
 	c.CallTimeout = cmp.Or(c.CallTimeout, DefaultCallTimeout)
 	c.PullTimeout = cmp.Or(c.PullTimeout, DefaultPullTimeout)

@@ -2,6 +2,7 @@ package platform
 
 import (
 	"context"
+	"errors"
 	"net/http"
 	"time"
 
@@ -11,6 +12,7 @@ import (
 	"github.com/musterhq/muster/internal/fault"
 
 	androidmanagement "google.golang.org/api/androidmanagement/v1"
+	"google.golang.org/api/googleapi"
 )
 
 const stateDeleted = "DELETED"
@@ -43,6 +45,15 @@ func (p *Platform) readDevice(ctx context.Context, name string, r rank) (*androi
 func (p *Platform) asOf(header http.Header) time.Time {
 	if at, err := http.ParseTime(header.Get("Date")); err == nil {
 		return at.UTC()
+	}
+	return p.now().UTC()
+}
+
+// missingSince is a time by the vendor's clock after all that it said before it
+// answered that something does not exist.
+func (p *Platform) missingSince(err error) time.Time {
+	if answer, ok := errors.AsType[*googleapi.Error](err); ok && answer.Header != nil {
+		return p.asOf(answer.Header).Add(time.Second)
 	}
 	return p.now().UTC()
 }

@@ -6,15 +6,9 @@ import (
 	"time"
 )
 
-// acquire takes or renews a lease for some time; false while another holds it.
-func (p *Platform) acquire(ctx context.Context, name, holder string, lasting time.Duration) (bool, error) {
-	now := p.now()
-	return p.store.Leases.AcquireLease(ctx, name, holder, now, now.Add(lasting))
-}
-
 // release gives a lease back; one that cannot be given back runs out.
 func (p *Platform) release(ctx context.Context, name, holder string) {
-	if err := p.store.Leases.ReleaseLease(context.WithoutCancel(ctx), name, holder); err != nil {
+	if err := p.store.Leases.Release(context.WithoutCancel(ctx), name, holder); err != nil {
 		p.log.WarnContext(ctx, "cannot give back a lease", slog.String("lease", name), slog.Any("error", err))
 	}
 }

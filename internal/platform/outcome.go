@@ -170,7 +170,7 @@ func ended(status *androidmanagement.Status, t command.Type) string {
 	case deadlineExceeded:
 		return expired
 	}
-	if message := oneLine(status.Message); message != "" && !setsPassword(t) {
+	if message := oneLine(status.Message); message != "" && t != "" && !setsPassword(t) {
 		return "the platform ended the command with an error: " + message
 	}
 	return "the platform ended the command with an error and gave no reason"

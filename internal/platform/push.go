@@ -101,11 +101,11 @@ func (p *Platform) pushSaved(ctx context.Context, c company.Company, id string, 
 
 // notPushed notes why a saved version could not be pushed.
 func (p *Platform) notPushed(ctx context.Context, current policy.Policy, result policy.PushResult) policy.PushResult {
-	failed := PushFailure{
-		PolicyID: current.ID, Version: current.Version, Text: result.Detail,
-		Final: result.Outcome == policy.PushRefused, At: p.now(), Backoff: pushBackoff,
+	var backoff func(time.Duration) time.Duration // nil: refused
+	if result.Outcome != policy.PushRefused {
+		backoff = pushBackoff
 	}
-	if err := p.store.Policies.SetPushFailed(ctx, failed); err != nil {
+	if err := p.store.Policies.SetPushFailed(ctx, current.ID, current.Version, result.Detail, p.now(), backoff); err != nil {
 		result.Cause = errors.Join(result.Cause, err)
 	}
 	return result
@@ -172,7 +172,7 @@ func (p *Platform) pushBefore(ctx context.Context, o command.Order, to policy.Po
 // await takes a lease, waiting while another holds it.
 func (p *Platform) await(ctx context.Context, name, holder string) error {
 	for {
-		held, err := p.acquire(ctx, name, holder, pushLease)
+		held, err := p.store.Leases.Lease(ctx, name, holder, pushLease)
 		if held || err != nil {
 			return err
 		}

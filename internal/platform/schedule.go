@@ -2,6 +2,11 @@ package platform
 
 import (
 	"cmp"
+	"context"
+	"errors"
+	"log/slog"
+	"slices"
+	"sync"
 	"time"
 )
 
@@ -9,8 +14,79 @@ import (
 type Schedule struct {
 	// Push is how often policies that are behind are looked for.
 	Push time.Duration
+	// Commands is how often commands to ask after are looked for.
+	Commands time.Duration
+	// FirstPoll is how old a command is when the vendor is first asked for its
+	// outcome; Polls are the times between one question and the next, the last
+	// of them for ever.
+	FirstPoll time.Duration
+	Polls     []time.Duration
+	// Devices is how often an enterprise's devices are listed.
+	Devices time.Duration
 }
 
 func (s *Schedule) complete() {
 	s.Push = cmp.Or(s.Push, time.Second)
+	s.Commands = cmp.Or(s.Commands, 10*time.Second)
+	s.FirstPoll = cmp.Or(s.FirstPoll, 2*time.Minute)
+	s.Devices = cmp.Or(s.Devices, 30*time.Minute)
+	if len(s.Polls) == 0 {
+		s.Polls = []time.Duration{5 * time.Minute, 15 * time.Minute, time.Hour}
+	}
+}
+
+// after is how long to wait until the next poll of a command, by its age: the
+// number of polls before follows from it, and need not be kept.
+func (s *Schedule) after(age time.Duration) time.Duration {
+	due := s.FirstPoll
+	for _, wait := range s.Polls {
+		if due += wait; age < due {
+			return wait
+		}
+	}
+	return s.Polls[len(s.Polls)-1]
+}
+
+// Run does all background work until the context ends, and waits for it:
+// Notifications, Pushes, Operations and Inventories.
+func (p *Platform) Run(ctx context.Context) error {
+	var all sync.WaitGroup
+	work := []func(context.Context) error{p.Notifications, p.Pushes, p.Operations, p.Inventories}
+	errs := make([]error, len(work))
+	for i, run := range work {
+		all.Go(func() { errs[i] = run(ctx) })
+	}
+	all.Wait()
+	return errors.Join(slices.DeleteFunc(errs, func(err error) bool { return errors.Is(err, ctx.Err()) })...)
+}
+
+// every does work now and then again after each pause, until the context ends.
+// Trouble is logged; the next round tries again.
+func (p *Platform) every(ctx context.Context, pause time.Duration, what string, work func(context.Context) error) error {
+	if !p.cfg.configured() {
+		<-ctx.Done()
+		return ctx.Err()
+	}
+	for {
+		if err := work(ctx); err != nil && ctx.Err() == nil {
+			level := slog.LevelWarn
+			if came(err) == NotSent {
+				level = slog.LevelDebug // the quota, or the network: every call says so
+			}
+			p.log.Log(ctx, level, "platform: "+what+" failed; it is tried again", "error", err)
+		}
+		if !p.sleep(ctx, pause) {
+			return ctx.Err()
+		}
+	}
+}
+
+// alone does work if no other replica does it at present.
+func (p *Platform) alone(ctx context.Context, lease string, ttl time.Duration, work func(context.Context) error) error {
+	held, err := p.store.Leases.Lease(ctx, lease, p.holder, ttl)
+	if err != nil || !held {
+		return err
+	}
+	defer p.release(ctx, lease, p.holder)
+	return work(ctx)
 }

@@ -29,6 +29,11 @@ const (
 	methodPatchPolicy     = "enterprises.policies.patch"
 	methodGetPolicy       = "enterprises.policies.get"
 	methodNewSignup       = "signupUrls.create"
+
+	methodPull            = "pubsub.projects.subscriptions.pull"
+	methodAcknowledge     = "pubsub.projects.subscriptions.acknowledge"
+	methodModifyDeadline  = "pubsub.projects.subscriptions.modifyAckDeadline"
+	methodGetSubscription = "pubsub.projects.subscriptions.get"
 )
 
 // Send implements command.Channel: one attempt, within the call's time limit,
@@ -138,7 +143,7 @@ func (p *Platform) refresh(ctx context.Context, o command.Order) command.Receipt
 	seen, err := p.observation(ctx, o.Company, device)
 	if err == nil {
 		seen.ObservedAt = asOf
-		_, err = p.store.Inventory.Observe(ctx, seen)
+		_, err = p.observe(ctx, seen)
 	}
 	if err != nil {
 		return receipt(err, false)

@@ -4,20 +4,26 @@ import (
 	"context"
 	"time"
 
+	"github.com/musterhq/muster/internal/asset"
+	"github.com/musterhq/muster/internal/command"
 	"github.com/musterhq/muster/internal/company"
 	"github.com/musterhq/muster/internal/enrolment"
 	"github.com/musterhq/muster/internal/policy"
 )
 
-// Stores are what the adapter needs of the rest of the service. The database
-// implements them, but for Inventory and Commands, which are the domain's
-// services.
+// Stores are what the adapter needs of the rest of the service. *database.DB is
+// all of them but Inventory and Commands, which are the domain's services.
+// Whoever only pushes policies or connects companies needs Companies, Policies,
+// Signups, Leases and Quota.
 type Stores struct {
 	Companies Companies
-	Inventory Inventory
 	Policies  Policies
+	Signups   Signups
 	Leases    Leases
-	Quota     Quota // nil: no limit of our own
+	Quota     Quota     // nil: no limit of our own
+	Inventory Inventory // *enrolment.Service
+	Commands  Commands  // *command.Service
+	Records   Records
 }
 
 // Companies finds companies. An unknown one is fault.NotFound.
@@ -25,67 +31,87 @@ type Companies interface {
 	CompanyByID(ctx context.Context, id string) (company.Company, error)
 	CompanyByEnterprise(ctx context.Context, enterprise string) (company.Company, error)
 	Companies(ctx context.Context) ([]company.Company, error)
-	UpdateCompany(ctx context.Context, id string, change func(*company.Company) error) (company.Company, error)
 }
 
 // Inventory takes what the platform tells about devices.
 type Inventory interface {
+	// Observe fails with fault.InvalidArguments for what can never be applied.
 	Observe(ctx context.Context, o enrolment.Observation) (enrolment.Change, error)
+}
+
+// Commands takes what the platform tells about commands. See command.Service.
+type Commands interface {
+	Settle(ctx context.Context, f command.Feedback) (command.Command, bool, error)
+	Adopt(ctx context.Context, ref string, seen command.Sighting) (command.Command, error)
+	PolicyApplied(ctx context.Context, assetID, policyID string, at time.Time) error
+}
+
+// Records are what the service knows of commands and devices.
+type Records interface {
+	CommandByRef(ctx context.Context, ref string) (command.Command, error)
+	// CommandsToPoll returns up to limit commands of platform-managed devices
+	// in a state, created before a time, whose outcome is to be asked for by
+	// now.
+	CommandsToPoll(ctx context.Context, state command.State, created, now time.Time, limit int) ([]command.Command, error)
+	// SetPolled notes when to ask after a command again.
+	SetPolled(ctx context.Context, commandID string, next time.Time) error
+	// AssetOfDevice finds the asset of a device by the device's name.
+	AssetOfDevice(ctx context.Context, companyID, device string) (string, error)
+	Asset(ctx context.Context, companyID, id string) (asset.Asset, error)
+	// DeviceNames returns the names of the managed devices, with when each
+	// enrolled.
+	DeviceNames(ctx context.Context, companyID string, m asset.Management) (map[string]time.Time, error)
 }
 
 // Policies keeps policies and what became of the platform's copies.
 type Policies interface {
 	// Policy returns tombstones too.
 	Policy(ctx context.Context, companyID, id string) (policy.Policy, error)
-	// PoliciesToPush returns up to limit policies of connected companies whose
-	// copy at the platform is not the saved version and whose next try is due.
-	PoliciesToPush(ctx context.Context, now time.Time, limit int) ([]policy.Policy, error)
+	// PoliciesToPush returns up to limit policies of connected companies, or of
+	// one of them, whose copy at the platform is not the saved version and
+	// whose next try is due.
+	PoliciesToPush(ctx context.Context, companyID string, now time.Time, limit int) ([]policy.Policy, error)
 	// SetUnpushed notes that it is not known which version the platform holds.
 	SetUnpushed(ctx context.Context, policyID string) error
 	// SetPushed notes that the platform holds our version, and what it calls it.
 	SetPushed(ctx context.Context, policyID string, version int, vendorVersion int64, at time.Time) error
-	SetPushFailed(ctx context.Context, f PushFailure) error
+	// SetPushFailed notes why a version was not pushed, in words for people.
+	// backoff says when to try again, by how long the version has failed; nil:
+	// not before somebody saves or pushes the policy.
+	SetPushFailed(ctx context.Context, policyID string, version int, text string, at time.Time,
+		backoff func(failing time.Duration) time.Duration) error
 	// PushedVersion translates the vendor's version of a policy into ours;
 	// fault.NotFound if it was not pushed by us.
 	PushedVersion(ctx context.Context, policyID string, vendorVersion int64) (int, error)
 }
 
-// PushFailure is why a saved version of a policy could not be pushed.
-type PushFailure struct {
-	PolicyID string
-	Version  int
-	Text     string    // for people
-	At       time.Time //
-	// Final: the version was refused, and is not due again until somebody
-	// saves or pushes the policy.
-	Final bool
-	// Backoff says how long to wait, by how long this version has failed.
-	Backoff func(failing time.Duration) time.Duration
-}
-
 // Leases say who does what only one may do at a time, over all replicas.
 type Leases interface {
-	// AcquireLease takes a lease, or renews it if holder holds it; false while
-	// another does.
-	AcquireLease(ctx context.Context, name, holder string, now, until time.Time) (bool, error)
-	// ReleaseLease gives it back, if holder still holds it.
-	ReleaseLease(ctx context.Context, name, holder string) error
+	// Lease gives a lease for some time, or renews it if holder holds it; false
+	// while another does.
+	Lease(ctx context.Context, name, holder string, ttl time.Duration) (bool, error)
+	// Release gives it back, if holder still holds it.
+	Release(ctx context.Context, name, holder string) error
 }
 
-// Query is one query of the vendor to be counted against its quota.
-type Query struct {
-	Project    string
-	Limit      int           // queries allowed in Window; they flow back evenly
-	Window     time.Duration //
-	Reserve    int           // how many must be left for others
-	Background bool          // waits while PauseQueries lasts
-	Now        time.Time
+// Signups keeps the sign-ups with which companies are bound to enterprises.
+type Signups interface {
+	// SaveSignup keeps one: state is the secret that its callback brings back,
+	// name the vendor's name of it.
+	SaveSignup(ctx context.Context, state, companyID, name string, at time.Time) error
+	// Signup finds one by its state; enterprise is empty until it is finished.
+	Signup(ctx context.Context, state string) (companyID, name, enterprise string, err error)
+	// FinishSignup binds its company to the enterprise; fault.Refused if either
+	// is bound elsewhere.
+	FinishSignup(ctx context.Context, state, enterprise string) error
 }
 
 // Quota is the vendor's quota as all replicas share it.
 type Quota interface {
-	// SpendQuery takes one query; false: none is left for it at present.
-	SpendQuery(ctx context.Context, q Query) (bool, error)
+	// SpendQuery takes one of the limit queries allowed in a window, which flow
+	// back evenly; false if fewer than reserve would be left, or, for
+	// background work, while PauseQueries lasts.
+	SpendQuery(ctx context.Context, project string, limit, reserve int, window time.Duration, background bool, now time.Time) (bool, error)
 	// PauseQueries holds background queries back until a time.
 	PauseQueries(ctx context.Context, project string, until time.Time) error
 }

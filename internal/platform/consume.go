@@ -1,0 +1,190 @@
+package platform
+
+import (
+	"context"
+	"log/slog"
+	"time"
+
+	"github.com/musterhq/muster/internal/asset"
+	"github.com/musterhq/muster/internal/command"
+	"github.com/musterhq/muster/internal/company"
+	"github.com/musterhq/muster/internal/enrolment"
+	"github.com/musterhq/muster/internal/fault"
+
+	androidmanagement "google.golang.org/api/androidmanagement/v1"
+)
+
+// What became of a notification. All but failed are acknowledged.
+const (
+	applied   = "applied"
+	ignored   = "ignored"   // says nothing to us, nothing new, or is about nobody of ours
+	malformed = "malformed" // will never be readable
+	failed    = "failed"    // our own trouble: it is to come again
+)
+
+// consume applies one notification. The error, of failed and malformed, is for
+// the log.
+func (p *Platform) consume(ctx context.Context, n *notification) (string, error) {
+	if n.kind == kindOther {
+		return ignored, nil
+	}
+	owner, err := p.store.Companies.CompanyByEnterprise(ctx, enterpriseOf(n.subject()))
+	switch {
+	case fault.CodeOf(err) == fault.NotFound:
+		return ignored, nil
+	case err != nil:
+		return failed, err
+	}
+	switch n.kind {
+	case kindCommand:
+		return p.consumeOperation(ctx, owner, n.operation, n.published)
+	case kindUsageLogs:
+		return p.consumeUsage(ctx, owner, n)
+	}
+	seen, err := p.observation(ctx, owner, n.device)
+	if err != nil {
+		return failed, err
+	}
+	seen.Enrolling = n.kind == kindEnrollment && !seen.Gone
+	seen.ObservedAt, seen.MessageID = n.published, n.id
+	return p.observe(ctx, seen)
+}
+
+// observe applies an observation, and tells of the policy that the device has
+// applied: on every report, so that a crash in between is made good.
+func (p *Platform) observe(ctx context.Context, o enrolment.Observation) (string, error) {
+	change, err := p.store.Inventory.Observe(ctx, o)
+	switch {
+	case fault.CodeOf(err) == fault.InvalidArguments:
+		return malformed, err
+	case err != nil:
+		return failed, err
+	case !change.Applied:
+		return ignored, nil
+	case change.PolicyID == "" || change.Ended || o.AppliedPolicy == "":
+		return applied, nil
+	}
+	at := o.ReportedAt
+	if at.IsZero() {
+		at = o.ObservedAt
+	}
+	if err := p.store.Commands.PolicyApplied(ctx, change.AssetID, change.PolicyID, at); err != nil {
+		return failed, err
+	}
+	return applied, nil
+}
+
+// consumeOperation settles a command by its operation. at is the time of the
+// device's word.
+func (p *Platform) consumeOperation(ctx context.Context, owner company.Company, o *operation, at time.Time) (string, error) {
+	if !o.Done {
+		return ignored, nil
+	}
+	settled, ok, err := p.settle(ctx, owner, o, at)
+	switch {
+	case fault.CodeOf(err) == fault.NotFound:
+		return ignored, nil // not sent by us, or of an earlier enrolment
+	case err != nil:
+		return failed, err
+	}
+	if settled.State == command.Succeeded && ends(settled.Type) {
+		if result, err := p.observe(ctx, departed(owner, o.device(), at)); result == failed {
+			return failed, err
+		}
+	}
+	if !ok {
+		return ignored, nil
+	}
+	return applied, nil
+}
+
+// ends reports whether a command that succeeded ends the device's management.
+func ends(t command.Type) bool {
+	return t == command.WipeCompanyData || t == command.RelinquishOwnership
+}
+
+// departed is the observation that a device is no longer managed.
+func departed(owner company.Company, device string, at time.Time) enrolment.Observation {
+	return enrolment.Observation{CompanyID: owner.ID, Device: device, Management: asset.Platform, Gone: true, ObservedAt: at}
+}
+
+// settle makes the operation's command final. A command whose answer was lost
+// is found by its device, type and time.
+func (p *Platform) settle(ctx context.Context, owner company.Company, o *operation, at time.Time) (command.Command, bool, error) {
+	types := commandTypes(o.Metadata.Type)
+	feedback := command.Feedback{Ref: o.Name, At: at}
+	feedback.Succeeded, feedback.Outcome = o.settled(first(types))
+	c, ok, err := p.store.Commands.Settle(ctx, feedback)
+	if fault.CodeOf(err) != fault.NotFound || o.createdAt().IsZero() {
+		return c, ok, err
+	}
+	assetID, missing := p.store.Records.AssetOfDevice(ctx, owner.ID, o.device())
+	if missing != nil {
+		return c, false, missing
+	}
+	for _, t := range types {
+		feedback.Sighting = command.Sighting{AssetID: assetID, Type: t, IssuedAt: o.createdAt()}
+		if c, ok, err = p.store.Commands.Settle(ctx, feedback); fault.CodeOf(err) != fault.NotFound {
+			return c, ok, err
+		}
+	}
+	// The command may have been given its name meanwhile by whoever sent it.
+	feedback.Sighting = command.Sighting{}
+	return p.store.Commands.Settle(ctx, feedback)
+}
+
+func first(types []command.Type) command.Type {
+	if len(types) == 0 {
+		return ""
+	}
+	return types[0]
+}
+
+// consumeUsage takes the newest location out of a lost device's log.
+func (p *Platform) consumeUsage(ctx context.Context, owner company.Company, n *notification) (string, error) {
+	newest := lastLocation(n.usage.UsageLogEvents)
+	if newest == nil {
+		return ignored, nil
+	}
+	return p.observe(ctx, enrolment.Observation{
+		CompanyID: owner.ID, Device: n.usage.Device, Management: asset.Platform,
+		Location: newest, ObservedAt: n.published, MessageID: n.id,
+	})
+}
+
+func lastLocation(events []*androidmanagement.UsageLogEvent) *asset.Location {
+	var newest *asset.Location
+	for _, e := range events {
+		if e == nil || e.LostModeLocationEvent == nil || e.LostModeLocationEvent.Location == nil {
+			continue
+		}
+		at, where := instant(e.EventTime), e.LostModeLocationEvent.Location
+		if at.IsZero() || newest != nil && !at.After(newest.ReportedAt) {
+			continue
+		}
+		newest = &asset.Location{Latitude: where.Latitude, Longitude: where.Longitude, ReportedAt: at}
+	}
+	return newest
+}
+
+// handle consumes one message whatever it is, counts it, and reports whether it
+// is to be acknowledged.
+func (p *Platform) handle(ctx context.Context, d delivery) bool {
+	n, err := d.notification, d.err
+	result := malformed
+	if err == nil {
+		result, err = p.consume(ctx, &n)
+	}
+	lag := time.Duration(0)
+	if !n.published.IsZero() {
+		lag = max(0, p.now().Sub(n.published))
+	}
+	p.seen.Notification(n.kind, result, lag)
+	level := slog.LevelDebug
+	if result == malformed || result == failed {
+		level = slog.LevelWarn
+	}
+	p.log.LogAttrs(ctx, level, "platform notification", slog.String("kind", n.kind), slog.String("named", n.named),
+		slog.String("message", n.id), slog.String("result", result), slog.Duration("lag", lag), slog.Any("error", err))
+	return result != failed
+}

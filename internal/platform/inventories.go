@@ -1,0 +1,153 @@
+package platform
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/musterhq/muster/internal/asset"
+	"github.com/musterhq/muster/internal/company"
+	"github.com/musterhq/muster/internal/enrolment"
+
+	androidmanagement "google.golang.org/api/androidmanagement/v1"
+	"google.golang.org/api/googleapi"
+)
+
+// Inventories compares each enterprise's devices with ours, until the context
+// ends: a user who removes the work profile may leave without a word, and a
+// notification of an enrolment may be lost. Over all replicas an enterprise is
+// listed once in Schedule.Devices.
+func (p *Platform) Inventories(ctx context.Context) error {
+	// To look more often than that finds what another replica did not do.
+	return p.every(ctx, p.cfg.Schedule.Devices/4, "listing devices", func(ctx context.Context) error {
+		owners, err := p.store.Companies.Companies(ctx)
+		if err != nil {
+			return err
+		}
+		for _, owner := range owners {
+			if !owner.Connected() {
+				continue
+			}
+			if e := p.compareOnce(ctx, owner); e != nil {
+				err = errors.Join(err, fmt.Errorf("company %s: %w", owner.Slug, e))
+			}
+		}
+		return err
+	})
+}
+
+// compareOnce compares unless some replica did lately. The lease is not given
+// back: it says that this was done. But what failed may be tried again.
+func (p *Platform) compareOnce(ctx context.Context, owner company.Company) error {
+	lease, holder := "platform/devices/"+owner.ID, newHolder()
+	held, err := p.store.Leases.Lease(ctx, lease, holder, p.cfg.Schedule.Devices*9/10)
+	if err != nil || !held {
+		return err
+	}
+	if err = p.CompareDevices(ctx, owner); err != nil {
+		p.release(ctx, lease, holder)
+	}
+	return err
+}
+
+// CompareDevices lists a company's devices at the vendor: one that we do not
+// know joins, one that the vendor no longer knows ends. Only a complete list
+// says that a device is missing.
+func (p *Platform) CompareDevices(ctx context.Context, owner company.Company) error {
+	known, err := p.store.Records.DeviceNames(ctx, owner.ID, asset.Platform)
+	if err != nil {
+		return err
+	}
+	listed, err := p.deviceNames(ctx, owner.Enterprise)
+	if err != nil {
+		return err
+	}
+	for name := range listed {
+		if _, ok := known[name]; ok {
+			delete(known, name)
+			continue
+		}
+		if err := p.discover(ctx, owner, name); err != nil {
+			return err
+		}
+	}
+	// What is left was ours before the listing began, and is not in it. Each is
+	// asked for by name, so that no fault of a list can end a device.
+	for name := range known {
+		if _, err := p.revisit(ctx, owner, name); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// deviceNames lists the names of an enterprise's devices, completely.
+func (p *Platform) deviceNames(ctx context.Context, enterprise string) (map[string]bool, error) {
+	names, token := map[string]bool{}, ""
+	for {
+		var answer *androidmanagement.ListDevicesResponse
+		err := p.call(ctx, methodListDevices, background, func(ctx context.Context) (err error) {
+			answer, err = p.am.Enterprises.Devices.List(enterprise).PageSize(100).PageToken(token).
+				Fields(googleapi.Field("nextPageToken"), googleapi.Field("devices/name")).Context(ctx).Do()
+			return err
+		})
+		if err != nil {
+			return nil, err
+		}
+		for _, d := range answer.Devices {
+			if d != nil && isDevice(d.Name) {
+				names[d.Name] = true
+			}
+		}
+		if answer.NextPageToken == "" || answer.NextPageToken == token {
+			return names, nil
+		}
+		token = answer.NextPageToken
+	}
+}
+
+// discover takes up a device that the vendor has and we do not.
+func (p *Platform) discover(ctx context.Context, owner company.Company, name string) error {
+	d, asOf, err := p.readDevice(ctx, name, background)
+	if came(err) == Missing {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	return p.see(ctx, owner, d, asOf, true)
+}
+
+// revisit reads a device anew, and ends it if the vendor no longer has it: then
+// the device is nil.
+func (p *Platform) revisit(ctx context.Context, owner company.Company, name string) (*androidmanagement.Device, error) {
+	d, asOf, err := p.readDevice(ctx, name, background)
+	if came(err) == Missing {
+		if confirmed := p.enterpriseExists(ctx, owner.Enterprise); confirmed != nil {
+			return nil, confirmed
+		}
+		_, err = p.observe(ctx, departed(owner, name, p.missingSince(err)))
+		return nil, err
+	}
+	if err == nil {
+		err = p.see(ctx, owner, d, asOf, false)
+	}
+	if err != nil || deleted(d) {
+		return nil, err
+	}
+	return d, nil
+}
+
+// see applies a device that was read. One that had ended by our reckoning, and
+// that the vendor has, begins anew.
+func (p *Platform) see(ctx context.Context, owner company.Company, d *androidmanagement.Device, asOf time.Time, joining bool) error {
+	var seen enrolment.Observation
+	seen, err := p.observation(ctx, owner, d)
+	if err != nil {
+		return err
+	}
+	seen.ObservedAt, seen.Enrolling = asOf, joining && !seen.Gone
+	_, err = p.observe(ctx, seen)
+	return err
+}

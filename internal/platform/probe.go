@@ -1,0 +1,169 @@
+package platform
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/musterhq/muster/internal/company"
+
+	androidmanagement "google.golang.org/api/androidmanagement/v1"
+	"google.golang.org/api/pubsub/v1"
+)
+
+// Grade is how good or bad a Finding is.
+type Grade string
+
+// The grades.
+const (
+	Fine    Grade = "ok"
+	Warning Grade = "warning"
+	Bad     Grade = "failed"
+)
+
+// Finding is what one look at the platform's set-up came to, in plain words.
+type Finding struct {
+	Check  string
+	Grade  Grade
+	Detail string
+	Remedy string // empty if nothing is to be done
+}
+
+// Probe looks at the set-up: whether the platform is reached, takes our
+// credentials, delivers notifications to our subscription, and knows each
+// company's enterprise. It changes nothing.
+func (p *Platform) Probe(ctx context.Context) []Finding {
+	if !p.cfg.configured() {
+		return []Finding{{"platform", Warning, "no platform is configured: only devices with the service's own agent can be managed",
+			"set MUSTER_PLATFORM_CREDENTIALS to a service account's key file, or MUSTER_PLATFORM_ENDPOINT to an emulator's address"}}
+	}
+	api, ok := p.probeAPI(ctx)
+	if !ok {
+		return []Finding{api}
+	}
+	notified, topic := p.probeSubscription(ctx)
+	findings := []Finding{api, notified}
+	owners, err := p.store.Companies.Companies(ctx)
+	if err != nil {
+		return append(findings, Finding{"enterprises", Bad, "the companies cannot be read: " + err.Error(), "check the database"})
+	}
+	for _, owner := range owners {
+		findings = append(findings, p.probeCompany(ctx, owner, topic))
+	}
+	return findings
+}
+
+func (p *Platform) probeAPI(ctx context.Context) (Finding, bool) {
+	err := p.call(ctx, methodListEnterprises, urgent, func(ctx context.Context) error {
+		_, err := p.am.Enterprises.List().ProjectId(p.cfg.Project).PageSize(1).Context(ctx).Do()
+		return err
+	})
+	f := Finding{Check: "platform", Grade: Bad, Detail: plain(err)}
+	switch came(err) {
+	case Answered:
+		return Finding{"platform", Fine, "reached, and it takes our credentials for project " + p.cfg.Project, ""}, true
+	case NotSent:
+		f.Remedy = "check the network, the proxy and MUSTER_PLATFORM_ENDPOINT"
+	case Denied, Missing:
+		f.Remedy = "check that the Android Management API is enabled in project " + p.cfg.Project +
+			" and that the service account has the role Android Management User there"
+	case Refused:
+		f.Remedy = "check MUSTER_PLATFORM_PROJECT"
+	default:
+		f.Remedy = "try again in a minute"
+	}
+	return f, false
+}
+
+// probeSubscription also returns the topic to which enterprises should publish;
+// empty if it is not known.
+func (p *Platform) probeSubscription(ctx context.Context) (Finding, string) {
+	const check = "notifications"
+	s, err := p.subscription(ctx)
+	switch came(err) {
+	case Answered:
+	case Missing:
+		return Finding{check, Bad, "there is no subscription " + p.cfg.Subscription,
+			"create it, never expiring, on a topic to which android-cloud-policy@system.gserviceaccount.com may publish; or set MUSTER_PLATFORM_SUBSCRIPTION"}, p.cfg.Topic
+	case Denied:
+		return Finding{check, Bad, plain(err), "give the service account the role Pub/Sub Subscriber on " + p.cfg.Subscription}, p.cfg.Topic
+	default:
+		return Finding{check, Bad, plain(err), "try again in a minute"}, p.cfg.Topic
+	}
+	if p.cfg.Topic != "" && s.Topic != p.cfg.Topic {
+		return Finding{check, Warning, fmt.Sprintf("subscription %s is on topic %s, but enterprises are told to publish to %s", p.cfg.Subscription, s.Topic, p.cfg.Topic),
+			"subscribe to the topic to which the enterprises publish"}, p.cfg.Topic
+	}
+	return Finding{check, Fine, "subscription " + p.cfg.Subscription + " is on topic " + s.Topic, ""}, s.Topic
+}
+
+// subscription reads our subscription.
+func (p *Platform) subscription(ctx context.Context) (*pubsub.Subscription, error) {
+	var s *pubsub.Subscription
+	err := p.queue(ctx, methodGetSubscription, p.cfg.CallTimeout, func(ctx context.Context) (err error) {
+		s, err = p.pubsub.Projects.Subscriptions.Get(p.cfg.Subscription).Context(ctx).Do()
+		return err
+	})
+	return s, err
+}
+
+// topic is where enterprises are to publish: as configured, else where our
+// subscription listens.
+func (p *Platform) topic(ctx context.Context) (string, error) {
+	if p.cfg.Topic != "" {
+		return p.cfg.Topic, nil
+	}
+	s, err := p.subscription(ctx)
+	if err != nil {
+		return "", err
+	}
+	return s.Topic, nil
+}
+
+func (p *Platform) probeCompany(ctx context.Context, owner company.Company, topic string) Finding {
+	check := "company " + owner.Slug
+	if !owner.Connected() {
+		return Finding{check, Warning, "not connected to the platform", "muster company connect --company " + owner.Slug}
+	}
+	var e *androidmanagement.Enterprise
+	err := p.call(ctx, methodGetEnterprise, urgent, func(ctx context.Context) (err error) {
+		e, err = p.am.Enterprises.Get(owner.Enterprise).Context(ctx).Do()
+		return err
+	})
+	switch {
+	case came(err) == Missing || came(err) == Denied:
+		return Finding{check, Bad, owner.Enterprise + " does not exist, or is not ours", "connect the company anew, or restore the enterprise at the platform"}
+	case err != nil:
+		return Finding{check, Bad, plain(err), "try again in a minute"}
+	case topic != "" && e.PubsubTopic != topic:
+		return Finding{check, Bad, fmt.Sprintf("%s publishes to %q instead of %s: nothing of its devices is heard", owner.Enterprise, e.PubsubTopic, topic),
+			"muster company connect --company " + owner.Slug}
+	}
+	for _, kind := range notificationTypes() {
+		if !slices.Contains(e.EnabledNotificationTypes, kind) {
+			return Finding{check, Bad, owner.Enterprise + " does not publish " + kind, "muster company connect --company " + owner.Slug}
+		}
+	}
+	return Finding{check, Fine, "bound to " + owner.Enterprise, ""}
+}
+
+// plain is a failure in words for an operator.
+func plain(err error) string {
+	f, ok := errors.AsType[*Failure](err)
+	switch {
+	case err == nil:
+		return ""
+	case !ok:
+		return "an unexpected error: " + err.Error()
+	case f.Message != "" && f.Status != 0:
+		return fmt.Sprintf("the platform answered %d: %s", f.Status, f.Message)
+	case f.Message != "":
+		return f.Message
+	case f.Status != 0:
+		return fmt.Sprintf("the platform answered %d", f.Status)
+	case f.err != nil:
+		return "the platform was not reached: " + f.err.Error()
+	}
+	return "the platform was not reached"
+}

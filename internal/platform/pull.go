@@ -1,0 +1,172 @@
+package platform
+
+import (
+	"context"
+	"log/slog"
+	"slices"
+	"sync"
+	"time"
+
+	"google.golang.org/api/pubsub/v1"
+)
+
+// What one replica holds of notifications at most.
+const (
+	pullers        = 2   // pulls under way, so that one waits while the other works
+	batch          = 100 // messages a pull
+	handlers       = 8   // devices a puller works on at the same time
+	handleTimeout  = 30 * time.Second
+	redeliverAfter = 10 * time.Second // what could not be handled
+)
+
+// delivery is one message with what acknowledges it.
+type delivery struct {
+	ackID        string
+	notification notification
+	err          error // of decoding
+}
+
+// Notifications pulls the platform's notifications until the context ends. A
+// message is acknowledged after what it says is committed; one that our own
+// trouble kept from being applied comes again.
+func (p *Platform) Notifications(ctx context.Context) error {
+	if !p.cfg.configured() {
+		<-ctx.Done()
+		return ctx.Err()
+	}
+	var all sync.WaitGroup
+	for range pullers {
+		all.Go(func() { p.pullLoop(ctx) })
+	}
+	all.Wait()
+	return ctx.Err()
+}
+
+func (p *Platform) pullLoop(ctx context.Context) {
+	const slowest = 30 * time.Second
+	pause := time.Duration(0)
+	for ctx.Err() == nil {
+		began := p.now()
+		messages, err := p.pull(ctx)
+		switch {
+		case ctx.Err() != nil:
+			return
+		case err != nil && p.now().Sub(began) < p.cfg.PullTimeout:
+			pause = min(max(2*pause, time.Second), slowest)
+			p.log.WarnContext(ctx, "cannot pull the platform's notifications", slog.Any("error", err), slog.Duration("again", pause))
+			p.sleep(ctx, pause)
+			continue
+		case err == nil && len(messages) == 0 && p.now().Sub(began) < idlePull:
+			p.sleep(ctx, idlePull) // a server that does not wait
+		}
+		pause = 0
+		p.work(ctx, messages)
+	}
+}
+
+// idlePull is the least time from one empty pull to the next.
+const idlePull = 500 * time.Millisecond
+
+// pull waits for messages. It takes as long as the server lets it wait.
+func (p *Platform) pull(ctx context.Context) ([]*pubsub.ReceivedMessage, error) {
+	var answer *pubsub.PullResponse
+	err := p.queue(ctx, methodPull, p.cfg.PullTimeout, func(ctx context.Context) (err error) {
+		answer, err = p.pubsub.Projects.Subscriptions.Pull(p.cfg.Subscription, &pubsub.PullRequest{MaxMessages: batch}).Context(ctx).Do()
+		return err
+	})
+	if err != nil || answer == nil {
+		return nil, err
+	}
+	return answer.ReceivedMessages, nil
+}
+
+// queue makes one call of Pub/Sub, which has no part in the quota.
+func (p *Platform) queue(ctx context.Context, method string, limit time.Duration, attempt func(context.Context) error) error {
+	start := p.now()
+	ctx, cancel := context.WithTimeout(ctx, limit)
+	defer cancel()
+	err := p.attempt(ctx, method, attempt)
+	p.counted(ctx, method, err, start)
+	return err
+}
+
+// work handles messages and answers for them. It is not interrupted by the end
+// of the context, so that what was applied is also acknowledged.
+func (p *Platform) work(ctx context.Context, messages []*pubsub.ReceivedMessage) {
+	if len(messages) == 0 {
+		return
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), handleTimeout)
+	defer cancel()
+	var mu sync.Mutex
+	var done, again []string
+	var all sync.WaitGroup
+	slots := make(chan struct{}, handlers)
+	for _, deliveries := range byDevice(messages) {
+		slots <- struct{}{}
+		all.Go(func() {
+			defer func() { <-slots }()
+			for _, d := range deliveries {
+				ok := p.handle(ctx, d)
+				mu.Lock()
+				if ok {
+					done = append(done, d.ackID)
+				} else {
+					again = append(again, d.ackID)
+				}
+				mu.Unlock()
+			}
+		})
+	}
+	all.Wait()
+	p.answer(ctx, done, again)
+}
+
+// byDevice decodes messages and groups them by the device that they are about,
+// in the order of publishing. Devices are independent of each other.
+func byDevice(messages []*pubsub.ReceivedMessage) [][]delivery {
+	groups := map[string][]delivery{}
+	for _, m := range messages {
+		if m == nil {
+			continue
+		}
+		d := delivery{ackID: m.AckId}
+		d.notification, d.err = decode(m.Message)
+		subject := d.notification.subject()
+		groups[subject] = append(groups[subject], d)
+	}
+	var all [][]delivery
+	for _, g := range groups {
+		slices.SortStableFunc(g, func(a, b delivery) int {
+			return a.notification.published.Compare(b.notification.published)
+		})
+		all = append(all, g)
+	}
+	return all
+}
+
+// answer acknowledges what is done and asks for the rest again. If that fails,
+// all of it comes again, and what was applied is recognised.
+func (p *Platform) answer(ctx context.Context, done, again []string) {
+	subscriptions := p.pubsub.Projects.Subscriptions
+	if len(done) > 0 {
+		err := p.queue(ctx, methodAcknowledge, p.cfg.CallTimeout, func(ctx context.Context) error {
+			_, err := subscriptions.Acknowledge(p.cfg.Subscription, &pubsub.AcknowledgeRequest{AckIds: done}).Context(ctx).Do()
+			return err
+		})
+		if err != nil {
+			p.log.WarnContext(ctx, "cannot acknowledge notifications; they come again", slog.Any("error", err))
+		}
+	}
+	if len(again) == 0 {
+		return
+	}
+	request := &pubsub.ModifyAckDeadlineRequest{AckIds: again, AckDeadlineSeconds: int64(redeliverAfter / time.Second)}
+	err := p.queue(ctx, methodModifyDeadline, p.cfg.CallTimeout, func(ctx context.Context) error {
+		_, err := subscriptions.ModifyAckDeadline(p.cfg.Subscription, request).Context(ctx).Do()
+		return err
+	})
+	if err != nil {
+		p.log.WarnContext(ctx, "cannot ask for notifications again; they come when their deadline passes", slog.Any("error", err))
+	}
+}

@@ -1,0 +1,82 @@
+package platform
+
+import (
+	"context"
+	"errors"
+
+	"github.com/musterhq/muster/internal/fault"
+	"github.com/musterhq/muster/internal/policy"
+)
+
+// maxPushes bounds the policies of one round.
+const maxPushes = 20
+
+// Pushes brings every policy that is behind up to date, until the context ends.
+// A version that the vendor refused waits for the next one, or for Push.
+func (p *Platform) Pushes(ctx context.Context) error {
+	return p.every(ctx, p.cfg.Schedule.Push, "pushing policies", func(ctx context.Context) error {
+		_, err := p.pushDue(ctx, "", upkeep)
+		return err
+	})
+}
+
+// pushDue pushes the policies, of one company or of all, that are behind and
+// due, and says how many there were.
+func (p *Platform) pushDue(ctx context.Context, companyID string, r rank) (int, error) {
+	behind, err := p.store.Policies.PoliciesToPush(ctx, companyID, p.now(), maxPushes)
+	if err != nil {
+		return 0, err
+	}
+	for _, one := range behind {
+		if err := ctx.Err(); err != nil {
+			return 0, err
+		}
+		result, tried := p.pushOne(ctx, one, r)
+		if tried && result.Outcome != policy.PushDone {
+			p.log.WarnContext(ctx, "cannot push a policy", "policy", one.ID, "outcome", string(result.Outcome),
+				"detail", result.Detail, "error", result.Cause)
+		}
+	}
+	return len(behind), nil
+}
+
+// pushOne pushes a policy unless somebody else does.
+func (p *Platform) pushOne(ctx context.Context, one policy.Policy, r rank) (policy.PushResult, bool) {
+	lease, holder := policyLease(one.ID), newHolder()
+	held, err := p.store.Leases.Lease(ctx, lease, holder, pushLease)
+	if err != nil {
+		return unsent("the service's own store failed", err), true
+	}
+	if !held {
+		return policy.PushResult{}, false
+	}
+	ctx, cancel := p.detached(ctx)
+	defer cancel()
+	defer p.release(ctx, lease, holder)
+	owner, err := p.store.Companies.CompanyByID(ctx, one.CompanyID)
+	if err != nil || !owner.Connected() {
+		return unsent("the company is not connected", err), false
+	}
+	return p.pushSaved(ctx, owner, one.ID, r), true
+}
+
+// PushPolicy is Push for callers that only want to know whether it succeeded.
+// It fails with fault.Refused, fault.Unavailable if nothing changed at the
+// platform, or fault.Provider if nobody can tell.
+func (p *Platform) PushPolicy(ctx context.Context, companyID, policyID string) error {
+	owner, err := p.store.Companies.CompanyByID(ctx, companyID)
+	if err != nil {
+		return err
+	}
+	result := p.Push(ctx, owner, policyID)
+	code := fault.Provider
+	switch result.Outcome {
+	case policy.PushDone:
+		return nil
+	case policy.PushRefused:
+		code = fault.Refused
+	case policy.PushNotSent:
+		code = fault.Unavailable
+	}
+	return fault.New(code, "%s", result.Detail).Because(errors.Join(result.Cause))
+}
