@@ -159,7 +159,8 @@ func upperFirst(s string) string {
 type Wired interface{ Wire() reflect.Type }
 
 // OutputSchema describes the result. Members carry their words in doc tags
-// and their values in enum tags ("A|B"); a pointer without omitempty may be null.
+// and their values in enum tags ("A|B"), examples in example tags as arguments
+// do; a pointer without omitempty may be null.
 func (o *Operation) OutputSchema() *jsonschema.Schema { return resultSchema(o.result) }
 
 func resultSchema(t reflect.Type) *jsonschema.Schema {
@@ -231,12 +232,26 @@ func addMembers(s *jsonschema.Schema, t reflect.Type) {
 				member.Enum = append(member.Enum, nil)
 			}
 		}
+		if text := sf.Tag.Get("example"); text != "" {
+			member.Examples = []any{exampleValue(typ, text)}
+		}
 		s.Properties[name] = member
 		s.PropertyOrder = append(s.PropertyOrder, name)
 		if !optional {
 			s.Required = append(s.Required, name)
 		}
 	}
+}
+
+// exampleValue reads an example tag: text for a string, else JSON.
+func exampleValue(t reflect.Type, text string) any {
+	if t.Kind() == reflect.Pointer {
+		t = t.Elem()
+	}
+	if t.Kind() == reflect.String {
+		return text
+	}
+	return json.RawMessage(text)
 }
 
 // nullable lets null through beside what s describes.

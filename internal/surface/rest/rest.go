@@ -42,6 +42,8 @@ type Config struct {
 	Registry      *operation.Registry
 	Kernel        *operation.Kernel
 	Authenticator Authenticator
+	// PublicURL is the service's address, for the description.
+	PublicURL string
 	// Claims and Sealer serve Idempotency-Key; without Claims it is ignored.
 	Claims   operation.Claims
 	Sealer   Sealer
@@ -60,6 +62,9 @@ type Server struct {
 	observer Observer
 	log      *slog.Logger
 	now      func() time.Time
+
+	described []byte // openapi.json
+	reference http.Handler
 }
 
 // New returns the surface for all operations of the registry.
@@ -69,6 +74,7 @@ func New(c Config) *Server {
 	s := &Server{
 		routes: newRoutes(c.Registry), kernel: c.Kernel, keys: c.Authenticator,
 		claims: c.Claims, sealer: c.Sealer, observer: c.Observer, log: c.Log, now: c.Now,
+		described: OpenAPI(c.Registry, c.PublicURL), reference: newReference(c.Registry, c.PublicURL),
 	}
 	if s.log == nil {
 		s.log = slog.New(slog.DiscardHandler)
@@ -76,14 +82,18 @@ func New(c Config) *Server {
 	return s
 }
 
-// Wrap serves Prefix and what is below it, and leaves everything else to next.
+// Wrap serves Prefix, the reference page at /api/docs and what is below them,
+// and leaves everything else to next.
 func (s *Server) Wrap(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if below(r.URL.Path, Prefix) {
+		switch {
+		case below(r.URL.Path, Prefix):
 			s.ServeHTTP(w, r)
-			return
+		case below(r.URL.Path, referencePath):
+			s.reference.ServeHTTP(w, r)
+		default:
+			next.ServeHTTP(w, r)
 		}
-		next.ServeHTTP(w, r)
 	})
 }
 
@@ -124,7 +134,11 @@ func (s *Server) answerSafely(w http.ResponseWriter, q *request) (a reply) {
 }
 
 func (s *Server) answer(w http.ResponseWriter, q *request) reply {
-	at, path := s.routes.find(strings.TrimPrefix(q.URL.EscapedPath(), Prefix))
+	address := strings.TrimPrefix(q.URL.EscapedPath(), Prefix)
+	if address == "/openapi.json" && isRead(q.Method) {
+		return reply{status: http.StatusOK, contentType: jsonType, body: s.described}
+	}
+	at, path := s.routes.find(address)
 	if at == nil {
 		return refuse(operation.Reads, q.instance(), fault.New(fault.NotFound, "there is nothing at this address: see %s/openapi.json", Prefix))
 	}

@@ -1,0 +1,269 @@
+package rest
+
+import (
+	"cmp"
+	"encoding/json"
+	"net/http"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/google/jsonschema-go/jsonschema"
+
+	"github.com/musterhq/muster/internal/operation"
+)
+
+// OpenAPI describes the registry as an OpenAPI 3.1 document, from the same
+// declarations that serve it. publicURL is the service's address, without
+// Prefix; empty for a document whose server is relative.
+func OpenAPI(registry *operation.Registry, publicURL string) []byte {
+	text, err := json.MarshalIndent(describe(registry, publicURL), "", "  ")
+	if err != nil {
+		panic("the registry cannot be described: " + err.Error()) // at start, and in the golden's test
+	}
+	return append(text, '\n')
+}
+
+// The parts of an OpenAPI document that we use.
+type (
+	document struct {
+		OpenAPI    string                           `json:"openapi"`
+		Info       info                             `json:"info"`
+		Servers    []server                         `json:"servers"`
+		Security   []map[string][]string            `json:"security"`
+		Tags       []tag                            `json:"tags"`
+		Paths      map[string]map[string]*described `json:"paths"`
+		Components components                       `json:"components"`
+	}
+	info struct {
+		Title       string            `json:"title"`
+		Version     string            `json:"version"`
+		Summary     string            `json:"summary"`
+		Description string            `json:"description"`
+		License     map[string]string `json:"license"`
+	}
+	server struct {
+		URL         string `json:"url"`
+		Description string `json:"description"`
+	}
+	tag struct {
+		Name        string `json:"name"`
+		Description string `json:"description"`
+	}
+	described struct {
+		OperationID string               `json:"operationId"`
+		Tags        []string             `json:"tags"`
+		Summary     string               `json:"summary"`
+		Description string               `json:"description"`
+		Parameters  []parameter          `json:"parameters,omitempty"`
+		Body        *body                `json:"requestBody,omitempty"`
+		Responses   map[string]*response `json:"responses"`
+		Permissions []string             `json:"x-permissions"`
+		Setting     string               `json:"x-company-setting,omitempty"`
+		Effect      string               `json:"x-effect"`
+		Budget      string               `json:"x-budget,omitempty"`
+
+		operation *operation.Operation
+	}
+	parameter struct {
+		Ref         string             `json:"$ref,omitempty"`
+		Name        string             `json:"name,omitempty"`
+		In          string             `json:"in,omitempty"`
+		Required    bool               `json:"required,omitempty"`
+		Description string             `json:"description,omitempty"`
+		Schema      *jsonschema.Schema `json:"schema,omitempty"`
+	}
+	body struct {
+		Required bool             `json:"required"`
+		Content  map[string]media `json:"content"`
+	}
+	media struct {
+		Schema   *jsonschema.Schema `json:"schema"`
+		Example  json.RawMessage    `json:"example,omitempty"`
+		Examples map[string]example `json:"examples,omitempty"`
+	}
+	example struct {
+		Summary string          `json:"summary,omitempty"`
+		Value   json.RawMessage `json:"value"`
+	}
+	response struct {
+		Description string               `json:"description"`
+		Headers     map[string]parameter `json:"headers,omitempty"`
+		Content     map[string]media     `json:"content,omitempty"`
+	}
+	components struct {
+		Schemas         map[string]*jsonschema.Schema `json:"schemas"`
+		Parameters      map[string]parameter          `json:"parameters"`
+		Headers         map[string]parameter          `json:"headers"`
+		SecuritySchemes map[string]map[string]string  `json:"securitySchemes"`
+	}
+)
+
+const keyScheme = "apiKey"
+
+func describe(registry *operation.Registry, publicURL string) *document {
+	d := &document{
+		OpenAPI: "3.1.0",
+		Info: info{
+			Title: "Muster", Version: "1", Summary: "Manage Android devices: inventory, commands, policies, enrolment.",
+			Description: introduction, License: map[string]string{"name": "Apache License 2.0", "identifier": "Apache-2.0"},
+		},
+		Servers:  []server{{URL: publicURL + Prefix, Description: "This service"}},
+		Security: []map[string][]string{{keyScheme: {}}},
+		Tags:     tags(),
+		Paths:    map[string]map[string]*described{},
+		Components: components{
+			Schemas: problemSchemas(), Parameters: sharedParameters(), Headers: sharedHeaders(),
+			SecuritySchemes: map[string]map[string]string{keyScheme: {
+				"type": "apiKey", "in": "header", "name": "X-API-Key",
+				"description": "An API key of the company, mk_…; made by an administrator. An Authorization header is ignored.",
+			}},
+		},
+	}
+	for _, o := range registry.All() {
+		if d.Paths[o.Path] == nil {
+			d.Paths[o.Path] = map[string]*described{}
+		}
+		d.Paths[o.Path][strings.ToLower(o.Method)] = d.operation(o)
+	}
+	return d
+}
+
+func (d *document) operation(o *operation.Operation) *described {
+	x := &described{
+		OperationID: o.Name, Tags: []string{tagOf(o)}, Summary: o.Title, Description: o.Description,
+		Responses: d.refusals(o), Permissions: o.Needs.Names(), Setting: string(o.Gate),
+		Effect: effects()[o.Effect], Budget: budgets()[o.Budget], operation: o,
+	}
+	for _, p := range o.Parameters() {
+		in := "query"
+		if p.InPath {
+			in = "path"
+		}
+		x.Parameters = append(x.Parameters, parameter{Name: p.Name, In: in, Required: p.Required, Description: p.Doc, Schema: p.Schema})
+	}
+	shared := "IfNoneMatch"
+	if o.Method == http.MethodPost {
+		shared = "IdempotencyKey"
+	}
+	x.Parameters = append(x.Parameters, parameter{Ref: "#/components/parameters/" + shared})
+	if o.HasBody() {
+		_, sample := o.Example()
+		x.Body = &body{Required: true, Content: map[string]media{jsonType: {Schema: o.BodySchema(), Example: sample}}}
+	}
+	d.successes(o, x.Responses)
+	return x
+}
+
+// successes adds the answers of a call that went well.
+func (d *document) successes(o *operation.Operation, to map[string]*response) {
+	name := typeName(o.Result().String())
+	schema := o.OutputSchema()
+	d.Components.Schemas[name] = schema
+	content := func(seed string) map[string]media {
+		return map[string]media{jsonType: {Schema: reference(name), Example: sample(schema, seed)}}
+	}
+	status, text := http.StatusOK, "It was done, or was accepted: see the result."
+	switch {
+	case o.Created:
+		status, text = http.StatusCreated, "It was created."
+	case o.Method == http.MethodGet:
+		text = "What was asked for."
+	case o.Unconfirmed:
+		text = "The command was created and queued; its status stays IN_PROGRESS until the device confirms. Follow it in the device's command history."
+	}
+	to[strconv.Itoa(status)] = &response{Description: text, Headers: headersOf(o, status), Content: content("")}
+	if o.Unconfirmed {
+		to[strconv.Itoa(http.StatusAccepted)] = &response{
+			Description: "UNCONFIRMED: nobody can tell whether the command was sent. This is no error. Do not send it again: look at the command history, and ask the user first.",
+			Headers:     headersOf(o, http.StatusAccepted), Content: content("UNCONFIRMED"),
+		}
+	}
+	if o.Method == http.MethodGet {
+		to[strconv.Itoa(http.StatusNotModified)] = &response{Description: "Nothing has changed since the answer with the given ETag.", Headers: headersOf(o, http.StatusNotModified)}
+	}
+}
+
+// typeName makes a component's name of a Go type: command.Result becomes
+// CommandResult, operation.Page[….asset.View] becomes AssetViewPage.
+func typeName(goType string) string {
+	if outer, inner, generic := strings.Cut(goType, "["); generic {
+		inner = strings.TrimSuffix(inner, "]")
+		return typeName(inner[strings.LastIndexByte(inner, '/')+1:]) + outer[strings.LastIndexByte(outer, '.')+1:]
+	}
+	pkg, name, _ := strings.Cut(strings.TrimLeft(goType, "*[]"), ".")
+	if strings.HasPrefix(strings.ToLower(name), pkg) {
+		return name
+	}
+	return strings.ToUpper(pkg[:1]) + pkg[1:] + name
+}
+
+func reference(name string) *jsonschema.Schema {
+	return &jsonschema.Schema{Ref: "#/components/schemas/" + name}
+}
+
+const (
+	tagAssets    = "Assets"
+	tagCommands  = "Device commands"
+	tagPolicies  = "Policies"
+	tagEnrolment = "Enrolment"
+)
+
+func tags() []tag {
+	return []tag{
+		{tagAssets, "The inventory: what there is, and what is known of it."},
+		{tagCommands, "Commands to one device at a time, and their history."},
+		{tagPolicies, "Policies, and changes to them in two steps: propose, let a person review, apply."},
+		{tagEnrolment, "QR codes that enrol new or factory-reset devices."},
+	}
+}
+
+func tagOf(o *operation.Operation) string {
+	switch {
+	case strings.Contains(o.Path, "/commands"):
+		return tagCommands
+	case o.Dialect == operation.Provisioning:
+		return tagEnrolment
+	case strings.HasPrefix(o.Path, "/assets"):
+		return tagAssets
+	default:
+		return tagPolicies
+	}
+}
+
+func effects() map[operation.Effect]string {
+	return map[operation.Effect]string{operation.Reading: "reads", operation.Writing: "writes", operation.Destroying: "destroys"}
+}
+
+func budgets() map[operation.Budget]string {
+	return map[operation.Budget]string{
+		operation.BeforeValidation: "counted before validation, for keys with DEVICES_COMMAND",
+		operation.AfterValidation:  "counted after permission checks and validation",
+	}
+}
+
+// ordered lists what is described, in the order of the registry.
+func (d *document) ordered(registry *operation.Registry) []*described {
+	var all []*described
+	for _, o := range registry.All() {
+		all = append(all, d.Paths[o.Path][strings.ToLower(o.Method)])
+	}
+	slices.SortStableFunc(all, func(a, b *described) int { return cmp.Compare(d.rank(a), d.rank(b)) })
+	return all
+}
+
+func (d *document) rank(x *described) int {
+	return slices.IndexFunc(d.Tags, func(t tag) bool { return t.Name == x.Tags[0] })
+}
+
+const introduction = `REST interface of the device management service.
+
+**Addresses.** An id in a path is a short id, a path name with its slashes escaped, or a path name as it is: ` + "`/assets/8k2v…`, `/assets/enterprises%2Facme%2Fassets%2F8k2v…`, `/assets/enterprises/acme/assets/8k2v…`" + `. What belongs to another company is not found.
+
+**Bodies** are one JSON object in UTF-8. Member names are exact; unknown names, names given twice, and null are refused. A command without a body takes none, or ` + "`{}`" + `.
+
+**Budget.** Commands, proposals, applies and QR codes share ten calls a minute for each key; ` + "`RateLimit`" + ` says what is left, ` + "`Retry-After`" + ` when to come again. Reads have a ceiling of the operator's own.
+
+**Idempotency-Key.** Any POST may carry one. The same key and body again, within 24 hours, give the stored answer with ` + "`Idempotency-Replayed: true`" + `, send nothing and spend nothing.
+
+**Errors** are problem details (RFC 9457), except where an operation says otherwise. ` + "`code`" + ` is stable; ` + "`retryable`" + ` says whether the same request may be sent again.`
