@@ -35,7 +35,7 @@ func (s *Service) assemble(ctx context.Context) error {
 	})
 	keys := access.Authenticator{Keys: s.db, Now: s.options.Now}
 	api := rest.New(rest.Config{
-		Registry: registry, Kernel: kernel, Authenticator: keys, Claims: s.db, Sealer: s.keys,
+		Registry: registry, Kernel: kernel, Authenticator: keys, PublicURL: s.public, Claims: s.db, Sealer: s.keys,
 		Observer: restMetrics{s.metrics}, Log: s.options.Logger, Now: s.options.Now,
 	})
 	mux := http.NewServeMux()

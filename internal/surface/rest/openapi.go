@@ -87,12 +87,14 @@ type (
 		Value   json.RawMessage `json:"value"`
 	}
 	response struct {
-		Description string               `json:"description"`
+		Ref         string               `json:"$ref,omitempty"`
+		Description string               `json:"description,omitempty"`
 		Headers     map[string]parameter `json:"headers,omitempty"`
 		Content     map[string]media     `json:"content,omitempty"`
 	}
 	components struct {
 		Schemas         map[string]*jsonschema.Schema `json:"schemas"`
+		Responses       map[string]*response          `json:"responses"`
 		Parameters      map[string]parameter          `json:"parameters"`
 		Headers         map[string]parameter          `json:"headers"`
 		SecuritySchemes map[string]map[string]string  `json:"securitySchemes"`
@@ -113,7 +115,7 @@ func describe(registry *operation.Registry, publicURL string) *document {
 		Tags:     tags(),
 		Paths:    map[string]map[string]*described{},
 		Components: components{
-			Schemas: problemSchemas(), Parameters: sharedParameters(), Headers: sharedHeaders(),
+			Schemas: problemSchemas(), Responses: map[string]*response{}, Parameters: sharedParameters(), Headers: sharedHeaders(),
 			SecuritySchemes: map[string]map[string]string{keyScheme: {
 				"type": "apiKey", "in": "header", "name": "X-API-Key",
 				"description": "An API key of the company, mk_…; made by an administrator. An Authorization header is ignored.",

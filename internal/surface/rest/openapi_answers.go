@@ -66,8 +66,54 @@ func codesOf(o *operation.Operation) []fault.Code {
 	return append(codes, fault.RateLimited, fault.Internal)
 }
 
-// refusals describes every error of an operation in its dialect.
+// refusals describes every error of an operation in its dialect. Operations
+// that answer alike share the description.
 func (d *document) refusals(o *operation.Operation) map[string]*response {
+	all := map[string]*response{}
+	for status, r := range d.ownRefusals(o) {
+		all[status] = d.share(dialects()[o.Dialect]+status, r)
+	}
+	return all
+}
+
+// share keeps a response among the components and returns a reference to it,
+// or to one like it but for the path in its examples.
+func (d *document) share(name string, r *response) *response {
+	for n, candidate := 1, name; ; n++ {
+		if n > 1 {
+			candidate = name + "Variant" + strconv.Itoa(n)
+		}
+		kept := d.Components.Responses[candidate]
+		if kept == nil {
+			d.Components.Responses[candidate] = r
+			kept = r
+		}
+		if alike(kept, r) {
+			return &response{Ref: "#/components/responses/" + candidate}
+		}
+	}
+}
+
+func alike(a, b *response) bool {
+	if a.Description != b.Description || !maps.Equal(a.Headers, b.Headers) || len(a.Content) != len(b.Content) {
+		return false
+	}
+	for mediaType, m := range a.Content {
+		if !slices.Equal(slices.Sorted(maps.Keys(m.Examples)), slices.Sorted(maps.Keys(b.Content[mediaType].Examples))) {
+			return false
+		}
+	}
+	return true
+}
+
+func dialects() map[operation.Dialect]string {
+	return map[operation.Dialect]string{
+		operation.Reads: "Reads", operation.FirstFour: "FirstCommands", operation.Commands: "Commands",
+		operation.Policies: "Policies", operation.Provisioning: "Provisioning",
+	}
+}
+
+func (d *document) ownRefusals(o *operation.Operation) map[string]*response {
 	all := map[string]*response{}
 	for _, code := range codesOf(o) {
 		d.refusal(all, o, string(code), sampleOf(code))

@@ -129,7 +129,7 @@ func (d *document) reference(x *described) referenceOperation {
 		view.AnswerStatus = "201"
 	}
 	view.Answer = indented(x.Responses[view.AnswerStatus].Content[jsonType].Example)
-	view.Answers = answersOf(x)
+	view.Answers = d.answersOf(x)
 	return view
 }
 
@@ -208,9 +208,12 @@ func callText(server string, o *operation.Operation) string {
 }
 
 // answersOf lists the statuses with the codes that each may carry.
-func answersOf(x *described) []referenceAnswer {
+func (d *document) answersOf(x *described) []referenceAnswer {
 	var rows []referenceAnswer
 	for status, r := range x.Responses {
+		if r.Ref != "" {
+			r = d.Components.Responses[r.Ref[strings.LastIndexByte(r.Ref, '/')+1:]]
+		}
 		row := referenceAnswer{Status: status, Text: r.Description}
 		for _, m := range r.Content {
 			var codes []string

@@ -215,6 +215,54 @@ func TestEveryDialect(t *testing.T) {
 	resttest.Refusals(t, newService(t).registry())
 }
 
+func TestDescription(t *testing.T) {
+	t.Parallel()
+	s := newService(t)
+	resttest.Described(t, s.registry())
+	w := s.send("GET", "/api/v1/openapi.json", "", "X-API-Key", "")
+	if w.Code != 200 || w.Header().Get("Content-Type") != "application/json" || w.Header().Get("ETag") == "" {
+		t.Errorf("openapi.json: %d %v", w.Code, w.Header())
+	}
+	if w := s.send("POST", "/api/v1/openapi.json", ""); w.Code != 404 {
+		t.Errorf("POST: %d", w.Code)
+	}
+}
+
+func TestReferencePage(t *testing.T) {
+	t.Parallel()
+	s := newService(t)
+	page := s.send("GET", "/api/docs", "", "X-API-Key", "")
+	policy := page.Header().Get("Content-Security-Policy")
+	if page.Code != 200 || !strings.HasPrefix(page.Header().Get("Content-Type"), "text/html") || !strings.Contains(policy, "default-src 'none'") || strings.Contains(policy, "unsafe") {
+		t.Fatalf("%d %v", page.Code, page.Header())
+	}
+	html := page.Body.String()
+	for _, o := range s.registry().All() {
+		if !strings.Contains(html, `id="`+o.Name+`"`) || !strings.Contains(html, o.Description) {
+			t.Errorf("%s is not on the page", o.Name)
+		}
+	}
+	for _, foreign := range []string{"http://", "https://", "<style", "style=", "onclick", "<script>", "ZgotmplZ"} {
+		if strings.Contains(html, foreign) {
+			t.Errorf("the page holds %s", foreign)
+		}
+	}
+	for _, file := range []string{"reference.css", "reference.js"} {
+		if w := s.send("GET", "/api/docs/"+file, ""); w.Code != 200 || w.Body.Len() == 0 || !strings.Contains(html, "/api/docs/"+file) {
+			t.Errorf("%s: %d", file, w.Code)
+		}
+		if strings.Contains(s.send("GET", "/api/docs/"+file, "").Body.String(), "http") {
+			t.Errorf("%s speaks to others", file)
+		}
+	}
+	if w := s.send("GET", "/api/docs/other", ""); w.Code != 404 {
+		t.Errorf("another file: %d", w.Code)
+	}
+	if w := s.send("GET", "/api/docsandmore", ""); w.Code != 404 {
+		t.Errorf("another address: %d", w.Code)
+	}
+}
+
 func TestMethods(t *testing.T) {
 	t.Parallel()
 	s := newService(t)

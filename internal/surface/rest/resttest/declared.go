@@ -12,8 +12,9 @@ import (
 var braces = regexp.MustCompile(`\{[^}]*\}`)
 
 // Declared compares the declarations of the whole service with Endpoints:
-// every row is declared, as the row says, and nothing else is.
-func Declared(t *testing.T, registry *operation.Registry) {
+// every row is declared, as the row says, and nothing else is. The tools named
+// in without are not there yet.
+func Declared(t *testing.T, registry *operation.Registry, without ...string) {
 	t.Helper()
 	for _, complaint := range operation.Audit(registry) {
 		t.Error(complaint)
@@ -32,6 +33,9 @@ func Declared(t *testing.T, registry *operation.Registry) {
 		open = slices.Delete(open, i, i+1)
 	}
 	for _, e := range open {
+		if slices.Contains(without, e.Tool) {
+			continue
+		}
 		t.Errorf("%s %s (%s) is not declared", e.Method, e.Path, e.Tool)
 	}
 }
