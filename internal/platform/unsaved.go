@@ -1,0 +1,135 @@
+package platform
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"math/big"
+	"net/http"
+	"reflect"
+	"strings"
+
+	"github.com/musterhq/muster/internal/company"
+	"github.com/musterhq/muster/internal/platform/discovery"
+	"github.com/musterhq/muster/internal/policy"
+	"github.com/musterhq/muster/internal/proposal"
+
+	"google.golang.org/api/googleapi"
+)
+
+var _ proposal.Publisher = (*Platform)(nil)
+
+// PushUnsaved implements proposal.Publisher: one attempt to make the platform's
+// copy of a policy candidate.Document, under the turn that the caller has.
+// Nothing is noted here; the caller saves what came of it.
+func (p *Platform) PushUnsaved(ctx context.Context, c company.Company, candidate policy.Policy) (policy.PushResult, int64) {
+	body, err := outgoing(candidate.Document)
+	if err != nil {
+		return policy.PushResult{Outcome: policy.PushRefused, Detail: err.Error(), Cause: err}, 0
+	}
+	version, err := p.patchPolicy(ctx, policyName(c.Enterprise, candidate.ID), body, urgent)
+	if err != nil {
+		return pushResult(err), 0
+	}
+	return policy.PushResult{Outcome: policy.PushDone}, version
+}
+
+// maxCopy bounds what is read of the platform's copy of a policy.
+const maxCopy = 8 << 20
+
+// ReadCopy implements proposal.Publisher. The vendor leaves out what has its
+// protocol's default, so defaults do not count in the comparison.
+func (p *Platform) ReadCopy(ctx context.Context, c company.Company, of policy.Policy) (policy.Copy, error) {
+	var text []byte
+	err := p.call(ctx, methodGetPolicy, urgent, func(ctx context.Context) (err error) {
+		text, err = p.get(ctx, policyName(c.Enterprise, of.ID))
+		return err
+	})
+	if came(err) == Missing {
+		return policy.Copy{}, nil
+	}
+	if err != nil {
+		return policy.Copy{}, err
+	}
+	var answer struct {
+		Version int64 `json:"version,string"`
+	}
+	if err := json.Unmarshal(text, &answer); err != nil {
+		return policy.Copy{}, fmt.Errorf("platform: %s: the answer cannot be read: %w", methodGetPolicy, err)
+	}
+	same, err := sameMeaning(text, of.Document)
+	return policy.Copy{Exists: true, Same: same, Version: answer.Version}, err
+}
+
+// get reads a resource as the vendor wrote it: its client's types would drop
+// members that they do not know.
+func (p *Platform) get(ctx context.Context, name string) ([]byte, error) {
+	address := googleapi.ResolveRelative(p.am.BasePath, "v1/"+name) + "?alt=json&prettyPrint=false"
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, address, http.NoBody)
+	if err != nil {
+		return nil, err
+	}
+	request.Header.Set("User-Agent", googleapi.UserAgent)
+	response, err := p.http.Do(request)
+	if err != nil {
+		return nil, err
+	}
+	defer googleapi.CloseBody(response)
+	if err := googleapi.CheckResponse(response); err != nil {
+		return nil, err
+	}
+	text, err := io.ReadAll(io.LimitReader(response.Body, maxCopy+1))
+	if err == nil && len(text) > maxCopy {
+		err = fmt.Errorf("the answer is longer than %d bytes", maxCopy)
+	}
+	return text, err
+}
+
+// sameMeaning compares the vendor's copy of a policy with a document of ours.
+func sameMeaning(theirs, ours []byte) (bool, error) {
+	schemas, err := discovery.Load()
+	if err != nil {
+		return false, err
+	}
+	var meanings [2]map[string]any
+	for i, text := range [2][]byte{theirs, ours} {
+		d := json.NewDecoder(bytes.NewReader(text))
+		d.UseNumber()
+		if err := d.Decode(&meanings[i]); err != nil {
+			return false, fmt.Errorf("platform: a policy's document cannot be read: %w", err)
+		}
+		delete(meanings[i], "name")
+		delete(meanings[i], "version")
+		schemas.Prune("Policy", meanings[i])
+		bare(meanings[i])
+	}
+	return reflect.DeepEqual(meanings[0], meanings[1]), nil
+}
+
+// bare drops messages without members, and writes numbers in one way.
+func bare(value any) any {
+	switch value := value.(type) {
+	case map[string]any:
+		for name, inner := range value {
+			inner = bare(inner)
+			value[name] = inner
+			if m, ok := inner.(map[string]any); ok && len(m) == 0 {
+				delete(value, name)
+			}
+		}
+	case []any:
+		for i := range value {
+			value[i] = bare(value[i])
+		}
+	case json.Number: // exponents are left as they are: they could be written out without end
+		if strings.ContainsAny(value.String(), "eE") {
+			return value
+		}
+		if n, ok := new(big.Rat).SetString(value.String()); ok {
+			return json.Number(n.RatString())
+		}
+	}
+	return value
+}
