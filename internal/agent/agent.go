@@ -1,0 +1,286 @@
+package agent
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"io/fs"
+	"log/slog"
+	"net/http"
+	"sync"
+	"time"
+
+	"github.com/musterhq/muster/internal/agentproto"
+)
+
+// Options are what an agent runs with.
+type Options struct {
+	Dir     string // the state directory
+	Version string
+	Device  Device
+	Client  *http.Client
+	Now     func() time.Time
+	Log     *slog.Logger
+	// Crash is called before each durable step, so that tests can end the
+	// process there. Nil otherwise.
+	Crash func(step string)
+}
+
+// Agent is one enrolled device's agent.
+type Agent struct {
+	options Options
+	store   store
+	link    *link
+	journal *Journal
+
+	mu      sync.Mutex // one check-in at a time
+	applied applied
+	report  *agentproto.StatusReport // to be sent with the next check-in
+	fix     *agentproto.Location
+	told    []agentproto.Capability // the capabilities that the service knows
+}
+
+// ErrEnded is returned once the service, or a command of it, has let the
+// device go: there is nothing left to run.
+var ErrEnded = errors.New("this device is no longer managed")
+
+// New opens an enrolled device's agent.
+func New(o Options) (*Agent, error) {
+	s := store{o.Dir}
+	l, err := newLink(s, o.Client, o.Now)
+	if err != nil {
+		return nil, err
+	}
+	journal, err := OpenJournal(s.path(journalFile), o.Now())
+	if err != nil {
+		return nil, err
+	}
+	a := &Agent{options: o, store: s, link: l, journal: journal}
+	if err := s.load(appliedFile, &a.applied); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, errors.Join(err, journal.Close())
+	}
+	return a, nil
+}
+
+// Close releases the state directory.
+func (a *Agent) Close() error { return a.journal.Close() }
+
+// DeviceID is the device's id at the service.
+func (a *Agent) DeviceID() string { return a.link.deviceID() }
+
+func (a *Agent) crash(step string) {
+	if a.options.Crash != nil {
+		a.options.Crash(step)
+	}
+}
+
+// maxRounds bounds the check-ins of one Once: each has news for the service.
+const maxRounds = 20
+
+// Once checks in, carries out what it is given, and checks in again until the
+// service has every acknowledgement. It returns when to come back.
+func (a *Agent) Once(ctx context.Context) (time.Duration, error) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if err := a.recover(ctx); err != nil {
+		return 0, err
+	}
+	for range maxRounds {
+		next, err := a.round(ctx)
+		if err != nil {
+			return 0, err
+		}
+		if len(a.acks()) == 0 && a.applied.Reported && a.report == nil && a.fix == nil {
+			return next, nil
+		}
+	}
+	return time.Second, nil
+}
+
+// round is one check-in with what follows from it.
+func (a *Agent) round(ctx context.Context) (time.Duration, error) {
+	request, err := a.compose(ctx)
+	if err != nil {
+		return 0, err
+	}
+	var answer agentproto.CheckinResponse
+	if err := a.link.call(ctx, "/checkin", request, &answer); err != nil {
+		return 0, a.refused(ctx, err)
+	}
+	if err := a.delivered(request, answer); err != nil {
+		return 0, err
+	}
+	if err := a.link.learn(answer.Keys); err != nil {
+		a.options.Log.WarnContext(ctx, "a key that the service announced is not trusted", "error", err)
+	}
+	if err := a.accept(ctx, answer.Commands); err != nil {
+		return 0, err
+	}
+	if err := a.follow(ctx, answer.Policy, false); err != nil {
+		a.options.Log.WarnContext(ctx, "cannot apply the policy", "error", err)
+	}
+	if err := a.execute(ctx); err != nil {
+		return 0, err
+	}
+	return time.Duration(max(1, answer.NextSeconds)) * time.Second, nil
+}
+
+// compose gathers what the service does not know yet.
+func (a *Agent) compose(ctx context.Context) (agentproto.CheckinRequest, error) {
+	boot, err := a.options.Device.BootID(ctx)
+	if err != nil {
+		return agentproto.CheckinRequest{}, err
+	}
+	request := agentproto.CheckinRequest{AgentVersion: a.options.Version, BootID: boot, Acks: a.acks(), Status: a.report, Location: a.fix}
+	if !a.applied.Reported && a.applied.Policy.ID != "" {
+		request.Policy = &agentproto.PolicyReport{PolicyRef: a.applied.Policy, Settings: a.applied.Settings}
+	}
+	can, err := a.options.Device.Capabilities(ctx)
+	if err != nil {
+		return request, err
+	}
+	if a.told == nil || !sameCapabilities(a.told, can) {
+		request.Capabilities = can
+	}
+	return request, nil
+}
+
+func sameCapabilities(x, y []agentproto.Capability) bool {
+	if len(x) != len(y) {
+		return false
+	}
+	for i := range x {
+		if x[i] != y[i] {
+			return false
+		}
+	}
+	return true
+}
+
+// acks are the words that the service has not confirmed.
+func (a *Agent) acks() []agentproto.Ack {
+	var acks []agentproto.Ack
+	for _, e := range a.journal.Entries(Done) {
+		acks = append(acks, agentproto.Ack{CommandID: e.Command.ID, State: e.Result, Outcome: e.Outcome, At: e.At})
+	}
+	for _, e := range a.journal.Entries(Received) {
+		if asksFirst(e.Command.Type) && !e.Accepted {
+			acks = append(acks, agentproto.Ack{CommandID: e.Command.ID, State: agentproto.Accepted, At: e.At})
+		}
+	}
+	return acks
+}
+
+// delivered notes what has reached the service.
+func (a *Agent) delivered(request agentproto.CheckinRequest, answer agentproto.CheckinResponse) error {
+	a.crash("before confirm")
+	var entries []Entry
+	for _, id := range answer.Acked {
+		e, ok := a.journal.Entry(id)
+		switch {
+		case ok && e.Stage == Done:
+			e.Stage = Confirmed
+		case ok && e.Stage == Received && asksFirst(e.Command.Type):
+			e.Accepted = true
+		default:
+			continue
+		}
+		e.At = a.link.serviceTime().UnixMilli()
+		entries = append(entries, e)
+	}
+	if len(entries) > 0 {
+		if err := a.journal.Write(entries...); err != nil {
+			return err
+		}
+	}
+	if request.Capabilities != nil {
+		a.told = request.Capabilities
+	}
+	a.report, a.fix = nil, nil
+	changed := a.applied.Guard != nil || request.Policy != nil
+	a.applied.Guard = nil // in touch: the new connectivity holds
+	if request.Policy != nil && request.Policy.PolicyRef == a.applied.Policy {
+		a.applied.Reported = true
+	}
+	if changed {
+		return a.store.save(appliedFile, a.applied)
+	}
+	return nil
+}
+
+// accept takes commands into the journal. What is not signed by the service,
+// or not for this device, is dropped; what is known already is not run again.
+func (a *Agent) accept(ctx context.Context, sealed []agentproto.Envelope) error {
+	var entries []Entry
+	for _, envelope := range sealed {
+		var c agentproto.Command
+		if err := a.link.open(envelope, agentproto.KindCommand, &c); err != nil {
+			a.options.Log.WarnContext(ctx, "a command that the service did not sign is dropped", "error", err)
+			continue
+		}
+		if c.DeviceID != a.link.deviceID() || c.ID == "" {
+			a.options.Log.WarnContext(ctx, "a command for another device is dropped")
+			continue
+		}
+		if e, known := a.journal.Entry(c.ID); known {
+			if e.Stage == Confirmed { // the service has forgotten: say it again
+				e.Stage = Done
+				entries = append(entries, e)
+			}
+			continue
+		}
+		entries = append(entries, Entry{Command: c, Stage: Received, At: a.link.serviceTime().UnixMilli()})
+	}
+	if len(entries) == 0 {
+		return nil
+	}
+	a.crash("before received")
+	return a.journal.Write(entries...)
+}
+
+// refused handles an answer other than success. Only a tombstone that the
+// service has signed ends the relation.
+func (a *Agent) refused(ctx context.Context, err error) error {
+	var r *refusal
+	if !errors.As(err, &r) || r.Answer.Error != agentproto.Ended || r.Answer.Signed == nil {
+		return err
+	}
+	var stone agentproto.Tombstone
+	if a.link.open(*r.Answer.Signed, agentproto.KindTombstone, &stone) != nil || stone.DeviceID != a.link.deviceID() {
+		return err
+	}
+	switch stone.Action {
+	case agentproto.WipeAgain:
+		_, err := a.options.Device.Do(ctx, Action{Kind: Erase})
+		return errors.Join(ErrEnded, err)
+	case agentproto.Unenroll:
+		return errors.Join(ErrEnded, a.letGo(ctx))
+	}
+	return err
+}
+
+// letGo gives the device back: what the policy set is taken back, and the
+// identity is destroyed. Each step may be repeated.
+func (a *Agent) letGo(ctx context.Context) error {
+	if _, err := a.options.Device.Do(ctx, Action{Kind: LetGo}); err != nil && !errors.Is(err, ErrUnsupported) {
+		return err
+	}
+	for setting := range a.applied.Wanted {
+		if err := a.options.Device.Apply(ctx, setting, ""); err != nil && !refusesForGood(err) {
+			return err
+		}
+	}
+	a.crash("before destroy")
+	return a.store.destroy()
+}
+
+// Unenroll tells the service good-bye and gives the device back.
+func (a *Agent) Unenroll(ctx context.Context) error {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	var answer json.RawMessage
+	if err := a.link.call(ctx, "/unenroll", struct{}{}, &answer); err != nil {
+		return err
+	}
+	return a.letGo(ctx)
+}

@@ -1,0 +1,214 @@
+package agent
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"net/http"
+	"net/url"
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/musterhq/muster/internal/agentproto"
+)
+
+const (
+	// driftInterval is how often the device's state is compared with its policy.
+	driftInterval = 6 * time.Hour
+	// guardTime is how long after a change of connectivity the device may be out
+	// of touch before the change is taken back.
+	guardTime = 5 * time.Minute
+)
+
+// connectivity are the settings that can cut a device off.
+var connectivity = [...]string{"WIFI_STATE", "CONFIGURE_WIFI", "AIRPLANE_MODE", "VPN_CONFIGURATION"}
+
+// follow brings the device to the policy that the service names.
+func (a *Agent) follow(ctx context.Context, want *agentproto.PolicyRef, force bool) error {
+	if want == nil || want.ID == "" || *want == a.applied.Policy && !force {
+		return nil
+	}
+	policy, err := a.fetch(ctx, *want)
+	if err != nil {
+		return err
+	}
+	return a.converge(ctx, *want, policy.Settings)
+}
+
+// refollow asks for the assigned policy and applies it, also if it is the one
+// that the device has.
+func (a *Agent) refollow(ctx context.Context) (string, error) {
+	var answer agentproto.CheckinResponse
+	boot, err := a.options.Device.BootID(ctx)
+	if err != nil {
+		return "", err
+	}
+	if err := a.link.call(ctx, "/checkin", agentproto.CheckinRequest{AgentVersion: a.options.Version, BootID: boot}, &answer); err != nil {
+		return "", err
+	}
+	if err := a.accept(ctx, answer.Commands); err != nil {
+		return "", err
+	}
+	if err := a.follow(ctx, answer.Policy, true); err != nil {
+		return "", err
+	}
+	return fmt.Sprintf("policy version %d applied", a.applied.Policy.Version), nil
+}
+
+// fetch gets a policy's document and checks that it is the one that was named.
+func (a *Agent) fetch(ctx context.Context, want agentproto.PolicyRef) (agentproto.Policy, error) {
+	var p agentproto.Policy
+	response, err := a.link.send(ctx, http.MethodGet, "/policy/"+url.PathEscape(want.ID)+"?v="+strconv.Itoa(want.Version), nil, nil)
+	if err != nil {
+		return p, err
+	}
+	defer response.Body.Close()
+	var sealed agentproto.Envelope
+	if err := json.NewDecoder(io.LimitReader(response.Body, maxAnswer)).Decode(&sealed); err != nil {
+		return p, err
+	}
+	if err := a.link.open(sealed, agentproto.KindPolicy, &p); err != nil {
+		return p, err
+	}
+	if p.ID != want.ID || p.Version < want.Version {
+		return p, fmt.Errorf("asked for policy %s version %d, got %s version %d", want.ID, want.Version, p.ID, p.Version)
+	}
+	return p, nil
+}
+
+// converge applies every setting, takes back what only the policy before had,
+// and reads each back. It may be repeated at any time.
+func (a *Agent) converge(ctx context.Context, ref agentproto.PolicyRef, want map[string]string) error {
+	next := applied{Policy: ref, Wanted: want}
+	var err error
+	if next.Guard, err = a.watch(ctx, want); err != nil {
+		return err
+	}
+	if next.Guard != nil {
+		// What was before is on disk before anything changes: a crash in between restores it.
+		a.applied.Guard = next.Guard
+		if err := a.store.save(appliedFile, a.applied); err != nil {
+			return err
+		}
+	}
+	a.crash("before apply")
+	for id := range a.applied.Wanted {
+		if _, kept := want[id]; !kept {
+			next.Settings = appendUnless(next.Settings, a.apply(ctx, id, ""))
+		}
+	}
+	for _, id := range slices.Sorted(maps.Keys(want)) {
+		next.Settings = append(next.Settings, a.apply(ctx, id, want[id]))
+	}
+	if next.BootID, err = a.options.Device.BootID(ctx); err != nil {
+		return err
+	}
+	next.CheckAt = a.options.Now().Add(driftInterval).UnixMilli()
+	a.applied = next
+	a.crash("before applied")
+	return a.store.save(appliedFile, a.applied)
+}
+
+// appendUnless leaves out what was taken back without trouble.
+func appendUnless(all []agentproto.SettingReport, r agentproto.SettingReport) []agentproto.SettingReport {
+	if r.State == agentproto.SettingFailed {
+		return append(all, r)
+	}
+	return all
+}
+
+// apply sets one setting and reads it back.
+func (a *Agent) apply(ctx context.Context, id, value string) agentproto.SettingReport {
+	report := agentproto.SettingReport{ID: id, State: agentproto.Applied}
+	if err := a.options.Device.Apply(ctx, id, value); err != nil {
+		report.State, report.Detail = stateOf(err), err.Error()
+		return report
+	}
+	got, err := a.options.Device.Read(ctx, id)
+	switch {
+	case err != nil:
+		report.State, report.Detail = stateOf(err), err.Error()
+	case got != value:
+		report.State, report.Detail = agentproto.Pending, "the device does not show it yet"
+	}
+	return report
+}
+
+func stateOf(err error) agentproto.SettingState {
+	switch {
+	case errors.Is(err, ErrUnsupported):
+		return agentproto.Unsupported
+	case errors.Is(err, ErrNotApplicable):
+		return agentproto.NotApplicable
+	}
+	return agentproto.SettingFailed
+}
+
+func refusesForGood(err error) bool {
+	return errors.Is(err, ErrUnsupported) || errors.Is(err, ErrNotApplicable)
+}
+
+// watch returns what to restore if the change cuts the device off; nil if no
+// connectivity changes.
+func (a *Agent) watch(ctx context.Context, want map[string]string) (*guard, error) {
+	before := map[string]string{}
+	changes := false
+	for _, id := range connectivity {
+		now, err := a.options.Device.Read(ctx, id)
+		if err != nil && !refusesForGood(err) {
+			return nil, err
+		}
+		if err != nil {
+			continue
+		}
+		before[id] = now
+		changes = changes || now != want[id]
+	}
+	if !changes {
+		return nil, nil
+	}
+	return &guard{Until: a.options.Now().Add(guardTime).UnixMilli(), Before: before}, nil
+}
+
+// restore repairs drift, and takes connectivity back that cut the device off.
+func (a *Agent) restore(ctx context.Context, boot string) error {
+	now := a.options.Now().UnixMilli()
+	if g := a.applied.Guard; g != nil && now >= g.Until {
+		for id, value := range g.Before {
+			_ = a.apply(ctx, id, value) // what cannot be restored now is tried at the next start
+		}
+		a.applied.Guard, a.applied.Reported = nil, false
+		for i, s := range a.applied.Settings {
+			if slices.Contains(connectivity[:], s.ID) {
+				a.applied.Settings[i].State, a.applied.Settings[i].Detail = agentproto.RolledBack, "it cut the device off"
+			}
+		}
+		return a.store.save(appliedFile, a.applied)
+	}
+	if a.applied.Policy.ID == "" || boot == a.applied.BootID && now < a.applied.CheckAt {
+		return nil
+	}
+	return a.repair(ctx, boot)
+}
+
+// repair compares every setting with the device and applies those that moved.
+func (a *Agent) repair(ctx context.Context, boot string) error {
+	for i, s := range a.applied.Settings {
+		if s.State == agentproto.RolledBack || s.State == agentproto.Unsupported || s.State == agentproto.NotApplicable {
+			continue
+		}
+		want := a.applied.Wanted[s.ID]
+		if got, err := a.options.Device.Read(ctx, s.ID); err == nil && got == want && s.State == agentproto.Applied {
+			continue
+		}
+		if again := a.apply(ctx, s.ID, want); again != s {
+			a.applied.Settings[i], a.applied.Reported = again, false
+		}
+	}
+	a.applied.BootID, a.applied.CheckAt = boot, a.options.Now().Add(driftInterval).UnixMilli()
+	return a.store.save(appliedFile, a.applied)
+}

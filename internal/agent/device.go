@@ -1,0 +1,86 @@
+// Package agent is the device's half of Muster's own management: it enrols,
+// keeps in touch, carries out signed commands exactly once, and brings the
+// device to the state that its policy asks for.
+//
+// The same core runs on real devices, in simulation and in fleets of thousands;
+// what differs is the Device below it. What it has promised survives a crash at
+// any point: see Journal.
+package agent
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+
+	"github.com/musterhq/muster/internal/agentproto"
+)
+
+// Device is the machine under the agent. Implementations refuse like the real
+// thing: with ErrUnsupported for what this device can never do, ErrNotApplicable
+// for what has no meaning on it, and any other error for what failed this time.
+type Device interface {
+	Facts(ctx context.Context) (agentproto.Facts, error)
+	Capabilities(ctx context.Context) ([]agentproto.Capability, error)
+	// BootID differs after every start of the machine.
+	BootID(ctx context.Context) (string, error)
+	// Read returns a setting's present value, or "" where the device is left to
+	// its default.
+	Read(ctx context.Context, setting string) (string, error)
+	// Apply sets a setting; "" takes back what was set before.
+	Apply(ctx context.Context, setting, value string) error
+	// Do carries out an action and returns a short text of what came of it.
+	Do(ctx context.Context, a Action) (string, error)
+	// Report collects what the groups name, and nothing else.
+	Report(ctx context.Context, groups Reporting) (Report, error)
+}
+
+// Action is something that a command makes the device do.
+type Action struct {
+	Kind        ActionKind
+	CommandID   string // the notification's tag, so that a second delivery replaces the first
+	Title, Body string
+	Package     string
+}
+
+// ActionKind names an action.
+type ActionKind string
+
+// The actions.
+const (
+	ShowMessage ActionKind = "message"
+	Restart     ActionKind = "reboot"
+	PowerOff    ActionKind = "shutdown"
+	OpenApp     ActionKind = "launch-app"
+	Erase       ActionKind = "wipe"
+	LetGo       ActionKind = "relinquish"
+)
+
+// Errors that a Device answers with.
+var (
+	ErrUnsupported   = errors.New("this device cannot do that")
+	ErrNotApplicable = errors.New("this has no meaning on this device")
+	ErrNoFix         = errors.New("NO_FIX: the device has no location")
+)
+
+// Reporting says which groups a report may hold: those that the policy turned
+// on. What is off is not collected.
+type Reporting struct {
+	Applications   string // the value of APPLICATION_REPORT_LEVEL, or ""
+	DeviceSettings bool
+	Display        bool
+	Hardware       bool
+	Memory         bool
+	Network        bool
+	Power          bool
+	Software       bool
+	Properties     bool
+	// Location asks for a fix. Only a command does.
+	Location bool
+}
+
+// Report is what a device tells.
+type Report struct {
+	Values         json.RawMessage // a JSON object
+	Specifications map[string]string
+	Location       *agentproto.Location
+}

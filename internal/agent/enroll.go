@@ -1,0 +1,141 @@
+package agent
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"net/http"
+	"strings"
+	"time"
+
+	"github.com/musterhq/muster/internal/agentproto"
+)
+
+// Enrolment is what a device needs to enrol.
+type Enrolment struct {
+	Server    string
+	Token     string // one-time, from the QR code or the USB tool
+	Role      agentproto.Role
+	Algorithm agentproto.Algorithm
+	Dir       string // where the device keeps its state
+	Version   string // of the agent
+	Device    Device
+	Client    *http.Client
+	Now       func() time.Time
+}
+
+// pending is a key that was made for a token whose answer was not seen yet:
+// the same token with the same key gets the same answer again.
+type pending struct {
+	Server string `json:"server"`
+	Token  string `json:"token"`
+	Key    []byte `json:"key"` // PKCS #8
+}
+
+const pendingFile = "enrolling.json"
+
+// ErrEnrolled is returned where the state directory holds an identity already.
+var ErrEnrolled = errors.New("this device is enrolled already: run muster-agent unenroll first")
+
+// Enroll redeems the token and keeps the identity that it gets for it. After a
+// lost answer or a crash it may be called again with the same token.
+func Enroll(ctx context.Context, e Enrolment) (deviceID string, err error) {
+	if err := checkServer(e.Server); err != nil {
+		return "", err
+	}
+	s := store{e.Dir}
+	if _, err := s.identity(); err == nil {
+		return "", ErrEnrolled
+	} else if !errors.Is(err, ErrNotEnrolled) {
+		return "", err
+	}
+	key, raw, err := e.key(s)
+	if err != nil {
+		return "", err
+	}
+	answer, err := e.redeem(ctx, key)
+	if err != nil {
+		return "", err
+	}
+	if answer.DeviceID == "" || len(answer.CommandKeys) == 0 {
+		return "", errors.New("the service's answer to the enrolment names no device or no key")
+	}
+	id := identity{Server: e.Server, DeviceID: answer.DeviceID, Role: e.Role, Key: raw, CommandKeys: answer.CommandKeys,
+		Reserved: 1, OffsetMS: answer.ServerTime - e.Now().UnixMilli()}
+	if err := s.save(identityFile, id); err != nil {
+		return "", err
+	}
+	return id.DeviceID, s.remove(pendingFile)
+}
+
+// key returns the key that was made for this token, or makes one and keeps it.
+func (e Enrolment) key(s store) (agentproto.PrivateKey, []byte, error) {
+	var p pending
+	err := s.load(pendingFile, &p)
+	if err == nil && p.Token == e.Token && p.Server == e.Server {
+		key, err := agentproto.ParsePrivateKey(p.Key)
+		return key, p.Key, err
+	}
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return agentproto.PrivateKey{}, nil, err
+	}
+	alg := e.Algorithm
+	if alg == "" {
+		alg = agentproto.Ed25519
+	}
+	key, err := agentproto.NewPrivateKey(alg)
+	if err != nil {
+		return key, nil, err
+	}
+	raw, err := key.Marshal()
+	if err != nil {
+		return key, nil, err
+	}
+	return key, raw, s.save(pendingFile, pending{e.Server, e.Token, raw})
+}
+
+func (e Enrolment) redeem(ctx context.Context, key agentproto.PrivateKey) (agentproto.EnrollResponse, error) {
+	var answer agentproto.EnrollResponse
+	facts, err := e.Device.Facts(ctx)
+	if err != nil {
+		return answer, err
+	}
+	told, err := json.Marshal(facts)
+	if err != nil {
+		return answer, err
+	}
+	public, err := key.Public()
+	if err != nil {
+		return answer, err
+	}
+	now := e.Now().UnixMilli()
+	proof, err := key.Sign(agentproto.EnrollMessage(e.Token, public, told, now))
+	if err != nil {
+		return answer, err
+	}
+	body, err := json.Marshal(agentproto.EnrollRequest{Token: e.Token, Key: public, Facts: told, AgentVersion: e.Version,
+		Role: e.Role, Time: now, Proof: proof})
+	if err != nil {
+		return answer, err
+	}
+	address := strings.TrimSuffix(e.Server, "/") + agentproto.Base + "/enroll"
+	request, err := http.NewRequestWithContext(ctx, http.MethodPost, address, bytes.NewReader(body))
+	if err != nil {
+		return answer, err
+	}
+	request.Header.Set("Content-Type", "application/json")
+	response, err := e.Client.Do(request)
+	if err != nil {
+		return answer, fmt.Errorf("cannot reach the service: %w", err)
+	}
+	defer response.Body.Close()
+	if response.StatusCode != http.StatusOK {
+		refused := readRefusal(response, "")
+		return answer, fmt.Errorf("the service refused the enrolment (%s): %s", refused.Answer.Error, refused.Answer.Message)
+	}
+	return answer, json.NewDecoder(io.LimitReader(response.Body, maxAnswer)).Decode(&answer)
+}

@@ -1,0 +1,189 @@
+package agent
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	"github.com/musterhq/muster/internal/agentproto"
+)
+
+// The types of commands that an agent carries out, as the contract names them.
+const (
+	typeMessage      = "NOTIFICATION_MESSAGE"
+	typeStatus       = "STATUS_REPORT"
+	typeLocation     = "LOCATION_UPDATE"
+	typeSyncPolicy   = "SYNC_POLICY"
+	typeChangePolicy = "CHANGE_POLICY"
+	typeReboot       = "REBOOT"
+	typeShutdown     = "SHUTDOWN"
+	typeLaunch       = "LAUNCH_APP"
+	typeWipe         = "WIPE_COMPANY_DATA"
+	typeRelinquish   = "RELINQUISH_OWNERSHIP"
+)
+
+// asksFirst reports the commands that end the relation: the service must know
+// that the device has them before they run, because nothing comes after.
+func asksFirst(commandType string) bool {
+	return commandType == typeWipe || commandType == typeRelinquish
+}
+
+// powers reports the commands whose proof is another start of the machine.
+func powers(commandType string) bool { return commandType == typeReboot || commandType == typeShutdown }
+
+// recover settles what a crash, or a restart that was ordered, left STARTED.
+func (a *Agent) recover(ctx context.Context) error {
+	boot, err := a.options.Device.BootID(ctx)
+	if err != nil {
+		return err
+	}
+	for _, e := range a.journal.Entries(Started) {
+		switch {
+		case powers(e.Command.Type) && e.BootID != boot:
+			err = a.finish(e, agentproto.Done, "the device has restarted")
+		case powers(e.Command.Type) && a.late(e.Command):
+			err = a.finish(e, agentproto.Failed, "interrupted, and its time has run out")
+		default: // every other command may run again: its effect is the same
+			e.Stage = Received
+			e.Accepted = true
+			err = a.journal.Write(e)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	if err := a.restore(ctx, boot); err != nil {
+		return err
+	}
+	return a.execute(ctx)
+}
+
+// late reports whether a command's deadline has passed by the service's clock.
+func (a *Agent) late(c agentproto.Command) bool {
+	return c.Deadline != 0 && a.link.serviceTime().UnixMilli() > c.Deadline
+}
+
+// execute runs what was received, oldest first.
+func (a *Agent) execute(ctx context.Context) error {
+	for _, e := range a.journal.Entries(Received) {
+		if asksFirst(e.Command.Type) && !e.Accepted {
+			continue // the service does not know yet that we have it
+		}
+		if a.late(e.Command) {
+			if err := a.finish(e, agentproto.Failed, "expired before the device could run it"); err != nil {
+				return err
+			}
+			continue
+		}
+		if err := a.run(ctx, e); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// run carries out one command, with its start and its end on disk.
+func (a *Agent) run(ctx context.Context, e Entry) error {
+	boot, err := a.options.Device.BootID(ctx)
+	if err != nil {
+		return err
+	}
+	e.Stage, e.BootID, e.At = Started, boot, a.link.serviceTime().UnixMilli()
+	a.crash("before started")
+	if err := a.journal.Write(e); err != nil {
+		return err
+	}
+	a.crash("after started")
+	outcome, err := a.perform(ctx, e.Command)
+	a.crash("before done")
+	switch {
+	case errors.Is(err, ErrEnded):
+		return err
+	case err != nil:
+		return a.finish(e, agentproto.Failed, err.Error())
+	case powers(e.Command.Type):
+		return nil // proved by the next start
+	}
+	return a.finish(e, agentproto.Done, outcome)
+}
+
+func (a *Agent) finish(e Entry, result agentproto.AckState, outcome string) error {
+	e.Stage, e.Result, e.Outcome, e.At = Done, result, outcome, a.link.serviceTime().UnixMilli()
+	return a.journal.Write(e)
+}
+
+// arguments are the members that commands carry.
+type arguments struct {
+	Title       string `json:"title"`
+	Body        string `json:"body"`
+	PackageName string `json:"packageName"`
+}
+
+// perform does what the command says. Text from the service reaches the device
+// as arguments only.
+func (a *Agent) perform(ctx context.Context, c agentproto.Command) (string, error) {
+	var args arguments
+	if len(c.Args) > 0 {
+		if err := json.Unmarshal(c.Args, &args); err != nil {
+			return "", fmt.Errorf("the command's arguments cannot be read: %w", err)
+		}
+	}
+	do := a.options.Device.Do
+	switch c.Type {
+	case typeMessage:
+		return do(ctx, Action{Kind: ShowMessage, CommandID: c.ID, Title: args.Title, Body: args.Body})
+	case typeLaunch:
+		return do(ctx, Action{Kind: OpenApp, CommandID: c.ID, Package: args.PackageName})
+	case typeReboot:
+		return do(ctx, Action{Kind: Restart, CommandID: c.ID})
+	case typeShutdown:
+		return do(ctx, Action{Kind: PowerOff, CommandID: c.ID})
+	case typeStatus:
+		return a.collect(ctx, false)
+	case typeLocation:
+		return a.collect(ctx, true)
+	case typeSyncPolicy, typeChangePolicy:
+		return a.refollow(ctx)
+	case typeWipe:
+		outcome, err := do(ctx, Action{Kind: Erase, CommandID: c.ID})
+		if err != nil {
+			return outcome, err
+		}
+		return outcome, errors.Join(ErrEnded, a.store.destroy()) // the erased device has forgotten
+	case typeRelinquish:
+		if err := a.letGo(ctx); err != nil {
+			return "", err
+		}
+		return "", ErrEnded
+	}
+	return "", fmt.Errorf("%w: unknown command %q", ErrUnsupported, c.Type)
+}
+
+// collect makes a report, or takes a fix, for the next check-in.
+func (a *Agent) collect(ctx context.Context, location bool) (string, error) {
+	groups := a.reporting()
+	groups.Location = location
+	report, err := a.options.Device.Report(ctx, groups)
+	if err != nil {
+		return "", err
+	}
+	if location {
+		if report.Location == nil {
+			return "", ErrNoFix
+		}
+		a.fix = report.Location
+		return "location reported", nil
+	}
+	a.report = &agentproto.StatusReport{At: a.link.serviceTime().UnixMilli(), Values: report.Values, Specifications: report.Specifications}
+	return "status reported", nil
+}
+
+// reporting is what the applied policy lets the device tell.
+func (a *Agent) reporting() Reporting {
+	on := func(id string) bool { return a.applied.Wanted[id] == "ENABLED" }
+	return Reporting{Applications: a.applied.Wanted["APPLICATION_REPORT_LEVEL"],
+		DeviceSettings: on("REPORT_DEVICE_SETTINGS"), Display: on("REPORT_DISPLAY_INFO"), Hardware: on("REPORT_HARDWARE_STATUS"),
+		Memory: on("REPORT_MEMORY_INFO"), Network: on("REPORT_NETWORK_INFO"), Power: on("REPORT_POWER_EVENTS"),
+		Software: on("REPORT_SOFTWARE_INFO"), Properties: on("REPORT_SYSTEM_PROPERTIES")}
+}

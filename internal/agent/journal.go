@@ -1,0 +1,262 @@
+package agent
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"hash/crc32"
+	"io"
+	"os"
+	"path/filepath"
+	"strconv"
+	"sync"
+	"time"
+
+	"github.com/musterhq/muster/internal/agentproto"
+)
+
+// Stage is how far the agent has come with a command.
+//
+//	RECEIVED ──► STARTED(boot id) ──► DONE(result) ──► CONFIRMED
+//
+// Each step is on disk before the next begins. A command that is CONFIRMED is
+// remembered for Remember, so that a late second delivery does nothing.
+type Stage string
+
+// The stages.
+const (
+	Received  Stage = "RECEIVED"
+	Started   Stage = "STARTED"
+	Done      Stage = "DONE"
+	Confirmed Stage = "CONFIRMED"
+)
+
+// Remember is how long the ids of finished commands are kept.
+const Remember = 30 * 24 * time.Hour
+
+// Entry is one command in the journal, as it stands.
+type Entry struct {
+	Command  agentproto.Command  `json:"command"`
+	Stage    Stage               `json:"stage"`
+	BootID   string              `json:"bootId,omitempty"` // when it was started
+	Result   agentproto.AckState `json:"result,omitempty"` // with Done: Done or Failed
+	Outcome  string              `json:"outcome,omitempty"`
+	At       int64               `json:"at"` // Unix milliseconds of the latest step
+	Accepted bool                `json:"accepted,omitempty"`
+}
+
+// Journal is the agent's memory of commands: an append-only file of lines,
+// each with its checksum, forced to the disk before a step counts.
+type Journal struct {
+	mu      sync.Mutex
+	path    string
+	file    *os.File
+	size    int64
+	entries map[string]Entry
+	order   []string // ids, oldest first
+}
+
+// maxJournalLine bounds a line, and compactAbove the file, in bytes.
+const (
+	maxJournalLine = 64 << 10
+	compactAbove   = 1 << 20
+)
+
+// OpenJournal reads the journal at path, or begins one. What a crash left half
+// written at its end is dropped: that step had not happened.
+func OpenJournal(path string, now time.Time) (*Journal, error) {
+	j := &Journal{path: path, entries: map[string]Entry{}}
+	file, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
+	if err != nil {
+		return nil, fmt.Errorf("cannot open the journal: %w", err)
+	}
+	good, err := ReadJournal(file, func(e Entry) { j.keep(e) })
+	if err != nil {
+		return nil, errors.Join(err, file.Close())
+	}
+	if err := file.Truncate(good); err != nil {
+		return nil, errors.Join(err, file.Close())
+	}
+	if _, err := file.Seek(good, io.SeekStart); err != nil {
+		return nil, errors.Join(err, file.Close())
+	}
+	j.file, j.size = file, good
+	return j, j.forget(now)
+}
+
+// ReadJournal reads entries until the end, or the first line that is not
+// whole, and returns how many bytes are good.
+func ReadJournal(r io.Reader, each func(Entry)) (int64, error) {
+	var good int64
+	lines := bufio.NewReaderSize(r, maxJournalLine)
+	for {
+		line, err := lines.ReadSlice('\n')
+		if errors.Is(err, io.EOF) || errors.Is(err, bufio.ErrBufferFull) {
+			return good, nil
+		}
+		if err != nil {
+			return good, fmt.Errorf("cannot read the journal: %w", err)
+		}
+		entry, ok := parseLine(line)
+		if !ok {
+			return good, nil
+		}
+		each(entry)
+		good += int64(len(line))
+	}
+}
+
+// parseLine reads "<crc32 in hexadecimal> <json>\n".
+func parseLine(line []byte) (Entry, bool) {
+	sum, body, ok := bytes.Cut(bytes.TrimSuffix(line, []byte("\n")), []byte(" "))
+	want, err := strconv.ParseUint(string(sum), 16, 32)
+	if !ok || err != nil || uint32(want) != crc32.ChecksumIEEE(body) {
+		return Entry{}, false
+	}
+	var e Entry
+	if json.Unmarshal(body, &e) != nil || e.Command.ID == "" {
+		return Entry{}, false
+	}
+	return e, true
+}
+
+func formatLine(e Entry) ([]byte, error) {
+	body, err := json.Marshal(e)
+	if err != nil {
+		return nil, err
+	}
+	line := fmt.Appendf(nil, "%08x %s\n", crc32.ChecksumIEEE(body), body)
+	if len(line) > maxJournalLine {
+		return nil, fmt.Errorf("command %s is too large for the journal", e.Command.ID)
+	}
+	return line, nil
+}
+
+// Entry returns the command's entry.
+func (j *Journal) Entry(id string) (Entry, bool) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	e, ok := j.entries[id]
+	return e, ok
+}
+
+// Entries returns the entries of a stage, oldest first.
+func (j *Journal) Entries(stage Stage) []Entry {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	var found []Entry
+	for _, id := range j.order {
+		if e := j.entries[id]; e.Stage == stage {
+			found = append(found, e)
+		}
+	}
+	return found
+}
+
+// Write records an entry and returns when it is on the disk.
+func (j *Journal) Write(entries ...Entry) error {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	var lines []byte
+	for _, e := range entries {
+		line, err := formatLine(e)
+		if err != nil {
+			return err
+		}
+		lines = append(lines, line...)
+	}
+	if _, err := j.file.Write(lines); err != nil {
+		return fmt.Errorf("cannot write the journal: %w", err)
+	}
+	if err := j.file.Sync(); err != nil {
+		return fmt.Errorf("cannot write the journal: %w", err)
+	}
+	j.size += int64(len(lines))
+	for _, e := range entries {
+		j.keep(e)
+	}
+	if j.size > compactAbove {
+		return j.compact()
+	}
+	return nil
+}
+
+func (j *Journal) keep(e Entry) {
+	if _, known := j.entries[e.Command.ID]; !known {
+		j.order = append(j.order, e.Command.ID)
+	}
+	if e.Stage == Confirmed { // only its id matters from now on
+		e.Command = agentproto.Command{ID: e.Command.ID, Type: e.Command.Type}
+	}
+	j.entries[e.Command.ID] = e
+}
+
+// forget drops what was finished long ago.
+func (j *Journal) forget(now time.Time) error {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	kept := j.order[:0]
+	for _, id := range j.order {
+		if e := j.entries[id]; e.Stage == Confirmed && now.Sub(time.UnixMilli(e.At)) > Remember {
+			delete(j.entries, id)
+			continue
+		}
+		kept = append(kept, id)
+	}
+	j.order = kept
+	return j.compact()
+}
+
+// compact writes the entries as they stand to a new file and swaps it in.
+func (j *Journal) compact() error {
+	var lines []byte
+	for _, id := range j.order {
+		line, err := formatLine(j.entries[id])
+		if err != nil {
+			return err
+		}
+		lines = append(lines, line...)
+	}
+	if err := writeFile(j.path, lines); err != nil {
+		return fmt.Errorf("cannot compact the journal: %w", err)
+	}
+	file, err := os.OpenFile(j.path, os.O_RDWR|os.O_APPEND, 0o600)
+	if err != nil {
+		return fmt.Errorf("cannot compact the journal: %w", err)
+	}
+	if j.file != nil {
+		_ = j.file.Close() // replaced; everything in it was synced
+	}
+	j.file, j.size = file, int64(len(lines))
+	return nil
+}
+
+// Close closes the file.
+func (j *Journal) Close() error { return j.file.Close() }
+
+// writeFile replaces a file, whole or not at all.
+func writeFile(path string, data []byte) error {
+	temporary, err := os.CreateTemp(filepath.Dir(path), filepath.Base(path)+".new-*") // 0600
+	if err != nil {
+		return err
+	}
+	defer os.Remove(temporary.Name())
+	_, err = temporary.Write(data)
+	if err := errors.Join(err, temporary.Sync(), temporary.Close()); err != nil {
+		return err
+	}
+	if err := os.Rename(temporary.Name(), path); err != nil {
+		return err
+	}
+	return syncDir(filepath.Dir(path))
+}
+
+func syncDir(path string) error {
+	dir, err := os.Open(path)
+	if err != nil {
+		return err
+	}
+	return errors.Join(dir.Sync(), dir.Close())
+}

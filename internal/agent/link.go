@@ -1,0 +1,239 @@
+package agent
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/url"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/musterhq/muster/internal/agentproto"
+)
+
+// maxAnswer limits what the agent reads of an answer, in bytes.
+const maxAnswer = 4 << 20
+
+// reserve is how many sequence numbers are set aside on disk at a time.
+const reserve = 1000
+
+// refusal is an answer other than success. Only Signed, once verified, may
+// change anything on the device.
+type refusal struct {
+	Status     int
+	Answer     agentproto.ErrorResponse
+	RetryAfter time.Duration
+	Signature  string // of the refused request
+}
+
+func (r *refusal) Error() string {
+	return fmt.Sprintf("the service refused with status %d: %s", r.Status, r.Answer.Error)
+}
+
+// link signs requests and keeps what signing needs: key, sequence, clock.
+type link struct {
+	http  *http.Client
+	store store
+	now   func() time.Time
+
+	mu   sync.Mutex
+	id   identity
+	key  agentproto.PrivateKey
+	next int64 // the next sequence number
+}
+
+func newLink(s store, client *http.Client, now func() time.Time) (*link, error) {
+	id, err := s.identity()
+	if err != nil {
+		return nil, err
+	}
+	key, err := agentproto.ParsePrivateKey(id.Key)
+	if err != nil {
+		return nil, err
+	}
+	return &link{http: client, store: s, now: now, id: id, key: key, next: id.Reserved}, nil
+}
+
+// checkServer refuses a service that is neither https nor on this machine.
+func checkServer(server string) error {
+	u, err := url.Parse(server)
+	if err != nil || u.Host == "" {
+		return fmt.Errorf("the service's address %q is not a URL", server)
+	}
+	ip := net.ParseIP(u.Hostname())
+	loopback := u.Hostname() == "localhost" || ip != nil && ip.IsLoopback()
+	if u.Scheme != "https" && !(u.Scheme == "http" && loopback) {
+		return fmt.Errorf("the service's address %q must be https", server)
+	}
+	return nil
+}
+
+// serviceTime is the service's clock as far as the agent knows it.
+func (l *link) serviceTime() time.Time {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.now().Add(time.Duration(l.id.OffsetMS) * time.Millisecond)
+}
+
+func (l *link) deviceID() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.id.DeviceID
+}
+
+// sign takes the next sequence number and signs a request with it.
+func (l *link) sign(method, path string, body []byte) (http.Header, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.next >= l.id.Reserved {
+		l.id.Reserved = l.next + reserve
+		if err := l.store.save(identityFile, l.id); err != nil {
+			return nil, err
+		}
+	}
+	r := agentproto.Request{Method: method, Path: path, Device: l.id.DeviceID, Sequence: l.next, Body: body,
+		Time: l.now().UnixMilli() + l.id.OffsetMS}
+	l.next++
+	sig, err := l.key.Sign(r.Message())
+	if err != nil {
+		return nil, err
+	}
+	h := http.Header{}
+	h.Set(agentproto.HeaderDevice, r.Device)
+	h.Set(agentproto.HeaderTime, strconv.FormatInt(r.Time, 10))
+	h.Set(agentproto.HeaderSequence, strconv.FormatInt(r.Sequence, 10))
+	h.Set(agentproto.HeaderSignature, sig)
+	return h, nil
+}
+
+// send makes one signed request. The caller closes the answer's body.
+func (l *link) send(ctx context.Context, method, path string, body []byte, extra http.Header) (*http.Response, error) {
+	headers, err := l.sign(method, agentproto.Base+path, body)
+	if err != nil {
+		return nil, err
+	}
+	l.mu.Lock()
+	address := strings.TrimSuffix(l.id.Server, "/") + agentproto.Base + path
+	l.mu.Unlock()
+	request, err := http.NewRequestWithContext(ctx, method, address, bytes.NewReader(body))
+	if err != nil {
+		return nil, err
+	}
+	request.Header = headers
+	for key, values := range extra {
+		request.Header[key] = values
+	}
+	if len(body) > 0 {
+		request.Header.Set("Content-Type", "application/json")
+	}
+	response, err := l.http.Do(request)
+	if err != nil {
+		return nil, err
+	}
+	if response.StatusCode == http.StatusOK || response.StatusCode == http.StatusNotModified {
+		return response, nil
+	}
+	defer response.Body.Close()
+	return nil, readRefusal(response, headers.Get(agentproto.HeaderSignature))
+}
+
+func readRefusal(response *http.Response, signature string) *refusal {
+	r := &refusal{Status: response.StatusCode, Signature: signature}
+	if seconds, err := strconv.Atoi(response.Header.Get("Retry-After")); err == nil && seconds > 0 {
+		r.RetryAfter = time.Duration(seconds) * time.Second
+	}
+	_ = json.NewDecoder(io.LimitReader(response.Body, maxAnswer)).Decode(&r.Answer) // whoever answered may not be the service
+	return r
+}
+
+// call posts a message and decodes the answer. A refusal for the clock or the
+// sequence that the service has signed is mended, and the call made once more.
+func (l *link) call(ctx context.Context, path string, message, answer any) error {
+	body, err := json.Marshal(message)
+	if err != nil {
+		return err
+	}
+	for attempt := 0; ; attempt++ {
+		err := l.post(ctx, path, body, answer)
+		var refused *refusal
+		if attempt == 2 || !errors.As(err, &refused) || !l.mend(refused) {
+			return err
+		}
+	}
+}
+
+func (l *link) post(ctx context.Context, path string, body []byte, answer any) error {
+	response, err := l.send(ctx, http.MethodPost, path, body, nil)
+	if err != nil {
+		return err
+	}
+	defer response.Body.Close()
+	return json.NewDecoder(io.LimitReader(response.Body, maxAnswer)).Decode(answer)
+}
+
+// mend sets the clock's offset or the sequence as the service says, if it is
+// the service that says so, about this very request.
+func (l *link) mend(r *refusal) bool {
+	if r.Answer.Error != agentproto.ClockSkew && r.Answer.Error != agentproto.Replayed || r.Answer.Signed == nil {
+		return false
+	}
+	var said agentproto.Time
+	if l.open(*r.Answer.Signed, agentproto.KindTime, &said) != nil {
+		return false
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if said.DeviceID != l.id.DeviceID || said.InReplyTo != r.Signature {
+		return false
+	}
+	l.id.OffsetMS = said.ServerTime - l.now().UnixMilli()
+	l.next = max(l.next, said.LastSequence+1)
+	l.id.Reserved = max(l.id.Reserved, l.next)
+	return l.store.save(identityFile, l.id) == nil
+}
+
+// open verifies an envelope with the key that it names, if the agent trusts it.
+func (l *link) open(e agentproto.Envelope, kind string, v any) error {
+	l.mu.Lock()
+	keys := l.id.CommandKeys
+	l.mu.Unlock()
+	for _, k := range keys {
+		if k.ID == e.KeyID {
+			return e.Open(k.Key, kind, v)
+		}
+	}
+	return fmt.Errorf("signed with the key %q, which this device does not know", e.KeyID)
+}
+
+// learn adds keys that a trusted key announces.
+func (l *link) learn(announced []agentproto.Envelope) error {
+	for _, e := range announced {
+		var k agentproto.CommandKey
+		if err := l.open(e, agentproto.KindKey, &k); err != nil {
+			return err
+		}
+		if err := l.trust(k); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (l *link) trust(k agentproto.CommandKey) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for _, known := range l.id.CommandKeys {
+		if known.ID == k.ID {
+			return nil
+		}
+	}
+	l.id.CommandKeys = append(l.id.CommandKeys, k)
+	return l.store.save(identityFile, l.id)
+}

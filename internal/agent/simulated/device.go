@@ -1,0 +1,217 @@
+// Package simulated is a model of an Android device: it refuses like Android,
+// by SDK level, by what kind of agent runs on it, and by what the machine has.
+// Its state is a file, so that it survives the agent's process as a device does.
+package simulated
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"sync"
+	"time"
+
+	"github.com/musterhq/muster/internal/agent"
+	"github.com/musterhq/muster/internal/agentproto"
+)
+
+// Form is how the agent runs on the device, which decides its powers.
+type Form string
+
+// The forms.
+const (
+	System Form = "system" // a daemon in the system image
+	Owner  Form = "owner"  // a device-owner app
+	Shell  Form = "shell"  // started over USB: lab use
+)
+
+// State is the whole device.
+type State struct {
+	Facts    agentproto.Facts  `json:"facts"`
+	Form     Form              `json:"form"`
+	Boot     int               `json:"boot"`
+	Settings map[string]string `json:"settings"`
+	Packages []string          `json:"packages"`
+	Shown    []Notification    `json:"shown"`
+	OpenApp  string            `json:"openApp"`
+	Fix      *Fix              `json:"fix"`
+	Battery  int               `json:"battery"`
+	Off      bool              `json:"off"`
+	Wiped    bool              `json:"wiped"`
+	Released bool              `json:"released"`
+	// Telephony and Headset say what the machine is.
+	Telephony bool `json:"telephony"`
+	Headset   bool `json:"headset"`
+}
+
+// Notification is a message on the screen.
+type Notification struct {
+	Tag   string `json:"tag"`
+	Title string `json:"title"`
+	Body  string `json:"body"`
+}
+
+// Fix is where the device is.
+type Fix struct {
+	Latitude  float64 `json:"latitude"`
+	Longitude float64 `json:"longitude"`
+	Accuracy  float64 `json:"accuracyMeters"`
+}
+
+// Device is a simulated device. It implements agent.Device.
+type Device struct {
+	mu    sync.Mutex
+	path  string // empty: in memory alone
+	state State
+	now   func() time.Time
+	// executed counts what was done for each command, for tests of exactly once.
+	executed map[string]int
+}
+
+// Default is the device of operator "Devices in tests": com.example.app is
+// installed, there is a location fix, and it restarts within a second.
+func Default(serial string) State {
+	return State{
+		Facts: agentproto.Facts{SerialNumber: serial, Manufacturer: "Simulated", Brand: "simulated", Model: "Sim 1", SDK: 34, OSVersion: "14"},
+		Form:  System, Boot: 1, Settings: map[string]string{}, Packages: []string{"com.example.app", "com.android.settings"},
+		Fix: &Fix{Latitude: 52.5163, Longitude: 13.3777, Accuracy: 12}, Battery: 80, Telephony: true,
+	}
+}
+
+// New returns a device in memory.
+func New(s State, now func() time.Time) *Device {
+	if s.Settings == nil {
+		s.Settings = map[string]string{}
+	}
+	return &Device{state: s, now: now, executed: map[string]int{}}
+}
+
+// Open returns the device that a file keeps, or makes it with the given state.
+func Open(dir string, fresh State, now func() time.Time) (*Device, error) {
+	d := New(fresh, now)
+	d.path = filepath.Join(dir, "device.json")
+	data, err := os.ReadFile(d.path)
+	if errors.Is(err, fs.ErrNotExist) {
+		if err := os.MkdirAll(dir, 0o700); err != nil {
+			return nil, err
+		}
+		return d, d.save()
+	}
+	if err != nil {
+		return nil, err
+	}
+	if err := json.Unmarshal(data, &d.state); err != nil {
+		return nil, fmt.Errorf("%s is damaged: %w", d.path, err)
+	}
+	if d.state.Off { // who runs the agent has switched the device on
+		d.state.Off = false
+		d.state.Boot++
+	}
+	return d, d.save()
+}
+
+func (d *Device) save() error {
+	if d.path == "" {
+		return nil
+	}
+	data, err := json.Marshal(d.state)
+	if err != nil {
+		return err
+	}
+	return os.WriteFile(d.path, data, 0o600)
+}
+
+// State returns a copy of the device's state.
+func (d *Device) State() State {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	s := d.state
+	s.Shown = slices.Clone(s.Shown)
+	return s
+}
+
+// Executed returns how often a command took effect.
+func (d *Device) Executed(commandID string) int {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.executed[commandID]
+}
+
+// Facts implements agent.Device.
+func (d *Device) Facts(context.Context) (agentproto.Facts, error) { return d.State().Facts, nil }
+
+// BootID implements agent.Device.
+func (d *Device) BootID(context.Context) (string, error) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return "boot-" + strconv.Itoa(d.state.Boot), nil
+}
+
+// Capabilities implements agent.Device.
+func (d *Device) Capabilities(context.Context) ([]agentproto.Capability, error) {
+	all := []agentproto.Capability{agentproto.Reboot, agentproto.Notify, agentproto.Launch, agentproto.SilentInstall}
+	switch d.State().Form {
+	case System:
+		all = append(all, agentproto.UserRestrictions, agentproto.Wipe, agentproto.Shutdown, agentproto.FreshLocation, agentproto.Persistence)
+	case Owner:
+		all = append(all, agentproto.UserRestrictions, agentproto.Wipe, agentproto.OwnerAPI, agentproto.FreshLocation, agentproto.Persistence)
+	case Shell:
+		all = append(all, agentproto.Shutdown)
+	}
+	return all, nil
+}
+
+// Do implements agent.Device.
+func (d *Device) Do(_ context.Context, a agent.Action) (string, error) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	outcome, err := d.act(a)
+	if err != nil {
+		return "", err
+	}
+	d.executed[a.CommandID]++
+	return outcome, d.save()
+}
+
+func (d *Device) act(a agent.Action) (string, error) {
+	s := &d.state
+	switch a.Kind {
+	case agent.ShowMessage:
+		s.Shown = slices.DeleteFunc(s.Shown, func(n Notification) bool { return n.Tag == a.CommandID })
+		s.Shown = append(s.Shown, Notification{a.CommandID, a.Title, a.Body})
+		return "shown", nil
+	case agent.OpenApp:
+		if !slices.Contains(s.Packages, a.Package) {
+			return "", fmt.Errorf("NOT_INSTALLED: %s is not installed", a.Package)
+		}
+		s.OpenApp = a.Package
+		return "opened", nil
+	case agent.Restart:
+		s.Boot++
+		return "restarting", nil
+	case agent.PowerOff:
+		if s.Form == Owner {
+			return "", agent.ErrUnsupported // Android offers a device owner no way to switch off
+		}
+		s.Boot++
+		s.Off = true
+		return "switching off", nil
+	case agent.Erase:
+		if s.Form == Shell {
+			return "", agent.ErrUnsupported
+		}
+		fresh := Default(s.Facts.SerialNumber)
+		fresh.Facts, fresh.Form, fresh.Boot, fresh.Wiped = s.Facts, s.Form, s.Boot+1, true
+		*s = fresh
+		return "erased", nil
+	case agent.LetGo:
+		s.Released = true
+		return "released", nil
+	}
+	return "", agent.ErrUnsupported
+}
