@@ -33,8 +33,9 @@ type Agent struct {
 	link    *link
 	journal *Journal
 
-	mu      sync.Mutex // one check-in at a time
-	applied applied
+	mu        sync.Mutex // one check-in at a time
+	recovered bool       // what the last process left behind is settled
+	applied   applied
 	report  *agentproto.StatusReport // to be sent with the next check-in
 	fix     *agentproto.Location
 	told    []agentproto.Capability // the capabilities that the service knows
@@ -90,11 +91,26 @@ func (a *Agent) Once(ctx context.Context) (time.Duration, error) {
 		if err != nil {
 			return 0, err
 		}
-		if len(a.acks()) == 0 && a.applied.Reported && a.report == nil && a.fix == nil {
+		if len(a.journal.Entries(Started)) > 0 {
+			next = restartWait // the machine is going down, or has come up again
+			if err := a.recover(ctx); err != nil {
+				return 0, err
+			}
+		}
+		if !a.hasNews() {
 			return next, nil
 		}
 	}
-	return time.Second, nil
+	return restartWait, nil
+}
+
+// restartWait is how soon to look again after a restart was ordered.
+const restartWait = time.Second
+
+// hasNews reports whether the service lacks something that the agent knows.
+func (a *Agent) hasNews() bool {
+	unreported := a.applied.Policy.ID != "" && !a.applied.Reported
+	return len(a.acks()) > 0 || unreported || a.report != nil || a.fix != nil
 }
 
 // round is one check-in with what follows from it.

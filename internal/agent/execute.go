@@ -33,30 +33,40 @@ func asksFirst(commandType string) bool {
 func powers(commandType string) bool { return commandType == typeReboot || commandType == typeShutdown }
 
 // recover settles what a crash, or a restart that was ordered, left STARTED.
+// At the agent's start whatever was interrupted runs again; later on only the
+// machine's own restart settles anything.
 func (a *Agent) recover(ctx context.Context) error {
 	boot, err := a.options.Device.BootID(ctx)
 	if err != nil {
 		return err
 	}
 	for _, e := range a.journal.Entries(Started) {
-		switch {
-		case powers(e.Command.Type) && e.BootID != boot:
-			err = a.finish(e, agentproto.Done, "the device has restarted")
-		case powers(e.Command.Type) && a.late(e.Command):
-			err = a.finish(e, agentproto.Failed, "interrupted, and its time has run out")
-		default: // every other command may run again: its effect is the same
-			e.Stage = Received
-			e.Accepted = true
-			err = a.journal.Write(e)
-		}
-		if err != nil {
+		if err := a.resume(e, boot); err != nil {
 			return err
 		}
 	}
+	a.recovered = true
 	if err := a.restore(ctx, boot); err != nil {
 		return err
 	}
 	return a.execute(ctx)
+}
+
+// resume settles one command that was STARTED.
+func (a *Agent) resume(e Entry, boot string) error {
+	power := powers(e.Command.Type)
+	switch {
+	case power && e.BootID != boot:
+		return a.finish(e, agentproto.Done, "the device has restarted")
+	case power && a.late(e.Command):
+		return a.finish(e, agentproto.Failed, "interrupted, and its time has run out")
+	case a.recovered:
+		return nil // it is under way
+	}
+	// Every other command may run again, and so may a restart that never came:
+	// the effect is the same.
+	e.Stage, e.Accepted = Received, true
+	return a.journal.Write(e)
 }
 
 // late reports whether a command's deadline has passed by the service's clock.

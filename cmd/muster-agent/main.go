@@ -1,0 +1,162 @@
+// Command muster-agent is the device's own agent: it enrols the device with a
+// Muster service and carries out what the service, and nobody else, orders.
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"os/signal"
+	"syscall"
+	"time"
+
+	"github.com/alecthomas/kong"
+
+	"github.com/musterhq/muster/internal/agent"
+	"github.com/musterhq/muster/internal/agent/simulated"
+	"github.com/musterhq/muster/internal/agentproto"
+)
+
+// version is set by the release build.
+const version = "devel"
+
+func main() { os.Exit(run(os.Args[1:], os.Stdout, os.Stderr)) }
+
+// program is the tree of commands.
+type program struct {
+	Enroll   enrollCommand   `cmd:"" help:"Enrol this device with a service."`
+	Run      runCommand      `cmd:"" help:"Keep this device in touch with its service."`
+	Status   statusCommand   `cmd:"" help:"Show what this device is enrolled in."`
+	Unenroll unenrollCommand `cmd:"" help:"Say good-bye to the service and give the device back."`
+}
+
+// common is what every command takes.
+type common struct {
+	State  string `name:"state" required:"" placeholder:"DIR" help:"The directory that holds the device's identity and journal."`
+	Driver string `name:"driver" enum:"simulated" default:"simulated" help:"What the agent drives: simulated."`
+	Serial string `name:"serial" default:"SIM0001" help:"The simulated device's serial number, when it is made."`
+}
+
+func (c common) device() (agent.Device, error) {
+	return simulated.Open(c.State, simulated.Default(c.Serial), time.Now)
+}
+
+// environment is what commands run in.
+type environment struct {
+	ctx context.Context
+	out io.Writer
+	log *slog.Logger
+}
+
+func run(args []string, out, errOut io.Writer) int {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	exited := -1
+	parser := kong.Must(&program{}, kong.Name("muster-agent"), kong.Description("The agent of a device that Muster manages."),
+		kong.Writers(out, errOut), kong.Exit(func(code int) { exited = code }))
+	chosen, err := parser.Parse(args)
+	if exited >= 0 {
+		return exited // help was asked for
+	}
+	if err != nil {
+		fmt.Fprintf(errOut, "muster-agent: %v: see --help\n", err)
+		return 2
+	}
+	env := &environment{ctx, out, slog.New(slog.NewTextHandler(errOut, nil))}
+	if err := chosen.Run(env); err != nil {
+		fmt.Fprintf(errOut, "muster-agent: %v\n", err)
+		return 1
+	}
+	return 0
+}
+
+// enrollCommand redeems a token.
+type enrollCommand struct {
+	common
+	Server string `name:"server" required:"" placeholder:"URL" help:"The service's address: https, or http on this machine."`
+	Token  string `name:"token" required:"" help:"The one-time token from the QR code."`
+	Role   string `name:"role" enum:"manager,companion" default:"manager" help:"manager, or companion on a device that the platform manages."`
+	Alg    string `name:"alg" enum:"ed25519,es256" default:"ed25519" help:"The device key's algorithm: ed25519 or es256."`
+}
+
+// Run enrols the device.
+func (c *enrollCommand) Run(env *environment) error {
+	device, err := c.device()
+	if err != nil {
+		return err
+	}
+	id, err := agent.Enroll(env.ctx, agent.Enrolment{Server: c.Server, Token: c.Token, Role: agentproto.Role(c.Role),
+		Algorithm: agentproto.Algorithm(c.Alg), Dir: c.State, Version: version, Device: device, Client: agent.NewClient(), Now: time.Now})
+	if err == nil {
+		fmt.Fprintf(env.out, "Enrolled as %s.\n", id)
+	}
+	return err
+}
+
+// runCommand keeps the device in touch.
+type runCommand struct {
+	common
+	Once bool `name:"once" help:"Check in once, carry out what there is, and end."`
+}
+
+// Run runs the agent until it is stopped or the service lets the device go.
+func (c *runCommand) Run(env *environment) error {
+	a, err := c.open(env)
+	if err != nil {
+		return err
+	}
+	defer a.Close()
+	if c.Once {
+		_, err = a.Once(env.ctx)
+	} else {
+		err = a.Run(env.ctx)
+	}
+	switch {
+	case errors.Is(err, agent.ErrEnded):
+		fmt.Fprintln(env.out, "This device is no longer managed.")
+		return nil
+	case errors.Is(err, context.Canceled) && env.ctx.Err() != nil:
+		return nil // stopped
+	}
+	return err
+}
+
+func (c common) open(env *environment) (*agent.Agent, error) {
+	device, err := c.device()
+	if err != nil {
+		return nil, err
+	}
+	return agent.New(agent.Options{Dir: c.State, Version: version, Device: device, Client: agent.NewClient(), Now: time.Now, Log: env.log})
+}
+
+// statusCommand shows the enrolment.
+type statusCommand struct{ common }
+
+// Run prints who the device is.
+func (c *statusCommand) Run(env *environment) error {
+	a, err := c.open(env)
+	if err != nil {
+		return err
+	}
+	defer a.Close()
+	s := a.Status()
+	fmt.Fprintf(env.out, "Device:  %s\nService: %s\nRole:    %s\nPolicy:  %s version %d\nOpen:    %d commands\n",
+		s.DeviceID, s.Server, s.Role, s.Policy.ID, s.Policy.Version, s.Open)
+	return nil
+}
+
+// unenrollCommand gives the device back.
+type unenrollCommand struct{ common }
+
+// Run tells the service and forgets it.
+func (c *unenrollCommand) Run(env *environment) error {
+	a, err := c.open(env)
+	if err != nil {
+		return err
+	}
+	defer a.Close()
+	return a.Unenroll(env.ctx)
+}
