@@ -36,9 +36,9 @@ type Agent struct {
 	mu        sync.Mutex // one check-in at a time
 	recovered bool       // what the last process left behind is settled
 	applied   applied
-	report  *agentproto.StatusReport // to be sent with the next check-in
-	fix     *agentproto.Location
-	told    []agentproto.Capability // the capabilities that the service knows
+	report    *agentproto.StatusReport // to be sent with the next check-in
+	fix       *agentproto.Location
+	told      []agentproto.Capability // the capabilities that the service knows
 }
 
 // ErrEnded is returned once the service, or a command of it, has let the
