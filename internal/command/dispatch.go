@@ -95,9 +95,7 @@ func (s *Service) conclude(ctx context.Context, slug string, o Order, r Receipt)
 	log := s.log().With("command", o.Command.ID, "type", o.Command.Type, "asset", o.AssetID, "verdict", r.Verdict.String())
 	s.finished(o.Command.Type, r.Verdict.String())
 	now, err := s.record(ctx, o, r)
-	if r.Verdict == Gone {
-		s.markDeleted(ctx, o)
-	}
+	s.follow(ctx, o, r)
 	if err != nil {
 		// The row stays PREPARED until the sweeper makes it UNCONFIRMED.
 		log.ErrorContext(ctx, "cannot record a command's outcome", "error", err)
@@ -141,13 +139,21 @@ func (s *Service) record(ctx context.Context, o Order, r Receipt) (Command, erro
 	return now, err
 }
 
-// markDeleted ends the management of a device that its channel no longer knows
-// (contract 3.4). If that fails, the reconciler will find it gone as well.
-func (s *Service) markDeleted(ctx context.Context, o Order) {
+// follow brings the inventory to what the channel said of the device: it is
+// gone (contract 3.4), or is to have another policy. If that fails, the
+// reconciler or the device's next report brings it there.
+func (s *Service) follow(ctx context.Context, o Order, r Receipt) {
 	ctx, cancel := context.WithTimeout(ctx, s.storeLimit())
 	defer cancel()
-	if err := s.Inventory.MarkDeleted(ctx, o.AssetID, o.Device.Epoch, s.now()); err != nil {
-		s.log().ErrorContext(ctx, "cannot mark a device as deleted", "asset", o.AssetID, "error", err)
+	var err error
+	switch {
+	case r.Verdict == Gone:
+		err = s.Inventory.MarkDeleted(ctx, o.AssetID, o.Device.Epoch, s.now())
+	case o.Command.Type == ChangePolicy && (r.Verdict == Accepted || r.Verdict == Done):
+		err = s.Inventory.AssignPolicy(ctx, o.AssetID, o.Device.Epoch, o.Command.PolicyID)
+	}
+	if err != nil {
+		s.log().ErrorContext(ctx, "cannot bring an asset up to date", "asset", o.AssetID, "verdict", r.Verdict.String(), "error", err)
 	}
 }
 

@@ -157,22 +157,39 @@ func TestAdoptTakesTheClosest(t *testing.T) {
 	}
 }
 
+// TestChangeOfPolicyIsUnderWay: from its acceptance on the device counts as
+// using the new policy, and synchronizes until it reports it.
+func TestChangeOfPolicyIsUnderWay(t *testing.T) {
+	t.Parallel()
+	for v, moved := range map[command.Verdict]bool{command.Accepted: true, command.Unknown: false, command.Refused: false, command.NotSent: false} {
+		f := newFixture(t)
+		a := f.enrol(fullyManaged)
+		f.channel.answers(command.Receipt{Verdict: v})
+		_, _ = f.execute(a, command.ChangePolicy)
+		now := f.asset(a.ID)
+		if (now.Device.PolicyName == "Field") != moved || (now.Status == asset.Synchronizing) != moved {
+			t.Errorf("%s: the device is %s under %s", v, now.Status, now.Device.PolicyName)
+		}
+		_, err := f.execute(now, command.ChangePolicy)
+		if (fault.CodeOf(err) == fault.Unsupported) != moved {
+			t.Errorf("%s: asked for the same again: %v", v, err)
+		}
+	}
+}
+
 func TestPolicyApplied(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
 	a := f.enrol(fullyManaged)
 	office, field := f.policies["Office"], f.policies["Field"]
-	toField := f.begun(a, command.ChangePolicy, "")
+	move, lock := f.begun(a, command.ChangePolicy, ""), f.begun(a, command.Lock, "op-1")
 	f.ok(f.service.PolicyApplied(f.ctx(), a.ID, office.ID, f.clock.Now())) // still the old one
-	if c, _ := f.db.Command(f.ctx(), toField.ID); c.State != command.Sent {
+	if c, _ := f.db.Command(f.ctx(), move.ID); c.State != command.Sent {
 		t.Fatalf("settled by the old policy: %+v", c)
 	}
-	f.clock.Advance(time.Second)
-	later := f.begun(a, command.ChangePolicy, "")
-	lock := f.begun(a, command.Lock, "op-1")
 	at := f.clock.Now().Add(time.Minute)
 	f.ok(f.service.PolicyApplied(f.ctx(), a.ID, field.ID, at))
-	for id, want := range map[string]command.State{toField.ID: command.Succeeded, later.ID: command.Succeeded, lock.ID: command.Sent} {
+	for id, want := range map[string]command.State{move.ID: command.Succeeded, lock.ID: command.Sent} {
 		if c, err := f.db.Command(f.ctx(), id); err != nil || c.State != want || c.Type == command.ChangePolicy && !c.FeedbackAt.Equal(at) {
 			t.Errorf("%+v, %v, want %s", c, err, want)
 		}

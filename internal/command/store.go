@@ -56,6 +56,10 @@ type Inventory interface {
 	Asset(ctx context.Context, companyID, id string) (asset.Asset, error)
 	CompanyByID(ctx context.Context, id string) (company.Company, error)
 	Policy(ctx context.Context, companyID, id string) (policy.Policy, error)
+	// AssignPolicy notes that a device is to have another policy: it counts as
+	// using it from now on and is SYNCHRONIZING until it reports it. A device
+	// that was enrolled again since epoch, or is no longer enrolled, is left alone.
+	AssignPolicy(ctx context.Context, assetID string, epoch int, policyID string) error
 	// MarkDeleted ends a device's management: status DELETED, no managed
 	// device, every open command of it final (contract 3.4). A device that was
 	// enrolled again since epoch is left alone.

@@ -8,6 +8,7 @@ import (
 
 	"github.com/musterhq/muster/internal/asset"
 	"github.com/musterhq/muster/internal/command"
+	"github.com/musterhq/muster/internal/enrolment"
 )
 
 // held is an asset's row, locked, with what an observation compares and changes.
@@ -118,6 +119,29 @@ func (db *DB) MarkDeleted(ctx context.Context, assetID string, epoch int, at tim
 			return err
 		}
 		return h.end(ctx, t, at)
+	})
+}
+
+// AssignPolicy notes that a device is to have another policy, unless the asset
+// was enrolled again since epoch or is not enrolled. A silent device stays
+// INACTIVE; one that speaks is SYNCHRONIZING until it has applied the policy.
+func (db *DB) AssignPolicy(ctx context.Context, assetID string, epoch int, policyID string) error {
+	return db.write(ctx, func(ctx context.Context, t *tx) error {
+		h, err := hold(ctx, t, assetID)
+		if err != nil || h.epoch != epoch || !h.status.Enrolled() || h.policyID == policyID {
+			return err
+		}
+		counts := counts{}
+		h.count(counts, -1)
+		h.policyID = policyID
+		if h.status != asset.Inactive {
+			h.status = h.settled(enrolment.Observation{})
+		}
+		h.count(counts, 1)
+		if err := h.save(ctx, t); err != nil {
+			return err
+		}
+		return counts.save(ctx, t)
 	})
 }
 

@@ -1,0 +1,52 @@
+package database_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/musterhq/muster/internal/asset"
+	"github.com/musterhq/muster/internal/fault"
+)
+
+// TestAssignPolicy: a move counts at once, is under way until the device has
+// reported it, and leaves alone whom it does not concern.
+func TestAssignPolicy(t *testing.T) {
+	withCompany(t, func(f *fixture) {
+		ctx := f.Context()
+		before, after := f.newPolicy("before"), f.newPolicy("after")
+		count := func(p string) int64 {
+			n, err := f.db.CountAssets(ctx, asset.Filter{CompanyID: f.company.ID, PolicyID: p})
+			f.ok(err)
+			return n
+		}
+		a := f.enrol("d1", before.ID)
+		equal(t, "status", a.Status, asset.Active)
+		f.ok(f.db.AssignPolicy(ctx, a.ID, a.Device.Epoch+1, after.ID))
+		equal(t, "policy after another epoch's move", f.asset(a.ID).Device.PolicyID, before.ID)
+
+		for range 2 {
+			f.ok(f.db.AssignPolicy(ctx, a.ID, a.Device.Epoch, after.ID))
+			moved := f.asset(a.ID)
+			equal(t, "status", moved.Status, asset.Synchronizing)
+			equal(t, "policy", moved.Device.PolicyID, after.ID)
+			equal(t, "name", moved.Device.PolicyName, "after")
+			equal(t, "devices of the old", count(before.ID), 0)
+			equal(t, "devices of the new", count(after.ID), 1)
+		}
+		f.ok(f.db.AssignPolicy(ctx, a.ID, a.Device.Epoch, before.ID)) // back: it has that applied
+		equal(t, "status after the way back", f.asset(a.ID).Status, asset.Active)
+
+		n, err := f.db.MarkInactive(ctx, f.company.ID, f.clock.Now().Add(time.Hour), 10)
+		f.ok(err)
+		equal(t, "inactive", n, 1)
+		f.ok(f.db.AssignPolicy(ctx, a.ID, a.Device.Epoch, after.ID))
+		equal(t, "status of a silent device", f.asset(a.ID).Status, asset.Inactive)
+		equal(t, "devices of the new", count(after.ID), 1)
+
+		f.ok(f.db.MarkDeleted(ctx, a.ID, a.Device.Epoch, f.clock.Now()))
+		f.ok(f.db.AssignPolicy(ctx, a.ID, a.Device.Epoch, before.ID))
+		equal(t, "status of what ended", f.asset(a.ID).Status, asset.Deleted)
+		equal(t, "devices", count(before.ID)+count(after.ID), 0)
+		f.code(fault.NotFound, f.db.AssignPolicy(ctx, "nothing", 1, before.ID))
+	})
+}
