@@ -100,7 +100,7 @@ func (s *Service) conclude(ctx context.Context, slug string, o Order, r Receipt)
 		// The row stays PREPARED until the sweeper makes it UNCONFIRMED.
 		log.ErrorContext(ctx, "cannot record a command's outcome", "error", err)
 		if r.Verdict != NotSent {
-			return unconfirmedOf(o.Command, slug, o.Device.Management, "the service could not record the outcome"), nil
+			return unconfirmedOf(o.Command, slug, o.Device.Management, notKnown("the service could not record the outcome")), nil
 		}
 	}
 	result, failure := answer(now, slug, o.Device.Management, r)
@@ -118,7 +118,9 @@ func answer(now Command, slug string, m asset.Management, r Receipt) (Result, er
 		return resultOf(now, slug, m), nil
 	case now.State == Failed && !r.Verdict.failed():
 		return Result{}, fault.New(fault.Refused, "the command already failed: %s", orElse(now.Outcome, "no reason is known"))
-	case r.Verdict == Accepted, r.Verdict == Unknown:
+	case r.Verdict == Accepted:
+		return unconfirmedOf(now, slug, m, notKnown("the channel took it very late")), nil
+	case r.Verdict == Unknown:
 		return unconfirmedOf(now, slug, m, r.Detail), nil
 	}
 	return Result{}, r.fault()
@@ -178,6 +180,6 @@ func (s *Service) repeat(ctx context.Context, call operation.Call, r Request, c 
 	case Sent, Succeeded:
 		return resultOf(c, p.CompanySlug, management), nil
 	default:
-		return unconfirmedOf(c, p.CompanySlug, management, "the service was interrupted while it sent the command"), nil
+		return unconfirmedOf(c, p.CompanySlug, management, notKnown("the service was interrupted while it sent it")), nil
 	}
 }

@@ -32,20 +32,22 @@ func resultOf(c Command, slug string, m asset.Management) Result {
 	return r
 }
 
-// unconfirmedOf is the result of a command whose outcome nobody knows;
-// cause, if not empty, says why.
-func unconfirmedOf(c Command, slug string, m asset.Management, cause string) Result {
+// unconfirmedOf is the result of a command whose outcome nobody knows; detail,
+// if not empty, says why and what to do.
+func unconfirmedOf(c Command, slug string, m asset.Management, detail string) Result {
 	c.State = Unconfirmed
 	r := resultOf(c, slug, m)
 	if !c.Type.firstFour() {
 		r.CreatedAt = nil // contract 7.1, 202
 	}
-	r.Detail = "It is not known whether the device will carry out the command"
-	if cause != "" {
-		r.Detail += ": " + cause
-	}
-	r.Detail += ". Do not send it again: look at the command history, and ask the user before resending."
+	r.Detail = orElse(detail, notKnown("nothing confirmed it"))
 	return r
+}
+
+// notKnown is the guidance of an unconfirmed command.
+func notKnown(because string) string {
+	return "it is not known whether the device will carry out the command: " + because +
+		". Do not send it again: look at the command history, and ask the user before resending."
 }
 
 // silentOn reports whether success is answered without createdAt (contract
