@@ -1,0 +1,394 @@
+package proposal_test
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/musterhq/muster/internal/access"
+	"github.com/musterhq/muster/internal/fault"
+	"github.com/musterhq/muster/internal/policy"
+	"github.com/musterhq/muster/internal/proposal"
+)
+
+func TestProposeAndApplyChanges(t *testing.T) {
+	each(t, func(t *testing.T, r *rig) {
+		p := r.newPolicy("Warehouse", 2, set("SMS", "BLOCK")...)
+		made, err := r.service.ProposeChanges(t.Context(), r.key("k"), p.PathName(), []policy.Change{
+			{Setting: "SMS", Value: "block"}, {Setting: "WIFI_STATE", Value: "enabled"}, {Setting: "CAMERA", Value: "Block"}})
+		r.ok(err)
+		v := made.View()
+		if !strings.HasPrefix(v.ProposalID, "prp_") || v.Capability != "update_policy_settings" || v.Status != "PENDING" ||
+			v.Impact != "NORMAL" || v.RequiresConfirmation || v.Title == "" || v.Result != nil {
+			t.Errorf("proposed %+v", v)
+		}
+		if v.Target != (proposal.Target{Kind: "POLICY", ID: p.PathName(), Name: "Warehouse"}) {
+			t.Errorf("target %+v", v.Target)
+		}
+		if len(v.Fields) != 2 || v.Fields[0] != (proposal.Field{Label: "Wi-Fi on or off", Value: "ENABLED", PreviousValue: "NOT_SET"}) ||
+			v.Fields[1] != (proposal.Field{Label: "Camera", Value: "BLOCK", PreviousValue: "NOT_SET"}) {
+			t.Errorf("fields %+v", v.Fields)
+		}
+		if want := `In the policy "Warehouse", which 2 devices use, sets Wi-Fi on or off to ENABLED and Camera to BLOCK.`; v.Summary != want {
+			t.Errorf("summary %q, want %q", v.Summary, want)
+		}
+		if !v.ExpiresAt.Equal(r.clock.Now().Add(10 * time.Minute)) {
+			t.Errorf("expires %v", v.ExpiresAt)
+		}
+		if now := r.policy(p.ID); now.Version != 1 || string(now.Document) != string(p.Document) || len(r.vendor.pushes) != 1 {
+			t.Error("proposing changed something")
+		}
+
+		done, err := r.apply(made)
+		r.ok(err)
+		now := r.policy(p.ID)
+		if done.Status != proposal.Succeeded || done.Version != 2 || now.Version != 2 || now.Push.Version != 2 {
+			t.Errorf("applied %+v, policy %+v", done, now)
+		}
+		if value(t, now.Document, "CAMERA") != "BLOCK" || value(t, now.Document, "SMS") != "BLOCK" || r.vendor.holds(p.ID) != string(now.Document) {
+			t.Errorf("document %s", now.Document)
+		}
+		if now.Description != p.Description || len(now.Labels) != 2 || now.Group != p.Group || now.Name != p.Name {
+			t.Errorf("more changed than settings: %+v", now)
+		}
+		newest := r.revisions(p.ID)[0]
+		if newest.Revision != 2 || newest.Origin != policy.FromProposal || newest.ProposalID != made.ID ||
+			newest.SavedBy != (policy.Author{Kind: "API_KEY", ID: "k", Name: "key k"}) || !newest.SavedAt.Equal(r.clock.Now()) {
+			t.Errorf("revision %+v", newest)
+		}
+		if version, err := r.db.PushedVersion(t.Context(), p.ID, r.vendor.copies[p.ID].Version); err != nil || version != 2 {
+			t.Errorf("the vendor's version is our %d, %v", version, err)
+		}
+		_, err = r.apply(made)
+		r.code(fault.NotPending, err)
+	})
+}
+
+func TestProposalsThatAreRefused(t *testing.T) {
+	t.Parallel()
+	r := onSQLite(t)
+	p := r.newPolicy("Warehouse", 1, set("CAMERA", "BLOCK")...)
+	other := r.newPolicy("Shop", 0)
+	agent, err := r.policies.Create(t.Context(), policy.New{CompanyID: r.company.ID, CompanySlug: "acme", Name: "Kiosk", Type: policy.Agent}, operator())
+	r.ok(err)
+	gone := r.newPolicy("Gone", 0)
+	r.ok(r.policies.Delete(t.Context(), r.company.ID, gone.ID))
+	change := func(ref, setting, to string) error {
+		_, err := r.service.ProposeChanges(t.Context(), r.key("k"), ref, set(setting, to))
+		return err
+	}
+	copied := func(ref, display string) error {
+		_, err := r.service.ProposeCopy(t.Context(), r.key("k"), ref, display, nil)
+		return err
+	}
+	back := func(ref string, revision int) error {
+		_, err := r.service.ProposeRollback(t.Context(), r.key("k"), ref, revision)
+		return err
+	}
+	for name, test := range map[string]struct {
+		err  error
+		want fault.Code
+	}{
+		"nothing changes":          {change(p.ID, "CAMERA", "block"), fault.Refused},
+		"no changes":               {func() error { _, err := r.service.ProposeChanges(t.Context(), r.key("k"), p.ID, nil); return err }(), fault.Refused},
+		"unknown setting":          {change(p.ID, "X", "block"), fault.InvalidArguments},
+		"unknown policy":           {change("nowhere", "CAMERA", "ALLOW"), fault.NotFound},
+		"asset's path name":        {change("enterprises/acme/assets/"+p.ID, "CAMERA", "ALLOW"), fault.NotFound},
+		"another company's":        {change("enterprises/other/policies/"+p.ID, "CAMERA", "ALLOW"), fault.NotFound},
+		"deleted policy":           {change(gone.ID, "CAMERA", "ALLOW"), fault.NotFound},
+		"agent policy":             {change(agent.ID, "CAMERA", "ALLOW"), fault.Unsupported},
+		"copy of nothing":          {copied("nowhere", "New"), fault.NotFound},
+		"copy of deleted":          {copied(gone.ID, "New"), fault.NotFound},
+		"copy of agent":            {copied(agent.ID, "New"), fault.Unsupported},
+		"name taken":               {copied(p.ID, " sHOP "), fault.Refused},
+		"own name":                 {copied(p.ID, "Warehouse"), fault.Refused},
+		"deleted policy's name":    {copied(p.ID, "gone"), ""},
+		"long name":                {copied(p.ID, strings.Repeat("x", 51)), fault.InvalidArguments},
+		"rollback to now":          {back(p.ID, 1), fault.Refused},
+		"rollback to nowhere":      {back(p.ID, 9), fault.NotFound},
+		"rollback of agent":        {back(agent.ID, 1), fault.Unsupported},
+		"rollback of deleted":      {back(gone.ID, 1), fault.NotFound},
+		"copy equal to its source": {copied(other.ID, "Twin"), ""},
+	} {
+		if got := fault.CodeOf(test.err); got != test.want {
+			t.Errorf("%s: got %q (%v), want %q", name, got, test.err, test.want)
+		}
+	}
+}
+
+func TestUnconnectedCompany(t *testing.T) {
+	each(t, func(t *testing.T, r *rig) {
+		r.company = r.newCompany("offline", "")
+		p := r.newPolicy("Warehouse", 0)
+		_, err := r.service.ProposeCopy(t.Context(), r.key("k"), p.ID, "New", nil)
+		r.code(fault.Refused, err)
+		made := r.propose(p, "CAMERA", "BLOCK")
+		_, err = r.apply(made)
+		r.ok(err)
+		if now := r.policy(p.ID); now.Version != 2 || now.Push.Version != 0 || len(r.vendor.pushes) != 0 {
+			t.Errorf("saved %+v, %d pushes", now, len(r.vendor.pushes))
+		}
+	})
+}
+
+func TestCopy(t *testing.T) {
+	each(t, func(t *testing.T, r *rig) {
+		p := r.newPolicy("Warehouse", 60, set("FACTORY_RESET", "ALLOW")...)
+		made, err := r.service.ProposeCopy(t.Context(), r.key("k"), p.ID, "  Berlin ", set("FACTORY_RESET", "BLOCK"))
+		r.ok(err)
+		v := made.View()
+		if v.Capability != "create_policy" || v.Impact != "NORMAL" || v.Target.ID != p.PathName() || v.Target.Name != "Berlin" || len(v.Fields) != 1 {
+			t.Errorf("proposed %+v", v)
+		}
+		if !strings.Contains(v.Summary, "0 devices") || !strings.Contains(v.Summary, `"Warehouse"`) {
+			t.Errorf("summary %q", v.Summary)
+		}
+		done, err := r.service.Apply(t.Context(), r.key("k"), made.ID, "")
+		r.ok(err)
+		created := r.policy(done.Next.PolicyID)
+		if created.ID == p.ID || created.Name != "Berlin" || created.Version != 1 || created.Type != policy.Platform || created.DeviceCount != 0 || created.Push.Version != 1 {
+			t.Errorf("created %+v", created)
+		}
+		d, err := policy.CompareDocuments(policy.Platform, p.Document, created.Document)
+		r.ok(err)
+		if len(d.Moves) != 1 || d.Moves[0].To != "BLOCK" || len(d.Others) != 0 {
+			t.Errorf("copied as %+v", d)
+		}
+		if all := r.revisions(created.ID); len(all) != 1 || all[0].Origin != policy.FromCreate || all[0].ProposalID != made.ID {
+			t.Errorf("revisions %+v", all)
+		}
+		if now := r.policy(p.ID); now.Version != 1 {
+			t.Error("the source was saved")
+		}
+	})
+}
+
+// A name taken after proposing refuses the apply, and one that is being given
+// cannot be taken.
+func TestNamesOfCopies(t *testing.T) {
+	each(t, func(t *testing.T, r *rig) {
+		p := r.newPolicy("Warehouse", 0)
+		first, err := r.service.ProposeCopy(t.Context(), r.key("k"), p.ID, "Berlin", nil)
+		r.ok(err)
+		second, err := r.service.ProposeCopy(t.Context(), r.key("k"), p.ID, "BERLIN", nil)
+		r.ok(err)
+		create := func(display string) error {
+			_, err := r.policies.Create(t.Context(), policy.New{CompanyID: r.company.ID, Name: display, Type: policy.Agent}, operator())
+			return err
+		}
+		rename := func(display string) error {
+			_, err := r.policies.Save(t.Context(), r.company.ID, p.ID, 1, policy.Edit{Name: &display}, operator())
+			return err
+		}
+		r.vendor.before = func(policy.Policy) { // while the first is being applied
+			r.code(fault.Refused, create(" berlin"))
+			r.code(fault.Refused, rename("berlin"))
+			_, err := r.apply(second)
+			r.code(fault.Refused, err)
+		}
+		_, err = r.apply(first)
+		r.ok(err)
+		r.vendor.before = nil
+		r.code(fault.Refused, create("berlin"))
+		_, err = r.service.ProposeCopy(t.Context(), r.key("k"), p.ID, "berlin", nil)
+		r.code(fault.Refused, err)
+		if got := r.proposal(second.ID); got.Status != proposal.Failed {
+			t.Errorf("the second is %s", got.Status)
+		}
+	})
+}
+
+func TestRollback(t *testing.T) {
+	each(t, func(t *testing.T, r *rig) {
+		p := r.newPolicy("Warehouse", 1, set("CAMERA", "BLOCK")...)
+		newName, description := "Store", "new words"
+		saved, err := r.policies.Save(t.Context(), r.company.ID, p.ID, 1, policy.Edit{Name: &newName, Description: &description,
+			Document: []byte(strings.Replace(string(p.Document), "{", `{"applications":[{"packageName":"com.example.app"}],`, 1)),
+			Changes:  set("CAMERA", "ALLOW")}, operator())
+		r.ok(err)
+		made, err := r.service.ProposeRollback(t.Context(), r.key("k"), p.ID, 1)
+		r.ok(err)
+		v := made.View()
+		if v.Capability != "rollback_policy" || v.Impact != "HIGH" || !v.RequiresConfirmation || v.Target.Name != "Store" {
+			t.Errorf("proposed %+v", v)
+		}
+		if len(v.Fields) != 2 || v.Fields[0] != (proposal.Field{Label: "Name", Value: "Warehouse", PreviousValue: "Store"}) ||
+			v.Fields[1] != (proposal.Field{Label: "Camera", Value: "BLOCK", PreviousValue: "ALLOW"}) {
+			t.Errorf("fields %+v", v.Fields)
+		}
+		if want := `Returns the policy "Store", which 1 device uses, to revision 1: sets Camera to BLOCK; changes its name to "Warehouse"; also changes what no setting names: apps.`; v.Summary != want {
+			t.Errorf("summary %q", v.Summary)
+		}
+		for _, typed := range []string{"", " ", "Warehouse", "Stor", "St ore"} {
+			_, err := r.service.Apply(t.Context(), r.key("k"), made.ID, typed)
+			r.code(fault.ConfirmationRequired, err)
+		}
+		if r.proposal(made.ID).Status != proposal.Pending {
+			t.Fatal("a wrong confirmation ended the proposal")
+		}
+		_, err = r.service.Apply(t.Context(), r.key("k"), made.ID, "  sTORE ")
+		r.ok(err)
+		now := r.policy(p.ID)
+		if now.Version != 3 || now.Name != "Warehouse" || now.Description != description || len(now.Labels) != 2 || string(now.Document) != string(p.Document) {
+			t.Errorf("returned to %+v, from %+v", now, saved)
+		}
+		if newest := r.revisions(p.ID)[0]; newest.Origin != policy.FromRollback || newest.Description != description {
+			t.Errorf("revision %+v", newest)
+		}
+	})
+}
+
+// A rollback may need a name that another policy has taken since.
+func TestRollbackToATakenName(t *testing.T) {
+	t.Parallel()
+	r := onSQLite(t)
+	p := r.newPolicy("Warehouse", 0)
+	newName := "Store"
+	_, err := r.policies.Save(t.Context(), r.company.ID, p.ID, 1, policy.Edit{Name: &newName}, operator())
+	r.ok(err)
+	made, err := r.service.ProposeRollback(t.Context(), r.key("k"), p.ID, 1)
+	r.ok(err)
+	r.newPolicy("WAREHOUSE", 0)
+	_, err = r.apply(made)
+	r.code(fault.Refused, err)
+	_, err = r.service.ProposeRollback(t.Context(), r.key("k"), p.ID, 1)
+	r.code(fault.Refused, err)
+}
+
+func TestWarningsInSummaries(t *testing.T) {
+	t.Parallel()
+	r := onSQLite(t)
+	p := r.newPolicy("Warehouse", 1, set("VENDOR_STORE_MODE", "BLACKLIST")...)
+	for setting, test := range map[string]struct{ to, want string }{
+		"VENDOR_STORE_MODE": {"WHITELIST", "uninstall every app"},
+		"CONFIGURE_WIFI":    {"BLOCK", "may become unreachable"},
+	} {
+		if made := r.propose(p, setting, test.to); !strings.Contains(made.Summary, test.want) || strings.Count(made.Summary, ". ") > 0 {
+			t.Errorf("%s: %q", setting, made.Summary)
+		}
+	}
+	if made := r.propose(p, "CONFIGURE_WIFI", "ALLOW"); strings.Contains(made.Summary, ";") {
+		t.Errorf("%q", made.Summary)
+	}
+}
+
+// The document that results must be one that the vendor knows.
+func TestDocumentsTheVendorDoesNotKnow(t *testing.T) {
+	t.Parallel()
+	r := onSQLite(t)
+	p := r.newPolicy("Warehouse", 0)
+	p.Document = []byte(`{"locationMode":"LOCATION_OF_NEXT_YEAR"}`)
+	_, err := r.db.SavePolicy(t.Context(), p, 1, policy.Revision{SavedAt: r.clock.Now()})
+	r.ok(err)
+	_, err = r.service.ProposeChanges(t.Context(), r.key("k"), p.ID, set("CAMERA", "BLOCK"))
+	r.code(fault.Refused, err)
+	_, err = r.service.ProposeChanges(t.Context(), r.key("k"), p.ID, set("LOCATION_MODE", "ENFORCED"))
+	r.ok(err)
+}
+
+func TestImpactRule(t *testing.T) {
+	t.Parallel()
+	high := map[string]bool{"UNTRUSTED_APPS_POLICY": true, "VENDOR_PROTECT": true, "FACTORY_RESET": true,
+		"DEVELOPER_SETTINGS": true, "USB_DATA_ACCESS": true, "ENCRYPTION_POLICY": true}
+	for _, s := range policy.Catalogue() {
+		moves := []policy.Move{{Setting: s, From: policy.NotSet, To: s.Allowed[0]}}
+		for _, devices := range []int{0, 1, 49, 50, 51} {
+			want := proposal.Normal
+			if devices >= 50 || devices > 0 && high[s.ID] {
+				want = proposal.High
+			}
+			if got := proposal.ImpactOf(proposal.UpdateSettings, devices, moves); got != want {
+				t.Errorf("%s with %d devices: %s", s.ID, devices, got)
+			}
+			if got := proposal.ImpactOf(proposal.CreatePolicy, devices, moves); got != proposal.Normal {
+				t.Errorf("a copy with %s and %d devices: %s", s.ID, devices, got)
+			}
+		}
+	}
+	for devices, want := range map[int]proposal.Impact{0: proposal.Normal, 1: proposal.High, 50: proposal.High} {
+		if got := proposal.ImpactOf(proposal.RollBack, devices, nil); got != want {
+			t.Errorf("a rollback with %d devices: %s", devices, got)
+		}
+	}
+}
+
+// Only the owner reads and applies: the same key, or the same connection and
+// the same person behind it. Everyone else learns nothing (contract 5.6).
+func TestOwnership(t *testing.T) {
+	t.Parallel()
+	r := onSQLite(t)
+	p := r.newPolicy("Warehouse", 1)
+	connection := r.key("c")
+	connection.Principal.Kind, connection.Principal.UserID = access.Connection, "ada"
+	byKey := r.propose(p, "CAMERA", "BLOCK")
+	byConnection, err := r.service.ProposeChanges(t.Context(), connection, p.ID, set("CAMERA", "BLOCK"))
+	r.ok(err)
+
+	otherUser, sameID, user, limited, stranger := connection, r.key("c"), r.key("k"), r.key("k"), r.key("k")
+	otherUser.Principal.UserID = "bob"
+	user.Principal.Kind = access.User
+	limited.Principal.Policies = []string{"another"}
+	stranger.Principal.CompanyID, stranger.Principal.CompanySlug = r.newCompany("other", "enterprises/LC2").ID, "other"
+	for name, test := range map[string]struct {
+		by   access.Principal
+		of   proposal.Proposal
+		want fault.Code
+	}{
+		"the key":                       {r.key("k").Principal, byKey, ""},
+		"the connection":                {connection.Principal, byConnection, ""},
+		"another key":                   {r.key("l").Principal, byKey, fault.NotFound},
+		"another user's connection":     {otherUser.Principal, byConnection, fault.NotFound},
+		"a key with the same id":        {sameID.Principal, byConnection, fault.NotFound},
+		"a user with the same id":       {user.Principal, byKey, fault.NotFound},
+		"the key, limited since":        {limited.Principal, byKey, fault.NotFound},
+		"the key's id, another company": {stranger.Principal, byKey, fault.NotFound},
+	} {
+		_, err := r.service.Read(t.Context(), test.by, test.of.ID)
+		if got := fault.CodeOf(err); got != test.want {
+			t.Errorf("%s reads: %v", name, err)
+		}
+		if test.want == "" {
+			continue
+		}
+		call := r.key("k")
+		call.Principal = test.by
+		if _, err := r.service.Apply(t.Context(), call, test.of.ID, ""); fault.CodeOf(err) != test.want {
+			t.Errorf("%s applies: %v", name, err)
+		}
+	}
+	for _, id := range []string{"", "prp_", "prp_nowhere", byKey.ID[4:], byKey.ID + "x", "prp_../" + byKey.ID} {
+		_, err := r.service.Read(t.Context(), r.key("k").Principal, id)
+		r.code(fault.NotFound, err)
+	}
+	looked, err := r.service.Look(t.Context(), user.Principal, byKey.ID)
+	r.ok(err)
+	again, err := r.service.Again(t.Context(), user, looked.ID)
+	r.ok(err)
+	if again.ID == byKey.ID || again.Owner.Kind != access.User || len(again.Fields) != 1 || again.Fields[0] != byKey.Fields[0] {
+		t.Errorf("proposed again as %+v", again)
+	}
+	_, err = r.service.Apply(t.Context(), user, again.ID, "")
+	r.ok(err)
+}
+
+func TestExpiry(t *testing.T) {
+	each(t, func(t *testing.T, r *rig) {
+		p := r.newPolicy("Warehouse", 0)
+		last, late := r.propose(p, "CAMERA", "BLOCK"), r.propose(p, "CAMERA", "BLOCK")
+		r.clock.Advance(10*time.Minute - time.Millisecond)
+		if got := r.proposal(last.ID).Status; got != proposal.Pending {
+			t.Fatalf("%s a moment before its time is over", got)
+		}
+		_, err := r.apply(last)
+		r.ok(err)
+		r.clock.Advance(time.Millisecond)
+		if got := r.proposal(late.ID).Status; got != proposal.Expired {
+			t.Fatalf("%s after its time", got)
+		}
+		_, err = r.apply(late)
+		r.code(fault.NotPending, err)
+		if failed, err := r.db.FailProposal(t.Context(), late.ID, fault.Refused, "x"); failed || err != nil {
+			t.Errorf("an expired proposal failed: %v", err)
+		}
+	})
+}

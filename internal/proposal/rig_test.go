@@ -1,0 +1,353 @@
+package proposal_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"path/filepath"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/musterhq/muster/internal/access"
+	"github.com/musterhq/muster/internal/asset"
+	"github.com/musterhq/muster/internal/company"
+	"github.com/musterhq/muster/internal/database"
+	"github.com/musterhq/muster/internal/database/pgtest"
+	"github.com/musterhq/muster/internal/enrolment"
+	"github.com/musterhq/muster/internal/fault"
+	"github.com/musterhq/muster/internal/name"
+	"github.com/musterhq/muster/internal/operation"
+	"github.com/musterhq/muster/internal/platform/discovery"
+	"github.com/musterhq/muster/internal/policy"
+	"github.com/musterhq/muster/internal/proposal"
+)
+
+// clock is set by hand.
+type clock struct {
+	mu  sync.Mutex
+	now time.Time
+}
+
+func (c *clock) Now() time.Time {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.now
+}
+
+func (c *clock) Advance(d time.Duration) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.now = c.now.Add(d)
+}
+
+// schema checks documents against the vendor's published schema.
+type schema struct{ document *discovery.Document }
+
+func (s schema) CheckDocument(document json.RawMessage) error {
+	return s.document.Validate("Policy", document)
+}
+
+var loadSchema = sync.OnceValues(discovery.Load)
+
+// mood is how the vendor takes the next push.
+type mood string
+
+const (
+	takes        mood = "takes it"
+	refuses      mood = "refuses it"
+	notReached   mood = "is not reached"
+	losesAnswer  mood = "takes it, and the answer is lost"
+	losesRequest mood = "never gets it, and nobody knows"
+)
+
+// vendor holds copies of policies.
+type vendor struct {
+	tb     testing.TB
+	schema schema
+
+	mu      sync.Mutex
+	mood    mood // of the next push alone; zero: takes
+	deaf    bool // cannot be read
+	copies  map[string]policy.Copy
+	bytes   map[string]string
+	pushes  []policy.Policy
+	before  func(policy.Policy) // called before each push, without the lock
+	sending map[string]bool
+}
+
+func (v *vendor) PushUnsaved(_ context.Context, _ company.Company, p policy.Policy) (policy.PushResult, int64) {
+	v.mu.Lock()
+	before, overlap := v.before, v.sending[p.ID]
+	v.sending[p.ID] = true
+	v.mu.Unlock()
+	if overlap {
+		v.tb.Errorf("two pushes of policy %s at once", p.ID)
+	}
+	if before != nil {
+		before(p)
+	}
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	v.sending[p.ID] = false
+	m := v.mood
+	v.mood = ""
+	switch m {
+	case refuses:
+		return policy.PushResult{Outcome: policy.PushRefused, Detail: "the platform refused the policy: too strict"}, 0
+	case notReached:
+		return policy.PushResult{Outcome: policy.PushNotSent, Detail: "the platform is not reached"}, 0
+	case losesRequest:
+		return policy.PushResult{Outcome: policy.PushUnknown, Detail: "no answer"}, 0
+	}
+	if err := v.schema.CheckDocument(p.Document); err != nil {
+		v.tb.Errorf("the vendor was sent what it does not know: %v", err)
+	}
+	v.pushes = append(v.pushes, p)
+	version := v.copies[p.ID].Version + 1
+	v.copies[p.ID], v.bytes[p.ID] = policy.Copy{Exists: true, Version: version}, string(p.Document)
+	if m == losesAnswer {
+		return policy.PushResult{Outcome: policy.PushUnknown, Detail: "no answer"}, 0
+	}
+	return policy.PushResult{Outcome: policy.PushDone}, version
+}
+
+func (v *vendor) ReadCopy(_ context.Context, _ company.Company, p policy.Policy) (policy.Copy, error) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	if v.deaf {
+		return policy.Copy{}, errors.New("no answer")
+	}
+	c := v.copies[p.ID]
+	c.Same = c.Exists && v.bytes[p.ID] == string(p.Document)
+	return c, nil
+}
+
+func (v *vendor) next(m mood) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	v.mood = m
+}
+
+func (v *vendor) holds(policyID string) string {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	return v.bytes[policyID]
+}
+
+// rig is a company with a platform, and replicas of the service around one
+// database.
+type rig struct {
+	testing.TB
+	clock    *clock
+	url      string
+	db       *database.DB
+	vendor   *vendor
+	policies policy.Service
+	service  *proposal.Service
+	keeper   *proposal.Keeper
+	company  company.Company
+	devices  int
+}
+
+// each runs a test on both engines.
+func each(t *testing.T, test func(t *testing.T, r *rig)) {
+	t.Helper()
+	t.Parallel()
+	t.Run("sqlite", func(t *testing.T) { t.Parallel(); test(t, onSQLite(t)) })
+	t.Run("postgres", func(t *testing.T) { t.Parallel(); test(t, newRig(t, pgtest.DSN(t))) })
+}
+
+func onSQLite(tb testing.TB) *rig {
+	return newRig(tb, "sqlite:"+filepath.Join(tb.TempDir(), "muster.db"))
+}
+
+func newRig(tb testing.TB, url string) *rig {
+	tb.Helper()
+	document, err := loadSchema()
+	if err != nil {
+		tb.Fatal(err)
+	}
+	r := &rig{TB: tb, url: url, clock: &clock{now: time.Date(2026, 11, 21, 9, 0, 0, 0, time.UTC)}}
+	r.vendor = &vendor{tb: tb, schema: schema{document}, copies: map[string]policy.Copy{}, bytes: map[string]string{}, sending: map[string]bool{}}
+	r.db = r.open()
+	r.policies = policy.Service{Store: r.db, Checker: r.vendor.schema, Now: r.clock.Now}
+	r.service, r.keeper = r.replica(r.db)
+	r.company = r.newCompany("acme", "enterprises/LC1")
+	return r
+}
+
+func (r *rig) open() *database.DB {
+	r.Helper()
+	db, err := database.Open(r.Context(), database.Options{URL: r.url, Now: r.clock.Now})
+	if err != nil {
+		r.Fatal(err)
+	}
+	r.Cleanup(func() {
+		if err := db.Close(); err != nil {
+			r.Error(err)
+		}
+	})
+	return db
+}
+
+// replica is one more service on a database.
+func (r *rig) replica(db *database.DB) (*proposal.Service, *proposal.Keeper) {
+	return &proposal.Service{Store: db, Policies: db, Companies: db, Checker: r.vendor.schema, Publisher: r.vendor,
+			PublicURL: "https://muster.test", TurnWait: 2 * time.Second},
+		&proposal.Keeper{Store: db, Policies: db, Companies: db, Publisher: r.vendor}
+}
+
+func (r *rig) ok(err error) {
+	r.Helper()
+	if err != nil {
+		r.Fatal(err)
+	}
+}
+
+func (r *rig) code(want fault.Code, err error) {
+	r.Helper()
+	if got := fault.CodeOf(err); got != want {
+		r.Fatalf("got %q (%v), want %q", got, err, want)
+	}
+}
+
+func (r *rig) newCompany(slug, enterprise string) company.Company {
+	r.Helper()
+	c := company.Company{ID: name.NewID(), Slug: slug, Name: slug, InactiveAfter: time.Hour, Enterprise: enterprise,
+		CreatedAt: r.clock.Now(), Settings: access.Settings{PolicyChanges: true, OAuthConnections: true}}
+	r.ok(r.db.CreateCompany(r.Context(), c))
+	return c
+}
+
+// newPolicy makes a policy that the vendor holds, with devices.
+func (r *rig) newPolicy(display string, devices int, changes ...policy.Change) policy.Policy {
+	r.Helper()
+	p, err := r.policies.Create(r.Context(), policy.New{CompanyID: r.company.ID, CompanySlug: r.company.Slug, Name: display,
+		Type: policy.Platform, Changes: changes, Description: "for " + display, Labels: []string{"a", "b"}, Group: "g"}, operator())
+	r.ok(err)
+	for range devices {
+		r.devices++
+		device := name.NewID()
+		r.clock.Advance(time.Millisecond)
+		_, err := r.db.Observe(r.Context(), enrolment.Observation{CompanyID: r.company.ID, Device: device, Management: asset.Platform,
+			SerialNumber: device, Brand: "Acme", Enrolling: true, EnrolledAt: r.clock.Now(), ObservedAt: r.clock.Now(),
+			ReportedAt: r.clock.Now(), PolicyID: p.ID, AppliedPolicy: p.ID, AppliedVersion: 1})
+		r.ok(err)
+	}
+	r.push()
+	return r.policy(p.ID)
+}
+
+// push is the pusher: it brings the vendor's copies to what is saved, under
+// the policy's turn.
+func (r *rig) push() {
+	r.Helper()
+	behind, err := r.db.PoliciesToPush(r.Context(), "", r.clock.Now(), 100)
+	r.ok(err)
+	for _, p := range behind {
+		holder := name.NewID()
+		got, err := r.db.Lease(r.Context(), policy.Turn(p.ID), holder, time.Minute)
+		r.ok(err)
+		if !got {
+			continue
+		}
+		p = r.policy(p.ID)
+		if result, version := r.vendor.PushUnsaved(r.Context(), r.company, p); result.Outcome == policy.PushDone {
+			r.ok(r.db.SetPushed(r.Context(), p.ID, p.Version, version, r.clock.Now()))
+		}
+		r.ok(r.db.Release(r.Context(), policy.Turn(p.ID), holder))
+	}
+}
+
+func operator() policy.Author { return policy.Author{Kind: "SYSTEM", ID: "operator", Name: "operator"} }
+
+func (r *rig) policy(id string) policy.Policy {
+	r.Helper()
+	p, err := r.db.Policy(r.Context(), r.company.ID, id)
+	r.ok(err)
+	return p
+}
+
+func (r *rig) proposal(id string) proposal.Proposal {
+	r.Helper()
+	p, err := r.db.Proposal(r.Context(), r.company.ID, id)
+	r.ok(err)
+	return p
+}
+
+func (r *rig) revisions(policyID string) []policy.Revision {
+	r.Helper()
+	all, err := r.db.Revisions(r.Context(), r.company.ID, policyID, 100)
+	r.ok(err)
+	return all
+}
+
+// value is a setting of a document.
+func value(tb testing.TB, document []byte, setting string) string {
+	tb.Helper()
+	values, err := policy.View(policy.Platform, document)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	i := slices.IndexFunc(values, func(v policy.Value) bool { return v.ID == setting })
+	return values[i].Value
+}
+
+// key is an API key of the rig's company that may change policies.
+func (r *rig) key(id string) operation.Call {
+	return operation.Call{Principal: access.Principal{Kind: access.APIKey, ID: id, Name: "key " + id, CompanyID: r.company.ID,
+		CompanySlug: r.company.Slug, Permissions: access.PoliciesRead | access.PoliciesWrite, Settings: r.company.Settings}}
+}
+
+func set(setting, to string) []policy.Change { return []policy.Change{{Setting: setting, Value: to}} }
+
+// propose proposes a change as key "k".
+func (r *rig) propose(p policy.Policy, setting, to string) proposal.Proposal {
+	r.Helper()
+	made, err := r.service.ProposeChanges(r.Context(), r.key("k"), p.ID, set(setting, to))
+	r.ok(err)
+	return made
+}
+
+func (r *rig) apply(p proposal.Proposal) (proposal.Proposal, error) {
+	r.Helper()
+	return r.service.Apply(r.Context(), r.key("k"), p.ID, p.TargetName)
+}
+
+// settle lets time pass until nothing is doubtful, with keeper and pusher at
+// work, and demands that both copies agree then.
+func (r *rig) settle(policyIDs ...string) {
+	r.Helper()
+	for range 6 {
+		r.clock.Advance(2 * time.Minute)
+		r.ok(r.keeper.Settle(r.Context()))
+		r.push()
+	}
+	due, err := r.db.Doubtful(r.Context(), 10)
+	r.ok(err)
+	if len(due) > 0 {
+		r.Fatalf("still doubtful: %+v", due)
+	}
+	for _, id := range policyIDs {
+		p := r.policy(id)
+		if got := r.vendor.holds(id); got != string(p.Document) {
+			r.Fatalf("the copies differ\nvendor %s\n  ours %s", got, p.Document)
+		}
+		if p.Push.Version != p.Version || p.Push.Error != "" {
+			r.Fatalf("push %+v of version %d", p.Push, p.Version)
+		}
+	}
+}
+
+// part runs a part of a test on the same rig: a database of its own would cost
+// seconds.
+func (r *rig) part(name string, test func(t *testing.T, r *rig)) {
+	r.TB.(*testing.T).Run(name, func(t *testing.T) {
+		sub := *r
+		sub.TB, sub.vendor.tb = t, t
+		test(t, &sub)
+		r.devices = sub.devices
+	})
+}
