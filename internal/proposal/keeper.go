@@ -22,10 +22,8 @@ const (
 	blindLook = 15 * time.Second
 )
 
-const (
-	keeperBatch = 50
-	keeperEach  = 2 * time.Second
-)
+// keeperBatch bounds the proposals of one round.
+const keeperBatch = 50
 
 // KeeperStore finds proposals with a doubtful outcome, one replica each.
 type KeeperStore interface {
@@ -54,19 +52,8 @@ type Keeper struct {
 	Log       *slog.Logger // nil: silent
 }
 
-// Run settles until ctx ends. Every replica runs one.
-func (k *Keeper) Run(ctx context.Context) error {
-	for {
-		if err := k.Settle(ctx); err != nil && ctx.Err() == nil && k.Log != nil {
-			k.Log.WarnContext(ctx, "cannot settle doubtful policy changes; trying again", slog.Any("error", err))
-		}
-		if !pause(ctx, keeperEach) {
-			return ctx.Err()
-		}
-	}
-}
-
-// Settle looks once at everything that is due.
+// Settle looks once at everything that is due. Every replica calls it, every
+// few seconds.
 func (k *Keeper) Settle(ctx context.Context) error {
 	due, err := k.Store.Doubtful(ctx, keeperBatch)
 	if err != nil {
