@@ -191,10 +191,12 @@ func (a *Agent) acks() []agentproto.Ack {
 func (a *Agent) delivered(request agentproto.CheckinRequest, answer agentproto.CheckinResponse) error {
 	a.crash("before confirm")
 	var entries []Entry
+	ended := false
 	for _, id := range answer.Acked {
 		e, ok := a.journal.Entry(id)
 		switch {
 		case ok && e.Stage == Done:
+			ended = ended || asksFirst(e.Command.Type) && e.Result == agentproto.Done
 			e.Stage = Confirmed
 		case ok && e.Stage == Received && asksFirst(e.Command.Type):
 			e.Accepted = true
@@ -208,6 +210,9 @@ func (a *Agent) delivered(request agentproto.CheckinRequest, answer agentproto.C
 		if err := a.journal.Write(entries...); err != nil {
 			return err
 		}
+	}
+	if ended { // the service knows: nothing is left to be said
+		return errors.Join(ErrEnded, a.store.destroy())
 	}
 	if request.Capabilities != nil {
 		a.told = request.Capabilities
@@ -275,9 +280,18 @@ func (a *Agent) refused(ctx context.Context, err error) error {
 	return err
 }
 
-// letGo gives the device back: what the policy set is taken back, and the
-// identity is destroyed. Each step may be repeated.
+// letGo gives the device back and forgets the service. Each step may be
+// repeated.
 func (a *Agent) letGo(ctx context.Context) error {
+	if err := a.release(ctx); err != nil {
+		return err
+	}
+	a.crash("before destroy")
+	return a.store.destroy()
+}
+
+// release takes back what the policy set.
+func (a *Agent) release(ctx context.Context) error {
 	if _, err := a.options.Device.Do(ctx, Action{Kind: LetGo}); err != nil && !errors.Is(err, ErrUnsupported) {
 		return err
 	}
@@ -286,8 +300,7 @@ func (a *Agent) letGo(ctx context.Context) error {
 			return err
 		}
 	}
-	a.crash("before destroy")
-	return a.store.destroy()
+	return nil
 }
 
 // Unenroll tells the service good-bye and gives the device back.

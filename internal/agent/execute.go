@@ -3,7 +3,6 @@ package agent
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 
 	"github.com/musterhq/muster/internal/agentproto"
@@ -108,8 +107,6 @@ func (a *Agent) run(ctx context.Context, e Entry) error {
 	outcome, err := a.perform(ctx, e.Command)
 	a.crash("before done")
 	switch {
-	case errors.Is(err, ErrEnded):
-		return err
 	case err != nil:
 		return a.finish(e, agentproto.Failed, err.Error())
 	case powers(e.Command.Type):
@@ -156,16 +153,9 @@ func (a *Agent) perform(ctx context.Context, c agentproto.Command) (string, erro
 	case typeSyncPolicy, typeChangePolicy:
 		return a.refollow(ctx)
 	case typeWipe:
-		outcome, err := do(ctx, Action{Kind: Erase, CommandID: c.ID})
-		if err != nil {
-			return outcome, err
-		}
-		return outcome, errors.Join(ErrEnded, a.store.destroy()) // the erased device has forgotten
+		return do(ctx, Action{Kind: Erase, CommandID: c.ID})
 	case typeRelinquish:
-		if err := a.letGo(ctx); err != nil {
-			return "", err
-		}
-		return "", ErrEnded
+		return "released", a.release(ctx)
 	}
 	return "", fmt.Errorf("%w: unknown command %q", ErrUnsupported, c.Type)
 }

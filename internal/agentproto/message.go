@@ -217,6 +217,17 @@ type ErrorResponse struct {
 	Signed  *Envelope `json:"signed,omitempty"`
 }
 
+// Refusal is why the service refused a request: what ErrorResponse carries.
+type Refusal struct {
+	Code       ErrorCode
+	Message    string
+	Signed     *Envelope
+	RetryAfter int // seconds, with Busy
+}
+
+// Error implements error.
+func (r *Refusal) Error() string { return string(r.Code) + ": " + r.Message }
+
 // PushTokenRequest registers, or with an empty token drops, an FCM token.
 type PushTokenRequest struct {
 	Token string `json:"token"`

@@ -1,0 +1,119 @@
+// Package agentdevice is a device with Muster's own agent as the service knows
+// it: its key and sequence, where it stands, and the commands on their way to it.
+package agentdevice
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/json"
+	"time"
+
+	"github.com/musterhq/muster/internal/agentproto"
+)
+
+// State is where a device stands with the service.
+//
+//	ACTIVE ──wipe──► WIPE_PENDING ──erased, or silent after it set out──► DELETED
+//	   │  ▲               │
+//	   │  └──it failed────┘
+//	   ├──relinquish──► RELINQUISH_PENDING ──released──► DELETED
+//	   └──unenrolled, enrolled anew──► DELETED
+type State string
+
+// The states. A DELETED device's row stays: its key proves who asks, and the
+// answer is a signed tombstone.
+const (
+	Active            State = "ACTIVE"
+	WipePending       State = "WIPE_PENDING"
+	RelinquishPending State = "RELINQUISH_PENDING"
+	Deleted           State = "DELETED"
+)
+
+// Device is an enrolled agent.
+type Device struct {
+	ID           string
+	CompanyID    string
+	AssetID      string
+	Epoch        int
+	Role         agentproto.Role
+	Key          agentproto.PublicKey
+	LastSequence int64
+	State        State
+	Wiped        bool // DELETED by a wipe: a later contact is told to erase again
+	Capabilities []agentproto.Capability
+	EnrolledAt   time.Time
+	SeenAt       time.Time
+	// Open counts the commands that the device has not had or not finished.
+	Open int
+	// PolicyID and PolicyVersion are what the device is to have; read together
+	// with it.
+	PolicyID      string
+	PolicyVersion int
+}
+
+// Token is a one-time enrolment token.
+type Token struct {
+	Hash      [sha256.Size]byte
+	CompanyID string
+	PolicyID  string
+	ExpiresAt time.Time
+}
+
+// Delivery is a command on its way to a device.
+type Delivery struct {
+	CommandID string
+	DeviceID  string
+	Type      string // a command's type
+	Args      json.RawMessage
+	CreatedAt time.Time
+	Deadline  time.Time // zero: none
+	// Final: the command is over for the caller (a message counts as delivered
+	// once it is durable); the device's word only ends the delivery.
+	Final    bool
+	Accepted time.Time // when the device said that it has it; zero: it has not
+}
+
+// Store keeps devices, tokens and deliveries. Find methods return
+// fault.NotFound.
+type Store interface {
+	CreateAgentToken(ctx context.Context, t Token) error
+	// RedeemAgentToken spends the token for the device in one transaction. A
+	// token that was spent for the same key since again returns the device that
+	// it then got, and false. fault.Refused for an unknown, spent or expired one.
+	RedeemAgentToken(ctx context.Context, hash [sha256.Size]byte, d Device, again time.Time) (Device, Token, bool, error)
+	// BindAgent ties a device to its asset.
+	BindAgent(ctx context.Context, deviceID, assetID string, epoch int) error
+	AgentDevice(ctx context.Context, id string) (Device, error)
+	// AgentOf returns the live device of an asset's enrolment.
+	AgentOf(ctx context.Context, assetID string, epoch int) (Device, error)
+	// Contact notes a request: it takes the sequence number if it is higher than
+	// any before, and returns the device as it then is. false: a replay.
+	Contact(ctx context.Context, id string, sequence int64) (Device, bool, error)
+	DeliveryStore
+}
+
+// DeliveryStore is the part of Store about commands.
+type DeliveryStore interface {
+	// Deliver makes a delivery and brings the device to the state, together.
+	Deliver(ctx context.Context, d Delivery, s State) error
+	// Offer leases up to limit deliveries of the device, oldest first; a device
+	// that is to be wiped or released is offered only that, lease or not.
+	Offer(ctx context.Context, d Device, until time.Time, limit int) ([]Delivery, error)
+	// Accept notes that the device has a command.
+	Accept(ctx context.Context, deviceID, commandID string, at time.Time) (Delivery, error)
+	// EndDelivery ends a delivery and brings the device to the state if it is not empty.
+	EndDelivery(ctx context.Context, deviceID, commandID string, s State) error
+	// EndAgent ends a device; its deliveries end with it.
+	EndAgent(ctx context.Context, deviceID string, wiped bool) error
+	// Erased returns up to limit devices that set out to erase themselves before
+	// a time and were not heard of since.
+	Erased(ctx context.Context, before time.Time, limit int) ([]Device, error)
+	UpdateAgent(ctx context.Context, deviceID string, change Change) error
+}
+
+// Change is what a device changes about itself.
+type Change struct {
+	Capabilities []agentproto.Capability // nil: unchanged
+	Key          *agentproto.PublicKey
+	PushToken    *string
+}

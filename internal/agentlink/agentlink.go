@@ -1,0 +1,93 @@
+// Package agentlink manages devices by Muster's own agent: it is their command
+// channel, issues their enrolment tokens and answers their check-ins
+// (docs/agent-protocol.md).
+//
+// What a device is told to do is durable before it is told, is told until the
+// device confirms it, and is done once, because the device remembers. Whatever
+// has power over a device is signed with a key that the database never sees.
+package agentlink
+
+import (
+	"context"
+	"log/slog"
+	"time"
+
+	"github.com/musterhq/muster/internal/agentdevice"
+	"github.com/musterhq/muster/internal/agentproto"
+	"github.com/musterhq/muster/internal/command"
+	"github.com/musterhq/muster/internal/company"
+	"github.com/musterhq/muster/internal/enrolment"
+	"github.com/musterhq/muster/internal/policy"
+)
+
+// Times of the protocol.
+const (
+	// lease is how long an offered command is not offered again.
+	lease = 60 * time.Second
+	// eraseGrace is how long after a device set out to erase itself silence
+	// means that it did.
+	eraseGrace = 15 * time.Minute
+	// redeemAgain is how long the same token with the same key gets its answer
+	// again.
+	redeemAgain = time.Hour
+	// CheckInEvery is how often an agent checks in that nobody wakes.
+	CheckInEvery = 15 * time.Minute
+	// maxOffers is how many commands one check-in carries.
+	maxOffers = 20
+)
+
+// Waker tells replicas that a device has something to fetch.
+type Waker interface {
+	Notify(topic string, ids ...string)
+}
+
+// WakeTopic is the topic of wake-ups; ids are device ids.
+const WakeTopic = "agent"
+
+// Observer applies what devices say of themselves: enrolment.Service.
+type Observer interface {
+	Observe(ctx context.Context, o enrolment.Observation) (enrolment.Change, error)
+}
+
+// Commands hears what became of commands: command.Service.
+type Commands interface {
+	Settle(ctx context.Context, f command.Feedback) (command.Command, bool, error)
+	PolicyApplied(ctx context.Context, assetID, policyID string, at time.Time) error
+}
+
+// Directory finds companies and policies.
+type Directory interface {
+	CompanyByID(ctx context.Context, id string) (company.Company, error)
+	Policy(ctx context.Context, companyID, id string) (policy.Policy, error)
+	SetPushReachable(ctx context.Context, assetID string, epoch int, reachable bool) error
+}
+
+// Signer signs what has power over devices.
+type Signer struct {
+	Key agentproto.PrivateKey
+	ID  string
+}
+
+// Link is the service's half of the agent's protocol.
+type Link struct {
+	Store     agentdevice.Store
+	Directory Directory
+	Observer  Observer
+	Commands  Commands
+	Waker     Waker
+	Signer    Signer
+	PublicURL string
+	Now       func() time.Time
+	Log       *slog.Logger
+}
+
+// seal signs v.
+func (l *Link) seal(kind string, v any) (agentproto.Envelope, error) {
+	return agentproto.Seal(l.Signer.Key, l.Signer.ID, kind, v)
+}
+
+// commandKeys are the keys that a new device trusts.
+func (l *Link) commandKeys() ([]agentproto.CommandKey, error) {
+	public, err := l.Signer.Key.Public()
+	return []agentproto.CommandKey{{ID: l.Signer.ID, Key: public}}, err
+}

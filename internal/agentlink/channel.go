@@ -1,0 +1,139 @@
+package agentlink
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"github.com/musterhq/muster/internal/agentdevice"
+	"slices"
+	"time"
+
+	"github.com/musterhq/muster/internal/agentproto"
+	"github.com/musterhq/muster/internal/asset"
+	"github.com/musterhq/muster/internal/command"
+	"github.com/musterhq/muster/internal/enrolment"
+	"github.com/musterhq/muster/internal/fault"
+)
+
+// Send makes an order durable for its device and wakes the device. It
+// implements command.Channel.
+func (l *Link) Send(ctx context.Context, o command.Order) command.Receipt {
+	device, err := l.Store.AgentOf(ctx, o.AssetID, o.Device.Epoch)
+	if fault.CodeOf(err) == fault.NotFound {
+		return command.Receipt{Verdict: command.Gone, Detail: "the agent is no longer enrolled", Cause: err}
+	}
+	if err != nil {
+		return notSent(err)
+	}
+	if need := needs(o.Command.Type); need != "" && device.Capabilities != nil && !slices.Contains(device.Capabilities, need) {
+		return command.Receipt{Verdict: command.Unreachable, Detail: fmt.Sprintf("this device cannot do that: it lacks the capability %s", need)}
+	}
+	if o.Command.Type == command.ChangePolicy {
+		return l.assign(ctx, o, device)
+	}
+	args, err := json.Marshal(arguments(o.Body))
+	if err != nil {
+		return notSent(err)
+	}
+	delivery := agentdevice.Delivery{CommandID: o.Command.ID, DeviceID: device.ID, Type: string(o.Command.Type), Args: args, CreatedAt: o.Command.CreatedAt,
+		Deadline: o.Command.Deadline, Final: o.Command.Type == command.NotificationMessage}
+	if err := l.Store.Deliver(ctx, delivery, stateFor(o.Command.Type)); err != nil {
+		if errors.Is(err, context.DeadlineExceeded) {
+			return command.Receipt{Verdict: command.Unknown, Detail: "the service could not tell whether the command was kept", Cause: err}
+		}
+		return notSent(err)
+	}
+	l.Waker.Notify(WakeTopic, device.ID)
+	if delivery.Final {
+		return command.Receipt{Verdict: command.Done, Outcome: "accepted for delivery"}
+	}
+	return command.Receipt{Verdict: command.Accepted, Ref: "agent/" + device.ID + "/" + o.Command.ID}
+}
+
+// notSent: nothing is kept that would ever reach the device.
+func notSent(cause error) command.Receipt {
+	return command.Receipt{Verdict: command.NotSent, Detail: "the service failed before the command was kept: it is safe to retry", Cause: cause}
+}
+
+// assign moves a device to another policy: a state, not an action. The device
+// takes it on whenever it is next in touch.
+func (l *Link) assign(ctx context.Context, o command.Order, device agentdevice.Device) command.Receipt {
+	to, ok := o.Body.(command.ChangePolicyBody)
+	if !ok {
+		return notSent(errors.New("a change of policy without a policy"))
+	}
+	_, err := l.Observer.Observe(ctx, enrolment.Observation{CompanyID: device.CompanyID, Device: device.ID, Management: asset.Agent,
+		PolicyID: to.Policy.ID, ObservedAt: l.Now()})
+	if err != nil {
+		return notSent(err)
+	}
+	l.Waker.Notify(WakeTopic, device.ID)
+	return command.Receipt{Verdict: command.Accepted, Ref: "agent/" + device.ID + "/" + o.Command.ID}
+}
+
+// needs is the capability without which a device cannot carry out a command.
+func needs(t command.Type) agentproto.Capability {
+	switch t {
+	case command.WipeCompanyData:
+		return agentproto.Wipe
+	case command.Shutdown:
+		return agentproto.Shutdown
+	case command.Reboot:
+		return agentproto.Reboot
+	case command.NotificationMessage:
+		return agentproto.Notify
+	case command.LaunchApp:
+		return agentproto.Launch
+	}
+	return ""
+}
+
+// stateFor is the state that a command brings its device to.
+func stateFor(t command.Type) agentdevice.State {
+	switch t {
+	case command.WipeCompanyData:
+		return agentdevice.WipePending
+	case command.RelinquishOwnership:
+		return agentdevice.RelinquishPending
+	}
+	return ""
+}
+
+// arguments are a command's body as the device reads it.
+func arguments(body any) any {
+	switch b := body.(type) {
+	case command.MessageBody:
+		return map[string]string{"title": b.Title, "body": b.Body}
+	case command.LaunchAppBody:
+		return map[string]string{"packageName": b.PackageName}
+	}
+	return struct{}{}
+}
+
+// Sweep ends what only silence can end: devices that set out to erase
+// themselves and were not heard of since.
+func (l *Link) Sweep(ctx context.Context) error {
+	gone, err := l.Store.Erased(ctx, l.Now().Add(-eraseGrace), sweepBatch)
+	if err != nil {
+		return err
+	}
+	for _, d := range gone {
+		if err := l.end(ctx, d, true, l.Now()); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+const sweepBatch = 500
+
+// end ends a device's management: the open commands of its asset end with it,
+// a wipe or a relinquish with success.
+func (l *Link) end(ctx context.Context, d agentdevice.Device, wiped bool, at time.Time) error {
+	if _, err := l.Observer.Observe(ctx, enrolment.Observation{CompanyID: d.CompanyID, Device: d.ID, Management: asset.Agent,
+		Gone: true, ObservedAt: at}); err != nil {
+		return err
+	}
+	return l.Store.EndAgent(ctx, d.ID, wiped)
+}

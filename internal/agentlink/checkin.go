@@ -1,0 +1,160 @@
+package agentlink
+
+import (
+	"context"
+	"encoding/json"
+	"github.com/musterhq/muster/internal/agentdevice"
+	"maps"
+	"time"
+
+	"github.com/musterhq/muster/internal/agentproto"
+	"github.com/musterhq/muster/internal/asset"
+	"github.com/musterhq/muster/internal/command"
+	"github.com/musterhq/muster/internal/enrolment"
+	"github.com/musterhq/muster/internal/fault"
+)
+
+// CheckIn takes what the device reports and gives it what it is to do. Reports
+// come before acknowledgements: when a command reads SUCCESS, what it asked for
+// can be read.
+func (l *Link) CheckIn(ctx context.Context, d agentdevice.Device, r agentproto.CheckinRequest) (agentproto.CheckinResponse, error) {
+	now := l.Now()
+	answer := agentproto.CheckinResponse{ServerTime: now.UnixMilli(), NextSeconds: int(CheckInEvery / time.Second)}
+	if r.Capabilities != nil {
+		if err := l.Store.UpdateAgent(ctx, d.ID, agentdevice.Change{Capabilities: r.Capabilities}); err != nil {
+			return answer, err
+		}
+	}
+	if err := l.observe(ctx, d, r, now); err != nil {
+		return answer, err
+	}
+	ended := false
+	for _, ack := range r.Acks {
+		over, err := l.acknowledge(ctx, d, ack)
+		if err != nil {
+			return answer, err
+		}
+		ended = ended || over
+		answer.Acked = append(answer.Acked, ack.CommandID)
+	}
+	if ended {
+		return answer, nil
+	}
+	answer.Policy = ref(d.PolicyID, d.PolicyVersion)
+	return answer, l.offer(ctx, d, now, &answer)
+}
+
+// observe applies what the device says of itself. Without any news it only
+// keeps the device from falling silent, and that at most once a minute.
+func (l *Link) observe(ctx context.Context, d agentdevice.Device, r agentproto.CheckinRequest, now time.Time) error {
+	const seenEvery = time.Minute
+	news := r.Status != nil || r.Location != nil || r.Policy != nil
+	if d.AssetID == "" || !news && now.Sub(d.SeenAt) < seenEvery {
+		return nil
+	}
+	o := enrolment.Observation{CompanyID: d.CompanyID, Device: d.ID, Management: asset.Agent, ReportedAt: now, ObservedAt: now}
+	if r.Status != nil {
+		o.StatusReport, o.Specifications = withTime(r.Status.Values, r.Status.At), maps.Clone(r.Status.Specifications)
+	}
+	if r.Location != nil {
+		o.Location = &asset.Location{Latitude: r.Location.Latitude, Longitude: r.Location.Longitude,
+			AccuracyMeters: r.Location.AccuracyMeters, ReportedAt: time.UnixMilli(r.Location.At).UTC()}
+	}
+	if r.Policy != nil && r.Policy.ID == d.PolicyID {
+		o.AppliedPolicy, o.AppliedVersion = r.Policy.ID, r.Policy.Version
+	}
+	change, err := l.Observer.Observe(ctx, o)
+	if fault.CodeOf(err) == fault.InvalidArguments {
+		l.Log.WarnContext(ctx, "a report that cannot be kept is dropped", "device", d.ID, "error", err)
+		return nil
+	}
+	if err != nil || !change.Applied || o.AppliedPolicy == "" {
+		return err
+	}
+	return l.Commands.PolicyApplied(ctx, d.AssetID, o.AppliedPolicy, now)
+}
+
+// withTime puts the time of a report into it.
+func withTime(values json.RawMessage, at int64) json.RawMessage {
+	members := map[string]json.RawMessage{}
+	if json.Unmarshal(values, &members) != nil {
+		members = map[string]json.RawMessage{}
+	}
+	members["reportedAt"], _ = json.Marshal(time.UnixMilli(at).UTC()) // a time always can be written
+	text, err := json.Marshal(members)
+	if err != nil {
+		return nil
+	}
+	return text
+}
+
+// acknowledge applies one word of the device about a command. Words about
+// commands that are over, or that nobody sent, change nothing. It reports
+// whether the device's management ended.
+func (l *Link) acknowledge(ctx context.Context, d agentdevice.Device, ack agentproto.Ack) (bool, error) {
+	if ack.State == agentproto.Accepted {
+		_, err := l.Store.Accept(ctx, d.ID, ack.CommandID, l.Now())
+		if fault.CodeOf(err) == fault.NotFound {
+			err = nil
+		}
+		return false, err
+	}
+	delivery, err := l.Store.Accept(ctx, d.ID, ack.CommandID, l.Now())
+	if fault.CodeOf(err) == fault.NotFound {
+		return false, nil
+	}
+	if err != nil {
+		return false, err
+	}
+	done := ack.State == agentproto.Done
+	if !delivery.Final {
+		if err := l.settle(ctx, ack, done); err != nil {
+			return false, err
+		}
+	}
+	if ends := stateFor(command.Type(delivery.Type)); ends != "" && done {
+		return true, l.end(ctx, d, ends == agentdevice.WipePending, l.Now())
+	}
+	state := agentdevice.State("")
+	if stateFor(command.Type(delivery.Type)) != "" { // it failed: the device stays
+		state = agentdevice.Active
+	}
+	return false, l.Store.EndDelivery(ctx, d.ID, ack.CommandID, state)
+}
+
+// settle makes the command final by the device's word, at a time that cannot
+// be in the future.
+func (l *Link) settle(ctx context.Context, ack agentproto.Ack, done bool) error {
+	at := time.UnixMilli(ack.At).UTC()
+	if now := l.Now(); at.After(now) {
+		at = now
+	}
+	_, _, err := l.Commands.Settle(ctx, command.Feedback{CommandID: ack.CommandID, Succeeded: done, Outcome: ack.Outcome, At: at})
+	if fault.CodeOf(err) == fault.NotFound {
+		return nil
+	}
+	return err
+}
+
+// offer adds the commands that the device is to carry out, signed for it alone.
+func (l *Link) offer(ctx context.Context, d agentdevice.Device, now time.Time, answer *agentproto.CheckinResponse) error {
+	if d.Open == 0 && d.State == agentdevice.Active {
+		return nil
+	}
+	due, err := l.Store.Offer(ctx, d, now.Add(lease), maxOffers)
+	if err != nil {
+		return err
+	}
+	for _, one := range due {
+		order := agentproto.Command{DeviceID: d.ID, ID: one.CommandID, Type: one.Type, Args: one.Args, NotBefore: one.CreatedAt.UnixMilli()}
+		if !one.Deadline.IsZero() {
+			order.Deadline = one.Deadline.UnixMilli()
+		}
+		sealed, err := l.seal(agentproto.KindCommand, order)
+		if err != nil {
+			return err
+		}
+		answer.Commands = append(answer.Commands, sealed)
+	}
+	return nil
+}

@@ -1,0 +1,113 @@
+package agentlink
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"github.com/musterhq/muster/internal/agentdevice"
+	"strconv"
+
+	"github.com/musterhq/muster/internal/agentproto"
+	"github.com/musterhq/muster/internal/fault"
+)
+
+// Authenticate checks a signed request and takes its sequence number. Nothing
+// that it refuses has any effect. A refusal that the device can mend carries
+// the service's signed word.
+func (l *Link) Authenticate(ctx context.Context, r agentproto.Request, signature string) (agentdevice.Device, error) {
+	known, err := l.Store.AgentDevice(ctx, r.Device)
+	if fault.CodeOf(err) == fault.NotFound {
+		return agentdevice.Device{}, &agentproto.Refusal{Code: agentproto.BadSignature, Message: "unknown device or wrong signature"}
+	}
+	if err != nil {
+		return agentdevice.Device{}, err
+	}
+	if known.Key.Verify(r.Message(), signature) != nil {
+		return agentdevice.Device{}, &agentproto.Refusal{Code: agentproto.BadSignature, Message: "unknown device or wrong signature"}
+	}
+	if skew := l.Now().UnixMilli() - r.Time; skew > agentproto.MaxSkew || skew < -agentproto.MaxSkew {
+		return agentdevice.Device{}, l.mendable(agentproto.ClockSkew, "the device's clock is off", known, signature)
+	}
+	if known.State == agentdevice.Deleted {
+		return agentdevice.Device{}, l.tombstone(known)
+	}
+	now, taken, err := l.Store.Contact(ctx, known.ID, r.Sequence)
+	if err != nil {
+		return agentdevice.Device{}, err
+	}
+	if !taken {
+		return agentdevice.Device{}, l.mendable(agentproto.Replayed, "the sequence number was used before", now, signature)
+	}
+	return now, nil
+}
+
+// mendable is a refusal with the service's clock and the last sequence, bound
+// to the request by its signature.
+func (l *Link) mendable(code agentproto.ErrorCode, message string, d agentdevice.Device, signature string) error {
+	said, err := l.seal(agentproto.KindTime, agentproto.Time{DeviceID: d.ID, ServerTime: l.Now().UnixMilli(),
+		LastSequence: d.LastSequence, InReplyTo: signature})
+	if err != nil {
+		return err
+	}
+	return &agentproto.Refusal{Code: code, Message: message, Signed: &said}
+}
+
+func (l *Link) tombstone(d agentdevice.Device) error {
+	action := agentproto.Unenroll
+	if d.Wiped {
+		action = agentproto.WipeAgain
+	}
+	stone, err := l.seal(agentproto.KindTombstone, agentproto.Tombstone{DeviceID: d.ID, Action: action})
+	if err != nil {
+		return err
+	}
+	return &agentproto.Refusal{Code: agentproto.Ended, Message: "the device is no longer managed", Signed: &stone}
+}
+
+// Policy returns the signed document of the policy that the device is to have.
+// The bytes are the same for every device of a version.
+func (l *Link) Policy(ctx context.Context, d agentdevice.Device, id string) (agentproto.Envelope, string, error) {
+	if id != d.PolicyID {
+		return agentproto.Envelope{}, "", &agentproto.Refusal{Code: agentproto.NotFound, Message: "this device has another policy"}
+	}
+	p, err := l.Directory.Policy(ctx, d.CompanyID, id)
+	if err != nil {
+		return agentproto.Envelope{}, "", err
+	}
+	var document struct {
+		Settings map[string]string `json:"settings"`
+	}
+	if err := json.Unmarshal(p.Document, &document); err != nil {
+		return agentproto.Envelope{}, "", fmt.Errorf("policy %s has a document that agents cannot read: %w", p.ID, err)
+	}
+	sealed, err := l.seal(agentproto.KindPolicy, agentproto.Policy{ID: p.ID, Version: p.Version, Settings: document.Settings, VROnly: p.VROnly})
+	return sealed, etag(p.ID, p.Version), err
+}
+
+// Rotate gives the device another key.
+func (l *Link) Rotate(ctx context.Context, d agentdevice.Device, r agentproto.RotateRequest, sequence int64) error {
+	message := agentproto.RotateMessage(d.ID, r.Key, sequence)
+	if d.Key.Verify(message, r.OldSig) != nil || r.Key.Verify(message, r.NewSig) != nil {
+		return &agentproto.Refusal{Code: agentproto.BadSignature, Message: "both keys must sign the rotation"}
+	}
+	return l.Store.UpdateAgent(ctx, d.ID, agentdevice.Change{Key: &r.Key})
+}
+
+// Unenroll is the device's good-bye.
+func (l *Link) Unenroll(ctx context.Context, d agentdevice.Device) error {
+	return l.end(ctx, d, false, l.Now())
+}
+
+// RegisterPush keeps the device's FCM token.
+func (l *Link) RegisterPush(ctx context.Context, d agentdevice.Device, r agentproto.PushTokenRequest) error {
+	return l.Store.UpdateAgent(ctx, d.ID, agentdevice.Change{PushToken: &r.Token})
+}
+
+func etag(id string, version int) string { return `"` + id + "." + strconv.Itoa(version) + `"` }
+
+func ref(id string, version int) *agentproto.PolicyRef {
+	if id == "" {
+		return nil
+	}
+	return &agentproto.PolicyRef{ID: id, Version: version, ETag: etag(id, version)}
+}

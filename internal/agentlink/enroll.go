@@ -1,0 +1,117 @@
+package agentlink
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/json"
+	"github.com/musterhq/muster/internal/agentdevice"
+	"time"
+
+	"github.com/musterhq/muster/internal/access"
+	"github.com/musterhq/muster/internal/agentproto"
+	"github.com/musterhq/muster/internal/asset"
+	"github.com/musterhq/muster/internal/company"
+	"github.com/musterhq/muster/internal/enrolment"
+	"github.com/musterhq/muster/internal/fault"
+	"github.com/musterhq/muster/internal/name"
+	"github.com/musterhq/muster/internal/policy"
+	"github.com/musterhq/muster/internal/provisioning"
+)
+
+// The device-owner app that a QR code installs.
+const (
+	appPackage   = "dev.muster.agent"
+	appComponent = appPackage + "/" + appPackage + ".AdminReceiver"
+	// AppPath is where a device downloads the app from.
+	AppPath = "/agent/agent.apk"
+)
+
+// payload is what the setup wizard reads from the code (Android's own names).
+type payload struct {
+	Component string            `json:"android.app.extra.PROVISIONING_DEVICE_ADMIN_COMPONENT_NAME"`
+	Download  string            `json:"android.app.extra.PROVISIONING_DEVICE_ADMIN_PACKAGE_DOWNLOAD_LOCATION"`
+	SkipCrypt bool              `json:"android.app.extra.PROVISIONING_SKIP_ENCRYPTION"`
+	KeepApps  bool              `json:"android.app.extra.PROVISIONING_LEAVE_ALL_SYSTEM_APPS_ENABLED"`
+	Extras    map[string]string `json:"android.app.extra.PROVISIONING_ADMIN_EXTRAS_BUNDLE"`
+}
+
+// Issue makes a one-time enrolment token of an AGENT policy. It implements
+// provisioning.Issuer.
+func (l *Link) Issue(ctx context.Context, c company.Company, p policy.Policy, _ provisioning.PersonalUsage, lifetime time.Duration) (provisioning.Token, error) {
+	text := access.NewSecret("met_")
+	expires := l.Now().Add(lifetime)
+	if err := l.Store.CreateAgentToken(ctx, agentdevice.Token{Hash: sha256.Sum256([]byte(text)), CompanyID: c.ID, PolicyID: p.ID, ExpiresAt: expires}); err != nil {
+		return provisioning.Token{}, err
+	}
+	keys, err := l.commandKeys()
+	if err != nil {
+		return provisioning.Token{}, err
+	}
+	body, err := json.Marshal(payload{Component: appComponent, Download: l.PublicURL + AppPath, KeepApps: true, Extras: map[string]string{
+		appPackage + ".SERVER_URL": l.PublicURL, appPackage + ".ENROLLMENT_TOKEN": text, appPackage + ".COMMAND_KEY": keys[0].Key.SPKI,
+	}})
+	return provisioning.Token{Payload: body, ExpiresAt: expires}, err
+}
+
+// Enroll redeems a token. A repetition of the same token with the same key gets
+// the same device again.
+func (l *Link) Enroll(ctx context.Context, r agentproto.EnrollRequest) (agentproto.EnrollResponse, error) {
+	var none agentproto.EnrollResponse
+	var facts agentproto.Facts
+	if json.Unmarshal(r.Facts, &facts) != nil || r.Role != agentproto.Manager && r.Role != agentproto.Companion {
+		return none, &agentproto.Refusal{Code: agentproto.Malformed, Message: "facts or role cannot be read"}
+	}
+	if r.Key.Verify(agentproto.EnrollMessage(r.Token, r.Key, r.Facts, r.Time), r.Proof) != nil {
+		return none, &agentproto.Refusal{Code: agentproto.BadSignature, Message: "the proof does not verify"}
+	}
+	now := l.Now()
+	made := agentdevice.Device{ID: name.NewID(), Role: r.Role, Key: r.Key, State: agentdevice.Active, EnrolledAt: now, SeenAt: now}
+	d, token, _, err := l.Store.RedeemAgentToken(ctx, sha256.Sum256([]byte(r.Token)), made, now.Add(-redeemAgain))
+	if fault.CodeOf(err) == fault.Refused {
+		return none, &agentproto.Refusal{Code: agentproto.BadToken, Message: "the token is unknown, spent or expired: create a new QR code"}
+	}
+	if err != nil {
+		return none, err
+	}
+	if err := l.join(ctx, d, token, facts); err != nil {
+		return none, err
+	}
+	return l.welcome(ctx, d, token, now)
+}
+
+// join puts the device into the inventory. After a crash it runs again with
+// the same effect.
+func (l *Link) join(ctx context.Context, d agentdevice.Device, token agentdevice.Token, facts agentproto.Facts) error {
+	if d.AssetID != "" {
+		return nil
+	}
+	specifications := map[string]string{"osVersion": facts.OSVersion, "manufacturer": facts.Manufacturer, "brand": facts.Brand,
+		"model": facts.Model, "serialNumber": facts.SerialNumber}
+	change, err := l.Observer.Observe(ctx, enrolment.Observation{CompanyID: d.CompanyID, Device: d.ID, Management: asset.Agent,
+		Ownership: asset.CompanyOwned, Mode: asset.FullyManaged, SerialNumber: facts.SerialNumber, Brand: facts.Brand, Model: facts.Model,
+		APILevel: facts.SDK, Enrolling: true, PolicyID: token.PolicyID, Specifications: specifications,
+		EnrolledAt: d.EnrolledAt, ReportedAt: d.EnrolledAt, ObservedAt: d.EnrolledAt})
+	if err != nil {
+		return err
+	}
+	if change.AssetID == "" {
+		return fault.New(fault.Internal, "the device's enrolment was not applied")
+	}
+	if err := l.Store.BindAgent(ctx, d.ID, change.AssetID, change.Epoch); err != nil {
+		return err
+	}
+	return l.Directory.SetPushReachable(ctx, change.AssetID, change.Epoch, true)
+}
+
+func (l *Link) welcome(ctx context.Context, d agentdevice.Device, token agentdevice.Token, now time.Time) (agentproto.EnrollResponse, error) {
+	keys, err := l.commandKeys()
+	if err != nil {
+		return agentproto.EnrollResponse{}, err
+	}
+	p, err := l.Directory.Policy(ctx, d.CompanyID, token.PolicyID)
+	if err != nil {
+		return agentproto.EnrollResponse{}, err
+	}
+	return agentproto.EnrollResponse{DeviceID: d.ID, ServerTime: now.UnixMilli(), CommandKeys: keys,
+		Policy: ref(p.ID, p.Version), NextSeconds: 1}, nil
+}

@@ -1,0 +1,182 @@
+package database
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"time"
+
+	"github.com/musterhq/muster/internal/agentdevice"
+	"github.com/musterhq/muster/internal/fault"
+)
+
+// agentColumns also say what the device is to have: the policy that is assigned
+// to its asset, at its present version.
+const agentColumns = `d.id, d.company_id, d.asset_id, d.epoch, d.role, d.key_alg, d.key_spki, d.last_sequence, d.state, d.wiped,
+	d.capabilities, d.open_deliveries, d.enrolled_at, d.seen_at, ` + agentPolicy
+
+// agentPolicy reads the assigned policy for a row d of agent_devices.
+const agentPolicy = `COALESCE((SELECT a.policy_id FROM assets a WHERE a.id = d.asset_id AND a.epoch = d.epoch), ''),
+	COALESCE((SELECT p.version FROM assets a JOIN policies p ON p.id = a.policy_id WHERE a.id = d.asset_id AND a.epoch = d.epoch), 0)`
+
+func scanAgent(r row) (d agentdevice.Device, err error) {
+	var capabilities string
+	var enrolled, seen int64
+	if err := r.Scan(&d.ID, &d.CompanyID, &d.AssetID, &d.Epoch, &d.Role, &d.Key.Algorithm, &d.Key.SPKI, &d.LastSequence, &d.State,
+		&d.Wiped, &capabilities, &d.Open, &enrolled, &seen, &d.PolicyID, &d.PolicyVersion); err != nil {
+		return d, err
+	}
+	d.EnrolledAt, d.SeenAt = instant(enrolled), instant(seen)
+	return d, decode(capabilities, &d.Capabilities)
+}
+
+func findAgent(ctx context.Context, c conn, where string, args ...any) (agentdevice.Device, error) {
+	d, err := one(ctx, c, scanAgent, `SELECT `+agentColumns+` FROM agent_devices d WHERE `+where, args...)
+	return found(d, err, "device")
+}
+
+// CreateAgentToken adds a token, and drops those that ended a day ago.
+func (db *DB) CreateAgentToken(ctx context.Context, t agentdevice.Token) error {
+	return db.write(ctx, func(ctx context.Context, tx *tx) error {
+		if _, err := tx.exec(ctx, `DELETE FROM agent_tokens WHERE expires_at < ?`, millis(db.now().Add(-24*time.Hour))); err != nil {
+			return err
+		}
+		_, err := tx.exec(ctx, `INSERT INTO agent_tokens (hash, company_id, policy_id, expires_at, device_id, spent_at)
+			VALUES (?, ?, ?, ?, '', 0)`, hex.EncodeToString(t.Hash[:]), t.CompanyID, t.PolicyID, millis(t.ExpiresAt))
+		return err
+	})
+}
+
+// spentToken is a token with who spent it, and when.
+type spentToken struct {
+	agentdevice.Token
+	device string
+	spent  time.Time
+}
+
+// RedeemAgentToken spends a token, once.
+func (db *DB) RedeemAgentToken(ctx context.Context, hash [sha256.Size]byte, d agentdevice.Device, again time.Time) (agentdevice.Device, agentdevice.Token, bool, error) {
+	text := hex.EncodeToString(hash[:])
+	var got agentdevice.Device
+	var token spentToken
+	var fresh bool
+	err := db.write(ctx, func(ctx context.Context, t *tx) (err error) {
+		fresh = false
+		token, err = one(ctx, t, func(r row) (s spentToken, err error) {
+			var expires, spent int64
+			err = r.Scan(&s.CompanyID, &s.PolicyID, &expires, &s.device, &spent)
+			s.Hash, s.ExpiresAt, s.spent = hash, instant(expires), instant(spent)
+			return s, err
+		}, `SELECT company_id, policy_id, expires_at, device_id, spent_at FROM agent_tokens WHERE hash = ?`+t.lock(), text)
+		refused := fault.New(fault.Refused, "the token is unknown, spent or expired")
+		if token, err = found(token, err, "token"); fault.CodeOf(err) == fault.NotFound {
+			return refused
+		}
+		switch {
+		case err != nil:
+			return err
+		case token.device != "" && token.spent.After(again):
+			if got, err = findAgent(ctx, t, `d.id = ?`, token.device); err != nil || got.Key == d.Key {
+				return err
+			}
+			return refused
+		case token.device != "" || !db.now().Before(token.ExpiresAt):
+			return refused
+		}
+		fresh = true
+		if got, err = insertAgent(ctx, t, d, token.CompanyID); err != nil {
+			return err
+		}
+		_, err = t.exec(ctx, `UPDATE agent_tokens SET device_id = ?, spent_at = ? WHERE hash = ?`, d.ID, millis(db.now()), text)
+		return err
+	})
+	return got, token.Token, fresh, err
+}
+
+func insertAgent(ctx context.Context, t *tx, d agentdevice.Device, companyID string) (agentdevice.Device, error) {
+	d.CompanyID = companyID
+	_, err := t.exec(ctx, `INSERT INTO agent_devices (id, company_id, asset_id, epoch, role, key_alg, key_spki, last_sequence, state,
+			wiped, capabilities, push_token, open_deliveries, erasing_at, enrolled_at, seen_at)
+		VALUES (?, ?, '', 0, ?, ?, ?, 0, ?, FALSE, 'null', '', 0, 0, ?, ?)`, d.ID, companyID, string(d.Role), string(d.Key.Algorithm),
+		d.Key.SPKI, string(d.State), millis(d.EnrolledAt), millis(d.SeenAt))
+	return d, err
+}
+
+// BindAgent ties a device to its asset; whoever was that asset before has
+// ended.
+func (db *DB) BindAgent(ctx context.Context, deviceID, assetID string, epoch int) error {
+	return db.write(ctx, func(ctx context.Context, t *tx) error {
+		if _, err := t.exec(ctx, `UPDATE agent_devices SET state = ? WHERE asset_id = ? AND id <> ?`,
+			string(agentdevice.Deleted), assetID, deviceID); err != nil {
+			return err
+		}
+		_, err := t.exec(ctx, `UPDATE agent_devices SET asset_id = ?, epoch = ? WHERE id = ?`, assetID, epoch, deviceID)
+		return err
+	})
+}
+
+// AgentDevice finds a device, also one that ended.
+func (db *DB) AgentDevice(ctx context.Context, id string) (agentdevice.Device, error) {
+	return findAgent(ctx, db.read(), `d.id = ?`, id)
+}
+
+// AgentOf finds the live device of an asset's enrolment.
+func (db *DB) AgentOf(ctx context.Context, assetID string, epoch int) (agentdevice.Device, error) {
+	return findAgent(ctx, db.read(), `d.asset_id = ? AND d.epoch = ? AND d.state <> '`+string(agentdevice.Deleted)+`'`, assetID, epoch)
+}
+
+// Contact takes a request's sequence number. It may be lost with the machine's
+// power: the agent's own counter only grows, and the request's time is checked.
+func (db *DB) Contact(ctx context.Context, id string, sequence int64) (agentdevice.Device, bool, error) {
+	var taken int64
+	err := db.writeRelaxed(ctx, func(ctx context.Context, t *tx) (err error) {
+		taken, err = t.exec(ctx, `UPDATE agent_devices SET last_sequence = ?, seen_at = ? WHERE id = ? AND last_sequence < ?`,
+			sequence, millis(db.now()), id, sequence)
+		return err
+	})
+	if err != nil {
+		return agentdevice.Device{}, false, err
+	}
+	d, err := db.AgentDevice(ctx, id)
+	return d, taken == 1, err
+}
+
+// UpdateAgent changes what a device says of itself.
+func (db *DB) UpdateAgent(ctx context.Context, deviceID string, change agentdevice.Change) error {
+	return db.write(ctx, func(ctx context.Context, t *tx) error {
+		if change.Capabilities != nil {
+			if _, err := t.exec(ctx, `UPDATE agent_devices SET capabilities = ? WHERE id = ?`, encode(change.Capabilities), deviceID); err != nil {
+				return err
+			}
+		}
+		if change.Key != nil {
+			if _, err := t.exec(ctx, `UPDATE agent_devices SET key_alg = ?, key_spki = ? WHERE id = ?`,
+				string(change.Key.Algorithm), change.Key.SPKI, deviceID); err != nil {
+				return err
+			}
+		}
+		if change.PushToken == nil {
+			return nil
+		}
+		_, err := t.exec(ctx, `UPDATE agent_devices SET push_token = ? WHERE id = ?`, *change.PushToken, deviceID)
+		return err
+	})
+}
+
+// EndAgent ends a device. Its row stays, to answer its key with a tombstone.
+func (db *DB) EndAgent(ctx context.Context, deviceID string, wiped bool) error {
+	return db.write(ctx, func(ctx context.Context, t *tx) error {
+		if _, err := t.exec(ctx, `DELETE FROM agent_deliveries WHERE device_id = ?`, deviceID); err != nil {
+			return err
+		}
+		_, err := t.exec(ctx, `UPDATE agent_devices SET state = ?, wiped = ?, open_deliveries = 0, erasing_at = 0, push_token = ''
+			WHERE id = ?`, string(agentdevice.Deleted), wiped, deviceID)
+		return err
+	})
+}
+
+// Erased returns devices that set out to erase themselves before a time.
+func (db *DB) Erased(ctx context.Context, before time.Time, limit int) ([]agentdevice.Device, error) {
+	return list(ctx, db.read(), scanAgent, `SELECT `+agentColumns+` FROM agent_devices d
+		WHERE d.erasing_at <> 0 AND d.erasing_at < ? AND d.seen_at <= d.erasing_at ORDER BY d.erasing_at LIMIT ?`, millis(before), limit)
+}

@@ -1,0 +1,108 @@
+package database
+
+import (
+	"context"
+	"time"
+
+	"github.com/musterhq/muster/internal/agentdevice"
+)
+
+const deliveryColumns = `v.command_id, v.device_id, v.type, v.args, v.created_at, v.deadline, v.final, v.accepted_at`
+
+func scanDelivery(r row) (v agentdevice.Delivery, err error) {
+	var args string
+	var created, deadline, accepted int64
+	err = r.Scan(&v.CommandID, &v.DeviceID, &v.Type, &args, &created, &deadline, &v.Final, &accepted)
+	v.Args, v.CreatedAt, v.Deadline, v.Accepted = []byte(args), instant(created), instant(deadline), instant(accepted)
+	return v, err
+}
+
+// Deliver makes a delivery. One that exists already stays as it is.
+func (db *DB) Deliver(ctx context.Context, v agentdevice.Delivery, s agentdevice.State) error {
+	return db.write(ctx, func(ctx context.Context, t *tx) error {
+		made, err := t.exec(ctx, `INSERT INTO agent_deliveries (command_id, device_id, type, args, created_at, deadline, final,
+				lease_until, accepted_at)
+			VALUES (?, ?, ?, ?, ?, ?, ?, 0, 0) ON CONFLICT (command_id) DO NOTHING`,
+			v.CommandID, v.DeviceID, v.Type, string(v.Args), millis(v.CreatedAt), millis(v.Deadline), v.Final)
+		if err != nil || made == 0 {
+			return err
+		}
+		_, err = t.exec(ctx, `UPDATE agent_devices SET open_deliveries = open_deliveries + 1,
+			state = CASE WHEN ? = '' THEN state ELSE ? END WHERE id = ?`, string(s), string(s), v.DeviceID)
+		return err
+	})
+}
+
+// endings are the commands that end the relation: a device that is to run one
+// is offered nothing else.
+const endings = `('WIPE_COMPANY_DATA', 'RELINQUISH_OWNERSHIP')`
+
+// Offer leases what a device is to carry out now. Deliveries whose deadline has
+// passed are dropped: their commands expire by themselves.
+func (db *DB) Offer(ctx context.Context, d agentdevice.Device, until time.Time, limit int) ([]agentdevice.Delivery, error) {
+	now := millis(db.now())
+	var offered []agentdevice.Delivery
+	err := db.write(ctx, func(ctx context.Context, t *tx) (err error) {
+		dropped, err := t.exec(ctx, `DELETE FROM agent_deliveries WHERE device_id = ? AND deadline <> 0 AND deadline <= ?`, d.ID, now)
+		if err != nil {
+			return err
+		}
+		if dropped > 0 {
+			if _, err := t.exec(ctx, `UPDATE agent_devices SET open_deliveries = open_deliveries - ? WHERE id = ?`, dropped, d.ID); err != nil {
+				return err
+			}
+		}
+		where, args := `v.lease_until <= ?`, []any{d.ID, now, limit}
+		if d.State != agentdevice.Active {
+			where, args = `v.type IN `+endings, []any{d.ID, limit}
+		}
+		offered, err = list(ctx, t, scanDelivery, `SELECT `+deliveryColumns+` FROM agent_deliveries v
+			WHERE v.device_id = ? AND `+where+` ORDER BY v.created_at, v.command_id LIMIT ?`, args...)
+		if err != nil || len(offered) == 0 {
+			return err
+		}
+		ids := make([]any, 0, len(offered)+1)
+		ids = append(ids, millis(until))
+		for _, v := range offered {
+			ids = append(ids, v.CommandID)
+		}
+		_, err = t.exec(ctx, `UPDATE agent_deliveries SET lease_until = ? WHERE command_id IN (`+marks(len(offered))+`)`, ids...)
+		return err
+	})
+	return offered, err
+}
+
+// Accept notes that the device has a command. A device that sets out to erase
+// itself is remembered, so that its silence can be understood.
+func (db *DB) Accept(ctx context.Context, deviceID, commandID string, at time.Time) (agentdevice.Delivery, error) {
+	var v agentdevice.Delivery
+	err := db.write(ctx, func(ctx context.Context, t *tx) (err error) {
+		v, err = one(ctx, t, scanDelivery, `SELECT `+deliveryColumns+` FROM agent_deliveries v
+			WHERE v.command_id = ? AND v.device_id = ?`+t.lock(), commandID, deviceID)
+		if v, err = found(v, err, "delivery"); err != nil || !v.Accepted.IsZero() {
+			return err
+		}
+		if _, err := t.exec(ctx, `UPDATE agent_deliveries SET accepted_at = ? WHERE command_id = ?`, millis(at), commandID); err != nil {
+			return err
+		}
+		if v.Type != "WIPE_COMPANY_DATA" {
+			return nil
+		}
+		_, err = t.exec(ctx, `UPDATE agent_devices SET erasing_at = ? WHERE id = ?`, millis(at), deviceID)
+		return err
+	})
+	return v, err
+}
+
+// EndDelivery ends a delivery.
+func (db *DB) EndDelivery(ctx context.Context, deviceID, commandID string, s agentdevice.State) error {
+	return db.write(ctx, func(ctx context.Context, t *tx) error {
+		ended, err := t.exec(ctx, `DELETE FROM agent_deliveries WHERE command_id = ? AND device_id = ?`, commandID, deviceID)
+		if err != nil || ended == 0 {
+			return err
+		}
+		_, err = t.exec(ctx, `UPDATE agent_devices SET open_deliveries = open_deliveries - 1, erasing_at = 0,
+			state = CASE WHEN ? = '' THEN state ELSE ? END WHERE id = ?`, string(s), string(s), deviceID)
+		return err
+	})
+}

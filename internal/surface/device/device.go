@@ -1,0 +1,218 @@
+// Package device is the agents' door: the HTTP side of the agent's protocol,
+// under /agent/v1 (docs/agent-protocol.md). It takes no API keys and sets no
+// cookies; a device proves itself by signing each request.
+package device
+
+import (
+	"bytes"
+	"compress/gzip"
+	"context"
+	"encoding/json"
+	"errors"
+	"io"
+	"log/slog"
+	"net/http"
+	"strconv"
+	"strings"
+
+	"github.com/musterhq/muster/internal/agentdevice"
+	"github.com/musterhq/muster/internal/agentproto"
+)
+
+// Link is the service behind the door.
+type Link interface {
+	Enroll(ctx context.Context, r agentproto.EnrollRequest) (agentproto.EnrollResponse, error)
+	Authenticate(ctx context.Context, r agentproto.Request, signature string) (agentdevice.Device, error)
+	CheckIn(ctx context.Context, d agentdevice.Device, r agentproto.CheckinRequest) (agentproto.CheckinResponse, error)
+	Policy(ctx context.Context, d agentdevice.Device, id string) (agentproto.Envelope, string, error)
+	Rotate(ctx context.Context, d agentdevice.Device, r agentproto.RotateRequest, sequence int64) error
+	RegisterPush(ctx context.Context, d agentdevice.Device, r agentproto.PushTokenRequest) error
+	Unenroll(ctx context.Context, d agentdevice.Device) error
+}
+
+// Door serves the agents.
+type Door struct {
+	Link Link
+	Hub  *Hub
+	Log  *slog.Logger
+}
+
+// Handler returns the handler of agentproto.Base.
+func (d *Door) Handler() http.Handler {
+	mux := http.NewServeMux()
+	base := agentproto.Base
+	mux.HandleFunc("POST "+base+"/enroll", d.enroll)
+	mux.HandleFunc("POST "+base+"/checkin", signed(d, d.checkIn))
+	mux.HandleFunc("GET "+base+"/policy/{id}", signed(d, d.policy))
+	mux.HandleFunc("GET "+base+"/wake", signed(d, d.wake))
+	mux.HandleFunc("POST "+base+"/push-token", signed(d, d.pushToken))
+	mux.HandleFunc("POST "+base+"/rotate", signed(d, d.rotate))
+	mux.HandleFunc("POST "+base+"/unenroll", signed(d, d.unenroll))
+	mux.HandleFunc(base+"/", func(w http.ResponseWriter, r *http.Request) {
+		d.refuse(w, r, &agentproto.Refusal{Code: agentproto.NotFound, Message: "no such call"})
+	})
+	return mux
+}
+
+// visit is one authenticated request.
+type visit struct {
+	device   agentdevice.Device
+	body     []byte
+	sequence int64
+}
+
+// signed reads the body and checks the signature before anything else happens.
+func signed(d *Door, next func(http.ResponseWriter, *http.Request, visit)) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		body, err := readBody(w, r)
+		if err != nil {
+			d.refuse(w, r, &agentproto.Refusal{Code: agentproto.Malformed, Message: "the body is too large or cannot be read"})
+			return
+		}
+		at, err1 := strconv.ParseInt(r.Header.Get(agentproto.HeaderTime), 10, 64)
+		sequence, err2 := strconv.ParseInt(r.Header.Get(agentproto.HeaderSequence), 10, 64)
+		if err1 != nil || err2 != nil {
+			d.refuse(w, r, &agentproto.Refusal{Code: agentproto.BadSignature, Message: "the request is not signed"})
+			return
+		}
+		device, err := d.Link.Authenticate(r.Context(), agentproto.Request{Method: r.Method, Path: r.URL.RequestURI(),
+			Device: r.Header.Get(agentproto.HeaderDevice), Time: at, Sequence: sequence, Body: body}, r.Header.Get(agentproto.HeaderSignature))
+		if err != nil {
+			d.refuse(w, r, err)
+			return
+		}
+		plain, err := inflate(r, body)
+		if err != nil {
+			d.refuse(w, r, &agentproto.Refusal{Code: agentproto.Malformed, Message: "the body cannot be inflated"})
+			return
+		}
+		next(w, r, visit{device, plain, sequence})
+	}
+}
+
+func readBody(w http.ResponseWriter, r *http.Request) ([]byte, error) {
+	return io.ReadAll(http.MaxBytesReader(w, r.Body, agentproto.MaxBody))
+}
+
+// inflate undoes gzip, within the limit of a body.
+func inflate(r *http.Request, body []byte) ([]byte, error) {
+	if r.Header.Get("Content-Encoding") != "gzip" {
+		return body, nil
+	}
+	zip, err := gzip.NewReader(bytes.NewReader(body))
+	if err != nil {
+		return nil, err
+	}
+	plain, err := io.ReadAll(io.LimitReader(zip, agentproto.MaxBody+1))
+	if err == nil && len(plain) > agentproto.MaxBody {
+		err = errors.New("inflated body too large")
+	}
+	return plain, err
+}
+
+func (d *Door) enroll(w http.ResponseWriter, r *http.Request) {
+	body, err := readBody(w, r)
+	var request agentproto.EnrollRequest
+	if err != nil || json.Unmarshal(body, &request) != nil {
+		d.refuse(w, r, &agentproto.Refusal{Code: agentproto.Malformed, Message: "the body must be one JSON object"})
+		return
+	}
+	answer, err := d.Link.Enroll(r.Context(), request)
+	d.answer(w, r, answer, err)
+}
+
+func (d *Door) checkIn(w http.ResponseWriter, r *http.Request, v visit) {
+	var request agentproto.CheckinRequest
+	if json.Unmarshal(v.body, &request) != nil {
+		d.refuse(w, r, &agentproto.Refusal{Code: agentproto.Malformed, Message: "the body must be one JSON object"})
+		return
+	}
+	answer, err := d.Link.CheckIn(r.Context(), v.device, request)
+	d.answer(w, r, answer, err)
+}
+
+func (d *Door) policy(w http.ResponseWriter, r *http.Request, v visit) {
+	sealed, tag, err := d.Link.Policy(r.Context(), v.device, r.PathValue("id"))
+	if err != nil {
+		d.refuse(w, r, err)
+		return
+	}
+	w.Header().Set("ETag", tag)
+	if strings.Contains(r.Header.Get("If-None-Match"), tag) {
+		w.WriteHeader(http.StatusNotModified)
+		return
+	}
+	d.answer(w, r, sealed, nil)
+}
+
+func (d *Door) rotate(w http.ResponseWriter, r *http.Request, v visit) {
+	var request agentproto.RotateRequest
+	if json.Unmarshal(v.body, &request) != nil {
+		d.refuse(w, r, &agentproto.Refusal{Code: agentproto.Malformed, Message: "the body must be one JSON object"})
+		return
+	}
+	d.answer(w, r, struct{}{}, d.Link.Rotate(r.Context(), v.device, request, v.sequence))
+}
+
+func (d *Door) pushToken(w http.ResponseWriter, r *http.Request, v visit) {
+	var request agentproto.PushTokenRequest
+	if json.Unmarshal(v.body, &request) != nil || len(request.Token) > maxPushToken {
+		d.refuse(w, r, &agentproto.Refusal{Code: agentproto.Malformed, Message: "the body must be one JSON object with a token"})
+		return
+	}
+	d.answer(w, r, struct{}{}, d.Link.RegisterPush(r.Context(), v.device, request))
+}
+
+const maxPushToken = 4096 // bytes
+
+func (d *Door) unenroll(w http.ResponseWriter, r *http.Request, v visit) {
+	d.answer(w, r, struct{}{}, d.Link.Unenroll(r.Context(), v.device))
+}
+
+func (d *Door) answer(w http.ResponseWriter, r *http.Request, answer any, err error) {
+	if err != nil {
+		d.refuse(w, r, err)
+		return
+	}
+	write(w, http.StatusOK, answer)
+}
+
+func write(w http.ResponseWriter, status int, v any) {
+	w.Header().Set("Content-Type", "application/json")
+	w.Header().Set("Cache-Control", "no-store")
+	w.WriteHeader(status)
+	_ = json.NewEncoder(w).Encode(v) // the device has gone away: it will ask again
+}
+
+// refuse answers an error. What is unexpected is logged and told to nobody.
+func (d *Door) refuse(w http.ResponseWriter, r *http.Request, err error) {
+	var known *agentproto.Refusal
+	if !errors.As(err, &known) {
+		d.Log.ErrorContext(r.Context(), "the agents' door failed", "path", r.URL.Path, "error", err)
+		known = &agentproto.Refusal{Code: agentproto.InternalErr, Message: "an unexpected error occurred; try again later"}
+	}
+	if known.RetryAfter > 0 {
+		w.Header().Set("Retry-After", strconv.Itoa(known.RetryAfter))
+	}
+	write(w, statusOf(known.Code), agentproto.ErrorResponse{Error: known.Code, Message: known.Message, Signed: known.Signed})
+}
+
+func statusOf(code agentproto.ErrorCode) int {
+	switch code {
+	case agentproto.ClockSkew, agentproto.BadSignature:
+		return http.StatusUnauthorized
+	case agentproto.BadToken:
+		return http.StatusForbidden
+	case agentproto.NotFound:
+		return http.StatusNotFound
+	case agentproto.Replayed:
+		return http.StatusConflict
+	case agentproto.Ended:
+		return http.StatusGone
+	case agentproto.Malformed:
+		return http.StatusBadRequest
+	case agentproto.Busy:
+		return http.StatusServiceUnavailable
+	}
+	return http.StatusInternalServerError
+}
