@@ -89,10 +89,10 @@ type Store interface {
 	// Contact notes a request: it takes the sequence number if it is higher than
 	// any before, and returns the device as it then is. false: a replay.
 	Contact(ctx context.Context, id string, sequence int64) (Device, bool, error)
-	DeliveryStore
+	UpdateAgent(ctx context.Context, deviceID string, change Change) error
 }
 
-// DeliveryStore is the part of Store about commands.
+// DeliveryStore keeps commands on their way to devices.
 type DeliveryStore interface {
 	// Deliver makes a delivery and brings the device to the state, together.
 	Deliver(ctx context.Context, d Delivery, s State) error
@@ -108,7 +108,6 @@ type DeliveryStore interface {
 	// Erased returns up to limit devices that set out to erase themselves before
 	// a time and were not heard of since.
 	Erased(ctx context.Context, before time.Time, limit int) ([]Device, error)
-	UpdateAgent(ctx context.Context, deviceID string, change Change) error
 }
 
 // Change is what a device changes about itself.

@@ -70,15 +70,16 @@ type Signer struct {
 
 // Link is the service's half of the agent's protocol.
 type Link struct {
-	Store     agentdevice.Store
-	Directory Directory
-	Observer  Observer
-	Commands  Commands
-	Waker     Waker
-	Signer    Signer
-	PublicURL string
-	Now       func() time.Time
-	Log       *slog.Logger
+	Store      agentdevice.Store
+	Deliveries agentdevice.DeliveryStore
+	Directory  Directory
+	Observer   Observer
+	Commands   Commands
+	Waker      Waker
+	Signer     Signer
+	PublicURL  string
+	Now        func() time.Time
+	Log        *slog.Logger
 }
 
 // seal signs v.

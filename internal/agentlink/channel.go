@@ -38,7 +38,7 @@ func (l *Link) Send(ctx context.Context, o command.Order) command.Receipt {
 	}
 	delivery := agentdevice.Delivery{CommandID: o.Command.ID, DeviceID: device.ID, Type: string(o.Command.Type), Args: args, CreatedAt: o.Command.CreatedAt,
 		Deadline: o.Command.Deadline, Final: o.Command.Type == command.NotificationMessage}
-	if err := l.Store.Deliver(ctx, delivery, stateFor(o.Command.Type)); err != nil {
+	if err := l.Deliveries.Deliver(ctx, delivery, stateFor(o.Command.Type)); err != nil {
 		if errors.Is(err, context.DeadlineExceeded) {
 			return command.Receipt{Verdict: command.Unknown, Detail: "the service could not tell whether the command was kept", Cause: err}
 		}
@@ -114,7 +114,7 @@ func arguments(body any) any {
 // Sweep ends what only silence can end: devices that set out to erase
 // themselves and were not heard of since.
 func (l *Link) Sweep(ctx context.Context) error {
-	gone, err := l.Store.Erased(ctx, l.Now().Add(-eraseGrace), sweepBatch)
+	gone, err := l.Deliveries.Erased(ctx, l.Now().Add(-eraseGrace), sweepBatch)
 	if err != nil {
 		return err
 	}
@@ -135,5 +135,5 @@ func (l *Link) end(ctx context.Context, d agentdevice.Device, wiped bool, at tim
 		Gone: true, ObservedAt: at}); err != nil {
 		return err
 	}
-	return l.Store.EndAgent(ctx, d.ID, wiped)
+	return l.Deliveries.EndAgent(ctx, d.ID, wiped)
 }

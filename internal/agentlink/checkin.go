@@ -93,13 +93,13 @@ func withTime(values json.RawMessage, at int64) json.RawMessage {
 // whether the device's management ended.
 func (l *Link) acknowledge(ctx context.Context, d agentdevice.Device, ack agentproto.Ack) (bool, error) {
 	if ack.State == agentproto.Accepted {
-		_, err := l.Store.Accept(ctx, d.ID, ack.CommandID, l.Now())
+		_, err := l.Deliveries.Accept(ctx, d.ID, ack.CommandID, l.Now())
 		if fault.CodeOf(err) == fault.NotFound {
 			err = nil
 		}
 		return false, err
 	}
-	delivery, err := l.Store.Accept(ctx, d.ID, ack.CommandID, l.Now())
+	delivery, err := l.Deliveries.Accept(ctx, d.ID, ack.CommandID, l.Now())
 	if fault.CodeOf(err) == fault.NotFound {
 		return false, nil
 	}
@@ -119,7 +119,7 @@ func (l *Link) acknowledge(ctx context.Context, d agentdevice.Device, ack agentp
 	if stateFor(command.Type(delivery.Type)) != "" { // it failed: the device stays
 		state = agentdevice.Active
 	}
-	return false, l.Store.EndDelivery(ctx, d.ID, ack.CommandID, state)
+	return false, l.Deliveries.EndDelivery(ctx, d.ID, ack.CommandID, state)
 }
 
 // settle makes the command final by the device's word, at a time that cannot
@@ -141,7 +141,7 @@ func (l *Link) offer(ctx context.Context, d agentdevice.Device, now time.Time, a
 	if d.Open == 0 && d.State == agentdevice.Active {
 		return nil
 	}
-	due, err := l.Store.Offer(ctx, d, now.Add(lease), maxOffers)
+	due, err := l.Deliveries.Offer(ctx, d, now.Add(lease), maxOffers)
 	if err != nil {
 		return err
 	}

@@ -40,6 +40,8 @@ var rooms = map[string]layer{
 	"internal/asset":   noun,
 	"internal/policy":  noun,
 
+	"internal/agentdevice": noun,
+
 	"internal/command":      verb,
 	"internal/proposal":     verb,
 	"internal/provisioning": verb,

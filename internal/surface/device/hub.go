@@ -21,6 +21,7 @@ const (
 // newest counts. A stream is served by a small goroutine of its own on the
 // bare connection, so that an idle device costs a few KiB.
 type Hub struct {
+	now     func() time.Time
 	mu      sync.Mutex
 	streams map[string]*stream
 	closed  bool
@@ -33,7 +34,7 @@ type stream struct {
 }
 
 // NewHub returns an empty hub.
-func NewHub() *Hub { return &Hub{streams: map[string]*stream{}} }
+func NewHub(now func() time.Time) *Hub { return &Hub{now: now, streams: map[string]*stream{}} }
 
 // Wake hints to the devices that there is something to fetch; nil: to all. It
 // does not block, and a device without a stream finds out when it next polls.
@@ -120,7 +121,7 @@ func (h *Hub) serve(id string, s *stream) {
 		case <-beat.C:
 			text = ": \n\n"
 		}
-		_ = s.conn.SetWriteDeadline(time.Now().Add(writeLimit)) //house:clock a deadline of the operating system
+		_ = s.conn.SetWriteDeadline(h.now().Add(writeLimit))
 		if _, err := io.WriteString(s.conn, text); err != nil {
 			return
 		}

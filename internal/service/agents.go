@@ -1,0 +1,61 @@
+package service
+
+import (
+	"crypto/sha256"
+	"crypto/x509"
+	"encoding/hex"
+	"net/http"
+	"time"
+
+	"github.com/musterhq/muster/internal/agentlink"
+	"github.com/musterhq/muster/internal/agentproto"
+	"github.com/musterhq/muster/internal/asset"
+	"github.com/musterhq/muster/internal/command"
+	"github.com/musterhq/muster/internal/enrolment"
+	"github.com/musterhq/muster/internal/surface/device"
+)
+
+// agents mounts the agents' door and makes the link the channel of agent
+// devices.
+func (s *Service) agents(mux *http.ServeMux, commands *command.Service, observer *enrolment.Service) (*agentlink.Link, error) {
+	signer, err := s.signer()
+	if err != nil {
+		return nil, err
+	}
+	link := &agentlink.Link{Store: s.db, Deliveries: s.db, Directory: s.db, Observer: observer, Commands: commands, Waker: s.db, Signer: signer,
+		PublicURL: s.public, Now: s.options.Now, Log: s.options.Logger}
+	hub := device.NewHub(s.options.Now)
+	stop := s.db.Listen(agentlink.WakeTopic, hub.Wake)
+	s.onClose(func() error {
+		stop()
+		hub.Close()
+		return nil
+	})
+	door := &device.Door{Link: link, Hub: hub, Log: s.options.Logger}
+	mux.Handle(agentproto.Base+"/", door.Handler())
+	mux.Handle("GET "+agentlink.AppPath, device.NoApp(s.options.Logger))
+	commands.Channels[asset.Agent] = link
+	s.loops = append(s.loops, s.every("agent sweeper", agentSweepInterval, link.Sweep))
+	return link, nil
+}
+
+const agentSweepInterval = 30 * time.Second
+
+// signer is the key that signs what devices obey. Its id is derived, so that
+// the same key has the same id on every replica.
+func (s *Service) signer() (agentlink.Signer, error) {
+	raw, err := x509.MarshalPKCS8PrivateKey(s.keys.Signing())
+	if err != nil {
+		return agentlink.Signer{}, err
+	}
+	key, err := agentproto.ParsePrivateKey(raw)
+	if err != nil {
+		return agentlink.Signer{}, err
+	}
+	public, err := key.Public()
+	if err != nil {
+		return agentlink.Signer{}, err
+	}
+	sum := sha256.Sum256([]byte(public.SPKI))
+	return agentlink.Signer{Key: key, ID: hex.EncodeToString(sum[:8])}, nil
+}
