@@ -9,7 +9,6 @@ import (
 	"github.com/musterhq/muster/internal/asset"
 	"github.com/musterhq/muster/internal/budget"
 	"github.com/musterhq/muster/internal/command"
-	"github.com/musterhq/muster/internal/enrolment"
 	"github.com/musterhq/muster/internal/operation"
 	"github.com/musterhq/muster/internal/policy"
 	"github.com/musterhq/muster/internal/surface/rest"
@@ -41,10 +40,6 @@ func (s *Service) assemble(ctx context.Context) error {
 	})
 	mux := http.NewServeMux()
 	s.probes(mux)
-	observer := &enrolment.Service{Store: s.db, Companies: s.db, Now: s.options.Now}
-	if _, err := s.agents(mux, commands, observer); err != nil {
-		return err
-	}
 	if err := s.assistants(mux, registry, kernel, keys); err != nil {
 		return err
 	}
