@@ -20,7 +20,7 @@
 // Placeholders are ?, in order, on both engines; a question mark may occur
 // nowhere else in a statement. Types are TEXT, BIGINT and BOOLEAN; an instant is
 // a BIGINT of Unix milliseconds, and 0 where there is none; JSON is TEXT. Columns
-// are NOT NULL with an empty default wherever empty means none: NULL sorts
+// are NOT NULL (primary keys too: SQLite takes NULL there) with an empty default wherever empty means none: NULL sorts
 // differently on the engines. Text compares byte by byte on both (migrations
 // write TEXT, PostgreSQL gets TEXT COLLATE "C"). A statement that would break a
 // unique index says ON CONFLICT, or ends its transaction and is told by unique:

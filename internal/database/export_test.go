@@ -2,6 +2,7 @@ package database
 
 import (
 	"context"
+	"database/sql"
 	"fmt"
 	"strings"
 	"time"
@@ -21,7 +22,12 @@ func (db *DB) Bound(query string) string { return db.dialect.bind(query) }
 
 // Text runs a query and returns its rows as text, columns separated by |.
 func (db *DB) Text(ctx context.Context, query string, args ...any) ([]string, error) {
-	rows, err := db.pool.QueryContext(ctx, db.dialect.bind(query), args...)
+	return Text(ctx, db.pool, db.dialect.bind(query), args...)
+}
+
+// Text is DB.Text on a pool.
+func Text(ctx context.Context, pool *sql.DB, query string, args ...any) ([]string, error) {
+	rows, err := pool.QueryContext(ctx, query, args...)
 	if err != nil {
 		return nil, err
 	}

@@ -3,6 +3,7 @@ package database_test
 import (
 	"encoding/json"
 	"fmt"
+	"strings"
 	"testing"
 	"time"
 
@@ -138,3 +139,6 @@ func equal[T any](t testing.TB, what string, got, want T) {
 		t.Fatalf("%s = %s, want %s", what, g, w)
 	}
 }
+
+// words joins values with spaces.
+func words(values ...any) string { return strings.TrimSpace(fmt.Sprintln(values...)) }

@@ -2,7 +2,7 @@
 
 -- +goose Up
 CREATE TABLE companies (
-    id TEXT PRIMARY KEY,
+    id TEXT NOT NULL PRIMARY KEY,
     slug TEXT NOT NULL,
     name TEXT NOT NULL,
     device_commands BOOLEAN NOT NULL,
@@ -18,7 +18,7 @@ CREATE UNIQUE INDEX companies_slug ON companies (slug);
 CREATE UNIQUE INDEX companies_enterprise ON companies (enterprise) WHERE enterprise <> '';
 
 CREATE TABLE api_keys (
-    id TEXT PRIMARY KEY,
+    id TEXT NOT NULL PRIMARY KEY,
     prefix TEXT NOT NULL,
     company_id TEXT NOT NULL REFERENCES companies (id),
     name TEXT NOT NULL,
@@ -34,7 +34,7 @@ CREATE UNIQUE INDEX api_keys_prefix ON api_keys (prefix);
 CREATE INDEX api_keys_company ON api_keys (company_id, created_at, id);
 
 CREATE TABLE policies (
-    id TEXT PRIMARY KEY,
+    id TEXT NOT NULL PRIMARY KEY,
     company_id TEXT NOT NULL REFERENCES companies (id),
     name TEXT NOT NULL,
     name_key TEXT NOT NULL, -- the name without case and outer spaces
@@ -90,7 +90,7 @@ CREATE TABLE policy_pushes (
 -- epoch on are the device's, and keep their last values when the device ends,
 -- but for policy_id and device_name.
 CREATE TABLE assets (
-    id TEXT PRIMARY KEY,
+    id TEXT NOT NULL PRIMARY KEY,
     company_id TEXT NOT NULL REFERENCES companies (id),
     status TEXT NOT NULL,
     policy_id TEXT NOT NULL DEFAULT '',
@@ -165,7 +165,7 @@ CREATE TABLE messages (
 CREATE INDEX messages_seen ON messages (seen_at);
 
 CREATE TABLE commands (
-    id TEXT PRIMARY KEY,
+    id TEXT NOT NULL PRIMARY KEY,
     company_id TEXT NOT NULL,
     asset_id TEXT NOT NULL REFERENCES assets (id),
     epoch BIGINT NOT NULL,
@@ -192,7 +192,7 @@ CREATE INDEX commands_open_of ON commands (asset_id) WHERE state IN ('PREPARED',
 
 -- The ten a minute: one fixed window a key.
 CREATE TABLE budgets (
-    key TEXT PRIMARY KEY,
+    key TEXT NOT NULL PRIMARY KEY,
     used BIGINT NOT NULL,
     closes_at BIGINT NOT NULL
 );
@@ -200,7 +200,7 @@ CREATE INDEX budgets_closes ON budgets (closes_at);
 
 -- Which replica does what only one may do at a time.
 CREATE TABLE leases (
-    name TEXT PRIMARY KEY,
+    name TEXT NOT NULL PRIMARY KEY,
     holder TEXT NOT NULL,
     expires_at BIGINT NOT NULL
 );

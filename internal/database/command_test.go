@@ -1,0 +1,244 @@
+package database_test
+
+import (
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/musterhq/muster/internal/asset"
+	"github.com/musterhq/muster/internal/command"
+	"github.com/musterhq/muster/internal/fault"
+	"github.com/musterhq/muster/internal/operation"
+)
+
+func TestACommandIsKeptWhole(t *testing.T) {
+	withCompany(t, func(f *fixture) {
+		a := f.enrol("d", "")
+		c := f.intent(a, command.ChangePolicy)
+		c.Deadline, c.PolicyID, c.IdempotencyRef = f.clock.Now().Add(time.Hour), "p1", "ref"
+		stored, begun, err := f.db.Begin(f.Context(), c)
+		f.ok(err)
+		equal(f, "begun", begun, true)
+		equal(f, "stored", stored, c)
+		equal(f, "read", f.command(c.ID), c)
+
+		c.State, c.Ref, c.Outcome, c.FeedbackAt = command.Sent, "operations/1", "on its way", f.clock.Now()
+		c.Deadline = c.Deadline.Add(time.Hour)
+		got, taken, err := f.db.Take(f.Context(), c.ID, command.Step{From: []command.State{command.Prepared}, To: c.State,
+			Ref: c.Ref, Outcome: c.Outcome, Feedback: c.FeedbackAt, Deadline: c.Deadline})
+		f.ok(err)
+		equal(f, "taken", taken, true)
+		equal(f, "after the step", got, c)
+		// A step changes only what it sets.
+		c.State = command.Unconfirmed
+		got, _, err = f.db.Take(f.Context(), c.ID, command.Step{From: []command.State{command.Sent}, To: c.State})
+		f.ok(err)
+		equal(f, "after the second step", got, c)
+		got, err = f.db.CommandByRef(f.Context(), "operations/1")
+		f.ok(err)
+		equal(f, "by ref", got, c)
+		got, err = f.db.CommandByIdempotencyRef(f.Context(), f.company.ID, "ref")
+		f.ok(err)
+		equal(f, "by idempotency ref", got, c)
+	})
+}
+
+func TestCommandsThatAreNotThere(t *testing.T) {
+	withCompany(t, func(f *fixture) {
+		a := f.enrol("d", "")
+		c := f.intent(a, command.Lock)
+		c.IdempotencyRef = "ref"
+		_, _, err := f.db.Begin(f.Context(), c)
+		f.ok(err)
+		_, err = f.db.Command(f.Context(), "nobody")
+		f.code(fault.NotFound, err)
+		_, err = f.db.CommandByRef(f.Context(), "")
+		f.code(fault.NotFound, err)
+		_, err = f.db.CommandByIdempotencyRef(f.Context(), "another company", "ref")
+		f.code(fault.NotFound, err)
+		_, _, err = f.db.Take(f.Context(), "nobody", command.Step{From: []command.State{command.Sent}, To: command.Failed})
+		f.code(fault.NotFound, err)
+		_, _, err = f.db.History(f.Context(), "another company", a.ID, operation.PageRequest{Size: 20})
+		f.code(fault.NotFound, err)
+		stranger := f.intent(a, command.Lock)
+		stranger.AssetID = "nobody"
+		if _, _, err = f.db.Begin(f.Context(), stranger); err == nil {
+			f.Fatal("a command was begun for an asset that is not there")
+		}
+	})
+}
+
+func TestOneIntentPerIdempotencyRef(t *testing.T) {
+	withCompany(t, func(f *fixture) {
+		a, second := f.enrol("d", ""), f.open(f)
+		var begun atomic.Int32
+		var ids sync.Map
+		var all sync.WaitGroup
+		for n := range 20 {
+			db := f.db
+			if n%2 == 1 {
+				db = second
+			}
+			all.Go(func() {
+				c := f.intent(a, command.Lock)
+				c.IdempotencyRef = "ref"
+				stored, first, err := db.Begin(f.Context(), c)
+				if err != nil {
+					f.Error(err)
+				}
+				if first {
+					begun.Add(1)
+				}
+				ids.Store(stored.ID, true)
+			})
+		}
+		all.Wait()
+		equal(f, "begun", begun.Load(), 1)
+		n := 0
+		ids.Range(func(any, any) bool { n++; return true })
+		equal(f, "commands", n, 1)
+		_, total, err := f.db.History(f.Context(), f.company.ID, a.ID, operation.PageRequest{Size: 20})
+		f.ok(err)
+		equal(f, "history", total, 1)
+	})
+}
+
+func TestOneStepWins(t *testing.T) {
+	withCompany(t, func(f *fixture) {
+		a, second := f.enrol("d", ""), f.open(f)
+		c := f.begin(a, command.Lock)
+		var taken atomic.Int32
+		var all sync.WaitGroup
+		for n := range 20 {
+			db := f.db
+			if n%2 == 1 {
+				db = second
+			}
+			to := []command.State{command.Succeeded, command.Failed}[n%2]
+			all.Go(func() {
+				got, won, err := db.Take(f.Context(), c.ID, command.Step{From: []command.State{command.Prepared, command.Sent}, To: to})
+				if err != nil || !got.State.Final() {
+					f.Errorf("Take = %+v, %v", got, err)
+				}
+				if won {
+					taken.Add(1)
+				}
+			})
+		}
+		all.Wait()
+		equal(f, "taken", taken.Load(), 1)
+	})
+}
+
+func TestFinalStatesAreNeverLeft(t *testing.T) {
+	withCompany(t, func(f *fixture) {
+		a := f.enrol("d", "")
+		for _, final := range []command.State{command.Succeeded, command.Failed} {
+			c := f.begin(a, command.Lock)
+			_, taken, err := f.db.Take(f.Context(), c.ID, command.Step{From: []command.State{command.Prepared}, To: final})
+			f.ok(err)
+			equal(f, "taken", taken, true)
+			got, taken, err := f.db.Take(f.Context(), c.ID, command.Step{
+				From: []command.State{command.Prepared, command.Sent, command.Unconfirmed, command.Succeeded, command.Failed},
+				To:   command.Sent, Outcome: "changed"})
+			f.ok(err)
+			equal(f, "left", words(taken, got.State, got.Outcome), words(false, final, ""))
+		}
+		c := f.begin(a, command.Lock)
+		_, taken, err := f.db.Take(f.Context(), c.ID, command.Step{To: command.Sent})
+		f.ok(err)
+		equal(f, "a step from nowhere", taken, false)
+	})
+}
+
+func TestHistoryIsNewestFirst(t *testing.T) {
+	withCompany(t, func(f *fixture) {
+		a, b := f.enrol("a", ""), f.enrol("b", "")
+		f.begin(b, command.Reboot)
+		var want []string
+		for n := range 25 {
+			if n%5 != 0 {
+				f.clock.Advance(time.Second) // and some at the same time
+			}
+			want = append(want, f.begin(a, command.Lock).ID)
+		}
+		seen := map[string]bool{}
+		var last command.Command
+		for page := range 3 {
+			all, total, err := f.db.History(f.Context(), f.company.ID, a.ID, operation.PageRequest{Page: page, Size: 10})
+			f.ok(err)
+			equal(f, "total", total, 25)
+			for _, c := range all {
+				if seen[c.ID] || last.ID != "" && (c.CreatedAt.After(last.CreatedAt) || c.CreatedAt.Equal(last.CreatedAt) && c.ID > last.ID) {
+					f.Fatalf("%s is out of order", c.ID)
+				}
+				seen[c.ID], last = true, c
+			}
+		}
+		for _, id := range want {
+			equal(f, "seen", seen[id], true)
+		}
+		rest, total, err := f.db.History(f.Context(), f.company.ID, a.ID, operation.PageRequest{Page: 3, Size: 10})
+		f.ok(err)
+		equal(f, "beyond the end", words(len(rest), total), "0 25")
+	})
+}
+
+func TestReconcilersFindWhatIsOpen(t *testing.T) {
+	withCompany(t, func(f *fixture) {
+		a := f.enrol("a", "")
+		old := f.begin(a, command.Lock)
+		f.clock.Advance(time.Minute)
+		young := f.begin(a, command.Reboot)
+		done := f.begin(a, command.Lock)
+		take := func(id string, s command.Step) {
+			s.From = []command.State{command.Prepared, command.Sent}
+			_, taken, err := f.db.Take(f.Context(), id, s)
+			f.ok(err)
+			equal(f, "taken", taken, true)
+		}
+		ids := func(all []command.Command, err error) string {
+			f.ok(err)
+			text := []any{}
+			for _, c := range all {
+				text = append(text, map[string]string{old.ID: "old", young.ID: "young", done.ID: "done"}[c.ID])
+			}
+			return words(text...)
+		}
+		take(done.ID, command.Step{To: command.Succeeded})
+		soon := f.clock.Now().Add(time.Second)
+		equal(f, "prepared", ids(f.db.Open(f.Context(), command.Prepared, soon, 10)), "old young")
+		equal(f, "prepared, one", ids(f.db.Open(f.Context(), command.Prepared, soon, 1)), "old")
+		equal(f, "prepared, before", ids(f.db.Open(f.Context(), command.Prepared, young.CreatedAt, 10)), "old")
+		equal(f, "sent", ids(f.db.Open(f.Context(), command.Sent, soon, 10)), "")
+		equal(f, "open of", ids(f.db.OpenOf(f.Context(), a.ID)), "old young")
+
+		take(old.ID, command.Step{To: command.Unconfirmed, Deadline: soon})
+		take(young.ID, command.Step{To: command.Sent, Deadline: soon.Add(-time.Minute)})
+		equal(f, "overdue", ids(f.db.Overdue(f.Context(), soon.Add(time.Second), 10)), "young old")
+		equal(f, "overdue before", ids(f.db.Overdue(f.Context(), soon, 10)), "young")
+		equal(f, "unconfirmed", ids(f.db.Open(f.Context(), command.Unconfirmed, soon, 10)), "old")
+	})
+}
+
+func TestMarkDeletedEndsOneEnrolment(t *testing.T) {
+	withCompany(t, func(f *fixture) {
+		a := f.enrol("a", "")
+		wipe, lock := f.begin(a, command.WipeCompanyData), f.begin(a, command.Lock)
+		f.ok(f.db.MarkDeleted(f.Context(), a.ID, 2, f.clock.Now()))
+		equal(f, "status after another epoch's end", f.asset(a.ID).Status, asset.Active)
+		f.ok(f.db.MarkDeleted(f.Context(), a.ID, 1, f.clock.Now()))
+		f.ok(f.db.MarkDeleted(f.Context(), a.ID, 1, f.clock.Now())) // once is as good as twice
+		equal(f, "status", f.asset(a.ID).Status, asset.Deleted)
+		for c, want := range map[string]command.State{wipe.ID: command.Succeeded, lock.ID: command.Failed} {
+			got := f.command(c)
+			_, outcome := got.Type.EndOfManagement()
+			equal(f, "end", words(got.State, got.Outcome), words(want, outcome))
+		}
+		equal(f, "feedback on the wipe", f.command(wipe.ID).FeedbackAt, f.clock.Now())
+		f.code(fault.NotFound, f.db.MarkDeleted(f.Context(), "nobody", 1, f.clock.Now()))
+		// The name is buried: a late report enrols nothing.
+		equal(f, "late", f.observe(f.seen("a")).Applied, false)
+	})
+}

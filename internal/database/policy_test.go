@@ -1,0 +1,234 @@
+package database_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/musterhq/muster/internal/company"
+	"github.com/musterhq/muster/internal/fault"
+	"github.com/musterhq/muster/internal/policy"
+)
+
+func (f *fixture) policy(id string) policy.Policy {
+	f.Helper()
+	p, err := f.db.Policy(f.Context(), f.company.ID, id)
+	f.ok(err)
+	return p
+}
+
+func TestAPolicyIsKeptWhole(t *testing.T) {
+	withCompany(t, func(f *fixture) {
+		p := policy.Policy{ID: "p1", CompanyID: f.company.ID, CompanySlug: "acme", Name: "Kiosk ö", Type: policy.Agent, VROnly: true,
+			Version: 1, Document: json.RawMessage(`{"b": [1, 2],  "a": null}`), Description: "d", Labels: []string{"x", "y"},
+			Group: "g", CreatedAt: f.clock.Now(), UpdatedAt: f.clock.Now()}
+		by := policy.Author{Kind: "USER", ID: "u", Name: "Ada"}
+		f.ok(f.db.CreatePolicy(f.Context(), p, by, "prp_1"))
+		equal(f, "policy", f.policy("p1"), p)
+		all, err := f.db.Revisions(f.Context(), f.company.ID, "p1", 20)
+		f.ok(err)
+		equal(f, "revisions", all, []policy.Revision{{PolicyID: "p1", Revision: 1, Version: 1, SavedAt: p.CreatedAt, SavedBy: by,
+			Name: p.Name, Origin: policy.FromCreate, ProposalID: "prp_1", Document: p.Document, Description: "d", Labels: p.Labels, Group: "g"}})
+	})
+}
+
+func TestPoliciesOfAnotherCompanyAreNotThere(t *testing.T) {
+	withCompany(t, func(f *fixture) {
+		p, other := f.newPolicy("Mine"), f.newCompany("other")
+		_, err := f.db.Policy(f.Context(), other.ID, p.ID)
+		f.code(fault.NotFound, err)
+		_, err = f.db.Revisions(f.Context(), other.ID, p.ID, 20)
+		f.code(fault.NotFound, err)
+		_, err = f.db.Revision(f.Context(), other.ID, p.ID, 1)
+		f.code(fault.NotFound, err)
+		f.code(fault.NotFound, f.db.DeletePolicy(f.Context(), other.ID, p.ID, f.clock.Now()))
+		next := p
+		next.CompanyID = other.ID
+		_, err = f.db.SavePolicy(f.Context(), next, 1, policy.Revision{SavedAt: f.clock.Now()})
+		f.code(fault.NotFound, err)
+		all, total, err := f.db.Policies(f.Context(), policy.Query{CompanyID: other.ID, Limit: 20})
+		f.ok(err)
+		equal(f, "policies", fmt.Sprint(len(all), total), "0 0")
+	})
+}
+
+func TestNamesOfPoliciesAreUnique(t *testing.T) {
+	withCompany(t, func(f *fixture) {
+		first, second := f.newPolicy("Größe"), f.newPolicy("Other")
+		at := f.clock.Now()
+		for _, taken := range []string{"Größe", " größe ", "GRÖSSE\t"[:len("GRÖSSE")-2] + "ẞE"} {
+			p := policy.Policy{ID: "new", CompanyID: f.company.ID, Name: taken, Type: policy.Agent, Document: json.RawMessage(`{}`)}
+			if policy.NameKey(taken) != policy.NameKey(first.Name) {
+				continue // the rule of the domain decides; the store follows it
+			}
+			f.code(fault.Refused, f.db.CreatePolicy(f.Context(), p, policy.Author{}, ""))
+			second.Name = taken
+			_, err := f.db.SavePolicy(f.Context(), second, 1, policy.Revision{SavedAt: at})
+			f.code(fault.Refused, err)
+		}
+		equal(f, "version after a refused save", f.policy(second.ID).Version, 1)
+		// A policy may change the case of its own name; a deleted one gives its name back.
+		first.Name = "GRÖßE"
+		_, err := f.db.SavePolicy(f.Context(), first, 1, policy.Revision{SavedAt: at})
+		f.ok(err)
+		f.ok(f.db.DeletePolicy(f.Context(), f.company.ID, first.ID, at))
+		f.newPolicy("größe")
+	})
+}
+
+func TestExactlyOneOfManySavesWins(t *testing.T) {
+	withCompany(t, func(f *fixture) {
+		p, second := f.newPolicy("Contended"), f.open(f)
+		var won, stale atomic.Int32
+		var all sync.WaitGroup
+		for n := range 20 {
+			db := f.db
+			if n%2 == 1 {
+				db = second
+			}
+			all.Go(func() {
+				next := p
+				next.Document = json.RawMessage(fmt.Sprintf(`{"n":%d}`, n))
+				saved, err := db.SavePolicy(f.Context(), next, 1, policy.Revision{SavedAt: f.clock.Now(), Origin: policy.FromProposal})
+				switch {
+				case err == nil && saved.Version == 2:
+					won.Add(1)
+				case fault.CodeOf(err) == fault.StaleProposal:
+					stale.Add(1)
+				default:
+					f.Errorf("saved %+v, %v", saved, err)
+				}
+			})
+		}
+		all.Wait()
+		equal(f, "won and stale", fmt.Sprint(won.Load(), stale.Load()), "1 19")
+		revisions, err := f.db.Revisions(f.Context(), f.company.ID, p.ID, 20)
+		f.ok(err)
+		equal(f, "revisions", len(revisions), 2)
+		equal(f, "documents", string(revisions[0].Document), string(f.policy(p.ID).Document))
+	})
+}
+
+func TestRevisionsAreNumberedAndLimited(t *testing.T) {
+	withCompany(t, func(f *fixture) {
+		p := f.newPolicy("Old")
+		for version := 1; version <= 5; version++ {
+			p.Name = fmt.Sprintf("Name %d", version+1)
+			f.clock.Advance(time.Second)
+			saved, err := f.db.SavePolicy(f.Context(), p, version, policy.Revision{SavedAt: f.clock.Now(), Origin: policy.FromPortal})
+			f.ok(err)
+			equal(f, "version", saved.Version, version+1)
+			equal(f, "updatedAt", saved.UpdatedAt, f.clock.Now())
+		}
+		newest, err := f.db.Revisions(f.Context(), f.company.ID, p.ID, 2)
+		f.ok(err)
+		equal(f, "newest", words(newest[0].Revision, newest[1].Revision, len(newest)), "6 5 2")
+		third, err := f.db.Revision(f.Context(), f.company.ID, p.ID, 3)
+		f.ok(err)
+		equal(f, "third", words(third.Revision, third.Version, third.Name, third.Origin), "3 3 Name 3 PORTAL")
+		_, err = f.db.Revision(f.Context(), f.company.ID, p.ID, 7)
+		f.code(fault.NotFound, err)
+	})
+}
+
+func TestAPolicyInUseIsNotDeleted(t *testing.T) {
+	withCompany(t, func(f *fixture) {
+		p := f.newPolicy("Used")
+		a := f.enrol("d1", p.ID)
+		equal(f, "devices", f.policy(p.ID).DeviceCount, 1)
+		f.code(fault.Refused, f.db.DeletePolicy(f.Context(), f.company.ID, p.ID, f.clock.Now()))
+		f.ok(f.db.MarkDeleted(f.Context(), a.ID, 1, f.clock.Now()))
+		f.ok(f.db.DeletePolicy(f.Context(), f.company.ID, p.ID, f.clock.Now()))
+		if got := f.policy(p.ID); !got.Deleted || got.DeviceCount != 0 {
+			f.Fatalf("tombstone: %+v", got)
+		}
+		f.code(fault.NotFound, f.db.DeletePolicy(f.Context(), f.company.ID, p.ID, f.clock.Now()))
+		_, err := f.db.SavePolicy(f.Context(), p, 1, policy.Revision{SavedAt: f.clock.Now()})
+		f.code(fault.NotFound, err)
+	})
+}
+
+func TestPoliciesAreListedInOrder(t *testing.T) {
+	withCompany(t, func(f *fixture) {
+		ids := map[string]string{}
+		for _, n := range []string{"b", "C", "a"} {
+			f.clock.Advance(time.Second)
+			ids[n] = f.newPolicy(n).ID
+		}
+		gone := f.newPolicy("gone")
+		f.ok(f.db.DeletePolicy(f.Context(), f.company.ID, gone.ID, f.clock.Now()))
+		a := f.policy(ids["a"])
+		_, err := f.db.SavePolicy(f.Context(), a, 1, policy.Revision{SavedAt: f.clock.Now()})
+		f.ok(err)
+		for _, row := range []struct {
+			query policy.Query
+			want  string
+			total int64
+		}{
+			{policy.Query{Order: policy.ByName, Limit: 20}, "[C a b]", 3},
+			{policy.Query{Order: policy.ByName, Descending: true, Limit: 20}, "[b a C]", 3},
+			{policy.Query{Order: policy.ByUpdatedAt, Limit: 20}, "[b C a]", 3},
+			{policy.Query{Order: policy.ByVersion, Descending: true, Limit: 1}, "[a]", 3},
+			{policy.Query{Order: policy.ByName, Limit: 1, Offset: 1}, "[a]", 3},
+			{policy.Query{Order: policy.ByName, Limit: 1, Offset: 3}, "[]", 3},
+			{policy.Query{Order: policy.ByName, Limit: 20, IDs: []string{ids["a"], ids["b"], gone.ID}}, "[a b]", 2},
+			{policy.Query{Order: policy.ByName, Limit: 20, IDs: []string{}}, "[]", 0},
+		} {
+			row.query.CompanyID = f.company.ID
+			page, total, err := f.db.Policies(f.Context(), row.query)
+			f.ok(err)
+			names := []string{}
+			for _, p := range page {
+				names = append(names, p.Name)
+			}
+			equal(f, fmt.Sprintf("%+v", row.query), words(names, total), words(row.want, row.total))
+		}
+	})
+}
+
+func TestPushesAreKeptInStep(t *testing.T) {
+	withCompany(t, func(f *fixture) {
+		a, b := f.newPolicy("a"), f.newPolicy("b")
+		behind := func() string {
+			all, err := f.db.PoliciesBehind(f.Context(), 10)
+			f.ok(err)
+			names := []string{}
+			for _, p := range all {
+				names = append(names, p.Name)
+			}
+			return fmt.Sprint(names)
+		}
+		f.ok(f.db.SetPushError(f.Context(), first(a.ID, b.ID), "no", f.clock.Now()))
+		f.ok(f.db.SetPushError(f.Context(), a.ID, "the vendor refused it", f.clock.Now().Add(time.Second)))
+		equal(f, "behind, the longest untried first", behind(), "[b a]")
+		f.ok(f.db.SetPushed(f.Context(), a.ID, 1, 41, f.clock.Now()))
+		f.ok(f.db.SetPushed(f.Context(), b.ID, 1, 7, f.clock.Now()))
+		equal(f, "behind", behind(), "[]")
+		equal(f, "push", f.policy(a.ID).Push, policy.Push{Version: 1, PushedAt: f.clock.Now()})
+
+		_, err := f.db.SavePolicy(f.Context(), a, 1, policy.Revision{SavedAt: f.clock.Now()})
+		f.ok(err)
+		equal(f, "behind", behind(), "[a]")
+		f.ok(f.db.SetPushed(f.Context(), a.ID, 2, 42, f.clock.Now()))
+		f.ok(f.db.SetPushed(f.Context(), a.ID, 1, 41, f.clock.Now())) // an older push's answer comes late
+		equal(f, "pushed", f.policy(a.ID).Push.Version, 2)
+		for vendor, want := range map[int64]int{41: 1, 42: 2} {
+			v, err := f.db.PushedVersion(f.Context(), a.ID, vendor)
+			f.ok(err)
+			equal(f, "our version", v, want)
+		}
+		_, err = f.db.PushedVersion(f.Context(), a.ID, 43)
+		f.code(fault.NotFound, err)
+
+		f.newPolicy("c")
+		_, err = f.db.UpdateCompany(f.Context(), f.company.ID, func(c *company.Company) error { c.Enterprise = ""; return nil })
+		f.ok(err)
+		equal(f, "behind while not connected", behind(), "[]")
+	})
+}
+
+// first returns the lesser of two texts.
+func first(a, b string) string { return min(a, b) }

@@ -1,0 +1,140 @@
+package database_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"testing"
+
+	"github.com/musterhq/muster/internal/database"
+)
+
+const (
+	addLease   = `INSERT INTO leases (name, holder, expires_at) VALUES ('%s', 'h', 1)`
+	breakLease = `INSERT INTO leases (name, holder, expires_at) VALUES (NULL, 'h', 1)`
+)
+
+func leases(t *testing.T, db *database.DB) string {
+	t.Helper()
+	names, err := db.Text(t.Context(), `SELECT COUNT(*) FROM leases`)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return names[0]
+}
+
+func TestAFailedTransactionLeavesNothing(t *testing.T) {
+	each(t, func(t *testing.T, e *engine) {
+		db, wrong := e.open(t), errors.New("on purpose")
+		if err := db.Write(t.Context(), wrong, fmt.Sprintf(addLease, "a")); !errors.Is(err, wrong) {
+			t.Fatalf("Write = %v, want its own error", err)
+		}
+		if err := db.Write(t.Context(), nil, fmt.Sprintf(addLease, "b"), breakLease); err == nil {
+			t.Fatal("a broken statement did not fail its transaction")
+		}
+		if got := leases(t, db); got != "0" {
+			t.Fatalf("%s rows stayed", got)
+		}
+	})
+}
+
+// One caller's failure is its own, although callers share commits.
+func TestFailuresDoNotSpread(t *testing.T) {
+	each(t, func(t *testing.T, e *engine) {
+		db, wrong := e.open(t), errors.New("on purpose")
+		var all sync.WaitGroup
+		for n := range 90 {
+			all.Go(func() {
+				statement := fmt.Sprintf(addLease, fmt.Sprint("lease", n))
+				switch n % 3 {
+				case 0:
+					if err := db.Write(t.Context(), nil, statement); err != nil {
+						t.Errorf("an innocent failed: %v", err)
+					}
+				case 1:
+					if err := db.Write(t.Context(), wrong, statement); !errors.Is(err, wrong) {
+						t.Errorf("Write = %v, want its own error", err)
+					}
+				case 2:
+					if err := db.Write(t.Context(), nil, statement, breakLease); err == nil {
+						t.Error("a broken statement did not fail its transaction")
+					}
+				}
+			})
+		}
+		all.Wait()
+		if got := leases(t, db); got != "30" {
+			t.Fatalf("%s rows, want 30", got)
+		}
+	})
+}
+
+func TestAPanicIsItsCallersAlone(t *testing.T) {
+	each(t, func(t *testing.T, e *engine) {
+		db := e.open(t)
+		func() {
+			defer func() {
+				if recover() == nil {
+					t.Error("the caller did not panic")
+				}
+			}()
+			_ = db.PanicInsideWrite(t.Context(), fmt.Sprintf(addLease, "a"))
+		}()
+		if err := db.Write(t.Context(), nil, fmt.Sprintf(addLease, "b")); err != nil {
+			t.Fatal(err)
+		}
+		if got := leases(t, db); got != "1" {
+			t.Fatalf("%s rows, want the second caller's only", got)
+		}
+	})
+}
+
+func TestAWriteInsideAWriteIsRefused(t *testing.T) {
+	each(t, func(t *testing.T, e *engine) {
+		if err := e.open(t).WriteInsideWrite(t.Context()); err == nil {
+			t.Fatal("want an error instead of a deadlock")
+		}
+	})
+}
+
+func TestACallerWhoGaveUpWritesNothing(t *testing.T) {
+	each(t, func(t *testing.T, e *engine) {
+		db := e.open(t)
+		ctx, cancel := context.WithCancel(t.Context())
+		cancel()
+		if err := db.Write(ctx, nil, fmt.Sprintf(addLease, "a")); !errors.Is(err, context.Canceled) {
+			t.Fatalf("Write = %v, want context.Canceled", err)
+		}
+		if got := leases(t, db); got != "0" {
+			t.Fatalf("%s rows stayed", got)
+		}
+	})
+}
+
+func TestCloseWaitsForWritesAndEndsThem(t *testing.T) {
+	each(t, func(t *testing.T, e *engine) {
+		db := e.open(t)
+		var all sync.WaitGroup
+		written := make([]bool, 50)
+		for n := range written {
+			all.Go(func() { written[n] = db.Write(t.Context(), nil, fmt.Sprintf(addLease, fmt.Sprint("lease", n))) == nil })
+		}
+		if err := db.Close(); err != nil {
+			t.Error(err)
+		}
+		all.Wait()
+		want := 0
+		for _, ok := range written {
+			if ok {
+				want++
+			}
+		}
+		if got := leases(t, e.open(t)); got != fmt.Sprint(want) {
+			t.Fatalf("%s rows, want the %d that were acknowledged", got, want)
+		}
+		if err := db.Write(t.Context(), nil, fmt.Sprintf(addLease, "late")); err == nil {
+			t.Fatal("a closed database was written to")
+		}
+	})
+}
