@@ -32,7 +32,7 @@ func (db *DB) Assets(ctx context.Context, q asset.Query) (page []asset.Asset, to
 		return nil, total, err
 	}
 	if offset < db.deepFrom || offset <= total/2 {
-		page, err = assetPage(ctx, db.read(), q, q.Descending, size, offset)
+		page, err = db.assetPage(ctx, db.read(), q, q.Descending, size, offset)
 		return page, total, err
 	}
 	err = db.snapshot(ctx, func(ctx context.Context, c conn) error {
@@ -40,15 +40,15 @@ func (db *DB) Assets(ctx context.Context, q asset.Query) (page []asset.Asset, to
 			return err
 		}
 		size = min(size, total-offset)
-		page, err = assetPage(ctx, c, q, !q.Descending, size, total-offset-size)
+		page, err = db.assetPage(ctx, c, q, !q.Descending, size, total-offset-size)
 		return err
 	})
 	return page, total, err
 }
 
 // assetPage reads rows in the given direction and returns them in the query's.
-func assetPage(ctx context.Context, c conn, q asset.Query, descending bool, limit, offset int64) ([]asset.Asset, error) {
-	ids, args := pageIDs(q, descending)
+func (db *DB) assetPage(ctx context.Context, c conn, q asset.Query, descending bool, limit, offset int64) ([]asset.Asset, error) {
+	ids, args := pageIDs(db.dialect, q, descending)
 	if ids == "" {
 		return nil, nil
 	}
@@ -64,22 +64,30 @@ type arm struct {
 	args  []any
 }
 
-// pageIDs makes the statement that finds ids in order.
-func pageIDs(q asset.Query, descending bool) (string, []any) {
-	column, direction := orderColumn(q.Order), ""
+// pageIDs makes the statement that finds ids in order; none if there are none.
+func pageIDs(d dialect, q asset.Query, descending bool) (string, []any) {
+	columns, direction := orderColumn(q.Order)+", id", ""
+	if q.Order == asset.ByStatus && q.Status != "" {
+		columns = "id" // the status is the same for all
+	}
 	if descending {
 		direction = " DESC"
 	}
+	order := ` ORDER BY ` + strings.ReplaceAll(columns, ",", direction+",") + direction
 	arms := arms(q)
+	texts, args := []string{}, []any{}
+	for _, a := range arms {
+		text := `SELECT ` + columns + ` FROM assets WHERE company_id = ?` + a.where
+		if len(arms) > 1 {
+			text = d.arm(text, order)
+		}
+		texts = append(texts, text)
+		args = append(append(args, q.CompanyID), a.args...)
+	}
 	if len(arms) == 0 {
 		return "", nil
 	}
-	texts, args := []string{}, []any{}
-	for _, a := range arms {
-		texts = append(texts, `SELECT id, `+column+` FROM assets WHERE company_id = ?`+a.where)
-		args = append(append(args, q.CompanyID), a.args...)
-	}
-	return strings.Join(texts, ` UNION ALL `) + ` ORDER BY ` + column + direction + `, id` + direction, args
+	return strings.Join(texts, ` UNION ALL `) + order, args
 }
 
 func orderColumn(o asset.Order) string {

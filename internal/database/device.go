@@ -24,18 +24,18 @@ type held struct {
 	device                             string
 	appliedPolicy                      string
 	appliedVersion, apiLevel           int
-	lostMode                           bool
+	lostMode, pushReachable            bool
 	specifications, location, reported string
 }
 
 const heldColumns = `id, company_id, status, policy_id, identification, named, synced_at, enrolled_at, last_seen_at,
 	serial_key, brand_key, stable_id, epoch, management, ownership, mode, device_name, applied_policy_id,
-	applied_version, api_level, lost_mode, specifications, location, status_report`
+	applied_version, api_level, lost_mode, push_reachable, specifications, location, status_report`
 
 func scanHeld(r row) (h held, err error) {
 	err = r.Scan(&h.id, &h.companyID, &h.status, &h.policyID, &h.identification, &h.named, &h.synced, &h.enrolled, &h.seen,
 		&h.serialKey, &h.brandKey, &h.stableID, &h.epoch, &h.management, &h.ownership, &h.mode, &h.device, &h.appliedPolicy,
-		&h.appliedVersion, &h.apiLevel, &h.lostMode, &h.specifications, &h.location, &h.reported)
+		&h.appliedVersion, &h.apiLevel, &h.lostMode, &h.pushReachable, &h.specifications, &h.location, &h.reported)
 	return h, err
 }
 
@@ -49,11 +49,11 @@ func hold(ctx context.Context, t *tx, id string) (held, error) {
 func (h held) save(ctx context.Context, t *tx) error {
 	_, err := t.exec(ctx, `UPDATE assets SET status = ?, policy_id = ?, identification = ?, synced_at = ?, enrolled_at = ?,
 			last_seen_at = ?, serial_key = ?, brand_key = ?, stable_id = ?, epoch = ?, management = ?, ownership = ?,
-			mode = ?, device_name = ?, applied_policy_id = ?, applied_version = ?, api_level = ?, lost_mode = ?,
+			mode = ?, device_name = ?, applied_policy_id = ?, applied_version = ?, api_level = ?, lost_mode = ?, push_reachable = ?,
 			specifications = ?, location = ?, status_report = ?
 		WHERE id = ?`, string(h.status), h.policyID, h.identification, h.synced, h.enrolled,
 		h.seen, h.serialKey, h.brandKey, h.stableID, h.epoch, h.management, h.ownership,
-		h.mode, h.device, h.appliedPolicy, h.appliedVersion, h.apiLevel, h.lostMode,
+		h.mode, h.device, h.appliedPolicy, h.appliedVersion, h.apiLevel, h.lostMode, h.pushReachable,
 		h.specifications, h.location, h.reported, h.id)
 	return err
 }

@@ -20,6 +20,8 @@ type dialect interface {
 	lock() string
 	// skipLocked is lock for workers that share a queue.
 	skipLocked() string
+	// arm prepares a SELECT for being merged, in order, with others by UNION ALL.
+	arm(query, order string) string
 	// snapshot is the isolation of a transaction that reads one state.
 	snapshot() sql.IsolationLevel
 	// schema turns a migration's text into the engine's.
@@ -29,9 +31,13 @@ type dialect interface {
 // sqliteDialect needs no row locks: a writing transaction is alone.
 type sqliteDialect struct{}
 
-func (sqliteDialect) bind(query string) string     { return query }
-func (sqliteDialect) lock() string                 { return "" }
-func (sqliteDialect) skipLocked() string           { return "" }
+func (sqliteDialect) bind(query string) string { return query }
+func (sqliteDialect) lock() string             { return "" }
+func (sqliteDialect) skipLocked() string       { return "" }
+
+// arm leaves the order to SQLite, which gives every arm that of the whole.
+func (sqliteDialect) arm(query, _ string) string { return query }
+
 func (sqliteDialect) snapshot() sql.IsolationLevel { return sql.LevelDefault }
 
 func (sqliteDialect) schema(text string) string { return text }
@@ -42,6 +48,9 @@ type postgresDialect struct{ bound *sync.Map }
 
 func (postgresDialect) lock() string       { return " FOR UPDATE" }
 func (postgresDialect) skipLocked() string { return " FOR UPDATE SKIP LOCKED" }
+
+// arm says the order, because PostgreSQL merges only what is in order already.
+func (postgresDialect) arm(query, order string) string { return "(" + query + order + ")" }
 
 func (postgresDialect) snapshot() sql.IsolationLevel { return sql.LevelRepeatableRead }
 

@@ -1,6 +1,7 @@
 package database_test
 
 import (
+	"context"
 	"path/filepath"
 	"sync"
 	"testing"
@@ -60,7 +61,18 @@ func sqliteEngine(tb testing.TB) *engine {
 	return &engine{"sqlite", "sqlite:" + filepath.Join(tb.TempDir(), "a b%c.db"), newClock()}
 }
 
-func postgresEngine(tb testing.TB) *engine { return &engine{"postgres", pgtest.DSN(tb), newClock()} }
+// migrated is a database with our tables.
+var migrated = pgtest.Template{Fill: func(dsn string) error {
+	db, err := database.Open(context.Background(), database.Options{URL: dsn, Now: newClock().Now})
+	if err != nil {
+		return err
+	}
+	return db.Close()
+}}
+
+func postgresEngine(tb testing.TB) *engine {
+	return &engine{"postgres", migrated.DSN(tb), newClock()}
+}
 
 // each runs a test on both engines.
 func each(t *testing.T, test func(t *testing.T, e *engine)) {

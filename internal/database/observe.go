@@ -117,7 +117,7 @@ func (h *held) enrol(o enrolment.Observation) {
 	h.status = asset.Synchronizing
 	h.management, h.ownership, h.mode = string(o.Management), "", ""
 	h.policyID, h.appliedPolicy, h.appliedVersion = "", "", 0
-	h.lostMode, h.reported, h.location = false, "", ""
+	h.lostMode, h.pushReachable, h.reported, h.location = false, false, "", ""
 	h.device = o.Device
 	h.enrolled = millis(o.EnrolledAt)
 	if h.enrolled == 0 {

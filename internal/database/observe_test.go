@@ -1,12 +1,16 @@
 package database_test
 
 import (
+	"encoding/json"
+	"fmt"
 	"testing"
 	"time"
 
 	"github.com/musterhq/muster/internal/asset"
 	"github.com/musterhq/muster/internal/command"
 	"github.com/musterhq/muster/internal/enrolment"
+	"github.com/musterhq/muster/internal/fault"
+	"github.com/musterhq/muster/internal/name"
 )
 
 func TestADeviceJoinsReportsAndLeaves(t *testing.T) {
@@ -20,7 +24,6 @@ func TestADeviceJoinsReportsAndLeaves(t *testing.T) {
 		}
 		a := f.asset(change.AssetID)
 		equal(f, "status", a.Status, asset.Synchronizing)
-		equal(f, "identification", a.Identification, "Phone 1 s/d1")
 		equal(f, "policy's name", a.Device.PolicyName, "Warehouse")
 		equal(f, "syncedAt", a.SyncedAt, time.Time{})
 
@@ -50,5 +53,329 @@ func TestADeviceJoinsReportsAndLeaves(t *testing.T) {
 		if change = f.observe(f.seen(o.Device)); change != (enrolment.Change{}) {
 			f.Fatalf("a late report: %+v", change)
 		}
+		f.checkCounts()
+	})
+}
+
+func TestAReportChangesOnlyWhatItSays(t *testing.T) {
+	withCompany(t, func(f *fixture) {
+		lost := true
+		o := f.joined("d", f.newPolicy("p").ID)
+		o.APILevel, o.LostMode = 34, &lost
+		o.Specifications = map[string]string{"osVersion": "14", "imei": "1"}
+		o.StatusReport = json.RawMessage(`{"batteryLevel": 7}`)
+		o.Location = &asset.Location{Latitude: 1.5, Longitude: -2.25, AccuracyMeters: 3, ReportedAt: o.ReportedAt}
+		id := f.observe(o).AssetID
+		before := f.asset(id)
+		equal(f, "specifications", before.Specifications, map[string]string{"osVersion": "14", "imei": "1",
+			"serialNumber": "SN-d", "brand": "Acme", "model": "Phone 1"})
+		equal(f, "location", *before.Device.Location, *o.Location)
+		equal(f, "status report", string(before.Device.StatusReport), `{"batteryLevel": 7}`)
+		equal(f, "lost, level", words(before.Device.LostMode, before.Device.APILevel), "true 34")
+		equal(f, "ownership, mode", words(before.Device.Ownership, before.Device.Mode), words(asset.CompanyOwned, asset.FullyManaged))
+
+		next := f.seen("d")
+		next.Specifications = map[string]string{"osVersion": "15"}
+		f.observe(next)
+		want := before
+		want.Specifications["osVersion"] = "15"
+		want.SyncedAt, want.Device.LastSeenAt = next.ReportedAt, next.ReportedAt
+		equal(f, "asset", fmt.Sprint(f.asset(id).Specifications), fmt.Sprint(want.Specifications))
+		got, expect := *f.asset(id).Device, *want.Device
+		equal(f, "location", *got.Location, *expect.Location)
+		got.Location, expect.Location = nil, nil
+		equal(f, "device", got, expect)
+
+		old := f.seen("d")
+		old.Location = &asset.Location{ReportedAt: o.ReportedAt.Add(-time.Hour)}
+		f.observe(old)
+		equal(f, "location after an older one", f.asset(id).Device.Location.Latitude, 1.5)
+	})
+}
+
+func TestEachMessageIsAppliedOnce(t *testing.T) {
+	withCompany(t, func(f *fixture) {
+		o := f.joined("d", "")
+		o.MessageID = "m1"
+		equal(f, "first", f.observe(o).Applied, true)
+		o.ObservedAt = o.ObservedAt.Add(time.Second)
+		equal(f, "again", f.observe(o), enrolment.Change{})
+		other := f.newCompany("other")
+		o.CompanyID, o.Device = other.ID, "other"
+		equal(f, "another company's", f.observe(o).Applied, true)
+	})
+}
+
+func TestStaleObservationsAreDropped(t *testing.T) {
+	withCompany(t, func(f *fixture) {
+		early := f.seen("d")
+		id := f.observe(f.joined("d", "")).AssetID
+		equal(f, "an early report, late", f.observe(early).Applied, false)
+		early.Gone = true
+		equal(f, "an early end, late", f.observe(early).Applied, false)
+		same := f.seen("d")
+		equal(f, "a report", f.observe(same).Applied, true)
+		equal(f, "one of the same moment", f.observe(same).Applied, true)
+		equal(f, "status", f.asset(id).Status, asset.Active)
+
+		// The end is the newest; an enrolment from before it brings nothing back.
+		before := f.joined("d", "")
+		gone := f.seen("d")
+		gone.Gone = true
+		f.observe(gone)
+		equal(f, "an enrolment from before the end", f.observe(before).Applied, false)
+		equal(f, "status", f.asset(id).Status, asset.Deleted)
+		equal(f, "a second end", f.observe(gone).Applied, false)
+	})
+}
+
+func TestADeviceThatEndedBeforeWeMetIt(t *testing.T) {
+	withCompany(t, func(f *fixture) {
+		o := f.seen("d")
+		o.Gone = true
+		equal(f, "the end", f.observe(o), enrolment.Change{})
+		equal(f, "a late report", f.observe(f.seen("d")), enrolment.Change{})
+		if change := f.observe(f.joined("d", "")); !change.Enrolled || change.Epoch != 1 {
+			f.Fatalf("a new enrolment: %+v", change)
+		}
+		f.checkCounts()
+	})
+}
+
+func TestADeviceWhoseEnrolmentWasLostJoinsByReporting(t *testing.T) {
+	withCompany(t, func(f *fixture) {
+		change := f.observe(f.seen("d"))
+		if !change.Enrolled || change.Epoch != 1 {
+			f.Fatalf("%+v", change)
+		}
+		// The enrolment that comes after all, older or newer, begins nothing.
+		o := f.joined("d", "")
+		o.EnrolledAt = f.asset(change.AssetID).Device.EnrolledAt.Add(-time.Second)
+		equal(f, "enrolled again", f.observe(o).Enrolled, false)
+		equal(f, "epoch", f.asset(change.AssetID).Device.Epoch, 1)
+	})
+}
+
+func TestADeviceEnrolsAgain(t *testing.T) {
+	withCompany(t, func(f *fixture) {
+		for what, again := range map[string]func(o *enrolment.Observation){
+			"under a previous name": func(o *enrolment.Observation) {
+				o.Previous, o.Device, o.SerialNumber = []string{"other", o.Device}, o.Device+"-new", ""
+			},
+			"with its brand and serial": func(o *enrolment.Observation) {
+				o.Device, o.Brand, o.SerialNumber = o.Device+"-new", "ACME ", " sn-"+o.Device
+			},
+			"under the same name": func(*enrolment.Observation) {},
+			"under another management": func(o *enrolment.Observation) {
+				o.Device, o.Management = o.Device+"-agent", asset.Agent
+			},
+		} {
+			for _, ended := range []bool{false, true} {
+				f.enrolAgain(fmt.Sprintf("%s, ended %v", what, ended), ended, again)
+			}
+		}
+		f.checkCounts()
+	})
+}
+
+// enrolAgain enrols a device, has it end if it should, and enrols it again.
+func (f *fixture) enrolAgain(what string, ended bool, again func(o *enrolment.Observation)) {
+	device := what
+	a := f.enrol(device, f.newPolicy(what).ID)
+	wipe, lock := f.begin(a, command.WipeCompanyData), f.begin(a, command.Lock)
+	if ended {
+		f.ok(f.db.MarkDeleted(f.Context(), a.ID, 1, f.clock.Now()))
+	}
+	o := f.joined(device, "")
+	again(&o)
+	equal(f, what, f.observe(o), enrolment.Change{Applied: true, AssetID: a.ID, Epoch: 2, Enrolled: true})
+	for _, c := range []command.Command{wipe, lock} {
+		if got := f.command(c.ID); !got.State.Final() || got.Outcome == "" {
+			f.Fatalf("%s: a command of the old enrolment: %+v", what, got)
+		}
+	}
+	d := f.asset(a.ID).Device
+	equal(f, what, words(d.Name, d.Management, d.PolicyID, d.PolicyApplied), words(o.Device, o.Management, "", 0))
+	if o.Device == device {
+		return
+	}
+	late := f.seen(device)
+	late.Gone = true
+	equal(f, what+": the old name's end", f.observe(late).Applied, false)
+	equal(f, what, f.asset(a.ID).Status.Enrolled(), true)
+}
+
+func TestDevicesThatOnlyLookAlike(t *testing.T) {
+	withCompany(t, func(f *fixture) {
+		other := f.newCompany("other")
+		for what, change := range map[string]func(o *enrolment.Observation){
+			"another brand":          func(o *enrolment.Observation) { o.Brand = "Other" },
+			"another serial":         func(o *enrolment.Observation) { o.SerialNumber += "e" },
+			"no serial":              func(o *enrolment.Observation) { o.SerialNumber = "" },
+			"a stable id of its own": func(o *enrolment.Observation) { o.StableID = "s" },
+			"another company":        func(o *enrolment.Observation) { o.CompanyID = other.ID },
+		} {
+			a := f.enrol(what, "")
+			o := f.joined(what, "")
+			o.Device = "new " + what
+			change(&o)
+			if got := f.observe(o); got.AssetID == a.ID || got.Epoch != 1 {
+				f.Fatalf("%s: taken for the same device: %+v", what, got)
+			}
+		}
+	})
+}
+
+func TestSerialsThatSayNothingIdentifyNothing(t *testing.T) {
+	withCompany(t, func(f *fixture) {
+		ids := map[string]bool{}
+		for _, device := range []string{"d", "e", "f"} {
+			o := f.joined(device, "")
+			o.SerialNumber = "Unknown"
+			ids[f.observe(o).AssetID] = true
+		}
+		equal(f, "assets", len(ids), 3)
+	})
+}
+
+func TestTheStableIDFindsTheDevice(t *testing.T) {
+	withCompany(t, func(f *fixture) {
+		o := f.joined("d", "")
+		o.StableID, o.SerialNumber = "s", ""
+		id := f.observe(o).AssetID
+		o = f.joined("e", "")
+		o.StableID, o.SerialNumber = "s", ""
+		equal(f, "asset", f.observe(o).AssetID, id)
+		// One company's id means nothing in another.
+		o = f.joined("f", "")
+		o.StableID, o.CompanyID = "s", f.newCompany("other").ID
+		if f.observe(o).AssetID == id {
+			f.Fatal("another company's device was taken for it")
+		}
+	})
+}
+
+func TestAnImportedAssetIsEnrolledBySerial(t *testing.T) {
+	withCompany(t, func(f *fixture) {
+		imported := asset.Asset{ID: name.NewID(), CompanyID: f.company.ID, Identification: "Till 3", CreatedAt: f.clock.Now(),
+			CustomData: map[string]string{"location": "Oslo"}, Tags: []string{"till"}, Specifications: map[string]string{"serialNumber": "sn-d "}}
+		unnamed := asset.Asset{ID: name.NewID(), CompanyID: f.company.ID, CreatedAt: f.clock.Now(),
+			Specifications: map[string]string{"serialNumber": "SN-e", "brand": "ACME"}}
+		foreign := asset.Asset{ID: name.NewID(), CompanyID: f.company.ID, CreatedAt: f.clock.Now(),
+			Specifications: map[string]string{"serialNumber": "SN-f", "brand": "Other"}}
+		f.ok(f.db.ImportAssets(f.Context(), []asset.Asset{imported, unnamed, foreign}))
+		o := f.joined("d", "")
+		o.StableID = "s" // an imported asset cannot know it
+		change := f.observe(o)
+		equal(f, "change", change, enrolment.Change{Applied: true, AssetID: imported.ID, Epoch: 1, Enrolled: true})
+		a := f.asset(imported.ID)
+		equal(f, "kept", words(a.Identification, a.CustomData, a.Tags, a.Status), words("Till 3", imported.CustomData, imported.Tags, asset.Active))
+		equal(f, "named", f.asset(f.observe(f.joined("e", "")).AssetID).Identification, "Phone 1 SN-e")
+		if f.observe(f.joined("f", "")).AssetID == foreign.ID {
+			f.Fatal("an asset of another brand was enrolled")
+		}
+		f.checkCounts()
+	})
+}
+
+func TestAssetsAreNamedAfterTheirDevices(t *testing.T) {
+	withCompany(t, func(f *fixture) {
+		for want, o := range map[string]func(o *enrolment.Observation){
+			"Phone 1 6789": func(o *enrolment.Observation) { o.SerialNumber = "123456789" },
+			"Phone 1 12":   func(o *enrolment.Observation) { o.SerialNumber = "12" },
+			"Phone 1 cdef": func(o *enrolment.Observation) { o.SerialNumber = "" },
+			"Brand ß€öä":   func(o *enrolment.Observation) { o.SerialNumber, o.Model, o.Brand = "xß€öä", "", "Brand" },
+			"Device cdef":  func(o *enrolment.Observation) { o.SerialNumber, o.Model, o.Brand = "unknown", "", "" },
+		} {
+			seen := f.joined("enterprises/LC/devices/"+name.NewID()+"cdef", "")
+			o(&seen)
+			equal(f, "identification", f.asset(f.observe(seen).AssetID).Identification, want)
+		}
+	})
+}
+
+func TestAPolicyMoveIsSynchronizing(t *testing.T) {
+	withCompany(t, func(f *fixture) {
+		p, q := f.newPolicy("p"), f.newPolicy("q")
+		a := f.enrol("d", p.ID)
+		counts := func() string { return words(f.policy(p.ID).DeviceCount, f.policy(q.ID).DeviceCount) }
+		equal(f, "devices", counts(), "1 0")
+		move := enrolment.Observation{CompanyID: f.company.ID, Device: "d", PolicyID: q.ID, ObservedAt: f.clock.Now().Add(time.Second)}
+		change := f.observe(move)
+		equal(f, "change", words(change.PolicyID, change.PolicyNew), words(p.ID, false))
+		a = f.asset(a.ID)
+		equal(f, "moving", words(a.Status, a.Device.PolicyName, a.Device.PolicyApplied), words(asset.Synchronizing, "q", 0))
+		equal(f, "devices", counts(), "0 1")
+		o := f.seen("d")
+		o.AppliedPolicy, o.AppliedVersion = q.ID, 3
+		change = f.observe(o)
+		equal(f, "change", words(change.PolicyID, change.PolicyNew), words(q.ID, true))
+		a = f.asset(a.ID)
+		equal(f, "moved", words(a.Status, a.Device.PolicyName, a.Device.PolicyApplied), words(asset.Active, "q", 3))
+		f.checkCounts()
+	})
+}
+
+func TestSilentDevicesAreInactiveUntilTheyReport(t *testing.T) {
+	withCompany(t, func(f *fixture) {
+		p := f.newPolicy("p")
+		quiet, joining := f.enrol("quiet", p.ID), f.joined("joining", p.ID)
+		joining.AppliedPolicy, joining.ReportedAt = "", time.Time{}
+		stuck := f.asset(f.observe(joining).AssetID)
+		f.clock.Advance(time.Hour)
+		lively := f.enrol("lively", p.ID)
+		mark := func(limit int) int {
+			n, err := f.db.MarkInactive(f.Context(), f.company.ID, f.clock.Now().Add(-time.Minute), limit)
+			f.ok(err)
+			return n
+		}
+		equal(f, "marked", words(mark(1), mark(10), mark(10)), "1 1 0")
+		equal(f, "statuses", words(f.asset(quiet.ID).Status, f.asset(stuck.ID).Status, f.asset(lively.ID).Status),
+			words(asset.Inactive, asset.Inactive, asset.Active))
+		equal(f, "devices of the policy", f.policy(p.ID).DeviceCount, 3)
+
+		// To be listed again is no report.
+		o := f.seen("quiet")
+		o.ReportedAt = f.asset(quiet.ID).SyncedAt
+		f.observe(o)
+		equal(f, "still", f.asset(quiet.ID).Status, asset.Inactive)
+		f.observe(f.seen("quiet"))
+		f.observe(f.seen("joining"))
+		equal(f, "reported", words(f.asset(quiet.ID).Status, f.asset(stuck.ID).Status), words(asset.Active, asset.Synchronizing))
+		f.checkCounts()
+	})
+}
+
+func TestDeviceNamesAreOfWhatIsManaged(t *testing.T) {
+	withCompany(t, func(f *fixture) {
+		a, b := f.enrol("a", ""), f.enrol("b", "")
+		o := f.joined("agent", "")
+		o.Management = asset.Agent
+		f.observe(o)
+		f.ok(f.db.MarkDeleted(f.Context(), b.ID, 1, f.clock.Now()))
+		names, err := f.db.DeviceNames(f.Context(), f.company.ID, asset.Platform)
+		f.ok(err)
+		equal(f, "names", names, map[string]time.Time{"a": a.Device.EnrolledAt})
+	})
+}
+
+func TestObservationsOfNoCompanyFail(t *testing.T) {
+	withCompany(t, func(f *fixture) {
+		o := f.joined("d", "")
+		o.CompanyID = "nobody"
+		_, err := f.db.Observe(f.Context(), o)
+		f.code(fault.NotFound, err)
+	})
+}
+
+func TestPushReachabilityBelongsToOneEnrolment(t *testing.T) {
+	withCompany(t, func(f *fixture) {
+		a := f.enrol("d", "")
+		f.ok(f.db.SetPushReachable(f.Context(), a.ID, 2, true))
+		equal(f, "of another epoch", f.asset(a.ID).Device.PushReachable, false)
+		f.ok(f.db.SetPushReachable(f.Context(), a.ID, 1, true))
+		equal(f, "reachable", f.asset(a.ID).Device.PushReachable, true)
+		f.observe(f.joined("d", ""))
+		equal(f, "after enrolling again", f.asset(a.ID).Device.PushReachable, false)
 	})
 }

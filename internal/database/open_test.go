@@ -6,10 +6,14 @@ import (
 	"testing"
 
 	"github.com/musterhq/muster/internal/database"
+	"github.com/musterhq/muster/internal/database/pgtest"
 )
 
 func TestOpenTwiceAtOnce(t *testing.T) {
 	each(t, func(t *testing.T, e *engine) {
+		if e.name == "postgres" {
+			e.url = pgtest.DSN(t) // empty
+		}
 		var all sync.WaitGroup
 		for range 4 {
 			all.Go(func() {

@@ -193,7 +193,7 @@ func TestPushesAreKeptInStep(t *testing.T) {
 	withCompany(t, func(f *fixture) {
 		a, b := f.newPolicy("a"), f.newPolicy("b")
 		behind := func() string {
-			all, err := f.db.PoliciesBehind(f.Context(), 10)
+			all, err := f.db.PoliciesToPush(f.Context(), "", f.clock.Now(), 10)
 			f.ok(err)
 			names := []string{}
 			for _, p := range all {
@@ -201,9 +201,6 @@ func TestPushesAreKeptInStep(t *testing.T) {
 			}
 			return fmt.Sprint(names)
 		}
-		f.ok(f.db.SetPushError(f.Context(), first(a.ID, b.ID), "no", f.clock.Now()))
-		f.ok(f.db.SetPushError(f.Context(), a.ID, "the vendor refused it", f.clock.Now().Add(time.Second)))
-		equal(f, "behind, the longest untried first", behind(), "[b a]")
 		f.ok(f.db.SetPushed(f.Context(), a.ID, 1, 41, f.clock.Now()))
 		f.ok(f.db.SetPushed(f.Context(), b.ID, 1, 7, f.clock.Now()))
 		equal(f, "behind", behind(), "[]")
@@ -229,6 +226,3 @@ func TestPushesAreKeptInStep(t *testing.T) {
 		equal(f, "behind while not connected", behind(), "[]")
 	})
 }
-
-// first returns the lesser of two texts.
-func first(a, b string) string { return min(a, b) }

@@ -30,6 +30,14 @@ var shared = sync.OnceValues(findServer)
 // when the test and all clean-ups registered after this call are done.
 func DSN(tb testing.TB) string {
 	tb.Helper()
+	srv := need(tb)
+	database, err := srv.create("template0")
+	return srv.lend(tb, database, err)
+}
+
+// need returns the server, or skips or fails the test.
+func need(tb testing.TB) *server {
+	tb.Helper()
 	srv, err := shared()
 	switch {
 	case errors.Is(err, errNoPostgres) && os.Getenv("CI") != "true":
@@ -37,16 +45,56 @@ func DSN(tb testing.TB) string {
 	case err != nil:
 		tb.Fatalf("cannot have a PostgreSQL server: %v", err)
 	}
+	return srv
+}
+
+// Template is a database to copy: filled once in a process, it spares each test
+// the filling. The zero value with Fill set is ready to use.
+type Template struct {
+	// Fill fills the empty database at a URL, and leaves no connection open.
+	Fill func(dsn string) error
+
+	once     sync.Once
+	database string
+	err      error
+}
+
+// DSN is DSN for a copy of the template. The template itself stays on the
+// server until that ends, or until somebody drops what is called muster_test_.
+func (t *Template) DSN(tb testing.TB) string {
+	tb.Helper()
+	srv := need(tb)
+	t.once.Do(func() {
+		if t.database, t.err = srv.create("template0"); t.err == nil {
+			t.err = t.Fill(srv.dsn(t.database))
+		}
+	})
+	if t.err != nil {
+		tb.Fatalf("cannot fill a database: %v", t.err)
+	}
+	database, err := srv.create(t.database)
+	return srv.lend(tb, database, err)
+}
+
+// create makes a database as a copy of another.
+func (s *server) create(template string) (string, error) {
 	database := "muster_test_" + rand.Text()
-	if err := srv.exec("CREATE DATABASE " + pgx.Identifier{database}.Sanitize() + " TEMPLATE template0 ENCODING 'UTF8'"); err != nil {
+	return database, s.exec("CREATE DATABASE " + pgx.Identifier{database}.Sanitize() +
+		" TEMPLATE " + pgx.Identifier{template}.Sanitize() + " ENCODING 'UTF8'")
+}
+
+// lend gives a database to a test and drops it afterwards.
+func (s *server) lend(tb testing.TB, database string, err error) string {
+	tb.Helper()
+	if err != nil {
 		tb.Fatalf("cannot create a database: %v", err)
 	}
 	tb.Cleanup(func() {
-		if err := srv.exec("DROP DATABASE " + pgx.Identifier{database}.Sanitize() + " WITH (FORCE)"); err != nil {
+		if err := s.exec("DROP DATABASE " + pgx.Identifier{database}.Sanitize() + " WITH (FORCE)"); err != nil {
 			tb.Errorf("cannot drop the test's database: %v", err)
 		}
 	})
-	return srv.dsn(database)
+	return s.dsn(database)
 }
 
 // server is a PostgreSQL server on which databases may be made.

@@ -1,0 +1,290 @@
+-- The tables as the migrations leave them. Written by go test -run Schema -update.
+
+CREATE TABLE api_keys (
+    id TEXT NOT NULL PRIMARY KEY,
+    prefix TEXT NOT NULL,
+    company_id TEXT NOT NULL REFERENCES companies (id),
+    name TEXT NOT NULL,
+    hash TEXT NOT NULL, -- SHA-256, hexadecimal
+    permissions BIGINT NOT NULL,
+    created_by TEXT NOT NULL,
+    created_at BIGINT NOT NULL,
+    expires_at BIGINT NOT NULL,
+    revoked_at BIGINT NOT NULL DEFAULT 0,
+    last_used_at BIGINT NOT NULL DEFAULT 0
+);
+CREATE INDEX api_keys_company ON api_keys (company_id, created_at, id);
+CREATE UNIQUE INDEX api_keys_prefix ON api_keys (prefix);
+CREATE TABLE asset_counts (
+    company_id TEXT NOT NULL,
+    status TEXT NOT NULL,
+    policy_id TEXT NOT NULL,
+    count BIGINT NOT NULL,
+    PRIMARY KEY (company_id, status, policy_id)
+);
+CREATE INDEX asset_counts_policy ON asset_counts (company_id, policy_id, status);
+CREATE TABLE assets (
+    id TEXT NOT NULL PRIMARY KEY,
+    company_id TEXT NOT NULL REFERENCES companies (id),
+    status TEXT NOT NULL,
+    policy_id TEXT NOT NULL DEFAULT '',
+    identification TEXT NOT NULL,
+    synced_at BIGINT NOT NULL DEFAULT 0,
+    created_at BIGINT NOT NULL,
+    named BOOLEAN NOT NULL DEFAULT FALSE, -- a person chose the identification
+    serial_key TEXT NOT NULL DEFAULT '', -- without case and outer spaces, as is the brand
+    brand_key TEXT NOT NULL DEFAULT '',
+    stable_id TEXT NOT NULL DEFAULT '',
+    epoch BIGINT NOT NULL DEFAULT 0,
+    management TEXT NOT NULL DEFAULT '',
+    ownership TEXT NOT NULL DEFAULT '',
+    mode TEXT NOT NULL DEFAULT '',
+    device_name TEXT NOT NULL DEFAULT '',
+    applied_policy_id TEXT NOT NULL DEFAULT '',
+    applied_version BIGINT NOT NULL DEFAULT 0,
+    enrolled_at BIGINT NOT NULL DEFAULT 0,
+    last_seen_at BIGINT NOT NULL DEFAULT 0,
+    lost_mode BOOLEAN NOT NULL DEFAULT FALSE,
+    push_reachable BOOLEAN NOT NULL DEFAULT FALSE,
+    api_level BIGINT NOT NULL DEFAULT 0,
+    custom_data TEXT NOT NULL DEFAULT '', -- JSON object
+    tags TEXT NOT NULL DEFAULT '', -- JSON array
+    specifications TEXT NOT NULL DEFAULT '', -- JSON object
+    location TEXT NOT NULL DEFAULT '', -- JSON object
+    status_report TEXT NOT NULL DEFAULT '' -- JSON object
+);
+CREATE INDEX assets_policy_created ON assets (company_id, policy_id, status, created_at, id) WHERE policy_id <> '';
+CREATE INDEX assets_policy_identification ON assets (company_id, policy_id, status, identification, id) WHERE policy_id <> '';
+CREATE INDEX assets_policy_status ON assets (company_id, policy_id, status, id) WHERE policy_id <> '';
+CREATE INDEX assets_policy_synced ON assets (company_id, policy_id, status, synced_at, id) WHERE policy_id <> '';
+CREATE INDEX assets_serial ON assets (company_id, serial_key) WHERE serial_key <> '';
+CREATE INDEX assets_stable ON assets (company_id, stable_id) WHERE stable_id <> '';
+CREATE INDEX assets_status ON assets (company_id, status, id);
+CREATE INDEX assets_status_created ON assets (company_id, status, created_at, id);
+CREATE INDEX assets_status_identification ON assets (company_id, status, identification, id);
+CREATE INDEX assets_status_synced ON assets (company_id, status, synced_at, id);
+CREATE INDEX assets_synced ON assets (company_id, synced_at, id);
+CREATE TABLE budgets (
+    key TEXT NOT NULL PRIMARY KEY,
+    used BIGINT NOT NULL,
+    closes_at BIGINT NOT NULL
+);
+CREATE INDEX budgets_closes ON budgets (closes_at);
+CREATE TABLE claims (
+    id TEXT PRIMARY KEY, -- digest of the caller and the key
+    ref TEXT NOT NULL,
+    fingerprint TEXT NOT NULL, -- sealed
+    attempt BIGINT NOT NULL,
+    leased_until BIGINT NOT NULL,
+    expires_at BIGINT NOT NULL,
+    answer TEXT NOT NULL DEFAULT '' -- sealed, base64; empty while the request is under way
+);
+CREATE INDEX claims_expiry ON claims (expires_at);
+CREATE TABLE command_polls (
+    command_id TEXT PRIMARY KEY REFERENCES commands (id),
+    next_at BIGINT NOT NULL
+);
+CREATE INDEX command_polls_next ON command_polls (next_at);
+CREATE TABLE commands (
+    id TEXT NOT NULL PRIMARY KEY,
+    company_id TEXT NOT NULL,
+    asset_id TEXT NOT NULL REFERENCES assets (id),
+    epoch BIGINT NOT NULL,
+    type TEXT NOT NULL,
+    state TEXT NOT NULL,
+    created_at BIGINT NOT NULL,
+    feedback_at BIGINT NOT NULL,
+    outcome TEXT NOT NULL,
+    actor_kind TEXT NOT NULL,
+    actor_id TEXT NOT NULL,
+    actor_prefix TEXT NOT NULL,
+    actor_name TEXT NOT NULL,
+    ref TEXT NOT NULL,
+    deadline BIGINT NOT NULL,
+    policy_id TEXT NOT NULL,
+    idempotency_ref TEXT NOT NULL
+);
+CREATE INDEX commands_deadline ON commands (deadline, id) WHERE state IN ('SENT', 'UNCONFIRMED') AND deadline > 0;
+CREATE INDEX commands_history ON commands (asset_id, created_at, id);
+CREATE UNIQUE INDEX commands_idempotency ON commands (idempotency_ref) WHERE idempotency_ref <> '';
+CREATE INDEX commands_open ON commands (state, created_at, id) WHERE state IN ('PREPARED', 'SENT', 'UNCONFIRMED');
+CREATE INDEX commands_open_of ON commands (asset_id) WHERE state IN ('PREPARED', 'SENT', 'UNCONFIRMED');
+CREATE UNIQUE INDEX commands_ref ON commands (ref) WHERE ref <> '';
+CREATE TABLE companies (
+    id TEXT NOT NULL PRIMARY KEY,
+    slug TEXT NOT NULL,
+    name TEXT NOT NULL,
+    device_commands BOOLEAN NOT NULL,
+    destructive_commands BOOLEAN NOT NULL,
+    policy_changes BOOLEAN NOT NULL,
+    provisioning BOOLEAN NOT NULL,
+    oauth_connections BOOLEAN NOT NULL,
+    inactive_after BIGINT NOT NULL, -- milliseconds
+    enterprise TEXT NOT NULL,
+    created_at BIGINT NOT NULL
+);
+CREATE UNIQUE INDEX companies_enterprise ON companies (enterprise) WHERE enterprise <> '';
+CREATE UNIQUE INDEX companies_slug ON companies (slug);
+CREATE TABLE device_names (
+    company_id TEXT NOT NULL,
+    name TEXT NOT NULL,
+    asset_id TEXT NOT NULL, -- empty: the device ended before we met it
+    observed_at BIGINT NOT NULL, -- the newest observation applied
+    ended BOOLEAN NOT NULL,
+    PRIMARY KEY (company_id, name)
+);
+CREATE INDEX device_names_asset ON device_names (asset_id);
+CREATE TABLE leases (
+    name TEXT NOT NULL PRIMARY KEY,
+    holder TEXT NOT NULL,
+    expires_at BIGINT NOT NULL
+);
+CREATE TABLE messages (
+    company_id TEXT NOT NULL,
+    id TEXT NOT NULL,
+    seen_at BIGINT NOT NULL,
+    PRIMARY KEY (company_id, id)
+);
+CREATE INDEX messages_seen ON messages (seen_at);
+CREATE TABLE oauth_clients (
+    id TEXT PRIMARY KEY,
+    name TEXT NOT NULL,
+    redirect_uris TEXT NOT NULL, -- JSON array
+    dynamic BOOLEAN NOT NULL,
+    secret_hash TEXT NOT NULL, -- SHA-256, hexadecimal; empty: a public client
+    created_at BIGINT NOT NULL,
+    expires_at BIGINT NOT NULL
+);
+CREATE INDEX oauth_clients_expires ON oauth_clients (expires_at) WHERE expires_at <> 0;
+CREATE TABLE oauth_codes (
+    hash TEXT PRIMARY KEY, -- SHA-256, hexadecimal
+    connection_id TEXT NOT NULL REFERENCES oauth_connections (id),
+    client_id TEXT NOT NULL,
+    redirect_uri TEXT NOT NULL,
+    code_challenge TEXT NOT NULL,
+    resource TEXT NOT NULL,
+    expires_at BIGINT NOT NULL,
+    used BOOLEAN NOT NULL
+);
+CREATE INDEX oauth_codes_expires ON oauth_codes (expires_at);
+CREATE TABLE oauth_connections (
+    id TEXT PRIMARY KEY,
+    company_id TEXT NOT NULL REFERENCES companies (id),
+    user_id TEXT NOT NULL REFERENCES users (id),
+    client_id TEXT NOT NULL,
+    client_name TEXT NOT NULL,
+    scopes BIGINT NOT NULL,
+    frozen BOOLEAN NOT NULL,
+    created_at BIGINT NOT NULL,
+    last_used_at BIGINT NOT NULL,
+    revoked_at BIGINT NOT NULL
+);
+CREATE INDEX oauth_connections_company ON oauth_connections (company_id, created_at, id);
+CREATE UNIQUE INDEX oauth_connections_live ON oauth_connections (user_id, client_id) WHERE revoked_at = 0;
+CREATE TABLE oauth_tokens (
+    hash TEXT PRIMARY KEY, -- SHA-256, hexadecimal
+    connection_id TEXT NOT NULL REFERENCES oauth_connections (id),
+    refresh BOOLEAN NOT NULL,
+    expires_at BIGINT NOT NULL,
+    used BOOLEAN NOT NULL -- a refresh token that was swapped already
+);
+CREATE INDEX oauth_tokens_expires ON oauth_tokens (expires_at);
+CREATE TABLE platform_quotas (
+    project TEXT PRIMARY KEY,
+    units BIGINT NOT NULL,
+    filled_at BIGINT NOT NULL,
+    paused_until BIGINT NOT NULL -- for background queries
+);
+CREATE TABLE policies (
+    id TEXT NOT NULL PRIMARY KEY,
+    company_id TEXT NOT NULL REFERENCES companies (id),
+    name TEXT NOT NULL,
+    name_key TEXT NOT NULL, -- the name without case and outer spaces
+    type TEXT NOT NULL,
+    vr_only BOOLEAN NOT NULL,
+    version BIGINT NOT NULL,
+    description TEXT NOT NULL,
+    labels TEXT NOT NULL, -- JSON array
+    group_name TEXT NOT NULL,
+    created_at BIGINT NOT NULL,
+    updated_at BIGINT NOT NULL,
+    deleted BOOLEAN NOT NULL DEFAULT FALSE,
+    push_version BIGINT NOT NULL DEFAULT 0,
+    push_error TEXT NOT NULL DEFAULT '',
+    pushed_at BIGINT NOT NULL DEFAULT 0,
+    push_tried_at BIGINT NOT NULL DEFAULT 0,
+    document TEXT NOT NULL -- JSON object
+);
+CREATE INDEX policies_behind ON policies (push_tried_at, id)
+    WHERE type = 'PLATFORM' AND NOT deleted AND push_version <> version;
+CREATE INDEX policies_name ON policies (company_id, name, id) WHERE NOT deleted;
+CREATE UNIQUE INDEX policies_name_key ON policies (company_id, name_key) WHERE NOT deleted;
+CREATE INDEX policies_updated ON policies (company_id, updated_at, id) WHERE NOT deleted;
+CREATE INDEX policies_version ON policies (company_id, version, id) WHERE NOT deleted;
+CREATE TABLE policy_pushes (
+    policy_id TEXT NOT NULL REFERENCES policies (id),
+    vendor_version BIGINT NOT NULL,
+    version BIGINT NOT NULL,
+    PRIMARY KEY (policy_id, vendor_version)
+);
+CREATE TABLE policy_revisions (
+    policy_id TEXT NOT NULL REFERENCES policies (id),
+    revision BIGINT NOT NULL,
+    version BIGINT NOT NULL,
+    saved_at BIGINT NOT NULL,
+    saved_by_kind TEXT NOT NULL,
+    saved_by_id TEXT NOT NULL,
+    saved_by_name TEXT NOT NULL,
+    name TEXT NOT NULL,
+    origin TEXT NOT NULL,
+    proposal_id TEXT NOT NULL,
+    description TEXT NOT NULL,
+    labels TEXT NOT NULL,
+    group_name TEXT NOT NULL,
+    document TEXT NOT NULL,
+    PRIMARY KEY (policy_id, revision)
+);
+CREATE TABLE push_retries (
+    policy_id TEXT PRIMARY KEY REFERENCES policies (id),
+    version BIGINT NOT NULL,
+    failing_since BIGINT NOT NULL,
+    next_at BIGINT NOT NULL,
+    refused BOOLEAN NOT NULL -- not due again
+);
+CREATE TABLE sessions (
+    id TEXT PRIMARY KEY,
+    token_hash TEXT NOT NULL, -- SHA-256, hexadecimal
+    user_id TEXT NOT NULL REFERENCES users (id),
+    company_id TEXT NOT NULL,
+    created_at BIGINT NOT NULL,
+    seen_at BIGINT NOT NULL,
+    proved_at BIGINT NOT NULL,
+    address TEXT NOT NULL,
+    agent TEXT NOT NULL
+);
+CREATE INDEX sessions_created ON sessions (created_at);
+CREATE UNIQUE INDEX sessions_token ON sessions (token_hash);
+CREATE INDEX sessions_user ON sessions (user_id, created_at);
+CREATE TABLE signups (
+    state TEXT PRIMARY KEY,
+    company_id TEXT NOT NULL REFERENCES companies (id),
+    name TEXT NOT NULL, -- the vendor's
+    created_at BIGINT NOT NULL,
+    enterprise TEXT NOT NULL DEFAULT ''
+);
+CREATE INDEX signups_created ON signups (created_at);
+CREATE TABLE users (
+    id TEXT PRIMARY KEY,
+    company_id TEXT NOT NULL REFERENCES companies (id),
+    email TEXT NOT NULL,
+    name TEXT NOT NULL,
+    role TEXT NOT NULL,
+    rights BIGINT NOT NULL,
+    policies TEXT NOT NULL, -- JSON array of ids, or null: all
+    password_hash TEXT NOT NULL,
+    disabled BOOLEAN NOT NULL,
+    created_at BIGINT NOT NULL,
+    last_sign_in_at BIGINT NOT NULL
+);
+CREATE INDEX users_company ON users (company_id, email);
+CREATE UNIQUE INDEX users_email ON users (email);
