@@ -78,7 +78,7 @@ func principal(id string, p access.Permission) access.Principal {
 		Settings: access.Settings{DeviceCommands: true, PolicyChanges: true}}
 }
 
-func newService(t *testing.T) *service {
+func newService(t testing.TB) *service {
 	t.Helper()
 	s := &service{
 		handle: func(_ context.Context, _ operation.Call, id string) (result, error) { return result{ID: id}, nil },
@@ -87,7 +87,7 @@ func newService(t *testing.T) *service {
 	now := func() time.Time { return time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC) }
 	s.Server = rest.New(rest.Config{
 		Registry:      s.registry(),
-		Kernel:        operation.NewKernel(operation.Config{Limiter: &s.budget, ReadsPerMinute: 600, Now: now}),
+		Kernel:        operation.NewKernel(operation.Config{Limiter: &s.budget, Now: now}),
 		Authenticator: keys{"good": principal("k1", access.All), "poor": principal("k2", 0), "commander": principal("k3", access.DevicesCommand)},
 		Now:           now,
 	})
