@@ -38,8 +38,6 @@ type Env struct {
 	Now     func() time.Time
 	// Open opens the database, migrating it first if need be.
 	Open func(ctx context.Context, store config.Store) (*Desk, error)
-	// Platform makes the way to the vendor's platform.
-	Platform func(ctx context.Context, desk *Desk, settings config.Platform) (Platform, error)
 }
 
 // Common is what every command takes.

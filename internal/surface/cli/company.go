@@ -17,10 +17,11 @@ import (
 
 // CompanyCommands manage companies.
 type CompanyCommands struct {
-	Create CompanyCreate `cmd:"" help:"Create a company."`
-	List   CompanyList   `cmd:"" help:"List the companies."`
-	Show   CompanyShow   `cmd:"" help:"Show one company."`
-	Set    CompanySet    `cmd:"" help:"Change a company's name and settings."`
+	Create  CompanyCreate  `cmd:"" help:"Create a company."`
+	List    CompanyList    `cmd:"" help:"List the companies."`
+	Show    CompanyShow    `cmd:"" help:"Show one company."`
+	Set     CompanySet     `cmd:"" help:"Change a company's name and settings."`
+	Connect CompanyConnect `cmd:"" help:"Connect a company to an enterprise at the vendor's platform, and push its policies."`
 }
 
 // Switches turn a company's settings for AI agent access on and off.

@@ -6,6 +6,7 @@ import (
 	"github.com/musterhq/muster/internal/access"
 	"github.com/musterhq/muster/internal/asset"
 	"github.com/musterhq/muster/internal/company"
+	"github.com/musterhq/muster/internal/config"
 	"github.com/musterhq/muster/internal/policy"
 )
 
@@ -20,7 +21,10 @@ type Desk struct {
 	// Connections are the OAuth connections of people's applications.
 	Connections access.ConnectionStore
 	Copier      Copier
-	Close       func() error
+	// Platform makes the way to the vendor's platform; publicURL is where the
+	// running service is reached.
+	Platform func(settings config.Platform, publicURL string) (Platform, error)
+	Close    func() error
 }
 
 // Copier makes an online copy of the database at a path that does not exist.

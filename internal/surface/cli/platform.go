@@ -2,42 +2,94 @@ package cli
 
 import (
 	"context"
+	"fmt"
+	"io"
 
 	"github.com/musterhq/muster/internal/company"
 	"github.com/musterhq/muster/internal/config"
 	"github.com/musterhq/muster/internal/policy"
 )
 
-// PlatformFlags say how the vendor's API is reached. Commands work without
-// them: what they could not do there, a running service does soon after.
-type PlatformFlags struct{ config.Platform }
-
 // Platform is what administration does at the vendor's platform.
 type Platform interface {
-	// PushPolicy brings the platform's copy of a policy up to date.
-	PushPolicy(ctx context.Context, companyID, policyID string) error
+	// Connect binds a company to an enterprise and pushes its policies. If a
+	// person has to sign the company up, it returns the page where.
+	Connect(ctx context.Context, companyID string) (connected company.Company, signupPage string, err error)
+	// Push brings the platform's copy of a policy up to date.
+	Push(ctx context.Context, c company.Company, policyID string) policy.PushResult
 }
+
+// PlatformFlags say how the vendor's API is reached. Commands that save
+// policies work without them: a running service pushes what they could not.
+type PlatformFlags struct{ config.Platform }
+
+// given reports whether there is a way to a platform.
+func (f PlatformFlags) given() bool { return f.PlatformEndpoint != "" || f.PlatformCredentials != "" }
 
 // push brings a saved policy to the platform where that is possible now. It
 // returns the policy as it then is and a note for people.
-func (f PlatformFlags) push(ctx context.Context, env *Env, desk *Desk, owner company.Company, p policy.Policy) (policy.Policy, string) {
+func (f PlatformFlags) push(ctx context.Context, desk *Desk, owner company.Company, p policy.Policy) (policy.Policy, string) {
 	switch {
 	case !p.Behind():
 		return p, ""
 	case !owner.Connected():
 		return p, "The company is not connected to the platform yet: the policy is pushed when it is (`muster company connect`)."
-	case f.PlatformEndpoint == "" && f.PlatformCredentials == "":
+	case !f.given():
 		return p, "A running service pushes it to the platform."
 	}
-	platform, err := env.Platform(ctx, desk, f.Platform)
-	if err == nil {
-		err = platform.PushPolicy(ctx, owner.ID, p.ID)
-	}
+	platform, err := desk.Platform(f.Platform, "")
 	if err != nil {
 		return p, "It could not be pushed to the platform now (" + Message(err) + "); a running service tries again."
 	}
-	if pushed, err := desk.Policies.Current(ctx, owner.ID, p.ID); err == nil {
-		p = pushed
+	result := platform.Push(ctx, owner, p.ID)
+	if now, err := desk.Policies.Current(ctx, owner.ID, p.ID); err == nil {
+		p = now
+	}
+	if result.Outcome != policy.PushDone {
+		return p, "It could not be pushed to the platform now (" + result.Detail + "); a running service tries again."
 	}
 	return p, "It was pushed to the platform."
+}
+
+// CompanyConnect binds a company to an enterprise at the platform.
+type CompanyConnect struct {
+	Named
+	PlatformFlags
+	PublicURL string `name:"public-url" env:"MUSTER_PUBLIC_URL" default:"http://127.0.0.1:8080" placeholder:"URL" help:"Address of the running service, to which the sign-up page returns. Default: ${default}."`
+}
+
+// connectView is the company with, if somebody has to go there first, the
+// sign-up page.
+type connectView struct {
+	companyView
+	SignupURL string `json:"signupUrl,omitempty"`
+}
+
+// Run connects the company. At an emulator that is all; at the real platform a
+// person signs the company up on the page that is printed, while the service
+// runs, which then completes the connection.
+func (c *CompanyConnect) Run(env *Env) error {
+	if err := c.Platform.Check(); err != nil {
+		return err
+	}
+	return c.run(env, func(ctx context.Context, desk *Desk) (answer, error) {
+		owner, err := desk.company(ctx, c.slug())
+		if err != nil {
+			return answer{}, err
+		}
+		platform, err := desk.Platform(c.Platform, c.PublicURL)
+		if err != nil {
+			return answer{}, err
+		}
+		owner, page, err := platform.Connect(ctx, owner.ID)
+		if err != nil {
+			return answer{}, err
+		}
+		if page == "" {
+			return showCompany("Connected", owner), nil
+		}
+		return answer{connectView{viewCompany(owner), page}, func(w io.Writer) {
+			fmt.Fprintf(w, "Sign %s up on this page; it returns to %s, where the service must be running:\n\n%s\n", owner.Name, c.PublicURL, page)
+		}}, nil
+	})
 }

@@ -81,7 +81,7 @@ func (c *PolicyCreate) Run(env *Env) error {
 		if err != nil {
 			return answer{}, err
 		}
-		made, note := c.push(ctx, env, desk, owner, made)
+		made, note := c.push(ctx, desk, owner, made)
 		return showPolicy("Created", made, note), nil
 	})
 }
@@ -206,7 +206,7 @@ func (c *PolicySet) Run(env *Env) error {
 		if err != nil {
 			return answer{}, err
 		}
-		saved, note := c.push(ctx, env, desk, owner, saved)
+		saved, note := c.push(ctx, desk, owner, saved)
 		return showPolicy("Saved", saved, note), nil
 	})
 }

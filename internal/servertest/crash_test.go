@@ -1,0 +1,113 @@
+package servertest_test
+
+import (
+	"fmt"
+	"runtime"
+	"slices"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/musterhq/muster/internal/access"
+	"github.com/musterhq/muster/internal/command"
+	"github.com/musterhq/muster/internal/config"
+	"github.com/musterhq/muster/internal/service"
+	"github.com/musterhq/muster/internal/servertest"
+)
+
+// steps are the moments of a command's life at which a process may die, with
+// what must be true afterwards.
+type step struct {
+	name   string
+	sent   int      // calls that reached the vendor
+	ends   []string // statuses that the command may end in; none: it was never accepted
+	repeat int      // calls that a repetition under the same Idempotency-Key adds
+}
+
+func steps() []step {
+	return []step{
+		{command.BeforeIntent, 0, nil, 1},
+		{command.AfterIntent, 0, []string{"UNCONFIRMED"}, 0},
+		{command.AfterSend, 1, []string{"SUCCESS"}, 0},
+		{command.AfterAnswer, 1, []string{"SUCCESS"}, 0},
+	}
+}
+
+// sweeping is longer than the time after which an intent without an outcome is
+// given up.
+const sweeping = 5 * time.Minute
+
+// Whatever step the process dies at: no accepted command is lost, none is sent
+// twice, every one ends final or UNCONFIRMED. Here the dying is that the
+// request's goroutine ends at the step and the replica with it; see
+// TestKilledProcess for the real thing.
+func TestCrashAtEveryStep(t *testing.T) {
+	t.Parallel()
+	servertest.OnEach(t, func(t *testing.T, lab *servertest.Lab) {
+		var at atomic.Value
+		at.Store("")
+		site := lab.NewSite("acme")
+		replica := lab.Start(func(_ *config.Service, o *service.Options) {
+			o.Crash = func(step string) {
+				if at.CompareAndSwap(step, "") {
+					runtime.Goexit() // nothing after this point runs
+				}
+			}
+		})
+		devices := site.Devices(replica, servertest.FullyManaged(), len(steps()))
+		keys := make([]string, len(devices))
+		for i, s := range steps() {
+			keys[i] = lab.Key(site.Company, access.All)
+			at.Store(s.name)
+			if answer, err := replica.As(keys[i]).Try("POST", lockPath(devices[i]), nil, "Idempotency-Key", "once-"+s.name); err == nil {
+				t.Errorf("%s: the request was answered %d", s.name, answer.Status)
+			}
+		}
+		replica.Stop()
+		lab.Advance(sweeping)
+		second := lab.Start()
+		for i, s := range steps() {
+			checkAfterwards(t, site, second.As(keys[i]), devices[i], s)
+		}
+	})
+}
+
+func lockPath(d servertest.Device) string { return "/assets/" + d.AssetID + "/commands/lock" }
+
+func checkAfterwards(t *testing.T, site *servertest.Site, client servertest.Client, device servertest.Device, s step) {
+	t.Helper()
+	site.Eventually("the command interrupted "+s.name, func() error {
+		history := client.History(device.AssetID)
+		if len(s.ends) == 0 && len(history) == 0 {
+			return nil
+		}
+		if len(history) != 1 || !slices.Contains(s.ends, history[0].Status) {
+			return fmt.Errorf("the history says %+v, want %v", history, s.ends)
+		}
+		return nil
+	})
+	if sent := issued(site, device); sent != s.sent {
+		t.Errorf("%s: %d calls reached the vendor, want %d", s.name, sent, s.sent)
+	}
+	// The caller, who has no answer, repeats the request under its key.
+	answer := client.Post(lockPath(device), nil, "Idempotency-Key", "once-"+s.name)
+	if answer.Status != 200 && answer.Status != 202 {
+		t.Errorf("%s: the repetition is answered %d %s", s.name, answer.Status, answer.Body)
+	}
+	if sent := issued(site, device); sent != s.sent+s.repeat {
+		t.Errorf("%s: after the repetition %d calls reached the vendor, want %d", s.name, sent, s.sent+s.repeat)
+	}
+	if history := client.History(device.AssetID); len(history) != 1 {
+		t.Errorf("%s: after the repetition the history says %+v", s.name, history)
+	}
+}
+
+// issued counts the commands that reached the vendor for one device.
+func issued(site *servertest.Site, device servertest.Device) (n int) {
+	for _, call := range site.Emulator.Calls(0, "devices.issueCommand") {
+		if call.Path == "/v1/"+device.Name+":issueCommand" {
+			n++
+		}
+	}
+	return n
+}

@@ -1,0 +1,90 @@
+package servertest
+
+import (
+	"encoding/base64"
+	"os"
+	"os/exec"
+	"path/filepath"
+
+	"github.com/musterhq/muster/internal/company"
+	"github.com/musterhq/muster/internal/platform/emulator"
+	"github.com/musterhq/muster/internal/policy"
+)
+
+// Connect binds a company to an enterprise on the lab's platform, as `muster
+// company connect` does, and returns the company as it then is.
+func (l *Lab) Connect(c company.Company) company.Company {
+	l.TB.Helper()
+	platform, err := l.openPlatform()
+	if err == nil {
+		c, err = platform.Connect(l.TB.Context(), c)
+	}
+	if err != nil {
+		l.TB.Fatal(err)
+	}
+	return c
+}
+
+// QRCode asks for a provisioning code and reads it with zbar, an independent
+// reader, as a device's camera would.
+func (c Client) QRCode(p policy.Policy, body map[string]any) string {
+	c.TB.Helper()
+	var result struct{ Image struct{ Data string } }
+	c.Post("/policies/"+p.ID+"/provisioning-qr-codes", body).Want(c.TB, 201).JSON(c.TB, &result)
+	picture, err := base64.StdEncoding.DecodeString(result.Image.Data)
+	if err != nil {
+		c.TB.Fatal(err)
+	}
+	zbar, err := exec.LookPath("zbarimg")
+	switch {
+	case err != nil && os.Getenv("CI") == "true":
+		c.TB.Fatal("zbarimg is missing: install zbar-tools")
+	case err != nil:
+		c.TB.Skip("zbarimg is missing: install zbar-tools")
+	}
+	file := filepath.Join(c.TB.TempDir(), "code.png")
+	if err := os.WriteFile(file, picture, 0o600); err != nil {
+		c.TB.Fatal(err)
+	}
+	text, err := exec.CommandContext(c.TB.Context(), zbar, "--raw", "--quiet", "-Sdisable", "-Sqr.enable", file).Output()
+	if err != nil {
+		c.TB.Fatalf("zbarimg: %v", err)
+	}
+	return string(text)
+}
+
+// Device is an enrolled device: what the service and what the platform call it.
+type Device struct {
+	AssetID string
+	Name    string // enterprises/…/devices/…
+}
+
+// ID is the last segment of the device's name.
+func (d Device) ID() string { return filepath.Base(d.Name) }
+
+// Enrol enrols devices with the text of a QR code and waits until the service
+// knows them.
+func (l *Lab) Enrol(c company.Company, want emulator.Enrolment) []Device {
+	l.TB.Helper()
+	names, err := l.Emulator.Enroll(l.TB.Context(), want)
+	if err != nil {
+		l.TB.Fatal(err)
+	}
+	devices := make([]Device, len(names))
+	for i, name := range names {
+		devices[i].Name = name
+		l.Eventually("the service learns of "+name, func() (err error) {
+			devices[i].AssetID, err = l.DB().AssetOfDevice(l.TB.Context(), c.ID, name)
+			return err
+		})
+	}
+	return devices
+}
+
+// Behave changes how a device behaves.
+func (l *Lab) Behave(d Device, b emulator.Behaviour) {
+	l.TB.Helper()
+	if _, err := l.Emulator.SetBehaviour(l.TB.Context(), d.ID(), b, true); err != nil {
+		l.TB.Fatal(err)
+	}
+}

@@ -1,0 +1,109 @@
+package servertest_test
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"log/slog"
+	"os"
+	"os/exec"
+	"os/signal"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/musterhq/muster/internal/access"
+	"github.com/musterhq/muster/internal/config"
+	"github.com/musterhq/muster/internal/service"
+	"github.com/musterhq/muster/internal/servertest"
+)
+
+// killAt makes this test program a service instead, which kills itself with
+// SIGKILL at the named step of a command's life.
+const killAt = "MUSTER_TEST_KILL_AT"
+
+func TestMain(m *testing.M) {
+	if step, child := os.LookupEnv(killAt); child {
+		os.Exit(serveUntilKilled(step))
+	}
+	os.Exit(m.Run())
+}
+
+func serveUntilKilled(step string) int {
+	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM)
+	defer stop()
+	s, err := service.New(ctx, config.Service{
+		Store:    config.Store{Database: os.Getenv("MUSTER_DATABASE")},
+		Platform: config.Platform{PlatformEndpoint: os.Getenv("MUSTER_PLATFORM_ENDPOINT")},
+		KeyFile:  os.Getenv("MUSTER_KEY_FILE"), Listen: "127.0.0.1:0",
+	}, service.Options{Now: time.Now, Logger: slog.New(slog.NewTextHandler(os.Stderr, nil)), Crash: func(at string) {
+		if at == step {
+			_ = syscall.Kill(os.Getpid(), syscall.SIGKILL)
+			select {}
+		}
+	}})
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	fmt.Println(s.PublicURL())
+	if err := s.Run(ctx); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	return 0
+}
+
+// A real process, killed with SIGKILL at every step of a command's life.
+func TestKilledProcess(t *testing.T) {
+	t.Parallel()
+	servertest.OnEach(t, func(t *testing.T, lab *servertest.Lab) {
+		site, first := lab.NewSite("acme"), lab.Start()
+		devices := site.Devices(first, servertest.FullyManaged(), len(steps()))
+		first.Stop()
+		keys := make([]string, len(devices))
+		for i, s := range steps() {
+			keys[i] = lab.Key(site.Company, access.All)
+			process, url := startProcess(t, lab, s.name)
+			client := servertest.Client{TB: t, URL: url, Key: keys[i]}
+			if answer, err := client.Try("POST", lockPath(devices[i]), nil, "Idempotency-Key", "once-"+s.name); err == nil {
+				t.Errorf("%s: the request was answered %d", s.name, answer.Status)
+			}
+			if err := process.Wait(); err == nil || !strings.Contains(err.Error(), "killed") {
+				t.Errorf("%s: the process ended with %v, want a kill", s.name, err)
+			}
+		}
+		lab.Advance(sweeping)
+		second := lab.Start()
+		for i, s := range steps() {
+			checkAfterwards(t, site, second.As(keys[i]), devices[i], s)
+		}
+	})
+}
+
+// startProcess starts this test program as a service and returns its address.
+func startProcess(t *testing.T, lab *servertest.Lab, step string) (*exec.Cmd, string) {
+	t.Helper()
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	settings := lab.Config()
+	process := exec.CommandContext(t.Context(), self)
+	process.Env = append(os.Environ(), killAt+"="+step, "MUSTER_DATABASE="+settings.Database,
+		"MUSTER_PLATFORM_ENDPOINT="+settings.PlatformEndpoint, "MUSTER_KEY_FILE="+settings.KeyFile)
+	process.Stderr = lab.Log
+	out, err := process.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := process.Start(); err != nil {
+		t.Fatal(err)
+	}
+	line, err := bufio.NewReader(out).ReadString('\n')
+	if err != nil {
+		t.Fatalf("the service did not start: %v", err)
+	}
+	return process, strings.TrimSpace(line)
+}

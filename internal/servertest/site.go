@@ -1,0 +1,95 @@
+package servertest
+
+import (
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/musterhq/muster/internal/access"
+	"github.com/musterhq/muster/internal/company"
+	"github.com/musterhq/muster/internal/platform/emulator"
+	"github.com/musterhq/muster/internal/policy"
+)
+
+// Site is a connected company with a policy, on a lab.
+type Site struct {
+	*Lab
+	Company company.Company
+	Policy  policy.Policy
+}
+
+// NewSite makes a company, connects it and gives it a policy.
+func (l *Lab) NewSite(slug string) *Site {
+	l.TB.Helper()
+	s := &Site{Lab: l, Company: l.Company(slug, Everything())}
+	s.Policy = l.Policy(s.Company, "Policy of "+slug, policy.Platform)
+	s.Company = l.Connect(s.Company)
+	return s
+}
+
+// Client returns a client with a new key: one with a whole budget.
+func (s *Site) Client(r *Replica, permissions access.Permission) Client {
+	s.TB.Helper()
+	return r.As(s.Key(s.Company, permissions))
+}
+
+// Kind is a kind of managed device.
+type Kind struct {
+	Usage     string // personalUsage of the QR code
+	Ownership string // as the emulator has it
+}
+
+// FullyManaged is a company's device, managed as a whole.
+func FullyManaged() Kind { return Kind{"DISALLOWED", ""} }
+
+// WorkProfile is a company's device with a work profile.
+func WorkProfile() Kind { return Kind{"ALLOWED", ""} }
+
+// Personal is a person's own device with a work profile.
+func Personal() Kind { return Kind{"ALLOWED", emulator.PersonallyOwned} }
+
+// Devices enrols devices of a kind by a QR code.
+func (s *Site) Devices(r *Replica, k Kind, count int) []Device {
+	s.TB.Helper()
+	code := s.Client(r, access.All).QRCode(s.Policy, map[string]any{"personalUsage": k.Usage})
+	return s.Enrol(s.Company, emulator.Enrolment{EnrollmentToken: code, Count: count, Ownership: k.Ownership})
+}
+
+// Entry is one entry of a command history.
+type Entry struct {
+	Type, Status          string
+	CreatedAt, FeedbackAt *time.Time
+	Outcome               *string
+}
+
+// History reads a device's command history.
+func (c Client) History(assetID string) []Entry {
+	c.TB.Helper()
+	var page struct{ Content []Entry }
+	c.Get("/assets/"+assetID+"/commands?size=100").Want(c.TB, 200).JSON(c.TB, &page)
+	return page.Content
+}
+
+// Settled waits until the device's newest command has reached a status.
+func (s *Site) Settled(c Client, assetID, status string) Entry {
+	s.TB.Helper()
+	var newest Entry
+	s.Eventually("the command of "+assetID+" ends "+status, func() error {
+		history := c.History(assetID)
+		if len(history) == 0 {
+			return errors.New("there is no command")
+		}
+		if newest = history[0]; newest.Status != status {
+			return fmt.Errorf("it is %s (%s)", newest.Status, deref(newest.Outcome))
+		}
+		return nil
+	})
+	return newest
+}
+
+func deref(text *string) string {
+	if text == nil {
+		return "no outcome"
+	}
+	return *text
+}

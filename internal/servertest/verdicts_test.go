@@ -1,0 +1,205 @@
+package servertest_test
+
+import (
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	"github.com/musterhq/muster/internal/access"
+	"github.com/musterhq/muster/internal/command"
+	"github.com/musterhq/muster/internal/config"
+	"github.com/musterhq/muster/internal/platform/emulator"
+	"github.com/musterhq/muster/internal/policy"
+	"github.com/musterhq/muster/internal/service"
+	"github.com/musterhq/muster/internal/servertest"
+	"github.com/musterhq/muster/internal/surface/rest/resttest"
+)
+
+// trouble is something that goes wrong at the vendor, and what contract 7.1
+// makes of it.
+type trouble struct {
+	name      string
+	fault     emulator.Fault // its method is that of the command
+	status    int
+	code      string // of resttest.Answers; empty for 202
+	retryable bool
+	history   string // the command's status afterwards
+}
+
+func troubles() []trouble {
+	return []trouble{
+		{"unavailable", emulator.Fault{Status: 503}, 202, "", false, "UNCONFIRMED"},
+		{"failed on its side", emulator.Fault{Status: 500}, 202, "", false, "UNCONFIRMED"},
+		{"gateway page", emulator.Fault{Corrupt: "html"}, 202, "", false, "UNCONFIRMED"},
+		{"answer cut", emulator.Fault{Corrupt: "truncate"}, 202, "", false, "UNCONFIRMED"},
+		{"connection dropped", emulator.Fault{DropConnection: true}, 202, "", false, "UNCONFIRMED"},
+		{"invalid for the device", emulator.Fault{Status: 400, Reason: "INVALID_ARGUMENT"}, 422, "refused", false, "ERROR"},
+		{"precondition", emulator.Fault{Status: 400, Reason: "FAILED_PRECONDITION"}, 422, "refused", false, "ERROR"},
+		{"throttled", emulator.Fault{Status: 429}, 502, "provider_error", true, "ERROR"},
+		{"conflict", emulator.Fault{Status: 409, Reason: "ABORTED"}, 502, "provider_error", true, "ERROR"},
+		{"no permission", emulator.Fault{Status: 403}, 502, "provider_error", false, "ERROR"},
+		{"no credentials", emulator.Fault{Status: 401}, 502, "provider_error", false, "ERROR"},
+		{"device gone", emulator.Fault{Status: 404}, 409, "unsupported", false, "ERROR"},
+	}
+}
+
+// vendorMethod is the call that carries a command.
+func vendorMethod(t command.Type) string {
+	switch t {
+	case command.ChangePolicy:
+		return "devices.patch"
+	case command.StatusReport:
+		return "devices.get"
+	default:
+		return "devices.issueCommand"
+	}
+}
+
+// Every row of contract 7.1 that the vendor can cause, for every command that
+// reaches it: status, shape, retryable, and what the history says.
+func TestVendorTroubles(t *testing.T) {
+	t.Parallel()
+	lab := servertest.New(t)
+	site, replica := lab.NewSite("acme"), lab.Start()
+	other := lab.Policy(site.Company, "Other", policy.Platform)
+	rows := troubles()
+	devices := map[servertest.Kind][]servertest.Device{}
+	for _, s := range platformCommands(other) {
+		if len(devices[s.kind]) < len(rows) {
+			devices[s.kind] = append(devices[s.kind], site.Devices(replica, s.kind, 10*len(rows))...)
+		}
+		for i, row := range rows {
+			device := devices[s.kind][i]
+			row.fault.Method, row.fault.Match = vendorMethod(s.command), device.ID()
+			meetTrouble(t, site, replica, device, s, row)
+		}
+		devices[s.kind] = devices[s.kind][len(rows):]
+	}
+}
+
+func meetTrouble(t *testing.T, site *servertest.Site, replica *servertest.Replica, device servertest.Device, s sending, row trouble) {
+	t.Helper()
+	client := site.Client(replica, access.All)
+	site.Fault(row.fault)
+	got := client.Post("/assets/"+device.AssetID+"/commands/"+s.path, s.body)
+	label := s.path + " when the vendor is " + row.name
+	if got.Status != row.status {
+		t.Errorf("%s: %d, want %d: %s", label, got.Status, row.status, got.Body)
+		site.Emulator.ClearFaults()
+		return
+	}
+	members := got.Members(t)
+	want := wantedMembers(s, row)
+	if names := strings.Join(slices.Sorted(maps.Keys(members)), " "); names != sorted(want) {
+		t.Errorf("%s: members %s, want %s", label, names, sorted(want))
+	}
+	if strings.Contains(want, "retryable") && members["retryable"] != row.retryable {
+		t.Errorf("%s: retryable is %v: %s", label, members["retryable"], got.Body)
+	}
+	if row.status == 202 && members["status"] != "UNCONFIRMED" {
+		t.Errorf("%s: %s", label, got.Body)
+	}
+	if history := client.History(device.AssetID); len(history) != 1 || history[0].Status != row.history || history[0].Outcome == nil {
+		t.Errorf("%s: the history says %+v", label, history)
+	}
+	if row.name == "device gone" {
+		awaitStatus(t, site, client, device.AssetID, "DELETED")
+	}
+}
+
+func wantedMembers(s sending, row trouble) string {
+	if row.status != 202 {
+		return resttest.Answers[familyOf(s.path)][row.code].Members
+	}
+	if familyOf(s.path) == resttest.FirstFour {
+		return "assetId type status createdAt detail"
+	}
+	return "assetId type status detail"
+}
+
+// 503: nothing could be sent, which is safe to try again (contract 7.1).
+func TestNothingSentIsUnavailable(t *testing.T) {
+	t.Parallel()
+	lab := servertest.New(t)
+	site, replica := lab.NewSite("acme"), lab.Start()
+	device := site.Devices(replica, servertest.FullyManaged(), 1)[0]
+	replica.Stop()
+	cut := lab.Start(func(c *config.Service, _ *service.Options) { c.PlatformEndpoint = "http://127.0.0.1:1" })
+	for _, path := range []string{"lock", "reboot"} {
+		got := site.Client(cut, access.All).Post("/assets/"+device.AssetID+"/commands/"+path, nil).Want(t, 503)
+		want := resttest.Answers[familyOf(path)]["unavailable"]
+		members := got.Members(t)
+		if names := strings.Join(slices.Sorted(maps.Keys(members)), " "); names != sorted(want.Members) || members["retryable"] != true {
+			t.Errorf("%s: %s", path, got.Body)
+		}
+	}
+	if history := site.Client(cut, access.All).History(device.AssetID); len(history) != 2 || history[0].Status != "ERROR" {
+		t.Errorf("the history says %+v", history)
+	}
+}
+
+// 500: an unexpected error after dispatch (contract 7.1).
+func TestUnexpectedErrorAfterDispatch(t *testing.T) {
+	t.Parallel()
+	lab := servertest.New(t)
+	var armed atomic.Bool
+	site, replica := lab.NewSite("acme"), lab.Start(func(_ *config.Service, o *service.Options) {
+		o.Crash = func(step string) {
+			if step == command.AfterSend && armed.Load() {
+				panic("an unexpected error")
+			}
+		}
+	})
+	device := site.Devices(replica, servertest.FullyManaged(), 1)[0]
+	armed.Store(true)
+	for _, path := range []string{"lock", "reboot"} {
+		got := site.Client(replica, access.All).Post("/assets/"+device.AssetID+"/commands/"+path, nil).Want(t, 500)
+		want := resttest.Answers[familyOf(path)]["internal_error"]
+		members := got.Members(t)
+		if names := strings.Join(slices.Sorted(maps.Keys(members)), " "); names != sorted(want.Members) {
+			t.Errorf("%s: %s", path, got.Body)
+		}
+		if retryable, present := members["retryable"]; present && retryable != false {
+			t.Errorf("%s: retryable is %v", path, retryable)
+		}
+		if strings.Contains(string(got.Body), "an unexpected error\"") || !strings.Contains(string(got.Body), got.Header.Get("X-Request-Id")) {
+			t.Errorf("%s: the answer shows internals or no id: %s", path, got.Body)
+		}
+	}
+}
+
+// The whole contract's table of refusals, and its list of operations, against
+// the registry that production serves.
+func TestRegistry(t *testing.T) {
+	t.Parallel()
+	lab := servertest.New(t)
+	registry := lab.Start().Registry()
+	t.Run("declared", func(t *testing.T) { resttest.Declared(t, registry) })
+	t.Run("refusals", func(t *testing.T) { resttest.Refusals(t, registry) })
+}
+
+// 429 over HTTP: the eleventh call of a minute, with the seconds to wait.
+func TestEleventhCall(t *testing.T) {
+	t.Parallel()
+	lab := servertest.New(t)
+	replica := lab.Start()
+	acme := lab.Company("acme", servertest.Everything())
+	spare := newSpare(t, lab, acme)
+	for _, path := range []string{"lock", "reboot", "wipe"} {
+		client := replica.As(lab.Key(acme, access.All))
+		for range 10 {
+			client.Post("/assets/"+spare+"/commands/"+path, nil).Want(t, 409)
+		}
+		got := client.Post("/assets/"+spare+"/commands/"+path, nil).Want(t, 429)
+		if after, err := strconv.Atoi(got.Header.Get("Retry-After")); err != nil || after < 1 || after > 60 {
+			t.Errorf("Retry-After is %q", got.Header.Get("Retry-After"))
+		}
+		want := resttest.Answers[familyOf(path)]["rate_limited"]
+		if names := strings.Join(slices.Sorted(maps.Keys(got.Members(t))), " "); names != sorted(want.Members) {
+			t.Errorf("%s: %s", path, got.Body)
+		}
+	}
+}

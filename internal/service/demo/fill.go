@@ -1,0 +1,182 @@
+package demo
+
+import (
+	"context"
+	"fmt"
+	"path"
+	"strings"
+	"time"
+
+	"github.com/musterhq/muster/internal/access"
+	"github.com/musterhq/muster/internal/asset"
+	"github.com/musterhq/muster/internal/company"
+	"github.com/musterhq/muster/internal/fault"
+	"github.com/musterhq/muster/internal/name"
+	"github.com/musterhq/muster/internal/operation"
+	"github.com/musterhq/muster/internal/platform/emulator"
+	"github.com/musterhq/muster/internal/policy"
+	"github.com/musterhq/muster/internal/provisioning"
+	"github.com/musterhq/muster/internal/service"
+	"github.com/musterhq/muster/internal/surface/cli"
+)
+
+// filler makes what the demo shows. Every step looks first what is there, so
+// that a demo that was stopped half-way is completed at its next start.
+type filler struct {
+	*Demo
+	desk    *cli.Desk
+	company company.Company
+	memory  memory
+}
+
+func (d *Demo) fill(ctx context.Context) error {
+	desk, err := service.OpenDesk(d.now)(ctx, d.config().Store)
+	if err != nil {
+		return err
+	}
+	defer desk.Close()
+	f := &filler{Demo: d, desk: desk}
+	for _, step := range []func(context.Context) error{f.makeCompany, f.makeKeys, f.connect, f.makeSpares, f.enrolAll} {
+		if err := step(ctx); err != nil {
+			return err
+		}
+	}
+	return f.introduce(ctx)
+}
+
+const slug = "acme"
+
+func (f *filler) makeCompany(ctx context.Context) (err error) {
+	f.company, err = f.desk.Companies.CompanyBySlug(ctx, slug)
+	if fault.CodeOf(err) != fault.NotFound {
+		return err
+	}
+	f.say("Creating the company %s …", slug)
+	f.company, err = company.New(slug, "Acme", access.Settings{
+		DeviceCommands: true, DestructiveCommands: true, PolicyChanges: true, Provisioning: true, OAuthConnections: true,
+	}, f.now())
+	if err != nil {
+		return err
+	}
+	return f.desk.Companies.CreateCompany(ctx, f.company)
+}
+
+func (f *filler) makeSpares(ctx context.Context) error {
+	present, err := f.desk.Assets.CountAssets(ctx, asset.Filter{CompanyID: f.company.ID, Status: asset.Pending})
+	if err != nil || present > 0 {
+		return err
+	}
+	assets, err := cli.ReadAssets(strings.NewReader(spares))
+	if err != nil {
+		return err
+	}
+	for i := range assets {
+		assets[i].ID, assets[i].CompanyID, assets[i].CompanySlug = name.NewID(), f.company.ID, f.company.Slug
+		assets[i].CreatedAt = f.now()
+	}
+	return f.desk.Assets.ImportAssets(ctx, assets)
+}
+
+// enrolAll enrols what is missing of each group.
+func (f *filler) enrolAll(ctx context.Context) error {
+	for _, g := range fleet() {
+		p, err := f.policy(ctx, g)
+		if err != nil {
+			return err
+		}
+		enrolled := int64(p.DeviceCount)
+		for _, m := range g.devices {
+			if enrolled >= int64(m.count) {
+				enrolled -= int64(m.count)
+				continue
+			}
+			missing := m.count - int(enrolled)
+			enrolled = 0
+			if err := f.enrol(ctx, p, g.usage, m, missing); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// policy returns the group's policy, made if need be.
+func (f *filler) policy(ctx context.Context, g group) (policy.Policy, error) {
+	all, _, err := f.desk.Policies.Store.Policies(ctx, policy.Query{CompanyID: f.company.ID, Order: policy.ByName, Limit: 100})
+	if err != nil {
+		return policy.Policy{}, err
+	}
+	for _, p := range all {
+		if p.Name == g.policy {
+			return p, nil
+		}
+	}
+	return f.desk.Policies.Create(ctx, policy.New{
+		CompanyID: f.company.ID, CompanySlug: slug, Name: g.policy, Type: policy.Platform, Changes: g.changes,
+	}, policy.Author{Kind: string(access.System), ID: "demo", Name: "demo"})
+}
+
+// enrol enrols devices with a real token and waits until the service knows
+// them. Only then do they take on their mood.
+func (f *filler) enrol(ctx context.Context, p policy.Policy, usage provisioning.PersonalUsage, m model, count int) error {
+	f.say("Enrolling %d × %s %s under “%s” …", count, m.manufacturer, m.model, p.Name)
+	token, err := f.service.Platform().Issue(ctx, f.company, p, usage, provisioning.Lifetime)
+	if err != nil {
+		return err
+	}
+	want := emulator.Enrolment{
+		EnrollmentToken: string(token.Payload), Count: count,
+		Manufacturer: m.manufacturer, Brand: m.brand, Model: m.model, APILevel: m.apiLevel,
+	}
+	if m.personal {
+		want.Ownership = emulator.PersonallyOwned
+	}
+	devices, err := f.emulator.Enroll(ctx, want)
+	if err != nil {
+		return err
+	}
+	if err := f.awaitDevices(ctx, p, count); err != nil {
+		return err
+	}
+	for _, device := range devices {
+		if _, err := f.emulator.SetBehaviour(ctx, path.Base(device), m.mood.behaviour(), true); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// How long the service may take to learn of devices that have enrolled.
+const (
+	enrolPatience = time.Minute
+	enrolGlance   = 50 * time.Millisecond
+)
+
+func (f *filler) awaitDevices(ctx context.Context, p policy.Policy, more int) error {
+	want := p.DeviceCount + more
+	ctx, cancel := context.WithTimeout(ctx, enrolPatience)
+	defer cancel()
+	for {
+		now, err := f.desk.Policies.Current(ctx, f.company.ID, p.ID)
+		if err == nil && now.DeviceCount >= want {
+			return nil
+		}
+		select {
+		case <-ctx.Done():
+			return fmt.Errorf("the service did not learn of the devices under %s: %w", p.Name, ctx.Err())
+		case <-time.After(enrolGlance):
+		}
+	}
+}
+
+// someDevice is an asset to try commands on: a willing, fully managed one.
+func (f *filler) someDevice(ctx context.Context) (asset.Asset, error) {
+	found, _, err := f.desk.Assets.Assets(ctx, asset.Query{
+		Filter: asset.Filter{CompanyID: f.company.ID, Status: asset.Active}, Order: asset.ByCreatedAt,
+		Page: operation.PageRequest{Size: 1},
+	})
+	if err != nil || len(found) == 0 {
+		return asset.Asset{}, err
+	}
+	return found[0], nil
+}

@@ -1,0 +1,38 @@
+package demo
+
+import (
+	"context"
+	"encoding/json"
+
+	"github.com/musterhq/muster/internal/surface/mcp"
+	"github.com/musterhq/muster/internal/surface/rest"
+)
+
+// introduce prints what there is and what to try. The portal's address is the
+// first address, the key with every permission the first key (operator
+// "Programs"); tests and people's scripts look for them.
+func (f *filler) introduce(ctx context.Context) error {
+	device, err := f.someDevice(ctx)
+	if err != nil {
+		return err
+	}
+	address, api, key := f.service.PublicURL(), f.service.PublicURL()+rest.Prefix, f.memory.Key
+	client, err := json.MarshalIndent(map[string]any{"mcpServers": map[string]any{"muster": map[string]any{
+		"type": "http", "url": address + mcp.Path, "headers": map[string]string{"X-API-Key": key},
+	}}}, "  ", "  ")
+	if err != nil {
+		return err
+	}
+	f.say("\nMuster is up. Stop it with Ctrl-C; start it again and it goes on where it stopped.\n")
+	f.say("  Portal     %s", address)
+	f.say("  API        %s  (reference: %s/api/docs)", api, address)
+	f.say("  Emulator   %s", f.emulator.URL())
+	f.say("  API key    %s  (may do everything)", key)
+	f.say("  API key    %s  (may read)", f.memory.Observer)
+	f.say("\nConnect an assistant over MCP:\n\n  %s", client)
+	f.say("\nThree commands to try:\n")
+	f.say("  curl -H 'X-API-Key: %s' '%s/assets?status=ACTIVE&size=3'", key, api)
+	f.say("  curl -H 'X-API-Key: %s' -X POST %s/assets/%s/commands/lock", key, api, device.ID)
+	f.say("  curl -H 'X-API-Key: %s' %s/assets/%s/commands\n", key, api, device.ID)
+	return nil
+}

@@ -1,0 +1,55 @@
+package service
+
+import (
+	"context"
+	"log/slog"
+	"time"
+
+	"github.com/musterhq/muster/internal/command"
+	"github.com/musterhq/muster/internal/company"
+	"github.com/musterhq/muster/internal/config"
+	"github.com/musterhq/muster/internal/database"
+	"github.com/musterhq/muster/internal/enrolment"
+	"github.com/musterhq/muster/internal/platform"
+	"github.com/musterhq/muster/internal/surface/cli"
+)
+
+// newPlatform makes the adapter to the vendor's platform, which settles what
+// commands sent and takes what devices tell.
+func (s *Service) newPlatform(commands *command.Service, enrolments *enrolment.Service) (*platform.Platform, error) {
+	settings := platformConfig(s.config.Platform, s.public, s.db, s.options.Now)
+	settings.Logger, settings.Observer = s.options.Logger, s.metrics
+	settings.Stores.Commands, settings.Stores.Inventory, settings.Stores.Records = commands, enrolments, s.db
+	return platform.New(settings)
+}
+
+// platformConfig is what service and command line have in common.
+func platformConfig(p config.Platform, publicURL string, db *database.DB, now func() time.Time) platform.Config {
+	return platform.Config{
+		Endpoint: p.PlatformEndpoint, CredentialsFile: p.PlatformCredentials,
+		Project: p.PlatformProject, Subscription: p.PlatformSubscription,
+		CallbackURL: publicURL + platform.CallbackPath, Now: now,
+		Stores: platform.Stores{Companies: db, Policies: db, Signups: db, Leases: db, Quota: db},
+	}
+}
+
+// Platform is the adapter to the vendor's platform.
+func (s *Service) Platform() *platform.Platform { return s.platform }
+
+// deskPlatform is the platform as the command line uses it.
+type deskPlatform struct{ *platform.Platform }
+
+// Connect implements cli.Platform.
+func (d deskPlatform) Connect(ctx context.Context, companyID string) (company.Company, string, error) {
+	connection, err := d.Platform.Connect(ctx, companyID)
+	return connection.Company, connection.SignupURL, err
+}
+
+func openPlatform(db *database.DB, now func() time.Time) func(config.Platform, string) (cli.Platform, error) {
+	return func(p config.Platform, publicURL string) (cli.Platform, error) {
+		settings := platformConfig(p, publicURL, db, now)
+		settings.Logger = slog.New(slog.DiscardHandler) // the command says what went wrong
+		made, err := platform.New(settings)
+		return deskPlatform{made}, err
+	}
+}
