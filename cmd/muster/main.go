@@ -34,6 +34,7 @@ const (
 // program is the tree of commands.
 type program struct {
 	Serve    serveCommand    `cmd:"" help:"Run the service."`
+	Demo     demoCommand     `cmd:"" help:"Bring up a demo: a company, policies and about 30 simulated devices; nothing to install or configure."`
 	Emulator emulatorCommand `cmd:"" help:"Run the platform's emulator by itself."`
 	cli.Commands
 	Doctor  doctorCommand  `cmd:"" help:"Check the set-up and say how to mend it."`

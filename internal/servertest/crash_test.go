@@ -11,8 +11,8 @@ import (
 	"github.com/musterhq/muster/internal/access"
 	"github.com/musterhq/muster/internal/command"
 	"github.com/musterhq/muster/internal/config"
-	"github.com/musterhq/muster/internal/service"
 	"github.com/musterhq/muster/internal/servertest"
+	"github.com/musterhq/muster/internal/service"
 )
 
 // steps are the moments of a command's life at which a process may die, with

@@ -15,12 +15,13 @@ import (
 // company connect` does, and returns the company as it then is.
 func (l *Lab) Connect(c company.Company) company.Company {
 	l.TB.Helper()
-	platform, err := l.openPlatform()
+	platform, err := l.Desk().Platform(l.Platform(), "http://127.0.0.1")
+	page := ""
 	if err == nil {
-		c, err = platform.Connect(l.TB.Context(), c)
+		c, page, err = platform.Connect(l.TB.Context(), c.ID)
 	}
-	if err != nil {
-		l.TB.Fatal(err)
+	if err != nil || page != "" {
+		l.TB.Fatalf("cannot connect %s: %v %s", c.Slug, err, page)
 	}
 	return c
 }

@@ -15,8 +15,8 @@ import (
 
 	"github.com/musterhq/muster/internal/access"
 	"github.com/musterhq/muster/internal/config"
-	"github.com/musterhq/muster/internal/service"
 	"github.com/musterhq/muster/internal/servertest"
+	"github.com/musterhq/muster/internal/service"
 )
 
 // killAt makes this test program a service instead, which kills itself with

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/musterhq/muster/internal/config"
+	"github.com/musterhq/muster/internal/database"
 	"github.com/musterhq/muster/internal/database/pgtest"
 	"github.com/musterhq/muster/internal/platform/emulator"
 	"github.com/musterhq/muster/internal/service"
@@ -31,6 +32,7 @@ type Lab struct {
 	keyFile  string
 	ahead    atomic.Int64 // how far the clock is ahead, in nanoseconds
 	desk     func() (*cli.Desk, error)
+	db       func() (*database.DB, error)
 }
 
 // New makes a lab on SQLite.
@@ -63,7 +65,7 @@ func newLab(tb testing.TB, dir, database string) *Lab {
 	if err := service.MakeKeyFile(lab.keyFile, lab.Now()); err != nil {
 		tb.Fatal(err)
 	}
-	lab.desk = sync.OnceValues(lab.openDesk)
+	lab.desk, lab.db = sync.OnceValues(lab.openDesk), sync.OnceValues(lab.openDB)
 	var err error
 	lab.Emulator, err = service.NewEmulator(tb.Context(), "127.0.0.1:0", "", service.Options{Now: lab.Now, Logger: lab.logger("emulator")})
 	if err != nil {
@@ -162,6 +164,24 @@ func (l *Lab) openDesk() (*cli.Desk, error) {
 		l.TB.Cleanup(func() { _ = desk.Close() })
 	}
 	return desk, err
+}
+
+// DB is the database itself, for looks that administration has no use for.
+func (l *Lab) DB() *database.DB {
+	l.TB.Helper()
+	db, err := l.db()
+	if err != nil {
+		l.TB.Fatal(err)
+	}
+	return db
+}
+
+func (l *Lab) openDB() (*database.DB, error) {
+	db, err := database.Open(context.WithoutCancel(l.TB.Context()), database.Options{URL: l.Database, Now: l.Now})
+	if err == nil {
+		l.TB.Cleanup(func() { _ = db.Close() })
+	}
+	return db, err
 }
 
 // Fault lets the next call of a vendor method meet a fault.

@@ -13,8 +13,8 @@ import (
 	"github.com/musterhq/muster/internal/config"
 	"github.com/musterhq/muster/internal/platform/emulator"
 	"github.com/musterhq/muster/internal/policy"
-	"github.com/musterhq/muster/internal/service"
 	"github.com/musterhq/muster/internal/servertest"
+	"github.com/musterhq/muster/internal/service"
 	"github.com/musterhq/muster/internal/surface/rest/resttest"
 )
 

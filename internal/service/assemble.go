@@ -9,8 +9,11 @@ import (
 	"github.com/musterhq/muster/internal/asset"
 	"github.com/musterhq/muster/internal/budget"
 	"github.com/musterhq/muster/internal/command"
+	"github.com/musterhq/muster/internal/enrolment"
 	"github.com/musterhq/muster/internal/operation"
+	"github.com/musterhq/muster/internal/platform"
 	"github.com/musterhq/muster/internal/policy"
+	"github.com/musterhq/muster/internal/provisioning"
 	"github.com/musterhq/muster/internal/surface/rest"
 )
 
@@ -23,11 +26,13 @@ func (s *Service) assemble(ctx context.Context) error {
 		}
 	}
 	commands := s.commands()
-	registry := &operation.Registry{}
-	asset.Define(registry, s.db)
-	policy.DefineList(registry, s.db)
-	command.Define(registry, commands)
-
+	enrolments := &enrolment.Service{Store: s.db, Companies: s.db, Now: s.options.Now}
+	var err error
+	if s.platform, err = s.newPlatform(commands, enrolments); err != nil {
+		return err
+	}
+	commands.Channels[asset.Platform] = s.platform
+	registry := s.operations(commands)
 	kernel := operation.NewKernel(operation.Config{
 		Limiter:        budget.Limiter{Store: s.db, Now: s.options.Now},
 		ReadsPerMinute: s.config.ReadsPerMinute, Observer: kernelMetrics{s.metrics},
@@ -43,14 +48,32 @@ func (s *Service) assemble(ctx context.Context) error {
 	if err := s.assistants(mux, registry, kernel, keys); err != nil {
 		return err
 	}
+	mux.HandleFunc("GET "+platform.CallbackPath, s.platform.Callback)
 	s.registry = registry
 	s.handler = api.Wrap(mux)
 	s.loops = append(s.loops,
 		s.every("command sweeper", sweepInterval, commands.Sweep),
 		s.every("database sweeper", expiryInterval, s.db.Sweep),
-		s.every("inactivity", inactivityInterval, s.markInactive),
+		s.every("inactivity", inactivityInterval, func(ctx context.Context) error {
+			_, err := enrolments.SweepInactive(ctx)
+			return err
+		}),
+		Loop{Name: "platform", Run: s.platform.Run},
 	)
 	return nil
+}
+
+// operations declares everything that the service offers.
+func (s *Service) operations(commands *command.Service) *operation.Registry {
+	registry := &operation.Registry{}
+	asset.Define(registry, s.db)
+	policy.DefineList(registry, s.db)
+	command.Define(registry, commands)
+	provisioning.Define(registry, &provisioning.Service{
+		Catalogue: s.db, Issuers: map[policy.Type]provisioning.Issuer{policy.Platform: s.platform},
+		PublicURL: s.public, Now: s.options.Now,
+	})
+	return registry
 }
 
 func (s *Service) commands() *command.Service {
@@ -67,7 +90,6 @@ const (
 	sweepInterval      = 5 * time.Second
 	expiryInterval     = 5 * time.Minute
 	inactivityInterval = time.Minute
-	inactivityBatch    = 1000
 )
 
 // every is a loop that works at once and then at intervals. A failure is
@@ -87,22 +109,4 @@ func (s *Service) every(name string, interval time.Duration, work func(context.C
 			}
 		}
 	}}
-}
-
-// markInactive turns devices INACTIVE that were silent for their company's
-// inactivity period (decisions "Assets").
-func (s *Service) markInactive(ctx context.Context) error {
-	all, err := s.db.Companies(ctx)
-	if err != nil {
-		return err
-	}
-	for _, c := range all {
-		for marked := inactivityBatch; marked == inactivityBatch; {
-			marked, err = s.db.MarkInactive(ctx, c.ID, s.options.Now().Add(-c.InactiveAfter), inactivityBatch)
-			if err != nil {
-				return err
-			}
-		}
-	}
-	return nil
 }

@@ -3,6 +3,7 @@ package service
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"time"
 
@@ -22,10 +23,10 @@ func OpenDesk(now func() time.Time) func(context.Context, config.Store) (*cli.De
 		}
 		policies, err := policyService(db, now)
 		if err != nil {
-			return nil, err
+			return nil, errors.Join(err, db.Close())
 		}
 		return &cli.Desk{Companies: db, Keys: db, Assets: db, Policies: policies, Users: db, Connections: db,
-			Copier: db, Close: db.Close}, nil
+			Copier: db, Platform: openPlatform(db, now), Close: db.Close}, nil
 	}
 }
 

@@ -18,6 +18,7 @@ import (
 	"github.com/musterhq/muster/internal/config"
 	"github.com/musterhq/muster/internal/database"
 	"github.com/musterhq/muster/internal/operation"
+	"github.com/musterhq/muster/internal/platform"
 )
 
 // Options are what a configuration cannot say.
@@ -43,6 +44,7 @@ type Service struct {
 	db       *database.DB
 	keys     *Keys
 	metrics  *Metrics
+	platform *platform.Platform
 	registry *operation.Registry
 	handler  http.Handler
 	running  loops

@@ -61,6 +61,18 @@ func (f *filler) makeCompany(ctx context.Context) (err error) {
 	return f.desk.Companies.CreateCompany(ctx, f.company)
 }
 
+// connect binds the company to an enterprise at the emulator, which also pushes
+// what policies there are.
+func (f *filler) connect(ctx context.Context) error {
+	if f.company.Connected() {
+		return nil
+	}
+	f.say("Connecting it to the platform's emulator …")
+	connection, err := f.service.Platform().Connect(ctx, f.company.ID)
+	f.company = connection.Company
+	return err
+}
+
 func (f *filler) makeSpares(ctx context.Context) error {
 	present, err := f.desk.Assets.CountAssets(ctx, asset.Filter{CompanyID: f.company.ID, Status: asset.Pending})
 	if err != nil || present > 0 {

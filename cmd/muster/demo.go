@@ -1,0 +1,23 @@
+package main
+
+import (
+	"github.com/musterhq/muster/internal/service"
+	"github.com/musterhq/muster/internal/service/demo"
+	"github.com/musterhq/muster/internal/surface/cli"
+)
+
+// demoCommand brings up a whole Muster with simulated devices.
+type demoCommand struct {
+	Data     string `name:"data" default:"./muster-demo" placeholder:"DIR" help:"Directory of the demo; started again on it, the demo goes on where it stopped. Default: ${default}."`
+	Listen   string `name:"listen" default:"127.0.0.1:8080" placeholder:"ADDR" help:"Address to serve on. Default: ${default}."`
+	LogLevel string `name:"log-level" enum:"debug,info,warn,error" default:"warn" help:"Lowest level to log: debug, info, warn or error."`
+}
+
+// Run serves the demo until the context ends.
+func (c *demoCommand) Run(env *cli.Env, to streams) error {
+	logger, err := service.NewLogger(to.err, c.LogLevel, "text")
+	if err != nil {
+		return err
+	}
+	return demo.Run(env.Context, demo.Settings{Data: c.Data, Listen: c.Listen}, env.Now, logger, env.Out)
+}
