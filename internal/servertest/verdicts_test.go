@@ -171,16 +171,6 @@ func TestUnexpectedErrorAfterDispatch(t *testing.T) {
 	}
 }
 
-// The whole contract's table of refusals, and its list of operations, against
-// the registry that production serves.
-func TestRegistry(t *testing.T) {
-	t.Parallel()
-	lab := servertest.New(t)
-	registry := lab.Start().Registry()
-	t.Run("declared", func(t *testing.T) { resttest.Declared(t, registry) })
-	t.Run("refusals", func(t *testing.T) { resttest.Refusals(t, registry) })
-}
-
 // 429 over HTTP: the eleventh call of a minute, with the seconds to wait.
 func TestEleventhCall(t *testing.T) {
 	t.Parallel()
