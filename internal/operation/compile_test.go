@@ -1,0 +1,204 @@
+package operation_test
+
+import (
+	"context"
+	"strings"
+	"testing"
+
+	"github.com/musterhq/muster/internal/access"
+	"github.com/musterhq/muster/internal/fault"
+	"github.com/musterhq/muster/internal/operation"
+)
+
+// declared defines an operation with arguments of A and returns the panic.
+func declared[A any](o operation.Operation) (said string) {
+	defer func() {
+		if cause := recover(); cause != nil {
+			said = cause.(string)
+		}
+	}()
+	var r operation.Registry
+	operation.Define(&r, o, func(context.Context, operation.Call, A) (int, error) { return 0, nil })
+	return ""
+}
+
+type bad[T any] struct {
+	A T `json:"a" rule:"required"`
+}
+
+func TestContradictoryDeclarationsPanic(t *testing.T) {
+	t.Parallel()
+	at := func(path string) operation.Operation {
+		return operation.Operation{Name: "do_it", Method: "POST", Path: path}
+	}
+	body, path := at("/x"), at("/x/{a}")
+	get := operation.Operation{Name: "do_it", Method: "GET", Path: "/x"}
+	for name, said := range map[string]string{
+		"not a struct": declared[int](body),
+		"no tag": declared[struct {
+			A string
+		}](body),
+		"ignored": declared[struct {
+			A string `json:"-"`
+		}](body),
+		"two places": declared[struct {
+			A string `json:"a" query:"a"`
+		}](body),
+		"names differ in case": declared[struct {
+			A string `json:"a"`
+			B string `json:"A"`
+		}](body),
+		"unknown rule": declared[struct {
+			A string `json:"a" rule:"maxchar=4"`
+		}](body),
+		"no number": declared[struct {
+			A string `json:"a" rule:"maxchars=x"`
+		}](body),
+		"text rule on a number": declared[struct {
+			A int `json:"a" rule:"notblank"`
+		}](body),
+		"number rule on text": declared[struct {
+			A string `json:"a" rule:"min=1"`
+		}](body),
+		"items of no list": declared[struct {
+			A string `json:"a" rule:"maxitems=1"`
+		}](body),
+		"anycase of nothing": declared[struct {
+			A string `json:"a" rule:"anycase"`
+		}](body),
+		"required with a default": declared[struct {
+			A string `json:"a" rule:"required default=x"`
+		}](body),
+		"default against its rule": declared[struct {
+			A int `json:"a" rule:"min=1 default=0"`
+		}](body),
+		"default of a pointer": declared[struct {
+			A *int `json:"a" rule:"default=0"`
+		}](body),
+		"path not in the path": declared[struct {
+			A string `path:"a"`
+		}](body),
+		"brace without argument": declared[struct{}](path),
+		"path argument with a rule": declared[struct {
+			A string `path:"a" rule:"maxchars=3"`
+		}](path),
+		"path argument of another type": declared[struct {
+			A int `path:"a"`
+		}](path),
+		"GET with a body": declared[bad[string]](get),
+		"query list": declared[struct {
+			A []string `query:"a"`
+		}](get),
+		"nested query": declared[struct {
+			A struct {
+				B string `query:"b"`
+			} `json:"a"`
+		}](body),
+		"map":              declared[bad[map[string]string]](body),
+		"float":            declared[bad[float64]](body),
+		"list of lists":    declared[bad[[][]string]](body),
+		"list of pointers": declared[bad[[]*string]](body),
+	} {
+		if !strings.Contains(said, "do_it") {
+			t.Errorf("%s: panic %q", name, said)
+		}
+	}
+	if said := declared[bad[[]string]](body); said != "" {
+		t.Errorf("a good declaration: %s", said)
+	}
+}
+
+func TestDefinedTwicePanics(t *testing.T) {
+	t.Parallel()
+	defer func() {
+		if recover() == nil {
+			t.Error("two operations of one name")
+		}
+	}()
+	var r operation.Registry
+	for range 2 {
+		operation.Define(&r, operation.Operation{Name: "do_it", Method: "POST", Path: "/x"},
+			func(context.Context, operation.Call, struct{}) (int, error) { return 0, nil })
+	}
+}
+
+type documented struct {
+	AssetID string `path:"assetId" doc:"The asset."`
+}
+
+// sound is a declaration that Audit has nothing to say about.
+func sound() operation.Operation {
+	return operation.Operation{Name: "reboot_device", Title: "Restart", Description: "Restarts one fully managed device now.",
+		Method: "POST", Path: "/assets/{assetId}/commands/reboot", Needs: access.DevicesCommand | access.DevicesRead,
+		Gate: access.DeviceCommands, Budget: operation.AfterValidation, Dialect: operation.Commands, Effect: operation.Writing,
+		Faults: []fault.Code{fault.NotFound, fault.Unavailable}}
+}
+
+func TestAudit(t *testing.T) {
+	t.Parallel()
+	audit := func(change func(*operation.Operation)) []string {
+		var r operation.Registry
+		o := sound()
+		change(&o)
+		operation.Define(&r, o, func(context.Context, operation.Call, documented) (int, error) { return 0, nil })
+		return operation.Audit(&r)
+	}
+	if said := audit(func(*operation.Operation) {}); len(said) > 0 {
+		t.Errorf("a sound declaration: %v", said)
+	}
+	for name, change := range map[string]func(*operation.Operation){
+		"a name in capitals":        func(o *operation.Operation) { o.Name = "RebootDevice" },
+		"no title":                  func(o *operation.Operation) { o.Title = "" },
+		"no sentence":               func(o *operation.Operation) { o.Description = "Reboot" },
+		"no permission":             func(o *operation.Operation) { o.Needs = 0 },
+		"no gate":                   func(o *operation.Operation) { o.Gate = access.NoGate },
+		"another gate":              func(o *operation.Operation) { o.Gate = access.PolicyChanges },
+		"destroys without its gate": func(o *operation.Operation) { o.Effect, o.Gate = operation.Destroying, access.NoGate },
+		"destructive, yet writes": func(o *operation.Operation) {
+			o.Needs, o.Gate = access.DevicesCommandDestructive, access.DestructiveCommands
+		},
+		"writes for free":              func(o *operation.Operation) { o.Budget = operation.Free },
+		"writes by PUT":                func(o *operation.Operation) { o.Method = "PUT" },
+		"reads by POST":                func(o *operation.Operation) { o.Effect = operation.Reading },
+		"spends too early":             func(o *operation.Operation) { o.Budget = operation.BeforeValidation },
+		"the dialect of reads":         func(o *operation.Operation) { o.Dialect = operation.Reads },
+		"a fault of another dialect":   func(o *operation.Operation) { o.Faults = append(o.Faults, fault.StaleProposal) },
+		"a fault of the pipeline":      func(o *operation.Operation) { o.Faults = append(o.Faults, fault.Forbidden) },
+		"a fault twice":                func(o *operation.Operation) { o.Faults = append(o.Faults, fault.NotFound) },
+		"an id that is always found":   func(o *operation.Operation) { o.Faults = nil },
+		"unconfirmed by a plain value": func(o *operation.Operation) { o.Unconfirmed = true },
+	} {
+		if said := audit(change); len(said) == 0 {
+			t.Errorf("%s: nothing said", name)
+		}
+	}
+}
+
+func TestAuditOfArguments(t *testing.T) {
+	t.Parallel()
+	var r operation.Registry
+	o := sound()
+	operation.Define(&r, o, func(context.Context, operation.Call, struct {
+		AssetID string `path:"assetId"`
+	}) (int, error) {
+		return 0, nil
+	})
+	o.Name = "reboot_twin"
+	operation.Define(&r, o, func(context.Context, operation.Call, documented) (int, error) { return 0, nil })
+	o.Name, o.Path = "send_text", "/assets/{assetId}/commands/text"
+	operation.Define(&r, o, func(context.Context, operation.Call, unruly) (int, error) { return 0, nil })
+	said := strings.Join(operation.Audit(&r), "\n")
+	for _, want := range []string{"assetId has no doc", "reboot_twin: it is at", "a rule speaks of nothing", "its own example is refused"} {
+		if !strings.Contains(said, want) {
+			t.Errorf("%q is not said in\n%s", want, said)
+		}
+	}
+}
+
+// unruly has a rule that its own example breaks, about an argument that is not there.
+type unruly struct {
+	AssetID string `path:"assetId" doc:"The asset."`
+	Text    string `json:"text" rule:"required" doc:"Text."`
+}
+
+func (u unruly) Rules(r *operation.Rules) { r.Must("nothing", "must be there", u.Text == "") }

@@ -1,0 +1,207 @@
+package operation_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"testing"
+	"time"
+
+	"github.com/santhosh-tekuri/jsonschema/v6"
+	"pgregory.net/rapid"
+
+	"github.com/musterhq/muster/internal/access"
+	"github.com/musterhq/muster/internal/operation"
+)
+
+// plain has every rule that a schema can say.
+type plain struct {
+	ID      string   `path:"id" doc:"The id."`
+	Text    string   `json:"text" rule:"required minchars=1 maxchars=5" doc:"Text."`
+	Apps    []string `json:"apps" rule:"minitems=1 maxitems=2 package" doc:"Apps."`
+	Exact   string   `json:"exact" rule:"enum=ON|OFF" doc:"Exact."`
+	Count   *int     `json:"count" rule:"min=1 max=9" doc:"Count."`
+	Flag    bool     `json:"flag" doc:"Flag."`
+	Changes []leaf   `json:"changes" doc:"Changes."`
+}
+
+type leaf struct {
+	Setting string `json:"setting" rule:"required" doc:"Setting."`
+	Value   string `json:"value" rule:"notblank" doc:"Value."`
+}
+
+func schemaOf(t *testing.T, o *operation.Operation) *jsonschema.Schema {
+	t.Helper()
+	return compiled(t, o.InputSchema())
+}
+
+func compiled(t *testing.T, schema any) *jsonschema.Schema {
+	t.Helper()
+	text, err := json.Marshal(schema)
+	if err != nil {
+		t.Fatal(err)
+	}
+	parsed, err := jsonschema.UnmarshalJSON(bytes.NewReader(text))
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := jsonschema.NewCompiler()
+	c.AssertFormat()
+	if err := c.AddResource("s.json", parsed); err != nil {
+		t.Fatal(err)
+	}
+	return c.MustCompile("s.json")
+}
+
+// The schema and the decoder agree on every object, as far as a schema can say.
+func TestSchemaAndDecoderAgree(t *testing.T) {
+	t.Parallel()
+	o := operation.Operation{Name: "do_it", Method: "POST", Path: "/x/{id}", Needs: access.DevicesRead, Budget: operation.AfterValidation}
+	var r operation.Registry
+	operation.Define(&r, o, func(context.Context, operation.Call, plain) (int, error) { return 0, nil })
+	schema := schemaOf(t, r.All()[0])
+	rapid.Check(t, func(t *rapid.T) {
+		body, err := json.Marshal(anyObject(4).Draw(t, "object"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, refused := echo[plain](o, operation.Flat(body))
+		parsed, err := jsonschema.UnmarshalJSON(bytes.NewReader(body))
+		if err != nil {
+			t.Fatal(err)
+		}
+		invalid := schema.Validate(parsed)
+		if (refused == nil) != (invalid == nil) {
+			t.Fatalf("%s\ndecoder: %v\nschema: %v", body, refused, invalid)
+		}
+	})
+}
+
+// anyObject draws objects that are nearly right: most names are declared and
+// most values fit.
+func anyObject(depth int) *rapid.Generator[map[string]any] {
+	return rapid.Custom(func(t *rapid.T) map[string]any {
+		object := map[string]any{}
+		if rapid.IntRange(0, 9).Draw(t, "right") > 0 {
+			object["id"], object["text"] = "x", "y"
+		}
+		names := []string{"id", "text", "apps", "exact", "count", "flag", "changes", "setting", "value", "Text", "other"}
+		for range rapid.IntRange(0, 4).Draw(t, "members") {
+			name := rapid.SampledFrom(names[:8]).Draw(t, "name")
+			if rapid.IntRange(0, 9).Draw(t, "odd") == 0 {
+				name = rapid.SampledFrom(names).Draw(t, "odd name")
+			}
+			object[name] = fitting(name, depth-1).Draw(t, "value")
+		}
+		return object
+	})
+}
+
+// fitting draws values for a member, now and then of another kind.
+func fitting(name string, depth int) *rapid.Generator[any] {
+	texts := rapid.SampledFrom([]any{"", " ", "a", "ON", "on", "com.example.app", "áéíóú", "áéíóúü", "x.y"})
+	other := rapid.SampledFrom([]any{nil, true, 0, 1, 9, 10, 2.5, 3.0, "a", []any{}, map[string]any{}})
+	var right *rapid.Generator[any]
+	switch name {
+	case "apps":
+		right = rapid.Custom(func(t *rapid.T) any { return rapid.SliceOfN(texts, 0, 3).Draw(t, "apps") })
+	case "count":
+		right = rapid.Custom(func(t *rapid.T) any { return rapid.IntRange(0, 10).Draw(t, "count") })
+	case "flag":
+		right = rapid.Custom(func(t *rapid.T) any { return rapid.Bool().Draw(t, "flag") })
+	case "changes":
+		right = rapid.Custom(func(t *rapid.T) any {
+			list := []any{}
+			for range rapid.IntRange(0, 2).Draw(t, "changes") {
+				change := map[string]any{"setting": "X"}
+				if rapid.Bool().Draw(t, "value") {
+					change["value"] = texts.Draw(t, "text")
+				}
+				if depth > 0 && rapid.IntRange(0, 4).Draw(t, "odd") == 0 {
+					change = anyObject(depth).Draw(t, "odd change")
+				}
+				list = append(list, change)
+			}
+			return list
+		})
+	default:
+		right = texts
+	}
+	return rapid.Custom(func(t *rapid.T) any {
+		if rapid.IntRange(0, 7).Draw(t, "kind") == 0 {
+			return other.Draw(t, "other")
+		}
+		return right.Draw(t, "right")
+	})
+}
+
+type view struct {
+	Name   string             `json:"name" doc:"Its name." example:"Pixel"`
+	Kind   string             `json:"kind" enum:"A|B"`
+	Maybe  *string            `json:"maybe" enum:"X|Y"`
+	Seen   *time.Time         `json:"seen"`
+	Extra  string             `json:"extra,omitempty"`
+	Lately time.Time          `json:"lately,omitzero"`
+	Labels []string           `json:"labels"`
+	Values map[string]float64 `json:"values"`
+	Report json.RawMessage    `json:"report"`
+	Image  []byte             `json:"image"`
+	Inner  struct {
+		Deep int `json:"deep"`
+	} `json:"inner"`
+	hidden int
+}
+
+// A result, as it is marshalled, is valid by its own schema.
+func TestResultFitsItsSchema(t *testing.T) {
+	t.Parallel()
+	full := view{Name: "n", Kind: "A", Maybe: new("X"), Seen: new(time.Now()), Extra: "e", Lately: time.Now(), Labels: []string{"l"},
+		Values: map[string]float64{"v": 1.5}, Report: json.RawMessage(`{"a":[1]}`), Image: []byte{1}, hidden: 1}
+	empty := view{Kind: "B", Labels: []string{}, Values: map[string]float64{}, Report: json.RawMessage(`null`), Image: []byte{}}
+	page := operation.Page[view]{Content: []view{full, empty}, Request: operation.PageRequest{Size: 20}, Total: 2}
+	reading := operation.Operation{Name: "read_it", Method: "GET", Path: "/x"}
+	var r operation.Registry
+	operation.Define(&r, reading, func(context.Context, operation.Call, struct{}) (operation.Page[view], error) { return page, nil })
+	schema := r.All()[0].OutputSchema()
+	for name, value := range map[string]any{"full": page, "none": operation.Page[view]{Request: operation.PageRequest{Size: 20}}} {
+		text, err := json.Marshal(value)
+		if err != nil {
+			t.Fatal(err)
+		}
+		parsed, err := jsonschema.UnmarshalJSON(bytes.NewReader(text))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := compiled(t, schema).Validate(parsed); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	content := schema.Properties["content"].Items
+	if len(content.Required) != 9 || content.Properties["name"].Description != "Its name." || len(content.Properties["maybe"].Enum) != 3 ||
+		content.Properties["hidden"] != nil || content.Properties["Extra"] != nil {
+		t.Errorf("schema %+v", content)
+	}
+}
+
+func TestWordsOfTheSchema(t *testing.T) {
+	t.Parallel()
+	var r operation.Registry
+	operation.Define(&r, writing, func(context.Context, operation.Call, everything) (int, error) { return 0, nil })
+	schema := r.All()[0].InputSchema()
+	for name, want := range map[string]string{
+		"short":  "At most 4 bytes of UTF-8.",
+		"mode":   "Upper and lower case are the same.",
+		"text":   "Some text. Must not be blank.",
+		"hidden": "Needs secret.",
+	} {
+		if got := schema.Properties[name].Description; got != want {
+			t.Errorf("%s: %q, want %q", name, got, want)
+		}
+	}
+	if body := r.All()[0].BodySchema(); body.Properties["assetId"] != nil || schema.Properties["assetId"] == nil {
+		t.Error("the body's schema has the path argument, or the tool's has not")
+	}
+	if s := schema.Properties["secret"]; !s.WriteOnly || s.Format != "password" {
+		t.Errorf("secret: %+v", s)
+	}
+}
