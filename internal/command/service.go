@@ -85,18 +85,20 @@ func (s *Service) prepare(ctx context.Context, call operation.Call, r Request) (
 	if err != nil {
 		return Order{}, err
 	}
-	body, policyID := r.Body, ""
+	body := r.Body
 	if ref, ok := r.Body.(policyRef); ok {
 		target, err := s.policy(ctx, p, string(ref))
 		if err != nil {
 			return Order{}, err
 		}
-		body, policyID = ChangePolicyBody{Policy: target}, target.ID
+		body = ChangePolicyBody{Policy: target}
 	}
 	if err := Eligible(r.Type, a, s.Push != nil); err != nil {
 		return Order{}, err
 	}
+	policyID := ""
 	if change, ok := body.(ChangePolicyBody); ok {
+		policyID = change.Policy.ID
 		if err := movable(*a.Device, change.Policy); err != nil {
 			return Order{}, err
 		}

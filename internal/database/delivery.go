@@ -106,3 +106,13 @@ func (db *DB) EndDelivery(ctx context.Context, deviceID, commandID string, s age
 		return err
 	})
 }
+
+// ExpireDeliveryLeases offers everything again at the next check-ins. A replica
+// that is alone with its database calls it at its start: what it had offered
+// before, nobody may have received.
+func (db *DB) ExpireDeliveryLeases(ctx context.Context) error {
+	return db.statement(ctx, func(ctx context.Context, c conn) error {
+		_, err := c.exec(ctx, `UPDATE agent_deliveries SET lease_until = 0 WHERE lease_until <> 0`)
+		return err
+	})
+}
