@@ -104,7 +104,8 @@ func fitting(name string, depth int) *rapid.Generator[any] {
 	var right *rapid.Generator[any]
 	switch name {
 	case "apps":
-		right = rapid.Custom(func(t *rapid.T) any { return rapid.SliceOfN(texts, 0, 3).Draw(t, "apps") })
+		apps := rapid.SampledFrom([]any{"com.example.app", "x.y", "a.b.c", "a"})
+		right = rapid.Custom(func(t *rapid.T) any { return rapid.SliceOfN(apps, 0, 3).Draw(t, "apps") })
 	case "count":
 		right = rapid.Custom(func(t *rapid.T) any { return rapid.IntRange(0, 10).Draw(t, "count") })
 	case "flag":
