@@ -13,6 +13,7 @@ import (
 	"github.com/musterhq/muster/internal/operation"
 	"github.com/musterhq/muster/internal/platform"
 	"github.com/musterhq/muster/internal/policy"
+	"github.com/musterhq/muster/internal/proposal"
 	"github.com/musterhq/muster/internal/provisioning"
 	"github.com/musterhq/muster/internal/surface/rest"
 )
@@ -32,7 +33,15 @@ func (s *Service) assemble(ctx context.Context) error {
 		return err
 	}
 	commands.Channels[asset.Platform] = s.platform
-	registry := s.operations(commands)
+	mux := http.NewServeMux()
+	link, err := s.agents(mux, commands, enrolments)
+	if err != nil {
+		return err
+	}
+	registry, err := s.operations(commands, link)
+	if err != nil {
+		return err
+	}
 	kernel := operation.NewKernel(operation.Config{
 		Limiter:        budget.Limiter{Store: s.db, Now: s.options.Now},
 		ReadsPerMinute: s.config.ReadsPerMinute, Observer: kernelMetrics{s.metrics},
@@ -43,7 +52,6 @@ func (s *Service) assemble(ctx context.Context) error {
 		Registry: registry, Kernel: kernel, Authenticator: keys, PublicURL: s.public, Claims: s.db, Sealer: s.keys,
 		Observer: restMetrics{s.metrics}, Log: s.options.Logger, Now: s.options.Now,
 	})
-	mux := http.NewServeMux()
 	s.probes(mux)
 	if err := s.assistants(mux, registry, kernel, keys); err != nil {
 		return err
@@ -64,16 +72,27 @@ func (s *Service) assemble(ctx context.Context) error {
 }
 
 // operations declares everything that the service offers.
-func (s *Service) operations(commands *command.Service) *operation.Registry {
+func (s *Service) operations(commands *command.Service, agents provisioning.Issuer) (*operation.Registry, error) {
+	policies, err := policyService(s.db, s.options.Now)
+	if err != nil {
+		return nil, err
+	}
 	registry := &operation.Registry{}
 	asset.Define(registry, s.db)
 	policy.DefineList(registry, s.db)
 	command.Define(registry, commands)
-	provisioning.Define(registry, &provisioning.Service{
-		Catalogue: s.db, Issuers: map[policy.Type]provisioning.Issuer{policy.Platform: s.platform},
-		PublicURL: s.public, Now: s.options.Now,
+	policy.Define(registry, s.db)
+	proposal.Define(registry, &proposal.Service{
+		Store: s.db, Policies: s.db, Companies: s.db, Checker: policies.Checker, Publisher: s.platform,
+		PublicURL: s.public, Log: s.options.Logger, Crash: s.options.Crash,
 	})
-	return registry
+	keeper := &proposal.Keeper{Store: s.db, Policies: s.db, Companies: s.db, Publisher: s.platform, Log: s.options.Logger}
+	s.loops = append(s.loops, s.every("proposal keeper", keeperInterval, keeper.Settle))
+	provisioning.Define(registry, &provisioning.Service{
+		Catalogue: s.db, PublicURL: s.public, Now: s.options.Now,
+		Issuers: map[policy.Type]provisioning.Issuer{policy.Platform: s.platform, policy.Agent: agents},
+	})
+	return registry, nil
 }
 
 func (s *Service) commands() *command.Service {
@@ -88,6 +107,7 @@ func (s *Service) commands() *command.Service {
 // How often background work looks.
 const (
 	sweepInterval      = 5 * time.Second
+	keeperInterval     = 2 * time.Second
 	expiryInterval     = 5 * time.Minute
 	inactivityInterval = time.Minute
 )
