@@ -216,6 +216,7 @@ func (b *bench) run() {
 	p := b.platform
 	b.running.Go(func() { _ = p.Run(ctx) })
 	b.Cleanup(b.halt)
+	synctest.Wait() // until notifications are waited for
 }
 
 func (b *bench) halt() { b.stop(); b.running.Wait() }

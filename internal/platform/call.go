@@ -70,7 +70,8 @@ func (p *Platform) attempt(ctx context.Context, method string, attempt func(cont
 		return f
 	}
 	var reached phase
-	ctx = reached.watch(context.WithValue(ctx, tokenKey{}, token))
+	ctx, cancel := reached.watch(context.WithValue(ctx, tokenKey{}, token))
+	defer cancel(nil)
 	return classify(method, attempt(ctx), &reached)
 }
 

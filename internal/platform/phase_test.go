@@ -295,3 +295,11 @@ func TestSendConcealsThePassword(t *testing.T) {
 		})
 	}
 }
+
+// answers serves one JSON body to every request.
+func answers(body string) func(*http.Request, net.Conn) bool {
+	return func(_ *http.Request, w net.Conn) bool {
+		fmt.Fprintf(w, "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n%s", len(body), body)
+		return true
+	}
+}

@@ -1,0 +1,175 @@
+package platform_test
+
+import (
+	"context"
+	"net/http"
+	"testing"
+	"time"
+
+	"github.com/musterhq/muster/internal/command"
+	"github.com/musterhq/muster/internal/platform"
+	"github.com/musterhq/muster/internal/platform/emulator"
+)
+
+// Every row of the vendor's failures, for each method that an order may call
+// (contract 7.1).
+func TestEveryFailureOfTheVendor(t *testing.T) {
+	methods := []struct {
+		name string
+		send command.Type
+	}{
+		{"devices.issueCommand", command.Lock},
+		{"devices.patch", command.ChangePolicy},
+		{"devices.get", command.StatusReport},
+	}
+	faults := []struct {
+		name      string
+		fault     emulator.Fault
+		verdict   command.Verdict
+		retryable bool
+	}{
+		{"400", emulator.Fault{Status: 400, Reason: "INVALID_ARGUMENT"}, command.Refused, false},
+		{"failed precondition", emulator.Fault{Status: 400, Reason: "FAILED_PRECONDITION"}, command.Refused, false},
+		{"401", emulator.Fault{Status: 401, Reason: "UNAUTHENTICATED"}, command.Rejected, false},
+		{"403", emulator.Fault{Status: 403, Reason: "PERMISSION_DENIED"}, command.Rejected, false},
+		{"404", emulator.Fault{Status: 404, Reason: "NOT_FOUND"}, command.Gone, false},
+		{"500 that means 404", emulator.Fault{Status: 500, Reason: "Requested entity was not found."}, command.Gone, false},
+		{"409", emulator.Fault{Status: 409, Reason: "ABORTED"}, command.Rejected, true},
+		{"429", emulator.Fault{Status: 429, Reason: "RESOURCE_EXHAUSTED"}, command.Rejected, true},
+		{"500", emulator.Fault{Status: 500, Reason: "INTERNAL"}, command.Unknown, false},
+		{"502", emulator.Fault{Status: 502}, command.Unknown, false},
+		{"503", emulator.Fault{Status: 503, Reason: "UNAVAILABLE"}, command.Unknown, false},
+		{"503 after the effect", emulator.Fault{Status: 503, Reason: "UNAVAILABLE", AfterEffect: true}, command.Unknown, false},
+		{"504", emulator.Fault{Status: 504, Reason: "DEADLINE_EXCEEDED"}, command.Unknown, false},
+		{"dropped before the effect", emulator.Fault{DropConnection: true}, command.Unknown, false},
+		{"dropped after the effect", emulator.Fault{DropConnection: true, AfterEffect: true}, command.Unknown, false},
+		{"truncated", emulator.Fault{Corrupt: "truncate", AfterEffect: true}, command.Unknown, false},
+		{"HTML", emulator.Fault{Corrupt: "html"}, command.Unknown, false},
+		{"HTML with 200", emulator.Fault{Corrupt: "html", Status: 200}, command.Unknown, false},
+		{"too slow", emulator.Fault{DelayMS: 60_000}, command.Unknown, false},
+		{"slow", emulator.Fault{DelayMS: 20_000}, -1, false},
+	}
+	connected(t, func(b *bench) {
+		next := b.newPolicy("Kiosk", `{}`)
+		b.pass(2 * time.Second) // pushed
+		for _, m := range methods {
+			a := b.device()
+			var body any
+			if m.send == command.ChangePolicy {
+				body = command.ChangePolicyBody{Policy: b.saved(next.ID)}
+			}
+			for _, f := range faults {
+				f.fault.Method = m.name
+				b.fault(f.fault)
+				before := b.calls(m.name)
+				r := b.send(a, m.send, body)
+				want := f.verdict
+				if want == -1 { // answered in the end
+					want = map[command.Type]command.Verdict{command.StatusReport: command.Done}[m.send]
+				}
+				b.equal(m.name+" "+f.name, r.Verdict, want)
+				b.equal(m.name+" "+f.name+": retryable", r.Retryable, f.retryable)
+				b.equal(m.name+" "+f.name+": attempts", b.calls(m.name)-before, 1)
+				b.emulator.ClearFaults()
+			}
+		}
+	})
+}
+
+// What the vendor does not find is confirmed by asking once for the enterprise.
+func TestADeviceIsGoneOnlyIfItsEnterpriseIsThere(t *testing.T) {
+	connected(t, func(b *bench) {
+		a := b.device()
+		for _, c := range []struct {
+			confirm   int // status of enterprises.get; 0: it is there
+			verdict   command.Verdict
+			retryable bool
+		}{
+			{0, command.Gone, false},
+			{404, command.Rejected, false},
+			{403, command.Rejected, false},
+			{503, command.Rejected, true},
+			{429, command.Rejected, true},
+		} {
+			b.fault(emulator.Fault{Method: "devices.issueCommand", Status: 404, Reason: "NOT_FOUND"})
+			if c.confirm != 0 {
+				b.fault(emulator.Fault{Method: "enterprises.get", Status: c.confirm})
+			}
+			before := b.calls("get")
+			r := b.send(a, command.Lock, nil)
+			b.equal("verdict", r.Verdict, c.verdict)
+			b.equal("retryable", r.Retryable, c.retryable)
+			b.equal("asked for the enterprise", b.calls("get")-before, 1)
+			b.emulator.ClearFaults()
+		}
+	})
+}
+
+// Through the domain: 409 marks the device as deleted (contract 3.4).
+func TestAGoneDeviceIsMarkedDeleted(t *testing.T) {
+	connected(t, func(b *bench) {
+		settings := b.emulator.Settings()
+		settings.Quirks.EntityNotFoundAs500 = true
+		b.ok(b.emulator.SetSettings(settings))
+		a := b.device()
+		b.ok(b.emulator.Act(b.Context(), a.Device.Name, emulator.ActionFactoryReset, false))
+		_, err := b.command(a, command.Lock, nil)
+		if err == nil {
+			b.Fatal("a device that is gone took a command")
+		}
+		b.equal("status", string(b.again(a).Status), "DELETED")
+	})
+}
+
+// A device that is there in state DELETED counts as gone.
+func TestADeviceInStateDeletedIsGone(t *testing.T) {
+	t.Parallel()
+	for _, kind := range []command.Type{command.StatusReport, command.ChangePolicy} {
+		address := wire(t, answers(`{"name":"`+device+`","state":"DELETED"}`))
+		var body any
+		if kind == command.ChangePolicy {
+			body = command.ChangePolicyBody{}
+		}
+		if r := at(t, address, nil).Send(t.Context(), order(kind, body)); r.Verdict != command.Gone {
+			t.Errorf("%s: %+v", kind, r)
+		}
+	}
+}
+
+// An order that makes the adapter itself fail is neither sent twice nor lost.
+func TestAPanicIsBroken(t *testing.T) {
+	t.Parallel()
+	p := at(t, "http://vendor.test", func(c *platform.Config) { c.Transport = panicking{} })
+	if r := p.Send(t.Context(), order(command.Lock, nil)); r.Verdict != command.Broken {
+		t.Errorf("%+v", r)
+	}
+}
+
+type panicking struct{}
+
+func (panicking) RoundTrip(*http.Request) (*http.Response, error) { panic("bug") }
+
+// The time limit of a command holds although its caller has gone away, and the
+// caller's own deadline counts as well.
+func TestSendKeepsItsTimeLimits(t *testing.T) {
+	connected(t, func(b *bench) {
+		a := b.device()
+		for _, c := range []struct {
+			deadline, want time.Duration
+		}{{0, platform.DefaultCallTimeout}, {3 * time.Second, 3 * time.Second}} {
+			b.fault(emulator.Fault{Method: "devices.issueCommand", DelayMS: 120_000})
+			ctx, cancel := context.WithCancel(b.Context())
+			if c.deadline > 0 {
+				ctx, cancel = context.WithTimeout(b.Context(), c.deadline)
+			} else {
+				cancel()
+			}
+			began := time.Now()
+			r := b.platform.Send(ctx, b.order(a, command.Lock, nil))
+			cancel()
+			b.equal("verdict", r.Verdict, command.Unknown)
+			b.equal("took", time.Since(began), c.want)
+			b.emulator.ClearFaults()
+		}
+	})
+}
