@@ -209,12 +209,34 @@ func (b *bench) connect() {
 	}
 }
 
+// days is connected for tests that let much time pass: the loops look rarely,
+// after commands once in asking.
+func days(t *testing.T, asking time.Duration, test func(b *bench)) {
+	t.Helper()
+	on(t, func(b *bench) {
+		settings := b.emulator.Settings()
+		settings.PullWaitMS = 90_000
+		b.ok(b.emulator.SetSettings(settings))
+		b.start(func(c *platform.Config) { c.Schedule.Push, c.Schedule.Commands = time.Hour, asking })
+		b.connect()
+		b.run()
+		test(b)
+	})
+}
+
 // run starts the platform's loops; they end with the test, or by halt.
-func (b *bench) run() {
+func (b *bench) run() { b.Helper(); b.runOnly(b.platform.Run) }
+
+// runOnly starts one loop.
+func (b *bench) runOnly(loop func(context.Context) error) {
+	b.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
 	b.stop, b.running = cancel, &sync.WaitGroup{}
-	p := b.platform
-	b.running.Go(func() { _ = p.Run(ctx) })
+	b.running.Go(func() {
+		if err := loop(ctx); err != nil && !errors.Is(err, context.Canceled) {
+			b.Error(err)
+		}
+	})
 	b.Cleanup(b.halt)
 	synctest.Wait() // until notifications are waited for
 }

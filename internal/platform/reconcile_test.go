@@ -1,0 +1,312 @@
+package platform_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/musterhq/muster/internal/asset"
+	"github.com/musterhq/muster/internal/command"
+	"github.com/musterhq/muster/internal/platform"
+	"github.com/musterhq/muster/internal/platform/emulator"
+	"github.com/musterhq/muster/internal/provisioning"
+)
+
+func (b *bench) losing(kind string, times int) {
+	b.Helper()
+	b.fault(emulator.Fault{Method: "notifications", Match: kind, Lose: true, Times: times})
+}
+
+// A lost notification leaves no command behind: the operation is asked after,
+// first after two minutes.
+func TestLostResultsAreAskedFor(t *testing.T) {
+	connected(t, func(b *bench) {
+		a, e := b.device(), b.asset(b.enrol(provisioning.Disallowed, behaves("ERROR", "UNSUPPORTED"))[0])
+		b.losing("COMMAND", 2)
+		for _, device := range []asset.Asset{a, e} {
+			_, err := b.command(device, command.Lock, nil)
+			b.ok(err)
+		}
+		b.pass(time.Minute)
+		b.equal("after a minute", b.history(a)[0].State, command.Sent)
+		b.pass(75 * time.Second)
+		b.equal("after two", b.history(a)[0].State, command.Succeeded)
+		b.equal("the device's own word", b.history(a)[0].FeedbackAt.IsZero(), false)
+		b.equal("after two, failing", b.history(e)[0].State, command.Failed)
+		b.equal("questions", b.calls("devices.operations.get"), 2)
+	})
+}
+
+// A device that stays away is asked after ever more rarely.
+func TestPollsBackOff(t *testing.T) {
+	days(t, time.Minute, func(b *bench) {
+		offline := false
+		a := b.asset(b.enrol(provisioning.Disallowed, emulator.Enrolment{Behaviour: emulator.Behaviour{Online: &offline}})[0])
+		b.halt()
+		b.runOnly(b.platform.Operations)
+		_, err := b.command(a, command.Lock, nil)
+		b.ok(err)
+		for _, c := range []struct {
+			until time.Duration
+			polls int
+		}{{3 * time.Minute, 1}, {8 * time.Minute, 2}, {23 * time.Minute, 3}, {84 * time.Minute, 4}, {24 * time.Hour, 27}} {
+			created := b.history(a)[0].CreatedAt
+			b.pass(c.until - time.Since(created))
+			if n := b.calls("devices.operations.get"); n < c.polls-1 || n > c.polls+1 {
+				b.Errorf("after %v: %d polls, want about %d", c.until, n, c.polls)
+			}
+		}
+	})
+}
+
+// A command whose answer was lost is found again by what the device says.
+func TestAnUnconfirmedCommandIsAdoptedByItsNotification(t *testing.T) {
+	connected(t, func(b *bench) {
+		a := b.device()
+		b.fault(emulator.Fault{Method: "devices.issueCommand", DropConnection: true, AfterEffect: true})
+		result, err := b.command(a, command.Lock, nil)
+		b.ok(err)
+		b.equal("at once", result.Status, "UNCONFIRMED")
+		b.pass(time.Second)
+		h := b.history(a)[0]
+		b.equal("after the device's word", h.State, command.Succeeded)
+		b.equal("has a name", h.Ref != "", true)
+		b.equal("sent", b.calls("devices.issueCommand"), 1)
+	})
+}
+
+// Or by the list of the device's operations, if that word is lost as well.
+func TestAnUnconfirmedCommandIsAdoptedByTheList(t *testing.T) {
+	connected(t, func(b *bench) {
+		a := b.device()
+		_, err := b.command(a, command.Lock, nil) // another of the type, with a name
+		b.ok(err)
+		b.pass(5 * time.Second)
+		b.fault(emulator.Fault{Method: "devices.issueCommand", DropConnection: true, AfterEffect: true})
+		b.losing("COMMAND", 1)
+		_, err = b.command(a, command.Lock, nil)
+		b.ok(err)
+		b.pass(time.Minute)
+		b.equal("after a minute", b.history(a)[0].State, command.Unconfirmed)
+		b.pass(2 * time.Minute)
+		h := b.history(a)
+		b.equal("after three", h[0].State, command.Succeeded)
+		b.equal("its own name", h[0].Ref != h[1].Ref, true)
+	})
+}
+
+// A command that never reached the vendor stays UNCONFIRMED, and is not taken
+// for another of its type.
+func TestAnUnconfirmedCommandThatNeverArrivedStaysSo(t *testing.T) {
+	days(t, time.Minute, func(b *bench) {
+		a := b.device()
+		_, err := b.command(a, command.Lock, nil)
+		b.ok(err)
+		b.pass(time.Second)
+		b.fault(emulator.Fault{Method: "devices.issueCommand", DropConnection: true})
+		_, err = b.command(a, command.Lock, nil)
+		b.ok(err)
+		b.pass(3 * time.Hour)
+		b.equal("state", b.history(a)[0].State, command.Unconfirmed)
+		b.equal("sent", b.calls("devices.issueCommand"), 2)
+	})
+}
+
+// A service that dies between the vendor's answer and its own note of it finds
+// the command again, and sends nothing twice.
+func TestACrashBetweenCallAndNote(t *testing.T) {
+	for _, word := range []string{"comes", "is lost"} {
+		t.Run("the device's word "+word, func(t *testing.T) {
+			connected(t, func(b *bench) {
+				a := b.device()
+				if word == "is lost" {
+					b.losing("COMMAND", 1)
+				}
+				b.commands.Crash = func(step string) {
+					if step == command.AfterSend {
+						panic("killed")
+					}
+				}
+				func() {
+					defer func() { _ = recover() }()
+					_, _ = b.command(a, command.Lock, nil)
+				}()
+				b.equal("after the crash", b.history(a)[0].State, command.Prepared)
+				b.halt()
+				b.start(nil)
+				b.run()
+				b.pass(2 * time.Minute)
+				b.ok(b.commands.Sweep(b.Context()))
+				b.pass(2 * time.Minute)
+				b.equal("in the end", b.history(a)[0].State, command.Succeeded)
+				b.equal("sent", b.calls("devices.issueCommand"), 1)
+			})
+		})
+	}
+}
+
+// A wipe whose every word is lost ends SUCCESS: the device is gone.
+func TestAWipeWithoutAWord(t *testing.T) {
+	connected(t, func(b *bench) {
+		a := b.device()
+		b.losing("COMMAND", 1)
+		b.losing("STATUS_REPORT", 1)
+		_, err := b.command(a, command.WipeCompanyData, nil)
+		b.ok(err)
+		b.pass(3 * time.Minute)
+		b.equal("status", b.again(a).Status, asset.Deleted)
+		b.equal("state", b.history(a)[0].State, command.Succeeded)
+	})
+}
+
+// An operation that the vendor has dropped has no outcome after a week.
+func TestAForgottenOperation(t *testing.T) {
+	days(t, time.Hour, func(b *bench) {
+		offline := false
+		a := b.asset(b.enrol(provisioning.Disallowed, emulator.Enrolment{Behaviour: emulator.Behaviour{Online: &offline}})[0])
+		b.halt()
+		b.runOnly(b.platform.Operations)
+		_, err := b.command(a, command.WipeCompanyData, nil)
+		b.ok(err)
+		b.fault(emulator.Fault{Method: "devices.operations.get", Status: 404, Reason: "NOT_FOUND", Times: -1})
+		b.pass(6 * 24 * time.Hour)
+		b.equal("after six days", b.history(a)[0].State, command.Sent)
+		b.pass(26 * time.Hour)
+		b.equal("after a week", b.history(a)[0].State, command.Failed)
+		b.says("outcome", b.history(a)[0].Outcome, "no longer knows")
+		b.equal("the device", b.again(a).Status.Enrolled(), true)
+	})
+}
+
+// A change of policy is settled by the device's report, also when that is lost,
+// and by the vendor's having another policy in mind.
+func TestLostChangesOfPolicy(t *testing.T) {
+	connected(t, func(b *bench) {
+		next := b.newPolicy("Kiosk", `{}`)
+		b.pass(2 * time.Second)
+		a, u, o := b.device(), b.device(), b.device()
+		b.losing("STATUS_REPORT", 1)
+		b.equal("verdict", b.move(a, b.saved(next.ID)).Verdict, command.Accepted)
+		b.pass(time.Second)
+		b.fault(emulator.Fault{Method: "devices.patch", DropConnection: true})
+		b.equal("verdict", b.move(u, b.saved(next.ID)).Verdict, command.Unknown)
+		b.fault(emulator.Fault{Method: "devices.patch", DropConnection: true, AfterEffect: true})
+		b.equal("verdict", b.move(o, b.saved(next.ID)).Verdict, command.Unknown)
+		b.pass(4 * time.Minute)
+		b.equal("made, report lost", b.history(a)[0].State, command.Succeeded)
+		b.equal("never made", b.history(u)[0].State, command.Failed)
+		b.says("never made", b.history(u)[0].Outcome, "another policy")
+		b.equal("made, answer lost", b.history(o)[0].State, command.Succeeded)
+	})
+}
+
+// A device that leaves without a word ends, one that joins without a word
+// joins, and one that enrols meanwhile is left alone.
+func TestDevicesAreComparedWithTheVendors(t *testing.T) {
+	days(t, time.Hour, func(b *bench) {
+		stays := b.device()
+		leaves := b.asset(b.enrol(provisioning.Allowed, emulator.Enrolment{})[0])
+		b.ok(b.emulator.Act(b.Context(), leaves.Device.Name, emulator.ActionRemoveProfile, false))
+		mute := false
+		names := b.enrol(provisioning.Disallowed, emulator.Enrolment{Count: 120, Notify: &mute})
+		b.pass(time.Minute)
+		b.equal("ghost", b.again(leaves).Status, asset.Active)
+		b.pass(40 * time.Minute)
+		b.equal("the one that left", b.again(leaves).Status, asset.Deleted)
+		b.equal("the one that stayed", b.again(stays).Status, asset.Active)
+		for _, name := range names {
+			a := b.asset(name)
+			b.equal("one that joined", a.Status, asset.Active)
+			b.equal("its version", a.Device.PolicyApplied, 1)
+		}
+	})
+}
+
+// An incomplete list ends nobody.
+func TestAnIncompleteListEndsNobody(t *testing.T) {
+	connected(t, func(b *bench) {
+		b.enrol(provisioning.Disallowed, emulator.Enrolment{Count: 101})
+		a := b.device() // on the second page
+		b.halt()
+		b.fault(emulator.Fault{Method: "devices.list", Match: "devices", Status: 200, Corrupt: "truncate"})
+		if err := b.platform.CompareDevices(b.Context(), b.company); err == nil {
+			b.Error("a truncated list was taken")
+		}
+		b.emulator.ClearFaults()
+		b.fault(emulator.Fault{Method: "devices.list", DelayMS: 1})
+		b.fault(emulator.Fault{Method: "devices.list", Status: 503})
+		if err := b.platform.CompareDevices(b.Context(), b.company); err == nil {
+			b.Error("half a list was taken")
+		}
+		b.equal("status", b.again(a).Status, asset.Active)
+		b.ok(b.platform.CompareDevices(b.Context(), b.company))
+		b.equal("status", b.again(a).Status, asset.Active)
+	})
+}
+
+// A device that the list leaves out, and that the vendor has, is not ended.
+func TestADeviceIsAskedForBeforeItEnds(t *testing.T) {
+	connected(t, func(b *bench) {
+		a := b.device()
+		ghost := b.asset(b.enrol(provisioning.Allowed, emulator.Enrolment{})[0])
+		b.ok(b.emulator.Act(b.Context(), ghost.Device.Name, emulator.ActionRemoveProfile, false))
+		b.halt()
+		b.fault(emulator.Fault{Method: "get", Status: 403}) // the enterprise cannot be confirmed
+		if err := b.platform.CompareDevices(b.Context(), b.company); err == nil {
+			b.Error("an unconfirmed end was taken")
+		}
+		b.equal("unconfirmed", b.again(ghost).Status, asset.Active)
+		b.ok(b.platform.CompareDevices(b.Context(), b.company))
+		b.equal("confirmed", b.again(ghost).Status, asset.Deleted)
+		b.equal("the other", b.again(a).Status, asset.Active)
+	})
+}
+
+// A device that we took for gone by mistake comes back.
+func TestADeviceTakenForGoneComesBack(t *testing.T) {
+	days(t, time.Hour, func(b *bench) {
+		a := b.device()
+		b.fault(emulator.Fault{Method: "devices.issueCommand", Status: 404, Reason: "NOT_FOUND"})
+		if _, err := b.command(a, command.Lock, nil); err == nil {
+			b.Fatal("a device that is gone took a command")
+		}
+		b.equal("status", b.again(a).Status, asset.Deleted)
+		b.pass(40 * time.Minute)
+		b.equal("after the next comparison", b.again(a).Status, asset.Active)
+		b.equal("epoch", b.again(a).Device.Epoch, 2)
+	})
+}
+
+// Background work leaves the quota to commands, and waits after the vendor's
+// own refusal.
+func TestTheQuotaIsSpentOnCommandsFirst(t *testing.T) {
+	on(t, func(b *bench) {
+		b.start(func(c *platform.Config) { c.Quota = 20; c.Schedule.Commands = time.Hour })
+		b.connect()
+		b.run()
+		a := b.device()
+		b.halt()
+		verdicts := map[command.Verdict]int{}
+		if err := b.platform.CompareDevices(b.Context(), b.company); err != nil {
+			b.Fatal(err)
+		}
+		for b.platform.CompareDevices(b.Context(), b.company) == nil {
+			continue // until it may spend no more
+		}
+		for range 20 {
+			verdicts[b.send(a, command.Lock, nil).Verdict]++
+		}
+		if n := verdicts[command.Accepted]; n < 6 || n > 8 {
+			b.Errorf("%v", verdicts)
+		}
+		b.equal("nothing else", verdicts[command.Accepted]+verdicts[command.NotSent], 20)
+		b.pass(100 * time.Second)
+		b.fault(emulator.Fault{Method: "devices.issueCommand", Status: 429})
+		b.equal("throttled", b.send(a, command.Lock, nil).Verdict, command.Rejected)
+		b.equal("a command after that", b.send(a, command.Lock, nil).Verdict, command.Accepted)
+		if b.platform.CompareDevices(b.Context(), b.company) == nil {
+			b.Error("background work did not wait")
+		}
+		b.pass(time.Minute)
+		b.ok(b.platform.CompareDevices(b.Context(), b.company))
+	})
+}
