@@ -132,9 +132,9 @@ func sigterm(ts *testscript.TestScript, _ bool, _ []string) {
 	}
 }
 
-// TestHelp compares the help of every command with the golden file, so that a
+// TestGoldenHelp compares the help of every command with the golden file, so that a
 // change of the command line shows as a diff.
-func TestHelp(t *testing.T) {
+func TestGoldenHelp(t *testing.T) {
 	t.Parallel()
 	var all bytes.Buffer
 	for _, path := range commandPaths(t) {
