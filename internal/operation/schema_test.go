@@ -53,28 +53,61 @@ func compiled(t *testing.T, schema any) *jsonschema.Schema {
 	return c.MustCompile("s.json")
 }
 
-// The schema and the decoder agree on every object, as far as a schema can say.
-func TestSchemaAndDecoderAgree(t *testing.T) {
-	t.Parallel()
+// agreement returns a check that the schema and the decoder agree on an object,
+// as far as a schema can say.
+func agreement(t *testing.T) func(t interface {
+	Helper()
+	Fatalf(string, ...any)
+}, object map[string]any) {
 	o := operation.Operation{Name: "do_it", Method: "POST", Path: "/x/{id}", Needs: access.DevicesRead, Budget: operation.AfterValidation}
 	var r operation.Registry
 	operation.Define(&r, o, func(context.Context, operation.Call, plain) (int, error) { return 0, nil })
 	schema := schemaOf(t, r.All()[0])
-	rapid.Check(t, func(t *rapid.T) {
-		body, err := json.Marshal(anyObject(4).Draw(t, "object"))
+	return func(t interface {
+		Helper()
+		Fatalf(string, ...any)
+	}, object map[string]any) {
+		t.Helper()
+		body, err := json.Marshal(object)
 		if err != nil {
-			t.Fatal(err)
+			t.Fatalf("%v", err)
 		}
 		_, refused := echo[plain](o, operation.Flat(body))
 		parsed, err := jsonschema.UnmarshalJSON(bytes.NewReader(body))
 		if err != nil {
-			t.Fatal(err)
+			t.Fatalf("%v", err)
 		}
 		invalid := schema.Validate(parsed)
 		if (refused == nil) != (invalid == nil) {
 			t.Fatalf("%s\ndecoder: %v\nschema: %v", body, refused, invalid)
 		}
-	})
+	}
+}
+
+func TestSchemaAndDecoderAgree(t *testing.T) {
+	t.Parallel()
+	agree := agreement(t)
+	rapid.Check(t, func(t *rapid.T) { agree(t, anyObject(4).Draw(t, "object")) })
+}
+
+// Every rule by itself, on both sides of its border.
+func TestSchemaAndDecoderAgreeOnEachRule(t *testing.T) {
+	t.Parallel()
+	agree := agreement(t)
+	values := []any{nil, true, false, -1, 0, 1, 9, 10, 2.5, 3.0, 1e300, "", " ", "a", "áéíóú", "áéíóúü", "ON", "on", "com.example.app",
+		[]any{}, []any{"a.b"}, []any{"a.b", "a.b"}, []any{"a.b", "a.b", "a.b"}, []any{"a"}, []any{1}, []any{nil},
+		map[string]any{}, []any{map[string]any{}}, []any{map[string]any{"setting": ""}}, []any{map[string]any{"setting": "X", "value": " "}},
+		[]any{map[string]any{"setting": "X", "value": "a"}}, []any{map[string]any{"setting": "X", "Value": "a"}}, []any{map[string]any{"setting": 1}}}
+	for _, name := range []string{"id", "text", "apps", "exact", "count", "flag", "changes", "other", "Text"} {
+		for _, value := range values {
+			object := map[string]any{"id": "x", "text": "y"}
+			agree(t, object)
+			object[name] = value
+			agree(t, object)
+			delete(object, name)
+			agree(t, object)
+		}
+	}
 }
 
 // anyObject draws objects that are nearly right: most names are declared and
@@ -104,7 +137,7 @@ func fitting(name string, depth int) *rapid.Generator[any] {
 	var right *rapid.Generator[any]
 	switch name {
 	case "apps":
-		apps := rapid.SampledFrom([]any{"com.example.app", "x.y", "a.b.c", "a"})
+		apps := rapid.SampledFrom([]any{"com.example.app", "x.y", "a.b.c", "a.b", "b.c", "c.d", "d.e", "a"})
 		right = rapid.Custom(func(t *rapid.T) any { return rapid.SliceOfN(apps, 0, 3).Draw(t, "apps") })
 	case "count":
 		right = rapid.Custom(func(t *rapid.T) any { return rapid.IntRange(0, 10).Draw(t, "count") })
