@@ -135,7 +135,10 @@ func (s *Server) answerSafely(w http.ResponseWriter, q *request) (a reply) {
 
 func (s *Server) answer(w http.ResponseWriter, q *request) reply {
 	address := strings.TrimPrefix(q.URL.EscapedPath(), Prefix)
-	if address == "/openapi.json" && isRead(q.Method) {
+	if address == "/openapi.json" {
+		if !isRead(q.Method) {
+			return notAllowed(q, "GET, HEAD")
+		}
 		return reply{status: http.StatusOK, contentType: jsonType, body: s.described}
 	}
 	at, path := s.routes.find(address)
@@ -148,11 +151,15 @@ func (s *Server) answer(w http.ResponseWriter, q *request) reply {
 	}
 	q.operation = at.methods[method]
 	if q.operation == nil {
-		a := refuse(operation.Reads, q.instance(), fault.New(methodNotAllowed, "this address takes %s", at.allowed()))
-		a.set("Allow", at.allowed())
-		return a
+		return notAllowed(q, at.allowed())
 	}
 	return s.operate(w, q, path)
+}
+
+func notAllowed(q *request, methods string) reply {
+	a := refuse(operation.Reads, q.instance(), fault.New(methodNotAllowed, "this address takes %s", methods))
+	a.set("Allow", methods)
+	return a
 }
 
 // operate runs the operation at the request's address.

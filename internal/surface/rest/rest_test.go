@@ -223,7 +223,7 @@ func TestDescription(t *testing.T) {
 	if w.Code != 200 || w.Header().Get("Content-Type") != "application/json" || w.Header().Get("ETag") == "" {
 		t.Errorf("openapi.json: %d %v", w.Code, w.Header())
 	}
-	if w := s.send("POST", "/api/v1/openapi.json", ""); w.Code != 404 {
+	if w := s.send("POST", "/api/v1/openapi.json", ""); w.Code != 405 || w.Header().Get("Allow") != "GET, HEAD" {
 		t.Errorf("POST: %d", w.Code)
 	}
 }
