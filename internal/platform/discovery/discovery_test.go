@@ -5,6 +5,7 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -234,5 +235,23 @@ func FuzzValidate(f *testing.F) {
 func BenchmarkLoad(b *testing.B) {
 	for b.Loop() {
 		load(b)
+	}
+}
+
+// Every method is found by its own path, and by no other.
+func TestMatchFindsEveryMethod(t *testing.T) {
+	t.Parallel()
+	for _, read := range []func() (*discovery.Document, error){discovery.Load, discovery.LoadMessaging, discovery.LoadPubSub} {
+		d, err := read()
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, m := range d.Methods() {
+			path := regexp.MustCompile(`\{[A-Za-z]+\}`).ReplaceAllString(m.FlatPath, "id-1.x")
+			found, _, ok := d.Match(m.HTTPMethod, "/"+path)
+			if !ok || found != m {
+				t.Errorf("%s %s finds %v, want %s", m.HTTPMethod, path, found, m.ID)
+			}
+		}
 	}
 }

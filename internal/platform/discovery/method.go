@@ -22,6 +22,7 @@ type Method struct {
 
 	global  map[string]*Parameter
 	pattern *regexp.Regexp // of the whole path, without the leading slash
+	prefix  string         // with which every such path begins
 	names   []string       // of the path parameters, in the pattern's order
 }
 
@@ -73,6 +74,8 @@ func (m *Method) prepare(d *Document) error {
 		return fmt.Errorf("discovery document %s: path of %s: %w", d.Name, m.ID, err)
 	}
 	m.pattern = compiled
+	m.prefix, _, _ = strings.Cut(strings.NewReplacer("^", "", "(", "", `\`, "").Replace(pattern.String()), "[")
+	m.prefix = strings.TrimSuffix(m.prefix, "$")
 	return nil
 }
 
@@ -93,7 +96,7 @@ func (d *Document) Methods() []*Method { return slices.Clone(d.methods) }
 func (d *Document) Match(httpMethod, path string) (*Method, map[string]string, bool) {
 	path = strings.TrimPrefix(path, "/")
 	for _, m := range d.methods {
-		if m.HTTPMethod != httpMethod {
+		if m.HTTPMethod != httpMethod || !strings.HasPrefix(path, m.prefix) {
 			continue
 		}
 		groups := m.pattern.FindStringSubmatch(path)

@@ -9,6 +9,7 @@ import (
 
 	am "google.golang.org/api/androidmanagement/v1"
 
+	"github.com/musterhq/muster/internal/platform/discovery"
 	"github.com/musterhq/muster/internal/platform/emulator"
 )
 
@@ -68,25 +69,66 @@ func TestCalls(t *testing.T) {
 	})
 }
 
-// The last hundred thousand calls are kept, in order.
+// The last hundred thousand calls are kept, in order; their bodies as long as
+// they fit.
 func TestCallsAreBounded(t *testing.T) {
 	t.Parallel()
-	if testing.Short() {
-		t.Skip("a hundred thousand calls")
+	e, err := emulator.New(emulator.Options{Now: time.Now})
+	if err != nil {
+		t.Fatal(err)
 	}
-	virtual(t, func(t *testing.T, r *rig) {
-		const extra = 150
-		for i := range 100_000 + extra {
-			r.raw("GET", fmt.Sprintf("/v1/enterprises/E/devices/%d", i), "")
+	const extra = 150
+	body := json.RawMessage(`"` + strings.Repeat("x", 8<<10) + `"`)
+	for i := range 100_000 + extra {
+		e.LogCall(emulator.Call{Path: fmt.Sprint(i), Body: body})
+	}
+	calls := e.Calls(0, "")
+	if len(calls) != 100_000 {
+		t.Fatalf("%d calls", len(calls))
+	}
+	bytes, bare := 0, 0
+	for i, c := range calls {
+		if c.Seq != int64(i+extra) || c.Path != fmt.Sprint(i+extra) {
+			t.Fatalf("call %d is %+v", i, c)
 		}
-		calls := r.emulator.Calls(0, "")
-		if len(calls) != 100_000 || calls[0].Path != fmt.Sprintf("/v1/enterprises/E/devices/%d", extra) {
-			t.Fatalf("%d calls, from %s", len(calls), calls[0].Path)
+		if bytes += len(c.Body); c.Body == nil {
+			bare++
 		}
-		for i, c := range calls {
-			if c.Seq != int64(i+extra) || c.Path != fmt.Sprintf("/v1/enterprises/E/devices/%d", i+extra) || c.Status != 403 {
-				t.Fatalf("call %d is %+v", i, c)
+	}
+	if bytes > 256<<20 || bare == 0 || calls[len(calls)-1].Body == nil {
+		t.Errorf("%d bytes of bodies are kept, %d calls are without", bytes, bare)
+	}
+}
+
+// Every method that the emulator has is the vendor's, and a fault can name it as
+// the log of calls does.
+func TestMethodsAreTheVendors(t *testing.T) {
+	t.Parallel()
+	e, err := emulator.New(emulator.Options{Now: time.Now})
+	if err != nil {
+		t.Fatal(err)
+	}
+	total := 0
+	for _, read := range []func() (*discovery.Document, error){discovery.Load, discovery.LoadMessaging, discovery.LoadPubSub} {
+		d, err := read()
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, id := range e.MethodIDs()[d.Name] {
+			total++
+			if _, ok := d.Method(id); !ok {
+				t.Errorf("the vendor has no method %s", id)
+			}
+			if err := e.AddFault(emulator.Fault{Method: id}); err != nil {
+				t.Error(err)
+			}
+			short := strings.TrimPrefix(strings.TrimPrefix(id, "androidmanagement."), "enterprises.")
+			if err := e.AddFault(emulator.Fault{Method: short}); err != nil && d.Name == "androidmanagement" {
+				t.Error(err)
 			}
 		}
-	})
+	}
+	if total < 30 {
+		t.Errorf("only %d methods", total)
+	}
 }

@@ -45,6 +45,7 @@ func virtual(t *testing.T, test func(t *testing.T, r *rig), change ...func(*emul
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
 		r := startRig(t, change...)
+		synctest.Wait() // Run runs
 		r.client, r.base = &http.Client{Transport: direct{r.emulator.Handler()}}, "http://emulator.test"
 		r.connect()
 		test(t, r)
@@ -91,7 +92,7 @@ func startRig(t *testing.T, change ...func(*emulator.Options)) *rig {
 	done := make(chan error, 1)
 	go func() { done <- e.Run(ctx) }()
 	stopped := false
-	return &rig{t: t, emulator: e, stop: func() {
+	return &rig{t: t, emulator: e, client: &http.Client{}, stop: func() {
 		if stopped {
 			return
 		}

@@ -24,7 +24,7 @@ func (b *Broker) Pull(ctx context.Context, subscription string, limit int, wait 
 	q.pullers++
 	defer func() {
 		q.pullers--
-		q.lastPull = b.now()
+		q.lastSeen = b.now()
 	}()
 	timeout := time.NewTimer(wait)
 	defer timeout.Stop()
@@ -76,6 +76,7 @@ func (b *Broker) Acknowledge(subscription string, ackIDs []string) error {
 	if err != nil {
 		return err
 	}
+	q.lastSeen = b.now()
 	for _, id := range ackIDs {
 		if d := q.find(id); d != nil {
 			q.finish(d)
@@ -94,6 +95,7 @@ func (b *Broker) ModifyAckDeadline(subscription string, ackIDs []string, deadlin
 	if err != nil {
 		return err
 	}
+	q.lastSeen = b.now()
 	for _, id := range ackIDs {
 		d := q.find(id)
 		switch {

@@ -16,7 +16,7 @@ type queue struct {
 	next     int64
 	arrived  chan struct{} // closed when a message became ready
 	pullers  int           // pulls under way
-	lastPull time.Time
+	lastSeen time.Time     // of its subscriber: a pull ended, an acknowledgement came
 	closed   bool
 }
 

@@ -11,7 +11,7 @@ type Receipt struct {
 	deliveries []*delivery
 }
 
-// activeFor is how long after its last pull a subscriber counts as active.
+// activeFor is how long after its last call a subscriber counts as active.
 const activeFor = 3 * time.Second
 
 // Settle waits until every active subscriber has acknowledged the messages. A
@@ -51,7 +51,7 @@ func (b *Broker) stillOpen(deliveries []*delivery) []*delivery {
 	now := b.now()
 	open := deliveries[:0]
 	for _, d := range deliveries {
-		active := d.queue.pullers > 0 || !d.queue.lastPull.IsZero() && now.Sub(d.queue.lastPull) < activeFor
+		active := d.queue.pullers > 0 || !d.queue.lastSeen.IsZero() && now.Sub(d.queue.lastSeen) < activeFor
 		if !d.done && active {
 			open = append(open, d)
 		}
