@@ -14,11 +14,17 @@ type Receipt struct {
 // activeFor is how long after its last call a subscriber counts as active.
 const activeFor = 3 * time.Second
 
+// maxPatience bounds a wait for subscribers that go on acknowledging, but never
+// what is waited for.
+const maxPatience = 2 * time.Minute
+
 // Settle waits until every active subscriber has acknowledged the messages. A
 // subscription that nobody pulls, or has pulled in the last seconds, is not
-// waited for. It gives up when nothing was acknowledged for the given patience,
-// and reports whether all was.
+// waited for. It gives up when nothing at all was acknowledged for the given
+// patience, and reports whether all was acknowledged that it waited for.
 func (b *Broker) Settle(ctx context.Context, receipts []Receipt, patience time.Duration) bool {
+	ctx, cancel := context.WithTimeout(ctx, max(maxPatience, patience))
+	defer cancel()
 	var open []*delivery
 	for _, r := range receipts {
 		open = append(open, r.deliveries...)
@@ -27,18 +33,15 @@ func (b *Broker) Settle(ctx context.Context, receipts []Receipt, patience time.D
 	defer timer.Stop()
 	for {
 		b.mu.Lock()
-		before := len(open)
 		open = b.stillOpen(open)
 		changed := b.changed
 		b.mu.Unlock()
 		if len(open) == 0 {
 			return true
 		}
-		if len(open) < before {
-			timer.Reset(patience)
-		}
 		select {
 		case <-changed:
+			timer.Reset(patience)
 		case <-timer.C:
 			return false
 		case <-ctx.Done():
@@ -51,7 +54,8 @@ func (b *Broker) stillOpen(deliveries []*delivery) []*delivery {
 	now := b.now()
 	open := deliveries[:0]
 	for _, d := range deliveries {
-		active := d.queue.pullers > 0 || !d.queue.lastSeen.IsZero() && now.Sub(d.queue.lastSeen) < activeFor
+		q := d.queue
+		active := q.pullers > 0 || !q.lastSeen.IsZero() && now.Sub(q.lastSeen) < activeFor
 		if !d.done && active {
 			open = append(open, d)
 		}
