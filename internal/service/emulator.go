@@ -60,5 +60,5 @@ func (e *Emulator) Run(ctx context.Context) error {
 	err := e.Emulator.Run(ctx)
 	err = errors.Join(err, shutdown([]*http.Server{server}))
 	serving.Wait()
-	return errors.Join(failed, err)
+	return errors.Join(failed, err, e.Save()) // with what the last calls changed
 }

@@ -135,7 +135,7 @@ func (e *Emulator) Run(ctx context.Context) error {
 		timer.Reset(pause)
 		select {
 		case <-ctx.Done():
-			return e.save()
+			return e.Save()
 		case <-e.events.wake:
 		case <-timer.C:
 		}

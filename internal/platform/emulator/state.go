@@ -90,8 +90,10 @@ func (e *Emulator) reviveDevice(d *simulated) {
 	}
 }
 
-// save writes the state, so that either the old or the new file is whole.
-func (e *Emulator) save() error {
+// Save writes the state, so that either the old or the new file is whole. Run
+// does so by itself; whoever serves the handler for longer than Run runs calls
+// it at the end. It does nothing without a data directory.
+func (e *Emulator) Save() error {
 	if e.options.DataDir == "" {
 		return nil
 	}
@@ -167,7 +169,7 @@ func (s *saver) step() time.Duration {
 	if pause := s.next.Sub(start); pause > 0 {
 		return pause
 	}
-	if err := e.save(); err != nil {
+	if err := e.Save(); err != nil {
 		e.logger.Error("state not saved", "err", err)
 		e.markDirty()
 	}
