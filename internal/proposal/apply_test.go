@@ -447,3 +447,49 @@ func TestStartAlone(t *testing.T) {
 	_, err := r.apply(next)
 	r.code(fault.StaleProposal, err)
 }
+
+// A process that stalled for longer than its turn finds the proposal settled
+// without it, and what it sent meanwhile does not stay.
+func TestStalled(t *testing.T) {
+	each(t, func(t *testing.T, r *rig) {
+		p := r.newPolicy("Warehouse", 0)
+		made := r.propose(p, "CAMERA", "BLOCK")
+		r.vendor.before = func(policy.Policy) {
+			r.vendor.before = nil
+			r.clock.Advance(time.Minute)
+			r.ok(r.keeper.Settle(t.Context()))
+			if got := r.proposal(made.ID).Status; got != proposal.Failed {
+				t.Errorf("taken over as %s", got)
+			}
+			r.vendor.sending = map[string]bool{}
+		}
+		_, err := r.apply(made)
+		r.code(fault.Internal, err)
+		if got := r.proposal(made.ID).Status; got != proposal.Failed || r.policy(p.ID).Version != 1 {
+			t.Errorf("the proposal became %s", got)
+		}
+		if value(t, []byte(r.vendor.holds(p.ID)), "CAMERA") != "BLOCK" {
+			t.Error("it sent nothing: the test proves nothing")
+		}
+		r.settle(p.ID)
+	})
+}
+
+// The store's own word: what is not PENDING cannot be claimed, whoever asks.
+func TestOnlyPendingIsClaimed(t *testing.T) {
+	each(t, func(t *testing.T, r *rig) {
+		for m, status := range map[mood]proposal.Status{takes: proposal.Succeeded, refuses: proposal.Failed, losesRequest: proposal.Unconfirmed} {
+			p := r.newPolicy(string(m), 0)
+			made := r.propose(p, "CAMERA", "BLOCK")
+			r.vendor.next(m)
+			_, _ = r.apply(made)
+			claim := proposal.Claim{ID: made.ID, Holder: "h", For: time.Minute}
+			if came, err := r.db.ClaimProposal(t.Context(), claim); came != proposal.NotPending || err != nil {
+				t.Errorf("%s: claimed as %s, %v", status, came, err)
+			}
+			if got := r.proposal(made.ID).Status; got != status {
+				t.Errorf("%s, want %s", got, status)
+			}
+		}
+	})
+}
