@@ -13,7 +13,7 @@
 // is saved. So no two documents of a policy can reach the platform in reverse.
 // While a proposal is EXECUTING nobody can save the policy otherwise, so its
 // version stands still between the check and the save. See Status for the
-// states, and ADR 6 for why the platform comes before the save.
+// states, and ADR 8 for why the platform comes before the save.
 package proposal
 
 import (
