@@ -48,8 +48,7 @@
 // than once (serialisation failures are retried), so it must set variables
 // outside itself only by assignment, and it must not write through db again.
 // tx.lock is " FOR UPDATE" where that is needed, skipLocked its sibling for
-// workers that claim rows. tx.afterCommit registers what must not happen unless
-// the transaction did, such as a wake-up.
+// workers that claim rows.
 //
 // On SQLite there is one writing connection, owned by a goroutine that commits
 // the functions of concurrent callers together, each in a savepoint of its own:

@@ -9,19 +9,13 @@ import (
 )
 
 // tx is a writing transaction. It is a conn.
-type tx struct {
-	session
-	after []func()
-}
+type tx struct{ session }
 
 // lock makes a SELECT lock its rows until the transaction ends.
 func (t *tx) lock() string { return t.db.dialect.lock() }
 
 // skipLocked is lock that leaves out the rows that another has locked.
 func (t *tx) skipLocked() string { return t.db.dialect.skipLocked() }
-
-// afterCommit has f called once the transaction is committed.
-func (t *tx) afterCommit(f func()) { t.after = append(t.after, f) }
 
 // work is what a transaction does; see the package comment.
 type work func(ctx context.Context, t *tx) error
@@ -98,13 +92,7 @@ func (db *DB) runPostgres(ctx context.Context, f work) (err error) {
 	if err := f(ctx, t); err != nil {
 		return err
 	}
-	if err := begun.Commit(); err != nil {
-		return err
-	}
-	for _, f := range t.after {
-		f()
-	}
-	return nil
+	return begun.Commit()
 }
 
 // attempts bounds how often a transaction that lost to another runs again.

@@ -72,13 +72,7 @@ func (w *writer) run(ctx context.Context, f work, relaxed bool) error {
 	if j.panic != nil {
 		panic(j.panic)
 	}
-	if j.err != nil {
-		return j.err
-	}
-	for _, f := range j.tx.after {
-		f()
-	}
-	return nil
+	return j.err
 }
 
 func (w *writer) hand(ctx context.Context, j *job) error {

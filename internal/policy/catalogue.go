@@ -21,7 +21,7 @@ type choice struct{ value, json string }
 type kind int
 
 const (
-	plain kind = iota
+	_ kind = iota // read and written as it is
 	// unspecifiedCounts: the vendor's unspecified value is an allowed value
 	// here, and only an absent one is NOT_SET.
 	unspecifiedCounts

@@ -2,7 +2,6 @@ package servertest_test
 
 import (
 	"encoding/json"
-	"fmt"
 	"maps"
 	"net/url"
 	"slices"
@@ -154,6 +153,6 @@ func assertUntouched(t *testing.T, lab *servertest.Lab, replica *servertest.Repl
 		t.Errorf("the other company's asset has %d commands", history.TotalElements)
 	}
 	if n := lab.Calls(""); n != 0 {
-		t.Error(fmt.Sprintf("%d calls reached the platform", n))
+		t.Errorf("%d calls reached the platform", n)
 	}
 }

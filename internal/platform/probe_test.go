@@ -1,0 +1,100 @@
+package platform_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/musterhq/muster/internal/access"
+	"github.com/musterhq/muster/internal/company"
+	"github.com/musterhq/muster/internal/platform"
+	"github.com/musterhq/muster/internal/platform/emulator"
+
+	androidmanagement "google.golang.org/api/androidmanagement/v1"
+	"google.golang.org/api/option"
+
+	"net/http"
+	"time"
+)
+
+// probe returns the finding of a check.
+func (b *bench) probe(check string) platform.Finding {
+	b.Helper()
+	for _, f := range b.platform.Probe(b.Context()) {
+		if (f.Grade != platform.Fine) != (f.Remedy != "") {
+			b.Errorf("%+v: a remedy belongs to trouble", f)
+		}
+		if f.Check == check {
+			return f
+		}
+	}
+	b.Fatalf("nothing is said of %q", check)
+	return platform.Finding{}
+}
+
+func TestProbe(t *testing.T) {
+	on(t, func(b *bench) {
+		b.equal("not connected", b.probe("company acme").Grade, platform.Warning)
+		b.connect()
+		b.equal("platform", b.probe("platform").Grade, platform.Fine)
+		b.equal("notifications", b.probe("notifications").Grade, platform.Fine)
+		b.equal("company", b.probe("company acme").Grade, platform.Fine)
+
+		for status, says := range map[int]string{400: "MUSTER_PLATFORM_PROJECT", 403: "enabled in project", 429: "again", 503: "again"} {
+			b.fault(emulator.Fault{Method: "list", Status: status})
+			f := b.probe("platform")
+			b.equal("grade", f.Grade, platform.Bad)
+			b.says("remedy", f.Remedy, says)
+		}
+		b.fault(emulator.Fault{Method: "get", Status: 404})
+		b.says("an enterprise that is gone", b.probe("company acme").Detail, "does not exist")
+
+		transport := &http.Transport{DialContext: b.network.dial}
+		defer transport.CloseIdleConnections()
+		vendor, err := androidmanagement.NewService(b.Context(), option.WithHTTPClient(&http.Client{Transport: transport}), option.WithEndpoint("http://vendor.test/"))
+		b.ok(err)
+		for _, e := range []*androidmanagement.Enterprise{
+			{PubsubTopic: topic + "-other", EnabledNotificationTypes: []string{"COMMAND"}},
+			{PubsubTopic: topic, EnabledNotificationTypes: []string{"COMMAND"}},
+		} {
+			_, err = vendor.Enterprises.Patch(b.company.Enterprise, e).UpdateMask("pubsubTopic,enabledNotificationTypes").Do()
+			b.ok(err)
+			f := b.probe("company acme")
+			b.equal("an enterprise that is silent", f.Grade, platform.Bad)
+			b.says("remedy", f.Remedy, "connect")
+		}
+		b.connect() // mends it
+		b.equal("mended", b.probe("company acme").Grade, platform.Fine)
+
+		b.start(func(c *platform.Config) { c.Subscription = "another" })
+		settings := b.emulator.Settings()
+		settings.StrictPubSub = true
+		b.ok(b.emulator.SetSettings(settings))
+		b.says("no subscription", b.probe("notifications").Detail, "there is no subscription")
+	})
+}
+
+func TestProbeOfWhatIsNotReached(t *testing.T) {
+	t.Parallel()
+	p := at(t, "http://nowhere.invalid", func(c *platform.Config) { c.CallTimeout = time.Second })
+	f := p.Probe(t.Context())
+	if len(f) != 1 || f[0].Grade != platform.Bad || !strings.Contains(f[0].Remedy, "network") {
+		t.Errorf("%+v", f)
+	}
+}
+
+// Without credentials and endpoint the service runs, and says what is missing.
+func TestNoPlatformConfigured(t *testing.T) {
+	on(t, func(b *bench) {
+		b.start(func(c *platform.Config) { c.Endpoint = "" })
+		if f := b.platform.Probe(b.Context()); len(f) != 1 || f[0].Grade != platform.Warning {
+			b.Errorf("%+v", f)
+		}
+		b.run()
+		b.pass(time.Hour)
+		b.halt()
+		other, err := company.New("other", "Other", access.Settings{}, time.Now())
+		b.ok(err)
+		b.ok(b.db.CreateCompany(b.Context(), other))
+		b.equal("calls", len(b.emulator.Calls(0, "")), 0)
+	})
+}

@@ -1,0 +1,196 @@
+package platform_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/musterhq/muster/internal/fault"
+	"github.com/musterhq/muster/internal/platform"
+	"github.com/musterhq/muster/internal/platform/emulator"
+	"github.com/musterhq/muster/internal/policy"
+)
+
+// pushed is the body of the last push.
+func (b *bench) pushed() string {
+	b.Helper()
+	all := b.emulator.Calls(0, "policies.patch")
+	if len(all) == 0 {
+		b.Fatal("nothing was pushed")
+	}
+	last := all[len(all)-1]
+	b.equal("query", last.Query, "alt=json&prettyPrint=false") // no updateMask: the whole document
+	return string(last.Body)
+}
+
+func TestPoliciesArePushedWhole(t *testing.T) {
+	on(t, func(b *bench) {
+		p := b.newPolicy("Whole", `{"name":"enterprises/x/policies/y","version":"9","cameraDisabled":false,"screenCaptureDisabled":true,
+			"applications":[{"packageName":"com.example.app","managedConfiguration":{"none":null,"big":12345678901234567890}}],
+			"encryptionPolicy":"ENCRYPTION_POLICY_UNSPECIFIED"}`)
+		b.emulator.ClearCalls()
+		b.equal("not connected", b.platform.Push(b.Context(), b.company, p.ID).Outcome, policy.PushNotSent)
+		b.connect()
+		b.equal("pushed at connect", b.saved(p.ID).Push.Version, 1)
+		b.equal("pushed", b.platform.Push(b.Context(), b.company, p.ID).Outcome, policy.PushDone)
+		var got, want any
+		b.ok(json.Unmarshal([]byte(b.pushed()), &got))
+		b.ok(json.Unmarshal([]byte(`{"cameraDisabled":false,"screenCaptureDisabled":true,
+			"applications":[{"packageName":"com.example.app","managedConfiguration":{"none":null,"big":12345678901234567890}}],
+			"encryptionPolicy":"ENCRYPTION_POLICY_UNSPECIFIED"}`), &want))
+		b.equal("body", fmt.Sprint(got), fmt.Sprint(want))
+		b.says("body", b.pushed(), "12345678901234567890")
+	})
+}
+
+// A device's version is ours, whatever the vendor calls it.
+func TestVersionsAreTranslated(t *testing.T) {
+	connected(t, func(b *bench) {
+		a := b.device()
+		for i := 2; i < 6; i++ {
+			document := fmt.Sprintf(`{"screenCaptureDisabled":%v,"statusReportingSettings":{"softwareInfoEnabled":true}}`, i%2 == 0)
+			b.save(b.policy, document)
+			b.pass(3 * time.Second)
+			b.equal("version applied", b.again(a).Device.PolicyApplied, i)
+			b.equal("version pushed", b.saved(b.policy.ID).Push.Version, i)
+		}
+	})
+}
+
+func TestAPolicyRefusedThenCorrected(t *testing.T) {
+	connected(t, func(b *bench) {
+		p := b.newPolicy("Bad", `{"cameraAccess":"NEVER"}`)
+		b.pass(10 * time.Minute)
+		b.equal("calls", b.calls("policies.patch"), 2) // one of them the other policy
+		b.equal("held", b.saved(p.ID).Push.Version, 0)
+		b.says("error shown", b.saved(p.ID).Push.Error, "NEVER")
+		r := b.platform.Push(b.Context(), b.company, p.ID) // somebody tries again
+		b.equal("again", r.Outcome, policy.PushRefused)
+		b.says("detail", r.Detail, "NEVER")
+		b.equal("for a caller", fault.CodeOf(b.platform.PushPolicy(b.Context(), b.company.ID, p.ID)), fault.Refused)
+		b.save(p, `{"cameraAccess":"CAMERA_ACCESS_DISABLED"}`)
+		b.pass(3 * time.Second)
+		b.equal("held after the correction", b.saved(p.ID).Push.Version, 2)
+		b.equal("error after the correction", b.saved(p.ID).Push.Error, "")
+	})
+}
+
+// What the vendor could not take now is tried again, ever more rarely.
+func TestPushesAreTriedAgain(t *testing.T) {
+	connected(t, func(b *bench) {
+		for _, f := range []emulator.Fault{
+			{Status: 429, Reason: "RESOURCE_EXHAUSTED"}, {Status: 503, Reason: "UNAVAILABLE"}, {Status: 409, Reason: "ABORTED"},
+			{Status: 403, Reason: "PERMISSION_DENIED"}, {DropConnection: true}, {DropConnection: true, AfterEffect: true}, {Corrupt: "html"},
+		} {
+			f.Method = "policies.patch"
+			b.fault(f)
+		}
+		p := b.newPolicy("Kiosk", `{}`)
+		b.pass(3 * time.Second)
+		b.equal("held at first", b.saved(p.ID).Push.Version, 0)
+		b.equal("error shown", b.saved(p.ID).Push.Error != "", true)
+		b.pass(20 * time.Minute)
+		b.equal("held in the end", b.saved(p.ID).Push.Version, 1)
+		b.equal("error in the end", b.saved(p.ID).Push.Error, "")
+		b.equal("calls", b.calls("policies.patch"), 9)
+	})
+}
+
+func TestWhatAPushCameTo(t *testing.T) {
+	on(t, func(b *bench) {
+		b.connect()
+		for _, c := range []struct {
+			fault emulator.Fault
+			want  policy.PushOutcome
+			code  fault.Code
+		}{
+			{emulator.Fault{Status: 400, Reason: "Invalid value"}, policy.PushRefused, fault.Refused},
+			{emulator.Fault{Status: 401}, policy.PushNotSent, fault.Unavailable},
+			{emulator.Fault{Status: 403}, policy.PushNotSent, fault.Unavailable},
+			{emulator.Fault{Status: 404}, policy.PushNotSent, fault.Unavailable},
+			{emulator.Fault{Status: 409}, policy.PushNotSent, fault.Unavailable},
+			{emulator.Fault{Status: 429}, policy.PushNotSent, fault.Unavailable},
+			{emulator.Fault{Status: 500}, policy.PushUnknown, fault.Provider},
+			{emulator.Fault{Status: 503, AfterEffect: true}, policy.PushUnknown, fault.Provider},
+			{emulator.Fault{DropConnection: true}, policy.PushUnknown, fault.Provider},
+			{emulator.Fault{Corrupt: "truncate", AfterEffect: true}, policy.PushUnknown, fault.Provider},
+			{emulator.Fault{DelayMS: 60_000}, policy.PushUnknown, fault.Provider},
+		} {
+			c.fault.Method, c.fault.Times = "policies.patch", 2
+			b.fault(c.fault)
+			r := b.platform.Push(b.Context(), b.company, b.policy.ID)
+			b.equal(fmt.Sprintf("%+v", c.fault), r.Outcome, c.want)
+			b.equal("says why", r.Detail != "" && r.Cause != nil, true)
+			b.equal("for a caller", fault.CodeOf(b.platform.PushPolicy(b.Context(), b.company.ID, b.policy.ID)), c.code)
+			b.emulator.ClearFaults()
+		}
+		b.ok(b.platform.PushPolicy(b.Context(), b.company.ID, b.policy.ID))
+		b.equal("of nobody", fault.CodeOf(b.platform.PushPolicy(b.Context(), b.company.ID, "nope")), fault.Unavailable)
+		b.equal("of no company", fault.CodeOf(b.platform.PushPolicy(b.Context(), "nope", b.policy.ID)), fault.NotFound)
+	})
+}
+
+// Two replicas that push while a policy is saved again and again end with the
+// last version at the vendor.
+func TestPushesKeepTheirOrder(t *testing.T) {
+	connected(t, func(b *bench) {
+		other := b.replica(b.open(), b.commands, nil)
+		p := b.newPolicy("Kiosk", `{"maximumTimeToLock":"1"}`)
+		b.fault(emulator.Fault{Method: "policies.patch", DelayMS: 700, Times: 3})
+		var all sync.WaitGroup
+		for i := range 4 {
+			p = b.save(p, fmt.Sprintf(`{"maximumTimeToLock":"%d"}`, i+2))
+			for _, replica := range []*platform.Platform{b.platform, other} {
+				all.Go(func() {
+					if r := replica.Push(context.WithoutCancel(b.Context()), b.company, p.ID); r.Outcome != policy.PushDone {
+						b.Errorf("%+v", r)
+					}
+				})
+			}
+			b.pass(200 * time.Millisecond)
+		}
+		all.Wait()
+		b.says("last body", b.pushed(), `"5"`)
+		b.equal("version", b.saved(p.ID).Push.Version, 5)
+	})
+}
+
+// PushThen: what a proposal's apply needs.
+func TestPushThenSave(t *testing.T) {
+	connected(t, func(b *bench) {
+		candidate := b.saved(b.policy.ID)
+		candidate.Version, candidate.Document = 2, []byte(`{"screenCaptureDisabled":true}`)
+		save := func(ctx context.Context) error {
+			_, err := b.db.SavePolicy(ctx, candidate, 1, policy.Revision{Origin: policy.FromProposal})
+			return err
+		}
+		untouched := func(context.Context) error { b.Error("saved although it was not pushed"); return nil }
+
+		b.fault(emulator.Fault{Method: "policies.patch", Status: 400, Reason: "Invalid value"})
+		b.equal("refused", b.platform.PushThen(b.Context(), b.company, candidate, untouched).Outcome, policy.PushRefused)
+		b.fault(emulator.Fault{Method: "policies.patch", Status: 429})
+		b.equal("throttled", b.platform.PushThen(b.Context(), b.company, candidate, untouched).Outcome, policy.PushNotSent)
+		b.fault(emulator.Fault{Method: "policies.patch", DropConnection: true, AfterEffect: true})
+		b.equal("unknown", b.platform.PushThen(b.Context(), b.company, candidate, untouched).Outcome, policy.PushUnknown)
+		b.says("the vendor's copy", b.pushed(), "true")
+		b.pass(3 * time.Second)
+		b.says("the vendor's copy, mended", b.pushed(), "cameraDisabled")
+		b.equal("version", b.saved(candidate.ID).Push.Version, 1)
+
+		r := b.platform.PushThen(b.Context(), b.company, candidate, func(context.Context) error { return errors.New("the database is away") })
+		b.equal("not saved", r.Outcome, policy.PushUnknown)
+		b.pass(3 * time.Second)
+		b.says("the vendor's copy, mended", b.pushed(), "cameraDisabled")
+
+		before := b.calls("policies.patch")
+		b.equal("applied", b.platform.PushThen(b.Context(), b.company, candidate, save).Outcome, policy.PushDone)
+		b.pass(time.Minute)
+		b.equal("version saved", b.saved(candidate.ID).Version, 2)
+		b.equal("version pushed", b.saved(candidate.ID).Push.Version, 2)
+		b.equal("pushes", b.calls("policies.patch"), before+1)
+	})
+}
