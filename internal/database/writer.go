@@ -34,7 +34,6 @@ type job struct {
 	ctx     context.Context
 	work    work
 	relaxed bool
-	tx      *tx
 	err     error
 	panic   any
 	done    chan struct{}
@@ -169,8 +168,7 @@ func (w *writer) step(ctx context.Context, j *job) error {
 // call runs the job's work and keeps a panic for its caller.
 func (w *writer) call(j *job) {
 	defer func() { j.panic = recover() }()
-	j.tx = &tx{session: session{w.db, w.statements}}
-	j.err = j.work(context.WithValue(context.WithoutCancel(j.ctx), inside{}, true), j.tx)
+	j.err = j.work(context.WithValue(context.WithoutCancel(j.ctx), inside{}, true), &tx{session: session{w.db, w.statements}})
 }
 
 // relax sets how durable the batch must be: as durable as its strictest job.
