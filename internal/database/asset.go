@@ -3,6 +3,8 @@ package database
 import (
 	"context"
 	"encoding/json"
+	"errors"
+	"fmt"
 	"strings"
 
 	"github.com/musterhq/muster/internal/asset"
@@ -42,14 +44,12 @@ func (r *assetRow) targets() []any {
 func (r *assetRow) result() (asset.Asset, error) {
 	a, d := &r.asset, &r.device
 	a.SyncedAt, a.CreatedAt = instant(r.synced), instant(r.created)
-	if err := decode(r.custom, &a.CustomData); err != nil {
-		return *a, err
-	}
-	if err := decode(r.tags, &a.Tags); err != nil {
-		return *a, err
-	}
-	if err := decode(r.specifications, &a.Specifications); err != nil {
-		return *a, err
+	var errs [3]error
+	a.CustomData, errs[0] = decodeMap(r.custom)
+	a.Tags, errs[1] = decodeList(r.tags)
+	a.Specifications, errs[2] = decodeMap(r.specifications)
+	if err := errors.Join(errs[:]...); err != nil {
+		return *a, fmt.Errorf("asset %s is damaged: %w", a.ID, err)
 	}
 	if !a.Status.Enrolled() {
 		return *a, nil

@@ -89,7 +89,7 @@ func stepStatement(id string, s command.Step) (string, []any) {
 		put("ref", s.Ref)
 	}
 	if s.Outcome != "" {
-		put("outcome", s.Outcome)
+		put("outcome", storable(s.Outcome)) // may be a device's word
 	}
 	if !s.Feedback.IsZero() {
 		put("feedback_at", millis(s.Feedback))

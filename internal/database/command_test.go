@@ -131,6 +131,17 @@ func TestOneStepWins(t *testing.T) {
 	})
 }
 
+func TestAHostileOutcomeIsKept(t *testing.T) {
+	withCompany(t, func(f *fixture) {
+		c := f.begin(f.enrol("d", ""), command.Lock)
+		_, taken, err := f.db.Take(f.Context(), c.ID, command.Step{From: []command.State{command.Prepared}, To: command.Failed,
+			Outcome: "no\x00 such\xff ?"})
+		f.ok(err)
+		equal(f, "taken", taken, true)
+		equal(f, "outcome", f.command(c.ID).Outcome, "no\uFFFD such\uFFFD ?")
+	})
+}
+
 func TestFinalStatesAreNeverLeft(t *testing.T) {
 	withCompany(t, func(f *fixture) {
 		a := f.enrol("d", "")

@@ -4,6 +4,7 @@ import (
 	"context"
 	"database/sql"
 	"errors"
+	"strings"
 	"sync"
 
 	"github.com/musterhq/muster/internal/fault"
@@ -126,7 +127,9 @@ func (p *prepared) statement(ctx context.Context, query string) (*sql.Stmt, erro
 	if s != nil || full {
 		return s, nil
 	}
-	s, err := p.on.PrepareContext(ctx, query)
+	// SQLite looks at the value of a bound LIMIT when it plans, and so would
+	// plan anew at every call; it does not look into a CAST.
+	s, err := p.on.PrepareContext(ctx, strings.ReplaceAll(query, "LIMIT ?", "LIMIT CAST(? AS BIGINT)"))
 	if err != nil {
 		return nil, err
 	}

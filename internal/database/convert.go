@@ -40,6 +40,12 @@ func decode(text string, v any) error {
 	return json.Unmarshal([]byte(text), v)
 }
 
+// storable is a device's text as PostgreSQL takes it: a report that cannot be
+// stored would come back for ever.
+func storable(s string) string {
+	return strings.ReplaceAll(strings.ToValidUTF8(s, "\uFFFD"), "\x00", "\uFFFD")
+}
+
 // marks returns n placeholders for an IN list.
 func marks(n int) string { return strings.TrimSuffix(strings.Repeat("?, ", n), ", ") }
 

@@ -27,6 +27,10 @@ func (db *DB) Observe(ctx context.Context, o enrolment.Observation) (enrolment.C
 	if o.ObservedAt.IsZero() {
 		o.ObservedAt = db.now()
 	}
+	for _, text := range []*string{&o.Device, &o.StableID, &o.SerialNumber, &o.Brand, &o.Model} {
+		*text = storable(*text)
+	}
+	o.StatusReport = json.RawMessage(storable(string(o.StatusReport)))
 	var change enrolment.Change
 	err := db.write(ctx, func(ctx context.Context, t *tx) (err error) {
 		change, err = observe(ctx, t, o)

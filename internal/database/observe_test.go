@@ -379,3 +379,19 @@ func TestPushReachabilityBelongsToOneEnrolment(t *testing.T) {
 		equal(f, "after enrolling again", f.asset(a.ID).Device.PushReachable, false)
 	})
 }
+
+func TestHostileTextIsStored(t *testing.T) {
+	withCompany(t, func(f *fixture) {
+		o := f.joined("d\x00\xff", "")
+		hostile := "'; DROP TABLE assets; --\x00\xff\u202e\\\""
+		o.SerialNumber, o.Brand, o.Model, o.StableID, o.MessageID = hostile, hostile, hostile, hostile, "m"
+		o.Specifications = map[string]string{hostile: hostile}
+		o.StatusReport = json.RawMessage("{\"a\":\"\xff\"}")
+		id := f.observe(o).AssetID
+		o = f.seen("d\x00\xff")
+		equal(f, "the same device", f.observe(o).AssetID, id)
+		a := f.asset(id)
+		equal(f, "model", a.Specifications["model"], "'; DROP TABLE assets; --\uFFFD\uFFFD\u202e\\\"")
+		equal(f, "status report", string(a.Device.StatusReport), "{\"a\":\"\uFFFD\"}")
+	})
+}
