@@ -1,0 +1,103 @@
+package demo
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"github.com/musterhq/muster/internal/access"
+	"github.com/musterhq/muster/internal/fault"
+)
+
+// memory is what the demo keeps of itself between starts. Keys and passwords
+// are shown once by a real service; the demo shows its own at every start, and
+// so must keep them, in a file that its owner alone may read.
+type memory struct {
+	Key      string `json:"key"`      // every permission
+	Observer string `json:"observer"` // reads alone
+	Password string `json:"password"` // of the portal's user
+}
+
+// portalUser is the address that the demo's portal user signs in with.
+const portalUser = "admin@acme.test"
+
+func (f *filler) memoryFile() string { return filepath.Join(f.settings.Data, "demo.json") }
+
+func (f *filler) remember(context.Context) error {
+	text, err := os.ReadFile(f.memoryFile())
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err == nil {
+		err = json.Unmarshal(text, &f.memory)
+	}
+	if err != nil {
+		return fmt.Errorf("%s is damaged: remove %s and start again: %w", f.memoryFile(), f.settings.Data, err)
+	}
+	return nil
+}
+
+// keep writes the memory whole: a demo that is killed meanwhile finds the old
+// one or the new one.
+func (f *filler) keep() error {
+	text, err := json.MarshalIndent(f.memory, "", "  ")
+	if err != nil {
+		return err
+	}
+	next := f.memoryFile() + ".new"
+	if err := os.WriteFile(next, append(text, '\n'), 0o600); err != nil {
+		return err
+	}
+	return os.Rename(next, f.memoryFile())
+}
+
+// makeKeys makes the demo's keys, unless it has them.
+func (f *filler) makeKeys(ctx context.Context) error {
+	keys := access.Keys{Store: f.desk.Keys, Now: f.now}
+	for _, wanted := range []struct {
+		name        string
+		permissions access.Permission
+		into        *string
+	}{
+		{"demo: everything", access.All, &f.memory.Key},
+		{"demo: reads", access.DevicesRead | access.PoliciesRead, &f.memory.Observer},
+	} {
+		if *wanted.into != "" {
+			continue
+		}
+		_, key, err := keys.CreateForOperator(ctx, access.NewKeyRequest{CompanyID: f.company.ID, Name: wanted.name, Permissions: wanted.permissions})
+		if err != nil {
+			return err
+		}
+		*wanted.into = key
+		if err := f.keep(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// makeUser makes the portal's user, whose password is kept first: a user whose
+// password nobody knows could not be mended by starting again.
+func (f *filler) makeUser(ctx context.Context) error {
+	if f.memory.Password == "" {
+		f.memory.Password = rand.Text()
+		if err := f.keep(); err != nil {
+			return err
+		}
+	}
+	_, err := f.desk.Users.UserByEmail(ctx, portalUser)
+	if fault.CodeOf(err) != fault.NotFound {
+		return err
+	}
+	users := access.Users{Store: f.desk.Users, Passwords: access.NewPasswords(1), Now: f.now}
+	_, err = users.Create(ctx, access.NewUserRequest{
+		CompanyID: f.company.ID, Email: portalUser, Name: "Ada Admin", Role: access.Admin, Password: f.memory.Password,
+	})
+	return err
+}
