@@ -4,6 +4,7 @@
 # is committed.
 set -euo pipefail
 cd "$(dirname "$0")"
+mkdir -p ../internal/servertest/browser/testdata
 out=../internal/surface/web/static
 [ -d node_modules ] || npm ci --no-audit --no-fund
 npx tailwindcss --input input.css --output "$out/app.css" --minify
@@ -12,3 +13,5 @@ cp node_modules/htmx.org/dist/htmx.min.js "$out/htmx.js"
 cp node_modules/uplot/dist/uPlot.iife.min.js "$out/uplot.js"
 cp node_modules/uplot/dist/uPlot.min.css "$out/uplot.css"
 cp node_modules/world-atlas/countries-110m.json "$out/world.json"
+node icons.mjs "$out/icons.svg"
+cp node_modules/axe-core/axe.min.js ../internal/servertest/browser/testdata/axe.min.js

@@ -10,6 +10,7 @@ import (
 	"github.com/musterhq/muster/internal/operation"
 	"github.com/musterhq/muster/internal/surface/mcp"
 	"github.com/musterhq/muster/internal/surface/oauth"
+	"github.com/musterhq/muster/internal/surface/portal"
 	"github.com/musterhq/muster/internal/surface/web"
 )
 
@@ -28,12 +29,16 @@ func (s *Service) assistants(mux *http.ServeMux, registry *operation.Registry, k
 		return err
 	}
 	mux.Handle(mcp.Path, tools)
-	return s.pages(mux)
+	return s.pages(mux, registry, kernel)
 }
 
 // pages mounts what people's browsers load.
-func (s *Service) pages(mux *http.ServeMux) error {
-	static, err := web.NewStatic()
+func (s *Service) pages(mux *http.ServeMux, registry *operation.Registry, kernel *operation.Kernel) error {
+	own, err := portal.Static()
+	if err != nil {
+		return err
+	}
+	static, err := web.NewStatic(own)
 	if err != nil {
 		return err
 	}
@@ -48,6 +53,7 @@ func (s *Service) pages(mux *http.ServeMux) error {
 	web.SignIn{Sessions: sessions, ClientAddress: clientAddress, Log: s.options.Logger,
 		SignIn: access.SignIn{Users: s.db, Sessions: s.db, Passwords: access.NewPasswords(hashesAtOnce), Throttle: s.db, Now: s.options.Now},
 	}.Mount(pages)
+	s.portal(pages, registry, kernel, sessions)
 	mux.Handle("/", web.Secure(pages, oauth.TokenPath, oauth.RegisterPath, oauth.RevokePath))
 	return nil
 }

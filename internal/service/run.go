@@ -32,6 +32,9 @@ func (s *Service) Run(ctx context.Context) error {
 	case err = <-failed:
 	}
 	s.draining.Store(true)
+	for _, end := range s.drains {
+		end()
+	}
 	err = errors.Join(err, shutdown(servers))
 	serving.Wait()
 	stopLoops()

@@ -54,6 +54,7 @@ type Service struct {
 	listener        net.Listener
 	metricsListener net.Listener // nil: on the main one
 	closers         []func() error
+	drains          []func() // ends what would keep a request open for long
 }
 
 // New opens everything that a service needs. It fails before the first request
@@ -127,6 +128,8 @@ func closeOnce(l net.Listener) func() error {
 }
 
 func (s *Service) onClose(step func() error) { s.closers = append(s.closers, step) }
+
+func (s *Service) onDrain(step func()) { s.drains = append(s.drains, step) }
 
 // Close releases everything, the last opened first. Run does it by itself.
 func (s *Service) Close() error {

@@ -1,0 +1,32 @@
+package service
+
+import (
+	"net/http"
+
+	"github.com/musterhq/muster/internal/name"
+	"github.com/musterhq/muster/internal/operation"
+	"github.com/musterhq/muster/internal/surface/portal"
+	"github.com/musterhq/muster/internal/surface/portal/frame"
+	"github.com/musterhq/muster/internal/surface/portal/overview"
+	"github.com/musterhq/muster/internal/surface/web"
+)
+
+// portal mounts the people's pages. Each section gets the stores that it needs.
+func (s *Service) portal(mux *http.ServeMux, registry *operation.Registry, kernel *operation.Kernel, sessions web.Sessions) {
+	hub := frame.NewHub()
+	stop := s.db.Listen(name.Changes, hub.Changed)
+	s.onClose(func() error {
+		stop()
+		return nil
+	})
+	s.onDrain(hub.Close)
+	(&portal.Portal{
+		Frame: frame.New(frame.Config{
+			Registry: registry, Kernel: kernel, Companies: s.db, Users: s.db, Sessions: sessions,
+			PublicURL: s.public, Hub: hub, Now: s.options.Now, Log: s.options.Logger,
+		}),
+		Sections: []portal.Section{
+			&overview.Section{Assets: s.db},
+		},
+	}).Mount(mux)
+}

@@ -1,0 +1,83 @@
+package frame
+
+import (
+	"net/http"
+
+	"github.com/musterhq/muster/internal/fault"
+	"github.com/musterhq/muster/internal/surface/status"
+)
+
+// fail answers an error: with a whole page; or, for a part of a page, with a
+// notice that leaves the page, and its last good data, as they are.
+func (v *Visit) fail(err error) {
+	code, problem := v.explain(err)
+	if v.scripted() {
+		h := v.w.Header()
+		h.Set("HX-Retarget", "#notices")
+		h.Set("HX-Reswap", "beforeend")
+		v.answer(v.write(code, notice(problem)))
+		return
+	}
+	v.answer(v.show(code, problem.Title, "", problemPage(problem)))
+}
+
+func (v *Visit) answer(err error) {
+	if err != nil {
+		v.frame.Log.ErrorContext(v.Context(), "cannot render", "request_id", v.RequestID, "error", err)
+	}
+}
+
+// Problem is what went wrong, for people.
+type Problem struct {
+	Title, Text string
+	RequestID   string
+	Retry       string // where to try again; empty: there is no point
+	Right       string // the missing right
+	Granters    string // who can grant it
+}
+
+// explain turns an error into words and a status. What nobody foresaw is
+// logged, and told with the request's id alone.
+func (v *Visit) explain(err error) (int, Problem) {
+	if d, ok := deniedOf(err); ok {
+		return http.StatusForbidden, Problem{Title: "You may not see this", RequestID: v.RequestID,
+			Right: Describe(d.Right), Granters: v.Granters()}
+	}
+	f := fault.From(err)
+	p := Problem{Title: titleOf(f.Code), Text: Sentence(f.Detail), RequestID: v.RequestID}
+	switch f.Code {
+	case fault.Internal:
+		p.Text = "This is a fault of ours, and it has been noted. Nothing that you see here is lost."
+		v.frame.Log.ErrorContext(v.Context(), "a page failed", "request_id", v.RequestID, "path", v.r.URL.Path,
+			"user", v.User.ID, "error", err)
+	case fault.Forbidden:
+		p.Granters = v.Granters()
+	}
+	if v.r.Method == http.MethodGet && f.Code != fault.NotFound {
+		p.Retry = v.r.URL.RequestURI()
+	}
+	return status.Of(f.Code), p
+}
+
+func titleOf(code fault.Code) string {
+	switch code {
+	case fault.NotFound:
+		return "There is nothing here"
+	case fault.Forbidden:
+		return "You may not do this"
+	case fault.InvalidArguments:
+		return "Something in it is not right"
+	case fault.RateLimited:
+		return "Too much at once"
+	case fault.Unsupported:
+		return "This cannot be done here"
+	case fault.Refused, fault.StaleProposal, fault.NotPending, fault.ConfirmationRequired:
+		return "It was refused"
+	case fault.Provider:
+		return "The platform did not do it"
+	case fault.Unavailable:
+		return "It was not sent"
+	default:
+		return "Something went wrong here"
+	}
+}

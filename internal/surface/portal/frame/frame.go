@@ -1,0 +1,88 @@
+package frame
+
+import (
+	"context"
+	"log/slog"
+	"net/http"
+	"time"
+
+	"github.com/musterhq/muster/internal/access"
+	"github.com/musterhq/muster/internal/company"
+	"github.com/musterhq/muster/internal/operation"
+	"github.com/musterhq/muster/internal/surface/web"
+)
+
+// Companies finds the visitor's company.
+type Companies interface {
+	CompanyByID(ctx context.Context, id string) (company.Company, error)
+}
+
+// Users finds the people of a company: who can grant a right.
+type Users interface {
+	Users(ctx context.Context, companyID string) ([]access.UserAccount, error)
+}
+
+// Config is what every page needs.
+type Config struct {
+	Registry  *operation.Registry
+	Kernel    *operation.Kernel
+	Companies Companies
+	Users     Users
+	Sessions  web.Sessions
+	PublicURL string // without a slash at the end
+	Hub       *Hub
+	Now       func() time.Time
+	Log       *slog.Logger
+}
+
+// Frame is what every page has in common.
+type Frame struct{ Config }
+
+// New returns a frame.
+func New(c Config) *Frame { return &Frame{c} }
+
+// Handler serves one page, fragment or action. An error becomes a page, or a
+// notice for a fragment, with the request's id.
+type Handler func(v *Visit) error
+
+// Route is one address of the portal.
+type Route struct {
+	Pattern string       // as http.ServeMux has it, with its method
+	Needs   access.Right // without it: the page that says who can grant it; 0: everybody signed in
+	Serve   Handler
+}
+
+// Mount adds routes.
+func (f *Frame) Mount(mux *http.ServeMux, routes []Route) {
+	for _, route := range routes {
+		mux.Handle(route.Pattern, f.Sessions.Require(f.serve(route), f.broken))
+	}
+	mux.Handle("GET "+LivePath, f.Sessions.Require(f.serve(Route{Serve: f.live}), f.broken))
+}
+
+func (f *Frame) serve(route Route) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		v := f.visit(w, r)
+		w.Header().Set("X-Request-Id", v.RequestID)
+		defer v.rescue()
+		var err error
+		if v.Company, err = f.Companies.CompanyByID(r.Context(), v.Principal.CompanyID); err == nil {
+			err = v.Require(route.Needs)
+		}
+		if err == nil {
+			err = route.Serve(v)
+		}
+		if err != nil {
+			v.fail(err)
+		}
+	})
+}
+
+// broken answers when the session cannot even be read.
+func (f *Frame) broken(w http.ResponseWriter, r *http.Request, err error) {
+	v := f.visit(w, r)
+	f.Log.ErrorContext(r.Context(), "cannot read the session", "request_id", v.RequestID, "error", err)
+	w.Header().Set("Content-Type", "text/html; charset=utf-8")
+	w.WriteHeader(http.StatusServiceUnavailable)
+	_ = web.Notice("Muster cannot be reached just now", "Its database does not answer. Try again in a moment.", v.RequestID).Render(r.Context(), w)
+}

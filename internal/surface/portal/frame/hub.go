@@ -1,0 +1,196 @@
+package frame
+
+import (
+	"fmt"
+	"io"
+	"net/http"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/musterhq/muster/internal/fault"
+	"github.com/musterhq/muster/internal/name"
+)
+
+// Limits of live streams.
+const (
+	maxStreams     = 2000             // a replica takes no more; pages then stay as they are
+	maxUserStreams = 8                // of one person
+	maxTopics      = 64               // of one stream
+	streamLife     = 5 * time.Minute  // then the browser connects anew, and its session is looked at again
+	streamBeat     = 25 * time.Second // comments keep proxies from giving up
+	streamPause    = 400 * time.Millisecond
+	streamWrite    = 10 * time.Second
+)
+
+// Hub tells pages that are open that something changed. It says no more than
+// the topic ("asset:<id>", "assets"): the page fetches the part anew, with the
+// rights of whoever looks at it.
+type Hub struct {
+	mu      sync.Mutex
+	streams map[*stream]struct{}
+	closed  bool
+	running sync.WaitGroup
+}
+
+// stream is one open page.
+type stream struct {
+	company, user string
+	topics        []string
+	mu            sync.Mutex
+	pending       []string // bounded by topics
+	signal        chan struct{}
+	end           chan struct{} // closed by the hub
+}
+
+// NewHub returns an empty hub.
+func NewHub() *Hub { return &Hub{streams: map[*stream]struct{}{}} }
+
+// Changed takes hints as name.Change writes them; nil: anything may have
+// changed. It does not block.
+func (h *Hub) Changed(hints []string) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	for s := range h.streams {
+		if hints == nil {
+			s.tell(s.topics...)
+			continue
+		}
+		for _, hint := range hints {
+			company, kind, id := name.ParseChange(hint)
+			if company != s.company {
+				continue
+			}
+			s.tell(kind+"s", kind+":"+id)
+		}
+	}
+}
+
+// tell notes topics that the page listens to.
+func (s *stream) tell(topics ...string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, t := range topics {
+		if slices.Contains(s.topics, t) && !slices.Contains(s.pending, t) {
+			s.pending = append(s.pending, t)
+		}
+	}
+	if len(s.pending) > 0 {
+		select {
+		case s.signal <- struct{}{}:
+		default:
+		}
+	}
+}
+
+func (s *stream) take() []string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	pending := s.pending
+	s.pending = nil
+	return pending
+}
+
+// Close ends every stream and waits for them.
+func (h *Hub) Close() {
+	h.mu.Lock()
+	if !h.closed {
+		h.closed = true
+		for s := range h.streams {
+			close(s.end)
+		}
+	}
+	h.mu.Unlock()
+	h.running.Wait()
+}
+
+// Open is how many streams are open.
+func (h *Hub) Open() int {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return len(h.streams)
+}
+
+func (h *Hub) add(s *stream) bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	own := 0
+	for other := range h.streams {
+		if other.user == s.user {
+			own++
+		}
+	}
+	if h.closed || len(h.streams) >= maxStreams || own >= maxUserStreams {
+		return false
+	}
+	h.streams[s] = struct{}{}
+	h.running.Add(1)
+	return true
+}
+
+func (h *Hub) remove(s *stream) {
+	h.mu.Lock()
+	delete(h.streams, s)
+	h.mu.Unlock()
+	h.running.Done()
+}
+
+// live serves GET /live?on=asset:<id>&on=assets.
+func (f *Frame) live(v *Visit) error {
+	topics := v.Query()["on"]
+	if len(topics) == 0 || len(topics) > maxTopics {
+		return fault.Invalid("a live page listens to 1 to 64 topics")
+	}
+	s := &stream{company: v.Company.ID, user: v.User.ID, topics: topics, signal: make(chan struct{}, 1), end: make(chan struct{})}
+	if !f.Hub.add(s) {
+		v.w.Header().Set("Retry-After", "30")
+		v.w.WriteHeader(http.StatusServiceUnavailable)
+		return nil
+	}
+	defer f.Hub.remove(s)
+	h := v.w.Header()
+	h.Set("Content-Type", "text/event-stream")
+	h.Set("X-Accel-Buffering", "no")
+	control := http.NewResponseController(v.w)
+	_ = control.SetReadDeadline(time.Time{}) // the person only listens; the request is read
+	s.serve(v, control)
+	return nil
+}
+
+func (s *stream) serve(v *Visit, control *http.ResponseController) {
+	beat, life := time.NewTicker(streamBeat), time.NewTimer(streamLife)
+	defer beat.Stop()
+	defer life.Stop()
+	text := "retry: 2000\n\n"
+	for {
+		_ = control.SetWriteDeadline(v.frame.Now().Add(streamWrite))
+		if _, err := io.WriteString(v.w, text); err != nil || control.Flush() != nil {
+			return
+		}
+		select {
+		case <-v.Context().Done():
+			return
+		case <-s.end:
+			return
+		case <-life.C:
+			return
+		case <-beat.C:
+			text = ": \n\n"
+		case <-s.signal:
+			pause(v, s)
+			text = fmt.Sprintf("data: %s\n\n", strings.Join(s.take(), " "))
+		}
+	}
+}
+
+// pause lets a burst of changes become one event.
+func pause(v *Visit, s *stream) {
+	timer := time.NewTimer(streamPause)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+	case <-s.end:
+	case <-v.Context().Done():
+	}
+}

@@ -1,0 +1,55 @@
+package frame
+
+import (
+	"net/url"
+
+	"github.com/musterhq/muster/internal/access"
+)
+
+// Where things are. Deep links come from everywhere, also from outside (the
+// contract's portalUrl), so they are all here.
+const (
+	OverviewPath  = "/"
+	DevicesPath   = "/devices"
+	PoliciesPath  = "/policies" // portalUrl of contract 2.6 and 2.7: /policies/<policy_id>
+	ProposalsPath = "/proposals"
+	EnrolPath     = "/enrol"
+	AccessPath    = "/access"
+	ActivityPath  = "/activity"
+	SettingsPath  = "/settings"
+	UsersPath     = "/users"
+	AccountPath   = "/account"
+	SetupPath     = "/setup"
+	LivePath      = "/live"
+	SearchPath    = "/search"
+)
+
+// DevicePath is an asset's page.
+func DevicePath(id string) string { return DevicesPath + "/" + url.PathEscape(id) }
+
+// PolicyPath is a policy's page.
+func PolicyPath(id string) string { return PoliciesPath + "/" + url.PathEscape(id) }
+
+// ProposalPath is a proposal's page.
+func ProposalPath(id string) string { return ProposalsPath + "/" + url.PathEscape(id) }
+
+// Section is an entry of the navigation.
+type Section struct {
+	Path, Name, Icon string
+	Key              string // pressed after g
+	Needs            access.Right
+}
+
+// Sections are the navigation, at most eight.
+func Sections() []Section {
+	return []Section{
+		{OverviewPath, "Overview", "layout-dashboard", "o", 0},
+		{DevicesPath, "Devices", "smartphone", "d", access.ViewDevices},
+		{PoliciesPath, "Policies", "shield-check", "p", access.ViewPolicies},
+		{ProposalsPath, "Proposals", "git-pull-request", "r", access.EditPolicies},
+		{EnrolPath, "Enrol", "qr-code", "e", access.ProvisionDevices},
+		{AccessPath, "AI access & keys", "key-round", "k", 0},
+		{ActivityPath, "Activity", "activity", "a", access.ViewActivity},
+		{SettingsPath, "Settings", "settings", "s", 0},
+	}
+}

@@ -1,0 +1,217 @@
+package frame
+
+import (
+	"bytes"
+	"compress/gzip"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/url"
+	"runtime/debug"
+	"strings"
+	"time"
+
+	"github.com/a-h/templ"
+
+	"github.com/musterhq/muster/internal/access"
+	"github.com/musterhq/muster/internal/company"
+	"github.com/musterhq/muster/internal/fault"
+	"github.com/musterhq/muster/internal/name"
+	"github.com/musterhq/muster/internal/operation"
+	"github.com/musterhq/muster/internal/surface/web"
+)
+
+// Visit is one request of a signed-in person. It knows who they are and what
+// they may do; whatever is read or done for them goes through it.
+type Visit struct {
+	web.Visitor
+	Company   company.Company
+	RequestID string
+	Now       time.Time
+	PublicURL string
+
+	frame   *Frame
+	w       http.ResponseWriter
+	r       *http.Request
+	flashes []Flash
+}
+
+func (f *Frame) visit(w http.ResponseWriter, r *http.Request) *Visit {
+	return &Visit{Visitor: web.From(r.Context()), RequestID: name.NewID(), Now: f.Now(), PublicURL: f.PublicURL, frame: f, w: w, r: r}
+}
+
+// Context is the request's.
+func (v *Visit) Context() context.Context { return v.r.Context() }
+
+// Request is the HTTP request.
+func (v *Visit) Request() *http.Request { return v.r }
+
+// Writer is for answers that are no page: downloads, streams.
+func (v *Visit) Writer() http.ResponseWriter { return v.w }
+
+// PathValue is a part of the path that the route's pattern names.
+func (v *Visit) PathValue(key string) string { return v.r.PathValue(key) }
+
+// Query is the address's query.
+func (v *Visit) Query() url.Values { return v.r.URL.Query() }
+
+// Partial reports whether a part of the page is asked for, by htmx, rather
+// than a whole page.
+func (v *Visit) Partial() bool { return v.r.Header.Get("Hx-Request-Type") == "partial" }
+
+// scripted reports whether our own script asks.
+func (v *Visit) scripted() bool { return v.r.Header.Get("Hx-Request") == "true" }
+
+// May reports whether the person has the right.
+func (v *Visit) May(right access.Right) bool { return v.User.Rights.Has(right) }
+
+// Require returns a Denied for a right that the person lacks.
+func (v *Visit) Require(right access.Right) error {
+	if missing := right &^ v.User.Rights; missing != 0 {
+		return &Denied{Right: missing}
+	}
+	return nil
+}
+
+// Denied is the error of a page or action for which a right is missing.
+type Denied struct{ Right access.Right }
+
+// Error implements error.
+func (d *Denied) Error() string { return "missing right: " + strings.Join(d.Right.Names(), ", ") }
+
+// Granters are the names of the people who can grant rights, at most three.
+func (v *Visit) Granters() string {
+	users, err := v.frame.Users.Users(v.Context(), v.Company.ID)
+	if err != nil {
+		return "an administrator"
+	}
+	var names []string
+	for _, u := range users {
+		if !u.Disabled && u.Rights.Has(access.ManageUsers) && u.ID != v.User.ID && len(names) < 3 {
+			names = append(names, u.Name)
+		}
+	}
+	if len(names) == 0 {
+		return "an administrator"
+	}
+	return strings.Join(names, " or ")
+}
+
+// maxForm bounds a posted form, in bytes.
+const maxForm = 2 << 20
+
+// Form reads the posted form.
+func (v *Visit) Form() (url.Values, error) {
+	v.r.Body = http.MaxBytesReader(v.w, v.r.Body, maxForm)
+	if err := v.r.ParseForm(); err != nil {
+		return nil, fault.Invalid("the form cannot be read").Because(err)
+	}
+	return v.r.PostForm, nil
+}
+
+// Run runs an operation of the registry as the person, with the arguments as
+// one JSON object: rights, rules and budget are the same as for every other
+// caller (contract 1.5). A fault is a *fault.Error.
+//
+// once, if not empty, is the form's OnceField: the same form sent twice runs a
+// command once.
+func (v *Visit) Run(operationName string, args map[string]any, once string) (any, error) {
+	o := v.frame.Registry.Find(operationName)
+	if o == nil {
+		return nil, fmt.Errorf("no operation %s", operationName)
+	}
+	text, err := json.Marshal(args)
+	if err != nil {
+		return nil, err
+	}
+	meta := operation.Meta{RequestID: v.RequestID}
+	if once != "" {
+		meta.IdempotencyRef = "portal:" + v.User.ID + ":" + once
+	}
+	// What was begun ends, also when the browser goes away.
+	ctx := context.WithoutCancel(v.Context())
+	out := v.frame.Kernel.Run(ctx, o, v.Principal, meta, operation.Flat(text))
+	if out.Fault != nil {
+		return nil, out.Fault
+	}
+	return out.Result, nil
+}
+
+// OnceField is the hidden field of a form that must not act twice; its value
+// is name.NewID().
+const OnceField = "once"
+
+// Show answers with a whole page. active is the Path of its Section.
+func (v *Visit) Show(title, active string, body templ.Component) error {
+	return v.show(http.StatusOK, title, active, body)
+}
+
+// ShowStatus is Show with another status, such as for a form with mistakes.
+func (v *Visit) ShowStatus(status int, title, active string, body templ.Component) error {
+	return v.show(status, title, active, body)
+}
+
+func (v *Visit) show(status int, title, active string, body templ.Component) error {
+	v.takeFlashes()
+	return v.write(status, page(v, title, active, body))
+}
+
+// Fragment answers with a part of a page.
+func (v *Visit) Fragment(part templ.Component) error { return v.write(http.StatusOK, part) }
+
+// write renders first and answers then, so that a failure is still told.
+func (v *Visit) write(status int, c templ.Component) error {
+	var buffer bytes.Buffer
+	if err := c.Render(v.Context(), &buffer); err != nil {
+		return err
+	}
+	h := v.w.Header()
+	h.Set("Content-Type", "text/html; charset=utf-8")
+	h.Add("Vary", "Accept-Encoding, HX-Request-Type")
+	if !strings.Contains(v.r.Header.Get("Accept-Encoding"), "gzip") {
+		v.w.WriteHeader(status)
+		_, _ = v.w.Write(buffer.Bytes()) // the browser has gone away: nothing to do
+		return nil
+	}
+	h.Set("Content-Encoding", "gzip")
+	v.w.WriteHeader(status)
+	zip, err := gzip.NewWriterLevel(v.w, gzip.BestSpeed)
+	if err != nil {
+		return err
+	}
+	_, _ = zip.Write(buffer.Bytes())
+	_ = zip.Close()
+	return nil
+}
+
+// Redirect sends the browser to another page of the portal, which shows the
+// flashes.
+func (v *Visit) Redirect(to string, flashes ...Flash) error {
+	v.keep(flashes)
+	if v.scripted() {
+		v.w.Header().Set("HX-Redirect", to)
+		v.w.WriteHeader(http.StatusNoContent)
+		return nil
+	}
+	http.Redirect(v.w, v.r, to, http.StatusSeeOther)
+	return nil
+}
+
+// rescue turns a panic into an error page.
+func (v *Visit) rescue() {
+	if cause := recover(); cause != nil {
+		if cause == http.ErrAbortHandler {
+			panic(cause)
+		}
+		v.fail(fmt.Errorf("panic: %v\n%s", cause, debug.Stack()))
+	}
+}
+
+// deniedOf returns the missing right behind an error, if that is what it is.
+func deniedOf(err error) (*Denied, bool) {
+	var d *Denied
+	ok := errors.As(err, &d)
+	return d, ok
+}

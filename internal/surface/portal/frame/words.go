@@ -1,0 +1,100 @@
+package frame
+
+import (
+	"fmt"
+	"strings"
+	"time"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/musterhq/muster/internal/access"
+)
+
+// Sentence makes a fault's detail a sentence.
+func Sentence(text string) string {
+	first, size := utf8.DecodeRuneInString(text)
+	if size == 0 {
+		return ""
+	}
+	text = string(unicode.ToUpper(first)) + text[size:]
+	if !strings.ContainsRune(".!?", rune(text[len(text)-1])) {
+		text += "."
+	}
+	return text
+}
+
+// Count is a number and its noun.
+func Count[N int | int64](n N, one, many string) string {
+	if n == 1 {
+		return "1 " + one
+	}
+	return Number(n) + " " + many
+}
+
+// Number groups digits: 1,204,881.
+func Number[N int | int64](n N) string {
+	text := fmt.Sprint(n)
+	for i := len(text) - 3; i > 0 && text[i-1] != '-'; i -= 3 {
+		text = text[:i] + "," + text[i:]
+	}
+	return text
+}
+
+// Since is how long ago an instant was, in a few letters.
+func Since(now, at time.Time) string {
+	if at.IsZero() {
+		return "never"
+	}
+	d := now.Sub(at)
+	if d < 0 {
+		return "in " + span(-d)
+	}
+	if d < 5*time.Second {
+		return "just now"
+	}
+	return span(d) + " ago"
+}
+
+func span(d time.Duration) string {
+	switch {
+	case d < time.Minute:
+		return fmt.Sprintf("%d s", int(d.Seconds()))
+	case d < time.Hour:
+		return fmt.Sprintf("%d min", int(d.Minutes()))
+	case d < 48*time.Hour:
+		return fmt.Sprintf("%d h", int(d.Hours()))
+	default:
+		return fmt.Sprintf("%d days", int(d.Hours()/24))
+	}
+}
+
+// Exact is an instant for people who need to know, in UTC.
+func Exact(at time.Time) string { return at.UTC().Format("2006-01-02 15:04:05 UTC") }
+
+// Machine is an instant for scripts.
+func Machine(at time.Time) string { return at.UTC().Format(time.RFC3339) }
+
+// Describe says in plain words what rights let one do.
+func Describe(rights access.Right) string {
+	words := []string{}
+	for _, r := range []struct {
+		right access.Right
+		words string
+	}{
+		{access.ViewDevices, "see devices"},
+		{access.CommandDevices, "send commands to devices"},
+		{access.DestroyDevices, "send destructive commands"},
+		{access.ViewPolicies, "see policies"},
+		{access.EditPolicies, "edit policies"},
+		{access.ProvisionDevices, "enrol devices"},
+		{access.ManageKeys, "manage API keys and connections"},
+		{access.ManageUsers, "manage users"},
+		{access.ManageCompany, "manage company settings"},
+		{access.ViewActivity, "see the activity log"},
+	} {
+		if rights.Has(r.right) {
+			words = append(words, r.words)
+		}
+	}
+	return strings.Join(words, ", ")
+}

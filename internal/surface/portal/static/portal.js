@@ -1,0 +1,247 @@
+// The portal's behaviour: live updates, command palette, keyboard, copying,
+// dialogs, times that go on. Every page reads without it.
+(() => {
+  "use strict";
+  const $ = (selector, root = document) => root.querySelector(selector);
+  const $$ = (selector, root = document) => [...root.querySelectorAll(selector)];
+  const live = document.createElement("div");
+  live.className = "sr-only";
+  live.setAttribute("aria-live", "polite");
+  document.body.append(live);
+  const say = (text) => { live.textContent = text; };
+
+  // ── Times ──────────────────────────────────────────────────────────────
+  const span = (ms) => {
+    const s = Math.floor(ms / 1000);
+    if (s < 60) return `${s} s`;
+    if (s < 3600) return `${Math.floor(s / 60)} min`;
+    if (s < 172800) return `${Math.floor(s / 3600)} h`;
+    return `${Math.floor(s / 86400)} days`;
+  };
+  const since = (at) => {
+    const ms = Date.now() - at;
+    if (ms < 0) return `in ${span(-ms)}`;
+    return ms < 5000 ? "just now" : `${span(ms)} ago`;
+  };
+  const until = (at, over) => {
+    const s = Math.floor((at - Date.now()) / 1000);
+    if (s <= 0) return over;
+    if (s >= 3600) return `${Math.floor(s / 3600)} h ${String(Math.floor(s / 60) % 60).padStart(2, "0")} min`;
+    return `${Math.floor(s / 60)}:${String(s % 60).padStart(2, "0")}`;
+  };
+  const set = (element, text) => { if (element.textContent !== text) element.textContent = text; };
+  const tick = () => {
+    if (document.hidden) return;
+    for (const t of $$("time[data-since]")) set(t, since(Date.parse(t.dateTime)));
+    for (const t of $$("time[data-until]")) {
+      const at = Date.parse(t.dateTime);
+      set(t, until(at, t.dataset.over));
+      const ring = t.closest("[data-ring]")?.querySelector("circle[data-left]");
+      if (ring) ring.setAttribute("stroke-dashoffset", String(100 * (1 - Math.max(0, Math.min(1, (at - Date.now()) / (Number(ring.dataset.left) * 1000))))));
+    }
+  };
+  setInterval(tick, 1000);
+
+  // ── Live: a part with data-live="asset:ID …" is fetched anew on a hint ──
+  let stream = null, listening = "";
+  const refresh = (topics) => {
+    for (const part of $$("[data-live]")) {
+      if (!topics || part.dataset.live.split(" ").some((t) => topics.includes(t))) htmx.trigger(part, "live");
+    }
+  };
+  const listen = () => {
+    const topics = [...new Set($$("[data-live]").flatMap((e) => e.dataset.live.split(" ")))].sort().slice(0, 64);
+    const wanted = document.hidden ? "" : topics.map((t) => "on=" + encodeURIComponent(t)).join("&");
+    if (wanted === listening) return;
+    const late = listening === "" && stream === null && wanted !== "" && document.documentElement.dataset.heard === "yes";
+    stream?.close();
+    stream = null;
+    listening = wanted;
+    if (!wanted) return;
+    if (late) refresh(null); // the page was hidden: anything may have changed
+    document.documentElement.dataset.heard = "yes";
+    let opened = false;
+    stream = new EventSource("/live?" + wanted);
+    stream.onopen = () => {
+      document.documentElement.dataset.live = "on";
+      if (opened) refresh(null); // the connection was lost meanwhile
+      opened = true;
+    };
+    stream.onmessage = (event) => refresh(event.data.split(" "));
+    stream.onerror = () => { document.documentElement.dataset.live = "off"; };
+  };
+  document.addEventListener("visibilitychange", () => { listen(); tick(); });
+  document.addEventListener("htmx:after:swap", () => { listen(); tick(); dressTheme(); });
+  addEventListener("pagehide", () => { stream?.close(); stream = null; listening = ""; });
+  addEventListener("pageshow", listen);
+
+  // ── Dialogs, menus, copying, notices ───────────────────────────────────
+  const open = (id) => {
+    const dialog = document.getElementById(id);
+    if (dialog && !dialog.open) dialog.showModal();
+    return dialog;
+  };
+  const copy = async (button) => {
+    try {
+      await navigator.clipboard.writeText(button.dataset.copy);
+    } catch {
+      const area = document.createElement("textarea");
+      area.value = button.dataset.copy;
+      document.body.append(area);
+      area.select();
+      document.execCommand("copy");
+      area.remove();
+    }
+    button.dataset.copied = "yes";
+    say("Copied");
+    setTimeout(() => { delete button.dataset.copied; }, 1500);
+  };
+  document.addEventListener("click", (event) => {
+    const at = (selector) => event.target.closest?.(selector);
+    let hit;
+    if ((hit = at("[data-copy]"))) { event.preventDefault(); copy(hit); }
+    else if ((hit = at("[data-opens]"))) { event.preventDefault(); open(hit.dataset.opens); }
+    else if ((hit = at("[data-close]"))) hit.closest("dialog")?.close();
+    else if ((hit = at("[data-dismiss]"))) hit.closest(".note")?.remove();
+    else if (at("[data-palette]")) palette.show();
+    else if (at("[data-help]")) open("help");
+    else if ((hit = at("[data-choose]"))) chooseTheme(hit.dataset.choose);
+    else if ((hit = at("[data-print]"))) print();
+    else if ((hit = at("[data-reveal]"))) reveal(hit);
+    else if ((hit = at("[data-fullscreen]"))) document.getElementById(hit.dataset.fullscreen)?.requestFullscreen?.();
+    else if ((hit = at("[data-toggles]"))) {
+      const shown = document.getElementById(hit.dataset.toggles).toggleAttribute("data-open");
+      hit.setAttribute("aria-expanded", String(shown));
+    }
+    if (event.target.tagName === "DIALOG") {
+      const box = event.target.getBoundingClientRect();
+      const inside = event.clientX >= box.left && event.clientX <= box.right && event.clientY >= box.top && event.clientY <= box.bottom;
+      if (!inside && event.target.dataset.stay === undefined) event.target.close();
+    }
+    for (const popup of $$("details[data-popup][open]")) if (!popup.contains(event.target)) popup.open = false;
+  });
+  const reveal = (button) => {
+    const input = document.getElementById(button.dataset.reveal);
+    const hidden = input.type === "password";
+    input.type = hidden ? "text" : "password";
+    button.setAttribute("aria-pressed", String(hidden));
+  };
+  // A button with data-wants="<id of an input>" wakes when the input's text is
+  // the button's data-text; case and outer spaces aside, as the server compares.
+  document.addEventListener("input", (event) => {
+    for (const button of $$("button[data-wants]")) {
+      if (button.dataset.wants !== event.target.id) continue;
+      const same = (text) => text.trim().toLocaleLowerCase();
+      button.disabled = same(event.target.value) !== same(button.dataset.text);
+    }
+  });
+  const dress = () => {
+    for (const button of $$("button[data-wants]")) {
+      const input = document.getElementById(button.dataset.wants);
+      if (input) input.dispatchEvent(new Event("input", { bubbles: true }));
+    }
+  };
+  // A form with data-guard asks before it is left with changes.
+  let guarded = false;
+  document.addEventListener("input", (event) => { if (event.target.closest?.("form[data-guard]")) guarded = true; });
+  document.addEventListener("submit", () => { guarded = false; });
+  addEventListener("beforeunload", (event) => { if (guarded) event.preventDefault(); });
+  // A control with data-submits sends its form when it changes.
+  document.addEventListener("change", (event) => {
+    if (event.target.matches?.("[data-submits]")) event.target.form?.requestSubmit();
+  });
+
+  // ── Theme ──────────────────────────────────────────────────────────────
+  const dressTheme = () => {
+    const choice = localStorage.getItem("theme") ?? "system";
+    for (const b of $$("[data-choose]")) b.setAttribute("aria-pressed", String(b.dataset.choose === choice));
+  };
+  const chooseTheme = (choice) => {
+    if (choice === "system") localStorage.removeItem("theme"); else localStorage.setItem("theme", choice);
+    dispatchEvent(new StorageEvent("storage"));
+    dressTheme();
+    document.dispatchEvent(new CustomEvent("theme"));
+  };
+
+  // ── Command palette ────────────────────────────────────────────────────
+  const palette = {
+    dialog: $("#palette"), input: $("#palette-input"), list: $("#palette-list"),
+    pages: "", current: 0, asked: 0, timer: 0,
+    show() {
+      if (!this.dialog || this.dialog.open) return;
+      this.dialog.showModal();
+      this.input.value = "";
+      this.filter();
+      this.input.focus();
+    },
+    items() { return $$("[role=option]:not([hidden])", this.list); },
+    mark(n) {
+      const items = this.items();
+      this.current = items.length ? (n + items.length) % items.length : 0;
+      items.forEach((item, i) => item.setAttribute("aria-selected", String(i === this.current)));
+      items[this.current]?.scrollIntoView({ block: "nearest" });
+      this.input.setAttribute("aria-activedescendant", items[this.current]?.id ?? "");
+    },
+    filter() {
+      const text = this.input.value.trim().toLowerCase();
+      for (const item of $$("[data-found]", this.list)) item.remove();
+      for (const item of $$("[role=option]", this.list)) item.hidden = !item.textContent.toLowerCase().includes(text);
+      this.mark(0);
+      clearTimeout(this.timer);
+      if (text.length >= 2) this.timer = setTimeout(() => this.search(text), 150);
+    },
+    async search(text) {
+      const mine = ++this.asked;
+      const answer = await fetch(this.list.dataset.search + "?q=" + encodeURIComponent(text), { headers: { "HX-Request": "true", "HX-Request-Type": "partial" } });
+      if (!answer.ok || mine !== this.asked) return;
+      const found = new DOMParser().parseFromString(await answer.text(), "text/html");
+      for (const item of $$("[data-found]", this.list)) item.remove();
+      this.list.append(...$$("li", found.body));
+      this.mark(0);
+    },
+    go(item) { if (item?.dataset.href) location.assign(item.dataset.href); },
+  };
+  palette.input?.addEventListener("input", () => palette.filter());
+  palette.input?.addEventListener("keydown", (event) => {
+    if (event.key === "ArrowDown") palette.mark(palette.current + 1);
+    else if (event.key === "ArrowUp") palette.mark(palette.current - 1);
+    else if (event.key === "Enter") palette.go(palette.items()[palette.current]);
+    else return;
+    event.preventDefault();
+  });
+  palette.list?.addEventListener("click", (event) => palette.go(event.target.closest("[role=option]")));
+
+  // ── Keys ───────────────────────────────────────────────────────────────
+  let going = 0;
+  const rows = () => $$("tr[data-row]");
+  const moveRow = (by) => {
+    const all = rows();
+    const at = all.findIndex((r) => r.contains(document.activeElement));
+    const next = all[Math.max(0, Math.min(all.length - 1, at + by))];
+    ($("a[data-open]", next) ?? $("a", next))?.focus();
+  };
+  document.addEventListener("keydown", (event) => {
+    if ((event.metaKey || event.ctrlKey) && event.key.toLowerCase() === "k") { event.preventDefault(); palette.show(); return; }
+    if (event.metaKey || event.ctrlKey || event.altKey) return;
+    if (event.target.closest?.("input:not([type=checkbox]):not([type=radio]), textarea, select, dialog[open]")) return;
+    if (going && Date.now() - going < 1500) {
+      going = 0;
+      const link = $(`[data-go="${CSS.escape(event.key)}"]`);
+      if (link) { event.preventDefault(); link.click(); }
+      return;
+    }
+    const row = document.activeElement?.closest?.("tr[data-row]");
+    switch (event.key) {
+      case "g": going = Date.now(); return;
+      case "/": { const field = $("[data-find]"); if (field) { event.preventDefault(); field.focus(); field.select(); } return; }
+      case "j": moveRow(1); return;
+      case "k": moveRow(-1); return;
+      case "x": $("input[type=checkbox]", row ?? document.createElement("i"))?.click(); return;
+      case "?": open("help"); return;
+    }
+  });
+
+  window.portal = { say, open, refresh };
+  document.addEventListener("DOMContentLoaded", () => { dressTheme(); tick(); dress(); listen(); });
+  if (document.readyState !== "loading") { dressTheme(); tick(); dress(); listen(); }
+})();
