@@ -36,6 +36,7 @@ type program struct {
 	Serve    serveCommand    `cmd:"" help:"Run the service."`
 	Demo     demoCommand     `cmd:"" help:"Bring up a demo: a company, policies and about 30 simulated devices; nothing to install or configure."`
 	Emulator emulatorCommand `cmd:"" help:"Run the platform's emulator by itself."`
+	MCP      mcpCommand      `cmd:"" name:"mcp" help:"Let an MCP client that speaks over standard input and output use a service."`
 	cli.Commands
 	Doctor  doctorCommand  `cmd:"" help:"Check the set-up and say how to mend it."`
 	Version versionCommand `cmd:"" help:"Show the build."`

@@ -31,6 +31,7 @@ func TestScripts(t *testing.T) {
 			"oneline":  oneLine,
 			"mode":     fileMode,
 			"wait-for": waitFor,
+			"address":  address,
 			"sigterm":  sigterm,
 		},
 		RequireExplicitExec: true,
@@ -123,6 +124,22 @@ func waitFor(ts *testscript.TestScript, _ bool, args []string) {
 		}
 	}
 	ts.Fatalf("%s did not appear within a minute", args[0])
+}
+
+// address: address LOG VARIABLE. It waits until a service in the background has
+// logged where it is reached, and keeps that.
+func address(ts *testscript.TestScript, _ bool, args []string) {
+	for deadline := time.Now().Add(time.Minute); time.Now().Before(deadline); time.Sleep(10 * time.Millisecond) {
+		text, err := os.ReadFile(ts.MkAbs(args[0]))
+		if err != nil {
+			continue
+		}
+		if _, after, ok := strings.Cut(string(text), "publicURL="); ok && strings.Contains(after, "\n") {
+			ts.Setenv(args[1], strings.Fields(after)[0])
+			return
+		}
+	}
+	ts.Fatalf("no service was up within a minute")
 }
 
 // sigterm sends SIGTERM to every command in the background.

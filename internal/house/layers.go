@@ -61,6 +61,7 @@ var rooms = map[string]layer{
 	"internal/surface/oauth":  surface,
 	"internal/surface/portal": surface,
 	"internal/surface/device": surface,
+	"internal/surface/bridge": surface,
 	"internal/surface/cli":    surface,
 	"internal/surface/probe":  surface,
 

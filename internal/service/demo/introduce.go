@@ -31,6 +31,7 @@ func (f *filler) introduce(ctx context.Context) error {
 	f.say("  API key    %s  (may do everything)", key)
 	f.say("  API key    %s  (may read)", f.memory.Observer)
 	f.say("\nConnect an assistant over MCP:\n\n  %s", client)
+	f.say("\n  One that starts programs instead: MUSTER_URL=%s MUSTER_API_KEY=%s muster mcp", address, key)
 	f.say("\nThree commands to try:\n")
 	f.say("  curl -H 'X-API-Key: %s' '%s/assets?status=ACTIVE&size=3'", key, api)
 	f.say("  curl -H 'X-API-Key: %s' -X POST %s/assets/%s/commands/lock", key, api, device.ID)

@@ -1,0 +1,81 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"net"
+	"net/url"
+	"os"
+	"strings"
+
+	"github.com/musterhq/muster/internal/surface/bridge"
+	"github.com/musterhq/muster/internal/surface/cli"
+	"github.com/musterhq/muster/internal/surface/mcp"
+)
+
+// mcpCommand lets a client that speaks MCP over standard input and output use a
+// service (contract 4.5). The key never stands on the command line, where other
+// users of the machine could read it.
+type mcpCommand struct {
+	URL     string `name:"url" env:"MUSTER_URL" default:"http://127.0.0.1:8080" placeholder:"URL" help:"Address of the service. Default: ${default}."`
+	KeyFile string `name:"api-key-file" env:"MUSTER_API_KEY_FILE" type:"path" placeholder:"FILE" help:"File that holds the API key alone; by default the key is in MUSTER_API_KEY."`
+}
+
+// Help is printed below the flags.
+func (mcpCommand) Help() string {
+	return `The key is read from the variable MUSTER_API_KEY, or from a file.
+
+Most clients take a configuration like this one:
+
+  {
+    "mcpServers": {
+      "muster": {
+        "command": "muster",
+        "args": ["mcp"],
+        "env": {"MUSTER_URL": "https://muster.example.com", "MUSTER_API_KEY": "…"}
+      }
+    }
+  }
+
+A client that speaks HTTP needs no bridge: give it the service's address with /mcp
+and the header X-API-Key, or let it sign in with OAuth.`
+}
+
+// Run carries messages until standard input ends.
+func (c *mcpCommand) Run(env *cli.Env, to streams) error {
+	warn := func(text string) { fmt.Fprintf(to.err, "muster mcp: %s\n", text) }
+	address, err := url.Parse(strings.TrimRight(c.URL, "/"))
+	if err != nil || address.Scheme != "http" && address.Scheme != "https" || address.Host == "" || address.User != nil || address.RawQuery != "" {
+		return errors.New("MUSTER_URL must be the service's http:// or https:// address, without user or query")
+	}
+	if address.Scheme == "http" && !loopback(address.Hostname()) {
+		warn("the API key travels unprotected over http://: use https:// beyond this machine")
+	}
+	key, err := c.key()
+	if err != nil {
+		return err
+	}
+	return (&bridge.Bridge{Endpoint: strings.TrimSuffix(address.String(), mcp.Path) + mcp.Path, Key: key, Warn: warn}).Run(env.Context, env.In, env.Out)
+}
+
+func (c *mcpCommand) key() (string, error) {
+	if c.KeyFile == "" {
+		if key := os.Getenv("MUSTER_API_KEY"); key != "" {
+			return key, nil
+		}
+		return "", errors.New("set MUSTER_API_KEY to an API key (`muster key create` makes one), or give --api-key-file")
+	}
+	text, err := os.ReadFile(c.KeyFile)
+	if err != nil {
+		return "", fmt.Errorf("cannot read the API key: %w", err)
+	}
+	if key := strings.TrimSpace(string(text)); key != "" && !strings.ContainsAny(key, "\r\n") {
+		return key, nil
+	}
+	return "", fmt.Errorf("%s must hold the API key alone, on one line", c.KeyFile)
+}
+
+func loopback(host string) bool {
+	ip := net.ParseIP(host)
+	return host == "localhost" || ip != nil && ip.IsLoopback()
+}

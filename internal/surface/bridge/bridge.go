@@ -1,0 +1,253 @@
+// Package bridge carries MCP between a client that speaks over standard input
+// and output and a service that speaks HTTP with an API key (contract 1.5,
+// 4.5): `muster mcp`.
+//
+// Messages pass unread: tools, images, errors, instructions and the protocol's
+// revision are whatever the service says, so a bridge of another version than
+// the service's is as good. What the bridge does read is what HTTP wants to
+// know besides the message: its revision, its method, which request a
+// cancellation means. The framing and the headers are the official SDK's.
+package bridge
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"sync"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
+)
+
+// Limits of a bridge.
+const (
+	inFlight = 16              // requests at a time; the next waits to be read
+	patience = 2 * time.Minute // for one answer
+)
+
+// Bridge connects one client to one service.
+type Bridge struct {
+	Endpoint string // the service's MCP address
+	Key      string // an API key
+	// Warn tells the operator, on standard error, what a client may swallow.
+	Warn func(text string)
+	// Transport carries the requests; nil: http.DefaultTransport.
+	Transport http.RoundTripper
+}
+
+// errRefusedKey says what to do about a 401.
+var errRefusedKey = errors.New("the service refuses the API key: it is missing, invalid, expired or revoked; set MUSTER_API_KEY to one that `muster key create` has shown")
+
+// Run carries messages until the client closes in or ctx ends; requests under
+// way are answered first. It returns an error if in holds anything but JSON-RPC
+// or out cannot be written.
+func (b *Bridge) Run(ctx context.Context, in io.Reader, out io.Writer) error {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	client, err := (&sdk.IOTransport{Reader: io.NopCloser(in), Writer: keepOpen{out}}).Connect(ctx)
+	if err != nil {
+		return err
+	}
+	r := &run{bridge: b, client: client, stop: cancel, slots: make(chan struct{}, inFlight), calls: map[jsonrpc.ID]context.CancelFunc{}}
+	r.http = &http.Client{Transport: r, Timeout: patience, CheckRedirect: func(*http.Request, []*http.Request) error {
+		return http.ErrUseLastResponse // the key is for this address alone
+	}}
+	err = r.read(ctx)
+	r.work.Wait()
+	return errors.Join(err, r.broken(), client.Close())
+}
+
+type keepOpen struct{ io.Writer }
+
+func (keepOpen) Close() error { return nil }
+
+// run is the state of one Run.
+type run struct {
+	bridge *Bridge
+	client sdk.Connection
+	http   *http.Client
+	stop   context.CancelFunc
+	work   sync.WaitGroup
+	slots  chan struct{}
+
+	mu       sync.Mutex
+	calls    map[jsonrpc.ID]context.CancelFunc // requests under way
+	revision string                            // agreed at initialize; later revisions tell theirs in each request
+	failed   error
+}
+
+// read takes messages from the client until there are no more.
+func (r *run) read(ctx context.Context) error {
+	for {
+		message, err := r.client.Read(ctx)
+		switch {
+		case errors.Is(err, io.EOF) || ctx.Err() != nil:
+			return nil
+		case err != nil:
+			return fmt.Errorf("standard input is not JSON-RPC, one message a line: %w", err)
+		}
+		if r.cancels(message) {
+			continue
+		}
+		select {
+		case r.slots <- struct{}{}:
+		case <-ctx.Done():
+			return nil
+		}
+		calling, done := r.track(ctx, message)
+		r.work.Go(func() {
+			defer func() { done(); <-r.slots }()
+			r.carry(calling, message)
+		})
+	}
+}
+
+// track makes a request's own context, which its cancellation ends.
+func (r *run) track(ctx context.Context, message jsonrpc.Message) (context.Context, func()) {
+	request, ok := message.(*jsonrpc.Request)
+	if !ok || !request.IsCall() {
+		return ctx, func() {}
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.calls[request.ID] = cancel
+	return ctx, func() {
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		delete(r.calls, request.ID)
+		cancel()
+	}
+}
+
+// cancels carries out a cancellation: over HTTP, that is to hang up.
+func (r *run) cancels(message jsonrpc.Message) bool {
+	request, ok := message.(*jsonrpc.Request)
+	if !ok || request.Method != "notifications/cancelled" {
+		return false
+	}
+	var params struct {
+		RequestID any `json:"requestId"`
+	}
+	if json.Unmarshal(request.Params, &params) != nil {
+		return true // it names nothing: nothing to cancel
+	}
+	id, err := jsonrpc.MakeID(params.RequestID)
+	if err != nil {
+		return true
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if cancel := r.calls[id]; cancel != nil {
+		cancel()
+	}
+	return true
+}
+
+// carry sends one message and hands back its answer. Each has a connection of
+// its own: the service keeps no sessions, and a failure ends with its request.
+func (r *run) carry(ctx context.Context, message jsonrpc.Message) {
+	request, isRequest := message.(*jsonrpc.Request)
+	answer, err := r.exchange(ctx, message, isRequest && request.IsCall())
+	switch {
+	case ctx.Err() != nil:
+		return // cancelled: nobody waits for an answer
+	case err != nil:
+		r.bridge.Warn(err.Error())
+		if !isRequest || !request.IsCall() {
+			return
+		}
+		answer = &jsonrpc.Response{ID: request.ID, Error: wireError(err)}
+	case answer == nil:
+		return
+	}
+	if isRequest && request.Method == "initialize" {
+		r.agree(answer)
+	}
+	if err := r.client.Write(ctx, answer); err != nil {
+		r.fail(fmt.Errorf("cannot write to standard output: %w", err))
+	}
+}
+
+func (r *run) exchange(ctx context.Context, message jsonrpc.Message, answered bool) (jsonrpc.Message, error) {
+	connection, err := (&sdk.StreamableClientTransport{Endpoint: r.bridge.Endpoint, HTTPClient: r.http, MaxRetries: -1, DisableStandaloneSSE: true}).Connect(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = connection.Close() }() // it holds no session: there is nothing to end
+	if err := connection.Write(ctx, message); err != nil || !answered {
+		return nil, err
+	}
+	return connection.Read(ctx)
+}
+
+// wireError is what the client is told: the service's own error if it gave one.
+func wireError(err error) *jsonrpc.Error {
+	var said *jsonrpc.Error
+	switch {
+	case errors.Is(err, errRefusedKey):
+		return &jsonrpc.Error{Code: jsonrpc.CodeInternalError, Message: errRefusedKey.Error()}
+	case errors.As(err, &said) && said.Code != rejectedByTransport:
+		return said
+	}
+	return &jsonrpc.Error{Code: jsonrpc.CodeInternalError, Message: "the bridge got no answer from the service: " + err.Error()}
+}
+
+// rejectedByTransport is the code with which the SDK marks failures of its own.
+const rejectedByTransport = -32005
+
+// agree remembers the revision that client and service agreed on: HTTP wants
+// it beside every later message.
+func (r *run) agree(answer jsonrpc.Message) {
+	response, ok := answer.(*jsonrpc.Response)
+	if !ok || response.Error != nil {
+		return
+	}
+	var result struct {
+		ProtocolVersion string `json:"protocolVersion"`
+	}
+	if json.Unmarshal(response.Result, &result) != nil {
+		return
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.revision = result.ProtocolVersion
+}
+
+// RoundTrip adds the key and the agreed revision.
+func (r *run) RoundTrip(request *http.Request) (*http.Response, error) {
+	request = request.Clone(request.Context())
+	request.Header.Set("X-API-Key", r.bridge.Key)
+	r.mu.Lock()
+	if request.Header.Get("Mcp-Protocol-Version") == "" && r.revision != "" {
+		request.Header.Set("Mcp-Protocol-Version", r.revision)
+	}
+	r.mu.Unlock()
+	transport := r.bridge.Transport
+	if transport == nil {
+		transport = http.DefaultTransport
+	}
+	response, err := transport.RoundTrip(request)
+	if err == nil && response.StatusCode == http.StatusUnauthorized {
+		_ = response.Body.Close() // its text says less than ours
+		return nil, errRefusedKey
+	}
+	return response, err
+}
+
+func (r *run) fail(err error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.failed = err
+	r.stop()
+}
+
+func (r *run) broken() error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.failed
+}

@@ -1,0 +1,268 @@
+package bridge_test
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/musterhq/muster/internal/access"
+	"github.com/musterhq/muster/internal/servertest"
+	"github.com/musterhq/muster/internal/surface/bridge"
+	"github.com/musterhq/muster/internal/surface/mcp"
+)
+
+// warnings keeps what the bridge says to the operator.
+type warnings struct {
+	mu   sync.Mutex
+	text strings.Builder
+}
+
+func (w *warnings) add(text string) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.text.WriteString(text + "\n")
+}
+
+func (w *warnings) String() string {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.text.String()
+}
+
+// pipe runs a bridge and returns the client's end; the test waits for its end.
+func pipe(t *testing.T, b *bridge.Bridge) (in io.WriteCloser, out io.Reader) {
+	t.Helper()
+	theirIn, in := io.Pipe()
+	out, theirOut := io.Pipe()
+	if b.Warn == nil {
+		b.Warn = func(string) {}
+	}
+	ended := make(chan error, 1)
+	go func() { ended <- errors.Join(b.Run(t.Context(), theirIn, theirOut), theirOut.Close()) }()
+	t.Cleanup(func() {
+		_ = in.Close()
+		go func() { _, _ = io.Copy(io.Discard, out) }()
+		if err := <-ended; err != nil {
+			t.Errorf("the bridge ended with %v", err)
+		}
+	})
+	return in, out
+}
+
+type keyed struct{ key string }
+
+func (k keyed) RoundTrip(r *http.Request) (*http.Response, error) {
+	r = r.Clone(r.Context())
+	r.Header.Set("X-API-Key", k.key)
+	return http.DefaultTransport.RoundTrip(r)
+}
+
+// dial connects the SDK's client, by the bridge or straight.
+func dial(t *testing.T, transport sdk.Transport) *sdk.ClientSession {
+	t.Helper()
+	session, err := sdk.NewClient(&sdk.Implementation{Name: "test", Version: "1"}, nil).Connect(t.Context(), transport, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = session.Close() })
+	return session
+}
+
+func newSite(t *testing.T) (*servertest.Site, *servertest.Replica) {
+	lab := servertest.New(t)
+	replica := lab.Start()
+	return lab.NewSite("acme"), replica
+}
+
+// What a client sees over the bridge is what it sees over HTTP, to the byte.
+func TestBridgeIsTransparent(t *testing.T) {
+	t.Parallel()
+	site, replica := newSite(t)
+	key, endpoint := site.Key(site.Company, access.All), replica.PublicURL()+mcp.Path
+	in, out := pipe(t, &bridge.Bridge{Endpoint: endpoint, Key: key})
+	over := dial(t, &sdk.IOTransport{Reader: io.NopCloser(out), Writer: in})
+	straight := dial(t, &sdk.StreamableClientTransport{Endpoint: endpoint, HTTPClient: &http.Client{Transport: keyed{key}}})
+
+	same(t, "initialize", over.InitializeResult(), straight.InitializeResult())
+	if got := over.InitializeResult(); got.ProtocolVersion != "2026-07-28" || !strings.Contains(got.Instructions, "apply_policy_proposal") {
+		t.Errorf("revision %q, instructions %q", got.ProtocolVersion, got.Instructions)
+	}
+	list := func(s *sdk.ClientSession) any { return must(s.ListTools(t.Context(), nil)) }
+	same(t, "tools/list", list(over), list(straight))
+	call := func(s *sdk.ClientSession, tool string, arguments map[string]any) *sdk.CallToolResult {
+		return must(s.CallTool(t.Context(), &sdk.CallToolParams{Name: tool, Arguments: arguments}))
+	}
+	settings := map[string]any{"policyId": site.Policy.ID}
+	same(t, "a read", call(over, "get_policy_settings", settings), call(straight, "get_policy_settings", settings))
+
+	code := call(over, "create_provisioning_qr_code", settings)
+	picture, ok := code.Content[len(code.Content)-1].(*sdk.ImageContent)
+	if !ok || picture.MIMEType != "image/png" || !bytes.HasPrefix(picture.Data, []byte("\x89PNG")) {
+		t.Errorf("the QR code arrives as %+v", code.Content)
+	}
+	for name, arguments := range map[string]map[string]any{"lock_device": {"assetId": "none"}, "get_asset": {"wrong": true}} {
+		got := call(over, name, arguments)
+		if !got.IsError {
+			t.Errorf("%s: no error", name)
+		}
+		same(t, name, got, call(straight, name, arguments))
+	}
+	_, overErr := over.CallTool(t.Context(), &sdk.CallToolParams{Name: "no_such_tool"})
+	_, straightErr := straight.CallTool(t.Context(), &sdk.CallToolParams{Name: "no_such_tool"})
+	var overWire, straightWire *jsonrpc.Error
+	if !errors.As(overErr, &overWire) || !errors.As(straightErr, &straightWire) {
+		t.Fatalf("an unknown tool: %v; straight: %v", overErr, straightErr)
+	}
+	same(t, "an unknown tool", overWire, straightWire)
+}
+
+func must[T any](v T, err error) T {
+	if err != nil {
+		panic(err)
+	}
+	return v
+}
+
+func same(t *testing.T, what string, got, want any) {
+	t.Helper()
+	if g, w := must(json.Marshal(got)), must(json.Marshal(want)); !bytes.Equal(g, w) {
+		t.Errorf("%s over the bridge: %s\nstraight: %s", what, g, w)
+	}
+}
+
+// A client's revision is the service's to agree on, and is kept afterwards.
+func TestRevisionsPassThrough(t *testing.T) {
+	t.Parallel()
+	site, replica := newSite(t)
+	key := site.Key(site.Company, access.DevicesRead)
+	for _, revision := range []string{"2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25"} {
+		t.Run(revision, func(t *testing.T) {
+			t.Parallel()
+			in, out := pipe(t, &bridge.Bridge{Endpoint: replica.PublicURL() + mcp.Path, Key: key})
+			lines := bufio.NewScanner(out)
+			lines.Buffer(nil, 1<<20)
+			fmt.Fprintf(in, `{"jsonrpc":"2.0","id":"first","method":"initialize","params":{"protocolVersion":%q,"capabilities":{},"clientInfo":{"name":"t","version":"1"}}}`+"\n", revision)
+			if lines.Scan(); !strings.Contains(lines.Text(), `"protocolVersion":"`+revision+`"`) || !strings.Contains(lines.Text(), `"id":"first"`) {
+				t.Fatalf("answered %s", lines.Text())
+			}
+			fmt.Fprintln(in, `{"jsonrpc":"2.0","method":"notifications/initialized"}`)
+			fmt.Fprintln(in, `{"jsonrpc":"2.0","id":7,"method":"tools/call","params":{"name":"count_assets","arguments":{}}}`)
+			if lines.Scan(); !strings.Contains(lines.Text(), `\"count\":0`) || !strings.Contains(lines.Text(), `"id":7`) {
+				t.Fatalf("answered %s", lines.Text())
+			}
+		})
+	}
+}
+
+// Whoever closes standard input after a request still gets its answer.
+func TestAnswersBeforeTheEnd(t *testing.T) {
+	t.Parallel()
+	site, replica := newSite(t)
+	b := &bridge.Bridge{Endpoint: replica.PublicURL() + mcp.Path, Key: site.Key(site.Company, access.DevicesRead), Warn: func(string) {}}
+	var out bytes.Buffer
+	err := b.Run(t.Context(), strings.NewReader(`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"count_assets","arguments":{}}}`+"\n"), &out)
+	if err != nil || !strings.Contains(out.String(), `\"count\":0`) || strings.Count(out.String(), "\n") != 1 {
+		t.Errorf("%q, %v", out.String(), err)
+	}
+	if err := b.Run(t.Context(), strings.NewReader("no JSON\n"), &out); err == nil || !strings.Contains(err.Error(), "JSON-RPC") {
+		t.Errorf("what is no JSON ends with %v", err)
+	}
+}
+
+// Failures reach the client as errors of its requests, and never the key.
+func TestFailuresAreTold(t *testing.T) {
+	t.Parallel()
+	_, replica := newSite(t)
+	elsewhere := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		if r.Header.Get("X-API-Key") != "" {
+			t.Error("the key went to another address")
+		}
+	}))
+	defer elsewhere.Close()
+	moved := httptest.NewServer(http.RedirectHandler(elsewhere.URL, http.StatusTemporaryRedirect))
+	defer moved.Close()
+	gone := httptest.NewServer(nil)
+	gone.Close()
+	for endpoint, says := range map[string]string{
+		replica.PublicURL() + mcp.Path: "the service refuses the API key",
+		replica.PublicURL() + "/other": "Not Found",
+		moved.URL:                      "Temporary Redirect",
+		gone.URL:                       "connection refused",
+	} {
+		said := &warnings{}
+		b := &bridge.Bridge{Endpoint: endpoint, Key: "mk_wrong_secret", Warn: said.add}
+		var out bytes.Buffer
+		if err := b.Run(t.Context(), strings.NewReader(`{"jsonrpc":"2.0","id":3,"method":"tools/list"}`+"\n"), &out); err != nil {
+			t.Errorf("%s: %v", endpoint, err)
+		}
+		if !strings.Contains(out.String(), says) || !strings.Contains(out.String(), `"id":3`) || !strings.Contains(said.String(), says) {
+			t.Errorf("%s: the client reads %q, the operator %q; want %q", endpoint, out.String(), said, says)
+		}
+		if strings.Contains(out.String()+said.String(), "mk_wrong_secret") {
+			t.Errorf("%s: the key is told", endpoint)
+		}
+	}
+}
+
+// Cancelling a request hangs up on the service; the client hears no answer.
+func TestCancellation(t *testing.T) {
+	t.Parallel()
+	arrived, hungUp := make(chan struct{}), make(chan struct{})
+	slow := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		body, _ := io.ReadAll(r.Body)
+		if !bytes.Contains(body, []byte("slow_tool")) {
+			w.Header().Set("Content-Type", "application/json")
+			fmt.Fprint(w, `{"jsonrpc":"2.0","id":2,"result":{}}`)
+			return
+		}
+		close(arrived)
+		<-r.Context().Done()
+		close(hungUp)
+	}))
+	defer slow.Close()
+	in, out := pipe(t, &bridge.Bridge{Endpoint: slow.URL, Key: "mk"})
+	fmt.Fprintln(in, `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"slow_tool"}}`)
+	<-arrived
+	fmt.Fprintln(in, `{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":1}}`)
+	<-hungUp
+	fmt.Fprintln(in, `{"jsonrpc":"2.0","id":2,"method":"ping"}`)
+	line, err := bufio.NewReader(out).ReadString('\n')
+	if err != nil || !strings.Contains(line, `"id":2`) {
+		t.Errorf("the next answer is %q, %v", line, err)
+	}
+}
+
+// A client that goes away ends the bridge, and what it had asked for.
+func TestEndOfContext(t *testing.T) {
+	t.Parallel()
+	arrived := make(chan struct{})
+	slow := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		_, _ = io.Copy(io.Discard, r.Body)
+		close(arrived)
+		<-r.Context().Done()
+	}))
+	defer slow.Close()
+	ctx, cancel := context.WithCancel(t.Context())
+	reader, writer := io.Pipe()
+	go func() {
+		fmt.Fprintln(writer, `{"jsonrpc":"2.0","id":1,"method":"tools/list"}`)
+		<-arrived
+		cancel()
+	}()
+	b := &bridge.Bridge{Endpoint: slow.URL, Key: "mk", Warn: func(string) {}}
+	if err := b.Run(ctx, reader, io.Discard); err != nil {
+		t.Error(err)
+	}
+}
