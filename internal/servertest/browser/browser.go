@@ -1,0 +1,230 @@
+// Package browser drives the portal in headless Chromium, as a person does, and
+// holds each page against axe-core. Tests are skipped where Chromium is
+// missing, and fail where CI=true.
+package browser
+
+import (
+	"context"
+	_ "embed"
+	"fmt"
+	"os"
+	"os/exec"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/chromedp/cdproto/emulation"
+	"github.com/chromedp/cdproto/page"
+	"github.com/chromedp/chromedp"
+)
+
+// axe is axe-core, for tests alone (MPL-2.0, testdata/axe.min.js).
+//
+//go:embed testdata/axe.min.js
+var axe string
+
+// watch collects what must not happen on any page.
+const watch = `window.__bad = [];
+document.addEventListener("securitypolicyviolation", (e) => window.__bad.push("policy: " + e.violatedDirective + " " + e.blockedURI + " " + e.sample + " " + e.sourceFile + ":" + e.lineNumber));
+addEventListener("error", (e) => window.__bad.push("error: " + (e.message ?? "cannot load " + (e.target.src ?? e.target.href))), true);
+addEventListener("unhandledrejection", (e) => window.__bad.push("rejection: " + e.reason));
+window.alert = window.confirm = window.prompt = (text) => { window.__bad.push("dialog: " + text); };`
+
+// patience bounds every single step.
+const patience = 20 * time.Second
+
+// Chromium is where the browser is, or the test is skipped.
+func Chromium(tb testing.TB) string {
+	tb.Helper()
+	for _, program := range []string{"chromium", "chromium-browser", "google-chrome"} {
+		if path, err := exec.LookPath(program); err == nil {
+			return path
+		}
+	}
+	if os.Getenv("CI") == "true" {
+		tb.Fatal("chromium is missing: install it (scripts/packages.sh)")
+	}
+	tb.Skip("chromium is missing: install it (scripts/packages.sh)")
+	return ""
+}
+
+// Tab is one person's browser at one address.
+type Tab struct {
+	TB   testing.TB
+	Base string // the portal's public URL
+	ctx  context.Context
+}
+
+// Open starts a browser of its own for a test.
+func Open(tb testing.TB, base string) *Tab {
+	tb.Helper()
+	options := append(chromedp.DefaultExecAllocatorOptions[:], chromedp.ExecPath(Chromium(tb)), chromedp.NoSandbox, chromedp.DisableGPU,
+		chromedp.Flag("disable-quic", true), chromedp.Flag("disable-component-update", true), chromedp.Flag("hide-scrollbars", true),
+		chromedp.UserDataDir(tb.TempDir()))
+	allocated, stop := chromedp.NewExecAllocator(context.WithoutCancel(tb.Context()), options...)
+	ctx, cancel := chromedp.NewContext(allocated)
+	tb.Cleanup(func() {
+		_ = chromedp.Cancel(ctx)
+		cancel()
+		stop()
+	})
+	t := &Tab{TB: tb, Base: base, ctx: ctx}
+	t.must("start", chromedp.Do(ctx, // the browser lives as long as this context
+		chromedp.EmulateViewport(1440, 900),
+		chromedp.Func(func(ctx context.Context, target *chromedp.Target) error {
+			_, err := chromedp.Call(ctx, page.AddScriptToEvaluateOnNewDocument, page.AddScriptToEvaluateOnNewDocumentParams{Source: watch})
+			return err
+		})))
+	return t
+}
+
+func (t *Tab) must(what string, err error) {
+	t.TB.Helper()
+	if err == nil {
+		return
+	}
+	state, _ := chromedp.Run(t.ctx, chromedp.Evaluate[string](`location.href + "\n" + (window.__bad ?? []).join("\n") + "\n" + document.body?.innerText.slice(0, 2500)`))
+	t.TB.Fatalf("%s: %v\n%s", what, err, state)
+}
+
+// do runs steps within patience.
+func (t *Tab) do(what string, steps ...chromedp.Action[chromedp.Void]) {
+	t.TB.Helper()
+	ctx, cancel := context.WithTimeout(t.ctx, patience)
+	defer cancel()
+	t.must(what, chromedp.Do(ctx, steps...))
+}
+
+// Go opens a path of the portal and waits until it is loaded.
+func (t *Tab) Go(path string) {
+	t.TB.Helper()
+	t.do("open "+path, chromedp.Navigate(t.Base+path))
+}
+
+// SignIn signs a person in.
+func (t *Tab) SignIn(email, password string) {
+	t.TB.Helper()
+	t.Go("/signin")
+	t.Type("#email", email)
+	t.Type("#password", password)
+	t.Follow("form[action='/signin'] button[type=submit]")
+}
+
+// Click clicks what a CSS selector finds.
+func (t *Tab) Click(selector string) {
+	t.TB.Helper()
+	t.do("click "+selector, chromedp.Click(chromedp.CSS(selector), chromedp.NodeVisible))
+}
+
+// Follow clicks what leads to another page and waits for that.
+func (t *Tab) Follow(selector string) {
+	t.TB.Helper()
+	t.do("follow "+selector, func(ctx context.Context, target *chromedp.Target) (chromedp.Void, error) {
+		_, err := chromedp.RunResponse(ctx, chromedp.Click(chromedp.CSS(selector), chromedp.NodeVisible))
+		return chromedp.Void{}, err
+	})
+}
+
+// Type replaces the text of an input.
+func (t *Tab) Type(selector, text string) {
+	t.TB.Helper()
+	t.do("see "+selector, chromedp.WaitVisible(chromedp.CSS(selector)))
+	t.Eval(fmt.Sprintf(`document.querySelector(%q).value = ""`, selector))
+	t.do("type into "+selector, chromedp.SendKeys(chromedp.CSS(selector), text))
+}
+
+// Press presses keys, as chromedp/kb names them.
+func (t *Tab) Press(keys string) {
+	t.TB.Helper()
+	t.do("press", chromedp.KeyEvent(keys))
+}
+
+// Choose sets a select's value, as a person's choice.
+func (t *Tab) Choose(selector, value string) {
+	t.TB.Helper()
+	t.Eval(fmt.Sprintf(`(() => { const e = document.querySelector(%q); e.value = %q; e.dispatchEvent(new Event("change", {bubbles: true})); return "" })()`, selector, value))
+}
+
+// Eval evaluates an expression that is a string.
+func (t *Tab) Eval(expression string) string {
+	t.TB.Helper()
+	ctx, cancel := context.WithTimeout(t.ctx, patience)
+	defer cancel()
+	text, err := chromedp.Run(ctx, chromedp.Evaluate[string](expression, chromedp.EvalAwaitPromise))
+	t.must("evaluate "+expression, err)
+	return text
+}
+
+// Text is the text of what a selector finds.
+func (t *Tab) Text(selector string) string {
+	t.TB.Helper()
+	return t.Eval(fmt.Sprintf(`document.querySelector(%q)?.innerText ?? ""`, selector))
+}
+
+// Path is the address without its host.
+func (t *Tab) Path() string {
+	t.TB.Helper()
+	return t.Eval(`location.pathname + location.search`)
+}
+
+// Sees waits until what a selector finds holds a text; upper and lower case
+// count for the same.
+func (t *Tab) Sees(selector, text string) {
+	t.TB.Helper()
+	t.Waits(fmt.Sprintf(`[...document.querySelectorAll(%q)].some((e) => e.innerText.toLowerCase().includes(%q))`, selector, strings.ToLower(text)))
+}
+
+// Waits waits until an expression is true.
+func (t *Tab) Waits(expression string) {
+	t.TB.Helper()
+	ctx, cancel := context.WithTimeout(t.ctx, patience)
+	defer cancel()
+	_, err := chromedp.Run(ctx, chromedp.Poll[bool](expression, chromedp.WithPollingInterval(50*time.Millisecond)))
+	t.must("wait for "+expression, err)
+}
+
+// Theme chooses light or dark, and keeps things still.
+func (t *Tab) Theme(theme string) {
+	t.TB.Helper()
+	features := []*emulation.MediaFeature{{Name: "prefers-color-scheme", Value: theme}, {Name: "prefers-reduced-motion", Value: "reduce"}}
+	t.do("theme "+theme, chromedp.Func(func(ctx context.Context, target *chromedp.Target) error {
+		_, err := chromedp.Call(ctx, emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{Features: features})
+		return err
+	}))
+}
+
+// Size sets the window's size.
+func (t *Tab) Size(width, height int64) {
+	t.TB.Helper()
+	t.do("size", chromedp.EmulateViewport(width, height))
+}
+
+// Bad is what went wrong on the page: refused by its policy, thrown, not loaded.
+func (t *Tab) Bad() string {
+	t.TB.Helper()
+	return t.Eval(`window.__bad.join("\n")`)
+}
+
+// Axe returns the accessibility violations of the page, one a line.
+func (t *Tab) Axe() string {
+	t.TB.Helper()
+	t.do("load axe", chromedp.Func(func(ctx context.Context, target *chromedp.Target) error {
+		_, err := chromedp.Run(ctx, chromedp.Evaluate[bool](axe+";true"))
+		return err
+	}))
+	return t.Eval(`axe.run(document, {resultTypes: ["violations"], runOnly: ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"]}).then((r) =>
+		r.violations.flatMap((v) => v.nodes.map((n) => v.id + ": " + v.help + "\n    " + n.html.slice(0, 220) + "\n    " + n.any.concat(n.all, n.none).map((c) => c.message).join("; ").slice(0, 260))).join("\n"))`)
+}
+
+// Shot is a picture of the window.
+func (t *Tab) Shot() []byte {
+	t.TB.Helper()
+	ctx, cancel := context.WithTimeout(t.ctx, patience)
+	defer cancel()
+	picture, err := chromedp.Run(ctx, chromedp.CaptureScreenshot())
+	t.must("take a picture", err)
+	return picture
+}
+
+// For is the same tab, which tells its troubles to another test.
+func (t *Tab) For(tb testing.TB) *Tab { return &Tab{TB: tb, Base: t.Base, ctx: t.ctx} }

@@ -1,0 +1,65 @@
+package browser_test
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/musterhq/muster/internal/servertest/browser"
+)
+
+// screen is a page that is looked at: its picture is docs/screenshots/<name>.png.
+type screen struct {
+	name string
+	// open brings the tab to the page; nil: path is enough.
+	path string
+	open func(t *testing.T, tab *browser.Tab, d browser.Demo)
+}
+
+// screens are all the portal's pages. Add a line for each page of yours.
+func screens() []screen {
+	return []screen{
+		{name: "overview", path: "/"},
+		{name: "not-found", path: "/nowhere"},
+	}
+}
+
+// TestPages opens every page in both themes: axe finds nothing, the policy
+// refuses nothing, nothing throws. With MUSTER_SCREENSHOTS=dir it keeps pictures.
+func TestPages(t *testing.T) {
+	t.Parallel()
+	browser.Chromium(t)
+	demo := browser.StartDemo(t)
+	tab := browser.Open(t, demo.URL)
+	tab.SignIn(demo.Email, demo.Password)
+	pictures := os.Getenv("MUSTER_SCREENSHOTS")
+	for _, s := range screens() {
+		for _, theme := range []string{"light", "dark"} {
+			t.Run(s.name+" "+theme, func(t *testing.T) {
+				tab := tab.For(t)
+				tab.Theme(theme)
+				if s.open != nil {
+					s.open(t, tab, demo)
+				} else {
+					tab.Go(s.path)
+				}
+				tab.Waits(`document.readyState === "complete" && !document.querySelector("[aria-busy=true]") && document.fonts.status === "loaded"`)
+				if pictures != "" {
+					name := s.name
+					if theme == "dark" {
+						name += "-dark"
+					}
+					if err := os.WriteFile(filepath.Join(pictures, name+".png"), tab.Shot(), 0o644); err != nil {
+						t.Fatal(err)
+					}
+				}
+				if bad := tab.Bad(); bad != "" {
+					t.Error(bad)
+				}
+				if violations := tab.Axe(); violations != "" {
+					t.Error(violations)
+				}
+			})
+		}
+	}
+}
