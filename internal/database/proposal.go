@@ -10,10 +10,13 @@ import (
 	"github.com/musterhq/muster/internal/proposal"
 )
 
-const proposalColumns = `v.id, v.company_id, (SELECT slug FROM companies WHERE id = v.company_id), v.capability, v.status,
+const proposalColumns = lightColumns + `, v.next_document`
+
+// lightColumns are all but the document, which may be large.
+const lightColumns = `v.id, v.company_id, (SELECT slug FROM companies WHERE id = v.company_id), v.capability, v.status,
 	v.impact, v.title, v.summary, v.policy_id, v.target_name, v.base_version, v.next_policy_id, v.next_name, v.next_name_key,
 	v.owner_kind, v.owner_id, v.owner_user_id, v.owner_name, v.created_at, v.expires_at, v.propose_ref, v.apply_ref, v.looks,
-	v.version, v.failure, v.outcome, v.request, v.fields, v.next_document`
+	v.version, v.failure, v.outcome, v.request, v.fields`
 
 // scanProposal reads a row. A PENDING proposal reads as EXPIRED once its time
 // is over by the database's clock.
@@ -85,12 +88,6 @@ func (db *DB) ProposalByRef(ctx context.Context, companyID, ref string) (proposa
 func (db *DB) findProposal(ctx context.Context, c conn, where string, args ...any) (proposal.Proposal, error) {
 	p, err := one(ctx, c, db.scanProposal, `SELECT `+proposalColumns+` FROM proposals v WHERE `+where, args...)
 	return found(p, err, "proposal")
-}
-
-// Proposals returns the newest proposals about a policy, newest first.
-func (db *DB) Proposals(ctx context.Context, companyID, policyID string, limit int) ([]proposal.Proposal, error) {
-	return list(ctx, db.read(), db.scanProposal, `SELECT `+proposalColumns+` FROM proposals v
-		WHERE v.company_id = ? AND v.policy_id = ? ORDER BY v.created_at DESC, v.id DESC LIMIT ?`, companyID, policyID, limit)
 }
 
 // FailProposal implements proposal.Store.

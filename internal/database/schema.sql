@@ -319,11 +319,13 @@ CREATE TABLE proposals (
     next_document TEXT NOT NULL -- JSON object
 );
 CREATE INDEX proposals_apply_ref ON proposals (company_id, apply_ref) WHERE apply_ref <> '';
+CREATE INDEX proposals_company ON proposals (company_id, created_at, id);
 CREATE UNIQUE INDEX proposals_executing ON proposals (next_policy_id) WHERE status = 'EXECUTING';
 CREATE INDEX proposals_look ON proposals (look_at, id) WHERE look_at > 0;
 CREATE UNIQUE INDEX proposals_naming ON proposals (company_id, next_name_key) WHERE status = 'EXECUTING' AND next_name_key <> '';
 CREATE INDEX proposals_policy ON proposals (company_id, policy_id, created_at, id);
 CREATE UNIQUE INDEX proposals_propose_ref ON proposals (company_id, propose_ref) WHERE propose_ref <> '';
+CREATE INDEX proposals_waiting ON proposals (company_id, expires_at) WHERE status = 'PENDING';
 CREATE TABLE push_retries (
     policy_id TEXT PRIMARY KEY REFERENCES policies (id),
     version BIGINT NOT NULL,

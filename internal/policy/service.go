@@ -94,25 +94,54 @@ func (s Service) Save(ctx context.Context, companyID, id string, expected int, e
 		return Policy{}, err
 	}
 	if p.Version != expected {
-		return Policy{}, fault.New(fault.StaleProposal,
-			"the policy was saved again: version %d was changed, version %d is current; read it again", expected, p.Version)
+		return Policy{}, stale(p, expected)
 	}
-	next, err := p.edited(e)
+	next, d, err := p.with(e)
+	if err != nil || d.Empty() {
+		return p, err
+	}
+	return s.save(ctx, next, expected, Revision{SavedBy: by, Origin: FromPortal})
+}
+
+// Restore saves the document and the name of an earlier revision as the version
+// after the one that the person saw: fault.StaleProposal if the policy was
+// saved since, fault.NotFound for a revision that never was. Description,
+// labels and group stay (contract 4.3). If the policy is as it was then,
+// nothing is saved.
+func (s Service) Restore(ctx context.Context, companyID, id string, expected, revision int, by Author) (Policy, error) {
+	p, err := s.Current(ctx, companyID, id)
 	if err != nil {
 		return Policy{}, err
 	}
-	d, err := Compare(p.Type, p.state(), next.state())
+	earlier, err := s.Store.Revision(ctx, companyID, id, revision)
 	if err != nil {
-		return Policy{}, invalidDocument(err)
+		return Policy{}, err
 	}
-	if d.Empty() {
-		return p, nil
+	if p.Version != expected {
+		return Policy{}, stale(p, expected)
 	}
-	if err := s.check(p.Type, next.Document); err != nil {
+	next := p
+	next.Name, next.Document = earlier.Name, earlier.Document
+	d, err := Compare(p.Type, p.state(), next.state())
+	if err != nil || d.Empty() {
+		return p, err
+	}
+	return s.save(ctx, next, expected, Revision{SavedBy: by, Origin: FromRollback})
+}
+
+// save checks and saves what comes after the expected version.
+func (s Service) save(ctx context.Context, next Policy, expected int, r Revision) (Policy, error) {
+	if err := s.check(next.Type, next.Document); err != nil {
 		return Policy{}, err
 	}
 	next.UpdatedAt = s.Now()
-	return s.Store.SavePolicy(ctx, next, expected, Revision{SavedAt: next.UpdatedAt, SavedBy: by, Origin: FromPortal})
+	r.SavedAt = next.UpdatedAt
+	return s.Store.SavePolicy(ctx, next, expected, r)
+}
+
+func stale(p Policy, expected int) error {
+	return fault.New(fault.StaleProposal,
+		"the policy was saved again: version %d was changed, version %d is current; read it again", expected, p.Version)
 }
 
 // Delete leaves a tombstone; fault.Refused while devices use the policy.
@@ -163,6 +192,19 @@ func (s Service) check(t Type, document json.RawMessage) error {
 func (p Policy) state() Revision {
 	return Revision{PolicyID: p.ID, Version: p.Version, Name: p.Name, Document: p.Document,
 		Description: p.Description, Labels: p.Labels, Group: p.Group}
+}
+
+// with returns the policy as an edit makes it, and what that changes.
+func (p Policy) with(e Edit) (Policy, Diff, error) {
+	next, err := p.edited(e)
+	if err != nil {
+		return Policy{}, Diff{}, err
+	}
+	d, err := Compare(p.Type, p.state(), next.state())
+	if err != nil {
+		return Policy{}, Diff{}, invalidDocument(err)
+	}
+	return next, d, nil
 }
 
 func (p Policy) edited(e Edit) (Policy, error) {

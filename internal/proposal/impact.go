@@ -1,6 +1,10 @@
 package proposal
 
-import "github.com/musterhq/muster/internal/policy"
+import (
+	"fmt"
+
+	"github.com/musterhq/muster/internal/policy"
+)
 
 // ImpactOf is the impact rule of contract 4.3: HIGH when the policy has a
 // device and the change is a rollback, moves a high-impact setting, or the
@@ -18,4 +22,24 @@ func ImpactOf(c Capability, devices int, moves []policy.Move) Impact {
 		}
 	}
 	return Normal
+}
+
+// reasons says in plain words what makes a proposal's impact HIGH.
+func reasons(p Proposal, devices int, moves []policy.Move) []string {
+	if p.Impact != High {
+		return nil
+	}
+	var why []string
+	if p.Capability == RollBack {
+		why = append(why, "it returns to an earlier revision")
+	}
+	for _, m := range moves {
+		if m.Setting.HighImpact {
+			why = append(why, "it changes "+m.Setting.Label)
+		}
+	}
+	if devices >= HighImpactDevices || len(why) == 0 {
+		why = append(why, fmt.Sprintf("%d or more devices use the policy", HighImpactDevices))
+	}
+	return why
 }

@@ -1,0 +1,87 @@
+package policy
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"github.com/musterhq/muster/internal/fault"
+)
+
+// Conflict is the error of a change that was made from a version that is not
+// current any more: a fault.StaleProposal that says who saved what since. To
+// make the same change anew, save it with Current.Version as the version that
+// was seen.
+type Conflict struct {
+	Expected int      // the version that the person saw
+	Current  Policy   // as it now is
+	Saved    Revision // the save that made it so: SavedBy, SavedAt, Origin
+	Since    Diff     // what moved from Expected to Current
+}
+
+// Error implements error.
+func (c *Conflict) Error() string { return c.Unwrap().Error() }
+
+// Unwrap returns the fault, for surfaces that know faults only.
+func (c *Conflict) Unwrap() error {
+	return fault.New(fault.StaleProposal, "%s", c.text())
+}
+
+func (c *Conflict) text() string {
+	return fmt.Sprintf("%s saved the policy as version %d at %s, after version %d that you saw: look at what changed and make your change anew",
+		c.Saved.SavedBy.Name, c.Current.Version, c.Saved.SavedAt.UTC().Format("2006-01-02 15:04:05 UTC"), c.Expected)
+}
+
+// Both returns those moves since the version that was seen which concern
+// settings that the person wants to change too.
+func (c *Conflict) Both(changes []Change) []Move {
+	var both []Move
+	for _, m := range c.Since.Moves {
+		if slices.ContainsFunc(changes, func(w Change) bool { return w.Setting == m.Setting.ID }) {
+			both = append(both, m)
+		}
+	}
+	return both
+}
+
+// explain turns a stale fault into a Conflict.
+func (e Editor) explain(ctx context.Context, seen Policy, expected int, err error) error {
+	if fault.CodeOf(err) != fault.StaleProposal {
+		return err
+	}
+	now, readErr := e.Service.Current(ctx, seen.CompanyID, seen.ID)
+	if readErr != nil {
+		return readErr
+	}
+	return e.refuse(ctx, now, expected)
+}
+
+// refuse is the error of a change of a policy that is not at the expected
+// version.
+func (e Editor) refuse(ctx context.Context, now Policy, expected int) error {
+	c, err := e.conflict(ctx, now, expected)
+	if err != nil {
+		return err
+	}
+	return c
+}
+
+// conflict compares a policy with the version that a person saw. Every save
+// makes one revision and one version, so a version has the number of its
+// revision; a version that never was is compared with nothing.
+func (e Editor) conflict(ctx context.Context, now Policy, expected int) (*Conflict, error) {
+	c := &Conflict{Expected: expected, Current: now}
+	var err error
+	if c.Saved, err = e.Service.Store.Revision(ctx, now.CompanyID, now.ID, now.Version); err != nil {
+		return nil, err
+	}
+	seen, err := e.Service.Store.Revision(ctx, now.CompanyID, now.ID, expected)
+	switch {
+	case fault.CodeOf(err) == fault.NotFound:
+		return c, nil
+	case err != nil:
+		return nil, err
+	}
+	c.Since, err = Compare(now.Type, seen, now.state())
+	return c, err
+}

@@ -1,0 +1,192 @@
+package proposal_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/musterhq/muster/internal/access"
+	"github.com/musterhq/muster/internal/budget"
+	"github.com/musterhq/muster/internal/fault"
+	"github.com/musterhq/muster/internal/name"
+	"github.com/musterhq/muster/internal/operation"
+	"github.com/musterhq/muster/internal/policy"
+	"github.com/musterhq/muster/internal/proposal"
+)
+
+func (r *rig) reviewer() proposal.Reviewer {
+	return proposal.Reviewer{Service: r.service, Store: r.db, Limiter: budget.Limiter{Store: r.db, Now: r.clock.Now}}
+}
+
+// person is a user of the rig's company, limited to some policies or not.
+func (r *rig) person(display string, role access.Role, only ...string) operation.Call {
+	r.Helper()
+	rights, _ := role.Rights()
+	user := access.UserAccount{ID: name.NewID(), CompanyID: r.company.ID, Email: display + "@" + name.NewID() + ".test", Name: display, Role: role,
+		Rights: rights, Policies: only, CreatedAt: r.clock.Now()}
+	r.ok(r.db.CreateUser(r.Context(), user))
+	return operation.Call{Principal: user.Principal(r.company.Slug, access.Settings{})} // every gate is shut
+}
+
+// A person who likes a key's proposal makes the same his own and applies that;
+// the key's stays the key's (contract 5.6).
+func TestPeopleReview(t *testing.T) {
+	each(t, func(t *testing.T, r *rig) {
+		people, ada, bob := r.reviewer(), r.person("Ada", access.Manager), r.person("Bob", access.Admin)
+		p := r.newPolicy("Warehouse", 2)
+		made, err := r.service.ProposeChanges(t.Context(), r.key("k"), p.ID, set("FACTORY_RESET", "BLOCK"))
+		r.ok(err)
+		found, err := people.Look(t.Context(), ada.Principal, made.ID)
+		r.ok(err)
+		if found.Mine || found.Appliable() || found.Stale || found.Gone || found.Maker.Kind != access.APIKey || len(found.Fields) != 1 ||
+			len(found.Why) != 1 || found.Why[0] != "it changes Factory reset from Settings" || found.Policy.DeviceCount != 2 {
+			t.Errorf("found %+v", found)
+		}
+		_, err = people.Apply(t.Context(), ada, made.ID, "Warehouse")
+		r.code(fault.NotFound, err)
+
+		own, err := people.Again(t.Context(), ada, made.ID)
+		r.ok(err)
+		if own.ID == made.ID || own.Owner.Kind != access.User || own.Owner.ID != ada.Principal.ID || own.Fields[0] != made.Fields[0] || own.Impact != proposal.High {
+			t.Errorf("own %+v", own)
+		}
+		look, err := people.Look(t.Context(), ada.Principal, own.ID)
+		if r.ok(err); !look.Appliable() || look.Maker.Text() != "Ada" {
+			t.Errorf("own %+v", look)
+		}
+		if theirs, err := people.Look(t.Context(), bob.Principal, own.ID); err != nil || theirs.Mine {
+			t.Errorf("Bob sees %+v, %v", theirs, err)
+		}
+		_, err = people.Apply(t.Context(), bob, own.ID, "Warehouse")
+		r.code(fault.NotFound, err)
+		_, err = r.service.Apply(t.Context(), r.key("k"), own.ID, "Warehouse")
+		r.code(fault.NotFound, err)
+		_, err = people.Apply(t.Context(), ada, own.ID, "")
+		r.code(fault.ConfirmationRequired, err)
+		done, err := people.Apply(t.Context(), ada, own.ID, " warehouse ")
+		if r.ok(err); done.Status != proposal.Succeeded || done.Version != 2 {
+			t.Errorf("applied %+v", done)
+		}
+		newest := r.revisions(p.ID)[0]
+		if newest.SavedBy != (policy.Author{Kind: "USER", ID: ada.Principal.ID, Name: "Ada"}) || newest.ProposalID != own.ID || newest.Origin != policy.FromProposal {
+			t.Errorf("revision %+v", newest)
+		}
+
+		stale, err := people.Look(t.Context(), ada.Principal, made.ID)
+		if r.ok(err); !stale.Stale || len(stale.Since.Moves) != 1 || stale.Since.Moves[0].Setting.ID != "FACTORY_RESET" {
+			t.Errorf("stale %+v", stale)
+		}
+		_, err = people.Again(t.Context(), ada, made.ID)
+		r.code(fault.Refused, err) // nothing would change any more
+	})
+}
+
+func TestPeopleProposeCopiesAndRollbacks(t *testing.T) {
+	t.Parallel()
+	r := onSQLite(t)
+	people, ada := r.reviewer(), r.person("Ada", access.Manager)
+	p := r.newPolicy("Warehouse", 1)
+	first, err := people.Propose(t.Context(), ada, p.PathName(), set("CAMERA", "block"))
+	r.ok(err)
+	_, err = people.Apply(t.Context(), ada, first.ID, "")
+	r.ok(err)
+	back, err := people.ProposeRollback(t.Context(), ada, p.ID, 1)
+	r.ok(err)
+	look, err := people.Look(t.Context(), ada.Principal, back.ID)
+	if r.ok(err); len(look.Why) != 1 || look.Why[0] != "it returns to an earlier revision" || len(look.Others) != 0 {
+		t.Errorf("a rollback %+v", look)
+	}
+	copied, err := people.ProposeCopy(t.Context(), ada, p.ID, "Copy", set("SMS", "BLOCK"))
+	r.ok(err)
+	bob := r.person("Bob", access.Manager)
+	again, err := people.Again(t.Context(), bob, copied.ID)
+	if r.ok(err); again.Next.Name != "Copy" || again.Next.PolicyID == copied.Next.PolicyID || len(again.Fields) != 1 {
+		t.Errorf("again %+v", again)
+	}
+	r.clock.Advance(time.Millisecond)
+	again, err = people.Again(t.Context(), bob, back.ID)
+	if r.ok(err); again.Capability != proposal.RollBack || again.Request.Revision != 1 {
+		t.Errorf("again %+v", again)
+	}
+	all, err := people.List(t.Context(), bob.Principal, proposal.Query{})
+	if r.ok(err); len(all) != 5 || all[0].ID != again.ID {
+		t.Errorf("%d are listed", len(all))
+	}
+	if n, err := people.Waiting(t.Context(), bob.Principal); err != nil || n != 4 {
+		t.Errorf("%d wait, %v", n, err)
+	}
+}
+
+// Looking and applying take the right to edit policies and stay within the
+// person's limits; the budget is the person's own.
+func TestRightsOfReviewers(t *testing.T) {
+	t.Parallel()
+	r := onSQLite(t)
+	people := r.reviewer()
+	p, other := r.newPolicy("Warehouse", 0), r.newPolicy("Shop", 0)
+	made := r.propose(p, "CAMERA", "BLOCK")
+	viewer, limited := r.person("Vic", access.Viewer), r.person("Lim", access.Manager, other.ID)
+	stranger := r.person("Eve", access.Admin)
+	stranger.Principal.CompanyID = r.newCompany("other", "").ID
+	for who, want := range map[*operation.Call]fault.Code{&viewer: fault.Forbidden, &limited: fault.NotFound, &stranger: fault.NotFound} {
+		_, err := people.Look(t.Context(), who.Principal, made.ID)
+		r.code(want, err)
+		_, err = people.Again(t.Context(), *who, made.ID)
+		r.code(want, err)
+		_, err = people.Apply(t.Context(), *who, made.ID, "")
+		r.code(want, err)
+		_, err = people.Propose(t.Context(), *who, p.ID, set("SMS", "BLOCK"))
+		r.code(want, err)
+		_, err = people.ProposeRollback(t.Context(), *who, p.ID, 1)
+		r.code(want, err)
+		_, err = people.ProposeCopy(t.Context(), *who, p.ID, "Copy", nil)
+		r.code(want, err)
+	}
+	_, err := people.List(t.Context(), viewer.Principal, proposal.Query{})
+	r.code(fault.Forbidden, err)
+	_, err = people.Waiting(t.Context(), viewer.Principal)
+	r.code(fault.Forbidden, err)
+	for who, want := range map[*operation.Call]int{&limited: 0, &stranger: 0} {
+		all, err := people.List(t.Context(), who.Principal, proposal.Query{CompanyID: r.company.ID})
+		if n, err2 := people.Waiting(t.Context(), who.Principal); err != nil || err2 != nil || len(all) != want || n != want {
+			t.Errorf("%s: %d, %d wait, %v", who.Principal.Name, len(all), n, err)
+		}
+	}
+	_, err = people.Look(t.Context(), r.person("Ada", access.Admin).Principal, "prp_nothing")
+	r.code(fault.NotFound, err)
+
+	ada := r.person("Ada", access.Manager)
+	_, err = people.Propose(t.Context(), ada, p.ID, set("CAMERA", "PURPLE"))
+	r.code(fault.InvalidArguments, err) // spends nothing
+	for range budget.Limit {
+		_, err := people.Again(t.Context(), ada, made.ID)
+		r.ok(err)
+	}
+	_, err = people.Again(t.Context(), ada, made.ID)
+	r.code(fault.RateLimited, err)
+	_, err = people.Again(t.Context(), r.person("Bob", access.Manager), made.ID)
+	r.ok(err)
+	r.clock.Advance(time.Minute)
+	_, err = people.Again(t.Context(), ada, made.ID)
+	r.ok(err)
+}
+
+// A review names the size of the fleet when that alone makes the impact HIGH,
+// and says that a policy is gone.
+func TestReviewsOfLargeAndDeletedPolicies(t *testing.T) {
+	t.Parallel()
+	r := onSQLite(t)
+	people, ada := r.reviewer(), r.person("Ada", access.Admin)
+	p := r.newPolicy("Fleet", proposal.HighImpactDevices)
+	made := r.propose(p, "CAMERA", "BLOCK")
+	look, err := people.Look(t.Context(), ada.Principal, made.ID)
+	if r.ok(err); len(look.Why) != 1 || look.Why[0] != "50 or more devices use the policy" {
+		t.Errorf("why %q", look.Why)
+	}
+	empty := r.newPolicy("Empty", 0)
+	lost, err := people.Propose(t.Context(), ada, empty.ID, set("CAMERA", "BLOCK"))
+	r.ok(err)
+	r.ok(r.policies.Delete(t.Context(), r.company.ID, empty.ID))
+	if look, err := people.Look(t.Context(), ada.Principal, lost.ID); err != nil || !look.Gone || look.Appliable() || look.Why != nil {
+		t.Errorf("gone: %+v, %v", look, err)
+	}
+}
