@@ -86,9 +86,10 @@ type Store interface {
 	AgentDevice(ctx context.Context, id string) (Device, error)
 	// AgentOf returns the live device of an asset's enrolment.
 	AgentOf(ctx context.Context, assetID string, epoch int) (Device, error)
-	// Contact notes a request: it takes the sequence number if it is higher than
-	// any before, and returns the device as it then is. false: a replay.
-	Contact(ctx context.Context, id string, sequence int64) (Device, bool, error)
+	// Contact notes a request of a live device that has the key: it takes the
+	// sequence number if it is higher than any before, and returns the device as
+	// it then is. false: something of that does not hold, and nothing changed.
+	Contact(ctx context.Context, id string, key agentproto.PublicKey, sequence int64) (Device, bool, error)
 	UpdateAgent(ctx context.Context, deviceID string, change Change) error
 }
 
@@ -105,8 +106,12 @@ type DeliveryStore interface {
 	EndDelivery(ctx context.Context, deviceID, commandID string, s State) error
 	// EndAgent ends a device; its deliveries end with it.
 	EndAgent(ctx context.Context, deviceID string, wiped bool) error
+	// Waiting returns up to limit devices for which something became due between
+	// two times: a delivery was made or its lease ran out, another policy was
+	// assigned, or the policy was saved.
+	Waiting(ctx context.Context, after, until time.Time, limit int) ([]string, error)
 	// Erased returns up to limit devices that set out to erase themselves before
-	// a time and were not heard of since.
+	// a time and have been silent since.
 	Erased(ctx context.Context, before time.Time, limit int) ([]Device, error)
 }
 

@@ -80,6 +80,8 @@ type Link struct {
 	PublicURL  string
 	Now        func() time.Time
 	Log        *slog.Logger
+
+	keys keyring
 }
 
 // seal signs v.

@@ -111,8 +111,10 @@ func arguments(body any) any {
 	return struct{}{}
 }
 
-// Sweep ends what only silence can end: devices that set out to erase
-// themselves and were not heard of since.
+// Sweep ends what only silence can end, devices that set out to erase themselves
+// and fell silent, and hints once more to devices that may have missed a hint:
+// what is due is due for SweepEvery at least, and not for so long that a device
+// which is switched off would be hinted at for ever.
 func (l *Link) Sweep(ctx context.Context) error {
 	gone, err := l.Deliveries.Erased(ctx, l.Now().Add(-eraseGrace), sweepBatch)
 	if err != nil {
@@ -123,10 +125,21 @@ func (l *Link) Sweep(ctx context.Context) error {
 			return err
 		}
 	}
-	return nil
+	until := l.Now().Add(-SweepEvery / 3)
+	waiting, err := l.Deliveries.Waiting(ctx, until.Add(-hintFor), until, sweepBatch)
+	if err == nil && len(waiting) > 0 {
+		l.Waker.Notify(WakeTopic, waiting...)
+	}
+	return err
 }
 
-const sweepBatch = 500
+const (
+	// SweepEvery is how often Sweep is to be called.
+	SweepEvery = 15 * time.Second
+	// hintFor is how long a device is hinted at that does not come.
+	hintFor    = 2 * time.Minute
+	sweepBatch = 5000
+)
 
 // end ends a device's management: the open commands of its asset end with it,
 // a wipe or a relinquish with success.

@@ -41,7 +41,14 @@ func (l *Link) CheckIn(ctx context.Context, d agentdevice.Device, r agentproto.C
 		return answer, nil
 	}
 	answer.Policy = ref(d.PolicyID, d.PolicyVersion)
-	return answer, l.offer(ctx, d, now, &answer)
+	if err := l.offer(ctx, d, now, &answer); err != nil {
+		return answer, err
+	}
+	if d.Open > len(r.Acks)+len(answer.Commands) {
+		// The rest is leased to an answer that the device may not have seen.
+		answer.NextSeconds = int(lease / time.Second)
+	}
+	return answer, nil
 }
 
 // observe applies what the device says of itself. Without any news it only
@@ -107,10 +114,10 @@ func (l *Link) acknowledge(ctx context.Context, d agentdevice.Device, ack agentp
 		return false, err
 	}
 	done := ack.State == agentproto.Done
-	if !delivery.Final {
-		if err := l.settle(ctx, ack, done); err != nil {
-			return false, err
-		}
+	// A message was final when it was kept, unless the service died over it:
+	// then this word settles it.
+	if err := l.settle(ctx, ack, done); err != nil {
+		return false, err
 	}
 	if ends := stateFor(command.Type(delivery.Type)); ends != "" && done {
 		return true, l.end(ctx, d, ends == agentdevice.WipePending, l.Now())

@@ -15,30 +15,52 @@ import (
 // that it refuses has any effect. A refusal that the device can mend carries
 // the service's signed word.
 func (l *Link) Authenticate(ctx context.Context, r agentproto.Request, signature string) (agentdevice.Device, error) {
+	if key, cached := l.keys.get(r.Device); cached && !l.skewed(r) && key.Verify(r.Message(), signature) == nil {
+		if d, taken, err := l.Store.Contact(ctx, r.Device, key, r.Sequence); err != nil || taken {
+			return d, err
+		}
+		// Replayed, ended, or the key is another by now: what follows tells.
+	}
+	return l.authenticate(ctx, r, signature)
+}
+
+// authenticate is Authenticate without the cache of keys.
+func (l *Link) authenticate(ctx context.Context, r agentproto.Request, signature string) (agentdevice.Device, error) {
+	var none agentdevice.Device
 	known, err := l.Store.AgentDevice(ctx, r.Device)
 	if fault.CodeOf(err) == fault.NotFound {
-		return agentdevice.Device{}, &agentproto.Refusal{Code: agentproto.BadSignature, Message: "unknown device or wrong signature"}
+		return none, &agentproto.Refusal{Code: agentproto.BadSignature, Message: "unknown device or wrong signature"}
 	}
 	if err != nil {
-		return agentdevice.Device{}, err
+		return none, err
 	}
 	if known.Key.Verify(r.Message(), signature) != nil {
-		return agentdevice.Device{}, &agentproto.Refusal{Code: agentproto.BadSignature, Message: "unknown device or wrong signature"}
+		return none, &agentproto.Refusal{Code: agentproto.BadSignature, Message: "unknown device or wrong signature"}
 	}
-	if skew := l.Now().UnixMilli() - r.Time; skew > agentproto.MaxSkew || skew < -agentproto.MaxSkew {
-		return agentdevice.Device{}, l.mendable(agentproto.ClockSkew, "the device's clock is off", known, signature)
+	if l.skewed(r) {
+		return none, l.mendable(agentproto.ClockSkew, "the device's clock is off", known, signature)
 	}
 	if known.State == agentdevice.Deleted {
-		return agentdevice.Device{}, l.tombstone(known)
+		return none, l.tombstone(known)
 	}
-	now, taken, err := l.Store.Contact(ctx, known.ID, r.Sequence)
+	now, taken, err := l.Store.Contact(ctx, known.ID, known.Key, r.Sequence)
 	if err != nil {
-		return agentdevice.Device{}, err
+		return none, err
 	}
 	if !taken {
-		return agentdevice.Device{}, l.mendable(agentproto.Replayed, "the sequence number was used before", now, signature)
+		if known, err = l.Store.AgentDevice(ctx, r.Device); err != nil { // for its last sequence
+			return none, err
+		}
+		return none, l.mendable(agentproto.Replayed, "the sequence number was used before", known, signature)
 	}
+	l.keys.put(now.ID, now.Key)
 	return now, nil
+}
+
+// skewed reports a request whose time is too far off, either way.
+func (l *Link) skewed(r agentproto.Request) bool {
+	skew := l.Now().UnixMilli() - r.Time
+	return skew > agentproto.MaxSkew || skew < -agentproto.MaxSkew
 }
 
 // mendable is a refusal with the service's clock and the last sequence, bound

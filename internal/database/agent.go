@@ -3,21 +3,24 @@ package database
 import (
 	"context"
 	"crypto/sha256"
+	"database/sql"
 	"encoding/hex"
+	"errors"
 	"time"
 
 	"github.com/musterhq/muster/internal/agentdevice"
+	"github.com/musterhq/muster/internal/agentproto"
 	"github.com/musterhq/muster/internal/fault"
 )
 
 // agentColumns also say what the device is to have: the policy that is assigned
 // to its asset, at its present version.
-const agentColumns = `d.id, d.company_id, d.asset_id, d.epoch, d.role, d.key_alg, d.key_spki, d.last_sequence, d.state, d.wiped,
-	d.capabilities, d.open_deliveries, d.enrolled_at, d.seen_at, ` + agentPolicy
+const agentColumns = `agent_devices.id, agent_devices.company_id, agent_devices.asset_id, agent_devices.epoch, agent_devices.role, agent_devices.key_alg, agent_devices.key_spki, agent_devices.last_sequence, agent_devices.state, agent_devices.wiped,
+	agent_devices.capabilities, agent_devices.open_deliveries, agent_devices.enrolled_at, agent_devices.seen_at, ` + agentPolicy
 
-// agentPolicy reads the assigned policy for a row d of agent_devices.
-const agentPolicy = `COALESCE((SELECT a.policy_id FROM assets a WHERE a.id = d.asset_id AND a.epoch = d.epoch), ''),
-	COALESCE((SELECT p.version FROM assets a JOIN policies p ON p.id = a.policy_id WHERE a.id = d.asset_id AND a.epoch = d.epoch), 0)`
+// agentPolicy reads the assigned policy for a row of agent_devices.
+const agentPolicy = `COALESCE((SELECT a.policy_id FROM assets a WHERE a.id = agent_devices.asset_id AND a.epoch = agent_devices.epoch), ''),
+	COALESCE((SELECT p.version FROM assets a JOIN policies p ON p.id = a.policy_id WHERE a.id = agent_devices.asset_id AND a.epoch = agent_devices.epoch), 0)`
 
 func scanAgent(r row) (d agentdevice.Device, err error) {
 	var capabilities string
@@ -31,7 +34,7 @@ func scanAgent(r row) (d agentdevice.Device, err error) {
 }
 
 func findAgent(ctx context.Context, c conn, where string, args ...any) (agentdevice.Device, error) {
-	d, err := one(ctx, c, scanAgent, `SELECT `+agentColumns+` FROM agent_devices d WHERE `+where, args...)
+	d, err := one(ctx, c, scanAgent, `SELECT `+agentColumns+` FROM agent_devices WHERE `+where, args...)
 	return found(d, err, "device")
 }
 
@@ -76,7 +79,7 @@ func (db *DB) RedeemAgentToken(ctx context.Context, hash [sha256.Size]byte, d ag
 		case err != nil:
 			return err
 		case token.device != "" && token.spent.After(again):
-			if got, err = findAgent(ctx, t, `d.id = ?`, token.device); err != nil || got.Key == d.Key {
+			if got, err = findAgent(ctx, t, `agent_devices.id = ?`, token.device); err != nil || got.Key == d.Key {
 				return err
 			}
 			return refused
@@ -117,28 +120,30 @@ func (db *DB) BindAgent(ctx context.Context, deviceID, assetID string, epoch int
 
 // AgentDevice finds a device, also one that ended.
 func (db *DB) AgentDevice(ctx context.Context, id string) (agentdevice.Device, error) {
-	return findAgent(ctx, db.read(), `d.id = ?`, id)
+	return findAgent(ctx, db.read(), `agent_devices.id = ?`, id)
 }
 
 // AgentOf finds the live device of an asset's enrolment.
 func (db *DB) AgentOf(ctx context.Context, assetID string, epoch int) (agentdevice.Device, error) {
-	return findAgent(ctx, db.read(), `d.asset_id = ? AND d.epoch = ? AND d.state <> '`+string(agentdevice.Deleted)+`'`, assetID, epoch)
+	return findAgent(ctx, db.read(), `agent_devices.asset_id = ? AND agent_devices.epoch = ? AND agent_devices.state <> '`+string(agentdevice.Deleted)+`'`, assetID, epoch)
 }
 
-// Contact takes a request's sequence number. It may be lost with the machine's
-// power: the agent's own counter only grows, and the request's time is checked.
-func (db *DB) Contact(ctx context.Context, id string, sequence int64) (agentdevice.Device, bool, error) {
-	var taken int64
-	err := db.writeRelaxed(ctx, func(ctx context.Context, t *tx) (err error) {
-		taken, err = t.exec(ctx, `UPDATE agent_devices SET last_sequence = ?, seen_at = ? WHERE id = ? AND last_sequence < ?`,
-			sequence, millis(db.now()), id, sequence)
+// Contact takes a request's sequence number, if the device is live, has that
+// key, and the number is higher than all before. It may be lost with the
+// machine's power: the agent's own counter only grows, and the request's time is
+// checked.
+func (db *DB) Contact(ctx context.Context, id string, key agentproto.PublicKey, sequence int64) (agentdevice.Device, bool, error) {
+	var d agentdevice.Device
+	err := db.statementRelaxed(ctx, func(ctx context.Context, c conn) (err error) {
+		d, err = one(ctx, c, scanAgent, `UPDATE agent_devices SET last_sequence = ?, seen_at = ?
+			WHERE agent_devices.id = ? AND agent_devices.last_sequence < ? AND agent_devices.key_spki = ? AND agent_devices.key_alg = ? AND agent_devices.state <> '`+string(agentdevice.Deleted)+`'
+			RETURNING `+agentColumns, sequence, millis(db.now()), id, sequence, key.SPKI, string(key.Algorithm))
 		return err
 	})
-	if err != nil {
-		return agentdevice.Device{}, false, err
+	if errors.Is(err, sql.ErrNoRows) {
+		return agentdevice.Device{}, false, nil
 	}
-	d, err := db.AgentDevice(ctx, id)
-	return d, taken == 1, err
+	return d, err == nil, err
 }
 
 // UpdateAgent changes what a device says of itself.
@@ -175,8 +180,9 @@ func (db *DB) EndAgent(ctx context.Context, deviceID string, wiped bool) error {
 	})
 }
 
-// Erased returns devices that set out to erase themselves before a time.
+// Erased returns devices that set out to erase themselves before a time and
+// have been silent since that time.
 func (db *DB) Erased(ctx context.Context, before time.Time, limit int) ([]agentdevice.Device, error) {
-	return list(ctx, db.read(), scanAgent, `SELECT `+agentColumns+` FROM agent_devices d
-		WHERE d.erasing_at <> 0 AND d.erasing_at < ? AND d.seen_at <= d.erasing_at ORDER BY d.erasing_at LIMIT ?`, millis(before), limit)
+	return list(ctx, db.read(), scanAgent, `SELECT `+agentColumns+` FROM agent_devices
+		WHERE agent_devices.erasing_at <> 0 AND agent_devices.erasing_at < ? AND agent_devices.seen_at < ? ORDER BY agent_devices.erasing_at LIMIT ?`, millis(before), millis(before), limit)
 }

@@ -22,8 +22,8 @@ func (db *DB) Deliver(ctx context.Context, v agentdevice.Delivery, s agentdevice
 	return db.write(ctx, func(ctx context.Context, t *tx) error {
 		made, err := t.exec(ctx, `INSERT INTO agent_deliveries (command_id, device_id, type, args, created_at, deadline, final,
 				lease_until, accepted_at)
-			VALUES (?, ?, ?, ?, ?, ?, ?, 0, 0) ON CONFLICT (command_id) DO NOTHING`,
-			v.CommandID, v.DeviceID, v.Type, string(v.Args), millis(v.CreatedAt), millis(v.Deadline), v.Final)
+			VALUES (?, ?, ?, ?, ?, ?, ?, ?, 0) ON CONFLICT (command_id) DO NOTHING`,
+			v.CommandID, v.DeviceID, v.Type, string(v.Args), millis(v.CreatedAt), millis(v.Deadline), v.Final, millis(v.CreatedAt))
 		if err != nil || made == 0 {
 			return err
 		}
@@ -112,7 +112,22 @@ func (db *DB) EndDelivery(ctx context.Context, deviceID, commandID string, s age
 // before, nobody may have received.
 func (db *DB) ExpireDeliveryLeases(ctx context.Context) error {
 	return db.statement(ctx, func(ctx context.Context, c conn) error {
-		_, err := c.exec(ctx, `UPDATE agent_deliveries SET lease_until = 0 WHERE lease_until <> 0`)
+		_, err := c.exec(ctx, `UPDATE agent_deliveries SET lease_until = ? WHERE lease_until > ?`, millis(db.now()), millis(db.now()))
 		return err
 	})
+}
+
+// Waiting returns devices for which something became due between two times: a
+// delivery was made or its lease ran out, another policy was assigned, or the
+// policy was saved.
+func (db *DB) Waiting(ctx context.Context, after, until time.Time, limit int) ([]string, error) {
+	from, to := millis(after), millis(until)
+	return list(ctx, db.read(), scanValue[string], `SELECT device_id FROM agent_deliveries WHERE lease_until > ? AND lease_until <= ?
+		UNION SELECT d.id FROM commands c JOIN agent_devices d ON d.asset_id = c.asset_id AND d.epoch = c.epoch
+			WHERE c.state = 'SENT' AND c.created_at > ? AND c.created_at <= ? AND c.type = 'CHANGE_POLICY'
+		UNION SELECT d.id FROM policies p JOIN assets a ON a.company_id = p.company_id AND a.policy_id = p.id AND a.policy_id <> ''
+			JOIN agent_devices d ON d.asset_id = a.id AND d.epoch = a.epoch
+			WHERE p.type = 'AGENT' AND p.updated_at > ? AND p.updated_at <= ? AND NOT p.deleted
+			AND (a.applied_policy_id <> p.id OR a.applied_version <> p.version)
+		LIMIT ?`, from, to, from, to, from, to, limit)
 }

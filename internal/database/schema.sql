@@ -13,6 +13,7 @@ CREATE TABLE agent_deliveries (
 );
 CREATE INDEX agent_deliveries_deadline ON agent_deliveries (deadline) WHERE deadline <> 0;
 CREATE INDEX agent_deliveries_device ON agent_deliveries (device_id, created_at, command_id);
+CREATE INDEX agent_deliveries_due ON agent_deliveries (lease_until);
 CREATE TABLE agent_devices (
     id TEXT PRIMARY KEY,
     company_id TEXT NOT NULL REFERENCES companies (id),

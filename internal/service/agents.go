@@ -5,7 +5,6 @@ import (
 	"crypto/x509"
 	"encoding/hex"
 	"net/http"
-	"time"
 
 	"github.com/musterhq/muster/internal/agentlink"
 	"github.com/musterhq/muster/internal/agentproto"
@@ -35,11 +34,9 @@ func (s *Service) agents(mux *http.ServeMux, commands *command.Service, observer
 	mux.Handle(agentproto.Base+"/", door.Handler())
 	mux.Handle("GET "+agentlink.AppPath, device.NoApp(s.options.Logger))
 	commands.Channels[asset.Agent] = link
-	s.loops = append(s.loops, s.every("agent sweeper", agentSweepInterval, link.Sweep))
+	s.loops = append(s.loops, s.every("agent sweeper", agentlink.SweepEvery, link.Sweep))
 	return link, nil
 }
-
-const agentSweepInterval = 30 * time.Second
 
 // signer is the key that signs what devices obey. Its id is derived, so that
 // the same key has the same id on every replica.

@@ -25,6 +25,10 @@ func (s *Service) assemble(ctx context.Context) error {
 		if err := s.db.EndClaimLeases(ctx); err != nil {
 			return err
 		}
+		// And what was offered to devices, they may not have received.
+		if err := s.db.ExpireDeliveryLeases(ctx); err != nil {
+			return err
+		}
 	}
 	commands := s.commands()
 	enrolments := &enrolment.Service{Store: s.db, Companies: s.db, Now: s.options.Now}
