@@ -105,18 +105,22 @@ func (db *DB) ImportAssets(ctx context.Context, assets []asset.Asset) error {
 }
 
 func insertAssets(ctx context.Context, t *tx, assets []asset.Asset, counts counts) error {
-	const each = "(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
-	args := make([]any, 0, 12*len(assets))
+	const each = "(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
+	args, changes := make([]any, 0, 13*len(assets)), &termChanges{}
 	for _, a := range assets {
+		text := searchTerms(a.Identification, a.Specifications, a.Tags, "", "")
+		changes.change(a.CompanyID, a.ID, "", text)
 		args = append(args, a.ID, a.CompanyID, string(asset.Pending), a.Identification, millis(a.SyncedAt), millis(a.CreatedAt),
 			a.Identification != "", identityKey(a.Specifications["serialNumber"]), identityKey(a.Specifications["brand"]),
-			encodeMap(a.CustomData), encodeList(a.Tags), encodeMap(a.Specifications))
+			encodeMap(a.CustomData), encodeList(a.Tags), encodeMap(a.Specifications), text)
 		counts.add(a.CompanyID, asset.Pending, "", 1)
 	}
-	_, err := t.exec(ctx, `INSERT INTO assets (id, company_id, status, identification, synced_at, created_at,
-			named, serial_key, brand_key, custom_data, tags, specifications)
-		VALUES `+strings.TrimSuffix(strings.Repeat(each+", ", len(assets)), ", "), args...)
-	return err
+	if _, err := t.exec(ctx, `INSERT INTO assets (id, company_id, status, identification, synced_at, created_at,
+			named, serial_key, brand_key, custom_data, tags, specifications, search_terms)
+		VALUES `+strings.TrimSuffix(strings.Repeat(each+", ", len(assets)), ", "), args...); err != nil {
+		return err
+	}
+	return changes.save(ctx, t)
 }
 
 // encodeMap is a map as JSON; an empty one is an empty text.

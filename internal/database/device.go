@@ -26,16 +26,18 @@ type held struct {
 	appliedVersion, apiLevel           int
 	lostMode, pushReachable            bool
 	specifications, location, reported string
+	tags, terms                        string
 }
 
 const heldColumns = `id, company_id, status, policy_id, identification, named, synced_at, enrolled_at, last_seen_at,
 	serial_key, brand_key, stable_id, epoch, management, ownership, mode, device_name, applied_policy_id,
-	applied_version, api_level, lost_mode, push_reachable, specifications, location, status_report`
+	applied_version, api_level, lost_mode, push_reachable, specifications, location, status_report, tags, search_terms`
 
 func scanHeld(r row) (h held, err error) {
 	err = r.Scan(&h.id, &h.companyID, &h.status, &h.policyID, &h.identification, &h.named, &h.synced, &h.enrolled, &h.seen,
 		&h.serialKey, &h.brandKey, &h.stableID, &h.epoch, &h.management, &h.ownership, &h.mode, &h.device, &h.appliedPolicy,
-		&h.appliedVersion, &h.apiLevel, &h.lostMode, &h.pushReachable, &h.specifications, &h.location, &h.reported)
+		&h.appliedVersion, &h.apiLevel, &h.lostMode, &h.pushReachable, &h.specifications, &h.location, &h.reported,
+		&h.tags, &h.terms)
 	return h, err
 }
 
@@ -45,17 +47,26 @@ func hold(ctx context.Context, t *tx, id string) (held, error) {
 	return found(h, err, "asset")
 }
 
-// save writes the row back.
+// save writes the row back, and what a search finds it by.
 func (h held) save(ctx context.Context, t *tx) error {
-	_, err := t.exec(ctx, `UPDATE assets SET status = ?, policy_id = ?, identification = ?, synced_at = ?, enrolled_at = ?,
+	text, err := storedTerms(h.identification, h.specifications, h.tags, h.device, h.status, asset.Management(h.management))
+	if err != nil {
+		return err
+	}
+	_, err = t.exec(ctx, `UPDATE assets SET status = ?, policy_id = ?, identification = ?, synced_at = ?, enrolled_at = ?,
 			last_seen_at = ?, serial_key = ?, brand_key = ?, stable_id = ?, epoch = ?, management = ?, ownership = ?,
 			mode = ?, device_name = ?, applied_policy_id = ?, applied_version = ?, api_level = ?, lost_mode = ?, push_reachable = ?,
-			specifications = ?, location = ?, status_report = ?
+			specifications = ?, location = ?, status_report = ?, search_terms = ?
 		WHERE id = ?`, string(h.status), h.policyID, h.identification, h.synced, h.enrolled,
 		h.seen, h.serialKey, h.brandKey, h.stableID, h.epoch, h.management, h.ownership,
 		h.mode, h.device, h.appliedPolicy, h.appliedVersion, h.apiLevel, h.lostMode, h.pushReachable,
-		h.specifications, h.location, h.reported, h.id)
-	return err
+		h.specifications, h.location, h.reported, text, h.id)
+	if err != nil {
+		return err
+	}
+	changes := &termChanges{}
+	changes.change(h.companyID, h.id, h.terms, text)
+	return changes.save(ctx, t)
 }
 
 // count adds the asset to its cell of the kept counts n times.

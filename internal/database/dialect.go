@@ -40,7 +40,10 @@ func (sqliteDialect) arm(query, _ string) string { return query }
 
 func (sqliteDialect) snapshot() sql.IsolationLevel { return sql.LevelDefault }
 
-func (sqliteDialect) schema(text string) string { return text }
+// schema keeps the rows of a table that is nothing but its key in the key.
+func (sqliteDialect) schema(text string) string {
+	return strings.ReplaceAll(text, ") /* clustered */", ") WITHOUT ROWID")
+}
 
 // postgresDialect remembers the texts that it bound: they are few, as
 // statements are constants or put together from constants.

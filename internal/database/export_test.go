@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"strings"
 	"time"
+
+	"github.com/musterhq/muster/internal/asset"
 )
 
 // OnStatement has f told of every statement that db runs.
@@ -16,6 +18,16 @@ func (db *DB) SetQuiet(d time.Duration) { db.wakes.quiet = d }
 
 // SetDeepFrom sets from which row on a list is read from its nearer end.
 func (db *DB) SetDeepFrom(rows int64) { db.deepFrom = rows }
+
+// SetSearchLimits sets what a search calls few and far.
+func (db *DB) SetSearchLimits(few, walk, stride int) {
+	db.search = searchLimits{few: few, walk: walk, stride: stride}
+}
+
+// SearchTerms are what an asset is found by.
+func SearchTerms(identification string, specifications map[string]string, tags []string, device string, m asset.Management) []string {
+	return splitTerms(searchTerms(identification, specifications, tags, device, m))
+}
 
 // Bound returns a statement in the engine's own words.
 func (db *DB) Bound(query string) string { return db.dialect.bind(query) }

@@ -35,6 +35,7 @@ type DB struct {
 	keyUse, deviceUse *touches
 	wakes             *wakes
 	deepFrom          int64 // see Assets
+	search            searchLimits
 }
 
 // Open opens the database, creates it if it is a SQLite file that does not
@@ -44,8 +45,12 @@ func Open(ctx context.Context, o Options) (*DB, error) {
 	if o.Logger == nil {
 		o.Logger = slog.New(slog.DiscardHandler)
 	}
-	db := &DB{now: o.Now, logger: o.Logger, wakes: newWakes(o.Logger), deepFrom: deepFrom}
+	db := &DB{now: o.Now, logger: o.Logger, wakes: newWakes(o.Logger), deepFrom: deepFrom,
+		search: searchLimits{few: 5_000, walk: 10_000, stride: 250}}
 	if err := db.open(ctx, o.URL); err != nil {
+		return nil, errors.Join(err, db.Close())
+	}
+	if err := db.indexAssets(ctx); err != nil {
 		return nil, errors.Join(err, db.Close())
 	}
 	db.deviceUse = db.newTouches("assets", "last_seen_at")

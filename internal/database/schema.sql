@@ -66,6 +66,12 @@ CREATE TABLE asset_counts (
     PRIMARY KEY (company_id, status, policy_id)
 );
 CREATE INDEX asset_counts_policy ON asset_counts (company_id, policy_id, status);
+CREATE TABLE asset_terms (
+    company_id TEXT NOT NULL,
+    term TEXT NOT NULL,
+    asset_id TEXT NOT NULL,
+    PRIMARY KEY (company_id, term, asset_id)
+) WITHOUT ROWID;
 CREATE TABLE assets (
     id TEXT NOT NULL PRIMARY KEY,
     company_id TEXT NOT NULL REFERENCES companies (id),
@@ -95,7 +101,7 @@ CREATE TABLE assets (
     specifications TEXT NOT NULL DEFAULT '', -- JSON object
     location TEXT NOT NULL DEFAULT '', -- JSON object
     status_report TEXT NOT NULL DEFAULT '' -- JSON object
-);
+, search_terms TEXT NOT NULL DEFAULT '');
 CREATE INDEX assets_policy_created ON assets (company_id, policy_id, status, created_at, id) WHERE policy_id <> '';
 CREATE INDEX assets_policy_identification ON assets (company_id, policy_id, status, identification, id) WHERE policy_id <> '';
 CREATE INDEX assets_policy_status ON assets (company_id, policy_id, status, id) WHERE policy_id <> '';
@@ -107,6 +113,7 @@ CREATE INDEX assets_status_created ON assets (company_id, status, created_at, id
 CREATE INDEX assets_status_identification ON assets (company_id, status, identification, id);
 CREATE INDEX assets_status_synced ON assets (company_id, status, synced_at, id);
 CREATE INDEX assets_synced ON assets (company_id, synced_at, id);
+CREATE INDEX assets_unindexed ON assets (id) WHERE search_terms = '';
 CREATE TABLE budgets (
     key TEXT NOT NULL PRIMARY KEY,
     used BIGINT NOT NULL,

@@ -1,0 +1,145 @@
+package database
+
+import (
+	"context"
+	"slices"
+	"strings"
+
+	"github.com/musterhq/muster/internal/asset"
+)
+
+// termChanges are changes of asset_terms that a transaction makes.
+type termChanges struct{ added, dropped []termRow }
+
+// termRow is a row of asset_terms.
+type termRow struct{ companyID, term, assetID string }
+
+// change follows a change of an asset's search_terms.
+func (c *termChanges) change(companyID, assetID, before, after string) {
+	if before == after {
+		return
+	}
+	old, now := splitTerms(before), splitTerms(after)
+	for _, term := range old {
+		if !slices.Contains(now, term) {
+			c.dropped = append(c.dropped, termRow{companyID, term, assetID})
+		}
+	}
+	for _, term := range now {
+		if !slices.Contains(old, term) {
+			c.added = append(c.added, termRow{companyID, term, assetID})
+		}
+	}
+}
+
+func splitTerms(text string) []string {
+	if text = strings.Trim(text, "\n"); text == "" {
+		return nil
+	}
+	return strings.Split(text, "\n")
+}
+
+// save makes the changes. Rows have an order, so that transactions do not lock
+// each other out.
+func (c *termChanges) save(ctx context.Context, t *tx) error {
+	for _, r := range c.dropped {
+		if _, err := t.exec(ctx, `DELETE FROM asset_terms WHERE company_id = ? AND term = ? AND asset_id = ?`,
+			r.companyID, r.term, r.assetID); err != nil {
+			return err
+		}
+	}
+	slices.SortFunc(c.added, func(a, b termRow) int {
+		return strings.Compare(a.companyID+"\n"+a.term+"\n"+a.assetID, b.companyID+"\n"+b.term+"\n"+b.assetID)
+	})
+	for rest := c.added; len(rest) > 0; {
+		n := min(len(rest), manyTerms)
+		if err := insertTerms(ctx, t, rest[:n]); err != nil {
+			return err
+		}
+		rest = rest[n:]
+	}
+	return nil
+}
+
+// fewTerms and manyTerms are how many rows one statement adds: two texts to
+// prepare. What is missing is made up by the last row once more.
+const fewTerms, manyTerms = 12, 200
+
+func insertTerms(ctx context.Context, t *tx, rows []termRow) error {
+	size := fewTerms
+	if len(rows) > fewTerms {
+		size = manyTerms
+	}
+	args := make([]any, 0, 3*size)
+	for i := range size {
+		r := rows[min(i, len(rows)-1)]
+		args = append(args, r.companyID, r.term, r.assetID)
+	}
+	_, err := t.exec(ctx, `INSERT INTO asset_terms (company_id, term, asset_id)
+		VALUES `+strings.TrimSuffix(strings.Repeat("(?, ?, ?), ", size), ", ")+` ON CONFLICT DO NOTHING`, args...)
+	return err
+}
+
+// indexRows is how many assets one transaction indexes.
+const indexRows = 500
+
+// indexAssets indexes the assets that were kept before there was an index, or
+// under other rules. Replicas that start together share the work.
+func (db *DB) indexAssets(ctx context.Context) error {
+	for {
+		n := 0
+		err := db.writeRelaxed(ctx, func(ctx context.Context, t *tx) (err error) {
+			n, err = indexSome(ctx, t)
+			return err
+		})
+		if err != nil || n == 0 {
+			return wrap(err, "cannot index the assets for searching")
+		}
+	}
+}
+
+// unindexed is an asset that is not indexed.
+type unindexed struct {
+	id, companyID, identification, specifications, tags, device string
+	status                                                      asset.Status
+	management                                                  asset.Management
+}
+
+func indexSome(ctx context.Context, t *tx) (int, error) {
+	all, err := list(ctx, t, func(r row) (a unindexed, err error) {
+		err = r.Scan(&a.id, &a.companyID, &a.identification, &a.specifications, &a.tags, &a.device, &a.status, &a.management)
+		return a, err
+	}, `SELECT id, company_id, identification, specifications, tags, device_name, status, management
+		FROM assets WHERE search_terms = '' ORDER BY id LIMIT ?`+t.skipLocked(), indexRows)
+	if err != nil {
+		return 0, err
+	}
+	changes := &termChanges{}
+	for _, a := range all {
+		text, err := storedTerms(a.identification, a.specifications, a.tags, a.device, a.status, a.management)
+		if err != nil {
+			return 0, err
+		}
+		if _, err := t.exec(ctx, `UPDATE assets SET search_terms = ? WHERE id = ?`, text, a.id); err != nil {
+			return 0, err
+		}
+		changes.change(a.companyID, a.id, "", text)
+	}
+	return len(all), changes.save(ctx, t)
+}
+
+// storedTerms is searchTerms of a row.
+func storedTerms(identification, specifications, tags, device string, s asset.Status, m asset.Management) (string, error) {
+	facts, err := decodeMap(specifications)
+	if err != nil {
+		return "", err
+	}
+	labels, err := decodeList(tags)
+	if err != nil {
+		return "", err
+	}
+	if !s.Enrolled() {
+		device, m = "", ""
+	}
+	return searchTerms(identification, facts, labels, device, m), nil
+}
