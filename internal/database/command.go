@@ -40,6 +40,7 @@ func (db *DB) Begin(ctx context.Context, c command.Command) (stored command.Comm
 	case err != nil:
 		return command.Command{}, false, err
 	case begun:
+		db.hintCommand(c)
 		c.CreatedAt, c.FeedbackAt, c.Deadline = instant(millis(c.CreatedAt)), instant(millis(c.FeedbackAt)), instant(millis(c.Deadline))
 		return c, true, nil
 	}
@@ -66,6 +67,9 @@ func (db *DB) Take(ctx context.Context, id string, s command.Step) (command.Comm
 		return err
 	})
 	if !errors.Is(err, sql.ErrNoRows) {
+		if err == nil {
+			db.hintCommand(taken)
+		}
 		return taken, err == nil, err
 	}
 	c, err := db.Command(ctx, id)

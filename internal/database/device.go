@@ -124,22 +124,28 @@ func failOpen(ctx context.Context, t *tx, assetID string) error {
 // MarkDeleted ends a device's management, unless the asset was enrolled again
 // since epoch or is not enrolled.
 func (db *DB) MarkDeleted(ctx context.Context, assetID string, epoch int, at time.Time) error {
-	return db.write(ctx, func(ctx context.Context, t *tx) error {
+	company := ""
+	err := db.write(ctx, func(ctx context.Context, t *tx) error {
 		h, err := hold(ctx, t, assetID)
-		if err != nil || h.epoch != epoch || !h.status.Enrolled() {
+		if company = h.companyID; err != nil || h.epoch != epoch || !h.status.Enrolled() {
 			return err
 		}
 		return h.end(ctx, t, at)
 	})
+	if err == nil {
+		db.hintAsset(company, assetID)
+	}
+	return err
 }
 
 // AssignPolicy notes that a device is to have another policy, unless the asset
 // was enrolled again since epoch or is not enrolled. A silent device stays
 // INACTIVE; one that speaks is SYNCHRONIZING until it has applied the policy.
 func (db *DB) AssignPolicy(ctx context.Context, assetID string, epoch int, policyID string) error {
-	return db.write(ctx, func(ctx context.Context, t *tx) error {
+	company := ""
+	err := db.write(ctx, func(ctx context.Context, t *tx) error {
 		h, err := hold(ctx, t, assetID)
-		if err != nil || h.epoch != epoch || !h.status.Enrolled() || h.policyID == policyID {
+		if company = h.companyID; err != nil || h.epoch != epoch || !h.status.Enrolled() || h.policyID == policyID {
 			return err
 		}
 		counts := counts{}
@@ -154,6 +160,10 @@ func (db *DB) AssignPolicy(ctx context.Context, assetID string, epoch int, polic
 		}
 		return counts.save(ctx, t)
 	})
+	if err == nil {
+		db.hintAsset(company, assetID)
+	}
+	return err
 }
 
 // DeviceNames returns the names of the company's managed devices of one
@@ -190,6 +200,9 @@ func (db *DB) MarkInactive(ctx context.Context, companyID string, silentSince ti
 		}
 		return nil
 	})
+	if err == nil && marked > 0 {
+		db.hintAsset(companyID, "")
+	}
 	return marked, err
 }
 

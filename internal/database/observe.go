@@ -39,6 +39,9 @@ func (db *DB) Observe(ctx context.Context, o enrolment.Observation) (enrolment.C
 	if err != nil {
 		return enrolment.Change{}, err
 	}
+	if change.Applied {
+		db.hintAsset(o.CompanyID, change.AssetID)
+	}
 	return change, nil
 }
 
