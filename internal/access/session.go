@@ -3,6 +3,7 @@ package access
 import (
 	"context"
 	"crypto/sha256"
+	"net/netip"
 	"time"
 	"unicode/utf8"
 
@@ -125,12 +126,25 @@ func (s SignIn) Open(ctx context.Context, user UserAccount, client, agent string
 	return token, session, nil
 }
 
+// Network is what attempts from an address are counted under: an IPv6 client
+// has all addresses of its network, so those count as one.
+func Network(address string) string {
+	ip, err := netip.ParseAddr(address)
+	if err != nil || ip.Unmap().Is4() {
+		return address
+	}
+	prefix, _ := ip.WithZone("").Prefix(64) // an IPv6 address has 64 bits
+	return prefix.String()
+}
+
+// throttle counts an attempt for the client first, so that nobody who is over
+// that limit fills the table with addresses.
 func (s SignIn) throttle(ctx context.Context, email, client string) error {
 	now := s.Now()
 	for _, t := range []struct {
 		key   string
 		limit int
-	}{{"signin-email:" + email, attemptsPerEmail}, {"signin-client:" + client, attemptsPerClient}} {
+	}{{"signin-client:" + Network(client), attemptsPerClient}, {"signin-email:" + email, attemptsPerEmail}} {
 		_, spent, closes, err := s.Throttle.Spend(ctx, t.key, t.limit, time.Minute, now)
 		if err != nil {
 			return err

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"net/netip"
 	"net/url"
 	"path/filepath"
 	"strings"
@@ -32,15 +33,16 @@ type Platform struct {
 type Service struct {
 	Store
 	Platform
-	Listen         string `name:"listen" env:"MUSTER_LISTEN" default:"127.0.0.1:8080" placeholder:"ADDR" help:"Address to serve on. Default: ${default}."`
-	PublicURL      string `name:"public-url" env:"MUSTER_PUBLIC_URL" placeholder:"URL" help:"Address under which people and devices reach the service; by default made from the one listened on."`
-	KeyFile        string `name:"key-file" env:"MUSTER_KEY_FILE" placeholder:"FILE" help:"The service's own signing and sealing keys; made beside the SQLite file at first start, required with PostgreSQL."`
-	ReadsPerMinute int    `name:"reads-per-minute" env:"MUSTER_READS_PER_MINUTE" default:"600" placeholder:"N" help:"Ceiling of reads a minute for each API key; it protects the server. Default: ${default}."`
-	TLSCert        string `name:"tls-cert" env:"MUSTER_TLS_CERT" placeholder:"FILE" help:"Certificate chain (PEM); read again when it changes."`
-	TLSKey         string `name:"tls-key" env:"MUSTER_TLS_KEY" placeholder:"FILE" help:"Private key of the certificate (PEM)."`
-	LogLevel       string `name:"log-level" env:"MUSTER_LOG_LEVEL" enum:"debug,info,warn,error" default:"info" help:"Lowest level to log: debug, info, warn or error."`
-	LogFormat      string `name:"log-format" env:"MUSTER_LOG_FORMAT" enum:"text,json" default:"text" help:"Format of the log: text or json."`
-	MetricsListen  string `name:"metrics-listen" env:"MUSTER_METRICS_LISTEN" placeholder:"ADDR" help:"Serve /metrics on this address instead of the main one."`
+	Listen         string   `name:"listen" env:"MUSTER_LISTEN" default:"127.0.0.1:8080" placeholder:"ADDR" help:"Address to serve on. Default: ${default}."`
+	PublicURL      string   `name:"public-url" env:"MUSTER_PUBLIC_URL" placeholder:"URL" help:"Address under which people and devices reach the service; by default made from the one listened on."`
+	KeyFile        string   `name:"key-file" env:"MUSTER_KEY_FILE" placeholder:"FILE" help:"The service's own signing and sealing keys; made beside the SQLite file at first start, required with PostgreSQL."`
+	ReadsPerMinute int      `name:"reads-per-minute" env:"MUSTER_READS_PER_MINUTE" default:"600" placeholder:"N" help:"Ceiling of reads a minute for each API key; it protects the server. Default: ${default}."`
+	TLSCert        string   `name:"tls-cert" env:"MUSTER_TLS_CERT" placeholder:"FILE" help:"Certificate chain (PEM); read again when it changes."`
+	TLSKey         string   `name:"tls-key" env:"MUSTER_TLS_KEY" placeholder:"FILE" help:"Private key of the certificate (PEM)."`
+	TrustedProxies []string `name:"trusted-proxies" env:"MUSTER_TRUSTED_PROXIES" placeholder:"CIDR,…" help:"Networks of reverse proxies whose X-Forwarded-For is believed, where strangers' requests are counted by address."`
+	LogLevel       string   `name:"log-level" env:"MUSTER_LOG_LEVEL" enum:"debug,info,warn,error" default:"info" help:"Lowest level to log: debug, info, warn or error."`
+	LogFormat      string   `name:"log-format" env:"MUSTER_LOG_FORMAT" enum:"text,json" default:"text" help:"Format of the log: text or json."`
+	MetricsListen  string   `name:"metrics-listen" env:"MUSTER_METRICS_LISTEN" placeholder:"ADDR" help:"Serve /metrics on this address instead of the main one."`
 }
 
 // Defaults of settings that are not set.
@@ -98,7 +100,23 @@ func (c Service) Check() error {
 	if c.ReadsPerMinute < 0 {
 		add("MUSTER_READS_PER_MINUTE %d is negative", c.ReadsPerMinute)
 	}
+	if _, err := c.Proxies(); err != nil {
+		wrong = append(wrong, err)
+	}
 	return errors.Join(wrong...)
+}
+
+// Proxies are the networks of TrustedProxies.
+func (c Service) Proxies() ([]netip.Prefix, error) {
+	var networks []netip.Prefix
+	for _, text := range c.TrustedProxies {
+		network, err := netip.ParsePrefix(strings.TrimSpace(text))
+		if err != nil {
+			return nil, fmt.Errorf("MUSTER_TRUSTED_PROXIES: %q is not a network such as 10.0.0.0/8", text)
+		}
+		networks = append(networks, network.Masked())
+	}
+	return networks, nil
 }
 
 // Check reports a database setting that cannot be right. It never repeats the

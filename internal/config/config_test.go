@@ -34,6 +34,7 @@ func TestCheck(t *testing.T) {
 		"public URL with query":   {func(c *config.Service) { c.PublicURL = "https://m.example/?a=b" }, "MUSTER_PUBLIC_URL"},
 		"endpoint":                {func(c *config.Service) { c.PlatformEndpoint = "localhost:9000" }, "MUSTER_PLATFORM_ENDPOINT"},
 		"listen without port":     {func(c *config.Service) { c.Listen = "localhost" }, "MUSTER_LISTEN"},
+		"proxy without network":   {func(c *config.Service) { c.TrustedProxies = []string{"10.0.0.1"} }, "MUSTER_TRUSTED_PROXIES"},
 		"negative ceiling":        {func(c *config.Service) { c.ReadsPerMinute = -1 }, "MUSTER_READS_PER_MINUTE"},
 	} {
 		t.Run(name, func(t *testing.T) {

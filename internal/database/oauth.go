@@ -29,17 +29,13 @@ func (db *DB) OAuthClient(ctx context.Context, id string) (access.OAuthClient, e
 	return found(c, err, "client")
 }
 
-// SaveOAuthClient adds or replaces a client, and drops those whose time has
-// run out.
+// SaveOAuthClient adds or replaces a client.
 func (db *DB) SaveOAuthClient(ctx context.Context, c access.OAuthClient) error {
 	secret := ""
 	if c.Confidential() {
 		secret = hex.EncodeToString(c.SecretHash[:])
 	}
-	return db.write(ctx, func(ctx context.Context, t *tx) error {
-		if _, err := t.exec(ctx, `DELETE FROM oauth_clients WHERE expires_at <> 0 AND expires_at < ?`, millis(db.now())); err != nil {
-			return err
-		}
+	return db.statement(ctx, func(ctx context.Context, t conn) error {
 		_, err := t.exec(ctx, `INSERT INTO oauth_clients (id, name, redirect_uris, dynamic, secret_hash, created_at, expires_at)
 			VALUES (?, ?, ?, ?, ?, ?, ?)
 			ON CONFLICT (id) DO UPDATE SET name = excluded.name, redirect_uris = excluded.redirect_uris,
@@ -87,6 +83,9 @@ type secretRow struct {
 	used       bool
 }
 
+// userEnabled keeps the connections of people who are shut out.
+const userEnabled = `EXISTS (SELECT 1 FROM users u WHERE u.id = o.user_id AND NOT u.disabled)`
+
 // RedeemCode takes a code for tokens, once. A second attempt revokes the
 // connection: somebody else has the code.
 func (db *DB) RedeemCode(ctx context.Context, hash access.SecretHash, take func(access.AuthorizationCode) error, issue access.OAuthTokens) (access.OAuthConnection, error) {
@@ -103,7 +102,8 @@ func (db *DB) RedeemCode(ctx context.Context, hash access.SecretHash, take func(
 	return db.exchange(ctx, issue, func(ctx context.Context, t *tx) (secretRow, error) {
 		s, err := one(ctx, t, scan, `SELECT k.connection_id, k.client_id, k.redirect_uri, k.code_challenge, k.resource,
 				k.expires_at, k.used, `+connectionColumns+`
-			FROM oauth_codes k JOIN oauth_connections o ON o.id = k.connection_id WHERE k.hash = ?`+t.lock(), text)
+			FROM oauth_codes k JOIN oauth_connections o ON o.id = k.connection_id
+			WHERE k.hash = ? AND `+userEnabled+t.lock(), text)
 		if s, err = found(s, err, "code"); err != nil || s.used {
 			return s, err
 		}
@@ -128,7 +128,7 @@ func (db *DB) RotateToken(ctx context.Context, refresh access.SecretHash, client
 	return db.exchange(ctx, issue, func(ctx context.Context, t *tx) (secretRow, error) {
 		s, err := one(ctx, t, scan, `SELECT k.expires_at, k.used, `+connectionColumns+`
 			FROM oauth_tokens k JOIN oauth_connections o ON o.id = k.connection_id
-			WHERE k.hash = ? AND k.refresh`+t.lock(), text)
+			WHERE k.hash = ? AND k.refresh AND `+userEnabled+t.lock(), text)
 		if s, err = found(s, err, "token"); err != nil || s.used {
 			return s, err
 		}
@@ -163,7 +163,7 @@ func (db *DB) exchange(ctx context.Context, issue access.OAuthTokens, find func(
 			return refused
 		}
 		connection = s.connection
-		return db.issueTokens(ctx, t, connection.ID, issue)
+		return issueTokens(ctx, t, connection.ID, issue)
 	})
 	if err == nil && replayed {
 		err = refused
@@ -171,13 +171,7 @@ func (db *DB) exchange(ctx context.Context, issue access.OAuthTokens, find func(
 	return connection, err
 }
 
-func (db *DB) issueTokens(ctx context.Context, t *tx, connectionID string, issue access.OAuthTokens) error {
-	now := millis(db.now())
-	for _, table := range [...]string{"oauth_tokens", "oauth_codes"} {
-		if _, err := t.exec(ctx, `DELETE FROM `+table+` WHERE expires_at < ?`, now); err != nil {
-			return err
-		}
-	}
+func issueTokens(ctx context.Context, t *tx, connectionID string, issue access.OAuthTokens) error {
 	_, err := t.exec(ctx, `INSERT INTO oauth_tokens (hash, connection_id, refresh, expires_at, used)
 		VALUES (?, ?, FALSE, ?, FALSE), (?, ?, TRUE, ?, FALSE)`,
 		hex.EncodeToString(issue.Access[:]), connectionID, millis(issue.AccessExpires),

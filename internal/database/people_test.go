@@ -233,3 +233,74 @@ func TestCodesAndTokensExpire(t *testing.T) {
 		}
 	})
 }
+
+// What nobody can use any more goes, and only that: the tables stay bounded
+// whoever registers, consents and refreshes.
+func TestOAuthIsSweptOnceItIsOfNoUse(t *testing.T) {
+	each(t, func(t *testing.T, e *engine) {
+		db := e.open(t)
+		rows := func(table string) string {
+			t.Helper()
+			got, err := db.Text(t.Context(), `SELECT COUNT(*) FROM `+table)
+			if err != nil {
+				t.Fatal(err)
+			}
+			return got[0]
+		}
+		after := func(when string, by time.Duration, clients, connections, codes, tokens, sessions string) {
+			t.Helper()
+			e.clock.Advance(by)
+			if err := db.Sweep(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			for table, want := range map[string]string{"oauth_clients": clients, "oauth_connections": connections,
+				"oauth_codes": codes, "oauth_tokens": tokens, "sessions": sessions} {
+				if got := rows(table); got != want {
+					t.Errorf("%s: %s rows in %s, want %s", when, got, table, want)
+				}
+			}
+		}
+		now := e.clock.Now()
+		for _, id := range []string{"mc_1", "mc_never"} {
+			if err := db.SaveOAuthClient(t.Context(), access.OAuthClient{ID: id, Dynamic: true, CreatedAt: now, ExpiresAt: now.Add(time.Hour)}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		connection, code := grant(t, db, e, access.DevicesRead)
+		if err := db.CreateSession(t.Context(), access.Session{ID: name.NewID(), UserID: connection.UserID, CompanyID: connection.CompanyID, CreatedAt: now, SeenAt: now}); err != nil {
+			t.Fatal(err)
+		}
+		tokens, _ := pair(e)
+		if _, err := db.RedeemCode(t.Context(), code.Hash, agree, tokens); err != nil {
+			t.Fatal(err)
+		}
+		after("at once", 0, "2", "1", "1", "2", "1")
+		after("the access token has expired", 20*time.Minute, "2", "1", "1", "1", "1")
+		after("the registration without a consent has expired", 2*time.Hour, "1", "1", "1", "0", "1")
+		after("two days on", 48*time.Hour, "1", "1", "0", "0", "1")
+		after("a week on", 7*24*time.Hour, "1", "1", "0", "0", "0")
+		after("a season on", 90*24*time.Hour, "0", "0", "0", "0", "0")
+	})
+}
+
+// A person who is shut out cannot keep a connection going.
+func TestAShutOutUsersTokensAreNotSwapped(t *testing.T) {
+	each(t, func(t *testing.T, e *engine) {
+		db := e.open(t)
+		connection, code := grant(t, db, e, access.DevicesRead)
+		tokens, _ := pair(e)
+		next, _ := pair(e)
+		if _, err := db.RedeemCode(t.Context(), code.Hash, agree, tokens); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := db.UpdateUser(t.Context(), connection.CompanyID, connection.UserID, func(u *access.UserAccount) error { u.Disabled = true; return nil }); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := db.RotateToken(t.Context(), tokens.Refresh, "mc_1", next); fault.CodeOf(err) != fault.Refused {
+			t.Errorf("a disabled user's token is swapped: %v", err)
+		}
+		if _, _, err := db.ConnectionByToken(t.Context(), tokens.Access); fault.CodeOf(err) != fault.NotFound {
+			t.Errorf("a disabled user's token works: %v", err)
+		}
+	})
+}

@@ -205,6 +205,7 @@ CREATE TABLE oauth_clients (
     created_at BIGINT NOT NULL,
     expires_at BIGINT NOT NULL
 );
+CREATE INDEX oauth_clients_created ON oauth_clients (created_at);
 CREATE INDEX oauth_clients_expires ON oauth_clients (expires_at) WHERE expires_at <> 0;
 CREATE TABLE oauth_codes (
     hash TEXT PRIMARY KEY, -- SHA-256, hexadecimal
@@ -216,6 +217,7 @@ CREATE TABLE oauth_codes (
     expires_at BIGINT NOT NULL,
     used BOOLEAN NOT NULL
 );
+CREATE INDEX oauth_codes_connection ON oauth_codes (connection_id);
 CREATE INDEX oauth_codes_expires ON oauth_codes (expires_at);
 CREATE TABLE oauth_connections (
     id TEXT PRIMARY KEY,
@@ -229,7 +231,9 @@ CREATE TABLE oauth_connections (
     last_used_at BIGINT NOT NULL,
     revoked_at BIGINT NOT NULL
 );
+CREATE INDEX oauth_connections_client ON oauth_connections (client_id);
 CREATE INDEX oauth_connections_company ON oauth_connections (company_id, created_at, id);
+CREATE INDEX oauth_connections_created ON oauth_connections (created_at);
 CREATE UNIQUE INDEX oauth_connections_live ON oauth_connections (user_id, client_id) WHERE revoked_at = 0;
 CREATE TABLE oauth_tokens (
     hash TEXT PRIMARY KEY, -- SHA-256, hexadecimal
@@ -238,6 +242,7 @@ CREATE TABLE oauth_tokens (
     expires_at BIGINT NOT NULL,
     used BOOLEAN NOT NULL -- a refresh token that was swapped already
 );
+CREATE INDEX oauth_tokens_connection ON oauth_tokens (connection_id);
 CREATE INDEX oauth_tokens_expires ON oauth_tokens (expires_at);
 CREATE TABLE platform_quotas (
     project TEXT PRIMARY KEY,

@@ -38,13 +38,9 @@ func scanSession(r row) (access.Session, error) {
 	return s.value()
 }
 
-// CreateSession adds a session, notes the sign-in, and drops what has ended.
+// CreateSession adds a session and notes the sign-in.
 func (db *DB) CreateSession(ctx context.Context, s access.Session) error {
 	return db.write(ctx, func(ctx context.Context, t *tx) error {
-		ended := millis(s.CreatedAt.Add(-access.SessionLimit))
-		if _, err := t.exec(ctx, `DELETE FROM sessions WHERE created_at < ?`, ended); err != nil {
-			return err
-		}
 		if _, err := t.exec(ctx, `UPDATE users SET last_sign_in_at = ? WHERE id = ?`, millis(s.CreatedAt), s.UserID); err != nil {
 			return err
 		}

@@ -3,6 +3,8 @@ package database
 import (
 	"context"
 	"time"
+
+	"github.com/musterhq/muster/internal/access"
 )
 
 const (
@@ -14,9 +16,20 @@ const (
 	pollLife = 7 * 24 * time.Hour
 	// signupLife is how long after its begin a sign-up is remembered.
 	signupLife = 90 * 24 * time.Hour
+	// codeLife is how long after its time a code is remembered, so that its replay
+	// is told from an unknown code.
+	codeLife = 24 * time.Hour
+	// connectionLife is how long a connection without tokens is kept for people
+	// to look at, and the registration of a client without connections.
+	connectionLife = 90 * 24 * time.Hour
 	// sweepRows bounds the rows that one statement removes.
 	sweepRows = 1000
 )
+
+// noSecrets: nothing that could bring the connection back to life is left. A
+// refresh token outlives every use, so the last one is the last use, too.
+const noSecrets = `NOT EXISTS (SELECT 1 FROM oauth_tokens t WHERE t.connection_id = o.id)
+	AND NOT EXISTS (SELECT 1 FROM oauth_codes k WHERE k.connection_id = o.id)`
 
 // sweeps are the statements that remove what expired. Each has two parameters:
 // the instant before which a row has expired, and how many to remove.
@@ -32,6 +45,13 @@ func sweeps(now time.Time) []struct {
 		{`DELETE FROM budgets WHERE key IN (SELECT key FROM budgets WHERE closes_at < ? ORDER BY closes_at LIMIT ?)`, now.Add(-time.Hour)},
 		{`DELETE FROM command_polls WHERE command_id IN (SELECT command_id FROM command_polls WHERE next_at < ? ORDER BY next_at LIMIT ?)`, now.Add(-pollLife)},
 		{`DELETE FROM signups WHERE state IN (SELECT state FROM signups WHERE created_at < ? ORDER BY created_at LIMIT ?)`, now.Add(-signupLife)},
+		{`DELETE FROM sessions WHERE id IN (SELECT id FROM sessions WHERE created_at < ? ORDER BY created_at LIMIT ?)`, now.Add(-access.SessionLimit)},
+		{`DELETE FROM oauth_codes WHERE hash IN (SELECT hash FROM oauth_codes WHERE expires_at < ? ORDER BY expires_at LIMIT ?)`, now.Add(-codeLife)},
+		{`DELETE FROM oauth_tokens WHERE hash IN (SELECT hash FROM oauth_tokens WHERE expires_at < ? ORDER BY expires_at LIMIT ?)`, now},
+		{`DELETE FROM oauth_connections WHERE id IN (SELECT o.id FROM oauth_connections o WHERE o.created_at < ? AND ` + noSecrets + ` ORDER BY o.created_at LIMIT ?)`, now.Add(-connectionLife)},
+		{`DELETE FROM oauth_clients WHERE id IN (SELECT id FROM oauth_clients WHERE expires_at <> 0 AND expires_at < ? ORDER BY expires_at LIMIT ?)`, now},
+		{`DELETE FROM oauth_clients WHERE id IN (SELECT a.id FROM oauth_clients a WHERE a.expires_at = 0 AND a.created_at < ?
+			AND NOT EXISTS (SELECT 1 FROM oauth_connections o WHERE o.client_id = a.id) ORDER BY a.created_at LIMIT ?)`, now.Add(-connectionLife)},
 		{`DELETE FROM claims WHERE id IN (SELECT id FROM claims WHERE expires_at < ? ORDER BY expires_at LIMIT ?)`, now},
 		{`DELETE FROM leases WHERE name IN (SELECT name FROM leases WHERE expires_at < ? LIMIT ?)`, now.Add(-time.Hour)},
 	}

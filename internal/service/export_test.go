@@ -4,6 +4,8 @@ import (
 	"context"
 	"log/slog"
 	"net"
+	"net/http"
+	"net/netip"
 )
 
 // Supervisor lets tests run loops by themselves.
@@ -20,4 +22,8 @@ const RestartDelay = restartDelay
 
 func Listen(ctx context.Context, address, cert, key string) (net.Listener, error) {
 	return listen(ctx, address, cert, key)
+}
+
+func ClientAddress(proxies []netip.Prefix, r *http.Request) string {
+	return clientAddress{proxies}.of(r)
 }

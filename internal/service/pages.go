@@ -1,7 +1,6 @@
 package service
 
 import (
-	"net"
 	"net/http"
 	"runtime/debug"
 	"strings"
@@ -21,7 +20,7 @@ const hashesAtOnce = 4
 // assistants mounts MCP and the authorization server that lets MCP clients in.
 func (s *Service) assistants(mux *http.ServeMux, registry *operation.Registry, kernel *operation.Kernel, keys access.Authenticator) error {
 	tools, err := mcp.New(mcp.Config{
-		Registry: registry, Kernel: kernel, Keys: keys, Connections: s.db,
+		Registry: registry, Kernel: kernel, Keys: keys, Connections: s.db, PublicURL: s.public,
 		ResourceMetadata: s.public + oauth.ResourcePath + mcp.Path, ConnectionsPage: s.public + "/access",
 		Version: buildVersion(), Now: s.options.Now, Log: s.options.Logger, Customize: s.options.CustomizeMCP,
 	})
@@ -42,29 +41,25 @@ func (s *Service) pages(mux *http.ServeMux, registry *operation.Registry, kernel
 	if err != nil {
 		return err
 	}
+	proxies, err := s.config.Proxies()
+	if err != nil {
+		return err
+	}
+	address := clientAddress{proxies}
 	sessions := web.Sessions{Store: s.db, Now: s.options.Now, Secure: strings.HasPrefix(s.public, "https://")}
 	server := &oauth.Server{Issuer: s.public, Resource: s.public + mcp.Path, Store: s.db, Throttle: s.db,
-		Documents: oauth.NewDocumentFetcher(nil), Now: s.options.Now, Log: s.options.Logger, ClientAddress: clientAddress}
+		Documents: oauth.NewDocumentFetcher(nil), Now: s.options.Now, Log: s.options.Logger, ClientAddress: address.of}
 
 	pages := http.NewServeMux()
 	pages.Handle("GET "+web.StaticPath, static)
 	server.Mount(pages)
 	oauth.Consent{Server: server, Sessions: sessions}.Mount(pages)
-	web.SignIn{Sessions: sessions, ClientAddress: clientAddress, Log: s.options.Logger,
+	web.SignIn{Sessions: sessions, ClientAddress: address.of, Log: s.options.Logger,
 		SignIn: access.SignIn{Users: s.db, Sessions: s.db, Passwords: access.NewPasswords(hashesAtOnce), Throttle: s.db, Now: s.options.Now},
 	}.Mount(pages)
 	s.portal(pages, registry, kernel, sessions)
 	mux.Handle("/", web.Secure(pages, oauth.TokenPath, oauth.RegisterPath, oauth.RevokePath))
 	return nil
-}
-
-// clientAddress is where a request came from: the peer, whatever a header says.
-func clientAddress(r *http.Request) string {
-	host, _, err := net.SplitHostPort(r.RemoteAddr)
-	if err != nil {
-		return r.RemoteAddr
-	}
-	return host
 }
 
 // buildVersion is the version that the build carries.

@@ -53,17 +53,18 @@ func clean(text string) string {
 
 // hidden reports characters that are not seen, or change how others are seen.
 func hidden(r rune) bool {
-	return unicode.IsControl(r) || unicode.In(r, unicode.Cf, unicode.Co, unicode.Cs, unicode.Zl, unicode.Zp) ||
-		unicode.Is(unicode.Variation_Selector, r) || r == utf8.RuneError ||
-		r == 0x034f || r == 0x115f || r == 0x1160 || r == 0x17b4 || r == 0x17b5 || r == 0x3164 || r == 0xffa0
+	return unicode.IsControl(r) || r == utf8.RuneError ||
+		unicode.In(r, unicode.Cf, unicode.Co, unicode.Cs, unicode.Zl, unicode.Zp, unicode.Variation_Selector,
+			unicode.Other_Default_Ignorable_Code_Point, unicode.Noncharacter_Code_Point)
 }
 
-// cleanJSON cleans every text and member name of a JSON value; if it has a
-// picture beside it, the picture's member at the top is left out.
+// cleanJSON cleans every text and member name of a JSON value; of two names that
+// are the same once they are clean, the first stays. If it has a picture beside
+// it, the picture's member at the top is left out.
 func cleanJSON(body []byte, pictured bool) ([]byte, error) {
 	in := jsontext.NewDecoder(bytes.NewReader(body))
 	var buffer bytes.Buffer
-	out := jsontext.NewEncoder(&buffer, jsontext.AllowDuplicateNames(true))
+	out := jsontext.NewEncoder(&buffer)
 	for {
 		token, err := in.ReadToken()
 		if errors.Is(err, io.EOF) {
@@ -85,7 +86,11 @@ func cleanJSON(body []byte, pictured bool) ([]byte, error) {
 		if token.Kind() == '"' {
 			token = jsontext.String(clean(token.String()))
 		}
-		if err := out.WriteToken(token); err != nil {
+		err = out.WriteToken(token)
+		if isName && errors.Is(err, jsontext.ErrDuplicateName) {
+			err = in.SkipValue()
+		}
+		if err != nil {
 			return nil, err
 		}
 	}

@@ -3,6 +3,7 @@ package mcp
 import (
 	"context"
 	"net/http"
+	"regexp"
 	"strings"
 	"time"
 
@@ -18,21 +19,22 @@ type caller struct {
 	connection access.OAuthConnection // zero for a key
 }
 
+// atMost is the caller with all that it could come to have: a connection with
+// every scope that its person may consent to.
+func (c caller) atMost() access.Principal {
+	p := c.principal
+	if p.Kind == access.Connection {
+		p.Permissions = c.connection.Grantable
+	}
+	return p
+}
+
 const callerKey = "caller"
 
 type callerContext struct{}
 
 // connectionSeen is how far a connection's last use may lag behind.
 const connectionSeen = 10 * time.Second
-
-// originCheck refuses requests that a browser sends from another site.
-func originCheck(next http.Handler) http.Handler {
-	protection := http.NewCrossOriginProtection()
-	protection.SetDenyHandler(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-		reply(w, http.StatusForbidden, "Forbidden", "requests from another origin are refused")
-	}))
-	return protection.Handler(next)
-}
 
 // credentials finds the caller by an API key or a bearer token, never both,
 // and takes the secret from the request before anyone else sees it.
@@ -75,8 +77,8 @@ func (c Config) identify(ctx context.Context, key, authorization string) (caller
 		return caller{principal: p}, err
 	}
 	refused := fault.New(fault.Unauthorized, "access token missing, invalid, expired or revoked")
-	scheme, token, _ := strings.Cut(authorization, " ")
-	if !strings.EqualFold(scheme, "Bearer") || len(token) > 256 || strings.TrimSpace(token) != token || token == "" {
+	token, ok := bearer(authorization)
+	if !ok {
 		return caller{}, refused
 	}
 	connection, p, err := c.Connections.ConnectionByToken(ctx, access.HashSecret(token))
@@ -87,6 +89,17 @@ func (c Config) identify(ctx context.Context, key, authorization string) (caller
 		err = c.Connections.TouchConnection(ctx, connection.ID)
 	}
 	return caller{p, connection}, err
+}
+
+var bearerShape = regexp.MustCompile(`^(?i:Bearer) ([A-Za-z0-9._~+/-]{1,256}={0,2})$`)
+
+// bearer returns the token of an Authorization header (RFC 6750, 2.1).
+func bearer(authorization string) (token string, ok bool) {
+	found := bearerShape.FindStringSubmatch(authorization)
+	if found == nil {
+		return "", false
+	}
+	return found[1], true
 }
 
 // challenge is the WWW-Authenticate header of a 401.

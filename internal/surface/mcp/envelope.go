@@ -112,6 +112,9 @@ func members(object []byte, known ...string) (map[string]jsontext.Value, error) 
 	if _, err := d.ReadToken(); err != nil {
 		return nil, duplicateOr(err)
 	}
+	if _, err := d.ReadToken(); !errors.Is(err, io.EOF) {
+		return nil, errors.New("there is something after the request")
+	}
 	return found, nil
 }
 
@@ -122,17 +125,17 @@ func duplicateOr(err error) error {
 	return errors.New("the body is not well-formed JSON in UTF-8")
 }
 
-// missingScopes are the scopes that the call needs, the connection does not
-// have, and its person could consent to.
+// missingScopes are the scopes that the call needs and the connection does not
+// have: none, if the call would be refused with them all the same.
 func (c Config) missingScopes(found caller, m message) access.Permission {
 	if found.principal.Kind != access.Connection || m.Method != "tools/call" {
 		return 0
 	}
 	o := c.Registry.Find(m.Tool)
-	if o == nil {
+	if o == nil || access.Grant(found.atMost(), o.Needs, o.Gate) != nil {
 		return 0
 	}
-	return o.Needs &^ found.connection.Scopes.WithImplied() & found.connection.Grantable
+	return o.Needs &^ found.principal.Permissions
 }
 
 // stepUp is the challenge that asks for the scopes held and the missing ones.

@@ -5,4 +5,5 @@ var (
 	Clean       = clean
 	CleanJSON   = cleanJSON
 	ReadMessage = readMessage
+	Bearer      = bearer
 )

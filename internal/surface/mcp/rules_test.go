@@ -21,6 +21,8 @@ func TestHiddenTextNeverReachesAModel(t *testing.T) {
 		"tag\U000E0041\U000E0042\U000E007F": "tag",
 		"soft\u00adhyphen":                  "softhyphen",
 		"line\u2028sep\u2029":               "linesep",
+		"unassigned\U000E0000\U000E0002":    "unassigned", // beside the tag characters, as invisible
+		"nobody\ufdd0\uffff\u2065\ufff5":    "nobody",
 		"vs\ufe0f\U000E0100":                "vs",
 		"":                                  "",
 	} {
@@ -35,7 +37,7 @@ func TestHiddenTextNeverReachesAModel(t *testing.T) {
 
 func TestCleaningKeepsTheShapeOfAResult(t *testing.T) {
 	t.Parallel()
-	in := `{"a":"x\u200b","n":1.50,"big":12345678901234567890,"b":true,"z":null,"list":["\u202e",{"image":"kept","k\u200b":"v"}],"image":{"data":"AAAA"}}`
+	in := `{"a":"x\u200b","a\u200b":{"shadow":1},"n":1.50,"big":12345678901234567890,"b":true,"z":null,"list":["\u202e",{"image":"kept","k\u200b":"v"}],"image":{"data":"AAAA"}}`
 	for pictured, want := range map[bool]string{
 		false: `{"a":"x","n":1.50,"big":12345678901234567890,"b":true,"z":null,"list":["",{"image":"kept","k":"v"}],"image":{"data":"AAAA"}}`,
 		true:  `{"a":"x","n":1.50,"big":12345678901234567890,"b":true,"z":null,"list":["",{"image":"kept","k":"v"}]}`,
@@ -60,6 +62,8 @@ func TestEnvelopesAreReadStrictly(t *testing.T) {
 		`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"x","arguments":{"assetId":"a","assetId":"b"}}}`: false,
 		`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"x","arguments":{"a":{"b":1,"b":2}}}}`:           false,
 		`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"x","Arguments":{}}}`:                            false,
+		`{"jsonrpc":"2.0","id":1,"method":"tools/list"} {"jsonrpc":"2.0","id":2,"method":"tools/call"}`:                  false,
+		`{"jsonrpc":"2.0","id":1,"method":"tools/list"}]`:                                                                false,
 		`not json`: true, // left to the SDK, which answers in its own protocol
 	} {
 		m, err := mcp.ReadMessage([]byte(body))
@@ -71,6 +75,53 @@ func TestEnvelopesAreReadStrictly(t *testing.T) {
 	if err != nil || m.Method != "tools/call" || m.Tool != "wipe_device" {
 		t.Errorf("%+v, %v", m, err)
 	}
+}
+
+func TestBearerTokensAreReadStrictly(t *testing.T) {
+	t.Parallel()
+	for header, want := range map[string]string{
+		"Bearer mat_abc": "mat_abc", "bearer mat_abc": "mat_abc", "BEARER mat_abc==": "mat_abc==",
+		"Bearer": "", "Bearer ": "", "Bearer  mat_abc": "", "Bearer mat abc": "", "Bearer mat_abc ": "", " Bearer mat_abc": "",
+		"Basic bWF0": "", "Bearer mat_abc, Bearer x": "", "Bearer mät": "", "Bearer a\nb": "", "Bearermat_abc": "",
+		"Bearer " + strings.Repeat("a", 257): "", "": "",
+	} {
+		if got, ok := mcp.Bearer(header); got != want || ok != (want != "") {
+			t.Errorf("%q: %q, %v", header, got, ok)
+		}
+	}
+}
+
+func FuzzBearer(f *testing.F) {
+	f.Add("Bearer mat_abc")
+	f.Add("bearer a==")
+	f.Fuzz(func(t *testing.T, header string) {
+		token, ok := mcp.Bearer(header)
+		if !ok {
+			return
+		}
+		if len(token) == 0 || len(token) > 512 || !strings.EqualFold(header, "Bearer "+token) || strings.ContainsFunc(token, func(r rune) bool { return r <= ' ' || r > '~' || r == ',' || r == '"' }) {
+			t.Fatalf("%q is read as %q", header, token)
+		}
+	})
+}
+
+func FuzzClean(f *testing.F) {
+	f.Add("a\u202eb\U000E0041")
+	f.Add(strings.Repeat("x", 1200))
+	f.Fuzz(func(t *testing.T, text string) {
+		got := mcp.Clean(text)
+		if utf8.RuneCountInString(got) > 1001 || !utf8.ValidString(got) {
+			t.Fatalf("%q becomes %q", text, got)
+		}
+		if again := mcp.Clean(strings.TrimSuffix(got, "…")); again != strings.TrimSuffix(got, "…") {
+			t.Fatalf("%q is clean, and becomes %q", got, again)
+		}
+		for _, r := range got {
+			if r < ' ' || r >= 0x7f && r < 0xa0 || r >= 0x202a && r <= 0x202e || r >= 0x200b && r <= 0x200f || r >= 0x2066 && r <= 0x2069 || r >= 0xe0000 && r <= 0xe0fff {
+				t.Fatalf("%q keeps %U", text, r)
+			}
+		}
+	})
 }
 
 func FuzzEnvelope(f *testing.F) {

@@ -31,6 +31,9 @@ type Config struct {
 	Kernel      *operation.Kernel
 	Keys        access.Authenticator
 	Connections Connections
+	// PublicURL is the address under which the service is reached; pages of any
+	// other origin are refused.
+	PublicURL string
 	// ResourceMetadata is the address of the protected resource's metadata.
 	ResourceMetadata string
 	// ConnectionsPage is where a person changes what a connection may do.
@@ -78,7 +81,7 @@ func New(c Config) (http.Handler, error) {
 		DisableLocalhostProtection: true,
 	})
 	carried := auth.RequireBearerToken(carry, &auth.RequireBearerTokenOptions{AllowMissingExpiration: true})(protocol)
-	return originCheck(c.credentials(c.envelope(carried))), nil
+	return c.originCheck(c.credentials(c.envelope(carried))), nil
 }
 
 // principalOf returns the caller that the credential middleware found.
@@ -103,19 +106,20 @@ func (c Config) receive(next sdk.MethodHandler) sdk.MethodHandler {
 		}
 		result, err := next(ctx, method, request)
 		if list, ok := result.(*sdk.ListToolsResult); ok && err == nil {
-			c.hide(list, principalOf(request.GetExtra()).principal)
+			c.hide(list, principalOf(request.GetExtra()))
 		}
 		return result, err
 	}
 }
 
-// hide drops the tools that the principal may not use. The authorisation inside
-// each tool is the boundary; this is a courtesy.
-func (c Config) hide(list *sdk.ListToolsResult, p access.Principal) {
+// hide drops the tools that the caller could never use: not even with more
+// scopes, if it is a connection. The authorisation inside each tool is the
+// boundary; this is a courtesy.
+func (c Config) hide(list *sdk.ListToolsResult, found caller) {
 	visible := make([]*sdk.Tool, 0, len(list.Tools))
 	for _, tool := range list.Tools {
 		o := c.Registry.Find(tool.Name)
-		if o == nil || access.Grant(p, o.Needs, o.Gate) == nil {
+		if o == nil || access.Grant(found.atMost(), o.Needs, o.Gate) == nil {
 			visible = append(visible, tool)
 		}
 	}

@@ -86,16 +86,15 @@ func succeeded(result any) (*sdk.CallToolResult, error) {
 
 // toolError is REST's error as a tool tells it (decisions "MCP and OAuth").
 type toolError struct {
-	Code       fault.Code    `json:"code"`
-	Message    string        `json:"message"`
-	Status     int           `json:"status"`
-	Retryable  bool          `json:"retryable"`
-	RetryAfter int           `json:"retryAfter,omitempty"`
-	Errors     []fault.Field `json:"errors,omitempty"`
+	Code       fault.Code `json:"code"`
+	Message    string     `json:"message"`
+	Status     int        `json:"status"`
+	Retryable  bool       `json:"retryable"`
+	RetryAfter int        `json:"retryAfter,omitempty"`
 }
 
 func (c Config) failed(found caller, f *fault.Error) (*sdk.CallToolResult, error) {
-	e := toolError{Code: f.Code, Message: clean(f.Detail), Status: status.Of(f.Code), Retryable: f.Retryable, Errors: f.Fields}
+	e := toolError{Code: f.Code, Message: clean(f.Detail), Status: status.Of(f.Code), Retryable: f.Retryable}
 	if f.Code == fault.RateLimited {
 		e.RetryAfter = operation.Seconds(f.RetryAfter)
 	}

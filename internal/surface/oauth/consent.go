@@ -4,6 +4,7 @@ import (
 	"errors"
 	"net/http"
 	"net/url"
+	"strconv"
 
 	"github.com/musterhq/muster/internal/access"
 	"github.com/musterhq/muster/internal/surface/web"
@@ -26,7 +27,7 @@ const maxConsentForm = 32 << 10 // bytes
 
 // ask checks the request, has the person sign in, and shows the question.
 func (c Consent) ask(w http.ResponseWriter, r *http.Request) {
-	a, err := c.Server.parseAuthorization(r.Context(), r.URL.Query())
+	a, err := c.Server.parseAuthorization(r, r.URL.Query())
 	if err != nil {
 		c.refuse(w, r, a, err)
 		return
@@ -50,7 +51,7 @@ func (c Consent) decide(w http.ResponseWriter, r *http.Request) {
 		c.notice(w, r, http.StatusBadRequest, "This form cannot be read", "Go back to the application and start again.")
 		return
 	}
-	a, err := c.Server.parseAuthorization(r.Context(), query)
+	a, err := c.Server.parseAuthorization(r, query)
 	if err != nil {
 		c.refuse(w, r, a, err)
 		return
@@ -59,7 +60,7 @@ func (c Consent) decide(w http.ResponseWriter, r *http.Request) {
 	if !ok || !c.enabled(w, r, v) {
 		return
 	}
-	web.AllowFormTo(w, origin(a.RedirectURI))
+	web.AllowFormTo(w, formTarget(a.RedirectURI))
 	if r.PostForm.Get("decision") != "allow" {
 		c.refuse(w, r, a, &protocolFault{accessDenied, "the person did not consent"})
 		return
@@ -74,7 +75,7 @@ func (c Consent) allow(w http.ResponseWriter, r *http.Request, a authorization, 
 		c.notice(w, r, http.StatusBadRequest, "This form cannot be read", "Go back to the application and start again.")
 		return
 	}
-	chosen &= v.Principal.Permissions
+	chosen &= grantable(v.Principal)
 	if chosen == 0 {
 		c.refuse(w, r, a, &protocolFault{accessDenied, "the person granted no scope"})
 		return
@@ -94,6 +95,12 @@ func (c Consent) allow(w http.ResponseWriter, r *http.Request, a authorization, 
 // refuse answers an error: at the redirect URI once that is known to be the
 // client's, on a page of ours before.
 func (c Consent) refuse(w http.ResponseWriter, r *http.Request, a authorization, err error) {
+	var limited *limitFault
+	if errors.As(err, &limited) {
+		w.Header().Set("Retry-After", strconv.Itoa(limited.Seconds))
+		c.notice(w, r, http.StatusTooManyRequests, "Too many requests", "Too many applications were introduced from your address. Nothing was granted. Try again later.")
+		return
+	}
 	var known *protocolFault
 	if !errors.As(err, &known) {
 		c.Server.Log.ErrorContext(r.Context(), "authorization failed", "error", err)
@@ -138,7 +145,7 @@ func (c Consent) notice(w http.ResponseWriter, r *http.Request, status int, titl
 }
 
 func (c Consent) show(w http.ResponseWriter, r *http.Request, a authorization, v web.Visitor) {
-	web.AllowFormTo(w, origin(a.RedirectURI))
+	web.AllowFormTo(w, formTarget(a.RedirectURI))
 	w.Header().Set("Content-Type", "text/html; charset=utf-8")
 	if err := consentPage(question(a, v)).Render(r.Context(), w); err != nil {
 		c.Server.Log.DebugContext(r.Context(), "page broke off", "error", err)

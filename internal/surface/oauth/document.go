@@ -2,7 +2,6 @@ package oauth
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -13,6 +12,8 @@ import (
 	"strings"
 	"syscall"
 	"time"
+
+	"github.com/go-json-experiment/json"
 
 	"github.com/musterhq/muster/internal/access"
 )
@@ -75,10 +76,12 @@ func isDocumentID(id string) bool {
 // are not public at the moment of dialling, follows no redirects and uses no
 // proxy, so a client id cannot make the service reach into its own network.
 type DocumentFetcher struct {
-	// Allow decides whether an address may be dialled; nil: only public ones.
-	Allow  func(netip.Addr) bool
-	Client *http.Client // nil: built from Allow
+	client *http.Client
+	slots  chan struct{}
 }
+
+// fetchesAtOnce bounds the documents that are fetched at a time.
+const fetchesAtOnce = 8
 
 // NewDocumentFetcher returns a fetcher; allow nil means public addresses only.
 func NewDocumentFetcher(allow func(netip.Addr) bool) *DocumentFetcher {
@@ -92,7 +95,7 @@ func NewDocumentFetcher(allow func(netip.Addr) bool) *DocumentFetcher {
 		}
 		return nil
 	}}
-	return &DocumentFetcher{Allow: allow, Client: &http.Client{
+	return &DocumentFetcher{slots: make(chan struct{}, fetchesAtOnce), client: &http.Client{
 		Timeout:       documentTimeout,
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 		Transport: &http.Transport{Proxy: nil, DialContext: dialer.DialContext, DisableKeepAlives: true,
@@ -125,12 +128,18 @@ var errDocument = errors.New("the client's metadata document cannot be used")
 func (f *DocumentFetcher) fetch(ctx context.Context, id string) (access.OAuthClient, time.Duration, error) {
 	ctx, cancel := context.WithTimeout(ctx, documentTimeout)
 	defer cancel()
+	select {
+	case f.slots <- struct{}{}:
+		defer func() { <-f.slots }()
+	case <-ctx.Done():
+		return access.OAuthClient{}, 0, ctx.Err()
+	}
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, id, nil)
 	if err != nil {
 		return access.OAuthClient{}, 0, errDocument
 	}
 	request.Header.Set("Accept", "application/json")
-	response, err := f.Client.Do(request)
+	response, err := f.client.Do(request)
 	if err != nil {
 		return access.OAuthClient{}, 0, fmt.Errorf("%w: %w", errDocument, err)
 	}
@@ -150,7 +159,10 @@ func (f *DocumentFetcher) fetch(ctx context.Context, id string) (access.OAuthCli
 func parseDocument(id string, body []byte) (access.OAuthClient, error) {
 	var m clientMetadata
 	if err := json.Unmarshal(body, &m); err != nil {
-		return access.OAuthClient{}, fmt.Errorf("%w: it is not JSON", errDocument)
+		return access.OAuthClient{}, fmt.Errorf("%w: it is not a JSON object with each member once", errDocument)
+	}
+	if strings.TrimSpace(m.ClientName) == "" {
+		return access.OAuthClient{}, fmt.Errorf("%w: client_name is missing", errDocument)
 	}
 	if m.ClientID != id {
 		return access.OAuthClient{}, fmt.Errorf("%w: its client_id is not its own address", errDocument)

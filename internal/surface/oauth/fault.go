@@ -26,6 +26,12 @@ const (
 
 func (f *protocolFault) Error() string { return f.Code + ": " + f.Description }
 
+// limitFault is a refusal for the rate of requests.
+type limitFault struct {
+	protocolFault
+	Seconds int // to wait
+}
+
 // status is the HTTP status of the fault where it is answered as JSON.
 func (f *protocolFault) status() int {
 	switch f.Code {

@@ -64,7 +64,7 @@ func newWorld(t *testing.T, role access.Role) *world {
 		Sessions: sessions, ClientAddress: address, Log: log}.Mount(mux)
 
 	c := company.Company{ID: name.NewID(), Slug: "acme", Name: "Acme", InactiveAfter: time.Hour, CreatedAt: time.Now(),
-		Settings: access.Settings{OAuthConnections: true}}
+		Settings: access.Settings{DeviceCommands: true, DestructiveCommands: true, PolicyChanges: true, Provisioning: true, OAuthConnections: true}}
 	if err := db.CreateCompany(t.Context(), c); err != nil {
 		t.Fatal(err)
 	}

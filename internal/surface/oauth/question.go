@@ -44,21 +44,47 @@ type dangers []struct {
 
 type scopeWords struct {
 	permission access.Permission
+	gate       access.Gate // the company setting that it needs
 	text       string
 }
 
 func inWords() dangers {
 	return dangers{
 		{"Look", false, []scopeWords{
-			{access.DevicesRead, "See devices, their reports and command history"},
-			{access.PoliciesRead, "See policies, their settings and proposals"}}},
+			{access.DevicesRead, access.NoGate, "See devices, their reports and command history"},
+			{access.PoliciesRead, access.NoGate, "See policies, their settings and proposals"}}},
 		{"Change", false, []scopeWords{
-			{access.DevicesCommand, "Send commands: lock, message, lost mode, restart, move to another policy"},
-			{access.PoliciesWrite, "Propose policy changes, and apply those that you approve"},
-			{access.Provisioning, "Create QR codes that enrol new devices"}}},
+			{access.DevicesCommand, access.DeviceCommands, "Send commands: lock, message, lost mode, restart, move to another policy"},
+			{access.PoliciesWrite, access.PolicyChanges, "Propose policy changes, and apply those that you approve"},
+			{access.Provisioning, access.ProvisioningGate, "Create QR codes that enrol new devices"}}},
 		{"Destroy", true, []scopeWords{
-			{access.DevicesCommandDestructive, "Wipe devices, change screen locks, release ownership: it cannot be undone"}}},
+			{access.DevicesCommandDestructive, access.DestructiveCommands, "Wipe devices, change screen locks, release ownership"}}},
 	}
+}
+
+// barred says why a person cannot grant the scope; empty: they can.
+func (s scopeWords) barred(person access.Principal) string {
+	if !person.Permissions.Has(s.permission) {
+		return "You may not do this yourself; an administrator can grant it."
+	}
+	person.Kind = access.Connection // the settings bind the client, not the person
+	if access.Grant(person, s.permission, s.gate) != nil {
+		return "Your company has turned this off under AI agent access."
+	}
+	return ""
+}
+
+// grantable are the scopes that a person can grant.
+func grantable(person access.Principal) access.Permission {
+	var all access.Permission
+	for _, d := range inWords() {
+		for _, s := range d.scopes {
+			if s.barred(person) == "" {
+				all |= s.permission
+			}
+		}
+	}
+	return all
 }
 
 // question puts the request into words for the person who is to answer it.
@@ -72,8 +98,8 @@ func question(a authorization, v web.Visitor) consentQuestion {
 		group := scopeGroup{Title: d.title, Danger: d.danger}
 		for _, s := range d.scopes {
 			choice := scopeChoice{Scope: s.permission.Scopes()[0], Text: s.text, Asked: a.Scopes.Has(s.permission)}
-			if !v.Principal.Permissions.Has(s.permission) {
-				choice.Barred, choice.Asked = "You may not do this yourself; an administrator can grant it.", false
+			if choice.Barred = s.barred(v.Principal); choice.Barred != "" {
+				choice.Asked = false
 			}
 			group.Scopes = append(group.Scopes, choice)
 		}
@@ -105,11 +131,16 @@ func host(address string) string {
 	return u.Host
 }
 
-// origin is scheme and host of an address.
-func origin(address string) string {
+// formTarget is the source of an address as a security policy has it: its
+// origin, or the scheme alone where the host is an IPv6 address, which policies
+// cannot express.
+func formTarget(address string) string {
 	u, err := url.Parse(address)
-	if err != nil {
+	switch {
+	case err != nil:
 		return ""
+	case strings.HasPrefix(u.Host, "["):
+		return u.Scheme + ":"
 	}
 	return u.Scheme + "://" + u.Host
 }

@@ -3,6 +3,7 @@ package oauth
 import (
 	"net"
 	"net/url"
+	"regexp"
 	"strings"
 )
 
@@ -19,11 +20,17 @@ func redirectFault(text string) string {
 		return "must not carry a user name"
 	case strings.ContainsAny(text, " \t\r\n\\") || !isPrintable(text):
 		return "must be plain ASCII"
+	case !hostShape.MatchString(u.Host):
+		return "must name a host by letters, digits, dots and hyphens, or an IP address"
 	case u.Scheme == "https" || u.Scheme == "http" && isLoopback(u.Hostname()):
 		return ""
 	}
 	return "must use https, or http on a loopback address"
 }
+
+// hostShape is a host with an optional port. A host also stands in the page's
+// security policy, so it must not hold what separates things there.
+var hostShape = regexp.MustCompile(`^([A-Za-z0-9._-]+|\[[0-9A-Fa-f:.]+\])(:[0-9]{1,5})?$`)
 
 func isPrintable(text string) bool {
 	for _, r := range text {

@@ -2,11 +2,12 @@ package oauth
 
 import (
 	"crypto/sha256"
-	"encoding/json"
+	"io"
 	"net/http"
 	"slices"
-	"strconv"
 	"time"
+
+	"github.com/go-json-experiment/json"
 
 	"github.com/musterhq/muster/internal/access"
 	"github.com/musterhq/muster/internal/name"
@@ -25,29 +26,23 @@ type registered struct {
 // serveRegister registers a client that nobody vouches for. A registration
 // that nobody consents to is dropped after RegistrationLifetime.
 func (s *Server) serveRegister(w http.ResponseWriter, r *http.Request) {
-	now := s.Now()
-	_, spent, closes, err := s.Throttle.Spend(r.Context(), "register:"+s.ClientAddress(r), registrationsPerHour, time.Hour, now)
-	if err != nil {
-		s.unexpected(w, r, err)
+	if err := s.limit(r, "register:", registrationsPerHour); err != nil {
+		s.fail(w, r, err)
 		return
 	}
-	if !spent {
-		w.Header().Set("Retry-After", strconv.Itoa(max(1, int(closes.Sub(now)/time.Second))))
-		writeJSON(w, http.StatusTooManyRequests, noStore, protocolFault{temporaryUnavailable, "too many registrations from this address"})
-		return
-	}
+	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxRegistration))
 	var m clientMetadata
-	if err := json.NewDecoder(http.MaxBytesReader(w, r.Body, maxRegistration)).Decode(&m); err != nil {
-		s.refuse(w, &protocolFault{invalidMetadata, "the body must be a JSON object of at most 16 KiB"})
+	if err != nil || json.Unmarshal(body, &m) != nil {
+		s.refuse(w, &protocolFault{invalidMetadata, "the body must be a JSON object of at most 16 KiB, with no member twice"})
 		return
 	}
 	if wrong := m.normalise(); wrong != nil {
 		s.refuse(w, wrong)
 		return
 	}
-	answer, client := m.admit(now)
+	answer, client := m.admit(s.Now())
 	if err := s.Store.SaveOAuthClient(r.Context(), client); err != nil {
-		s.unexpected(w, r, err)
+		s.fail(w, r, err)
 		return
 	}
 	writeJSON(w, http.StatusCreated, noStore, answer)
@@ -59,7 +54,7 @@ func (m *clientMetadata) normalise() *protocolFault {
 		return wrong
 	}
 	if m.GrantTypes == nil {
-		m.GrantTypes = []string{"authorization_code"}
+		m.GrantTypes = []string{"authorization_code", "refresh_token"}
 	}
 	if m.ResponseTypes == nil {
 		m.ResponseTypes = []string{"code"}

@@ -1,14 +1,13 @@
 package oauth
 
 import (
-	"context"
+	"net/http"
 	"net/url"
 	"regexp"
 	"slices"
 	"strings"
 
 	"github.com/musterhq/muster/internal/access"
-	"github.com/musterhq/muster/internal/fault"
 )
 
 // authorization is a checked authorization request.
@@ -22,19 +21,18 @@ type authorization struct {
 	Query       url.Values // as it came
 }
 
-// answer is the address to send the browser to, with the issuer in it.
+// answer is the address to send the browser to, with the issuer in it. A query
+// that the redirect URI has itself stays as it is (RFC 6749, 3.1.2).
 func (a authorization) answer(issuer string, parameters url.Values) string {
-	u, _ := url.Parse(a.RedirectURI) // checked when it was matched
-	query := u.Query()
-	for key, values := range parameters {
-		query[key] = values
-	}
 	if a.State != "" {
-		query.Set("state", a.State)
+		parameters.Set("state", a.State)
 	}
-	query.Set("iss", issuer)
-	u.RawQuery = query.Encode()
-	return u.String()
+	parameters.Set("iss", issuer)
+	base, own, _ := strings.Cut(a.RedirectURI, "?")
+	if own != "" {
+		own += "&"
+	}
+	return base + "?" + own + parameters.Encode()
 }
 
 // challengeShape is that of an S256 challenge: 32 bytes in base64url.
@@ -45,17 +43,14 @@ const maxState = 4096
 // parseAuthorization checks the parameters before anyone is asked to sign in.
 // An error that is not a *protocolFault, or one with an empty RedirectURI
 // beside it, must not be sent to the redirect URI: it is not trusted yet.
-func (s *Server) parseAuthorization(ctx context.Context, query url.Values) (authorization, error) {
+func (s *Server) parseAuthorization(r *http.Request, query url.Values) (authorization, error) {
 	a := authorization{State: query.Get("state"), Query: query}
 	for key, values := range query {
 		if len(values) > 1 && key != "resource" {
 			return authorization{}, &protocolFault{invalidRequest, "the parameter " + knownParameter(key) + " is given twice"}
 		}
 	}
-	client, err := s.client(ctx, query.Get("client_id"))
-	if fault.CodeOf(err) == fault.NotFound {
-		return authorization{}, &protocolFault{invalidClient, fault.From(err).Detail}
-	}
+	client, err := s.client(r, query.Get("client_id"))
 	if err != nil {
 		return authorization{}, err
 	}
@@ -104,7 +99,12 @@ func (s *Server) parseGrant(a authorization) (authorization, error) {
 // (with or without a trailing slash) or, by older clients, left out.
 func (s *Server) target(asked []string) (string, bool) {
 	for _, resource := range asked {
-		if trimmed := strings.TrimSuffix(resource, "/"); trimmed != s.Resource && trimmed != s.Issuer {
+		u, err := url.Parse(resource)
+		if err != nil || u.Fragment != "" {
+			return "", false
+		}
+		u.Scheme, u.Host = strings.ToLower(u.Scheme), strings.ToLower(u.Host) // RFC 3986, 6.2.2.1
+		if strings.TrimSuffix(u.String(), "/") != s.Resource {
 			return "", false
 		}
 	}

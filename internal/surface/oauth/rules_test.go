@@ -34,6 +34,11 @@ func TestWhichRedirectsMayBeRegistered(t *testing.T) {
 		"data:text/html,<script></script>":    false,
 		"https:app.example.com":               false,
 		"http://127.0.0.1@evil.example.com/x": false,
+		"https://app.example.com;sandbox/cb":  false,
+		"https://app.example.com,x/cb":        false,
+		"https://app.example.com'/cb":         false,
+		"https://[2606:4700::1111]:8443/cb":   true,
+		"https://app.example.com:8443/cb":     true,
 	} {
 		if why := oauth.RedirectFault(uri); (why == "") != good {
 			t.Errorf("%q: %q, want good %v", uri, why, good)
@@ -88,14 +93,18 @@ func TestMetadataDocuments(t *testing.T) {
 	t.Parallel()
 	const id = "https://app.example.com/client.json"
 	for body, good := range map[string]bool{
-		`{"client_id":"` + id + `","client_name":"App","redirect_uris":["https://app.example.com/cb"]}`:          true,
-		`{"client_id":"` + id + `","redirect_uris":["http://127.0.0.1/cb"],"token_endpoint_auth_method":"none"}`: true,
-		`{"client_id":"https://evil.example/client.json","redirect_uris":["https://app.example.com/cb"]}`:        false,
-		`{"redirect_uris":["https://app.example.com/cb"]}`:                                                       false,
-		`{"client_id":"` + id + `"}`: false,
-		`{"client_id":"` + id + `","redirect_uris":["http://app.example.com/cb"]}`:                                                     false,
-		`{"client_id":"` + id + `","redirect_uris":["https://app.example.com/cb"],"token_endpoint_auth_method":"client_secret_basic"}`: false,
-		`{"client_id":"` + id + `","client_name":"` + strings.Repeat("x", 101) + `","redirect_uris":["https://app.example.com/cb"]}`:   false,
+		`{"client_id":"` + id + `","client_name":"App","redirect_uris":["https://app.example.com/cb"]}`:                                                  true,
+		`{"client_id":"` + id + `","client_name":"A","redirect_uris":["http://127.0.0.1/cb"],"token_endpoint_auth_method":"none"}`:                       true,
+		`{"client_id":"` + id + `","redirect_uris":["https://app.example.com/cb"]}`:                                                                      false,
+		`{"client_id":"` + id + `","client_name":" ","redirect_uris":["https://app.example.com/cb"]}`:                                                    false,
+		`{"client_id":"` + id + `","client_name":"A","client_name":"B","redirect_uris":["https://app.example.com/cb"]}`:                                  false,
+		`{"client_id":"https://evil.example/c","CLIENT_ID":"` + id + `","client_name":"A","redirect_uris":["https://app.example.com/cb"]}`:               false,
+		`{"client_id":"https://evil.example/client.json","client_name":"A","redirect_uris":["https://app.example.com/cb"]}`:                              false,
+		`{"client_name":"A","redirect_uris":["https://app.example.com/cb"]}`:                                                                             false,
+		`{"client_id":"` + id + `","client_name":"A"}`:                                                                                                   false,
+		`{"client_id":"` + id + `","client_name":"A","redirect_uris":["http://app.example.com/cb"]}`:                                                     false,
+		`{"client_id":"` + id + `","client_name":"A","redirect_uris":["https://app.example.com/cb"],"token_endpoint_auth_method":"client_secret_basic"}`: false,
+		`{"client_id":"` + id + `","client_name":"` + strings.Repeat("x", 101) + `","redirect_uris":["https://app.example.com/cb"]}`:                     false,
 		`<html>`: false,
 		``:       false,
 	} {
@@ -139,7 +148,7 @@ func FuzzRedirect(f *testing.F) {
 }
 
 func FuzzDocument(f *testing.F) {
-	f.Add([]byte(`{"client_id":"https://a.example/c","redirect_uris":["https://a.example/cb"]}`))
+	f.Add([]byte(`{"client_id":"https://a.example/c","client_name":"A","redirect_uris":["https://a.example/cb"]}`))
 	f.Fuzz(func(t *testing.T, body []byte) {
 		client, err := oauth.ParseDocument("https://a.example/c", body)
 		if err != nil {

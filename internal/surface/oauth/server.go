@@ -8,10 +8,12 @@
 package oauth
 
 import (
-	"context"
 	"encoding/json"
+	"errors"
 	"log/slog"
+	"math"
 	"net/http"
+	"strconv"
 	"time"
 
 	"github.com/musterhq/muster/internal/access"
@@ -24,7 +26,13 @@ const (
 	AccessLifetime       = 15 * time.Minute
 	RefreshLifetime      = 30 * 24 * time.Hour
 	RegistrationLifetime = 24 * time.Hour // without any consent
-	registrationsPerHour = 30             // from one client address
+)
+
+// How often one network may have strangers' requests served in an hour.
+const (
+	registrationsPerHour = 30
+	documentsPerHour     = 600  // a document is kept for a minute at least
+	tokensPerHour        = 3000 // of one client
 )
 
 // Server answers the endpoints of the authorization server.
@@ -103,15 +111,17 @@ type resourceMetadata struct {
 
 func (s *Server) serveResourceMetadata(w http.ResponseWriter, _ *http.Request) {
 	writeJSON(w, http.StatusOK, "public, max-age=300", resourceMetadata{
-		Resource: s.Resource, AuthorizationServers: []string{s.Issuer}, ScopesSupported: access.All.Scopes(),
+		// What a client needs to begin with; more is asked for when a tool needs it.
+		Resource: s.Resource, AuthorizationServers: []string{s.Issuer}, ScopesSupported: (access.DevicesRead | access.PoliciesRead).Scopes(),
 		BearerMethodsSupported: []string{"header"}, ResourceName: "Muster",
 	})
 }
 
-// client finds a client by its id: the store's, or its own document's.
-func (s *Server) client(ctx context.Context, id string) (access.OAuthClient, error) {
+// client finds a client by its id: the store's, or its own document's. An
+// unknown one is a *protocolFault.
+func (s *Server) client(r *http.Request, id string) (access.OAuthClient, error) {
 	now := s.Now()
-	known, err := s.Store.OAuthClient(ctx, id)
+	known, err := s.Store.OAuthClient(r.Context(), id)
 	if err == nil && (known.ExpiresAt.IsZero() || now.Before(known.ExpiresAt)) {
 		return known, nil
 	}
@@ -119,14 +129,32 @@ func (s *Server) client(ctx context.Context, id string) (access.OAuthClient, err
 		return access.OAuthClient{}, err
 	}
 	if !isDocumentID(id) {
-		return access.OAuthClient{}, fault.New(fault.NotFound, "no client has this client_id")
+		return access.OAuthClient{}, &protocolFault{invalidClient, "no client has this client_id"}
 	}
-	fetched, keep, err := s.Documents.fetch(ctx, id)
+	if err := s.limit(r, "document:", documentsPerHour); err != nil {
+		return access.OAuthClient{}, err
+	}
+	fetched, keep, err := s.Documents.fetch(r.Context(), id)
 	if err != nil {
-		return access.OAuthClient{}, fault.New(fault.NotFound, "the client's metadata document cannot be used").Because(err)
+		s.Log.InfoContext(r.Context(), "a client's metadata document was refused", "client_id", id, "error", err)
+		return access.OAuthClient{}, &protocolFault{invalidClient, "the client's metadata document cannot be used"}
 	}
 	fetched.CreatedAt, fetched.ExpiresAt = now, now.Add(keep)
-	return fetched, s.Store.SaveOAuthClient(ctx, fetched)
+	return fetched, s.Store.SaveOAuthClient(r.Context(), fetched)
+}
+
+// limit counts what strangers may ask for, by the network they ask from. The
+// count is the database's: the same on every replica.
+func (s *Server) limit(r *http.Request, what string, perHour int) error {
+	now := s.Now()
+	_, spent, closes, err := s.Throttle.Spend(r.Context(), what+access.Network(s.ClientAddress(r)), perHour, time.Hour, now)
+	if err != nil || spent {
+		return err
+	}
+	return &limitFault{
+		protocolFault{temporaryUnavailable, "too many requests from this address: try again later"},
+		max(1, int(math.Ceil(closes.Sub(now).Seconds()))),
+	}
 }
 
 func writeJSON(w http.ResponseWriter, status int, cache string, v any) {
@@ -145,8 +173,19 @@ func (s *Server) refuse(w http.ResponseWriter, f *protocolFault) {
 	writeJSON(w, f.status(), noStore, f)
 }
 
-// unexpected logs err and answers without telling it.
-func (s *Server) unexpected(w http.ResponseWriter, r *http.Request, err error) {
-	s.Log.ErrorContext(r.Context(), "OAuth endpoint failed", "path", r.URL.Path, "error", err)
-	s.refuse(w, &protocolFault{serverError, "an unexpected error occurred; try again"})
+// fail answers an error of a program's endpoint; what is unexpected is logged
+// and not told.
+func (s *Server) fail(w http.ResponseWriter, r *http.Request, err error) {
+	var limited *limitFault
+	var known *protocolFault
+	switch {
+	case errors.As(err, &limited):
+		w.Header().Set("Retry-After", strconv.Itoa(limited.Seconds))
+		writeJSON(w, http.StatusTooManyRequests, noStore, limited.protocolFault)
+	case errors.As(err, &known):
+		s.refuse(w, known)
+	default:
+		s.Log.ErrorContext(r.Context(), "OAuth endpoint failed", "path", r.URL.Path, "error", err)
+		s.refuse(w, &protocolFault{serverError, "an unexpected error occurred; try again"})
+	}
 }

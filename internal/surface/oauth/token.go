@@ -34,12 +34,13 @@ func (s *Server) serveToken(w http.ResponseWriter, r *http.Request) {
 	}
 	client, err := s.authenticate(r, form)
 	if err == nil {
+		err = s.limit(r, "token:"+client.ID+":", tokensPerHour)
+	}
+	if err == nil {
 		err = s.grant(w, r, client, form)
 	}
-	if f, ok := err.(*protocolFault); ok {
-		s.refuse(w, f)
-	} else if err != nil {
-		s.unexpected(w, r, err)
+	if err != nil {
+		s.fail(w, r, err)
 	}
 }
 
@@ -103,10 +104,7 @@ func (s *Server) authenticate(r *http.Request, form url.Values) (access.OAuthCli
 		}
 		id, secret = basicID, basicSecret
 	}
-	client, err := s.client(r.Context(), id)
-	if fault.CodeOf(err) == fault.NotFound {
-		return access.OAuthClient{}, &protocolFault{invalidClient, "no client has this client_id"}
-	}
+	client, err := s.client(r, id)
 	if err != nil {
 		return access.OAuthClient{}, err
 	}
@@ -129,14 +127,12 @@ func (s *Server) serveRevoke(w http.ResponseWriter, r *http.Request) {
 	if err == nil {
 		err = s.Store.RevokeToken(r.Context(), access.HashSecret(form.Get("token")), client.ID)
 	}
-	if f, ok := err.(*protocolFault); ok {
-		s.refuse(w, f)
-	} else if err != nil && fault.CodeOf(err) != fault.NotFound {
-		s.unexpected(w, r, err)
-	} else {
-		w.Header().Set("Cache-Control", noStore)
-		w.WriteHeader(http.StatusOK)
+	if err != nil && fault.CodeOf(err) != fault.NotFound {
+		s.fail(w, r, err)
+		return
 	}
+	w.Header().Set("Cache-Control", noStore)
+	w.WriteHeader(http.StatusOK)
 }
 
 // readForm reads a form from the body alone: what stands in the query is not
