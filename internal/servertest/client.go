@@ -76,7 +76,10 @@ func (c Client) Try(method, path string, body any, headers ...string) (Answer, e
 	for i := 0; i+1 < len(headers); i += 2 {
 		request.Header.Set(headers[i], headers[i+1])
 	}
-	response, err := http.DefaultClient.Do(request)
+	// Each on a connection of its own: on a used one that breaks, the standard
+	// client would itself repeat a request that has an Idempotency-Key.
+	client := http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
+	response, err := client.Do(request)
 	if err != nil {
 		return Answer{}, err
 	}

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"runtime"
 	"slices"
+	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -23,6 +24,9 @@ type step struct {
 	ends   []string // statuses that the command may end in; none: it was never accepted
 	repeat int      // calls that a repetition under the same Idempotency-Key adds
 }
+
+// key is the Idempotency-Key of the request that dies at the step.
+func (s step) key() string { return "once-" + strings.ReplaceAll(s.name, " ", "-") }
 
 func steps() []step {
 	return []step{
@@ -59,7 +63,7 @@ func TestCrashAtEveryStep(t *testing.T) {
 		for i, s := range steps() {
 			keys[i] = lab.Key(site.Company, access.All)
 			at.Store(s.name)
-			if answer, err := replica.As(keys[i]).Try("POST", lockPath(devices[i]), nil, "Idempotency-Key", "once-"+s.name); err == nil {
+			if answer, err := replica.As(keys[i]).Try("POST", lockPath(devices[i]), nil, "Idempotency-Key", s.key()); err == nil {
 				t.Errorf("%s: the request was answered %d", s.name, answer.Status)
 			}
 		}
@@ -90,7 +94,7 @@ func checkAfterwards(t *testing.T, site *servertest.Site, client servertest.Clie
 		t.Errorf("%s: %d calls reached the vendor, want %d", s.name, sent, s.sent)
 	}
 	// The caller, who has no answer, repeats the request under its key.
-	answer := client.Post(lockPath(device), nil, "Idempotency-Key", "once-"+s.name)
+	answer := client.Post(lockPath(device), nil, "Idempotency-Key", s.key())
 	if answer.Status != 200 && answer.Status != 202 {
 		t.Errorf("%s: the repetition is answered %d %s", s.name, answer.Status, answer.Body)
 	}

@@ -67,8 +67,9 @@ func TestKilledProcess(t *testing.T) {
 			keys[i] = lab.Key(site.Company, access.All)
 			process, url := startProcess(t, lab, s.name)
 			client := servertest.Client{TB: t, URL: url, Key: keys[i]}
-			if answer, err := client.Try("POST", lockPath(devices[i]), nil, "Idempotency-Key", "once-"+s.name); err == nil {
-				t.Errorf("%s: the request was answered %d", s.name, answer.Status)
+			if answer, err := client.Try("POST", lockPath(devices[i]), nil, "Idempotency-Key", s.key()); err == nil {
+				t.Errorf("%s: the request was answered %d: %s", s.name, answer.Status, answer.Body)
+				_ = process.Process.Signal(syscall.SIGTERM) // it will not kill itself any more
 			}
 			if err := process.Wait(); err == nil || !strings.Contains(err.Error(), "killed") {
 				t.Errorf("%s: the process ended with %v, want a kill", s.name, err)
