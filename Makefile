@@ -1,9 +1,9 @@
 # Each target is one command or one script; `make` lists them.
 
-.PHONY: help demo build check lint test fuzz bench screenshots golden generate release clean
+.PHONY: help demo build check lint test conformance fuzz bench screenshots golden generate release clean
 
 help: ## this list
-	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## /  make \1\t/' | expand -t 18
+	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## /  make \1\t/' | expand -t 20
 
 demo: ## run the demo: emulator, a company and its simulated devices
 	go run ./cmd/muster demo
@@ -19,6 +19,9 @@ lint: ## check the rules of the house alone (seconds)
 
 test: ## run all tests with the race detector; ARGS="./internal/name -run X" for some
 	scripts/test.sh $(ARGS)
+
+conformance: ## hold MCP and OAuth against the official suite, the Inspector and other clients
+	scripts/conformance.sh $(ARGS)
 
 fuzz: ## run each fuzz target for FUZZTIME (5m); FUZZ=pattern picks some
 	scripts/fuzz.sh $(FUZZTIME)

@@ -1,0 +1,81 @@
+package conformance_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"net"
+	"net/http"
+	"regexp"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+)
+
+// The authorization server passes the suite's scenarios with a registered
+// public client and a person who signs in and consents.
+func TestAuthorizationServer(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	port := freePort(t)
+	client := w.register(t, "http://127.0.0.1:"+port+"/callback")
+	browser := w.browser(t)
+	var once sync.Once
+	var visiting sync.WaitGroup
+	address := regexp.MustCompile(regexp.QuoteMeta(w.service.PublicURL()) + `/oauth/authorize\?\S+\s`)
+	see := func(sofar string) {
+		found := address.FindString(colors.ReplaceAllString(sofar, ""))
+		if found == "" {
+			return
+		}
+		once.Do(func() {
+			visiting.Go(func() {
+				back, err := browser.visit(strings.TrimSpace(found), nil)
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				if _, _, err := fetch(http.DefaultClient, http.MethodGet, back, nil); err != nil {
+					t.Errorf("the client's callback: %v", err)
+				}
+			})
+		})
+	}
+	code, out := node(t, see, nil, suite, "authorization", "--url", w.service.PublicURL(), "--client-id", client,
+		"--resource", w.endpoint(), "-p", port, "--spec-version", "2026-07-28")
+	visiting.Wait()
+	if code != 0 {
+		t.Errorf("exit %d:\n%s", code, complaints(out))
+	}
+}
+
+// register makes a client as RFC 7591 has it.
+func (w *world) register(t *testing.T, redirect string) string {
+	t.Helper()
+	body, err := json.Marshal(map[string]any{"client_name": "Conformance", "redirect_uris": []string{redirect}, "token_endpoint_auth_method": "none"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	response, err := http.Post(w.service.PublicURL()+"/oauth/register", "application/json", bytes.NewReader(body))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer response.Body.Close()
+	var made struct {
+		ClientID string `json:"client_id"`
+	}
+	if err := json.NewDecoder(response.Body).Decode(&made); err != nil || made.ClientID == "" {
+		t.Fatalf("registration answers %s: %v", response.Status, err)
+	}
+	return made.ClientID
+}
+
+func freePort(t *testing.T) string {
+	t.Helper()
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer listener.Close()
+	return strconv.Itoa(listener.Addr().(*net.TCPAddr).Port)
+}

@@ -1,0 +1,56 @@
+package conformance_test
+
+import (
+	"testing"
+
+	"github.com/musterhq/muster/internal/access"
+	"github.com/musterhq/muster/internal/config"
+	"github.com/musterhq/muster/internal/servertest"
+	"github.com/musterhq/muster/internal/servertest/conformance"
+	"github.com/musterhq/muster/internal/service"
+	"github.com/musterhq/muster/internal/surface/mcp"
+)
+
+const suite = "node_modules/@modelcontextprotocol/conformance/dist/index.js"
+
+// The scenarios that ask nothing of a server but to follow the protocol hold
+// for the product as it is.
+func TestProductFollowsTheProtocol(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	address := keyed(t, w.service.PublicURL(), w.Key(w.Company, access.All)) + mcp.Path
+	for scenario, revisions := range map[string][]string{
+		"tools-list":               {"2025-06-18", "2025-11-25", "2026-07-28"},
+		"http-header-validation":   {"2026-07-28"},
+		"dns-rebinding-protection": {"2025-11-25", "2026-07-28"},
+		"server-initialize":        {"2025-06-18", "2025-11-25"},
+		"ping":                     {"2025-06-18", "2025-11-25"},
+		"caching":                  {"2026-07-28"},
+		"server-stateless":         {"2026-07-28"},
+	} {
+		for _, revision := range revisions {
+			t.Run(scenario+" "+revision, func(t *testing.T) {
+				code, out := node(t, nil, nil, suite, "server", "--url", address, "--scenario", scenario, "--spec-version", revision,
+					"--expected-failures", "product.yml")
+				if code != 0 {
+					t.Errorf("exit %d:\n%s", code, complaints(out))
+				}
+			})
+		}
+	}
+}
+
+// With the suite's fixtures mounted behind our middleware, everything that the
+// revision requires passes, without exception.
+func TestFrozenRequirements(t *testing.T) {
+	t.Parallel()
+	needPrograms(t)
+	lab := servertest.New(t)
+	replica := lab.Start(func(_ *config.Service, o *service.Options) { o.CustomizeMCP = conformance.Fixtures })
+	company := lab.Company("acme", servertest.Everything())
+	address := keyed(t, replica.PublicURL(), lab.Key(company, access.All)) + mcp.Path
+	code, out := node(t, nil, nil, suite, "server", "--url", address, "--requirements", "2026-07-28")
+	if code != 0 {
+		t.Errorf("exit %d:\n%s", code, complaints(out))
+	}
+}
