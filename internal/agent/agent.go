@@ -19,8 +19,10 @@ type Options struct {
 	Version string
 	Device  Device
 	Client  *http.Client
-	Now     func() time.Time
-	Log     *slog.Logger
+	// Push wakes a companion instead of the wake stream; nil: the stream does.
+	Push Push
+	Now  func() time.Time
+	Log  *slog.Logger
 	// Crash is called before each durable step, so that tests can end the
 	// process there. Nil otherwise.
 	Crash func(step string)
@@ -34,6 +36,7 @@ type Agent struct {
 	journal *Journal
 
 	mu        sync.Mutex // one check-in at a time
+	pushToken string     // what the service has
 	recovered bool       // what the last process left behind is settled
 	applied   applied
 	report    *agentproto.StatusReport // to be sent with the next check-in
@@ -85,6 +88,9 @@ func (a *Agent) Once(ctx context.Context) (time.Duration, error) {
 	defer a.mu.Unlock()
 	if err := a.recover(ctx); err != nil {
 		return 0, err
+	}
+	if err := a.registerPush(ctx); err != nil {
+		return 0, a.refused(ctx, err)
 	}
 	for range maxRounds {
 		next, err := a.round(ctx)
@@ -270,11 +276,13 @@ func (a *Agent) refused(ctx context.Context, err error) error {
 	if a.link.open(*r.Answer.Signed, agentproto.KindTombstone, &stone) != nil || stone.DeviceID != a.link.deviceID() {
 		return err
 	}
-	switch stone.Action {
-	case agentproto.WipeAgain:
+	switch {
+	case a.link.companion():
+		return errors.Join(ErrEnded, a.letGo(ctx)) // it has no more than itself to give up
+	case stone.Action == agentproto.WipeAgain:
 		_, err := a.options.Device.Do(ctx, Action{Kind: Erase})
 		return errors.Join(ErrEnded, err)
-	case agentproto.Unenroll:
+	case stone.Action == agentproto.Unenroll:
 		return errors.Join(ErrEnded, a.letGo(ctx))
 	}
 	return err
@@ -292,6 +300,9 @@ func (a *Agent) letGo(ctx context.Context) error {
 
 // release takes back what the policy set.
 func (a *Agent) release(ctx context.Context) error {
+	if a.link.companion() {
+		return nil
+	}
 	if _, err := a.options.Device.Do(ctx, Action{Kind: LetGo}); err != nil && !errors.Is(err, ErrUnsupported) {
 		return err
 	}

@@ -29,7 +29,7 @@ var connectivity = [...]string{"WIFI_STATE", "CONFIGURE_WIFI", "AIRPLANE_MODE", 
 
 // follow brings the device to the policy that the service names.
 func (a *Agent) follow(ctx context.Context, want *agentproto.PolicyRef, force bool) error {
-	if want == nil || want.ID == "" || *want == a.applied.Policy && !force {
+	if a.link.companion() || want == nil || want.ID == "" || *want == a.applied.Policy && !force {
 		return nil
 	}
 	policy, err := a.fetch(ctx, *want)

@@ -136,6 +136,9 @@ func (a *Agent) perform(ctx context.Context, c agentproto.Command) (string, erro
 			return "", fmt.Errorf("the command's arguments cannot be read: %w", err)
 		}
 	}
+	if a.link.companion() && !forCompanions(c.Type) {
+		return "", fmt.Errorf("%w: a companion has no power over its device", ErrUnsupported)
+	}
 	do := a.options.Device.Do
 	switch c.Type {
 	case typeMessage:

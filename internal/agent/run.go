@@ -85,11 +85,16 @@ func jitter(d time.Duration) time.Duration {
 	return d - d/5 + rand.N(2*d/5+1)
 }
 
-// listen keeps the wake stream open and turns each hint into a check-in.
+// listen keeps the wake stream open, or listens to push, and turns each hint
+// into a check-in.
 func (a *Agent) listen(ctx context.Context, woken chan<- struct{}) {
+	source := a.stream
+	if a.options.Push != nil {
+		source = a.pushed
+	}
 	for ctx.Err() == nil {
-		if err := a.stream(ctx, woken); err != nil && ctx.Err() == nil {
-			a.options.Log.DebugContext(ctx, "the wake stream ended", "error", err)
+		if err := source(ctx, woken); err != nil && ctx.Err() == nil {
+			a.options.Log.DebugContext(ctx, "wake-ups ended", "error", err)
 		}
 		wait(ctx, jitter(wakeRetry), nil)
 	}
@@ -117,10 +122,14 @@ func (a *Agent) stream(ctx context.Context, woken chan<- struct{}) error {
 		}
 		silence.Reset(wakeSilence)
 		if strings.HasPrefix(string(line), "data:") {
-			select {
-			case woken <- struct{}{}:
-			default: // a check-in is due already
-			}
+			hint(woken)
 		}
+	}
+}
+
+func hint(woken chan<- struct{}) {
+	select {
+	case woken <- struct{}{}:
+	default: // a check-in is due already
 	}
 }

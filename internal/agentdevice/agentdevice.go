@@ -43,10 +43,14 @@ type Device struct {
 	Capabilities []agentproto.Capability
 	EnrolledAt   time.Time
 	SeenAt       time.Time
+	// Silent: the inventory has given it up as INACTIVE.
+	Silent bool
 	// Open counts the commands that the device has not had or not finished.
 	Open int
+	// PushToken is where FCM reaches a companion; empty: nowhere.
+	PushToken string
 	// PolicyID and PolicyVersion are what the device is to have; read together
-	// with it.
+	// with it. A companion has none.
 	PolicyID      string
 	PolicyVersion int
 }
@@ -71,6 +75,9 @@ type Delivery struct {
 	// once it is durable); the device's word only ends the delivery.
 	Final    bool
 	Accepted time.Time // when the device said that it has it; zero: it has not
+	// HeldUntil keeps a delivery from being offered before the push that calls
+	// for it was accepted; zero: it is offered at once.
+	HeldUntil time.Time
 }
 
 // Store keeps devices, tokens and deliveries. Find methods return
@@ -119,5 +126,4 @@ type DeliveryStore interface {
 type Change struct {
 	Capabilities []agentproto.Capability // nil: unchanged
 	Key          *agentproto.PublicKey
-	PushToken    *string
 }

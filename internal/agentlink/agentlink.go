@@ -59,6 +59,8 @@ type Commands interface {
 type Directory interface {
 	CompanyByID(ctx context.Context, id string) (company.Company, error)
 	Policy(ctx context.Context, companyID, id string) (policy.Policy, error)
+	// TouchDevice notes, not at once, that a device was heard of.
+	TouchDevice(assetID string, at time.Time)
 	SetPushReachable(ctx context.Context, assetID string, epoch int, reachable bool) error
 }
 
@@ -72,6 +74,7 @@ type Signer struct {
 type Link struct {
 	Store      agentdevice.Store
 	Deliveries agentdevice.DeliveryStore
+	Companions agentdevice.CompanionStore
 	Directory  Directory
 	Observer   Observer
 	Commands   Commands

@@ -5,10 +5,10 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"github.com/musterhq/muster/internal/agentdevice"
 	"slices"
 	"time"
 
+	"github.com/musterhq/muster/internal/agentdevice"
 	"github.com/musterhq/muster/internal/agentproto"
 	"github.com/musterhq/muster/internal/asset"
 	"github.com/musterhq/muster/internal/command"

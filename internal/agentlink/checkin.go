@@ -3,10 +3,10 @@ package agentlink
 import (
 	"context"
 	"encoding/json"
-	"github.com/musterhq/muster/internal/agentdevice"
 	"maps"
 	"time"
 
+	"github.com/musterhq/muster/internal/agentdevice"
 	"github.com/musterhq/muster/internal/agentproto"
 	"github.com/musterhq/muster/internal/asset"
 	"github.com/musterhq/muster/internal/command"
@@ -25,7 +25,11 @@ func (l *Link) CheckIn(ctx context.Context, d agentdevice.Device, r agentproto.C
 			return answer, err
 		}
 	}
-	if err := l.observe(ctx, d, r, now); err != nil {
+	hear := l.observe
+	if d.IsCompanion() {
+		hear = l.hearCompanion
+	}
+	if err := hear(ctx, d, r, now); err != nil {
 		return answer, err
 	}
 	ended := false
@@ -52,11 +56,14 @@ func (l *Link) CheckIn(ctx context.Context, d agentdevice.Device, r agentproto.C
 }
 
 // observe applies what the device says of itself. Without any news it only
-// keeps the device from falling silent, and that at most once a minute.
+// notes, together with others, that the device was heard of; one that had
+// fallen silent is back at once.
 func (l *Link) observe(ctx context.Context, d agentdevice.Device, r agentproto.CheckinRequest, now time.Time) error {
-	const seenEvery = time.Minute
-	news := r.Status != nil || r.Location != nil || r.Policy != nil
-	if d.AssetID == "" || !news && now.Sub(d.SeenAt) < seenEvery {
+	if d.AssetID == "" {
+		return nil
+	}
+	if r.Status == nil && r.Location == nil && r.Policy == nil && !d.Silent {
+		l.Directory.TouchDevice(d.AssetID, now)
 		return nil
 	}
 	o := enrolment.Observation{CompanyID: d.CompanyID, Device: d.ID, Management: asset.Agent, ReportedAt: now, ObservedAt: now}
@@ -64,8 +71,7 @@ func (l *Link) observe(ctx context.Context, d agentdevice.Device, r agentproto.C
 		o.StatusReport, o.Specifications = withTime(r.Status.Values, r.Status.At), maps.Clone(r.Status.Specifications)
 	}
 	if r.Location != nil {
-		o.Location = &asset.Location{Latitude: r.Location.Latitude, Longitude: r.Location.Longitude,
-			AccuracyMeters: r.Location.AccuracyMeters, ReportedAt: time.UnixMilli(r.Location.At).UTC()}
+		o.Location = location(*r.Location)
 	}
 	if r.Policy != nil && r.Policy.ID == d.PolicyID {
 		o.AppliedPolicy, o.AppliedVersion = r.Policy.ID, r.Policy.Version
@@ -143,6 +149,9 @@ func (l *Link) settle(ctx context.Context, ack agentproto.Ack, done bool) error 
 	return err
 }
 
+// heldRetry is how soon a companion asks again for what is held, in seconds.
+const heldRetry = 2
+
 // offer adds the commands that the device is to carry out, signed for it alone.
 func (l *Link) offer(ctx context.Context, d agentdevice.Device, now time.Time, answer *agentproto.CheckinResponse) error {
 	if d.Open == 0 && d.State == agentdevice.Active {
@@ -151,6 +160,10 @@ func (l *Link) offer(ctx context.Context, d agentdevice.Device, now time.Time, a
 	due, err := l.Deliveries.Offer(ctx, d, now.Add(lease), maxOffers)
 	if err != nil {
 		return err
+	}
+	if len(due) == 0 && d.IsCompanion() {
+		// What the push called for may not be free yet: its answer is under way.
+		answer.NextSeconds = heldRetry
 	}
 	for _, one := range due {
 		order := agentproto.Command{DeviceID: d.ID, ID: one.CommandID, Type: one.Type, Args: one.Args, NotBefore: one.CreatedAt.UnixMilli()}

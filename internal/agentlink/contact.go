@@ -4,9 +4,9 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"github.com/musterhq/muster/internal/agentdevice"
 	"strconv"
 
+	"github.com/musterhq/muster/internal/agentdevice"
 	"github.com/musterhq/muster/internal/agentproto"
 	"github.com/musterhq/muster/internal/fault"
 )
@@ -89,7 +89,7 @@ func (l *Link) tombstone(d agentdevice.Device) error {
 // Policy returns the signed document of the policy that the device is to have.
 // The bytes are the same for every device of a version.
 func (l *Link) Policy(ctx context.Context, d agentdevice.Device, id string) (agentproto.Envelope, string, error) {
-	if id != d.PolicyID {
+	if id != d.PolicyID || d.IsCompanion() {
 		return agentproto.Envelope{}, "", &agentproto.Refusal{Code: agentproto.NotFound, Message: "this device has another policy"}
 	}
 	p, err := l.Directory.Policy(ctx, d.CompanyID, id)
@@ -117,12 +117,15 @@ func (l *Link) Rotate(ctx context.Context, d agentdevice.Device, r agentproto.Ro
 
 // Unenroll is the device's good-bye.
 func (l *Link) Unenroll(ctx context.Context, d agentdevice.Device) error {
+	if d.IsCompanion() {
+		return l.endCompanion(ctx, d)
+	}
 	return l.end(ctx, d, false, l.Now())
 }
 
 // RegisterPush keeps the device's FCM token.
 func (l *Link) RegisterPush(ctx context.Context, d agentdevice.Device, r agentproto.PushTokenRequest) error {
-	return l.Store.UpdateAgent(ctx, d.ID, agentdevice.Change{PushToken: &r.Token})
+	return l.Companions.SetPushToken(ctx, d, r.Token)
 }
 
 func etag(id string, version int) string { return `"` + id + "." + strconv.Itoa(version) + `"` }

@@ -4,10 +4,11 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/json"
-	"github.com/musterhq/muster/internal/agentdevice"
+	"strings"
 	"time"
 
 	"github.com/musterhq/muster/internal/access"
+	"github.com/musterhq/muster/internal/agentdevice"
 	"github.com/musterhq/muster/internal/agentproto"
 	"github.com/musterhq/muster/internal/asset"
 	"github.com/musterhq/muster/internal/company"
@@ -38,7 +39,7 @@ type payload struct {
 // Issue makes a one-time enrolment token of an AGENT policy. It implements
 // provisioning.Issuer.
 func (l *Link) Issue(ctx context.Context, c company.Company, p policy.Policy, _ provisioning.PersonalUsage, lifetime time.Duration) (provisioning.Token, error) {
-	text := access.NewSecret("met_")
+	text := access.NewSecret(agentdevice.ManagerTokenPrefix)
 	expires := l.Now().Add(lifetime)
 	if err := l.Store.CreateAgentToken(ctx, agentdevice.Token{Hash: sha256.Sum256([]byte(text)), CompanyID: c.ID, PolicyID: p.ID, ExpiresAt: expires}); err != nil {
 		return provisioning.Token{}, err
@@ -64,11 +65,18 @@ func (l *Link) Enroll(ctx context.Context, r agentproto.EnrollRequest) (agentpro
 	if r.Key.Verify(agentproto.EnrollMessage(r.Token, r.Key, r.Facts, r.Time), r.Proof) != nil {
 		return none, &agentproto.Refusal{Code: agentproto.BadSignature, Message: "the proof does not verify"}
 	}
+	companion := strings.HasPrefix(r.Token, agentdevice.CompanionTokenPrefix)
+	if companion != (r.Role == agentproto.Companion) {
+		return none, badToken()
+	}
 	now := l.Now()
 	made := agentdevice.Device{ID: name.NewID(), Role: r.Role, Key: r.Key, State: agentdevice.Active, EnrolledAt: now, SeenAt: now}
+	if companion {
+		return l.enrollCompanion(ctx, r.Token, made)
+	}
 	d, token, _, err := l.Store.RedeemAgentToken(ctx, sha256.Sum256([]byte(r.Token)), made, now.Add(-redeemAgain))
 	if fault.CodeOf(err) == fault.Refused {
-		return none, &agentproto.Refusal{Code: agentproto.BadToken, Message: "the token is unknown, spent or expired: create a new QR code"}
+		return none, badToken()
 	}
 	if err != nil {
 		return none, err
@@ -77,6 +85,10 @@ func (l *Link) Enroll(ctx context.Context, r agentproto.EnrollRequest) (agentpro
 		return none, err
 	}
 	return l.welcome(ctx, d, token, now)
+}
+
+func badToken() error {
+	return &agentproto.Refusal{Code: agentproto.BadToken, Message: "the token is unknown, spent or expired, or is for another role: create a new one"}
 }
 
 // join puts the device into the inventory. After a crash it runs again with

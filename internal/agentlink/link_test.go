@@ -66,7 +66,7 @@ func newWorld(t *testing.T) *world {
 	if err != nil {
 		t.Fatal(err)
 	}
-	w.link = &agentlink.Link{Store: db, Deliveries: db, Directory: db, Observer: &enrolment.Service{Store: db, Companies: db, Now: time.Now},
+	w.link = &agentlink.Link{Store: db, Deliveries: db, Companions: db, Directory: db, Observer: &enrolment.Service{Store: db, Companies: db, Now: time.Now},
 		Commands: w.commands, Waker: db, Signer: agentlink.Signer{Key: key, ID: "k1"}, Now: time.Now, Log: log}
 	w.commands.Channels[asset.Agent] = w.link
 	hub := device.NewHub(time.Now)

@@ -16,17 +16,21 @@ import (
 // agentColumns also say what the device is to have: the policy that is assigned
 // to its asset, at its present version.
 const agentColumns = `agent_devices.id, agent_devices.company_id, agent_devices.asset_id, agent_devices.epoch, agent_devices.role, agent_devices.key_alg, agent_devices.key_spki, agent_devices.last_sequence, agent_devices.state, agent_devices.wiped,
-	agent_devices.capabilities, agent_devices.open_deliveries, agent_devices.enrolled_at, agent_devices.seen_at, ` + agentPolicy
+	agent_devices.capabilities, agent_devices.push_token, agent_devices.open_deliveries, agent_devices.enrolled_at, agent_devices.seen_at,
+	EXISTS (SELECT 1 FROM assets a WHERE a.id = agent_devices.asset_id AND a.epoch = agent_devices.epoch AND a.status = 'INACTIVE'), ` + agentPolicy
 
-// agentPolicy reads the assigned policy for a row of agent_devices.
-const agentPolicy = `COALESCE((SELECT a.policy_id FROM assets a WHERE a.id = agent_devices.asset_id AND a.epoch = agent_devices.epoch), ''),
-	COALESCE((SELECT p.version FROM assets a JOIN policies p ON p.id = a.policy_id WHERE a.id = agent_devices.asset_id AND a.epoch = agent_devices.epoch), 0)`
+// agentPolicy reads the assigned policy for a row of agent_devices. A
+// companion's asset has its policy from the platform: it is not the companion's.
+const agentPolicy = `COALESCE((SELECT a.policy_id FROM assets a
+		WHERE a.id = agent_devices.asset_id AND a.epoch = agent_devices.epoch AND agent_devices.role <> 'companion'), ''),
+	COALESCE((SELECT p.version FROM assets a JOIN policies p ON p.id = a.policy_id
+		WHERE a.id = agent_devices.asset_id AND a.epoch = agent_devices.epoch AND agent_devices.role <> 'companion'), 0)`
 
 func scanAgent(r row) (d agentdevice.Device, err error) {
 	var capabilities string
 	var enrolled, seen int64
 	if err := r.Scan(&d.ID, &d.CompanyID, &d.AssetID, &d.Epoch, &d.Role, &d.Key.Algorithm, &d.Key.SPKI, &d.LastSequence, &d.State,
-		&d.Wiped, &capabilities, &d.Open, &enrolled, &seen, &d.PolicyID, &d.PolicyVersion); err != nil {
+		&d.Wiped, &capabilities, &d.PushToken, &d.Open, &enrolled, &seen, &d.Silent, &d.PolicyID, &d.PolicyVersion); err != nil {
 		return d, err
 	}
 	d.EnrolledAt, d.SeenAt = instant(enrolled), instant(seen)
@@ -53,47 +57,61 @@ func (db *DB) CreateAgentToken(ctx context.Context, t agentdevice.Token) error {
 // spentToken is a token with who spent it, and when.
 type spentToken struct {
 	agentdevice.Token
-	device string
-	spent  time.Time
+	assetID string // of a companion's token
+	epoch   int
+	device  string
+	spent   time.Time
 }
+
+// The two kinds of tokens: for devices of an AGENT policy, for companions.
+const (
+	managerToken   = `SELECT company_id, policy_id, '', 0, expires_at, device_id, spent_at FROM agent_tokens WHERE hash = ?`
+	companionToken = `SELECT company_id, '', asset_id, epoch, expires_at, device_id, spent_at FROM companion_tokens WHERE hash = ?`
+)
 
 // RedeemAgentToken spends a token, once.
 func (db *DB) RedeemAgentToken(ctx context.Context, hash [sha256.Size]byte, d agentdevice.Device, again time.Time) (agentdevice.Device, agentdevice.Token, bool, error) {
-	text := hex.EncodeToString(hash[:])
 	var got agentdevice.Device
 	var token spentToken
 	var fresh bool
 	err := db.write(ctx, func(ctx context.Context, t *tx) (err error) {
-		fresh = false
-		token, err = one(ctx, t, func(r row) (s spentToken, err error) {
-			var expires, spent int64
-			err = r.Scan(&s.CompanyID, &s.PolicyID, &expires, &s.device, &spent)
-			s.Hash, s.ExpiresAt, s.spent = hash, instant(expires), instant(spent)
-			return s, err
-		}, `SELECT company_id, policy_id, expires_at, device_id, spent_at FROM agent_tokens WHERE hash = ?`+t.lock(), text)
-		refused := fault.New(fault.Refused, "the token is unknown, spent or expired")
-		if token, err = found(token, err, "token"); fault.CodeOf(err) == fault.NotFound {
-			return refused
-		}
-		switch {
-		case err != nil:
-			return err
-		case token.device != "" && token.spent.After(again):
-			if got, err = findAgent(ctx, t, `agent_devices.id = ?`, token.device); err != nil || got.Key == d.Key {
-				return err
-			}
-			return refused
-		case token.device != "" || !db.now().Before(token.ExpiresAt):
-			return refused
-		}
-		fresh = true
-		if got, err = insertAgent(ctx, t, d, token.CompanyID); err != nil {
+		got, token, fresh, err = redeem(ctx, t, managerToken, hash, d, again)
+		if err != nil || !fresh {
 			return err
 		}
-		_, err = t.exec(ctx, `UPDATE agent_tokens SET device_id = ?, spent_at = ? WHERE hash = ?`, d.ID, millis(db.now()), text)
+		_, err = t.exec(ctx, `UPDATE agent_tokens SET device_id = ?, spent_at = ? WHERE hash = ?`, d.ID, millis(db.now()), hex.EncodeToString(hash[:]))
 		return err
 	})
 	return got, token.Token, fresh, err
+}
+
+// redeem makes the device of a token, or finds the one that the same key got
+// for it since again.
+func redeem(ctx context.Context, t *tx, kind string, hash [sha256.Size]byte, d agentdevice.Device, again time.Time) (agentdevice.Device, spentToken, bool, error) {
+	token, err := one(ctx, t, func(r row) (s spentToken, err error) {
+		var expires, spent int64
+		err = r.Scan(&s.CompanyID, &s.PolicyID, &s.assetID, &s.epoch, &expires, &s.device, &spent)
+		s.Hash, s.ExpiresAt, s.spent = hash, instant(expires), instant(spent)
+		return s, err
+	}, kind+t.lock(), hex.EncodeToString(hash[:]))
+	refused := fault.New(fault.Refused, "the token is unknown, spent or expired")
+	if token, err = found(token, err, "token"); fault.CodeOf(err) == fault.NotFound {
+		return agentdevice.Device{}, token, false, refused
+	}
+	switch {
+	case err != nil:
+		return agentdevice.Device{}, token, false, err
+	case token.device != "" && token.spent.After(again):
+		got, err := findAgent(ctx, t, `agent_devices.id = ?`, token.device)
+		if err == nil && got.Key != d.Key {
+			err = refused
+		}
+		return got, token, false, err
+	case token.device != "" || !t.db.now().Before(token.ExpiresAt):
+		return agentdevice.Device{}, token, false, refused
+	}
+	got, err := insertAgent(ctx, t, d, token.CompanyID)
+	return got, token, true, err
 }
 
 func insertAgent(ctx context.Context, t *tx, d agentdevice.Device, companyID string) (agentdevice.Device, error) {
@@ -154,16 +172,11 @@ func (db *DB) UpdateAgent(ctx context.Context, deviceID string, change agentdevi
 				return err
 			}
 		}
-		if change.Key != nil {
-			if _, err := t.exec(ctx, `UPDATE agent_devices SET key_alg = ?, key_spki = ? WHERE id = ?`,
-				string(change.Key.Algorithm), change.Key.SPKI, deviceID); err != nil {
-				return err
-			}
-		}
-		if change.PushToken == nil {
+		if change.Key == nil {
 			return nil
 		}
-		_, err := t.exec(ctx, `UPDATE agent_devices SET push_token = ? WHERE id = ?`, *change.PushToken, deviceID)
+		_, err := t.exec(ctx, `UPDATE agent_devices SET key_alg = ?, key_spki = ? WHERE id = ?`,
+			string(change.Key.Algorithm), change.Key.SPKI, deviceID)
 		return err
 	})
 }

@@ -21,9 +21,9 @@ func scanDelivery(r row) (v agentdevice.Delivery, err error) {
 func (db *DB) Deliver(ctx context.Context, v agentdevice.Delivery, s agentdevice.State) error {
 	return db.write(ctx, func(ctx context.Context, t *tx) error {
 		made, err := t.exec(ctx, `INSERT INTO agent_deliveries (command_id, device_id, type, args, created_at, deadline, final,
-				lease_until, accepted_at)
-			VALUES (?, ?, ?, ?, ?, ?, ?, ?, 0) ON CONFLICT (command_id) DO NOTHING`,
-			v.CommandID, v.DeviceID, v.Type, string(v.Args), millis(v.CreatedAt), millis(v.Deadline), v.Final, millis(v.CreatedAt))
+				lease_until, accepted_at, held_until)
+			VALUES (?, ?, ?, ?, ?, ?, ?, ?, 0, ?) ON CONFLICT (command_id) DO NOTHING`,
+			v.CommandID, v.DeviceID, v.Type, string(v.Args), millis(v.CreatedAt), millis(v.Deadline), v.Final, millis(v.CreatedAt), millis(v.HeldUntil))
 		if err != nil || made == 0 {
 			return err
 		}
@@ -52,7 +52,7 @@ func (db *DB) Offer(ctx context.Context, d agentdevice.Device, until time.Time, 
 				return err
 			}
 		}
-		where, args := `v.lease_until <= ?`, []any{d.ID, now, limit}
+		where, args := `v.lease_until <= ? AND v.held_until <= ?`, []any{d.ID, now, now, limit}
 		if d.State != agentdevice.Active {
 			where, args = `v.type IN `+endings, []any{d.ID, limit}
 		}

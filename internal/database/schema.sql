@@ -10,7 +10,7 @@ CREATE TABLE agent_deliveries (
     final BOOLEAN NOT NULL,
     lease_until BIGINT NOT NULL,
     accepted_at BIGINT NOT NULL
-);
+, held_until BIGINT NOT NULL DEFAULT 0);
 CREATE INDEX agent_deliveries_deadline ON agent_deliveries (deadline) WHERE deadline <> 0;
 CREATE INDEX agent_deliveries_device ON agent_deliveries (device_id, created_at, command_id);
 CREATE INDEX agent_deliveries_due ON agent_deliveries (lease_until);
@@ -175,6 +175,16 @@ CREATE TABLE companies (
 );
 CREATE UNIQUE INDEX companies_enterprise ON companies (enterprise) WHERE enterprise <> '';
 CREATE UNIQUE INDEX companies_slug ON companies (slug);
+CREATE TABLE companion_tokens (
+    hash TEXT PRIMARY KEY, -- SHA-256, hexadecimal
+    company_id TEXT NOT NULL REFERENCES companies (id),
+    asset_id TEXT NOT NULL REFERENCES assets (id),
+    epoch BIGINT NOT NULL,
+    expires_at BIGINT NOT NULL,
+    device_id TEXT NOT NULL, -- who spent it; empty: nobody
+    spent_at BIGINT NOT NULL
+);
+CREATE INDEX companion_tokens_expires ON companion_tokens (expires_at);
 CREATE TABLE device_names (
     company_id TEXT NOT NULL,
     name TEXT NOT NULL,

@@ -21,7 +21,7 @@ func (s *Service) agents(mux *http.ServeMux, commands *command.Service, observer
 	if err != nil {
 		return nil, err
 	}
-	link := &agentlink.Link{Store: s.db, Deliveries: s.db, Directory: s.db, Observer: observer, Commands: commands, Waker: s.db, Signer: signer,
+	link := &agentlink.Link{Store: s.db, Deliveries: s.db, Companions: s.db, Directory: s.db, Observer: observer, Commands: commands, Waker: s.db, Signer: signer,
 		PublicURL: s.public, Now: s.options.Now, Log: s.options.Logger}
 	hub := device.NewHub(s.options.Now)
 	stop := s.db.Listen(agentlink.WakeTopic, hub.Wake)

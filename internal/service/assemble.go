@@ -37,6 +37,9 @@ func (s *Service) assemble(ctx context.Context) error {
 		return err
 	}
 	commands.Channels[asset.Platform] = s.platform
+	if commands.Push, err = s.push(); err != nil {
+		return err
+	}
 	mux := http.NewServeMux()
 	link, err := s.agents(mux, commands, enrolments)
 	if err != nil {

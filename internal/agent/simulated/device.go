@@ -47,6 +47,9 @@ type State struct {
 	// Telephony and Headset say what the machine is.
 	Telephony bool `json:"telephony"`
 	Headset   bool `json:"headset"`
+	// PushToken and PushSeen are what the push service knows of the device.
+	PushToken string `json:"pushToken,omitempty"`
+	PushSeen  int64  `json:"pushSeen,omitempty"`
 }
 
 // Notification is a message on the screen.

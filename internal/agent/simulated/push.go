@@ -1,0 +1,97 @@
+package simulated
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// Push is the push service's half on a simulated device: the platform's emulator
+// plays the service (docs/emulator.md). It implements agent.Push.
+type Push struct {
+	Device   *Device
+	Emulator string // its address
+	Client   *http.Client
+}
+
+// pushWait is how long one question for messages waits.
+const pushWait = 20 * time.Second
+
+// Token registers the device with the push service, once.
+func (p Push) Token(ctx context.Context) (string, error) {
+	p.Device.mu.Lock()
+	known, serial := p.Device.state.PushToken, p.Device.state.Facts.SerialNumber
+	p.Device.mu.Unlock()
+	if known != "" {
+		return known, nil
+	}
+	var answer struct {
+		Token string `json:"token"`
+	}
+	body, err := json.Marshal(map[string]string{"device": serial})
+	if err != nil {
+		return "", err
+	}
+	if err := p.ask(ctx, http.MethodPost, "/push-tokens", body, &answer); err != nil {
+		return "", err
+	}
+	p.Device.mu.Lock()
+	defer p.Device.mu.Unlock()
+	p.Device.state.PushToken = answer.Token
+	return answer.Token, p.Device.save()
+}
+
+// Wait returns when a message for the device has come.
+func (p Push) Wait(ctx context.Context) error {
+	token, err := p.Token(ctx)
+	if err != nil {
+		return err
+	}
+	for {
+		p.Device.mu.Lock()
+		seen := p.Device.state.PushSeen
+		p.Device.mu.Unlock()
+		var answer struct {
+			Messages []struct {
+				Seq int64 `json:"seq"`
+			} `json:"messages"`
+		}
+		query := url.Values{"token": {token}, "after": {strconv.FormatInt(seen, 10)}, "waitMs": {strconv.FormatInt(pushWait.Milliseconds(), 10)}}
+		if err := p.ask(ctx, http.MethodGet, "/messages?"+query.Encode(), nil, &answer); err != nil {
+			return err
+		}
+		if n := len(answer.Messages); n > 0 {
+			return p.seen(answer.Messages[n-1].Seq)
+		}
+	}
+}
+
+func (p Push) seen(seq int64) error {
+	p.Device.mu.Lock()
+	defer p.Device.mu.Unlock()
+	p.Device.state.PushSeen = seq
+	return p.Device.save()
+}
+
+func (p Push) ask(ctx context.Context, method, path string, body []byte, answer any) error {
+	request, err := http.NewRequestWithContext(ctx, method, strings.TrimSuffix(p.Emulator, "/")+"/emulator/v1"+path, bytes.NewReader(body))
+	if err != nil {
+		return err
+	}
+	response, err := p.Client.Do(request)
+	if err != nil {
+		return err
+	}
+	defer response.Body.Close()
+	if response.StatusCode/100 != 2 {
+		return fmt.Errorf("the push service answered %s", response.Status)
+	}
+	return json.NewDecoder(io.LimitReader(response.Body, 1<<20)).Decode(answer)
+}

@@ -1,0 +1,83 @@
+package agentlink
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/json"
+	"time"
+
+	"github.com/musterhq/muster/internal/agentdevice"
+	"github.com/musterhq/muster/internal/agentproto"
+	"github.com/musterhq/muster/internal/asset"
+	"github.com/musterhq/muster/internal/enrolment"
+	"github.com/musterhq/muster/internal/fault"
+)
+
+// enrollCompanion ties an agent to the platform device that the token names. It
+// joins nothing to the inventory: the device is there already, and is managed by
+// the platform.
+func (l *Link) enrollCompanion(ctx context.Context, token string, made agentdevice.Device) (agentproto.EnrollResponse, error) {
+	var none agentproto.EnrollResponse
+	d, err := l.Companions.RedeemCompanionToken(ctx, sha256.Sum256([]byte(token)), made, made.EnrolledAt.Add(-redeemAgain))
+	if fault.CodeOf(err) == fault.Refused {
+		return none, badToken()
+	}
+	if err != nil {
+		return none, err
+	}
+	keys, err := l.commandKeys()
+	return agentproto.EnrollResponse{DeviceID: d.ID, ServerTime: made.EnrolledAt.UnixMilli(), CommandKeys: keys, NextSeconds: 1}, err
+}
+
+// hearCompanion applies what a companion tells of its device. It says nothing of
+// policies, and it does not decide whether the device is managed: the platform's
+// notifications do. Once that device has ended, so has the companion.
+func (l *Link) hearCompanion(ctx context.Context, d agentdevice.Device, r agentproto.CheckinRequest, now time.Time) error {
+	report, err := companionReport(d, r, now)
+	if err != nil {
+		l.Log.WarnContext(ctx, "a companion's report that cannot be kept is dropped", "device", d.ID, "error", err)
+		report = agentdevice.CompanionReport{SeenAt: now}
+	}
+	current, err := l.Companions.ReportCompanion(ctx, d, report)
+	if err != nil || current {
+		return err
+	}
+	if err := l.endCompanion(ctx, d); err != nil {
+		return err
+	}
+	return l.tombstone(d)
+}
+
+// companionReport cleans what a companion tells as an enrolled device's words
+// are cleaned.
+func companionReport(d agentdevice.Device, r agentproto.CheckinRequest, now time.Time) (agentdevice.CompanionReport, error) {
+	o := enrolment.Observation{CompanyID: d.CompanyID, Device: d.ID, Management: asset.Agent, ReportedAt: now, ObservedAt: now}
+	if r.Status != nil {
+		o.StatusReport = withTime(r.Status.Values, min(r.Status.At, now.UnixMilli()))
+	}
+	if r.Location != nil {
+		o.Location = location(*r.Location)
+	}
+	o, err := o.Clean(now)
+	if err != nil {
+		return agentdevice.CompanionReport{}, err
+	}
+	report := agentdevice.CompanionReport{Status: o.StatusReport, SeenAt: now}
+	if o.Location != nil {
+		report.Location, err = json.Marshal(o.Location)
+	}
+	return report, err
+}
+
+// endCompanion ends a companion. Its device goes on without it.
+func (l *Link) endCompanion(ctx context.Context, d agentdevice.Device) error {
+	if err := l.Companions.SetPushToken(ctx, d, ""); err != nil {
+		return err
+	}
+	return l.Deliveries.EndAgent(ctx, d.ID, false)
+}
+
+func location(said agentproto.Location) *asset.Location {
+	return &asset.Location{Latitude: said.Latitude, Longitude: said.Longitude,
+		AccuracyMeters: said.AccuracyMeters, ReportedAt: time.UnixMilli(said.At).UTC()}
+}

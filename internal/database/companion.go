@@ -1,0 +1,155 @@
+package database
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"maps"
+	"time"
+
+	"github.com/musterhq/muster/internal/agentdevice"
+	"github.com/musterhq/muster/internal/asset"
+	"github.com/musterhq/muster/internal/fault"
+)
+
+// CreateCompanionToken adds a token, and drops those that ended a day ago.
+func (db *DB) CreateCompanionToken(ctx context.Context, k agentdevice.CompanionToken) error {
+	return db.write(ctx, func(ctx context.Context, t *tx) error {
+		if _, err := t.exec(ctx, `DELETE FROM companion_tokens WHERE expires_at < ?`, millis(db.now().Add(-24*time.Hour))); err != nil {
+			return err
+		}
+		_, err := t.exec(ctx, `INSERT INTO companion_tokens (hash, company_id, asset_id, epoch, expires_at, device_id, spent_at)
+			VALUES (?, ?, ?, ?, ?, '', 0)`, hex.EncodeToString(k.Hash[:]), k.CompanyID, k.AssetID, k.Epoch, millis(k.ExpiresAt))
+		return err
+	})
+}
+
+// RedeemCompanionToken spends a companion's token, once, and ties the device to
+// the asset that the token names, if that is still enrolled as it was then. An
+// older companion of the asset has ended.
+func (db *DB) RedeemCompanionToken(ctx context.Context, hash [sha256.Size]byte, d agentdevice.Device, again time.Time) (agentdevice.Device, error) {
+	var got agentdevice.Device
+	err := db.write(ctx, func(ctx context.Context, t *tx) error {
+		made, token, fresh, err := redeem(ctx, t, companionToken, hash, d, again)
+		got = made
+		if err != nil || !fresh {
+			return err
+		}
+		h, err := hold(ctx, t, token.assetID)
+		if err != nil {
+			return err
+		}
+		if !enrolledAs(h, token.CompanyID, token.epoch) {
+			return fault.New(fault.Refused, "the device was enrolled again since the token was made")
+		}
+		got.AssetID, got.Epoch = token.assetID, token.epoch
+		if _, err := t.exec(ctx, `UPDATE agent_devices SET state = ?, push_token = '' WHERE asset_id = ? AND id <> ?`,
+			string(agentdevice.Deleted), got.AssetID, got.ID); err != nil {
+			return err
+		}
+		if _, err := t.exec(ctx, `UPDATE agent_devices SET asset_id = ?, epoch = ? WHERE id = ?`, got.AssetID, got.Epoch, got.ID); err != nil {
+			return err
+		}
+		if _, err := t.exec(ctx, `UPDATE assets SET push_reachable = FALSE WHERE id = ?`, got.AssetID); err != nil {
+			return err
+		}
+		_, err = t.exec(ctx, `UPDATE companion_tokens SET device_id = ?, spent_at = ? WHERE hash = ?`, d.ID, millis(db.now()), hex.EncodeToString(hash[:]))
+		return err
+	})
+	return got, err
+}
+
+// enrolledAs reports whether the asset is still the platform device that it was.
+func enrolledAs(h held, companyID string, epoch int) bool {
+	return h.companyID == companyID && h.epoch == epoch && h.status.Enrolled() && h.management == string(asset.Platform)
+}
+
+// SetPushToken keeps a companion's token and notes at its asset whether push
+// reaches it, together.
+func (db *DB) SetPushToken(ctx context.Context, d agentdevice.Device, token string) error {
+	return db.write(ctx, func(ctx context.Context, t *tx) error {
+		if _, err := t.exec(ctx, `UPDATE agent_devices SET push_token = ? WHERE id = ?`, token, d.ID); err != nil {
+			return err
+		}
+		if !d.IsCompanion() {
+			return nil // the wake-up of a manager is its registration
+		}
+		_, err := t.exec(ctx, `UPDATE assets SET push_reachable = ? WHERE id = ? AND epoch = ? AND management = ?`,
+			token != "", d.AssetID, d.Epoch, string(asset.Platform))
+		return err
+	})
+}
+
+// DropPushToken forgets a token that push no longer takes, unless another has
+// come in its place.
+func (db *DB) DropPushToken(ctx context.Context, d agentdevice.Device) error {
+	return db.write(ctx, func(ctx context.Context, t *tx) error {
+		dropped, err := t.exec(ctx, `UPDATE agent_devices SET push_token = '' WHERE id = ? AND push_token = ?`, d.ID, d.PushToken)
+		if err != nil || dropped == 0 {
+			return err
+		}
+		_, err = t.exec(ctx, `UPDATE assets SET push_reachable = FALSE WHERE id = ? AND epoch = ?`, d.AssetID, d.Epoch)
+		return err
+	})
+}
+
+// ReleaseDelivery lets a held delivery be offered.
+func (db *DB) ReleaseDelivery(ctx context.Context, commandID string) error {
+	return db.write(ctx, func(ctx context.Context, t *tx) error {
+		_, err := t.exec(ctx, `UPDATE agent_deliveries SET held_until = 0 WHERE command_id = ?`, commandID)
+		return err
+	})
+}
+
+// seenEvery is how exactly it is kept when an idle companion was heard of.
+const seenEvery = time.Minute
+
+// ReportCompanion applies a companion's word. What the platform reports stays
+// beside it: a companion knows less of its device, and only adds to the report.
+func (db *DB) ReportCompanion(ctx context.Context, d agentdevice.Device, r agentdevice.CompanionReport) (bool, error) {
+	current := false
+	err := db.write(ctx, func(ctx context.Context, t *tx) error {
+		h, err := hold(ctx, t, d.AssetID)
+		if err != nil {
+			return err
+		}
+		seen := millis(r.SeenAt)
+		idle := r.Status == nil && r.Location == nil && seen-h.seen < seenEvery.Milliseconds()
+		if current = enrolledAs(h, d.CompanyID, d.Epoch); !current || idle {
+			return nil
+		}
+		if r.Status != nil {
+			if h.reported, err = overlay(h.reported, r.Status); err != nil {
+				return err
+			}
+		}
+		if r.Location != nil {
+			var fix asset.Location
+			if err := json.Unmarshal(r.Location, &fix); err != nil {
+				return err
+			}
+			if err := h.locate(&fix); err != nil {
+				return err
+			}
+		}
+		h.seen = max(h.seen, seen)
+		return h.save(ctx, t)
+	})
+	return current, err
+}
+
+// overlay puts the members of a report over those of another.
+func overlay(below string, above json.RawMessage) (string, error) {
+	members := map[string]json.RawMessage{}
+	if err := decode(below, &members); err != nil {
+		return "", err
+	}
+	over := map[string]json.RawMessage{}
+	if err := json.Unmarshal(above, &over); err != nil {
+		return "", err
+	}
+	maps.Copy(members, over)
+	text, err := json.Marshal(members)
+	return string(text), err
+}

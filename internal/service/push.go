@@ -1,0 +1,27 @@
+package service
+
+import (
+	"cmp"
+
+	"github.com/musterhq/muster/internal/command"
+	"github.com/musterhq/muster/internal/platform"
+	"github.com/musterhq/muster/internal/push"
+)
+
+// push makes the channel to companions on platform devices, or none: it takes
+// the platform's credentials, or its endpoint (operator "Settings of muster
+// serve": FCM is taken from the same address).
+func (s *Service) push() (command.Channel, error) {
+	settings := push.Config{
+		Endpoint: s.config.PlatformEndpoint, CredentialsFile: s.config.PlatformCredentials, Project: s.config.PlatformProject,
+		Store: s.db, Otherwise: s.platform, Now: s.options.Now, Log: s.options.Logger,
+	}
+	if settings.Endpoint != "" {
+		settings.Project = cmp.Or(settings.Project, platform.DefaultProject)
+	}
+	made, err := push.New(settings)
+	if made == nil || err != nil {
+		return nil, err
+	}
+	return made, nil
+}
