@@ -38,10 +38,17 @@ type common struct {
 	State  string `name:"state" required:"" placeholder:"DIR" help:"The directory that holds the device's identity and journal."`
 	Driver string `name:"driver" enum:"simulated" default:"simulated" help:"What the agent drives: simulated."`
 	Serial string `name:"serial" default:"SIM0001" help:"The simulated device's serial number, when it is made."`
+	Push   string `name:"push" placeholder:"URL" help:"A simulated companion's push service: the address of the platform's emulator."`
 }
 
-func (c common) device() (agent.Device, error) {
-	return simulated.Open(c.State, simulated.Default(c.Serial), time.Now)
+// device opens the machine under the agent, and what wakes it besides the
+// service's own stream.
+func (c common) device() (agent.Device, agent.Push, error) {
+	device, err := simulated.Open(c.State, simulated.Default(c.Serial), time.Now)
+	if err != nil || c.Push == "" {
+		return device, nil, err
+	}
+	return device, simulated.Push{Device: device, Emulator: c.Push, Client: agent.NewClient()}, nil
 }
 
 // environment is what commands run in.
@@ -84,7 +91,7 @@ type enrollCommand struct {
 
 // Run enrols the device.
 func (c *enrollCommand) Run(env *environment) error {
-	device, err := c.device()
+	device, _, err := c.device()
 	if err != nil {
 		return err
 	}
@@ -125,11 +132,11 @@ func (c *runCommand) Run(env *environment) error {
 }
 
 func (c common) open(env *environment) (*agent.Agent, error) {
-	device, err := c.device()
+	device, push, err := c.device()
 	if err != nil {
 		return nil, err
 	}
-	return agent.New(agent.Options{Dir: c.State, Version: version, Device: device, Client: agent.NewClient(), Now: time.Now, Log: env.log})
+	return agent.New(agent.Options{Dir: c.State, Version: version, Device: device, Push: push, Client: agent.NewClient(), Now: time.Now, Log: env.log})
 }
 
 // statusCommand shows the enrolment.

@@ -17,6 +17,8 @@ import (
 type AssetCommands struct {
 	List   AssetList   `cmd:"" help:"List a company's assets."`
 	Import AssetImport `cmd:"" help:"Import assets that are not enrolled from a CSV file: all of them or none."`
+	// Companion is for devices that the platform manages.
+	Companion AssetCompanion `cmd:"" help:"Make a one-time token for the companion app of one platform-managed device."`
 }
 
 // AssetImport reads a CSV file into the inventory.

@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/musterhq/muster/internal/access"
+	"github.com/musterhq/muster/internal/agentdevice"
 	"github.com/musterhq/muster/internal/asset"
 	"github.com/musterhq/muster/internal/company"
 	"github.com/musterhq/muster/internal/config"
@@ -16,8 +17,10 @@ type Desk struct {
 	Companies company.Store
 	Keys      access.KeyStore
 	Assets    asset.Store
-	Policies  policy.Service
-	Users     access.UserStore
+	// Companions are the agents beside the platform's management.
+	Companions agentdevice.CompanionStore
+	Policies   policy.Service
+	Users      access.UserStore
 	// Connections are the OAuth connections of people's applications.
 	Connections access.ConnectionStore
 	Copier      Copier

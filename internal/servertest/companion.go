@@ -1,0 +1,57 @@
+package servertest
+
+import (
+	"log/slog"
+
+	"github.com/musterhq/muster/internal/agent"
+	"github.com/musterhq/muster/internal/agent/simulated"
+	"github.com/musterhq/muster/internal/agentdevice"
+	"github.com/musterhq/muster/internal/agentproto"
+	"github.com/musterhq/muster/internal/company"
+)
+
+// Companion is the service's app on a platform device: the agent's own core,
+// woken by the emulator's push service.
+type Companion struct {
+	*agent.Agent
+	Device *simulated.Device
+	Token  string // of the push service
+}
+
+// CompanionToken makes a token for the companion of an asset.
+func (l *Lab) CompanionToken(c company.Company, assetID string) string {
+	l.TB.Helper()
+	a, err := l.DB().Asset(l.TB.Context(), c.ID, assetID)
+	if err != nil {
+		l.TB.Fatal(err)
+	}
+	token, _, err := agentdevice.Companions{Store: l.DB(), Now: l.Now}.Issue(l.TB.Context(), c.ID, a.ID, a.Device.Epoch)
+	if err != nil {
+		l.TB.Fatal(err)
+	}
+	return token
+}
+
+// Companion enrols a companion on a platform device and checks in once.
+func (r *Replica) Companion(c company.Company, d Device) *Companion {
+	tb := r.lab.TB
+	tb.Helper()
+	device := simulated.New(simulated.Default("companion"), r.lab.Now)
+	push := simulated.Push{Device: device, Emulator: r.lab.Emulator.URL(), Client: agent.NewClient()}
+	dir := tb.TempDir()
+	_, err := agent.Enroll(tb.Context(), agent.Enrolment{Server: r.PublicURL(), Token: r.lab.CompanionToken(c, d.AssetID), Role: agentproto.Companion,
+		Dir: dir, Version: "test", Device: device, Client: agent.NewClient(), Now: r.lab.Now})
+	if err != nil {
+		tb.Fatal(err)
+	}
+	a, err := agent.New(agent.Options{Dir: dir, Version: "test", Device: device, Push: push, Client: agent.NewClient(), Now: r.lab.Now,
+		Log: slog.New(slog.DiscardHandler)})
+	if err != nil {
+		tb.Fatal(err)
+	}
+	tb.Cleanup(func() { _ = a.Close() })
+	if _, err := a.Once(tb.Context()); err != nil {
+		tb.Fatal(err)
+	}
+	return &Companion{a, device, device.State().PushToken}
+}
