@@ -51,6 +51,10 @@ func (l *Link) CheckIn(ctx context.Context, d agentdevice.Device, r agentproto.C
 	if d.Open > len(r.Acks)+len(answer.Commands) {
 		// The rest is leased to an answer that the device may not have seen.
 		answer.NextSeconds = int(lease / time.Second)
+		if d.IsCompanion() {
+			// Or held until the push that called for it is answered, at any moment.
+			answer.NextSeconds = heldRetry
+		}
 	}
 	return answer, nil
 }
@@ -160,10 +164,6 @@ func (l *Link) offer(ctx context.Context, d agentdevice.Device, now time.Time, a
 	due, err := l.Deliveries.Offer(ctx, d, now.Add(lease), maxOffers)
 	if err != nil {
 		return err
-	}
-	if len(due) == 0 && d.IsCompanion() {
-		// What the push called for may not be free yet: its answer is under way.
-		answer.NextSeconds = heldRetry
 	}
 	for _, one := range due {
 		order := agentproto.Command{DeviceID: d.ID, ID: one.CommandID, Type: one.Type, Args: one.Args, NotBefore: one.CreatedAt.UnixMilli()}
