@@ -114,6 +114,11 @@ func (h held) apply(ctx context.Context, t *tx, o enrolment.Observation, again b
 	if err := h.save(ctx, t); err != nil {
 		return enrolment.Change{}, err
 	}
+	if o.Location != nil {
+		if err := notePlace(ctx, t, h.id, *o.Location); err != nil {
+			return enrolment.Change{}, err
+		}
+	}
 	return enrolment.Change{Applied: true, AssetID: h.id, Epoch: h.epoch, Enrolled: again,
 		PolicyID: h.appliedPolicy, PolicyNew: h.appliedPolicy != before}, counts.save(ctx, t)
 }

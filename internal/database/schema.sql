@@ -66,6 +66,14 @@ CREATE TABLE asset_counts (
     PRIMARY KEY (company_id, status, policy_id)
 );
 CREATE INDEX asset_counts_policy ON asset_counts (company_id, policy_id, status);
+CREATE TABLE asset_places (
+    asset_id TEXT NOT NULL REFERENCES assets (id),
+    reported_at BIGINT NOT NULL,
+    latitude BIGINT NOT NULL,
+    longitude BIGINT NOT NULL,
+    accuracy BIGINT NOT NULL,
+    PRIMARY KEY (asset_id, reported_at)
+);
 CREATE TABLE asset_terms (
     company_id TEXT NOT NULL,
     term TEXT NOT NULL,
@@ -102,6 +110,7 @@ CREATE TABLE assets (
     location TEXT NOT NULL DEFAULT '', -- JSON object
     status_report TEXT NOT NULL DEFAULT '' -- JSON object
 , search_terms TEXT NOT NULL DEFAULT '');
+CREATE INDEX assets_located ON assets (company_id, synced_at, id) WHERE location <> '';
 CREATE INDEX assets_policy_created ON assets (company_id, policy_id, status, created_at, id) WHERE policy_id <> '';
 CREATE INDEX assets_policy_identification ON assets (company_id, policy_id, status, identification, id) WHERE policy_id <> '';
 CREATE INDEX assets_policy_status ON assets (company_id, policy_id, status, id) WHERE policy_id <> '';
@@ -154,6 +163,7 @@ CREATE TABLE commands (
     policy_id TEXT NOT NULL,
     idempotency_ref TEXT NOT NULL
 );
+CREATE INDEX commands_company ON commands (company_id, created_at, id, state);
 CREATE INDEX commands_deadline ON commands (deadline, id) WHERE state IN ('SENT', 'UNCONFIRMED') AND deadline > 0;
 CREATE INDEX commands_history ON commands (asset_id, created_at, id);
 CREATE UNIQUE INDEX commands_idempotency ON commands (idempotency_ref) WHERE idempotency_ref <> '';
@@ -356,6 +366,16 @@ CREATE TABLE push_retries (
     next_at BIGINT NOT NULL,
     refused BOOLEAN NOT NULL -- not due again
 );
+CREATE TABLE saved_views (
+    id TEXT NOT NULL PRIMARY KEY,
+    company_id TEXT NOT NULL REFERENCES companies (id),
+    user_id TEXT NOT NULL REFERENCES users (id),
+    name TEXT NOT NULL,
+    query TEXT NOT NULL, -- of the list's address
+    shared BOOLEAN NOT NULL,
+    created_at BIGINT NOT NULL
+);
+CREATE INDEX saved_views_company ON saved_views (company_id, name, id);
 CREATE TABLE sessions (
     id TEXT PRIMARY KEY,
     token_hash TEXT NOT NULL, -- SHA-256, hexadecimal

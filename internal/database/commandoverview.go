@@ -1,0 +1,58 @@
+package database
+
+import (
+	"context"
+	"time"
+
+	"github.com/musterhq/muster/internal/command"
+)
+
+const dayMillis = int64(24 * time.Hour / time.Millisecond)
+
+// ofPolicies limits commands to those of assets with the policies.
+func ofPolicies(policies []string) (string, []any) {
+	if policies == nil {
+		return "", nil
+	}
+	if len(policies) == 0 {
+		return ` AND 1 = 0`, nil
+	}
+	return ` AND (SELECT a.policy_id FROM assets a WHERE a.id = c.asset_id) IN (` + marks(len(policies)) + `)`, anys(policies)
+}
+
+// Tallies implements command.Overview.
+func (db *DB) Tallies(ctx context.Context, companyID string, policies []string, since time.Time) ([]command.Tally, error) {
+	where, args := ofPolicies(policies)
+	return list(ctx, db.read(), func(r row) (t command.Tally, err error) {
+		var day int64
+		err = r.Scan(&day, &t.State, &t.Count)
+		t.Day = instant(day * dayMillis)
+		return t, err
+	}, `SELECT c.created_at / 86400000, c.state, COUNT(*) FROM commands c
+		WHERE c.company_id = ? AND c.created_at >= ?`+where+` GROUP BY c.created_at / 86400000, c.state`,
+		append([]any{companyID, millis(since)}, args...)...)
+}
+
+// Unfinished implements command.Overview.
+func (db *DB) Unfinished(ctx context.Context, companyID string, policies []string, before time.Time, limit int) (int, error) {
+	where, args := ofPolicies(policies)
+	args = append(append([]any{companyID, millis(before)}, args...), limit)
+	return value[int](ctx, db.read(), `SELECT COUNT(*) FROM (SELECT c.id FROM commands c
+		WHERE c.state IN ('PREPARED', 'SENT', 'UNCONFIRMED') AND c.company_id = ? AND c.created_at < ?`+where+` LIMIT ?) AS open`, args...)
+}
+
+// Recent implements command.Overview.
+func (db *DB) Recent(ctx context.Context, companyID string, policies []string, limit int) ([]command.Named, error) {
+	where, args := ofPolicies(policies)
+	args = append(append([]any{companyID}, args...), limit)
+	rows, err := list(ctx, db.read(), scanCommand, `SELECT `+commandColumns+` FROM commands c
+		WHERE c.company_id = ?`+where+` ORDER BY c.created_at DESC, c.id DESC LIMIT ?`, args...)
+	named := make([]command.Named, len(rows))
+	for i, c := range rows {
+		named[i].Command = c
+		if err == nil {
+			named[i].Identification, err = value[string](ctx, db.read(), `SELECT identification FROM assets WHERE id = ?`, c.AssetID)
+		}
+	}
+	return named, err
+}

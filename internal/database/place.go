@@ -1,0 +1,90 @@
+package database
+
+import (
+	"context"
+	"math"
+	"slices"
+	"time"
+
+	"github.com/musterhq/muster/internal/asset"
+)
+
+// Places are kept as whole numbers, which both engines compare alike.
+const (
+	perDegree = 1e6
+	perMetre  = 10
+)
+
+// notePlace remembers where a device was, and forgets what is long ago.
+func notePlace(ctx context.Context, t *tx, assetID string, l asset.Location) error {
+	if _, err := t.exec(ctx, `INSERT INTO asset_places (asset_id, reported_at, latitude, longitude, accuracy) VALUES (?, ?, ?, ?, ?)
+		ON CONFLICT (asset_id, reported_at) DO NOTHING`, assetID, millis(l.ReportedAt),
+		int64(math.Round(l.Latitude*perDegree)), int64(math.Round(l.Longitude*perDegree)), int64(math.Round(l.AccuracyMeters*perMetre))); err != nil {
+		return err
+	}
+	_, err := t.exec(ctx, `DELETE FROM asset_places WHERE asset_id = ? AND reported_at < ?`,
+		assetID, millis(l.ReportedAt.Add(-asset.PlacesKept)))
+	return err
+}
+
+// Trail implements asset.Places.
+func (db *DB) Trail(ctx context.Context, assetID string, since time.Time, limit int) ([]asset.Location, error) {
+	places, err := list(ctx, db.read(), func(r row) (l asset.Location, err error) {
+		var at, latitude, longitude, accuracy int64
+		err = r.Scan(&at, &latitude, &longitude, &accuracy)
+		l = asset.Location{Latitude: float64(latitude) / perDegree, Longitude: float64(longitude) / perDegree,
+			AccuracyMeters: float64(accuracy) / perMetre, ReportedAt: instant(at)}
+		return l, err
+	}, `SELECT reported_at, latitude, longitude, accuracy FROM asset_places
+		WHERE asset_id = ? AND reported_at >= ? ORDER BY reported_at DESC LIMIT ?`, assetID, millis(since), limit)
+	slices.Reverse(places)
+	return places, err
+}
+
+// Located implements asset.Places.
+func (db *DB) Located(ctx context.Context, f asset.Filter, limit int) ([]asset.Place, error) {
+	policies, limited := onlyPolicies(f)
+	if limited && len(policies) == 0 {
+		return nil, nil
+	}
+	where, args := "", []any{f.CompanyID}
+	if limited {
+		where, args = ` AND policy_id IN (`+marks(len(policies))+`)`, append(args, anys(policies)...)
+	}
+	return list(ctx, db.read(), func(r row) (p asset.Place, err error) {
+		var location string
+		if err = r.Scan(&p.ID, &p.Identification, &location); err == nil {
+			err = decode(location, &p.Location)
+		}
+		return p, err
+	}, `SELECT id, identification, location FROM assets WHERE company_id = ? AND location <> ''
+		AND status IN ('ACTIVE', 'INACTIVE', 'SYNCHRONIZING')`+where+` ORDER BY synced_at DESC, id LIMIT ?`, append(args, limit)...)
+}
+
+// SavedViews implements asset.Views.
+func (db *DB) SavedViews(ctx context.Context, companyID, userID string) ([]asset.SavedView, error) {
+	return list(ctx, db.read(), func(r row) (v asset.SavedView, err error) {
+		var created int64
+		err = r.Scan(&v.ID, &v.CompanyID, &v.UserID, &v.Name, &v.Query, &v.Shared, &created)
+		v.CreatedAt = instant(created)
+		return v, err
+	}, `SELECT id, company_id, user_id, name, query, shared, created_at FROM saved_views
+		WHERE company_id = ? AND (shared OR user_id = ?) ORDER BY name, id LIMIT ?`, companyID, userID, asset.MaxViews)
+}
+
+// SaveView implements asset.Views.
+func (db *DB) SaveView(ctx context.Context, v asset.SavedView) error {
+	return db.statement(ctx, func(ctx context.Context, c conn) error {
+		_, err := c.exec(ctx, `INSERT INTO saved_views (id, company_id, user_id, name, query, shared, created_at) VALUES (?, ?, ?, ?, ?, ?, ?)`,
+			v.ID, v.CompanyID, v.UserID, v.Name, v.Query, v.Shared, millis(v.CreatedAt))
+		return err
+	})
+}
+
+// DropView implements asset.Views.
+func (db *DB) DropView(ctx context.Context, companyID, userID, id string) error {
+	return db.statement(ctx, func(ctx context.Context, c conn) error {
+		_, err := c.exec(ctx, `DELETE FROM saved_views WHERE id = ? AND company_id = ? AND user_id = ?`, id, companyID, userID)
+		return err
+	})
+}
