@@ -1,0 +1,114 @@
+package database_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/musterhq/muster/internal/access"
+	"github.com/musterhq/muster/internal/asset"
+	"github.com/musterhq/muster/internal/command"
+	"github.com/musterhq/muster/internal/name"
+)
+
+func (f *fixture) at(device string, latitude float64) string {
+	f.Helper()
+	o := f.seen(device)
+	o.Location = &asset.Location{Latitude: latitude, Longitude: -13.4, AccuracyMeters: 12.5, ReportedAt: f.clock.Now()}
+	return f.observe(o).AssetID
+}
+
+func TestTrailOfADevice(t *testing.T) {
+	withCompany(t, func(f *fixture) {
+		p := f.newPolicy("Field")
+		id := f.enrol("d", p.ID).ID
+		f.enrol("still", p.ID)
+		f.at("d", 1)
+		f.clock.Advance(asset.PlacesKept - time.Minute)
+		f.at("d", 2)
+		began := f.clock.Now()
+		f.clock.Advance(time.Hour)
+		f.at("d", 3) // more than a month after the first, which is forgotten
+		trail, err := f.db.Trail(f.Context(), id, time.Time{}, 100)
+		f.ok(err)
+		equal(f, "trail", trail, []asset.Location{
+			{Latitude: 2, Longitude: -13.4, AccuracyMeters: 12.5, ReportedAt: began},
+			{Latitude: 3, Longitude: -13.4, AccuracyMeters: 12.5, ReportedAt: f.clock.Now()}})
+		trail, err = f.db.Trail(f.Context(), id, time.Time{}, 1)
+		f.ok(err)
+		equal(f, "newest", len(trail) == 1 && trail[0].Latitude == 3, true)
+
+		for _, c := range []struct {
+			policies []string
+			want     int
+		}{{nil, 1}, {[]string{p.ID}, 1}, {[]string{"another"}, 0}, {[]string{}, 0}} {
+			places, err := f.db.Located(f.Context(), asset.Filter{CompanyID: f.company.ID, Policies: c.policies}, 10)
+			f.ok(err)
+			equal(f, "located", len(places), c.want)
+		}
+		places, err := f.db.Located(f.Context(), asset.Filter{CompanyID: "other"}, 10)
+		f.ok(err)
+		equal(f, "of another company", len(places), 0)
+	})
+}
+
+func TestCommandsAcrossDevices(t *testing.T) {
+	withCompany(t, func(f *fixture) {
+		p := f.newPolicy("Field")
+		a := f.enrol("d", p.ID)
+		f.begin(a, command.Lock)
+		f.clock.Advance(24 * time.Hour)
+		c := f.begin(a, command.Reboot)
+		_, _, err := f.db.Take(f.Context(), c.ID, command.Step{From: []command.State{command.Prepared}, To: command.Succeeded})
+		f.ok(err)
+		since := f.clock.Now().Add(-48 * time.Hour)
+		for _, limit := range []struct {
+			policies []string
+			want     int
+		}{{nil, 2}, {[]string{p.ID}, 2}, {[]string{"another"}, 0}, {[]string{}, 0}} {
+			tallies, err := f.db.Tallies(f.Context(), f.company.ID, limit.policies, since)
+			f.ok(err)
+			equal(f, "days", len(tallies), limit.want)
+			recent, err := f.db.Recent(f.Context(), f.company.ID, limit.policies, 10)
+			f.ok(err)
+			equal(f, "recent", len(recent), limit.want)
+			open, err := f.db.Unfinished(f.Context(), f.company.ID, limit.policies, f.clock.Now(), 10)
+			f.ok(err)
+			equal(f, "unfinished", open, limit.want/2)
+		}
+		recent, err := f.db.Recent(f.Context(), f.company.ID, nil, 1)
+		f.ok(err)
+		equal(f, "newest", words(recent[0].Type, recent[0].Identification), words(command.Reboot, a.Identification))
+		tallies, err := f.db.Tallies(f.Context(), f.company.ID, nil, f.clock.Now().Truncate(24*time.Hour))
+		f.ok(err)
+		equal(f, "today", tallies, []command.Tally{{Day: f.clock.Now().Truncate(24 * time.Hour), State: command.Succeeded, Count: 1}})
+	})
+}
+
+func TestSavedViews(t *testing.T) {
+	withCompany(t, func(f *fixture) {
+		for _, id := range []string{"ada", "bob"} {
+			f.ok(f.db.CreateUser(f.Context(), access.UserAccount{ID: id, CompanyID: f.company.ID, Email: id + "@example.com", Name: id, Role: access.Viewer, CreatedAt: f.clock.Now()}))
+		}
+		save := func(user, view string, shared bool) string {
+			id := name.NewID()
+			f.ok(f.db.SaveView(f.Context(), asset.SavedView{ID: id, CompanyID: f.company.ID, UserID: user, Name: view, Query: "status=ACTIVE", Shared: shared, CreatedAt: f.clock.Now()}))
+			return id
+		}
+		own, shared := save("ada", "B own", false), save("ada", "A shared", true)
+		names := func(company, user string) string {
+			views, err := f.db.SavedViews(f.Context(), company, user)
+			f.ok(err)
+			all := ""
+			for _, v := range views {
+				all += v.Name + ";"
+			}
+			return all
+		}
+		equal(f, "own", names(f.company.ID, "ada"), "A shared;B own;")
+		equal(f, "another's", names(f.company.ID, "bob"), "A shared;")
+		equal(f, "another company's", names("other", "ada"), "")
+		f.ok(f.db.DropView(f.Context(), f.company.ID, "bob", shared))
+		f.ok(f.db.DropView(f.Context(), f.company.ID, "ada", own))
+		equal(f, "after", names(f.company.ID, "ada"), "A shared;")
+	})
+}
