@@ -15,7 +15,7 @@ func (c *serveCommand) Run(env *cli.Env, to streams) error {
 	if err != nil {
 		return err
 	}
-	running, err := service.New(env.Context, c.Service, service.Options{Now: env.Now, Logger: logger})
+	running, err := service.New(env.Context, c.Service, service.Options{Now: env.Now, ServerClock: true, Logger: logger})
 	if err != nil && env.Context.Err() != nil {
 		return nil // told to stop before it had begun
 	}

@@ -16,6 +16,9 @@ type Options struct {
 	URL string
 	// Now is the clock. Required.
 	Now func() time.Time
+	// ServerClock corrects Now by a PostgreSQL server's clock, so that replicas
+	// agree on the time whatever their machines' clocks say.
+	ServerClock bool
 	// Logger is told of what nobody waits for; nil: nobody is told.
 	Logger *slog.Logger
 }
@@ -23,6 +26,7 @@ type Options struct {
 // DB is an open database. It is safe for concurrent use.
 type DB struct {
 	now     func() time.Time
+	clock   *clock // nil: now is this machine's
 	logger  *slog.Logger
 	dialect dialect
 
@@ -48,6 +52,13 @@ func Open(ctx context.Context, o Options) (*DB, error) {
 	db := &DB{now: o.Now, logger: o.Logger, wakes: newWakes(o.Logger), deepFrom: deepFrom,
 		search: searchLimits{few: 5_000, walk: 10_000, stride: 250}}
 	if err := db.open(ctx, o.URL); err != nil {
+		return nil, errors.Join(err, db.Close())
+	}
+	if _, embedded := db.dialect.(sqliteDialect); o.ServerClock && !embedded {
+		db.clock = &clock{local: o.Now}
+		db.now = db.clock.Now
+	}
+	if err := db.setClock(ctx); err != nil {
 		return nil, errors.Join(err, db.Close())
 	}
 	if err := db.indexAssets(ctx); err != nil {

@@ -57,9 +57,12 @@ func sweeps(now time.Time) []struct {
 	}
 }
 
-// Sweep removes rows that have expired and mean nothing any more. Run it every
-// few minutes; several replicas may.
+// Sweep removes rows that have expired and mean nothing any more, and looks at
+// the server's clock again. Run it every few minutes; several replicas may.
 func (db *DB) Sweep(ctx context.Context) error {
+	if err := db.setClock(ctx); err != nil {
+		return err
+	}
 	for _, s := range sweeps(db.now()) {
 		for removed := int64(sweepRows); removed == sweepRows; {
 			err := db.statementRelaxed(ctx, func(ctx context.Context, tx conn) (err error) {

@@ -50,7 +50,7 @@ func (s *Service) assemble(ctx context.Context) error {
 		return err
 	}
 	kernel := operation.NewKernel(operation.Config{
-		Limiter:        budget.Limiter{Store: s.db, Now: s.options.Now},
+		Limiter:        budget.Limiter{Store: s.db, Now: s.db.Now},
 		ReadsPerMinute: s.config.ReadsPerMinute, Observer: kernelMetrics{s.metrics},
 		Log: s.options.Logger, Now: s.options.Now,
 	})

@@ -25,6 +25,9 @@ import (
 type Options struct {
 	// Now is the clock. Required.
 	Now func() time.Time
+	// ServerClock corrects Now by the clock of a PostgreSQL server wherever
+	// replicas must agree: budgets, leases, proposals.
+	ServerClock bool
 	// Logger is required.
 	Logger *slog.Logger
 	// Crash is called at each step of a command's life, so that tests can end
@@ -76,7 +79,7 @@ func New(ctx context.Context, settings config.Service, o Options) (_ *Service, e
 	if err := s.openKeys(); err != nil {
 		return nil, err
 	}
-	s.db, err = database.Open(ctx, database.Options{URL: settings.Database, Now: o.Now, Logger: o.Logger})
+	s.db, err = database.Open(ctx, database.Options{URL: settings.Database, Now: o.Now, ServerClock: o.ServerClock, Logger: o.Logger})
 	if err != nil {
 		return nil, err
 	}
