@@ -173,3 +173,15 @@ func fetch(t *testing.T, url string) (int, string) {
 	}
 	return response.StatusCode, string(body)
 }
+
+// Programs look for documents at addresses that are not ours: they are told so,
+// not sent to a page to sign in.
+func TestAddressesThatAreNobodys(t *testing.T) {
+	t.Parallel()
+	replica := servertest.New(t).Start()
+	for _, path := range []string{"/.well-known/nothing", "/nothing/at/all", "/favicon.ico"} {
+		if status, body := fetch(t, replica.PublicURL()+path); status != 404 || !strings.Contains(body, "There is no such page") {
+			t.Errorf("%s answers %d %.100s", path, status, body)
+		}
+	}
+}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/musterhq/muster/internal/access"
 	"github.com/musterhq/muster/internal/company"
+	"github.com/musterhq/muster/internal/fault"
 	"github.com/musterhq/muster/internal/operation"
 	"github.com/musterhq/muster/internal/surface/web"
 )
@@ -58,6 +59,21 @@ func (f *Frame) Mount(mux *http.ServeMux, routes []Route) {
 		mux.Handle(route.Pattern, f.Sessions.Require(f.serve(route), f.broken))
 	}
 	mux.Handle("GET "+LivePath, f.Sessions.Require(f.serve(Route{Serve: f.live}), f.broken))
+	mux.HandleFunc("GET /", f.missing)
+}
+
+// missing answers addresses that are nobody's: for everybody 404, so that
+// programs which look for a well-known document are not sent to sign in.
+func (f *Frame) missing(w http.ResponseWriter, r *http.Request) {
+	visitor, ok, err := f.Sessions.Visitor(r)
+	if err == nil && ok {
+		f.serve(Route{Serve: func(*Visit) error { return fault.New(fault.NotFound, "There is no such page.") }}).
+			ServeHTTP(w, r.WithContext(web.With(r.Context(), visitor)))
+		return
+	}
+	w.Header().Set("Content-Type", "text/html; charset=utf-8")
+	w.WriteHeader(http.StatusNotFound)
+	_ = web.Notice("There is no such page", "Check the address, or start at "+f.PublicURL+".", "").Render(r.Context(), w)
 }
 
 func (f *Frame) serve(route Route) http.Handler {

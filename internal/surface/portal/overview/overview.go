@@ -5,7 +5,6 @@ import (
 	"context"
 
 	"github.com/musterhq/muster/internal/asset"
-	"github.com/musterhq/muster/internal/fault"
 	"github.com/musterhq/muster/internal/surface/portal/frame"
 )
 
@@ -21,7 +20,6 @@ type Section struct{ Assets Assets }
 func (s *Section) Routes() []frame.Route {
 	return []frame.Route{
 		{Pattern: "GET /{$}", Serve: s.show},
-		{Pattern: "GET /", Serve: func(*frame.Visit) error { return fault.New(fault.NotFound, "there is no such page") }},
 	}
 }
 
