@@ -134,9 +134,11 @@ func address(ts *testscript.TestScript, _ bool, args []string) {
 		if err != nil {
 			continue
 		}
-		if _, after, ok := strings.Cut(string(text), "publicURL="); ok && strings.Contains(after, "\n") {
-			ts.Setenv(args[1], strings.Fields(after)[0])
-			return
+		for _, before := range []string{"publicURL=", "answers at "} { // of the service, of the emulator
+			if _, after, ok := strings.Cut(string(text), before); ok && strings.Contains(after, "\n") {
+				ts.Setenv(args[1], strings.Fields(after)[0])
+				return
+			}
 		}
 	}
 	ts.Fatalf("no service was up within a minute")

@@ -24,6 +24,7 @@ type PolicyCommands struct {
 	Settings  PolicySettings  `cmd:"" help:"Show a policy's settings with the values they may have."`
 	Revisions PolicyRevisions `cmd:"" help:"List a policy's saved revisions, newest first."`
 	Diff      PolicyDiff      `cmd:"" help:"Show what differs between two revisions of a policy."`
+	Push      PolicyPush      `cmd:"" help:"Send a policy to the platform again, also a version that it refused."`
 	Delete    PolicyDelete    `cmd:"" help:"Delete a policy that no device uses."`
 }
 
@@ -54,6 +55,7 @@ func (v SettingValues) changes() ([]policy.Change, error) {
 type PolicyCreate struct {
 	OfCompany
 	SettingValues
+	PolicyContent
 	PlatformFlags
 	Name   string `name:"name" required:"" help:"Name for people: at most 50 characters, unique in the company."`
 	Type   string `name:"type" enum:"PLATFORM,AGENT" default:"PLATFORM" help:"Whose devices it is for: PLATFORM (managed through the vendor's platform) or AGENT (managed by Muster's own agent)."`
@@ -69,6 +71,10 @@ func (c *PolicyCreate) Run(env *Env) error {
 	if c.VROnly && c.Type != string(policy.Agent) {
 		return fault.Invalid("--vr-only needs --type AGENT")
 	}
+	document, err := c.document(env)
+	if err != nil {
+		return err
+	}
 	return c.run(env, func(ctx context.Context, desk *Desk) (answer, error) {
 		owner, err := desk.company(ctx, c.Company)
 		if err != nil {
@@ -76,7 +82,8 @@ func (c *PolicyCreate) Run(env *Env) error {
 		}
 		made, err := desk.Policies.Create(ctx, policy.New{
 			CompanyID: owner.ID, CompanySlug: owner.Slug, Name: c.Name,
-			Type: policy.Type(c.Type), VROnly: c.VROnly, Changes: changes,
+			Type: policy.Type(c.Type), VROnly: c.VROnly, Changes: changes, Document: document,
+			Description: deref(c.Description), Labels: c.Label, Group: deref(c.Group),
 		}, author())
 		if err != nil {
 			return answer{}, err
@@ -163,14 +170,7 @@ type PolicyShow struct{ OfPolicy }
 // Run prints the policy.
 func (c *PolicyShow) Run(env *Env) error {
 	return c.with(env, func(_ context.Context, _ *Desk, _ company.Company, p policy.Policy) (answer, error) {
-		shown := showPolicy("Policy", p, "")
-		shown.json = policyDetail{viewPolicy(p), p.Document}
-		summary := shown.text
-		shown.text = func(w io.Writer) {
-			summary(w)
-			fmt.Fprintf(w, "%s\n", p.Document)
-		}
-		return shown, nil
+		return answer{viewDetail(p), func(w io.Writer) { printDetail(w, p) }}, nil
 	})
 }
 
@@ -178,10 +178,10 @@ func (c *PolicyShow) Run(env *Env) error {
 type PolicySet struct {
 	OfPolicy
 	SettingValues
+	PolicyContent
 	PlatformFlags
-	Name        string `name:"name" help:"New name for people."`
-	Version     int    `name:"version" placeholder:"N" help:"Save only if the policy still is at this version."`
-	Description string `name:"description" help:"New description."`
+	Name    string `name:"name" help:"New name for people."`
+	Version int    `name:"version" placeholder:"N" help:"Save only if the policy still is at this version."`
 }
 
 // Run saves the change.
@@ -190,12 +190,16 @@ func (c *PolicySet) Run(env *Env) error {
 	if err != nil {
 		return err
 	}
-	edit := policy.Edit{Changes: changes}
+	document, err := c.document(env)
+	if err != nil {
+		return err
+	}
+	edit := policy.Edit{Changes: changes, Document: document, Description: c.Description, Group: c.Group}
 	if c.Name != "" {
 		edit.Name = &c.Name
 	}
-	if c.Description != "" {
-		edit.Description = &c.Description
+	if c.Label != nil {
+		edit.Labels = &c.Label
 	}
 	return c.with(env, func(ctx context.Context, desk *Desk, owner company.Company, p policy.Policy) (answer, error) {
 		expected := p.Version
@@ -206,8 +210,12 @@ func (c *PolicySet) Run(env *Env) error {
 		if err != nil {
 			return answer{}, err
 		}
+		verb := "Saved"
+		if saved.Version == p.Version {
+			verb = "Nothing to change in"
+		}
 		saved, note := c.push(ctx, desk, owner, saved)
-		return showPolicy("Saved", saved, note), nil
+		return showPolicy(verb, saved, note), nil
 	})
 }
 

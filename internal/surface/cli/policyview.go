@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -10,6 +11,7 @@ import (
 	"time"
 
 	"github.com/musterhq/muster/internal/company"
+	"github.com/musterhq/muster/internal/fault"
 	"github.com/musterhq/muster/internal/policy"
 )
 
@@ -28,7 +30,38 @@ type pushView struct {
 
 type policyDetail struct {
 	policyView
-	Document json.RawMessage `json:"document"`
+	Description string          `json:"description"`
+	Labels      []string        `json:"labels"`
+	Group       string          `json:"group"`
+	CreatedAt   *time.Time      `json:"createdAt"`
+	Document    json.RawMessage `json:"document"`
+}
+
+func viewDetail(p policy.Policy) policyDetail {
+	return policyDetail{viewPolicy(p), p.Description, append([]string{}, p.Labels...), p.Group, stamp(p.CreatedAt), p.Document}
+}
+
+// printDetail shows a policy to people: what is wanted, what the platform
+// holds, and the document.
+func printDetail(w io.Writer, p policy.Policy) {
+	row(w, "Policy:", p.PathName())
+	row(w, "Name:", p.Name)
+	row(w, "Type:", policyType(p))
+	row(w, "Version:", strconv.Itoa(p.Version)+", saved "+day(p.UpdatedAt))
+	if p.Type == policy.Platform {
+		row(w, "At the platform:", pushed(p))
+	}
+	row(w, "Devices:", strconv.Itoa(p.DeviceCount))
+	for _, one := range [][2]string{{"Description:", p.Description}, {"Labels:", strings.Join(p.Labels, ", ")}, {"Group:", p.Group}} {
+		if one[1] != "" {
+			row(w, one[0], one[1])
+		}
+	}
+	var pretty bytes.Buffer
+	if json.Indent(&pretty, p.Document, "", "  ") != nil {
+		pretty.Write(p.Document)
+	}
+	fmt.Fprintf(w, "\n%s\n", pretty.Bytes())
 }
 
 func viewPolicy(p policy.Policy) policyView {
@@ -58,6 +91,8 @@ func pushed(p policy.Policy) string {
 		return "-"
 	case p.Push.Error != "":
 		return "failed: " + p.Push.Error
+	case p.Behind() && p.Push.Version == 0:
+		return "not yet"
 	case p.Behind():
 		return "version " + strconv.Itoa(p.Push.Version)
 	default:
@@ -94,7 +129,7 @@ func (c *PolicySettings) Run(env *Env) error {
 // PolicyRevisions lists revisions.
 type PolicyRevisions struct {
 	OfPolicy
-	Limit int `name:"limit" default:"20" help:"How many to show."`
+	Limit int `name:"limit" default:"20" help:"How many to show, at least 1."`
 }
 
 type revisionView struct {
@@ -109,8 +144,11 @@ type revisionView struct {
 
 // Run prints the revisions.
 func (c *PolicyRevisions) Run(env *Env) error {
+	if c.Limit < 1 {
+		return fault.Invalid("--limit must be at least 1")
+	}
 	return c.with(env, func(ctx context.Context, desk *Desk, owner company.Company, p policy.Policy) (answer, error) {
-		all, err := desk.Policies.Store.Revisions(ctx, owner.ID, p.ID, max(1, c.Limit))
+		all, err := desk.Policies.Store.Revisions(ctx, owner.ID, p.ID, c.Limit)
 		views := make([]revisionView, len(all))
 		for i, r := range all {
 			views[i] = revisionView{r.Revision, r.Version, stamp(r.SavedAt), r.SavedBy, r.Name, r.Origin, r.ProposalID}

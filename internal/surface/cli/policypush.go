@@ -1,0 +1,38 @@
+package cli
+
+import (
+	"context"
+
+	"github.com/musterhq/muster/internal/company"
+	"github.com/musterhq/muster/internal/fault"
+	"github.com/musterhq/muster/internal/policy"
+)
+
+// PolicyPush sends a policy to the platform now.
+type PolicyPush struct {
+	OfPolicy
+	PlatformFlags
+}
+
+// Run pushes the policy.
+func (c *PolicyPush) Run(env *Env) error {
+	if err := c.Platform.Check(); err != nil {
+		return err
+	}
+	return c.with(env, func(ctx context.Context, desk *Desk, owner company.Company, p policy.Policy) (answer, error) {
+		if p.Type != policy.Platform {
+			return answer{}, fault.New(fault.Unsupported, "the policy %q is not one of the platform's: agents fetch it themselves", p.Name)
+		}
+		platform, err := desk.Platform(c.Platform, "")
+		if err != nil {
+			return answer{}, err
+		}
+		if result := platform.Push(ctx, owner, p.ID); result.Outcome != policy.PushDone {
+			return answer{}, fault.New(fault.Refused, "the policy was not pushed: %s", result.Detail).Because(result.Cause)
+		}
+		if p, err = desk.Policies.Current(ctx, owner.ID, p.ID); err != nil {
+			return answer{}, err
+		}
+		return showPolicy("Pushed", p, ""), nil
+	})
+}
