@@ -5,10 +5,7 @@ import (
 	"encoding/json"
 	"net"
 	"net/http"
-	"regexp"
 	"strconv"
-	"strings"
-	"sync"
 	"testing"
 )
 
@@ -20,30 +17,10 @@ func TestAuthorizationServer(t *testing.T) {
 	port := freePort(t)
 	client := w.register(t, "http://127.0.0.1:"+port+"/callback")
 	browser := w.browser(t)
-	var once sync.Once
-	var visiting sync.WaitGroup
-	address := regexp.MustCompile(regexp.QuoteMeta(w.service.PublicURL()) + `/oauth/authorize\?\S+\s`)
-	see := func(sofar string) {
-		found := address.FindString(colors.ReplaceAllString(sofar, ""))
-		if found == "" {
-			return
-		}
-		once.Do(func() {
-			visiting.Go(func() {
-				back, err := browser.visit(strings.TrimSpace(found), nil)
-				if err != nil {
-					t.Error(err)
-					return
-				}
-				if _, _, err := fetch(http.DefaultClient, http.MethodGet, back, nil); err != nil {
-					t.Errorf("the client's callback: %v", err)
-				}
-			})
-		})
-	}
+	see, done := browser.watch(t)
 	code, out := node(t, see, nil, suite, "authorization", "--url", w.service.PublicURL(), "--client-id", client,
 		"--resource", w.endpoint(), "-p", port, "--spec-version", "2026-07-28")
-	visiting.Wait()
+	done()
 	if code != 0 {
 		t.Errorf("exit %d:\n%s", code, complaints(out))
 	}

@@ -11,6 +11,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/musterhq/muster/internal/access"
@@ -71,6 +72,31 @@ func (b *browser) visit(address string, choose []string) (string, error) {
 		}
 	}
 	return "", errors.New("the service sends the browser round in circles")
+}
+
+// watch waits for a program to print an authorize address, and answers it as a
+// person who was asked to open it would, once. done waits for that.
+func (b *browser) watch(t *testing.T) (see func(sofar string), done func()) {
+	address := regexp.MustCompile(regexp.QuoteMeta(b.service.PublicURL()) + `/oauth/authorize\?\S+\s`)
+	var once sync.Once
+	var visiting sync.WaitGroup
+	return func(sofar string) {
+		found := strings.TrimSpace(address.FindString(colors.ReplaceAllString(sofar, "")))
+		if found == "" {
+			return
+		}
+		once.Do(func() {
+			visiting.Go(func() {
+				back, err := b.visit(found, nil)
+				if err == nil {
+					_, _, err = fetch(http.DefaultClient, http.MethodGet, back, nil)
+				}
+				if err != nil {
+					t.Errorf("the browser: %v", err)
+				}
+			})
+		})
+	}, visiting.Wait
 }
 
 func follow(from string, response *http.Response) (string, error) {

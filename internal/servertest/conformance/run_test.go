@@ -2,7 +2,9 @@ package conformance_test
 
 import (
 	"bytes"
+	"context"
 	"flag"
+	"fmt"
 	"io"
 	"net/http"
 	"net/http/httptest"
@@ -18,12 +20,26 @@ import (
 
 	"github.com/musterhq/muster/internal/access"
 	"github.com/musterhq/muster/internal/servertest"
+	"github.com/musterhq/muster/internal/surface/bridge"
 	"github.com/musterhq/muster/internal/surface/mcp"
 )
 
 // npm is where scripts/conformance.sh has installed the other people's
 // programs. Without it there is nothing to hold us against.
 var npm = flag.String("npm", "", "directory with the npm packages and the scripts of testdata")
+
+// TestMain lets this program be the bridge, when a client starts it as one.
+func TestMain(m *testing.M) {
+	endpoint := os.Getenv("MUSTER_TEST_BRIDGE")
+	if endpoint == "" {
+		os.Exit(m.Run())
+	}
+	b := &bridge.Bridge{Endpoint: endpoint, Key: os.Getenv("MUSTER_API_KEY"), Warn: func(text string) { fmt.Fprintln(os.Stderr, text) }}
+	if err := b.Run(context.Background(), os.Stdin, os.Stdout); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+}
 
 // needPrograms skips a test that runs outside `make conformance`.
 func needPrograms(t *testing.T) {
