@@ -94,7 +94,7 @@ type toolError struct {
 }
 
 func (c Config) failed(found caller, f *fault.Error) (*sdk.CallToolResult, error) {
-	e := toolError{Code: f.Code, Message: clean(f.Detail), Status: status.Of(f.Code), Retryable: f.Retryable}
+	e := toolError{Code: f.Code, Message: clean(f.Detail), Status: status.Of(f.Code), Retryable: status.Retryable(f)}
 	if f.Code == fault.RateLimited {
 		e.RetryAfter = operation.Seconds(f.RetryAfter)
 	}

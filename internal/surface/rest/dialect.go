@@ -71,29 +71,16 @@ func shapeOf(d operation.Dialect, code fault.Code, malformed bool) shape {
 	}
 }
 
-// retryable is whether the same request may be sent again: fixed for some
-// codes, else for the fault to say.
-func retryable(e *fault.Error) bool {
-	switch e.Code {
-	case fault.RateLimited, fault.Unavailable:
-		return true
-	case fault.Internal:
-		return false
-	default:
-		return e.Retryable
-	}
-}
-
 // refuse writes a fault in a dialect; instance is the path of the request.
 func refuse(d operation.Dialect, instance string, e *fault.Error) reply {
-	status := statusOf(e.Code)
-	a := reply{status: status}
+	code := statusOf(e.Code)
+	a := reply{status: code}
 	switch {
 	case e.Code == fault.RateLimited:
 		a.set("Retry-After", strconv.Itoa(operation.Seconds(e.RetryAfter)))
 	case e.Code == fault.InFlight:
 		a.set("Retry-After", "1")
-	case status == http.StatusUnauthorized:
+	case code == http.StatusUnauthorized:
 		a.set("WWW-Authenticate", `ApiKey header="X-API-Key"`)
 	}
 	form := shapeOf(d, e.Code, e.Malformed)
@@ -102,17 +89,17 @@ func refuse(d operation.Dialect, instance string, e *fault.Error) reply {
 		return a
 	case form.small:
 		a.contentType = jsonType
-		a.body, _ = json.Marshal(small{http.StatusText(status), e.Detail, status})
+		a.body, _ = json.Marshal(small{http.StatusText(code), e.Detail, code})
 		return a
 	}
-	p := problem{Type: "about:blank", Title: http.StatusText(status), Status: status, Detail: e.Detail, Instance: instance}
+	p := problem{Type: "about:blank", Title: http.StatusText(code), Status: code, Detail: e.Detail, Instance: instance}
 	if form.code {
 		p.Code = e.Code
 	}
 	if form.retryable {
-		p.Retryable = new(retryable(e))
+		p.Retryable = new(status.Retryable(e))
 	}
-	if status == http.StatusBadRequest {
+	if code == http.StatusBadRequest {
 		p.Errors = e.Fields
 	}
 	a.contentType = problemType

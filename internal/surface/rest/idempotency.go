@@ -14,6 +14,7 @@ import (
 	"github.com/musterhq/muster/internal/access"
 	"github.com/musterhq/muster/internal/fault"
 	"github.com/musterhq/muster/internal/operation"
+	"github.com/musterhq/muster/internal/surface/status"
 )
 
 // Idempotency-Key, for every POST (operator "More that tests rely on", the
@@ -185,7 +186,7 @@ func keeps(out operation.Outcome) bool {
 	if out.Fault == nil {
 		return true
 	}
-	return !retryable(out.Fault) && out.Fault.Code != fault.InvalidArguments
+	return !status.Retryable(out.Fault) && out.Fault.Code != fault.InvalidArguments
 }
 
 // replay gives a stored answer again.

@@ -1,5 +1,5 @@
-// Package status maps a fault's code to its HTTP status: the same on every
-// surface (contract 7.1, 7.3, 7.4).
+// Package status says what a fault's code means: its HTTP status, and whether
+// the call may be repeated. It is the same on every surface (contract 7.1, 7.3, 7.4).
 package status
 
 import (
@@ -31,4 +31,17 @@ func Of(code fault.Code) int {
 		return http.StatusServiceUnavailable
 	}
 	return http.StatusInternalServerError
+}
+
+// Retryable is whether the same call may be made again: fixed for some codes,
+// else for the fault to say.
+func Retryable(e *fault.Error) bool {
+	switch e.Code {
+	case fault.RateLimited, fault.Unavailable:
+		return true
+	case fault.Internal:
+		return false
+	default:
+		return e.Retryable
+	}
 }

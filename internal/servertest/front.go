@@ -1,0 +1,40 @@
+package servertest
+
+import (
+	"net/http"
+	"net/http/httptest"
+	"sync/atomic"
+
+	"github.com/musterhq/muster/internal/config"
+	"github.com/musterhq/muster/internal/service"
+)
+
+// Front is a load balancer without affinity: each request goes to the next
+// replica in turn.
+type Front struct {
+	URL      string
+	Replicas []*Replica
+	turn     atomic.Int64
+}
+
+// StartBehindFront starts count replicas behind one public address.
+func (l *Lab) StartBehindFront(count int) *Front {
+	l.TB.Helper()
+	f := &Front{}
+	server := httptest.NewServer(f)
+	l.TB.Cleanup(server.Close)
+	f.URL = server.URL
+	for range count {
+		f.Replicas = append(f.Replicas, l.Start(func(c *config.Service, _ *service.Options) { c.PublicURL = f.URL }))
+	}
+	return f
+}
+
+// ServeHTTP implements http.Handler.
+func (f *Front) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	n := f.turn.Add(1) % int64(len(f.Replicas))
+	f.Replicas[n].Handler().ServeHTTP(w, r)
+}
+
+// At is the address of one replica, beside the front.
+func (f *Front) At(i int) string { return "http://" + f.Replicas[i].Addr().String() }

@@ -1,0 +1,189 @@
+package servertest
+
+import (
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/json"
+	"io"
+	"net/http"
+	"net/http/cookiejar"
+	"net/url"
+	"strings"
+
+	"github.com/musterhq/muster/internal/access"
+	"github.com/musterhq/muster/internal/company"
+	"github.com/musterhq/muster/internal/name"
+	"github.com/musterhq/muster/internal/surface/oauth"
+	"github.com/musterhq/muster/internal/surface/web"
+)
+
+const (
+	// Password is every test person's.
+	Password = "correct horse battery"
+	// ClientRedirect is where the test clients' codes go; nothing is there.
+	ClientRedirect = "https://app.example.com/cb"
+
+	codeVerifier = "0123456789012345678901234567890123456789abc"
+)
+
+// Person is a portal user with a browser, which keeps cookies and follows no
+// redirects.
+type Person struct {
+	lab     *Lab
+	User    access.UserAccount
+	browser *http.Client
+}
+
+// Person makes a portal user.
+func (l *Lab) Person(c company.Company, role access.Role, policies ...string) *Person {
+	l.TB.Helper()
+	users := access.Users{Store: l.Desk().Users, Passwords: access.NewPasswords(1), Now: l.Now}
+	u, err := users.Create(l.TB.Context(), access.NewUserRequest{CompanyID: c.ID, Email: name.NewID() + "@" + c.Slug + ".test",
+		Role: role, Policies: policies, Password: Password})
+	if err != nil {
+		l.TB.Fatal(err)
+	}
+	jar, err := cookiejar.New(nil)
+	if err != nil {
+		l.TB.Fatal(err)
+	}
+	return &Person{l, u, &http.Client{Jar: jar, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}}
+}
+
+// Change changes the person's account.
+func (p *Person) Change(change func(*access.UserAccount)) {
+	p.lab.TB.Helper()
+	_, err := p.lab.Desk().Users.UpdateUser(p.lab.TB.Context(), p.User.CompanyID, p.User.ID, func(u *access.UserAccount) error {
+		change(u)
+		return nil
+	})
+	if err != nil {
+		p.lab.TB.Fatal(err)
+	}
+}
+
+// Send makes a request with the browser; a form makes it a POST. Headers are
+// names and values in turn.
+func (p *Person) Send(address string, form url.Values, headers ...string) Answer {
+	p.lab.TB.Helper()
+	method, body := http.MethodGet, ""
+	if form != nil {
+		method, body = http.MethodPost, form.Encode()
+	}
+	request, err := http.NewRequestWithContext(p.lab.TB.Context(), method, address, strings.NewReader(body))
+	if err != nil {
+		p.lab.TB.Fatal(err)
+	}
+	if form != nil {
+		request.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+	}
+	for i := 0; i+1 < len(headers); i += 2 {
+		request.Header.Set(headers[i], headers[i+1])
+	}
+	response, err := p.browser.Do(request)
+	if err != nil {
+		p.lab.TB.Fatal(err)
+	}
+	defer response.Body.Close()
+	text, err := io.ReadAll(response.Body)
+	if err != nil {
+		p.lab.TB.Fatal(err)
+	}
+	return Answer{response.StatusCode, response.Header, text}
+}
+
+// SignIn signs the person in at an address of the service.
+func (p *Person) SignIn(base string) {
+	p.lab.TB.Helper()
+	p.Send(base+web.SignInPath, url.Values{"email": {p.User.Email}, "password": {Password}}).Want(p.lab.TB, http.StatusSeeOther)
+}
+
+// Register registers a public client and returns its id.
+func (p *Person) Register(base string) string {
+	p.lab.TB.Helper()
+	var client struct {
+		ID string `json:"client_id"`
+	}
+	response, err := http.Post(base+oauth.RegisterPath, "application/json",
+		strings.NewReader(`{"client_name":"Test","redirect_uris":["`+ClientRedirect+`"],"token_endpoint_auth_method":"none"}`))
+	if err != nil {
+		p.lab.TB.Fatal(err)
+	}
+	defer response.Body.Close()
+	if err := json.NewDecoder(response.Body).Decode(&client); err != nil || response.StatusCode != http.StatusCreated {
+		p.lab.TB.Fatalf("registration: %d %v", response.StatusCode, err)
+	}
+	return client.ID
+}
+
+// Asks is a client's authorization request; public is the service's public URL.
+func Asks(public, client string, scopes ...string) url.Values {
+	sum := sha256.Sum256([]byte(codeVerifier))
+	return url.Values{"response_type": {"code"}, "client_id": {client}, "redirect_uri": {ClientRedirect}, "state": {"s"},
+		"scope": {strings.Join(scopes, " ")}, "code_challenge": {base64.RawURLEncoding.EncodeToString(sum[:])},
+		"code_challenge_method": {"S256"}, "resource": {public + "/mcp"}}
+}
+
+// Consents answers the question of the consent page and returns the code.
+func (p *Person) Consents(base string, request url.Values, scopes ...string) string {
+	p.lab.TB.Helper()
+	answer := p.Send(base+oauth.AuthorizePath, url.Values{"request": {request.Encode()}, "scope": scopes, "decision": {"allow"}})
+	to, err := url.Parse(answer.Header.Get("Location"))
+	if err != nil || !strings.HasPrefix(to.String(), ClientRedirect+"?") || to.Query().Get("code") == "" {
+		p.lab.TB.Fatalf("consent: %d to %q: %s", answer.Status, to, answer.Body)
+	}
+	return to.Query().Get("code")
+}
+
+// Tokens is what the token endpoint gives.
+type Tokens struct {
+	Status  int    `json:"-"`
+	Client  string `json:"-"`
+	Access  string `json:"access_token"`
+	Refresh string `json:"refresh_token"`
+	Scope   string `json:"scope"`
+	Error   string `json:"error"`
+}
+
+// Redeem swaps a code for tokens.
+func (p *Person) Redeem(base, client, code string) Tokens {
+	return p.Token(base, url.Values{"grant_type": {"authorization_code"}, "client_id": {client}, "code": {code},
+		"redirect_uri": {ClientRedirect}, "code_verifier": {codeVerifier}})
+}
+
+// Swap swaps a refresh token.
+func (p *Person) Swap(base string, t Tokens) Tokens {
+	return p.Token(base, url.Values{"grant_type": {"refresh_token"}, "client_id": {t.Client}, "refresh_token": {t.Refresh}})
+}
+
+// Token asks the token endpoint.
+func (p *Person) Token(base string, form url.Values) Tokens {
+	p.lab.TB.Helper()
+	answer := p.Send(base+oauth.TokenPath, form)
+	t := Tokens{Status: answer.Status, Client: form.Get("client_id")}
+	answer.JSON(p.lab.TB, &t)
+	return t
+}
+
+// Connect lets the person connect a new client with the scopes, all steps at
+// one address.
+func (p *Person) Connect(base string, scopes ...string) Tokens {
+	p.lab.TB.Helper()
+	p.SignIn(base)
+	client := p.Register(base)
+	t := p.Redeem(base, client, p.Consents(base, Asks(base, client, scopes...), scopes...))
+	if t.Status != http.StatusOK {
+		p.lab.TB.Fatalf("token: %d %s", t.Status, t.Error)
+	}
+	return t
+}
+
+// ConnectionOf is the connection that an access token belongs to.
+func (l *Lab) ConnectionOf(token string) access.OAuthConnection {
+	l.TB.Helper()
+	c, _, err := l.DB().ConnectionByToken(l.TB.Context(), access.HashSecret(token))
+	if err != nil {
+		l.TB.Fatal(err)
+	}
+	return c
+}
