@@ -23,6 +23,7 @@ var mayScan = map[string]string{
 	`SELECT name FROM leases`:                     "there are a few leases",
 	`DELETE FROM leases WHERE name LIKE`:          "once at start",
 	`FROM oauth_clients c WHERE c.last_used_at <`: "swept once a day",
+	`CASE WHEN p.push_error <> '' THEN 1`:         "the index holds only policies that are behind",
 	`ORDER BY p.push_tried_at, p.id LIMIT`:        "the index holds only policies that are behind",
 	`UPDATE claims SET leased_until = 0`:          "once at start",
 }

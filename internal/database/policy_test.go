@@ -220,9 +220,18 @@ func TestPushesAreKeptInStep(t *testing.T) {
 		_, err = f.db.PushedVersion(f.Context(), a.ID, 43)
 		f.code(fault.NotFound, err)
 
-		f.newPolicy("c")
+		c := f.newPolicy("c")
+		figures := func() string {
+			waiting, failing, err := f.db.PoliciesBehind(f.Context())
+			f.ok(err)
+			return fmt.Sprint(waiting, failing)
+		}
+		equal(f, "waiting, failing", figures(), "1 0")
+		f.ok(f.db.SetPushFailed(f.Context(), c.ID, 1, "refused", f.clock.Now(), nil))
+		equal(f, "waiting, failing", figures(), "0 1")
 		_, err = f.db.UpdateCompany(f.Context(), f.company.ID, func(c *company.Company) error { c.Enterprise = ""; return nil })
 		f.ok(err)
 		equal(f, "behind while not connected", behind(), "[]")
+		equal(f, "waiting, failing", figures(), "0 0")
 	})
 }

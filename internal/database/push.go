@@ -41,3 +41,14 @@ func (db *DB) PushedVersion(ctx context.Context, policyID string, vendorVersion 
 		policyID, vendorVersion)
 	return found(v, err, "version of the policy at the platform")
 }
+
+// PoliciesBehind counts the policies of connected companies whose saved version
+// the platform does not hold: waiting are on their way, failing were refused
+// or could not be sent.
+func (db *DB) PoliciesBehind(ctx context.Context) (waiting, failing int, err error) {
+	type counts struct{ all, failing int }
+	n, err := one(ctx, db.read(), func(r row) (n counts, err error) { return n, r.Scan(&n.all, &n.failing) },
+		`SELECT COUNT(*), COALESCE(CAST(SUM(CASE WHEN p.push_error <> '' THEN 1 ELSE 0 END) AS BIGINT), 0)`+policyTables+`
+		WHERE p.type = 'PLATFORM' AND NOT p.deleted AND p.push_version <> p.version AND c.enterprise <> ''`)
+	return n.all - n.failing, n.failing, err
+}

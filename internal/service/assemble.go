@@ -89,12 +89,22 @@ func (s *Service) operations(commands *command.Service, agents provisioning.Issu
 	policy.DefineList(registry, s.db)
 	command.Define(registry, commands)
 	policy.Define(registry, s.db)
-	proposal.Define(registry, &proposal.Service{
+	proposals := &proposal.Service{
 		Store: s.db, Policies: s.db, Companies: s.db, Checker: policies.Checker, Publisher: s.platform,
 		PublicURL: s.public, Log: s.options.Logger, Crash: s.options.Crash,
-	})
+	}
+	proposal.Define(registry, proposals)
+	s.editor = policy.Editor{Service: policies}
+	s.reviewer = proposal.Reviewer{Service: proposals, Store: s.db, Limiter: budget.Limiter{Store: s.db, Now: s.db.Now}}
 	keeper := &proposal.Keeper{Store: s.db, Policies: s.db, Companies: s.db, Publisher: s.platform, Log: s.options.Logger}
-	s.loops = append(s.loops, s.every("proposal keeper", keeperInterval, keeper.Settle))
+	s.loops = append(s.loops, s.every("proposal keeper", keeperInterval, keeper.Settle),
+		s.every("policy figures", figuresInterval, func(ctx context.Context) error {
+			waiting, failing, err := s.db.PoliciesBehind(ctx)
+			if err == nil {
+				s.metrics.PoliciesBehind(waiting, failing)
+			}
+			return err
+		}))
 	provisioning.Define(registry, &provisioning.Service{
 		Catalogue: s.db, PublicURL: s.public, Now: s.options.Now,
 		Issuers: map[policy.Type]provisioning.Issuer{policy.Platform: s.platform, policy.Agent: agents},
@@ -115,6 +125,7 @@ func (s *Service) commands() *command.Service {
 const (
 	sweepInterval      = 5 * time.Second
 	keeperInterval     = 2 * time.Second
+	figuresInterval    = 15 * time.Second
 	expiryInterval     = 5 * time.Minute
 	inactivityInterval = time.Minute
 )

@@ -21,6 +21,7 @@ type Metrics struct {
 	calls    *prometheus.HistogramVec
 	lag      prometheus.Histogram
 	notified *prometheus.CounterVec
+	behind   *prometheus.GaugeVec
 }
 
 // NewMetrics returns the metrics of one service, at zero.
@@ -48,8 +49,11 @@ func NewMetrics() *Metrics {
 		notified: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "muster_notifications_total", Help: "Notifications of the platform, by kind and by what became of them.",
 		}, []string{"kind", "outcome"}),
+		behind: prometheus.NewGaugeVec(prometheus.GaugeOpts{
+			Name: "muster_policies_behind", Help: "Policies whose saved version the platform does not hold: waiting, or failing. The same on every replica, at most 15 s old.",
+		}, []string{"state"}),
 	}
-	m.registry.MustRegister(m.requests, m.refusals, m.commands, m.calls, m.lag, m.notified,
+	m.registry.MustRegister(m.requests, m.refusals, m.commands, m.calls, m.lag, m.notified, m.behind,
 		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	return m
 }
@@ -79,4 +83,10 @@ func (m *Metrics) VendorCall(method, class string, took time.Duration) {
 func (m *Metrics) Notification(kind, outcome string, lag time.Duration) {
 	m.notified.WithLabelValues(kind, outcome).Inc()
 	m.lag.Observe(max(0, lag.Seconds()))
+}
+
+// PoliciesBehind notes how many policies the platform does not hold as saved.
+func (m *Metrics) PoliciesBehind(waiting, failing int) {
+	m.behind.WithLabelValues("waiting").Set(float64(waiting))
+	m.behind.WithLabelValues("failing").Set(float64(failing))
 }

@@ -19,6 +19,8 @@ import (
 	"github.com/musterhq/muster/internal/database"
 	"github.com/musterhq/muster/internal/operation"
 	"github.com/musterhq/muster/internal/platform"
+	"github.com/musterhq/muster/internal/policy"
+	"github.com/musterhq/muster/internal/proposal"
 )
 
 // Options are what a configuration cannot say.
@@ -49,6 +51,8 @@ type Service struct {
 	metrics  *Metrics
 	platform *platform.Platform
 	registry *operation.Registry
+	editor   policy.Editor     // of policies, for the portal
+	reviewer proposal.Reviewer // of proposals, for the portal
 	handler  http.Handler
 	running  loops
 	loops    []Loop
