@@ -57,6 +57,7 @@ const (
 	DestructiveCommands Gate = "destructiveCommands"
 	PolicyChanges       Gate = "policyChanges"
 	ProvisioningGate    Gate = "provisioning"
+	OAuthGate           Gate = "oauthConnections" // of Grant for every connection; no operation declares it
 )
 
 // Grant reports nil if p may run an operation that needs the permissions and

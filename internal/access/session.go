@@ -17,7 +17,7 @@ const (
 	SessionLimit = 7 * 24 * time.Hour
 	// ReauthFresh is how long after a sign-in or a renewed proof of identity the
 	// portal lets a person turn on destructive commands.
-	ReauthFresh = 10 * time.Minute
+	ReauthFresh = 5 * time.Minute
 )
 
 // SessionTokenHash is how a session is found: its token is never stored.
@@ -37,6 +37,7 @@ type Session struct {
 	ProvedAt  time.Time // when the person last proved who they are
 	Address   string    // of the client, for the person's own list
 	Agent     string
+	Method    string // how the person signed in; for the record, not kept here
 }
 
 // Live reports whether the session is good at now.

@@ -14,6 +14,10 @@ import (
 // reads as INACTIVE (decisions "Assets").
 const DefaultInactiveAfter = 30 * 24 * time.Hour
 
+// DefaultKeepActivity is how long entries of the activity log are kept unless
+// the company says otherwise.
+const DefaultKeepActivity = 400 * 24 * time.Hour
+
 // Company is one tenant.
 type Company struct {
 	ID            string
@@ -21,6 +25,8 @@ type Company struct {
 	Name          string
 	Settings      access.Settings
 	InactiveAfter time.Duration
+	// KeepActivity is how long entries of the activity log are kept.
+	KeepActivity time.Duration
 	// Enterprise is the platform's name of the company, "enterprises/LC…";
 	// empty while the company is not connected (contract 7.4).
 	Enterprise string
@@ -32,6 +38,14 @@ func (c Company) PathName() string { return name.Company(c.Slug) }
 
 // Connected reports whether the company is bound to an enterprise.
 func (c Company) Connected() bool { return c.Enterprise != "" }
+
+// Switch tells who last switched one of the settings for AI agents.
+type Switch struct {
+	Gate    access.Gate
+	Enabled bool
+	At      time.Time
+	By      access.Actor
+}
 
 // Store keeps companies. Find methods return fault.NotFound.
 type Store interface {

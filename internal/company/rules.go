@@ -17,12 +17,18 @@ const (
 	MaxInactiveAfter = 3650 * 24 * time.Hour
 )
 
+// The shortest and the longest time that the activity log is kept.
+const (
+	MinKeepActivity = 30 * 24 * time.Hour
+	MaxKeepActivity = 3650 * 24 * time.Hour
+)
+
 // New makes a company, not yet connected to the platform. It fails with
 // fault.InvalidArguments for a slug, a name or settings that cannot be.
 func New(slug, displayName string, settings access.Settings, now time.Time) (Company, error) {
 	c := Company{
 		ID: name.NewID(), Slug: slug, Name: displayName, Settings: settings,
-		InactiveAfter: DefaultInactiveAfter, CreatedAt: now.UTC().Truncate(time.Millisecond),
+		InactiveAfter: DefaultInactiveAfter, KeepActivity: DefaultKeepActivity, CreatedAt: now.UTC().Truncate(time.Millisecond),
 	}
 	return c, c.Check()
 }
@@ -41,6 +47,8 @@ func (c Company) Check() error {
 	must(name.IsLabel(c.Name, MaxName), "name", "must have 1 to 100 printable characters and no spaces around them")
 	must(c.InactiveAfter >= MinInactiveAfter && c.InactiveAfter <= MaxInactiveAfter, "inactiveAfter",
 		"must be between one minute and ten years")
+	must(c.KeepActivity >= MinKeepActivity && c.KeepActivity <= MaxKeepActivity, "keepActivity",
+		"must be between 30 days and ten years")
 	must(c.Settings.DeviceCommands || !c.Settings.DestructiveCommands, "destructiveCommands",
 		"needs deviceCommands: turn that on as well")
 	if len(faults) > 0 {

@@ -5,8 +5,10 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"strconv"
 	"strings"
 
+	"github.com/musterhq/muster/internal/activity"
 	"github.com/musterhq/muster/internal/asset"
 	"github.com/musterhq/muster/internal/fault"
 )
@@ -96,7 +98,11 @@ func (db *DB) ImportAssets(ctx context.Context, assets []asset.Asset) error {
 				return err
 			}
 		}
-		return counts.save(ctx, t)
+		if err := counts.save(ctx, t); err != nil || len(assets) == 0 {
+			return err
+		}
+		return db.record(ctx, t, assets[0].CompanyID, activity.Event{Action: activity.AssetsImported,
+			Changes: []activity.Change{{Field: "assets", After: strconv.Itoa(len(assets))}}})
 	})
 	if unique(err) {
 		return fault.New(fault.Refused, "an asset with one of these ids exists already").Because(err)

@@ -7,6 +7,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/musterhq/muster/internal/access"
+	"github.com/musterhq/muster/internal/activity"
 	"github.com/musterhq/muster/internal/command"
 	"github.com/musterhq/muster/internal/fault"
 	"github.com/musterhq/muster/internal/operation"
@@ -32,8 +34,7 @@ func scanCommand(r row) (c command.Command, err error) {
 // IdempotencyRef already.
 func (db *DB) Begin(ctx context.Context, c command.Command) (stored command.Command, begun bool, err error) {
 	err = db.statement(ctx, func(ctx context.Context, tx conn) error {
-		n, err := beginCommand(ctx, tx, c)
-		begun = n == 1
+		begun, err = db.beginCommand(ctx, tx, c)
 		return err
 	})
 	switch {
@@ -48,13 +49,63 @@ func (db *DB) Begin(ctx context.Context, c command.Command) (stored command.Comm
 	return stored, false, err
 }
 
-func beginCommand(ctx context.Context, tx conn, c command.Command) (int64, error) {
+// beginCommand inserts a command and its entry in the activity log.
+func (db *DB) beginCommand(ctx context.Context, tx conn, c command.Command) (bool, error) {
 	a := c.Actor
-	return tx.exec(ctx, `INSERT INTO commands (`+commandColumns+`)
-		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
-		ON CONFLICT (idempotency_ref) WHERE idempotency_ref <> '' DO NOTHING`,
-		c.ID, c.CompanyID, c.AssetID, c.Epoch, string(c.Type), string(c.State), millis(c.CreatedAt), millis(c.FeedbackAt),
-		c.Outcome, string(a.Kind), a.ID, a.Prefix, a.Name, c.Ref, millis(c.Deadline), c.PolicyID, c.IdempotencyRef)
+	first := []any{c.ID, c.CompanyID, c.AssetID, c.Epoch, string(c.Type), string(c.State), millis(c.CreatedAt), millis(c.FeedbackAt),
+		c.Outcome, string(a.Kind), a.ID, a.Prefix, a.Name, c.Ref, millis(c.Deadline), c.PolicyID, c.IdempotencyRef}
+	then := db.entry(ctx, c.CompanyID, commandEvent(ctx, c))
+	statements := db.dialect.follow(insertCommand, insertCommandEntry)
+	if len(statements) == 1 {
+		n, err := tx.exec(ctx, statements[0], append(first, then...)...)
+		return n == 1, err
+	}
+	if _, err := one(ctx, tx, scanValue[string], statements[0], first...); err != nil {
+		if errors.Is(err, sql.ErrNoRows) {
+			err = nil
+		}
+		return false, err
+	}
+	_, err := tx.exec(ctx, statements[1], then...)
+	return true, err
+}
+
+const insertCommand = `INSERT INTO commands (` + commandColumns + `)
+	VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+	ON CONFLICT (idempotency_ref) WHERE idempotency_ref <> '' DO NOTHING RETURNING id`
+
+const insertCommandEntry = `INSERT INTO activity (` + activityColumns + `)
+	SELECT CAST(? AS TEXT), CAST(? AS BIGINT), CAST(? AS TEXT), CAST(? AS TEXT), CAST(? AS TEXT), CAST(? AS TEXT), CAST(? AS TEXT),
+		CAST(? AS TEXT), CAST(? AS TEXT), CAST(? AS TEXT), CAST(? AS TEXT), CAST(? AS TEXT), CAST(? AS TEXT), CAST(? AS TEXT),
+		CAST(? AS TEXT), CAST(? AS TEXT), CAST(? AS TEXT), CAST(? AS TEXT), CAST(? AS TEXT)`
+
+// commandEvent is the entry of a command; who sent it is as the command itself
+// has it.
+func commandEvent(ctx context.Context, c command.Command) activity.Event {
+	a := access.Actor{Kind: c.Actor.Kind, ID: c.Actor.ID, Name: c.Actor.Name, Prefix: c.Actor.Prefix}
+	if o := access.OriginOf(ctx).Actor; o.ID == a.ID {
+		a.UserID = o.UserID
+	}
+	return activity.Event{Action: activity.Command(string(c.Type)), Actor: a, Reference: c.ID,
+		Target: activity.Target{Kind: activity.Asset, ID: c.AssetID}}
+}
+
+// recordStep records that a command failed, or that its outcome is unknown;
+// that it went well is told by the command itself.
+func (db *DB) recordStep(ctx context.Context, tx conn, c command.Command) error {
+	e := commandEvent(ctx, c)
+	switch c.State {
+	case command.Failed:
+		e.Outcome = activity.Failed
+	case command.Unconfirmed:
+		e.Outcome = activity.Unconfirmed
+	default:
+		return nil
+	}
+	if c.Outcome != "" {
+		e.Changes = []activity.Change{{Field: "outcome", After: c.Outcome}}
+	}
+	return db.record(ctx, tx, c.CompanyID, e)
 }
 
 // Take makes a step if the command is in one of its From states. Final states
@@ -62,10 +113,21 @@ func beginCommand(ctx context.Context, tx conn, c command.Command) (int64, error
 func (db *DB) Take(ctx context.Context, id string, s command.Step) (command.Command, bool, error) {
 	query, args := stepStatement(id, s)
 	var taken command.Command
-	err := db.statement(ctx, func(ctx context.Context, tx conn) (err error) {
+	step := func(ctx context.Context, tx conn) (err error) {
 		taken, err = one(ctx, tx, scanCommand, query, args...)
 		return err
-	})
+	}
+	var err error
+	if s.To == command.Failed || s.To == command.Unconfirmed {
+		err = db.write(ctx, func(ctx context.Context, t *tx) error {
+			if err := step(ctx, t); err != nil {
+				return err
+			}
+			return db.recordStep(ctx, t, taken)
+		})
+	} else {
+		err = db.statement(ctx, step)
+	}
 	if !errors.Is(err, sql.ErrNoRows) {
 		if err == nil {
 			db.hintCommand(taken)
@@ -77,10 +139,13 @@ func (db *DB) Take(ctx context.Context, id string, s command.Step) (command.Comm
 }
 
 // take makes a step inside a transaction that holds the command's row.
-func take(ctx context.Context, tx conn, id string, s command.Step) error {
+func (db *DB) take(ctx context.Context, tx conn, id string, s command.Step) error {
 	query, args := stepStatement(id, s)
-	_, err := one(ctx, tx, scanCommand, query, args...)
-	return err
+	taken, err := one(ctx, tx, scanCommand, query, args...)
+	if err != nil {
+		return err
+	}
+	return db.recordStep(ctx, tx, taken)
 }
 
 // stepStatement sets what the step sets and leaves the rest.

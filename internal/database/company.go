@@ -1,22 +1,25 @@
 package database
 
 import (
+	"cmp"
 	"context"
 	"time"
 
+	"github.com/musterhq/muster/internal/activity"
 	"github.com/musterhq/muster/internal/company"
 	"github.com/musterhq/muster/internal/fault"
 )
 
 const companyColumns = `c.id, c.slug, c.name, c.device_commands, c.destructive_commands, c.policy_changes,
-	c.provisioning, c.oauth_connections, c.inactive_after, c.enterprise, c.created_at`
+	c.provisioning, c.oauth_connections, c.inactive_after, c.keep_activity, c.enterprise, c.created_at`
 
 func scanCompany(r row) (c company.Company, err error) {
-	var inactive, created int64
+	var inactive, keep, created int64
 	s := &c.Settings
 	err = r.Scan(&c.ID, &c.Slug, &c.Name, &s.DeviceCommands, &s.DestructiveCommands, &s.PolicyChanges,
-		&s.Provisioning, &s.OAuthConnections, &inactive, &c.Enterprise, &created)
+		&s.Provisioning, &s.OAuthConnections, &inactive, &keep, &c.Enterprise, &created)
 	c.InactiveAfter, c.CreatedAt = time.Duration(inactive)*time.Millisecond, instant(created)
+	c.KeepActivity = time.Duration(keep) * time.Millisecond
 	return c, err
 }
 
@@ -24,13 +27,16 @@ func scanCompany(r row) (c company.Company, err error) {
 // is another's.
 func (db *DB) CreateCompany(ctx context.Context, c company.Company) error {
 	s := c.Settings
-	err := db.statement(ctx, func(ctx context.Context, tx conn) error {
-		_, err := tx.exec(ctx, `INSERT INTO companies (id, slug, name, device_commands, destructive_commands,
-				policy_changes, provisioning, oauth_connections, inactive_after, enterprise, created_at)
-			VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+	err := db.write(ctx, func(ctx context.Context, t *tx) error {
+		if _, err := t.exec(ctx, `INSERT INTO companies (id, slug, name, device_commands, destructive_commands,
+				policy_changes, provisioning, oauth_connections, inactive_after, keep_activity, enterprise, created_at)
+			VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
 			c.ID, c.Slug, c.Name, s.DeviceCommands, s.DestructiveCommands, s.PolicyChanges,
-			s.Provisioning, s.OAuthConnections, c.InactiveAfter.Milliseconds(), c.Enterprise, millis(c.CreatedAt))
-		return err
+			s.Provisioning, s.OAuthConnections, c.InactiveAfter.Milliseconds(),
+			cmp.Or(c.KeepActivity, company.DefaultKeepActivity).Milliseconds(), c.Enterprise, millis(c.CreatedAt)); err != nil {
+			return err
+		}
+		return db.recordCompany(ctx, t, activity.CompanyCreated, company.Company{}, c)
 	})
 	if unique(err) {
 		return fault.New(fault.Refused, "there is a company %s already", c.Slug).Because(err)
@@ -79,11 +85,13 @@ func (db *DB) UpdateCompany(ctx context.Context, id string, change func(*company
 		next.ID, next.Slug, next.CreatedAt = c.ID, c.Slug, c.CreatedAt
 		updated = next
 		s := next.Settings
-		_, err = t.exec(ctx, `UPDATE companies SET name = ?, device_commands = ?, destructive_commands = ?,
-				policy_changes = ?, provisioning = ?, oauth_connections = ?, inactive_after = ?, enterprise = ?
+		if _, err = t.exec(ctx, `UPDATE companies SET name = ?, device_commands = ?, destructive_commands = ?,
+				policy_changes = ?, provisioning = ?, oauth_connections = ?, inactive_after = ?, keep_activity = ?, enterprise = ?
 			WHERE id = ?`, next.Name, s.DeviceCommands, s.DestructiveCommands, s.PolicyChanges, s.Provisioning,
-			s.OAuthConnections, next.InactiveAfter.Milliseconds(), next.Enterprise, id)
-		return err
+			s.OAuthConnections, next.InactiveAfter.Milliseconds(), next.KeepActivity.Milliseconds(), next.Enterprise, id); err != nil {
+			return err
+		}
+		return db.recordCompany(ctx, t, activity.CompanyChanged, c, next)
 	})
 	if unique(err) {
 		err = fault.New(fault.Refused, "the enterprise %s belongs to another company", updated.Enterprise).Because(err)

@@ -3,8 +3,10 @@ package database
 import (
 	"context"
 	"encoding/hex"
+	"strings"
 
 	"github.com/musterhq/muster/internal/access"
+	"github.com/musterhq/muster/internal/activity"
 )
 
 const connectionColumns = `o.id, o.company_id, o.user_id, o.client_id, o.client_name, o.scopes, o.frozen, o.created_at,
@@ -102,13 +104,70 @@ func (db *DB) UpdateConnection(ctx context.Context, companyID, id string, change
 		if o, err = found(o, err, "connection"); err != nil {
 			return err
 		}
+		before := o
 		if err := change(&o); err != nil {
 			return err
 		}
 		updated = o
-		_, err = t.exec(ctx, `UPDATE oauth_connections SET client_name = ?, scopes = ?, frozen = ?, revoked_at = ? WHERE id = ?`,
-			o.ClientName, int64(o.Scopes), o.Frozen, millis(o.RevokedAt), id)
-		return err
+		if _, err = t.exec(ctx, `UPDATE oauth_connections SET client_name = ?, scopes = ?, frozen = ?, revoked_at = ? WHERE id = ?`,
+			o.ClientName, int64(o.Scopes), o.Frozen, millis(o.RevokedAt), id); err != nil {
+			return err
+		}
+		return db.recordConnection(ctx, t, before, o)
 	})
 	return updated, err
+}
+
+// recordConnection records what a save changed about a connection.
+func (db *DB) recordConnection(ctx context.Context, t *tx, before, after access.OAuthConnection) error {
+	action := activity.ConnectionChanged
+	if before.RevokedAt.IsZero() != after.RevokedAt.IsZero() {
+		action = activity.ConnectionRevoked
+	}
+	changes := activity.Differences(
+		activity.Change{Field: "scopes", Before: strings.Join(before.Scopes.Scopes(), " "), After: strings.Join(after.Scopes.Scopes(), " ")},
+		activity.Change{Field: "frozen", Before: onOff(before.Frozen), After: onOff(after.Frozen)},
+	)
+	if len(changes) == 0 && action == activity.ConnectionChanged {
+		return nil
+	}
+	return db.record(ctx, t, after.CompanyID, activity.Event{Action: action, Target: connectionTarget(after), Changes: changes})
+}
+
+func connectionTarget(o access.OAuthConnection) activity.Target {
+	return activity.Target{Kind: activity.Connection, ID: o.ID, Name: o.ClientName}
+}
+
+// recordConsent records that a person let an application act for them.
+func (db *DB) recordConsent(ctx context.Context, t *tx, o access.OAuthConnection) error {
+	return db.recordGrant(ctx, t, activity.ConnectionGranted, o, activity.Change{Field: "scopes", After: strings.Join(o.Scopes.Scopes(), " ")})
+}
+
+// recordGrant records an event of the authorization server, where the context
+// has nobody: the connection's user it is.
+func (db *DB) recordGrant(ctx context.Context, t *tx, action activity.Action, o access.OAuthConnection, changes ...activity.Change) error {
+	u, err := findUser(ctx, t, `u.id = ?`, o.UserID)
+	if err != nil {
+		return err
+	}
+	e := activity.Event{Action: action, Target: connectionTarget(o), Changes: changes}
+	if access.OriginOf(ctx).Actor == (access.Actor{}) {
+		e.Actor = access.Actor{Kind: access.Connection, ID: o.ID, UserID: u.ID, Name: o.ClientName}
+		if action == activity.ConnectionGranted {
+			e.Actor = access.Actor{Kind: access.User, ID: u.ID, UserID: u.ID, Name: u.Name}
+		}
+	}
+	return db.record(ctx, t, o.CompanyID, e)
+}
+
+// revokeRecorded ends a connection and records it, once, with the reason.
+func (db *DB) revokeRecorded(ctx context.Context, t *tx, id, reason string) error {
+	o, err := one(ctx, t, scanConnection, `SELECT `+connectionColumns+` FROM oauth_connections o WHERE o.id = ?`+t.lock(), id)
+	if o, err = found(o, err, "connection"); err != nil || !o.RevokedAt.IsZero() {
+		return err
+	}
+	if err := revoke(ctx, t, id, millis(db.now())); err != nil {
+		return err
+	}
+	return db.recordGrant(ctx, t, activity.ConnectionRevoked, o, activity.Change{Field: "reason", After: reason})
 }

@@ -105,7 +105,7 @@ func endCommands(ctx context.Context, t *tx, assetID string, at time.Time) error
 		if state == command.Succeeded {
 			step.Feedback = at
 		}
-		if err := take(ctx, t, c.ID, step); err != nil {
+		if err := t.db.take(ctx, t, c.ID, step); err != nil {
 			return err
 		}
 	}
@@ -117,8 +117,17 @@ const enrolledAgain = "the device was enrolled again before it confirmed the com
 
 // failOpen ends an asset's open commands because a new enrolment began.
 func failOpen(ctx context.Context, t *tx, assetID string) error {
-	_, err := t.exec(ctx, `UPDATE commands SET state = 'ERROR', outcome = ? WHERE `+isOpen+` AND asset_id = ?`, enrolledAgain, assetID)
-	return err
+	failed, err := list(ctx, t, scanCommand, `UPDATE commands SET state = 'ERROR', outcome = ? WHERE `+isOpen+` AND asset_id = ?
+		RETURNING `+commandColumns, enrolledAgain, assetID)
+	if err != nil {
+		return err
+	}
+	for _, c := range failed {
+		if err := t.db.recordStep(ctx, t, c); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // MarkDeleted ends a device's management, unless the asset was enrolled again

@@ -20,6 +20,11 @@ type dialect interface {
 	lock() string
 	// skipLocked is lock for workers that share a queue.
 	skipLocked() string
+	// follow returns the statements that run first and, if it changed a row, then;
+	// first ends in RETURNING, then begins with INSERT and ends in SELECT …. Where
+	// the engine can, they are one statement, which saves the round trips of a
+	// transaction.
+	follow(first, then string) []string
 	// arm prepares a SELECT for being merged, in order, with others by UNION ALL.
 	arm(query, order string) string
 	// snapshot is the isolation of a transaction that reads one state.
@@ -34,6 +39,8 @@ type sqliteDialect struct{}
 func (sqliteDialect) bind(query string) string { return query }
 func (sqliteDialect) lock() string             { return "" }
 func (sqliteDialect) skipLocked() string       { return "" }
+
+func (sqliteDialect) follow(first, then string) []string { return []string{first, then} }
 
 // arm leaves the order to SQLite, which gives every arm that of the whole.
 func (sqliteDialect) arm(query, _ string) string { return query }
@@ -51,6 +58,10 @@ type postgresDialect struct{ bound *sync.Map }
 
 func (postgresDialect) lock() string       { return " FOR UPDATE" }
 func (postgresDialect) skipLocked() string { return " FOR UPDATE SKIP LOCKED" }
+
+func (postgresDialect) follow(first, then string) []string {
+	return []string{"WITH first AS (" + first + ") " + then + " FROM first"}
+}
 
 // arm says the order, because PostgreSQL merges only what is in order already.
 func (postgresDialect) arm(query, order string) string { return "(" + query + order + ")" }

@@ -25,6 +25,7 @@ var mayScan = map[string]string{
 	`FROM oauth_clients c WHERE c.last_used_at <`: "swept once a day",
 	`CASE WHEN p.push_error <> '' THEN 1`:         "the index holds only policies that are behind",
 	`ORDER BY p.push_tried_at, p.id LIMIT`:        "the index holds only policies that are behind",
+	`FROM activity e WHERE e.seq = 0`:             "the index holds only entries of the last seconds",
 	`UPDATE claims SET leased_until = 0`:          "once at start",
 }
 

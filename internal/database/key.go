@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/musterhq/muster/internal/access"
+	"github.com/musterhq/muster/internal/activity"
 )
 
 const keyColumns = `k.id, k.prefix, k.company_id, k.name, k.hash, k.permissions, k.created_by,
@@ -45,12 +46,18 @@ func scanKey(r row) (access.Key, error) {
 
 // CreateKey adds an API key; of its secret only the hash is kept.
 func (db *DB) CreateKey(ctx context.Context, k access.Key) error {
-	return db.statement(ctx, func(ctx context.Context, tx conn) error {
-		_, err := tx.exec(ctx, `INSERT INTO api_keys (id, prefix, company_id, name, hash, permissions, created_by,
+	return db.write(ctx, func(ctx context.Context, t *tx) error {
+		if _, err := t.exec(ctx, `INSERT INTO api_keys (id, prefix, company_id, name, hash, permissions, created_by,
 				created_at, expires_at) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)`,
 			k.ID, k.Prefix, k.CompanyID, k.Name, hex.EncodeToString(k.Hash[:]), int64(k.Permissions), k.CreatedBy,
-			millis(k.CreatedAt), millis(k.ExpiresAt))
-		return err
+			millis(k.CreatedAt), millis(k.ExpiresAt)); err != nil {
+			return err
+		}
+		changes := []activity.Change{{Field: "permissions", After: k.Permissions.String()}, {Field: "prefix", After: k.Prefix}}
+		if !k.ExpiresAt.IsZero() {
+			changes = append(changes, activity.Change{Field: "expiresAt", After: k.ExpiresAt.UTC().Format(time.RFC3339)})
+		}
+		return db.record(ctx, t, k.CompanyID, activity.Event{Action: activity.KeyCreated, Target: keyTarget(k), Changes: changes})
 	})
 }
 
@@ -64,14 +71,26 @@ func (db *DB) Keys(ctx context.Context, companyID string) ([]access.Key, error) 
 // such key. To revoke it again changes nothing.
 func (db *DB) RevokeKey(ctx context.Context, companyID, id string, at time.Time) (access.Key, error) {
 	var k access.Key
-	err := db.statement(ctx, func(ctx context.Context, tx conn) (err error) {
+	err := db.write(ctx, func(ctx context.Context, t *tx) (err error) {
+		was, err := value[int64](ctx, t, `SELECT revoked_at FROM api_keys WHERE id = ? AND company_id = ?`+t.lock(), id, companyID)
+		if err != nil {
+			return err
+		}
 		// SQLite does not know a table's alias in RETURNING.
-		k, err = one(ctx, tx, scanKey, `UPDATE api_keys
+		k, err = one(ctx, t, scanKey, `UPDATE api_keys
 			SET revoked_at = CASE WHEN revoked_at = 0 THEN CAST(? AS BIGINT) ELSE revoked_at END
 			WHERE id = ? AND company_id = ? RETURNING `+strings.ReplaceAll(keyColumns, "k.", ""), millis(at), id, companyID)
-		return err
+		if err != nil || was != 0 {
+			return err
+		}
+		return db.record(ctx, t, companyID, activity.Event{Action: activity.KeyRevoked, Target: keyTarget(k),
+			Changes: []activity.Change{{Field: "prefix", Before: k.Prefix}}})
 	})
 	return found(k, err, "API key")
+}
+
+func keyTarget(k access.Key) activity.Target {
+	return activity.Target{Kind: activity.Key, ID: k.ID, Name: k.Name}
 }
 
 // KeyByPrefix implements access.KeyReader.

@@ -71,7 +71,10 @@ func (db *DB) Connect(ctx context.Context, c access.OAuthConnection, code access
 				expires_at, used)
 			VALUES (?, ?, ?, ?, ?, ?, ?, FALSE)`, hex.EncodeToString(code.Hash[:]), connected.ID, code.ClientID,
 			code.RedirectURI, code.CodeChallenge, code.Resource, millis(code.ExpiresAt))
-		return err
+		if err != nil {
+			return err
+		}
+		return db.recordConsent(ctx, t, connected)
 	})
 	return connected, err
 }
@@ -157,7 +160,7 @@ func (db *DB) exchange(ctx context.Context, issue access.OAuthTokens, find func(
 		}
 		if s.used {
 			replayed = true
-			return revoke(ctx, t, s.connection.ID, millis(db.now()))
+			return db.revokeRecorded(ctx, t, s.connection.ID, "a code or a refresh token was used twice")
 		}
 		if !db.now().Before(s.code.ExpiresAt) || !s.connection.RevokedAt.IsZero() {
 			return refused
@@ -187,7 +190,7 @@ func (db *DB) RevokeToken(ctx context.Context, token access.SecretHash, clientID
 		if id, err = found(id, err, "token"); err != nil {
 			return err
 		}
-		return revoke(ctx, t, id, millis(db.now()))
+		return db.revokeRecorded(ctx, t, id, "the application gave its token back")
 	})
 }
 

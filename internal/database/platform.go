@@ -4,6 +4,7 @@ import (
 	"context"
 	"time"
 
+	"github.com/musterhq/muster/internal/activity"
 	"github.com/musterhq/muster/internal/command"
 	"github.com/musterhq/muster/internal/fault"
 	"github.com/musterhq/muster/internal/policy"
@@ -144,11 +145,20 @@ func (db *DB) FinishSignup(ctx context.Context, state, enterprise string) error 
 		if _, err = found(companyID, err, "sign-up"); err != nil {
 			return err
 		}
+		before, err := findCompany(ctx, t, `c.id = ?`+t.lock(), companyID)
+		if err != nil {
+			return err
+		}
 		n, err := t.exec(ctx, `UPDATE companies SET enterprise = ? WHERE id = ? AND enterprise IN ('', ?)`, enterprise, companyID, enterprise)
 		if err == nil && n == 0 {
 			err = fault.New(fault.Refused, "the company is connected to another enterprise already")
 		}
-		return err
+		if err != nil || before.Enterprise == enterprise {
+			return err
+		}
+		return db.record(ctx, t, companyID, activity.Event{Action: activity.CompanyConnected,
+			Target:  activity.Target{Kind: activity.Company, ID: companyID, Name: before.Name},
+			Changes: []activity.Change{{Field: "enterprise", After: enterprise}}})
 	})
 	if unique(err) {
 		return fault.New(fault.Refused, "the enterprise %s belongs to another company", enterprise).Because(err)

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"time"
 
+	"github.com/musterhq/muster/internal/activity"
 	"github.com/musterhq/muster/internal/fault"
 	"github.com/musterhq/muster/internal/policy"
 )
@@ -197,7 +198,9 @@ func (db *DB) DeletePolicy(ctx context.Context, companyID, id string, at time.Ti
 		if under, err := changing(ctx, t, id); err != nil || under {
 			return busy(err)
 		}
-		_, err = t.exec(ctx, `UPDATE policies SET deleted = TRUE, updated_at = ? WHERE id = ?`, millis(at), id)
-		return err
+		if _, err = t.exec(ctx, `UPDATE policies SET deleted = TRUE, updated_at = ? WHERE id = ?`, millis(at), id); err != nil {
+			return err
+		}
+		return db.record(ctx, t, companyID, activity.Event{Action: activity.PolicyDeleted, Target: policyTarget(p.ID, p.Name)})
 	})
 }

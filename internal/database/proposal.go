@@ -5,6 +5,8 @@ import (
 	"encoding/json"
 	"time"
 
+	"github.com/musterhq/muster/internal/access"
+	"github.com/musterhq/muster/internal/activity"
 	"github.com/musterhq/muster/internal/fault"
 	"github.com/musterhq/muster/internal/policy"
 	"github.com/musterhq/muster/internal/proposal"
@@ -50,16 +52,18 @@ func (db *DB) Propose(ctx context.Context, p proposal.Proposal, lifetime time.Du
 		key = policy.NameKey(p.Next.Name)
 	}
 	made := false
-	err := db.statement(ctx, func(ctx context.Context, c conn) error {
-		n, err := c.exec(ctx, `INSERT INTO proposals (id, company_id, capability, status, impact, title, summary, policy_id,
+	err := db.write(ctx, func(ctx context.Context, t *tx) error {
+		n, err := t.exec(ctx, `INSERT INTO proposals (id, company_id, capability, status, impact, title, summary, policy_id,
 				target_name, base_version, next_policy_id, next_name, next_name_key, owner_kind, owner_id, owner_user_id,
 				owner_name, created_at, expires_at, propose_ref, request, fields, next_document)
 			VALUES (`+marks(23)+`) ON CONFLICT (company_id, propose_ref) WHERE propose_ref <> '' DO NOTHING`,
 			p.ID, p.CompanyID, string(p.Capability), string(p.Status), string(p.Impact), p.Title, p.Summary, p.PolicyID,
 			p.TargetName, p.BaseVersion, p.Next.PolicyID, p.Next.Name, key, string(p.Owner.Kind), p.Owner.ID, p.Owner.UserID,
 			p.Owner.Name, millis(p.CreatedAt), millis(p.ExpiresAt), p.ProposeRef, encode(p.Request), encode(p.Fields), string(p.Next.Document))
-		made = n == 1
-		return err
+		if made = n == 1; err != nil || !made {
+			return err
+		}
+		return db.recordProposal(ctx, t, p, activity.ProposalMade, activity.OK)
 	})
 	if err == nil && !made {
 		return db.ProposalByRef(ctx, p.CompanyID, p.ProposeRef)
@@ -92,13 +96,35 @@ func (db *DB) findProposal(ctx context.Context, c conn, where string, args ...an
 
 // FailProposal implements proposal.Store.
 func (db *DB) FailProposal(ctx context.Context, id string, code fault.Code, outcome string) (failed bool, err error) {
-	err = db.statement(ctx, func(ctx context.Context, c conn) error {
-		n, err := c.exec(ctx, `UPDATE proposals SET status = 'FAILED', failure = ?, outcome = ?
+	err = db.write(ctx, func(ctx context.Context, t *tx) error {
+		n, err := t.exec(ctx, `UPDATE proposals SET status = 'FAILED', failure = ?, outcome = ?
 			WHERE id = ? AND status = 'PENDING' AND expires_at > ?`, string(code), outcome, id, millis(db.now()))
-		failed = n == 1
-		return err
+		if failed = n == 1; err != nil || !failed {
+			return err
+		}
+		p, err := db.findProposal(ctx, t, `v.id = ?`, id)
+		if err != nil {
+			return err
+		}
+		return db.recordProposal(ctx, t, p, activity.ProposalApplied, activity.Failed)
 	})
 	return failed, err
+}
+
+// recordProposal records what became of a proposal.
+func (db *DB) recordProposal(ctx context.Context, t *tx, p proposal.Proposal, action activity.Action, outcome activity.Outcome) error {
+	e := activity.Event{Action: action, Outcome: outcome, Reference: p.ID, Target: policyTarget(p.PolicyID, p.TargetName),
+		Actor: access.OriginOf(ctx).Actor}
+	if e.Actor == (access.Actor{}) {
+		e.Actor = access.Actor{Kind: p.Owner.Kind, ID: p.Owner.ID, UserID: p.Owner.UserID, Name: p.Owner.Name}
+	}
+	for _, f := range p.Fields {
+		e.Changes = append(e.Changes, activity.Change{Field: f.Label, Before: f.PreviousValue, After: f.Value})
+	}
+	if p.Outcome != "" {
+		e.Changes = append(e.Changes, activity.Change{Field: "outcome", After: p.Outcome})
+	}
+	return db.record(ctx, t, p.CompanyID, e)
 }
 
 // PolicyNamed returns the id of the company's policy whose name counts as the

@@ -4,6 +4,7 @@ import (
 	"context"
 	"time"
 
+	"github.com/musterhq/muster/internal/activity"
 	"github.com/musterhq/muster/internal/fault"
 	"github.com/musterhq/muster/internal/policy"
 	"github.com/musterhq/muster/internal/proposal"
@@ -106,7 +107,8 @@ func (db *DB) finishProposal(ctx context.Context, t *tx, e proposal.Ending) (pro
 			return p, false, err
 		}
 	}
-	if p.Status == proposal.Executing {
+	settled := p.Status == proposal.Executing
+	if settled {
 		p.Status, p.Failure, p.Outcome = e.Status, e.Failure, e.Outcome
 	}
 	if e.Looked {
@@ -120,7 +122,25 @@ func (db *DB) finishProposal(ctx context.Context, t *tx, e proposal.Ending) (pro
 		WHERE id = ?`, string(p.Status), string(p.Failure), p.Outcome, p.Version, p.Looks, lookAt, e.ID); err != nil {
 		return p, false, err
 	}
+	if outcome, ended := settling(p.Status); settled && ended {
+		if err := db.recordProposal(ctx, t, p, activity.ProposalApplied, outcome); err != nil {
+			return p, false, err
+		}
+	}
 	return p, true, endTurn(ctx, t, p.Next.PolicyID, e.Holder)
+}
+
+// settling is how the record tells of a proposal that is no longer being applied.
+func settling(s proposal.Status) (activity.Outcome, bool) {
+	switch s {
+	case proposal.Succeeded:
+		return activity.OK, true
+	case proposal.Failed:
+		return activity.Failed, true
+	case proposal.Unconfirmed:
+		return activity.Unconfirmed, true
+	}
+	return "", false
 }
 
 // saveNext saves the reviewed policy as the next version, and returns it. When

@@ -3,7 +3,10 @@ package database
 import (
 	"context"
 	"encoding/json"
+	"strconv"
 
+	"github.com/musterhq/muster/internal/access"
+	"github.com/musterhq/muster/internal/activity"
 	"github.com/musterhq/muster/internal/policy"
 )
 
@@ -32,7 +35,29 @@ func addRevision(ctx context.Context, t *tx, p policy.Policy, r policy.Revision)
 		FROM policy_revisions WHERE policy_id = ?`,
 		p.ID, p.Version, millis(r.SavedAt), r.SavedBy.Kind, r.SavedBy.ID, r.SavedBy.Name, p.Name, string(r.Origin),
 		r.ProposalID, p.Description, encode(p.Labels), p.Group, string(p.Document), p.ID)
-	return err
+	if err != nil {
+		return err
+	}
+	action := activity.PolicySaved
+	if p.Version == 1 {
+		action = activity.PolicyCreated
+	}
+	return t.db.record(ctx, t, p.CompanyID, activity.Event{Action: action, Target: policyTarget(p.ID, p.Name), Reference: r.ProposalID,
+		Actor:   authorOf(ctx, r.SavedBy),
+		Changes: []activity.Change{{Field: "version", After: strconv.Itoa(p.Version)}, {Field: "origin", After: string(r.Origin)}}})
+}
+
+// authorOf is who saved a revision, with what the context knows beside.
+func authorOf(ctx context.Context, by policy.Author) access.Actor {
+	o := access.OriginOf(ctx).Actor
+	if o.ID == by.ID && string(o.Kind) == by.Kind {
+		return o
+	}
+	return access.Actor{Kind: access.Kind(by.Kind), ID: by.ID, Name: by.Name}
+}
+
+func policyTarget(id, name string) activity.Target {
+	return activity.Target{Kind: activity.Policy, ID: id, Name: name}
 }
 
 // Revisions returns a policy's newest revisions, newest first.

@@ -2,10 +2,13 @@ package database
 
 import (
 	"context"
+	"database/sql"
 	"encoding/hex"
+	"errors"
 	"time"
 
 	"github.com/musterhq/muster/internal/access"
+	"github.com/musterhq/muster/internal/activity"
 	"github.com/musterhq/muster/internal/company"
 )
 
@@ -44,11 +47,34 @@ func (db *DB) CreateSession(ctx context.Context, s access.Session) error {
 		if _, err := t.exec(ctx, `UPDATE users SET last_sign_in_at = ? WHERE id = ?`, millis(s.CreatedAt), s.UserID); err != nil {
 			return err
 		}
-		_, err := t.exec(ctx, `INSERT INTO sessions (id, token_hash, user_id, company_id, created_at, seen_at, proved_at,
+		if _, err := t.exec(ctx, `INSERT INTO sessions (id, token_hash, user_id, company_id, created_at, seen_at, proved_at,
 				address, agent)
 			VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)`, s.ID, hex.EncodeToString(s.TokenHash[:]), s.UserID, s.CompanyID,
-			millis(s.CreatedAt), millis(s.SeenAt), millis(s.ProvedAt), s.Address, s.Agent)
+			millis(s.CreatedAt), millis(s.SeenAt), millis(s.ProvedAt), s.Address, s.Agent); err != nil {
+			return err
+		}
+		return db.recordPerson(ctx, t, s.UserID, activity.SignedIn, activity.OK, activity.Change{Field: "method", After: s.Method})
+	})
+}
+
+// recordPerson records what a person did about their own signing in. Who it
+// was is known by the change, as the context has nobody yet.
+func (db *DB) recordPerson(ctx context.Context, c conn, userID string, action activity.Action, outcome activity.Outcome, changes ...activity.Change) error {
+	u, err := findUser(ctx, c, `u.id = ?`, userID)
+	if err != nil {
 		return err
+	}
+	e := activity.Event{Action: action, Target: userTarget(u), Outcome: outcome, Changes: activity.Differences(changes...)}
+	if access.OriginOf(ctx).Actor == (access.Actor{}) {
+		e.Actor = access.Actor{Kind: access.User, ID: u.ID, UserID: u.ID, Name: u.Name}
+	}
+	return db.record(ctx, c, u.CompanyID, e)
+}
+
+// SignInFailed implements access.SignInLog.
+func (db *DB) SignInFailed(ctx context.Context, u access.UserAccount, why string) error {
+	return db.write(ctx, func(ctx context.Context, t *tx) error {
+		return db.recordPerson(ctx, t, u.ID, activity.SignInRefused, activity.Refused, activity.Change{Field: "reason", After: why})
 	})
 }
 
@@ -99,17 +125,26 @@ func (db *DB) TouchSession(ctx context.Context, id string, seen time.Time) error
 
 // ProveSession notes that the person proved anew who they are.
 func (db *DB) ProveSession(ctx context.Context, id string, at time.Time) error {
-	return db.statement(ctx, func(ctx context.Context, c conn) error {
-		_, err := c.exec(ctx, `UPDATE sessions SET proved_at = ? WHERE id = ?`, millis(at), id)
-		return err
+	return db.write(ctx, func(ctx context.Context, t *tx) error {
+		user, err := value[string](ctx, t, `UPDATE sessions SET proved_at = ? WHERE id = ? RETURNING user_id`, millis(at), id)
+		if errors.Is(err, sql.ErrNoRows) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		return db.recordPerson(ctx, t, user, activity.IdentityProved, activity.OK)
 	})
 }
 
 // EndSession ends one of a user's sessions.
 func (db *DB) EndSession(ctx context.Context, userID, id string) error {
-	return db.statement(ctx, func(ctx context.Context, c conn) error {
-		_, err := c.exec(ctx, `DELETE FROM sessions WHERE id = ? AND user_id = ?`, id, userID)
-		return err
+	return db.write(ctx, func(ctx context.Context, t *tx) error {
+		n, err := t.exec(ctx, `DELETE FROM sessions WHERE id = ? AND user_id = ?`, id, userID)
+		if err != nil || n == 0 {
+			return err
+		}
+		return db.recordPerson(ctx, t, userID, activity.SessionEnded, activity.OK)
 	})
 }
 

@@ -2,8 +2,10 @@ package database
 
 import (
 	"context"
+	"strings"
 
 	"github.com/musterhq/muster/internal/access"
+	"github.com/musterhq/muster/internal/activity"
 	"github.com/musterhq/muster/internal/fault"
 )
 
@@ -40,13 +42,15 @@ func scanUser(r row) (access.UserAccount, error) {
 
 // CreateUser adds a portal user.
 func (db *DB) CreateUser(ctx context.Context, u access.UserAccount) error {
-	err := db.statement(ctx, func(ctx context.Context, c conn) error {
-		_, err := c.exec(ctx, `INSERT INTO users (id, company_id, email, name, role, rights, policies, password_hash,
+	err := db.write(ctx, func(ctx context.Context, t *tx) error {
+		if _, err := t.exec(ctx, `INSERT INTO users (id, company_id, email, name, role, rights, policies, password_hash,
 				disabled, created_at, last_sign_in_at)
 			VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
 			u.ID, u.CompanyID, u.Email, u.Name, string(u.Role), int64(u.Rights), encode(u.Policies), u.PasswordHash,
-			u.Disabled, millis(u.CreatedAt), millis(u.LastSignInAt))
-		return err
+			u.Disabled, millis(u.CreatedAt), millis(u.LastSignInAt)); err != nil {
+			return err
+		}
+		return db.recordUser(ctx, t, activity.UserCreated, access.UserAccount{}, u)
 	})
 	if unique(err) {
 		return fault.New(fault.Refused, "there is a user %s already", u.Email).Because(err)
@@ -96,9 +100,11 @@ func (db *DB) UpdateUser(ctx context.Context, companyID, id string, change func(
 			return err
 		}
 		if next.Disabled || next.PasswordHash != u.PasswordHash {
-			_, err = t.exec(ctx, `DELETE FROM sessions WHERE user_id = ?`, id)
+			if _, err = t.exec(ctx, `DELETE FROM sessions WHERE user_id = ?`, id); err != nil {
+				return err
+			}
 		}
-		return err
+		return db.recordUser(ctx, t, activity.UserChanged, u, next)
 	})
 	if unique(err) {
 		err = fault.New(fault.Refused, "there is a user %s already", updated.Email).Because(err)
@@ -107,4 +113,38 @@ func (db *DB) UpdateUser(ctx context.Context, companyID, id string, change func(
 		return access.UserAccount{}, err
 	}
 	return updated, nil
+}
+
+// recordUser records what a save changed about a user; of a password only
+// that it was set.
+func (db *DB) recordUser(ctx context.Context, t *tx, action activity.Action, before, after access.UserAccount) error {
+	changes := activity.Differences(
+		activity.Change{Field: "email", Before: before.Email, After: after.Email},
+		activity.Change{Field: "name", Before: before.Name, After: after.Name},
+		activity.Change{Field: "role", Before: string(before.Role), After: string(after.Role)},
+		activity.Change{Field: "rights", Before: strings.Join(before.Rights.Names(), " "), After: strings.Join(after.Rights.Names(), " ")},
+		activity.Change{Field: "policies", Before: policiesText(before), After: policiesText(after)},
+		activity.Change{Field: "disabled", Before: onOff(before.Disabled), After: onOff(after.Disabled)},
+	)
+	if before.PasswordHash != after.PasswordHash {
+		changes = append(changes, activity.Change{Field: "password", After: "set anew"})
+	}
+	if len(changes) == 0 {
+		return nil
+	}
+	return db.record(ctx, t, after.CompanyID, activity.Event{Action: action, Changes: changes, Target: userTarget(after)})
+}
+
+func userTarget(u access.UserAccount) activity.Target {
+	return activity.Target{Kind: activity.User, ID: u.ID, Name: u.Email}
+}
+
+func policiesText(u access.UserAccount) string {
+	switch {
+	case u.ID == "":
+		return ""
+	case u.Policies == nil:
+		return "all"
+	}
+	return strings.Join(u.Policies, " ")
 }

@@ -40,6 +40,8 @@ var rooms = map[string]layer{
 	"internal/asset":   noun,
 	"internal/policy":  noun,
 
+	"internal/activity": noun,
+
 	"internal/agentdevice": noun,
 
 	"internal/command":      verb,

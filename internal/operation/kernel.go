@@ -77,6 +77,7 @@ type Outcome struct {
 // principal is nobody: fault.Unauthorized.
 func (k *Kernel) Run(ctx context.Context, o *Operation, p access.Principal, meta Meta, s Source) Outcome {
 	start := k.now()
+	ctx = access.WithActor(ctx, p.Actor(), meta.RequestID)
 	var out Outcome
 	result, err := k.admitAndRun(ctx, o, p, meta, s, &out)
 	if err != nil {

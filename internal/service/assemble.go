@@ -65,7 +65,8 @@ func (s *Service) assemble(ctx context.Context) error {
 	}
 	mux.HandleFunc("GET "+platform.CallbackPath, s.platform.Callback)
 	s.registry = registry
-	s.handler = api.Wrap(mux)
+	s.handler = withOrigin(api.Wrap(mux))
+	records := s.records()
 	s.loops = append(s.loops,
 		s.every("command sweeper", sweepInterval, commands.Sweep),
 		s.every("database sweeper", expiryInterval, s.db.Sweep),
@@ -73,6 +74,8 @@ func (s *Service) assemble(ctx context.Context) error {
 			_, err := enrolments.SweepInactive(ctx)
 			return err
 		}),
+		s.every("activity chain", sealInterval, records.Seal),
+		s.every("activity retention", forgetInterval, records.Forget),
 		Loop{Name: "platform", Run: s.platform.Run},
 	)
 	return nil
@@ -128,6 +131,8 @@ const (
 	figuresInterval    = 15 * time.Second
 	expiryInterval     = 5 * time.Minute
 	inactivityInterval = time.Minute
+	sealInterval       = 2 * time.Second
+	forgetInterval     = time.Hour
 )
 
 // every is a loop that works at once and then at intervals. A failure is

@@ -11,6 +11,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -22,6 +23,7 @@ import (
 // what devices obey.
 type Keys struct {
 	signing ed25519.PrivateKey
+	known   []ed25519.PublicKey    // of every signing key, older ones too
 	sealers map[string]cipher.AEAD // by key id
 	current string                 // the id that seals
 }
@@ -120,6 +122,9 @@ func (f keyFile) keys() (*Keys, error) {
 		}
 	}
 	keys.signing = ed25519.NewKeyFromSeed(f.Signing[0].Secret)
+	for _, record := range f.Signing {
+		keys.known = append(keys.known, ed25519.NewKeyFromSeed(record.Secret).Public().(ed25519.PublicKey))
+	}
 	for _, record := range f.Sealing {
 		block, err := aes.NewCipher(record.Secret)
 		if err != nil {
@@ -136,6 +141,15 @@ func (f keyFile) keys() (*Keys, error) {
 
 // Signing is the key that signs what devices obey.
 func (k *Keys) Signing() ed25519.PrivateKey { return k.signing }
+
+// SignStatement implements activity.Signer. A statement begins with words that
+// nothing else which is signed begins with.
+func (k *Keys) SignStatement(statement []byte) []byte { return ed25519.Sign(k.signing, statement) }
+
+// VerifyStatement implements activity.Signer.
+func (k *Keys) VerifyStatement(statement, signature []byte) bool {
+	return slices.ContainsFunc(k.known, func(key ed25519.PublicKey) bool { return ed25519.Verify(key, statement, signature) })
+}
 
 // Seal encrypts data so that only this service's keys open it, and only for
 // the same purpose. Equal data seal to different texts.

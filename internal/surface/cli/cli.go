@@ -15,6 +15,7 @@ import (
 	"text/tabwriter"
 	"time"
 
+	"github.com/musterhq/muster/internal/access"
 	"github.com/musterhq/muster/internal/config"
 	"github.com/musterhq/muster/internal/fault"
 )
@@ -63,11 +64,13 @@ func (c Common) run(env *Env, work func(ctx context.Context, desk *Desk) (answer
 	if err := c.Store.Check(); err != nil {
 		return err
 	}
-	desk, err := env.Open(env.Context, c.Store)
+	// What the command line changes is recorded as the operator's.
+	ctx := access.WithActor(env.Context, access.OperatorActor(), "")
+	desk, err := env.Open(ctx, c.Store)
 	if err != nil {
 		return err
 	}
-	said, err := work(env.Context, desk)
+	said, err := work(ctx, desk)
 	if closing := desk.Close(); err == nil {
 		err = closing
 	}

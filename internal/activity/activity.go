@@ -1,0 +1,155 @@
+// Package activity is the one record of who did what: commands, proposals,
+// policies, sign-ins, users, keys, connections and settings (contract 1.6).
+//
+// An entry is written in the transaction of the change that it tells of, and
+// never changes. Entries of a company form a chain of hashes whose head the
+// service signs with a key that is not in the database, so that Verify finds
+// what somebody altered, took away or put in. Nothing in an entry is secret.
+package activity
+
+import (
+	"context"
+	"strings"
+	"time"
+
+	"github.com/musterhq/muster/internal/access"
+)
+
+// Action says what was done, as area.verb.
+type Action string
+
+// The actions. Those of commands are Command of their type.
+const (
+	ProposalMade       Action = "proposal.made"
+	ProposalApplied    Action = "proposal.applied"
+	PolicyCreated      Action = "policy.created"
+	PolicySaved        Action = "policy.saved"
+	PolicyDeleted      Action = "policy.deleted"
+	SignedIn           Action = "signin.opened"
+	SignInRefused      Action = "signin.refused"
+	IdentityProved     Action = "signin.proved"
+	SessionEnded       Action = "signin.ended"
+	UserCreated        Action = "user.created"
+	UserChanged        Action = "user.changed"
+	UserInvited        Action = "user.invited"
+	PasskeyAdded       Action = "user.passkey_added"
+	PasskeyRemoved     Action = "user.passkey_removed"
+	RecoveryRenewed    Action = "user.recovery_renewed"
+	KeyCreated         Action = "key.created"
+	KeyRevoked         Action = "key.revoked"
+	ConnectionGranted  Action = "connection.granted"
+	ConnectionChanged  Action = "connection.changed"
+	ConnectionRevoked  Action = "connection.revoked"
+	CompanyCreated     Action = "company.created"
+	CompanyChanged     Action = "company.changed"
+	CompanyConnected   Action = "company.connected"
+	SignInSetUp        Action = "company.signin_changed"
+	AssetsImported     Action = "asset.imported"
+	AssetChanged       Action = "asset.changed"
+	ProvisioningIssued Action = "provisioning.issued"
+)
+
+// Command is the action of a command of a type such as LOCK.
+func Command(commandType string) Action { return Action("command." + strings.ToLower(commandType)) }
+
+// Area is the part of the action that lists filter by.
+func (a Action) Area() string { area, _, _ := strings.Cut(string(a), "."); return area }
+
+// Areas lists every area, for filters.
+func Areas() []string {
+	return []string{"command", "proposal", "policy", "provisioning", "signin", "user", "key", "connection", "company", "asset"}
+}
+
+// Outcome is how what was done ended. A command's entry tells that it was
+// taken on; one that then fails, or whose outcome is unknown, gets a second.
+type Outcome string
+
+// The outcomes.
+const (
+	OK          Outcome = "OK"
+	Refused     Outcome = "REFUSED"
+	Failed      Outcome = "FAILED"
+	Unconfirmed Outcome = "UNCONFIRMED"
+)
+
+// Outcomes lists every outcome, for filters.
+func Outcomes() []Outcome { return []Outcome{OK, Refused, Failed, Unconfirmed} }
+
+// Kind is what sort of thing something was done to.
+type Kind string
+
+// The kinds of targets.
+const (
+	Asset      Kind = "ASSET"
+	Policy     Kind = "POLICY"
+	User       Kind = "USER"
+	Key        Kind = "KEY"
+	Connection Kind = "CONNECTION"
+	Company    Kind = "COMPANY"
+)
+
+// Target is what something was done to.
+type Target struct {
+	Kind Kind   `json:"kind"`
+	ID   string `json:"id"`
+	Name string `json:"name"`
+}
+
+// Change is one thing that is now otherwise. It never holds a secret: that
+// one was set or replaced is said in words.
+type Change struct {
+	Field  string `json:"field"`
+	Before string `json:"before"`
+	After  string `json:"after"`
+}
+
+// Event is what a store records with a change.
+type Event struct {
+	Action  Action
+	Target  Target
+	Outcome Outcome // empty: OK
+	// Reference is the id of the command or the proposal.
+	Reference string
+	Changes   []Change
+	// Actor is who did it; zero: who the context says, else the service.
+	Actor access.Actor
+}
+
+// Entry is one line of the record.
+type Entry struct {
+	ID        string
+	CompanyID string
+	At        time.Time
+	Actor     access.Actor
+	Action    Action
+	Target    Target
+	Outcome   Outcome
+	Reference string
+	Changes   []Change
+	RequestID string
+	Address   string
+	Client    string
+	// Seq and Hash are the entry's place in its company's chain; zero until it
+	// is sealed, a few seconds after it was written.
+	Seq  int64
+	Hash string
+	// State and Detail are those of the command that Reference names, as it is
+	// now: not part of the record.
+	State, Detail string
+}
+
+// Recorder writes an entry that belongs to no change in the store.
+type Recorder interface {
+	RecordActivity(ctx context.Context, companyID string, e Event) error
+}
+
+// Differences returns the fields whose texts differ, in the order of fields.
+func Differences(fields ...Change) []Change {
+	changed := []Change{}
+	for _, f := range fields {
+		if f.Before != f.After {
+			changed = append(changed, f)
+		}
+	}
+	return changed
+}

@@ -1,0 +1,128 @@
+package activity
+
+import (
+	"bufio"
+	"context"
+	"encoding/csv"
+	"encoding/json"
+	"io"
+	"strings"
+	"time"
+)
+
+// Format is a form of export.
+type Format string
+
+// The formats.
+const (
+	CSV    Format = "csv"
+	NDJSON Format = "ndjson"
+)
+
+// line is an entry as NDJSON shows it; the hash can be recomputed from it.
+type line struct {
+	At        time.Time `json:"at"`
+	ID        string    `json:"id"`
+	CompanyID string    `json:"companyId"`
+	Actor     actor     `json:"actor"`
+	Action    Action    `json:"action"`
+	Target    Target    `json:"target"`
+	Outcome   Outcome   `json:"outcome"`
+	Reference string    `json:"reference"`
+	Changes   []Change  `json:"changes"`
+	RequestID string    `json:"requestId"`
+	Address   string    `json:"address"`
+	Client    string    `json:"client"`
+	Seq       int64     `json:"seq"`
+	Hash      string    `json:"hash"`
+}
+
+type actor struct {
+	Kind   string `json:"kind"`
+	ID     string `json:"id"`
+	UserID string `json:"userId"`
+	Name   string `json:"name"`
+	Prefix string `json:"prefix"`
+}
+
+// Export writes every entry of the filter, newest first, as it reads them:
+// memory stays at one page.
+func Export(ctx context.Context, store Store, f Filter, format Format, to io.Writer) error {
+	out := bufio.NewWriter(to)
+	write := writerOf(format, out)
+	for after := (Cursor{}); ; {
+		page, err := store.Activity(ctx, f, after, MaxPage)
+		if err != nil {
+			return err
+		}
+		for _, e := range page {
+			if err := write(e); err != nil {
+				return err
+			}
+		}
+		if err := out.Flush(); err != nil || len(page) < MaxPage {
+			return err
+		}
+		after = Of(page[len(page)-1])
+	}
+}
+
+func writerOf(format Format, out io.Writer) func(Entry) error {
+	if format == NDJSON {
+		encoder := json.NewEncoder(out)
+		encoder.SetEscapeHTML(false)
+		return func(e Entry) error { return encoder.Encode(e.line()) }
+	}
+	table := csv.NewWriter(out)
+	headed := false
+	return func(e Entry) error {
+		if !headed {
+			headed = true
+			if err := table.Write(columns()); err != nil {
+				return err
+			}
+		}
+		if err := table.Write(e.cells()); err != nil {
+			return err
+		}
+		table.Flush()
+		return table.Error()
+	}
+}
+
+func (e Entry) line() line {
+	changes := e.Changes
+	if changes == nil {
+		changes = []Change{}
+	}
+	return line{At: e.At.UTC(), ID: e.ID, CompanyID: e.CompanyID, Action: e.Action, Target: e.Target, Outcome: e.Outcome,
+		Actor:     actor{Kind: string(e.Actor.Kind), ID: e.Actor.ID, UserID: e.Actor.UserID, Name: e.Actor.Name, Prefix: e.Actor.Prefix},
+		Reference: e.Reference, Changes: changes, RequestID: e.RequestID, Address: e.Address, Client: e.Client, Seq: e.Seq, Hash: e.Hash}
+}
+
+func columns() []string {
+	return []string{"at", "actor kind", "actor", "key prefix", "action", "target kind", "target", "target id", "outcome",
+		"changes", "reference", "request id", "address", "client"}
+}
+
+func (e Entry) cells() []string {
+	changes := make([]string, len(e.Changes))
+	for i, c := range e.Changes {
+		changes[i] = c.Field + ": " + c.Before + " -> " + c.After
+	}
+	cells := []string{e.At.UTC().Format(time.RFC3339Nano), string(e.Actor.Kind), e.Actor.Name, e.Actor.Prefix, string(e.Action),
+		string(e.Target.Kind), e.Target.Name, e.Target.ID, string(e.Outcome), strings.Join(changes, "; "), e.Reference,
+		e.RequestID, e.Address, e.Client}
+	for i, cell := range cells {
+		cells[i] = harmless(cell)
+	}
+	return cells
+}
+
+// harmless keeps a spreadsheet from taking a text for a formula.
+func harmless(cell string) string {
+	if cell != "" && strings.ContainsRune("=+-@\t\r", rune(cell[0])) {
+		return "'" + cell
+	}
+	return cell
+}

@@ -1,0 +1,181 @@
+package database
+
+import (
+	"context"
+	"strings"
+
+	"github.com/musterhq/muster/internal/access"
+	"github.com/musterhq/muster/internal/activity"
+	"github.com/musterhq/muster/internal/check"
+	"github.com/musterhq/muster/internal/fault"
+	"github.com/musterhq/muster/internal/name"
+)
+
+// activityColumns are written once; seq and hash follow when the entry is sealed.
+const activityColumns = `company_id, at, id, actor_kind, actor_id, actor_user_id, actor_name, actor_prefix, area, action,
+	target_kind, target_id, target_name, outcome, reference, changes, request_id, address, client`
+
+// The limits of an entry's texts, in characters.
+const (
+	maxActivityName   = 200
+	maxActivityChange = 1000
+)
+
+// RecordActivity implements activity.Recorder.
+func (db *DB) RecordActivity(ctx context.Context, companyID string, e activity.Event) error {
+	return db.statement(ctx, func(ctx context.Context, c conn) error { return db.record(ctx, c, companyID, e) })
+}
+
+// record writes an entry with the change that c is making.
+func (db *DB) record(ctx context.Context, c conn, companyID string, e activity.Event) error {
+	_, err := c.exec(ctx, `INSERT INTO activity (`+activityColumns+`) VALUES (`+marks(19)+`)`, db.entry(ctx, companyID, e)...)
+	return err
+}
+
+// recordAll writes several entries.
+func (db *DB) recordAll(ctx context.Context, c conn, companyID string, events []activity.Event) error {
+	for _, e := range events {
+		if err := db.record(ctx, c, companyID, e); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// entry returns the values of activityColumns. What people and devices called
+// things is cleaned, so that no control character reaches a log or a terminal.
+func (db *DB) entry(ctx context.Context, companyID string, e activity.Event) []any {
+	o := access.OriginOf(ctx)
+	a := e.Actor
+	if a == (access.Actor{}) {
+		a = o.Actor
+	}
+	if a == (access.Actor{}) {
+		a = access.ServiceActor()
+	}
+	if e.Outcome == "" {
+		e.Outcome = activity.OK
+	}
+	changes := make([]activity.Change, len(e.Changes))
+	for i, change := range e.Changes {
+		changes[i] = activity.Change{Field: change.Field, Before: check.Clean(change.Before, maxActivityChange),
+			After: check.Clean(change.After, maxActivityChange)}
+	}
+	return []any{companyID, millis(db.now()), name.NewID(), string(a.Kind), a.ID, a.UserID, check.Clean(a.Name, maxActivityName), a.Prefix,
+		e.Action.Area(), string(e.Action), string(e.Target.Kind), e.Target.ID, check.Clean(e.Target.Name, maxActivityName),
+		string(e.Outcome), e.Reference, activity.EncodeChanges(changes), o.RequestID, o.Address, o.Client}
+}
+
+// readActivity are an entry's columns, with the present state of the command
+// that it tells of and the present name of the device.
+const readActivity = `e.company_id, e.at, e.id, e.actor_kind, e.actor_id, e.actor_user_id, e.actor_name, e.actor_prefix, e.action,
+	e.target_kind, e.target_id, e.target_name, e.outcome, e.reference, e.changes, e.request_id, e.address, e.client, e.seq, e.hash`
+
+// activityRow receives readActivity.
+type activityRow struct {
+	entry   activity.Entry
+	at      int64
+	changes string
+}
+
+func (r *activityRow) fields() []any {
+	e := &r.entry
+	a, t := &e.Actor, &e.Target
+	return []any{&e.CompanyID, &r.at, &e.ID, &a.Kind, &a.ID, &a.UserID, &a.Name, &a.Prefix, &e.Action,
+		&t.Kind, &t.ID, &t.Name, &e.Outcome, &e.Reference, &r.changes, &e.RequestID, &e.Address, &e.Client, &e.Seq, &e.Hash}
+}
+
+func (r *activityRow) value() (activity.Entry, error) {
+	r.entry.At = instant(r.at)
+	return r.entry, decode(r.changes, &r.entry.Changes)
+}
+
+func scanActivity(r row) (activity.Entry, error) {
+	var a activityRow
+	if err := r.Scan(a.fields()...); err != nil {
+		return activity.Entry{}, err
+	}
+	return a.value()
+}
+
+// scanListed reads an entry with what is known now.
+func scanListed(r row) (activity.Entry, error) {
+	var a activityRow
+	var device, state, outcome string
+	if err := r.Scan(append(a.fields(), &device, &state, &outcome)...); err != nil {
+		return activity.Entry{}, err
+	}
+	e, err := a.value()
+	e.State, e.Detail = state, outcome
+	if e.Target.Name == "" {
+		e.Target.Name = device
+	}
+	return e, err
+}
+
+const listedActivity = `SELECT ` + readActivity + `, COALESCE(d.identification, ''), COALESCE(m.state, ''), COALESCE(m.outcome, '')
+	FROM activity e
+	LEFT JOIN assets d ON e.target_kind = 'ASSET' AND d.id = e.target_id AND d.company_id = e.company_id
+	LEFT JOIN commands m ON e.area = 'command' AND m.id = e.reference AND m.company_id = e.company_id`
+
+// activityWhere is the filter's condition. Conditions that a partial index
+// has are said word for word, so that the engines see that they may use it.
+func activityWhere(f activity.Filter) (string, []any) {
+	where, args := []string{"e.company_id = ?"}, []any{f.CompanyID}
+	and := func(condition string, values ...any) {
+		where, args = append(where, condition), append(args, values...)
+	}
+	if !f.From.IsZero() {
+		and("e.at >= ?", millis(f.From))
+	}
+	if !f.To.IsZero() {
+		and("e.at < ?", millis(f.To))
+	}
+	if f.Actor != "" {
+		and("e.actor_kind = ?", string(f.Actor))
+	}
+	if f.ActorID != "" {
+		and("e.actor_id = ?", f.ActorID)
+	}
+	area := f.Area
+	if f.Action != "" {
+		and("e.action = ?", string(f.Action))
+		area = f.Action.Area()
+	}
+	if area == "command" {
+		and("e.area = 'command'")
+	} else if area != "" {
+		and("e.area = ? AND e.area <> 'command'", area)
+	}
+	if f.AssetID != "" {
+		and("e.target_id = ? AND e.target_kind = 'ASSET'", f.AssetID)
+	}
+	if f.TargetID != "" {
+		and("e.target_id = ?", f.TargetID)
+	}
+	if f.Outcome == activity.OK {
+		and("e.outcome = 'OK'")
+	} else if f.Outcome != "" {
+		and("e.outcome = ? AND e.outcome <> 'OK'", string(f.Outcome))
+	}
+	if f.Limit != nil {
+		condition, values := limited(*f.Limit)
+		and(condition, values...)
+	}
+	return " WHERE " + strings.Join(where, " AND "), args
+}
+
+// limited is what a user who is limited to some policies may see.
+func limited(l activity.Limit) (string, []any) {
+	if len(l.Policies) == 0 {
+		return "e.actor_user_id = ?", []any{l.UserID}
+	}
+	policies := marks(len(l.Policies))
+	args := append([]any{l.UserID}, anys(l.Policies)...)
+	return `(e.actor_user_id = ? OR e.target_kind = 'POLICY' AND e.target_id IN (` + policies + `)
+		OR e.target_kind = 'ASSET' AND EXISTS (SELECT 1 FROM assets s WHERE s.id = e.target_id AND s.company_id = e.company_id
+			AND s.policy_id IN (` + policies + `)))`, append(args, anys(l.Policies)...)
+}
+
+// notFoundActivity is for ids of other companies too.
+func notFoundActivity() error { return fault.New(fault.NotFound, "no such entry") }

@@ -1,0 +1,323 @@
+package database_test
+
+import (
+	"bytes"
+	"crypto/ed25519"
+	"database/sql"
+	"encoding/csv"
+	"encoding/json"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/musterhq/muster/internal/access"
+	"github.com/musterhq/muster/internal/activity"
+	"github.com/musterhq/muster/internal/command"
+	"github.com/musterhq/muster/internal/company"
+	"github.com/musterhq/muster/internal/fault"
+	"github.com/musterhq/muster/internal/name"
+)
+
+// signer signs with a key of its own.
+type signer struct{ key ed25519.PrivateKey }
+
+func newSigner() signer { return signer{ed25519.NewKeyFromSeed(bytes.Repeat([]byte{7}, 32))} }
+
+func (s signer) SignStatement(b []byte) []byte { return ed25519.Sign(s.key, b) }
+
+func (s signer) VerifyStatement(b, signature []byte) bool {
+	return ed25519.Verify(s.key.Public().(ed25519.PublicKey), b, signature)
+}
+
+func (f *fixture) keeper() activity.Keeper {
+	return activity.Keeper{Store: f.db, Signer: newSigner(), Now: f.clock.Now}
+}
+
+// tamper runs a statement on the database as somebody with access to it would.
+func (f *fixture) tamper(statement string) {
+	f.Helper()
+	if f.name != "sqlite" {
+		c, err := pgx.Connect(f.Context(), f.url)
+		f.ok(err)
+		defer func() { f.ok(c.Close(f.Context())) }()
+		_, err = c.Exec(f.Context(), statement)
+		f.ok(err)
+		return
+	}
+	pool, err := sql.Open("sqlite", strings.TrimPrefix(f.url, "sqlite:"))
+	f.ok(err)
+	defer func() { f.ok(pool.Close()) }()
+	_, err = pool.ExecContext(f.Context(), statement)
+	f.ok(err)
+}
+
+// log is everything recorded, oldest first, as "action target".
+func (f *fixture) log(filter activity.Filter) []string {
+	f.Helper()
+	filter.CompanyID = f.company.ID
+	entries, err := f.db.Activity(f.Context(), filter, activity.Cursor{}, activity.MaxPage)
+	f.ok(err)
+	lines := make([]string, len(entries))
+	for i, e := range entries {
+		lines[len(entries)-1-i] = string(e.Action)
+	}
+	return lines
+}
+
+// Each change leaves its entry, with who the context says; one that fails, and
+// one that changes nothing, leaves none.
+func TestChangesAreRecorded(t *testing.T) {
+	withCompany(t, func(f *fixture) {
+		ctx := access.WithOrigin(f.Context(), access.Origin{Address: "192.0.2.7", Client: "curl/8\x00"})
+		ctx = access.WithActor(ctx, access.Actor{Kind: access.User, ID: "u9", UserID: "u9", Name: "Grace"}, "req-1")
+		before := len(f.log(activity.Filter{}))
+		f.clock.Advance(time.Millisecond)
+		key, text := access.NewKey(f.company.ID, "ci", "u9", access.DevicesRead, f.clock.Now(), time.Time{})
+		f.ok(f.db.CreateKey(ctx, key))
+		for range 2 {
+			f.clock.Advance(time.Millisecond)
+			_, err := f.db.RevokeKey(ctx, f.company.ID, key.ID, f.clock.Now())
+			f.ok(err)
+		}
+		f.clock.Advance(time.Millisecond)
+		_, err := f.db.UpdateCompany(ctx, f.company.ID, company.Change(func(c *company.Company) { c.Settings.PolicyChanges = true }))
+		f.ok(err)
+		_, err = f.db.UpdateCompany(ctx, f.company.ID, company.Change(func(*company.Company) {}))
+		f.ok(err)
+		_, err = f.db.UpdateCompany(ctx, f.company.ID, company.Change(func(c *company.Company) { c.Name = "" }))
+		f.code(fault.InvalidArguments, err)
+		f.clock.Advance(time.Millisecond)
+		f.ok(f.db.CreateUser(ctx, access.UserAccount{ID: name.NewID(), CompanyID: f.company.ID, Email: "a@b.example", Role: access.Viewer,
+			PasswordHash: "a-secret-hash", CreatedAt: f.clock.Now()}))
+
+		want := []string{"key.created", "key.revoked", "company.changed", "user.created"}
+		if got := f.log(activity.Filter{})[before:]; !slices.Equal(got, want) {
+			f.Fatalf("recorded %v, want %v", got, want)
+		}
+		entries, err := f.db.Activity(f.Context(), activity.Filter{CompanyID: f.company.ID, Area: "key"}, activity.Cursor{}, 10)
+		f.ok(err)
+		e := entries[1]
+		if e.Actor.Name != "Grace" || e.RequestID != "req-1" || e.Address != "192.0.2.7" || e.Client != "curl/8" ||
+			e.Target != (activity.Target{Kind: activity.Key, ID: key.ID, Name: "ci"}) || e.Outcome != activity.OK {
+			f.Errorf("the entry is %+v", e)
+		}
+		everything := fmt.Sprint(f.db.Text(f.Context(), `SELECT * FROM activity`))
+		for _, secret := range []string{text, text[12:], "a-secret-hash"} {
+			if strings.Contains(everything, secret) {
+				f.Errorf("the record holds the secret %q", secret)
+			}
+		}
+		switches, err := f.db.Switches(f.Context(), f.company.ID)
+		f.ok(err)
+		if i := slices.IndexFunc(switches, func(s company.Switch) bool { return s.Gate == access.PolicyChanges }); i < 0 || switches[i].By.Name != "Grace" || !switches[i].Enabled {
+			f.Errorf("the switches are %+v", switches)
+		}
+	})
+}
+
+// A command is recorded once with its attribution, and again when it fails.
+func TestCommandsAreRecorded(t *testing.T) {
+	withCompany(t, func(f *fixture) {
+		a := f.enrol("d1", "").ID
+		ctx := access.WithActor(f.Context(), access.Actor{Kind: access.APIKey, ID: "k1", Prefix: "abcdefgh", Name: "ci"}, "req-2")
+		c := command.Command{ID: name.NewID(), CompanyID: f.company.ID, AssetID: a, Epoch: 1, Type: command.Lock, State: command.Prepared,
+			CreatedAt: f.clock.Now(), IdempotencyRef: "once", Actor: command.Actor{Kind: access.APIKey, ID: "k1", Prefix: "abcdefgh", Name: "ci"}}
+		for range 2 { // the second is the first again
+			_, _, err := f.db.Begin(ctx, c)
+			f.ok(err)
+			c.ID = name.NewID()
+		}
+		filter := activity.Filter{CompanyID: f.company.ID, AssetID: a, Area: "command"}
+		entries, err := f.db.Activity(f.Context(), filter, activity.Cursor{}, 10)
+		f.ok(err)
+		if len(entries) != 1 || entries[0].Actor.Prefix != "abcdefgh" || entries[0].State != "PREPARED" || entries[0].RequestID != "req-2" {
+			f.Fatalf("after Begin: %+v", entries)
+		}
+		f.clock.Advance(time.Second)
+		_, _, err = f.db.Take(f.Context(), entries[0].Reference, command.Step{From: []command.State{command.Prepared}, To: command.Failed, Outcome: "no"})
+		f.ok(err)
+		filter.Outcome = activity.Failed
+		if failed, err := f.db.Activity(f.Context(), filter, activity.Cursor{}, 10); err != nil || len(failed) != 1 ||
+			failed[0].Actor.ID != "k1" || failed[0].Action != "command.lock" || failed[0].Changes[0].After != "no" {
+			f.Fatalf("after ERROR: %+v, %v", failed, err)
+		}
+	})
+}
+
+// Whatever is altered, taken away, put in or cut off, Verify tells where.
+func TestTamperingIsFound(t *testing.T) {
+	withCompany(t, func(f *fixture) {
+		for i := range 7 {
+			f.clock.Advance(time.Second)
+			f.ok(f.db.RecordActivity(f.Context(), f.company.ID, activity.Event{Action: activity.AssetChanged, Target: activity.Target{Name: fmt.Sprint("n", i)}}))
+		}
+		verdict := func() activity.Verdict {
+			v, err := f.keeper().Verify(f.Context(), f.company.ID)
+			f.ok(err)
+			return v
+		}
+		if v := verdict(); !v.Sound() || v.Checked != 8 || v.Head.Last != 8 {
+			f.Fatalf("untouched: %+v", v)
+		}
+		for _, damage := range []struct {
+			name, do, undo string
+			at             int64
+		}{
+			{"altered", `UPDATE activity SET target_name = 'other' WHERE target_name = 'n2'`, `UPDATE activity SET target_name = 'n2' WHERE target_name = 'other'`, 4},
+			{"actor", `UPDATE activity SET actor_id = 'x' WHERE seq = 5`, `UPDATE activity SET actor_id = 'service' WHERE seq = 5`, 5},
+			{"taken away", `UPDATE activity SET seq = -3 WHERE seq = 3`, `UPDATE activity SET seq = 3 WHERE seq = -3`, 3},
+			{"last taken away", `UPDATE activity SET seq = -8 WHERE seq = 8`, `UPDATE activity SET seq = 8 WHERE seq = -8`, 8},
+			{"cut off", `UPDATE activity_heads SET last_seq = 7`, `UPDATE activity_heads SET last_seq = 8`, 7},
+			{"beginning", `UPDATE activity_heads SET first_seq = 2`, `UPDATE activity_heads SET first_seq = 1`, 8},
+		} {
+			f.tamper(damage.do)
+			if v := verdict(); v.Sound() || v.Broken != damage.at {
+				f.Errorf("%s: %+v", damage.name, v)
+			}
+			f.tamper(damage.undo)
+		}
+		if v := verdict(); !v.Sound() {
+			f.Errorf("mended: %+v", v)
+		}
+	})
+}
+
+// What is over is removed from the beginning, and the rest still verifies.
+func TestOldEntriesAreForgotten(t *testing.T) {
+	withCompany(t, func(f *fixture) {
+		for range 4 {
+			f.clock.Advance(24 * time.Hour)
+			f.ok(f.db.RecordActivity(f.Context(), f.company.ID, activity.Event{Action: activity.AssetChanged}))
+		}
+		f.ok(f.keeper().Seal(f.Context()))
+		f.clock.Advance(f.company.KeepActivity - 36*time.Hour)
+		f.ok(f.keeper().Forget(f.Context()))
+		v, err := f.keeper().Verify(f.Context(), f.company.ID)
+		f.ok(err)
+		if !v.Sound() || v.Checked != 2 || v.Head.First != 4 || len(f.log(activity.Filter{})) != 2 {
+			f.Errorf("%+v", v)
+		}
+	})
+}
+
+// Every filter gives what a plain loop over everything gives, page by page.
+func TestActivityFilters(t *testing.T) {
+	withCompany(t, func(f *fixture) {
+		policy := f.newPolicy("Warehouse")
+		mine, other := f.enrol("d1", policy.ID).ID, f.enrol("d2", "").ID
+		start := f.clock.Now()
+		for i := range 60 {
+			f.clock.Advance(time.Duration(i%3) * time.Minute)
+			e := activity.Event{Action: activity.AssetChanged, Outcome: activity.Outcomes()[i%4],
+				Actor:  access.Actor{Kind: []access.Kind{access.User, access.APIKey, access.Connection}[i%3], ID: fmt.Sprint("a", i%5), UserID: fmt.Sprint("a", i%5)},
+				Target: activity.Target{Kind: activity.Asset, ID: []string{mine, other}[i%2]}}
+			if i%7 == 0 {
+				e.Action, e.Target = activity.PolicySaved, activity.Target{Kind: activity.Policy, ID: policy.ID}
+			}
+			if i%11 == 0 {
+				e.Action = activity.Command("LOCK")
+			}
+			f.ok(f.db.RecordActivity(f.Context(), f.company.ID, e))
+		}
+		everything, err := f.db.Activity(f.Context(), activity.Filter{CompanyID: f.company.ID}, activity.Cursor{}, activity.MaxPage)
+		f.ok(err)
+		for title, c := range map[string]struct {
+			filter activity.Filter
+			keep   func(activity.Entry) bool
+		}{
+			"all":      {activity.Filter{}, func(activity.Entry) bool { return true }},
+			"people":   {activity.Filter{Actor: access.User}, func(e activity.Entry) bool { return e.Actor.Kind == access.User }},
+			"one":      {activity.Filter{Actor: access.User, ActorID: "a2"}, func(e activity.Entry) bool { return e.Actor.Kind == access.User && e.Actor.ID == "a2" }},
+			"device":   {activity.Filter{AssetID: mine}, func(e activity.Entry) bool { return e.Target.ID == mine }},
+			"target":   {activity.Filter{TargetID: policy.ID}, func(e activity.Entry) bool { return e.Target.ID == policy.ID }},
+			"area":     {activity.Filter{Area: "asset"}, func(e activity.Entry) bool { return e.Action.Area() == "asset" }},
+			"commands": {activity.Filter{Area: "command"}, func(e activity.Entry) bool { return e.Action.Area() == "command" }},
+			"action":   {activity.Filter{Action: activity.PolicySaved}, func(e activity.Entry) bool { return e.Action == activity.PolicySaved }},
+			"failed":   {activity.Filter{Outcome: activity.Failed}, func(e activity.Entry) bool { return e.Outcome == activity.Failed }},
+			"well":     {activity.Filter{Outcome: activity.OK}, func(e activity.Entry) bool { return e.Outcome == activity.OK }},
+			"time": {activity.Filter{From: start.Add(10 * time.Minute), To: start.Add(40 * time.Minute)}, func(e activity.Entry) bool {
+				return !e.At.Before(start.Add(10*time.Minute)) && e.At.Before(start.Add(40*time.Minute))
+			}},
+			"limited": {activity.Filter{Limit: &activity.Limit{UserID: "a3", Policies: []string{policy.ID}}}, func(e activity.Entry) bool {
+				return e.Actor.UserID == "a3" || e.Target.ID == policy.ID || e.Target.ID == mine
+			}},
+			"limited to nothing": {activity.Filter{Limit: &activity.Limit{UserID: "a3"}}, func(e activity.Entry) bool { return e.Actor.UserID == "a3" }},
+		} {
+			var want []string
+			for _, e := range everything {
+				if c.keep(e) {
+					want = append(want, e.ID)
+				}
+			}
+			c.filter.CompanyID = f.company.ID
+			var got []string
+			for after := (activity.Cursor{}); ; {
+				page, err := f.db.Activity(f.Context(), c.filter, after, 7)
+				f.ok(err)
+				for _, e := range page {
+					got = append(got, e.ID)
+				}
+				if len(page) < 7 {
+					break
+				}
+				after = activity.Of(page[6])
+			}
+			if len(want) == 0 || !slices.Equal(got, want) {
+				f.Errorf("%s: %d entries, want %d", title, len(got), len(want))
+			}
+			c.filter.From = start.Add(-time.Hour)
+			buckets, err := f.db.ActivityDensity(f.Context(), c.filter, 10*time.Minute)
+			f.ok(err)
+			sum := int64(0)
+			for _, b := range buckets {
+				sum += b.Count
+			}
+			if title != "time" && sum != int64(len(want)) {
+				f.Errorf("%s: the histogram counts %d, want %d", title, sum, len(want))
+			}
+		}
+		first := everything[0]
+		if e, err := f.db.ActivityEntry(f.Context(), f.company.ID, first.At, first.ID); err != nil || e.ID != first.ID {
+			f.Errorf("one entry: %+v, %v", e, err)
+		}
+		_, err = f.db.ActivityEntry(f.Context(), f.newCompany("other").ID, first.At, first.ID)
+		f.code(fault.NotFound, err)
+	})
+}
+
+// The export is all of the filter, in both forms, and harmless in a spreadsheet.
+func TestExport(t *testing.T) {
+	withCompany(t, func(f *fixture) {
+		for range activity.MaxPage + 5 {
+			f.ok(f.db.RecordActivity(f.Context(), f.company.ID, activity.Event{Action: activity.AssetChanged, Target: activity.Target{Name: "=HYPERLINK(\"x\")"}}))
+		}
+		_, err := f.keeper().Verify(f.Context(), f.company.ID)
+		f.ok(err)
+		filter := activity.Filter{CompanyID: f.company.ID, Area: "asset"}
+		var table, lines bytes.Buffer
+		f.ok(activity.Export(f.Context(), f.db, filter, activity.CSV, &table))
+		f.ok(activity.Export(f.Context(), f.db, filter, activity.NDJSON, &lines))
+		rows, err := csv.NewReader(&table).ReadAll()
+		f.ok(err)
+		if len(rows) != activity.MaxPage+6 || rows[1][6] != "'=HYPERLINK(\"x\")" {
+			f.Errorf("%d rows, %q", len(rows), rows[1])
+		}
+		n := 0
+		for decoder := json.NewDecoder(&lines); ; n++ {
+			var line struct{ ID, Hash string }
+			if err := decoder.Decode(&line); err == io.EOF {
+				break
+			} else if err != nil || len(line.Hash) != 64 {
+				f.Fatalf("line %d: %+v, %v", n, line, err)
+			}
+		}
+		if n != activity.MaxPage+5 {
+			f.Errorf("%d lines", n)
+		}
+	})
+}

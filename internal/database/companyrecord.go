@@ -1,0 +1,90 @@
+package database
+
+import (
+	"context"
+	"strconv"
+	"time"
+
+	"github.com/musterhq/muster/internal/access"
+	"github.com/musterhq/muster/internal/activity"
+	"github.com/musterhq/muster/internal/company"
+)
+
+// recordCompany records what a save changed about a company, and who switched
+// which of its settings for AI agents.
+func (db *DB) recordCompany(ctx context.Context, t *tx, action activity.Action, before, after company.Company) error {
+	changes := activity.Differences(
+		activity.Change{Field: "name", Before: before.Name, After: after.Name},
+		activity.Change{Field: "inactiveAfter", Before: span(before.InactiveAfter), After: span(after.InactiveAfter)},
+		activity.Change{Field: "keepActivity", Before: span(before.KeepActivity), After: span(after.KeepActivity)},
+		activity.Change{Field: "enterprise", Before: before.Enterprise, After: after.Enterprise},
+	)
+	was, is := gates(before.Settings), gates(after.Settings)
+	for i, gate := range is {
+		if was[i].Enabled == gate.Enabled {
+			continue
+		}
+		changes = append(changes, activity.Change{Field: string(gate.Gate), Before: onOff(was[i].Enabled), After: onOff(gate.Enabled)})
+		if err := db.noteSwitch(ctx, t, after.ID, gate); err != nil {
+			return err
+		}
+	}
+	if len(changes) == 0 {
+		return nil
+	}
+	return db.record(ctx, t, after.ID, activity.Event{Action: action, Changes: changes,
+		Target: activity.Target{Kind: activity.Company, ID: after.ID, Name: after.Name}})
+}
+
+// gates are a company's switches by name.
+func gates(s access.Settings) []company.Switch {
+	return []company.Switch{
+		{Gate: access.DeviceCommands, Enabled: s.DeviceCommands},
+		{Gate: access.DestructiveCommands, Enabled: s.DestructiveCommands},
+		{Gate: access.PolicyChanges, Enabled: s.PolicyChanges},
+		{Gate: access.ProvisioningGate, Enabled: s.Provisioning},
+		{Gate: access.OAuthGate, Enabled: s.OAuthConnections},
+	}
+}
+
+func onOff(on bool) string {
+	if on {
+		return "on"
+	}
+	return "off"
+}
+
+// span is a duration in words; nothing for none.
+func span(d time.Duration) string {
+	const day = 24 * time.Hour
+	switch {
+	case d == 0:
+		return ""
+	case d%day == 0:
+		return strconv.FormatInt(int64(d/day), 10) + " days"
+	}
+	return d.String()
+}
+
+func (db *DB) noteSwitch(ctx context.Context, t *tx, companyID string, s company.Switch) error {
+	by := access.OriginOf(ctx).Actor
+	if by == (access.Actor{}) {
+		by = access.ServiceActor()
+	}
+	_, err := t.exec(ctx, `INSERT INTO gate_switches (company_id, gate, enabled, at, actor_kind, actor_id, actor_name)
+		VALUES (?, ?, ?, ?, ?, ?, ?) ON CONFLICT (company_id, gate) DO UPDATE SET enabled = excluded.enabled, at = excluded.at,
+			actor_kind = excluded.actor_kind, actor_id = excluded.actor_id, actor_name = excluded.actor_name`,
+		companyID, string(s.Gate), s.Enabled, millis(db.now()), string(by.Kind), by.ID, by.Name)
+	return err
+}
+
+// Switches returns who last switched each of a company's settings for AI
+// agents; one that was never switched is left out.
+func (db *DB) Switches(ctx context.Context, companyID string) ([]company.Switch, error) {
+	return list(ctx, db.read(), func(r row) (s company.Switch, err error) {
+		var at int64
+		err = r.Scan(&s.Gate, &s.Enabled, &at, &s.By.Kind, &s.By.ID, &s.By.Name)
+		s.At = instant(at)
+		return s, err
+	}, `SELECT g.gate, g.enabled, g.at, g.actor_kind, g.actor_id, g.actor_name FROM gate_switches g WHERE g.company_id = ? ORDER BY g.gate`, companyID)
+}

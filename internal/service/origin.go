@@ -1,0 +1,21 @@
+package service
+
+import (
+	"net/http"
+
+	"github.com/musterhq/muster/internal/access"
+	"github.com/musterhq/muster/internal/activity"
+)
+
+// withOrigin notes where each request came from, for the activity log.
+func withOrigin(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		o := access.Origin{Address: clientAddress(r), Client: r.UserAgent()}
+		next.ServeHTTP(w, r.WithContext(access.WithOrigin(r.Context(), o)))
+	})
+}
+
+// records keeps the activity log's chain.
+func (s *Service) records() activity.Keeper {
+	return activity.Keeper{Store: s.db, Signer: s.keys, Now: s.options.Now}
+}
