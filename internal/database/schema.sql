@@ -1,5 +1,43 @@
 -- The tables as the migrations leave them. Written by go test -run Schema -update.
 
+CREATE TABLE activity (
+    company_id TEXT NOT NULL,
+    at BIGINT NOT NULL,
+    id TEXT NOT NULL,
+    actor_kind TEXT NOT NULL,
+    actor_id TEXT NOT NULL,
+    actor_user_id TEXT NOT NULL,
+    actor_name TEXT NOT NULL,
+    actor_prefix TEXT NOT NULL,
+    area TEXT NOT NULL,
+    action TEXT NOT NULL,
+    target_kind TEXT NOT NULL,
+    target_id TEXT NOT NULL,
+    target_name TEXT NOT NULL,
+    outcome TEXT NOT NULL,
+    reference TEXT NOT NULL,
+    changes TEXT NOT NULL, -- JSON array; empty: none
+    request_id TEXT NOT NULL,
+    address TEXT NOT NULL,
+    client TEXT NOT NULL,
+    seq BIGINT NOT NULL DEFAULT 0, -- the place in the company's chain; 0: not sealed yet
+    hash TEXT NOT NULL DEFAULT '',
+    PRIMARY KEY (company_id, at, id)
+);
+CREATE INDEX activity_actor ON activity (company_id, actor_kind, at, id);
+CREATE INDEX activity_area ON activity (company_id, area, at, id) WHERE area <> 'command';
+CREATE UNIQUE INDEX activity_chain ON activity (company_id, seq) WHERE seq > 0;
+CREATE INDEX activity_target ON activity (company_id, target_id, at, id);
+CREATE INDEX activity_trouble ON activity (company_id, outcome, at, id) WHERE outcome <> 'OK';
+CREATE INDEX activity_unsealed ON activity (company_id, at, id) WHERE seq = 0;
+CREATE TABLE activity_heads (
+    company_id TEXT NOT NULL PRIMARY KEY,
+    first_seq BIGINT NOT NULL,
+    anchor TEXT NOT NULL,
+    last_seq BIGINT NOT NULL,
+    hash TEXT NOT NULL,
+    signature TEXT NOT NULL
+);
 CREATE TABLE agent_deliveries (
     command_id TEXT PRIMARY KEY,
     device_id TEXT NOT NULL REFERENCES agent_devices (id),
@@ -182,7 +220,7 @@ CREATE TABLE companies (
     inactive_after BIGINT NOT NULL, -- milliseconds
     enterprise TEXT NOT NULL,
     created_at BIGINT NOT NULL
-);
+, keep_activity BIGINT NOT NULL DEFAULT 34560000000);
 CREATE UNIQUE INDEX companies_enterprise ON companies (enterprise) WHERE enterprise <> '';
 CREATE UNIQUE INDEX companies_slug ON companies (slug);
 CREATE TABLE companion_tokens (
@@ -204,6 +242,41 @@ CREATE TABLE device_names (
     PRIMARY KEY (company_id, name)
 );
 CREATE INDEX device_names_asset ON device_names (asset_id);
+CREATE TABLE gate_switches (
+    company_id TEXT NOT NULL REFERENCES companies (id),
+    gate TEXT NOT NULL,
+    enabled BOOLEAN NOT NULL,
+    at BIGINT NOT NULL,
+    actor_kind TEXT NOT NULL,
+    actor_id TEXT NOT NULL,
+    actor_name TEXT NOT NULL,
+    PRIMARY KEY (company_id, gate)
+);
+CREATE TABLE identities (
+    company_id TEXT NOT NULL,
+    issuer TEXT NOT NULL,
+    subject TEXT NOT NULL,
+    user_id TEXT NOT NULL REFERENCES users (id),
+    created_at BIGINT NOT NULL,
+    PRIMARY KEY (company_id, issuer, subject)
+);
+CREATE INDEX identities_user ON identities (user_id);
+CREATE TABLE identity_domains (
+    domain TEXT NOT NULL PRIMARY KEY,
+    company_id TEXT NOT NULL REFERENCES companies (id)
+);
+CREATE INDEX identity_domains_company ON identity_domains (company_id, domain);
+CREATE TABLE identity_providers (
+    company_id TEXT NOT NULL PRIMARY KEY REFERENCES companies (id),
+    name TEXT NOT NULL,
+    issuer TEXT NOT NULL,
+    client_id TEXT NOT NULL,
+    client_secret TEXT NOT NULL, -- sealed by the service, base64
+    enabled BOOLEAN NOT NULL,
+    creates_users BOOLEAN NOT NULL, -- of verified addresses that are not known yet
+    role TEXT NOT NULL, -- of users that are created so
+    updated_at BIGINT NOT NULL
+);
 CREATE TABLE leases (
     name TEXT NOT NULL PRIMARY KEY,
     holder TEXT NOT NULL,
@@ -264,6 +337,15 @@ CREATE TABLE oauth_tokens (
 );
 CREATE INDEX oauth_tokens_connection ON oauth_tokens (connection_id);
 CREATE INDEX oauth_tokens_expires ON oauth_tokens (expires_at);
+CREATE TABLE passkeys (
+    id TEXT NOT NULL PRIMARY KEY, -- the credential's id, hexadecimal
+    user_id TEXT NOT NULL REFERENCES users (id),
+    name TEXT NOT NULL,
+    credential TEXT NOT NULL, -- JSON
+    created_at BIGINT NOT NULL,
+    last_used_at BIGINT NOT NULL
+);
+CREATE INDEX passkeys_user ON passkeys (user_id, created_at, id);
 CREATE TABLE platform_quotas (
     project TEXT PRIMARY KEY,
     units BIGINT NOT NULL,
@@ -366,6 +448,11 @@ CREATE TABLE push_retries (
     next_at BIGINT NOT NULL,
     refused BOOLEAN NOT NULL -- not due again
 );
+CREATE TABLE recovery_codes (
+    user_id TEXT NOT NULL REFERENCES users (id),
+    hash TEXT NOT NULL, -- SHA-256, hexadecimal
+    PRIMARY KEY (user_id, hash)
+);
 CREATE TABLE saved_views (
     id TEXT NOT NULL PRIMARY KEY,
     company_id TEXT NOT NULL REFERENCES companies (id),
@@ -390,6 +477,16 @@ CREATE TABLE sessions (
 CREATE INDEX sessions_created ON sessions (created_at);
 CREATE UNIQUE INDEX sessions_token ON sessions (token_hash);
 CREATE INDEX sessions_user ON sessions (user_id, created_at);
+CREATE TABLE signin_steps (
+    hash TEXT NOT NULL PRIMARY KEY, -- SHA-256, hexadecimal
+    kind TEXT NOT NULL,
+    company_id TEXT NOT NULL,
+    user_id TEXT NOT NULL, -- empty: not known yet
+    data TEXT NOT NULL, -- JSON
+    expires_at BIGINT NOT NULL
+);
+CREATE INDEX signin_steps_expires ON signin_steps (expires_at);
+CREATE INDEX signin_steps_user ON signin_steps (user_id, kind) WHERE user_id <> '';
 CREATE TABLE signups (
     state TEXT PRIMARY KEY,
     company_id TEXT NOT NULL REFERENCES companies (id),

@@ -65,7 +65,11 @@ func (s *Service) assemble(ctx context.Context) error {
 	}
 	mux.HandleFunc("GET "+platform.CallbackPath, s.platform.Callback)
 	s.registry = registry
-	s.handler = withOrigin(api.Wrap(mux))
+	proxies, err := s.config.Proxies()
+	if err != nil {
+		return err
+	}
+	s.handler = clientAddress{proxies}.withOrigin(api.Wrap(mux))
 	records := s.records()
 	s.loops = append(s.loops,
 		s.every("command sweeper", sweepInterval, commands.Sweep),
