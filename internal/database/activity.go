@@ -32,16 +32,6 @@ func (db *DB) record(ctx context.Context, c conn, companyID string, e activity.E
 	return err
 }
 
-// recordAll writes several entries.
-func (db *DB) recordAll(ctx context.Context, c conn, companyID string, events []activity.Event) error {
-	for _, e := range events {
-		if err := db.record(ctx, c, companyID, e); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
 // entry returns the values of activityColumns. What people and devices called
 // things is cleaned, so that no control character reaches a log or a terminal.
 func (db *DB) entry(ctx context.Context, companyID string, e activity.Event) []any {
