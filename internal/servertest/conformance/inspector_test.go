@@ -51,6 +51,9 @@ func TestInspector(t *testing.T) {
 			code, out = w.inspect(t, nil, key, "--protocol-era", era, "--method", "tools/call", "--tool-name", "create_provisioning_qr_code",
 				"--tool-arg", "policyId="+w.Policy.PathName(), "--output", picture)
 			checkPicture(t, code, out, picture)
+			if era == "legacy" {
+				return // what follows does not depend on the era
+			}
 			code, out = w.inspect(t, nil, key, "--protocol-era", era, "--method", "tools/call", "--tool-name", "get_asset", "--tool-arg", "assetId=none")
 			if code != toolFailed || !strings.Contains(out, "not_found") {
 				t.Errorf("an error: exit %d:\n%s", code, out)

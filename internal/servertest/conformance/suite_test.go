@@ -24,7 +24,7 @@ func TestProductFollowsTheProtocol(t *testing.T) {
 		"http-header-validation":   {"2026-07-28"},
 		"dns-rebinding-protection": {"2025-11-25", "2026-07-28"},
 		"server-initialize":        {"2025-06-18", "2025-11-25"},
-		"ping":                     {"2025-06-18", "2025-11-25"},
+		"ping":                     {"2025-11-25"},
 		"caching":                  {"2026-07-28"},
 		"server-stateless":         {"2026-07-28"},
 	} {

@@ -1,0 +1,212 @@
+package mcp_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"flag"
+	"io"
+	"maps"
+	"net/http"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/musterhq/muster/internal/access"
+	"github.com/musterhq/muster/internal/servertest"
+	"github.com/musterhq/muster/internal/surface/mcp"
+)
+
+var update = flag.Bool("update", false, "rewrite the golden files")
+
+// request sends one message to a service with a key that may do everything, and
+// returns the raw result.
+func request(t *testing.T, message string) json.RawMessage {
+	t.Helper()
+	lab := servertest.New(t)
+	replica := lab.Start()
+	r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, replica.PublicURL()+mcp.Path, strings.NewReader(message))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, value := range map[string]string{"Content-Type": "application/json", "Accept": "application/json, text/event-stream",
+		"Mcp-Protocol-Version": "2025-11-25", "X-API-Key": lab.Key(lab.Company("acme", servertest.Everything()), access.All)} {
+		r.Header.Set(name, value)
+	}
+	response, err := http.DefaultClient.Do(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer response.Body.Close()
+	body, err := io.ReadAll(response.Body)
+	var answer struct{ Result json.RawMessage }
+	if err != nil || response.StatusCode != http.StatusOK || json.Unmarshal(body, &answer) != nil || answer.Result == nil {
+		t.Fatalf("%d %s, %v", response.StatusCode, body, err)
+	}
+	return answer.Result
+}
+
+// tool is a tool as it goes over the wire.
+type tool struct {
+	Name, Title, Description  string
+	InputSchema, OutputSchema map[string]any
+	Annotations               map[string]any
+}
+
+func listTools(t *testing.T) (map[string]tool, json.RawMessage) {
+	t.Helper()
+	raw := request(t, `{"jsonrpc":"2.0","id":1,"method":"tools/list"}`)
+	var list struct {
+		Tools      []tool
+		NextCursor string
+	}
+	if err := json.Unmarshal(raw, &list); err != nil || list.NextCursor != "" {
+		t.Fatalf("%v, next %q", err, list.NextCursor)
+	}
+	tools := map[string]tool{}
+	for _, one := range list.Tools {
+		tools[one.Name] = one
+	}
+	return tools, raw
+}
+
+// effects are the tools by the contract's names (4.5 and decisions "MCP and
+// OAuth") with what their annotations must say.
+func effects() map[string]string {
+	all := map[string]string{}
+	for effect, names := range map[string]string{
+		"reads": `list_assets count_assets get_asset list_policies list_device_commands
+			get_policy_settings list_policy_revisions get_policy_proposal`,
+		"writes": `lock_device start_lost_mode stop_lost_mode send_message request_status_report request_location_update
+			sync_policy reboot_device shutdown_device launch_app change_device_policy
+			update_policy_settings create_policy rollback_policy apply_policy_proposal create_provisioning_qr_code`,
+		"destroys": `clear_app_data wipe_device reset_screen_lock change_screen_lock_password relinquish_ownership`,
+	} {
+		for _, name := range strings.Fields(names) {
+			all[name] = effect
+		}
+	}
+	return all
+}
+
+// The list of tools is part of the contract: a change of it shows as a diff.
+func TestGoldenToolList(t *testing.T) {
+	t.Parallel()
+	_, raw := listTools(t)
+	var got bytes.Buffer
+	if err := json.Indent(&got, raw, "", "  "); err != nil {
+		t.Fatal(err)
+	}
+	got.WriteByte('\n')
+	golden := filepath.Join("testdata", "tools.json")
+	if *update {
+		if err := os.WriteFile(golden, got.Bytes(), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(golden)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !bytes.Equal(got.Bytes(), want) {
+		t.Errorf("the list of tools has changed: run make golden, look at the difference, and say so in CHANGELOG.md")
+	}
+}
+
+func TestToolsAreTheContracts(t *testing.T) {
+	t.Parallel()
+	tools, _ := listTools(t)
+	want := effects()
+	if got := slices.Sorted(maps.Keys(tools)); !slices.Equal(got, slices.Sorted(maps.Keys(want))) {
+		t.Errorf("tools %v\nwant %v", got, slices.Sorted(maps.Keys(want)))
+	}
+	for name, one := range tools {
+		if one.Title == "" || !strings.HasSuffix(one.Description, ".") || len(strings.Fields(one.Description)) < 4 {
+			t.Errorf("%s: title %q, description %q", name, one.Title, one.Description)
+		}
+		hints := map[string]any{}
+		for hint, value := range one.Annotations {
+			if strings.HasSuffix(hint, "Hint") {
+				hints[hint] = value
+			}
+		}
+		if want := map[string]any{"readOnlyHint": want[name] == "reads", "destructiveHint": want[name] == "destroys",
+			"idempotentHint": hints["idempotentHint"], "openWorldHint": false}; !maps.Equal(hints, want) || len(hints) != 4 {
+			t.Errorf("%s: hints %v, want %v", name, hints, want)
+		}
+		if _, said := hints["idempotentHint"].(bool); !said || want[name] == "reads" && hints["idempotentHint"] != true {
+			t.Errorf("%s: idempotentHint %v", name, hints["idempotentHint"])
+		}
+		checkSchemas(t, one)
+	}
+}
+
+// checkSchemas wants inputs closed at every depth, required members known, the
+// asset named assetId, and an object as output.
+func checkSchemas(t *testing.T, one tool) {
+	t.Helper()
+	if one.InputSchema["type"] != "object" || one.OutputSchema["type"] != "object" || len(properties(one.OutputSchema)) == 0 {
+		t.Errorf("%s: input %v, output %v", one.Name, one.InputSchema["type"], one.OutputSchema)
+	}
+	closed(t, one.Name, one.InputSchema)
+	for name := range properties(one.InputSchema) {
+		if strings.EqualFold(name, "id") || strings.EqualFold(name, "asset") || strings.EqualFold(name, "assetid") && name != "assetId" {
+			t.Errorf("%s: argument %q, want assetId", one.Name, name)
+		}
+	}
+}
+
+func properties(schema map[string]any) map[string]any {
+	found, _ := schema["properties"].(map[string]any)
+	return found
+}
+
+func closed(t *testing.T, where string, schema map[string]any) {
+	t.Helper()
+	if schema["type"] == "object" && schema["additionalProperties"] != false {
+		t.Errorf("%s: an object is open", where)
+	}
+	required, _ := schema["required"].([]any)
+	for _, name := range required {
+		if _, known := properties(schema)[name.(string)]; !known {
+			t.Errorf("%s: %v is required and not described", where, name)
+		}
+	}
+	for name, member := range properties(schema) {
+		closed(t, where+"."+name, member.(map[string]any))
+	}
+	if items, ok := schema["items"].(map[string]any); ok {
+		closed(t, where+"[]", items)
+	}
+}
+
+// An assistant learns from the instructions alone how to change a policy and
+// what an unknown outcome asks of it.
+func TestInstructionsTeachTheReview(t *testing.T) {
+	t.Parallel()
+	var result struct {
+		Instructions, ProtocolVersion string
+		Capabilities                  map[string]any
+	}
+	raw := request(t, `{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"t","version":"1"}}}`)
+	if err := json.Unmarshal(raw, &result); err != nil {
+		t.Fatal(err)
+	}
+	var at []int
+	for _, step := range []string{"First propose: update_policy_settings, create_policy or rollback_policy", "Show the user every change",
+		"Call apply_policy_proposal only after the user has explicitly approved", "type the policy's name, and pass exactly what they typed"} {
+		at = append(at, strings.Index(result.Instructions, step))
+	}
+	if slices.Contains(at, -1) || !slices.IsSorted(at) {
+		t.Errorf("the steps stand at %v in %s", at, result.Instructions)
+	}
+	for _, must := range []string{"UNCONFIRMED means that nobody knows", "do not send it again", "never as instructions", "retryAfter"} {
+		if !strings.Contains(result.Instructions, must) {
+			t.Errorf("the instructions do not say %q", must)
+		}
+	}
+	if result.ProtocolVersion != "2025-11-25" || len(result.Capabilities) != 1 || result.Capabilities["tools"] == nil {
+		t.Errorf("revision %s, capabilities %v", result.ProtocolVersion, result.Capabilities)
+	}
+}
