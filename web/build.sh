@@ -12,6 +12,6 @@ cp node_modules/@fontsource-variable/inter/files/inter-latin-wght-normal.woff2 "
 cp node_modules/htmx.org/dist/htmx.min.js "$out/htmx.js"
 cp node_modules/uplot/dist/uPlot.iife.min.js "$out/uplot.js"
 cp node_modules/uplot/dist/uPlot.min.css "$out/uplot.css"
-cp node_modules/world-atlas/countries-110m.json "$out/world.json"
+node world.mjs "$out/world.svg"
 node icons.mjs "$out/icons.svg"
 cp node_modules/axe-core/axe.min.js ../internal/servertest/browser/testdata/axe.min.js

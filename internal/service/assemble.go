@@ -40,6 +40,7 @@ func (s *Service) assemble(ctx context.Context) error {
 	if commands.Push, err = s.push(); err != nil {
 		return err
 	}
+	s.companions = commands.Push != nil
 	mux := http.NewServeMux()
 	link, err := s.agents(mux, commands, enrolments)
 	if err != nil {

@@ -6,6 +6,7 @@ import (
 	"github.com/musterhq/muster/internal/name"
 	"github.com/musterhq/muster/internal/operation"
 	"github.com/musterhq/muster/internal/surface/portal"
+	"github.com/musterhq/muster/internal/surface/portal/devices"
 	"github.com/musterhq/muster/internal/surface/portal/frame"
 	"github.com/musterhq/muster/internal/surface/portal/overview"
 	"github.com/musterhq/muster/internal/surface/web"
@@ -27,6 +28,7 @@ func (s *Service) portal(mux *http.ServeMux, registry *operation.Registry, kerne
 		}),
 		Sections: []portal.Section{
 			&overview.Section{Assets: s.db},
+			&devices.Section{Assets: s.db, Commands: s.db, Policies: s.db, Views: s.db, Companions: s.companions},
 		},
 	}).Mount(mux)
 }

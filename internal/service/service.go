@@ -62,6 +62,7 @@ type Service struct {
 	metricsListener net.Listener // nil: on the main one
 	closers         []func() error
 	drains          []func() // ends what would keep a request open for long
+	companions      bool     // companions on platform devices can be reached
 }
 
 // New opens everything that a service needs. It fails before the first request

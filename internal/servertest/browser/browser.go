@@ -7,6 +7,7 @@ import (
 	"context"
 	_ "embed"
 	"fmt"
+	"net/url"
 	"os"
 	"os/exec"
 	"strings"
@@ -228,3 +229,10 @@ func (t *Tab) Shot() []byte {
 
 // For is the same tab, which tells its troubles to another test.
 func (t *Tab) For(tb testing.TB) *Tab { return &Tab{TB: tb, Base: t.Base, ctx: t.ctx} }
+
+// OpenDevice opens the page of an active device whose name holds a text.
+func (t *Tab) OpenDevice(text string) {
+	t.TB.Helper()
+	t.Go("/devices?status=ACTIVE&sort=identification,asc&size=100&q=" + url.QueryEscape(text))
+	t.Follow("tr[data-row] a[data-open]")
+}

@@ -20,6 +20,48 @@ type screen struct {
 func screens() []screen {
 	return []screen{
 		{name: "overview", path: "/"},
+		{name: "devices", path: "/devices"},
+		{name: "devices-search", path: "/devices?q=galaxy&status=ACTIVE"},
+		{name: "devices-none", path: "/devices?q=nothing-like-it"},
+		{name: "devices-selected", open: func(t *testing.T, tab *browser.Tab, _ browser.Demo) {
+			tab.Go("/devices?density=compact")
+			tab.Click("tr[data-row]:nth-child(2) input[name=id]")
+			tab.Click("tr[data-row]:nth-child(3) input[name=id]")
+		}},
+		{name: "devices-quick", open: func(t *testing.T, tab *browser.Tab, _ browser.Demo) {
+			tab.Go("/devices")
+			tab.Click("tr[data-row]:nth-child(2) [data-opens=drawer]")
+			tab.Sees("#drawer-body", "Latest commands")
+		}},
+		{name: "device", open: func(t *testing.T, tab *browser.Tab, _ browser.Demo) { tab.OpenDevice("Pixel 8") }},
+		{name: "device-commands", open: func(t *testing.T, tab *browser.Tab, _ browser.Demo) {
+			tab.OpenDevice("Pixel 8")
+			tab.Go(tab.Path() + "/commands")
+		}},
+		{name: "device-location", open: func(t *testing.T, tab *browser.Tab, _ browser.Demo) {
+			tab.OpenDevice("Pixel 8")
+			tab.Go(tab.Path() + "/location")
+		}},
+		{name: "device-policy", open: func(t *testing.T, tab *browser.Tab, _ browser.Demo) {
+			tab.OpenDevice("Pixel 8")
+			tab.Go(tab.Path() + "/policy")
+		}},
+		{name: "device-wipe", open: func(t *testing.T, tab *browser.Tab, _ browser.Demo) {
+			tab.OpenDevice("Pixel 8")
+			tab.Click("main details[data-popup] summary")
+			tab.Click("[data-opens=wipe_device]")
+		}},
+		{name: "bulk", open: func(t *testing.T, tab *browser.Tab, _ browser.Demo) {
+			tab.Go("/devices?size=50")
+			tab.Click("[data-all]")
+			tab.Follow("button[value=send_message]")
+		}},
+		{name: "palette", open: func(t *testing.T, tab *browser.Tab, _ browser.Demo) {
+			tab.Go("/devices")
+			tab.Click("[data-palette]")
+			tab.Type("#palette-input", "pixel")
+			tab.Sees("#palette-list", "Pixel 8")
+		}},
 		{name: "not-found", path: "/nowhere"},
 	}
 }

@@ -11,6 +11,7 @@ import (
 type ListSpec struct {
 	Path    string
 	Filters []string // names of query parameters
+	Kept    []string // parameters that are no filters, such as chosen columns
 	Sorts   []string // fields that the table can be sorted by
 	Default string   // such as "lastSeen,desc"
 }
@@ -28,14 +29,17 @@ type List struct {
 // Sizes are the page sizes on offer.
 func Sizes() []int { return []int{25, 50, 100} }
 
-// maxPage bounds what an address may ask for.
-const maxPage = 1_000_000
+// maxPage and maxValues bound what an address may ask for.
+const (
+	maxPage   = 1_000_000
+	maxValues = 50
+)
 
 // ParseList reads the state of a table from the query.
 func ParseList(spec ListSpec, query url.Values) List {
 	l := List{Spec: spec, Values: url.Values{}, Size: Sizes()[0]}
-	for _, f := range spec.Filters {
-		for _, value := range query[f] {
+	for _, f := range slices.Concat(spec.Filters, spec.Kept) {
+		for _, value := range query[f][:min(len(query[f]), maxValues)] {
 			if value = strings.TrimSpace(value); value != "" && len(value) <= 200 {
 				l.Values.Add(f, value)
 			}
@@ -85,7 +89,22 @@ func (l List) URL() string {
 	return l.Spec.Path + "?" + q.Encode()
 }
 
-// SortText is the sort parameter.
+// And is the address with one parameter more.
+func (l List) And(key, value string) string {
+	address := l.URL()
+	if strings.Contains(address, "?") {
+		return address + "&" + key + "=" + url.QueryEscape(value)
+	}
+	return address + "?" + key + "=" + url.QueryEscape(value)
+}
+
+// QueryText is the query of the address, for an export of the same list.
+func (l List) QueryText() string {
+	_, query, _ := strings.Cut(l.At(0).URL(), "?")
+	return query
+}
+
+// sortText is the sort parameter.
 func (l List) sortText() string {
 	if l.Descending {
 		return l.Sort + ",desc"

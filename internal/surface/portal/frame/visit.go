@@ -45,6 +45,9 @@ func (f *Frame) visit(w http.ResponseWriter, r *http.Request) *Visit {
 // Context is the request's.
 func (v *Visit) Context() context.Context { return v.r.Context() }
 
+// Clock is the time now; Now is when the visit began.
+func (v *Visit) Clock() time.Time { return v.frame.Now() }
+
 // Request is the HTTP request.
 func (v *Visit) Request() *http.Request { return v.r }
 
@@ -215,3 +218,6 @@ func deniedOf(err error) (*Denied, bool) {
 	ok := errors.As(err, &d)
 	return d, ok
 }
+
+// NewOnce is a fresh value for OnceField.
+func NewOnce() string { return name.NewID() }

@@ -44,9 +44,22 @@
 
   // ── Live: a part with data-live="asset:ID …" is fetched anew on a hint ──
   let stream = null, listening = "";
+  // data-every="3" lets a part be fetched every three seconds at most; one with
+  // boxes ticked waits until they are not.
+  const last = new Map();
+  const fetchAnew = (id) => {
+    const part = document.getElementById(id);
+    if (!part || part.querySelector("input[type=checkbox]:checked")) return;
+    last.set(id, Date.now());
+    htmx.trigger(part, "live");
+  };
+  const timers = new Map();
   const refresh = (topics) => {
     for (const part of $$("[data-live]")) {
-      if (!topics || part.dataset.live.split(" ").some((t) => topics.includes(t))) htmx.trigger(part, "live");
+      if (topics && !part.dataset.live.split(" ").some((t) => topics.includes(t))) continue;
+      const due = (last.get(part.id) ?? 0) + Number(part.dataset.every ?? 0) * 1000 - Date.now();
+      if (due <= 0) fetchAnew(part.id);
+      else if (!timers.has(part.id)) timers.set(part.id, setTimeout(() => { timers.delete(part.id); fetchAnew(part.id); }, due));
     }
   };
   const listen = () => {
@@ -244,4 +257,84 @@
   window.portal = { say, open, refresh };
   document.addEventListener("DOMContentLoaded", () => { dressTheme(); tick(); dress(); listen(); });
   if (document.readyState !== "loading") { dressTheme(); tick(); dress(); listen(); }
+})();
+
+// Lists: selection. Plans: one command after another, at the budget's pace.
+(() => {
+  "use strict";
+  const $$ = (selector, root = document) => [...root.querySelectorAll(selector)];
+  const count = () => {
+    const n = $$("input[name=id]:checked").length;
+    for (const e of $$("[data-selected]")) e.textContent = `${n} selected`;
+  };
+  document.addEventListener("change", (event) => {
+    if (event.target.matches?.("[data-all]")) {
+      for (const box of $$("input[name=id]", event.target.form)) box.checked = event.target.checked;
+    }
+    if (event.target.matches?.("[data-all], input[name=id]")) count();
+  });
+  document.addEventListener("click", (event) => {
+    const titled = event.target.closest?.("[data-titles]");
+    if (titled) {
+      document.getElementById(titled.dataset.titles).textContent = titled.dataset.title;
+      document.getElementById("drawer-body").textContent = "Loading …";
+    }
+    if (event.target.closest?.("[data-opens=save-view]")) {
+      for (const e of $$("[data-query]")) e.value = location.search.slice(1);
+    }
+  });
+
+  const wait = (seconds, stopped) => new Promise((done) => {
+    const end = Date.now() + seconds * 1000;
+    const timer = setInterval(() => { if (Date.now() >= end || stopped()) { clearInterval(timer); done(); } }, 200);
+  });
+  const show = (cell, html) => {
+    const parsed = new DOMParser().parseFromString(html, "text/html");
+    cell.replaceChildren(...parsed.body.childNodes);
+  };
+  const run = async (form) => {
+    const submit = form.querySelector("button[type=submit]");
+    const stop = form.querySelector("[data-bulk-stop]");
+    const says = form.querySelector("[data-bulk-says]");
+    const progress = form.querySelector("progress");
+    let stopped = false, done = 0;
+    stop.onclick = () => { stopped = true; stop.hidden = true; };
+    submit.disabled = true;
+    stop.hidden = false;
+    const rows = $$("tr[data-device]", form);
+    for (const row of rows) {
+      const cell = row.querySelector("[data-result]");
+      for (;;) {
+        if (stopped) { cell.textContent = "Not sent"; break; }
+        cell.textContent = "Sending …";
+        const data = new URLSearchParams(new FormData(form));
+        data.set("once", form.dataset.once + row.dataset.device);
+        let answer;
+        try {
+          answer = await fetch(form.dataset.bulk + encodeURIComponent(row.dataset.device), { method: "POST", body: data, headers: { "HX-Request": "true" } });
+        } catch {
+          cell.textContent = "Not known: the connection broke. Look at the device's commands before you send it again.";
+          break;
+        }
+        if (answer.status === 429) {
+          const seconds = Number(answer.headers.get("Retry-After") ?? 5);
+          cell.textContent = "Waiting";
+          says.textContent = `Ten a minute: going on in ${seconds} s.`;
+          await wait(seconds, () => stopped);
+          continue;
+        }
+        show(cell, await answer.text());
+        break;
+      }
+      progress.value = ++done;
+      says.textContent = `${done} of ${rows.length}`;
+    }
+    stop.hidden = true;
+    says.textContent = stopped ? `Stopped after ${$$("tr[data-device] .status", form).length} of ${rows.length}.` : `Done: ${rows.length} of ${rows.length}. What is in progress ends on the device's own page.`;
+  };
+  document.addEventListener("submit", (event) => {
+    if (!event.target.matches?.("form[data-bulk]")) return;
+    event.preventDefault();
+    run(event.target);
+  });
 })();

@@ -1,0 +1,199 @@
+package devices
+
+import (
+	"encoding/json"
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/musterhq/muster/internal/asset"
+	"github.com/musterhq/muster/internal/command"
+	"github.com/musterhq/muster/internal/surface/portal/frame"
+)
+
+// report is what the portal reads of a status report. Everything in it is the
+// device's word.
+type report struct {
+	BatteryLevel         *float64 `json:"batteryLevel"`
+	Charging             *bool    `json:"charging"`
+	PolicyCompliant      *bool    `json:"policyCompliant"`
+	SecurityPosture      string   `json:"securityPosture"`
+	NetworkOperatorName  string   `json:"networkOperatorName"`
+	InstalledAppCount    int      `json:"installedAppCount"`
+	NonComplianceDetails []struct {
+		SettingName string `json:"settingName"`
+		PackageName string `json:"packageName"`
+		Reason      string `json:"nonComplianceReason"`
+	} `json:"nonComplianceDetails"`
+	DeviceSettings *struct {
+		IsDeviceSecure             *bool `json:"isDeviceSecure"`
+		IsEncrypted                *bool `json:"isEncrypted"`
+		VerifyAppsEnabled          *bool `json:"verifyAppsEnabled"`
+		AdbEnabled                 *bool `json:"adbEnabled"`
+		DevelopmentSettingsEnabled *bool `json:"developmentSettingsEnabled"`
+		UnknownSourcesEnabled      *bool `json:"unknownSourcesEnabled"`
+	} `json:"deviceSettings"`
+	MemoryInfo *struct {
+		TotalRAM             json.Number `json:"totalRam"`
+		TotalInternalStorage json.Number `json:"totalInternalStorage"`
+	} `json:"memoryInfo"`
+	SystemUpdateInfo *struct {
+		UpdateStatus string `json:"updateStatus"`
+	} `json:"systemUpdateInfo"`
+}
+
+// reportOf reads a device's report; what cannot be read is left out.
+func reportOf(a asset.Asset) report {
+	var r report
+	if a.Device != nil && a.Device.StatusReport != nil {
+		_ = json.Unmarshal(a.Device.StatusReport, &r) // what was read so far counts
+	}
+	return r
+}
+
+// battery is the level in percent; -1: not known.
+func battery(a asset.Asset) int {
+	if level := reportOf(a).BatteryLevel; level != nil && *level >= 0 && *level <= 100 {
+		return int(*level)
+	}
+	return -1
+}
+
+// finding is one thing about a device's compliance, in plain words.
+type finding struct {
+	Tone frame.Tone
+	Text string
+}
+
+// findings say how the device stands, what is wrong first.
+func findings(a asset.Asset, r report) []finding {
+	var bad, good []finding
+	say := func(known *bool, wanted bool, right, wrong string) {
+		switch {
+		case known == nil:
+		case *known == wanted:
+			good = append(good, finding{frame.OK, right})
+		default:
+			bad = append(bad, finding{frame.Warn, wrong})
+		}
+	}
+	say(r.PolicyCompliant, true, "It keeps its policy", "It does not keep its policy")
+	for _, d := range r.NonComplianceDetails {
+		what := d.SettingName
+		if d.PackageName != "" {
+			what += " (" + d.PackageName + ")"
+		}
+		bad = append(bad, finding{frame.Bad, what + ": " + words(d.Reason)})
+	}
+	if s := r.DeviceSettings; s != nil {
+		say(s.IsDeviceSecure, true, "A screen lock is set", "No screen lock is set")
+		say(s.IsEncrypted, true, "Storage is encrypted", "Storage is not encrypted")
+		say(s.VerifyAppsEnabled, true, "Apps are verified", "Apps are not verified")
+		say(s.AdbEnabled, false, "USB debugging is off", "USB debugging is on")
+		say(s.DevelopmentSettingsEnabled, false, "Developer options are off", "Developer options are on")
+		say(s.UnknownSourcesEnabled, false, "Unknown sources are off", "Apps from unknown sources are allowed")
+	}
+	switch r.SecurityPosture {
+	case "SECURE":
+		good = append(good, finding{frame.OK, "The platform finds it secure"})
+	case "AT_RISK", "POTENTIALLY_COMPROMISED":
+		bad = append(bad, finding{frame.Bad, "The platform finds it " + words(r.SecurityPosture)})
+	}
+	return append(bad, good...)
+}
+
+// words makes a constant readable: UP_TO_DATE is "up to date".
+func words(constant string) string {
+	return strings.ToLower(strings.ReplaceAll(constant, "_", " "))
+}
+
+// size is a number of bytes for people.
+func size(n json.Number) string {
+	bytes, err := strconv.ParseFloat(n.String(), 64)
+	if err != nil || bytes <= 0 {
+		return ""
+	}
+	return fmt.Sprintf("%.0f GB", bytes/(1<<30))
+}
+
+// statusOf is an asset's status as a tone and a word.
+func statusOf(s asset.Status) (frame.Tone, string) {
+	switch s {
+	case asset.Active:
+		return frame.OK, "Active"
+	case asset.Inactive:
+		return frame.Warn, "Inactive"
+	case asset.Synchronizing:
+		return frame.Idle, "Synchronizing"
+	case asset.Pending:
+		return frame.Idle, "Never enrolled"
+	default:
+		return frame.Bad, "Deleted"
+	}
+}
+
+// stateOf is a command's status as a tone and a word: what the service knows.
+func stateOf(s command.State) (frame.Tone, string) {
+	switch s {
+	case command.Succeeded:
+		return frame.OK, "Success"
+	case command.Failed:
+		return frame.Bad, "Error"
+	case command.Unconfirmed:
+		return frame.Warn, "Unconfirmed"
+	default:
+		return frame.Idle, "In progress"
+	}
+}
+
+// sender is who sent a command: "api-key", its id and its prefix; a person, or
+// a connection, by name (contract 1.6).
+func sender(a command.Actor) (kind, name, detail string) {
+	switch a.Kind {
+	case "API_KEY":
+		return "api-key", a.ID, a.Prefix
+	case "CONNECTION":
+		return "connection", a.Name, a.ID
+	case "USER":
+		return "user", a.Name, ""
+	default:
+		return "service", a.Name, ""
+	}
+}
+
+func fact(a asset.Asset, key string) string { return a.Specifications[key] }
+
+func ownership(d *asset.Device) string {
+	switch {
+	case d.Ownership == asset.CompanyOwned && d.Mode == asset.FullyManaged:
+		return "Company-owned, fully managed"
+	case d.Ownership == asset.CompanyOwned && d.Mode == asset.WorkProfile:
+		return "Company-owned, work profile"
+	case d.Ownership == asset.PersonallyOwned:
+		return "Personally owned, work profile"
+	case d.Ownership == asset.CompanyOwned:
+		return "Company-owned"
+	default:
+		return "Not known"
+	}
+}
+
+func management(m asset.Management) string {
+	if m == asset.Agent {
+		return "Our agent"
+	}
+	return "Android platform"
+}
+
+// pretty is JSON with indents.
+func pretty(raw json.RawMessage) string {
+	var value any
+	if json.Unmarshal(raw, &value) != nil {
+		return ""
+	}
+	text, err := json.MarshalIndent(value, "", "  ")
+	if err != nil {
+		return ""
+	}
+	return string(text)
+}

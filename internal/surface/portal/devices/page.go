@@ -1,0 +1,176 @@
+package devices
+
+import (
+	"context"
+	"encoding/json"
+
+	"github.com/a-h/templ"
+
+	"github.com/musterhq/muster/internal/access"
+	"github.com/musterhq/muster/internal/asset"
+	"github.com/musterhq/muster/internal/command"
+	"github.com/musterhq/muster/internal/operation"
+	"github.com/musterhq/muster/internal/policy"
+	"github.com/musterhq/muster/internal/surface/portal/frame"
+)
+
+// tabName is the last part of a tab's address.
+type tabName string
+
+const (
+	overviewTab tabName = ""
+	commandsTab tabName = "commands"
+	locationTab tabName = "location"
+	appsTab     tabName = "apps"
+	policyTab   tabName = "policy"
+)
+
+// device is what the page of one shows.
+type device struct {
+	asset.Asset
+	Report  report
+	Tab     tabName
+	Choices []policy.Policy // to move it to
+	Once    string
+}
+
+func (d device) path(t tabName) string {
+	if t == overviewTab {
+		return frame.DevicePath(d.ID)
+	}
+	return frame.DevicePath(d.ID) + "/" + string(t)
+}
+
+// curl is the device's path in the API.
+func (d device) curl() string { return "/assets/" + d.ID }
+
+// name is what people call it.
+func (d device) name() string {
+	if d.Identification == "" {
+		return "Unnamed device"
+	}
+	return d.Identification
+}
+
+// tab serves one tab of a device's page, whole or its live parts.
+func (s *Section) tab(t tabName) frame.Handler {
+	return func(v *frame.Visit) error {
+		a, err := asset.Find(v.Context(), s.Assets, v.Principal, v.PathValue("id"))
+		if err != nil {
+			return err
+		}
+		d := device{Asset: a, Report: reportOf(a), Tab: t, Once: frame.NewOnce()}
+		if v.Partial() && v.Query().Get("part") == "head" {
+			return v.Fragment(head(v, d))
+		}
+		content, err := s.content(v, d)
+		if err != nil {
+			return err
+		}
+		if v.Partial() {
+			return v.Fragment(body(v, d, content))
+		}
+		if d.Device != nil && v.May(access.ViewPolicies) {
+			if d.Choices, err = s.choices(v, *d.Device); err != nil {
+				return err
+			}
+		}
+		return v.Show(d.name(), frame.DevicesPath, page(v, s, d, content))
+	}
+}
+
+// choices are the policies that the device could be moved to.
+func (s *Section) choices(v *frame.Visit, d asset.Device) ([]policy.Policy, error) {
+	all, err := s.policies(v)
+	var fitting []policy.Policy
+	for _, p := range all {
+		if string(p.Type) == string(d.Management) && p.ID != d.PolicyID {
+			fitting = append(fitting, p)
+		}
+	}
+	return fitting, err
+}
+
+// content reads what the tab needs.
+func (s *Section) content(v *frame.Visit, d device) (templ.Component, error) {
+	switch d.Tab {
+	case commandsTab:
+		l := frame.ParseList(frame.ListSpec{Path: d.path(commandsTab)}, v.Query())
+		commands, total, err := s.Commands.History(v.Context(), v.Company.ID, d.ID, operation.PageRequest{Page: l.Page, Size: l.Size})
+		return commandsPart(v, d, l, commands, total), err
+	case locationTab:
+		trail, err := s.Assets.Trail(v.Context(), d.ID, v.Now.Add(-asset.PlacesKept), maxTrail)
+		if len(trail) == 0 && d.Device != nil && d.Device.Location != nil {
+			trail = []asset.Location{*d.Device.Location}
+		}
+		return locationPart(v, s, d, trail), err
+	case appsTab, policyTab:
+		p, err := s.policyOf(v, d)
+		if err != nil {
+			return nil, err
+		}
+		if d.Tab == appsTab {
+			apps, err := policy.Apps(document(p))
+			return appsPart(v, d, apps), err
+		}
+		settings, err := policy.View(p.Type, document(p))
+		return policyPart(v, d, p, set(settings)), err
+	default:
+		recent, _, err := s.Commands.History(v.Context(), v.Company.ID, d.ID, operation.PageRequest{Size: 5})
+		return overviewPart(v, d, recent), err
+	}
+}
+
+// maxTrail is how many places a map shows.
+const maxTrail = 200
+
+func (s *Section) policyOf(v *frame.Visit, d device) (policy.Policy, error) {
+	if d.Device == nil || d.Device.PolicyID == "" || !v.May(access.ViewPolicies) {
+		return policy.Policy{}, nil
+	}
+	return s.Policies.Policy(v.Context(), v.Company.ID, d.Device.PolicyID)
+}
+
+func document(p policy.Policy) json.RawMessage {
+	if p.Document == nil {
+		return json.RawMessage("{}")
+	}
+	return p.Document
+}
+
+// set are the settings that have a value.
+func set(all []policy.Value) []policy.Value {
+	var set []policy.Value
+	for _, value := range all {
+		if value.Value != policy.NotSet {
+			set = append(set, value)
+		}
+	}
+	return set
+}
+
+// advice says what to do about a command that nobody knows the end of.
+func advice(c command.Command) string {
+	if c.State != command.Unconfirmed {
+		return ""
+	}
+	return "Do not send it again yet: nobody can tell whether the device will carry it out. Look at the device, or wait for its next report."
+}
+
+// quick serves what the drawer shows of a device.
+func (s *Section) quick(v *frame.Visit) error {
+	a, err := asset.Find(v.Context(), s.Assets, v.Principal, v.PathValue("id"))
+	if err != nil {
+		return err
+	}
+	recent, err := s.recent(v.Context(), a)
+	if err != nil {
+		return err
+	}
+	return v.Fragment(quick(v, device{Asset: a, Report: reportOf(a)}, recent))
+}
+
+func (s *Section) recent(ctx context.Context, a asset.Asset) ([]command.Command, error) {
+	recent, _, err := s.Commands.History(ctx, a.CompanyID, a.ID, operation.PageRequest{Size: 5})
+	return recent, err
+}

@@ -1,0 +1,76 @@
+// Package devices is the list of devices, the page of one, and what people do
+// to them. Commands go through the registry's operations, one device each.
+package devices
+
+import (
+	"context"
+	"time"
+
+	"github.com/musterhq/muster/internal/access"
+	"github.com/musterhq/muster/internal/asset"
+	"github.com/musterhq/muster/internal/command"
+	"github.com/musterhq/muster/internal/operation"
+	"github.com/musterhq/muster/internal/policy"
+	"github.com/musterhq/muster/internal/surface/portal/frame"
+)
+
+// Assets reads the inventory.
+type Assets interface {
+	Asset(ctx context.Context, companyID, id string) (asset.Asset, error)
+	Assets(ctx context.Context, q asset.Query) ([]asset.Asset, int64, error)
+	CountAssets(ctx context.Context, f asset.Filter) (int64, error)
+	SearchAssets(ctx context.Context, s asset.Search) (asset.Found, error)
+	Trail(ctx context.Context, assetID string, since time.Time, limit int) ([]asset.Location, error)
+}
+
+// Commands reads a device's commands, with who sent them (contract 1.6).
+type Commands interface {
+	History(ctx context.Context, companyID, assetID string, page operation.PageRequest) ([]command.Command, int64, error)
+}
+
+// Policies reads policies.
+type Policies interface {
+	Policy(ctx context.Context, companyID, id string) (policy.Policy, error)
+	Policies(ctx context.Context, q policy.Query) ([]policy.Policy, int64, error)
+}
+
+// Section serves the list and the pages of devices.
+type Section struct {
+	Assets   Assets
+	Commands Commands
+	Policies Policies
+	Views    asset.Views
+	// Companions says whether the service can push to companions on platform
+	// devices.
+	Companions bool
+}
+
+// Routes are the section's addresses.
+func (s *Section) Routes() []frame.Route {
+	see, do := access.ViewDevices, access.ViewDevices|access.CommandDevices
+	return []frame.Route{
+		{Pattern: "GET /devices", Needs: see, Serve: s.list},
+		{Pattern: "GET /devices/export.csv", Needs: see, Serve: s.export},
+		{Pattern: "POST /views", Needs: see, Serve: s.saveView},
+		{Pattern: "POST /views/{id}/drop", Needs: see, Serve: s.dropView},
+		{Pattern: "GET /bulk", Needs: do, Serve: s.plan},
+		{Pattern: "POST /bulk/{operation}/{id}", Needs: do, Serve: s.bulkOne},
+		{Pattern: "GET /devices/{id}", Needs: see, Serve: s.tab(overviewTab)},
+		{Pattern: "GET /devices/{id}/commands", Needs: see, Serve: s.tab(commandsTab)},
+		{Pattern: "GET /devices/{id}/location", Needs: see, Serve: s.tab(locationTab)},
+		{Pattern: "GET /devices/{id}/apps", Needs: see, Serve: s.tab(appsTab)},
+		{Pattern: "GET /devices/{id}/policy", Needs: see, Serve: s.tab(policyTab)},
+		{Pattern: "GET /devices/{id}/quick", Needs: see, Serve: s.quick},
+		{Pattern: "POST /devices/{id}/commands/{operation}", Needs: see, Serve: s.command},
+		{Pattern: "GET " + frame.SearchPath, Serve: s.search},
+	}
+}
+
+// maxPolicies is how many policies a choice offers.
+const maxPolicies = 200
+
+// policies are those that the person may see, by name.
+func (s *Section) policies(v *frame.Visit) ([]policy.Policy, error) {
+	all, _, err := s.Policies.Policies(v.Context(), policy.Query{CompanyID: v.Company.ID, IDs: v.Principal.Policies, Order: policy.ByName, Limit: maxPolicies})
+	return all, err
+}

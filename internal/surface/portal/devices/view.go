@@ -1,0 +1,86 @@
+package devices
+
+import (
+	"net/url"
+	"strings"
+
+	"github.com/musterhq/muster/internal/access"
+	"github.com/musterhq/muster/internal/asset"
+	"github.com/musterhq/muster/internal/name"
+	"github.com/musterhq/muster/internal/policy"
+	"github.com/musterhq/muster/internal/surface/portal/frame"
+)
+
+// saveView keeps the list as it is under a name.
+func (s *Section) saveView(v *frame.Visit) error {
+	form, err := v.Form()
+	if err != nil {
+		return err
+	}
+	values, err := url.ParseQuery(form.Get("query"))
+	if err != nil {
+		return err
+	}
+	l := frame.ParseList(spec(), values).At(0) // nothing but what the list knows
+	view := asset.SavedView{ID: name.NewID(), CompanyID: v.Company.ID, UserID: v.User.ID, Name: strings.TrimSpace(form.Get("name")),
+		Shared: form.Get("shared") != "", CreatedAt: v.Now}
+	if _, query, ok := strings.Cut(l.URL(), "?"); ok {
+		view.Query = query
+	}
+	if !name.IsLabel(view.Name, asset.MaxViewName) {
+		return v.Redirect(l.URL(), frame.Flash{Tone: frame.Bad, Text: "Not saved: a view's name has 1 to 50 characters."})
+	}
+	there, err := s.Views.SavedViews(v.Context(), v.Company.ID, v.User.ID)
+	if err == nil && len(there) >= asset.MaxViews {
+		return v.Redirect(l.URL(), frame.Flash{Tone: frame.Bad, Text: "Not saved: there are 500 views. Remove one first."})
+	}
+	if err == nil {
+		err = s.Views.SaveView(v.Context(), view)
+	}
+	if err != nil {
+		return err
+	}
+	return v.Redirect(l.URL(), frame.Done("Saved as “"+view.Name+"”."))
+}
+
+// dropView removes a view of the person's own.
+func (s *Section) dropView(v *frame.Visit) error {
+	if err := s.Views.DropView(v.Context(), v.Company.ID, v.User.ID, v.PathValue("id")); err != nil {
+		return err
+	}
+	return v.Redirect(frame.DevicesPath, frame.Done("The view is removed."))
+}
+
+// found is what the palette shows.
+type hit struct{ ID, Icon, Text, More, Link string }
+
+const hits = 6
+
+// search answers the command palette.
+func (s *Section) search(v *frame.Visit) error {
+	text := strings.TrimSpace(v.Query().Get("q"))
+	var all []hit
+	if v.May(access.ViewDevices) && text != "" {
+		found, err := s.Assets.SearchAssets(v.Context(), asset.Search{
+			Filter: asset.Filter{CompanyID: v.Company.ID, Policies: v.Principal.Policies}, Text: text, Order: asset.BySyncedAt, Descending: true, Size: hits})
+		if err != nil {
+			return err
+		}
+		for _, a := range found.Assets {
+			_, status := statusOf(a.Status)
+			all = append(all, hit{"found-" + a.ID, "smartphone", a.Identification, status, frame.DevicePath(a.ID)})
+		}
+	}
+	if v.May(access.ViewPolicies) && text != "" {
+		policies, err := s.policies(v)
+		if err != nil {
+			return err
+		}
+		for _, p := range policies {
+			if len(all) < 2*hits && strings.Contains(policy.NameKey(p.Name), policy.NameKey(text)) {
+				all = append(all, hit{"found-" + p.ID, "shield-check", p.Name, frame.Count(p.DeviceCount, "device", "devices"), frame.PolicyPath(p.ID)})
+			}
+		}
+	}
+	return v.Fragment(hitList(all))
+}

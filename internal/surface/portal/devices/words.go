@@ -1,0 +1,82 @@
+package devices
+
+import (
+	"encoding/json"
+	"maps"
+	"slices"
+
+	"github.com/musterhq/muster/internal/asset"
+	"github.com/musterhq/muster/internal/command"
+)
+
+// commandName is what people call a command.
+func commandName(t command.Type) string {
+	for _, a := range actions() {
+		if a.Type == t {
+			return a.Label
+		}
+	}
+	return words(string(t))
+}
+
+// CommandName is what people call a command.
+func CommandName(t command.Type) string { return commandName(t) }
+
+// segment is the last part of the command's path in the API.
+func segment(t command.Type) string {
+	return map[command.Type]string{
+		command.Lock: "lock", command.StartLostMode: "lost-mode", command.StopLostMode: "found",
+		command.NotificationMessage: "message", command.StatusReport: "status-report", command.LocationUpdate: "location-update",
+		command.SyncPolicy: "sync-policy", command.Reboot: "reboot", command.Shutdown: "shutdown", command.LaunchApp: "launch-app",
+		command.ClearAppData: "clear-app-data", command.ChangePolicy: "change-policy", command.WipeCompanyData: "wipe",
+		command.ResetScreenLock: "reset-screen-lock", command.ChangeScreenLockPassword: "change-screen-lock-password",
+		command.RelinquishOwnership: "relinquish-ownership",
+	}[t]
+}
+
+// sample is a body for the API with the action's required arguments.
+func sample(a action) string {
+	if len(a.Inputs) == 0 {
+		return ""
+	}
+	body := map[string]any{}
+	for _, in := range a.Inputs {
+		switch {
+		case in.Kind == "packages":
+			body[in.Name] = []string{"com.example.app"}
+		case in.Required:
+			body[in.Name] = "…"
+		}
+	}
+	text, err := json.Marshal(body)
+	if err != nil {
+		return ""
+	}
+	return string(text)
+}
+
+func keys(m map[string]string) []string { return slices.Sorted(maps.Keys(m)) }
+
+func sentText(c command.Command) string {
+	switch {
+	case c.State == command.Prepared:
+		return "under way"
+	case c.Ref != "":
+		return "accepted for the device"
+	case c.State == command.Unconfirmed:
+		return "not known"
+	default:
+		return "answered at once"
+	}
+}
+
+// noPlace says why there is no place to show.
+func noPlace(d device) string {
+	if d.Device != nil && d.Device.Management == asset.Platform && !d.Device.PushReachable {
+		return "No place is known. Devices of the Android platform tell their place only through our companion app, which this one does not have."
+	}
+	return "No place is known. Ask the device with Locate."
+}
+
+// mapLink is where a place on the device's own map leads: to what it shows already.
+func (d device) mapLink(string) string { return "" }

@@ -1,0 +1,146 @@
+// Package geo draws where devices are, without any map server: outlines of the
+// world that the program ships, and a plot of a device's neighbourhood in
+// metres. Everything is SVG, so that it needs no script.
+package geo
+
+import (
+	"fmt"
+	"math"
+	"slices"
+
+	"github.com/musterhq/muster/internal/asset"
+)
+
+// The map is in degrees east of 180° W and south of 90° N.
+func x(l asset.Location) float64 { return l.Longitude + 180 }
+func y(l asset.Location) float64 { return 90 - l.Latitude }
+
+// Mark is a place on the map: one device, or several near each other.
+type Mark struct {
+	X, Y, Radius float64
+	Count        int
+	Label        string // what it is, in words
+	Link         string // of a single device
+}
+
+// View is the part of the world that a map shows.
+type View struct {
+	Left, Top, Width, Height float64
+	Marks                    []Mark
+}
+
+// box is the viewBox attribute.
+func (v View) box() string {
+	return fmt.Sprintf("%.2f %.2f %.2f %.2f", v.Left, v.Top, v.Width, v.Height)
+}
+
+// minSpan is the least width shown, in degrees: the outlines are too coarse
+// for less.
+const minSpan = 24.0
+
+// Around is the part of the world around places, of the shape of a picture.
+func Around(places []asset.Location, ratio float64) View {
+	if len(places) == 0 {
+		return View{Left: 0, Top: 10, Width: 360, Height: 360 / ratio}
+	}
+	left, right, top, bottom := 360.0, 0.0, 180.0, 0.0
+	for _, p := range places {
+		left, right = min(left, x(p)), max(right, x(p))
+		top, bottom = min(top, y(p)), max(bottom, y(p))
+	}
+	width := max((right-left)*1.3, (bottom-top)*1.3*ratio, minSpan)
+	width = min(width, 360)
+	height := width / ratio
+	v := View{Left: (left+right)/2 - width/2, Top: (top+bottom)/2 - height/2, Width: width, Height: height}
+	v.Left = max(0, min(v.Left, 360-width))
+	v.Top = max(0, min(v.Top, 180-min(height, 180)))
+	return v
+}
+
+// cells is how many clusters there may be along a map's width.
+const cells = 24
+
+// Cluster puts places near each other together.
+func (v View) Cluster(places []asset.Place, link func(id string) string) View {
+	type cell struct{ column, row int }
+	size := v.Width / cells
+	groups := map[cell][]asset.Place{}
+	for _, p := range places {
+		c := cell{int((x(p.Location) - v.Left) / size), int((y(p.Location) - v.Top) / size)}
+		groups[c] = append(groups[c], p)
+	}
+	for _, group := range groups {
+		m := Mark{Count: len(group)}
+		for _, p := range group {
+			m.X += x(p.Location) / float64(len(group))
+			m.Y += y(p.Location) / float64(len(group))
+		}
+		m.Radius = size * min(0.28+0.08*math.Log2(float64(m.Count)), 0.75)
+		m.Label = fmt.Sprintf("%d devices", m.Count)
+		if m.Count == 1 {
+			m.Label, m.Link = group[0].Identification, link(group[0].ID)
+		}
+		v.Marks = append(v.Marks, m)
+	}
+	slices.SortFunc(v.Marks, func(a, b Mark) int { return b.Count - a.Count })
+	return v
+}
+
+// metresPerDegree is that of latitude.
+const metresPerDegree = 111_320.0
+
+// Plot is a device's neighbourhood: its trail in metres around its last place.
+type Plot struct {
+	Half   float64 // half the side, in metres
+	Points [][2]float64
+	Circle float64 // accuracy of the last place, in metres
+	Scale  float64 // length of the scale bar, in metres
+}
+
+// Neighbourhood plots a trail, the oldest place first; it must not be empty.
+func Neighbourhood(trail []asset.Location) Plot {
+	last := trail[len(trail)-1]
+	shrink := math.Cos(last.Latitude * math.Pi / 180)
+	p := Plot{Circle: max(last.AccuracyMeters, 1), Half: max(last.AccuracyMeters*1.6, 60)}
+	for _, l := range trail {
+		east := (l.Longitude - last.Longitude) * metresPerDegree * shrink
+		south := (last.Latitude - l.Latitude) * metresPerDegree
+		p.Points = append(p.Points, [2]float64{east, south})
+		p.Half = max(p.Half, math.Abs(east)*1.15, math.Abs(south)*1.15)
+	}
+	p.Scale = nice(p.Half / 2)
+	return p
+}
+
+// nice is a round length that is not longer than n.
+func nice(n float64) float64 {
+	power := math.Pow(10, math.Floor(math.Log10(n)))
+	for _, step := range []float64{5, 2} {
+		if step*power <= n {
+			return step * power
+		}
+	}
+	return power
+}
+
+// line is the trail as the points of a polyline.
+func (p Plot) line() string {
+	text := ""
+	for _, at := range p.Points {
+		text += fmt.Sprintf("%.1f,%.1f ", at[0], at[1])
+	}
+	return text
+}
+
+func number(n float64) string { return fmt.Sprintf("%.2f", n) }
+
+// Length is a length in words.
+func Length(metres float64) string {
+	if metres >= 1000 {
+		return fmt.Sprintf("%g km", metres/1000)
+	}
+	return fmt.Sprintf("%g m", metres)
+}
+
+// Coordinates are a place in the usual notation.
+func Coordinates(l asset.Location) string { return fmt.Sprintf("%.5f, %.5f", l.Latitude, l.Longitude) }
