@@ -110,7 +110,7 @@ func (l *Lab) Advance(by time.Duration) { l.ahead.Add(int64(by)) }
 func (l *Lab) Config() config.Service {
 	return config.Service{
 		Store: config.Store{Database: l.Database}, Platform: l.Platform(),
-		Listen: "127.0.0.1:0", KeyFile: l.keyFile, LogLevel: "debug",
+		Listen: "127.0.0.1:0", KeyFile: l.keyFile, LogLevel: "debug", TrustedProxies: []string{"127.0.0.0/8"},
 	}
 }
 

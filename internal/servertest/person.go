@@ -3,8 +3,9 @@ package servertest
 import (
 	"crypto/sha256"
 	"encoding/base64"
-	"encoding/json"
+	"fmt"
 	"io"
+	"math/rand/v2"
 	"net/http"
 	"net/http/cookiejar"
 	"net/url"
@@ -32,6 +33,9 @@ type Person struct {
 	lab     *Lab
 	User    access.UserAccount
 	browser *http.Client
+	// address is where the person's requests come from, by the word of a proxy
+	// that the lab's replicas trust: limits by address are each person's own.
+	address string
 }
 
 // Person makes a portal user.
@@ -47,7 +51,8 @@ func (l *Lab) Person(c company.Company, role access.Role, policies ...string) *P
 	if err != nil {
 		l.TB.Fatal(err)
 	}
-	return &Person{l, u, &http.Client{Jar: jar, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}}
+	address := fmt.Sprintf("2001:db8:%x:%x::1", rand.Uint32N(1<<16), rand.Uint32N(1<<16))
+	return &Person{l, u, &http.Client{Jar: jar, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}, address}
 }
 
 // Change changes the person's account.
@@ -66,17 +71,25 @@ func (p *Person) Change(change func(*access.UserAccount)) {
 // names and values in turn.
 func (p *Person) Send(address string, form url.Values, headers ...string) Answer {
 	p.lab.TB.Helper()
-	method, body := http.MethodGet, ""
-	if form != nil {
-		method, body = http.MethodPost, form.Encode()
+	if form == nil {
+		return p.do(http.MethodGet, address, "", headers)
 	}
+	return p.do(http.MethodPost, address, form.Encode(), append([]string{"Content-Type", "application/x-www-form-urlencoded"}, headers...))
+}
+
+// SendJSON posts JSON.
+func (p *Person) SendJSON(address, body string) Answer {
+	p.lab.TB.Helper()
+	return p.do(http.MethodPost, address, body, []string{"Content-Type", "application/json"})
+}
+
+func (p *Person) do(method, address, body string, headers []string) Answer {
+	p.lab.TB.Helper()
 	request, err := http.NewRequestWithContext(p.lab.TB.Context(), method, address, strings.NewReader(body))
 	if err != nil {
 		p.lab.TB.Fatal(err)
 	}
-	if form != nil {
-		request.Header.Set("Content-Type", "application/x-www-form-urlencoded")
-	}
+	request.Header.Set("X-Forwarded-For", p.address)
 	for i := 0; i+1 < len(headers); i += 2 {
 		request.Header.Set(headers[i], headers[i+1])
 	}
@@ -101,19 +114,20 @@ func (p *Person) SignIn(base string) {
 // Register registers a public client and returns its id.
 func (p *Person) Register(base string) string {
 	p.lab.TB.Helper()
-	var client struct {
-		ID string `json:"client_id"`
-	}
-	response, err := http.Post(base+oauth.RegisterPath, "application/json",
-		strings.NewReader(`{"client_name":"Test","redirect_uris":["`+ClientRedirect+`"],"token_endpoint_auth_method":"none"}`))
-	if err != nil {
-		p.lab.TB.Fatal(err)
-	}
-	defer response.Body.Close()
-	if err := json.NewDecoder(response.Body).Decode(&client); err != nil || response.StatusCode != http.StatusCreated {
-		p.lab.TB.Fatalf("registration: %d %v", response.StatusCode, err)
-	}
-	return client.ID
+	return p.RegisterAs(base, `{"client_name":"Test","redirect_uris":["`+ClientRedirect+`"],"token_endpoint_auth_method":"none"}`).ID
+}
+
+// Registration is what a registered client learns.
+type Registration struct {
+	ID     string `json:"client_id"`
+	Secret string `json:"client_secret"`
+}
+
+// RegisterAs registers a client by its metadata.
+func (p *Person) RegisterAs(base, metadata string) (r Registration) {
+	p.lab.TB.Helper()
+	p.SendJSON(base+oauth.RegisterPath, metadata).Want(p.lab.TB, http.StatusCreated).JSON(p.lab.TB, &r)
+	return r
 }
 
 // Asks is a client's authorization request; public is the service's public URL.
@@ -147,8 +161,13 @@ type Tokens struct {
 
 // Redeem swaps a code for tokens.
 func (p *Person) Redeem(base, client, code string) Tokens {
-	return p.Token(base, url.Values{"grant_type": {"authorization_code"}, "client_id": {client}, "code": {code},
-		"redirect_uri": {ClientRedirect}, "code_verifier": {codeVerifier}})
+	return p.Token(base, RedeemForm(client, code))
+}
+
+// RedeemForm is a public client's token request for a code.
+func RedeemForm(client, code string) url.Values {
+	return url.Values{"grant_type": {"authorization_code"}, "client_id": {client}, "code": {code},
+		"redirect_uri": {ClientRedirect}, "code_verifier": {codeVerifier}}
 }
 
 // Swap swaps a refresh token.

@@ -1,5 +1,13 @@
 package oauth
 
+import (
+	"crypto/tls"
+	"crypto/x509"
+	"net/http"
+	"net/netip"
+	"net/url"
+)
+
 // What the tests of the rules look at.
 var (
 	RedirectFault   = redirectFault
@@ -9,4 +17,22 @@ var (
 	IsPublic        = isPublic
 	ParseDocument   = parseDocument
 	CacheFor        = cacheFor
+	FormTarget      = formTarget
 )
+
+// FetcherThatTrusts is a fetcher that believes a test's certificates.
+func FetcherThatTrusts(allow func(netip.Addr) bool, roots *x509.CertPool) *DocumentFetcher {
+	f := NewDocumentFetcher(allow)
+	f.client.Transport.(*http.Transport).TLSClientConfig = &tls.Config{RootCAs: roots}
+	return f
+}
+
+// ParseAuthorization checks an authorization request's parameters, as the
+// authorize endpoint does; to is where an answer would go, empty if nowhere.
+func (s *Server) ParseAuthorization(r *http.Request, query url.Values) (to string, err error) {
+	a, err := s.parseAuthorization(r, query)
+	if a.RedirectURI == "" {
+		return "", err
+	}
+	return a.answer(s.Issuer, url.Values{}), err
+}

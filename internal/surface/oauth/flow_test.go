@@ -14,6 +14,7 @@ import (
 	"net/url"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -35,19 +36,24 @@ type world struct {
 	t      *testing.T
 	db     *database.DB
 	server *httptest.Server
+	oauth  *oauth.Server
 	user   access.UserAccount
 	client *http.Client // a browser
+	ahead  atomic.Int64 // how far the server's clock is ahead, in nanoseconds
 }
+
+func (w *world) now() time.Time { return time.Now().Add(time.Duration(w.ahead.Load())) }
 
 func newWorld(t *testing.T, role access.Role) *world {
 	t.Helper()
 	t.Parallel()
-	db, err := database.Open(t.Context(), database.Options{URL: "sqlite:" + filepath.Join(t.TempDir(), "m.db"), Now: time.Now})
+	w := &world{t: t}
+	db, err := database.Open(t.Context(), database.Options{URL: "sqlite:" + filepath.Join(t.TempDir(), "m.db"), Now: w.now})
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = db.Close() })
-	w := &world{t: t, db: db}
+	w.db = db
 	mux := http.NewServeMux()
 	w.server = httptest.NewServer(web.Secure(mux, oauth.TokenPath, oauth.RegisterPath, oauth.RevokePath))
 	t.Cleanup(w.server.Close)
@@ -56,8 +62,9 @@ func newWorld(t *testing.T, role access.Role) *world {
 	log := slog.New(slog.DiscardHandler)
 	sessions := web.Sessions{Store: db, Now: time.Now}
 	address := func(*http.Request) string { return "192.0.2.1" }
-	server := &oauth.Server{Issuer: w.server.URL, Resource: w.server.URL + "/mcp", Store: db, Throttle: db, Now: time.Now, Log: log,
+	server := &oauth.Server{Issuer: w.server.URL, Resource: w.server.URL + "/mcp", Store: db, Throttle: db, Now: w.now, Log: log,
 		Documents: oauth.NewDocumentFetcher(func(netip.Addr) bool { return false }), ClientAddress: address}
+	w.oauth = server
 	server.Mount(mux)
 	oauth.Consent{Server: server, Sessions: sessions}.Mount(mux)
 	web.SignIn{SignIn: access.SignIn{Users: db, Sessions: db, Passwords: passwords, Throttle: db, Now: time.Now},

@@ -1,0 +1,169 @@
+package oauth_test
+
+import (
+	"crypto/x509"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"net/netip"
+	"net/url"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/musterhq/muster/internal/access"
+	"github.com/musterhq/muster/internal/surface/oauth"
+)
+
+// site is a client's web site, which publishes metadata documents.
+type site struct {
+	*httptest.Server
+	asked atomic.Int64
+}
+
+func newSite(t *testing.T, pages map[string]http.HandlerFunc) *site {
+	t.Helper()
+	s := &site{}
+	s.Server = httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		s.asked.Add(1)
+		if page, ok := pages[r.URL.Path]; ok {
+			page(w, r)
+			return
+		}
+		http.NotFound(w, r)
+	}))
+	s.Config.ErrorLog = nil
+	t.Cleanup(s.Close)
+	return s
+}
+
+func (s *site) roots() *x509.CertPool {
+	pool := x509.NewCertPool()
+	pool.AddCert(s.Certificate())
+	return pool
+}
+
+// document is a page with the metadata of the client at path.
+func (s *site) document(path, redirect string) string {
+	return `{"client_id":"` + s.URL + path + `","client_name":"Published","redirect_uris":["` + redirect + `"]}`
+}
+
+func (w *world) asks(client string) *http.Response {
+	w.t.Helper()
+	response, body := w.send("GET", w.server.URL+oauth.AuthorizePath+"?"+w.request(client).Encode(), nil)
+	if response.StatusCode >= 400 && !strings.Contains(body, "Nothing was granted") {
+		w.t.Errorf("%d: %s", response.StatusCode, body)
+	}
+	return response
+}
+
+func TestRow14ClientsByMetadataDocument(t *testing.T) {
+	w := newWorld(t, access.Admin)
+	var s *site
+	serve := func(body func() string, cache string) http.HandlerFunc {
+		return func(out http.ResponseWriter, _ *http.Request) {
+			out.Header().Set("Cache-Control", cache)
+			_, _ = fmt.Fprint(out, body())
+		}
+	}
+	s = newSite(t, map[string]http.HandlerFunc{
+		"/client.json":    serve(func() string { return s.document("/client.json", redirect) }, "max-age=300"),
+		"/foreign.json":   serve(func() string { return s.document("/client.json", redirect) }, ""),
+		"/elsewhere.json": serve(func() string { return s.document("/elsewhere.json", "https://other.example/cb") }, ""),
+		"/nameless.json": serve(func() string {
+			return `{"client_id":"` + s.URL + `/nameless.json","redirect_uris":["` + redirect + `"]}`
+		}, ""),
+		"/page.json": serve(func() string { return "<html>" }, ""),
+	})
+	w.oauth.Documents = oauth.FetcherThatTrusts(func(netip.Addr) bool { return true }, s.roots())
+	w.signIn()
+
+	good := s.URL + "/client.json"
+	_, page := w.send("GET", w.server.URL+oauth.AuthorizePath+"?"+w.request(good).Encode(), nil)
+	if host := strings.TrimPrefix(s.URL, "https://"); !strings.Contains(page, "It is published by") || !strings.Contains(page, host) {
+		t.Error("the page does not say who publishes the client")
+	}
+	answer := w.consent(w.request(good), "mcp:devices:read")
+	if status, got := w.token(redeem(good, answer.Get("code"))); status != 200 {
+		t.Errorf("tokens: %d %+v", status, got)
+	}
+	if n := s.asked.Load(); n != 1 {
+		t.Errorf("the document was fetched %d times within its time", n)
+	}
+	w.ahead.Add(int64(6 * time.Minute))
+	if got := w.asks(good); got.StatusCode != http.StatusOK || s.asked.Load() != 2 {
+		t.Errorf("after its time: %d, fetched %d times", got.StatusCode, s.asked.Load())
+	}
+	for _, path := range []string{"/foreign.json", "/elsewhere.json", "/nameless.json", "/page.json", "/missing.json"} {
+		if got := w.asks(s.URL + path); got.StatusCode < 400 || got.Header.Get("Location") != "" {
+			t.Errorf("%s: %d to %q", path, got.StatusCode, got.Header.Get("Location"))
+		}
+	}
+}
+
+func TestRow15DocumentsAreFetchedSafely(t *testing.T) {
+	w := newWorld(t, access.Admin)
+	var s *site
+	s = newSite(t, map[string]http.HandlerFunc{
+		"/client.json": func(out http.ResponseWriter, _ *http.Request) {
+			_, _ = fmt.Fprint(out, s.document("/client.json", redirect))
+		},
+		"/moved.json": func(out http.ResponseWriter, r *http.Request) {
+			http.Redirect(out, r, "/client.json", http.StatusFound)
+		},
+		"/long.json": func(out http.ResponseWriter, _ *http.Request) {
+			_, _ = fmt.Fprint(out, strings.TrimSuffix(s.document("/long.json", redirect), "}")+`,"x":"`+strings.Repeat("x", 5<<10)+`"}`)
+		},
+		"/slow.json": func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() },
+	})
+	byName := strings.Replace(s.URL, "127.0.0.1", "localhost", 1)
+	w.oauth.Documents = oauth.FetcherThatTrusts(nil, s.roots()) // public addresses only
+	for _, id := range []string{s.URL + "/client.json", byName + "/client.json", "https://169.254.169.254/latest/meta-data",
+		"https://[::1]/c", "https://[::ffff:127.0.0.1]/c", "https://0.0.0.0/c", "https://0/c"} {
+		if got := w.asks(id); got.StatusCode != http.StatusUnauthorized {
+			t.Errorf("%s: %d", id, got.StatusCode)
+		}
+	}
+	if n := s.asked.Load(); n != 0 {
+		t.Fatalf("%d requests reached an address of our own network", n)
+	}
+	w.oauth.Documents = oauth.FetcherThatTrusts(func(netip.Addr) bool { return true }, s.roots())
+	for _, path := range []string{"/moved.json", "/long.json", "/slow.json"} {
+		before := s.asked.Load()
+		if got := w.asks(s.URL + path); got.StatusCode != http.StatusUnauthorized || s.asked.Load() != before+1 {
+			t.Errorf("%s: %d after %d requests", path, got.StatusCode, s.asked.Load()-before)
+		}
+	}
+}
+
+// Strangers can make the service fetch only so much.
+func TestFetchesAreLimited(t *testing.T) {
+	w := newWorld(t, access.Admin)
+	got := &http.Response{}
+	for i := range 601 {
+		request := w.request(fmt.Sprintf("https://192.0.2.1/%d.json", i))
+		got, _ = w.send("GET", w.server.URL+oauth.AuthorizePath+"?"+request.Encode(), nil)
+		if i < 600 && got.StatusCode != http.StatusUnauthorized {
+			t.Fatalf("the %d. document: %d", i+1, got.StatusCode)
+		}
+	}
+	if got.StatusCode != http.StatusTooManyRequests || got.Header.Get("Retry-After") == "" {
+		t.Errorf("the 601st document of an hour: %d", got.StatusCode)
+	}
+	if status, answer := w.token(url.Values{"grant_type": {"refresh_token"}, "client_id": {"https://192.0.2.1/x.json"}}); status != http.StatusTooManyRequests {
+		t.Errorf("through the token endpoint: %d %+v", status, answer)
+	}
+}
+
+func TestFormsLeadOnlyToTheClient(t *testing.T) {
+	t.Parallel()
+	for address, want := range map[string]string{
+		"https://app.example.com/cb": "https://app.example.com", "http://127.0.0.1:1/cb": "http://127.0.0.1:1",
+		"http://[::1]:1/cb": "http:", // a policy cannot name an IPv6 address
+	} {
+		if got := oauth.FormTarget(address); got != want {
+			t.Errorf("%s: %s, want %s", address, got, want)
+		}
+	}
+}
