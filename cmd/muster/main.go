@@ -38,6 +38,7 @@ type program struct {
 	Emulator emulatorCommand `cmd:"" help:"Run the platform's emulator by itself."`
 	MCP      mcpCommand      `cmd:"" name:"mcp" help:"Let an MCP client that speaks over standard input and output use a service."`
 	cli.Commands
+	Simulate simulateCommand `cmd:"" help:"Run simulated agents against a service, or against one of their own, and check the outcome."`
 	Doctor  doctorCommand  `cmd:"" help:"Check the set-up and say how to mend it."`
 	Version versionCommand `cmd:"" help:"Show the build."`
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io/fs"
 	"log/slog"
 	"net/http"
@@ -26,6 +27,9 @@ type Options struct {
 	// Crash is called before each durable step, so that tests can end the
 	// process there. Nil otherwise.
 	Crash func(step string)
+	// Pace is how many times faster than real time Now runs, for simulations:
+	// the agent waits that much less. 0: as fast.
+	Pace float64
 }
 
 // Agent is one enrolled device's agent.
@@ -138,11 +142,14 @@ func (a *Agent) round(ctx context.Context) (time.Duration, error) {
 	if err := a.accept(ctx, answer.Commands); err != nil {
 		return 0, err
 	}
-	if err := a.follow(ctx, answer.Policy, false); err != nil {
-		a.options.Log.WarnContext(ctx, "cannot apply the policy", "error", err)
-	}
+	// Commands do not wait for a policy that cannot be had now; but the policy is
+	// tried again soon, not only at the next regular check-in.
+	late := a.follow(ctx, answer.Policy, false)
 	if err := a.execute(ctx); err != nil {
 		return 0, err
+	}
+	if late != nil {
+		return 0, fmt.Errorf("cannot apply the policy: %w", late)
 	}
 	return time.Duration(max(1, answer.NextSeconds)) * time.Second, nil
 }

@@ -2,10 +2,8 @@ package agent
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"maps"
 	"net/http"
 	"net/url"
@@ -62,13 +60,9 @@ func (a *Agent) refollow(ctx context.Context) (string, error) {
 // fetch gets a policy's document and checks that it is the one that was named.
 func (a *Agent) fetch(ctx context.Context, want agentproto.PolicyRef) (agentproto.Policy, error) {
 	var p agentproto.Policy
-	response, err := a.link.send(ctx, http.MethodGet, "/policy/"+url.PathEscape(want.ID)+"?v="+strconv.Itoa(want.Version), nil, nil)
-	if err != nil {
-		return p, err
-	}
-	defer response.Body.Close()
 	var sealed agentproto.Envelope
-	if err := json.NewDecoder(io.LimitReader(response.Body, maxAnswer)).Decode(&sealed); err != nil {
+	path := "/policy/" + url.PathEscape(want.ID) + "?v=" + strconv.Itoa(want.Version)
+	if err := a.link.exchange(ctx, http.MethodGet, path, nil, &sealed); err != nil {
 		return p, err
 	}
 	if err := a.link.open(sealed, agentproto.KindPolicy, &p); err != nil {

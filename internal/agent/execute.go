@@ -3,6 +3,7 @@ package agent
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 
 	"github.com/musterhq/muster/internal/agentproto"
@@ -106,7 +107,11 @@ func (a *Agent) run(ctx context.Context, e Entry) error {
 	a.crash("after started")
 	outcome, err := a.perform(ctx, e.Command)
 	a.crash("before done")
+	var away unreached
 	switch {
+	case errors.As(err, &away): // it needs the service and is not done: again, once that is there
+		e.Stage, e.Accepted = Received, true
+		return errors.Join(err, a.journal.Write(e))
 	case err != nil:
 		return a.finish(e, agentproto.Failed, err.Error())
 	case powers(e.Command.Type):

@@ -153,24 +153,40 @@ func readRefusal(response *http.Response, signature string) *refusal {
 	return r
 }
 
-// call posts a message and decodes the answer. A refusal for the clock or the
-// sequence that the service has signed is mended, and the call made once more.
+// unreached is an error of the way to the service, which may pass. It says
+// nothing about what the device was asked to do.
+type unreached struct{ error }
+
+// Unwrap returns the cause.
+func (u unreached) Unwrap() error { return u.error }
+
+// call posts a message and decodes the answer.
 func (l *link) call(ctx context.Context, path string, message, answer any) error {
 	body, err := json.Marshal(message)
 	if err != nil {
 		return err
 	}
+	return l.exchange(ctx, http.MethodPost, path, body, answer)
+}
+
+// exchange makes a request and decodes the answer. A refusal for the clock or
+// the sequence that the service has signed is mended, and the request made once
+// more. Every error is unreached.
+func (l *link) exchange(ctx context.Context, method, path string, body []byte, answer any) error {
 	for attempt := 0; ; attempt++ {
-		err := l.post(ctx, path, body, answer)
+		err := l.try(ctx, method, path, body, answer)
+		if err == nil {
+			return nil
+		}
 		var refused *refusal
 		if attempt == 2 || !errors.As(err, &refused) || !l.mend(refused) {
-			return err
+			return unreached{err}
 		}
 	}
 }
 
-func (l *link) post(ctx context.Context, path string, body []byte, answer any) error {
-	response, err := l.send(ctx, http.MethodPost, path, body, nil)
+func (l *link) try(ctx context.Context, method, path string, body []byte, answer any) error {
+	response, err := l.send(ctx, method, path, body, nil)
 	if err != nil {
 		return err
 	}

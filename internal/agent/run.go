@@ -49,14 +49,17 @@ func (a *Agent) Run(ctx context.Context) error {
 			failures = 0
 			next = jitter(next)
 		}
-		if !wait(ctx, next, woken) {
+		if !a.wait(ctx, next, woken) {
 			return context.Cause(ctx)
 		}
 	}
 }
 
 // wait returns false when ctx has ended.
-func wait(ctx context.Context, d time.Duration, woken <-chan struct{}) bool {
+func (a *Agent) wait(ctx context.Context, d time.Duration, woken <-chan struct{}) bool {
+	if a.options.Pace > 0 {
+		d = time.Duration(float64(d) / a.options.Pace)
+	}
 	timer := time.NewTimer(d)
 	defer timer.Stop()
 	select {
@@ -96,7 +99,7 @@ func (a *Agent) listen(ctx context.Context, woken chan<- struct{}) {
 		if err := source(ctx, woken); err != nil && ctx.Err() == nil {
 			a.options.Log.DebugContext(ctx, "wake-ups ended", "error", err)
 		}
-		wait(ctx, jitter(wakeRetry), nil)
+		a.wait(ctx, jitter(wakeRetry), nil)
 	}
 }
 

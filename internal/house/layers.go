@@ -93,7 +93,7 @@ var below = map[layer][]layer{
 	surface:    {leaf, access, operation, noun, verb, threshold},
 	device:     {leaf},
 	simulation: {leaf, device, adapter},
-	assembly:   {leaf, access, operation, noun, verb, adapter, threshold, surface},
+	assembly:   {leaf, access, operation, noun, verb, adapter, threshold, surface, device}, // the demo has agents
 	trial:      {leaf, access, operation, noun, verb, adapter, threshold, surface, device, simulation, assembly, trial},
 	command:    {leaf, access, operation, noun, verb, adapter, threshold, surface, device, simulation, assembly},
 }

@@ -35,8 +35,12 @@ func (s *Service) agents(mux *http.ServeMux, commands *command.Service, observer
 	mux.Handle("GET "+agentlink.AppPath, device.NoApp(s.options.Logger))
 	commands.Channels[asset.Agent] = link
 	s.loops = append(s.loops, s.every("agent sweeper", agentlink.SweepEvery, link.Sweep))
+	s.link = link
 	return link, nil
 }
+
+// Agents is the link to devices with our own agent; it issues their tokens.
+func (s *Service) Agents() *agentlink.Link { return s.link }
 
 // signer is the key that signs what devices obey. Its id is derived, so that
 // the same key has the same id on every replica.

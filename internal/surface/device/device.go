@@ -188,7 +188,11 @@ func write(w http.ResponseWriter, status int, v any) {
 func (d *Door) refuse(w http.ResponseWriter, r *http.Request, err error) {
 	var known *agentproto.Refusal
 	if !errors.As(err, &known) {
-		d.Log.ErrorContext(r.Context(), "the agents' door failed", "path", r.URL.Path, "error", err)
+		level := slog.LevelError
+		if r.Context().Err() != nil {
+			level = slog.LevelDebug // the device went away: it will ask again
+		}
+		d.Log.Log(r.Context(), level, "the agents' door failed", "path", r.URL.Path, "error", err)
 		known = &agentproto.Refusal{Code: agentproto.InternalErr, Message: "an unexpected error occurred; try again later"}
 	}
 	if known.RetryAfter > 0 {

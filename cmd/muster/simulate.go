@@ -1,0 +1,142 @@
+package main
+
+import (
+	"bufio"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/musterhq/muster/internal/fleetsim"
+	"github.com/musterhq/muster/internal/service"
+	"github.com/musterhq/muster/internal/service/proving"
+	"github.com/musterhq/muster/internal/surface/cli"
+)
+
+// simulateCommand runs simulated agents (operator "Programs").
+type simulateCommand struct {
+	Agents   int           `name:"agents" default:"100" help:"How many agents. Default: ${default}."`
+	Commands int           `name:"commands" default:"3" help:"Commands for each agent. Default: ${default}."`
+	Duration time.Duration `name:"duration" default:"0s" help:"Time over which the commands are sent; 0: as fast as can be."`
+	Ramp     time.Duration `name:"ramp" default:"2s" help:"Time over which the agents appear. Default: ${default}."`
+	Patience time.Duration `name:"patience" default:"5m" help:"How long to wait for everything to settle. Default: ${default}."`
+
+	Offline    float64       `name:"offline" default:"0" help:"Share of an agent's sessions that end in an absence, 0 to 1."`
+	OfflineFor time.Duration `name:"offline-for" default:"5s" help:"How long an absence is, about. Default: ${default}."`
+	Skew       time.Duration `name:"skew" default:"0s" help:"Clocks are off by up to this, either way."`
+	Lost       float64       `name:"lost" default:"0" help:"Share of requests that are lost on the way there or back, 0 to 1."`
+	Duplicated float64       `name:"duplicated" default:"0" help:"Share of requests that arrive twice, 0 to 1."`
+	Crashes    float64       `name:"crashes" default:"0" help:"Share of the agents' durable steps before which the agent dies, 0 to 1."`
+	Endings    float64       `name:"endings" default:"0" help:"Share of devices that are wiped or relinquished in the end, 0 to 1."`
+	Seed       uint64        `name:"seed" default:"1" help:"The same seed gives the same faults. Default: ${default}."`
+	Pace       float64       `name:"pace" default:"1" help:"How many times faster than real time the clock runs, at most 8; for a service of its own alone."`
+
+	Server   string   `name:"server" placeholder:"URL" help:"An existing service; by default the simulation starts one of its own in a temporary directory."`
+	Tokens   string   `name:"tokens" placeholder:"FILE" help:"With --server: enrolment tokens or QR codes' texts, one a line; - reads standard input."`
+	Token    []string `name:"token" help:"With --server: an enrolment token; repeatable."`
+	Keys     []string `name:"key" help:"With --server: an API key to send commands with; repeatable, each has its own budget. None: no commands are sent."`
+	Policies []string `name:"policy" placeholder:"PATHNAME" help:"With --server: the tokens' policy, and then one to move devices to."`
+	Output   string   `name:"output" short:"o" enum:"text,json" default:"text" help:"text, or json: one JSON value on standard output."`
+}
+
+// errProblems ends the command with exit code 1.
+var errProblems = errors.New("the simulation found problems: see above")
+
+// Run runs the simulation and prints its report. It fails if anything was lost,
+// done twice or did not converge.
+func (c *simulateCommand) Run(env *cli.Env, to streams) (err error) {
+	dir, err := os.MkdirTemp("", "muster-simulate-")
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
+	o := c.options(env, to, dir)
+	if c.Server == "" {
+		ground, err := c.ownGround(env, to, dir, &o)
+		if err != nil {
+			return err
+		}
+		defer func() { _ = ground.Close() }()
+	} else if err := c.existing(env, &o); err != nil {
+		return err
+	}
+	report, err := fleetsim.Run(env.Context, o)
+	if err != nil {
+		return err
+	}
+	if c.Output == "json" {
+		err = json.NewEncoder(env.Out).Encode(report)
+	} else {
+		err = report.Write(env.Out)
+	}
+	if err == nil && len(report.Problems) > 0 {
+		err = errProblems
+	}
+	return err
+}
+
+func (c *simulateCommand) options(env *cli.Env, to streams, dir string) fleetsim.Options {
+	o := fleetsim.Options{Ramp: c.Ramp, Commands: c.Commands, Duration: c.Duration, Patience: c.Patience, Offline: c.Offline, OfflineFor: c.OfflineFor,
+		Skew: c.Skew, Lost: c.Lost, Duplicated: c.Duplicated, Crashes: c.Crashes, Endings: c.Endings, Seed: c.Seed, Dir: dir,
+		Now: env.Now, Clock: env.Now, Log: slog.New(slog.DiscardHandler)}
+	o.Say = func(format string, args ...any) { fmt.Fprintf(to.err, format+"\n", args...) }
+	return o
+}
+
+// ownGround starts a service of the simulation's own.
+func (c *simulateCommand) ownGround(env *cli.Env, to streams, dir string, o *fleetsim.Options) (*proving.Ground, error) {
+	if c.Agents < 1 || c.Pace < 1 || c.Pace > 8 {
+		return nil, errors.New("--agents must be at least 1, and --pace between 1 and 8")
+	}
+	logger, err := service.NewLogger(to.err, "error", "text")
+	if err != nil {
+		return nil, err
+	}
+	o.Pace, o.Now = c.Pace, fleetsim.Accelerate(env.Now, c.Pace)
+	o.Say("Starting a service of its own …")
+	// With a tenth of the commands a minute for each key none has to wait.
+	keys := (c.Agents*(c.Commands+1))/10 + 1
+	ground, err := proving.Open(env.Context, proving.Settings{Dir: dir, Agents: c.Agents, Keys: keys, Now: o.Now, Log: logger})
+	if err != nil {
+		return nil, err
+	}
+	o.Server, o.Tokens, o.Keys, o.Policies = ground.URL, ground.Tokens, ground.Keys, ground.Policies
+	return ground, nil
+}
+
+// existing takes what an existing service needs from the flags.
+func (c *simulateCommand) existing(env *cli.Env, o *fleetsim.Options) error {
+	o.Server, o.Tokens, o.Keys, o.Policies = strings.TrimRight(c.Server, "/"), c.Token, c.Keys, c.Policies
+	o.Pace = 1
+	if c.Tokens == "" {
+		return nil
+	}
+	in := env.In
+	if c.Tokens != "-" {
+		file, err := os.Open(c.Tokens)
+		if err != nil {
+			return err
+		}
+		defer file.Close()
+		in = file
+	}
+	tokens, err := readLines(in)
+	o.Tokens = append(o.Tokens, tokens...)
+	return err
+}
+
+func readLines(in io.Reader) (all []string, err error) {
+	const longest = 64 << 10
+	lines := bufio.NewScanner(in)
+	lines.Buffer(nil, longest)
+	for lines.Scan() {
+		if text := strings.TrimSpace(lines.Text()); text != "" {
+			all = append(all, text)
+		}
+	}
+	return all, lines.Err()
+}

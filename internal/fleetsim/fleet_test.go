@@ -1,0 +1,88 @@
+package fleetsim_test
+
+import (
+	"context"
+	"log/slog"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/musterhq/muster/internal/fleetsim"
+	"github.com/musterhq/muster/internal/service/proving"
+)
+
+// pace is how fast the clock of the service and of the devices runs here: what
+// takes a minute (a lease) takes seven seconds. A sweep, every 15 s of real
+// time, still sees two minutes of theirs.
+const pace = 8
+
+// Two thousand agents whose answers are lost and come twice, whose clocks are
+// off, who die between any two steps and go away: nothing is lost, nothing is
+// done twice, and every device has its policy in the end. Halfway the service
+// is killed as well.
+func TestTwoThousandAgentsUnderFaults(t *testing.T) {
+	t.Parallel()
+	const agents = 2000
+	p := startProcess(t, agents, 400)
+	o := options(t, p.Goods, p.now)
+	o.Ramp, o.Commands, o.Patience = 10*time.Second, 2, 90*time.Second
+	o.Offline, o.OfflineFor, o.Skew = 0.1, 2*time.Second, 48*time.Hour
+	o.Lost, o.Duplicated, o.Crashes, o.Endings = 0.02, 0.02, 0.005, 0.01
+	o.Halfway = func(context.Context) error { return p.kill() }
+	report := run(t, o)
+	if report.Commands < 1.8*agents || report.Succeeded != report.Commands || report.Departed != agents/100 {
+		t.Errorf("not every command succeeded: %+v", report)
+	}
+	if report.LostRequests == 0 || report.DuplicatedRequests == 0 || report.Crashes == 0 || report.Absences == 0 {
+		t.Errorf("a fault never happened: %+v", report)
+	}
+}
+
+// The same with every command, much worse faults, and both halves in this
+// process, under the race detector.
+func TestAFleetInOneProcess(t *testing.T) {
+	t.Parallel()
+	const agents = 40
+	clock := fleetsim.Accelerate(time.Now, pace)
+	g, err := proving.Open(t.Context(), proving.Settings{Dir: t.TempDir(), Agents: agents, Keys: 60, Now: clock, Log: slog.New(slog.DiscardHandler)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := g.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	o := options(t, g.Goods, clock)
+	o.Ramp, o.Commands, o.Patience = time.Second, 7, 90*time.Second
+	o.Offline, o.OfflineFor, o.Skew = 0.3, time.Second, time.Hour
+	o.Lost, o.Duplicated, o.Crashes, o.Endings = 0.1, 0.1, 0.03, 0.1
+	o.Halfway = g.Restart
+	report := run(t, o)
+	if report.Succeeded != report.Commands || report.Commands != agents*7+agents/10 {
+		t.Errorf("not every command succeeded: %+v", report)
+	}
+}
+
+func options(t *testing.T, g proving.Goods, clock func() time.Time) fleetsim.Options {
+	t.Helper()
+	return fleetsim.Options{Server: g.URL, Tokens: g.Tokens, Keys: g.Keys, Policies: g.Policies, Dir: t.TempDir(),
+		Seed: 1, Now: clock, Pace: pace, Clock: time.Now, Log: slog.New(slog.DiscardHandler)}
+}
+
+func run(t *testing.T, o fleetsim.Options) fleetsim.Report {
+	t.Helper()
+	report, err := fleetsim.Run(t.Context(), o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var text strings.Builder
+	if err := report.Write(&text); err != nil {
+		t.Fatal(err)
+	}
+	t.Log(text.String())
+	if report.Lost != 0 || report.Doubled != 0 || len(report.Problems) != 0 {
+		t.Error("what must not happen happened; see above")
+	}
+	return report
+}

@@ -1,0 +1,237 @@
+// Package fleetsim is N devices with the real agent (internal/agent) that speak
+// the real protocol over real HTTP, for load and for proof (operator "Programs",
+// muster simulate).
+//
+// The network and the devices misbehave as told: answers are lost or come
+// twice, clocks are off, agents die between any two steps, devices go away for a
+// while. At the end nothing may show of that: every command is final, none was
+// carried out twice, every device has its policy. A Report says so, or what is
+// wrong.
+package fleetsim
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"math/rand/v2"
+	"net/http"
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+// Options say how many devices there are, and what befalls them. Shares are
+// between 0 and 1.
+type Options struct {
+	Server string   // the service's address
+	Tokens []string // enrolment tokens, or texts of QR codes: one for each agent
+	// Keys are API keys of the tokens' company with DEVICES_READ and
+	// DEVICES_COMMAND. Each brings its own budget of ten commands a minute. None:
+	// no commands are sent and only what the devices know is checked.
+	Keys []string
+	// Policies are path names of AGENT policies, the first being that of the
+	// tokens. With two, devices are moved between them; then the keys need
+	// POLICIES_READ.
+	Policies []string
+	Dir      string // where devices keep their state
+
+	Ramp       time.Duration // over which the devices appear
+	Commands   int           // for each device
+	Duration   time.Duration // over which commands are sent; 0: as fast as can be
+	Offline    float64       // share of a device's sessions that end in an absence
+	OfflineFor time.Duration // how long an absence and a session are, about
+	Skew       time.Duration // clocks are off by up to this, either way
+	Lost       float64       // share of requests lost: half on the way there, half on the way back
+	Duplicated float64       // share of requests that arrive twice
+	Crashes    float64       // share of the agent's durable steps before which it dies
+	Endings    float64       // share of devices that are wiped or relinquished in the end
+	Patience   time.Duration // for everything to settle after the last command
+	Seed       uint64
+
+	// Now is the clock of the devices, and of the service. Pace is how many times
+	// faster than real time it runs; 0: as fast.
+	Now  func() time.Time
+	Pace float64
+	// Clock measures. Required, as Now is.
+	Clock func() time.Time
+	// Halfway, if set, is called when half of the commands were sent.
+	Halfway func(context.Context) error
+	Log     *slog.Logger
+	// Say is told, now and then, how far it is.
+	Say func(format string, args ...any)
+}
+
+// fleet is one run.
+type fleet struct {
+	Options
+	members []*member
+	faults  faults
+	calm    atomic.Bool // no more absences: everything is to settle
+	http    *http.Transport
+	rest    *rest
+	started time.Time // real time
+
+	mu       sync.Mutex
+	problems []string
+}
+
+// faults count what was done to the devices.
+type faults struct {
+	lost, duplicated, crashes, absences, checkIns atomic.Int64
+}
+
+// Run brings the fleet up, sends the commands, waits until everything has
+// settled, and reports. The error is about the run itself; what the service or
+// an agent did wrong is in the report's Problems.
+func Run(ctx context.Context, o Options) (Report, error) {
+	f, err := newFleet(o)
+	if err != nil {
+		return Report{}, err
+	}
+	before := footprint()
+	living, stop := context.WithCancel(ctx)
+	defer stop()
+	var all sync.WaitGroup
+	for _, m := range f.members {
+		all.Go(func() { m.live(living) })
+	}
+	err = f.drive(ctx, before)
+	stop()
+	all.Wait()
+	f.http.CloseIdleConnections()
+	if err != nil && ctx.Err() != nil {
+		return Report{}, errors.Join(err, context.Cause(ctx))
+	}
+	if err != nil {
+		return Report{}, err
+	}
+	return f.rest.report, nil
+}
+
+func newFleet(o Options) (*fleet, error) {
+	if len(o.Tokens) == 0 {
+		return nil, errors.New("no enrolment tokens: each agent needs one")
+	}
+	if o.Say == nil {
+		o.Say = func(string, ...any) {}
+	}
+	if o.Patience <= 0 {
+		o.Patience = 5 * time.Minute
+	}
+	if o.OfflineFor <= 0 {
+		o.OfflineFor = 2 * time.Second
+	}
+	f := &fleet{Options: o, http: newTransport(len(o.Tokens)), started: o.Clock()}
+	f.rest = &rest{fleet: f, client: &http.Client{Transport: f.http, Timeout: time.Minute}, keys: make(chan string, max(1, len(o.Keys)))}
+	for _, key := range o.Keys {
+		f.rest.keys <- key
+	}
+	for i, token := range o.Tokens {
+		token, err := TokenOf(token)
+		if err != nil {
+			return nil, fmt.Errorf("token %d: %w", i+1, err)
+		}
+		f.members = append(f.members, newMember(f, i, token))
+	}
+	return f, nil
+}
+
+// drive takes the fleet through its run.
+func (f *fleet) drive(ctx context.Context, before int64) error {
+	f.Say("Enrolling %d agents …", len(f.members))
+	if err := f.await(ctx, "every agent is enrolled and has its policy", f.settledIn); err != nil {
+		return err
+	}
+	memory := (footprint() - before) / int64(len(f.members))
+	if err := f.rest.findAssets(ctx); err != nil {
+		return err
+	}
+	f.Say("Sending commands …")
+	if err := f.rest.sendAll(ctx); err != nil {
+		return err
+	}
+	f.calm.Store(true)
+	f.Say("Waiting until everything has settled …")
+	if err := f.rest.verify(ctx); err != nil {
+		return err
+	}
+	f.rest.report = f.report(memory)
+	return nil
+}
+
+// settledIn counts the agents that are not yet enrolled, or have no policy.
+func (f *fleet) settledIn() (missing int) {
+	for _, m := range f.members {
+		if !m.converged.Load() {
+			missing++
+		}
+	}
+	return missing
+}
+
+const glance = 100 * time.Millisecond
+
+// await waits, for as long as there is patience, until nothing is missing.
+func (f *fleet) await(ctx context.Context, what string, missing func() int) error {
+	limit := time.NewTimer(f.Ramp + f.Patience)
+	defer limit.Stop()
+	tick := time.NewTicker(glance)
+	defer tick.Stop()
+	for {
+		left := missing()
+		if left == 0 {
+			return nil
+		}
+		select {
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		case <-limit.C:
+			return fmt.Errorf("not in time: %s (%d are missing): %s", what, left, f.troubles())
+		case <-tick.C:
+		}
+	}
+}
+
+// troubles is the latest error of some agent, for people who wonder.
+func (f *fleet) troubles() string {
+	for _, m := range f.members {
+		if trouble, _ := m.trouble.Load().(string); trouble != "" {
+			return fmt.Sprintf("agent %d last said %q", m.number, trouble)
+		}
+	}
+	return "no agent has complained"
+}
+
+func (f *fleet) problem(format string, args ...any) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.problems = append(f.problems, fmt.Sprintf(format, args...))
+}
+
+// dice are a member's own, so that a run with the same seed does the same.
+type dice struct {
+	mu  sync.Mutex
+	rng *rand.Rand
+}
+
+func newDice(seed uint64, number int) *dice {
+	return &dice{rng: rand.New(rand.NewPCG(seed, uint64(number)+1))}
+}
+
+func (d *dice) share() float64 {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.rng.Float64()
+}
+
+// about is a duration between a half and one and a half of d.
+func (d *dice) about(of time.Duration) time.Duration {
+	return of/2 + time.Duration(d.share()*float64(of))
+}
+
+// Accelerate is a clock that starts at the present and runs faster.
+func Accelerate(now func() time.Time, pace float64) func() time.Time {
+	start := now()
+	return func() time.Time { return start.Add(time.Duration(float64(now().Sub(start)) * pace)) }
+}

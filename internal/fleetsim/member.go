@@ -1,0 +1,198 @@
+package fleetsim
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"path/filepath"
+	"strconv"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/musterhq/muster/internal/agent"
+	"github.com/musterhq/muster/internal/agent/simulated"
+	"github.com/musterhq/muster/internal/agentproto"
+)
+
+// member is one device of the fleet, through all the lives of its agent.
+type member struct {
+	fleet   *fleet
+	number  int
+	token   string
+	serial  string
+	dir     string
+	dice    *dice
+	skew    time.Duration
+	device  *watched
+	network *network
+
+	converged atomic.Bool  // it is enrolled and has had its policy once
+	ended     atomic.Bool  // the service has let it go
+	lives     atomic.Int64 // of its agent: one more after each crash
+	trouble   atomic.Value // the latest error: string
+
+	mu     sync.Mutex
+	asset  string // the asset's short id
+	policy string // the path name of the policy that it is to have
+	orders []order
+	heard  map[string]heard // by command id
+	// history is what the service said last.
+	history []entry
+}
+
+func newMember(f *fleet, number int, token string) *member {
+	m := &member{fleet: f, number: number, token: token, serial: "SIM-" + strconv.FormatUint(f.Seed, 36) + "-" + strconv.Itoa(number),
+		dir: filepath.Join(f.Dir, strconv.Itoa(number)), dice: newDice(f.Seed, number), heard: map[string]heard{}}
+	m.skew = time.Duration((m.dice.share()*2 - 1) * float64(f.Skew))
+	m.device = &watched{Device: simulated.New(simulated.Default(m.serial), m.now), member: m, done: map[string][]deed{}}
+	m.network = &network{member: m, base: f.http}
+	if len(f.Policies) > 0 {
+		m.policy = f.Policies[0]
+	}
+	return m
+}
+
+// now is the device's own clock, which may be off.
+func (m *member) now() time.Time { return m.fleet.Now().Add(m.skew) }
+
+func (m *member) client() *http.Client {
+	return &http.Client{Transport: m.network, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
+}
+
+// live is the device's life: it appears, enrols, and runs its agent until the
+// service lets it go or ctx ends.
+func (m *member) live(ctx context.Context) {
+	pause(ctx, time.Duration(m.dice.share()*float64(m.fleet.Ramp)))
+	for ctx.Err() == nil {
+		if err := m.enrol(ctx); err == nil {
+			break
+		} else {
+			m.trouble.Store(err.Error())
+		}
+		pause(ctx, m.dice.about(time.Second))
+	}
+	for ctx.Err() == nil {
+		err := m.session(ctx)
+		switch {
+		case errors.Is(err, agent.ErrEnded):
+			m.ended.Store(true)
+			return
+		case errors.Is(err, errCrash):
+			m.fleet.faults.crashes.Add(1)
+		case errors.Is(err, errAway):
+			m.fleet.faults.absences.Add(1)
+			pause(ctx, m.dice.about(m.fleet.OfflineFor))
+		case err != nil && ctx.Err() == nil:
+			m.trouble.Store(err.Error())
+			if errors.Is(err, agent.ErrNotEnrolled) { // it died while it let go
+				m.ended.Store(true)
+				return
+			}
+			pause(ctx, m.dice.about(time.Second))
+		}
+	}
+}
+
+func (m *member) enrol(ctx context.Context) error {
+	_, err := agent.Enroll(ctx, agent.Enrolment{Server: m.fleet.Server, Token: m.token, Role: agentproto.Manager, Dir: m.dir,
+		Version: version, Device: m.device, Client: m.client(), Now: m.now})
+	if errors.Is(err, agent.ErrEnrolled) {
+		return nil // by a run before, on the same directory
+	}
+	return err
+}
+
+const version = "simulated"
+
+var (
+	errCrash = errors.New("the agent was killed")
+	errAway  = errors.New("the device is away")
+)
+
+// session is one life of the agent's process. A crash is a panic at one of its
+// steps; what it wrote until then is all that the next life has.
+func (m *member) session(ctx context.Context) (err error) {
+	m.lives.Add(1)
+	a, err := agent.New(agent.Options{Dir: m.dir, Version: version, Device: m.device, Client: m.client(), Now: m.now,
+		Pace: m.fleet.Pace, Log: m.fleet.Log, Crash: m.crash})
+	if err != nil {
+		return err
+	}
+	defer func() {
+		if killed := recover(); killed != nil {
+			if killed != errCrash {
+				panic(killed)
+			}
+			err = errCrash
+		}
+		err = errors.Join(err, a.Close())
+	}()
+	if m.dice.share() < m.fleet.Offline && !m.fleet.calm.Load() {
+		away, leave := context.WithTimeoutCause(ctx, m.dice.about(m.fleet.OfflineFor), errAway)
+		defer leave()
+		ctx = away
+	}
+	return a.Run(ctx)
+}
+
+func (m *member) crash(string) {
+	if m.dice.share() < m.fleet.Crashes {
+		panic(errCrash)
+	}
+}
+
+func pause(ctx context.Context, d time.Duration) {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-ctx.Done():
+	case <-timer.C:
+	}
+}
+
+// deed is something that a device did for a command.
+type deed struct {
+	kind agent.ActionKind
+	life int64 // of the agent
+}
+
+// watched is a simulated device that remembers what it did.
+type watched struct {
+	*simulated.Device
+	member *member
+
+	mu   sync.Mutex
+	done map[string][]deed // by command id
+}
+
+// Do implements agent.Device.
+func (w *watched) Do(ctx context.Context, a agent.Action) (string, error) {
+	outcome, err := w.Device.Do(ctx, a)
+	if err == nil && a.CommandID != "" {
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		w.done[a.CommandID] = append(w.done[a.CommandID], deed{a.Kind, w.member.lives.Load()})
+	}
+	return outcome, err
+}
+
+// doubled returns the commands that took effect twice: a restart more than
+// once ever, anything else more than once in one life of the agent. (An agent
+// that died over a command whose effect is the same each time runs it again.)
+func (w *watched) doubled() (ids []string) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for id, deeds := range w.done {
+		lives := map[int64]bool{}
+		for i, d := range deeds {
+			once := d.kind == agent.Restart || d.kind == agent.PowerOff
+			if lives[d.life] || once && i > 0 {
+				ids = append(ids, id)
+				break
+			}
+			lives[d.life] = true
+		}
+	}
+	return ids
+}

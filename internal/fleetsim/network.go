@@ -1,0 +1,163 @@
+package fleetsim
+
+import (
+	"bytes"
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"io"
+	"net/http"
+	"strings"
+	"time"
+
+	"github.com/musterhq/muster/internal/agentproto"
+)
+
+// newTransport is the connections of the whole fleet.
+func newTransport(agents int) *http.Transport {
+	transport := http.DefaultTransport.(*http.Transport).Clone()
+	transport.Protocols = new(http.Protocols)
+	transport.Protocols.SetHTTP1(true)
+	transport.MaxIdleConns = 0
+	transport.MaxIdleConnsPerHost = min(agents, 256)
+	transport.ResponseHeaderTimeout = time.Minute
+	transport.ReadBufferSize, transport.WriteBufferSize = 1<<10, 1<<10
+	return transport
+}
+
+// network is a device's way to the service. It loses and doubles what it is
+// told to, and listens to what passes.
+type network struct {
+	member *member
+	base   http.RoundTripper
+}
+
+var errLost = errors.New("the network lost it")
+
+// RoundTrip implements http.RoundTripper.
+func (n *network) RoundTrip(r *http.Request) (*http.Response, error) {
+	f := n.member.fleet
+	fate := n.member.dice.share()
+	if fate < f.Lost/2 {
+		f.faults.lost.Add(1)
+		return nil, errLost
+	}
+	if strings.HasSuffix(r.URL.Path, "/wake") {
+		return n.base.RoundTrip(r)
+	}
+	answer, body, err := n.exchange(r)
+	if err != nil {
+		return nil, err
+	}
+	switch {
+	case fate < f.Lost:
+		f.faults.lost.Add(1)
+		return nil, errLost
+	case fate < f.Lost+f.Duplicated:
+		f.faults.duplicated.Add(1)
+		twin, text, err := n.exchange(r)
+		if err != nil {
+			return nil, err
+		}
+		if n.member.dice.share() < 0.5 { // the second answer comes first
+			answer, body = twin, text
+		}
+	}
+	if answer.StatusCode == http.StatusOK && strings.HasSuffix(r.URL.Path, "/checkin") {
+		n.member.overhear(r, body)
+	}
+	answer.Body = io.NopCloser(bytes.NewReader(body))
+	return answer, nil
+}
+
+// exchange sends a request, as often as it is called, and reads the answer.
+func (n *network) exchange(r *http.Request) (*http.Response, []byte, error) {
+	again := r.Clone(r.Context())
+	if r.GetBody != nil {
+		var err error
+		if again.Body, err = r.GetBody(); err != nil {
+			return nil, nil, err
+		}
+	}
+	answer, err := n.base.RoundTrip(again)
+	if err != nil {
+		return nil, nil, err
+	}
+	defer answer.Body.Close()
+	body, err := io.ReadAll(answer.Body)
+	return answer, body, err
+}
+
+// heard is what passed about a command.
+type heard struct {
+	kind      string
+	createdAt int64     // Unix milliseconds
+	reached   time.Time // when the device had it
+	confirmed time.Time // when the device knew that the service has its result
+}
+
+// overhear notes what a check-in brought: commands, confirmations of results,
+// and whether it told the service of a policy.
+func (m *member) overhear(r *http.Request, body []byte) {
+	m.fleet.faults.checkIns.Add(1)
+	var answer agentproto.CheckinResponse
+	if json.Unmarshal(body, &answer) != nil {
+		return
+	}
+	if !m.converged.Load() {
+		m.converged.Store(tellsPolicy(r))
+	}
+	now := m.fleet.Clock()
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for _, sealed := range answer.Commands {
+		var c agentproto.Command
+		text, err := base64.RawURLEncoding.DecodeString(sealed.Payload)
+		if err != nil || json.Unmarshal(text, &c) != nil {
+			continue
+		}
+		if _, known := m.heard[c.ID]; !known {
+			m.heard[c.ID] = heard{kind: c.Type, createdAt: c.NotBefore, reached: now}
+		}
+	}
+	for _, id := range answer.Acked {
+		if h, known := m.heard[id]; known && h.confirmed.IsZero() {
+			h.confirmed = now
+			m.heard[id] = h
+		}
+	}
+}
+
+// tellsPolicy reports whether a check-in says which policy is applied.
+func tellsPolicy(r *http.Request) bool {
+	body, err := r.GetBody()
+	if err != nil {
+		return false
+	}
+	var said agentproto.CheckinRequest
+	return json.NewDecoder(body).Decode(&said) == nil && said.Policy != nil
+}
+
+// TokenOf returns the enrolment token in the text of a QR code; what is no such
+// text is a token itself.
+func TokenOf(text string) (string, error) {
+	text = strings.TrimSpace(text)
+	if !strings.HasPrefix(text, "{") {
+		if text == "" {
+			return "", errors.New("it is empty")
+		}
+		return text, nil
+	}
+	var code struct {
+		Extras map[string]string `json:"android.app.extra.PROVISIONING_ADMIN_EXTRAS_BUNDLE"`
+	}
+	if err := json.Unmarshal([]byte(text), &code); err != nil {
+		return "", err
+	}
+	for key, value := range code.Extras {
+		if strings.HasSuffix(key, ".ENROLLMENT_TOKEN") {
+			return value, nil
+		}
+	}
+	return "", errors.New("the code holds no enrolment token of an agent")
+}

@@ -1,0 +1,289 @@
+package fleetsim
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"strconv"
+	"sync"
+	"time"
+)
+
+// rest is the customer's side: it finds the assets, sends the commands and
+// reads what became of them, with API keys.
+type rest struct {
+	fleet  *fleet
+	client *http.Client
+	keys   chan string // those with budget left
+	report Report
+}
+
+// reply is an answer of the API.
+type reply struct {
+	status int
+	after  time.Duration // Retry-After
+	body   []byte
+}
+
+// call makes one request with any key that is at hand, and waits while the
+// service says that the key's budget is spent.
+func (r *rest) call(ctx context.Context, method, path string, body any, idempotencyKey string) (reply, error) {
+	for {
+		var key string
+		select {
+		case <-ctx.Done():
+			return reply{}, context.Cause(ctx)
+		case key = <-r.keys:
+		}
+		got, err := r.once(ctx, key, method, path, body, idempotencyKey)
+		if err != nil || got.status != http.StatusTooManyRequests {
+			r.keys <- key
+			return got, err
+		}
+		time.AfterFunc(r.fleet.paced(got.after), func() { r.keys <- key }) // there is room for every key
+	}
+}
+
+func (r *rest) once(ctx context.Context, key, method, path string, body any, idempotencyKey string) (reply, error) {
+	var text []byte
+	var err error
+	if body != nil {
+		if text, err = json.Marshal(body); err != nil {
+			return reply{}, err
+		}
+	}
+	request, err := http.NewRequestWithContext(ctx, method, r.fleet.Server+"/api/v1"+path, bytes.NewReader(text))
+	if err != nil {
+		return reply{}, err
+	}
+	request.Header.Set("X-API-Key", key)
+	if body != nil {
+		request.Header.Set("Content-Type", "application/json")
+	}
+	if idempotencyKey != "" {
+		request.Header.Set("Idempotency-Key", idempotencyKey)
+	}
+	response, err := r.client.Do(request)
+	if err != nil {
+		return reply{}, err
+	}
+	defer response.Body.Close()
+	got := reply{status: response.StatusCode}
+	if seconds, err := strconv.Atoi(response.Header.Get("Retry-After")); err == nil {
+		got.after = time.Duration(seconds) * time.Second
+	}
+	got.body, err = io.ReadAll(response.Body)
+	return got, err
+}
+
+// paced is how long a duration of the service's clock takes.
+func (f *fleet) paced(d time.Duration) time.Duration {
+	if f.Pace > 0 {
+		return time.Duration(float64(d) / f.Pace)
+	}
+	return d
+}
+
+// get reads a resource, with patience for a service that is restarting.
+func (r *rest) get(ctx context.Context, path string, into any) error {
+	for attempt := 0; ; attempt++ {
+		got, err := r.call(ctx, http.MethodGet, path, nil, "")
+		switch {
+		case err == nil && got.status == http.StatusOK:
+			return json.Unmarshal(got.body, into)
+		case err == nil && got.status < 500:
+			return fmt.Errorf("GET %s: %d %s", path, got.status, got.body)
+		case attempt == attempts:
+			return errors.Join(err, fmt.Errorf("GET %s: %d %s", path, got.status, got.body))
+		}
+		pause(ctx, time.Second)
+	}
+}
+
+const attempts = 30
+
+// assetView is what the fleet reads of an asset.
+type assetView struct {
+	PathName       string
+	Status         string
+	Specifications map[string]string
+	ManagedDevice  *struct {
+		PolicyID             string
+		PolicyVersionApplied int
+	}
+}
+
+// findAssets learns which asset each device is, by its serial number.
+func (r *rest) findAssets(ctx context.Context) error {
+	if len(r.fleet.Keys) == 0 {
+		return nil
+	}
+	bySerial := map[string]*member{}
+	for _, m := range r.fleet.members {
+		bySerial[m.serial] = m
+	}
+	for page := 0; ; page++ {
+		var list struct {
+			Content []assetView
+			Last    bool
+		}
+		if err := r.get(ctx, "/assets?sort=createdAt,desc&size=100&page="+strconv.Itoa(page), &list); err != nil {
+			return err
+		}
+		for _, a := range list.Content {
+			if m := bySerial[a.Specifications["serialNumber"]]; m != nil {
+				m.asset = url.PathEscape(a.PathName)
+				delete(bySerial, m.serial)
+			}
+		}
+		if len(bySerial) == 0 {
+			return nil
+		}
+		if list.Last {
+			return fmt.Errorf("%d enrolled devices are not in the inventory", len(bySerial))
+		}
+	}
+}
+
+// order is a command that was sent.
+type order struct {
+	path      string
+	posted    time.Time
+	status    string // in the answer
+	createdAt int64  // Unix milliseconds; 0: the answer did not say
+	kind      string
+}
+
+// errands are what devices are asked to do, in turn.
+//
+//house:table
+var errands = [...]string{"message", "launch-app", "status-report", "change-policy", "location-update", "sync-policy", "reboot"}
+
+const senders = 8 // commands are sent by so many at once
+
+// sendAll sends every command, and the endings last.
+func (r *rest) sendAll(ctx context.Context) error {
+	f := r.fleet
+	if len(f.Keys) == 0 {
+		pause(ctx, f.Duration)
+		return context.Cause(ctx)
+	}
+	total := f.Commands * len(f.members)
+	err := r.each(ctx, total, func(n int) error {
+		if n == total/2 && f.Halfway != nil {
+			if err := f.Halfway(ctx); err != nil {
+				return err
+			}
+		}
+		if f.Duration > 0 {
+			pause(ctx, f.Duration*senders/time.Duration(total))
+		}
+		return r.send(ctx, f.members[n%len(f.members)], errands[(n/len(f.members)+n)%len(errands)], n)
+	})
+	if err != nil {
+		return err
+	}
+	return r.sendEndings(ctx, total)
+}
+
+// sendEndings ends some devices, each when it has done what it was asked for
+// before: else those commands would end with it.
+func (r *rest) sendEndings(ctx context.Context, total int) error {
+	f := r.fleet
+	limited, cancel := context.WithTimeout(ctx, f.Patience)
+	defer cancel()
+	return r.each(ctx, int(f.Endings*float64(len(f.members))), func(n int) error {
+		_ = r.settle(limited, f.members[n], nil) // in the end, verify tells
+		return r.send(ctx, f.members[n], []string{"wipe", "relinquish-ownership"}[n%2], total+n)
+	})
+}
+
+// each calls work for 0 to total, several at once, until one fails.
+func (r *rest) each(ctx context.Context, total int, work func(n int) error) error {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	next := make(chan int)
+	var all sync.WaitGroup
+	for range senders {
+		all.Go(func() {
+			for n := range next {
+				if err := work(n); err != nil {
+					cancel(err)
+				}
+			}
+		})
+	}
+	for n := 0; n < total && ctx.Err() == nil; n++ {
+		next <- n
+	}
+	close(next)
+	all.Wait()
+	return context.Cause(ctx)
+}
+
+// send sends one command, again under the same Idempotency-Key if no answer
+// comes, and notes it.
+func (r *rest) send(ctx context.Context, m *member, path string, n int) error {
+	body, skip := m.argument(path)
+	if skip {
+		return nil
+	}
+	o := order{path: path, posted: r.fleet.Clock()}
+	for attempt := 0; ; attempt++ {
+		got, err := r.call(ctx, http.MethodPost, "/assets/"+m.asset+"/commands/"+path, body, "fleet-"+strconv.FormatUint(r.fleet.Seed, 36)+"-"+strconv.Itoa(n))
+		if err == nil && (got.status == http.StatusOK || got.status == http.StatusAccepted) {
+			return m.note(o, got.body)
+		}
+		if err == nil && got.status < 500 && got.status != http.StatusConflict || attempt == attempts || ctx.Err() != nil {
+			return errors.Join(err, fmt.Errorf("%s was answered %d %s", path, got.status, got.body))
+		}
+		pause(ctx, time.Second)
+	}
+}
+
+// argument is a command's body. A device cannot be moved to the policy that it
+// has.
+func (m *member) argument(path string) (body any, skip bool) {
+	switch path {
+	case "message":
+		return map[string]string{"title": "Hello", "body": "From the fleet; $(reboot) `reboot` && reboot"}, false
+	case "launch-app":
+		return map[string]string{"packageName": "com.example.app"}, false
+	case "change-policy":
+		if len(m.fleet.Policies) < 2 {
+			return nil, true
+		}
+		m.mu.Lock()
+		defer m.mu.Unlock()
+		next := m.fleet.Policies[0]
+		if m.policy == next {
+			next = m.fleet.Policies[1]
+		}
+		m.policy = next
+		return map[string]string{"policyId": next}, false
+	}
+	return nil, false
+}
+
+func (m *member) note(o order, body []byte) error {
+	var result struct {
+		Type, Status string
+		CreatedAt    *time.Time
+	}
+	if err := json.Unmarshal(body, &result); err != nil {
+		return err
+	}
+	o.kind, o.status = result.Type, result.Status
+	if result.CreatedAt != nil {
+		o.createdAt = result.CreatedAt.UnixMilli()
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.orders = append(m.orders, o)
+	return nil
+}

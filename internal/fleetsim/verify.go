@@ -1,0 +1,185 @@
+package fleetsim
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path"
+	"strconv"
+	"time"
+)
+
+// entry is a command in the history that the API shows.
+type entry struct {
+	Type      string
+	Status    string
+	CreatedAt *time.Time
+	Outcome   *string
+}
+
+// verify waits until the service's own word about every device is as it must
+// be. What is still wrong when patience ends is a problem of the report.
+func (r *rest) verify(ctx context.Context) error {
+	f := r.fleet
+	if len(f.Keys) == 0 {
+		return nil
+	}
+	versions, err := r.versions(ctx)
+	if err != nil {
+		return err
+	}
+	limited, cancel := context.WithTimeout(ctx, f.Patience)
+	defer cancel()
+	return r.each(ctx, len(f.members), func(n int) error {
+		if wrong := r.settle(limited, f.members[n], versions); wrong != nil {
+			f.problem("device %d: %v", n, wrong)
+		}
+		return nil
+	})
+}
+
+// settle waits until the service's word about a device is as it must be, and
+// returns what is wrong when ctx ends before.
+func (r *rest) settle(ctx context.Context, m *member, versions map[string]int) error {
+	var wrong error
+	for {
+		now := r.verifyOne(ctx, m, versions)
+		if now == nil {
+			return nil
+		}
+		if wrong == nil || ctx.Err() == nil {
+			wrong = now
+		}
+		if ctx.Err() != nil {
+			return wrong
+		}
+		pause(ctx, 5*glance)
+	}
+}
+
+// versions reads the present version of each policy.
+func (r *rest) versions(ctx context.Context) (map[string]int, error) {
+	versions := map[string]int{}
+	if len(r.fleet.Policies) == 0 {
+		return versions, nil
+	}
+	for page := 0; ; page++ {
+		var list struct {
+			Content []struct {
+				PathName string
+				Version  int
+			}
+			Last bool
+		}
+		if err := r.get(ctx, "/policies?size=100&page="+strconv.Itoa(page), &list); err != nil {
+			return nil, err
+		}
+		for _, p := range list.Content {
+			versions[p.PathName] = p.Version
+		}
+		if list.Last {
+			return versions, nil
+		}
+	}
+}
+
+// verifyOne says what is not yet as it must be.
+func (r *rest) verifyOne(ctx context.Context, m *member, versions map[string]int) error {
+	var page struct{ Content []entry }
+	if err := r.get(ctx, "/assets/"+m.asset+"/commands?size=100", &page); err != nil {
+		return err
+	}
+	if len(page.Content) != len(m.orders) {
+		return fmt.Errorf("%d commands were sent and the history has %d", len(m.orders), len(page.Content))
+	}
+	for _, e := range page.Content {
+		if e.Status == "IN_PROGRESS" {
+			return fmt.Errorf("%s of %s is not final", e.Type, e.CreatedAt)
+		}
+	}
+	var a assetView
+	if err := r.get(ctx, "/assets/"+m.asset, &a); err != nil {
+		return err
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.history = page.Content
+	if m.leaves() {
+		return m.hasLeft(a)
+	}
+	if err := m.hasPolicy(a, versions); err != nil {
+		return err
+	}
+	return m.hasEverything()
+}
+
+// leaves reports whether the device was told to.
+func (m *member) leaves() bool {
+	for _, o := range m.orders {
+		if o.path == "wipe" || o.path == "relinquish-ownership" {
+			return true
+		}
+	}
+	return false
+}
+
+func (m *member) hasLeft(a assetView) error {
+	if a.Status != "DELETED" || a.ManagedDevice != nil || !m.ended.Load() {
+		return fmt.Errorf("it was to leave and is %s", a.Status)
+	}
+	if s := m.device.State(); !s.Wiped && !s.Released {
+		return errors.New("it has left and is neither wiped nor released")
+	}
+	return nil
+}
+
+func (m *member) hasPolicy(a assetView, versions map[string]int) error {
+	if a.Status != "ACTIVE" || a.ManagedDevice == nil {
+		return fmt.Errorf("it is %s", a.Status)
+	}
+	want, known := versions[m.policy]
+	if !known {
+		return nil
+	}
+	if path.Base(a.ManagedDevice.PolicyID) != path.Base(m.policy) || a.ManagedDevice.PolicyVersionApplied != want {
+		return fmt.Errorf("it has policy %s version %d, want %s version %d", a.ManagedDevice.PolicyID,
+			a.ManagedDevice.PolicyVersionApplied, m.policy, want)
+	}
+	return nil
+}
+
+// hasEverything: a command that did not fail was with the device. (A change of
+// policy is no message to the device but a state.)
+func (m *member) hasEverything() error {
+	for _, o := range m.orders {
+		if o.kind == changePolicy || o.createdAt == 0 {
+			continue
+		}
+		if _, reached := m.find(o); !reached && m.outcome(o) == "SUCCESS" {
+			return fmt.Errorf("%s of %s never reached it", o.kind, time.UnixMilli(o.createdAt).UTC().Format(time.RFC3339Nano))
+		}
+	}
+	return nil
+}
+
+const changePolicy = "CHANGE_POLICY"
+
+// find returns what passed about an order.
+func (m *member) find(o order) (heard, bool) {
+	for _, h := range m.heard {
+		if h.kind == o.kind && h.createdAt == o.createdAt {
+			return h, true
+		}
+	}
+	return heard{}, false
+}
+
+// outcome is what the history says of an order.
+func (m *member) outcome(o order) string {
+	for _, e := range m.history {
+		if e.Type == o.kind && e.CreatedAt != nil && e.CreatedAt.UnixMilli() == o.createdAt {
+			return e.Status
+		}
+	}
+	return ""
+}

@@ -1,0 +1,170 @@
+// Package proving is a proving ground: a whole service with a database of its
+// own in a directory, a company, policies for agents, API keys and enrolment
+// tokens, for simulations that need nobody else's (operator "Programs", muster
+// simulate).
+package proving
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"path/filepath"
+	"sync"
+	"time"
+
+	"github.com/musterhq/muster/internal/access"
+	"github.com/musterhq/muster/internal/company"
+	"github.com/musterhq/muster/internal/config"
+	"github.com/musterhq/muster/internal/policy"
+	"github.com/musterhq/muster/internal/provisioning"
+	"github.com/musterhq/muster/internal/service"
+	"github.com/musterhq/muster/internal/surface/cli"
+)
+
+// Settings say how large the ground is.
+type Settings struct {
+	Dir    string // for the database
+	Listen string // empty: any address on this machine
+	Agents int    // one token each; 0: the ground is there already, and goes on
+	Keys   int    // API keys, each with its own budget
+	Now    func() time.Time
+	Log    *slog.Logger
+	// Crash is service.Options.Crash.
+	Crash func(step string)
+}
+
+// Goods are what it takes to use a ground.
+type Goods struct {
+	URL      string   `json:"url"`
+	Tokens   []string `json:"tokens"` // texts of QR codes
+	Keys     []string `json:"keys"`
+	Policies []string `json:"policies"` // path names, of AGENT type; tokens are of the first
+}
+
+// Ground is a running service.
+type Ground struct {
+	Goods
+	settings Settings
+	config   config.Service
+	company  company.Company
+
+	mu      sync.Mutex
+	running *service.Service
+	stop    context.CancelFunc
+	ended   chan error
+}
+
+// Open starts a service and fills it. Close ends it.
+func Open(ctx context.Context, s Settings) (*Ground, error) {
+	if s.Listen == "" {
+		s.Listen = "127.0.0.1:0"
+	}
+	g := &Ground{settings: s, config: config.Service{
+		Store:  config.Store{Database: "sqlite:" + filepath.Join(s.Dir, "muster.db")},
+		Listen: s.Listen, ReadsPerMinute: 1_000_000,
+	}}
+	if err := g.start(ctx); err != nil {
+		return nil, err
+	}
+	if s.Agents == 0 {
+		return g, nil
+	}
+	if err := g.fill(ctx); err != nil {
+		return nil, errors.Join(err, g.Close())
+	}
+	return g, nil
+}
+
+func (g *Ground) start(ctx context.Context) error {
+	s, err := service.New(ctx, g.config, service.Options{Now: g.settings.Now, Logger: g.settings.Log, Crash: g.settings.Crash})
+	if err != nil {
+		return err
+	}
+	running, stop := context.WithCancel(context.WithoutCancel(ctx))
+	g.running, g.stop, g.ended = s, stop, make(chan error, 1)
+	g.URL, g.config.Listen = s.PublicURL(), s.Addr().String() // the same address after a restart
+	go func(ended chan<- error) { ended <- s.Run(running) }(g.ended)
+	return nil
+}
+
+// Restart ends the service and starts another on the same database and address.
+func (g *Ground) Restart(ctx context.Context) error {
+	if err := g.Close(); err != nil {
+		return err
+	}
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return g.start(ctx)
+}
+
+// Close ends the service.
+func (g *Ground) Close() error {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.stop == nil {
+		return nil
+	}
+	g.stop()
+	g.stop = nil
+	return <-g.ended
+}
+
+// fill makes the company with everything in it.
+func (g *Ground) fill(ctx context.Context) error {
+	desk, err := service.OpenDesk(g.settings.Now)(ctx, g.config.Store)
+	if err != nil {
+		return err
+	}
+	defer desk.Close()
+	g.company, err = company.New("proving", "Proving ground", access.Settings{DeviceCommands: true, DestructiveCommands: true, Provisioning: true}, g.settings.Now())
+	if err == nil {
+		err = desk.Companies.CreateCompany(ctx, g.company)
+	}
+	if err != nil {
+		return err
+	}
+	first, err := g.makePolicies(ctx, desk)
+	if err != nil {
+		return err
+	}
+	for range g.settings.Agents {
+		token, err := g.running.Agents().Issue(ctx, g.company, first, provisioning.Unspecified, provisioning.Lifetime)
+		if err != nil {
+			return fmt.Errorf("cannot issue tokens: %w", err)
+		}
+		g.Tokens = append(g.Tokens, string(token.Payload))
+	}
+	return g.makeKeys(ctx, desk)
+}
+
+func (g *Ground) makePolicies(ctx context.Context, desk *cli.Desk) (first policy.Policy, err error) {
+	for i, made := range []policy.New{
+		{Name: "Kiosk", Changes: []policy.Change{{Setting: "CAMERA", Value: "BLOCK"}, {Setting: "REPORT_SOFTWARE_INFO", Value: "ENABLED"}}},
+		{Name: "Open kiosk", Changes: []policy.Change{{Setting: "SMS", Value: "BLOCK"}}},
+	} {
+		made.CompanyID, made.CompanySlug, made.Type = g.company.ID, g.company.Slug, policy.Agent
+		p, err := desk.Policies.Create(ctx, made, policy.Author{Kind: string(access.System), ID: "proving", Name: "proving ground"})
+		if err != nil {
+			return first, err
+		}
+		if i == 0 {
+			first = p
+		}
+		g.Policies = append(g.Policies, p.PathName())
+	}
+	return first, nil
+}
+
+func (g *Ground) makeKeys(ctx context.Context, desk *cli.Desk) error {
+	keys := access.Keys{Store: desk.Keys, Now: g.settings.Now}
+	for range g.settings.Keys {
+		_, text, err := keys.CreateForOperator(ctx, access.NewKeyRequest{CompanyID: g.company.ID, Name: "fleet",
+			Permissions: access.DevicesRead | access.DevicesCommand | access.DevicesCommandDestructive | access.PoliciesRead})
+		if err != nil {
+			return err
+		}
+		g.Keys = append(g.Keys, text)
+	}
+	return nil
+}
