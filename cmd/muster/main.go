@@ -39,8 +39,8 @@ type program struct {
 	MCP      mcpCommand      `cmd:"" name:"mcp" help:"Let an MCP client that speaks over standard input and output use a service."`
 	cli.Commands
 	Simulate simulateCommand `cmd:"" help:"Run simulated agents against a service, or against one of their own, and check the outcome."`
-	Doctor  doctorCommand  `cmd:"" help:"Check the set-up and say how to mend it."`
-	Version versionCommand `cmd:"" help:"Show the build."`
+	Doctor   doctorCommand   `cmd:"" help:"Check the set-up and say how to mend it."`
+	Version  versionCommand  `cmd:"" help:"Show the build."`
 }
 
 // run executes one command line and returns the exit code.
