@@ -95,7 +95,40 @@ func TestASignupGoesOnAfterALostAnswer(t *testing.T) {
 	})
 }
 
-// An enterprise of another company, or one of two, is never taken.
+// Of two enterprises that nobody has, none is taken: one may be another's.
+func TestASignupDoesNotGuess(t *testing.T) {
+	on(t, func(b *bench) {
+		state, token := "", ""
+		for range 2 {
+			state, token = b.signup()
+			b.fault(emulator.Fault{Method: "create", DropConnection: true, AfterEffect: true})
+			b.fault(emulator.Fault{Method: "list", Status: 503})
+			_, err := b.platform.FinishSignup(b.Context(), state, token)
+			b.equal("lost", fault.CodeOf(err), fault.Provider)
+		}
+		_, err := b.platform.FinishSignup(b.Context(), state, token)
+		b.equal("one of two", fault.CodeOf(err), fault.Provider)
+	})
+}
+
+// Nor one of another name.
+func TestASignupTakesNoEnterpriseOfAnotherName(t *testing.T) {
+	on(t, func(b *bench) {
+		state, token := b.signup()
+		b.fault(emulator.Fault{Method: "create", DropConnection: true, AfterEffect: true})
+		b.fault(emulator.Fault{Method: "list", Status: 503})
+		_, err := b.platform.FinishSignup(b.Context(), state, token)
+		b.equal("lost", fault.CodeOf(err), fault.Provider)
+		b.company, err = company.New("other", "Other", access.Settings{}, time.Now())
+		b.ok(err)
+		b.ok(b.db.CreateCompany(b.Context(), b.company))
+		state, _ = b.signup()
+		_, err = b.platform.FinishSignup(b.Context(), state, "forged")
+		b.equal("another's", fault.CodeOf(err), fault.Provider)
+	})
+}
+
+// An enterprise of another company is never taken.
 func TestASignupTakesNobodysEnterprise(t *testing.T) {
 	on(t, func(b *bench) {
 		b.connect()

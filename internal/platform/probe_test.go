@@ -1,19 +1,16 @@
 package platform_test
 
 import (
+	"net/http"
 	"strings"
 	"testing"
+	"time"
 
-	"github.com/musterhq/muster/internal/access"
-	"github.com/musterhq/muster/internal/company"
 	"github.com/musterhq/muster/internal/platform"
 	"github.com/musterhq/muster/internal/platform/emulator"
 
 	androidmanagement "google.golang.org/api/androidmanagement/v1"
 	"google.golang.org/api/option"
-
-	"net/http"
-	"time"
 )
 
 // probe returns the finding of a check.
@@ -53,7 +50,7 @@ func TestProbe(t *testing.T) {
 		vendor, err := androidmanagement.NewService(b.Context(), option.WithHTTPClient(&http.Client{Transport: transport}), option.WithEndpoint("http://vendor.test/"))
 		b.ok(err)
 		for _, e := range []*androidmanagement.Enterprise{
-			{PubsubTopic: topic + "-other", EnabledNotificationTypes: []string{"COMMAND"}},
+			{PubsubTopic: topic + "-other", EnabledNotificationTypes: []string{"ENROLLMENT", "STATUS_REPORT", "COMMAND", "USAGE_LOGS"}},
 			{PubsubTopic: topic, EnabledNotificationTypes: []string{"COMMAND"}},
 		} {
 			_, err = vendor.Enterprises.Patch(b.company.Enterprise, e).UpdateMask("pubsubTopic,enabledNotificationTypes").Do()
@@ -92,9 +89,6 @@ func TestNoPlatformConfigured(t *testing.T) {
 		b.run()
 		b.pass(time.Hour)
 		b.halt()
-		other, err := company.New("other", "Other", access.Settings{}, time.Now())
-		b.ok(err)
-		b.ok(b.db.CreateCompany(b.Context(), other))
 		b.equal("calls", len(b.emulator.Calls(0, "")), 0)
 	})
 }

@@ -5,6 +5,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -25,6 +27,11 @@ func (b *bench) pushed() string {
 	last := all[len(all)-1]
 	b.equal("query", last.Query, "alt=json&prettyPrint=false") // no updateMask: the whole document
 	return string(last.Body)
+}
+
+// pushesOf are the calls that pushed a policy.
+func (b *bench) pushesOf(p policy.Policy) []emulator.Call {
+	return slices.DeleteFunc(b.emulator.Calls(0, "policies.patch"), func(c emulator.Call) bool { return !strings.HasSuffix(c.Path, p.ID) })
 }
 
 func TestPoliciesArePushedWhole(t *testing.T) {
@@ -97,6 +104,11 @@ func TestPushesAreTriedAgain(t *testing.T) {
 		b.equal("held in the end", b.saved(p.ID).Push.Version, 1)
 		b.equal("error in the end", b.saved(p.ID).Push.Error, "")
 		b.equal("calls", b.calls("policies.patch"), 9)
+		for i, pushes := 2, b.pushesOf(p); i < len(pushes); i++ {
+			if last, now := pushes[i-1].At.Sub(pushes[i-2].At), pushes[i].At.Sub(pushes[i-1].At); now < last-time.Second || now < 4*time.Second {
+				b.Errorf("try %d came %v after the last, which had waited %v", i, now, last)
+			}
+		}
 	})
 }
 
@@ -154,6 +166,12 @@ func TestPushesKeepTheirOrder(t *testing.T) {
 			b.pass(200 * time.Millisecond)
 		}
 		all.Wait()
+		pushes := b.pushesOf(p)
+		for i := range 3 { // each of the slow ones ended before the next began
+			if gap := pushes[i+1].At.Sub(pushes[i].At); gap < 700*time.Millisecond {
+				b.Errorf("push %d began %v after the last", i+1, gap)
+			}
+		}
 		b.says("last body", b.pushed(), `"5"`)
 		b.equal("version", b.saved(p.ID).Push.Version, 5)
 	})
