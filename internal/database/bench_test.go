@@ -2,7 +2,6 @@ package database_test
 
 import (
 	"context"
-	"database/sql"
 	"encoding/json"
 	"flag"
 	"fmt"
@@ -15,137 +14,111 @@ import (
 	"github.com/musterhq/muster/internal/access"
 	"github.com/musterhq/muster/internal/asset"
 	"github.com/musterhq/muster/internal/command"
-	"github.com/musterhq/muster/internal/company"
 	"github.com/musterhq/muster/internal/database"
+	"github.com/musterhq/muster/internal/database/benchtest"
 	"github.com/musterhq/muster/internal/database/pgtest"
 	"github.com/musterhq/muster/internal/enrolment"
 	"github.com/musterhq/muster/internal/name"
-	"github.com/musterhq/muster/internal/policy"
 )
 
-// The benchmarks answer for goals P2 and P6 to P9: each figure stands beside
-// the floor of the same engine, taken in the same run. A run worth quoting is
+// Each figure stands beside the floor of the same engine, taken in the same
+// run; see docs/performance.md. A run worth quoting is
 //
-//	go test ./internal/database -run '^$' -bench . -assets 1000000 -benchtime 2s
+//	go test ./internal/database -run '^$' -bench . -assets 1000000 -timeout 60m
 var size = flag.Int("assets", 20_000, "assets in the benchmarks' database")
 
-// fleet is a database with many assets of one company.
+// fleet is a database with many assets, and its floor.
 type fleet struct {
+	*benchtest.Fleet
 	*engine
-	db       *database.DB
-	company  company.Company
-	policies []string
-	active   int64
-	page     int // a deep one: half way through the active assets
-	some     []string
-}
-
-// Rows are made by the engines themselves. 48271 generates the numbers below
-// the prime 2147483647, so ids are unique, and in no order that helps.
-const load = `INSERT INTO assets (id, company_id, status, policy_id, identification, synced_at, created_at, named, serial_key, brand_key,
-		epoch, management, ownership, mode, device_name, applied_policy_id, applied_version, enrolled_at, last_seen_at,
-		api_level, custom_data, tags, specifications, location, status_report)
-	WITH RECURSIVE n (i, h) AS (SELECT CAST(? AS BIGINT), CAST(? AS BIGINT) UNION ALL SELECT i + 1, (h * 48271) % 2147483647 FROM n WHERE i < ?),
-	k AS (SELECT i, h, CASE WHEN h % 100 < 70 THEN 'ACTIVE' WHEN h % 100 < 85 THEN 'INACTIVE' WHEN h % 100 < 90 THEN 'SYNCHRONIZING'
-		WHEN h % 100 < 98 THEN 'PENDING' ELSE 'DELETED' END AS status, 'policy00000000000000000000' || ((h / 100) % 10) AS policy FROM n)
-	SELECT 'asset00000000000' || (10000000000 + h), CAST(? AS TEXT), status, CASE WHEN h % 100 < 90 THEN policy ELSE '' END,
-		'Phone ' || (h % 977), CAST(? AS BIGINT) + h, CAST(? AS BIGINT) + (h % 99991), FALSE, 's' || h, 'acme', 1, 'PLATFORM', 'COMPANY_OWNED',
-		'DEVICE_OWNER', 'enterprises/LC00acme/devices/' || h, policy, 1, CAST(? AS BIGINT), CAST(? AS BIGINT) + h, 34,
-		'{"department":"Sales ' || (h % 13) || '","location":"Oslo","costCentre":"4711"}', '["shop","floor ' || (h % 5) || '"]',
-		'{"serialNumber":"S' || h || '","model":"Phone 1","manufacturer":"Acme","brand":"Acme","osVersion":"14","securityPatchLevel":"2026-10-05"}',
-		'', '{"reportedAt":"2026-11-20T09:00:00Z","batteryLevel":' || (h % 100) || '}' FROM k`
-
-// perStatement is how many rows one statement makes.
-const perStatement = 50_000
-
-// newFleet fills a database: indexes go for the while, and the counts are
-// counted at the end.
-func newFleet(b *testing.B, e *engine) *fleet {
-	b.Helper()
-	f := &fleet{engine: e, company: company.Company{ID: name.NewID(), Slug: "acme", Name: "Acme", InactiveAfter: time.Hour, CreatedAt: e.clock.Now()}}
-	db, err := database.Open(b.Context(), database.Options{URL: e.url, Now: e.clock.Now})
-	f.must(b, err)
-	f.db = db
-	b.Cleanup(func() { f.must(b, db.Close()) })
-	f.must(b, db.CreateCompany(b.Context(), f.company))
-	for n := range 10 {
-		f.policies = append(f.policies, fmt.Sprint("policy00000000000000000000", n))
-		f.must(b, db.CreatePolicy(b.Context(), policy.Policy{ID: f.policies[n], CompanyID: f.company.ID, Name: fmt.Sprint("Policy ", n),
-			Type: policy.Platform, Document: json.RawMessage(`{}`)}, policy.Author{}, ""))
-	}
-	f.load(b)
-	f.active, err = db.CountAssets(b.Context(), asset.Filter{CompanyID: f.company.ID, Status: asset.Active})
-	f.must(b, err)
-	f.page = int(f.active / 20 * 5 / 7) // 25,000 of 35,000 with a million assets
-	f.some, err = db.Text(b.Context(), `SELECT id FROM assets WHERE company_id = ? AND status = 'ACTIVE' ORDER BY id LIMIT 1000`, f.company.ID)
-	f.must(b, err)
-	return f
-}
-
-func (f *fleet) must(tb testing.TB, err error) {
-	tb.Helper()
-	if err != nil {
-		tb.Fatal(err)
-	}
-}
-
-func (f *fleet) load(b *testing.B) {
-	b.Helper()
-	indexes := `SELECT name, sql FROM sqlite_master WHERE type = 'index' AND tbl_name = 'assets' AND sql IS NOT NULL`
-	if f.name == "postgres" {
-		indexes = `SELECT indexname, indexdef FROM pg_indexes WHERE tablename = 'assets' AND indexname <> 'assets_pkey'`
-	}
-	all, err := f.db.Text(b.Context(), indexes)
-	f.must(b, err)
-	for _, index := range all {
-		indexName, _, _ := strings.Cut(index, "|")
-		f.must(b, f.db.Exec(b.Context(), `DROP INDEX `+indexName))
-	}
-	at, h := f.clock.Now().UnixMilli(), int64(1)
-	for from := 0; from < *size; from += perStatement {
-		to := min(from+perStatement, *size)
-		f.must(b, f.db.Exec(b.Context(), load, from, h, to-1, f.company.ID, at, at, at, at))
-		for range to - from {
-			h = h * 48271 % 2147483647
-		}
-	}
-	for _, index := range all {
-		_, text, _ := strings.Cut(index, "|")
-		f.must(b, f.db.Exec(b.Context(), text))
-	}
-	f.must(b, f.db.Exec(b.Context(), `INSERT INTO asset_counts SELECT company_id, status, policy_id, COUNT(*) FROM assets GROUP BY 1, 2, 3`))
-	if f.name == "postgres" {
-		f.must(b, f.db.Exec(b.Context(), `VACUUM ANALYZE`))
-	}
+	db    *database.DB
+	floor *benchtest.Floor
 }
 
 // onFleets runs benchmarks on both engines, SQLite first.
-func onFleets(b *testing.B, run func(b *testing.B, f *fleet)) {
+func onFleets(b *testing.B, assets int, searched bool, run func(b *testing.B, f *fleet)) {
+	open := func(b *testing.B, e *engine) *fleet {
+		b.Helper()
+		f := &fleet{Fleet: benchtest.Load(b, e.url, assets, e.clock.Now(), searched), engine: e}
+		var err error
+		if f.db, err = database.Open(b.Context(), database.Options{URL: e.url, Now: e.clock.Now}); err != nil {
+			b.Fatal(err)
+		}
+		b.Cleanup(func() { _ = f.db.Close() })
+		if f.floor, err = benchtest.Open(e.url); err != nil {
+			b.Fatal(err)
+		}
+		b.Cleanup(func() { _ = f.floor.Close() })
+		if err := f.floor.Prepare(b.Context()); err != nil {
+			b.Fatal(err)
+		}
+		return f
+	}
 	b.Run("sqlite", func(b *testing.B) {
-		run(b, newFleet(b, &engine{"sqlite", "sqlite:" + filepath.Join(b.TempDir(), "fleet.db"), newClock()}))
+		run(b, open(b, &engine{"sqlite", "sqlite:" + filepath.Join(b.TempDir(), "fleet.db"), newClock()}))
 	})
 	b.Run("postgres", func(b *testing.B) {
-		run(b, newFleet(b, &engine{"postgres", pgtest.DSN(b), newClock()}))
+		run(b, open(b, &engine{"postgres", pgtest.DSN(b), newClock()}))
 	})
 }
 
-// each measures one call.
-func (f *fleet) measure(b *testing.B, what string, call func(ctx context.Context, n int) error) {
+// figure is what one call cost.
+type figure struct{ time, cpu float64 }
+
+// over reports how many times its floor a figure is.
+func (f *figure) over(b *testing.B, floor *figure) {
+	if floor != nil && floor.time > 0 {
+		b.ReportMetric(f.time/floor.time, "x-floor-time")
+		b.ReportMetric(f.cpu/floor.cpu, "x-floor-cpu")
+	}
+}
+
+// measure measures one call after another.
+func measure(b *testing.B, what string, floor *figure, call func(ctx context.Context, n int) error) *figure {
 	b.Helper()
+	got := &figure{}
 	b.Run(what, func(b *testing.B) {
 		ctx := b.Context()
-		if err := call(ctx, 0); err != nil { // prepares the statements
-			b.Fatal(err)
+		for n := range 10 { // prepares the statements, and plans them
+			if err := call(ctx, n); err != nil {
+				b.Fatal(err)
+			}
 		}
-		n, before := 0, cpu(b)
+		n, before, start := 0, cpu(b), time.Now()
 		for b.Loop() {
 			if err := call(ctx, n); err != nil {
 				b.Fatal(err)
 			}
 			n++
 		}
-		b.ReportMetric(float64(cpu(b)-before)/float64(n), "cpu-ns/op")
+		*got = figure{float64(time.Since(start)) / float64(n), float64(cpu(b)-before) / float64(n)}
+		b.ReportMetric(got.cpu, "cpu-ns/op")
+		got.over(b, floor)
 	})
+	return got
+}
+
+// together measures one call made by 32 callers at once.
+func together(b *testing.B, what string, floor *figure, call func(ctx context.Context, n int) error) *figure {
+	b.Helper()
+	got := &figure{}
+	b.Run(what, func(b *testing.B) {
+		before := cpu(b)
+		b.SetParallelism(16)
+		b.RunParallel(func(pb *testing.PB) {
+			// Callers begin at different numbers.
+			for n := int(time.Now().UnixNano() % 1000); pb.Next(); n++ {
+				if err := call(context.Background(), n); err != nil {
+					b.Error(err)
+					return
+				}
+			}
+		})
+		*got = figure{float64(b.Elapsed()) / float64(b.N), float64(cpu(b)-before) / float64(b.N)}
+		b.ReportMetric(got.cpu, "cpu-ns/op")
+		got.over(b, floor)
+	})
+	return got
 }
 
 // cpu is the time that this process has computed: steadier than the clock on a
@@ -160,7 +133,7 @@ func cpu(b *testing.B) int64 {
 }
 
 func (f *fleet) list(q asset.Query, pages func(n int) int) func(ctx context.Context, n int) error {
-	q.CompanyID, q.Page.Size = f.company.ID, 20
+	q.CompanyID, q.Page.Size = f.Company.ID, 20
 	return func(ctx context.Context, n int) error {
 		q := q
 		q.Page.Page = pages(n)
@@ -172,139 +145,144 @@ func (f *fleet) list(q asset.Query, pages func(n int) int) func(ctx context.Cont
 	}
 }
 
-// rawRow is what the floors read of an asset.
-type rawRow struct{ id, status, identification, custom, tags, specifications string }
-
-// raw is the query that a program with nothing but the driver would make.
-func (f *fleet) raw(b *testing.B, where string, limit string, args ...any) func(ctx context.Context, extra ...any) error {
-	statement, err := f.db.Pool().PrepareContext(b.Context(), f.db.Bound(
-		`SELECT id, status, identification, custom_data, tags, specifications, synced_at, created_at FROM assets WHERE `+where+limit))
-	f.must(b, err)
-	b.Cleanup(func() { _ = statement.Close() })
-	return func(ctx context.Context, extra ...any) error {
-		rows, err := statement.QueryContext(ctx, append(args[:len(args):len(args)], extra...)...)
-		if err != nil {
-			return err
+func (f *fleet) bare(pages func(n int) int) func(ctx context.Context, n int) error {
+	return func(ctx context.Context, n int) error {
+		page, err := f.floor.Page(ctx, f.Company.ID, pages(n))
+		if err == nil && len(page) != 20 {
+			err = fmt.Errorf("a page of %d", len(page))
 		}
-		defer func() { _ = rows.Close() }()
-		n := 0
-		for rows.Next() {
-			var r rawRow
-			var synced, created int64
-			if err := rows.Scan(&r.id, &r.status, &r.identification, &r.custom, &r.tags, &r.specifications, &synced, &created); err != nil {
-				return err
-			}
-			n++
-		}
-		if n == 0 {
-			return sql.ErrNoRows
-		}
-		return rows.Err()
+		return err
 	}
 }
 
-func firstPages(n int) int { return n % 50 }
+func (f *fleet) bareGet(ctx context.Context, n int) error {
+	_, err := f.Get(f.floor)(ctx, n)
+	return err
+}
+
+// firstPages are the first 50; with few assets, those that there are.
+func (f *fleet) firstPages(n int) int { return n % int(min(50, f.Active/1000+1)) }
+
+func at(page int) func(int) int { return func(int) int { return page } }
 
 func BenchmarkAssets(b *testing.B) {
-	onFleets(b, func(b *testing.B, f *fleet) {
-		order := ` ORDER BY synced_at DESC, id DESC LIMIT 20 OFFSET ?`
-		page := f.raw(b, `company_id = ? AND status = ?`, order, f.company.ID, "ACTIVE")
+	onFleets(b, *size, false, func(b *testing.B, f *fleet) {
 		byStatus := asset.Filter{Status: asset.Active}
 		newest := asset.Query{Filter: byStatus, Order: asset.BySyncedAt, Descending: true}
+		filters := map[string]asset.Filter{
+			"all": {}, "status": byStatus, "policy": {PolicyID: f.Policies[3]},
+			"both": {Status: asset.Active, PolicyID: f.Policies[3]}, "three policies": {Policies: f.Policies[:3]},
+		}
 
-		f.measure(b, "P6/floor", func(ctx context.Context, n int) error { return page(ctx, firstPages(n)*20) })
-		f.measure(b, "P6/page", f.list(newest, firstPages))
-		for what, filter := range map[string]asset.Filter{"all": {}, "status": byStatus, "policy": {PolicyID: f.policies[3]},
-			"both": {Status: asset.Active, PolicyID: f.policies[3]}, "three policies": {Policies: f.policies[:3]}} {
+		page := measure(b, "P6/floor", nil, f.bare(f.firstPages))
+		measure(b, "P6/page", page, f.list(newest, f.firstPages))
+		for what, filter := range filters {
 			for _, o := range []asset.Order{asset.BySyncedAt, asset.ByIdentification, asset.ByStatus, asset.ByCreatedAt} {
-				f.measure(b, fmt.Sprintf("page/%s by %s", what, o), f.list(asset.Query{Filter: filter, Order: o}, firstPages))
+				measure(b, fmt.Sprintf("page/%s by %s", what, o), page, f.list(asset.Query{Filter: filter, Order: o}, f.firstPages))
 			}
 		}
-		f.measure(b, "P7/floor get", f.get(f.raw(b, `id = ?`, ``)))
-		f.measure(b, "P7/floor count(*)", f.rawCount)
-		for what, filter := range map[string]asset.Filter{"status": byStatus, "policy": {PolicyID: f.policies[3]},
-			"both": {Status: asset.Active, PolicyID: f.policies[3]}, "all": {}} {
-			f.measure(b, "P7/count "+what, func(ctx context.Context, _ int) error {
+		get := measure(b, "P7/floor get", nil, f.bareGet)
+		measure(b, "P7/count one by one", get, func(ctx context.Context, _ int) error {
+			_, err := f.floor.Count(ctx, f.Company.ID)
+			return err
+		})
+		for what, filter := range filters {
+			measure(b, "P7/count "+what, get, func(ctx context.Context, _ int) error {
 				filter := filter
-				filter.CompanyID = f.company.ID
+				filter.CompanyID = f.Company.ID
 				_, err := f.db.CountAssets(ctx, filter)
 				return err
 			})
 		}
-		f.measure(b, "P8/floor", func(ctx context.Context, n int) error { return page(ctx, f.page*20) })
-		f.measure(b, "P8/deep page", f.list(newest, func(int) int { return f.page }))
-		f.measure(b, "P8/page half way", f.list(newest, func(int) int { return int(f.active / 40) }))
-		f.measure(b, "P8/all, half way", f.list(asset.Query{Order: asset.BySyncedAt}, func(int) int { return *size / 40 }))
-		f.measure(b, "P9/floor", f.get(f.raw(b, `id = ?`, ``)))
-		f.measure(b, "P9/get", func(ctx context.Context, n int) error {
-			_, err := f.db.Asset(ctx, f.company.ID, f.some[n%len(f.some)])
+		deep := measure(b, "P8/floor", nil, f.bare(at(f.Deep())))
+		measure(b, "P8/deep page", deep, f.list(newest, at(f.Deep())))
+		middle := measure(b, "P8/floor half way", nil, f.bare(at(int(f.Active/40))))
+		measure(b, "P8/half way", middle, f.list(newest, at(int(f.Active/40))))
+		measure(b, "P8/all, half way", middle, f.list(asset.Query{Order: asset.BySyncedAt}, at(*size/40)))
+		measure(b, "P9/get", get, func(ctx context.Context, n int) error {
+			_, err := f.db.Asset(ctx, f.Company.ID, f.Some[n%len(f.Some)])
 			return err
 		})
 	})
 }
 
-func (f *fleet) get(raw func(ctx context.Context, extra ...any) error) func(ctx context.Context, n int) error {
-	return func(ctx context.Context, n int) error { return raw(ctx, f.some[n%len(f.some)]) }
-}
-
-func (f *fleet) rawCount(ctx context.Context, _ int) error {
-	_, err := f.db.Text(ctx, `SELECT COUNT(*) FROM assets WHERE company_id = ? AND status = 'ACTIVE'`, f.company.ID)
-	return err
+func BenchmarkSearch(b *testing.B) {
+	onFleets(b, *size, true, func(b *testing.B, f *fleet) {
+		now := f.clock.Now()
+		many := append([]string(nil), f.Policies[:3]...)
+		for n := range 30 {
+			many = append(many, fmt.Sprint("nobodys", n))
+		}
+		serial := "s" + strings.TrimLeft(strings.TrimPrefix(f.Some[500], "asset000000000001"), "0")
+		for _, c := range []struct {
+			what string
+			asset.Search
+		}{
+			{"everything", asset.Search{}},
+			{"everything by identification", asset.Search{Order: asset.ByIdentification}},
+			{"one serial number", asset.Search{Text: serial}},
+			{"thousands of serial numbers", asset.Search{Text: "s1234", Order: asset.ByIdentification}},
+			{"a word that all have", asset.Search{Text: "phone"}},
+			{"a word that all have by identification", asset.Search{Text: "phone", Order: asset.ByIdentification}},
+			{"a word of all and a word of some", asset.Search{Text: "phone 12"}},
+			{"words of few in common", asset.Search{Text: "12 34 56"}},
+			{"a rare tag", asset.Search{Tag: "rack 17"}},
+			{"a tag that all have", asset.Search{Tag: "shop", Filter: asset.Filter{Status: asset.Inactive}}},
+			{"agents", asset.Search{Management: asset.Agent, Order: asset.ByCreatedAt}},
+			{"quiet, many", asset.Search{QuietSince: now.Add(1000 * time.Hour)}},
+			{"quiet, few", asset.Search{QuietSince: now.Add(time.Hour)}},
+			{"quiet, none, by identification", asset.Search{QuietSince: now.Add(-time.Hour), Order: asset.ByIdentification}},
+			{"heard, none", asset.Search{HeardSince: now.Add(10000 * time.Hour)}},
+			{"heard, none, by identification", asset.Search{HeardSince: now.Add(10000 * time.Hour), Order: asset.ByIdentification}},
+			{"three policies", asset.Search{Filter: asset.Filter{Policies: f.Policies[:3]}, Text: "phone"}},
+			{"many policies", asset.Search{Filter: asset.Filter{Policies: many}, Text: "12"}},
+			{"no hit", asset.Search{Text: "nothing"}},
+		} {
+			c.CompanyID, c.Descending = f.Company.ID, c.Order == ""
+			if c.Order == "" {
+				c.Order = asset.BySyncedAt
+			}
+			measure(b, c.what, nil, func(ctx context.Context, _ int) error {
+				_, err := f.db.SearchAssets(ctx, c.Search)
+				return err
+			})
+		}
+	})
 }
 
 func BenchmarkWrites(b *testing.B) {
-	*size = min(*size, 20_000) // the size of the table is not the matter here
-	onFleets(b, func(b *testing.B, f *fleet) {
-		f.must(b, f.db.Exec(b.Context(), `CREATE TABLE floor (id TEXT PRIMARY KEY, state TEXT NOT NULL, at BIGINT NOT NULL)`))
-		f.measure(b, "P2/floor insert+commit", func(ctx context.Context, _ int) error { return f.insert(ctx) })
-		f.measure(b, "P2/begin+take", f.send)
-		f.together(b, "P2/floor insert+commit, 32 callers", func(ctx context.Context, _ int) error { return f.insert(ctx) })
-		f.together(b, "P2/begin+take, 32 callers", f.send)
-		f.together(b, "P2/begin, 32 callers", func(ctx context.Context, n int) error {
+	onFleets(b, min(*size, 20_000), true, func(b *testing.B, f *fleet) {
+		insert := func(ctx context.Context, _ int) error { return f.floor.Insert(ctx) }
+		one := measure(b, "P2/floor insert", nil, insert)
+		measure(b, "P2/begin and take", one, f.send)
+		many := together(b, "P2/floor insert, 32 callers", nil, insert)
+		together(b, "P2/begin and take, 32 callers", many, f.send)
+		together(b, "P2/begin, 32 callers", many, func(ctx context.Context, n int) error {
 			_, _, err := f.db.Begin(ctx, f.intent(n))
 			return err
 		})
-		f.together(b, "P2/spend, 32 callers", func(ctx context.Context, n int) error {
+		together(b, "P2/spend, 32 callers", many, func(ctx context.Context, n int) error {
 			_, _, _, err := f.db.Spend(ctx, fmt.Sprint("key", n%1000), 10, time.Minute, f.clock.Now())
 			return err
 		})
-		k, _ := access.NewKey(f.company.ID, "k", "operator", access.All, f.clock.Now(), time.Time{})
-		f.must(b, f.db.CreateKey(b.Context(), k))
-		f.measure(b, "key by prefix", func(ctx context.Context, _ int) error {
+		k, _ := access.NewKey(f.Company.ID, "k", "operator", access.All, f.clock.Now(), time.Time{})
+		if err := f.db.CreateKey(b.Context(), k); err != nil {
+			b.Fatal(err)
+		}
+		measure(b, "key by prefix", nil, func(ctx context.Context, _ int) error {
 			_, _, err := f.db.KeyByPrefix(ctx, k.Prefix)
 			return err
 		})
-		f.measure(b, "observe a report", f.report)
-		f.together(b, "observe a report, 32 callers", f.report)
+		measure(b, "observe a report", one, f.report)
+		together(b, "observe a report, 32 callers", many, f.report)
 	})
-}
-
-// together measures one call made by 32 callers at once.
-func (f *fleet) together(b *testing.B, what string, call func(ctx context.Context, n int) error) {
-	b.Helper()
-	b.Run(what, func(b *testing.B) {
-		b.SetParallelism(16)
-		b.RunParallel(func(pb *testing.PB) {
-			// Callers begin at different numbers.
-			for n := int(time.Now().UnixNano() % 1000); pb.Next(); n++ {
-				if err := call(context.Background(), n); err != nil {
-					b.Error(err)
-					return
-				}
-			}
-		})
-	})
-}
-
-// insert is the floor of a durable write. SQLite's has the writer's one
-// connection, as the driver has no other way.
-func (f *fleet) insert(ctx context.Context) error {
-	return f.db.Exec(ctx, `INSERT INTO floor (id, state, at) VALUES (?, 'PREPARED', ?)`, name.NewID(), int64(1))
 }
 
 func (f *fleet) intent(n int) command.Command {
-	return command.Command{ID: name.NewID(), CompanyID: f.company.ID, AssetID: f.some[n%len(f.some)], Epoch: 1, Type: command.Lock,
-		State: command.Prepared, CreatedAt: f.clock.Now(), Actor: command.Actor{Kind: access.APIKey, ID: "key", Prefix: "prefix"}}
+	return command.Command{
+		ID: name.NewID(), CompanyID: f.Company.ID, AssetID: f.Some[n%len(f.Some)], Epoch: 1, Type: command.Lock,
+		State: command.Prepared, CreatedAt: f.clock.Now(), Actor: command.Actor{Kind: access.APIKey, ID: "key", Prefix: "prefix"},
+	}
 }
 
 func (f *fleet) send(ctx context.Context, n int) error {
@@ -319,8 +297,10 @@ func (f *fleet) send(ctx context.Context, n int) error {
 // report is one more word of a device that has joined.
 func (f *fleet) report(ctx context.Context, n int) error {
 	f.clock.Advance(time.Millisecond)
-	_, err := f.db.Observe(ctx, enrolment.Observation{CompanyID: f.company.ID, Device: fmt.Sprint("bench", n%1000), Management: asset.Platform,
+	_, err := f.db.Observe(ctx, enrolment.Observation{
+		CompanyID: f.Company.ID, Device: fmt.Sprint("bench", n%1000), Management: asset.Platform,
 		ReportedAt: f.clock.Now(), ObservedAt: f.clock.Now(), MessageID: name.NewID(),
-		Specifications: map[string]string{"osVersion": "15"}, StatusReport: json.RawMessage(`{"batteryLevel":50}`)})
+		Specifications: map[string]string{"osVersion": "15"}, StatusReport: json.RawMessage(`{"batteryLevel":50}`),
+	})
 	return err
 }

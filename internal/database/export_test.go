@@ -93,21 +93,6 @@ func (db *DB) PanicInsideWrite(ctx context.Context, statement string) error {
 	})
 }
 
-// Pool is the pool that reads, for floors.
-func (db *DB) Pool() *sql.DB { return db.pool }
-
-// Exec runs a statement outside the writer, for loading.
-func (db *DB) Exec(ctx context.Context, query string, args ...any) error {
-	if db.writer == nil {
-		_, err := db.pool.ExecContext(ctx, db.dialect.bind(query), args...)
-		return err
-	}
-	return db.write(ctx, func(ctx context.Context, t *tx) error {
-		_, err := t.exec(ctx, query, args...)
-		return err
-	})
-}
-
 // DecodeMap, DecodeList and EncodeMap are how flat JSON is kept.
 var (
 	DecodeMap  = decodeMap

@@ -50,7 +50,7 @@ func Open(ctx context.Context, o Options) (*DB, error) {
 		o.Logger = slog.New(slog.DiscardHandler)
 	}
 	db := &DB{now: o.Now, logger: o.Logger, wakes: newWakes(o.Logger), deepFrom: deepFrom,
-		search: searchLimits{few: 5_000, walk: 10_000, stride: 250}}
+		search: searchLimits{few: 3_000, walk: 6_000, stride: 250}}
 	if err := db.open(ctx, o.URL); err != nil {
 		return nil, errors.Join(err, db.Close())
 	}

@@ -154,7 +154,7 @@ func (q *search) heard() {
 	var texts []string
 	var args []any
 	for _, status := range []asset.Status{asset.Active, asset.Inactive, asset.Synchronizing} {
-		texts = append(texts, `SELECT id AS asset_id FROM assets WHERE company_id = ? AND status = ? AND synced_at < ?`)
+		texts = append(texts, `SELECT id FROM assets WHERE company_id = ? AND status = ? AND synced_at < ?`)
 		args = append(args, q.CompanyID, string(status), before)
 	}
 	q.sources = append(q.sources, source{strings.Join(texts, ` UNION ALL `), args})
@@ -185,7 +185,7 @@ func idIn(text string) string {
 func (q *search) byID(ctx context.Context, id string) (asset.Found, error) {
 	only := *q
 	only.where, only.from, only.Text = nil, nil, ""
-	hits, err := only.look(ctx, source{`SELECT id AS asset_id FROM assets WHERE id = ?`, []any{id}})
+	hits, err := only.look(ctx, []string{id})
 	if err != nil || len(hits.keys) == 0 {
 		return asset.Found{}, err
 	}

@@ -135,11 +135,11 @@ func TestSearch(t *testing.T) {
 			{name: "one policy allowed", Search: asset.Search{Filter: asset.Filter{Policies: []string{p.ID}}, Text: "phone"}, want: "Phone 1 d4c3"},
 		} {
 			c.Order = asset.ByIdentification
-			for _, limits := range [][3]int{{5000, 10000, 250}, {0, 10000, 2}, {1, 1, 1}} {
+			for _, limits := range [][3]int{{3000, 6000, 250}, {0, 6000, 2}, {1, 1, 1}} {
 				f.db.SetSearchLimits(limits[0], limits[1], limits[2])
 				got, total := f.all(f, c.Search)
 				equal(f, fmt.Sprint(c.name, limits), finding(got), c.want)
-				if total != asset.Uncounted || limits[0] == 5000 {
+				if total != asset.Uncounted || limits[0] == 3000 {
 					equal(f, c.name+": total", total, int64(len(got)))
 				}
 			}
@@ -243,9 +243,9 @@ func TestASearchFindsWhatMatches(t *testing.T) {
 				}
 			}
 			f.checkTerms()
-			f.db.SetSearchLimits(5000, 10000, 250)
+			f.db.SetSearchLimits(3000, 6000, 250)
 			everything, _ := f.all(r, asset.Search{})
-			for range 10 {
+			for range 3 {
 				f.db.SetSearchLimits(rapid.IntRange(0, 4).Draw(r, "few"), rapid.IntRange(1, 9).Draw(r, "walk"), rapid.IntRange(1, 4).Draw(r, "stride"))
 				f.checkSearch(r, drawSearch(r, f, policies), everything)
 			}

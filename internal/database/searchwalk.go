@@ -31,12 +31,12 @@ func (q *search) hits(ctx context.Context) (hits, int64, error) {
 		return q.whole(q.lookAll(ctx))
 	}
 	for _, s := range q.sources {
-		few, err := q.few(ctx, s)
+		ids, few, err := q.few(ctx, s)
 		if err != nil {
 			return hits{}, 0, err
 		}
 		if few {
-			return q.whole(q.look(ctx, s))
+			return q.whole(q.look(ctx, ids))
 		}
 	}
 	found, err := q.walk(ctx)
@@ -58,20 +58,45 @@ func (q *search) whole(all hits, err error) (hits, int64, error) {
 	return all, total, err
 }
 
-// few reports whether a source has no more rows than are looked at. Limits are part
-// of the text, so that PostgreSQL plans for them.
-func (q *search) few(ctx context.Context, s source) (bool, error) {
-	n, err := value[int](ctx, q.db.read(), `SELECT COUNT(*) FROM (`+s.query+` LIMIT `+strconv.Itoa(q.db.search.few+1)+`) AS page`, s.args...)
-	return n <= q.db.search.few, err
+// few returns the ids of a source, and whether there are no more than are
+// looked at one by one. Limits are part of the text, so that PostgreSQL plans
+// for them.
+func (q *search) few(ctx context.Context, s source) ([]string, bool, error) {
+	limit := q.db.search.few
+	ids, err := list(ctx, q.db.read(), scanValue[string], s.query+` LIMIT `+strconv.Itoa(limit+1), s.args...)
+	if err != nil || len(ids) > limit {
+		return nil, false, err
+	}
+	slices.Sort(ids)
+	return slices.Compact(ids), true, nil
 }
 
-// look looks at each asset of a source.
-func (q *search) look(ctx context.Context, s source) (hits, error) {
+// lookRows is how many assets one statement looks at.
+const lookRows = 500
+
+// look looks at each of some assets. A join would have PostgreSQL, which knows
+// neither how few ids there are nor how many rows the conditions leave, read
+// the whole table at times.
+func (q *search) look(ctx context.Context, ids []string) (all hits, err error) {
 	c := q.conditions()
 	filter, args := q.filter()
-	return q.places(ctx, `SELECT `+q.column()+`, id, TRUE FROM (SELECT DISTINCT asset_id FROM (`+s.query+` LIMIT `+strconv.Itoa(max(q.db.search.few, 1))+`) AS v) AS page
-		JOIN assets a ON a.id = page.asset_id WHERE company_id = ?`+filter+c.where,
-		slices.Concat(s.args, []any{q.CompanyID}, args, c.args))
+	for some := range slices.Chunk(ids, lookRows) {
+		size := 1
+		if len(some) > 1 {
+			size = lookRows // the list is filled up: two texts to prepare
+		}
+		given := make([]any, 0, size)
+		for i := range size {
+			given = append(given, some[min(i, len(some)-1)])
+		}
+		found, err := q.places(ctx, `SELECT `+q.column()+`, id, TRUE FROM assets WHERE id IN (`+marks(size)+`) AND company_id = ?`+filter+c.where,
+			slices.Concat(given, []any{q.CompanyID}, args, c.args))
+		if err != nil {
+			return hits{}, err
+		}
+		all.keys = append(all.keys, found.keys...)
+	}
+	return all, nil
 }
 
 // filter is the filter as conditions on a row.
@@ -164,7 +189,7 @@ func (q *search) stride(ctx context.Context, arms []arm, from *place, limit int)
 			args = append(args, q.value(*from), from.id)
 		}
 		if len(arms) > 1 {
-			text = q.db.dialect.arm(text, order)
+			text = q.db.dialect.arm(text, order+` LIMIT `+strconv.Itoa(limit))
 		}
 		texts = append(texts, text)
 	}

@@ -69,10 +69,11 @@ var rooms = map[string]layer{
 
 	"internal/service": assembly,
 
-	"internal/agent":           device,
-	"internal/fleetsim":        simulation,
-	"internal/servertest":      trial,
-	"internal/database/pgtest": trial,
+	"internal/agent":              device,
+	"internal/fleetsim":           simulation,
+	"internal/servertest":         trial,
+	"internal/database/pgtest":    trial,
+	"internal/database/benchtest": trial,
 
 	"internal/surface/rest/resttest": trial,
 
