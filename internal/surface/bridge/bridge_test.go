@@ -193,11 +193,13 @@ func TestFailuresAreTold(t *testing.T) {
 	defer elsewhere.Close()
 	moved := httptest.NewServer(http.RedirectHandler(elsewhere.URL, http.StatusTemporaryRedirect))
 	defer moved.Close()
+	other := httptest.NewServer(http.NotFoundHandler())
+	defer other.Close()
 	gone := httptest.NewServer(nil)
 	gone.Close()
 	for endpoint, says := range map[string]string{
 		replica.PublicURL() + mcp.Path: "the service refuses the API key",
-		replica.PublicURL() + "/other": "Not Found",
+		other.URL:                      "Not Found",
 		moved.URL:                      "Temporary Redirect",
 		gone.URL:                       "connection refused",
 	} {
