@@ -7,6 +7,7 @@ import (
 	"github.com/musterhq/muster/internal/operation"
 	"github.com/musterhq/muster/internal/surface/portal"
 	"github.com/musterhq/muster/internal/surface/portal/devices"
+	"github.com/musterhq/muster/internal/surface/portal/enrol"
 	"github.com/musterhq/muster/internal/surface/portal/frame"
 	"github.com/musterhq/muster/internal/surface/portal/overview"
 	"github.com/musterhq/muster/internal/surface/web"
@@ -29,6 +30,7 @@ func (s *Service) portal(mux *http.ServeMux, registry *operation.Registry, kerne
 		Sections: []portal.Section{
 			&overview.Section{Assets: s.db},
 			&devices.Section{Assets: s.db, Commands: s.db, Policies: s.db, Views: s.db, Companions: s.companions},
+			&enrol.Section{Policies: s.db, Assets: s.db},
 		},
 	}).Mount(mux)
 }

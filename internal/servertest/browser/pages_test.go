@@ -54,7 +54,13 @@ func screens() []screen {
 		{name: "bulk", open: func(t *testing.T, tab *browser.Tab, _ browser.Demo) {
 			tab.Go("/devices?size=50")
 			tab.Click("[data-all]")
-			tab.Follow("button[value=send_message]")
+			tab.Follow("button[value=lock_device]")
+		}},
+		{name: "enrol", path: "/enrol"},
+		{name: "enrol-code", open: func(t *testing.T, tab *browser.Tab, _ browser.Demo) {
+			tab.Go("/enrol")
+			tab.Follow("form[action='/enrol'] button[type=submit]")
+			tab.Sees("#joined", "waiting")
 		}},
 		{name: "palette", open: func(t *testing.T, tab *browser.Tab, _ browser.Demo) {
 			tab.Go("/devices")

@@ -53,6 +53,14 @@ type planned struct {
 // budgetPerMinute is contract 8's.
 const budgetPerMinute = 10
 
+// inputs are what is asked before anything is sent.
+func (b bulk) inputs() []input {
+	if b.Ready == 0 {
+		return nil
+	}
+	return b.Inputs
+}
+
 // minutes is about how long it takes.
 func (b bulk) minutes() string {
 	if b.Ready <= budgetPerMinute {

@@ -338,3 +338,19 @@
     run(event.target);
   });
 })();
+
+// Enrolment: spaces at the ends of a network's name, which are part of it; a
+// policy for VR headsets has another form.
+(() => {
+  "use strict";
+  document.addEventListener("input", (event) => {
+    const at = event.target.dataset?.spaces;
+    if (!at) return;
+    const text = event.target.value, shown = document.getElementById(at);
+    shown.hidden = text === text.trim();
+    shown.textContent = "The name is “" + text.replace(/^ +| +$/g, (s) => "␣".repeat(s.length)) + "”";
+  });
+  document.addEventListener("change", (event) => {
+    if (event.target.matches?.("form[action='/enrol'] select[name=policy]")) location.assign("/enrol?policy=" + encodeURIComponent(event.target.value));
+  });
+})();
