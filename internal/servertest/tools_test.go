@@ -1,0 +1,279 @@
+package servertest_test
+
+import (
+	"bytes"
+	"encoding/base64"
+	"fmt"
+	"image/png"
+	"net/http"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/musterhq/muster/internal/access"
+	"github.com/musterhq/muster/internal/operation"
+	"github.com/musterhq/muster/internal/policy"
+	"github.com/musterhq/muster/internal/servertest"
+	"github.com/musterhq/muster/internal/surface/rest/resttest"
+)
+
+// usable are the tools whose permissions and setting a caller has, by the rows
+// of the contract. A setting's name may bind connections alone.
+func usable(may access.Permission, settings access.Settings, connection bool) []string {
+	open := map[string]bool{"": true, "deviceCommands": settings.DeviceCommands,
+		"destructiveCommands": settings.DeviceCommands && settings.DestructiveCommands,
+		"policyChanges":       settings.PolicyChanges, "provisioning": settings.Provisioning || !connection}
+	var names []string
+	for _, e := range resttest.Endpoints {
+		needs := strings.Fields(e.Permissions)
+		has := func(p string) bool { return slices.Contains(may.Names(), p) }
+		if open[e.Gate] && !slices.ContainsFunc(needs, func(p string) bool { return !has(p) }) && (!connection || settings.OAuthConnections) {
+			names = append(names, e.Tool)
+		}
+	}
+	slices.Sort(names)
+	return names
+}
+
+func same(t *testing.T, who string, got, want []string) {
+	t.Helper()
+	slices.Sort(got)
+	if !slices.Equal(got, want) {
+		t.Errorf("%s sees\n %v, want\n %v", who, got, want)
+	}
+}
+
+// refusedAll calls every tool that is not in visible: each is forbidden.
+func refusedAll(t *testing.T, who string, assistant servertest.Assistant, visible []string) {
+	t.Helper()
+	for _, e := range resttest.Endpoints {
+		if slices.Contains(visible, e.Tool) {
+			continue
+		}
+		if got := assistant.Call(e.Tool, map[string]any{}).Failed(t); got.Code != "forbidden" || got.Status != http.StatusForbidden {
+			t.Errorf("%s calls %s, which is hidden: %+v", who, e.Tool, got)
+		}
+	}
+}
+
+// Tools that a caller could never use are hidden, and refused when they are
+// called all the same: whatever the key may do and the company allows.
+func TestToolsThatNobodyCouldUseAreHidden(t *testing.T) {
+	t.Parallel()
+	s := newAuthSite(t)
+	all := servertest.Everything()
+	for _, settings := range []access.Settings{all, {}, {DeviceCommands: true, OAuthConnections: true}, {DeviceCommands: true, DestructiveCommands: true, OAuthConnections: true},
+		{PolicyChanges: true, OAuthConnections: true}, {Provisioning: true, OAuthConnections: true}} {
+		acme := s.Company(uniqueSlug(), settings)
+		for _, may := range []access.Permission{access.All, access.DevicesRead, access.DevicesCommand, access.DevicesRead | access.DevicesCommand,
+			access.DevicesRead | access.DevicesCommandDestructive, access.PoliciesRead, access.PoliciesRead | access.PoliciesWrite, access.PoliciesRead | access.Provisioning} {
+			who := fmt.Sprintf("a key with %s under %+v", may, settings)
+			assistant := servertest.WithKey(t, s.base, s.Key(acme, may))
+			visible := usable(may, settings, false)
+			same(t, who, assistant.Names(), visible)
+			refusedAll(t, who, assistant, visible)
+		}
+		if !settings.OAuthConnections {
+			continue
+		}
+		for _, role := range []access.Role{access.Admin, access.Manager, access.Operator, access.Viewer} {
+			rights, _ := role.Rights()
+			who := fmt.Sprintf("a connection of a %s under %+v", role, settings)
+			// One scope only: the rest is a sign-in away, and therefore shown.
+			assistant := servertest.WithToken(t, s.base, s.Person(acme, role).Connect(s.base, "mcp:devices:read").Access)
+			visible := usable(rights.Permissions(), settings, true)
+			same(t, who, assistant.Names(), visible)
+			same(t, who+" of an earlier revision", assistant.Legacy().Names(), visible)
+			refusedAll(t, who, assistant, visible)
+		}
+	}
+}
+
+// Scopes are cut by the person's rights and the company's settings at each
+// call: a change binds the next one.
+func TestRightsAndSettingsBindTheNextCall(t *testing.T) {
+	t.Parallel()
+	s := newAuthSite(t)
+	acme := s.Company(uniqueSlug(), servertest.Everything())
+	p := s.Policy(acme, "Policy", policy.Platform)
+	other := s.Policy(acme, "Other", policy.Platform)
+	ada := s.Person(acme, access.Admin)
+	assistant := servertest.WithToken(t, s.base, ada.Connect(s.base, "mcp:policies:write", "mcp:devices:command").Access)
+	change := map[string]any{"policyId": p.ID, "changes": []any{map[string]any{"setting": "CAMERA", "value": "BLOCK"}}}
+	assistant.Call("update_policy_settings", change).OK(t, nil)
+	refused := func(what, tool string, args map[string]any, code string) {
+		t.Helper()
+		if e := assistant.Call(tool, args).Failed(t); e.Code != code {
+			t.Errorf("%s: %+v", what, e)
+		}
+	}
+	ada.Change(func(u *access.UserAccount) { u.Rights &^= access.EditPolicies })
+	refused("the right is taken", "update_policy_settings", change, "forbidden")
+	ada.Change(func(u *access.UserAccount) { u.Rights |= access.EditPolicies })
+	assistant.Call("update_policy_settings", change).OK(t, nil)
+
+	ada.Change(func(u *access.UserAccount) { u.Policies = []string{p.ID} })
+	assistant.Call("get_policy_settings", map[string]any{"policyId": p.ID}).OK(t, nil)
+	refused("a policy beyond the person's", "get_policy_settings", map[string]any{"policyId": other.ID}, "not_found")
+	var page struct{ TotalElements int }
+	if assistant.Call("list_policies", nil).OK(t, &page); page.TotalElements != 1 {
+		t.Errorf("%d policies are listed for a person of one", page.TotalElements)
+	}
+	ada.Change(func(u *access.UserAccount) { u.Policies = nil })
+
+	off := servertest.Everything()
+	off.PolicyChanges = false
+	setCompany(t, s.Lab, acme.ID, off)
+	refused("the setting policyChanges is off", "update_policy_settings", change, "forbidden")
+	assistant.Call("get_policy_settings", map[string]any{"policyId": p.ID}).OK(t, nil)
+	off.OAuthConnections = false
+	setCompany(t, s.Lab, acme.ID, off)
+	refused("connections are off", "get_policy_settings", map[string]any{"policyId": p.ID}, "forbidden")
+	if names := assistant.Names(); len(names) != 0 {
+		t.Errorf("connections are off, and these tools are shown: %v", names)
+	}
+	setCompany(t, s.Lab, acme.ID, servertest.Everything())
+	assistant.Call("update_policy_settings", change).OK(t, nil)
+
+	// More scopes on a live connection count at once, without the client's help.
+	if got := assistant.Call("create_provisioning_qr_code", map[string]any{"policyId": p.ID}); got.Status != http.StatusForbidden {
+		t.Errorf("a scope that was not granted: %d", got.Status)
+	}
+	connection := s.ConnectionOf(assistant.Header.Get("Authorization")[len("Bearer "):])
+	if _, err := s.Desk().Connections.UpdateConnection(t.Context(), acme.ID, connection.ID, func(o *access.OAuthConnection) error {
+		o.Scopes |= access.Provisioning
+		return nil
+	}); err != nil {
+		t.Fatal(err)
+	}
+	refused("granted on the live connection", "create_provisioning_qr_code", map[string]any{"policyId": p.ID}, "unsupported") // not connected to the vendor
+	ada.Change(func(u *access.UserAccount) { u.Disabled = true })
+	if got := assistant.Call("list_policies", nil); got.Status != http.StatusUnauthorized {
+		t.Errorf("the person is shut out: %d", got.Status)
+	}
+}
+
+// One budget of ten over REST and MCP for a key; one for each connection,
+// whatever its tokens; reads spend nothing.
+func TestOneBudgetOverBothSurfaces(t *testing.T) {
+	t.Parallel()
+	s := newAuthSite(t)
+	acme := s.Company(uniqueSlug(), servertest.Everything())
+	spare := newSpare(t, s.Lab, acme)
+	key := s.Key(acme, access.All)
+	client, assistant := s.replica.As(key), servertest.WithKey(t, s.base, key)
+	target := map[string]any{"assetId": spare}
+	for range 5 {
+		client.Post("/assets/"+spare+"/commands/reboot", nil).Want(t, http.StatusConflict)
+		if e := assistant.Call("lock_device", target).Failed(t); e.Code != "unsupported" {
+			t.Fatalf("%+v", e)
+		}
+		assistant.Call("get_asset", target).OK(t, nil)
+	}
+	client.Post("/assets/"+spare+"/commands/lock", nil).Want(t, http.StatusTooManyRequests)
+	for _, e := range resttest.Endpoints {
+		o := s.replica.Registry().Find(e.Tool)
+		if o.Budget == operation.Free {
+			continue
+		}
+		if got := assistant.Call(e.Tool, string(o.FlatExample())).Failed(t); got.Code != "rate_limited" || !got.Retryable || got.RetryAfter < 1 || got.RetryAfter > 60 || got.Status != http.StatusTooManyRequests {
+			t.Errorf("the eleventh call by %s: %+v", e.Tool, got)
+		}
+	}
+	assistant.Call("get_asset", target).OK(t, nil)
+
+	ada := s.Person(acme, access.Admin)
+	first := ada.Connect(s.base, "mcp:devices:command")
+	tokens := []string{first.Access, ada.Swap(s.base, first).Access}
+	for i := range 10 {
+		if e := servertest.WithToken(t, s.base, tokens[i%2]).Call("lock_device", target).Failed(t); e.Code != "unsupported" {
+			t.Fatalf("call %d of the connection: %+v", i+1, e)
+		}
+	}
+	for _, token := range tokens {
+		if e := servertest.WithToken(t, s.base, token).Call("lock_device", target).Failed(t); e.Code != "rate_limited" {
+			t.Errorf("the connection's eleventh: %+v", e)
+		}
+	}
+	second := servertest.WithToken(t, s.base, ada.Connect(s.base, "mcp:devices:command").Access)
+	if e := second.Call("lock_device", target).Failed(t); e.Code != "unsupported" {
+		t.Errorf("another connection of the same person: %+v", e)
+	}
+	s.Advance(time.Minute)
+	if e := assistant.Call("lock_device", target).Failed(t); e.Code != "unsupported" {
+		t.Errorf("a minute later: %+v", e)
+	}
+}
+
+// The QR code is an image block; the text beside it has everything else, and
+// nothing of the Wi-Fi password.
+func TestTheQRCodeIsAnImageBlock(t *testing.T) {
+	t.Parallel()
+	s := newAuthSite(t)
+	site := s.NewSite(uniqueSlug())
+	token := s.Person(site.Company, access.Manager).Connect(s.base, "mcp:provisioning")
+	for who, assistant := range map[string]servertest.Assistant{
+		"key": servertest.WithKey(t, s.base, s.Key(site.Company, access.PoliciesRead|access.Provisioning)), "connection": servertest.WithToken(t, s.base, token.Access),
+	} {
+		for _, a := range []servertest.Assistant{assistant, assistant.Legacy()} {
+			result := a.Call("create_provisioning_qr_code", map[string]any{"policyId": site.Policy.ID, "wifiSsid": "Depot", "wifiPassword": wifiMarker})
+			result.OK(t, nil)
+			if len(result.Content) != 2 || result.Content[0].Type != "text" || result.Content[1].Type != "image" || result.Content[1].MimeType != "image/png" {
+				t.Fatalf("%s: blocks %+v", who, result.Content)
+			}
+			picture, err := base64.StdEncoding.DecodeString(result.Content[1].Data)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if _, err := png.Decode(bytes.NewReader(picture)); err != nil {
+				t.Errorf("%s: %v", who, err)
+			}
+			if result.Content[0].Text != string(result.StructuredContent) || strings.Contains(result.Content[0].Text, wifiMarker) || strings.Contains(result.Content[0].Text, `"image"`) {
+				t.Errorf("%s: text %s", who, result.Content[0].Text)
+			}
+		}
+	}
+}
+
+// What could slip past a check of the envelope is refused before it is read:
+// batches, members twice or in another case, and text after the request.
+func TestSmuggledRequestsAreRefused(t *testing.T) {
+	t.Parallel()
+	s := newAuthSite(t)
+	acme := s.Company(uniqueSlug(), servertest.Everything())
+	spare := newSpare(t, s.Lab, acme)
+	assistant := servertest.WithKey(t, s.base, s.Key(acme, access.All)).Legacy()
+	call := func(params string) string {
+		return `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":` + params + `}`
+	}
+	good := call(`{"name":"get_asset","arguments":{"assetId":"` + spare + `"}}`)
+	assistant.Send(good).Want(t, http.StatusOK)
+	for what, body := range map[string]string{
+		"a batch":               "[" + good + "]",
+		"an empty batch":        "[]",
+		"a batch after blanks":  " \n[" + good + "," + good + "]",
+		"the method twice":      `{"jsonrpc":"2.0","id":1,"method":"tools/list","method":"tools/call","params":{}}`,
+		"another case's name":   call(`{"name":"get_asset","Name":"wipe_device","arguments":{"assetId":"` + spare + `"}}`),
+		"the name twice":        call(`{"name":"get_asset","name":"wipe_device","arguments":{"assetId":"` + spare + `"}}`),
+		"another case's PARAMS": `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"get_asset","arguments":{}},"PARAMS":{"name":"wipe_device"}}`,
+		"an argument twice":     call(`{"name":"get_asset","arguments":{"assetId":"` + spare + `","assetId":"x"}}`),
+		"arguments twice":       call(`{"name":"get_asset","arguments":{},"arguments":{"assetId":"` + spare + `"}}`),
+		"two requests":          good + good,
+		"not UTF-8":             call(`{"name":"get_asset","arguments":{"assetId":"` + "\xff" + `"}}`),
+	} {
+		if got := assistant.Send(body); got.Status != http.StatusBadRequest {
+			t.Errorf("%s: %d %s", what, got.Status, got.Body)
+		}
+	}
+	// An argument in another case is no argument: REST's own words for it.
+	if e := assistant.Call("get_asset", map[string]any{"assetid": spare}).Failed(t); e.Code != "invalid_arguments" || !strings.Contains(e.Message, "assetid") {
+		t.Errorf("an argument in another case: %+v", e)
+	}
+	assistant.Send(strings.Repeat(" ", 300<<10)).Want(t, http.StatusRequestEntityTooLarge)
+	for _, method := range []string{"prompts/list", "resources/list", "completion/complete"} {
+		if reply := assistant.Request(method, nil); reply.Error == nil || reply.Error.Code != -32601 {
+			t.Errorf("%s: %d %s", method, reply.Status, reply.Body)
+		}
+	}
+}
