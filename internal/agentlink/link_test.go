@@ -10,6 +10,7 @@ import (
 	"net/http/httptest"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -43,7 +44,7 @@ type world struct {
 	server   *httptest.Server
 	call     operation.Call
 	// lose makes the door lose answers: what was asked for happened.
-	lose func(*http.Request) bool
+	lose atomic.Pointer[func(*http.Request) bool]
 }
 
 func newWorld(t *testing.T) *world {
@@ -74,7 +75,7 @@ func newWorld(t *testing.T) *world {
 	t.Cleanup(hub.Close)
 	door := (&device.Door{Link: w.link, Hub: hub, Log: log}).Handler()
 	w.server = httptest.NewServer(http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
-		if w.lose != nil && w.lose(r) {
+		if lose := w.lose.Load(); lose != nil && (*lose)(r) {
 			door.ServeHTTP(httptest.NewRecorder(), r)
 			panic(http.ErrAbortHandler)
 		}
@@ -85,6 +86,8 @@ func newWorld(t *testing.T) *world {
 	w.call = operation.Call{Principal: access.Principal{Kind: access.APIKey, ID: "k", CompanyID: w.company.ID, CompanySlug: "acme", Permissions: access.All}}
 	return w
 }
+
+func (w *world) losing(lose func(*http.Request) bool) { w.lose.Store(&lose) }
 
 func (w *world) newPolicy(called string, changes ...policy.Change) policy.Policy {
 	w.t.Helper()
@@ -220,11 +223,11 @@ func TestATokenIsSpentOnceButItsAnswerMayBeLost(t *testing.T) {
 			Device: d, Client: agent.NewClient(), Now: time.Now})
 	}
 	dir := t.TempDir()
-	w.lose = func(*http.Request) bool { return true }
+	w.losing(func(*http.Request) bool { return true })
 	if _, err := enrol(dir); err == nil {
 		t.Fatal("the lost answer arrived")
 	}
-	w.lose = nil
+	w.lose.Store(nil)
 	id, err := enrol(dir)
 	if err != nil {
 		t.Fatal(err)
@@ -326,10 +329,12 @@ func TestLostAnswersAndDoubleDeliveries(t *testing.T) {
 	p.mustCheckIn()
 	for lost := 1; lost <= 4; lost++ {
 		p.send(command.LaunchApp, command.LaunchAppBody{PackageName: "com.example.app"})
-		n := 0
-		w.lose = func(r *http.Request) bool { n++; return n == lost && r.URL.Path != agentproto.Base+"/wake" }
+		var n atomic.Int32
+		w.losing(func(r *http.Request) bool {
+			return r.URL.Path != agentproto.Base+"/wake" && int(n.Add(1)) == lost
+		})
 		_ = p.checkIn() // may fail: its answer is lost
-		w.lose = nil
+		w.lose.Store(nil)
 		expireLeases(t, w)
 		for range 3 {
 			p.mustCheckIn()
