@@ -27,6 +27,9 @@ func TestMain(m *testing.M) {
 	if step, child := os.LookupEnv(killAt); child {
 		os.Exit(serveUntilKilled(step))
 	}
+	if as, child := os.LookupEnv(loadAs); child {
+		os.Exit(serveLoad(as))
+	}
 	os.Exit(m.Run())
 }
 

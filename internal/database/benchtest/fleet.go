@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/musterhq/muster/internal/access"
 	"github.com/musterhq/muster/internal/asset"
 	"github.com/musterhq/muster/internal/company"
 	"github.com/musterhq/muster/internal/database"
@@ -144,4 +145,31 @@ func (f *Fleet) Deep() int { return int(f.Active / 20 * 5 / 7) }
 // Get reads one of some assets.
 func (f *Fleet) Get(floor *Floor) func(ctx context.Context, n int) (Row, error) {
 	return func(ctx context.Context, n int) (Row, error) { return floor.Get(ctx, f.Some[n%len(f.Some)]) }
+}
+
+// WithAgents gives each of Some an agent, so that commands to it are kept
+// without asking the platform.
+func (f *Fleet) WithAgents(b *testing.B, floor *Floor) {
+	b.Helper()
+	for n, id := range f.Some {
+		must(b, floor.exec(b.Context(), `UPDATE assets SET management = 'AGENT' WHERE id = ?`, id))
+		must(b, floor.exec(b.Context(), `INSERT INTO agent_devices (id, company_id, asset_id, epoch, role, key_alg, key_spki, last_sequence, state,
+				wiped, capabilities, push_token, open_deliveries, erasing_at, enrolled_at, seen_at)
+			VALUES (?, ?, ?, 1, 'manager', 'ed25519', '', 0, 'ACTIVE', FALSE, 'null', '', 0, 0, 1, 1)`, fmt.Sprint("agent", n), f.Company.ID, id))
+	}
+}
+
+// Keys makes API keys and returns their texts.
+func (f *Fleet) Keys(b *testing.B, count int, now time.Time) []string {
+	b.Helper()
+	db, err := database.Open(b.Context(), database.Options{URL: f.URL, Now: func() time.Time { return now }})
+	must(b, err)
+	defer func() { must(b, db.Close()) }()
+	texts := make([]string, count)
+	for n := range texts {
+		key, text := access.NewKey(f.Company.ID, fmt.Sprint("key ", n), "operator", access.All, now, time.Time{})
+		must(b, db.CreateKey(b.Context(), key))
+		texts[n] = text
+	}
+	return texts
 }
