@@ -114,3 +114,9 @@ func (a Answer) Members(tb testing.TB) map[string]any {
 	}
 	return members
 }
+
+// As is the same key at another replica.
+func (c Client) As(r *Replica) Client {
+	c.URL = r.PublicURL()
+	return c
+}

@@ -3,6 +3,7 @@ package servertest
 import (
 	"errors"
 	"fmt"
+	"sync/atomic"
 	"time"
 
 	"github.com/musterhq/muster/internal/access"
@@ -16,6 +17,7 @@ type Site struct {
 	*Lab
 	Company company.Company
 	Policy  policy.Policy
+	serial  atomic.Int64 // of the latest phone
 }
 
 // NewSite makes a company, connects it and gives it a policy.

@@ -90,3 +90,10 @@ func (m *Metrics) PoliciesBehind(waiting, failing int) {
 	m.behind.WithLabelValues("waiting").Set(float64(waiting))
 	m.behind.WithLabelValues("failing").Set(float64(failing))
 }
+
+// Streams has the number of open wake streams of agents read when metrics are.
+func (m *Metrics) Streams(count func() int) {
+	m.registry.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{
+		Name: "muster_agent_streams", Help: "Agents that listen for wake-ups at this replica.",
+	}, func() float64 { return float64(count()) }))
+}

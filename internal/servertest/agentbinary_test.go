@@ -1,0 +1,111 @@
+package servertest_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/musterhq/muster/internal/access"
+	"github.com/musterhq/muster/internal/servertest"
+)
+
+// The real program, as a device's init would start it, enrols with what a QR
+// code says, is killed, started again, and carries out commands (operator
+// "Devices in tests").
+func TestTheAgentProgram(t *testing.T) {
+	t.Parallel()
+	lab := servertest.New(t)
+	site, replica := lab.NewAgentSite("acme", "CAMERA=BLOCK"), lab.Start()
+	program := filepath.Join(t.TempDir(), "muster-agent")
+	build := exec.CommandContext(t.Context(), "go", "build", "-o", program, "github.com/musterhq/muster/cmd/muster-agent")
+	build.Env = append(os.Environ(), "CGO_ENABLED=0")
+	if out, err := build.CombinedOutput(); err != nil {
+		t.Fatalf("cannot build the agent: %v\n%s", err, out)
+	}
+	client := site.Client(replica, access.All)
+	token, server := servertest.AgentToken(t, client.QRCode(site.Policy, map[string]any{}))
+	state := t.TempDir()
+	agent := func(args ...string) string {
+		t.Helper()
+		out, err := exec.CommandContext(t.Context(), program, append(args, "--state", state)...).CombinedOutput()
+		if err != nil {
+			t.Fatalf("muster-agent %v: %v\n%s", args, err, out)
+		}
+		return string(out)
+	}
+	if out := agent("enroll", "--server", server, "--token", token); !strings.HasPrefix(out, "Enrolled as ") {
+		t.Errorf("enroll printed %q", out)
+	}
+	agent("run", "--once", "--driver", "simulated")
+	if out := agent("status"); !strings.Contains(out, "version 1") {
+		t.Errorf("status printed %q", out)
+	}
+	var list struct {
+		Content []struct{ PathName, Status string }
+	}
+	client.Get("/assets").Want(t, 200).JSON(t, &list)
+	if len(list.Content) != 1 || list.Content[0].Status != "ACTIVE" {
+		t.Fatalf("the inventory is %+v", list)
+	}
+	id := filepath.Base(list.Content[0].PathName)
+
+	running := startAgent(t, program, state)
+	for _, path := range []string{"message", "reboot", "launch-app", "status-report", "location-update", "sync-policy"} {
+		client.Post("/assets/"+id+"/commands/"+path, bodies()[path]).Want(t, 200)
+		site.Settled(client, id, "SUCCESS")
+	}
+	_ = running.Process.Kill()
+	_ = running.Wait() // says that it was killed
+	client.Post("/assets/"+id+"/commands/shutdown", nil).Want(t, 200)
+	running = startAgent(t, program, state)
+	site.Settled(client, id, "SUCCESS")
+	if err := running.Process.Signal(syscall.SIGTERM); err != nil {
+		t.Fatal(err)
+	}
+	if err := running.Wait(); err != nil {
+		t.Errorf("after SIGTERM the agent ended with %v", err)
+	}
+
+	running = startAgent(t, program, state)
+	client.Post("/assets/"+id+"/commands/wipe", nil).Want(t, 200)
+	site.Settled(client, id, "SUCCESS")
+	if err := running.Wait(); err != nil {
+		t.Errorf("after the wipe the agent ended with %v", err)
+	}
+	awaitStatus(t, site, client, id, "DELETED")
+	if _, err := os.Stat(filepath.Join(state, "identity.json")); !os.IsNotExist(err) {
+		t.Errorf("the identity is still there: %v", err)
+	}
+	var wiped struct{ Wiped bool }
+	readJSON(t, filepath.Join(state, "device.json"), &wiped)
+	if !wiped.Wiped {
+		t.Error("the device is not wiped")
+	}
+}
+
+func startAgent(t *testing.T, program, state string) *exec.Cmd {
+	t.Helper()
+	cmd := exec.CommandContext(t.Context(), program, "run", "--state", state, "--driver", "simulated")
+	cmd.Stderr = os.Stderr
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = cmd.Process.Kill() })
+	return cmd
+}
+
+func readJSON(t *testing.T, file string, v any) {
+	t.Helper()
+	text, err := os.ReadFile(file)
+	if err == nil {
+		err = json.Unmarshal(text, v)
+	}
+	if err != nil {
+		t.Fatal(fmt.Errorf("%s: %w", file, err))
+	}
+}

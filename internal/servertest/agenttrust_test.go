@@ -1,0 +1,155 @@
+package servertest_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strconv"
+	"testing"
+	"time"
+
+	"github.com/musterhq/muster/internal/access"
+	"github.com/musterhq/muster/internal/agent"
+	"github.com/musterhq/muster/internal/agentproto"
+	"github.com/musterhq/muster/internal/servertest"
+)
+
+// forger signs requests with a device's own key, as whoever has it could.
+type forger struct {
+	device string
+	key    agentproto.PrivateKey
+}
+
+func newForger(t *testing.T, p *servertest.Phone) forger {
+	t.Helper()
+	text, err := os.ReadFile(filepath.Join(p.Options.Dir, "identity.json"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var identity struct {
+		DeviceID string
+		Key      []byte
+	}
+	if err := json.Unmarshal(text, &identity); err != nil {
+		t.Fatal(err)
+	}
+	key, err := agentproto.ParsePrivateKey(identity.Key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return forger{identity.DeviceID, key}
+}
+
+// send signs a request and sends it, changed after it was signed.
+func (f forger) send(t *testing.T, url string, r agentproto.Request, change func(*http.Request)) (int, agentproto.ErrorResponse) {
+	t.Helper()
+	sig, err := f.key.Sign(r.Message())
+	if err != nil {
+		t.Fatal(err)
+	}
+	request, err := http.NewRequestWithContext(t.Context(), r.Method, url+r.Path, bytes.NewReader(r.Body))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, value := range map[string]string{agentproto.HeaderDevice: r.Device, agentproto.HeaderSignature: sig,
+		agentproto.HeaderTime: strconv.FormatInt(r.Time, 10), agentproto.HeaderSequence: strconv.FormatInt(r.Sequence, 10)} {
+		request.Header.Set(name, value)
+	}
+	if change != nil {
+		change(request)
+	}
+	response, err := http.DefaultClient.Do(request)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer response.Body.Close()
+	var refused agentproto.ErrorResponse
+	_ = json.NewDecoder(response.Body).Decode(&refused) // also of an answer that is no refusal
+	return response.StatusCode, refused
+}
+
+// Replayed, tampered, foreign, stale and future requests are refused, on
+// whichever replica they arrive, and change nothing.
+func TestForgedRequestsAreRefused(t *testing.T) {
+	t.Parallel()
+	servertest.OnEach(t, func(t *testing.T, lab *servertest.Lab) {
+		site, here, there := lab.NewAgentSite("acme"), lab.Start(), lab.Start()
+		phone, other := site.Phone(here), site.Phone(here)
+		phone.MustCheckIn()
+		other.MustCheckIn()
+		mine, foreign := newForger(t, phone), newForger(t, other)
+		sequence := int64(100_000)
+		fresh := func() agentproto.Request {
+			sequence++
+			return agentproto.Request{Method: "POST", Path: agentproto.Base + "/checkin", Device: mine.device, Time: lab.Now().UnixMilli(),
+				Sequence: sequence, Body: []byte(`{"agentVersion":"1"}`)}
+		}
+		original := fresh()
+		if status, _ := mine.send(t, here.PublicURL(), original, nil); status != 200 {
+			t.Fatalf("a good request: %d", status)
+		}
+		at := func(d time.Duration) func(*agentproto.Request) {
+			return func(r *agentproto.Request) { r.Time = lab.Now().Add(d).UnixMilli() }
+		}
+		for what, c := range map[string]struct {
+			by     forger
+			change func(*agentproto.Request) // before it is signed
+			after  func(*http.Request)
+			status int
+			code   agentproto.ErrorCode
+		}{
+			"replayed":        {mine, func(r *agentproto.Request) { *r = original }, nil, 409, agentproto.Replayed},
+			"an older number": {mine, func(r *agentproto.Request) { r.Sequence = 5 }, nil, 409, agentproto.Replayed},
+			"stale":           {mine, at(-11 * time.Minute), nil, 401, agentproto.ClockSkew},
+			"future":          {mine, at(11 * time.Minute), nil, 401, agentproto.ClockSkew},
+			"foreign device":  {foreign, func(*agentproto.Request) {}, nil, 401, agentproto.BadSignature},
+			"nobody":          {mine, func(r *agentproto.Request) { r.Device = "nobody" }, nil, 401, agentproto.BadSignature},
+			"tampered number": {mine, func(*agentproto.Request) {}, func(r *http.Request) {
+				r.Header.Set(agentproto.HeaderSequence, "99999999")
+			}, 401, agentproto.BadSignature},
+			"tampered path":  {mine, func(*agentproto.Request) {}, func(r *http.Request) { r.URL.Path = agentproto.Base + "/unenroll" }, 401, agentproto.BadSignature},
+			"tampered query": {mine, func(*agentproto.Request) {}, func(r *http.Request) { r.URL.RawQuery = "v=1" }, 401, agentproto.BadSignature},
+			"no signature":   {mine, func(*agentproto.Request) {}, func(r *http.Request) { r.Header.Del(agentproto.HeaderSignature) }, 401, agentproto.BadSignature},
+			"an API key in its stead": {mine, func(*agentproto.Request) {}, func(r *http.Request) {
+				r.Header = http.Header{"X-Api-Key": {lab.Key(site.Company, access.All)}}
+			}, 401, agentproto.BadSignature},
+		} {
+			for name, replica := range map[string]*servertest.Replica{"here": here, "there": there} {
+				r := fresh()
+				c.change(&r)
+				status, refused := c.by.send(t, replica.PublicURL(), r, c.after)
+				if status != c.status || refused.Error != c.code {
+					t.Errorf("%s, %s: %d %s, want %d %s", what, name, status, refused.Error, c.status, c.code)
+				}
+				if mends := c.code == agentproto.Replayed || c.code == agentproto.ClockSkew; mends != (refused.Signed != nil) {
+					t.Errorf("%s, %s: the refusal is signed: %v", what, name, refused.Signed != nil)
+				}
+			}
+		}
+		phone.MustCheckIn() // it goes on after the highest number that was taken
+		awaitStatus(t, site, site.Client(here, access.All), phone.AssetID, "ACTIVE")
+	})
+}
+
+// A service that does not know the device, as after a restore of an old
+// database, or another that took over its address, does not free it.
+func TestAStrangersServiceFreesNobody(t *testing.T) {
+	t.Parallel()
+	lab, strange := servertest.New(t), servertest.New(t)
+	site := lab.NewAgentSite("acme", "CAMERA=BLOCK")
+	replica, stranger := lab.Start(), strange.Start()
+	phone := site.Phone(replica)
+	phone.MustCheckIn()
+	phone.Reach(stranger)
+	if err := phone.CheckIn(); err == nil || errors.Is(err, agent.ErrEnded) {
+		t.Errorf("at a stranger's service: %v", err)
+	}
+	if s := phone.Device.State(); s.Settings["CAMERA"] != "BLOCK" || s.Released {
+		t.Errorf("the device is %+v", s)
+	}
+	phone.Reach(replica)
+	phone.MustCheckIn()
+}

@@ -1,0 +1,272 @@
+package servertest
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"net/url"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/alecthomas/kong"
+
+	"github.com/musterhq/muster/internal/access"
+	"github.com/musterhq/muster/internal/agent"
+	"github.com/musterhq/muster/internal/agent/simulated"
+	"github.com/musterhq/muster/internal/agentproto"
+	"github.com/musterhq/muster/internal/company"
+	"github.com/musterhq/muster/internal/policy"
+	"github.com/musterhq/muster/internal/service"
+	"github.com/musterhq/muster/internal/surface/cli"
+)
+
+// CLI runs one administration command, as the muster program does, and decodes
+// the JSON that it prints into v.
+func (l *Lab) CLI(v any, args ...string) {
+	l.TB.Helper()
+	parser, err := kong.New(&cli.Commands{}, kong.Exit(func(int) {}))
+	if err != nil {
+		l.TB.Fatal(err)
+	}
+	chosen, err := parser.Parse(append(args, "--database", l.Database, "-o", "json"))
+	if err != nil {
+		l.TB.Fatalf("muster %s: %v", strings.Join(args, " "), err)
+	}
+	var out bytes.Buffer
+	if err := chosen.Run(&cli.Env{Context: l.TB.Context(), Out: &out, Now: l.Now, Open: service.OpenDesk(l.Now)}); err != nil {
+		l.TB.Fatalf("muster %s: %v", strings.Join(args, " "), err)
+	}
+	if err := json.Unmarshal(out.Bytes(), v); err != nil {
+		l.TB.Fatalf("muster %s printed %q: %v", strings.Join(args, " "), out.Bytes(), err)
+	}
+}
+
+// NewAgentSite makes a company that is connected to no platform, with a policy
+// for agents made by command line.
+func (l *Lab) NewAgentSite(slug string, settings ...string) *Site {
+	l.TB.Helper()
+	s := &Site{Lab: l, Company: l.Company(slug, Everything())}
+	s.Policy = l.AgentPolicy(s.Company, "Kiosk", settings...)
+	return s
+}
+
+// AgentPolicy makes an AGENT policy by command line; settings are NAME=VALUE.
+func (l *Lab) AgentPolicy(c company.Company, displayName string, settings ...string) policy.Policy {
+	l.TB.Helper()
+	args := []string{"policy", "create", "--company", c.Slug, "--name", displayName, "--type", "AGENT"}
+	for _, set := range settings {
+		args = append(args, "--set", set)
+	}
+	var made struct{ PathName string }
+	l.CLI(&made, args...)
+	id := made.PathName[strings.LastIndexByte(made.PathName, '/')+1:]
+	p, err := l.Desk().Policies.Current(l.TB.Context(), c.ID, id)
+	if err != nil {
+		l.TB.Fatal(err)
+	}
+	return p
+}
+
+// AgentToken reads the enrolment token and the service's address from the text
+// of a QR code.
+func AgentToken(tb testing.TB, code string) (token, server string) {
+	tb.Helper()
+	var payload struct {
+		Extras map[string]string `json:"android.app.extra.PROVISIONING_ADMIN_EXTRAS_BUNDLE"`
+	}
+	if err := json.Unmarshal([]byte(code), &payload); err != nil {
+		tb.Fatalf("the code's text %q: %v", code, err)
+	}
+	for key, value := range payload.Extras {
+		switch {
+		case strings.HasSuffix(key, ".ENROLLMENT_TOKEN"):
+			token = value
+		case strings.HasSuffix(key, ".SERVER_URL"):
+			server = value
+		}
+	}
+	if token == "" || server == "" {
+		tb.Fatalf("no token or server in %q", code)
+	}
+	return token, server
+}
+
+// Phone is a simulated device with the real agent.
+type Phone struct {
+	AssetID string
+	Device  *simulated.Device
+	Options agent.Options
+	Agent   *agent.Agent // nil while it is not running
+
+	lab   *Lab
+	token string
+	to    atomic.Pointer[string] // host:port of the replica that it reaches; nil: none
+}
+
+// Phone enrols a device with a code of the site's policy; change may alter it
+// before.
+func (s *Site) Phone(r *Replica, change ...func(*simulated.State)) *Phone {
+	s.TB.Helper()
+	token, server := AgentToken(s.TB, s.Client(r, access.All).QRCode(s.Policy, map[string]any{}))
+	state := simulated.Default(fmt.Sprintf("SN-%d", s.serial.Add(1)))
+	for _, c := range change {
+		c(&state)
+	}
+	p := &Phone{lab: s.Lab, token: token, Device: simulated.New(state, s.Now)}
+	p.Options = agent.Options{Dir: s.TB.TempDir(), Version: "test", Device: p.Device, Now: s.Now, Log: slog.New(slog.DiscardHandler),
+		Client: &http.Client{Transport: reach{&p.to}, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}}
+	p.Reach(r)
+	id, err := agent.Enroll(s.TB.Context(), agent.Enrolment{Server: server, Token: token, Role: agentproto.Manager, Dir: p.Options.Dir,
+		Version: "test", Device: p.Device, Client: p.Options.Client, Now: s.Now})
+	if err != nil {
+		s.TB.Fatal(err)
+	}
+	known, err := s.DB().AgentDevice(s.TB.Context(), id)
+	if err != nil {
+		s.TB.Fatal(err)
+	}
+	p.AssetID = known.AssetID
+	s.TB.Cleanup(p.Kill)
+	p.Start()
+	return p
+}
+
+// reach leads every request to the replica that the phone is to reach.
+type reach struct{ to *atomic.Pointer[string] }
+
+// RoundTrip implements http.RoundTripper.
+func (t reach) RoundTrip(r *http.Request) (*http.Response, error) {
+	host := t.to.Load()
+	if host == nil {
+		return nil, errors.New("no network")
+	}
+	there := r.Clone(r.Context())
+	there.URL.Host = *host
+	return http.DefaultTransport.RoundTrip(there)
+}
+
+// Reach leads the phone to a replica; nil cuts it off.
+func (p *Phone) Reach(r *Replica) {
+	if r == nil {
+		p.to.Store(nil)
+		return
+	}
+	p.ReachURL(r.PublicURL())
+}
+
+// ReachURL leads the phone to a service.
+func (p *Phone) ReachURL(address string) {
+	p.lab.TB.Helper()
+	u, err := url.Parse(address)
+	if err != nil {
+		p.lab.TB.Fatal(err)
+	}
+	p.to.Store(&u.Host)
+}
+
+// Start starts the agent's process, again after Kill.
+func (p *Phone) Start() {
+	p.lab.TB.Helper()
+	a, err := agent.New(p.Options)
+	if err != nil {
+		p.lab.TB.Fatal(err)
+	}
+	p.Agent = a
+}
+
+// Kill ends the agent as a crash does: nothing more is written.
+func (p *Phone) Kill() {
+	if p.Agent != nil {
+		_ = p.Agent.Close()
+		p.Agent = nil
+	}
+}
+
+// CheckIn has the agent check in and do what there is to do.
+func (p *Phone) CheckIn() error {
+	_, err := p.Agent.Once(p.lab.TB.Context())
+	return err
+}
+
+// MustCheckIn is CheckIn that must succeed.
+func (p *Phone) MustCheckIn() {
+	p.lab.TB.Helper()
+	if err := p.CheckIn(); err != nil {
+		p.lab.TB.Fatal(err)
+	}
+}
+
+// Run runs the agent until the test ends, or stop is called, or the service
+// lets it go.
+func (p *Phone) Run() (stop func() error) {
+	ctx, cancel := context.WithCancel(context.WithoutCancel(p.lab.TB.Context()))
+	done := make(chan error, 1)
+	go func() { done <- p.Agent.Run(ctx) }()
+	ended := func() error {
+		cancel()
+		err, ok := <-done
+		if ok {
+			close(done)
+		}
+		return err
+	}
+	p.lab.TB.Cleanup(func() { _ = ended() })
+	return ended
+}
+
+// CrashAt kills the agent at the first time that it comes to a step, checking
+// in until then, and starts it again. It reports whether the step came.
+func (p *Phone) CrashAt(step string) (crashed bool) {
+	p.lab.TB.Helper()
+	p.Kill()
+	p.Options.Crash = func(at string) {
+		if at == step && !crashed {
+			crashed = true
+			panic(errCrash)
+		}
+	}
+	p.Start()
+	func() {
+		defer func() {
+			if r := recover(); r != nil && r != any(errCrash) {
+				panic(r)
+			}
+		}()
+		_ = p.CheckIn() // whether the service is there does not matter
+	}()
+	p.Kill()
+	p.Options.Crash = nil
+	p.Start()
+	return crashed
+}
+
+var errCrash = errors.New("crash")
+
+// patienceOfCheckIns bounds CheckInUntil.
+const patienceOfCheckIns = 50
+
+// CheckInUntil has the agent check in until check returns nil.
+func (p *Phone) CheckInUntil(what string, check func() error) {
+	p.lab.TB.Helper()
+	err := check()
+	for range patienceOfCheckIns {
+		if err == nil {
+			return
+		}
+		if failed := p.CheckIn(); errors.Is(failed, agent.ErrEnded) {
+			err = check()
+			break
+		}
+		time.Sleep(10 * time.Millisecond)
+		err = check()
+	}
+	if err != nil {
+		p.lab.TB.Fatalf("%s: %v", what, err)
+	}
+}
