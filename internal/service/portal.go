@@ -28,7 +28,7 @@ func (s *Service) portal(mux *http.ServeMux, registry *operation.Registry, kerne
 			PublicURL: s.public, Hub: hub, Now: s.options.Now, Log: s.options.Logger,
 		}),
 		Sections: []portal.Section{
-			&overview.Section{Assets: s.db},
+			&overview.Section{Assets: s.db, Commands: s.db, Policies: s.db, Proposals: s.db, Activity: s.db},
 			&devices.Section{Assets: s.db, Commands: s.db, Policies: s.db, Views: s.db, Companions: s.companions},
 			&enrol.Section{Policies: s.db, Assets: s.db},
 		},

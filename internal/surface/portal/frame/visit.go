@@ -221,3 +221,8 @@ func deniedOf(err error) (*Denied, bool) {
 
 // NewOnce is a fresh value for OnceField.
 func NewOnce() string { return name.NewID() }
+
+// Note logs what went wrong in a part of a page while the rest is shown.
+func (v *Visit) Note(what string, err error) {
+	v.frame.Log.ErrorContext(v.Context(), what, "request_id", v.RequestID, "path", v.r.URL.Path, "error", err)
+}

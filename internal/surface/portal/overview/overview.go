@@ -3,30 +3,199 @@ package overview
 
 import (
 	"context"
+	"time"
 
+	"github.com/a-h/templ"
+
+	"github.com/musterhq/muster/internal/access"
+	"github.com/musterhq/muster/internal/activity"
 	"github.com/musterhq/muster/internal/asset"
+	"github.com/musterhq/muster/internal/command"
+	"github.com/musterhq/muster/internal/fault"
+	"github.com/musterhq/muster/internal/policy"
 	"github.com/musterhq/muster/internal/surface/portal/frame"
 )
 
-// Assets counts the inventory.
+// Assets reads the inventory.
 type Assets interface {
 	CountAssets(ctx context.Context, f asset.Filter) (int64, error)
+	SearchAssets(ctx context.Context, s asset.Search) (asset.Found, error)
+	Located(ctx context.Context, f asset.Filter, limit int) ([]asset.Place, error)
+}
+
+// Policies lists policies with how many devices use them.
+type Policies interface {
+	Policies(ctx context.Context, q policy.Query) ([]policy.Policy, int64, error)
+}
+
+// Proposals counts what waits for a decision.
+type Proposals interface {
+	WaitingProposals(ctx context.Context, companyID string, policies []string) (int, error)
+}
+
+// Activity reads the record.
+type Activity interface {
+	Activity(ctx context.Context, f activity.Filter, after activity.Cursor, limit int) ([]activity.Entry, error)
 }
 
 // Section serves the overview.
-type Section struct{ Assets Assets }
+type Section struct {
+	Assets    Assets
+	Commands  command.Overview
+	Policies  Policies
+	Proposals Proposals
+	Activity  Activity
+	// Checklist is shown in place of everything while the company is empty;
+	// nil: the overview's own first steps.
+	Checklist func(v *frame.Visit) (templ.Component, error)
+}
 
 // Routes are the section's addresses.
 func (s *Section) Routes() []frame.Route {
 	return []frame.Route{
 		{Pattern: "GET /{$}", Serve: s.show},
+		{Pattern: "GET /", Serve: func(*frame.Visit) error { return fault.New(fault.NotFound, "there is no such page") }},
 	}
 }
 
+// tiles are the parts of the page. Each is read by itself, and is nil if it
+// could not be: the others are shown all the same.
+type tiles struct {
+	Figures  []figure
+	Days     []day
+	Policies []bar
+	Patches  []bar
+	Looked   int // how many devices Patches are of
+	Places   []asset.Place
+	Feed     []activity.Entry
+	Failed   map[string]bool
+}
+
 func (s *Section) show(v *frame.Visit) error {
-	n, err := s.Assets.CountAssets(v.Context(), asset.Filter{CompanyID: v.Company.ID, Status: asset.Active, Policies: v.Principal.Policies})
+	everything := asset.Filter{CompanyID: v.Company.ID, Policies: v.Principal.Policies}
+	n, err := s.Assets.CountAssets(v.Context(), everything)
+	if err == nil && n == 0 {
+		return s.empty(v)
+	}
+	t := tiles{Failed: map[string]bool{}}
+	for name, read := range map[string]func(*frame.Visit, *tiles) error{
+		"figures": s.figures, "days": s.days, "policies": s.policies, "patches": s.patches, "places": s.places, "feed": s.feed,
+	} {
+		if err := read(v, &t); err != nil {
+			t.Failed[name] = true
+			v.Note("a tile of the overview failed", err)
+		}
+	}
+	if v.Partial() {
+		return v.Fragment(grid(v, t))
+	}
+	return v.Show("Overview", frame.OverviewPath, page(v, t))
+}
+
+// empty is the page of a company without devices.
+func (s *Section) empty(v *frame.Visit) error {
+	first := firstSteps(v)
+	if s.Checklist != nil {
+		made, err := s.Checklist(v)
+		if err != nil {
+			return err
+		}
+		first = made
+	}
+	return v.Show("Overview", frame.OverviewPath, first)
+}
+
+// figure is a number that leads to its list.
+type figure struct {
+	Label, Link string
+	Value       string
+	Tone        frame.Tone
+	Barred      bool // the person may not see it
+}
+
+// The figures' limits.
+const (
+	silentAfter   = 24 * time.Hour
+	lateAfter     = time.Hour
+	maxUnfinished = 1000
+)
+
+func (s *Section) figures(v *frame.Visit, t *tiles) error {
+	within := asset.Filter{CompanyID: v.Company.ID, Policies: v.Principal.Policies}
+	var enrolled int64
+	for _, status := range []asset.Status{asset.Active, asset.Inactive, asset.Synchronizing} {
+		f := within
+		f.Status = status
+		n, err := s.Assets.CountAssets(v.Context(), f)
+		if err != nil {
+			return err
+		}
+		enrolled += n
+	}
+	silent, err := s.Assets.SearchAssets(v.Context(), asset.Search{Filter: within, QuietSince: v.Now.Add(-silentAfter), Order: asset.BySyncedAt, Size: 1})
 	if err != nil {
 		return err
 	}
-	return v.Show("Overview", frame.OverviewPath, overview(v, n))
+	late, err := s.Commands.Unfinished(v.Context(), v.Company.ID, v.Principal.Policies, v.Now.Add(-lateAfter), maxUnfinished)
+	if err != nil {
+		return err
+	}
+	waiting, err := s.Proposals.WaitingProposals(v.Context(), v.Company.ID, v.Principal.Policies)
+	if err != nil {
+		return err
+	}
+	t.Figures = []figure{
+		{"Enrolled", frame.DevicesPath, frame.Number(enrolled), frame.Idle, !v.May(access.ViewDevices)},
+		{"Silent for 24 h", frame.DevicesPath + "?seen=quiet-day", many(silent.Total), warn(silent.Total), !v.May(access.ViewDevices)},
+		{"Commands open for 1 h", frame.ActivityPath + "?area=command", atMost(late), warn(int64(late)), !v.May(access.ViewActivity)},
+		{"Proposals waiting", frame.ProposalsPath, frame.Number(waiting), warn(int64(waiting)), !v.May(access.EditPolicies)},
+	}
+	return nil
+}
+
+func many(n int64) string {
+	if n == asset.Uncounted {
+		return "many"
+	}
+	return frame.Number(n)
+}
+
+func atMost(n int) string {
+	if n >= maxUnfinished {
+		return frame.Number(n) + "+"
+	}
+	return frame.Number(n)
+}
+
+func warn(n int64) frame.Tone {
+	if n != 0 {
+		return frame.Warn
+	}
+	return frame.OK
+}
+
+func (s *Section) places(v *frame.Visit, t *tiles) (err error) {
+	if v.May(access.ViewDevices) {
+		t.Places, err = s.Assets.Located(v.Context(), asset.Filter{CompanyID: v.Company.ID, Policies: v.Principal.Policies}, maxPlaces)
+	}
+	return err
+}
+
+// maxPlaces is how many places the small map shows; feedLength how many
+// entries of the record.
+const (
+	maxPlaces  = 2000
+	feedLength = 20
+)
+
+func (s *Section) feed(v *frame.Visit, t *tiles) (err error) {
+	if !v.May(access.ViewActivity) {
+		return nil
+	}
+	f := activity.Filter{CompanyID: v.Company.ID}
+	if v.Principal.Policies != nil {
+		f.Limit = &activity.Limit{UserID: v.User.ID, Policies: v.Principal.Policies}
+	}
+	t.Feed, err = s.Activity.Activity(v.Context(), f, activity.Cursor{}, feedLength)
+	return err
 }

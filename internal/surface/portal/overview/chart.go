@@ -1,0 +1,248 @@
+package overview
+
+import (
+	"cmp"
+	"fmt"
+	"net/url"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/musterhq/muster/internal/access"
+	"github.com/musterhq/muster/internal/activity"
+	"github.com/musterhq/muster/internal/asset"
+	"github.com/musterhq/muster/internal/command"
+	"github.com/musterhq/muster/internal/policy"
+	"github.com/musterhq/muster/internal/surface/portal/frame"
+)
+
+// day counts the commands of one day by what the service knows of them.
+type day struct {
+	At                              time.Time
+	Success, Error, Unknown, Active int64
+}
+
+func (d day) total() int64 { return d.Success + d.Error + d.Unknown + d.Active }
+
+// daysShown is how far the chart goes back.
+const daysShown = 30
+
+func (s *Section) days(v *frame.Visit, t *tiles) error {
+	today := v.Now.UTC().Truncate(24 * time.Hour)
+	first := today.AddDate(0, 0, 1-daysShown)
+	tallies, err := s.Commands.Tallies(v.Context(), v.Company.ID, v.Principal.Policies, first)
+	if err != nil {
+		return err
+	}
+	t.Days = make([]day, daysShown)
+	for i := range t.Days {
+		t.Days[i].At = first.AddDate(0, 0, i)
+	}
+	for _, c := range tallies {
+		i := int(c.Day.Sub(first) / (24 * time.Hour))
+		if i < 0 || i >= daysShown {
+			continue
+		}
+		switch c.State {
+		case command.Succeeded:
+			t.Days[i].Success += c.Count
+		case command.Failed:
+			t.Days[i].Error += c.Count
+		case command.Unconfirmed:
+			t.Days[i].Unknown += c.Count
+		default:
+			t.Days[i].Active += c.Count
+		}
+	}
+	return nil
+}
+
+// The chart's size, in its own units.
+const (
+	chartWidth, chartHeight = 600.0, 150.0
+	barWidth                = chartWidth / daysShown
+)
+
+// part is one part of a day's bar.
+type part struct{ X, Y, Width, Height, Class string }
+
+// highest is the top of the chart's scale.
+func highest(days []day) int64 {
+	top := int64(4)
+	for _, d := range days {
+		top = max(top, d.total())
+	}
+	return top
+}
+
+// parts stacks a day, what went well at the bottom.
+func parts(i int, d day, top int64) []part {
+	var all []part
+	y := chartHeight
+	for _, p := range []struct {
+		n     int64
+		class string
+	}{{d.Success, "fill-ok"}, {d.Active, "fill-idle"}, {d.Unknown, "fill-warn"}, {d.Error, "fill-bad"}} {
+		if p.n == 0 {
+			continue
+		}
+		height := chartHeight * float64(p.n) / float64(top)
+		y -= height
+		all = append(all, part{number(float64(i)*barWidth + 2), number(y), number(barWidth - 4), number(height), p.class})
+	}
+	return all
+}
+
+func number(n float64) string { return fmt.Sprintf("%.2f", n) }
+
+func (d day) text() string {
+	return fmt.Sprintf("%s: %d success, %d in progress, %d unconfirmed, %d error", d.At.Format("2 Jan"), d.Success, d.Active, d.Unknown, d.Error)
+}
+
+// bar is one bar of a list of bars.
+type bar struct {
+	Label, Link string
+	Count       int64
+	Share       float64 // of the longest
+	Tone        frame.Tone
+}
+
+// barsShown is how many bars a list has.
+const barsShown = 7
+
+func (s *Section) policies(v *frame.Visit, t *tiles) error {
+	if !v.May(access.ViewPolicies) {
+		return nil
+	}
+	all, _, err := s.Policies.Policies(v.Context(), policy.Query{CompanyID: v.Company.ID, IDs: v.Principal.Policies, Order: policy.ByName, Limit: 200})
+	for _, p := range all {
+		t.Policies = append(t.Policies, bar{Label: p.Name, Link: frame.DevicesPath + "?policy=" + url.QueryEscape(p.ID), Count: int64(p.DeviceCount)})
+	}
+	t.Policies = longest(t.Policies)
+	return err
+}
+
+// lookedAt is how many devices the patch levels are of: those that reported last.
+const lookedAt = 500
+
+func (s *Section) patches(v *frame.Visit, t *tiles) error {
+	if !v.May(access.ViewDevices) {
+		return nil
+	}
+	found, err := s.Assets.SearchAssets(v.Context(), asset.Search{
+		Filter: asset.Filter{CompanyID: v.Company.ID, Policies: v.Principal.Policies}, Order: asset.BySyncedAt, Descending: true, Size: lookedAt})
+	counts := map[string]int64{}
+	for _, a := range found.Assets {
+		if a.Device == nil {
+			continue
+		}
+		t.Looked++
+		level := a.Specifications["securityPatchLevel"]
+		if len(level) > len("2026-10") {
+			level = level[:len("2026-10")]
+		}
+		counts[cmp.Or(level, "not reported")]++
+	}
+	for level, n := range counts {
+		t.Patches = append(t.Patches, bar{Label: level, Count: n, Tone: age(v.Now, level)})
+	}
+	t.Patches = longest(t.Patches)
+	slices.SortFunc(t.Patches, func(a, b bar) int { return strings.Compare(b.Label, a.Label) })
+	return err
+}
+
+// age says whether a patch level is old: three months are late, half a year bad.
+func age(now time.Time, level string) frame.Tone {
+	at, err := time.Parse("2006-01", level)
+	switch {
+	case err != nil:
+		return frame.Idle
+	case now.Sub(at) > 183*24*time.Hour:
+		return frame.Bad
+	case now.Sub(at) > 92*24*time.Hour:
+		return frame.Warn
+	default:
+		return frame.OK
+	}
+}
+
+// longest are the longest bars, with their shares.
+func longest(bars []bar) []bar {
+	slices.SortStableFunc(bars, func(a, b bar) int { return cmp.Compare(b.Count, a.Count) })
+	bars = bars[:min(len(bars), barsShown)]
+	for i := range bars {
+		bars[i].Share = float64(bars[i].Count) / float64(max(bars[0].Count, 1))
+	}
+	return bars
+}
+
+func fill(tone frame.Tone) string {
+	switch tone {
+	case frame.OK:
+		return "fill-ok"
+	case frame.Warn:
+		return "fill-warn"
+	case frame.Bad:
+		return "fill-bad"
+	case frame.Idle:
+		return "fill-idle"
+	default:
+		return "fill-primary"
+	}
+}
+
+// did says what was done, in a few words: command.LOCK is "lock".
+func did(e activity.Entry) string {
+	area, verb, _ := strings.Cut(string(e.Action), ".")
+	text := strings.ToLower(strings.ReplaceAll(verb, "_", " "))
+	if area == "command" {
+		return text
+	}
+	return area + " " + text
+}
+
+// who is an actor for people: an API key by its prefix (contract 1.6).
+func who(a access.Actor) string {
+	switch a.Kind {
+	case access.APIKey:
+		return "api-key " + a.Prefix
+	case access.System:
+		return "Muster"
+	default:
+		return a.Name
+	}
+}
+
+func whoIcon(k access.Kind) string {
+	switch k {
+	case access.APIKey:
+		return "key-round"
+	case access.Connection:
+		return "bot"
+	case access.User:
+		return "user"
+	default:
+		return "server"
+	}
+}
+
+func onOff(on bool) (frame.Tone, string) {
+	if on {
+		return frame.OK, "on"
+	}
+	return frame.Idle, "off"
+}
+
+// switches are the company's settings for AI agents.
+func switches(s access.Settings) []struct {
+	Name string
+	On   bool
+} {
+	return []struct {
+		Name string
+		On   bool
+	}{
+		{"Device commands", s.DeviceCommands}, {"Destructive", s.DeviceCommands && s.DestructiveCommands}, {"Policy changes", s.PolicyChanges},
+		{"Provisioning", s.Provisioning}, {"Connections", s.OAuthConnections},
+	}
+}
