@@ -852,14 +852,14 @@ func codePage(v *frame.Visit, c code) templ.Component {
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
-		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 77, "</div><div class=\"grid items-start gap-6 lg:grid-cols-[minmax(0,26rem)_minmax(0,1fr)]\"><section class=\"panel items-center gap-4 p-6\" aria-label=\"The code\"><div id=\"code\" class=\"grid w-full place-items-center rounded-md bg-white p-3\"><img class=\"pixelated aspect-square w-full max-w-[36rem] min-w-0\" src=\"")
+		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 77, "</div><div class=\"grid items-start gap-6 lg:grid-cols-[minmax(0,32rem)_minmax(0,1fr)]\"><section class=\"panel items-center gap-4 p-6\" aria-label=\"The code\"><div id=\"code\" class=\"grid w-full place-items-center rounded-md bg-white p-3\"><img class=\"aspect-square w-full max-w-[36rem] min-w-0\" src=\"")
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
 		var templ_7745c5c3_Var31 string
 		templ_7745c5c3_Var31, templ_7745c5c3_Err = templ.JoinStringErrs(c.picture())
 		if templ_7745c5c3_Err != nil {
-			return templ.Error{Err: templ_7745c5c3_Err, FileName: `internal/surface/portal/enrol/enrol.templ`, Line: 192, Col: 87}
+			return templ.Error{Err: templ_7745c5c3_Err, FileName: `internal/surface/portal/enrol/enrol.templ`, Line: 192, Col: 77}
 		}
 		_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ.EscapeString(templ_7745c5c3_Var31))
 		if templ_7745c5c3_Err != nil {
@@ -872,7 +872,7 @@ func codePage(v *frame.Visit, c code) templ.Component {
 		var templ_7745c5c3_Var32 string
 		templ_7745c5c3_Var32, templ_7745c5c3_Err = templ.JoinStringErrs(fmt.Sprintf("QR code to enrol devices under %s, until %s", c.PolicyName, frame.Exact(c.ExpiresAt)))
 		if templ_7745c5c3_Err != nil {
-			return templ.Error{Err: templ_7745c5c3_Err, FileName: `internal/surface/portal/enrol/enrol.templ`, Line: 192, Col: 194}
+			return templ.Error{Err: templ_7745c5c3_Err, FileName: `internal/surface/portal/enrol/enrol.templ`, Line: 192, Col: 184}
 		}
 		_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ.EscapeString(templ_7745c5c3_Var32))
 		if templ_7745c5c3_Err != nil {
@@ -891,7 +891,7 @@ func codePage(v *frame.Visit, c code) templ.Component {
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
-		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 80, "</p><p class=\"text-muted-foreground\">Works for")
+		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 80, "</p><p class=\"flex flex-wrap justify-center gap-1 text-muted-foreground\">Works for")
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}

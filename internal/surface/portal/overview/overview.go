@@ -11,7 +11,6 @@ import (
 	"github.com/musterhq/muster/internal/activity"
 	"github.com/musterhq/muster/internal/asset"
 	"github.com/musterhq/muster/internal/command"
-	"github.com/musterhq/muster/internal/fault"
 	"github.com/musterhq/muster/internal/policy"
 	"github.com/musterhq/muster/internal/surface/portal/frame"
 )
@@ -54,7 +53,6 @@ type Section struct {
 func (s *Section) Routes() []frame.Route {
 	return []frame.Route{
 		{Pattern: "GET /{$}", Serve: s.show},
-		{Pattern: "GET /", Serve: func(*frame.Visit) error { return fault.New(fault.NotFound, "there is no such page") }},
 	}
 }
 
