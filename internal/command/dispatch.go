@@ -110,6 +110,10 @@ func (s *Service) conclude(ctx context.Context, slug string, o Order, r Receipt)
 	return result, failure
 }
 
+// alreadyFailed does not quote the outcome: it may be the device's own text,
+// which an assistant must not read as ours.
+const alreadyFailed = "the command already failed: its outcome is in the device's command history"
+
 // answer is what the caller is told of a command as it now stands. The
 // device's word may have been faster than the channel's receipt; it counts.
 func answer(now Command, slug string, m asset.Management, r Receipt) (Result, error) {
@@ -117,7 +121,7 @@ func answer(now Command, slug string, m asset.Management, r Receipt) (Result, er
 	case now.State == Succeeded, now.State == Sent:
 		return resultOf(now, slug, m), nil
 	case now.State == Failed && !r.Verdict.failed():
-		return Result{}, fault.New(fault.Refused, "the command already failed: %s", orElse(now.Outcome, "no reason is known"))
+		return Result{}, fault.New(fault.Refused, alreadyFailed)
 	case r.Verdict == Accepted:
 		return unconfirmedOf(now, slug, m, notKnown("the channel took it very late")), nil
 	case r.Verdict == Unknown:
@@ -176,7 +180,7 @@ func (s *Service) repeat(ctx context.Context, call operation.Call, r Request, c 
 	}
 	switch c.State {
 	case Failed:
-		return Result{}, fault.New(fault.Refused, "the command already failed: %s", orElse(c.Outcome, "no reason is known"))
+		return Result{}, fault.New(fault.Refused, alreadyFailed)
 	case Sent, Succeeded:
 		return resultOf(c, p.CompanySlug, management), nil
 	default:

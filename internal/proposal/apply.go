@@ -33,7 +33,7 @@ func (s *Service) Apply(ctx context.Context, call operation.Call, id, confirmati
 	}
 	if p.NeedsConfirmation() && !confirms(confirmation, p.TargetName) {
 		return Proposal{}, fault.New(fault.ConfirmationRequired,
-			"this change has high impact: the person who approves it must type the policy's name, %q, as confirmation", p.TargetName)
+			"this change has high impact: the person who approves it must type the policy's name as confirmation")
 	}
 	s.crash(BeforeClaim)
 	t, err := s.claim(ctx, call, p)
@@ -133,7 +133,7 @@ func (s *Service) claim(ctx context.Context, call operation.Call, p Proposal) (t
 		case Gone:
 			return turn{}, s.fail(ctx, p, fault.New(fault.NotFound, "the policy does not exist any more"))
 		case NameTaken:
-			return turn{}, s.fail(ctx, p, fault.From(nameTaken(p.Next.Name)))
+			return turn{}, s.fail(ctx, p, fault.From(nameTaken()))
 		case NotPending:
 			now, err := s.Store.Proposal(ctx, p.CompanyID, p.ID)
 			if err != nil {

@@ -188,11 +188,11 @@ func (s *Service) nameFree(ctx context.Context, companyID, wanted, own string) e
 	case err != nil:
 		return err
 	}
-	return nameTaken(wanted)
+	return nameTaken()
 }
 
-func nameTaken(wanted string) error {
-	return fault.New(fault.Refused, "there is a policy named %q already: choose another name", wanted)
+func nameTaken() error {
+	return fault.New(fault.Refused, "there is a policy of that name already: choose another name")
 }
 
 // draft is a proposal about a policy as it now is.

@@ -111,7 +111,7 @@ func (s *Service) visible(ctx context.Context, p access.Principal, ref string) (
 // editable is fault.Unsupported for a policy that proposals cannot change.
 func editable(p policy.Policy) error {
 	if !p.Editable() {
-		return fault.New(fault.Unsupported, "the policy %q is managed by the service itself: change it in the portal", p.Name)
+		return fault.New(fault.Unsupported, "the policy is managed by the service itself: change it in the portal")
 	}
 	return nil
 }
