@@ -9,6 +9,7 @@ import (
 	"net/url"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/musterhq/muster/internal/agentproto"
@@ -118,18 +119,51 @@ func appendUnless(all []agentproto.SettingReport, r agentproto.SettingReport) []
 // apply sets one setting and reads it back.
 func (a *Agent) apply(ctx context.Context, id, value string) agentproto.SettingReport {
 	report := agentproto.SettingReport{ID: id, State: agentproto.Applied}
+	if steersAgent(id) {
+		return report
+	}
 	if err := a.options.Device.Apply(ctx, id, value); err != nil {
 		report.State, report.Detail = stateOf(err), err.Error()
 		return report
+	}
+	if value == "" {
+		return report // what the device shows now is its user's
 	}
 	got, err := a.options.Device.Read(ctx, id)
 	switch {
 	case err != nil:
 		report.State, report.Detail = stateOf(err), err.Error()
-	case got != value:
+	case !settled(value, got):
 		report.State, report.Detail = agentproto.Pending, "the device does not show it yet"
 	}
 	return report
+}
+
+// steersAgent reports the settings that say what the agent itself may tell: the
+// device below has no part in them.
+func steersAgent(id string) bool {
+	return strings.HasPrefix(id, "REPORT_") || id == "APPLICATION_REPORT_LEVEL"
+}
+
+// settled reports whether what a device shows is what was asked for. A device
+// does not know whether something was allowed or never forbidden, and what is
+// the user's to choose may read as anything.
+func settled(want, got string) bool {
+	if want == "USER_CHOICE" || want == "UNSPECIFIED" {
+		return true
+	}
+	return canonical(want) == canonical(got)
+}
+
+// canonical is the one value for those that a device cannot tell apart.
+func canonical(value string) string {
+	switch value {
+	case "ALLOW", "PROMPT", "BLACKLIST", "OPEN_NETWORK", "USER_CHOICE", "UNSPECIFIED":
+		return ""
+	case "ALLOW_INSTALL_IN_PERSONAL_PROFILE_ONLY":
+		return "DISALLOW_INSTALL" // there is no personal profile
+	}
+	return value
 }
 
 func stateOf(err error) agentproto.SettingState {
@@ -160,7 +194,7 @@ func (a *Agent) watch(ctx context.Context, want map[string]string) (*guard, erro
 			continue
 		}
 		before[id] = now
-		changes = changes || now != want[id]
+		changes = changes || canonical(now) != canonical(want[id])
 	}
 	if !changes {
 		return nil, nil
@@ -196,7 +230,10 @@ func (a *Agent) repair(ctx context.Context, boot string) error {
 			continue
 		}
 		want := a.applied.Wanted[s.ID]
-		if got, err := a.options.Device.Read(ctx, s.ID); err == nil && got == want && s.State == agentproto.Applied {
+		if steersAgent(s.ID) {
+			continue
+		}
+		if got, err := a.options.Device.Read(ctx, s.ID); err == nil && settled(want, got) && s.State == agentproto.Applied {
 			continue
 		}
 		if again := a.apply(ctx, s.ID, want); again != s {

@@ -47,9 +47,24 @@ type State struct {
 	// Telephony and Headset say what the machine is.
 	Telephony bool `json:"telephony"`
 	Headset   bool `json:"headset"`
+	// Platform is what Android itself keeps, for agents that drive the device by
+	// Android's own command lines (package toolbox).
+	Platform Platform `json:"platform"`
 	// PushToken and PushSeen are what the push service knows of the device.
 	PushToken string `json:"pushToken,omitempty"`
 	PushSeen  int64  `json:"pushSeen,omitempty"`
+}
+
+// Platform is the part of Android's state that its tools show and change.
+type Platform struct {
+	Restrictions map[string]bool   `json:"restrictions,omitempty"` // of user 0
+	Global       map[string]string `json:"global,omitempty"`       // settings of the whole device
+	Secure       map[string]string `json:"secure,omitempty"`       // settings of user 0
+	Properties   map[string]string `json:"properties,omitempty"`   // that were set
+	WifiOff      bool              `json:"wifiOff,omitempty"`
+	LocationOff  bool              `json:"locationOff,omitempty"`
+	// NoVerifier: no app checks packages before they are installed.
+	NoVerifier bool `json:"noVerifier,omitempty"`
 }
 
 // Notification is a message on the screen.

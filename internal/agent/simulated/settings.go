@@ -16,15 +16,16 @@ type power struct {
 	owner  bool // only a device owner can
 	phone  bool // it needs telephony
 	report bool // it steers the agent itself
+	none   bool // it has no meaning on devices with this agent
 }
 
 // settings are the 39 of the catalogue with what each takes.
 //
 //house:table
 var settings = map[string]power{
-	"VENDOR_STORE_MODE":         {sdk: 24, shell: true},
+	"VENDOR_STORE_MODE":         {sdk: 24},
 	"DEFAULT_PERMISSION_POLICY": {sdk: 23, owner: true},
-	"APP_AUTO_UPDATE_POLICY":    {report: true},
+	"APP_AUTO_UPDATE_POLICY":    {none: true},
 	"UNTRUSTED_APPS_POLICY":     {sdk: 21},
 	"VENDOR_PROTECT":            {sdk: 21},
 	"SCREEN_CAPTURE":            {sdk: 21, owner: true},
@@ -40,8 +41,8 @@ var settings = map[string]power{
 	"LOCATION_SHARING":          {sdk: 18},
 	"OUTGOING_CALLS":            {sdk: 21, phone: true},
 	"SMS":                       {sdk: 21, phone: true},
-	"BLUETOOTH":                 {sdk: 26, shell: true},
-	"DATA_ROAMING":              {sdk: 24, shell: true, phone: true},
+	"BLUETOOTH":                 {sdk: 26},
+	"DATA_ROAMING":              {sdk: 24, phone: true},
 	"NETWORK_RESET":             {sdk: 23},
 	"VPN_CONFIGURATION":         {sdk: 21},
 	"CONFIGURE_WIFI":            {sdk: 18},
@@ -80,6 +81,12 @@ func (d *Device) Apply(_ context.Context, setting, value string) error {
 	if err := d.able(setting); err != nil {
 		return err
 	}
+	if setting == "ENCRYPTION_POLICY" && value == "ENABLED_WITH_PASSWORD" && d.state.Form != Owner {
+		return fmt.Errorf("%w: it takes a device owner to demand a password", agent.ErrUnsupported)
+	}
+	if setting == "VENDOR_PROTECT" && value == "ENABLED" && d.state.Platform.NoVerifier {
+		return fmt.Errorf("%w: no app on it verifies packages", agent.ErrUnsupported)
+	}
 	if d.state.Headset && setting == "BLUETOOTH" && value == "BLOCK" {
 		return fmt.Errorf("%w: the controllers of a headset are Bluetooth", agent.ErrUnsupported)
 	}
@@ -100,6 +107,8 @@ func (d *Device) able(setting string) error {
 	switch {
 	case !known:
 		return fmt.Errorf("%w: unknown setting", agent.ErrUnsupported)
+	case p.none:
+		return fmt.Errorf("%w: the agent installs no apps", agent.ErrNotApplicable)
 	case p.report:
 		return nil
 	case p.phone && !s.Telephony:

@@ -1,0 +1,131 @@
+package shell
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/musterhq/muster/internal/agent"
+)
+
+// enrolledProperty starts and stops the agent's service (init file).
+const enrolledProperty = "persist.muster.enrolled"
+
+// Do implements agent.Device.
+func (d *Device) Do(ctx context.Context, a agent.Action) (string, error) {
+	switch a.Kind {
+	case agent.ShowMessage:
+		return "shown", d.show(ctx, a)
+	case agent.OpenApp:
+		return "opened", d.open(ctx, a.Package)
+	case agent.Restart:
+		return "restarting", d.either(ctx, []string{"svc", "power", "reboot"}, []string{"reboot"})
+	case agent.PowerOff:
+		return "switching off", d.either(ctx, []string{"svc", "power", "shutdown"}, []string{"reboot", "-p"})
+	case agent.Erase:
+		return "erased", d.erase(ctx)
+	case agent.LetGo:
+		if !d.system() {
+			return "released", nil
+		}
+		_, err := d.Tools.Run(ctx, "setprop", enrolledProperty, "0")
+		return "released", err
+	}
+	return "", agent.ErrUnsupported
+}
+
+// show posts a notification. Its tag is the command's id: a second delivery
+// replaces the first.
+func (d *Device) show(ctx context.Context, a agent.Action) error {
+	level, err := d.sdk(ctx)
+	if err != nil {
+		return err
+	}
+	if level < notificationSDK {
+		return fmt.Errorf("%w: notifications take API level %d, the device has %d", agent.ErrUnsupported, notificationSDK, level)
+	}
+	_, err = d.Tools.Run(ctx, "cmd", "notification", "post", "-S", "bigtext", "-t", argument(a.Title), argument(a.CommandID), argument(a.Body))
+	return err
+}
+
+// argument is text as the kernel can hand it to a program.
+func argument(text string) string { return strings.ReplaceAll(text, "\x00", "\uFFFD") }
+
+// open starts an app's launcher activity.
+func (d *Device) open(ctx context.Context, name string) error {
+	if !packageForm.MatchString(name) {
+		return fmt.Errorf("NOT_INSTALLED: %.100q cannot be a package", name)
+	}
+	if _, err := d.Tools.Run(ctx, "pm", "path", name); err != nil {
+		if _, ended := errors.AsType[*ToolError](err); ended {
+			return fmt.Errorf("NOT_INSTALLED: %s is not installed", name)
+		}
+		return err
+	}
+	text, err := d.Tools.Run(ctx, "cmd", "package", "resolve-activity", "--brief", "-c", "android.intent.category.LAUNCHER", name)
+	if err != nil {
+		return err
+	}
+	component, ok := parseComponent(text, name)
+	if !ok {
+		return fmt.Errorf("%s has nothing to open", name)
+	}
+	text, err = d.Tools.Run(ctx, "am", "start", "-n", component)
+	if err == nil && strings.Contains(text, "Error") { // am ends with 0 all the same
+		err = fmt.Errorf("cannot open %s: %s", name, oneLine(text))
+	}
+	return err
+}
+
+// either runs the first command, or the second where the first fails.
+func (d *Device) either(ctx context.Context, first, second []string) error {
+	_, err := d.Tools.Run(ctx, first[0], first[1:]...)
+	if _, ended := errors.AsType[*ToolError](err); !ended {
+		return err
+	}
+	_, again := d.Tools.Run(ctx, second[0], second[1:]...)
+	if again != nil {
+		return errors.Join(err, again)
+	}
+	return nil
+}
+
+// erase asks Android for a factory reset; where it does not take the order, the
+// recovery does.
+func (d *Device) erase(ctx context.Context) error {
+	if !d.system() {
+		return agent.ErrUnsupported
+	}
+	if err := d.restrict(ctx, rule{keys: []key{{name: "no_factory_reset"}}}, 0, false); err != nil {
+		return err
+	}
+	text, err := d.Tools.Run(ctx, "am", "broadcast", "-p", "android", "-a", "android.intent.action.FACTORY_RESET",
+		"--receiver-foreground", "--include-stopped-packages")
+	if err == nil && !strings.Contains(text, "Exception") {
+		return nil
+	}
+	if err == nil {
+		err = errors.New(oneLine(text))
+	}
+	order := filepath.Join(d.Root, "cache/recovery/command")
+	if writing := os.WriteFile(order, []byte("--wipe_data\n"), 0o600); writing != nil {
+		return errors.Join(err, writing)
+	}
+	_, err = d.Tools.Run(ctx, "reboot", "recovery")
+	return err
+}
+
+// maxWords bounds what is kept of a tool's words, in bytes.
+const maxWords = 200
+
+// oneLine makes a tool's words fit for a report.
+func oneLine(text string) string {
+	text = strings.Join(strings.Fields(strings.ToValidUTF8(text, "\uFFFD")), " ")
+	if len(text) > maxWords {
+		text = strings.ToValidUTF8(text[:maxWords], "") + "…"
+	}
+	return text
+}

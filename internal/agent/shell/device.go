@@ -1,0 +1,131 @@
+// Package shell drives a device by Android's own command lines: pm, settings,
+// cmd, am, svc, dumpsys, getprop. Each is started with a vector of arguments;
+// there is no shell, so no text of the service or of the device can become a
+// command. docs/aosp.md says what each setting and command needs.
+package shell
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/musterhq/muster/internal/agent"
+	"github.com/musterhq/muster/internal/agentproto"
+)
+
+// Runner starts one of Android's tools by its bare name and returns what it
+// wrote on standard output. A tool that ends with another code than 0 is a
+// *ToolError.
+type Runner interface {
+	Run(ctx context.Context, tool string, args ...string) (string, error)
+}
+
+// ToolError is a tool that failed.
+type ToolError struct {
+	Tool string
+	Code int
+	Text string // the end of what it wrote, one line
+}
+
+// Error implements error.
+func (e *ToolError) Error() string {
+	return fmt.Sprintf("%s ended with code %d: %s", e.Tool, e.Code, e.Text)
+}
+
+// The uids that matter.
+const (
+	rootUID   = 0
+	systemUID = 1000
+)
+
+// Device is the device that the tools work on. It implements agent.Device.
+type Device struct {
+	Tools Runner
+	Root  string // "/", or what stands in its place
+	UID   int    // that the agent runs as: 0 and 1000 have a system daemon's powers
+	Now   func() time.Time
+}
+
+var _ agent.Device = (*Device)(nil)
+
+// system reports whether the agent has a system daemon's powers. Else it was
+// started over USB.
+func (d *Device) system() bool { return d.UID == rootUID || d.UID == systemUID }
+
+// Facts implements agent.Device.
+func (d *Device) Facts(ctx context.Context) (agentproto.Facts, error) {
+	props, err := d.properties(ctx)
+	if err != nil {
+		return agentproto.Facts{}, err
+	}
+	sdk, err := strconv.Atoi(props["ro.build.version.sdk"])
+	if err != nil {
+		return agentproto.Facts{}, fmt.Errorf("getprop does not tell the API level: is this Android? %w", err)
+	}
+	return agentproto.Facts{SerialNumber: props["ro.serialno"], Manufacturer: props["ro.product.manufacturer"], Brand: props["ro.product.brand"],
+		Model: props["ro.product.model"], SDK: sdk, OSVersion: props["ro.build.version.release"]}, nil
+}
+
+// sdk is the device's API level.
+func (d *Device) sdk(ctx context.Context) (int, error) {
+	text, err := d.Tools.Run(ctx, "getprop", "ro.build.version.sdk")
+	if err != nil {
+		return 0, err
+	}
+	level, err := strconv.Atoi(strings.TrimSpace(text))
+	if err != nil {
+		return 0, fmt.Errorf("getprop does not tell the API level: is this Android? %w", err)
+	}
+	return level, nil
+}
+
+func (d *Device) properties(ctx context.Context) (map[string]string, error) {
+	text, err := d.Tools.Run(ctx, "getprop")
+	return parseProperties(text), err
+}
+
+// BootID implements agent.Device. The kernel makes a new one at each start.
+func (d *Device) BootID(context.Context) (string, error) {
+	text, err := os.ReadFile(filepath.Join(d.Root, "proc/sys/kernel/random/boot_id"))
+	if err != nil {
+		return "", err
+	}
+	id := strings.TrimSpace(string(text))
+	if id == "" {
+		return "", errors.New("the kernel tells no boot id")
+	}
+	return id, nil
+}
+
+// notificationSDK is the level from which a command line shows notifications.
+const notificationSDK = 29
+
+// Capabilities implements agent.Device.
+func (d *Device) Capabilities(ctx context.Context) ([]agentproto.Capability, error) {
+	level, err := d.sdk(ctx)
+	if err != nil {
+		return nil, err
+	}
+	can := []agentproto.Capability{agentproto.Reboot, agentproto.Shutdown, agentproto.Launch}
+	if level >= notificationSDK {
+		can = append(can, agentproto.Notify)
+	}
+	if d.system() {
+		can = append(can, agentproto.UserRestrictions, agentproto.Wipe, agentproto.Persistence)
+	}
+	return can, nil
+}
+
+// hasFeature reports whether the device's maker says that it has something.
+func (d *Device) hasFeature(ctx context.Context, name string) (bool, error) {
+	text, err := d.Tools.Run(ctx, "pm", "has-feature", name)
+	if failed, ok := errors.AsType[*ToolError](err); ok && failed.Code == 1 {
+		return false, nil // that is how it says no
+	}
+	return strings.TrimSpace(text) == "true", err
+}

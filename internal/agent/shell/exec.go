@@ -1,0 +1,76 @@
+package shell
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"os/exec"
+	"strings"
+	"time"
+)
+
+// The limits of one tool.
+const (
+	toolTime  = 30 * time.Second
+	toolBytes = 2 << 20
+)
+
+// Exec starts the real tools. It implements Runner.
+type Exec struct {
+	Dirs string // where tools are looked for, in order, separated by ":"
+}
+
+// AndroidDirs is where Android keeps its tools.
+const AndroidDirs = "/system/bin:/system/xbin:/vendor/bin"
+
+// environment is what a tool gets: nothing that came from elsewhere.
+func (e Exec) environment() []string {
+	return []string{"PATH=" + e.Dirs, "ANDROID_ROOT=/system", "ANDROID_DATA=/data"}
+}
+
+// Run implements Runner: it starts the program itself, with these arguments.
+func (e Exec) Run(ctx context.Context, tool string, args ...string) (string, error) {
+	path, err := e.look(tool)
+	if err != nil {
+		return "", err
+	}
+	ctx, cancel := context.WithTimeout(ctx, toolTime)
+	defer cancel()
+	var out, said limited
+	command := exec.CommandContext(ctx, path, args...)
+	command.Env, command.Dir = e.environment(), "/"
+	command.Stdout, command.Stderr, command.WaitDelay = &out, &said, time.Second
+	err = command.Run()
+	if ended, ok := errors.AsType[*exec.ExitError](err); ok && ctx.Err() == nil {
+		return out.String(), &ToolError{Tool: tool, Code: ended.ExitCode(), Text: oneLine(said.String() + " " + out.String())}
+	}
+	if err != nil {
+		return "", fmt.Errorf("cannot run %s: %w", tool, err)
+	}
+	return out.String(), nil
+}
+
+// look finds a tool by its bare name.
+func (e Exec) look(tool string) (string, error) {
+	if strings.ContainsRune(tool, '/') {
+		return "", fmt.Errorf("%q is not the bare name of a tool", tool)
+	}
+	for dir := range strings.SplitSeq(e.Dirs, ":") {
+		if path, err := exec.LookPath(dir + "/" + tool); err == nil {
+			return path, nil
+		}
+	}
+	return "", fmt.Errorf("this device has no %s: is this Android?", tool)
+}
+
+// limited keeps the beginning of what is written to it.
+type limited struct{ bytes.Buffer }
+
+// Write implements io.Writer; what is too much is let go.
+func (l *limited) Write(p []byte) (int, error) {
+	if room := toolBytes - l.Len(); room > 0 {
+		l.Buffer.Write(p[:min(len(p), room)])
+	}
+	return len(p), nil
+}

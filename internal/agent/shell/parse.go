@@ -1,0 +1,223 @@
+package shell
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"regexp"
+	"strconv"
+	"strings"
+
+	"github.com/musterhq/muster/internal/agentproto"
+)
+
+// What tools write is text for people, and differs from build to build. Each
+// parser takes the lines that it knows and leaves the rest; where nothing is
+// known it says so rather than guess.
+
+// parseProperties reads `getprop`: lines "[name]: [value]". A value may go over
+// several lines.
+func parseProperties(text string) map[string]string {
+	all := map[string]string{}
+	for text != "" {
+		start := strings.IndexByte(text, '[')
+		if start < 0 {
+			break
+		}
+		name, rest, ok := strings.Cut(text[start+1:], "]: [")
+		if !ok {
+			break
+		}
+		value, after, ok := strings.Cut(rest, "]\n")
+		if !ok {
+			value, after = strings.TrimSuffix(rest, "]"), ""
+		}
+		if !strings.ContainsAny(name, "\n[]") {
+			all[name] = value
+		}
+		text = after
+	}
+	return all
+}
+
+var restrictionName = regexp.MustCompile(`^[a-z_]{2,64}$`)
+
+// parseRestrictions reads `dumpsys user`: what is in force for user 0.
+func parseRestrictions(text string) (map[string]bool, error) {
+	inForce := map[string]bool{}
+	inUser, inList, found := false, false, false
+	for line := range strings.Lines(text) {
+		word := strings.TrimSpace(line)
+		switch {
+		case strings.HasPrefix(word, "UserInfo{"):
+			inUser, inList = strings.HasPrefix(word, "UserInfo{0:"), false
+		case inUser && word == "Effective restrictions:":
+			inList, found = true, true
+		case inList && word == "none":
+		case inList && restrictionName.MatchString(word):
+			inForce[word] = true
+		default:
+			inList = false
+		}
+	}
+	if !found {
+		return nil, errors.New("dumpsys user does not tell the restrictions of user 0")
+	}
+	return inForce, nil
+}
+
+// parseSwitch reads a switch: true or false, 1 or 0, location's 3.
+func parseSwitch(text string) (bool, error) {
+	switch word := strings.TrimSpace(text); word {
+	case "true", "1", "2", "3":
+		return true, nil
+	case "false", "0", "null":
+		return false, nil
+	default:
+		return false, fmt.Errorf("a switch reads %.20q", word)
+	}
+}
+
+// parseBattery reads the level in percent from `dumpsys battery`.
+func parseBattery(text string) (int, bool) {
+	level, scale := -1, 100
+	for line := range strings.Lines(text) {
+		name, value, _ := strings.Cut(strings.TrimSpace(line), ": ")
+		n, err := strconv.Atoi(value)
+		switch {
+		case err != nil:
+		case name == "level":
+			level = n
+		case name == "scale":
+			scale = n
+		}
+	}
+	if level < 0 || scale <= 0 || level > scale {
+		return 0, false
+	}
+	return int(math.Round(float64(level) * 100 / float64(scale))), true
+}
+
+var fixForm = regexp.MustCompile(`Location\[(\w+) (-?[0-9]{1,3}\.[0-9]{1,12}),(-?[0-9]{1,3}\.[0-9]{1,12}) (?:hAcc|acc)=([0-9]{1,7}(?:\.[0-9]{1,6})?)`)
+
+// parseLocation reads the most exact last known location from `dumpsys location`.
+func parseLocation(text string) *agentproto.Location {
+	var best *agentproto.Location
+	for _, m := range fixForm.FindAllStringSubmatch(text, 32) {
+		latitude, err1 := strconv.ParseFloat(m[2], 64)
+		longitude, err2 := strconv.ParseFloat(m[3], 64)
+		accuracy, err3 := strconv.ParseFloat(m[4], 64)
+		if errors.Join(err1, err2, err3) != nil || math.Abs(latitude) > 90 || math.Abs(longitude) > 180 {
+			continue
+		}
+		if best == nil || accuracy < best.AccuracyMeters {
+			best = &agentproto.Location{Latitude: latitude, Longitude: longitude, AccuracyMeters: accuracy, Stale: true}
+		}
+	}
+	return best
+}
+
+// maxPackages bounds a list of apps.
+const maxPackages = 2000
+
+// parsePackages reads `pm list packages`.
+func parsePackages(text string) []string {
+	found := []string{}
+	for line := range strings.Lines(text) {
+		name, ok := strings.CutPrefix(strings.TrimSpace(line), "package:")
+		if ok && packageForm.MatchString(name) && len(found) < maxPackages {
+			found = append(found, name)
+		}
+	}
+	return found
+}
+
+// parseSize reads `wm size`: the override if there is one, else the physical size.
+func parseSize(text string) (width, height int, ok bool) {
+	for line := range strings.Lines(text) {
+		_, size, found := strings.Cut(line, " size: ")
+		if !found {
+			continue
+		}
+		w, h, _ := strings.Cut(strings.TrimSpace(size), "x")
+		x, err1 := strconv.Atoi(w)
+		y, err2 := strconv.Atoi(h)
+		if err1 == nil && err2 == nil && x > 0 && y > 0 {
+			width, height, ok = x, y, true
+		}
+	}
+	return width, height, ok
+}
+
+// parseDensity reads `wm density`.
+func parseDensity(text string) (int, bool) {
+	density := 0
+	for line := range strings.Lines(text) {
+		_, value, _ := strings.Cut(line, " density: ")
+		if n, err := strconv.Atoi(strings.TrimSpace(value)); err == nil && n > 0 {
+			density = n
+		}
+	}
+	return density, density > 0
+}
+
+// parseMemory reads /proc/meminfo: bytes by name.
+func parseMemory(text string) map[string]int64 {
+	all := map[string]int64{}
+	for line := range strings.Lines(text) {
+		name, value, ok := strings.Cut(line, ":")
+		fields := strings.Fields(value)
+		if !ok || len(fields) != 2 || fields[1] != "kB" {
+			continue
+		}
+		if n, err := strconv.ParseInt(fields[0], 10, 64); err == nil && n >= 0 && n < math.MaxInt64>>10 {
+			all[name] = n << 10
+		}
+	}
+	return all
+}
+
+// parseDisk reads `df -k /data`: bytes in all and free.
+func parseDisk(text string) (total, free int64, ok bool) {
+	for line := range strings.Lines(text) {
+		fields := strings.Fields(line)
+		if len(fields) < 6 {
+			continue
+		}
+		all, err1 := strconv.ParseInt(fields[1], 10, 64)
+		left, err2 := strconv.ParseInt(fields[3], 10, 64)
+		if err1 == nil && err2 == nil && all > 0 && left >= 0 && left <= all && all < math.MaxInt64>>10 {
+			return all << 10, left << 10, true
+		}
+	}
+	return 0, 0, false
+}
+
+var packageForm = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9_]*(\.[A-Za-z][A-Za-z0-9_]*)*$`)
+
+var componentForm = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9_]*(\.[A-Za-z][A-Za-z0-9_]*)*/[A-Za-z0-9_.$]+$`)
+
+// parseComponent reads the component that `cmd package resolve-activity
+// --brief` found for a package: its last line.
+func parseComponent(text, packageName string) (string, bool) {
+	last := ""
+	for line := range strings.Lines(text) {
+		if word := strings.TrimSpace(line); word != "" {
+			last = word
+		}
+	}
+	return last, componentForm.MatchString(last) && strings.HasPrefix(last, packageName+"/")
+}
+
+// parseDegrees reads a thermal zone: thousandths of a degree Celsius, or whole
+// ones on some kernels.
+func parseDegrees(text string) (float64, bool) {
+	n, err := strconv.Atoi(strings.TrimSpace(text))
+	switch {
+	case err != nil || n < -100_000 || n > 200_000:
+		return 0, false
+	case n > 200 || n < -100:
+		return float64(n) / 1000, true
+	}
+	return float64(n), true
+}

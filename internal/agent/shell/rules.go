@@ -1,0 +1,231 @@
+package shell
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// rule is how one setting of the catalogue is brought about by Android's own
+// command lines.
+type rule struct {
+	id  string
+	sdk int // the Android API level from which it works
+	// keys are user restrictions, which say "the user may not".
+	keys []key
+	// on is the value that the restrictions mean; every other value of the
+	// setting lifts them. Empty: the setting has no restriction of its own kind.
+	on []string
+	// sets are settings that are put as well when a value of on is applied.
+	sets []put
+	// toggle is a switch of the device that the setting turns.
+	toggle *toggle
+	// owner: only a device owner can; ownerValues: for these values.
+	owner       bool
+	ownerValues []string
+	lab         bool   // an agent started over USB can do it, without the lock
+	feature     string // that the device must have, or it has no meaning there
+	own         bool   // it steers the agent itself
+	none        string // why it has no meaning at all
+	check       string // what is read when nothing can be set
+	note        string
+}
+
+// key is a user restriction with the level that brought it.
+type key struct {
+	name string
+	sdk  int // 0: as early as the rule
+}
+
+// put is a setting of Android that the agent writes.
+type put struct{ table, name, value string }
+
+// toggle is something that can be switched, and read.
+type toggle struct {
+	values  map[string]bool // the setting's values: switched on or off
+	since   int             // from which level the cmd forms exist
+	turn    func(on bool) []string
+	before  func(on bool) []string // below since
+	read    []string
+	old     []string // below since
+	parse   func(out string) (bool, error)
+	restore bool // taking the setting back switches it on again
+}
+
+const telephony = "android.hardware.telephony"
+
+// restricted is a setting ALLOW | BLOCK that is user restrictions alone.
+func restricted(id string, sdk int, keys ...string) rule {
+	r := rule{id: id, sdk: sdk, on: []string{"BLOCK"}}
+	for _, name := range keys {
+		r.keys = append(r.keys, key{name: name})
+	}
+	return r
+}
+
+func (r rule) with(name string, sdk int) rule {
+	r.keys = append(slices.Clone(r.keys), key{name, sdk})
+	return r
+}
+
+func (r rule) on33(name string) rule { return r.with(name, 33) }
+
+func (r rule) needs(feature string) rule { r.feature = feature; return r }
+
+func (r rule) noted(text string) rule { r.note = text; return r }
+
+func ownerOnly(id string, sdk int, note string) rule {
+	return rule{id: id, sdk: sdk, owner: true, note: note}
+}
+
+func reporting(id string) rule { return rule{id: id, own: true} }
+
+// rules returns the 39 settings in the contract's order.
+func rules() []rule {
+	return []rule{
+		{id: "VENDOR_STORE_MODE", sdk: 24, keys: []key{{name: "no_install_apps"}}, on: []string{"WHITELIST"},
+			note: "There is no vendor's store to steer: WHITELIST means that what is installed stays as it is."},
+		ownerOnly("DEFAULT_PERMISSION_POLICY", 23, "No command line sets it."),
+		{id: "APP_AUTO_UPDATE_POLICY", none: "the agent installs no apps", note: "Other stores cannot be steered."},
+		rule{id: "UNTRUSTED_APPS_POLICY", sdk: 21, keys: []key{{name: "no_install_unknown_sources"}},
+			on:   []string{"DISALLOW_INSTALL", "ALLOW_INSTALL_IN_PERSONAL_PROFILE_ONLY"},
+			note: "There is no personal profile: both values mean the same."}.with("no_install_unknown_sources_globally", 29),
+		{id: "VENDOR_PROTECT", sdk: 21, keys: []key{{name: "ensure_verify_apps"}}, on: []string{"ENABLED"},
+			note: "`unsupported` where no app verifies packages (`cmd package query-receivers`)."},
+		ownerOnly("SCREEN_CAPTURE", 21, "No command line sets it."),
+		restricted("CAMERA", 24, "no_camera").noted("The passthrough cameras of headsets are usually not covered."),
+		restricted("FACTORY_RESET", 21, "no_factory_reset").noted("Does not block the recovery menu."),
+		restricted("UNINSTALL_APPS", 18, "no_uninstall_apps"),
+		restricted("ACCOUNT_MODIFICATION", 18, "no_modify_accounts"),
+		restricted("ADD_USER", 21, "no_add_user"),
+		restricted("REMOVE_USER", 18, "no_remove_user"),
+		{id: "DEVELOPER_SETTINGS", sdk: 21, keys: []key{{name: "no_debugging_features"}}, on: []string{"BLOCK"},
+			sets: []put{{"global", "development_settings_enabled", "0"}, {"global", "adb_enabled", "0"}},
+			note: "Ends every adb session; taking it back does not switch adb on."},
+		restricted("USB_DATA_ACCESS", 18, "no_usb_file_transfer"),
+		locationMode(),
+		restricted("LOCATION_SHARING", 18, "no_share_location"),
+		restricted("OUTGOING_CALLS", 21, "no_outgoing_calls").needs(telephony),
+		restricted("SMS", 21, "no_sms").needs(telephony),
+		restricted("BLUETOOTH", 26, "no_bluetooth").noted("BLOCK is refused on headsets, whose controllers are Bluetooth."),
+		restricted("DATA_ROAMING", 24, "no_data_roaming").needs(telephony),
+		restricted("NETWORK_RESET", 23, "no_network_reset"),
+		restricted("VPN_CONFIGURATION", 21, "no_config_vpn"),
+		restricted("CONFIGURE_WIFI", 18, "no_config_wifi").on33("no_add_wifi_config").noted("Under the lock-out guard."),
+		restricted("WIFI_DIRECT", 33, "no_wifi_direct"),
+		restricted("TETHERING", 21, "no_config_tethering").on33("no_wifi_tethering"),
+		wifiState(),
+		airplaneMode(),
+		ownerOnly("MINIMUM_WIFI_SECURITY", 33, "No command line sets it."),
+		{id: "AUTO_DATE_TIME", sdk: 21, keys: []key{{"no_config_date_time", 28}}, on: []string{"ENFORCED"}, lab: true,
+			sets: []put{{"global", "auto_time", "1"}, {"global", "auto_time_zone", "1"}}},
+		{id: "ENCRYPTION_POLICY", sdk: 21, lab: true, ownerValues: []string{"ENABLED_WITH_PASSWORD"}, check: "getprop ro.crypto.state",
+			note: "Modern Android is always encrypted: read, not set. A password can only be demanded by a device owner."},
+		reporting("APPLICATION_REPORT_LEVEL"), reporting("REPORT_DEVICE_SETTINGS"), reporting("REPORT_DISPLAY_INFO"),
+		reporting("REPORT_HARDWARE_STATUS"), reporting("REPORT_MEMORY_INFO"), reporting("REPORT_NETWORK_INFO"),
+		reporting("REPORT_POWER_EVENTS"), reporting("REPORT_SOFTWARE_INFO"), reporting("REPORT_SYSTEM_PROPERTIES"),
+	}
+}
+
+func locationMode() rule {
+	word := func(on bool) string { return fmt.Sprint(on) }
+	mode := func(on bool) string {
+		if on {
+			return "3"
+		}
+		return "0"
+	}
+	return rule{id: "LOCATION_MODE", sdk: 28, lab: true, keys: []key{{name: "no_config_location"}}, on: []string{"ENFORCED", "DISABLED"},
+		toggle: &toggle{values: map[string]bool{"ENFORCED": true, "DISABLED": false}, since: 30,
+			turn:   func(on bool) []string { return []string{"cmd", "location", "set-location-enabled", word(on)} },
+			before: func(on bool) []string { return []string{"settings", "put", "secure", "location_mode", mode(on)} },
+			read:   []string{"cmd", "location", "is-location-enabled"}, old: []string{"settings", "get", "secure", "location_mode"},
+			parse: parseSwitch},
+		note: "An agent started over USB switches it, and cannot hold it."}
+}
+
+func wifiState() rule {
+	words := map[bool]string{true: "enabled", false: "disabled"}
+	verbs := map[bool]string{true: "enable", false: "disable"}
+	return rule{id: "WIFI_STATE", sdk: 21, lab: true, keys: []key{{"no_change_wifi_state", 33}}, on: []string{"ENABLED", "DISABLED"},
+		toggle: &toggle{values: map[string]bool{"ENABLED": true, "DISABLED": false}, since: 30, restore: true,
+			turn:   func(on bool) []string { return []string{"cmd", "wifi", "set-wifi-enabled", words[on]} },
+			before: func(on bool) []string { return []string{"svc", "wifi", verbs[on]} },
+			read:   []string{"settings", "get", "global", "wifi_on"}, old: []string{"settings", "get", "global", "wifi_on"},
+			parse: parseSwitch},
+		note: "Below API 33 it is switched and not held. DISABLED is refused where Wi-Fi is the only way out. Under the lock-out guard."}
+}
+
+func airplaneMode() rule {
+	verbs, flags := map[bool]string{true: "enable", false: "disable"}, map[bool]string{true: "1", false: "0"}
+	state := []string{"settings", "get", "global", "airplane_mode_on"}
+	return rule{id: "AIRPLANE_MODE", sdk: 28, keys: []key{{name: "no_airplane_mode"}}, on: []string{"DISABLED"},
+		toggle: &toggle{values: map[string]bool{"DISABLED": false}, since: 30,
+			turn:   func(on bool) []string { return []string{"cmd", "connectivity", "airplane-mode", verbs[on]} },
+			before: func(on bool) []string { return []string{"settings", "put", "global", "airplane_mode_on", flags[on]} },
+			read:   state, old: state, parse: parseSwitch},
+		note: "Under the lock-out guard."}
+}
+
+// Row is one line of the table of what settings take, for people.
+type Row struct {
+	Setting string
+	SDK     int    // 0: any
+	How     string // restrictions and command lines
+	Who     string // the least of: agent, lab, system, owner
+	Note    string
+}
+
+// Table returns the rows in the contract's order.
+func Table() []Row {
+	var rows []Row
+	for _, r := range rules() {
+		rows = append(rows, Row{Setting: r.id, SDK: r.sdk, How: r.how(), Who: r.who(), Note: r.note})
+	}
+	return rows
+}
+
+func (r rule) who() string {
+	switch {
+	case r.own:
+		return "agent"
+	case r.none != "":
+		return "nobody"
+	case r.owner:
+		return "owner"
+	case r.lab:
+		return "lab"
+	}
+	return "system"
+}
+
+func (r rule) how() string {
+	var parts []string
+	switch {
+	case r.own:
+		return "the agent collects it, or does not"
+	case r.none != "":
+		return r.none
+	case r.owner:
+		return "the device-owner app"
+	}
+	if t := r.toggle; t != nil {
+		_, both := t.values["ENABLED"]
+		_, mode := t.values["ENFORCED"]
+		parts = append(parts, "`"+strings.Join(t.turn(both || mode), " ")+"`", fmt.Sprintf("below %d: `%s`", t.since, strings.Join(t.before(both || mode), " ")))
+	}
+	for _, k := range r.keys {
+		text := "`" + k.name + "`"
+		if k.sdk > r.sdk {
+			text += fmt.Sprintf(" (%d)", k.sdk)
+		}
+		parts = append(parts, text)
+	}
+	for _, s := range r.sets {
+		parts = append(parts, "`settings put "+s.table+" "+s.name+" "+s.value+"`")
+	}
+	if r.check != "" {
+		parts = append(parts, "`"+r.check+"`")
+	}
+	return strings.Join(parts, ", ")
+}
