@@ -25,7 +25,9 @@ type Enrolment struct {
 	Version   string // of the agent
 	Device    Device
 	Client    *http.Client
-	Now       func() time.Time
+	// Connection is kept: Client was made from it.
+	Connection Connection
+	Now        func() time.Time
 }
 
 // pending is a key that was made for a token whose answer was not seen yet:
@@ -65,7 +67,7 @@ func Enroll(ctx context.Context, e Enrolment) (deviceID string, err error) {
 		return "", errors.New("the service's answer to the enrolment names no device or no key")
 	}
 	id := identity{Server: e.Server, DeviceID: answer.DeviceID, Role: e.Role, Key: raw, CommandKeys: answer.CommandKeys,
-		Reserved: 1, OffsetMS: answer.ServerTime - e.Now().UnixMilli()}
+		Reserved: 1, OffsetMS: answer.ServerTime - e.Now().UnixMilli(), KeyMade: answer.ServerTime, Connection: e.Connection}
 	if err := s.save(identityFile, id); err != nil {
 		return "", err
 	}

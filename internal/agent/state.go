@@ -26,6 +26,10 @@ type identity struct {
 	// there after a restart.
 	Reserved int64 `json:"reserved"`
 	OffsetMS int64 `json:"offsetMs"` // the service's clock minus the device's
+	// NextKey was offered to the service, which may or may not have taken it.
+	NextKey    []byte     `json:"nextKey,omitempty"` // PKCS #8
+	KeyMade    int64      `json:"keyMade,omitempty"` // Unix milliseconds
+	Connection Connection `json:"connection"`
 }
 
 // applied is what the device was brought to.

@@ -1,0 +1,144 @@
+package dns_test
+
+import (
+	"context"
+	"errors"
+	"net"
+	"net/netip"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/musterhq/muster/internal/agent/dns"
+)
+
+// tools plays dumpsys and ping.
+type tools map[string]string
+
+func (t tools) Run(_ context.Context, tool string, args ...string) (string, error) {
+	if text, ok := t[tool]; ok {
+		return text, nil
+	}
+	return "", errors.New("no " + tool)
+}
+
+// server is a name server that knows one host.
+func server(t *testing.T, host, ip string) string {
+	t.Helper()
+	conn, err := net.ListenPacket("udp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		buffer := make([]byte, 1500)
+		for {
+			n, from, err := conn.ReadFrom(buffer)
+			if err != nil {
+				return
+			}
+			_, _ = conn.WriteTo(answer(buffer[:n], host, ip), from)
+		}
+	}()
+	t.Cleanup(func() { conn.Close(); <-done })
+	return conn.LocalAddr().String()
+}
+
+// answer is a name server's: the query's header and question, and an address if
+// one is asked for.
+func answer(query []byte, host, ip string) []byte {
+	const header = 12
+	if len(query) < header {
+		return nil
+	}
+	at, name := header, ""
+	for at < len(query) && query[at] != 0 {
+		length := int(query[at])
+		name += string(query[at+1:at+1+length]) + "."
+		at += 1 + length
+	}
+	kind := query[at+2]
+	text := append([]byte{}, query[:at+5]...)
+	copy(text[2:header], []byte{0x81, 0x80, 0, 1, 0, 0, 0, 0, 0, 0})
+	switch {
+	case name != host+".":
+		text[3] |= 3 // no such name
+	case kind == 1: // an IPv4 address
+		text[7] = 1
+		text = append(text, 0xc0, header, 0, 1, 0, 1, 0, 0, 0, 60, 0, 4)
+		text = append(text, netip.MustParseAddr(ip).AsSlice()...)
+	}
+	return text
+}
+
+func TestLookup(t *testing.T) {
+	t.Parallel()
+	given := server(t, "muster.test", "192.0.2.7")
+	for name, test := range map[string]struct {
+		resolver *dns.Resolver
+		host     string
+		want     string // empty: it cannot be found
+	}{
+		"a number":                 {&dns.Resolver{}, "192.0.2.1", "192.0.2.1"},
+		"this machine":             {&dns.Resolver{}, "localhost", "127.0.0.1"},
+		"given":                    {&dns.Resolver{Given: []string{"bad", given}}, "muster.test", "192.0.2.7"},
+		"given, after dumpsys":     {&dns.Resolver{Tools: tools{"dumpsys": "nothing"}, Given: []string{given}}, "muster.test", "192.0.2.7"},
+		"ping, as nobody knows it": {&dns.Resolver{Tools: tools{"ping": "PING other.test (192.0.2.9) 56(84) bytes of data.\n"}, Given: []string{given}}, "other.test", "192.0.2.9"},
+		"unknown":                  {&dns.Resolver{Given: []string{given}}, "other.test", ""},
+		"an option":                {&dns.Resolver{Tools: tools{"ping": "PING x (192.0.2.9) "}}, "-f", ""},
+		"a command":                {&dns.Resolver{Tools: tools{"ping": "PING x (192.0.2.9) "}}, "a;reboot", ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			found, err := test.resolver.Lookup(t.Context(), test.host)
+			if test.want == "" && err == nil || test.want != "" && (err != nil || found[0].String() != test.want) {
+				t.Errorf("%v, %v, want %q", found, err, test.want)
+			}
+		})
+	}
+}
+
+func TestTheLastGoodAddressIsRemembered(t *testing.T) {
+	t.Parallel()
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer listener.Close()
+	_, port, _ := net.SplitHostPort(listener.Addr().String())
+	memory := filepath.Join(t.TempDir(), "addresses.json")
+	knows := dns.Resolver{Given: []string{server(t, "muster.test", "127.0.0.1")}, Memory: memory}
+	forgets := dns.Resolver{Memory: memory}
+	for _, r := range []*dns.Resolver{&knows, &forgets} {
+		conn, err := r.Dial(t.Context(), "tcp", "muster.test:"+port)
+		if err != nil {
+			t.Fatal(err)
+		}
+		conn.Close()
+	}
+}
+
+func TestParseServers(t *testing.T) {
+	t.Parallel()
+	got := dns.ParseServers("x DnsAddresses: [ /192.0.2.53,/2001:db8::53 ] y\nDnsAddresses: [ /192.0.2.53 ] DnsAddresses: [ ]\nDnsAddresses: [ /0.0.0.0,dns.test/192.0.2.54 ]")
+	if len(got) != 3 || got[0].String() != "192.0.2.53:53" || got[1].String() != "[2001:db8::53]:53" || got[2].String() != "192.0.2.54:53" {
+		t.Errorf("%v", got)
+	}
+}
+
+func FuzzParse(f *testing.F) {
+	f.Add("DnsAddresses: [ /192.0.2.53,/fe80::1%wlan0 ]")
+	f.Add("PING muster.test (192.0.2.1) 56(84) bytes of data.")
+	f.Add("PING6 muster.test(2001:db8::1) 56 data bytes")
+	f.Fuzz(func(t *testing.T, text string) {
+		for _, at := range dns.ParseServers(text) {
+			if !at.IsValid() || at.Port() != 53 || !strings.Contains(text, "DnsAddresses") {
+				t.Errorf("%v from %q", at, text)
+			}
+		}
+		if ip, ok := dns.ParsePing(text); ok && (!ip.IsValid() || ip.IsUnspecified()) {
+			t.Errorf("%v from %q", ip, text)
+		}
+	})
+}
