@@ -16,12 +16,11 @@ import (
 	"github.com/alecthomas/kong"
 
 	"github.com/musterhq/muster/internal/agent"
-	"github.com/musterhq/muster/internal/agent/simulated"
 	"github.com/musterhq/muster/internal/agentproto"
 )
 
-// version is set by the release build.
-const version = "devel"
+// version is set by the linker (scripts/build.sh).
+var version = "devel"
 
 func main() { os.Exit(run(os.Args[1:], os.Stdout, os.Stderr)) }
 
@@ -30,25 +29,8 @@ type program struct {
 	Enroll   enrollCommand   `cmd:"" help:"Enrol this device with a service."`
 	Run      runCommand      `cmd:"" help:"Keep this device in touch with its service."`
 	Status   statusCommand   `cmd:"" help:"Show what this device is enrolled in."`
+	Rotate   rotateCommand   `cmd:"" help:"Give this device a new key; it also does so by itself once a year."`
 	Unenroll unenrollCommand `cmd:"" help:"Say good-bye to the service and give the device back."`
-}
-
-// common is what every command takes.
-type common struct {
-	State  string `name:"state" required:"" placeholder:"DIR" help:"The directory that holds the device's identity and journal."`
-	Driver string `name:"driver" enum:"simulated" default:"simulated" help:"What the agent drives: simulated."`
-	Serial string `name:"serial" default:"SIM0001" help:"The simulated device's serial number, when it is made."`
-	Push   string `name:"push" placeholder:"URL" help:"A simulated companion's push service: the address of the platform's emulator."`
-}
-
-// device opens the machine under the agent, and what wakes it besides the
-// service's own stream.
-func (c common) device() (agent.Device, agent.Push, error) {
-	device, err := simulated.Open(c.State, simulated.Default(c.Serial), time.Now)
-	if err != nil || c.Push == "" {
-		return device, nil, err
-	}
-	return device, simulated.Push{Device: device, Emulator: c.Push, Client: agent.NewClient()}, nil
 }
 
 // environment is what commands run in.
@@ -83,10 +65,12 @@ func run(args []string, out, errOut io.Writer) int {
 // enrollCommand redeems a token.
 type enrollCommand struct {
 	common
-	Server string `name:"server" required:"" placeholder:"URL" help:"The service's address: https, or http on this machine."`
-	Token  string `name:"token" required:"" help:"The one-time token from the QR code."`
-	Role   string `name:"role" enum:"manager,companion" default:"manager" help:"manager, or companion on a device that the platform manages."`
-	Alg    string `name:"alg" enum:"ed25519,es256" default:"ed25519" help:"The device key's algorithm: ed25519 or es256."`
+	Server string   `name:"server" required:"" placeholder:"URL" help:"The service's address: https, or http on this machine."`
+	Token  string   `name:"token" required:"" help:"The one-time token from the QR code."`
+	Role   string   `name:"role" enum:"manager,companion" default:"manager" help:"manager, or companion on a device that the platform manages."`
+	Pin    []string `name:"pin" placeholder:"PIN" help:"The pin of the service's certificate from the QR code; repeat it for a second."`
+	DNS    []string `name:"dns" placeholder:"IP" help:"A name server to ask where Android tells of none."`
+	Alg    string   `name:"alg" enum:"ed25519,es256" default:"ed25519" help:"The device key's algorithm: ed25519 or es256."`
 }
 
 // Run enrols the device.
@@ -95,8 +79,9 @@ func (c *enrollCommand) Run(env *environment) error {
 	if err != nil {
 		return err
 	}
-	id, err := agent.Enroll(env.ctx, agent.Enrolment{Server: c.Server, Token: c.Token, Role: agentproto.Role(c.Role),
-		Algorithm: agentproto.Algorithm(c.Alg), Dir: c.State, Version: version, Device: device, Client: agent.NewClient(), Now: time.Now})
+	way := agent.Connection{Pins: c.Pin, NameServers: c.DNS}
+	id, err := agent.Enroll(env.ctx, agent.Enrolment{Server: c.Server, Token: c.Token, Role: agentproto.Role(c.Role), Algorithm: agentproto.Algorithm(c.Alg),
+		Dir: c.State, Version: version, Device: device, Client: c.client(way), Connection: way, Now: time.Now})
 	if err == nil {
 		fmt.Fprintf(env.out, "Enrolled as %s.\n", id)
 	}
@@ -136,7 +121,11 @@ func (c common) open(env *environment) (*agent.Agent, error) {
 	if err != nil {
 		return nil, err
 	}
-	return agent.New(agent.Options{Dir: c.State, Version: version, Device: device, Push: push, Client: agent.NewClient(), Now: time.Now, Log: env.log})
+	way, err := agent.LoadConnection(c.State)
+	if err != nil {
+		return nil, err
+	}
+	return agent.New(agent.Options{Dir: c.State, Version: version, Device: device, Push: push, Client: c.client(way), Now: time.Now, Log: env.log})
 }
 
 // statusCommand shows the enrolment.
@@ -152,6 +141,23 @@ func (c *statusCommand) Run(env *environment) error {
 	s := a.Status()
 	fmt.Fprintf(env.out, "Device:  %s\nService: %s\nRole:    %s\nPolicy:  %s version %d\nOpen:    %d commands\n",
 		s.DeviceID, s.Server, s.Role, s.Policy.ID, s.Policy.Version, s.Open)
+	return nil
+}
+
+// rotateCommand changes the device's key.
+type rotateCommand struct{ common }
+
+// Run changes it.
+func (c *rotateCommand) Run(env *environment) error {
+	a, err := c.open(env)
+	if err != nil {
+		return err
+	}
+	defer a.Close()
+	if err := a.Rotate(env.ctx); err != nil {
+		return err
+	}
+	fmt.Fprintln(env.out, "This device has a new key.")
 	return nil
 }
 

@@ -17,8 +17,9 @@ import (
 // doctorCommand checks the set-up that `muster serve` would run with.
 type doctorCommand struct {
 	config.Service
-	Output      string `name:"output" short:"o" enum:"text,json" default:"text" help:"What to print: text, or one JSON value."`
-	MakeKeyFile string `name:"make-key-file" placeholder:"FILE" help:"Only make a new key file, for replicas on PostgreSQL."`
+	Output        string `name:"output" short:"o" enum:"text,json" default:"text" help:"What to print: text, or one JSON value."`
+	MakeKeyFile   string `name:"make-key-file" placeholder:"FILE" help:"Only make a new key file, for replicas on PostgreSQL."`
+	RotateKeyFile string `name:"rotate-key-file" placeholder:"FILE" help:"Only put fresh keys before those of a key file; every replica then needs the file and a restart."`
 }
 
 // report is what the doctor says.
@@ -35,6 +36,14 @@ func (c *doctorCommand) Run(env *cli.Env) error {
 		}
 		return cli.Print(env.Out, c.Output, map[string]string{"path": c.MakeKeyFile}, func(w io.Writer) {
 			fmt.Fprintf(w, "Made the key file %s. Keep it secret, back it up, give the same file to every replica.\n", c.MakeKeyFile)
+		})
+	}
+	if c.RotateKeyFile != "" {
+		if err := service.RotateKeyFile(c.RotateKeyFile, env.Now()); err != nil {
+			return err
+		}
+		return cli.Print(env.Out, c.Output, map[string]string{"path": c.RotateKeyFile}, func(w io.Writer) {
+			fmt.Fprintf(w, "The key file %s has new keys. Back it up, give it to every replica, and restart them. Do not remove the old keys from it.\n", c.RotateKeyFile)
 		})
 	}
 	said := report{Findings: append(service.Diagnose(env.Context, c.Service, env.Now), unknownSettings()...)}

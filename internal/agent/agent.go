@@ -93,6 +93,9 @@ func (a *Agent) Once(ctx context.Context) (time.Duration, error) {
 	if err := a.recover(ctx); err != nil {
 		return 0, err
 	}
+	if err := a.rotation(ctx); err != nil {
+		return 0, a.refused(ctx, err)
+	}
 	if err := a.registerPush(ctx); err != nil {
 		return 0, a.refused(ctx, err)
 	}
@@ -160,7 +163,7 @@ func (a *Agent) compose(ctx context.Context) (agentproto.CheckinRequest, error) 
 	if err != nil {
 		return agentproto.CheckinRequest{}, err
 	}
-	request := agentproto.CheckinRequest{AgentVersion: a.options.Version, BootID: boot, Acks: a.acks(), Status: a.report, Location: a.fix}
+	request := agentproto.CheckinRequest{AgentVersion: a.options.Version, BootID: boot, KeyID: a.link.newestKey(), Acks: a.acks(), Status: a.report, Location: a.fix}
 	if !a.applied.Reported && a.applied.Policy.ID != "" {
 		request.Policy = &agentproto.PolicyReport{PolicyRef: a.applied.Policy, Settings: a.applied.Settings}
 	}
@@ -279,6 +282,7 @@ func (a *Agent) refused(ctx context.Context, err error) error {
 	if !errors.As(err, &r) || r.Answer.Error != agentproto.Ended || r.Answer.Signed == nil {
 		return err
 	}
+	_ = a.link.learn(r.Answer.Keys) // what is not believed opens nothing below
 	var stone agentproto.Tombstone
 	if a.link.open(*r.Answer.Signed, agentproto.KindTombstone, &stone) != nil || stone.DeviceID != a.link.deviceID() {
 		return err

@@ -46,8 +46,11 @@ func (a *Agent) refollow(ctx context.Context) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	if err := a.link.call(ctx, "/checkin", agentproto.CheckinRequest{AgentVersion: a.options.Version, BootID: boot}, &answer); err != nil {
+	if err := a.link.call(ctx, "/checkin", agentproto.CheckinRequest{AgentVersion: a.options.Version, BootID: boot, KeyID: a.link.newestKey()}, &answer); err != nil {
 		return "", err
+	}
+	if err := a.link.learn(answer.Keys); err != nil {
+		a.options.Log.WarnContext(ctx, "a key that the service announced is not trusted", "error", err)
 	}
 	if err := a.accept(ctx, answer.Commands); err != nil {
 		return "", err

@@ -10,6 +10,7 @@ import (
 	"net"
 	"net/http"
 	"net/url"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -88,20 +89,27 @@ func (l *link) deviceID() string {
 	return l.id.DeviceID
 }
 
-// sign takes the next sequence number and signs a request with it.
-func (l *link) sign(method, path string, body []byte) (http.Header, error) {
+// take reserves the next sequence number.
+func (l *link) take() (int64, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.next >= l.id.Reserved {
 		l.id.Reserved = l.next + reserve
 		if err := l.store.save(identityFile, l.id); err != nil {
-			return nil, err
+			return 0, err
 		}
 	}
-	r := agentproto.Request{Method: method, Path: path, Device: l.id.DeviceID, Sequence: l.next, Body: body,
-		Time: l.now().UnixMilli() + l.id.OffsetMS}
 	l.next++
-	sig, err := l.key.Sign(r.Message())
+	return l.next - 1, nil
+}
+
+// sign signs a request that has the sequence number.
+func (l *link) sign(key agentproto.PrivateKey, sequence int64, method, path string, body []byte) (http.Header, error) {
+	l.mu.Lock()
+	r := agentproto.Request{Method: method, Path: path, Device: l.id.DeviceID, Sequence: sequence, Body: body,
+		Time: l.now().UnixMilli() + l.id.OffsetMS}
+	l.mu.Unlock()
+	sig, err := key.Sign(r.Message())
 	if err != nil {
 		return nil, err
 	}
@@ -113,12 +121,27 @@ func (l *link) sign(method, path string, body []byte) (http.Header, error) {
 	return h, nil
 }
 
+func (l *link) signer() agentproto.PrivateKey {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.key
+}
+
 // send makes one signed request. The caller closes the answer's body.
 func (l *link) send(ctx context.Context, method, path string, body []byte, extra http.Header) (*http.Response, error) {
-	headers, err := l.sign(method, agentproto.Base+path, body)
+	sequence, err := l.take()
 	if err != nil {
 		return nil, err
 	}
+	headers, err := l.sign(l.signer(), sequence, method, agentproto.Base+path, body)
+	if err != nil {
+		return nil, err
+	}
+	return l.carry(ctx, method, path, body, headers, extra)
+}
+
+// carry sends a request that is signed.
+func (l *link) carry(ctx context.Context, method, path string, body []byte, headers, extra http.Header) (*http.Response, error) {
 	l.mu.Lock()
 	address := strings.TrimSuffix(l.id.Server, "/") + agentproto.Base + path
 	l.mu.Unlock()
@@ -197,6 +220,7 @@ func (l *link) try(ctx context.Context, method, path string, body []byte, answer
 // mend sets the clock's offset or the sequence as the service says, if it is
 // the service that says so, about this very request.
 func (l *link) mend(r *refusal) bool {
+	_ = l.learn(r.Answer.Keys) // what is not announced by a known key is not believed below either
 	if r.Answer.Error != agentproto.ClockSkew && r.Answer.Error != agentproto.Replayed || r.Answer.Signed == nil {
 		return false
 	}
@@ -228,18 +252,31 @@ func (l *link) open(e agentproto.Envelope, kind string, v any) error {
 	return fmt.Errorf("signed with the key %q, which this device does not know", e.KeyID)
 }
 
-// learn adds keys that a trusted key announces.
+// newestKey is the id of the youngest key that the agent trusts: the service
+// announces those that came after it.
+func (l *link) newestKey() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.id.CommandKeys[len(l.id.CommandKeys)-1].ID
+}
+
+// keyGrace is how long a key is trusted after another has followed it: replicas
+// do not change at one moment.
+const keyGrace = 7 * 24 * time.Hour
+
+// learn adds keys that a trusted key announces, each by the one before it.
+// What no trusted key announces is left out, and told: it has no power.
 func (l *link) learn(announced []agentproto.Envelope) error {
+	var failed []error
 	for _, e := range announced {
 		var k agentproto.CommandKey
-		if err := l.open(e, agentproto.KindKey, &k); err != nil {
-			return err
+		err := l.open(e, agentproto.KindKey, &k)
+		if err == nil {
+			err = l.trust(k)
 		}
-		if err := l.trust(k); err != nil {
-			return err
-		}
+		failed = append(failed, err)
 	}
-	return nil
+	return errors.Join(failed...)
 }
 
 func (l *link) trust(k agentproto.CommandKey) error {
@@ -250,6 +287,11 @@ func (l *link) trust(k agentproto.CommandKey) error {
 			return nil
 		}
 	}
-	l.id.CommandKeys = append(l.id.CommandKeys, k)
+	kept := append(slices.Clone(l.id.CommandKeys), k)
+	now := l.now().UnixMilli() + l.id.OffsetMS
+	for len(kept) > 1 && kept[1].NotBefore != 0 && now > kept[1].NotBefore+keyGrace.Milliseconds() {
+		kept = kept[1:] // whoever finds the old key later has no power any more
+	}
+	l.id.CommandKeys = kept
 	return l.store.save(identityFile, l.id)
 }

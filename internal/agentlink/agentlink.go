@@ -10,6 +10,7 @@ package agentlink
 import (
 	"context"
 	"log/slog"
+	"slices"
 	"time"
 
 	"github.com/musterhq/muster/internal/agentdevice"
@@ -66,8 +67,41 @@ type Directory interface {
 
 // Signer signs what has power over devices.
 type Signer struct {
-	Key agentproto.PrivateKey
-	ID  string
+	Key  agentproto.PrivateKey
+	ID   string
+	Made time.Time
+	// Former are the keys that signed before, youngest first. They sign nothing
+	// any more but who followed them, for devices that were away meanwhile.
+	Former []Signer
+}
+
+// succession are the announcements that lead from a key to the present one,
+// oldest first; from an unknown one, those of every key. Nothing for the present
+// key itself.
+func (s Signer) succession(known string) ([]agentproto.Envelope, error) {
+	if known == s.ID {
+		return nil, nil
+	}
+	var chain []agentproto.Envelope
+	follower := s
+	for _, before := range s.Former {
+		public, err := follower.Key.Public()
+		if err != nil {
+			return nil, err
+		}
+		said, err := agentproto.Seal(before.Key, before.ID, agentproto.KindKey,
+			agentproto.CommandKey{ID: follower.ID, Key: public, NotBefore: follower.Made.UnixMilli()})
+		if err != nil {
+			return nil, err
+		}
+		chain = append(chain, said)
+		if before.ID == known {
+			break
+		}
+		follower = before
+	}
+	slices.Reverse(chain)
+	return chain, nil
 }
 
 // Link is the service's half of the agent's protocol.
@@ -95,5 +129,5 @@ func (l *Link) seal(kind string, v any) (agentproto.Envelope, error) {
 // commandKeys are the keys that a new device trusts.
 func (l *Link) commandKeys() ([]agentproto.CommandKey, error) {
 	public, err := l.Signer.Key.Public()
-	return []agentproto.CommandKey{{ID: l.Signer.ID, Key: public}}, err
+	return []agentproto.CommandKey{{ID: l.Signer.ID, Key: public, NotBefore: l.Signer.Made.UnixMilli()}}, err
 }

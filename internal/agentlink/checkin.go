@@ -25,6 +25,12 @@ func (l *Link) CheckIn(ctx context.Context, d agentdevice.Device, r agentproto.C
 			return answer, err
 		}
 	}
+	var err error
+	if r.KeyID != "" { // an agent that does not say knows but one
+		if answer.Keys, err = l.Signer.succession(r.KeyID); err != nil {
+			return answer, err
+		}
+	}
 	hear := l.observe
 	if d.IsCompanion() {
 		hear = l.hearCompanion

@@ -71,7 +71,11 @@ func (l *Link) mendable(code agentproto.ErrorCode, message string, d agentdevice
 	if err != nil {
 		return err
 	}
-	return &agentproto.Refusal{Code: code, Message: message, Signed: &said}
+	keys, err := l.Signer.succession("")
+	if err != nil {
+		return err
+	}
+	return &agentproto.Refusal{Code: code, Message: message, Signed: &said, Keys: keys}
 }
 
 func (l *Link) tombstone(d agentdevice.Device) error {
@@ -83,7 +87,11 @@ func (l *Link) tombstone(d agentdevice.Device) error {
 	if err != nil {
 		return err
 	}
-	return &agentproto.Refusal{Code: agentproto.Ended, Message: "the device is no longer managed", Signed: &stone}
+	keys, err := l.Signer.succession("")
+	if err != nil {
+		return err
+	}
+	return &agentproto.Refusal{Code: agentproto.Ended, Message: "the device is no longer managed", Signed: &stone, Keys: keys}
 }
 
 // Policy returns the signed document of the policy that the device is to have.

@@ -152,6 +152,7 @@ const (
 type CheckinRequest struct {
 	AgentVersion string        `json:"agentVersion"`
 	BootID       string        `json:"bootId,omitempty"`
+	KeyID        string        `json:"keyId,omitempty"`        // the youngest command key that the device trusts
 	Capabilities []Capability  `json:"capabilities,omitempty"` // sent when they changed
 	Acks         []Ack         `json:"acks,omitempty"`
 	Status       *StatusReport `json:"status,omitempty"`
@@ -165,7 +166,7 @@ type CheckinResponse struct {
 	Commands    []Envelope `json:"commands,omitempty"` // of Command
 	Acked       []string   `json:"acked,omitempty"`    // command ids whose acks are durable
 	Policy      *PolicyRef `json:"policy,omitempty"`
-	Keys        []Envelope `json:"keys,omitempty"` // of CommandKey: announced successors
+	Keys        []Envelope `json:"keys,omitempty"` // of CommandKey: those that followed KeyID, oldest first
 	NextSeconds int        `json:"nextSeconds"`    // until the next check-in, if not woken
 }
 
@@ -215,6 +216,8 @@ type ErrorResponse struct {
 	Error   ErrorCode `json:"error"`
 	Message string    `json:"message"`
 	Signed  *Envelope `json:"signed,omitempty"`
+	// Keys lead from any key that the service ever had to the one that signed.
+	Keys []Envelope `json:"keys,omitempty"`
 }
 
 // Refusal is why the service refused a request: what ErrorResponse carries.
@@ -222,6 +225,7 @@ type Refusal struct {
 	Code       ErrorCode
 	Message    string
 	Signed     *Envelope
+	Keys       []Envelope
 	RetryAfter int // seconds, with Busy
 }
 

@@ -43,10 +43,24 @@ func (s *Service) agents(mux *http.ServeMux, commands *command.Service, observer
 // Agents is the link to devices with our own agent; it issues their tokens.
 func (s *Service) Agents() *agentlink.Link { return s.link }
 
-// signer is the key that signs what devices obey. Its id is derived, so that
-// the same key has the same id on every replica.
+// signer is the key that signs what devices obey, with those before it.
 func (s *Service) signer() (agentlink.Signer, error) {
-	raw, err := x509.MarshalPKCS8PrivateKey(s.keys.Signing())
+	var all []agentlink.Signer
+	for _, k := range s.keys.signing {
+		one, err := signerOf(k)
+		if err != nil {
+			return agentlink.Signer{}, err
+		}
+		all = append(all, one)
+	}
+	all[0].Former = all[1:]
+	return all[0], nil
+}
+
+// signerOf makes the signer of one key. Its id is derived, so that the same key
+// has the same id on every replica.
+func signerOf(k signingKey) (agentlink.Signer, error) {
+	raw, err := x509.MarshalPKCS8PrivateKey(k.key)
 	if err != nil {
 		return agentlink.Signer{}, err
 	}
@@ -59,5 +73,5 @@ func (s *Service) signer() (agentlink.Signer, error) {
 		return agentlink.Signer{}, err
 	}
 	sum := sha256.Sum256([]byte(public.SPKI))
-	return agentlink.Signer{Key: key, ID: hex.EncodeToString(sum[:8])}, nil
+	return agentlink.Signer{Key: key, ID: hex.EncodeToString(sum[:8]), Made: k.made}, nil
 }

@@ -22,10 +22,15 @@ import (
 // that a copy of the database alone neither opens what is sealed nor signs
 // what devices obey.
 type Keys struct {
-	signing ed25519.PrivateKey
-	known   []ed25519.PublicKey    // of every signing key, older ones too
+	signing []signingKey           // the youngest, which signs, first
 	sealers map[string]cipher.AEAD // by key id
 	current string                 // the id that seals
+}
+
+// signingKey is a key that signs what devices obey, and since when.
+type signingKey struct {
+	key  ed25519.PrivateKey
+	made time.Time
 }
 
 const keyFileVersion = 1
@@ -49,22 +54,50 @@ const secretSize = 32
 
 // LoadKeys reads the key file.
 func LoadKeys(path string) (*Keys, error) {
-	data, err := os.ReadFile(path)
+	file, err := readKeyFile(path)
 	if err != nil {
-		return nil, fmt.Errorf("cannot read the key file: %w", err)
-	}
-	var file keyFile
-	if err := json.Unmarshal(data, &file); err != nil {
-		return nil, fmt.Errorf("the key file %s is damaged (%v): restore it from a backup", path, err)
-	}
-	if file.Version != keyFileVersion {
-		return nil, fmt.Errorf("the key file %s has version %d, this build reads %d: use a newer build", path, file.Version, keyFileVersion)
+		return nil, err
 	}
 	keys, err := file.keys()
 	if err != nil {
 		return nil, fmt.Errorf("the key file %s is damaged (%v): restore it from a backup", path, err)
 	}
 	return keys, nil
+}
+
+func readKeyFile(path string) (file keyFile, err error) {
+	data, err := os.ReadFile(path)
+	if err != nil {
+		return file, fmt.Errorf("cannot read the key file: %w", err)
+	}
+	if err := json.Unmarshal(data, &file); err != nil {
+		return file, fmt.Errorf("the key file %s is damaged (%v): restore it from a backup", path, err)
+	}
+	if file.Version != keyFileVersion {
+		return file, fmt.Errorf("the key file %s has version %d, this build reads %d: use a newer build", path, file.Version, keyFileVersion)
+	}
+	return file, nil
+}
+
+// RotateKeyFile puts fresh keys before those that a key file has. The old ones
+// stay: they open what they sealed, and lead devices that were away to the new
+// signing key. The file is replaced whole; replicas read it when they start.
+func RotateKeyFile(path string, now time.Time) error {
+	file, err := readKeyFile(path)
+	if err != nil {
+		return err
+	}
+	if _, err := file.keys(); err != nil {
+		return fmt.Errorf("the key file %s is damaged (%v): restore it from a backup", path, err)
+	}
+	file.Signing = slices.Insert(file.Signing, 0, newKeyRecord(now))
+	file.Sealing = slices.Insert(file.Sealing, 0, newKeyRecord(now))
+	fresh, err := writeKeys(path, file)
+	if err != nil {
+		return err
+	}
+	defer os.Remove(fresh)
+	return os.Rename(fresh, path)
 }
 
 // LoadOrMakeKeys reads the key file, making it first if it is not there.
@@ -83,26 +116,35 @@ func MakeKeyFile(path string, now time.Time) error {
 		Comment: "Keys of a Muster service. Keep them secret, back them up, give the same file to every replica.",
 		Signing: []keyRecord{newKeyRecord(now)}, Sealing: []keyRecord{newKeyRecord(now)},
 	}
-	data, err := json.MarshalIndent(file, "", "  ")
-	if err != nil {
-		return err
-	}
 	if _, err := os.Lstat(path); err == nil {
 		return fmt.Errorf("the key file %s: %w", path, fs.ErrExist)
 	}
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 		return fmt.Errorf("cannot make the key file's directory: %w", err)
 	}
+	fresh, err := writeKeys(path, file)
+	if err != nil {
+		return err
+	}
+	defer os.Remove(fresh)
+	return os.Link(fresh, path) // unlike a rename, never replaces a file
+}
+
+// writeKeys writes the file under another name beside it, synced.
+func writeKeys(path string, file keyFile) (string, error) {
+	data, err := json.MarshalIndent(file, "", "  ")
+	if err != nil {
+		return "", err
+	}
 	temporary, err := os.CreateTemp(filepath.Dir(path), filepath.Base(path)+".new-*") // 0600
 	if err != nil {
-		return fmt.Errorf("cannot make the key file: %w", err)
+		return "", fmt.Errorf("cannot make the key file: %w", err)
 	}
-	defer os.Remove(temporary.Name())
 	_, err = temporary.Write(append(data, '\n'))
 	if err := errors.Join(err, temporary.Sync(), temporary.Close()); err != nil {
-		return fmt.Errorf("cannot write the key file: %w", err)
+		return "", errors.Join(fmt.Errorf("cannot write the key file: %w", err), os.Remove(temporary.Name()))
 	}
-	return os.Link(temporary.Name(), path) // unlike a rename, never replaces a file
+	return temporary.Name(), nil
 }
 
 func newKeyRecord(now time.Time) keyRecord {
@@ -116,14 +158,13 @@ func (f keyFile) keys() (*Keys, error) {
 		return nil, errors.New("a key is missing")
 	}
 	keys := &Keys{sealers: map[string]cipher.AEAD{}, current: f.Sealing[0].ID}
-	for _, record := range append(f.Signing, f.Sealing...) {
+	for _, record := range slices.Concat(f.Signing, f.Sealing) {
 		if len(record.Secret) != secretSize || !name.IsID(record.ID) {
 			return nil, fmt.Errorf("key %q is malformed", record.ID)
 		}
 	}
-	keys.signing = ed25519.NewKeyFromSeed(f.Signing[0].Secret)
 	for _, record := range f.Signing {
-		keys.known = append(keys.known, ed25519.NewKeyFromSeed(record.Secret).Public().(ed25519.PublicKey))
+		keys.signing = append(keys.signing, signingKey{ed25519.NewKeyFromSeed(record.Secret), record.CreatedAt})
 	}
 	for _, record := range f.Sealing {
 		block, err := aes.NewCipher(record.Secret)
@@ -140,15 +181,17 @@ func (f keyFile) keys() (*Keys, error) {
 }
 
 // Signing is the key that signs what devices obey.
-func (k *Keys) Signing() ed25519.PrivateKey { return k.signing }
+func (k *Keys) Signing() ed25519.PrivateKey { return k.signing[0].key }
 
 // SignStatement implements activity.Signer. A statement begins with words that
 // nothing else which is signed begins with.
-func (k *Keys) SignStatement(statement []byte) []byte { return ed25519.Sign(k.signing, statement) }
+func (k *Keys) SignStatement(statement []byte) []byte { return ed25519.Sign(k.Signing(), statement) }
 
 // VerifyStatement implements activity.Signer.
 func (k *Keys) VerifyStatement(statement, signature []byte) bool {
-	return slices.ContainsFunc(k.known, func(key ed25519.PublicKey) bool { return ed25519.Verify(key, statement, signature) })
+	return slices.ContainsFunc(k.signing, func(known signingKey) bool {
+		return ed25519.Verify(known.key.Public().(ed25519.PublicKey), statement, signature)
+	})
 }
 
 // Seal encrypts data so that only this service's keys open it, and only for

@@ -105,3 +105,37 @@ func newKeys(t *testing.T) *service.Keys {
 	}
 	return keys
 }
+
+// New keys sign and seal; the old ones still open what they sealed.
+func TestRotateKeyFile(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "keys")
+	before, err := service.LoadOrMakeKeys(path, time.Now())
+	if err != nil {
+		t.Fatal(err)
+	}
+	sealed := before.Seal("answer", []byte("secret"))
+	if err := service.RotateKeyFile(path, time.Now()); err != nil {
+		t.Fatal(err)
+	}
+	after, err := service.LoadKeys(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, err := after.Open("answer", sealed); err != nil || string(got) != "secret" {
+		t.Errorf("what the old key sealed opens as %q, %v", got, err)
+	}
+	if _, err := before.Open("answer", after.Seal("answer", nil)); err == nil {
+		t.Error("the old key still seals")
+	}
+	if bytes.Equal(after.Signing().Public().(ed25519.PublicKey), before.Signing().Public().(ed25519.PublicKey)) {
+		t.Error("the old key still signs")
+	}
+	info, err := os.Stat(path)
+	if err != nil || info.Mode() != fs.FileMode(0o600) {
+		t.Errorf("the key file is %v, %v; want mode 0600", info, err)
+	}
+	if err := service.RotateKeyFile(filepath.Join(t.TempDir(), "none"), time.Now()); err == nil {
+		t.Error("a file that is not there was rotated")
+	}
+}

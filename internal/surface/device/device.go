@@ -198,7 +198,7 @@ func (d *Door) refuse(w http.ResponseWriter, r *http.Request, err error) {
 	if known.RetryAfter > 0 {
 		w.Header().Set("Retry-After", strconv.Itoa(known.RetryAfter))
 	}
-	write(w, statusOf(known.Code), agentproto.ErrorResponse{Error: known.Code, Message: known.Message, Signed: known.Signed})
+	write(w, statusOf(known.Code), agentproto.ErrorResponse{Error: known.Code, Message: known.Message, Signed: known.Signed, Keys: known.Keys})
 }
 
 func statusOf(code agentproto.ErrorCode) int {

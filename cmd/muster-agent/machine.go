@@ -1,0 +1,72 @@
+package main
+
+import (
+	"errors"
+	"io/fs"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/musterhq/muster/internal/agent"
+	"github.com/musterhq/muster/internal/agent/dns"
+	"github.com/musterhq/muster/internal/agent/shell"
+	"github.com/musterhq/muster/internal/agent/simulated"
+)
+
+// The drivers.
+const (
+	simulatedDriver = "simulated"
+	shellDriver     = "shell"
+)
+
+// common is what every command takes.
+type common struct {
+	State  string `name:"state" required:"" placeholder:"DIR" help:"The directory that holds the device's identity and journal."`
+	Driver string `name:"driver" enum:"simulated,shell" default:"simulated" help:"What the agent drives: simulated, a model of a device kept in the state directory; or shell, the Android device that it runs on."`
+	Serial string `name:"serial" default:"SIM0001" help:"The simulated device's serial number, when it is made."`
+	Push   string `name:"push" placeholder:"URL" help:"A simulated companion's push service: the address of the platform's emulator."`
+}
+
+// device opens the machine under the agent, and what wakes it besides the
+// service's own stream.
+func (c common) device() (agent.Device, agent.Push, error) {
+	if c.Driver == shellDriver {
+		if c.Push != "" {
+			return nil, nil, errors.New("--push is for the simulated driver")
+		}
+		return &shell.Device{Tools: tools(), Root: "/", UID: os.Getuid(), Now: time.Now}, nil, nil
+	}
+	device, err := simulated.Open(c.State, simulated.Default(c.Serial), time.Now)
+	if err != nil || c.Push == "" {
+		return device, nil, err
+	}
+	return device, simulated.Push{Device: device, Emulator: c.Push, Client: agent.NewClient()}, nil
+}
+
+func tools() shell.Exec { return shell.Exec{Dirs: shell.AndroidDirs} }
+
+// client is the way to the service. On Android names are looked up by the agent
+// itself; elsewhere the machine knows how.
+func (c common) client(way agent.Connection) *http.Client {
+	if c.Driver != shellDriver {
+		return way.Client(nil, nil)
+	}
+	resolver := &dns.Resolver{Tools: tools(), Given: way.NameServers, Memory: filepath.Join(c.State, "addresses.json")}
+	if _, err := os.Stat("/etc/resolv.conf"); !errors.Is(err, fs.ErrNotExist) {
+		resolver.System = net.DefaultResolver
+	}
+	return way.Client(resolver.Dial, c.clock)
+}
+
+// clock is the time by which certificates are judged: a device whose clock is
+// dead begins in 1970, but it is never earlier than when it was last written
+// down who it is.
+func (c common) clock() time.Time {
+	now := time.Now()
+	if info, err := os.Stat(filepath.Join(c.State, "identity.json")); err == nil && info.ModTime().After(now) {
+		return info.ModTime()
+	}
+	return now
+}

@@ -1,0 +1,133 @@
+package agent
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"io"
+	"net/http"
+	"time"
+
+	"github.com/musterhq/muster/internal/agentproto"
+)
+
+// keyLife is how long a device keeps its key unless it is told to change it.
+const keyLife = 365 * 24 * time.Hour
+
+// Rotate gives the device a new key.
+func (a *Agent) Rotate(ctx context.Context) error {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.link.rotate(ctx)
+}
+
+// rotation changes the key when it is old, or when a change was begun.
+func (a *Agent) rotation(ctx context.Context) error {
+	a.link.mu.Lock()
+	begun, made := len(a.link.id.NextKey) > 0, a.link.id.KeyMade
+	a.link.mu.Unlock()
+	old := made != 0 && a.link.serviceTime().UnixMilli() > made+keyLife.Milliseconds()
+	if !begun && !old {
+		return nil
+	}
+	return a.link.rotate(ctx)
+}
+
+// rotate offers a new key, which is on disk before the service hears of it.
+// Where the answer was lost, the service may have either key: it is offered by
+// the old key, and then by itself. The old key is forgotten last.
+func (l *link) rotate(ctx context.Context) error {
+	next, err := l.nextKey()
+	if err != nil {
+		return err
+	}
+	now := l.signer()
+	err = l.offerKey(ctx, now, next)
+	var refused *refusal
+	if errors.As(err, &refused) && refused.Answer.Error == agentproto.BadSignature {
+		err = l.offerKey(ctx, next, next)
+	}
+	if err != nil {
+		return err
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	taken := l.id
+	taken.Key, taken.NextKey, taken.KeyMade = l.id.NextKey, nil, l.now().UnixMilli()+l.id.OffsetMS
+	if err := l.store.save(identityFile, taken); err != nil {
+		return err
+	}
+	l.id, l.key = taken, next
+	return nil
+}
+
+// nextKey is the key that a change was begun with, or a new one.
+func (l *link) nextKey() (agentproto.PrivateKey, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if len(l.id.NextKey) > 0 {
+		return agentproto.ParsePrivateKey(l.id.NextKey)
+	}
+	public, err := l.key.Public()
+	if err != nil {
+		return agentproto.PrivateKey{}, err
+	}
+	next, err := agentproto.NewPrivateKey(public.Algorithm)
+	if err != nil {
+		return next, err
+	}
+	begun := l.id
+	if begun.NextKey, err = next.Marshal(); err != nil {
+		return next, err
+	}
+	if err := l.store.save(identityFile, begun); err != nil {
+		return next, err
+	}
+	l.id = begun
+	return next, nil
+}
+
+// offerKey makes one offer, again if the service mends clock or sequence.
+func (l *link) offerKey(ctx context.Context, holder, next agentproto.PrivateKey) error {
+	for attempt := 0; ; attempt++ {
+		err := l.offerOnce(ctx, holder, next)
+		var refused *refusal
+		if attempt == 2 || !errors.As(err, &refused) || !l.mend(refused) {
+			return err
+		}
+	}
+}
+
+func (l *link) offerOnce(ctx context.Context, holder, next agentproto.PrivateKey) error {
+	sequence, err := l.take()
+	if err != nil {
+		return err
+	}
+	public, err := next.Public()
+	if err != nil {
+		return err
+	}
+	message := agentproto.RotateMessage(l.deviceID(), public, sequence)
+	request := agentproto.RotateRequest{Key: public}
+	if request.OldSig, err = holder.Sign(message); err != nil {
+		return err
+	}
+	if request.NewSig, err = next.Sign(message); err != nil {
+		return err
+	}
+	body, err := json.Marshal(request)
+	if err != nil {
+		return err
+	}
+	headers, err := l.sign(holder, sequence, http.MethodPost, agentproto.Base+"/rotate", body)
+	if err != nil {
+		return err
+	}
+	response, err := l.carry(ctx, http.MethodPost, "/rotate", body, headers, nil)
+	if err != nil {
+		return err
+	}
+	defer response.Body.Close()
+	var answer json.RawMessage
+	return json.NewDecoder(io.LimitReader(response.Body, maxAnswer)).Decode(&answer)
+}
