@@ -33,9 +33,10 @@ func TestADeviceChangesItsKey(t *testing.T) {
 			})
 			p.options.Client = &client
 			p.start()
-			w.lose = func(r *http.Request) bool { return lost == "the answer" && strings.HasSuffix(r.URL.Path, "/rotate") }
+			w.losing(func(r *http.Request) bool { return lost == "the answer" && strings.HasSuffix(r.URL.Path, "/rotate") })
 			err := p.agent.Rotate(t.Context())
-			w.lose, cut = nil, func(*http.Request) bool { return false }
+			w.lose.Store(nil)
+			cut = func(*http.Request) bool { return false }
 			if (err == nil) != (lost == "nothing") {
 				t.Fatalf("%s, %s lost: %v", alg, lost, err)
 			}
