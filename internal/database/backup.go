@@ -30,6 +30,9 @@ func (db *DB) Backup(ctx context.Context, path string) error {
 	}
 	defer func() { _, _ = c.ExecContext(context.WithoutCancel(ctx), `PRAGMA query_only(1)`) }()
 	partial := path + ".partial"
+	if err := remove(partial); err != nil { // of a backup that was killed
+		return err
+	}
 	if _, err := c.ExecContext(ctx, `VACUUM INTO ?`, partial); err != nil {
 		return errors.Join(fmt.Errorf("cannot back up to %s: %w", path, err), remove(partial))
 	}

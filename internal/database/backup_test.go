@@ -1,7 +1,9 @@
 package database_test
 
 import (
+	"errors"
 	"fmt"
+	"os"
 	"path/filepath"
 	"sync"
 	"testing"
@@ -28,8 +30,12 @@ func TestABackupIsACompleteDatabase(t *testing.T) {
 			}
 		})
 	}
+	f.ok(os.WriteFile(path+".partial", []byte("of a backup that was killed"), 0o600))
 	f.ok(f.db.Backup(f.Context(), path))
 	all.Wait()
+	if _, err := os.Stat(path + ".partial"); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("what is left beside the copy: %v", err)
+	}
 	f.code(fault.Refused, f.db.Backup(f.Context(), path))
 
 	restored, err := database.Open(f.Context(), database.Options{URL: "sqlite:" + path, Now: f.clock.Now})

@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"fmt"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/musterhq/muster/internal/asset"
@@ -18,6 +19,48 @@ func (db *DB) SetQuiet(d time.Duration) { db.wakes.quiet = d }
 
 // SetDeepFrom sets from which row on a list is read from its nearer end.
 func (db *DB) SetDeepFrom(rows int64) { db.deepFrom = rows }
+
+// Versions are the numbers of all migrations.
+func Versions() ([]int64, error) {
+	pool, err := sql.Open("sqlite", ":memory:")
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = pool.Close() }()
+	provider, err := newProvider(pool, sqliteDialect{})
+	if err != nil {
+		return nil, err
+	}
+	var all []int64
+	for _, s := range provider.ListSources() {
+		all = append(all, s.Version)
+	}
+	return all, nil
+}
+
+// MigrateTo brings an empty database to an older version, as a release of that
+// time left it, and runs statements.
+func MigrateTo(ctx context.Context, url string, version int64, statements ...string) error {
+	driver, source, d := "sqlite", strings.TrimPrefix(url, "sqlite:"), dialect(sqliteDialect{})
+	if strings.HasPrefix(url, "postgres") {
+		driver, source, d = "pgx", url, postgresDialect{bound: &sync.Map{}}
+	}
+	pool, err := sql.Open(driver, source)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = pool.Close() }()
+	provider, err := newProvider(pool, d)
+	if err == nil {
+		_, err = provider.UpTo(ctx, version)
+	}
+	for _, s := range statements {
+		if err == nil {
+			_, err = pool.ExecContext(ctx, s)
+		}
+	}
+	return err
+}
 
 // SetSearchLimits sets what a search calls few and far.
 func (db *DB) SetSearchLimits(few, walk, stride int) {

@@ -23,28 +23,17 @@ var migrations embed.FS
 // fails if another process was faster, and then is tried again: the winner's
 // version is seen, and nothing is left to do.
 func migrate(ctx context.Context, pool *sql.DB, d dialect, logger *slog.Logger) error {
-	files, err := fs.Sub(migrations, "migrations")
+	provider, err := newProvider(pool, d)
 	if err != nil {
 		return err
 	}
-	engine, options := goose.DialectSQLite3, []goose.ProviderOption{goose.WithDisableGlobalRegistry(true)}
-	if _, ok := d.(postgresDialect); ok {
-		locker, err := lock.NewPostgresSessionLocker(lock.WithLockTimeout(1, 300))
-		if err != nil {
-			return err
-		}
-		engine, options = goose.DialectPostgres, append(options, goose.WithSessionLocker(locker))
-	}
-	provider, err := goose.NewProvider(engine, pool, translated{files, d}, options...)
-	if err != nil {
-		return err
-	}
+	_, locked := d.(postgresDialect)
 	for n := 1; ; n++ {
 		done, err := provider.Up(ctx)
 		for _, r := range done {
 			logger.InfoContext(ctx, "database migrated", "migration", r.Source.Path, "took", r.Duration)
 		}
-		if err == nil || engine == goose.DialectPostgres || n == attempts || ctx.Err() != nil {
+		if err == nil || locked || n == attempts || ctx.Err() != nil {
 			return wrap(err, "cannot migrate the database")
 		}
 		select {
@@ -52,6 +41,26 @@ func migrate(ctx context.Context, pool *sql.DB, d dialect, logger *slog.Logger) 
 		case <-time.After(time.Duration(n) * 20 * time.Millisecond):
 		}
 	}
+}
+
+// newProvider reads the migrations in the engine's own words. They come from
+// several hands, so one with a lower number may be released after one with a
+// higher: none may need what a lower one makes that was released after it.
+func newProvider(pool *sql.DB, d dialect) (*goose.Provider, error) {
+	files, err := fs.Sub(migrations, "migrations")
+	if err != nil {
+		return nil, err
+	}
+	engine := goose.DialectSQLite3
+	options := []goose.ProviderOption{goose.WithDisableGlobalRegistry(true), goose.WithAllowOutofOrder(true)}
+	if _, ok := d.(postgresDialect); ok {
+		locker, err := lock.NewPostgresSessionLocker(lock.WithLockTimeout(1, 300))
+		if err != nil {
+			return nil, err
+		}
+		engine, options = goose.DialectPostgres, append(options, goose.WithSessionLocker(locker))
+	}
+	return goose.NewProvider(engine, pool, translated{files, d}, options...)
 }
 
 func wrap(err error, what string) error {

@@ -89,12 +89,19 @@ func TestKilledProcess(t *testing.T) {
 // startProcess starts this test program as a service and returns its address.
 func startProcess(t *testing.T, lab *servertest.Lab, step string) (*exec.Cmd, string) {
 	t.Helper()
+	process, address := launch(t, lab, step)
+	return process, address()
+}
+
+// launch starts this test program as a service; address waits until it serves.
+func launch(t *testing.T, lab *servertest.Lab, step string) (process *exec.Cmd, address func() string) {
+	t.Helper()
 	self, err := os.Executable()
 	if err != nil {
 		t.Fatal(err)
 	}
 	settings := lab.Config()
-	process := exec.CommandContext(t.Context(), self)
+	process = exec.CommandContext(t.Context(), self)
 	process.Env = append(os.Environ(), killAt+"="+step, "MUSTER_DATABASE="+settings.Database,
 		"MUSTER_PLATFORM_ENDPOINT="+settings.PlatformEndpoint, "MUSTER_KEY_FILE="+settings.KeyFile)
 	process.Stderr = lab.Log
@@ -105,9 +112,12 @@ func startProcess(t *testing.T, lab *servertest.Lab, step string) (*exec.Cmd, st
 	if err := process.Start(); err != nil {
 		t.Fatal(err)
 	}
-	line, err := bufio.NewReader(out).ReadString('\n')
-	if err != nil {
-		t.Fatalf("the service did not start: %v", err)
+	return process, func() string {
+		t.Helper()
+		line, err := bufio.NewReader(out).ReadString('\n')
+		if err != nil {
+			t.Fatalf("the service did not start: %v\n%s", err, lab.Log.Tail(4<<10))
+		}
+		return strings.TrimSpace(line)
 	}
-	return process, strings.TrimSpace(line)
 }

@@ -1,0 +1,116 @@
+package database_test
+
+import (
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/musterhq/muster/internal/asset"
+	"github.com/musterhq/muster/internal/command"
+	"github.com/musterhq/muster/internal/database"
+	"github.com/musterhq/muster/internal/database/pgtest"
+)
+
+// What an installation of the first version holds. It is written out, because
+// today's code does not write yesterday's rows.
+var firstRows = []string{
+	`INSERT INTO companies (id, slug, name, device_commands, destructive_commands, policy_changes, provisioning, oauth_connections,
+		inactive_after, enterprise, created_at)
+	 VALUES ('c1', 'acme', 'Acme', TRUE, FALSE, FALSE, TRUE, FALSE, 2592000000, 'enterprises/LC1', 1700000000000)`,
+	`INSERT INTO policies (id, company_id, name, name_key, type, vr_only, version, description, labels, group_name, created_at, updated_at, document)
+	 VALUES ('p1', 'c1', 'Kiosk', 'kiosk', 'PLATFORM', FALSE, 3, '', '[]', '', 1700000000000, 1700000000000, '{"cameraDisabled":true}')`,
+	`INSERT INTO policy_revisions (policy_id, revision, version, saved_at, saved_by_kind, saved_by_id, saved_by_name, name, origin, proposal_id,
+		description, labels, group_name, document)
+	 VALUES ('p1', 1, 3, 1700000000000, 'USER', 'u1', 'Ada', 'Kiosk', 'CREATED', '', '', '[]', '', '{"cameraDisabled":true}')`,
+	`INSERT INTO assets (id, company_id, status, policy_id, identification, synced_at, created_at, epoch, management, device_name, specifications)
+	 VALUES ('a1', 'c1', 'ACTIVE', 'p1', 'Front desk', 1700000000000, 1700000000000, 1, 'PLATFORM', 'enterprises/LC1/devices/d1', '{"serialNumber":"S-1"}'),
+		('a2', 'c1', 'PENDING', '', 'Spare', 0, 1700000000000, 0, '', '', '')`,
+	`INSERT INTO asset_counts (company_id, status, policy_id, count) VALUES ('c1', 'ACTIVE', 'p1', 1), ('c1', 'PENDING', '', 1)`,
+	`INSERT INTO device_names (company_id, name, asset_id, observed_at, ended) VALUES ('c1', 'enterprises/LC1/devices/d1', 'a1', 1700000000000, FALSE)`,
+	`INSERT INTO commands (id, company_id, asset_id, epoch, type, state, created_at, feedback_at, outcome, actor_kind, actor_id, actor_prefix, actor_name,
+		ref, deadline, policy_id, idempotency_ref)
+	 VALUES ('m1', 'c1', 'a1', 1, 'LOCK', 'SENT', 1700000000000, 0, '', 'API_KEY', 'k1', 'abc', 'ci', 'operations/1', 0, '', '')`,
+}
+
+func TestEveryOlderVersionIsMigrated(t *testing.T) {
+	t.Parallel()
+	versions, err := database.Versions()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(versions) < 2 || !slices.IsSorted(versions) {
+		t.Fatalf("versions %v", versions)
+	}
+	for _, version := range versions[:len(versions)-1] {
+		for _, engine := range []string{"sqlite", "postgres"} {
+			t.Run(fmt.Sprint(engine, " from ", version), func(t *testing.T) {
+				t.Parallel()
+				e := emptyEngine(t, engine)
+				if err := database.MigrateTo(t.Context(), e.url, version, firstRows...); err != nil {
+					t.Fatal(err)
+				}
+				checkMigrated(t, e)
+			})
+		}
+	}
+}
+
+// emptyEngine is an engine whose database has no tables.
+func emptyEngine(t *testing.T, name string) *engine {
+	t.Helper()
+	if name == "sqlite" {
+		return &engine{name, "sqlite:" + filepath.Join(t.TempDir(), "old.db"), newClock()}
+	}
+	return &engine{name, pgtest.DSN(t), newClock()}
+}
+
+// checkMigrated opens an old database and looks whether everything is there
+// and goes on.
+func checkMigrated(t *testing.T, e *engine) {
+	t.Helper()
+	f := &fixture{T: t, engine: e, db: e.open(t)}
+	var err error
+	f.company, err = f.db.CompanyBySlug(t.Context(), "acme")
+	f.ok(err)
+	a := f.asset("a1")
+	equal(f, "policy", a.Device.PolicyName, "Kiosk")
+	p, err := f.db.Policy(t.Context(), f.company.ID, "p1")
+	f.ok(err)
+	equal(f, "document", strings.Join(strings.Fields(string(p.Document)), ""), `{"cameraDisabled":true}`)
+	history, total, err := f.db.History(t.Context(), f.company.ID, "a1", asset.Query{}.Page)
+	f.ok(err)
+	equal(f, "history", fmt.Sprint(total, len(history)), "1 0") // a page of none
+	equal(f, "command", f.command("m1").State, command.Sent)
+	found, err := f.db.SearchAssets(t.Context(), asset.Search{Filter: asset.Filter{CompanyID: "c1"}, Text: "s-1"})
+	f.ok(err)
+	equal(f, "search", finding(found.Assets), "Front desk")
+
+	o := f.seen("enterprises/LC1/devices/d1")
+	o.Gone = true
+	equal(f, "ended", f.observe(o).Ended, true)
+	f.checkCounts()
+	f.checkTerms()
+	if e.name == "sqlite" {
+		compareSchema(t, f.db)
+	}
+}
+
+// compareSchema compares with a database that was made at once.
+func compareSchema(t *testing.T, db *database.DB) {
+	t.Helper()
+	fresh := sqliteEngine(t).open(t)
+	const all = `SELECT type || ' ' || name || ' ' || COALESCE(sql, '') FROM sqlite_master WHERE ` + ours + ` ORDER BY 1`
+	var texts [2]string
+	for i, db := range []*database.DB{db, fresh} {
+		lines, err := db.Text(t.Context(), all)
+		if err != nil {
+			t.Fatal(err)
+		}
+		texts[i] = strings.Join(lines, "\n")
+	}
+	if texts[0] != texts[1] {
+		t.Errorf("an old database has the tables\n%s\n\nwant\n%s", texts[0], texts[1])
+	}
+}
