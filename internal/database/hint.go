@@ -3,6 +3,7 @@ package database
 import (
 	"github.com/musterhq/muster/internal/command"
 	"github.com/musterhq/muster/internal/name"
+	"github.com/musterhq/muster/internal/proposal"
 )
 
 // hintAsset tells the pages that are open, on every replica, that an asset
@@ -14,4 +15,15 @@ func (db *DB) hintAsset(companyID, id string) {
 // hintCommand tells that a command moved; the id is its asset's.
 func (db *DB) hintCommand(c command.Command) {
 	db.Notify(name.Changes, name.Change(c.CompanyID, "command", c.AssetID))
+}
+
+// hintPolicy tells that a policy, or how far the platform's copy has come,
+// changed.
+func (db *DB) hintPolicy(companyID, id string) {
+	db.Notify(name.Changes, name.Change(companyID, "policy", id))
+}
+
+// hintProposal tells that a proposal was made or moved.
+func (db *DB) hintProposal(p proposal.Proposal) {
+	db.Notify(name.Changes, name.Change(p.CompanyID, "proposal", p.ID))
 }

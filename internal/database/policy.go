@@ -102,6 +102,9 @@ func (db *DB) CreatePolicy(ctx context.Context, p policy.Policy, by policy.Autho
 		}
 		return createPolicy(ctx, t, p, r)
 	})
+	if err == nil {
+		db.hintPolicy(p.CompanyID, p.ID)
+	}
 	return nameTaken(p, err)
 }
 
@@ -133,6 +136,9 @@ func (db *DB) SavePolicy(ctx context.Context, next policy.Policy, expected int, 
 		saved, err = savePolicy(ctx, t, next, expected, r)
 		return err
 	})
+	if err == nil {
+		db.hintPolicy(saved.CompanyID, saved.ID)
+	}
 	return saved, nameTaken(next, err)
 }
 

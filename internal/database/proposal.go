@@ -68,6 +68,9 @@ func (db *DB) Propose(ctx context.Context, p proposal.Proposal, lifetime time.Du
 	if err == nil && !made {
 		return db.ProposalByRef(ctx, p.CompanyID, p.ProposeRef)
 	}
+	if err == nil {
+		db.hintProposal(p)
+	}
 	return p, err
 }
 

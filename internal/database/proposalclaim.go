@@ -85,6 +85,10 @@ func (db *DB) FinishProposal(ctx context.Context, e proposal.Ending) (after prop
 		after, held, err = db.finishProposal(ctx, t, e)
 		return err
 	})
+	if err == nil && held {
+		db.hintProposal(after)
+		db.hintPolicy(after.CompanyID, after.Next.PolicyID)
+	}
 	return after, held, err
 }
 

@@ -10,6 +10,7 @@ import (
 	"github.com/musterhq/muster/internal/surface/portal/enrol"
 	"github.com/musterhq/muster/internal/surface/portal/frame"
 	"github.com/musterhq/muster/internal/surface/portal/overview"
+	"github.com/musterhq/muster/internal/surface/portal/policies"
 	"github.com/musterhq/muster/internal/surface/web"
 )
 
@@ -31,6 +32,7 @@ func (s *Service) portal(mux *http.ServeMux, registry *operation.Registry, kerne
 			&overview.Section{Assets: s.db, Commands: s.db, Policies: s.db, Proposals: s.db, Activity: s.db},
 			&devices.Section{Assets: s.db, Commands: s.db, Policies: s.db, Views: s.db, Companions: s.companions},
 			&enrol.Section{Policies: s.db, Assets: s.db},
+			&policies.Section{Editor: s.editor, Reviewer: s.reviewer, Assets: s.db, Pusher: s.platform},
 		},
 	}).Mount(mux)
 }

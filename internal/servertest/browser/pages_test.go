@@ -68,6 +68,13 @@ func screens() []screen {
 			tab.Type("#palette-input", "pixel")
 			tab.Sees("#palette-list", "Pixel 8")
 		}},
+		{name: "policies", path: "/policies"},
+		{name: "policy", open: onPolicy("")},
+		{name: "policy-revisions", open: onPolicy("/revisions")},
+		{name: "policy-devices", open: onPolicy("/devices")},
+		{name: "policy-json", open: onPolicy("/json")},
+		{name: "proposals", path: "/proposals"},
+		{name: "proposal", open: onProposal},
 		{name: "not-found", path: "/nowhere"},
 	}
 }

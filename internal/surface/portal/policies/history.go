@@ -1,0 +1,140 @@
+package policies
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"net/http"
+	"strconv"
+
+	"github.com/musterhq/muster/internal/asset"
+	"github.com/musterhq/muster/internal/fault"
+	"github.com/musterhq/muster/internal/operation"
+	"github.com/musterhq/muster/internal/policy"
+	"github.com/musterhq/muster/internal/surface/portal/frame"
+)
+
+func conflictOf(err error) (*policy.Conflict, bool) { return errors.AsType[*policy.Conflict](err) }
+
+// maxRevisions is how many revisions the page lists.
+const maxRevisions = 100
+
+// past is the history of a policy, and what two of its revisions differ in.
+type past struct {
+	All      []policy.Revision
+	From, To int // compared; 0: none
+	Diff     policy.Diff
+}
+
+// revisions lists the history, newest first, and compares any two.
+func (s *Section) revisions(v *frame.Visit) error {
+	p, err := s.open(v)
+	if err != nil {
+		return err
+	}
+	h := past{}
+	if h.All, err = s.Editor.Revisions(v.Context(), v.Principal, p.ID, maxRevisions); err != nil {
+		return err
+	}
+	from, _ := strconv.Atoi(v.Query().Get("from"))
+	to, _ := strconv.Atoi(v.Query().Get("to"))
+	if from > 0 && to > 0 && from != to {
+		h.From, h.To = min(from, to), max(from, to)
+		if h.Diff, err = s.Editor.Compare(v.Context(), v.Principal, p.ID, h.From, h.To); err != nil {
+			return err
+		}
+	}
+	return v.Show(p.Name+": revisions", frame.PoliciesPath, revisionsPage(v, sheet{p, "revisions"}, h))
+}
+
+// restore goes back to a revision: by a proposal of the person's own, or for an
+// agent's policy by saving it.
+func (s *Section) restore(v *frame.Visit) error {
+	form, err := v.Form()
+	if err != nil {
+		return err
+	}
+	p, err := s.open(v)
+	if err != nil {
+		return err
+	}
+	revision, err := strconv.Atoi(form.Get("revision"))
+	if err != nil {
+		return fault.Invalid("the form names no revision")
+	}
+	back := frame.PolicyPath(p.ID) + "/revisions"
+	if p.Type == policy.Platform {
+		return s.propose(v, "rollback_policy", map[string]any{"policyId": p.ID, "revision": revision}, back)
+	}
+	version, err := strconv.Atoi(form.Get("version"))
+	if err != nil {
+		return fault.Invalid("the form does not say which version was seen")
+	}
+	after, err := s.Editor.Restore(v.Context(), v.Principal, p.ID, version, revision)
+	if c, ok := conflictOf(err); ok {
+		return v.ShowStatus(http.StatusConflict, p.Name, frame.PoliciesPath, conflictPage(v, sheet{c.Current, "revisions"}, c, nil))
+	}
+	switch fault.CodeOf(err) {
+	case "":
+	case fault.Refused, fault.Unavailable:
+		return v.Redirect(back, v.Failed(err))
+	default:
+		return err
+	}
+	if after.Version == p.Version {
+		return v.Redirect(back, frame.Flash{Tone: frame.Idle, Text: "The policy is as it was at this revision."})
+	}
+	return v.Redirect(back, frame.Done("Returned to revision "+strconv.Itoa(revision)+", saved as version "+strconv.Itoa(after.Version)+"."))
+}
+
+// shownDevices is how many devices a tab or a review shows; the list of
+// devices has them all.
+const shownDevices = 20
+
+func (s *Section) some(v *frame.Visit, policyID string) ([]asset.Asset, error) {
+	some, _, err := s.Assets.Assets(v.Context(), asset.Query{
+		Filter: asset.Filter{CompanyID: v.Company.ID, PolicyID: policyID, Policies: v.Principal.Policies},
+		Order:  asset.BySyncedAt, Descending: true, Page: operation.PageRequest{Size: shownDevices}})
+	return some, err
+}
+
+// devices shows which devices are under the policy, and what they applied.
+func (s *Section) devices(v *frame.Visit) error {
+	p, err := s.open(v)
+	if err != nil {
+		return err
+	}
+	some, err := s.some(v, p.ID)
+	if err != nil {
+		return err
+	}
+	return v.Show(p.Name+": devices", frame.PoliciesPath, devicesPage(v, sheet{p, "devices"}, some))
+}
+
+// document shows the whole document, to read.
+func (s *Section) document(v *frame.Visit) error {
+	p, err := s.open(v)
+	if err != nil {
+		return err
+	}
+	var pretty bytes.Buffer
+	if err := json.Indent(&pretty, p.Document, "", "  "); err != nil {
+		return err
+	}
+	apps := []policy.App{}
+	if p.Type == policy.Platform {
+		if apps, err = policy.Apps(p.Document); err != nil {
+			return err
+		}
+	}
+	return v.Show(p.Name+": document", frame.PoliciesPath, documentPage(v, sheet{p, "json"}, pretty.String(), apps))
+}
+
+// chosen says whether a revision is marked for comparison: what was compared,
+// else the newest two.
+func chosen(h past, r policy.Revision, compared int, byItself bool) bool {
+	if h.From > 0 {
+		return r.Revision == compared
+	}
+	return byItself
+}

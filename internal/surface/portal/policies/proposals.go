@@ -1,0 +1,231 @@
+package policies
+
+import (
+	"strconv"
+	"time"
+
+	"github.com/musterhq/muster/internal/access"
+	"github.com/musterhq/muster/internal/asset"
+	"github.com/musterhq/muster/internal/fault"
+	"github.com/musterhq/muster/internal/operation"
+	"github.com/musterhq/muster/internal/proposal"
+	"github.com/musterhq/muster/internal/surface/portal/frame"
+)
+
+// pageSize is how many proposals a page lists.
+const pageSize = 50
+
+// queue is the list of proposals.
+type queue struct {
+	Rows     []proposal.Listed
+	Waiting  bool
+	PolicyID string
+	Next     string // where the list goes on; empty: at its end
+}
+
+// url is the list with the same filters from its beginning.
+func (q queue) url() string {
+	address := frame.ProposalsPath
+	switch {
+	case q.Waiting && q.PolicyID != "":
+		address += "?waiting=1&policy=" + q.PolicyID
+	case q.Waiting:
+		address += "?waiting=1"
+	case q.PolicyID != "":
+		address += "?policy=" + q.PolicyID
+	}
+	return address
+}
+
+// proposals lists the company's proposals, whoever made them.
+func (s *Section) proposals(v *frame.Visit) error {
+	asked := v.Query()
+	q := queue{Waiting: asked.Get("waiting") != ""}
+	query := proposal.Query{Waiting: q.Waiting, Limit: pageSize + 1}
+	if id := asked.Get("policy"); id != "" {
+		p, err := s.Editor.Open(v.Context(), v.Principal, id)
+		if err != nil {
+			return err
+		}
+		q.PolicyID, query.PolicyID = p.ID, p.ID
+	}
+	if millis, err := strconv.ParseInt(asked.Get("before"), 10, 64); err == nil {
+		query.Before = proposal.Position{CreatedAt: time.UnixMilli(millis), ID: asked.Get("id")}
+	}
+	var err error
+	if q.Rows, err = s.Reviewer.List(v.Context(), v.Principal, query); err != nil {
+		return err
+	}
+	if len(q.Rows) > pageSize {
+		q.Rows = q.Rows[:pageSize]
+		last := q.Rows[pageSize-1].Position()
+		q.Next = "before=" + strconv.FormatInt(last.CreatedAt.UnixMilli(), 10) + "&id=" + last.ID
+	}
+	if v.Partial() {
+		return v.Fragment(queueRows(v, q))
+	}
+	return v.Show("Proposals", frame.ProposalsPath, queuePage(v, q))
+}
+
+// dossier is a proposal on its page.
+type dossier struct {
+	proposal.Review
+	Devices []asset.Asset
+	Once    string
+}
+
+// proposal shows a proposal for review.
+func (s *Section) proposal(v *frame.Visit) error {
+	d, err := s.dossier(v)
+	if err != nil {
+		return err
+	}
+	return v.Show(d.Title, frame.ProposalsPath, proposalPage(v, d))
+}
+
+func (s *Section) dossier(v *frame.Visit) (dossier, error) {
+	review, err := s.Reviewer.Look(v.Context(), v.Principal, v.PathValue("id"))
+	d := dossier{Review: review}
+	if err == nil && v.May(access.ViewDevices) && !review.Creates() && !review.Gone {
+		d.Devices, err = s.some(v, review.PolicyID)
+	}
+	return d, err
+}
+
+// standing is what the page of a proposal depends on.
+func standing(r proposal.Review) string {
+	if r.Stale {
+		return string(r.Status) + "-stale"
+	}
+	return string(r.Status)
+}
+
+// state follows where a proposal stands; once that changes, the page is loaded
+// anew.
+func (s *Section) state(v *frame.Visit) error {
+	review, err := s.Reviewer.Look(v.Context(), v.Principal, v.PathValue("id"))
+	if err != nil {
+		return err
+	}
+	if now := standing(review); v.Query().Get("was") != now {
+		return v.Redirect(frame.ProposalPath(review.ID))
+	}
+	return v.Fragment(stateParts(v, review))
+}
+
+// apply applies the person's own proposal.
+func (s *Section) apply(v *frame.Visit) error {
+	form, err := v.Form()
+	if err != nil {
+		return err
+	}
+	id := v.PathValue("id")
+	_, err = v.Run("apply_policy_proposal", map[string]any{"proposalId": id, "confirmation": form.Get("confirmation")}, form.Get(frame.OnceField))
+	switch fault.CodeOf(err) {
+	case "":
+		return v.Redirect(frame.ProposalPath(id), frame.Done("Applied. Devices receive it by themselves."))
+	case fault.NotFound, fault.Forbidden:
+		return err
+	case fault.Internal: // the proposal's page says how it stands
+		return v.Redirect(frame.ProposalPath(id), frame.Flash{Tone: frame.Bad, RequestID: v.RequestID, Text: "It was not applied, or that is not known: see below."})
+	default:
+		return v.Redirect(frame.ProposalPath(id), v.Failed(err))
+	}
+}
+
+// again proposes the same as the person's own.
+func (s *Section) again(v *frame.Visit) error {
+	id := v.PathValue("id")
+	made, err := s.Reviewer.Again(v.Context(), operation.Call{Principal: v.Principal, RequestID: v.RequestID}, id)
+	switch fault.CodeOf(err) {
+	case "":
+		return v.Redirect(frame.ProposalPath(made.ID), frame.Done("This proposal is your own: look at its list, then apply it."))
+	case fault.Refused, fault.RateLimited, fault.Unsupported:
+		return v.Redirect(frame.ProposalPath(id), v.Failed(err))
+	default:
+		return err
+	}
+}
+
+// advice says what to do about a proposal as it stands.
+func advice(r proposal.Review) string {
+	switch {
+	case r.Gone:
+		return "The policy was deleted: this can never be applied."
+	case r.Status == proposal.Pending && r.Stale:
+		return "The policy was saved since, as version " + strconv.Itoa(r.Policy.Version) + ": this can never be applied. Propose it again and look at the new list."
+	case r.Status == proposal.Executing:
+		return "It is being sent to the platform just now."
+	case r.Status == proposal.Unconfirmed:
+		return "The platform did not say whether it has taken the change. Muster reads the platform's copy and brings both sides together; look at the policy's settings before you propose it again."
+	case r.Status == proposal.Failed && r.Outcome != "":
+		return frame.Sentence(r.Outcome)
+	case r.Status == proposal.Failed:
+		return "Nothing was changed."
+	case r.Status == proposal.Expired:
+		return "Nobody applied it within ten minutes. Nothing was changed."
+	case r.Status == proposal.Succeeded:
+		return "It was saved as version " + strconv.Itoa(r.Version) + "."
+	default:
+		return ""
+	}
+}
+
+// irrevocable says what applying does that a rollback does not undo.
+func irrevocable(r proposal.Review) []string {
+	var all []string
+	for _, f := range r.Fields {
+		switch {
+		case f.Label == "Store mode" && f.Value == "WHITELIST" && f.PreviousValue != "WHITELIST":
+			all = append(all, "Apps that devices uninstall, with their data.")
+		case f.Label == "Configuring Wi-Fi networks" && f.Value == "BLOCK":
+			all = append(all, "Wi-Fi networks that devices forget; a device without another network cannot be reached.")
+		}
+	}
+	if len(all) == 0 && !r.Creates() {
+		all = append(all, "Nothing: the policy can be rolled back to what it was. What people did meanwhile stays done.")
+	}
+	return all
+}
+
+// elapsed is how much of a proposal's ten minutes is left, in seconds, for the
+// picture of its countdown.
+func elapsed(v *frame.Visit, r proposal.Review) string {
+	left := r.ExpiresAt.Sub(v.Now)
+	return strconv.Itoa(int(max(0, min(left, proposal.Lifetime)).Seconds()))
+}
+
+// firstName is the policy that a proposal is about, as a link's text.
+func firstName(r proposal.Review) string {
+	if r.Creates() {
+		return r.Policy.Name + " (the source)"
+	}
+	return r.Policy.Name
+}
+
+// resultID is the policy that applying made or changed.
+func resultID(p proposal.Proposal) string { return p.Next.PolicyID }
+
+// rowFields are the first changes of a proposal in a few words.
+func rowFields(p proposal.Proposal) string {
+	const most = 3
+	text := ""
+	for i, f := range p.Fields {
+		if i == most {
+			return text + ", " + frame.Count(len(p.Fields)-most, "more", "more")
+		}
+		if i > 0 {
+			text += ", "
+		}
+		text += f.Label + ": " + fieldWord(f.Label, f.Value)
+	}
+	return text
+}
+
+// fieldWord is a field's value for people; a name stays as it is.
+func fieldWord(label, value string) string {
+	if label == "Name" {
+		return value
+	}
+	return word(value)
+}

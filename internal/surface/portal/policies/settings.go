@@ -1,0 +1,271 @@
+package policies
+
+import (
+	"fmt"
+	"net/http"
+	"net/url"
+	"strconv"
+	"strings"
+
+	"github.com/musterhq/muster/internal/fault"
+	"github.com/musterhq/muster/internal/policy"
+	"github.com/musterhq/muster/internal/proposal"
+	"github.com/musterhq/muster/internal/surface/portal/frame"
+)
+
+// sheet is a policy's page around one of its tabs.
+type sheet struct {
+	policy.Policy
+	Tab string // "", revisions, devices, json
+}
+
+// group is a group of settings, in the catalogue's order.
+type group struct {
+	ID     string
+	Rows   []policy.Value
+	Set    int
+	Unset  int
+	Custom int
+}
+
+func grouped(values []policy.Value) []group {
+	var all []group
+	for _, id := range []string{"APPS", "SECURITY", "RESTRICTIONS", "CONNECTIVITY", "LOCATION", "REPORTING"} {
+		g := group{ID: id}
+		for _, value := range values {
+			if value.Group != id {
+				continue
+			}
+			g.Rows = append(g.Rows, value)
+			switch value.Value {
+			case policy.NotSet:
+				g.Unset++
+			case policy.Custom:
+				g.Custom++
+			default:
+				g.Set++
+			}
+		}
+		all = append(all, g)
+	}
+	return all
+}
+
+// text says how many of the group are set.
+func (g group) text() string {
+	text := fmt.Sprintf("%d set", g.Set)
+	if g.Unset > 0 {
+		text += fmt.Sprintf(", %d not set", g.Unset)
+	}
+	if g.Custom > 0 {
+		text += fmt.Sprintf(", %d custom", g.Custom)
+	}
+	return text
+}
+
+// open finds the policy of the address. A tab that moves with the policy asks
+// for it anew each time.
+func (s *Section) open(v *frame.Visit) (policy.Policy, error) {
+	return s.Editor.Open(v.Context(), v.Principal, v.PathValue("id"))
+}
+
+func (s *Section) settings(v *frame.Visit) error {
+	p, err := s.open(v)
+	if err != nil {
+		return err
+	}
+	if v.Partial() {
+		return v.Fragment(heldPart(v, p))
+	}
+	values, err := policy.View(p.Type, p.Document)
+	if err != nil {
+		return err
+	}
+	return v.Show(p.Name, frame.PoliciesPath, settingsPage(v, sheet{p, ""}, grouped(values)))
+}
+
+// fieldOf is the name of a setting's input.
+func fieldOf(id string) string { return "s." + id }
+
+// asked are the settings that a form changes, compared with the values of the
+// version that the person saw.
+func asked(form url.Values, seen []policy.Value) []policy.Change {
+	var changes []policy.Change
+	for _, value := range seen {
+		if wanted := form.Get(fieldOf(value.ID)); wanted != "" && wanted != value.Value {
+			changes = append(changes, policy.Change{Setting: value.ID, Value: wanted})
+		}
+	}
+	return changes
+}
+
+// edited reads a form of settings: the policy as it is, the version that the
+// person saw, and what they want changed.
+func (s *Section) edited(v *frame.Visit) (p policy.Policy, version int, changes []policy.Change, err error) {
+	form, err := v.Form()
+	if err != nil {
+		return p, 0, nil, err
+	}
+	if p, err = s.open(v); err != nil {
+		return p, 0, nil, err
+	}
+	version, err = strconv.Atoi(form.Get("version"))
+	if err != nil {
+		return p, 0, nil, fault.Invalid("the form does not say which version was seen")
+	}
+	seen := p.Document
+	if version != p.Version {
+		r, err := s.Editor.Revision(v.Context(), v.Principal, p.ID, version)
+		if err != nil {
+			return p, 0, nil, err
+		}
+		seen = r.Document
+	}
+	values, err := policy.View(p.Type, seen)
+	return p, version, asked(form, values), err
+}
+
+// review takes a form of settings to its review: a proposal of the person's
+// own, or for an agent's policy the page that saves it. If the policy was saved
+// since, it says by whom and offers the same changes on what is current.
+func (s *Section) review(v *frame.Visit) error {
+	p, version, changes, err := s.edited(v)
+	if err != nil {
+		return err
+	}
+	if len(changes) == 0 {
+		return v.Redirect(frame.PolicyPath(p.ID), frame.Flash{Tone: frame.Idle, Text: "Nothing to review: no setting was changed."})
+	}
+	conflict, err := s.Editor.Conflict(v.Context(), v.Principal, p.ID, version)
+	if err != nil {
+		return err
+	}
+	if conflict != nil {
+		return v.ShowStatus(http.StatusConflict, p.Name, frame.PoliciesPath, conflictPage(v, sheet{p, ""}, conflict, changes))
+	}
+	if p.Type == policy.Agent {
+		d, err := s.Editor.Preview(v.Context(), v.Principal, p.ID, version, policy.Edit{Changes: changes})
+		if err != nil {
+			return err
+		}
+		return v.Show(p.Name, frame.PoliciesPath, agentReview(v, sheet{p, ""}, d, changes))
+	}
+	return s.propose(v, "update_policy_settings", map[string]any{"policyId": p.ID, "changes": changes}, frame.PolicyPath(p.ID))
+}
+
+// propose makes a proposal of the person's own and opens its review. What is
+// refused is said where the person came from.
+func (s *Section) propose(v *frame.Visit, operation string, args map[string]any, from string) error {
+	result, err := v.Run(operation, args, "")
+	switch fault.CodeOf(err) {
+	case "":
+	case fault.Refused, fault.InvalidArguments, fault.RateLimited, fault.Unsupported:
+		return v.Redirect(from, v.Failed(err))
+	default:
+		return err
+	}
+	made, ok := result.(proposal.View)
+	if !ok {
+		return fmt.Errorf("%s returns %T", operation, result)
+	}
+	return v.Redirect(frame.ProposalPath(made.ProposalID))
+}
+
+// save saves the reviewed changes of an agent's policy.
+func (s *Section) save(v *frame.Visit) error {
+	p, version, changes, err := s.edited(v)
+	if err != nil {
+		return err
+	}
+	if p.Type != policy.Agent {
+		return fault.New(fault.Unsupported, "changes of this policy are applied from their proposal")
+	}
+	return s.saved(v, p, version, changes, policy.Edit{Changes: changes})
+}
+
+// saved saves an edit and opens the policy.
+func (s *Section) saved(v *frame.Visit, p policy.Policy, version int, changes []policy.Change, e policy.Edit) error {
+	after, err := s.Editor.Save(v.Context(), v.Principal, p.ID, version, e)
+	if c, ok := conflictOf(err); ok {
+		return v.ShowStatus(http.StatusConflict, p.Name, frame.PoliciesPath, conflictPage(v, sheet{c.Current, ""}, c, changes))
+	}
+	switch fault.CodeOf(err) {
+	case "":
+	case fault.Refused, fault.InvalidArguments, fault.Unavailable:
+		return v.Redirect(frame.PolicyPath(p.ID), v.Failed(err))
+	default:
+		return err
+	}
+	if after.Version == p.Version {
+		return v.Redirect(frame.PolicyPath(p.ID), frame.Flash{Tone: frame.Idle, Text: "Nothing was changed."})
+	}
+	return v.Redirect(frame.PolicyPath(p.ID), frame.Done(fmt.Sprintf("Saved %s as version %d.", after.Name, after.Version)))
+}
+
+// details saves name, description, labels and group.
+func (s *Section) details(v *frame.Visit) error {
+	form, err := v.Form()
+	if err != nil {
+		return err
+	}
+	p, err := s.open(v)
+	if err != nil {
+		return err
+	}
+	version, err := strconv.Atoi(form.Get("version"))
+	if err != nil {
+		return fault.Invalid("the form does not say which version was seen")
+	}
+	newName, text, inGroup := form.Get("name"), strings.TrimSpace(form.Get("description")), strings.TrimSpace(form.Get("group"))
+	labels := labelsOf(form.Get("labels"))
+	return s.saved(v, p, version, nil, policy.Edit{Name: &newName, Description: &text, Labels: &labels, Group: &inGroup})
+}
+
+// labelsOf splits labels at commas.
+func labelsOf(text string) []string {
+	labels := []string{}
+	for one := range strings.SplitSeq(text, ",") {
+		if one = strings.TrimSpace(one); one != "" {
+			labels = append(labels, one)
+		}
+	}
+	return labels
+}
+
+// copy proposes a copy of the policy.
+func (s *Section) copy(v *frame.Visit) error {
+	form, err := v.Form()
+	if err != nil {
+		return err
+	}
+	id := v.PathValue("id")
+	return s.propose(v, "create_policy", map[string]any{"fromPolicyId": id, "displayName": form.Get("name")}, frame.PolicyPath(id))
+}
+
+// push sends the policy to the platform again.
+func (s *Section) push(v *frame.Visit) error {
+	p, err := s.open(v)
+	if err != nil {
+		return err
+	}
+	if err := s.Pusher.PushPolicy(v.Context(), v.Company.ID, p.ID); err != nil {
+		return v.Redirect(frame.PolicyPath(p.ID), v.Failed(err))
+	}
+	return v.Redirect(frame.PolicyPath(p.ID), frame.Done("The platform has taken version "+strconv.Itoa(p.Version)+"."))
+}
+
+// delete deletes the policy.
+func (s *Section) delete(v *frame.Visit) error {
+	p, err := s.open(v)
+	if err != nil {
+		return err
+	}
+	switch err := s.Editor.Delete(v.Context(), v.Principal, p.ID); fault.CodeOf(err) {
+	case "":
+		return v.Redirect(frame.PoliciesPath, frame.Done("Deleted the policy "+p.Name+"."))
+	case fault.Refused, fault.Unavailable:
+		return v.Redirect(frame.PolicyPath(p.ID), v.Failed(err))
+	default:
+		return err
+	}
+}
