@@ -19,6 +19,8 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"github.com/musterhq/muster/internal/agentproto"
 )
 
 // Options say how many devices there are, and what befalls them. Shares are
@@ -128,7 +130,7 @@ func newFleet(o Options) (*fleet, error) {
 		f.rest.keys <- key
 	}
 	for i, token := range o.Tokens {
-		token, err := TokenOf(token)
+		token, err := agentproto.TokenOf(token)
 		if err != nil {
 			return nil, fmt.Errorf("token %d: %w", i+1, err)
 		}

@@ -35,6 +35,7 @@ type Demo struct {
 
 	emulator *service.Emulator
 	service  *service.Service
+	agents   sync.WaitGroup // the devices with our own agent
 }
 
 // Run brings the demo up, prints what to do with it, and serves until ctx
@@ -74,6 +75,7 @@ func (d *Demo) withService(ctx context.Context) error {
 		return err
 	}
 	serving, stop := context.WithCancel(ctx)
+	defer d.agents.Wait()
 	defer stop()
 	ended := make(chan error, 1)
 	go func() {

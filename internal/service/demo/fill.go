@@ -36,7 +36,7 @@ func (d *Demo) fill(ctx context.Context) error {
 	}
 	defer desk.Close()
 	f := &filler{Demo: d, desk: desk}
-	for _, step := range []func(context.Context) error{f.remember, f.makeCompany, f.makeKeys, f.makeUser, f.connect, f.makeSpares, f.enrolAll} {
+	for _, step := range []func(context.Context) error{f.remember, f.makeCompany, f.makeKeys, f.makeUser, f.connect, f.makeSpares, f.enrolAll, f.runAgents} {
 		if err := step(ctx); err != nil {
 			return err
 		}

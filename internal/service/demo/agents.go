@@ -1,0 +1,174 @@
+package demo
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"path/filepath"
+
+	"github.com/musterhq/muster/internal/access"
+	"github.com/musterhq/muster/internal/agent"
+	"github.com/musterhq/muster/internal/agent/simulated"
+	"github.com/musterhq/muster/internal/agentproto"
+	"github.com/musterhq/muster/internal/policy"
+	"github.com/musterhq/muster/internal/provisioning"
+)
+
+// gadget is a device with Muster's own agent.
+type gadget struct {
+	dir   string // below the demo's directory
+	facts agentproto.Facts
+	form  simulated.Form
+	// phone and headset say what the machine is.
+	phone   bool
+	headset bool
+	fix     simulated.Fix
+	battery int
+}
+
+// gadgets are the demo's devices that no vendor's platform manages, by policy.
+//
+//house:table
+func gadgets() []struct {
+	policy policy.New
+	all    []gadget
+} {
+	return []struct {
+		policy policy.New
+		all    []gadget
+	}{
+		{policy.New{Name: "Kiosk", Changes: []policy.Change{{Setting: "CAMERA", Value: "BLOCK"}, {Setting: "FACTORY_RESET", Value: "BLOCK"},
+			{Setting: "REPORT_HARDWARE_STATUS", Value: "ENABLED"}, {Setting: "REPORT_SOFTWARE_INFO", Value: "ENABLED"}, {Setting: "APPLICATION_REPORT_LEVEL", Value: "INSTALLED_APPS"}}},
+			[]gadget{
+				{"kiosk-1", agentproto.Facts{SerialNumber: "K22-00417", Manufacturer: "Elo", Brand: "elo", Model: "I-Series 4", SDK: 33, OSVersion: "13"},
+					simulated.System, false, false, simulated.Fix{Latitude: 52.5251, Longitude: 13.3694, Accuracy: 40}, 100},
+				{"kiosk-2", agentproto.Facts{SerialNumber: "K22-00418", Manufacturer: "Elo", Brand: "elo", Model: "I-Series 4", SDK: 33, OSVersion: "13"},
+					simulated.System, false, false, simulated.Fix{Latitude: 48.1402, Longitude: 11.5600, Accuracy: 40}, 100},
+				{"handheld", agentproto.Facts{SerialNumber: "RG-7H31C", Manufacturer: "Unitech", Brand: "unitech", Model: "EA660", SDK: 33, OSVersion: "13"},
+					simulated.Owner, true, false, simulated.Fix{Latitude: 53.5438, Longitude: 9.9886, Accuracy: 9}, 64},
+			}},
+		{policy.New{Name: "Training headsets", VROnly: true, Changes: []policy.Change{{Setting: "SCREEN_CAPTURE", Value: "BLOCK"}, {Setting: "UNINSTALL_APPS", Value: "BLOCK"}}},
+			[]gadget{
+				{"headset-1", agentproto.Facts{SerialNumber: "PA9410-118", Manufacturer: "Pico", Brand: "Pico", Model: "PICO 4 Enterprise", SDK: 29, OSVersion: "10"},
+					simulated.Owner, false, true, simulated.Fix{}, 81},
+				{"headset-2", agentproto.Facts{SerialNumber: "FA3C2-5570", Manufacturer: "HTC", Brand: "htc", Model: "VIVE Focus 3", SDK: 29, OSVersion: "10"},
+					simulated.Owner, false, true, simulated.Fix{}, 37},
+			}},
+	}
+}
+
+// runAgents enrols the devices with our own agent that are missing, and has
+// every one of them live until ctx ends; d.agents waits for them.
+func (f *filler) runAgents(ctx context.Context) error {
+	for _, group := range gadgets() {
+		p, err := f.agentPolicy(ctx, group.policy)
+		if err != nil {
+			return err
+		}
+		for _, g := range group.all {
+			if err := f.runAgent(ctx, p, g); err != nil {
+				return fmt.Errorf("%s: %w", g.facts.Model, err)
+			}
+		}
+	}
+	return nil
+}
+
+// agentPolicy returns the policy of this name, made if need be.
+func (f *filler) agentPolicy(ctx context.Context, made policy.New) (policy.Policy, error) {
+	p, found, err := f.findPolicy(ctx, made.Name)
+	if err != nil || found {
+		return p, err
+	}
+	made.CompanyID, made.CompanySlug, made.Type = f.company.ID, slug, policy.Agent
+	return f.desk.Policies.Create(ctx, made, policy.Author{Kind: string(access.System), ID: "demo", Name: "demo"})
+}
+
+func (f *filler) findPolicy(ctx context.Context, name string) (policy.Policy, bool, error) {
+	all, _, err := f.desk.Policies.Store.Policies(ctx, policy.Query{CompanyID: f.company.ID, Order: policy.ByName, Limit: 100})
+	for _, p := range all {
+		if p.Name == name {
+			return p, true, nil
+		}
+	}
+	return policy.Policy{}, false, err
+}
+
+func (f *filler) runAgent(ctx context.Context, p policy.Policy, g gadget) error {
+	dir := filepath.Join(f.settings.Data, "agents", g.dir)
+	device, err := simulated.Open(dir, g.state(), f.now)
+	if err != nil {
+		return err
+	}
+	if s := device.State(); s.Wiped || s.Released {
+		return nil // somebody let it go: so it stays
+	}
+	options := agent.Options{Dir: dir, Version: "demo", Device: device, Client: f.agentClient(), Now: f.now, Log: f.log}
+	if err := f.enrolAgent(ctx, p, options); err != nil {
+		return err
+	}
+	a, err := agent.New(options)
+	if err != nil {
+		return err
+	}
+	f.agents.Go(func() {
+		err := a.Run(ctx)
+		if ctx.Err() == nil && !errors.Is(err, agent.ErrEnded) {
+			f.log.Error("a simulated agent ended", "device", g.dir, "error", err)
+		}
+		_ = a.Close() // every step is on the disk
+	})
+	return nil
+}
+
+// enrolAgent enrols a device that is not, as the USB tool or a scanned code
+// would have it do.
+func (f *filler) enrolAgent(ctx context.Context, p policy.Policy, o agent.Options) error {
+	if a, err := agent.New(o); err == nil {
+		return a.Close() // it is enrolled
+	} else if !errors.Is(err, agent.ErrNotEnrolled) {
+		return err
+	}
+	f.say("Enrolling a device with its own agent under “%s” …", p.Name)
+	code, err := f.service.Agents().Issue(ctx, f.company, p, provisioning.Unspecified, provisioning.Lifetime)
+	if err != nil {
+		return err
+	}
+	token, err := agentproto.TokenOf(string(code.Payload))
+	if err != nil {
+		return err
+	}
+	_, err = agent.Enroll(ctx, agent.Enrolment{Server: f.service.PublicURL(), Token: token, Role: agentproto.Manager, Dir: o.Dir,
+		Version: o.Version, Device: o.Device, Client: o.Client, Now: o.Now})
+	return err
+}
+
+// agentClient reaches the service where it is now: a demo may be started again
+// on another address.
+func (f *filler) agentClient() *http.Client {
+	client := agent.NewClient()
+	client.Transport = here{host: f.service.Addr().String(), base: client.Transport}
+	return client
+}
+
+type here struct {
+	host string
+	base http.RoundTripper
+}
+
+// RoundTrip implements http.RoundTripper.
+func (h here) RoundTrip(r *http.Request) (*http.Response, error) {
+	r = r.Clone(r.Context())
+	r.URL.Scheme, r.URL.Host = "http", h.host
+	return h.base.RoundTrip(r)
+}
+
+func (g gadget) state() simulated.State {
+	s := simulated.Default(g.facts.SerialNumber)
+	s.Facts, s.Form, s.Telephony, s.Headset, s.Battery, s.Fix = g.facts, g.form, g.phone, g.headset, g.battery, nil
+	if g.fix != (simulated.Fix{}) {
+		s.Fix = &g.fix
+	}
+	return s
+}

@@ -1,0 +1,173 @@
+package demo_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"io"
+	"log/slog"
+	"net/http"
+	"regexp"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/musterhq/muster/internal/service/demo"
+)
+
+// running is a demo, with what it has printed.
+type running struct {
+	t    *testing.T
+	url  string
+	key  string
+	stop func()
+}
+
+// screen is what a person sees.
+type screen struct {
+	mu   sync.Mutex
+	text bytes.Buffer
+}
+
+func (s *screen) Write(p []byte) (int, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.text.Write(p)
+}
+
+func (s *screen) find(expression string) string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	found := regexp.MustCompile(expression).FindSubmatch(s.text.Bytes())
+	if found == nil {
+		return ""
+	}
+	return string(found[1])
+}
+
+func start(t *testing.T, dir string) *running {
+	t.Helper()
+	ctx, cancel := context.WithCancel(context.WithoutCancel(t.Context()))
+	out, done := &screen{}, make(chan error, 1)
+	go func() {
+		done <- demo.Run(ctx, demo.Settings{Data: dir, Listen: "127.0.0.1:0"}, time.Now, slog.New(slog.DiscardHandler), out)
+	}()
+	r := &running{t: t, stop: sync.OnceFunc(func() {
+		cancel()
+		if err := <-done; err != nil {
+			t.Errorf("the demo did not end well: %v", err)
+		}
+	})}
+	t.Cleanup(r.stop)
+	eventually(t, "the demo is up", func() bool { return out.find(`Three commands (to) try`) != "" })
+	r.url, r.key = out.find(`(http://[^\s]+)`), out.find(`API key +(\S+)`)
+	return r
+}
+
+// eventually waits: a machine under load takes its time.
+func eventually(t *testing.T, what string, ready func() bool) {
+	t.Helper()
+	tick := time.NewTicker(50 * time.Millisecond)
+	defer tick.Stop()
+	for range 2400 {
+		if ready() {
+			return
+		}
+		<-tick.C
+	}
+	t.Fatalf("not in time: %s", what)
+}
+
+func (r *running) call(method, path string, into any) int {
+	r.t.Helper()
+	request, err := http.NewRequestWithContext(r.t.Context(), method, r.url+"/api/v1"+path, nil)
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	request.Header.Set("X-API-Key", r.key)
+	response, err := http.DefaultClient.Do(request)
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	defer response.Body.Close()
+	text, err := io.ReadAll(response.Body)
+	if err == nil && into != nil {
+		err = json.Unmarshal(text, into)
+	}
+	if err != nil {
+		r.t.Fatalf("%s %s: %v: %s", method, path, err, text)
+	}
+	return response.StatusCode
+}
+
+type device struct {
+	PathName, Identification, Status string
+	ManagedDevice                    *struct{ ManagementType, PolicyName string }
+}
+
+// agents are the devices with Muster's own agent, by name, and the number of
+// all assets.
+func (r *running) agents() (map[string]device, int) {
+	r.t.Helper()
+	var page struct{ Content []device }
+	r.call("GET", "/assets?size=100", &page)
+	found := map[string]device{}
+	for _, d := range page.Content {
+		if d.ManagedDevice != nil && d.ManagedDevice.ManagementType == "AGENT" {
+			found[d.Identification] = d
+		}
+	}
+	return found, len(page.Content)
+}
+
+// The demo has kiosks, a handheld and headsets with the real agent, which obey,
+// and which are the same after another start on the same directory.
+func TestAgentsOfTheDemo(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	first := start(t, dir)
+	var before map[string]device
+	eventually(t, "every agent has its policy", func() bool {
+		before, _ = first.agents()
+		for _, d := range before {
+			if d.Status != "ACTIVE" {
+				return false
+			}
+		}
+		return len(before) == 5
+	})
+	_, total := first.agents()
+	first.obey(before["I-Series 4 0417"], "reboot", "SUCCESS")
+	if got := before["VIVE Focus 3 5570"].ManagedDevice.PolicyName; got != "Training headsets" {
+		t.Errorf("the headset has the policy %q", got)
+	}
+	first.obey(before["EA660 H31C"], "wipe", "SUCCESS")
+	first.stop()
+
+	second := start(t, dir)
+	after, still := second.agents()
+	if len(after) != 4 || still != total {
+		t.Errorf("after another start there are %d agents and %d assets, want 4 and %d", len(after), still, total)
+	}
+	for name, d := range after {
+		if d.PathName != before[name].PathName {
+			t.Errorf("%s became another asset", name)
+		}
+	}
+	second.obey(after["I-Series 4 0418"], "reboot", "SUCCESS")
+}
+
+// obey sends a command and waits for its end.
+func (r *running) obey(d device, path, end string) {
+	r.t.Helper()
+	var answer struct{ Detail string }
+	if status := r.call("POST", "/assets/"+d.PathName+"/commands/"+path, &answer); status != 200 {
+		r.t.Errorf("%s of %s: %d %s", path, d.Identification, status, answer.Detail)
+		return
+	}
+	eventually(r.t, path+" of "+d.Identification, func() bool {
+		var page struct{ Content []struct{ Status string } }
+		r.call("GET", "/assets/"+d.PathName+"/commands", &page)
+		return len(page.Content) > 0 && page.Content[0].Status == end
+	})
+}
