@@ -103,7 +103,7 @@ func TestTheDeviceMayBeFasterThanTheChannel(t *testing.T) {
 			switch {
 			case succeeded && (err != nil || got.Status != "SUCCESS" || row.State != command.Succeeded):
 				t.Errorf("%s: %+v, %v, %+v", v, got, err, row)
-			case !succeeded && (fault.CodeOf(err) != fault.Refused || row.State != command.Failed || !strings.Contains(fault.From(err).Detail, "said so")):
+			case !succeeded && (fault.CodeOf(err) != fault.Refused || row.State != command.Failed || strings.Contains(fault.From(err).Detail, "said so") || row.Outcome != "said so"):
 				t.Errorf("%s: %+v, %v, %+v", v, got, err, row)
 			}
 		}
