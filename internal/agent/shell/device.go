@@ -102,8 +102,12 @@ func (d *Device) BootID(context.Context) (string, error) {
 	return id, nil
 }
 
-// notificationSDK is the level from which a command line shows notifications.
-const notificationSDK = 29
+// The levels from which a command line shows notifications, and finds out what
+// an app opens with.
+const (
+	notificationSDK = 29
+	launchSDK       = 24
+)
 
 // Capabilities implements agent.Device.
 func (d *Device) Capabilities(ctx context.Context) ([]agentproto.Capability, error) {
@@ -111,7 +115,10 @@ func (d *Device) Capabilities(ctx context.Context) ([]agentproto.Capability, err
 	if err != nil {
 		return nil, err
 	}
-	can := []agentproto.Capability{agentproto.Reboot, agentproto.Shutdown, agentproto.Launch}
+	can := []agentproto.Capability{agentproto.Reboot, agentproto.Shutdown}
+	if level >= launchSDK {
+		can = append(can, agentproto.Launch)
+	}
 	if level >= notificationSDK {
 		can = append(can, agentproto.Notify)
 	}
