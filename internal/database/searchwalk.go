@@ -76,7 +76,8 @@ const lookRows = 500
 
 // look looks at each of some assets. A join would have PostgreSQL, which knows
 // neither how few ids there are nor how many rows the conditions leave, read
-// the whole table at times.
+// the whole table at times. The company is compared in a way that no index
+// serves, or SQLite would walk through the company rather than look up the ids.
 func (q *search) look(ctx context.Context, ids []string) (all hits, err error) {
 	c := q.conditions()
 	filter, args := q.filter()
@@ -89,7 +90,7 @@ func (q *search) look(ctx context.Context, ids []string) (all hits, err error) {
 		for i := range size {
 			given = append(given, some[min(i, len(some)-1)])
 		}
-		found, err := q.places(ctx, `SELECT `+q.column()+`, id, TRUE FROM assets WHERE id IN (`+marks(size)+`) AND company_id = ?`+filter+c.where,
+		found, err := q.places(ctx, `SELECT `+q.column()+`, id, TRUE FROM assets WHERE id IN (`+marks(size)+`) AND company_id || '' = ?`+filter+c.where,
 			slices.Concat(given, []any{q.CompanyID}, args, c.args))
 		if err != nil {
 			return hits{}, err
