@@ -3,6 +3,7 @@ package platform
 import (
 	"context"
 	"log/slog"
+	"strings"
 	"time"
 )
 
@@ -70,9 +71,14 @@ func (p *Platform) attempt(ctx context.Context, method string, attempt func(cont
 		return f
 	}
 	var reached phase
-	ctx, cancel := reached.watch(context.WithValue(ctx, tokenKey{}, token))
+	ctx, cancel := reached.watch(context.WithValue(ctx, tokenKey{}, token), reads(method))
 	defer cancel(nil)
 	return classify(method, attempt(ctx), &reached)
+}
+
+// reads says whether the method is a GET.
+func reads(method string) bool {
+	return strings.HasSuffix(method, ".get") || strings.HasSuffix(method, ".list")
 }
 
 // spend takes one query from the project's shared quota.

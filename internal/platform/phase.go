@@ -20,12 +20,13 @@ var errReplayed = errors.New("the connection broke after the request was written
 // watch returns a context whose request reports to the phase. GetConn comes at
 // the start of each attempt. Go makes another one if a kept connection turns
 // out to be dead: that is welcome while nothing was written. But it also
-// repeats a GET that was: that is not, one attempt means one.
-func (p *phase) watch(ctx context.Context) (context.Context, context.CancelCauseFunc) {
+// repeats a GET that was: that is not, one attempt means one. A GET counts as
+// written from its headers on, since word of the rest may come too late.
+func (p *phase) watch(ctx context.Context, get bool) (context.Context, context.CancelCauseFunc) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	return httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{
 		GetConn: func(string) {
-			if p.flushed.Load() {
+			if p.flushed.Load() || get && p.written.Load() {
 				cancel(errReplayed)
 				return
 			}

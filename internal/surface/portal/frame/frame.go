@@ -59,7 +59,7 @@ func (f *Frame) Mount(mux *http.ServeMux, routes []Route) {
 		mux.Handle(route.Pattern, f.Sessions.Require(f.serve(route), f.broken))
 	}
 	mux.Handle("GET "+LivePath, f.Sessions.Require(f.serve(Route{Serve: f.live}), f.broken))
-	mux.HandleFunc("GET /", f.missing)
+	mux.HandleFunc("/", f.missing)
 }
 
 // missing answers addresses that are nobody's: for everybody 404, so that
