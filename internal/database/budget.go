@@ -13,21 +13,35 @@ func (db *DB) Spend(ctx context.Context, key string, limit int, window time.Dura
 	var w budgetWindow
 	spent := false
 	err := db.statementRelaxed(ctx, func(ctx context.Context, t conn) (err error) {
-		w, err = one(ctx, t, scanWindow, `INSERT INTO budgets (key, used, closes_at) VALUES (?, 1, ?)
-			ON CONFLICT (key) DO UPDATE SET
-				used = CASE WHEN budgets.closes_at <= ? THEN 1 ELSE budgets.used + 1 END,
-				closes_at = CASE WHEN budgets.closes_at <= ? THEN excluded.closes_at ELSE budgets.closes_at END
-			WHERE budgets.closes_at <= ? OR budgets.used < ?
-			RETURNING used, closes_at`,
-			key, millis(now.Add(window)), millis(now), millis(now), millis(now), limit)
-		spent = err == nil
-		if !errors.Is(err, sql.ErrNoRows) {
-			return err
+		for range spendTries {
+			if w, err = spend(ctx, t, key, limit, window, now); !errors.Is(err, sql.ErrNoRows) {
+				spent = err == nil
+				return err
+			}
+			w, err = one(ctx, t, scanWindow, `SELECT used, closes_at FROM budgets WHERE key = ?`, key)
+			// A window that opened between the two statements has room again.
+			if err != nil || w.used >= limit && w.closes.After(now) {
+				return err
+			}
 		}
-		w, err = one(ctx, t, scanWindow, `SELECT used, closes_at FROM budgets WHERE key = ?`, key)
-		return err
+		return nil
 	})
 	return w.used, spent, w.closes, err
+}
+
+// spendTries bounds how often a call is tried again because others opened new
+// windows while it was being told that the old one is full.
+const spendTries = 5
+
+// spend counts a call, or returns sql.ErrNoRows.
+func spend(ctx context.Context, t conn, key string, limit int, window time.Duration, now time.Time) (budgetWindow, error) {
+	return one(ctx, t, scanWindow, `INSERT INTO budgets (key, used, closes_at) VALUES (?, 1, ?)
+		ON CONFLICT (key) DO UPDATE SET
+			used = CASE WHEN budgets.closes_at <= ? THEN 1 ELSE budgets.used + 1 END,
+			closes_at = CASE WHEN budgets.closes_at <= ? THEN excluded.closes_at ELSE budgets.closes_at END
+		WHERE budgets.closes_at <= ? OR budgets.used < ?
+		RETURNING used, closes_at`,
+		key, millis(now.Add(window)), millis(now), millis(now), millis(now), limit)
 }
 
 type budgetWindow struct {
