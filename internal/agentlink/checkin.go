@@ -78,7 +78,7 @@ func (l *Link) observe(ctx context.Context, d agentdevice.Device, r agentproto.C
 	}
 	o := enrolment.Observation{CompanyID: d.CompanyID, Device: d.ID, Management: asset.Agent, ReportedAt: now, ObservedAt: now}
 	if r.Status != nil {
-		o.StatusReport, o.Specifications = withTime(r.Status.Values, r.Status.At), maps.Clone(r.Status.Specifications)
+		o.StatusReport, o.Specifications = withTime(r.Status.Values, said(r.Status.At, now)), maps.Clone(r.Status.Specifications)
 	}
 	if r.Location != nil {
 		o.Location = location(*r.Location)
@@ -97,13 +97,19 @@ func (l *Link) observe(ctx context.Context, d agentdevice.Device, r agentproto.C
 	return l.Commands.PolicyApplied(ctx, d.AssetID, o.AppliedPolicy, now)
 }
 
-// withTime puts the time of a report into it.
-func withTime(values json.RawMessage, at int64) json.RawMessage {
-	members := map[string]json.RawMessage{}
-	if json.Unmarshal(values, &members) != nil {
+// said is a time that a device names: none in the future, and none before its
+// clock can have begun.
+func said(unixMilli int64, now time.Time) time.Time {
+	return time.UnixMilli(max(0, min(unixMilli, now.UnixMilli()))).UTC()
+}
+
+// withTime puts the time of a report into it. What is no object becomes one.
+func withTime(values json.RawMessage, at time.Time) json.RawMessage {
+	var members map[string]json.RawMessage
+	if json.Unmarshal(values, &members) != nil || members == nil {
 		members = map[string]json.RawMessage{}
 	}
-	members["reportedAt"], _ = json.Marshal(time.UnixMilli(at).UTC()) // a time always can be written
+	members["reportedAt"], _ = json.Marshal(at) // such a time always can be written
 	text, err := json.Marshal(members)
 	if err != nil {
 		return nil
@@ -148,11 +154,7 @@ func (l *Link) acknowledge(ctx context.Context, d agentdevice.Device, ack agentp
 // settle makes the command final by the device's word, at a time that cannot
 // be in the future.
 func (l *Link) settle(ctx context.Context, ack agentproto.Ack, done bool) error {
-	at := time.UnixMilli(ack.At).UTC()
-	if now := l.Now(); at.After(now) {
-		at = now
-	}
-	_, _, err := l.Commands.Settle(ctx, command.Feedback{CommandID: ack.CommandID, Succeeded: done, Outcome: ack.Outcome, At: at})
+	_, _, err := l.Commands.Settle(ctx, command.Feedback{CommandID: ack.CommandID, Succeeded: done, Outcome: ack.Outcome, At: said(ack.At, l.Now())})
 	if fault.CodeOf(err) == fault.NotFound {
 		return nil
 	}

@@ -53,7 +53,7 @@ func (l *Link) hearCompanion(ctx context.Context, d agentdevice.Device, r agentp
 func companionReport(d agentdevice.Device, r agentproto.CheckinRequest, now time.Time) (agentdevice.CompanionReport, error) {
 	o := enrolment.Observation{CompanyID: d.CompanyID, Device: d.ID, Management: asset.Agent, ReportedAt: now, ObservedAt: now}
 	if r.Status != nil {
-		o.StatusReport = withTime(r.Status.Values, min(r.Status.At, now.UnixMilli()))
+		o.StatusReport = withTime(r.Status.Values, said(r.Status.At, now))
 	}
 	if r.Location != nil {
 		o.Location = location(*r.Location)

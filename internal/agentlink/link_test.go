@@ -34,7 +34,7 @@ import (
 
 // world is a service with the agents' door, and one company with a policy.
 type world struct {
-	t        *testing.T
+	t        testing.TB
 	db       *database.DB
 	company  company.Company
 	policies policy.Service
@@ -50,6 +50,11 @@ type world struct {
 func newWorld(t *testing.T) *world {
 	t.Helper()
 	t.Parallel()
+	return makeWorld(t)
+}
+
+func makeWorld(t testing.TB) *world {
+	t.Helper()
 	db, err := database.Open(t.Context(), database.Options{URL: "sqlite:" + filepath.Join(t.TempDir(), "m.db"), Now: time.Now})
 	if err != nil {
 		t.Fatal(err)

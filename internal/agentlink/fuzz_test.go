@@ -1,0 +1,96 @@
+package agentlink_test
+
+import (
+	"bytes"
+	"compress/gzip"
+	"context"
+	"encoding/json"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strconv"
+	"testing"
+	"time"
+
+	"github.com/musterhq/muster/internal/agentproto"
+	"github.com/musterhq/muster/internal/asset"
+)
+
+// FuzzCheckIn has a device that is compromised check in with anything, plain or
+// compressed, rightly signed. It is answered 200 or 400; the service keeps
+// working, and its inventory can be read.
+func FuzzCheckIn(f *testing.F) {
+	w := makeWorld(f)
+	p := w.enrol(agentproto.Ed25519)
+	p.mustCheckIn()
+	key := keyOf(f, p.options.Dir)
+	door := w.server.Config.Handler
+	sequence := int64(1_000_000)
+	for _, seed := range []string{
+		`{"agentVersion":"1","bootId":"b","capabilities":["wipe"],"acks":[{"commandId":"x","state":"DONE","outcome":"o","at":1}]}`,
+		`{"status":{"at":1795000000000,"values":{"batteryLevel":80},"specifications":{"osVersion":"14"}},"location":{"latitude":1e308,"longitude":-1,"accuracyMeters":0,"at":-1}}`,
+		`{"policy":{"id":"p","version":-1,"etag":"","settings":[{"id":"CAMERA","state":"applied"}]}}`,
+		`{"status":{"at":9223372036854775807,"values":null}}`, `{"status":{"values":[1,2]}}`, `[]`, `null`, ``, "\xff\x00", `{"acks":null,"acks":[{}]}`,
+	} {
+		f.Add([]byte(seed), false)
+		f.Add([]byte(seed), true)
+	}
+	f.Fuzz(func(t *testing.T, body []byte, zipped bool) {
+		if zipped {
+			var b bytes.Buffer
+			z := gzip.NewWriter(&b)
+			_, _ = z.Write(body) // to memory
+			_ = z.Close()
+			body = b.Bytes()
+		}
+		sequence++
+		r := agentproto.Request{Method: "POST", Path: agentproto.Base + "/checkin", Device: p.agent.DeviceID(),
+			Time: time.Now().UnixMilli(), Sequence: sequence, Body: body}
+		sig, err := key.Sign(r.Message())
+		if err != nil {
+			t.Fatal(err)
+		}
+		request := httptest.NewRequestWithContext(context.Background(), r.Method, r.Path, bytes.NewReader(body))
+		for name, value := range map[string]string{agentproto.HeaderDevice: r.Device, agentproto.HeaderSignature: sig,
+			agentproto.HeaderTime: strconv.FormatInt(r.Time, 10), agentproto.HeaderSequence: strconv.FormatInt(r.Sequence, 10)} {
+			request.Header.Set(name, value)
+		}
+		if zipped {
+			request.Header.Set("Content-Encoding", "gzip")
+		}
+		answer := httptest.NewRecorder()
+		door.ServeHTTP(answer, request)
+		if answer.Code != http.StatusOK && answer.Code != http.StatusBadRequest {
+			t.Fatalf("answered %d %s", answer.Code, answer.Body)
+		}
+		var said map[string]any
+		if err := json.Unmarshal(answer.Body.Bytes(), &said); err != nil {
+			t.Fatalf("the answer %q: %v", answer.Body, err)
+		}
+		a, err := w.db.Asset(context.Background(), w.company.ID, p.assetID)
+		if err != nil || a.Status != asset.Active {
+			t.Fatalf("the asset is %+v: %v", a, err)
+		}
+		if _, err := json.Marshal(a.Device); err != nil {
+			t.Fatalf("the asset cannot be shown: %v", err)
+		}
+	})
+}
+
+func keyOf(tb testing.TB, dir string) agentproto.PrivateKey {
+	tb.Helper()
+	text, err := os.ReadFile(filepath.Join(dir, "identity.json"))
+	if err != nil {
+		tb.Fatal(err)
+	}
+	var identity struct{ Key []byte }
+	if err := json.Unmarshal(text, &identity); err != nil {
+		tb.Fatal(err)
+	}
+	key, err := agentproto.ParsePrivateKey(identity.Key)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	return key
+}
