@@ -34,12 +34,21 @@ func accept(o *operation.Operation, result any) (reply, error) {
 	if u, ok := result.(operation.Uncertain); ok && u.Unconfirmed() {
 		a.status = http.StatusAccepted
 	}
-	body, err := json.Marshal(result)
+	body, err := marshal(result)
 	if err != nil {
 		return reply{}, fmt.Errorf("cannot write the result: %w", err)
 	}
 	a.body = body
 	return a, nil
+}
+
+// marshal writes a result. One that writes itself, a page, does so by
+// encoding/json, which need not read it all over again.
+func marshal(result any) ([]byte, error) {
+	if m, ok := result.(json.Marshaler); ok {
+		return m.MarshalJSON()
+	}
+	return json.Marshal(result)
 }
 
 // budget tells what is left of the caller's budget, in the fields of the
