@@ -175,13 +175,24 @@ func (t *Tab) Sees(selector, text string) {
 	t.Waits(fmt.Sprintf(`[...document.querySelectorAll(%q)].some((e) => e.innerText.toLowerCase().includes(%q))`, selector, strings.ToLower(text)))
 }
 
-// Waits waits until an expression is true.
+// Waits waits until an expression is true, also while pages change.
 func (t *Tab) Waits(expression string) {
 	t.TB.Helper()
 	ctx, cancel := context.WithTimeout(t.ctx, patience)
 	defer cancel()
-	_, err := chromedp.Run(ctx, chromedp.Poll[bool](expression, chromedp.WithPollingInterval(50*time.Millisecond)))
-	t.must("wait for "+expression, err)
+	ticker := time.NewTicker(40 * time.Millisecond)
+	defer ticker.Stop()
+	for {
+		yes, err := chromedp.Run(ctx, chromedp.Evaluate[bool](expression))
+		if err == nil && yes {
+			return
+		}
+		select {
+		case <-ctx.Done():
+			t.must("wait for "+expression, ctx.Err())
+		case <-ticker.C:
+		}
+	}
 }
 
 // Theme chooses light or dark, and keeps things still.

@@ -15,6 +15,7 @@ import (
 // Demo is a running demo and who may sign in to it.
 type Demo struct {
 	URL, Email, Password, Key string
+	Data                      string // its directory
 }
 
 // StartDemo runs the demo until the test ends.
@@ -23,8 +24,9 @@ func StartDemo(tb testing.TB) Demo {
 	ctx, cancel := context.WithCancel(context.WithoutCancel(tb.Context()))
 	read, write := io.Pipe()
 	ended := make(chan error, 1)
+	data := tb.TempDir()
 	go func() {
-		ended <- demo.Run(ctx, demo.Settings{Data: tb.TempDir(), Listen: "127.0.0.1:0"}, time.Now, slog.New(slog.DiscardHandler), write)
+		ended <- demo.Run(ctx, demo.Settings{Data: data, Listen: "127.0.0.1:0"}, time.Now, slog.New(slog.DiscardHandler), write)
 		_ = write.Close()
 	}()
 	tb.Cleanup(func() {
@@ -33,7 +35,7 @@ func StartDemo(tb testing.TB) Demo {
 			tb.Errorf("demo: %v", err)
 		}
 	})
-	d := Demo{}
+	d := Demo{Data: data}
 	lines := bufio.NewScanner(read)
 	address, person, key := regexp.MustCompile(`^ +Portal +(\S+)`), regexp.MustCompile(`^ +Sign in +(\S+) with the password (\S+)`), regexp.MustCompile(`(mk_\w+)`)
 	for d.Key == "" && lines.Scan() {

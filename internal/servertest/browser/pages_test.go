@@ -85,6 +85,7 @@ func TestPages(t *testing.T) {
 	t.Parallel()
 	browser.Chromium(t)
 	demo := browser.StartDemo(t)
+	demo.Dress(t)
 	tab := browser.Open(t, demo.URL)
 	tab.SignIn(demo.Email, demo.Password)
 	pictures := os.Getenv("MUSTER_SCREENSHOTS")

@@ -2225,7 +2225,7 @@ func locationPart(v *frame.Visit, s *Section, d device, trail []asset.Location) 
 			}
 		} else {
 			last := trail[len(trail)-1]
-			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 170, "<div class=\"grid items-start gap-5 lg:grid-cols-[minmax(0,2fr)_minmax(0,1fr)]\">")
+			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 170, "<div class=\"grid grid-cols-1 items-start gap-5 lg:grid-cols-[minmax(0,2fr)_minmax(0,1fr)]\">")
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
@@ -2305,7 +2305,7 @@ func locationPart(v *frame.Visit, s *Section, d device, trail []asset.Location) 
 					}()
 				}
 				ctx = templ.InitializeContext(ctx)
-				templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 176, "<div class=\"overflow-x-auto\" tabindex=\"0\" role=\"region\" aria-label=\"Places\"><table class=\"grid-table\"><thead><tr><th scope=\"col\">When</th><th scope=\"col\">Where</th><th scope=\"col\">Accurate to</th></tr></thead> <tbody>")
+				templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 176, "<div class=\"relative overflow-x-auto\" tabindex=\"0\" role=\"region\" aria-label=\"Places\"><table class=\"grid-table\"><thead><tr><th scope=\"col\">When</th><th scope=\"col\">Where</th><th scope=\"col\">Accurate to</th></tr></thead> <tbody>")
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}
@@ -2414,7 +2414,7 @@ func appsPart(v *frame.Visit, d device, apps []policy.App) templ.Component {
 				return templ_7745c5c3_Err
 			}
 		} else {
-			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 184, "<div class=\"overflow-x-auto rounded-lg border\" tabindex=\"0\" role=\"region\" aria-label=\"Apps of the policy\"><table class=\"grid-table\"><thead><tr><th scope=\"col\">Package</th><th scope=\"col\">Installed</th><th scope=\"col\">Permissions</th><th scope=\"col\">Updates</th></tr></thead> <tbody>")
+			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 184, "<div class=\"relative overflow-x-auto rounded-lg border\" tabindex=\"0\" role=\"region\" aria-label=\"Apps of the policy\"><table class=\"grid-table\"><thead><tr><th scope=\"col\">Package</th><th scope=\"col\">Installed</th><th scope=\"col\">Permissions</th><th scope=\"col\">Updates</th></tr></thead> <tbody>")
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
@@ -2517,7 +2517,7 @@ func policyPart(v *frame.Visit, d device, p policy.Policy, settings []policy.Val
 				return templ_7745c5c3_Err
 			}
 		} else {
-			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 191, "<div class=\"grid items-start gap-5 lg:grid-cols-2\">")
+			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 191, "<div class=\"grid grid-cols-1 items-start gap-5 lg:grid-cols-2\">")
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}

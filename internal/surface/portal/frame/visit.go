@@ -36,6 +36,8 @@ type Visit struct {
 	w       http.ResponseWriter
 	r       *http.Request
 	flashes []Flash
+
+	granters string // once they were looked for
 }
 
 func (f *Frame) visit(w http.ResponseWriter, r *http.Request) *Visit {
@@ -86,6 +88,13 @@ func (d *Denied) Error() string { return "missing right: " + strings.Join(d.Righ
 
 // Granters are the names of the people who can grant rights, at most three.
 func (v *Visit) Granters() string {
+	if v.granters == "" {
+		v.granters = v.findGranters()
+	}
+	return v.granters
+}
+
+func (v *Visit) findGranters() string {
 	users, err := v.frame.Users.Users(v.Context(), v.Company.ID)
 	if err != nil {
 		return "an administrator"

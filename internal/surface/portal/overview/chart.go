@@ -191,14 +191,36 @@ func fill(tone frame.Tone) string {
 	}
 }
 
-// did says what was done, in a few words: command.LOCK is "lock".
+// did says what was done, in a few words: command.LOCK is "sent lock".
 func did(e activity.Entry) string {
-	area, verb, _ := strings.Cut(string(e.Action), ".")
-	text := strings.ToLower(strings.ReplaceAll(verb, "_", " "))
-	if area == "command" {
+	text := map[activity.Action]string{
+		activity.ProposalMade: "proposed a change", activity.ProposalApplied: "applied a proposal",
+		activity.PolicyCreated: "created the policy", activity.PolicySaved: "saved the policy", activity.PolicyDeleted: "deleted the policy",
+		activity.SignedIn: "signed in", activity.SignInRefused: "was refused at sign-in", activity.IdentityProved: "confirmed who they are",
+		activity.SessionEnded: "signed out", activity.UserCreated: "created the user", activity.UserChanged: "changed the user",
+		activity.UserInvited: "invited", activity.KeyCreated: "created the key", activity.KeyRevoked: "revoked the key",
+		activity.ConnectionGranted: "connected", activity.ConnectionChanged: "changed the connection", activity.ConnectionRevoked: "ended the connection",
+		activity.CompanyCreated: "created the company", activity.CompanyChanged: "changed the settings", activity.CompanyConnected: "connected the company",
+		activity.SignInSetUp: "changed how people sign in", activity.AssetsImported: "imported assets", activity.AssetChanged: "changed",
+		activity.ProvisioningIssued: "made an enrolment code",
+	}[e.Action]
+	if text != "" {
 		return text
 	}
-	return area + " " + text
+	area, verb, _ := strings.Cut(string(e.Action), ".")
+	verb = strings.ToLower(strings.ReplaceAll(verb, "_", " "))
+	if area == "command" {
+		return "sent " + verb
+	}
+	return area + " " + verb
+}
+
+// what is the entry's target, unless it is the person.
+func what(e activity.Entry) string {
+	if e.Action.Area() == "signin" {
+		return ""
+	}
+	return e.Target.Name
 }
 
 // who is an actor for people: an API key by its prefix (contract 1.6).
