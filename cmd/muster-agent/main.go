@@ -69,6 +69,7 @@ type enrollCommand struct {
 	Token  string   `name:"token" required:"" help:"The one-time token from the QR code."`
 	Role   string   `name:"role" enum:"manager,companion" default:"manager" help:"manager, or companion on a device that the platform manages."`
 	Pin    []string `name:"pin" placeholder:"PIN" help:"The pin of the service's certificate from the QR code; repeat it for a second."`
+	Key    string   `name:"command-key" placeholder:"KEY" help:"The service's command key from the QR code; without it the service's answer is believed."`
 	DNS    []string `name:"dns" placeholder:"IP" help:"A name server to ask where Android tells of none."`
 	Alg    string   `name:"alg" enum:"ed25519,es256" default:"ed25519" help:"The device key's algorithm: ed25519 or es256."`
 }
@@ -81,7 +82,7 @@ func (c *enrollCommand) Run(env *environment) error {
 	}
 	way := agent.Connection{Pins: c.Pin, NameServers: c.DNS}
 	id, err := agent.Enroll(env.ctx, agent.Enrolment{Server: c.Server, Token: c.Token, Role: agentproto.Role(c.Role), Algorithm: agentproto.Algorithm(c.Alg),
-		Dir: c.State, Version: version, Device: device, Client: c.client(way), Connection: way, Now: time.Now})
+		Dir: c.State, Version: version, Device: device, Client: c.client(way), Connection: way, CommandKey: c.Key, Now: time.Now})
 	if err == nil {
 		fmt.Fprintf(env.out, "Enrolled as %s.\n", id)
 	}

@@ -21,10 +21,13 @@ type Enrolment struct {
 	Token     string // one-time, from the QR code or the USB tool
 	Role      agentproto.Role
 	Algorithm agentproto.Algorithm
-	Dir       string // where the device keeps its state
-	Version   string // of the agent
-	Device    Device
-	Client    *http.Client
+	// CommandKey is the SubjectPublicKeyInfo of the service's command key, from
+	// the code; empty: the answer to the enrolment is believed.
+	CommandKey string
+	Dir        string // where the device keeps its state
+	Version    string // of the agent
+	Device     Device
+	Client     *http.Client
 	// Connection is kept: Client was made from it.
 	Connection Connection
 	Now        func() time.Time
@@ -65,6 +68,9 @@ func Enroll(ctx context.Context, e Enrolment) (deviceID string, err error) {
 	}
 	if answer.DeviceID == "" || len(answer.CommandKeys) == 0 {
 		return "", errors.New("the service's answer to the enrolment names no device or no key")
+	}
+	if e.CommandKey != "" && answer.CommandKeys[0].Key.SPKI != e.CommandKey {
+		return "", errors.New("whoever answered does not have the command key that the code names: create a new code, and see who is between")
 	}
 	id := identity{Server: e.Server, DeviceID: answer.DeviceID, Role: e.Role, Key: raw, CommandKeys: answer.CommandKeys,
 		Reserved: 1, OffsetMS: answer.ServerTime - e.Now().UnixMilli(), KeyMade: answer.ServerTime, Connection: e.Connection}

@@ -115,8 +115,11 @@ type Link struct {
 	Waker      Waker
 	Signer     Signer
 	PublicURL  string
-	Now        func() time.Time
-	Log        *slog.Logger
+	// Pins are the keys of certificates by which new devices know the service;
+	// none where the world's authorities vouch for it. Nil: none.
+	Pins func() ([]string, error)
+	Now  func() time.Time
+	Log  *slog.Logger
 
 	keys keyring
 }

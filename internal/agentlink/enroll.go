@@ -48,9 +48,18 @@ func (l *Link) Issue(ctx context.Context, c company.Company, p policy.Policy, _ 
 	if err != nil {
 		return provisioning.Token{}, err
 	}
-	body, err := json.Marshal(payload{Component: appComponent, Download: l.PublicURL + AppPath, KeepApps: true, Extras: map[string]string{
-		appPackage + ".SERVER_URL": l.PublicURL, appPackage + ".ENROLLMENT_TOKEN": text, appPackage + ".COMMAND_KEY": keys[0].Key.SPKI,
-	}})
+	extras := map[string]string{appPackage + ".SERVER_URL": l.PublicURL, appPackage + ".ENROLLMENT_TOKEN": text,
+		appPackage + ".COMMAND_KEY": keys[0].Key.SPKI}
+	if l.Pins != nil {
+		pins, err := l.Pins()
+		if err != nil {
+			return provisioning.Token{}, err
+		}
+		if len(pins) > 0 {
+			extras[appPackage+".SERVER_PIN"] = strings.Join(pins, ",")
+		}
+	}
+	body, err := json.Marshal(payload{Component: appComponent, Download: l.PublicURL + AppPath, KeepApps: true, Extras: extras})
 	return provisioning.Token{Payload: body, ExpiresAt: expires}, err
 }
 

@@ -22,7 +22,7 @@ func (s *Service) agents(mux *http.ServeMux, commands *command.Service, observer
 		return nil, err
 	}
 	link := &agentlink.Link{Store: s.db, Deliveries: s.db, Companions: s.db, Directory: s.db, Observer: observer, Commands: commands, Waker: s.db, Signer: signer,
-		PublicURL: s.public, Now: s.options.Now, Log: s.options.Logger}
+		PublicURL: s.public, Pins: s.pins, Now: s.options.Now, Log: s.options.Logger}
 	hub := device.NewHub(s.options.Now)
 	s.metrics.Streams(hub.Count)
 	stop := s.db.Listen(agentlink.WakeTopic, hub.Wake)

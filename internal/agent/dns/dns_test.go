@@ -4,12 +4,12 @@ import (
 	"context"
 	"errors"
 	"net"
-	"net/netip"
 	"path/filepath"
 	"strings"
 	"testing"
 
 	"github.com/musterhq/muster/internal/agent/dns"
+	"github.com/musterhq/muster/internal/agent/dns/dnstest"
 )
 
 // tools plays dumpsys and ping.
@@ -22,59 +22,9 @@ func (t tools) Run(_ context.Context, tool string, args ...string) (string, erro
 	return "", errors.New("no " + tool)
 }
 
-// server is a name server that knows one host.
-func server(t *testing.T, host, ip string) string {
-	t.Helper()
-	conn, err := net.ListenPacket("udp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	done := make(chan struct{})
-	go func() {
-		defer close(done)
-		buffer := make([]byte, 1500)
-		for {
-			n, from, err := conn.ReadFrom(buffer)
-			if err != nil {
-				return
-			}
-			_, _ = conn.WriteTo(answer(buffer[:n], host, ip), from)
-		}
-	}()
-	t.Cleanup(func() { conn.Close(); <-done })
-	return conn.LocalAddr().String()
-}
-
-// answer is a name server's: the query's header and question, and an address if
-// one is asked for.
-func answer(query []byte, host, ip string) []byte {
-	const header = 12
-	if len(query) < header {
-		return nil
-	}
-	at, name := header, ""
-	for at < len(query) && query[at] != 0 {
-		length := int(query[at])
-		name += string(query[at+1:at+1+length]) + "."
-		at += 1 + length
-	}
-	kind := query[at+2]
-	text := append([]byte{}, query[:at+5]...)
-	copy(text[2:header], []byte{0x81, 0x80, 0, 1, 0, 0, 0, 0, 0, 0})
-	switch {
-	case name != host+".":
-		text[3] |= 3 // no such name
-	case kind == 1: // an IPv4 address
-		text[7] = 1
-		text = append(text, 0xc0, header, 0, 1, 0, 1, 0, 0, 0, 60, 0, 4)
-		text = append(text, netip.MustParseAddr(ip).AsSlice()...)
-	}
-	return text
-}
-
 func TestLookup(t *testing.T) {
 	t.Parallel()
-	given := server(t, "muster.test", "192.0.2.7")
+	given := nameServer(t, "muster.test", "192.0.2.7")
 	for name, test := range map[string]struct {
 		resolver *dns.Resolver
 		host     string
@@ -108,7 +58,7 @@ func TestTheLastGoodAddressIsRemembered(t *testing.T) {
 	defer listener.Close()
 	_, port, _ := net.SplitHostPort(listener.Addr().String())
 	memory := filepath.Join(t.TempDir(), "addresses.json")
-	knows := dns.Resolver{Given: []string{server(t, "muster.test", "127.0.0.1")}, Memory: memory}
+	knows := dns.Resolver{Given: []string{nameServer(t, "muster.test", "127.0.0.1")}, Memory: memory}
 	forgets := dns.Resolver{Memory: memory}
 	for _, r := range []*dns.Resolver{&knows, &forgets} {
 		conn, err := r.Dial(t.Context(), "tcp", "muster.test:"+port)
@@ -141,4 +91,15 @@ func FuzzParse(f *testing.F) {
 			t.Errorf("%v from %q", ip, text)
 		}
 	})
+}
+
+// nameServer starts a name server for the test.
+func nameServer(t *testing.T, host, ip string) string {
+	t.Helper()
+	address, stop, err := dnstest.Start(host, ip)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(stop)
+	return address
 }

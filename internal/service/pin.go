@@ -1,0 +1,64 @@
+package service
+
+import (
+	"crypto/x509"
+	"encoding/pem"
+	"fmt"
+	"net/url"
+	"os"
+
+	"github.com/musterhq/muster/internal/agentproto"
+)
+
+// pins are what devices are told of the service's certificate: nothing where
+// the world trusts it, or where something in front of the service shows one;
+// else the key of its authority, or its own. The file is read each time, because
+// it may be renewed meanwhile.
+func (s *Service) pins() ([]string, error) {
+	if s.config.TLSCert == "" {
+		return nil, nil
+	}
+	address, err := url.Parse(s.public)
+	if err != nil {
+		return nil, err
+	}
+	text, err := os.ReadFile(s.config.TLSCert)
+	if err != nil {
+		return nil, err
+	}
+	chain, err := readChain(text)
+	if err != nil {
+		return nil, fmt.Errorf("the certificate %s cannot be read: %w", s.config.TLSCert, err)
+	}
+	between := x509.NewCertPool()
+	for _, c := range chain[1:] {
+		between.AddCert(c)
+	}
+	if _, err := chain[0].Verify(x509.VerifyOptions{DNSName: address.Hostname(), Intermediates: between, CurrentTime: s.options.Now()}); err == nil {
+		return nil, nil
+	}
+	last := chain[len(chain)-1]
+	if len(chain) > 1 && !last.IsCA {
+		last = chain[0]
+	}
+	return []string{agentproto.Pin(last)}, nil
+}
+
+// readChain reads the certificates of a PEM file, the service's own first.
+func readChain(text []byte) ([]*x509.Certificate, error) {
+	var chain []*x509.Certificate
+	for block, rest := pem.Decode(text); block != nil; block, rest = pem.Decode(rest) {
+		if block.Type != "CERTIFICATE" {
+			continue
+		}
+		c, err := x509.ParseCertificate(block.Bytes)
+		if err != nil {
+			return nil, err
+		}
+		chain = append(chain, c)
+	}
+	if len(chain) == 0 {
+		return nil, fmt.Errorf("there is no certificate in it")
+	}
+	return chain, nil
+}
