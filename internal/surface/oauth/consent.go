@@ -108,7 +108,8 @@ func (c Consent) refuse(w http.ResponseWriter, r *http.Request, a authorization,
 	}
 	if a.RedirectURI == "" {
 		c.notice(w, r, known.status(), "This request cannot be trusted",
-			"The application sent you here with a request that Muster refuses: "+known.Description+". Nothing was granted.")
+			"The application sent you here with a request that Muster refuses: "+known.Description+". Nothing was granted. "+
+				"Start the connection again in the application. If this page comes back, its maker has to mend it.")
 		return
 	}
 	http.Redirect(w, r, a.answer(c.Server.Issuer, url.Values{"error": {known.Code}, "error_description": {known.Description}}), http.StatusSeeOther)

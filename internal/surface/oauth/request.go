@@ -16,7 +16,7 @@ type authorization struct {
 	RedirectURI string
 	State       string
 	Challenge   string
-	Scopes      access.Permission // asked for; none asked: all, for the person to choose from
+	Scopes      access.Permission // asked for; none asked: all that can be undone, for the person to choose from
 	Resource    string
 	Query       url.Values // as it came
 }
@@ -90,7 +90,7 @@ func (s *Server) parseGrant(a authorization) (authorization, error) {
 	}
 	a.Scopes = scopes
 	if scopes == 0 {
-		a.Scopes = access.All
+		a.Scopes = access.All &^ access.DevicesCommandDestructive
 	}
 	return a, nil
 }
