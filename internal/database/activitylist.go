@@ -4,6 +4,7 @@ import (
 	"context"
 	"time"
 
+	"github.com/musterhq/muster/internal/access"
 	"github.com/musterhq/muster/internal/activity"
 )
 
@@ -43,4 +44,27 @@ func (db *DB) ActivityDensity(ctx context.Context, f activity.Filter, width time
 		return b, err
 	}, `SELECT (e.at - CAST(? AS BIGINT)) / CAST(? AS BIGINT) AS bucket, COUNT(*) FROM activity e`+where+
 		` GROUP BY bucket ORDER BY bucket`, append([]any{from, step}, args...)...)
+}
+
+// ActivityOfActors counts what each caller of a kind did, in stretches of
+// width from a time on, by the caller's id.
+func (db *DB) ActivityOfActors(ctx context.Context, companyID string, kind access.Kind, since time.Time, width time.Duration) (map[string][]activity.Bucket, error) {
+	from, step := millis(since), max(1, width.Milliseconds())
+	type counted struct {
+		id     string
+		bucket activity.Bucket
+	}
+	all, err := list(ctx, db.read(), func(r row) (c counted, err error) {
+		var n int64
+		err = r.Scan(&c.id, &n, &c.bucket.Count)
+		c.bucket.From = instant(from + n*step)
+		return c, err
+	}, `SELECT e.actor_id, (e.at - CAST(? AS BIGINT)) / CAST(? AS BIGINT) AS bucket, COUNT(*) FROM activity e
+		WHERE e.company_id = ? AND e.actor_kind = ? AND e.at >= ? GROUP BY e.actor_id, bucket ORDER BY e.actor_id, bucket`,
+		from, step, companyID, string(kind), from)
+	counts := map[string][]activity.Bucket{}
+	for _, c := range all {
+		counts[c.id] = append(counts[c.id], c.bucket)
+	}
+	return counts, err
 }

@@ -55,3 +55,20 @@ func scanWindow(r row) (w budgetWindow, err error) {
 	w.closes = instant(closes)
 	return w, err
 }
+
+// BudgetUsed returns how much of their present window keys of budgets have
+// spent; a key whose window is closed is left out.
+func (db *DB) BudgetUsed(ctx context.Context, keys []string, now time.Time) (map[string]int, error) {
+	used := map[string]int{}
+	if len(keys) == 0 {
+		return used, nil
+	}
+	_, err := list(ctx, db.read(), func(r row) (none struct{}, err error) {
+		var key string
+		var n int
+		err = r.Scan(&key, &n)
+		used[key] = n
+		return none, err
+	}, `SELECT key, used FROM budgets WHERE key IN (`+marks(len(keys))+`) AND closes_at > ?`, append(anys(keys), millis(now))...)
+	return used, err
+}

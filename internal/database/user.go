@@ -81,6 +81,31 @@ func (db *DB) Users(ctx context.Context, companyID string) ([]access.UserAccount
 // UpdateUser changes what change changes, but for id, company and creation. A
 // user that is disabled, or gets another password, loses every session.
 func (db *DB) UpdateUser(ctx context.Context, companyID, id string, change func(*access.UserAccount) error) (access.UserAccount, error) {
+	return db.updateUser(ctx, companyID, id, func(_ context.Context, _ *tx, u *access.UserAccount) error { return change(u) })
+}
+
+// UpdateUserAmong implements access.PeopleStore. The company's row is locked,
+// so that two people cannot take each other's right at one moment.
+func (db *DB) UpdateUserAmong(ctx context.Context, companyID, id string, change func(u *access.UserAccount, others int) error) (access.UserAccount, error) {
+	return db.updateUser(ctx, companyID, id, func(ctx context.Context, t *tx, u *access.UserAccount) error {
+		if err := lockCompany(ctx, t, companyID, true); err != nil {
+			return err
+		}
+		all, err := list(ctx, t, scanUser, `SELECT `+userColumns+` FROM users u WHERE u.company_id = ? AND u.id <> ?`, companyID, id)
+		if err != nil {
+			return err
+		}
+		others := 0
+		for _, other := range all {
+			if !other.Disabled && other.Rights.Has(access.ManageUsers) {
+				others++
+			}
+		}
+		return change(u, others)
+	})
+}
+
+func (db *DB) updateUser(ctx context.Context, companyID, id string, change func(context.Context, *tx, *access.UserAccount) error) (access.UserAccount, error) {
 	var updated access.UserAccount
 	err := db.write(ctx, func(ctx context.Context, t *tx) error {
 		u, err := findUser(ctx, t, `u.id = ? AND u.company_id = ?`+t.lock(), id, companyID)
@@ -88,23 +113,12 @@ func (db *DB) UpdateUser(ctx context.Context, companyID, id string, change func(
 			return err
 		}
 		next := u
-		if err := change(&next); err != nil {
+		if err := change(ctx, t, &next); err != nil {
 			return err
 		}
 		next.ID, next.CompanyID, next.CreatedAt = u.ID, u.CompanyID, u.CreatedAt
 		updated = next
-		if _, err := t.exec(ctx, `UPDATE users SET email = ?, name = ?, role = ?, rights = ?, policies = ?, password_hash = ?,
-				disabled = ?, last_sign_in_at = ? WHERE id = ?`,
-			next.Email, next.Name, string(next.Role), int64(next.Rights), encode(next.Policies), next.PasswordHash,
-			next.Disabled, millis(next.LastSignInAt), id); err != nil {
-			return err
-		}
-		if next.Disabled || next.PasswordHash != u.PasswordHash {
-			if _, err = t.exec(ctx, `DELETE FROM sessions WHERE user_id = ?`, id); err != nil {
-				return err
-			}
-		}
-		return db.recordUser(ctx, t, activity.UserChanged, u, next)
+		return db.saveUser(ctx, t, u, next)
 	})
 	if unique(err) {
 		err = fault.New(fault.Refused, "there is a user %s already", updated.Email).Because(err)
@@ -113,6 +127,21 @@ func (db *DB) UpdateUser(ctx context.Context, companyID, id string, change func(
 		return access.UserAccount{}, err
 	}
 	return updated, nil
+}
+
+func (db *DB) saveUser(ctx context.Context, t *tx, before, next access.UserAccount) error {
+	if _, err := t.exec(ctx, `UPDATE users SET email = ?, name = ?, role = ?, rights = ?, policies = ?, password_hash = ?,
+			disabled = ?, last_sign_in_at = ? WHERE id = ?`,
+		next.Email, next.Name, string(next.Role), int64(next.Rights), encode(next.Policies), next.PasswordHash,
+		next.Disabled, millis(next.LastSignInAt), next.ID); err != nil {
+		return err
+	}
+	if next.Disabled || next.PasswordHash != before.PasswordHash {
+		if _, err := t.exec(ctx, `DELETE FROM sessions WHERE user_id = ?`, next.ID); err != nil {
+			return err
+		}
+	}
+	return db.recordUser(ctx, t, activity.UserChanged, before, next)
 }
 
 // recordUser records what a save changed about a user; of a password only

@@ -41,8 +41,14 @@ type Visit struct {
 }
 
 func (f *Frame) visit(w http.ResponseWriter, r *http.Request) *Visit {
-	return &Visit{Visitor: web.From(r.Context()), RequestID: name.NewID(), Now: f.Now(), PublicURL: f.PublicURL, frame: f, w: w, r: r}
+	v := &Visit{Visitor: web.From(r.Context()), RequestID: name.NewID(), Now: f.Now(), PublicURL: f.PublicURL, frame: f, w: w}
+	v.r = r.WithContext(access.WithActor(r.Context(), v.Principal.Actor(), v.RequestID))
+	return v
 }
+
+// Proved reports whether the person proved lately enough who they are for
+// something dangerous; if not, send them to ProveAddress.
+func (v *Visit) Proved() bool { return v.Session.Fresh(v.Now) }
 
 // Context is the request's.
 func (v *Visit) Context() context.Context { return v.r.Context() }

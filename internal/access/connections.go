@@ -1,0 +1,86 @@
+package access
+
+import (
+	"context"
+	"time"
+
+	"github.com/musterhq/muster/internal/fault"
+)
+
+// Connections changes OAuth connections on behalf of people: their own, or,
+// with the right to manage keys, everybody's of their company.
+type Connections struct {
+	Store ConnectionStore
+	Users UserStore
+	Now   func() time.Time
+}
+
+// SetScopes raises or lowers what a connection may do. It never may more than
+// its user, nor than whoever raises it.
+func (s Connections) SetScopes(ctx context.Context, by UserAccount, id string, scopes Permission) (OAuthConnection, error) {
+	owner, err := s.owner(ctx, by, id)
+	if err != nil {
+		return OAuthConnection{}, err
+	}
+	if scopes == 0 || scopes&^All != 0 {
+		return OAuthConnection{}, fault.Invalid("a connection keeps at least one scope: revoke it instead",
+			fault.Field{Field: "scope", Message: "choose at least one"})
+	}
+	return s.Store.UpdateConnection(ctx, by.CompanyID, id, func(o *OAuthConnection) error {
+		raised := scopes &^ o.Scopes
+		if missing := raised &^ owner.Rights.Permissions(); missing != 0 {
+			return fault.New(fault.Forbidden, "%s may not do this, so the connection may not either: %s", owner.Name, missing)
+		}
+		if missing := raised &^ by.Rights.Permissions(); missing != 0 {
+			return fault.New(fault.Forbidden, "you cannot grant %s, because you may not do that yourself", missing)
+		}
+		o.Scopes = scopes
+		return live(*o)
+	})
+}
+
+// Freeze sets a connection aside, or thaws it.
+func (s Connections) Freeze(ctx context.Context, by UserAccount, id string, frozen bool) (OAuthConnection, error) {
+	if !by.Rights.Has(ManageKeys) {
+		return OAuthConnection{}, fault.New(fault.Forbidden, "freezing connections needs the right %s", ManageKeys.Names()[0])
+	}
+	return s.Store.UpdateConnection(ctx, by.CompanyID, id, func(o *OAuthConnection) error {
+		o.Frozen = frozen
+		return live(*o)
+	})
+}
+
+// Revoke ends a connection at once and for good.
+func (s Connections) Revoke(ctx context.Context, by UserAccount, id string) (OAuthConnection, error) {
+	if _, err := s.owner(ctx, by, id); err != nil {
+		return OAuthConnection{}, err
+	}
+	return s.Store.UpdateConnection(ctx, by.CompanyID, id, func(o *OAuthConnection) error {
+		if o.RevokedAt.IsZero() {
+			o.RevokedAt = s.Now().UTC().Truncate(time.Millisecond)
+		}
+		return nil
+	})
+}
+
+// owner is the connection's user, if by may change it: one's own, else it
+// takes ManageKeys. Others' connections are not found without it.
+func (s Connections) owner(ctx context.Context, by UserAccount, id string) (UserAccount, error) {
+	all, err := s.Store.Connections(ctx, by.CompanyID)
+	if err != nil {
+		return UserAccount{}, err
+	}
+	for _, o := range all {
+		if o.ID == id && (o.UserID == by.ID || by.Rights.Has(ManageKeys)) {
+			return s.Users.UserByID(ctx, by.CompanyID, o.UserID)
+		}
+	}
+	return UserAccount{}, fault.New(fault.NotFound, "no such connection")
+}
+
+func live(o OAuthConnection) error {
+	if !o.RevokedAt.IsZero() {
+		return fault.New(fault.Refused, "the connection was revoked")
+	}
+	return nil
+}

@@ -1,0 +1,148 @@
+package access
+
+import (
+	"context"
+	"slices"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/musterhq/muster/internal/fault"
+	"github.com/musterhq/muster/internal/name"
+)
+
+// UserChange is what an administrator changes about a user. Nil members stay.
+type UserChange struct {
+	Name     *string
+	Role     *Role
+	Rights   *Right
+	Policies *[]string // a nil slice: all policies
+	Disabled *bool
+}
+
+// PeopleStore changes users with an eye on the others.
+type PeopleStore interface {
+	UserStore
+	// UpdateUserAmong is UpdateUser whose change also learns how many other
+	// users of the company may manage users; none of them changes meanwhile.
+	UpdateUserAmong(ctx context.Context, companyID, id string, change func(u *UserAccount, others int) error) (UserAccount, error)
+}
+
+// Change changes a user on behalf of another. Nobody gives rights or policies
+// that they do not have, nobody shuts themselves out, and the last user who
+// may manage users stays one: fault.Forbidden or fault.Refused.
+func (s Users) Change(ctx context.Context, store PeopleStore, by UserAccount, id string, c UserChange) (UserAccount, error) {
+	if !by.Rights.Has(ManageUsers) {
+		return UserAccount{}, fault.New(fault.Forbidden, "changing users needs the right %s", ManageUsers.Names()[0])
+	}
+	return store.UpdateUserAmong(ctx, by.CompanyID, id, func(u *UserAccount, others int) error {
+		if beyond(by, *u) {
+			return fault.New(fault.Forbidden, "you cannot change %s, who may do more than you", u.Name)
+		}
+		managed := u.Rights.Has(ManageUsers) && !u.Disabled
+		if err := c.apply(u); err != nil {
+			return err
+		}
+		if beyond(by, *u) {
+			return fault.New(fault.Forbidden, "you cannot give rights or policies that you do not have yourself")
+		}
+		if manages := u.Rights.Has(ManageUsers) && !u.Disabled; managed && !manages {
+			switch {
+			case u.ID == by.ID:
+				return fault.New(fault.Refused, "you cannot shut yourself out: another administrator can do it")
+			case others == 0:
+				return fault.New(fault.Refused, "%s is the last user who may manage users: give the right to another first", u.Name)
+			}
+		}
+		return nil
+	})
+}
+
+// apply makes the change; a role brings its rights unless others are given.
+func (c UserChange) apply(u *UserAccount) error {
+	if c.Name != nil {
+		if u.Name = strings.TrimSpace(*c.Name); !name.IsLabel(u.Name, MaxUserName) {
+			return fault.Invalid("the name cannot be used", fault.Field{Field: "name", Message: "must have 1 to 100 printable characters"})
+		}
+	}
+	if c.Role != nil {
+		rights, known := c.Role.Rights()
+		if !known {
+			return fault.Invalid("the role is not known", fault.Field{Field: "role", Message: "must be admin, manager, operator or viewer"})
+		}
+		u.Role, u.Rights = *c.Role, rights
+	}
+	if c.Rights != nil {
+		u.Rights = *c.Rights
+	}
+	if c.Policies != nil {
+		u.Policies = *c.Policies
+	}
+	if c.Disabled != nil {
+		u.Disabled = *c.Disabled
+	}
+	return nil
+}
+
+// beyond reports whether u may do what by may not.
+func beyond(by, u UserAccount) bool {
+	if !by.Rights.Has(u.Rights) {
+		return true
+	}
+	return by.Policies != nil && (u.Policies == nil ||
+		slices.ContainsFunc(u.Policies, func(id string) bool { return !slices.Contains(by.Policies, id) }))
+}
+
+// Invite makes a user who has no password yet; the invitation lets them set it.
+func (s Users) Invite(ctx context.Context, by UserAccount, r NewUserRequest) (UserAccount, error) {
+	if !by.Rights.Has(ManageUsers) {
+		return UserAccount{}, fault.New(fault.Forbidden, "inviting users needs the right %s", ManageUsers.Names()[0])
+	}
+	r.CompanyID = by.CompanyID
+	u, err := s.account(r)
+	if err != nil {
+		return UserAccount{}, err
+	}
+	if beyond(by, u) {
+		return UserAccount{}, fault.New(fault.Forbidden, "you cannot give rights or policies that you do not have yourself")
+	}
+	return u, s.Store.CreateUser(ctx, u)
+}
+
+// account is a request's user, without a password.
+func (s Users) account(r NewUserRequest) (UserAccount, error) {
+	email, err := NormalEmail(r.Email)
+	if err != nil {
+		return UserAccount{}, err
+	}
+	rights, known := r.Role.Rights()
+	if !known {
+		return UserAccount{}, fault.Invalid("the role is not known", fault.Field{Field: "role", Message: "must be admin, manager, operator or viewer"})
+	}
+	if r.Rights != nil {
+		rights = *r.Rights
+	}
+	called := strings.TrimSpace(r.Name)
+	if called == "" {
+		called = email
+	}
+	if utf8.RuneCountInString(called) > MaxUserName {
+		return UserAccount{}, fault.Invalid("the name is too long", fault.Field{Field: "name", Message: "must be at most 100 characters"})
+	}
+	return UserAccount{ID: name.NewID(), CompanyID: r.CompanyID, Email: email, Name: called, Role: r.Role, Rights: rights,
+		Policies: r.Policies, CreatedAt: s.Now()}, nil
+}
+
+// SetPassword gives a user a password; every session of theirs ends.
+func (s Users) SetPassword(ctx context.Context, companyID, id, password string) (UserAccount, error) {
+	if err := CheckPassword(password); err != nil {
+		return UserAccount{}, err
+	}
+	hash, err := s.Passwords.Hash(ctx, password)
+	if err != nil {
+		return UserAccount{}, err
+	}
+	return s.Store.UpdateUser(ctx, companyID, id, func(u *UserAccount) error {
+		u.PasswordHash = hash
+		return nil
+	})
+}

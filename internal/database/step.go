@@ -1,0 +1,57 @@
+package database
+
+import (
+	"context"
+	"encoding/hex"
+	"encoding/json"
+
+	"github.com/musterhq/muster/internal/access"
+)
+
+const stepColumns = `kind, company_id, user_id, data, expires_at`
+
+func scanStep(r row) (s access.Step, err error) {
+	var data string
+	var expires int64
+	err = r.Scan(&s.Kind, &s.CompanyID, &s.UserID, &data, &expires)
+	s.Data, s.ExpiresAt = json.RawMessage(data), instant(expires)
+	return s, err
+}
+
+// SaveStep implements access.StepStore, and drops what has expired.
+func (db *DB) SaveStep(ctx context.Context, token access.SecretHash, s access.Step) error {
+	return db.write(ctx, func(ctx context.Context, t *tx) error {
+		if _, err := t.exec(ctx, `DELETE FROM signin_steps WHERE expires_at < ?`, millis(db.now())); err != nil {
+			return err
+		}
+		_, err := t.exec(ctx, `INSERT INTO signin_steps (hash, `+stepColumns+`) VALUES (?, ?, ?, ?, ?, ?)`,
+			hex.EncodeToString(token[:]), string(s.Kind), s.CompanyID, s.UserID, string(s.Data), millis(s.ExpiresAt))
+		return err
+	})
+}
+
+// Step implements access.StepStore.
+func (db *DB) Step(ctx context.Context, token access.SecretHash, kind access.StepKind) (access.Step, error) {
+	s, err := one(ctx, db.read(), scanStep, `SELECT `+stepColumns+` FROM signin_steps WHERE hash = ? AND kind = ? AND expires_at > ?`,
+		hex.EncodeToString(token[:]), string(kind), millis(db.now()))
+	return found(s, err, "step")
+}
+
+// TakeStep implements access.StepStore.
+func (db *DB) TakeStep(ctx context.Context, token access.SecretHash, kind access.StepKind) (access.Step, error) {
+	var s access.Step
+	err := db.statement(ctx, func(ctx context.Context, c conn) (err error) {
+		s, err = one(ctx, c, scanStep, `DELETE FROM signin_steps WHERE hash = ? AND kind = ? AND expires_at > ? RETURNING `+stepColumns,
+			hex.EncodeToString(token[:]), string(kind), millis(db.now()))
+		return err
+	})
+	return found(s, err, "step")
+}
+
+// DropSteps implements access.StepStore.
+func (db *DB) DropSteps(ctx context.Context, userID string, kind access.StepKind) error {
+	return db.statement(ctx, func(ctx context.Context, c conn) error {
+		_, err := c.exec(ctx, `DELETE FROM signin_steps WHERE user_id = ? AND user_id <> '' AND kind = ?`, userID, string(kind))
+		return err
+	})
+}

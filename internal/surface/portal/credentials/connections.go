@@ -1,0 +1,119 @@
+package credentials
+
+import (
+	"github.com/musterhq/muster/internal/access"
+	"github.com/musterhq/muster/internal/fault"
+	"github.com/musterhq/muster/internal/surface/portal/frame"
+)
+
+// connectionRow is a connection in the table.
+type connectionRow struct {
+	access.OAuthConnection
+	User   access.UserAccount
+	Tone   frame.Tone
+	State  string
+	Own    bool
+	Live   bool
+	Scopes []scope
+}
+
+// scope is one that a connection has, or could be given.
+type scope struct {
+	Permission access.Permission
+	Name       string
+	On         bool
+	Reason     string // why it cannot be given; empty: it can
+}
+
+func (s *Section) listConnections(v *frame.Visit, page *view, people map[string]access.UserAccount) error {
+	all, err := s.Connections.Store.Connections(v.Context(), v.Company.ID)
+	if err != nil {
+		return err
+	}
+	for _, o := range all {
+		own := o.UserID == v.User.ID
+		if !own && !page.MayKeys || !o.RevokedAt.IsZero() && !page.All {
+			continue
+		}
+		row := connectionRow{OAuthConnection: o, User: people[o.UserID], Own: own, Live: o.RevokedAt.IsZero(), Tone: frame.OK, State: "Connected"}
+		switch {
+		case !row.Live:
+			row.Tone, row.State = frame.Idle, "Revoked"
+		case row.User.Disabled:
+			row.Tone, row.State = frame.Bad, "Stopped: its user is disabled"
+		case o.Frozen:
+			row.Tone, row.State = frame.Warn, "Frozen"
+		case !v.Company.Settings.OAuthConnections:
+			row.Tone, row.State = frame.Warn, "Stopped by the company setting"
+		}
+		row.Scopes = scopesOf(o, row.User, v.User)
+		page.Connections = append(page.Connections, row)
+	}
+	return nil
+}
+
+func scopesOf(o access.OAuthConnection, owner, by access.UserAccount) (all []scope) {
+	for p := access.Permission(1); p <= access.All; p <<= 1 {
+		s := scope{Permission: p, Name: p.Scopes()[0], On: o.Scopes.Has(p)}
+		switch {
+		case s.On:
+		case !owner.Rights.Permissions().Has(p):
+			s.Reason = owner.Name + " may not do this, so the connection may not either."
+		case !by.Rights.Permissions().Has(p):
+			s.Reason = "You may not do this yourself."
+		}
+		all = append(all, s)
+	}
+	return all
+}
+
+func (s *Section) setScopes(v *frame.Visit) error {
+	form, err := v.Form()
+	if err != nil {
+		return err
+	}
+	// Not ParseScopes: what is taken away stays away, implied or not.
+	var scopes access.Permission
+	for _, name := range form["scope"] {
+		p, err := access.ParsePermissions([]string{name})
+		if err != nil {
+			return fault.Invalid(err.Error())
+		}
+		scopes |= p
+	}
+	if scopes.Has(access.DevicesCommandDestructive) && !v.Proved() {
+		return v.Redirect(frame.ProveAddress(frame.AccessPath), frame.Flash{Tone: frame.Warn,
+			Text: "Prove that it is you, then allow destructive commands. Nothing was changed yet."})
+	}
+	o, err := s.Connections.SetScopes(v.Context(), v.User, v.PathValue("connection"), scopes)
+	return s.told(v, err, "What "+o.ClientName+" may do is changed, from its next call on.")
+}
+
+func (s *Section) freeze(v *frame.Visit) error {
+	form, err := v.Form()
+	if err != nil {
+		return err
+	}
+	frozen := form.Get("frozen") == "true"
+	o, err := s.Connections.Freeze(v.Context(), v.User, v.PathValue("connection"), frozen)
+	if frozen {
+		return s.told(v, err, o.ClientName+" is frozen: its calls are refused until it is thawed.")
+	}
+	return s.told(v, err, o.ClientName+" may act again.")
+}
+
+func (s *Section) revokeConnection(v *frame.Visit) error {
+	o, err := s.Connections.Revoke(v.Context(), v.User, v.PathValue("connection"))
+	return s.told(v, err, o.ClientName+" is disconnected.")
+}
+
+// told goes back to the page and says how it went.
+func (s *Section) told(v *frame.Visit, err error, done string) error {
+	switch fault.CodeOf(err) {
+	case "":
+		return v.Redirect(frame.AccessPath+"#connections", frame.Done(done))
+	case fault.Refused, fault.InvalidArguments:
+		return v.Redirect(frame.AccessPath+"#connections", v.Failed(err))
+	}
+	return err
+}

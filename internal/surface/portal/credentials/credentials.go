@@ -1,0 +1,178 @@
+// Package credentials is the portal's page of AI access and keys: the company's
+// settings for AI agents, API keys with their creation rules, and the
+// connections of AI clients (contract 5.2 to 5.5).
+package credentials
+
+import (
+	"context"
+	"time"
+
+	"github.com/musterhq/muster/internal/access"
+	"github.com/musterhq/muster/internal/activity"
+	"github.com/musterhq/muster/internal/company"
+	"github.com/musterhq/muster/internal/fault"
+	"github.com/musterhq/muster/internal/surface/portal/frame"
+)
+
+// Companies changes a company's settings, and knows who switched them.
+type Companies interface {
+	UpdateCompany(ctx context.Context, id string, change func(*company.Company) error) (company.Company, error)
+	Switches(ctx context.Context, companyID string) ([]company.Switch, error)
+}
+
+// Usage tells what callers did and what is left of their budgets.
+type Usage interface {
+	ActivityOfActors(ctx context.Context, companyID string, kind access.Kind, since time.Time, width time.Duration) (map[string][]activity.Bucket, error)
+	BudgetUsed(ctx context.Context, keys []string, now time.Time) (map[string]int, error)
+}
+
+// Section serves AI access and keys.
+type Section struct {
+	Keys        access.Keys
+	Connections access.Connections
+	Companies   Companies
+	Usage       Usage
+	Steps       access.StepStore
+}
+
+// Routes are the section's addresses.
+func (s *Section) Routes() []frame.Route {
+	return []frame.Route{
+		{Pattern: "GET " + frame.AccessPath, Serve: s.show},
+		{Pattern: "POST " + frame.AccessPath + "/gates", Needs: access.ManageCompany, Serve: s.switchGate},
+		{Pattern: "GET " + newKeyPath, Needs: access.ManageKeys, Serve: s.newKey},
+		{Pattern: "POST " + keysPath, Needs: access.ManageKeys, Serve: s.createKey},
+		{Pattern: "POST " + keysPath + "/{key}/revoke", Needs: access.ManageKeys, Serve: s.revokeKey},
+		{Pattern: "POST " + connectionsPath + "/{connection}/scopes", Serve: s.setScopes},
+		{Pattern: "POST " + connectionsPath + "/{connection}/freeze", Needs: access.ManageKeys, Serve: s.freeze},
+		{Pattern: "POST " + connectionsPath + "/{connection}/revoke", Serve: s.revokeConnection},
+	}
+}
+
+const (
+	keysPath        = frame.AccessPath + "/keys"
+	newKeyPath      = keysPath + "/new"
+	connectionsPath = frame.AccessPath + "/connections"
+)
+
+// view is what the page shows. A part that failed is nil with its flag set.
+type view struct {
+	Gates            []gate
+	Keys             []keyRow
+	KeysFail         bool
+	Ended            int // keys that were revoked or have expired, not shown
+	All              bool
+	Connections      []connectionRow
+	ConnectionsFail  bool
+	MayKeys, MayGate bool
+	Granters         string
+}
+
+func (s *Section) show(v *frame.Visit) error {
+	page := view{MayKeys: v.May(access.ManageKeys), MayGate: v.May(access.ManageCompany), All: v.Query().Get("ended") == "shown"}
+	switches, err := s.Companies.Switches(v.Context(), v.Company.ID)
+	if err != nil {
+		return err
+	}
+	page.Gates = gates(v.Company.Settings, switches)
+	if !page.MayKeys || !page.MayGate {
+		page.Granters = v.Granters()
+	}
+	people, err := s.names(v)
+	if err != nil {
+		return err
+	}
+	if page.MayKeys {
+		page.KeysFail = s.listKeys(v, &page, people) != nil
+	}
+	page.ConnectionsFail = s.listConnections(v, &page, people) != nil
+	return v.Show("AI access & keys", frame.AccessPath, overview(v, page))
+}
+
+// names are the company's people by id.
+func (s *Section) names(v *frame.Visit) (map[string]access.UserAccount, error) {
+	users, err := s.Connections.Users.Users(v.Context(), v.Company.ID)
+	people := map[string]access.UserAccount{}
+	for _, u := range users {
+		people[u.ID] = u
+	}
+	return people, err
+}
+
+// gate is one of the company's settings for AI agents.
+type gate struct {
+	Gate         access.Gate
+	Title, Text  string
+	On           bool
+	Danger       bool
+	Missing      string // why it cannot be switched on now
+	SwitchedAt   time.Time
+	SwitchedBy   string
+	settingOnOff func(*access.Settings, bool)
+}
+
+func gates(s access.Settings, switches []company.Switch) []gate {
+	all := []gate{
+		{Gate: access.DeviceCommands, Title: "Device commands", On: s.DeviceCommands,
+			Text: "API keys and AI clients with the permission may lock, locate, message and restart devices.",
+			settingOnOff: func(s *access.Settings, on bool) {
+				s.DeviceCommands = on
+				s.DestructiveCommands = on && s.DestructiveCommands
+			}},
+		{Gate: access.DestructiveCommands, Title: "Destructive commands", On: s.DestructiveCommands, Danger: true,
+			Text:         "They may also wipe devices, reset or change screen locks and give up ownership. Nobody is asked again.",
+			settingOnOff: func(s *access.Settings, on bool) { s.DestructiveCommands = on }},
+		{Gate: access.PolicyChanges, Title: "Policy changes", On: s.PolicyChanges,
+			Text:         "They may propose changes of policies and apply what a person has reviewed.",
+			settingOnOff: func(s *access.Settings, on bool) { s.PolicyChanges = on }},
+		{Gate: access.OAuthGate, Title: "AI clients by sign-in", On: s.OAuthConnections,
+			Text:         "People may connect AI clients to their own account, without an API key.",
+			settingOnOff: func(s *access.Settings, on bool) { s.OAuthConnections = on }},
+		{Gate: access.ProvisioningGate, Title: "Enrolment by AI clients", On: s.Provisioning,
+			Text:         "Connected AI clients may make QR codes that enrol devices. API keys with PROVISIONING always may.",
+			settingOnOff: func(s *access.Settings, on bool) { s.Provisioning = on }},
+	}
+	for i := range all {
+		if all[i].Danger && !s.DeviceCommands {
+			all[i].Missing = "Turn on device commands first."
+		}
+		for _, w := range switches {
+			if w.Gate == all[i].Gate {
+				all[i].SwitchedAt, all[i].SwitchedBy = w.At, w.By.Name
+			}
+		}
+	}
+	return all
+}
+
+// switchGate turns one setting on or off. Turning destructive commands on takes
+// a fresh proof of identity.
+func (s *Section) switchGate(v *frame.Visit) error {
+	form, err := v.Form()
+	if err != nil {
+		return err
+	}
+	on := form.Get("on") == "true"
+	for _, g := range gates(v.Company.Settings, nil) {
+		if string(g.Gate) != form.Get("gate") {
+			continue
+		}
+		if g.Danger && on && !v.Proved() {
+			return v.Redirect(frame.ProveAddress(frame.AccessPath), frame.Flash{Tone: frame.Warn,
+				Text: "Prove that it is you, then turn destructive commands on. Nothing was changed yet."})
+		}
+		_, err := s.Companies.UpdateCompany(v.Context(), v.Company.ID, company.Change(func(c *company.Company) { g.settingOnOff(&c.Settings, on) }))
+		if fault.CodeOf(err) == fault.InvalidArguments {
+			return v.Redirect(frame.AccessPath, v.Failed(err))
+		}
+		if err != nil {
+			return err
+		}
+		word := "off"
+		if on {
+			word = "on"
+		}
+		return v.Redirect(frame.AccessPath, frame.Done(g.Title+": "+word+"."))
+	}
+	return fault.Invalid("there is no such setting")
+}

@@ -1,0 +1,248 @@
+package credentials
+
+import (
+	"encoding/json"
+	"net/http"
+	"net/url"
+	"slices"
+	"time"
+
+	"github.com/musterhq/muster/internal/access"
+	"github.com/musterhq/muster/internal/activity"
+	"github.com/musterhq/muster/internal/fault"
+	"github.com/musterhq/muster/internal/surface/portal/frame"
+)
+
+// keyRow is a key in the table.
+type keyRow struct {
+	access.Key
+	CreatedByName string
+	Tone          frame.Tone
+	State         string
+	Live          bool
+	Hours         []int64 // what it changed in each of the last 24 hours
+	Changes       int64
+	Left          int // of the ten calls a minute
+}
+
+const (
+	budgetOfTen = 10 // contract 8
+	hours       = 24
+)
+
+func (s *Section) listKeys(v *frame.Visit, page *view, people map[string]access.UserAccount) error {
+	keys, err := s.Keys.Store.Keys(v.Context(), v.Company.ID)
+	if err != nil {
+		return err
+	}
+	since := v.Now.UTC().Truncate(time.Hour).Add(-(hours - 1) * time.Hour)
+	calls, err := s.Usage.ActivityOfActors(v.Context(), v.Company.ID, access.APIKey, since, time.Hour)
+	if err != nil {
+		return err
+	}
+	var budgets []string
+	for _, k := range keys {
+		if k.Usable(v.Now) {
+			budgets = append(budgets, access.Principal{Kind: access.APIKey, ID: k.ID}.BudgetKey())
+		}
+	}
+	used, err := s.Usage.BudgetUsed(v.Context(), budgets, v.Now)
+	if err != nil {
+		return err
+	}
+	for _, k := range keys {
+		row := keyRow{Key: k, Live: k.Usable(v.Now), CreatedByName: k.CreatedBy, Hours: perHour(calls[k.ID], since),
+			Left: max(0, budgetOfTen-used[access.Principal{Kind: access.APIKey, ID: k.ID}.BudgetKey()])}
+		if u, ok := people[k.CreatedBy]; ok {
+			row.CreatedByName = u.Name
+		}
+		for _, n := range row.Hours {
+			row.Changes += n
+		}
+		row.Tone, row.State = stateOf(k, v.Now)
+		if !row.Live && !page.All {
+			page.Ended++
+			continue
+		}
+		page.Keys = append(page.Keys, row)
+	}
+	return nil
+}
+
+func perHour(buckets []activity.Bucket, since time.Time) []int64 {
+	line := make([]int64, hours)
+	for _, b := range buckets {
+		if i := int(b.From.Sub(since) / time.Hour); i >= 0 && i < hours {
+			line[i] = b.Count
+		}
+	}
+	return line
+}
+
+func stateOf(k access.Key, now time.Time) (frame.Tone, string) {
+	switch {
+	case !k.RevokedAt.IsZero():
+		return frame.Bad, "Revoked"
+	case !k.Usable(now):
+		return frame.Idle, "Expired"
+	case !k.ExpiresAt.IsZero() && k.ExpiresAt.Sub(now) < 7*24*time.Hour:
+		return frame.Warn, "Expires soon"
+	}
+	return frame.OK, "Usable"
+}
+
+// keyForm is the form of a new key.
+type keyForm struct {
+	Name    string
+	Chosen  access.Permission
+	Expires string
+	Once    string
+	Wrong   map[string]string
+	Problem string
+	// Prove is where to prove one's identity; empty: it was proved lately.
+	Prove  string
+	Groups []group
+}
+
+// group is permissions that belong together.
+type group struct {
+	Title   string
+	Choices []choice
+}
+
+type choice struct {
+	Permission access.Permission
+	Name, Text string
+	Reason     string // why it cannot be chosen; empty: it can
+	Danger     bool
+}
+
+// lifetimes are the expiries on offer, by their values.
+func lifetimes() []lifetime {
+	const day = 24 * time.Hour
+	return []lifetime{{"90", "In 90 days", 90 * day}, {"1", "In one day", day}, {"7", "In 7 days", 7 * day}, {"30", "In 30 days", 30 * day},
+		{"365", "In one year", 365 * day}, {"never", "Never", 0}}
+}
+
+type lifetime struct {
+	Value, Label string
+	Lasts        time.Duration
+}
+
+// groups are all permissions, greyed with the reason where the person may not
+// hand them out (contract 5.3).
+func groups(u access.UserAccount) []group {
+	reason := func(p access.Permission) string {
+		err := u.MayGrant(p)
+		if err == nil {
+			return ""
+		}
+		missing := map[access.Permission]string{
+			access.DevicesRead: "You may not see devices yourself.", access.DevicesCommand: "You may not send commands yourself.",
+			access.DevicesCommandDestructive: "You may not send destructive commands yourself.", access.PoliciesRead: "You may not see policies yourself.",
+			access.PoliciesWrite: "You may not edit policies.", access.Provisioning: "You may not enrol devices.",
+		}
+		if u.Rights.Permissions().Has(p) {
+			return frame.Sentence(fault.From(err).Detail)
+		}
+		return missing[p]
+	}
+	pick := func(p access.Permission, text string, danger bool) choice {
+		return choice{Permission: p, Name: p.Names()[0], Text: text, Reason: reason(p), Danger: danger}
+	}
+	return []group{
+		{"Read", []choice{pick(access.DevicesRead, "Assets, devices and command history.", false), pick(access.PoliciesRead, "Policies, settings, revisions, proposals.", false)}},
+		{"Devices", []choice{pick(access.DevicesCommand, "Lock, lost mode, message, restart and the like.", false),
+			pick(access.DevicesCommandDestructive, "Wipe, reset or change the screen lock, relinquish. Runs at once.", true)}},
+		{"Policies", []choice{pick(access.PoliciesWrite, "Propose changes, and apply what was reviewed.", false)}},
+		{"Enrolment", []choice{pick(access.Provisioning, "QR codes that enrol devices under any policy.", false)}},
+	}
+}
+
+func (s *Section) newKey(v *frame.Visit) error {
+	q := v.Query()
+	chosen, _ := access.ParsePermissions(q["permission"]) // what a stale address names is left out
+	return s.showForm(v, http.StatusOK, keyForm{Name: q.Get("name"), Chosen: chosen, Expires: q.Get("expires")})
+}
+
+// showForm shows the form with a fresh token: one form makes one key.
+func (s *Section) showForm(v *frame.Visit, status int, form keyForm) error {
+	token, err := access.Begin(v.Context(), s.Steps, access.Step{Kind: access.NewKeyForm, CompanyID: v.Company.ID, UserID: v.User.ID,
+		Data: json.RawMessage("{}"), ExpiresAt: v.Now.Add(access.FormLife)})
+	if err != nil {
+		return err
+	}
+	form.Once, form.Groups = token, groups(v.User)
+	if form.Expires == "" {
+		form.Expires = lifetimes()[0].Value
+	}
+	if !v.Proved() {
+		back := url.Values{"name": {form.Name}, "expires": {form.Expires}, "permission": form.Chosen.Names()}
+		form.Prove = frame.ProveAddress(newKeyPath + "?" + back.Encode())
+	}
+	return v.ShowStatus(status, "New API key", frame.AccessPath, keyPage(v, form))
+}
+
+func (s *Section) createKey(v *frame.Visit) error {
+	in, err := v.Form()
+	if err != nil {
+		return err
+	}
+	form := keyForm{Name: in.Get("name"), Expires: in.Get("expires")}
+	if form.Chosen, err = access.ParsePermissions(in["permission"]); err != nil {
+		return fault.Invalid(err.Error())
+	}
+	i := slices.IndexFunc(lifetimes(), func(l lifetime) bool { return l.Value == form.Expires })
+	if i < 0 {
+		return fault.Invalid("choose when the key expires", fault.Field{Field: "expires", Message: "must be one of those on offer"})
+	}
+	if form.Chosen.Has(access.DevicesCommandDestructive) && !v.Proved() {
+		form.Problem = "A key for destructive commands takes a fresh proof that it is you."
+		return s.showForm(v, http.StatusForbidden, form)
+	}
+	step, err := s.Steps.TakeStep(v.Context(), access.HashSecret(in.Get(frame.OnceField)), access.NewKeyForm)
+	if fault.CodeOf(err) == fault.NotFound || err == nil && step.UserID != v.User.ID {
+		return v.Redirect(frame.AccessPath, frame.Flash{Tone: frame.Warn, Text: "This form was sent before: look for the key in the list. Its secret is not shown again."})
+	}
+	if err != nil {
+		return err
+	}
+	key, text, err := s.Keys.CreateForUser(v.Context(), v.User, access.NewKeyRequest{Name: form.Name, Permissions: form.Chosen, ExpiresIn: lifetimes()[i].Lasts})
+	switch code := fault.CodeOf(err); code {
+	case "":
+		return v.Show("Your new API key", frame.AccessPath, shownOnce(v, key, text))
+	case fault.InvalidArguments, fault.Forbidden:
+		form.Wrong, form.Problem = frame.Fields(err), frame.Sentence(fault.From(err).Detail)
+		status := http.StatusUnprocessableEntity
+		if code == fault.Forbidden {
+			status = http.StatusForbidden
+		}
+		return s.showForm(v, status, form)
+	default:
+		return err
+	}
+}
+
+func (s *Section) revokeKey(v *frame.Visit) error {
+	key, err := s.Keys.Revoke(v.Context(), v.Company.ID, v.PathValue("key"))
+	if err != nil {
+		return err
+	}
+	return v.Redirect(frame.AccessPath, frame.Done("The key "+key.Name+" is revoked: it is refused from now on."))
+}
+
+// mcpConfig is the configuration of an MCP client with the key.
+func mcpConfig(publicURL, key string) string {
+	type server struct {
+		Type    string            `json:"type"`
+		URL     string            `json:"url"`
+		Headers map[string]string `json:"headers"`
+	}
+	text, _ := json.MarshalIndent(map[string]any{"mcpServers": map[string]server{
+		"muster": {"http", publicURL + "/mcp", map[string]string{"X-API-Key": key}}}}, "", "  ") // texts always encode
+	return string(text)
+}
+
+func curlText(publicURL, key string) string {
+	return `curl -H "X-API-Key: ` + key + `" ` + publicURL + "/api/v1/assets"
+}
