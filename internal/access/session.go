@@ -71,7 +71,13 @@ type SignIn struct {
 	Sessions  SessionStore
 	Passwords *Passwords
 	Throttle  Throttle
+	Log       SignInLog // nil: refusals are not recorded
 	Now       func() time.Time
+}
+
+// SignInLog records that somebody was refused.
+type SignInLog interface {
+	SignInFailed(ctx context.Context, u UserAccount, why string) error
 }
 
 // The sign-in throttle: attempts a minute for one address and for one client.
@@ -110,17 +116,43 @@ func (s SignIn) Check(ctx context.Context, email, password, client string) (User
 		return UserAccount{}, err
 	}
 	if !matches || user.Disabled {
+		if err := s.note(ctx, user, matches); err != nil {
+			return UserAccount{}, err
+		}
 		return UserAccount{}, refused
 	}
 	return user, nil
 }
 
+// note records that somebody was refused. For an address that is nobody's
+// there is nothing to record, but a write is made as well, so that time does not
+// tell who exists.
+func (s SignIn) note(ctx context.Context, user UserAccount, matched bool) error {
+	if s.Log == nil {
+		return nil
+	}
+	if user.ID == "" {
+		_, _, _, err := s.Throttle.Spend(ctx, "signin-nobody", 1, time.Minute, s.Now())
+		return err
+	}
+	why := "wrong password"
+	if matched {
+		why = "the account is disabled"
+	}
+	return s.Log.SignInFailed(ctx, user, why)
+}
+
 // Open opens a session for a user who has proved who they are.
 func (s SignIn) Open(ctx context.Context, user UserAccount, client, agent string) (string, Session, error) {
+	return s.OpenBy(ctx, user, "password", client, agent)
+}
+
+// OpenBy is Open with the way in which they proved it, for the record.
+func (s SignIn) OpenBy(ctx context.Context, user UserAccount, method, client, agent string) (string, Session, error) {
 	now := s.Now()
 	token := "ms_" + randomText(secretLength)
 	session := Session{ID: name.NewID(), TokenHash: HashSessionToken(token), UserID: user.ID, CompanyID: user.CompanyID,
-		CreatedAt: now, SeenAt: now, ProvedAt: now, Address: clip(client, 64), Agent: clip(agent, 200)}
+		CreatedAt: now, SeenAt: now, ProvedAt: now, Address: clip(client, 64), Agent: clip(agent, 200), Method: method}
 	if err := s.Sessions.CreateSession(ctx, session); err != nil {
 		return "", Session{}, err
 	}

@@ -54,6 +54,8 @@ var rooms = map[string]layer{
 	"internal/platform":  adapter,
 	"internal/agentlink": adapter,
 	"internal/push":      adapter,
+	"internal/identity":  adapter,
+	"internal/passkey":   adapter,
 
 	"internal/surface/status": threshold,
 	"internal/surface/web":    threshold,

@@ -16,7 +16,7 @@ type callbackPage struct{ Title, Text string }
 
 var callbackTemplate = template.Must(template.New("callback").Parse(`<!doctype html>
 <html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width"><title>{{.Title}}</title></head>
-<body><h1>{{.Title}}</h1><p>{{.Text}}</p></body></html>
+<body><h1>{{.Title}}</h1><p>{{.Text}}</p><p><a href="/settings/platform">Back to Muster</a></p></body></html>
 `))
 
 // Callback answers a browser that comes back from the vendor's sign-up page.

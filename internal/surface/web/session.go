@@ -2,6 +2,7 @@ package web
 
 import (
 	"context"
+	"crypto/subtle"
 	"net/http"
 	"net/url"
 	"strings"
@@ -68,6 +69,24 @@ func (s Sessions) Set(w http.ResponseWriter, token string) {
 func (s Sessions) Clear(w http.ResponseWriter) {
 	http.SetCookie(w, &http.Cookie{Name: s.cookieName(), Path: "/", HttpOnly: true, Secure: s.Secure,
 		SameSite: http.SameSiteLaxMode, MaxAge: -1})
+}
+
+// stateCookie binds a journey to an identity provider to the browser that began it.
+func (s Sessions) stateCookie() string { return s.cookieName() + "-journey" }
+
+// SetState gives the browser the state of a journey to its provider.
+func (s Sessions) SetState(w http.ResponseWriter, state string) {
+	http.SetCookie(w, &http.Cookie{Name: s.stateCookie(), Value: state, Path: "/", HttpOnly: true, Secure: s.Secure,
+		SameSite: http.SameSiteLaxMode, MaxAge: int(access.StepLife / time.Second)})
+}
+
+// TakeState reports whether the browser began the journey with this state, and
+// takes the state from it.
+func (s Sessions) TakeState(w http.ResponseWriter, r *http.Request, state string) bool {
+	cookie, err := r.Cookie(s.stateCookie())
+	http.SetCookie(w, &http.Cookie{Name: s.stateCookie(), Path: "/", HttpOnly: true, Secure: s.Secure,
+		SameSite: http.SameSiteLaxMode, MaxAge: -1})
+	return err == nil && state != "" && subtle.ConstantTimeCompare([]byte(cookie.Value), []byte(state)) == 1
 }
 
 type visitorKey struct{}

@@ -4,14 +4,20 @@ import (
 	"log/slog"
 	"net/http"
 
+	"github.com/a-h/templ"
+
 	"github.com/musterhq/muster/internal/access"
 	"github.com/musterhq/muster/internal/fault"
 )
 
 // SignIn serves the pages by which people come and go.
 type SignIn struct {
-	SignIn        access.SignIn
-	Sessions      Sessions
+	SignIn   access.SignIn
+	Sessions Sessions
+	// Passkeys are the second factor, Federation the companies' own providers.
+	Passkeys      access.Passkeys
+	Federation    access.Federation
+	Users         access.Users
 	ClientAddress func(*http.Request) string
 	Log           *slog.Logger
 }
@@ -23,6 +29,11 @@ func (s SignIn) Mount(mux *http.ServeMux) {
 	mux.HandleFunc("GET "+SignInPath, s.show)
 	mux.HandleFunc("POST "+SignInPath, s.submit)
 	mux.HandleFunc("POST /signout", s.signOut)
+	mux.HandleFunc("POST "+secondPath, s.second)
+	mux.HandleFunc("POST "+companyPath, s.company)
+	mux.HandleFunc("GET "+CallbackPath, s.callback)
+	mux.HandleFunc("GET "+InvitationPath, s.invitation)
+	mux.HandleFunc("POST "+InvitationPath, s.accept)
 }
 
 func (s SignIn) show(w http.ResponseWriter, r *http.Request) {
@@ -37,11 +48,10 @@ func (s SignIn) show(w http.ResponseWriter, r *http.Request) {
 func (s SignIn) submit(w http.ResponseWriter, r *http.Request) {
 	r.Body = http.MaxBytesReader(w, r.Body, maxSignInForm)
 	form := signInForm{Next: LocalPath(r.PostFormValue("next")), Email: r.PostFormValue("email")}
-	token, _, err := s.SignIn.WithPassword(r.Context(), form.Email, r.PostFormValue("password"), s.ClientAddress(r), r.UserAgent())
+	user, err := s.SignIn.Check(r.Context(), form.Email, r.PostFormValue("password"), s.ClientAddress(r))
 	switch fault.CodeOf(err) {
 	case "":
-		s.Sessions.Set(w, token)
-		http.Redirect(w, r, form.Next, http.StatusSeeOther)
+		s.afterPassword(w, r, user, form)
 	case fault.Unauthorized:
 		form.Wrong = "The e-mail address or the password is not right."
 		s.render(w, r, http.StatusUnauthorized, form)
@@ -49,9 +59,7 @@ func (s SignIn) submit(w http.ResponseWriter, r *http.Request) {
 		form.Wrong = "Too many attempts. Wait a minute, then try again."
 		s.render(w, r, http.StatusTooManyRequests, form)
 	default:
-		s.Log.ErrorContext(r.Context(), "sign-in failed", "error", err)
-		form.Wrong = "Something went wrong here. Try again."
-		s.render(w, r, http.StatusInternalServerError, form)
+		s.broken(w, r, form, err)
 	}
 }
 
@@ -65,10 +73,21 @@ func (s SignIn) signOut(w http.ResponseWriter, r *http.Request) {
 	http.Redirect(w, r, SignInPath, http.StatusSeeOther)
 }
 
+// broken tells of a failure of ours.
+func (s SignIn) broken(w http.ResponseWriter, r *http.Request, form signInForm, err error) {
+	s.Log.ErrorContext(r.Context(), "sign-in failed", "error", err)
+	form.Wrong = "Something went wrong here. Try again."
+	s.render(w, r, http.StatusInternalServerError, form)
+}
+
 func (s SignIn) render(w http.ResponseWriter, r *http.Request, status int, form signInForm) {
+	s.answer(w, r, status, signInPage(form))
+}
+
+func (s SignIn) answer(w http.ResponseWriter, r *http.Request, status int, page templ.Component) {
 	w.Header().Set("Content-Type", "text/html; charset=utf-8")
 	w.WriteHeader(status)
-	if err := signInPage(form).Render(r.Context(), w); err != nil {
+	if err := page.Render(r.Context(), w); err != nil {
 		s.Log.DebugContext(r.Context(), "page broke off", "error", err)
 	}
 }

@@ -1,0 +1,201 @@
+package access
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/base32"
+	"encoding/json"
+	"strings"
+	"time"
+
+	"github.com/musterhq/muster/internal/fault"
+	"github.com/musterhq/muster/internal/name"
+)
+
+// Passkey is a WebAuthn credential of a person: the second factor beside the
+// password, and a proof of identity before something dangerous.
+type Passkey struct {
+	ID         string // the credential's id, hexadecimal
+	UserID     string
+	Name       string
+	Credential json.RawMessage // public key, counter, flags; nothing secret
+	CreatedAt  time.Time
+	LastUsedAt time.Time // zero: never
+}
+
+// MaxPasskeys bounds the passkeys of one person.
+const MaxPasskeys = 10
+
+// PasskeyStore keeps passkeys and recovery codes.
+type PasskeyStore interface {
+	Passkeys(ctx context.Context, userID string) ([]Passkey, error)
+	AddPasskey(ctx context.Context, p Passkey) error // fault.Refused if it is known
+	UsePasskey(ctx context.Context, p Passkey) error // saves Credential and LastUsedAt
+	// RemovePasskey removes one; with the last one the recovery codes go too.
+	RemovePasskey(ctx context.Context, userID, id string) error
+	// SetRecoveryCodes replaces all codes of a user.
+	SetRecoveryCodes(ctx context.Context, userID string, hashes []SecretHash) error
+	// UseRecoveryCode takes a code; fault.NotFound if it is none.
+	UseRecoveryCode(ctx context.Context, userID string, hash SecretHash) error
+	RecoveryCodes(ctx context.Context, userID string) (int, error)
+}
+
+// Ceremonies are the two conversations with an authenticator. Options go to the
+// browser, state stays here until the answer comes.
+type Ceremonies interface {
+	BeginAdd(u UserAccount, known []Passkey) (options, state json.RawMessage, err error)
+	FinishAdd(u UserAccount, state, answer json.RawMessage) (Passkey, error)
+	BeginProof(u UserAccount, known []Passkey) (options, state json.RawMessage, err error)
+	// FinishProof returns the passkey that proved it, as it now is.
+	FinishProof(u UserAccount, known []Passkey, state, answer json.RawMessage) (Passkey, error)
+}
+
+// Passkeys adds and checks passkeys. Ceremonies is nil where the service's
+// address cannot have passkeys: they need a host name.
+type Passkeys struct {
+	Store      PasskeyStore
+	Steps      StepStore
+	Ceremonies Ceremonies
+	Now        func() time.Time
+}
+
+// Available reports whether passkeys work at the service's address.
+func (s Passkeys) Available() bool { return s.Ceremonies != nil }
+
+// Challenge is a ceremony that has begun.
+type Challenge struct {
+	Token   string // brought back with the answer
+	Options json.RawMessage
+}
+
+func (s Passkeys) unavailable() error {
+	return fault.New(fault.Unsupported, "passkeys need a host name: they do not work at an IP address")
+}
+
+// BeginAdd begins to add a passkey.
+func (s Passkeys) BeginAdd(ctx context.Context, u UserAccount) (Challenge, error) {
+	if s.Ceremonies == nil {
+		return Challenge{}, s.unavailable()
+	}
+	known, err := s.Store.Passkeys(ctx, u.ID)
+	if err != nil {
+		return Challenge{}, err
+	}
+	if len(known) >= MaxPasskeys {
+		return Challenge{}, fault.New(fault.Refused, "you have %d passkeys already: remove one first", MaxPasskeys)
+	}
+	options, state, err := s.Ceremonies.BeginAdd(u, known)
+	return s.challenge(ctx, AddPasskey, u, options, state, err)
+}
+
+// FinishAdd adds the passkey. With the first one it returns recovery codes,
+// which are shown once.
+func (s Passkeys) FinishAdd(ctx context.Context, u UserAccount, token, called string, answer json.RawMessage) (codes []string, err error) {
+	step, err := s.take(ctx, AddPasskey, u, token)
+	if err != nil {
+		return nil, err
+	}
+	p, err := s.Ceremonies.FinishAdd(u, step.Data, answer)
+	if err != nil {
+		return nil, err
+	}
+	if called = strings.TrimSpace(called); !name.IsLabel(called, MaxUserName) {
+		called = "Passkey"
+	}
+	p.UserID, p.Name, p.CreatedAt = u.ID, called, s.now()
+	left, err := s.Store.RecoveryCodes(ctx, u.ID)
+	if err != nil {
+		return nil, err
+	}
+	if err := s.Store.AddPasskey(ctx, p); err != nil || left > 0 {
+		return nil, err
+	}
+	return s.RenewCodes(ctx, u)
+}
+
+// BeginProof begins to prove that it is u, by a step of the kind.
+func (s Passkeys) BeginProof(ctx context.Context, u UserAccount, kind StepKind) (Challenge, error) {
+	if s.Ceremonies == nil {
+		return Challenge{}, s.unavailable()
+	}
+	known, err := s.Store.Passkeys(ctx, u.ID)
+	if err != nil {
+		return Challenge{}, err
+	}
+	if len(known) == 0 {
+		return Challenge{}, fault.New(fault.Refused, "you have no passkey")
+	}
+	options, state, err := s.Ceremonies.BeginProof(u, known)
+	return s.challenge(ctx, kind, u, options, state, err)
+}
+
+// FinishProof returns nil if the answer proves that it is u.
+func (s Passkeys) FinishProof(ctx context.Context, u UserAccount, kind StepKind, token string, answer json.RawMessage) error {
+	step, err := s.take(ctx, kind, u, token)
+	if err != nil {
+		return err
+	}
+	known, err := s.Store.Passkeys(ctx, u.ID)
+	if err != nil {
+		return err
+	}
+	if s.Ceremonies == nil {
+		return s.unavailable()
+	}
+	p, err := s.Ceremonies.FinishProof(u, known, step.Data, answer)
+	if err != nil {
+		return err
+	}
+	p.LastUsedAt = s.now()
+	return s.Store.UsePasskey(ctx, p)
+}
+
+func (s Passkeys) challenge(ctx context.Context, kind StepKind, u UserAccount, options, state json.RawMessage, err error) (Challenge, error) {
+	if err != nil {
+		return Challenge{}, err
+	}
+	token, err := Begin(ctx, s.Steps, Step{Kind: kind, CompanyID: u.CompanyID, UserID: u.ID, Data: state, ExpiresAt: s.Now().Add(StepLife)})
+	return Challenge{Token: token, Options: options}, err
+}
+
+func (s Passkeys) take(ctx context.Context, kind StepKind, u UserAccount, token string) (Step, error) {
+	step, err := s.Steps.TakeStep(ctx, HashSecret(token), kind)
+	if err == nil && step.UserID != u.ID || fault.CodeOf(err) == fault.NotFound {
+		return Step{}, fault.New(fault.Refused, "this took too long, or was done already: try again")
+	}
+	return step, err
+}
+
+// recoveryCodes is how many codes there are.
+const recoveryCodes = 10
+
+// RenewCodes replaces the recovery codes and returns the new ones, 80 random
+// bits each.
+func (s Passkeys) RenewCodes(ctx context.Context, u UserAccount) ([]string, error) {
+	codes, hashes := make([]string, recoveryCodes), make([]SecretHash, recoveryCodes)
+	for i := range codes {
+		var b [10]byte
+		_, _ = rand.Read(b[:]) // never fails since Go 1.24
+		text := strings.ToLower(base32.StdEncoding.EncodeToString(b[:]))
+		codes[i] = text[:4] + "-" + text[4:8] + "-" + text[8:12] + "-" + text[12:]
+		hashes[i] = hashRecovery(codes[i])
+	}
+	return codes, s.Store.SetRecoveryCodes(ctx, u.ID, hashes)
+}
+
+// UseCode takes a recovery code instead of a passkey; fault.Unauthorized if it
+// is none.
+func (s Passkeys) UseCode(ctx context.Context, u UserAccount, code string) error {
+	err := s.Store.UseRecoveryCode(ctx, u.ID, hashRecovery(code))
+	if fault.CodeOf(err) == fault.NotFound {
+		return fault.New(fault.Unauthorized, "the recovery code is not right, or was used before")
+	}
+	return err
+}
+
+// hashRecovery forgives case, spaces and hyphens.
+func hashRecovery(code string) SecretHash {
+	return HashSecret("recovery:" + strings.NewReplacer("-", "", " ", "").Replace(strings.ToLower(code)))
+}
+
+func (s Passkeys) now() time.Time { return s.Now().UTC().Truncate(time.Millisecond) }

@@ -1,0 +1,94 @@
+package database
+
+import (
+	"context"
+	"encoding/hex"
+	"encoding/json"
+
+	"github.com/musterhq/muster/internal/access"
+	"github.com/musterhq/muster/internal/activity"
+	"github.com/musterhq/muster/internal/fault"
+)
+
+func scanPasskey(r row) (p access.Passkey, err error) {
+	var credential string
+	var created, used int64
+	err = r.Scan(&p.ID, &p.UserID, &p.Name, &credential, &created, &used)
+	p.Credential, p.CreatedAt, p.LastUsedAt = json.RawMessage(credential), instant(created), instant(used)
+	return p, err
+}
+
+// Passkeys implements access.PasskeyStore.
+func (db *DB) Passkeys(ctx context.Context, userID string) ([]access.Passkey, error) {
+	return list(ctx, db.read(), scanPasskey, `SELECT p.id, p.user_id, p.name, p.credential, p.created_at, p.last_used_at
+		FROM passkeys p WHERE p.user_id = ? ORDER BY p.created_at, p.id`, userID)
+}
+
+// AddPasskey implements access.PasskeyStore.
+func (db *DB) AddPasskey(ctx context.Context, p access.Passkey) error {
+	err := db.write(ctx, func(ctx context.Context, t *tx) error {
+		if _, err := t.exec(ctx, `INSERT INTO passkeys (id, user_id, name, credential, created_at, last_used_at) VALUES (?, ?, ?, ?, ?, 0)`,
+			p.ID, p.UserID, p.Name, string(p.Credential), millis(p.CreatedAt)); err != nil {
+			return err
+		}
+		return db.recordPerson(ctx, t, p.UserID, activity.PasskeyAdded, activity.OK, activity.Change{Field: "passkey", After: p.Name})
+	})
+	if unique(err) {
+		return fault.New(fault.Refused, "this passkey is known already").Because(err)
+	}
+	return err
+}
+
+// UsePasskey implements access.PasskeyStore.
+func (db *DB) UsePasskey(ctx context.Context, p access.Passkey) error {
+	return db.statement(ctx, func(ctx context.Context, c conn) error {
+		_, err := c.exec(ctx, `UPDATE passkeys SET credential = ?, last_used_at = ? WHERE id = ?`, string(p.Credential), millis(p.LastUsedAt), p.ID)
+		return err
+	})
+}
+
+// RemovePasskey implements access.PasskeyStore.
+func (db *DB) RemovePasskey(ctx context.Context, userID, id string) error {
+	return db.write(ctx, func(ctx context.Context, t *tx) error {
+		called, err := value[string](ctx, t, `DELETE FROM passkeys WHERE id = ? AND user_id = ? RETURNING name`, id, userID)
+		if called, err = found(called, err, "passkey"); err != nil {
+			return err
+		}
+		if _, err := t.exec(ctx, `DELETE FROM recovery_codes WHERE user_id = ?
+			AND NOT EXISTS (SELECT 1 FROM passkeys p WHERE p.user_id = ?)`, userID, userID); err != nil {
+			return err
+		}
+		return db.recordPerson(ctx, t, userID, activity.PasskeyRemoved, activity.OK, activity.Change{Field: "passkey", Before: called})
+	})
+}
+
+// SetRecoveryCodes implements access.PasskeyStore.
+func (db *DB) SetRecoveryCodes(ctx context.Context, userID string, hashes []access.SecretHash) error {
+	return db.write(ctx, func(ctx context.Context, t *tx) error {
+		if _, err := t.exec(ctx, `DELETE FROM recovery_codes WHERE user_id = ?`, userID); err != nil {
+			return err
+		}
+		for _, h := range hashes {
+			if _, err := t.exec(ctx, `INSERT INTO recovery_codes (user_id, hash) VALUES (?, ?)`, userID, hex.EncodeToString(h[:])); err != nil {
+				return err
+			}
+		}
+		return db.recordPerson(ctx, t, userID, activity.RecoveryRenewed, activity.OK)
+	})
+}
+
+// UseRecoveryCode implements access.PasskeyStore.
+func (db *DB) UseRecoveryCode(ctx context.Context, userID string, hash access.SecretHash) error {
+	return db.statement(ctx, func(ctx context.Context, c conn) error {
+		n, err := c.exec(ctx, `DELETE FROM recovery_codes WHERE user_id = ? AND hash = ?`, userID, hex.EncodeToString(hash[:]))
+		if err == nil && n == 0 {
+			err = fault.New(fault.NotFound, "no such recovery code")
+		}
+		return err
+	})
+}
+
+// RecoveryCodes implements access.PasskeyStore.
+func (db *DB) RecoveryCodes(ctx context.Context, userID string) (int, error) {
+	return value[int](ctx, db.read(), `SELECT COUNT(*) FROM recovery_codes WHERE user_id = ?`, userID)
+}

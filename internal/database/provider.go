@@ -1,0 +1,111 @@
+package database
+
+import (
+	"context"
+	"encoding/base64"
+	"strings"
+
+	"github.com/musterhq/muster/internal/access"
+	"github.com/musterhq/muster/internal/activity"
+	"github.com/musterhq/muster/internal/fault"
+)
+
+const providerColumns = `i.company_id, i.name, i.issuer, i.client_id, i.client_secret, i.enabled, i.creates_users, i.role, i.updated_at`
+
+func scanProvider(r row) (p access.IdentityProvider, err error) {
+	var secret string
+	var updated int64
+	if err := r.Scan(&p.CompanyID, &p.Name, &p.Issuer, &p.ClientID, &secret, &p.Enabled, &p.CreatesUsers, &p.Role, &updated); err != nil {
+		return p, err
+	}
+	p.UpdatedAt = instant(updated)
+	p.Secret, err = base64.StdEncoding.DecodeString(secret)
+	return p, err
+}
+
+// Provider implements access.ProviderStore.
+func (db *DB) Provider(ctx context.Context, companyID string) (access.IdentityProvider, error) {
+	return findProvider(ctx, db.read(), `i.company_id = ?`, companyID)
+}
+
+// ProviderByDomain implements access.ProviderStore.
+func (db *DB) ProviderByDomain(ctx context.Context, domain string) (access.IdentityProvider, error) {
+	return findProvider(ctx, db.read(), `i.company_id = (SELECT d.company_id FROM identity_domains d WHERE d.domain = ?) AND i.enabled`, domain)
+}
+
+func findProvider(ctx context.Context, c conn, where string, arg any) (access.IdentityProvider, error) {
+	p, err := one(ctx, c, scanProvider, `SELECT `+providerColumns+` FROM identity_providers i WHERE `+where, arg)
+	if p, err = found(p, err, "identity provider"); err != nil {
+		return p, err
+	}
+	p.Domains, err = list(ctx, c, scanValue[string], `SELECT d.domain FROM identity_domains d WHERE d.company_id = ? ORDER BY d.domain`, p.CompanyID)
+	return p, err
+}
+
+// SaveProvider implements access.ProviderStore.
+func (db *DB) SaveProvider(ctx context.Context, p access.IdentityProvider) error {
+	err := db.write(ctx, func(ctx context.Context, t *tx) error {
+		if err := lockCompany(ctx, t, p.CompanyID, true); err != nil {
+			return err
+		}
+		before, err := findProvider(ctx, t, `i.company_id = ?`, p.CompanyID)
+		if err != nil && fault.CodeOf(err) != fault.NotFound {
+			return err
+		}
+		if _, err := t.exec(ctx, `INSERT INTO identity_providers (company_id, name, issuer, client_id, client_secret, enabled, creates_users, role, updated_at)
+			VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (company_id) DO UPDATE SET name = excluded.name, issuer = excluded.issuer,
+				client_id = excluded.client_id, client_secret = excluded.client_secret, enabled = excluded.enabled,
+				creates_users = excluded.creates_users, role = excluded.role, updated_at = excluded.updated_at`,
+			p.CompanyID, p.Name, p.Issuer, p.ClientID, base64.StdEncoding.EncodeToString(p.Secret), p.Enabled, p.CreatesUsers, string(p.Role), millis(db.now())); err != nil {
+			return err
+		}
+		if _, err := t.exec(ctx, `DELETE FROM identity_domains WHERE company_id = ?`, p.CompanyID); err != nil {
+			return err
+		}
+		for _, domain := range p.Domains {
+			if _, err := t.exec(ctx, `INSERT INTO identity_domains (domain, company_id) VALUES (?, ?)`, domain, p.CompanyID); err != nil {
+				return err
+			}
+		}
+		return db.recordProvider(ctx, t, before, p)
+	})
+	if unique(err) {
+		return fault.New(fault.Refused, "one of the domains signs in with another company").Because(err)
+	}
+	return err
+}
+
+func (db *DB) recordProvider(ctx context.Context, t *tx, before, after access.IdentityProvider) error {
+	changes := activity.Differences(
+		activity.Change{Field: "issuer", Before: before.Issuer, After: after.Issuer},
+		activity.Change{Field: "clientId", Before: before.ClientID, After: after.ClientID},
+		activity.Change{Field: "domains", Before: strings.Join(before.Domains, " "), After: strings.Join(after.Domains, " ")},
+		activity.Change{Field: "enabled", Before: onOff(before.Enabled), After: onOff(after.Enabled)},
+		activity.Change{Field: "createsUsers", Before: onOff(before.CreatesUsers), After: onOff(after.CreatesUsers)},
+		activity.Change{Field: "role", Before: string(before.Role), After: string(after.Role)},
+	)
+	if string(before.Secret) != string(after.Secret) {
+		changes = append(changes, activity.Change{Field: "clientSecret", After: "set anew"})
+	}
+	c, err := findCompany(ctx, t, `c.id = ?`, after.CompanyID)
+	if err != nil || len(changes) == 0 {
+		return err
+	}
+	return db.record(ctx, t, c.ID, activity.Event{Action: activity.SignInSetUp, Changes: changes,
+		Target: activity.Target{Kind: activity.Company, ID: c.ID, Name: c.Name}})
+}
+
+// IdentityUser implements access.ProviderStore.
+func (db *DB) IdentityUser(ctx context.Context, companyID, issuer, subject string) (string, error) {
+	id, err := value[string](ctx, db.read(), `SELECT user_id FROM identities WHERE company_id = ? AND issuer = ? AND subject = ?`, companyID, issuer, subject)
+	return found(id, err, "identity")
+}
+
+// LinkIdentity implements access.ProviderStore.
+func (db *DB) LinkIdentity(ctx context.Context, companyID, issuer, subject, userID string) error {
+	return db.statement(ctx, func(ctx context.Context, c conn) error {
+		_, err := c.exec(ctx, `INSERT INTO identities (company_id, issuer, subject, user_id, created_at) VALUES (?, ?, ?, ?, ?)
+			ON CONFLICT (company_id, issuer, subject) DO NOTHING`, companyID, issuer, subject, userID, millis(db.now()))
+		return err
+	})
+}

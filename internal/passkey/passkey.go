@@ -1,0 +1,151 @@
+// Package passkey speaks WebAuthn with people's authenticators.
+package passkey
+
+import (
+	"bytes"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"net/netip"
+	"net/url"
+
+	"github.com/go-webauthn/webauthn/protocol"
+	"github.com/go-webauthn/webauthn/webauthn"
+
+	"github.com/musterhq/muster/internal/access"
+	"github.com/musterhq/muster/internal/fault"
+)
+
+// Ceremonies implements access.Ceremonies for one public address.
+type Ceremonies struct{ party *webauthn.WebAuthn }
+
+// ErrAddress says that the service's address has no host name, without which
+// there are no passkeys.
+var ErrAddress = errors.New("passkeys need a host name in the public address, and https unless it is localhost")
+
+// New returns the ceremonies of a service at a public URL, or ErrAddress.
+func New(publicURL string) (*Ceremonies, error) {
+	u, err := url.Parse(publicURL)
+	if err != nil {
+		return nil, err
+	}
+	if _, err := netip.ParseAddr(u.Hostname()); err == nil || u.Hostname() == "" || u.Scheme != "https" && u.Hostname() != "localhost" {
+		return nil, ErrAddress
+	}
+	party, err := webauthn.New(&webauthn.Config{RPID: u.Hostname(), RPDisplayName: "Muster", RPOrigins: []string{u.Scheme + "://" + u.Host}})
+	return &Ceremonies{party}, err
+}
+
+// person is a user as the library wants one.
+type person struct {
+	user  access.UserAccount
+	known []webauthn.Credential
+}
+
+func (p person) WebAuthnID() []byte                         { return []byte(p.user.ID) }
+func (p person) WebAuthnName() string                       { return p.user.Email }
+func (p person) WebAuthnDisplayName() string                { return p.user.Name }
+func (p person) WebAuthnCredentials() []webauthn.Credential { return p.known }
+
+func personOf(u access.UserAccount, known []access.Passkey) (person, error) {
+	p := person{user: u}
+	for _, k := range known {
+		var c webauthn.Credential
+		if err := json.Unmarshal(k.Credential, &c); err != nil {
+			return p, err
+		}
+		p.known = append(p.known, c)
+	}
+	return p, nil
+}
+
+// BeginAdd implements access.Ceremonies.
+func (c *Ceremonies) BeginAdd(u access.UserAccount, known []access.Passkey) (options, state json.RawMessage, err error) {
+	p, err := personOf(u, known)
+	if err != nil {
+		return nil, nil, err
+	}
+	excluded := make([]protocol.CredentialDescriptor, len(p.known))
+	for i, k := range p.known {
+		excluded[i] = k.Descriptor()
+	}
+	creation, session, err := c.party.BeginRegistration(p, webauthn.WithExclusions(excluded),
+		webauthn.WithResidentKeyRequirement(protocol.ResidentKeyRequirementPreferred))
+	if err != nil {
+		return nil, nil, err
+	}
+	return pack(creation, session)
+}
+
+// FinishAdd implements access.Ceremonies.
+func (c *Ceremonies) FinishAdd(u access.UserAccount, state, answer json.RawMessage) (access.Passkey, error) {
+	var session webauthn.SessionData
+	if err := json.Unmarshal(state, &session); err != nil {
+		return access.Passkey{}, err
+	}
+	parsed, err := protocol.ParseCredentialCreationResponseBody(bytes.NewReader(answer))
+	if err != nil {
+		return access.Passkey{}, refused(err)
+	}
+	credential, err := c.party.CreateCredential(person{user: u}, session, parsed)
+	if err != nil {
+		return access.Passkey{}, refused(err)
+	}
+	return keep(*credential)
+}
+
+// BeginProof implements access.Ceremonies.
+func (c *Ceremonies) BeginProof(u access.UserAccount, known []access.Passkey) (options, state json.RawMessage, err error) {
+	p, err := personOf(u, known)
+	if err != nil {
+		return nil, nil, err
+	}
+	assertion, session, err := c.party.BeginLogin(p)
+	if err != nil {
+		return nil, nil, err
+	}
+	return pack(assertion, session)
+}
+
+// FinishProof implements access.Ceremonies. A counter that went back means that
+// the passkey was copied: it proves nothing.
+func (c *Ceremonies) FinishProof(u access.UserAccount, known []access.Passkey, state, answer json.RawMessage) (access.Passkey, error) {
+	var session webauthn.SessionData
+	if err := json.Unmarshal(state, &session); err != nil {
+		return access.Passkey{}, err
+	}
+	p, err := personOf(u, known)
+	if err != nil {
+		return access.Passkey{}, err
+	}
+	parsed, err := protocol.ParseCredentialRequestResponseBody(bytes.NewReader(answer))
+	if err != nil {
+		return access.Passkey{}, refused(err)
+	}
+	credential, err := c.party.ValidateLogin(p, session, parsed)
+	if err != nil {
+		return access.Passkey{}, refused(err)
+	}
+	if credential.Authenticator.CloneWarning {
+		return access.Passkey{}, refused(errors.New("the authenticator's counter went back"))
+	}
+	return keep(*credential)
+}
+
+func pack(options any, session *webauthn.SessionData) (json.RawMessage, json.RawMessage, error) {
+	o, err := json.Marshal(options)
+	if err != nil {
+		return nil, nil, err
+	}
+	s, err := json.Marshal(session)
+	return o, s, err
+}
+
+func keep(c webauthn.Credential) (access.Passkey, error) {
+	text, err := json.Marshal(c)
+	return access.Passkey{ID: hex.EncodeToString(c.ID), Credential: text}, err
+}
+
+func refused(cause error) error {
+	return fault.New(fault.Unauthorized, "the passkey was not accepted: try again").Because(cause)
+}

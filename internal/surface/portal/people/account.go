@@ -1,0 +1,195 @@
+package people
+
+import (
+	"encoding/json"
+	"net/http"
+
+	"github.com/musterhq/muster/internal/access"
+	"github.com/musterhq/muster/internal/fault"
+	"github.com/musterhq/muster/internal/surface/portal/frame"
+	"github.com/musterhq/muster/internal/surface/web"
+)
+
+// Account serves a person's own account.
+type Account struct {
+	SignIn     access.SignIn
+	Service    access.Users
+	Passkeys   access.Passkeys
+	Federation access.Federation
+	Sessions   web.Sessions
+	// ClientAddress tells where a request came from, for the throttle.
+	ClientAddress func(*http.Request) string
+}
+
+// Routes are the section's addresses.
+func (s *Account) Routes() []frame.Route {
+	return []frame.Route{
+		{Pattern: "GET " + frame.AccountPath, Serve: s.show},
+		{Pattern: "POST " + frame.AccountPath + "/password", Serve: s.password},
+		{Pattern: "POST " + frame.AccountPath + "/sessions/{session}/end", Serve: s.endSession},
+		{Pattern: "GET " + frame.AccountPath + "/passkeys/new", Serve: s.newPasskey},
+		{Pattern: "POST " + frame.AccountPath + "/passkeys", Serve: s.addPasskey},
+		{Pattern: "POST " + frame.AccountPath + "/passkeys/{passkey}/remove", Serve: s.removePasskey},
+		{Pattern: "POST " + frame.AccountPath + "/recovery", Serve: s.renewCodes},
+		{Pattern: "GET " + provePath, Serve: s.askProof},
+		{Pattern: "POST " + provePath, Serve: s.proveByPassword},
+		{Pattern: "POST " + provePath + "/passkey", Serve: s.proveByPasskey},
+		{Pattern: "POST " + provePath + "/company", Serve: s.proveAtProvider},
+	}
+}
+
+const provePath = frame.AccountPath + "/prove"
+
+// accountView is what the account page shows.
+type accountView struct {
+	Passkeys  []access.Passkey
+	Codes     int
+	Sessions  []access.Session
+	Available bool
+	Wrong     map[string]string
+	Problem   string
+}
+
+func (s *Account) view(v *frame.Visit) (page accountView, err error) {
+	page.Available = s.Passkeys.Available()
+	if page.Passkeys, err = s.Passkeys.Store.Passkeys(v.Context(), v.User.ID); err != nil {
+		return page, err
+	}
+	if page.Codes, err = s.Passkeys.Store.RecoveryCodes(v.Context(), v.User.ID); err != nil {
+		return page, err
+	}
+	all, err := s.SignIn.Sessions.Sessions(v.Context(), v.User.ID)
+	for _, session := range all {
+		if session.Live(v.Now) {
+			page.Sessions = append(page.Sessions, session)
+		}
+	}
+	return page, err
+}
+
+func (s *Account) show(v *frame.Visit) error {
+	page, err := s.view(v)
+	if err != nil {
+		return err
+	}
+	return v.Show("Your account", "", account(v, page))
+}
+
+// password sets another password. It takes the present one; every session
+// ends, and a new one begins here.
+func (s *Account) password(v *frame.Visit) error {
+	in, err := v.Form()
+	if err != nil {
+		return err
+	}
+	if v.User.PasswordHash == "" && !v.Proved() {
+		return v.Redirect(frame.ProveAddress(frame.AccountPath), frame.Flash{Tone: frame.Warn, Text: "Prove that it is you, then set a password."})
+	}
+	if v.User.PasswordHash != "" {
+		if _, err = s.SignIn.Check(v.Context(), v.User.Email, in.Get("current"), s.ClientAddress(v.Request())); fault.CodeOf(err) == fault.Unauthorized {
+			err = fault.Invalid("the present password is not right", fault.Field{Field: "current", Message: "is not right"})
+		}
+	}
+	if err == nil && in.Get("password") != in.Get("again") {
+		err = fault.Invalid("the two new passwords differ", fault.Field{Field: "again", Message: "differs from the one above"})
+	}
+	if err == nil {
+		_, err = s.Service.SetPassword(v.Context(), v.Company.ID, v.User.ID, in.Get("password"))
+	}
+	if fault.CodeOf(err) == fault.InvalidArguments {
+		page, failed := s.view(v)
+		if failed != nil {
+			return failed
+		}
+		page.Wrong, page.Problem = frame.Fields(err), frame.Sentence(fault.From(err).Detail)
+		return v.ShowStatus(http.StatusUnprocessableEntity, "Your account", "", account(v, page))
+	}
+	if err != nil {
+		return err
+	}
+	token, _, err := s.SignIn.Open(v.Context(), v.User, s.ClientAddress(v.Request()), v.Request().UserAgent())
+	if err != nil {
+		return err
+	}
+	s.Sessions.Set(v.Writer(), token)
+	return v.Redirect(frame.AccountPath, frame.Done("The password is changed. Your other sessions have ended."))
+}
+
+func (s *Account) endSession(v *frame.Visit) error {
+	if err := s.SignIn.Sessions.EndSession(v.Context(), v.User.ID, v.PathValue("session")); err != nil {
+		return err
+	}
+	if v.PathValue("session") == v.Session.ID {
+		s.Sessions.Clear(v.Writer())
+	}
+	return v.Redirect(frame.AccountPath, frame.Done("The session has ended."))
+}
+
+// proved sends people to prove their identity first.
+func (s *Account) proved(v *frame.Visit, next, what string) (bool, error) {
+	if v.Proved() {
+		return true, nil
+	}
+	return false, v.Redirect(frame.ProveAddress(next), frame.Flash{Tone: frame.Warn, Text: "Prove that it is you, then " + what + "."})
+}
+
+func (s *Account) newPasskey(v *frame.Visit) error {
+	if ok, err := s.proved(v, frame.AccountPath+"/passkeys/new", "add a passkey"); !ok {
+		return err
+	}
+	challenge, err := s.Passkeys.BeginAdd(v.Context(), v.User)
+	if err != nil {
+		return err
+	}
+	return v.Show("Add a passkey", "", passkeyPage(v, challenge))
+}
+
+func (s *Account) addPasskey(v *frame.Visit) error {
+	in, err := v.Form()
+	if err != nil {
+		return err
+	}
+	if ok, err := s.proved(v, frame.AccountPath+"/passkeys/new", "add a passkey"); !ok {
+		return err
+	}
+	codes, err := s.Passkeys.FinishAdd(v.Context(), v.User, in.Get("token"), in.Get("name"), json.RawMessage(in.Get("answer")))
+	switch fault.CodeOf(err) {
+	case "":
+	case fault.Refused, fault.Unauthorized:
+		return v.Redirect(frame.AccountPath, v.Failed(err))
+	default:
+		return err
+	}
+	if len(codes) == 0 {
+		return v.Redirect(frame.AccountPath, frame.Done("The passkey is added."))
+	}
+	return v.Show("Recovery codes", "", codesPage(codes))
+}
+
+func (s *Account) removePasskey(v *frame.Visit) error {
+	if ok, err := s.proved(v, frame.AccountPath, "remove the passkey"); !ok {
+		return err
+	}
+	if err := s.Passkeys.Store.RemovePasskey(v.Context(), v.User.ID, v.PathValue("passkey")); err != nil {
+		return err
+	}
+	return v.Redirect(frame.AccountPath, frame.Done("The passkey is removed: it no longer lets anybody in."))
+}
+
+func (s *Account) renewCodes(v *frame.Visit) error {
+	if ok, err := s.proved(v, frame.AccountPath, "make new recovery codes"); !ok {
+		return err
+	}
+	known, err := s.Passkeys.Store.Passkeys(v.Context(), v.User.ID)
+	if err != nil {
+		return err
+	}
+	if len(known) == 0 {
+		return fault.New(fault.Refused, "recovery codes stand in for a passkey, and you have none")
+	}
+	codes, err := s.Passkeys.RenewCodes(v.Context(), v.User)
+	if err != nil {
+		return err
+	}
+	return v.Show("Recovery codes", "", codesPage(codes))
+}

@@ -1,0 +1,219 @@
+// Package people is the portal's users and roles, and each person's own
+// account: password, passkeys, sessions, and the proof of identity that
+// dangerous changes take.
+package people
+
+import (
+	"context"
+	"net/url"
+	"slices"
+
+	"github.com/musterhq/muster/internal/access"
+	"github.com/musterhq/muster/internal/fault"
+	"github.com/musterhq/muster/internal/policy"
+	"github.com/musterhq/muster/internal/surface/portal/frame"
+)
+
+// Policies lists a company's policies, for what a user is limited to.
+type Policies interface {
+	Policies(ctx context.Context, q policy.Query) ([]policy.Policy, int64, error)
+}
+
+// Users serves users and roles.
+type Users struct {
+	Service  access.Users
+	Store    access.PeopleStore
+	Steps    access.StepStore
+	Policies Policies
+}
+
+// Routes are the section's addresses.
+func (s *Users) Routes() []frame.Route {
+	return []frame.Route{
+		{Pattern: "GET " + frame.UsersPath, Needs: access.ManageUsers, Serve: s.list},
+		{Pattern: "GET " + frame.UsersPath + "/new", Needs: access.ManageUsers, Serve: s.fresh},
+		{Pattern: "POST " + frame.UsersPath, Needs: access.ManageUsers, Serve: s.invite},
+		{Pattern: "GET " + frame.UsersPath + "/{user}", Needs: access.ManageUsers, Serve: s.edit},
+		{Pattern: "POST " + frame.UsersPath + "/{user}", Needs: access.ManageUsers, Serve: s.save},
+		{Pattern: "POST " + frame.UsersPath + "/{user}/disabled", Needs: access.ManageUsers, Serve: s.disable},
+		{Pattern: "POST " + frame.UsersPath + "/{user}/invitation", Needs: access.ManageUsers, Serve: s.inviteAgain},
+	}
+}
+
+func userPath(id string) string { return frame.UsersPath + "/" + url.PathEscape(id) }
+
+func (s *Users) list(v *frame.Visit) error {
+	users, err := s.Store.Users(v.Context(), v.Company.ID)
+	if err != nil {
+		return err
+	}
+	return v.Show("Users", frame.SettingsPath, userList(v, users))
+}
+
+// userForm is the form of a new or a changed user.
+type userForm struct {
+	User     access.UserAccount
+	New      bool
+	Policies []policy.Policy
+	More     bool // there are more policies than the form offers
+	Custom   bool // the rights are not those of the role
+	Wrong    map[string]string
+	Problem  string
+}
+
+// maxPolicies bounds the policies that the form offers.
+const maxPolicies = 500
+
+func (s *Users) form(v *frame.Visit, f userForm) (userForm, error) {
+	policies, total, err := s.Policies.Policies(v.Context(), policy.Query{CompanyID: v.Company.ID, IDs: v.Principal.Policies, Limit: maxPolicies})
+	f.Policies, f.More = policies, total > maxPolicies
+	if rights, known := f.User.Role.Rights(); known {
+		f.Custom = rights != f.User.Rights
+	}
+	return f, err
+}
+
+func (s *Users) fresh(v *frame.Visit) error {
+	rights, _ := access.Viewer.Rights()
+	f, err := s.form(v, userForm{New: true, User: access.UserAccount{Role: access.Viewer, Rights: rights, Policies: v.User.Policies}})
+	if err != nil {
+		return err
+	}
+	return v.Show("Invite a user", frame.SettingsPath, userPage(v, f))
+}
+
+// read reads the form's role, rights and policies.
+func read(in url.Values) (access.Role, access.Right, []string, error) {
+	role := access.Role(in.Get("role"))
+	rights, known := role.Rights()
+	if !known {
+		return "", 0, nil, fault.Invalid("choose a role", fault.Field{Field: "role", Message: "must be admin, manager, operator or viewer"})
+	}
+	if in.Get("custom") == "true" {
+		var err error
+		if rights, err = access.ParseRights(in["right"]); err != nil {
+			return "", 0, nil, fault.Invalid(err.Error())
+		}
+	}
+	if in.Get("scope") != "some" {
+		return role, rights, nil, nil
+	}
+	return role, rights, slices.Clip(append([]string{}, in["policy"]...)), nil
+}
+
+func (s *Users) invite(v *frame.Visit) error {
+	in, err := v.Form()
+	if err != nil {
+		return err
+	}
+	role, rights, policies, err := read(in)
+	if err != nil {
+		return err
+	}
+	r := access.NewUserRequest{Email: in.Get("email"), Name: in.Get("name"), Role: role, Rights: &rights, Policies: policies}
+	u, err := s.Service.Invite(v.Context(), v.User, r)
+	if err == nil {
+		return s.invitation(v, u)
+	}
+	return s.again(v, userForm{New: true, User: access.UserAccount{Email: r.Email, Name: r.Name, Role: role, Rights: rights, Policies: policies}}, err)
+}
+
+// again shows the form with what is wrong.
+func (s *Users) again(v *frame.Visit, f userForm, err error) error {
+	status, known := map[fault.Code]int{fault.InvalidArguments: 422, fault.Refused: 409, fault.Forbidden: 403}[fault.CodeOf(err)]
+	if !known {
+		return err
+	}
+	f.Wrong, f.Problem = frame.Fields(err), frame.Sentence(fault.From(err).Detail)
+	f, failed := s.form(v, f)
+	if failed != nil {
+		return failed
+	}
+	return v.ShowStatus(status, "User", frame.SettingsPath, userPage(v, f))
+}
+
+// invitation makes a link by which the user sets a password, shown once.
+// Earlier ones end.
+func (s *Users) invitation(v *frame.Visit, u access.UserAccount) error {
+	if err := s.Steps.DropSteps(v.Context(), u.ID, access.Invitation); err != nil {
+		return err
+	}
+	token, err := access.Begin(v.Context(), s.Steps, access.Step{Kind: access.Invitation, CompanyID: u.CompanyID, UserID: u.ID,
+		Data: []byte("{}"), ExpiresAt: v.Now.Add(access.InvitationLife)})
+	if err != nil {
+		return err
+	}
+	return v.Show("Invitation", frame.SettingsPath, invited(v, u, v.PublicURL+"/invitation#"+token))
+}
+
+func (s *Users) find(v *frame.Visit) (access.UserAccount, error) {
+	return s.Store.UserByID(v.Context(), v.Company.ID, v.PathValue("user"))
+}
+
+func (s *Users) edit(v *frame.Visit) error {
+	u, err := s.find(v)
+	if err != nil {
+		return err
+	}
+	f, err := s.form(v, userForm{User: u})
+	if err != nil {
+		return err
+	}
+	return v.Show(u.Name, frame.SettingsPath, userPage(v, f))
+}
+
+func (s *Users) save(v *frame.Visit) error {
+	u, err := s.find(v)
+	if err != nil {
+		return err
+	}
+	in, err := v.Form()
+	if err != nil {
+		return err
+	}
+	role, rights, policies, err := read(in)
+	if err != nil {
+		return err
+	}
+	called := in.Get("name")
+	changed, err := s.Service.Change(v.Context(), s.Store, v.User, u.ID, access.UserChange{Name: &called, Role: &role, Rights: &rights, Policies: &policies})
+	if err != nil {
+		u.Name, u.Role, u.Rights, u.Policies = called, role, rights, policies
+		return s.again(v, userForm{User: u}, err)
+	}
+	return v.Redirect(frame.UsersPath, frame.Done(changed.Name+" is saved. It holds from their next click on."))
+}
+
+func (s *Users) disable(v *frame.Visit) error {
+	in, err := v.Form()
+	if err != nil {
+		return err
+	}
+	disabled := in.Get("disabled") == "true"
+	u, err := s.Service.Change(v.Context(), s.Store, v.User, v.PathValue("user"), access.UserChange{Disabled: &disabled})
+	if code := fault.CodeOf(err); code == fault.Refused || code == fault.Forbidden {
+		return v.Redirect(userPath(v.PathValue("user")), v.Failed(err))
+	}
+	if err != nil {
+		return err
+	}
+	if disabled {
+		return v.Redirect(frame.UsersPath, frame.Done(u.Name+" is shut out: sessions and connections have ended."))
+	}
+	return v.Redirect(frame.UsersPath, frame.Done(u.Name+" may sign in again."))
+}
+
+func (s *Users) inviteAgain(v *frame.Visit) error {
+	u, err := s.find(v)
+	if err != nil {
+		return err
+	}
+	// Changing nothing still tells whether this user may be changed by that one.
+	if _, err := s.Service.Change(v.Context(), s.Store, v.User, u.ID, access.UserChange{}); err != nil {
+		return err
+	}
+	if u.PasswordHash != "" {
+		return fault.New(fault.Refused, "%s has a password already", u.Name)
+	}
+	return s.invitation(v, u)
+}

@@ -1,0 +1,108 @@
+package people
+
+import (
+	"encoding/json"
+	"net/http"
+
+	"github.com/musterhq/muster/internal/access"
+	"github.com/musterhq/muster/internal/fault"
+	"github.com/musterhq/muster/internal/surface/portal/frame"
+	"github.com/musterhq/muster/internal/surface/web"
+)
+
+// proofView offers the ways to prove one's identity. A passkey, if there is
+// one, is the only way beside the company's provider: a password alone is no
+// longer enough for who has chosen a second factor.
+type proofView struct {
+	Next      string
+	Challenge access.Challenge
+	Passkey   bool
+	Password  bool
+	Company   string // the provider's name; empty: none
+	Wrong     string
+}
+
+func (s *Account) askProof(v *frame.Visit) error {
+	return s.showProof(v, http.StatusOK, web.LocalPath(v.Query().Get("next")), "")
+}
+
+func (s *Account) showProof(v *frame.Visit, status int, next, wrong string) error {
+	page := proofView{Next: next, Wrong: wrong}
+	known, err := s.Passkeys.Store.Passkeys(v.Context(), v.User.ID)
+	if err != nil {
+		return err
+	}
+	if len(known) > 0 && s.Passkeys.Available() {
+		if page.Challenge, err = s.Passkeys.BeginProof(v.Context(), v.User, access.ProvePasskey); err != nil {
+			return err
+		}
+		page.Passkey = true
+	}
+	page.Password = len(known) == 0 && v.User.PasswordHash != ""
+	p, err := s.Federation.Providers.Provider(v.Context(), v.Company.ID)
+	if err == nil && p.Enabled {
+		page.Company = p.Name
+	} else if err != nil && fault.CodeOf(err) != fault.NotFound {
+		return err
+	}
+	return v.ShowStatus(status, "Prove that it is you", "", proof(v, page))
+}
+
+func (s *Account) proveByPassword(v *frame.Visit) error {
+	in, err := v.Form()
+	if err != nil {
+		return err
+	}
+	next := web.LocalPath(in.Get("next"))
+	known, err := s.Passkeys.Store.Passkeys(v.Context(), v.User.ID)
+	if err != nil {
+		return err
+	}
+	if len(known) > 0 {
+		return s.showProof(v, http.StatusForbidden, next, "Use your passkey.")
+	}
+	_, err = s.SignIn.Check(v.Context(), v.User.Email, in.Get("password"), s.ClientAddress(v.Request()))
+	return s.settle(v, next, err)
+}
+
+func (s *Account) proveByPasskey(v *frame.Visit) error {
+	in, err := v.Form()
+	if err != nil {
+		return err
+	}
+	err = s.Passkeys.FinishProof(v.Context(), v.User, access.ProvePasskey, in.Get("token"), json.RawMessage(in.Get("answer")))
+	return s.settle(v, web.LocalPath(in.Get("next")), err)
+}
+
+func (s *Account) settle(v *frame.Visit, next string, err error) error {
+	switch fault.CodeOf(err) {
+	case "":
+	case fault.Unauthorized:
+		return s.showProof(v, http.StatusUnauthorized, next, "That did not prove it. Try again.")
+	case fault.RateLimited:
+		return s.showProof(v, http.StatusTooManyRequests, next, "Too many attempts. Wait a minute, then try again.")
+	case fault.Refused:
+		return s.showProof(v, http.StatusConflict, next, frame.Sentence(fault.From(err).Detail))
+	default:
+		return err
+	}
+	if err := s.SignIn.Sessions.ProveSession(v.Context(), v.Session.ID, v.Now); err != nil {
+		return err
+	}
+	return v.Redirect(next, frame.Done("Thank you. For five minutes you are not asked again."))
+}
+
+// proveAtProvider shows the way to the provider. It is a link, as the page's
+// policy lets no form lead elsewhere.
+func (s *Account) proveAtProvider(v *frame.Visit) error {
+	in, err := v.Form()
+	if err != nil {
+		return err
+	}
+	address, state, err := s.Federation.StartProof(v.Context(), v.User, web.LocalPath(in.Get("next")))
+	if err != nil {
+		return err
+	}
+	s.Sessions.SetState(v.Writer(), state)
+	return v.Show("Prove that it is you", "", away(address))
+}

@@ -1,0 +1,84 @@
+package people
+
+import (
+	"strings"
+
+	"github.com/musterhq/muster/internal/access"
+	"github.com/musterhq/muster/internal/surface/portal/frame"
+)
+
+type role struct {
+	Role       access.Role
+	Name, Text string
+}
+
+func roles() []role {
+	return []role{
+		{access.Admin, "Administrator", "Everything, users and company settings included."},
+		{access.Manager, "Manager", "Devices with destructive commands, policies, enrolment, the activity log."},
+		{access.Operator, "Operator", "Devices, without destructive commands; looks at policies."},
+		{access.Viewer, "Viewer", "Looks at devices and policies."},
+	}
+}
+
+// rights are all rights, one by one.
+func rights() (all []access.Right) {
+	admin, _ := access.Admin.Rights()
+	for r := access.Right(1); r <= admin; r <<= 1 {
+		all = append(all, r)
+	}
+	return all
+}
+
+func stateOf(u access.UserAccount) (frame.Tone, string) {
+	switch {
+	case u.Disabled:
+		return frame.Bad, "Disabled"
+	case u.LastSignInAt.IsZero() && u.PasswordHash == "":
+		return frame.Warn, "Invited"
+	}
+	return frame.OK, "Enabled"
+}
+
+func roleWord(u access.UserAccount) string {
+	rights, _ := u.Role.Rights()
+	for _, r := range roles() {
+		if r.Role == u.Role && rights == u.Rights {
+			return r.Name
+		} else if r.Role == u.Role {
+			return r.Name + ", changed"
+		}
+	}
+	return string(u.Role)
+}
+
+func scopeWord(u access.UserAccount) string {
+	if u.Policies == nil {
+		return "All"
+	}
+	return frame.Count(len(u.Policies), "policy", "policies")
+}
+
+func formAction(f userForm) string {
+	if f.New {
+		return frame.UsersPath
+	}
+	return userPath(f.User.ID)
+}
+
+// browser names a browser by its own description, roughly.
+func browser(agent string) string {
+	name := "A browser"
+	for _, known := range []string{"Firefox", "Edg", "Chrome", "Safari", "curl"} {
+		if strings.Contains(agent, known) {
+			name = strings.Replace(known, "Edg", "Edge", 1)
+			break
+		}
+	}
+	for _, system := range []string{"Android", "iPhone", "iPad", "Windows", "Mac OS X", "Linux"} {
+		if strings.Contains(agent, system) {
+			return name + " on " + system
+		}
+	}
+	return name
+}

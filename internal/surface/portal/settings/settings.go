@@ -1,0 +1,269 @@
+// Package settings is the portal's company settings: the general ones, the
+// company's own identity provider, its connection to the device-management
+// platform, and the checklist of an empty company.
+package settings
+
+import (
+	"context"
+	"net/http"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/musterhq/muster/internal/access"
+	"github.com/musterhq/muster/internal/asset"
+	"github.com/musterhq/muster/internal/company"
+	"github.com/musterhq/muster/internal/fault"
+	"github.com/musterhq/muster/internal/policy"
+	"github.com/musterhq/muster/internal/surface/portal/frame"
+	"github.com/musterhq/muster/internal/surface/web"
+)
+
+// Companies changes companies.
+type Companies interface {
+	UpdateCompany(ctx context.Context, id string, change func(*company.Company) error) (company.Company, error)
+}
+
+// Platform connects companies to the device-management platform.
+type Platform interface {
+	// StartSignup returns the page on which an administrator signs the company up.
+	StartSignup(ctx context.Context, companyID string) (address string, err error)
+}
+
+// Inventory and Policies tell how far the company has come.
+type Inventory interface {
+	CountAssets(ctx context.Context, f asset.Filter) (int64, error)
+}
+
+// Policies lists policies.
+type Policies interface {
+	Policies(ctx context.Context, q policy.Query) ([]policy.Policy, int64, error)
+}
+
+// Section serves the settings.
+type Section struct {
+	Companies  Companies
+	Federation access.Federation
+	Platform   Platform
+	Steps      access.StepStore
+	Assets     Inventory
+	Policies   Policies
+	Keys       access.KeyStore
+	Users      access.UserStore
+}
+
+const (
+	signInPath   = frame.SettingsPath + "/signin"
+	platformPath = frame.SettingsPath + "/platform"
+)
+
+// Routes are the section's addresses.
+func (s *Section) Routes() []frame.Route {
+	return []frame.Route{
+		{Pattern: "GET " + frame.SettingsPath, Serve: s.general},
+		{Pattern: "POST " + frame.SettingsPath, Needs: access.ManageCompany, Serve: s.saveGeneral},
+		{Pattern: "GET " + signInPath, Needs: access.ManageCompany, Serve: s.signIn},
+		{Pattern: "POST " + signInPath, Needs: access.ManageCompany, Serve: s.saveSignIn},
+		{Pattern: "GET " + platformPath, Needs: access.ManageCompany, Serve: s.platform},
+		{Pattern: "POST " + platformPath, Needs: access.ManageCompany, Serve: s.connect},
+		{Pattern: "GET " + frame.SetupPath, Serve: s.setup},
+	}
+}
+
+func tabs(v *frame.Visit, current string) []frame.Tab {
+	all := []frame.Tab{{Path: frame.SettingsPath, Name: "General"}}
+	if v.May(access.ManageCompany) {
+		all = append(all, frame.Tab{Path: signInPath, Name: "Company sign-in"}, frame.Tab{Path: platformPath, Name: "Platform"})
+	}
+	if v.May(access.ManageUsers) {
+		all = append(all, frame.Tab{Path: frame.UsersPath, Name: "Users"})
+	}
+	all = append(all, frame.Tab{Path: frame.SetupPath, Name: "Setup"})
+	for i := range all {
+		all[i].Current = all[i].Path == current
+	}
+	return all
+}
+
+const day = 24 * time.Hour
+
+// generalForm is what the general settings' form shows.
+type generalForm struct {
+	Name, Inactive, Keep string
+	Wrong                map[string]string
+	May                  bool
+	Granters             string
+}
+
+func (s *Section) general(v *frame.Visit) error {
+	c := v.Company
+	f := generalForm{Name: c.Name, Inactive: days(c.InactiveAfter), Keep: days(c.KeepActivity), May: v.May(access.ManageCompany)}
+	if !f.May {
+		f.Granters = v.Granters()
+	}
+	return v.Show("Settings", frame.SettingsPath, generalPage(v, f))
+}
+
+func days(d time.Duration) string { return strconv.FormatFloat(d.Hours()/24, 'f', -1, 64) }
+
+func (s *Section) saveGeneral(v *frame.Visit) error {
+	in, err := v.Form()
+	if err != nil {
+		return err
+	}
+	f := generalForm{Name: in.Get("name"), Inactive: in.Get("inactiveAfter"), Keep: in.Get("keepActivity"), May: true}
+	inactive, keep := parseDays(f.Inactive), parseDays(f.Keep)
+	_, err = s.Companies.UpdateCompany(v.Context(), v.Company.ID, company.Change(func(c *company.Company) {
+		c.Name, c.InactiveAfter, c.KeepActivity = strings.TrimSpace(f.Name), inactive, keep
+	}))
+	if fault.CodeOf(err) == fault.InvalidArguments {
+		f.Wrong = frame.Fields(err)
+		return v.ShowStatus(http.StatusUnprocessableEntity, "Settings", frame.SettingsPath, generalPage(v, f))
+	}
+	if err != nil {
+		return err
+	}
+	return v.Redirect(frame.SettingsPath, frame.Done("The settings are saved."))
+}
+
+// parseDays reads a number of days; what cannot be read is 0, which Check refuses.
+func parseDays(text string) time.Duration {
+	n, err := strconv.ParseFloat(strings.TrimSpace(text), 64)
+	if err != nil || n < 0 || n > 4000 {
+		return 0
+	}
+	return time.Duration(n * float64(day)).Truncate(time.Millisecond)
+}
+
+// signInForm is what the form of the identity provider shows.
+type signInForm struct {
+	access.IdentityProvider
+	DomainsText string
+	HasSecret   bool
+	Redirect    string // to be registered at the provider
+	Wrong       map[string]string
+	Problem     string
+}
+
+func (s *Section) signIn(v *frame.Visit) error {
+	p, err := s.Federation.Providers.Provider(v.Context(), v.Company.ID)
+	if fault.CodeOf(err) == fault.NotFound {
+		p, err = access.IdentityProvider{Role: access.Viewer, Name: v.Company.Name}, nil
+	}
+	if err != nil {
+		return err
+	}
+	return s.showSignIn(v, http.StatusOK, signInForm{IdentityProvider: p, DomainsText: strings.Join(p.Domains, "\n")})
+}
+
+func (s *Section) showSignIn(v *frame.Visit, status int, f signInForm) error {
+	f.HasSecret, f.Redirect = len(f.Secret) > 0, v.PublicURL+web.CallbackPath
+	return v.ShowStatus(status, "Company sign-in", frame.SettingsPath, signInPage(v, f))
+}
+
+// saveSignIn saves the provider. It takes a fresh proof of identity: whoever
+// sets the provider decides who gets in. The client's secret is never shown
+// again; an empty field leaves it.
+func (s *Section) saveSignIn(v *frame.Visit) error {
+	in, err := v.Form()
+	if err != nil {
+		return err
+	}
+	if !v.Proved() {
+		return v.Redirect(frame.ProveAddress(signInPath), frame.Flash{Tone: frame.Warn, Text: "Prove that it is you, then save company sign-in. Nothing was changed yet."})
+	}
+	before, err := s.Federation.Providers.Provider(v.Context(), v.Company.ID)
+	if err != nil && fault.CodeOf(err) != fault.NotFound {
+		return err
+	}
+	p := access.IdentityProvider{CompanyID: v.Company.ID, Name: strings.TrimSpace(in.Get("name")), Issuer: strings.TrimSpace(in.Get("issuer")),
+		ClientID: strings.TrimSpace(in.Get("clientId")), Domains: strings.Fields(strings.ToLower(strings.ReplaceAll(in.Get("domains"), ",", " "))),
+		Enabled: in.Get("enabled") == "true", CreatesUsers: in.Get("createsUsers") == "true", Role: access.Role(in.Get("role")), Secret: before.Secret}
+	if secret := strings.TrimSpace(in.Get("clientSecret")); secret != "" {
+		p.Secret = s.Federation.SealSecret(v.Company.ID, secret)
+	} else if before.Issuer != p.Issuer {
+		p.Secret = nil // the secret of one provider is not sent to another
+	}
+	err = p.Check()
+	if rights, _ := p.Role.Rights(); err == nil && !v.User.Rights.Has(rights) {
+		err = fault.Invalid("the role may do more than you", fault.Field{Field: "role", Message: "may do more than you"})
+	}
+	if err == nil && p.Enabled {
+		_, err = s.Federation.Client.Address(v.Context(), p, "", "test", "test", "test", false)
+	}
+	if err == nil {
+		err = s.Federation.Providers.SaveProvider(v.Context(), p)
+	}
+	switch fault.CodeOf(err) {
+	case "":
+		return v.Redirect(signInPath, frame.Done("Company sign-in is saved."))
+	case fault.InvalidArguments, fault.Refused, fault.Provider:
+		return s.showSignIn(v, http.StatusUnprocessableEntity, signInForm{IdentityProvider: p, DomainsText: in.Get("domains"),
+			Wrong: frame.Fields(err), Problem: frame.Sentence(fault.From(err).Detail)})
+	}
+	return err
+}
+
+// connect begins the sign-up, or begins it anew: an earlier one that was left
+// half-way still ends well if somebody goes on with it.
+func (s *Section) connect(v *frame.Visit) error {
+	address, err := s.Platform.StartSignup(v.Context(), v.Company.ID)
+	switch fault.CodeOf(err) {
+	case "":
+		return v.Show("Connect to the platform", frame.SettingsPath, connecting(v, address))
+	case fault.Refused, fault.Provider:
+		return v.Redirect(platformPath, v.Failed(err))
+	}
+	return err
+}
+
+func (s *Section) platform(v *frame.Visit) error {
+	return v.Show("Platform", frame.SettingsPath, platformPage(v))
+}
+
+// task is one line of the checklist.
+type task struct {
+	Done             bool
+	Title, Text      string
+	Path, Action     string
+	Needs            access.Right
+	Optional, Failed bool
+}
+
+func (s *Section) setup(v *frame.Visit) error {
+	tasks := []task{
+		{Done: v.Company.Connected(), Title: "Connect to the platform", Text: "Bind the company to Google's device management, for phones without our own agent. Skip it for agent-managed devices.",
+			Path: platformPath, Action: "Connect", Needs: access.ManageCompany, Optional: true},
+		{Title: "Create a policy", Text: "What devices under it may do.", Path: frame.PoliciesPath, Action: "Policies", Needs: access.EditPolicies},
+		{Title: "Enrol the first device", Text: "Make a QR code and scan it with a new phone.", Path: frame.EnrolPath, Action: "Enrol", Needs: access.ProvisionDevices},
+		{Title: "Add a second administrator", Text: "So that one lost password does not lock the company out.", Path: frame.UsersPath, Action: "Users", Needs: access.ManageUsers},
+		{Title: "Let programs and AI assistants in", Text: "Choose what they may do, and make the first key.", Path: frame.AccessPath, Action: "AI access", Needs: access.ManageCompany, Optional: true},
+	}
+	_, n, err := s.Policies.Policies(v.Context(), policy.Query{CompanyID: v.Company.ID, IDs: v.Principal.Policies, Limit: 1})
+	tasks[1].Done, tasks[1].Failed = n > 0, err != nil
+	devices, err := s.Assets.CountAssets(v.Context(), asset.Filter{CompanyID: v.Company.ID, Status: asset.Active, Policies: v.Principal.Policies})
+	tasks[2].Done, tasks[2].Failed = devices > 0, err != nil
+	users, err := s.Users.Users(v.Context(), v.Company.ID)
+	tasks[3].Done, tasks[3].Failed = administrators(users) > 1, err != nil
+	keys, err := s.Keys.Keys(v.Context(), v.Company.ID)
+	tasks[4].Done, tasks[4].Failed = len(keys) > 0 || v.Company.Settings.OAuthConnections, err != nil
+	return v.Show("Setup", frame.SettingsPath, setupPage(v, tasks))
+}
+
+func administrators(users []access.UserAccount) (n int) {
+	for _, u := range users {
+		if !u.Disabled && u.Rights.Has(access.ManageUsers) {
+			n++
+		}
+	}
+	return n
+}
+
+func finished(tasks []task) (n int) {
+	for _, t := range tasks {
+		if t.Done {
+			n++
+		}
+	}
+	return n
+}
