@@ -54,10 +54,9 @@ func (s *Service) pages(mux *http.ServeMux, registry *operation.Registry, kernel
 	pages.Handle("GET "+web.StaticPath, static)
 	server.Mount(pages)
 	oauth.Consent{Server: server, Sessions: sessions}.Mount(pages)
-	web.SignIn{Sessions: sessions, ClientAddress: address.of, Log: s.options.Logger,
-		SignIn: access.SignIn{Users: s.db, Sessions: s.db, Passwords: access.NewPasswords(hashesAtOnce), Throttle: s.db, Now: s.options.Now},
-	}.Mount(pages)
-	s.portal(pages, registry, kernel, sessions)
+	signIn := s.newSignIn(sessions, address)
+	signIn.Mount(pages)
+	s.portal(pages, registry, kernel, signIn)
 	mux.Handle("/", web.Secure(pages, oauth.TokenPath, oauth.RegisterPath, oauth.RevokePath))
 	return nil
 }

@@ -15,7 +15,7 @@ import (
 )
 
 // portal mounts the people's pages. Each section gets the stores that it needs.
-func (s *Service) portal(mux *http.ServeMux, registry *operation.Registry, kernel *operation.Kernel, sessions web.Sessions) {
+func (s *Service) portal(mux *http.ServeMux, registry *operation.Registry, kernel *operation.Kernel, signIn web.SignIn) {
 	hub := frame.NewHub()
 	stop := s.db.Listen(name.Changes, hub.Changed)
 	s.onClose(func() error {
@@ -25,14 +25,14 @@ func (s *Service) portal(mux *http.ServeMux, registry *operation.Registry, kerne
 	s.onDrain(hub.Close)
 	(&portal.Portal{
 		Frame: frame.New(frame.Config{
-			Registry: registry, Kernel: kernel, Companies: s.db, Users: s.db, Sessions: sessions,
+			Registry: registry, Kernel: kernel, Companies: s.db, Users: s.db, Sessions: signIn.Sessions,
 			PublicURL: s.public, Hub: hub, Now: s.options.Now, Log: s.options.Logger,
 		}),
-		Sections: []portal.Section{
+		Sections: append(s.peoplesSections(signIn), []portal.Section{
 			&overview.Section{Assets: s.db, Commands: s.db, Policies: s.db, Proposals: s.db, Activity: s.db},
 			&devices.Section{Assets: s.db, Commands: s.db, Policies: s.db, Views: s.db, Companions: s.companions},
 			&enrol.Section{Policies: s.db, Assets: s.db},
 			&policies.Section{Editor: s.editor, Reviewer: s.reviewer, Assets: s.db, Pusher: s.platform},
-		},
+		}...),
 	}).Mount(mux)
 }

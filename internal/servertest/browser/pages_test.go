@@ -75,6 +75,24 @@ func screens() []screen {
 		{name: "policy-json", open: onPolicy("/json")},
 		{name: "proposals", path: "/proposals"},
 		{name: "proposal", open: onProposal},
+		{name: "access", path: "/access"},
+		{name: "key-new", path: "/access/keys/new"},
+		{name: "activity", path: "/activity"},
+		{name: "activity-details", open: func(t *testing.T, tab *browser.Tab, _ browser.Demo) {
+			tab.Go("/activity?area=key")
+			tab.Click("tbody summary")
+			tab.Waits(`document.querySelector("tbody details[open]") !== null`)
+		}},
+		{name: "activity-empty", path: "/activity?outcome=UNCONFIRMED&area=asset"},
+		{name: "users", path: "/users"},
+		{name: "user-new", path: "/users/new"},
+		{name: "account", path: "/account"},
+		{name: "prove", path: "/account/prove?next=%2Faccess"},
+		{name: "settings", path: "/settings"},
+		{name: "settings-signin", path: "/settings/signin"},
+		{name: "settings-platform", path: "/settings/platform"},
+		{name: "setup", path: "/setup"},
+		{name: "invitation", path: "/invitation"},
 		{name: "not-found", path: "/nowhere"},
 	}
 }

@@ -1,0 +1,52 @@
+package service
+
+import (
+	"net/http"
+
+	"github.com/musterhq/muster/internal/access"
+	"github.com/musterhq/muster/internal/identity"
+	"github.com/musterhq/muster/internal/passkey"
+	"github.com/musterhq/muster/internal/surface/portal"
+	"github.com/musterhq/muster/internal/surface/portal/credentials"
+	"github.com/musterhq/muster/internal/surface/portal/people"
+	"github.com/musterhq/muster/internal/surface/portal/records"
+	"github.com/musterhq/muster/internal/surface/portal/settings"
+	"github.com/musterhq/muster/internal/surface/web"
+)
+
+// newSignIn wires the ways in which people sign in.
+func (s *Service) newSignIn(sessions web.Sessions, address clientAddress) web.SignIn {
+	passwords := access.NewPasswords(hashesAtOnce)
+	keys := access.Passkeys{Store: s.db, Steps: s.db, Now: s.options.Now}
+	if ceremonies, err := passkey.New(s.public); err == nil {
+		keys.Ceremonies = ceremonies
+	} else {
+		s.options.Logger.Info("passkeys are not on offer", "reason", err)
+	}
+	return web.SignIn{
+		Sessions: sessions, ClientAddress: address.of, Log: s.options.Logger, Passkeys: keys,
+		SignIn: access.SignIn{Users: s.db, Sessions: s.db, Passwords: passwords, Throttle: s.db, Log: s.db, Now: s.options.Now},
+		Users:  access.Users{Store: s.db, Passwords: passwords, Now: s.options.Now},
+		Federation: access.Federation{
+			Providers: s.db, Users: s.db, Steps: s.db, Sealer: s.keys, Now: s.options.Now,
+			Client: identity.Client{RedirectURL: s.public + web.CallbackPath, HTTP: http.DefaultClient, Now: s.options.Now},
+		},
+	}
+}
+
+// peoplesSections are the pages about people, their keys, and what they did.
+func (s *Service) peoplesSections(signIn web.SignIn) []portal.Section {
+	return []portal.Section{
+		&records.Section{Store: s.db, Chain: s.records()},
+		&credentials.Section{
+			Keys:        access.Keys{Store: s.db, Now: s.options.Now},
+			Connections: access.Connections{Store: s.db, Users: s.db, Now: s.options.Now},
+			Companies:   s.db, Usage: s.db, Steps: s.db,
+		},
+		&people.Users{Service: signIn.Users, Store: s.db, Steps: s.db, Policies: s.db},
+		&people.Account{SignIn: signIn.SignIn, Service: signIn.Users, Passkeys: signIn.Passkeys, Federation: signIn.Federation,
+			Sessions: signIn.Sessions, ClientAddress: signIn.ClientAddress},
+		&settings.Section{Companies: s.db, Federation: signIn.Federation, Platform: s.platform, Steps: s.db,
+			Assets: s.db, Policies: s.db, Keys: s.db, Users: s.db},
+	}
+}
