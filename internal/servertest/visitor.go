@@ -1,0 +1,137 @@
+package servertest
+
+import (
+	"io"
+	"net"
+	"net/http"
+	"net/http/cookiejar"
+	"net/url"
+	"strings"
+	"testing"
+
+	"github.com/musterhq/muster/internal/access"
+	"github.com/musterhq/muster/internal/config"
+	"github.com/musterhq/muster/internal/service"
+)
+
+// OnLocalhost gives a replica a public address with a host name, which
+// passkeys need.
+func OnLocalhost(tb testing.TB) func(*config.Service, *service.Options) {
+	tb.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		tb.Fatal(err)
+	}
+	defer func() { _ = l.Close() }()
+	_, port, _ := net.SplitHostPort(l.Addr().String())
+	return func(c *config.Service, _ *service.Options) {
+		c.Listen, c.PublicURL = "127.0.0.1:"+port, "http://localhost:"+port
+	}
+}
+
+// Visitor is somebody's browser without scripts, which follows redirects.
+type Visitor struct {
+	TB     testing.TB
+	URL    string
+	Client *http.Client
+}
+
+// Page is what came back, after redirects.
+type Page struct {
+	Status int
+	Path   string
+	Header http.Header
+	Body   string
+}
+
+// Stranger is a browser that is not signed in.
+func (r *Replica) Stranger(tb testing.TB) *Visitor {
+	tb.Helper()
+	jar, err := cookiejar.New(nil)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	return &Visitor{TB: tb, URL: r.PublicURL(), Client: &http.Client{Jar: jar}}
+}
+
+// Visitor is the browser of a lab user who has signed in.
+func (r *Replica) Visitor(tb testing.TB, u access.UserAccount) *Visitor {
+	tb.Helper()
+	p := r.Stranger(tb)
+	p.Post("/signin", "email", u.Email, "password", Password, "next", "/account").Want(tb, 200)
+	return p
+}
+
+// Get opens a page.
+func (p *Visitor) Get(path string) Page {
+	p.TB.Helper()
+	return p.do("GET", path, nil)
+}
+
+// Post sends a form of names and values in turn.
+func (p *Visitor) Post(path string, fields ...string) Page {
+	p.TB.Helper()
+	form := url.Values{}
+	for i := 0; i+1 < len(fields); i += 2 {
+		form.Add(fields[i], fields[i+1])
+	}
+	return p.do("POST", path, form)
+}
+
+func (p *Visitor) do(method, path string, form url.Values, headers ...string) Page {
+	p.TB.Helper()
+	request, err := http.NewRequestWithContext(p.TB.Context(), method, p.URL+path, strings.NewReader(form.Encode()))
+	if err != nil {
+		p.TB.Fatal(err)
+	}
+	if form != nil {
+		request.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+	}
+	for i := 0; i+1 < len(headers); i += 2 {
+		request.Header.Set(headers[i], headers[i+1])
+	}
+	answer, err := p.Client.Do(request)
+	if err != nil {
+		p.TB.Fatalf("%s %s: %v", method, path, err)
+	}
+	defer func() { _ = answer.Body.Close() }()
+	body, err := io.ReadAll(answer.Body)
+	if err != nil {
+		p.TB.Fatal(err)
+	}
+	return Page{answer.StatusCode, answer.Request.URL.RequestURI(), answer.Header, string(body)}
+}
+
+// From sends a form as a page of another origin would.
+func (p *Visitor) From(origin, path string, form url.Values) Page {
+	p.TB.Helper()
+	return p.do("POST", path, form, "Origin", origin, "Sec-Fetch-Site", "cross-site")
+}
+
+// Want fails the test unless the status is as wanted.
+func (a Page) Want(tb testing.TB, status int) Page {
+	tb.Helper()
+	if a.Status != status {
+		tb.Fatalf("%s: status %d, want %d: %.1500s", a.Path, a.Status, status, a.Body)
+	}
+	return a
+}
+
+// Field is the value of a hidden input of the page.
+func (a Page) Field(tb testing.TB, name string) string {
+	tb.Helper()
+	_, rest, found := strings.Cut(a.Body, `name="`+name+`" value="`)
+	value, _, ended := strings.Cut(rest, `"`)
+	if !found || !ended {
+		tb.Fatalf("%s has no field %s", a.Path, name)
+	}
+	return value
+}
+
+// Away opens an address elsewhere and follows it back.
+func (p *Visitor) Away(address string) Page {
+	p.TB.Helper()
+	there := *p
+	there.URL = ""
+	return there.do("GET", address, nil)
+}
