@@ -90,6 +90,15 @@ func writerOf(format Format, out io.Writer) func(Entry) error {
 	}
 }
 
+// Lines are entries as NDJSON shows them, for one JSON value of all.
+func Lines(entries []Entry) any {
+	lines := make([]line, len(entries))
+	for i, e := range entries {
+		lines[i] = e.line()
+	}
+	return lines
+}
+
 func (e Entry) line() line {
 	changes := e.Changes
 	if changes == nil {

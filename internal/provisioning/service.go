@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/musterhq/muster/internal/access"
+	"github.com/musterhq/muster/internal/activity"
 	"github.com/musterhq/muster/internal/company"
 	"github.com/musterhq/muster/internal/fault"
 	"github.com/musterhq/muster/internal/name"
@@ -27,7 +28,10 @@ type Service struct {
 	Catalogue Catalogue
 	// Issuers make the tokens of policies by their type; one that is missing
 	// answers as a vendor that does not.
-	Issuers   map[policy.Type]Issuer
+	Issuers map[policy.Type]Issuer
+	// Records notes who made a code, but not what is in it; nil: nobody does. A
+	// code that cannot be recorded is not handed out.
+	Records   activity.Recorder
 	PublicURL string // without a closing slash
 	Now       func() time.Time
 }
@@ -81,12 +85,25 @@ func (s *Service) Create(ctx context.Context, p access.Principal, r Request) (Re
 	if err != nil {
 		return Result{}, err
 	}
+	if err := s.record(ctx, target, r); err != nil {
+		return Result{}, err
+	}
 	return Result{
 		PolicyID: target.PathName(), PolicyName: target.Name, PersonalUsage: r.PersonalUsage,
 		ExpiresAt: token.ExpiresAt.UTC(), WifiSSID: r.Wifi.SSID,
 		Image:     Image{MimeType: "image/png", Data: picture},
 		PortalURL: strings.TrimSuffix(s.PublicURL, "/") + "/policies/" + target.ID,
 	}, nil
+}
+
+func (s *Service) record(ctx context.Context, p policy.Policy, r Request) error {
+	if s.Records == nil {
+		return nil
+	}
+	return s.Records.RecordActivity(ctx, p.CompanyID, activity.Event{Action: activity.ProvisioningIssued,
+		Target: activity.Target{Kind: activity.Policy, ID: p.ID, Name: p.Name},
+		Changes: activity.Differences(activity.Change{Field: "personalUsage", After: string(r.PersonalUsage)},
+			activity.Change{Field: "wifiSsid", After: r.Wifi.SSID})})
 }
 
 // find returns the policy and its company, if a code can be made for it: 404,

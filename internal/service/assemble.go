@@ -114,7 +114,7 @@ func (s *Service) operations(commands *command.Service, agents provisioning.Issu
 			return err
 		}))
 	provisioning.Define(registry, &provisioning.Service{
-		Catalogue: s.db, PublicURL: s.public, Now: s.options.Now,
+		Catalogue: s.db, Records: s.db, PublicURL: s.public, Now: s.options.Now,
 		Issuers: map[policy.Type]provisioning.Issuer{policy.Platform: s.platform, policy.Agent: agents},
 	})
 	return registry, nil

@@ -25,7 +25,7 @@ func OpenDesk(now func() time.Time) func(context.Context, config.Store) (*cli.De
 		if err != nil {
 			return nil, errors.Join(err, db.Close())
 		}
-		return &cli.Desk{Companies: db, Keys: db, Assets: db, Companions: db, Policies: policies, Users: db, Connections: db,
+		return &cli.Desk{Companies: db, Keys: db, Assets: db, Companions: db, Policies: policies, Users: db, Connections: db, Activity: db,
 			Copier: db, Platform: openPlatform(db, now), Close: db.Close}, nil
 	}
 }

@@ -28,6 +28,7 @@ type Commands struct {
 	Asset      AssetCommands      `cmd:"" help:"Assets: the inventory of a company."`
 	User       UserCommands       `cmd:"" help:"People who sign in to the portal."`
 	Connection ConnectionCommands `cmd:"" help:"OAuth connections of a company."`
+	Activity   ActivityCommands   `cmd:"" help:"The record of who did what in a company."`
 	Backup     Backup             `cmd:"" help:"Make an online copy of the embedded database."`
 }
 
@@ -76,6 +77,9 @@ func (c Common) run(env *Env, work func(ctx context.Context, desk *Desk) (answer
 	}
 	if err != nil {
 		return err
+	}
+	if said.text == nil {
+		return nil // the work wrote its answer itself
 	}
 	return Print(env.Out, c.Output, said.json, said.text)
 }

@@ -148,6 +148,7 @@ type CompanySet struct {
 	Switches
 	Name          string        `name:"name" help:"New name for people."`
 	InactiveAfter time.Duration `name:"inactive-after" placeholder:"DURATION" help:"How long an enrolled device may be silent before it is INACTIVE, such as 720h."`
+	KeepActivity  time.Duration `name:"keep-activity" placeholder:"DURATION" help:"How long entries of the activity log are kept, such as 9600h."`
 }
 
 // Run saves the change.
@@ -163,6 +164,7 @@ func (c *CompanySet) Run(env *Env) error {
 		changed, err := desk.Companies.UpdateCompany(ctx, found.ID, company.Change(func(to *company.Company) {
 			to.Name = cmp.Or(strings.TrimSpace(c.Name), to.Name)
 			to.InactiveAfter = cmp.Or(c.InactiveAfter, to.InactiveAfter)
+			to.KeepActivity = cmp.Or(c.KeepActivity, to.KeepActivity)
 			c.Switches.apply(&to.Settings)
 		}))
 		return showCompany("Changed", changed), err

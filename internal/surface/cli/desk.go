@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/musterhq/muster/internal/access"
+	"github.com/musterhq/muster/internal/activity"
 	"github.com/musterhq/muster/internal/agentdevice"
 	"github.com/musterhq/muster/internal/asset"
 	"github.com/musterhq/muster/internal/company"
@@ -23,7 +24,9 @@ type Desk struct {
 	Users      access.UserStore
 	// Connections are the OAuth connections of people's applications.
 	Connections access.ConnectionStore
-	Copier      Copier
+	// Activity is the record of who did what.
+	Activity activity.Store
+	Copier   Copier
 	// Platform makes the way to the vendor's platform; publicURL is where the
 	// running service is reached.
 	Platform func(settings config.Platform, publicURL string) (Platform, error)

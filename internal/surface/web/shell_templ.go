@@ -111,7 +111,7 @@ func Single(title string) templ.Component {
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
-		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 5, "</head><body class=\"min-h-screen bg-muted/40\"><main class=\"mx-auto flex min-h-screen w-full max-w-md flex-col justify-center gap-6 px-4 py-10\"><div class=\"text-lg\">")
+		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 5, "</head><body class=\"min-h-screen bg-sidebar\"><main class=\"mx-auto flex min-h-screen w-full max-w-md flex-col justify-center gap-6 px-4 py-10\"><div class=\"text-lg\">")
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}

@@ -1,0 +1,169 @@
+package database_test
+
+import (
+	"encoding/json"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/musterhq/muster/internal/access"
+	"github.com/musterhq/muster/internal/activity"
+	"github.com/musterhq/muster/internal/fault"
+	"github.com/musterhq/muster/internal/name"
+)
+
+func (f *fixture) user(role access.Role) access.UserAccount {
+	f.Helper()
+	rights, _ := role.Rights()
+	u := access.UserAccount{ID: name.NewID(), CompanyID: f.company.ID, Email: name.NewID() + "@acme.example", Name: "Ada", Role: role,
+		Rights: rights, PasswordHash: "x", CreatedAt: f.clock.Now()}
+	f.ok(f.db.CreateUser(f.Context(), u))
+	return u
+}
+
+// A step is there once, for its kind, until its time is over.
+func TestStepsAreTakenOnce(t *testing.T) {
+	withCompany(t, func(f *fixture) {
+		u := f.user(access.Viewer)
+		begin := func(kind access.StepKind) access.SecretHash {
+			token, err := access.Begin(f.Context(), f.db, access.Step{Kind: kind, CompanyID: f.company.ID, UserID: u.ID,
+				Data: json.RawMessage(`{"a":1}`), ExpiresAt: f.clock.Now().Add(time.Minute)})
+			f.ok(err)
+			return access.HashSecret(token)
+		}
+		token := begin(access.Invitation)
+		_, err := f.db.TakeStep(f.Context(), token, access.SecondFactor)
+		f.code(fault.NotFound, err)
+		seen, err := f.db.Step(f.Context(), token, access.Invitation)
+		f.ok(err)
+		if string(seen.Data) != `{"a":1}` || seen.UserID != u.ID {
+			f.Errorf("read back %+v", seen)
+		}
+		var wins sync.Map
+		var racers sync.WaitGroup
+		for i := range 8 {
+			racers.Go(func() {
+				if _, err := f.db.TakeStep(f.Context(), token, access.Invitation); err == nil {
+					wins.Store(i, true)
+				}
+			})
+		}
+		racers.Wait()
+		n := 0
+		wins.Range(func(any, any) bool { n++; return true })
+		if n != 1 {
+			f.Errorf("%d took the step", n)
+		}
+		dropped, late := begin(access.Invitation), begin(access.AtProvider)
+		f.ok(f.db.DropSteps(f.Context(), u.ID, access.Invitation))
+		_, err = f.db.TakeStep(f.Context(), dropped, access.Invitation)
+		f.code(fault.NotFound, err)
+		f.clock.Advance(time.Minute)
+		_, err = f.db.TakeStep(f.Context(), late, access.AtProvider)
+		f.code(fault.NotFound, err)
+	})
+}
+
+func TestPasskeysAndRecoveryCodes(t *testing.T) {
+	withCompany(t, func(f *fixture) {
+		u := f.user(access.Viewer)
+		p := access.Passkey{ID: "0a0b", UserID: u.ID, Name: "Key", Credential: json.RawMessage(`{}`), CreatedAt: f.clock.Now()}
+		f.ok(f.db.AddPasskey(f.Context(), p))
+		f.code(fault.Refused, f.db.AddPasskey(f.Context(), p))
+		p.LastUsedAt = f.clock.Now()
+		f.ok(f.db.UsePasskey(f.Context(), p))
+		codes := []access.SecretHash{access.HashSecret("a"), access.HashSecret("b")}
+		f.ok(f.db.SetRecoveryCodes(f.Context(), u.ID, codes))
+		f.ok(f.db.UseRecoveryCode(f.Context(), u.ID, codes[0]))
+		f.code(fault.NotFound, f.db.UseRecoveryCode(f.Context(), u.ID, codes[0]))
+		f.code(fault.NotFound, f.db.UseRecoveryCode(f.Context(), f.user(access.Viewer).ID, codes[1]))
+		if n, err := f.db.RecoveryCodes(f.Context(), u.ID); err != nil || n != 1 {
+			f.Errorf("%d codes left, %v", n, err)
+		}
+		if known, err := f.db.Passkeys(f.Context(), u.ID); err != nil || len(known) != 1 || known[0].LastUsedAt.IsZero() {
+			f.Errorf("%+v, %v", known, err)
+		}
+		f.code(fault.NotFound, f.db.RemovePasskey(f.Context(), f.user(access.Viewer).ID, p.ID))
+		f.ok(f.db.RemovePasskey(f.Context(), u.ID, p.ID))
+		if n, err := f.db.RecoveryCodes(f.Context(), u.ID); err != nil || n != 0 {
+			f.Errorf("%d codes outlived the last passkey, %v", n, err)
+		}
+	})
+}
+
+func TestProvidersAndIdentities(t *testing.T) {
+	withCompany(t, func(f *fixture) {
+		p := access.IdentityProvider{CompanyID: f.company.ID, Name: "ID", Issuer: "https://id.example", ClientID: "c", Secret: []byte{1, 2},
+			Domains: []string{"acme.example", "acme.test"}, Enabled: true, Role: access.Viewer}
+		f.ok(f.db.SaveProvider(f.Context(), p))
+		found, err := f.db.ProviderByDomain(f.Context(), "acme.test")
+		f.ok(err)
+		if found.Issuer != p.Issuer || len(found.Domains) != 2 || string(found.Secret) != string(p.Secret) {
+			f.Errorf("read back %+v", found)
+		}
+		theirs := p
+		theirs.CompanyID = f.newCompany("other").ID
+		f.code(fault.Refused, f.db.SaveProvider(f.Context(), theirs))
+		p.Enabled = false
+		f.ok(f.db.SaveProvider(f.Context(), p))
+		_, err = f.db.ProviderByDomain(f.Context(), "acme.test")
+		f.code(fault.NotFound, err)
+		u := f.user(access.Viewer)
+		f.ok(f.db.LinkIdentity(f.Context(), f.company.ID, p.Issuer, "s", u.ID))
+		if id, err := f.db.IdentityUser(f.Context(), f.company.ID, p.Issuer, "s"); err != nil || id != u.ID {
+			f.Errorf("%s, %v", id, err)
+		}
+		_, err = f.db.IdentityUser(f.Context(), theirs.CompanyID, p.Issuer, "s")
+		f.code(fault.NotFound, err)
+	})
+}
+
+// Two administrators who take each other's right at one moment: one stays.
+func TestOneAdministratorStays(t *testing.T) {
+	withCompany(t, func(f *fixture) {
+		a, b := f.user(access.Admin), f.user(access.Admin)
+		f.user(access.Viewer)
+		users := access.Users{Store: f.db, Now: f.clock.Now}
+		yes := true
+		var racers sync.WaitGroup
+		for _, pair := range [][2]access.UserAccount{{a, b}, {b, a}} {
+			racers.Go(func() {
+				_, _ = users.Change(f.Context(), f.db, pair[0], pair[1].ID, access.UserChange{Disabled: &yes})
+			})
+		}
+		racers.Wait()
+		all, err := f.db.Users(f.Context(), f.company.ID)
+		f.ok(err)
+		left := 0
+		for _, u := range all {
+			if !u.Disabled && u.Rights.Has(access.ManageUsers) {
+				left++
+			}
+		}
+		if left != 1 {
+			f.Errorf("%d administrators are left", left)
+		}
+	})
+}
+
+func TestUsageOfKeys(t *testing.T) {
+	withCompany(t, func(f *fixture) {
+		since := f.clock.Now()
+		for range 3 {
+			f.ok(f.db.RecordActivity(f.Context(), f.company.ID, activity.Event{Action: activity.Command("LOCK"), Actor: access.Actor{Kind: access.APIKey, ID: "k1"}}))
+			f.clock.Advance(time.Hour)
+		}
+		counts, err := f.db.ActivityOfActors(f.Context(), f.company.ID, access.APIKey, since, time.Hour)
+		f.ok(err)
+		if len(counts["k1"]) != 3 || counts["k1"][1].Count != 1 || !counts["k1"][1].From.Equal(since.Add(time.Hour)) {
+			f.Errorf("%+v", counts)
+		}
+		_, _, _, err = f.db.Spend(f.Context(), "API_KEY:k1", 10, time.Minute, f.clock.Now())
+		f.ok(err)
+		used, err := f.db.BudgetUsed(f.Context(), []string{"API_KEY:k1", "API_KEY:k2"}, f.clock.Now())
+		f.ok(err)
+		if used["API_KEY:k1"] != 1 || len(used) != 1 {
+			f.Errorf("%v", used)
+		}
+	})
+}

@@ -1,0 +1,237 @@
+package browser_test
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/musterhq/muster/internal/access"
+	domain "github.com/musterhq/muster/internal/company"
+	"github.com/musterhq/muster/internal/servertest"
+	"github.com/musterhq/muster/internal/servertest/browser"
+	"github.com/musterhq/muster/internal/servertest/oidctest"
+)
+
+// site is a service of its own, with one company and its administrator.
+type site struct {
+	lab     *servertest.Lab
+	replica *servertest.Replica
+	admin   access.UserAccount
+	tab     *browser.Tab
+}
+
+func newSite(t *testing.T, settings access.Settings) site {
+	t.Helper()
+	browser.Chromium(t)
+	lab := servertest.New(t)
+	replica := lab.Start(servertest.OnLocalhost(t))
+	acme := lab.Company("acme", settings)
+	return site{lab, replica, lab.Person(acme, access.Admin).User, browser.Open(t, replica.PublicURL())}
+}
+
+// sound fails the test for what must not be on any page, and keeps a picture.
+func (s site) sound(t *testing.T, name string) {
+	t.Helper()
+	for _, theme := range []string{"light", "dark"} {
+		s.tab.Theme(theme)
+		s.tab.Eval(`new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(() => setTimeout(() => Promise.allSettled(document.getAnimations().map((a) => a.finished)).then(() => done("")), 300))))`)
+		if pictures := os.Getenv("MUSTER_SCREENSHOTS"); pictures != "" {
+			if theme == "dark" {
+				name += "-dark"
+			}
+			if err := os.WriteFile(filepath.Join(pictures, name+".png"), s.tab.Shot(), 0o644); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if bad := s.tab.Bad() + s.tab.Axe(); bad != "" {
+			t.Errorf("%s, %s: %s", name, theme, bad)
+		}
+	}
+}
+
+// A key is refused to who may not make it, granted to who may, shown once, and
+// works.
+func TestMakingAKey(t *testing.T) {
+	t.Parallel()
+	s := newSite(t, servertest.Everything())
+	tab := s.tab
+	tab.SignIn(s.admin.Email, servertest.Password)
+	tab.Go("/access")
+	tab.Follow("a[href='/access/keys/new']")
+	tab.Type("#name", "ci <script>alert(1)</script>")
+	tab.Click("input[value=DEVICES_READ]")
+	tab.Click("input[value=POLICIES_WRITE]")
+	tab.Follow("form[action='/access/keys'] button[type=submit]")
+	tab.Sees("#main", "only time that the key is shown")
+	secret := strings.TrimSpace(tab.Text("#shown-key"))
+	s.sound(t, "key-shown")
+	s.replica.As(secret).Get("/assets").Want(t, 200)
+	tab.Go("/access")
+	tab.Sees("table", "ci <script>alert(1)</script>")
+	if strings.Contains(tab.Eval(`document.documentElement.outerHTML`), secret[12:]) {
+		t.Error("the secret is shown again")
+	}
+	tab.Click("button[data-opens^='revoke-']")
+	tab.Follow("dialog[open] button[type=submit]")
+	tab.Sees("#notices", "revoked")
+	s.replica.As(secret).Get("/assets").Want(t, 401)
+
+	clerk := s.lab.Person(company(t, s), access.Viewer)
+	viewer, _ := access.Viewer.Rights()
+	clerk.Change(func(u *access.UserAccount) { u.Rights = viewer | access.ManageKeys })
+	tab = browser.Open(t, s.replica.PublicURL())
+	tab.SignIn(clerk.User.Email, servertest.Password)
+	tab.Go("/access/keys/new")
+	tab.Waits(`document.querySelector("input[value=POLICIES_WRITE]").disabled && document.querySelector("input[value=PROVISIONING]").disabled`)
+	tab.Sees("form", "You may not edit policies")
+	// Who enables the box by hand is refused by the service.
+	tab.Type("#name", "sneaky")
+	tab.Eval(`document.querySelector("input[value=POLICIES_WRITE]").disabled = false, ""`)
+	tab.Click("input[value=POLICIES_WRITE]")
+	tab.Follow("form[action='/access/keys'] button[type=submit]")
+	tab.Sees("[role=alert]", "cannot create a key")
+}
+
+// company is the site's company.
+func company(t *testing.T, s site) domain.Company {
+	t.Helper()
+	c, err := s.lab.DB().CompanyByID(t.Context(), s.admin.CompanyID)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+// Somebody signs in through their company's own provider, in a real browser.
+func TestSigningInWithTheCompany(t *testing.T) {
+	t.Parallel()
+	s := newSite(t, access.Settings{})
+	provider := oidctest.New(t, s.lab.Now)
+	provider.Be(oidctest.Person{Subject: "1", Email: "grace@acme.test", Name: "Grace"}, nil)
+	tab := s.tab
+	tab.SignIn(s.admin.Email, servertest.Password)
+	tab.Go("/settings/signin")
+	tab.Click("input[name=enabled]")
+	tab.Type("#issuer", provider.URL)
+	tab.Type("#client-id", provider.ClientID)
+	tab.Type("#client-secret", provider.Secret)
+	tab.Type("#domains", "acme.test")
+	tab.Click("input[name=createsUsers]")
+	tab.Follow("form[action='/settings/signin'] button[type=submit]")
+	tab.Sees("#notices", "saved")
+	s.sound(t, "signin-company-set")
+
+	guest := browser.Open(t, s.replica.PublicURL())
+	guest.Go("/signin?next=%2Faccount")
+	guest.Type("#email", "grace@acme.test")
+	guest.Click("button[formaction='/signin/company']")
+	guest.Waits(`location.pathname === "/account"`)
+	guest.Sees("#main", "Grace")
+	if bad := guest.Bad(); bad != "" {
+		t.Error(bad)
+	}
+	// To prove it anew, the provider asks again.
+	s.lab.Advance(access.ReauthFresh * 2)
+	guest.Go("/account/prove?next=%2Faccess")
+	guest.Click("form[action='/account/prove/company'] button")
+	guest.Waits(`location.pathname === "/access"`)
+}
+
+// A passkey is added, is then asked for at sign-in and before what is
+// dangerous, and a recovery code stands in for it once.
+func TestPasskeys(t *testing.T) {
+	t.Parallel()
+	s := newSite(t, access.Settings{DeviceCommands: true})
+	tab := s.tab
+	tab.Authenticator()
+	tab.SignIn(s.admin.Email, servertest.Password)
+	tab.Go("/account/passkeys/new")
+	s.sound(t, "passkey-new")
+	tab.Type("#name", "My key")
+	tab.Click("form[data-passkey=create] button[type=submit]")
+	tab.Sees("#main", "Recovery codes")
+	codes := strings.Fields(tab.Text("#shown-codes"))
+	if len(codes) != 10 {
+		t.Fatalf("%d recovery codes", len(codes))
+	}
+	s.sound(t, "recovery-codes")
+	tab.Go("/account")
+	tab.Sees("#main", "My key")
+	s.sound(t, "account-passkey")
+
+	signOut := func() {
+		tab.Eval(`fetch("/signout", {method: "POST"}).then(() => "")`)
+		tab.SignIn(s.admin.Email, servertest.Password)
+		tab.Sees("main", "Second factor")
+	}
+	signOut()
+	s.sound(t, "signin-second")
+	tab.Click("form[data-passkey=get] button[type=submit]")
+	tab.Waits(`location.pathname === "/"`)
+
+	s.lab.Advance(access.ReauthFresh * 2)
+	tab.Go("/access")
+	tab.Follow("#gate-destructiveCommands button[type=submit]")
+	tab.Sees("main", "Prove that it is you")
+	s.sound(t, "prove-passkey")
+	tab.Click("form[data-passkey=get] button[type=submit]")
+	tab.Waits(`location.pathname === "/access"`)
+	tab.Follow("#gate-destructiveCommands button[type=submit]")
+	tab.Sees("#notices", "Destructive commands: on")
+
+	for i, wanted := range []string{`location.pathname === "/"`, `document.body.innerText.includes("second factor was not right")`} {
+		signOut()
+		tab.Type("#code", strings.ToUpper(codes[0]))
+		tab.Follow("form:not([data-passkey]) button[type=submit]")
+		tab.Waits(wanted)
+		if i == 0 {
+			tab.Go("/account")
+			tab.Sees("#main", "9 recovery codes left")
+		}
+	}
+}
+
+// The company is bound to the platform, by way of the vendor's page; left half
+// way, it is simply begun again.
+func TestConnectingTheCompany(t *testing.T) {
+	t.Parallel()
+	s := newSite(t, access.Settings{})
+	tab := s.tab
+	tab.SignIn(s.admin.Email, servertest.Password)
+	tab.Go("/setup")
+	s.sound(t, "setup-empty")
+	for range 2 {
+		tab.Go("/settings/platform")
+		tab.Sees("#main", "Not connected")
+		tab.Follow("form[action='/settings/platform'] button")
+		tab.Sees("#main", "Step 2 of 3")
+	}
+	s.sound(t, "connecting")
+	tab.Follow("#signup")
+	tab.Sees("body", "Bring Android to work")
+	tab.Follow("button[type=submit]")
+	tab.Sees("body", "is connected to the device-management platform")
+	tab.Follow("a[href='/settings/platform']")
+	tab.Sees("#main", "Connected")
+	s.sound(t, "platform-connected")
+	if c := company(t, s); !c.Connected() {
+		t.Error("the company is not connected")
+	}
+	tab.Go("/activity?area=company")
+	tab.Sees("tbody", "connected to the platform")
+}
+
+// People who may do little see what is missing, and who can help; nothing throws.
+func TestPagesOfWhoMayDoLittle(t *testing.T) {
+	t.Parallel()
+	s := newSite(t, access.Settings{})
+	viewer := s.lab.Person(company(t, s), access.Viewer)
+	s.tab.SignIn(viewer.User.Email, servertest.Password)
+	for i, path := range []string{"/access", "/activity", "/users", "/settings", "/settings/signin", "/setup", "/access/keys/new"} {
+		s.tab.Go(path)
+		s.tab.Sees("main", "can grant it")
+		s.sound(t, fmt.Sprintf("viewer-%d", i))
+	}
+}
