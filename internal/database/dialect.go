@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 
 	"github.com/jackc/pgx/v5/pgconn"
 	"modernc.org/sqlite"
@@ -52,9 +53,18 @@ func (sqliteDialect) schema(text string) string {
 	return strings.ReplaceAll(text, ") /* clustered */", ") WITHOUT ROWID")
 }
 
-// postgresDialect remembers the texts that it bound: they are few, as
-// statements are constants or put together from constants.
-type postgresDialect struct{ bound *sync.Map }
+// postgresDialect remembers the texts that it bound.
+type postgresDialect struct{ bound *boundTexts }
+
+// boundTexts are texts with numbered placeholders, by the texts with ?.
+// Statements are constants or put together from constants, so they are few; a
+// search has many shapes, so there is a bound.
+type boundTexts struct {
+	texts sync.Map
+	count atomic.Int64
+}
+
+const maxBound = 5_000
 
 func (postgresDialect) lock() string       { return " FOR UPDATE" }
 func (postgresDialect) skipLocked() string { return " FOR UPDATE SKIP LOCKED" }
@@ -73,7 +83,7 @@ func (postgresDialect) schema(text string) string {
 }
 
 func (d postgresDialect) bind(query string) string {
-	if text, ok := d.bound.Load(query); ok {
+	if text, ok := d.bound.texts.Load(query); ok {
 		return text.(string)
 	}
 	var b strings.Builder
@@ -85,7 +95,9 @@ func (d postgresDialect) bind(query string) string {
 		b.WriteString(part)
 		n++
 	}
-	d.bound.Store(query, b.String())
+	if d.bound.count.Add(1) <= maxBound {
+		d.bound.texts.Store(query, b.String())
+	}
 	return b.String()
 }
 

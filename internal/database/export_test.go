@@ -5,7 +5,6 @@ import (
 	"database/sql"
 	"fmt"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/musterhq/muster/internal/asset"
@@ -43,7 +42,7 @@ func Versions() ([]int64, error) {
 func MigrateTo(ctx context.Context, url string, version int64, statements ...string) error {
 	driver, source, d := "sqlite", strings.TrimPrefix(url, "sqlite:"), dialect(sqliteDialect{})
 	if strings.HasPrefix(url, "postgres") {
-		driver, source, d = "pgx", url, postgresDialect{bound: &sync.Map{}}
+		driver, source, d = "pgx", url, postgresDialect{bound: &boundTexts{}}
 	}
 	pool, err := sql.Open(driver, source)
 	if err != nil {

@@ -3,7 +3,6 @@ package database
 import (
 	"context"
 	"errors"
-	"sync"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -16,7 +15,7 @@ const maxConnections = 16
 // openPostgres opens the pool. As many connections as may be open stay open:
 // opening one costs more than most queries.
 func (db *DB) openPostgres(ctx context.Context, url string) error {
-	db.dialect = postgresDialect{bound: &sync.Map{}}
+	db.dialect = postgresDialect{bound: &boundTexts{}}
 	config, err := pgx.ParseConfig(url)
 	if err != nil {
 		return errors.New("the URL is not a valid postgres:// URL") // pgx quotes the URL, which may hold a password

@@ -267,6 +267,7 @@ func (u *underLoad) load(b *testing.B, what string, callers int, floor *cost, r 
 		if floor != nil && floor.time > 0 {
 			b.ReportMetric(got.cpu/floor.cpu, "x-floor-cpu")
 			b.ReportMetric(got.time/floor.time, "x-floor-time")
+			b.ReportMetric(got.p99/floor.p99, "x-floor-p99")
 		}
 	})
 	return got
@@ -278,7 +279,7 @@ func BenchmarkLoad(b *testing.B) {
 }
 
 func loadEngine(b *testing.B, database string) {
-	fleet := benchtest.Load(b, database, *loadAssets, time.Now().Add(-time.Hour), true)
+	fleet := benchtest.Load(b, database, *loadAssets, time.Now().Add(-time.Hour), false)
 	floor := startUnderLoad(b, "floor", database)
 	keys := prepareLoad(b, fleet, database)
 	ours := startUnderLoad(b, "service", database)
@@ -337,31 +338,29 @@ func spending(fleet *benchtest.Fleet, keys []string) request {
 	}
 }
 
-// loadBeside measures what others suffer while somebody reads deep pages.
+// loadBeside measures what others suffer while somebody reads deep pages: the
+// floor of the second figure is the first.
 func loadBeside(b *testing.B, u *underLoad, deep, others request) {
 	b.Helper()
 	alone := u.load(b, "P8/others alone", 2, nil, others)
-	b.Run("P8/others beside", func(b *testing.B) {
-		stop, done := make(chan struct{}), make(chan struct{})
-		go func() {
-			defer close(done)
-			for n := 0; ; n++ {
-				select {
-				case <-stop:
-					return
-				default:
-				}
-				if err := u.do(deep, n); err != nil {
-					b.Error(err)
-					return
-				}
+	stop, done := make(chan struct{}), make(chan error)
+	go func() {
+		var err error
+		for n := 0; err == nil; n++ {
+			select {
+			case <-stop:
+				done <- err
+				return
+			default:
+				err = u.do(deep, n)
 			}
-		}()
-		beside := u.load(b, "others", 2, nil, others)
-		close(stop)
-		<-done
-		if alone.p99 > 0 {
-			b.ReportMetric(beside.p99/alone.p99, "x-p99-alone")
 		}
-	})
+		<-stop
+		done <- err
+	}()
+	u.load(b, "P8/others beside", 2, alone, others)
+	close(stop)
+	if err := <-done; err != nil {
+		b.Error(err)
+	}
 }
