@@ -38,7 +38,7 @@ func (d Demo) Dress(tb testing.TB) {
 	for i, a := range devices {
 		locate(tb, db, a, cities[(i*i)%len(cities)])
 		for n := range 6 {
-			remember(tb, db, a, i*7+n*5)
+			remember(tb, db, a, i*i*3+n*n*5+i*n)
 		}
 	}
 }

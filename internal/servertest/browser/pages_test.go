@@ -46,6 +46,10 @@ func screens() []screen {
 			tab.OpenDevice("Pixel 8")
 			tab.Go(tab.Path() + "/policy")
 		}},
+		{name: "device-activity", open: func(t *testing.T, tab *browser.Tab, _ browser.Demo) {
+			tab.OpenDevice("Pixel 8")
+			tab.Go(tab.Path() + "/activity")
+		}},
 		{name: "device-wipe", open: func(t *testing.T, tab *browser.Tab, _ browser.Demo) {
 			tab.OpenDevice("Pixel 8")
 			tab.Click("main details[data-popup] summary")

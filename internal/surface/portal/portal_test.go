@@ -77,7 +77,7 @@ func (o *office) person(t *testing.T, role access.Role, policies ...string) *ser
 func pages(id string) []string {
 	device := "/devices/" + id
 	return []string{"/", "/devices", "/devices?q=a&tag=b&status=ACTIVE", "/devices?cols=serial&cols=ownership&cols=management&cols=created&cols=tags&cols=os",
-		device, device + "/commands", device + "/location", device + "/apps", device + "/policy", device + "/quick",
+		device, device + "/commands", device + "/location", device + "/apps", device + "/policy", device + "/activity", device + "/quick",
 		"/bulk?operation=lock_device&id=" + id, "/enrol", "/search?q=a", "/nowhere"}
 }
 
@@ -276,7 +276,7 @@ func TestOneSeesOnlyOnesPolicies(t *testing.T) {
 			}
 		}
 	}
-	for _, path := range pages(theirs.ID)[4:10] {
+	for _, path := range pages(theirs.ID)[4:11] {
 		o.get(t, limited, path, 404)
 	}
 	limited.Send(o.base+"/devices/"+theirs.ID+"/commands/lock_device", url.Values{"once": {"x"}}).Want(t, 404)
@@ -294,7 +294,7 @@ func TestOtherCompanies(t *testing.T) {
 	elsewhere := o.Lab.Company("elsewhere", servertest.Everything())
 	spy := o.Person(elsewhere, access.Admin)
 	spy.SignIn(o.base)
-	for _, path := range pages(a.ID)[4:10] {
+	for _, path := range pages(a.ID)[4:11] {
 		o.get(t, spy, path, 404)
 	}
 	for _, path := range []string{"/", "/devices", "/devices?q=S1", "/search?q=Phone", "/devices/export.csv", "/enrol", "/enrol/joined?since=0&policy=" + o.Policy.ID} {
@@ -337,7 +337,7 @@ func TestRights(t *testing.T) {
 	}
 	blind := o.person(t, access.Viewer)
 	blind.Change(func(u *access.UserAccount) { u.Rights = access.ViewActivity })
-	for _, path := range append(pages(a.ID)[1:10], "/devices/export.csv") {
+	for _, path := range append(pages(a.ID)[1:11], "/devices/export.csv") {
 		o.get(t, blind, path, 403)
 	}
 	if body := o.get(t, blind, "/", 200); strings.Contains(body, a.Identification) || !strings.Contains(body, "It takes the permission to see devices") {
@@ -463,7 +463,7 @@ func TestWeight(t *testing.T) {
 	}
 	admin := o.person(t, access.Admin)
 	linked := regexp.MustCompile(`(?:href|src)="(/static/[^"#]+)`)
-	for _, path := range pages(a.ID)[:9] {
+	for _, path := range pages(a.ID)[:10] {
 		answer := admin.Send(o.base+path, nil, "Accept-Encoding", "gzip")
 		weight := len(answer.Body)
 		page := string(answer.Body)

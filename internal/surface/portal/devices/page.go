@@ -7,6 +7,7 @@ import (
 	"github.com/a-h/templ"
 
 	"github.com/musterhq/muster/internal/access"
+	"github.com/musterhq/muster/internal/activity"
 	"github.com/musterhq/muster/internal/asset"
 	"github.com/musterhq/muster/internal/command"
 	"github.com/musterhq/muster/internal/operation"
@@ -23,6 +24,7 @@ const (
 	locationTab tabName = "location"
 	appsTab     tabName = "apps"
 	policyTab   tabName = "policy"
+	activityTab tabName = "activity"
 )
 
 // device is what the page of one shows.
@@ -104,6 +106,9 @@ func (s *Section) content(v *frame.Visit, d device) (templ.Component, error) {
 			trail = []asset.Location{*d.Device.Location}
 		}
 		return locationPart(v, s, d, trail), err
+	case activityTab:
+		entries, err := s.entries(v, d)
+		return activityPart(v, entries), err
 	case appsTab, policyTab:
 		p, err := s.policyOf(v, d)
 		if err != nil {
@@ -120,6 +125,17 @@ func (s *Section) content(v *frame.Visit, d device) (templ.Component, error) {
 		return overviewPart(v, d, recent), err
 	}
 }
+
+// entries are what the record has of the device, if the person may see it.
+func (s *Section) entries(v *frame.Visit, d device) ([]activity.Entry, error) {
+	if !v.May(access.ViewActivity) {
+		return nil, nil
+	}
+	return s.Activity.Activity(v.Context(), activity.Filter{CompanyID: v.Company.ID, AssetID: d.ID}, activity.Cursor{}, maxEntries)
+}
+
+// maxEntries is how much of the record a device's page shows.
+const maxEntries = 100
 
 // maxTrail is how many places a map shows.
 const maxTrail = 200

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/musterhq/muster/internal/access"
+	"github.com/musterhq/muster/internal/activity"
 	"github.com/musterhq/muster/internal/asset"
 	"github.com/musterhq/muster/internal/command"
 	"github.com/musterhq/muster/internal/operation"
@@ -28,6 +29,11 @@ type Commands interface {
 	History(ctx context.Context, companyID, assetID string, page operation.PageRequest) ([]command.Command, int64, error)
 }
 
+// Activity reads the record.
+type Activity interface {
+	Activity(ctx context.Context, f activity.Filter, after activity.Cursor, limit int) ([]activity.Entry, error)
+}
+
 // Policies reads policies.
 type Policies interface {
 	Policy(ctx context.Context, companyID, id string) (policy.Policy, error)
@@ -39,6 +45,7 @@ type Section struct {
 	Assets   Assets
 	Commands Commands
 	Policies Policies
+	Activity Activity
 	Views    asset.Views
 	// Companions says whether the service can push to companions on platform
 	// devices.
@@ -60,6 +67,7 @@ func (s *Section) Routes() []frame.Route {
 		{Pattern: "GET /devices/{id}/location", Needs: see, Serve: s.tab(locationTab)},
 		{Pattern: "GET /devices/{id}/apps", Needs: see, Serve: s.tab(appsTab)},
 		{Pattern: "GET /devices/{id}/policy", Needs: see, Serve: s.tab(policyTab)},
+		{Pattern: "GET /devices/{id}/activity", Needs: see, Serve: s.tab(activityTab)},
 		{Pattern: "GET /devices/{id}/quick", Needs: see, Serve: s.quick},
 		{Pattern: "POST /devices/{id}/commands/{operation}", Needs: see, Serve: s.command},
 		{Pattern: "GET " + frame.SearchPath, Serve: s.search},

@@ -62,9 +62,25 @@ func (h *Hub) Changed(hints []string) {
 			if company != s.company {
 				continue
 			}
-			s.tell(kind+"s", kind+":"+id)
+			s.tell(kind + "s")
+			s.tell(s.about(kind, id)...)
 		}
 	}
+}
+
+// about are the page's topics that a hint may mean; one without an id means
+// some thing of the kind.
+func (s *stream) about(kind, id string) []string {
+	if id != "" {
+		return []string{kind + ":" + id}
+	}
+	var all []string
+	for _, t := range s.topics {
+		if strings.HasPrefix(t, kind+":") {
+			all = append(all, t)
+		}
+	}
+	return all
 }
 
 // tell notes topics that the page listens to.
