@@ -32,7 +32,7 @@ addEventListener("unhandledrejection", (e) => window.__bad.push("rejection: " + 
 window.alert = window.confirm = window.prompt = (text) => { window.__bad.push("dialog: " + text); };`
 
 // patience bounds every single step.
-const patience = 20 * time.Second
+const patience = 45 * time.Second
 
 // Chromium is where the browser is, or the test is skipped.
 func Chromium(tb testing.TB) string {
