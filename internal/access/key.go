@@ -22,11 +22,13 @@ type Key struct {
 	Name        string
 	Hash        [sha256.Size]byte
 	Permissions Permission
-	CreatedBy   string // "operator", or a portal user's id
-	CreatedAt   time.Time
-	ExpiresAt   time.Time // zero: never
-	RevokedAt   time.Time // zero: not revoked
-	LastUsedAt  time.Time // zero: never used
+	// Policies limits the key as its maker was limited; nil: all policies.
+	Policies   []string
+	CreatedBy  string // "operator", or a portal user's id
+	CreatedAt  time.Time
+	ExpiresAt  time.Time // zero: never
+	RevokedAt  time.Time // zero: not revoked
+	LastUsedAt time.Time // zero: never used
 }
 
 const (

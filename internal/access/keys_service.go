@@ -39,17 +39,18 @@ type Keys struct {
 // database: contract 5.3 does not bind there (decisions "Keys"). The text is
 // shown once and never again.
 func (s Keys) CreateForOperator(ctx context.Context, r NewKeyRequest) (Key, string, error) {
-	return s.create(ctx, "operator", r)
+	return s.create(ctx, "operator", nil, r)
 }
 
 // CreateForUser makes a key for a portal user within what the user may grant
-// (contract 5.3): fault.Forbidden otherwise.
+// (contract 5.3): fault.Forbidden otherwise. A key of a person who is limited
+// to some policies is limited to the same.
 func (s Keys) CreateForUser(ctx context.Context, by UserAccount, r NewKeyRequest) (Key, string, error) {
 	if err := by.MayGrant(r.Permissions); err != nil {
 		return Key{}, "", err
 	}
 	r.CompanyID = by.CompanyID
-	return s.create(ctx, by.ID, r)
+	return s.create(ctx, by.ID, by.Policies, r)
 }
 
 // Revoke ends a key at once. Revoking it again changes nothing.
@@ -57,7 +58,7 @@ func (s Keys) Revoke(ctx context.Context, companyID, id string) (Key, error) {
 	return s.Store.RevokeKey(ctx, companyID, id, s.now())
 }
 
-func (s Keys) create(ctx context.Context, createdBy string, r NewKeyRequest) (Key, string, error) {
+func (s Keys) create(ctx context.Context, createdBy string, policies []string, r NewKeyRequest) (Key, string, error) {
 	if err := r.check(); err != nil {
 		return Key{}, "", err
 	}
@@ -67,6 +68,7 @@ func (s Keys) create(ctx context.Context, createdBy string, r NewKeyRequest) (Ke
 		expires = now.Add(r.ExpiresIn)
 	}
 	key, text := NewKey(r.CompanyID, r.Name, createdBy, r.Permissions, now, expires)
+	key.Policies = policies
 	if err := s.Store.CreateKey(ctx, key); err != nil {
 		return Key{}, "", err
 	}

@@ -61,7 +61,8 @@ func ParseRights(names []string) (Right, error) {
 	return r, nil
 }
 
-// Permissions are the permissions of operations that the rights amount to.
+// Permissions are the permissions of operations that the rights amount to: who
+// may change something may also look at it.
 func (r Right) Permissions() Permission {
 	var p Permission
 	for right, permission := range map[Right]Permission{
@@ -72,7 +73,7 @@ func (r Right) Permissions() Permission {
 			p |= permission
 		}
 	}
-	return p
+	return p.WithImplied()
 }
 
 // Role is a named set of rights to start from.

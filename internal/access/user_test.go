@@ -66,3 +66,54 @@ func TestEmailAddressesAreOneForm(t *testing.T) {
 		}
 	}
 }
+
+// What each role may do, spelled out: operations by permission, and the rest.
+func TestWhatEachRoleMayDo(t *testing.T) {
+	t.Parallel()
+	look := access.DevicesRead | access.PoliciesRead
+	for role, want := range map[access.Role]struct {
+		operations access.Permission
+		rest       access.Right
+	}{
+		access.Admin:    {access.All, access.ManageKeys | access.ManageUsers | access.ManageCompany | access.ViewActivity},
+		access.Manager:  {access.All, access.ViewActivity},
+		access.Operator: {look | access.DevicesCommand, 0},
+		access.Viewer:   {look, 0},
+	} {
+		rights, known := role.Rights()
+		if !known || rights.Permissions() != want.operations || rights&(access.ManageKeys|access.ManageUsers|access.ManageCompany|access.ViewActivity) != want.rest {
+			t.Errorf("%s: %v", role, rights.Names())
+		}
+		if back, err := access.ParseRights(rights.Names()); err != nil || back != rights {
+			t.Errorf("%s reads back as %v, %v", role, back, err)
+		}
+	}
+	if _, known := access.Role("root").Rights(); known {
+		t.Error("there is a role root")
+	}
+	if _, err := access.ParseRights([]string{"Edit-Policies"}); err == nil {
+		t.Error("a right in another case was read")
+	}
+}
+
+// Contract 5.3 and 5.4 for a person: what each single right amounts to, cut to
+// the policies that the person may see, and bound by no setting for agents.
+func TestAPersonIsTheirRights(t *testing.T) {
+	t.Parallel()
+	for right, want := range map[access.Right]access.Permission{
+		access.ViewDevices: access.DevicesRead, access.CommandDevices: access.DevicesRead | access.DevicesCommand,
+		access.DestroyDevices: access.DevicesRead | access.DevicesCommandDestructive, access.ViewPolicies: access.PoliciesRead,
+		access.EditPolicies: access.PoliciesRead | access.PoliciesWrite, access.ProvisionDevices: access.PoliciesRead | access.Provisioning,
+		access.ManageKeys: 0, access.ManageUsers: 0, access.ManageCompany: 0, access.ViewActivity: 0,
+	} {
+		person := access.UserAccount{ID: "u", CompanyID: "c", Rights: right, Policies: []string{"p"}}.Principal("acme", access.Settings{})
+		if person.Permissions != want || person.Kind != access.User || person.UserID != "u" || !person.MaySee("p") || person.MaySee("q") {
+			t.Errorf("%v: %+v", right.Names(), person)
+		}
+		for _, gate := range gates {
+			if err := access.Grant(person, want, gate); err != nil {
+				t.Errorf("%v: a setting for agents binds a person: %v", right.Names(), err)
+			}
+		}
+	}
+}

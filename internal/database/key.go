@@ -12,19 +12,19 @@ import (
 )
 
 const keyColumns = `k.id, k.prefix, k.company_id, k.name, k.hash, k.permissions, k.created_by,
-	k.created_at, k.expires_at, k.revoked_at, k.last_used_at`
+	k.created_at, k.expires_at, k.revoked_at, k.last_used_at, k.policies`
 
 // keyRow collects a key's columns.
 type keyRow struct {
 	key                             access.Key
-	hash                            string
+	hash, policies                  string
 	created, expires, revoked, used int64
 }
 
 func (r *keyRow) targets() []any {
 	k := &r.key
 	return []any{&k.ID, &k.Prefix, &k.CompanyID, &k.Name, &r.hash, &k.Permissions, &k.CreatedBy,
-		&r.created, &r.expires, &r.revoked, &r.used}
+		&r.created, &r.expires, &r.revoked, &r.used, &r.policies}
 }
 
 func (r *keyRow) result() (access.Key, error) {
@@ -33,7 +33,7 @@ func (r *keyRow) result() (access.Key, error) {
 	if n, err := hex.Decode(r.key.Hash[:], []byte(r.hash)); err != nil || n != len(r.key.Hash) {
 		return access.Key{}, fmt.Errorf("the stored hash of API key %s is damaged", r.key.ID)
 	}
-	return r.key, nil
+	return r.key, decode(r.policies, &r.key.Policies)
 }
 
 func scanKey(r row) (access.Key, error) {
@@ -48,9 +48,9 @@ func scanKey(r row) (access.Key, error) {
 func (db *DB) CreateKey(ctx context.Context, k access.Key) error {
 	return db.write(ctx, func(ctx context.Context, t *tx) error {
 		if _, err := t.exec(ctx, `INSERT INTO api_keys (id, prefix, company_id, name, hash, permissions, created_by,
-				created_at, expires_at) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+				created_at, expires_at, policies) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
 			k.ID, k.Prefix, k.CompanyID, k.Name, hex.EncodeToString(k.Hash[:]), int64(k.Permissions), k.CreatedBy,
-			millis(k.CreatedAt), millis(k.ExpiresAt)); err != nil {
+			millis(k.CreatedAt), millis(k.ExpiresAt), encode(k.Policies)); err != nil {
 			return err
 		}
 		changes := []activity.Change{{Field: "permissions", After: k.Permissions.String()}, {Field: "prefix", After: k.Prefix}}
@@ -116,7 +116,7 @@ func (db *DB) KeyByPrefix(ctx context.Context, prefix string) (access.Key, acces
 	}
 	k, p := both.key, both.principal
 	p.Kind, p.ID, p.Name, p.Prefix = access.APIKey, k.ID, k.Name, k.Prefix
-	p.CompanyID, p.Permissions = k.CompanyID, k.Permissions
+	p.CompanyID, p.Permissions, p.Policies = k.CompanyID, k.Permissions, k.Policies
 	return k, p, nil
 }
 

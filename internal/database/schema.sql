@@ -93,7 +93,7 @@ CREATE TABLE api_keys (
     expires_at BIGINT NOT NULL,
     revoked_at BIGINT NOT NULL DEFAULT 0,
     last_used_at BIGINT NOT NULL DEFAULT 0
-);
+, policies TEXT NOT NULL DEFAULT 'null');
 CREATE INDEX api_keys_company ON api_keys (company_id, created_at, id);
 CREATE UNIQUE INDEX api_keys_prefix ON api_keys (prefix);
 CREATE TABLE asset_counts (
