@@ -163,8 +163,14 @@ func (a *Agent) compose(ctx context.Context) (agentproto.CheckinRequest, error) 
 	if err != nil {
 		return agentproto.CheckinRequest{}, err
 	}
+	if a.applied.Policy.ID != "" && !a.applied.Reported && a.report == nil {
+		// What the policy lets the device tell has changed with it.
+		if _, err := a.collect(ctx, false); err != nil {
+			a.options.Log.WarnContext(ctx, "cannot report with the policy", "error", err)
+		}
+	}
 	request := agentproto.CheckinRequest{AgentVersion: a.options.Version, BootID: boot, KeyID: a.link.newestKey(), Acks: a.acks(), Status: a.report, Location: a.fix}
-	if !a.applied.Reported && a.applied.Policy.ID != "" {
+	if a.applied.Policy.ID != "" && (!a.applied.Reported || a.report != nil) { // a status report is about it, too
 		request.Policy = &agentproto.PolicyReport{PolicyRef: a.applied.Policy, Settings: a.applied.Settings}
 	}
 	can, err := a.options.Device.Capabilities(ctx)

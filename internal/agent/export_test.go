@@ -2,6 +2,7 @@ package agent
 
 import (
 	"context"
+	"time"
 
 	"github.com/musterhq/muster/internal/agentproto"
 )
@@ -9,4 +10,10 @@ import (
 // ApplyTo applies one setting to a device and reads it back, as converging does.
 func ApplyTo(ctx context.Context, d Device, id, value string) agentproto.SettingReport {
 	return (&Agent{options: Options{Device: d}}).apply(ctx, id, value)
+}
+
+// WaitUnderGuard is how long an agent waits instead of d while what it changed
+// is under guard until a time, in Unix milliseconds.
+func WaitUnderGuard(d time.Duration, until int64, now func() time.Time) time.Duration {
+	return (&Agent{options: Options{Now: now}, applied: applied{Guard: &guard{Until: until}}}).guarded(d)
 }

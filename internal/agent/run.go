@@ -42,7 +42,7 @@ func (a *Agent) Run(ctx context.Context) error {
 		case errors.Is(err, ErrEnded) || ctx.Err() != nil:
 			return errors.Join(err, context.Cause(ctx))
 		case err != nil:
-			next = backoff(failures, err)
+			next = a.guarded(backoff(failures, err))
 			failures++
 			a.options.Log.WarnContext(ctx, "cannot check in", "retryIn", next, "error", err)
 		default:
@@ -53,6 +53,18 @@ func (a *Agent) Run(ctx context.Context) error {
 			return context.Cause(ctx)
 		}
 	}
+}
+
+// guarded is a wait that ends when the lock-out guard's time does: a device that
+// its policy cut off comes back then, and not when it happens to try again.
+func (a *Agent) guarded(d time.Duration) time.Duration {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.applied.Guard == nil {
+		return d
+	}
+	left := a.applied.Guard.Until - a.options.Now().UnixMilli()
+	return min(d, time.Duration(max(0, left))*time.Millisecond)
 }
 
 // wait returns false when ctx has ended.

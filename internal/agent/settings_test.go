@@ -123,3 +123,19 @@ func TestCommandLinesShowDrift(t *testing.T) {
 		}
 	}
 }
+
+// A device that its policy cut off does not sleep past the moment at which it may
+// take the change back.
+func TestWaitsEndWithTheGuard(t *testing.T) {
+	t.Parallel()
+	now := time.UnixMilli(1_000_000)
+	for _, test := range []struct{ wait, left, want time.Duration }{
+		{time.Second, 5 * time.Minute, time.Second},
+		{15 * time.Minute, 2 * time.Minute, 2 * time.Minute},
+		{15 * time.Minute, -time.Minute, 0},
+	} {
+		if got := agent.WaitUnderGuard(test.wait, now.Add(test.left).UnixMilli(), func() time.Time { return now }); got != test.want {
+			t.Errorf("%+v: %v", test, got)
+		}
+	}
+}

@@ -85,6 +85,10 @@ func (l *Link) observe(ctx context.Context, d agentdevice.Device, r agentproto.C
 	}
 	if r.Policy != nil && r.Policy.ID == d.PolicyID {
 		o.AppliedPolicy, o.AppliedVersion = r.Policy.ID, r.Policy.Version
+		var err error
+		if o.Compliance, err = compliance(*r.Policy, now); err != nil {
+			return err
+		}
 	}
 	change, err := l.Observer.Observe(ctx, o)
 	if fault.CodeOf(err) == fault.InvalidArguments {

@@ -176,13 +176,24 @@ func (h *held) learnFacts(o enrolment.Observation) error {
 		}
 	}
 	h.specifications = encodeMap(facts)
-	if len(o.StatusReport) > 0 {
-		h.reported = string(o.StatusReport)
+	if err := h.hear(o); err != nil {
+		return err
 	}
 	if !h.named {
 		h.identification = identification(facts, h.device)
 	}
 	return h.locate(o.Location)
+}
+
+// hear takes over a status report, and what is said of the policy alone.
+func (h *held) hear(o enrolment.Observation) (err error) {
+	if len(o.StatusReport) > 0 {
+		h.reported = string(o.StatusReport)
+	}
+	if len(o.Compliance) > 0 {
+		h.reported, err = overlay(h.reported, o.Compliance)
+	}
+	return err
 }
 
 // locate keeps the newer of the location known and the one reported.

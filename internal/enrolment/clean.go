@@ -56,7 +56,7 @@ func (o Observation) Clean(now time.Time) (Observation, error) {
 		*t = past(*t, now)
 	}
 	o.Specifications = cleanSpecifications(o.Specifications)
-	o.StatusReport = cleanReport(o.StatusReport)
+	o.StatusReport, o.Compliance = cleanReport(o.StatusReport), cleanReport(o.Compliance)
 	o.Location = cleanLocation(o.Location, o.ReportedAt, now)
 	return o, nil
 }

@@ -43,9 +43,12 @@ type Observation struct {
 
 	Specifications map[string]string
 	StatusReport   json.RawMessage
-	Location       *asset.Location
-	EnrolledAt     time.Time
-	ReportedAt     time.Time // the device's own time of report
+	// Compliance are members of a status report that replace those of the last
+	// one, which otherwise stays.
+	Compliance json.RawMessage
+	Location   *asset.Location
+	EnrolledAt time.Time
+	ReportedAt time.Time // the device's own time of report
 	// ObservedAt orders observations of one device: an older one than the last
 	// applied is dropped.
 	ObservedAt time.Time

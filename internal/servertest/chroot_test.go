@@ -93,7 +93,10 @@ func TestTheAgentDrivesAndroid(t *testing.T) {
 		{"message", map[string]string{"title": title, "body": body}, "SUCCESS", nil},
 		{"launch-app", map[string]string{"packageName": "com.example.app"}, "SUCCESS", func(s simulated.State) bool { return s.OpenApp == "com.example.app" }},
 		{"launch-app", map[string]string{"packageName": "com.example.absent"}, "ERROR", nil},
-		{"status-report", nil, "SUCCESS", nil},
+		{"status-report", nil, "SUCCESS", func(simulated.State) bool {
+			told := managed(t, client, device).StatusReport
+			return told["batteryLevel"] == 80.0 && told["memoryInfo"] != nil && told["softwareInfo"] == nil && told["policyCompliant"] == false
+		}},
 		{"location-update", nil, "SUCCESS", nil},
 		{"sync-policy", nil, "SUCCESS", nil},
 		{"reboot", nil, "SUCCESS", func(s simulated.State) bool { return s.Boot == 2 && !s.Off }},
@@ -114,8 +117,8 @@ func TestTheAgentDrivesAndroid(t *testing.T) {
 		}
 		return nil
 	})
-	if seen := managed(t, client, device); seen.StatusReport["batteryLevel"] != 80.0 || seen.Location == nil || seen.StatusReport["memoryInfo"] == nil || seen.StatusReport["softwareInfo"] != nil {
-		t.Errorf("the device told %+v", seen)
+	if seen := managed(t, client, device); seen.Location == nil || seen.StatusReport["memoryInfo"] != nil || seen.StatusReport["policyCompliant"] != true {
+		t.Errorf("under the second policy the device told %+v", seen)
 	}
 	onlyTools(t, android)
 	site.Client(replica, access.All).Post("/assets/"+device.AssetID+"/commands/relinquish-ownership", nil).Want(t, 200)

@@ -1,0 +1,28 @@
+package agentlink
+
+import (
+	"encoding/json"
+	"time"
+
+	"github.com/musterhq/muster/internal/agentproto"
+)
+
+// notApplied is a setting of the policy that the device does not have, in the
+// words that platform devices use.
+type notApplied struct {
+	Setting string                  `json:"settingName"`
+	Reason  agentproto.SettingState `json:"nonComplianceReason"`
+	Detail  string                  `json:"specificNonComplianceReason,omitempty"`
+}
+
+// compliance is what a policy report says, as members of a status report. What
+// has no meaning on the device is no shortcoming.
+func compliance(r agentproto.PolicyReport, now time.Time) (json.RawMessage, error) {
+	short := []notApplied{}
+	for _, s := range r.Settings {
+		if s.State != agentproto.Applied && s.State != agentproto.NotApplicable {
+			short = append(short, notApplied{s.ID, s.State, s.Detail})
+		}
+	}
+	return json.Marshal(map[string]any{"policyCompliant": len(short) == 0, "nonComplianceDetails": short, "reportedAt": now.UTC()})
+}
