@@ -29,6 +29,9 @@ func (s SignIn) Mount(mux *http.ServeMux) {
 	mux.HandleFunc("GET "+SignInPath, s.show)
 	mux.HandleFunc("POST "+SignInPath, s.submit)
 	mux.HandleFunc("POST /signout", s.signOut)
+	if s.Passkeys.Store == nil {
+		return // nothing but passwords
+	}
 	mux.HandleFunc("POST "+secondPath, s.second)
 	mux.HandleFunc("POST "+companyPath, s.company)
 	mux.HandleFunc("GET "+CallbackPath, s.callback)
