@@ -107,7 +107,8 @@ type DeliveryStore interface {
 	// Offer leases up to limit deliveries of the device, oldest first; a device
 	// that is to be wiped or released is offered only that, lease or not.
 	Offer(ctx context.Context, d Device, until time.Time, limit int) ([]Delivery, error)
-	// Accept notes that the device has a command.
+	// Accept notes that the device has a command; with a zero time it only finds
+	// the delivery.
 	Accept(ctx context.Context, deviceID, commandID string, at time.Time) (Delivery, error)
 	// EndDelivery ends a delivery and brings the device to the state if it is not empty.
 	EndDelivery(ctx context.Context, deviceID, commandID string, s State) error

@@ -132,7 +132,7 @@ func (l *Link) acknowledge(ctx context.Context, d agentdevice.Device, ack agentp
 		}
 		return false, err
 	}
-	delivery, err := l.Deliveries.Accept(ctx, d.ID, ack.CommandID, l.Now())
+	delivery, err := l.Deliveries.Accept(ctx, d.ID, ack.CommandID, time.Time{})
 	if fault.CodeOf(err) == fault.NotFound {
 		return false, nil
 	}

@@ -42,7 +42,8 @@ const endings = `('WIPE_COMPANY_DATA', 'RELINQUISH_OWNERSHIP')`
 func (db *DB) Offer(ctx context.Context, d agentdevice.Device, until time.Time, limit int) ([]agentdevice.Delivery, error) {
 	now := millis(db.now())
 	var offered []agentdevice.Delivery
-	err := db.write(ctx, func(ctx context.Context, t *tx) (err error) {
+	// A lease that is lost with the machine's power means one more offer.
+	err := db.writeRelaxed(ctx, func(ctx context.Context, t *tx) (err error) {
 		dropped, err := t.exec(ctx, `DELETE FROM agent_deliveries WHERE device_id = ? AND deadline <> 0 AND deadline <= ?`, d.ID, now)
 		if err != nil {
 			return err
@@ -72,9 +73,15 @@ func (db *DB) Offer(ctx context.Context, d agentdevice.Device, until time.Time, 
 	return offered, err
 }
 
-// Accept notes that the device has a command. A device that sets out to erase
-// itself is remembered, so that its silence can be understood.
+// Accept notes that the device has a command; with a zero time it only finds
+// it. A device that sets out to erase itself is remembered, so that its silence
+// can be understood.
 func (db *DB) Accept(ctx context.Context, deviceID, commandID string, at time.Time) (agentdevice.Delivery, error) {
+	if at.IsZero() {
+		v, err := one(ctx, db.read(), scanDelivery, `SELECT `+deliveryColumns+` FROM agent_deliveries v
+			WHERE v.command_id = ? AND v.device_id = ?`, commandID, deviceID)
+		return found(v, err, "delivery")
+	}
 	var v agentdevice.Delivery
 	err := db.write(ctx, func(ctx context.Context, t *tx) (err error) {
 		v, err = one(ctx, t, scanDelivery, `SELECT `+deliveryColumns+` FROM agent_deliveries v

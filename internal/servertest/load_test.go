@@ -49,8 +49,11 @@ func serveLoad(as string) int {
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM)
 	defer stop()
 	run := serveFloor
-	if as == "service" {
+	switch as {
+	case "service":
 		run = serveService
+	case "push":
+		run = servePush
 	}
 	if err := run(ctx, os.Getenv("MUSTER_DATABASE")); err != nil {
 		fmt.Fprintln(os.Stderr, err)
@@ -227,11 +230,17 @@ type cost struct{ time, cpu, p99 float64 }
 // load measures a request made by some callers at once.
 func (u *underLoad) load(b *testing.B, what string, callers int, floor *cost, r request) *cost {
 	b.Helper()
+	return u.measure(b, what, callers, floor, func(n int) error { return u.do(r, n) })
+}
+
+// measure measures what some callers do at once; each doing has a number.
+func (u *underLoad) measure(b *testing.B, what string, callers int, floor *cost, do func(n int) error) *cost {
+	b.Helper()
 	got := &cost{}
 	var next atomic.Int64
 	b.Run(what, func(b *testing.B) {
 		for range 20 { // connections, statements, plans
-			if err := u.do(r, int(next.Add(1))); err != nil {
+			if err := do(int(next.Add(1))); err != nil {
 				b.Fatal(err)
 			}
 		}
@@ -244,7 +253,7 @@ func (u *underLoad) load(b *testing.B, what string, callers int, floor *cost, r 
 			var own []time.Duration
 			for pb.Next() {
 				start := time.Now()
-				if err := u.do(r, int(next.Add(1))); err != nil {
+				if err := do(int(next.Add(1))); err != nil {
 					b.Error(err)
 					return
 				}
