@@ -53,6 +53,9 @@ func TestPolicyIsChangedByReview(t *testing.T) {
 	b.SignIn(demo.Email, demo.Password)
 	onPolicy("")(t, b, demo)
 	policy := b.Path()
+	b.Size(320, 800) // the page fits a narrow window, or a wide one at 400 %
+	b.Waits(`document.documentElement.scrollWidth <= 320`)
+	b.Size(1440, 900)
 	b.Sees("[data-tally]", "No change yet")
 	b.Waits(`document.querySelector("button[data-review]").disabled`)
 	pick(b, "CAMERA", "BLOCK")
