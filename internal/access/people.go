@@ -4,7 +4,6 @@ import (
 	"context"
 	"slices"
 	"strings"
-	"unicode/utf8"
 
 	"github.com/musterhq/muster/internal/fault"
 	"github.com/musterhq/muster/internal/name"
@@ -125,8 +124,8 @@ func (s Users) account(r NewUserRequest) (UserAccount, error) {
 	if called == "" {
 		called = email
 	}
-	if utf8.RuneCountInString(called) > MaxUserName {
-		return UserAccount{}, fault.Invalid("the name is too long", fault.Field{Field: "name", Message: "must be at most 100 characters"})
+	if called != email && !name.IsLabel(called, MaxUserName) { // an address may be longer
+		return UserAccount{}, fault.Invalid("the name cannot be used", fault.Field{Field: "name", Message: "must have 1 to 100 printable characters"})
 	}
 	return UserAccount{ID: name.NewID(), CompanyID: r.CompanyID, Email: email, Name: called, Role: r.Role, Rights: rights,
 		Policies: r.Policies, CreatedAt: s.Now()}, nil

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"strings"
 	"time"
 
 	"github.com/musterhq/muster/internal/access"
@@ -14,6 +15,7 @@ import (
 // act for them.
 type ConnectionCommands struct {
 	List   ConnectionList   `cmd:"" help:"List a company's OAuth connections."`
+	Set    ConnectionSet    `cmd:"" help:"Change what a live connection may do; it counts from its next call on."`
 	Revoke ConnectionRevoke `cmd:"" help:"End a connection: its tokens are refused from now on."`
 }
 
@@ -28,14 +30,23 @@ func (c *ConnectionList) Run(env *Env) error {
 			return answer{}, err
 		}
 		connections, err := desk.Connections.Connections(ctx, owner.ID)
+		if err != nil {
+			return answer{}, err
+		}
+		users, err := desk.Users.Users(ctx, owner.ID)
+		emails := map[string]string{}
+		for _, u := range users {
+			emails[u.ID] = u.Email
+		}
 		views := make([]connectionView, len(connections))
 		for i, o := range connections {
 			views[i] = viewConnection(o)
+			views[i].UserEmail = emails[o.UserID]
 		}
 		return answer{views, func(w io.Writer) {
 			row(w, "ID", "CLIENT", "USER", "STATE", "LAST USED", "MAY")
 			for _, o := range connections {
-				row(w, o.ID, o.ClientName, o.UserID, connectionState(o), day(o.LastUsedAt), o.Scopes.String())
+				row(w, o.ID, o.ClientName, emails[o.UserID], connectionState(o), day(o.LastUsedAt), o.Scopes.String())
 			}
 		}}, err
 	})
@@ -51,6 +62,45 @@ func connectionState(o access.OAuthConnection) string {
 	return "live"
 }
 
+// ConnectionSet changes a connection's scopes.
+type ConnectionSet struct {
+	OfCompany
+	ID    string   `arg:"" help:"The connection's id, as connection list shows it."`
+	Scope []string `name:"scope" required:"" placeholder:"SCOPE" help:"A scope that the connection shall have, such as mcp:policies:write; repeat for more. Each call is still cut by the user's rights and the company's settings."`
+}
+
+// Run sets the scopes.
+func (c *ConnectionSet) Run(env *Env) error {
+	scopes, err := access.ParseScopes(c.Scope)
+	if err != nil {
+		return fault.New(fault.InvalidArguments, "%s: use one of %s", err, strings.Join(access.All.Scopes(), ", "))
+	}
+	return c.run(env, func(ctx context.Context, desk *Desk) (answer, error) {
+		return desk.changeConnection(ctx, c.Company, c.ID, "Changed", func(o *access.OAuthConnection) error {
+			if !o.RevokedAt.IsZero() {
+				return fault.New(fault.Refused, "connection %s is revoked: its user has to connect anew", o.ID)
+			}
+			o.Scopes = scopes
+			return nil
+		})
+	})
+}
+
+// changeConnection changes a connection of a company.
+func (d *Desk) changeConnection(ctx context.Context, slug, id, done string, change func(*access.OAuthConnection) error) (answer, error) {
+	owner, err := d.company(ctx, slug)
+	if err != nil {
+		return answer{}, err
+	}
+	o, err := d.Connections.UpdateConnection(ctx, owner.ID, id, change)
+	if fault.CodeOf(err) == fault.NotFound {
+		err = fault.New(fault.NotFound, "company %s has no connection %q: `muster connection list --company %s` shows those there are", owner.Slug, id, owner.Slug)
+	}
+	return answer{viewConnection(o), func(w io.Writer) {
+		fmt.Fprintf(w, "%s connection %s (%s): %s.\n", done, o.ID, o.ClientName, o.Scopes)
+	}}, err
+}
+
 // ConnectionRevoke ends a connection.
 type ConnectionRevoke struct {
 	OfCompany
@@ -60,20 +110,12 @@ type ConnectionRevoke struct {
 // Run revokes the connection.
 func (c *ConnectionRevoke) Run(env *Env) error {
 	return c.run(env, func(ctx context.Context, desk *Desk) (answer, error) {
-		owner, err := desk.company(ctx, c.Company)
-		if err != nil {
-			return answer{}, err
-		}
-		o, err := desk.Connections.UpdateConnection(ctx, owner.ID, c.ID, func(o *access.OAuthConnection) error {
+		return desk.changeConnection(ctx, c.Company, c.ID, "Revoked", func(o *access.OAuthConnection) error {
 			if o.RevokedAt.IsZero() {
 				o.RevokedAt = env.Now()
 			}
 			return nil
 		})
-		if fault.CodeOf(err) == fault.NotFound {
-			err = fault.New(fault.NotFound, "company %s has no connection %q: `muster connection list --company %s` shows those there are", owner.Slug, c.ID, owner.Slug)
-		}
-		return answer{viewConnection(o), func(w io.Writer) { fmt.Fprintf(w, "Revoked connection %s (%s).\n", o.ID, o.ClientName) }}, err
 	})
 }
 
@@ -82,6 +124,7 @@ type connectionView struct {
 	ClientID   string     `json:"clientId"`
 	ClientName string     `json:"clientName"`
 	UserID     string     `json:"userId"`
+	UserEmail  string     `json:"userEmail,omitempty"`
 	Scopes     []string   `json:"scopes"`
 	State      string     `json:"state"`
 	CreatedAt  *time.Time `json:"createdAt"`

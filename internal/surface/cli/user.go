@@ -48,7 +48,7 @@ func (c *UserCreate) Run(env *Env) error {
 		}
 		u, err := desk.people(env).Create(ctx, access.NewUserRequest{CompanyID: owner.ID, Email: c.Email, Name: c.Name,
 			Role: access.Role(c.Role), Policies: policies, Password: password})
-		return answer{viewUser(u), func(w io.Writer) { fmt.Fprintf(w, "Created user %s (%s).\n", u.Email, u.Role) }}, err
+		return answer{viewUser(owner.Slug, u), func(w io.Writer) { fmt.Fprintf(w, "Created user %s (%s).\n", u.Email, u.Role) }}, err
 	})
 }
 
@@ -71,10 +71,14 @@ func (d *Desk) policyIDs(ctx context.Context, companyID, slug string, refs []str
 	var ids []string
 	for _, ref := range refs {
 		id, ok := name.Short(slug, name.Policies, ref)
-		if !ok {
-			return nil, fault.New(fault.NotFound, "no policy %q in company %s", ref, slug)
+		var err error
+		if ok {
+			_, err = d.Policies.Current(ctx, companyID, id)
 		}
-		if _, err := d.Policies.Current(ctx, companyID, id); err != nil {
+		if !ok || fault.CodeOf(err) == fault.NotFound {
+			return nil, fault.New(fault.NotFound, "company %s has no policy %q: `muster policy list --company %s` shows those there are", slug, ref, slug)
+		}
+		if err != nil {
 			return nil, err
 		}
 		ids = append(ids, id)
@@ -95,7 +99,7 @@ func (c *UserList) Run(env *Env) error {
 		users, err := desk.Users.Users(ctx, owner.ID)
 		views := make([]userView, len(users))
 		for i, u := range users {
-			views[i] = viewUser(u)
+			views[i] = viewUser(owner.Slug, u)
 		}
 		return answer{views, func(w io.Writer) {
 			row(w, "ID", "E-MAIL", "NAME", "ROLE", "STATE", "LAST SIGN-IN")
@@ -126,13 +130,16 @@ func (c *UserDisable) Run(env *Env) error {
 		id := c.User
 		if strings.Contains(id, "@") {
 			u, err := desk.Users.UserByEmail(ctx, strings.ToLower(id))
-			if err != nil {
+			if err != nil && fault.CodeOf(err) != fault.NotFound {
 				return answer{}, err
 			}
 			id = u.ID
 		}
 		u, err := desk.people(env).Disable(ctx, owner.ID, id)
-		return answer{viewUser(u), func(w io.Writer) { fmt.Fprintf(w, "Disabled user %s.\n", u.Email) }}, err
+		if fault.CodeOf(err) == fault.NotFound {
+			err = fault.New(fault.NotFound, "company %s has no user %q: `muster user list --company %s` shows those there are", owner.Slug, c.User, owner.Slug)
+		}
+		return answer{viewUser(owner.Slug, u), func(w io.Writer) { fmt.Fprintf(w, "Disabled user %s.\n", u.Email) }}, err
 	})
 }
 
@@ -142,12 +149,17 @@ type userView struct {
 	Name         string     `json:"name"`
 	Role         string     `json:"role"`
 	Rights       []string   `json:"rights"`
+	Policies     []string   `json:"policies"` // null: all
 	Disabled     bool       `json:"disabled"`
 	CreatedAt    *time.Time `json:"createdAt"`
 	LastSignInAt *time.Time `json:"lastSignInAt"`
 }
 
-func viewUser(u access.UserAccount) userView {
-	return userView{ID: u.ID, Email: u.Email, Name: u.Name, Role: string(u.Role), Rights: u.Rights.Names(), Disabled: u.Disabled,
+func viewUser(slug string, u access.UserAccount) userView {
+	var policies []string
+	for _, id := range u.Policies {
+		policies = append(policies, name.Of(slug, name.Policies, id))
+	}
+	return userView{ID: u.ID, Email: u.Email, Name: u.Name, Role: string(u.Role), Rights: u.Rights.Names(), Policies: policies, Disabled: u.Disabled,
 		CreatedAt: stamp(u.CreatedAt), LastSignInAt: stamp(u.LastSignInAt)}
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/musterhq/muster/internal/access"
+	"github.com/musterhq/muster/internal/operation"
 )
 
 // stateless is the first protocol revision whose clients know how to ask for
@@ -49,7 +50,7 @@ func (c Config) envelope(next http.Handler) http.Handler {
 			return
 		}
 		found, _ := r.Context().Value(callerContext{}).(caller)
-		if missing := c.missingScopes(found, m); missing != 0 && r.Header.Get("Mcp-Protocol-Version") >= stateless {
+		if missing := c.missingScopes(found, c.called(m)); missing != 0 && r.Header.Get("Mcp-Protocol-Version") >= stateless {
 			w.Header().Set("WWW-Authenticate", c.stepUp(found, missing))
 			reply(w, http.StatusForbidden, "Forbidden", "the connection lacks the scope "+strings.Join(missing.Scopes(), " "))
 			return
@@ -125,14 +126,18 @@ func duplicateOr(err error) error {
 	return errors.New("the body is not well-formed JSON in UTF-8")
 }
 
+// called is the operation that a message calls; nil for none.
+func (c Config) called(m message) *operation.Operation {
+	if m.Method != "tools/call" {
+		return nil
+	}
+	return c.Registry.Find(m.Tool)
+}
+
 // missingScopes are the scopes that the call needs and the connection does not
 // have: none, if the call would be refused with them all the same.
-func (c Config) missingScopes(found caller, m message) access.Permission {
-	if found.principal.Kind != access.Connection || m.Method != "tools/call" {
-		return 0
-	}
-	o := c.Registry.Find(m.Tool)
-	if o == nil || access.Grant(found.atMost(), o.Needs, o.Gate) != nil {
+func (c Config) missingScopes(found caller, o *operation.Operation) access.Permission {
+	if found.principal.Kind != access.Connection || o == nil || access.Grant(found.atMost(), o.Needs, o.Gate) != nil {
 		return 0
 	}
 	return o.Needs &^ found.principal.Permissions

@@ -8,7 +8,6 @@ import (
 	"github.com/google/jsonschema-go/jsonschema"
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
-	"github.com/musterhq/muster/internal/access"
 	"github.com/musterhq/muster/internal/fault"
 	"github.com/musterhq/muster/internal/operation"
 	"github.com/musterhq/muster/internal/surface/status"
@@ -61,7 +60,7 @@ func (c Config) call(o *operation.Operation) sdk.ToolHandler {
 		found := principalOf(request.Extra)
 		outcome := c.Kernel.Run(ctx, o, found.principal, operation.Meta{}, operation.Flat(request.Params.Arguments))
 		if outcome.Fault != nil {
-			return c.failed(found, outcome.Fault)
+			return c.failed(found, o, outcome.Fault)
 		}
 		return succeeded(outcome.Result)
 	}
@@ -93,12 +92,12 @@ type toolError struct {
 	RetryAfter int        `json:"retryAfter,omitempty"`
 }
 
-func (c Config) failed(found caller, f *fault.Error) (*sdk.CallToolResult, error) {
+func (c Config) failed(found caller, o *operation.Operation, f *fault.Error) (*sdk.CallToolResult, error) {
 	e := toolError{Code: f.Code, Message: clean(f.Detail), Status: status.Of(f.Code), Retryable: status.Retryable(f)}
 	if f.Code == fault.RateLimited {
 		e.RetryAfter = operation.Seconds(f.RetryAfter)
 	}
-	if f.Code == fault.Forbidden && found.principal.Kind == access.Connection && c.ConnectionsPage != "" {
+	if f.Code == fault.Forbidden && c.ConnectionsPage != "" && c.missingScopes(found, o) != 0 {
 		e.Message += "; a person can change what this connection may do at " + c.ConnectionsPage
 	}
 	text, err := json.Marshal(e)

@@ -1,0 +1,107 @@
+package servertest_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"net/http"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/musterhq/muster/internal/access"
+	"github.com/musterhq/muster/internal/config"
+	"github.com/musterhq/muster/internal/fault"
+	"github.com/musterhq/muster/internal/servertest"
+	"github.com/musterhq/muster/internal/service"
+	"github.com/musterhq/muster/internal/surface/cli"
+)
+
+// run runs an administration command and returns what it prints.
+func runCommand(t *testing.T, lab *servertest.Lab, command interface{ Run(*cli.Env) error }) (string, error) {
+	t.Helper()
+	var out bytes.Buffer
+	err := command.Run(&cli.Env{Context: t.Context(), Out: &out, Now: lab.Now, Open: service.OpenDesk(lab.Now)})
+	return out.String(), err
+}
+
+// The operator sees connections, changes what they may do, and ends them,
+// while the service runs and to its next call (operator "Programs").
+func TestConnectionsByCommandLine(t *testing.T) {
+	t.Parallel()
+	lab := servertest.New(t)
+	replica := lab.Start()
+	acme, other := lab.Company("acme", servertest.Everything()), lab.Company("other", servertest.Everything())
+	ada := lab.Person(acme, access.Admin)
+	tokens := ada.Connect(replica.PublicURL(), "mcp:devices:read")
+	assistant := servertest.WithToken(t, replica.PublicURL(), tokens.Access)
+	of := func(slug, output string) cli.OfCompany {
+		return cli.OfCompany{Common: cli.Common{Store: config.Store{Database: lab.Database}, Output: output}, Company: slug}
+	}
+	var listed []struct {
+		ID, ClientID, ClientName, UserID, UserEmail, State string
+		Scopes                                             []string
+		RevokedAt                                          *time.Time
+	}
+	list := func() {
+		t.Helper()
+		text, err := runCommand(t, lab, &cli.ConnectionList{OfCompany: of("acme", "json")})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if strings.Contains(text, tokens.Access) || strings.Contains(text, tokens.Refresh) {
+			t.Error("a token is printed")
+		}
+		if err := json.Unmarshal([]byte(text), &listed); err != nil || len(listed) != 1 {
+			t.Fatalf("%v: %s", err, text)
+		}
+	}
+	list()
+	if c := listed[0]; c.State != "live" || c.ClientID != tokens.Client || c.ClientName != "Test" || c.UserEmail != ada.User.Email || c.UserID != ada.User.ID ||
+		!slices.Equal(c.Scopes, []string{"mcp:devices:read"}) || c.RevokedAt != nil {
+		t.Errorf("listed %+v", c)
+	}
+	id := listed[0].ID
+	if text, err := runCommand(t, lab, &cli.ConnectionList{OfCompany: of("acme", "text")}); err != nil || !strings.Contains(text, ada.User.Email) {
+		t.Errorf("%v: %s", err, text)
+	}
+	if text, err := runCommand(t, lab, &cli.ConnectionList{OfCompany: of(other.Slug, "json")}); err != nil || strings.TrimSpace(text) != "[]" {
+		t.Errorf("another company's: %v %s", err, text)
+	}
+	// Raised by the operator: the earlier client's way out of a missing scope.
+	if got := assistant.Legacy().Call("list_policies", nil).Failed(t); got.Code != "forbidden" || !strings.Contains(got.Message, "/access") {
+		t.Errorf("before: %+v", got)
+	}
+	if _, err := runCommand(t, lab, &cli.ConnectionSet{OfCompany: of("acme", "json"), ID: id, Scope: []string{"mcp:policies:write"}}); err != nil {
+		t.Fatal(err)
+	}
+	assistant.Legacy().Call("list_policies", nil).OK(t, nil)
+	if got := assistant.Legacy().Call("count_assets", nil).Failed(t); got.Code != "forbidden" {
+		t.Errorf("a scope that was taken: %+v", got)
+	}
+	for what, command := range map[string]interface{ Run(*cli.Env) error }{
+		"another company's": &cli.ConnectionRevoke{OfCompany: of(other.Slug, "json"), ID: id},
+		"unknown":           &cli.ConnectionRevoke{OfCompany: of("acme", "json"), ID: "nothing"},
+	} {
+		if _, err := runCommand(t, lab, command); fault.CodeOf(err) != fault.NotFound || strings.Contains(cli.Message(err), "\n") {
+			t.Errorf("%s: %v", what, err)
+		}
+	}
+	if _, err := runCommand(t, lab, &cli.ConnectionSet{OfCompany: of("acme", "json"), ID: id, Scope: []string{"mcp:everything"}}); fault.CodeOf(err) != fault.InvalidArguments {
+		t.Errorf("a scope that does not exist: %v", err)
+	}
+	for range 2 { // again changes nothing
+		if _, err := runCommand(t, lab, &cli.ConnectionRevoke{OfCompany: of("acme", "json"), ID: id}); err != nil {
+			t.Fatal(err)
+		}
+		if got := assistant.Call("list_policies", nil); got.Status != http.StatusUnauthorized {
+			t.Errorf("after the revocation: %d", got.Status)
+		}
+	}
+	if list(); listed[0].State != "revoked" || listed[0].RevokedAt == nil {
+		t.Errorf("listed %+v", listed[0])
+	}
+	if _, err := runCommand(t, lab, &cli.ConnectionSet{OfCompany: of("acme", "json"), ID: id, Scope: []string{"mcp:devices:read"}}); fault.CodeOf(err) != fault.Refused {
+		t.Errorf("a revoked one is changed: %v", err)
+	}
+}
