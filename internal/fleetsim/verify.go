@@ -137,13 +137,19 @@ func (m *member) hasPolicy(a assetView, versions map[string]int) error {
 	if a.Status != "ACTIVE" || a.ManagedDevice == nil {
 		return fmt.Errorf("it is %s", a.Status)
 	}
-	want, known := versions[m.policy]
+	policy := m.policy
+	for _, e := range m.history {
+		if e.Type == changePolicy && e.Status == "UNCONFIRMED" { // nobody can tell which it is to have
+			policy = a.ManagedDevice.PolicyID
+		}
+	}
+	want, known := versions[policy]
 	if !known {
 		return nil
 	}
-	if path.Base(a.ManagedDevice.PolicyID) != path.Base(m.policy) || a.ManagedDevice.PolicyVersionApplied != want {
+	if path.Base(a.ManagedDevice.PolicyID) != path.Base(policy) || a.ManagedDevice.PolicyVersionApplied != want {
 		return fmt.Errorf("it has policy %s version %d, want %s version %d", a.ManagedDevice.PolicyID,
-			a.ManagedDevice.PolicyVersionApplied, m.policy, want)
+			a.ManagedDevice.PolicyVersionApplied, policy, want)
 	}
 	return nil
 }
