@@ -41,6 +41,11 @@ func (r *rest) call(ctx context.Context, method, path string, body any, idempote
 		case key = <-r.keys:
 		}
 		got, err := r.once(ctx, key, method, path, body, idempotencyKey)
+		// What may have arrived is repeated with the same key: idempotency is a key's own.
+		for attempt := 0; idempotencyKey != "" && (err != nil || got.status >= 500) && attempt < attempts && ctx.Err() == nil; attempt++ {
+			pause(ctx, time.Second)
+			got, err = r.once(ctx, key, method, path, body, idempotencyKey)
+		}
 		if err != nil || got.status != http.StatusTooManyRequests {
 			r.keys <- key
 			return got, err
@@ -239,7 +244,7 @@ func (r *rest) send(ctx context.Context, m *member, path string, n int) error {
 		if err == nil && (got.status == http.StatusOK || got.status == http.StatusAccepted) {
 			return m.note(o, got.body)
 		}
-		if err == nil && got.status < 500 && got.status != http.StatusConflict || attempt == attempts || ctx.Err() != nil {
+		if err != nil || got.status != http.StatusConflict || attempt == attempts || ctx.Err() != nil {
 			return errors.Join(err, fmt.Errorf("%s was answered %d %s", path, got.status, got.body))
 		}
 		pause(ctx, time.Second)
