@@ -196,14 +196,16 @@ func (l *Lab) Fault(f emulator.Fault) {
 func (l *Lab) Calls(method string) int { return len(l.Emulator.Calls(0, method)) }
 
 // patience bounds the waiting for what must happen.
-const patience = 30 * time.Second
+const patience = 45 * time.Second
 
 // Eventually waits until check returns nil, and fails the test if it does not.
 func (l *Lab) Eventually(what string, check func() error) {
 	l.TB.Helper()
 	err := check()
-	for deadline := time.Now().Add(patience); err != nil && time.Now().Before(deadline); err = check() {
-		time.Sleep(20 * time.Millisecond)
+	deadline, pause := time.Now().Add(patience), 5*time.Millisecond
+	for ; err != nil && time.Now().Before(deadline); err = check() {
+		time.Sleep(pause)
+		pause = min(2*pause, 100*time.Millisecond) // a check may read, and reads have a ceiling
 	}
 	if err != nil {
 		l.TB.Fatalf("%s: %v", what, err)
