@@ -1,0 +1,74 @@
+package portal_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/musterhq/muster/internal/access"
+	"github.com/musterhq/muster/internal/asset"
+	"github.com/musterhq/muster/internal/company"
+	"github.com/musterhq/muster/internal/name"
+	"github.com/musterhq/muster/internal/policy"
+)
+
+// TestPeoplesTextIsText puts the corpus into what people and programs may name:
+// the company, users, keys, saved views, AI clients, policies with all that is
+// beside their document. Each page shows it as text.
+func TestPeoplesTextIsText(t *testing.T) {
+	t.Parallel()
+	o := newOffice(t)
+	admin := o.person(t, access.Admin)
+	for i, text := range corpus() {
+		shows := o.plant(t, admin.User, i, text)
+		for _, path := range []string{"/", "/devices", "/policies", "/proposals", "/access", "/activity", "/settings", "/users", "/account", "/setup", "/enrol"} {
+			shows[path] += "" // every page is looked at, whether or not it must show something
+		}
+		for path, want := range shows {
+			page := o.get(t, admin, path, 200)
+			walk(t, page, func(tag string, attributes map[string]string, inner string) {
+				if strings.Contains(inner, "alert(1)") && tag == "script" || tag == "iframe" || tag == "base" {
+					t.Errorf("%s: %q became <%s>", path, text, tag)
+				}
+				for key, value := range attributes {
+					if strings.HasPrefix(key, "on") || (key == "href" || key == "src") && strings.HasPrefix(strings.TrimSpace(strings.ToLower(value)), "javascript:") {
+						t.Errorf("%s: %q became <%s %s=%q>", path, text, tag, key, value)
+					}
+				}
+			})
+			if !strings.Contains(textOf(t, page), want) {
+				t.Errorf("%s does not show %q as text", path, want)
+			}
+		}
+	}
+}
+
+// plant names everything with the text, and says what pages must show of it.
+func (o *office) plant(t *testing.T, user access.UserAccount, i int, text string) map[string]string {
+	t.Helper()
+	ctx, now, db := t.Context(), o.Now(), o.DB()
+	ok := func(err error) {
+		t.Helper()
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	_, err := db.UpdateCompany(ctx, o.Company.ID, func(c *company.Company) error { c.Name = text; return nil })
+	ok(err)
+	_, err = access.Users{Store: db, Passwords: access.NewPasswords(1), Now: o.Now}.Create(ctx, access.NewUserRequest{
+		CompanyID: o.Company.ID, Email: fmt.Sprintf("u%d@acme.test", i), Name: text, Role: access.Viewer, Password: "correct horse battery"})
+	ok(err)
+	_, _, err = access.Keys{Store: db, Now: o.Now}.CreateForOperator(ctx, access.NewKeyRequest{CompanyID: o.Company.ID, Name: text, Permissions: access.DevicesRead})
+	ok(err)
+	ok(db.SaveView(ctx, asset.SavedView{ID: name.NewID(), CompanyID: o.Company.ID, UserID: user.ID, Name: text, Query: "q=a", Shared: true, CreatedAt: now}))
+	client := fmt.Sprintf("client-%d", i)
+	ok(db.SaveOAuthClient(ctx, access.OAuthClient{ID: client, Name: text, RedirectURIs: []string{"https://a.test/cb"}, Dynamic: true, CreatedAt: now, ExpiresAt: now.AddDate(0, 0, 1)}))
+	_, err = db.Connect(ctx, access.OAuthConnection{ID: name.NewID(), CompanyID: o.Company.ID, UserID: user.ID, ClientID: client, ClientName: text,
+		Scopes: access.DevicesRead, CreatedAt: now}, access.AuthorizationCode{Hash: access.HashSecret(client), ClientID: client, ExpiresAt: now.AddDate(0, 0, 1)})
+	ok(err)
+	p, err := o.Desk().Policies.Create(ctx, policy.New{CompanyID: o.Company.ID, CompanySlug: o.Company.Slug, Type: policy.Platform,
+		Name: fmt.Sprintf("%d%.40s", i, text), Description: text, Labels: []string{text}, Group: text}, policy.Author{Kind: string(access.User), ID: user.ID, Name: text})
+	ok(err)
+	return map[string]string{"/access": text, "/users": text, "/devices": text, "/settings": text, "/policies": text[:min(len(text), 40)],
+		"/policies/" + p.ID: text, "/policies/" + p.ID + "/revisions": text, "/policies/" + p.ID + "/json": "", "/policies/" + p.ID + "/devices": ""}
+}
