@@ -47,8 +47,8 @@ func (s session) query(ctx context.Context, query string, args ...any) (*sql.Row
 }
 
 func (db *DB) traced(query string, args []any) {
-	if db.trace != nil {
-		db.trace(query, args)
+	if trace := db.trace.Load(); trace != nil {
+		(*trace)(query, args)
 	}
 }
 

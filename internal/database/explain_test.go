@@ -4,6 +4,7 @@ import (
 	"context"
 	"database/sql"
 	"fmt"
+	"maps"
 	"regexp"
 	"strings"
 	"sync"
@@ -46,6 +47,13 @@ func collect(db *database.DB) *statements {
 		s.all[query] = len(args)
 	})
 	return s
+}
+
+// soFar is what ran until now: the database goes on in the background.
+func (s *statements) soFar() map[string]int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return maps.Clone(s.all)
 }
 
 // explain checks what was not checked before.

@@ -11,7 +11,7 @@ import (
 )
 
 // OnStatement has f told of every statement that db runs.
-func (db *DB) OnStatement(f func(query string, args []any)) { db.trace = f }
+func (db *DB) OnStatement(f func(query string, args []any)) { db.trace.Store(&f) }
 
 // SetQuiet sets how long the listening connection may hear nothing.
 func (db *DB) SetQuiet(d time.Duration) { db.wakes.quiet = d }

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"log/slog"
 	"strings"
+	"sync/atomic"
 	"time"
 )
 
@@ -33,7 +34,7 @@ type DB struct {
 	pool    *sql.DB // PostgreSQL's only pool; SQLite's readers
 	reader  runner  // runs statements on pool
 	writer  *writer // SQLite only
-	trace   func(query string, args []any)
+	trace   atomic.Pointer[func(query string, args []any)]
 	closers []func() error // run by Close in reverse order
 
 	keyUse, deviceUse *touches
