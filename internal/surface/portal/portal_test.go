@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"net/url"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -23,6 +24,7 @@ import (
 	"github.com/musterhq/muster/internal/name"
 	"github.com/musterhq/muster/internal/policy"
 	"github.com/musterhq/muster/internal/servertest"
+	"github.com/musterhq/muster/internal/surface/portal/frame"
 )
 
 // office is a company with two policies and devices of its own making.
@@ -526,4 +528,43 @@ func TestLive(t *testing.T) {
 	default:
 	}
 	admin.Send(o.base+"/live", nil).Want(t, http.StatusBadRequest)
+}
+
+// TestAStreamHearsWhatItMissed: what changes between the making of a page and
+// the opening of its stream is told when the stream opens.
+func TestAStreamHearsWhatItMissed(t *testing.T) {
+	t.Parallel()
+	const company = "c"
+	missed := func(h *frame.Hub, mark string) []string {
+		return h.Missed(mark, company, "assets", "asset:a", "asset:b")
+	}
+	h := frame.NewHub()
+	mark := h.Mark()
+	if got := missed(h, mark); got != nil {
+		t.Errorf("nothing happened, and the stream hears %v", got)
+	}
+	h.Changed([]string{name.Change(company, "asset", "a"), name.Change("other", "asset", "b")})
+	if got := missed(h, mark); !slices.Equal(got, []string{"assets", "asset:a"}) {
+		t.Errorf("the stream hears %v", got)
+	}
+	if got := missed(h, h.Mark()); got != nil {
+		t.Errorf("what the page shows already is told again: %v", got)
+	}
+	all := []string{"assets", "asset:a", "asset:b"}
+	for name, old := range map[string]string{"another replica's mark": frame.NewHub().Mark(), "no mark": "x", "a mark of the future": h.Mark() + "999"} {
+		if got := missed(h, old); !slices.Equal(got, all) {
+			t.Errorf("%s: the stream hears %v", name, got)
+		}
+	}
+	h.Changed(nil)
+	if got := missed(h, mark); !slices.Equal(got, all) {
+		t.Errorf("after anything may have changed: %v", got)
+	}
+	mark = h.Mark()
+	for range 1000 {
+		h.Changed([]string{name.Change("other", "asset", "b")})
+	}
+	if got := missed(h, mark); !slices.Equal(got, all) {
+		t.Errorf("after more than is kept: %v", got)
+	}
 }

@@ -5,6 +5,7 @@ import (
 	"io"
 	"net/http"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"time"
@@ -22,14 +23,18 @@ const (
 	streamBeat     = 25 * time.Second // comments keep proxies from giving up
 	streamPause    = 400 * time.Millisecond
 	streamWrite    = 10 * time.Second
+	maxRecent      = 512 // hints that are kept for streams that open a moment after their page was made
 )
 
 // Hub tells pages that are open that something changed. It says no more than
 // the topic ("asset:<id>", "assets"): the page fetches the part anew, with the
 // rights of whoever looks at it.
 type Hub struct {
+	id      string // of this replica's hub
 	mu      sync.Mutex
 	streams map[*stream]struct{}
+	heard   uint64   // hints until now
+	recent  []string // the last of them
 	closed  bool
 	running sync.WaitGroup
 }
@@ -45,27 +50,77 @@ type stream struct {
 }
 
 // NewHub returns an empty hub.
-func NewHub() *Hub { return &Hub{streams: map[*stream]struct{}{}} }
+func NewHub() *Hub { return &Hub{id: name.NewID(), streams: map[*stream]struct{}{}} }
+
+// Mark says what was heard until now. A page carries the mark of the moment
+// before it was read, and its stream is told what was heard since.
+func (h *Hub) Mark() string {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.id + "." + strconv.FormatUint(h.heard, 10)
+}
+
+// since tells a stream what it missed after the mark: everything may have
+// changed if the mark is another replica's, or older than what is kept.
+func (h *Hub) since(mark string, s *stream) {
+	id, text, _ := strings.Cut(mark, ".")
+	heard, err := strconv.ParseUint(text, 10, 64)
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	missed := h.heard - heard
+	if err != nil || id != h.id || heard > h.heard || missed > uint64(len(h.recent)) {
+		s.tell(s.topics...)
+		return
+	}
+	for _, hint := range h.recent[len(h.recent)-int(missed):] {
+		s.hear(hint)
+	}
+}
 
 // Changed takes hints as name.Change writes them; nil: anything may have
 // changed. It does not block.
 func (h *Hub) Changed(hints []string) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
+	h.keep(hints)
 	for s := range h.streams {
 		if hints == nil {
 			s.tell(s.topics...)
 			continue
 		}
 		for _, hint := range hints {
-			company, kind, id := name.ParseChange(hint)
-			if company != s.company {
-				continue
-			}
-			s.tell(kind + "s")
-			s.tell(s.about(kind, id)...)
+			s.hear(hint)
 		}
 	}
+}
+
+func (h *Hub) keep(hints []string) {
+	if hints == nil {
+		h.heard, h.recent = h.heard+1, nil // every earlier mark is now too old
+		return
+	}
+	h.heard += uint64(len(hints))
+	h.recent = append(h.recent, hints...)
+	if over := len(h.recent) - maxRecent; over > 0 {
+		h.recent = slices.Clone(h.recent[over:])
+	}
+}
+
+// hear tells the stream of a hint that concerns it.
+func (s *stream) hear(hint string) {
+	company, kind, id := name.ParseChange(hint)
+	if company != s.company {
+		return
+	}
+	s.tell(kind + "s")
+	s.tell(s.about(kind, id)...)
+}
+
+// Missed is what a stream of these topics is told of what came after the mark.
+func (h *Hub) Missed(mark, company string, topics ...string) []string {
+	s := &stream{company: company, topics: topics, signal: make(chan struct{}, 1)}
+	h.since(mark, s)
+	return s.take()
 }
 
 // about are the page's topics that a hint may mean; one without an id means
@@ -152,7 +207,7 @@ func (h *Hub) remove(s *stream) {
 	h.running.Done()
 }
 
-// live serves GET /live?on=asset:<id>&on=assets.
+// live serves GET /live?on=asset:<id>&on=assets&since=<mark>.
 func (f *Frame) live(v *Visit) error {
 	topics := v.Query()["on"]
 	if len(topics) == 0 || len(topics) > maxTopics {
@@ -165,6 +220,9 @@ func (f *Frame) live(v *Visit) error {
 		return nil
 	}
 	defer f.Hub.remove(s)
+	if mark := v.Query().Get("since"); mark != "" {
+		f.Hub.since(mark, s)
+	}
 	h := v.w.Header()
 	h.Set("Content-Type", "text/event-stream")
 	h.Set("X-Accel-Buffering", "no")

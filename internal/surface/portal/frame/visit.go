@@ -31,6 +31,7 @@ type Visit struct {
 	RequestID string
 	Now       time.Time
 	PublicURL string
+	Mark      string // what the hub had heard when the visit began
 
 	frame   *Frame
 	w       http.ResponseWriter
@@ -41,7 +42,7 @@ type Visit struct {
 }
 
 func (f *Frame) visit(w http.ResponseWriter, r *http.Request) *Visit {
-	v := &Visit{Visitor: web.From(r.Context()), RequestID: name.NewID(), Now: f.Now(), PublicURL: f.PublicURL, frame: f, w: w}
+	v := &Visit{Visitor: web.From(r.Context()), RequestID: name.NewID(), Now: f.Now(), PublicURL: f.PublicURL, Mark: f.Hub.Mark(), frame: f, w: w}
 	v.r = r.WithContext(access.WithActor(r.Context(), v.Principal.Actor(), v.RequestID))
 	return v
 }

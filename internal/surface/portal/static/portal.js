@@ -74,7 +74,8 @@
     if (late) refresh(null); // the page was hidden: anything may have changed
     document.documentElement.dataset.heard = "yes";
     let opened = false;
-    stream = new EventSource("/live?" + wanted);
+    // The first stream hears what has changed since the page was made.
+    stream = new EventSource("/live?" + wanted + "&since=" + encodeURIComponent(document.documentElement.dataset.mark ?? ""));
     stream.onopen = () => {
       document.documentElement.dataset.live = "on";
       if (opened) refresh(null); // the connection was lost meanwhile
