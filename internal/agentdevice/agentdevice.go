@@ -78,6 +78,8 @@ type Delivery struct {
 	// HeldUntil keeps a delivery from being offered before the push that calls
 	// for it was accepted; zero: it is offered at once.
 	HeldUntil time.Time
+	// Brings is the state that the delivery brings its device to; empty: as it was.
+	Brings State
 }
 
 // Store keeps devices, tokens and deliveries. Find methods return
@@ -102,8 +104,8 @@ type Store interface {
 
 // DeliveryStore keeps commands on their way to devices.
 type DeliveryStore interface {
-	// Deliver makes a delivery and brings the device to the state, together.
-	Deliver(ctx context.Context, d Delivery, s State) error
+	// Deliver makes a delivery and brings the device to its state, together.
+	Deliver(ctx context.Context, d Delivery) error
 	// Offer leases up to limit deliveries of the device, oldest first; a device
 	// that is to be wiped or released is offered only that, lease or not.
 	Offer(ctx context.Context, d Device, until time.Time, limit int) ([]Delivery, error)

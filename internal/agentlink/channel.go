@@ -19,36 +19,65 @@ import (
 // Send makes an order durable for its device and wakes the device. It
 // implements command.Channel.
 func (l *Link) Send(ctx context.Context, o command.Order) command.Receipt {
-	device, err := l.Store.AgentOf(ctx, o.AssetID, o.Device.Epoch)
-	if fault.CodeOf(err) == fault.NotFound {
-		return command.Receipt{Verdict: command.Gone, Detail: "the agent is no longer enrolled", Cause: err}
+	if o.Command.Type == command.ChangePolicy {
+		return l.assign(ctx, o)
 	}
-	if err != nil {
+	held, receipt := l.Hold(ctx, o)
+	if held == nil {
+		return receipt
+	}
+	if err := l.Deliveries.Deliver(ctx, *held); errors.Is(err, context.DeadlineExceeded) {
+		return command.Receipt{Verdict: command.Unknown, Detail: "the service could not tell whether the command was kept", Cause: err}
+	} else if err != nil {
 		return notSent(err)
 	}
-	if need := needs(o.Command.Type); need != "" && device.Capabilities != nil && !slices.Contains(device.Capabilities, need) {
-		return command.Receipt{Verdict: command.Unreachable, Detail: fmt.Sprintf("this device cannot do that: it lacks the capability %s", need)}
+	l.Held(*held)
+	return receipt
+}
+
+// Hold lays an order out for its device. It implements command.Holder.
+func (l *Link) Hold(ctx context.Context, o command.Order) (*agentdevice.Delivery, command.Receipt) {
+	if o.Command.Type == command.ChangePolicy { // a state, not an action: nothing to fetch
+		return nil, command.Receipt{}
 	}
-	if o.Command.Type == command.ChangePolicy {
-		return l.assign(ctx, o, device)
+	device, refused := l.device(ctx, o)
+	if refused != nil {
+		return nil, *refused
+	}
+	if need := needs(o.Command.Type); need != "" && device.Capabilities != nil && !slices.Contains(device.Capabilities, need) {
+		return nil, command.Receipt{Verdict: command.Unreachable, Detail: fmt.Sprintf("this device cannot do that: it lacks the capability %s", need)}
 	}
 	args, err := json.Marshal(arguments(o.Body))
 	if err != nil {
-		return notSent(err)
+		return nil, notSent(err)
 	}
-	delivery := agentdevice.Delivery{CommandID: o.Command.ID, DeviceID: device.ID, Type: string(o.Command.Type), Args: args, CreatedAt: o.Command.CreatedAt,
-		Deadline: o.Command.Deadline, Final: o.Command.Type == command.NotificationMessage}
-	if err := l.Deliveries.Deliver(ctx, delivery, stateFor(o.Command.Type)); err != nil {
-		if errors.Is(err, context.DeadlineExceeded) {
-			return command.Receipt{Verdict: command.Unknown, Detail: "the service could not tell whether the command was kept", Cause: err}
-		}
-		return notSent(err)
+	held := &agentdevice.Delivery{CommandID: o.Command.ID, DeviceID: device.ID, Type: string(o.Command.Type), Args: args, CreatedAt: o.Command.CreatedAt,
+		Deadline: o.Command.Deadline, Final: o.Command.Type == command.NotificationMessage, Brings: stateFor(o.Command.Type)}
+	if held.Final {
+		return held, command.Receipt{Verdict: command.Done, Outcome: "accepted for delivery"}
 	}
-	l.Waker.Notify(WakeTopic, device.ID)
-	if delivery.Final {
-		return command.Receipt{Verdict: command.Done, Outcome: "accepted for delivery"}
+	return held, accepted(device, o)
+}
+
+// Held wakes the device to fetch what is durable now. It implements
+// command.Holder.
+func (l *Link) Held(d agentdevice.Delivery) { l.Waker.Notify(WakeTopic, d.DeviceID) }
+
+func accepted(d agentdevice.Device, o command.Order) command.Receipt {
+	return command.Receipt{Verdict: command.Accepted, Ref: "agent/" + d.ID + "/" + o.Command.ID}
+}
+
+// device finds whom an order is for, or says why nothing can reach it.
+func (l *Link) device(ctx context.Context, o command.Order) (agentdevice.Device, *command.Receipt) {
+	device, err := l.Store.AgentOf(ctx, o.AssetID, o.Device.Epoch)
+	if fault.CodeOf(err) == fault.NotFound {
+		return device, &command.Receipt{Verdict: command.Gone, Detail: "the agent is no longer enrolled", Cause: err}
 	}
-	return command.Receipt{Verdict: command.Accepted, Ref: "agent/" + device.ID + "/" + o.Command.ID}
+	if err != nil {
+		refused := notSent(err)
+		return device, &refused
+	}
+	return device, nil
 }
 
 // notSent: nothing is kept that would ever reach the device.
@@ -58,18 +87,21 @@ func notSent(cause error) command.Receipt {
 
 // assign moves a device to another policy: a state, not an action. The device
 // takes it on whenever it is next in touch.
-func (l *Link) assign(ctx context.Context, o command.Order, device agentdevice.Device) command.Receipt {
+func (l *Link) assign(ctx context.Context, o command.Order) command.Receipt {
+	device, refused := l.device(ctx, o)
+	if refused != nil {
+		return *refused
+	}
 	to, ok := o.Body.(command.ChangePolicyBody)
 	if !ok {
 		return notSent(errors.New("a change of policy without a policy"))
 	}
-	_, err := l.Observer.Observe(ctx, enrolment.Observation{CompanyID: device.CompanyID, Device: device.ID, Management: asset.Agent,
-		PolicyID: to.Policy.ID, ObservedAt: l.Now()})
-	if err != nil {
+	if _, err := l.Observer.Observe(ctx, enrolment.Observation{CompanyID: device.CompanyID, Device: device.ID, Management: asset.Agent,
+		PolicyID: to.Policy.ID, ObservedAt: l.Now()}); err != nil {
 		return notSent(err)
 	}
 	l.Waker.Notify(WakeTopic, device.ID)
-	return command.Receipt{Verdict: command.Accepted, Ref: "agent/" + device.ID + "/" + o.Command.ID}
+	return accepted(device, o)
 }
 
 // needs is the capability without which a device cannot carry out a command.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"time"
 
+	"github.com/musterhq/muster/internal/agentdevice"
 	"github.com/musterhq/muster/internal/asset"
 	"github.com/musterhq/muster/internal/company"
 	"github.com/musterhq/muster/internal/policy"
@@ -15,6 +16,18 @@ type Channel interface {
 	// intent is durable. It never blocks longer than its own time limit, also
 	// when ctx has none, and goes on when the caller has gone away.
 	Send(ctx context.Context, order Order) Receipt
+}
+
+// Holder is a channel that keeps an order in the service's own store until its
+// device fetches it. Intent, hand-over and outcome are then one commit: nothing
+// can come between them, and the command begins its life as SENT or SUCCESS.
+type Holder interface {
+	Channel
+	// Hold lays an order out and returns what it comes to once that is
+	// committed; nil: this order goes by Send.
+	Hold(ctx context.Context, order Order) (*agentdevice.Delivery, Receipt)
+	// Held is told when it is committed.
+	Held(d agentdevice.Delivery)
 }
 
 // Order is all that a channel needs to carry out a command.

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/musterhq/muster/internal/agentdevice"
 	"github.com/musterhq/muster/internal/asset"
 	"github.com/musterhq/muster/internal/fault"
 	"github.com/musterhq/muster/internal/operation"
@@ -22,7 +23,8 @@ func (s *Service) dispatch(ctx context.Context, call operation.Call, o Order) (R
 	}
 	ctx = context.WithoutCancel(ctx)
 	s.crash(BeforeIntent)
-	stored, begun, err := s.begin(ctx, o.Command)
+	held, receipt := s.hold(ctx, &o)
+	stored, begun, err := s.begin(ctx, o.Command, held)
 	if err != nil {
 		return Result{}, notDispatched(err)
 	}
@@ -31,17 +33,45 @@ func (s *Service) dispatch(ctx context.Context, call operation.Call, o Order) (R
 	}
 	s.crash(AfterIntent)
 	o.Command = stored
-	receipt := s.send(ctx, o)
+	if held != nil {
+		return s.held(call, o, *held, receipt)
+	}
+	receipt = s.send(ctx, o)
 	s.crash(AfterSend)
 	result, err := s.conclude(ctx, call.Principal.CompanySlug, o, receipt)
 	s.crash(AfterAnswer)
 	return result, err
 }
 
-func (s *Service) begin(ctx context.Context, c Command) (Command, bool, error) {
+// hold lays the order out, if its channel holds orders, and takes the step that
+// this means before the order's command is stored.
+func (s *Service) hold(ctx context.Context, o *Order) (*agentdevice.Delivery, Receipt) {
+	holder, ok := s.channel(o.Command.Type, o.Device).(Holder)
+	if !ok {
+		return nil, Receipt{}
+	}
 	ctx, cancel := context.WithTimeout(ctx, s.storeLimit())
 	defer cancel()
-	return s.Store.Begin(ctx, c)
+	held, receipt := holder.Hold(ctx, *o)
+	if held != nil {
+		receipt = receipt.admissible(o.Command.Type)
+		o.Command = receipt.step(o.Command.Type).of(o.Command)
+	}
+	return held, receipt
+}
+
+// held answers for an order that was committed together with its outcome.
+func (s *Service) held(call operation.Call, o Order, held agentdevice.Delivery, r Receipt) (Result, error) {
+	s.channel(o.Command.Type, o.Device).(Holder).Held(held)
+	s.finished(o.Command.Type, r.Verdict.String())
+	s.crash(AfterAnswer)
+	return answer(o.Command, call.Principal.CompanySlug, o.Device.Management, r)
+}
+
+func (s *Service) begin(ctx context.Context, c Command, held *agentdevice.Delivery) (Command, bool, error) {
+	ctx, cancel := context.WithTimeout(ctx, s.storeLimit())
+	defer cancel()
+	return s.Store.Begin(ctx, c, held)
 }
 
 // storeLimit bounds one step in the store, so that intent, send and outcome

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/musterhq/muster/internal/access"
+	"github.com/musterhq/muster/internal/agentdevice"
 	"github.com/musterhq/muster/internal/asset"
 	"github.com/musterhq/muster/internal/command"
 	"github.com/musterhq/muster/internal/fault"
@@ -265,11 +266,11 @@ type brokenStore struct {
 
 var errDown = errors.New("the database is down: host=db.internal")
 
-func (b *brokenStore) Begin(ctx context.Context, c command.Command) (command.Command, bool, error) {
+func (b *brokenStore) Begin(ctx context.Context, c command.Command, held *agentdevice.Delivery) (command.Command, bool, error) {
 	if b.begin {
 		return command.Command{}, false, errDown
 	}
-	return b.Store.Begin(ctx, c)
+	return b.Store.Begin(ctx, c, held)
 }
 
 func (b *brokenStore) Take(ctx context.Context, id string, s command.Step) (command.Command, bool, error) {

@@ -38,7 +38,7 @@ const ClockSkew = time.Minute
 // reports the command as it then is, and false if it was final before: final
 // states never change. A command that nobody sent here is fault.NotFound.
 func (s *Service) Settle(ctx context.Context, f Feedback) (Command, bool, error) {
-	c, err := s.find(ctx, f)
+	id, err := s.find(ctx, f)
 	if err != nil {
 		return Command{}, false, err
 	}
@@ -53,22 +53,23 @@ func (s *Service) Settle(ctx context.Context, f Feedback) (Command, bool, error)
 	} else if step.Outcome == "" {
 		step.Outcome = "failed; no reason was given"
 	}
-	now, taken, err := s.Store.Take(ctx, c.ID, step)
+	now, taken, err := s.Store.Take(ctx, id, step)
 	if err == nil && taken {
-		s.finished(c.Type, outcome)
+		s.finished(now.Type, outcome)
 	}
 	return now, taken, err
 }
 
-func (s *Service) find(ctx context.Context, f Feedback) (Command, error) {
+// find returns the id of the command that the feedback is of.
+func (s *Service) find(ctx context.Context, f Feedback) (string, error) {
 	if f.CommandID != "" {
-		return s.Store.Command(ctx, f.CommandID)
+		return f.CommandID, nil
 	}
 	c, err := s.Store.CommandByRef(ctx, f.Ref)
 	if fault.CodeOf(err) == fault.NotFound && f.Sighting.AssetID != "" {
-		return s.Adopt(ctx, f.Ref, f.Sighting)
+		c, err = s.Adopt(ctx, f.Ref, f.Sighting)
 	}
-	return c, err
+	return c.ID, err
 }
 
 // Adopt gives an open command whose answer was lost the channel's name of it:

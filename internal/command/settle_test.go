@@ -204,7 +204,7 @@ func TestPolicyAppliedEndsWhatWasOvertaken(t *testing.T) {
 		f.clock.Advance(time.Second)
 		c := command.Command{ID: id, CompanyID: a.CompanyID, AssetID: a.ID, Epoch: a.Device.Epoch, Type: command.ChangePolicy, State: state,
 			CreatedAt: f.clock.Now(), PolicyID: to}
-		if _, _, err := f.db.Begin(f.ctx(), c); err != nil {
+		if _, _, err := f.db.Begin(f.ctx(), c, nil); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -258,7 +258,7 @@ func TestSweepTakesBatches(t *testing.T) {
 	f := newFixture(t)
 	a := f.enrol(fullyManaged)
 	for range 450 {
-		if _, _, err := f.db.Begin(f.ctx(), f.intent(a)); err != nil {
+		if _, _, err := f.db.Begin(f.ctx(), f.intent(a), nil); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"time"
 
+	"github.com/musterhq/muster/internal/agentdevice"
 	"github.com/musterhq/muster/internal/asset"
 	"github.com/musterhq/muster/internal/company"
 	"github.com/musterhq/muster/internal/operation"
@@ -20,15 +21,21 @@ type Step struct {
 	Deadline time.Time // set when not zero
 }
 
+// of is a command that was not stored yet as the step leaves it.
+func (s Step) of(c Command) Command {
+	c.State, c.Ref, c.Outcome, c.FeedbackAt = s.To, s.Ref, s.Outcome, s.Feedback
+	return c
+}
+
 // Store keeps commands. Find methods return fault.NotFound.
 type Store interface {
-	// Begin commits a command's intent. A second intent with the same
-	// IdempotencyRef is not made: the first is returned instead.
-	Begin(ctx context.Context, c Command) (stored Command, begun bool, err error)
+	// Begin commits a command's intent and, if it is not nil, what is held for
+	// its device, together. A second intent with the same IdempotencyRef is not
+	// made: the first is returned instead.
+	Begin(ctx context.Context, c Command, held *agentdevice.Delivery) (stored Command, begun bool, err error)
 	// Take makes a step if the command is in one of its From states, and
 	// reports the command as it then is, and whether the step was taken.
 	Take(ctx context.Context, id string, s Step) (Command, bool, error)
-	Command(ctx context.Context, id string) (Command, error)
 	CommandByRef(ctx context.Context, ref string) (Command, error)
 	// History returns an asset's commands, newest first (ties by id), and the total.
 	History(ctx context.Context, companyID, assetID string, page operation.PageRequest) ([]Command, int64, error)

@@ -258,7 +258,7 @@ func BenchmarkWrites(b *testing.B) {
 		many := together(b, "P2/floor insert, 32 callers", nil, insert)
 		together(b, "P2/begin and take, 32 callers", many, f.send)
 		together(b, "P2/begin, 32 callers", many, func(ctx context.Context, n int) error {
-			_, _, err := f.db.Begin(ctx, f.intent(n))
+			_, _, err := f.db.Begin(ctx, f.intent(n), nil)
 			return err
 		})
 		together(b, "P2/spend, 32 callers", many, func(ctx context.Context, n int) error {
@@ -286,7 +286,7 @@ func (f *fleet) intent(n int) command.Command {
 }
 
 func (f *fleet) send(ctx context.Context, n int) error {
-	c, _, err := f.db.Begin(ctx, f.intent(n))
+	c, _, err := f.db.Begin(ctx, f.intent(n), nil)
 	if err != nil {
 		return err
 	}

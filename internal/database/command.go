@@ -9,6 +9,7 @@ import (
 
 	"github.com/musterhq/muster/internal/access"
 	"github.com/musterhq/muster/internal/activity"
+	"github.com/musterhq/muster/internal/agentdevice"
 	"github.com/musterhq/muster/internal/command"
 	"github.com/musterhq/muster/internal/fault"
 	"github.com/musterhq/muster/internal/operation"
@@ -30,11 +31,11 @@ func scanCommand(r row) (c command.Command, err error) {
 	return c, err
 }
 
-// Begin commits a command's intent, or returns the one that has its
-// IdempotencyRef already.
-func (db *DB) Begin(ctx context.Context, c command.Command) (stored command.Command, begun bool, err error) {
+// Begin commits a command's intent and what is held for its device, or returns
+// the one that has its IdempotencyRef already.
+func (db *DB) Begin(ctx context.Context, c command.Command, held *agentdevice.Delivery) (stored command.Command, begun bool, err error) {
 	err = db.statement(ctx, func(ctx context.Context, tx conn) error {
-		begun, err = db.beginCommand(ctx, tx, c)
+		begun, err = db.beginCommand(ctx, tx, c, held)
 		return err
 	})
 	switch {
@@ -49,25 +50,17 @@ func (db *DB) Begin(ctx context.Context, c command.Command) (stored command.Comm
 	return stored, false, err
 }
 
-// beginCommand inserts a command and its entry in the activity log.
-func (db *DB) beginCommand(ctx context.Context, tx conn, c command.Command) (bool, error) {
+// beginCommand inserts a command, what is held for its device and its entry in
+// the activity log.
+func (db *DB) beginCommand(ctx context.Context, tx conn, c command.Command, held *agentdevice.Delivery) (bool, error) {
 	a := c.Actor
-	first := []any{c.ID, c.CompanyID, c.AssetID, c.Epoch, string(c.Type), string(c.State), millis(c.CreatedAt), millis(c.FeedbackAt),
-		c.Outcome, string(a.Kind), a.ID, a.Prefix, a.Name, c.Ref, millis(c.Deadline), c.PolicyID, c.IdempotencyRef}
-	then := db.entry(ctx, c.CompanyID, commandEvent(ctx, c))
-	statements := db.dialect.follow(insertCommand, insertCommandEntry)
-	if len(statements) == 1 {
-		n, err := tx.exec(ctx, statements[0], append(first, then...)...)
-		return n == 1, err
+	first := part{insertCommand, []any{c.ID, c.CompanyID, c.AssetID, c.Epoch, string(c.Type), string(c.State), millis(c.CreatedAt),
+		millis(c.FeedbackAt), c.Outcome, string(a.Kind), a.ID, a.Prefix, a.Name, c.Ref, millis(c.Deadline), c.PolicyID, c.IdempotencyRef}}
+	entry := part{insertCommandEntry, db.entry(ctx, c.CompanyID, commandEvent(ctx, c))}
+	if held == nil {
+		return db.chain(ctx, tx, first, entry)
 	}
-	if _, err := one(ctx, tx, scanValue[string], statements[0], first...); err != nil {
-		if errors.Is(err, sql.ErrNoRows) {
-			err = nil
-		}
-		return false, err
-	}
-	_, err := tx.exec(ctx, statements[1], then...)
-	return true, err
+	return db.chain(ctx, tx, first, insertDelivery(*held), openDelivery(*held), entry)
 }
 
 const insertCommand = `INSERT INTO commands (` + commandColumns + `)
@@ -77,7 +70,7 @@ const insertCommand = `INSERT INTO commands (` + commandColumns + `)
 const insertCommandEntry = `INSERT INTO activity (` + activityColumns + `)
 	SELECT CAST(? AS TEXT), CAST(? AS BIGINT), CAST(? AS TEXT), CAST(? AS TEXT), CAST(? AS TEXT), CAST(? AS TEXT), CAST(? AS TEXT),
 		CAST(? AS TEXT), CAST(? AS TEXT), CAST(? AS TEXT), CAST(? AS TEXT), CAST(? AS TEXT), CAST(? AS TEXT), CAST(? AS TEXT),
-		CAST(? AS TEXT), CAST(? AS TEXT), CAST(? AS TEXT), CAST(? AS TEXT), CAST(? AS TEXT)`
+		CAST(? AS TEXT), CAST(? AS TEXT), CAST(? AS TEXT), CAST(? AS TEXT), CAST(? AS TEXT) ` + fromFirst
 
 // commandEvent is the entry of a command; who sent it is as the command itself
 // has it.

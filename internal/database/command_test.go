@@ -17,7 +17,7 @@ func TestACommandIsKeptWhole(t *testing.T) {
 		a := f.enrol("d", "")
 		c := f.intent(a, command.ChangePolicy)
 		c.Deadline, c.PolicyID, c.IdempotencyRef = f.clock.Now().Add(time.Hour), "p1", "ref"
-		stored, begun, err := f.db.Begin(f.Context(), c)
+		stored, begun, err := f.db.Begin(f.Context(), c, nil)
 		f.ok(err)
 		equal(f, "begun", begun, true)
 		equal(f, "stored", stored, c)
@@ -49,7 +49,7 @@ func TestCommandsThatAreNotThere(t *testing.T) {
 		a := f.enrol("d", "")
 		c := f.intent(a, command.Lock)
 		c.IdempotencyRef = "ref"
-		_, _, err := f.db.Begin(f.Context(), c)
+		_, _, err := f.db.Begin(f.Context(), c, nil)
 		f.ok(err)
 		_, err = f.db.Command(f.Context(), "nobody")
 		f.code(fault.NotFound, err)
@@ -63,7 +63,7 @@ func TestCommandsThatAreNotThere(t *testing.T) {
 		f.code(fault.NotFound, err)
 		stranger := f.intent(a, command.Lock)
 		stranger.AssetID = "nobody"
-		if _, _, err = f.db.Begin(f.Context(), stranger); err == nil {
+		if _, _, err = f.db.Begin(f.Context(), stranger, nil); err == nil {
 			f.Fatal("a command was begun for an asset that is not there")
 		}
 	})
@@ -83,7 +83,7 @@ func TestOneIntentPerIdempotencyRef(t *testing.T) {
 			all.Go(func() {
 				c := f.intent(a, command.Lock)
 				c.IdempotencyRef = "ref"
-				stored, first, err := db.Begin(f.Context(), c)
+				stored, first, err := db.Begin(f.Context(), c, nil)
 				if err != nil {
 					f.Error(err)
 				}

@@ -18,19 +18,27 @@ func scanDelivery(r row) (v agentdevice.Delivery, err error) {
 }
 
 // Deliver makes a delivery. One that exists already stays as it is.
-func (db *DB) Deliver(ctx context.Context, v agentdevice.Delivery, s agentdevice.State) error {
-	return db.write(ctx, func(ctx context.Context, t *tx) error {
-		made, err := t.exec(ctx, `INSERT INTO agent_deliveries (command_id, device_id, type, args, created_at, deadline, final,
-				lease_until, accepted_at, held_until)
-			VALUES (?, ?, ?, ?, ?, ?, ?, ?, 0, ?) ON CONFLICT (command_id) DO NOTHING`,
-			v.CommandID, v.DeviceID, v.Type, string(v.Args), millis(v.CreatedAt), millis(v.Deadline), v.Final, millis(v.CreatedAt), millis(v.HeldUntil))
-		if err != nil || made == 0 {
-			return err
-		}
-		_, err = t.exec(ctx, `UPDATE agent_devices SET open_deliveries = open_deliveries + 1,
-			state = CASE WHEN ? = '' THEN state ELSE ? END WHERE id = ?`, string(s), string(s), v.DeviceID)
+func (db *DB) Deliver(ctx context.Context, v agentdevice.Delivery) error {
+	return db.statement(ctx, func(ctx context.Context, c conn) error {
+		_, err := db.chain(ctx, c, insertDelivery(v), openDelivery(v))
 		return err
 	})
+}
+
+// insertDelivery makes the row of a delivery, once.
+func insertDelivery(v agentdevice.Delivery) part {
+	return part{`INSERT INTO agent_deliveries (command_id, device_id, type, args, created_at, deadline, final, lease_until, accepted_at, held_until)
+		SELECT CAST(? AS TEXT), CAST(? AS TEXT), CAST(? AS TEXT), CAST(? AS TEXT), CAST(? AS BIGINT), CAST(? AS BIGINT), CAST(? AS BOOLEAN),
+			CAST(? AS BIGINT), 0, CAST(? AS BIGINT) ` + fromFirst + ` WHERE TRUE
+		ON CONFLICT (command_id) DO NOTHING RETURNING command_id`,
+		[]any{v.CommandID, v.DeviceID, v.Type, string(v.Args), millis(v.CreatedAt), millis(v.Deadline), v.Final, millis(v.CreatedAt), millis(v.HeldUntil)}}
+}
+
+// openDelivery notes with the device that there is one more for it.
+func openDelivery(v agentdevice.Delivery) part {
+	return part{`UPDATE agent_devices SET open_deliveries = open_deliveries + 1,
+		state = CASE WHEN CAST(? AS TEXT) = '' THEN state ELSE CAST(? AS TEXT) END ` + fromFirst + ` WHERE agent_devices.id = ?`,
+		[]any{string(v.Brings), string(v.Brings), v.DeviceID}}
 }
 
 // endings are the commands that end the relation: a device that is to run one
@@ -101,15 +109,15 @@ func (db *DB) Accept(ctx context.Context, deviceID, commandID string, at time.Ti
 	return v, err
 }
 
-// EndDelivery ends a delivery.
+// EndDelivery ends a delivery. If that is lost with the machine's power, the
+// device is offered the command once more and repeats what it said of it.
 func (db *DB) EndDelivery(ctx context.Context, deviceID, commandID string, s agentdevice.State) error {
-	return db.write(ctx, func(ctx context.Context, t *tx) error {
-		ended, err := t.exec(ctx, `DELETE FROM agent_deliveries WHERE command_id = ? AND device_id = ?`, commandID, deviceID)
-		if err != nil || ended == 0 {
-			return err
-		}
-		_, err = t.exec(ctx, `UPDATE agent_devices SET open_deliveries = open_deliveries - 1, erasing_at = 0,
-			state = CASE WHEN ? = '' THEN state ELSE ? END WHERE id = ?`, string(s), string(s), deviceID)
+	return db.statementRelaxed(ctx, func(ctx context.Context, c conn) error {
+		_, err := db.chain(ctx, c,
+			part{`DELETE FROM agent_deliveries WHERE command_id = ? AND device_id = ? RETURNING command_id`, []any{commandID, deviceID}},
+			part{`UPDATE agent_devices SET open_deliveries = open_deliveries - 1, erasing_at = 0,
+				state = CASE WHEN CAST(? AS TEXT) = '' THEN state ELSE CAST(? AS TEXT) END ` + fromFirst + ` WHERE agent_devices.id = ?`,
+				[]any{string(s), string(s), deviceID}})
 		return err
 	})
 }

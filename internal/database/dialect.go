@@ -21,11 +21,11 @@ type dialect interface {
 	lock() string
 	// skipLocked is lock for workers that share a queue.
 	skipLocked() string
-	// follow returns the statements that run first and, if it changed a row, then;
-	// first ends in RETURNING, then begins with INSERT and ends in SELECT …. Where
-	// the engine can, they are one statement, which saves the round trips of a
-	// transaction.
-	follow(first, then string) []string
+	// follow returns the statements that run first, which ends in RETURNING, and,
+	// if it made a row, then, each of which has fromFirst where it reads from
+	// tables. Where the engine can, they are one statement, which saves the round
+	// trips of a transaction.
+	follow(first string, then ...string) []string
 	// arm prepares a SELECT for being merged, in order, with others by UNION ALL.
 	arm(query, order string) string
 	// snapshot is the isolation of a transaction that reads one state.
@@ -34,6 +34,9 @@ type dialect interface {
 	schema(text string) string
 }
 
+// fromFirst stands where a statement that follows another reads from it.
+const fromFirst = "/* FROM first */"
+
 // sqliteDialect needs no row locks: a writing transaction is alone.
 type sqliteDialect struct{}
 
@@ -41,7 +44,9 @@ func (sqliteDialect) bind(query string) string { return query }
 func (sqliteDialect) lock() string             { return "" }
 func (sqliteDialect) skipLocked() string       { return "" }
 
-func (sqliteDialect) follow(first, then string) []string { return []string{first, then} }
+func (sqliteDialect) follow(first string, then ...string) []string {
+	return append([]string{first}, then...)
+}
 
 // arm leaves the order to SQLite, which gives every arm that of the whole.
 func (sqliteDialect) arm(query, _ string) string { return query }
@@ -69,8 +74,18 @@ const maxBound = 5_000
 func (postgresDialect) lock() string       { return " FOR UPDATE" }
 func (postgresDialect) skipLocked() string { return " FOR UPDATE SKIP LOCKED" }
 
-func (postgresDialect) follow(first, then string) []string {
-	return []string{"WITH first AS (" + first + ") " + then + " FROM first"}
+func (postgresDialect) follow(first string, then ...string) []string {
+	var b strings.Builder
+	b.WriteString("WITH first AS (" + first + ")")
+	for n, text := range then {
+		text = strings.Replace(text, fromFirst, "FROM first", 1)
+		if n == len(then)-1 {
+			b.WriteString(" " + text)
+		} else {
+			b.WriteString(", then_" + strconv.Itoa(n) + " AS (" + text + ")")
+		}
+	}
+	return []string{b.String()}
 }
 
 // arm says the order, because PostgreSQL merges only what is in order already.

@@ -119,7 +119,7 @@ func (f *fixture) intent(a asset.Asset, kind command.Type) command.Command {
 
 func (f *fixture) begin(a asset.Asset, kind command.Type) command.Command {
 	f.Helper()
-	c, begun, err := f.db.Begin(f.Context(), f.intent(a, kind))
+	c, begun, err := f.db.Begin(f.Context(), f.intent(a, kind), nil)
 	f.ok(err)
 	if !begun {
 		f.Fatal("Begin: not begun")

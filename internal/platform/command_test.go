@@ -232,7 +232,7 @@ func (b *bench) issue(a asset.Asset, kind command.Type, body any, policyID strin
 	b.Helper()
 	o := b.order(a, kind, body)
 	o.Command.PolicyID = policyID
-	_, _, err := b.db.Begin(b.Context(), o.Command)
+	_, _, err := b.db.Begin(b.Context(), o.Command, nil)
 	b.ok(err)
 	r := b.platform.Send(b.Context(), o)
 	to := map[command.Verdict]command.State{command.Accepted: command.Sent, command.Unknown: command.Unconfirmed,

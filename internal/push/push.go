@@ -43,7 +43,7 @@ const (
 // Store keeps companions and the commands on their way to them.
 type Store interface {
 	AgentOf(ctx context.Context, assetID string, epoch int) (agentdevice.Device, error)
-	Deliver(ctx context.Context, d agentdevice.Delivery, s agentdevice.State) error
+	Deliver(ctx context.Context, d agentdevice.Delivery) error
 	// ReleaseDelivery lets a held delivery be offered.
 	ReleaseDelivery(ctx context.Context, commandID string) error
 	EndDelivery(ctx context.Context, deviceID, commandID string, s agentdevice.State) error
@@ -110,7 +110,7 @@ func (p *Push) Send(ctx context.Context, o command.Order) command.Receipt {
 	}
 	delivery := agentdevice.Delivery{CommandID: o.Command.ID, DeviceID: device.ID, Type: string(o.Command.Type), Args: args,
 		CreatedAt: o.Command.CreatedAt, Deadline: o.Command.Deadline, HeldUntil: p.cfg.Now().Add(hold)}
-	if err := p.cfg.Store.Deliver(ctx, delivery, ""); err != nil {
+	if err := p.cfg.Store.Deliver(ctx, delivery); err != nil {
 		if errors.Is(err, context.DeadlineExceeded) {
 			return command.Receipt{Verdict: command.Unknown, Detail: "the service could not tell whether the command was kept", Cause: err}
 		}

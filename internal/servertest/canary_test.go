@@ -85,7 +85,7 @@ func (f *canaryFleet) command(t *testing.T, assetID string) {
 	if a.Device != nil {
 		c.Epoch = a.Device.Epoch
 	}
-	if _, _, err := db.Begin(t.Context(), c); err != nil {
+	if _, _, err := db.Begin(t.Context(), c, nil); err != nil {
 		t.Fatal(err)
 	}
 	if _, _, err := db.Take(t.Context(), c.ID, command.Step{From: []command.State{command.Prepared}, To: command.Failed, Outcome: hostile("outcome")}); err != nil {

@@ -63,7 +63,7 @@ func remember(tb testing.TB, db *database.DB, a asset.Asset, n int) {
 		{Kind: access.Connection, ID: name.NewID(), Name: "Desk assistant"}}
 	at := time.Now().Add(-time.Duration(n%30)*24*time.Hour - time.Duration(n%9)*time.Hour - 5*time.Minute)
 	c, _, err := db.Begin(tb.Context(), command.Command{ID: name.NewID(), CompanyID: a.CompanyID, AssetID: a.ID, Epoch: a.Device.Epoch,
-		Type: types[n%len(types)], State: command.Prepared, CreatedAt: at, Actor: actors[n%len(actors)]})
+		Type: types[n%len(types)], State: command.Prepared, CreatedAt: at, Actor: actors[n%len(actors)]}, nil)
 	if err != nil {
 		tb.Fatal(err)
 	}
