@@ -63,6 +63,7 @@ func (s *Service) hold(ctx context.Context, o *Order) (*agentdevice.Delivery, Re
 // held answers for an order that was committed together with its outcome.
 func (s *Service) held(call operation.Call, o Order, held agentdevice.Delivery, r Receipt) (Result, error) {
 	s.channel(o.Command.Type, o.Device).(Holder).Held(held)
+	s.crash(AfterSend)
 	s.finished(o.Command.Type, r.Verdict.String())
 	s.crash(AfterAnswer)
 	return answer(o.Command, call.Principal.CompanySlug, o.Device.Management, r)

@@ -16,6 +16,7 @@ import (
 	"os/exec"
 	"os/signal"
 	"path/filepath"
+	"runtime/pprof"
 	"slices"
 	"strconv"
 	"strings"
@@ -70,6 +71,17 @@ func serveService(ctx context.Context, database string) error {
 		return err
 	}
 	fmt.Println(s.PublicURL())
+	if file := os.Getenv("MUSTER_TEST_CPU_PROFILE"); file != "" {
+		out, err := os.Create(file)
+		if err != nil {
+			return err
+		}
+		defer func() { _ = out.Close() }()
+		if err := pprof.StartCPUProfile(out); err != nil {
+			return err
+		}
+		defer pprof.StopCPUProfile()
+	}
 	return s.Run(ctx)
 }
 
