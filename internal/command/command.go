@@ -43,6 +43,7 @@ const (
 //	                     │  └──refused, not sent, done at once───────────┤
 //	                     └──outcome unknown, crash──► UNCONFIRMED ──late─┘
 //
+// A Holder's command begins as SENT or SUCCESS: it is held in the same commit.
 // SUCCESS and ERROR are final.
 type State string
 

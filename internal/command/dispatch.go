@@ -25,10 +25,13 @@ func (s *Service) dispatch(ctx context.Context, call operation.Call, o Order) (R
 	s.crash(BeforeIntent)
 	held, receipt := s.hold(ctx, &o)
 	stored, begun, err := s.begin(ctx, o.Command, held)
-	if err != nil {
+	switch {
+	case held != nil && errors.Is(err, ErrDoubt):
+		s.log().ErrorContext(ctx, "it is not known whether a command was kept for its device", "command", o.Command.ID, "asset", o.AssetID, "error", err)
+		return unconfirmedOf(o.Command, call.Principal.CompanySlug, o.Device.Management, notKnown("the service could not tell whether it was kept")), nil
+	case err != nil:
 		return Result{}, notDispatched(err)
-	}
-	if !begun {
+	case !begun:
 		return s.repeat(ctx, call, Request{Type: o.Command.Type, AssetID: o.AssetID}, stored)
 	}
 	s.crash(AfterIntent)

@@ -261,14 +261,15 @@ func TestRefusedBeforeDispatch(t *testing.T) {
 // brokenStore fails where it is told to.
 type brokenStore struct {
 	command.Store
-	begin, take bool
+	begin error
+	take  bool
 }
 
 var errDown = errors.New("the database is down: host=db.internal")
 
 func (b *brokenStore) Begin(ctx context.Context, c command.Command, held *agentdevice.Delivery) (command.Command, bool, error) {
-	if b.begin {
-		return command.Command{}, false, errDown
+	if b.begin != nil {
+		return command.Command{}, false, b.begin
 	}
 	return b.Store.Begin(ctx, c, held)
 }
@@ -284,7 +285,7 @@ func TestStoreFailsBeforeTheIntent(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
 	a := f.enrol(fullyManaged)
-	_, err := f.executeAs(f.newService(&brokenStore{Store: f.db, begin: true}), operation.Call{Principal: f.caller()}, a, command.Lock)
+	_, err := f.executeAs(f.newService(&brokenStore{Store: f.db, begin: errDown}), operation.Call{Principal: f.caller()}, a, command.Lock)
 	told := fault.From(err)
 	if told.Code != fault.Unavailable || !told.Retryable || strings.Contains(told.Detail, "db.internal") {
 		t.Errorf("%+v", told)

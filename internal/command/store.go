@@ -2,6 +2,7 @@ package command
 
 import (
 	"context"
+	"errors"
 	"time"
 
 	"github.com/musterhq/muster/internal/agentdevice"
@@ -27,11 +28,15 @@ func (s Step) of(c Command) Command {
 	return c
 }
 
+// ErrDoubt is the error of a commit that may have succeeded: its answer was lost.
+var ErrDoubt = errors.New("command: it is not known whether the store committed it")
+
 // Store keeps commands. Find methods return fault.NotFound.
 type Store interface {
 	// Begin commits a command's intent and, if it is not nil, what is held for
 	// its device, together. A second intent with the same IdempotencyRef is not
-	// made: the first is returned instead.
+	// made: the first is returned instead. ErrDoubt: it is not known whether
+	// anything was committed.
 	Begin(ctx context.Context, c Command, held *agentdevice.Delivery) (stored Command, begun bool, err error)
 	// Take makes a step if the command is in one of its From states, and
 	// reports the command as it then is, and whether the step was taken.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"database/sql"
 	"errors"
+	"fmt"
 	"strings"
 	"time"
 
@@ -39,6 +40,8 @@ func (db *DB) Begin(ctx context.Context, c command.Command, held *agentdevice.De
 		return err
 	})
 	switch {
+	case err != nil && db.dialect.doubtful(err):
+		return command.Command{}, false, fmt.Errorf("%w: %w", command.ErrDoubt, err)
 	case err != nil:
 		return command.Command{}, false, err
 	case begun:

@@ -2,6 +2,7 @@ package database
 
 import (
 	"database/sql"
+	"database/sql/driver"
 	"errors"
 	"strconv"
 	"strings"
@@ -26,6 +27,8 @@ type dialect interface {
 	// tables. Where the engine can, they are one statement, which saves the round
 	// trips of a transaction.
 	follow(first string, then ...string) []string
+	// doubtful reports whether a statement that failed so may have been committed.
+	doubtful(err error) bool
 	// arm prepares a SELECT for being merged, in order, with others by UNION ALL.
 	arm(query, order string) string
 	// snapshot is the isolation of a transaction that reads one state.
@@ -47,6 +50,9 @@ func (sqliteDialect) skipLocked() string       { return "" }
 func (sqliteDialect) follow(first string, then ...string) []string {
 	return append([]string{first}, then...)
 }
+
+// doubtful: SQLite is in this process, and says what became of a commit.
+func (sqliteDialect) doubtful(error) bool { return false }
 
 // arm leaves the order to SQLite, which gives every arm that of the whole.
 func (sqliteDialect) arm(query, _ string) string { return query }
@@ -86,6 +92,13 @@ func (postgresDialect) follow(first string, then ...string) []string {
 		}
 	}
 	return []string{b.String()}
+}
+
+// doubtful: a connection that broke, or was given up, may have carried the
+// statement; what PostgreSQL itself refuses, it did not do.
+func (postgresDialect) doubtful(err error) bool {
+	_, refused := errors.AsType[*pgconn.PgError](err)
+	return !refused && !pgconn.SafeToRetry(err) && !errors.Is(err, driver.ErrBadConn)
 }
 
 // arm says the order, because PostgreSQL merges only what is in order already.

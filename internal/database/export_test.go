@@ -141,3 +141,6 @@ var (
 	DecodeList = decodeList
 	EncodeMap  = encodeMap
 )
+
+// PostgresDoubts reports whether PostgreSQL may have done what failed so.
+func PostgresDoubts(err error) bool { return postgresDialect{}.doubtful(err) }

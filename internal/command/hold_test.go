@@ -1,0 +1,139 @@
+package command_test
+
+import (
+	"context"
+	"crypto/sha256"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/musterhq/muster/internal/agentdevice"
+	"github.com/musterhq/muster/internal/asset"
+	"github.com/musterhq/muster/internal/command"
+	"github.com/musterhq/muster/internal/fault"
+	"github.com/musterhq/muster/internal/name"
+	"github.com/musterhq/muster/internal/operation"
+)
+
+// holder is a channel that keeps its orders in the store.
+type holder struct {
+	*channel
+	f       *fixture
+	device  string
+	refuses bool
+	told    []command.Command // as the store had them when Held was called
+}
+
+func (h *holder) Hold(ctx context.Context, o command.Order) (*agentdevice.Delivery, command.Receipt) {
+	if h.refuses {
+		return nil, command.Receipt{}
+	}
+	held := &agentdevice.Delivery{CommandID: o.Command.ID, DeviceID: h.device, Type: string(o.Command.Type), Args: []byte(`{}`),
+		CreatedAt: o.Command.CreatedAt, Deadline: o.Command.Deadline}
+	return held, h.answer(ctx, o)
+}
+
+func (h *holder) Held(d agentdevice.Delivery) {
+	c, err := h.f.db.Command(h.f.ctx(), d.CommandID)
+	h.f.ok(err)
+	h.told = append(h.told, c)
+}
+
+// holding is a service whose agents' channel is a holder.
+func (f *fixture) holding(s command.Store) (*command.Service, *holder) {
+	f.Helper()
+	hash := sha256.Sum256([]byte(name.NewID()))
+	f.ok(f.db.CreateAgentToken(f.ctx(), agentdevice.Token{Hash: hash, CompanyID: f.company.ID, PolicyID: f.policies["Kiosk"].ID, ExpiresAt: f.clock.Now().Add(time.Hour)}))
+	device, _, _, err := f.db.RedeemAgentToken(f.ctx(), hash, agentdevice.Device{ID: name.NewID(), State: agentdevice.Active}, f.clock.Now())
+	f.ok(err)
+	h := &holder{channel: f.channel, f: f, device: device.ID}
+	service := f.newService(s)
+	service.Channels[asset.Agent] = h
+	return service, h
+}
+
+// What is held is committed with its outcome: no second step is taken, and the
+// device is told when everything can be read.
+func TestHeldOrderIsOneCommit(t *testing.T) {
+	t.Parallel()
+	for kind, want := range map[command.Type]struct {
+		receipt command.Receipt
+		state   command.State
+		outcome string
+	}{
+		command.Reboot:              {command.Receipt{Verdict: command.Accepted, Ref: "ref-1"}, command.Sent, ""},
+		command.NotificationMessage: {command.Receipt{Verdict: command.Done, Outcome: "accepted for delivery"}, command.Succeeded, "accepted for delivery"},
+	} {
+		f := newFixture(t)
+		a := f.enrol(agentManaged)
+		f.channel.answers(want.receipt)
+		service, h := f.holding(&brokenStore{Store: f.db, take: true})
+		got, err := f.executeAs(service, operation.Call{Principal: f.caller()}, a, kind)
+		f.ok(err)
+		if got.Status != want.state.Status() || got.CreatedAt == nil {
+			t.Errorf("%s: answered %+v", kind, got)
+		}
+		if len(h.told) != 1 || h.told[0].State != want.state || h.told[0].Outcome != want.outcome || h.told[0].Ref != want.receipt.Ref {
+			t.Errorf("%s: the device was told of %+v", kind, h.told)
+		}
+		if sends, _ := f.channel.sends(); sends != 0 {
+			t.Errorf("%s: it was sent as well", kind)
+		}
+		if f.counter.seen[string(kind)+" "+want.receipt.Verdict.String()] != 1 {
+			t.Errorf("%s: counted %v", kind, f.counter.seen)
+		}
+	}
+}
+
+func TestOrderThatIsNotHeldIsSent(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	a := f.enrol(agentManaged)
+	service, h := f.holding(f.db)
+	h.refuses = true
+	if _, err := f.executeAs(service, operation.Call{Principal: f.caller()}, a, command.Reboot); err != nil {
+		t.Fatal(err)
+	}
+	if sends, _ := f.channel.sends(); sends != 1 || len(h.told) != 0 {
+		t.Errorf("sent %d times, told of %+v", sends, h.told)
+	}
+}
+
+func TestRepeatedHeldOrderIsNotToldAgain(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	a := f.enrol(agentManaged)
+	service, h := f.holding(f.db)
+	call := operation.Call{Principal: f.caller(), IdempotencyRef: "request-1"}
+	for range 2 {
+		if got, err := f.executeAs(service, call, a, command.Reboot); err != nil || got.Status != "IN_PROGRESS" {
+			t.Errorf("%+v, %v", got, err)
+		}
+	}
+	if len(h.told) != 1 || len(f.history(a)) != 1 {
+		t.Errorf("told of %d, history %+v", len(h.told), f.history(a))
+	}
+}
+
+// A store that fails kept nothing, and the caller may try again; a store whose
+// answer was lost may have kept it, and then only the history knows.
+func TestStoreFailsOverAHeldOrder(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	a := f.enrol(agentManaged)
+	service, h := f.holding(&brokenStore{Store: f.db, begin: errDown})
+	if _, err := f.executeAs(service, operation.Call{Principal: f.caller()}, a, command.Reboot); fault.CodeOf(err) != fault.Unavailable {
+		t.Errorf("a store that fails: %v", err)
+	}
+	service, h2 := f.holding(&brokenStore{Store: f.db, begin: fmt.Errorf("%w: %w", command.ErrDoubt, errDown)})
+	got, err := f.executeAs(service, operation.Call{Principal: f.caller()}, a, command.Reboot)
+	if err != nil || got.Status != "UNCONFIRMED" || got.Detail == "" {
+		t.Errorf("a store in doubt: %+v, %v", got, err)
+	}
+	if len(h.told)+len(h2.told) != 0 {
+		t.Error("a device was told of what may not be kept")
+	}
+	if _, err := f.executeAs(f.newService(&brokenStore{Store: f.db, begin: command.ErrDoubt}), operation.Call{Principal: f.caller()}, a, command.Reboot); fault.CodeOf(err) != fault.Unavailable {
+		t.Errorf("an intent in doubt is not sent: %v", err)
+	}
+}
