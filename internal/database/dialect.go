@@ -18,10 +18,9 @@ import (
 type dialect interface {
 	// bind turns ? into the engine's placeholders.
 	bind(query string) string
-	// lock makes a SELECT in a transaction lock its rows.
-	lock() string
-	// skipLocked is lock for workers that share a queue.
-	skipLocked() string
+	// lock makes a SELECT in a transaction lock its rows; with skip it leaves out
+	// those that another has locked, for workers that share a queue.
+	lock(skip bool) string
 	// follow returns the statements that run first, which ends in RETURNING, and,
 	// if it made a row, then, each of which has fromFirst where it reads from
 	// tables. Where the engine can, they are one statement, which saves the round
@@ -44,8 +43,7 @@ const fromFirst = "/* FROM first */"
 type sqliteDialect struct{}
 
 func (sqliteDialect) bind(query string) string { return query }
-func (sqliteDialect) lock() string             { return "" }
-func (sqliteDialect) skipLocked() string       { return "" }
+func (sqliteDialect) lock(bool) string         { return "" }
 
 func (sqliteDialect) follow(first string, then ...string) []string {
 	return append([]string{first}, then...)
@@ -77,8 +75,12 @@ type boundTexts struct {
 
 const maxBound = 5_000
 
-func (postgresDialect) lock() string       { return " FOR UPDATE" }
-func (postgresDialect) skipLocked() string { return " FOR UPDATE SKIP LOCKED" }
+func (postgresDialect) lock(skip bool) string {
+	if skip {
+		return " FOR UPDATE SKIP LOCKED"
+	}
+	return " FOR UPDATE"
+}
 
 func (postgresDialect) follow(first string, then ...string) []string {
 	var b strings.Builder

@@ -12,10 +12,10 @@ import (
 type tx struct{ session }
 
 // lock makes a SELECT lock its rows until the transaction ends.
-func (t *tx) lock() string { return t.db.dialect.lock() }
+func (t *tx) lock() string { return t.db.dialect.lock(false) }
 
 // skipLocked is lock that leaves out the rows that another has locked.
-func (t *tx) skipLocked() string { return t.db.dialect.skipLocked() }
+func (t *tx) skipLocked() string { return t.db.dialect.lock(true) }
 
 // work is what a transaction does; see the package comment.
 type work func(ctx context.Context, t *tx) error
