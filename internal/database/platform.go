@@ -6,6 +6,7 @@ import (
 
 	"github.com/musterhq/muster/internal/activity"
 	"github.com/musterhq/muster/internal/command"
+	"github.com/musterhq/muster/internal/company"
 	"github.com/musterhq/muster/internal/fault"
 	"github.com/musterhq/muster/internal/policy"
 )
@@ -117,13 +118,38 @@ func (db *DB) AssetOfDevice(ctx context.Context, companyID, device string) (stri
 }
 
 // SaveSignup keeps a sign-up under way: state is the secret that its callback
-// brings back, name the vendor's name of it.
-func (db *DB) SaveSignup(ctx context.Context, state, companyID, name string, at time.Time) error {
+// brings back, name the vendor's name of it, address the vendor's page.
+func (db *DB) SaveSignup(ctx context.Context, state, companyID, name, address string, at time.Time) error {
 	return db.statement(ctx, func(ctx context.Context, tx conn) error {
-		_, err := tx.exec(ctx, `INSERT INTO signups (state, company_id, name, created_at) VALUES (?, ?, ?, ?)`,
-			state, companyID, name, millis(at))
+		_, err := tx.exec(ctx, `INSERT INTO signups (state, company_id, name, address, created_at) VALUES (?, ?, ?, ?, ?)`,
+			state, companyID, name, address, millis(at))
 		return err
 	})
+}
+
+// KeepSignupToken notes what the vendor brought back, until the sign-up is
+// finished; fault.NotFound if there is no such sign-up.
+func (db *DB) KeepSignupToken(ctx context.Context, state, token string) error {
+	return db.statement(ctx, func(ctx context.Context, tx conn) error {
+		n, err := tx.exec(ctx, `UPDATE signups SET token = ? WHERE state = ? AND enterprise = ''`, token, state)
+		if err == nil && n == 0 {
+			err = fault.New(fault.NotFound, "there is no such sign-up")
+		}
+		return err
+	})
+}
+
+// OpenSignup returns the company's newest sign-up of those begun since and not
+// finished; fault.NotFound if there is none.
+func (db *DB) OpenSignup(ctx context.Context, companyID string, since time.Time) (company.Signup, error) {
+	s, err := one(ctx, db.read(), func(r row) (s company.Signup, err error) {
+		var at int64
+		err = r.Scan(&s.State, &s.Address, &s.Token, &at)
+		s.Begun = instant(at)
+		return s, err
+	}, `SELECT state, address, token, created_at FROM signups
+		WHERE company_id = ? AND created_at >= ? AND enterprise = '' AND address <> '' ORDER BY created_at DESC LIMIT 1`, companyID, millis(since))
+	return found(s, err, "sign-up")
 }
 
 // Signup returns a sign-up; enterprise is empty while it is not finished.
@@ -141,7 +167,7 @@ func (db *DB) Signup(ctx context.Context, state string) (companyID, name, enterp
 // another company to this one.
 func (db *DB) FinishSignup(ctx context.Context, state, enterprise string) error {
 	err := db.write(ctx, func(ctx context.Context, t *tx) error {
-		companyID, err := value[string](ctx, t, `UPDATE signups SET enterprise = ? WHERE state = ? RETURNING company_id`, enterprise, state)
+		companyID, err := value[string](ctx, t, `UPDATE signups SET enterprise = ?, token = '' WHERE state = ? RETURNING company_id`, enterprise, state)
 		if _, err = found(companyID, err, "sign-up"); err != nil {
 			return err
 		}

@@ -55,7 +55,7 @@ func (p *Platform) startSignup(ctx context.Context, owner company.Company) (addr
 	if err != nil {
 		return "", "", notBound(err)
 	}
-	return answer.Url, state, p.store.Signups.SaveSignup(ctx, state, owner.ID, answer.Name, p.now())
+	return answer.Url, state, p.store.Signups.SaveSignup(ctx, state, owner.ID, answer.Name, answer.Url, p.now())
 }
 
 // notBound is the error of a step of binding that the vendor did not take.
@@ -100,6 +100,9 @@ func (p *Platform) FinishSignup(ctx context.Context, state, enterpriseToken stri
 		return company.Company{}, err
 	}
 	if enterprise == "" {
+		if err = p.store.Signups.KeepSignupToken(ctx, state, enterpriseToken); err != nil {
+			return company.Company{}, err
+		}
 		if enterprise, err = p.enterprise(ctx, owner, signup, enterpriseToken); err != nil {
 			return company.Company{}, err
 		}
@@ -112,6 +115,26 @@ func (p *Platform) FinishSignup(ctx context.Context, state, enterpriseToken stri
 	}
 	p.pushAll(ctx, owner)
 	return owner, nil
+}
+
+// OpenSignup returns the company's sign-up that can be gone on with, for
+// company.SignupKept; fault.NotFound if there is none.
+func (p *Platform) OpenSignup(ctx context.Context, companyID string) (company.Signup, error) {
+	return p.store.Signups.OpenSignup(ctx, companyID, p.now().Add(-company.SignupKept))
+}
+
+// ResumeSignup finishes a sign-up from which the administrator came back while
+// the company could not be bound, as FinishSignup does; fault.Refused if nobody
+// came back yet.
+func (p *Platform) ResumeSignup(ctx context.Context, companyID string) (company.Company, error) {
+	open, err := p.OpenSignup(ctx, companyID)
+	if err != nil {
+		return company.Company{}, err
+	}
+	if !open.Returned() {
+		return company.Company{}, fault.New(fault.Refused, "the sign-up is not finished at the vendor's page")
+	}
+	return p.FinishSignup(ctx, open.State, open.Token)
 }
 
 // maxDisplayName is the vendor's limit, in characters.

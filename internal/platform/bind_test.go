@@ -95,6 +95,31 @@ func TestASignupGoesOnAfterALostAnswer(t *testing.T) {
 	})
 }
 
+// The administrator came back while the vendor did not answer: nobody has to
+// sign up again.
+func TestASignupIsFinishedLater(t *testing.T) {
+	on(t, func(b *bench) {
+		_, err := b.platform.OpenSignup(b.Context(), b.company.ID)
+		b.equal("before", fault.CodeOf(err), fault.NotFound)
+		_, err = b.platform.ResumeSignup(b.Context(), b.company.ID)
+		b.equal("nothing to finish", fault.CodeOf(err), fault.NotFound)
+		state, token := b.signup()
+		open, err := b.platform.OpenSignup(b.Context(), b.company.ID)
+		b.ok(err)
+		b.equal("returned", open.Returned(), false)
+		_, err = b.platform.ResumeSignup(b.Context(), b.company.ID)
+		b.equal("nobody came back", fault.CodeOf(err), fault.Refused)
+		b.fault(emulator.Fault{Method: "create", Status: 503})
+		_, err = b.platform.FinishSignup(b.Context(), state, token)
+		b.equal("first", fault.CodeOf(err), fault.Provider)
+		bound, err := b.platform.ResumeSignup(b.Context(), b.company.ID)
+		b.ok(err)
+		b.equal("connected", bound.Connected(), true)
+		_, err = b.platform.OpenSignup(b.Context(), b.company.ID)
+		b.equal("after", fault.CodeOf(err), fault.NotFound)
+	})
+}
+
 // Of two enterprises that nobody has, none is taken: one may be another's.
 func TestASignupDoesNotGuess(t *testing.T) {
 	on(t, func(b *bench) {

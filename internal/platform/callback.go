@@ -31,7 +31,7 @@ func (p *Platform) Callback(w http.ResponseWriter, r *http.Request) {
 		page, status = callbackPage{"Not found", "This sign-up is not known here. Begin again."}, http.StatusNotFound
 	default:
 		f := fault.From(err)
-		page, status = callbackPage{"Not connected", f.Detail + "."}, http.StatusBadGateway
+		page, status = callbackPage{"Not connected", f.Detail + ". You need not sign up again: go back to Muster and finish there."}, http.StatusBadGateway
 		p.log.WarnContext(r.Context(), "cannot finish a sign-up", slog.Any("error", err))
 	}
 	h := w.Header()

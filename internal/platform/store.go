@@ -97,8 +97,14 @@ type Leases interface {
 // Signups keeps the sign-ups with which companies are bound to enterprises.
 type Signups interface {
 	// SaveSignup keeps one: state is the secret that its callback brings back,
-	// name the vendor's name of it.
-	SaveSignup(ctx context.Context, state, companyID, name string, at time.Time) error
+	// name the vendor's name of it, address the vendor's page.
+	SaveSignup(ctx context.Context, state, companyID, name, address string, at time.Time) error
+	// KeepSignupToken notes what the vendor brought back until it is finished;
+	// fault.NotFound if it is not known or finished.
+	KeepSignupToken(ctx context.Context, state, token string) error
+	// OpenSignup finds the company's newest one begun since and not finished;
+	// fault.NotFound if there is none.
+	OpenSignup(ctx context.Context, companyID string, since time.Time) (company.Signup, error)
 	// Signup finds one by its state; enterprise is empty until it is finished.
 	Signup(ctx context.Context, state string) (companyID, name, enterprise string, err error)
 	// FinishSignup binds its company to the enterprise; fault.Refused if either

@@ -9,6 +9,7 @@ import (
 
 	"github.com/musterhq/muster/internal/access"
 	domain "github.com/musterhq/muster/internal/company"
+	"github.com/musterhq/muster/internal/platform/emulator"
 	"github.com/musterhq/muster/internal/servertest"
 	"github.com/musterhq/muster/internal/servertest/browser"
 	"github.com/musterhq/muster/internal/servertest/oidctest"
@@ -194,7 +195,7 @@ func TestPasskeys(t *testing.T) {
 }
 
 // The company is bound to the platform, by way of the vendor's page; left half
-// way, it is simply begun again.
+// way, it is gone on with, also where the platform failed on the way back.
 func TestConnectingTheCompany(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, access.Settings{})
@@ -202,18 +203,29 @@ func TestConnectingTheCompany(t *testing.T) {
 	tab.SignIn(s.admin.Email, servertest.Password)
 	tab.Go("/setup")
 	s.sound(t, "setup-empty")
-	for range 2 {
-		tab.Go("/settings/platform")
-		tab.Sees("#main", "Not connected")
-		tab.Follow("form[action='/settings/platform'] button")
-		tab.Sees("#main", "Step 2 of 3")
-	}
+	tab.Go("/settings/platform")
+	tab.Sees("#main", "Not connected")
+	tab.Follow("form[action='/settings/platform'] button")
+	tab.Sees("#main", "Step 2 of 3")
 	s.sound(t, "connecting")
+	page := tab.Eval(`document.querySelector("#signup").href`)
+	tab.Go("/settings/platform")
+	tab.Sees("#main", "Begun, not finished")
+	s.sound(t, "platform-begun")
+	tab.Follow("a[href='/settings/platform/signup']")
+	if again := tab.Eval(`document.querySelector("#signup").href`); again != page {
+		t.Errorf("another sign-up: %s, not %s", again, page)
+	}
 	tab.Follow("#signup")
 	tab.Sees("body", "Bring Android to work")
+	s.lab.Fault(emulator.Fault{Method: "enterprises.create", Status: 503})
 	tab.Follow("button[type=submit]")
-	tab.Sees("body", "is connected to the device-management platform")
+	tab.Sees("body", "You need not sign up again")
 	tab.Follow("a[href='/settings/platform']")
+	tab.Sees("#main", "Signed up, not bound yet")
+	s.sound(t, "platform-returned")
+	tab.Follow("form[action='/settings/platform/finish'] button")
+	tab.Sees("#notices", "is connected to the platform")
 	tab.Sees("#main", "Connected")
 	s.sound(t, "platform-connected")
 	if c := company(t, s); !c.Connected() {

@@ -28,6 +28,10 @@ type Companies interface {
 type Platform interface {
 	// StartSignup returns the page on which an administrator signs the company up.
 	StartSignup(ctx context.Context, companyID string) (address string, err error)
+	// OpenSignup returns the one that was left half-way; fault.NotFound if none.
+	OpenSignup(ctx context.Context, companyID string) (company.Signup, error)
+	// ResumeSignup binds the company with what the vendor's page brought back.
+	ResumeSignup(ctx context.Context, companyID string) (company.Company, error)
 }
 
 // Inventory and Policies tell how far the company has come.
@@ -66,6 +70,8 @@ func (s *Section) Routes() []frame.Route {
 		{Pattern: "POST " + signInPath, Needs: access.ManageCompany, Serve: s.saveSignIn},
 		{Pattern: "GET " + platformPath, Needs: access.ManageCompany, Serve: s.platform},
 		{Pattern: "POST " + platformPath, Needs: access.ManageCompany, Serve: s.connect},
+		{Pattern: "GET " + platformPath + "/signup", Needs: access.ManageCompany, Serve: s.signup},
+		{Pattern: "POST " + platformPath + "/finish", Needs: access.ManageCompany, Serve: s.finish},
 		{Pattern: "GET " + frame.SetupPath, Serve: s.setup},
 	}
 }
@@ -202,68 +208,4 @@ func (s *Section) saveSignIn(v *frame.Visit) error {
 			Wrong: frame.Fields(err), Problem: frame.Sentence(fault.From(err).Detail)})
 	}
 	return err
-}
-
-// connect begins the sign-up, or begins it anew: an earlier one that was left
-// half-way still ends well if somebody goes on with it.
-func (s *Section) connect(v *frame.Visit) error {
-	address, err := s.Platform.StartSignup(v.Context(), v.Company.ID)
-	switch fault.CodeOf(err) {
-	case "":
-		return v.Show("Connect to the platform", frame.SettingsPath, connecting(v, address))
-	case fault.Refused, fault.Provider:
-		return v.Redirect(platformPath, v.Failed(err))
-	}
-	return err
-}
-
-func (s *Section) platform(v *frame.Visit) error {
-	return v.Show("Platform", frame.SettingsPath, platformPage(v))
-}
-
-// task is one line of the checklist.
-type task struct {
-	Done             bool
-	Title, Text      string
-	Path, Action     string
-	Needs            access.Right
-	Optional, Failed bool
-}
-
-func (s *Section) setup(v *frame.Visit) error {
-	tasks := []task{
-		{Done: v.Company.Connected(), Title: "Connect to the platform", Text: "Bind the company to Google's device management, for phones without our own agent. Skip it for agent-managed devices.",
-			Path: platformPath, Action: "Connect", Needs: access.ManageCompany, Optional: true},
-		{Title: "Create a policy", Text: "What devices under it may do.", Path: frame.PoliciesPath, Action: "Policies", Needs: access.EditPolicies},
-		{Title: "Enrol the first device", Text: "Make a QR code and scan it with a new phone.", Path: frame.EnrolPath, Action: "Enrol", Needs: access.ProvisionDevices},
-		{Title: "Add a second administrator", Text: "So that one lost password does not lock the company out.", Path: frame.UsersPath, Action: "Users", Needs: access.ManageUsers},
-		{Title: "Let programs and AI assistants in", Text: "Choose what they may do, and make the first key.", Path: frame.AccessPath, Action: "AI access", Needs: access.ManageCompany, Optional: true},
-	}
-	_, n, err := s.Policies.Policies(v.Context(), policy.Query{CompanyID: v.Company.ID, IDs: v.Principal.Policies, Limit: 1})
-	tasks[1].Done, tasks[1].Failed = n > 0, err != nil
-	devices, err := s.Assets.CountAssets(v.Context(), asset.Filter{CompanyID: v.Company.ID, Status: asset.Active, Policies: v.Principal.Policies})
-	tasks[2].Done, tasks[2].Failed = devices > 0, err != nil
-	users, err := s.Users.Users(v.Context(), v.Company.ID)
-	tasks[3].Done, tasks[3].Failed = administrators(users) > 1, err != nil
-	keys, err := s.Keys.Keys(v.Context(), v.Company.ID)
-	tasks[4].Done, tasks[4].Failed = len(keys) > 0 || v.Company.Settings.OAuthConnections, err != nil
-	return v.Show("Setup", frame.SettingsPath, setupPage(v, tasks))
-}
-
-func administrators(users []access.UserAccount) (n int) {
-	for _, u := range users {
-		if !u.Disabled && u.Rights.Has(access.ManageUsers) {
-			n++
-		}
-	}
-	return n
-}
-
-func finished(tasks []task) (n int) {
-	for _, t := range tasks {
-		if t.Done {
-			n++
-		}
-	}
-	return n
 }

@@ -1,0 +1,19 @@
+package company
+
+import "time"
+
+// SignupKept is how long a sign-up that was left half-way can be gone on with.
+const SignupKept = 7 * 24 * time.Hour
+
+// Signup is a sign-up at the device-management platform that is under way, so
+// that whoever left it half-way can go on.
+type Signup struct {
+	State   string // the secret that the vendor's page brings back
+	Address string // the vendor's page
+	Token   string // what the vendor brought back; empty: nobody came back yet
+	Begun   time.Time
+}
+
+// Returned reports whether the administrator came back from the vendor's page
+// while the company could not be bound yet.
+func (s Signup) Returned() bool { return s.Token != "" }

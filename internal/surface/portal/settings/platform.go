@@ -1,0 +1,70 @@
+package settings
+
+import (
+	"github.com/musterhq/muster/internal/company"
+	"github.com/musterhq/muster/internal/fault"
+	"github.com/musterhq/muster/internal/surface/portal/frame"
+)
+
+// The connection to the platform is made in three steps: begun here, signed up
+// at the vendor's page, bound here. Each is kept, so that a person who closed
+// the window, or somebody else, goes on from where it was left.
+
+const signupPath = platformPath + "/signup"
+
+// open is the sign-up that was left half-way; nil: none.
+func (s *Section) open(v *frame.Visit) (*company.Signup, error) {
+	if v.Company.Connected() {
+		return nil, nil
+	}
+	signup, err := s.Platform.OpenSignup(v.Context(), v.Company.ID)
+	if fault.CodeOf(err) == fault.NotFound {
+		return nil, nil
+	}
+	return &signup, err
+}
+
+func (s *Section) platform(v *frame.Visit) error {
+	open, err := s.open(v)
+	if err != nil {
+		return err
+	}
+	return v.Show("Platform", frame.SettingsPath, platformPage(v, open))
+}
+
+// connect begins the sign-up, or begins it anew: an earlier one that was left
+// half-way still ends well if somebody goes on with it.
+func (s *Section) connect(v *frame.Visit) error {
+	_, err := s.Platform.StartSignup(v.Context(), v.Company.ID)
+	switch fault.CodeOf(err) {
+	case "":
+		return v.Redirect(signupPath)
+	case fault.Refused, fault.Provider:
+		return v.Redirect(platformPath, v.Failed(err))
+	}
+	return err
+}
+
+// signup shows the second step: the way to the vendor's page.
+func (s *Section) signup(v *frame.Visit) error {
+	open, err := s.open(v)
+	switch {
+	case err != nil:
+		return err
+	case open == nil || open.Returned():
+		return v.Redirect(platformPath)
+	}
+	return v.Show("Connect to the platform", frame.SettingsPath, connecting(v, open.Address))
+}
+
+// finish takes the third step again, with what the vendor's page brought back.
+func (s *Section) finish(v *frame.Visit) error {
+	bound, err := s.Platform.ResumeSignup(v.Context(), v.Company.ID)
+	switch fault.CodeOf(err) {
+	case "":
+		return v.Redirect(platformPath, frame.Done(bound.Name+" is connected to the platform."))
+	case fault.Refused, fault.Provider, fault.NotFound:
+		return v.Redirect(platformPath, v.Failed(err))
+	}
+	return err
+}
