@@ -32,6 +32,7 @@ var rooms = map[string]layer{
 	"internal/name":       leaf,
 	"internal/agentproto": leaf,
 	"internal/config":     leaf,
+	"internal/usb/adb":    leaf,
 
 	"internal/access":    access,
 	"internal/operation": operation,
@@ -49,6 +50,7 @@ var rooms = map[string]layer{
 	"internal/provisioning": verb,
 	"internal/enrolment":    verb,
 	"internal/budget":       verb,
+	"internal/usb":          verb,
 
 	"internal/database":  adapter,
 	"internal/platform":  adapter,
@@ -78,6 +80,7 @@ var rooms = map[string]layer{
 	"internal/database/benchtest": trial,
 
 	"internal/surface/rest/resttest": trial,
+	"internal/usb/adbtest":           trial,
 
 	"internal/house":   command,
 	"cmd/muster":       command,

@@ -64,13 +64,17 @@ func (e Exec) look(tool string) (string, error) {
 	return "", fmt.Errorf("this device has no %s: is this Android?", tool)
 }
 
-// limited keeps the beginning of what is written to it.
-type limited struct{ bytes.Buffer }
+// limited keeps the beginning of what is written to it. The buffer is not
+// embedded: copying would find its ReadFrom, which has no limit.
+type limited struct{ kept bytes.Buffer }
+
+// String is what was kept.
+func (l *limited) String() string { return l.kept.String() }
 
 // Write implements io.Writer; what is too much is let go.
 func (l *limited) Write(p []byte) (int, error) {
-	if room := toolBytes - l.Len(); room > 0 {
-		l.Buffer.Write(p[:min(len(p), room)])
+	if room := toolBytes - l.kept.Len(); room > 0 {
+		l.kept.Write(p[:min(len(p), room)])
 	}
 	return len(p), nil
 }
