@@ -1,13 +1,15 @@
 package database
 
 import (
+	"cmp"
 	"context"
+	"slices"
 	"time"
 
 	"github.com/musterhq/muster/internal/agentdevice"
 )
 
-const deliveryColumns = `v.command_id, v.device_id, v.type, v.args, v.created_at, v.deadline, v.final, v.accepted_at`
+const deliveryColumns = `command_id, device_id, type, args, created_at, deadline, final, accepted_at`
 
 func scanDelivery(r row) (v agentdevice.Delivery, err error) {
 	var args string
@@ -49,36 +51,40 @@ const endings = `('WIPE_COMPANY_DATA', 'RELINQUISH_OWNERSHIP')`
 // passed are dropped: their commands expire by themselves.
 func (db *DB) Offer(ctx context.Context, d agentdevice.Device, until time.Time, limit int) ([]agentdevice.Delivery, error) {
 	now := millis(db.now())
+	due, free, args := `(deadline = 0 OR deadline > ?)`, ``, []any{millis(until), d.ID, now}
+	if d.State == agentdevice.Active {
+		// Once more at the row itself: of two that ask at once, one gets it.
+		due, free, args = due+` AND lease_until <= ? AND held_until <= ?`, ` AND lease_until <= ?`, append(args, now, now, limit, now)
+	} else {
+		due, args = due+` AND type IN `+endings, append(args, limit)
+	}
 	var offered []agentdevice.Delivery
 	// A lease that is lost with the machine's power means one more offer.
-	err := db.writeRelaxed(ctx, func(ctx context.Context, t *tx) (err error) {
-		dropped, err := t.exec(ctx, `DELETE FROM agent_deliveries WHERE device_id = ? AND deadline <> 0 AND deadline <= ?`, d.ID, now)
-		if err != nil {
-			return err
-		}
-		if dropped > 0 {
-			if _, err := t.exec(ctx, `UPDATE agent_devices SET open_deliveries = open_deliveries - ? WHERE id = ?`, dropped, d.ID); err != nil {
-				return err
-			}
-		}
-		where, args := `v.lease_until <= ? AND v.held_until <= ?`, []any{d.ID, now, now, limit}
-		if d.State != agentdevice.Active {
-			where, args = `v.type IN `+endings, []any{d.ID, limit}
-		}
-		offered, err = list(ctx, t, scanDelivery, `SELECT `+deliveryColumns+` FROM agent_deliveries v
-			WHERE v.device_id = ? AND `+where+` ORDER BY v.created_at, v.command_id LIMIT ?`, args...)
-		if err != nil || len(offered) == 0 {
-			return err
-		}
-		ids := make([]any, 0, len(offered)+1)
-		ids = append(ids, millis(until))
-		for _, v := range offered {
-			ids = append(ids, v.CommandID)
-		}
-		_, err = t.exec(ctx, `UPDATE agent_deliveries SET lease_until = ? WHERE command_id IN (`+marks(len(offered))+`)`, ids...)
+	err := db.statementRelaxed(ctx, func(ctx context.Context, c conn) (err error) {
+		offered, err = list(ctx, c, scanDelivery, `UPDATE agent_deliveries SET lease_until = ? WHERE command_id IN
+			(SELECT command_id FROM agent_deliveries WHERE device_id = ? AND `+due+` ORDER BY created_at, command_id LIMIT ?)`+free+`
+			RETURNING `+deliveryColumns, args...)
 		return err
 	})
+	if err == nil && d.Open > len(offered) {
+		err = db.dropExpired(ctx, d.ID, now)
+	}
+	slices.SortFunc(offered, func(a, b agentdevice.Delivery) int {
+		return cmp.Or(a.CreatedAt.Compare(b.CreatedAt), cmp.Compare(a.CommandID, b.CommandID))
+	})
 	return offered, err
+}
+
+// dropExpired ends a device's deliveries whose deadline has passed.
+func (db *DB) dropExpired(ctx context.Context, deviceID string, now int64) error {
+	return db.writeRelaxed(ctx, func(ctx context.Context, t *tx) error {
+		dropped, err := t.exec(ctx, `DELETE FROM agent_deliveries WHERE device_id = ? AND deadline <> 0 AND deadline <= ?`, deviceID, now)
+		if err != nil || dropped == 0 {
+			return err
+		}
+		_, err = t.exec(ctx, `UPDATE agent_devices SET open_deliveries = open_deliveries - ? WHERE id = ?`, dropped, deviceID)
+		return err
+	})
 }
 
 // Accept notes that the device has a command; with a zero time it only finds
@@ -86,14 +92,14 @@ func (db *DB) Offer(ctx context.Context, d agentdevice.Device, until time.Time, 
 // can be understood.
 func (db *DB) Accept(ctx context.Context, deviceID, commandID string, at time.Time) (agentdevice.Delivery, error) {
 	if at.IsZero() {
-		v, err := one(ctx, db.read(), scanDelivery, `SELECT `+deliveryColumns+` FROM agent_deliveries v
-			WHERE v.command_id = ? AND v.device_id = ?`, commandID, deviceID)
+		v, err := one(ctx, db.read(), scanDelivery, `SELECT `+deliveryColumns+` FROM agent_deliveries
+			WHERE command_id = ? AND device_id = ?`, commandID, deviceID)
 		return found(v, err, "delivery")
 	}
 	var v agentdevice.Delivery
 	err := db.write(ctx, func(ctx context.Context, t *tx) (err error) {
-		v, err = one(ctx, t, scanDelivery, `SELECT `+deliveryColumns+` FROM agent_deliveries v
-			WHERE v.command_id = ? AND v.device_id = ?`+t.lock(), commandID, deviceID)
+		v, err = one(ctx, t, scanDelivery, `SELECT `+deliveryColumns+` FROM agent_deliveries
+			WHERE command_id = ? AND device_id = ?`+t.lock(), commandID, deviceID)
 		if v, err = found(v, err, "delivery"); err != nil || !v.Accepted.IsZero() {
 			return err
 		}
