@@ -1,6 +1,7 @@
 package main
 
 import (
+	"crypto/rand"
 	"errors"
 	"io/fs"
 	"net"
@@ -25,7 +26,7 @@ const (
 type common struct {
 	State  string `name:"state" required:"" placeholder:"DIR" help:"The directory that holds the device's identity and journal."`
 	Driver string `name:"driver" enum:"simulated,shell" default:"simulated" help:"What the agent drives: simulated, a model of a device kept in the state directory; or shell, the Android device that it runs on."`
-	Serial string `name:"serial" default:"SIM0001" help:"The simulated device's serial number, when it is made."`
+	Serial string `name:"serial" placeholder:"NUMBER" help:"The simulated device's serial number, when it is made; by default one of its own."`
 	Push   string `name:"push" placeholder:"URL" help:"A simulated companion's push service: the address of the platform's emulator."`
 }
 
@@ -38,11 +39,21 @@ func (c common) device() (agent.Device, agent.Push, error) {
 		}
 		return &shell.Device{Tools: tools(), Root: "/", UID: os.Getuid(), Now: time.Now}, nil, nil
 	}
-	device, err := simulated.Open(c.State, simulated.Default(c.Serial), time.Now)
+	device, err := simulated.Open(c.State, simulated.Default(c.serial()), time.Now)
 	if err != nil || c.Push == "" {
 		return device, nil, err
 	}
 	return device, simulated.Push{Device: device, Emulator: c.Push, Client: agent.NewClient()}, nil
+}
+
+// serial is the number that a simulated device gets when it is made. Two devices
+// must not share one: to the service they would be the same hardware, and the
+// second would take over the first one's asset.
+func (c common) serial() string {
+	if c.Serial != "" {
+		return c.Serial
+	}
+	return "SIM" + rand.Text()[:10]
 }
 
 func tools() shell.Exec { return shell.Exec{Dirs: shell.AndroidDirs} }

@@ -21,12 +21,7 @@ func TestTheAgentProgram(t *testing.T) {
 	t.Parallel()
 	lab := servertest.New(t)
 	site, replica := lab.NewAgentSite("acme", "CAMERA=BLOCK"), lab.Start()
-	program := filepath.Join(t.TempDir(), "muster-agent")
-	build := exec.CommandContext(t.Context(), "go", "build", "-o", program, "github.com/musterhq/muster/cmd/muster-agent")
-	build.Env = append(os.Environ(), "CGO_ENABLED=0")
-	if out, err := build.CombinedOutput(); err != nil {
-		t.Fatalf("cannot build the agent: %v\n%s", err, out)
-	}
+	program := buildAgent(t)
 	client := site.Client(replica, access.All)
 	token, server := servertest.AgentToken(t, client.QRCode(site.Policy, map[string]any{}))
 	state := t.TempDir()
@@ -86,6 +81,54 @@ func TestTheAgentProgram(t *testing.T) {
 	if !wiped.Wiped {
 		t.Error("the device is not wiped")
 	}
+}
+
+// Simulated devices that nobody gave a serial number are different devices: the
+// second does not take over the first one's asset. Each keeps its number when it
+// enrols anew.
+func TestSimulatedDevicesAreDifferent(t *testing.T) {
+	t.Parallel()
+	lab := servertest.New(t)
+	site, replica := lab.NewAgentSite("acme", "CAMERA=BLOCK"), lab.Start()
+	client, program := site.Client(replica, access.All), buildAgent(t)
+	agent := func(args ...string) {
+		t.Helper()
+		if out, err := exec.CommandContext(t.Context(), program, args...).CombinedOutput(); err != nil {
+			t.Fatalf("muster-agent %v: %v\n%s", args, err, out)
+		}
+	}
+	enrol := func(state string) {
+		t.Helper()
+		token, server := servertest.AgentToken(t, client.QRCode(site.Policy, map[string]any{}))
+		agent("enroll", "--server", server, "--token", token, "--state", state)
+		agent("run", "--once", "--state", state)
+	}
+	first, second := t.TempDir(), t.TempDir()
+	enrol(first)
+	enrol(second)
+	var count struct{ Count int }
+	client.Get("/assets/count?status=ACTIVE").Want(t, 200).JSON(t, &count)
+	if count.Count != 2 {
+		t.Errorf("two devices enrolled, and the inventory has %d", count.Count)
+	}
+	agent("unenroll", "--state", first)
+	enrol(first)
+	client.Get("/assets/count").Want(t, 200).JSON(t, &count)
+	if count.Count != 2 {
+		t.Errorf("after a device enrolled anew the inventory has %d assets", count.Count)
+	}
+}
+
+// buildAgent builds the agent as it is shipped.
+func buildAgent(t *testing.T) string {
+	t.Helper()
+	program := filepath.Join(t.TempDir(), "muster-agent")
+	build := exec.CommandContext(t.Context(), "go", "build", "-o", program, "github.com/musterhq/muster/cmd/muster-agent")
+	build.Env = append(os.Environ(), "CGO_ENABLED=0")
+	if out, err := build.CombinedOutput(); err != nil {
+		t.Fatalf("cannot build the agent: %v\n%s", err, out)
+	}
+	return program
 }
 
 func startAgent(t *testing.T, program, state string) *exec.Cmd {
