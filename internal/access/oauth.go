@@ -95,8 +95,8 @@ type OAuthStore interface {
 
 // ConnectionStore reads and changes connections, for callers and people.
 type ConnectionStore interface {
-	// ConnectionByToken returns the live connection of a live access token, as
-	// a principal whose permissions are its scopes cut by its user's rights,
+	// ConnectionByToken returns the connection, not revoked, of a live access
+	// token, as a principal whose permissions are its scopes cut by its user's rights,
 	// with the company's settings, in one query.
 	ConnectionByToken(ctx context.Context, access SecretHash) (OAuthConnection, Principal, error)
 	TouchConnection(ctx context.Context, id string) error

@@ -38,6 +38,7 @@ type Principal struct {
 	CompanySlug string
 	Permissions Permission // of the key; of a connection: its scopes cut by its user's rights
 	Settings    Settings   // of the company, read together with the principal
+	Frozen      bool       // of a connection: set aside by an administrator, it may do nothing
 
 	// Policies limits a user, and a connection of that user, to some policies
 	// and their devices (contract 5.3). Nil means all.
@@ -63,6 +64,9 @@ const (
 // Grant reports nil if p may run an operation that needs the permissions and
 // the company's gate, and a fault.Forbidden that says what is missing if not.
 func Grant(p Principal, needs Permission, gate Gate) error {
+	if p.Frozen {
+		return fault.New(fault.Forbidden, "this connection is frozen: an administrator can thaw it in the portal, under Access")
+	}
 	if p.Kind == Connection && !p.Settings.OAuthConnections {
 		return fault.New(fault.Forbidden, "the company has not enabled OAuth connections: an administrator can turn it on under AI agent access")
 	}

@@ -37,8 +37,10 @@ func scanConnection(r row) (access.OAuthConnection, error) {
 	return o.value(), err
 }
 
-// ConnectionByToken finds the live connection of a live access token, as a
-// principal: its scopes cut by what its user may do now.
+// ConnectionByToken finds the connection of a live access token, as a
+// principal: its scopes cut by what its user may do now. A frozen one is found
+// and may do nothing: a client that was told that its token is no good would
+// have its person sign in again, to the same end.
 func (db *DB) ConnectionByToken(ctx context.Context, token access.SecretHash) (access.OAuthConnection, access.Principal, error) {
 	type caller struct {
 		connection access.OAuthConnection
@@ -60,7 +62,7 @@ func (db *DB) ConnectionByToken(ctx context.Context, token access.SecretHash) (a
 		}
 		c := caller{connection: o.value(), principal: user.Principal(slug, s)}
 		c.principal.Kind, c.principal.ID = access.Connection, c.connection.ID
-		c.principal.Name = c.connection.ClientName
+		c.principal.Name, c.principal.Frozen = c.connection.ClientName, c.connection.Frozen
 		c.connection.Grantable = c.principal.Permissions
 		c.principal.Permissions &= c.connection.Scopes.WithImplied()
 		return c, nil
@@ -70,7 +72,7 @@ func (db *DB) ConnectionByToken(ctx context.Context, token access.SecretHash) (a
 		JOIN oauth_connections o ON o.id = k.connection_id
 		JOIN users u ON u.id = o.user_id
 		JOIN companies c ON c.id = o.company_id
-		WHERE k.hash = ? AND NOT k.refresh AND k.expires_at > ? AND o.revoked_at = 0 AND NOT o.frozen AND NOT u.disabled`,
+		WHERE k.hash = ? AND NOT k.refresh AND k.expires_at > ? AND o.revoked_at = 0 AND NOT u.disabled`,
 		hex.EncodeToString(token[:]), millis(db.now()))
 	c, err = found(c, err, "connection")
 	return c.connection, c.principal, err

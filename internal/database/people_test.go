@@ -126,16 +126,19 @@ func TestAConnectionIsItsScopesCutByItsUser(t *testing.T) {
 		if _, _, err := db.ConnectionByToken(t.Context(), tokens.Refresh); fault.CodeOf(err) != fault.NotFound {
 			t.Errorf("a refresh token as access token: %v", err)
 		}
-		for _, change := range []func(*access.OAuthConnection) error{
-			func(o *access.OAuthConnection) error { o.Frozen = true; return nil },
-			func(o *access.OAuthConnection) error { o.Frozen, o.RevokedAt = false, e.clock.Now(); return nil },
-		} {
+		update := func(change func(*access.OAuthConnection) error) {
+			t.Helper()
 			if _, err := db.UpdateConnection(t.Context(), connection.CompanyID, connection.ID, change); err != nil {
 				t.Fatal(err)
 			}
-			if _, _, err := db.ConnectionByToken(t.Context(), tokens.Access); fault.CodeOf(err) != fault.NotFound {
-				t.Errorf("frozen or revoked: %v", err)
-			}
+		}
+		update(func(o *access.OAuthConnection) error { o.Frozen = true; return nil })
+		if _, principal, err := db.ConnectionByToken(t.Context(), tokens.Access); err != nil || access.Grant(principal, access.DevicesRead, access.NoGate) == nil {
+			t.Errorf("a frozen connection is %+v, %v", principal, err)
+		}
+		update(func(o *access.OAuthConnection) error { o.Frozen, o.RevokedAt = false, e.clock.Now(); return nil })
+		if _, _, err := db.ConnectionByToken(t.Context(), tokens.Access); fault.CodeOf(err) != fault.NotFound {
+			t.Errorf("a revoked connection: %v", err)
 		}
 	})
 }
