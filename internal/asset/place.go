@@ -25,6 +25,20 @@ type Places interface {
 	Located(ctx context.Context, f Filter, limit int) ([]Place, error)
 }
 
+// PatchLevel is how many enrolled devices have a security patch level of a
+// month, such as 2026-10; an empty month: none that they reported.
+type PatchLevel struct {
+	Month   string
+	Devices int64
+}
+
+// PatchLevels counts devices by patch level, for people.
+type PatchLevels interface {
+	// PatchLevels returns those that a company's devices have, the newest first
+	// and what was not reported last; policies limits them, nil does not.
+	PatchLevels(ctx context.Context, companyID string, policies []string) ([]PatchLevel, error)
+}
+
 // SavedView is a person's view of the list of devices: its filters, order and
 // columns under a name.
 type SavedView struct {

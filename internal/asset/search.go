@@ -24,6 +24,11 @@ type Search struct {
 	QuietSince time.Time
 	// HeardSince finds enrolled devices that were heard of at it or later.
 	HeardSince time.Time
+	// LocatedSince finds enrolled devices that told their place at it or later,
+	// of the last PlacesKept.
+	LocatedSince time.Time
+	// Unlocated finds enrolled devices of which no place is known.
+	Unlocated bool
 
 	Order      Order
 	Descending bool

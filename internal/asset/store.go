@@ -11,6 +11,8 @@ type Filter struct {
 	CompanyID string
 	Status    Status
 	PolicyID  string
+	// Enrolled leaves only what is managed now: ACTIVE, INACTIVE, SYNCHRONIZING.
+	Enrolled bool
 	// Policies limits the list to devices of these policies; nil: no limit.
 	Policies []string
 }

@@ -17,11 +17,11 @@ type Tally struct {
 type Overview interface {
 	// Tallies counts the commands since a time by day and state.
 	Tallies(ctx context.Context, companyID string, policies []string, since time.Time) ([]Tally, error)
-	// Unfinished counts the commands that are open and were created before a
-	// time, up to limit.
-	Unfinished(ctx context.Context, companyID string, policies []string, before time.Time, limit int) (int, error)
-	// Recent returns the newest commands, each with the name of its asset.
-	Recent(ctx context.Context, companyID string, policies []string, limit int) ([]Named, error)
+	// Unfinished counts the commands that are not final and were created from a
+	// time until before another, up to limit.
+	Unfinished(ctx context.Context, companyID string, policies []string, from, before time.Time, limit int) (int, error)
+	// UnfinishedList returns the newest of them, each with the name of its asset.
+	UnfinishedList(ctx context.Context, companyID string, policies []string, from, before time.Time, limit int) ([]Named, error)
 }
 
 // Named is a command with the identification of its asset.

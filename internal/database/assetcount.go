@@ -10,18 +10,24 @@ import (
 )
 
 // kind is one cell of the kept counts: assets of a company, a status and a
-// policy. Only enrolled assets have a policy.
-type kind struct{ company, status, policy string }
+// policy, of which only enrolled assets have one. Without a status it is a cell
+// of the patch levels: enrolled assets of a company, a policy and a month.
+type kind struct{ company, status, policy, month string }
 
 func compareKinds(a, b kind) int {
-	return cmp.Or(cmp.Compare(a.company, b.company), cmp.Compare(a.status, b.status), cmp.Compare(a.policy, b.policy))
+	return cmp.Or(cmp.Compare(a.company, b.company), cmp.Compare(a.status, b.status), cmp.Compare(a.policy, b.policy), cmp.Compare(a.month, b.month))
 }
 
 // counts are changes of the kept counts that a transaction makes.
 type counts map[kind]int64
 
 func (c counts) add(companyID string, s asset.Status, policyID string, n int64) {
-	c[kind{companyID, string(s), policyID}] += n
+	c[kind{company: companyID, status: string(s), policy: policyID}] += n
+}
+
+// addPatch adds enrolled assets to their month.
+func (c counts) addPatch(companyID, policyID, month string, n int64) {
+	c[kind{company: companyID, policy: policyID, month: month}] += n
 }
 
 // save adds the changes to the kept counts, always in the same order, so that
@@ -29,6 +35,12 @@ func (c counts) add(companyID string, s asset.Status, policyID string, n int64) 
 func (c counts) save(ctx context.Context, t *tx) error {
 	for _, k := range slices.SortedFunc(maps.Keys(c), compareKinds) {
 		if c[k] == 0 {
+			continue
+		}
+		if k.status == "" {
+			if err := savePatch(ctx, t, k, c[k]); err != nil {
+				return err
+			}
 			continue
 		}
 		if _, err := t.exec(ctx, `INSERT INTO asset_counts (company_id, status, policy_id, count) VALUES (?, ?, ?, ?)
@@ -53,6 +65,9 @@ func countAssets(ctx context.Context, c conn, f asset.Filter) (int64, error) {
 	query, args := `SELECT COALESCE(CAST(SUM(count) AS BIGINT), 0) FROM asset_counts WHERE company_id = ?`, []any{f.CompanyID}
 	if f.Status != "" {
 		query, args = query+` AND status = ?`, append(args, string(f.Status))
+	}
+	if f.Enrolled {
+		query += enrolledOnly
 	}
 	if limited {
 		query, args = query+` AND policy_id IN (`+marks(len(policies))+`)`, append(args, anys(policies)...)

@@ -129,13 +129,15 @@ func arms(q asset.Query) []arm {
 // an index holds the order of all, else one for each status that there may be.
 func armStatuses(q asset.Query, limited bool) []arm {
 	switch {
+	case q.Status != "" && q.Enrolled && !q.Status.Enrolled():
+		return nil
 	case q.Status != "":
 		return []arm{{` AND status = ?`, []any{string(q.Status)}}}
-	case q.Order == asset.ByStatus, q.Order == asset.BySyncedAt && !limited:
+	case !q.Enrolled && (q.Order == asset.ByStatus || q.Order == asset.BySyncedAt && !limited):
 		return []arm{{}}
 	}
 	statuses := []asset.Status{asset.Active, asset.Inactive, asset.Synchronizing}
-	if !limited {
+	if !limited && !q.Enrolled {
 		statuses = append(statuses, asset.Pending, asset.Deleted)
 	}
 	var all []arm

@@ -33,26 +33,39 @@ func (db *DB) Tallies(ctx context.Context, companyID string, policies []string, 
 		append([]any{companyID, millis(since)}, args...)...)
 }
 
+// unfinished are commands that are not final, of some time.
+const unfinished = ` FROM commands c WHERE c.state IN ('PREPARED', 'SENT', 'UNCONFIRMED')
+	AND c.company_id = ? AND c.created_at >= ? AND c.created_at < ?`
+
 // Unfinished implements command.Overview.
-func (db *DB) Unfinished(ctx context.Context, companyID string, policies []string, before time.Time, limit int) (int, error) {
+func (db *DB) Unfinished(ctx context.Context, companyID string, policies []string, from, before time.Time, limit int) (int, error) {
 	where, args := ofPolicies(policies)
-	args = append(append([]any{companyID, millis(before)}, args...), limit)
-	return value[int](ctx, db.read(), `SELECT COUNT(*) FROM (SELECT c.id FROM commands c
-		WHERE c.state IN ('PREPARED', 'SENT', 'UNCONFIRMED') AND c.company_id = ? AND c.created_at < ?`+where+` LIMIT ?) AS open`, args...)
+	args = append(append([]any{companyID, millis(from), millis(before)}, args...), limit)
+	return value[int](ctx, db.read(), `SELECT COUNT(*) FROM (SELECT c.id`+unfinished+where+` LIMIT ?) AS open`, args...)
 }
 
-// Recent implements command.Overview.
-func (db *DB) Recent(ctx context.Context, companyID string, policies []string, limit int) ([]command.Named, error) {
+// UnfinishedList implements command.Overview.
+func (db *DB) UnfinishedList(ctx context.Context, companyID string, policies []string, from, before time.Time, limit int) ([]command.Named, error) {
 	where, args := ofPolicies(policies)
-	args = append(append([]any{companyID}, args...), limit)
-	rows, err := list(ctx, db.read(), scanCommand, `SELECT `+commandColumns+` FROM commands c
-		WHERE c.company_id = ?`+where+` ORDER BY c.created_at DESC, c.id DESC LIMIT ?`, args...)
+	args = append(append([]any{companyID, millis(from), millis(before)}, args...), limit)
+	rows, err := list(ctx, db.read(), scanCommand, `SELECT `+commandColumns+unfinished+where+` ORDER BY c.created_at DESC, c.id DESC LIMIT ?`, args...)
+	if err != nil || len(rows) == 0 {
+		return nil, err
+	}
+	ids := make([]any, len(rows))
+	for i, c := range rows {
+		ids[i] = c.AssetID
+	}
+	names := map[string]string{}
+	_, err = list(ctx, db.read(), func(r row) (_ struct{}, err error) {
+		var id, identification string
+		err = r.Scan(&id, &identification)
+		names[id] = identification
+		return struct{}{}, err
+	}, `SELECT id, identification FROM assets WHERE id IN (`+marks(len(ids))+`)`, ids...)
 	named := make([]command.Named, len(rows))
 	for i, c := range rows {
-		named[i].Command = c
-		if err == nil {
-			named[i].Identification, err = value[string](ctx, db.read(), `SELECT identification FROM assets WHERE id = ?`, c.AssetID)
-		}
+		named[i] = command.Named{Command: c, Identification: names[c.AssetID]}
 	}
 	return named, err
 }

@@ -1,6 +1,7 @@
 package database_test
 
 import (
+	"encoding/json"
 	"fmt"
 	"slices"
 	"strconv"
@@ -13,6 +14,7 @@ import (
 
 	"github.com/musterhq/muster/internal/asset"
 	"github.com/musterhq/muster/internal/company"
+	"github.com/musterhq/muster/internal/enrolment"
 )
 
 // checkCounts compares the kept counts with the assets.
@@ -25,6 +27,65 @@ func (f *fixture) checkCounts() {
 	if !slices.Equal(kept, counted) {
 		f.Fatalf("kept counts %v, want %v", kept, counted)
 	}
+	kept, err = f.db.Text(f.Context(), `SELECT company_id, policy_id, month, count FROM patch_counts WHERE count <> 0 ORDER BY 1, 2, 3`)
+	f.ok(err)
+	reported, err := f.db.Text(f.Context(), `SELECT company_id, policy_id, specifications FROM assets WHERE status IN ('ACTIVE', 'INACTIVE', 'SYNCHRONIZING')`)
+	f.ok(err)
+	months := map[string]int{}
+	for _, line := range reported {
+		parts := strings.SplitN(line, "|", 3)
+		facts := map[string]string{}
+		if parts[2] != "" {
+			f.ok(json.Unmarshal([]byte(parts[2]), &facts))
+		}
+		month := ""
+		if at, err := time.Parse("2006-01-02", facts["securityPatchLevel"]); err == nil {
+			month = at.Format("2006-01")
+		}
+		months[parts[0]+"|"+parts[1]+"|"+month]++
+	}
+	counted = nil
+	for key, n := range months {
+		counted = append(counted, fmt.Sprint(key, "|", n))
+	}
+	slices.Sort(counted)
+	slices.Sort(kept)
+	if !slices.Equal(kept, counted) {
+		f.Fatalf("kept patch levels %v, want %v", kept, counted)
+	}
+}
+
+// Whatever devices say, there are few cells; and who is limited to policies
+// sees only theirs.
+func TestPatchLevels(t *testing.T) {
+	withCompany(t, func(f *fixture) {
+		a, b := f.newPolicy("a").ID, f.newPolicy("b").ID
+		for n, level := range []string{"2026-10-05", "2026-10-01", "2026-09-05", "", "tomorrow", "1999-01-01", "2026-13-01", "2026-1", "2026x10-01", `"securityPatchLevel":"2026-08-01`} {
+			o := f.joined(fmt.Sprint("p", n), []string{a, b}[n%2])
+			o.Specifications = map[string]string{"securityPatchLevel": level}
+			f.observe(o)
+		}
+		f.checkPatches(nil, "2026-10=2 2026-09=1 =7")
+		f.checkPatches([]string{b}, "2026-10=1 =4")
+		f.checkPatches([]string{}, "")
+		o := f.seen("p0")
+		o.Specifications = map[string]string{"securityPatchLevel": "2026-11-05"}
+		f.observe(o)
+		f.checkPatches(nil, "2026-11=1 2026-10=1 2026-09=1 =7")
+		f.observe(enrolment.Observation{CompanyID: f.company.ID, Device: o.Device, Gone: true, ObservedAt: f.clock.Now()})
+		f.checkPatches(nil, "2026-10=1 2026-09=1 =7")
+	})
+}
+
+func (f *fixture) checkPatches(policies []string, want string) {
+	f.Helper()
+	levels, err := f.db.PatchLevels(f.Context(), f.company.ID, policies)
+	f.ok(err)
+	var got []string
+	for _, l := range levels {
+		got = append(got, fmt.Sprint(l.Month, "=", l.Devices))
+	}
+	equal(f, "patch levels", strings.Join(got, " "), want)
 }
 
 // change makes one random change to a company's assets.
@@ -33,6 +94,10 @@ func (f *fixture) change(r *rapid.T, c company.Company, policies []string) error
 	o := f.seen(device)
 	o.CompanyID = c.ID
 	o.PolicyID = rapid.SampledFrom(append(policies, "")).Draw(r, "policy")
+	o.Specifications = map[string]string{"securityPatchLevel": rapid.SampledFrom([]string{"", "2026-10-05", "2026-09-01", "never"}).Draw(r, "patch")}
+	if rapid.Bool().Draw(r, "located") {
+		o.Location = &asset.Location{Latitude: 52.5, Longitude: 13.4, AccuracyMeters: 20, ReportedAt: o.ObservedAt}
+	}
 	o.AppliedPolicy = rapid.SampledFrom(append(policies, "")).Draw(r, "applied")
 	switch rapid.IntRange(0, 7).Draw(r, "change") {
 	case 0:

@@ -69,8 +69,13 @@ func (h held) save(ctx context.Context, t *tx) error {
 	return changes.save(ctx, t)
 }
 
-// count adds the asset to its cell of the kept counts n times.
-func (h held) count(c counts, n int64) { c.add(h.companyID, h.status, h.policyID, n) }
+// count adds the asset to its cells of the kept counts n times.
+func (h held) count(c counts, n int64) {
+	c.add(h.companyID, h.status, h.policyID, n)
+	if h.status.Enrolled() {
+		c.addPatch(h.companyID, h.policyID, patchMonth(h.specifications), n)
+	}
+}
 
 // end is the end of a device's management: the asset is DELETED, belongs to no
 // policy, and its device's name is buried; its open commands are final.

@@ -59,7 +59,7 @@ func (sqliteDialect) snapshot() sql.IsolationLevel { return sql.LevelDefault }
 
 // schema keeps the rows of a table that is nothing but its key in the key.
 func (sqliteDialect) schema(text string) string {
-	return strings.ReplaceAll(text, ") /* clustered */", ") WITHOUT ROWID")
+	return strings.NewReplacer(") /* clustered */", ") WITHOUT ROWID", "strpos(", "instr(").Replace(text)
 }
 
 // postgresDialect remembers the texts that it bound.

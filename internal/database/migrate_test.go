@@ -25,7 +25,7 @@ var firstRows = []string{
 		description, labels, group_name, document)
 	 VALUES ('p1', 1, 3, 1700000000000, 'USER', 'u1', 'Ada', 'Kiosk', 'CREATED', '', '', '[]', '', '{"cameraDisabled":true}')`,
 	`INSERT INTO assets (id, company_id, status, policy_id, identification, synced_at, created_at, epoch, management, device_name, specifications)
-	 VALUES ('a1', 'c1', 'ACTIVE', 'p1', 'Front desk', 1700000000000, 1700000000000, 1, 'PLATFORM', 'enterprises/LC1/devices/d1', '{"serialNumber":"S-1"}'),
+	 VALUES ('a1', 'c1', 'ACTIVE', 'p1', 'Front desk', 1700000000000, 1700000000000, 1, 'PLATFORM', 'enterprises/LC1/devices/d1', '{"securityPatchLevel":"2026-10-05","serialNumber":"S-1"}'),
 		('a2', 'c1', 'PENDING', '', 'Spare', 0, 1700000000000, 0, '', '', '')`,
 	`INSERT INTO asset_counts (company_id, status, policy_id, count) VALUES ('c1', 'ACTIVE', 'p1', 1), ('c1', 'PENDING', '', 1)`,
 	`INSERT INTO device_names (company_id, name, asset_id, observed_at, ended) VALUES ('c1', 'enterprises/LC1/devices/d1', 'a1', 1700000000000, FALSE)`,
@@ -76,6 +76,7 @@ func checkMigrated(t *testing.T, e *engine) {
 	f.ok(err)
 	a := f.asset("a1")
 	equal(f, "policy", a.Device.PolicyName, "Kiosk")
+	f.checkPatches(nil, "2026-10=1")
 	p, err := f.db.Policy(t.Context(), f.company.ID, "p1")
 	f.ok(err)
 	equal(f, "document", strings.Join(strings.Fields(string(p.Document)), ""), `{"cameraDisabled":true}`)

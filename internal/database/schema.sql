@@ -346,6 +346,13 @@ CREATE TABLE passkeys (
     last_used_at BIGINT NOT NULL
 );
 CREATE INDEX passkeys_user ON passkeys (user_id, created_at, id);
+CREATE TABLE patch_counts (
+    company_id TEXT NOT NULL,
+    policy_id TEXT NOT NULL,
+    month TEXT NOT NULL, -- such as 2026-10; empty: not reported
+    count BIGINT NOT NULL,
+    PRIMARY KEY (company_id, policy_id, month)
+);
 CREATE TABLE platform_quotas (
     project TEXT PRIMARY KEY,
     units BIGINT NOT NULL,

@@ -109,6 +109,7 @@ func newSearch(db *DB, s asset.Search) (*search, error) {
 		q.term(term, term, "%\n"+term+"\n%")
 	}
 	q.heard()
+	q.located()
 	return q, nil
 }
 
@@ -158,6 +159,17 @@ func (q *search) heard() {
 		args = append(args, q.CompanyID, string(status), before)
 	}
 	q.sources = append(q.sources, source{strings.Join(texts, ` UNION ALL `), args})
+}
+
+// located adds the conditions on when a device told its place.
+func (q *search) located() {
+	if !q.LocatedSince.IsZero() {
+		q.where = append(q.where, arm{enrolledOnly + ` AND location <> '' AND EXISTS (SELECT 1 FROM asset_places p
+			WHERE p.asset_id = assets.id AND p.reported_at >= ?)`, []any{millis(q.LocatedSince)}})
+	}
+	if q.Unlocated {
+		q.where = append(q.where, arm{enrolledOnly + ` AND location = ''`, nil})
+	}
 }
 
 // conditions is everything that an asset must meet beyond the filter.

@@ -242,7 +242,9 @@ func TestAssetsFromBeforeTheIndexAreIndexed(t *testing.T) {
 // matches says what a search is to find, without any index.
 func matches(s asset.Search, a asset.Asset) bool {
 	d := a.Device
-	if s.Status != "" && a.Status != s.Status || s.Policies != nil && (d == nil || !slices.Contains(s.Policies, d.PolicyID)) ||
+	if s.Status != "" && a.Status != s.Status || (s.Enrolled || s.Unlocated) && d == nil ||
+		!s.LocatedSince.IsZero() && (d == nil || d.Location == nil || d.Location.ReportedAt.Before(s.LocatedSince)) ||
+		s.Unlocated && d.Location != nil || s.Policies != nil && (d == nil || !slices.Contains(s.Policies, d.PolicyID)) ||
 		s.Management != "" && (d == nil || d.Management != s.Management) ||
 		!s.QuietSince.IsZero() && (d == nil || !d.LastSeenAt.Before(s.QuietSince)) ||
 		!s.HeardSince.IsZero() && (d == nil || d.LastSeenAt.Before(s.HeardSince)) {
@@ -300,6 +302,14 @@ func drawSearch(r *rapid.T, f *fixture, policies []string) asset.Search {
 		s.QuietSince = when
 	case 1:
 		s.HeardSince = when
+	}
+	switch rapid.IntRange(0, 5).Draw(r, "located") {
+	case 0:
+		s.LocatedSince = when
+	case 1:
+		s.Unlocated = true
+	case 2:
+		s.Enrolled = true
 	}
 	return s
 }

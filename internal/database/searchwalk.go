@@ -106,6 +106,9 @@ func (q *search) filter() (string, []any) {
 	if q.Status != "" {
 		text, args = ` AND status = ?`, append(args, string(q.Status))
 	}
+	if q.Enrolled {
+		text += enrolledOnly
+	}
 	if policies, limited := onlyPolicies(q.Filter); limited && len(policies) == 0 {
 		text += ` AND id = ''`
 	} else if limited {

@@ -127,6 +127,7 @@ func (f *Fleet) fill(b *testing.B, floor *Floor, at time.Time, searched bool) {
 		must(b, floor.exec(ctx, text))
 	}
 	must(b, floor.exec(ctx, `INSERT INTO asset_counts SELECT company_id, status, policy_id, COUNT(*) FROM assets GROUP BY 1, 2, 3`))
+	must(b, floor.exec(ctx, `INSERT INTO patch_counts SELECT company_id, policy_id, '2026-10', COUNT(*) FROM assets WHERE policy_id <> '' GROUP BY 1, 2`))
 	if searched {
 		for _, term := range terms {
 			must(b, floor.exec(ctx, `INSERT INTO asset_terms SELECT company_id, `+term+` AS term, id FROM assets WHERE id <> '' ORDER BY 2, 3

@@ -33,6 +33,7 @@ func screens() []screen {
 			tab.Click("tr[data-row]:nth-child(2) [data-opens=drawer]")
 			tab.Sees("#drawer-body", "Latest commands")
 		}},
+		{name: "commands-open", path: "/commands"},
 		{name: "device", open: func(t *testing.T, tab *browser.Tab, _ browser.Demo) { tab.OpenDevice("Pixel 8") }},
 		{name: "device-commands", open: func(t *testing.T, tab *browser.Tab, _ browser.Demo) {
 			tab.OpenDevice("Pixel 8")

@@ -80,7 +80,7 @@ func pages(id string) []string {
 	device := "/devices/" + id
 	return []string{"/", "/devices", "/devices?q=a&tag=b&status=ACTIVE", "/devices?cols=serial&cols=ownership&cols=management&cols=created&cols=tags&cols=os",
 		device, device + "/commands", device + "/location", device + "/apps", device + "/policy", device + "/activity", device + "/quick",
-		"/bulk?operation=lock_device&id=" + id, "/enrol", "/search?q=a", "/nowhere"}
+		"/commands", "/bulk?operation=lock_device&id=" + id, "/enrol", "/search?q=a", "/nowhere"}
 }
 
 func (o *office) get(t *testing.T, p *servertest.Person, path string, status int, headers ...string) string {

@@ -19,12 +19,18 @@ const (
 	quietWeek = "quiet-week"
 	heardHour = "heard-hour"
 	heardDay  = "heard-day"
+
+	placeDay  = "day"
+	placeWeek = "week"
+	placeNone = "none"
+
+	enrolled = "ENROLLED" // every status of a managed device
 )
 
 func spec() frame.ListSpec {
 	return frame.ListSpec{
 		Path:    frame.DevicesPath,
-		Filters: []string{"q", "status", "policy", "tag", "management", "seen"},
+		Filters: []string{"q", "status", "policy", "tag", "management", "seen", "place"},
 		Kept:    []string{"cols", "density"},
 		Sorts:   []string{string(asset.BySyncedAt), string(asset.ByIdentification), string(asset.ByStatus), string(asset.ByCreatedAt)},
 		Default: string(asset.BySyncedAt) + ",desc",
@@ -48,8 +54,13 @@ func seenWords() [][2]string {
 	return [][2]string{{heardHour, "Heard of this hour"}, {heardDay, "Heard of in 24 h"}, {quietDay, "Silent for 24 h"}, {quietWeek, "Silent for 7 days"}}
 }
 
+// placeWords are the choices of how old the last place is.
+func placeWords() [][2]string {
+	return [][2]string{{placeDay, "Located in 24 h"}, {placeWeek, "Located in 7 days"}, {placeNone, "No place known"}}
+}
+
 func statusWords() [][2]string {
-	var all [][2]string
+	all := [][2]string{{enrolled, "Enrolled"}}
 	for _, s := range []asset.Status{asset.Active, asset.Inactive, asset.Synchronizing, asset.Pending, asset.Deleted} {
 		_, word := statusOf(s)
 		all = append(all, [2]string{string(s), word})
@@ -79,6 +90,9 @@ func query(v *frame.Visit, l frame.List) asset.Search {
 		Text:   l.Get("q"), Tag: l.Get("tag"), Management: asset.Management(known(managementWords(), l.Get("management"))),
 		Order: asset.Order(l.Sort), Descending: l.Descending, Size: l.Size, After: v.Query().Get("after"),
 	}
+	if q.Status == enrolled {
+		q.Status, q.Enrolled = "", true
+	}
 	if id := l.Get("policy"); name.IsID(id) {
 		q.PolicyID = id
 	}
@@ -92,6 +106,14 @@ func query(v *frame.Visit, l frame.List) asset.Search {
 	case heardDay:
 		q.HeardSince = v.Now.Add(-24 * time.Hour)
 	}
+	switch l.Get("place") {
+	case placeDay:
+		q.LocatedSince = v.Now.Add(-24 * time.Hour)
+	case placeWeek:
+		q.LocatedSince = v.Now.Add(-7 * 24 * time.Hour)
+	case placeNone:
+		q.Unlocated = true
+	}
 	return q
 }
 
@@ -104,7 +126,7 @@ func known(choices [][2]string, value string) string {
 
 // searches reports whether the public list's filters do not suffice.
 func searches(q asset.Search) bool {
-	return q.Text != "" || q.Tag != "" || q.Management != "" || !q.QuietSince.IsZero() || !q.HeardSince.IsZero()
+	return q.Text != "" || q.Tag != "" || q.Management != "" || !q.QuietSince.IsZero() || !q.HeardSince.IsZero() || !q.LocatedSince.IsZero() || q.Unlocated
 }
 
 // read fills a table: by pages while the kept counts know how many there are,
@@ -161,12 +183,12 @@ func (t table) chips() []chip {
 		}
 	}
 	add("q", "“"+t.Get("q")+"”")
-	_, status := statusOf(asset.Status(t.Get("status")))
-	add("status", "Status: "+status)
+	add("status", "Status: "+wordOf(statusWords(), t.Get("status")))
 	add("policy", "Policy: "+t.policyName(t.Get("policy")))
 	add("tag", "Tag: "+t.Get("tag"))
 	add("management", wordOf(managementWords(), t.Get("management")))
 	add("seen", wordOf(seenWords(), t.Get("seen")))
+	add("place", wordOf(placeWords(), t.Get("place")))
 	return all
 }
 

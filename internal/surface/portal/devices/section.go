@@ -27,6 +27,7 @@ type Assets interface {
 // Commands reads a device's commands, with who sent them (contract 1.6).
 type Commands interface {
 	History(ctx context.Context, companyID, assetID string, page operation.PageRequest) ([]command.Command, int64, error)
+	UnfinishedList(ctx context.Context, companyID string, policies []string, from, before time.Time, limit int) ([]command.Named, error)
 }
 
 // Activity reads the record.
@@ -60,6 +61,7 @@ func (s *Section) Routes() []frame.Route {
 		{Pattern: "GET /devices/export.csv", Needs: see, Serve: s.export},
 		{Pattern: "POST /views", Needs: see, Serve: s.saveView},
 		{Pattern: "POST /views/{id}/drop", Needs: see, Serve: s.dropView},
+		{Pattern: "GET " + frame.OpenCommandsPath, Needs: see, Serve: s.late},
 		{Pattern: "GET /bulk", Needs: do, Serve: s.plan},
 		{Pattern: "POST /bulk/{operation}/{id}", Needs: do, Serve: s.bulkOne},
 		{Pattern: "GET /devices/{id}", Needs: see, Serve: s.tab(overviewTab)},

@@ -70,6 +70,14 @@ func sentText(c command.Command) string {
 	}
 }
 
+// lateText says why an open command is open, and what to do.
+func lateText(c command.Command) string {
+	if text := advice(c); text != "" {
+		return text
+	}
+	return "The device has not confirmed it: it may be switched off or without a network. It gets the command when it is back, unless that expires before."
+}
+
 // noPlace says why there is no place to show.
 func noPlace(d device) string {
 	if d.Device != nil && d.Device.Management == asset.Platform && !d.Device.PushReachable {

@@ -2,6 +2,7 @@ package frame
 
 import (
 	"net/url"
+	"time"
 
 	"github.com/musterhq/muster/internal/access"
 )
@@ -22,6 +23,14 @@ const (
 	SetupPath     = "/setup"
 	LivePath      = "/live"
 	SearchPath    = "/search"
+
+	OpenCommandsPath = "/commands"
+)
+
+// A command is late after an hour, and people are reminded of it for a month.
+const (
+	LateAfter = time.Hour
+	LateFor   = 30 * 24 * time.Hour
 )
 
 // ProveAddress is where people prove anew who they are, and come back to next.

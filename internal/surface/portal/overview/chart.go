@@ -10,7 +10,6 @@ import (
 
 	"github.com/musterhq/muster/internal/access"
 	"github.com/musterhq/muster/internal/activity"
-	"github.com/musterhq/muster/internal/asset"
 	"github.com/musterhq/muster/internal/command"
 	"github.com/musterhq/muster/internal/policy"
 	"github.com/musterhq/muster/internal/surface/portal/frame"
@@ -122,33 +121,42 @@ func (s *Section) policies(v *frame.Visit, t *tiles) error {
 	return err
 }
 
-// lookedAt is how many devices the patch levels are of: those that reported last.
-const lookedAt = 500
-
 func (s *Section) patches(v *frame.Visit, t *tiles) error {
 	if !v.May(access.ViewDevices) {
 		return nil
 	}
-	found, err := s.Assets.SearchAssets(v.Context(), asset.Search{
-		Filter: asset.Filter{CompanyID: v.Company.ID, Policies: v.Principal.Policies}, Order: asset.BySyncedAt, Descending: true, Size: lookedAt})
-	counts := map[string]int64{}
-	for _, a := range found.Assets {
-		if a.Device == nil {
-			continue
-		}
-		t.Looked++
-		level := a.Specifications["securityPatchLevel"]
-		if len(level) > len("2026-10") {
-			level = level[:len("2026-10")]
-		}
-		counts[cmp.Or(level, "not reported")]++
+	levels, err := s.Assets.PatchLevels(v.Context(), v.Company.ID, v.Principal.Policies)
+	for _, l := range levels {
+		t.Patches = append(t.Patches, bar{Label: cmp.Or(l.Month, "not reported"), Count: l.Devices, Tone: age(v.Now, l.Month)})
 	}
-	for level, n := range counts {
-		t.Patches = append(t.Patches, bar{Label: level, Count: n, Tone: age(v.Now, level)})
-	}
-	t.Patches = longest(t.Patches)
-	slices.SortFunc(t.Patches, func(a, b bar) int { return strings.Compare(b.Label, a.Label) })
+	t.Patches = folded(t.Patches)
 	return err
+}
+
+// folded keeps the newest months, and puts older ones into one bar; what is not
+// reported stays apart. The bars come newest first.
+func folded(bars []bar) []bar {
+	if len(bars) > barsShown {
+		unknown := bars[len(bars)-1:]
+		if unknown[0].Tone != frame.Idle {
+			unknown = nil
+		}
+		months := bars[:len(bars)-len(unknown)]
+		keep := barsShown - 1 - len(unknown)
+		older := bar{Label: "before " + months[keep-1].Label, Tone: months[keep].Tone}
+		for _, b := range months[keep:] {
+			older.Count += b.Count
+		}
+		bars = append(append(slices.Clone(months[:keep]), older), unknown...)
+	}
+	most := int64(1)
+	for _, b := range bars {
+		most = max(most, b.Count)
+	}
+	for i := range bars {
+		bars[i].Share = float64(bars[i].Count) / float64(most)
+	}
+	return bars
 }
 
 // age says whether a patch level is old: three months are late, half a year bad.

@@ -20,6 +20,7 @@ type Assets interface {
 	CountAssets(ctx context.Context, f asset.Filter) (int64, error)
 	SearchAssets(ctx context.Context, s asset.Search) (asset.Found, error)
 	Located(ctx context.Context, f asset.Filter, limit int) ([]asset.Place, error)
+	PatchLevels(ctx context.Context, companyID string, policies []string) ([]asset.PatchLevel, error)
 }
 
 // Policies lists policies with how many devices use them.
@@ -63,7 +64,6 @@ type tiles struct {
 	Days     []day
 	Policies []bar
 	Patches  []bar
-	Looked   int // how many devices Patches are of
 	Places   []asset.Place
 	Feed     []activity.Entry
 	Failed   map[string]bool
@@ -114,27 +114,22 @@ type figure struct {
 // The figures' limits.
 const (
 	silentAfter   = 24 * time.Hour
-	lateAfter     = time.Hour
 	maxUnfinished = 1000
 )
 
 func (s *Section) figures(v *frame.Visit, t *tiles) error {
 	within := asset.Filter{CompanyID: v.Company.ID, Policies: v.Principal.Policies}
-	var enrolled int64
-	for _, status := range []asset.Status{asset.Active, asset.Inactive, asset.Synchronizing} {
-		f := within
-		f.Status = status
-		n, err := s.Assets.CountAssets(v.Context(), f)
-		if err != nil {
-			return err
-		}
-		enrolled += n
+	managed := within
+	managed.Enrolled = true
+	enrolled, err := s.Assets.CountAssets(v.Context(), managed)
+	if err != nil {
+		return err
 	}
 	silent, err := s.Assets.SearchAssets(v.Context(), asset.Search{Filter: within, QuietSince: v.Now.Add(-silentAfter), Order: asset.BySyncedAt, Size: 1})
 	if err != nil {
 		return err
 	}
-	late, err := s.Commands.Unfinished(v.Context(), v.Company.ID, v.Principal.Policies, v.Now.Add(-lateAfter), maxUnfinished)
+	late, err := s.Commands.Unfinished(v.Context(), v.Company.ID, v.Principal.Policies, v.Now.Add(-frame.LateFor), v.Now.Add(-frame.LateAfter), maxUnfinished)
 	if err != nil {
 		return err
 	}
@@ -143,9 +138,9 @@ func (s *Section) figures(v *frame.Visit, t *tiles) error {
 		return err
 	}
 	t.Figures = []figure{
-		{"Enrolled", frame.DevicesPath, frame.Number(enrolled), frame.Idle, !v.May(access.ViewDevices)},
+		{"Enrolled", frame.DevicesPath + "?status=ENROLLED", frame.Number(enrolled), frame.Idle, !v.May(access.ViewDevices)},
 		{"Silent for 24 h", frame.DevicesPath + "?seen=quiet-day", many(silent.Total), warn(silent.Total), !v.May(access.ViewDevices)},
-		{"Commands open for 1 h", frame.ActivityPath + "?area=command", atMost(late), warn(int64(late)), !v.May(access.ViewActivity)},
+		{"Commands open for 1 h", frame.OpenCommandsPath, atMost(late), warn(int64(late)), !v.May(access.ViewDevices)},
 		{"Proposals waiting", frame.ProposalsPath, frame.Number(waiting), warn(int64(waiting)), !v.May(access.EditPolicies)},
 	}
 	return nil

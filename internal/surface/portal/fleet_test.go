@@ -1,0 +1,100 @@
+package portal_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/musterhq/muster/internal/access"
+	"github.com/musterhq/muster/internal/command"
+	"github.com/musterhq/muster/internal/enrolment"
+	"github.com/musterhq/muster/internal/name"
+)
+
+// TestDevicesBySecurityPatch: all devices count, not the latest ones; the
+// newest months have a bar each, older ones one together, and who is limited to
+// policies sees only theirs.
+func TestDevicesBySecurityPatch(t *testing.T) {
+	t.Parallel()
+	o := newOffice(t)
+	for n := range 9 {
+		a := o.device(t, fmt.Sprint("d", n), fmt.Sprint("S", n), "Phone", o.Policy)
+		if _, err := o.DB().Observe(t.Context(), enrolment.Observation{CompanyID: o.Company.ID, Device: a.Device.Name, ObservedAt: o.Now(), ReportedAt: o.Now(),
+			Specifications: map[string]string{"securityPatchLevel": fmt.Sprintf("2026-%02d-05", 1+n)}}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	o.device(t, "silent", "S10", "Phone", o.other)
+	page := o.get(t, o.person(t, access.Admin), "/", 200)
+	for _, want := range []string{"2026-09", "2026-05", "before 2026-05", "not reported"} {
+		if !strings.Contains(page, ">"+want+"<") {
+			t.Errorf("no bar of %q", want)
+		}
+	}
+	if strings.Contains(page, ">2026-04<") {
+		t.Error("an old month has a bar of its own")
+	}
+	page = o.get(t, o.person(t, access.Viewer, o.other.ID), "/", 200)
+	if strings.Contains(page, "2026-09") || !strings.Contains(page, ">not reported<") {
+		t.Error("a person who is limited to a policy sees other policies' devices, or not their own")
+	}
+}
+
+// TestOpenCommands: the overview's figure leads to the commands that it counts.
+func TestOpenCommands(t *testing.T) {
+	t.Parallel()
+	o := newOffice(t)
+	a, hidden := o.device(t, "d1", "S1", "Phone of <b>Ada</b>", o.Policy), o.device(t, "d2", "S2", "Tablet", o.other)
+	for _, c := range []struct {
+		id    string
+		epoch int
+		kind  command.Type
+		ago   time.Duration
+	}{{a.ID, a.Device.Epoch, command.Reboot, 2 * time.Hour}, {a.ID, a.Device.Epoch, command.Lock, time.Minute},
+		{a.ID, a.Device.Epoch, command.Shutdown, 31 * 24 * time.Hour}, {hidden.ID, hidden.Device.Epoch, command.StatusReport, 3 * time.Hour}} {
+		if _, _, err := o.DB().Begin(t.Context(), command.Command{ID: name.NewID(), CompanyID: o.Company.ID, AssetID: c.id, Epoch: c.epoch, Type: c.kind,
+			State: command.Prepared, CreatedAt: o.Now().Add(-c.ago), Actor: command.Actor{Kind: access.User, ID: "u", Name: "Ada"}}, nil); err != nil {
+			t.Fatal(err)
+		}
+	}
+	admin := o.get(t, o.person(t, access.Admin), "/commands", 200)
+	for text, want := range map[string]bool{"Restart": true, "Refresh report": true, "&lt;b&gt;Ada": true, ">Lock<": false, ">Shut down<": false} {
+		if strings.Contains(admin, text) != want {
+			t.Errorf("%q is listed: %v", text, !want)
+		}
+	}
+	limited := o.get(t, o.person(t, access.Viewer, o.Policy.ID), "/commands", 200)
+	if !strings.Contains(limited, "Restart") || strings.Contains(limited, "Refresh report") {
+		t.Error("a person who is limited to a policy does not see just its commands")
+	}
+	if overview := o.get(t, o.person(t, access.Admin), "/", 200); !strings.Contains(overview, `href="/commands"`) {
+		t.Error("the figure does not lead there")
+	}
+}
+
+// TestFilteringByPlaceAndEnrolment: what the filters say is what the list shows.
+func TestFilteringByPlaceAndEnrolment(t *testing.T) {
+	t.Parallel()
+	o := newOffice(t)
+	here := o.device(t, "d1", "S1", "Phone", o.Policy)
+	gone := o.device(t, "d2", "S2", "Tablet", o.Policy)
+	if err := o.DB().MarkDeleted(t.Context(), gone.ID, gone.Device.Epoch, o.Now()); err != nil {
+		t.Fatal(err)
+	}
+	admin := o.person(t, access.Admin)
+	for path, want := range map[string][2]bool{
+		"/devices":                            {true, true},
+		"/devices?status=ENROLLED":            {true, false},
+		"/devices?status=ENROLLED&place=day":  {true, false},
+		"/devices?place=week":                 {true, false},
+		"/devices?place=none":                 {false, false},
+		"/devices?status=DELETED":             {false, true},
+		"/devices?place=week&status=INACTIVE": {false, false},
+	} {
+		page := o.get(t, admin, path, 200)
+		if got := [2]bool{strings.Contains(page, "row-"+here.ID), strings.Contains(page, "row-"+gone.ID)}; got != want {
+			t.Errorf("%s shows %v, want %v", path, got, want)
+		}
+	}
+}
