@@ -261,8 +261,19 @@ func TestSmuggledRequestsAreRefused(t *testing.T) {
 		"arguments twice":       call(`{"name":"get_asset","arguments":{},"arguments":{"assetId":"` + spare + `"}}`),
 		"two requests":          good + good,
 		"not UTF-8":             call(`{"name":"get_asset","arguments":{"assetId":"` + "\xff" + `"}}`),
+		"nothing":               "",
+		"no object":             "null",
+		"half an object":        good[:len(good)-1],
+		"another version":       strings.Replace(good, `"2.0"`, `"1.0"`, 1),
 	} {
-		if got := assistant.Send(body); got.Status != http.StatusBadRequest {
+		got := assistant.Send(body)
+		var answer struct {
+			JSONRPC string
+			ID      any
+			Error   struct{ Code int }
+		}
+		got.JSON(t, &answer)
+		if got.Status != http.StatusBadRequest || answer.JSONRPC != "2.0" || answer.ID != nil || answer.Error.Code != -32600 && answer.Error.Code != -32700 {
 			t.Errorf("%s: %d %s", what, got.Status, got.Body)
 		}
 	}
@@ -271,9 +282,56 @@ func TestSmuggledRequestsAreRefused(t *testing.T) {
 		t.Errorf("an argument in another case: %+v", e)
 	}
 	assistant.Send(strings.Repeat(" ", 300<<10)).Want(t, http.StatusRequestEntityTooLarge)
-	for _, method := range []string{"prompts/list", "resources/list", "completion/complete"} {
+	for _, method := range []string{"prompts/list", "resources/list", "completion/complete", "nonsense"} {
 		if reply := assistant.Request(method, nil); reply.Error == nil || reply.Error.Code != -32601 {
 			t.Errorf("%s: %d %s", method, reply.Status, reply.Body)
+		}
+	}
+}
+
+// Whoever can read JSON is answered, although clients ought to name streams too:
+// our answers are JSON alone.
+func TestScriptsNeedNotAcceptStreams(t *testing.T) {
+	t.Parallel()
+	s := newAuthSite(t)
+	key := s.Key(s.Company(uniqueSlug(), servertest.Everything()), access.DevicesRead)
+	for accept, want := range map[string]int{"": 200, "*/*": 200, "application/json": 200, "application/json;q=0.9, text/plain": 200, "text/html": 400} {
+		assistant := servertest.WithKey(t, s.base, key)
+		if assistant.Header["Accept"] = []string{accept}; accept == "" {
+			assistant.Header["Accept"] = nil
+		}
+		if got := assistant.Send(`{"jsonrpc":"2.0","id":1,"method":"tools/list","params":{"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28",`+
+			`"io.modelcontextprotocol/clientInfo":{"name":"t","version":"1"},"io.modelcontextprotocol/clientCapabilities":{}}}}`, "Mcp-Method", "tools/list"); got.Status != want {
+			t.Errorf("Accept %q: %d %s", accept, got.Status, got.Body)
+		}
+	}
+}
+
+// A tool call has a request id, a line in the log and a place in the metrics,
+// as a call of REST has.
+func TestToolCallsAreOnTheRecord(t *testing.T) {
+	t.Parallel()
+	lab := servertest.New(t)
+	replica := lab.Start()
+	acme := lab.Company("acme", servertest.Everything())
+	assistant := servertest.WithKey(t, replica.PublicURL(), lab.Key(acme, access.DevicesRead))
+	assistant.Header["X-Request-Id"] = []string{"mine-1"}
+	if done := assistant.Call("count_assets", nil).OK(t, nil); done.Header.Get("X-Request-Id") != "mine-1" {
+		t.Errorf("the answer carries the id %q", done.Header.Get("X-Request-Id"))
+	}
+	delete(assistant.Header, "X-Request-Id")
+	if refused := assistant.Call("wipe_device", nil); refused.Failed(t).Code != "forbidden" || refused.Header.Get("X-Request-Id") == "" {
+		t.Errorf("refused: %d %s", refused.Status, refused.Body)
+	}
+	_, metrics := fetch(t, replica.PublicURL()+"/metrics")
+	for _, want := range []string{`_count{operation="count_assets",status="200"} 1`, `_count{operation="wipe_device",status="403"} 1`} {
+		if !strings.Contains(metrics, want) {
+			t.Errorf("the metrics have no %s", want)
+		}
+	}
+	for _, want := range []string{"request_id=mine-1 method=POST path=/mcp operation=count_assets status=200", "operation=wipe_device status=403"} {
+		if text := string(lab.Log.Text()); !strings.Contains(text, want) {
+			t.Errorf("the log has no %q:\n%s", want, text)
 		}
 	}
 }

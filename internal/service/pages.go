@@ -22,7 +22,7 @@ func (s *Service) assistants(mux *http.ServeMux, registry *operation.Registry, k
 	tools, err := mcp.New(mcp.Config{
 		Registry: registry, Kernel: kernel, Keys: keys, Connections: s.db, PublicURL: s.public,
 		ResourceMetadata: s.public + oauth.ResourcePath + mcp.Path, ConnectionsPage: s.public + "/access",
-		Version: buildVersion(), Now: s.options.Now, Log: s.options.Logger, Customize: s.options.CustomizeMCP,
+		Version: buildVersion(), Now: s.options.Now, Log: s.options.Logger, Observer: restMetrics{s.metrics}, Customize: s.options.CustomizeMCP,
 	})
 	if err != nil {
 		return err

@@ -17,6 +17,7 @@ import (
 type caller struct {
 	principal  access.Principal
 	connection access.OAuthConnection // zero for a key
+	record     *record                // of the request that it sends
 }
 
 // atMost is the caller with all that it could come to have: a connection with
@@ -63,11 +64,28 @@ func (c Config) credentials(next http.Handler) http.Handler {
 			reply(w, http.StatusInternalServerError, "Internal Server Error", "an unexpected error occurred; try again")
 			return
 		}
+		found.record = recordOf(r.Context())
+		found.record.caller = found
 		clean := r.Clone(context.WithValue(r.Context(), callerContext{}, found))
 		clean.Header.Del("X-API-Key")
 		clean.Header.Set("Authorization", "Bearer -") // the SDK's carrier wants one; carry ignores it
+		if c.Customize == nil && acceptsJSON(r.Header.Values("Accept")) {
+			clean.Header.Set("Accept", "application/json, text/event-stream") // the SDK wants both; we answer JSON alone
+		}
 		next.ServeHTTP(w, clean)
 	})
+}
+
+// acceptsJSON reports whether a client can read our answers, which are JSON: it
+// says so, or says nothing.
+func acceptsJSON(accept []string) bool {
+	for _, media := range strings.Split(strings.Join(accept, ","), ",") {
+		switch media, _, _ = strings.Cut(media, ";"); strings.ToLower(strings.TrimSpace(media)) {
+		case "application/json", "application/*", "*/*":
+			return true
+		}
+	}
+	return len(accept) == 0
 }
 
 // identify returns the caller, or fault.Unauthorized.
@@ -88,7 +106,7 @@ func (c Config) identify(ctx context.Context, key, authorization string) (caller
 	if err == nil && c.Now().Sub(connection.LastUsedAt) > connectionSeen {
 		err = c.Connections.TouchConnection(ctx, connection.ID)
 	}
-	return caller{p, connection}, err
+	return caller{principal: p, connection: connection}, err
 }
 
 var bearerShape = regexp.MustCompile(`^(?i:Bearer) ([A-Za-z0-9._~+/-]{1,256}={0,2})$`)

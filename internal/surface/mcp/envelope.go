@@ -3,13 +3,13 @@ package mcp
 import (
 	"bytes"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"net/http"
 	"strings"
 
 	"github.com/go-json-experiment/json/jsontext"
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 
 	"github.com/musterhq/muster/internal/access"
 	"github.com/musterhq/muster/internal/operation"
@@ -21,14 +21,39 @@ const stateless = "2026-07-28"
 
 // message is what the envelope check reads of a JSON-RPC request.
 type message struct {
+	ID     jsontext.Value // nil: a notification, or an answer
 	Method string
 	Tool   string
 }
 
-var (
-	errBatch = errors.New("a batch of requests is refused: send them one by one")
-	errMixed = errors.New("a member is given twice, or in another case")
+// What is no request that we take.
+const (
+	batchRefused = "a batch of requests is refused: send them one by one"
+	memberTwice  = "a member is given twice, or in another case"
+	notReadable  = "the body is not well-formed JSON in UTF-8"
 )
+
+func invalid(message string) *jsonrpc.Error {
+	return &jsonrpc.Error{Code: jsonrpc.CodeInvalidRequest, Message: message}
+}
+
+// offered reports whether the protocol's method is one of ours.
+func offered(method string) bool {
+	switch method {
+	case "initialize", "server/discover", "ping", "tools/list", "tools/call", "subscriptions/listen":
+		return true
+	}
+	return strings.HasPrefix(method, "notifications/")
+}
+
+// refuse answers a request with an error of JSON-RPC's. The id is null where it
+// cannot be trusted to be the request's.
+func refuse(w http.ResponseWriter, status int, id jsontext.Value, e *jsonrpc.Error) {
+	w.Header().Set("Content-Type", "application/json")
+	w.Header().Set("Cache-Control", "no-store")
+	w.WriteHeader(status)
+	_ = json.NewEncoder(w).Encode(map[string]any{"jsonrpc": "2.0", "id": json.RawMessage(id), "error": e}) // the client has gone away: nothing to do
+}
 
 // envelope checks a request's JSON before the SDK reads it: no batches, no
 // member twice or in another case, at any depth of the envelope. A call for
@@ -41,16 +66,30 @@ func (c Config) envelope(next http.Handler) http.Handler {
 		}
 		body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxBody))
 		if err != nil {
-			reply(w, http.StatusRequestEntityTooLarge, "Content Too Large", fmt.Sprintf("the body is longer than %d bytes", maxBody))
+			refuse(w, http.StatusRequestEntityTooLarge, nil, &jsonrpc.Error{Code: jsonrpc.CodeInvalidRequest,
+				Message: fmt.Sprintf("the body is longer than %d bytes", maxBody)})
 			return
 		}
-		m, err := readMessage(body)
-		if err != nil {
-			reply(w, http.StatusBadRequest, "Bad Request", err.Error())
+		m, wrong := readMessage(body)
+		if wrong != nil {
+			refuse(w, http.StatusBadRequest, nil, wrong)
+			return
+		}
+		modern := r.Header.Get("Mcp-Protocol-Version") >= stateless
+		if c.Customize == nil && m.ID != nil && !offered(m.Method) {
+			answered := http.StatusOK
+			if modern {
+				answered = http.StatusNotFound
+			}
+			refuse(w, answered, m.ID, &jsonrpc.Error{Code: jsonrpc.CodeMethodNotFound, Message: "this method is not offered: see tools/list"})
 			return
 		}
 		found, _ := r.Context().Value(callerContext{}).(caller)
-		if missing := c.missingScopes(found, c.called(m)); missing != 0 && r.Header.Get("Mcp-Protocol-Version") >= stateless {
+		called := c.called(m)
+		if called != nil {
+			recordOf(r.Context()).operation = called.Name
+		}
+		if missing := c.missingScopes(found, called); missing != 0 && modern {
 			w.Header().Set("WWW-Authenticate", c.stepUp(found, missing))
 			reply(w, http.StatusForbidden, "Forbidden", "the connection lacks the scope "+strings.Join(missing.Scopes(), " "))
 			return
@@ -61,33 +100,43 @@ func (c Config) envelope(next http.Handler) http.Handler {
 	})
 }
 
-// readMessage reads method and tool, strictly. A body that is not JSON is left
-// to the SDK, which answers it in its own protocol.
-func readMessage(body []byte) (message, error) {
+// readMessage reads id, method and tool, strictly.
+func readMessage(body []byte) (message, *jsonrpc.Error) {
 	var m message
-	if trimmed := bytes.TrimLeft(body, " \t\r\n"); len(trimmed) > 0 && trimmed[0] == '[' {
-		return m, errBatch
+	switch kind := jsontext.Value(body).Kind(); {
+	case kind == '[':
+		return m, invalid(batchRefused)
+	case !jsontext.Value(body).IsValid(jsontext.AllowDuplicateNames(true)):
+		return m, &jsonrpc.Error{Code: jsonrpc.CodeParseError, Message: notReadable}
+	case kind != '{':
+		return m, invalid("the body must be one JSON-RPC request")
 	}
-	top, err := members(body, "jsonrpc", "id", "method", "params", "result", "error")
-	if err != nil {
-		return m, err
+	top, wrong := members(body, "jsonrpc", "id", "method", "params", "result", "error")
+	if wrong != nil {
+		return m, wrong
+	}
+	if string(top["jsonrpc"]) != `"2.0"` {
+		return m, invalid(`jsonrpc must be "2.0"`)
+	}
+	if id := top["id"]; id.Kind() == '"' || id.Kind() == '0' {
+		m.ID = id
 	}
 	_ = json.Unmarshal(top["method"], &m.Method) // another type stays empty: the SDK refuses it
-	params, err := members(top["params"], "name", "arguments", "_meta")
-	if err != nil {
-		return m, err
+	params, wrong := members(top["params"], "name", "arguments", "_meta")
+	if wrong != nil {
+		return m, wrong
 	}
 	_ = json.Unmarshal(params["name"], &m.Tool)
-	if _, err := members(params["arguments"]); err != nil {
-		return m, err
+	if _, wrong := members(params["arguments"]); wrong != nil {
+		return m, wrong
 	}
-	_, err = members(params["_meta"])
-	return m, err
+	_, wrong = members(params["_meta"])
+	return m, wrong
 }
 
 // members returns the members of a JSON object. It refuses members given twice
 // and those that differ from a known one only in case; what is no object has none.
-func members(object []byte, known ...string) (map[string]jsontext.Value, error) {
+func members(object []byte, known ...string) (map[string]jsontext.Value, *jsonrpc.Error) {
 	found := map[string]jsontext.Value{}
 	d := jsontext.NewDecoder(bytes.NewReader(object))
 	if token, err := d.ReadToken(); err != nil || token.Kind() != '{' {
@@ -96,34 +145,24 @@ func members(object []byte, known ...string) (map[string]jsontext.Value, error) 
 	for d.PeekKind() == '"' {
 		token, err := d.ReadToken()
 		if err != nil {
-			return nil, duplicateOr(err)
+			return nil, invalid(memberTwice)
 		}
 		key := token.String()
 		for _, name := range known {
 			if key != name && strings.EqualFold(key, name) {
-				return nil, errMixed
+				return nil, invalid(memberTwice)
 			}
 		}
 		value, err := d.ReadValue()
 		if err != nil {
-			return nil, duplicateOr(err)
+			return nil, invalid(memberTwice)
 		}
 		found[key] = value.Clone()
 	}
 	if _, err := d.ReadToken(); err != nil {
-		return nil, duplicateOr(err)
-	}
-	if _, err := d.ReadToken(); !errors.Is(err, io.EOF) {
-		return nil, errors.New("there is something after the request")
+		return nil, invalid(memberTwice)
 	}
 	return found, nil
-}
-
-func duplicateOr(err error) error {
-	if errors.Is(err, jsontext.ErrDuplicateName) {
-		return errMixed
-	}
-	return errors.New("the body is not well-formed JSON in UTF-8")
 }
 
 // called is the operation that a message calls; nil for none.

@@ -64,15 +64,20 @@ func TestEnvelopesAreReadStrictly(t *testing.T) {
 		`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"x","Arguments":{}}}`:                            false,
 		`{"jsonrpc":"2.0","id":1,"method":"tools/list"} {"jsonrpc":"2.0","id":2,"method":"tools/call"}`:                  false,
 		`{"jsonrpc":"2.0","id":1,"method":"tools/list"}]`:                                                                false,
-		`not json`: true, // left to the SDK, which answers in its own protocol
+		`{"id":1,"method":"tools/list"}`:               false,
+		`{"jsonrpc":2.0,"id":1,"method":"tools/list"}`: false,
+		`not json`: false,
+		``:         false,
+		`null`:     false,
+		`"2.0"`:    false,
 	} {
 		m, err := mcp.ReadMessage([]byte(body))
 		if (err == nil) != good {
 			t.Errorf("%s: %+v, %v", body, m, err)
 		}
 	}
-	m, err := mcp.ReadMessage([]byte(`{"method":"tools/call","params":{"name":"wipe_device"}}`))
-	if err != nil || m.Method != "tools/call" || m.Tool != "wipe_device" {
+	m, err := mcp.ReadMessage([]byte(`{"jsonrpc":"2.0","id":7,"method":"tools/call","params":{"name":"wipe_device"}}`))
+	if err != nil || m.Method != "tools/call" || m.Tool != "wipe_device" || string(m.ID) != "7" {
 		t.Errorf("%+v, %v", m, err)
 	}
 }

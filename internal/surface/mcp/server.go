@@ -15,7 +15,6 @@ import (
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/auth"
-	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/musterhq/muster/internal/access"
@@ -41,6 +40,7 @@ type Config struct {
 	Version         string
 	Now             func() time.Time
 	Log             *slog.Logger
+	Observer        Observer // nil: none
 	// Customize, if not nil, adds to the protocol server; conformance tests
 	// mount their fixtures on our middleware with it.
 	Customize func(*sdk.Server)
@@ -75,36 +75,29 @@ func New(c Config) (http.Handler, error) {
 		c.Customize(server)
 	}
 	server.AddReceivingMiddleware(c.receive)
-	protocol := sdk.NewStreamableHTTPHandler(func(*http.Request) *sdk.Server { return server }, &sdk.StreamableHTTPOptions{
+	handler := sdk.NewStreamableHTTPHandler(func(*http.Request) *sdk.Server { return server }, &sdk.StreamableHTTPOptions{
 		Stateless: true, MaxRequestBodyBytes: maxBody, PropagateRequestCancellation: true,
 		JSONResponse: c.Customize == nil, // our tools answer once; the suite's tell their progress first
 		// A proxy in front passes its own host name; browsers are stopped by the origin check.
 		DisableLocalhostProtection: true,
 	})
-	carried := auth.RequireBearerToken(carry, &auth.RequireBearerTokenOptions{AllowMissingExpiration: true})(protocol)
-	return c.originCheck(c.credentials(c.envelope(carried))), nil
+	carried := auth.RequireBearerToken(carry, &auth.RequireBearerTokenOptions{AllowMissingExpiration: true})(handler)
+	return c.noted(c.originCheck(c.credentials(c.envelope(carried)))), nil
 }
 
 // principalOf returns the caller that the credential middleware found.
 func principalOf(extra *sdk.RequestExtra) caller {
-	if extra == nil || extra.TokenInfo == nil {
-		return caller{}
+	if extra != nil && extra.TokenInfo != nil {
+		if found, ok := extra.TokenInfo.Extra[callerKey].(caller); ok {
+			return found
+		}
 	}
-	found, _ := extra.TokenInfo.Extra[callerKey].(caller)
-	return found
+	return caller{record: &record{}}
 }
 
-// receive hides tools that the caller can never use and refuses what is not
-// offered.
+// receive hides tools that the caller can never use.
 func (c Config) receive(next sdk.MethodHandler) sdk.MethodHandler {
 	return func(ctx context.Context, method string, request sdk.Request) (sdk.Result, error) {
-		switch method {
-		case "prompts/list", "prompts/get", "resources/list", "resources/read", "resources/templates/list",
-			"resources/subscribe", "resources/unsubscribe", "completion/complete", "logging/setLevel":
-			if c.Customize == nil {
-				return nil, &jsonrpc.Error{Code: jsonrpc.CodeMethodNotFound, Message: "method not found"}
-			}
-		}
 		result, err := next(ctx, method, request)
 		if list, ok := result.(*sdk.ListToolsResult); ok && err == nil {
 			c.hide(list, principalOf(request.GetExtra()))

@@ -58,8 +58,9 @@ func drop(s *jsonschema.Schema, member string) {
 func (c Config) call(o *operation.Operation) sdk.ToolHandler {
 	return func(ctx context.Context, request *sdk.CallToolRequest) (*sdk.CallToolResult, error) {
 		found := principalOf(request.Extra)
-		outcome := c.Kernel.Run(ctx, o, found.principal, operation.Meta{}, operation.Flat(request.Params.Arguments))
+		outcome := c.Kernel.Run(ctx, o, found.principal, operation.Meta{RequestID: found.record.id}, operation.Flat(request.Params.Arguments))
 		if outcome.Fault != nil {
+			found.record.fail(outcome.Fault.Code)
 			return c.failed(found, o, outcome.Fault)
 		}
 		return succeeded(outcome.Result)

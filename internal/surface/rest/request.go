@@ -9,7 +9,6 @@ import (
 	"strings"
 
 	"github.com/musterhq/muster/internal/fault"
-	"github.com/musterhq/muster/internal/name"
 	"github.com/musterhq/muster/internal/operation"
 )
 
@@ -51,24 +50,4 @@ func isJSON(contentType string) bool {
 	media, params, err := mime.ParseMediaType(contentType)
 	charset := params["charset"]
 	return err == nil && media == jsonType && (charset == "" || strings.EqualFold(charset, "utf-8"))
-}
-
-// maxRequestID bounds the ids that callers may bring, in characters.
-const maxRequestID = 64
-
-// requestID is the caller's own id for the request, if it is fit for a log
-// and a header, else a new one.
-func requestID(r *http.Request) string {
-	given := r.Header.Get("X-Request-Id")
-	if given == "" || len(given) > maxRequestID {
-		return name.NewID()
-	}
-	for _, c := range []byte(given) {
-		switch {
-		case 'a' <= c && c <= 'z', 'A' <= c && c <= 'Z', '0' <= c && c <= '9', c == '-', c == '_', c == '.', c == ':':
-		default:
-			return name.NewID()
-		}
-	}
-	return given
 }

@@ -18,6 +18,7 @@ import (
 
 	"github.com/musterhq/muster/internal/access"
 	"github.com/musterhq/muster/internal/fault"
+	"github.com/musterhq/muster/internal/name"
 	"github.com/musterhq/muster/internal/operation"
 )
 
@@ -113,7 +114,7 @@ type request struct {
 // ServeHTTP answers one request under Prefix.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	start := s.now()
-	q := &request{Request: r, id: requestID(r)}
+	q := &request{Request: r, id: name.RequestID(r.Header.Get("X-Request-Id"))}
 	w.Header()["X-Request-Id"] = []string{q.id}
 	a := s.answerSafely(w, q)
 	status := a.write(w, r)
