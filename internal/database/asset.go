@@ -105,7 +105,7 @@ func (db *DB) ImportAssets(ctx context.Context, assets []asset.Asset) error {
 			Changes: []activity.Change{{Field: "assets", After: strconv.Itoa(len(assets))}}})
 	})
 	if unique(err) {
-		return fault.New(fault.Refused, "an asset with one of these ids exists already").Because(err)
+		return fault.New(fault.Refused, "an asset with one of these ids exists already")
 	}
 	return err
 }

@@ -39,7 +39,7 @@ func (db *DB) CreateCompany(ctx context.Context, c company.Company) error {
 		return db.recordCompany(ctx, t, activity.CompanyCreated, company.Company{}, c)
 	})
 	if unique(err) {
-		return fault.New(fault.Refused, "there is a company %s already", c.Slug).Because(err)
+		return fault.New(fault.Refused, "there is a company %s already", c.Slug)
 	}
 	return err
 }
@@ -94,7 +94,7 @@ func (db *DB) UpdateCompany(ctx context.Context, id string, change func(*company
 		return db.recordCompany(ctx, t, activity.CompanyChanged, c, next)
 	})
 	if unique(err) {
-		err = fault.New(fault.Refused, "the enterprise %s belongs to another company", updated.Enterprise).Because(err)
+		err = fault.New(fault.Refused, "the enterprise %s belongs to another company", updated.Enterprise)
 	}
 	if err != nil {
 		return company.Company{}, err

@@ -187,7 +187,7 @@ func (db *DB) FinishSignup(ctx context.Context, state, enterprise string) error 
 			Changes: []activity.Change{{Field: "enterprise", After: enterprise}}})
 	})
 	if unique(err) {
-		return fault.New(fault.Refused, "the enterprise %s belongs to another company", enterprise).Because(err)
+		return fault.New(fault.Refused, "the enterprise %s belongs to another company", enterprise)
 	}
 	return err
 }

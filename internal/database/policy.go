@@ -84,7 +84,7 @@ func (db *DB) Policies(ctx context.Context, q policy.Query) ([]policy.Policy, in
 // nameTaken is the fault of a policy's name that another policy has.
 func nameTaken(p policy.Policy, err error) error {
 	if unique(err) {
-		return fault.New(fault.Refused, "there is a policy named %q already: choose another name", p.Name).Because(err)
+		return fault.New(fault.Refused, "there is a policy named %q already: choose another name", p.Name)
 	}
 	return err
 }

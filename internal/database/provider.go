@@ -70,7 +70,7 @@ func (db *DB) SaveProvider(ctx context.Context, p access.IdentityProvider) error
 		return db.recordProvider(ctx, t, before, p)
 	})
 	if unique(err) {
-		return fault.New(fault.Refused, "one of the domains signs in with another company").Because(err)
+		return fault.New(fault.Refused, "one of the domains signs in with another company")
 	}
 	return err
 }

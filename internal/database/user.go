@@ -53,7 +53,7 @@ func (db *DB) CreateUser(ctx context.Context, u access.UserAccount) error {
 		return db.recordUser(ctx, t, activity.UserCreated, access.UserAccount{}, u)
 	})
 	if unique(err) {
-		return fault.New(fault.Refused, "there is a user %s already", u.Email).Because(err)
+		return fault.New(fault.Refused, "there is a user %s already", u.Email)
 	}
 	return err
 }
@@ -121,7 +121,7 @@ func (db *DB) updateUser(ctx context.Context, companyID, id string, change func(
 		return db.saveUser(ctx, t, u, next)
 	})
 	if unique(err) {
-		err = fault.New(fault.Refused, "there is a user %s already", updated.Email).Because(err)
+		err = fault.New(fault.Refused, "there is a user %s already", updated.Email)
 	}
 	if err != nil {
 		return access.UserAccount{}, err

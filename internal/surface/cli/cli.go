@@ -111,7 +111,9 @@ func Message(err error) string {
 		parts = append(parts, f.Err.Error())
 	}
 	for _, field := range f.Fields {
-		parts = append(parts, field.Field+": "+field.Message)
+		if !strings.Contains(f.Detail, field.Message) { // else it is said already
+			parts = append(parts, field.Field+": "+field.Message)
+		}
 	}
 	return strings.Join(strings.FieldsFunc(strings.Join(parts, "; "), func(r rune) bool { return r == '\n' || r == '\r' }), "; ")
 }

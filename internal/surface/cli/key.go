@@ -22,9 +22,25 @@ type KeyCommands struct {
 // KeyCreate makes a key.
 type KeyCreate struct {
 	OfCompany
-	Name       string        `name:"name" required:"" help:"What the key is for; at most 100 characters, need not be unique."`
-	Permission []string      `name:"permission" required:"" enum:"DEVICES_READ,DEVICES_COMMAND,DEVICES_COMMAND_DESTRUCTIVE,POLICIES_READ,POLICIES_WRITE,PROVISIONING" placeholder:"NAME" help:"A permission; repeat for more: DEVICES_READ, DEVICES_COMMAND, DEVICES_COMMAND_DESTRUCTIVE, POLICIES_READ, POLICIES_WRITE, PROVISIONING."`
-	ExpiresIn  time.Duration `name:"expires-in" placeholder:"DURATION" help:"When the key stops working, such as 24h; by default never."`
+	Name       string         `name:"name" required:"" help:"What the key is for; at most 100 characters, need not be unique."`
+	Permission []string       `name:"permission" required:"" enum:"DEVICES_READ,DEVICES_COMMAND,DEVICES_COMMAND_DESTRUCTIVE,POLICIES_READ,POLICIES_WRITE,PROVISIONING" placeholder:"NAME" help:"A permission; repeat for more: DEVICES_READ, DEVICES_COMMAND, DEVICES_COMMAND_DESTRUCTIVE, POLICIES_READ, POLICIES_WRITE, PROVISIONING."`
+	ExpiresIn  *time.Duration `name:"expires-in" placeholder:"DURATION" help:"When the key stops working, such as 24h; by default never."`
+}
+
+// Validate refuses a lifetime that is none as bad usage: 0 must not come to mean
+// for ever.
+func (c *KeyCreate) Validate() error {
+	if c.ExpiresIn != nil && *c.ExpiresIn <= 0 {
+		return fault.Invalid("--expires-in must be longer than 0, such as 24h")
+	}
+	return nil
+}
+
+func (c *KeyCreate) lifetime() time.Duration {
+	if c.ExpiresIn == nil {
+		return 0 // never ends
+	}
+	return *c.ExpiresIn
 }
 
 // Run creates the key and shows it.
@@ -39,7 +55,7 @@ func (c *KeyCreate) Run(env *Env) error {
 			return answer{}, err
 		}
 		key, text, err := desk.keys(env).CreateForOperator(ctx, access.NewKeyRequest{
-			CompanyID: owner.ID, Name: strings.TrimSpace(c.Name), Permissions: permissions, ExpiresIn: c.ExpiresIn,
+			CompanyID: owner.ID, Name: strings.TrimSpace(c.Name), Permissions: permissions, ExpiresIn: c.lifetime(),
 		})
 		view := viewKey(key)
 		view.Key = text

@@ -38,6 +38,12 @@ type SettingValues struct {
 	Set []string `name:"set" sep:"none" placeholder:"SETTING=VALUE" help:"A setting and its value, such as CAMERA=BLOCK; repeat for more. policy settings shows them all."`
 }
 
+// Validate refuses a flag that is not SETTING=VALUE as bad usage.
+func (v SettingValues) Validate() error {
+	_, err := v.changes()
+	return err
+}
+
 func (v SettingValues) changes() ([]policy.Change, error) {
 	var changes []policy.Change
 	for _, text := range v.Set {
@@ -62,14 +68,19 @@ type PolicyCreate struct {
 	VROnly bool   `name:"vr-only" help:"For VR headsets only; they are provisioned over USB (AGENT policies)."`
 }
 
+// Validate refuses flags that do not go together as bad usage.
+func (c *PolicyCreate) Validate() error {
+	if c.VROnly && c.Type != string(policy.Agent) {
+		return fault.Invalid("--vr-only needs --type AGENT")
+	}
+	return c.SettingValues.Validate()
+}
+
 // Run creates the policy.
 func (c *PolicyCreate) Run(env *Env) error {
 	changes, err := c.changes()
 	if err != nil {
 		return err
-	}
-	if c.VROnly && c.Type != string(policy.Agent) {
-		return fault.Invalid("--vr-only needs --type AGENT")
 	}
 	document, err := c.document(env)
 	if err != nil {
