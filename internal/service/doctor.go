@@ -8,12 +8,14 @@ import (
 	"fmt"
 	"io/fs"
 	"net"
+	"net/http"
 	"net/url"
 	"os"
 	"time"
 
 	"github.com/musterhq/muster/internal/config"
 	"github.com/musterhq/muster/internal/database"
+	"github.com/musterhq/muster/internal/platform"
 )
 
 // Finding is what one check of the set-up came to.
@@ -55,10 +57,11 @@ func Diagnose(ctx context.Context, settings config.Service, now func() time.Time
 		}
 		return d.findings
 	}
-	d.note("settings", Fine, "every setting can be right", "")
+	d.note("settings", Fine, "each is well-formed", "")
 	d.keyFile()
 	d.publicURL()
 	d.certificate()
+	d.platform(ctx)
 	d.database(ctx)
 	return d.findings
 }
@@ -145,6 +148,48 @@ func (d *doctor) certificate() {
 	default:
 		d.note("TLS certificate", Fine, ends, "")
 	}
+}
+
+// platformPatience is how long the vendor's address may take to answer at all.
+const platformPatience = 5 * time.Second
+
+// platform checks the way to the vendor's API. That it does not answer now is
+// no failure: the service starts without it, and tries again.
+func (d *doctor) platform(ctx context.Context) {
+	const check = "platform"
+	p := d.settings.Platform
+	if _, err := platform.New(platformConfig(p, "", nil, d.now)); err != nil {
+		d.note(check, Failed, err.Error(), "correct MUSTER_PLATFORM_CREDENTIALS; docs/operating.md says how such a file is made")
+		return
+	}
+	switch {
+	case p.PlatformEndpoint == "" && p.PlatformCredentials == "":
+		d.note(check, Warning, "no credentials, so only devices with our own agent can be managed",
+			"set MUSTER_PLATFORM_CREDENTIALS to a service account's key file, or MUSTER_PLATFORM_ENDPOINT to an emulator's address to rehearse")
+	case p.PlatformEndpoint == "":
+		d.note(check, Fine, "the credentials are well-formed; `muster company connect` uses them first", "")
+	default:
+		if err := d.reach(ctx, p.PlatformEndpoint); err != nil {
+			d.note(check, Warning, err.Error(), "start what serves MUSTER_PLATFORM_ENDPOINT, such as `muster emulator`, or correct the address")
+			return
+		}
+		d.note(check, Fine, p.PlatformEndpoint+" answers", "")
+	}
+}
+
+// reach asks whether anything answers at an address.
+func (d *doctor) reach(ctx context.Context, address string) error {
+	ctx, cancel := context.WithTimeout(ctx, platformPatience)
+	defer cancel()
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, address, nil)
+	if err != nil {
+		return err
+	}
+	response, err := http.DefaultClient.Do(request)
+	if err != nil {
+		return fmt.Errorf("nothing answers at %s: %w", address, err)
+	}
+	return response.Body.Close()
 }
 
 func (d *doctor) database(ctx context.Context) {
