@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"crypto/rand"
 	"errors"
 	"io/fs"
@@ -54,6 +55,21 @@ func (c common) serial() string {
 		return c.Serial
 	}
 	return "SIM" + rand.Text()[:10]
+}
+
+// released tells a device's system that the agent is over, if the identity is gone:
+// also when an agent before this one did not get as far.
+func (c common) released(env *environment) {
+	if _, err := agent.LoadConnection(c.State); c.Driver != shellDriver || !errors.Is(err, agent.ErrNotEnrolled) {
+		return
+	}
+	device, _, err := c.device()
+	if android, ok := device.(*shell.Device); ok && err == nil {
+		err = android.Released(context.WithoutCancel(env.ctx))
+	}
+	if err != nil {
+		env.log.Warn("the system was not told that the agent is over", "error", err)
+	}
 }
 
 func tools() shell.Exec { return shell.Exec{Dirs: shell.AndroidDirs} }

@@ -16,7 +16,6 @@ import (
 	"github.com/alecthomas/kong"
 
 	"github.com/musterhq/muster/internal/agent"
-	"github.com/musterhq/muster/internal/agentproto"
 )
 
 // version is set by the linker (scripts/build.sh).
@@ -62,41 +61,19 @@ func run(args []string, out, errOut io.Writer) int {
 	return 0
 }
 
-// enrollCommand redeems a token.
-type enrollCommand struct {
-	common
-	Server string   `name:"server" required:"" placeholder:"URL" help:"The service's address: https, or http on this machine."`
-	Token  string   `name:"token" required:"" help:"The one-time token from the QR code."`
-	Role   string   `name:"role" enum:"manager,companion" default:"manager" help:"manager, or companion on a device that the platform manages."`
-	Pin    []string `name:"pin" placeholder:"PIN" help:"The pin of the service's certificate from the QR code; repeat it for a second."`
-	Key    string   `name:"command-key" placeholder:"KEY" help:"The service's command key from the QR code; without it the service's answer is believed."`
-	DNS    []string `name:"dns" placeholder:"IP" help:"A name server to ask where Android tells of none."`
-	Alg    string   `name:"alg" enum:"ed25519,es256" default:"ed25519" help:"The device key's algorithm: ed25519 or es256."`
-}
-
-// Run enrols the device.
-func (c *enrollCommand) Run(env *environment) error {
-	device, _, err := c.device()
-	if err != nil {
-		return err
-	}
-	way := agent.Connection{Pins: c.Pin, NameServers: c.DNS}
-	id, err := agent.Enroll(env.ctx, agent.Enrolment{Server: c.Server, Token: c.Token, Role: agentproto.Role(c.Role), Algorithm: agentproto.Algorithm(c.Alg),
-		Dir: c.State, Version: version, Device: device, Client: c.client(way), Connection: way, CommandKey: c.Key, Now: time.Now})
-	if err == nil {
-		fmt.Fprintf(env.out, "Enrolled as %s.\n", id)
-	}
-	return err
-}
-
 // runCommand keeps the device in touch.
 type runCommand struct {
 	common
-	Once bool `name:"once" help:"Check in once, carry out what there is, and end."`
+	Once   bool `name:"once" help:"Check in once, carry out what there is, and end."`
+	Detach bool `name:"detach" help:"Go on in the background, until the device restarts; what it says goes to the file log of the state directory."`
 }
 
 // Run runs the agent until it is stopped or the service lets the device go.
 func (c *runCommand) Run(env *environment) error {
+	if c.Detach {
+		return c.detach(env)
+	}
+	defer c.released(env)
 	a, err := c.open(env)
 	if err != nil {
 		return err
@@ -172,5 +149,6 @@ func (c *unenrollCommand) Run(env *environment) error {
 		return err
 	}
 	defer a.Close()
+	defer c.released(env)
 	return a.Unenroll(env.ctx)
 }

@@ -2,6 +2,8 @@ package agentproto_test
 
 import (
 	"errors"
+	"fmt"
+	"strings"
 	"testing"
 
 	"github.com/musterhq/muster/internal/agentproto"
@@ -112,6 +114,22 @@ func FuzzOpen(f *testing.F) {
 		e := agentproto.Envelope{Kind: kind, Payload: payload, KeyID: keyID, Sig: sig}
 		if e.Open(public, kind, &v) == nil {
 			t.Fatal("an envelope that nobody signed opened")
+		}
+	})
+}
+
+// Whatever text is handed over as a code, it is read or refused, and never printed
+// with its token.
+func FuzzParseCode(f *testing.F) {
+	f.Add(`{"android.app.extra.PROVISIONING_ADMIN_EXTRAS_BUNDLE":{"a.ENROLLMENT_TOKEN":"met_secret","a.SERVER_URL":"https://x","a.SERVER_PIN":"p,q"}}`)
+	f.Add(`{"android.app.extra.PROVISIONING_ADMIN_EXTRAS_BUNDLE":{"":""}}`)
+	f.Fuzz(func(t *testing.T, text string) {
+		code, err := agentproto.ParseCode(text)
+		if (err == nil) != (code.Token != "") {
+			t.Fatalf("%v, %v", code, err)
+		}
+		if code.Token == "met_secret" && strings.Contains(fmt.Sprintf("%v %+v %#v", code, code, code), "met_secret") {
+			t.Fatal("it prints its token")
 		}
 	})
 }

@@ -16,16 +16,48 @@ func TokenOf(text string) (string, error) {
 		}
 		return text, nil
 	}
-	var code struct {
+	code, err := ParseCode(text)
+	return code.Token, err
+}
+
+// Code is what an agent needs of a QR code, or of a file with the same text that
+// was handed over by USB. It prints without the token.
+type Code struct {
+	Server     string
+	Token      string
+	CommandKey string   // empty: the service's answer is believed
+	Pins       []string // none: its certificate must be one that the world trusts
+}
+
+// String keeps the token out of logs.
+func (c Code) String() string { return "{" + c.Server + " [secret]}" }
+
+// GoString keeps the token out of %#v.
+func (c Code) GoString() string { return c.String() }
+
+// ParseCode reads the text of a code. It fails if there is no token in it.
+func ParseCode(text string) (Code, error) {
+	var all struct {
 		Extras map[string]string `json:"android.app.extra.PROVISIONING_ADMIN_EXTRAS_BUNDLE"`
 	}
-	if err := json.Unmarshal([]byte(text), &code); err != nil {
-		return "", err
+	if err := json.Unmarshal([]byte(text), &all); err != nil {
+		return Code{}, errors.New("agentproto: the code is not JSON")
 	}
-	for key, value := range code.Extras {
-		if strings.HasSuffix(key, ".ENROLLMENT_TOKEN") {
-			return value, nil
+	var c Code
+	for key, value := range all.Extras {
+		switch key[strings.LastIndexByte(key, '.')+1:] {
+		case "ENROLLMENT_TOKEN":
+			c.Token = value
+		case "SERVER_URL":
+			c.Server = value
+		case "COMMAND_KEY":
+			c.CommandKey = value
+		case "SERVER_PIN":
+			c.Pins = strings.Split(value, ",")
 		}
 	}
-	return "", errors.New("agentproto: the code holds no enrolment token of an agent")
+	if c.Token == "" {
+		return Code{}, errors.New("agentproto: the code holds no enrolment token of an agent")
+	}
+	return c, nil
 }

@@ -141,6 +141,12 @@ func (db *DB) AgentDevice(ctx context.Context, id string) (agentdevice.Device, e
 	return findAgent(ctx, db.read(), `agent_devices.id = ?`, id)
 }
 
+// AgentOfToken finds the device that a token enrolled, once it has its asset.
+func (db *DB) AgentOfToken(ctx context.Context, hash [sha256.Size]byte) (agentdevice.Device, error) {
+	return findAgent(ctx, db.read(), `agent_devices.id = (SELECT device_id FROM agent_tokens WHERE hash = ?) AND agent_devices.asset_id <> ''`,
+		hex.EncodeToString(hash[:]))
+}
+
 // AgentOf finds the live device of an asset's enrolment.
 func (db *DB) AgentOf(ctx context.Context, assetID string, epoch int) (agentdevice.Device, error) {
 	return findAgent(ctx, db.read(), `agent_devices.asset_id = ? AND agent_devices.epoch = ? AND agent_devices.state <> '`+string(agentdevice.Deleted)+`'`, assetID, epoch)

@@ -40,6 +40,13 @@ func Short(slug string, c Collection, ref string) (string, bool) {
 	return id, IsID(id)
 }
 
+// Owner returns the slug of the company in a full resource name.
+func Owner(ref string) (slug string, ok bool) {
+	rest, ok := strings.CutPrefix(ref, root)
+	slug, _, found := strings.Cut(rest, "/")
+	return slug, ok && found && IsSlug(slug)
+}
+
 var idShape = regexp.MustCompile(`^[a-z0-9][a-z0-9_-]{0,63}$`)
 
 // IsID reports whether s has the shape of a short id.

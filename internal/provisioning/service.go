@@ -69,11 +69,7 @@ type Request struct {
 // Create makes a code with a new enrolment token. It fails with the codes of
 // contract 7.4; a failure leaves no code behind.
 func (s *Service) Create(ctx context.Context, p access.Principal, r Request) (Result, error) {
-	target, owner, err := s.find(ctx, p, r.PolicyID)
-	if err != nil {
-		return Result{}, err
-	}
-	token, err := s.issue(ctx, owner, target, r.PersonalUsage)
+	target, token, err := s.token(ctx, p, r.PolicyID, r.PersonalUsage, byCode)
 	if err != nil {
 		return Result{}, err
 	}
@@ -85,7 +81,8 @@ func (s *Service) Create(ctx context.Context, p access.Principal, r Request) (Re
 	if err != nil {
 		return Result{}, err
 	}
-	if err := s.record(ctx, target, r); err != nil {
+	if err := s.record(ctx, target, activity.Change{Field: "personalUsage", After: string(r.PersonalUsage)},
+		activity.Change{Field: "wifiSsid", After: r.Wifi.SSID}); err != nil {
 		return Result{}, err
 	}
 	return Result{
@@ -96,19 +93,68 @@ func (s *Service) Create(ctx context.Context, p access.Principal, r Request) (Re
 	}, nil
 }
 
-func (s *Service) record(ctx context.Context, p policy.Policy, r Request) error {
+// Bundle makes the same text as a code holds, with a new enrolment token, for a
+// device that is provisioned over USB: one of an AGENT policy, VR-only or not. It
+// fails with the codes of contract 7.4.
+func (s *Service) Bundle(ctx context.Context, p access.Principal, policyID string) (Token, policy.Policy, error) {
+	target, token, err := s.token(ctx, p, policyID, Unspecified, byUSB)
+	if err == nil {
+		err = s.record(ctx, target, activity.Change{Field: "way", After: "USB"})
+	}
+	if err != nil {
+		return Token{}, target, err
+	}
+	return token, target, nil
+}
+
+// Provisionable returns a policy whose devices may be provisioned over USB, or
+// what Bundle would fail with.
+func (s *Service) Provisionable(ctx context.Context, p access.Principal, policyID string) (policy.Policy, error) {
+	found, _, err := s.find(ctx, p, policyID, byUSB)
+	return found, err
+}
+
+// token makes an enrolment token of a policy for which that way is right.
+func (s *Service) token(ctx context.Context, p access.Principal, policyID string, usage PersonalUsage, w way) (policy.Policy, Token, error) {
+	target, owner, err := s.find(ctx, p, policyID, w)
+	if err != nil {
+		return target, Token{}, err
+	}
+	token, err := s.issue(ctx, owner, target, usage)
+	return target, token, err
+}
+
+// way is how a device is provisioned.
+type way int
+
+const (
+	byCode way = iota
+	byUSB
+)
+
+// refuse says why devices of a policy are not provisioned that way, if so.
+func (w way) refuse(p policy.Policy) error {
+	switch {
+	case w == byCode && p.VROnly:
+		return fault.New(fault.Unsupported, "VR-only policies cannot be provisioned by QR code: use the USB tool, muster usb")
+	case w == byUSB && p.Type != policy.Agent:
+		return fault.New(fault.Unsupported, "only devices with the service's own agent are provisioned over USB: take an AGENT policy, or make a QR code for this one")
+	}
+	return nil
+}
+
+func (s *Service) record(ctx context.Context, p policy.Policy, changes ...activity.Change) error {
 	if s.Records == nil {
 		return nil
 	}
 	return s.Records.RecordActivity(ctx, p.CompanyID, activity.Event{Action: activity.ProvisioningIssued,
-		Target: activity.Target{Kind: activity.Policy, ID: p.ID, Name: p.Name},
-		Changes: activity.Differences(activity.Change{Field: "personalUsage", After: string(r.PersonalUsage)},
-			activity.Change{Field: "wifiSsid", After: r.Wifi.SSID})})
+		Target:  activity.Target{Kind: activity.Policy, ID: p.ID, Name: p.Name},
+		Changes: activity.Differences(changes...)})
 }
 
-// find returns the policy and its company, if a code can be made for it: 404,
+// find returns the policy and its company, if a token can be made for it: 404,
 // then 409, then 422 (decisions "Order of checks").
-func (s *Service) find(ctx context.Context, p access.Principal, ref string) (policy.Policy, company.Company, error) {
+func (s *Service) find(ctx context.Context, p access.Principal, ref string, w way) (policy.Policy, company.Company, error) {
 	missing := fault.New(fault.NotFound, "there is no policy with this id in your company: take the pathName from the policy list")
 	id, ok := name.Short(p.CompanySlug, name.Policies, ref)
 	if !ok || !p.MaySee(id) {
@@ -122,10 +168,11 @@ func (s *Service) find(ctx context.Context, p access.Principal, ref string) (pol
 		return found, company.Company{}, err
 	}
 	owner, err := s.Catalogue.CompanyByID(ctx, p.CompanyID)
+	refused := w.refuse(found)
 	switch {
 	case err != nil:
-	case found.VROnly:
-		err = fault.New(fault.Unsupported, "VR-only policies cannot be provisioned by QR code: use the USB tool, muster usb")
+	case refused != nil:
+		err = refused
 	case found.Type == policy.Platform && !owner.Connected():
 		err = fault.New(fault.Unsupported, "the company has not finished its enterprise enrolment: an administrator can connect it under company settings")
 	case found.Deleted:

@@ -251,3 +251,24 @@ func sameJSON(t *testing.T, a, b string) bool {
 	}
 	return fmt.Sprint(values[0]) == fmt.Sprint(values[1])
 }
+
+// Over USB, AGENT policies are provisioned, VR-only ones too, and no others.
+func TestBundle(t *testing.T) {
+	t.Parallel()
+	f := newFixture()
+	f.service.Issuers[policy.Agent] = f.issuer
+	for ref, want := range map[string]fault.Code{"vr": "", "enterprises/acme/policies/agent": "", "plain": fault.Unsupported, "gone": fault.Unsupported,
+		"none": fault.NotFound, "enterprises/other/policies/vr": fault.NotFound} {
+		f.issuer.life = 0
+		token, target, err := f.service.Bundle(t.Context(), caller(), ref)
+		if got := fault.CodeOf(err); err != nil && got != want || (err == nil) != (want == "") {
+			t.Errorf("%s: %v, want %q", ref, err, want)
+		}
+		if issued := f.issuer.life != 0; issued != (want == "") {
+			t.Errorf("%s: a token was made: %v", ref, issued)
+		}
+		if want == "" && (!bytes.Equal(token.Payload, []byte(vendorPayload)) || !strings.HasSuffix(ref, target.ID)) {
+			t.Errorf("%s: %s %s", ref, target.ID, token.Payload)
+		}
+	}
+}

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -55,10 +56,12 @@ func NewAndroid(tb testing.TB, uid uint32, state simulated.State) *Android {
 	if err := os.WriteFile(filepath.Join(a.Dir, "proc/sys/kernel/random/boot_id"), []byte("boot-1\n"), 0o666); err != nil {
 		tb.Fatal(err)
 	}
-	if err := os.WriteFile(filepath.Join(a.Dir, "dev/null"), nil, 0o666); err != nil { // a file does as well
-		tb.Fatal(err)
+	for _, file := range []string{"dev/null", "data/model/calls"} { // for the first a file does as well
+		if err := os.WriteFile(filepath.Join(a.Dir, file), nil, 0o666); err != nil {
+			tb.Fatal(err)
+		}
 	}
-	for _, file := range []string{"data/model/device.json", "proc/sys/kernel/random/boot_id", "dev/null"} {
+	for _, file := range []string{"data/model/device.json", "data/model/calls", "proc/sys/kernel/random/boot_id", "dev/null"} {
 		if err := os.Chmod(filepath.Join(a.Dir, file), 0o666); err != nil {
 			tb.Fatal(err)
 		}
@@ -90,18 +93,31 @@ func (a *Android) write(path string, v any) {
 // State is the device as it now is.
 func (a *Android) State() simulated.State {
 	a.tb.Helper()
-	var s simulated.State
-	for range 100 { // a tool may be writing
-		text, err := os.ReadFile(filepath.Join(a.Dir, "data/model/device.json"))
-		if err != nil {
-			a.tb.Fatal(err)
-		}
-		if json.Unmarshal(text, &s) == nil {
-			return s
-		}
+	_, s, err := a.snapshot()
+	if err != nil {
+		a.tb.Fatal(err)
 	}
-	a.tb.Fatal("the device's state cannot be read")
 	return s
+}
+
+// snapshot is the calls of tools so far and the device's state, while no tool runs.
+func (a *Android) snapshot() (calls []byte, s simulated.State, err error) {
+	file, err := os.Open(filepath.Join(a.Dir, "data/model/calls"))
+	if err != nil {
+		return nil, s, err
+	}
+	defer file.Close()
+	if err := syscall.Flock(int(file.Fd()), syscall.LOCK_SH); err != nil {
+		return nil, s, err
+	}
+	if calls, err = io.ReadAll(file); err != nil {
+		return nil, s, err
+	}
+	text, err := os.ReadFile(filepath.Join(a.Dir, "data/model/device.json"))
+	if err != nil {
+		return nil, s, err
+	}
+	return calls, s, json.Unmarshal(text, &s)
 }
 
 // Calls are the tools that were started, each with its arguments.

@@ -17,7 +17,7 @@ import (
 // agents mounts the agents' door and makes the link the channel of agent
 // devices.
 func (s *Service) agents(mux *http.ServeMux, commands *command.Service, observer *enrolment.Service) (*agentlink.Link, error) {
-	signer, err := s.signer()
+	signer, err := s.keys.signer()
 	if err != nil {
 		return nil, err
 	}
@@ -44,9 +44,9 @@ func (s *Service) agents(mux *http.ServeMux, commands *command.Service, observer
 func (s *Service) Agents() *agentlink.Link { return s.link }
 
 // signer is the key that signs what devices obey, with those before it.
-func (s *Service) signer() (agentlink.Signer, error) {
+func (k *Keys) signer() (agentlink.Signer, error) {
 	var all []agentlink.Signer
-	for _, k := range s.keys.signing {
+	for _, k := range k.signing {
 		one, err := signerOf(k)
 		if err != nil {
 			return agentlink.Signer{}, err

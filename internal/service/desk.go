@@ -7,10 +7,12 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/musterhq/muster/internal/agentlink"
 	"github.com/musterhq/muster/internal/config"
 	"github.com/musterhq/muster/internal/database"
 	"github.com/musterhq/muster/internal/platform/discovery"
 	"github.com/musterhq/muster/internal/policy"
+	"github.com/musterhq/muster/internal/provisioning"
 	"github.com/musterhq/muster/internal/surface/cli"
 )
 
@@ -26,7 +28,27 @@ func OpenDesk(now func() time.Time) func(context.Context, config.Store) (*cli.De
 			return nil, errors.Join(err, db.Close())
 		}
 		return &cli.Desk{Companies: db, Keys: db, Assets: db, Companions: db, Policies: policies, Users: db, Connections: db, Activity: db,
-			Copier: db, Platform: openPlatform(db, now), Close: db.Close}, nil
+			Copier: db, Platform: openPlatform(db, now), Provisioning: openProvisioning(db, now), Tokens: db, Close: db.Close}, nil
+	}
+}
+
+// openProvisioning returns how the command line makes enrolment tokens for devices
+// with our own agent: as the running service does, with its keys.
+func openProvisioning(db *database.DB, now func() time.Time) func(config.Service) (*provisioning.Service, error) {
+	return func(settings config.Service) (*provisioning.Service, error) {
+		settings = settings.WithDefaults()
+		keys, err := LoadKeys(settings.KeyFile)
+		if err != nil {
+			return nil, fmt.Errorf("%w (MUSTER_KEY_FILE): it must be the running service's own", err)
+		}
+		signer, err := keys.signer()
+		if err != nil {
+			return nil, err
+		}
+		link := &agentlink.Link{Store: db, Signer: signer, PublicURL: settings.PublicURL, Now: now,
+			Pins: func() ([]string, error) { return pinsOf(settings.TLSCert, settings.PublicURL, now()) }}
+		return &provisioning.Service{Catalogue: db, Records: db, PublicURL: settings.PublicURL, Now: now,
+			Issuers: map[policy.Type]provisioning.Issuer{policy.Agent: link}}, nil
 	}
 }
 

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net/url"
 	"os"
+	"time"
 
 	"github.com/musterhq/muster/internal/agentproto"
 )
@@ -15,26 +16,30 @@ import (
 // else the key of its authority, or its own. The file is read each time, because
 // it may be renewed meanwhile.
 func (s *Service) pins() ([]string, error) {
-	if s.config.TLSCert == "" {
+	return pinsOf(s.config.TLSCert, s.public, s.options.Now())
+}
+
+func pinsOf(certificate, public string, now time.Time) ([]string, error) {
+	if certificate == "" {
 		return nil, nil
 	}
-	address, err := url.Parse(s.public)
+	address, err := url.Parse(public)
 	if err != nil {
 		return nil, err
 	}
-	text, err := os.ReadFile(s.config.TLSCert)
+	text, err := os.ReadFile(certificate)
 	if err != nil {
 		return nil, err
 	}
 	chain, err := readChain(text)
 	if err != nil {
-		return nil, fmt.Errorf("the certificate %s cannot be read: %w", s.config.TLSCert, err)
+		return nil, fmt.Errorf("the certificate %s cannot be read: %w", certificate, err)
 	}
 	between := x509.NewCertPool()
 	for _, c := range chain[1:] {
 		between.AddCert(c)
 	}
-	if _, err := chain[0].Verify(x509.VerifyOptions{DNSName: address.Hostname(), Intermediates: between, CurrentTime: s.options.Now()}); err == nil {
+	if _, err := chain[0].Verify(x509.VerifyOptions{DNSName: address.Hostname(), Intermediates: between, CurrentTime: now}); err == nil {
 		return nil, nil
 	}
 	last := chain[len(chain)-1]

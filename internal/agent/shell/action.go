@@ -28,13 +28,26 @@ func (d *Device) Do(ctx context.Context, a agent.Action) (string, error) {
 	case agent.Erase:
 		return "erased", d.erase(ctx)
 	case agent.LetGo:
-		if !d.system() {
-			return "released", nil
-		}
-		_, err := d.Tools.Run(ctx, "setprop", enrolledProperty, "0")
-		return "released", err
+		return "released", nil // Released, once the agent has nothing left to do
 	}
 	return "", agent.ErrUnsupported
+}
+
+// Enrolled lets init start the agent's service from now on, also after a restart,
+// where the agent is a system daemon (init file). Else there is nobody to do so.
+func (d *Device) Enrolled(ctx context.Context) error { return d.tellInit(ctx, "1") }
+
+// Released lets init end the agent's service for good. It is the agent's last act:
+// init does not ask before it kills, so the device must be free, the service must
+// know, and the identity must be gone.
+func (d *Device) Released(ctx context.Context) error { return d.tellInit(ctx, "0") }
+
+func (d *Device) tellInit(ctx context.Context, enrolled string) error {
+	if !d.system() {
+		return nil
+	}
+	_, err := d.Tools.Run(ctx, "setprop", enrolledProperty, enrolled)
+	return err
 }
 
 // show posts a notification. Its tag is the command's id: a second delivery

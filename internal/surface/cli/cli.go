@@ -30,6 +30,7 @@ type Commands struct {
 	Connection ConnectionCommands `cmd:"" help:"OAuth connections of a company."`
 	Activity   ActivityCommands   `cmd:"" help:"The record of who did what in a company."`
 	Backup     Backup             `cmd:"" help:"Make an online copy of the embedded database."`
+	USB        USB                `cmd:"" name:"usb" help:"Provision devices of an AGENT policy, such as VR headsets, over USB."`
 }
 
 // Env is what commands run in.

@@ -2,6 +2,7 @@ package cli
 
 import (
 	"context"
+	"crypto/sha256"
 
 	"github.com/musterhq/muster/internal/access"
 	"github.com/musterhq/muster/internal/activity"
@@ -10,6 +11,7 @@ import (
 	"github.com/musterhq/muster/internal/company"
 	"github.com/musterhq/muster/internal/config"
 	"github.com/musterhq/muster/internal/policy"
+	"github.com/musterhq/muster/internal/provisioning"
 )
 
 // Desk is what administration works with: an open database and, for what
@@ -30,7 +32,16 @@ type Desk struct {
 	// Platform makes the way to the vendor's platform; publicURL is where the
 	// running service is reached.
 	Platform func(settings config.Platform, publicURL string) (Platform, error)
-	Close    func() error
+	// Provisioning makes enrolment tokens as the service with those settings does.
+	Provisioning func(settings config.Service) (*provisioning.Service, error)
+	Tokens       TokenFinder
+	Close        func() error
+}
+
+// TokenFinder finds the device that a token enrolled: fault.NotFound until it has
+// its asset.
+type TokenFinder interface {
+	AgentOfToken(ctx context.Context, hash [sha256.Size]byte) (agentdevice.Device, error)
 }
 
 // Copier makes an online copy of the database at a path that does not exist.

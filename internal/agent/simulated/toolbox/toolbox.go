@@ -96,7 +96,7 @@ func (c call) properties() map[string]string {
 	all := map[string]string{"ro.build.version.sdk": strconv.Itoa(f.SDK), "ro.build.version.release": f.OSVersion, "ro.serialno": f.SerialNumber,
 		"ro.product.manufacturer": f.Manufacturer, "ro.product.brand": f.Brand, "ro.product.model": f.Model, "ro.crypto.state": "encrypted",
 		"ro.crypto.type": "file", "ro.build.type": "user", "ro.build.version.security_patch": "2026-10-01", "ro.boot.verifiedbootstate": "green",
-		"gsm.sim.operator.numeric": "", "ro.build.description": "two\nlines [odd]"}
+		"ro.product.cpu.abi": "arm64-v8a", "sys.boot_completed": "1", "gsm.sim.operator.numeric": "", "ro.build.description": "two\nlines [odd]"}
 	maps.Copy(all, c.State.Platform.Properties)
 	return all
 }
@@ -117,7 +117,7 @@ func (c call) setprop() error {
 	if len(c.args) != 2 {
 		return c.usage()
 	}
-	if c.UID == shellUID {
+	if c.UID == shellUID && !strings.HasPrefix(c.args[0], "debug.") {
 		return fail(1, "setprop: failed to set property '%s' to '%s'", c.args[0], c.args[1])
 	}
 	if c.State.Platform.Properties == nil {

@@ -1,0 +1,100 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"time"
+
+	"github.com/musterhq/muster/internal/agent"
+	"github.com/musterhq/muster/internal/agent/shell"
+	"github.com/musterhq/muster/internal/agentproto"
+)
+
+// enrollCommand redeems a token.
+type enrollCommand struct {
+	common
+	Server string   `name:"server" placeholder:"URL" help:"The service's address: https, or http on this machine."`
+	Token  string   `name:"token" help:"The one-time token from the QR code."`
+	Bundle string   `name:"bundle" placeholder:"FILE" help:"Instead of --server, --token, --pin and --command-key: a file with a code's whole text, as the USB tool hands it over. It is read once and deleted."`
+	Role   string   `name:"role" enum:"manager,companion" default:"manager" help:"manager, or companion on a device that the platform manages."`
+	Pin    []string `name:"pin" placeholder:"PIN" help:"The pin of the service's certificate from the QR code; repeat it for a second."`
+	Key    string   `name:"command-key" placeholder:"KEY" help:"The service's command key from the QR code; without it the service's answer is believed."`
+	DNS    []string `name:"dns" placeholder:"IP" help:"A name server to ask where Android tells of none."`
+	Alg    string   `name:"alg" enum:"ed25519,es256" default:"ed25519" help:"The device key's algorithm: ed25519 or es256."`
+}
+
+// Validate says what is missing, or too much, on the command line.
+func (c *enrollCommand) Validate() error {
+	switch {
+	case c.Bundle != "" && (c.Server != "" || c.Token != "" || c.Key != "" || len(c.Pin) > 0):
+		return errors.New("--bundle takes the place of --server, --token, --pin and --command-key")
+	case c.Bundle == "" && (c.Server == "" || c.Token == ""):
+		return errors.New("missing flags: --server=URL and --token=TOKEN, or --bundle=FILE")
+	}
+	return nil
+}
+
+// Run enrols the device.
+func (c *enrollCommand) Run(env *environment) error {
+	device, _, err := c.device()
+	if err != nil {
+		return err
+	}
+	code := agentproto.Code{Server: c.Server, Token: c.Token, CommandKey: c.Key, Pins: c.Pin}
+	if c.Bundle != "" {
+		if code, err = takeBundle(c.Bundle); err != nil {
+			return err
+		}
+	}
+	way := agent.Connection{Pins: code.Pins, NameServers: c.DNS}
+	id, err := agent.Enroll(env.ctx, agent.Enrolment{Server: code.Server, Token: code.Token, Role: agentproto.Role(c.Role), Algorithm: agentproto.Algorithm(c.Alg),
+		Dir: c.State, Version: version, Device: device, Client: c.client(way), Connection: way, CommandKey: code.CommandKey, Now: time.Now})
+	if err != nil {
+		return err
+	}
+	fmt.Fprintf(env.out, "Enrolled as %s.\n", id)
+	if android, ok := device.(*shell.Device); ok {
+		if err := android.Enrolled(env.ctx); err != nil {
+			return fmt.Errorf("the device is enrolled, but its system was not told to start the agent: %w", err)
+		}
+	}
+	return nil
+}
+
+// maxBundle is more than a code can hold.
+const maxBundle = 64 << 10
+
+// takeBundle reads a code's text from a file and deletes the file, whatever is in
+// it: what lies about in a place that others reach is not used twice.
+func takeBundle(path string) (agentproto.Code, error) {
+	text, err := readBundle(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return agentproto.Code{}, err
+	}
+	if removed := os.Remove(path); removed != nil {
+		return agentproto.Code{}, fmt.Errorf("the bundle must be deleted before it is used: %w", removed)
+	}
+	if err != nil {
+		return agentproto.Code{}, err
+	}
+	return agentproto.ParseCode(string(text))
+}
+
+func readBundle(path string) ([]byte, error) {
+	info, err := os.Lstat(path)
+	if err != nil {
+		return nil, err
+	}
+	if !info.Mode().IsRegular() || info.Size() > maxBundle {
+		return nil, fmt.Errorf("%s is not a file with the text of a code", path)
+	}
+	file, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer file.Close()
+	return io.ReadAll(io.LimitReader(file, maxBundle))
+}

@@ -1,0 +1,214 @@
+package cli
+
+import (
+	"context"
+	"crypto/sha256"
+	"fmt"
+	"io"
+	"net"
+	"net/url"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/musterhq/muster/internal/access"
+	"github.com/musterhq/muster/internal/agentproto"
+	"github.com/musterhq/muster/internal/company"
+	"github.com/musterhq/muster/internal/config"
+	"github.com/musterhq/muster/internal/fault"
+	"github.com/musterhq/muster/internal/name"
+	"github.com/musterhq/muster/internal/policy"
+	"github.com/musterhq/muster/internal/provisioning"
+	"github.com/musterhq/muster/internal/usb"
+	"github.com/musterhq/muster/internal/usb/adb"
+)
+
+// USB provisions devices over USB (operator "Programs", docs/usb.md). Like every
+// command here it works on the database; it also needs the running service's
+// key file, which signs what devices obey.
+type USB struct {
+	Common
+	Company string        `name:"company" placeholder:"SLUG" help:"The company's slug; needed where --policy is a short id."`
+	Policy  string        `name:"policy" required:"" placeholder:"PATHNAME" help:"The AGENT policy under which devices enrol: its path name, or its short id."`
+	Serial  []string      `name:"serial" sep:"none" placeholder:"SERIAL" help:"Only the device that adb lists under this serial number; repeat for more. By default every device that is connected."`
+	Watch   bool          `name:"watch" help:"Go on with devices as they are plugged in, until interrupted."`
+	Server  string        `name:"server" env:"MUSTER_PUBLIC_URL" placeholder:"URL" help:"The address under which devices reach the service; by default its public URL."`
+	Agent   string        `name:"agent" placeholder:"FILE" help:"The agent for devices that have none in their system; by default muster-agent-ARCH beside this program."`
+	Wait    time.Duration `name:"wait" default:"1m" help:"How long a device may take to enrol. Default: ${default}."`
+
+	KeyFile   string `name:"key-file" env:"MUSTER_KEY_FILE" placeholder:"FILE" help:"The running service's keys; by default beside the SQLite file."`
+	TLSCert   string `name:"tls-cert" env:"MUSTER_TLS_CERT" placeholder:"FILE" help:"The service's certificate chain, if it shows one of its own."`
+	Listen    string `name:"listen" env:"MUSTER_LISTEN" default:"127.0.0.1:8080" hidden:""`
+	ADBSocket string `name:"adb-socket" env:"ADB_SERVER_SOCKET" placeholder:"tcp:HOST:PORT" help:"Where the adb server listens. Default: tcp:127.0.0.1:5037."`
+	ADBPort   string `name:"adb-port" env:"ANDROID_ADB_SERVER_PORT" placeholder:"PORT" help:"Its port, if only that differs."`
+}
+
+type usbView struct {
+	Policy   string       `json:"policy"`
+	Enrolled int          `json:"enrolled"`
+	Already  int          `json:"alreadyEnrolled"`
+	Failed   int          `json:"failed"`
+	Devices  []usb.Result `json:"devices"`
+}
+
+// Run provisions the devices.
+func (c *USB) Run(env *Env) error {
+	server, err := adb.Address(c.ADBSocket, c.ADBPort)
+	if err != nil {
+		return fault.Invalid(err.Error())
+	}
+	settings, err := c.service()
+	if err != nil {
+		return err
+	}
+	var left error
+	err = c.run(env, func(ctx context.Context, desk *Desk) (answer, error) {
+		issuing, err := c.desk(ctx, desk, settings)
+		if err != nil {
+			return answer{}, err
+		}
+		tool := &usb.Tool{ADB: adb.Server{Address: server}, Desk: issuing, Serials: c.Serial, Patience: c.Wait, Programs: c.programs()}
+		if c.Output == "text" {
+			tool.Say = func(r usb.Result) { fmt.Fprintln(env.Out, progress(r)) }
+		}
+		work := tool.Once
+		if c.Watch {
+			work = tool.Watch
+		}
+		results, err := work(ctx)
+		view := summary(issuing.policy.PathName(), results)
+		if view.Failed > 0 {
+			left = fmt.Errorf("%d of %d devices are not provisioned: see what is said of each", view.Failed, len(results))
+		}
+		return answer{view, func(w io.Writer) {
+			fmt.Fprintf(w, "%d enrolled, %d were enrolled already, %d failed.\n", view.Enrolled, view.Already, view.Failed)
+		}}, err
+	})
+	if err == nil {
+		err = left
+	}
+	return err
+}
+
+// programs are the agents to bring along: what was given, or what lies beside
+// this program.
+func (c *USB) programs() usb.Programs {
+	p := usb.Programs{File: c.Agent}
+	if program, err := os.Executable(); err == nil {
+		p.Dir = filepath.Dir(program)
+	}
+	return p
+}
+
+// service is what a token says of the running service.
+func (c *USB) service() (config.Service, error) {
+	s := config.Service{Store: c.Store, PublicURL: c.Server, KeyFile: c.KeyFile, TLSCert: c.TLSCert}.WithDefaults()
+	if s.PublicURL == "" {
+		listening, err := net.ResolveTCPAddr("tcp", c.Listen)
+		if err != nil {
+			return s, fault.Invalid(fmt.Sprintf("MUSTER_LISTEN %q is not HOST:PORT", c.Listen))
+		}
+		if listening.IP == nil || listening.IP.IsLoopback() || listening.IP.IsUnspecified() {
+			return s, fault.Invalid("devices must be told where the service is: give --server URL, or set MUSTER_PUBLIC_URL as for the service")
+		}
+		s.PublicURL = s.PublicAddress(listening)
+	}
+	address, err := url.Parse(s.PublicURL)
+	loopback := err == nil && (address.Hostname() == "localhost" || net.ParseIP(address.Hostname()).IsLoopback())
+	switch {
+	case err != nil || address.Host == "" || address.Scheme != "https" && address.Scheme != "http":
+		return s, fault.Invalid(fmt.Sprintf("--server %q is not an https:// address", s.PublicURL))
+	case address.Scheme == "http" && !loopback:
+		return s, fault.Invalid(fmt.Sprintf("--server %q is not https: devices would refuse it", s.PublicURL))
+	}
+	return s, nil
+}
+
+// issuingDesk issues tokens of one policy. It implements usb.Desk.
+type issuingDesk struct {
+	provisioning *provisioning.Service
+	tokens       TokenFinder
+	principal    access.Principal
+	policy       policy.Policy
+	owner        company.Company
+}
+
+func (c *USB) desk(ctx context.Context, desk *Desk, settings config.Service) (*issuingDesk, error) {
+	slug := c.Company
+	if owner, full := name.Owner(c.Policy); full && slug == "" {
+		slug = owner
+	}
+	if slug == "" {
+		return nil, fault.Invalid(fmt.Sprintf("--policy %q is a short id: give its path name, or --company as well", c.Policy))
+	}
+	owner, err := desk.company(ctx, slug)
+	if err != nil {
+		return nil, err
+	}
+	d := &issuingDesk{tokens: desk.Tokens, owner: owner, principal: access.Principal{CompanyID: owner.ID, CompanySlug: owner.Slug}}
+	if d.provisioning, err = desk.Provisioning(settings); err != nil {
+		return nil, err
+	}
+	d.policy, err = d.provisioning.Provisionable(ctx, d.principal, c.Policy)
+	if fault.CodeOf(err) == fault.NotFound {
+		err = fault.New(fault.NotFound, "company %s has no policy %q: `muster policy list --company %s` shows those there are", slug, c.Policy, slug)
+	}
+	return d, err
+}
+
+// Issue implements usb.Desk.
+func (d *issuingDesk) Issue(ctx context.Context) (usb.Bundle, error) {
+	token, _, err := d.provisioning.Bundle(ctx, d.principal, d.policy.ID)
+	return usb.Bundle{Text: token.Payload}, err
+}
+
+// Enrolled implements usb.Desk.
+func (d *issuingDesk) Enrolled(ctx context.Context, b usb.Bundle) (string, error) {
+	code, err := agentproto.ParseCode(string(b.Text))
+	if err != nil {
+		return "", err
+	}
+	device, err := d.tokens.AgentOfToken(ctx, sha256.Sum256([]byte(code.Token)))
+	if fault.CodeOf(err) == fault.NotFound {
+		return "", nil
+	}
+	if err != nil {
+		return "", err
+	}
+	return name.Of(d.owner.Slug, name.Assets, device.AssetID), nil
+}
+
+// progress is one line about a device.
+func progress(r usb.Result) string {
+	text := r.Title() + ": "
+	switch r.Outcome {
+	case usb.Working:
+		return text + r.Detail
+	case usb.Enrolled:
+		text += "enrolled as " + r.Asset
+	case usb.AlreadyEnrolled:
+		text += "enrolled already"
+	default:
+		text += strings.ToLower(strings.ReplaceAll(string(r.Outcome), "_", " "))
+	}
+	if r.Detail != "" {
+		text += "; " + r.Detail
+	}
+	return text
+}
+
+func summary(policyName string, results []usb.Result) usbView {
+	view := usbView{Policy: policyName, Devices: results}
+	for _, r := range results {
+		switch {
+		case r.Outcome == usb.Enrolled:
+			view.Enrolled++
+		case r.Outcome == usb.AlreadyEnrolled:
+			view.Already++
+		default:
+			view.Failed++
+		}
+	}
+	return view
+}

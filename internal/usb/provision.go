@@ -1,0 +1,261 @@
+package usb
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/musterhq/muster/internal/check"
+	"github.com/musterhq/muster/internal/usb/adb"
+)
+
+// What the agent in a system image has with this tool (docs/aosp.md "Over USB").
+const (
+	// daemonProperty is set by the image's init file: ready or enrolled. The tool
+	// asks with enrol.
+	daemonProperty = "debug.muster.agent"
+	daemonReady    = "ready"
+	daemonEnrol    = "enrol"
+	daemonEnrolled = "enrolled"
+	daemonBundle   = "/data/muster-inbox/bundle.json"
+)
+
+// Where an agent lives that was brought along.
+const (
+	labDir     = "/data/local/tmp/muster"
+	labProgram = labDir + "/muster-agent"
+	labBundle  = labDir + "/bundle.json"
+	labState   = labDir + "/state"
+)
+
+// oldest is the API level of Android 5, the first that agents are for.
+const oldest = 21
+
+// labLimits is what must be known of an agent that was brought along.
+const labLimits = "for trying things out: the agent ends when the device restarts or USB debugging is switched off; " +
+	"it cannot restrict the device, erase it or hold its settings"
+
+// work is one device being provisioned.
+type work struct {
+	*Tool
+	ctx    context.Context
+	result Result
+}
+
+// provision finds out what the device is, and does what it takes.
+func (w *work) provision() error {
+	daemon, ready, err := w.probe()
+	if err != nil {
+		return err
+	}
+	switch {
+	case w.result.SDK < oldest:
+		w.result.Outcome, w.result.Detail = Unsupported, "its Android is older than 5 (API level 21)"
+		return nil
+	case !ready:
+		w.result.Outcome, w.result.Detail = NotReady, "Android is still starting on it"
+		return nil
+	case daemon == daemonReady || daemon == daemonEnrol:
+		w.result.Way = System
+		return w.system()
+	case daemon == daemonEnrolled:
+		w.result.Way, w.result.Outcome, w.result.Detail = System, AlreadyEnrolled, "the agent in its system says so"
+		return nil
+	}
+	w.result.Way = Lab
+	return w.lab()
+}
+
+// probe asks the device who it is.
+func (w *work) probe() (daemon string, ready bool, err error) {
+	get := func(name string) (value string) {
+		if err == nil {
+			var said adb.Output
+			said, err = w.run("getprop", name)
+			value = check.Clean(said.Out, 100)
+		}
+		return value
+	}
+	r := &w.result
+	level := get("ro.build.version.sdk")
+	r.AndroidVersion, r.ABI = get("ro.build.version.release"), get("ro.product.cpu.abi")
+	r.Manufacturer, r.Model = get("ro.product.manufacturer"), get("ro.product.model")
+	daemon, booted := get(daemonProperty), get("sys.boot_completed")
+	if err != nil {
+		return "", false, err
+	}
+	if r.SDK, err = strconv.Atoi(level); err != nil {
+		return "", false, errors.New("it does not tell its API level: is this Android?")
+	}
+	return daemon, booted == "1", nil
+}
+
+// run runs a command that must succeed.
+func (w *work) run(words ...string) (adb.Output, error) {
+	said, err := w.ADB.Run(w.ctx, w.result.Serial, words...)
+	if err == nil && said.Code != 0 {
+		err = fmt.Errorf("%s failed on the device: %s", words[0], said.Said())
+	}
+	return said, err
+}
+
+// each runs commands that must succeed, one after the other.
+func (w *work) each(commands ...[]string) error {
+	for _, words := range commands {
+		if _, err := w.run(words...); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// tidy removes something from the device, whatever happened.
+func (w *work) tidy(path string) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(w.ctx), tidyTime)
+	defer cancel()
+	_, _ = w.ADB.Run(ctx, w.result.Serial, "rm", "-r", "-f", path) // the token in it works once, and ends by itself
+}
+
+// begin says that the work begins.
+func (w *work) begin(text string) {
+	said := w.result
+	said.Outcome, said.Detail = Working, text
+	w.note(said)
+}
+
+// system hands the bundle to the agent in the device's system, which init starts
+// when it is asked to.
+func (w *work) system() error {
+	w.begin("enrolling through the agent in its system")
+	bundle, err := w.Desk.Issue(w.ctx)
+	if err != nil {
+		return err
+	}
+	defer w.tidy(daemonBundle)
+	// Only system and shell may look into this directory (init file), so that the
+	// wide mode that adb gives a file does no harm.
+	if err := w.ADB.Push(w.ctx, w.result.Serial, daemonBundle, 0o640, bytes.NewReader(bundle.Text)); err != nil {
+		return err
+	}
+	err = w.each([]string{"chmod", "640", daemonBundle}, []string{"setprop", daemonProperty, daemonReady}, []string{"setprop", daemonProperty, daemonEnrol})
+	if err != nil {
+		return err
+	}
+	if err := w.await(bundle); err != nil {
+		if left, asked := w.ADB.Exists(w.ctx, w.result.Serial, daemonBundle); asked == nil && left {
+			return errors.New("the agent in its system did not take the bundle: is the image's init file that of docs/aosp.md?")
+		}
+		return err
+	}
+	return nil
+}
+
+// lab brings an agent along, enrols it, and starts it.
+func (w *work) lab() error {
+	enrolled, err := w.ADB.Exists(w.ctx, w.result.Serial, labState+"/identity.json")
+	if err != nil {
+		return err
+	}
+	if enrolled {
+		return w.again()
+	}
+	program, err := w.Programs.Open(w.result.ABI)
+	if none, ok := errors.AsType[*NoProgramError](err); ok {
+		w.result.Outcome, w.result.Detail = Unsupported, none.Error()
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	defer program.Close()
+	w.begin("no agent in its system: bringing one along, " + labLimits)
+	done := false
+	defer func() {
+		if !done {
+			w.tidy(labDir)
+		}
+	}()
+	// The directory is closed before anything lies in it.
+	if err := w.each([]string{"mkdir", "-p", labDir}, []string{"chmod", "700", labDir}); err != nil {
+		return err
+	}
+	if err := w.ADB.Push(w.ctx, w.result.Serial, labProgram, 0o700, program); err != nil {
+		return err
+	}
+	bundle, err := w.Desk.Issue(w.ctx)
+	if err != nil {
+		return err
+	}
+	if err := w.ADB.Push(w.ctx, w.result.Serial, labBundle, 0o600, bytes.NewReader(bundle.Text)); err != nil {
+		return err
+	}
+	err = w.each([]string{"chmod", "700", labProgram}, []string{"chmod", "600", labBundle},
+		[]string{labProgram, "enroll", "--state", labState, "--driver", "shell", "--bundle", labBundle})
+	if err != nil {
+		return err
+	}
+	done = true // from here on the device is somebody to the service
+	if err := w.start(); err != nil {
+		return err
+	}
+	return w.await(bundle)
+}
+
+// start starts the agent that was brought along, detached from this USB session.
+func (w *work) start() error {
+	_, err := w.run(labProgram, "run", "--state", labState, "--driver", "shell", "--detach")
+	return err
+}
+
+// again starts the agent of an enrolment that is there already, if it does not run.
+func (w *work) again() error {
+	if err := w.start(); err != nil {
+		return fmt.Errorf("it has an enrolment of before whose agent does not start; to begin anew: adb -s %s shell rm -r %s: %w", w.result.Serial, labDir, err)
+	}
+	w.result.Outcome, w.result.Detail = AlreadyEnrolled, "the agent that was brought along runs (again); "+labLimits
+	return nil
+}
+
+// lookEvery is how often the service is asked.
+const lookEvery = 300 * time.Millisecond
+
+// await waits until the service says that the bundle's device is enrolled.
+func (w *work) await(b Bundle) error {
+	late := fmt.Errorf("the service has not seen it within %v: is it on a network from which it reaches the service?", w.Patience)
+	ctx, cancel := context.WithTimeoutCause(w.ctx, w.Patience, late)
+	defer cancel()
+	ticker := time.NewTicker(lookEvery)
+	defer ticker.Stop()
+	for {
+		asset, err := w.Desk.Enrolled(ctx, b)
+		switch {
+		case ctx.Err() != nil:
+			return context.Cause(ctx)
+		case err != nil:
+			return err
+		case asset != "":
+			w.result.Outcome, w.result.Asset, w.result.Detail = Enrolled, asset, ""
+			if w.result.Way == Lab {
+				w.result.Detail = labLimits
+			}
+			return nil
+		}
+		select {
+		case <-ctx.Done():
+		case <-ticker.C:
+		}
+	}
+}
+
+// Title is the device for people.
+func (r Result) Title() string {
+	title := r.Serial
+	if who := strings.TrimSpace(r.Manufacturer + " " + r.Model); who != "" {
+		title += " (" + who + ", Android " + r.AndroidVersion + ")"
+	}
+	return title
+}
