@@ -138,7 +138,20 @@ func TestPages(t *testing.T) {
 				if violations := tab.Axe(); violations != "" {
 					t.Error(violations)
 				}
+				if theme == "light" {
+					narrow(t, tab)
+				}
 			})
 		}
+	}
+}
+
+// narrow fails the test if the page runs out of a window of 320 pixels.
+func narrow(t *testing.T, tab *browser.Tab) {
+	t.Helper()
+	tab.Size(320, 900)
+	defer tab.Size(1440, 900)
+	if wide := tab.Eval(`String(document.documentElement.scrollWidth)`); wide != "320" {
+		t.Errorf("the page is %s pixels wide: %s", wide, tab.Eval(`[...document.querySelectorAll("main *")].filter((e) => e.getBoundingClientRect().right > 321 && !e.closest("[tabindex='0'], nav, pre, svg, .why")).slice(0, 5).map((e) => e.outerHTML.slice(0, 160)).join("\n")`))
 	}
 }

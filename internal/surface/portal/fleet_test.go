@@ -98,3 +98,22 @@ func TestFilteringByPlaceAndEnrolment(t *testing.T) {
 		}
 	}
 }
+
+// TestTheListAsCurl: the command asks for what the list shows, as far as the
+// API has such filters.
+func TestTheListAsCurl(t *testing.T) {
+	t.Parallel()
+	o := newOffice(t)
+	admin := o.person(t, access.Admin)
+	for path, want := range map[string]string{
+		"/devices":                                 "/api/v1/assets&#39;",
+		"/devices?status=ACTIVE":                   "/api/v1/assets?status=ACTIVE&#39;",
+		"/devices?status=ENROLLED":                 "/api/v1/assets&#39;",
+		"/devices?sort=identification,asc":         "/api/v1/assets?sort=identification%2Casc&#39;",
+		"/devices?policy=" + o.Policy.ID + "&q=ab": "/api/v1/assets?policy=" + strings.ReplaceAll(o.Policy.PathName(), "/", "%2F") + "&#39;",
+	} {
+		if page := o.get(t, admin, path, 200); !strings.Contains(page, want) {
+			t.Errorf("%s has no %s", path, want)
+		}
+	}
+}

@@ -1,7 +1,9 @@
 package devices
 
 import (
+	"net/url"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/musterhq/muster/internal/access"
@@ -217,4 +219,31 @@ func (t table) totalText() string {
 		return "many devices"
 	}
 	return frame.Count(t.Total, "device", "devices")
+}
+
+// curl is the list in the API: what that can filter and order by.
+func (t table) curl() string {
+	q := url.Values{}
+	if s := asset.Status(known(statusWords(), t.Get("status"))); s != "" && s != enrolled {
+		q.Set("status", string(s))
+	}
+	for _, p := range t.Policies {
+		if p.ID == t.Get("policy") {
+			q.Set("policy", p.PathName())
+		}
+	}
+	if by, usual, _ := strings.Cut(t.Spec.Default, ","); t.Sort != by || t.Descending != (usual == "desc") {
+		q.Set("sort", t.sorted())
+	}
+	if len(q) == 0 {
+		return "/assets"
+	}
+	return "/assets?" + q.Encode()
+}
+
+func (t table) sorted() string {
+	if t.Descending {
+		return t.Sort + ",desc"
+	}
+	return t.Sort + ",asc"
 }

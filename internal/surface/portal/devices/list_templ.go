@@ -48,7 +48,7 @@ func listPage(v *frame.Visit, t table) templ.Component {
 				}()
 			}
 			ctx = templ.InitializeContext(ctx)
-			templ_7745c5c3_Err = frame.Curl(v, "GET", "/assets", "").Render(ctx, templ_7745c5c3_Buffer)
+			templ_7745c5c3_Err = frame.Curl(v, "GET", t.curl(), "").Render(ctx, templ_7745c5c3_Buffer)
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
@@ -192,7 +192,7 @@ func rows(v *frame.Visit, t table) templ.Component {
 				return templ_7745c5c3_Err
 			}
 		} else {
-			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 12, "<form method=\"get\" action=\"/bulk\" class=\"group/rows contents\" id=\"selection\"><div class=\"relative overflow-x-auto rounded-lg border bg-card\" tabindex=\"0\" role=\"region\" aria-label=\"Devices\"><table class=\"grid-table\" data-density=\"")
+			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 12, "<form method=\"get\" action=\"/bulk\" class=\"group/rows contents\" id=\"selection\"><div class=\"overflow-x-auto rounded-lg border bg-card scroll-pt-10 lg:max-h-[calc(100dvh-13rem)] lg:min-h-80 lg:overflow-y-auto\" tabindex=\"0\" role=\"region\" aria-label=\"Devices\"><table class=\"grid-table\" data-density=\"")
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}

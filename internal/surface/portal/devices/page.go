@@ -101,14 +101,11 @@ func (s *Section) content(v *frame.Visit, d device) (templ.Component, error) {
 		commands, total, err := s.Commands.History(v.Context(), v.Company.ID, d.ID, operation.PageRequest{Page: l.Page, Size: l.Size})
 		return commandsPart(v, d, l, commands, total), err
 	case locationTab:
-		trail, err := s.Assets.Trail(v.Context(), d.ID, v.Now.Add(-asset.PlacesKept), maxTrail)
-		if len(trail) == 0 && d.Device != nil && d.Device.Location != nil {
-			trail = []asset.Location{*d.Device.Location}
-		}
-		return locationPart(v, s, d, trail), err
+		t, err := s.trail(v, d)
+		return locationPart(v, d, t), err
 	case activityTab:
 		entries, err := s.entries(v, d)
-		return activityPart(v, entries), err
+		return activityPart(v, d, entries), err
 	case appsTab, policyTab:
 		p, err := s.policyOf(v, d)
 		if err != nil {
@@ -136,9 +133,6 @@ func (s *Section) entries(v *frame.Visit, d device) ([]activity.Entry, error) {
 
 // maxEntries is how much of the record a device's page shows.
 const maxEntries = 100
-
-// maxTrail is how many places a map shows.
-const maxTrail = 200
 
 func (s *Section) policyOf(v *frame.Visit, d device) (policy.Policy, error) {
 	if d.Device == nil || d.Device.PolicyID == "" || !v.May(access.ViewPolicies) {

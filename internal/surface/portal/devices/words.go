@@ -70,12 +70,16 @@ func sentText(c command.Command) string {
 	}
 }
 
-// lateText says why an open command is open, and what to do.
-func lateText(c command.Command) string {
-	if text := advice(c); text != "" {
-		return text
+// lateTexts say why commands are open, and what to do.
+func lateTexts(open []command.Named) []string {
+	var texts []string
+	if slices.ContainsFunc(open, func(c command.Named) bool { return c.State != command.Unconfirmed }) {
+		texts = append(texts, "In progress: the device has not confirmed it. It may be switched off or without a network, and gets the command when it is back, unless that expires before.")
 	}
-	return "The device has not confirmed it: it may be switched off or without a network. It gets the command when it is back, unless that expires before."
+	if slices.ContainsFunc(open, func(c command.Named) bool { return c.State == command.Unconfirmed }) {
+		texts = append(texts, "Unconfirmed: nobody can tell whether the device will carry it out. Do not send it again yet: look at the device, or wait for its next report.")
+	}
+	return texts
 }
 
 // noPlace says why there is no place to show.

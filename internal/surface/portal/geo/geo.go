@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strings"
 
 	"github.com/musterhq/muster/internal/asset"
 )
@@ -91,23 +92,29 @@ const metresPerDegree = 111_320.0
 
 // Plot is a device's neighbourhood: its trail in metres around its last place.
 type Plot struct {
-	Half   float64 // half the side, in metres
-	Points [][2]float64
-	Circle float64 // accuracy of the last place, in metres
-	Scale  float64 // length of the scale bar, in metres
+	Half  float64 // half the side, in metres
+	Spots []Spot  // the oldest first
+	At    int     // the spot that is looked at
+	Scale float64 // length of the scale bar, in metres
 }
 
-// Neighbourhood plots a trail, the oldest place first; it must not be empty.
-func Neighbourhood(trail []asset.Location) Plot {
+// Spot is a place of a trail: where it is on the plot, and how accurate it is,
+// in metres.
+type Spot struct{ X, Y, Radius float64 }
+
+// Neighbourhood plots a trail, the oldest place first, and looks at one of its
+// places; it must not be empty.
+func Neighbourhood(trail []asset.Location, at int) Plot {
 	last := trail[len(trail)-1]
 	shrink := math.Cos(last.Latitude * math.Pi / 180)
-	p := Plot{Circle: max(last.AccuracyMeters, 1), Half: max(last.AccuracyMeters*1.6, 60)}
+	p := Plot{At: at, Half: 60}
 	for _, l := range trail {
-		east := (l.Longitude - last.Longitude) * metresPerDegree * shrink
-		south := (last.Latitude - l.Latitude) * metresPerDegree
-		p.Points = append(p.Points, [2]float64{east, south})
-		p.Half = max(p.Half, math.Abs(east)*1.15, math.Abs(south)*1.15)
+		s := Spot{X: (l.Longitude - last.Longitude) * metresPerDegree * shrink, Y: (last.Latitude - l.Latitude) * metresPerDegree,
+			Radius: max(l.AccuracyMeters, 1)}
+		p.Spots = append(p.Spots, s)
+		p.Half = max(p.Half, math.Abs(s.X)*1.15, math.Abs(s.Y)*1.15)
 	}
+	p.Half = max(p.Half, max(last.AccuracyMeters, trail[at].AccuracyMeters)*1.6)
 	p.Scale = nice(p.Half / 2)
 	return p
 }
@@ -123,13 +130,13 @@ func nice(n float64) float64 {
 	return power
 }
 
-// line is the trail as the points of a polyline.
-func (p Plot) line() string {
-	text := ""
-	for _, at := range p.Points {
-		text += fmt.Sprintf("%.1f,%.1f ", at[0], at[1])
+// line is the trail up to a spot as the points of a polyline.
+func (p Plot) line(to int) string {
+	var text strings.Builder
+	for _, s := range p.Spots[:to+1] {
+		fmt.Fprintf(&text, "%.1f,%.1f ", s.X, s.Y)
 	}
-	return text
+	return strings.TrimSpace(text.String())
 }
 
 func number(n float64) string { return fmt.Sprintf("%.2f", n) }

@@ -24,6 +24,6 @@
       plural(changes, "change", "changes") + " · affects " + plural(devices, "device", "devices") + impact;
   };
   form.addEventListener("change", count);
-  form.addEventListener("reset", () => setTimeout(() => { count(); form.dispatchEvent(new Event("portal:reset")); }));
+  form.addEventListener("reset", () => setTimeout(count));
   count();
 })();

@@ -43,7 +43,7 @@
   setInterval(tick, 1000);
 
   // ── Live: a part with data-live="asset:ID …" is fetched anew on a hint ──
-  let stream = null, listening = "";
+  let stream = null, listening = "", broken = 0;
   // data-every="3" lets a part be fetched every three seconds at most; one with
   // boxes ticked waits until they are not.
   const last = new Map();
@@ -78,11 +78,24 @@
     stream = new EventSource("/live?" + wanted + "&since=" + encodeURIComponent(document.documentElement.dataset.mark ?? ""));
     stream.onopen = () => {
       document.documentElement.dataset.live = "on";
+      clearTimeout(broken);
+      broken = 0;
+      $("#interrupted").hidden = true;
       if (opened) refresh(null); // the connection was lost meanwhile
       opened = true;
     };
     stream.onmessage = (event) => refresh(event.data.split(" "));
-    stream.onerror = () => { document.documentElement.dataset.live = "off"; };
+    stream.onerror = () => {
+      document.documentElement.dataset.live = "off";
+      const since = new Date().toISOString();
+      broken ||= setTimeout(() => { // a short break is no news
+        const note = $("#interrupted"), at = $("time", note);
+        at.dateTime = since;
+        at.title = since.replace("T", " ").slice(0, 19) + " UTC";
+        note.hidden = false;
+        tick();
+      }, 5000);
+    };
   };
   document.addEventListener("visibilitychange", () => { listen(); tick(); });
   document.addEventListener("htmx:after:swap", () => { listen(); tick(); dressTheme(); });
@@ -155,11 +168,16 @@
       if (input) input.dispatchEvent(new Event("input", { bubbles: true }));
     }
   };
-  // A form with data-guard asks before it is left with changes.
-  let guarded = false;
-  document.addEventListener("input", (event) => { if (event.target.closest?.("form[data-guard]")) guarded = true; });
-  document.addEventListener("submit", () => { guarded = false; });
-  addEventListener("beforeunload", (event) => { if (guarded) event.preventDefault(); });
+  // A form with data-guard asks before it is left with changes, unless it is
+  // what is sent.
+  let sent = false;
+  const changed = (field) => field.type === "checkbox" || field.type === "radio" ? field.checked !== field.defaultChecked :
+    field.defaultValue !== undefined && field.value !== field.defaultValue;
+  document.addEventListener("submit", (event) => { sent = event.target.matches("form[data-guard]"); });
+  addEventListener("pageshow", () => { sent = false; });
+  addEventListener("beforeunload", (event) => {
+    if (!sent && $$("form[data-guard]").some((form) => [...form.elements].some(changed))) event.preventDefault();
+  });
   // A control with data-submits sends its form when it changes.
   document.addEventListener("change", (event) => {
     if (event.target.matches?.("[data-submits]")) event.target.form?.requestSubmit();
@@ -237,6 +255,14 @@
   document.addEventListener("keydown", (event) => {
     if ((event.metaKey || event.ctrlKey) && event.key.toLowerCase() === "k") { event.preventDefault(); palette.show(); return; }
     if (event.metaKey || event.ctrlKey || event.altKey) return;
+    if (event.key === "Escape" && !$("dialog[open]")) {
+      for (const popup of $$("details[data-popup][open]")) {
+        popup.open = false;
+        if (popup.contains(document.activeElement)) $("summary", popup).focus();
+      }
+      const menu = $("#menu[data-open]");
+      if (menu) $("[data-toggles=menu]").click();
+    }
     if (event.target.closest?.("input:not([type=checkbox]):not([type=radio]), textarea, select, dialog[open]")) return;
     if (going && Date.now() - going < 1500) {
       going = 0;

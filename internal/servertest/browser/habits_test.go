@@ -1,0 +1,111 @@
+package browser_test
+
+import (
+	"fmt"
+	"net/url"
+	"strings"
+	"testing"
+
+	"github.com/chromedp/chromedp/kb"
+
+	"github.com/musterhq/muster/internal/access"
+	"github.com/musterhq/muster/internal/policy"
+	"github.com/musterhq/muster/internal/servertest"
+)
+
+// TestLeavingWithEdits: a page with changed settings asks before it is left;
+// with none, or as they are sent for review, it does not.
+func TestLeavingWithEdits(t *testing.T) {
+	t.Parallel()
+	site, _, tab := enter(t, access.Admin)
+	p := site.Lab.Policy(site.Company, "Edited", policy.Platform)
+	tab.Go("/policies/" + p.ID)
+	asks := func() bool {
+		t.Helper()
+		return tab.Eval(`String(!dispatchEvent(new Event("beforeunload", {cancelable: true})))`) == "true"
+	}
+	if asks() {
+		t.Error("it asks without a change")
+	}
+	pick(tab, "CAMERA", "BLOCK")
+	if !asks() {
+		t.Error("it does not ask with a change")
+	}
+	tab.Click("button[type=reset]")
+	tab.Sees("[data-tally]", "No change yet")
+	if asks() {
+		t.Error("it asks although the change was undone")
+	}
+	pick(tab, "CAMERA", "BLOCK")
+	tab.Follow("button[data-review]")
+	tab.Sees("h1", "Change settings of Edited")
+}
+
+// TestEscapeCloses what hangs open, and leaves a person where they were.
+func TestEscapeCloses(t *testing.T) {
+	t.Parallel()
+	site, replica, tab := enter(t, access.Admin)
+	device := site.Devices(replica, servertest.FullyManaged(), 1)[0]
+	tab.Go("/devices/" + device.AssetID)
+	tab.Click("main details[data-popup] summary")
+	tab.Waits(`document.querySelector("main details[data-popup]").open`)
+	tab.Press(kb.Escape)
+	tab.Waits(`!document.querySelector("main details[data-popup]").open`)
+	if tab.Eval(`String(document.activeElement.matches("main summary"))`) != "true" {
+		t.Error("the focus is lost")
+	}
+}
+
+// TestTheHistogramIsABrush: dragging over it narrows the time, and the list.
+func TestTheHistogramIsABrush(t *testing.T) {
+	t.Parallel()
+	_, _, tab := enter(t, access.Admin)
+	tab.Go("/activity?actor=USER")
+	tab.Waits(`document.readyState === "complete"`)
+	tab.Eval(`(() => {
+		const plot = document.querySelector("[data-brush]"), box = plot.getBoundingClientRect();
+		const at = (share, type) => plot.dispatchEvent(new PointerEvent(type, {bubbles: true, button: 0, clientX: box.left + share * box.width, clientY: box.top + 5}));
+		at(0.25, "pointerdown"); at(0.3, "pointermove"); at(0.5, "pointermove");
+		window.seen = document.querySelector("[data-brush-says]").textContent;
+		return "" })()`)
+	if seen := tab.Eval(`window.seen`); !strings.Contains(seen, "UTC") {
+		t.Errorf("while dragging it says %q", seen)
+	}
+	tab.Eval(`(document.querySelector("[data-brush]").dispatchEvent(new PointerEvent("pointerup", {bubbles: true, button: 0,
+		clientX: document.querySelector("[data-brush]").getBoundingClientRect().left + 0.5 * document.querySelector("[data-brush]").getBoundingClientRect().width})), "")`)
+	tab.Waits(`location.search.includes("from=")`)
+	tab.Sees("main", "Nothing in this range")
+	query, err := url.ParseQuery(strings.TrimPrefix(tab.Eval(`location.search`), "?"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var from, to int64
+	if _, err := fmt.Sscan(query.Get("from")+" "+query.Get("to"), &from, &to); err != nil {
+		t.Fatal(err)
+	}
+	if days := float64(to-from) / 86_400_000; days < 7.2 || days > 7.8 || query.Get("actor") != "USER" {
+		t.Errorf("a quarter of 30 days is %.2f days, of %s", days, query)
+	}
+	if bad := tab.Bad() + tab.Axe(); bad != "" {
+		t.Error(bad)
+	}
+}
+
+// TestLiveUpdatesBreakOff: the page keeps what it has, and says how old it is.
+func TestLiveUpdatesBreakOff(t *testing.T) {
+	t.Parallel()
+	site, replica, tab := enter(t, access.Admin)
+	device := site.Devices(replica, servertest.FullyManaged(), 1)[0]
+	tab.Go("/devices")
+	tab.Waits(`document.documentElement.dataset.live === "on"`)
+	if tab.Eval(`String(document.querySelector("#interrupted").hidden)`) != "true" {
+		t.Error("it says so before anything broke")
+	}
+	replica.Stop()
+	tab.Waits(`!document.querySelector("#interrupted").hidden`)
+	tab.Sees("#interrupted", "Live updates broke off")
+	tab.Waits(fmt.Sprintf(`document.querySelector("#row-%s") !== null`, device.AssetID))
+	if violations := tab.Axe(); violations != "" {
+		t.Error(violations)
+	}
+}
