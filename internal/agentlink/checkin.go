@@ -12,6 +12,7 @@ import (
 	"github.com/musterhq/muster/internal/command"
 	"github.com/musterhq/muster/internal/enrolment"
 	"github.com/musterhq/muster/internal/fault"
+	"github.com/musterhq/muster/internal/operation"
 )
 
 // CheckIn takes what the device reports and gives it what it is to do. Reports
@@ -113,7 +114,7 @@ func withTime(values json.RawMessage, at time.Time) json.RawMessage {
 	if json.Unmarshal(values, &members) != nil || members == nil {
 		members = map[string]json.RawMessage{}
 	}
-	members["reportedAt"], _ = json.Marshal(at) // such a time always can be written
+	members["reportedAt"], _ = json.Marshal(operation.Instant{Time: at}) // such a time always can be written
 	text, err := json.Marshal(members)
 	if err != nil {
 		return nil

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/musterhq/muster/internal/agentproto"
+	"github.com/musterhq/muster/internal/operation"
 )
 
 // notApplied is a setting of the policy that the device does not have, in the
@@ -24,5 +25,5 @@ func compliance(r agentproto.PolicyReport, now time.Time) (json.RawMessage, erro
 			short = append(short, notApplied{s.ID, s.State, s.Detail})
 		}
 	}
-	return json.Marshal(map[string]any{"policyCompliant": len(short) == 0, "nonComplianceDetails": short, "reportedAt": now.UTC()})
+	return json.Marshal(map[string]any{"policyCompliant": len(short) == 0, "nonComplianceDetails": short, "reportedAt": operation.Instant{Time: now}})
 }

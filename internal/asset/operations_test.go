@@ -122,12 +122,12 @@ func TestAssetObject(t *testing.T) {
 	t.Parallel()
 	in := newInventory(t)
 	id := in.enrol("d1", in.policies[0], 1)
-	want := `{"pathName":"enterprises/acme/assets/` + id + `","identification":"Phone N-d1","status":"ACTIVE","syncedAt":"2026-11-21T08:00:00Z",` +
+	want := `{"pathName":"enterprises/acme/assets/` + id + `","identification":"Phone N-d1","status":"ACTIVE","syncedAt":"2026-11-21T08:00:00.000Z",` +
 		`"customData":{"tags":[]},"specifications":{"brand":"acme","model":"Phone","osVersion":"14","serialNumber":"SN-d1"},` +
 		`"managedDevice":{"managementType":"PLATFORM","ownership":"COMPANY_OWNED","policyId":"enterprises/acme/policies/` + in.policies[0].ID + `",` +
-		`"policyName":"Office","policyVersionApplied":1,"enrolledAt":"2026-11-21T08:00:00Z","lastSeenAt":"2026-11-21T08:00:00Z","lostMode":false,"pushReachable":false,` +
+		`"policyName":"Office","policyVersionApplied":1,"enrolledAt":"2026-11-21T08:00:00.000Z","lastSeenAt":"2026-11-21T08:00:00.000Z","lostMode":false,"pushReachable":false,` +
 		`"statusReport":{"reportedAt":"2026-11-21T08:00:00Z","batteryLevel":77},` +
-		`"location":{"latitude":52.5,"longitude":13.4,"accuracyMeters":10,"reportedAt":"2026-11-21T08:00:00Z"}}}`
+		`"location":{"latitude":52.5,"longitude":13.4,"accuracyMeters":10,"reportedAt":"2026-11-21T08:00:00.000Z"}}}`
 	for _, ref := range []string{id, "enterprises/acme/assets/" + id} {
 		out := in.kernel.Run(in.ctx(), in.registry.Find("get_asset"), in.p, operation.Meta{}, &operation.Parts{Path: []string{ref}})
 		text, err := json.Marshal(out.Result)
@@ -159,7 +159,7 @@ func TestUnknownFactsAreNull(t *testing.T) {
 	a := asset.Asset{ID: "a", CompanySlug: "acme", Status: asset.Synchronizing, Device: &asset.Device{Management: asset.Agent},
 		SyncedAt: start.In(time.FixedZone("X", 3600))}
 	text, err := json.Marshal(a.Public())
-	want := `{"pathName":"enterprises/acme/assets/a","identification":"","status":"SYNCHRONIZING","syncedAt":"2026-11-21T09:00:00Z","customData":{"tags":[]},"specifications":{},` +
+	want := `{"pathName":"enterprises/acme/assets/a","identification":"","status":"SYNCHRONIZING","syncedAt":"2026-11-21T09:00:00.000Z","customData":{"tags":[]},"specifications":{},` +
 		`"managedDevice":{"managementType":"AGENT","ownership":null,"policyId":null,"policyName":null,"policyVersionApplied":null,"enrolledAt":null,"lastSeenAt":null,` +
 		`"lostMode":false,"pushReachable":false,"statusReport":null,"location":null}}`
 	if err != nil || string(text) != want {
@@ -314,7 +314,7 @@ func TestListPolicies(t *testing.T) {
 	page, _ := in.read(in.p, "list_policies", "sort=updatedAt,desc")
 	text, err := json.Marshal(page["content"].([]any)[0])
 	want := `{"deviceCount":1,"displayName":"Office","editable":true,"pathName":"enterprises/acme/policies/` + in.policies[0].ID + `","type":"PLATFORM",` +
-		`"updatedAt":"2026-11-21T09:00:00Z","version":1,"vrOnly":false}`
+		`"updatedAt":"2026-11-21T09:00:00.000Z","version":1,"vrOnly":false}`
 	if err != nil || string(text) != want {
 		t.Errorf("got  %s\nwant %s", text, want)
 	}

@@ -490,7 +490,7 @@ func TestHistory(t *testing.T) {
 		t.Fatalf("%s", text)
 	}
 	first, second := page.Content[0], page.Content[1]
-	want := map[string]any{"type": "LOCK", "status": "SUCCESS", "createdAt": "2026-11-21T09:00:03Z", "feedbackAt": "2026-11-21T09:00:04Z", "outcome": "locked"}
+	want := map[string]any{"type": "LOCK", "status": "SUCCESS", "createdAt": "2026-11-21T09:00:03.000Z", "feedbackAt": "2026-11-21T09:00:04.000Z", "outcome": "locked"}
 	for key, value := range want {
 		if first[key] != value {
 			t.Errorf("%s is %v, want %v", key, first[key], value)

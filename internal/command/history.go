@@ -2,7 +2,6 @@ package command
 
 import (
 	"context"
-	"time"
 
 	"github.com/musterhq/muster/internal/access"
 	"github.com/musterhq/muster/internal/asset"
@@ -13,11 +12,11 @@ import (
 // Entry is a command in the history: exactly these members, null where unknown
 // (contract 2.3). Who sent it is the portal's to show (contract 1.6).
 type Entry struct {
-	Type       Type       `json:"type" doc:"What was commanded."`
-	Status     string     `json:"status" enum:"IN_PROGRESS|SUCCESS|ERROR|UNCONFIRMED" doc:"IN_PROGRESS, SUCCESS, ERROR or UNCONFIRMED."`
-	CreatedAt  *time.Time `json:"createdAt" doc:"When it was accepted."`
-	FeedbackAt *time.Time `json:"feedbackAt" doc:"When the device itself spoke of it; null: it has not."`
-	Outcome    *string    `json:"outcome" doc:"What came of it, in a few words."`
+	Type       Type               `json:"type" doc:"What was commanded."`
+	Status     string             `json:"status" enum:"IN_PROGRESS|SUCCESS|ERROR|UNCONFIRMED" doc:"IN_PROGRESS, SUCCESS, ERROR or UNCONFIRMED."`
+	CreatedAt  *operation.Instant `json:"createdAt" doc:"When it was accepted."`
+	FeedbackAt *operation.Instant `json:"feedbackAt" doc:"When the device itself spoke of it; null: it has not."`
+	Outcome    *string            `json:"outcome" doc:"What came of it, in a few words."`
 }
 
 // Entry returns the command as the history shows it.

@@ -170,7 +170,7 @@ func resultSchema(t reflect.Type) *jsonschema.Schema {
 		}
 	}
 	switch t {
-	case reflect.TypeFor[time.Time]():
+	case reflect.TypeFor[time.Time](), reflect.TypeFor[Instant]():
 		return &jsonschema.Schema{Type: "string", Format: "date-time"}
 	case reflect.TypeFor[json.RawMessage]():
 		return &jsonschema.Schema{}

@@ -2,7 +2,6 @@ package policy
 
 import (
 	"context"
-	"time"
 
 	"github.com/musterhq/muster/internal/access"
 	"github.com/musterhq/muster/internal/operation"
@@ -16,14 +15,14 @@ var listSorting = operation.Sorting{
 
 // Summary is an entry of the policy list (decisions "Assets").
 type Summary struct {
-	PathName    string     `json:"pathName" doc:"Path name of the policy; the policyId of every other operation."`
-	DisplayName string     `json:"displayName" doc:"Name of the policy for people."`
-	Type        Type       `json:"type" enum:"PLATFORM|AGENT" doc:"Whose devices it is for: PLATFORM or AGENT."`
-	VROnly      bool       `json:"vrOnly" doc:"Whether it is for VR headsets only, which enrol by USB."`
-	Editable    bool       `json:"editable" doc:"Whether changes can be proposed."`
-	Version     int        `json:"version" doc:"Grows by one with every saved change."`
-	DeviceCount int        `json:"deviceCount" doc:"Devices that use the policy."`
-	UpdatedAt   *time.Time `json:"updatedAt" doc:"When it was last saved."`
+	PathName    string             `json:"pathName" doc:"Path name of the policy; the policyId of every other operation."`
+	DisplayName string             `json:"displayName" doc:"Name of the policy for people."`
+	Type        Type               `json:"type" enum:"PLATFORM|AGENT" doc:"Whose devices it is for: PLATFORM or AGENT."`
+	VROnly      bool               `json:"vrOnly" doc:"Whether it is for VR headsets only, which enrol by USB."`
+	Editable    bool               `json:"editable" doc:"Whether changes can be proposed."`
+	Version     int                `json:"version" doc:"Grows by one with every saved change."`
+	DeviceCount int                `json:"deviceCount" doc:"Devices that use the policy."`
+	UpdatedAt   *operation.Instant `json:"updatedAt" doc:"When it was last saved."`
 }
 
 // Summary returns the policy as the list shows it.

@@ -2,7 +2,6 @@ package policy
 
 import (
 	"context"
-	"time"
 
 	"github.com/musterhq/muster/internal/access"
 	"github.com/musterhq/muster/internal/fault"
@@ -35,13 +34,13 @@ type SavedBy struct {
 // RevisionRecord is a revision as the list shows it (decisions "Policy
 // changes").
 type RevisionRecord struct {
-	Revision    int        `json:"revision" doc:"Number of the revision; rollback_policy takes it."`
-	Version     int        `json:"version" doc:"The policy's version that was saved."`
-	SavedAt     *time.Time `json:"savedAt" doc:"When it was saved."`
-	SavedBy     SavedBy    `json:"savedBy" doc:"Who saved it."`
-	DisplayName string     `json:"displayName" doc:"The policy's name at that time."`
-	Origin      Origin     `json:"origin" doc:"How it came about: PORTAL, PROPOSAL, ROLLBACK or CREATE."`
-	ProposalID  string     `json:"proposalId,omitempty" doc:"The proposal that was applied, if one was."`
+	Revision    int                `json:"revision" doc:"Number of the revision; rollback_policy takes it."`
+	Version     int                `json:"version" doc:"The policy's version that was saved."`
+	SavedAt     *operation.Instant `json:"savedAt" doc:"When it was saved."`
+	SavedBy     SavedBy            `json:"savedBy" doc:"Who saved it."`
+	DisplayName string             `json:"displayName" doc:"The policy's name at that time."`
+	Origin      Origin             `json:"origin" doc:"How it came about: PORTAL, PROPOSAL, ROLLBACK or CREATE."`
+	ProposalID  string             `json:"proposalId,omitempty" doc:"The proposal that was applied, if one was."`
 }
 
 // Revisions is a policy's history.

@@ -2,7 +2,6 @@ package proposal
 
 import (
 	"fmt"
-	"time"
 
 	"github.com/musterhq/muster/internal/name"
 	"github.com/musterhq/muster/internal/operation"
@@ -10,17 +9,17 @@ import (
 
 // View is the proposal object (contract 2.6).
 type View struct {
-	ProposalID           string     `json:"proposalId" doc:"Id for reading or applying the proposal."`
-	Capability           Capability `json:"capability" enum:"update_policy_settings|create_policy|rollback_policy" doc:"What the proposal does."`
-	Title                string     `json:"title" doc:"Short title of the change."`
-	Status               Status     `json:"status" enum:"PENDING|EXECUTING|SUCCEEDED|FAILED|UNCONFIRMED|EXPIRED" doc:"PENDING can be applied; EXECUTING: read again until it ends; UNCONFIRMED: read the policy's settings before proposing again; FAILED, EXPIRED: propose again."`
-	Impact               Impact     `json:"impact" enum:"NORMAL|HIGH" doc:"HIGH needs the policy's name typed by the person who approves."`
-	RequiresConfirmation bool       `json:"requiresConfirmation" doc:"True for HIGH impact."`
-	Summary              string     `json:"summary" doc:"One sentence: the change, and how many devices use the policy."`
-	Target               Target     `json:"target" doc:"The policy that the proposal changes; for a copy its source, under the new name."`
-	Fields               []Field    `json:"fields" doc:"The exact change list that a person must review."`
-	ExpiresAt            *time.Time `json:"expiresAt" doc:"After it the proposal cannot be applied."`
-	Result               *Result    `json:"result,omitempty" doc:"The policy as it now is; only when it was applied just now."`
+	ProposalID           string             `json:"proposalId" doc:"Id for reading or applying the proposal."`
+	Capability           Capability         `json:"capability" enum:"update_policy_settings|create_policy|rollback_policy" doc:"What the proposal does."`
+	Title                string             `json:"title" doc:"Short title of the change."`
+	Status               Status             `json:"status" enum:"PENDING|EXECUTING|SUCCEEDED|FAILED|UNCONFIRMED|EXPIRED" doc:"PENDING can be applied; EXECUTING: read again until it ends; UNCONFIRMED: read the policy's settings before proposing again; FAILED, EXPIRED: propose again."`
+	Impact               Impact             `json:"impact" enum:"NORMAL|HIGH" doc:"HIGH needs the policy's name typed by the person who approves."`
+	RequiresConfirmation bool               `json:"requiresConfirmation" doc:"True for HIGH impact."`
+	Summary              string             `json:"summary" doc:"One sentence: the change, and how many devices use the policy."`
+	Target               Target             `json:"target" doc:"The policy that the proposal changes; for a copy its source, under the new name."`
+	Fields               []Field            `json:"fields" doc:"The exact change list that a person must review."`
+	ExpiresAt            *operation.Instant `json:"expiresAt" doc:"After it the proposal cannot be applied."`
+	Result               *Result            `json:"result,omitempty" doc:"The policy as it now is; only when it was applied just now."`
 }
 
 // Target is the policy that a proposal is about.

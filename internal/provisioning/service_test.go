@@ -101,7 +101,7 @@ func TestCreate(t *testing.T) {
 		}
 		picture := members["image"].(map[string]any)
 		if members["policyId"] != "enterprises/acme/policies/plain" || members["policyName"] != "Plain" || members["personalUsage"] != "USERLESS" ||
-			members["expiresAt"] != "2026-11-22T12:00:00Z" || members["wifiSsid"] != "site" || picture["mimeType"] != "image/png" ||
+			members["expiresAt"] != "2026-11-22T12:00:00.000Z" || members["wifiSsid"] != "site" || picture["mimeType"] != "image/png" ||
 			members["portalUrl"] != "https://muster.example/policies/plain" || len(members) != 7 {
 			t.Errorf("result %v", members)
 		}

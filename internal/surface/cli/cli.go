@@ -119,14 +119,6 @@ func Message(err error) string {
 	return strings.Join(strings.FieldsFunc(strings.Join(parts, "; "), func(r rune) bool { return r == '\n' || r == '\r' }), "; ")
 }
 
-func stamp(t time.Time) *time.Time {
-	if t.IsZero() {
-		return nil
-	}
-	t = t.UTC()
-	return &t
-}
-
 func day(t time.Time) string {
 	if t.IsZero() {
 		return "-"

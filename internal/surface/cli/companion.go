@@ -4,12 +4,12 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"time"
 
 	"github.com/musterhq/muster/internal/agentdevice"
 	"github.com/musterhq/muster/internal/asset"
 	"github.com/musterhq/muster/internal/fault"
 	"github.com/musterhq/muster/internal/name"
+	"github.com/musterhq/muster/internal/operation"
 )
 
 // AssetCompanion makes a token with which the companion app on one device
@@ -20,9 +20,9 @@ type AssetCompanion struct {
 }
 
 type companionView struct {
-	AssetID   string    `json:"assetId"`
-	Token     string    `json:"token"`
-	ExpiresAt time.Time `json:"expiresAt"`
+	AssetID   string            `json:"assetId"`
+	Token     string            `json:"token"`
+	ExpiresAt operation.Instant `json:"expiresAt"`
 }
 
 // Run makes the token. It is shown here once.
@@ -44,7 +44,7 @@ func (c *AssetCompanion) Run(env *Env) error {
 			return answer{}, fault.New(fault.Refused, "asset %s is not a device that the platform manages: only those have companions", a.PathName())
 		}
 		text, expires, err := agentdevice.Companions{Store: desk.Companions, Now: env.Now}.Issue(ctx, owner.ID, a.ID, a.Device.Epoch)
-		view := companionView{AssetID: a.PathName(), Token: text, ExpiresAt: expires.UTC()}
+		view := companionView{AssetID: a.PathName(), Token: text, ExpiresAt: operation.Instant{Time: expires}}
 		return answer{view, func(w io.Writer) {
 			fmt.Fprintf(w, "Token for the companion app of %s, valid once and until %s; it is not shown again:\n\n%s\n", a.PathName(), day(expires), text)
 		}}, err

@@ -13,6 +13,7 @@ import (
 	"github.com/musterhq/muster/internal/access"
 	"github.com/musterhq/muster/internal/company"
 	"github.com/musterhq/muster/internal/fault"
+	"github.com/musterhq/muster/internal/operation"
 )
 
 // CompanyCommands manage companies.
@@ -181,20 +182,20 @@ func (d *Desk) company(ctx context.Context, slug string) (company.Company, error
 }
 
 type companyView struct {
-	Slug          string          `json:"slug"`
-	PathName      string          `json:"pathName"`
-	Name          string          `json:"name"`
-	Settings      access.Settings `json:"settings"`
-	InactiveAfter string          `json:"inactiveAfter"`
-	Connected     bool            `json:"connected"`
-	Enterprise    *string         `json:"enterprise"`
-	CreatedAt     *time.Time      `json:"createdAt"`
+	Slug          string             `json:"slug"`
+	PathName      string             `json:"pathName"`
+	Name          string             `json:"name"`
+	Settings      access.Settings    `json:"settings"`
+	InactiveAfter string             `json:"inactiveAfter"`
+	Connected     bool               `json:"connected"`
+	Enterprise    *string            `json:"enterprise"`
+	CreatedAt     *operation.Instant `json:"createdAt"`
 }
 
 func viewCompany(c company.Company) companyView {
 	view := companyView{
 		Slug: c.Slug, PathName: c.PathName(), Name: c.Name, Settings: c.Settings,
-		InactiveAfter: c.InactiveAfter.String(), Connected: c.Connected(), CreatedAt: stamp(c.CreatedAt),
+		InactiveAfter: c.InactiveAfter.String(), Connected: c.Connected(), CreatedAt: operation.Moment(c.CreatedAt),
 	}
 	if c.Connected() {
 		view.Enterprise = &c.Enterprise

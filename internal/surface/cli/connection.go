@@ -5,10 +5,10 @@ import (
 	"fmt"
 	"io"
 	"strings"
-	"time"
 
 	"github.com/musterhq/muster/internal/access"
 	"github.com/musterhq/muster/internal/fault"
+	"github.com/musterhq/muster/internal/operation"
 )
 
 // ConnectionCommands manage OAuth connections: applications that people let
@@ -120,19 +120,19 @@ func (c *ConnectionRevoke) Run(env *Env) error {
 }
 
 type connectionView struct {
-	ID         string     `json:"id"`
-	ClientID   string     `json:"clientId"`
-	ClientName string     `json:"clientName"`
-	UserID     string     `json:"userId"`
-	UserEmail  string     `json:"userEmail,omitempty"`
-	Scopes     []string   `json:"scopes"`
-	State      string     `json:"state"`
-	CreatedAt  *time.Time `json:"createdAt"`
-	LastUsedAt *time.Time `json:"lastUsedAt"`
-	RevokedAt  *time.Time `json:"revokedAt"`
+	ID         string             `json:"id"`
+	ClientID   string             `json:"clientId"`
+	ClientName string             `json:"clientName"`
+	UserID     string             `json:"userId"`
+	UserEmail  string             `json:"userEmail,omitempty"`
+	Scopes     []string           `json:"scopes"`
+	State      string             `json:"state"`
+	CreatedAt  *operation.Instant `json:"createdAt"`
+	LastUsedAt *operation.Instant `json:"lastUsedAt"`
+	RevokedAt  *operation.Instant `json:"revokedAt"`
 }
 
 func viewConnection(o access.OAuthConnection) connectionView {
 	return connectionView{ID: o.ID, ClientID: o.ClientID, ClientName: o.ClientName, UserID: o.UserID, Scopes: o.Scopes.Scopes(),
-		State: connectionState(o), CreatedAt: stamp(o.CreatedAt), LastUsedAt: stamp(o.LastUsedAt), RevokedAt: stamp(o.RevokedAt)}
+		State: connectionState(o), CreatedAt: operation.Moment(o.CreatedAt), LastUsedAt: operation.Moment(o.LastUsedAt), RevokedAt: operation.Moment(o.RevokedAt)}
 }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/musterhq/muster/internal/access"
 	"github.com/musterhq/muster/internal/fault"
+	"github.com/musterhq/muster/internal/operation"
 )
 
 // KeyCommands manage API keys. The command line is the operator's: the
@@ -128,21 +129,21 @@ func (c *KeyRevoke) Run(env *Env) error {
 }
 
 type keyView struct {
-	ID          string     `json:"id"`
-	Prefix      string     `json:"prefix"`
-	Key         string     `json:"key,omitempty"` // at creation alone
-	Name        string     `json:"name"`
-	Permissions []string   `json:"permissions"`
-	CreatedBy   string     `json:"createdBy"`
-	CreatedAt   *time.Time `json:"createdAt"`
-	ExpiresAt   *time.Time `json:"expiresAt"`
-	RevokedAt   *time.Time `json:"revokedAt"`
-	LastUsedAt  *time.Time `json:"lastUsedAt"`
+	ID          string             `json:"id"`
+	Prefix      string             `json:"prefix"`
+	Key         string             `json:"key,omitempty"` // at creation alone
+	Name        string             `json:"name"`
+	Permissions []string           `json:"permissions"`
+	CreatedBy   string             `json:"createdBy"`
+	CreatedAt   *operation.Instant `json:"createdAt"`
+	ExpiresAt   *operation.Instant `json:"expiresAt"`
+	RevokedAt   *operation.Instant `json:"revokedAt"`
+	LastUsedAt  *operation.Instant `json:"lastUsedAt"`
 }
 
 func viewKey(k access.Key) keyView {
 	return keyView{
 		ID: k.ID, Prefix: k.Prefix, Name: k.Name, Permissions: k.Permissions.Names(), CreatedBy: k.CreatedBy,
-		CreatedAt: stamp(k.CreatedAt), ExpiresAt: stamp(k.ExpiresAt), RevokedAt: stamp(k.RevokedAt), LastUsedAt: stamp(k.LastUsedAt),
+		CreatedAt: operation.Moment(k.CreatedAt), ExpiresAt: operation.Moment(k.ExpiresAt), RevokedAt: operation.Moment(k.RevokedAt), LastUsedAt: operation.Moment(k.LastUsedAt),
 	}
 }

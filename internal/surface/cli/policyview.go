@@ -8,10 +8,10 @@ import (
 	"io"
 	"strconv"
 	"strings"
-	"time"
 
 	"github.com/musterhq/muster/internal/company"
 	"github.com/musterhq/muster/internal/fault"
+	"github.com/musterhq/muster/internal/operation"
 	"github.com/musterhq/muster/internal/policy"
 )
 
@@ -23,22 +23,22 @@ type policyView struct {
 }
 
 type pushView struct {
-	Version  int        `json:"version"` // ours, that the platform holds; 0: none
-	Error    string     `json:"error,omitempty"`
-	PushedAt *time.Time `json:"pushedAt"`
+	Version  int                `json:"version"` // ours, that the platform holds; 0: none
+	Error    string             `json:"error,omitempty"`
+	PushedAt *operation.Instant `json:"pushedAt"`
 }
 
 type policyDetail struct {
 	policyView
-	Description string          `json:"description"`
-	Labels      []string        `json:"labels"`
-	Group       string          `json:"group"`
-	CreatedAt   *time.Time      `json:"createdAt"`
-	Document    json.RawMessage `json:"document"`
+	Description string             `json:"description"`
+	Labels      []string           `json:"labels"`
+	Group       string             `json:"group"`
+	CreatedAt   *operation.Instant `json:"createdAt"`
+	Document    json.RawMessage    `json:"document"`
 }
 
 func viewDetail(p policy.Policy) policyDetail {
-	return policyDetail{viewPolicy(p), p.Description, append([]string{}, p.Labels...), p.Group, stamp(p.CreatedAt), p.Document}
+	return policyDetail{viewPolicy(p), p.Description, append([]string{}, p.Labels...), p.Group, operation.Moment(p.CreatedAt), p.Document}
 }
 
 // printDetail shows a policy to people: what is wanted, what the platform
@@ -65,7 +65,7 @@ func printDetail(w io.Writer, p policy.Policy) {
 }
 
 func viewPolicy(p policy.Policy) policyView {
-	return policyView{p.Summary(), pushView{p.Push.Version, p.Push.Error, stamp(p.Push.PushedAt)}}
+	return policyView{p.Summary(), pushView{p.Push.Version, p.Push.Error, operation.Moment(p.Push.PushedAt)}}
 }
 
 func showPolicy(verb string, p policy.Policy, note string) answer {
@@ -133,13 +133,13 @@ type PolicyRevisions struct {
 }
 
 type revisionView struct {
-	Revision    int           `json:"revision"`
-	Version     int           `json:"version"`
-	SavedAt     *time.Time    `json:"savedAt"`
-	SavedBy     policy.Author `json:"savedBy"`
-	DisplayName string        `json:"displayName"`
-	Origin      policy.Origin `json:"origin"`
-	ProposalID  string        `json:"proposalId,omitempty"`
+	Revision    int                `json:"revision"`
+	Version     int                `json:"version"`
+	SavedAt     *operation.Instant `json:"savedAt"`
+	SavedBy     policy.Author      `json:"savedBy"`
+	DisplayName string             `json:"displayName"`
+	Origin      policy.Origin      `json:"origin"`
+	ProposalID  string             `json:"proposalId,omitempty"`
 }
 
 // Run prints the revisions.
@@ -151,7 +151,7 @@ func (c *PolicyRevisions) Run(env *Env) error {
 		all, err := desk.Policies.Store.Revisions(ctx, owner.ID, p.ID, c.Limit)
 		views := make([]revisionView, len(all))
 		for i, r := range all {
-			views[i] = revisionView{r.Revision, r.Version, stamp(r.SavedAt), r.SavedBy, r.Name, r.Origin, r.ProposalID}
+			views[i] = revisionView{r.Revision, r.Version, operation.Moment(r.SavedAt), r.SavedBy, r.Name, r.Origin, r.ProposalID}
 		}
 		return answer{map[string]any{"policyId": p.PathName(), "revisions": views}, func(w io.Writer) {
 			row(w, "REVISION", "VERSION", "SAVED", "BY", "ORIGIN", "NAME")

@@ -7,11 +7,11 @@ import (
 	"fmt"
 	"io"
 	"strings"
-	"time"
 
 	"github.com/musterhq/muster/internal/access"
 	"github.com/musterhq/muster/internal/fault"
 	"github.com/musterhq/muster/internal/name"
+	"github.com/musterhq/muster/internal/operation"
 )
 
 // UserCommands manage the people who sign in to the portal.
@@ -144,15 +144,15 @@ func (c *UserDisable) Run(env *Env) error {
 }
 
 type userView struct {
-	ID           string     `json:"id"`
-	Email        string     `json:"email"`
-	Name         string     `json:"name"`
-	Role         string     `json:"role"`
-	Rights       []string   `json:"rights"`
-	Policies     []string   `json:"policies"` // null: all
-	Disabled     bool       `json:"disabled"`
-	CreatedAt    *time.Time `json:"createdAt"`
-	LastSignInAt *time.Time `json:"lastSignInAt"`
+	ID           string             `json:"id"`
+	Email        string             `json:"email"`
+	Name         string             `json:"name"`
+	Role         string             `json:"role"`
+	Rights       []string           `json:"rights"`
+	Policies     []string           `json:"policies"` // null: all
+	Disabled     bool               `json:"disabled"`
+	CreatedAt    *operation.Instant `json:"createdAt"`
+	LastSignInAt *operation.Instant `json:"lastSignInAt"`
 }
 
 func viewUser(slug string, u access.UserAccount) userView {
@@ -161,5 +161,5 @@ func viewUser(slug string, u access.UserAccount) userView {
 		policies = append(policies, name.Of(slug, name.Policies, id))
 	}
 	return userView{ID: u.ID, Email: u.Email, Name: u.Name, Role: string(u.Role), Rights: u.Rights.Names(), Policies: policies, Disabled: u.Disabled,
-		CreatedAt: stamp(u.CreatedAt), LastSignInAt: stamp(u.LastSignInAt)}
+		CreatedAt: operation.Moment(u.CreatedAt), LastSignInAt: operation.Moment(u.LastSignInAt)}
 }
