@@ -31,13 +31,17 @@ type Switches struct {
 	Disable []string `name:"disable" placeholder:"SETTING,…" enum:"device-commands,destructive-commands,policy-changes,provisioning,oauth-connections" help:"Settings to turn off."`
 }
 
-// apply changes settings. What a setting needs is the company's to check.
+// apply changes settings. What a setting needs is the company's to check, but
+// whoever turns off device commands means the destructive ones too.
 func (s Switches) apply(settings *access.Settings) {
 	for _, setting := range s.Enable {
 		*settingOf(settings, setting) = true
 	}
 	for _, setting := range s.Disable {
 		*settingOf(settings, setting) = false
+		if setting == "device-commands" && !slices.Contains(s.Enable, "destructive-commands") {
+			settings.DestructiveCommands = false
+		}
 	}
 }
 
