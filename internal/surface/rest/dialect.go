@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"net/http"
 	"strconv"
+	"strings"
 
 	"github.com/musterhq/muster/internal/fault"
 	"github.com/musterhq/muster/internal/operation"
@@ -71,6 +72,18 @@ func shapeOf(d operation.Dialect, code fault.Code, malformed bool) shape {
 	}
 }
 
+// atFault names what is wrong with a request: its fields or, where it could not
+// be read, all of it (decisions, "Commands": an errors array on every 400).
+func atFault(e *fault.Error) []fault.Field {
+	if len(e.Fields) > 0 {
+		return e.Fields
+	}
+	if message, ok := strings.CutPrefix(e.Detail, "the query "); ok {
+		return []fault.Field{{Field: "query", Message: message}}
+	}
+	return []fault.Field{{Field: "body", Message: strings.TrimPrefix(e.Detail, "the body ")}}
+}
+
 // refuse writes a fault in a dialect; instance is the path of the request.
 func refuse(d operation.Dialect, instance string, e *fault.Error) reply {
 	code := statusOf(e.Code)
@@ -100,7 +113,7 @@ func refuse(d operation.Dialect, instance string, e *fault.Error) reply {
 		p.Retryable = new(status.Retryable(e))
 	}
 	if code == http.StatusBadRequest {
-		p.Errors = e.Fields
+		p.Errors = atFault(e)
 	}
 	a.contentType = problemType
 	a.body, _ = json.Marshal(p) // strings, numbers and booleans: it cannot fail
