@@ -20,6 +20,9 @@ type Step struct {
 	Outcome  string    // set when not empty
 	Feedback time.Time // set when not zero
 	Deadline time.Time // set when not zero
+	// Shows says that the success shows on the asset in the same moment: lost
+	// mode begins or ends, or the device's management does.
+	Shows bool
 }
 
 // of is a command that was not stored yet as the step leaves it.

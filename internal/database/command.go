@@ -114,19 +114,30 @@ func (db *DB) Take(ctx context.Context, id string, s command.Step) (command.Comm
 		return err
 	}
 	var err error
-	if s.To == command.Failed || s.To == command.Unconfirmed {
+	switch {
+	case s.Shows:
+		err = db.write(ctx, func(ctx context.Context, t *tx) error {
+			if err := step(ctx, t); err != nil {
+				return err
+			}
+			return show(ctx, t, taken)
+		})
+	case s.To == command.Failed || s.To == command.Unconfirmed:
 		err = db.write(ctx, func(ctx context.Context, t *tx) error {
 			if err := step(ctx, t); err != nil {
 				return err
 			}
 			return db.recordStep(ctx, t, taken)
 		})
-	} else {
+	default:
 		err = db.statement(ctx, step)
 	}
 	if !errors.Is(err, sql.ErrNoRows) {
 		if err == nil {
 			db.hintCommand(taken)
+			if s.Shows {
+				db.hintAsset(taken.CompanyID, taken.AssetID)
+			}
 		}
 		return taken, err == nil, err
 	}

@@ -163,6 +163,34 @@ func TestFinalStatesAreNeverLeft(t *testing.T) {
 	})
 }
 
+// Whoever reads that a command succeeded finds the asset as it left it.
+func TestASuccessShowsOnTheAsset(t *testing.T) {
+	withCompany(t, func(f *fixture) {
+		for _, last := range []command.Type{command.WipeCompanyData, command.RelinquishOwnership} {
+			a := f.enrol("d-"+string(last), "")
+			for _, s := range []struct {
+				sent   command.Type
+				lost   bool
+				status asset.Status
+			}{
+				{command.StartLostMode, true, asset.Active}, {command.StopLostMode, false, asset.Active}, {last, false, asset.Deleted},
+			} {
+				c := f.intent(a, s.sent)
+				_, _, err := f.db.Begin(f.Context(), c)
+				f.ok(err)
+				_, taken, err := f.db.Take(f.Context(), c.ID, command.Step{From: []command.State{command.Prepared}, To: command.Succeeded,
+					Feedback: f.clock.Now(), Shows: true})
+				f.ok(err)
+				now, err := f.db.Asset(f.Context(), f.company.ID, a.ID)
+				f.ok(err)
+				if !taken || now.Status != s.status || (now.Device == nil) != (s.status == asset.Deleted) || now.Device != nil && now.Device.LostMode != s.lost {
+					f.Errorf("after %s the asset is %s, %+v", s.sent, now.Status, now.Device)
+				}
+			}
+		}
+	})
+}
+
 func TestHistoryIsNewestFirst(t *testing.T) {
 	withCompany(t, func(f *fixture) {
 		a, b := f.enrol("a", ""), f.enrol("b", "")

@@ -97,6 +97,24 @@ func (h held) end(ctx context.Context, t *tx, at time.Time) error {
 	return counts.save(ctx, t)
 }
 
+// show changes an asset as the success of one of its commands does: whoever
+// reads of the one finds the other. The device's own report says so again.
+func show(ctx context.Context, t *tx, c command.Command) error {
+	h, err := hold(ctx, t, c.AssetID)
+	if err != nil || h.epoch != c.Epoch || h.status == asset.Deleted {
+		return err
+	}
+	if c.Type == command.StartLostMode || c.Type == command.StopLostMode {
+		h.lostMode = c.Type == command.StartLostMode
+		return h.save(ctx, t)
+	}
+	at := c.FeedbackAt
+	if at.IsZero() {
+		at = t.db.now()
+	}
+	return h.end(ctx, t, at)
+}
+
 // endCommands makes an asset's open commands final as its device ends. That it
 // ended is the device's own word on a wipe.
 func endCommands(ctx context.Context, t *tx, assetID string, at time.Time) error {
