@@ -126,7 +126,7 @@ func TestSupport(t *testing.T) {
 				t.Errorf("%s did something to a personal device: %s", test.command.Type, d.AppliedState)
 			}
 		}
-	})
+	}, func(o *emulator.Options) { o.Settings.Quirks.PasswordRules = true })
 }
 
 func TestCommandIsRefused(t *testing.T) {
@@ -250,6 +250,20 @@ func TestPasswordResetHoldsOffLostMode(t *testing.T) {
 		time.Sleep(12 * time.Hour)
 		if got := metadata(t, r.complete(device, startLostMode())).StartLostModeStatus.Status; got != "SUCCESS" {
 			t.Errorf("got %s", got)
+		}
+	}, func(o *emulator.Options) { o.Settings.Quirks.PasswordRules = true })
+}
+
+// Unless asked to, no device refuses a command for its password's sake.
+func TestPasswordsAreTakenAsTheyAre(t *testing.T) {
+	t.Parallel()
+	virtual(t, func(t *testing.T, r *rig) {
+		device := r.device(emulator.Enrolment{})
+		if got := metadata(t, r.complete(device, &am.Command{Type: "RESET_PASSWORD", NewPassword: "1234"})).ErrorCode; got != "" {
+			t.Errorf("the password is %s", got)
+		}
+		if got := metadata(t, r.complete(device, startLostMode())).StartLostModeStatus.Status; got != "SUCCESS" {
+			t.Errorf("lost mode is %s", got)
 		}
 	})
 }

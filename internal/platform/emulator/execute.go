@@ -98,7 +98,7 @@ func commandSupport(d *simulated, kind string) string {
 
 func (e *Emulator) resetPassword(d *simulated, op *operation) {
 	switch {
-	case op.Password == passwordShortPIN && d.APILevel >= 34, op.Password == passwordNone && d.Applied.Password:
+	case op.Password == passwordShortPIN && d.APILevel >= 34 && e.settings.Quirks.PasswordRules, op.Password == passwordNone && d.Applied.Password:
 		op.fail("INVALID_VALUE")
 	default:
 		d.PasswordReset = e.now()
@@ -143,7 +143,7 @@ func (e *Emulator) startLostMode(d *simulated, op *operation) func(*outbox) {
 	switch {
 	case d.lost():
 		status.Status = "ALREADY_IN_LOST_MODE"
-	case recently(d.PasswordReset):
+	case recently(d.PasswordReset) && e.settings.Quirks.PasswordRules:
 		status.Status = "RESET_PASSWORD_RECENTLY"
 	case recently(d.LostModeExit):
 		status.Status = "USER_EXIT_LOST_MODE_RECENTLY"

@@ -105,6 +105,9 @@ type Quirks struct {
 	EchoDefaults bool `json:"echoDefaults"`
 	// EchoNewPassword returns newPassword in a command's metadata.
 	EchoNewPassword bool `json:"echoNewPassword"`
+	// PasswordRules refuses, from Android 14 on, a PIN of fewer than six digits,
+	// and lost mode for 12 hours after a password was reset.
+	PasswordRules bool `json:"passwordRules"`
 	// SilentCancel sends no COMMAND notification for a cancelled command.
 	SilentCancel bool `json:"silentCancel"`
 	// SilentExpiry sends no COMMAND notification for an expired command.
