@@ -69,6 +69,8 @@ type Operation struct {
 	Effect  Effect
 	// Idempotent: to run it again with the same arguments changes nothing more.
 	Idempotent bool
+	// BodyOptional: no body at all stands for one without members.
+	BodyOptional bool
 	// Faults are the codes that the handler may end in, beside those of the
 	// pipeline itself (unauthorized, forbidden, invalid_arguments,
 	// rate_limited, internal_error), which follow from the fields above.

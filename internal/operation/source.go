@@ -48,7 +48,7 @@ func (s *Parts) read(o *Operation, v reflect.Value, f *faults) error {
 	}
 	s.readQuery(p, v, f)
 	switch hasBody := p.has(inBody); {
-	case len(s.Body) == 0 && !hasBody:
+	case len(s.Body) == 0 && (!hasBody || o.BodyOptional):
 	case len(s.Body) == 0:
 		p.missing(inBody, f)
 		f.malform("the body must be one JSON object")

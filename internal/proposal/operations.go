@@ -27,7 +27,8 @@ func Define(r *operation.Registry, s *Service) {
 			"Call it only after the user has seen the list and approved it. With requiresConfirmation, ask the user to type the policy's name and pass exactly what was typed. " +
 			"If the policy was saved since, it fails with stale_proposal: propose again and review the new list. After internal_error read the proposal before anything else. " +
 			"It can be undone with rollback_policy.",
-		Faults: []fault.Code{fault.NotFound, fault.NotPending, fault.StaleProposal, fault.Refused, fault.ConfirmationRequired},
+		BodyOptional: true,
+		Faults:       []fault.Code{fault.NotFound, fault.NotPending, fault.StaleProposal, fault.Refused, fault.ConfirmationRequired},
 	}), s.apply)
 }
 

@@ -151,7 +151,7 @@ func (d *document) operation(o *operation.Operation) *described {
 	x.Parameters = append(x.Parameters, parameter{Ref: "#/components/parameters/" + shared})
 	if o.HasBody() {
 		_, sample := o.Example()
-		x.Body = &body{Required: true, Content: map[string]media{jsonType: {Schema: o.BodySchema(), Example: sample}}}
+		x.Body = &body{Required: !o.BodyOptional, Content: map[string]media{jsonType: {Schema: o.BodySchema(), Example: sample}}}
 	}
 	d.successes(o, x.Responses)
 	return x
