@@ -104,15 +104,18 @@ func show(ctx context.Context, t *tx, c command.Command) error {
 	if err != nil || h.epoch != c.Epoch || h.status == asset.Deleted {
 		return err
 	}
-	if c.Type == command.StartLostMode || c.Type == command.StopLostMode {
+	switch c.Type {
+	case command.StartLostMode, command.StopLostMode:
 		h.lostMode = c.Type == command.StartLostMode
 		return h.save(ctx, t)
+	case command.WipeCompanyData, command.RelinquishOwnership:
+		at := c.FeedbackAt
+		if at.IsZero() {
+			at = t.db.now()
+		}
+		return h.end(ctx, t, at)
 	}
-	at := c.FeedbackAt
-	if at.IsZero() {
-		at = t.db.now()
-	}
-	return h.end(ctx, t, at)
+	return nil
 }
 
 // endCommands makes an asset's open commands final as its device ends. That it
