@@ -176,7 +176,7 @@ func TestASuccessShowsOnTheAsset(t *testing.T) {
 				{command.StartLostMode, true, asset.Active}, {command.StopLostMode, false, asset.Active}, {last, false, asset.Deleted},
 			} {
 				c := f.intent(a, s.sent)
-				_, _, err := f.db.Begin(f.Context(), c)
+				_, _, err := f.db.Begin(f.Context(), c, nil)
 				f.ok(err)
 				_, taken, err := f.db.Take(f.Context(), c.ID, command.Step{From: []command.State{command.Prepared}, To: command.Succeeded,
 					Feedback: f.clock.Now(), Shows: true})

@@ -163,6 +163,9 @@ func TestWhatThePlatformCannotDo(t *testing.T) {
 // How a device's answer reads in the history.
 func TestOutcomesInPlainWords(t *testing.T) {
 	connected(t, func(b *bench) {
+		settings := b.emulator.Settings()
+		settings.Quirks.PasswordRules = true
+		b.ok(b.emulator.SetSettings(settings))
 		lost := command.LostModeBody{Message: "Hi"}
 		for _, c := range []struct {
 			name   string
