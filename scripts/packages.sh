@@ -51,6 +51,7 @@ test_packages() {
 	local missing=()
 	command -v gcc >/dev/null || missing+=(gcc libc6-dev) # for -race
 	command -v zbarimg >/dev/null || missing+=(zbar-tools)
+	command -v adb >/dev/null || missing+=(adb) # muster usb
 	command -v chromium >/dev/null || command -v google-chrome >/dev/null || missing+=(chromium) # the portal's pages
 	if [ -z "${MUSTER_TEST_POSTGRES-}" ] && ! has_postgres; then
 		no_cluster || :

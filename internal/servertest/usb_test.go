@@ -26,30 +26,25 @@ type cable struct {
 	*servertest.Lab
 	site    *servertest.Site
 	replica *servertest.Replica
-	adb     *adbtest.Server
 	policy  policy.Policy // VR-only
+	address string        // of the adb server
 }
 
 func newCable(t *testing.T, devices ...*servertest.Headset) *cable {
 	t.Helper()
 	lab := servertest.New(t)
-	c := &cable{Lab: lab, site: lab.NewSite("acme"), replica: lab.Start(), adb: adbtest.NewServer(t)}
+	all := make([]*adbtest.Device, len(devices))
+	for i, d := range devices {
+		all[i] = d.Device
+	}
+	c := &cable{Lab: lab, site: lab.NewSite("acme"), replica: lab.Start(), address: adbtest.NewServer(t, all...).Address}
 	made, err := lab.Desk().Policies.Create(t.Context(), policy.New{CompanyID: c.site.Company.ID, CompanySlug: "acme", Name: "Headsets", Type: policy.Agent,
 		VROnly: true, Changes: []policy.Change{{Setting: "CAMERA", Value: "BLOCK"}}}, policy.Author{Kind: string(access.System), ID: "test", Name: "test"})
 	if err != nil {
 		t.Fatal(err)
 	}
 	c.policy = made
-	c.plug(devices...)
 	return c
-}
-
-func (c *cable) plug(devices ...*servertest.Headset) {
-	all := make([]*adbtest.Device, len(devices))
-	for i, d := range devices {
-		all[i] = d.Device
-	}
-	c.adb.Connect(all...)
 }
 
 // usb runs the command and returns what it said of each device.
@@ -74,7 +69,7 @@ func (c *cable) run(args ...string) (string, error) {
 		c.TB.Fatal(err)
 	}
 	chosen, err := parser.Parse(append([]string{"usb", "--policy", c.policy.PathName(), "--database", c.Database, "--key-file", c.Config().KeyFile,
-		"--server", c.replica.PublicURL(), "--adb-socket", "tcp:" + c.adb.Address, "--wait", "30s"}, args...))
+		"--server", c.replica.PublicURL(), "--adb-socket", "tcp:" + c.address, "--wait", "30s"}, args...))
 	if err != nil {
 		c.TB.Fatal(err)
 	}
@@ -140,10 +135,16 @@ func TestUSBOfAHeadsetWithTheAgentInItsSystem(t *testing.T) {
 		}
 		return nil
 	})
-	if results, err = c.usb("--serial", "VR-1"); err != nil || results["VR-1"].Outcome != usb.Enrolled {
-		t.Fatalf("anew: %+v, %v", results, err)
-	}
-	c.serves(t, results["VR-1"])
+	t.Run("anew, through the real adb server", func(t *testing.T) {
+		serial := adbtest.NewDaemon(t, headset.Device)
+		c.address = adbtest.NewRealServer(t, serial)
+		results, err := c.usb("--serial", serial)
+		if err != nil || results[serial].Outcome != usb.Enrolled {
+			t.Fatalf("%+v, %v", results, err)
+		}
+		c.serves(t, results[serial])
+		noTraces(t, headset)
+	})
 	if log := string(c.Log.Text()); strings.Contains(log, "met_") {
 		t.Error("a token is in the service's log")
 	}

@@ -18,9 +18,6 @@ import (
 	"github.com/musterhq/muster/internal/check"
 )
 
-// DefaultAddress is where an adb server listens unless somebody says otherwise.
-const DefaultAddress = "127.0.0.1:5037"
-
 // Limits of one exchange with the server.
 const (
 	dialTime  = 5 * time.Second

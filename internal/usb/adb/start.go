@@ -12,7 +12,7 @@ import (
 // Start starts an adb server on this machine with the adb program, if there is
 // one. It is the only use of that program.
 func (s Server) Start(ctx context.Context) error {
-	host, _, err := net.SplitHostPort(s.Address)
+	host, port, err := net.SplitHostPort(s.Address)
 	if err != nil {
 		return err
 	}
@@ -23,12 +23,8 @@ func (s Server) Start(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("%w at %s, and there is no adb program to start one: install Android's platform tools (Debian: apt-get install adb)", ErrNoServer, s.Address)
 	}
-	args := []string{"start-server"}
-	if s.Address != DefaultAddress {
-		args = []string{"-L", "tcp:" + s.Address, "start-server"}
-	}
-	command := exec.CommandContext(ctx, program, args...)
-	command.WaitDelay = time.Second // the server may hold on to the pipe
+	command := exec.CommandContext(ctx, program, "-P", port, "start-server") // with a host it believes to be elsewhere
+	command.WaitDelay = time.Second                                          // the server may hold on to the pipe
 	said, err := command.CombinedOutput()
 	switch {
 	case err == nil || errors.Is(err, exec.ErrWaitDelay):

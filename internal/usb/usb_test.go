@@ -1,0 +1,270 @@
+package usb_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"reflect"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/musterhq/muster/internal/usb"
+	"github.com/musterhq/muster/internal/usb/adb"
+	"github.com/musterhq/muster/internal/usb/adbtest"
+)
+
+const token = "met_marker"
+
+// desk issues bundles, and says of each that its device is enrolled, or never.
+type desk struct {
+	mu     sync.Mutex
+	issued int
+	err    error
+	never  bool
+}
+
+func (d *desk) Issue(context.Context) (usb.Bundle, error) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.issued++
+	return usb.Bundle{Text: fmt.Appendf(nil, `{"token":"%s%d"}`, token, d.issued)}, d.err
+}
+
+func (d *desk) Enrolled(_ context.Context, b usb.Bundle) (string, error) {
+	if d.never {
+		return "", nil
+	}
+	return "enterprises/acme/assets/of-" + strings.Trim(strings.SplitN(string(b.Text), ":", 2)[1], `"}`), nil
+}
+
+// toy is a device whose tools say what a test wants them to.
+type toy struct {
+	*adbtest.Device
+	mu    sync.Mutex
+	props map[string]string
+	fails map[string]string // by the name of a tool: what it says
+	ran   []string
+}
+
+func newToy(t *testing.T, serial string, props map[string]string) *toy {
+	d := &toy{props: map[string]string{"ro.build.version.sdk": "30", "ro.build.version.release": "11", "ro.product.cpu.abi": "x86_64",
+		"ro.product.manufacturer": "Acme", "ro.product.model": "Visor", "sys.boot_completed": "1"}, fails: map[string]string{}}
+	for name, value := range props {
+		d.props[name] = value
+	}
+	d.Device = &adbtest.Device{Serial: serial, Root: t.TempDir(), Shell: d.shell}
+	return d
+}
+
+func (d *toy) shell(ctx context.Context, command string, out, errOut io.Writer) int {
+	words, err := adbtest.Words(ctx, command)
+	if err != nil {
+		return 2
+	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if words[0] == "getprop" {
+		fmt.Fprintln(out, d.props[words[1]])
+		return 0
+	}
+	d.ran = append(d.ran, strings.Join(words, " "))
+	for tool, said := range d.fails {
+		if strings.Contains(strings.Join(words, " "), tool) {
+			fmt.Fprintln(errOut, said)
+			return 1
+		}
+	}
+	if words[0] == "rm" {
+		_ = os.RemoveAll(filepath.Join(d.Root, words[len(words)-1]))
+	}
+	return 0
+}
+
+func (d *toy) put(t *testing.T, path string) {
+	t.Helper()
+	path = filepath.Join(d.Root, path)
+	if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o700), os.WriteFile(path, nil, 0o600)); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// agentFile is a program for this machine, standing for an agent.
+func agentFile(t *testing.T) string {
+	program, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return program
+}
+
+func TestWhatBecomesOfADevice(t *testing.T) {
+	t.Parallel()
+	system := map[string]string{"debug.muster.agent": "ready"}
+	for name, c := range map[string]struct {
+		props   map[string]string
+		prepare func(*toy, *desk, *usb.Tool)
+		want    usb.Outcome
+		says    string
+		issued  int
+	}{
+		"unauthorised":           {nil, func(d *toy, _ *desk, _ *usb.Tool) { d.State = "unauthorized" }, usb.Unauthorized, "allow USB debugging", 0},
+		"offline":                {nil, func(d *toy, _ *desk, _ *usb.Tool) { d.State = "offline" }, usb.Offline, "unplug it", 0},
+		"no permissions":         {nil, func(d *toy, _ *desk, _ *usb.Tool) { d.State = "no permissions (x)" }, usb.NoPermissions, "udev", 0},
+		"in recovery":            {nil, func(d *toy, _ *desk, _ *usb.Tool) { d.State = "recovery" }, usb.NotReady, "recovery", 0},
+		"Android 4.4":            {map[string]string{"ro.build.version.sdk": "19"}, nil, usb.Unsupported, "older than 5", 0},
+		"no Android":             {map[string]string{"ro.build.version.sdk": "\x1b[31mhm"}, nil, usb.Failed, "is this Android?", 0},
+		"still starting":         {map[string]string{"sys.boot_completed": ""}, nil, usb.NotReady, "starting", 0},
+		"system":                 {system, nil, usb.Enrolled, "", 1},
+		"system, asked before":   {map[string]string{"debug.muster.agent": "enrol"}, nil, usb.Enrolled, "", 1},
+		"system, enrolled":       {map[string]string{"debug.muster.agent": "enrolled"}, nil, usb.AlreadyEnrolled, "says so", 0},
+		"system, no word":        {system, func(_ *toy, d *desk, _ *usb.Tool) { d.never = true }, usb.Failed, "did not take the bundle", 1},
+		"system, no inbox":       {system, func(d *toy, _ *desk, _ *usb.Tool) { d.put(t, "data/muster-inbox") }, usb.Failed, "couldn't create file", 1},
+		"system, property fails": {system, func(d *toy, _ *desk, _ *usb.Tool) { d.fails["setprop"] = "denied\x1b[2J" }, usb.Failed, "setprop failed on the device: denied[2J", 1},
+		"no token":               {system, func(_ *toy, d *desk, _ *usb.Tool) { d.err = errors.New("no database") }, usb.Failed, "no database", 1},
+		"lab":                    {nil, nil, usb.Enrolled, "ends when the device restarts", 1},
+		"lab, strange property":  {map[string]string{"debug.muster.agent": "hm"}, nil, usb.Enrolled, "ends when the device restarts", 1},
+		"lab, refused":           {nil, func(d *toy, _ *desk, _ *usb.Tool) { d.fails[" enroll "] = "muster-agent: cannot reach" }, usb.Failed, "cannot reach", 1},
+		"lab, does not start":    {nil, func(d *toy, _ *desk, _ *usb.Tool) { d.fails[" run "] = "Killed" }, usb.Failed, "Killed", 1},
+		"lab, no word":           {nil, func(_ *toy, d *desk, _ *usb.Tool) { d.never = true }, usb.Failed, "has not seen it within", 1},
+		"lab, no agent":          {nil, func(_ *toy, _ *desk, u *usb.Tool) { u.Programs = usb.Programs{} }, usb.Unsupported, "--agent", 0},
+		"lab, other processor":   {map[string]string{"ro.product.cpu.abi": "riscv64"}, nil, usb.Unsupported, "riscv64", 0},
+		"lab, wrong program":     {map[string]string{"ro.product.cpu.abi": "armeabi-v7a"}, nil, usb.Failed, "is a program for", 0},
+		"lab, again":             {nil, func(d *toy, _ *desk, _ *usb.Tool) { d.put(t, "data/local/tmp/muster/state/identity.json") }, usb.AlreadyEnrolled, "(again)", 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			device, d := newToy(t, "S1", c.props), &desk{}
+			fake := adbtest.NewServer(t, device.Device)
+			tool := &usb.Tool{ADB: adb.Server{Address: fake.Address}, Desk: d, Patience: 5 * time.Second, Programs: usb.Programs{File: agentFile(t)}}
+			if c.prepare != nil {
+				c.prepare(device, d, tool)
+			}
+			if d.never {
+				tool.Patience = 50 * time.Millisecond
+			}
+			got, err := tool.Once(t.Context())
+			if err != nil || len(got) != 1 || got[0].Outcome != c.want || !strings.Contains(got[0].Detail, c.says) || d.issued != c.issued {
+				t.Errorf("%+v, %v, %d bundles; want %s %q, %d", got, err, d.issued, c.want, c.says, c.issued)
+			}
+			if c.want == usb.Enrolled && got[0].Asset != "enterprises/acme/assets/of-"+token+"1" {
+				t.Errorf("the asset is %q", got[0].Asset)
+			}
+			leaves(t, device, fake)
+		})
+	}
+}
+
+// leaves: no bundle stays on a device, and no request holds its token.
+func leaves(t *testing.T, d *toy, fake *adbtest.Server) {
+	t.Helper()
+	for _, request := range fake.Asked() {
+		if strings.Contains(request, token) {
+			t.Errorf("the token is in %q", request)
+		}
+	}
+	ran := strings.Join(d.ran, "\n")
+	if strings.Contains(ran, "mkdir") && !strings.HasPrefix(ran, "mkdir -p /data/local/tmp/muster\nchmod 700 /data/local/tmp/muster\n") {
+		t.Errorf("the directory was not closed first: %s", ran)
+	}
+	if _, err := os.Stat(filepath.Join(d.Root, "data/muster-inbox/bundle.json")); err == nil {
+		t.Error("the bundle was left")
+	}
+	if failed := len(d.fails) > 0 && strings.Contains(ran, " enroll ") && !strings.Contains(ran, " run "); failed && !strings.Contains(ran, "rm -r -f /data/local/tmp/muster") {
+		t.Errorf("after a failure something was left: %s", ran)
+	}
+}
+
+// Nothing that a device says of itself reaches a terminal as it is.
+func TestHostileText(t *testing.T) {
+	t.Parallel()
+	d := newToy(t, "S1", map[string]string{"ro.product.model": "\x1b]0;x\x07\u202eVi\r\nsor" + strings.Repeat("x", 300), "debug.muster.agent": "enrolled"})
+	tool := &usb.Tool{ADB: adb.Server{Address: adbtest.NewServer(t, d.Device).Address}, Desk: &desk{}}
+	got, err := tool.Once(t.Context())
+	if err != nil || len(got) != 1 || strings.ContainsAny(got[0].Title(), "\x1b\x07\r\n\u202e") || len(got[0].Model) > 100 {
+		t.Errorf("%+v, %v", got, err)
+	}
+}
+
+func TestSomeOfThem(t *testing.T) {
+	t.Parallel()
+	enrolled := map[string]string{"debug.muster.agent": "enrolled"}
+	fake := adbtest.NewServer(t, newToy(t, "A", enrolled).Device, newToy(t, "B", enrolled).Device)
+	tool := &usb.Tool{ADB: adb.Server{Address: fake.Address}, Desk: &desk{}, Serials: []string{"B", "C"}}
+	got, err := tool.Once(t.Context())
+	if err != nil || len(got) != 2 || got[0].Serial != "B" || got[0].Outcome != usb.AlreadyEnrolled || got[1].Serial != "C" || got[1].Outcome != usb.Absent {
+		t.Errorf("%+v, %v", got, err)
+	}
+	empty := &usb.Tool{ADB: adb.Server{Address: adbtest.NewServer(t).Address}, Desk: &desk{}}
+	if got, err := empty.Once(t.Context()); err == nil || !strings.Contains(err.Error(), "no device is connected") {
+		t.Errorf("without devices: %+v, %v", got, err)
+	}
+}
+
+// Devices are provisioned as they come, each once while it stays, and again when it
+// comes back.
+func TestWatch(t *testing.T) {
+	t.Parallel()
+	first, second := newToy(t, "A", map[string]string{"debug.muster.agent": "ready"}), newToy(t, "B", map[string]string{"debug.muster.agent": "ready"})
+	shy := *second.Device
+	shy.State = "unauthorized"
+	fake := adbtest.NewServer(t)
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	var said []string
+	d := &desk{}
+	tool := &usb.Tool{ADB: adb.Server{Address: fake.Address}, Desk: d, Patience: 5 * time.Second}
+	tool.Say = func(r usb.Result) {
+		said = append(said, r.Serial+" "+string(r.Outcome))
+		switch strings.Join(said, ", ") {
+		case "A WORKING, A ENROLLED":
+			fake.Connect(first.Device, &shy)
+		case "A WORKING, A ENROLLED, B UNAUTHORIZED":
+			fake.Connect(first.Device, second.Device)
+		case "A WORKING, A ENROLLED, B UNAUTHORIZED, B WORKING, B ENROLLED":
+			cancel()
+		}
+	}
+	fake.Connect(first.Device)
+	got, err := tool.Watch(ctx)
+	want := []string{"A WORKING", "A ENROLLED", "B UNAUTHORIZED", "B WORKING", "B ENROLLED"}
+	if err != nil || !reflect.DeepEqual(said, want) || len(got) != 2 || got[1].Outcome != usb.Enrolled || d.issued != 2 {
+		t.Errorf("said %v; %+v, %v", said, got, err)
+	}
+}
+
+func TestPrograms(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	program, err := os.ReadFile(agentFile(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	abi := ""
+	for _, one := range []struct{ abi, arch string }{{"x86_64", "amd64"}, {"arm64-v8a", "arm64"}} {
+		if file, err := (usb.Programs{File: agentFile(t)}).Open(one.abi); err == nil {
+			abi = one.abi
+			_ = file.Close()
+			if err := errors.Join(os.Mkdir(filepath.Join(dir, "devices"), 0o700),
+				os.WriteFile(filepath.Join(dir, "devices/muster-agent-linux-"+one.arch), program[:4096], 0o600)); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	if abi == "" {
+		t.Skip("this machine has a processor that no device has")
+	}
+	if _, err := (usb.Programs{Dir: dir}).Open(abi); err == nil || !strings.Contains(err.Error(), "not a program") {
+		t.Errorf("half a program: %v", err)
+	}
+	if _, err := (usb.Programs{Dir: t.TempDir()}).Open(abi); err == nil || !strings.Contains(err.Error(), "--agent") {
+		t.Errorf("none: %v", err)
+	}
+	if _, err := (usb.Programs{File: filepath.Join(dir, "none")}).Open(abi); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("one that is not there: %v", err)
+	}
+}
