@@ -94,6 +94,9 @@ func (h held) end(ctx context.Context, t *tx, at time.Time) error {
 	if err := endCommands(ctx, t, h.id, at); err != nil {
 		return err
 	}
+	if err := forgetApps(ctx, t, h.id); err != nil {
+		return err
+	}
 	return counts.save(ctx, t)
 }
 

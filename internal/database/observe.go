@@ -114,6 +114,14 @@ func (h held) apply(ctx context.Context, t *tx, o enrolment.Observation, again b
 	if err := h.save(ctx, t); err != nil {
 		return enrolment.Change{}, err
 	}
+	if again && o.Apps == nil {
+		if err := forgetApps(ctx, t, h.id); err != nil { // of the enrolment before
+			return enrolment.Change{}, err
+		}
+	}
+	if err := noteApps(ctx, t, h.id, o.Apps, h.synced); err != nil {
+		return enrolment.Change{}, err
+	}
 	if o.Location != nil {
 		if err := notePlace(ctx, t, h.id, *o.Location); err != nil {
 			return enrolment.Change{}, err

@@ -395,3 +395,46 @@ func TestHostileTextIsStored(t *testing.T) {
 		equal(f, "status report", string(a.Device.StatusReport), "{\"a\":\"\uFFFD\"}")
 	})
 }
+
+func TestAppsOfADevice(t *testing.T) {
+	withCompany(t, func(f *fixture) {
+		p := f.newPolicy("p")
+		a := f.enrol("d", p.ID)
+		check := func(want string, since time.Time) {
+			f.Helper()
+			i, err := f.db.InstalledApps(f.Context(), a.ID)
+			f.ok(err)
+			got := ""
+			for _, one := range i.Apps {
+				got += one.Package + " " + one.Version + ";"
+			}
+			equal(f, "apps", got, want)
+			equal(f, "since", i.Since, since)
+		}
+		report := func(apps []asset.App) time.Time {
+			o := f.seen("d")
+			o.Apps = apps
+			f.observe(o)
+			return f.clock.Now()
+		}
+		check("", time.Time{})
+		first := report([]asset.App{{Package: "a", Version: "1"}, {Package: "b", Version: "1"}})
+		report(nil) // says nothing of them
+		report([]asset.App{{Package: "a", Version: "1"}, {Package: "b", Version: "1"}})
+		check("a 1;b 1;", first)
+		second := report([]asset.App{{Package: "a", Version: "2"}})
+		check("a 2;", second)
+		report([]asset.App{}) // its policy no longer lets it
+		check("", time.Time{})
+		report([]asset.App{{Package: "a", Version: "2"}})
+		o := f.joined("d", p.ID)
+		o.EnrolledAt = o.ObservedAt
+		f.observe(o) // anew: what was said before does not hold
+		check("", time.Time{})
+		report([]asset.App{{Package: "a", Version: "2"}})
+		gone := f.seen("d")
+		gone.Gone = true
+		f.observe(gone)
+		check("", time.Time{})
+	})
+}

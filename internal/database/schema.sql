@@ -96,6 +96,11 @@ CREATE TABLE api_keys (
 , policies TEXT NOT NULL DEFAULT 'null');
 CREATE INDEX api_keys_company ON api_keys (company_id, created_at, id);
 CREATE UNIQUE INDEX api_keys_prefix ON api_keys (prefix);
+CREATE TABLE asset_apps (
+    asset_id TEXT NOT NULL PRIMARY KEY REFERENCES assets (id),
+    since BIGINT NOT NULL, -- when they changed last
+    apps TEXT NOT NULL -- JSON array
+);
 CREATE TABLE asset_counts (
     company_id TEXT NOT NULL,
     status TEXT NOT NULL,

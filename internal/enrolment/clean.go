@@ -2,6 +2,7 @@ package enrolment
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"io"
@@ -58,7 +59,26 @@ func (o Observation) Clean(now time.Time) (Observation, error) {
 	o.Specifications = cleanSpecifications(o.Specifications)
 	o.StatusReport, o.Compliance = cleanReport(o.StatusReport), cleanReport(o.Compliance)
 	o.Location = cleanLocation(o.Location, o.ReportedAt, now)
+	o.Apps = cleanApps(o.Apps)
 	return o, nil
+}
+
+// cleanApps are the apps by package, each once, and no more than are kept.
+func cleanApps(given []asset.App) []asset.App {
+	if given == nil {
+		return nil
+	}
+	kept := make([]asset.App, 0, min(len(given), asset.MaxApps))
+	for _, a := range given {
+		a.Package, a.Name = check.Clean(a.Package, maxFact), check.Clean(a.Name, maxFact)
+		a.Version, a.Source = check.Clean(a.Version, maxFact), check.Clean(a.Source, maxFact)
+		if a.Package != "" {
+			kept = append(kept, a)
+		}
+	}
+	slices.SortStableFunc(kept, func(a, b asset.App) int { return cmp.Compare(a.Package, b.Package) })
+	kept = slices.CompactFunc(kept, func(a, b asset.App) bool { return a.Package == b.Package })
+	return kept[:min(len(kept), asset.MaxApps)]
 }
 
 // nameless returns the field that keeps the observation from being applied.

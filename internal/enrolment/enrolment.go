@@ -47,6 +47,8 @@ type Observation struct {
 	// one, which otherwise stays.
 	Compliance json.RawMessage
 	Location   *asset.Location
+	// Apps are all that the device reports; nil if it says nothing of them.
+	Apps       []asset.App
 	EnrolledAt time.Time
 	ReportedAt time.Time // the device's own time of report
 	// ObservedAt orders observations of one device: an older one than the last

@@ -63,6 +63,7 @@ func TestClean(t *testing.T) {
 	o.Specifications = map[string]string{"osVersion": "1\x1b4", "": "x", "\x00": "y", "blank": " \t"}
 	o.StatusReport = json.RawMessage(`{"batteryLevel":77,"big":12345678901234567890,"text":"a\u0000b\u001b","deep":{"list":["x\u202e",null,true]},"\u0000":1}`)
 	o.Location = &asset.Location{Latitude: -90, Longitude: 180, AccuracyMeters: 0, ReportedAt: start.Add(time.Hour)}
+	o.Apps = []asset.App{{Package: "b"}, {Package: "a\x00", Name: "A\u202e", Version: strings.Repeat("1", 500)}, {Package: " "}, {Package: "b", Name: "again"}}
 	got, err := o.Clean(start)
 	if err != nil {
 		t.Fatal(err)
@@ -80,6 +81,7 @@ func TestClean(t *testing.T) {
 		"API level":      {got.APILevel, "0"},
 		"specifications": {got.Specifications, "map[osVersion:14]"},
 		"report":         {string(got.StatusReport), `{"batteryLevel":77,"big":12345678901234567890,"deep":{"list":["x",null,true]},"text":"ab"}`},
+		"apps":           {fmt.Sprint(len(got.Apps), got.Apps[0].Package, got.Apps[0].Name, len(got.Apps[0].Version), got.Apps[1]), "2aA128 {b    false}"},
 		"location":       {got.Location.ReportedAt.Equal(start), "true"},
 	} {
 		if fmt.Sprint(pair[0]) != fmt.Sprint(pair[1]) {
@@ -127,6 +129,9 @@ func TestCleanIsSafeForAnything(t *testing.T) {
 			t.Fatal(err)
 		}
 		o.StatusReport = report
+		for range rapid.IntRange(0, 5).Draw(t, "apps") {
+			o.Apps = append(o.Apps, asset.App{Package: text.Draw(t, "package"), Name: text.Draw(t, "name")})
+		}
 		if rapid.Bool().Draw(t, "broken") {
 			o.StatusReport = json.RawMessage(text.Draw(t, "raw"))
 		}
@@ -135,6 +140,9 @@ func TestCleanIsSafeForAnything(t *testing.T) {
 			t.Fatal(err)
 		}
 		kept := []string{got.SerialNumber, got.Brand, got.StableID, got.Model, string(got.StatusReport)}
+		for _, a := range got.Apps {
+			kept = append(kept, a.Package, a.Name)
+		}
 		for key, value := range got.Specifications {
 			kept = append(kept, key, value)
 		}

@@ -68,7 +68,7 @@ func (p *Platform) observation(ctx context.Context, c company.Company, d *androi
 		PolicyID:      policyID(c.Enterprise, d.PolicyName),
 		AppliedPolicy: policyID(c.Enterprise, d.AppliedPolicyName),
 		EnrolledAt:    instant(d.EnrollmentTime), ReportedAt: instant(d.LastStatusReportTime),
-		Specifications: specifications(d), StatusReport: statusReport(d),
+		Specifications: specifications(d), StatusReport: statusReport(d), Apps: apps(d),
 	}
 	if h := d.HardwareInfo; h != nil {
 		o.StableID, o.SerialNumber = oneLine(h.EnterpriseSpecificId), oneLine(h.SerialNumber)

@@ -4,6 +4,8 @@ import (
 	"encoding/json"
 	"strconv"
 
+	"github.com/musterhq/muster/internal/asset"
+
 	androidmanagement "google.golang.org/api/androidmanagement/v1"
 )
 
@@ -130,6 +132,22 @@ func shortcomings(details []*androidmanagement.NonComplianceDetail) []nonComplia
 				oneLine(d.SettingName), oneLine(d.FieldPath), oneLine(d.PackageName),
 				oneLine(d.NonComplianceReason), oneLine(d.SpecificNonComplianceReason),
 			})
+		}
+	}
+	return list
+}
+
+// apps are what the device reports of its apps: none if its policy does not let
+// it, nil before its first report.
+func apps(d *androidmanagement.Device) []asset.App {
+	if instant(d.LastStatusReportTime).IsZero() {
+		return nil
+	}
+	list := []asset.App{}
+	for _, a := range d.ApplicationReports[:min(len(d.ApplicationReports), 2*asset.MaxApps)] {
+		if a != nil {
+			list = append(list, asset.App{Package: oneLine(a.PackageName), Name: oneLine(a.DisplayName), Version: oneLine(a.VersionName),
+				Source: oneLine(a.ApplicationSource), Removed: a.State == "REMOVED"})
 		}
 	}
 	return list

@@ -43,6 +43,10 @@ func screens() []screen {
 			tab.OpenDevice("Pixel 8")
 			tab.Go(tab.Path() + "/location")
 		}},
+		{name: "device-apps", open: func(t *testing.T, tab *browser.Tab, _ browser.Demo) {
+			tab.OpenDevice("Pixel 8")
+			tab.Go(tab.Path() + "/apps")
+		}},
 		{name: "device-policy", open: func(t *testing.T, tab *browser.Tab, _ browser.Demo) {
 			tab.OpenDevice("Pixel 8")
 			tab.Go(tab.Path() + "/policy")

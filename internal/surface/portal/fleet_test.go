@@ -1,15 +1,18 @@
 package portal_test
 
 import (
+	"encoding/json"
 	"fmt"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/musterhq/muster/internal/access"
+	"github.com/musterhq/muster/internal/asset"
 	"github.com/musterhq/muster/internal/command"
 	"github.com/musterhq/muster/internal/enrolment"
 	"github.com/musterhq/muster/internal/name"
+	"github.com/musterhq/muster/internal/policy"
 )
 
 // TestDevicesBySecurityPatch: all devices count, not the latest ones; the
@@ -115,5 +118,41 @@ func TestTheListAsCurl(t *testing.T) {
 		if page := o.get(t, admin, path, 200); !strings.Contains(page, want) {
 			t.Errorf("%s has no %s", path, want)
 		}
+	}
+}
+
+// TestAppsOfADevice: what it reports beside what its policy says, and what is
+// missing.
+func TestAppsOfADevice(t *testing.T) {
+	t.Parallel()
+	o := newOffice(t)
+	p := o.Lab.Policy(o.Company, "Kiosks", policy.Platform)
+	document := json.RawMessage(`{"applications":[{"packageName":"com.acme.till","installType":"FORCE_INSTALLED"},
+		{"packageName":"com.acme.absent","installType":"FORCE_INSTALLED"},{"packageName":"com.acme.game","installType":"BLOCKED"},
+		{"packageName":"com.acme.offered","installType":"AVAILABLE"}]}`)
+	p.Document = document
+	if _, err := o.DB().SavePolicy(t.Context(), p, p.Version, policy.Revision{SavedAt: o.Now(), Origin: policy.FromPortal}); err != nil {
+		t.Fatal(err)
+	}
+	a := o.device(t, "d1", "S1", "Phone", p)
+	if _, err := o.DB().Observe(t.Context(), enrolment.Observation{CompanyID: o.Company.ID, Device: a.Device.Name, ObservedAt: o.Now(), ReportedAt: o.Now(),
+		Apps: []asset.App{{Package: "com.acme.game", Name: "Game", Version: "3.1"}, {Package: "com.acme.till", Name: "Till", Version: "2.0", Source: "INSTALLED_FROM_PLAY_STORE"},
+			{Package: "com.other", Removed: true}}}); err != nil {
+		t.Fatal(err)
+	}
+	admin := o.person(t, access.Admin)
+	page := o.get(t, admin, "/devices/"+a.ID+"/apps", 200)
+	for text, want := range map[string]bool{"2 apps are": true, ">Till<": true, ">2.0<": true, "Play Store": true, "com.acme.absent": true, "Not installed": true,
+		"Installed, but blocked": true, ">Removed<": true, "com.acme.offered": false} {
+		if strings.Contains(page, text) != want {
+			t.Errorf("%q: %v", text, !want)
+		}
+	}
+	page = o.get(t, admin, "/devices/"+a.ID+"/apps?q=TILL", 200)
+	if !strings.Contains(page, ">Till<") || strings.Contains(page, ">Game<") {
+		t.Error("the search does not find what it asks for")
+	}
+	if page = o.get(t, admin, "/devices/"+a.ID+"/apps?q=nothing", 200); !strings.Contains(page, "No app matches") {
+		t.Error("nothing found is not said")
 	}
 }

@@ -57,6 +57,7 @@ func (o *office) device(t *testing.T, key, serial, text string, p policy.Policy)
 		Management: asset.Platform, Ownership: asset.CompanyOwned, Mode: asset.FullyManaged, SerialNumber: serial, Brand: text, Model: text,
 		Enrolling: true, EnrolledAt: now, ReportedAt: now, ObservedAt: now, PolicyID: p.ID, AppliedPolicy: p.ID, AppliedVersion: 1,
 		Specifications: map[string]string{"manufacturer": text, "osVersion": text, "securityPatchLevel": text, "imei": text},
+		Apps:           []asset.App{{Package: "com.example.<i>" + key, Name: text, Version: text, Source: text}},
 		StatusReport:   report, Location: &asset.Location{Latitude: 52.5, Longitude: 13.4, AccuracyMeters: 20, ReportedAt: now}})
 	if err != nil {
 		t.Fatal(err)

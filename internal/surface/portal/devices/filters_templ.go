@@ -148,7 +148,7 @@ func filters(v *frame.Visit, t table) templ.Component {
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
-		templ_7745c5c3_Err = choice(t, "seen", "Seen any time", seenWords()).Render(ctx, templ_7745c5c3_Buffer)
+		templ_7745c5c3_Err = choice(t, "seen", "Last seen", seenWords()).Render(ctx, templ_7745c5c3_Buffer)
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}

@@ -106,14 +106,13 @@ func (s *Section) content(v *frame.Visit, d device) (templ.Component, error) {
 	case activityTab:
 		entries, err := s.entries(v, d)
 		return activityPart(v, d, entries), err
-	case appsTab, policyTab:
+	case appsTab:
+		i, err := s.apps(v, d)
+		return appsPart(v, d, i), err
+	case policyTab:
 		p, err := s.policyOf(v, d)
 		if err != nil {
 			return nil, err
-		}
-		if d.Tab == appsTab {
-			apps, err := policy.Apps(document(p))
-			return appsPart(v, d, apps), err
 		}
 		settings, err := policy.View(p.Type, document(p))
 		return policyPart(v, d, p, set(settings)), err
