@@ -45,8 +45,8 @@ func NewAndroid(tb testing.TB, uid uint32, state simulated.State) *Android {
 			tb.Fatal(err)
 		}
 	}
-	a.build("../../cmd/muster-agent", "muster-agent")
-	a.build("../agent/simulated/toolbox/testdata/android", "toolbox")
+	a.build("cmd/muster-agent", "muster-agent")
+	a.build("internal/agent/simulated/toolbox/testdata/android", "toolbox")
 	for _, tool := range toolbox.Names() {
 		if err := os.Symlink("toolbox", filepath.Join(a.Dir, "system/bin", tool)); err != nil {
 			tb.Fatal(err)
@@ -72,7 +72,7 @@ func NewAndroid(tb testing.TB, uid uint32, state simulated.State) *Android {
 // build makes a program that needs no libraries.
 func (a *Android) build(source, name string) {
 	a.tb.Helper()
-	command := exec.CommandContext(a.tb.Context(), "go", "build", "-o", filepath.Join(a.Dir, "system/bin", name), source)
+	command := exec.CommandContext(a.tb.Context(), "go", "build", "-o", filepath.Join(a.Dir, "system/bin", name), "github.com/musterhq/muster/"+source)
 	command.Env = append(os.Environ(), "CGO_ENABLED=0")
 	if said, err := command.CombinedOutput(); err != nil {
 		a.tb.Fatalf("cannot build %s: %v\n%s", name, err, said)
