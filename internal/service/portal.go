@@ -29,7 +29,8 @@ func (s *Service) portal(mux *http.ServeMux, registry *operation.Registry, kerne
 			PublicURL: s.public, Hub: hub, Now: s.options.Now, Log: s.options.Logger,
 		}),
 		Sections: append(s.peoplesSections(signIn), []portal.Section{
-			&overview.Section{Assets: s.db, Commands: s.db, Policies: s.db, Proposals: s.db, Activity: s.db},
+			&overview.Section{Assets: s.db, Commands: s.db, Policies: s.db, Proposals: s.db, Activity: s.db,
+				Checklist: s.settingsSection(signIn).Checklist},
 			&devices.Section{Assets: s.db, Commands: s.db, Policies: s.db, Activity: s.db, Views: s.db, Companions: s.companions},
 			&enrol.Section{Policies: s.db, Assets: s.db},
 			&policies.Section{Editor: s.editor, Reviewer: s.reviewer, Assets: s.db, Pusher: s.platform},

@@ -46,7 +46,11 @@ func (s *Service) peoplesSections(signIn web.SignIn) []portal.Section {
 		&people.Users{Service: signIn.Users, Store: s.db, Steps: s.db, Policies: s.db},
 		&people.Account{SignIn: signIn.SignIn, Service: signIn.Users, Passkeys: signIn.Passkeys, Federation: signIn.Federation,
 			Sessions: signIn.Sessions, ClientAddress: signIn.ClientAddress},
-		&settings.Section{Companies: s.db, Federation: signIn.Federation, Platform: s.platform, Steps: s.db,
-			Assets: s.db, Policies: s.db, Keys: s.db, Users: s.db},
+		s.settingsSection(signIn),
 	}
+}
+
+func (s *Service) settingsSection(signIn web.SignIn) *settings.Section {
+	return &settings.Section{Companies: s.db, Federation: signIn.Federation, Platform: s.platform, Steps: s.db,
+		Assets: s.db, Policies: s.db, Keys: s.db, Users: s.db}
 }

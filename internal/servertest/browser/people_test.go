@@ -201,6 +201,9 @@ func TestConnectingTheCompany(t *testing.T) {
 	s := newSite(t, access.Settings{})
 	tab := s.tab
 	tab.SignIn(s.admin.Email, servertest.Password)
+	tab.Go("/")
+	tab.Sees("#main", "Welcome to Muster")
+	tab.Sees("#overview", "Connect to the platform")
 	tab.Go("/setup")
 	s.sound(t, "setup-empty")
 	tab.Go("/settings/platform")

@@ -32,7 +32,11 @@ func (s *Section) listConnections(v *frame.Visit, page *view, people map[string]
 	}
 	for _, o := range all {
 		own := o.UserID == v.User.ID
-		if !own && !page.MayKeys || !o.RevokedAt.IsZero() && !page.All {
+		if !own && !page.MayKeys {
+			continue
+		}
+		if !o.RevokedAt.IsZero() && !page.All {
+			page.Gone++
 			continue
 		}
 		row := connectionRow{OAuthConnection: o, User: people[o.UserID], Own: own, Live: o.RevokedAt.IsZero(), Tone: frame.OK, State: "Connected"}

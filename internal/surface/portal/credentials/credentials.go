@@ -62,6 +62,7 @@ type view struct {
 	KeysFail         bool
 	Ended            int // keys that were revoked or have expired, not shown
 	All              bool
+	Gone             int // connections that were revoked, not shown
 	Connections      []connectionRow
 	ConnectionsFail  bool
 	MayKeys, MayGate bool

@@ -45,9 +45,8 @@ type Section struct {
 	Policies  Policies
 	Proposals Proposals
 	Activity  Activity
-	// Checklist is shown in place of everything while the company is empty;
-	// nil: the overview's own first steps.
-	Checklist func(v *frame.Visit) (templ.Component, error)
+	// Checklist is shown in place of everything while the company is empty.
+	Checklist func(v *frame.Visit) templ.Component
 }
 
 // Routes are the section's addresses.
@@ -73,7 +72,10 @@ func (s *Section) show(v *frame.Visit) error {
 	everything := asset.Filter{CompanyID: v.Company.ID, Policies: v.Principal.Policies}
 	n, err := s.Assets.CountAssets(v.Context(), everything)
 	if err == nil && n == 0 {
-		return s.empty(v)
+		if v.Partial() {
+			return v.Fragment(firstSteps(s.Checklist(v)))
+		}
+		return v.Show("Overview", frame.OverviewPath, welcome(v, s.Checklist(v)))
 	}
 	t := tiles{Failed: map[string]bool{}}
 	for name, read := range map[string]func(*frame.Visit, *tiles) error{
@@ -88,19 +90,6 @@ func (s *Section) show(v *frame.Visit) error {
 		return v.Fragment(grid(v, t))
 	}
 	return v.Show("Overview", frame.OverviewPath, page(v, t))
-}
-
-// empty is the page of a company without devices.
-func (s *Section) empty(v *frame.Visit) error {
-	first := firstSteps(v)
-	if s.Checklist != nil {
-		made, err := s.Checklist(v)
-		if err != nil {
-			return err
-		}
-		first = made
-	}
-	return v.Show("Overview", frame.OverviewPath, first)
 }
 
 // figure is a number that leads to its list.

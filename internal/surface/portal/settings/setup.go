@@ -1,6 +1,8 @@
 package settings
 
 import (
+	"github.com/a-h/templ"
+
 	"github.com/musterhq/muster/internal/access"
 	"github.com/musterhq/muster/internal/asset"
 	"github.com/musterhq/muster/internal/policy"
@@ -17,6 +19,13 @@ type task struct {
 }
 
 func (s *Section) setup(v *frame.Visit) error {
+	return v.Show("Setup", frame.SettingsPath, setupPage(v, s.tasks(v)))
+}
+
+// Checklist is the list of what an empty company still needs, for the overview.
+func (s *Section) Checklist(v *frame.Visit) templ.Component { return checklist(v, s.tasks(v)) }
+
+func (s *Section) tasks(v *frame.Visit) []task {
 	tasks := []task{
 		{Done: v.Company.Connected(), Title: "Connect to the platform", Text: "Bind the company to Google's device management, for phones without our own agent. Skip it for agent-managed devices.",
 			Path: platformPath, Action: "Connect", Needs: access.ManageCompany, Optional: true},
@@ -33,7 +42,7 @@ func (s *Section) setup(v *frame.Visit) error {
 	tasks[3].Done, tasks[3].Failed = administrators(users) > 1, err != nil
 	keys, err := s.Keys.Keys(v.Context(), v.Company.ID)
 	tasks[4].Done, tasks[4].Failed = len(keys) > 0 || v.Company.Settings.OAuthConnections, err != nil
-	return v.Show("Setup", frame.SettingsPath, setupPage(v, tasks))
+	return tasks
 }
 
 func administrators(users []access.UserAccount) (n int) {
