@@ -46,7 +46,8 @@ const (
 	SignInSetUp        Action = "company.signin_changed"
 	AssetsImported     Action = "asset.imported"
 	AssetChanged       Action = "asset.changed"
-	ProvisioningIssued Action = "provisioning.issued"
+	ProvisioningIssued Action = "provisioning.issued" // a QR code
+	ProvisioningHanded Action = "provisioning.handed" // to a device over USB
 )
 
 // Command is the action of a command of a type such as LOCK.

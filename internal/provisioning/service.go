@@ -81,7 +81,7 @@ func (s *Service) Create(ctx context.Context, p access.Principal, r Request) (Re
 	if err != nil {
 		return Result{}, err
 	}
-	if err := s.record(ctx, target, activity.Change{Field: "personalUsage", After: string(r.PersonalUsage)},
+	if err := s.record(ctx, target, activity.ProvisioningIssued, activity.Change{Field: "personalUsage", After: string(r.PersonalUsage)},
 		activity.Change{Field: "wifiSsid", After: r.Wifi.SSID}); err != nil {
 		return Result{}, err
 	}
@@ -99,7 +99,7 @@ func (s *Service) Create(ctx context.Context, p access.Principal, r Request) (Re
 func (s *Service) Bundle(ctx context.Context, p access.Principal, policyID string) (Token, policy.Policy, error) {
 	target, token, err := s.token(ctx, p, policyID, Unspecified, byUSB)
 	if err == nil {
-		err = s.record(ctx, target, activity.Change{Field: "way", After: "USB"})
+		err = s.record(ctx, target, activity.ProvisioningHanded)
 	}
 	if err != nil {
 		return Token{}, target, err
@@ -143,11 +143,11 @@ func (w way) refuse(p policy.Policy) error {
 	return nil
 }
 
-func (s *Service) record(ctx context.Context, p policy.Policy, changes ...activity.Change) error {
+func (s *Service) record(ctx context.Context, p policy.Policy, action activity.Action, changes ...activity.Change) error {
 	if s.Records == nil {
 		return nil
 	}
-	return s.Records.RecordActivity(ctx, p.CompanyID, activity.Event{Action: activity.ProvisioningIssued,
+	return s.Records.RecordActivity(ctx, p.CompanyID, activity.Event{Action: action,
 		Target:  activity.Target{Kind: activity.Policy, ID: p.ID, Name: p.Name},
 		Changes: activity.Differences(changes...)})
 }

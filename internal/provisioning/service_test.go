@@ -12,11 +12,13 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/musterhq/muster/internal/access"
+	"github.com/musterhq/muster/internal/activity"
 	"github.com/musterhq/muster/internal/company"
 	"github.com/musterhq/muster/internal/fault"
 	"github.com/musterhq/muster/internal/policy"
@@ -257,6 +259,8 @@ func TestBundle(t *testing.T) {
 	t.Parallel()
 	f := newFixture()
 	f.service.Issuers[policy.Agent] = f.issuer
+	var records recorder
+	f.service.Records = &records
 	for ref, want := range map[string]fault.Code{"vr": "", "enterprises/acme/policies/agent": "", "plain": fault.Unsupported, "gone": fault.Unsupported,
 		"none": fault.NotFound, "enterprises/other/policies/vr": fault.NotFound} {
 		f.issuer.life = 0
@@ -271,4 +275,15 @@ func TestBundle(t *testing.T) {
 			t.Errorf("%s: %s %s", ref, target.ID, token.Payload)
 		}
 	}
+	if want := []activity.Action{activity.ProvisioningHanded, activity.ProvisioningHanded}; !slices.Equal(records, want) {
+		t.Errorf("recorded %v, want %v", records, want)
+	}
+}
+
+// recorder keeps which actions were recorded.
+type recorder []activity.Action
+
+func (r *recorder) RecordActivity(_ context.Context, _ string, e activity.Event) error {
+	*r = append(*r, e.Action)
+	return nil
 }

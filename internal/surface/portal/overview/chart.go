@@ -210,7 +210,7 @@ func did(e activity.Entry) string {
 		activity.ConnectionGranted: "connected", activity.ConnectionChanged: "changed the connection", activity.ConnectionRevoked: "ended the connection",
 		activity.CompanyCreated: "created the company", activity.CompanyChanged: "changed the settings", activity.CompanyConnected: "connected the company",
 		activity.SignInSetUp: "changed how people sign in", activity.AssetsImported: "imported assets", activity.AssetChanged: "changed",
-		activity.ProvisioningIssued: "made an enrolment code",
+		activity.ProvisioningIssued: "made an enrolment code", activity.ProvisioningHanded: "made a USB enrolment",
 	}[e.Action]
 	if text != "" {
 		return text

@@ -35,7 +35,7 @@ func did() map[activity.Action]string {
 		activity.ConnectionGranted: "connected", activity.ConnectionChanged: "changed the connection", activity.ConnectionRevoked: "revoked the connection",
 		activity.CompanyCreated: "created the company", activity.CompanyChanged: "changed settings of", activity.CompanyConnected: "connected to the platform:",
 		activity.SignInSetUp: "changed company sign-in of", activity.AssetsImported: "imported assets", activity.AssetChanged: "changed the asset",
-		activity.ProvisioningIssued: "made a QR code for",
+		activity.ProvisioningIssued: "made a QR code for", activity.ProvisioningHanded: "made a USB enrolment for",
 	}
 }
 
