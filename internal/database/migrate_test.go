@@ -19,6 +19,8 @@ var firstRows = []string{
 	`INSERT INTO companies (id, slug, name, device_commands, destructive_commands, policy_changes, provisioning, oauth_connections,
 		inactive_after, enterprise, created_at)
 	 VALUES ('c1', 'acme', 'Acme', TRUE, FALSE, FALSE, TRUE, FALSE, 2592000000, 'enterprises/LC1', 1700000000000)`,
+	`INSERT INTO api_keys (id, prefix, company_id, name, hash, permissions, created_by, created_at, expires_at)
+	 VALUES ('k1', 'abcdefgh', 'c1', 'ci', '` + strings.Repeat("00", 32) + `', 1, 'operator', 1700000000000, 0)`,
 	`INSERT INTO policies (id, company_id, name, name_key, type, vr_only, version, description, labels, group_name, created_at, updated_at, document)
 	 VALUES ('p1', 'c1', 'Kiosk', 'kiosk', 'PLATFORM', FALSE, 3, '', '[]', '', 1700000000000, 1700000000000, '{"cameraDisabled":true}')`,
 	`INSERT INTO policy_revisions (policy_id, revision, version, saved_at, saved_by_kind, saved_by_id, saved_by_name, name, origin, proposal_id,
@@ -81,6 +83,9 @@ func checkMigrated(t *testing.T, e *engine) {
 	var err error
 	f.company, err = f.db.CompanyBySlug(t.Context(), "acme")
 	f.ok(err)
+	key, _, err := f.db.KeyByPrefix(t.Context(), "mk_abcdefgh")
+	f.ok(err)
+	equal(f, "key", key.ID, "k1")
 	a := f.asset("a1")
 	equal(f, "policy", a.Device.PolicyName, "Kiosk")
 	f.checkPatches(nil, "2026-10=1")
