@@ -671,7 +671,7 @@ func headset(v *frame.Visit, p policy.Policy) templ.Component {
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
-		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 61, "VR headsets are set up over USB</h2><p class=\"text-muted-foreground\">A headset has no camera that reads a code in its set-up. Connect it to this computer, allow USB debugging on it, and run the service's USB tool with this policy:</p><p class=\"flex items-center justify-between gap-2 rounded bg-muted px-3 py-2\"><code class=\"mono break-all\">")
+		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 61, "VR headsets are set up over USB</h2><p class=\"text-muted-foreground\">A headset has no camera that reads a code in its set-up. Connect it to a computer from which you administer the service, allow USB debugging on it, and run the service's USB tool with this policy:</p><p class=\"flex items-center justify-between gap-2 rounded bg-muted px-3 py-2\"><code class=\"mono break-all\">")
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
