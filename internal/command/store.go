@@ -60,6 +60,9 @@ type Finder interface {
 	// CommandByIdempotencyRef returns the command that a request with this
 	// reference began, or fault.NotFound.
 	CommandByIdempotencyRef(ctx context.Context, companyID, ref string) (Command, error)
+	// Abandoned returns up to limit commands in PREPARED, oldest first, that
+	// were created before a time, or whose sender is known to be dead.
+	Abandoned(ctx context.Context, before time.Time, limit int) ([]Command, error)
 	// Overdue returns up to limit commands in SENT or UNCONFIRMED whose
 	// deadline has passed before a time, earliest deadline first.
 	Overdue(ctx context.Context, before time.Time, limit int) ([]Command, error)

@@ -19,15 +19,26 @@ const (
 // sends nothing. Any number of replicas may sweep at once; call it every few
 // seconds.
 func (s *Service) Sweep(ctx context.Context) error {
-	interrupted := s.sweep(ctx, func(ctx context.Context) ([]Command, error) {
-		return s.Store.Open(ctx, Prepared, s.now().Add(-2*s.sendLimit()), sweepBatch)
-	}, func(Command) Step {
-		return Step{From: []State{Prepared}, To: Unconfirmed, Outcome: "the service was interrupted; it is not known whether it was sent"}
-	}, "unconfirmed")
+	interrupted := s.abandon(ctx, s.now().Add(-2*s.sendLimit()))
 	expired := s.sweep(ctx, func(ctx context.Context) ([]Command, error) {
 		return s.Finder.Overdue(ctx, s.now().Add(-expiryGrace), sweepBatch)
 	}, expire, "expired")
 	return errors.Join(interrupted, expired)
+}
+
+// Abandon makes every intent UNCONFIRMED whose outcome is not written yet. It
+// is for the start of a process that is alone with its database: nobody else
+// can be sending one.
+func (s *Service) Abandon(ctx context.Context) error {
+	return s.abandon(ctx, s.now().Add(time.Second))
+}
+
+func (s *Service) abandon(ctx context.Context, before time.Time) error {
+	return s.sweep(ctx, func(ctx context.Context) ([]Command, error) {
+		return s.Finder.Abandoned(ctx, before, sweepBatch)
+	}, func(Command) Step {
+		return Step{From: []State{Prepared}, To: Unconfirmed, Outcome: "the service was interrupted; it is not known whether it was sent"}
+	}, "unconfirmed")
 }
 
 // expire ends a command that its device never spoke of.

@@ -58,7 +58,7 @@ func (db *DB) Begin(ctx context.Context, c command.Command, held *agentdevice.De
 func (db *DB) beginCommand(ctx context.Context, tx conn, c command.Command, held *agentdevice.Delivery) (bool, error) {
 	a := c.Actor
 	first := part{insertCommand, []any{c.ID, c.CompanyID, c.AssetID, c.Epoch, string(c.Type), string(c.State), millis(c.CreatedAt),
-		millis(c.FeedbackAt), c.Outcome, string(a.Kind), a.ID, a.Prefix, a.Name, c.Ref, millis(c.Deadline), c.PolicyID, c.IdempotencyRef}}
+		millis(c.FeedbackAt), c.Outcome, string(a.Kind), a.ID, a.Prefix, a.Name, c.Ref, millis(c.Deadline), c.PolicyID, c.IdempotencyRef, db.sender()}}
 	entry := part{insertCommandEntry, db.entry(ctx, c.CompanyID, commandEvent(ctx, c))}
 	if held == nil {
 		return db.chain(ctx, tx, first, entry)
@@ -66,8 +66,8 @@ func (db *DB) beginCommand(ctx context.Context, tx conn, c command.Command, held
 	return db.chain(ctx, tx, first, insertDelivery(*held), openDelivery(*held), entry)
 }
 
-const insertCommand = `INSERT INTO commands (` + commandColumns + `)
-	VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+const insertCommand = `INSERT INTO commands (` + commandColumns + `, sender)
+	VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
 	ON CONFLICT (idempotency_ref) WHERE idempotency_ref <> '' DO NOTHING RETURNING id`
 
 const insertCommandEntry = `INSERT INTO activity (` + activityColumns + `)

@@ -41,6 +41,7 @@ type DB struct {
 	wakes             *wakes
 	deepFrom          int64 // see Assets
 	search            searchLimits
+	replica           atomic.Pointer[string] // see Present
 }
 
 // Open opens the database, creates it if it is a SQLite file that does not

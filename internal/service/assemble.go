@@ -9,6 +9,7 @@ import (
 	"github.com/musterhq/muster/internal/asset"
 	"github.com/musterhq/muster/internal/budget"
 	"github.com/musterhq/muster/internal/command"
+	"github.com/musterhq/muster/internal/database"
 	"github.com/musterhq/muster/internal/enrolment"
 	"github.com/musterhq/muster/internal/operation"
 	"github.com/musterhq/muster/internal/platform"
@@ -27,6 +28,10 @@ func (s *Service) assemble(ctx context.Context) error {
 		}
 		// And what was offered to devices, they may not have received.
 		if err := s.db.ExpireDeliveryLeases(ctx); err != nil {
+			return err
+		}
+		// Nor does anybody send what was being sent.
+		if err := s.commands().Abandon(ctx); err != nil {
 			return err
 		}
 	}
@@ -73,6 +78,7 @@ func (s *Service) assemble(ctx context.Context) error {
 	s.handler = clientAddress{proxies}.withOrigin(api.Wrap(mux))
 	records := s.records()
 	s.loops = append(s.loops,
+		s.every("presence", database.PresentEvery, s.db.Present),
 		s.every("command sweeper", sweepInterval, commands.Sweep),
 		s.every("database sweeper", expiryInterval, s.db.Sweep),
 		s.every("inactivity", inactivityInterval, func(ctx context.Context) error {
@@ -131,7 +137,7 @@ func (s *Service) commands() *command.Service {
 
 // How often background work looks.
 const (
-	sweepInterval      = 5 * time.Second
+	sweepInterval      = 2 * time.Second
 	keeperInterval     = 2 * time.Second
 	figuresInterval    = 15 * time.Second
 	expiryInterval     = 5 * time.Minute

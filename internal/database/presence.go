@@ -1,0 +1,52 @@
+package database
+
+import (
+	"context"
+	"time"
+
+	"github.com/musterhq/muster/internal/command"
+	"github.com/musterhq/muster/internal/name"
+)
+
+const (
+	// PresentEvery is how often a replica that sends commands calls Present.
+	PresentEvery = 2 * time.Second
+	// presentFor is how long after that it counts as alive.
+	presentFor = 8 * time.Second
+)
+
+// Present says that this process is alive. From the first call on its commands
+// carry its name, and are Abandoned soon after the last.
+func (db *DB) Present(ctx context.Context) error {
+	replica := db.replica.Load()
+	if replica == nil {
+		id := name.NewID()
+		replica = &id
+	}
+	if _, err := db.Lease(ctx, presence+*replica, *replica, presentFor); err != nil {
+		return err
+	}
+	db.replica.Store(replica)
+	return nil
+}
+
+// presence begins the names of the leases of replicas that are alive.
+const presence = "replica/"
+
+// sender is the name that commands carry; empty before Present.
+func (db *DB) sender() string {
+	if replica := db.replica.Load(); replica != nil {
+		return *replica
+	}
+	return ""
+}
+
+// Abandoned returns intents that nobody works on any more, oldest first: those
+// made before a time, and those of a replica that is no longer present.
+func (db *DB) Abandoned(ctx context.Context, before time.Time, limit int) ([]command.Command, error) {
+	now := db.now()
+	return list(ctx, db.read(), scanCommand, `SELECT `+commandColumns+` FROM commands
+		WHERE `+isOpen+` AND state = 'PREPARED' AND (created_at < ? OR created_at < ? AND sender <> '' AND NOT EXISTS
+			(SELECT 1 FROM leases WHERE name = ? || sender AND expires_at > ?))
+		ORDER BY created_at, id LIMIT ?`, millis(before), millis(now.Add(-presentFor)), presence, millis(now), limit)
+}
