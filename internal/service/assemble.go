@@ -34,6 +34,10 @@ func (s *Service) assemble(ctx context.Context) error {
 		if err := s.commands().Abandon(ctx); err != nil {
 			return err
 		}
+		// Nor applies the proposals that are EXECUTING: the keeper may look now.
+		if err := s.db.EndTurns(ctx); err != nil {
+			return err
+		}
 	}
 	commands := s.commands()
 	enrolments := &enrolment.Service{Store: s.db, Companies: s.db, Now: s.options.Now}

@@ -1,0 +1,37 @@
+package servertest_test
+
+import (
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/musterhq/muster/internal/access"
+	"github.com/musterhq/muster/internal/command"
+	"github.com/musterhq/muster/internal/servertest"
+)
+
+// A service that is alone with its database need not wait to know that what was
+// being sent when it was killed is sent by nobody: its first answer says so.
+func TestALoneServiceKnowsAtOnceWhatItLeft(t *testing.T) {
+	t.Parallel()
+	servertest.OnEach(t, func(t *testing.T, lab *servertest.Lab) {
+		if !strings.HasPrefix(lab.Database, "sqlite:") {
+			return // there another replica may be sending it
+		}
+		site, first := lab.NewSite("acme"), lab.Start()
+		device := site.Devices(first, servertest.FullyManaged(), 1)[0]
+		first.Stop()
+		key := lab.Key(site.Company, access.All)
+		process, url := startProcess(t, lab, command.AfterIntent)
+		if answer, err := (servertest.Client{TB: t, URL: url, Key: key}).Try("POST", lockPath(device), nil); err == nil {
+			t.Errorf("answered %d: %s", answer.Status, answer.Body)
+			_ = process.Process.Signal(syscall.SIGTERM)
+		}
+		_ = process.Wait()
+		var history struct{ Content []struct{ Type, Status string } }
+		lab.Start().As(key).Get(strings.TrimSuffix(lockPath(device), "/lock")).Want(t, 200).JSON(t, &history)
+		if len(history.Content) != 1 || history.Content[0].Status != "UNCONFIRMED" {
+			t.Errorf("the history is %+v", history.Content)
+		}
+	})
+}
