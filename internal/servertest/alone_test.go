@@ -28,7 +28,9 @@ func TestALoneServiceKnowsAtOnceWhatItLeft(t *testing.T) {
 			_ = process.Process.Signal(syscall.SIGTERM)
 		}
 		_ = process.Wait()
-		var history struct{ Content []struct{ Type, Status string } }
+		var history struct {
+			Content []struct{ Type, Status string }
+		}
 		lab.Start().As(key).Get(strings.TrimSuffix(lockPath(device), "/lock")).Want(t, 200).JSON(t, &history)
 		if len(history.Content) != 1 || history.Content[0].Status != "UNCONFIRMED" {
 			t.Errorf("the history is %+v", history.Content)
