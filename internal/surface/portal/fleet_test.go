@@ -156,3 +156,25 @@ func TestAppsOfADevice(t *testing.T) {
 		t.Error("nothing found is not said")
 	}
 }
+
+// TestADeviceBehindItsPolicy: the head of its page says so, on every tab; who
+// may not see policies is not told of versions.
+func TestADeviceBehindItsPolicy(t *testing.T) {
+	t.Parallel()
+	o := newOffice(t)
+	p := o.Lab.Policy(o.Company, "Field", policy.Platform)
+	a := o.device(t, "d1", "S1", "Phone", p)
+	admin := o.person(t, access.Admin)
+	if page := o.get(t, admin, "/devices/"+a.ID, 200); !strings.Contains(page, "v1 applied<") {
+		t.Error("a device that is up to date is not said to be")
+	}
+	p.Document = json.RawMessage(`{"cameraDisabled":true}`)
+	if _, err := o.DB().SavePolicy(t.Context(), p, p.Version, policy.Revision{SavedAt: o.Now(), Origin: policy.FromPortal}); err != nil {
+		t.Fatal(err)
+	}
+	for _, tab := range []string{"", "/commands", "/location?part=head"} {
+		if page := o.get(t, admin, "/devices/"+a.ID+tab, 200); !strings.Contains(page, "v1 applied, v2 wanted") {
+			t.Errorf("%q does not say that the device is behind", tab)
+		}
+	}
+}

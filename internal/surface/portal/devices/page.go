@@ -33,6 +33,7 @@ type device struct {
 	Report  report
 	Tab     tabName
 	Choices []policy.Policy // to move it to
+	Wanted  int             // the present version of its policy; 0: not known, or not for the person to see
 	Once    string
 }
 
@@ -62,6 +63,11 @@ func (s *Section) tab(t tabName) frame.Handler {
 			return err
 		}
 		d := device{Asset: a, Report: reportOf(a), Tab: t, Once: frame.NewOnce()}
+		p, err := s.policyOf(v, d)
+		if err != nil {
+			return err
+		}
+		d.Wanted = p.Version
 		if v.Partial() && v.Query().Get("part") == "head" {
 			return v.Fragment(head(v, d))
 		}

@@ -70,6 +70,15 @@ func sentText(c command.Command) string {
 	}
 }
 
+// entryText is a command as the API's history shows it.
+func entryText(c command.Command) string {
+	text, err := json.MarshalIndent(c.Entry(), "", "  ")
+	if err != nil {
+		return ""
+	}
+	return string(text)
+}
+
 // lateTexts say why commands are open, and what to do.
 func lateTexts(open []command.Named) []string {
 	var texts []string

@@ -65,3 +65,17 @@ func Sections() []Section {
 		{SettingsPath, "Settings", "settings", "s", 0},
 	}
 }
+
+// errands are what people look for by name, beside the navigation.
+func errands() []Section {
+	return []Section{
+		{Path: DevicesPath + "?seen=quiet-day", Name: "Devices silent for 24 h", Icon: "smartphone", Needs: access.ViewDevices},
+		{Path: OpenCommandsPath, Name: "Open commands", Icon: "terminal", Needs: access.ViewDevices},
+		{Path: ProposalsPath + "?waiting=1", Name: "Proposals waiting for review", Icon: "git-pull-request", Needs: access.EditPolicies},
+		{Path: AccessPath + "/keys/new", Name: "New API key", Icon: "key-round", Needs: access.ManageKeys},
+		{Path: UsersPath, Name: "Users", Icon: "user", Needs: access.ManageUsers},
+		{Path: SettingsPath + "/platform", Name: "Connection to the platform", Icon: "link", Needs: access.ManageCompany},
+		{Path: SetupPath, Name: "Setup checklist", Icon: "circle-check"},
+		{Path: AccountPath, Name: "Your account and sessions", Icon: "user"},
+	}
+}

@@ -130,7 +130,7 @@ func (s *Section) figures(v *frame.Visit, t *tiles) error {
 		{"Enrolled", frame.DevicesPath + "?status=ENROLLED", frame.Number(enrolled), frame.Idle, !v.May(access.ViewDevices)},
 		{"Silent for 24 h", frame.DevicesPath + "?seen=quiet-day", many(silent.Total), warn(silent.Total), !v.May(access.ViewDevices)},
 		{"Commands open for 1 h", frame.OpenCommandsPath, atMost(late), warn(int64(late)), !v.May(access.ViewDevices)},
-		{"Proposals waiting", frame.ProposalsPath, frame.Number(waiting), warn(int64(waiting)), !v.May(access.EditPolicies)},
+		{"Proposals waiting", frame.ProposalsPath + "?waiting=1", frame.Number(waiting), warn(int64(waiting)), !v.May(access.EditPolicies)},
 	}
 	return nil
 }

@@ -212,7 +212,7 @@ func head(v *frame.Visit, s sheet) templ.Component {
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
-		for _, t := range [][2]string{{"", "Settings"}, {"revisions", "Revisions"}, {"devices", "Devices"}, {"json", "Document"}} {
+		for _, t := range [][2]string{{"", "Settings"}, {"revisions", "Revisions"}, {"devices", "Devices"}, {"json", "JSON"}} {
 			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 20, "<a class=\"-mb-px border-b-2 border-transparent px-3 py-2 text-muted-foreground hover:text-foreground aria-[current=page]:border-primary aria-[current=page]:font-medium aria-[current=page]:text-foreground\" href=\"")
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
