@@ -49,9 +49,11 @@ func TestEveryOlderVersionIsMigrated(t *testing.T) {
 		for _, engine := range []string{"sqlite", "postgres"} {
 			t.Run(fmt.Sprint(engine, " from ", version), func(t *testing.T) {
 				t.Parallel()
-				e, rows := emptyEngine(t, engine), firstRows
-				if version >= keepsPatches {
-					rows = append(slices.Clone(rows), `INSERT INTO patch_counts (company_id, policy_id, month, count) VALUES ('c1', 'p1', '2026-10', 1)`)
+				e, rows := emptyEngine(t, engine), slices.Clone(firstRows)
+				for since, row := range laterRows {
+					if version >= since {
+						rows = append(rows, row)
+					}
 				}
 				if err := database.MigrateTo(t.Context(), e.url, version, rows...); err != nil {
 					t.Fatal(err)
@@ -62,9 +64,12 @@ func TestEveryOlderVersionIsMigrated(t *testing.T) {
 	}
 }
 
-// keepsPatches is the version that counts patch levels, and keeps the counts
-// from then on.
-const keepsPatches = 81
+// laterRows are what later versions keep of the same, by the version that began
+// to: nothing migrates it from then on.
+var laterRows = map[int64]string{
+	81: `INSERT INTO patch_counts (company_id, policy_id, month, count) VALUES ('c1', 'p1', '2026-10', 1)`,
+	83: `UPDATE api_keys SET prefix = 'mk_' || prefix`,
+}
 
 // emptyEngine is an engine whose database has no tables.
 func emptyEngine(t *testing.T, name string) *engine {

@@ -205,7 +205,7 @@ CREATE TABLE commands (
     deadline BIGINT NOT NULL,
     policy_id TEXT NOT NULL,
     idempotency_ref TEXT NOT NULL
-);
+, sender TEXT NOT NULL DEFAULT '');
 CREATE INDEX commands_company ON commands (company_id, created_at, id, state);
 CREATE INDEX commands_deadline ON commands (deadline, id) WHERE state IN ('SENT', 'UNCONFIRMED') AND deadline > 0;
 CREATE INDEX commands_history ON commands (asset_id, created_at, id);
