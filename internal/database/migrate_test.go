@@ -55,6 +55,9 @@ func TestEveryOlderVersionIsMigrated(t *testing.T) {
 						rows = append(rows, row)
 					}
 				}
+				if version >= writesPrefixes {
+					rows = append(slices.Clone(rows), `UPDATE api_keys SET prefix = 'mk_' || prefix`)
+				}
 				if err := database.MigrateTo(t.Context(), e.url, version, rows...); err != nil {
 					t.Fatal(err)
 				}
@@ -70,6 +73,9 @@ var laterRows = map[int64]string{
 	81: `INSERT INTO patch_counts (company_id, policy_id, month, count) VALUES ('c1', 'p1', '2026-10', 1)`,
 	83: `UPDATE api_keys SET prefix = 'mk_' || prefix`,
 }
+
+// writesPrefixes is the version that keeps keys' prefixes as they are shown.
+const writesPrefixes = 83
 
 // emptyEngine is an engine whose database has no tables.
 func emptyEngine(t *testing.T, name string) *engine {
