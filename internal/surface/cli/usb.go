@@ -58,7 +58,7 @@ func (c *USB) Run(env *Env) error {
 	if err != nil {
 		return fault.Invalid(err.Error())
 	}
-	settings, err := c.service()
+	settings, loopback, err := c.service()
 	if err != nil {
 		return err
 	}
@@ -71,6 +71,9 @@ func (c *USB) Run(env *Env) error {
 		tool := &usb.Tool{ADB: adb.Server{Address: server}, Desk: issuing, Serials: c.Serial, Patience: c.Wait, Programs: c.programs()}
 		if c.Output == "text" {
 			tool.Say = func(r usb.Result) { fmt.Fprintln(env.Out, progress(r)) }
+		}
+		if loopback && c.Output == "text" {
+			fmt.Fprintf(env.Out, "%s is the loopback of whoever reads it: a device gets here only through `adb reverse`.\n", settings.PublicURL)
 		}
 		work := tool.Once
 		if c.Watch {
@@ -101,28 +104,29 @@ func (c *USB) programs() usb.Programs {
 	return p
 }
 
-// service is what a token says of the running service.
-func (c *USB) service() (config.Service, error) {
-	s := config.Service{Store: c.Store, PublicURL: c.Server, KeyFile: c.KeyFile, TLSCert: c.TLSCert}.WithDefaults()
+// service is what a token says of the running service, and whether only the
+// device's own loopback can lead there.
+func (c *USB) service() (s config.Service, loopback bool, err error) {
+	s = config.Service{Store: c.Store, PublicURL: c.Server, KeyFile: c.KeyFile, TLSCert: c.TLSCert}.WithDefaults()
 	if s.PublicURL == "" {
 		listening, err := net.ResolveTCPAddr("tcp", c.Listen)
 		if err != nil {
-			return s, fault.Invalid(fmt.Sprintf("MUSTER_LISTEN %q is not HOST:PORT", c.Listen))
+			return s, false, fault.Invalid(fmt.Sprintf("MUSTER_LISTEN %q is not HOST:PORT", c.Listen))
 		}
 		if listening.IP == nil || listening.IP.IsLoopback() || listening.IP.IsUnspecified() {
-			return s, fault.Invalid("devices must be told where the service is: give --server URL, or set MUSTER_PUBLIC_URL as for the service")
+			return s, false, fault.Invalid("devices must be told where the service is: give --server URL, or set MUSTER_PUBLIC_URL as for the service")
 		}
 		s.PublicURL = s.PublicAddress(listening)
 	}
 	address, err := url.Parse(s.PublicURL)
-	loopback := err == nil && (address.Hostname() == "localhost" || net.ParseIP(address.Hostname()).IsLoopback())
-	switch {
-	case err != nil || address.Host == "" || address.Scheme != "https" && address.Scheme != "http":
-		return s, fault.Invalid(fmt.Sprintf("--server %q is not an https:// address", s.PublicURL))
-	case address.Scheme == "http" && !loopback:
-		return s, fault.Invalid(fmt.Sprintf("--server %q is not https: devices would refuse it", s.PublicURL))
+	if err != nil || address.Host == "" || address.Scheme != "https" && address.Scheme != "http" {
+		return s, false, fault.Invalid(fmt.Sprintf("--server %q is not an https:// address", s.PublicURL))
 	}
-	return s, nil
+	loopback = address.Hostname() == "localhost" || net.ParseIP(address.Hostname()).IsLoopback()
+	if address.Scheme == "http" && !loopback {
+		err = fault.Invalid(fmt.Sprintf("--server %q is not https: devices would refuse it", s.PublicURL))
+	}
+	return s, loopback, err
 }
 
 // issuingDesk issues tokens of one policy. It implements usb.Desk.

@@ -10,6 +10,13 @@ import (
 	"time"
 )
 
+// Installed reports whether the real adb server can be tested with: in CI always,
+// where it is an error if it is missing.
+func Installed() bool {
+	_, err := exec.LookPath("adb")
+	return err == nil || os.Getenv("CI") == "true"
+}
+
 // NewRealServer starts the real adb server on a port of its own, with a home of
 // its own, connects it to devices (addresses of NewDaemon), and returns its
 // address. It ends with the test.
