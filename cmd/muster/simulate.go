@@ -43,22 +43,6 @@ type simulateCommand struct {
 	Output   string   `name:"output" short:"o" enum:"text,json" default:"text" help:"text, or json: one JSON value on standard output."`
 }
 
-// Validate refuses numbers that mean nothing as bad usage.
-func (c *simulateCommand) Validate() error {
-	switch {
-	case c.Agents < 1 || c.Commands < 0:
-		return errors.New("--agents must be at least 1, and --commands at least 0")
-	case !(c.Pace >= 1 && c.Pace <= 8):
-		return errors.New("--pace must be between 1 and 8")
-	}
-	for name, share := range map[string]float64{"offline": c.Offline, "lost": c.Lost, "duplicated": c.Duplicated, "crashes": c.Crashes, "endings": c.Endings} {
-		if !(share >= 0 && share <= 1) { // not a number is neither
-			return fmt.Errorf("--%s is a share: it must be between 0 and 1", name)
-		}
-	}
-	return nil
-}
-
 // errProblems ends the command with exit code 1.
 var errProblems = errors.New("the simulation found problems: see above")
 
@@ -105,6 +89,9 @@ func (c *simulateCommand) options(env *cli.Env, to streams, dir string) fleetsim
 
 // ownGround starts a service of the simulation's own.
 func (c *simulateCommand) ownGround(env *cli.Env, to streams, dir string, o *fleetsim.Options) (*proving.Ground, error) {
+	if c.Agents < 1 || c.Pace < 1 || c.Pace > 8 {
+		return nil, errors.New("--agents must be at least 1, and --pace between 1 and 8")
+	}
 	logger, err := service.NewLogger(to.err, "error", "text")
 	if err != nil {
 		return nil, err

@@ -17,7 +17,7 @@ import (
 // creation, and only its SHA-256 stays.
 type Key struct {
 	ID          string
-	Prefix      string // how its text begins, mk_ and eight characters
+	Prefix      string
 	CompanyID   string
 	Name        string
 	Hash        [sha256.Size]byte
@@ -32,15 +32,14 @@ type Key struct {
 }
 
 const (
-	keyMark        = "mk_"
-	prefixLength   = 8  // after the mark
+	prefixLength   = 8
 	secretLength   = 43 // 62^43 > 2^256
 	checksumLength = 6  // 62^6 > 2^32
 	alphabet       = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
 )
 
-// KeyPattern matches every API key, for secret scanners: mk_ and eight
-// characters, which are its prefix, _, 43 of secret and six of checksum.
+// KeyPattern matches every API key, for secret scanners: mk_, eight characters
+// of prefix, _, 43 of secret and six of checksum.
 const KeyPattern = `mk_[0-9A-Za-z]{8}_[0-9A-Za-z]{49}`
 
 var keyShape = regexp.MustCompile(`^` + KeyPattern + `$`)
@@ -48,8 +47,8 @@ var keyShape = regexp.MustCompile(`^` + KeyPattern + `$`)
 // NewKey makes a key and its text. Permissions and the right to make such a
 // key are the caller's to check (contract 5.3).
 func NewKey(companyID, keyName, createdBy string, permissions Permission, now, expires time.Time) (Key, string) {
-	prefix := keyMark + randomText(prefixLength)
-	body := prefix + "_" + randomText(secretLength)
+	prefix := randomText(prefixLength)
+	body := "mk_" + prefix + "_" + randomText(secretLength)
 	text := body + checksum(body)
 	return Key{
 		ID: name.NewID(), Prefix: prefix, CompanyID: companyID, Name: keyName,
@@ -68,7 +67,7 @@ func keyPrefix(text string) (string, bool) {
 	if checksum(body) != text[len(body):] {
 		return "", false
 	}
-	return text[:len(keyMark)+prefixLength], true
+	return text[3 : 3+prefixLength], true
 }
 
 // Matches reports whether text is this key's secret, in constant time.

@@ -85,7 +85,7 @@ func TestKeyEndsAtItsExpiryAndRevocation(t *testing.T) {
 	}
 	_, foreign := access.NewKey("c", "ci", "operator", access.DevicesRead, start, time.Time{})
 	forged := key
-	forged.Prefix = foreign[:11]
+	forged.Prefix = foreign[3:11]
 	auth := access.Authenticator{Keys: &oneKey{key: forged}, Now: func() time.Time { return start }}
 	if _, err := auth.Authenticate(t.Context(), foreign); fault.CodeOf(err) != fault.Unauthorized {
 		t.Errorf("a key whose prefix collides with another's: %v", err)

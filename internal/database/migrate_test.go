@@ -19,8 +19,6 @@ var firstRows = []string{
 	`INSERT INTO companies (id, slug, name, device_commands, destructive_commands, policy_changes, provisioning, oauth_connections,
 		inactive_after, enterprise, created_at)
 	 VALUES ('c1', 'acme', 'Acme', TRUE, FALSE, FALSE, TRUE, FALSE, 2592000000, 'enterprises/LC1', 1700000000000)`,
-	`INSERT INTO api_keys (id, prefix, company_id, name, hash, permissions, created_by, created_at, expires_at)
-	 VALUES ('k1', 'abcdefgh', 'c1', 'ci', '` + strings.Repeat("00", 32) + `', 1, 'operator', 1700000000000, 0)`,
 	`INSERT INTO policies (id, company_id, name, name_key, type, vr_only, version, description, labels, group_name, created_at, updated_at, document)
 	 VALUES ('p1', 'c1', 'Kiosk', 'kiosk', 'PLATFORM', FALSE, 3, '', '[]', '', 1700000000000, 1700000000000, '{"cameraDisabled":true}')`,
 	`INSERT INTO policy_revisions (policy_id, revision, version, saved_at, saved_by_kind, saved_by_id, saved_by_name, name, origin, proposal_id,
@@ -55,9 +53,6 @@ func TestEveryOlderVersionIsMigrated(t *testing.T) {
 						rows = append(rows, row)
 					}
 				}
-				if version >= writesPrefixes {
-					rows = append(slices.Clone(rows), `UPDATE api_keys SET prefix = 'mk_' || prefix`)
-				}
 				if err := database.MigrateTo(t.Context(), e.url, version, rows...); err != nil {
 					t.Fatal(err)
 				}
@@ -71,11 +66,7 @@ func TestEveryOlderVersionIsMigrated(t *testing.T) {
 // to: nothing migrates it from then on.
 var laterRows = map[int64]string{
 	81: `INSERT INTO patch_counts (company_id, policy_id, month, count) VALUES ('c1', 'p1', '2026-10', 1)`,
-	83: `UPDATE api_keys SET prefix = 'mk_' || prefix`,
 }
-
-// writesPrefixes is the version that keeps keys' prefixes as they are shown.
-const writesPrefixes = 83
 
 // emptyEngine is an engine whose database has no tables.
 func emptyEngine(t *testing.T, name string) *engine {
@@ -94,9 +85,6 @@ func checkMigrated(t *testing.T, e *engine) {
 	var err error
 	f.company, err = f.db.CompanyBySlug(t.Context(), "acme")
 	f.ok(err)
-	key, _, err := f.db.KeyByPrefix(t.Context(), "mk_abcdefgh")
-	f.ok(err)
-	equal(f, "key", key.ID, "k1")
 	a := f.asset("a1")
 	equal(f, "policy", a.Device.PolicyName, "Kiosk")
 	f.checkPatches(nil, "2026-10=1")

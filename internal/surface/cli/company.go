@@ -45,8 +45,8 @@ func (s Switches) apply(settings *access.Settings) {
 	}
 }
 
-// Validate refuses a setting that is both enabled and disabled as bad usage.
-func (s Switches) Validate() error {
+// check refuses a setting that is both enabled and disabled.
+func (s Switches) check() error {
 	for _, setting := range s.Enable {
 		if slices.Contains(s.Disable, setting) {
 			return fault.Invalid("--enable and --disable both name " + setting)
@@ -85,6 +85,9 @@ type CompanyCreate struct {
 
 // Run creates the company.
 func (c *CompanyCreate) Run(env *Env) error {
+	if err := c.Switches.check(); err != nil {
+		return err
+	}
 	var settings access.Settings
 	c.Switches.apply(&settings)
 	made, err := company.New(c.Slug, cmp.Or(strings.TrimSpace(c.Name), c.Slug), settings, env.Now())
@@ -153,13 +156,11 @@ type CompanySet struct {
 	KeepActivity  time.Duration `name:"keep-activity" placeholder:"DURATION" help:"How long entries of the activity log are kept, such as 9600h."`
 }
 
-// Validate wants one company, and settings either on or off.
-func (c *CompanySet) Validate() error {
-	return cmp.Or(c.Named.Validate(), c.Switches.Validate())
-}
-
 // Run saves the change.
 func (c *CompanySet) Run(env *Env) error {
+	if err := c.Switches.check(); err != nil {
+		return err
+	}
 	return c.run(env, func(ctx context.Context, desk *Desk) (answer, error) {
 		found, err := desk.company(ctx, c.slug())
 		if err != nil {
