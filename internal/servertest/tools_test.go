@@ -282,6 +282,10 @@ func TestSmuggledRequestsAreRefused(t *testing.T) {
 		t.Errorf("an argument in another case: %+v", e)
 	}
 	assistant.Send(strings.Repeat(" ", 300<<10)).Want(t, http.StatusRequestEntityTooLarge)
+	// What asks for nothing is taken and not answered.
+	for _, body := range []string{`{"jsonrpc":"2.0","method":"notifications/initialized"}`, `{"jsonrpc":"2.0","id":1,"result":{}}`} {
+		assistant.Send(body).Want(t, http.StatusAccepted)
+	}
 	for _, method := range []string{"prompts/list", "resources/list", "completion/complete", "nonsense"} {
 		if reply := assistant.Request(method, nil); reply.Error == nil || reply.Error.Code != -32601 {
 			t.Errorf("%s: %d %s", method, reply.Status, reply.Body)

@@ -43,8 +43,10 @@ func offered(method string) bool {
 	case "initialize", "server/discover", "ping", "tools/list", "tools/call", "subscriptions/listen":
 		return true
 	}
-	return strings.HasPrefix(method, "notifications/")
+	return isNotification(method)
 }
+
+func isNotification(method string) bool { return strings.HasPrefix(method, "notifications/") }
 
 // refuse answers a request with an error of JSON-RPC's. The id is null where it
 // cannot be trusted to be the request's.
@@ -76,7 +78,7 @@ func (c Config) envelope(next http.Handler) http.Handler {
 			return
 		}
 		modern := r.Header.Get("Mcp-Protocol-Version") >= stateless
-		if c.Customize == nil && m.ID != nil && !offered(m.Method) {
+		if c.Customize == nil && m.Method != "" && !offered(m.Method) {
 			answered := http.StatusOK
 			if modern {
 				answered = http.StatusNotFound
@@ -127,6 +129,9 @@ func readMessage(body []byte) (message, *jsonrpc.Error) {
 		return m, wrong
 	}
 	_ = json.Unmarshal(params["name"], &m.Tool)
+	if m.ID == nil && m.Method != "" && !isNotification(m.Method) {
+		return m, invalid("id is missing: it must be a text or a number")
+	}
 	if _, wrong := members(params["arguments"]); wrong != nil {
 		return m, wrong
 	}

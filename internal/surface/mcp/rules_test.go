@@ -64,12 +64,16 @@ func TestEnvelopesAreReadStrictly(t *testing.T) {
 		`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"x","Arguments":{}}}`:                            false,
 		`{"jsonrpc":"2.0","id":1,"method":"tools/list"} {"jsonrpc":"2.0","id":2,"method":"tools/call"}`:                  false,
 		`{"jsonrpc":"2.0","id":1,"method":"tools/list"}]`:                                                                false,
-		`{"id":1,"method":"tools/list"}`:               false,
-		`{"jsonrpc":2.0,"id":1,"method":"tools/list"}`: false,
-		`not json`: false,
-		``:         false,
-		`null`:     false,
-		`"2.0"`:    false,
+		`{"id":1,"method":"tools/list"}`:                         false,
+		`{"jsonrpc":2.0,"id":1,"method":"tools/list"}`:           false,
+		`{"jsonrpc":"2.0","method":"tools/list"}`:                false,
+		`{"jsonrpc":"2.0","id":null,"method":"tools/list"}`:      false,
+		`{"jsonrpc":"2.0","method":"notifications/initialized"}`: true,
+		`{"jsonrpc":"2.0","id":1,"result":{}}`:                   true,
+		`not json`:                                               false,
+		``:                                                       false,
+		`null`:                                                   false,
+		`"2.0"`:                                                  false,
 	} {
 		m, err := mcp.ReadMessage([]byte(body))
 		if (err == nil) != good {
