@@ -211,6 +211,15 @@ func (t *Tab) Size(width, height int64) {
 	t.do("size", chromedp.EmulateViewport(width, height))
 }
 
+// Scripts turns the pages' scripts off, or on again.
+func (t *Tab) Scripts(on bool) {
+	t.TB.Helper()
+	t.do("scripts", chromedp.Func(func(ctx context.Context, target *chromedp.Target) error {
+		_, err := chromedp.Call(ctx, emulation.SetScriptExecutionDisabled, emulation.SetScriptExecutionDisabledParams{Value: !on})
+		return err
+	}))
+}
+
 // Bad is what went wrong on the page: refused by its policy, thrown, not loaded.
 func (t *Tab) Bad() string {
 	t.TB.Helper()

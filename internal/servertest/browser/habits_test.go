@@ -109,3 +109,22 @@ func TestLiveUpdatesBreakOff(t *testing.T) {
 		t.Error(violations)
 	}
 }
+
+// TestReadingWithoutScripts: every page reads, and one finds one's way also on
+// a narrow screen.
+func TestReadingWithoutScripts(t *testing.T) {
+	t.Parallel()
+	site, replica, tab := enter(t, access.Admin)
+	device := site.Devices(replica, servertest.FullyManaged(), 1)[0]
+	tab.Scripts(false)
+	tab.Size(320, 900)
+	for path, want := range map[string]string{"/": "Enrolled", "/devices": "Last seen", "/devices/" + device.AssetID: "Compliance", "/devices/" + device.AssetID + "/location": "No place",
+		"/policies": "Policy of", "/activity": "signed in", "/access": "Device commands", "/enrol": "Create the code", "/settings": "Company name", "/commands": "No command is open"} {
+		tab.Go(path)
+		tab.Sees("main", want)
+		tab.Waits(`document.querySelector("nav a[href='/devices']").getBoundingClientRect().height > 0`)
+	}
+	tab.Go("/")
+	tab.Follow("nav a[href='/devices']")
+	tab.Sees("h1", "Devices")
+}

@@ -15,7 +15,8 @@
   const time = (share) => Math.round((from + share * (to - from)) / 1000) * 1000;
   const text = (ms) => new Date(ms).toISOString().slice(0, 16).replace("T", " ");
   const range = (event) => [Math.min(begin.share, part(event)), Math.max(begin.share, part(event))];
-  const end = () => { begin = null; mark.setAttribute("width", "0"); says.textContent = ""; };
+  const hint = "Drag to narrow the time";
+  const end = () => { begin = null; mark.setAttribute("width", "0"); says.textContent = hint; };
   plot.addEventListener("pointerdown", (event) => {
     if (event.button !== 0) return;
     begin = { share: part(event), x: event.clientX };
@@ -42,5 +43,6 @@
   });
   addEventListener("pointercancel", end);
   addEventListener("keydown", (event) => { if (event.key === "Escape") end(); });
+  end();
   plot.addEventListener("click", (event) => { if (dragged) event.preventDefault(); }, true); // the end of a drag opens no bar
 })();
