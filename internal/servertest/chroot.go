@@ -123,7 +123,7 @@ func (a *Android) snapshot() (calls []byte, s simulated.State, err error) {
 // Calls are the tools that were started, each with its arguments.
 func (a *Android) Calls() [][]string {
 	a.tb.Helper()
-	text, err := os.ReadFile(filepath.Join(a.Dir, "data/model/calls"))
+	text, _, err := a.snapshot()
 	if err != nil {
 		a.tb.Fatal(err)
 	}
