@@ -8,6 +8,8 @@ import (
 	"os"
 	"time"
 
+	"github.com/alecthomas/kong"
+
 	"github.com/musterhq/muster/internal/agent"
 	"github.com/musterhq/muster/internal/agent/shell"
 	"github.com/musterhq/muster/internal/agentproto"
@@ -20,10 +22,24 @@ type enrollCommand struct {
 	Token  string   `name:"token" help:"The one-time token from the QR code."`
 	Bundle string   `name:"bundle" placeholder:"FILE" help:"Instead of --server, --token, --pin and --command-key: a file with a code's whole text, as the USB tool hands it over. It is read once and deleted."`
 	Role   string   `name:"role" enum:"manager,companion" default:"manager" help:"manager, or companion on a device that the platform manages."`
-	Pin    []string `name:"pin" placeholder:"PIN" help:"The pin of the service's certificate from the QR code; repeat it for a second."`
+	Pin    pins     `name:"pin" placeholder:"PIN" help:"The pin of the service's certificate from the QR code; repeat it for a second."`
 	Key    string   `name:"command-key" placeholder:"KEY" help:"The service's command key from the QR code; without it the service's answer is believed."`
 	DNS    []string `name:"dns" placeholder:"IP" help:"A name server to ask where Android tells of none."`
 	Alg    string   `name:"alg" enum:"ed25519,es256" default:"ed25519" help:"The device key's algorithm: ed25519 or es256."`
+}
+
+// pins are a flag that may be repeated.
+type pins []string
+
+// Decode takes the next argument as it is: the parser itself would take a pin
+// that begins with a hyphen for a flag.
+func (p *pins) Decode(c *kong.DecodeContext) error {
+	next := c.Scan.Pop()
+	if next.IsEOL() {
+		return errors.New("missing value")
+	}
+	*p = append(*p, next.String())
+	return nil
 }
 
 // Validate says what is missing, or too much, on the command line.

@@ -44,7 +44,8 @@ func run(args []string, out, errOut io.Writer) int {
 	defer stop()
 	exited := -1
 	parser := kong.Must(&program{}, kong.Name("muster-agent"), kong.Description("The agent of a device that Muster manages."),
-		kong.Writers(out, errOut), kong.Exit(func(code int) { exited = code }))
+		kong.Writers(out, errOut), kong.Exit(func(code int) { exited = code }),
+		kong.WithHyphenPrefixedParameters(true)) // one in 64 pins and keys begins with a hyphen
 	chosen, err := parser.Parse(args)
 	if exited >= 0 {
 		return exited // help was asked for
