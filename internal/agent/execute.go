@@ -57,7 +57,11 @@ func (a *Agent) resume(e Entry, boot string) error {
 	power := powers(e.Command.Type)
 	switch {
 	case power && e.BootID != boot:
-		return a.finish(e, agentproto.Done, "the device has restarted")
+		said := "the device has restarted"
+		if e.Command.Type == typeShutdown {
+			said = "the device was switched off, and is on again"
+		}
+		return a.finish(e, agentproto.Done, said)
 	case power && a.late(e.Command):
 		return a.finish(e, agentproto.Failed, "interrupted, and its time has run out")
 	case a.recovered:

@@ -269,8 +269,12 @@ func TestEveryCommandOfAgents(t *testing.T) {
 		{command.LaunchApp, command.LaunchAppBody{PackageName: "com.example.app"}, "IN_PROGRESS", command.Succeeded,
 			func() bool { return p.device.State().OpenApp == "com.example.app" }},
 		{command.LaunchApp, command.LaunchAppBody{PackageName: "com.example.absent"}, "IN_PROGRESS", command.Failed, func() bool { return true }},
-		{command.Reboot, nil, "IN_PROGRESS", command.Succeeded, func() bool { return p.device.State().Boot == 2 }},
-		{command.Shutdown, nil, "IN_PROGRESS", command.Succeeded, func() bool { return p.device.State().Boot == 3 }},
+		{command.Reboot, nil, "IN_PROGRESS", command.Succeeded, func() bool {
+			return p.device.State().Boot == 2 && p.latest().Outcome == "the device has restarted"
+		}},
+		{command.Shutdown, nil, "IN_PROGRESS", command.Succeeded, func() bool {
+			return p.device.State().Boot == 3 && p.latest().Outcome == "the device was switched off, and is on again"
+		}},
 		{command.ChangePolicy, command.ChangePolicyBody{Policy: other}, "IN_PROGRESS", command.Succeeded, func() bool {
 			s := p.device.State().Settings
 			return s["SMS"] == "BLOCK" && s["CAMERA"] == "" && p.asset().Device.PolicyID == other.ID
