@@ -29,7 +29,7 @@ var reserved = []struct {
 	{
 		importPath: "os",
 		members:    []string{"Exit"},
-		rooms:      []string{"cmd", "internal/house/cmd"},
+		rooms:      []string{"cmd", "internal/house/cmd", "internal/platform/discovery/cmd"},
 		text:       "only a program ends itself: return an error",
 	},
 	{

@@ -82,9 +82,10 @@ var rooms = map[string]layer{
 	"internal/surface/rest/resttest": trial,
 	"internal/usb/adbtest":           trial,
 
-	"internal/house":   command,
-	"cmd/muster":       command,
-	"cmd/muster-agent": command,
+	"internal/house":                  command,
+	"internal/platform/discovery/cmd": command,
+	"cmd/muster":                      command,
+	"cmd/muster-agent":                command,
 }
 
 // below lists the layers that each layer may import.

@@ -8,6 +8,8 @@ import (
 	"strings"
 )
 
+//go:generate go run ./cmd/trim
+
 //go:embed androidmanagement-api.json
 var managementJSON []byte
 
