@@ -143,7 +143,7 @@ func (l *Link) acknowledge(ctx context.Context, d agentdevice.Device, ack agentp
 	done := ack.State == agentproto.Done
 	// A message was final when it was kept, unless the service died over it:
 	// then this word settles it.
-	if err := l.settle(ctx, ack, command.Type(delivery.Type), done); err != nil {
+	if err := l.settle(ctx, ack, done); err != nil {
 		return false, err
 	}
 	if ends := stateFor(command.Type(delivery.Type)); ends != "" && done {
@@ -158,8 +158,8 @@ func (l *Link) acknowledge(ctx context.Context, d agentdevice.Device, ack agentp
 
 // settle makes the command final by the device's word, at a time that cannot
 // be in the future.
-func (l *Link) settle(ctx context.Context, ack agentproto.Ack, kind command.Type, done bool) error {
-	_, _, err := l.Commands.Settle(ctx, command.Feedback{CommandID: ack.CommandID, Type: kind, Succeeded: done, Outcome: ack.Outcome, At: said(ack.At, l.Now())})
+func (l *Link) settle(ctx context.Context, ack agentproto.Ack, done bool) error {
+	_, _, err := l.Commands.Settle(ctx, command.Feedback{CommandID: ack.CommandID, Succeeded: done, Outcome: ack.Outcome, At: said(ack.At, l.Now())})
 	if fault.CodeOf(err) == fault.NotFound {
 		return nil
 	}

@@ -19,7 +19,7 @@ type Place struct {
 type Places interface {
 	// Trail returns where an asset was since a time, the oldest first, at most
 	// limit of the newest.
-	Trail(ctx context.Context, assetID string, since time.Time, limit int) ([]Location, error)
+	Trail(ctx context.Context, companyID, assetID string, since time.Time, limit int) ([]Location, error)
 	// Located returns the last places of the devices that reported last, at
 	// most limit of them.
 	Located(ctx context.Context, f Filter, limit int) ([]Place, error)

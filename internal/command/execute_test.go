@@ -123,8 +123,12 @@ func (f *fixture) checkVerdict(k kind, t command.Type, v command.Verdict, retrya
 		}
 	}
 	after := f.asset(a.ID)
-	if (after.Status == asset.Deleted) != want.deleted || (after.Device == nil) != want.deleted {
+	ended := want.deleted || want.status == "SUCCESS" && (t == command.WipeCompanyData || t == command.RelinquishOwnership)
+	if (after.Status == asset.Deleted) != ended || (after.Device == nil) != ended {
 		f.Errorf("%s: the asset is %s", where, after.Status)
+	}
+	if lost := want.status == "SUCCESS" && t == command.StartLostMode; after.Device != nil && after.Device.LostMode != lost {
+		f.Errorf("%s: lost mode is %v", where, after.Device.LostMode)
 	}
 }
 

@@ -17,9 +17,6 @@ type Feedback struct {
 	// Sighting, if its AssetID is not empty, lets feedback whose Ref is not
 	// known find the UNCONFIRMED command that it belongs to.
 	Sighting Sighting
-	// Type is the command's, if the channel knows it: what success shows on the
-	// asset is then seen together with it.
-	Type Type
 
 	Succeeded bool
 	Outcome   string    // for the history; may be the device's own text
@@ -52,7 +49,7 @@ func (s *Service) Settle(ctx context.Context, f Feedback) (Command, bool, error)
 	}
 	outcome := "error"
 	if f.Succeeded {
-		step.To, outcome, step.Shows = Succeeded, "success", f.Type.shows()
+		step.To, outcome = Succeeded, "success"
 	} else if step.Outcome == "" {
 		step.Outcome = "failed; no reason was given"
 	}
@@ -61,11 +58,6 @@ func (s *Service) Settle(ctx context.Context, f Feedback) (Command, bool, error)
 		s.finished(now.Type, outcome)
 	}
 	return now, taken, err
-}
-
-// shows reports whether success changes what the asset shows.
-func (t Type) shows() bool {
-	return t == StartLostMode || t == StopLostMode || t == WipeCompanyData || t == RelinquishOwnership
 }
 
 // find returns the id of the command that the feedback is of.

@@ -20,9 +20,6 @@ type Step struct {
 	Outcome  string    // set when not empty
 	Feedback time.Time // set when not zero
 	Deadline time.Time // set when not zero
-	// Shows says that the success shows on the asset in the same moment: lost
-	// mode begins or ends, or the device's management does.
-	Shows bool
 }
 
 // of is a command that was not stored yet as the step leaves it.
@@ -42,7 +39,9 @@ type Store interface {
 	// anything was committed.
 	Begin(ctx context.Context, c Command, held *agentdevice.Delivery) (stored Command, begun bool, err error)
 	// Take makes a step if the command is in one of its From states, and
-	// reports the command as it then is, and whether the step was taken.
+	// reports the command as it then is, and whether the step was taken. What
+	// success changes on the asset changes with it: lost mode, the end of the
+	// device's management.
 	Take(ctx context.Context, id string, s Step) (Command, bool, error)
 	CommandByRef(ctx context.Context, ref string) (Command, error)
 	// History returns an asset's commands, newest first (ties by id), and the total.

@@ -28,8 +28,8 @@ func forgetApps(ctx context.Context, t *tx, assetID string) error {
 }
 
 // InstalledApps returns the apps that a device reported; none if it reports
-// none. Ask for the asset first: this is not bound to a company.
-func (db *DB) InstalledApps(ctx context.Context, assetID string) (asset.Inventory, error) {
+// none, or is not the company's.
+func (db *DB) InstalledApps(ctx context.Context, companyID, assetID string) (asset.Inventory, error) {
 	i, err := one(ctx, db.read(), func(r row) (i asset.Inventory, err error) {
 		var since int64
 		var apps string
@@ -37,7 +37,7 @@ func (db *DB) InstalledApps(ctx context.Context, assetID string) (asset.Inventor
 			i.Since, err = instant(since), decode(apps, &i.Apps)
 		}
 		return i, err
-	}, `SELECT since, apps FROM asset_apps WHERE asset_id = ?`, assetID)
+	}, `SELECT p.since, p.apps FROM asset_apps p JOIN assets a ON a.id = p.asset_id WHERE p.asset_id = ? AND a.company_id = ?`, assetID, companyID)
 	if i, err = found(i, err, "app"); fault.CodeOf(err) == fault.NotFound {
 		return asset.Inventory{}, nil
 	}

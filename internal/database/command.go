@@ -107,37 +107,10 @@ func (db *DB) recordStep(ctx context.Context, tx conn, c command.Command) error 
 // Take makes a step if the command is in one of its From states. Final states
 // are never left, whatever From says.
 func (db *DB) Take(ctx context.Context, id string, s command.Step) (command.Command, bool, error) {
-	query, args := stepStatement(id, s)
-	var taken command.Command
-	step := func(ctx context.Context, tx conn) (err error) {
-		taken, err = one(ctx, tx, scanCommand, query, args...)
-		return err
-	}
-	var err error
-	switch {
-	case s.Shows:
-		err = db.write(ctx, func(ctx context.Context, t *tx) error {
-			if err := step(ctx, t); err != nil {
-				return err
-			}
-			return show(ctx, t, taken)
-		})
-	case s.To == command.Failed || s.To == command.Unconfirmed:
-		err = db.write(ctx, func(ctx context.Context, t *tx) error {
-			if err := step(ctx, t); err != nil {
-				return err
-			}
-			return db.recordStep(ctx, t, taken)
-		})
-	default:
-		err = db.statement(ctx, step)
-	}
+	taken, err := db.step(ctx, id, s)
 	if !errors.Is(err, sql.ErrNoRows) {
 		if err == nil {
 			db.hintCommand(taken)
-			if s.Shows {
-				db.hintAsset(taken.CompanyID, taken.AssetID)
-			}
 		}
 		return taken, err == nil, err
 	}
@@ -145,18 +118,51 @@ func (db *DB) Take(ctx context.Context, id string, s command.Step) (command.Comm
 	return c, false, err
 }
 
-// take makes a step inside a transaction that holds the command's row.
-func (db *DB) take(ctx context.Context, tx conn, id string, s command.Step) error {
-	query, args := stepStatement(id, s)
-	taken, err := one(ctx, tx, scanCommand, query, args...)
-	if err != nil {
-		return err
+// step makes a step with what goes with it, or returns sql.ErrNoRows. Most
+// successes are told by the command alone, and are one statement.
+func (db *DB) step(ctx context.Context, id string, s command.Step) (taken command.Command, err error) {
+	if s.To != command.Failed && s.To != command.Unconfirmed {
+		condition := ""
+		if s.To == command.Succeeded {
+			condition = ` AND type NOT IN ` + showing
+		}
+		query, args := stepStatement(id, s, condition)
+		err = db.statement(ctx, func(ctx context.Context, c conn) (err error) {
+			taken, err = one(ctx, c, scanCommand, query, args...)
+			return err
+		})
+		if s.To != command.Succeeded || !errors.Is(err, sql.ErrNoRows) {
+			return taken, err
+		}
 	}
-	return db.recordStep(ctx, tx, taken)
+	err = db.write(ctx, func(ctx context.Context, t *tx) error {
+		if taken, err = db.take(ctx, t, id, s); err != nil || s.To != command.Succeeded {
+			return err
+		}
+		return show(ctx, t, taken)
+	})
+	if err == nil && s.To == command.Succeeded {
+		db.hintAsset(taken.CompanyID, taken.AssetID)
+	}
+	return taken, err
 }
 
-// stepStatement sets what the step sets and leaves the rest.
-func stepStatement(id string, s command.Step) (string, []any) {
+// showing are the types whose success shows on the asset: see show.
+const showing = `('START_LOST_MODE', 'STOP_LOST_MODE', 'WIPE_COMPANY_DATA', 'RELINQUISH_OWNERSHIP')`
+
+// take makes a step inside a transaction that holds the command's row.
+func (db *DB) take(ctx context.Context, tx conn, id string, s command.Step) (command.Command, error) {
+	query, args := stepStatement(id, s, "")
+	taken, err := one(ctx, tx, scanCommand, query, args...)
+	if err != nil {
+		return taken, err
+	}
+	return taken, db.recordStep(ctx, tx, taken)
+}
+
+// stepStatement sets what the step sets and leaves the rest, if the condition
+// holds as well.
+func stepStatement(id string, s command.Step, condition string) (string, []any) {
 	set, args := []string{"state = ?"}, []any{string(s.To)}
 	put := func(column string, value any) {
 		set, args = append(set, column+" = ?"), append(args, value)
@@ -179,7 +185,7 @@ func stepStatement(id string, s command.Step) (string, []any) {
 		from, args = from+", ?", append(args, string(state))
 	}
 	return `UPDATE commands SET ` + strings.Join(set, ", ") + ` WHERE id = ? AND ` + isOpen +
-		` AND state IN (''` + from + `) RETURNING ` + commandColumns, args
+		` AND state IN (''` + from + `)` + condition + ` RETURNING ` + commandColumns, args
 }
 
 // Command finds a command by its id.

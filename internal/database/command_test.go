@@ -179,7 +179,7 @@ func TestASuccessShowsOnTheAsset(t *testing.T) {
 				_, _, err := f.db.Begin(f.Context(), c, nil)
 				f.ok(err)
 				_, taken, err := f.db.Take(f.Context(), c.ID, command.Step{From: []command.State{command.Prepared}, To: command.Succeeded,
-					Feedback: f.clock.Now(), Shows: true})
+					Feedback: f.clock.Now()})
 				f.ok(err)
 				now, err := f.db.Asset(f.Context(), f.company.ID, a.ID)
 				f.ok(err)

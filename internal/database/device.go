@@ -134,7 +134,7 @@ func endCommands(ctx context.Context, t *tx, assetID string, at time.Time) error
 		if state == command.Succeeded {
 			step.Feedback = at
 		}
-		if err := t.db.take(ctx, t, c.ID, step); err != nil {
+		if _, err := t.db.take(ctx, t, c.ID, step); err != nil {
 			return err
 		}
 	}

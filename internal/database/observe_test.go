@@ -402,7 +402,7 @@ func TestAppsOfADevice(t *testing.T) {
 		a := f.enrol("d", p.ID)
 		check := func(want string, since time.Time) {
 			f.Helper()
-			i, err := f.db.InstalledApps(f.Context(), a.ID)
+			i, err := f.db.InstalledApps(f.Context(), f.company.ID, a.ID)
 			f.ok(err)
 			got := ""
 			for _, one := range i.Apps {
@@ -422,6 +422,9 @@ func TestAppsOfADevice(t *testing.T) {
 		report(nil) // says nothing of them
 		report([]asset.App{{Package: "a", Version: "1"}, {Package: "b", Version: "1"}})
 		check("a 1;b 1;", first)
+		foreign, err := f.db.InstalledApps(f.Context(), "other", a.ID)
+		f.ok(err)
+		equal(f, "apps for another company", len(foreign.Apps), 0)
 		second := report([]asset.App{{Package: "a", Version: "2"}})
 		check("a 2;", second)
 		report([]asset.App{}) // its policy no longer lets it

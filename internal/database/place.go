@@ -28,15 +28,15 @@ func notePlace(ctx context.Context, t *tx, assetID string, l asset.Location) err
 }
 
 // Trail implements asset.Places.
-func (db *DB) Trail(ctx context.Context, assetID string, since time.Time, limit int) ([]asset.Location, error) {
+func (db *DB) Trail(ctx context.Context, companyID, assetID string, since time.Time, limit int) ([]asset.Location, error) {
 	places, err := list(ctx, db.read(), func(r row) (l asset.Location, err error) {
 		var at, latitude, longitude, accuracy int64
 		err = r.Scan(&at, &latitude, &longitude, &accuracy)
 		l = asset.Location{Latitude: float64(latitude) / perDegree, Longitude: float64(longitude) / perDegree,
 			AccuracyMeters: float64(accuracy) / perMetre, ReportedAt: instant(at)}
 		return l, err
-	}, `SELECT reported_at, latitude, longitude, accuracy FROM asset_places
-		WHERE asset_id = ? AND reported_at >= ? ORDER BY reported_at DESC LIMIT ?`, assetID, millis(since), limit)
+	}, `SELECT p.reported_at, p.latitude, p.longitude, p.accuracy FROM asset_places p JOIN assets a ON a.id = p.asset_id
+		WHERE p.asset_id = ? AND a.company_id = ? AND p.reported_at >= ? ORDER BY p.reported_at DESC LIMIT ?`, assetID, companyID, millis(since), limit)
 	slices.Reverse(places)
 	return places, err
 }

@@ -28,14 +28,17 @@ func TestTrailOfADevice(t *testing.T) {
 		began := f.clock.Now()
 		f.clock.Advance(time.Hour)
 		f.at("d", 3) // more than a month after the first, which is forgotten
-		trail, err := f.db.Trail(f.Context(), id, time.Time{}, 100)
+		trail, err := f.db.Trail(f.Context(), f.company.ID, id, time.Time{}, 100)
 		f.ok(err)
 		equal(f, "trail", trail, []asset.Location{
 			{Latitude: 2, Longitude: -13.4, AccuracyMeters: 12.5, ReportedAt: began},
 			{Latitude: 3, Longitude: -13.4, AccuracyMeters: 12.5, ReportedAt: f.clock.Now()}})
-		trail, err = f.db.Trail(f.Context(), id, time.Time{}, 1)
+		trail, err = f.db.Trail(f.Context(), f.company.ID, id, time.Time{}, 1)
 		f.ok(err)
 		equal(f, "newest", len(trail) == 1 && trail[0].Latitude == 3, true)
+		trail, err = f.db.Trail(f.Context(), "other", id, time.Time{}, 100)
+		f.ok(err)
+		equal(f, "trail for another company", len(trail), 0)
 
 		for _, c := range []struct {
 			policies []string

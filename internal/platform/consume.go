@@ -112,7 +112,7 @@ func departed(owner company.Company, device string, at time.Time) enrolment.Obse
 // is found by its device, type and time.
 func (p *Platform) settle(ctx context.Context, owner company.Company, o *operation, at time.Time) (command.Command, bool, error) {
 	types := commandTypes(o.Metadata.Type)
-	feedback := command.Feedback{Ref: o.Name, Type: first(types), At: at}
+	feedback := command.Feedback{Ref: o.Name, At: at}
 	feedback.Succeeded, feedback.Outcome = o.settled(first(types))
 	c, ok, err := p.store.Commands.Settle(ctx, feedback)
 	if fault.CodeOf(err) != fault.NotFound || o.createdAt().IsZero() {

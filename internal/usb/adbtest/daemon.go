@@ -36,33 +36,10 @@ const (
 // "unauthorized" never trusts the computer.
 func NewDaemon(tb testing.TB, d *Device) string {
 	tb.Helper()
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		tb.Fatal(err)
-	}
-	ctx, cancel := context.WithCancel(context.WithoutCancel(tb.Context()))
-	var all sync.WaitGroup
-	all.Go(func() {
-		for {
-			conn, err := listener.Accept()
-			if err != nil {
-				return
-			}
-			all.Go(func() {
-				stop := context.AfterFunc(ctx, func() { _ = conn.Close() })
-				defer stop()
-				defer conn.Close()
-				t := &transport{conn: conn, device: d, streams: map[uint32]*stream{}}
-				t.run(ctx)
-			})
-		}
+	return listen(tb, func(ctx context.Context, conn net.Conn) {
+		t := &transport{conn: conn, device: d, streams: map[uint32]*stream{}}
+		t.run(ctx)
 	})
-	tb.Cleanup(func() {
-		cancel()
-		_ = listener.Close()
-		all.Wait()
-	})
-	return listener.Addr().String()
 }
 
 // transport is one connection of a server to a device.

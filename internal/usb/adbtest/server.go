@@ -24,32 +24,8 @@ type Server struct {
 // NewServer starts one, which ends with the test.
 func NewServer(tb testing.TB, devices ...*Device) *Server {
 	tb.Helper()
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		tb.Fatal(err)
-	}
-	s := &Server{Address: listener.Addr().String(), devices: devices, changed: make(chan struct{})}
-	ctx, cancel := context.WithCancel(context.WithoutCancel(tb.Context()))
-	var all sync.WaitGroup
-	all.Go(func() {
-		for {
-			conn, err := listener.Accept()
-			if err != nil {
-				return
-			}
-			all.Go(func() {
-				stop := context.AfterFunc(ctx, func() { _ = conn.Close() })
-				defer stop()
-				defer conn.Close()
-				s.serve(ctx, conn)
-			})
-		}
-	})
-	tb.Cleanup(func() {
-		cancel()
-		_ = listener.Close()
-		all.Wait()
-	})
+	s := &Server{devices: devices, changed: make(chan struct{})}
+	s.Address = listen(tb, s.serve)
 	return s
 }
 

@@ -44,7 +44,7 @@ func (a appRow) state() (frame.Tone, string) {
 }
 
 func (s *Section) apps(v *frame.Visit, d device) (apps, error) {
-	i, err := s.Assets.InstalledApps(v.Context(), d.ID)
+	i, err := s.Assets.InstalledApps(v.Context(), d.CompanyID, d.ID)
 	if err != nil {
 		return apps{}, err
 	}

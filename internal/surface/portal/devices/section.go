@@ -21,8 +21,8 @@ type Assets interface {
 	Assets(ctx context.Context, q asset.Query) ([]asset.Asset, int64, error)
 	CountAssets(ctx context.Context, f asset.Filter) (int64, error)
 	SearchAssets(ctx context.Context, s asset.Search) (asset.Found, error)
-	InstalledApps(ctx context.Context, assetID string) (asset.Inventory, error)
-	Trail(ctx context.Context, assetID string, since time.Time, limit int) ([]asset.Location, error)
+	InstalledApps(ctx context.Context, companyID, assetID string) (asset.Inventory, error)
+	Trail(ctx context.Context, companyID, assetID string, since time.Time, limit int) ([]asset.Location, error)
 }
 
 // Commands reads a device's commands, with who sent them (contract 1.6).
