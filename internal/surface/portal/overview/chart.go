@@ -5,11 +5,9 @@ import (
 	"fmt"
 	"net/url"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/musterhq/muster/internal/access"
-	"github.com/musterhq/muster/internal/activity"
 	"github.com/musterhq/muster/internal/command"
 	"github.com/musterhq/muster/internal/policy"
 	"github.com/musterhq/muster/internal/surface/portal/frame"
@@ -196,63 +194,6 @@ func fill(tone frame.Tone) string {
 		return "fill-idle"
 	default:
 		return "fill-primary"
-	}
-}
-
-// did says what was done, in a few words: command.LOCK is "sent lock".
-func did(e activity.Entry) string {
-	text := map[activity.Action]string{
-		activity.ProposalMade: "proposed a change", activity.ProposalApplied: "applied a proposal",
-		activity.PolicyCreated: "created the policy", activity.PolicySaved: "saved the policy", activity.PolicyDeleted: "deleted the policy",
-		activity.SignedIn: "signed in", activity.SignInRefused: "was refused at sign-in", activity.IdentityProved: "confirmed who they are",
-		activity.SessionEnded: "signed out", activity.UserCreated: "created the user", activity.UserChanged: "changed the user",
-		activity.UserInvited: "invited", activity.KeyCreated: "created the key", activity.KeyRevoked: "revoked the key",
-		activity.ConnectionGranted: "connected", activity.ConnectionChanged: "changed the connection", activity.ConnectionRevoked: "ended the connection",
-		activity.CompanyCreated: "created the company", activity.CompanyChanged: "changed the settings", activity.CompanyConnected: "connected the company",
-		activity.SignInSetUp: "changed how people sign in", activity.AssetsImported: "imported assets", activity.AssetChanged: "changed",
-		activity.ProvisioningIssued: "made an enrolment code", activity.ProvisioningHanded: "made a USB enrolment",
-	}[e.Action]
-	if text != "" {
-		return text
-	}
-	area, verb, _ := strings.Cut(string(e.Action), ".")
-	verb = strings.ToLower(strings.ReplaceAll(verb, "_", " "))
-	if area == "command" {
-		return "sent " + verb
-	}
-	return area + " " + verb
-}
-
-// what is the entry's target, unless it is the person.
-func what(e activity.Entry) string {
-	if e.Action.Area() == "signin" {
-		return ""
-	}
-	return e.Target.Name
-}
-
-// who is an actor for people: an API key by its prefix (contract 1.6).
-func who(a access.Actor) string {
-	switch a.Kind {
-	case access.APIKey:
-		return "api-key " + a.Prefix
-	case access.System:
-		return "Muster"
-	default:
-		return a.Name
-	}
-}
-
-func whoIcon(k access.Kind) string {
-	switch k {
-	case access.APIKey:
-		return "key-round"
-	case access.Connection:
-		return "bot"
-	case access.User:
-		return "user"
-	default:
-		return "server"
 	}
 }
 

@@ -1,0 +1,97 @@
+package frame
+
+import (
+	"strings"
+
+	"github.com/musterhq/muster/internal/access"
+	"github.com/musterhq/muster/internal/activity"
+)
+
+// Did is what an entry's actor did, as a verb for its target.
+func Did(a activity.Action) string {
+	if words, known := did()[a]; known {
+		return words
+	}
+	area, verb, _ := strings.Cut(string(a), ".")
+	return area + " " + strings.ReplaceAll(verb, "_", " ")
+}
+
+func did() map[activity.Action]string {
+	return map[activity.Action]string{
+		"command.lock": "locked", "command.start_lost_mode": "put into lost mode", "command.stop_lost_mode": "ended lost mode on",
+		"command.notification_message": "sent a message to", "command.status_report": "asked for a status report from",
+		"command.location_update": "asked for the location of", "command.sync_policy": "resent the policy to", "command.reboot": "restarted",
+		"command.shutdown": "shut down", "command.launch_app": "launched an app on", "command.clear_app_data": "cleared app data on",
+		"command.change_policy": "moved to another policy", "command.wipe_company_data": "wiped", "command.reset_screen_lock": "reset the screen lock of",
+		"command.change_screen_lock_password": "changed the screen lock password of", "command.relinquish_ownership": "relinquished",
+		activity.ProposalMade: "proposed a change of", activity.ProposalApplied: "applied a proposal to",
+		activity.PolicyCreated: "created the policy", activity.PolicySaved: "saved the policy", activity.PolicyDeleted: "deleted the policy",
+		activity.SignedIn: "signed in as", activity.SignInRefused: "was refused sign-in as", activity.IdentityProved: "proved their identity as",
+		activity.SessionEnded: "ended a session of", activity.UserCreated: "added the user", activity.UserChanged: "changed the user",
+		activity.UserInvited: "invited", activity.PasskeyAdded: "added a passkey to", activity.PasskeyRemoved: "removed a passkey of",
+		activity.RecoveryRenewed: "renewed the recovery codes of", activity.KeyCreated: "created the API key", activity.KeyRevoked: "revoked the API key",
+		activity.ConnectionGranted: "connected", activity.ConnectionChanged: "changed the connection", activity.ConnectionRevoked: "revoked the connection",
+		activity.CompanyCreated: "created the company", activity.CompanyChanged: "changed settings of", activity.CompanyConnected: "connected to the platform:",
+		activity.SignInSetUp: "changed company sign-in of", activity.AssetsImported: "imported assets", activity.AssetChanged: "changed the asset",
+		activity.ProvisioningIssued: "made a QR code for", activity.ProvisioningHanded: "made a USB enrolment for",
+	}
+}
+
+// Who names an actor as the record has it.
+func Who(a access.Actor) string {
+	switch a.Kind {
+	case access.APIKey:
+		return "api-key " + a.Prefix
+	case access.Connection:
+		return a.Name + " (AI)"
+	}
+	if a.Name == "" {
+		return a.ID
+	}
+	return a.Name
+}
+
+// ActorIcon is the icon of a sort of actor.
+func ActorIcon(k access.Kind) string {
+	switch k {
+	case access.APIKey:
+		return "key-round"
+	case access.Connection:
+		return "bot"
+	case access.User:
+		return "user"
+	}
+	return "server"
+}
+
+// Ended is how an entry ended, and how that is meant: of a command, as it is now.
+func Ended(e activity.Entry) (Tone, string) {
+	if e.Action.Area() == "command" && e.Outcome == activity.OK {
+		switch e.State {
+		case "SUCCESS":
+			return OK, "Success"
+		case "ERROR":
+			return Bad, "Error"
+		case "UNCONFIRMED":
+			return Warn, "Unconfirmed"
+		}
+		return Idle, "In progress"
+	}
+	switch e.Outcome {
+	case activity.Refused:
+		return Bad, "Refused"
+	case activity.Failed:
+		return Bad, "Failed"
+	case activity.Unconfirmed:
+		return Warn, "Unconfirmed"
+	}
+	return OK, "Done"
+}
+
+// TargetName is what something was done to, for people.
+func TargetName(t activity.Target) string {
+	if t.Name == "" {
+		return t.ID
+	}
+	return t.Name
+}
