@@ -89,6 +89,17 @@ func (s Sessions) TakeState(w http.ResponseWriter, r *http.Request, state string
 	return err == nil && state != "" && subtle.ConstantTimeCompare([]byte(cookie.Value), []byte(state)) == 1
 }
 
+// ProvePath is the page on which a signed-in person proves their identity again.
+const ProvePath = "/account/prove"
+
+// ProveAddress is ProvePath, leading back to next, a path of ours.
+func ProveAddress(next string) string { return ProvePath + "?next=" + url.QueryEscape(next) }
+
+// Proved reports whether the visitor proved their identity within
+// access.ReauthFresh. Every surface that carries out something dangerous for a
+// person asks it first, and redirects to ProveAddress if it is false.
+func (s Sessions) Proved(v Visitor) bool { return v.Session.Fresh(s.Now()) }
+
 type visitorKey struct{}
 
 // With returns a context that carries the visitor.

@@ -4,6 +4,7 @@ import (
 	"github.com/musterhq/muster/internal/access"
 	"github.com/musterhq/muster/internal/fault"
 	"github.com/musterhq/muster/internal/surface/portal/frame"
+	"github.com/musterhq/muster/internal/surface/web"
 )
 
 // connectionRow is a connection in the table.
@@ -86,7 +87,7 @@ func (s *Section) setScopes(v *frame.Visit) error {
 		scopes |= p
 	}
 	if scopes.Has(access.DevicesCommandDestructive) && !v.Proved() {
-		return v.Redirect(frame.ProveAddress(frame.AccessPath), frame.Flash{Tone: frame.Warn,
+		return v.Redirect(web.ProveAddress(frame.AccessPath), frame.Flash{Tone: frame.Warn,
 			Text: "Prove that it is you, then allow destructive commands. Nothing was changed yet."})
 	}
 	o, err := s.Connections.SetScopes(v.Context(), v.User, v.PathValue("connection"), scopes)

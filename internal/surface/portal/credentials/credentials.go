@@ -12,6 +12,7 @@ import (
 	"github.com/musterhq/muster/internal/company"
 	"github.com/musterhq/muster/internal/fault"
 	"github.com/musterhq/muster/internal/surface/portal/frame"
+	"github.com/musterhq/muster/internal/surface/web"
 )
 
 // Companies changes a company's settings, and knows who switched them.
@@ -159,7 +160,7 @@ func (s *Section) switchGate(v *frame.Visit) error {
 			continue
 		}
 		if g.Danger && on && !v.Proved() {
-			return v.Redirect(frame.ProveAddress(frame.AccessPath), frame.Flash{Tone: frame.Warn,
+			return v.Redirect(web.ProveAddress(frame.AccessPath), frame.Flash{Tone: frame.Warn,
 				Text: "Prove that it is you, then turn destructive commands on. Nothing was changed yet."})
 		}
 		_, err := s.Companies.UpdateCompany(v.Context(), v.Company.ID, company.Change(func(c *company.Company) { g.settingOnOff(&c.Settings, on) }))

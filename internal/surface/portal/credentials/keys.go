@@ -11,6 +11,7 @@ import (
 	"github.com/musterhq/muster/internal/activity"
 	"github.com/musterhq/muster/internal/fault"
 	"github.com/musterhq/muster/internal/surface/portal/frame"
+	"github.com/musterhq/muster/internal/surface/web"
 )
 
 // keyRow is a key in the table.
@@ -178,7 +179,7 @@ func (s *Section) showForm(v *frame.Visit, status int, form keyForm) error {
 	}
 	if !v.Proved() {
 		back := url.Values{"name": {form.Name}, "expires": {form.Expires}, "permission": form.Chosen.Names()}
-		form.Prove = frame.ProveAddress(newKeyPath + "?" + back.Encode())
+		form.Prove = web.ProveAddress(newKeyPath + "?" + back.Encode())
 	}
 	return v.ShowStatus(status, "New API key", frame.AccessPath, keyPage(v, form))
 }

@@ -33,9 +33,6 @@ const (
 	LateFor   = 30 * 24 * time.Hour
 )
 
-// ProveAddress is where people prove anew who they are, and come back to next.
-func ProveAddress(next string) string { return AccountPath + "/prove?next=" + url.QueryEscape(next) }
-
 // DevicePath is an asset's page.
 func DevicePath(id string) string { return DevicesPath + "/" + url.PathEscape(id) }
 

@@ -48,7 +48,7 @@ func (f *Frame) visit(w http.ResponseWriter, r *http.Request) *Visit {
 }
 
 // Proved reports whether the person proved lately enough who they are for
-// something dangerous; if not, send them to ProveAddress.
+// something dangerous; if not, send them to web.ProveAddress.
 func (v *Visit) Proved() bool { return v.Session.Fresh(v.Now) }
 
 // Context is the request's.

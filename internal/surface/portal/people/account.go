@@ -31,14 +31,12 @@ func (s *Account) Routes() []frame.Route {
 		{Pattern: "POST " + frame.AccountPath + "/passkeys", Serve: s.addPasskey},
 		{Pattern: "POST " + frame.AccountPath + "/passkeys/{passkey}/remove", Serve: s.removePasskey},
 		{Pattern: "POST " + frame.AccountPath + "/recovery", Serve: s.renewCodes},
-		{Pattern: "GET " + provePath, Serve: s.askProof},
-		{Pattern: "POST " + provePath, Serve: s.proveByPassword},
-		{Pattern: "POST " + provePath + "/passkey", Serve: s.proveByPasskey},
-		{Pattern: "POST " + provePath + "/company", Serve: s.proveAtProvider},
+		{Pattern: "GET " + web.ProvePath, Serve: s.askProof},
+		{Pattern: "POST " + web.ProvePath, Serve: s.proveByPassword},
+		{Pattern: "POST " + web.ProvePath + "/passkey", Serve: s.proveByPasskey},
+		{Pattern: "POST " + web.ProvePath + "/company", Serve: s.proveAtProvider},
 	}
 }
-
-const provePath = frame.AccountPath + "/prove"
 
 // accountView is what the account page shows.
 type accountView struct {
@@ -83,7 +81,7 @@ func (s *Account) password(v *frame.Visit) error {
 		return err
 	}
 	if v.User.PasswordHash == "" && !v.Proved() {
-		return v.Redirect(frame.ProveAddress(frame.AccountPath), frame.Flash{Tone: frame.Warn, Text: "Prove that it is you, then set a password."})
+		return v.Redirect(web.ProveAddress(frame.AccountPath), frame.Flash{Tone: frame.Warn, Text: "Prove that it is you, then set a password."})
 	}
 	if v.User.PasswordHash != "" {
 		if _, err = s.SignIn.Check(v.Context(), v.User.Email, in.Get("current"), s.ClientAddress(v.Request())); fault.CodeOf(err) == fault.Unauthorized {
@@ -126,15 +124,15 @@ func (s *Account) endSession(v *frame.Visit) error {
 }
 
 // proved sends people to prove their identity first.
-func (s *Account) proved(v *frame.Visit, next, what string) (bool, error) {
+func proved(v *frame.Visit, next, what string) (bool, error) {
 	if v.Proved() {
 		return true, nil
 	}
-	return false, v.Redirect(frame.ProveAddress(next), frame.Flash{Tone: frame.Warn, Text: "Prove that it is you, then " + what + "."})
+	return false, v.Redirect(web.ProveAddress(next), frame.Flash{Tone: frame.Warn, Text: "Prove that it is you, then " + what + ". Nothing was changed yet."})
 }
 
 func (s *Account) newPasskey(v *frame.Visit) error {
-	if ok, err := s.proved(v, frame.AccountPath+"/passkeys/new", "add a passkey"); !ok {
+	if ok, err := proved(v, frame.AccountPath+"/passkeys/new", "add a passkey"); !ok {
 		return err
 	}
 	challenge, err := s.Passkeys.BeginAdd(v.Context(), v.User)
@@ -149,7 +147,7 @@ func (s *Account) addPasskey(v *frame.Visit) error {
 	if err != nil {
 		return err
 	}
-	if ok, err := s.proved(v, frame.AccountPath+"/passkeys/new", "add a passkey"); !ok {
+	if ok, err := proved(v, frame.AccountPath+"/passkeys/new", "add a passkey"); !ok {
 		return err
 	}
 	codes, err := s.Passkeys.FinishAdd(v.Context(), v.User, in.Get("token"), in.Get("name"), json.RawMessage(in.Get("answer")))
@@ -167,7 +165,7 @@ func (s *Account) addPasskey(v *frame.Visit) error {
 }
 
 func (s *Account) removePasskey(v *frame.Visit) error {
-	if ok, err := s.proved(v, frame.AccountPath, "remove the passkey"); !ok {
+	if ok, err := proved(v, frame.AccountPath, "remove the passkey"); !ok {
 		return err
 	}
 	if err := s.Passkeys.Store.RemovePasskey(v.Context(), v.User.ID, v.PathValue("passkey")); err != nil {
@@ -177,7 +175,7 @@ func (s *Account) removePasskey(v *frame.Visit) error {
 }
 
 func (s *Account) renewCodes(v *frame.Visit) error {
-	if ok, err := s.proved(v, frame.AccountPath, "make new recovery codes"); !ok {
+	if ok, err := proved(v, frame.AccountPath, "make new recovery codes"); !ok {
 		return err
 	}
 	known, err := s.Passkeys.Store.Passkeys(v.Context(), v.User.ID)

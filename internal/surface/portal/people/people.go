@@ -74,6 +74,9 @@ func (s *Users) form(v *frame.Visit, f userForm) (userForm, error) {
 }
 
 func (s *Users) fresh(v *frame.Visit) error {
+	if ok, err := proved(v, frame.UsersPath+"/new", "invite a user"); !ok {
+		return err
+	}
 	rights, _ := access.Viewer.Rights()
 	f, err := s.form(v, userForm{New: true, User: access.UserAccount{Role: access.Viewer, Rights: rights, Policies: v.User.Policies}})
 	if err != nil {
@@ -101,7 +104,12 @@ func read(in url.Values) (access.Role, access.Right, []string, error) {
 	return role, rights, slices.Clip(append([]string{}, in["policy"]...)), nil
 }
 
+// invite makes a user. It takes a fresh proof of identity: otherwise a session
+// that was left open could make an administrator, whose new session is fresh.
 func (s *Users) invite(v *frame.Visit) error {
+	if ok, err := proved(v, frame.UsersPath+"/new", "invite the user"); !ok {
+		return err
+	}
 	in, err := v.Form()
 	if err != nil {
 		return err
@@ -167,6 +175,9 @@ func (s *Users) save(v *frame.Visit) error {
 	if err != nil {
 		return err
 	}
+	if ok, err := proved(v, userPath(u.ID), "save "+u.Name); !ok {
+		return err
+	}
 	in, err := v.Form()
 	if err != nil {
 		return err
@@ -190,6 +201,11 @@ func (s *Users) disable(v *frame.Visit) error {
 		return err
 	}
 	disabled := in.Get("disabled") == "true"
+	if !disabled { // disabling is never delayed
+		if ok, err := proved(v, userPath(v.PathValue("user")), "enable the user"); !ok {
+			return err
+		}
+	}
 	u, err := s.Service.Change(v.Context(), s.Store, v.User, v.PathValue("user"), access.UserChange{Disabled: &disabled})
 	if code := fault.CodeOf(err); code == fault.Refused || code == fault.Forbidden {
 		return v.Redirect(userPath(v.PathValue("user")), v.Failed(err))
@@ -206,6 +222,9 @@ func (s *Users) disable(v *frame.Visit) error {
 func (s *Users) inviteAgain(v *frame.Visit) error {
 	u, err := s.find(v)
 	if err != nil {
+		return err
+	}
+	if ok, err := proved(v, userPath(u.ID), "make the invitation"); !ok {
 		return err
 	}
 	// Changing nothing still tells whether this user may be changed by that one.

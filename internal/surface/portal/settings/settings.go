@@ -176,7 +176,7 @@ func (s *Section) saveSignIn(v *frame.Visit) error {
 		return err
 	}
 	if !v.Proved() {
-		return v.Redirect(frame.ProveAddress(signInPath), frame.Flash{Tone: frame.Warn, Text: "Prove that it is you, then save company sign-in. Nothing was changed yet."})
+		return v.Redirect(web.ProveAddress(signInPath), frame.Flash{Tone: frame.Warn, Text: "Prove that it is you, then save company sign-in. Nothing was changed yet."})
 	}
 	before, err := s.Federation.Providers.Provider(v.Context(), v.Company.ID)
 	if err != nil && fault.CodeOf(err) != fault.NotFound {

@@ -1,0 +1,47 @@
+package servertest_test
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/musterhq/muster/internal/access"
+	"github.com/musterhq/muster/internal/servertest"
+)
+
+// TestUsers_ChangesNeedAFreshProof: a session whose proof of identity is old
+// makes, changes, enables and invites nobody, because each of these could give
+// it a fresh session of another user.
+func TestUsers_ChangesNeedAFreshProof(t *testing.T) {
+	t.Parallel()
+	lab := servertest.New(t)
+	replica := lab.Start()
+	acme := lab.Company("acme", access.Settings{DeviceCommands: true})
+	stale := replica.Visitor(t, lab.Person(acme, access.Admin).User)
+	colleague := lab.Person(acme, access.Viewer).User
+	lab.Advance(access.ReauthFresh + time.Second)
+	for name, page := range map[string]servertest.Page{
+		"form":       stale.Get("/users/new"),
+		"invite":     stale.Post("/users", "email", "mallory@acme.test", "name", "M", "role", "admin", "scope", "all"),
+		"save":       stale.Post("/users/"+colleague.ID, "name", "C", "role", "admin", "scope", "all"),
+		"invitation": stale.Post("/users/" + colleague.ID + "/invitation"),
+		"enable":     stale.Post("/users/"+colleague.ID+"/disabled", "disabled", "false"),
+	} {
+		if !strings.HasPrefix(page.Path, "/account/prove?next=%2Fusers") {
+			t.Errorf("%s: got %d at %s, want the proof of identity", name, page.Status, page.Path)
+		}
+	}
+	if _, err := lab.DB().UserByEmail(t.Context(), "mallory@acme.test"); err == nil {
+		t.Error("a user was made without a proof")
+	}
+	if u, err := lab.DB().UserByID(t.Context(), acme.ID, colleague.ID); err != nil || u.Role != access.Viewer {
+		t.Errorf("role: got %s, %v, want viewer", u.Role, err)
+	}
+	// Disabling is not delayed, and a proof lets the rest through.
+	stale.Post("/users/"+colleague.ID+"/disabled", "disabled", "true").Want(t, 200)
+	if u, err := lab.DB().UserByID(t.Context(), acme.ID, colleague.ID); err != nil || !u.Disabled {
+		t.Errorf("disabled: got %v, %v, want true", u.Disabled, err)
+	}
+	stale.Post("/account/prove", "password", servertest.Password, "next", "/users/new").Want(t, 200)
+	stale.Post("/users", "email", "grace@acme.test", "name", "Grace", "role", "admin", "scope", "all").Want(t, 200)
+}
