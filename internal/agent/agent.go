@@ -281,6 +281,11 @@ func (a *Agent) accept(ctx context.Context, sealed []agentproto.Envelope) error 
 	return a.journal.Write(entries...)
 }
 
+// ErrSuperseded is returned while another device stands in the inventory as
+// this one. The device keeps its policy and its key, and goes on asking: a
+// person may set that right.
+var ErrSuperseded = errors.New("another device has enrolled as this one: merge the two in the service, or enroll this one again with a token made for its asset")
+
 // refused handles an answer other than success. Only a tombstone that the
 // service has signed ends the relation.
 func (a *Agent) refused(ctx context.Context, err error) error {
@@ -301,6 +306,8 @@ func (a *Agent) refused(ctx context.Context, err error) error {
 		return errors.Join(ErrEnded, err)
 	case stone.Action == agentproto.Unenroll:
 		return errors.Join(ErrEnded, a.letGo(ctx))
+	case stone.Action == agentproto.Superseded:
+		return ErrSuperseded
 	}
 	return err
 }
@@ -337,6 +344,9 @@ func (a *Agent) Unenroll(ctx context.Context) error {
 	defer a.mu.Unlock()
 	var answer json.RawMessage
 	if err := a.link.call(ctx, "/unenroll", struct{}{}, &answer); err != nil {
+		if err = a.refused(ctx, err); errors.Is(err, ErrEnded) {
+			return nil // it was over already, or an open wipe came first: done as the service signed it
+		}
 		return err
 	}
 	return a.letGo(ctx)

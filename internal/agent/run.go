@@ -8,6 +8,8 @@ import (
 	"net/http"
 	"strings"
 	"time"
+
+	"github.com/musterhq/muster/internal/agentproto"
 )
 
 // How the agent behaves when it cannot reach the service.
@@ -16,6 +18,9 @@ const (
 	lastBackoff  = 15 * time.Minute
 	// wakeRetry is how long it waits before it opens the wake stream again.
 	wakeRetry = 5 * time.Second
+	// goneRetry is how long it waits when the service says that the device has
+	// ended. A check-in learns, signed, whether that is so.
+	goneRetry = time.Minute
 	// wakeSilence is how long the stream may be silent: the service comments on
 	// it at least every minute.
 	wakeSilence = 3 * time.Minute
@@ -90,6 +95,9 @@ func backoff(failures int, err error) time.Duration {
 	if errors.As(err, &r) && r.RetryAfter > 0 {
 		return jitter(min(r.RetryAfter, lastBackoff))
 	}
+	if errors.Is(err, ErrSuperseded) {
+		return jitter(lastBackoff) // only a person can change that
+	}
 	limit := min(firstBackoff<<min(failures, 20), lastBackoff)
 	return firstBackoff/2 + rand.N(limit)
 }
@@ -108,10 +116,15 @@ func (a *Agent) listen(ctx context.Context, woken chan<- struct{}) {
 		source = a.pushed
 	}
 	for ctx.Err() == nil {
+		pause := wakeRetry
 		if err := source(ctx, woken); err != nil && ctx.Err() == nil {
 			a.options.Log.DebugContext(ctx, "wake-ups ended", "error", err)
+			var r *refusal
+			if errors.As(err, &r) && r.Answer.Error == agentproto.Ended {
+				pause = goneRetry
+			}
 		}
-		a.wait(ctx, jitter(wakeRetry), nil)
+		a.wait(ctx, jitter(pause), nil)
 	}
 }
 

@@ -39,7 +39,8 @@ type Device struct {
 	Key          agentproto.PublicKey
 	LastSequence int64
 	State        State
-	Wiped        bool // DELETED by a wipe: a later contact is told to erase again
+	Wiped        bool // DELETED by a wipe, or while one was open: a later contact is told to erase
+	Superseded   bool // DELETED because another device has become its asset since
 	Capabilities []agentproto.Capability
 	EnrolledAt   time.Time
 	SeenAt       time.Time

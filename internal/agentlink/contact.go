@@ -80,8 +80,11 @@ func (l *Link) mendable(code agentproto.ErrorCode, message string, d agentdevice
 
 func (l *Link) tombstone(d agentdevice.Device) error {
 	action := agentproto.Unenroll
-	if d.Wiped {
+	switch {
+	case d.Wiped:
 		action = agentproto.WipeAgain
+	case d.Superseded && !d.IsCompanion():
+		action = agentproto.Superseded
 	}
 	stone, err := l.seal(agentproto.KindTombstone, agentproto.Tombstone{DeviceID: d.ID, Action: action})
 	if err != nil {

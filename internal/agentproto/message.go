@@ -183,6 +183,9 @@ type TombstoneAction string
 const (
 	Unenroll  TombstoneAction = "unenroll"
 	WipeAgain TombstoneAction = "wipe"
+	// Superseded: another device has become this device's asset. The device
+	// keeps its policy and its key, and asks again later.
+	Superseded TombstoneAction = "superseded"
 )
 
 // Time is the service's clock and the device's last sequence, bound to the

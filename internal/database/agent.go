@@ -15,7 +15,7 @@ import (
 
 // agentColumns also say what the device is to have: the policy that is assigned
 // to its asset, at its present version.
-const agentColumns = `agent_devices.id, agent_devices.company_id, agent_devices.asset_id, agent_devices.epoch, agent_devices.role, agent_devices.key_alg, agent_devices.key_spki, agent_devices.last_sequence, agent_devices.state, agent_devices.wiped,
+const agentColumns = `agent_devices.id, agent_devices.company_id, agent_devices.asset_id, agent_devices.epoch, agent_devices.role, agent_devices.key_alg, agent_devices.key_spki, agent_devices.last_sequence, agent_devices.state, agent_devices.wiped, agent_devices.superseded,
 	agent_devices.capabilities, agent_devices.push_token, agent_devices.open_deliveries, agent_devices.enrolled_at, agent_devices.seen_at,
 	EXISTS (SELECT 1 FROM assets a WHERE a.id = agent_devices.asset_id AND a.epoch = agent_devices.epoch AND a.status = 'INACTIVE'), ` + agentPolicy
 
@@ -30,7 +30,7 @@ func scanAgent(r row) (d agentdevice.Device, err error) {
 	var capabilities string
 	var enrolled, seen int64
 	if err := r.Scan(&d.ID, &d.CompanyID, &d.AssetID, &d.Epoch, &d.Role, &d.Key.Algorithm, &d.Key.SPKI, &d.LastSequence, &d.State,
-		&d.Wiped, &capabilities, &d.PushToken, &d.Open, &enrolled, &seen, &d.Silent, &d.PolicyID, &d.PolicyVersion); err != nil {
+		&d.Wiped, &d.Superseded, &capabilities, &d.PushToken, &d.Open, &enrolled, &seen, &d.Silent, &d.PolicyID, &d.PolicyVersion); err != nil {
 		return d, err
 	}
 	d.EnrolledAt, d.SeenAt = instant(enrolled), instant(seen)
@@ -123,18 +123,38 @@ func insertAgent(ctx context.Context, t *tx, d agentdevice.Device, companyID str
 	return d, err
 }
 
-// BindAgent ties a device to its asset; whoever was that asset before has
-// ended.
+// BindAgent ties a device to its asset; the device that was that asset before
+// is superseded.
 func (db *DB) BindAgent(ctx context.Context, deviceID, assetID string, epoch int) error {
 	return db.write(ctx, func(ctx context.Context, t *tx) error {
-		if _, err := t.exec(ctx, `UPDATE agent_devices SET state = ? WHERE asset_id = ? AND id <> ?`,
-			string(agentdevice.Deleted), assetID, deviceID); err != nil {
+		if err := supersede(ctx, t, assetID, deviceID); err != nil {
 			return err
 		}
 		_, err := t.exec(ctx, `UPDATE agent_devices SET asset_id = ?, epoch = ? WHERE id = ?`, assetID, epoch, deviceID)
 		return err
 	})
 }
+
+// supersede ends the live agents of an asset, except one. They are not released:
+// a device whose asset somebody else has become must not lose its policy by
+// that. One with an open wipe is told to erase itself at its next contact.
+func supersede(ctx context.Context, t *tx, assetID, except string) error {
+	live := `SELECT id FROM agent_devices WHERE asset_id = ? AND id <> ? AND state <> '` + string(agentdevice.Deleted) + `'`
+	ids, err := list(ctx, t, scanValue[string], live+` ORDER BY id`+t.lock(), assetID, except)
+	for _, id := range ids {
+		if _, err := t.exec(ctx, `UPDATE agent_devices SET state = ?, superseded = TRUE, open_deliveries = 0, erasing_at = 0, push_token = '',
+				wiped = EXISTS (`+openWipe+`) WHERE id = ?`, string(agentdevice.Deleted), id); err != nil {
+			return err
+		}
+		if _, err := t.exec(ctx, `DELETE FROM agent_deliveries WHERE device_id = ?`, id); err != nil {
+			return err
+		}
+	}
+	return err
+}
+
+// openWipe selects the wipe that a row of agent_devices has not carried out.
+const openWipe = `SELECT 1 FROM agent_deliveries v WHERE v.device_id = agent_devices.id AND v.type = 'WIPE_COMPANY_DATA'`
 
 // AgentDevice finds a device, also one that ended.
 func (db *DB) AgentDevice(ctx context.Context, id string) (agentdevice.Device, error) {
