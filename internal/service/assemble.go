@@ -59,6 +59,7 @@ func (s *Service) assemble(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	s.metrics.Operations(registry.All())
 	kernel := operation.NewKernel(operation.Config{
 		Limiter:        budget.Limiter{Store: s.db, Now: s.db.Now},
 		ReadsPerMinute: s.config.ReadsPerMinute, Observer: kernelMetrics{s.metrics},
