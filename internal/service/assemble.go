@@ -39,6 +39,7 @@ func (s *Service) assemble(ctx context.Context) error {
 			return err
 		}
 	}
+	s.records = s.newRecords()
 	commands := s.commands()
 	enrolments := &enrolment.Service{Store: s.db, Companies: s.db, Now: s.options.Now}
 	var err error
@@ -81,7 +82,6 @@ func (s *Service) assemble(ctx context.Context) error {
 		return err
 	}
 	s.handler = clientAddress{proxies}.withOrigin(api.Wrap(mux))
-	records := s.records()
 	s.loops = append(s.loops,
 		s.every("presence", database.PresentEvery, s.db.Present),
 		s.every("command sweeper", sweepInterval, commands.Sweep),
@@ -90,8 +90,9 @@ func (s *Service) assemble(ctx context.Context) error {
 			_, err := enrolments.SweepInactive(ctx)
 			return err
 		}),
-		s.every("activity chain", sealInterval, records.Seal),
-		s.every("activity retention", forgetInterval, records.Forget),
+		s.every("activity chain", sealInterval, s.records.Seal),
+		s.every("activity heads", inspectInterval, s.records.Inspect),
+		s.every("activity retention", forgetInterval, s.records.Forget),
 		Loop{Name: "platform", Run: s.platform.Run},
 	)
 	return nil
@@ -148,6 +149,7 @@ const (
 	expiryInterval     = 5 * time.Minute
 	inactivityInterval = time.Minute
 	sealInterval       = 2 * time.Second
+	inspectInterval    = time.Minute
 	forgetInterval     = time.Hour
 )
 
