@@ -29,6 +29,10 @@ const (
 	Deleted           State = "DELETED"
 )
 
+// EndTopic is the topic of hints that devices are no longer managed; ids are
+// theirs.
+const EndTopic = "agent-end"
+
 // Device is an enrolled agent.
 type Device struct {
 	ID           string

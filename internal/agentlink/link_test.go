@@ -17,6 +17,7 @@ import (
 	"github.com/musterhq/muster/internal/access"
 	"github.com/musterhq/muster/internal/agent"
 	"github.com/musterhq/muster/internal/agent/simulated"
+	"github.com/musterhq/muster/internal/agentdevice"
 	"github.com/musterhq/muster/internal/agentlink"
 	"github.com/musterhq/muster/internal/agentproto"
 	"github.com/musterhq/muster/internal/asset"
@@ -75,8 +76,9 @@ func makeWorld(t testing.TB) *world {
 	w.link = &agentlink.Link{Store: db, Deliveries: db, Companions: db, Directory: db, Observer: &enrolment.Service{Store: db, Companies: db, Now: time.Now},
 		Commands: w.commands, Waker: db, Signer: agentlink.Signer{Key: key, ID: "k1"}, Now: time.Now, Log: log}
 	w.commands.Channels[asset.Agent] = w.link
-	hub := device.NewHub(time.Now)
+	hub := device.NewHub(time.Now, 1000)
 	t.Cleanup(db.Listen(agentlink.WakeTopic, hub.Wake))
+	t.Cleanup(db.Listen(agentdevice.EndTopic, hub.End))
 	t.Cleanup(hub.Close)
 	door := (&device.Door{Link: w.link, Hub: hub, Log: log}).Handler()
 	w.server = httptest.NewServer(http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {

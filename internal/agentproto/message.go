@@ -209,6 +209,7 @@ const (
 	Malformed    ErrorCode = "malformed"     // 400
 	Ended        ErrorCode = "ended"         // 410 with Signed of Tombstone
 	Busy         ErrorCode = "busy"          // 503 with Retry-After
+	RateLimited  ErrorCode = "rate_limited"  // 429 with Retry-After and Signed of Time
 	NotFound     ErrorCode = "not_found"     // 404
 	InternalErr  ErrorCode = "internal"      // 500
 )
@@ -229,7 +230,7 @@ type Refusal struct {
 	Message    string
 	Signed     *Envelope
 	Keys       []Envelope
-	RetryAfter int // seconds, with Busy
+	RetryAfter int // seconds, with Busy and RateLimited
 }
 
 // Error implements error.

@@ -126,31 +126,43 @@ func insertAgent(ctx context.Context, t *tx, d agentdevice.Device, companyID str
 // BindAgent ties a device to its asset; the device that was that asset before
 // is superseded.
 func (db *DB) BindAgent(ctx context.Context, deviceID, assetID string, epoch int) error {
-	return db.write(ctx, func(ctx context.Context, t *tx) error {
-		if err := supersede(ctx, t, assetID, deviceID); err != nil {
+	var ended []string
+	err := db.write(ctx, func(ctx context.Context, t *tx) (err error) {
+		if ended, err = supersede(ctx, t, assetID, deviceID); err != nil {
 			return err
 		}
-		_, err := t.exec(ctx, `UPDATE agent_devices SET asset_id = ?, epoch = ? WHERE id = ?`, assetID, epoch, deviceID)
+		_, err = t.exec(ctx, `UPDATE agent_devices SET asset_id = ?, epoch = ? WHERE id = ?`, assetID, epoch, deviceID)
 		return err
 	})
+	return db.hintEnded(err, ended...)
 }
 
-// supersede ends the live agents of an asset, except one. They are not released:
-// a device whose asset somebody else has become must not lose its policy by
-// that. One with an open wipe is told to erase itself at its next contact.
-func supersede(ctx context.Context, t *tx, assetID, except string) error {
+// hintEnded tells every replica that agents have ended, unless the change that
+// ended them failed with err, which it returns.
+func (db *DB) hintEnded(err error, ids ...string) error {
+	if err == nil && len(ids) > 0 {
+		db.Notify(agentdevice.EndTopic, ids...)
+	}
+	return err
+}
+
+// supersede ends the live agents of an asset, except one, and returns their ids.
+// They are not released: a device whose asset somebody else has become must not
+// lose its policy by that. One with an open wipe is told to erase itself at its
+// next contact.
+func supersede(ctx context.Context, t *tx, assetID, except string) ([]string, error) {
 	live := `SELECT id FROM agent_devices WHERE asset_id = ? AND id <> ? AND state <> '` + string(agentdevice.Deleted) + `'`
 	ids, err := list(ctx, t, scanValue[string], live+` ORDER BY id`+t.lock(), assetID, except)
 	for _, id := range ids {
 		if _, err := t.exec(ctx, `UPDATE agent_devices SET state = ?, superseded = TRUE, open_deliveries = 0, erasing_at = 0, push_token = '',
 				wiped = EXISTS (`+openWipe+`) WHERE id = ?`, string(agentdevice.Deleted), id); err != nil {
-			return err
+			return nil, err
 		}
 		if _, err := t.exec(ctx, `DELETE FROM agent_deliveries WHERE device_id = ?`, id); err != nil {
-			return err
+			return nil, err
 		}
 	}
-	return err
+	return ids, err
 }
 
 // openWipe selects the wipe that a row of agent_devices has not carried out.
@@ -209,7 +221,7 @@ func (db *DB) UpdateAgent(ctx context.Context, deviceID string, change agentdevi
 
 // EndAgent ends a device. Its row stays, to answer its key with a tombstone.
 func (db *DB) EndAgent(ctx context.Context, deviceID string, wiped bool) error {
-	return db.write(ctx, func(ctx context.Context, t *tx) error {
+	err := db.write(ctx, func(ctx context.Context, t *tx) error {
 		if _, err := t.exec(ctx, `DELETE FROM agent_deliveries WHERE device_id = ?`, deviceID); err != nil {
 			return err
 		}
@@ -217,6 +229,7 @@ func (db *DB) EndAgent(ctx context.Context, deviceID string, wiped bool) error {
 			WHERE id = ?`, string(agentdevice.Deleted), wiped, deviceID)
 		return err
 	})
+	return db.hintEnded(err, deviceID)
 }
 
 // Erased returns devices that set out to erase themselves before a time and

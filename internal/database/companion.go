@@ -30,6 +30,7 @@ func (db *DB) CreateCompanionToken(ctx context.Context, k agentdevice.CompanionT
 // older companion of the asset has ended.
 func (db *DB) RedeemCompanionToken(ctx context.Context, hash [sha256.Size]byte, d agentdevice.Device, again time.Time) (agentdevice.Device, error) {
 	var got agentdevice.Device
+	var ended []string
 	err := db.write(ctx, func(ctx context.Context, t *tx) error {
 		made, token, fresh, err := redeem(ctx, t, companionToken, hash, d, again)
 		got = made
@@ -44,8 +45,8 @@ func (db *DB) RedeemCompanionToken(ctx context.Context, hash [sha256.Size]byte, 
 			return fault.New(fault.Refused, "the device was enrolled again since the token was made")
 		}
 		got.AssetID, got.Epoch = token.assetID, token.epoch
-		if _, err := t.exec(ctx, `UPDATE agent_devices SET state = ?, push_token = '' WHERE asset_id = ? AND id <> ?`,
-			string(agentdevice.Deleted), got.AssetID, got.ID); err != nil {
+		if ended, err = list(ctx, t, scanValue[string], `UPDATE agent_devices SET state = ?, push_token = '' WHERE asset_id = ? AND id <> ?
+			AND state <> '`+string(agentdevice.Deleted)+`' RETURNING id`, string(agentdevice.Deleted), got.AssetID, got.ID); err != nil {
 			return err
 		}
 		if _, err := t.exec(ctx, `UPDATE agent_devices SET asset_id = ?, epoch = ? WHERE id = ?`, got.AssetID, got.Epoch, got.ID); err != nil {
@@ -57,7 +58,7 @@ func (db *DB) RedeemCompanionToken(ctx context.Context, hash [sha256.Size]byte, 
 		_, err = t.exec(ctx, `UPDATE companion_tokens SET device_id = ?, spent_at = ? WHERE hash = ?`, d.ID, millis(db.now()), hex.EncodeToString(hash[:]))
 		return err
 	})
-	return got, err
+	return got, db.hintEnded(err, ended...)
 }
 
 // enrolledAs reports whether the asset is still the platform device that it was.

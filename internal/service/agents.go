@@ -6,6 +6,7 @@ import (
 	"encoding/hex"
 	"net/http"
 
+	"github.com/musterhq/muster/internal/agentdevice"
 	"github.com/musterhq/muster/internal/agentlink"
 	"github.com/musterhq/muster/internal/agentproto"
 	"github.com/musterhq/muster/internal/asset"
@@ -23,11 +24,12 @@ func (s *Service) agents(mux *http.ServeMux, commands *command.Service, observer
 	}
 	link := &agentlink.Link{Store: s.db, Deliveries: s.db, Companions: s.db, Directory: s.db, Observer: observer, Commands: commands, Waker: s.db, Signer: signer,
 		PublicURL: s.public, Pins: s.pins, Now: s.options.Now, Log: s.options.Logger}
-	hub := device.NewHub(s.options.Now)
-	s.metrics.Streams(hub.Count)
-	stop := s.db.Listen(agentlink.WakeTopic, hub.Wake)
+	hub := device.NewHub(s.options.Now, s.shares.Streams)
+	s.metrics.Streams(hub.Count, s.shares.Streams)
+	stopWake, stopEnd := s.db.Listen(agentlink.WakeTopic, hub.Wake), s.db.Listen(agentdevice.EndTopic, hub.End)
 	s.onClose(func() error {
-		stop()
+		stopWake()
+		stopEnd()
 		hub.Close()
 		return nil
 	})

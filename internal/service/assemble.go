@@ -39,7 +39,6 @@ func (s *Service) assemble(ctx context.Context) error {
 			return err
 		}
 	}
-	s.records = s.newRecords()
 	commands := s.commands()
 	enrolments := &enrolment.Service{Store: s.db, Companies: s.db, Now: s.options.Now}
 	var err error
@@ -60,7 +59,6 @@ func (s *Service) assemble(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	s.metrics.Operations(registry.All())
 	kernel := operation.NewKernel(operation.Config{
 		Limiter:        budget.Limiter{Store: s.db, Now: s.db.Now},
 		ReadsPerMinute: s.config.ReadsPerMinute, Observer: kernelMetrics{s.metrics},
@@ -82,6 +80,7 @@ func (s *Service) assemble(ctx context.Context) error {
 		return err
 	}
 	s.handler = clientAddress{proxies}.withOrigin(api.Wrap(mux))
+	records := s.records()
 	s.loops = append(s.loops,
 		s.every("presence", database.PresentEvery, s.db.Present),
 		s.every("command sweeper", sweepInterval, commands.Sweep),
@@ -90,9 +89,8 @@ func (s *Service) assemble(ctx context.Context) error {
 			_, err := enrolments.SweepInactive(ctx)
 			return err
 		}),
-		s.every("activity chain", sealInterval, s.records.Seal),
-		s.every("activity heads", inspectInterval, s.records.Inspect),
-		s.every("activity retention", forgetInterval, s.records.Forget),
+		s.every("activity chain", sealInterval, records.Seal),
+		s.every("activity retention", forgetInterval, records.Forget),
 		Loop{Name: "platform", Run: s.platform.Run},
 	)
 	return nil
@@ -149,7 +147,6 @@ const (
 	expiryInterval     = 5 * time.Minute
 	inactivityInterval = time.Minute
 	sealInterval       = 2 * time.Second
-	inspectInterval    = time.Minute
 	forgetInterval     = time.Hour
 )
 

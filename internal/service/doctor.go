@@ -58,6 +58,7 @@ func Diagnose(ctx context.Context, settings config.Service, now func() time.Time
 		return d.findings
 	}
 	d.note("settings", Fine, "each is well-formed", "")
+	d.openFiles()
 	d.keyFile()
 	d.publicURL()
 	d.certificate()

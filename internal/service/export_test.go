@@ -27,3 +27,20 @@ func Listen(ctx context.Context, address, cert, key string) (net.Listener, error
 func ClientAddress(proxies []netip.Prefix, r *http.Request) string {
 	return clientAddress{proxies}.of(r)
 }
+
+// ShareFiles returns how many wake streams and how many connections of requests
+// a replica takes.
+func ShareFiles(limit, cpus int) (streams, requests int) {
+	s := shareFiles(limit, cpus)
+	return s.Streams, s.Requests
+}
+
+func NewGate(on net.Listener, limit int) (net.Listener, func(net.Conn, http.ConnState)) {
+	g := newGate(on, limit)
+	return g, g.connState
+}
+
+const (
+	MaxHeaderBytes  = maxHeaderBytes
+	MaxRequestBytes = maxRequestBytes
+)

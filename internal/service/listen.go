@@ -21,7 +21,7 @@ const (
 	writeTimeout    = 75 * time.Second // a command may wait 30 s for the platform
 	idleTimeout     = 2 * time.Minute
 	maxHeaderBytes  = 32 << 10
-	maxRequestBytes = 16 << 20 // no request of any surface is larger
+	maxRequestBytes = 2 << 20 // no request of any surface is larger
 	drainTimeout    = 45 * time.Second
 )
 

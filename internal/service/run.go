@@ -19,11 +19,16 @@ func (s *Service) Run(ctx context.Context) error {
 
 	var serving sync.WaitGroup
 	failed := make(chan error, 2)
-	servers := []*http.Server{s.serve(&serving, failed, s.listener, s.handler)}
+	requests := newGate(s.listener, s.shares.Requests)
+	servers := []*http.Server{s.serve(&serving, failed, requests, s.handler, requests.connState)}
 	if s.metricsListener != nil {
-		servers = append(servers, s.serve(&serving, failed, s.metricsListener, s.metricsOnly()))
+		servers = append(servers, s.serve(&serving, failed, s.metricsListener, s.metricsOnly(), nil))
 	}
-	s.options.Logger.Info("serving", "address", s.Addr().String(), "publicURL", s.public)
+	s.options.Logger.Info("serving", "address", s.Addr().String(), "publicURL", s.public, "limits", s.shares)
+	if s.shares.Streams < fewStreams {
+		s.options.Logger.Warn("few open files are allowed, so few agents are woken at once; the others poll",
+			"openFiles", s.shares.OpenFiles, "wakeStreams", s.shares.Streams, "remedy", openFilesRemedy)
+	}
 
 	var err error
 	select {
@@ -44,9 +49,12 @@ func (s *Service) Run(ctx context.Context) error {
 	return err
 }
 
-// serve runs one server in a goroutine that serving waits for.
-func (s *Service) serve(serving *sync.WaitGroup, failed chan<- error, on net.Listener, handler http.Handler) *http.Server {
+// serve runs one server in a goroutine that serving waits for. state, if it is
+// not nil, is told how each connection changes.
+func (s *Service) serve(serving *sync.WaitGroup, failed chan<- error, on net.Listener, handler http.Handler,
+	state func(net.Conn, http.ConnState)) *http.Server {
 	server := newServer(handler, s.options.Logger)
+	server.ConnState = state
 	serving.Go(func() {
 		if err := server.Serve(on); !errors.Is(err, http.ErrServerClosed) {
 			failed <- err

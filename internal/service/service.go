@@ -15,7 +15,6 @@ import (
 
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
-	"github.com/musterhq/muster/internal/activity"
 	"github.com/musterhq/muster/internal/agentlink"
 	"github.com/musterhq/muster/internal/config"
 	"github.com/musterhq/muster/internal/database"
@@ -56,8 +55,8 @@ type Service struct {
 	registry *operation.Registry
 	editor   policy.Editor     // of policies, for the portal
 	reviewer proposal.Reviewer // of proposals, for the portal
-	records  *activity.Keeper
 	handler  http.Handler
+	shares   shares // of the files that the process may open
 	running  loops
 	loops    []Loop
 	draining atomic.Bool
@@ -76,7 +75,7 @@ func New(ctx context.Context, settings config.Service, o Options) (_ *Service, e
 	if err := settings.Check(); err != nil {
 		return nil, err
 	}
-	s := &Service{config: settings, options: o, metrics: NewMetrics(), running: loops{log: o.Logger, down: map[string]string{}}}
+	s := &Service{config: settings, options: o, metrics: NewMetrics(), shares: currentShares(), running: loops{log: o.Logger, down: map[string]string{}}}
 	defer func() {
 		if err != nil {
 			err = errors.Join(err, s.Close())

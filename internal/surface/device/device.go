@@ -78,6 +78,7 @@ func signed(d *Door, next func(http.ResponseWriter, *http.Request, visit)) http.
 		device, err := d.Link.Authenticate(r.Context(), agentproto.Request{Method: r.Method, Path: r.URL.RequestURI(),
 			Device: r.Header.Get(agentproto.HeaderDevice), Time: at, Sequence: sequence, Body: body}, r.Header.Get(agentproto.HeaderSignature))
 		if err != nil {
+			d.closeEnded(r, err)
 			d.refuse(w, r, err)
 			return
 		}
@@ -87,6 +88,14 @@ func signed(d *Door, next func(http.ResponseWriter, *http.Request, visit)) http.
 			return
 		}
 		next(w, r, visit{device, plain, sequence})
+	}
+}
+
+// closeEnded closes the wake stream of a device that proved who it is and was
+// told that it is no longer managed: the hint that ended it may have been lost.
+func (d *Door) closeEnded(r *http.Request, err error) {
+	if known, ok := errors.AsType[*agentproto.Refusal](err); ok && known.Code == agentproto.Ended {
+		d.Hub.End([]string{r.Header.Get(agentproto.HeaderDevice)})
 	}
 }
 
@@ -198,6 +207,9 @@ func (d *Door) refuse(w http.ResponseWriter, r *http.Request, err error) {
 	if known.RetryAfter > 0 {
 		w.Header().Set("Retry-After", strconv.Itoa(known.RetryAfter))
 	}
+	if known.Code == agentproto.Busy {
+		w.Header().Set("Connection", "close") // what is short is connections
+	}
 	write(w, statusOf(known.Code), agentproto.ErrorResponse{Error: known.Code, Message: known.Message, Signed: known.Signed, Keys: known.Keys})
 }
 
@@ -217,6 +229,8 @@ func statusOf(code agentproto.ErrorCode) int {
 		return http.StatusBadRequest
 	case agentproto.Busy:
 		return http.StatusServiceUnavailable
+	case agentproto.RateLimited:
+		return http.StatusTooManyRequests
 	}
 	return http.StatusInternalServerError
 }

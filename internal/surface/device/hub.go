@@ -5,39 +5,57 @@ import (
 	"net"
 	"net/http"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/musterhq/muster/internal/agentproto"
 )
 
-// Times and limits of wake streams.
+// Times of wake streams.
 const (
-	heartbeat    = 55 * time.Second // comments keep proxies and the agent from giving up
-	writeLimit   = 10 * time.Second // a device that does not read is dropped
-	streamsLimit = 100_000          // a replica takes no more; agents then poll
+	heartbeat  = 55 * time.Second // comments keep proxies and the agent from giving up
+	writeLimit = 10 * time.Second // a device that does not read is dropped
+	busyRetry  = 60               // seconds until a device without a stream asks again
 )
 
 // Hub holds the wake streams of a replica: one for each device, of which the
 // newest counts. A stream is served by a small goroutine of its own on the
 // bare connection, so that an idle device costs a few KiB.
 type Hub struct {
-	now     func() time.Time
+	now   func() time.Time
+	limit int
+
 	mu      sync.Mutex
 	streams map[string]*stream
+	open    int // admitted streams, also those that are opening or ending
 	closed  bool
-	running sync.WaitGroup
+	running sync.WaitGroup // counts the same streams as open
 }
 
+// stream is the wake stream of one device.
 type stream struct {
 	conn net.Conn
-	wake chan struct{} // of one place; closed: end the stream
+	// hints has room for one hint. It is never closed: a sender may hold the
+	// stream longer than the hub does.
+	hints chan struct{}
+	phase atomic.Int32
 }
 
-// NewHub returns an empty hub.
-func NewHub(now func() time.Time) *Hub { return &Hub{now: now, streams: map[string]*stream{}} }
+// The phases of a stream.
+const (
+	live     int32 = iota
+	replaced       // end without a word: the device has a newer stream, or the hub closes
+	ended          // hint once more, then end: the device is no longer managed
+)
+
+// NewHub returns an empty hub that holds up to limit streams. The clock sets
+// the deadlines of writes.
+func NewHub(now func() time.Time, limit int) *Hub {
+	return &Hub{now: now, limit: limit, streams: map[string]*stream{}}
+}
 
 // Wake hints to the devices that there is something to fetch; nil: to all. It
-// does not block, and a device without a stream finds out when it next polls.
+// does not block. A device without a stream finds out when it next polls.
 func (h *Hub) Wake(ids []string) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -54,18 +72,44 @@ func (h *Hub) Wake(ids []string) {
 	}
 }
 
-func (s *stream) hint() {
-	select {
-	case s.wake <- struct{}{}:
-	default: // one is under way
+// End hints to the devices once more and ends their streams: the service no
+// longer manages them, and their next check-in is answered with the signed
+// reason. It does not block. nil, after hints between replicas were lost, only
+// wakes every device: one that has ended checks in and learns it.
+func (h *Hub) End(ids []string) {
+	if ids == nil {
+		h.Wake(nil)
+		return
+	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	for _, id := range ids {
+		if s, ok := h.streams[id]; ok {
+			delete(h.streams, id)
+			s.end(ended)
+		}
 	}
 }
 
-// Count is how many streams are open.
+func (s *stream) hint() {
+	select {
+	case s.hints <- struct{}{}:
+	default: // the stream has yet to write the hint before
+	}
+}
+
+// end makes the stream's goroutine return. The phase is set before the hint, so
+// a hint that was queued already is enough.
+func (s *stream) end(phase int32) {
+	s.phase.CompareAndSwap(live, phase)
+	s.hint()
+}
+
+// Count returns how many streams are open.
 func (h *Hub) Count() int {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	return len(h.streams)
+	return h.open
 }
 
 // Close ends every stream and waits for them.
@@ -74,13 +118,34 @@ func (h *Hub) Close() {
 	h.closed = true
 	for id, s := range h.streams {
 		delete(h.streams, id)
-		close(s.wake)
+		s.end(replaced)
 	}
 	h.mu.Unlock()
 	h.running.Wait()
 }
 
-// add takes a stream in; the device's older one ends.
+// admit reserves a place for a stream of the device. At the limit only a device
+// that has a stream gets one: the new stream replaces the old. Each admitted
+// stream calls leave once.
+func (h *Hub) admit(id string) bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if _, again := h.streams[id]; h.closed || h.open >= h.limit && !again {
+		return false
+	}
+	h.open++
+	h.running.Add(1)
+	return true
+}
+
+func (h *Hub) leave() {
+	h.mu.Lock()
+	h.open--
+	h.mu.Unlock()
+	h.running.Done()
+}
+
+// add makes an admitted stream the device's own; its older one ends.
 func (h *Hub) add(id string, s *stream) bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -88,10 +153,9 @@ func (h *Hub) add(id string, s *stream) bool {
 		return false
 	}
 	if older, ok := h.streams[id]; ok {
-		close(older.wake)
+		older.end(replaced)
 	}
 	h.streams[id] = s
-	h.running.Add(1)
 	return true
 }
 
@@ -104,52 +168,65 @@ func (h *Hub) remove(id string, s *stream) {
 	}
 }
 
-// serve writes hints until the device goes, or a newer stream comes.
+const (
+	streamHead = "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nCache-Control: no-store\r\nX-Accel-Buffering: no\r\nConnection: close\r\n\r\n: \n\n"
+	hintEvent  = "data: w\n\n"
+	beatEvent  = ": \n\n"
+)
+
+// serve writes the head of the response and then hints, until the device goes
+// or the stream is to end.
 func (h *Hub) serve(id string, s *stream) {
-	defer h.running.Done()
+	defer h.leave()
 	defer s.conn.Close()
 	defer h.remove(id, s)
+	if s.write(h.now(), streamHead) != nil {
+		return
+	}
 	beat := time.NewTicker(heartbeat)
 	defer beat.Stop()
 	for {
-		text := "data: w\n\n"
+		text, phase := beatEvent, live
 		select {
-		case _, open := <-s.wake:
-			if !open {
-				return
-			}
+		case <-s.hints:
+			text, phase = hintEvent, s.phase.Load()
 		case <-beat.C:
-			text = ": \n\n"
 		}
-		_ = s.conn.SetWriteDeadline(h.now().Add(writeLimit))
-		if _, err := io.WriteString(s.conn, text); err != nil {
+		if phase == replaced || s.write(h.now(), text) != nil || phase == ended {
 			return
 		}
 	}
+}
+
+func (s *stream) write(now time.Time, text string) error {
+	_ = s.conn.SetWriteDeadline(now.Add(writeLimit))
+	_, err := io.WriteString(s.conn, text)
+	return err
 }
 
 // wake opens the device's stream. The response is written by hand on the bare
 // connection: what net/http keeps for a request would cost five times as much.
 func (d *Door) wake(w http.ResponseWriter, r *http.Request, v visit) {
 	hijacker, ok := w.(http.Hijacker)
-	if !ok || d.Hub.Count() >= streamsLimit {
-		d.refuse(w, r, &agentproto.Refusal{Code: agentproto.Busy, Message: "no more streams here: poll", RetryAfter: 60})
+	if !ok || !d.Hub.admit(v.device.ID) {
+		d.refuse(w, r, &agentproto.Refusal{Code: agentproto.Busy, Message: "no more wake streams at this replica: poll", RetryAfter: busyRetry})
 		return
 	}
 	conn, _, err := hijacker.Hijack()
 	if err != nil {
+		d.Hub.leave()
 		d.refuse(w, r, err)
 		return
 	}
-	s := &stream{conn: conn, wake: make(chan struct{}, 1)}
-	const head = "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nCache-Control: no-store\r\nX-Accel-Buffering: no\r\nConnection: close\r\n\r\n"
 	_ = conn.SetDeadline(time.Time{})
-	if _, err := io.WriteString(conn, head+": \n\n"); err != nil || !d.Hub.add(v.device.ID, s) {
-		conn.Close()
-		return
-	}
+	s := &stream{conn: conn, hints: make(chan struct{}, 1)}
 	if v.device.Open > 0 {
-		s.hint() // what came before the stream was open
+		s.hint() // for what was sent before the stream was open
+	}
+	if !d.Hub.add(v.device.ID, s) {
+		conn.Close()
+		d.Hub.leave()
+		return
 	}
 	go d.Hub.serve(v.device.ID, s)
 }

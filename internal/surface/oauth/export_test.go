@@ -12,11 +12,12 @@ import (
 var (
 	RedirectFault   = redirectFault
 	RedirectAllowed = redirectAllowed
-	ToLoopback      = toLoopback
+	LoopbackOnly    = loopbackOnly
 	IsDocumentID    = isDocumentID
 	IsPublic        = isPublic
 	ParseDocument   = parseDocument
 	CacheFor        = cacheFor
+	FormTarget      = formTarget
 )
 
 // FetcherThatTrusts is a fetcher that believes a test's certificates.

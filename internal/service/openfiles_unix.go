@@ -1,0 +1,15 @@
+//go:build unix
+
+package service
+
+import "syscall"
+
+// openFileLimit is how many files the process may have open. The Go runtime has
+// raised the soft limit to the hard one.
+func openFileLimit() int {
+	var limit syscall.Rlimit
+	if syscall.Getrlimit(syscall.RLIMIT_NOFILE, &limit) != nil || limit.Cur > unknownFiles {
+		return unknownFiles
+	}
+	return int(limit.Cur) //nolint:gosec // not above unknownFiles
+}
