@@ -3,7 +3,9 @@ package agentlink
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"math"
 	"strconv"
 
 	"github.com/musterhq/muster/internal/agentdevice"
@@ -11,50 +13,93 @@ import (
 	"github.com/musterhq/muster/internal/fault"
 )
 
-// Authenticate checks a signed request and takes its sequence number. Nothing
-// that it refuses has any effect. A refusal that the device can mend carries
-// the service's signed word.
+// Authenticate checks a signed request, counts it, and takes its sequence
+// number. Nothing that it refuses has any effect. A refusal that the device can
+// mend carries the service's signed word.
 func (l *Link) Authenticate(ctx context.Context, r agentproto.Request, signature string) (agentdevice.Device, error) {
-	if key, cached := l.keys.get(r.Device); cached && !l.skewed(r) && key.Verify(r.Message(), signature) == nil {
-		if d, taken, err := l.Store.Contact(ctx, r.Device, key, r.Sequence); err != nil || taken {
+	sender := l.keys.get(r.Device)
+	if sender == nil || sender.key.Verify(r.Message(), signature) != nil {
+		return l.authenticate(ctx, r, signature)
+	}
+	if err := l.count(sender, r, signature); err != nil {
+		return agentdevice.Device{}, err
+	}
+	if !l.skewed(r) {
+		if d, taken, err := l.Store.Contact(ctx, r.Device, sender.key, r.Sequence); err != nil || taken {
 			return d, err
 		}
-		// Replayed, ended, or the key is another by now: what follows tells.
 	}
-	return l.authenticate(ctx, r, signature)
+	// Skewed, replayed, ended, or the device has another key by now.
+	device, err := l.identify(ctx, r, signature)
+	if err != nil {
+		return agentdevice.Device{}, err
+	}
+	return l.contact(ctx, device, r, signature)
 }
 
-// authenticate is Authenticate without the cache of keys.
+// authenticate is Authenticate for a device whose key is not in memory.
 func (l *Link) authenticate(ctx context.Context, r agentproto.Request, signature string) (agentdevice.Device, error) {
+	device, err := l.identify(ctx, r, signature)
+	if err != nil {
+		return agentdevice.Device{}, err
+	}
+	if err := l.count(l.keys.put(device.ID, device.Key), r, signature); err != nil {
+		return agentdevice.Device{}, err
+	}
+	return l.contact(ctx, device, r, signature)
+}
+
+// identify finds the device and checks the signature with its stored key.
+func (l *Link) identify(ctx context.Context, r agentproto.Request, signature string) (agentdevice.Device, error) {
+	device, err := l.Store.AgentDevice(ctx, r.Device)
+	unknown := fault.CodeOf(err) == fault.NotFound
+	if err != nil && !unknown {
+		return agentdevice.Device{}, err
+	}
+	if unknown || device.Key.Verify(r.Message(), signature) != nil {
+		return agentdevice.Device{}, &agentproto.Refusal{Code: agentproto.BadSignature, Message: "unknown device or wrong signature"}
+	}
+	return device, nil
+}
+
+// contact takes the request's sequence number, or says with the service's
+// signature why it does not.
+func (l *Link) contact(ctx context.Context, device agentdevice.Device, r agentproto.Request, signature string) (agentdevice.Device, error) {
 	var none agentdevice.Device
-	known, err := l.Store.AgentDevice(ctx, r.Device)
-	if fault.CodeOf(err) == fault.NotFound {
-		return none, &agentproto.Refusal{Code: agentproto.BadSignature, Message: "unknown device or wrong signature"}
-	}
-	if err != nil {
-		return none, err
-	}
-	if known.Key.Verify(r.Message(), signature) != nil {
-		return none, &agentproto.Refusal{Code: agentproto.BadSignature, Message: "unknown device or wrong signature"}
-	}
 	if l.skewed(r) {
-		return none, l.mendable(agentproto.ClockSkew, "the device's clock is off", known, signature)
+		return none, l.mendable(agentproto.ClockSkew, "the device's clock is off", device, signature)
 	}
-	if known.State == agentdevice.Deleted {
-		return none, l.tombstone(known)
+	if device.State == agentdevice.Deleted {
+		return none, l.tombstone(device)
 	}
-	now, taken, err := l.Store.Contact(ctx, known.ID, known.Key, r.Sequence)
-	if err != nil {
+	now, taken, err := l.Store.Contact(ctx, device.ID, device.Key, r.Sequence)
+	if err != nil || taken {
+		return now, err
+	}
+	// Read again: for the last sequence, and because it may have ended meanwhile.
+	if device, err = l.Store.AgentDevice(ctx, r.Device); err != nil {
 		return none, err
 	}
-	if !taken {
-		if known, err = l.Store.AgentDevice(ctx, r.Device); err != nil { // for its last sequence
-			return none, err
-		}
-		return none, l.mendable(agentproto.Replayed, "the sequence number was used before", known, signature)
+	if device.State == agentdevice.Deleted {
+		return none, l.tombstone(device)
 	}
-	l.keys.put(now.ID, now.Key)
-	return now, nil
+	return none, l.mendable(agentproto.Replayed, "the sequence number was used before", device, signature)
+}
+
+// count counts a request whose signature is good. Only such requests count, so
+// that nobody can use up what another device may send. The refusal costs no
+// statement of the database; the sequence in it is the request's own.
+func (l *Link) count(sender *known, r agentproto.Request, signature string) error {
+	wait := sender.spend(l.Now())
+	if wait == 0 {
+		return nil
+	}
+	err := l.mendable(agentproto.RateLimited, "the device sends too many requests: wait",
+		agentdevice.Device{ID: r.Device, LastSequence: r.Sequence}, signature)
+	if refused, ok := errors.AsType[*agentproto.Refusal](err); ok {
+		refused.RetryAfter = int(math.Ceil(wait.Seconds()))
+	}
+	return err
 }
 
 // skewed reports a request whose time is too far off, either way.

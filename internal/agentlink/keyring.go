@@ -2,6 +2,8 @@ package agentlink
 
 import (
 	"sync"
+	"sync/atomic"
+	"time"
 
 	"github.com/musterhq/muster/internal/agentproto"
 )
@@ -9,26 +11,67 @@ import (
 // maxKeys bounds the keyring: some 20 MiB.
 const maxKeys = 100_000
 
+// The requests that a replica answers each device. A device may send a burst,
+// and gets the burst back within a minute: an agent that works as documented
+// comes nowhere near.
+const (
+	RequestBurst = 600
+	requestEvery = time.Minute / RequestBurst
+)
+
 // keyring remembers devices' keys, which seldom change, so that a request costs
 // one statement of the database: that statement compares the key (Store.Contact).
+// Beside each key it counts the device's requests.
 type keyring struct {
 	mu   sync.RWMutex
-	keys map[string]agentproto.PublicKey // by device
+	keys map[string]*known // by device
 }
 
-func (k *keyring) get(device string) (agentproto.PublicKey, bool) {
+// known is a device that has proved itself to this replica.
+type known struct {
+	key agentproto.PublicKey
+	// paid is the time, in nanoseconds, up to which the device's requests have
+	// used what it may send: each request adds requestEvery to it, and it never
+	// lags behind the present.
+	paid *atomic.Int64
+}
+
+// spend counts one request. It returns how long the device has to wait if it
+// sent too many, and zero otherwise.
+func (k *known) spend(now time.Time) time.Duration {
+	const ahead = int64(RequestBurst * requestEvery)
+	present := now.UnixNano()
+	for {
+		before := k.paid.Load()
+		// A clock that was set back must not lock the device out for as long.
+		after := max(min(before, present+ahead), present) + int64(requestEvery)
+		if after > present+ahead {
+			return time.Duration(after - present - ahead)
+		}
+		if k.paid.CompareAndSwap(before, after) {
+			return 0
+		}
+	}
+}
+
+func (k *keyring) get(device string) *known {
 	k.mu.RLock()
 	defer k.mu.RUnlock()
-	key, known := k.keys[device]
-	return key, known
+	return k.keys[device]
 }
 
-// put remembers a key. A full ring starts again: what is used comes back.
-func (k *keyring) put(device string, key agentproto.PublicKey) {
+// put remembers a key and returns it with the count of the device's requests.
+// A full ring starts again: what is used comes back.
+func (k *keyring) put(device string, key agentproto.PublicKey) *known {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	if k.keys == nil || len(k.keys) >= maxKeys {
-		k.keys = map[string]agentproto.PublicKey{}
+		k.keys = map[string]*known{}
 	}
-	k.keys[device] = key
+	one := &known{key: key, paid: &atomic.Int64{}}
+	if before := k.keys[device]; before != nil {
+		one.paid = before.paid
+	}
+	k.keys[device] = one
+	return one
 }

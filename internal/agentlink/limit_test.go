@@ -1,0 +1,90 @@
+package agentlink_test
+
+import (
+	"bufio"
+	"encoding/json"
+	"io"
+	"net/http"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/musterhq/muster/internal/agentlink"
+	"github.com/musterhq/muster/internal/agentproto"
+)
+
+// A device may send a burst of requests and is refused beyond it, signed and
+// with Retry-After. Other devices are answered all the while.
+func TestLink_RequestLimit(t *testing.T) {
+	w := newWorld(t)
+	start := time.Now()
+	now := start
+	w.link.Now = func() time.Time { return now }
+	greedy, other := w.enrol(agentproto.Ed25519), w.enrol(agentproto.Ed25519)
+	sequence := int64(1000)
+	send := func() (int, agentproto.ErrorResponse, string) {
+		sequence++
+		answer := w.forge(t, greedy, sequence, []byte(`{}`), false)
+		var refused agentproto.ErrorResponse
+		_ = json.Unmarshal(answer.Body.Bytes(), &refused)
+		return answer.Code, refused, answer.Header().Get("Retry-After")
+	}
+	for n := range agentlink.RequestBurst {
+		if status, why, _ := send(); status != http.StatusOK {
+			t.Fatalf("request %d of a minute is answered %d %+v", n+1, status, why)
+		}
+	}
+	status, why, after := send()
+	if status != http.StatusTooManyRequests || why.Error != agentproto.RateLimited || after != "1" {
+		t.Fatalf("beyond the limit: %d %+v, Retry-After %q, want 429 rate_limited and 1", status, why, after)
+	}
+	public, err := w.link.Signer.Key.Public()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var said agentproto.Time
+	if why.Signed == nil || why.Signed.Open(public, agentproto.KindTime, &said) != nil || said.DeviceID != greedy.agent.DeviceID() || said.LastSequence != sequence {
+		t.Errorf("the refusal is signed as %+v", why.Signed)
+	}
+	other.mustCheckIn()
+	now = now.Add(time.Second)
+	if status, why, _ := send(); status != http.StatusOK {
+		t.Errorf("a second later: %d %+v", status, why)
+	}
+	now = start.Add(-time.Hour) // the service's clock is set back
+	for range 2 {
+		now = now.Add(time.Second)
+		_, _, after = send()
+	}
+	if seconds, _ := strconv.Atoi(after); seconds > 1 {
+		t.Errorf("the clock was set back, and the device is to wait %d s", seconds)
+	}
+}
+
+// A device that ends has its stream hinted at and closed.
+func TestLink_EndClosesTheStream(t *testing.T) {
+	w := newWorld(t)
+	p := w.enrol(agentproto.Ed25519)
+	p.mustCheckIn()
+	answer, err := w.server.Client().Do(w.signed(t, p, http.MethodGet, "/wake", 1_000_000, nil))
+	if err != nil || answer.StatusCode != http.StatusOK {
+		t.Fatal(answer, err)
+	}
+	t.Cleanup(func() { _ = answer.Body.Close() })
+	events := bufio.NewReader(answer.Body)
+	if line, err := events.ReadString('\n'); err != nil { // the stream is open
+		t.Fatal(line, err)
+	}
+	device, err := w.db.AgentDevice(t.Context(), p.agent.DeviceID())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := w.link.Unenroll(t.Context(), device); err != nil {
+		t.Fatal(err)
+	}
+	rest, err := io.ReadAll(events)
+	if err != nil || !strings.Contains(string(rest), "data: w") {
+		t.Errorf("at its end the stream says %q, %v; want a hint, and the end", rest, err)
+	}
+}
