@@ -29,7 +29,17 @@ const (
 // ErrSignature is returned for a signature that does not verify.
 var ErrSignature = errors.New("agentproto: signature does not verify")
 
-var text64 = base64.RawURLEncoding
+//house:table no method changes an Encoding
+var text64 = base64.RawURLEncoding.Strict()
+
+// canonical decodes text that stands for bytes in one way only. The standard
+// decoder passes over line breaks: one key would have many texts.
+func canonical(text string) ([]byte, error) {
+	if strings.ContainsAny(text, "\r\n") {
+		return nil, ErrSignature
+	}
+	return text64.DecodeString(text)
+}
 
 // PublicKey is a verifying key as it travels: the algorithm and the
 // SubjectPublicKeyInfo in base64url.
@@ -106,11 +116,11 @@ func (k PrivateKey) Sign(message []byte) (string, error) {
 
 // Verify returns ErrSignature unless sig is the key's signature of message.
 func (k PublicKey) Verify(message []byte, sig string) error {
-	spki, err := text64.DecodeString(k.SPKI)
+	spki, err := canonical(k.SPKI)
 	if err != nil {
 		return ErrSignature
 	}
-	raw, err := text64.DecodeString(sig)
+	raw, err := canonical(sig)
 	if err != nil {
 		return ErrSignature
 	}

@@ -102,6 +102,43 @@ func TestEnvelopeIsBoundToItsKindAndKey(t *testing.T) {
 	}
 }
 
+// One key, and one signature, have one text.
+func TestVerify_TakesOneTextOnly(t *testing.T) {
+	t.Parallel()
+	for alg, key := range keys(t) {
+		public, err := key.Public()
+		if err != nil {
+			t.Fatal(err)
+		}
+		message := []byte("m")
+		sig, err := key.Sign(message)
+		if err != nil {
+			t.Fatal(err)
+		}
+		last := func(text string) string { // another last character with the same bits that count
+			const alphabet = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_"
+			if len(text)%4 == 0 {
+				return text + "="
+			}
+			return text[:len(text)-1] + string(alphabet[strings.IndexByte(alphabet, text[len(text)-1])^1])
+		}
+		for _, change := range []func(string) string{
+			func(text string) string { return text[:4] + "\n" + text[4:] },
+			func(text string) string { return text + "\r\n" },
+			func(text string) string { return text + "=" },
+			last,
+		} {
+			other := agentproto.PublicKey{Algorithm: alg, SPKI: change(public.SPKI)}
+			if other.Verify(message, sig) == nil {
+				t.Errorf("%s: the key has another text: %q", alg, other.SPKI)
+			}
+			if public.Verify(message, change(sig)) == nil {
+				t.Errorf("%s: the signature has another text: %q", alg, change(sig))
+			}
+		}
+	}
+}
+
 func FuzzOpen(f *testing.F) {
 	key, err := agentproto.NewPrivateKey(agentproto.Ed25519)
 	if err != nil {

@@ -141,7 +141,11 @@ func (d *Device) save() error {
 	if err != nil {
 		return err
 	}
-	return os.WriteFile(d.path, data, 0o600)
+	// Whole or not at all: the agent's process may be killed here.
+	if err := os.WriteFile(d.path+".new", data, 0o600); err != nil {
+		return err
+	}
+	return os.Rename(d.path+".new", d.path)
 }
 
 // State returns a copy of the device's state.
