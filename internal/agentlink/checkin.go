@@ -52,6 +52,9 @@ func (l *Link) CheckIn(ctx context.Context, d agentdevice.Device, r agentproto.C
 		return answer, nil
 	}
 	answer.Policy = ref(d.PolicyID, d.PolicyVersion)
+	if answer.Assignment, err = l.assignment(d, now); err != nil {
+		return answer, err
+	}
 	if err := l.offer(ctx, d, now, &answer); err != nil {
 		return answer, err
 	}

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"math"
 	"strconv"
+	"time"
 
 	"github.com/musterhq/muster/internal/agentdevice"
 	"github.com/musterhq/muster/internal/agentproto"
@@ -158,7 +159,7 @@ func (l *Link) Policy(ctx context.Context, d agentdevice.Device, id string) (age
 	if err := json.Unmarshal(p.Document, &document); err != nil {
 		return agentproto.Envelope{}, "", fmt.Errorf("policy %s has a document that agents cannot read: %w", p.ID, err)
 	}
-	sealed, err := l.seal(agentproto.KindPolicy, agentproto.Policy{ID: p.ID, Version: p.Version, Settings: document.Settings, VROnly: p.VROnly})
+	sealed, err := l.seal(agentproto.KindPolicy, agentproto.Policy{ID: p.ID, CompanyID: p.CompanyID, Version: p.Version, Settings: document.Settings, VROnly: p.VROnly})
 	return sealed, etag(p.ID, p.Version), err
 }
 
@@ -182,6 +183,17 @@ func (l *Link) Unenroll(ctx context.Context, d agentdevice.Device) error {
 // RegisterPush keeps the device's FCM token.
 func (l *Link) RegisterPush(ctx context.Context, d agentdevice.Device, r agentproto.PushTokenRequest) error {
 	return l.Companions.SetPushToken(ctx, d, r.Token)
+}
+
+// assignment says which policy the device is to have, signed for this device and for
+// the request that it answers.
+func (l *Link) assignment(d agentdevice.Device, now time.Time) (*agentproto.Envelope, error) {
+	if d.PolicyID == "" {
+		return nil, nil
+	}
+	sealed, err := l.seal(agentproto.KindAssignment, agentproto.Assignment{DeviceID: d.ID, CompanyID: d.CompanyID, PolicyID: d.PolicyID,
+		Version: d.PolicyVersion, Number: d.LastSequence, Time: now.UnixMilli()})
+	return &sealed, err
 }
 
 func etag(id string, version int) string { return `"` + id + "." + strconv.Itoa(version) + `"` }

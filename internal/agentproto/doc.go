@@ -14,8 +14,8 @@
 //
 // The device signs every request but /enroll with its own key (see Request).
 // The service signs, with a key that is kept outside its database, whatever has
-// power over a device (see Envelope): commands, policies, tombstones, its own
-// time. An answer without such a signature never makes an agent let go.
+// power over a device (see Envelope): commands, policies, assignments of
+// policies, tombstones, its own time. An answer without such a signature never makes an agent let go.
 package agentproto
 
 // Base is the path under which the agent's door answers.

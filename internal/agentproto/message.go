@@ -49,13 +49,27 @@ type PolicyRef struct {
 	ETag    string `json:"etag"`
 }
 
+// Assignment says, for one device and in the answer to one request, which policy
+// the device is to have.
+type Assignment struct {
+	DeviceID  string `json:"deviceId"`
+	CompanyID string `json:"companyId"`
+	PolicyID  string `json:"policyId"`
+	Version   int    `json:"version"`
+	// Number is the sequence number of the request that this answers: the device
+	// takes no other, so that an assignment cannot be kept and used later.
+	Number int64 `json:"number"`
+	Time   int64 `json:"time"` // Unix milliseconds
+}
+
 // Policy is a policy document for agents; the bytes are the same for every
-// device of a version.
+// device of a version. An Assignment gives it to a device.
 type Policy struct {
-	ID       string            `json:"id"`
-	Version  int               `json:"version"`
-	Settings map[string]string `json:"settings"` // setting id → value
-	VROnly   bool              `json:"vrOnly,omitempty"`
+	ID        string            `json:"id"`
+	CompanyID string            `json:"companyId,omitempty"` // older services do not say
+	Version   int               `json:"version"`
+	Settings  map[string]string `json:"settings"` // setting id → value
+	VROnly    bool              `json:"vrOnly,omitempty"`
 }
 
 // Command is an order, valid for one device.
@@ -163,11 +177,12 @@ type CheckinRequest struct {
 // CheckinResponse is the service's answer.
 type CheckinResponse struct {
 	ServerTime  int64      `json:"serverTime"`
-	Commands    []Envelope `json:"commands,omitempty"` // of Command
-	Acked       []string   `json:"acked,omitempty"`    // command ids whose acks are durable
-	Policy      *PolicyRef `json:"policy,omitempty"`
-	Keys        []Envelope `json:"keys,omitempty"` // of CommandKey: those that followed KeyID, oldest first
-	NextSeconds int        `json:"nextSeconds"`    // until the next check-in, if not woken
+	Commands    []Envelope `json:"commands,omitempty"`   // of Command
+	Acked       []string   `json:"acked,omitempty"`      // command ids whose acks are durable
+	Policy      *PolicyRef `json:"policy,omitempty"`     // what the device is to have
+	Assignment  *Envelope  `json:"assignment,omitempty"` // of Assignment: the same, signed
+	Keys        []Envelope `json:"keys,omitempty"`       // of CommandKey: those that followed KeyID, oldest first
+	NextSeconds int        `json:"nextSeconds"`          // until the next check-in, if not woken
 }
 
 // Tombstone tells a device that the service lets it go.

@@ -183,11 +183,12 @@ type Envelope struct {
 
 // The kinds of envelopes.
 const (
-	KindCommand   = "command"   // Command
-	KindPolicy    = "policy"    // Policy
-	KindTombstone = "tombstone" // Tombstone
-	KindTime      = "time"      // Time
-	KindKey       = "key"       // CommandKey
+	KindCommand    = "command"    // Command
+	KindPolicy     = "policy"     // Policy
+	KindAssignment = "assignment" // Assignment
+	KindTombstone  = "tombstone"  // Tombstone
+	KindTime       = "time"       // Time
+	KindKey        = "key"        // CommandKey
 )
 
 // Seal signs v as an envelope of the kind.
