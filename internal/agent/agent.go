@@ -46,6 +46,10 @@ type Agent struct {
 	report    *agentproto.StatusReport // to be sent with the next check-in
 	fix       *agentproto.Location
 	told      []agentproto.Capability // the capabilities that the service knows
+	troubles  []string                // of the agent's own state, in every report of this process
+	untold    bool                    // of these troubles, the service knows none
+	erasing   time.Time               // since when a tombstone has asked for an erase; zero: none has
+	woken     chan struct{}           // of one place
 }
 
 // ErrEnded is returned once the service, or a command of it, has let the
@@ -63,12 +67,30 @@ func New(o Options) (*Agent, error) {
 	if err != nil {
 		return nil, err
 	}
-	a := &Agent{options: o, store: s, link: l, journal: journal}
-	if err := s.load(appliedFile, &a.applied); err != nil && !errors.Is(err, fs.ErrNotExist) {
+	a := &Agent{options: o, store: s, link: l, journal: journal, woken: make(chan struct{}, 1)}
+	if n := journal.Skipped(); n > 0 {
+		a.trouble(fmt.Sprintf("the journal was damaged: %d lines were passed over", n))
+	}
+	err = s.load(appliedFile, &a.applied)
+	switch {
+	case errors.Is(err, errDamaged): // it repeats what the service and the device know
+		a.applied = applied{}
+		a.trouble("the record of the applied policy was damaged: the policy is applied again")
+	case err != nil && !errors.Is(err, fs.ErrNotExist):
 		return nil, errors.Join(err, journal.Close())
 	}
 	return a, nil
 }
+
+// trouble notes what an administrator should know of the agent's own state: in
+// the log, and in the status reports of this process.
+func (a *Agent) trouble(what string) {
+	a.options.Log.Error("damaged state", "dir", a.options.Dir, "what", what)
+	a.troubles, a.untold = append(a.troubles, what), true
+}
+
+// Hint has the agent check in now. It does not block.
+func (a *Agent) Hint() { hint(a.woken) }
 
 // Close releases the state directory.
 func (a *Agent) Close() error { return a.journal.Close() }
@@ -93,6 +115,12 @@ func (a *Agent) Once(ctx context.Context) (time.Duration, error) {
 	if err := a.recover(ctx); err != nil {
 		return 0, err
 	}
+	if err := a.eraseAgain(ctx); err != nil {
+		return 0, err
+	}
+	if err := a.obey(ctx); err != nil {
+		return 0, a.refused(ctx, err)
+	}
 	if err := a.rotation(ctx); err != nil {
 		return 0, a.refused(ctx, err)
 	}
@@ -104,8 +132,12 @@ func (a *Agent) Once(ctx context.Context) (time.Duration, error) {
 		if err != nil {
 			return 0, err
 		}
-		if len(a.journal.Entries(Started)) > 0 {
-			next = restartWait // the machine is going down, or has come up again
+		if started := a.journal.Entries(Started); len(started) > 0 {
+			// The machine is going down, has come up again, or should be erased.
+			next = restartWait
+			if started[0].Command.Type == typeWipe {
+				next = eraseEvery
+			}
 			if err := a.recover(ctx); err != nil {
 				return 0, err
 			}
@@ -133,7 +165,8 @@ func (a *Agent) round(ctx context.Context) (time.Duration, error) {
 		return 0, err
 	}
 	var answer agentproto.CheckinResponse
-	if err := a.link.call(ctx, "/checkin", request, &answer); err != nil {
+	sequence, err := a.link.call(ctx, "/checkin", request, &answer)
+	if err != nil {
 		return 0, a.refused(ctx, err)
 	}
 	if err := a.delivered(request, answer); err != nil {
@@ -147,7 +180,10 @@ func (a *Agent) round(ctx context.Context) (time.Duration, error) {
 	}
 	// Commands do not wait for a policy that cannot be had now; but the policy is
 	// tried again soon, not only at the next regular check-in.
-	late := a.follow(ctx, answer.Policy, false)
+	var late error
+	if !a.goingDown(request.BootID) {
+		late = a.follow(ctx, answer, sequence, false)
+	}
 	if err := a.execute(ctx); err != nil {
 		return 0, err
 	}
@@ -163,7 +199,7 @@ func (a *Agent) compose(ctx context.Context) (agentproto.CheckinRequest, error) 
 	if err != nil {
 		return agentproto.CheckinRequest{}, err
 	}
-	if a.applied.Policy.ID != "" && !a.applied.Reported && a.report == nil {
+	if a.report == nil && (a.applied.Policy.ID != "" && !a.applied.Reported || a.untold) {
 		// What the policy lets the device tell has changed with it.
 		if _, err := a.collect(ctx, false); err != nil {
 			a.options.Log.WarnContext(ctx, "cannot report with the policy", "error", err)
@@ -239,6 +275,7 @@ func (a *Agent) delivered(request agentproto.CheckinRequest, answer agentproto.C
 	if request.Capabilities != nil {
 		a.told = request.Capabilities
 	}
+	a.untold = a.untold && request.Status == nil
 	a.report, a.fix = nil, nil
 	changed := a.applied.Guard != nil || request.Policy != nil
 	a.applied.Guard = nil // in touch: the new connectivity holds
@@ -266,10 +303,15 @@ func (a *Agent) accept(ctx context.Context, sealed []agentproto.Envelope) error 
 			continue
 		}
 		if e, known := a.journal.Entry(c.ID); known {
-			if e.Stage == Confirmed { // the service has forgotten: say it again
+			switch {
+			case e.Stage != Confirmed:
+				continue
+			case reports(c.Type): // the service has forgotten, also what was reported
+				e = Entry{Command: c, Stage: Received, At: e.At}
+			default: // the service has forgotten: say it again
 				e.Stage = Done
-				entries = append(entries, e)
 			}
+			entries = append(entries, e)
 			continue
 		}
 		entries = append(entries, Entry{Command: c, Stage: Received, At: a.link.serviceTime().UnixMilli()})
@@ -302,8 +344,7 @@ func (a *Agent) refused(ctx context.Context, err error) error {
 	case a.link.companion():
 		return errors.Join(ErrEnded, a.letGo(ctx)) // it has no more than itself to give up
 	case stone.Action == agentproto.WipeAgain:
-		_, err := a.options.Device.Do(ctx, Action{Kind: Erase})
-		return errors.Join(ErrEnded, err)
+		return a.eraseForGood(ctx)
 	case stone.Action == agentproto.Unenroll:
 		return errors.Join(ErrEnded, a.letGo(ctx))
 	case stone.Action == agentproto.Superseded:
@@ -342,8 +383,12 @@ func (a *Agent) release(ctx context.Context) error {
 func (a *Agent) Unenroll(ctx context.Context) error {
 	a.mu.Lock()
 	defer a.mu.Unlock()
+	return a.unenroll(ctx)
+}
+
+func (a *Agent) unenroll(ctx context.Context) error {
 	var answer json.RawMessage
-	if err := a.link.call(ctx, "/unenroll", struct{}{}, &answer); err != nil {
+	if _, err := a.link.call(ctx, "/unenroll", struct{}{}, &answer); err != nil {
 		if err = a.refused(ctx, err); errors.Is(err, ErrEnded) {
 			return nil // it was over already, or an open wipe came first: done as the service signed it
 		}

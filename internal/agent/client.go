@@ -4,7 +4,9 @@ import (
 	"context"
 	"crypto/tls"
 	"crypto/x509"
+	"errors"
 	"fmt"
+	"io/fs"
 	"net"
 	"net/http"
 	"slices"
@@ -102,15 +104,25 @@ type Status struct {
 	Open     int // commands that the service has no final word about
 }
 
-// Status returns it.
-func (a *Agent) Status() Status {
-	a.mu.Lock()
-	defer a.mu.Unlock()
+// ReadStatus reads it from a state directory. It changes nothing there, so that it
+// may be asked beside an agent that runs.
+func ReadStatus(dir string) (Status, error) {
+	s := store{dir}
+	id, err := s.identity()
+	if err != nil {
+		return Status{}, err
+	}
+	var now applied
+	if err := s.load(appliedFile, &now); err != nil && !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, errDamaged) {
+		return Status{}, err
+	}
+	journal, err := LoadJournal(s.path(journalFile))
+	if err != nil {
+		return Status{}, err
+	}
 	open := 0
 	for _, stage := range []Stage{Received, Started, Done} {
-		open += len(a.journal.Entries(stage))
+		open += len(journal.Entries(stage))
 	}
-	a.link.mu.Lock()
-	defer a.link.mu.Unlock()
-	return Status{DeviceID: a.link.id.DeviceID, Server: a.link.id.Server, Role: a.link.id.Role, Policy: a.applied.Policy, Open: open}
+	return Status{DeviceID: id.DeviceID, Server: id.Server, Role: id.Role, Policy: now.Policy, Open: open}, nil
 }

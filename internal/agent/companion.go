@@ -43,19 +43,19 @@ func (a *Agent) registerPush(ctx context.Context) error {
 		return nil
 	}
 	var answer json.RawMessage
-	if err := a.link.call(ctx, "/push-token", agentproto.PushTokenRequest{Token: token}, &answer); err != nil {
+	if _, err := a.link.call(ctx, "/push-token", agentproto.PushTokenRequest{Token: token}, &answer); err != nil {
 		return err
 	}
 	a.pushToken = token
 	return nil
 }
 
-// pushed turns pushes into check-ins.
-func (a *Agent) pushed(ctx context.Context, woken chan<- struct{}) error {
-	for {
+// pushed turns pushes into check-ins. It reports whether there was one.
+func (a *Agent) pushed(ctx context.Context) (came bool, err error) {
+	for ; ; came = true {
 		if err := a.options.Push.Wait(ctx); err != nil {
-			return err
+			return came, err
 		}
-		hint(woken)
+		a.Hint()
 	}
 }

@@ -26,17 +26,85 @@ const (
 // connectivity are the settings that can cut a device off.
 var connectivity = [...]string{"WIFI_STATE", "CONFIGURE_WIFI", "AIRPLANE_MODE", "VPN_CONFIGURATION"}
 
-// follow brings the device to the policy that the service names.
-func (a *Agent) follow(ctx context.Context, want *agentproto.PolicyRef, force bool) error {
-	if a.link.companion() || want == nil || want.ID == "" || *want == a.applied.Policy && !force {
+// follow brings the device to the policy that the answer to the request with the
+// sequence number gives it.
+func (a *Agent) follow(ctx context.Context, answer agentproto.CheckinResponse, sequence int64, force bool) error {
+	if a.link.companion() {
 		return nil
 	}
-	policy, err := a.fetch(ctx, *want)
+	want, company, err := a.assigned(ctx, answer, sequence, force)
+	if err != nil || want.ID == "" || a.has(want) && !force {
+		return err
+	}
+	policy, err := a.fetch(ctx, want, company)
 	if err != nil {
 		return err
 	}
-	return a.converge(ctx, *want, policy.Settings)
+	return a.converge(ctx, want, policy.Settings)
 }
+
+// has reports whether the device has this version of the policy.
+func (a *Agent) has(p agentproto.PolicyRef) bool {
+	return p.ID == a.applied.Policy.ID && p.Version == a.applied.Policy.Version
+}
+
+// assigned returns the policy that an answer gives the device, and the company
+// that it is of; none if the answer names none. The service's signature decides.
+// Only a service that has never signed an assignment for this device is believed
+// without: it is an older one.
+func (a *Agent) assigned(ctx context.Context, answer agentproto.CheckinResponse, sequence int64, force bool) (want agentproto.PolicyRef, company string, err error) {
+	if answer.Policy != nil {
+		want = *answer.Policy
+	}
+	if answer.Assignment == nil && !a.link.wantsAssignments() {
+		return want, "", nil
+	}
+	said, err := a.link.assignment(answer.Assignment, sequence)
+	switch {
+	case err == nil:
+	case !force && (want.ID == "" || a.has(want)): // nothing would change
+		a.options.Log.DebugContext(ctx, "an assignment is not trusted", "error", err)
+		return agentproto.PolicyRef{}, "", nil
+	default:
+		return agentproto.PolicyRef{}, "", err
+	}
+	if said.PolicyID != want.ID || said.Version != want.Version {
+		want = agentproto.PolicyRef{ID: said.PolicyID, Version: said.Version}
+	}
+	return want, said.CompanyID, nil
+}
+
+func (l *link) wantsAssignments() bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.id.Assigned
+}
+
+// assignment opens the assignment in the answer to the request with the sequence
+// number. From the first one on the device asks for one.
+func (l *link) assignment(sealed *agentproto.Envelope, sequence int64) (agentproto.Assignment, error) {
+	var said agentproto.Assignment
+	if sealed == nil {
+		return said, errors.New("the service did not sign which policy this device is to have")
+	}
+	if err := l.open(*sealed, agentproto.KindAssignment, &said); err != nil {
+		return said, fmt.Errorf("cannot trust the assignment of a policy: %w", err)
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if said.DeviceID != l.id.DeviceID || said.Number != sequence {
+		return said, errors.New("the assignment of a policy is for another device or another request")
+	}
+	next := l.id
+	next.Assigned, next.Latest = true, max(next.Latest, said.Time)
+	if !l.id.Assigned || next.Latest-l.id.Latest > latestEvery.Milliseconds() {
+		return said, l.save(next)
+	}
+	return said, nil
+}
+
+// latestEvery is how far the latest signed time may run ahead of what is on disk.
+const latestEvery = 24 * time.Hour
 
 // refollow asks for the assigned policy and applies it, also if it is the one
 // that the device has.
@@ -46,7 +114,8 @@ func (a *Agent) refollow(ctx context.Context) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	if err := a.link.call(ctx, "/checkin", agentproto.CheckinRequest{AgentVersion: a.options.Version, BootID: boot, KeyID: a.link.newestKey()}, &answer); err != nil {
+	sequence, err := a.link.call(ctx, "/checkin", agentproto.CheckinRequest{AgentVersion: a.options.Version, BootID: boot, KeyID: a.link.newestKey()}, &answer)
+	if err != nil {
 		return "", err
 	}
 	if err := a.link.learn(answer.Keys); err != nil {
@@ -55,18 +124,18 @@ func (a *Agent) refollow(ctx context.Context) (string, error) {
 	if err := a.accept(ctx, answer.Commands); err != nil {
 		return "", err
 	}
-	if err := a.follow(ctx, answer.Policy, true); err != nil {
+	if err := a.follow(ctx, answer, sequence, true); err != nil {
 		return "", err
 	}
 	return fmt.Sprintf("policy version %d applied", a.applied.Policy.Version), nil
 }
 
 // fetch gets a policy's document and checks that it is the one that was named.
-func (a *Agent) fetch(ctx context.Context, want agentproto.PolicyRef) (agentproto.Policy, error) {
+func (a *Agent) fetch(ctx context.Context, want agentproto.PolicyRef, company string) (agentproto.Policy, error) {
 	var p agentproto.Policy
 	var sealed agentproto.Envelope
 	path := "/policy/" + url.PathEscape(want.ID) + "?v=" + strconv.Itoa(want.Version)
-	if err := a.link.exchange(ctx, http.MethodGet, path, nil, &sealed); err != nil {
+	if _, err := a.link.exchange(ctx, http.MethodGet, path, nil, &sealed); err != nil {
 		return p, err
 	}
 	if err := a.link.open(sealed, agentproto.KindPolicy, &p); err != nil {
@@ -74,6 +143,9 @@ func (a *Agent) fetch(ctx context.Context, want agentproto.PolicyRef) (agentprot
 	}
 	if p.ID != want.ID || p.Version < want.Version {
 		return p, fmt.Errorf("asked for policy %s version %d, got %s version %d", want.ID, want.Version, p.ID, p.Version)
+	}
+	if company != "" && p.CompanyID != "" && p.CompanyID != company {
+		return p, fmt.Errorf("policy %s is of another company", p.ID)
 	}
 	return p, nil
 }

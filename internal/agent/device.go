@@ -40,6 +40,8 @@ type Action struct {
 	CommandID   string // the notification's tag, so that a second delivery replaces the first
 	Title, Body string
 	Package     string
+	// Again: an Erase that was ordered before has shown no effect for a while.
+	Again bool
 }
 
 // ActionKind names an action.
@@ -60,6 +62,9 @@ var (
 	ErrUnsupported   = errors.New("this device cannot do that")
 	ErrNotApplicable = errors.New("this has no meaning on this device")
 	ErrNoFix         = errors.New("NO_FIX: the device has no location")
+	// ErrOrdered is the answer to an Erase that the system below was asked for,
+	// where only the device's silence proves that it happens.
+	ErrOrdered = errors.New("the system was told to erase the device, which is still there")
 )
 
 // Reporting says which groups a report may hold: those that the policy turned

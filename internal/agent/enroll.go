@@ -73,7 +73,7 @@ func Enroll(ctx context.Context, e Enrolment) (deviceID string, err error) {
 		return "", errors.New("whoever answered does not have the command key that the code names: create a new code, and see who is between")
 	}
 	id := identity{Server: e.Server, DeviceID: answer.DeviceID, Role: e.Role, Key: raw, CommandKeys: answer.CommandKeys,
-		Reserved: 1, OffsetMS: answer.ServerTime - e.Now().UnixMilli(), KeyMade: answer.ServerTime, Connection: e.Connection}
+		Reserved: 1, OffsetMS: answer.ServerTime - e.Now().UnixMilli(), KeyMade: answer.ServerTime, Latest: answer.ServerTime, Connection: e.Connection}
 	if err := s.save(identityFile, id); err != nil {
 		return "", err
 	}
@@ -88,7 +88,7 @@ func (e Enrolment) key(s store) (agentproto.PrivateKey, []byte, error) {
 		key, err := agentproto.ParsePrivateKey(p.Key)
 		return key, p.Key, err
 	}
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+	if err != nil && !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, errDamaged) {
 		return agentproto.PrivateKey{}, nil, err
 	}
 	alg := e.Algorithm

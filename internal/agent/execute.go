@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"time"
 
 	"github.com/musterhq/muster/internal/agentproto"
 )
@@ -32,6 +33,27 @@ func asksFirst(commandType string) bool {
 // powers reports the commands whose proof is another start of the machine.
 func powers(commandType string) bool { return commandType == typeReboot || commandType == typeShutdown }
 
+// reports reports the commands whose result is what the next check-in carries.
+func reports(commandType string) bool {
+	return commandType == typeStatus || commandType == typeLocation
+}
+
+// downTime is how long after a restart was ordered the machine may take to go
+// down. What is begun in between would be lost, though it reads as done.
+const downTime = time.Minute
+
+// goingDown reports whether a restart is under way since the start of the machine
+// with the boot id, or the device is to be erased: then nothing else is begun.
+func (a *Agent) goingDown(boot string) bool {
+	for _, e := range a.journal.Entries(Started) {
+		since := a.link.serviceTime().UnixMilli() - e.At
+		if e.Command.Type == typeWipe || powers(e.Command.Type) && e.BootID == boot && since >= 0 && since < downTime.Milliseconds() {
+			return true
+		}
+	}
+	return false
+}
+
 // recover settles what a crash, or a restart that was ordered, left STARTED.
 // At the agent's start whatever was interrupted runs again; later on only the
 // machine's own restart settles anything.
@@ -45,11 +67,31 @@ func (a *Agent) recover(ctx context.Context) error {
 			return err
 		}
 	}
+	if err := a.reportAgain(ctx); err != nil {
+		return err
+	}
 	a.recovered = true
 	if err := a.restore(ctx, boot); err != nil {
 		return err
 	}
 	return a.execute(ctx)
+}
+
+// reportAgain makes the reports again that a process before this one made and may
+// not have delivered: they were in its memory, while the journal says that the
+// command is done.
+func (a *Agent) reportAgain(ctx context.Context) error {
+	if a.recovered {
+		return nil
+	}
+	for _, e := range a.journal.Entries(Done) {
+		if reports(e.Command.Type) && e.Result == agentproto.Done {
+			if err := a.run(ctx, e); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
 }
 
 // resume settles one command that was STARTED.
@@ -64,8 +106,8 @@ func (a *Agent) resume(e Entry, boot string) error {
 		return a.finish(e, agentproto.Done, said)
 	case power && a.late(e.Command):
 		return a.finish(e, agentproto.Failed, "interrupted, and its time has run out")
-	case a.recovered:
-		return nil // it is under way
+	case a.recovered, e.Command.Type == typeWipe:
+		return nil // it is under way (see eraseAgain)
 	}
 	// Every other command may run again, and so may a restart that never came:
 	// the effect is the same.
@@ -73,14 +115,23 @@ func (a *Agent) resume(e Entry, boot string) error {
 	return a.journal.Write(e)
 }
 
-// late reports whether a command's deadline has passed by the service's clock.
+// late reports whether a command's deadline has surely passed. The service does
+// not mend a clock that is less than MaxSkew off, so the agent allows as much; and
+// the service itself hands out nothing that has expired.
 func (a *Agent) late(c agentproto.Command) bool {
-	return c.Deadline != 0 && a.link.serviceTime().UnixMilli() > c.Deadline
+	return c.Deadline != 0 && a.link.serviceTime().UnixMilli() > c.Deadline+agentproto.MaxSkew
 }
 
 // execute runs what was received, oldest first.
 func (a *Agent) execute(ctx context.Context) error {
 	for _, e := range a.journal.Entries(Received) {
+		boot, err := a.options.Device.BootID(ctx)
+		if err != nil {
+			return err
+		}
+		if a.goingDown(boot) {
+			return nil
+		}
 		if asksFirst(e.Command.Type) && !e.Accepted {
 			continue // the service does not know yet that we have it
 		}
@@ -116,6 +167,8 @@ func (a *Agent) run(ctx context.Context, e Entry) error {
 	case errors.As(err, &away): // it needs the service and is not done: again, once that is there
 		e.Stage, e.Accepted = Received, true
 		return errors.Join(err, a.journal.Write(e))
+	case errors.Is(err, ErrOrdered):
+		return nil // proved by the device's silence
 	case err != nil:
 		return a.finish(e, agentproto.Failed, err.Error())
 	case powers(e.Command.Type):
@@ -184,11 +237,30 @@ func (a *Agent) collect(ctx context.Context, location bool) (string, error) {
 		if report.Location == nil {
 			return "", ErrNoFix
 		}
+		now, own := a.link.serviceTime(), a.options.Now()
 		a.fix = report.Location
+		a.fix.At += now.UnixMilli() - own.UnixMilli()
+		if age := now.Sub(time.UnixMilli(a.fix.At)).Truncate(time.Second); a.fix.Stale {
+			return fmt.Sprintf("last known location reported, %s old", age), nil
+		}
 		return "location reported", nil
 	}
-	a.report = &agentproto.StatusReport{At: a.link.serviceTime().UnixMilli(), Values: report.Values, Specifications: report.Specifications}
+	a.report = &agentproto.StatusReport{At: a.link.serviceTime().UnixMilli(), Values: a.withTroubles(report.Values), Specifications: report.Specifications}
 	return "status reported", nil
+}
+
+// withTroubles adds what the service is to hear of the agent itself to a report.
+func (a *Agent) withTroubles(values json.RawMessage) json.RawMessage {
+	members := map[string]any{}
+	if len(a.troubles) == 0 || json.Unmarshal(values, &members) != nil {
+		return values
+	}
+	members["agentErrors"] = a.troubles
+	text, err := json.Marshal(members)
+	if err != nil {
+		return values
+	}
+	return text
 }
 
 // reporting is what the applied policy lets the device tell.

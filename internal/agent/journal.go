@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"hash/crc32"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -53,7 +54,10 @@ type Journal struct {
 	mu      sync.Mutex
 	path    string
 	file    *os.File
-	size    int64
+	size    int64 // of what is whole on disk
+	limit   int64 // compact above it
+	torn    bool  // the file may be longer than size: a write failed
+	skipped int   // damaged lines that were passed over when it was opened
 	entries map[string]Entry
 	order   []string // ids, oldest first
 }
@@ -64,47 +68,67 @@ const (
 	compactAbove   = 1 << 20
 )
 
-// OpenJournal reads the journal at path, or begins one. What a crash left half
-// written at its end is dropped: that step had not happened.
+// OpenJournal reads the journal at path, or begins one. A last line that is not
+// whole is a write that a crash interrupted: that step had not happened, and the
+// line is dropped. Any other damaged line is the disk's fault: it is passed over
+// and counted (Skipped), and what follows it is kept.
 func OpenJournal(path string, now time.Time) (*Journal, error) {
-	j := &Journal{path: path, entries: map[string]Entry{}}
-	file, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
+	j := &Journal{path: path, entries: map[string]Entry{}, limit: compactAbove}
+	file, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE|os.O_APPEND, 0o600)
 	if err != nil {
 		return nil, fmt.Errorf("cannot open the journal: %w", err)
 	}
-	good, err := ReadJournal(file, func(e Entry) { j.keep(e) })
-	if err != nil {
+	if j.size, j.skipped, err = ReadJournal(file, j.keep); err != nil {
 		return nil, errors.Join(err, file.Close())
 	}
-	if err := file.Truncate(good); err != nil {
-		return nil, errors.Join(err, file.Close())
+	if err := file.Truncate(j.size); err != nil {
+		return nil, errors.Join(fmt.Errorf("cannot open the journal: %w", err), file.Close())
 	}
-	if _, err := file.Seek(good, io.SeekStart); err != nil {
-		return nil, errors.Join(err, file.Close())
-	}
-	j.file, j.size = file, good
-	return j, j.forget(now)
+	j.file = file
+	j.forget(now)
+	return j, nil
 }
 
-// ReadJournal reads entries until the end, or the first line that is not
-// whole, and returns how many bytes are good.
-func ReadJournal(r io.Reader, each func(Entry)) (int64, error) {
-	var good int64
+// LoadJournal reads the journal at path and changes nothing. The caller cannot
+// write to it.
+func LoadJournal(path string) (*Journal, error) {
+	j := &Journal{path: path, entries: map[string]Entry{}}
+	file, err := os.Open(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return j, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("cannot open the journal: %w", err)
+	}
+	_, j.skipped, err = ReadJournal(file, j.keep)
+	return j, errors.Join(err, file.Close())
+}
+
+// ReadJournal calls each for every whole line, in order. It returns where the
+// last whole line ends and how many damaged lines there are. What has no end is
+// not one of them.
+func ReadJournal(r io.Reader, each func(Entry)) (good int64, skipped int, err error) {
+	var at int64 // how far it has read
 	lines := bufio.NewReaderSize(r, maxJournalLine)
-	for {
+	for long := false; ; {
 		line, err := lines.ReadSlice('\n')
-		if errors.Is(err, io.EOF) || errors.Is(err, bufio.ErrBufferFull) {
-			return good, nil
+		at += int64(len(line))
+		switch {
+		case errors.Is(err, bufio.ErrBufferFull): // longer than any line can be
+			long = true
+			continue
+		case errors.Is(err, io.EOF):
+			return good, skipped, nil
+		case err != nil:
+			return good, skipped, fmt.Errorf("cannot read the journal: %w", err)
 		}
-		if err != nil {
-			return good, fmt.Errorf("cannot read the journal: %w", err)
+		if entry, ok := parseLine(line); ok && !long {
+			each(entry)
+			good = at
+		} else {
+			skipped++
 		}
-		entry, ok := parseLine(line)
-		if !ok {
-			return good, nil
-		}
-		each(entry)
-		good += int64(len(line))
+		long = false
 	}
 }
 
@@ -167,21 +191,43 @@ func (j *Journal) Write(entries ...Entry) error {
 		}
 		lines = append(lines, line...)
 	}
-	if _, err := j.file.Write(lines); err != nil {
+	if err := j.append(lines); err != nil {
 		return fmt.Errorf("cannot write the journal: %w", err)
 	}
-	if err := j.file.Sync(); err != nil {
-		return fmt.Errorf("cannot write the journal: %w", err)
-	}
-	j.size += int64(len(lines))
 	for _, e := range entries {
 		j.keep(e)
 	}
-	if j.size > compactAbove {
-		return j.compact()
+	if j.size > j.limit {
+		j.compact()
 	}
 	return nil
 }
+
+// append puts lines at the end of the file and forces them to the disk. What a
+// failed attempt left behind is cut off, at the latest before the next one:
+// otherwise the next lines would follow half a line, and look whole until the
+// next start.
+func (j *Journal) append(lines []byte) error {
+	if j.torn {
+		if err := j.file.Truncate(j.size); err != nil {
+			return err
+		}
+		j.torn = false
+	}
+	_, err := j.file.Write(lines)
+	if err == nil {
+		err = j.file.Sync()
+	}
+	if err != nil {
+		j.torn = j.file.Truncate(j.size) != nil
+		return err
+	}
+	j.size += int64(len(lines))
+	return nil
+}
+
+// Skipped is how many damaged lines were passed over when the journal was opened.
+func (j *Journal) Skipped() int { return j.skipped }
 
 func (j *Journal) keep(e Entry) {
 	if _, known := j.entries[e.Command.ID]; !known {
@@ -194,7 +240,7 @@ func (j *Journal) keep(e Entry) {
 }
 
 // forget drops what was finished long ago.
-func (j *Journal) forget(now time.Time) error {
+func (j *Journal) forget(now time.Time) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	kept := j.order[:0]
@@ -206,11 +252,19 @@ func (j *Journal) forget(now time.Time) error {
 		kept = append(kept, id)
 	}
 	j.order = kept
-	return j.compact()
+	j.compact()
 }
 
-// compact writes the entries as they stand to a new file and swaps it in.
-func (j *Journal) compact() error {
+// compact writes the entries as they stand to a new file and swaps it in. Where
+// that fails, on a full disk for instance, the longer file goes on: nothing is
+// missing from it.
+func (j *Journal) compact() {
+	if err := j.swap(); err != nil {
+		j.limit = j.size + compactAbove
+	}
+}
+
+func (j *Journal) swap() error {
 	var lines []byte
 	for _, id := range j.order {
 		line, err := formatLine(j.entries[id])
@@ -220,16 +274,14 @@ func (j *Journal) compact() error {
 		lines = append(lines, line...)
 	}
 	if err := writeFile(j.path, lines); err != nil {
-		return fmt.Errorf("cannot compact the journal: %w", err)
+		return err
 	}
 	file, err := os.OpenFile(j.path, os.O_RDWR|os.O_APPEND, 0o600)
 	if err != nil {
-		return fmt.Errorf("cannot compact the journal: %w", err)
+		return err
 	}
-	if j.file != nil {
-		_ = j.file.Close() // replaced; everything in it was synced
-	}
-	j.file, j.size = file, int64(len(lines))
+	_ = j.file.Close() // replaced; everything in it was synced
+	j.file, j.size, j.limit, j.torn = file, int64(len(lines)), compactAbove, false
 	return nil
 }
 

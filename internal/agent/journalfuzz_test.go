@@ -45,12 +45,12 @@ func FuzzJournal(f *testing.F) {
 	f.Add([]byte("d202ef8d \n\n\x00"))
 	f.Fuzz(func(t *testing.T, text []byte) {
 		var entries []agent.Entry
-		good, err := agent.ReadJournal(bytes.NewReader(text), func(e agent.Entry) { entries = append(entries, e) })
+		good, _, err := agent.ReadJournal(bytes.NewReader(text), func(e agent.Entry) { entries = append(entries, e) })
 		if err != nil || good < 0 || good > int64(len(text)) {
 			t.Fatalf("%d of %d bytes are good: %v", good, len(text), err)
 		}
 		again := 0
-		if twice, err := agent.ReadJournal(bytes.NewReader(text[:good]), func(agent.Entry) { again++ }); err != nil || twice != good || again != len(entries) {
+		if twice, _, err := agent.ReadJournal(bytes.NewReader(text[:good]), func(agent.Entry) { again++ }); err != nil || twice != good || again != len(entries) {
 			t.Fatalf("read again: %d bytes and %d entries, not %d and %d: %v", twice, again, good, len(entries), err)
 		}
 		path := filepath.Join(t.TempDir(), "journal")

@@ -10,7 +10,6 @@ import (
 	"net"
 	"net/http"
 	"net/url"
-	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -59,7 +58,35 @@ func newLink(s store, client *http.Client, now func() time.Time) (*link, error) 
 	if err != nil {
 		return nil, err
 	}
-	return &link{http: client, store: s, now: now, id: id, key: key, next: id.Reserved}, nil
+	l := &link{http: client, store: s, now: now, id: id, key: key, next: id.Reserved}
+	l.id.CommandKeys = trusted(id.CommandKeys, l.signedNow())
+	return l, nil
+}
+
+// save writes an identity down and makes it the agent's. What another process
+// wrote in between is kept: a key that the service has taken, a sequence number
+// that was used; and an identity that was given up is not brought back. The
+// caller holds mu.
+func (l *link) save(next identity) error {
+	disk, err := l.store.identity()
+	switch {
+	case errors.Is(err, ErrNotEnrolled):
+		return err
+	case err == nil && disk.DeviceID == next.DeviceID:
+		next.Reserved = max(next.Reserved, disk.Reserved)
+		if !bytes.Equal(disk.Key, l.id.Key) && bytes.Equal(next.Key, l.id.Key) {
+			key, err := agentproto.ParsePrivateKey(disk.Key)
+			if err != nil {
+				return err
+			}
+			next.Key, next.NextKey, next.KeyMade, l.key = disk.Key, disk.NextKey, disk.KeyMade, key
+		}
+	}
+	if err := l.store.save(identityFile, next); err != nil {
+		return err
+	}
+	l.id = next
+	return nil
 }
 
 // checkServer refuses a service that is neither https nor on this machine.
@@ -94,8 +121,9 @@ func (l *link) take() (int64, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.next >= l.id.Reserved {
-		l.id.Reserved = l.next + reserve
-		if err := l.store.save(identityFile, l.id); err != nil {
+		more := l.id
+		more.Reserved = l.next + reserve
+		if err := l.save(more); err != nil {
 			return 0, err
 		}
 	}
@@ -127,17 +155,19 @@ func (l *link) signer() agentproto.PrivateKey {
 	return l.key
 }
 
-// send makes one signed request. The caller closes the answer's body.
-func (l *link) send(ctx context.Context, method, path string, body []byte, extra http.Header) (*http.Response, error) {
+// send makes one signed request and returns its sequence number. The caller
+// closes the answer's body.
+func (l *link) send(ctx context.Context, method, path string, body []byte, extra http.Header) (*http.Response, int64, error) {
 	sequence, err := l.take()
 	if err != nil {
-		return nil, err
+		return nil, 0, err
 	}
 	headers, err := l.sign(l.signer(), sequence, method, agentproto.Base+path, body)
 	if err != nil {
-		return nil, err
+		return nil, 0, err
 	}
-	return l.carry(ctx, method, path, body, headers, extra)
+	response, err := l.carry(ctx, method, path, body, headers, extra)
+	return response, sequence, err
 }
 
 // carry sends a request that is signed.
@@ -183,11 +213,12 @@ type unreached struct{ error }
 // Unwrap returns the cause.
 func (u unreached) Unwrap() error { return u.error }
 
-// call posts a message and decodes the answer.
-func (l *link) call(ctx context.Context, path string, message, answer any) error {
+// call posts a message and decodes the answer. It returns the sequence number of
+// the request that was answered.
+func (l *link) call(ctx context.Context, path string, message, answer any) (int64, error) {
 	body, err := json.Marshal(message)
 	if err != nil {
-		return err
+		return 0, err
 	}
 	return l.exchange(ctx, http.MethodPost, path, body, answer)
 }
@@ -195,26 +226,26 @@ func (l *link) call(ctx context.Context, path string, message, answer any) error
 // exchange makes a request and decodes the answer. A refusal for the clock or
 // the sequence that the service has signed is mended, and the request made once
 // more. Every error is unreached.
-func (l *link) exchange(ctx context.Context, method, path string, body []byte, answer any) error {
+func (l *link) exchange(ctx context.Context, method, path string, body []byte, answer any) (int64, error) {
 	for attempt := 0; ; attempt++ {
-		err := l.try(ctx, method, path, body, answer)
+		sequence, err := l.try(ctx, method, path, body, answer)
 		if err == nil {
-			return nil
+			return sequence, nil
 		}
 		var refused *refusal
 		if attempt == 2 || !errors.As(err, &refused) || !l.mend(refused) {
-			return unreached{err}
+			return 0, unreached{err}
 		}
 	}
 }
 
-func (l *link) try(ctx context.Context, method, path string, body []byte, answer any) error {
-	response, err := l.send(ctx, method, path, body, nil)
+func (l *link) try(ctx context.Context, method, path string, body []byte, answer any) (int64, error) {
+	response, sequence, err := l.send(ctx, method, path, body, nil)
 	if err != nil {
-		return err
+		return 0, err
 	}
 	defer response.Body.Close()
-	return json.NewDecoder(io.LimitReader(response.Body, maxAnswer)).Decode(answer)
+	return sequence, json.NewDecoder(io.LimitReader(response.Body, maxAnswer)).Decode(answer)
 }
 
 // mend sets the clock's offset or the sequence as the service says, if it is
@@ -233,65 +264,9 @@ func (l *link) mend(r *refusal) bool {
 	if said.DeviceID != l.id.DeviceID || said.InReplyTo != r.Signature {
 		return false
 	}
-	l.id.OffsetMS = said.ServerTime - l.now().UnixMilli()
+	next := l.id
+	next.OffsetMS, next.Latest = said.ServerTime-l.now().UnixMilli(), max(next.Latest, said.ServerTime)
 	l.next = max(l.next, said.LastSequence+1)
-	l.id.Reserved = max(l.id.Reserved, l.next)
-	return l.store.save(identityFile, l.id) == nil
-}
-
-// open verifies an envelope with the key that it names, if the agent trusts it.
-func (l *link) open(e agentproto.Envelope, kind string, v any) error {
-	l.mu.Lock()
-	keys := l.id.CommandKeys
-	l.mu.Unlock()
-	for _, k := range keys {
-		if k.ID == e.KeyID {
-			return e.Open(k.Key, kind, v)
-		}
-	}
-	return fmt.Errorf("signed with the key %q, which this device does not know", e.KeyID)
-}
-
-// newestKey is the id of the youngest key that the agent trusts: the service
-// announces those that came after it.
-func (l *link) newestKey() string {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.id.CommandKeys[len(l.id.CommandKeys)-1].ID
-}
-
-// keyGrace is how long a key is trusted after another has followed it: replicas
-// do not change at one moment.
-const keyGrace = 7 * 24 * time.Hour
-
-// learn adds keys that a trusted key announces, each by the one before it.
-// What no trusted key announces is left out, and told: it has no power.
-func (l *link) learn(announced []agentproto.Envelope) error {
-	var failed []error
-	for _, e := range announced {
-		var k agentproto.CommandKey
-		err := l.open(e, agentproto.KindKey, &k)
-		if err == nil {
-			err = l.trust(k)
-		}
-		failed = append(failed, err)
-	}
-	return errors.Join(failed...)
-}
-
-func (l *link) trust(k agentproto.CommandKey) error {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	for _, known := range l.id.CommandKeys {
-		if known.ID == k.ID {
-			return nil
-		}
-	}
-	kept := append(slices.Clone(l.id.CommandKeys), k)
-	now := l.now().UnixMilli() + l.id.OffsetMS
-	for len(kept) > 1 && kept[1].NotBefore != 0 && now > kept[1].NotBefore+keyGrace.Milliseconds() {
-		kept = kept[1:] // whoever finds the old key later has no power any more
-	}
-	l.id.CommandKeys = kept
-	return l.store.save(identityFile, l.id)
+	next.Reserved = max(next.Reserved, l.next)
+	return l.save(next) == nil
 }

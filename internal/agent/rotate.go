@@ -54,10 +54,10 @@ func (l *link) rotate(ctx context.Context) error {
 	defer l.mu.Unlock()
 	taken := l.id
 	taken.Key, taken.NextKey, taken.KeyMade = l.id.NextKey, nil, l.now().UnixMilli()+l.id.OffsetMS
-	if err := l.store.save(identityFile, taken); err != nil {
+	if err := l.save(taken); err != nil {
 		return err
 	}
-	l.id, l.key = taken, next
+	l.key = next
 	return nil
 }
 
@@ -80,11 +80,7 @@ func (l *link) nextKey() (agentproto.PrivateKey, error) {
 	if begun.NextKey, err = next.Marshal(); err != nil {
 		return next, err
 	}
-	if err := l.store.save(identityFile, begun); err != nil {
-		return next, err
-	}
-	l.id = begun
-	return next, nil
+	return next, l.save(begun)
 }
 
 // offerKey makes one offer, again if the service mends clock or sequence.

@@ -4,9 +4,11 @@ import (
 	"bufio"
 	"context"
 	"errors"
+	"log/slog"
 	"math/rand/v2"
 	"net/http"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/musterhq/muster/internal/agentproto"
@@ -28,21 +30,19 @@ const (
 
 // Run keeps the device in touch until ctx ends or the service lets it go
 // (ErrEnded). It checks in when woken and at the intervals that the service
-// sets; a lost wake-up costs time, nothing else.
+// sets; a lost wake-up costs time, nothing else. It listens for wake-ups once it
+// has checked in for the first time: two requests at the same moment may arrive in
+// the other order, and the service refuses the one with the lower number.
 func (a *Agent) Run(ctx context.Context) error {
 	ctx, cancel := context.WithCancel(ctx)
-	woken := make(chan struct{}, 1)
-	stopped := make(chan struct{})
-	go func() {
-		defer close(stopped)
-		a.listen(ctx, woken)
-	}()
-	defer func() {
-		cancel()
-		<-stopped
-	}()
-	for failures := 0; ; {
+	var listening sync.WaitGroup
+	defer listening.Wait()
+	defer cancel()
+	for failures, first := 0, true; ; first = false {
 		next, err := a.Once(ctx)
+		if first && !errors.Is(err, ErrEnded) {
+			listening.Go(func() { a.listen(ctx) })
+		}
 		switch {
 		case errors.Is(err, ErrEnded) || ctx.Err() != nil:
 			return errors.Join(err, context.Cause(ctx))
@@ -54,7 +54,7 @@ func (a *Agent) Run(ctx context.Context) error {
 			failures = 0
 			next = jitter(next)
 		}
-		if !a.wait(ctx, next, woken) {
+		if !a.wait(ctx, next, a.woken) {
 			return context.Cause(ctx)
 		}
 	}
@@ -109,34 +109,64 @@ func jitter(d time.Duration) time.Duration {
 }
 
 // listen keeps the wake stream open, or listens to push, and turns each hint
-// into a check-in.
-func (a *Agent) listen(ctx context.Context, woken chan<- struct{}) {
+// into a check-in. Without wake-ups a command takes up to a quarter of an hour, so
+// the log has one warning; the next comes after a stream has held for that long.
+func (a *Agent) listen(ctx context.Context) {
 	source := a.stream
 	if a.options.Push != nil {
 		source = a.pushed
 	}
-	for ctx.Err() == nil {
-		pause := wakeRetry
-		if err := source(ctx, woken); err != nil && ctx.Err() == nil {
-			a.options.Log.DebugContext(ctx, "wake-ups ended", "error", err)
-			var r *refusal
-			if errors.As(err, &r) && r.Answer.Error == agentproto.Ended {
-				pause = goneRetry
-			}
+	warned := false
+	for failures := 0; ctx.Err() == nil; {
+		began := a.options.Now()
+		opened, err := source(ctx)
+		if ctx.Err() != nil {
+			return
 		}
-		a.wait(ctx, jitter(pause), nil)
+		if opened {
+			failures = 0
+			warned = warned && a.options.Now().Sub(began) < lastBackoff
+		}
+		next := a.afterStream(failures, err)
+		failures++
+		level := slog.LevelDebug
+		if next > 0 && !warned {
+			level, warned = slog.LevelWarn, true
+		}
+		a.options.Log.Log(ctx, level, "wake stream interrupted", "retryIn", next, "err", err)
+		a.wait(ctx, next, nil)
 	}
 }
 
-// stream reads the wake stream until it ends or falls silent.
-func (a *Agent) stream(ctx context.Context, woken chan<- struct{}) error {
+// afterStream is how long to wait before the next stream. A refusal is treated as
+// that of a check-in: clock and sequence are mended at once, and what ends the
+// relation is left to a check-in, which is refused likewise.
+func (a *Agent) afterStream(failures int, err error) time.Duration {
+	var refused *refusal
+	if !errors.As(err, &refused) {
+		return jitter(wakeRetry)
+	}
+	if failures < 2 && a.link.mend(refused) {
+		return 0
+	}
+	next := max(jitter(wakeRetry), backoff(failures, err))
+	if refused.Answer.Error == agentproto.Ended {
+		a.Hint()
+		next = max(next, goneRetry)
+	}
+	return next
+}
+
+// stream reads the wake stream until it ends or falls silent. It reports whether
+// the service opened it.
+func (a *Agent) stream(ctx context.Context) (opened bool, err error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	silence := time.AfterFunc(wakeSilence, cancel)
 	defer silence.Stop()
-	response, err := a.link.send(ctx, http.MethodGet, "/wake", nil, http.Header{"Accept": {"text/event-stream"}})
+	response, _, err := a.link.send(ctx, http.MethodGet, "/wake", nil, http.Header{"Accept": {"text/event-stream"}})
 	if err != nil {
-		return err
+		return false, err
 	}
 	defer response.Body.Close()
 	lines := bufio.NewReaderSize(response.Body, 256)
@@ -146,11 +176,11 @@ func (a *Agent) stream(ctx context.Context, woken chan<- struct{}) error {
 			continue // padding against proxies that buffer
 		}
 		if err != nil {
-			return err
+			return true, err
 		}
 		silence.Reset(wakeSilence)
 		if strings.HasPrefix(string(line), "data:") {
-			hint(woken)
+			a.Hint()
 		}
 	}
 }

@@ -4,15 +4,20 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"hash/crc32"
 	"io/fs"
 	"os"
 	"path/filepath"
+	"regexp"
 
 	"github.com/musterhq/muster/internal/agentproto"
 )
 
 // ErrNotEnrolled is returned where the state directory holds no identity.
 var ErrNotEnrolled = errors.New("this device is not enrolled: run muster-agent enroll")
+
+// errDamaged is in the error of a file that is not what was written.
+var errDamaged = errors.New("is damaged")
 
 // identity is who the device is to the service. It is written at enrolment and
 // when keys change, and destroyed when the service lets the device go.
@@ -30,6 +35,25 @@ type identity struct {
 	NextKey    []byte     `json:"nextKey,omitempty"` // PKCS #8
 	KeyMade    int64      `json:"keyMade,omitempty"` // Unix milliseconds
 	Connection Connection `json:"connection"`
+	// Latest is the latest time, in Unix milliseconds, that the service has
+	// signed. The device's own clock cannot take it back.
+	Latest int64 `json:"latest,omitempty"`
+	// Assigned: the service has signed an assignment. From then on it must sign
+	// each, so that leaving the signature out gains nothing.
+	Assigned bool `json:"assigned,omitempty"`
+}
+
+// sound reports what an identity lacks without which there is nothing to run.
+func (id identity) sound() error {
+	switch {
+	case checkServer(id.Server) != nil:
+		return errors.New("it names no service")
+	case id.DeviceID == "":
+		return errors.New("it names no device")
+	case len(id.CommandKeys) == 0:
+		return errors.New("it holds no command key")
+	}
+	return nil
 }
 
 // applied is what the device was brought to.
@@ -66,8 +90,11 @@ func (s store) load(name string, v any) error {
 	if err != nil {
 		return err
 	}
-	if err := json.Unmarshal(data, v); err != nil {
-		return fmt.Errorf("%s is damaged: %w", s.path(name), err)
+	if data, err = unsum(data); err == nil {
+		err = json.Unmarshal(data, v)
+	}
+	if err != nil {
+		return fmt.Errorf("%s %w: %w", s.path(name), errDamaged, err)
 	}
 	return nil
 }
@@ -80,13 +107,35 @@ func (s store) save(name string, v any) error {
 	if err := os.MkdirAll(s.dir, 0o700); err != nil {
 		return err
 	}
-	return writeFile(s.path(name), data)
+	return writeFile(s.path(name), addSum(data))
+}
+
+// sumForm is the last member of each file: the checksum of what the file is
+// without it. Agents before this one pass over a member that they do not know.
+var sumForm = regexp.MustCompile(`,"checksum":"([0-9a-f]{8})"}$`)
+
+func addSum(object []byte) []byte {
+	return fmt.Appendf(nil, `%s,"checksum":"%08x"}`, object[:len(object)-1], crc32.ChecksumIEEE(object))
+}
+
+// unsum returns the object without its checksum. One that has none was written
+// by an agent before this one.
+func unsum(file []byte) ([]byte, error) {
+	found := sumForm.FindSubmatchIndex(file)
+	if found == nil {
+		return file, nil
+	}
+	object := append(file[:found[0]:found[0]], '}')
+	if fmt.Sprintf("%08x", crc32.ChecksumIEEE(object)) != string(file[found[2]:found[3]]) {
+		return nil, errors.New("its checksum is wrong")
+	}
+	return object, nil
 }
 
 // destroy removes everything, the identity first: without it nothing else has
 // any power.
 func (s store) destroy() error {
-	for _, name := range []string{identityFile, appliedFile, journalFile} {
+	for _, name := range []string{identityFile, appliedFile, journalFile, orderFile} {
 		if err := s.remove(name); err != nil {
 			return err
 		}
@@ -107,5 +156,11 @@ func (s store) identity() (identity, error) {
 	if errors.Is(err, fs.ErrNotExist) {
 		return id, ErrNotEnrolled
 	}
-	return id, err
+	if err == nil {
+		err = id.sound()
+	}
+	if err != nil {
+		return id, fmt.Errorf("this device cannot tell who it is: %w: delete its state directory and enroll it again", err)
+	}
+	return id, nil
 }

@@ -56,6 +56,9 @@ func NewAndroid(tb testing.TB, uid uint32, state simulated.State) *Android {
 	if err := os.WriteFile(filepath.Join(a.Dir, "proc/sys/kernel/random/boot_id"), []byte("boot-1\n"), 0o666); err != nil {
 		tb.Fatal(err)
 	}
+	if err := os.WriteFile(filepath.Join(a.Dir, "proc/uptime"), []byte("97446.50 180000.00\n"), 0o666); err != nil { // 1d3h4m6.5s
+		tb.Fatal(err)
+	}
 	for _, file := range []string{"dev/null", "data/model/calls"} { // for the first a file does as well
 		if err := os.WriteFile(filepath.Join(a.Dir, file), nil, 0o666); err != nil {
 			tb.Fatal(err)

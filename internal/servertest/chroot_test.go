@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/musterhq/muster/internal/access"
 	"github.com/musterhq/muster/internal/agent/simulated"
@@ -163,10 +164,13 @@ func TestWipingAndroid(t *testing.T) {
 				return
 			}
 			android.Do("run", "--once")
-			awaitStatus(t, site, client, device.AssetID, "DELETED")
 			if !android.State().Wiped {
 				t.Error("the device is not wiped")
 			}
+			site.Settled(client, device.AssetID, "IN_PROGRESS") // only silence proves it
+			lab.Advance(16 * time.Minute)
+			awaitStatus(t, site, client, device.AssetID, "DELETED")
+			site.Settled(client, device.AssetID, "SUCCESS")
 		})
 	}
 }

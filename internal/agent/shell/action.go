@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/musterhq/muster/internal/agent"
@@ -26,7 +27,7 @@ func (d *Device) Do(ctx context.Context, a agent.Action) (string, error) {
 	case agent.PowerOff:
 		return "switching off", d.either(ctx, []string{"svc", "power", "shutdown"}, []string{"reboot", "-p"})
 	case agent.Erase:
-		return "erased", d.erase(ctx)
+		return "", d.erase(ctx, a.Again)
 	case agent.LetGo:
 		return "released", nil // Released, once the agent has nothing left to do
 	}
@@ -106,28 +107,46 @@ func (d *Device) either(ctx context.Context, first, second []string) error {
 	return nil
 }
 
-// erase asks Android for a factory reset; where it does not take the order, the
-// recovery does.
-func (d *Device) erase(ctx context.Context) error {
+// erase asks Android for a factory reset; where it does not take the order, or
+// took it before without an effect, the recovery. That one of them took it proves
+// nothing: am says so whatever becomes of a broadcast. So the answer is never that
+// the device is erased.
+func (d *Device) erase(ctx context.Context, again bool) error {
 	if !d.system() {
 		return agent.ErrUnsupported
 	}
 	if err := d.restrict(ctx, rule{keys: []key{{name: "no_factory_reset"}}}, 0, false); err != nil {
 		return err
 	}
+	ways := []func(context.Context) error{d.eraseByAndroid, d.eraseByRecovery}
+	if again {
+		slices.Reverse(ways)
+	}
+	var failed []error
+	for _, way := range ways {
+		err := way(ctx)
+		if err == nil {
+			return agent.ErrOrdered
+		}
+		failed = append(failed, err)
+	}
+	return errors.Join(failed...)
+}
+
+func (d *Device) eraseByAndroid(ctx context.Context) error {
 	text, err := d.Tools.Run(ctx, "am", "broadcast", "-p", "android", "-a", "android.intent.action.FACTORY_RESET",
 		"--receiver-foreground", "--include-stopped-packages")
-	if err == nil && !strings.Contains(text, "Exception") {
-		return nil
-	}
-	if err == nil {
+	if err == nil && strings.Contains(text, "Exception") {
 		err = errors.New(oneLine(text))
 	}
-	order := filepath.Join(d.Root, "cache/recovery/command")
-	if writing := os.WriteFile(order, []byte("--wipe_data\n"), 0o600); writing != nil {
-		return errors.Join(err, writing)
+	return err
+}
+
+func (d *Device) eraseByRecovery(ctx context.Context) error {
+	if err := os.WriteFile(filepath.Join(d.Root, "cache/recovery/command"), []byte("--wipe_data\n"), 0o600); err != nil {
+		return err
 	}
-	_, err = d.Tools.Run(ctx, "reboot", "recovery")
+	_, err := d.Tools.Run(ctx, "reboot", "recovery")
 	return err
 }
 

@@ -12,6 +12,7 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/musterhq/muster/internal/agent"
@@ -49,6 +50,8 @@ type Device struct {
 	Root  string // "/", or what stands in its place
 	UID   int    // that the agent runs as: 0 and 1000 have a system daemon's powers
 	Now   func() time.Time
+
+	level atomic.Int64 // the API level, which cannot change while this runs; 0: not asked yet
 }
 
 var _ agent.Device = (*Device)(nil)
@@ -73,6 +76,9 @@ func (d *Device) Facts(ctx context.Context) (agentproto.Facts, error) {
 
 // sdk is the device's API level.
 func (d *Device) sdk(ctx context.Context) (int, error) {
+	if known := d.level.Load(); known > 0 {
+		return int(known), nil
+	}
 	text, err := d.Tools.Run(ctx, "getprop", "ro.build.version.sdk")
 	if err != nil {
 		return 0, err
@@ -81,6 +87,7 @@ func (d *Device) sdk(ctx context.Context) (int, error) {
 	if err != nil {
 		return 0, fmt.Errorf("getprop does not tell the API level: is this Android? %w", err)
 	}
+	d.level.Store(int64(level))
 	return level, nil
 }
 

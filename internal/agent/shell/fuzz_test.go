@@ -4,6 +4,7 @@ import (
 	"math"
 	"strings"
 	"testing"
+	"time"
 	"unicode/utf8"
 
 	"github.com/musterhq/muster/internal/agent/shell"
@@ -42,11 +43,11 @@ func FuzzRestrictions(f *testing.F) {
 func FuzzLocation(f *testing.F) {
 	f.Add("last location=Location[fused 52.516300,13.377700 hAcc=12.0 et=+1d2h]\nLocation[gps -91.0,0.0 acc=1]")
 	f.Fuzz(func(t *testing.T, text string) {
-		fix := shell.ParseLocation(text)
+		fix := shell.ParseLocation(text, time.UnixMilli(0))
 		if fix == nil {
 			return
 		}
-		if math.Abs(fix.Latitude) > 90 || math.Abs(fix.Longitude) > 180 || fix.AccuracyMeters < 0 || math.IsNaN(fix.Latitude) || !fix.Stale {
+		if math.Abs(fix.Latitude) > 90 || math.Abs(fix.Longitude) > 180 || fix.AccuracyMeters < 0 || math.IsNaN(fix.Latitude) || !fix.Stale || fix.At < 0 {
 			t.Errorf("%+v is no last known place", fix)
 		}
 	})

@@ -7,6 +7,7 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/musterhq/muster/internal/agentproto"
 )
@@ -98,23 +99,54 @@ func parseBattery(text string) (int, bool) {
 	return int(math.Round(float64(level) * 100 / float64(scale))), true
 }
 
-var fixForm = regexp.MustCompile(`Location\[(\w+) (-?[0-9]{1,3}\.[0-9]{1,12}),(-?[0-9]{1,3}\.[0-9]{1,12}) (?:hAcc|acc)=([0-9]{1,7}(?:\.[0-9]{1,6})?)`)
+var fixForm = regexp.MustCompile(`Location\[(\w+) (-?[0-9]{1,3}\.[0-9]{1,12}),(-?[0-9]{1,3}\.[0-9]{1,12}) (?:hAcc|acc)=([0-9]{1,7}(?:\.[0-9]{1,6})?) et=(\+[0-9dhms]{2,40})`)
 
-// parseLocation reads the most exact last known location from `dumpsys location`.
-func parseLocation(text string) *agentproto.Location {
+// parseLocation reads the newest last known location from `dumpsys location`, of
+// equally new ones the most exact. Android tells when it was fixed by the time
+// since the machine's start (et); one without that is left out, because it may be
+// of any age.
+func parseLocation(text string, start time.Time) *agentproto.Location {
 	var best *agentproto.Location
 	for _, m := range fixForm.FindAllStringSubmatch(text, 32) {
 		latitude, err1 := strconv.ParseFloat(m[2], 64)
 		longitude, err2 := strconv.ParseFloat(m[3], 64)
 		accuracy, err3 := strconv.ParseFloat(m[4], 64)
-		if errors.Join(err1, err2, err3) != nil || math.Abs(latitude) > 90 || math.Abs(longitude) > 180 {
+		since, ok := parseElapsed(m[5])
+		if errors.Join(err1, err2, err3) != nil || !ok || math.Abs(latitude) > 90 || math.Abs(longitude) > 180 {
 			continue
 		}
-		if best == nil || accuracy < best.AccuracyMeters {
-			best = &agentproto.Location{Latitude: latitude, Longitude: longitude, AccuracyMeters: accuracy, Stale: true}
+		at := start.Add(since).UnixMilli()
+		if best == nil || at > best.At || at == best.At && accuracy < best.AccuracyMeters {
+			best = &agentproto.Location{Latitude: latitude, Longitude: longitude, AccuracyMeters: accuracy, At: at, Stale: true}
 		}
 	}
 	return best
+}
+
+var elapsedForm = regexp.MustCompile(`^\+(?:([0-9]{1,5})d)?(?:([0-9]{1,2})h)?(?:([0-9]{1,2})m)?(?:([0-9]{1,2})s)?(?:([0-9]{1,3})ms)?$`)
+
+// parseElapsed reads a duration as Android writes it: +1d2h3m4s5ms.
+func parseElapsed(text string) (time.Duration, bool) {
+	m := elapsedForm.FindStringSubmatch(text)
+	if m == nil || text == "+" {
+		return 0, false
+	}
+	var all time.Duration
+	for i, unit := range []time.Duration{24 * time.Hour, time.Hour, time.Minute, time.Second, time.Millisecond} {
+		n, _ := strconv.Atoi("0" + m[i+1]) // digits, or none
+		all += time.Duration(n) * unit
+	}
+	return all, true
+}
+
+// parseUptime reads /proc/uptime: how long ago the machine started.
+func parseUptime(text string) (time.Duration, error) {
+	first, _, _ := strings.Cut(strings.TrimSpace(text), " ")
+	seconds, err := strconv.ParseFloat(first, 64)
+	if err != nil || !(seconds >= 0 && seconds < 1e9) {
+		return 0, fmt.Errorf("/proc/uptime reads %.20q", first)
+	}
+	return time.Duration(seconds * float64(time.Second)), nil
 }
 
 // maxPackages bounds a list of apps.

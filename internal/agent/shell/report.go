@@ -3,6 +3,7 @@ package shell
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -49,17 +50,22 @@ func (d *Device) Report(ctx context.Context, groups agent.Reporting) (agent.Repo
 	return report, err
 }
 
-// locate reads the last known location: a command line cannot ask for a new one.
+// locate reads the last known location: a command line cannot ask for a new one. Its
+// time is the fix's own.
 func (d *Device) locate(ctx context.Context) (agent.Report, error) {
 	text, err := d.Tools.Run(ctx, "dumpsys", "location")
 	if err != nil {
 		return agent.Report{}, err
 	}
-	fix := parseLocation(text)
-	if fix != nil {
-		fix.At = d.Now().UnixMilli()
+	uptime, err := os.ReadFile(filepath.Join(d.Root, "proc/uptime"))
+	if err != nil {
+		return agent.Report{}, fmt.Errorf("the age of a location cannot be told: %w", err)
 	}
-	return agent.Report{Values: json.RawMessage("{}"), Location: fix}, nil
+	since, err := parseUptime(string(uptime))
+	if err != nil {
+		return agent.Report{}, err
+	}
+	return agent.Report{Values: json.RawMessage("{}"), Location: parseLocation(text, d.Now().Add(-since))}, nil
 }
 
 // collector gathers one report.

@@ -1,0 +1,86 @@
+package agent_test
+
+import (
+	"bytes"
+	"os"
+	"path/filepath"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/musterhq/muster/internal/agent"
+	"github.com/musterhq/muster/internal/agentproto"
+)
+
+// journalOf returns the path of a journal with these commands, all done.
+func journalOf(t *testing.T, ids ...string) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "journal")
+	j := openJournal(t, path)
+	for _, id := range ids {
+		if err := j.Write(done(id)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := j.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+func done(id string) agent.Entry {
+	return agent.Entry{Command: agentproto.Command{ID: id, Type: "REBOOT"}, Stage: agent.Done, Result: agentproto.Done, At: time.Now().UnixMilli()}
+}
+
+func openJournal(t *testing.T, path string) *agent.Journal {
+	t.Helper()
+	j, err := agent.OpenJournal(path, time.Now())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = j.Close() })
+	return j
+}
+
+func TestOpenJournal_DamagedLines(t *testing.T) {
+	t.Parallel()
+	for name, test := range map[string]struct {
+		damage  func([]byte) []byte
+		skipped int
+		lost    []string // ids
+	}{
+		"a flipped bit in the first line": {func(text []byte) []byte { text[20] ^= 1; return text }, 1, []string{"a"}},
+		"a zeroed page": {func(text []byte) []byte {
+			lines := bytes.SplitAfter(text, []byte("\n"))
+			clear(text[len(lines[0])-5 : len(lines[0])+5])
+			return text
+		}, 1, []string{"a", "b"}},
+		"a line longer than any": {func(text []byte) []byte {
+			return append(append(bytes.Repeat([]byte("x"), 200<<10), '\n'), text...)
+		}, 1, nil},
+		"half a last line": {func(text []byte) []byte { return text[:len(text)-9] }, 0, []string{"c"}},
+		"nothing":          {func(text []byte) []byte { return text }, 0, nil},
+	} {
+		path := journalOf(t, "a", "b", "c")
+		text, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path, test.damage(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		for range 2 { // the second time it reads what the first one left
+			j := openJournal(t, path)
+			for _, id := range []string{"a", "b", "c"} {
+				_, known := j.Entry(id)
+				if want := !slices.Contains(test.lost, id); known != want {
+					t.Errorf("%s: command %s is known: %v, want %v", name, id, known, want)
+				}
+			}
+			if j.Skipped() != test.skipped {
+				t.Errorf("%s: %d lines skipped, want %d", name, j.Skipped(), test.skipped)
+			}
+			test.skipped = 0 // it is gone after the first start
+		}
+	}
+}

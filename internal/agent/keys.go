@@ -1,0 +1,94 @@
+package agent
+
+import (
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/musterhq/muster/internal/agentproto"
+)
+
+// keyGrace is how long a command key is trusted after another has followed it:
+// replicas do not change at one moment.
+const keyGrace = 7 * 24 * time.Hour
+
+// keyAhead is how far in the future the beginning of a new key may lie: clocks
+// differ.
+const keyAhead = 24 * time.Hour
+
+// signedNow is the time by which keys are judged, in Unix milliseconds: the
+// service's clock, but never before what the service has signed already. So a
+// device whose clock goes back does not trust a former key again. The caller
+// holds mu.
+func (l *link) signedNow() int64 {
+	return max(l.now().UnixMilli()+l.id.OffsetMS, l.id.Latest)
+}
+
+// trusted leaves out the keys, oldest first, that were followed longer than
+// keyGrace before now, in Unix milliseconds. The newest always stays.
+func trusted(keys []agentproto.CommandKey, now int64) []agentproto.CommandKey {
+	for len(keys) > 1 && now > keys[1].NotBefore+keyGrace.Milliseconds() {
+		keys = keys[1:]
+	}
+	return keys
+}
+
+// open verifies an envelope with the key that it names, if the agent trusts that
+// key now.
+func (l *link) open(e agentproto.Envelope, kind string, v any) error {
+	l.mu.Lock()
+	keys := trusted(l.id.CommandKeys, l.signedNow())
+	l.mu.Unlock()
+	for _, k := range keys {
+		if k.ID == e.KeyID {
+			return e.Open(k.Key, kind, v)
+		}
+	}
+	return fmt.Errorf("signed with the key %q, which this device does not trust", e.KeyID)
+}
+
+// newestKey is the id of the youngest key that the agent trusts: the service
+// announces those that came after it.
+func (l *link) newestKey() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.id.CommandKeys[len(l.id.CommandKeys)-1].ID
+}
+
+// learn follows the announcements, oldest first, from the newest key that the
+// agent trusts to the present one. What another key announces is passed over: a
+// former key that leaked must not name a successor of its own.
+func (l *link) learn(announced []agentproto.Envelope) error {
+	for _, e := range announced {
+		if e.KeyID != l.newestKey() {
+			continue
+		}
+		var k agentproto.CommandKey
+		if err := l.open(e, agentproto.KindKey, &k); err != nil {
+			return err
+		}
+		if err := l.trust(k); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// trust adds the key that the newest one announced. The keys before may lose
+// their power by it, a key that others announced does not.
+func (l *link) trust(k agentproto.CommandKey) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	now, newest := l.signedNow(), l.id.CommandKeys[len(l.id.CommandKeys)-1]
+	for _, known := range l.id.CommandKeys {
+		if known.ID == k.ID {
+			return errors.New("the announced key is known already")
+		}
+	}
+	if k.NotBefore < newest.NotBefore || k.NotBefore > now+keyAhead.Milliseconds() {
+		return fmt.Errorf("the key %q begins before the key that it follows, or in the future", k.ID)
+	}
+	next := l.id
+	next.CommandKeys = trusted(append(next.CommandKeys[:len(next.CommandKeys):len(next.CommandKeys)], k), now)
+	return l.save(next)
+}
