@@ -24,24 +24,21 @@ func (c *runCommand) detach(env *environment) error {
 	if err != nil {
 		return err
 	}
-	lock, err := os.OpenFile(filepath.Join(state, "running"), os.O_CREATE|os.O_RDWR, 0o600)
+	lock, err := c.lock()
+	if busy := (*busyError)(nil); errors.As(err, &busy) {
+		fmt.Fprintln(env.out, "The agent runs already.")
+		return nil
+	}
 	if err != nil {
 		return err
 	}
 	defer lock.Close()
-	if err := syscall.Flock(int(lock.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); err != nil {
-		if errors.Is(err, syscall.EWOULDBLOCK) {
-			fmt.Fprintln(env.out, "The agent runs already.")
-			return nil
-		}
-		return err
-	}
 	log, err := os.OpenFile(filepath.Join(state, "log"), os.O_CREATE|os.O_TRUNC|os.O_WRONLY, 0o600)
 	if err != nil {
 		return err
 	}
 	defer log.Close()
-	child := exec.Command(program, "run", "--state", state, "--driver", c.Driver, "--serial", c.Serial)
+	child := exec.Command(program, "run", "--state", state, "--driver", c.Driver, "--serial", c.Serial, "--locked")
 	child.Dir, child.Stdout, child.Stderr = "/", log, log
 	child.ExtraFiles = []*os.File{lock}
 	child.SysProcAttr = &syscall.SysProcAttr{Setsid: true}

@@ -55,15 +55,26 @@ func (c *enrollCommand) Validate() error {
 
 // Run enrols the device.
 func (c *enrollCommand) Run(env *environment) error {
-	device, _, err := c.device()
-	if err != nil {
-		return err
-	}
 	code := agentproto.Code{Server: c.Server, Token: c.Token, CommandKey: c.Key, Pins: c.Pin}
 	if c.Bundle != "" {
+		var err error
 		if code, err = takeBundle(c.Bundle); err != nil {
 			return err
 		}
+	}
+	lock, err := c.lock()
+	if busy := (*busyError)(nil); errors.As(err, &busy) {
+		if _, enrolled := agent.LoadConnection(c.State); enrolled == nil {
+			return agent.ErrEnrolled // and running
+		}
+	}
+	if err != nil {
+		return err
+	}
+	defer lock.Close()
+	device, _, err := c.device()
+	if err != nil {
+		return err
 	}
 	way := agent.Connection{Pins: code.Pins, NameServers: c.DNS}
 	id, err := agent.Enroll(env.ctx, agent.Enrolment{Server: code.Server, Token: code.Token, Role: agentproto.Role(c.Role), Algorithm: agentproto.Algorithm(c.Alg),

@@ -67,6 +67,19 @@ type runCommand struct {
 	common
 	Once   bool `name:"once" help:"Check in once, carry out what there is, and end."`
 	Detach bool `name:"detach" help:"Go on in the background, until the device restarts; what it says goes to the file log of the state directory."`
+	// Locked: the process that started this one handed its lock down.
+	Locked bool `name:"locked" hidden:""`
+}
+
+// inherited is the descriptor of a lock that was handed down.
+const inherited = 3
+
+// held is the lock under which the agent runs.
+func (c *runCommand) held() (*os.File, error) {
+	if c.Locked {
+		return os.NewFile(inherited, lockName), nil
+	}
+	return c.lock()
 }
 
 // Run runs the agent until it is stopped or the service lets the device go.
@@ -74,6 +87,11 @@ func (c *runCommand) Run(env *environment) error {
 	if c.Detach {
 		return c.detach(env)
 	}
+	lock, err := c.held()
+	if err != nil {
+		return err
+	}
+	defer lock.Close()
 	defer c.released(env)
 	a, err := c.open(env)
 	if err != nil {
@@ -83,7 +101,10 @@ func (c *runCommand) Run(env *environment) error {
 	if c.Once {
 		_, err = a.Once(env.ctx)
 	} else {
-		err = a.Run(env.ctx)
+		defer onWake(a.Hint)() // before anybody is told where to send the signal
+		if err = takesOrders(lock); err == nil {
+			err = a.Run(env.ctx)
+		}
 	}
 	switch {
 	case errors.Is(err, agent.ErrEnded):
@@ -112,12 +133,10 @@ type statusCommand struct{ common }
 
 // Run prints who the device is.
 func (c *statusCommand) Run(env *environment) error {
-	a, err := c.open(env)
+	s, err := agent.ReadStatus(c.State)
 	if err != nil {
 		return err
 	}
-	defer a.Close()
-	s := a.Status()
 	fmt.Fprintf(env.out, "Device:  %s\nService: %s\nRole:    %s\nPolicy:  %s version %d\nOpen:    %d commands\n",
 		s.DeviceID, s.Server, s.Role, s.Policy.ID, s.Policy.Version, s.Open)
 	return nil
@@ -128,16 +147,18 @@ type rotateCommand struct{ common }
 
 // Run changes it.
 func (c *rotateCommand) Run(env *environment) error {
-	a, err := c.open(env)
-	if err != nil {
-		return err
-	}
-	defer a.Close()
-	if err := a.Rotate(env.ctx); err != nil {
-		return err
-	}
-	fmt.Fprintln(env.out, "This device has a new key.")
-	return nil
+	return c.orAsk(env, agent.RotateKey, func() error {
+		a, err := c.open(env)
+		if err != nil {
+			return err
+		}
+		defer a.Close()
+		if err := a.Rotate(env.ctx); err != nil {
+			return err
+		}
+		fmt.Fprintln(env.out, "This device has a new key.")
+		return nil
+	})
 }
 
 // unenrollCommand gives the device back.
@@ -145,11 +166,13 @@ type unenrollCommand struct{ common }
 
 // Run tells the service and forgets it.
 func (c *unenrollCommand) Run(env *environment) error {
-	a, err := c.open(env)
-	if err != nil {
-		return err
-	}
-	defer a.Close()
-	defer c.released(env)
-	return a.Unenroll(env.ctx)
+	return c.orAsk(env, agent.SayGoodBye, func() error {
+		a, err := c.open(env)
+		if err != nil {
+			return err
+		}
+		defer a.Close()
+		defer c.released(env)
+		return a.Unenroll(env.ctx)
+	})
 }

@@ -6,11 +6,13 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"syscall"
 	"testing"
 
 	"github.com/musterhq/muster/internal/access"
+	"github.com/musterhq/muster/internal/agentdevice"
 	"github.com/musterhq/muster/internal/servertest"
 )
 
@@ -117,6 +119,73 @@ func TestSimulatedDevicesAreDifferent(t *testing.T) {
 	if count.Count != 2 {
 		t.Errorf("after a device enrolled anew the inventory has %d assets", count.Count)
 	}
+}
+
+// Beside the agent that runs, the other commands change nothing in its state
+// directory: status reads, and what a command would change the agent does itself.
+func TestTheAgentProgram_OneWriter(t *testing.T) {
+	t.Parallel()
+	lab := servertest.New(t)
+	site, replica := lab.NewAgentSite("acme", "CAMERA=BLOCK"), lab.Start()
+	client, program, state := site.Client(replica, access.All), buildAgent(t), t.TempDir()
+	token, server := servertest.AgentToken(t, client.QRCode(site.Policy, map[string]any{}))
+	agent := func(fails bool, args ...string) string {
+		t.Helper()
+		out, err := exec.CommandContext(t.Context(), program, append(args, "--state", state)...).CombinedOutput()
+		if (err != nil) != fails {
+			t.Fatalf("muster-agent %v: %v\n%s", args, err, out)
+		}
+		return string(out)
+	}
+	id := strings.TrimSuffix(strings.TrimPrefix(agent(false, "enroll", "--server", server, "--token", token), "Enrolled as "), ".\n")
+	running := startAgent(t, program, state)
+	known := func() agentdevice.Device {
+		d, err := site.DB().AgentDevice(t.Context(), id)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return d
+	}
+	before := known()
+	awaitStatus(t, site, client, before.AssetID, "ACTIVE")
+	journal := func() os.FileInfo {
+		info, err := os.Stat(filepath.Join(state, "journal"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return info
+	}
+	kept := journal()
+	if out := agent(false, "status"); !strings.Contains(out, "version 1") || !os.SameFile(kept, journal()) {
+		t.Errorf("status printed %q; the journal is the same file: %v", out, os.SameFile(kept, journal()))
+	}
+	pid := strconv.Itoa(running.Process.Pid)
+	for _, args := range [][]string{{"run", "--once"}, {"run"}} {
+		if out := agent(true, args...); !strings.Contains(out, "process "+pid) {
+			t.Errorf("%v printed %q", args, out)
+		}
+	}
+	if out := agent(true, "enroll", "--server", server, "--token", token); !strings.Contains(out, "enrolled already") {
+		t.Errorf("enroll printed %q", out)
+	}
+	if out := agent(false, "rotate"); !strings.Contains(out, "process "+pid) {
+		t.Errorf("rotate printed %q", out)
+	}
+	lab.Eventually("the device has a new key", func() error {
+		if known().Key == before.Key {
+			return errorf("it is the same")
+		}
+		return nil
+	})
+	for _, path := range []string{"reboot", "launch-app"} {
+		client.Post("/assets/"+before.AssetID+"/commands/"+path, bodies()[path]).Want(t, 200)
+		site.Settled(client, before.AssetID, "SUCCESS")
+	}
+	agent(false, "unenroll")
+	if err := running.Wait(); err != nil {
+		t.Errorf("after the good-bye the agent ended with %v", err)
+	}
+	awaitStatus(t, site, client, before.AssetID, "DELETED")
 }
 
 // buildAgent builds the agent as it is shipped.
