@@ -19,6 +19,7 @@ type Method struct {
 	Parameters map[string]*Parameter `json:"parameters"`
 	Request    Reference             `json:"request"`
 	Response   Reference             `json:"response"`
+	Scopes     []string              `json:"scopes"` // a call's token has one of them
 
 	global  map[string]*Parameter
 	pattern *regexp.Regexp // of the whole path, without the leading slash

@@ -13,14 +13,20 @@ import (
 // Validate checks that a JSON document is an instance of a schema. The error is
 // an [*Error] with all that is wrong; null members count as absent.
 func (d *Document) Validate(schemaName string, document []byte) error {
-	_, err := d.Decode(schemaName, document)
+	_, err := d.decode(schemaName, document, false)
 	return err
 }
 
 // Decode checks a JSON document like [Document.Validate] and gives its members:
 // objects as map[string]any, lists as []any, numbers as json.Number. Members
-// that are null are left out. An empty document is an empty object.
+// that are null are left out. An empty document is an empty object. Like the
+// vendor's parser it takes further spellings of numbers and enum values, and
+// gives the usual ones.
 func (d *Document) Decode(schemaName string, document []byte) (map[string]any, error) {
+	return d.decode(schemaName, document, true)
+}
+
+func (d *Document) decode(schemaName string, document []byte, lenient bool) (map[string]any, error) {
 	s := d.schemas[schemaName]
 	if s == nil {
 		return nil, fmt.Errorf("discovery document %s has no schema %q", d.Name, schemaName)
@@ -36,7 +42,7 @@ func (d *Document) Decode(schemaName string, document []byte) (map[string]any, e
 	if !ok {
 		return nil, &Error{Violations: []Violation{{Description: `Invalid JSON payload received. Unknown name "": Root element must be a message.`}}}
 	}
-	c := checker{document: d}
+	c := checker{document: d, lenient: lenient}
 	c.object(object, s, place{field: rootName(schemaName)})
 	if err := c.found.orNil(); err != nil {
 		return nil, err
@@ -84,6 +90,7 @@ func dotted(prefix, name string) string {
 
 type checker struct {
 	document *Document
+	lenient  bool
 	found    Error
 }
 
@@ -94,13 +101,13 @@ func (c *checker) object(object map[string]any, s *schema, at place) {
 		property := s.Properties[name]
 		switch {
 		case property == nil && s.AdditionalProperties != nil:
-			c.value(value, s.AdditionalProperties, at.member(s.ID, name))
+			object[name] = c.value(value, s.AdditionalProperties, at.member(s.ID, name))
 		case property == nil:
 			c.unknown(name, at)
 		case value == nil:
 			delete(object, name)
 		default:
-			c.value(value, property, at.member(s.ID, name))
+			object[name] = c.value(value, property, at.member(s.ID, name))
 		}
 	}
 }
@@ -113,10 +120,14 @@ func (c *checker) unknown(name string, at place) {
 	c.found.add(at.field, dotted(at.path, name), fmt.Sprintf("Invalid JSON payload received. Unknown name %q%s: Cannot find field.", name, where))
 }
 
-func (c *checker) value(value any, s *schema, at place) {
+// value checks a value and returns it in its usual spelling.
+func (c *checker) value(value any, s *schema, at place) any {
 	if s.Ref != "" {
 		s = c.document.resolve(s)
 		at.owner = s.ID
+	}
+	if c.lenient {
+		value = s.canonical(value)
 	}
 	switch s.Type {
 	case "any":
@@ -135,6 +146,7 @@ func (c *checker) value(value any, s *schema, at place) {
 	default:
 		c.text(value, s, at)
 	}
+	return value
 }
 
 func (c *checker) objectOrMap(value any, s *schema, at place) {
@@ -148,7 +160,7 @@ func (c *checker) objectOrMap(value any, s *schema, at place) {
 		return
 	}
 	for i, key := range slices.Sorted(keysOf(object)) {
-		c.value(object[key], s.AdditionalProperties, at.entry(i, key))
+		object[key] = c.value(object[key], s.AdditionalProperties, at.entry(i, key))
 	}
 }
 
@@ -159,7 +171,7 @@ func (c *checker) array(value any, s *schema, at place) {
 		return
 	}
 	for i, element := range array {
-		c.value(element, s.Items, at.index(i))
+		array[i] = c.value(element, s.Items, at.index(i))
 	}
 }
 

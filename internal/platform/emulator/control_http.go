@@ -40,6 +40,10 @@ func (e *Emulator) addControl(mux *http.ServeMux) {
 }
 
 func (e *Emulator) serveControl(w http.ResponseWriter, r *http.Request, serve func(*http.Request) (any, error)) {
+	if err := e.refuseBrowsers(r); err != nil {
+		e.answerError(w, r, err)
+		return
+	}
 	r.Body = http.MaxBytesReader(w, r.Body, maxBody)
 	answer, err := serve(r)
 	if err != nil {

@@ -71,17 +71,17 @@ func TestFields(t *testing.T) {
 	virtual(t, func(t *testing.T, r *rig) {
 		device := r.device(emulator.Enrolment{Model: "TC58"})
 		for fields, want := range map[string]string{
-			"name":                                  `{"name":"` + device + `"}`,
-			"hardwareInfo(model,brand),ownership":   `{"hardwareInfo":{"brand":"Zebra","model":"TC58"},"ownership":"COMPANY_OWNED"}`,
-			"hardwareInfo/model":                    `{"hardwareInfo":{"model":"TC58"}}`,
-			"hardwareInfo(model),hardwareInfo/none": `{"hardwareInfo":{"model":"TC58"}}`,
-			"none":                                  `{}`,
+			"name":                                `{"name":"` + device + `"}`,
+			"hardwareInfo(model,brand),ownership": `{"hardwareInfo":{"brand":"Zebra","model":"TC58"},"ownership":"COMPANY_OWNED"}`,
+			"hardwareInfo/model":                  `{"hardwareInfo":{"model":"TC58"}}`,
+			"hardwareInfo.model,name":             `{"hardwareInfo":{"model":"TC58"},"name":"` + device + `"}`,
+			"*":                                   "",
 		} {
-			if code, text := r.raw("GET", "/v1/"+device+"?prettyPrint=false&fields="+fields, ""); code != 200 || text != want {
+			if code, text := r.raw("GET", "/v1/"+device+"?prettyPrint=false&fields="+fields, ""); code != 200 || want != "" && text != want {
 				t.Errorf("%s: %d %s", fields, code, text)
 			}
 		}
-		for _, fields := range []string{",", "a(", "a)", "a(b", "a//b"} {
+		for _, fields := range []string{",", "a(", "a)", "a(b", "a//b", "none", "name,none", "hardwareInfo(model),hardwareInfo/none"} {
 			if code, _ := r.raw("GET", "/v1/"+device+"?fields="+fields, ""); code != 400 {
 				t.Errorf("%s: %d", fields, code)
 			}

@@ -3,6 +3,8 @@ package emulator
 import (
 	"encoding/json"
 	"strings"
+
+	"github.com/musterhq/muster/internal/platform/discovery"
 )
 
 // selectFields cuts an answer down to a fields expression, such as
@@ -19,6 +21,37 @@ func selectFields(text []byte, expression string) ([]byte, error) {
 	return json.Marshal(wanted.cut(tree))
 }
 
+// checkFields refuses a fields expression that names what the answer's schema
+// does not have.
+func checkFields(document *discovery.Document, schema, expression string) error {
+	if expression == "" {
+		return nil
+	}
+	wanted, rest, ok := parseFields(expression)
+	if !ok || rest != "" || !wanted.in(document, schema, "") {
+		return invalid("Invalid field selection %s", expression)
+	}
+	return nil
+}
+
+// in reports whether every name is a member of the schema. What lies below "*"
+// and in members of any shape is not looked at.
+func (f fieldSet) in(document *discovery.Document, schema, path string) bool {
+	for name, inner := range f {
+		if name == "*" {
+			continue
+		}
+		property, ok := document.Property(schema, path+name)
+		if !ok {
+			return false
+		}
+		if len(inner) > 0 && property.Schema != "" && !inner.in(document, schema, path+name+".") {
+			return false
+		}
+	}
+	return true
+}
+
 // fieldSet is a tree of wanted members; an empty one wants all.
 type fieldSet map[string]fieldSet
 
@@ -28,7 +61,7 @@ func parseFields(text string) (fields fieldSet, rest string, ok bool) {
 	for {
 		at := fields
 		for {
-			end := strings.IndexAny(text, ",/()")
+			end := strings.IndexAny(text, ",/.()")
 			if end < 0 {
 				end = len(text)
 			}
@@ -41,7 +74,7 @@ func parseFields(text string) (fields fieldSet, rest string, ok bool) {
 			}
 			inner := at[name]
 			text = text[end:]
-			if strings.HasPrefix(text, "/") {
+			if strings.HasPrefix(text, "/") || strings.HasPrefix(text, ".") { // a dot in field masks
 				at, text = inner, text[1:]
 				continue
 			}

@@ -1,6 +1,7 @@
 package emulator
 
 import (
+	"cmp"
 	"crypto"
 	"crypto/rand"
 	"crypto/rsa"
@@ -11,8 +12,11 @@ import (
 	"encoding/pem"
 	"errors"
 	"net/http"
+	"slices"
 	"strings"
 	"time"
+
+	"github.com/musterhq/muster/internal/platform/discovery"
 )
 
 // tokenMethod names the token endpoint in faults.
@@ -90,21 +94,30 @@ func (e *Emulator) RevokeServiceAccount(email string) bool {
 // bearer is an access token that was given out.
 type bearer struct {
 	account string
+	scopes  []string
 	ends    time.Time
 }
 
-// authorize refuses a call without a good access token, if tokens are required.
-func (e *Emulator) authorize(r *http.Request) error {
+// authorize refuses a call without a good access token of one of the method's
+// scopes, if tokens are required.
+func (e *Emulator) authorize(r *http.Request, method *discovery.Method) error {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if !e.settings.RequireAuthorization {
 		return nil
 	}
 	token, ok := strings.CutPrefix(r.Header.Get("Authorization"), "Bearer ")
-	if b, known := e.world.bearers[token]; ok && known && e.now().Before(b.ends) {
-		return nil
+	if !ok {
+		token = cmp.Or(r.URL.Query().Get("access_token"), r.URL.Query().Get("oauth_token"))
 	}
-	return fail(http.StatusUnauthorized, "%s", faultMessage(http.StatusUnauthorized))
+	b, known := e.world.bearers[token]
+	switch {
+	case !known || !e.now().Before(b.ends):
+		return fail(http.StatusUnauthorized, "%s", faultMessage(http.StatusUnauthorized))
+	case !slices.ContainsFunc(method.Scopes, func(scope string) bool { return slices.Contains(b.scopes, scope) }):
+		return fail(http.StatusForbidden, "Request had insufficient authentication scopes.")
+	}
+	return nil
 }
 
 // serveToken trades a service account's signed assertion for an access token.
@@ -141,7 +154,7 @@ func (e *Emulator) grant(r *http.Request) (any, error) {
 	}
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	email, err := e.verifyAssertion(r.PostForm.Get("assertion"))
+	email, scopes, err := e.verifyAssertion(r.PostForm.Get("assertion"))
 	if err != nil {
 		return nil, err
 	}
@@ -151,20 +164,22 @@ func (e *Emulator) grant(r *http.Request) (any, error) {
 		}
 	}
 	token := "ya29." + randomHex(32)
-	e.world.bearers[token] = bearer{account: email, ends: e.now().Add(tokenLifetime)}
+	e.world.bearers[token] = bearer{account: email, scopes: scopes, ends: e.now().Add(tokenLifetime)}
 	text, err := json.Marshal(map[string]any{"access_token": token, "token_type": "Bearer", "expires_in": int(tokenLifetime / time.Second)})
 	return json.RawMessage(text), err
 }
 
-// verifyAssertion checks a signed assertion and gives the account that made it.
-func (e *Emulator) verifyAssertion(assertion string) (string, error) {
-	bad := func(why string) (string, error) { return "", &grantError{"invalid_grant", why} }
+// verifyAssertion checks a signed assertion and gives the account that made it,
+// and the scopes that it asks for.
+func (e *Emulator) verifyAssertion(assertion string) (email string, scopes []string, err error) {
+	bad := func(why string) (string, []string, error) { return "", nil, &grantError{"invalid_grant", why} }
 	parts := strings.Split(assertion, ".")
 	if len(parts) != 3 {
 		return bad("Bad Request")
 	}
 	var claims struct {
 		Issuer  string `json:"iss"`
+		Scope   string `json:"scope"`
 		Expires int64  `json:"exp"`
 	}
 	payload, err := base64.RawURLEncoding.DecodeString(parts[1])
@@ -188,5 +203,5 @@ func (e *Emulator) verifyAssertion(assertion string) (string, error) {
 	if e.now().Unix() > claims.Expires {
 		return bad("Invalid JWT: Token must be a short-lived token (60 minutes) and in a reasonable timeframe.")
 	}
-	return a.Email, nil
+	return a.Email, strings.Fields(claims.Scope), nil
 }

@@ -9,7 +9,8 @@ import (
 
 // page cuts a page out of items, which are sorted by their keys. The token says
 // after which key the next page begins, so that items which come and go between
-// two pages are neither repeated nor skipped. Sizes above the most are cut.
+// two pages are neither repeated nor skipped. A token is good for the same list
+// alone. Sizes above the most are cut.
 func page[T any](c *call, items []T, key func(T) string, usual, most int) ([]T, string, error) {
 	size := usual
 	if text := c.query.Get("pageSize"); text != "" {
@@ -21,10 +22,10 @@ func page[T any](c *call, items []T, key func(T) string, usual, most int) ([]T, 
 			size = min(n, most)
 		}
 	}
-	start := 0
+	start, prefix := 0, c.method.ID+" "+c.name()+" after:"
 	if token := c.query.Get("pageToken"); token != "" {
 		decoded, err := base64.RawURLEncoding.DecodeString(token)
-		after, ok := strings.CutPrefix(string(decoded), pageTokenPrefix)
+		after, ok := strings.CutPrefix(string(decoded), prefix)
 		if err != nil || !ok {
 			return nil, "", invalid("Invalid page token.")
 		}
@@ -33,9 +34,7 @@ func page[T any](c *call, items []T, key func(T) string, usual, most int) ([]T, 
 	end := min(start+size, len(items))
 	next := ""
 	if end < len(items) {
-		next = base64.RawURLEncoding.EncodeToString([]byte(pageTokenPrefix + key(items[end-1])))
+		next = base64.RawURLEncoding.EncodeToString([]byte(prefix + key(items[end-1])))
 	}
 	return items[start:end], next, nil
 }
-
-const pageTokenPrefix = "after:"

@@ -127,6 +127,9 @@ func (e *Emulator) storePolicy(n *enterprise, p *policy, document, effective map
 
 // checkPolicy makes the checks that a schema cannot express.
 func checkPolicy(document map[string]any) error {
+	if err := checkRanges(document, ""); err != nil {
+		return err
+	}
 	rules, _ := document["policyEnforcementRules"].([]any)
 	for i, rule := range rules {
 		rule, _ := rule.(map[string]any)
@@ -138,7 +141,7 @@ func checkPolicy(document map[string]any) error {
 	if len(applications) > maxApplications {
 		return invalid("A policy can have at most %d applications.", maxApplications)
 	}
-	seen := map[any]bool{}
+	seen, kiosks := map[any]bool{}, 0
 	for i, application := range applications {
 		application, _ := application.(map[string]any)
 		name, _ := application["packageName"].(string)
@@ -149,6 +152,12 @@ func checkPolicy(document map[string]any) error {
 			return invalid("applications[%d] has the same package name as another application: %s", i, name)
 		}
 		seen[name] = true
+		if application["installType"] == "KIOSK" {
+			kiosks++
+		}
+	}
+	if kiosks > 1 {
+		return invalid("Only one application can have the install type KIOSK.")
 	}
 	return nil
 }

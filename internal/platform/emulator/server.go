@@ -18,7 +18,7 @@ const maxBody = 10 << 20
 
 func (e *Emulator) newHandler() http.Handler {
 	mux := http.NewServeMux()
-	mux.HandleFunc("/v1/", e.serveVendor)
+	mux.Handle("/v1/", e.frontEnd(http.HandlerFunc(e.serveVendor)))
 	mux.HandleFunc("POST /token", e.serveToken)
 	mux.HandleFunc("GET /signup/{id}", e.serveSignupPage)
 	mux.HandleFunc("POST /signup/{id}", e.serveSignupForm)
@@ -47,14 +47,10 @@ func (e *Emulator) serveVendor(w http.ResponseWriter, r *http.Request) {
 }
 
 func (e *Emulator) serveMethod(w http.ResponseWriter, r *http.Request, route route, method *discovery.Method, parameters map[string]string) {
-	raw, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxBody))
-	var tooLong *http.MaxBytesError
-	if errors.As(err, &tooLong) {
-		e.answerError(w, r, fail(http.StatusRequestEntityTooLarge, "Request payload size exceeds the limit: %d bytes.", int64(maxBody)))
-		return
-	}
+	raw, err := readBody(r.Body)
 	if err != nil {
-		return // the caller is gone
+		e.answerError(w, r, err)
+		return
 	}
 	names := methodNames(method.ID)
 	if route.isManagement {
@@ -81,7 +77,7 @@ func (e *Emulator) perform(r *http.Request, route route, method *discovery.Metho
 		e.logger.Warn("call of a method that the emulator does not have", "id", method.ID, "path", r.URL.Path)
 		return nil, fail(http.StatusNotImplemented, "The emulator does not have the method %s.", method.ID)
 	}
-	if err := e.authorize(r); err != nil {
+	if err := e.authorize(r, method); err != nil {
 		return nil, err
 	}
 	if route.isManagement {
@@ -90,6 +86,9 @@ func (e *Emulator) perform(r *http.Request, route route, method *discovery.Metho
 		}
 	}
 	if err := method.CheckQuery(r.URL.Query()); err != nil {
+		return nil, err
+	}
+	if err := checkFields(route.document, method.Response.Schema, r.URL.Query().Get("fields")); err != nil {
 		return nil, err
 	}
 	c := &call{ctx: r.Context(), method: method, parameters: parameters, query: r.URL.Query(), raw: raw, base: e.baseURL(r)}

@@ -3,6 +3,7 @@ package emulator
 import (
 	"encoding/json"
 	"maps"
+	"math"
 	"slices"
 	"strings"
 	"time"
@@ -12,7 +13,8 @@ import (
 	am "google.golang.org/api/androidmanagement/v1"
 )
 
-// latest is the last moment that the vendor's timestamps can express.
+// latest is the last moment that the vendor's timestamps can express: when
+// tokens end whose duration is longer than Go can hold (292 years).
 var latest = time.Date(9999, 12, 31, 23, 59, 59, 0, time.UTC)
 
 func createToken(e *Emulator, c *call) (any, error) {
@@ -41,26 +43,26 @@ func (e *Emulator) makeToken(n *enterprise, r *am.EnrollmentToken) (*token, erro
 	if utf8.RuneCountInString(r.AdditionalData) > 1024 {
 		return nil, invalid("Additional data must be at most 1024 characters long.")
 	}
-	duration := time.Hour
-	if r.Duration != "" {
-		var err error
-		if duration, err = discovery.ParseDuration(r.Duration); err != nil || duration < time.Minute {
-			return nil, invalid("Duration must be at least 1 minute.")
-		}
+	if r.Duration == "" {
+		r.Duration = discovery.FormatDuration(time.Hour)
+	}
+	duration, err := discovery.ParseDuration(r.Duration)
+	if err != nil || duration < time.Minute {
+		return nil, invalid("Duration must be at least 1 minute.")
 	}
 	policyID, err := e.resolvePolicy(n, r.PolicyName)
 	if err != nil {
 		return nil, err
 	}
-	expires := e.now().UTC().Add(duration)
-	if expires.After(latest) {
-		expires = latest
+	expires := latest // what a duration beyond Go's is cut down to
+	if duration < math.MaxInt64 {
+		expires = e.now().UTC().Add(duration)
+		r.Duration = discovery.FormatDuration(duration)
 	}
 	id := randomText(20, upper+lowerDigits)
 	value := randomText(20, upper)
 	r.Name = n.name() + "/enrollmentTokens/" + id
 	r.Value = value
-	r.Duration = discovery.FormatDuration(duration)
 	r.ExpirationTimestamp = timestamp(expires)
 	r.QrCode = qrCode(value)
 	if r.PolicyName != "" {

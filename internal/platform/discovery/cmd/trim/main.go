@@ -9,8 +9,11 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"strings"
 )
+
+// module is the release whose documents are taken. It may be newer than the one
+// that the programs are built with: the documents need no other module.
+const module = "google.golang.org/api@v0.311.0"
 
 // sources are the clients' directories in their module.
 var sources = [...]string{"androidmanagement/v1", "fcm/v1", "pubsub/v1"}
@@ -23,13 +26,17 @@ func main() {
 }
 
 func run() error {
-	module, err := exec.Command("go", "list", "-m", "-f", "{{.Dir}}", "google.golang.org/api").Output()
+	answer, err := exec.Command("go", "mod", "download", "-json", module).Output()
 	if err != nil {
-		return fmt.Errorf("find the clients' module: %w", err)
+		return fmt.Errorf("cannot download %s: %w", module, err)
+	}
+	var downloaded struct{ Dir string }
+	if err := json.Unmarshal(answer, &downloaded); err != nil {
+		return fmt.Errorf("cannot read what go mod download says of %s: %w", module, err)
 	}
 	for _, source := range sources {
 		file := filepath.Dir(source) + "-api.json"
-		text, err := os.ReadFile(filepath.Join(strings.TrimSpace(string(module)), source, file))
+		text, err := os.ReadFile(filepath.Join(downloaded.Dir, source, file))
 		if err != nil {
 			return err
 		}
@@ -64,7 +71,7 @@ func described(from map[string]any) map[string]any {
 				to[key] = described(inner)
 			}
 		case "name", "version", "revision", "id", "type", "format", "$ref", "enum", "readOnly", "deprecated",
-			"httpMethod", "path", "flatPath", "location", "pattern", "required", "repeated":
+			"httpMethod", "path", "flatPath", "scopes", "location", "pattern", "required", "repeated":
 			to[key] = value
 		}
 	}

@@ -1,0 +1,151 @@
+package emulator
+
+import (
+	"bytes"
+	"compress/gzip"
+	"errors"
+	"io"
+	"net/http"
+	"net/url"
+	"os"
+	"slices"
+	"strings"
+)
+
+// frontEnd does what the vendor's front end does before a method is called: it
+// takes another method from the header or the system parameter, unpacks
+// compressed bodies, and maps the system parameters that every interface has
+// (https://cloud.google.com/apis/docs/system-parameters) to their short names.
+func (e *Emulator) frontEnd(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		r = r.Clone(r.Context())
+		for _, step := range []func(*http.Request) error{unpack, e.overrideMethod, systemParameters} {
+			if err := step(r); err != nil {
+				e.answerError(w, r, err)
+				return
+			}
+		}
+		next.ServeHTTP(w, r)
+	})
+}
+
+// unpack replaces a body that is compressed with gzip, which Google's Java
+// client sends unless it is told otherwise.
+func unpack(r *http.Request) error {
+	switch strings.ToLower(r.Header.Get("Content-Encoding")) {
+	case "", "identity":
+		return nil
+	case "gzip", "x-gzip":
+	default:
+		return fail(http.StatusUnsupportedMediaType, "Unsupported content encoding: the emulator takes gzip.")
+	}
+	packed, err := gzip.NewReader(r.Body)
+	if err != nil {
+		return unreadable(err)
+	}
+	plain, err := readBody(packed)
+	if err != nil {
+		return err
+	}
+	setBody(r, plain)
+	r.Header.Del("Content-Encoding")
+	return nil
+}
+
+// readBody reads a body that is no longer than is allowed.
+func readBody(from io.Reader) ([]byte, error) {
+	body, err := io.ReadAll(io.LimitReader(from, maxBody+1))
+	if err != nil {
+		return nil, unreadable(err)
+	}
+	if len(body) > maxBody {
+		return nil, fail(http.StatusRequestEntityTooLarge, "Request payload size exceeds the limit: %d bytes.", int64(maxBody))
+	}
+	return body, nil
+}
+
+// unreadable says why a body could not be read.
+func unreadable(err error) *status {
+	if errors.Is(err, os.ErrDeadlineExceeded) {
+		return fail(http.StatusRequestTimeout, "The request body was not sent in time.")
+	}
+	return invalid("The request body could not be read: %v.", err)
+}
+
+func setBody(r *http.Request, body []byte) {
+	r.Body, r.ContentLength = io.NopCloser(bytes.NewReader(body)), int64(len(body))
+}
+
+// overridable are the methods that a POST may stand for.
+var overridable = []string{http.MethodGet, http.MethodPut, http.MethodPatch, http.MethodDelete}
+
+// overrideMethod lets a POST stand for another method. A GET whose address would
+// be too long has its query as a form in the body, as Google's Python client
+// sends it.
+func (e *Emulator) overrideMethod(r *http.Request) error {
+	method := r.Header.Get("X-HTTP-Method-Override")
+	if method == "" {
+		method = r.URL.Query().Get("$httpMethod")
+	}
+	method = strings.ToUpper(method)
+	if r.Method != http.MethodPost || method == "" || method == http.MethodPost {
+		return nil
+	}
+	if !slices.Contains(overridable, method) {
+		return invalid("Invalid method override: %q is not one of GET, PUT, PATCH and DELETE.", method)
+	}
+	r.Method = method
+	if method != http.MethodGet || !strings.HasPrefix(r.Header.Get("Content-Type"), "application/x-www-form-urlencoded") {
+		return nil
+	}
+	form, err := readBody(r.Body)
+	if err != nil {
+		return err
+	}
+	r.URL.RawQuery = strings.Trim(r.URL.RawQuery+"&"+string(form), "&")
+	setBody(r, nil)
+	return nil
+}
+
+// shortNames are the system parameters with a short name, which the discovery
+// documents list.
+var shortNames = map[string]string{
+	"$alt": "alt", "$callback": "callback", "$fields": "fields", "$key": "key", "$prettyPrint": "prettyPrint",
+	"$quotaUser": "quotaUser", "$apiFormat": "$.xgafv",
+}
+
+// withoutEffect are the system parameters that change nothing here.
+var withoutEffect = []string{"$ct", "$httpMethod", "$outputDefaults", "$unique", "$userProject"}
+
+// systemParameters gives the system parameters their short names. Answers have
+// the names of enum values whatever enum-encoding asks for: a parser of proto3's
+// JSON takes both.
+func systemParameters(r *http.Request) error {
+	query, err := url.ParseQuery(strings.ReplaceAll(r.URL.RawQuery, ";", "%3B"))
+	if err != nil {
+		return invalid("Invalid query.")
+	}
+	for long, short := range shortNames {
+		if values, ok := query[long]; ok {
+			query[short] = append(query[short], values...)
+			delete(query, long)
+		}
+	}
+	for _, name := range withoutEffect {
+		delete(query, name)
+	}
+	if mask := r.Header.Get("X-Goog-FieldMask"); mask != "" && !query.Has("fields") {
+		query.Set("fields", mask)
+	}
+	for i, format := range query["alt"] {
+		format, parameters, _ := strings.Cut(format, ";")
+		switch {
+		case format == "media" || format == "proto" || format == "sse":
+			return fail(http.StatusNotImplemented, "The emulator answers JSON only, not %s.", format)
+		case parameters == "" || parameters == "enum-encoding=int" || parameters == "enum-encoding=string":
+			query["alt"][i] = format
+		}
+	}
+	r.URL.RawQuery = query.Encode()
+	return nil
+}
