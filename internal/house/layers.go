@@ -59,6 +59,7 @@ var rooms = map[string]layer{
 	"internal/identity":  adapter,
 	"internal/passkey":   adapter,
 
+	"internal/surface/edge":   threshold,
 	"internal/surface/status": threshold,
 	"internal/surface/web":    threshold,
 

@@ -16,6 +16,7 @@ import (
 	"github.com/musterhq/muster/internal/policy"
 	"github.com/musterhq/muster/internal/proposal"
 	"github.com/musterhq/muster/internal/provisioning"
+	"github.com/musterhq/muster/internal/surface/edge"
 	"github.com/musterhq/muster/internal/surface/rest"
 )
 
@@ -79,7 +80,7 @@ func (s *Service) assemble(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	s.handler = clientAddress{proxies}.withOrigin(api.Wrap(mux))
+	s.handler = edge.Harden(clientAddress{proxies}.withOrigin(api.Wrap(mux)), s.public, s.options.Logger)
 	records := s.records()
 	s.loops = append(s.loops,
 		s.every("presence", database.PresentEvery, s.db.Present),

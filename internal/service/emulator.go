@@ -9,6 +9,7 @@ import (
 	"sync"
 
 	"github.com/musterhq/muster/internal/platform/emulator"
+	"github.com/musterhq/muster/internal/surface/edge"
 )
 
 // Emulator is the platform's emulator, listening.
@@ -45,7 +46,7 @@ func (e *Emulator) URL() string { return "http://" + e.listener.Addr().String() 
 // Run serves, and lets the simulated devices live, until ctx ends; then it
 // saves the state.
 func (e *Emulator) Run(ctx context.Context) error {
-	server := newServer(e.Handler(), e.options.Logger)
+	server := newServer(edge.Punctual(e.Handler(), e.options.Logger), e.options.Logger)
 	server.WriteTimeout = 0 // a pull and an injected delay may take minutes
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()

@@ -3,11 +3,9 @@ package emulator
 import (
 	"bytes"
 	"compress/gzip"
-	"errors"
 	"io"
 	"net/http"
 	"net/url"
-	"os"
 	"slices"
 	"strings"
 )
@@ -41,7 +39,7 @@ func unpack(r *http.Request) error {
 	}
 	packed, err := gzip.NewReader(r.Body)
 	if err != nil {
-		return unreadable(err)
+		return invalid("The request body could not be read: %v.", err)
 	}
 	plain, err := readBody(packed)
 	if err != nil {
@@ -56,20 +54,12 @@ func unpack(r *http.Request) error {
 func readBody(from io.Reader) ([]byte, error) {
 	body, err := io.ReadAll(io.LimitReader(from, maxBody+1))
 	if err != nil {
-		return nil, unreadable(err)
+		return nil, invalid("The request body could not be read: %v.", err)
 	}
 	if len(body) > maxBody {
 		return nil, fail(http.StatusRequestEntityTooLarge, "Request payload size exceeds the limit: %d bytes.", int64(maxBody))
 	}
 	return body, nil
-}
-
-// unreadable says why a body could not be read.
-func unreadable(err error) *status {
-	if errors.Is(err, os.ErrDeadlineExceeded) {
-		return fail(http.StatusRequestTimeout, "The request body was not sent in time.")
-	}
-	return invalid("The request body could not be read: %v.", err)
 }
 
 func setBody(r *http.Request, body []byte) {

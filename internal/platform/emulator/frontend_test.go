@@ -8,7 +8,6 @@ import (
 	"io"
 	"net/http"
 	"net/url"
-	"os"
 	"strings"
 	"testing"
 	"time"
@@ -78,7 +77,6 @@ func TestEmulator_TakesPackedBodiesAndMethodOverrides(t *testing.T) {
 			{"not packed", "PATCH", policy, strings.NewReader(`{}`), []string{"Content-Encoding", "gzip"}, 400, "could not be read"},
 			{"packed otherwise", "PATCH", policy, strings.NewReader(`{}`), []string{"Content-Encoding", "br"}, 415, "gzip"},
 			{"packed bomb", "PATCH", policy, zipped(strings.Repeat(" ", 11<<20)), []string{"Content-Encoding", "gzip"}, 413, "exceeds"},
-			{"late", "PATCH", policy, late{}, nil, 408, "in time"},
 		} {
 			if code, text := r.send(c.method, c.path, c.body, c.headers...); code != c.code || !strings.Contains(text, c.contains) {
 				t.Errorf("%s: %d %s, want %d with %s", c.name, code, text, c.code, c.contains)
@@ -86,11 +84,6 @@ func TestEmulator_TakesPackedBodiesAndMethodOverrides(t *testing.T) {
 		}
 	})
 }
-
-// late is a body that does not come in time.
-type late struct{}
-
-func (late) Read([]byte) (int, error) { return 0, os.ErrDeadlineExceeded }
 
 func TestEmulator_TakesSystemParameters(t *testing.T) {
 	t.Parallel()

@@ -125,7 +125,9 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 // kernel does so for handlers.)
 func (s *Server) answerSafely(w http.ResponseWriter, q *request) (a reply) {
 	defer func() {
-		if cause := recover(); cause != nil {
+		if cause := recover(); cause == http.ErrAbortHandler { //nolint:errorlint // a panic's value
+			panic(cause)
+		} else if cause != nil {
 			s.log.LogAttrs(q.Context(), slog.LevelError, "panic", slog.String("request_id", q.id),
 				slog.String("error", fmt.Sprint(cause)), slog.String("stack", string(debug.Stack())))
 			a = refuse(q.dialect(), q.instance(), fault.New(fault.Internal, "an unexpected error occurred; its id is %s", q.id))
