@@ -48,8 +48,8 @@ func (s *Service) Settle(ctx context.Context, f Feedback) (Command, bool, error)
 		step.Feedback = time.Time{}
 	}
 	outcome := "error"
-	if f.Succeeded {
-		step.To, outcome = Succeeded, "success"
+	if f.Succeeded { // that the outcome was not known no longer holds
+		step.To, step.ClearOutcome, outcome = Succeeded, true, "success"
 	} else if step.Outcome == "" {
 		step.Outcome = "failed; no reason was given"
 	}

@@ -14,12 +14,14 @@ import (
 
 // Step is one transition of a command.
 type Step struct {
-	From     []State // the states it may leave; anything else: not taken
-	To       State
-	Ref      string    // set when not empty
-	Outcome  string    // set when not empty
-	Feedback time.Time // set when not zero
-	Deadline time.Time // set when not zero
+	From    []State // the states it may leave; anything else: not taken
+	To      State
+	Ref     string // set when not empty
+	Outcome string // set when not empty
+	// ClearOutcome removes the outcome before, where there is no new one.
+	ClearOutcome bool
+	Feedback     time.Time // set when not zero
+	Deadline     time.Time // set when not zero
 }
 
 // of is a command that was not stored yet as the step leaves it.

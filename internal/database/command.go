@@ -170,11 +170,12 @@ func stepStatement(id string, s command.Step, condition string) (string, []any) 
 	if s.Ref != "" {
 		put("ref", s.Ref)
 	}
-	if s.Outcome != "" {
+	if s.Outcome != "" || s.ClearOutcome {
 		put("outcome", storable(s.Outcome)) // may be a device's word
 	}
-	if !s.Feedback.IsZero() {
-		put("feedback_at", millis(s.Feedback))
+	if !s.Feedback.IsZero() { // a device's clock may be behind: it cannot answer what was not asked
+		set = append(set, "feedback_at = CASE WHEN created_at > CAST(? AS BIGINT) THEN created_at ELSE CAST(? AS BIGINT) END")
+		args = append(args, millis(s.Feedback), millis(s.Feedback))
 	}
 	if !s.Deadline.IsZero() {
 		put("deadline", millis(s.Deadline))

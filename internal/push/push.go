@@ -122,12 +122,12 @@ func (p *Push) Send(ctx context.Context, o command.Order) command.Receipt {
 // conclude settles the delivery by what the push came to.
 func (p *Push) conclude(ctx context.Context, o command.Order, d agentdevice.Device, came *failure) command.Receipt {
 	if came == nil {
-		if err := p.cfg.Store.ReleaseDelivery(ctx, o.Command.ID); err != nil { // it frees itself when its time is over
-			p.cfg.Log.WarnContext(ctx, "a pushed command waits longer than it should", "command", o.Command.ID, "error", err)
-		}
+		p.release(ctx, o)
 		return accepted(o)
 	}
 	if came.kind == unknown {
+		// The caller is told that it may arrive, so the companion may have it now.
+		p.release(ctx, o)
 		return command.Receipt{Verdict: command.Unknown, Cause: came,
 			Detail: "it is not known whether the push service took the message: do not send it again, look at the command history"}
 	}
@@ -151,6 +151,14 @@ func (p *Push) conclude(ctx context.Context, o command.Order, d agentdevice.Devi
 		p.cfg.Log.ErrorContext(ctx, "the push service does not take our credentials", "error", came)
 	}
 	return notSent("the push service did not take it", came)
+}
+
+// release lets the companion have the command. If that fails, the hold ends by
+// itself.
+func (p *Push) release(ctx context.Context, o command.Order) {
+	if err := p.cfg.Store.ReleaseDelivery(ctx, o.Command.ID); err != nil {
+		p.cfg.Log.WarnContext(ctx, "a pushed command waits longer than it should", "command", o.Command.ID, "error", err)
+	}
 }
 
 // unreachable answers for a device that no push reaches. The platform still
