@@ -76,6 +76,9 @@ type Delivery struct {
 	Args      json.RawMessage
 	CreatedAt time.Time
 	Deadline  time.Time // zero: none
+	// Number orders the deliveries of a device that were made in the same
+	// millisecond; the store sets it.
+	Number int64
 	// Final: the command is over for the caller (a message counts as delivered
 	// once it is durable); the device's word only ends the delivery.
 	Final    bool

@@ -24,7 +24,8 @@ type Channel interface {
 type Holder interface {
 	Channel
 	// Hold lays an order out and returns what it comes to once that is
-	// committed; nil: this order goes by Send.
+	// committed. nil: this order goes by Send, or with the verdict Unreachable is
+	// refused and leaves no trace.
 	Hold(ctx context.Context, order Order) (*agentdevice.Delivery, Receipt)
 	// Held is told when it is committed.
 	Held(d agentdevice.Delivery)

@@ -24,6 +24,9 @@ func (s *Service) dispatch(ctx context.Context, call operation.Call, o Order) (R
 	ctx = context.WithoutCancel(ctx)
 	s.crash(BeforeIntent)
 	held, receipt := s.hold(ctx, &o)
+	if held == nil && receipt.Verdict == Unreachable { // known before anything is kept or sent
+		return Result{}, receipt.fault()
+	}
 	stored, begun, err := s.begin(ctx, o.Command, held)
 	switch {
 	case held != nil && errors.Is(err, ErrDoubt):

@@ -9,12 +9,12 @@ import (
 	"github.com/musterhq/muster/internal/agentdevice"
 )
 
-const deliveryColumns = `command_id, device_id, type, args, created_at, deadline, final, accepted_at`
+const deliveryColumns = `command_id, device_id, type, args, created_at, deadline, final, accepted_at, number`
 
 func scanDelivery(r row) (v agentdevice.Delivery, err error) {
 	var args string
 	var created, deadline, accepted int64
-	err = r.Scan(&v.CommandID, &v.DeviceID, &v.Type, &args, &created, &deadline, &v.Final, &accepted)
+	err = r.Scan(&v.CommandID, &v.DeviceID, &v.Type, &args, &created, &deadline, &v.Final, &accepted, &v.Number)
 	v.Args, v.CreatedAt, v.Deadline, v.Accepted = []byte(args), instant(created), instant(deadline), instant(accepted)
 	return v, err
 }
@@ -29,11 +29,11 @@ func (db *DB) Deliver(ctx context.Context, v agentdevice.Delivery) error {
 
 // insertDelivery makes the row of a delivery, once.
 func insertDelivery(v agentdevice.Delivery) part {
-	return part{`INSERT INTO agent_deliveries (command_id, device_id, type, args, created_at, deadline, final, lease_until, accepted_at, held_until)
+	return part{`INSERT INTO agent_deliveries (command_id, device_id, type, args, created_at, deadline, final, lease_until, accepted_at, held_until, number)
 		SELECT CAST(? AS TEXT), CAST(? AS TEXT), CAST(? AS TEXT), CAST(? AS TEXT), CAST(? AS BIGINT), CAST(? AS BIGINT), CAST(? AS BOOLEAN),
-			CAST(? AS BIGINT), 0, CAST(? AS BIGINT) ` + fromFirst + ` WHERE TRUE
+			CAST(? AS BIGINT), 0, CAST(? AS BIGINT), COALESCE((SELECT MAX(v.number) FROM agent_deliveries v WHERE v.device_id = ?), 0) + 1 ` + fromFirst + ` WHERE TRUE
 		ON CONFLICT (command_id) DO NOTHING RETURNING command_id`,
-		[]any{v.CommandID, v.DeviceID, v.Type, string(v.Args), millis(v.CreatedAt), millis(v.Deadline), v.Final, millis(v.CreatedAt), millis(v.HeldUntil)}}
+		[]any{v.CommandID, v.DeviceID, v.Type, string(v.Args), millis(v.CreatedAt), millis(v.Deadline), v.Final, millis(v.CreatedAt), millis(v.HeldUntil), v.DeviceID}}
 }
 
 // openDelivery notes with the device that there is one more for it.
@@ -62,7 +62,7 @@ func (db *DB) Offer(ctx context.Context, d agentdevice.Device, until time.Time, 
 	// A lease that is lost with the machine's power means one more offer.
 	err := db.statementRelaxed(ctx, func(ctx context.Context, c conn) (err error) {
 		offered, err = list(ctx, c, scanDelivery, `UPDATE agent_deliveries SET lease_until = ? WHERE command_id IN
-			(SELECT command_id FROM agent_deliveries WHERE device_id = ? AND `+due+` ORDER BY created_at, command_id LIMIT ?)`+free+`
+			(SELECT command_id FROM agent_deliveries WHERE device_id = ? AND `+due+` ORDER BY created_at, number, command_id LIMIT ?)`+free+`
 			RETURNING `+deliveryColumns, args...)
 		return err
 	})
@@ -70,7 +70,7 @@ func (db *DB) Offer(ctx context.Context, d agentdevice.Device, until time.Time, 
 		err = db.dropExpired(ctx, d.ID, now)
 	}
 	slices.SortFunc(offered, func(a, b agentdevice.Delivery) int {
-		return cmp.Or(a.CreatedAt.Compare(b.CreatedAt), cmp.Compare(a.CommandID, b.CommandID))
+		return cmp.Or(a.CreatedAt.Compare(b.CreatedAt), cmp.Compare(a.Number, b.Number), cmp.Compare(a.CommandID, b.CommandID))
 	})
 	return offered, err
 }

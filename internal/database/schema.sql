@@ -48,7 +48,7 @@ CREATE TABLE agent_deliveries (
     final BOOLEAN NOT NULL,
     lease_until BIGINT NOT NULL,
     accepted_at BIGINT NOT NULL
-, held_until BIGINT NOT NULL DEFAULT 0);
+, held_until BIGINT NOT NULL DEFAULT 0, number BIGINT NOT NULL DEFAULT 0);
 CREATE INDEX agent_deliveries_deadline ON agent_deliveries (deadline) WHERE deadline <> 0;
 CREATE INDEX agent_deliveries_device ON agent_deliveries (device_id, created_at, command_id);
 CREATE INDEX agent_deliveries_due ON agent_deliveries (lease_until);
