@@ -2,8 +2,8 @@ package agentlink
 
 import (
 	"context"
-	"encoding/json"
 	"maps"
+	"slices"
 	"time"
 
 	"github.com/musterhq/muster/internal/agentdevice"
@@ -12,7 +12,6 @@ import (
 	"github.com/musterhq/muster/internal/command"
 	"github.com/musterhq/muster/internal/enrolment"
 	"github.com/musterhq/muster/internal/fault"
-	"github.com/musterhq/muster/internal/operation"
 )
 
 // CheckIn takes what the device reports and gives it what it is to do. Reports
@@ -21,8 +20,8 @@ import (
 func (l *Link) CheckIn(ctx context.Context, d agentdevice.Device, r agentproto.CheckinRequest) (agentproto.CheckinResponse, error) {
 	now := l.Now()
 	answer := agentproto.CheckinResponse{ServerTime: now.UnixMilli(), NextSeconds: int(CheckInEvery / time.Second)}
-	if r.Capabilities != nil {
-		if err := l.Store.UpdateAgent(ctx, d.ID, agentdevice.Change{Capabilities: r.Capabilities}); err != nil {
+	if able := capabilities(r.Capabilities); able != nil && (d.Capabilities == nil || !slices.Equal(able, d.Capabilities)) {
+		if err := l.Store.UpdateAgent(ctx, d.ID, agentdevice.Change{Capabilities: able}); err != nil {
 			return answer, err
 		}
 	}
@@ -40,7 +39,10 @@ func (l *Link) CheckIn(ctx context.Context, d agentdevice.Device, r agentproto.C
 		return answer, err
 	}
 	ended := false
-	for _, ack := range r.Acks {
+	for _, ack := range r.Acks[:min(len(r.Acks), maxAcks)] {
+		if !understood(ack.State) {
+			continue // of a newer agent: what it means is not known here, so it is not confirmed
+		}
 		over, err := l.acknowledge(ctx, d, ack)
 		if err != nil {
 			return answer, err
@@ -82,11 +84,10 @@ func (l *Link) observe(ctx context.Context, d agentdevice.Device, r agentproto.C
 	}
 	o := enrolment.Observation{CompanyID: d.CompanyID, Device: d.ID, Management: asset.Agent, ReportedAt: now, ObservedAt: now}
 	if r.Status != nil {
-		o.StatusReport, o.Specifications = withTime(r.Status.Values, said(r.Status.At, now)), maps.Clone(r.Status.Specifications)
+		o.StatusReport = statusReport(r.Status.Values, said(r.Status.At, now), func(name string) bool { return !enrolment.OwnMember(name) })
+		o.Specifications = maps.Clone(r.Status.Specifications)
 	}
-	if r.Location != nil {
-		o.Location = location(*r.Location)
-	}
+	o.Location = l.location(ctx, d, r.Location)
 	if r.Policy != nil && r.Policy.ID == d.PolicyID {
 		o.AppliedPolicy, o.AppliedVersion = r.Policy.ID, r.Policy.Version
 		var err error
@@ -105,24 +106,12 @@ func (l *Link) observe(ctx context.Context, d agentdevice.Device, r agentproto.C
 	return l.Commands.PolicyApplied(ctx, d.AssetID, o.AppliedPolicy, now)
 }
 
-// said is a time that a device names: none in the future, and none before its
-// clock can have begun.
-func said(unixMilli int64, now time.Time) time.Time {
-	return time.UnixMilli(max(0, min(unixMilli, now.UnixMilli()))).UTC()
-}
+// maxAcks is how many acknowledgements of one check-in are applied. The agent
+// repeats those that are not confirmed.
+const maxAcks = 200
 
-// withTime puts the time of a report into it. What is no object becomes one.
-func withTime(values json.RawMessage, at time.Time) json.RawMessage {
-	var members map[string]json.RawMessage
-	if json.Unmarshal(values, &members) != nil || members == nil {
-		members = map[string]json.RawMessage{}
-	}
-	members["reportedAt"], _ = json.Marshal(operation.Instant{Time: at}) // such a time always can be written
-	text, err := json.Marshal(members)
-	if err != nil {
-		return nil
-	}
-	return text
+func understood(s agentproto.AckState) bool {
+	return s == agentproto.Accepted || s == agentproto.Done || s == agentproto.Failed
 }
 
 // acknowledge applies one word of the device about a command. Words about

@@ -33,7 +33,7 @@ func (l *Link) enrollCompanion(ctx context.Context, token string, made agentdevi
 // policies, and it does not decide whether the device is managed: the platform's
 // notifications do. Once that device has ended, so has the companion.
 func (l *Link) hearCompanion(ctx context.Context, d agentdevice.Device, r agentproto.CheckinRequest, now time.Time) error {
-	report, err := companionReport(d, r, now)
+	report, err := l.companionReport(ctx, d, r, now)
 	if err != nil {
 		l.Log.WarnContext(ctx, "a companion's report that cannot be kept is dropped", "device", d.ID, "error", err)
 		report = agentdevice.CompanionReport{SeenAt: now}
@@ -50,14 +50,12 @@ func (l *Link) hearCompanion(ctx context.Context, d agentdevice.Device, r agentp
 
 // companionReport cleans what a companion tells as an enrolled device's words
 // are cleaned.
-func companionReport(d agentdevice.Device, r agentproto.CheckinRequest, now time.Time) (agentdevice.CompanionReport, error) {
+func (l *Link) companionReport(ctx context.Context, d agentdevice.Device, r agentproto.CheckinRequest, now time.Time) (agentdevice.CompanionReport, error) {
 	o := enrolment.Observation{CompanyID: d.CompanyID, Device: d.ID, Management: asset.Agent, ReportedAt: now, ObservedAt: now}
 	if r.Status != nil {
-		o.StatusReport = withTime(r.Status.Values, said(r.Status.At, now))
+		o.StatusReport = statusReport(r.Status.Values, said(r.Status.At, now), companionMember)
 	}
-	if r.Location != nil {
-		o.Location = location(*r.Location)
-	}
+	o.Location = l.location(ctx, d, r.Location)
 	o, err := o.Clean(now)
 	if err != nil {
 		return agentdevice.CompanionReport{}, err
@@ -75,9 +73,4 @@ func (l *Link) endCompanion(ctx context.Context, d agentdevice.Device) error {
 		return err
 	}
 	return l.Deliveries.EndAgent(ctx, d.ID, false)
-}
-
-func location(said agentproto.Location) *asset.Location {
-	return &asset.Location{Latitude: said.Latitude, Longitude: said.Longitude,
-		AccuracyMeters: said.AccuracyMeters, ReportedAt: time.UnixMilli(said.At).UTC()}
 }

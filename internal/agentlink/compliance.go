@@ -16,11 +16,18 @@ type notApplied struct {
 	Detail  string                  `json:"specificNonComplianceReason,omitempty"`
 }
 
+// maxShort bounds the settings of a report that a device does not have: there
+// are fewer settings than that.
+const maxShort = 100
+
 // compliance is what a policy report says, as members of a status report. What
 // has no meaning on the device is no shortcoming.
 func compliance(r agentproto.PolicyReport, now time.Time) (json.RawMessage, error) {
 	short := []notApplied{}
 	for _, s := range r.Settings {
+		if len(short) == maxShort {
+			break
+		}
 		if s.State != agentproto.Applied && s.State != agentproto.NotApplicable {
 			short = append(short, notApplied{s.ID, s.State, s.Detail})
 		}

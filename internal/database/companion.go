@@ -10,6 +10,7 @@ import (
 
 	"github.com/musterhq/muster/internal/agentdevice"
 	"github.com/musterhq/muster/internal/asset"
+	"github.com/musterhq/muster/internal/enrolment"
 	"github.com/musterhq/muster/internal/fault"
 )
 
@@ -121,11 +122,21 @@ func (db *DB) ReportCompanion(ctx context.Context, d agentdevice.Device, r agent
 			return nil
 		}
 		if r.Status != nil {
-			if h.reported, err = overlay(h.reported, r.Status); err != nil {
+			told, err := overlay(h.reported, r.Status)
+			if err != nil {
+				return err
+			}
+			if len(told) <= enrolment.MaxReport {
+				h.reported = told
+			}
+		}
+		asked := false
+		if r.Location != nil {
+			if asked, err = h.mayLocate(ctx, t, d.ID); err != nil {
 				return err
 			}
 		}
-		if r.Location != nil {
+		if asked {
 			var fix asset.Location
 			if err := json.Unmarshal(r.Location, &fix); err != nil {
 				return err

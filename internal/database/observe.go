@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"maps"
+	"slices"
 	"strings"
 	"time"
 
@@ -90,6 +91,14 @@ func remember(ctx context.Context, t *tx, companyID, id string, now time.Time) (
 
 // apply brings the row to what was observed; again begins a new enrolment.
 func (h held) apply(ctx context.Context, t *tx, o enrolment.Observation, again bool) (enrolment.Change, error) {
+	if o.Location != nil && o.Management == asset.Agent {
+		if asked, err := h.mayLocate(ctx, t, o.Device); err != nil || !asked {
+			if err != nil {
+				return enrolment.Change{}, err
+			}
+			o.Location = nil
+		}
+	}
 	counts := counts{}
 	if h.status != "" { // it is in the inventory
 		h.count(counts, -1)
@@ -177,7 +186,7 @@ func (h *held) learnFacts(o enrolment.Observation) error {
 	if err := decode(h.specifications, &facts); err != nil {
 		return err
 	}
-	maps.Copy(facts, o.Specifications)
+	h.learnSpecifications(facts, o)
 	for key, value := range map[string]string{"serialNumber": o.SerialNumber, "brand": o.Brand, "model": o.Model} {
 		if value != "" {
 			facts[key] = value
@@ -193,15 +202,67 @@ func (h *held) learnFacts(o enrolment.Observation) error {
 	return h.locate(o.Location)
 }
 
-// hear takes over a status report, and what is said of the policy alone.
+// learnSpecifications takes over what a device reports of its hardware and
+// software. The platform names a fixed set, so its reports add to what is known.
+// An agent names what it likes: its report replaces all but what it enrolled
+// with, of which the serial number and the brand say which asset it is.
+func (h *held) learnSpecifications(facts map[string]string, o enrolment.Observation) {
+	if o.Management != asset.Agent || o.Enrolling || o.Specifications == nil {
+		maps.Copy(facts, o.Specifications)
+		return
+	}
+	maps.DeleteFunc(facts, func(name, _ string) bool {
+		return !slices.Contains([]string{"serialNumber", "brand", "model", "manufacturer", "osVersion"}, name)
+	})
+	for name, value := range o.Specifications {
+		if name != "serialNumber" && name != "brand" {
+			facts[name] = value
+		}
+	}
+}
+
+// hear takes over a status report, and what is said of the policy alone. An
+// agent's status report says nothing of the policy: what was known of it stays.
 func (h *held) hear(o enrolment.Observation) (err error) {
+	compliance := o.Compliance
 	if len(o.StatusReport) > 0 {
+		if len(compliance) == 0 && o.Management == asset.Agent {
+			if compliance, err = complianceOf(h.reported); err != nil {
+				return err
+			}
+		}
 		h.reported = string(o.StatusReport)
 	}
-	if len(o.Compliance) > 0 {
-		h.reported, err = overlay(h.reported, o.Compliance)
+	if len(compliance) == 0 {
+		return nil
+	}
+	if h.reported, err = overlay(h.reported, compliance); err == nil && len(h.reported) > enrolment.MaxReport {
+		h.reported = string(compliance)
 	}
 	return err
+}
+
+// complianceOf are the members of a status report that say how far the device
+// has its policy; nil: there are none.
+func complianceOf(report string) (json.RawMessage, error) {
+	members := map[string]json.RawMessage{}
+	if err := decode(report, &members); err != nil {
+		return nil, err
+	}
+	maps.DeleteFunc(members, func(name string, _ json.RawMessage) bool { return name == "reportedAt" || !enrolment.OwnMember(name) })
+	if len(members) == 0 {
+		return nil, nil
+	}
+	return json.Marshal(members)
+}
+
+// mayLocate reports whether a device managed by our own agent may tell its
+// place: while it is asked to, or lost.
+func (h held) mayLocate(ctx context.Context, t *tx, deviceID string) (bool, error) {
+	if h.lostMode {
+		return true, nil
+	}
+	return value[bool](ctx, t, `SELECT EXISTS (SELECT 1 FROM agent_deliveries WHERE device_id = ? AND type = 'LOCATION_UPDATE')`, deviceID)
 }
 
 // locate keeps the newer of the location known and the one reported.

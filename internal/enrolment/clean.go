@@ -25,12 +25,25 @@ const (
 	maxFact           = 128
 	maxSpecifications = 200
 	maxSpecValue      = 1024
-	maxReport         = 256 << 10 // bytes
+	maxSpecBytes      = 32 << 10 // of all names and values together
+	maxReport         = MaxReport
 	maxReportText     = 1024
 	maxReportMembers  = 2000 // of one object or array
 	maxReportDepth    = 10
 	maxFuture         = time.Minute // a clock may be ahead by
 )
+
+// Limits of what is stored of a device's reports.
+const (
+	MaxReport     = 256 << 10 // bytes of a status report
+	MaxMemberName = maxFact   // characters
+)
+
+// OwnMember reports whether a member of a status report is written by the
+// service alone, whatever an agent reports under its name.
+func OwnMember(name string) bool {
+	return name == "reportedAt" || name == "policyCompliant" || name == "nonComplianceDetails"
+}
 
 // Clean returns the observation fit to be kept. Device-supplied text is
 // hostile: texts are cut and rid of control characters, what is not what it
@@ -126,12 +139,15 @@ func cleanSpecifications(given map[string]string) map[string]string {
 	if len(given) == 0 {
 		return nil
 	}
-	kept := make(map[string]string, min(len(given), maxSpecifications))
+	kept, size := make(map[string]string, min(len(given), maxSpecifications)), 0
 	for _, key := range slices.Sorted(maps.Keys(given)) {
 		value := check.Clean(given[key], maxSpecValue)
-		if key = check.Clean(key, maxFact); key != "" && value != "" && len(kept) < maxSpecifications {
-			kept[key] = value
+		key = check.Clean(key, maxFact)
+		if key == "" || value == "" || len(kept) == maxSpecifications || size+len(key)+len(value) > maxSpecBytes {
+			continue
 		}
+		size += len(key) + len(value)
+		kept[key] = value
 	}
 	return kept
 }
