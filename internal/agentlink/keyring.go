@@ -43,8 +43,10 @@ func (k *known) spend(now time.Time) time.Duration {
 	present := now.UnixNano()
 	for {
 		before := k.paid.Load()
-		// A clock that was set back must not lock the device out for as long.
-		after := max(min(before, present+ahead), present) + int64(requestEvery)
+		after := max(before, present) + int64(requestEvery)
+		if before > present+2*ahead { // the clock was set back: begin again
+			after = present + int64(requestEvery)
+		}
 		if after > present+ahead {
 			return time.Duration(after - present - ahead)
 		}
