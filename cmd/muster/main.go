@@ -8,6 +8,7 @@ import (
 	"io"
 	"os"
 	"os/signal"
+	"os/user"
 	"strings"
 	"syscall"
 	"time"
@@ -63,12 +64,24 @@ func run(args []string, in io.Reader, out, errOut io.Writer) int {
 		fmt.Fprintf(errOut, "muster: %s: see --help\n", cli.Message(err))
 		return exitUsage
 	}
-	env := &cli.Env{Context: ctx, In: in, Out: out, Now: time.Now, Open: service.OpenDesk(time.Now)}
+	env := &cli.Env{Context: ctx, In: in, Out: out, Now: time.Now, User: hostUser(), Open: service.OpenDesk(time.Now)}
 	if err := chosen.Run(env, streams{errOut}); err != nil {
 		fmt.Fprintf(errOut, "muster: %s\n", cli.Message(err))
 		return exitFailed
 	}
 	return exitOK
+}
+
+// hostUser is who runs the program, for the activity log.
+func hostUser() string {
+	current, err := user.Current()
+	if err != nil {
+		return "" // no such user on this host, as in an empty container
+	}
+	if by := os.Getenv("SUDO_USER"); by != "" && by != current.Username {
+		return current.Username + ", by sudo of " + by
+	}
+	return current.Username
 }
 
 // streams carries standard error to the commands that log.

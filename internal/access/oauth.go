@@ -23,22 +23,39 @@ type OAuthClient struct {
 // Confidential reports whether the client must prove itself with a secret.
 func (c OAuthClient) Confidential() bool { return c.SecretHash != [sha256.Size]byte{} }
 
-// OAuthConnection is a person's consent to a client. It is the caller that
-// proposals belong to and that a budget is counted for (contract 5.6, 8), so it
-// outlives every token, and consenting again changes it in place.
+// MaxGrants is how many grants a connection keeps. One more ends the grant that
+// was unused for longest.
+const MaxGrants = 10
+
+// The use of a refresh token that was rotated already. A client that calls tools
+// in parallel refreshes once for each call that found its access token expired,
+// and a client whose answer was lost asks again.
+const (
+	ReuseWindow = 120 * time.Second // from the rotation on
+	MaxReuses   = 10
+)
+
+// OAuthConnection is what a person lets one client do: the sum of the grants
+// that their consents made. It owns proposals and has a budget, so it outlives
+// its grants and their tokens.
 type OAuthConnection struct {
 	ID         string
 	CompanyID  string
 	UserID     string
 	ClientID   string
 	ClientName string
-	Scopes     Permission // as consented; each call cuts them by the user's rights
-	Frozen     bool       // set aside by an administrator: refused until thawed
+	// Scopes are those of all grants together or, where the connection was
+	// found by a token or a code, those of that grant. Each call is limited to
+	// what the user may do as well.
+	Scopes     Permission
+	Grants     int  // live grants: one for each consent
+	Frozen     bool // refused until an administrator unfreezes it
 	CreatedAt  time.Time
-	LastUsedAt time.Time
+	LastUsedAt time.Time // of the grant, where the connection was found by a token
 	RevokedAt  time.Time // zero: live
-	// Grantable is what the connection's user may do now, and so consent to;
-	// known where the connection was found by its token.
+	// GrantID and Grantable are known where the connection was found by a
+	// token. Grantable is what its user may do now, and so consent to.
+	GrantID   string
 	Grantable Permission
 }
 
@@ -54,11 +71,15 @@ func NewSecret(prefix string) string {
 	return body + checksum(body)
 }
 
-// AuthorizationCode is a code between consent and token request.
+// AuthorizationCode carries a consent until the client redeems it. Until then
+// the consent has no effect.
 type AuthorizationCode struct {
 	Hash          SecretHash
-	ConnectionID  string
+	CompanyID     string
+	UserID        string
 	ClientID      string
+	ClientName    string
+	Scopes        Permission
 	RedirectURI   string
 	CodeChallenge string // S256
 	Resource      string
@@ -78,29 +99,39 @@ type OAuthTokens struct {
 type OAuthStore interface {
 	OAuthClient(ctx context.Context, id string) (OAuthClient, error)
 	SaveOAuthClient(ctx context.Context, c OAuthClient) error
-	// Connect records a consent: the user's live connection with the client
-	// gets the scopes, or a new one is made; and the code, together.
-	Connect(ctx context.Context, c OAuthConnection, code AuthorizationCode) (OAuthConnection, error)
-	// RedeemCode takes the code if take agrees to it, and issues the tokens, in
-	// one transaction. A code that was taken before revokes its connection and
-	// is fault.Refused; so is an unknown, expired or disagreed one.
+	// SaveCode records a consent, which takes effect when its code is redeemed.
+	SaveCode(ctx context.Context, code AuthorizationCode) error
+	// RedeemCode makes a grant of the code's scopes if take accepts the code,
+	// and issues the tokens, in one transaction. A code that was redeemed
+	// before ends its grant and is fault.Refused; so is an unknown, expired or
+	// not accepted one, which changes nothing.
 	RedeemCode(ctx context.Context, hash SecretHash, take func(AuthorizationCode) error, issue OAuthTokens) (OAuthConnection, error)
 	// RotateToken swaps a refresh token of the client for new tokens in one
-	// transaction. One that was used before revokes its connection and is
-	// fault.Refused; so is an unknown, expired or foreign one.
-	RotateToken(ctx context.Context, refresh SecretHash, clientID string, issue OAuthTokens) (OAuthConnection, error)
-	// RevokeToken ends the connection that the token belongs to.
+	// transaction. The access token has the wanted scopes; zero means the
+	// grant's, and more than the grant's is fault.Forbidden. A token that was
+	// swapped before is swapped again within ReuseWindow, at most MaxReuses
+	// times, until one of its successors was swapped; after that it ends its
+	// grant and is fault.Refused. So is an unknown, expired or foreign token,
+	// which changes nothing.
+	RotateToken(ctx context.Context, refresh SecretHash, clientID string, wanted Permission, issue OAuthTokens) (OAuthConnection, error)
+	// RevokeToken ends the grant that the token belongs to.
 	RevokeToken(ctx context.Context, token SecretHash, clientID string) error
+	// ConsentedScopes returns what the user lets the client do already.
+	ConsentedScopes(ctx context.Context, userID, clientID string) (Permission, error)
 }
 
 // ConnectionStore reads and changes connections, for callers and people.
 type ConnectionStore interface {
 	// ConnectionByToken returns the connection, not revoked, of a live access
-	// token, as a principal whose permissions are its scopes cut by its user's rights,
-	// with the company's settings, in one query.
+	// token, as a principal whose permissions are the scopes of the token's
+	// grant limited to its user's rights, with the company's settings, in one
+	// query.
 	ConnectionByToken(ctx context.Context, access SecretHash) (OAuthConnection, Principal, error)
-	TouchConnection(ctx context.Context, id string) error
+	// TouchConnection notes the use of a connection and of one of its grants.
+	TouchConnection(ctx context.Context, id, grantID string) error
 	Connections(ctx context.Context, companyID string) ([]OAuthConnection, error)
-	// UpdateConnection changes what change changes, atomically; change must be pure.
+	// UpdateConnection changes what change changes, atomically; change must be
+	// pure. Scopes that it adds or removes are added to or removed from each
+	// grant. A connection that it revokes loses all grants and codes.
 	UpdateConnection(ctx context.Context, companyID, id string, change func(*OAuthConnection) error) (OAuthConnection, error)
 }

@@ -22,7 +22,13 @@ func (p Principal) Actor() Actor {
 }
 
 // OperatorActor is the actor of the command line, whose user owns the database.
-func OperatorActor() Actor { return Actor{Kind: System, ID: "operator", Name: "command line"} }
+// The user is the host's, as the operating system names it; empty: unknown.
+func OperatorActor(user string) Actor {
+	if user == "" {
+		return Actor{Kind: System, ID: "operator", Name: "command line"}
+	}
+	return Actor{Kind: System, ID: "operator", Name: "command line (" + user + ")"}
+}
 
 // ServiceActor is the actor of what Muster does by itself.
 func ServiceActor() Actor { return Actor{Kind: System, ID: "service", Name: "Muster"} }

@@ -2,9 +2,16 @@
 // policies, sign-ins, users, keys, connections and settings (contract 1.6).
 //
 // An entry is written in the transaction of the change that it tells of, and
-// never changes. Entries of a company form a chain of hashes whose head the
-// service signs with a key that is not in the database, so that Verify finds
-// what somebody altered, took away or put in. Nothing in an entry is secret.
+// the service never changes it. Entries of a company form a chain of hashes
+// whose head the service signs with a key that is not in the database. The
+// service checks that signature before it extends or prunes the chain, and never
+// signs a head that is missing or wrong without an operator's command.
+//
+// What this detects: an entry that was altered, removed or added behind the
+// signed head, and a head that this service has not signed. What it does not
+// detect: an entry altered in the seconds before it is sealed, and a head that
+// was put back together with the entries of its time while no replica ran (see
+// ADR 0012). Nothing in an entry is secret.
 package activity
 
 import (
@@ -43,6 +50,7 @@ const (
 	CompanyCreated     Action = "company.created"
 	CompanyChanged     Action = "company.changed"
 	CompanyConnected   Action = "company.connected"
+	ChainRestarted     Action = "company.chain_restarted"
 	SignInSetUp        Action = "company.signin_changed"
 	AssetsImported     Action = "asset.imported"
 	AssetChanged       Action = "asset.changed"

@@ -39,20 +39,30 @@ func EncodeChanges(changes []Change) string {
 }
 
 // Head is where a company's chain stands. Entries before First were removed
-// when their time was over; Anchor is the hash of the last of them.
+// when their time was over; Anchor is the hash of the last of them. A head is
+// made with its company, so one that is missing (First is 0) was taken away.
 type Head struct {
 	CompanyID string
 	First     int64
 	Anchor    string
 	Last      int64 // 0: nothing was sealed yet
 	Hash      string
-	Signature string // of Statement, in hexadecimal
+	Signature string // of Statement, in hexadecimal; empty: the chain has not begun
+	// Oldest and Sealed are the time of the company's first entry and the highest
+	// place of one. They are known only of a head without a signature.
+	Oldest time.Time
+	Sealed int64
 }
 
 // Statement is what the service signs.
 func (h Head) Statement() []byte {
 	return []byte(strings.Join([]string{"muster activity chain 1", h.CompanyID, strconv.FormatInt(h.First, 10), h.Anchor,
 		strconv.FormatInt(h.Last, 10), h.Hash}, "\n"))
+}
+
+// unbegun reports whether the head is as a new company has it.
+func (h Head) unbegun() bool {
+	return h.Signature == "" && h.First == 1 && h.Anchor == "" && h.Last == 0 && h.Hash == "" && h.Sealed == 0
 }
 
 // Signer signs heads with the service's own key, which is not in the database.
@@ -62,115 +72,43 @@ type Signer interface {
 	VerifyStatement(statement, signature []byte) bool
 }
 
+// Seal is how a store asks whether it may move a head, and has it signed.
+type Seal struct {
+	// Check returns a *BrokenError for a head that must not be moved. The store
+	// asks once it has locked the head.
+	Check func(Head) error
+	Sign  func(statement []byte) []byte
+}
+
+// BrokenError says that a company's head is not what this service signed.
+type BrokenError struct {
+	Head Head
+	Why  string
+}
+
+// Error implements error.
+func (e *BrokenError) Error() string { return e.Why }
+
 // ChainStore keeps the chain.
 type ChainStore interface {
 	// SealActivity gives up to limit entries of a company their places, the
-	// oldest first, and returns how many.
-	SealActivity(ctx context.Context, companyID string, limit int, sign func([]byte) []byte) (int, error)
-	// Unsealed returns companies that have entries without a place.
+	// oldest first, and returns the head and how many.
+	SealActivity(ctx context.Context, companyID string, limit int, seal Seal) (Head, int, error)
+	// Unsealed returns companies that have entries without a place, or a head
+	// without a signature.
 	Unsealed(ctx context.Context) ([]string, error)
+	// Heads returns the head of every company.
+	Heads(ctx context.Context) ([]Head, error)
 	// WalkActivity shows the head and then every entry of the chain, in order,
 	// all of one moment.
 	WalkActivity(ctx context.Context, companyID string, head func(Head) error, entry func(Entry) error) error
 	// ForgetActivity removes up to limit of a company's oldest entries from before
 	// a time, and returns how many.
-	ForgetActivity(ctx context.Context, companyID string, before time.Time, limit int, sign func([]byte) []byte) (int, error)
+	ForgetActivity(ctx context.Context, companyID string, before time.Time, limit int, seal Seal) (int, error)
+	// RestartActivity takes every entry of a company out of the chain and signs
+	// a head that follows the place after, or the highest so far if that is
+	// higher. It records the event.
+	RestartActivity(ctx context.Context, companyID string, after int64, e Event, sign func([]byte) []byte) error
 	// ActivityLifetimes returns how long each company keeps its entries.
 	ActivityLifetimes(ctx context.Context) (map[string]time.Duration, error)
-}
-
-// Keeper seals, verifies and forgets.
-type Keeper struct {
-	Store  ChainStore
-	Signer Signer
-	Now    func() time.Time
-}
-
-// sealBatch bounds the entries that one transaction seals or forgets.
-const sealBatch = 500
-
-// Seal gives every new entry its place in its company's chain.
-func (k Keeper) Seal(ctx context.Context) error {
-	companies, err := k.Store.Unsealed(ctx)
-	for _, id := range companies {
-		if err := k.seal(ctx, id); err != nil {
-			return err
-		}
-	}
-	return err
-}
-
-func (k Keeper) seal(ctx context.Context, companyID string) error {
-	for {
-		n, err := k.Store.SealActivity(ctx, companyID, sealBatch, k.Signer.SignStatement)
-		if err != nil || n < sealBatch {
-			return err
-		}
-	}
-}
-
-// Forget removes what companies no longer keep.
-func (k Keeper) Forget(ctx context.Context) error {
-	lifetimes, err := k.Store.ActivityLifetimes(ctx)
-	for id, lifetime := range lifetimes {
-		for n := sealBatch; err == nil && n == sealBatch; {
-			n, err = k.Store.ForgetActivity(ctx, id, k.Now().Add(-lifetime), sealBatch, k.Signer.SignStatement)
-		}
-	}
-	return err
-}
-
-// Verdict is what Verify found.
-type Verdict struct {
-	Head    Head
-	Checked int64
-	// Broken is the place in the chain where something is wrong, and Why says
-	// what; 0 and empty: all is as it was written.
-	Broken int64
-	Why    string
-}
-
-// Sound reports whether nothing is wrong.
-func (v Verdict) Sound() bool { return v.Why == "" }
-
-// Verify seals what is new and then checks a company's whole chain.
-func (k Keeper) Verify(ctx context.Context, companyID string) (Verdict, error) {
-	if err := k.seal(ctx, companyID); err != nil {
-		return Verdict{}, err
-	}
-	var v Verdict
-	hash := ""
-	err := k.Store.WalkActivity(ctx, companyID, func(h Head) error {
-		v, hash = Verdict{Head: h}, h.Anchor
-		signature, err := hex.DecodeString(h.Signature)
-		if h.Last > 0 && (err != nil || !k.Signer.VerifyStatement(h.Statement(), signature)) {
-			v.Broken, v.Why = h.Last, "the head of the chain was not signed by this service"
-		}
-		return nil
-	}, func(e Entry) error {
-		if v.Why != "" {
-			return nil
-		}
-		want := v.Head.First + v.Checked
-		switch {
-		case e.Seq > v.Head.Last:
-			v.Broken, v.Why = e.Seq, "an entry follows the signed head of the chain"
-		case e.Seq != want:
-			v.Broken, v.Why = want, "an entry is missing"
-		case e.Digest(hash) != e.Hash:
-			v.Broken, v.Why = e.Seq, "an entry is not as it was written"
-		default:
-			hash = e.Hash
-			v.Checked++
-		}
-		return nil
-	})
-	if err == nil && v.Why == "" && v.Head.Last > 0 {
-		if last := v.Head.First + v.Checked - 1; last != v.Head.Last {
-			v.Broken, v.Why = last+1, "an entry is missing"
-		} else if hash != v.Head.Hash {
-			v.Broken, v.Why = last, "the head of the chain is not the last entry's"
-		}
-	}
-	return v, err
 }

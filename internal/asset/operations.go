@@ -9,12 +9,6 @@ import (
 	"github.com/musterhq/muster/internal/operation"
 )
 
-// sorting is what GET /assets may be sorted by.
-var sorting = operation.Sorting{
-	Fields:  []string{string(BySyncedAt), string(ByIdentification), string(ByStatus), string(ByCreatedAt)},
-	Default: string(BySyncedAt) + ",desc",
-}
-
 // FilterArgs are the filters that list and count share (contract 4.1).
 type FilterArgs struct {
 	Status string `query:"status" rule:"enum=ACTIVE|INACTIVE|SYNCHRONIZING|PENDING|DELETED" doc:"Only assets of this status."`
@@ -25,10 +19,8 @@ type FilterArgs struct {
 type ListArgs struct {
 	FilterArgs
 	operation.PageRequest
+	Sort string `query:"sort" rule:"enum=syncedAt,asc|syncedAt,desc|identification,asc|identification,desc|status,asc|status,desc|createdAt,asc|createdAt,desc default=syncedAt,desc" doc:"Field and direction."`
 }
-
-// Rules implements operation.Ruler.
-func (a ListArgs) Rules(r *operation.Rules) { sorting.Rule(r, a.Sort) }
 
 // Target names one asset; embed it in the arguments of what acts on one.
 type Target struct {
@@ -73,10 +65,7 @@ func (rd Reader) List(ctx context.Context, call operation.Call, args ListArgs) (
 	if !findable {
 		return page, nil
 	}
-	field, descending, err := sorting.Parse(args.Sort)
-	if err != nil {
-		return page, err
-	}
+	field, descending := operation.SortOrder(args.Sort)
 	assets, total, err := rd.Store.Assets(ctx, Query{Filter: filter, Page: args.PageRequest, Order: Order(field), Descending: descending})
 	if err != nil {
 		return page, err

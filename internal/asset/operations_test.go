@@ -231,7 +231,7 @@ func TestListRefuses(t *testing.T) {
 	in := newInventory(t)
 	for query, field := range map[string]string{
 		"status=GONE": "status", "status=active": "status", "status=": "status",
-		"sort=name,asc": "sort", "sort=syncedAt": "sort", "sort=syncedAt,down": "sort", "sort=syncedAt,DESC": "sort", "sort=": "", "sort=syncedAt,desc,x": "sort",
+		"sort=name,asc": "sort", "sort=syncedAt": "sort", "sort=syncedAt,down": "sort", "sort=syncedAt,DESC": "sort", "sort=": "sort", "sort=syncedAt,desc,x": "sort",
 		"page=-1": "page", "page=x": "page", "size=0": "size", "size=101": "size", "size=1.5": "size", "colour=red": "colour",
 	} {
 		_, failure := in.read(in.p, "list_assets", query)

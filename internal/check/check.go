@@ -13,16 +13,15 @@ import (
 const (
 	maxLocalPart = 64  // bytes, RFC 5321 4.5.3.1.1
 	maxDomain    = 255 // bytes, RFC 5321 4.5.3.1.2
-	maxPackage   = 255 // characters; Android's own limit is 223, which is its business
 )
 
 var domainLabel = regexp.MustCompile(`^[\p{L}\p{N}](?:[\p{L}\p{N}-]{0,61}[\p{L}\p{N}])?$`)
 
 // Email reports whether s is one bare e-mail address: no display name, no
-// quoting that changes it, a domain of well-formed labels and no IP literal.
+// quoting that changes it, no control characters, a domain of well-formed labels and no IP literal.
 func Email(s string) bool {
 	address, err := mail.ParseAddress(s)
-	if err != nil || address.Address != s || address.Name != "" {
+	if err != nil || address.Address != s || address.Name != "" || strings.ContainsFunc(s, unicode.IsControl) {
 		return false
 	}
 	at := strings.LastIndexByte(s, '@')
@@ -38,6 +37,10 @@ func Email(s string) bool {
 	return true
 }
 
+// MaxPackage is how long a package name may be, in characters. Android's own
+// limit is 223.
+const MaxPackage = 255
+
 // PackagePattern is the shape of an Android application id: at least two
 // segments, each beginning with a letter.
 const PackagePattern = `^[A-Za-z][A-Za-z0-9_]*(\.[A-Za-z][A-Za-z0-9_]*)+$`
@@ -46,7 +49,7 @@ var packageShape = regexp.MustCompile(PackagePattern)
 
 // Package reports whether s is a package name in reverse-domain shape.
 func Package(s string) bool {
-	return len(s) <= maxPackage && packageShape.MatchString(s)
+	return len(s) <= MaxPackage && packageShape.MatchString(s)
 }
 
 // Blank reports whether s is empty or holds nothing but white space.

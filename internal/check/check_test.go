@@ -34,6 +34,7 @@ func TestEmail(t *testing.T) {
 		"a@b.example, c@d.example":              false,
 		"\"a b\"@acme.example":                  false,
 		"a@acme.example\n":                      false,
+		"a\u0085b@acme.example":                 false,
 	} {
 		if got := check.Email(address); got != want {
 			t.Errorf("Email(%q) = %v, want %v", address, got, want)

@@ -2,20 +2,18 @@ package command
 
 import (
 	"log/slog"
-	"strings"
 
 	"github.com/musterhq/muster/internal/asset"
-	"github.com/musterhq/muster/internal/operation"
 )
 
 // LostModeArgs are the arguments of start_lost_mode (contract 4.2, 8).
 type LostModeArgs struct {
 	asset.Target
-	Message       string  `json:"message" rule:"required notblank maxchars=4096" doc:"Text shown on the lock screen."`
-	PhoneNumber   string  `json:"phoneNumber" rule:"maxchars=4096" doc:"Phone number shown on the lock screen."`
+	Message       string  `json:"message" rule:"required notblank lines maxchars=4096" doc:"Text shown on the lock screen."`
+	PhoneNumber   string  `json:"phoneNumber" rule:"line maxchars=4096" doc:"Phone number shown on the lock screen."`
 	Email         *string `json:"email" rule:"email maxchars=320" doc:"E-mail address shown on the lock screen."`
-	StreetAddress string  `json:"streetAddress" rule:"maxchars=4096" doc:"Postal address shown on the lock screen."`
-	Organization  string  `json:"organization" rule:"maxchars=4096" doc:"Name of the organization shown on the lock screen."`
+	StreetAddress string  `json:"streetAddress" rule:"line maxchars=4096" doc:"Postal address shown on the lock screen."`
+	Organization  string  `json:"organization" rule:"line maxchars=4096" doc:"Name of the organization shown on the lock screen."`
 }
 
 func (a LostModeArgs) body() any {
@@ -29,8 +27,8 @@ func (a LostModeArgs) body() any {
 // MessageArgs are the arguments of send_message.
 type MessageArgs struct {
 	asset.Target
-	Title string `json:"title" rule:"required notblank maxchars=60" doc:"Title of the notification."`
-	Body  string `json:"body" rule:"required notblank maxchars=500" doc:"Text of the notification, plain."`
+	Title string `json:"title" rule:"required notblank line maxchars=60" doc:"Title of the notification."`
+	Body  string `json:"body" rule:"required notblank lines maxchars=500" doc:"Text of the notification, plain."`
 }
 
 func (a MessageArgs) body() any { return MessageBody{Title: a.Title, Body: a.Body} }
@@ -38,7 +36,7 @@ func (a MessageArgs) body() any { return MessageBody{Title: a.Title, Body: a.Bod
 // LaunchAppArgs are the arguments of launch_app.
 type LaunchAppArgs struct {
 	asset.Target
-	PackageName string `json:"packageName" rule:"required notblank package" doc:"Package name of an installed app, such as com.example.app."`
+	PackageName string `json:"packageName" rule:"required package" doc:"Package name of an installed app, such as com.example.app."`
 }
 
 func (a LaunchAppArgs) body() any { return LaunchAppBody{PackageName: a.PackageName} }
@@ -66,15 +64,10 @@ type policyRef string
 // without the password.
 type PasswordArgs struct {
 	asset.Target
-	NewPassword string `json:"newPassword" rule:"required notblank minchars=4 maxchars=128 secret" doc:"The new password. It is never stored, returned or logged."`
+	NewPassword string `json:"newPassword" rule:"required trimmed line minchars=4 maxchars=128 secret" doc:"The new password. It is never stored, returned or logged."`
 }
 
 func (a PasswordArgs) body() any { return PasswordBody{NewPassword: a.NewPassword} }
-
-// Rules implements operation.Ruler.
-func (a PasswordArgs) Rules(r *operation.Rules) {
-	r.Must("newPassword", "must not begin or end with a space", strings.TrimSpace(a.NewPassword) == a.NewPassword)
-}
 
 // String keeps the password out of formatted text.
 func (a PasswordArgs) String() string { return "{" + a.AssetID + " [secret]}" }

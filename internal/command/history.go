@@ -32,11 +32,7 @@ func (c Command) Entry() Entry {
 type HistoryArgs struct {
 	asset.Target
 	operation.PageRequest
-}
-
-// Rules implements operation.Ruler: the history is always newest first.
-func (a HistoryArgs) Rules(r *operation.Rules) {
-	r.Must("sort", "must be createdAt,desc, which is the default", a.Sort == "" || a.Sort == "createdAt,desc")
+	Sort string `query:"sort" rule:"enum=createdAt,desc default=createdAt,desc" doc:"Field and direction: the history is always newest first."`
 }
 
 func defineHistory(r *operation.Registry, s *Service) {

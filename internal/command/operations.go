@@ -74,6 +74,15 @@ func table() []row {
 // advice is what every command's description ends with.
 const advice = " If the status is UNCONFIRMED, nobody can tell whether it was sent: do not send it again, look at list_device_commands first."
 
+// Types lists the sixteen types.
+func Types() []Type {
+	types := []Type{}
+	for _, row := range table() {
+		types = append(types, row.command)
+	}
+	return types
+}
+
 // Define declares the sixteen commands and the history (contract 4.2, 2.3).
 func Define(r *operation.Registry, s *Service) {
 	for _, row := range table() {

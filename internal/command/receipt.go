@@ -20,6 +20,12 @@ func (v Verdict) String() string {
 	return verdictNames[v]
 }
 
+// Outcomes lists everything that an Observer may be told of a command: what
+// became of sending it, and how it ended.
+func Outcomes() []string {
+	return append(verdictNames[:], "success", "error", "expired", "unconfirmed")
+}
+
 // failed reports whether the verdict ends the command ERROR.
 func (v Verdict) failed() bool {
 	return v == NotSent || v == Gone || v == Unreachable || v == Refused || v == Rejected

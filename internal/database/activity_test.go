@@ -8,6 +8,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"log/slog"
 	"slices"
 	"strings"
 	"testing"
@@ -34,8 +35,8 @@ func (s signer) VerifyStatement(b, signature []byte) bool {
 	return ed25519.Verify(s.key.Public().(ed25519.PublicKey), b, signature)
 }
 
-func (f *fixture) keeper() activity.Keeper {
-	return activity.Keeper{Store: f.db, Signer: newSigner(), Now: f.clock.Now}
+func (f *fixture) keeper() *activity.Keeper {
+	return &activity.Keeper{Store: f.db, Signer: newSigner(), Now: f.clock.Now}
 }
 
 // tamper runs a statement on the database as somebody with access to it would.
@@ -193,8 +194,8 @@ func TestOldEntriesAreForgotten(t *testing.T) {
 		for range 4 {
 			f.clock.Advance(24 * time.Hour)
 			f.ok(f.db.RecordActivity(f.Context(), f.company.ID, activity.Event{Action: activity.AssetChanged}))
+			f.ok(f.keeper().Seal(f.Context()))
 		}
-		f.ok(f.keeper().Seal(f.Context()))
 		f.clock.Advance(f.company.KeepActivity - 36*time.Hour)
 		f.ok(f.keeper().Forget(f.Context()))
 		v, err := f.keeper().Verify(f.Context(), f.company.ID)
@@ -318,6 +319,106 @@ func TestExport(t *testing.T) {
 		}
 		if n != activity.MaxPage+5 {
 			f.Errorf("%d lines", n)
+		}
+	})
+}
+
+// A chain whose head was removed, replaced or not signed by the service is
+// neither extended, pruned nor signed: only an operator's command goes on.
+func TestBrokenChainIsNotExtended(t *testing.T) {
+	forge := map[string]string{
+		"removed":      `DELETE FROM activity_heads`,
+		"replaced":     `UPDATE activity_heads SET hash = 'forged'`,
+		"unsigned":     `UPDATE activity_heads SET signature = ''`,
+		"set to begin": `UPDATE activity_heads SET first_seq = 1, anchor = '', last_seq = 0, hash = '', signature = ''`,
+	}
+	for name, statement := range forge {
+		t.Run(name, func(t *testing.T) {
+			withCompany(t, func(f *fixture) { f.breakChain(statement) })
+		})
+	}
+}
+
+func (f *fixture) breakChain(forge string) {
+	f.Helper()
+	alarms, log := 0, &bytes.Buffer{}
+	k := f.keeper()
+	k.Alarm, k.Log = func(n int) { alarms = n }, slog.New(slog.NewTextHandler(log, nil))
+	event := activity.Event{Action: activity.AssetChanged}
+	f.ok(f.db.RecordActivity(f.Context(), f.company.ID, event))
+	f.ok(k.Seal(f.Context()))
+	f.clock.Advance(25 * time.Hour) // a chain that begins now has entries that are too old
+	f.tamper(`UPDATE activity SET actor_name = 'framed', seq = 0, hash = ''`)
+	f.tamper(forge)
+	f.ok(f.db.RecordActivity(f.Context(), f.company.ID, event))
+	signature := f.signatures()
+	for _, again := range []*activity.Keeper{k, f.keeper()} { // the same process, and one that starts now
+		f.ok(again.Seal(f.Context()))
+		f.ok(again.Inspect(f.Context()))
+		f.ok(again.Forget(f.Context()))
+		if v, err := again.Verify(f.Context(), f.company.ID); err != nil || v.Sound() {
+			f.Errorf("after %s: %+v, %v; want a broken chain", forge, v, err)
+		}
+		if again.Broken(f.company.ID) == "" {
+			f.Errorf("after %s the keeper does not know that the chain is broken", forge)
+		}
+	}
+	if got := f.signatures(); !slices.Equal(got, signature) {
+		f.Errorf("the service signed a forged head: %v, before %v", got, signature)
+	}
+	if alarms != 1 || strings.Count(log.String(), "activity chain broken") != 1 {
+		f.Errorf("%d alarms; want 1, and one line in the log:\n%s", alarms, log)
+	}
+	f.clock.Advance(time.Second)
+	if _, err := k.Restart(f.Context(), f.company.ID, activity.Target{Kind: activity.Company, ID: f.company.ID}, "restored"); err != nil {
+		f.Fatal(err)
+	}
+	v, err := k.Verify(f.Context(), f.company.ID)
+	f.ok(err)
+	if entries := f.log(activity.Filter{}); !v.Sound() || v.Checked != int64(len(entries)) || entries[len(entries)-1] != string(activity.ChainRestarted) {
+		f.Errorf("after a restart: %+v, %v", v, entries)
+	}
+	if _, err := k.Restart(f.Context(), f.company.ID, activity.Target{}, ""); fault.CodeOf(err) != fault.Refused {
+		f.Errorf("a sound chain is restarted: %v", err)
+	}
+}
+
+// signatures is what the database has of signed heads.
+func (f *fixture) signatures() []string {
+	f.Helper()
+	all, err := f.db.Text(f.Context(), `SELECT company_id || ' ' || signature FROM activity_heads ORDER BY company_id`)
+	f.ok(err)
+	return all
+}
+
+// A head that is put back to an earlier one, with its signature, is noticed by a
+// service that has seen the later one.
+func TestEarlierHeadIsNoticed(t *testing.T) {
+	withCompany(t, func(f *fixture) {
+		k := f.keeper()
+		f.ok(k.Seal(f.Context()))
+		early := f.signatures()
+		f.ok(f.db.RecordActivity(f.Context(), f.company.ID, activity.Event{Action: activity.AssetChanged}))
+		hash, err := f.db.Text(f.Context(), `SELECT hash FROM activity_heads`)
+		f.ok(err)
+		f.ok(k.Seal(f.Context()))
+		_, signature, _ := strings.Cut(early[0], " ")
+		f.tamper(`DELETE FROM activity WHERE seq = 2`)
+		f.tamper(fmt.Sprintf(`UPDATE activity_heads SET last_seq = 1, hash = '%s', signature = '%s'`, hash[0], signature))
+		f.ok(k.Inspect(f.Context()))
+		if k.Broken(f.company.ID) == "" {
+			f.Error("the earlier head is taken for the present one")
+		}
+	})
+}
+
+// The head of a new company is signed before anything is in the chain.
+func TestChainBeginsWithItsCompany(t *testing.T) {
+	withCompany(t, func(f *fixture) {
+		f.ok(f.keeper().Seal(f.Context()))
+		f.tamper(`DELETE FROM activity`)
+		if v, err := f.keeper().Verify(f.Context(), f.company.ID); err != nil || v.Sound() {
+			f.Errorf("all entries removed: %+v, %v", v, err)
 		}
 	})
 }

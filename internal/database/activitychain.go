@@ -17,14 +17,37 @@ func scanHead(r row) (h activity.Head, err error) {
 	return h, err
 }
 
-// lockHead returns a company's head, which nobody else moves until the
-// transaction ends.
+// beginChain gives a new company the head of its chain. The service signs it.
+func beginChain(ctx context.Context, c conn, companyID string) error {
+	_, err := c.exec(ctx, `INSERT INTO activity_heads (company_id, first_seq, anchor, last_seq, hash, signature)
+		VALUES (?, 1, '', 0, '', '')`, companyID)
+	return err
+}
+
+// lockHead returns a company's head, which no other transaction moves until
+// this one ends.
 func lockHead(ctx context.Context, t *tx, companyID string) (activity.Head, error) {
-	if _, err := t.exec(ctx, `INSERT INTO activity_heads (company_id, first_seq, anchor, last_seq, hash, signature)
-		VALUES (?, 1, '', 0, '', '') ON CONFLICT (company_id) DO NOTHING`, companyID); err != nil {
-		return activity.Head{}, err
+	return findHead(ctx, t, companyID, t.lock())
+}
+
+// findHead returns a company's head; one that is missing is zero but for the
+// company. Of an unsigned one it also tells how old the entries are.
+func findHead(ctx context.Context, c conn, companyID, lock string) (activity.Head, error) {
+	h, err := one(ctx, c, scanHead, `SELECT `+headColumns+` FROM activity_heads h WHERE h.company_id = ?`+lock, companyID)
+	if errors.Is(err, sql.ErrNoRows) {
+		return activity.Head{CompanyID: companyID}, nil
 	}
-	return one(ctx, t, scanHead, `SELECT `+headColumns+` FROM activity_heads h WHERE h.company_id = ?`+t.lock(), companyID)
+	if err != nil || h.Signature != "" {
+		return h, err
+	}
+	var oldest, sealed sql.NullInt64
+	_, err = one(ctx, c, func(r row) (struct{}, error) { return struct{}{}, r.Scan(&oldest, &sealed) },
+		`SELECT MIN(e.at), MAX(e.seq) FROM activity e WHERE e.company_id = ?`, companyID)
+	if oldest.Valid {
+		h.Oldest = instant(oldest.Int64)
+	}
+	h.Sealed = sealed.Int64
+	return h, err
 }
 
 func saveHead(ctx context.Context, t *tx, h activity.Head, sign func([]byte) []byte) error {
@@ -35,20 +58,34 @@ func saveHead(ctx context.Context, t *tx, h activity.Head, sign func([]byte) []b
 
 // Unsealed implements activity.ChainStore.
 func (db *DB) Unsealed(ctx context.Context) ([]string, error) {
-	return list(ctx, db.read(), scanValue[string], `SELECT DISTINCT e.company_id FROM activity e WHERE e.seq = 0`)
+	return list(ctx, db.read(), scanValue[string], `SELECT e.company_id FROM activity e WHERE e.seq = 0
+		UNION SELECT h.company_id FROM activity_heads h WHERE h.signature = ''`)
+}
+
+// Heads implements activity.ChainStore.
+func (db *DB) Heads(ctx context.Context) ([]activity.Head, error) {
+	all, err := db.Companies(ctx)
+	heads := make([]activity.Head, len(all))
+	for i := 0; i < len(all) && err == nil; i++ {
+		heads[i], err = findHead(ctx, db.read(), all[i].ID, "")
+	}
+	return heads, err
 }
 
 // SealActivity implements activity.ChainStore.
-func (db *DB) SealActivity(ctx context.Context, companyID string, limit int, sign func([]byte) []byte) (sealed int, err error) {
-	err = db.write(ctx, func(ctx context.Context, t *tx) error {
+func (db *DB) SealActivity(ctx context.Context, companyID string, limit int, seal activity.Seal) (head activity.Head, sealed int, err error) {
+	err = db.write(ctx, func(ctx context.Context, t *tx) (err error) {
 		sealed = 0
-		head, err := lockHead(ctx, t, companyID)
+		head, err = lockHead(ctx, t, companyID)
+		if err == nil {
+			err = seal.Check(head)
+		}
 		if err != nil {
 			return err
 		}
 		fresh, err := list(ctx, t, scanActivity, `SELECT `+readActivity+` FROM activity e
 			WHERE e.company_id = ? AND e.seq = 0 ORDER BY e.at, e.id LIMIT ?`, companyID, limit)
-		if err != nil || len(fresh) == 0 {
+		if err != nil || len(fresh) == 0 && head.Signature != "" {
 			return err
 		}
 		for _, e := range fresh {
@@ -61,18 +98,56 @@ func (db *DB) SealActivity(ctx context.Context, companyID string, limit int, sig
 			}
 		}
 		sealed = len(fresh)
-		return saveHead(ctx, t, head, sign)
+		return saveHead(ctx, t, head, seal.Sign)
 	})
-	return sealed, err
+	return head, sealed, err
+}
+
+// unsealBatch bounds the entries that one transaction of RestartActivity takes
+// out of the chain.
+const unsealBatch = 2000
+
+// RestartActivity implements activity.ChainStore.
+func (db *DB) RestartActivity(ctx context.Context, companyID string, after int64, e activity.Event, sign func([]byte) []byte) error {
+	done, last := false, after
+	for !done {
+		err := db.write(ctx, func(ctx context.Context, t *tx) error {
+			done = false
+			head, err := lockHead(ctx, t, companyID)
+			if err != nil {
+				return err
+			}
+			highest, err := one(ctx, t, scanValue[int64], `SELECT COALESCE(MAX(e.seq), 0) FROM activity e WHERE e.company_id = ?`, companyID)
+			if err != nil {
+				return err
+			}
+			last = max(last, highest, head.Last)
+			if highest > 0 {
+				_, err := t.exec(ctx, `UPDATE activity SET seq = 0, hash = '' WHERE company_id = ? AND seq > 0 AND seq > ?`, companyID, highest-unsealBatch)
+				return err
+			}
+			done = true
+			if head.First == 0 {
+				if err := beginChain(ctx, t, companyID); err != nil {
+					return err
+				}
+			}
+			if err := saveHead(ctx, t, activity.Head{CompanyID: companyID, First: last + 1, Last: last}, sign); err != nil {
+				return err
+			}
+			return db.record(ctx, t, companyID, e)
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // WalkActivity implements activity.ChainStore.
 func (db *DB) WalkActivity(ctx context.Context, companyID string, head func(activity.Head) error, entry func(activity.Entry) error) error {
 	return db.snapshot(ctx, func(ctx context.Context, c conn) (err error) {
-		h, err := one(ctx, c, scanHead, `SELECT `+headColumns+` FROM activity_heads h WHERE h.company_id = ?`, companyID)
-		if errors.Is(err, sql.ErrNoRows) {
-			h, err = activity.Head{CompanyID: companyID, First: 1}, nil
-		}
+		h, err := findHead(ctx, c, companyID, "")
 		if err != nil {
 			return err
 		}
@@ -98,7 +173,7 @@ func (db *DB) WalkActivity(ctx context.Context, companyID string, head func(acti
 }
 
 // ForgetActivity implements activity.ChainStore.
-func (db *DB) ForgetActivity(ctx context.Context, companyID string, before time.Time, limit int, sign func([]byte) []byte) (removed int, err error) {
+func (db *DB) ForgetActivity(ctx context.Context, companyID string, before time.Time, limit int, seal activity.Seal) (removed int, err error) {
 	type link struct {
 		seq, at int64
 		hash    string
@@ -106,6 +181,9 @@ func (db *DB) ForgetActivity(ctx context.Context, companyID string, before time.
 	err = db.write(ctx, func(ctx context.Context, t *tx) error {
 		removed = 0
 		head, err := lockHead(ctx, t, companyID)
+		if err == nil {
+			err = seal.Check(head)
+		}
 		if err != nil {
 			return err
 		}
@@ -129,7 +207,7 @@ func (db *DB) ForgetActivity(ctx context.Context, companyID string, before time.
 		if _, err := t.exec(ctx, `DELETE FROM activity WHERE company_id = ? AND seq > 0 AND seq < ?`, companyID, head.First); err != nil {
 			return err
 		}
-		return saveHead(ctx, t, head, sign)
+		return saveHead(ctx, t, head, seal.Sign)
 	})
 	return removed, err
 }

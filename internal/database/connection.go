@@ -9,8 +9,20 @@ import (
 	"github.com/musterhq/muster/internal/activity"
 )
 
-const connectionColumns = `o.id, o.company_id, o.user_id, o.client_id, o.client_name, o.scopes, o.frozen, o.created_at,
-	o.last_used_at, o.revoked_at`
+// connectionColumns are a connection's, with the scopes of all its grants. One
+// without grants shows the scopes that it had.
+const connectionColumns = `o.id, o.company_id, o.user_id, o.client_id, o.client_name, COALESCE(` + grantedScopes + `, o.scopes),
+	(SELECT COUNT(*) FROM oauth_grants g WHERE g.connection_id = o.id), o.frozen, o.created_at, o.last_used_at, o.revoked_at`
+
+// grantColumns are the same of one grant g of the connection.
+const grantColumns = `o.id, o.company_id, o.user_id, o.client_id, o.client_name, g.scopes, 1, o.frozen, o.created_at,
+	g.last_used_at, o.revoked_at`
+
+// grantedScopes are the scopes of all grants of a connection o; NULL without
+// grants. Neither engine has a portable aggregate for "or", so the bits are
+// added one by one.
+const grantedScopes = `(SELECT MAX(g.scopes & 1) + MAX(g.scopes & 2) + MAX(g.scopes & 4) + MAX(g.scopes & 8) + MAX(g.scopes & 16)
+	+ MAX(g.scopes & 32) FROM oauth_grants g WHERE g.connection_id = o.id)`
 
 // connectionRow receives connectionColumns.
 type connectionRow struct {
@@ -21,7 +33,7 @@ type connectionRow struct {
 
 func (r *connectionRow) fields() []any {
 	o := &r.connection
-	return []any{&o.ID, &o.CompanyID, &o.UserID, &o.ClientID, &o.ClientName, &r.scopes, &o.Frozen, &r.created, &r.used, &r.revoked}
+	return []any{&o.ID, &o.CompanyID, &o.UserID, &o.ClientID, &o.ClientName, &r.scopes, &o.Grants, &o.Frozen, &r.created, &r.used, &r.revoked}
 }
 
 func (r *connectionRow) value() access.OAuthConnection {
@@ -38,9 +50,9 @@ func scanConnection(r row) (access.OAuthConnection, error) {
 }
 
 // ConnectionByToken finds the connection of a live access token, as a
-// principal: its scopes cut by what its user may do now. A frozen one is found
-// and may do nothing: a client that was told that its token is no good would
-// have its person sign in again, to the same end.
+// principal: the scopes of the token's grant limited to what its user may do
+// now. A frozen connection is found and may do nothing: a client that is told
+// that its token is invalid makes its user sign in again, with the same result.
 func (db *DB) ConnectionByToken(ctx context.Context, token access.SecretHash) (access.OAuthConnection, access.Principal, error) {
 	type caller struct {
 		connection access.OAuthConnection
@@ -49,9 +61,10 @@ func (db *DB) ConnectionByToken(ctx context.Context, token access.SecretHash) (a
 	scan := func(r row) (caller, error) {
 		var o connectionRow
 		var u userRow
-		var slug string
+		var slug, grant string
+		var narrowed int64
 		var s access.Settings
-		fields := append(append(o.fields(), u.fields()...), &slug, &s.DeviceCommands, &s.DestructiveCommands,
+		fields := append(append(o.fields(), u.fields()...), &grant, &narrowed, &slug, &s.DeviceCommands, &s.DestructiveCommands,
 			&s.PolicyChanges, &s.Provisioning, &s.OAuthConnections)
 		if err := r.Scan(fields...); err != nil {
 			return caller{}, err
@@ -65,11 +78,15 @@ func (db *DB) ConnectionByToken(ctx context.Context, token access.SecretHash) (a
 		c.principal.Name, c.principal.Frozen = c.connection.ClientName, c.connection.Frozen
 		c.connection.Grantable = c.principal.Permissions
 		c.principal.Permissions &= c.connection.Scopes.WithImplied()
+		if c.connection.GrantID = grant; narrowed != 0 {
+			c.principal.Permissions &= access.Permission(narrowed)
+		}
 		return c, nil
 	}
-	c, err := one(ctx, db.read(), scan, `SELECT `+connectionColumns+`, `+userColumns+`, c.slug, `+settingsColumns+`
+	c, err := one(ctx, db.read(), scan, `SELECT `+grantColumns+`, `+userColumns+`, g.id, k.scopes, c.slug, `+settingsColumns+`
 		FROM oauth_tokens k
-		JOIN oauth_connections o ON o.id = k.connection_id
+		JOIN oauth_grants g ON g.id = k.grant_id
+		JOIN oauth_connections o ON o.id = g.connection_id
 		JOIN users u ON u.id = o.user_id
 		JOIN companies c ON c.id = o.company_id
 		WHERE k.hash = ? AND NOT k.refresh AND k.expires_at > ? AND o.revoked_at = 0 AND NOT u.disabled`,
@@ -78,11 +95,15 @@ func (db *DB) ConnectionByToken(ctx context.Context, token access.SecretHash) (a
 	return c.connection, c.principal, err
 }
 
-// TouchConnection notes a connection's last use, at most ten seconds late.
-func (db *DB) TouchConnection(ctx context.Context, id string) error {
+// TouchConnection notes the last use of a connection and its grant, at most ten
+// seconds late.
+func (db *DB) TouchConnection(ctx context.Context, id, grantID string) error {
 	now := millis(db.now())
 	return db.writeRelaxed(ctx, func(ctx context.Context, t *tx) error {
-		_, err := t.exec(ctx, `UPDATE oauth_connections SET last_used_at = ? WHERE id = ? AND last_used_at < ?`, now, id, now-touchEvery)
+		if _, err := t.exec(ctx, `UPDATE oauth_connections SET last_used_at = ? WHERE id = ? AND last_used_at < ?`, now, id, now-touchEvery); err != nil {
+			return err
+		}
+		_, err := t.exec(ctx, `UPDATE oauth_grants SET last_used_at = ? WHERE id = ? AND last_used_at < ?`, now, grantID, now-touchEvery)
 		return err
 	})
 }
@@ -101,9 +122,8 @@ func (db *DB) Connections(ctx context.Context, companyID string) ([]access.OAuth
 func (db *DB) UpdateConnection(ctx context.Context, companyID, id string, change func(*access.OAuthConnection) error) (access.OAuthConnection, error) {
 	var updated access.OAuthConnection
 	err := db.write(ctx, func(ctx context.Context, t *tx) error {
-		o, err := one(ctx, t, scanConnection, `SELECT `+connectionColumns+` FROM oauth_connections o
-			WHERE o.id = ? AND o.company_id = ?`+t.lock(), id, companyID)
-		if o, err = found(o, err, "connection"); err != nil {
+		o, err := lockConnection(ctx, t, `o.id = ? AND o.company_id = ?`, id, companyID)
+		if err != nil {
 			return err
 		}
 		before := o
@@ -111,6 +131,9 @@ func (db *DB) UpdateConnection(ctx context.Context, companyID, id string, change
 			return err
 		}
 		updated = o
+		if err := changeGrants(ctx, t, before, &updated); err != nil {
+			return err
+		}
 		if _, err = t.exec(ctx, `UPDATE oauth_connections SET client_name = ?, scopes = ?, frozen = ?, revoked_at = ? WHERE id = ?`,
 			o.ClientName, int64(o.Scopes), o.Frozen, millis(o.RevokedAt), id); err != nil {
 			return err
@@ -138,38 +161,4 @@ func (db *DB) recordConnection(ctx context.Context, t *tx, before, after access.
 
 func connectionTarget(o access.OAuthConnection) activity.Target {
 	return activity.Target{Kind: activity.Connection, ID: o.ID, Name: o.ClientName}
-}
-
-// recordConsent records that a person let an application act for them.
-func (db *DB) recordConsent(ctx context.Context, t *tx, o access.OAuthConnection) error {
-	return db.recordGrant(ctx, t, activity.ConnectionGranted, o, activity.Change{Field: "scopes", After: strings.Join(o.Scopes.Scopes(), " ")})
-}
-
-// recordGrant records an event of the authorization server, where the context
-// has nobody: the connection's user it is.
-func (db *DB) recordGrant(ctx context.Context, t *tx, action activity.Action, o access.OAuthConnection, changes ...activity.Change) error {
-	u, err := findUser(ctx, t, `u.id = ?`, o.UserID)
-	if err != nil {
-		return err
-	}
-	e := activity.Event{Action: action, Target: connectionTarget(o), Changes: changes}
-	if access.OriginOf(ctx).Actor == (access.Actor{}) {
-		e.Actor = access.Actor{Kind: access.Connection, ID: o.ID, UserID: u.ID, Name: o.ClientName}
-		if action == activity.ConnectionGranted {
-			e.Actor = access.Actor{Kind: access.User, ID: u.ID, UserID: u.ID, Name: u.Name}
-		}
-	}
-	return db.record(ctx, t, o.CompanyID, e)
-}
-
-// revokeRecorded ends a connection and records it, once, with the reason.
-func (db *DB) revokeRecorded(ctx context.Context, t *tx, id, reason string) error {
-	o, err := one(ctx, t, scanConnection, `SELECT `+connectionColumns+` FROM oauth_connections o WHERE o.id = ?`+t.lock(), id)
-	if o, err = found(o, err, "connection"); err != nil || !o.RevokedAt.IsZero() {
-		return err
-	}
-	if err := revoke(ctx, t, id, millis(db.now())); err != nil {
-		return err
-	}
-	return db.recordGrant(ctx, t, activity.ConnectionRevoked, o, activity.Change{Field: "reason", After: reason})
 }

@@ -6,11 +6,14 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
+	"github.com/musterhq/muster/internal/access"
 	"github.com/musterhq/muster/internal/asset"
 	"github.com/musterhq/muster/internal/command"
 	"github.com/musterhq/muster/internal/database"
 	"github.com/musterhq/muster/internal/database/pgtest"
+	"github.com/musterhq/muster/internal/fault"
 )
 
 // What an installation of the first version holds. It is written out, because
@@ -124,5 +127,51 @@ func compareSchema(t *testing.T, db *database.DB) {
 	}
 	if texts[0] != texts[1] {
 		t.Errorf("an old database has the tables\n%s\n\nwant\n%s", texts[0], texts[1])
+	}
+}
+
+// A connection that exists becomes one grant: its tokens work on, with the
+// scopes that it had, and a refresh token that was used before is still known.
+func TestMigration_AConnectionBecomesOneGrant(t *testing.T) {
+	t.Parallel()
+	for _, engine := range []string{"sqlite", "postgres"} {
+		t.Run(engine, func(t *testing.T) {
+			t.Parallel()
+			e := emptyEngine(t, engine)
+			token := func(text string) string { return fmt.Sprintf("%x", access.HashSecret(text)) }
+			later := e.clock.Now().Add(time.Hour).UnixMilli()
+			rows := append(slices.Clone(firstRows[:1]),
+				`INSERT INTO users (id, company_id, email, name, role, rights, policies, password_hash, disabled, created_at, last_sign_in_at)
+				 VALUES ('u1', 'c1', 'ada@acme.test', 'Ada', 'admin', 1023, 'null', '', FALSE, 1700000000000, 0)`,
+				`INSERT INTO oauth_connections (id, company_id, user_id, client_id, client_name, scopes, frozen, created_at, last_used_at, revoked_at)
+				 VALUES ('o1', 'c1', 'u1', 'mc_1', 'Client', 9, FALSE, 1700000000000, 1700000001000, 0),
+					('o2', 'c1', 'u1', 'mc_1', 'Client', 9, FALSE, 1700000000000, 0, 1700000001000)`,
+				fmt.Sprintf(`INSERT INTO oauth_tokens (hash, connection_id, refresh, expires_at, used)
+				 VALUES ('%[1]s', 'o1', FALSE, %[5]d, FALSE), ('%[2]s', 'o1', TRUE, %[5]d, FALSE), ('%[3]s', 'o1', TRUE, %[5]d, TRUE), ('%[4]s', 'o2', TRUE, %[5]d, FALSE)`,
+					token("access"), token("refresh"), token("used"), token("revoked"), later),
+				`INSERT INTO oauth_codes (hash, connection_id, client_id, redirect_uri, code_challenge, resource, expires_at, used)
+				 VALUES ('x', 'o1', 'mc_1', '', '', '', 0, TRUE)`)
+			if err := database.MigrateTo(t.Context(), e.url, 84, rows...); err != nil {
+				t.Fatal(err)
+			}
+			db := e.open(t)
+			wantAllowed(t, db, "an access token from before", access.HashSecret("access"), access.DevicesRead|access.PoliciesRead)
+			all, err := db.Connections(t.Context(), "c1")
+			if err != nil || len(all) != 2 || all[0].Grants+all[1].Grants != 1 {
+				t.Fatalf("connections %+v, %v", all, err)
+			}
+			next, _ := pair(e)
+			if _, err := db.RotateToken(t.Context(), access.HashSecret("revoked"), "mc_1", 0, next); fault.CodeOf(err) != fault.Refused {
+				t.Errorf("a token of a revoked connection: %v", err)
+			}
+			if _, err := db.RotateToken(t.Context(), access.HashSecret("refresh"), "mc_1", 0, next); err != nil {
+				t.Fatal(err)
+			}
+			wantAllowed(t, db, "a token from after", next.Access, access.DevicesRead|access.PoliciesRead)
+			if _, err := db.RotateToken(t.Context(), access.HashSecret("used"), "mc_1", 0, access.OAuthTokens{}); fault.CodeOf(err) != fault.Refused {
+				t.Errorf("a token that was used before the migration: %v", err)
+			}
+			wantEnded(t, db, "a token after that reuse", next.Access)
+		})
 	}
 }

@@ -6,7 +6,6 @@ import (
 
 	"github.com/musterhq/muster/internal/access"
 	"github.com/musterhq/muster/internal/fault"
-	"github.com/musterhq/muster/internal/name"
 )
 
 func scanOAuthClient(r row) (c access.OAuthClient, err error) {
@@ -45,156 +44,196 @@ func (db *DB) SaveOAuthClient(ctx context.Context, c access.OAuthClient) error {
 	})
 }
 
-// Connect records a consent and its code.
-func (db *DB) Connect(ctx context.Context, c access.OAuthConnection, code access.AuthorizationCode) (access.OAuthConnection, error) {
-	var connected access.OAuthConnection
-	err := db.write(ctx, func(ctx context.Context, t *tx) error {
-		id := name.NewID()
-		if _, err := t.exec(ctx, `INSERT INTO oauth_connections (id, company_id, user_id, client_id, client_name, scopes, frozen,
-				created_at, last_used_at, revoked_at)
-			VALUES (?, ?, ?, ?, ?, ?, FALSE, ?, 0, 0)
-			ON CONFLICT (user_id, client_id) WHERE revoked_at = 0
-			DO UPDATE SET scopes = excluded.scopes, client_name = excluded.client_name`,
-			id, c.CompanyID, c.UserID, c.ClientID, c.ClientName, int64(c.Scopes), millis(db.now())); err != nil {
-			return err
-		}
-		var err error
-		if connected, err = one(ctx, t, scanConnection, `SELECT `+connectionColumns+` FROM oauth_connections o
-			WHERE o.user_id = ? AND o.client_id = ? AND o.revoked_at = 0`, c.UserID, c.ClientID); err != nil {
-			return err
-		}
-		// A registration that somebody consented to stays; a document is fetched anew in its time.
-		if _, err := t.exec(ctx, `UPDATE oauth_clients SET expires_at = 0 WHERE id = ? AND dynamic`, c.ClientID); err != nil {
-			return err
-		}
-		_, err = t.exec(ctx, `INSERT INTO oauth_codes (hash, connection_id, client_id, redirect_uri, code_challenge, resource,
-				expires_at, used)
-			VALUES (?, ?, ?, ?, ?, ?, ?, FALSE)`, hex.EncodeToString(code.Hash[:]), connected.ID, code.ClientID,
-			code.RedirectURI, code.CodeChallenge, code.Resource, millis(code.ExpiresAt))
-		if err != nil {
-			return err
-		}
-		return db.recordConsent(ctx, t, connected)
+// SaveCode records a consent with its code.
+func (db *DB) SaveCode(ctx context.Context, c access.AuthorizationCode) error {
+	return db.statement(ctx, func(ctx context.Context, t conn) error {
+		_, err := t.exec(ctx, `INSERT INTO oauth_codes (hash, company_id, user_id, client_id, client_name, scopes, redirect_uri,
+				code_challenge, resource, expires_at, grant_id)
+			VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, '')`, hex.EncodeToString(c.Hash[:]), c.CompanyID, c.UserID, c.ClientID, c.ClientName,
+			int64(c.Scopes), c.RedirectURI, c.CodeChallenge, c.Resource, millis(c.ExpiresAt))
+		return err
 	})
-	return connected, err
 }
 
-// secretRow is a code or a refresh token with its connection.
-type secretRow struct {
-	code       access.AuthorizationCode
-	connection access.OAuthConnection
-	used       bool
+// ConsentedScopes returns what the user lets the client do already.
+func (db *DB) ConsentedScopes(ctx context.Context, userID, clientID string) (access.Permission, error) {
+	scopes, err := value[int64](ctx, db.read(), `SELECT COALESCE(`+grantedScopes+`, 0) FROM oauth_connections o
+		WHERE o.user_id = ? AND o.client_id = ? AND o.revoked_at = 0`, userID, clientID)
+	if _, err = found(scopes, err, "connection"); fault.CodeOf(err) == fault.NotFound {
+		return 0, nil
+	}
+	return access.Permission(scopes), err
 }
 
-// userEnabled keeps the connections of people who are shut out.
-const userEnabled = `EXISTS (SELECT 1 FROM users u WHERE u.id = o.user_id AND NOT u.disabled)`
+// codeRow is a code with the grant that it was redeemed for; empty: none yet.
+type codeRow struct {
+	access.AuthorizationCode
+	grantID string
+}
 
-// RedeemCode takes a code for tokens, once. A second attempt revokes the
-// connection: somebody else has the code.
+func scanCode(r row) (c codeRow, err error) {
+	var scopes, expires int64
+	err = r.Scan(&c.CompanyID, &c.UserID, &c.ClientID, &c.ClientName, &scopes, &c.RedirectURI, &c.CodeChallenge, &c.Resource,
+		&expires, &c.grantID)
+	c.Scopes, c.ExpiresAt = access.Permission(scopes), instant(expires)
+	return c, err
+}
+
+// findCode returns a code of a user who is not disabled.
+func findCode(ctx context.Context, t *tx, hash, lock string) (codeRow, error) {
+	c, err := one(ctx, t, scanCode, `SELECT k.company_id, k.user_id, k.client_id, k.client_name, k.scopes, k.redirect_uri,
+			k.code_challenge, k.resource, k.expires_at, k.grant_id
+		FROM oauth_codes k WHERE k.hash = ? AND EXISTS (SELECT 1 FROM users u WHERE u.id = k.user_id AND NOT u.disabled)`+lock, hash)
+	return found(c, err, "code")
+}
+
+// refusedSecret is the fault of a code or token that is not worth anything.
+func refusedSecret() error { return fault.New(fault.Refused, "unknown, expired or used") }
+
+// RedeemCode makes a grant of a code, once. A second attempt ends the grant:
+// somebody else has the code.
 func (db *DB) RedeemCode(ctx context.Context, hash access.SecretHash, take func(access.AuthorizationCode) error, issue access.OAuthTokens) (access.OAuthConnection, error) {
 	text := hex.EncodeToString(hash[:])
-	scan := func(r row) (s secretRow, err error) {
-		var o connectionRow
-		var expires int64
-		c := &s.code
-		fields := append([]any{&c.ConnectionID, &c.ClientID, &c.RedirectURI, &c.CodeChallenge, &c.Resource, &expires, &s.used}, o.fields()...)
-		err = r.Scan(fields...)
-		c.Hash, c.ExpiresAt, s.connection = hash, instant(expires), o.value()
-		return s, err
-	}
-	return db.exchange(ctx, issue, func(ctx context.Context, t *tx) (secretRow, error) {
-		s, err := one(ctx, t, scan, `SELECT k.connection_id, k.client_id, k.redirect_uri, k.code_challenge, k.resource,
-				k.expires_at, k.used, `+connectionColumns+`
-			FROM oauth_codes k JOIN oauth_connections o ON o.id = k.connection_id
-			WHERE k.hash = ? AND `+userEnabled+t.lock(), text)
-		if s, err = found(s, err, "code"); err != nil || s.used {
-			return s, err
-		}
-		if err := take(s.code); err != nil {
-			return s, err
-		}
-		_, err = t.exec(ctx, `UPDATE oauth_codes SET used = TRUE WHERE hash = ?`, text)
-		return s, err
-	})
-}
-
-// RotateToken swaps a refresh token for new tokens, once.
-func (db *DB) RotateToken(ctx context.Context, refresh access.SecretHash, clientID string, issue access.OAuthTokens) (access.OAuthConnection, error) {
-	text := hex.EncodeToString(refresh[:])
-	scan := func(r row) (s secretRow, err error) {
-		var o connectionRow
-		var expires int64
-		err = r.Scan(append([]any{&expires, &s.used}, o.fields()...)...)
-		s.code.ExpiresAt, s.connection = instant(expires), o.value()
-		return s, err
-	}
-	return db.exchange(ctx, issue, func(ctx context.Context, t *tx) (secretRow, error) {
-		s, err := one(ctx, t, scan, `SELECT k.expires_at, k.used, `+connectionColumns+`
-			FROM oauth_tokens k JOIN oauth_connections o ON o.id = k.connection_id
-			WHERE k.hash = ? AND k.refresh AND `+userEnabled+t.lock(), text)
-		if s, err = found(s, err, "token"); err != nil || s.used {
-			return s, err
-		}
-		if s.connection.ClientID != clientID {
-			return s, fault.New(fault.Refused, "the token is another client's")
-		}
-		_, err = t.exec(ctx, `UPDATE oauth_tokens SET used = TRUE WHERE hash = ?`, text)
-		return s, err
-	})
-}
-
-// exchange swaps what find finds for new tokens. What was used before revokes
-// its connection, in the same transaction.
-func (db *DB) exchange(ctx context.Context, issue access.OAuthTokens, find func(context.Context, *tx) (secretRow, error)) (access.OAuthConnection, error) {
-	refused := fault.New(fault.Refused, "unknown, expired or used")
-	var connection access.OAuthConnection
+	var made access.OAuthConnection
 	var replayed bool
 	err := db.write(ctx, func(ctx context.Context, t *tx) error {
 		replayed = false
-		s, err := find(ctx, t)
-		if fault.CodeOf(err) == fault.NotFound {
-			return refused
+		seen, err := findCode(ctx, t, text, "")
+		if err != nil {
+			return orRefused(err)
 		}
+		// The connection is locked before its codes and grants, everywhere.
+		known, err := lockConnection(ctx, t, `o.user_id = ? AND o.client_id = ? AND o.revoked_at = 0`, seen.UserID, seen.ClientID)
+		if err != nil && fault.CodeOf(err) != fault.NotFound {
+			return err
+		}
+		code, err := findCode(ctx, t, text, t.lock())
+		switch {
+		case err != nil:
+			return orRefused(err)
+		case code.grantID != "":
+			replayed = true
+			return db.endGrant(ctx, t, known, code.grantID, "an authorization code was used twice")
+		case !db.now().Before(code.ExpiresAt):
+			return refusedSecret()
+		}
+		if err := take(code.AuthorizationCode); err != nil {
+			return err
+		}
+		made, err = db.addGrant(ctx, t, code.AuthorizationCode)
 		if err != nil {
 			return err
 		}
-		if s.used {
-			replayed = true
-			return db.revokeRecorded(ctx, t, s.connection.ID, "a code or a refresh token was used twice")
+		if _, err := t.exec(ctx, `UPDATE oauth_codes SET grant_id = ? WHERE hash = ?`, made.GrantID, text); err != nil {
+			return err
 		}
-		if !db.now().Before(s.code.ExpiresAt) || !s.connection.RevokedAt.IsZero() {
-			return refused
-		}
-		connection = s.connection
-		return issueTokens(ctx, t, connection.ID, issue)
+		return issueTokens(ctx, t, made.GrantID, "", 0, issue)
 	})
 	if err == nil && replayed {
-		err = refused
+		err = refusedSecret()
+	}
+	return made, err
+}
+
+func orRefused(err error) error {
+	if fault.CodeOf(err) == fault.NotFound {
+		return refusedSecret()
+	}
+	return err
+}
+
+// refreshRow is a refresh token with its grant's scopes.
+type refreshRow struct {
+	clientID, grantID           string
+	granted                     access.Permission
+	expires, rotated, reuses    int64
+	userDisabled, successorUsed bool
+}
+
+func scanRefresh(r row) (s refreshRow, err error) {
+	var scopes int64
+	err = r.Scan(&s.clientID, &s.grantID, &scopes, &s.expires, &s.rotated, &s.reuses, &s.userDisabled, &s.successorUsed)
+	s.granted = access.Permission(scopes)
+	return s, err
+}
+
+// theft reports whether the use of a token that was rotated cannot be a client's
+// parallel or repeated request.
+func (s refreshRow) theft(now int64) bool {
+	return s.rotated != 0 && (now-s.rotated > access.ReuseWindow.Milliseconds() || s.reuses >= access.MaxReuses || s.successorUsed)
+}
+
+// RotateToken swaps a refresh token for new tokens.
+func (db *DB) RotateToken(ctx context.Context, refresh access.SecretHash, clientID string, wanted access.Permission, issue access.OAuthTokens) (access.OAuthConnection, error) {
+	text := hex.EncodeToString(refresh[:])
+	var connection access.OAuthConnection
+	var stolen bool
+	err := db.write(ctx, func(ctx context.Context, t *tx) (err error) {
+		stolen = false
+		// The connection's lock puts the refreshes of all its grants in a row.
+		connection, err = lockConnection(ctx, t, `o.id = (SELECT g.connection_id FROM oauth_tokens k JOIN oauth_grants g ON g.id = k.grant_id
+			WHERE k.hash = ? AND k.refresh)`, text)
+		if err != nil {
+			return orRefused(err)
+		}
+		s, err := one(ctx, t, scanRefresh, `SELECT o.client_id, g.id, g.scopes, k.expires_at, k.rotated_at, k.reuses, u.disabled,
+				EXISTS (SELECT 1 FROM oauth_tokens n WHERE n.parent = k.hash AND n.parent <> '' AND n.refresh AND n.rotated_at > 0)
+			FROM oauth_tokens k JOIN oauth_grants g ON g.id = k.grant_id JOIN oauth_connections o ON o.id = g.connection_id
+			JOIN users u ON u.id = o.user_id WHERE k.hash = ? AND k.refresh`, text)
+		if s, err = found(s, err, "token"); err != nil {
+			return orRefused(err)
+		}
+		now := millis(db.now())
+		switch {
+		case s.userDisabled || s.clientID != clientID:
+			return refusedSecret()
+		case s.theft(now):
+			stolen = true
+			return db.endGrant(ctx, t, connection, s.grantID, "a refresh token was used twice")
+		case now >= s.expires || !connection.RevokedAt.IsZero():
+			return refusedSecret()
+		case !s.granted.WithImplied().Has(wanted):
+			return fault.New(fault.Forbidden, "the scopes are more than those granted")
+		}
+		if _, err := t.exec(ctx, `UPDATE oauth_tokens SET reuses = CASE WHEN rotated_at = 0 THEN 0 ELSE reuses + 1 END,
+				rotated_at = CASE WHEN rotated_at = 0 THEN ? ELSE rotated_at END WHERE hash = ?`, now, text); err != nil {
+			return err
+		}
+		connection.GrantID, connection.Scopes = s.grantID, s.granted
+		if wanted != 0 {
+			connection.Scopes = wanted
+		}
+		return issueTokens(ctx, t, s.grantID, text, wanted, issue)
+	})
+	if err == nil && stolen {
+		err = refusedSecret()
 	}
 	return connection, err
 }
 
-func issueTokens(ctx context.Context, t *tx, connectionID string, issue access.OAuthTokens) error {
-	_, err := t.exec(ctx, `INSERT INTO oauth_tokens (hash, connection_id, refresh, expires_at, used)
-		VALUES (?, ?, FALSE, ?, FALSE), (?, ?, TRUE, ?, FALSE)`,
-		hex.EncodeToString(issue.Access[:]), connectionID, millis(issue.AccessExpires),
-		hex.EncodeToString(issue.Refresh[:]), connectionID, millis(issue.RefreshExpires))
+// issueTokens keeps a pair that was made for a refresh token, or a code. The
+// access token has the narrower scopes, or 0: the grant's.
+func issueTokens(ctx context.Context, t *tx, grantID, parent string, scopes access.Permission, issue access.OAuthTokens) error {
+	_, err := t.exec(ctx, `INSERT INTO oauth_tokens (hash, grant_id, refresh, scopes, expires_at, parent, rotated_at, reuses)
+		VALUES (?, ?, FALSE, ?, ?, ?, 0, 0), (?, ?, TRUE, 0, ?, ?, 0, 0)`,
+		hex.EncodeToString(issue.Access[:]), grantID, int64(scopes), millis(issue.AccessExpires), parent,
+		hex.EncodeToString(issue.Refresh[:]), grantID, millis(issue.RefreshExpires), parent)
 	return err
 }
 
-// RevokeToken ends the connection of a client's token.
+// RevokeToken ends the grant of a client's token.
 func (db *DB) RevokeToken(ctx context.Context, token access.SecretHash, clientID string) error {
+	text := hex.EncodeToString(token[:])
 	return db.write(ctx, func(ctx context.Context, t *tx) error {
-		id, err := value[string](ctx, t, `SELECT o.id FROM oauth_tokens k JOIN oauth_connections o ON o.id = k.connection_id
-			WHERE k.hash = ? AND o.client_id = ?`, hex.EncodeToString(token[:]), clientID)
+		o, err := lockConnection(ctx, t, `o.client_id = ? AND o.id = (SELECT g.connection_id FROM oauth_tokens k
+			JOIN oauth_grants g ON g.id = k.grant_id WHERE k.hash = ?)`, clientID, text)
+		if err != nil {
+			return err
+		}
+		id, err := value[string](ctx, t, `SELECT grant_id FROM oauth_tokens WHERE hash = ?`, text)
 		if id, err = found(id, err, "token"); err != nil {
 			return err
 		}
-		return db.revokeRecorded(ctx, t, id, "the application gave its token back")
+		return db.endGrant(ctx, t, o, id, "the application gave its token back")
 	})
-}
-
-func revoke(ctx context.Context, c conn, connectionID string, at int64) error {
-	_, err := c.exec(ctx, `UPDATE oauth_connections SET revoked_at = ? WHERE id = ? AND revoked_at = 0`, at, connectionID)
-	return err
 }

@@ -88,17 +88,34 @@ func TestSessionsEndWithTheirUser(t *testing.T) {
 	})
 }
 
-// grant is a consent with its code.
-func grant(t *testing.T, db *database.DB, e *engine, scopes access.Permission) (access.OAuthConnection, access.AuthorizationCode) {
+// consent is a person's consent to the client mc_1, with its code.
+func consent(t *testing.T, db *database.DB, e *engine, scopes access.Permission) access.AuthorizationCode {
 	t.Helper()
 	c, u := person(t, db, e.clock.Now(), access.Operator)
-	code := access.AuthorizationCode{Hash: access.HashSecret(name.NewID()), ClientID: "mc_1", RedirectURI: "https://example.com/cb",
-		CodeChallenge: "ch", Resource: "r", ExpiresAt: e.clock.Now().Add(time.Minute)}
-	connection, err := db.Connect(t.Context(), access.OAuthConnection{CompanyID: c.ID, UserID: u.ID, ClientID: "mc_1", ClientName: "Client", Scopes: scopes}, code)
+	code := access.AuthorizationCode{CompanyID: c.ID, UserID: u.ID, ClientID: "mc_1", ClientName: "Client", Scopes: scopes,
+		RedirectURI: "https://example.com/cb", CodeChallenge: "ch", Resource: "r"}
+	return again(t, db, e, code, scopes)
+}
+
+// again is another consent of the same person to the same client.
+func again(t *testing.T, db *database.DB, e *engine, code access.AuthorizationCode, scopes access.Permission) access.AuthorizationCode {
+	t.Helper()
+	code.Hash, code.Scopes, code.ExpiresAt = access.HashSecret(name.NewID()), scopes, e.clock.Now().Add(time.Minute)
+	if err := db.SaveCode(t.Context(), code); err != nil {
+		t.Fatal(err)
+	}
+	return code
+}
+
+// redeem redeems a code and returns the tokens with their connection.
+func redeem(t *testing.T, db *database.DB, e *engine, code access.AuthorizationCode) (access.OAuthTokens, access.OAuthConnection) {
+	t.Helper()
+	tokens, _ := pair(e)
+	o, err := db.RedeemCode(t.Context(), code.Hash, agree, tokens)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return connection, code
+	return tokens, o
 }
 
 func pair(e *engine) (access.OAuthTokens, string) {
@@ -113,11 +130,7 @@ func agree(access.AuthorizationCode) error { return nil }
 func TestAConnectionIsItsScopesCutByItsUser(t *testing.T) {
 	each(t, func(t *testing.T, e *engine) {
 		db := e.open(t)
-		connection, code := grant(t, db, e, access.DevicesCommand|access.PoliciesWrite)
-		tokens, _ := pair(e)
-		if _, err := db.RedeemCode(t.Context(), code.Hash, agree, tokens); err != nil {
-			t.Fatal(err)
-		}
+		tokens, connection := redeem(t, db, e, consent(t, db, e, access.DevicesCommand|access.PoliciesWrite))
 		got, principal, err := db.ConnectionByToken(t.Context(), tokens.Access)
 		want := access.DevicesRead | access.DevicesCommand | access.PoliciesRead // an operator may not edit policies
 		if err != nil || got.ID != connection.ID || principal.Kind != access.Connection || principal.ID != connection.ID || principal.Permissions != want {
@@ -143,22 +156,10 @@ func TestAConnectionIsItsScopesCutByItsUser(t *testing.T) {
 	})
 }
 
-func TestConsentingAgainKeepsTheConnection(t *testing.T) {
-	each(t, func(t *testing.T, e *engine) {
-		db := e.open(t)
-		first, code := grant(t, db, e, access.DevicesRead)
-		code.Hash = access.HashSecret(name.NewID())
-		again, err := db.Connect(t.Context(), access.OAuthConnection{CompanyID: first.CompanyID, UserID: first.UserID, ClientID: first.ClientID, Scopes: access.PoliciesRead}, code)
-		if err != nil || again.ID != first.ID || again.Scopes != access.PoliciesRead {
-			t.Errorf("got %+v, %v; want connection %s", again, err, first.ID)
-		}
-	})
-}
-
 func TestACodeIsTakenOnceAndItsReplayRevokes(t *testing.T) {
 	each(t, func(t *testing.T, e *engine) {
 		db := e.open(t)
-		_, code := grant(t, db, e, access.DevicesRead)
+		code := consent(t, db, e, access.DevicesRead)
 		var won atomic.Int32
 		var winner atomic.Pointer[access.OAuthTokens]
 		var all sync.WaitGroup
@@ -184,38 +185,10 @@ func TestACodeIsTakenOnceAndItsReplayRevokes(t *testing.T) {
 	})
 }
 
-func TestARefreshTokenRotatesOnceAndItsReplayRevokes(t *testing.T) {
-	each(t, func(t *testing.T, e *engine) {
-		db := e.open(t)
-		_, code := grant(t, db, e, access.DevicesRead)
-		first, _ := pair(e)
-		second, _ := pair(e)
-		third, _ := pair(e)
-		if _, err := db.RedeemCode(t.Context(), code.Hash, agree, first); err != nil {
-			t.Fatal(err)
-		}
-		if _, err := db.RotateToken(t.Context(), first.Refresh, "mc_other", second); fault.CodeOf(err) != fault.Refused {
-			t.Errorf("another client's rotation: %v", err)
-		}
-		if _, err := db.RotateToken(t.Context(), first.Refresh, "mc_1", second); err != nil {
-			t.Fatal(err)
-		}
-		if _, _, err := db.ConnectionByToken(t.Context(), second.Access); err != nil {
-			t.Fatal(err)
-		}
-		if _, err := db.RotateToken(t.Context(), first.Refresh, "mc_1", third); fault.CodeOf(err) != fault.Refused {
-			t.Errorf("a replayed refresh token: %v", err)
-		}
-		if _, _, err := db.ConnectionByToken(t.Context(), second.Access); fault.CodeOf(err) != fault.NotFound {
-			t.Errorf("after a replay the family still works: %v", err)
-		}
-	})
-}
-
 func TestCodesAndTokensExpire(t *testing.T) {
 	each(t, func(t *testing.T, e *engine) {
 		db := e.open(t)
-		_, code := grant(t, db, e, access.DevicesRead)
+		code := consent(t, db, e, access.DevicesRead)
 		tokens, _ := pair(e)
 		if _, err := db.RedeemCode(t.Context(), code.Hash, func(access.AuthorizationCode) error {
 			return fault.New(fault.Refused, "wrong verifier")
@@ -231,7 +204,7 @@ func TestCodesAndTokensExpire(t *testing.T) {
 		}
 		e.clock.Advance(time.Hour)
 		next, _ := pair(e)
-		if _, err := db.RotateToken(t.Context(), tokens.Refresh, "mc_1", next); fault.CodeOf(err) != fault.Refused {
+		if _, err := db.RotateToken(t.Context(), tokens.Refresh, "mc_1", 0, next); fault.CodeOf(err) != fault.Refused {
 			t.Errorf("an expired refresh token: %v", err)
 		}
 	})
@@ -269,14 +242,11 @@ func TestOAuthIsSweptOnceItIsOfNoUse(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		connection, code := grant(t, db, e, access.DevicesRead)
-		if err := db.CreateSession(t.Context(), access.Session{ID: name.NewID(), UserID: connection.UserID, CompanyID: connection.CompanyID, CreatedAt: now, SeenAt: now}); err != nil {
+		code := consent(t, db, e, access.DevicesRead)
+		if err := db.CreateSession(t.Context(), access.Session{ID: name.NewID(), UserID: code.UserID, CompanyID: code.CompanyID, CreatedAt: now, SeenAt: now}); err != nil {
 			t.Fatal(err)
 		}
-		tokens, _ := pair(e)
-		if _, err := db.RedeemCode(t.Context(), code.Hash, agree, tokens); err != nil {
-			t.Fatal(err)
-		}
+		redeem(t, db, e, code)
 		after("at once", 0, "2", "1", "1", "2", "1")
 		after("the access token has expired", 20*time.Minute, "2", "1", "1", "1", "1")
 		after("the registration without a consent has expired", 2*time.Hour, "1", "1", "1", "0", "1")
@@ -290,16 +260,12 @@ func TestOAuthIsSweptOnceItIsOfNoUse(t *testing.T) {
 func TestAShutOutUsersTokensAreNotSwapped(t *testing.T) {
 	each(t, func(t *testing.T, e *engine) {
 		db := e.open(t)
-		connection, code := grant(t, db, e, access.DevicesRead)
-		tokens, _ := pair(e)
+		tokens, connection := redeem(t, db, e, consent(t, db, e, access.DevicesRead))
 		next, _ := pair(e)
-		if _, err := db.RedeemCode(t.Context(), code.Hash, agree, tokens); err != nil {
-			t.Fatal(err)
-		}
 		if _, err := db.UpdateUser(t.Context(), connection.CompanyID, connection.UserID, func(u *access.UserAccount) error { u.Disabled = true; return nil }); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := db.RotateToken(t.Context(), tokens.Refresh, "mc_1", next); fault.CodeOf(err) != fault.Refused {
+		if _, err := db.RotateToken(t.Context(), tokens.Refresh, "mc_1", 0, next); fault.CodeOf(err) != fault.Refused {
 			t.Errorf("a disabled user's token is swapped: %v", err)
 		}
 		if _, _, err := db.ConnectionByToken(t.Context(), tokens.Access); fault.CodeOf(err) != fault.NotFound {

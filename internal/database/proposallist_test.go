@@ -36,8 +36,11 @@ func TestProposalsAreListedWithTheirMakers(t *testing.T) {
 		client := access.OAuthClient{ID: "client-1", Name: "Assistant", RedirectURIs: []string{"https://a.test/cb"}, Dynamic: true,
 			CreatedAt: f.clock.Now(), ExpiresAt: f.clock.Now().Add(time.Hour)}
 		f.ok(f.db.SaveOAuthClient(f.Context(), client))
-		connection, err := f.db.Connect(f.Context(), access.OAuthConnection{ID: name.NewID(), CompanyID: f.company.ID, UserID: user.ID, ClientID: client.ID,
-			ClientName: client.Name, Scopes: access.PoliciesWrite, CreatedAt: f.clock.Now()}, access.AuthorizationCode{Hash: access.HashSecret("x"), ClientID: client.ID, ExpiresAt: f.clock.Now().Add(time.Minute)})
+		code := access.AuthorizationCode{Hash: access.HashSecret("x"), CompanyID: f.company.ID, UserID: user.ID, ClientID: client.ID,
+			ClientName: client.Name, Scopes: access.PoliciesWrite, ExpiresAt: f.clock.Now().Add(time.Minute)}
+		f.ok(f.db.SaveCode(f.Context(), code))
+		connection, err := f.db.RedeemCode(f.Context(), code.Hash, func(access.AuthorizationCode) error { return nil },
+			access.OAuthTokens{Access: access.HashSecret("a"), Refresh: access.HashSecret("r")})
 		f.ok(err)
 
 		made := []proposal.Proposal{

@@ -307,16 +307,19 @@ CREATE INDEX oauth_clients_created ON oauth_clients (created_at);
 CREATE INDEX oauth_clients_expires ON oauth_clients (expires_at) WHERE expires_at <> 0;
 CREATE TABLE oauth_codes (
     hash TEXT PRIMARY KEY, -- SHA-256, hexadecimal
-    connection_id TEXT NOT NULL REFERENCES oauth_connections (id),
+    company_id TEXT NOT NULL REFERENCES companies (id),
+    user_id TEXT NOT NULL REFERENCES users (id),
     client_id TEXT NOT NULL,
+    client_name TEXT NOT NULL,
+    scopes BIGINT NOT NULL,
     redirect_uri TEXT NOT NULL,
     code_challenge TEXT NOT NULL,
     resource TEXT NOT NULL,
     expires_at BIGINT NOT NULL,
-    used BOOLEAN NOT NULL
+    grant_id TEXT NOT NULL -- what it was redeemed for; empty: not redeemed yet
 );
-CREATE INDEX oauth_codes_connection ON oauth_codes (connection_id);
 CREATE INDEX oauth_codes_expires ON oauth_codes (expires_at);
+CREATE INDEX oauth_codes_person ON oauth_codes (user_id, client_id);
 CREATE TABLE oauth_connections (
     id TEXT PRIMARY KEY,
     company_id TEXT NOT NULL REFERENCES companies (id),
@@ -333,15 +336,28 @@ CREATE INDEX oauth_connections_client ON oauth_connections (client_id);
 CREATE INDEX oauth_connections_company ON oauth_connections (company_id, created_at, id);
 CREATE INDEX oauth_connections_created ON oauth_connections (created_at);
 CREATE UNIQUE INDEX oauth_connections_live ON oauth_connections (user_id, client_id) WHERE revoked_at = 0;
-CREATE TABLE oauth_tokens (
-    hash TEXT PRIMARY KEY, -- SHA-256, hexadecimal
+CREATE TABLE oauth_grants (
+    id TEXT PRIMARY KEY,
     connection_id TEXT NOT NULL REFERENCES oauth_connections (id),
-    refresh BOOLEAN NOT NULL,
-    expires_at BIGINT NOT NULL,
-    used BOOLEAN NOT NULL -- a refresh token that was swapped already
+    scopes BIGINT NOT NULL,
+    created_at BIGINT NOT NULL,
+    last_used_at BIGINT NOT NULL
 );
-CREATE INDEX oauth_tokens_connection ON oauth_tokens (connection_id);
+CREATE INDEX oauth_grants_connection ON oauth_grants (connection_id);
+CREATE INDEX oauth_grants_created ON oauth_grants (created_at);
+CREATE TABLE "oauth_tokens" (
+    hash TEXT PRIMARY KEY, -- SHA-256, hexadecimal
+    grant_id TEXT NOT NULL REFERENCES oauth_grants (id),
+    refresh BOOLEAN NOT NULL,
+    scopes BIGINT NOT NULL, -- of an access token that the client asked to be narrower; 0: the grant's
+    expires_at BIGINT NOT NULL,
+    parent TEXT NOT NULL, -- the refresh token that it was swapped for; empty: a code
+    rotated_at BIGINT NOT NULL, -- when a refresh token was first swapped; 0: not yet
+    reuses BIGINT NOT NULL -- how often it was swapped again
+);
 CREATE INDEX oauth_tokens_expires ON oauth_tokens (expires_at);
+CREATE INDEX oauth_tokens_grant ON oauth_tokens (grant_id);
+CREATE INDEX oauth_tokens_parent ON oauth_tokens (parent) WHERE parent <> '';
 CREATE TABLE passkeys (
     id TEXT NOT NULL PRIMARY KEY, -- the credential's id, hexadecimal
     user_id TEXT NOT NULL REFERENCES users (id),

@@ -26,10 +26,9 @@ const (
 	sweepRows = 1000
 )
 
-// noSecrets: nothing that could bring the connection back to life is left. A
-// refresh token outlives every use, so the last one is the last use, too.
-const noSecrets = `NOT EXISTS (SELECT 1 FROM oauth_tokens t WHERE t.connection_id = o.id)
-	AND NOT EXISTS (SELECT 1 FROM oauth_codes k WHERE k.connection_id = o.id)`
+// noTokens: nothing that could bring the grant back to life is left. A refresh
+// token outlives every use, so the last one is the last use, too.
+const noTokens = `NOT EXISTS (SELECT 1 FROM oauth_tokens t WHERE t.grant_id = g.id)`
 
 // sweeps are the statements that remove what expired. Each has two parameters:
 // the instant before which a row has expired, and how many to remove.
@@ -48,7 +47,9 @@ func sweeps(now time.Time) []struct {
 		{`DELETE FROM sessions WHERE id IN (SELECT id FROM sessions WHERE created_at < ? ORDER BY created_at LIMIT ?)`, now.Add(-access.SessionLimit)},
 		{`DELETE FROM oauth_codes WHERE hash IN (SELECT hash FROM oauth_codes WHERE expires_at < ? ORDER BY expires_at LIMIT ?)`, now.Add(-codeLife)},
 		{`DELETE FROM oauth_tokens WHERE hash IN (SELECT hash FROM oauth_tokens WHERE expires_at < ? ORDER BY expires_at LIMIT ?)`, now},
-		{`DELETE FROM oauth_connections WHERE id IN (SELECT o.id FROM oauth_connections o WHERE o.created_at < ? AND ` + noSecrets + ` ORDER BY o.created_at LIMIT ?)`, now.Add(-connectionLife)},
+		{`DELETE FROM oauth_grants WHERE id IN (SELECT g.id FROM oauth_grants g WHERE g.created_at < ? AND ` + noTokens + ` ORDER BY g.created_at LIMIT ?)`, now},
+		{`DELETE FROM oauth_connections WHERE id IN (SELECT o.id FROM oauth_connections o WHERE o.created_at < ?
+			AND NOT EXISTS (SELECT 1 FROM oauth_grants g WHERE g.connection_id = o.id) ORDER BY o.created_at LIMIT ?)`, now.Add(-connectionLife)},
 		{`DELETE FROM oauth_clients WHERE id IN (SELECT id FROM oauth_clients WHERE expires_at <> 0 AND expires_at < ? ORDER BY expires_at LIMIT ?)`, now},
 		{`DELETE FROM oauth_clients WHERE id IN (SELECT a.id FROM oauth_clients a WHERE a.expires_at = 0 AND a.created_at < ?
 			AND NOT EXISTS (SELECT 1 FROM oauth_connections o WHERE o.client_id = a.id) ORDER BY a.created_at LIMIT ?)`, now.Add(-connectionLife)},

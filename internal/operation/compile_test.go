@@ -63,8 +63,8 @@ func TestContradictoryDeclarationsPanic(t *testing.T) {
 		"items of no list": declared[struct {
 			A string `json:"a" rule:"maxitems=1"`
 		}](body),
-		"anycase of nothing": declared[struct {
-			A string `json:"a" rule:"anycase"`
+		"line of a number": declared[struct {
+			A int `json:"a" rule:"line"`
 		}](body),
 		"required with a default": declared[struct {
 			A string `json:"a" rule:"required default=x"`

@@ -16,7 +16,8 @@ import (
 
 // decoder reads one JSON object into an argument struct. Names are matched
 // exactly, at every depth: a variant in case, a name given twice, a name that
-// is not declared, null, text after the object and invalid UTF-8 are faults.
+// is not declared, null for a required member, text after the object and
+// invalid UTF-8 are faults. Null for an optional member means that it is absent.
 // (encoding/json would take "assetid" for assetId, and the last of two.)
 type decoder struct {
 	json *jsontext.Decoder
@@ -66,7 +67,7 @@ func (d *decoder) object(p *plan, v reflect.Value, path string) error {
 		if err != nil {
 			return err
 		}
-		if i < 0 {
+		if i < 0 || !p.fields[i].rule.required && d.json.PeekKind() == 'n' {
 			err = d.json.SkipValue()
 		} else {
 			f := &p.fields[i]
@@ -168,9 +169,8 @@ func (d *decoder) scalar(s *shape, r *rule, v reflect.Value, path, name string) 
 		v.SetInt(n)
 		message = r.integer(n)
 	default:
-		var text string
-		text, message = r.text(token.String())
-		v.SetString(text)
+		v.SetString(token.String())
+		message = r.text(v.String())
 	}
 	if message != "" {
 		d.faults.broken(path+name, message)
@@ -236,7 +236,7 @@ func integral(text string) (int64, bool) {
 func (p *plan) setDefaults(v reflect.Value) {
 	for i := range p.fields {
 		if f := &p.fields[i]; f.rule.hasFallback {
-			f.shape.parse(v.FieldByIndex(f.at), f.rule.fallback, f.rule)
+			f.shape.parse(v.FieldByIndex(f.at), f.rule.fallback, &f.rule)
 		}
 	}
 }

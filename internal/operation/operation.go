@@ -115,14 +115,14 @@ type Uncertain interface{ Unconfirmed() bool }
 //	path:"assetId"          a path argument (an argument like any other in MCP)
 //	query:"status"          a query parameter
 //	json:"message"          a member of the body
-//	rule:"required notblank maxchars=4096 maxbytes=32 minchars=4 email package minitems=1 maxitems=20 min=0 max=100 default=20 enum=A|B anycase secret"
+//	rule:"required notblank trimmed line lines maxchars=4096 maxbytes=32 minchars=4 email package minitems=1 maxitems=20 min=0 max=100 default=20 enum=A|B secret"
 //	doc:"Text shown on the lock screen."
 //	example:"Please call the office."    (for descriptions; a valid value, JSON unless it is a string)
 //
 // Value rules on a slice bind each element; minitems and maxitems its length.
-// A nested struct, or a slice of them, may be a Ruler of its own. Null is
-// never accepted. Optional members that must tell absent from empty are
-// pointers.
+// A nested struct, or a slice of them, may be a Ruler of its own. Null for an
+// optional member means that it is absent; elsewhere it is refused. Optional
+// members that must tell absent from empty are pointers.
 type Ruler interface{ Rules(r *Rules) }
 
 // Rules collects an argument struct's own rules.

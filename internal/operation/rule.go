@@ -13,7 +13,9 @@ import (
 
 // rule is a compiled rule tag. Limits of 0 do not bind.
 type rule struct {
-	required, notblank, email, pkg, anycase, secret bool
+	required, notblank, trimmed, email, pkg, secret bool
+
+	controls controls
 
 	minChars, maxChars int // Unicode code points
 	maxBytes           int // bytes of UTF-8
@@ -37,9 +39,13 @@ func parseRule(owner, tag string) rule {
 		case "email":
 			r.email = true
 		case "package":
-			r.pkg = true
-		case "anycase":
-			r.anycase = true
+			r.pkg, r.maxChars = true, check.MaxPackage
+		case "trimmed":
+			r.trimmed = true
+		case "line":
+			r.controls = noControls
+		case "lines":
+			r.controls = lineBreaks
 		case "secret":
 			r.secret = true
 		case "minchars":
@@ -81,7 +87,7 @@ func (r rule) mustFit(owner string, s shape) {
 	if s.kind == reflect.Slice {
 		value = *s.elem
 	}
-	text := r.notblank || r.email || r.pkg || r.secret || r.enum != nil || r.minChars+r.maxChars+r.maxBytes > 0
+	text := r.notblank || r.trimmed || r.controls != anyControls || r.email || r.pkg || r.secret || r.enum != nil || r.minChars+r.maxChars+r.maxBytes > 0
 	switch {
 	case text && value.kind != reflect.String:
 		panic("operation " + owner + ": a rule for text on something else")
@@ -89,49 +95,44 @@ func (r rule) mustFit(owner string, s shape) {
 		panic("operation " + owner + ": min and max are for integers")
 	case r.minItems+r.maxItems > 0 && s.kind != reflect.Slice:
 		panic("operation " + owner + ": minitems and maxitems are for lists")
-	case r.anycase && r.enum == nil:
-		panic("operation " + owner + ": anycase without enum")
 	case r.required && r.hasFallback:
 		panic("operation " + owner + ": required, yet it has a default")
 	case r.hasFallback && (s.pointer || s.kind == reflect.Slice || s.kind == reflect.Struct):
 		panic("operation " + owner + ": only a plain value has a default")
 	}
 	if r.hasFallback {
-		if fault := s.parse(reflect.New(s.typ).Elem(), r.fallback, r); fault != "" {
+		if fault := s.parse(reflect.New(s.typ).Elem(), r.fallback, &r); fault != "" {
 			panic("operation " + owner + ": its default " + fault)
 		}
 	}
 }
 
-// text checks a string and returns it in canonical form, with what is wrong
-// with it. The message never quotes the value: it may be a secret.
-func (r *rule) text(s string) (string, string) {
+// text says what is wrong with a string. The message never quotes the value: it
+// may be a secret.
+func (r *rule) text(s string) string {
 	switch {
 	case r.notblank && check.Blank(s):
-		return s, "must not be blank"
-	case r.minChars > 0 && utf8.RuneCountInString(s) < r.minChars:
-		return s, fmt.Sprintf("must be at least %d characters", r.minChars)
+		return "must not be blank"
+	case r.minChars == 1 && s == "":
+		return "must not be empty"
+	case r.minChars > 1 && utf8.RuneCountInString(s) < r.minChars:
+		return fmt.Sprintf("must be at least %d characters", r.minChars)
 	case r.maxChars > 0 && len(s) > r.maxChars && utf8.RuneCountInString(s) > r.maxChars:
-		return s, fmt.Sprintf("must be at most %d characters", r.maxChars)
+		return fmt.Sprintf("must be at most %d characters", r.maxChars)
 	case r.maxBytes > 0 && len(s) > r.maxBytes:
-		return s, fmt.Sprintf("must be at most %d bytes of UTF-8", r.maxBytes)
+		return fmt.Sprintf("must be at most %d bytes of UTF-8", r.maxBytes)
+	case r.controls.in(s):
+		return "must not contain " + r.controls.words()
+	case r.trimmed && strings.TrimSpace(s) != s:
+		return "must not begin or end with a space"
 	case r.email && !check.Email(s):
-		return s, "must be a valid e-mail address"
+		return "must be a valid e-mail address"
 	case r.pkg && !check.Package(s):
-		return s, "must be a package name such as com.example.app"
+		return "must be a package name such as com.example.app"
+	case r.enum != nil && !slices.Contains(r.enum, s):
+		return "must be one of " + strings.Join(r.enum, ", ")
 	}
-	if r.enum == nil || slices.Contains(r.enum, s) {
-		return s, ""
-	}
-	if r.anycase {
-		for _, canonical := range r.enum {
-			// Equal lengths keep letters out that fold to ASCII but are not.
-			if len(canonical) == len(s) && strings.EqualFold(canonical, s) {
-				return canonical, ""
-			}
-		}
-	}
-	return s, "must be one of " + strings.Join(r.enum, ", ")
+	return ""
 }
 
 // integer says what is wrong with n.
@@ -167,7 +168,7 @@ func plural(n int, one, more string) string {
 
 // parse sets v, a value of the shape without its pointer, from text, and says
 // what is wrong with it.
-func (s *shape) parse(v reflect.Value, text string, r rule) string {
+func (s *shape) parse(v reflect.Value, text string, r *rule) string {
 	switch s.kind {
 	case reflect.Bool:
 		if text != "true" && text != "false" {
@@ -182,9 +183,8 @@ func (s *shape) parse(v reflect.Value, text string, r rule) string {
 		v.SetInt(n)
 		return r.integer(n)
 	default:
-		canonical, fault := r.text(text)
-		v.SetString(canonical)
-		return fault
+		v.SetString(text)
+		return r.text(text)
 	}
 	return ""
 }

@@ -1,6 +1,7 @@
 package operation
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"reflect"
@@ -9,19 +10,29 @@ import (
 	"time"
 
 	"github.com/google/jsonschema-go/jsonschema"
+)
 
-	"github.com/musterhq/muster/internal/check"
+// dialect is for whom a schema of arguments is written.
+type dialect int
+
+const (
+	// forREST uses every keyword that helps.
+	forREST dialect = iota
+	// forTools leaves out what the vendors of models refuse in a tool's schema:
+	// formats other than date-time, writeOnly, default and lists of types. The
+	// descriptions say it instead.
+	forTools
 )
 
 // InputSchema describes the arguments as one flat, closed object, as MCP takes
 // them. What a schema cannot say is said in the descriptions.
 func (o *Operation) InputSchema() *jsonschema.Schema {
-	return o.args.schema(func(*field) bool { return true })
+	return o.args.schema(forTools, func(*field) bool { return true })
 }
 
 // BodySchema describes the members of a REST body: a closed object.
 func (o *Operation) BodySchema() *jsonschema.Schema {
-	return o.args.schema(func(f *field) bool { return f.place == inBody })
+	return o.args.schema(forREST, func(f *field) bool { return f.place == inBody })
 }
 
 // Parameter is an argument that REST takes from the path or the query.
@@ -41,7 +52,7 @@ func (o *Operation) Parameters() []Parameter {
 		if f.place == inBody {
 			continue
 		}
-		schema := f.schema(o.args.said)
+		schema := f.schema(forREST, o.args.said)
 		doc := schema.Description
 		schema.Description = ""
 		list = append(list, Parameter{Name: f.name, InPath: f.place == inPath, Required: f.rule.required, Doc: doc, Schema: schema})
@@ -50,18 +61,22 @@ func (o *Operation) Parameters() []Parameter {
 }
 
 // schema describes the fields that are wanted.
-func (p *plan) schema(want func(*field) bool) *jsonschema.Schema {
+func (p *plan) schema(to dialect, want func(*field) bool) *jsonschema.Schema {
 	s := &jsonschema.Schema{Type: "object", Properties: map[string]*jsonschema.Schema{}, AdditionalProperties: closed()}
 	for i := range p.fields {
 		f := &p.fields[i]
 		if !want(f) {
 			continue
 		}
-		s.Properties[f.name] = f.schema(p.said)
-		s.PropertyOrder = append(s.PropertyOrder, f.name)
-		if f.rule.required {
+		member := f.schema(to, p.said)
+		switch {
+		case f.rule.required:
 			s.Required = append(s.Required, f.name)
+		case to == forREST: // null means that the member is absent
+			member = nullable(member)
 		}
+		s.Properties[f.name] = member
+		s.PropertyOrder = append(s.PropertyOrder, f.name)
 	}
 	return s
 }
@@ -69,10 +84,10 @@ func (p *plan) schema(want func(*field) bool) *jsonschema.Schema {
 // closed is the schema that nothing matches: JSON Schema's false.
 func closed() *jsonschema.Schema { return &jsonschema.Schema{Not: &jsonschema.Schema{}} }
 
-func (f *field) schema(said []Rule) *jsonschema.Schema {
-	s := f.shape.schema(&f.rule)
+func (f *field) schema(to dialect, said []Rule) *jsonschema.Schema {
+	s := f.shape.schema(to, &f.rule)
 	s.Description = f.doc
-	words := f.rule.words()
+	words := f.rule.words(to)
 	for _, rule := range said {
 		if rule.Field == f.name {
 			words = append(words, upperFirst(rule.Text)+".")
@@ -81,7 +96,7 @@ func (f *field) schema(said []Rule) *jsonschema.Schema {
 	if len(words) > 0 {
 		s.Description = strings.TrimSpace(s.Description + " " + strings.Join(words, " "))
 	}
-	if f.rule.hasFallback {
+	if f.rule.hasFallback && to == forREST {
 		s.Default = json.RawMessage(f.rule.fallback)
 		if f.shape.kind == reflect.String {
 			s.Default = json.RawMessage(strconv.Quote(f.rule.fallback))
@@ -90,45 +105,48 @@ func (f *field) schema(said []Rule) *jsonschema.Schema {
 	return s
 }
 
-// words tells the rules that a schema has no keyword for.
-func (r *rule) words() []string {
+// words tells the rules that a schema of the dialect has no keyword for, or that
+// only a pattern says.
+func (r *rule) words(to dialect) []string {
 	var words []string
-	if r.maxBytes > 0 {
-		words = append(words, fmt.Sprintf("At most %d bytes of UTF-8.", r.maxBytes))
+	say := func(when bool, format string, args ...any) {
+		if when {
+			words = append(words, fmt.Sprintf(format, args...))
+		}
 	}
-	if r.anycase {
-		words = append(words, "Upper and lower case are the same.")
-	}
-	if r.notblank {
-		words = append(words, "Must not be blank.")
-	}
+	say(r.maxBytes > 0, "Must be at most %d bytes of UTF-8.", r.maxBytes)
+	say(r.notblank, "Must not be blank.")
+	say(r.trimmed, "Must not begin or end with a space.")
+	say(r.controls != anyControls, "Must not contain %s.", r.controls.words())
+	say(r.email, "Must be a valid e-mail address.")
+	say(r.secret && to == forTools, "A secret.")
+	say(r.hasFallback && to == forTools, "Default: %s.", r.fallback)
 	return words
 }
 
-func (s *shape) schema(r *rule) *jsonschema.Schema {
+func (s *shape) schema(to dialect, r *rule) *jsonschema.Schema {
 	switch s.kind {
 	case reflect.Bool:
 		return &jsonschema.Schema{Type: "boolean"}
 	case reflect.Int64:
 		return &jsonschema.Schema{Type: "integer", Minimum: float(r.min), Maximum: float(r.max)}
 	case reflect.Slice:
-		return &jsonschema.Schema{Type: "array", Items: s.elem.schema(r), MinItems: limit(r.minItems), MaxItems: limit(r.maxItems)}
+		return &jsonschema.Schema{Type: "array", Items: s.elem.schema(to, r), MinItems: limit(r.minItems), MaxItems: limit(r.maxItems)}
 	case reflect.Struct:
-		return s.plan.schema(func(*field) bool { return true })
+		return s.plan.schema(to, func(*field) bool { return true })
 	}
-	text := &jsonschema.Schema{Type: "string", MinLength: limit(r.minChars), MaxLength: limit(r.maxChars), WriteOnly: r.secret}
+	text := &jsonschema.Schema{Type: "string", MinLength: limit(r.minChars), Pattern: r.pattern(),
+		// No text has more characters than bytes.
+		MaxLength: limit(cmp.Or(r.maxChars, r.maxBytes))}
 	for _, value := range r.enum {
 		text.Enum = append(text.Enum, value)
 	}
 	switch {
+	case to != forREST:
 	case r.email:
 		text.Format = "email"
 	case r.secret:
-		text.Format = "password"
-	case r.pkg:
-		text.Pattern = check.PackagePattern
-	case r.notblank:
-		text.Pattern = `\S`
+		text.Format, text.WriteOnly = "password", true
 	}
 	return text
 }
@@ -259,6 +277,9 @@ func nullable(s *jsonschema.Schema) *jsonschema.Schema {
 	switch {
 	case s.Type != "":
 		s.Types, s.Type = []string{s.Type, "null"}, ""
+		if s.Enum != nil {
+			s.Enum = append(s.Enum, nil)
+		}
 	case s.Types == nil:
 		return s // any value: null already among them
 	}

@@ -4,6 +4,10 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"maps"
+	"regexp"
+	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -21,6 +25,10 @@ type plain struct {
 	Apps    []string `json:"apps" rule:"minitems=1 maxitems=2 package" doc:"Apps."`
 	Exact   string   `json:"exact" rule:"enum=ON|OFF" doc:"Exact."`
 	Count   *int     `json:"count" rule:"min=1 max=9" doc:"Count."`
+	Line    string   `json:"line" rule:"line" doc:"Line."`
+	Lines   string   `json:"lines" rule:"notblank lines maxchars=5" doc:"Lines."`
+	Trimmed string   `json:"trimmed" rule:"trimmed line minchars=2" doc:"Trimmed."`
+	Around  string   `json:"around" rule:"trimmed" doc:"Around."`
 	Flag    bool     `json:"flag" doc:"Flag."`
 	Changes []leaf   `json:"changes" doc:"Changes."`
 }
@@ -47,14 +55,36 @@ func compiled(t *testing.T, schema any) *jsonschema.Schema {
 	}
 	c := jsonschema.NewCompiler()
 	c.AssertFormat()
+	c.UseRegexpEngine(ecma)
 	if err := c.AddResource("s.json", parsed); err != nil {
 		t.Fatal(err)
 	}
 	return c.MustCompile("s.json")
 }
 
-// agreement returns a check that the schema and the decoder agree on an object,
-// as far as a schema can say.
+// ecma compiles a pattern as ECMA 262 reads it: there, white space is Unicode's.
+func ecma(pattern string) (jsonschema.Regexp, error) {
+	const space = `\s\x0b\x{85}\x{a0}\x{1680}\x{2000}-\x{200a}\x{2028}\x{2029}\x{202f}\x{205f}\x{3000}`
+	pattern = strings.ReplaceAll(pattern, `[\s\S]`, `(?s:.)`)
+	pattern = strings.ReplaceAll(pattern, `[^\s`, `[^`+space)
+	return regexp.Compile(strings.ReplaceAll(pattern, `\S`, `[^`+space+`]`))
+}
+
+// dropNull takes the members out that are null, which the decoder takes for
+// absent.
+func dropNull(object map[string]any) {
+	maps.DeleteFunc(object, func(_ string, value any) bool { return value == nil })
+	if changes, ok := object["changes"].([]any); ok {
+		for _, change := range changes {
+			if change, ok := change.(map[string]any); ok {
+				dropNull(change)
+			}
+		}
+	}
+}
+
+// agreement returns a check that the tool's schema and the decoder agree on an
+// object without null, as far as a schema can say.
 func agreement(t *testing.T) func(t interface {
 	Helper()
 	Fatalf(string, ...any)
@@ -68,6 +98,7 @@ func agreement(t *testing.T) func(t interface {
 		Fatalf(string, ...any)
 	}, object map[string]any) {
 		t.Helper()
+		dropNull(object)
 		body, err := json.Marshal(object)
 		if err != nil {
 			t.Fatalf("%v", err)
@@ -94,11 +125,12 @@ func TestSchemaAndDecoderAgree(t *testing.T) {
 func TestSchemaAndDecoderAgreeOnEachRule(t *testing.T) {
 	t.Parallel()
 	agree := agreement(t)
-	values := []any{nil, true, false, -1, 0, 1, 9, 10, 2.5, 3.0, 1e300, "", " ", "a", "áéíóú", "áéíóúü", "ON", "on", "com.example.app",
-		[]any{}, []any{"a.b"}, []any{"a.b", "a.b"}, []any{"a.b", "a.b", "a.b"}, []any{"a"}, []any{1}, []any{nil},
+	values := []any{nil, true, false, -1, 0, 1, 9, 10, 2.5, 3.0, 1e300, "", " ", "a", "\u00a0", "\u2003", "a\tb", "a\nb", "\n", "a\r\nb", "a\x00b", "\x7f\x80", "\x9fa", " ab", "ab\u3000", "a b", "ab",
+		"áéíóú", "áéíóúü", "ON", "on", "com.example.app",
+		[]any{}, []any{strings.Repeat("a.", 127) + "b"}, []any{strings.Repeat("a.", 127) + "bc"}, []any{"a.b"}, []any{"a.b", "a.b"}, []any{"a.b", "a.b", "a.b"}, []any{"a"}, []any{1}, []any{nil},
 		map[string]any{}, []any{map[string]any{}}, []any{map[string]any{"setting": ""}}, []any{map[string]any{"setting": "X", "value": " "}},
 		[]any{map[string]any{"setting": "X", "value": "a"}}, []any{map[string]any{"setting": "X", "Value": "a"}}, []any{map[string]any{"setting": 1}}}
-	for _, name := range []string{"id", "text", "apps", "exact", "count", "flag", "changes", "other", "Text"} {
+	for _, name := range []string{"id", "text", "apps", "exact", "count", "line", "lines", "trimmed", "around", "flag", "changes", "other", "Text"} {
 		for _, value := range values {
 			object := map[string]any{"id": "x", "text": "y"}
 			agree(t, object)
@@ -223,8 +255,9 @@ func TestWordsOfTheSchema(t *testing.T) {
 	operation.Define(&r, writing, func(context.Context, operation.Call, everything) (int, error) { return 0, nil })
 	schema := r.All()[0].InputSchema()
 	for name, want := range map[string]string{
-		"short":  "At most 4 bytes of UTF-8.",
-		"mode":   "Upper and lower case are the same.",
+		"short":  "Must be at most 4 bytes of UTF-8.",
+		"email":  "Must be a valid e-mail address.",
+		"mode":   "Default: WPA.",
 		"text":   "Some text. Must not be blank.",
 		"hidden": "Needs secret.",
 	} {
@@ -235,7 +268,10 @@ func TestWordsOfTheSchema(t *testing.T) {
 	if body := r.All()[0].BodySchema(); body.Properties["assetId"] != nil || schema.Properties["assetId"] == nil {
 		t.Error("the body's schema has the path argument, or the tool's has not")
 	}
-	if s := schema.Properties["secret"]; !s.WriteOnly || s.Format != "password" {
-		t.Errorf("secret: %+v", s)
+	if s := r.All()[0].BodySchema().Properties["secret"]; !s.WriteOnly || s.Format != "password" || !slices.Equal(s.Types, []string{"string", "null"}) {
+		t.Errorf("secret in the body: %+v", s)
+	}
+	if s := schema.Properties["secret"]; s.WriteOnly || s.Format != "" || s.Types != nil || s.Description != "A secret." {
+		t.Errorf("secret of the tool: %+v", s)
 	}
 }

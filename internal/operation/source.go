@@ -17,11 +17,11 @@ type Source interface {
 }
 
 // Flat is one JSON object that holds every argument, as MCP gives them. No
-// text at all stands for an object without members.
+// text at all, or null, stands for an object without members.
 type Flat []byte
 
 func (s Flat) read(o *Operation, v reflect.Value, f *faults) error {
-	if len(s) == 0 {
+	if len(s) == 0 || string(s) == "null" {
 		s = Flat("{}")
 	}
 	decodeObject(o.args, v, s, false, f)
@@ -96,7 +96,7 @@ func (q *field) setText(v reflect.Value, text string, f *faults) {
 		target.Set(reflect.New(q.shape.typ))
 		target = target.Elem()
 	}
-	if message := q.shape.parse(target, text, q.rule); message != "" {
+	if message := q.shape.parse(target, text, &q.rule); message != "" {
 		f.broken(q.name, message)
 	}
 }

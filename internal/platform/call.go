@@ -12,10 +12,27 @@ type Observer interface {
 	// VendorCall: one call of a method came to something; class is a Came.
 	VendorCall(method, class string, took time.Duration)
 	// Notification: one notification was handled this long after it was
-	// published; kind is one of the vendor's types or "OTHER", outcome one of
-	// "applied", "ignored", "malformed", "deferred", "failed".
+	// published; kind is one of NotificationKinds, outcome one of
+	// NotificationOutcomes.
 	Notification(kind, outcome string, lag time.Duration)
 }
+
+// Failures lists the classes of VendorCall that are no success.
+func Failures() []string {
+	classes := []string{}
+	for _, c := range []Came{NotSent, Unknown, Refused, Missing, Throttled, Conflict, Denied} {
+		classes = append(classes, string(c))
+	}
+	return classes
+}
+
+// NotificationKinds and NotificationOutcomes list the labels of Notification.
+func NotificationKinds() []string {
+	return []string{kindEnrollment, kindStatusReport, kindCommand, kindUsageLogs, kindOther}
+}
+
+// NotificationOutcomes: see NotificationKinds.
+func NotificationOutcomes() []string { return []string{applied, ignored, malformed, failed} }
 
 type unobserved struct{}
 

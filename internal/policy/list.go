@@ -7,12 +7,6 @@ import (
 	"github.com/musterhq/muster/internal/operation"
 )
 
-// listSorting is what GET /policies may be sorted by.
-var listSorting = operation.Sorting{
-	Fields:  []string{string(ByName), string(ByUpdatedAt), string(ByVersion)},
-	Default: string(ByName) + ",asc",
-}
-
 // Summary is an entry of the policy list (decisions "Assets").
 type Summary struct {
 	PathName    string             `json:"pathName" doc:"Path name of the policy; the policyId of every other operation."`
@@ -34,10 +28,10 @@ func (p Policy) Summary() Summary {
 }
 
 // ListArgs are the arguments of list_policies.
-type ListArgs struct{ operation.PageRequest }
-
-// Rules implements operation.Ruler.
-func (a ListArgs) Rules(r *operation.Rules) { listSorting.Rule(r, a.Sort) }
+type ListArgs struct {
+	operation.PageRequest
+	Sort string `query:"sort" rule:"enum=displayName,asc|displayName,desc|updatedAt,asc|updatedAt,desc|version,asc|version,desc default=displayName,asc" doc:"Field and direction."`
+}
 
 // Lister reads pages of policies.
 type Lister interface {
@@ -58,10 +52,7 @@ func DefineList(r *operation.Registry, s Lister) {
 
 func list(ctx context.Context, s Lister, p access.Principal, args ListArgs) (operation.Page[Summary], error) {
 	page := operation.Page[Summary]{Content: []Summary{}, Request: args.PageRequest}
-	field, descending, err := listSorting.Parse(args.Sort)
-	if err != nil {
-		return page, err
-	}
+	field, descending := operation.SortOrder(args.Sort)
 	policies, total, err := s.Policies(ctx, Query{
 		CompanyID: p.CompanyID, IDs: p.Policies, Order: Order(field), Descending: descending,
 		Offset: int(args.Offset()), Limit: args.Size,

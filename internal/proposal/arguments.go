@@ -11,7 +11,7 @@ import (
 // ChangeArg gives one setting a value.
 type ChangeArg struct {
 	Setting string `json:"setting" rule:"required enum=VENDOR_STORE_MODE|DEFAULT_PERMISSION_POLICY|APP_AUTO_UPDATE_POLICY|UNTRUSTED_APPS_POLICY|VENDOR_PROTECT|SCREEN_CAPTURE|CAMERA|FACTORY_RESET|UNINSTALL_APPS|ACCOUNT_MODIFICATION|ADD_USER|REMOVE_USER|DEVELOPER_SETTINGS|USB_DATA_ACCESS|LOCATION_MODE|LOCATION_SHARING|OUTGOING_CALLS|SMS|BLUETOOTH|DATA_ROAMING|NETWORK_RESET|VPN_CONFIGURATION|CONFIGURE_WIFI|WIFI_DIRECT|TETHERING|WIFI_STATE|AIRPLANE_MODE|MINIMUM_WIFI_SECURITY|AUTO_DATE_TIME|ENCRYPTION_POLICY|APPLICATION_REPORT_LEVEL|REPORT_DEVICE_SETTINGS|REPORT_DISPLAY_INFO|REPORT_HARDWARE_STATUS|REPORT_MEMORY_INFO|REPORT_NETWORK_INFO|REPORT_POWER_EVENTS|REPORT_SOFTWARE_INFO|REPORT_SYSTEM_PROPERTIES" doc:"Id of the setting." example:"CAMERA"`
-	Value   string `json:"value" rule:"required" doc:"One of the setting's allowedValues, in any case." example:"BLOCK"`
+	Value   string `json:"value" rule:"required minchars=1" doc:"One of the setting's allowedValues, in any case." example:"BLOCK"`
 }
 
 // Rules implements operation.Ruler.
@@ -75,7 +75,7 @@ func (a CopyArgs) Rules(r *operation.Rules) {
 // RollbackArgs are the arguments of rollback_policy.
 type RollbackArgs struct {
 	policy.Target
-	Revision int `json:"revision" rule:"required min=1" doc:"Revision number from list_policy_revisions."`
+	Revision int `json:"revision" rule:"required min=1 max=2147483647" doc:"Revision number from list_policy_revisions."`
 }
 
 // ReadArgs are the arguments of get_policy_proposal.

@@ -215,8 +215,8 @@ func notIssued(cause error) error {
 type Args struct {
 	PolicyID      string  `path:"policyId" doc:"The policy's pathName from list_policies, or its short id."`
 	PersonalUsage string  `json:"personalUsage" rule:"enum=UNSPECIFIED|ALLOWED|DISALLOWED|USERLESS default=UNSPECIFIED" doc:"ALLOWED: work profile on a personally owned device. DISALLOWED: fully managed, company-owned device. USERLESS: dedicated device without a user account."`
-	WifiSSID      *string `json:"wifiSsid" doc:"Name of the network that the device joins to enrol."`
-	WifiPassword  *string `json:"wifiPassword" rule:"secret" doc:"Password of the network. It is only in the picture."`
+	WifiSSID      *string `json:"wifiSsid" rule:"line minchars=1 maxbytes=32" doc:"Name of the network that the device joins to enrol; spaces around it are part of the name."`
+	WifiPassword  *string `json:"wifiPassword" rule:"secret line maxbytes=63" doc:"Password of the network. It is only in the picture."`
 	WifiSecurity  *string `json:"wifiSecurity" rule:"enum=NONE|WPA|WEP" doc:"How the network is protected. Default: WPA when a password is given, else NONE."`
 	WifiHidden    *bool   `json:"wifiHidden" doc:"Whether the network is hidden. Default: false."`
 }

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"strings"
-	"unicode/utf8"
 
 	"github.com/go-json-experiment/json/jsontext"
 	"github.com/musterhq/muster/internal/operation"
@@ -22,12 +21,8 @@ const (
 	WEP  Security = "WEP"
 )
 
-// MaxSSID and MaxPassword are limits in bytes of UTF-8; MinWPAPassword too.
-const (
-	MaxSSID        = 32
-	MaxPassword    = 63
-	MinWPAPassword = 8
-)
+// minWPAPassword is in bytes of UTF-8.
+const minWPAPassword = 8
 
 // Wifi is the network that a device joins to enrol. Its zero value is none.
 // It prints without the password.
@@ -44,11 +39,9 @@ func (w Wifi) String() string { return fmt.Sprintf("{%q %s [secret]}", w.SSID, w
 // GoString keeps the password out of %#v.
 func (w Wifi) GoString() string { return w.String() }
 
-// rules are the Wi-Fi rules of contract 4.4, in the one place that both checks
-// and describes them. A field that was not given is nil.
+// rules are the rules about more than one of the Wi-Fi arguments, in the one
+// place that both checks and describes them. A field that was not given is nil.
 func rules(r *operation.Rules, ssid, password, security *string, hidden *bool) {
-	r.Must("wifiSsid", "must have 1 to 32 bytes of UTF-8; spaces around it are part of the name",
-		ssid == nil || *ssid != "" && len(*ssid) <= MaxSSID && utf8.ValidString(*ssid))
 	const needsName = "needs wifiSsid"
 	r.Must("wifiPassword", needsName, password == nil || ssid != nil)
 	r.Must("wifiSecurity", needsName, security == nil || ssid != nil)
@@ -61,8 +54,7 @@ func rules(r *operation.Rules, ssid, password, security *string, hidden *bool) {
 		password = new(string)
 		kind = Open
 	}
-	r.Must("wifiPassword", "must have at most 63 bytes of UTF-8", len(*password) <= MaxPassword && utf8.ValidString(*password))
-	r.Must("wifiPassword", "must have at least 8 bytes with WPA", kind != WPA || len(*password) >= MinWPAPassword)
+	r.Must("wifiPassword", "must have at least 8 bytes with WPA", kind != WPA || len(*password) >= minWPAPassword)
 	r.Must("wifiPassword", "must be 5 or 13 ASCII characters or 10 or 26 hexadecimal digits with WEP", kind != WEP || isWEPKey(*password))
 }
 

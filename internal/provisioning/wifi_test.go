@@ -2,10 +2,12 @@ package provisioning_test
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"strings"
 	"testing"
-	"unicode/utf8"
+	"time"
+	"unicode"
 
 	"github.com/musterhq/muster/internal/operation"
 	"github.com/musterhq/muster/internal/provisioning"
@@ -14,11 +16,30 @@ import (
 
 // broken returns the fields that the arguments break rules of.
 func broken(a provisioning.Args) []string {
-	var r operation.Rules
-	a.Rules(&r)
+	members := map[string]any{"policyId": "x"}
+	if a.WifiSSID != nil {
+		members["wifiSsid"] = *a.WifiSSID
+	}
+	if a.WifiPassword != nil {
+		members["wifiPassword"] = *a.WifiPassword
+	}
+	if a.WifiSecurity != nil {
+		members["wifiSecurity"] = *a.WifiSecurity
+	}
+	if a.WifiHidden != nil {
+		members["wifiHidden"] = *a.WifiHidden
+	}
+	text, _ := json.Marshal(members) // texts and booleans
+	var r operation.Registry
+	operation.Define(&r, operation.Operation{Name: "check", Method: "POST", Path: "/{policyId}"},
+		func(context.Context, operation.Call, provisioning.Args) (bool, error) { return true, nil })
+	out := operation.NewKernel(operation.Config{Now: time.Now}).
+		Run(context.Background(), r.All()[0], caller(), operation.Meta{}, operation.Flat(text))
 	var fields []string
-	for _, f := range r.Faults() {
-		fields = append(fields, f.Field)
+	if out.Fault != nil {
+		for _, f := range out.Fault.Fields {
+			fields = append(fields, f.Field)
+		}
 	}
 	return fields
 }
@@ -36,6 +57,8 @@ func TestWifiRules(t *testing.T) {
 		{"hidden", provisioning.Args{WifiSSID: new("guest"), WifiHidden: new(true)}, ""},
 		{"spaces around", provisioning.Args{WifiSSID: new("  guest ")}, ""},
 		{"spaces alone", provisioning.Args{WifiSSID: new(" ")}, ""},
+		{"control character in the name", provisioning.Args{WifiSSID: new("a\x00b")}, "wifiSsid"},
+		{"control character in the password", provisioning.Args{WifiSSID: new("x"), WifiPassword: new("1234567\n")}, "wifiPassword"},
 		{"empty name", provisioning.Args{WifiSSID: new("")}, "wifiSsid"},
 		{"32 bytes", provisioning.Args{WifiSSID: new(strings.Repeat("ä", 16))}, ""},
 		{"33 bytes in 17 characters", provisioning.Args{WifiSSID: new(strings.Repeat("ä", 16) + "b")}, "wifiSsid"},
@@ -84,6 +107,7 @@ func FuzzWifiRules(f *testing.F) {
 	f.Add("", "abcde", "WEP", byte(15))
 	f.Add(" ä ", "0123456789", "WEP", byte(15))
 	f.Fuzz(func(t *testing.T, ssid, password, security string, given byte) {
+		ssid, password = strings.ToValidUTF8(ssid, "?"), strings.ToValidUTF8(password, "?")
 		var a provisioning.Args
 		if given&1 != 0 {
 			a.WifiSSID = &ssid
@@ -107,7 +131,7 @@ func allowed(a provisioning.Args) bool {
 	if a.WifiSSID == nil {
 		return a.WifiPassword == nil && a.WifiSecurity == nil && a.WifiHidden == nil
 	}
-	if len(*a.WifiSSID) < 1 || len(*a.WifiSSID) > 32 || !utf8.ValidString(*a.WifiSSID) {
+	if len(*a.WifiSSID) < 1 || len(*a.WifiSSID) > 32 || strings.ContainsFunc(*a.WifiSSID, unicode.IsControl) {
 		return false
 	}
 	security := "NONE"
@@ -121,7 +145,7 @@ func allowed(a provisioning.Args) bool {
 		return security == "NONE" && a.WifiPassword == nil
 	}
 	p := *a.WifiPassword
-	if len(p) > 63 || !utf8.ValidString(p) {
+	if len(p) > 63 || strings.ContainsFunc(p, unicode.IsControl) {
 		return false
 	}
 	if security == "WPA" {

@@ -25,7 +25,7 @@ func basicAuth(id, secret string) string {
 func row11Redirects(t *testing.T, s *authSite) {
 	ada := s.person(t, access.Admin)
 	ada.SignIn(s.base)
-	for _, uri := range []string{"http://app.example.com/cb", "https://app.example.com/cb#x", "myapp://cb", "https://u@app.example.com/cb", "/cb"} {
+	for _, uri := range []string{"http://app.example.com/cb", "https://app.example.com/cb#x", "javascript://x/cb", "https://u@app.example.com/cb", "/cb"} {
 		answer := ada.SendJSON(s.base+oauth.RegisterPath, `{"redirect_uris":["`+uri+`"]}`).Want(t, http.StatusBadRequest)
 		if answer.Members(t)["error"] != "invalid_redirect_uri" {
 			t.Errorf("%s: %s", uri, answer.Body)
@@ -61,6 +61,7 @@ func row12Rotation(t *testing.T, s *authSite) {
 		t.Fatalf("rotation: %+v", second)
 	}
 	servertest.WithToken(t, s.base, second.Access).Call("count_assets", nil).OK(t, nil)
+	s.Advance(access.ReuseWindow + time.Second)
 	if got := ada.Swap(s.base, first); got.Status != http.StatusBadRequest || got.Error != "invalid_grant" {
 		t.Errorf("a used refresh token: %+v", got)
 	}
@@ -102,8 +103,8 @@ func row16ConsentPage(t *testing.T, s *authSite) {
 	request := servertest.Asks(s.base, local)
 	request.Set("redirect_uri", "http://127.0.0.1:49152/cb")
 	page := string(ada.Send(s.base+oauth.AuthorizePath+"?"+request.Encode(), nil).Want(t, http.StatusOK).Body)
-	for _, want := range []string{"127.0.0.1:49152", "runs on your own computer", "&lt;b&gt;Claude&lt;/b&gt; moc.live", "Nobody has verified",
-		"Wipe devices", "You may not do this yourself", ada.User.Email} {
+	for _, want := range []string{"127.0.0.1:49152", "runs on your own computer", "&lt;b&gt;Claude&lt;/b&gt; moc.live", "Unverified",
+		"Wipe devices", "You do not have this permission", ada.User.Email} {
 		if !strings.Contains(page, want) {
 			t.Errorf("the page does not say %q", want)
 		}
@@ -114,7 +115,7 @@ func row16ConsentPage(t *testing.T, s *authSite) {
 		t.Error("a client on the web: its host is not shown, or a warning is")
 	}
 	policy := answer.Header.Get("Content-Security-Policy")
-	if !strings.Contains(policy, "form-action 'self' https://app.example.com;") || !strings.Contains(policy, "frame-ancestors 'none'") || strings.Contains(policy, "unsafe") {
+	if !strings.Contains(policy, "form-action 'self';") || !strings.Contains(policy, "frame-ancestors 'none'") || strings.Contains(policy, "unsafe") {
 		t.Errorf("policy %q", policy)
 	}
 }
@@ -124,7 +125,7 @@ func row17Registration(t *testing.T, _ *authSite) {
 	ada, eve := s.person(t, access.Admin), s.person(t, access.Admin)
 	ada.SignIn(s.base)
 	unused, used := ada.Register(s.base), ada.Register(s.base)
-	ada.Consents(s.base, servertest.Asks(s.base, used), "mcp:devices:read")
+	ada.Redeem(s.base, used, ada.Consents(s.base, servertest.Asks(s.base, used), "mcp:devices:read"))
 	const metadata = `{"redirect_uris":["https://app.example.com/cb"]}`
 	for range 30 {
 		eve.SendJSON(s.base+oauth.RegisterPath, metadata).Want(t, http.StatusCreated)
@@ -150,7 +151,7 @@ func row17Registration(t *testing.T, _ *authSite) {
 	}
 	s.Advance(24 * time.Hour)
 	ada.SignIn(s.base)
-	for client, want := range map[string]int{unused: http.StatusUnauthorized, used: http.StatusOK} {
+	for client, want := range map[string]int{unused: http.StatusBadRequest, used: http.StatusOK} {
 		if got := ada.Send(s.base+oauth.AuthorizePath+"?"+servertest.Asks(s.base, client).Encode(), nil); got.Status != want {
 			t.Errorf("a day later: %d, want %d", got.Status, want)
 		}

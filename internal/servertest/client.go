@@ -3,8 +3,10 @@ package servertest
 import (
 	"bytes"
 	"encoding/json"
+	"html"
 	"io"
 	"net/http"
+	"regexp"
 	"strings"
 	"testing"
 )
@@ -119,4 +121,15 @@ func (a Answer) Members(tb testing.TB) map[string]any {
 func (c Client) As(r *Replica) Client {
 	c.URL = r.PublicURL()
 	return c
+}
+
+var refresh = regexp.MustCompile(`<meta http-equiv="refresh" content="0;url=([^"]*)"`)
+
+// Onward is the address that a page leads to by itself; empty: none.
+func (a Answer) Onward() string {
+	found := refresh.FindSubmatch(a.Body)
+	if found == nil {
+		return ""
+	}
+	return html.UnescapeString(string(found[1]))
 }

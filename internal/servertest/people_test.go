@@ -337,7 +337,7 @@ func TestActivityOfThePortal(t *testing.T) {
 	if e := seen[activity.SignedIn]; e.Actor.ID != admin.ID {
 		t.Errorf("the sign-in: %+v", e)
 	}
-	if page := visitor.Post("/activity/verify").Want(t, 200); !strings.Contains(page.Body, "as they were written") {
+	if page := visitor.Post("/activity/verify").Want(t, 200); !strings.Contains(page.Body, "head signed by this service") {
 		t.Error("the chain is not sound")
 	}
 	foreign := replica.Visitor(t, lab.Person(other, access.Admin).User)

@@ -142,7 +142,7 @@ func Asks(public, client string, scopes ...string) url.Values {
 func (p *Person) Consents(base string, request url.Values, scopes ...string) string {
 	p.lab.TB.Helper()
 	answer := p.Send(base+oauth.AuthorizePath, url.Values{"request": {request.Encode()}, "scope": scopes, "decision": {"allow"}})
-	to, err := url.Parse(answer.Header.Get("Location"))
+	to, err := url.Parse(answer.Onward())
 	if err != nil || !strings.HasPrefix(to.String(), ClientRedirect+"?") || to.Query().Get("code") == "" {
 		p.lab.TB.Fatalf("consent: %d to %q: %s", answer.Status, to, answer.Body)
 	}

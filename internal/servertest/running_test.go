@@ -37,6 +37,27 @@ func TestProbesAndMetrics(t *testing.T) {
 	})
 }
 
+// An alert on the increase of a counter sees its first value only if the series
+// was there before, at 0.
+func TestMetrics_CountersBeginAtZero(t *testing.T) {
+	t.Parallel()
+	_, text := fetch(t, servertest.New(t).Start().PublicURL()+"/metrics")
+	for _, series := range []string{
+		`muster_commands_total{outcome="unknown",type="LOCK"} 0`,
+		`muster_commands_total{outcome="unconfirmed",type="RELINQUISH_OWNERSHIP"} 0`,
+		`muster_commands_total{outcome="success",type="SYNC_POLICY"} 0`,
+		`muster_budget_refusals_total{operation="wipe_device"} 0`,
+		`muster_notifications_total{kind="COMMAND",outcome="failed"} 0`,
+		`muster_vendor_failures_total{class="denied"} 0`,
+		`muster_policies_behind{state="failing"} 0`,
+		`muster_activity_chains_broken 0`,
+	} {
+		if !strings.Contains(text, "\n"+series+"\n") {
+			t.Errorf("/metrics of a new process has no %s", series)
+		}
+	}
+}
+
 func TestMetricsOnTheirOwnAddress(t *testing.T) {
 	t.Parallel()
 	lab := servertest.New(t)

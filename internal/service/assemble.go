@@ -40,6 +40,7 @@ func (s *Service) assemble(ctx context.Context) error {
 			return err
 		}
 	}
+	s.records = s.newRecords()
 	commands := s.commands()
 	enrolments := &enrolment.Service{Store: s.db, Companies: s.db, Now: s.options.Now}
 	var err error
@@ -60,6 +61,7 @@ func (s *Service) assemble(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	s.metrics.Operations(registry.All())
 	kernel := operation.NewKernel(operation.Config{
 		Limiter:        budget.Limiter{Store: s.db, Now: s.db.Now},
 		ReadsPerMinute: s.config.ReadsPerMinute, Observer: kernelMetrics{s.metrics},
@@ -81,7 +83,6 @@ func (s *Service) assemble(ctx context.Context) error {
 		return err
 	}
 	s.handler = edge.Harden(clientAddress{proxies}.withOrigin(api.Wrap(mux)), s.public, s.options.Logger)
-	records := s.records()
 	s.loops = append(s.loops,
 		s.every("presence", database.PresentEvery, s.db.Present),
 		s.every("command sweeper", sweepInterval, commands.Sweep),
@@ -90,8 +91,9 @@ func (s *Service) assemble(ctx context.Context) error {
 			_, err := enrolments.SweepInactive(ctx)
 			return err
 		}),
-		s.every("activity chain", sealInterval, records.Seal),
-		s.every("activity retention", forgetInterval, records.Forget),
+		s.every("activity chain", sealInterval, s.records.Seal),
+		s.every("activity heads", inspectInterval, s.records.Inspect),
+		s.every("activity retention", forgetInterval, s.records.Forget),
 		Loop{Name: "platform", Run: s.platform.Run},
 	)
 	return nil
@@ -148,6 +150,7 @@ const (
 	expiryInterval     = 5 * time.Minute
 	inactivityInterval = time.Minute
 	sealInterval       = 2 * time.Second
+	inspectInterval    = time.Minute
 	forgetInterval     = time.Hour
 )
 

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/musterhq/muster/internal/activity"
 	"github.com/musterhq/muster/internal/agentlink"
 	"github.com/musterhq/muster/internal/config"
 	"github.com/musterhq/muster/internal/database"
@@ -28,7 +29,18 @@ func OpenDesk(now func() time.Time) func(context.Context, config.Store) (*cli.De
 			return nil, errors.Join(err, db.Close())
 		}
 		return &cli.Desk{Companies: db, Keys: db, Assets: db, Companions: db, Policies: policies, Users: db, Connections: db, Activity: db,
-			Copier: db, Platform: openPlatform(db, now), Provisioning: openProvisioning(db, now), Tokens: db, Close: db.Close}, nil
+			Chain: openChain(db, now), Copier: db, Platform: openPlatform(db, now), Provisioning: openProvisioning(db, now), Tokens: db, Close: db.Close}, nil
+	}
+}
+
+// openChain returns how the command line gets at the activity log's chain.
+func openChain(db *database.DB, now func() time.Time) func(config.Store, string) (*activity.Keeper, error) {
+	return func(store config.Store, keyFile string) (*activity.Keeper, error) {
+		keys, err := LoadKeys(config.Service{Store: store, KeyFile: keyFile}.WithDefaults().KeyFile)
+		if err != nil {
+			return nil, fmt.Errorf("%w (MUSTER_KEY_FILE): it must be the running service's own", err)
+		}
+		return &activity.Keeper{Store: db, Signer: keys, Now: now}, nil
 	}
 }
 

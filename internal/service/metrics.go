@@ -8,6 +8,10 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/collectors"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
+
+	"github.com/musterhq/muster/internal/command"
+	"github.com/musterhq/muster/internal/operation"
+	"github.com/musterhq/muster/internal/platform"
 )
 
 // Metrics counts what the service does. Labels come from fixed sets: no id,
@@ -19,9 +23,11 @@ type Metrics struct {
 	refusals *prometheus.CounterVec
 	commands *prometheus.CounterVec
 	calls    *prometheus.HistogramVec
+	failures *prometheus.CounterVec
 	lag      prometheus.Histogram
 	notified *prometheus.CounterVec
 	behind   *prometheus.GaugeVec
+	chains   prometheus.Gauge
 }
 
 // NewMetrics returns the metrics of one service, at zero.
@@ -42,6 +48,9 @@ func NewMetrics() *Metrics {
 			Name: "muster_vendor_call_duration_seconds", Help: "Calls of the vendor's API, by method and class of outcome.",
 			Buckets: []float64{.005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10, 30},
 		}, []string{"method", "class"}),
+		failures: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "muster_vendor_failures_total", Help: "Calls of the vendor's API that did not succeed, by class of outcome.",
+		}, []string{"class"}),
 		lag: prometheus.NewHistogram(prometheus.HistogramOpts{
 			Name: "muster_notification_lag_seconds", Help: "Time from the platform's publishing of a notification to its being applied.",
 			Buckets: []float64{.05, .1, .25, .5, 1, 2.5, 5, 10, 30, 60, 300, 3600},
@@ -53,9 +62,40 @@ func NewMetrics() *Metrics {
 			Name: "muster_policies_behind", Help: "Policies whose saved version the platform does not hold: waiting, or failing. The same on every replica, at most 15 s old.",
 		}, []string{"state"}),
 	}
-	m.registry.MustRegister(m.requests, m.refusals, m.commands, m.calls, m.lag, m.notified, m.behind,
+	m.chains = prometheus.NewGauge(prometheus.GaugeOpts{
+		Name: "muster_activity_chains_broken", Help: "Companies whose activity log has a head that this service has not signed.",
+	})
+	m.registry.MustRegister(m.chains, m.requests, m.refusals, m.commands, m.calls, m.failures, m.lag, m.notified, m.behind,
 		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	m.begin()
 	return m
+}
+
+// begin makes every series of the counters, at 0. Prometheus takes the first
+// value of a series as where it started: a counter that is born as 1 has not
+// increased, and an alert on its increase does not fire.
+func (m *Metrics) begin() {
+	pairs(m.commands, command.Types(), command.Outcomes())
+	pairs(m.notified, platform.NotificationKinds(), platform.NotificationOutcomes())
+	for _, class := range platform.Failures() {
+		m.failures.WithLabelValues(class)
+	}
+	m.PoliciesBehind(0, 0)
+}
+
+func pairs[K ~string](vector *prometheus.CounterVec, first []K, second []string) {
+	for _, a := range first {
+		for _, b := range second {
+			vector.WithLabelValues(string(a), b)
+		}
+	}
+}
+
+// Operations makes the series of every operation that may be refused.
+func (m *Metrics) Operations(all []*operation.Operation) {
+	for _, o := range all {
+		m.refusals.WithLabelValues(o.Name)
+	}
 }
 
 // Handler serves the metrics as Prometheus text.
@@ -77,6 +117,9 @@ func (m *Metrics) Command(kind, outcome string) { m.commands.WithLabelValues(kin
 // VendorCall notes one call of the vendor's API.
 func (m *Metrics) VendorCall(method, class string, took time.Duration) {
 	m.calls.WithLabelValues(method, class).Observe(took.Seconds())
+	if class != string(platform.Answered) {
+		m.failures.WithLabelValues(class).Inc()
+	}
 }
 
 // Notification notes one notification and how old it was when it was applied.
@@ -90,6 +133,9 @@ func (m *Metrics) PoliciesBehind(waiting, failing int) {
 	m.behind.WithLabelValues("waiting").Set(float64(waiting))
 	m.behind.WithLabelValues("failing").Set(float64(failing))
 }
+
+// BrokenChains notes how many companies have a broken activity log.
+func (m *Metrics) BrokenChains(count int) { m.chains.Set(float64(count)) }
 
 // Streams has the number of open wake streams of agents read when metrics are,
 // beside how many this replica takes.

@@ -15,7 +15,7 @@ func (c clientAddress) withOrigin(next http.Handler) http.Handler {
 	})
 }
 
-// records keeps the activity log's chain.
-func (s *Service) records() activity.Keeper {
-	return activity.Keeper{Store: s.db, Signer: s.keys, Now: s.options.Now}
+// newRecords makes the keeper of the activity log's chain.
+func (s *Service) newRecords() *activity.Keeper {
+	return &activity.Keeper{Store: s.db, Signer: s.keys, Now: s.options.Now, Log: s.options.Logger, Alarm: s.metrics.BrokenChains}
 }

@@ -53,7 +53,7 @@ func (s *Service) pages(mux *http.ServeMux, registry *operation.Registry, kernel
 	pages := http.NewServeMux()
 	pages.Handle("GET "+web.StaticPath, static)
 	server.Mount(pages)
-	oauth.Consent{Server: server, Sessions: sessions}.Mount(pages)
+	oauth.Consent{Server: server, Sessions: sessions, Companies: s.db}.Mount(pages)
 	signIn := s.newSignIn(sessions, address)
 	signIn.Mount(pages)
 	s.portal(pages, registry, kernel, signIn)

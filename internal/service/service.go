@@ -15,6 +15,7 @@ import (
 
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"github.com/musterhq/muster/internal/activity"
 	"github.com/musterhq/muster/internal/agentlink"
 	"github.com/musterhq/muster/internal/config"
 	"github.com/musterhq/muster/internal/database"
@@ -55,6 +56,7 @@ type Service struct {
 	registry *operation.Registry
 	editor   policy.Editor     // of policies, for the portal
 	reviewer proposal.Reviewer // of proposals, for the portal
+	records  *activity.Keeper
 	handler  http.Handler
 	shares   shares // of the files that the process may open
 	running  loops

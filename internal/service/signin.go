@@ -37,7 +37,7 @@ func (s *Service) newSignIn(sessions web.Sessions, address clientAddress) web.Si
 // peoplesSections are the pages about people, their keys, and what they did.
 func (s *Service) peoplesSections(signIn web.SignIn) []portal.Section {
 	return []portal.Section{
-		&records.Section{Store: s.db, Chain: s.records()},
+		&records.Section{Store: s.db, Chain: s.records},
 		&credentials.Section{
 			Keys:        access.Keys{Store: s.db, Now: s.options.Now},
 			Connections: access.Connections{Store: s.db, Users: s.db, Now: s.options.Now},

@@ -15,6 +15,7 @@ import (
 	"testing"
 
 	"github.com/musterhq/muster/internal/access"
+	"github.com/musterhq/muster/internal/servertest"
 )
 
 // browser is the person's browser: it keeps cookies, follows the service's
@@ -63,10 +64,14 @@ func (b *browser) visit(address string, choose []string) (string, error) {
 			if choose != nil {
 				form["scope"] = choose
 			}
-			if response, page, err = fetch(b.client, http.MethodPost, address, form); err != nil || response.StatusCode != http.StatusSeeOther {
+			if response, page, err = fetch(b.client, http.MethodPost, address, form); err != nil || response.StatusCode != http.StatusOK {
 				return "", fmt.Errorf("consent: %w: %s", errors.Join(err, errors.New(response.Status)), page)
 			}
-			return follow(address, response)
+			back := servertest.Answer{Body: []byte(page)}.Onward()
+			if back == "" {
+				return "", fmt.Errorf("consent leads nowhere: %s", page)
+			}
+			return back, nil
 		default:
 			return "", fmt.Errorf("%s answers %s: %s", address, response.Status, page)
 		}

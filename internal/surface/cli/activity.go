@@ -2,11 +2,15 @@ package cli
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
+	"strings"
 	"time"
 
+	"github.com/musterhq/muster/internal/access"
 	"github.com/musterhq/muster/internal/activity"
+	"github.com/musterhq/muster/internal/company"
 	"github.com/musterhq/muster/internal/fault"
 )
 
@@ -14,6 +18,84 @@ import (
 type ActivityCommands struct {
 	List   ActivityList   `cmd:"" help:"Show a company's newest entries."`
 	Export ActivityExport `cmd:"" help:"Write a company's entries, newest first, as CSV or NDJSON."`
+	Verify ActivityVerify `cmd:"" help:"Check a company's chain of entries; exit code 1 if it is broken."`
+
+	Restart ActivityRestart `cmd:"" help:"Begin a broken chain again with the entries that there are now."`
+}
+
+// ofChain is what commands about a company's chain take.
+type ofChain struct {
+	OfCompany
+	KeyFile string `name:"key-file" env:"MUSTER_KEY_FILE" placeholder:"FILE" help:"The service's key file; by default the one beside the SQLite file."`
+}
+
+// chain is a company with the keeper of its chain.
+func (c ofChain) chain(ctx context.Context, desk *Desk) (company.Company, *activity.Keeper, error) {
+	owner, err := desk.company(ctx, c.Company)
+	if err != nil {
+		return owner, nil, err
+	}
+	keeper, err := desk.Chain(c.Store, c.KeyFile)
+	return owner, keeper, err
+}
+
+// ActivityVerify checks a company's chain.
+type ActivityVerify struct{ ofChain }
+
+// chainView is what verify tells of a chain.
+type chainView struct {
+	Sound   bool   `json:"sound"`
+	Checked int64  `json:"checked"`
+	First   int64  `json:"first"`
+	Last    int64  `json:"last"`
+	Hash    string `json:"hash"`
+	Broken  int64  `json:"broken"` // the place where it is broken; 0: it is not
+	Why     string `json:"why"`
+}
+
+// Run prints the verdict. A broken chain is printed too, and is a failure.
+func (c *ActivityVerify) Run(env *Env) error {
+	sound := true
+	why := ""
+	err := c.run(env, func(ctx context.Context, desk *Desk) (answer, error) {
+		owner, keeper, err := c.chain(ctx, desk)
+		if err != nil {
+			return answer{}, err
+		}
+		v, err := keeper.Check(ctx, owner.ID)
+		sound = v.Sound()
+		why = fmt.Sprintf("the chain of company %s is broken at entry %d: %s", owner.Slug, v.Broken, v.Why)
+		view := chainView{sound, v.Checked, v.Head.First, v.Head.Last, v.Head.Hash, v.Broken, v.Why}
+		return answer{view, func(w io.Writer) {
+			if sound {
+				fmt.Fprintf(w, "%d entries, from %d to %d, form an unbroken chain. Its head, %s, is signed by this service.\n", v.Checked, v.Head.First, v.Head.Last, v.Head.Hash)
+			}
+		}}, err
+	})
+	if err == nil && !sound {
+		err = errors.New(why)
+	}
+	return err
+}
+
+// ActivityRestart begins a broken chain again.
+type ActivityRestart struct {
+	ofChain
+	Reason string `name:"reason" required:"" help:"What broke the chain; it is recorded."`
+}
+
+// Run restarts the chain.
+func (c *ActivityRestart) Run(env *Env) error {
+	return c.run(env, func(ctx context.Context, desk *Desk) (answer, error) {
+		owner, keeper, err := c.chain(ctx, desk)
+		if err != nil {
+			return answer{}, err
+		}
+		v, err := keeper.Restart(ctx, owner.ID, activity.Target{Kind: activity.Company, ID: owner.ID, Name: owner.Name}, c.Reason)
+		return answer{map[string]any{"company": owner.Slug, "broken": v.Broken, "why": v.Why}, func(w io.Writer) {
+			fmt.Fprintf(w, "The chain of company %s begins again with the entries that it has now. Before: %s (entry %d).\n", owner.Slug, v.Why, v.Broken)
+		}}, err
+	})
 }
 
 // within are the filters of both.
@@ -48,10 +130,18 @@ func (c *ActivityList) Run(env *Env) error {
 		return answer{activity.Lines(entries), func(w io.Writer) {
 			row(w, "AT", "KIND", "WHO", "ACTION", "TARGET", "OUTCOME")
 			for _, e := range entries {
-				row(w, day(e.At), string(e.Actor.Kind), orDash(e.Actor.Name+e.Actor.Prefix), string(e.Action), orDash(e.Target.Name), string(e.Outcome))
+				row(w, day(e.At), string(e.Actor.Kind), orDash(who(e.Actor)), string(e.Action), orDash(e.Target.Name), string(e.Outcome))
 			}
 		}}, err
 	})
+}
+
+// who is an actor's name and, of a key, what its text begins with.
+func who(a access.Actor) string {
+	if a.Prefix == "" {
+		return a.Name
+	}
+	return strings.TrimSpace(a.Name + " (" + a.Prefix + "…)")
 }
 
 // ActivityExport writes entries as they are read.

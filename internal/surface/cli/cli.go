@@ -39,6 +39,8 @@ type Env struct {
 	In      io.Reader
 	Out     io.Writer
 	Now     func() time.Time
+	// User is who runs the command, as the operating system knows.
+	User string
 	// Open opens the database, migrating it first if need be.
 	Open func(ctx context.Context, store config.Store) (*Desk, error)
 }
@@ -67,7 +69,7 @@ func (c Common) run(env *Env, work func(ctx context.Context, desk *Desk) (answer
 		return err
 	}
 	// What the command line changes is recorded as the operator's.
-	ctx := access.WithActor(env.Context, access.OperatorActor(), "")
+	ctx := access.WithActor(env.Context, access.OperatorActor(env.User), "")
 	desk, err := env.Open(ctx, c.Store)
 	if err != nil {
 		return err

@@ -79,6 +79,8 @@ func settingOf(s *access.Settings, setting string) *bool {
 type CompanyCreate struct {
 	Common
 	Switches
+	KeyFile string `name:"key-file" env:"MUSTER_KEY_FILE" placeholder:"FILE" help:"The service's key file, which signs the beginning of the activity log; without one the service does it when it runs."`
+
 	Slug string `name:"slug" required:"" help:"Short name in path names; it never changes: 1 to 40 lower-case letters, digits and inner hyphens."`
 	Name string `name:"name" help:"Name for people; by default the slug."`
 }
@@ -95,7 +97,15 @@ func (c *CompanyCreate) Run(env *Env) error {
 		return err
 	}
 	return c.run(env, func(ctx context.Context, desk *Desk) (answer, error) {
-		return showCompany("Created", made), desk.Companies.CreateCompany(ctx, made)
+		if err := desk.Companies.CreateCompany(ctx, made); err != nil {
+			return answer{}, err
+		}
+		if chain, err := desk.Chain(c.Store, c.KeyFile); err == nil {
+			if err := chain.Begin(ctx, made.ID); err != nil {
+				return answer{}, fmt.Errorf("the company is created, but its activity log is not signed yet: %w", err)
+			}
+		}
+		return showCompany("Created", made), nil
 	})
 }
 

@@ -28,7 +28,10 @@ type Desk struct {
 	Connections access.ConnectionStore
 	// Activity is the record of who did what.
 	Activity activity.Store
-	Copier   Copier
+	// Chain makes the keeper of the record's chain, with the keys of a file;
+	// empty: the file beside an embedded database.
+	Chain  func(store config.Store, keyFile string) (*activity.Keeper, error)
+	Copier Copier
 	// Platform makes the way to the vendor's platform; publicURL is where the
 	// running service is reached.
 	Platform func(settings config.Platform, publicURL string) (Platform, error)

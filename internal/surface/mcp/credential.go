@@ -104,7 +104,7 @@ func (c Config) identify(ctx context.Context, key, authorization string) (caller
 		return caller{}, refused
 	}
 	if err == nil && c.Now().Sub(connection.LastUsedAt) > connectionSeen {
-		err = c.Connections.TouchConnection(ctx, connection.ID)
+		err = c.Connections.TouchConnection(ctx, connection.ID, connection.GrantID)
 	}
 	return caller{principal: p, connection: connection}, err
 }

@@ -49,7 +49,7 @@ type Config struct {
 // Connections finds OAuth connections by their access tokens.
 type Connections interface {
 	ConnectionByToken(ctx context.Context, token access.SecretHash) (access.OAuthConnection, access.Principal, error)
-	TouchConnection(ctx context.Context, id string) error
+	TouchConnection(ctx context.Context, id, grantID string) error
 }
 
 // maxBody limits a request, in bytes.

@@ -1,20 +1,28 @@
 package oauth
 
 import (
+	"context"
 	"errors"
 	"net/http"
 	"net/url"
 	"strconv"
 
 	"github.com/musterhq/muster/internal/access"
+	"github.com/musterhq/muster/internal/company"
 	"github.com/musterhq/muster/internal/surface/web"
 )
 
 // Consent asks a signed-in person whether a client may act for them. It asks
 // every time: an earlier consent, or a session, never answers for the person.
 type Consent struct {
-	Server   *Server
-	Sessions web.Sessions
+	Server    *Server
+	Sessions  web.Sessions
+	Companies Companies
+}
+
+// Companies finds the company that a person acts for.
+type Companies interface {
+	CompanyByID(ctx context.Context, id string) (company.Company, error)
 }
 
 // Mount adds the authorize endpoint.
@@ -60,7 +68,6 @@ func (c Consent) decide(w http.ResponseWriter, r *http.Request) {
 	if !ok || !c.enabled(w, r, v) {
 		return
 	}
-	web.AllowFormTo(w, formTarget(a.RedirectURI))
 	if r.PostForm.Get("decision") != "allow" {
 		c.refuse(w, r, a, &protocolFault{accessDenied, "the person did not consent"})
 		return
@@ -80,20 +87,32 @@ func (c Consent) allow(w http.ResponseWriter, r *http.Request, a authorization, 
 		c.refuse(w, r, a, &protocolFault{accessDenied, "the person granted no scope"})
 		return
 	}
+	if chosen&^reading != 0 && !c.Sessions.Proved(v) {
+		http.Redirect(w, r, web.ProveAddress(AuthorizePath+"?"+a.Query.Encode()), http.StatusSeeOther)
+		return
+	}
 	code := access.NewSecret("mac_")
-	_, err = c.Server.Store.Connect(r.Context(),
-		access.OAuthConnection{CompanyID: v.User.CompanyID, UserID: v.User.ID, ClientID: a.Client.ID, ClientName: displayName(a.Client), Scopes: chosen},
-		access.AuthorizationCode{Hash: access.HashSecret(code), ClientID: a.Client.ID, RedirectURI: a.RedirectURI,
-			CodeChallenge: a.Challenge, Resource: a.Resource, ExpiresAt: c.Server.Now().Add(CodeLifetime)})
-	if err != nil {
+	if err := c.Server.Store.SaveCode(r.Context(), access.AuthorizationCode{Hash: access.HashSecret(code), CompanyID: v.User.CompanyID,
+		UserID: v.User.ID, ClientID: a.Client.ID, ClientName: displayName(a.Client), Scopes: chosen, RedirectURI: a.RedirectURI,
+		CodeChallenge: a.Challenge, Resource: a.Resource, ExpiresAt: c.Server.Now().Add(CodeLifetime)}); err != nil {
 		c.refuse(w, r, a, err)
 		return
 	}
-	http.Redirect(w, r, a.answer(c.Server.Issuer, url.Values{"code": {code}}), http.StatusSeeOther)
+	c.goOn(w, r, "Access allowed", a.answer(c.Server.Issuer, url.Values{"code": {code}}), a)
 }
 
-// refuse answers an error: at the redirect URI once that is known to be the
-// client's, on a page of ours before.
+// goOn leads to an answer for the client.
+func (c Consent) goOn(w http.ResponseWriter, r *http.Request, title, address string, a authorization) {
+	w.Header().Set("Content-Type", "text/html; charset=utf-8")
+	if err := web.Onward(title, "You go back to "+destination(a.RedirectURI)+".", address).Render(r.Context(), w); err != nil {
+		c.Server.Log.DebugContext(r.Context(), "page broke off", "err", err)
+	}
+}
+
+// refuse answers an error: on a page of ours until the redirect URI is known to
+// be the client's and the person is signed in, because anyone can register a
+// client with any redirect URI (RFC 9700, 4.11.2); after that at the redirect
+// URI.
 func (c Consent) refuse(w http.ResponseWriter, r *http.Request, a authorization, err error) {
 	var limited *limitFault
 	if errors.As(err, &limited) {
@@ -107,12 +126,25 @@ func (c Consent) refuse(w http.ResponseWriter, r *http.Request, a authorization,
 		known = &protocolFault{serverError, "an unexpected error occurred; try again"}
 	}
 	if a.RedirectURI == "" {
-		c.notice(w, r, known.status(), "This request cannot be trusted",
+		c.notice(w, r, http.StatusBadRequest, "This request cannot be trusted",
 			"The application sent you here with a request that Muster refuses: "+known.Description+". Nothing was granted. "+
-				"Start the connection again in the application. If this page comes back, its maker has to mend it.")
+				"Start the connection again in the application. If this page comes back, its developer has to correct it.")
 		return
 	}
-	http.Redirect(w, r, a.answer(c.Server.Issuer, url.Values{"error": {known.Code}, "error_description": {known.Description}}), http.StatusSeeOther)
+	to := a.answer(c.Server.Issuer, url.Values{"error": {known.Code}, "error_description": {known.Description}})
+	if _, signedIn, err := c.Sessions.Visitor(r); err != nil || !signedIn {
+		w.Header().Set("Content-Type", "text/html; charset=utf-8")
+		w.WriteHeader(http.StatusBadRequest)
+		if err := refusedPage(known.Description, destination(a.RedirectURI), to).Render(r.Context(), w); err != nil {
+			c.Server.Log.DebugContext(r.Context(), "page broke off", "err", err)
+		}
+		return
+	}
+	if r.Method == http.MethodGet {
+		http.Redirect(w, r, to, http.StatusSeeOther)
+		return
+	}
+	c.goOn(w, r, "Nothing was allowed", to, a)
 }
 
 // visitor returns who is signed in, or sends them to sign in first.
@@ -141,14 +173,27 @@ func (c Consent) notice(w http.ResponseWriter, r *http.Request, status int, titl
 	w.Header().Set("Content-Type", "text/html; charset=utf-8")
 	w.WriteHeader(status)
 	if err := web.Notice(title, text, "").Render(r.Context(), w); err != nil {
-		c.Server.Log.DebugContext(r.Context(), "page broke off", "error", err)
+		c.Server.Log.DebugContext(r.Context(), "page broke off", "err", err)
 	}
 }
 
 func (c Consent) show(w http.ResponseWriter, r *http.Request, a authorization, v web.Visitor) {
-	web.AllowFormTo(w, formTarget(a.RedirectURI))
+	owner, err := c.Companies.CompanyByID(r.Context(), v.User.CompanyID)
+	var has access.Permission
+	if err == nil {
+		has, err = c.Server.Store.ConsentedScopes(r.Context(), v.User.ID, a.Client.ID)
+	}
+	if err != nil {
+		c.refuse(w, r, a, err)
+		return
+	}
+	q := question(a, v, owner.Name, has)
+	if !c.Sessions.Proved(v) {
+		q.Prove = web.ProveAddress(AuthorizePath + "?" + a.Query.Encode())
+		q.locked()
+	}
 	w.Header().Set("Content-Type", "text/html; charset=utf-8")
-	if err := consentPage(question(a, v)).Render(r.Context(), w); err != nil {
-		c.Server.Log.DebugContext(r.Context(), "page broke off", "error", err)
+	if err := consentPage(q).Render(r.Context(), w); err != nil {
+		c.Server.Log.DebugContext(r.Context(), "page broke off", "err", err)
 	}
 }

@@ -5,11 +5,14 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
+	"mime"
 	"net"
 	"net/http"
 	"net/netip"
 	"net/url"
 	"strings"
+	"sync"
 	"syscall"
 	"time"
 
@@ -78,6 +81,9 @@ func isDocumentID(id string) bool {
 type DocumentFetcher struct {
 	client *http.Client
 	slots  chan struct{}
+
+	mu     sync.Mutex
+	failed map[string]time.Time // until when a document is not fetched again
 }
 
 // fetchesAtOnce bounds the documents that are fetched at a time.
@@ -95,7 +101,7 @@ func NewDocumentFetcher(allow func(netip.Addr) bool) *DocumentFetcher {
 		}
 		return nil
 	}}
-	return &DocumentFetcher{slots: make(chan struct{}, fetchesAtOnce), client: &http.Client{
+	return &DocumentFetcher{failed: map[string]time.Time{}, slots: make(chan struct{}, fetchesAtOnce), client: &http.Client{
 		Timeout:       documentTimeout,
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 		Transport: &http.Transport{Proxy: nil, DialContext: dialer.DialContext, DisableKeepAlives: true,
@@ -124,8 +130,36 @@ func isSpecial(a netip.Addr) bool {
 var errDocument = errors.New("the client's metadata document cannot be used")
 
 // fetch returns the client that the document at id describes, and how long it
-// may be kept.
-func (f *DocumentFetcher) fetch(ctx context.Context, id string) (access.OAuthClient, time.Duration, error) {
+// may be kept. A document that could not be used is not fetched again for a
+// minute.
+func (f *DocumentFetcher) fetch(ctx context.Context, id string, now time.Time) (access.OAuthClient, time.Duration, error) {
+	f.mu.Lock()
+	until := f.failed[id]
+	f.mu.Unlock()
+	if now.Before(until) {
+		return access.OAuthClient{}, 0, fmt.Errorf("%w: it could not be used a moment ago", errDocument)
+	}
+	client, keep, err := f.download(ctx, id)
+	if err != nil && ctx.Err() == nil { // not because the caller went away
+		f.remember(id, now)
+	}
+	return client, keep, err
+}
+
+// failuresKept bounds the documents that are remembered as not usable.
+const failuresKept = 1000
+
+func (f *DocumentFetcher) remember(id string, now time.Time) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	maps.DeleteFunc(f.failed, func(_ string, until time.Time) bool { return !now.Before(until) })
+	if len(f.failed) >= failuresKept {
+		clear(f.failed)
+	}
+	f.failed[id] = now.Add(documentCacheMin)
+}
+
+func (f *DocumentFetcher) download(ctx context.Context, id string) (access.OAuthClient, time.Duration, error) {
 	ctx, cancel := context.WithTimeout(ctx, documentTimeout)
 	defer cancel()
 	select {
@@ -147,12 +181,22 @@ func (f *DocumentFetcher) fetch(ctx context.Context, id string) (access.OAuthCli
 	if response.StatusCode != http.StatusOK {
 		return access.OAuthClient{}, 0, fmt.Errorf("%w: status %d", errDocument, response.StatusCode)
 	}
+	if !isJSON(response.Header.Get("Content-Type")) {
+		return access.OAuthClient{}, 0, fmt.Errorf("%w: its content type is not JSON", errDocument)
+	}
 	body, err := io.ReadAll(io.LimitReader(response.Body, documentLimit+1))
 	if err != nil || len(body) > documentLimit {
 		return access.OAuthClient{}, 0, fmt.Errorf("%w: it is longer than %d bytes or broke off", errDocument, documentLimit)
 	}
 	client, err := parseDocument(id, body)
 	return client, cacheFor(response.Header.Get("Cache-Control")), err
+}
+
+// isJSON reports whether a content type is JSON. A host that serves uploads
+// under other types must not lend its name to a client.
+func isJSON(contentType string) bool {
+	media, _, err := mime.ParseMediaType(contentType)
+	return err == nil && (media == "application/json" || strings.HasPrefix(media, "application/") && strings.HasSuffix(media, "+json"))
 }
 
 // parseDocument reads a metadata document found at id.

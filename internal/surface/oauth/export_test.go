@@ -12,12 +12,11 @@ import (
 var (
 	RedirectFault   = redirectFault
 	RedirectAllowed = redirectAllowed
-	LoopbackOnly    = loopbackOnly
+	ToLoopback      = toLoopback
 	IsDocumentID    = isDocumentID
 	IsPublic        = isPublic
 	ParseDocument   = parseDocument
 	CacheFor        = cacheFor
-	FormTarget      = formTarget
 )
 
 // FetcherThatTrusts is a fetcher that believes a test's certificates.

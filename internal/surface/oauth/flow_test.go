@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"encoding/base64"
 	"encoding/json"
+	"html"
 	"io"
 	"log/slog"
 	"net/http"
@@ -13,6 +14,7 @@ import (
 	"net/netip"
 	"net/url"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -60,13 +62,13 @@ func newWorld(t *testing.T, role access.Role) *world {
 
 	passwords := access.NewPasswords(2)
 	log := slog.New(slog.DiscardHandler)
-	sessions := web.Sessions{Store: db, Now: time.Now}
+	sessions := web.Sessions{Store: db, Now: w.now}
 	address := func(*http.Request) string { return "192.0.2.1" }
 	server := &oauth.Server{Issuer: w.server.URL, Resource: w.server.URL + "/mcp", Store: db, Throttle: db, Now: w.now, Log: log,
 		Documents: oauth.NewDocumentFetcher(func(netip.Addr) bool { return false }), ClientAddress: address}
 	w.oauth = server
 	server.Mount(mux)
-	oauth.Consent{Server: server, Sessions: sessions}.Mount(mux)
+	oauth.Consent{Server: server, Sessions: sessions, Companies: db}.Mount(mux)
 	web.SignIn{SignIn: access.SignIn{Users: db, Sessions: db, Passwords: passwords, Throttle: db, Now: time.Now},
 		Sessions: sessions, ClientAddress: address, Log: log}.Mount(mux)
 
@@ -153,11 +155,22 @@ func (w *world) request(client string) url.Values {
 func (w *world) consent(request url.Values, scopes ...string) url.Values {
 	w.t.Helper()
 	response, body := w.send("POST", w.server.URL+oauth.AuthorizePath, url.Values{"request": {request.Encode()}, "scope": scopes, "decision": {"allow"}})
-	location, err := url.Parse(response.Header.Get("Location"))
-	if err != nil || response.StatusCode != http.StatusSeeOther || location.Scheme+"://"+location.Host+location.Path != redirect {
+	location, err := url.Parse(onward(body))
+	if err != nil || response.StatusCode != http.StatusOK || location.Scheme+"://"+location.Host+location.Path != redirect {
 		w.t.Fatalf("consent: %d to %q: %s", response.StatusCode, location, body)
 	}
 	return location.Query()
+}
+
+var refresh = regexp.MustCompile(`<meta http-equiv="refresh" content="0;url=([^"]*)"`)
+
+// onward is the address that a page leads to; empty: none.
+func onward(page string) string {
+	found := refresh.FindStringSubmatch(page)
+	if found == nil {
+		return ""
+	}
+	return html.UnescapeString(found[1])
 }
 
 type tokens struct {
@@ -195,12 +208,12 @@ func TestSignInConsentTokenRefreshReplay(t *testing.T) {
 	}
 	w.signIn()
 	response, page := w.send("GET", w.server.URL+oauth.AuthorizePath+"?"+request.Encode(), nil)
-	for _, want := range []string{"Helper", "app.example.com", "Nobody has verified", "Wipe devices"} {
+	for _, want := range []string{"Helper", "Acme", "app.example.com", "Unverified", "Wipe devices"} {
 		if !strings.Contains(page, want) {
 			t.Errorf("the consent page (%d) does not say %q", response.StatusCode, want)
 		}
 	}
-	if policy := response.Header.Get("Content-Security-Policy"); !strings.Contains(policy, "form-action 'self' https://app.example.com;") || strings.Contains(policy, "unsafe") {
+	if policy := response.Header.Get("Content-Security-Policy"); !strings.Contains(policy, "form-action 'self';") || strings.Contains(policy, "unsafe") {
 		t.Errorf("policy %q", policy)
 	}
 
@@ -215,15 +228,16 @@ func TestSignInConsentTokenRefreshReplay(t *testing.T) {
 	if status != 200 || first.Scope != "mcp:devices:read mcp:policies:read mcp:policies:write" {
 		t.Fatalf("tokens: %d, %+v", status, first)
 	}
-	refresh := url.Values{"grant_type": {"refresh_token"}, "client_id": {client}, "refresh_token": {first.Refresh}}
-	status, second := w.token(refresh)
+	rotate := url.Values{"grant_type": {"refresh_token"}, "client_id": {client}, "refresh_token": {first.Refresh}}
+	status, second := w.token(rotate)
 	if status != 200 || second.Access == first.Access {
 		t.Fatalf("refresh: %d, %+v", status, second)
 	}
 	if _, _, err := w.db.ConnectionByToken(t.Context(), access.HashSecret(second.Access)); err != nil {
 		t.Fatal(err)
 	}
-	if status, got := w.token(refresh); status != 400 || got.Error != "invalid_grant" {
+	w.ahead.Add(int64(access.ReuseWindow + time.Second))
+	if status, got := w.token(rotate); status != 400 || got.Error != "invalid_grant" {
 		t.Errorf("replayed refresh: %d, %+v", status, got)
 	}
 	if _, _, err := w.db.ConnectionByToken(t.Context(), access.HashSecret(second.Access)); err == nil {
@@ -253,6 +267,9 @@ func TestNobodyGrantsMoreThanTheyMay(t *testing.T) {
 func TestBadRequestsNeverReachTheClientUntrusted(t *testing.T) {
 	w := newWorld(t, access.Admin)
 	client := w.register(redirect)
+	jar, _ := cookiejar.New(nil)
+	visitor := &world{t: t, server: w.server, user: w.user, client: &http.Client{Jar: jar, CheckRedirect: w.client.CheckRedirect}}
+	visitor.signIn()
 	for name, test := range map[string]struct {
 		key, value string
 		code       string // at the redirect; empty: a page of ours, no redirect
@@ -290,7 +307,12 @@ func TestBadRequestsNeverReachTheClientUntrusted(t *testing.T) {
 				t.Errorf("%s: %d to %q", name, response.StatusCode, location)
 			}
 		default:
-			to, _ := url.Parse(location)
+			// Before the person is signed in, the page has a link and does not redirect.
+			if location != "" || onward(body) != "" || response.StatusCode != http.StatusBadRequest || !strings.Contains(body, "Nothing was granted") {
+				t.Errorf("%s: a stranger is sent to %q (%d)", name, location, response.StatusCode)
+			}
+			signedIn, _ := visitor.send("GET", w.server.URL+oauth.AuthorizePath+"?"+request.Encode(), nil)
+			to, _ := url.Parse(signedIn.Header.Get("Location"))
 			if q := to.Query(); q.Get("error") != test.code || q.Get("iss") != w.server.URL || q.Get("state") != "s t" {
 				t.Errorf("%s: %d to %q", name, response.StatusCode, location)
 			}

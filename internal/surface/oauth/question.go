@@ -11,13 +11,15 @@ import (
 
 // consentQuestion is what the consent page asks.
 type consentQuestion struct {
-	Client       string // as it calls itself
-	ClientHost   string // of its metadata document; empty: it registered itself
-	RedirectHost string
-	Loopback     bool
-	User         string
-	Request      string // the request's parameters, to come back with the answer
-	Groups       []scopeGroup
+	Client      string // as it calls itself
+	ClientHost  string // of its metadata document; empty: it registered itself
+	Company     string
+	Destination string // where the answer goes
+	Loopback    bool
+	User        string
+	Request     string // the request's parameters, to come back with the answer
+	Groups      []scopeGroup
+	Prove       string // where to prove who one is, to grant more than reading; empty: that is proved
 }
 
 // scopeGroup is a set of scopes of the same danger.
@@ -29,10 +31,14 @@ type scopeGroup struct {
 
 // scopeChoice is one scope in words.
 type scopeChoice struct {
-	Scope  string
-	Text   string
-	Asked  bool
-	Barred string // why the person cannot grant it; empty: they can
+	permission access.Permission
+	Scope      string
+	Text       string
+	Ticked     bool
+	Asked      bool   // by the client
+	Has        bool   // from an earlier consent of this person to this client
+	Barred     string // why the person cannot grant it; empty: they can
+	Locked     bool   // until the person proves who they are
 }
 
 // dangers are the scopes in words, grouped by what they can do.
@@ -50,26 +56,26 @@ type scopeWords struct {
 
 func inWords() dangers {
 	return dangers{
-		{"Look", false, []scopeWords{
-			{access.DevicesRead, access.NoGate, "See devices, their reports and command history"},
+		{"Read", false, []scopeWords{
+			{access.DevicesRead, access.NoGate, "See devices, their reports, locations and command history"},
 			{access.PoliciesRead, access.NoGate, "See policies, their settings and proposals"}}},
 		{"Change", false, []scopeWords{
-			{access.DevicesCommand, access.DeviceCommands, "Send commands: lock, message, lost mode, restart, move to another policy"},
-			{access.PoliciesWrite, access.PolicyChanges, "Propose policy changes, and apply those that you approve"},
-			{access.Provisioning, access.ProvisioningGate, "Create QR codes that enrol new devices"}}},
+			{access.DevicesCommand, access.DeviceCommands, "Send commands: lock, message, lost mode, restart, power off, move to another policy, and clear the data of apps, which cannot be undone"},
+			{access.PoliciesWrite, access.PolicyChanges, "Change policies. The application is asked to show you each change first; Muster cannot check that it does"},
+			{access.Provisioning, access.ProvisioningGate, "Create QR codes that enroll new devices"}}},
 		{"Destroy", true, []scopeWords{
-			{access.DevicesCommandDestructive, access.DestructiveCommands, "Wipe devices, change screen locks, release ownership"}}},
+			{access.DevicesCommandDestructive, access.DestructiveCommands, "Wipe devices, remove or change screen locks, release ownership"}}},
 	}
 }
 
 // barred says why a person cannot grant the scope; empty: they can.
 func (s scopeWords) barred(person access.Principal) string {
 	if !person.Permissions.Has(s.permission) {
-		return "You may not do this yourself; an administrator can grant it."
+		return "You do not have this permission. An administrator can give it to you."
 	}
 	person.Kind = access.Connection // the settings bind the client, not the person
 	if access.Grant(person, s.permission, s.gate) != nil {
-		return "Your company has turned this off under AI agent access."
+		return "Turned off for your company under AI agent access."
 	}
 	return ""
 }
@@ -87,25 +93,48 @@ func grantable(person access.Principal) access.Permission {
 	return all
 }
 
-// question puts the request into words for the person who is to answer it.
-func question(a authorization, v web.Visitor) consentQuestion {
-	q := consentQuestion{Client: displayName(a.Client), RedirectHost: host(a.RedirectURI), Loopback: loopbackOnly(a.Client.RedirectURIs),
-		User: v.User.Email, Request: a.Query.Encode()}
+// question puts the request into words for the person who answers it. What
+// cannot be undone is never ticked in advance: a client, or a model that calls
+// one of its tools, can ask for anything.
+func question(a authorization, v web.Visitor, company string, has access.Permission) consentQuestion {
+	q := consentQuestion{Client: displayName(a.Client), Company: company, Destination: destination(a.RedirectURI),
+		Loopback: toLoopback(a.RedirectURI), User: v.User.Email, Request: a.Query.Encode()}
 	if isDocumentID(a.Client.ID) {
 		q.ClientHost = host(a.Client.ID)
 	}
 	for _, d := range inWords() {
 		group := scopeGroup{Title: d.title, Danger: d.danger}
 		for _, s := range d.scopes {
-			choice := scopeChoice{Scope: s.permission.Scopes()[0], Text: s.text, Asked: a.Scopes.Has(s.permission)}
-			if choice.Barred = s.barred(v.Principal); choice.Barred != "" {
-				choice.Asked = false
-			}
+			choice := scopeChoice{permission: s.permission, Scope: s.permission.Scopes()[0], Text: s.text, Asked: a.Scopes.Has(s.permission),
+				Has: has.Has(s.permission), Barred: s.barred(v.Principal)}
+			choice.Ticked = choice.Asked && choice.Barred == "" && !d.danger
 			group.Scopes = append(group.Scopes, choice)
 		}
 		q.Groups = append(q.Groups, group)
 	}
 	return q
+}
+
+// locked locks what takes a proof of identity.
+func (q *consentQuestion) locked() {
+	for _, g := range q.Groups {
+		for i := range g.Scopes {
+			if s := &g.Scopes[i]; !reading.Has(s.permission) && s.Barred == "" {
+				s.Locked, s.Ticked = true, false
+			}
+		}
+	}
+}
+
+// destination says where an answer goes, in words for the person.
+func destination(redirect string) string {
+	if scheme := appScheme(redirect); scheme != "" {
+		return "the application on this device that opens " + scheme + ": links"
+	}
+	if toLoopback(redirect) {
+		return "a program on this computer (" + host(redirect) + ")"
+	}
+	return host(redirect)
 }
 
 // displayName is a client's own name, which nobody has verified, made safe to
@@ -129,18 +158,4 @@ func host(address string) string {
 		return ""
 	}
 	return u.Host
-}
-
-// formTarget is the source of an address as a security policy has it: its
-// origin, or the scheme alone where the host is an IPv6 address, which policies
-// cannot express.
-func formTarget(address string) string {
-	u, err := url.Parse(address)
-	switch {
-	case err != nil:
-		return ""
-	case strings.HasPrefix(u.Host, "["):
-		return u.Scheme + ":"
-	}
-	return u.Scheme + "://" + u.Host
 }

@@ -8,11 +8,12 @@ import (
 )
 
 // redirectFault says why a redirect URI cannot be registered; empty: it can.
-// Only https and loopback are allowed, without fragment or user information.
+// Allowed are https, http on a loopback address (RFC 8252, 7.3) and schemes of
+// applications (RFC 8252, 7.1), without fragment or user information.
 func redirectFault(text string) string {
 	u, err := url.Parse(text)
 	switch {
-	case err != nil || !u.IsAbs() || u.Opaque != "" || u.Host == "":
+	case err != nil || !u.IsAbs() || u.Opaque != "" || u.Host == "" && !isPrivateUse(u.Scheme):
 		return "must be an absolute address"
 	case u.Fragment != "" || strings.Contains(text, "#"):
 		return "must not have a fragment"
@@ -20,16 +21,40 @@ func redirectFault(text string) string {
 		return "must not carry a user name"
 	case strings.ContainsAny(text, " \t\r\n\\") || !isPrintable(text):
 		return "must be plain ASCII"
-	case !hostShape.MatchString(u.Host):
+	case u.Host != "" && !hostShape.MatchString(u.Host):
 		return "must name a host by letters, digits, dots and hyphens, or an IP address"
 	case u.Scheme == "https" || u.Scheme == "http" && isLoopback(u.Hostname()):
 		return ""
+	case u.Scheme == "http":
+		return "must use https, or http on a loopback address"
+	case !isPrivateUse(u.Scheme):
+		return "must not use the scheme " + u.Scheme
 	}
-	return "must use https, or http on a loopback address"
+	return ""
 }
 
-// hostShape is a host with an optional port. A host also stands in the page's
-// security policy, so it must not hold what separates things there.
+// isPrivateUse reports whether a scheme may belong to an application that
+// registered it with its operating system. The others have a meaning of their
+// own in browsers and systems, or run code.
+func isPrivateUse(scheme string) bool {
+	switch scheme {
+	case "", "http", "https", "javascript", "data", "file", "filesystem", "blob", "about", "vbscript", "view-source", "ws", "wss",
+		"ftp", "mailto", "tel", "sms", "intent", "content", "chrome", "android-app":
+		return false
+	}
+	return !strings.HasPrefix(scheme, "ms-")
+}
+
+// appScheme is the scheme by which a redirect URI opens an application; empty
+// for https and loopback addresses.
+func appScheme(redirect string) string {
+	if u, err := url.Parse(redirect); err == nil && isPrivateUse(u.Scheme) {
+		return u.Scheme
+	}
+	return ""
+}
+
+// hostShape is a host with an optional port. It is shown on the consent page.
 var hostShape = regexp.MustCompile(`^([A-Za-z0-9._-]+|\[[0-9A-Fa-f:.]+\])(:[0-9]{1,5})?$`)
 
 func isPrintable(text string) bool {
@@ -78,13 +103,9 @@ func redirectAllowed(registered []string, requested string) bool {
 	return false
 }
 
-// loopbackOnly reports whether a client can only be reached on the person's
-// own machine: then nothing tells who it is, and consent warns.
-func loopbackOnly(uris []string) bool {
-	for _, uri := range uris {
-		if u, err := url.Parse(uri); err != nil || !isLoopback(u.Hostname()) {
-			return false
-		}
-	}
-	return len(uris) > 0
+// toLoopback reports whether an answer goes to a program on the person's own
+// computer: nothing shows which one that is, so the consent page warns.
+func toLoopback(redirect string) bool {
+	u, err := url.Parse(redirect)
+	return err == nil && u.Scheme == "http" && isLoopback(u.Hostname())
 }

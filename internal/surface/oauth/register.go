@@ -23,20 +23,26 @@ type registered struct {
 	ClientSecretExpires *int64 `json:"client_secret_expires_at,omitempty"`
 }
 
-// serveRegister registers a client that nobody vouches for. A registration
-// that nobody consents to is dropped after RegistrationLifetime.
+// serveRegister registers a client. A registration that does not lead to a
+// connection is dropped after RegistrationLifetime.
 func (s *Server) serveRegister(w http.ResponseWriter, r *http.Request) {
-	if err := s.limit(r, "register:", registrationsPerHour); err != nil {
+	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxRegistration))
+	var m clientMetadata
+	wrong := &protocolFault{invalidMetadata, "the body must be a JSON object of at most 16 KiB, with no member twice"}
+	if err == nil && json.Unmarshal(body, &m) == nil {
+		wrong = m.normalise()
+	}
+	// Refusals are counted apart: a client that cannot register must not keep
+	// the others of its network from it.
+	what, perHour := "register:", registrationsPerHour
+	if wrong != nil {
+		what, perHour = "refused:", refusalsPerHour
+	}
+	if err := s.limit(r, what, perHour); err != nil {
 		s.fail(w, r, err)
 		return
 	}
-	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxRegistration))
-	var m clientMetadata
-	if err != nil || json.Unmarshal(body, &m) != nil {
-		s.refuse(w, &protocolFault{invalidMetadata, "the body must be a JSON object of at most 16 KiB, with no member twice"})
-		return
-	}
-	if wrong := m.normalise(); wrong != nil {
+	if wrong != nil {
 		s.refuse(w, wrong)
 		return
 	}
@@ -59,8 +65,11 @@ func (m *clientMetadata) normalise() *protocolFault {
 	if m.ResponseTypes == nil {
 		m.ResponseTypes = []string{"code"}
 	}
+	ofApp := slices.ContainsFunc(m.RedirectURIs, func(uri string) bool { return appScheme(uri) != "" })
 	if m.AuthMethod == "" {
-		m.AuthMethod = "client_secret_basic"
+		if m.AuthMethod = "client_secret_basic"; ofApp {
+			m.AuthMethod = "none" // RFC 7591, 2: the server may choose; an application cannot keep a secret
+		}
 	}
 	switch {
 	case !slices.Contains(m.GrantTypes, "authorization_code"):
@@ -69,6 +78,9 @@ func (m *clientMetadata) normalise() *protocolFault {
 		return &protocolFault{invalidMetadata, "response_types must be code"}
 	case !slices.Contains([]string{"none", "client_secret_basic", "client_secret_post"}, m.AuthMethod):
 		return &protocolFault{invalidMetadata, "token_endpoint_auth_method must be none, client_secret_basic or client_secret_post"}
+	}
+	if ofApp && m.AuthMethod != "none" {
+		return &protocolFault{invalidRedirect, "redirect_uris: a scheme of an application needs token_endpoint_auth_method none"}
 	}
 	return nil
 }

@@ -16,7 +16,7 @@ type authorization struct {
 	RedirectURI string
 	State       string
 	Challenge   string
-	Scopes      access.Permission // asked for; none asked: all that can be undone, for the person to choose from
+	Scopes      access.Permission // asked for; none asked: the two that read
 	Resource    string
 	Query       url.Values // as it came
 }
@@ -34,6 +34,10 @@ func (a authorization) answer(issuer string, parameters url.Values) string {
 	}
 	return base + "?" + own + parameters.Encode()
 }
+
+// reading are the scopes that change nothing: what a client asks for to begin
+// with, and what a person can grant without proving who they are again.
+const reading = access.DevicesRead | access.PoliciesRead
 
 // challengeShape is that of an S256 challenge: 32 bytes in base64url.
 var challengeShape = regexp.MustCompile(`^[A-Za-z0-9_-]{43}$`)
@@ -90,7 +94,7 @@ func (s *Server) parseGrant(a authorization) (authorization, error) {
 	}
 	a.Scopes = scopes
 	if scopes == 0 {
-		a.Scopes = access.All &^ access.DevicesCommandDestructive
+		a.Scopes = reading
 	}
 	return a, nil
 }

@@ -12,33 +12,39 @@ import (
 func TestWhichRedirectsMayBeRegistered(t *testing.T) {
 	t.Parallel()
 	for uri, good := range map[string]bool{
-		"https://app.example.com/cb":          true,
-		"https://app.example.com/cb?x=1":      true,
-		"http://127.0.0.1/cb":                 true,
-		"http://127.0.0.1:4711/cb":            true,
-		"http://[::1]:4711/cb":                true,
-		"http://localhost:4711/cb":            true,
-		"http://app.example.com/cb":           false,
-		"https://app.example.com/cb#frag":     false,
-		"https://app.example.com/cb#":         false,
-		"https://user@app.example.com/cb":     false,
-		"javascript:alert(1)":                 false,
-		"cursor://anysphere/cb":               false,
-		"/cb":                                 false,
-		"":                                    false,
-		"https://app.example.com/c b":         false,
-		"https://app.example.com\\@evil/":     false,
-		"https://äpp.example.com/cb":          false,
-		"http://127.0.0.1.evil.example/cb":    false,
-		"http://localhost.evil.example/cb":    false,
-		"data:text/html,<script></script>":    false,
-		"https:app.example.com":               false,
-		"http://127.0.0.1@evil.example.com/x": false,
-		"https://app.example.com;sandbox/cb":  false,
-		"https://app.example.com,x/cb":        false,
-		"https://app.example.com'/cb":         false,
-		"https://[2606:4700::1111]:8443/cb":   true,
-		"https://app.example.com:8443/cb":     true,
+		"https://app.example.com/cb":                   true,
+		"https://app.example.com/cb?x=1":               true,
+		"http://127.0.0.1/cb":                          true,
+		"http://127.0.0.1:4711/cb":                     true,
+		"http://[::1]:4711/cb":                         true,
+		"http://localhost:4711/cb":                     true,
+		"http://app.example.com/cb":                    false,
+		"https://app.example.com/cb#frag":              false,
+		"https://app.example.com/cb#":                  false,
+		"https://user@app.example.com/cb":              false,
+		"javascript:alert(1)":                          false,
+		"cursor://anysphere.cursor-mcp/oauth/callback": true,
+		"com.example.app:/oauth2redirect":              true,
+		"CURSOR://x/cb":                                true,
+		"cursor:callback":                              false, // not hierarchical, as urn: addresses are
+		"urn:ietf:wg:oauth:2.0:oob":                    false,
+		"cursor://user@x/cb":                           false,
+		"cursor://x/cb#frag":                           false,
+		"/cb":                                          false,
+		"":                                             false,
+		"https://app.example.com/c b":                  false,
+		"https://app.example.com\\@evil/":              false,
+		"https://äpp.example.com/cb":                   false,
+		"http://127.0.0.1.evil.example/cb":             false,
+		"http://localhost.evil.example/cb":             false,
+		"data:text/html,<script></script>":             false,
+		"https:app.example.com":                        false,
+		"http://127.0.0.1@evil.example.com/x":          false,
+		"https://app.example.com;sandbox/cb":           false,
+		"https://app.example.com,x/cb":                 false,
+		"https://app.example.com'/cb":                  false,
+		"https://[2606:4700::1111]:8443/cb":            true,
+		"https://app.example.com:8443/cb":              true,
 	} {
 		if why := oauth.RedirectFault(uri); (why == "") != good {
 			t.Errorf("%q: %q, want good %v", uri, why, good)
@@ -69,8 +75,30 @@ func TestRedirectsMatchExactlyButForALoopbackPort(t *testing.T) {
 			t.Errorf("%q: %v, want %v", uri, got, good)
 		}
 	}
-	if oauth.LoopbackOnly(registered) || !oauth.LoopbackOnly(registered[1:]) || oauth.LoopbackOnly(nil) {
-		t.Error("which clients live on the person's own machine is not told right")
+	apps := []string{"cursor://anysphere.cursor-mcp/oauth/callback"}
+	for uri, good := range map[string]bool{apps[0]: true, apps[0] + "/": false, apps[0] + "?x=1": false, "Cursor://anysphere.cursor-mcp/oauth/callback": false,
+		"cursor://anysphere.cursor-mcp:1/oauth/callback": false} {
+		if got := oauth.RedirectAllowed(apps, uri); got != good {
+			t.Errorf("%q: %v, want %v", uri, got, good)
+		}
+	}
+	for uri, want := range map[string]bool{"http://127.0.0.1:1/cb": true, "http://[::1]/cb": true, "http://localhost/cb": true,
+		"https://app.example.com/cb": false, "https://localhost.evil.example/cb": false, apps[0]: false} {
+		if got := oauth.ToLoopback(uri); got != want {
+			t.Errorf("%q goes to this computer: %v, want %v", uri, got, want)
+		}
+	}
+}
+
+func TestRedirect_SchemesWithAMeaningOfTheirOwnAreRefused(t *testing.T) {
+	t.Parallel()
+	for _, scheme := range []string{"javascript", "data", "file", "filesystem", "blob", "about", "vbscript", "view-source", "ws", "wss", "ftp",
+		"mailto", "tel", "sms", "intent", "content", "chrome", "ms-settings", "ms-msdt", "MS-Word", "android-app", "JavaScript"} {
+		for _, rest := range []string{"://x/cb", ":/cb", ":cb", "://x"} {
+			if oauth.RedirectFault(scheme+rest) == "" {
+				t.Errorf("%s is accepted", scheme+rest)
+			}
+		}
 	}
 }
 

@@ -25,12 +25,13 @@ const (
 	CodeLifetime         = 60 * time.Second
 	AccessLifetime       = 15 * time.Minute
 	RefreshLifetime      = 30 * 24 * time.Hour
-	RegistrationLifetime = 24 * time.Hour // without any consent
+	RegistrationLifetime = 24 * time.Hour // without a connection
 )
 
 // How often one network may have strangers' requests served in an hour.
 const (
 	registrationsPerHour = 30
+	refusalsPerHour      = 120  // registrations that were refused
 	documentsPerHour     = 600  // a document is kept for a minute at least
 	tokensPerHour        = 3000 // of one client
 )
@@ -112,7 +113,7 @@ type resourceMetadata struct {
 func (s *Server) serveResourceMetadata(w http.ResponseWriter, _ *http.Request) {
 	writeJSON(w, http.StatusOK, "public, max-age=300", resourceMetadata{
 		// What a client needs to begin with; more is asked for when a tool needs it.
-		Resource: s.Resource, AuthorizationServers: []string{s.Issuer}, ScopesSupported: (access.DevicesRead | access.PoliciesRead).Scopes(),
+		Resource: s.Resource, AuthorizationServers: []string{s.Issuer}, ScopesSupported: reading.Scopes(),
 		BearerMethodsSupported: []string{"header"}, ResourceName: "Muster",
 	})
 }
@@ -134,9 +135,9 @@ func (s *Server) client(r *http.Request, id string) (access.OAuthClient, error) 
 	if err := s.limit(r, "document:", documentsPerHour); err != nil {
 		return access.OAuthClient{}, err
 	}
-	fetched, keep, err := s.Documents.fetch(r.Context(), id)
+	fetched, keep, err := s.Documents.fetch(r.Context(), id, now)
 	if err != nil {
-		s.Log.InfoContext(r.Context(), "a client's metadata document was refused", "client_id", id, "error", err)
+		s.Log.InfoContext(r.Context(), "client metadata document refused", "client_id", id, "err", err)
 		return access.OAuthClient{}, &protocolFault{invalidClient, "the client's metadata document cannot be used"}
 	}
 	fetched.CreatedAt, fetched.ExpiresAt = now, now.Add(keep)

@@ -48,25 +48,31 @@ func (s *Server) grant(w http.ResponseWriter, r *http.Request, client access.OAu
 	if _, ok := s.target(form["resource"]); !ok {
 		return &protocolFault{invalidTarget, "resource must be " + s.Resource}
 	}
+	wanted, err := access.ParseScopes(strings.Fields(form.Get("scope")))
+	if err != nil {
+		return &protocolFault{invalidScope, "scope names one that does not exist: see scopes_supported"}
+	}
 	now := s.Now()
 	answer := tokenAnswer{AccessToken: access.NewSecret("mat_"), RefreshToken: access.NewSecret("mrt_"), TokenType: "Bearer",
 		ExpiresIn: int(AccessLifetime.Seconds())}
 	issue := access.OAuthTokens{Access: access.HashSecret(answer.AccessToken), AccessExpires: now.Add(AccessLifetime),
 		Refresh: access.HashSecret(answer.RefreshToken), RefreshExpires: now.Add(RefreshLifetime)}
 	var connection access.OAuthConnection
-	var err error
 	switch form.Get("grant_type") {
 	case "authorization_code":
 		connection, err = s.Store.RedeemCode(r.Context(), access.HashSecret(form.Get("code")), codeCheck(client, form), issue)
 	case "refresh_token":
-		connection, err = s.Store.RotateToken(r.Context(), access.HashSecret(form.Get("refresh_token")), client.ID, issue)
+		connection, err = s.Store.RotateToken(r.Context(), access.HashSecret(form.Get("refresh_token")), client.ID, wanted, issue)
 	default:
 		return &protocolFault{unsupportedGrant, "grant_type must be authorization_code or refresh_token"}
 	}
-	if fault.CodeOf(err) == fault.Refused {
+	switch fault.CodeOf(err) {
+	case "":
+	case fault.Refused:
 		return &protocolFault{invalidGrant, "the code or token is unknown, expired, used, or not this client's"}
-	}
-	if err != nil {
+	case fault.Forbidden:
+		return &protocolFault{invalidScope, "scope is more than the person granted: ask for it at the authorization endpoint"}
+	default:
 		return err
 	}
 	answer.Scope = strings.Join(connection.Scopes.Scopes(), " ")
@@ -115,7 +121,7 @@ func (s *Server) authenticate(r *http.Request, form url.Values) (access.OAuthCli
 	return client, nil
 }
 
-// serveRevoke ends the connection of a token (RFC 7009): an unknown token is
+// serveRevoke ends the grant of a token (RFC 7009): an unknown token is
 // no error.
 func (s *Server) serveRevoke(w http.ResponseWriter, r *http.Request) {
 	form, wrong := readForm(w, r)

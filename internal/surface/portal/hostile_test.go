@@ -63,8 +63,11 @@ func (o *office) plant(t *testing.T, user access.UserAccount, i int, text string
 	ok(db.SaveView(ctx, asset.SavedView{ID: name.NewID(), CompanyID: o.Company.ID, UserID: user.ID, Name: text, Query: "q=a", Shared: true, CreatedAt: now}))
 	client := fmt.Sprintf("client-%d", i)
 	ok(db.SaveOAuthClient(ctx, access.OAuthClient{ID: client, Name: text, RedirectURIs: []string{"https://a.test/cb"}, Dynamic: true, CreatedAt: now, ExpiresAt: now.AddDate(0, 0, 1)}))
-	_, err = db.Connect(ctx, access.OAuthConnection{ID: name.NewID(), CompanyID: o.Company.ID, UserID: user.ID, ClientID: client, ClientName: text,
-		Scopes: access.DevicesRead, CreatedAt: now}, access.AuthorizationCode{Hash: access.HashSecret(client), ClientID: client, ExpiresAt: now.AddDate(0, 0, 1)})
+	code := access.AuthorizationCode{Hash: access.HashSecret(client), CompanyID: o.Company.ID, UserID: user.ID, ClientID: client, ClientName: text,
+		Scopes: access.DevicesRead, ExpiresAt: now.AddDate(0, 0, 1)}
+	ok(db.SaveCode(ctx, code))
+	_, err = db.RedeemCode(ctx, code.Hash, func(access.AuthorizationCode) error { return nil },
+		access.OAuthTokens{Access: access.HashSecret("a" + client), AccessExpires: code.ExpiresAt, Refresh: access.HashSecret("r" + client), RefreshExpires: code.ExpiresAt})
 	ok(err)
 	p, err := o.Desk().Policies.Create(ctx, policy.New{CompanyID: o.Company.ID, CompanySlug: o.Company.Slug, Type: policy.Platform,
 		Name: fmt.Sprintf("%d%.40s", i, text), Description: text, Labels: []string{text}, Group: text}, policy.Author{Kind: string(access.User), ID: user.ID, Name: text})

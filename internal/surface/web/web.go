@@ -34,9 +34,3 @@ func Secure(next http.Handler, exempt ...string) http.Handler {
 		next.ServeHTTP(w, r)
 	}))
 }
-
-// AllowFormTo widens the policy so that a form's answer may redirect to origin:
-// browsers apply form-action to the redirects of a submitted form too.
-func AllowFormTo(w http.ResponseWriter, origin string) {
-	w.Header().Set("Content-Security-Policy", strings.Replace(policy, "form-action 'self'", "form-action 'self' "+origin, 1))
-}

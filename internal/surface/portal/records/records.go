@@ -1,6 +1,6 @@
 // Package records is the portal's activity log: who did what, with filters in
-// the address, a histogram to choose a time, export, and the proof that nothing
-// was altered.
+// the address, a histogram to choose a time, export, and the check of
+// its chain.
 package records
 
 import (
@@ -18,9 +18,11 @@ import (
 	"github.com/musterhq/muster/internal/surface/portal/frame"
 )
 
-// Chain proves the record.
+// Chain checks the record's chain.
 type Chain interface {
 	Verify(ctx context.Context, companyID string) (activity.Verdict, error)
+	// Broken says what is wrong with a company's chain; empty: nothing is known.
+	Broken(companyID string) string
 }
 
 // Section serves the activity log.
@@ -63,6 +65,7 @@ type view struct {
 	Total        int64
 	DensityFails bool
 	Filters      int
+	Broken       string // what is wrong with the chain; empty: nothing is known
 }
 
 // bar is one bar of the histogram.
@@ -78,7 +81,8 @@ func (s *Section) show(v *frame.Visit) error {
 	if err != nil {
 		return err
 	}
-	page := view{Filter: f, Query: q, Entries: entries, Beginning: v.Query().Get("after") == "", Filters: filters}
+	page := view{Filter: f, Query: q, Entries: entries, Beginning: v.Query().Get("after") == "", Filters: filters,
+		Broken: s.Chain.Broken(v.Company.ID)}
 	if len(entries) == pageSize {
 		last := entries[len(entries)-1]
 		page.Next = frame.ActivityPath + "?" + with(q, "after", fmt.Sprintf("%d.%s", last.At.UnixMilli(), last.ID)).Encode()
@@ -194,7 +198,7 @@ func (s *Section) export(v *frame.Visit) error {
 	return nil
 }
 
-// verify proves the whole chain.
+// verify checks the whole chain.
 func (s *Section) verify(v *frame.Visit) error {
 	verdict, err := s.Chain.Verify(v.Context(), v.Company.ID)
 	if err != nil {
@@ -202,10 +206,10 @@ func (s *Section) verify(v *frame.Visit) error {
 	}
 	if !verdict.Sound() {
 		return v.Redirect(frame.ActivityPath, frame.Flash{Tone: frame.Bad,
-			Text: fmt.Sprintf("The record was tampered with: at entry %d, %s.", verdict.Broken, verdict.Why)})
+			Text: fmt.Sprintf("The chain is broken: at entry %d, %s.", verdict.Broken, verdict.Why)})
 	}
-	return v.Redirect(frame.ActivityPath, frame.Done(fmt.Sprintf("%s, signed by this service, and as they were written. Head of the chain: %d, %s.",
-		frame.Count(verdict.Checked, "entry is in one chain", "entries are in one chain"), verdict.Head.Last, short(verdict.Head.Hash))))
+	return v.Redirect(frame.ActivityPath, frame.Done(fmt.Sprintf("%s from entry %d to a head signed by this service: %d, %s. Compare it with one that you noted earlier.",
+		frame.Count(verdict.Checked, "entry forms an unbroken chain", "entries form an unbroken chain"), verdict.Head.First, verdict.Head.Last, short(verdict.Head.Hash))))
 }
 
 func short(hash string) string { return hash[:min(len(hash), 16)] }

@@ -1,0 +1,151 @@
+package database
+
+import (
+	"context"
+	"strings"
+
+	"github.com/musterhq/muster/internal/access"
+	"github.com/musterhq/muster/internal/activity"
+	"github.com/musterhq/muster/internal/name"
+)
+
+// lockConnection returns a connection that nobody else changes until the
+// transaction ends. Its codes, grants and tokens are locked after it.
+func lockConnection(ctx context.Context, t *tx, where string, args ...any) (access.OAuthConnection, error) {
+	id, err := value[string](ctx, t, `SELECT o.id FROM oauth_connections o WHERE `+where+t.lock(), args...)
+	if id, err = found(id, err, "connection"); err != nil {
+		return access.OAuthConnection{}, err
+	}
+	return findConnection(ctx, t, id)
+}
+
+func findConnection(ctx context.Context, t *tx, id string) (access.OAuthConnection, error) {
+	o, err := one(ctx, t, scanConnection, `SELECT `+connectionColumns+` FROM oauth_connections o WHERE o.id = ?`, id)
+	return found(o, err, "connection")
+}
+
+// addGrant adds a grant with a code's scopes to the person's connection with
+// the client, which it makes if there is none, and ends the grant that was
+// unused for longest if there are too many.
+func (db *DB) addGrant(ctx context.Context, t *tx, code access.AuthorizationCode) (access.OAuthConnection, error) {
+	now := millis(db.now())
+	if _, err := t.exec(ctx, `INSERT INTO oauth_connections (id, company_id, user_id, client_id, client_name, scopes, frozen,
+			created_at, last_used_at, revoked_at)
+		VALUES (?, ?, ?, ?, ?, ?, FALSE, ?, 0, 0)
+		ON CONFLICT (user_id, client_id) WHERE revoked_at = 0 DO UPDATE SET client_name = excluded.client_name`,
+		name.NewID(), code.CompanyID, code.UserID, code.ClientID, code.ClientName, int64(code.Scopes), now); err != nil {
+		return access.OAuthConnection{}, err
+	}
+	o, err := lockConnection(ctx, t, `o.user_id = ? AND o.client_id = ? AND o.revoked_at = 0`, code.UserID, code.ClientID)
+	if err != nil {
+		return o, err
+	}
+	grantID := name.NewID()
+	if _, err := t.exec(ctx, `INSERT INTO oauth_grants (id, connection_id, scopes, created_at, last_used_at) VALUES (?, ?, ?, ?, ?)`,
+		grantID, o.ID, int64(code.Scopes), now, 0); err != nil {
+		return o, err
+	}
+	changes := []activity.Change{{Field: "scopes", After: strings.Join(code.Scopes.Scopes(), " ")}}
+	if o.Grants >= access.MaxGrants {
+		if err := endUnused(ctx, t, o.ID, grantID); err != nil {
+			return o, err
+		}
+		changes = append(changes, activity.Change{Field: "ended", After: "the grant that was unused for longest"})
+	}
+	if err := sumGrants(ctx, t, o.ID); err != nil {
+		return o, err
+	}
+	// A registration that led to a grant stays. A client's metadata document is
+	// fetched again when its time is over.
+	if _, err := t.exec(ctx, `UPDATE oauth_clients SET expires_at = 0 WHERE id = ? AND dynamic`, code.ClientID); err != nil {
+		return o, err
+	}
+	o.GrantID, o.Scopes = grantID, code.Scopes
+	return o, db.recordGrant(ctx, t, activity.ConnectionGranted, o, changes...)
+}
+
+// endUnused ends all but the most recently used grants of a connection; the
+// newest grant stays.
+func endUnused(ctx context.Context, t *tx, connectionID, newest string) error {
+	ended := `(SELECT g.id FROM oauth_grants g WHERE g.connection_id = ? AND g.id <> ? 
+		ORDER BY CASE WHEN g.last_used_at > g.created_at THEN g.last_used_at ELSE g.created_at END DESC, g.id LIMIT ? OFFSET ?)`
+	args := []any{connectionID, newest, access.MaxGrants, access.MaxGrants - 1}
+	if _, err := t.exec(ctx, `DELETE FROM oauth_tokens WHERE grant_id IN `+ended, args...); err != nil {
+		return err
+	}
+	_, err := t.exec(ctx, `DELETE FROM oauth_grants WHERE id IN `+ended, args...)
+	return err
+}
+
+// sumGrants keeps the scopes of all grants at the connection, to be shown when
+// there are none any more.
+func sumGrants(ctx context.Context, t *tx, connectionID string) error {
+	_, err := t.exec(ctx, `UPDATE oauth_connections AS o SET scopes = COALESCE(`+grantedScopes+`, o.scopes) WHERE o.id = ?`, connectionID)
+	return err
+}
+
+// endGrant ends a grant of a locked connection, and the connection with its
+// last one, and records it with the reason. A grant that ended before changes
+// nothing.
+func (db *DB) endGrant(ctx context.Context, t *tx, o access.OAuthConnection, grantID, reason string) error {
+	if _, err := t.exec(ctx, `DELETE FROM oauth_tokens WHERE grant_id = ?`, grantID); err != nil {
+		return err
+	}
+	n, err := t.exec(ctx, `DELETE FROM oauth_grants WHERE id = ? AND connection_id = ?`, grantID, o.ID)
+	if err != nil || n == 0 {
+		return err
+	}
+	action := activity.ConnectionChanged
+	if o.Grants == 1 {
+		action = activity.ConnectionRevoked
+		if _, err := t.exec(ctx, `UPDATE oauth_connections SET revoked_at = ? WHERE id = ?`, millis(db.now()), o.ID); err != nil {
+			return err
+		}
+	}
+	if err := sumGrants(ctx, t, o.ID); err != nil {
+		return err
+	}
+	return db.recordGrant(ctx, t, action, o, activity.Change{Field: "reason", After: reason})
+}
+
+// changeGrants carries a change of a connection over to its grants: scopes that
+// were added or removed, or its end.
+func changeGrants(ctx context.Context, t *tx, before access.OAuthConnection, after *access.OAuthConnection) error {
+	if before.RevokedAt.IsZero() && !after.RevokedAt.IsZero() {
+		for _, statement := range [...]string{
+			`DELETE FROM oauth_tokens WHERE grant_id IN (SELECT g.id FROM oauth_grants g WHERE g.connection_id = ?)`,
+			`DELETE FROM oauth_grants WHERE connection_id = ?`,
+		} {
+			if _, err := t.exec(ctx, statement, before.ID); err != nil {
+				return err
+			}
+		}
+		// Consents that were given and not redeemed yet end as well.
+		_, err := t.exec(ctx, `DELETE FROM oauth_codes WHERE user_id = ? AND client_id = ?`, before.UserID, before.ClientID)
+		after.Grants = 0
+		return err
+	}
+	if before.Scopes == after.Scopes {
+		return nil
+	}
+	_, err := t.exec(ctx, `UPDATE oauth_grants SET scopes = (scopes & ?) | ? WHERE connection_id = ?`,
+		int64(after.Scopes), int64(after.Scopes&^before.Scopes), before.ID)
+	return err
+}
+
+// recordGrant records an event of the authorization server. Where the context
+// names no actor, it is the connection or, for a consent, its user.
+func (db *DB) recordGrant(ctx context.Context, t *tx, action activity.Action, o access.OAuthConnection, changes ...activity.Change) error {
+	u, err := findUser(ctx, t, `u.id = ?`, o.UserID)
+	if err != nil {
+		return err
+	}
+	e := activity.Event{Action: action, Target: connectionTarget(o), Changes: changes}
+	if access.OriginOf(ctx).Actor == (access.Actor{}) {
+		e.Actor = access.Actor{Kind: access.Connection, ID: o.ID, UserID: u.ID, Name: o.ClientName}
+		if action == activity.ConnectionGranted {
+			e.Actor = access.Actor{Kind: access.User, ID: u.ID, UserID: u.ID, Name: u.Name}
+		}
+	}
+	return db.record(ctx, t, o.CompanyID, e)
+}

@@ -1,0 +1,236 @@
+package database_test
+
+import (
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/musterhq/muster/internal/access"
+	"github.com/musterhq/muster/internal/database"
+	"github.com/musterhq/muster/internal/fault"
+)
+
+// allowed is what an access token may do; false if it is refused.
+func allowed(t *testing.T, db *database.DB, token access.SecretHash) (access.Permission, bool) {
+	t.Helper()
+	_, p, err := db.ConnectionByToken(t.Context(), token)
+	if err != nil && fault.CodeOf(err) != fault.NotFound {
+		t.Fatal(err)
+	}
+	return p.Permissions, err == nil
+}
+
+func wantAllowed(t *testing.T, db *database.DB, what string, token access.SecretHash, want access.Permission) {
+	t.Helper()
+	if got, live := allowed(t, db, token); !live || got != want {
+		t.Errorf("%s may %s (live: %v), want %s", what, got, live, want)
+	}
+}
+
+func wantEnded(t *testing.T, db *database.DB, what string, token access.SecretHash) {
+	t.Helper()
+	if got, live := allowed(t, db, token); live {
+		t.Errorf("%s may still %s", what, got)
+	}
+}
+
+func TestConsent_ActsWhenItsCodeIsRedeemed(t *testing.T) {
+	each(t, func(t *testing.T, e *engine) {
+		db := e.open(t)
+		first := consent(t, db, e, access.DevicesRead)
+		if all, err := db.Connections(t.Context(), first.CompanyID); err != nil || len(all) != 0 {
+			t.Errorf("a code that is not redeemed made %d connections, %v", len(all), err)
+		}
+		tokens, connection := redeem(t, db, e, first)
+		wide := again(t, db, e, first, access.DevicesCommand|access.DevicesCommandDestructive)
+		wantAllowed(t, db, "the first sign-in after a second consent", tokens.Access, access.DevicesRead)
+		e.clock.Advance(time.Hour)
+		if _, err := db.RedeemCode(t.Context(), wide.Hash, agree, access.OAuthTokens{}); fault.CodeOf(err) != fault.Refused {
+			t.Errorf("an expired code: %v", err)
+		}
+		all, err := db.Connections(t.Context(), first.CompanyID)
+		if err != nil || len(all) != 1 || all[0].ID != connection.ID || all[0].Scopes != access.DevicesRead {
+			t.Errorf("after a code that was never redeemed: %+v, %v", all, err)
+		}
+	})
+}
+
+func TestConsent_EachHasItsOwnScopes(t *testing.T) {
+	each(t, func(t *testing.T, e *engine) {
+		db := e.open(t)
+		code := consent(t, db, e, access.DevicesRead)
+		laptop, one := redeem(t, db, e, code)
+		desk, two := redeem(t, db, e, again(t, db, e, code, access.PoliciesRead))
+		if one.ID != two.ID || one.GrantID == two.GrantID {
+			t.Errorf("two consents: connections %s and %s, grants %s and %s", one.ID, two.ID, one.GrantID, two.GrantID)
+		}
+		wantAllowed(t, db, "the laptop", laptop.Access, access.DevicesRead)
+		wantAllowed(t, db, "the desk", desk.Access, access.PoliciesRead)
+		if scopes, err := db.ConsentedScopes(t.Context(), code.UserID, code.ClientID); err != nil || scopes != access.DevicesRead|access.PoliciesRead {
+			t.Errorf("consented: %s, %v", scopes, err)
+		}
+		if err := db.RevokeToken(t.Context(), laptop.Refresh, code.ClientID); err != nil {
+			t.Fatal(err)
+		}
+		wantEnded(t, db, "the laptop that signed out", laptop.Access)
+		wantAllowed(t, db, "the desk after the laptop signed out", desk.Access, access.PoliciesRead)
+		// A person's change of the connection reaches each grant and keeps the rest.
+		third, _ := redeem(t, db, e, again(t, db, e, code, access.PoliciesRead|access.DevicesCommand|access.DevicesRead))
+		change(t, db, one, func(o *access.OAuthConnection) { o.Scopes = access.PoliciesRead | access.DevicesRead })
+		wantAllowed(t, db, "the desk after commands were removed", desk.Access, access.PoliciesRead)
+		wantAllowed(t, db, "the third after commands were removed", third.Access, access.PoliciesRead|access.DevicesRead)
+		change(t, db, one, func(o *access.OAuthConnection) { o.Scopes |= access.DevicesCommand })
+		wantAllowed(t, db, "the desk after commands were added", desk.Access, access.PoliciesRead|access.DevicesCommand|access.DevicesRead)
+	})
+}
+
+func change(t *testing.T, db *database.DB, o access.OAuthConnection, by func(*access.OAuthConnection)) {
+	t.Helper()
+	if _, err := db.UpdateConnection(t.Context(), o.CompanyID, o.ID, func(o *access.OAuthConnection) error { by(o); return nil }); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestRevoke_EndsAllGrantsAndPendingCodes(t *testing.T) {
+	each(t, func(t *testing.T, e *engine) {
+		db := e.open(t)
+		code := consent(t, db, e, access.DevicesRead)
+		one, connection := redeem(t, db, e, code)
+		two, _ := redeem(t, db, e, again(t, db, e, code, access.DevicesRead))
+		pending := again(t, db, e, code, access.DevicesRead)
+		change(t, db, connection, func(o *access.OAuthConnection) { o.RevokedAt = e.clock.Now() })
+		wantEnded(t, db, "the first sign-in", one.Access)
+		wantEnded(t, db, "the second sign-in", two.Access)
+		next, _ := pair(e)
+		if _, err := db.RedeemCode(t.Context(), pending.Hash, agree, next); fault.CodeOf(err) != fault.Refused {
+			t.Errorf("a code from before the revocation: %v", err)
+		}
+		if _, err := db.RotateToken(t.Context(), two.Refresh, code.ClientID, 0, next); fault.CodeOf(err) != fault.Refused {
+			t.Errorf("a refresh token of a revoked connection: %v", err)
+		}
+	})
+}
+
+func TestGrants_TheOldestUnusedOfElevenEnds(t *testing.T) {
+	each(t, func(t *testing.T, e *engine) {
+		db := e.open(t)
+		code := consent(t, db, e, access.DevicesRead)
+		var tokens []access.OAuthTokens
+		first, connection := redeem(t, db, e, code)
+		for range access.MaxGrants - 1 {
+			e.clock.Advance(time.Second)
+			next, _ := redeem(t, db, e, again(t, db, e, code, access.DevicesRead))
+			tokens = append(tokens, next)
+		}
+		e.clock.Advance(time.Minute)
+		if err := db.TouchConnection(t.Context(), connection.ID, connection.GrantID); err != nil {
+			t.Fatal(err)
+		}
+		newest, o := redeem(t, db, e, again(t, db, e, code, access.DevicesRead))
+		wantEnded(t, db, "the grant that was unused for longest", tokens[0].Access)
+		for what, token := range map[string]access.OAuthTokens{"the first, which is in use": first, "the third": tokens[1], "the newest": newest} {
+			wantAllowed(t, db, what, token.Access, access.DevicesRead)
+		}
+		if all, err := db.Connections(t.Context(), o.CompanyID); err != nil || len(all) != 1 || all[0].Grants != access.MaxGrants {
+			t.Errorf("after eleven consents: %+v, %v", all, err)
+		}
+	})
+}
+
+func TestRefresh_ParallelRequestsEachGetTokens(t *testing.T) {
+	each(t, func(t *testing.T, e *engine) {
+		db := e.open(t)
+		code := consent(t, db, e, access.DevicesRead)
+		tokens, _ := redeem(t, db, e, code)
+		swap := func(refresh access.SecretHash) (access.OAuthTokens, error) {
+			next, _ := pair(e)
+			_, err := db.RotateToken(t.Context(), refresh, code.ClientID, 0, next)
+			return next, err
+		}
+		var all sync.WaitGroup
+		got := make([]access.OAuthTokens, 1+access.MaxReuses)
+		for i := range got {
+			all.Go(func() {
+				var err error
+				if got[i], err = swap(tokens.Refresh); err != nil {
+					t.Errorf("refresh %d: %v", i, err)
+				}
+			})
+		}
+		all.Wait()
+		for _, pair := range got {
+			wantAllowed(t, db, "a token of a parallel refresh", pair.Access, access.DevicesRead)
+		}
+		if _, err := db.RotateToken(t.Context(), tokens.Refresh, "mc_other", 0, got[0]); fault.CodeOf(err) != fault.Refused {
+			t.Errorf("another client's refresh: %v", err)
+		}
+		wantAllowed(t, db, "a token after another client's refresh", got[0].Access, access.DevicesRead)
+		if _, err := swap(tokens.Refresh); fault.CodeOf(err) != fault.Refused {
+			t.Errorf("refresh number %d: %v", access.MaxReuses+2, err)
+		}
+		wantEnded(t, db, "a token after too many refreshes", got[0].Access)
+	})
+}
+
+func TestRefresh_ReuseEndsTheGrant(t *testing.T) {
+	each(t, func(t *testing.T, e *engine) {
+		db := e.open(t)
+		code := consent(t, db, e, access.DevicesRead)
+		swap := func(refresh access.SecretHash) (access.OAuthTokens, error) {
+			next, _ := pair(e)
+			_, err := db.RotateToken(t.Context(), refresh, code.ClientID, 0, next)
+			return next, err
+		}
+		other, _ := redeem(t, db, e, again(t, db, e, code, access.DevicesRead))
+		lost, _ := redeem(t, db, e, code)
+		if _, err := swap(lost.Refresh); err != nil {
+			t.Fatal(err)
+		}
+		e.clock.Advance(access.ReuseWindow)
+		second, err := swap(lost.Refresh)
+		if err != nil {
+			t.Fatalf("the answer was lost, and the client asked again in time: %v", err)
+		}
+		e.clock.Advance(time.Millisecond)
+		if _, err := swap(lost.Refresh); fault.CodeOf(err) != fault.Refused {
+			t.Errorf("the client asked again too late: %v", err)
+		}
+		wantEnded(t, db, "a token after a late reuse", second.Access)
+		wantAllowed(t, db, "another grant of the connection", other.Access, access.DevicesRead)
+
+		first, _ := redeem(t, db, e, again(t, db, e, code, access.DevicesRead))
+		next, err := swap(first.Refresh)
+		if err != nil {
+			t.Fatal(err)
+		}
+		after, err := swap(next.Refresh)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := swap(first.Refresh); fault.CodeOf(err) != fault.Refused {
+			t.Errorf("a token whose successor was used: %v", err)
+		}
+		wantEnded(t, db, "a token after the reuse of one two generations old", after.Access)
+	})
+}
+
+func TestRefresh_NarrowerScopes(t *testing.T) {
+	each(t, func(t *testing.T, e *engine) {
+		db := e.open(t)
+		code := consent(t, db, e, access.DevicesRead|access.PoliciesRead)
+		tokens, _ := redeem(t, db, e, code)
+		narrow, _ := pair(e)
+		if _, err := db.RotateToken(t.Context(), tokens.Refresh, code.ClientID, access.DevicesRead|access.DevicesCommand, narrow); fault.CodeOf(err) != fault.Forbidden {
+			t.Errorf("a refresh with more scopes than granted: %v", err)
+		}
+		if o, err := db.RotateToken(t.Context(), tokens.Refresh, code.ClientID, access.DevicesRead, narrow); err != nil || o.Scopes != access.DevicesRead {
+			t.Fatalf("a refresh with fewer scopes: %s, %v", o.Scopes, err)
+		}
+		wantAllowed(t, db, "the narrower token", narrow.Access, access.DevicesRead)
+		whole, _ := pair(e)
+		if _, err := db.RotateToken(t.Context(), narrow.Refresh, code.ClientID, 0, whole); err != nil {
+			t.Fatal(err)
+		}
+		wantAllowed(t, db, "the next token", whole.Access, access.DevicesRead|access.PoliciesRead)
+	})
+}

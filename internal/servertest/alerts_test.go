@@ -1,0 +1,54 @@
+package servertest_test
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/musterhq/muster/internal/servertest"
+)
+
+const alerts = "../../docs/monitoring"
+
+// Every metric that an alert names exists in a process that has just started.
+func TestAlerts_NameMetricsThatExist(t *testing.T) {
+	t.Parallel()
+	rules, err := os.ReadFile(filepath.Join(alerts, "alerts.yml"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, metrics := fetch(t, servertest.New(t).Start().PublicURL()+"/metrics")
+	named := regexp.MustCompile(`\b(muster|process)_[a-z_]+`).FindAllString(string(rules), -1)
+	if len(named) < 8 {
+		t.Fatalf("the alerts name %q; want more", named)
+	}
+	for _, name := range named {
+		family := strings.TrimSuffix(strings.TrimSuffix(name, "_bucket"), "_count")
+		if !strings.Contains(metrics, "# TYPE "+family+" ") && !labelledByUse(family) {
+			t.Errorf("no metric %s", name)
+		}
+	}
+}
+
+// labelledByUse are families that have no series before they are used, or
+// without TLS: an alert on them compares rates or values, not a first event.
+func labelledByUse(family string) bool {
+	return family == "muster_http_request_duration_seconds" || family == "muster_tls_not_after_seconds"
+}
+
+// The alerts fire when they should, by Prometheus's own test runner.
+func TestAlerts_Fire(t *testing.T) {
+	t.Parallel()
+	promtool, err := exec.LookPath("promtool")
+	if err != nil {
+		t.Skip("promtool is not installed (Debian: prometheus)")
+	}
+	command := exec.CommandContext(t.Context(), promtool, "test", "rules", "alerts_test.yml")
+	command.Dir = alerts
+	if out, err := command.CombinedOutput(); err != nil {
+		t.Errorf("%v\n%s", err, out)
+	}
+}

@@ -1,0 +1,261 @@
+package oauth_test
+
+import (
+	"encoding/json"
+	"net/http"
+	"net/netip"
+	"net/url"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/musterhq/muster/internal/access"
+	"github.com/musterhq/muster/internal/surface/oauth"
+	"github.com/musterhq/muster/internal/surface/web"
+)
+
+var box = regexp.MustCompile(`(?s)<input\s[^>]*name="scope"[^>]*>`)
+
+// ticked are the scopes that a consent page selects in advance.
+func ticked(page string) []string {
+	var all []string
+	for _, input := range box.FindAllString(page, -1) {
+		if strings.Contains(input, " checked") {
+			_, rest, _ := strings.Cut(input, `value="`)
+			scope, _, _ := strings.Cut(rest, `"`)
+			all = append(all, scope)
+		}
+	}
+	return all
+}
+
+func (w *world) page(request url.Values) string {
+	w.t.Helper()
+	_, page := w.send("GET", w.server.URL+oauth.AuthorizePath+"?"+request.Encode(), nil)
+	return page
+}
+
+func TestConsent_SelectsWhatWasAskedButNeverDestruction(t *testing.T) {
+	w := newWorld(t, access.Admin)
+	client := w.register(redirect)
+	w.signIn()
+	reading := []string{"mcp:devices:read", "mcp:policies:read"}
+	for name, test := range map[string]struct {
+		asked string
+		want  []string
+	}{
+		"no scope":    {"", reading},
+		"one scope":   {"mcp:devices:read", reading[:1]},
+		"commands":    {"mcp:devices:command", []string{"mcp:devices:read", "mcp:devices:command"}},
+		"destruction": {"mcp:devices:destructive", reading[:1]},
+		"everything": {strings.Join(access.All.Scopes(), " "), []string{"mcp:devices:read", "mcp:policies:read", "mcp:devices:command",
+			"mcp:policies:write", "mcp:provisioning"}},
+	} {
+		request := w.request(client)
+		request.Set("scope", test.asked)
+		page := w.page(request)
+		if got := ticked(page); !slices.Equal(got, test.want) {
+			t.Errorf("%s: %q is selected, want %q", name, got, test.want)
+		}
+		for _, words := range []string{"clear the data of apps", "power off", "cannot be undone", "Acme"} {
+			if !strings.Contains(page, words) {
+				t.Errorf("%s: the page does not say %q", name, words)
+			}
+		}
+	}
+}
+
+func TestConsent_SaysWhatWasAllowedBefore(t *testing.T) {
+	w := newWorld(t, access.Admin)
+	client := w.register(redirect)
+	w.signIn()
+	const before = "You allowed this to the application before."
+	if strings.Contains(w.page(w.request(client)), before) {
+		t.Error("a new client is said to have access")
+	}
+	w.token(redeem(client, w.consent(w.request(client), "mcp:devices:read").Get("code")))
+	if page := w.page(w.request(client)); strings.Count(page, before) != 1 {
+		t.Errorf("after a grant of one scope the page says %d times that it was allowed", strings.Count(page, before))
+	}
+}
+
+func TestConsent_MoreThanReadingTakesAFreshProof(t *testing.T) {
+	w := newWorld(t, access.Admin)
+	client := w.register(redirect)
+	w.signIn()
+	w.ahead.Add(int64(access.ReauthFresh + time.Second))
+	request := w.request(client)
+	request.Set("scope", "mcp:devices:command mcp:policies:read")
+	page := w.page(request)
+	if got := ticked(page); !slices.Equal(got, []string{"mcp:devices:read", "mcp:policies:read"}) || !strings.Contains(page, "Confirm your identity") {
+		t.Errorf("without a fresh proof %q is selected", got)
+	}
+	for _, scope := range []string{"mcp:devices:command", "mcp:devices:destructive", "mcp:policies:write", "mcp:provisioning"} {
+		response, body := w.send("POST", w.server.URL+oauth.AuthorizePath, url.Values{"request": {request.Encode()}, "scope": {scope}, "decision": {"allow"}})
+		if to := response.Header.Get("Location"); response.StatusCode != http.StatusSeeOther || !strings.HasPrefix(to, web.ProvePath+"?next=%2Foauth%2Fauthorize") || onward(body) != "" {
+			t.Errorf("%s without a fresh proof: %d to %q", scope, response.StatusCode, to)
+		}
+	}
+	if code := w.consent(request, "mcp:devices:read", "mcp:policies:read").Get("code"); code == "" {
+		t.Error("reading takes a fresh proof")
+	}
+}
+
+func TestConsent_WarnsByTheAddressOfThisRequest(t *testing.T) {
+	w := newWorld(t, access.Admin)
+	response, err := http.Post(w.server.URL+oauth.RegisterPath, "application/json", strings.NewReader(`{"client_name":"Editor","redirect_uris":[
+		"http://127.0.0.1/cb","https://editor.example/cb","editor://auth/cb"],"token_endpoint_auth_method":"none"}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	client := registeredID(t, response)
+	w.signIn()
+	const warning = "It runs on your own computer"
+	for uri, want := range map[string][2]string{
+		"http://127.0.0.1:4711/cb":  {warning, "a program on this computer (127.0.0.1:4711)"},
+		"https://editor.example/cb": {"", "editor.example"},
+		"editor://auth/cb":          {"", "the application on this device that opens editor: links"},
+	} {
+		request := w.request(client)
+		request.Set("redirect_uri", uri)
+		page := w.page(request)
+		if got := strings.Contains(page, warning); got != (want[0] != "") || !strings.Contains(page, want[1]) {
+			t.Errorf("%s: warned %v; the page does not say %q", uri, got, want[1])
+		}
+		_, answer := w.send("POST", w.server.URL+oauth.AuthorizePath, url.Values{"request": {request.Encode()}, "scope": {"mcp:devices:read"}, "decision": {"allow"}})
+		if to := onward(answer); !strings.HasPrefix(to, uri+"?") || !strings.Contains(to, "code=") {
+			t.Errorf("%s: the answer goes to %q", uri, to)
+		}
+	}
+}
+
+func registeredID(t *testing.T, response *http.Response) string {
+	t.Helper()
+	defer response.Body.Close()
+	if response.StatusCode != http.StatusCreated {
+		t.Fatalf("registration: %d", response.StatusCode)
+	}
+	var client struct {
+		ID     string `json:"client_id"`
+		Method string `json:"token_endpoint_auth_method"`
+	}
+	readJSON(t, response, &client)
+	if client.Method != "none" {
+		t.Errorf("token_endpoint_auth_method %q, want none", client.Method)
+	}
+	return client.ID
+}
+
+func TestConsent_DenialIsAPageThatNavigates(t *testing.T) {
+	w := newWorld(t, access.Admin)
+	client := w.register(redirect)
+	w.signIn()
+	response, page := w.send("POST", w.server.URL+oauth.AuthorizePath, url.Values{"request": {w.request(client).Encode()}, "decision": {"deny"}})
+	to, err := url.Parse(onward(page))
+	if err != nil || response.StatusCode != http.StatusOK || to.Query().Get("error") != "access_denied" || to.Query().Get("state") != "s t" {
+		t.Errorf("denied: %d to %q", response.StatusCode, to)
+	}
+}
+
+func TestRegister_RefusalsDoNotKeepOthersOut(t *testing.T) {
+	w := newWorld(t, access.Admin)
+	for range 40 {
+		response, err := http.Post(w.server.URL+oauth.RegisterPath, "application/json", strings.NewReader(`{"redirect_uris":["javascript://x"]}`))
+		if err != nil {
+			t.Fatal(err)
+		}
+		_ = response.Body.Close()
+		if response.StatusCode != http.StatusBadRequest {
+			t.Fatalf("a bad registration: %d", response.StatusCode)
+		}
+	}
+	if w.register(redirect) == "" {
+		t.Error("after 40 refusals a good registration fails")
+	}
+}
+
+func TestRegister_AnApplicationsSchemeIsForPublicClients(t *testing.T) {
+	w := newWorld(t, access.Admin)
+	for body, want := range map[string]int{
+		`{"redirect_uris":["cursor://anysphere.cursor-mcp/oauth/callback","https://www.cursor.com/agents/mcp/oauth/callback"]}`: http.StatusCreated,
+		`{"redirect_uris":["cursor://x/cb"],"token_endpoint_auth_method":"none"}`:                                               http.StatusCreated,
+		`{"redirect_uris":["cursor://x/cb"],"token_endpoint_auth_method":"client_secret_post"}`:                                 http.StatusBadRequest,
+		`{"redirect_uris":["https://a.example/cb","javascript://x/cb"],"token_endpoint_auth_method":"none"}`:                    http.StatusBadRequest,
+	} {
+		response, err := http.Post(w.server.URL+oauth.RegisterPath, "application/json", strings.NewReader(body))
+		if err != nil {
+			t.Fatal(err)
+		}
+		_ = response.Body.Close()
+		if response.StatusCode != want {
+			t.Errorf("%s: %d, want %d", body, response.StatusCode, want)
+		}
+	}
+}
+
+func TestDocument_OnlyJSONAndFailuresAreKept(t *testing.T) {
+	w := newWorld(t, access.Admin)
+	var s *site
+	typed := func(path, contentType string) http.HandlerFunc {
+		return func(out http.ResponseWriter, _ *http.Request) {
+			out.Header().Set("Content-Type", contentType)
+			_, _ = out.Write([]byte(s.document(path, redirect)))
+		}
+	}
+	s = newSite(t, map[string]http.HandlerFunc{"/html": typed("/html", "text/html"), "/plain": typed("/plain", "text/plain"),
+		"/json": typed("/json", "application/json"), "/special": typed("/special", "application/client+json; charset=utf-8")})
+	w.oauth.Documents = oauth.FetcherThatTrusts(trustAll, s.roots())
+	w.signIn()
+	for path, want := range map[string]int{"/html": http.StatusBadRequest, "/plain": http.StatusBadRequest, "/json": http.StatusOK, "/special": http.StatusOK} {
+		if got := w.asks(s.URL + path); got.StatusCode != want || got.Header.Get("WWW-Authenticate") != "" {
+			t.Errorf("%s: %d, want %d", path, got.StatusCode, want)
+		}
+	}
+	fetched := s.asked.Load()
+	w.asks(s.URL + "/html")
+	if got := s.asked.Load(); got != fetched {
+		t.Error("a document that could not be used is fetched again at once")
+	}
+	w.ahead.Add(int64(time.Minute))
+	w.asks(s.URL + "/html")
+	if got := s.asked.Load(); got != fetched+1 {
+		t.Errorf("a minute later the document was fetched %d times more", got-fetched)
+	}
+}
+
+func TestRefresh_ScopeIsHonored(t *testing.T) {
+	w := newWorld(t, access.Admin)
+	client := w.register(redirect)
+	w.signIn()
+	_, first := w.token(redeem(client, w.consent(w.request(client), "mcp:devices:read", "mcp:policies:read").Get("code")))
+	rotate := func(scope string) (int, tokens) {
+		return w.token(url.Values{"grant_type": {"refresh_token"}, "client_id": {client}, "refresh_token": {first.Refresh}, "scope": {scope}})
+	}
+	for _, scope := range []string{"mcp:devices:read mcp:devices:command", "mcp:everything"} {
+		if status, got := rotate(scope); status != http.StatusBadRequest || got.Error != "invalid_scope" {
+			t.Errorf("%s: %d, %+v", scope, status, got)
+		}
+	}
+	status, narrow := rotate("mcp:policies:read")
+	if status != http.StatusOK || narrow.Scope != "mcp:policies:read" {
+		t.Fatalf("fewer scopes: %d, %+v", status, narrow)
+	}
+	if _, p, err := w.db.ConnectionByToken(t.Context(), access.HashSecret(narrow.Access)); err != nil || p.Permissions != access.PoliciesRead {
+		t.Errorf("the narrower token may %s, %v", p.Permissions, err)
+	}
+	first = narrow
+	if status, whole := rotate(""); status != http.StatusOK || whole.Scope != "mcp:devices:read mcp:policies:read" {
+		t.Errorf("without a scope: %d, %+v", status, whole)
+	}
+}
+
+func trustAll(netip.Addr) bool { return true }
+
+func readJSON(t *testing.T, response *http.Response, into any) {
+	t.Helper()
+	if err := json.NewDecoder(response.Body).Decode(into); err != nil {
+		t.Fatal(err)
+	}
+}
