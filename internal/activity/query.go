@@ -18,6 +18,10 @@ type Filter struct {
 	TargetID  string // anything else
 	Outcome   Outcome
 	From, To  time.Time // From included, To not
+	// Once leaves out the second entry of a command, which records that it failed
+	// or is unconfirmed: the first has the command's state of now. A filter by
+	// Outcome finds second entries all the same.
+	Once bool
 	// Limit shows a user who is limited to some policies only what concerns
 	// these, their devices, and the user; nil: everything.
 	Limit *Limit

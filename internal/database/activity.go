@@ -148,12 +148,18 @@ func activityWhere(f activity.Filter) (string, []any) {
 	} else if f.Outcome != "" {
 		and("e.outcome = ? AND e.outcome <> 'OK'", string(f.Outcome))
 	}
+	if f.Once && f.Outcome == "" {
+		and(firstEntry)
+	}
 	if f.Limit != nil {
 		condition, values := limited(*f.Limit)
 		and(condition, values...)
 	}
 	return " WHERE " + strings.Join(where, " AND "), args
 }
+
+// firstEntry leaves out a command's second entry.
+const firstEntry = `(e.area <> 'command' OR e.outcome IN ('OK', 'REFUSED'))`
 
 // limited is what a user who is limited to some policies may see.
 func limited(l activity.Limit) (string, []any) {

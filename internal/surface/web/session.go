@@ -110,8 +110,9 @@ func With(ctx context.Context, v Visitor) context.Context {
 // From returns the visitor that Require found.
 func From(ctx context.Context) Visitor { v, _ := ctx.Value(visitorKey{}).(Visitor); return v }
 
-// Require lets only signed-in people through; others are sent to sign in, and
-// come back to where they wanted to go.
+// Require lets only signed-in people through. Others are sent to sign in and
+// come back to where they wanted to go, or to the page that they sent a form
+// from; scripts get 401.
 func (s Sessions) Require(next http.Handler, failed func(http.ResponseWriter, *http.Request, error)) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		v, ok, err := s.Visitor(r)
@@ -120,12 +121,28 @@ func (s Sessions) Require(next http.Handler, failed func(http.ResponseWriter, *h
 			failed(w, r, err)
 		case ok:
 			next.ServeHTTP(w, r.WithContext(With(r.Context(), v)))
+		case scripted(r): // a page asks for a part of itself: it says so and stays as it is
+			http.Error(w, "Signed out. Sign in to continue.", http.StatusUnauthorized)
 		case r.Method == http.MethodGet || r.Method == http.MethodHead:
 			http.Redirect(w, r, SignInAddress(r.URL.RequestURI()), http.StatusSeeOther)
 		default:
-			http.Redirect(w, r, SignInAddress("/"), http.StatusSeeOther)
+			http.Redirect(w, r, SignInAddress(sender(r)), http.StatusSeeOther)
 		}
 	})
+}
+
+// scripted reports whether a script of a page asks, not a person who opens one.
+func scripted(r *http.Request) bool {
+	return r.Header.Get("Hx-Request") == "true" || r.Header.Get("Accept") == "text/event-stream"
+}
+
+// sender is the page that a form was sent from, if it is one of ours.
+func sender(r *http.Request) string {
+	from, err := url.Parse(r.Referer())
+	if err != nil || from.Host != r.Host {
+		return "/"
+	}
+	return LocalPath(from.RequestURI())
 }
 
 // SignInPath is where people sign in.

@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"net/url"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/musterhq/muster/internal/access"
@@ -160,6 +161,11 @@ func groups(u access.UserAccount) []group {
 	}
 }
 
+// implied are the names of the permissions without which p allows nothing.
+func implied(p access.Permission) string {
+	return strings.Join((p.WithImplied() &^ p).Names(), " ")
+}
+
 func (s *Section) newKey(v *frame.Visit) error {
 	q := v.Query()
 	chosen, _ := access.ParsePermissions(q["permission"]) // what a stale address names is left out
@@ -193,6 +199,7 @@ func (s *Section) createKey(v *frame.Visit) error {
 	if form.Chosen, err = access.ParsePermissions(in["permission"]); err != nil {
 		return fault.Invalid(err.Error())
 	}
+	form.Chosen = form.Chosen.WithImplied() // a key that may only command can do nothing
 	i := slices.IndexFunc(lifetimes(), func(l lifetime) bool { return l.Value == form.Expires })
 	if i < 0 {
 		return fault.Invalid("choose when the key expires", fault.Field{Field: "expires", Message: "must be one of those on offer"})

@@ -21,7 +21,24 @@ type action struct {
 	Text      string // what it does, in its dialog
 	Inputs    []input
 	Place     place
+	Confirm   confirm
 }
+
+// confirm says what a person does before an action without inputs is sent from
+// a device's page.
+type confirm int
+
+const (
+	atOnce   confirm = iota // nothing
+	inDialog                // read what it does and confirm
+	byName                  // type the device's name as well
+)
+
+// asks reports whether the action has a dialog.
+func (a action) asks() bool { return a.Inputs != nil || a.Place == apart || a.Confirm != atOnce }
+
+// typed reports whether its dialog asks for the device's name.
+func (a action) typed() bool { return a.Place == apart || a.Confirm == byName }
 
 // place says where an action stands.
 type place int
@@ -43,27 +60,27 @@ type input struct {
 func actions() []action {
 	return []action{
 		{"send_message", command.NotificationMessage, "Message", "message-square", "Shows a notification on the device. It is sent once it was accepted for delivery; nobody can tell whether it was read.",
-			[]input{{"title", "Title", "text", "", 60, true}, {"body", "Text", "area", "", 500, true}}, inHead},
-		{"lock_device", command.Lock, "Lock", "lock", "Locks the screen at once. It opens again with its own PIN or password.", nil, inHead},
-		{"request_location_update", command.LocationUpdate, "Locate", "map-pin", "Asks the device where it is.", nil, inHead},
-		{"request_status_report", command.StatusReport, "Refresh report", "refresh-cw", "Asks for a fresh status report.", nil, inHead},
-		{"reboot_device", command.Reboot, "Restart", "rotate-ccw", "Restarts the device now. Its user is interrupted, and unsaved work may be lost.", nil, inMenu},
-		{"shutdown_device", command.Shutdown, "Shut down", "power", "Powers the device off. It cannot be switched on from here: somebody must press its button.", nil, inMenu},
+			[]input{{"title", "Title", "text", "", 60, true}, {"body", "Text", "area", "", 500, true}}, inHead, atOnce},
+		{"lock_device", command.Lock, "Lock", "lock", "Locks the screen at once. It opens again with its own PIN or password.", nil, inHead, atOnce},
+		{"request_location_update", command.LocationUpdate, "Locate", "map-pin", "Asks the device where it is.", nil, inHead, atOnce},
+		{"request_status_report", command.StatusReport, "Refresh report", "refresh-cw", "Asks for a fresh status report.", nil, inHead, atOnce},
+		{"reboot_device", command.Reboot, "Restart", "rotate-ccw", "Restarts the device now. Unsaved work on it is lost.", nil, inMenu, inDialog},
+		{"shutdown_device", command.Shutdown, "Shut down", "power", "Turns the device off. It can be turned on again only by pressing its power button.", nil, inMenu, byName},
 		{"start_lost_mode", command.StartLostMode, "Start lost mode", "map-pin-off", "Locks the device and shows a message with contact details to whoever finds it.",
 			[]input{{"message", "Message", "area", "", 4096, true}, {"phoneNumber", "Phone number", "tel", "", 4096, false}, {"email", "E-mail address", "email", "", 320, false},
-				{"streetAddress", "Postal address", "text", "", 4096, false}, {"organization", "Organization", "text", "", 4096, false}}, inMenu},
-		{"stop_lost_mode", command.StopLostMode, "End lost mode", "badge-check", "Ends lost mode on a device that was found.", nil, inMenu},
+				{"streetAddress", "Postal address", "text", "", 4096, false}, {"organization", "Organization", "text", "", 4096, false}}, inMenu, atOnce},
+		{"stop_lost_mode", command.StopLostMode, "End lost mode", "badge-check", "Ends lost mode on a device that was found.", nil, inMenu, atOnce},
 		{"change_device_policy", command.ChangePolicy, "Change policy", "shield-check", "Moves the device to another policy. It loses what only its present policy gave it.",
-			[]input{{"policyId", "New policy", "policy", "", 0, true}}, inMenu},
-		{"sync_policy", command.SyncPolicy, "Resend policy", "send", "Sends the present policy again.", nil, inMenu},
-		{"launch_app", command.LaunchApp, "Open app", "play", "Opens an app that is installed.", []input{{"packageName", "Package", "text", "Such as com.example.app", 255, true}}, inMenu},
+			[]input{{"policyId", "New policy", "policy", "", 0, true}}, inMenu, atOnce},
+		{"sync_policy", command.SyncPolicy, "Resend policy", "send", "Sends the present policy again.", nil, inMenu, atOnce},
+		{"launch_app", command.LaunchApp, "Open app", "play", "Opens an app that is installed.", []input{{"packageName", "Package", "text", "Such as com.example.app", 255, true}}, inMenu, atOnce},
 		{"clear_app_data", command.ClearAppData, "Clear app data", "package", "Deletes all data of apps: accounts, settings, files. This cannot be undone.",
-			[]input{{"packageNames", "Packages", "packages", "One on a line, at most 20", 6000, true}}, apart},
-		{"reset_screen_lock", command.ResetScreenLock, "Remove screen lock", "lock-open", "Removes PIN, pattern or password: whoever holds the device can open it.", nil, apart},
+			[]input{{"packageNames", "Packages", "packages", "One on a line, at most 20", 6000, true}}, apart, atOnce},
+		{"reset_screen_lock", command.ResetScreenLock, "Remove screen lock", "lock-open", "Removes PIN, pattern or password: whoever holds the device can open it.", nil, apart, atOnce},
 		{"change_screen_lock_password", command.ChangeScreenLockPassword, "Set screen-lock password", "key-round", "Sets a new screen-lock password. It is not kept here: note it before you send it.",
-			[]input{{"newPassword", "New password", "password", "4 to 128 characters; recent Android versions want six digits", 128, true}}, apart},
-		{"relinquish_ownership", command.RelinquishOwnership, "Release to its user", "user", "Removes the work profile and its data; the device is no longer managed. This cannot be undone.", nil, apart},
-		{"wipe_device", command.WipeCompanyData, "Wipe", "trash-2", "", nil, apart},
+			[]input{{"newPassword", "New password", "password", "4 to 128 characters; recent Android versions want six digits", 128, true}}, apart, atOnce},
+		{"relinquish_ownership", command.RelinquishOwnership, "Release to its user", "user", "Removes the work profile and its data; the device is no longer managed. This cannot be undone.", nil, apart, atOnce},
+		{"wipe_device", command.WipeCompanyData, "Wipe", "trash-2", "", nil, apart, atOnce},
 	}
 }
 
@@ -93,6 +110,9 @@ func (a action) needs() access.Right {
 func (s *Section) barred(v *frame.Visit, a action, d asset.Asset) string {
 	if missing := a.needs() &^ v.User.Rights; missing != 0 {
 		return "It takes the permission to " + frame.Describe(missing) + ". " + v.Granters() + " can grant it."
+	}
+	if d.Status == asset.Deleted {
+		return "This device is no longer managed."
 	}
 	if err := command.Eligible(a.Type, d, s.Companions); err != nil {
 		return frame.Sentence(fault.From(err).Detail)
@@ -133,14 +153,17 @@ func (s *Section) command(v *frame.Visit) error {
 		return err
 	}
 	back := frame.DevicePath(d.ID)
-	if a.Place == apart && !policy.SameName(form.Get("confirm"), d.Identification) {
-		return v.Redirect(back, frame.Flash{Tone: frame.Bad, Text: "Nothing was sent: the name that you typed is not “" + d.Identification + "”."})
+	if name := (device{Asset: d}).name(); a.typed() && !policy.SameName(form.Get("confirm"), name) {
+		return v.Redirect(back, frame.Flash{Tone: frame.Bad, Text: "Nothing was sent: the name that you typed is not “" + name + "”."})
 	}
 	result, err := v.Run(a.Operation, a.arguments(d.ID, form.Get), form.Get(frame.OnceField))
 	if err != nil {
 		return v.Redirect(back, s.refused(v, a, err))
 	}
-	return v.Redirect(back, told(a, result.(command.Result)))
+	if r := result.(command.Result); r.Status == command.Unconfirmed.Status() {
+		return v.Redirect(back, told(a, r))
+	}
+	return v.Redirect(back) // the page has the command beside the device's name
 }
 
 // arguments are the operation's, from a form.

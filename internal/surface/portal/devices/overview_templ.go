@@ -395,7 +395,7 @@ func overviewPart(v *frame.Visit, d device, recent []command.Command) templ.Comp
 					}()
 				}
 				ctx = templ.InitializeContext(ctx)
-				templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 33, "<details class=\"p-4 text-sm\"><summary class=\"cursor-pointer text-muted-foreground\">As the device sent it</summary><pre class=\"mono mt-3 max-h-96 overflow-auto rounded bg-muted p-3 text-xs\" tabindex=\"0\">")
+				templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 33, "<details id=\"report\" class=\"p-4 text-sm\"><summary class=\"cursor-pointer text-muted-foreground\">As the device sent it</summary><pre class=\"mono mt-3 max-h-96 overflow-auto rounded bg-muted p-3 text-xs\" tabindex=\"0\">")
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}

@@ -3,6 +3,7 @@ package devices
 import (
 	"context"
 	"encoding/json"
+	"time"
 
 	"github.com/a-h/templ"
 
@@ -35,6 +36,19 @@ type device struct {
 	Choices []policy.Policy // to move it to
 	Wanted  int             // the present version of its policy; 0: not known, or not for the person to see
 	Once    string
+	Latest  *command.Command // the newest command, while it is news
+}
+
+// newsFor is how long a command stays beside the device's name.
+const newsFor = 2 * time.Minute
+
+// latest is the newest command, if it was sent just now.
+func (s *Section) latest(v *frame.Visit, a asset.Asset) (*command.Command, error) {
+	newest, _, err := s.Commands.History(v.Context(), a.CompanyID, a.ID, operation.PageRequest{Size: 1})
+	if err != nil || len(newest) == 0 || v.Now.Sub(newest[0].CreatedAt) > newsFor {
+		return nil, err
+	}
+	return &newest[0], nil
 }
 
 func (d device) path(t tabName) string {
@@ -49,10 +63,10 @@ func (d device) curl() string { return "/assets/" + d.ID }
 
 // name is what people call it.
 func (d device) name() string {
-	if d.Identification == "" {
-		return "Unnamed device"
+	if text := frame.Plain(d.Identification); text != "" {
+		return text
 	}
-	return d.Identification
+	return "Unnamed device"
 }
 
 // tab serves one tab of a device's page, whole or its live parts.
@@ -68,8 +82,11 @@ func (s *Section) tab(t tabName) frame.Handler {
 			return err
 		}
 		d.Wanted = p.Version
+		if d.Latest, err = s.latest(v, a); err != nil {
+			return err
+		}
 		if v.Partial() && v.Query().Get("part") == "head" {
-			return v.Fragment(head(v, d))
+			return v.Fragment(head(v, s, d))
 		}
 		content, err := s.content(v, d)
 		if err != nil {
@@ -133,7 +150,7 @@ func (s *Section) entries(v *frame.Visit, d device) ([]activity.Entry, error) {
 	if !v.May(access.ViewActivity) {
 		return nil, nil
 	}
-	return s.Activity.Activity(v.Context(), activity.Filter{CompanyID: v.Company.ID, AssetID: d.ID}, activity.Cursor{}, maxEntries)
+	return s.Activity.Activity(v.Context(), activity.Filter{CompanyID: v.Company.ID, AssetID: d.ID, Once: true}, activity.Cursor{}, maxEntries)
 }
 
 // maxEntries is how much of the record a device's page shows.

@@ -78,7 +78,7 @@ func quick(v *frame.Visit, d device, recent []command.Command) templ.Component {
 			return templ_7745c5c3_Err
 		}
 		if d.Device != nil {
-			templ_7745c5c3_Err = line("Policy", d.Device.PolicyName).Render(ctx, templ_7745c5c3_Buffer)
+			templ_7745c5c3_Err = line("Policy", frame.Plain(d.Device.PolicyName)).Render(ctx, templ_7745c5c3_Buffer)
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}

@@ -7,23 +7,60 @@ import (
 	"github.com/musterhq/muster/internal/activity"
 )
 
-// Did is what an entry's actor did, as a verb for its target.
-func Did(a activity.Action) string {
-	if words, known := did()[a]; known {
+// Did is what an entry says of its actor, as a verb for its target. A command
+// that failed, or whose outcome is not known, is not told as done.
+func Did(e activity.Entry) string {
+	if words, known := commandVerbs()[e.Action]; known {
+		return words.of(e)
+	}
+	if words, known := did()[e.Action]; known {
+		if e.Outcome == activity.Refused || e.Outcome == activity.Failed {
+			return "failed: " + words
+		}
 		return words
 	}
-	area, verb, _ := strings.Cut(string(a), ".")
+	area, verb, _ := strings.Cut(string(e.Action), ".")
 	return area + " " + strings.ReplaceAll(verb, "_", " ")
+}
+
+// verb is a command's verb: "locked", "lock".
+type verb struct{ past, base string }
+
+func (w verb) of(e activity.Entry) string {
+	switch tone, _ := Ended(e); tone {
+	case OK:
+		return w.past
+	case Warn:
+		return "may have " + w.past
+	case Bad:
+		return "tried to " + w.base
+	}
+	return "asked to " + w.base
+}
+
+func commandVerbs() map[activity.Action]verb {
+	return map[activity.Action]verb{
+		"command.lock":                        {"locked", "lock"},
+		"command.start_lost_mode":             {"started lost mode on", "start lost mode on"},
+		"command.stop_lost_mode":              {"ended lost mode on", "end lost mode on"},
+		"command.notification_message":        {"sent a message to", "send a message to"},
+		"command.status_report":               {"got a status report from", "get a status report from"},
+		"command.location_update":             {"located", "locate"},
+		"command.sync_policy":                 {"resent the policy to", "resend the policy to"},
+		"command.reboot":                      {"restarted", "restart"},
+		"command.shutdown":                    {"shut down", "shut down"},
+		"command.launch_app":                  {"opened an app on", "open an app on"},
+		"command.clear_app_data":              {"cleared app data on", "clear app data on"},
+		"command.change_policy":               {"changed the policy of", "change the policy of"},
+		"command.wipe_company_data":           {"wiped", "wipe"},
+		"command.reset_screen_lock":           {"reset the screen lock of", "reset the screen lock of"},
+		"command.change_screen_lock_password": {"changed the screen lock password of", "change the screen lock password of"},
+		"command.relinquish_ownership":        {"relinquished", "relinquish"},
+	}
 }
 
 func did() map[activity.Action]string {
 	return map[activity.Action]string{
-		"command.lock": "locked", "command.start_lost_mode": "put into lost mode", "command.stop_lost_mode": "ended lost mode on",
-		"command.notification_message": "sent a message to", "command.status_report": "asked for a status report from",
-		"command.location_update": "asked for the location of", "command.sync_policy": "resent the policy to", "command.reboot": "restarted",
-		"command.shutdown": "shut down", "command.launch_app": "launched an app on", "command.clear_app_data": "cleared app data on",
-		"command.change_policy": "moved to another policy", "command.wipe_company_data": "wiped", "command.reset_screen_lock": "reset the screen lock of",
-		"command.change_screen_lock_password": "changed the screen lock password of", "command.relinquish_ownership": "relinquished",
 		activity.ProposalMade: "proposed a change of", activity.ProposalApplied: "applied a proposal to",
 		activity.PolicyCreated: "created the policy", activity.PolicySaved: "saved the policy", activity.PolicyDeleted: "deleted the policy",
 		activity.SignedIn: "signed in as", activity.SignInRefused: "was refused sign-in as", activity.IdentityProved: "proved their identity as",
@@ -43,12 +80,12 @@ func Who(a access.Actor) string {
 	case access.APIKey:
 		return "api-key " + a.Prefix
 	case access.Connection:
-		return a.Name + " (AI)"
+		return Plain(a.Name) + " (AI)"
 	}
 	if a.Name == "" {
 		return a.ID
 	}
-	return a.Name
+	return Plain(a.Name)
 }
 
 // ActorIcon is the icon of a sort of actor.
@@ -93,5 +130,5 @@ func TargetName(t activity.Target) string {
 	if t.Name == "" {
 		return t.ID
 	}
-	return t.Name
+	return Plain(t.Name)
 }

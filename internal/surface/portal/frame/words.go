@@ -8,6 +8,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/musterhq/muster/internal/access"
+	"github.com/musterhq/muster/internal/check"
 )
 
 // Sentence makes a fault's detail a sentence.
@@ -22,6 +23,13 @@ func Sentence(text string) string {
 	}
 	return text
 }
+
+// maxPlain bounds a name on a page, in characters.
+const maxPlain = 300
+
+// Plain is a text of a device, a person or a vendor without control, format and
+// bidirectional characters: it cannot change the order of what is around it.
+func Plain(text string) string { return check.Clean(text, maxPlain) }
 
 // Count is a number and its noun.
 func Count[N int | int64](n N, one, many string) string {

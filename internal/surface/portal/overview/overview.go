@@ -174,7 +174,7 @@ func (s *Section) feed(v *frame.Visit, t *tiles) (err error) {
 	if !v.May(access.ViewActivity) {
 		return nil
 	}
-	f := activity.Filter{CompanyID: v.Company.ID}
+	f := activity.Filter{CompanyID: v.Company.ID, Once: true}
 	if v.Principal.Policies != nil {
 		f.Limit = &activity.Limit{UserID: v.User.ID, Policies: v.Principal.Policies}
 	}

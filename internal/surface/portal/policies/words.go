@@ -48,6 +48,16 @@ func help(id string) string {
 	}
 }
 
+// wide reports whether a setting's values need a list: four or more, or long.
+func wide(s policy.Value) bool {
+	const most, longest = 4, 24
+	shown := s.AllowedValues
+	if s.Value == policy.NotSet || s.Value == policy.Custom {
+		shown = append(slices.Clone(shown), s.Value)
+	}
+	return len(shown) >= most || slices.ContainsFunc(shown, func(value string) bool { return len(word(value)) > longest })
+}
+
 // typeWord is a policy's type for people.
 func typeWord(p policy.Policy) string {
 	switch {
@@ -220,5 +230,5 @@ func againVariant(d dossier) string {
 	if d.Mine && !d.Stale {
 		return "outline"
 	}
-	return ""
+	return "primary"
 }

@@ -9,7 +9,28 @@
   const button = form.querySelector("[data-review]");
   const devices = Number(form.dataset.devices);
   const plural = (n, one, many) => n === 1 ? "1 " + one : n.toLocaleString("en") + " " + many;
-  const changed = (row) => [...row.querySelectorAll("input")].some((input) => input.checked !== input.defaultChecked);
+  const changed = (row) => [...row.querySelectorAll("input")].some((input) => input.checked !== input.defaultChecked) ||
+    [...row.querySelectorAll("option")].some((option) => option.selected !== option.defaultSelected);
+  // What was changed and not saved stays in this tab, for this version of the
+  // policy: a session that ends, or a way back from the review, loses nothing.
+  const kept = "settings:" + form.dataset.kept;
+  const controls = () => [...form.elements].filter((c) => c.name.startsWith("s."));
+  const keep = () => {
+    const changes = controls().filter((c) => (c.type !== "radio" || c.checked) && changed(c.closest("[data-setting]"))).map((c) => [c.name, c.value]);
+    if (changes.length) sessionStorage.setItem(kept, JSON.stringify(changes)); else sessionStorage.removeItem(kept);
+  };
+  const restore = () => {
+    let changes = [];
+    try { changes = JSON.parse(sessionStorage.getItem(kept)) ?? []; } catch { /* what is no JSON is not ours */ }
+    for (const [name, value] of changes) {
+      for (const c of controls()) {
+        if (c.name !== name) continue;
+        if (c.type !== "radio") c.value = value;
+        else if (c.value === value) c.checked = true;
+      }
+    }
+    if (changes.length) window.portal?.say("Your unsaved changes are restored.");
+  };
   const count = () => {
     let changes = 0, high = devices >= 50;
     for (const row of form.querySelectorAll("[data-setting]")) {
@@ -20,10 +41,11 @@
     if (!tally) return;
     button.disabled = changes === 0;
     const impact = form.dataset.platform === undefined ? "" : devices > 0 && high ? " · high impact" : " · normal impact";
-    tally.textContent = changes === 0 ? "No change yet" :
+    tally.textContent = changes === 0 ? "No changes" :
       plural(changes, "change", "changes") + " · affects " + plural(devices, "device", "devices") + impact;
   };
-  form.addEventListener("change", count);
-  form.addEventListener("reset", () => setTimeout(count));
+  form.addEventListener("change", () => { keep(); count(); });
+  form.addEventListener("reset", () => setTimeout(() => { keep(); count(); }));
+  restore();
   count();
 })();

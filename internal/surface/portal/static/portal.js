@@ -42,6 +42,28 @@
   };
   setInterval(tick, 1000);
 
+  // ── A session that has ended ───────────────────────────────────────────
+  // The page stays as it is, with what was typed.
+  const signedOut = () => {
+    const dialog = $("#signed-out");
+    if (!dialog || dialog.open) return;
+    $("[data-sign-in]", dialog).href = "/signin?next=" + encodeURIComponent(location.pathname + location.search);
+    dialog.showModal();
+  };
+  // ask fetches for this page; null: the session has ended.
+  const ask = async (address, options = {}) => {
+    const answer = await fetch(address, { ...options, headers: { "HX-Request": "true", ...options.headers } });
+    if (answer.status !== 401) return answer;
+    signedOut();
+    return null;
+  };
+  document.addEventListener("htmx:before:response", (event) => {
+    if (event.detail.ctx.response.status !== 401) return;
+    event.preventDefault();
+    signedOut();
+  });
+  document.addEventListener("cancel", (event) => { if (event.target.id === "signed-out") event.preventDefault(); }, true);
+
   // ── Live: a part with data-live="asset:ID …" is fetched anew on a hint ──
   let stream = null, listening = "", broken = 0;
   // data-every="3" lets a part be fetched every three seconds at most; one with
@@ -51,11 +73,38 @@
     const part = document.getElementById(id);
     if (!part || part.querySelector("input[type=checkbox]:checked")) return;
     last.set(id, Date.now());
-    htmx.trigger(part, "live");
+    const used = part.matches(":hover") || part.contains(document.activeElement);
+    if (part.dataset.calm !== undefined && used) updateRows(part);
+    else htmx.trigger(part, "live");
   };
+  // A list with data-calm does not move under the pointer or the focus: the rows
+  // that are there get their new cells, and a button offers the new order.
+  const updateRows = async (part) => {
+    const answer = await ask(part.getAttribute("hx-get"), { headers: { "HX-Request-Type": "partial" } });
+    if (!answer?.ok) return;
+    const fresh = new DOMParser().parseFromString(await answer.text(), "text/html");
+    const rows = $$("tr[data-row]", part), next = $$("tr[data-row]", fresh);
+    for (const row of rows) {
+      const now = fresh.getElementById(row.id);
+      if (!now || row.contains(document.activeElement)) continue;
+      [...now.cells].forEach((cell, i) => {
+        const shown = row.cells[i];
+        if (shown && shown.innerHTML !== cell.innerHTML && !cell.querySelector("input, button")) shown.replaceChildren(...cell.childNodes);
+      });
+    }
+    tick();
+    const moved = next.filter((row, i) => rows[i]?.id !== row.id).length + Math.max(0, rows.length - next.length);
+    const note = $("[data-moved]", part);
+    note.hidden = moved === 0;
+    $("[data-moved-says]", note).textContent = `${moved} ${moved === 1 ? "row has" : "rows have"} moved`;
+  };
+  document.addEventListener("click", (event) => {
+    const part = event.target.closest?.("[data-moved-show]")?.closest("[data-live]");
+    if (part) htmx.trigger(part, "live");
+  });
   const timers = new Map();
   const refresh = (topics) => {
-    for (const part of $$("[data-live]")) {
+    for (const part of $$("[data-live]:not(html)")) {
       if (topics && !part.dataset.live.split(" ").some((t) => topics.includes(t))) continue;
       const due = (last.get(part.id) ?? 0) + Number(part.dataset.every ?? 0) * 1000 - Date.now();
       if (due <= 0) fetchAnew(part.id);
@@ -63,7 +112,7 @@
     }
   };
   const listen = () => {
-    const topics = [...new Set($$("[data-live]").flatMap((e) => e.dataset.live.split(" ")))].sort().slice(0, 64);
+    const topics = [...new Set($$("[data-live]:not(html)").flatMap((e) => e.dataset.live.split(" ")))].sort().slice(0, 64);
     const wanted = document.hidden ? "" : topics.map((t) => "on=" + encodeURIComponent(t)).join("&");
     if (wanted === listening) return;
     const late = listening === "" && stream === null && wanted !== "" && document.documentElement.dataset.heard === "yes";
@@ -87,6 +136,7 @@
     stream.onmessage = (event) => refresh(event.data.split(" "));
     stream.onerror = () => {
       document.documentElement.dataset.live = "off";
+      if (stream?.readyState === EventSource.CLOSED) ask("/search?q=").catch(() => {}); // the session may have ended
       const since = new Date().toISOString();
       broken ||= setTimeout(() => { // a short break is no news
         const note = $("#interrupted"), at = $("time", note);
@@ -105,7 +155,10 @@
   // ── Dialogs, menus, copying, notices ───────────────────────────────────
   const open = (id) => {
     const dialog = document.getElementById(id);
-    if (dialog && !dialog.open) dialog.showModal();
+    if (!dialog || dialog.open) return dialog;
+    for (const popup of $$("details[data-popup][open]")) popup.open = false;
+    dialog.showModal();
+    $("input:not([type=hidden]):not([disabled]), textarea, select", dialog)?.focus();
     return dialog;
   };
   const copy = async (button) => {
@@ -172,11 +225,20 @@
   // what is sent.
   let sent = false;
   const changed = (field) => field.type === "checkbox" || field.type === "radio" ? field.checked !== field.defaultChecked :
-    field.defaultValue !== undefined && field.value !== field.defaultValue;
+    field.options ? [...field.options].some((o) => o.selected !== o.defaultSelected) : field.defaultValue !== undefined && field.value !== field.defaultValue;
   document.addEventListener("submit", (event) => { sent = event.target.matches("form[data-guard]"); });
   addEventListener("pageshow", () => { sent = false; });
   addEventListener("beforeunload", (event) => {
     if (!sent && $$("form[data-guard]").some((form) => [...form.elements].some(changed))) event.preventDefault();
+  });
+  // A box with data-implies="A B" ticks the boxes of its form with these values,
+  // and unticking one of them unticks it.
+  document.addEventListener("change", (event) => {
+    const box = event.target;
+    if (!box.form || box.type !== "checkbox") return;
+    const named = (value) => $$("input[type=checkbox]", box.form).find((other) => other.name === box.name && other.value === value);
+    if (box.checked) for (const value of (box.dataset.implies ?? "").split(" ")) { const other = named(value); if (other) other.checked = true; }
+    else for (const other of $$("input[data-implies]", box.form)) if (other.dataset.implies.split(" ").includes(box.value)) other.checked = false;
   });
   // A control with data-submits sends its form when it changes.
   document.addEventListener("change", (event) => {
@@ -224,8 +286,8 @@
     },
     async search(text) {
       const mine = ++this.asked;
-      const answer = await fetch(this.list.dataset.search + "?q=" + encodeURIComponent(text), { headers: { "HX-Request": "true", "HX-Request-Type": "partial" } });
-      if (!answer.ok || mine !== this.asked) return;
+      const answer = await ask(this.list.dataset.search + "?q=" + encodeURIComponent(text), { headers: { "HX-Request-Type": "partial" } });
+      if (!answer?.ok || mine !== this.asked) return;
       const found = new DOMParser().parseFromString(await answer.text(), "text/html");
       for (const item of $$("[data-found]", this.list)) item.remove();
       this.list.append(...$$("li", found.body));
@@ -281,9 +343,34 @@
     }
   });
 
-  window.portal = { say, open, refresh };
-  document.addEventListener("DOMContentLoaded", () => { dressTheme(); tick(); dress(); listen(); });
-  if (document.readyState !== "loading") { dressTheme(); tick(); dress(); listen(); }
+    // ── The list that a device was opened from ─────────────────────────────
+  // Its address and how far it was scrolled, kept for the way back.
+  const listKept = "devices:list";
+  const keepList = () => {
+    const box = $("#list-box");
+    if (box) sessionStorage.setItem(listKept, JSON.stringify({ url: location.pathname + location.search, top: box.scrollTop, page: scrollY }));
+  };
+  const restoreList = () => {
+    let kept = null;
+    try { kept = JSON.parse(sessionStorage.getItem(listKept)); } catch { /* what is no JSON is not ours */ }
+    if (!kept) return;
+    const back = $("a[data-back-to-list]");
+    if (back) back.href = kept.url;
+    const box = $("#list-box"), came = performance.getEntriesByType("navigation")[0]?.type;
+    if (box && kept.url === location.pathname + location.search && (came === "back_forward" || sessionStorage.getItem(listKept + ":back"))) {
+      box.scrollTop = kept.top;
+      scrollTo(0, kept.page);
+    }
+    sessionStorage.removeItem(listKept + ":back");
+  };
+  document.addEventListener("click", (event) => {
+    if (event.target.closest?.("a[data-back-to-list]")) sessionStorage.setItem(listKept + ":back", "yes");
+  });
+  addEventListener("pagehide", keepList);
+
+  window.portal = { say, open, refresh, ask };
+  const begin = () => { dressTheme(); tick(); dress(); restoreList(); listen(); };
+  if (document.readyState === "loading") document.addEventListener("DOMContentLoaded", begin); else begin();
 })();
 
 // Lists: selection. Plans: one command after another, at the budget's pace.
@@ -319,50 +406,65 @@
     const parsed = new DOMParser().parseFromString(html, "text/html");
     cell.replaceChildren(...parsed.body.childNodes);
   };
+  // What is left of a plan while it is under way, or after it was stopped.
+  let left = 0;
+  addEventListener("beforeunload", (event) => { if (left > 0) event.preventDefault(); });
+  const send = async (form, row, cell) => {
+    const data = new URLSearchParams(new FormData(form));
+    data.set("once", form.dataset.once + row.dataset.device);
+    try {
+      return await window.portal.ask(form.dataset.bulk + encodeURIComponent(row.dataset.device), { method: "POST", body: data });
+    } catch {
+      cell.textContent = "Not known: the connection broke. Look at the device's commands before you send it again.";
+      return undefined;
+    }
+  };
   const run = async (form) => {
-    const submit = form.querySelector("button[type=submit]");
-    const stop = form.querySelector("[data-bulk-stop]");
-    const says = form.querySelector("[data-bulk-says]");
+    const submit = form.querySelector("button[type=submit]"), stop = form.querySelector("[data-bulk-stop]");
+    const rest = form.querySelector("[data-bulk-rest]"), says = form.querySelector("[data-bulk-says]");
     const progress = form.querySelector("progress");
-    let stopped = false, done = 0;
+    const all = $$("tr[data-device]", form), rows = all.filter((row) => row.dataset.sent === undefined);
+    let stopped = false;
     stop.onclick = () => { stopped = true; stop.hidden = true; };
-    submit.disabled = true;
+    submit.hidden = rest.hidden = true;
     stop.hidden = false;
-    const rows = $$("tr[data-device]", form);
+    left = rows.length;
     for (const row of rows) {
       const cell = row.querySelector("[data-result]");
       for (;;) {
         if (stopped) { cell.textContent = "Not sent"; break; }
         cell.textContent = "Sending …";
-        const data = new URLSearchParams(new FormData(form));
-        data.set("once", form.dataset.once + row.dataset.device);
-        let answer;
-        try {
-          answer = await fetch(form.dataset.bulk + encodeURIComponent(row.dataset.device), { method: "POST", body: data, headers: { "HX-Request": "true" } });
-        } catch {
-          cell.textContent = "Not known: the connection broke. Look at the device's commands before you send it again.";
-          break;
-        }
-        if (answer.status === 429) {
+        const answer = await send(form, row, cell);
+        if (answer === null) { stopped = true; continue; } // signed out
+        if (answer?.status === 429) {
           const seconds = Number(answer.headers.get("Retry-After") ?? 5);
           cell.textContent = "Waiting";
-          says.textContent = `Ten a minute: going on in ${seconds} s.`;
+          says.textContent = `Sending continues in ${seconds} s: the limit is reached.`;
           await wait(seconds, () => stopped);
           continue;
         }
-        show(cell, await answer.text());
+        row.dataset.sent = "";
+        left--;
+        if (answer) show(cell, await answer.text());
         break;
       }
-      progress.value = ++done;
-      says.textContent = `${done} of ${rows.length}`;
+      progress.value = all.length - left;
+      if (!stopped) says.textContent = `${all.length - left} of ${all.length}`;
     }
     stop.hidden = true;
-    says.textContent = stopped ? `Stopped after ${$$("tr[data-device] .status", form).length} of ${rows.length}.` : `Done: ${rows.length} of ${rows.length}. What is in progress ends on the device's own page.`;
+    rest.hidden = left === 0;
+    rest.textContent = left === 1 ? "Send the rest (1 device)" : `Send the rest (${left} devices)`;
+    says.textContent = left > 0 ? `Stopped: ${all.length - left} of ${all.length} sent, ${left} not sent.` :
+      `Done: ${all.length} of ${all.length} sent. A command in progress ends on the device's own page.`;
   };
   document.addEventListener("submit", (event) => {
     if (!event.target.matches?.("form[data-bulk]")) return;
     event.preventDefault();
     run(event.target);
+  });
+  document.addEventListener("click", (event) => {
+    const rest = event.target.closest?.("[data-bulk-rest]");
+    if (rest?.form.reportValidity()) run(rest.form);
   });
 })();
 
