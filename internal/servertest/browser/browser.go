@@ -14,7 +14,10 @@ import (
 	"testing"
 	"time"
 
+	"github.com/chromedp/cdproto/cdp"
 	"github.com/chromedp/cdproto/emulation"
+	"github.com/chromedp/cdproto/input"
+	"github.com/chromedp/cdproto/network"
 	"github.com/chromedp/cdproto/page"
 	"github.com/chromedp/chromedp"
 )
@@ -255,4 +258,36 @@ func (t *Tab) OpenDevice(text string) {
 	t.TB.Helper()
 	t.Go("/devices?status=ACTIVE&sort=identification,asc&size=100&q=" + url.QueryEscape(text))
 	t.Follow("tr[data-row] a[data-open]")
+}
+
+// Forget takes every cookie from the browser, as the end of a session does.
+func (t *Tab) Forget() {
+	t.TB.Helper()
+	t.do("clear the cookies", chromedp.Func(func(ctx context.Context, target *chromedp.Target) error {
+		_, err := chromedp.Call(ctx, network.ClearBrowserCookies, cdp.Empty{})
+		return err
+	}))
+}
+
+// ForceColors has the system force its own colors on pages.
+func (t *Tab) ForceColors() {
+	t.TB.Helper()
+	features := []*emulation.MediaFeature{{Name: "forced-colors", Value: "active"}}
+	t.do("force colors", chromedp.Func(func(ctx context.Context, target *chromedp.Target) error {
+		_, err := chromedp.Call(ctx, emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{Features: features})
+		return err
+	}))
+}
+
+// Point moves the pointer onto what a selector finds.
+func (t *Tab) Point(selector string) {
+	t.TB.Helper()
+	var x, y float64
+	if _, err := fmt.Sscan(t.Eval(fmt.Sprintf(`(() => { const r = document.querySelector(%q).getBoundingClientRect(); return (r.left + r.width / 2) + " " + (r.top + r.height / 2) })()`, selector)), &x, &y); err != nil {
+		t.TB.Fatal(err)
+	}
+	t.do("point at "+selector, chromedp.Func(func(ctx context.Context, target *chromedp.Target) error {
+		_, err := chromedp.Call(ctx, input.DispatchMouseEvent, input.DispatchMouseEventParams{Type: input.DispatchMouseEventTypeMouseMoved, X: x, Y: y})
+		return err
+	}))
 }

@@ -33,7 +33,7 @@ func TestALiveCommand(t *testing.T) {
 	site.Behave(device, emulator.Behaviour{Online: &off})
 	tab.Go("/devices/" + device.AssetID)
 	tab.Follow("form[action$='/commands/lock_device'] button")
-	tab.Sees("#notices", "in progress until the device confirms it")
+	tab.Sees("#latest", "Lock: In progress")
 	tab.Sees("#body", "In progress")
 	tab.Eval(`(window.stayed = true, "")`)
 	site.Behave(device, emulator.Behaviour{Online: &on})

@@ -32,7 +32,7 @@ func TestLeavingWithEdits(t *testing.T) {
 		t.Error("it does not ask with a change")
 	}
 	tab.Click("button[type=reset]")
-	tab.Sees("[data-tally]", "No change yet")
+	tab.Sees("[data-tally]", "No changes")
 	if asks() {
 		t.Error("it asks although the change was undone")
 	}

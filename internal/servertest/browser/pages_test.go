@@ -106,6 +106,11 @@ func screens() []screen {
 	}
 }
 
+// untidy finds controls without a look of their own, and times that run into the
+// words around them.
+const untidy = `[...document.querySelectorAll('[data-variant=""]')].map((e) => "no variant: " + e.outerHTML.slice(0, 120))
+	.concat((document.body.innerText.match(/[a-z](just now|\d+ (s|min|h) ago)|( ago|just now)[a-z]/g) ?? []).map((m) => "runs together: " + m)).join("\n")`
+
 // TestPages opens every page in both themes: axe finds nothing, the policy
 // refuses nothing, nothing throws. With MUSTER_SCREENSHOTS=dir it keeps pictures.
 func TestPages(t *testing.T) {
@@ -137,6 +142,9 @@ func TestPages(t *testing.T) {
 					}
 				}
 				if bad := tab.Bad(); bad != "" {
+					t.Error(bad)
+				}
+				if bad := tab.Eval(untidy); bad != "" {
 					t.Error(bad)
 				}
 				if violations := tab.Axe(); violations != "" {

@@ -19,9 +19,13 @@ func onPolicy(tab string) func(*testing.T, *browser.Tab, browser.Demo) {
 	}
 }
 
-// pick chooses a setting's value as a person does: on its label.
+// pick chooses a setting's value as a person does: on its label, or in its list.
 func pick(b *browser.Tab, setting, value string) {
 	b.TB.Helper()
+	if list := `select[name="s.` + setting + `"]`; b.Eval("String(document.querySelector('"+list+"') !== null)") == "true" {
+		b.Choose(list, value)
+		return
+	}
 	b.Click(`label:has(input[name="s.` + setting + `"][value="` + value + `"])`)
 }
 

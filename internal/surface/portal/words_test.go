@@ -1,0 +1,85 @@
+package portal_test
+
+import (
+	"html"
+	"net/http"
+	"net/url"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/musterhq/muster/internal/access"
+	"github.com/musterhq/muster/internal/platform/emulator"
+	"github.com/musterhq/muster/internal/servertest"
+	"github.com/musterhq/muster/internal/surface/web"
+)
+
+var markup = regexp.MustCompile(`(?s)<(script|style)[^>]*>.*?</(?:script|style)>|<[^>]+>`)
+
+// plain is the text of a page.
+func plain(page string) string {
+	return strings.Join(strings.Fields(html.UnescapeString(markup.ReplaceAllString(page, " "))), " ")
+}
+
+// A command is told once, by what became of it, on the overview, in the log and
+// on its device's page; and a key's count counts it once.
+func TestActivity_SaysWhatBecameOfCommand(t *testing.T) {
+	t.Parallel()
+	for _, test := range []struct {
+		outcome string
+		settled string
+		says    string
+	}{
+		{emulator.OutcomeSuccess, "SUCCESS", " locked "},
+		{emulator.OutcomeError, "ERROR", " tried to lock "},
+		{emulator.OutcomeHold, "", " asked to lock "},
+	} {
+		t.Run(test.outcome, func(t *testing.T) {
+			t.Parallel()
+			o := newOffice(t)
+			device := o.Devices(o.replica, servertest.FullyManaged(), 1)[0]
+			o.Behave(device, emulator.Behaviour{CommandOutcome: test.outcome})
+			key, text := o.KeyRow(o.Company, access.All)
+			client := o.replica.As(text)
+			client.Post("/assets/"+device.AssetID+"/commands/lock", nil).Want(t, http.StatusOK)
+			if test.settled != "" {
+				o.Settled(client, device.AssetID, test.settled)
+			}
+			admin := o.person(t, access.Admin)
+			for _, path := range []string{"/", "/activity?area=command", "/devices/" + device.AssetID + "/activity"} {
+				page := plain(o.get(t, admin, path, http.StatusOK))
+				for _, phrase := range []string{" locked ", " tried to lock ", " asked to lock ", " may have locked "} {
+					want := 0
+					if phrase == test.says {
+						want = 1
+					}
+					if n := strings.Count(page, key.Prefix+phrase); n != want {
+						t.Errorf("%s says %q %d times, want %d", path, phrase, n, want)
+					}
+				}
+			}
+			if page := o.get(t, admin, "/access", http.StatusOK); !strings.Contains(page, `"1 change in the last 24 hours"`) {
+				t.Error("the keys' page does not count one change")
+			}
+		})
+	}
+}
+
+// A form that is sent after the session has ended leads back to its page.
+func TestSignIn_LeadsBackToFormsPage(t *testing.T) {
+	t.Parallel()
+	o := newOffice(t)
+	stranger := o.Person(o.Company, access.Admin)
+	for referer, next := range map[string]string{
+		o.base + "/policies/x?y=1": "/policies/x?y=1", "https://evil.example/policies/x": "/", "": "/",
+	} {
+		answer := stranger.Send(o.base+"/policies/x/review", url.Values{"a": {"b"}}, "Referer", referer)
+		answer.Want(t, http.StatusSeeOther)
+		if got, want := answer.Header.Get("Location"), web.SignInAddress(next); got != want {
+			t.Errorf("from %q to %q, want %q", referer, got, want)
+		}
+	}
+	for _, header := range [][2]string{{"HX-Request", "true"}, {"Accept", "text/event-stream"}} {
+		stranger.Send(o.base+"/devices", nil, header[0], header[1]).Want(t, http.StatusUnauthorized)
+	}
+}
