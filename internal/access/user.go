@@ -175,4 +175,7 @@ type UserStore interface {
 	// UpdateUser changes what change changes, atomically; change may run more
 	// than once and must be pure. Disabling a user ends its sessions.
 	UpdateUser(ctx context.Context, companyID, id string, change func(*UserAccount) error) (UserAccount, error)
+	// DeleteUser removes a user with everything that is the user's alone: sessions,
+	// passkeys, connections, views. What the user did stays in the records.
+	DeleteUser(ctx context.Context, companyID, id string) (UserAccount, error)
 }

@@ -44,8 +44,22 @@ func (s Users) Create(ctx context.Context, r NewUserRequest) (UserAccount, error
 
 // Disable shuts a user out, ends its sessions, and stops its connections.
 func (s Users) Disable(ctx context.Context, companyID, id string) (UserAccount, error) {
+	return s.disabled(ctx, companyID, id, true)
+}
+
+// Enable lets a user sign in again.
+func (s Users) Enable(ctx context.Context, companyID, id string) (UserAccount, error) {
+	return s.disabled(ctx, companyID, id, false)
+}
+
+func (s Users) disabled(ctx context.Context, companyID, id string, disabled bool) (UserAccount, error) {
 	return s.Store.UpdateUser(ctx, companyID, id, func(u *UserAccount) error {
-		u.Disabled = true
+		u.Disabled = disabled
 		return nil
 	})
+}
+
+// SetRole gives a user a role with its rights.
+func (s Users) SetRole(ctx context.Context, companyID, id string, role Role) (UserAccount, error) {
+	return s.Store.UpdateUser(ctx, companyID, id, UserChange{Role: &role}.apply)
 }

@@ -39,6 +39,7 @@ const (
 	UserCreated        Action = "user.created"
 	UserChanged        Action = "user.changed"
 	UserInvited        Action = "user.invited"
+	UserDeleted        Action = "user.deleted"
 	PasskeyAdded       Action = "user.passkey_added"
 	PasskeyRemoved     Action = "user.passkey_removed"
 	RecoveryRenewed    Action = "user.recovery_renewed"

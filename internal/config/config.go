@@ -12,6 +12,7 @@ import (
 	"net/url"
 	"path/filepath"
 	"strings"
+	"time"
 )
 
 // Store says where the database is.
@@ -33,16 +34,17 @@ type Platform struct {
 type Service struct {
 	Store
 	Platform
-	Listen         string   `name:"listen" env:"MUSTER_LISTEN" default:"127.0.0.1:8080" placeholder:"ADDR" help:"Address to serve on. Default: ${default}."`
-	PublicURL      string   `name:"public-url" env:"MUSTER_PUBLIC_URL" placeholder:"URL" help:"Address under which people and devices reach the service; by default made from the one listened on."`
-	KeyFile        string   `name:"key-file" env:"MUSTER_KEY_FILE" placeholder:"FILE" help:"The service's own signing and sealing keys; made beside the SQLite file at first start, required with PostgreSQL."`
-	ReadsPerMinute int      `name:"reads-per-minute" env:"MUSTER_READS_PER_MINUTE" default:"600" placeholder:"N" help:"Ceiling of reads a minute for each API key; it protects the server. Default: ${default}."`
-	TLSCert        string   `name:"tls-cert" env:"MUSTER_TLS_CERT" placeholder:"FILE" help:"Certificate chain (PEM); read again when it changes."`
-	TLSKey         string   `name:"tls-key" env:"MUSTER_TLS_KEY" placeholder:"FILE" help:"Private key of the certificate (PEM)."`
-	TrustedProxies []string `name:"trusted-proxies" env:"MUSTER_TRUSTED_PROXIES" placeholder:"CIDR,…" help:"Networks of reverse proxies whose X-Forwarded-For is believed, where strangers' requests are counted by address."`
-	LogLevel       string   `name:"log-level" env:"MUSTER_LOG_LEVEL" enum:"debug,info,warn,error" default:"info" help:"Lowest level to log: debug, info, warn or error."`
-	LogFormat      string   `name:"log-format" env:"MUSTER_LOG_FORMAT" enum:"text,json" default:"text" help:"Format of the log: text or json."`
-	MetricsListen  string   `name:"metrics-listen" env:"MUSTER_METRICS_LISTEN" placeholder:"ADDR" help:"Serve /metrics on this address instead of the main one."`
+	Listen         string        `name:"listen" env:"MUSTER_LISTEN" default:"127.0.0.1:8080" placeholder:"ADDR" help:"Address to serve on. Default: ${default}."`
+	PublicURL      string        `name:"public-url" env:"MUSTER_PUBLIC_URL" placeholder:"URL" help:"Address under which people and devices reach the service; by default made from the one listened on."`
+	KeyFile        string        `name:"key-file" env:"MUSTER_KEY_FILE" placeholder:"FILE" help:"The service's own signing and sealing keys; made beside the SQLite file at first start, required with PostgreSQL."`
+	ReadsPerMinute int           `name:"reads-per-minute" env:"MUSTER_READS_PER_MINUTE" default:"600" placeholder:"N" help:"Ceiling of reads a minute for each API key; it protects the server. Default: ${default}."`
+	TLSCert        string        `name:"tls-cert" env:"MUSTER_TLS_CERT" placeholder:"FILE" help:"Certificate chain (PEM); read again when it changes."`
+	TLSKey         string        `name:"tls-key" env:"MUSTER_TLS_KEY" placeholder:"FILE" help:"Private key of the certificate (PEM)."`
+	TrustedProxies []string      `name:"trusted-proxies" env:"MUSTER_TRUSTED_PROXIES" placeholder:"CIDR,…" help:"Networks of reverse proxies whose X-Forwarded-For is believed, where strangers' requests are counted by address."`
+	LogLevel       string        `name:"log-level" env:"MUSTER_LOG_LEVEL" enum:"debug,info,warn,error" default:"info" help:"Lowest level to log: debug, info, warn or error."`
+	LogFormat      string        `name:"log-format" env:"MUSTER_LOG_FORMAT" enum:"text,json" default:"text" help:"Format of the log: text or json."`
+	DrainDelay     time.Duration `name:"drain-delay" env:"MUSTER_DRAIN_DELAY" default:"0s" placeholder:"DURATION" help:"How long /readyz says not ready before the service stops taking connections, when it is told to stop. Behind a proxy that checks readiness: longer than its interval, such as 5s. Default: ${default}."`
+	MetricsListen  string        `name:"metrics-listen" env:"MUSTER_METRICS_LISTEN" placeholder:"ADDR" help:"Serve /metrics on this address instead of the main one."`
 }
 
 // Defaults of settings that are not set.
@@ -89,6 +91,8 @@ func (c Service) Check() error {
 	if c.PublicURL != "" {
 		if err := checkAddress("MUSTER_PUBLIC_URL", c.PublicURL); err != nil {
 			wrong = append(wrong, err)
+		} else if u, _ := url.Parse(c.PublicURL); strings.Trim(u.Path, "/") != "" {
+			add("MUSTER_PUBLIC_URL %q must have no path: the service is at the root of its host, such as %s://%s", c.PublicURL, u.Scheme, u.Host)
 		}
 	}
 	if err := c.Platform.Check(); err != nil {
@@ -96,6 +100,9 @@ func (c Service) Check() error {
 	}
 	if _, _, err := net.SplitHostPort(c.Listen); err != nil {
 		add("MUSTER_LISTEN %q is not HOST:PORT, such as %s", c.Listen, DefaultListen)
+	}
+	if c.DrainDelay < 0 {
+		add("MUSTER_DRAIN_DELAY %s is negative", c.DrainDelay)
 	}
 	if c.ReadsPerMinute < 0 {
 		add("MUSTER_READS_PER_MINUTE %d is negative", c.ReadsPerMinute)
@@ -122,10 +129,24 @@ func (c Service) Proxies() ([]netip.Prefix, error) {
 // Check reports a database setting that cannot be right. It never repeats the
 // text, which may hold a password.
 func (s Store) Check() error {
-	if _, ok := s.SQLitePath(); ok || s.postgres() {
+	if _, ok := s.SQLitePath(); ok {
 		return nil
 	}
+	if s.postgres() {
+		return s.checkPostgres()
+	}
 	return errors.New("MUSTER_DATABASE must be sqlite:PATH or a postgres:// URL")
+}
+
+// checkPostgres recognizes a password with characters that end it early: what
+// is left of it would be taken for the host, and shown in every error.
+func (s Store) checkPostgres() error {
+	address, _, _ := strings.Cut(s.Database, "?")
+	if _, err := url.Parse(s.Database); err != nil || strings.Count(address, "@") > 1 || strings.Contains(s.Database, "#") ||
+		strings.Count(s.Database, "@") > 0 && !strings.Contains(address, "@") {
+		return errors.New("MUSTER_DATABASE is not a valid postgres:// URL: percent-encode special characters of the user and the password, such as %40 for @, %2F for /, %3A for :, %23 for # and %3F for ?")
+	}
+	return nil
 }
 
 func (s Store) postgres() bool {
@@ -136,6 +157,14 @@ func (s Store) postgres() bool {
 func (s Store) SQLitePath() (string, bool) {
 	path, ok := strings.CutPrefix(s.Database, sqliteScheme)
 	return path, ok && path != ""
+}
+
+// Engine names the database without anything secret: its file, or PostgreSQL.
+func (s Store) Engine() string {
+	if path, ok := s.SQLitePath(); ok {
+		return sqliteScheme + path
+	}
+	return "postgres"
 }
 
 // Check reports an endpoint that is no address.

@@ -144,3 +144,6 @@ var (
 
 // PostgresDoubts reports whether PostgreSQL may have done what failed so.
 func PostgresDoubts(err error) bool { return postgresDialect{}.doubtful(err) }
+
+// OfUser lists what removes a user.
+func OfUser() []string { return ofUser() }

@@ -1,12 +1,16 @@
 package database_test
 
 import (
+	"os"
+	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/musterhq/muster/internal/access"
+	"github.com/musterhq/muster/internal/activity"
 	"github.com/musterhq/muster/internal/company"
 	"github.com/musterhq/muster/internal/database"
 	"github.com/musterhq/muster/internal/fault"
@@ -271,5 +275,48 @@ func TestAShutOutUsersTokensAreNotSwapped(t *testing.T) {
 		if _, _, err := db.ConnectionByToken(t.Context(), tokens.Access); fault.CodeOf(err) != fault.NotFound {
 			t.Errorf("a disabled user's token works: %v", err)
 		}
+	})
+}
+
+// A deleted user leaves nothing that is the user's alone. Whichever table refers
+// to users must be among those that are emptied.
+func TestDeleteUser_LeavesNothing(t *testing.T) {
+	schema, err := os.ReadFile(golden)
+	if err != nil {
+		t.Fatal(err)
+	}
+	refers := map[string]bool{"signin_steps": true}
+	table := ""
+	for line := range strings.Lines(string(schema)) {
+		if name, ok := strings.CutPrefix(line, "CREATE TABLE "); ok {
+			table = strings.Trim(strings.Fields(name)[0], `"`)
+		}
+		if strings.Contains(line, "REFERENCES users (id)") {
+			refers[table] = true
+		}
+	}
+	for table := range refers {
+		if !slices.ContainsFunc(database.OfUser(), func(s string) bool { return strings.HasPrefix(s, "DELETE FROM "+table+" ") }) {
+			t.Errorf("table %s refers to users, and keeps what is of a deleted one", table)
+		}
+	}
+	withCompany(t, func(f *fixture) {
+		user := access.UserAccount{ID: name.NewID(), CompanyID: f.company.ID, Email: "gone@acme.example", Role: access.Viewer, CreatedAt: f.clock.Now()}
+		f.ok(f.db.CreateUser(f.Context(), user))
+		f.ok(f.db.CreateSession(f.Context(), access.Session{ID: name.NewID(), UserID: user.ID, CompanyID: f.company.ID, CreatedAt: f.clock.Now()}))
+		_, err := f.db.DeleteUser(f.Context(), name.NewID(), user.ID)
+		f.code(fault.NotFound, err)
+		f.clock.Advance(time.Second)
+		deleted, err := f.db.DeleteUser(f.Context(), f.company.ID, user.ID)
+		f.ok(err)
+		if deleted.Email != user.Email {
+			f.Errorf("deleted %+v", deleted)
+		}
+		_, err = f.db.UserByEmail(f.Context(), user.Email)
+		f.code(fault.NotFound, err)
+		if log := f.log(activity.Filter{}); log[len(log)-1] != string(activity.UserDeleted) {
+			f.Errorf("recorded %v", log)
+		}
+		f.ok(f.db.CreateUser(f.Context(), user)) // the address is free again
 	})
 }

@@ -84,6 +84,40 @@ func (db *DB) UpdateUser(ctx context.Context, companyID, id string, change func(
 	return db.updateUser(ctx, companyID, id, func(_ context.Context, _ *tx, u *access.UserAccount) error { return change(u) })
 }
 
+// ofUser removes what is a user's alone, in an order that foreign keys allow.
+func ofUser() []string {
+	const connections = `SELECT c.id FROM oauth_connections c WHERE c.user_id = ?`
+	return []string{
+		`DELETE FROM oauth_tokens WHERE grant_id IN (SELECT g.id FROM oauth_grants g WHERE g.connection_id IN (` + connections + `))`,
+		`DELETE FROM oauth_grants WHERE connection_id IN (` + connections + `)`,
+		`DELETE FROM oauth_connections WHERE user_id = ?`,
+		`DELETE FROM oauth_codes WHERE user_id = ?`,
+		`DELETE FROM identities WHERE user_id = ?`,
+		`DELETE FROM passkeys WHERE user_id = ?`,
+		`DELETE FROM recovery_codes WHERE user_id = ?`,
+		`DELETE FROM saved_views WHERE user_id = ?`,
+		`DELETE FROM sessions WHERE user_id = ?`,
+		`DELETE FROM signin_steps WHERE user_id = ? AND user_id <> ''`,
+		`DELETE FROM users WHERE id = ?`,
+	}
+}
+
+// DeleteUser implements access.UserStore.
+func (db *DB) DeleteUser(ctx context.Context, companyID, id string) (u access.UserAccount, err error) {
+	err = db.write(ctx, func(ctx context.Context, t *tx) error {
+		if u, err = findUser(ctx, t, `u.id = ? AND u.company_id = ?`+t.lock(), id, companyID); err != nil {
+			return err
+		}
+		for _, statement := range ofUser() {
+			if _, err := t.exec(ctx, statement, id); err != nil {
+				return err
+			}
+		}
+		return db.record(ctx, t, companyID, activity.Event{Action: activity.UserDeleted, Target: userTarget(u)})
+	})
+	return u, err
+}
+
 // UpdateUserAmong implements access.PeopleStore. The company's row is locked,
 // so that two people cannot take each other's right at one moment.
 func (db *DB) UpdateUserAmong(ctx context.Context, companyID, id string, change func(u *access.UserAccount, others int) error) (access.UserAccount, error) {

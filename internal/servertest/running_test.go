@@ -177,6 +177,40 @@ func TestDrainFinishesRequests(t *testing.T) {
 	<-stopped
 }
 
+// Told to stop, a replica is not ready at once but goes on serving, so that a
+// proxy that checks readiness turns away before connections are refused.
+func TestDrain_ServesWhileProxiesTurnAway(t *testing.T) {
+	t.Parallel()
+	lab := servertest.New(t)
+	replica := lab.Start(func(c *config.Service, _ *service.Options) { c.DrainDelay = 2 * time.Second })
+	stopped := make(chan struct{})
+	go func() {
+		defer close(stopped)
+		replica.Stop()
+	}()
+	served := 0
+	lab.Eventually("the replica stops", func() error {
+		fresh := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
+		ready, err := fresh.Get(replica.PublicURL() + "/readyz")
+		if err != nil {
+			return nil // it takes no connections any more
+		}
+		_ = ready.Body.Close()
+		answer, err := fresh.Get(replica.PublicURL() + "/api/v1/openapi.json")
+		if err == nil {
+			_ = answer.Body.Close()
+			if ready.StatusCode == 503 && answer.StatusCode == 200 {
+				served++
+			}
+		}
+		return fmt.Errorf("it serves")
+	})
+	<-stopped
+	if served == 0 {
+		t.Error("no request was answered while the replica was not ready")
+	}
+}
+
 func fetch(t *testing.T, url string) (int, string) {
 	t.Helper()
 	request, err := http.NewRequestWithContext(t.Context(), "GET", url, nil)

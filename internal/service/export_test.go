@@ -6,6 +6,7 @@ import (
 	"net"
 	"net/http"
 	"net/netip"
+	"time"
 )
 
 // Supervisor lets tests run loops by themselves.
@@ -21,7 +22,15 @@ func (s *Supervisor) Check() error                           { return s.l.check(
 const RestartDelay = restartDelay
 
 func Listen(ctx context.Context, address, cert, key string) (net.Listener, error) {
-	return listen(ctx, address, cert, key)
+	return ListenLogged(ctx, address, cert, key, slog.New(slog.DiscardHandler))
+}
+
+// ListenLogged is Listen with a log for what befalls the certificate.
+func ListenLogged(ctx context.Context, address, cert, key string, log *slog.Logger) (net.Listener, error) {
+	if cert == "" {
+		return listen(ctx, address, nil)
+	}
+	return listen(ctx, address, &certificateFiles{cert: cert, key: key, log: log, now: time.Now})
 }
 
 func ClientAddress(proxies []netip.Prefix, r *http.Request) string {

@@ -8,8 +8,6 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
-	"os"
-	"sync"
 	"syscall"
 	"time"
 )
@@ -34,8 +32,8 @@ func newServer(handler http.Handler, log *slog.Logger) *http.Server {
 	}
 }
 
-// listen opens an address, over TLS if a certificate is given.
-func listen(ctx context.Context, address, certFile, keyFile string) (net.Listener, error) {
+// listen opens an address, over TLS if certificates are given.
+func listen(ctx context.Context, address string, certificates *certificateFiles) (net.Listener, error) {
 	var config net.ListenConfig
 	listener, err := config.Listen(ctx, "tcp", address)
 	if errors.Is(err, syscall.EADDRINUSE) {
@@ -44,10 +42,9 @@ func listen(ctx context.Context, address, certFile, keyFile string) (net.Listene
 	if err != nil {
 		return nil, fmt.Errorf("cannot listen on %s: %w", address, err)
 	}
-	if certFile == "" {
+	if certificates == nil {
 		return listener, nil
 	}
-	certificates := &certificateFiles{cert: certFile, key: keyFile}
 	if _, err := certificates.get(nil); err != nil {
 		return nil, errors.Join(err, listener.Close())
 	}
@@ -55,45 +52,4 @@ func listen(ctx context.Context, address, certFile, keyFile string) (net.Listene
 	return tls.NewListener(listener, &tls.Config{
 		MinVersion: tls.VersionTLS12, NextProtos: []string{"http/1.1"}, GetCertificate: certificates.get,
 	}), nil
-}
-
-// certificateFiles serves a certificate from files and reads them again when
-// they change, so that a renewed certificate needs no restart.
-type certificateFiles struct {
-	cert, key string
-
-	mu     sync.Mutex
-	loaded *tls.Certificate
-	stamp  [2]time.Time
-}
-
-func (c *certificateFiles) get(*tls.ClientHelloInfo) (*tls.Certificate, error) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	stamp, err := c.stamps()
-	if err == nil && c.loaded != nil && stamp == c.stamp {
-		return c.loaded, nil
-	}
-	if err == nil {
-		var pair tls.Certificate
-		if pair, err = tls.LoadX509KeyPair(c.cert, c.key); err == nil {
-			c.loaded, c.stamp = &pair, stamp
-			return c.loaded, nil
-		}
-	}
-	if c.loaded != nil {
-		return c.loaded, nil // files half-way through a renewal: the old pair still serves
-	}
-	return nil, fmt.Errorf("cannot load the TLS certificate: %w", err)
-}
-
-func (c *certificateFiles) stamps() (stamp [2]time.Time, err error) {
-	for i, path := range []string{c.cert, c.key} {
-		info, err := os.Stat(path)
-		if err != nil {
-			return stamp, err
-		}
-		stamp[i] = info.ModTime()
-	}
-	return stamp, nil
 }

@@ -1,17 +1,20 @@
 package service_test
 
 import (
+	"bytes"
 	"crypto/ecdsa"
 	"crypto/elliptic"
 	"crypto/rand"
 	"crypto/tls"
 	"crypto/x509"
 	"encoding/pem"
+	"log/slog"
 	"math/big"
 	"net"
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -84,11 +87,16 @@ func serialServed(t *testing.T, at net.Addr) int64 {
 
 func writeCertificate(t *testing.T, cert, key string, serial int64) {
 	t.Helper()
+	writeCertificateUntil(t, cert, key, serial, time.Now().Add(time.Hour))
+}
+
+func writeCertificateUntil(t *testing.T, cert, key string, serial int64, ends time.Time) {
+	t.Helper()
 	private, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
 		t.Fatal(err)
 	}
-	template := &x509.Certificate{SerialNumber: big.NewInt(serial), NotAfter: time.Now().Add(time.Hour), DNSNames: []string{"localhost"}}
+	template := &x509.Certificate{SerialNumber: big.NewInt(serial), NotAfter: ends, DNSNames: []string{"localhost"}}
 	der, err := x509.CreateCertificate(rand.Reader, template, template, private.Public(), private)
 	if err != nil {
 		t.Fatal(err)
@@ -102,4 +110,57 @@ func writeCertificate(t *testing.T, cert, key string, serial int64) {
 			t.Fatal(err)
 		}
 	}
+}
+
+// A renewal that fails is logged once for each state of the files, not at each
+// connection, and so is a certificate that has ended.
+func TestCertificate_FailuresAreLogged(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	cert, key := filepath.Join(dir, "cert.pem"), filepath.Join(dir, "key.pem")
+	writeCertificateUntil(t, cert, key, 1, time.Now().Add(-time.Hour))
+	var log safeBuffer
+	listener, err := service.ListenLogged(t.Context(), "127.0.0.1:0", cert, key, slog.New(slog.NewTextHandler(&log, nil)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	go accept(listener)
+	t.Cleanup(func() { _ = listener.Close() })
+	if !strings.Contains(log.String(), "certificate expired") {
+		t.Errorf("nothing is said of an expired certificate:\n%s", log.String())
+	}
+	if err := os.WriteFile(cert, []byte("garbage"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for range 3 {
+		serialServed(t, listener.Addr())
+	}
+	if got := strings.Count(log.String(), `level=WARN msg="certificate reload failed"`); got != 1 {
+		t.Errorf("%d warnings of the failed reload, want 1:\n%s", got, log.String())
+	}
+	if err := os.Remove(key); err != nil {
+		t.Fatal(err)
+	}
+	serialServed(t, listener.Addr())
+	if got := strings.Count(log.String(), "certificate reload failed"); got != 2 {
+		t.Errorf("%d warnings after a second failure, want 2:\n%s", got, log.String())
+	}
+}
+
+// safeBuffer is a buffer that goroutines write to.
+type safeBuffer struct {
+	mu   sync.Mutex
+	text bytes.Buffer
+}
+
+func (b *safeBuffer) Write(p []byte) (int, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.text.Write(p)
+}
+
+func (b *safeBuffer) String() string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.text.String()
 }

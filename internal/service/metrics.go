@@ -134,6 +134,13 @@ func (m *Metrics) PoliciesBehind(waiting, failing int) {
 	m.behind.WithLabelValues("failing").Set(float64(failing))
 }
 
+// Certificate has the end of the TLS certificate read when metrics are.
+func (m *Metrics) Certificate(notAfter func() float64) {
+	m.registry.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{
+		Name: "muster_tls_not_after_seconds", Help: "When the TLS certificate that is served ends, in Unix seconds.",
+	}, notAfter))
+}
+
 // BrokenChains notes how many companies have a broken activity log.
 func (m *Metrics) BrokenChains(count int) { m.chains.Set(float64(count)) }
 

@@ -6,11 +6,14 @@ import (
 	"net"
 	"net/http"
 	"sync"
+	"time"
 )
 
-// Run serves and works until ctx ends; then it drains: it takes no new
-// connections, finishes the requests under way, stops the loops, writes what
-// is pending and closes the database. It returns nil if all of that went well.
+// Run serves and works until ctx ends; then it drains: it is not ready, but
+// serves for as long as the configuration says, so that proxies turn away from
+// it; then it takes no new connections, finishes the requests under way, stops
+// the loops, writes what is pending and closes the database. It returns nil if
+// all of that went well.
 func (s *Service) Run(ctx context.Context) error {
 	// Loops outlive the last request: a command in its last step may need them.
 	working, stopLoops := context.WithCancel(context.WithoutCancel(ctx))
@@ -24,7 +27,8 @@ func (s *Service) Run(ctx context.Context) error {
 	if s.metricsListener != nil {
 		servers = append(servers, s.serve(&serving, failed, s.metricsListener, s.metricsOnly(), nil))
 	}
-	s.options.Logger.Info("serving", "address", s.Addr().String(), "publicURL", s.public, "limits", s.shares)
+	s.options.Logger.Info("serving", "address", s.Addr().String(), "publicURL", s.public,
+		"version", buildVersion(), "database", s.config.Engine(), "limits", s.shares)
 	if s.shares.Streams < fewStreams {
 		s.options.Logger.Warn("few open files are allowed, so few agents are woken at once; the others poll",
 			"openFiles", s.shares.OpenFiles, "wakeStreams", s.shares.Streams, "remedy", openFilesRemedy)
@@ -33,7 +37,12 @@ func (s *Service) Run(ctx context.Context) error {
 	var err error
 	select {
 	case <-ctx.Done():
-		s.options.Logger.Info("draining", "limit", drainTimeout)
+		s.options.Logger.Info("draining", "delay", s.config.DrainDelay.String(), "limit", drainTimeout.String())
+		s.draining.Store(true)
+		select {
+		case <-time.After(s.config.DrainDelay):
+		case err = <-failed:
+		}
 	case err = <-failed:
 	}
 	s.draining.Store(true)

@@ -101,16 +101,20 @@ func New(ctx context.Context, settings config.Service, o Options) (_ *Service, e
 }
 
 func (s *Service) listen(ctx context.Context) (err error) {
-	s.listener, err = listen(ctx, s.config.Listen, s.config.TLSCert, s.config.TLSKey)
+	certificates := s.certificates()
+	s.listener, err = listen(ctx, s.config.Listen, certificates)
 	if err != nil {
 		return err
+	}
+	if certificates != nil {
+		s.metrics.Certificate(certificates.notAfter)
 	}
 	s.onClose(closeOnce(s.listener))
 	s.public = s.config.PublicAddress(s.listener.Addr())
 	if s.config.MetricsListen == "" {
 		return nil
 	}
-	s.metricsListener, err = listen(ctx, s.config.MetricsListen, "", "")
+	s.metricsListener, err = listen(ctx, s.config.MetricsListen, nil)
 	if err == nil {
 		s.onClose(closeOnce(s.metricsListener))
 	}

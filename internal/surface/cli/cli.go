@@ -38,7 +38,9 @@ type Env struct {
 	Context context.Context
 	In      io.Reader
 	Out     io.Writer
-	Now     func() time.Time
+	// Err takes what commands ask at a terminal; nil: nothing is asked.
+	Err io.Writer
+	Now func() time.Time
 	// User is who runs the command, as the operating system knows.
 	User string
 	// Open opens the database, migrating it first if need be.

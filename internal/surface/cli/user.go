@@ -6,7 +6,10 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
 	"strings"
+
+	"golang.org/x/term"
 
 	"github.com/musterhq/muster/internal/access"
 	"github.com/musterhq/muster/internal/fault"
@@ -16,24 +19,62 @@ import (
 
 // UserCommands manage the people who sign in to the portal.
 type UserCommands struct {
-	Create  UserCreate  `cmd:"" help:"Create a portal user."`
-	List    UserList    `cmd:"" help:"List a company's users."`
-	Disable UserDisable `cmd:"" help:"Shut a user out: sessions and connections end at once."`
+	Create      UserCreate      `cmd:"" help:"Create a portal user."`
+	List        UserList        `cmd:"" help:"List a company's users."`
+	SetPassword UserSetPassword `cmd:"" help:"Set a user's password; sessions end at once."`
+	SetRole     UserSetRole     `cmd:"" help:"Give a user a role and its rights."`
+	Disable     UserDisable     `cmd:"" help:"Shut a user out: sessions and connections end at once."`
+	Enable      UserEnable      `cmd:"" help:"Let a user who was shut out sign in again."`
+	Delete      UserDelete      `cmd:"" help:"Delete a user with sessions, passkeys and connections. API keys and the record of what the user did stay."`
 }
 
 // UserCreate makes a user.
 type UserCreate struct {
 	OfCompany
-	Email         string   `name:"email" required:"" help:"The address that the user signs in with."`
-	Name          string   `name:"name" help:"The user's name; by default the address."`
-	Role          string   `name:"role" enum:"admin,manager,operator,viewer" default:"viewer" help:"What the user may do: admin, manager, operator or viewer."`
-	Policy        []string `name:"policy" placeholder:"PATHNAME" help:"Limit the user to this policy and its devices; repeat for more. By default all."`
-	PasswordStdin bool     `name:"password-stdin" required:"" help:"Read the password from the first line of standard input."`
+	Email  string   `name:"email" required:"" help:"The address that the user signs in with."`
+	Name   string   `name:"name" help:"The user's name; by default the address."`
+	Role   string   `name:"role" enum:"admin,manager,operator,viewer" default:"viewer" help:"What the user may do: admin, manager, operator or viewer."`
+	Policy []string `name:"policy" placeholder:"PATHNAME" help:"Limit the user to this policy and its devices; repeat for more. By default all."`
+	newPassword
+}
+
+// newPassword takes a password from a terminal or from standard input.
+type newPassword struct {
+	PasswordStdin bool `name:"password-stdin" help:"Read the password from the first line of standard input. Without it, it is asked twice at the terminal, without being shown."`
+}
+
+// read returns the password. At a terminal it is asked for, whatever the flag
+// says, because what is typed there would be seen.
+func (p newPassword) read(env *Env) (string, error) {
+	if file, ok := env.In.(*os.File); ok && env.Err != nil && term.IsTerminal(int(file.Fd())) {
+		return askTwice(file, env.Err)
+	}
+	if !p.PasswordStdin {
+		return "", fault.Invalid("standard input is no terminal: give --password-stdin and the password in its first line, such as `--password-stdin < FILE`")
+	}
+	return readLine(env.In)
+}
+
+func askTwice(terminal *os.File, prompts io.Writer) (string, error) {
+	var typed [2]string
+	for i, prompt := range []string{"Password: ", "The same again: "} {
+		fmt.Fprint(prompts, prompt)
+		text, err := term.ReadPassword(int(terminal.Fd()))
+		fmt.Fprintln(prompts)
+		if err != nil {
+			return "", fmt.Errorf("cannot read the password from the terminal: %w", err)
+		}
+		typed[i] = string(text)
+	}
+	if typed[0] != typed[1] {
+		return "", fault.Invalid("the two passwords differ: run the command again")
+	}
+	return typed[0], nil
 }
 
 // Run creates the user.
 func (c *UserCreate) Run(env *Env) error {
-	password, err := readLine(env.In)
+	password, err := c.read(env)
 	if err != nil {
 		return err
 	}
@@ -114,14 +155,14 @@ func (c *UserList) Run(env *Env) error {
 	})
 }
 
-// UserDisable shuts a user out.
-type UserDisable struct {
+// oneUser is what commands about one user take.
+type oneUser struct {
 	OfCompany
 	User string `arg:"" help:"The user's id or e-mail address."`
 }
 
-// Run disables the user.
-func (c *UserDisable) Run(env *Env) error {
+// change does something to the user and says so.
+func (c oneUser) change(env *Env, said string, work func(ctx context.Context, people access.Users, companyID, id string) (access.UserAccount, error)) error {
 	return c.run(env, func(ctx context.Context, desk *Desk) (answer, error) {
 		owner, err := desk.company(ctx, c.Company)
 		if err != nil {
@@ -135,11 +176,71 @@ func (c *UserDisable) Run(env *Env) error {
 			}
 			id = u.ID
 		}
-		u, err := desk.people(env).Disable(ctx, owner.ID, id)
+		u, err := work(ctx, desk.people(env), owner.ID, id)
 		if fault.CodeOf(err) == fault.NotFound {
 			err = fault.New(fault.NotFound, "company %s has no user %q: `muster user list --company %s` shows those there are", owner.Slug, c.User, owner.Slug)
 		}
-		return answer{viewUser(owner.Slug, u), func(w io.Writer) { fmt.Fprintf(w, "Disabled user %s.\n", u.Email) }}, err
+		return answer{viewUser(owner.Slug, u), func(w io.Writer) { fmt.Fprintf(w, said+".\n", u.Email) }}, err
+	})
+}
+
+// UserSetPassword gives a user another password.
+type UserSetPassword struct {
+	oneUser
+	newPassword
+}
+
+// Run sets the password.
+func (c *UserSetPassword) Run(env *Env) error {
+	password, err := c.read(env)
+	if err != nil {
+		return err
+	}
+	return c.change(env, "Set the password of %s", func(ctx context.Context, people access.Users, companyID, id string) (access.UserAccount, error) {
+		return people.SetPassword(ctx, companyID, id, password)
+	})
+}
+
+// UserSetRole gives a user a role.
+type UserSetRole struct {
+	oneUser
+	Role string `name:"role" required:"" enum:"admin,manager,operator,viewer" help:"What the user may do: admin, manager, operator or viewer."`
+}
+
+// Run sets the role.
+func (c *UserSetRole) Run(env *Env) error {
+	return c.change(env, "Set the role of %s", func(ctx context.Context, people access.Users, companyID, id string) (access.UserAccount, error) {
+		return people.SetRole(ctx, companyID, id, access.Role(c.Role))
+	})
+}
+
+// UserDisable shuts a user out.
+type UserDisable struct{ oneUser }
+
+// Run disables the user.
+func (c *UserDisable) Run(env *Env) error {
+	return c.change(env, "Disabled user %s", func(ctx context.Context, people access.Users, companyID, id string) (access.UserAccount, error) {
+		return people.Disable(ctx, companyID, id)
+	})
+}
+
+// UserEnable lets a user in again.
+type UserEnable struct{ oneUser }
+
+// Run enables the user.
+func (c *UserEnable) Run(env *Env) error {
+	return c.change(env, "Enabled user %s", func(ctx context.Context, people access.Users, companyID, id string) (access.UserAccount, error) {
+		return people.Enable(ctx, companyID, id)
+	})
+}
+
+// UserDelete deletes a user.
+type UserDelete struct{ oneUser }
+
+// Run deletes the user.
+func (c *UserDelete) Run(env *Env) error {
+	return c.change(env, "Deleted user %s", func(ctx context.Context, people access.Users, companyID, id string) (access.UserAccount, error) {
+		return people.Store.DeleteUser(ctx, companyID, id)
 	})
 }
 

@@ -1,0 +1,87 @@
+package service
+
+import (
+	"crypto/tls"
+	"fmt"
+	"log/slog"
+	"os"
+	"sync"
+	"time"
+)
+
+// certificateFiles serves a certificate from files and reads them again when
+// they change, so that a renewed certificate needs no restart.
+type certificateFiles struct {
+	cert, key string
+	log       *slog.Logger
+	now       func() time.Time
+
+	mu     sync.Mutex
+	loaded *tls.Certificate
+	stamp  [2]time.Time
+	failed string // the failure that was logged last
+}
+
+// certificates returns the files of a configuration; nil: none are set.
+func (s *Service) certificates() *certificateFiles {
+	if s.config.TLSCert == "" {
+		return nil
+	}
+	return &certificateFiles{cert: s.config.TLSCert, key: s.config.TLSKey, log: s.options.Logger, now: s.options.Now}
+}
+
+// get implements tls.Config.GetCertificate. While the files cannot be read, as
+// half-way through a renewal, the pair that was read before goes on serving.
+func (c *certificateFiles) get(*tls.ClientHelloInfo) (*tls.Certificate, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	stamp, err := c.stamps()
+	if err == nil && c.loaded != nil && stamp == c.stamp {
+		return c.loaded, nil
+	}
+	if err == nil {
+		var pair tls.Certificate
+		if pair, err = tls.LoadX509KeyPair(c.cert, c.key); err == nil {
+			c.loaded, c.stamp, c.failed = &pair, stamp, ""
+			c.warnExpired()
+			return c.loaded, nil
+		}
+	}
+	if c.loaded == nil {
+		return nil, fmt.Errorf("cannot load the TLS certificate: %w", err)
+	}
+	// Each state of the files that cannot be read is told once, not at each
+	// connection.
+	if told := fmt.Sprint(err, stamp); told != c.failed {
+		c.failed = told
+		c.log.Warn("certificate reload failed", "file", c.cert, "error", err, "serving_until", c.loaded.Leaf.NotAfter.UTC())
+	}
+	return c.loaded, nil
+}
+
+func (c *certificateFiles) warnExpired() {
+	if ends := c.loaded.Leaf.NotAfter; !c.now().Before(ends) {
+		c.log.Warn("certificate expired", "file", c.cert, "not_after", ends.UTC())
+	}
+}
+
+// notAfter is when the certificate that is served ends, in Unix seconds. It
+// reads changed files, so that a failed renewal shows without a connection.
+func (c *certificateFiles) notAfter() float64 {
+	pair, err := c.get(nil)
+	if err != nil {
+		return 0
+	}
+	return float64(pair.Leaf.NotAfter.Unix())
+}
+
+func (c *certificateFiles) stamps() (stamp [2]time.Time, err error) {
+	for i, path := range []string{c.cert, c.key} {
+		info, err := os.Stat(path)
+		if err != nil {
+			return stamp, err
+		}
+		stamp[i] = info.ModTime()
+	}
+	return stamp, nil
+}
