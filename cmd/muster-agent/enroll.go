@@ -84,7 +84,7 @@ func (c *enrollCommand) Run(env *environment) error {
 	}
 	fmt.Fprintf(env.out, "Enrolled as %s.\n", id)
 	if android, ok := device.(*shell.Device); ok {
-		if err := android.Enrolled(env.ctx); err != nil {
+		if err := android.Enrolled(env.ctx, id); err != nil {
 			return fmt.Errorf("the device is enrolled, but its system was not told to start the agent: %w", err)
 		}
 	}

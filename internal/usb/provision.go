@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/musterhq/muster/internal/check"
+	"github.com/musterhq/muster/internal/name"
 	"github.com/musterhq/muster/internal/usb/adb"
 )
 
@@ -18,6 +19,8 @@ const (
 	// daemonProperty is set by the image's init file: ready or enrolled. The tool
 	// asks with enrol.
 	daemonProperty = "debug.muster.agent"
+	// deviceProperty is set by the agent: as which device it is enrolled.
+	deviceProperty = "persist.muster.device"
 	daemonReady    = "ready"
 	daemonEnrol    = "enrol"
 	daemonEnrolled = "enrolled"
@@ -63,8 +66,12 @@ func (w *work) provision() error {
 		w.result.Way = System
 		return w.system()
 	case daemon == daemonEnrolled:
-		w.result.Way, w.result.Outcome, w.result.Detail = System, AlreadyEnrolled, "the agent in its system says so"
-		return nil
+		w.result.Way = System
+		said, err := w.run("getprop", deviceProperty)
+		if err != nil {
+			return err
+		}
+		return w.recognize(strings.TrimSpace(said.Out), "to enroll it here, relinquish it at the service that manages it, or reset it")
 	}
 	w.result.Way = Lab
 	return w.lab()
@@ -213,10 +220,57 @@ func (w *work) start() error {
 
 // again starts the agent of an enrolment that is there already, if it does not run.
 func (w *work) again() error {
+	id, err := w.labDevice()
+	if err != nil {
+		return err
+	}
+	anew := fmt.Sprintf("to begin anew: adb -s %s shell rm -r %s", w.result.Serial, labDir)
+	if err := w.recognize(id, anew); err != nil || w.result.Outcome != AlreadyEnrolled {
+		return err
+	}
 	if err := w.start(); err != nil {
 		return fmt.Errorf("it has an enrolment of before whose agent does not start; to begin anew: adb -s %s shell rm -r %s: %w", w.result.Serial, labDir, err)
 	}
-	w.result.Outcome, w.result.Detail = AlreadyEnrolled, "the agent that was brought along runs (again); "+labLimits
+	w.result.Detail = "the agent that was brought along runs (again); " + labLimits
+	return nil
+}
+
+// labDevice asks the agent that was brought along as which device it is enrolled.
+// Its identity file is not read: it holds the device's key.
+func (w *work) labDevice() (string, error) {
+	said, err := w.run(labProgram, "status", "--state", labState)
+	if err != nil {
+		return "", err
+	}
+	return deviceOf(said.Out), nil
+}
+
+// deviceOf finds the device's id in what the agent says of itself.
+func deviceOf(status string) string {
+	for line := range strings.Lines(status) {
+		if id, found := strings.CutPrefix(line, "Device:"); found {
+			return strings.TrimSpace(id)
+		}
+	}
+	return ""
+}
+
+// recognize tells a device of this service from one of another. remedy says how
+// another's becomes free.
+func (w *work) recognize(id, remedy string) error {
+	if !name.IsID(id) {
+		w.result.Outcome, w.result.Detail = Elsewhere, "its agent does not say which device it is; "+remedy
+		return nil
+	}
+	asset, err := w.Desk.Known(w.ctx, id)
+	switch {
+	case err != nil:
+		return err
+	case asset == "":
+		w.result.Outcome, w.result.Detail = Elsewhere, "it is enrolled, and this service's company does not manage it; "+remedy
+	default:
+		w.result.Outcome, w.result.Asset = AlreadyEnrolled, asset
+	}
 	return nil
 }
 

@@ -11,7 +11,8 @@ type Outcome string
 const (
 	Working         Outcome = "WORKING" // said while it goes on; never the last
 	Enrolled        Outcome = "ENROLLED"
-	AlreadyEnrolled Outcome = "ALREADY_ENROLLED" // by the device's own word
+	AlreadyEnrolled Outcome = "ALREADY_ENROLLED" // with this service, which knows it
+	Elsewhere       Outcome = "ELSEWHERE"        // with another service, as far as can be told
 	Unauthorized    Outcome = "UNAUTHORIZED"
 	NoPermissions   Outcome = "NO_PERMISSIONS"
 	Offline         Outcome = "OFFLINE"
@@ -23,6 +24,17 @@ const (
 
 // Good reports whether nothing is left to do.
 func (o Outcome) Good() bool { return o == Enrolled || o == AlreadyEnrolled }
+
+// rank orders the outcomes of one device in a session: the best counts.
+func (o Outcome) rank() int {
+	switch o {
+	case Enrolled:
+		return 2
+	case AlreadyEnrolled:
+		return 1
+	}
+	return 0
+}
 
 // Way is how a device gets its agent.
 type Way string

@@ -26,6 +26,9 @@ type Desk interface {
 	// Enrolled returns the path name of the asset that the bundle's token enrolled,
 	// or "" while there is none.
 	Enrolled(ctx context.Context, b Bundle) (string, error)
+	// Known returns the path name of the asset of an agent that the service
+	// manages, or "" if it manages none with this id.
+	Known(ctx context.Context, deviceID string) (string, error)
 }
 
 // Bundle is what a device needs to enrol, once. It prints without its text.
@@ -210,7 +213,9 @@ func (t *Tool) note(r Result) {
 	if t.last == nil {
 		t.last = map[string]Result{}
 	}
-	if r.Outcome != Working {
+	// Unplugged or plugged in again, a device that was enrolled in this session
+	// stays enrolled.
+	if r.Outcome != Working && r.Outcome.rank() >= t.last[r.Serial].Outcome.rank() {
 		t.last[r.Serial] = r
 	}
 	if t.Say != nil {
@@ -218,7 +223,7 @@ func (t *Tool) note(r Result) {
 	}
 }
 
-// results are the last of each device, by serial number.
+// results are the best of each device, by serial number.
 func (t *Tool) results() []Result {
 	t.mu.Lock()
 	defer t.mu.Unlock()

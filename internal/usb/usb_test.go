@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/musterhq/muster/internal/name"
 	"github.com/musterhq/muster/internal/usb"
 	"github.com/musterhq/muster/internal/usb/adb"
 	"github.com/musterhq/muster/internal/usb/adbtest"
@@ -41,6 +42,17 @@ func (d *desk) Enrolled(_ context.Context, b usb.Bundle) (string, error) {
 	}
 	return "enterprises/acme/assets/of-" + strings.Trim(strings.SplitN(string(b.Text), ":", 2)[1], `"}`), nil
 }
+
+// Known knows one device.
+func (d *desk) Known(_ context.Context, id string) (string, error) {
+	if id == ours {
+		return "enterprises/acme/assets/known", nil
+	}
+	return "", nil
+}
+
+// A device that the desk knows, and one of another service.
+var ours, others = name.NewID(), name.NewID()
 
 // toy is a device whose tools say what a test wants them to.
 type toy struct {
@@ -78,6 +90,9 @@ func (d *toy) shell(ctx context.Context, command string, out, errOut io.Writer) 
 			fmt.Fprintln(errOut, said)
 			return 1
 		}
+	}
+	if len(words) > 1 && words[1] == "status" {
+		fmt.Fprintf(out, "Device:  %s\nService: https://x\n", d.props["status"])
 	}
 	if words[0] == "rm" {
 		_ = os.RemoveAll(filepath.Join(d.Root, words[len(words)-1]))
@@ -121,7 +136,9 @@ func TestWhatBecomesOfADevice(t *testing.T) {
 		"still starting":         {map[string]string{"sys.boot_completed": ""}, nil, usb.NotReady, "starting", 0},
 		"system":                 {system, nil, usb.Enrolled, "", 1},
 		"system, asked before":   {map[string]string{"debug.muster.agent": "enrol"}, nil, usb.Enrolled, "", 1},
-		"system, enrolled":       {map[string]string{"debug.muster.agent": "enrolled"}, nil, usb.AlreadyEnrolled, "says so", 0},
+		"system, enrolled":       {map[string]string{"debug.muster.agent": "enrolled", "persist.muster.device": ours}, nil, usb.AlreadyEnrolled, "", 0},
+		"system, elsewhere":      {map[string]string{"debug.muster.agent": "enrolled", "persist.muster.device": others}, nil, usb.Elsewhere, "does not manage it", 0},
+		"system, unknown":        {map[string]string{"debug.muster.agent": "enrolled"}, nil, usb.Elsewhere, "does not say which", 0},
 		"system, no word":        {system, func(_ *toy, d *desk, _ *usb.Tool) { d.never = true }, usb.Failed, "did not take the bundle", 1},
 		"system, no inbox":       {system, func(d *toy, _ *desk, _ *usb.Tool) { d.put(t, "data/muster-inbox") }, usb.Failed, "couldn't create file", 1},
 		"system, property fails": {system, func(d *toy, _ *desk, _ *usb.Tool) { d.fails["setprop"] = "denied\x1b[2J" }, usb.Failed, "setprop failed on the device: denied[2J", 1},
@@ -134,7 +151,8 @@ func TestWhatBecomesOfADevice(t *testing.T) {
 		"lab, no agent":          {nil, func(_ *toy, _ *desk, u *usb.Tool) { u.Programs = usb.Programs{} }, usb.Unsupported, "--agent", 0},
 		"lab, other processor":   {map[string]string{"ro.product.cpu.abi": "riscv64"}, nil, usb.Unsupported, "riscv64", 0},
 		"lab, wrong program":     {map[string]string{"ro.product.cpu.abi": "armeabi-v7a"}, nil, usb.Failed, "is a program for", 0},
-		"lab, again":             {nil, func(d *toy, _ *desk, _ *usb.Tool) { d.put(t, "data/local/tmp/muster/state/identity.json") }, usb.AlreadyEnrolled, "(again)", 0},
+		"lab, again":             {map[string]string{"status": ours}, func(d *toy, _ *desk, _ *usb.Tool) { d.put(t, "data/local/tmp/muster/state/identity.json") }, usb.AlreadyEnrolled, "(again)", 0},
+		"lab, elsewhere":         {map[string]string{"status": others}, func(d *toy, _ *desk, _ *usb.Tool) { d.put(t, "data/local/tmp/muster/state/identity.json") }, usb.Elsewhere, "rm -r /data/local/tmp/muster", 0},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -182,7 +200,7 @@ func leaves(t *testing.T, d *toy, fake *adbtest.Server) {
 // Nothing that a device says of itself reaches a terminal as it is.
 func TestHostileText(t *testing.T) {
 	t.Parallel()
-	d := newToy(t, "S1", map[string]string{"ro.product.model": "\x1b]0;x\x07\u202eVi\r\nsor" + strings.Repeat("x", 300), "debug.muster.agent": "enrolled"})
+	d := newToy(t, "S1", map[string]string{"ro.product.model": "\x1b]0;x\x07\u202eVi\r\nsor" + strings.Repeat("x", 300), "debug.muster.agent": "enrolled", "persist.muster.device": ours})
 	tool := &usb.Tool{ADB: adb.Server{Address: adbtest.NewServer(t, d.Device).Address}, Desk: &desk{}}
 	got, err := tool.Once(t.Context())
 	if err != nil || len(got) != 1 || strings.ContainsAny(got[0].Title(), "\x1b\x07\r\n\u202e") || len(got[0].Model) > 100 {
@@ -192,7 +210,7 @@ func TestHostileText(t *testing.T) {
 
 func TestSomeOfThem(t *testing.T) {
 	t.Parallel()
-	enrolled := map[string]string{"debug.muster.agent": "enrolled"}
+	enrolled := map[string]string{"debug.muster.agent": "enrolled", "persist.muster.device": ours}
 	fake := adbtest.NewServer(t, newToy(t, "A", enrolled).Device, newToy(t, "B", enrolled).Device)
 	tool := &usb.Tool{ADB: adb.Server{Address: fake.Address}, Desk: &desk{}, Serials: []string{"B", "C"}}
 	got, err := tool.Once(t.Context())
@@ -267,4 +285,35 @@ func TestPrograms(t *testing.T) {
 	if _, err := (usb.Programs{File: filepath.Join(dir, "none")}).Open(abi); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("one that is not there: %v", err)
 	}
+}
+
+// A device that was enrolled in this session stays so when it is plugged in
+// again, whatever it is then.
+func TestTool_BestOutcomeOfASession(t *testing.T) {
+	t.Parallel()
+	device := newToy(t, "S1", map[string]string{"debug.muster.agent": "ready"})
+	tool := &usb.Tool{ADB: adb.Server{Address: adbtest.NewServer(t, device.Device).Address}, Desk: &desk{}, Patience: 5 * time.Second}
+	for _, now := range []string{"ready", "enrolled"} {
+		device.mu.Lock()
+		device.props["debug.muster.agent"], device.props["persist.muster.device"] = now, ours
+		device.mu.Unlock()
+		got, err := tool.Once(t.Context())
+		if err != nil || len(got) != 1 || got[0].Outcome != usb.Enrolled {
+			t.Errorf("when the device is %s, the session says %+v, %v; want ENROLLED", now, got, err)
+		}
+	}
+}
+
+// What an agent writes about itself is hostile: no text makes the tool take a
+// device for one that it knows, unless it names it.
+func FuzzDeviceOf(f *testing.F) {
+	for _, seed := range []string{"Device:  x\nService: y\n", "", "Device:", "\nDevice:\t\x00a b\n", "Service: Device: z"} {
+		f.Add(seed)
+	}
+	f.Fuzz(func(t *testing.T, status string) {
+		id := usb.DeviceOf(status)
+		if id != strings.TrimSpace(id) || !strings.Contains(status, id) || strings.Contains(id, "\n") {
+			t.Errorf("%q is taken from %q", id, status)
+		}
+	})
 }

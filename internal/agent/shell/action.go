@@ -15,6 +15,9 @@ import (
 // enrolledProperty starts and stops the agent's service (init file).
 const enrolledProperty = "persist.muster.enrolled"
 
+// deviceProperty tells `muster usb` as which device the agent is enrolled.
+const deviceProperty = "persist.muster.device"
+
 // Do implements agent.Device.
 func (d *Device) Do(ctx context.Context, a agent.Action) (string, error) {
 	switch a.Kind {
@@ -36,7 +39,15 @@ func (d *Device) Do(ctx context.Context, a agent.Action) (string, error) {
 
 // Enrolled lets init start the agent's service from now on, also after a restart,
 // where the agent is a system daemon (init file). Else there is nobody to do so.
-func (d *Device) Enrolled(ctx context.Context) error { return d.tellInit(ctx, "1") }
+// id is the device's at its service.
+func (d *Device) Enrolled(ctx context.Context, id string) error {
+	if d.system() {
+		if _, err := d.Tools.Run(ctx, "setprop", deviceProperty, id); err != nil {
+			return err
+		}
+	}
+	return d.tellInit(ctx, "1")
+}
 
 // Released lets init end the agent's service for good. It is the agent's last act:
 // init does not ask before it kills, so the device must be free, the service must

@@ -41,10 +41,11 @@ type Desk struct {
 	Close        func() error
 }
 
-// TokenFinder finds the device that a token enrolled: fault.NotFound until it has
-// its asset.
+// TokenFinder finds devices with our own agent, or returns fault.NotFound.
 type TokenFinder interface {
+	// AgentOfToken finds the device that a token enrolled, once it has its asset.
 	AgentOfToken(ctx context.Context, hash [sha256.Size]byte) (agentdevice.Device, error)
+	AgentDevice(ctx context.Context, id string) (agentdevice.Device, error)
 }
 
 // Copier makes an online copy of the database at a path that does not exist.

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/musterhq/muster/internal/access"
+	"github.com/musterhq/muster/internal/agentdevice"
 	"github.com/musterhq/muster/internal/agentproto"
 	"github.com/musterhq/muster/internal/company"
 	"github.com/musterhq/muster/internal/config"
@@ -48,7 +49,7 @@ type usbView struct {
 	Policy   string       `json:"policy"`
 	Enrolled int          `json:"enrolled"`
 	Already  int          `json:"alreadyEnrolled"`
-	Failed   int          `json:"failed"`
+	Failed   int          `json:"failed"` // whatever is not good, ELSEWHERE included
 	Devices  []usb.Result `json:"devices"`
 }
 
@@ -183,6 +184,15 @@ func (d *issuingDesk) Enrolled(ctx context.Context, b usb.Bundle) (string, error
 	return name.Of(d.owner.Slug, name.Assets, device.AssetID), nil
 }
 
+// Known implements usb.Desk.
+func (d *issuingDesk) Known(ctx context.Context, deviceID string) (string, error) {
+	device, err := d.tokens.AgentDevice(ctx, deviceID)
+	if fault.CodeOf(err) == fault.NotFound || err == nil && (device.CompanyID != d.owner.ID || device.State == agentdevice.Deleted || device.AssetID == "") {
+		return "", nil
+	}
+	return name.Of(d.owner.Slug, name.Assets, device.AssetID), err
+}
+
 // progress is one line about a device.
 func progress(r usb.Result) string {
 	text := r.Title() + ": "
@@ -192,7 +202,7 @@ func progress(r usb.Result) string {
 	case usb.Enrolled:
 		text += "enrolled as " + r.Asset
 	case usb.AlreadyEnrolled:
-		text += "enrolled already"
+		text += "enrolled already as " + r.Asset
 	default:
 		text += strings.ToLower(strings.ReplaceAll(string(r.Outcome), "_", " "))
 	}

@@ -1,0 +1,4 @@
+package usb
+
+// DeviceOf is deviceOf.
+var DeviceOf = deviceOf
