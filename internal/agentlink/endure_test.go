@@ -134,6 +134,7 @@ func TestDeadline_FastClock(t *testing.T) {
 	p.options.Now = func() time.Time { return time.Now().Add(9*time.Minute + 55*time.Second) }
 	p.start()
 	p.mustCheckIn()
+	w.commands.Now = func() time.Time { return time.Now().Add(-8 * time.Second) } // the command waited for that long
 	p.send(command.Reboot, nil)
 	for range 2 {
 		p.mustCheckIn()

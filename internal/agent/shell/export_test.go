@@ -5,6 +5,7 @@ var (
 	ParseProperties   = parseProperties
 	ParseRestrictions = parseRestrictions
 	ParseLocation     = parseLocation
+	ParseUptime       = parseUptime
 	ParsePackages     = parsePackages
 	ParseComponent    = parseComponent
 	ParseBattery      = parseBattery

@@ -41,6 +41,7 @@ func FuzzRestrictions(f *testing.F) {
 }
 
 func FuzzLocation(f *testing.F) {
+	f.Add("Location[gps 1.0,2.0 acc=1 et=+99999d99h99m99s999ms]\nLocation[gps 1.0,2.0 acc=1 et=+]")
 	f.Add("last location=Location[fused 52.516300,13.377700 hAcc=12.0 et=+1d2h]\nLocation[gps -91.0,0.0 acc=1]")
 	f.Fuzz(func(t *testing.T, text string) {
 		fix := shell.ParseLocation(text, time.UnixMilli(0))
@@ -75,6 +76,7 @@ func FuzzNumbers(f *testing.F) {
 	f.Add("MemTotal:  123 kB\nMemAvailable: 9223372036854775807 kB\n")
 	f.Add("/dev/block/dm-8 62914560 1048576 61865984 2% /data\n")
 	f.Add("41500\n")
+	f.Add("97446.50 180000.00\n")
 	f.Fuzz(func(t *testing.T, text string) {
 		if level, ok := shell.ParseBattery(text); ok && (level < 0 || level > 100) {
 			t.Errorf("battery %d", level)
@@ -87,6 +89,9 @@ func FuzzNumbers(f *testing.F) {
 		}
 		if all, free, ok := shell.ParseDisk(text); ok && (free < 0 || free > all) {
 			t.Errorf("disk %d of %d", free, all)
+		}
+		if up, err := shell.ParseUptime(text); err == nil && up < 0 {
+			t.Errorf("the machine started in %s", up)
 		}
 		if degrees, ok := shell.ParseDegrees(text); ok && (degrees < -100 || degrees > 200) {
 			t.Errorf("%f degrees", degrees)
