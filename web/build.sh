@@ -13,5 +13,6 @@ cp node_modules/htmx.org/dist/htmx.min.js "$out/htmx.js"
 cp node_modules/uplot/dist/uPlot.iife.min.js "$out/uplot.js"
 cp node_modules/uplot/dist/uPlot.min.css "$out/uplot.css"
 node world.mjs "$out/world.svg"
+node confusables.mjs ../internal/policy/confusables.txt
 node icons.mjs "$out/icons.svg"
 cp node_modules/axe-core/axe.min.js ../internal/servertest/browser/testdata/axe.min.js

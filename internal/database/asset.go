@@ -11,6 +11,7 @@ import (
 	"github.com/musterhq/muster/internal/activity"
 	"github.com/musterhq/muster/internal/asset"
 	"github.com/musterhq/muster/internal/fault"
+	"github.com/musterhq/muster/internal/policy"
 )
 
 // assetColumns are an asset's and its device's. The company's slug is asked
@@ -58,7 +59,7 @@ func (r *assetRow) result() (asset.Asset, error) {
 	}
 	d.EnrolledAt, d.LastSeenAt = instant(r.enrolled), instant(r.seen)
 	if r.policyName != nil {
-		d.PolicyName = *r.policyName
+		d.PolicyName = policy.ShownName(*r.policyName)
 	}
 	if r.appliedPolicy == d.PolicyID {
 		d.PolicyApplied = r.appliedVersion

@@ -28,7 +28,7 @@ func scanPolicy(r row) (p policy.Policy, err error) {
 		&p.Push.Version, &p.Push.Error, &pushed, &p.DeviceCount); err != nil {
 		return p, err
 	}
-	p.Document = json.RawMessage(document)
+	p.Name, p.Document = policy.ShownName(p.Name), json.RawMessage(document)
 	p.CreatedAt, p.UpdatedAt, p.Push.PushedAt = instant(created), instant(updated), instant(pushed)
 	return p, decode(labels, &p.Labels)
 }
@@ -81,14 +81,6 @@ func (db *DB) Policies(ctx context.Context, q policy.Query) ([]policy.Policy, in
 	return page, total, err
 }
 
-// nameTaken is the fault of a policy's name that another policy has.
-func nameTaken(p policy.Policy, err error) error {
-	if unique(err) {
-		return fault.New(fault.Refused, "there is a policy named %q already: choose another name", p.Name)
-	}
-	return err
-}
-
 // CreatePolicy saves a policy at version 1 with its first revision.
 func (db *DB) CreatePolicy(ctx context.Context, p policy.Policy, by policy.Author, proposalID string) error {
 	p.Version = 1
@@ -97,15 +89,15 @@ func (db *DB) CreatePolicy(ctx context.Context, p policy.Policy, by policy.Autho
 		if err := lockCompany(ctx, t, p.CompanyID, true); err != nil {
 			return err
 		}
-		if kept, err := nameKept(ctx, t, p.CompanyID, p.Name, p.ID); err != nil || kept {
-			return keptName(p, err)
+		if err := nameFree(ctx, t, p.CompanyID, p.Name, p.ID); err != nil {
+			return err
 		}
 		return createPolicy(ctx, t, p, r)
 	})
 	if err == nil {
 		db.hintPolicy(p.CompanyID, p.ID)
 	}
-	return nameTaken(p, err)
+	return err
 }
 
 func createPolicy(ctx context.Context, t *tx, p policy.Policy, r policy.Revision) error {
@@ -117,14 +109,6 @@ func createPolicy(ctx context.Context, t *tx, p policy.Policy, r policy.Revision
 		return err
 	}
 	return addRevision(ctx, t, p, r)
-}
-
-// keptName is the fault of a name that a proposal is giving to another policy.
-func keptName(p policy.Policy, err error) error {
-	if err != nil {
-		return err
-	}
-	return fault.New(fault.Refused, "another policy is about to be named %q: choose another name", p.Name)
 }
 
 // SavePolicy saves next, all but type, VR and creation, as the version after
@@ -139,23 +123,26 @@ func (db *DB) SavePolicy(ctx context.Context, next policy.Policy, expected int, 
 	if err == nil {
 		db.hintPolicy(saved.CompanyID, saved.ID)
 	}
-	return saved, nameTaken(next, err)
+	return saved, err
 }
 
 func savePolicy(ctx context.Context, t *tx, next policy.Policy, expected int, r policy.Revision) (policy.Policy, error) {
 	if err := lockCompany(ctx, t, next.CompanyID, true); err != nil {
 		return policy.Policy{}, err
 	}
-	if _, err := lockPolicy(ctx, t, next.CompanyID, next.ID); err != nil {
+	current, err := lockPolicy(ctx, t, next.CompanyID, next.ID)
+	if err != nil {
 		return policy.Policy{}, err
 	}
 	if under, err := changing(ctx, t, next.ID); err != nil || under {
 		return policy.Policy{}, busy(err)
 	}
-	if kept, err := nameKept(ctx, t, next.CompanyID, next.Name, next.ID); err != nil || kept {
-		return policy.Policy{}, keptName(next, err)
+	if next.Name != current.Name && current.Version == expected {
+		if err := nameFree(ctx, t, next.CompanyID, next.Name, next.ID); err != nil {
+			return policy.Policy{}, err
+		}
 	}
-	return writePolicy(ctx, t, next, expected, r)
+	return writePolicy(ctx, t, next, current.Name, expected, r)
 }
 
 // busy is the fault of a policy that a proposal is changing.
@@ -167,12 +154,18 @@ func busy(err error) error {
 		Detail: "a change of the policy is being sent to the platform: try again in a moment"}
 }
 
-func writePolicy(ctx context.Context, t *tx, next policy.Policy, expected int, r policy.Revision) (policy.Policy, error) {
-	n, err := t.exec(ctx, `UPDATE policies SET name = ?, name_key = ?, version = version + 1, document = ?,
+// writePolicy saves a policy whose name was was. A name that stays is left as it
+// is kept: it may be one that is shown escaped.
+func writePolicy(ctx context.Context, t *tx, next policy.Policy, was string, expected int, r policy.Revision) (policy.Policy, error) {
+	names, args := "", []any{}
+	if next.Name != was {
+		names, args = `name = ?, name_key = ?, `, append(args, next.Name, policy.NameKey(next.Name))
+	}
+	n, err := t.exec(ctx, `UPDATE policies SET `+names+`version = version + 1, document = ?,
 			description = ?, labels = ?, group_name = ?, updated_at = ?
 		WHERE id = ? AND company_id = ? AND version = ? AND NOT deleted`,
-		next.Name, policy.NameKey(next.Name), string(next.Document), next.Description, encode(next.Labels), next.Group,
-		millis(r.SavedAt), next.ID, next.CompanyID, expected)
+		append(args, string(next.Document), next.Description, encode(next.Labels), next.Group,
+			millis(r.SavedAt), next.ID, next.CompanyID, expected)...)
 	if err != nil {
 		return policy.Policy{}, err
 	}

@@ -18,20 +18,25 @@ const proposalColumns = lightColumns + `, v.next_document`
 const lightColumns = `v.id, v.company_id, (SELECT slug FROM companies WHERE id = v.company_id), v.capability, v.status,
 	v.impact, v.title, v.summary, v.policy_id, v.target_name, v.base_version, v.next_policy_id, v.next_name, v.next_name_key,
 	v.owner_kind, v.owner_id, v.owner_user_id, v.owner_name, v.created_at, v.expires_at, v.propose_ref, v.apply_ref, v.looks,
-	v.version, v.failure, v.outcome, v.request, v.fields`
+	v.version, v.failure, v.outcome, v.request, v.fields, v.devices,
+	(SELECT COALESCE(CAST(SUM(n.count) AS BIGINT), 0) FROM asset_counts n
+		WHERE n.company_id = v.company_id AND n.policy_id = v.policy_id)`
 
 // scanProposal reads a row. A PENDING proposal reads as EXPIRED once its time
-// is over by the database's clock.
+// is over by the database's clock; until then its impact and summary are those
+// of the devices that use the policy now.
 func (db *DB) scanProposal(r row) (p proposal.Proposal, err error) {
 	var created, expires int64
+	var devices, present int
 	var key, request, fields, document string
 	o := &p.Owner
 	if err := r.Scan(&p.ID, &p.CompanyID, &p.CompanySlug, &p.Capability, &p.Status,
-		&p.Impact, &p.Title, &p.Summary, &p.PolicyID, &p.TargetName, &p.BaseVersion, &p.Next.PolicyID, &p.Next.Name, &key,
+		&p.Impact, &p.Title, &p.Form, &p.PolicyID, &p.TargetName, &p.BaseVersion, &p.Next.PolicyID, &p.Next.Name, &key,
 		&o.Kind, &o.ID, &o.UserID, &o.Name, &created, &expires, &p.ProposeRef, &p.ApplyRef, &p.Looks,
-		&p.Version, &p.Failure, &p.Outcome, &request, &fields, &document); err != nil {
+		&p.Version, &p.Failure, &p.Outcome, &request, &fields, &devices, &present, &document); err != nil {
 		return p, err
 	}
+	p.TargetName, p.Title = policy.ShownName(p.TargetName), policy.ShownName(p.Title)
 	p.Renames, p.Next.Document = key != "", json.RawMessage(document)
 	p.CreatedAt, p.ExpiresAt = instant(created), instant(expires)
 	if p.Status == proposal.Pending && !db.now().Before(p.ExpiresAt) {
@@ -40,7 +45,16 @@ func (db *DB) scanProposal(r row) (p proposal.Proposal, err error) {
 	if err := decode(fields, &p.Fields); err != nil {
 		return p, err
 	}
-	return p, decode(request, &p.Request)
+	if p.Status == proposal.Pending {
+		devices = present
+	}
+	if err := decode(request, &p.Request); err != nil {
+		return p, err
+	}
+	kept := p.Impact
+	p = p.At(devices)
+	p.Rose = p.Impact != kept
+	return p, nil
 }
 
 // Propose implements proposal.Store.
@@ -55,11 +69,11 @@ func (db *DB) Propose(ctx context.Context, p proposal.Proposal, lifetime time.Du
 	err := db.write(ctx, func(ctx context.Context, t *tx) error {
 		n, err := t.exec(ctx, `INSERT INTO proposals (id, company_id, capability, status, impact, title, summary, policy_id,
 				target_name, base_version, next_policy_id, next_name, next_name_key, owner_kind, owner_id, owner_user_id,
-				owner_name, created_at, expires_at, propose_ref, request, fields, next_document)
-			VALUES (`+marks(23)+`) ON CONFLICT (company_id, propose_ref) WHERE propose_ref <> '' DO NOTHING`,
-			p.ID, p.CompanyID, string(p.Capability), string(p.Status), string(p.Impact), p.Title, p.Summary, p.PolicyID,
+				owner_name, created_at, expires_at, propose_ref, request, fields, next_document, devices)
+			VALUES (`+marks(24)+`) ON CONFLICT (company_id, propose_ref) WHERE propose_ref <> '' DO NOTHING`,
+			p.ID, p.CompanyID, string(p.Capability), string(p.Status), string(p.Impact), p.Title, p.Form, p.PolicyID,
 			p.TargetName, p.BaseVersion, p.Next.PolicyID, p.Next.Name, key, string(p.Owner.Kind), p.Owner.ID, p.Owner.UserID,
-			p.Owner.Name, millis(p.CreatedAt), millis(p.ExpiresAt), p.ProposeRef, encode(p.Request), encode(p.Fields), string(p.Next.Document))
+			p.Owner.Name, millis(p.CreatedAt), millis(p.ExpiresAt), p.ProposeRef, encode(p.Request), encode(p.Fields), string(p.Next.Document), p.Devices)
 		if made = n == 1; err != nil || !made {
 			return err
 		}
@@ -76,7 +90,18 @@ func (db *DB) Propose(ctx context.Context, p proposal.Proposal, lifetime time.Du
 
 // Proposal returns a proposal of the company.
 func (db *DB) Proposal(ctx context.Context, companyID, id string) (proposal.Proposal, error) {
-	return db.findProposal(ctx, db.read(), `v.company_id = ? AND v.id = ?`, companyID, id)
+	p, err := db.findProposal(ctx, db.read(), `v.company_id = ? AND v.id = ?`, companyID, id)
+	if err == nil && p.Status == proposal.Pending && p.Rose {
+		err = db.statement(ctx, func(ctx context.Context, t conn) error { return raise(ctx, t, p) })
+	}
+	return p, err
+}
+
+// raise keeps that a proposal was shown with HIGH impact, which does not fall
+// again when devices leave the policy.
+func raise(ctx context.Context, c conn, p proposal.Proposal) error {
+	_, err := c.exec(ctx, `UPDATE proposals SET impact = ?, devices = ? WHERE id = ? AND status = 'PENDING'`, string(p.Impact), p.Devices, p.ID)
+	return err
 }
 
 // ProposalByRef returns the proposal that a call with the reference made, or
@@ -128,18 +153,6 @@ func (db *DB) recordProposal(ctx context.Context, t *tx, p proposal.Proposal, ac
 		e.Changes = append(e.Changes, activity.Change{Field: "outcome", After: p.Outcome})
 	}
 	return db.record(ctx, t, p.CompanyID, e)
-}
-
-// PolicyNamed returns the id of the company's policy whose name counts as the
-// same.
-func (db *DB) PolicyNamed(ctx context.Context, companyID, name string) (string, error) {
-	return policyNamed(ctx, db.read(), companyID, name)
-}
-
-func policyNamed(ctx context.Context, c conn, companyID, name string) (string, error) {
-	id, err := value[string](ctx, c, `SELECT id FROM policies WHERE company_id = ? AND name_key = ? AND NOT deleted`,
-		companyID, policy.NameKey(name))
-	return found(id, err, "policy")
 }
 
 // Doubtful implements proposal.KeeperStore.

@@ -43,7 +43,12 @@ func (db *DB) claimProposal(ctx context.Context, t *tx, c proposal.Claim) (propo
 	case current.Version != p.BaseVersion:
 		return proposal.Stale, nil
 	}
-	if free, err := nameFree(ctx, t, p); err != nil || !free {
+	// The policy is locked: what its devices make of the impact is decided here,
+	// whatever was read before.
+	if p = p.At(current.DeviceCount); p.NeedsConfirmation() && !c.Confirmed {
+		return proposal.NotConfirmed, raise(ctx, t, p)
+	}
+	if free, err := newNameFree(ctx, t, p); err != nil || !free {
 		return proposal.NameTaken, err
 	}
 	// One that is under way and whose turn has run out is looked after first.
@@ -53,8 +58,8 @@ func (db *DB) claimProposal(ctx context.Context, t *tx, c proposal.Claim) (propo
 	if got, err := db.takeTurn(ctx, t, p.Next.PolicyID, c.Holder, c.For); err != nil || !got {
 		return proposal.Busy, err
 	}
-	_, err = t.exec(ctx, `UPDATE proposals SET status = 'EXECUTING', holder = ?, apply_ref = ?, look_at = ? WHERE id = ?`,
-		c.Holder, c.Ref, millis(db.now().Add(c.For)), c.ID)
+	_, err = t.exec(ctx, `UPDATE proposals SET status = 'EXECUTING', holder = ?, apply_ref = ?, look_at = ?, impact = ?, devices = ?
+		WHERE id = ?`, c.Holder, c.Ref, millis(db.now().Add(c.For)), string(p.Impact), p.Devices, c.ID)
 	return proposal.Begun, err
 }
 
@@ -154,7 +159,7 @@ func (db *DB) saveNext(ctx context.Context, t *tx, p proposal.Proposal, e *propo
 	if err := lockCompany(ctx, t, p.CompanyID, p.Renames); err != nil {
 		return 0, err
 	}
-	free, err := nameFree(ctx, t, p)
+	free, err := newNameFree(ctx, t, p)
 	if err != nil {
 		return 0, err
 	}
@@ -200,8 +205,9 @@ func saveChange(ctx context.Context, t *tx, p proposal.Proposal, r policy.Revisi
 	if err != nil || next.Deleted || next.Version != p.BaseVersion || !nameFree {
 		return policy.Policy{}, err
 	}
+	was := next.Name
 	next.Name, next.Document = p.Next.Name, p.Next.Document
-	return writePolicy(ctx, t, next, p.BaseVersion, r)
+	return writePolicy(ctx, t, next, was, p.BaseVersion, r)
 }
 
 func (db *DB) lockProposal(ctx context.Context, t *tx, id string) (proposal.Proposal, error) {
@@ -228,29 +234,17 @@ func lockPolicy(ctx context.Context, t *tx, companyID, id string) (policy.Policy
 	return findPolicy(ctx, t, companyID, id, "")
 }
 
-// nameFree reports whether a proposal's new name, if it has one, is no other
-// policy's, nor to be one's. The company is locked.
-func nameFree(ctx context.Context, t *tx, p proposal.Proposal) (bool, error) {
+// newNameFree reports whether a proposal's new name, if it has one, is free.
+// The company is locked.
+func newNameFree(ctx context.Context, t *tx, p proposal.Proposal) (bool, error) {
 	if !p.Renames {
 		return true, nil
 	}
-	id, err := policyNamed(ctx, t, p.CompanyID, p.Next.Name)
-	if err == nil && id != p.Next.PolicyID {
+	err := nameFree(ctx, t, p.CompanyID, p.Next.Name, p.Next.PolicyID)
+	if fault.CodeOf(err) == fault.Refused {
 		return false, nil
 	}
-	if err != nil && fault.CodeOf(err) != fault.NotFound {
-		return false, err
-	}
-	kept, err := nameKept(ctx, t, p.CompanyID, p.Next.Name, p.Next.PolicyID)
-	return !kept, err
-}
-
-// nameKept reports whether a proposal that is being applied is to give the
-// name to another policy.
-func nameKept(ctx context.Context, c conn, companyID, name, policyID string) (bool, error) {
-	n, err := value[int](ctx, c, `SELECT COUNT(*) FROM proposals WHERE company_id = ? AND next_name_key = ? AND next_name_key <> ''
-		AND status = 'EXECUTING' AND next_policy_id <> ?`, companyID, policy.NameKey(name), policyID)
-	return n > 0, err
+	return err == nil, err
 }
 
 // changing reports whether a proposal about the policy is being applied.

@@ -20,6 +20,8 @@ func scanRevision(r row) (v policy.Revision, err error) {
 		&v.SavedBy.Name, &v.Name, &v.Origin, &v.ProposalID, &v.Description, &labels, &v.Group, &document); err != nil {
 		return v, err
 	}
+	shown := policy.ShownName(v.Name)
+	v.Name, v.NameRefused = shown, shown != v.Name
 	v.SavedAt, v.Document = instant(saved), json.RawMessage(document)
 	return v, decode(labels, &v.Labels)
 }

@@ -460,7 +460,7 @@ CREATE TABLE proposals (
     request TEXT NOT NULL, -- JSON object
     fields TEXT NOT NULL, -- JSON array: the reviewed change list
     next_document TEXT NOT NULL -- JSON object
-);
+, devices BIGINT NOT NULL DEFAULT 0);
 CREATE INDEX proposals_apply_ref ON proposals (company_id, apply_ref) WHERE apply_ref <> '';
 CREATE INDEX proposals_company ON proposals (company_id, created_at, id);
 CREATE UNIQUE INDEX proposals_executing ON proposals (next_policy_id) WHERE status = 'EXECUTING';

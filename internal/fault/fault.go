@@ -43,6 +43,13 @@ type Field struct {
 	Message string `json:"message"`
 }
 
+// Review is what a person who has to confirm a change sees of it.
+type Review struct {
+	Impact               string `json:"impact"`
+	RequiresConfirmation bool   `json:"requiresConfirmation"`
+	Summary              string `json:"summary"`
+}
+
 // Error is what an operation may fail with.
 type Error struct {
 	Code   Code
@@ -52,6 +59,8 @@ type Error struct {
 	Retryable  bool          // whether the same request may be sent again
 	RetryAfter time.Duration // with RateLimited: until the window resets
 	Malformed  bool          // with InvalidArguments: not one JSON object, or an unknown member (contract 7.4)
+
+	Review *Review // with ConfirmationRequired: what the person has to see
 
 	Err error // the cause, for the log only
 }

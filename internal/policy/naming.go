@@ -1,16 +1,20 @@
 package policy
 
 import (
+	"fmt"
 	"strings"
 	"unicode"
 	"unicode/utf8"
+
+	"golang.org/x/text/cases"
+	"golang.org/x/text/unicode/norm"
 )
 
-// CleanName returns a display name as it is kept, without outer spaces, and
-// what is wrong with it: nothing if the text is empty. A name has 1 to 50
-// characters and no control characters (contract 4.3).
+// CleanName returns a display name as it is kept, in NFC and without outer
+// spaces, and what is wrong with it: nothing if the text is empty. A name has 1
+// to 50 characters that can be seen, and spaces between them.
 func CleanName(text string) (clean, wrong string) {
-	clean = strings.TrimSpace(text)
+	clean = norm.NFC.String(strings.TrimSpace(text))
 	switch {
 	case clean == "":
 		return clean, "must not be blank"
@@ -18,15 +22,63 @@ func CleanName(text string) (clean, wrong string) {
 		return clean, "must be valid UTF-8"
 	case utf8.RuneCountInString(clean) > MaxNameLength:
 		return clean, "must be at most 50 characters"
-	case strings.ContainsFunc(clean, unicode.IsControl):
-		return clean, "must not hold control characters"
+	case strings.ContainsFunc(clean, refused):
+		return clean, "must not contain control, invisible, formatting, private-use or unassigned characters, or blanks other than the space"
+	case !strings.ContainsFunc(clean, visible):
+		return clean, "must contain a visible character"
 	}
 	return clean, ""
 }
 
-// NameKey is what names have in common that count as the same: outer spaces and
-// case do not matter (decisions "Policy changes"). Two names have one key
-// exactly if strings.EqualFold says that they are equal, trimmed.
+// refused reports characters that a name must not contain, because nobody can
+// see them or tell them from others.
+func refused(r rune) bool {
+	if r >= 0x20 && r < 0x7f {
+		return false
+	}
+	assigned := unicode.In(r, unicode.L, unicode.M, unicode.N, unicode.P, unicode.S)
+	return !assigned || ignorable(r) || r == brailleBlank
+}
+
+// brailleBlank is a letter of Braille without dots.
+const brailleBlank = '\u2800'
+
+// ignorable reports characters that are not shown (Default_Ignorable_Code_Point).
+func ignorable(r rune) bool {
+	return unicode.In(r, unicode.Cf, unicode.Other_Default_Ignorable_Code_Point, unicode.Variation_Selector)
+}
+
+func visible(r rune) bool {
+	return unicode.In(r, unicode.L, unicode.N, unicode.P, unicode.S) && !refused(r)
+}
+
+// ShownName is a name as people and models see it. A name from before the rules
+// of CleanName is shown with the characters that would be refused now escaped,
+// so that two names which look alike can be told apart.
+func ShownName(name string) string {
+	escape := refused
+	if !strings.ContainsFunc(name, visible) {
+		escape = func(r rune) bool { return r != ' ' }
+	}
+	if !strings.ContainsFunc(name, escape) {
+		return name
+	}
+	var b strings.Builder
+	for _, r := range name {
+		switch {
+		case !escape(r):
+			b.WriteRune(r)
+		case r > 0xffff:
+			fmt.Fprintf(&b, `\U%08x`, r)
+		default:
+			fmt.Fprintf(&b, `\u%04x`, r)
+		}
+	}
+	return b.String()
+}
+
+// NameKey is what two names have in common that differ in case alone. It is
+// kept with each policy; Look compares names more strictly.
 func NameKey(text string) string {
 	return strings.Map(func(r rune) rune {
 		least := r
@@ -37,5 +89,10 @@ func NameKey(text string) string {
 	}, strings.TrimSpace(text))
 }
 
-// SameName reports whether two names count as the same.
-func SameName(a, b string) bool { return NameKey(a) == NameKey(b) }
+// SameName reports whether a person typed a name: case and outer spaces do not
+// matter, anything else does.
+func SameName(typed, name string) bool { return typedForm(typed) == typedForm(name) }
+
+func typedForm(text string) string {
+	return norm.NFC.String(cases.Fold().String(norm.NFC.String(strings.TrimSpace(text))))
+}

@@ -89,7 +89,8 @@ type Revision struct {
 	Version     int
 	SavedAt     time.Time
 	SavedBy     Author
-	Name        string
+	Name        string // as it is shown: see ShownName
+	NameRefused bool   // the name was given before the rules of names, and would be refused now
 	Origin      Origin
 	ProposalID  string
 	Document    json.RawMessage

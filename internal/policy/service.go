@@ -122,6 +122,9 @@ func (s Service) Restore(ctx context.Context, companyID, id string, expected, re
 	}
 	next := p
 	next.Name, next.Document = earlier.Name, earlier.Document
+	if next.Name != p.Name && earlier.NameRefused {
+		return Policy{}, fault.New(fault.Refused, "the policy was named %s at revision %d, which is refused now: save its settings under another name", earlier.Name, revision)
+	}
 	d, err := Compare(p.Type, p.state(), next.state())
 	if err != nil || d.Empty() {
 		return p, err
@@ -208,15 +211,17 @@ func (p Policy) with(e Edit) (Policy, Diff, error) {
 }
 
 func (p Policy) edited(e Edit) (Policy, error) {
-	newName := p.Name
-	if e.Name != nil {
+	newName := "unchanged"
+	if e.Name != nil && *e.Name != p.Name { // a name from before the rules of names may stay
 		newName = *e.Name
 	}
 	clean, err := settle(newName, e.Changes)
 	if err != nil {
 		return Policy{}, err
 	}
-	p.Name = clean.name
+	if e.Name != nil && *e.Name != p.Name {
+		p.Name = clean.name
+	}
 	if e.Document != nil {
 		p.Document = e.Document
 	}

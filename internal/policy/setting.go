@@ -42,6 +42,11 @@ func Lookup(id string) (Setting, bool) {
 	return r.setting(), true
 }
 
+// HighImpact reports whether the setting of a label is one of high impact.
+func HighImpact(label string) bool {
+	return slices.ContainsFunc(Catalogue(), func(s Setting) bool { return s.Label == label && s.HighImpact })
+}
+
 // Normal returns the allowed value that value means: case does not matter
 // (contract 4.3).
 func (s Setting) Normal(value string) (string, bool) {

@@ -31,16 +31,22 @@ func (s *Service) Apply(ctx context.Context, call operation.Call, id, confirmati
 	if err := s.stillApplies(ctx, p); err != nil {
 		return Proposal{}, err
 	}
-	if p.NeedsConfirmation() && !confirms(confirmation, p.TargetName) {
-		return Proposal{}, fault.New(fault.ConfirmationRequired,
-			"this change has high impact: the person who approves it must type the policy's name as confirmation")
-	}
 	s.crash(BeforeClaim)
-	t, err := s.claim(ctx, call, p)
+	t, err := s.claim(ctx, call, p, confirms(confirmation, p.TargetName))
 	if err != nil {
 		return Proposal{}, err
 	}
 	return s.execute(context.WithoutCancel(ctx), t)
+}
+
+// confirmationRequired is the fault of a proposal that is not applied without
+// its policy's name. It carries what the person has to see again, since devices
+// may have been added after the proposal was read.
+func confirmationRequired(p Proposal) *fault.Error {
+	f := fault.New(fault.ConfirmationRequired,
+		"this change has high impact: show the summary to the person who approves it, who must type the policy's name as confirmation")
+	f.Review = &fault.Review{Impact: string(p.Impact), RequiresConfirmation: p.NeedsConfirmation(), Summary: p.Summary}
+	return f
 }
 
 // confirms compares what a person typed with a policy's name: case and outer
@@ -112,8 +118,10 @@ type turn struct {
 }
 
 // claim makes the proposal EXECUTING as soon as its policy's turn is free.
-func (s *Service) claim(ctx context.Context, call operation.Call, p Proposal) (turn, error) {
-	c := Claim{ID: p.ID, Holder: newHolder(), For: turnFor, Ref: call.IdempotencyRef}
+// Whether the name has to be typed is decided by the store, in the transaction
+// that claims.
+func (s *Service) claim(ctx context.Context, call operation.Call, p Proposal, confirmed bool) (turn, error) {
+	c := Claim{ID: p.ID, Holder: newHolder(), For: turnFor, Ref: call.IdempotencyRef, Confirmed: confirmed}
 	wait := s.TurnWait
 	if wait == 0 {
 		wait = DefaultTurnWait
@@ -128,6 +136,12 @@ func (s *Service) claim(ctx context.Context, call operation.Call, p Proposal) (t
 		switch came {
 		case Begun:
 			return turn{p, c.Holder}, nil
+		case NotConfirmed:
+			now, err := s.Store.Proposal(ctx, p.CompanyID, p.ID)
+			if err != nil {
+				return turn{}, err
+			}
+			return turn{}, confirmationRequired(now)
 		case Stale:
 			return turn{}, s.fail(ctx, p, stale(p))
 		case Gone:

@@ -68,7 +68,7 @@ type CopyArgs struct {
 func (a CopyArgs) Rules(r *operation.Rules) {
 	once(r, a.Changes)
 	_, wrong := policy.CleanName(a.DisplayName)
-	r.Must("displayName", "must be at most 50 characters without control characters",
+	r.Must("displayName", "must be at most 50 visible characters and spaces",
 		wrong == "" || strings.TrimSpace(a.DisplayName) == "")
 }
 

@@ -2,6 +2,7 @@ package proposal
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/musterhq/muster/internal/policy"
 )
@@ -9,19 +10,19 @@ import (
 // ImpactOf is the impact rule of contract 4.3: HIGH when the policy has a
 // device and the change is a rollback, moves a high-impact setting, or the
 // policy has 50 devices. A new policy has no devices.
-func ImpactOf(c Capability, devices int, moves []policy.Move) Impact {
+func ImpactOf(c Capability, devices int, changesHighImpact bool) Impact {
 	if c == CreatePolicy || devices == 0 {
 		return Normal
 	}
-	if c == RollBack || devices >= HighImpactDevices {
+	if c == RollBack || devices >= HighImpactDevices || changesHighImpact {
 		return High
 	}
-	for _, m := range moves {
-		if m.Setting.HighImpact {
-			return High
-		}
-	}
 	return Normal
+}
+
+// highImpact reports whether a change list has a high-impact setting.
+func highImpact(fields []Field) bool {
+	return slices.ContainsFunc(fields, func(f Field) bool { return policy.HighImpact(f.Label) })
 }
 
 // reasons says in plain words what makes a proposal's impact HIGH.

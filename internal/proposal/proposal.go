@@ -142,7 +142,10 @@ type Proposal struct {
 	Status      Status
 	Impact      Impact
 	Title       string
-	Summary     string
+	Summary     string // Form with the number of devices
+	Form        string
+	Devices     int  // that use the policy: now while it is PENDING, later when it was claimed
+	Rose        bool // the impact is higher than it is kept
 	Fields      []Field
 	Request     Request
 
@@ -172,6 +175,16 @@ type Proposal struct {
 
 // Creates reports whether applying makes a new policy.
 func (p Proposal) Creates() bool { return p.Capability == CreatePolicy }
+
+// At returns the proposal as it is when a number of devices uses its policy.
+// Impact rises with the devices and never falls.
+func (p Proposal) At(devices int) Proposal {
+	p.Devices, p.Summary = devices, summarize(p.Form, devices)
+	if ImpactOf(p.Capability, devices, highImpact(p.Fields)) == High {
+		p.Impact = High
+	}
+	return p
+}
 
 // NeedsConfirmation reports whether the policy's name must be typed to apply.
 func (p Proposal) NeedsConfirmation() bool { return p.Impact == High }

@@ -33,8 +33,7 @@ func (s *Service) ProposeChanges(ctx context.Context, call operation.Call, polic
 	made := s.draft(call, UpdateSettings, p)
 	made.Request = Request{Changes: changes}
 	made.Title = "Change settings of " + p.Name
-	made.Summary = summariseChange(p, moves)
-	made.Impact = ImpactOf(UpdateSettings, p.DeviceCount, moves)
+	made.Form = summariseChange(p, moves)
 	made.Fields = fields(moves)
 	made.Next = Next{PolicyID: p.ID, Name: p.Name, Document: document}
 	return s.save(ctx, made)
@@ -71,8 +70,7 @@ func (s *Service) ProposeCopy(ctx context.Context, call operation.Call, sourceRe
 	made.Request = Request{Changes: changes, DisplayName: newName}
 	made.TargetName = newName
 	made.Title = fmt.Sprintf("Create %s as a copy of %s", newName, source.Name)
-	made.Summary = summariseCopy(source, newName, moves)
-	made.Impact = ImpactOf(CreatePolicy, 0, moves)
+	made.Form = summariseCopy(source, newName, moves)
 	made.Fields = fields(moves)
 	made.Next = Next{PolicyID: name.NewID(), Name: newName, Document: document}
 	made.Renames = true
@@ -105,15 +103,17 @@ func (s *Service) ProposeRollback(ctx context.Context, call operation.Call, poli
 		return Proposal{}, fault.New(fault.Refused, "nothing would change: the policy is as it was at revision %d", revision)
 	}
 	made := s.draft(call, RollBack, p)
-	if made.Renames = !policy.SameName(p.Name, target.Name); made.Renames {
+	if made.Renames = p.Name != target.Name; made.Renames {
+		if target.NameRefused {
+			return Proposal{}, fault.New(fault.Refused, "the policy was named %s at revision %d, which is refused now: save the settings of that revision under another name in the portal", target.Name, revision)
+		}
 		if err := s.nameFree(ctx, p.CompanyID, target.Name, p.ID); err != nil {
 			return Proposal{}, err
 		}
 	}
 	made.Request = Request{Revision: revision}
 	made.Title = "Return " + p.Name + " to revision " + strconv.Itoa(revision)
-	made.Summary = summariseRollback(p, revision, d)
-	made.Impact = ImpactOf(RollBack, p.DeviceCount, d.Moves)
+	made.Form = summariseRollback(p, revision, d)
 	made.Fields = fields(d.Moves)
 	if d.Name != nil {
 		made.Fields = append([]Field{{Label: "Name", Value: d.Name[1], PreviousValue: d.Name[0]}}, made.Fields...)
@@ -181,9 +181,8 @@ func (s *Service) connected(ctx context.Context, companyID string) error {
 
 // nameFree is fault.Refused if another policy than own has the name.
 func (s *Service) nameFree(ctx context.Context, companyID, wanted, own string) error {
-	id, err := s.Policies.PolicyNamed(ctx, companyID, wanted)
-	switch {
-	case fault.CodeOf(err) == fault.NotFound || err == nil && id == own:
+	switch _, err := s.Policies.PolicyNamed(ctx, companyID, wanted, own); {
+	case fault.CodeOf(err) == fault.NotFound:
 		return nil
 	case err != nil:
 		return err
@@ -192,13 +191,13 @@ func (s *Service) nameFree(ctx context.Context, companyID, wanted, own string) e
 }
 
 func nameTaken() error {
-	return fault.New(fault.Refused, "there is a policy of that name already: choose another name")
+	return fault.New(fault.Refused, "there is a policy of that name already, or of one that looks the same: choose another name")
 }
 
 // draft is a proposal about a policy as it now is.
 func (s *Service) draft(call operation.Call, c Capability, p policy.Policy) Proposal {
 	return Proposal{
-		ID: name.NewProposalID(), CompanyID: p.CompanyID, CompanySlug: p.CompanySlug, Capability: c, Status: Pending,
+		ID: name.NewProposalID(), CompanyID: p.CompanyID, CompanySlug: p.CompanySlug, Capability: c, Status: Pending, Impact: Normal, Devices: p.DeviceCount,
 		PolicyID: p.ID, TargetName: p.Name, BaseVersion: p.Version,
 		Owner: ownerOf(call.Principal), ProposeRef: call.IdempotencyRef,
 	}
@@ -209,5 +208,5 @@ func (s *Service) save(ctx context.Context, made Proposal) (Proposal, error) {
 	if err := policy.CheckDocument(s.Checker, policy.Platform, made.Next.Document); err != nil {
 		return Proposal{}, fault.New(fault.Refused, "the platform would not know the policy that results: %s", err).Because(err)
 	}
-	return s.Store.Propose(ctx, made, Lifetime)
+	return s.Store.Propose(ctx, made.At(made.Devices), Lifetime)
 }

@@ -291,22 +291,24 @@ func TestImpactRule(t *testing.T) {
 	high := map[string]bool{"UNTRUSTED_APPS_POLICY": true, "VENDOR_PROTECT": true, "FACTORY_RESET": true,
 		"DEVELOPER_SETTINGS": true, "USB_DATA_ACCESS": true, "ENCRYPTION_POLICY": true}
 	for _, s := range policy.Catalogue() {
-		moves := []policy.Move{{Setting: s, From: policy.NotSet, To: s.Allowed[0]}}
+		if policy.HighImpact(s.Label) != high[s.ID] {
+			t.Errorf("%s is taken for one of other impact", s.Label)
+		}
 		for _, devices := range []int{0, 1, 49, 50, 51} {
 			want := proposal.Normal
 			if devices >= 50 || devices > 0 && high[s.ID] {
 				want = proposal.High
 			}
-			if got := proposal.ImpactOf(proposal.UpdateSettings, devices, moves); got != want {
+			if got := proposal.ImpactOf(proposal.UpdateSettings, devices, high[s.ID]); got != want {
 				t.Errorf("%s with %d devices: %s", s.ID, devices, got)
 			}
-			if got := proposal.ImpactOf(proposal.CreatePolicy, devices, moves); got != proposal.Normal {
+			if got := proposal.ImpactOf(proposal.CreatePolicy, devices, high[s.ID]); got != proposal.Normal {
 				t.Errorf("a copy with %s and %d devices: %s", s.ID, devices, got)
 			}
 		}
 	}
 	for devices, want := range map[int]proposal.Impact{0: proposal.Normal, 1: proposal.High, 50: proposal.High} {
-		if got := proposal.ImpactOf(proposal.RollBack, devices, nil); got != want {
+		if got := proposal.ImpactOf(proposal.RollBack, devices, false); got != want {
 			t.Errorf("a rollback with %d devices: %s", devices, got)
 		}
 	}

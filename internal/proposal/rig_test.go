@@ -228,16 +228,28 @@ func (r *rig) newPolicy(display string, devices int, changes ...policy.Change) p
 		Type: policy.Platform, Changes: changes, Description: "for " + display, Labels: []string{"a", "b"}, Group: "g"}, operator())
 	r.ok(err)
 	for range devices {
-		r.devices++
-		device := name.NewID()
-		r.clock.Advance(time.Millisecond)
-		_, err := r.db.Observe(r.Context(), enrolment.Observation{CompanyID: r.company.ID, Device: device, Management: asset.Platform,
-			SerialNumber: device, Brand: "Acme", Enrolling: true, EnrolledAt: r.clock.Now(), ObservedAt: r.clock.Now(),
-			ReportedAt: r.clock.Now(), PolicyID: p.ID, AppliedPolicy: p.ID, AppliedVersion: 1})
-		r.ok(err)
+		r.enroll(p)
 	}
 	r.push()
 	return r.policy(p.ID)
+}
+
+// enroll adds a device to a policy and returns its name.
+func (r *rig) enroll(p policy.Policy) string {
+	r.Helper()
+	device := name.NewID()
+	r.observe(p, device, false)
+	return device
+}
+
+func (r *rig) observe(p policy.Policy, device string, gone bool) {
+	r.Helper()
+	r.devices++
+	r.clock.Advance(time.Millisecond)
+	_, err := r.db.Observe(r.Context(), enrolment.Observation{CompanyID: r.company.ID, Device: device, Management: asset.Platform,
+		SerialNumber: device, Brand: "Acme", Enrolling: !gone, Gone: gone, EnrolledAt: r.clock.Now(), ObservedAt: r.clock.Now(),
+		ReportedAt: r.clock.Now(), PolicyID: p.ID, AppliedPolicy: p.ID, AppliedVersion: 1})
+	r.ok(err)
 }
 
 // push is the pusher: it brings the vendor's copies to what is saved, under

@@ -43,6 +43,9 @@ type Claim struct {
 	Holder string
 	For    time.Duration // how long the turn lasts unless it is renewed
 	Ref    string        // the call's idempotency reference; may be empty
+	// Confirmed: the policy's name was typed. Without it, a proposal whose
+	// impact is HIGH with the devices that use the policy now is NotConfirmed.
+	Confirmed bool
 }
 
 // Claimed is what a Claim came to.
@@ -55,7 +58,10 @@ const (
 	Stale      Claimed = "STALE"       // the policy was saved since
 	Gone       Claimed = "GONE"        // the policy was deleted
 	Busy       Claimed = "BUSY"        // another has the policy's turn
-	NameTaken  Claimed = "NAME_TAKEN"
+	// NotConfirmed: the policy's name has to be typed. If the impact rose, that
+	// is kept.
+	NotConfirmed Claimed = "NOT_CONFIRMED"
+	NameTaken    Claimed = "NAME_TAKEN"
 )
 
 // Ending is how applying a proposal ended.
@@ -91,9 +97,9 @@ type Policies interface {
 	// Policy returns tombstones too.
 	Policy(ctx context.Context, companyID, id string) (policy.Policy, error)
 	Revision(ctx context.Context, companyID, policyID string, revision int) (policy.Revision, error)
-	// PolicyNamed returns the id of the company's policy that has a name that
-	// counts as the same, or fault.NotFound.
-	PolicyNamed(ctx context.Context, companyID, name string) (string, error)
+	// PolicyNamed returns the id of a policy of the company, but for one, whose
+	// name people would take for this one, or fault.NotFound.
+	PolicyNamed(ctx context.Context, companyID, name, except string) (string, error)
 }
 
 // Companies finds companies.

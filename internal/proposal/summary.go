@@ -12,7 +12,7 @@ const spelledOut = 3
 
 // summariseChange says in one sentence what a change of settings does.
 func summariseChange(p policy.Policy, moves []policy.Move) string {
-	return fmt.Sprintf("In the policy %q, which %s, %s%s.", p.Name, use(p.DeviceCount), settings(moves), warnings(p, moves))
+	return fmt.Sprintf("In the policy %q, which %s, %s%s.", p.Name, devicesHere, settings(moves), warnings(moves))
 }
 
 func summariseCopy(source policy.Policy, newName string, moves []policy.Move) string {
@@ -35,7 +35,27 @@ func summariseRollback(p policy.Policy, revision int, d policy.Diff) string {
 		what = append(what, "also changes what no setting names: "+others(d.Others))
 	}
 	return fmt.Sprintf("Returns the policy %q, which %s, to revision %d: %s%s.",
-		p.Name, use(p.DeviceCount), revision, strings.Join(what, "; "), warnings(p, d.Moves))
+		p.Name, devicesHere, revision, strings.Join(what, "; "), warnings(d.Moves))
+}
+
+// A summary is kept as a form, because devices come and go while a proposal is
+// pending: devicesHere stands for their number, and what is between two
+// withDevices is said only if there are any. Names are quoted, so neither
+// character occurs otherwise.
+const (
+	devicesHere = "\x01"
+	withDevices = "\x02"
+)
+
+// summarize completes the form of a summary.
+func summarize(form string, devices int) string {
+	parts := strings.Split(strings.ReplaceAll(form, devicesHere, use(devices)), withDevices)
+	if devices == 0 {
+		for i := 1; i < len(parts); i += 2 {
+			parts[i] = ""
+		}
+	}
+	return strings.Join(parts, "")
 }
 
 // use says how many devices use a policy.
@@ -56,10 +76,7 @@ func settings(moves []policy.Move) string {
 }
 
 // warnings are the consequences that a list of settings does not show.
-func warnings(p policy.Policy, moves []policy.Move) string {
-	if p.DeviceCount == 0 {
-		return ""
-	}
+func warnings(moves []policy.Move) string {
 	text := ""
 	for _, m := range moves {
 		switch {
@@ -69,7 +86,10 @@ func warnings(p policy.Policy, moves []policy.Move) string {
 			text += "; fully managed devices will forget every Wi-Fi network that the policy does not configure, and may become unreachable"
 		}
 	}
-	return text
+	if text == "" {
+		return ""
+	}
+	return withDevices + text + withDevices
 }
 
 // plainWords are members of the vendor's policy that people know by another

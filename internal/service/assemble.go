@@ -22,6 +22,9 @@ import (
 
 // assemble wires the domain to its store, its channels and its surfaces.
 func (s *Service) assemble(ctx context.Context) error {
+	if err := s.warnOfNames(ctx); err != nil {
+		return err
+	}
 	if _, embedded := s.config.SQLitePath(); embedded {
 		// Alone with its database: whoever held an idempotent request is gone.
 		if err := s.db.EndClaimLeases(ctx); err != nil {

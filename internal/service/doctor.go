@@ -207,4 +207,5 @@ func (d *doctor) database(ctx context.Context) {
 	}
 	defer db.Close()
 	d.note("database", Fine, "reachable, and its tables are up to date", "")
+	d.policyNames(ctx, db)
 }

@@ -91,10 +91,16 @@ type toolError struct {
 	Status     int        `json:"status"`
 	Retryable  bool       `json:"retryable"`
 	RetryAfter int        `json:"retryAfter,omitempty"`
+	*fault.Review
 }
 
 func (c Config) failed(found caller, o *operation.Operation, f *fault.Error) (*sdk.CallToolResult, error) {
 	e := toolError{Code: f.Code, Message: clean(f.Detail), Status: status.Of(f.Code), Retryable: status.Retryable(f)}
+	if f.Review != nil {
+		review := *f.Review
+		review.Summary = clean(review.Summary)
+		e.Review = &review
+	}
 	if f.Code == fault.RateLimited {
 		e.RetryAfter = operation.Seconds(f.RetryAfter)
 	}

@@ -36,6 +36,7 @@ type problem struct {
 	Code      fault.Code    `json:"code,omitempty"`
 	Retryable *bool         `json:"retryable,omitempty"`
 	Errors    []fault.Field `json:"errors,omitempty"`
+	*fault.Review
 }
 
 // small is the shared object of 401, and of 429 on the four older commands.

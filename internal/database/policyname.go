@@ -1,0 +1,87 @@
+package database
+
+import (
+	"context"
+
+	"github.com/musterhq/muster/internal/fault"
+	"github.com/musterhq/muster/internal/policy"
+)
+
+// named is a policy's name as it is kept.
+type named struct{ company, id, name string }
+
+func scanNamed(r row) (n named, err error) {
+	err = r.Scan(&n.company, &n.id, &n.name)
+	return n, err
+}
+
+// PolicyNamed returns the id of another policy of the company whose name people
+// would take for this one.
+func (db *DB) PolicyNamed(ctx context.Context, companyID, name, except string) (string, error) {
+	return policyNamed(ctx, db.read(), companyID, name, except)
+}
+
+// policyNamed compares all names of the company: names change rarely, and what
+// looks alike changes with Unicode, so it is not kept with the policies.
+func policyNamed(ctx context.Context, c conn, companyID, name, except string) (string, error) {
+	all, err := list(ctx, c, scanNamed, `SELECT p.company_id, p.id, p.name FROM policies p
+		WHERE p.company_id = ? AND NOT p.deleted`, companyID)
+	if err != nil {
+		return "", err
+	}
+	look := policy.LookOf(name)
+	for _, other := range all {
+		if other.id != except && look.Like(policy.LookOf(other.name)) {
+			return other.id, nil
+		}
+	}
+	return "", fault.New(fault.NotFound, "no such policy")
+}
+
+// nameFree is fault.Refused if another policy of the company has a name that
+// people would take for this one, or is about to get it. The company is locked.
+func nameFree(ctx context.Context, t *tx, companyID, name, own string) error {
+	switch _, err := policyNamed(ctx, t, companyID, name, own); {
+	case err == nil:
+		return fault.New(fault.Refused, "there is a policy named %q already, or one that looks the same: choose another name", name)
+	case fault.CodeOf(err) != fault.NotFound:
+		return err
+	}
+	kept, err := nameKept(ctx, t, companyID, name, own)
+	if err == nil && kept {
+		return fault.New(fault.Refused, "another policy is about to be named %q: choose another name", name)
+	}
+	return err
+}
+
+// nameKept reports whether a proposal that is being applied is to give the
+// name to another policy.
+func nameKept(ctx context.Context, c conn, companyID, name, policyID string) (bool, error) {
+	all, err := list(ctx, c, scanNamed, `SELECT v.company_id, v.next_policy_id, v.next_name FROM proposals v
+		WHERE v.company_id = ? AND v.next_name_key <> '' AND v.status = 'EXECUTING' AND v.next_policy_id <> ?`, companyID, policyID)
+	if err != nil {
+		return false, err
+	}
+	look := policy.LookOf(name)
+	for _, other := range all {
+		if look.Like(policy.LookOf(other.name)) {
+			return true, nil
+		}
+	}
+	return false, nil
+}
+
+// OddNames returns the policies, over all companies, whose names would be
+// refused now, because of their characters or because they look like another's.
+func (db *DB) OddNames(ctx context.Context) ([]policy.OddName, error) {
+	all, err := list(ctx, db.read(), scanNamed, `SELECT c.slug, p.id, p.name FROM companies c
+		JOIN policies p ON p.company_id = c.id WHERE NOT p.deleted ORDER BY c.slug, p.created_at, p.id`)
+	if err != nil {
+		return nil, err
+	}
+	names := make([]policy.OddName, len(all))
+	for i, n := range all {
+		names[i] = policy.OddName{Company: n.company, PolicyID: n.id, Name: n.name}
+	}
+	return policy.OddNames(names), nil
+}
