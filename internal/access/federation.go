@@ -37,15 +37,15 @@ func (p IdentityProvider) Check() error {
 			faults = append(faults, fault.Field{Field: field, Message: message})
 		}
 	}
+	// Whether http is allowed depends on the operator: ProviderClient knows.
 	issuer, err := url.Parse(p.Issuer)
-	local := err == nil && (issuer.Hostname() == "localhost" || issuer.Hostname() == "127.0.0.1")
-	must(err == nil && issuer.Host != "" && (issuer.Scheme == "https" || issuer.Scheme == "http" && local) && issuer.RawQuery == "" && issuer.Fragment == "",
-		"issuer", "must be the provider's https address")
+	must(err == nil && issuer.Host != "" && (issuer.Scheme == "https" || issuer.Scheme == "http") && issuer.User == nil &&
+		issuer.RawQuery == "" && issuer.Fragment == "" && len(p.Issuer) <= 500, "issuer", "must be the provider's https address")
 	must(p.ClientID != "" && len(p.ClientID) <= 500, "clientId", "must be the client's id at the provider")
 	must(name.IsLabel(p.Name, 60), "name", "must have 1 to 60 printable characters")
 	_, known := p.Role.Rights()
 	must(known && p.Role != Admin, "role", "must be manager, operator or viewer")
-	must(len(p.Domains) > 0 && len(p.Domains) <= 50 && !slices.ContainsFunc(p.Domains, func(d string) bool { return !isDomain(d) }),
+	must(len(p.Domains) > 0 && len(p.Domains) <= 50 && !slices.ContainsFunc(p.Domains, func(d string) bool { return !IsDomain(d) }),
 		"domains", "must be 1 to 50 domains such as example.com")
 	if len(faults) > 0 {
 		return fault.Invalid(faults[0].Field+" "+faults[0].Message, faults...)
@@ -53,7 +53,8 @@ func (p IdentityProvider) Check() error {
 	return nil
 }
 
-func isDomain(d string) bool {
+// IsDomain reports whether d is a domain of e-mail addresses in its normal form.
+func IsDomain(d string) bool {
 	_, err := NormalEmail("a@" + d)
 	return err == nil && d == strings.ToLower(d) && strings.Contains(d, ".") && len(d) <= 253
 }
@@ -67,21 +68,34 @@ type Claims struct {
 	AuthTime      time.Time // when the person last signed in there; zero: not told
 }
 
-// ProviderStore keeps providers and who is who there.
+// ProviderStore keeps providers, and which user is who there.
 type ProviderStore interface {
 	Provider(ctx context.Context, companyID string) (IdentityProvider, error)
 	ProviderByDomain(ctx context.Context, domain string) (IdentityProvider, error) // enabled ones
-	SaveProvider(ctx context.Context, p IdentityProvider) error                    // fault.Refused if a domain is another company's
+	// SaveProvider saves a provider unless check, which gets the company's
+	// users, refuses; nothing of either changes meanwhile. It is fault.Refused
+	// if a domain does not belong to the company.
+	SaveProvider(ctx context.Context, p IdentityProvider, check func([]UserAccount) error) error
 	IdentityUser(ctx context.Context, companyID, issuer, subject string) (userID string, err error)
-	LinkIdentity(ctx context.Context, companyID, issuer, subject, userID string) error
+	LinkIdentity(ctx context.Context, l IdentityLink) error
+}
+
+// IdentityLink says that a subject at an issuer is a user.
+type IdentityLink struct {
+	CompanyID string `json:"companyId"`
+	UserID    string `json:"userId"`
+	Issuer    string `json:"issuer"`
+	Subject   string `json:"subject"`
 }
 
 // ProviderClient speaks OpenID Connect. secret is the client's, open.
 type ProviderClient interface {
-	// Address is where the person is sent; anew asks the provider to have them
-	// sign in again although they are signed in there.
-	Address(ctx context.Context, p IdentityProvider, secret, state, nonce, verifier string, anew bool) (string, error)
-	Exchange(ctx context.Context, p IdentityProvider, secret, code, nonce, verifier string) (Claims, error)
+	// Check asks the provider for its description, without a cache.
+	Check(ctx context.Context, p IdentityProvider) error
+	// Address is where the person is sent. If j.Proves is set, the provider is
+	// asked to have them sign in again although they are signed in there.
+	Address(ctx context.Context, p IdentityProvider, j Journey) (string, error)
+	Exchange(ctx context.Context, p IdentityProvider, secret string, j Journey, back Return) (Claims, error)
 }
 
 // Sealer seals with the service's own keys, which are not in the database.
@@ -90,10 +104,11 @@ type Sealer interface {
 	Open(purpose string, sealed []byte) ([]byte, error)
 }
 
-// Federation lets people in by their company's own provider.
+// Federation signs people in by their company's own provider.
 type Federation struct {
 	Providers ProviderStore
 	Users     UserStore
+	Passkeys  PasskeyStore
 	Steps     StepStore
 	Client    ProviderClient
 	Sealer    Sealer
@@ -116,133 +131,178 @@ func (s Federation) openSecret(p IdentityProvider) (string, error) {
 	return string(secret), err
 }
 
-// Journey is somebody on the way to their provider and back.
-type Journey struct {
-	Next   string `json:"next"`   // where they go then
-	Proves string `json:"proves"` // the user who proves anew who they are; empty: signs in
-	Nonce  string `json:"nonce"`
-	PKCE   string `json:"pkce"`
+// Save saves a provider on behalf of a user. A provider decides who its
+// company's users are, so it takes the right to manage users, and every right
+// and policy of each user whose address is in its domains.
+func (s Federation) Save(ctx context.Context, by UserAccount, p IdentityProvider) error {
+	if missing := (ManageCompany | ManageUsers) &^ by.Rights; missing != 0 {
+		return fault.New(fault.Forbidden, "saving company sign-in needs the right %s: an administrator can grant it", strings.Join(missing.Names(), " and "))
+	}
+	if err := p.Check(); err != nil {
+		return err
+	}
+	if rights, _ := p.Role.Rights(); !by.Rights.Has(rights) || by.Policies != nil && p.CreatesUsers {
+		return fault.Invalid("role may do more than you", fault.Field{Field: "role", Message: "may do more than you"})
+	}
+	if p.Enabled {
+		if err := s.Client.Check(ctx, p); err != nil {
+			return err
+		}
+	}
+	return s.Providers.SaveProvider(ctx, p, func(users []UserAccount) error {
+		for _, u := range users {
+			if slices.Contains(p.Domains, domainOf(u.Email)) && beyond(by, u) {
+				return fault.New(fault.Forbidden, "cannot save company sign-in for %s: %s may do more than you; an administrator can save it", domainOf(u.Email), u.Name)
+			}
+		}
+		return nil
+	})
 }
 
-// StartByEmail begins the sign-in of somebody with the address: fault.NotFound
-// if no provider serves its domain.
-func (s Federation) StartByEmail(ctx context.Context, email, next string) (address, state string, err error) {
-	normal, err := NormalEmail(email)
-	if err != nil {
-		return "", "", err
-	}
-	p, err := s.Providers.ProviderByDomain(ctx, domainOf(normal))
-	if err != nil {
-		return "", "", err
-	}
-	return s.start(ctx, p, Journey{Next: next}, false)
+// Arrival is a person who came back from their company's provider.
+type Arrival struct {
+	User    UserAccount
+	Journey Journey
+	// ProvedAt is when the provider last asked the person to sign in; zero if it
+	// does not say.
+	ProvedAt time.Time
+	// Confirm, if set, is the token of a LinkingIdentity step: the person has an
+	// account here that was never signed in to by this provider, and first
+	// proves that it is theirs.
+	Confirm string
 }
 
-// StartProof begins to prove anew that it is u.
-func (s Federation) StartProof(ctx context.Context, u UserAccount, next string) (address, state string, err error) {
-	p, err := s.Providers.Provider(ctx, u.CompanyID)
-	if err == nil && !p.Enabled {
-		err = fault.New(fault.NotFound, "company sign-in is turned off")
-	}
+// Finish ends what Start began. It fails with fault.Refused, and the reason in
+// words, if the person may not sign in.
+func (s Federation) Finish(ctx context.Context, cookie string, back Return) (Arrival, error) {
+	j, err := s.open(cookie, back.State)
 	if err != nil {
-		return "", "", err
+		return Arrival{}, err
 	}
-	return s.start(ctx, p, Journey{Next: next, Proves: u.ID}, true)
-}
-
-func (s Federation) start(ctx context.Context, p IdentityProvider, j Journey, anew bool) (address, state string, err error) {
-	secret, err := s.openSecret(p)
-	if err != nil {
-		return "", "", err
-	}
-	j.Nonce, j.PKCE = randomText(secretLength), randomText(64)
-	data, err := json.Marshal(j)
-	if err != nil {
-		return "", "", err
-	}
-	state, err = Begin(ctx, s.Steps, Step{Kind: AtProvider, CompanyID: p.CompanyID, UserID: j.Proves, Data: data, ExpiresAt: s.Now().Add(StepLife)})
-	if err != nil {
-		return "", "", err
-	}
-	address, err = s.Client.Address(ctx, p, secret, state, j.Nonce, j.PKCE, anew)
-	return address, state, err
-}
-
-// Finish ends what Start began: it returns who has come back. It fails with
-// fault.Refused, with what is wrong in words, if nobody is let in.
-func (s Federation) Finish(ctx context.Context, state, code string) (UserAccount, Journey, error) {
-	step, err := s.Steps.TakeStep(ctx, HashSecret(state), AtProvider)
-	if fault.CodeOf(err) == fault.NotFound {
-		return UserAccount{}, Journey{}, fault.New(fault.Refused, "this sign-in took too long, or was used already: start again")
-	}
-	var j Journey
-	if err == nil {
-		err = json.Unmarshal(step.Data, &j)
-	}
-	if err != nil {
-		return UserAccount{}, j, err
-	}
-	p, err := s.Providers.Provider(ctx, step.CompanyID)
+	a := Arrival{Journey: j}
+	p, err := s.Providers.Provider(ctx, j.CompanyID)
 	if err == nil && !p.Enabled {
 		err = fault.New(fault.Refused, "company sign-in was turned off")
 	}
 	if err != nil {
-		return UserAccount{}, j, err
+		return a, err
 	}
 	secret, err := s.openSecret(p)
 	if err != nil {
-		return UserAccount{}, j, err
+		return a, err
 	}
-	claims, err := s.Client.Exchange(ctx, p, secret, code, j.Nonce, j.PKCE)
+	claims, err := s.Client.Exchange(ctx, p, secret, j, back)
 	if err != nil {
-		return UserAccount{}, j, err
+		return a, err
 	}
+	a.ProvedAt = claims.AuthTime
 	if j.Proves != "" && s.Now().Sub(claims.AuthTime) > ReauthFresh {
-		return UserAccount{}, j, fault.New(fault.Refused, "%s did not ask you to sign in again, so it proves nothing", p.Name)
+		return a, fault.New(fault.Refused, "%s did not ask you to sign in again, so it proves nothing", p.Name)
 	}
-	u, err := s.resolve(ctx, p, claims)
-	if err == nil && j.Proves != "" && u.ID != j.Proves {
-		return UserAccount{}, j, fault.New(fault.Refused, "you came back as %s, who is somebody else", u.Email)
+	if err := s.resolve(ctx, p, claims, &a); err != nil {
+		return a, err
 	}
-	return u, j, err
+	if j.Proves != "" && a.User.ID != j.Proves {
+		return a, fault.New(fault.Refused, "you came back as another user, %s", a.User.Email)
+	}
+	return a, nil
 }
 
 // resolve finds, links or makes the user. An address counts only if the
 // provider verified it and its domain is the company's.
-func (s Federation) resolve(ctx context.Context, p IdentityProvider, c Claims) (UserAccount, error) {
+func (s Federation) resolve(ctx context.Context, p IdentityProvider, c Claims, a *Arrival) error {
 	id, err := s.Providers.IdentityUser(ctx, p.CompanyID, p.Issuer, c.Subject)
 	if err == nil {
-		u, err := s.Users.UserByID(ctx, p.CompanyID, id)
-		return enabled(u, err)
+		a.User, err = enabled(s.Users.UserByID(ctx, p.CompanyID, id))
+		return err
 	}
 	if fault.CodeOf(err) != fault.NotFound {
-		return UserAccount{}, err
+		return err
 	}
 	email, err := NormalEmail(c.Email)
 	if err != nil || !c.EmailVerified {
-		return UserAccount{}, fault.New(fault.Refused, "%s has not verified your e-mail address", p.Name)
+		return fault.New(fault.Refused, "%s has not verified your e-mail address", p.Name)
 	}
 	if !slices.Contains(p.Domains, domainOf(email)) {
-		return UserAccount{}, fault.New(fault.Refused, "addresses at %s do not sign in here", domainOf(email))
+		return fault.New(fault.Refused, "addresses at %s do not sign in here", domainOf(email))
 	}
 	u, err := s.Users.UserByEmail(ctx, email)
 	switch {
 	case err == nil && u.CompanyID != p.CompanyID:
-		return UserAccount{}, fault.New(fault.Refused, "your address belongs to another company here")
+		return fault.New(fault.Refused, "your address belongs to another company here")
 	case err == nil:
-		if u, err = enabled(u, nil); err != nil {
-			return UserAccount{}, err
-		}
+		return s.linkFirst(ctx, p, c, u, a)
 	case fault.CodeOf(err) != fault.NotFound:
-		return UserAccount{}, err
+		return err
 	case !p.CreatesUsers:
-		return UserAccount{}, fault.New(fault.Refused, "you are not a user here yet: ask an administrator to invite %s", email)
-	default:
-		if u, err = s.create(ctx, p, email, c.Name); err != nil {
-			return UserAccount{}, err
-		}
+		return fault.New(fault.Refused, "you are not a user here yet: ask an administrator to invite %s", email)
 	}
-	return u, s.Providers.LinkIdentity(ctx, p.CompanyID, p.Issuer, c.Subject, u.ID)
+	if a.User, err = s.create(ctx, p, email, c.Name); err != nil {
+		return err
+	}
+	return s.Providers.LinkIdentity(ctx, IdentityLink{p.CompanyID, a.User.ID, p.Issuer, c.Subject})
+}
+
+// linkFirst links a user who exists. One who has a password or a passkey proves
+// once that the account is theirs: the provider's word alone would let whoever
+// set it up into any account of its domains.
+func (s Federation) linkFirst(ctx context.Context, p IdentityProvider, c Claims, u UserAccount, a *Arrival) (err error) {
+	if a.User, err = enabled(u, nil); err != nil {
+		return err
+	}
+	link := IdentityLink{p.CompanyID, u.ID, p.Issuer, c.Subject}
+	known, err := s.Passkeys.Passkeys(ctx, u.ID)
+	if err != nil {
+		return err
+	}
+	if u.PasswordHash == "" && len(known) == 0 {
+		return s.Providers.LinkIdentity(ctx, link)
+	}
+	data, err := json.Marshal(Linking{IdentityLink: link, Next: a.Journey.Next, Provider: p.Name})
+	if err != nil {
+		return err
+	}
+	a.Confirm, err = Begin(ctx, s.Steps, Step{Kind: LinkingIdentity, CompanyID: u.CompanyID, UserID: u.ID, Data: data, ExpiresAt: s.Now().Add(StepLife)})
+	return err
+}
+
+// Linking is what a LinkingIdentity step goes on with.
+type Linking struct {
+	IdentityLink
+	Next     string `json:"next"`
+	Provider string `json:"provider"` // its name
+}
+
+// Linking shows the step that a token is for, and its user; fault.Refused if it
+// is over.
+func (s Federation) Linking(ctx context.Context, token string) (l Linking, u UserAccount, err error) {
+	step, err := s.Steps.Step(ctx, HashSecret(token), LinkingIdentity)
+	if fault.CodeOf(err) == fault.NotFound {
+		return l, u, errTooLate()
+	}
+	if err == nil {
+		err = json.Unmarshal(step.Data, &l)
+	}
+	if err == nil {
+		u, err = enabled(s.Users.UserByID(ctx, step.CompanyID, step.UserID))
+	}
+	return l, u, err
+}
+
+// Link links the user of the step, who has proved that the account is theirs.
+func (s Federation) Link(ctx context.Context, token string, l Linking) error {
+	_, err := s.Steps.TakeStep(ctx, HashSecret(token), LinkingIdentity)
+	if fault.CodeOf(err) == fault.NotFound {
+		return errTooLate()
+	}
+	if err != nil {
+		return err
+	}
+	return s.Providers.LinkIdentity(ctx, l.IdentityLink)
+}
+
+func errTooLate() error {
+	return fault.New(fault.Refused, "this sign-in took too long or was used already: start again")
 }
 
 func (s Federation) create(ctx context.Context, p IdentityProvider, email, called string) (UserAccount, error) {

@@ -2,6 +2,7 @@ package access
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	"github.com/musterhq/muster/internal/fault"
@@ -56,6 +57,15 @@ func (s Keys) CreateForUser(ctx context.Context, by UserAccount, r NewKeyRequest
 // Revoke ends a key at once. Revoking it again changes nothing.
 func (s Keys) Revoke(ctx context.Context, companyID, id string) (Key, error) {
 	return s.Store.RevokeKey(ctx, companyID, id, s.now())
+}
+
+// LiveOf returns the keys that a user made and that still work.
+func (s Keys) LiveOf(ctx context.Context, u UserAccount) ([]Key, error) {
+	all, err := s.Store.Keys(ctx, u.CompanyID)
+	now := s.now()
+	return slices.DeleteFunc(all, func(k Key) bool {
+		return k.CreatedBy != u.ID || !k.RevokedAt.IsZero() || !k.ExpiresAt.IsZero() && !now.Before(k.ExpiresAt)
+	}), err
 }
 
 func (s Keys) create(ctx context.Context, createdBy string, policies []string, r NewKeyRequest) (Key, string, error) {

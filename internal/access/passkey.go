@@ -40,22 +40,39 @@ type PasskeyStore interface {
 	RecoveryCodes(ctx context.Context, userID string) (int, error)
 }
 
+// PasskeyOwners finds people by their passkeys.
+type PasskeyOwners interface {
+	// PasskeyUser returns the user whose passkey has the id; fault.NotFound if
+	// there is none.
+	PasskeyUser(ctx context.Context, id string) (UserAccount, error)
+}
+
 // Ceremonies are the two conversations with an authenticator. Options go to the
 // browser, state stays here until the answer comes.
 type Ceremonies interface {
 	BeginAdd(u UserAccount, known []Passkey) (options, state json.RawMessage, err error)
 	FinishAdd(u UserAccount, state, answer json.RawMessage) (Passkey, error)
-	BeginProof(u UserAccount, known []Passkey) (options, state json.RawMessage, err error)
+	// BeginProof begins to prove that it is u. With verify, the authenticator
+	// must have verified the user (PIN, fingerprint, face): a touch is not enough.
+	BeginProof(u UserAccount, known []Passkey, verify bool) (options, state json.RawMessage, err error)
 	// FinishProof returns the passkey that proved it, as it now is.
 	FinishProof(u UserAccount, known []Passkey, state, answer json.RawMessage) (Passkey, error)
+	// BeginSignIn asks for any passkey of this service, with user verification.
+	BeginSignIn() (options, state json.RawMessage, err error)
+	// FinishSignIn returns the passkey that answered, as it now is; find returns
+	// its owner and the owner's passkeys. once is the challenge, which must not
+	// be answered again.
+	FinishSignIn(state, answer json.RawMessage, find func(id string) (UserAccount, []Passkey, error)) (p Passkey, once string, err error)
 }
 
 // Passkeys adds and checks passkeys. Ceremonies is nil where the service's
 // address cannot have passkeys: they need a host name.
 type Passkeys struct {
 	Store      PasskeyStore
+	Owners     PasskeyOwners
 	Steps      StepStore
 	Ceremonies Ceremonies
+	Sealer     Sealer // of the challenges that strangers get
 	Now        func() time.Time
 }
 
@@ -113,7 +130,8 @@ func (s Passkeys) FinishAdd(ctx context.Context, u UserAccount, token, called st
 	return s.RenewCodes(ctx, u)
 }
 
-// BeginProof begins to prove that it is u, by a step of the kind.
+// BeginProof begins to prove that it is u, by a step of the kind. Beside a
+// password, a touch is enough; alone, the passkey must verify the user.
 func (s Passkeys) BeginProof(ctx context.Context, u UserAccount, kind StepKind) (Challenge, error) {
 	if s.Ceremonies == nil {
 		return Challenge{}, s.unavailable()
@@ -125,7 +143,7 @@ func (s Passkeys) BeginProof(ctx context.Context, u UserAccount, kind StepKind) 
 	if len(known) == 0 {
 		return Challenge{}, fault.New(fault.Refused, "you have no passkey")
 	}
-	options, state, err := s.Ceremonies.BeginProof(u, known)
+	options, state, err := s.Ceremonies.BeginProof(u, known, kind != SecondFactor)
 	return s.challenge(ctx, kind, u, options, state, err)
 }
 

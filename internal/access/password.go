@@ -7,8 +7,11 @@ import (
 	"encoding/base64"
 	"errors"
 	"fmt"
+	"time"
 
 	"golang.org/x/crypto/argon2"
+
+	"github.com/musterhq/muster/internal/fault"
 )
 
 // The cost of a password hash: 19 MiB, two passes, one lane.
@@ -21,12 +24,17 @@ const (
 )
 
 // Passwords hashes and checks passwords with argon2id, a bounded number at a
-// time: each takes 19 MiB and some 50 ms of a core.
-type Passwords struct{ slots chan struct{} }
+// time: each takes 19 MiB and some 50 ms of a core. When too many wait, the next
+// one is refused with fault.RateLimited.
+type Passwords struct{ waiting, slots chan struct{} }
+
+// waitingEach is how many may wait for each hash that is made.
+const waitingEach = 32
 
 // NewPasswords allows at most parallel hashes at a time.
 func NewPasswords(parallel int) *Passwords {
-	return &Passwords{slots: make(chan struct{}, max(1, parallel))}
+	parallel = max(1, parallel)
+	return &Passwords{waiting: make(chan struct{}, parallel*(1+waitingEach)), slots: make(chan struct{}, parallel)}
 }
 
 var errHashFormat = errors.New("access: stored password hash has an unknown format")
@@ -86,6 +94,12 @@ func splitHash(text string) (salt, sum []byte, err error) {
 }
 
 func (p *Passwords) derive(ctx context.Context, password string, salt []byte, passes, memory uint32, lanes uint8, length uint32) ([]byte, error) {
+	select {
+	case p.waiting <- struct{}{}:
+		defer func() { <-p.waiting }()
+	default:
+		return nil, fault.Limited(2*time.Second, "too many passwords are being checked: try again in a few seconds")
+	}
 	select {
 	case p.slots <- struct{}{}:
 		defer func() { <-p.slots }()

@@ -104,7 +104,23 @@ func (s Users) Invite(ctx context.Context, by UserAccount, r NewUserRequest) (Us
 	if beyond(by, u) {
 		return UserAccount{}, fault.New(fault.Forbidden, "you cannot give rights or policies that you do not have yourself")
 	}
-	return u, s.Store.CreateUser(ctx, u)
+	// An address of another company's domain is refused whether or not that
+	// company has such a user, which nobody here may learn.
+	foreign, err := s.Domains.ForeignDomain(ctx, u.CompanyID, domainOf(u.Email))
+	if err != nil {
+		return UserAccount{}, err
+	}
+	taken := fault.New(fault.Refused, "cannot use the address %s: it is not available; ask the operator if it should be", u.Email)
+	if foreign {
+		return UserAccount{}, taken
+	}
+	err = s.Store.CreateUser(ctx, u)
+	if fault.CodeOf(err) == fault.Refused {
+		if known, lost := s.Store.UserByEmail(ctx, u.Email); lost != nil || known.CompanyID != u.CompanyID {
+			err = taken.Because(err)
+		}
+	}
+	return u, err
 }
 
 // account is a request's user, without a password.

@@ -13,11 +13,14 @@ type StepKind string
 const (
 	Invitation   StepKind = "INVITATION"    // sets a password for the first time
 	SecondFactor StepKind = "SECOND_FACTOR" // the password was right; a passkey is asked for
-	AtProvider   StepKind = "AT_PROVIDER"   // is at the company's identity provider
 	AddPasskey   StepKind = "ADD_PASSKEY"
 	ProvePasskey StepKind = "PROVE_PASSKEY" // shows the passkey anew before something dangerous
 	NewKeyForm   StepKind = "NEW_KEY"       // fills in the form of a new API key, which makes one key
 	Connecting   StepKind = "CONNECTING"    // is at the platform's sign-up page
+	// LinkingIdentity proves that an account is theirs, before the company's
+	// provider signs them in to it.
+	LinkingIdentity StepKind = "LINKING_IDENTITY"
+	UsedChallenge   StepKind = "USED_CHALLENGE" // a passkey answered it: it is not taken again
 )
 
 // How long steps may take.

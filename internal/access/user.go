@@ -8,7 +8,6 @@ import (
 	"strings"
 	"time"
 	"unicode"
-	"unicode/utf8"
 
 	"github.com/musterhq/muster/internal/fault"
 )
@@ -136,21 +135,6 @@ func (u UserAccount) MayGrant(p Permission) error {
 	}
 	if p.Has(Provisioning) && u.Policies != nil {
 		return fault.New(fault.Forbidden, "creating a key with %s needs access to all policies", Provisioning)
-	}
-	return nil
-}
-
-// MinPassword and MaxPassword limit passwords of portal users, in characters.
-const (
-	MinPassword = 8
-	MaxPassword = 256
-)
-
-// CheckPassword returns fault.InvalidArguments for a password that cannot be used.
-func CheckPassword(password string) error {
-	if n := utf8.RuneCountInString(password); n < MinPassword || n > MaxPassword || !utf8.ValidString(password) {
-		return fault.Invalid(fmt.Sprintf("the password must have %d to %d characters", MinPassword, MaxPassword),
-			fault.Field{Field: "password", Message: fmt.Sprintf("must have %d to %d characters", MinPassword, MaxPassword)})
 	}
 	return nil
 }

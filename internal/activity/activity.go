@@ -40,6 +40,7 @@ const (
 	UserChanged        Action = "user.changed"
 	UserInvited        Action = "user.invited"
 	UserDeleted        Action = "user.deleted"
+	IdentityLinked     Action = "identity.linked" // a user is somebody at the company's provider
 	PasskeyAdded       Action = "user.passkey_added"
 	PasskeyRemoved     Action = "user.passkey_removed"
 	RecoveryRenewed    Action = "user.recovery_renewed"
@@ -53,6 +54,7 @@ const (
 	CompanyConnected   Action = "company.connected"
 	ChainRestarted     Action = "company.chain_restarted"
 	SignInSetUp        Action = "company.signin_changed"
+	CompanyDomains     Action = "company.domains_changed"
 	AssetsImported     Action = "asset.imported"
 	AssetChanged       Action = "asset.changed"
 	ProvisioningIssued Action = "provisioning.issued" // a QR code
@@ -67,7 +69,7 @@ func (a Action) Area() string { area, _, _ := strings.Cut(string(a), "."); retur
 
 // Areas lists every area, for filters.
 func Areas() []string {
-	return []string{"command", "proposal", "policy", "provisioning", "signin", "user", "key", "connection", "company", "asset"}
+	return []string{"command", "proposal", "policy", "provisioning", "signin", "identity", "user", "key", "connection", "company", "asset"}
 }
 
 // Outcome is how what was done ended. A command's entry tells that it was

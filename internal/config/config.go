@@ -34,17 +34,20 @@ type Platform struct {
 type Service struct {
 	Store
 	Platform
-	Listen         string        `name:"listen" env:"MUSTER_LISTEN" default:"127.0.0.1:8080" placeholder:"ADDR" help:"Address to serve on. Default: ${default}."`
-	PublicURL      string        `name:"public-url" env:"MUSTER_PUBLIC_URL" placeholder:"URL" help:"Address under which people and devices reach the service; by default made from the one listened on."`
-	KeyFile        string        `name:"key-file" env:"MUSTER_KEY_FILE" placeholder:"FILE" help:"The service's own signing and sealing keys; made beside the SQLite file at first start, required with PostgreSQL."`
-	ReadsPerMinute int           `name:"reads-per-minute" env:"MUSTER_READS_PER_MINUTE" default:"600" placeholder:"N" help:"Ceiling of reads a minute for each API key; it protects the server. Default: ${default}."`
-	TLSCert        string        `name:"tls-cert" env:"MUSTER_TLS_CERT" placeholder:"FILE" help:"Certificate chain (PEM); read again when it changes."`
-	TLSKey         string        `name:"tls-key" env:"MUSTER_TLS_KEY" placeholder:"FILE" help:"Private key of the certificate (PEM)."`
-	TrustedProxies []string      `name:"trusted-proxies" env:"MUSTER_TRUSTED_PROXIES" placeholder:"CIDR,…" help:"Networks of reverse proxies whose X-Forwarded-For is believed, where strangers' requests are counted by address."`
-	LogLevel       string        `name:"log-level" env:"MUSTER_LOG_LEVEL" enum:"debug,info,warn,error" default:"info" help:"Lowest level to log: debug, info, warn or error."`
-	LogFormat      string        `name:"log-format" env:"MUSTER_LOG_FORMAT" enum:"text,json" default:"text" help:"Format of the log: text or json."`
-	DrainDelay     time.Duration `name:"drain-delay" env:"MUSTER_DRAIN_DELAY" default:"0s" placeholder:"DURATION" help:"How long /readyz says not ready before the service stops taking connections, when it is told to stop. Behind a proxy that checks readiness: longer than its interval, such as 5s. Default: ${default}."`
-	MetricsListen  string        `name:"metrics-listen" env:"MUSTER_METRICS_LISTEN" placeholder:"ADDR" help:"Serve /metrics on this address instead of the main one."`
+	Listen         string   `name:"listen" env:"MUSTER_LISTEN" default:"127.0.0.1:8080" placeholder:"ADDR" help:"Address to serve on. Default: ${default}."`
+	PublicURL      string   `name:"public-url" env:"MUSTER_PUBLIC_URL" placeholder:"URL" help:"Address under which people and devices reach the service; by default made from the one listened on."`
+	KeyFile        string   `name:"key-file" env:"MUSTER_KEY_FILE" placeholder:"FILE" help:"The service's own signing and sealing keys; made beside the SQLite file at first start, required with PostgreSQL."`
+	ReadsPerMinute int      `name:"reads-per-minute" env:"MUSTER_READS_PER_MINUTE" default:"600" placeholder:"N" help:"Ceiling of reads a minute for each API key; it protects the server. Default: ${default}."`
+	TLSCert        string   `name:"tls-cert" env:"MUSTER_TLS_CERT" placeholder:"FILE" help:"Certificate chain (PEM); read again when it changes."`
+	TLSKey         string   `name:"tls-key" env:"MUSTER_TLS_KEY" placeholder:"FILE" help:"Private key of the certificate (PEM)."`
+	TrustedProxies []string `name:"trusted-proxies" env:"MUSTER_TRUSTED_PROXIES" placeholder:"CIDR,…" help:"Networks of reverse proxies whose X-Forwarded-For is believed, where strangers' requests are counted by address."`
+	// PrivateProviders says where companies' identity providers may be although
+	// the address is not public. http is allowed only where it names loopback.
+	PrivateProviders []string      `name:"private-providers" env:"MUSTER_PRIVATE_PROVIDERS" placeholder:"CIDR,…" help:"Networks in which companies' identity providers may be; all others must have public addresses."`
+	LogLevel         string        `name:"log-level" env:"MUSTER_LOG_LEVEL" enum:"debug,info,warn,error" default:"info" help:"Lowest level to log: debug, info, warn or error."`
+	LogFormat        string        `name:"log-format" env:"MUSTER_LOG_FORMAT" enum:"text,json" default:"text" help:"Format of the log: text or json."`
+	DrainDelay       time.Duration `name:"drain-delay" env:"MUSTER_DRAIN_DELAY" default:"0s" placeholder:"DURATION" help:"How long /readyz says not ready before the service stops taking connections, when it is told to stop. Behind a proxy that checks readiness: longer than its interval, such as 5s. Default: ${default}."`
+	MetricsListen    string        `name:"metrics-listen" env:"MUSTER_METRICS_LISTEN" placeholder:"ADDR" help:"Serve /metrics on this address instead of the main one."`
 }
 
 // Defaults of settings that are not set.
@@ -110,20 +113,32 @@ func (c Service) Check() error {
 	if _, err := c.Proxies(); err != nil {
 		wrong = append(wrong, err)
 	}
+	if _, err := c.ProviderNetworks(); err != nil {
+		wrong = append(wrong, err)
+	}
 	return errors.Join(wrong...)
 }
 
 // Proxies are the networks of TrustedProxies.
 func (c Service) Proxies() ([]netip.Prefix, error) {
-	var networks []netip.Prefix
-	for _, text := range c.TrustedProxies {
+	return networks("MUSTER_TRUSTED_PROXIES", c.TrustedProxies)
+}
+
+// ProviderNetworks are the networks of PrivateProviders.
+func (c Service) ProviderNetworks() ([]netip.Prefix, error) {
+	return networks("MUSTER_PRIVATE_PROVIDERS", c.PrivateProviders)
+}
+
+func networks(setting string, texts []string) ([]netip.Prefix, error) {
+	var all []netip.Prefix
+	for _, text := range texts {
 		network, err := netip.ParsePrefix(strings.TrimSpace(text))
 		if err != nil {
-			return nil, fmt.Errorf("MUSTER_TRUSTED_PROXIES: %q is not a network such as 10.0.0.0/8", text)
+			return nil, fmt.Errorf("%s: %q is not a network such as 10.0.0.0/8", setting, text)
 		}
-		networks = append(networks, network.Masked())
+		all = append(all, network.Masked())
 	}
-	return networks, nil
+	return all, nil
 }
 
 // Check reports a database setting that cannot be right. It never repeats the

@@ -29,6 +29,18 @@ func (db *DB) Spend(ctx context.Context, key string, limit int, window time.Dura
 	return w.used, spent, w.closes, err
 }
 
+// GiveBack implements access.FailureThrottle.
+func (db *DB) GiveBack(ctx context.Context, keys []string, now time.Time) error {
+	if len(keys) == 0 {
+		return nil
+	}
+	return db.statementRelaxed(ctx, func(ctx context.Context, t conn) error {
+		_, err := t.exec(ctx, `UPDATE budgets SET used = used - 1 WHERE key IN (`+marks(len(keys))+`) AND used > 0 AND closes_at > ?`,
+			append(anys(keys), millis(now))...)
+		return err
+	})
+}
+
 // spendTries bounds how often a call is tried again because others opened new
 // windows while it was being told that the old one is full.
 const spendTries = 5

@@ -24,6 +24,11 @@ func (db *DB) Passkeys(ctx context.Context, userID string) ([]access.Passkey, er
 		FROM passkeys p WHERE p.user_id = ? ORDER BY p.created_at, p.id`, userID)
 }
 
+// PasskeyUser implements access.PasskeyOwners.
+func (db *DB) PasskeyUser(ctx context.Context, id string) (access.UserAccount, error) {
+	return findUser(ctx, db.read(), `u.id = (SELECT p.user_id FROM passkeys p WHERE p.id = ?)`, id)
+}
+
 // AddPasskey implements access.PasskeyStore.
 func (db *DB) AddPasskey(ctx context.Context, p access.Passkey) error {
 	err := db.write(ctx, func(ctx context.Context, t *tx) error {

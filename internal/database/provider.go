@@ -43,13 +43,23 @@ func findProvider(ctx context.Context, c conn, where string, arg any) (access.Id
 }
 
 // SaveProvider implements access.ProviderStore.
-func (db *DB) SaveProvider(ctx context.Context, p access.IdentityProvider) error {
+func (db *DB) SaveProvider(ctx context.Context, p access.IdentityProvider, check func([]access.UserAccount) error) error {
 	err := db.write(ctx, func(ctx context.Context, t *tx) error {
 		if err := lockCompany(ctx, t, p.CompanyID, true); err != nil {
 			return err
 		}
 		before, err := findProvider(ctx, t, `i.company_id = ?`, p.CompanyID)
 		if err != nil && fault.CodeOf(err) != fault.NotFound {
+			return err
+		}
+		users, err := list(ctx, t, scanUser, `SELECT `+userColumns+` FROM users u WHERE u.company_id = ?`, p.CompanyID)
+		if err != nil {
+			return err
+		}
+		if err := check(users); err != nil {
+			return err
+		}
+		if err := db.claimDomains(ctx, t, p.CompanyID, p.Domains); err != nil {
 			return err
 		}
 		if _, err := t.exec(ctx, `INSERT INTO identity_providers (company_id, name, issuer, client_id, client_secret, enabled, creates_users, role, updated_at)
@@ -102,10 +112,14 @@ func (db *DB) IdentityUser(ctx context.Context, companyID, issuer, subject strin
 }
 
 // LinkIdentity implements access.ProviderStore.
-func (db *DB) LinkIdentity(ctx context.Context, companyID, issuer, subject, userID string) error {
-	return db.statement(ctx, func(ctx context.Context, c conn) error {
-		_, err := c.exec(ctx, `INSERT INTO identities (company_id, issuer, subject, user_id, created_at) VALUES (?, ?, ?, ?, ?)
-			ON CONFLICT (company_id, issuer, subject) DO NOTHING`, companyID, issuer, subject, userID, millis(db.now()))
-		return err
+func (db *DB) LinkIdentity(ctx context.Context, l access.IdentityLink) error {
+	return db.write(ctx, func(ctx context.Context, t *tx) error {
+		n, err := t.exec(ctx, `INSERT INTO identities (company_id, issuer, subject, user_id, created_at) VALUES (?, ?, ?, ?, ?)
+			ON CONFLICT (company_id, issuer, subject) DO NOTHING`, l.CompanyID, l.Issuer, l.Subject, l.UserID, millis(db.now()))
+		if err != nil || n == 0 {
+			return err
+		}
+		return db.recordPerson(ctx, t, l.UserID, activity.IdentityLinked, activity.OK,
+			activity.Change{Field: "issuer", After: l.Issuer}, activity.Change{Field: "subject", After: l.Subject})
 	})
 }

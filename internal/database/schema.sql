@@ -238,6 +238,12 @@ CREATE TABLE companion_tokens (
     spent_at BIGINT NOT NULL
 );
 CREATE INDEX companion_tokens_expires ON companion_tokens (expires_at);
+CREATE TABLE company_domains (
+    domain TEXT NOT NULL PRIMARY KEY,
+    company_id TEXT NOT NULL REFERENCES companies (id),
+    added_at BIGINT NOT NULL
+);
+CREATE INDEX company_domains_company ON company_domains (company_id, domain);
 CREATE TABLE device_names (
     company_id TEXT NOT NULL,
     name TEXT NOT NULL,

@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"encoding/hex"
 	"errors"
+	"math"
 	"time"
 
 	"github.com/musterhq/muster/internal/access"
@@ -74,6 +75,10 @@ func (db *DB) recordPerson(ctx context.Context, c conn, userID string, action ac
 // SignInFailed implements access.SignInLog.
 func (db *DB) SignInFailed(ctx context.Context, u access.UserAccount, why string) error {
 	return db.write(ctx, func(ctx context.Context, t *tx) error {
+		if u.ID == "" {
+			_, err := spend(ctx, t, "signin-nobody", math.MaxInt32, time.Minute, db.now())
+			return err
+		}
 		return db.recordPerson(ctx, t, u.ID, activity.SignInRefused, activity.Refused, activity.Change{Field: "reason", After: why})
 	})
 }

@@ -54,12 +54,12 @@ func TestStepsAreTakenOnce(t *testing.T) {
 		if n != 1 {
 			f.Errorf("%d took the step", n)
 		}
-		dropped, late := begin(access.Invitation), begin(access.AtProvider)
+		dropped, late := begin(access.Invitation), begin(access.LinkingIdentity)
 		f.ok(f.db.DropSteps(f.Context(), u.ID, access.Invitation))
 		_, err = f.db.TakeStep(f.Context(), dropped, access.Invitation)
 		f.code(fault.NotFound, err)
 		f.clock.Advance(time.Minute)
-		_, err = f.db.TakeStep(f.Context(), late, access.AtProvider)
+		_, err = f.db.TakeStep(f.Context(), late, access.LinkingIdentity)
 		f.code(fault.NotFound, err)
 	})
 }
@@ -91,11 +91,13 @@ func TestPasskeysAndRecoveryCodes(t *testing.T) {
 	})
 }
 
+func anybody([]access.UserAccount) error { return nil }
+
 func TestProvidersAndIdentities(t *testing.T) {
 	withCompany(t, func(f *fixture) {
 		p := access.IdentityProvider{CompanyID: f.company.ID, Name: "ID", Issuer: "https://id.example", ClientID: "c", Secret: []byte{1, 2},
 			Domains: []string{"acme.example", "acme.test"}, Enabled: true, Role: access.Viewer}
-		f.ok(f.db.SaveProvider(f.Context(), p))
+		f.ok(f.db.SaveProvider(f.Context(), p, anybody))
 		found, err := f.db.ProviderByDomain(f.Context(), "acme.test")
 		f.ok(err)
 		if found.Issuer != p.Issuer || len(found.Domains) != 2 || string(found.Secret) != string(p.Secret) {
@@ -103,13 +105,13 @@ func TestProvidersAndIdentities(t *testing.T) {
 		}
 		theirs := p
 		theirs.CompanyID = f.newCompany("other").ID
-		f.code(fault.Refused, f.db.SaveProvider(f.Context(), theirs))
+		f.code(fault.Refused, f.db.SaveProvider(f.Context(), theirs, anybody))
 		p.Enabled = false
-		f.ok(f.db.SaveProvider(f.Context(), p))
+		f.ok(f.db.SaveProvider(f.Context(), p, anybody))
 		_, err = f.db.ProviderByDomain(f.Context(), "acme.test")
 		f.code(fault.NotFound, err)
 		u := f.user(access.Viewer)
-		f.ok(f.db.LinkIdentity(f.Context(), f.company.ID, p.Issuer, "s", u.ID))
+		f.ok(f.db.LinkIdentity(f.Context(), access.IdentityLink{CompanyID: f.company.ID, Issuer: p.Issuer, Subject: "s", UserID: u.ID}))
 		if id, err := f.db.IdentityUser(f.Context(), f.company.ID, p.Issuer, "s"); err != nil || id != u.ID {
 			f.Errorf("%s, %v", id, err)
 		}

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 
 	"github.com/musterhq/muster/internal/access"
+	"github.com/musterhq/muster/internal/fault"
 )
 
 const stepColumns = `kind, company_id, user_id, data, expires_at`
@@ -20,14 +21,22 @@ func scanStep(r row) (s access.Step, err error) {
 
 // SaveStep implements access.StepStore, and drops what has expired.
 func (db *DB) SaveStep(ctx context.Context, token access.SecretHash, s access.Step) error {
-	return db.write(ctx, func(ctx context.Context, t *tx) error {
+	err := db.write(ctx, func(ctx context.Context, t *tx) error {
 		if _, err := t.exec(ctx, `DELETE FROM signin_steps WHERE expires_at < ?`, millis(db.now())); err != nil {
 			return err
 		}
-		_, err := t.exec(ctx, `INSERT INTO signin_steps (hash, `+stepColumns+`) VALUES (?, ?, ?, ?, ?, ?)`,
-			hex.EncodeToString(token[:]), string(s.Kind), s.CompanyID, s.UserID, string(s.Data), millis(s.ExpiresAt))
-		return err
+		return saveStep(ctx, t, token, s)
 	})
+	if unique(err) {
+		return fault.New(fault.Refused, "this step was begun already")
+	}
+	return err
+}
+
+func saveStep(ctx context.Context, t *tx, token access.SecretHash, s access.Step) error {
+	_, err := t.exec(ctx, `INSERT INTO signin_steps (hash, `+stepColumns+`) VALUES (?, ?, ?, ?, ?, ?)`,
+		hex.EncodeToString(token[:]), string(s.Kind), s.CompanyID, s.UserID, string(s.Data), millis(s.ExpiresAt))
+	return err
 }
 
 // Step implements access.StepStore.

@@ -163,7 +163,9 @@ func (db *DB) updateUser(ctx context.Context, companyID, id string, change func(
 	return updated, nil
 }
 
-func (db *DB) saveUser(ctx context.Context, t *tx, before, next access.UserAccount) error {
+// saveUser saves a user, and records what changed, with more that the record is
+// to say.
+func (db *DB) saveUser(ctx context.Context, t *tx, before, next access.UserAccount, more ...activity.Change) error {
 	if _, err := t.exec(ctx, `UPDATE users SET email = ?, name = ?, role = ?, rights = ?, policies = ?, password_hash = ?,
 			disabled = ?, last_sign_in_at = ? WHERE id = ?`,
 		next.Email, next.Name, string(next.Role), int64(next.Rights), encode(next.Policies), next.PasswordHash,
@@ -175,12 +177,12 @@ func (db *DB) saveUser(ctx context.Context, t *tx, before, next access.UserAccou
 			return err
 		}
 	}
-	return db.recordUser(ctx, t, activity.UserChanged, before, next)
+	return db.recordUser(ctx, t, activity.UserChanged, before, next, more...)
 }
 
 // recordUser records what a save changed about a user; of a password only
 // that it was set.
-func (db *DB) recordUser(ctx context.Context, t *tx, action activity.Action, before, after access.UserAccount) error {
+func (db *DB) recordUser(ctx context.Context, t *tx, action activity.Action, before, after access.UserAccount, more ...activity.Change) error {
 	changes := activity.Differences(
 		activity.Change{Field: "email", Before: before.Email, After: after.Email},
 		activity.Change{Field: "name", Before: before.Name, After: after.Name},
@@ -192,7 +194,7 @@ func (db *DB) recordUser(ctx context.Context, t *tx, action activity.Action, bef
 	if before.PasswordHash != after.PasswordHash {
 		changes = append(changes, activity.Change{Field: "password", After: "set anew"})
 	}
-	if len(changes) == 0 {
+	if changes = append(changes, more...); len(changes) == 0 {
 		return nil
 	}
 	return db.record(ctx, t, after.CompanyID, activity.Event{Action: action, Changes: changes, Target: userTarget(after)})

@@ -32,6 +32,7 @@ var rooms = map[string]layer{
 	"internal/name":       leaf,
 	"internal/agentproto": leaf,
 	"internal/config":     leaf,
+	"internal/outbound":   leaf,
 	"internal/usb/adb":    leaf,
 
 	"internal/access":    access,

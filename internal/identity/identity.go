@@ -1,9 +1,12 @@
-// Package identity asks a company's own OpenID Connect provider who somebody is.
+// Package identity asks a company's own OpenID Connect provider who a person is.
 package identity
 
 import (
 	"context"
+	"errors"
 	"net/http"
+	"net/netip"
+	"net/url"
 	"time"
 
 	"github.com/coreos/go-oidc/v3/oidc"
@@ -11,79 +14,161 @@ import (
 
 	"github.com/musterhq/muster/internal/access"
 	"github.com/musterhq/muster/internal/fault"
+	"github.com/musterhq/muster/internal/outbound"
 )
 
-// Client implements access.ProviderClient. The provider's description and keys
-// are asked for at each sign-in: sign-ins are few, and keys change.
+// Client implements access.ProviderClient. A provider's description and keys
+// are kept for an hour; a token that is signed with a key that is not among
+// them makes go-oidc ask for the keys again.
 type Client struct {
-	// RedirectURL is where the provider sends people back to.
-	RedirectURL string
-	HTTP        *http.Client
-	Now         func() time.Time
+	redirectURL string // where providers send people back to
+	http        *http.Client
+	allow       func(netip.Addr) bool
+	now         func() time.Time
+	known       *descriptions
 }
 
-// timeout bounds each conversation with a provider.
-const timeout = 15 * time.Second
+// The limits of the requests to providers.
+const (
+	timeout  = 10 * time.Second // of each request and of each conversation
+	maxBody  = 1 << 20          // bytes
+	perHost  = 4                // requests at a time
+	inAll    = 32
+	maxClaim = 500 // bytes of a claim that is kept
+)
 
-func (c Client) provider(ctx context.Context, p access.IdentityProvider, secret string) (*oidc.Provider, oauth2.Config, error) {
-	provider, err := oidc.NewProvider(oidc.ClientContext(ctx, c.HTTP), p.Issuer)
-	if err != nil {
-		return nil, oauth2.Config{}, fault.New(fault.Provider, "%s does not answer as an OpenID Connect provider at %s", p.Name, p.Issuer).Because(err)
+// New returns a client whose providers are at public addresses, or in one of
+// the private networks.
+func New(redirectURL string, private []netip.Prefix, now func() time.Time) *Client {
+	allow := outbound.Within(private)
+	return &Client{redirectURL: redirectURL, allow: allow, now: now, known: newDescriptions(),
+		http: outbound.NewClient(outbound.Options{Allow: allow, Timeout: timeout, MaxBody: maxBody, PerHost: perHost, Total: inAll})}
+}
+
+// Check implements access.ProviderClient.
+func (c *Client) Check(ctx context.Context, p access.IdentityProvider) error {
+	c.known.drop(p.Issuer)
+	_, err := c.provider(ctx, p)
+	return err
+}
+
+// provider returns the provider's description.
+func (c *Client) provider(ctx context.Context, p access.IdentityProvider) (description, error) {
+	if d, ok := c.known.get(p.Issuer, c.now()); ok {
+		return d, nil
 	}
-	return provider, oauth2.Config{ClientID: p.ClientID, ClientSecret: secret, Endpoint: provider.Endpoint(),
-		RedirectURL: c.RedirectURL, Scopes: []string{oidc.ScopeOpenID, "email", "profile"}}, nil
+	unusable := func(why string, cause error) error {
+		return fault.New(fault.Provider, "cannot use %s at %s: %s", p.Name, p.Issuer, why).Because(cause)
+	}
+	issuer, err := url.Parse(p.Issuer)
+	if err == nil {
+		err = outbound.CheckScheme(issuer.Scheme, issuer.Hostname(), c.allow)
+	}
+	if err != nil {
+		return description{}, unusable("its address must be https; the operator can allow http on loopback with MUSTER_PRIVATE_PROVIDERS", err)
+	}
+	ctx, cancel := context.WithTimeout(ctx, timeout)
+	defer cancel()
+	provider, err := oidc.NewProvider(oidc.ClientContext(ctx, c.http), p.Issuer)
+	if err != nil {
+		return description{}, unusable("it does not answer as an OpenID Connect provider at a public address; "+
+			"check the issuer, or ask the operator to add its network to MUSTER_PRIVATE_PROVIDERS", reach(err))
+	}
+	d := description{Provider: provider}
+	var more struct {
+		NamesIssuer bool `json:"authorization_response_iss_parameter_supported"`
+	}
+	if err := provider.Claims(&more); err != nil {
+		return description{}, unusable("its description cannot be read", nil)
+	}
+	d.namesIssuer = more.NamesIssuer
+	to, err := url.Parse(provider.Endpoint().AuthURL)
+	if err == nil {
+		err = outbound.CheckScheme(to.Scheme, to.Hostname(), c.allow)
+	}
+	if err != nil || to.Host == "" {
+		return description{}, unusable("its authorization endpoint must be https", err)
+	}
+	c.known.put(p.Issuer, d, c.now())
+	return d, nil
+}
+
+func (c *Client) config(d description, p access.IdentityProvider, secret string) oauth2.Config {
+	return oauth2.Config{ClientID: p.ClientID, ClientSecret: secret, Endpoint: d.Endpoint(),
+		RedirectURL: c.redirectURL, Scopes: []string{oidc.ScopeOpenID, "email", "profile"}}
 }
 
 // Address implements access.ProviderClient.
-func (c Client) Address(ctx context.Context, p access.IdentityProvider, secret, state, nonce, verifier string, anew bool) (string, error) {
-	ctx, cancel := context.WithTimeout(ctx, timeout)
-	defer cancel()
-	_, config, err := c.provider(ctx, p, secret)
+func (c *Client) Address(ctx context.Context, p access.IdentityProvider, j access.Journey) (string, error) {
+	d, err := c.provider(ctx, p)
 	if err != nil {
 		return "", err
 	}
-	options := []oauth2.AuthCodeOption{oidc.Nonce(nonce), oauth2.S256ChallengeOption(verifier)}
-	if anew {
+	options := []oauth2.AuthCodeOption{oidc.Nonce(j.Nonce), oauth2.S256ChallengeOption(j.PKCE)}
+	if j.Proves != "" {
 		options = append(options, oauth2.SetAuthURLParam("prompt", "login"), oauth2.SetAuthURLParam("max_age", "0"))
 	}
-	return config.AuthCodeURL(state, options...), nil
+	config := c.config(d, p, "")
+	return config.AuthCodeURL(j.State, options...), nil
 }
 
 // Exchange implements access.ProviderClient.
-func (c Client) Exchange(ctx context.Context, p access.IdentityProvider, secret, code, nonce, verifier string) (access.Claims, error) {
-	ctx, cancel := context.WithTimeout(ctx, timeout)
-	defer cancel()
-	provider, config, err := c.provider(ctx, p, secret)
+func (c *Client) Exchange(ctx context.Context, p access.IdentityProvider, secret string, j access.Journey, back access.Return) (access.Claims, error) {
+	d, err := c.provider(ctx, p)
 	if err != nil {
 		return access.Claims{}, err
 	}
-	refused := func(cause error) error {
-		return fault.New(fault.Refused, "%s did not confirm who you are: start again", p.Name).Because(cause)
+	refused := func(why string, cause error) error {
+		return fault.New(fault.Refused, "%s did not confirm who you are (%s): start again", p.Name, why).Because(cause)
 	}
-	token, err := config.Exchange(oidc.ClientContext(ctx, c.HTTP), code, oauth2.VerifierOption(verifier))
+	// RFC 9207: the answer of another provider is not taken for this one's.
+	if back.Issuer != p.Issuer && (back.Issuer != "" || d.namesIssuer) {
+		return access.Claims{}, refused("the answer names another issuer", nil)
+	}
+	ctx, cancel := context.WithTimeout(ctx, timeout)
+	defer cancel()
+	config := c.config(d, p, secret)
+	token, err := config.Exchange(oidc.ClientContext(ctx, c.http), back.Code, oauth2.VerifierOption(j.PKCE))
 	if err != nil {
-		return access.Claims{}, refused(err)
+		return access.Claims{}, refused("it refused the code", reach(err))
 	}
 	raw, _ := token.Extra("id_token").(string)
-	verified, err := provider.VerifierContext(oidc.ClientContext(ctx, c.HTTP), &oidc.Config{ClientID: p.ClientID, Now: c.Now}).Verify(ctx, raw)
+	verified, err := d.Verifier(&oidc.Config{ClientID: p.ClientID, Now: c.now}).Verify(ctx, raw)
 	if err != nil {
-		return access.Claims{}, refused(err)
+		return access.Claims{}, refused("its token is not valid", err)
 	}
-	if nonce == "" || verified.Nonce != nonce {
-		return access.Claims{}, refused(nil)
+	if j.Nonce == "" || verified.Nonce != j.Nonce {
+		return access.Claims{}, refused("its token is for another sign-in", nil)
 	}
+	return claimsOf(verified, c.now())
+}
+
+// reach returns the part of an error that tells why a request failed. The rest
+// quotes what the other server answered, which must not get into the log: the
+// address may be one that a stranger chose.
+func reach(err error) error {
+	if failed, ok := errors.AsType[*url.Error](err); ok {
+		return failed
+	}
+	return nil
+}
+
+func claimsOf(token *oidc.IDToken, now time.Time) (access.Claims, error) {
 	var claims struct {
 		Email         string `json:"email"`
 		EmailVerified bool   `json:"email_verified"`
 		Name          string `json:"name"`
 		AuthTime      int64  `json:"auth_time"`
 	}
-	if err := verified.Claims(&claims); err != nil {
-		return access.Claims{}, refused(err)
+	if err := token.Claims(&claims); err != nil || token.Subject == "" || len(token.Subject) > maxClaim {
+		return access.Claims{}, fault.New(fault.Refused, "the provider's token cannot be read: check its claims sub, email, email_verified and auth_time")
 	}
-	found := access.Claims{Subject: verified.Subject, Email: claims.Email, EmailVerified: claims.EmailVerified, Name: claims.Name}
+	found := access.Claims{Subject: token.Subject, Email: claims.Email, EmailVerified: claims.EmailVerified, Name: claims.Name}
 	if claims.AuthTime > 0 {
-		found.AuthTime = time.Unix(claims.AuthTime, 0)
+		// A clock that is ahead must not make the proof last longer.
+		if found.AuthTime = time.Unix(claims.AuthTime, 0); found.AuthTime.After(now) {
+			found.AuthTime = now
+		}
 	}
 	return found, nil
 }

@@ -70,7 +70,9 @@ func (c *Ceremonies) BeginAdd(u access.UserAccount, known []access.Passkey) (opt
 		excluded[i] = k.Descriptor()
 	}
 	creation, session, err := c.party.BeginRegistration(p, webauthn.WithExclusions(excluded),
-		webauthn.WithResidentKeyRequirement(protocol.ResidentKeyRequirementPreferred))
+		webauthn.WithAuthenticatorSelection(protocol.AuthenticatorSelection{
+			// Without user verification a passkey proves nothing by itself later.
+			ResidentKey: protocol.ResidentKeyRequirementPreferred, UserVerification: protocol.VerificationRequired}))
 	if err != nil {
 		return nil, nil, err
 	}
@@ -95,12 +97,16 @@ func (c *Ceremonies) FinishAdd(u access.UserAccount, state, answer json.RawMessa
 }
 
 // BeginProof implements access.Ceremonies.
-func (c *Ceremonies) BeginProof(u access.UserAccount, known []access.Passkey) (options, state json.RawMessage, err error) {
+func (c *Ceremonies) BeginProof(u access.UserAccount, known []access.Passkey, verify bool) (options, state json.RawMessage, err error) {
 	p, err := personOf(u, known)
 	if err != nil {
 		return nil, nil, err
 	}
-	assertion, session, err := c.party.BeginLogin(p)
+	verification := protocol.VerificationPreferred
+	if verify {
+		verification = protocol.VerificationRequired
+	}
+	assertion, session, err := c.party.BeginLogin(p, webauthn.WithUserVerification(verification))
 	if err != nil {
 		return nil, nil, err
 	}
@@ -130,6 +136,49 @@ func (c *Ceremonies) FinishProof(u access.UserAccount, known []access.Passkey, s
 		return access.Passkey{}, refused(errors.New("the authenticator's counter went back"))
 	}
 	return keep(*credential)
+}
+
+// BeginSignIn implements access.Ceremonies.
+func (c *Ceremonies) BeginSignIn() (options, state json.RawMessage, err error) {
+	assertion, session, err := c.party.BeginDiscoverableLogin(webauthn.WithUserVerification(protocol.VerificationRequired))
+	if err != nil {
+		return nil, nil, err
+	}
+	return pack(assertion, session)
+}
+
+// FinishSignIn implements access.Ceremonies.
+func (c *Ceremonies) FinishSignIn(state, answer json.RawMessage, find func(id string) (access.UserAccount, []access.Passkey, error)) (access.Passkey, string, error) {
+	var session webauthn.SessionData
+	if err := json.Unmarshal(state, &session); err != nil {
+		return access.Passkey{}, "", err
+	}
+	parsed, err := protocol.ParseCredentialRequestResponseBody(bytes.NewReader(answer))
+	if err != nil {
+		return access.Passkey{}, "", refused(err)
+	}
+	var failed error // of the store, not of the passkey
+	_, credential, err := c.party.ValidatePasskeyLogin(func(id, _ []byte) (webauthn.User, error) {
+		u, known, err := find(hex.EncodeToString(id))
+		if err != nil && fault.CodeOf(err) != fault.NotFound {
+			failed = err
+		}
+		if err != nil {
+			return nil, err
+		}
+		return personOf(u, known)
+	}, session, parsed)
+	if failed != nil {
+		return access.Passkey{}, "", failed
+	}
+	if err != nil {
+		return access.Passkey{}, "", refused(err)
+	}
+	if credential.Authenticator.CloneWarning {
+		return access.Passkey{}, "", refused(errors.New("the authenticator's counter went back"))
+	}
+	p, err := keep(*credential)
+	return p, session.Challenge, err
 }
 
 func pack(options any, session *webauthn.SessionData) (json.RawMessage, json.RawMessage, error) {

@@ -111,6 +111,7 @@ func (l *Lab) Config() config.Service {
 	return config.Service{
 		Store: config.Store{Database: l.Database}, Platform: l.Platform(),
 		Listen: "127.0.0.1:0", KeyFile: l.keyFile, LogLevel: "debug", TrustedProxies: []string{"127.0.0.0/8"},
+		PrivateProviders: []string{"127.0.0.0/8"}, // oidctest's
 	}
 }
 

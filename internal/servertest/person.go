@@ -206,3 +206,13 @@ func (l *Lab) ConnectionOf(token string) access.OAuthConnection {
 	}
 	return c
 }
+
+// Cookies are what the person's browser sends to an address.
+func (p *Person) Cookies(address string) []*http.Cookie {
+	p.lab.TB.Helper()
+	u, err := url.Parse(address)
+	if err != nil {
+		p.lab.TB.Fatal(err)
+	}
+	return p.browser.Jar.Cookies(u)
+}

@@ -13,9 +13,12 @@ import (
 	"github.com/musterhq/muster/internal/surface/web"
 )
 
-// hashesAtOnce bounds the passwords that are checked at a time: each takes
-// 19 MiB.
-const hashesAtOnce = 4
+// The passwords that are checked at a time, of strangers, and of people whose
+// browser or session is known. Each takes 19 MiB.
+const (
+	hashesAtOnce   = 4
+	hashesReserved = 2
+)
 
 // assistants mounts MCP and the authorization server that lets MCP clients in.
 func (s *Service) assistants(mux *http.ServeMux, registry *operation.Registry, kernel *operation.Kernel, keys access.Authenticator) error {
@@ -46,7 +49,7 @@ func (s *Service) pages(mux *http.ServeMux, registry *operation.Registry, kernel
 		return err
 	}
 	address := clientAddress{proxies}
-	sessions := web.Sessions{Store: s.db, Now: s.options.Now, Secure: strings.HasPrefix(s.public, "https://")}
+	sessions := web.Sessions{Store: s.db, Browsers: access.Browsers{Sealer: s.keys}, Now: s.options.Now, Secure: strings.HasPrefix(s.public, "https://")}
 	server := &oauth.Server{Issuer: s.public, Resource: s.public + mcp.Path, Store: s.db, Throttle: s.db,
 		Documents: oauth.NewDocumentFetcher(nil), Now: s.options.Now, Log: s.options.Logger, ClientAddress: address.of}
 
@@ -54,7 +57,10 @@ func (s *Service) pages(mux *http.ServeMux, registry *operation.Registry, kernel
 	pages.Handle("GET "+web.StaticPath, static)
 	server.Mount(pages)
 	oauth.Consent{Server: server, Sessions: sessions, Companies: s.db}.Mount(pages)
-	signIn := s.newSignIn(sessions, address)
+	signIn, err := s.newSignIn(sessions, address)
+	if err != nil {
+		return err
+	}
 	signIn.Mount(pages)
 	s.portal(pages, registry, kernel, signIn)
 	mux.Handle("/", web.Secure(pages, oauth.TokenPath, oauth.RegisterPath, oauth.RevokePath))

@@ -25,7 +25,7 @@ func (s *Service) portal(mux *http.ServeMux, registry *operation.Registry, kerne
 	s.onDrain(hub.Close)
 	(&portal.Portal{
 		Frame: frame.New(frame.Config{
-			Registry: registry, Kernel: kernel, Companies: s.db, Users: s.db, Sessions: signIn.Sessions,
+			Registry: registry, Kernel: kernel, Companies: s.db, Users: s.db, Sessions: signIn.Sessions, Sealer: s.keys,
 			PublicURL: s.public, Hub: hub, Now: s.options.Now, Log: s.options.Logger,
 		}),
 		Sections: append(s.peoplesSections(signIn), []portal.Section{

@@ -1,8 +1,6 @@
 package service
 
 import (
-	"net/http"
-
 	"github.com/musterhq/muster/internal/access"
 	"github.com/musterhq/muster/internal/identity"
 	"github.com/musterhq/muster/internal/passkey"
@@ -15,9 +13,13 @@ import (
 )
 
 // newSignIn wires the ways in which people sign in.
-func (s *Service) newSignIn(sessions web.Sessions, address clientAddress) web.SignIn {
+func (s *Service) newSignIn(sessions web.Sessions, address clientAddress) (web.SignIn, error) {
+	private, err := s.config.ProviderNetworks()
+	if err != nil {
+		return web.SignIn{}, err
+	}
 	passwords := access.NewPasswords(hashesAtOnce)
-	keys := access.Passkeys{Store: s.db, Steps: s.db, Now: s.options.Now}
+	keys := access.Passkeys{Store: s.db, Owners: s.db, Steps: s.db, Sealer: s.keys, Now: s.options.Now}
 	if ceremonies, err := passkey.New(s.public); err == nil {
 		keys.Ceremonies = ceremonies
 	} else {
@@ -25,13 +27,15 @@ func (s *Service) newSignIn(sessions web.Sessions, address clientAddress) web.Si
 	}
 	return web.SignIn{
 		Sessions: sessions, ClientAddress: address.of, Log: s.options.Logger, Passkeys: keys,
-		SignIn: access.SignIn{Users: s.db, Sessions: s.db, Passwords: passwords, Throttle: s.db, Log: s.db, Now: s.options.Now},
-		Users:  access.Users{Store: s.db, Passwords: passwords, Now: s.options.Now},
+		SignIn: access.SignIn{Users: s.db, Sessions: s.db, Passwords: passwords, Reserved: access.NewPasswords(hashesReserved),
+			Throttle: s.db, Log: s.db, Now: s.options.Now},
+		Users:       access.Users{Store: s.db, Domains: s.db, Passwords: passwords, Now: s.options.Now},
+		Invitations: access.Invitations{Store: s.db, Passwords: passwords, Now: s.options.Now},
 		Federation: access.Federation{
-			Providers: s.db, Users: s.db, Steps: s.db, Sealer: s.keys, Now: s.options.Now,
-			Client: identity.Client{RedirectURL: s.public + web.CallbackPath, HTTP: http.DefaultClient, Now: s.options.Now},
+			Providers: s.db, Users: s.db, Passkeys: s.db, Steps: s.db, Sealer: s.keys, Now: s.options.Now,
+			Client: identity.New(s.public+web.CallbackPath, private, s.options.Now),
 		},
-	}
+	}, nil
 }
 
 // peoplesSections are the pages about people, their keys, and what they did.
@@ -43,7 +47,8 @@ func (s *Service) peoplesSections(signIn web.SignIn) []portal.Section {
 			Connections: access.Connections{Store: s.db, Users: s.db, Now: s.options.Now},
 			Companies:   s.db, Usage: s.db, Steps: s.db,
 		},
-		&people.Users{Service: signIn.Users, Store: s.db, Steps: s.db, Policies: s.db},
+		&people.Users{Service: signIn.Users, Store: s.db, Invitations: signIn.Invitations, Policies: s.db,
+			Keys: access.Keys{Store: s.db, Now: s.options.Now}},
 		&people.Account{SignIn: signIn.SignIn, Service: signIn.Users, Passkeys: signIn.Passkeys, Federation: signIn.Federation,
 			Sessions: signIn.Sessions, ClientAddress: signIn.ClientAddress},
 		s.settingsSection(signIn),

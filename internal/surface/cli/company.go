@@ -23,6 +23,7 @@ type CompanyCommands struct {
 	Show    CompanyShow    `cmd:"" help:"Show one company."`
 	Set     CompanySet     `cmd:"" help:"Change a company's name and settings."`
 	Connect CompanyConnect `cmd:"" help:"Connect a company to an enterprise at the vendor's platform, and push its policies."`
+	Domain  DomainCommands `cmd:"" help:"Manage the e-mail domains of a company, whose people its identity provider signs in."`
 }
 
 // Switches turn a company's settings for AI agent access on and off.

@@ -24,6 +24,7 @@ type Desk struct {
 	Companions agentdevice.CompanionStore
 	Policies   policy.Service
 	Users      access.UserStore
+	Domains    access.DomainStore
 	// Connections are the OAuth connections of people's applications.
 	Connections access.ConnectionStore
 	// Activity is the record of who did what.

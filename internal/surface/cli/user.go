@@ -180,7 +180,20 @@ func (c oneUser) change(env *Env, said string, work func(ctx context.Context, pe
 		if fault.CodeOf(err) == fault.NotFound {
 			err = fault.New(fault.NotFound, "company %s has no user %q: `muster user list --company %s` shows those there are", owner.Slug, c.User, owner.Slug)
 		}
-		return answer{viewUser(owner.Slug, u), func(w io.Writer) { fmt.Fprintf(w, said+".\n", u.Email) }}, err
+		if err != nil || !u.Disabled {
+			return answer{viewUser(owner.Slug, u), func(w io.Writer) { fmt.Fprintf(w, said+".\n", u.Email) }}, err
+		}
+		live, err := access.Keys{Store: desk.Keys, Now: env.Now}.LiveOf(ctx, u)
+		view := disabledView{viewUser(owner.Slug, u), make([]string, len(live))}
+		for i, k := range live {
+			view.LiveKeys[i] = k.ID
+		}
+		return answer{view, func(w io.Writer) {
+			fmt.Fprintf(w, said+".\n", u.Email)
+			for _, k := range live {
+				fmt.Fprintf(w, "API key %q (%s), which the user made, still works: `muster key revoke --company %s %s` ends it.\n", k.Name, k.Prefix, owner.Slug, k.ID)
+			}
+		}}, err
 	})
 }
 
@@ -242,6 +255,13 @@ func (c *UserDelete) Run(env *Env) error {
 	return c.change(env, "Deleted user %s", func(ctx context.Context, people access.Users, companyID, id string) (access.UserAccount, error) {
 		return people.Store.DeleteUser(ctx, companyID, id)
 	})
+}
+
+// disabledView is a user who was disabled, with the keys that the user made and
+// that still work.
+type disabledView struct {
+	userView
+	LiveKeys []string `json:"liveKeys"`
 }
 
 type userView struct {

@@ -2,23 +2,23 @@ package oauth
 
 import (
 	"context"
+	"crypto/x509"
 	"errors"
 	"fmt"
 	"io"
 	"maps"
 	"mime"
-	"net"
 	"net/http"
 	"net/netip"
 	"net/url"
 	"strings"
 	"sync"
-	"syscall"
 	"time"
 
 	"github.com/go-json-experiment/json"
 
 	"github.com/musterhq/muster/internal/access"
+	"github.com/musterhq/muster/internal/outbound"
 )
 
 // Limits of a client's metadata document.
@@ -75,56 +75,34 @@ func isDocumentID(id string) bool {
 		u.Path != "" && u.Path != "/" && !strings.Contains(u.Path, "/.") && isPrintable(id)
 }
 
-// DocumentFetcher fetches client metadata documents. It refuses addresses that
-// are not public at the moment of dialling, follows no redirects and uses no
-// proxy, so a client id cannot make the service reach into its own network.
+// DocumentFetcher fetches client metadata documents. A client id cannot make
+// the service reach into its own network: see package outbound.
 type DocumentFetcher struct {
 	client *http.Client
-	slots  chan struct{}
 
 	mu     sync.Mutex
 	failed map[string]time.Time // until when a document is not fetched again
 }
 
-// fetchesAtOnce bounds the documents that are fetched at a time.
-const fetchesAtOnce = 8
+// The documents that are fetched at a time: from one host, so that a slow one
+// does not keep others waiting, and in all.
+const (
+	fetchesPerHost = 2
+	fetchesAtOnce  = 32
+)
 
-// NewDocumentFetcher returns a fetcher; allow nil means public addresses only.
+// NewDocumentFetcher returns a fetcher; allow nil means port 443 of public
+// addresses only.
 func NewDocumentFetcher(allow func(netip.Addr) bool) *DocumentFetcher {
+	return newDocumentFetcher(allow, nil)
+}
+
+func newDocumentFetcher(allow func(netip.Addr) bool, roots *x509.CertPool) *DocumentFetcher {
+	o := outbound.Options{Allow: allow, Timeout: documentTimeout, MaxBody: documentLimit + 1, PerHost: fetchesPerHost, Total: fetchesAtOnce, Roots: roots}
 	if allow == nil {
-		allow = isPublic
+		o.Port = 443
 	}
-	dialer := &net.Dialer{Timeout: documentTimeout, Control: func(_, address string, _ syscall.RawConn) error {
-		host, err := netip.ParseAddrPort(address)
-		if err != nil || !allow(host.Addr().Unmap()) {
-			return fmt.Errorf("the address %s is not public", address)
-		}
-		return nil
-	}}
-	return &DocumentFetcher{failed: map[string]time.Time{}, slots: make(chan struct{}, fetchesAtOnce), client: &http.Client{
-		Timeout:       documentTimeout,
-		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
-		Transport: &http.Transport{Proxy: nil, DialContext: dialer.DialContext, DisableKeepAlives: true,
-			TLSHandshakeTimeout: documentTimeout, ResponseHeaderTimeout: documentTimeout},
-	}}
-}
-
-// isPublic refuses every address that is not globally reachable.
-func isPublic(a netip.Addr) bool {
-	return a.IsGlobalUnicast() && !a.IsPrivate() && !a.IsLoopback() && !a.IsLinkLocalUnicast() && !isSpecial(a)
-}
-
-// isSpecial: shared address space, protocol assignments, benchmarks,
-// documentation, translation prefixes and reserved space.
-func isSpecial(a netip.Addr) bool {
-	for _, text := range [...]string{"0.0.0.0/8", "100.64.0.0/10", "192.0.0.0/24", "192.0.2.0/24", "198.18.0.0/15",
-		"198.51.100.0/24", "203.0.113.0/24", "240.0.0.0/4", "64:ff9b::/96", "64:ff9b:1::/48", "100::/64", "2001::/23",
-		"2001:db8::/32", "2002::/16"} {
-		if netip.MustParsePrefix(text).Contains(a) {
-			return true
-		}
-	}
-	return false
+	return &DocumentFetcher{client: outbound.NewClient(o), failed: map[string]time.Time{}}
 }
 
 var errDocument = errors.New("the client's metadata document cannot be used")
@@ -162,12 +140,6 @@ func (f *DocumentFetcher) remember(id string, now time.Time) {
 func (f *DocumentFetcher) download(ctx context.Context, id string) (access.OAuthClient, time.Duration, error) {
 	ctx, cancel := context.WithTimeout(ctx, documentTimeout)
 	defer cancel()
-	select {
-	case f.slots <- struct{}{}:
-		defer func() { <-f.slots }()
-	case <-ctx.Done():
-		return access.OAuthClient{}, 0, ctx.Err()
-	}
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, id, nil)
 	if err != nil {
 		return access.OAuthClient{}, 0, errDocument

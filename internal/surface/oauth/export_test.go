@@ -1,7 +1,6 @@
 package oauth
 
 import (
-	"crypto/tls"
 	"crypto/x509"
 	"net/http"
 	"net/netip"
@@ -14,16 +13,13 @@ var (
 	RedirectAllowed = redirectAllowed
 	ToLoopback      = toLoopback
 	IsDocumentID    = isDocumentID
-	IsPublic        = isPublic
 	ParseDocument   = parseDocument
 	CacheFor        = cacheFor
 )
 
 // FetcherThatTrusts is a fetcher that believes a test's certificates.
 func FetcherThatTrusts(allow func(netip.Addr) bool, roots *x509.CertPool) *DocumentFetcher {
-	f := NewDocumentFetcher(allow)
-	f.client.Transport.(*http.Transport).TLSClientConfig = &tls.Config{RootCAs: roots}
-	return f
+	return newDocumentFetcher(allow, roots)
 }
 
 // ParseAuthorization checks an authorization request's parameters, as the

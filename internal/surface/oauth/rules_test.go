@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/musterhq/muster/internal/outbound"
 	"github.com/musterhq/muster/internal/surface/oauth"
 )
 
@@ -111,7 +112,7 @@ func TestOnlyPublicAddressesAreDialled(t *testing.T) {
 		"100.64.0.1": false, "192.0.2.1": false, "198.18.0.1": false, "224.0.0.1": false, "255.255.255.255": false,
 		"64:ff9b::a9fe:a9fe": false, "2002:7f00:1::": false, "2001:db8::1": false,
 	} {
-		if got := oauth.IsPublic(netip.MustParseAddr(text)); got != public {
+		if got := outbound.Public(netip.MustParseAddr(text)); got != public {
 			t.Errorf("%s: %v, want %v", text, got, public)
 		}
 	}

@@ -2,7 +2,6 @@ package web
 
 import (
 	"context"
-	"crypto/subtle"
 	"net/http"
 	"net/url"
 	"strings"
@@ -21,9 +20,10 @@ type Visitor struct {
 
 // Sessions finds the visitor behind a request by the session cookie.
 type Sessions struct {
-	Store  access.SessionStore
-	Now    func() time.Time
-	Secure bool // the public URL is https
+	Store    access.SessionStore
+	Browsers access.Browsers
+	Now      func() time.Time
+	Secure   bool // the public URL is https
 }
 
 // sessionSeen is how far a session's last use may lag behind.
@@ -61,32 +61,61 @@ func (s Sessions) Visitor(r *http.Request) (Visitor, bool, error) {
 // Set gives the browser its session. SameSite is Lax, because clients send
 // people to the consent page from elsewhere.
 func (s Sessions) Set(w http.ResponseWriter, token string) {
-	http.SetCookie(w, &http.Cookie{Name: s.cookieName(), Value: token, Path: "/", HttpOnly: true, Secure: s.Secure,
-		SameSite: http.SameSiteLaxMode, MaxAge: int(access.SessionLimit / time.Second)})
+	s.set(w, s.cookieName(), token, access.SessionLimit)
 }
 
 // Clear takes the session from the browser.
 func (s Sessions) Clear(w http.ResponseWriter) {
-	http.SetCookie(w, &http.Cookie{Name: s.cookieName(), Path: "/", HttpOnly: true, Secure: s.Secure,
-		SameSite: http.SameSiteLaxMode, MaxAge: -1})
+	s.set(w, s.cookieName(), "", -time.Second)
 }
 
-// stateCookie binds a journey to an identity provider to the browser that began it.
-func (s Sessions) stateCookie() string { return s.cookieName() + "-journey" }
+// journeyCookie holds a journey to an identity provider in the browser that
+// began it.
+func (s Sessions) journeyCookie() string { return s.cookieName() + "-journey" }
 
-// SetState gives the browser the state of a journey to its provider.
-func (s Sessions) SetState(w http.ResponseWriter, state string) {
-	http.SetCookie(w, &http.Cookie{Name: s.stateCookie(), Value: state, Path: "/", HttpOnly: true, Secure: s.Secure,
-		SameSite: http.SameSiteLaxMode, MaxAge: int(access.StepLife / time.Second)})
+// SetJourney gives the browser its journey to a provider, which is sealed.
+func (s Sessions) SetJourney(w http.ResponseWriter, journey string) {
+	s.set(w, s.journeyCookie(), journey, access.StepLife)
 }
 
-// TakeState reports whether the browser began the journey with this state, and
-// takes the state from it.
-func (s Sessions) TakeState(w http.ResponseWriter, r *http.Request, state string) bool {
-	cookie, err := r.Cookie(s.stateCookie())
-	http.SetCookie(w, &http.Cookie{Name: s.stateCookie(), Path: "/", HttpOnly: true, Secure: s.Secure,
-		SameSite: http.SameSiteLaxMode, MaxAge: -1})
-	return err == nil && state != "" && subtle.ConstantTimeCompare([]byte(cookie.Value), []byte(state)) == 1
+// TakeJourney returns the browser's journey and takes it from the browser.
+func (s Sessions) TakeJourney(w http.ResponseWriter, r *http.Request) string {
+	cookie, err := r.Cookie(s.journeyCookie())
+	s.set(w, s.journeyCookie(), "", -time.Second)
+	if err != nil {
+		return ""
+	}
+	return cookie.Value
+}
+
+// browserCookie names the people who signed in with the browser before.
+func (s Sessions) browserCookie() string { return s.cookieName() + "-browser" }
+
+// keepBrowser is how long a browser stays known, the longest that browsers keep
+// a cookie.
+const keepBrowser = 400 * 24 * time.Hour
+
+// Client returns where a request comes from.
+func (s Sessions) Client(r *http.Request, address string) access.Client {
+	c := access.Client{Address: address, Agent: r.UserAgent()}
+	if cookie, err := r.Cookie(s.browserCookie()); err == nil {
+		c.Browser = s.Browsers.Open(cookie.Value)
+	}
+	return c
+}
+
+// Enter gives the browser a session, and has it known as one in which the person
+// signed in.
+func (s Sessions) Enter(w http.ResponseWriter, token string, from access.Client, email string) {
+	s.Set(w, token)
+	if s.Browsers.Sealer != nil {
+		s.set(w, s.browserCookie(), s.Browsers.Seal(from.Browser.With(email)), keepBrowser)
+	}
+}
+
+func (s Sessions) set(w http.ResponseWriter, name, value string, age time.Duration) {
+	http.SetCookie(w, &http.Cookie{Name: name, Value: value, Path: "/", HttpOnly: true, Secure: s.Secure,
+		SameSite: http.SameSiteLaxMode, MaxAge: int(age / time.Second)})
 }
 
 // ProvePath is the page on which a signed-in person proves their identity again.

@@ -2,7 +2,11 @@ package web
 
 import (
 	"log/slog"
+	"math"
 	"net/http"
+	"strconv"
+	"unicode"
+	"unicode/utf8"
 
 	"github.com/a-h/templ"
 
@@ -18,6 +22,7 @@ type SignIn struct {
 	Passkeys      access.Passkeys
 	Federation    access.Federation
 	Users         access.Users
+	Invitations   access.Invitations
 	ClientAddress func(*http.Request) string
 	Log           *slog.Logger
 }
@@ -33,8 +38,10 @@ func (s SignIn) Mount(mux *http.ServeMux) {
 		return // nothing but passwords
 	}
 	mux.HandleFunc("POST "+secondPath, s.second)
+	mux.HandleFunc("POST "+passkeyPath, s.passkey)
 	mux.HandleFunc("POST "+companyPath, s.company)
 	mux.HandleFunc("GET "+CallbackPath, s.callback)
+	mux.HandleFunc("POST "+linkPath, s.link)
 	mux.HandleFunc("GET "+InvitationPath, s.invitation)
 	mux.HandleFunc("POST "+InvitationPath, s.accept)
 }
@@ -51,19 +58,40 @@ func (s SignIn) show(w http.ResponseWriter, r *http.Request) {
 func (s SignIn) submit(w http.ResponseWriter, r *http.Request) {
 	r.Body = http.MaxBytesReader(w, r.Body, maxSignInForm)
 	form := signInForm{Next: LocalPath(r.PostFormValue("next")), Email: r.PostFormValue("email")}
-	user, err := s.SignIn.Check(r.Context(), form.Email, r.PostFormValue("password"), s.ClientAddress(r))
-	switch fault.CodeOf(err) {
-	case "":
+	user, err := s.SignIn.Check(r.Context(), form.Email, r.PostFormValue("password"), s.from(r))
+	if err == nil {
 		s.afterPassword(w, r, user, form)
+		return
+	}
+	s.refuse(w, r, form, err)
+}
+
+// from is where a request comes from.
+func (s SignIn) from(r *http.Request) access.Client { return s.Sessions.Client(r, s.ClientAddress(r)) }
+
+// refuse shows the sign-in page with the reason why a person was not signed in.
+func (s SignIn) refuse(w http.ResponseWriter, r *http.Request, form signInForm, err error) {
+	detail := fault.From(err).Detail
+	switch fault.CodeOf(err) {
 	case fault.Unauthorized:
-		form.Wrong = "The e-mail address or the password is not right."
+		form.Wrong = sentence(detail)
 		s.render(w, r, http.StatusUnauthorized, form)
 	case fault.RateLimited:
-		form.Wrong = "Too many attempts. Wait a minute, then try again."
+		w.Header().Set("Retry-After", strconv.Itoa(max(1, int(math.Ceil(fault.From(err).RetryAfter.Seconds())))))
+		form.Wrong = sentence(detail)
 		s.render(w, r, http.StatusTooManyRequests, form)
+	case fault.Refused, fault.Unsupported:
+		form.Wrong = sentence(detail)
+		s.render(w, r, http.StatusUnauthorized, form)
 	default:
 		s.broken(w, r, form, err)
 	}
+}
+
+// sentence is a detail as a page shows it.
+func sentence(detail string) string {
+	first, size := utf8.DecodeRuneInString(detail)
+	return string(unicode.ToUpper(first)) + detail[size:] + "."
 }
 
 func (s SignIn) signOut(w http.ResponseWriter, r *http.Request) {
@@ -84,6 +112,13 @@ func (s SignIn) broken(w http.ResponseWriter, r *http.Request, form signInForm, 
 }
 
 func (s SignIn) render(w http.ResponseWriter, r *http.Request, status int, form signInForm) {
+	if s.Passkeys.Available() {
+		challenge, err := s.Passkeys.BeginSignIn()
+		if err != nil {
+			s.Log.WarnContext(r.Context(), "cannot offer passkeys", "err", err)
+		}
+		form.Challenge = challenge
+	}
 	s.answer(w, r, status, signInPage(form))
 }
 

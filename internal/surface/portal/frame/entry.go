@@ -65,11 +65,11 @@ func did() map[activity.Action]string {
 		activity.PolicyCreated: "created the policy", activity.PolicySaved: "saved the policy", activity.PolicyDeleted: "deleted the policy",
 		activity.SignedIn: "signed in as", activity.SignInRefused: "was refused sign-in as", activity.IdentityProved: "proved their identity as",
 		activity.SessionEnded: "ended a session of", activity.UserCreated: "added the user", activity.UserChanged: "changed the user",
-		activity.UserInvited: "invited", activity.PasskeyAdded: "added a passkey to", activity.PasskeyRemoved: "removed a passkey of",
+		activity.UserInvited: "invited", activity.IdentityLinked: "signed in with the company for the first time:", activity.PasskeyAdded: "added a passkey to", activity.PasskeyRemoved: "removed a passkey of",
 		activity.RecoveryRenewed: "renewed the recovery codes of", activity.KeyCreated: "created the API key", activity.KeyRevoked: "revoked the API key",
 		activity.ConnectionGranted: "connected", activity.ConnectionChanged: "changed the connection", activity.ConnectionRevoked: "revoked the connection",
 		activity.CompanyCreated: "created the company", activity.CompanyChanged: "changed settings of", activity.CompanyConnected: "connected to the platform:",
-		activity.SignInSetUp: "changed company sign-in of", activity.AssetsImported: "imported assets", activity.AssetChanged: "changed the asset",
+		activity.SignInSetUp: "changed company sign-in of", activity.CompanyDomains: "changed the e-mail domains of", activity.AssetsImported: "imported assets", activity.AssetChanged: "changed the asset",
 		activity.ProvisioningIssued: "made a QR code for", activity.ProvisioningHanded: "made a USB enrolment for",
 	}
 }

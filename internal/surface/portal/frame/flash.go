@@ -55,33 +55,49 @@ func Fields(err error) map[string]string {
 }
 
 const (
-	flashCookie = "muster-flash"
-	maxFlash    = 3000 // bytes of cookie
-	flashAge    = 60   // seconds
+	maxFlash = 3500 // bytes of cookie
+	flashAge = 60   // seconds
 )
+
+// flashCookie is bound to this host where the browser can do that, and sealed
+// for the session: another host of the domain cannot put a notice on a page.
+func (v *Visit) flashCookie() string {
+	if v.frame.Sessions.Secure {
+		return "__Host-muster-flash"
+	}
+	return "muster-flash"
+}
+
+func (v *Visit) flashPurpose() string { return "notice for user " + v.User.ID }
 
 func (v *Visit) keep(flashes []Flash) {
 	if len(flashes) == 0 {
 		return
 	}
 	text, err := json.Marshal(flashes)
-	value := base64.RawURLEncoding.EncodeToString(text)
+	value := base64.RawURLEncoding.EncodeToString(v.frame.Sealer.Seal(v.flashPurpose(), text))
 	if err != nil || len(value) > maxFlash {
 		return
 	}
-	http.SetCookie(v.w, &http.Cookie{Name: flashCookie, Value: value, Path: "/", MaxAge: flashAge, HttpOnly: true,
+	v.setFlash(value, flashAge)
+}
+
+func (v *Visit) setFlash(value string, age int) {
+	http.SetCookie(v.w, &http.Cookie{Name: v.flashCookie(), Value: value, Path: "/", MaxAge: age, HttpOnly: true,
 		Secure: v.frame.Sessions.Secure, SameSite: http.SameSiteLaxMode})
 }
 
 // takeFlashes reads the flashes of the page before and drops them.
 func (v *Visit) takeFlashes() {
-	cookie, err := v.r.Cookie(flashCookie)
+	cookie, err := v.r.Cookie(v.flashCookie())
 	if err != nil {
 		return
 	}
-	http.SetCookie(v.w, &http.Cookie{Name: flashCookie, Path: "/", MaxAge: -1, HttpOnly: true,
-		Secure: v.frame.Sessions.Secure, SameSite: http.SameSiteLaxMode})
+	v.setFlash("", -1)
 	text, err := base64.RawURLEncoding.DecodeString(cookie.Value)
+	if err == nil {
+		text, err = v.frame.Sealer.Open(v.flashPurpose(), text)
+	}
 	if err == nil {
 		err = json.Unmarshal(text, &v.flashes)
 	}

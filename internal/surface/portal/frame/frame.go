@@ -30,7 +30,8 @@ type Config struct {
 	Companies Companies
 	Users     Users
 	Sessions  web.Sessions
-	PublicURL string // without a slash at the end
+	Sealer    access.Sealer // of notices in cookies
+	PublicURL string        // without a slash at the end
 	Hub       *Hub
 	Now       func() time.Time
 	Log       *slog.Logger

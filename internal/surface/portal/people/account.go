@@ -84,7 +84,7 @@ func (s *Account) password(v *frame.Visit) error {
 		return v.Redirect(web.ProveAddress(frame.AccountPath), frame.Flash{Tone: frame.Warn, Text: "Prove that it is you, then set a password."})
 	}
 	if v.User.PasswordHash != "" {
-		if _, err = s.SignIn.Check(v.Context(), v.User.Email, in.Get("current"), s.ClientAddress(v.Request())); fault.CodeOf(err) == fault.Unauthorized {
+		if err = s.SignIn.CheckAgain(v.Context(), v.Session, v.User, in.Get("current")); fault.CodeOf(err) == fault.Unauthorized {
 			err = fault.Invalid("the present password is not right", fault.Field{Field: "current", Message: "is not right"})
 		}
 	}
@@ -105,11 +105,12 @@ func (s *Account) password(v *frame.Visit) error {
 	if err != nil {
 		return err
 	}
-	token, _, err := s.SignIn.Open(v.Context(), v.User, s.ClientAddress(v.Request()), v.Request().UserAgent())
+	from := s.Sessions.Client(v.Request(), s.ClientAddress(v.Request()))
+	token, err := s.SignIn.Open(v.Context(), v.User, "password", from)
 	if err != nil {
 		return err
 	}
-	s.Sessions.Set(v.Writer(), token)
+	s.Sessions.Enter(v.Writer(), token, from, v.User.Email)
 	return v.Redirect(frame.AccountPath, frame.Done("The password is changed. Your other sessions have ended."))
 }
 

@@ -340,7 +340,7 @@ func account(v *frame.Visit, p accountView) templ.Component {
 			}
 			return nil
 		})
-		templ_7745c5c3_Err = frame.Field("password", "New password", "At least 8 characters. Your other sessions end.", p.Wrong["password"]).Render(templ.WithChildren(ctx, templ_7745c5c3_Var17), templ_7745c5c3_Buffer)
+		templ_7745c5c3_Err = frame.Field("password", "New password", "At least 8 characters, and not a common password. Your other sessions end.", p.Wrong["password"]).Render(templ.WithChildren(ctx, templ_7745c5c3_Var17), templ_7745c5c3_Buffer)
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
@@ -954,7 +954,7 @@ func proof(v *frame.Visit, p proofView) templ.Component {
 			}
 		}
 		if !p.Passkey && !p.Password && p.Company == "" {
-			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 77, "<p class=\"text-sm\">There is no way left to prove it: ask an administrator for a new invitation.</p>")
+			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 77, "<p class=\"text-sm\">You have neither a passkey, nor a password, nor company sign-in. Ask the operator to set a password.</p>")
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}

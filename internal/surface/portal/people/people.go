@@ -21,10 +21,11 @@ type Policies interface {
 
 // Users serves users and roles.
 type Users struct {
-	Service  access.Users
-	Store    access.PeopleStore
-	Steps    access.StepStore
-	Policies Policies
+	Service     access.Users
+	Store       access.PeopleStore
+	Invitations access.Invitations
+	Keys        access.Keys
+	Policies    Policies
 }
 
 // Routes are the section's addresses.
@@ -55,8 +56,9 @@ type userForm struct {
 	User     access.UserAccount
 	New      bool
 	Policies []policy.Policy
-	More     bool // there are more policies than the form offers
-	Custom   bool // the rights are not those of the role
+	More     bool         // there are more policies than the form offers
+	Custom   bool         // the rights are not those of the role
+	Keys     []access.Key // that the user made, and that work
 	Wrong    map[string]string
 	Problem  string
 }
@@ -67,6 +69,9 @@ const maxPolicies = 500
 func (s *Users) form(v *frame.Visit, f userForm) (userForm, error) {
 	policies, total, err := s.Policies.Policies(v.Context(), policy.Query{CompanyID: v.Company.ID, IDs: v.Principal.Policies, Limit: maxPolicies})
 	f.Policies, f.More = policies, total > maxPolicies
+	if err == nil && !f.New {
+		f.Keys, err = s.Keys.LiveOf(v.Context(), f.User)
+	}
 	if rights, known := f.User.Role.Rights(); known {
 		f.Custom = rights != f.User.Rights
 	}
@@ -143,11 +148,10 @@ func (s *Users) again(v *frame.Visit, f userForm, err error) error {
 // invitation makes a link by which the user sets a password, shown once.
 // Earlier ones end.
 func (s *Users) invitation(v *frame.Visit, u access.UserAccount) error {
-	if err := s.Steps.DropSteps(v.Context(), u.ID, access.Invitation); err != nil {
-		return err
+	token, err := s.Invitations.Begin(v.Context(), v.User, u)
+	if fault.CodeOf(err) == fault.Refused {
+		return v.Redirect(userPath(u.ID), v.Failed(err))
 	}
-	token, err := access.Begin(v.Context(), s.Steps, access.Step{Kind: access.Invitation, CompanyID: u.CompanyID, UserID: u.ID,
-		Data: []byte("{}"), ExpiresAt: v.Now.Add(access.InvitationLife)})
 	if err != nil {
 		return err
 	}
@@ -195,28 +199,61 @@ func (s *Users) save(v *frame.Visit) error {
 	return v.Redirect(frame.UsersPath, frame.Done(changed.Name+" is saved. It holds from their next click on."))
 }
 
+// disable disables or enables a user. Keys that the user made are the
+// company's and go on working: those that the form names are revoked.
 func (s *Users) disable(v *frame.Visit) error {
 	in, err := v.Form()
 	if err != nil {
 		return err
 	}
-	disabled := in.Get("disabled") == "true"
+	disabled, page := in.Get("disabled") == "true", userPath(v.PathValue("user"))
 	if !disabled { // disabling is never delayed
-		if ok, err := proved(v, userPath(v.PathValue("user")), "enable the user"); !ok {
+		if ok, err := proved(v, page, "enable the user"); !ok {
 			return err
 		}
 	}
 	u, err := s.Service.Change(v.Context(), s.Store, v.User, v.PathValue("user"), access.UserChange{Disabled: &disabled})
 	if code := fault.CodeOf(err); code == fault.Refused || code == fault.Forbidden {
-		return v.Redirect(userPath(v.PathValue("user")), v.Failed(err))
+		return v.Redirect(page, v.Failed(err))
 	}
 	if err != nil {
 		return err
 	}
-	if disabled {
-		return v.Redirect(frame.UsersPath, frame.Done(u.Name+" is shut out: sessions and connections have ended."))
+	if !disabled {
+		return v.Redirect(frame.UsersPath, frame.Done(u.Name+" can sign in again."))
 	}
-	return v.Redirect(frame.UsersPath, frame.Done(u.Name+" may sign in again."))
+	done, err := s.endKeys(v, u, in["revoke"])
+	if err != nil {
+		return err
+	}
+	return v.Redirect(frame.UsersPath, done)
+}
+
+// endKeys revokes the keys of a user who was disabled, and says which still work.
+func (s *Users) endKeys(v *frame.Visit, u access.UserAccount, revoke []string) (frame.Flash, error) {
+	live, err := s.Keys.LiveOf(v.Context(), u)
+	if err != nil {
+		return frame.Flash{}, err
+	}
+	revoked := 0
+	for _, k := range live {
+		if !v.May(access.ManageKeys) || !slices.Contains(revoke, k.ID) {
+			continue
+		}
+		if _, err := s.Keys.Revoke(v.Context(), v.Company.ID, k.ID); err != nil {
+			return frame.Flash{}, err
+		}
+		revoked++
+	}
+	text := u.Name + " is disabled: sessions and connections have ended."
+	if revoked > 0 {
+		text += " Revoked: " + frame.Count(revoked, "API key", "API keys") + "."
+	}
+	if left := len(live) - revoked; left > 0 {
+		return frame.Flash{Tone: frame.Warn, Link: frame.AccessPath, LinkText: "API keys",
+			Text: text + " Still working: " + frame.Count(left, "API key", "API keys") + " that " + u.Name + " made. Revoke what is not needed."}, nil
+	}
+	return frame.Done(text), nil
 }
 
 func (s *Users) inviteAgain(v *frame.Visit) error {
@@ -230,9 +267,6 @@ func (s *Users) inviteAgain(v *frame.Visit) error {
 	// Changing nothing still tells whether this user may be changed by that one.
 	if _, err := s.Service.Change(v.Context(), s.Store, v.User, u.ID, access.UserChange{}); err != nil {
 		return err
-	}
-	if u.PasswordHash != "" {
-		return fault.New(fault.Refused, "%s has a password already", u.Name)
 	}
 	return s.invitation(v, u)
 }

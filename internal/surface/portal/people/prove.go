@@ -61,7 +61,7 @@ func (s *Account) proveByPassword(v *frame.Visit) error {
 	if len(known) > 0 {
 		return s.showProof(v, http.StatusForbidden, next, "Use your passkey.")
 	}
-	_, err = s.SignIn.Check(v.Context(), v.User.Email, in.Get("password"), s.ClientAddress(v.Request()))
+	err = s.SignIn.CheckAgain(v.Context(), v.Session, v.User, in.Get("password"))
 	return s.settle(v, next, err)
 }
 
@@ -99,10 +99,10 @@ func (s *Account) proveAtProvider(v *frame.Visit) error {
 	if err != nil {
 		return err
 	}
-	address, state, err := s.Federation.StartProof(v.Context(), v.User, web.LocalPath(in.Get("next")))
+	address, journey, err := s.Federation.StartProof(v.Context(), v.User, web.LocalPath(in.Get("next")))
 	if err != nil {
 		return err
 	}
-	s.Sessions.SetState(v.Writer(), state)
+	s.Sessions.SetJourney(v.Writer(), journey)
 	return v.Show("Prove that it is you", "", away(address))
 }

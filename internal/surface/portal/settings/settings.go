@@ -167,8 +167,8 @@ func (s *Section) showSignIn(v *frame.Visit, status int, f signInForm) error {
 	return v.ShowStatus(status, "Company sign-in", frame.SettingsPath, signInPage(v, f))
 }
 
-// saveSignIn saves the provider. It takes a fresh proof of identity: whoever
-// sets the provider decides who gets in. The client's secret is never shown
+// saveSignIn saves the provider. It takes a fresh proof of identity: who sets
+// the provider decides who signs in. The client's secret is never shown
 // again; an empty field leaves it.
 func (s *Section) saveSignIn(v *frame.Visit) error {
 	in, err := v.Form()
@@ -190,21 +190,16 @@ func (s *Section) saveSignIn(v *frame.Visit) error {
 	} else if before.Issuer != p.Issuer {
 		p.Secret = nil // the secret of one provider is not sent to another
 	}
-	err = p.Check()
-	if rights, _ := p.Role.Rights(); err == nil && !v.User.Rights.Has(rights) {
-		err = fault.Invalid("the role may do more than you", fault.Field{Field: "role", Message: "may do more than you"})
-	}
-	if err == nil && p.Enabled {
-		_, err = s.Federation.Client.Address(v.Context(), p, "", "test", "test", "test", false)
-	}
-	if err == nil {
-		err = s.Federation.Providers.SaveProvider(v.Context(), p)
-	}
+	err = s.Federation.Save(v.Context(), v.User, p)
 	switch fault.CodeOf(err) {
 	case "":
 		return v.Redirect(signInPath, frame.Done("Company sign-in is saved."))
-	case fault.InvalidArguments, fault.Refused, fault.Provider:
-		return s.showSignIn(v, http.StatusUnprocessableEntity, signInForm{IdentityProvider: p, DomainsText: in.Get("domains"),
+	case fault.InvalidArguments, fault.Refused, fault.Provider, fault.Forbidden:
+		status := http.StatusUnprocessableEntity
+		if fault.CodeOf(err) == fault.Forbidden {
+			status = http.StatusForbidden
+		}
+		return s.showSignIn(v, status, signInForm{IdentityProvider: p, DomainsText: in.Get("domains"),
 			Wrong: frame.Fields(err), Problem: frame.Sentence(fault.From(err).Detail)})
 	}
 	return err

@@ -1,0 +1,68 @@
+package access
+
+import (
+	"context"
+	"encoding/json"
+	"time"
+
+	"github.com/musterhq/muster/internal/fault"
+)
+
+// InvitationStore keeps invitations. Each method decides and records in one
+// transaction.
+type InvitationStore interface {
+	// Step shows an invitation and leaves it.
+	Step(ctx context.Context, token SecretHash, kind StepKind) (Step, error)
+	// BeginInvitation replaces the user's invitations and returns the user;
+	// fault.Refused for one who has a way to sign in, or ever signed in.
+	BeginInvitation(ctx context.Context, token SecretHash, s Step) (UserAccount, error)
+	// AcceptInvitation takes an invitation and sets its user's password; by is
+	// who made it. It is fault.NotFound or fault.Refused if it is over.
+	AcceptInvitation(ctx context.Context, token SecretHash, passwordHash, by string) (UserAccount, error)
+}
+
+// Invitations let users set their first password.
+type Invitations struct {
+	Store     InvitationStore
+	Passwords *Passwords
+	Now       func() time.Time
+}
+
+// invitationData is the Data of an invitation's step.
+type invitationData struct {
+	By string `json:"by"` // the name of who made it
+}
+
+// Begin returns the token of a new invitation; earlier ones of the user end.
+func (s Invitations) Begin(ctx context.Context, by, u UserAccount) (string, error) {
+	data, err := json.Marshal(invitationData{By: by.Name})
+	if err != nil {
+		return "", err
+	}
+	token := NewSecret("mst_")
+	_, err = s.Store.BeginInvitation(ctx, HashSecret(token), Step{Kind: Invitation, CompanyID: u.CompanyID, UserID: u.ID,
+		Data: data, ExpiresAt: s.Now().Add(InvitationLife)})
+	return token, err
+}
+
+// Accept sets the password of the invited user, and returns the user and the
+// name of who made the invitation. fault.NotFound means that it is over.
+func (s Invitations) Accept(ctx context.Context, token, password string) (UserAccount, string, error) {
+	step, err := s.Store.Step(ctx, HashSecret(token), Invitation)
+	if err != nil {
+		return UserAccount{}, "", err
+	}
+	var data invitationData
+	if err := json.Unmarshal(step.Data, &data); err != nil {
+		return UserAccount{}, "", err
+	}
+	hash, err := s.Passwords.Hash(ctx, password)
+	if err != nil {
+		return UserAccount{}, "", err
+	}
+	u, err := s.Store.AcceptInvitation(ctx, HashSecret(token), hash, data.By)
+	if fault.CodeOf(err) == fault.Refused {
+		err = fault.New(fault.NotFound, "the invitation is over").Because(err)
+	}
+	return u, data.By, err
+}

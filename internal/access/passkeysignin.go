@@ -1,0 +1,77 @@
+package access
+
+import (
+	"context"
+	"encoding/base64"
+	"encoding/json"
+	"time"
+
+	"github.com/musterhq/muster/internal/fault"
+)
+
+// challenge is a passkey challenge of the sign-in page. It is sealed into the
+// page: strangers who open the page leave nothing behind in the database.
+type challenge struct {
+	State     json.RawMessage `json:"s"`
+	ExpiresAt time.Time       `json:"e"`
+}
+
+const purposeChallenge = "passkey challenge of the sign-in page"
+
+// BeginSignIn begins to sign in with a passkey alone.
+func (s Passkeys) BeginSignIn() (Challenge, error) {
+	if s.Ceremonies == nil {
+		return Challenge{}, s.unavailable()
+	}
+	options, state, err := s.Ceremonies.BeginSignIn()
+	if err != nil {
+		return Challenge{}, err
+	}
+	text, err := json.Marshal(challenge{state, s.Now().Add(StepLife)})
+	return Challenge{Token: base64.RawURLEncoding.EncodeToString(s.Sealer.Seal(purposeChallenge, text)), Options: options}, err
+}
+
+// FinishSignIn returns the user whose passkey answered. It fails with
+// fault.Unauthorized for an answer that proves nothing, fault.Refused for a
+// challenge that is over or was answered before.
+func (s Passkeys) FinishSignIn(ctx context.Context, token string, answer json.RawMessage) (user UserAccount, err error) {
+	if s.Ceremonies == nil {
+		return UserAccount{}, s.unavailable()
+	}
+	late := fault.New(fault.Refused, "this took too long or was done already: try again")
+	var c challenge
+	sealed, err := base64.RawURLEncoding.DecodeString(token)
+	if err == nil {
+		sealed, err = s.Sealer.Open(purposeChallenge, sealed)
+	}
+	if err == nil {
+		err = json.Unmarshal(sealed, &c)
+	}
+	if err != nil || !s.Now().Before(c.ExpiresAt) {
+		return UserAccount{}, late
+	}
+	p, once, err := s.Ceremonies.FinishSignIn(c.State, answer, func(id string) (u UserAccount, known []Passkey, err error) {
+		if user, err = s.Owners.PasskeyUser(ctx, id); err != nil {
+			return u, nil, err
+		}
+		known, err = s.Store.Passkeys(ctx, user.ID)
+		return user, known, err
+	})
+	if err != nil {
+		return UserAccount{}, err
+	}
+	if user.Disabled {
+		return UserAccount{}, fault.New(fault.Unauthorized, "the account is disabled")
+	}
+	// Only one of two answers to a challenge can save this step.
+	err = s.Steps.SaveStep(ctx, HashSecret("challenge:"+once), Step{Kind: UsedChallenge, CompanyID: user.CompanyID, UserID: user.ID,
+		Data: json.RawMessage("{}"), ExpiresAt: c.ExpiresAt.Add(time.Minute)})
+	if fault.CodeOf(err) == fault.Refused {
+		return UserAccount{}, late
+	}
+	if err != nil {
+		return UserAccount{}, err
+	}
+	p.LastUsedAt = s.now()
+	return user, s.Store.UsePasskey(ctx, p)
+}

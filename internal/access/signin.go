@@ -1,0 +1,118 @@
+package access
+
+import (
+	"context"
+	"time"
+
+	"github.com/musterhq/muster/internal/fault"
+	"github.com/musterhq/muster/internal/name"
+)
+
+// SignIn signs people in with e-mail and password, and opens their sessions.
+type SignIn struct {
+	Users    UserStore
+	Sessions SessionStore
+	// Passwords checks those of strangers, Reserved those of browsers and
+	// sessions that are known, so that strangers cannot keep their owners waiting.
+	Passwords *Passwords
+	Reserved  *Passwords
+	Throttle  FailureThrottle
+	Log       SignInLog // nil: refusals are not recorded
+	Now       func() time.Time
+}
+
+// SignInLog records that a sign-in was refused. An empty user is an address
+// that no user has; it is recorded nowhere, but takes as long.
+type SignInLog interface {
+	SignInFailed(ctx context.Context, u UserAccount, why string) error
+}
+
+// Client is where an attempt to sign in comes from.
+type Client struct {
+	Address string
+	Agent   string  // what the browser calls itself; hostile
+	Browser Browser // zero: nobody signed in with it before
+}
+
+// Check returns the user whose e-mail and password these are. It fails with
+// fault.Unauthorized, the same for every cause, or fault.RateLimited. Only
+// failures count against the limits.
+func (s SignIn) Check(ctx context.Context, email, password string, from Client) (UserAccount, error) {
+	normal, formErr := NormalEmail(email)
+	limits := signInLimits(normal, from)
+	if err := s.spend(ctx, limits); err != nil {
+		return UserAccount{}, err
+	}
+	user := UserAccount{}
+	if formErr == nil {
+		found, err := s.Users.UserByEmail(ctx, normal)
+		if err != nil && fault.CodeOf(err) != fault.NotFound {
+			return UserAccount{}, err
+		}
+		user = found
+	}
+	hashes := s.Passwords
+	if from.Browser.Knows(normal) {
+		hashes = s.Reserved
+	}
+	return user, s.verify(ctx, hashes, user, password, limits)
+}
+
+// CheckAgain returns nil if the password is that of a user who is signed in. It
+// counts failures under the session: strangers who fail to sign in cannot keep
+// a person who is inside from proving their identity.
+func (s SignIn) CheckAgain(ctx context.Context, session Session, user UserAccount, password string) error {
+	limits := sessionLimits(session)
+	if err := s.spend(ctx, limits); err != nil {
+		return err
+	}
+	return s.verify(ctx, s.Reserved, user, password, limits)
+}
+
+// verify checks the password, and gives back what was spent if it is right.
+func (s SignIn) verify(ctx context.Context, hashes *Passwords, user UserAccount, password string, limits []limit) error {
+	matches, err := hashes.Matches(ctx, user.PasswordHash, password)
+	if err != nil {
+		return err
+	}
+	if matches && !user.Disabled {
+		return s.giveBack(ctx, limits)
+	}
+	if s.Log != nil {
+		why := "wrong password"
+		if matches {
+			why = "the account is disabled"
+		}
+		if err := s.Log.SignInFailed(ctx, user, why); err != nil {
+			return err
+		}
+	}
+	return fault.New(fault.Unauthorized, "the e-mail address or the password is not right")
+}
+
+// SecondFailed counts and records a second factor that was wrong, as a wrong
+// password is.
+func (s SignIn) SecondFailed(ctx context.Context, user UserAccount, from Client) error {
+	if err := s.spend(ctx, signInLimits(user.Email, from)); err != nil && fault.CodeOf(err) != fault.RateLimited {
+		return err
+	}
+	if s.Log == nil {
+		return nil
+	}
+	return s.Log.SignInFailed(ctx, user, "wrong second factor")
+}
+
+// Open opens a session for a user who proved their identity just now. method
+// says how, for the activity log.
+func (s SignIn) Open(ctx context.Context, user UserAccount, method string, from Client) (token string, err error) {
+	return s.OpenProved(ctx, user, method, from, s.Now())
+}
+
+// OpenProved is Open for a proof of an earlier time; zero: of none.
+func (s SignIn) OpenProved(ctx context.Context, user UserAccount, method string, from Client, proved time.Time) (token string, err error) {
+	now := s.Now()
+	token = "ms_" + randomText(secretLength)
+	return token, s.Sessions.CreateSession(ctx, Session{ID: name.NewID(), TokenHash: HashSessionToken(token), UserID: user.ID,
+		CompanyID: user.CompanyID, CreatedAt: now, SeenAt: now, ProvedAt: proved, Address: clip(from.Address, 64),
+		Agent: clip(from.Agent, 200), Method: method})
+}

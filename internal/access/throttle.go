@@ -1,0 +1,103 @@
+package access
+
+import (
+	"context"
+	"net/netip"
+	"time"
+
+	"github.com/musterhq/muster/internal/fault"
+)
+
+// Throttle counts attempts; budget.Store is one.
+type Throttle interface {
+	Spend(ctx context.Context, key string, limit int, window time.Duration, now time.Time) (used int, spent bool, closes time.Time, err error)
+}
+
+// FailureThrottle counts failures: what succeeded is given back.
+type FailureThrottle interface {
+	Throttle
+	// GiveBack takes back one attempt from each key whose window is open.
+	GiveBack(ctx context.Context, keys []string, now time.Time) error
+}
+
+// limit is how many failures a key may have in a window.
+type limit struct {
+	key    string
+	most   int
+	window time.Duration
+}
+
+// signInLimits are the limits of sign-in with a password. A browser in which
+// the person signed in before has a count of its own, so nobody else can lock
+// it out. All others share: a network's failures with all addresses and with
+// this one, and an address's from all networks, which stops guessing from many
+// networks. The network's is first, so that no client that is over it fills the
+// table with addresses.
+func signInLimits(email string, from Client) []limit {
+	if from.Browser.Knows(email) {
+		return []limit{
+			{"signin-browser:" + from.Browser.ID, 5, time.Minute},
+			{"signin-browser-day:" + from.Browser.ID, 50, 24 * time.Hour},
+		}
+	}
+	network := Network(from.Address)
+	limits := []limit{{"signin-client:" + network, 30, time.Minute}}
+	if email == "" { // no user has it
+		return limits
+	}
+	return append(limits,
+		limit{"signin-pair:" + network + ":" + email, 5, time.Minute},
+		limit{"signin-email:" + email, 100, 15 * time.Minute},
+	)
+}
+
+// sessionLimits are the limits of proving one's identity in a session.
+func sessionLimits(session Session) []limit {
+	return []limit{{"signin-session:" + session.ID, 5, time.Minute}}
+}
+
+// journeyLimits are the limits of journeys to providers from one network.
+func journeyLimits(from Client) []limit {
+	return []limit{{"signin-journey:" + Network(from.Address), 60, time.Minute}}
+}
+
+// AllowJourney counts the beginning of a journey to a provider: fault.RateLimited
+// if there were too many from the client's network.
+func (s SignIn) AllowJourney(ctx context.Context, from Client) error {
+	return s.spend(ctx, journeyLimits(from))
+}
+
+// spend counts an attempt before it is made, so that attempts at the same
+// moment cannot pass together; those that succeed are given back.
+func (s SignIn) spend(ctx context.Context, limits []limit) error {
+	now := s.Now()
+	for _, l := range limits {
+		_, spent, closes, err := s.Throttle.Spend(ctx, l.key, l.most, l.window, now)
+		if err != nil {
+			return err
+		}
+		if !spent {
+			return fault.Limited(closes.Sub(now), "too many failed attempts to sign in: try again later, or sign in with a passkey, with your company, or in a browser in which you signed in before")
+		}
+	}
+	return nil
+}
+
+func (s SignIn) giveBack(ctx context.Context, limits []limit) error {
+	keys := make([]string, len(limits))
+	for i, l := range limits {
+		keys[i] = l.key
+	}
+	return s.Throttle.GiveBack(ctx, keys, s.Now())
+}
+
+// Network is what attempts from an address are counted under: an IPv6 client
+// has all addresses of its network, so those count as one.
+func Network(address string) string {
+	ip, err := netip.ParseAddr(address)
+	if err != nil || ip.Unmap().Is4() {
+		return address
+	}
+	prefix, _ := ip.WithZone("").Prefix(64) // an IPv6 address has 64 bits
+	return prefix.String()
+}

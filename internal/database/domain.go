@@ -1,0 +1,105 @@
+package database
+
+import (
+	"context"
+
+	"github.com/musterhq/muster/internal/access"
+	"github.com/musterhq/muster/internal/activity"
+	"github.com/musterhq/muster/internal/fault"
+)
+
+// AddDomain implements access.DomainStore.
+func (db *DB) AddDomain(ctx context.Context, d access.Domain) error {
+	return db.write(ctx, func(ctx context.Context, t *tx) error {
+		n, err := t.exec(ctx, `INSERT INTO company_domains (domain, company_id, added_at) VALUES (?, ?, ?) ON CONFLICT (domain) DO NOTHING`,
+			d.Name, d.CompanyID, millis(d.AddedAt))
+		if err != nil {
+			return err
+		}
+		if n > 0 {
+			return db.recordDomain(ctx, t, d.CompanyID, activity.Change{Field: "domain", After: d.Name})
+		}
+		owner, err := value[string](ctx, t, `SELECT company_id FROM company_domains WHERE domain = ?`, d.Name)
+		if err != nil || owner == d.CompanyID {
+			return err
+		}
+		other, err := findCompany(ctx, t, `c.id = ?`, owner)
+		if err != nil {
+			return err
+		}
+		return fault.New(fault.Refused, "cannot add %s: it belongs to company %s; remove it there first (`muster company domain remove --company %s %s`)", d.Name, other.Slug, other.Slug, d.Name)
+	})
+}
+
+// RemoveDomain implements access.DomainStore.
+func (db *DB) RemoveDomain(ctx context.Context, companyID, domain string) error {
+	return db.write(ctx, func(ctx context.Context, t *tx) error {
+		n, err := t.exec(ctx, `DELETE FROM company_domains WHERE domain = ? AND company_id = ?`, domain, companyID)
+		if err != nil {
+			return err
+		}
+		if n == 0 {
+			return fault.New(fault.NotFound, "the company has no domain %s", domain)
+		}
+		if _, err := t.exec(ctx, `DELETE FROM identity_domains WHERE domain = ? AND company_id = ?`, domain, companyID); err != nil {
+			return err
+		}
+		return db.recordDomain(ctx, t, companyID, activity.Change{Field: "domain", Before: domain})
+	})
+}
+
+// Domains implements access.DomainStore.
+func (db *DB) Domains(ctx context.Context, companyID string) ([]access.Domain, error) {
+	return list(ctx, db.read(), func(r row) (d access.Domain, err error) {
+		var added int64
+		err = r.Scan(&d.Name, &d.CompanyID, &added)
+		d.AddedAt = instant(added)
+		return d, err
+	}, `SELECT d.domain, d.company_id, d.added_at FROM company_domains d WHERE d.company_id = ? ORDER BY d.domain`, companyID)
+}
+
+func (db *DB) recordDomain(ctx context.Context, t *tx, companyID string, change activity.Change) error {
+	c, err := findCompany(ctx, t, `c.id = ?`, companyID)
+	if err != nil {
+		return err
+	}
+	return db.record(ctx, t, companyID, activity.Event{Action: activity.CompanyDomains, Changes: []activity.Change{change},
+		Target: activity.Target{Kind: activity.Company, ID: c.ID, Name: c.Name}})
+}
+
+// claimDomains returns fault.Refused if a domain does not belong to the company.
+// The only company of an installation is given what it names.
+func (db *DB) claimDomains(ctx context.Context, t *tx, companyID string, domains []string) error {
+	companies, err := value[int64](ctx, t, `SELECT COUNT(*) FROM (SELECT 1 FROM companies WHERE slug > '' LIMIT 2) AS few`)
+	if err != nil {
+		return err
+	}
+	for _, domain := range domains {
+		if companies == 1 {
+			if _, err := t.exec(ctx, `INSERT INTO company_domains (domain, company_id, added_at) VALUES (?, ?, ?) ON CONFLICT (domain) DO NOTHING`,
+				domain, companyID, millis(db.now())); err != nil {
+				return err
+			}
+		}
+		n, err := value[int64](ctx, t, `SELECT COUNT(*) FROM company_domains WHERE domain = ? AND company_id = ?`, domain, companyID)
+		if err != nil {
+			return err
+		}
+		if n == 0 {
+			c, err := findCompany(ctx, t, `c.id = ?`, companyID)
+			if err != nil {
+				return err
+			}
+			return &fault.Error{Code: fault.Refused,
+				Detail: "cannot use the domain " + domain + ": it is not assigned to " + c.Name + "; ask the operator to run `muster company domain add --company " + c.Slug + " " + domain + "`",
+				Fields: []fault.Field{{Field: "domains", Message: domain + " is not assigned to this company"}}}
+		}
+	}
+	return nil
+}
+
+// ForeignDomain implements access.DomainOwners.
+func (db *DB) ForeignDomain(ctx context.Context, companyID, domain string) (bool, error) {
+	n, err := value[int64](ctx, db.read(), `SELECT COUNT(*) FROM company_domains WHERE domain = ? AND company_id <> ?`, domain, companyID)
+	return n > 0, err
+}

@@ -1,0 +1,70 @@
+package database
+
+import (
+	"context"
+	"encoding/hex"
+
+	"github.com/musterhq/muster/internal/access"
+	"github.com/musterhq/muster/internal/activity"
+	"github.com/musterhq/muster/internal/fault"
+)
+
+// lockInvited returns a user who may be invited and does not change meanwhile:
+// fault.Refused for one who has a way to sign in, or ever signed in. A link for
+// such a user would let its holder into an account that is somebody's already.
+func lockInvited(ctx context.Context, t *tx, companyID, id string) (access.UserAccount, error) {
+	u, err := findUser(ctx, t, `u.id = ? AND u.company_id = ?`+t.lock(), id, companyID)
+	if err != nil {
+		return u, err
+	}
+	ways, err := value[int64](ctx, t, `SELECT (SELECT COUNT(*) FROM identities WHERE user_id = ?) + (SELECT COUNT(*) FROM passkeys WHERE user_id = ?)
+		+ (SELECT COUNT(*) FROM sessions WHERE user_id = ?)`, id, id, id)
+	switch {
+	case err != nil:
+		return u, err
+	case u.Disabled:
+		return u, fault.New(fault.Refused, "cannot invite %s: the user is disabled; enable the user first", u.Name)
+	case u.PasswordHash != "" || ways > 0 || !u.LastSignInAt.IsZero():
+		return u, fault.New(fault.Refused, "cannot invite %s: the user can sign in already; if that is lost, the operator can set a password", u.Name)
+	}
+	return u, nil
+}
+
+// BeginInvitation implements access.InvitationStore.
+func (db *DB) BeginInvitation(ctx context.Context, token access.SecretHash, s access.Step) (access.UserAccount, error) {
+	var invited access.UserAccount
+	err := db.write(ctx, func(ctx context.Context, t *tx) (err error) {
+		if invited, err = lockInvited(ctx, t, s.CompanyID, s.UserID); err != nil {
+			return err
+		}
+		if _, err := t.exec(ctx, `DELETE FROM signin_steps WHERE user_id = ? AND kind = ?`, s.UserID, string(s.Kind)); err != nil {
+			return err
+		}
+		if err := saveStep(ctx, t, token, s); err != nil {
+			return err
+		}
+		return db.record(ctx, t, s.CompanyID, activity.Event{Action: activity.UserInvited, Target: userTarget(invited)})
+	})
+	return invited, err
+}
+
+// AcceptInvitation implements access.InvitationStore.
+func (db *DB) AcceptInvitation(ctx context.Context, token access.SecretHash, passwordHash, by string) (access.UserAccount, error) {
+	var accepted access.UserAccount
+	err := db.write(ctx, func(ctx context.Context, t *tx) error {
+		s, err := one(ctx, t, scanStep, `DELETE FROM signin_steps WHERE hash = ? AND kind = ? AND expires_at > ? RETURNING `+stepColumns,
+			hex.EncodeToString(token[:]), string(access.Invitation), millis(db.now()))
+		if s, err = found(s, err, "invitation"); err != nil {
+			return err
+		}
+		before, err := lockInvited(ctx, t, s.CompanyID, s.UserID)
+		if err != nil {
+			return err
+		}
+		accepted = before
+		accepted.PasswordHash = passwordHash
+		ctx = access.WithActor(ctx, access.Actor{Kind: access.User, ID: accepted.ID, UserID: accepted.ID, Name: accepted.Name}, "")
+		return db.saveUser(ctx, t, before, accepted, activity.Change{Field: "byInvitationOf", After: by})
+	})
+	return accepted, err
+}

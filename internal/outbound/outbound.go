@@ -1,0 +1,189 @@
+// Package outbound makes HTTP requests to addresses that strangers and
+// companies choose, without letting them reach into the service's own network.
+//
+// An address is checked when it is dialed, so a name that resolves to another
+// address a moment later gains nothing. There are no redirects and no proxy;
+// time, length and number of requests are limited.
+package outbound
+
+import (
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/netip"
+	"sync"
+	"syscall"
+	"time"
+)
+
+// Options are the limits of a client.
+type Options struct {
+	Allow   func(netip.Addr) bool // nil: Public
+	Port    uint16                // the one port that may be dialed; 0: any
+	Timeout time.Duration         // of a whole request, its body included
+	MaxBody int64                 // bytes of an answer's body; reading more fails
+	PerHost int                   // requests to one host at a time; more wait
+	Total   int                   // requests to all hosts at a time; more wait
+	Roots   *x509.CertPool        // nil: the system's
+}
+
+// NewClient returns a client within o. It speaks https; http only to a loopback
+// address that o.Allow names.
+func NewClient(o Options) *http.Client {
+	if o.Allow == nil {
+		o.Allow = Public
+	}
+	dialer := &net.Dialer{Timeout: o.Timeout, Control: func(_, address string, _ syscall.RawConn) error { return o.permits(address) }}
+	g := &guard{options: o, total: make(chan struct{}, o.Total), hosts: map[string]*host{}, next: &http.Transport{
+		Proxy: nil, DialContext: dialer.DialContext, DisableKeepAlives: true, TLSHandshakeTimeout: o.Timeout,
+		ResponseHeaderTimeout: o.Timeout, MaxResponseHeaderBytes: 64 << 10, TLSClientConfig: &tls.Config{RootCAs: o.Roots}}}
+	return &http.Client{Timeout: o.Timeout, Transport: g,
+		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
+}
+
+func (o Options) permits(address string) error {
+	to, err := netip.ParseAddrPort(address)
+	if err != nil || !o.Allow(to.Addr().Unmap().WithZone("")) {
+		return fmt.Errorf("the address %s is not public", address)
+	}
+	if o.Port != 0 && to.Port() != o.Port {
+		return fmt.Errorf("port %d is not allowed; use %d", to.Port(), o.Port)
+	}
+	return nil
+}
+
+// ErrScheme says that an address is neither https, nor http on a loopback
+// address that is allowed.
+var ErrScheme = errors.New("the address must be https")
+
+// CheckScheme returns ErrScheme unless an address with this scheme and host
+// name may be asked under the rule allow.
+func CheckScheme(scheme, hostname string, allow func(netip.Addr) bool) error {
+	if scheme == "https" {
+		return nil
+	}
+	if scheme != "http" {
+		return ErrScheme
+	}
+	if hostname == "localhost" {
+		hostname = "127.0.0.1"
+	}
+	if a, err := netip.ParseAddr(hostname); err != nil || !a.IsLoopback() || !allow(a) {
+		return ErrScheme
+	}
+	return nil
+}
+
+// guard is the transport of a client.
+type guard struct {
+	options Options
+	next    http.RoundTripper
+	total   chan struct{}
+
+	mu    sync.Mutex
+	hosts map[string]*host
+}
+
+// host counts the requests to one host; it is dropped when there are none.
+type host struct {
+	slots chan struct{}
+	users int // under way and waiting; guarded by guard.mu
+}
+
+// RoundTrip implements http.RoundTripper.
+func (g *guard) RoundTrip(r *http.Request) (*http.Response, error) {
+	if err := CheckScheme(r.URL.Scheme, r.URL.Hostname(), g.options.Allow); err != nil {
+		return nil, err
+	}
+	release, err := g.acquire(r.Context(), r.URL.Host)
+	if err != nil {
+		return nil, err
+	}
+	response, err := g.next.RoundTrip(r)
+	if err != nil {
+		release()
+		return nil, err
+	}
+	response.Body = &body{ReadCloser: response.Body, left: g.options.MaxBody, release: release}
+	return response, nil
+}
+
+// acquire waits for the host's turn first, so that a slow host holds none of
+// the slots that others wait for.
+func (g *guard) acquire(ctx context.Context, name string) (release func(), err error) {
+	h := g.enter(name)
+	if err := wait(ctx, h.slots); err != nil {
+		g.leave(name, h)
+		return nil, err
+	}
+	if err := wait(ctx, g.total); err != nil {
+		<-h.slots
+		g.leave(name, h)
+		return nil, err
+	}
+	return sync.OnceFunc(func() {
+		<-g.total
+		<-h.slots
+		g.leave(name, h)
+	}), nil
+}
+
+func wait(ctx context.Context, slots chan struct{}) error {
+	select {
+	case slots <- struct{}{}:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+func (g *guard) enter(name string) *host {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	h, known := g.hosts[name]
+	if !known {
+		h = &host{slots: make(chan struct{}, g.options.PerHost)}
+		g.hosts[name] = h
+	}
+	h.users++
+	return h
+}
+
+func (g *guard) leave(name string, h *host) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if h.users--; h.users == 0 {
+		delete(g.hosts, name)
+	}
+}
+
+// body ends with an error after a number of bytes, and gives the slots back
+// when it is closed.
+type body struct {
+	io.ReadCloser
+	left    int64
+	release func()
+}
+
+// Read implements io.Reader.
+func (b *body) Read(p []byte) (int, error) {
+	if int64(len(p)) > b.left+1 {
+		p = p[:b.left+1]
+	}
+	n, err := b.ReadCloser.Read(p)
+	if b.left -= int64(n); b.left < 0 {
+		return 0, errors.New("the answer is too long")
+	}
+	return n, err
+}
+
+// Close implements io.Closer.
+func (b *body) Close() error {
+	defer b.release()
+	return b.ReadCloser.Close()
+}

@@ -1,0 +1,112 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/musterhq/muster/internal/access"
+	"github.com/musterhq/muster/internal/fault"
+	"github.com/musterhq/muster/internal/operation"
+)
+
+// DomainCommands say which e-mail domains belong to a company. With one company
+// on the installation they are not needed.
+type DomainCommands struct {
+	Add    DomainAdd    `cmd:"" help:"Say that an e-mail domain belongs to a company."`
+	List   DomainList   `cmd:"" help:"List a company's e-mail domains."`
+	Remove DomainRemove `cmd:"" help:"Take an e-mail domain from a company; its people can no longer sign in through the company's identity provider."`
+}
+
+// OneDomain names a company and a domain.
+type OneDomain struct {
+	OfCompany
+	Domain string `arg:"" help:"The domain, such as example.com."`
+}
+
+// normal is the domain in its normal form.
+func (d OneDomain) normal() (string, error) {
+	domain := strings.ToLower(strings.TrimSpace(d.Domain))
+	return domain, access.CheckDomain(domain)
+}
+
+// DomainAdd adds a domain.
+type DomainAdd struct{ OneDomain }
+
+// Run adds the domain. Adding it again changes nothing.
+func (c *DomainAdd) Run(env *Env) error {
+	domain, err := c.normal()
+	if err != nil {
+		return err
+	}
+	return c.run(env, func(ctx context.Context, desk *Desk) (answer, error) {
+		owner, err := desk.company(ctx, c.Company)
+		if err != nil {
+			return answer{}, err
+		}
+		added := access.Domain{Name: domain, CompanyID: owner.ID, AddedAt: env.Now()}
+		return answer{viewDomain(owner.Slug, added), func(w io.Writer) { fmt.Fprintf(w, "%s belongs to %s.\n", domain, owner.Slug) }},
+			desk.Domains.AddDomain(ctx, added)
+	})
+}
+
+// DomainRemove removes a domain.
+type DomainRemove struct{ OneDomain }
+
+// Run removes the domain.
+func (c *DomainRemove) Run(env *Env) error {
+	domain, err := c.normal()
+	if err != nil {
+		return err
+	}
+	return c.run(env, func(ctx context.Context, desk *Desk) (answer, error) {
+		owner, err := desk.company(ctx, c.Company)
+		if err != nil {
+			return answer{}, err
+		}
+		err = desk.Domains.RemoveDomain(ctx, owner.ID, domain)
+		if fault.CodeOf(err) == fault.NotFound {
+			err = fault.New(fault.NotFound, "company %s has no domain %s: `muster company domain list --company %s` shows those there are", owner.Slug, domain, owner.Slug)
+		}
+		return answer{domainView{Company: owner.Slug, Domain: domain}, func(w io.Writer) { fmt.Fprintf(w, "%s no longer belongs to %s.\n", domain, owner.Slug) }}, err
+	})
+}
+
+// DomainList lists domains.
+type DomainList struct{ OfCompany }
+
+// Run prints the list.
+func (c *DomainList) Run(env *Env) error {
+	return c.run(env, func(ctx context.Context, desk *Desk) (answer, error) {
+		owner, err := desk.company(ctx, c.Company)
+		if err != nil {
+			return answer{}, err
+		}
+		all, err := desk.Domains.Domains(ctx, owner.ID)
+		views := make([]domainView, len(all))
+		for i, d := range all {
+			views[i] = viewDomain(owner.Slug, d)
+		}
+		return answer{views, func(w io.Writer) {
+			row(w, "DOMAIN", "ADDED")
+			for _, d := range all {
+				row(w, d.Name, day(d.AddedAt))
+			}
+		}}, err
+	})
+}
+
+type domainView struct {
+	Company string             `json:"company"`
+	Domain  string             `json:"domain"`
+	AddedAt *operation.Instant `json:"addedAt,omitempty"`
+}
+
+func viewDomain(slug string, d access.Domain) domainView {
+	view := domainView{Company: slug, Domain: d.Name}
+	if !d.AddedAt.IsZero() {
+		view.AddedAt = operation.Moment(d.AddedAt)
+	}
+	return view
+}

@@ -1,0 +1,153 @@
+package web
+
+import (
+	"encoding/json"
+	"net/http"
+
+	"github.com/musterhq/muster/internal/access"
+	"github.com/musterhq/muster/internal/fault"
+)
+
+// company sends a person to their company's provider. It is a page with a link
+// that follows itself, as our policy lets no form lead elsewhere.
+func (s SignIn) company(w http.ResponseWriter, r *http.Request) {
+	r.Body = http.MaxBytesReader(w, r.Body, maxSignInForm)
+	form := signInForm{Next: LocalPath(r.PostFormValue("next")), Email: r.PostFormValue("email")}
+	err := s.SignIn.AllowJourney(r.Context(), s.from(r))
+	var address, journey string
+	if err == nil {
+		address, journey, err = s.Federation.StartByEmail(r.Context(), form.Email, form.Next)
+	}
+	switch fault.CodeOf(err) {
+	case "":
+		s.Sessions.SetJourney(w, journey)
+		s.answer(w, r, http.StatusOK, awayPage(address))
+	case fault.NotFound:
+		form.Wrong = "No company sign-in is set up for this address. Use your password."
+		s.render(w, r, http.StatusNotFound, form)
+	case fault.InvalidArguments:
+		form.Wrong = "Enter your e-mail address first."
+		s.render(w, r, http.StatusUnprocessableEntity, form)
+	case fault.Provider:
+		form.Wrong = "Your company's sign-in does not answer. Try again in a moment."
+		s.Log.WarnContext(r.Context(), "identity provider does not answer", "err", err)
+		s.render(w, r, http.StatusBadGateway, form)
+	default:
+		s.refuse(w, r, form, err)
+	}
+}
+
+// callback is where providers send people back to.
+func (s SignIn) callback(w http.ResponseWriter, r *http.Request) {
+	q := r.URL.Query()
+	form := signInForm{Next: "/"}
+	journey := s.Sessions.TakeJourney(w, r)
+	if journey == "" {
+		form.Wrong = "This sign-in was not begun in this browser. Start again."
+		s.render(w, r, http.StatusBadRequest, form)
+		return
+	}
+	if q.Get("code") == "" {
+		form.Wrong = "Your company's sign-in did not sign you in. Start again."
+		s.render(w, r, http.StatusUnauthorized, form)
+		return
+	}
+	a, err := s.Federation.Finish(r.Context(), journey, access.Return{State: q.Get("state"), Code: q.Get("code"), Issuer: q.Get("iss")})
+	form.Next = LocalPath(a.Journey.Next)
+	switch code := fault.CodeOf(err); {
+	case code == fault.Refused && a.Journey.State == "": // no journey of this browser
+		form.Wrong = sentence(fault.From(err).Detail)
+		s.render(w, r, http.StatusBadRequest, form)
+	case code == fault.Refused || code == fault.Provider || code == fault.NotFound:
+		s.Log.InfoContext(r.Context(), "company sign-in refused", "err", err)
+		form.Wrong = sentence(fault.From(err).Detail)
+		s.render(w, r, http.StatusUnauthorized, form)
+	case err != nil:
+		s.broken(w, r, form, err)
+	case a.Confirm != "":
+		s.askLink(w, r, http.StatusOK, a.Confirm, "")
+	case a.Journey.Proves != "":
+		s.proved(w, r, a, form)
+	default:
+		s.enterProved(w, r, a.User, "company sign-in", form, a.ProvedAt)
+	}
+}
+
+// proved notes that the person of the session signed in at the provider again.
+func (s SignIn) proved(w http.ResponseWriter, r *http.Request, a access.Arrival, form signInForm) {
+	v, ok, err := s.Sessions.Visitor(r)
+	if err == nil && ok && v.User.ID == a.User.ID {
+		err = s.Sessions.Store.ProveSession(r.Context(), v.Session.ID, a.ProvedAt)
+	}
+	if err != nil {
+		s.broken(w, r, form, err)
+		return
+	}
+	http.Redirect(w, r, form.Next, http.StatusSeeOther)
+}
+
+// linkForm asks a person who comes from the provider for the first time to
+// prove that the account here is theirs.
+type linkForm struct {
+	Token, Email, Provider, Wrong string
+	Password                      bool
+	Challenge                     access.Challenge
+}
+
+func (s SignIn) askLink(w http.ResponseWriter, r *http.Request, status int, token, wrong string) {
+	l, user, err := s.Federation.Linking(r.Context(), token)
+	if err != nil {
+		s.refuse(w, r, signInForm{Next: "/"}, err)
+		return
+	}
+	form := linkForm{Token: token, Email: user.Email, Provider: l.Provider, Wrong: wrong}
+	known, err := s.Passkeys.Store.Passkeys(r.Context(), user.ID)
+	if err == nil && len(known) > 0 && s.Passkeys.Available() {
+		form.Challenge, err = s.Passkeys.BeginProof(r.Context(), user, access.ProvePasskey)
+	}
+	if err != nil {
+		s.broken(w, r, signInForm{Next: "/"}, err)
+		return
+	}
+	form.Password = len(known) == 0
+	s.answer(w, r, status, linkPage(form))
+}
+
+// link checks the proof, links the account, and signs the person in. For a
+// person who has a passkey, the password alone is not enough.
+func (s SignIn) link(w http.ResponseWriter, r *http.Request) {
+	r.Body = http.MaxBytesReader(w, r.Body, maxPasskeyForm)
+	ctx, token := r.Context(), r.PostFormValue("link")
+	l, user, err := s.Federation.Linking(ctx, token)
+	if err != nil {
+		s.refuse(w, r, signInForm{Next: "/"}, err)
+		return
+	}
+	known, err := s.Passkeys.Store.Passkeys(ctx, user.ID)
+	switch answer := r.PostFormValue("answer"); {
+	case err != nil:
+	case answer != "":
+		err = s.Passkeys.FinishProof(ctx, user, access.ProvePasskey, r.PostFormValue("token"), json.RawMessage(answer))
+	case len(known) > 0:
+		err = fault.New(fault.Unauthorized, "use your passkey")
+	default:
+		_, err = s.SignIn.Check(ctx, user.Email, r.PostFormValue("password"), s.from(r))
+	}
+	switch fault.CodeOf(err) {
+	case "":
+	case fault.Unauthorized, fault.Refused:
+		s.askLink(w, r, http.StatusUnauthorized, token, sentence(fault.From(err).Detail))
+		return
+	case fault.RateLimited:
+		s.askLink(w, r, http.StatusTooManyRequests, token, sentence(fault.From(err).Detail))
+		return
+	default:
+		s.broken(w, r, signInForm{Next: "/"}, err)
+		return
+	}
+	if err := s.Federation.Link(ctx, token, l); err != nil {
+		s.refuse(w, r, signInForm{Next: "/"}, err)
+		return
+	}
+	s.enter(w, r, user, "company sign-in, linked", signInForm{Next: LocalPath(l.Next)})
+}
