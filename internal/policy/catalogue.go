@@ -8,6 +8,7 @@ type row struct {
 	high             bool
 	choices          []choice
 	path             []string
+	lostBy, lost     string // the value by which devices lose something for good, and what
 	// former are members that did the setting's work before path did. They are
 	// read while path is unset, and cleared when path is written.
 	former []former
@@ -84,10 +85,14 @@ func was(path string, reads ...[2]string) former {
 // as changes how a row reads and writes.
 func (r row) as(k kind) row { r.kind = k; return r }
 
+// losing notes what devices lose for good when the setting gets a value.
+func (r row) losing(value, what string) row { r.lostBy, r.lost = value, what; return r }
+
 // catalogue is contract 2.8, in its order. It is never written to.
 var catalogue = [...]row{
 	enumerated("VENDOR_STORE_MODE", "Store mode", "APPS", false, "playStoreMode",
-		[][2]string{{"BLACKLIST", "BLACKLIST"}, {"WHITELIST", "WHITELIST"}}),
+		[][2]string{{"BLACKLIST", "BLACKLIST"}, {"WHITELIST", "WHITELIST"}}).
+		losing("WHITELIST", "Apps that devices uninstall, with their data."),
 	enumerated("DEFAULT_PERMISSION_POLICY", "Default runtime permission policy", "APPS", false, "defaultPermissionPolicy",
 		[][2]string{{"DENY", "DENY"}, {"PROMPT", "PROMPT"}}),
 	enumerated("APP_AUTO_UPDATE_POLICY", "App auto-update policy", "APPS", false, "appAutoUpdatePolicy",
@@ -126,7 +131,8 @@ var catalogue = [...]row{
 	blocked("VPN_CONFIGURATION", "Configuring VPNs", "CONNECTIVITY", false, "vpnConfigDisabled"),
 	enumerated("CONFIGURE_WIFI", "Configuring Wi-Fi networks", "CONNECTIVITY", false, "deviceConnectivityManagement.configureWifi",
 		[][2]string{{"ALLOW", "ALLOW_CONFIGURING_WIFI"}, {"BLOCK", "DISALLOW_CONFIGURING_WIFI"}},
-		was("wifiConfigDisabled", [2]string{"true", "BLOCK"})),
+		was("wifiConfigDisabled", [2]string{"true", "BLOCK"})).
+		losing("BLOCK", "Wi-Fi networks that devices forget; a device without another network cannot be reached."),
 	enumerated("WIFI_DIRECT", "Wi-Fi Direct", "CONNECTIVITY", false, "deviceConnectivityManagement.wifiDirectSettings",
 		[][2]string{{"ALLOW", "ALLOW_WIFI_DIRECT"}, {"BLOCK", "DISALLOW_WIFI_DIRECT"}}),
 	enumerated("TETHERING", "Tethering and hotspot", "CONNECTIVITY", false, "deviceConnectivityManagement.tetheringSettings",

@@ -47,6 +47,17 @@ func HighImpact(label string) bool {
 	return slices.ContainsFunc(Catalogue(), func(s Setting) bool { return s.Label == label && s.HighImpact })
 }
 
+// Lost returns what devices lose for good when the setting with a label gets a
+// value, so that a rollback does not bring it back; empty: nothing.
+func Lost(label, value string) string {
+	for i := range catalogue {
+		if r := &catalogue[i]; r.label == label && r.lostBy != "" && r.lostBy == value {
+			return r.lost
+		}
+	}
+	return ""
+}
+
 // Normal returns the allowed value that value means: case does not matter
 // (contract 4.3).
 func (s Setting) Normal(value string) (string, bool) {

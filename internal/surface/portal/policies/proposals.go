@@ -8,6 +8,7 @@ import (
 	"github.com/musterhq/muster/internal/asset"
 	"github.com/musterhq/muster/internal/fault"
 	"github.com/musterhq/muster/internal/operation"
+	"github.com/musterhq/muster/internal/policy"
 	"github.com/musterhq/muster/internal/proposal"
 	"github.com/musterhq/muster/internal/surface/portal/frame"
 )
@@ -175,11 +176,8 @@ func advice(r proposal.Review) string {
 func irrevocable(r proposal.Review) []string {
 	var all []string
 	for _, f := range r.Fields {
-		switch {
-		case f.Label == "Store mode" && f.Value == "WHITELIST" && f.PreviousValue != "WHITELIST":
-			all = append(all, "Apps that devices uninstall, with their data.")
-		case f.Label == "Configuring Wi-Fi networks" && f.Value == "BLOCK":
-			all = append(all, "Wi-Fi networks that devices forget; a device without another network cannot be reached.")
+		if lost := policy.Lost(f.Label, f.Value); lost != "" && f.Value != f.PreviousValue {
+			all = append(all, lost)
 		}
 	}
 	if len(all) == 0 && !r.Creates() {
