@@ -61,8 +61,14 @@ func (c *simulateCommand) Run(env *cli.Env, to streams) (err error) {
 			return err
 		}
 		defer func() { _ = ground.Close() }()
-	} else if err := c.existing(env, &o); err != nil {
-		return err
+	} else {
+		err := c.existing(env, &o)
+		if err == nil {
+			err = enoughFiles(len(o.Tokens), filesElsewhere, service.OpenFileLimit())
+		}
+		if err != nil {
+			return err
+		}
 	}
 	report, err := fleetsim.Run(env.Context, o)
 	if err != nil {
@@ -79,6 +85,23 @@ func (c *simulateCommand) Run(env *cli.Env, to streams) (err error) {
 	return err
 }
 
+// What the simulation has open beside its agents, and for each: its stream and
+// its journal, and the service's end of the stream where that is ours.
+const (
+	simulateFiles  = 600
+	filesElsewhere = 2
+	filesOwn       = 3
+)
+
+// enoughFiles refuses a simulation that would run out of open files midway.
+func enoughFiles(agents, each, limit int) error {
+	if need := agents*each + simulateFiles; need > limit {
+		return fmt.Errorf("cannot simulate %d agents: they need about %d open files and the limit is %d; raise it with `ulimit -n`, or simulate at most %d agents",
+			agents, need, limit, max(0, limit-simulateFiles)/each)
+	}
+	return nil
+}
+
 func (c *simulateCommand) options(env *cli.Env, to streams, dir string) fleetsim.Options {
 	o := fleetsim.Options{Ramp: c.Ramp, Commands: c.Commands, Duration: c.Duration, Patience: c.Patience, Offline: c.Offline, OfflineFor: c.OfflineFor,
 		Skew: c.Skew, Lost: c.Lost, Duplicated: c.Duplicated, Crashes: c.Crashes, Endings: c.Endings, Seed: c.Seed, Dir: dir,
@@ -91,6 +114,9 @@ func (c *simulateCommand) options(env *cli.Env, to streams, dir string) fleetsim
 func (c *simulateCommand) ownGround(env *cli.Env, to streams, dir string, o *fleetsim.Options) (*proving.Ground, error) {
 	if c.Agents < 1 || c.Pace < 1 || c.Pace > 8 {
 		return nil, errors.New("--agents must be at least 1, and --pace between 1 and 8")
+	}
+	if err := enoughFiles(c.Agents, filesOwn, service.OpenFileLimit()); err != nil {
+		return nil, err
 	}
 	logger, err := service.NewLogger(to.err, "error", "text")
 	if err != nil {

@@ -142,7 +142,13 @@ func newFleet(o Options) (*fleet, error) {
 // drive takes the fleet through its run.
 func (f *fleet) drive(ctx context.Context, before int64) error {
 	f.Say("Enrolling %d agents …", len(f.members))
-	if err := f.await(ctx, "every agent is enrolled and has its policy", f.settledIn); err != nil {
+	err := f.await(ctx, "every agent is enrolled and has its policy", f.settledIn)
+	if late, ok := errors.AsType[*lateError](err); ok { // the summary says how far it came
+		f.problem("%v", late)
+		f.rest.report = f.report(0)
+		return nil
+	}
+	if err != nil {
 		return err
 	}
 	memory := (footprint() - before) / int64(len(f.members))
@@ -172,14 +178,25 @@ func (f *fleet) settledIn() (missing int) {
 	return missing
 }
 
-const glance = 100 * time.Millisecond
+const (
+	glance = 100 * time.Millisecond
+	// tellEvery is how often a wait says how far it is.
+	tellEvery = 10 * time.Second
+)
+
+// lateError is what was not reached within the patience.
+type lateError struct{ text string }
+
+// Error implements error.
+func (e *lateError) Error() string { return e.text }
 
 // await waits, for as long as there is patience, until nothing is missing.
 func (f *fleet) await(ctx context.Context, what string, missing func() int) error {
 	limit := time.NewTimer(f.Ramp + f.Patience)
 	defer limit.Stop()
-	tick := time.NewTicker(glance)
+	tick, tell := time.NewTicker(glance), time.NewTicker(tellEvery)
 	defer tick.Stop()
+	defer tell.Stop()
 	for {
 		left := missing()
 		if left == 0 {
@@ -189,7 +206,9 @@ func (f *fleet) await(ctx context.Context, what string, missing func() int) erro
 		case <-ctx.Done():
 			return context.Cause(ctx)
 		case <-limit.C:
-			return fmt.Errorf("not in time: %s (%d are missing): %s", what, left, f.troubles())
+			return &lateError{fmt.Sprintf("not in time: %s (%d are missing): %s", what, left, f.troubles())}
+		case <-tell.C:
+			f.Say("%d of %d are missing; %s", left, len(f.members), f.troubles())
 		case <-tick.C:
 		}
 	}

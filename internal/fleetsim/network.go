@@ -104,6 +104,7 @@ func (m *member) overhear(r *http.Request, body []byte) {
 	if json.Unmarshal(body, &answer) != nil {
 		return
 	}
+	m.trouble.Store("") // it is in touch
 	if !m.converged.Load() {
 		m.converged.Store(tellsPolicy(r))
 	}

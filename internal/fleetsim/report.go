@@ -3,7 +3,9 @@ package fleetsim
 import (
 	"fmt"
 	"io"
+	"maps"
 	"math"
+	"regexp"
 	"runtime"
 	"slices"
 	"strings"
@@ -91,7 +93,7 @@ func (r *Report) count(m *member) {
 			r.Succeeded++
 		case "ERROR":
 			r.Failed++
-			r.Failures[e.Type+": "+text(e.Outcome)]++
+			r.Failures[e.Type+": "+kindOf(text(e.Outcome))]++
 		case "UNCONFIRMED":
 			r.Unconfirmed++
 		default:
@@ -103,6 +105,12 @@ func (r *Report) count(m *member) {
 		r.Departed++
 	}
 }
+
+var moment = regexp.MustCompile(`\d{4}-\d\d-\d\d[T ][0-9:.]+(Z|[+-]\d\d:?\d\d)?`)
+
+// kindOf is an outcome without the times in it, so that equal reasons count
+// together.
+func kindOf(outcome string) string { return moment.ReplaceAllString(outcome, "(time)") }
 
 func text(s *string) string {
 	if s == nil {
@@ -132,11 +140,11 @@ func (r Report) Write(w io.Writer) error {
 		r.Commands, r.Succeeded, r.Failed, r.Unconfirmed, r.Lost, r.Doubled)
 	line("Check-ins         %d", r.CheckIns)
 	line("Faults            %d requests lost, %d doubled, %d crashes, %d absences", r.LostRequests, r.DuplicatedRequests, r.Crashes, r.Absences)
-	line("POST to device    p50 %.1f ms, p99 %.1f ms (%d)", r.PostToDevice.P50, r.PostToDevice.P99, r.PostToDevice.Count)
-	line("POST to success   p50 %.1f ms, p99 %.1f ms (%d)", r.PostToSuccess.P50, r.PostToSuccess.P99, r.PostToSuccess.Count)
+	line("POST to device    p50 %.1f ms, p99 %.1f ms of real time (%d)", r.PostToDevice.P50, r.PostToDevice.P99, r.PostToDevice.Count)
+	line("POST to success   p50 %.1f ms, p99 %.1f ms of real time (%d)", r.PostToSuccess.P50, r.PostToSuccess.P99, r.PostToSuccess.Count)
 	line("Memory per agent  %.1f KiB", float64(r.MemoryPerAgent)/1024)
-	for why, n := range r.Failures {
-		line("Failed %d times: %s", n, why)
+	for _, why := range slices.Sorted(maps.Keys(r.Failures)) {
+		line("Failed %d times: %s", r.Failures[why], why)
 	}
 	const shown = 20
 	for _, p := range r.Problems[:min(shown, len(r.Problems))] {

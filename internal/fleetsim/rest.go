@@ -120,6 +120,8 @@ type assetView struct {
 	ManagedDevice  *struct {
 		PolicyID             string
 		PolicyVersionApplied int
+		StatusReport         map[string]any
+		Location             *struct{ Latitude float64 }
 	}
 }
 

@@ -110,7 +110,26 @@ func (r *rest) verifyOne(ctx context.Context, m *member, versions map[string]int
 	if err := m.hasPolicy(a, versions); err != nil {
 		return err
 	}
+	if err := m.hasReports(a); err != nil {
+		return err
+	}
 	return m.hasEverything()
+}
+
+// hasReports: the place and the report that commands asked for can be read.
+func (m *member) hasReports(a assetView) error {
+	for _, e := range m.history {
+		if e.Status != "SUCCESS" {
+			continue
+		}
+		switch {
+		case e.Type == "LOCATION_UPDATE" && a.ManagedDevice.Location == nil:
+			return errors.New("its LOCATION_UPDATE is SUCCESS and it has no location")
+		case e.Type == "STATUS_REPORT" && a.ManagedDevice.StatusReport == nil:
+			return errors.New("its STATUS_REPORT is SUCCESS and it has no status report")
+		}
+	}
+	return nil
 }
 
 // leaves reports whether the device was told to.

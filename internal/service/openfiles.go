@@ -36,7 +36,7 @@ func shareFiles(limit, cpus int) shares {
 	return shares{OpenFiles: limit, Streams: streams, Requests: free - streams}
 }
 
-func currentShares() shares { return shareFiles(openFileLimit(), runtime.GOMAXPROCS(0)) }
+func currentShares() shares { return shareFiles(OpenFileLimit(), runtime.GOMAXPROCS(0)) }
 
 // LogValue implements slog.LogValuer.
 func (s shares) LogValue() slog.Value {

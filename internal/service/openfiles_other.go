@@ -2,5 +2,5 @@
 
 package service
 
-// openFileLimit is how many files the process may have open.
-func openFileLimit() int { return unknownFiles }
+// OpenFileLimit is how many files the process may have open.
+func OpenFileLimit() int { return unknownFiles }

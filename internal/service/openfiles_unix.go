@@ -4,9 +4,9 @@ package service
 
 import "syscall"
 
-// openFileLimit is how many files the process may have open. The Go runtime has
+// OpenFileLimit is how many files the process may have open. The Go runtime has
 // raised the soft limit to the hard one.
-func openFileLimit() int {
+func OpenFileLimit() int {
 	var limit syscall.Rlimit
 	if syscall.Getrlimit(syscall.RLIMIT_NOFILE, &limit) != nil || limit.Cur > unknownFiles {
 		return unknownFiles
