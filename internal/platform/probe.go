@@ -54,6 +54,13 @@ func (p *Platform) Probe(ctx context.Context) []Finding {
 	return findings
 }
 
+// ProbeAPI looks whether the platform is reached and takes our credentials. It
+// needs no store.
+func (p *Platform) ProbeAPI(ctx context.Context) Finding {
+	f, _ := p.probeAPI(ctx)
+	return f
+}
+
 func (p *Platform) probeAPI(ctx context.Context) (Finding, bool) {
 	err := p.call(ctx, methodListEnterprises, urgent, func(ctx context.Context) error {
 		_, err := p.am.Enterprises.List().ProjectId(p.cfg.Project).PageSize(1).Context(ctx).Do()

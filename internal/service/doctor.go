@@ -55,15 +55,20 @@ func Diagnose(ctx context.Context, settings config.Service, now func() time.Time
 		for _, one := range unjoin(err) {
 			d.note("settings", Failed, one.Error(), "correct the setting; `muster serve --help` explains each")
 		}
-		return d.findings
+	} else {
+		d.note("settings", Fine, "each is well-formed", "")
 	}
-	d.note("settings", Fine, "each is well-formed", "")
 	d.openFiles()
+	d.listens(ctx)
 	d.keyFile()
-	d.publicURL()
+	d.publicURL(ctx)
 	d.certificate()
-	d.platform(ctx)
-	d.database(ctx)
+	if d.settings.Platform.Check() == nil {
+		d.platform(ctx)
+	}
+	if d.settings.Store.Check() == nil {
+		d.database(ctx)
+	}
 	return d.findings
 }
 
@@ -96,7 +101,7 @@ func (d *doctor) keyFile() {
 	d.note("key file", Fine, path+" is readable by its owner alone", "")
 }
 
-func (d *doctor) publicURL() {
+func (d *doctor) publicURL(ctx context.Context) {
 	const remedy = "set MUSTER_PUBLIC_URL to the https:// address that people and devices use"
 	listens, err := net.ResolveTCPAddr("tcp", d.settings.Listen)
 	if err != nil {
@@ -120,13 +125,16 @@ func (d *doctor) publicURL() {
 	default:
 		d.note("public URL", Fine, text, "")
 	}
+	if d.settings.PublicURL != "" {
+		d.answers(ctx, text)
+	}
 }
 
 // renewalTime is how long before its end a certificate should be renewed.
 const renewalTime = 14 * 24 * time.Hour
 
 func (d *doctor) certificate() {
-	if d.settings.TLSCert == "" {
+	if d.settings.TLSCert == "" || d.settings.TLSKey == "" {
 		return
 	}
 	pair, err := tls.LoadX509KeyPair(d.settings.TLSCert, d.settings.TLSKey)
@@ -140,6 +148,11 @@ func (d *doctor) certificate() {
 		return
 	}
 	const remedy = "renew it; the service reads the new files by itself"
+	if address, err := url.Parse(d.settings.PublicURL); err == nil && address.Scheme == "https" {
+		if err := leaf.VerifyHostname(address.Hostname()); err != nil {
+			d.note("TLS certificate", Failed, err.Error(), "use a certificate for the host of MUSTER_PUBLIC_URL, or correct that; if a proxy ends TLS, this certificate is only the proxy's to judge")
+		}
+	}
 	ends := "valid until " + leaf.NotAfter.UTC().Format(time.RFC3339)
 	switch left := leaf.NotAfter.Sub(d.now()); {
 	case left <= 0:
@@ -159,7 +172,8 @@ const platformPatience = 5 * time.Second
 func (d *doctor) platform(ctx context.Context) {
 	const check = "platform"
 	p := d.settings.Platform
-	if _, err := platform.New(platformConfig(p, "", nil, d.now)); err != nil {
+	adapter, err := platform.New(platformProbe(p, d.now))
+	if err != nil {
 		d.note(check, Failed, err.Error(), "correct MUSTER_PLATFORM_CREDENTIALS; docs/operating.md says how such a file is made")
 		return
 	}
@@ -168,13 +182,13 @@ func (d *doctor) platform(ctx context.Context) {
 		d.note(check, Warning, "no credentials, so only devices with our own agent can be managed",
 			"set MUSTER_PLATFORM_CREDENTIALS to a service account's key file, or MUSTER_PLATFORM_ENDPOINT to an emulator's address to rehearse")
 	case p.PlatformEndpoint == "":
-		d.note(check, Fine, "the credentials are well-formed; `muster company connect` uses them first", "")
+		d.credentials(ctx, adapter)
 	default:
 		if err := d.reach(ctx, p.PlatformEndpoint); err != nil {
 			d.note(check, Warning, err.Error(), "start what serves MUSTER_PLATFORM_ENDPOINT, such as `muster emulator`, or correct the address")
 			return
 		}
-		d.note(check, Fine, p.PlatformEndpoint+" answers", "")
+		d.credentials(ctx, adapter)
 	}
 }
 

@@ -1,0 +1,131 @@
+package service
+
+import (
+	"context"
+	"crypto/tls"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"net/http"
+	"net/url"
+	"syscall"
+	"time"
+
+	"github.com/musterhq/muster/internal/config"
+	"github.com/musterhq/muster/internal/platform"
+)
+
+// platformProbe configures an adapter that only looks, without a database.
+func platformProbe(p config.Platform, now func() time.Time) platform.Config {
+	settings := platformConfig(p, "", nil, now)
+	settings.Stores = platform.Stores{}
+	settings.Logger = slog.New(slog.DiscardHandler) // the finding says what is wrong
+	return settings
+}
+
+// credentials asks the platform whether it takes them.
+func (d *doctor) credentials(ctx context.Context, adapter *platform.Platform) {
+	ctx, cancel := context.WithTimeout(ctx, 2*platformPatience)
+	defer cancel()
+	f := adapter.ProbeAPI(ctx)
+	status := map[platform.Grade]Severity{platform.Fine: Fine, platform.Warning: Warning, platform.Bad: Failed}[f.Grade]
+	d.note(f.Check, status, f.Detail, f.Remedy)
+}
+
+// listens says whether the address is free, or served by Muster already.
+func (d *doctor) listens(ctx context.Context) {
+	const check = "listen address"
+	address := d.settings.Listen
+	if _, _, err := net.SplitHostPort(address); err != nil {
+		return // told as a setting
+	}
+	var listener net.ListenConfig
+	l, err := listener.Listen(ctx, "tcp", address)
+	if err == nil {
+		_ = l.Close()
+		d.note(check, Fine, address+" is free", "")
+		return
+	}
+	scheme := "http"
+	if d.settings.TLSCert != "" {
+		scheme = "https"
+	}
+	switch {
+	case errors.Is(err, syscall.EADDRINUSE) && isMuster(ctx, loose(), scheme+"://"+address) == nil:
+		d.note(check, Fine, "a Muster service is running on "+address, "")
+	case errors.Is(err, syscall.EADDRINUSE):
+		d.note(check, Failed, "another program listens on "+address, "stop it, or choose another address with MUSTER_LISTEN")
+	case errors.Is(err, syscall.EACCES):
+		d.note(check, Failed, err.Error(), "choose a port above 1023, or allow the program to use lower ones (CAP_NET_BIND_SERVICE)")
+	default:
+		d.note(check, Failed, err.Error(), "set MUSTER_LISTEN to an address of this machine")
+	}
+}
+
+// answers says who answers at the public URL. That nobody does is no failure:
+// the service may not run yet.
+func (d *doctor) answers(ctx context.Context, public string) {
+	const check = "public URL"
+	address, err := url.Parse(public)
+	if err != nil || address.Host == "" {
+		return // told as a setting
+	}
+	err = isMuster(ctx, http.DefaultClient, public)
+	unknown, missing := errors.AsType[*net.DNSError](err)
+	stranger, foreign := errors.AsType[*strangerError](err)
+	switch {
+	case err == nil:
+		d.note(check, Fine, "a Muster service answers there", "")
+	case missing && unknown.IsNotFound:
+		d.note(check, Failed, "the name "+address.Hostname()+" does not exist", "add it to the DNS, or correct MUSTER_PUBLIC_URL")
+	case foreign:
+		d.note(check, Failed, stranger.Error(), "correct MUSTER_PUBLIC_URL, or what the proxy there leads to")
+	default:
+		d.note(check, Warning, "nobody answers there from this machine: "+err.Error(), "start the service and what is in front of it; if devices reach the address and this machine does not, this is no fault")
+	}
+}
+
+// loose asks addresses of this machine, whose certificate is for another name.
+func loose() *http.Client {
+	transport := http.DefaultTransport.(*http.Transport).Clone()
+	transport.TLSClientConfig = &tls.Config{InsecureSkipVerify: true} // it only asks for /healthz
+	transport.DisableKeepAlives = true
+	return &http.Client{Transport: transport}
+}
+
+// strangerError is an answer that is not Muster's.
+type strangerError struct{ address, what string }
+
+// Error implements error.
+func (e *strangerError) Error() string {
+	return "what answers at " + e.address + " is not Muster: " + e.what
+}
+
+// isMuster asks an address for its health as Muster tells it.
+func isMuster(ctx context.Context, client *http.Client, address string) error {
+	ctx, cancel := context.WithTimeout(ctx, platformPatience)
+	defer cancel()
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, address+"/healthz", nil)
+	if err != nil {
+		return err
+	}
+	response, err := client.Do(request)
+	if err != nil {
+		return err
+	}
+	defer response.Body.Close()
+	var health struct {
+		Status string `json:"status"`
+	}
+	body, err := io.ReadAll(io.LimitReader(response.Body, 4<<10))
+	if err != nil {
+		return err
+	}
+	if response.StatusCode != http.StatusOK || json.Unmarshal(body, &health) != nil || health.Status != "ok" {
+		return &strangerError{address, fmt.Sprintf("/healthz answers %d", response.StatusCode)}
+	}
+	return nil
+}
