@@ -51,7 +51,9 @@ func TestDoctor_FindsWhatCannotWork(t *testing.T) {
 	want("credentials taken", service.Fine, "platform", "takes our credentials", find(func(*config.Service) {}))
 	lab.Fault(emulator.Fault{Method: "list", Status: 403, Reason: "PERMISSION_DENIED", Times: 1})
 	want("credentials refused", service.Failed, "platform", "", find(func(*config.Service) {}))
-	findings := find(func(c *config.Service) { c.Listen, c.PublicURL, c.TLSCert = "nowhere", "https://m.example/path", certFile })
+	findings := find(func(c *config.Service) {
+		c.Listen, c.PublicURL, c.TLSCert = "nowhere", "https://m.example/path", certFile
+	})
 	for _, says := range []string{"MUSTER_LISTEN", "must have no path", "belong together"} {
 		want("everything at once", service.Failed, "settings", says, findings)
 	}

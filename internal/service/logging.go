@@ -14,7 +14,7 @@ func NewLogger(w io.Writer, level, format string) (*slog.Logger, error) {
 			return nil, fmt.Errorf("MUSTER_LOG_LEVEL %q: use debug, info, warn or error", level)
 		}
 	}
-	options := &slog.HandlerOptions{Level: lowest}
+	options := &slog.HandlerOptions{Level: lowest, ReplaceAttr: withUnits}
 	switch format {
 	case "json":
 		return slog.New(slog.NewJSONHandler(w, options)), nil
@@ -23,4 +23,13 @@ func NewLogger(w io.Writer, level, format string) (*slog.Logger, error) {
 	default:
 		return nil, fmt.Errorf("MUSTER_LOG_FORMAT %q: use text or json", format)
 	}
+}
+
+// withUnits writes durations as 1.5s in JSON too, where they would be
+// nanoseconds without a unit.
+func withUnits(_ []string, a slog.Attr) slog.Attr {
+	if a.Value.Kind() == slog.KindDuration {
+		return slog.String(a.Key, a.Value.Duration().String())
+	}
+	return a
 }

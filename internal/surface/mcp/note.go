@@ -7,6 +7,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/musterhq/muster/internal/access"
 	"github.com/musterhq/muster/internal/fault"
 	"github.com/musterhq/muster/internal/name"
 	"github.com/musterhq/muster/internal/surface/status"
@@ -49,7 +50,8 @@ func (c Config) noted(next http.Handler) http.Handler {
 		p := noted.caller.principal
 		c.Log.LogAttrs(r.Context(), slog.LevelInfo, "request", slog.String("request_id", noted.id), slog.String("method", r.Method),
 			slog.String("path", Path), slog.String("operation", noted.operation), slog.Int("status", code),
-			slog.Duration("took", took), slog.String("caller", p.ID), slog.String("key", p.Prefix))
+			slog.Duration("took", took), slog.String("caller", p.ID), slog.String("key", p.Prefix),
+			slog.String("client", access.OriginOf(r.Context()).Address))
 	})
 }
 

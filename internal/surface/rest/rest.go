@@ -236,5 +236,6 @@ func (s *Server) note(q *request, status int, took time.Duration) {
 	}
 	s.log.LogAttrs(q.Context(), slog.LevelInfo, "request", slog.String("request_id", q.id), slog.String("method", q.Method),
 		slog.String("path", q.instance()), slog.String("operation", name), slog.Int("status", status),
-		slog.Duration("took", took), slog.String("caller", q.caller.ID), slog.String("key", q.caller.Prefix))
+		slog.Duration("took", took), slog.String("caller", q.caller.ID), slog.String("key", q.caller.Prefix),
+		slog.String("client", access.OriginOf(q.Context()).Address))
 }

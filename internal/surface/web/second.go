@@ -131,6 +131,7 @@ func (s SignIn) second(w http.ResponseWriter, r *http.Request) {
 			s.broken(w, r, form, err)
 			return
 		}
+		s.refused(r, "wrong second factor")
 		form.Wrong = "The second factor was not right. Begin again."
 		s.render(w, r, http.StatusUnauthorized, form)
 	default:

@@ -74,9 +74,11 @@ func (s SignIn) refuse(w http.ResponseWriter, r *http.Request, form signInForm, 
 	detail := fault.From(err).Detail
 	switch fault.CodeOf(err) {
 	case fault.Unauthorized:
+		s.refused(r, "wrong credentials")
 		form.Wrong = sentence(detail)
 		s.render(w, r, http.StatusUnauthorized, form)
 	case fault.RateLimited:
+		s.refused(r, "too many attempts")
 		w.Header().Set("Retry-After", strconv.Itoa(max(1, int(math.Ceil(fault.From(err).RetryAfter.Seconds())))))
 		form.Wrong = sentence(detail)
 		s.render(w, r, http.StatusTooManyRequests, form)
@@ -92,6 +94,12 @@ func (s SignIn) refuse(w http.ResponseWriter, r *http.Request, form signInForm, 
 func sentence(detail string) string {
 	first, size := utf8.DecodeRuneInString(detail)
 	return string(unicode.ToUpper(first)) + detail[size:] + "."
+}
+
+// refused logs an attempt to sign in that failed, so that a tool such as fail2ban
+// can block the address. What was typed is not logged: it may be a password.
+func (s SignIn) refused(r *http.Request, reason string) {
+	s.Log.WarnContext(r.Context(), "sign-in refused", "client", s.ClientAddress(r), "reason", reason)
 }
 
 func (s SignIn) signOut(w http.ResponseWriter, r *http.Request) {
