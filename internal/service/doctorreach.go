@@ -5,7 +5,6 @@ import (
 	"crypto/tls"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"io"
 	"log/slog"
 	"net"
@@ -124,8 +123,8 @@ func isMuster(ctx context.Context, client *http.Client, address string) error {
 	if err != nil {
 		return err
 	}
-	if response.StatusCode != http.StatusOK || json.Unmarshal(body, &health) != nil || health.Status != "ok" {
-		return &strangerError{address, fmt.Sprintf("/healthz answers %d", response.StatusCode)}
+	if json.Unmarshal(body, &health) != nil || health.Status != "ok" {
+		return &strangerError{address, "/healthz answers " + response.Status}
 	}
 	return nil
 }
