@@ -57,6 +57,10 @@ const (
 	CompanyDomains     Action = "company.domains_changed"
 	AssetsImported     Action = "asset.imported"
 	AssetChanged       Action = "asset.changed"
+	AssetEnrolled      Action = "asset.enrolled"
+	AssetTakenOver     Action = "asset.taken_over" // by another device, which enrolled as it
+	AssetMerged        Action = "asset.merged"
+	AssetEnded         Action = "asset.ended"         // its management
 	ProvisioningIssued Action = "provisioning.issued" // a QR code
 	ProvisioningHanded Action = "provisioning.handed" // to a device over USB
 )

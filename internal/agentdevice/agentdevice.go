@@ -17,7 +17,7 @@ import (
 //	   │  ▲               │
 //	   │  └──it failed────┘
 //	   ├──relinquish──► RELINQUISH_PENDING ──released──► DELETED
-//	   └──unenrolled, enrolled anew──► DELETED
+//	   └──unenrolled, or superseded──► DELETED
 type State string
 
 // The states. A DELETED device's row stays: its key proves who asks, and the
@@ -65,8 +65,45 @@ type Token struct {
 	Hash      [sha256.Size]byte
 	CompanyID string
 	PolicyID  string
+	// AssetID is the one asset that the token enrolls, while it is at Epoch;
+	// empty: the token is for any device.
+	AssetID   string
+	Epoch     int
 	ExpiresAt time.Time
 }
+
+// Enrollment is a request to enroll a device with a token.
+type Enrollment struct {
+	Hash   [sha256.Size]byte // of the token
+	Device Device
+	// Again is since when the token may have been spent for the same key: an
+	// answer that was lost is given again.
+	Again time.Time
+	// Former is the device whose key, FormerKey, signed the request as well;
+	// empty: none did.
+	Former    string
+	FormerKey agentproto.PublicKey
+}
+
+// Ending is the end of a device.
+type Ending struct {
+	How How
+	At  time.Time
+	// SilentSince, with Erased: the device ends only if it set out before that
+	// time and has been silent since.
+	SilentSince time.Time
+}
+
+// How is the way in which a device ends. The activity log shows it.
+type How string
+
+// The ways.
+const (
+	Unenrolled How = "the device unenrolled itself" // not while a wipe is open
+	Released   How = "the device was released by a command"
+	Erased     How = "the device started to erase itself and has been silent since"
+	Replaced   How = "the device that it accompanies ended, or has a newer companion"
+)
 
 // Delivery is a command on its way to a device.
 type Delivery struct {
@@ -94,12 +131,6 @@ type Delivery struct {
 // fault.NotFound.
 type Store interface {
 	CreateAgentToken(ctx context.Context, t Token) error
-	// RedeemAgentToken spends the token for the device in one transaction. A
-	// token that was spent for the same key since again returns the device that
-	// it then got, and false. fault.Refused for an unknown, spent or expired one.
-	RedeemAgentToken(ctx context.Context, hash [sha256.Size]byte, d Device, again time.Time) (Device, Token, bool, error)
-	// BindAgent ties a device to its asset.
-	BindAgent(ctx context.Context, deviceID, assetID string, epoch int) error
 	AgentDevice(ctx context.Context, id string) (Device, error)
 	// AgentOf returns the live device of an asset's enrolment.
 	AgentOf(ctx context.Context, assetID string, epoch int) (Device, error)
@@ -122,8 +153,10 @@ type DeliveryStore interface {
 	Accept(ctx context.Context, deviceID, commandID string, at time.Time) (Delivery, error)
 	// EndDelivery ends a delivery and brings the device to the state if it is not empty.
 	EndDelivery(ctx context.Context, deviceID, commandID string, s State) error
-	// EndAgent ends a device; its deliveries end with it.
-	EndAgent(ctx context.Context, deviceID string, wiped bool) error
+	// EndAgent ends a device with its deliveries and, unless it is a companion,
+	// the management of its asset. false: the device had ended before, or may
+	// not end so, and nothing changed.
+	EndAgent(ctx context.Context, d Device, e Ending) (bool, error)
 	// Waiting returns up to limit devices for which something became due between
 	// two times: a delivery was made or its lease ran out, another policy was
 	// assigned, or the policy was saved.

@@ -50,6 +50,16 @@ type Observer interface {
 	Observe(ctx context.Context, o enrolment.Observation) (enrolment.Change, error)
 }
 
+// Enroller enrolls devices: it redeems a token for a device, makes it its asset
+// and ends the device that was that asset before, together. It fails with
+// fault.Refused if the token, or the former device, does not allow that.
+type Enroller interface {
+	EnrollAgent(ctx context.Context, e agentdevice.Enrollment, o enrolment.Observation) (agentdevice.Device, error)
+	// EndOrphans ends the commands that were kept for up to limit devices at the
+	// moment at which they ended.
+	EndOrphans(ctx context.Context, limit int) error
+}
+
 // Commands hears what became of commands: command.Service.
 type Commands interface {
 	Settle(ctx context.Context, f command.Feedback) (command.Command, bool, error)
@@ -62,7 +72,6 @@ type Directory interface {
 	Policy(ctx context.Context, companyID, id string) (policy.Policy, error)
 	// TouchDevice notes, not at once, that a device was heard of.
 	TouchDevice(assetID string, at time.Time)
-	SetPushReachable(ctx context.Context, assetID string, epoch int, reachable bool) error
 }
 
 // Signer signs what has power over devices.
@@ -107,6 +116,7 @@ func (s Signer) succession(known string) ([]agentproto.Envelope, error) {
 // Link is the service's half of the agent's protocol.
 type Link struct {
 	Store      agentdevice.Store
+	Enroller   Enroller
 	Deliveries agentdevice.DeliveryStore
 	Companions agentdevice.CompanionStore
 	Directory  Directory

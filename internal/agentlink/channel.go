@@ -148,14 +148,18 @@ func arguments(body any) any {
 // what is due is due for SweepEvery at least, and not for so long that a device
 // which is switched off would be hinted at for ever.
 func (l *Link) Sweep(ctx context.Context) error {
-	gone, err := l.Deliveries.Erased(ctx, l.Now().Add(-eraseGrace), sweepBatch)
+	silentSince := l.Now().Add(-eraseGrace)
+	gone, err := l.Deliveries.Erased(ctx, silentSince, sweepBatch)
 	if err != nil {
 		return err
 	}
 	for _, d := range gone {
-		if err := l.end(ctx, d, true, l.Now()); err != nil {
+		if _, err := l.end(ctx, d, agentdevice.Ending{How: agentdevice.Erased, SilentSince: silentSince}); err != nil {
 			return err
 		}
+	}
+	if err := l.Enroller.EndOrphans(ctx, sweepBatch); err != nil {
+		return err
 	}
 	until := l.Now().Add(-SweepEvery / 3)
 	waiting, err := l.Deliveries.Waiting(ctx, until.Add(-hintFor), until, sweepBatch)
@@ -173,12 +177,8 @@ const (
 	sweepBatch = 5000
 )
 
-// end ends a device's management: the open commands of its asset end with it,
-// a wipe or a relinquish with success.
-func (l *Link) end(ctx context.Context, d agentdevice.Device, wiped bool, at time.Time) error {
-	if _, err := l.Observer.Observe(ctx, enrolment.Observation{CompanyID: d.CompanyID, Device: d.ID, Management: asset.Agent,
-		Gone: true, ObservedAt: at}); err != nil {
-		return err
-	}
-	return l.Deliveries.EndAgent(ctx, d.ID, wiped)
+// end ends a device's management, and with it the open commands of its asset.
+func (l *Link) end(ctx context.Context, d agentdevice.Device, e agentdevice.Ending) (bool, error) {
+	e.At = l.Now()
+	return l.Deliveries.EndAgent(ctx, d, e)
 }

@@ -133,13 +133,20 @@ func (l *Link) acknowledge(ctx context.Context, d agentdevice.Device, ack agentp
 		return false, err
 	}
 	done := ack.State == agentproto.Done
+	if done && delivery.Type == string(command.WipeCompanyData) {
+		// The device says that it has started. That it was erased, only its silence
+		// tells: if it is heard of again, it is offered the wipe again.
+		_, err := l.Deliveries.Accept(ctx, d.ID, ack.CommandID, l.Now())
+		return err == nil, err
+	}
 	// A message was final when it was kept, unless the service died over it:
 	// then this word settles it.
 	if err := l.settle(ctx, ack, done); err != nil {
 		return false, err
 	}
 	if ends := stateFor(command.Type(delivery.Type)); ends != "" && done {
-		return true, l.end(ctx, d, ends == agentdevice.WipePending, l.Now())
+		_, err := l.end(ctx, d, agentdevice.Ending{How: agentdevice.Released})
+		return true, err
 	}
 	state := agentdevice.State("")
 	if stateFor(command.Type(delivery.Type)) != "" { // it failed: the device stays

@@ -72,5 +72,6 @@ func (l *Link) endCompanion(ctx context.Context, d agentdevice.Device) error {
 	if err := l.Companions.SetPushToken(ctx, d, ""); err != nil {
 		return err
 	}
-	return l.Deliveries.EndAgent(ctx, d.ID, false)
+	_, err := l.end(ctx, d, agentdevice.Ending{How: agentdevice.Replaced})
+	return err
 }

@@ -132,6 +132,10 @@ func (l *Link) tombstone(d agentdevice.Device) error {
 	case d.Superseded && !d.IsCompanion():
 		action = agentproto.Superseded
 	}
+	return l.tombstoned(d, action)
+}
+
+func (l *Link) tombstoned(d agentdevice.Device, action agentproto.TombstoneAction) error {
 	stone, err := l.seal(agentproto.KindTombstone, agentproto.Tombstone{DeviceID: d.ID, Action: action})
 	if err != nil {
 		return err
@@ -172,12 +176,23 @@ func (l *Link) Rotate(ctx context.Context, d agentdevice.Device, r agentproto.Ro
 	return l.Store.UpdateAgent(ctx, d.ID, agentdevice.Change{Key: &r.Key})
 }
 
-// Unenroll is the device's good-bye.
+// Unenroll ends a device at its own request. A device that is to be erased
+// cannot leave: it is told to erase itself instead.
 func (l *Link) Unenroll(ctx context.Context, d agentdevice.Device) error {
 	if d.IsCompanion() {
 		return l.endCompanion(ctx, d)
 	}
-	return l.end(ctx, d, false, l.Now())
+	ended, err := l.end(ctx, d, agentdevice.Ending{How: agentdevice.Unenrolled})
+	if err != nil || ended {
+		return err
+	}
+	if d, err = l.Store.AgentDevice(ctx, d.ID); err != nil || d.State == agentdevice.Deleted && !d.Wiped && !d.Superseded {
+		return err
+	}
+	if d.State != agentdevice.Deleted {
+		return l.tombstoned(d, agentproto.WipeAgain)
+	}
+	return l.tombstone(d)
 }
 
 // RegisterPush keeps the device's FCM token.

@@ -83,56 +83,68 @@ func (l *Link) Enroll(ctx context.Context, r agentproto.EnrollRequest) (agentpro
 	if companion {
 		return l.enrollCompanion(ctx, r.Token, made)
 	}
-	d, token, _, err := l.Store.RedeemAgentToken(ctx, sha256.Sum256([]byte(r.Token)), made, now.Add(-redeemAgain))
+	enrollment := agentdevice.Enrollment{Hash: sha256.Sum256([]byte(r.Token)), Device: made, Again: now.Add(-redeemAgain)}
+	if r.Former != nil {
+		if err := l.former(ctx, r, &enrollment); err != nil {
+			return none, err
+		}
+	}
+	seen, err := observation(made, facts).Clean(now)
+	if err != nil {
+		return none, &agentproto.Refusal{Code: agentproto.Malformed, Message: "facts cannot be read"}
+	}
+	d, err := l.Enroller.EnrollAgent(ctx, enrollment, seen)
 	if fault.CodeOf(err) == fault.Refused {
 		return none, badToken()
 	}
 	if err != nil {
 		return none, err
 	}
-	if err := l.join(ctx, d, token, facts); err != nil {
-		return none, err
+	return l.welcome(ctx, d.ID, now)
+}
+
+// former checks that the key of the device that this one was so far signed the
+// request as well. One that is to be erased is told so again.
+func (l *Link) former(ctx context.Context, r agentproto.EnrollRequest, e *agentdevice.Enrollment) error {
+	refused := &agentproto.Refusal{Code: agentproto.BadSignature, Message: "the former device is unknown, or its signature does not verify"}
+	known, err := l.Store.AgentDevice(ctx, r.Former.DeviceID)
+	switch {
+	case fault.CodeOf(err) == fault.NotFound:
+		return refused
+	case err != nil:
+		return err
+	case known.Key.Verify(agentproto.FormerMessage(known.ID, r.Token, r.Key, r.Facts, r.Time), r.Former.Sig) != nil:
+		return refused
+	case known.Wiped || known.State == agentdevice.WipePending:
+		return l.tombstoned(known, agentproto.WipeAgain)
 	}
-	return l.welcome(ctx, d, token, now)
+	e.Former, e.FormerKey = known.ID, known.Key
+	return nil
 }
 
 func badToken() error {
 	return &agentproto.Refusal{Code: agentproto.BadToken, Message: "the token is unknown, spent or expired, or is for another role: create a new one"}
 }
 
-// join puts the device into the inventory. After a crash it runs again with
-// the same effect.
-func (l *Link) join(ctx context.Context, d agentdevice.Device, token agentdevice.Token, facts agentproto.Facts) error {
-	if d.AssetID != "" {
-		return nil
-	}
+// observation is what an enrolling device says of itself.
+func observation(d agentdevice.Device, facts agentproto.Facts) enrolment.Observation {
 	specifications := map[string]string{"osVersion": facts.OSVersion, "manufacturer": facts.Manufacturer, "brand": facts.Brand,
 		"model": facts.Model, "serialNumber": facts.SerialNumber}
-	change, err := l.Observer.Observe(ctx, enrolment.Observation{CompanyID: d.CompanyID, Device: d.ID, Management: asset.Agent,
+	return enrolment.Observation{CompanyID: unknownYet, Device: d.ID, Management: asset.Agent,
 		Ownership: asset.CompanyOwned, Mode: asset.FullyManaged, SerialNumber: facts.SerialNumber, Brand: facts.Brand, Model: facts.Model,
-		APILevel: facts.SDK, Enrolling: true, PolicyID: token.PolicyID, Specifications: specifications,
-		EnrolledAt: d.EnrolledAt, ReportedAt: d.EnrolledAt, ObservedAt: d.EnrolledAt})
-	if err != nil {
-		return err
-	}
-	if change.AssetID == "" {
-		return fault.New(fault.Internal, "the device's enrolment was not applied")
-	}
-	if err := l.Store.BindAgent(ctx, d.ID, change.AssetID, change.Epoch); err != nil {
-		return err
-	}
-	return l.Directory.SetPushReachable(ctx, change.AssetID, change.Epoch, true)
+		APILevel: facts.SDK, Enrolling: true, Specifications: specifications,
+		EnrolledAt: d.EnrolledAt, ReportedAt: d.EnrolledAt, ObservedAt: d.EnrolledAt}
 }
 
-func (l *Link) welcome(ctx context.Context, d agentdevice.Device, token agentdevice.Token, now time.Time) (agentproto.EnrollResponse, error) {
+// unknownYet stands for the company, which the token names.
+const unknownYet = "-"
+
+func (l *Link) welcome(ctx context.Context, deviceID string, now time.Time) (agentproto.EnrollResponse, error) {
 	keys, err := l.commandKeys()
 	if err != nil {
 		return agentproto.EnrollResponse{}, err
 	}
-	p, err := l.Directory.Policy(ctx, d.CompanyID, token.PolicyID)
-	if err != nil {
-		return agentproto.EnrollResponse{}, err
-	}
+	d, err := l.Store.AgentDevice(ctx, deviceID) // with its policy's version
 	return agentproto.EnrollResponse{DeviceID: d.ID, ServerTime: now.UnixMilli(), CommandKeys: keys,
-		Policy: ref(p.ID, p.Version), NextSeconds: 1}, nil
+		Policy: ref(d.PolicyID, d.PolicyVersion), NextSeconds: 1}, err
 }

@@ -73,7 +73,7 @@ func makeWorld(t testing.TB) *world {
 	if err != nil {
 		t.Fatal(err)
 	}
-	w.link = &agentlink.Link{Store: db, Deliveries: db, Companions: db, Directory: db, Observer: &enrolment.Service{Store: db, Companies: db, Now: time.Now},
+	w.link = &agentlink.Link{Store: db, Enroller: db, Deliveries: db, Companions: db, Directory: db, Observer: &enrolment.Service{Store: db, Companies: db, Now: time.Now},
 		Commands: w.commands, Waker: db, Signer: agentlink.Signer{Key: key, ID: "k1"}, Now: time.Now, Log: log}
 	w.commands.Channels[asset.Agent] = w.link
 	hub := device.NewHub(time.Now, 1000)
@@ -92,6 +92,16 @@ func makeWorld(t testing.TB) *world {
 	w.link.PublicURL = w.server.URL
 	w.call = operation.Call{Principal: access.Principal{Kind: access.APIKey, ID: "k", CompanyID: w.company.ID, CompanySlug: "acme", Permissions: access.All}}
 	return w
+}
+
+// sweep has the service look after its devices once, so much later.
+func (w *world) sweep(later time.Duration) {
+	w.t.Helper()
+	w.link.Now = func() time.Time { return time.Now().Add(later) }
+	defer func() { w.link.Now = time.Now }()
+	if err := w.link.Sweep(w.t.Context()); err != nil {
+		w.t.Fatal(err)
+	}
 }
 
 func (w *world) losing(lose func(*http.Request) bool) { w.lose.Store(&lose) }
@@ -139,9 +149,15 @@ type phone struct {
 
 func (w *world) enrol(alg agentproto.Algorithm) *phone {
 	w.t.Helper()
-	p := &phone{world: w, device: simulated.New(simulated.Default("SN-"+name.NewID()), time.Now)}
+	return w.enrolAs(alg, "SN-"+name.NewID(), w.token())
+}
+
+// enrolAs enrolls a device that claims a serial number.
+func (w *world) enrolAs(alg agentproto.Algorithm, serial, token string) *phone {
+	w.t.Helper()
+	p := &phone{world: w, device: simulated.New(simulated.Default(serial), time.Now)}
 	p.options = agent.Options{Dir: w.t.TempDir(), Version: "test", Device: p.device, Client: agent.NewClient(), Now: time.Now, Log: slog.New(slog.DiscardHandler)}
-	id, err := agent.Enroll(w.t.Context(), agent.Enrolment{Server: w.server.URL, Token: w.token(), Role: agentproto.Manager, Algorithm: alg,
+	id, err := agent.Enroll(w.t.Context(), agent.Enrolment{Server: w.server.URL, Token: token, Role: agentproto.Manager, Algorithm: alg,
 		Dir: p.options.Dir, Version: "test", Device: p.device, Client: p.options.Client, Now: time.Now})
 	if err != nil {
 		w.t.Fatal(err)
@@ -153,6 +169,16 @@ func (w *world) enrol(alg agentproto.Algorithm) *phone {
 	p.assetID = enrolled.AssetID
 	p.start()
 	return p
+}
+
+// device is the phone as the service knows it.
+func (w *world) device(p *phone) agentdevice.Device {
+	w.t.Helper()
+	d, err := w.db.AgentDevice(w.t.Context(), p.agent.DeviceID())
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	return d
 }
 
 // start starts the agent's process, again after a crash.
@@ -303,6 +329,12 @@ func TestWipeAndRelinquishEndTheRelation(t *testing.T) {
 		err := p.checkIn()
 		if !errors.Is(err, agent.ErrEnded) {
 			t.Fatalf("%s: the agent ended with %v", kind, err)
+		}
+		if kind == command.WipeCompanyData {
+			if a := p.asset(); a.Status != asset.Active || p.latest().State != command.Sent {
+				t.Errorf("%s: before the silence: asset %s, command %s", kind, a.Status, p.latest().State)
+			}
+			w.sweep(16 * time.Minute)
 		}
 		a := p.asset()
 		state := p.device.State()

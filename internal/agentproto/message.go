@@ -21,8 +21,11 @@ type EnrollRequest struct {
 	Facts        json.RawMessage `json:"facts"` // a Facts
 	AgentVersion string          `json:"agentVersion"`
 	Role         Role            `json:"role"`
-	Time         int64           `json:"time"`  // Unix milliseconds
-	Proof        string          `json:"proof"` // over EnrollMessage
+	Time         int64           `json:"time"` // Unix milliseconds
+	// Former proves which enrolled device this was so far; nil: none, or its key
+	// is lost.
+	Former *Former `json:"former,omitempty"`
+	Proof  string  `json:"proof"` // over EnrollMessage
 }
 
 // EnrollResponse is the device's new identity.
@@ -183,6 +186,12 @@ type CheckinResponse struct {
 	Assignment  *Envelope  `json:"assignment,omitempty"` // of Assignment: the same, signed
 	Keys        []Envelope `json:"keys,omitempty"`       // of CommandKey: those that followed KeyID, oldest first
 	NextSeconds int        `json:"nextSeconds"`          // until the next check-in, if not woken
+}
+
+// Former is a device's former identity, with its key's signature of the new one.
+type Former struct {
+	DeviceID string `json:"deviceId"`
+	Sig      string `json:"sig"`
 }
 
 // Tombstone tells a device that the service lets it go.

@@ -167,6 +167,12 @@ func EnrollMessage(token string, key PublicKey, facts []byte, unixMilli int64) [
 		key.SPKI, hex.EncodeToString(sum[:]), strconv.FormatInt(unixMilli, 10)}, "\n"))
 }
 
+// FormerMessage is the text that a device's former key signs when the device
+// enrolls again: the same as at any enrollment, and the former device.
+func FormerMessage(former, token string, key PublicKey, facts []byte, unixMilli int64) []byte {
+	return append([]byte("muster-reenroll-v1\n"+former+"\n"), EnrollMessage(token, key, facts, unixMilli)...)
+}
+
 // RotateMessage is the text that the old and the new key sign at a rotation.
 func RotateMessage(device string, next PublicKey, sequence int64) []byte {
 	return []byte(strings.Join([]string{"muster-rotate-v1", device, string(next.Algorithm), next.SPKI,

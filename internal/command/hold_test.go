@@ -10,6 +10,7 @@ import (
 	"github.com/musterhq/muster/internal/agentdevice"
 	"github.com/musterhq/muster/internal/asset"
 	"github.com/musterhq/muster/internal/command"
+	"github.com/musterhq/muster/internal/enrolment"
 	"github.com/musterhq/muster/internal/fault"
 	"github.com/musterhq/muster/internal/name"
 	"github.com/musterhq/muster/internal/operation"
@@ -44,7 +45,8 @@ func (f *fixture) holding(s command.Store) (*command.Service, *holder) {
 	f.Helper()
 	hash := sha256.Sum256([]byte(name.NewID()))
 	f.ok(f.db.CreateAgentToken(f.ctx(), agentdevice.Token{Hash: hash, CompanyID: f.company.ID, PolicyID: f.policies["Kiosk"].ID, ExpiresAt: f.clock.Now().Add(time.Hour)}))
-	device, _, _, err := f.db.RedeemAgentToken(f.ctx(), hash, agentdevice.Device{ID: name.NewID(), State: agentdevice.Active}, f.clock.Now())
+	device, err := f.db.EnrollAgent(f.ctx(), agentdevice.Enrollment{Hash: hash, Again: f.clock.Now(),
+		Device: agentdevice.Device{ID: name.NewID(), State: agentdevice.Active}}, enrolment.Observation{Management: asset.Agent, Enrolling: true, ObservedAt: f.clock.Now()})
 	f.ok(err)
 	h := &holder{channel: f.channel, f: f, device: device.ID}
 	service := f.newService(s)

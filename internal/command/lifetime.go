@@ -37,11 +37,22 @@ func (t Type) Lifetime(m asset.Management) time.Duration {
 	}
 }
 
+// ReleasedWithoutErasing is the outcome of an agent's wipe whose device left
+// management otherwise. The device is still told to erase itself if it comes
+// back.
+const ReleasedWithoutErasing = "released without erasing"
+
 // EndOfManagement is the state and the outcome in which an open command of the
-// type ends when its device stops being managed: a wipe and a relinquish have
-// then done what they were for, nothing else can any more (contract 3.4).
-func (t Type) EndOfManagement() (State, string) {
-	if t == WipeCompanyData || t == RelinquishOwnership {
+// type ends when its device stops being managed. The platform removes a device
+// because it was wiped or released. An agent's device may leave in other ways:
+// its wipe has succeeded only if the device erased itself.
+func (t Type) EndOfManagement(m asset.Management, erased bool) (State, string) {
+	switch {
+	case t == WipeCompanyData && erased:
+		return Succeeded, "the device was erased and is no longer managed"
+	case t == WipeCompanyData && m == asset.Agent:
+		return Failed, ReleasedWithoutErasing
+	case t == WipeCompanyData || t == RelinquishOwnership:
 		return Succeeded, "the device is no longer managed"
 	}
 	return Failed, "the device is no longer managed; the command can no longer be carried out"

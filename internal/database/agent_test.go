@@ -7,6 +7,8 @@ import (
 
 	"github.com/musterhq/muster/internal/agentdevice"
 	"github.com/musterhq/muster/internal/agentproto"
+	"github.com/musterhq/muster/internal/asset"
+	"github.com/musterhq/muster/internal/enrolment"
 	"github.com/musterhq/muster/internal/fault"
 	"github.com/musterhq/muster/internal/name"
 )
@@ -25,14 +27,18 @@ func TestAgentOfToken(t *testing.T) {
 		none()
 		d := agentdevice.Device{ID: name.NewID(), Role: agentproto.Manager, Key: agentproto.PublicKey{Algorithm: agentproto.Ed25519, SPKI: "k"},
 			State: agentdevice.Active, EnrolledAt: f.clock.Now(), SeenAt: f.clock.Now()}
-		_, _, _, err := f.db.RedeemAgentToken(f.Context(), hash, d, f.clock.Now())
+		enrolled, err := f.db.EnrollAgent(f.Context(), agentdevice.Enrollment{Hash: hash, Device: d, Again: f.clock.Now()}, f.agent("SN-1"))
 		f.ok(err)
-		none()
-		change := f.observe(f.joined(d.ID, p.ID))
-		f.ok(f.db.BindAgent(f.Context(), d.ID, change.AssetID, change.Epoch))
 		got, err := f.db.AgentOfToken(f.Context(), hash)
-		if f.ok(err); got.ID != d.ID || got.AssetID != change.AssetID {
+		if f.ok(err); got.ID != d.ID || got.AssetID == "" || got.AssetID != enrolled.AssetID {
 			f.Errorf("the token leads to %+v", got)
 		}
 	})
+}
+
+// agent is what an enrolling agent says of itself.
+func (f *fixture) agent(serial string) enrolment.Observation {
+	o := f.seen("")
+	o.Management, o.Enrolling, o.EnrolledAt, o.SerialNumber, o.Brand = asset.Agent, true, o.ObservedAt, serial, "Acme"
+	return o
 }

@@ -272,7 +272,7 @@ func TestMarkDeletedEndsOneEnrolment(t *testing.T) {
 		equal(f, "status", f.asset(a.ID).Status, asset.Deleted)
 		for c, want := range map[string]command.State{wipe.ID: command.Succeeded, lock.ID: command.Failed} {
 			got := f.command(c)
-			_, outcome := got.Type.EndOfManagement()
+			_, outcome := got.Type.EndOfManagement(asset.Platform, false)
 			equal(f, "end", words(got.State, got.Outcome), words(want, outcome))
 		}
 		equal(f, "feedback on the wipe", f.command(wipe.ID).FeedbackAt, f.clock.Now())

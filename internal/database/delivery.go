@@ -36,10 +36,11 @@ func insertDelivery(v agentdevice.Delivery) part {
 		[]any{v.CommandID, v.DeviceID, v.Type, string(v.Args), millis(v.CreatedAt), millis(v.Deadline), v.Final, millis(v.CreatedAt), millis(v.HeldUntil), v.DeviceID}}
 }
 
-// openDelivery notes with the device that there is one more for it.
+// openDelivery notes with the device that there is one more for it. Nothing
+// comes before a wipe, and nothing brings back a device that ended.
 func openDelivery(v agentdevice.Delivery) part {
 	return part{`UPDATE agent_devices SET open_deliveries = open_deliveries + 1,
-		state = CASE WHEN CAST(? AS TEXT) = '' THEN state ELSE CAST(? AS TEXT) END ` + fromFirst + ` WHERE agent_devices.id = ?`,
+		state = CASE WHEN CAST(? AS TEXT) = '' OR state IN ('DELETED', 'WIPE_PENDING') THEN state ELSE CAST(? AS TEXT) END ` + fromFirst + ` WHERE agent_devices.id = ?`,
 		[]any{string(v.Brings), string(v.Brings), v.DeviceID}}
 }
 
@@ -56,7 +57,12 @@ func (db *DB) Offer(ctx context.Context, d agentdevice.Device, until time.Time, 
 		// Once more at the row itself: of two that ask at once, one gets it.
 		due, free, args = due+` AND lease_until <= ? AND held_until <= ?`, ` AND lease_until <= ?`, append(args, now, now, limit, now)
 	} else {
-		due, args = due+` AND type IN `+endings, append(args, limit)
+		// Nothing but the ending is offered; and if it is to be erased, nothing but that.
+		kinds := endings
+		if d.State == agentdevice.WipePending {
+			kinds = `('WIPE_COMPANY_DATA')`
+		}
+		due, args = due+` AND type IN `+kinds, append(args, limit)
 	}
 	var offered []agentdevice.Delivery
 	// A lease that is lost with the machine's power means one more offer.
@@ -118,14 +124,31 @@ func (db *DB) Accept(ctx context.Context, deviceID, commandID string, at time.Ti
 // EndDelivery ends a delivery. If that is lost with the machine's power, the
 // device is offered the command once more and repeats what it said of it.
 func (db *DB) EndDelivery(ctx context.Context, deviceID, commandID string, s agentdevice.State) error {
-	return db.statementRelaxed(ctx, func(ctx context.Context, c conn) error {
-		_, err := db.chain(ctx, c,
-			part{`DELETE FROM agent_deliveries WHERE command_id = ? AND device_id = ? RETURNING command_id`, []any{commandID, deviceID}},
-			part{`UPDATE agent_devices SET open_deliveries = open_deliveries - 1, erasing_at = 0,
-				state = CASE WHEN CAST(? AS TEXT) = '' THEN state ELSE CAST(? AS TEXT) END ` + fromFirst + ` WHERE agent_devices.id = ?`,
-				[]any{string(s), string(s), deviceID}})
-		return err
+	if s == "" {
+		return db.statementRelaxed(ctx, func(ctx context.Context, c conn) error {
+			return endDelivery(ctx, db, c, deviceID, commandID, s)
+		})
+	}
+	return db.writeRelaxed(ctx, func(ctx context.Context, t *tx) error {
+		// Which state the device is left in depends on its other deliveries.
+		if _, err := holds(ctx, t, `SELECT id FROM agent_devices WHERE id = ?`+t.lock(), deviceID); err != nil {
+			return err
+		}
+		return endDelivery(ctx, db, t, deviceID, commandID, s)
 	})
+}
+
+func endDelivery(ctx context.Context, db *DB, c conn, deviceID, commandID string, s agentdevice.State) error {
+	_, err := db.chain(ctx, c,
+		part{`DELETE FROM agent_deliveries WHERE command_id = ? AND device_id = ? RETURNING command_id`, []any{commandID, deviceID}},
+		part{`UPDATE agent_devices SET open_deliveries = open_deliveries - 1,
+			erasing_at = CASE WHEN EXISTS (` + openWipe + ` AND v.command_id <> ?) THEN erasing_at ELSE 0 END,
+			state = CASE WHEN CAST(? AS TEXT) = '' OR state = 'DELETED' THEN state
+				WHEN EXISTS (` + openWipe + ` AND v.command_id <> ?) THEN 'WIPE_PENDING'
+				WHEN EXISTS (` + openRelease + ` AND v.command_id <> ?) THEN 'RELINQUISH_PENDING'
+				ELSE CAST(? AS TEXT) END ` + fromFirst + ` WHERE agent_devices.id = ?`,
+			[]any{commandID, string(s), commandID, commandID, string(s), deviceID}})
+	return err
 }
 
 // ExpireDeliveryLeases offers everything again at the next check-ins. A replica

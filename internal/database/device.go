@@ -77,9 +77,18 @@ func (h held) count(c counts, n int64) {
 	}
 }
 
+// ending is how a device's management ended.
+type ending struct {
+	how    string // for the activity log
+	erased bool   // the device erased itself, as it was told to
+}
+
 // end is the end of a device's management: the asset is DELETED, belongs to no
 // policy, and its device's name is buried; its open commands are final.
-func (h held) end(ctx context.Context, t *tx, at time.Time) error {
+func (h held) end(ctx context.Context, t *tx, at time.Time, e ending) error {
+	if err := h.recordEnded(ctx, t, e.how); err != nil {
+		return err
+	}
 	counts := counts{}
 	h.count(counts, -1)
 	name := h.device
@@ -91,7 +100,7 @@ func (h held) end(ctx context.Context, t *tx, at time.Time) error {
 	if err := bury(ctx, t, h.companyID, name, h.id, at); err != nil {
 		return err
 	}
-	if err := endCommands(ctx, t, h.id, at); err != nil {
+	if err := endCommands(ctx, t, h, e, at); err != nil {
 		return err
 	}
 	if err := forgetApps(ctx, t, h.id); err != nil {
@@ -116,20 +125,24 @@ func show(ctx context.Context, t *tx, c command.Command) error {
 		if at.IsZero() {
 			at = t.db.now()
 		}
-		return h.end(ctx, t, at)
+		wiped := c.Type == command.WipeCompanyData
+		how := "released by its command"
+		if wiped {
+			how = "erased by its command"
+		}
+		return h.end(ctx, t, at, ending{how: how, erased: wiped})
 	}
 	return nil
 }
 
-// endCommands makes an asset's open commands final as its device ends. That it
-// ended is the device's own word on a wipe.
-func endCommands(ctx context.Context, t *tx, assetID string, at time.Time) error {
-	open, err := openOf(ctx, t, assetID, t.lock())
+// endCommands makes an asset's open commands final as its device ends.
+func endCommands(ctx context.Context, t *tx, h held, e ending, at time.Time) error {
+	open, err := openOf(ctx, t, h.id, t.lock())
 	if err != nil {
 		return err
 	}
 	for _, c := range open {
-		state, outcome := c.Type.EndOfManagement()
+		state, outcome := c.Type.EndOfManagement(asset.Management(h.management), e.erased)
 		step := command.Step{From: []command.State{c.State}, To: state, Outcome: outcome}
 		if state == command.Succeeded {
 			step.Feedback = at
@@ -144,10 +157,16 @@ func endCommands(ctx context.Context, t *tx, assetID string, at time.Time) error
 // enrolledAgain is the outcome of commands to an enrolment that is over.
 const enrolledAgain = "the device was enrolled again before it confirmed the command"
 
-// failOpen ends an asset's open commands because a new enrolment began.
-func failOpen(ctx context.Context, t *tx, assetID string) error {
-	failed, err := list(ctx, t, scanCommand, `UPDATE commands SET state = 'ERROR', outcome = ? WHERE `+isOpen+` AND asset_id = ?
-		RETURNING `+commandColumns, enrolledAgain, assetID)
+// failOpen ends an asset's open commands because a new enrolment began. An
+// agent's wipe says that nothing was erased.
+func failOpen(ctx context.Context, t *tx, h held) error {
+	wipe := enrolledAgain
+	if h.management == string(asset.Agent) {
+		wipe = command.ReleasedWithoutErasing
+	}
+	failed, err := list(ctx, t, scanCommand, `UPDATE commands SET state = 'ERROR',
+			outcome = CASE WHEN type = 'WIPE_COMPANY_DATA' THEN CAST(? AS TEXT) ELSE CAST(? AS TEXT) END
+		WHERE `+isOpen+` AND asset_id = ? RETURNING `+commandColumns, wipe, enrolledAgain, h.id)
 	if err != nil {
 		return err
 	}
@@ -168,7 +187,7 @@ func (db *DB) MarkDeleted(ctx context.Context, assetID string, epoch int, at tim
 		if company = h.companyID; err != nil || h.epoch != epoch || !h.status.Enrolled() {
 			return err
 		}
-		return h.end(ctx, t, at)
+		return h.end(ctx, t, at, ending{how: "the channel no longer has the device"})
 	})
 	if err == nil {
 		db.hintAsset(company, assetID)

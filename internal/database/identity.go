@@ -7,73 +7,111 @@ import (
 
 	"github.com/musterhq/muster/internal/asset"
 	"github.com/musterhq/muster/internal/enrolment"
+	"github.com/musterhq/muster/internal/fault"
 )
 
-// identify finds the asset that a joining device is, and the newest
-// observation that the asset's devices applied: by its previous names, by the
-// channel's stable id, by brand and serial number; an asset that was imported
-// by its serial number. An empty id: none.
-func identify(ctx context.Context, t *tx, o enrolment.Observation) (id string, newest int64, err error) {
-	for _, by := range []func(context.Context, *tx, enrolment.Observation) (string, error){byName, byStableID, bySerial} {
-		id, err = by(ctx, t, o)
-		if errors.Is(err, sql.ErrNoRows) {
-			id, err = "", nil
-		}
+// joinedBy says by what a device was recognized. The activity log shows it.
+type joinedBy string
+
+const (
+	joinedAsNew    joinedBy = "a new device"
+	joinedByGrant  joinedBy = "a token or a key of this asset"
+	joinedByName   joinedBy = "its name at the channel"
+	joinedByStable joinedBy = "its stable id"
+	joinedBySerial joinedBy = "its serial number"
+	joinedByMerge  joinedBy = "a merge"
+)
+
+// identify finds the asset that a joining device is, locked: the one that the
+// request proved to be for, else by its previous names, by the channel's stable
+// id, by serial number and brand. No id: none.
+func identify(ctx context.Context, t *tx, o enrolment.Observation) (held, joinedBy, error) {
+	if o.AssetID != "" {
+		h, err := granted(ctx, t, o)
+		return h, joinedByGrant, err
+	}
+	for _, way := range []struct {
+		by   joinedBy
+		find func(context.Context, *tx, enrolment.Observation) ([]string, error)
+		fits func(h held, o enrolment.Observation) bool
+	}{{joinedByName, byName, mayContinue}, {joinedByStable, byStableID, mayContinue}, {joinedBySerial, bySerial, fitsSerial}} {
+		ids, err := way.find(ctx, t, o)
 		if err != nil {
-			return "", 0, err
+			return held{}, "", err
 		}
-		if id != "" {
-			newest, err = value[int64](ctx, t, `SELECT CAST(COALESCE(MAX(observed_at), 0) AS BIGINT) FROM device_names WHERE asset_id = ?`, id)
-			return id, newest, err
+		for _, id := range ids {
+			h, err := hold(ctx, t, id)
+			if err != nil || way.fits(h, o) {
+				return h, way.by, err
+			}
 		}
 	}
-	return "", 0, nil
+	return held{}, joinedAsNew, nil
+}
+
+// granted is the asset that a token was made for or a former key belongs to,
+// unless a device has enrolled as that asset since.
+func granted(ctx context.Context, t *tx, o enrolment.Observation) (held, error) {
+	h, err := hold(ctx, t, o.AssetID)
+	switch {
+	case err != nil:
+		return h, err
+	case h.companyID != o.CompanyID || h.epoch != o.AssetEpoch || !mayContinue(h, o):
+		return held{}, fault.New(fault.Refused, "the asset was enrolled again since")
+	}
+	return h, nil
+}
+
+// mayContinue reports whether a device of this management may go on as the
+// asset: the management of a live asset never changes by an enrollment.
+func mayContinue(h held, o enrolment.Observation) bool {
+	return !h.status.Enrolled() || h.management == string(o.Management)
+}
+
+// fitsSerial reports whether a serial number is enough to be the asset. It is a
+// claim: printed on the box, and anybody's to make. It finds what is not
+// managed. A live asset is joined by it only on the word of the platform, which
+// read it from the device, and only if no stable id says otherwise.
+func fitsSerial(h held, o enrolment.Observation) bool {
+	switch {
+	case h.serialKey != identityKey(o.SerialNumber) || h.brandKey != "" && h.brandKey != identityKey(o.Brand):
+		return false
+	case h.stableID != "" && o.StableID != "" && h.stableID != o.StableID:
+		return false
+	case h.status.Enrolled():
+		return o.Management == asset.Platform && h.management == string(asset.Platform) && o.StableID == ""
+	}
+	return true
 }
 
 // byName finds the asset that had the device's name, or one of its previous
 // names, last.
-func byName(ctx context.Context, t *tx, o enrolment.Observation) (string, error) {
+func byName(ctx context.Context, t *tx, o enrolment.Observation) ([]string, error) {
 	names := append([]string{o.Device}, o.Previous...)
-	return value[string](ctx, t, `SELECT asset_id FROM device_names WHERE company_id = ? AND name IN (`+marks(len(names))+`)
-		AND asset_id <> '' ORDER BY observed_at DESC, name LIMIT 1`, append([]any{o.CompanyID}, anys(names)...)...)
+	return optional(value[string](ctx, t, `SELECT asset_id FROM device_names WHERE company_id = ? AND name IN (`+marks(len(names))+`)
+		AND asset_id <> '' ORDER BY observed_at DESC, name LIMIT 1`, append([]any{o.CompanyID}, anys(names)...)...))
 }
 
-func byStableID(ctx context.Context, t *tx, o enrolment.Observation) (string, error) {
-	return value[string](ctx, t, `SELECT id FROM assets WHERE company_id = ? AND stable_id = ? AND stable_id <> ''
-		ORDER BY created_at, id LIMIT 1`, o.CompanyID, o.StableID)
+func byStableID(ctx context.Context, t *tx, o enrolment.Observation) ([]string, error) {
+	return optional(value[string](ctx, t, `SELECT id FROM assets WHERE company_id = ? AND stable_id = ? AND stable_id <> ''
+		ORDER BY created_at, id LIMIT 1`, o.CompanyID, o.StableID))
 }
 
-// candidate is an asset with the serial number sought.
-type candidate struct {
-	id, brand, stableID string
-	status              asset.Status
+// optional is one id or none.
+func optional(id string, err error) ([]string, error) {
+	if errors.Is(err, sql.ErrNoRows) {
+		return nil, nil
+	}
+	return []string{id}, err
 }
 
-// bySerial finds the asset with the device's serial number. One that was
-// managed before must have its brand too, and no stable id of either may say
-// otherwise; one that was imported need not know the brand.
-func bySerial(ctx context.Context, t *tx, o enrolment.Observation) (string, error) {
-	serial, brand := identityKey(o.SerialNumber), identityKey(o.Brand)
+// bySerial finds the assets with the device's serial number: those that were
+// managed first, then those that were imported.
+func bySerial(ctx context.Context, t *tx, o enrolment.Observation) ([]string, error) {
+	serial := identityKey(o.SerialNumber)
 	if serial == "" {
-		return "", nil
+		return nil, nil
 	}
-	all, err := list(ctx, t, func(r row) (c candidate, err error) {
-		err = r.Scan(&c.id, &c.brand, &c.stableID, &c.status)
-		return c, err
-	}, `SELECT id, brand_key, stable_id, status FROM assets WHERE company_id = ? AND serial_key = ? AND serial_key <> ''
-		ORDER BY created_at, id`, o.CompanyID, serial)
-	if err != nil {
-		return "", err
-	}
-	for _, c := range all {
-		if c.status != asset.Pending && c.brand == brand && o.StableID == "" {
-			return c.id, nil
-		}
-	}
-	for _, c := range all {
-		if c.status == asset.Pending && (c.brand == brand || c.brand == "" || brand == "") {
-			return c.id, nil
-		}
-	}
-	return "", nil
+	return list(ctx, t, scanValue[string], `SELECT id FROM assets WHERE company_id = ? AND serial_key = ? AND serial_key <> ''
+		ORDER BY CASE WHEN status = 'PENDING' THEN 1 ELSE 0 END, created_at, id LIMIT 20`, o.CompanyID, serial)
 }

@@ -28,10 +28,7 @@ func (db *DB) Observe(ctx context.Context, o enrolment.Observation) (enrolment.C
 	if o.ObservedAt.IsZero() {
 		o.ObservedAt = db.now()
 	}
-	for _, text := range []*string{&o.Device, &o.StableID, &o.SerialNumber, &o.Brand, &o.Model} {
-		*text = storable(*text)
-	}
-	o.StatusReport = json.RawMessage(storable(string(o.StatusReport)))
+	o = keepable(o)
 	var change enrolment.Change
 	err := db.write(ctx, func(ctx context.Context, t *tx) (err error) {
 		change, err = observe(ctx, t, o)
@@ -46,6 +43,15 @@ func (db *DB) Observe(ctx context.Context, o enrolment.Observation) (enrolment.C
 	return change, nil
 }
 
+// keepable is the observation with texts that both engines keep.
+func keepable(o enrolment.Observation) enrolment.Observation {
+	for _, text := range []*string{&o.Device, &o.StableID, &o.SerialNumber, &o.Brand, &o.Model} {
+		*text = storable(*text)
+	}
+	o.StatusReport = json.RawMessage(storable(string(o.StatusReport)))
+	return o
+}
+
 func observe(ctx context.Context, t *tx, o enrolment.Observation) (enrolment.Change, error) {
 	dropped := enrolment.Change{}
 	if first, err := remember(ctx, t, o.CompanyID, o.MessageID, t.db.now()); err != nil || !first {
@@ -53,6 +59,14 @@ func observe(ctx context.Context, t *tx, o enrolment.Observation) (enrolment.Cha
 	}
 	known, exists, err := lockName(ctx, t, o.CompanyID, o.Device)
 	at := millis(o.ObservedAt)
+	if err == nil && (!exists || known.ended && o.Enrolling && !o.Gone && at >= known.observed) {
+		// Joins of a company wait for each other, or one device that is announced
+		// twice at once would become two assets. After the wait the device may be
+		// known: the decision is about what is known then.
+		if err = lockJoins(ctx, t, o.CompanyID); err == nil {
+			known, exists, err = lockName(ctx, t, o.CompanyID, o.Device)
+		}
+	}
 	switch {
 	case err != nil:
 		return dropped, err
@@ -70,13 +84,23 @@ func observe(ctx context.Context, t *tx, o enrolment.Observation) (enrolment.Cha
 		return dropped, err
 	}
 	if o.Gone {
-		return enrolment.Change{Applied: true, AssetID: h.id, Epoch: h.epoch, Ended: true}, h.end(ctx, t, o.ObservedAt)
+		return enrolment.Change{Applied: true, AssetID: h.id, Epoch: h.epoch, Ended: true},
+			h.end(ctx, t, o.ObservedAt, ending{how: "the " + strings.ToLower(h.management) + " no longer manages the device"})
 	}
 	if err := setName(ctx, t, o.CompanyID, o.Device, h.id, at); err != nil {
 		return dropped, err
 	}
-	again := o.Enrolling && millis(o.EnrolledAt) > h.enrolled
-	return h.apply(ctx, t, o, again)
+	if o.Enrolling && millis(o.EnrolledAt) > h.enrolled {
+		return h.apply(ctx, t, o, joinedByName)
+	}
+	return h.apply(ctx, t, o, "")
+}
+
+// lockJoins makes the joins of a company wait for each other.
+func lockJoins(ctx context.Context, t *tx, companyID string) error {
+	_, err := value[string](ctx, t, `SELECT id FROM companies WHERE id = ?`+t.lock(), companyID)
+	_, err = found("", err, "company")
+	return err
 }
 
 // remember notes a message and reports whether it is the first of its id.
@@ -89,8 +113,9 @@ func remember(ctx context.Context, t *tx, companyID, id string, now time.Time) (
 	return n == 1, err
 }
 
-// apply brings the row to what was observed; again begins a new enrolment.
-func (h held) apply(ctx context.Context, t *tx, o enrolment.Observation, again bool) (enrolment.Change, error) {
+// apply brings the row to what was observed. With by, a new enrolment begins.
+func (h held) apply(ctx context.Context, t *tx, o enrolment.Observation, by joinedBy) (enrolment.Change, error) {
+	again, earlier := by != "", h
 	if o.Location != nil && o.Management == asset.Agent {
 		if asked, err := h.mayLocate(ctx, t, o.Device); err != nil || !asked {
 			if err != nil {
@@ -105,7 +130,7 @@ func (h held) apply(ctx context.Context, t *tx, o enrolment.Observation, again b
 	}
 	before := h.appliedPolicy
 	if again {
-		if err := failOpen(ctx, t, h.id); err != nil {
+		if err := failOpen(ctx, t, h); err != nil {
 			return enrolment.Change{}, err
 		}
 		before = ""
@@ -122,6 +147,11 @@ func (h held) apply(ctx context.Context, t *tx, o enrolment.Observation, again b
 	h.count(counts, 1)
 	if err := h.save(ctx, t); err != nil {
 		return enrolment.Change{}, err
+	}
+	if again {
+		if err := h.recordEnrolled(ctx, t, earlier, by); err != nil {
+			return enrolment.Change{}, err
+		}
 	}
 	if again && o.Apps == nil {
 		if err := forgetApps(ctx, t, h.id); err != nil { // of the enrolment before
@@ -146,7 +176,8 @@ func (h *held) enrol(o enrolment.Observation) {
 	h.status = asset.Synchronizing
 	h.management, h.ownership, h.mode = string(o.Management), "", ""
 	h.policyID, h.appliedPolicy, h.appliedVersion = "", "", 0
-	h.lostMode, h.pushReachable, h.reported, h.location = false, false, "", ""
+	h.lostMode, h.reported, h.location = false, "", ""
+	h.pushReachable = o.Management == asset.Agent // its wake-up stream; a companion registers
 	h.device = o.Device
 	h.enrolled = millis(o.EnrolledAt)
 	if h.enrolled == 0 {
@@ -312,33 +343,34 @@ func identification(facts map[string]string, device string) string {
 }
 
 // join enrols a device whose name is not that of a managed device: an asset
-// that was this device before, one that was imported, or a new one.
+// that was this device before, one that was imported, or a new one. The caller
+// holds the company's lock.
 func join(ctx context.Context, t *tx, o enrolment.Observation) (enrolment.Change, error) {
-	// Joins of a company wait for each other, or one device that is announced
-	// twice at once would become two assets.
-	if _, err := value[string](ctx, t, `SELECT id FROM companies WHERE id = ?`+t.lock(), o.CompanyID); err != nil {
-		_, err = found("", err, "company")
-		return enrolment.Change{}, err
-	}
-	id, newest, err := identify(ctx, t, o)
+	h, by, err := identify(ctx, t, o)
 	if err != nil {
 		return enrolment.Change{}, err
 	}
-	if newest > millis(o.ObservedAt) {
-		return enrolment.Change{}, nil
+	newest := int64(0)
+	if h.id != "" {
+		newest, err = value[int64](ctx, t, `SELECT CAST(COALESCE(MAX(observed_at), 0) AS BIGINT) FROM device_names WHERE asset_id = ?`, h.id)
+	} else {
+		h.companyID = o.CompanyID
+		h.id, err = createAsset(ctx, t, o)
 	}
-	h := held{id: id, companyID: o.CompanyID}
-	if id != "" {
-		if h, err = hold(ctx, t, id); err != nil {
-			return enrolment.Change{}, err
-		}
-	} else if h.id, err = createAsset(ctx, t, o); err != nil {
+	switch {
+	case err != nil:
 		return enrolment.Change{}, err
+	case newest > millis(o.ObservedAt) && o.Management == asset.Agent:
+		// An agent's enrollment is happening now; the clock of another replica may
+		// be ahead.
+		o.ObservedAt = instant(newest)
+	case newest > millis(o.ObservedAt):
+		return enrolment.Change{}, nil
 	}
 	if err := rename(ctx, t, o, h.id); err != nil {
 		return enrolment.Change{}, err
 	}
-	return h.apply(ctx, t, o, true)
+	return h.apply(ctx, t, o, by)
 }
 
 // createAsset adds the row of a device never met; apply fills it.

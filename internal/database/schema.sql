@@ -72,6 +72,7 @@ CREATE TABLE agent_devices (
 , superseded BOOLEAN NOT NULL DEFAULT FALSE);
 CREATE INDEX agent_devices_asset ON agent_devices (asset_id, epoch);
 CREATE INDEX agent_devices_erasing ON agent_devices (erasing_at) WHERE erasing_at <> 0;
+CREATE INDEX agent_devices_orphans ON agent_devices (id) WHERE state = 'DELETED' AND open_deliveries > 0;
 CREATE TABLE agent_tokens (
     hash TEXT PRIMARY KEY, -- SHA-256, hexadecimal
     company_id TEXT NOT NULL REFERENCES companies (id),
@@ -79,7 +80,7 @@ CREATE TABLE agent_tokens (
     expires_at BIGINT NOT NULL,
     device_id TEXT NOT NULL, -- who spent it; empty: nobody
     spent_at BIGINT NOT NULL
-);
+, asset_id TEXT NOT NULL DEFAULT '', epoch BIGINT NOT NULL DEFAULT 0);
 CREATE INDEX agent_tokens_expires ON agent_tokens (expires_at);
 CREATE TABLE api_keys (
     id TEXT NOT NULL PRIMARY KEY,

@@ -30,6 +30,12 @@ type Observation struct {
 	Model        string
 	APILevel     int
 
+	// AssetID is the asset that the device proved to be, by a token that was made
+	// for the asset or by its former key, while the asset is at AssetEpoch.
+	// Observe fails with fault.Refused if it no longer is. Empty: find it.
+	AssetID    string
+	AssetEpoch int
+
 	// Enrolling: the device has (again) joined; otherwise it only reports.
 	Enrolling bool
 	// Gone: the device is no longer managed.

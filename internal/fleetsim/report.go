@@ -88,13 +88,13 @@ func (f *fleet) report(memory int64) Report {
 func (r *Report) count(m *member) {
 	r.Commands += len(m.orders)
 	for _, e := range m.history {
-		switch e.Status {
-		case "SUCCESS":
+		switch {
+		case e.Status == "SUCCESS", e.Status == "IN_PROGRESS" && m.erased(): // the service takes note when the device stays silent
 			r.Succeeded++
-		case "ERROR":
+		case e.Status == "ERROR":
 			r.Failed++
 			r.Failures[e.Type+": "+kindOf(text(e.Outcome))]++
-		case "UNCONFIRMED":
+		case e.Status == "UNCONFIRMED":
 			r.Unconfirmed++
 		default:
 			r.Lost++

@@ -70,10 +70,11 @@ func TestTheAgentProgram(t *testing.T) {
 
 	running = startAgent(t, program, state)
 	client.Post("/assets/"+id+"/commands/wipe", nil).Want(t, 200)
-	site.Settled(client, id, "SUCCESS")
 	if err := running.Wait(); err != nil {
 		t.Errorf("after the wipe the agent ended with %v", err)
 	}
+	site.FallSilent()
+	site.Settled(client, id, "SUCCESS")
 	awaitStatus(t, site, client, id, "DELETED")
 	if _, err := os.Stat(filepath.Join(state, "identity.json")); !os.IsNotExist(err) {
 		t.Errorf("the identity is still there: %v", err)

@@ -276,6 +276,7 @@ func TestAWipeWaitsForItsDevice(t *testing.T) {
 		if s := phone.Device.State(); !s.Wiped || s.OpenApp != "" {
 			t.Errorf("the device is %+v", s)
 		}
+		lab.FallSilent()
 		history := client.As(replica).History(phone.AssetID)
 		if wipe := history[len(history)-1]; wipe.Type != "WIPE_COMPANY_DATA" || wipe.Status != "SUCCESS" {
 			t.Errorf("the wipe is %+v", wipe)

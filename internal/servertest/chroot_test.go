@@ -6,7 +6,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/musterhq/muster/internal/access"
 	"github.com/musterhq/muster/internal/agent/simulated"
@@ -168,7 +167,7 @@ func TestWipingAndroid(t *testing.T) {
 				t.Error("the device is not wiped")
 			}
 			site.Settled(client, device.AssetID, "IN_PROGRESS") // only silence proves it
-			lab.Advance(16 * time.Minute)
+			lab.FallSilent()
 			awaitStatus(t, site, client, device.AssetID, "DELETED")
 			site.Settled(client, device.AssetID, "SUCCESS")
 		})

@@ -19,6 +19,7 @@ import (
 	"github.com/musterhq/muster/internal/access"
 	"github.com/musterhq/muster/internal/agent"
 	"github.com/musterhq/muster/internal/agent/simulated"
+	"github.com/musterhq/muster/internal/agentdevice"
 	"github.com/musterhq/muster/internal/agentproto"
 	"github.com/musterhq/muster/internal/company"
 	"github.com/musterhq/muster/internal/policy"
@@ -251,7 +252,24 @@ var errCrash = errors.New("crash")
 // patienceOfCheckIns bounds CheckInUntil.
 const patienceOfCheckIns = 50
 
-// CheckInUntil has the agent check in until check returns nil.
+// FallSilent lets the time pass after which devices that were to erase themselves
+// are taken to have done so.
+func (l *Lab) FallSilent() {
+	l.TB.Helper()
+	l.Advance(16 * time.Minute)
+	silentSince := l.Now().Add(-15 * time.Minute)
+	gone, err := l.DB().Erased(l.TB.Context(), silentSince, 100)
+	for _, d := range gone {
+		_, ended := l.DB().EndAgent(l.TB.Context(), d, agentdevice.Ending{How: agentdevice.Erased, At: l.Now(), SilentSince: silentSince})
+		err = errors.Join(err, ended)
+	}
+	if err != nil {
+		l.TB.Fatal(err)
+	}
+}
+
+// CheckInUntil has the agent check in until check returns nil. When the agent
+// has ended, it falls silent.
 func (p *Phone) CheckInUntil(what string, check func() error) {
 	p.lab.TB.Helper()
 	err := check()
@@ -260,7 +278,10 @@ func (p *Phone) CheckInUntil(what string, check func() error) {
 			return
 		}
 		if failed := p.CheckIn(); errors.Is(failed, agent.ErrEnded) {
-			err = check()
+			if err = check(); err != nil {
+				p.lab.FallSilent()
+				err = check()
+			}
 			break
 		}
 		time.Sleep(10 * time.Millisecond)

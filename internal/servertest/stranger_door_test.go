@@ -3,6 +3,7 @@ package servertest_test
 import (
 	"bytes"
 	"context"
+	"crypto/sha256"
 	"errors"
 	"go/parser"
 	"go/token"
@@ -16,6 +17,10 @@ import (
 
 	"github.com/musterhq/muster/internal/access"
 	"github.com/musterhq/muster/internal/agentdevice"
+	"github.com/musterhq/muster/internal/agentproto"
+	"github.com/musterhq/muster/internal/asset"
+	"github.com/musterhq/muster/internal/enrolment"
+	"github.com/musterhq/muster/internal/name"
 	"github.com/musterhq/muster/internal/servertest"
 )
 
@@ -158,8 +163,7 @@ func TestStranger_Tombstones(t *testing.T) {
 		if err := s.checkIn(); err != nil {
 			t.Fatal(err)
 		}
-		asset := n.known(s).AssetID
-		n.post(asset, path, nil)
+		n.post(n.known(s).AssetID, path, nil)
 		if err := s.checkIn(); !errors.Is(err, errStrangerGone) {
 			t.Errorf("%s: %v", path, err)
 		}
@@ -167,6 +171,7 @@ func TestStranger_Tombstones(t *testing.T) {
 	if !erasing.erased || len(released.settings) != 0 {
 		t.Errorf("erased %v, settings of the released %v", erasing.erased, released.settings)
 	}
+	n.site.FallSilent()
 	erasing.erased, erasing.memory.Ended = false, "" // it is back, and asks
 	if err := erasing.checkIn(); !errors.Is(err, errStrangerGone) || !erasing.erased {
 		t.Errorf("a device that is back after its wipe: %v, erased %v", err, erasing.erased)
@@ -175,7 +180,14 @@ func TestStranger_Tombstones(t *testing.T) {
 		t.Fatal(err)
 	}
 	seat := n.known(beaten)
-	if err := n.site.DB().BindAgent(t.Context(), n.memory.Device, seat.AssetID, seat.Epoch); err != nil {
+	hash := sha256.Sum256([]byte("for this asset alone"))
+	grant := agentdevice.Token{Hash: hash, CompanyID: seat.CompanyID, PolicyID: seat.PolicyID, AssetID: seat.AssetID, Epoch: seat.Epoch, ExpiresAt: n.site.Now().Add(time.Hour)}
+	if err := n.site.DB().CreateAgentToken(t.Context(), grant); err != nil {
+		t.Fatal(err)
+	}
+	successor := agentdevice.Device{ID: name.NewID(), Role: agentproto.Manager, Key: seat.Key, State: agentdevice.Active}
+	if _, err := n.site.DB().EnrollAgent(t.Context(), agentdevice.Enrollment{Hash: hash, Device: successor, Again: n.site.Now()},
+		enrolment.Observation{Management: asset.Agent, Enrolling: true, EnrolledAt: n.site.Now(), ObservedAt: n.site.Now()}); err != nil {
 		t.Fatal(err)
 	}
 	if err := beaten.checkIn(); err == nil || errors.Is(err, errStrangerGone) || !beaten.memory.Superseded || beaten.settings["CAMERA"] != "BLOCK" {

@@ -22,7 +22,7 @@ func (s *Service) agents(mux *http.ServeMux, commands *command.Service, observer
 	if err != nil {
 		return nil, err
 	}
-	link := &agentlink.Link{Store: s.db, Deliveries: s.db, Companions: s.db, Directory: s.db, Observer: observer, Commands: commands, Waker: s.db, Signer: signer,
+	link := &agentlink.Link{Store: s.db, Enroller: s.db, Deliveries: s.db, Companions: s.db, Directory: s.db, Observer: observer, Commands: commands, Waker: s.db, Signer: signer,
 		PublicURL: s.public, Pins: s.pins, Now: s.options.Now, Log: s.options.Logger}
 	hub := device.NewHub(s.options.Now, s.shares.Streams)
 	s.metrics.Streams(hub.Count, s.shares.Streams)

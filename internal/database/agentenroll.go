@@ -1,0 +1,285 @@
+package database
+
+import (
+	"context"
+	"crypto/sha256"
+	"database/sql"
+	"encoding/hex"
+	"errors"
+	"time"
+
+	"github.com/musterhq/muster/internal/agentdevice"
+	"github.com/musterhq/muster/internal/asset"
+	"github.com/musterhq/muster/internal/command"
+	"github.com/musterhq/muster/internal/enrolment"
+	"github.com/musterhq/muster/internal/fault"
+)
+
+// CreateAgentToken adds a token, and drops those that ended a day ago.
+func (db *DB) CreateAgentToken(ctx context.Context, t agentdevice.Token) error {
+	return db.write(ctx, func(ctx context.Context, tx *tx) error {
+		if _, err := tx.exec(ctx, `DELETE FROM agent_tokens WHERE expires_at < ?`, millis(db.now().Add(-24*time.Hour))); err != nil {
+			return err
+		}
+		_, err := tx.exec(ctx, `INSERT INTO agent_tokens (hash, company_id, policy_id, asset_id, epoch, expires_at, device_id, spent_at)
+			VALUES (?, ?, ?, ?, ?, ?, '', 0)`, hex.EncodeToString(t.Hash[:]), t.CompanyID, t.PolicyID, t.AssetID, t.Epoch, millis(t.ExpiresAt))
+		return err
+	})
+}
+
+// spentToken is a token with who spent it, and when.
+type spentToken struct {
+	agentdevice.Token
+	assetID string // the asset that it is for; empty: any
+	epoch   int
+	device  string
+	spent   time.Time
+}
+
+// The two kinds of tokens: for devices of an AGENT policy, for companions.
+const (
+	managerToken   = `SELECT company_id, policy_id, asset_id, epoch, expires_at, device_id, spent_at FROM agent_tokens WHERE hash = ?`
+	companionToken = `SELECT company_id, '', asset_id, epoch, expires_at, device_id, spent_at FROM companion_tokens WHERE hash = ?`
+)
+
+// EnrollAgent redeems a token: the device, its asset and the end of the device
+// that was that asset before are one transaction.
+func (db *DB) EnrollAgent(ctx context.Context, e agentdevice.Enrollment, o enrolment.Observation) (agentdevice.Device, error) {
+	var got agentdevice.Device
+	var ended []string
+	o = keepable(o)
+	err := db.write(ctx, func(ctx context.Context, t *tx) error {
+		made, token, fresh, err := redeem(ctx, t, managerToken, e.Hash, e.Device, e.Again)
+		got = made
+		if err != nil || !fresh && got.AssetID != "" {
+			return err
+		}
+		o.CompanyID, o.Device, o.PolicyID = got.CompanyID, got.ID, token.PolicyID
+		o.AssetID, o.AssetEpoch = token.assetID, token.epoch
+		if e.Former != "" {
+			if o.AssetID, o.AssetEpoch, err = formerAsset(ctx, t, got.CompanyID, e); err != nil {
+				return err
+			}
+		}
+		change, err := observe(ctx, t, o)
+		if err == nil && !change.Applied {
+			err = errors.New("the enrollment of an agent was not applied")
+		}
+		if err != nil {
+			return err
+		}
+		got.AssetID, got.Epoch = change.AssetID, change.Epoch
+		if ended, err = bind(ctx, t, got); err != nil || !fresh {
+			return err
+		}
+		_, err = t.exec(ctx, `UPDATE agent_tokens SET device_id = ?, spent_at = ? WHERE hash = ?`, got.ID, millis(db.now()), hex.EncodeToString(e.Hash[:]))
+		return err
+	})
+	if err == nil {
+		db.hintAsset(got.CompanyID, got.AssetID)
+	}
+	return got, db.hintEnded(err, ended...)
+}
+
+// hintEnded tells every replica that agents have ended, unless the change that
+// ended them failed with err, which it returns.
+func (db *DB) hintEnded(err error, ids ...string) error {
+	if err == nil && len(ids) > 0 {
+		db.Notify(agentdevice.EndTopic, ids...)
+	}
+	return err
+}
+
+// formerAsset is the asset of the device whose key also signed an enrollment,
+// unless that device is to be wiped: a new key must not lead out of that.
+func formerAsset(ctx context.Context, t *tx, companyID string, e agentdevice.Enrollment) (id string, epoch int, err error) {
+	former, err := findAgent(ctx, t, `agent_devices.id = ?`+t.lock(), e.Former)
+	switch {
+	case err != nil:
+		return "", 0, err
+	case former.CompanyID != companyID || former.Key != e.FormerKey || former.IsCompanion() || former.AssetID == "":
+		return "", 0, fault.New(fault.Refused, "the former key is not that of a device of this company")
+	case former.Wiped || former.Superseded || former.State == agentdevice.WipePending:
+		return "", 0, fault.New(fault.Refused, "the device with the former key is no longer its asset, or is to be erased")
+	}
+	return former.AssetID, former.Epoch, nil
+}
+
+// bind ties a device to its asset; the device that was that asset before is
+// superseded, and returned. The caller holds the asset's row.
+func bind(ctx context.Context, t *tx, d agentdevice.Device) ([]string, error) {
+	ended, err := supersede(ctx, t, d.AssetID, d.ID)
+	if err == nil {
+		_, err = t.exec(ctx, `UPDATE agent_devices SET asset_id = ?, epoch = ? WHERE id = ?`, d.AssetID, d.Epoch, d.ID)
+	}
+	return ended, err
+}
+
+// redeem makes the device of a token, or finds the one that the same key got
+// for it since again.
+func redeem(ctx context.Context, t *tx, kind string, hash [sha256.Size]byte, d agentdevice.Device, again time.Time) (agentdevice.Device, spentToken, bool, error) {
+	token, err := one(ctx, t, func(r row) (s spentToken, err error) {
+		var expires, spent int64
+		err = r.Scan(&s.CompanyID, &s.PolicyID, &s.assetID, &s.epoch, &expires, &s.device, &spent)
+		s.Hash, s.ExpiresAt, s.spent = hash, instant(expires), instant(spent)
+		return s, err
+	}, kind+t.lock(), hex.EncodeToString(hash[:]))
+	refused := fault.New(fault.Refused, "the token is unknown, spent or expired")
+	if token, err = found(token, err, "token"); fault.CodeOf(err) == fault.NotFound {
+		return agentdevice.Device{}, token, false, refused
+	}
+	switch {
+	case err != nil:
+		return agentdevice.Device{}, token, false, err
+	case token.device != "" && token.spent.After(again):
+		got, err := findAgent(ctx, t, `agent_devices.id = ?`, token.device)
+		if err == nil && got.Key != d.Key {
+			err = refused
+		}
+		return got, token, false, err
+	case token.device != "" || !t.db.now().Before(token.ExpiresAt):
+		return agentdevice.Device{}, token, false, refused
+	}
+	got, err := insertAgent(ctx, t, d, token.CompanyID)
+	return got, token, true, err
+}
+
+func insertAgent(ctx context.Context, t *tx, d agentdevice.Device, companyID string) (agentdevice.Device, error) {
+	d.CompanyID = companyID
+	_, err := t.exec(ctx, `INSERT INTO agent_devices (id, company_id, asset_id, epoch, role, key_alg, key_spki, last_sequence, state,
+			wiped, capabilities, push_token, open_deliveries, erasing_at, enrolled_at, seen_at)
+		VALUES (?, ?, '', 0, ?, ?, ?, 0, ?, FALSE, 'null', '', 0, 0, ?, ?)`, d.ID, companyID, string(d.Role), string(d.Key.Algorithm),
+		d.Key.SPKI, string(d.State), millis(d.EnrolledAt), millis(d.SeenAt))
+	return d, err
+}
+
+// supersede ends the live agents of an asset, except one, and returns their ids.
+// They are not released:
+// a device whose asset somebody else has become must not lose its policy by
+// that. One with an open wipe is told to erase itself at its next contact.
+func supersede(ctx context.Context, t *tx, assetID, except string) ([]string, error) {
+	live := `SELECT id FROM agent_devices WHERE asset_id = ? AND id <> ? AND state <> '` + string(agentdevice.Deleted) + `'`
+	ids, err := list(ctx, t, scanValue[string], live+` ORDER BY id`+t.lock(), assetID, except)
+	if err != nil {
+		return nil, err
+	}
+	for _, id := range ids {
+		if err := endAgent(ctx, t, id); err != nil {
+			return nil, err
+		}
+		if _, err := t.exec(ctx, `UPDATE agent_devices SET superseded = TRUE WHERE id = ?`, id); err != nil {
+			return nil, err
+		}
+	}
+	return ids, nil
+}
+
+// openWipe selects the wipe that a row of agent_devices has not carried out.
+const openWipe = `SELECT 1 FROM agent_deliveries v WHERE v.device_id = agent_devices.id AND v.type = 'WIPE_COMPANY_DATA'`
+
+// openRelease is openWipe for the command that releases a device.
+const openRelease = `SELECT 1 FROM agent_deliveries v WHERE v.device_id = agent_devices.id AND v.type = 'RELINQUISH_OWNERSHIP'`
+
+// EndAgent ends a device and, unless it is a companion, the management of its
+// asset, in one transaction. Its row stays, to answer its key with a tombstone.
+// A device with an open wipe is told to erase itself from then on, however it
+// ended; it cannot unenroll.
+func (db *DB) EndAgent(ctx context.Context, d agentdevice.Device, e agentdevice.Ending) (bool, error) {
+	ended := false
+	err := db.write(ctx, func(ctx context.Context, t *tx) error {
+		ended = false
+		h, err := holdAgentsAsset(ctx, t, d)
+		if err != nil {
+			return err
+		}
+		may, err := mayEnd(ctx, t, d, e)
+		if err != nil || !may {
+			return err
+		}
+		ended = true
+		if h.id != "" && h.epoch == d.Epoch && h.status.Enrolled() {
+			erased := e.How == agentdevice.Erased
+			if err := h.end(ctx, t, e.At, ending{how: string(e.How), erased: erased}); err != nil {
+				return err
+			}
+		}
+		return endAgent(ctx, t, d.ID)
+	})
+	if err != nil || !ended {
+		return false, err
+	}
+	db.hintAsset(d.CompanyID, d.AssetID)
+	return true, db.hintEnded(nil, d.ID)
+}
+
+// holdAgentsAsset locks the asset that ends with a device; none for a companion.
+func holdAgentsAsset(ctx context.Context, t *tx, d agentdevice.Device) (held, error) {
+	if d.AssetID == "" || d.IsCompanion() {
+		return held{}, nil
+	}
+	return hold(ctx, t, d.AssetID)
+}
+
+// mayEnd locks a device and reports whether it may end so, as it is now.
+func mayEnd(ctx context.Context, t *tx, d agentdevice.Device, e agentdevice.Ending) (bool, error) {
+	silence, args := ``, []any{d.ID, d.AssetID, d.Epoch}
+	if e.How == agentdevice.Erased {
+		silence = ` AND erasing_at <> 0 AND erasing_at < ? AND seen_at < ?`
+		args = append(args, millis(e.SilentSince), millis(e.SilentSince))
+	}
+	live, err := holds(ctx, t, `SELECT id FROM agent_devices WHERE id = ? AND asset_id = ? AND epoch = ? AND state <> '`+
+		string(agentdevice.Deleted)+`'`+silence+t.lock(), args...)
+	if err != nil || !live || e.How != agentdevice.Unenrolled {
+		return live, err
+	}
+	// A statement of its own: the one before may have waited while a wipe was kept.
+	wipe, err := holds(ctx, t, `SELECT id FROM agent_devices WHERE id = ? AND EXISTS (`+openWipe+`)`, d.ID)
+	return !wipe, err
+}
+
+// holds reports whether a query for one text finds any.
+func holds(ctx context.Context, c conn, query string, args ...any) (bool, error) {
+	_, err := value[string](ctx, c, query, args...)
+	if errors.Is(err, sql.ErrNoRows) {
+		return false, nil
+	}
+	return err == nil, err
+}
+
+// endAgent ends a device's row with its deliveries.
+func endAgent(ctx context.Context, t *tx, id string) error {
+	if _, err := t.exec(ctx, `UPDATE agent_devices SET state = ?, wiped = EXISTS (`+openWipe+`), open_deliveries = 0, erasing_at = 0, push_token = ''
+		WHERE id = ?`, string(agentdevice.Deleted), id); err != nil {
+		return err
+	}
+	_, err := t.exec(ctx, `DELETE FROM agent_deliveries WHERE device_id = ?`, id)
+	return err
+}
+
+// EndOrphans ends the commands that were kept for up to limit devices at the
+// moment at which they ended: nobody will fetch them.
+func (db *DB) EndOrphans(ctx context.Context, limit int) error {
+	ids, err := list(ctx, db.read(), scanValue[string], `SELECT id FROM agent_devices WHERE state = 'DELETED' AND open_deliveries > 0 ORDER BY id LIMIT ?`, limit)
+	for _, id := range ids {
+		err = errors.Join(err, db.write(ctx, func(ctx context.Context, t *tx) error { return endOrphans(ctx, t, id) }))
+	}
+	return err
+}
+
+func endOrphans(ctx context.Context, t *tx, deviceID string) error {
+	if _, err := t.exec(ctx, `UPDATE agent_devices SET open_deliveries = 0 WHERE id = ? AND state = 'DELETED'`, deviceID); err != nil {
+		return err
+	}
+	orphans, err := list(ctx, t, scanDelivery, `DELETE FROM agent_deliveries WHERE device_id = ? RETURNING `+deliveryColumns, deviceID)
+	if err != nil {
+		return err
+	}
+	for _, v := range orphans {
+		state, outcome := command.Type(v.Type).EndOfManagement(asset.Agent, false)
+		_, err := t.db.take(ctx, t, v.CommandID, command.Step{From: []command.State{command.Prepared, command.Sent, command.Unconfirmed}, To: state, Outcome: outcome})
+		if err != nil && !errors.Is(err, sql.ErrNoRows) {
+			return err
+		}
+	}
+	return nil
+}
