@@ -8,9 +8,10 @@ import (
 
 // demoCommand brings up a whole Muster with simulated devices.
 type demoCommand struct {
-	Data     string `name:"data" default:"./muster-demo" placeholder:"DIR" help:"Directory of the demo; started again on it, the demo goes on where it stopped. Default: ${default}."`
-	Listen   string `name:"listen" default:"127.0.0.1:8080" placeholder:"ADDR" help:"Address to serve on. Default: ${default}."`
-	LogLevel string `name:"log-level" enum:"debug,info,warn,error" default:"warn" help:"Lowest level to log: debug, info, warn or error."`
+	Data           string `name:"data" default:"./muster-demo" placeholder:"DIR" help:"Directory of the demo; started again on it, the demo goes on where it stopped. Default: ${default}."`
+	Listen         string `name:"listen" default:"127.0.0.1:8080" placeholder:"ADDR" help:"Address to serve on. Default: ${default}."`
+	AcceptLostKeys bool   `name:"accept-lost-keys" help:"Start although the key file lacks keys that the database names."`
+	LogLevel       string `name:"log-level" enum:"debug,info,warn,error" default:"warn" help:"Lowest level to log: debug, info, warn or error."`
 }
 
 // Run serves the demo until the context ends.
@@ -19,5 +20,5 @@ func (c *demoCommand) Run(env *cli.Env, to streams) error {
 	if err != nil {
 		return err
 	}
-	return demo.Run(env.Context, demo.Settings{Data: c.Data, Listen: c.Listen}, env.Now, logger, env.Out)
+	return demo.Run(env.Context, demo.Settings{Data: c.Data, Listen: c.Listen, AcceptLostKeys: c.AcceptLostKeys}, env.Now, logger, env.Out)
 }

@@ -48,6 +48,8 @@ type Service struct {
 	LogFormat        string        `name:"log-format" env:"MUSTER_LOG_FORMAT" enum:"text,json" default:"text" help:"Format of the log: text or json."`
 	DrainDelay       time.Duration `name:"drain-delay" env:"MUSTER_DRAIN_DELAY" default:"0s" placeholder:"DURATION" help:"How long /readyz says not ready before the service stops taking connections, when it is told to stop. Behind a proxy that checks readiness: longer than its interval, such as 5s. Default: ${default}."`
 	MetricsListen    string        `name:"metrics-listen" env:"MUSTER_METRICS_LISTEN" placeholder:"ADDR" help:"Serve /metrics on this address instead of the main one."`
+
+	AcceptLostKeys bool `name:"accept-lost-keys" help:"Start although the key file lacks keys that the database names: what they sealed cannot be opened, and devices that know only them must enroll again."`
 }
 
 // Defaults of settings that are not set.

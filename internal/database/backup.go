@@ -36,10 +36,26 @@ func (db *DB) Backup(ctx context.Context, path string) error {
 	if _, err := c.ExecContext(ctx, `VACUUM INTO ?`, partial); err != nil {
 		return errors.Join(fmt.Errorf("cannot back up to %s: %w", path, err), remove(partial))
 	}
+	if err := finishBackup(ctx, partial); err != nil {
+		return errors.Join(fmt.Errorf("cannot back up to %s: %w", path, err), remove(partial))
+	}
 	if err := durable(partial); err != nil {
 		return errors.Join(err, remove(partial))
 	}
 	return os.Rename(partial, path)
+}
+
+// finishBackup checks the copy, for a backup of a damaged database is none, and
+// marks it.
+func finishBackup(ctx context.Context, path string) error {
+	pool, err := lookSQLite(ctx, path)
+	if err != nil {
+		return err
+	}
+	if err := errors.Join(sound(ctx, pool, "quick_check"), pool.Close()); err != nil {
+		return err
+	}
+	return mark(ctx, path)
 }
 
 // durable waits until a file is on the disk.

@@ -4,6 +4,7 @@ import (
 	"database/sql"
 	"database/sql/driver"
 	"errors"
+	"fmt"
 	"strconv"
 	"strings"
 	"sync"
@@ -36,6 +37,19 @@ type dialect interface {
 	schema(text string) string
 }
 
+// catalog is what differs when the tables themselves are looked at or changed.
+// Every dialect is one.
+type catalog interface {
+	// tables is a query for the names of all tables.
+	tables() string
+	// lockSchema lets one transaction at a time change the tables; empty: the
+	// transaction is alone anyway. lockTable keeps others from changing a table.
+	lockSchema() string
+	lockTable(name string) string
+}
+
+func catalogOf(d dialect) catalog { return d.(catalog) }
+
 // fromFirst stands where a statement that follows another reads from it.
 const fromFirst = "/* FROM first */"
 
@@ -61,6 +75,10 @@ func (sqliteDialect) snapshot() sql.IsolationLevel { return sql.LevelDefault }
 func (sqliteDialect) schema(text string) string {
 	return strings.NewReplacer(") /* clustered */", ") WITHOUT ROWID", "strpos(", "instr(").Replace(text)
 }
+
+func (sqliteDialect) tables() string          { return `SELECT name FROM sqlite_master WHERE type = 'table'` }
+func (sqliteDialect) lockSchema() string      { return "" }
+func (sqliteDialect) lockTable(string) string { return "" }
 
 // postgresDialect remembers the texts that it bound.
 type postgresDialect struct{ bound *boundTexts }
@@ -112,6 +130,17 @@ func (postgresDialect) schema(text string) string {
 	return strings.ReplaceAll(text, " TEXT", ` TEXT COLLATE "C"`)
 }
 
+func (postgresDialect) tables() string {
+	return `SELECT tablename FROM pg_tables WHERE schemaname = current_schema()`
+}
+
+// lockSchema takes the lock that the first version's migrations took as well.
+func (postgresDialect) lockSchema() string {
+	return `SELECT pg_advisory_xact_lock(5887940537704921958)`
+}
+
+func (postgresDialect) lockTable(name string) string { return "LOCK TABLE " + name + " IN SHARE MODE" }
+
 func (d postgresDialect) bind(query string) string {
 	if text, ok := d.bound.texts.Load(query); ok {
 		return text.(string)
@@ -140,6 +169,28 @@ func unique(err error) bool {
 		return e.Code() == sqlite3.SQLITE_CONSTRAINT_UNIQUE || e.Code() == sqlite3.SQLITE_CONSTRAINT_PRIMARYKEY
 	}
 	return false
+}
+
+// sqliteCode is SQLite's primary result code of an error, 0 if it is another's.
+func sqliteCode(err error) int {
+	if e, ok := errors.AsType[*sqlite.Error](err); ok {
+		return e.Code() & 0xff
+	}
+	return 0
+}
+
+// locked reports whether another process kept SQLite's lock for too long.
+func locked(err error) bool { return sqliteCode(err) == sqlite3.SQLITE_BUSY }
+
+// explainSQLite says what SQLite's words mean, and what to do.
+func explainSQLite(err error) error {
+	switch sqliteCode(err) {
+	case sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB:
+		return fmt.Errorf("the file is damaged, or is no database: put a backup in its place with `muster restore FILE` (%w)", err)
+	case sqlite3.SQLITE_BUSY:
+		return fmt.Errorf("another program has locked the file: end it, or try again (%w)", err)
+	}
+	return err
 }
 
 // transient reports whether the transaction failed only because another was

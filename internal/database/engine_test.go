@@ -43,7 +43,12 @@ type engine struct {
 // open opens the test's database, as one more replica would.
 func (e *engine) open(tb testing.TB) *database.DB {
 	tb.Helper()
-	db, err := database.Open(tb.Context(), database.Options{URL: e.url, Now: e.clock.Now})
+	return e.openAs(tb, database.SetUp)
+}
+
+func (e *engine) openAs(tb testing.TB, use database.SchemaUse) *database.DB {
+	tb.Helper()
+	db, err := database.Open(tb.Context(), database.Options{URL: e.url, Now: e.clock.Now, Schema: use})
 	if err != nil {
 		tb.Fatal(err)
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"database/sql"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -21,24 +22,20 @@ func (db *DB) SetDeepFrom(rows int64) { db.deepFrom = rows }
 
 // Versions are the numbers of all migrations.
 func Versions() ([]int64, error) {
-	pool, err := sql.Open("sqlite", ":memory:")
-	if err != nil {
-		return nil, err
+	all, err := allMigrations(sqliteDialect{})
+	var versions []int64
+	for _, m := range all {
+		versions = append(versions, m.version)
 	}
-	defer func() { _ = pool.Close() }()
-	provider, err := newProvider(pool, sqliteDialect{})
-	if err != nil {
-		return nil, err
-	}
-	var all []int64
-	for _, s := range provider.ListSources() {
-		all = append(all, s.Version)
-	}
-	return all, nil
+	return versions, err
 }
 
-// MigrateTo brings an empty database to an older version, as a release of that
-// time left it, and runs statements.
+// LowestWriter is the number of the oldest program that may write beside this.
+const LowestWriter = lowestWriter
+
+// MigrateTo brings an empty database to the tables of older migrations, as a
+// build of that time left it, and runs statements. Builds without the table of
+// versions kept theirs as the first version did.
 func MigrateTo(ctx context.Context, url string, version int64, statements ...string) error {
 	driver, source, d := "sqlite", strings.TrimPrefix(url, "sqlite:"), dialect(sqliteDialect{})
 	if strings.HasPrefix(url, "postgres") {
@@ -49,16 +46,68 @@ func MigrateTo(ctx context.Context, url string, version int64, statements ...str
 		return err
 	}
 	defer func() { _ = pool.Close() }()
-	provider, err := newProvider(pool, d)
-	if err == nil {
-		_, err = provider.UpTo(ctx, version)
+	all, err := allMigrations(d)
+	if err != nil {
+		return err
 	}
-	for _, s := range statements {
-		if err == nil {
-			_, err = pool.ExecContext(ctx, s)
+	done := slices.DeleteFunc(all, func(m migration) bool { return m.version > version })
+	kept := []string{`CREATE TABLE ` + formerTable + ` (id BIGINT PRIMARY KEY, version_id BIGINT NOT NULL, is_applied BOOLEAN NOT NULL)`,
+		`INSERT INTO ` + formerTable + ` VALUES (0, 0, TRUE)`}
+	record := `INSERT INTO ` + formerTable + ` VALUES (%d, %[1]d, TRUE)`
+	var texts []string
+	for _, m := range done {
+		texts = append(texts, m.text)
+		if strings.Contains(m.text, "CREATE TABLE versions") {
+			kept = []string{`INSERT INTO versions (id, schema_number, lowest_writer) VALUES (1, 1, 1)`}
+			record = `INSERT INTO applied_migrations (version, applied_at) VALUES (%d, 0)`
 		}
 	}
+	for _, m := range done {
+		kept = append(kept, fmt.Sprintf(record, m.version))
+	}
+	for _, s := range slices.Concat(texts, kept, statements) {
+		if _, err := pool.ExecContext(ctx, s); err != nil {
+			return fmt.Errorf("%s: %w", s, err)
+		}
+	}
+	return nil
+}
+
+// SetVersion is what another program says of the database.
+func (db *DB) SetVersion(ctx context.Context, schema, lowest int64) error {
+	query, pool := `UPDATE versions SET schema_number = ?, lowest_writer = ?`, db.pool
+	if db.writer == nil {
+		_, err := pool.ExecContext(ctx, db.dialect.bind(query), schema, lowest)
+		return err
+	}
+	_, err := db.writer.conn.ExecContext(ctx, query, schema, lowest)
 	return err
+}
+
+// Speak is a replica of the first version, which says that it is present.
+func Speak(ctx context.Context, url string, now func() time.Time) error {
+	driver, source := "sqlite", "file:"+strings.TrimPrefix(url, "sqlite:")+"?_pragma=busy_timeout(10000)"
+	if strings.HasPrefix(url, "postgres") {
+		driver, source = "pgx", url
+	}
+	pool, err := sql.Open(driver, source)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = pool.Close() }()
+	for n := range int64(1_000_000) {
+		until := millis(now().Add(presentFor)) + n
+		if _, err := pool.Exec(fmt.Sprintf(`INSERT INTO leases (name, holder, expires_at) VALUES ('replica/r1', 'r1', %d)
+			ON CONFLICT (name) DO UPDATE SET expires_at = excluded.expires_at`, until)); err != nil {
+			return err
+		}
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-time.After(20 * time.Millisecond):
+		}
+	}
+	return nil
 }
 
 // SetSearchLimits sets what a search calls few and far.

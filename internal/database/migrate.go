@@ -1,39 +1,78 @@
 package database
 
 import (
+	"cmp"
 	"context"
 	"database/sql"
 	"embed"
 	"errors"
 	"fmt"
 	"io/fs"
-	"log/slog"
+	"path"
+	"slices"
+	"strconv"
 	"strings"
 	"time"
-
-	"github.com/pressly/goose/v3"
-	"github.com/pressly/goose/v3/lock"
 )
 
 //go:embed migrations/*.sql
 var migrations embed.FS
 
-// migrate brings the tables up to date. On PostgreSQL an advisory lock lets one
-// replica at a time do it. On SQLite each migration is one transaction that
-// fails if another process was faster, and then is tried again: the winner's
-// version is seen, and nothing is left to do.
-func migrate(ctx context.Context, pool *sql.DB, d dialect, logger *slog.Logger) error {
-	provider, err := newProvider(pool, d)
-	if err != nil {
+const migrationFiles = "migrations/*.sql"
+
+// migration is one file, in the engine's own words.
+type migration struct {
+	version int64
+	name    string
+	text    string
+}
+
+// allMigrations reads the files in order. They come from several hands, so one
+// with a lower number may be released after one with a higher: none may need
+// what a lower one makes that was released after it.
+func allMigrations(d dialect) ([]migration, error) {
+	names, err := fs.Glob(migrations, migrationFiles)
+	var all []migration
+	for _, name := range names {
+		text, err := migrations.ReadFile(name)
+		if err != nil {
+			return nil, err
+		}
+		digits, _, _ := strings.Cut(path.Base(name), "_")
+		version, err := strconv.ParseInt(digits, 10, 64)
+		if err != nil {
+			return nil, fmt.Errorf("the migration %s has no number: %w", name, err)
+		}
+		all = append(all, migration{version, path.Base(name), d.schema(string(text))})
+	}
+	slices.SortFunc(all, func(a, b migration) int { return cmp.Compare(a.version, b.version) })
+	return all, err
+}
+
+// formerTable is where the first version's migration library kept what it had
+// run.
+const formerTable = "goose_db_version"
+
+// refusal stands in formerTable instead of a number. The first version reads it
+// at its start, cannot, and ends with an error that repeats it: it knows of no
+// other way to be refused.
+const refusal = "this database was changed by a newer Muster; use the newer program, or restore a backup that this one made"
+
+// upgrade ends what may not go on beside the new tables, and makes them.
+func (db *DB) upgrade(ctx context.Context, pool *sql.DB, use SchemaUse, seen Version) error {
+	if err := db.endOlder(ctx, pool, seen); err != nil {
 		return err
 	}
-	_, locked := d.(postgresDialect)
+	return db.migrate(ctx, pool, use)
+}
+
+// migrate brings the tables to SchemaNumber in one transaction: others see the
+// old tables or the new, and a failure leaves the old. One process at a time
+// does it.
+func (db *DB) migrate(ctx context.Context, pool *sql.DB, use SchemaUse) error {
 	for n := 1; ; n++ {
-		done, err := provider.Up(ctx)
-		for _, r := range done {
-			logger.InfoContext(ctx, "database migrated", "migration", r.Source.Path, "took", r.Duration)
-		}
-		if err == nil || locked || n == attempts || ctx.Err() != nil {
+		err := db.inUpgrade(ctx, pool, func(ctx context.Context, t *tx) error { return db.change(ctx, t, use) })
+		if !transient(err) && !locked(err) || n == attempts || ctx.Err() != nil {
 			return wrap(err, "cannot migrate the database")
 		}
 		select {
@@ -43,56 +82,104 @@ func migrate(ctx context.Context, pool *sql.DB, d dialect, logger *slog.Logger) 
 	}
 }
 
-// newProvider reads the migrations in the engine's own words. They come from
-// several hands, so one with a lower number may be released after one with a
-// higher: none may need what a lower one makes that was released after it.
-func newProvider(pool *sql.DB, d dialect) (*goose.Provider, error) {
-	files, err := fs.Sub(migrations, "migrations")
+// inUpgrade runs f in a transaction that has the tables to itself among those
+// that would change them.
+func (db *DB) inUpgrade(ctx context.Context, pool *sql.DB, f work) (err error) {
+	begun, err := pool.BeginTx(ctx, nil)
 	if err != nil {
-		return nil, err
+		return err
 	}
-	engine := goose.DialectSQLite3
-	options := []goose.ProviderOption{goose.WithDisableGlobalRegistry(true), goose.WithAllowOutofOrder(true)}
-	if _, ok := d.(postgresDialect); ok {
-		locker, err := lock.NewPostgresSessionLocker(lock.WithLockTimeout(1, 300))
-		if err != nil {
-			return nil, err
+	defer func() { _ = begun.Rollback() }() // of no effect after Commit
+	t := &tx{session: session{db, begun}}
+	if lock := catalogOf(db.dialect).lockSchema(); lock != "" {
+		if _, err := t.exec(ctx, lock); err != nil {
+			return err
 		}
-		engine, options = goose.DialectPostgres, append(options, goose.WithSessionLocker(locker))
 	}
-	return goose.NewProvider(engine, pool, translated{files, d}, options...)
+	if err := f(ctx, t); err != nil {
+		return err
+	}
+	return begun.Commit()
+}
+
+// change runs what is missing, unless somebody else did meanwhile.
+func (db *DB) change(ctx context.Context, t *tx, use SchemaUse) error {
+	version, err := readVersion(ctx, t, db.dialect)
+	if err != nil || version.Schema >= SchemaNumber() {
+		return err
+	}
+	if err := version.check(use); err != nil {
+		return err
+	}
+	done, err := applied(ctx, t, db.dialect)
+	if err != nil {
+		return err
+	}
+	all, err := allMigrations(db.dialect)
+	if err != nil {
+		return err
+	}
+	for _, m := range all {
+		if slices.Contains(done, m.version) {
+			continue
+		}
+		if _, err := t.exec(ctx, m.text); err != nil {
+			return fmt.Errorf("%s: %w", m.name, err)
+		}
+		db.logger.InfoContext(ctx, "database migrated", "migration", m.name)
+	}
+	if err := recordMigrations(ctx, t, all, db.now()); err != nil {
+		return err
+	}
+	if _, err := recount(ctx, t); err != nil {
+		return err
+	}
+	db.logger.InfoContext(ctx, "database changed", "from", version.Schema, "to", SchemaNumber())
+	return nil
+}
+
+// applied returns the migrations that a database has.
+func applied(ctx context.Context, c conn, d dialect) ([]int64, error) {
+	tables, err := tableNames(ctx, c, d)
+	switch {
+	case err != nil:
+		return nil, err
+	case slices.Contains(tables, "applied_migrations"):
+		return list(ctx, c, scanValue[int64], `SELECT version FROM applied_migrations`)
+	case slices.Contains(tables, formerTable):
+		return list(ctx, c, scanValue[int64], `SELECT version_id FROM `+formerTable)
+	}
+	return nil, nil
+}
+
+// recordMigrations records that all migrations were run, for this program's successors
+// and against the first version.
+func recordMigrations(ctx context.Context, t *tx, all []migration, now time.Time) error {
+	for _, m := range all {
+		if _, err := t.exec(ctx, `INSERT INTO applied_migrations (version, applied_at) VALUES (?, ?) ON CONFLICT (version) DO NOTHING`,
+			m.version, millis(now)); err != nil {
+			return err
+		}
+	}
+	for _, statement := range []string{
+		`DROP TABLE IF EXISTS ` + formerTable,
+		// The first version takes the table for its own because of the row 0.
+		`CREATE TABLE ` + formerTable + ` (id BIGINT NOT NULL PRIMARY KEY, version_id TEXT NOT NULL, is_applied BOOLEAN NOT NULL, tstamp TIMESTAMP NOT NULL DEFAULT CURRENT_TIMESTAMP)`,
+		`INSERT INTO ` + formerTable + ` (id, version_id, is_applied) VALUES (1, '0', TRUE), (2, '` + refusal + `', TRUE)`,
+	} {
+		if _, err := t.exec(ctx, statement); err != nil {
+			return err
+		}
+	}
+	return saveVersion(ctx, t)
 }
 
 func wrap(err error, what string) error {
 	if err == nil {
 		return nil
 	}
+	if refused, ok := errors.AsType[*SchemaError](err); ok {
+		return refused
+	}
 	return fmt.Errorf("%s: %w", what, err)
 }
-
-// translated is a file system of migrations in the engine's own words.
-type translated struct {
-	fs.FS
-	dialect dialect
-}
-
-// Open opens a file with its text translated.
-func (t translated) Open(name string) (fs.File, error) {
-	file, err := t.FS.Open(name)
-	if err != nil || !strings.HasSuffix(name, ".sql") {
-		return file, err
-	}
-	text, err := fs.ReadFile(t.FS, name)
-	if err != nil {
-		return nil, errors.Join(err, file.Close())
-	}
-	return &translation{file, strings.NewReader(t.dialect.schema(string(text)))}, nil
-}
-
-// translation is a file whose content was replaced.
-type translation struct {
-	fs.File
-	text *strings.Reader
-}
-
-func (t *translation) Read(p []byte) (int, error) { return t.text.Read(p) }

@@ -84,7 +84,7 @@ func emptyEngine(t *testing.T, name string) *engine {
 // and goes on.
 func checkMigrated(t *testing.T, e *engine) {
 	t.Helper()
-	f := &fixture{T: t, engine: e, db: e.open(t)}
+	f := &fixture{T: t, engine: e, db: e.openAs(t, database.Upgrade)}
 	var err error
 	f.company, err = f.db.CompanyBySlug(t.Context(), "acme")
 	f.ok(err)

@@ -20,6 +20,8 @@ type Options struct {
 	// ServerClock corrects Now by a PostgreSQL server's clock, so that replicas
 	// agree on the time whatever their machines' clocks say.
 	ServerClock bool
+	// Schema says what may be done with a database of another version.
+	Schema SchemaUse
 	// Logger is told of what nobody waits for; nil: nobody is told.
 	Logger *slog.Logger
 }
@@ -42,18 +44,20 @@ type DB struct {
 	deepFrom          int64 // see Assets
 	search            searchLimits
 	replica           atomic.Pointer[string] // see Present
+	outdated          atomic.Pointer[error]  // see Current
 }
 
-// Open opens the database, creates it if it is a SQLite file that does not
-// exist, and brings its tables up to date, one process at a time. Its errors
-// name the setting at fault, never a password.
+// Open opens the database. What it does with an empty one, with a SQLite file
+// that does not exist, and with one of another version, Options.Schema says; an
+// error about the version is a *SchemaError, and then nothing was written. Its
+// errors name the setting at fault, never a password.
 func Open(ctx context.Context, o Options) (*DB, error) {
 	if o.Logger == nil {
 		o.Logger = slog.New(slog.DiscardHandler)
 	}
 	db := &DB{now: o.Now, logger: o.Logger, wakes: newWakes(o.Logger), deepFrom: deepFrom,
 		search: searchLimits{few: 3_000, walk: 6_000, stride: 250}}
-	if err := db.open(ctx, o.URL); err != nil {
+	if err := db.open(ctx, o); err != nil {
 		return nil, errors.Join(err, db.Close())
 	}
 	if _, embedded := db.dialect.(sqliteDialect); o.ServerClock && !embedded {
@@ -63,28 +67,44 @@ func Open(ctx context.Context, o Options) (*DB, error) {
 	if err := db.setClock(ctx); err != nil {
 		return nil, errors.Join(err, db.Close())
 	}
-	if err := db.indexAssets(ctx); err != nil {
-		return nil, errors.Join(err, db.Close())
+	if o.Schema == Upgrade {
+		if err := db.indexAssets(ctx); err != nil {
+			return nil, errors.Join(err, db.Close())
+		}
 	}
 	db.deviceUse = db.newTouches("assets", "last_seen_at")
 	db.keyUse = db.newTouches("api_keys", "last_used_at")
 	return db, nil
 }
 
-func (db *DB) open(ctx context.Context, url string) error {
-	if path, ok := strings.CutPrefix(url, "sqlite:"); ok && path != "" {
-		if err := db.openSQLite(ctx, path); err != nil {
-			return fmt.Errorf("cannot open the SQLite database %s: %w", path, err)
-		}
+func (db *DB) open(ctx context.Context, o Options) error {
+	if path, ok := strings.CutPrefix(o.URL, "sqlite:"); ok && path != "" {
+		return wrapSQLite(path, db.openSQLite(ctx, path, o.Schema))
+	}
+	if postgresURL(o.URL) {
+		return wrapPostgres(db.openPostgres(ctx, o))
+	}
+	return errNoDatabase
+}
+
+var errNoDatabase = errors.New("the database must be sqlite:PATH or a postgres:// URL")
+
+func postgresURL(url string) bool {
+	return strings.HasPrefix(url, "postgres://") || strings.HasPrefix(url, "postgresql://")
+}
+
+func wrapSQLite(path string, err error) error {
+	if err == nil {
 		return nil
 	}
-	if strings.HasPrefix(url, "postgres://") || strings.HasPrefix(url, "postgresql://") {
-		if err := db.openPostgres(ctx, url); err != nil {
-			return fmt.Errorf("cannot open the PostgreSQL database: %w", err)
-		}
+	return fmt.Errorf("cannot open the SQLite database %s: %w", path, explainSQLite(err))
+}
+
+func wrapPostgres(err error) error {
+	if err == nil {
 		return nil
 	}
-	return errors.New("the database must be sqlite:PATH or a postgres:// URL")
+	return fmt.Errorf("cannot open the PostgreSQL database: %w", err)
 }
 
 // Ping reports whether the database can be read.

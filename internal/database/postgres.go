@@ -14,21 +14,42 @@ const maxConnections = 16
 
 // openPostgres opens the pool. As many connections as may be open stay open:
 // opening one costs more than most queries.
-func (db *DB) openPostgres(ctx context.Context, url string) error {
+func (db *DB) openPostgres(ctx context.Context, o Options) error {
+	config, err := db.poolPostgres(ctx, o.URL)
+	if err != nil {
+		return err
+	}
+	seen, err := readVersion(ctx, db.read(), db.dialect)
+	if err != nil {
+		return err
+	}
+	if err := seen.check(o.Schema); err != nil {
+		return err
+	}
+	if seen.Schema < SchemaNumber() {
+		if err := db.upgrade(ctx, db.pool, o.Schema, seen); err != nil {
+			return err
+		}
+	}
+	db.wakeReplicas(config)
+	return db.Ping(ctx)
+}
+
+// poolPostgres opens the pool alone, for looking or for working.
+func (db *DB) poolPostgres(ctx context.Context, url string) (*pgx.ConnConfig, error) {
 	db.dialect = postgresDialect{bound: &boundTexts{}}
 	config, err := pgx.ParseConfig(url)
 	if err != nil {
-		return errors.New("the URL is not a valid postgres:// URL") // pgx quotes the URL, which may hold a password
+		return nil, errors.New("the URL is not a valid postgres:// URL") // pgx quotes the URL, which may hold a password
+	}
+	if err := refusePooler(ctx, config); err != nil {
+		return nil, err
 	}
 	db.pool = stdlib.OpenDB(*config)
 	db.onClose(db.pool.Close)
 	db.pool.SetMaxOpenConns(maxConnections)
 	db.pool.SetMaxIdleConns(maxConnections)
 	db.pool.SetConnMaxIdleTime(5 * time.Minute)
-	if err := migrate(ctx, db.pool, db.dialect, db.logger); err != nil {
-		return err
-	}
 	db.reader = db.pool
-	db.wakeReplicas(config)
-	return db.Ping(ctx)
+	return config, nil
 }

@@ -2,6 +2,7 @@ package database
 
 import (
 	"context"
+	"strconv"
 	"time"
 
 	"github.com/musterhq/muster/internal/command"
@@ -15,7 +16,8 @@ const (
 	presentFor = 8 * time.Second
 )
 
-// Present says that this process is alive. From the first call on its commands
+// Present says that this process is alive, unless a newer program ended its
+// work, which is an error then (see Current). From the first call on its commands
 // carry its name, and are Abandoned soon after the last.
 func (db *DB) Present(ctx context.Context) error {
 	replica := db.replica.Load()
@@ -23,11 +25,24 @@ func (db *DB) Present(ctx context.Context) error {
 		id := name.NewID()
 		replica = &id
 	}
-	if _, err := db.Lease(ctx, presence+*replica, *replica, presentFor); err != nil {
+	if err := db.Current(ctx); err != nil {
+		return err
+	}
+	holder := strconv.FormatInt(SchemaNumber(), 10) + "/" + *replica
+	if _, err := db.Lease(ctx, presence+*replica, holder, presentFor); err != nil {
 		return err
 	}
 	db.replica.Store(replica)
 	return nil
+}
+
+// Absent takes back what Present said, so that a newer program need not wait.
+func (db *DB) Absent(ctx context.Context) error {
+	replica := db.replica.Load()
+	if replica == nil || db.Outdated() {
+		return nil
+	}
+	return db.Release(ctx, presence+*replica, strconv.FormatInt(SchemaNumber(), 10)+"/"+*replica)
 }
 
 // presence begins the names of the leases of replicas that are alive.

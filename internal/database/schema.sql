@@ -1,4 +1,5 @@
 -- The tables as the migrations leave them. Written by go test -run Schema -update.
+-- Schema 8; programs from 2 may write.
 
 CREATE TABLE activity (
     company_id TEXT NOT NULL,
@@ -97,6 +98,10 @@ CREATE TABLE api_keys (
 , policies TEXT NOT NULL DEFAULT 'null');
 CREATE INDEX api_keys_company ON api_keys (company_id, created_at, id);
 CREATE UNIQUE INDEX api_keys_prefix ON api_keys (prefix);
+CREATE TABLE applied_migrations (
+    version BIGINT NOT NULL PRIMARY KEY,
+    applied_at BIGINT NOT NULL
+);
 CREATE TABLE asset_apps (
     asset_id TEXT NOT NULL PRIMARY KEY REFERENCES assets (id),
     since BIGINT NOT NULL, -- when they changed last
@@ -498,6 +503,11 @@ CREATE TABLE saved_views (
     created_at BIGINT NOT NULL
 );
 CREATE INDEX saved_views_company ON saved_views (company_id, name, id);
+CREATE TABLE service_keys (
+    id TEXT NOT NULL PRIMARY KEY,
+    first_seen_at BIGINT NOT NULL,
+    lost_at BIGINT NOT NULL -- when an operator accepted its loss; 0: it is needed
+);
 CREATE TABLE sessions (
     id TEXT PRIMARY KEY,
     token_hash TEXT NOT NULL, -- SHA-256, hexadecimal
@@ -546,3 +556,8 @@ CREATE TABLE users (
 );
 CREATE INDEX users_company ON users (company_id, email);
 CREATE UNIQUE INDEX users_email ON users (email);
+CREATE TABLE versions (
+    id BIGINT NOT NULL PRIMARY KEY, -- 1: there is one row
+    schema_number BIGINT NOT NULL,
+    lowest_writer BIGINT NOT NULL
+);

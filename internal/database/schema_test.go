@@ -2,6 +2,7 @@ package database_test
 
 import (
 	"flag"
+	"fmt"
 	"os"
 	"regexp"
 	"slices"
@@ -25,7 +26,8 @@ func TestSchemaIsTheGoldenOne(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	got := "-- The tables as the migrations leave them. Written by go test -run Schema -update.\n\n" + strings.Join(all, "\n") + "\n"
+	got := fmt.Sprintf("-- The tables as the migrations leave them. Written by go test -run Schema -update.\n-- Schema %d; programs from %d may write.\n\n",
+		database.SchemaNumber(), database.LowestWriter) + strings.Join(all, "\n") + "\n"
 	if *update {
 		if err := os.WriteFile(golden, []byte(got), 0o644); err != nil {
 			t.Fatal(err)

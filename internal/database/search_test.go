@@ -231,7 +231,7 @@ func TestAssetsFromBeforeTheIndexAreIndexed(t *testing.T) {
 			`UPDATE assets SET search_terms = '' WHERE company_id = '`+f.company.ID+`'`))
 		got, _ := f.all(f, asset.Search{Text: "d3"})
 		equal(f, "before", finding(got), "")
-		again := f.open(f)
+		again := f.openAs(f, database.Upgrade)
 		f.checkTerms()
 		found, err := again.SearchAssets(f.Context(), asset.Search{Filter: asset.Filter{CompanyID: f.company.ID}, Text: "d3"})
 		f.ok(err)

@@ -10,8 +10,18 @@ import (
 )
 
 // openSQLite opens the pool of readers and the one writing connection.
-func (db *DB) openSQLite(ctx context.Context, path string) error {
+func (db *DB) openSQLite(ctx context.Context, path string, use SchemaUse) error {
 	db.dialect = sqliteDialect{}
+	seen, err := peekSQLite(ctx, path)
+	if err != nil {
+		return err
+	}
+	if err := seen.check(use); err != nil {
+		return err
+	}
+	if err := adopt(ctx, path); err != nil {
+		return err
+	}
 	writing, err := sql.Open("sqlite", sqliteDSN(path, "immediate",
 		"journal_mode(WAL)", "synchronous(FULL)", "foreign_keys(1)", "wal_autocheckpoint(4000)"))
 	if err != nil {
@@ -19,8 +29,10 @@ func (db *DB) openSQLite(ctx context.Context, path string) error {
 	}
 	db.onClose(writing.Close)
 	writing.SetMaxOpenConns(1)
-	if err := migrate(ctx, writing, db.dialect, db.logger); err != nil {
-		return err
+	if seen.Schema < SchemaNumber() {
+		if err := db.upgrade(ctx, writing, use, seen); err != nil {
+			return err
+		}
 	}
 	if db.writer, err = newWriter(ctx, db, writing); err != nil {
 		return err

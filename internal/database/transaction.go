@@ -43,6 +43,9 @@ func (db *DB) single(ctx context.Context, f func(ctx context.Context, c conn) er
 	if ctx.Value(inside{}) != nil {
 		return errNested
 	}
+	if err := db.mayWrite(); err != nil {
+		return err
+	}
 	return retry(ctx, func() error { return f(context.WithoutCancel(ctx), db.read()) })
 }
 
@@ -65,6 +68,9 @@ var errNested = errors.New("database: a write inside a write")
 func (db *DB) run(ctx context.Context, f work, relaxed bool) error {
 	if ctx.Value(inside{}) != nil {
 		return errNested
+	}
+	if err := db.mayWrite(); err != nil {
+		return err
 	}
 	if db.writer != nil {
 		return db.writer.run(ctx, f, relaxed)

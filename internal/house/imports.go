@@ -19,7 +19,7 @@ var confined = []struct {
 	tests   bool // the rule holds for tests, too
 }{
 	{
-		imports: []string{"database/sql", "github.com/jackc/pgx", "modernc.org/sqlite", "github.com/pressly/goose"},
+		imports: []string{"database/sql", "github.com/jackc/pgx", "modernc.org/sqlite"},
 		rooms:   []string{"internal/database"},
 		text:    "SQL belongs to internal/database: ask for it through an interface of the package that needs it",
 		tests:   true,

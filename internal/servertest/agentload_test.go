@@ -33,6 +33,7 @@ import (
 	"github.com/musterhq/muster/internal/database/pgtest"
 	"github.com/musterhq/muster/internal/policy"
 	"github.com/musterhq/muster/internal/service"
+	"github.com/musterhq/muster/internal/surface/cli"
 )
 
 // The goals P1, P3, P4 and P5 of docs/performance-agents.md through the whole
@@ -101,7 +102,7 @@ func newLoadFleet(b *testing.B, url string, agents int) *loadFleet {
 	}
 	c, err := company.New("acme", "Acme", access.Settings{DeviceCommands: true}, time.Now())
 	check(err)
-	desk, err := service.OpenDesk(time.Now)(ctx, config.Store{Database: url})
+	desk, err := service.OpenDesk(time.Now)(ctx, config.Store{Database: url}, cli.Writes)
 	check(err)
 	check(desk.Companies.CreateCompany(ctx, c))
 	p, err := desk.Policies.Create(ctx, policy.New{CompanyID: c.ID, CompanySlug: c.Slug, Name: "Kiosk", Type: policy.Agent}, policy.Author{Kind: "SYSTEM"})

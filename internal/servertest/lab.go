@@ -160,7 +160,7 @@ func (l *Lab) Desk() *cli.Desk {
 }
 
 func (l *Lab) openDesk() (*cli.Desk, error) {
-	desk, err := service.OpenDesk(l.Now)(context.WithoutCancel(l.TB.Context()), config.Store{Database: l.Database})
+	desk, err := service.OpenDesk(l.Now)(context.WithoutCancel(l.TB.Context()), config.Store{Database: l.Database}, cli.Writes)
 	if err == nil {
 		l.TB.Cleanup(func() { _ = desk.Close() })
 	}

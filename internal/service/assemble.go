@@ -87,7 +87,7 @@ func (s *Service) assemble(ctx context.Context) error {
 	}
 	s.handler = edge.Harden(clientAddress{proxies}.withOrigin(api.Wrap(mux)), s.public, s.options.Logger)
 	s.loops = append(s.loops,
-		s.every("presence", database.PresentEvery, s.db.Present),
+		s.every("presence", database.PresentEvery, s.present),
 		s.every("command sweeper", sweepInterval, commands.Sweep),
 		s.every("database sweeper", expiryInterval, s.db.Sweep),
 		s.every("inactivity", inactivityInterval, func(ctx context.Context) error {

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"log/slog"
 	"time"
 
 	"github.com/musterhq/muster/internal/activity"
@@ -18,9 +19,14 @@ import (
 )
 
 // OpenDesk returns how the command line opens a database for administration.
-func OpenDesk(now func() time.Time) func(context.Context, config.Store) (*cli.Desk, error) {
-	return func(ctx context.Context, store config.Store) (*cli.Desk, error) {
-		db, err := database.Open(ctx, database.Options{URL: store.Database, Now: now})
+// Commands that write set up an empty one.
+func OpenDesk(now func() time.Time) func(context.Context, config.Store, cli.Intent) (*cli.Desk, error) {
+	return func(ctx context.Context, store config.Store, intent cli.Intent) (*cli.Desk, error) {
+		use := database.SetUp
+		if intent == cli.Reads {
+			use = database.Existing
+		}
+		db, err := database.Open(ctx, database.Options{URL: store.Database, Now: now, Schema: use})
 		if err != nil {
 			return nil, err
 		}
@@ -46,12 +52,22 @@ func openChain(db *database.DB, now func() time.Time) func(config.Store, string)
 
 // openProvisioning returns how the command line makes enrolment tokens for devices
 // with our own agent: as the running service does, with its keys.
-func openProvisioning(db *database.DB, now func() time.Time) func(config.Service) (*provisioning.Service, error) {
-	return func(settings config.Service) (*provisioning.Service, error) {
+func openProvisioning(db *database.DB, now func() time.Time) func(context.Context, config.Service) (*provisioning.Service, error) {
+	return func(ctx context.Context, settings config.Service) (*provisioning.Service, error) {
 		settings = settings.WithDefaults()
 		keys, err := LoadKeys(settings.KeyFile)
 		if err != nil {
 			return nil, fmt.Errorf("%w (MUSTER_KEY_FILE): it must be the running service's own", err)
+		}
+		found, err := database.Inspect(ctx, settings.Database)
+		if err != nil {
+			return nil, err
+		}
+		if err := belongs(keys, found); err != nil && !settings.AcceptLostKeys {
+			return nil, lost(settings.KeyFile, err)
+		}
+		if err := admit(ctx, db, keys, settings, slog.Default()); err != nil {
+			return nil, err
 		}
 		signer, err := keys.signer()
 		if err != nil {

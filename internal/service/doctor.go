@@ -4,17 +4,13 @@ import (
 	"context"
 	"crypto/tls"
 	"crypto/x509"
-	"errors"
 	"fmt"
-	"io/fs"
 	"net"
 	"net/http"
 	"net/url"
-	"os"
 	"time"
 
 	"github.com/musterhq/muster/internal/config"
-	"github.com/musterhq/muster/internal/database"
 	"github.com/musterhq/muster/internal/platform"
 )
 
@@ -47,8 +43,7 @@ func (d *doctor) note(check string, status Severity, detail, remedy string) {
 	d.findings = append(d.findings, Finding{check, status, detail, remedy})
 }
 
-// Diagnose checks the set-up and says how to mend it. It changes nothing but
-// that a database of an older build is brought up to date.
+// Diagnose checks the set-up and says how to mend it. It changes nothing.
 func Diagnose(ctx context.Context, settings config.Service, now func() time.Time) []Finding {
 	d := &doctor{settings: settings.WithDefaults(), now: now}
 	if err := d.settings.Check(); err != nil {
@@ -60,7 +55,6 @@ func Diagnose(ctx context.Context, settings config.Service, now func() time.Time
 	}
 	d.openFiles()
 	d.listens(ctx)
-	d.keyFile()
 	d.publicURL(ctx)
 	d.certificate()
 	if d.settings.Platform.Check() == nil {
@@ -68,6 +62,8 @@ func Diagnose(ctx context.Context, settings config.Service, now func() time.Time
 	}
 	if d.settings.Store.Check() == nil {
 		d.database(ctx)
+	} else {
+		d.keyFile(nil)
 	}
 	return d.findings
 }
@@ -77,28 +73,6 @@ func unjoin(err error) []error {
 		return many.Unwrap()
 	}
 	return []error{err}
-}
-
-func (d *doctor) keyFile() {
-	path := d.settings.KeyFile
-	info, err := os.Stat(path)
-	_, embedded := d.settings.SQLitePath()
-	switch {
-	case errors.Is(err, fs.ErrNotExist) && embedded:
-		d.note("key file", Fine, path+" does not exist yet; the first start makes it", "")
-		return
-	case err != nil:
-		d.note("key file", Failed, err.Error(), "make it once with `muster doctor --make-key-file FILE` and give the same file to every replica")
-		return
-	case info.Mode().Perm()&0o077 != 0:
-		d.note("key file", Failed, fmt.Sprintf("%s may be read by others (mode %04o)", path, info.Mode().Perm()), "chmod 600 "+path)
-		return
-	}
-	if _, err := LoadKeys(path); err != nil {
-		d.note("key file", Failed, err.Error(), "restore the file from a backup; a new one cannot open what the old one sealed")
-		return
-	}
-	d.note("key file", Fine, path+" is readable by its owner alone", "")
 }
 
 func (d *doctor) publicURL(ctx context.Context) {
@@ -205,21 +179,4 @@ func (d *doctor) reach(ctx context.Context, address string) error {
 		return fmt.Errorf("nothing answers at %s: %w", address, err)
 	}
 	return response.Body.Close()
-}
-
-func (d *doctor) database(ctx context.Context) {
-	if path, embedded := d.settings.SQLitePath(); embedded {
-		if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {
-			d.note("database", Warning, path+" does not exist yet", "start with `muster company create`, or `muster serve`; if you expected it to exist, check MUSTER_DATABASE")
-			return
-		}
-	}
-	db, err := database.Open(ctx, database.Options{URL: d.settings.Database, Now: d.now})
-	if err != nil {
-		d.note("database", Failed, err.Error(), "start the database, or correct MUSTER_DATABASE")
-		return
-	}
-	defer db.Close()
-	d.note("database", Fine, "reachable, and its tables are up to date", "")
-	d.policyNames(ctx, db)
 }

@@ -25,6 +25,7 @@ type Keys struct {
 	signing []signingKey           // the youngest, which signs, first
 	sealers map[string]cipher.AEAD // by key id
 	current string                 // the id that seals
+	all     []string               // the ids of both kinds
 }
 
 // signingKey is a key that signs what devices obey, and since when.
@@ -162,6 +163,7 @@ func (f keyFile) keys() (*Keys, error) {
 		if len(record.Secret) != secretSize || !name.IsID(record.ID) {
 			return nil, fmt.Errorf("key %q is malformed", record.ID)
 		}
+		keys.all = append(keys.all, record.ID)
 	}
 	for _, record := range f.Signing {
 		keys.signing = append(keys.signing, signingKey{ed25519.NewKeyFromSeed(record.Secret), record.CreatedAt})

@@ -44,6 +44,8 @@ func (s *Service) Run(ctx context.Context) error {
 		case err = <-failed:
 		}
 	case err = <-failed:
+	case err = <-s.outdated:
+		stopLoops() // the database takes nothing more from this program
 	}
 	s.draining.Store(true)
 	for _, end := range s.drains {

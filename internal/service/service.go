@@ -6,7 +6,6 @@ package service
 import (
 	"context"
 	"errors"
-	"fmt"
 	"log/slog"
 	"net"
 	"net/http"
@@ -66,8 +65,9 @@ type Service struct {
 	listener        net.Listener
 	metricsListener net.Listener // nil: on the main one
 	closers         []func() error
-	drains          []func() // ends what would keep a request open for long
-	companions      bool     // companions on platform devices can be reached
+	drains          []func()   // ends what would keep a request open for long
+	outdated        chan error // a newer program ended this one's work
+	companions      bool       // companions on platform devices can be reached
 }
 
 // New opens everything that a service needs. It fails before the first request
@@ -77,7 +77,7 @@ func New(ctx context.Context, settings config.Service, o Options) (_ *Service, e
 	if err := settings.Check(); err != nil {
 		return nil, err
 	}
-	s := &Service{config: settings, options: o, metrics: NewMetrics(), shares: currentShares(), running: loops{log: o.Logger, down: map[string]string{}}}
+	s := &Service{config: settings, options: o, metrics: NewMetrics(), shares: currentShares(), outdated: make(chan error, 1), running: loops{log: o.Logger, down: map[string]string{}}}
 	defer func() {
 		if err != nil {
 			err = errors.Join(err, s.Close())
@@ -86,14 +86,9 @@ func New(ctx context.Context, settings config.Service, o Options) (_ *Service, e
 	if err := s.listen(ctx); err != nil {
 		return nil, err
 	}
-	if err := s.openKeys(); err != nil {
+	if err := s.openDatabase(ctx); err != nil {
 		return nil, err
 	}
-	s.db, err = database.Open(ctx, database.Options{URL: settings.Database, Now: o.Now, ServerClock: o.ServerClock, Logger: o.Logger})
-	if err != nil {
-		return nil, err
-	}
-	s.onClose(s.db.Close)
 	if err := s.assemble(ctx); err != nil {
 		return nil, err
 	}
@@ -119,19 +114,6 @@ func (s *Service) listen(ctx context.Context) (err error) {
 		s.onClose(closeOnce(s.metricsListener))
 	}
 	return err
-}
-
-// openKeys reads the key file. Beside an embedded database it is made at the
-// first start; replicas on PostgreSQL must be given the same file.
-func (s *Service) openKeys() (err error) {
-	if _, embedded := s.config.SQLitePath(); embedded {
-		s.keys, err = LoadOrMakeKeys(s.config.KeyFile, s.options.Now())
-		return err
-	}
-	if s.keys, err = LoadKeys(s.config.KeyFile); err != nil {
-		return fmt.Errorf("%w (MUSTER_KEY_FILE; `muster doctor --make-key-file FILE` makes one)", err)
-	}
-	return nil
 }
 
 // closeOnce closes a listener that its server may have closed already.

@@ -24,6 +24,8 @@ import (
 type Settings struct {
 	Data   string // directory; made if it does not exist
 	Listen string
+	// AcceptLostKeys is config.Service.AcceptLostKeys.
+	AcceptLostKeys bool
 }
 
 // Demo is one running demo.
@@ -93,7 +95,7 @@ func (d *Demo) config() config.Service {
 	return config.Service{
 		Store:    config.Store{Database: "sqlite:" + filepath.Join(d.settings.Data, "muster.db")},
 		Platform: config.Platform{PlatformEndpoint: d.emulator.URL()},
-		Listen:   d.settings.Listen,
+		Listen:   d.settings.Listen, AcceptLostKeys: d.settings.AcceptLostKeys,
 	}
 }
 

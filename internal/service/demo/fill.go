@@ -30,7 +30,7 @@ type filler struct {
 }
 
 func (d *Demo) fill(ctx context.Context) error {
-	desk, err := service.OpenDesk(d.now)(ctx, d.config().Store)
+	desk, err := service.OpenDesk(d.now)(ctx, d.config().Store, cli.Writes)
 	if err != nil {
 		return err
 	}

@@ -121,7 +121,7 @@ type ActivityList struct {
 
 // Run prints the list.
 func (c *ActivityList) Run(env *Env) error {
-	return c.run(env, func(ctx context.Context, desk *Desk) (answer, error) {
+	return c.reading(env, func(ctx context.Context, desk *Desk) (answer, error) {
 		filter, err := c.filter(ctx, desk, env.Now())
 		if err != nil {
 			return answer{}, err
@@ -152,7 +152,7 @@ type ActivityExport struct {
 
 // Run writes the export to standard output and nothing else.
 func (c *ActivityExport) Run(env *Env) error {
-	return c.run(env, func(ctx context.Context, desk *Desk) (answer, error) {
+	return c.reading(env, func(ctx context.Context, desk *Desk) (answer, error) {
 		filter, err := c.filter(ctx, desk, env.Now())
 		if err != nil {
 			return answer{}, err

@@ -86,7 +86,7 @@ type AssetList struct {
 
 // Run prints the list, by identification.
 func (c *AssetList) Run(env *Env) error {
-	return c.run(env, func(ctx context.Context, desk *Desk) (answer, error) {
+	return c.reading(env, func(ctx context.Context, desk *Desk) (answer, error) {
 		owner, err := desk.company(ctx, c.Company)
 		if err != nil {
 			return answer{}, err

@@ -30,6 +30,9 @@ type Commands struct {
 	Connection ConnectionCommands `cmd:"" help:"OAuth connections of a company."`
 	Activity   ActivityCommands   `cmd:"" help:"The record of who did what in a company."`
 	Backup     Backup             `cmd:"" help:"Make an online copy of the embedded database."`
+	Restore    Restore            `cmd:"" help:"Put a backup in the place of the embedded database."`
+	Migrate    Migrate            `cmd:"" help:"Change an older database to this program's schema."`
+	Copy       Copy               `cmd:"" help:"Copy a whole database into an empty one, from SQLite to PostgreSQL or back."`
 	USB        USB                `cmd:"" name:"usb" help:"Provision devices of an AGENT policy, such as VR headsets, over USB."`
 }
 
@@ -43,9 +46,21 @@ type Env struct {
 	Now func() time.Time
 	// User is who runs the command, as the operating system knows.
 	User string
-	// Open opens the database, migrating it first if need be.
-	Open func(ctx context.Context, store config.Store) (*Desk, error)
+	// Open opens a database that is at this program's schema. An empty one is set
+	// up first, for a command that writes.
+	Open func(ctx context.Context, store config.Store, intent Intent) (*Desk, error)
+	// Keeper changes databases as a whole.
+	Keeper Keeper
 }
+
+// Intent is what a command does with the database.
+type Intent int
+
+// The intents.
+const (
+	Writes Intent = iota
+	Reads
+)
 
 // Common is what every command takes.
 type Common struct {
@@ -65,14 +80,24 @@ type answer struct {
 	text func(w io.Writer)
 }
 
-// run opens the desk, does the work and prints its answer.
-func (c Common) run(env *Env, work func(ctx context.Context, desk *Desk) (answer, error)) (err error) {
+// run opens the desk for a command that writes, does the work and prints its
+// answer.
+func (c Common) run(env *Env, work func(ctx context.Context, desk *Desk) (answer, error)) error {
+	return c.open(env, Writes, work)
+}
+
+// reading is run for a command that has nothing to do on an empty database.
+func (c Common) reading(env *Env, work func(ctx context.Context, desk *Desk) (answer, error)) error {
+	return c.open(env, Reads, work)
+}
+
+func (c Common) open(env *Env, intent Intent, work func(ctx context.Context, desk *Desk) (answer, error)) (err error) {
 	if err := c.Store.Check(); err != nil {
 		return err
 	}
 	// What the command line changes is recorded as the operator's.
 	ctx := access.WithActor(env.Context, access.OperatorActor(env.User), "")
-	desk, err := env.Open(ctx, c.Store)
+	desk, err := env.Open(ctx, c.Store, intent)
 	if err != nil {
 		return err
 	}

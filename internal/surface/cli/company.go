@@ -115,7 +115,7 @@ type CompanyList struct{ Common }
 
 // Run prints the list.
 func (c *CompanyList) Run(env *Env) error {
-	return c.run(env, func(ctx context.Context, desk *Desk) (answer, error) {
+	return c.reading(env, func(ctx context.Context, desk *Desk) (answer, error) {
 		all, err := desk.Companies.Companies(ctx)
 		views := make([]companyView, len(all))
 		for i, one := range all {
@@ -152,7 +152,7 @@ type CompanyShow struct{ Named }
 
 // Run prints the company.
 func (c *CompanyShow) Run(env *Env) error {
-	return c.run(env, func(ctx context.Context, desk *Desk) (answer, error) {
+	return c.reading(env, func(ctx context.Context, desk *Desk) (answer, error) {
 		found, err := desk.company(ctx, c.slug())
 		return showCompany("Company", found), err
 	})

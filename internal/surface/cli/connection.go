@@ -24,7 +24,7 @@ type ConnectionList struct{ OfCompany }
 
 // Run prints the list.
 func (c *ConnectionList) Run(env *Env) error {
-	return c.run(env, func(ctx context.Context, desk *Desk) (answer, error) {
+	return c.reading(env, func(ctx context.Context, desk *Desk) (answer, error) {
 		owner, err := desk.company(ctx, c.Company)
 		if err != nil {
 			return answer{}, err

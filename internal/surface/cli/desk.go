@@ -37,7 +37,8 @@ type Desk struct {
 	// running service is reached.
 	Platform func(settings config.Platform, publicURL string) (Platform, error)
 	// Provisioning makes enrolment tokens as the service with those settings does.
-	Provisioning func(settings config.Service) (*provisioning.Service, error)
+	// It refuses a key file that is not the database's.
+	Provisioning func(ctx context.Context, settings config.Service) (*provisioning.Service, error)
 	Tokens       TokenFinder
 	Close        func() error
 }

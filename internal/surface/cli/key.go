@@ -73,7 +73,7 @@ type KeyList struct{ OfCompany }
 
 // Run prints the list.
 func (c *KeyList) Run(env *Env) error {
-	return c.run(env, func(ctx context.Context, desk *Desk) (answer, error) {
+	return c.reading(env, func(ctx context.Context, desk *Desk) (answer, error) {
 		owner, err := desk.company(ctx, c.Company)
 		if err != nil {
 			return answer{}, err

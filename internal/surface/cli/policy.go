@@ -109,7 +109,7 @@ type PolicyList struct{ OfCompany }
 
 // Run prints the list.
 func (c *PolicyList) Run(env *Env) error {
-	return c.run(env, func(ctx context.Context, desk *Desk) (answer, error) {
+	return c.reading(env, func(ctx context.Context, desk *Desk) (answer, error) {
 		owner, err := desk.company(ctx, c.Company)
 		if err != nil {
 			return answer{}, err
@@ -154,7 +154,7 @@ type OfPolicy struct {
 
 // with finds the policy and works on it.
 func (c OfPolicy) with(env *Env, work func(ctx context.Context, desk *Desk, owner company.Company, p policy.Policy) (answer, error)) error {
-	return c.run(env, func(ctx context.Context, desk *Desk) (answer, error) {
+	return c.reading(env, func(ctx context.Context, desk *Desk) (answer, error) {
 		owner, err := desk.company(ctx, c.Company)
 		if err != nil {
 			return answer{}, err

@@ -38,11 +38,12 @@ type USB struct {
 	Agent   string        `name:"agent" placeholder:"FILE" help:"The agent for devices that have none in their system; by default muster-agent-ARCH beside this program."`
 	Wait    time.Duration `name:"wait" default:"1m" help:"How long a device may take to enrol. Default: ${default}."`
 
-	KeyFile   string `name:"key-file" env:"MUSTER_KEY_FILE" placeholder:"FILE" help:"The running service's keys; by default beside the SQLite file."`
-	TLSCert   string `name:"tls-cert" env:"MUSTER_TLS_CERT" placeholder:"FILE" help:"The service's certificate chain, if it shows one of its own."`
-	Listen    string `name:"listen" env:"MUSTER_LISTEN" default:"127.0.0.1:8080" hidden:""`
-	ADBSocket string `name:"adb-socket" env:"ADB_SERVER_SOCKET" placeholder:"tcp:HOST:PORT" help:"Where the adb server listens. Default: tcp:127.0.0.1:5037."`
-	ADBPort   string `name:"adb-port" env:"ANDROID_ADB_SERVER_PORT" placeholder:"PORT" help:"Its port, if only that differs."`
+	KeyFile        string `name:"key-file" env:"MUSTER_KEY_FILE" placeholder:"FILE" help:"The running service's keys; by default beside the SQLite file."`
+	AcceptLostKeys bool   `name:"accept-lost-keys" help:"Go on although the key file lacks keys that the database names."`
+	TLSCert        string `name:"tls-cert" env:"MUSTER_TLS_CERT" placeholder:"FILE" help:"The service's certificate chain, if it shows one of its own."`
+	Listen         string `name:"listen" env:"MUSTER_LISTEN" default:"127.0.0.1:8080" hidden:""`
+	ADBSocket      string `name:"adb-socket" env:"ADB_SERVER_SOCKET" placeholder:"tcp:HOST:PORT" help:"Where the adb server listens. Default: tcp:127.0.0.1:5037."`
+	ADBPort        string `name:"adb-port" env:"ANDROID_ADB_SERVER_PORT" placeholder:"PORT" help:"Its port, if only that differs."`
 }
 
 type usbView struct {
@@ -108,7 +109,7 @@ func (c *USB) programs() usb.Programs {
 // service is what a token says of the running service, and whether only the
 // device's own loopback can lead there.
 func (c *USB) service() (s config.Service, loopback bool, err error) {
-	s = config.Service{Store: c.Store, PublicURL: c.Server, KeyFile: c.KeyFile, TLSCert: c.TLSCert}.WithDefaults()
+	s = config.Service{Store: c.Store, PublicURL: c.Server, KeyFile: c.KeyFile, AcceptLostKeys: c.AcceptLostKeys, TLSCert: c.TLSCert}.WithDefaults()
 	if s.PublicURL == "" {
 		listening, err := net.ResolveTCPAddr("tcp", c.Listen)
 		if err != nil {
@@ -152,7 +153,7 @@ func (c *USB) desk(ctx context.Context, desk *Desk, settings config.Service) (*i
 		return nil, err
 	}
 	d := &issuingDesk{tokens: desk.Tokens, owner: owner, principal: access.Principal{CompanyID: owner.ID, CompanySlug: owner.Slug}}
-	if d.provisioning, err = desk.Provisioning(settings); err != nil {
+	if d.provisioning, err = desk.Provisioning(ctx, settings); err != nil {
 		return nil, err
 	}
 	d.policy, err = d.provisioning.Provisionable(ctx, d.principal, c.Policy)

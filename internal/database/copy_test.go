@@ -1,0 +1,96 @@
+package database_test
+
+import (
+	"context"
+	"encoding/json"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/musterhq/muster/internal/command"
+	"github.com/musterhq/muster/internal/database"
+	"github.com/musterhq/muster/internal/database/pgtest"
+)
+
+func TestCopy_ThereAndBack(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t, sqliteEngine(t))
+	a := f.enrol("d1", f.newPolicy("Kiosk “ö”").ID)
+	f.begin(a, command.Lock)
+	for range 120 {
+		f.observe(f.joined("d"+f.clock.Now().Format("150405"), ""))
+	}
+	options := database.Options{URL: f.url, Now: f.clock.Now}
+	post := pgtest.DSN(t)
+	there, err := database.Copy(t.Context(), options, post)
+	f.ok(err)
+	if len(there) < 30 {
+		t.Fatalf("%d tables were copied", len(there))
+	}
+	equal(t, "rows of assets", rowsOf(there, "assets"), int64(121))
+	if _, err := database.Copy(t.Context(), options, post); err == nil || !strings.Contains(err.Error(), "the target is not empty") {
+		t.Fatalf("error = %v, want a refusal of a database that is not empty", err)
+	}
+	lite := emptyEngine(t, "sqlite")
+	back, err := database.Copy(t.Context(), database.Options{URL: post, Now: f.clock.Now}, lite.url)
+	f.ok(err)
+	equal(t, "copy of the copy", back, there)
+
+	g := &fixture{T: t, engine: lite, db: lite.open(t), company: f.company}
+	equal(t, "asset", encodeJSON(t, g.asset(a.ID)), encodeJSON(t, f.asset(a.ID)))
+	g.checkCounts()
+	g.checkTerms()
+	g.enrol("later", "")
+}
+
+func encodeJSON(t *testing.T, v any) string {
+	t.Helper()
+	text, err := json.Marshal(v)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(text)
+}
+
+func rowsOf(copied []database.TableCopy, table string) int64 {
+	for _, c := range copied {
+		if c.Name == table {
+			return c.Rows
+		}
+	}
+	return -1
+}
+
+func TestCopy_Refuses(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t, sqliteEngine(t))
+	options := func(url string) database.Options { return database.Options{URL: url, Now: f.clock.Now} }
+	refuse := func(from, to, says string) {
+		t.Helper()
+		if _, err := database.Copy(t.Context(), options(from), to); err == nil || !strings.Contains(err.Error(), says) {
+			t.Errorf("error = %v, want one that says %q", err, says)
+		}
+	}
+	post := pgtest.DSN(t)
+	refuse(f.url, "sqlite:/tmp/other.db", "both databases are of one engine")
+	refuse(emptyEngine(t, "sqlite").url, post, "the database is empty")
+	old := emptyEngine(t, "sqlite")
+	f.ok(database.MigrateTo(t.Context(), old.url, 84))
+	refuse(old.url, post, "made by an older Muster")
+
+	serving, stop := context.WithCancel(t.Context())
+	spoken := make(chan error, 1)
+	go func() { spoken <- database.Speak(serving, f.url, f.clock.Now) }()
+	for n := 0; n < 100; n++ { // until it spoke first
+		if lines, err := f.db.Text(t.Context(), `SELECT name FROM leases`); err == nil && len(lines) > 0 {
+			break
+		}
+		time.Sleep(10 * time.Millisecond)
+	}
+	refuse(f.url, post, "a service works on the source")
+	stop()
+	f.ok(<-spoken)
+	found, err := database.Inspect(t.Context(), post)
+	f.ok(err)
+	equal(t, "the target is empty still", found.Empty(), true)
+}

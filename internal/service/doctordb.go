@@ -1,0 +1,117 @@
+package service
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+
+	"github.com/musterhq/muster/internal/database"
+)
+
+// database looks at the database and at the keys that belong to it. It changes
+// nothing: a database that does not exist is not made, an older one not upgraded.
+func (d *doctor) database(ctx context.Context) {
+	found, err := database.Inspect(ctx, d.settings.Database)
+	if err != nil {
+		d.note("database", Failed, err.Error(), "start the database, or correct MUSTER_DATABASE")
+		d.keyFile(nil)
+		return
+	}
+	d.note("database", Fine, "answers", "")
+	d.schema(found.Version)
+	d.integrity(ctx, found)
+	d.keyFile(&found)
+	d.contents(ctx, found)
+}
+
+// contents looks at what is kept in tables that this program knows.
+func (d *doctor) contents(ctx context.Context, found database.Inspection) {
+	if found.Check(database.Existing) != nil {
+		return
+	}
+	db, err := database.Look(ctx, d.settings.Database)
+	if err != nil {
+		d.note("database", Failed, err.Error(), "start the database, or correct MUSTER_DATABASE")
+		return
+	}
+	defer db.Close()
+	d.policyNames(ctx, db)
+}
+
+// schema compares the database's version with this program's.
+func (d *doctor) schema(v database.Version) {
+	own := database.SchemaNumber()
+	err := v.Check(database.Upgrade)
+	refused, _ := errors.AsType[*database.SchemaError](err)
+	switch {
+	case v.Empty():
+		d.note("schema", Warning, "the database is empty", "`muster company create` or `muster serve` sets it up; if you expected data, check MUSTER_DATABASE")
+	case refused != nil:
+		d.note("schema", Failed, refused.Detail, refused.Remedy)
+	case v.Schema < own:
+		d.note("schema", Warning, fmt.Sprintf("the database was made by an older Muster: its schema is %d, this program's is %d; %s", v.Schema, own, pending(own-v.Schema)),
+			"back it up with the older program, stop that, then run `muster migrate` or start `muster serve`")
+	case v.Schema > own:
+		d.note("schema", Warning, fmt.Sprintf("the database was changed by a newer Muster: its schema is %d, this program's is %d; this program may still serve it", v.Schema, own),
+			"replace this program by the newer one")
+	default:
+		d.note("schema", Fine, fmt.Sprintf("%d, this program's own", v.Schema), "")
+	}
+}
+
+func pending(n int64) string {
+	if n == 1 {
+		return "1 migration is pending"
+	}
+	return fmt.Sprintf("%d migrations are pending", n)
+}
+
+// integrity reads the whole of an embedded database.
+func (d *doctor) integrity(ctx context.Context, found database.Inspection) {
+	if _, embedded := d.settings.SQLitePath(); !embedded || found.Empty() {
+		return
+	}
+	if err := database.QuickCheck(ctx, d.settings.Database); err != nil {
+		d.note("integrity", Failed, err.Error(), "stop the service and put a backup in its place with `muster restore FILE`")
+		return
+	}
+	d.note("integrity", Fine, "the file is not damaged", "")
+}
+
+// keyFile looks at the key file and whether it belongs to the database; nil: that
+// could not be read.
+func (d *doctor) keyFile(found *database.Inspection) {
+	const restore = "restore the key file that belongs to the database, or give up what depends on it with `muster serve --accept-lost-keys`"
+	path := d.settings.KeyFile
+	info, err := os.Stat(path)
+	_, embedded := d.settings.SQLitePath()
+	switch {
+	case errors.Is(err, fs.ErrNotExist) && found != nil && belongs(&Keys{}, *found) != nil:
+		d.note("key file", Failed, fmt.Sprintf("%s does not exist, and the database needs keys: %v", path, belongs(&Keys{}, *found)), restore)
+		return
+	case errors.Is(err, fs.ErrNotExist) && embedded:
+		d.note("key file", Fine, path+" does not exist yet; the first start makes it", "")
+		return
+	case err != nil:
+		d.note("key file", Failed, err.Error(), "make it once with `muster doctor --make-key-file FILE` and give the same file to every replica")
+		return
+	case info.Mode().Perm()&0o077 != 0:
+		d.note("key file", Failed, fmt.Sprintf("%s may be read by others (mode %04o)", path, info.Mode().Perm()), "chmod 600 "+path)
+	}
+	keys, err := LoadKeys(path)
+	if err != nil {
+		d.note("key file", Failed, err.Error(), "restore the file from a backup; a new one cannot open what the old one sealed")
+		return
+	}
+	if found != nil {
+		if err := belongs(keys, *found); err != nil {
+			d.note("key file", Failed, path+" belongs to another database: "+err.Error(), restore)
+			return
+		}
+	}
+	if info.Mode().Perm()&0o077 == 0 {
+		d.note("key file", Fine, path+" is readable by its owner alone and belongs to the database", "")
+	}
+}

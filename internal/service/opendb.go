@@ -1,0 +1,116 @@
+package service
+
+import (
+	"context"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io/fs"
+	"log/slog"
+	"os"
+	"strings"
+
+	"github.com/musterhq/muster/internal/activity"
+	"github.com/musterhq/muster/internal/config"
+	"github.com/musterhq/muster/internal/database"
+)
+
+// openDatabase opens the key file and the database, and changes neither unless
+// they belong together and the file is sound.
+func (s *Service) openDatabase(ctx context.Context) error {
+	url := s.config.Database
+	found, err := database.Inspect(ctx, url)
+	if err != nil {
+		return err
+	}
+	if err := found.Check(database.Upgrade); err != nil {
+		return err
+	}
+	if err := database.QuickCheck(ctx, url); err != nil {
+		return err
+	}
+	if err := s.openKeys(found); err != nil {
+		return err
+	}
+	s.db, err = database.Open(ctx, database.Options{URL: url, Now: s.options.Now, ServerClock: s.options.ServerClock,
+		Schema: database.Upgrade, Logger: s.options.Logger})
+	if err != nil {
+		return err
+	}
+	s.onClose(s.db.Close)
+	s.onClose(func() error {
+		if err := s.db.Absent(context.WithoutCancel(ctx)); err != nil {
+			s.options.Logger.WarnContext(ctx, "presence not taken back", "error", err)
+		}
+		return nil
+	})
+	return admit(ctx, s.db, s.keys, s.config, s.options.Logger)
+}
+
+// openKeys reads the key file. Beside an embedded database it is made at the
+// first start; replicas on PostgreSQL must be given the same file.
+func (s *Service) openKeys(found database.Inspection) (err error) {
+	path, accept := s.config.KeyFile, s.config.AcceptLostKeys
+	_, embedded := s.config.SQLitePath()
+	if _, missing := os.Stat(path); embedded && errors.Is(missing, fs.ErrNotExist) {
+		if err := belongs(&Keys{}, found); err != nil && !accept {
+			return lost(path, err)
+		}
+		s.keys, err = LoadOrMakeKeys(path, s.options.Now())
+		return err
+	}
+	if s.keys, err = LoadKeys(path); err != nil {
+		if !embedded {
+			err = fmt.Errorf("%w (MUSTER_KEY_FILE; `muster doctor --make-key-file FILE` makes one for a new database)", err)
+		}
+		return err
+	}
+	if err := belongs(s.keys, found); err != nil && !accept {
+		return lost(path, err)
+	}
+	return nil
+}
+
+// belongs returns why keys are not those of a database.
+func belongs(keys *Keys, found database.Inspection) error {
+	if err := found.Lacks(keys.all); err != nil {
+		return err
+	}
+	foreign := found.Unsigned(func(h activity.Head) bool {
+		signature, err := hex.DecodeString(h.Signature)
+		return err == nil && keys.VerifyStatement(h.Statement(), signature)
+	})
+	if len(foreign) > 0 {
+		return errors.New("the key file lacks the key that signed the database's activity log")
+	}
+	return nil
+}
+
+// lost says what to do about keys that are missing.
+func lost(path string, err error) error {
+	return fmt.Errorf("cannot use the key file %s with this database: %w; restore the key file that belongs to it, or give up what depends on it with --accept-lost-keys", path, err)
+}
+
+// admit records the keys in the database before the first of them is used.
+func admit(ctx context.Context, db *database.DB, keys *Keys, settings config.Service, log *slog.Logger) error {
+	given, err := db.AdmitKeys(ctx, keys.all, settings.AcceptLostKeys)
+	if err != nil {
+		return lost(settings.KeyFile, err)
+	}
+	if settings.AcceptLostKeys {
+		log.WarnContext(ctx, "lost keys accepted", "keys", strings.Join(given, ","), "file", settings.KeyFile)
+	}
+	return nil
+}
+
+// present says that this replica works, until a newer program ends its work.
+func (s *Service) present(ctx context.Context) error {
+	err := s.db.Present(ctx)
+	if s.db.Outdated() {
+		select {
+		case s.outdated <- err:
+		default: // it ends already
+		}
+	}
+	return err
+}
