@@ -20,7 +20,7 @@ lint: ## check the rules of the house alone (seconds)
 test: ## run all tests with the race detector; ARGS="./internal/name -run X" for some
 	scripts/test.sh $(ARGS)
 
-conformance: ## hold MCP and OAuth against the official suite, the Inspector and other clients
+conformance: ## hold MCP, OAuth, REST and the emulator against other people's suites and clients
 	scripts/conformance.sh $(ARGS)
 
 fuzz: ## run each fuzz target for FUZZTIME (5m); FUZZ=pattern picks some

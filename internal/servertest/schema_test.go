@@ -19,6 +19,7 @@ import (
 	"github.com/musterhq/muster/internal/access"
 	"github.com/musterhq/muster/internal/fault"
 	"github.com/musterhq/muster/internal/operation"
+	"github.com/musterhq/muster/internal/servertest"
 )
 
 // A schema never promises more than the validator takes, and never less. What
@@ -42,6 +43,21 @@ func TestSchemas_AgreeWithTheValidator(t *testing.T) {
 			check.body(o)
 			check.query(o)
 		})
+	}
+}
+
+// Null for an optional argument of a tool means that it is absent, and null for
+// all arguments that there are none.
+func TestTools_NullMeansAbsent(t *testing.T) {
+	t.Parallel()
+	lab := servertest.New(t)
+	acme := lab.Company("acme", servertest.Everything())
+	assistant := servertest.WithKey(t, lab.Start().PublicURL(), lab.Key(acme, access.All))
+	for _, arguments := range []string{`null`, `{}`, `{"status":null,"page":null,"sort":null}`} {
+		assistant.Call("list_assets", arguments).OK(t, nil)
+	}
+	if e := assistant.Call("get_asset", `{"assetId":null}`).Failed(t); e.Code != "invalid_arguments" {
+		t.Errorf("null for a required argument: %+v", e)
 	}
 }
 

@@ -26,8 +26,13 @@ import (
 )
 
 // npm is where scripts/conformance.sh has installed the other people's
-// programs. Without it there is nothing to hold us against.
-var npm = flag.String("npm", "", "directory with the npm packages and the scripts of testdata")
+// programs, python their virtual environment, maven their jars. Without them
+// there is nothing to hold us against.
+var (
+	npm    = flag.String("npm", "", "directory with the npm packages and the scripts of testdata")
+	python = flag.String("python", "", "virtual environment with the packages of testdata/requirements.txt")
+	maven  = flag.String("maven", "", "directory with the jars of testdata/pom.xml")
+)
 
 // TestMain lets this program be the bridge, when a client starts it as one.
 func TestMain(m *testing.M) {
