@@ -44,23 +44,28 @@ func (l *Link) Issue(ctx context.Context, c company.Company, p policy.Policy, _ 
 	if err := l.Store.CreateAgentToken(ctx, agentdevice.Token{Hash: sha256.Sum256([]byte(text)), CompanyID: c.ID, PolicyID: p.ID, ExpiresAt: expires}); err != nil {
 		return provisioning.Token{}, err
 	}
+	body, err := l.Code(text)
+	return provisioning.Token{Payload: body, ExpiresAt: expires}, err
+}
+
+// Code is the text of the QR code that enrolls a device with a token.
+func (l *Link) Code(token string) ([]byte, error) {
 	keys, err := l.commandKeys()
 	if err != nil {
-		return provisioning.Token{}, err
+		return nil, err
 	}
-	extras := map[string]string{appPackage + ".SERVER_URL": l.PublicURL, appPackage + ".ENROLLMENT_TOKEN": text,
+	extras := map[string]string{appPackage + ".SERVER_URL": l.PublicURL, appPackage + ".ENROLLMENT_TOKEN": token,
 		appPackage + ".COMMAND_KEY": keys[0].Key.SPKI}
 	if l.Pins != nil {
 		pins, err := l.Pins()
 		if err != nil {
-			return provisioning.Token{}, err
+			return nil, err
 		}
 		if len(pins) > 0 {
 			extras[appPackage+".SERVER_PIN"] = strings.Join(pins, ",")
 		}
 	}
-	body, err := json.Marshal(payload{Component: appComponent, Download: l.PublicURL + AppPath, KeepApps: true, Extras: extras})
-	return provisioning.Token{Payload: body, ExpiresAt: expires}, err
+	return json.Marshal(payload{Component: appComponent, Download: l.PublicURL + AppPath, KeepApps: true, Extras: extras})
 }
 
 // Enroll redeems a token. A repetition of the same token with the same key gets

@@ -21,9 +21,7 @@ func (db *DB) CreateAgentToken(ctx context.Context, t agentdevice.Token) error {
 		if _, err := tx.exec(ctx, `DELETE FROM agent_tokens WHERE expires_at < ?`, millis(db.now().Add(-24*time.Hour))); err != nil {
 			return err
 		}
-		_, err := tx.exec(ctx, `INSERT INTO agent_tokens (hash, company_id, policy_id, asset_id, epoch, expires_at, device_id, spent_at)
-			VALUES (?, ?, ?, ?, ?, ?, '', 0)`, hex.EncodeToString(t.Hash[:]), t.CompanyID, t.PolicyID, t.AssetID, t.Epoch, millis(t.ExpiresAt))
-		return err
+		return insertToken(ctx, tx, t)
 	})
 }
 

@@ -34,7 +34,7 @@ func OpenDesk(now func() time.Time) func(context.Context, config.Store, cli.Inte
 		if err != nil {
 			return nil, errors.Join(err, db.Close())
 		}
-		return &cli.Desk{Companies: db, Keys: db, Assets: db, Companions: db, Policies: policies, Users: db, Domains: db, Connections: db, Activity: db,
+		return &cli.Desk{Companies: db, Keys: db, Assets: db, Companions: db, Identity: db, Policies: policies, Users: db, Domains: db, Connections: db, Activity: db,
 			Chain: openChain(db, now), Copier: db, Platform: openPlatform(db, now), Provisioning: openProvisioning(db, now), Tokens: db, Close: db.Close}, nil
 	}
 }

@@ -19,6 +19,8 @@ type AssetCommands struct {
 	Import AssetImport `cmd:"" help:"Import assets that are not enrolled from a CSV file: all of them or none."`
 	// Companion is for devices that the platform manages.
 	Companion AssetCompanion `cmd:"" help:"Make a one-time token for the companion app of one platform-managed device."`
+	Token     AssetToken     `cmd:"" help:"Make a one-time token with which a device enrolls again as one asset."`
+	Merge     AssetMerge     `cmd:"" help:"Make the device of one asset that of another, which is kept."`
 }
 
 // AssetImport reads a CSV file into the inventory.

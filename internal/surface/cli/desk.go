@@ -22,6 +22,7 @@ type Desk struct {
 	Assets    asset.Store
 	// Companions are the agents beside the platform's management.
 	Companions agentdevice.CompanionStore
+	Identity   Identity
 	Policies   policy.Service
 	Users      access.UserStore
 	Domains    access.DomainStore
@@ -41,6 +42,13 @@ type Desk struct {
 	Provisioning func(ctx context.Context, settings config.Service) (*provisioning.Service, error)
 	Tokens       TokenFinder
 	Close        func() error
+}
+
+// Identity says which device an asset is.
+type Identity interface {
+	agentdevice.AssetTokenStore
+	// MergeAssets makes the device of the other asset that of the kept one.
+	MergeAssets(ctx context.Context, companyID, keptID, otherID string) error
 }
 
 // TokenFinder finds devices with our own agent, or returns fault.NotFound.

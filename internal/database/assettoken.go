@@ -1,0 +1,51 @@
+package database
+
+import (
+	"context"
+	"encoding/hex"
+
+	"github.com/musterhq/muster/internal/activity"
+	"github.com/musterhq/muster/internal/agentdevice"
+	"github.com/musterhq/muster/internal/asset"
+	"github.com/musterhq/muster/internal/fault"
+)
+
+// CreateAssetToken adds a token for one asset as it is now, and records that.
+// Without a policy it is the asset's own. It returns the token as it was kept.
+func (db *DB) CreateAssetToken(ctx context.Context, k agentdevice.Token) (agentdevice.Token, error) {
+	err := db.write(ctx, func(ctx context.Context, t *tx) error {
+		h, err := hold(ctx, t, k.AssetID)
+		switch {
+		case err != nil:
+			return err
+		case h.companyID != k.CompanyID:
+			return fault.New(fault.NotFound, "no such asset")
+		case h.status.Enrolled() && h.management != string(asset.Agent):
+			return fault.New(fault.Unsupported, "the platform manages this device: an agent cannot enroll as its asset; end its management first, or merge the two assets afterwards")
+		}
+		k.Epoch = h.epoch
+		if k.PolicyID == "" {
+			k.PolicyID = h.policyID
+		}
+		named, err := holds(ctx, t, `SELECT name FROM policies WHERE id = ? AND company_id = ? AND type = 'AGENT' AND NOT deleted`, k.PolicyID, k.CompanyID)
+		if err == nil && !named {
+			err = fault.New(fault.Refused, "the asset has no AGENT policy: name the one with which it is to enroll")
+		}
+		if err != nil {
+			return err
+		}
+		if err := insertToken(ctx, t, k); err != nil {
+			return err
+		}
+		return db.record(ctx, t, k.CompanyID, activity.Event{Action: activity.ProvisioningIssued,
+			Target:  activity.Target{Kind: activity.Asset, ID: h.id, Name: h.identification},
+			Changes: activity.Differences(activity.Change{Field: "policyId", After: k.PolicyID})})
+	})
+	return k, err
+}
+
+func insertToken(ctx context.Context, t *tx, k agentdevice.Token) error {
+	_, err := t.exec(ctx, `INSERT INTO agent_tokens (hash, company_id, policy_id, asset_id, epoch, expires_at, device_id, spent_at)
+		VALUES (?, ?, ?, ?, ?, ?, '', 0)`, hex.EncodeToString(k.Hash[:]), k.CompanyID, k.PolicyID, k.AssetID, k.Epoch, millis(k.ExpiresAt))
+	return err
+}

@@ -1,0 +1,156 @@
+package database
+
+import (
+	"context"
+
+	"github.com/musterhq/muster/internal/activity"
+	"github.com/musterhq/muster/internal/agentdevice"
+	"github.com/musterhq/muster/internal/asset"
+	"github.com/musterhq/muster/internal/command"
+	"github.com/musterhq/muster/internal/fault"
+)
+
+// merged is the outcome of the commands of an asset whose device became another's.
+const merged = "the asset was merged into another before the device confirmed the command"
+
+// SameSerial returns the ids of other assets of the company that claim the
+// serial number of an asset, at most five.
+func (db *DB) SameSerial(ctx context.Context, companyID, id string) ([]string, error) {
+	return list(ctx, db.read(), scanValue[string], `SELECT o.id FROM assets a JOIN assets o ON o.company_id = a.company_id AND o.serial_key = a.serial_key
+		WHERE a.company_id = ? AND a.id = ? AND a.serial_key <> '' AND o.id <> a.id AND (o.brand_key = a.brand_key OR o.brand_key = '' OR a.brand_key = '')
+		ORDER BY o.created_at, o.id LIMIT 5`, companyID, id)
+}
+
+// MergeAssets makes the device of one asset that of another, which is kept: it
+// begins a new enrollment of the kept one. The device that this was before is
+// superseded, the other asset is left without a device and without its serial
+// number, and the open commands of both have failed.
+func (db *DB) MergeAssets(ctx context.Context, companyID, keptID, otherID string) error {
+	var ended []string
+	err := db.write(ctx, func(ctx context.Context, t *tx) error {
+		if err := lockJoins(ctx, t, companyID); err != nil {
+			return err
+		}
+		kept, other, err := holdBoth(ctx, t, companyID, keptID, otherID)
+		if err != nil {
+			return err
+		}
+		ended, err = merge(ctx, t, kept, other)
+		return err
+	})
+	if err == nil {
+		db.hintAsset(companyID, keptID)
+		db.hintAsset(companyID, otherID)
+	}
+	return db.hintEnded(err, ended...)
+}
+
+// holdBoth locks two assets that can be merged.
+func holdBoth(ctx context.Context, t *tx, companyID, keptID, otherID string) (kept, other held, err error) {
+	rows := map[string]held{}
+	for _, id := range []string{min(keptID, otherID), max(keptID, otherID)} { // in one order, whoever asks
+		h, err := hold(ctx, t, id)
+		if err != nil {
+			return kept, other, err
+		}
+		rows[id] = h
+	}
+	kept, other = rows[keptID], rows[otherID]
+	if kept.companyID != companyID || other.companyID != companyID {
+		return kept, other, fault.New(fault.NotFound, "no such asset")
+	}
+	ending, err := holds(ctx, t, `SELECT id FROM commands WHERE `+isOpen+` AND asset_id = ? AND type IN `+endings+` LIMIT 1`, otherID)
+	switch {
+	case err != nil:
+	case keptID == otherID:
+		err = fault.New(fault.Refused, "an asset cannot be merged with itself")
+	case !other.status.Enrolled():
+		err = fault.New(fault.Refused, "the asset that is to be merged has no device: name the one with the device second")
+	case ending:
+		err = fault.New(fault.Refused, "the device that is to be merged is being wiped or released: wait until that has ended")
+	}
+	return kept, other, err
+}
+
+func merge(ctx context.Context, t *tx, kept, other held) ([]string, error) {
+	counts := counts{}
+	kept.count(counts, -1)
+	other.count(counts, -1)
+	before := kept
+	if err := failOpen(ctx, t, kept); err != nil {
+		return nil, err
+	}
+	if err := failAll(ctx, t, other.id); err != nil {
+		return nil, err
+	}
+	ended, err := supersede(ctx, t, kept.id, "")
+	if err != nil {
+		return nil, err
+	}
+	kept.become(other)
+	left := other
+	left.status, left.policyID, left.device = asset.Deleted, "", ""
+	left.serialKey, left.brandKey, left.stableID = "", "", "" // it is no longer found by them
+	kept.count(counts, 1)
+	left.count(counts, 1)
+	for _, h := range []held{left, kept} {
+		if err := h.save(ctx, t); err != nil {
+			return nil, err
+		}
+	}
+	if err := moveDevice(ctx, t, other, kept); err != nil {
+		return nil, err
+	}
+	if err := counts.save(ctx, t); err != nil {
+		return nil, err
+	}
+	return ended, t.db.record(ctx, t, kept.companyID, activity.Event{Action: activity.AssetMerged,
+		Target: activity.Target{Kind: activity.Asset, ID: kept.id, Name: kept.identification},
+		Changes: activity.Differences(activity.Change{Field: "mergedAsset", After: other.id},
+			activity.Change{Field: "device", Before: before.device, After: kept.device},
+			activity.Change{Field: "management", Before: before.management, After: kept.management})})
+}
+
+// become takes over the device of another asset. What people said of the asset
+// stays.
+func (h *held) become(o held) {
+	id, name, named, tags, terms, epoch := h.id, h.identification, h.named, h.tags, h.terms, h.epoch
+	*h = o
+	h.id, h.tags, h.terms, h.epoch = id, tags, terms, epoch+1
+	if h.named = named; named {
+		h.identification = name
+	}
+}
+
+// moveDevice ties what belongs to a device to its new asset.
+func moveDevice(ctx context.Context, t *tx, from, to held) error {
+	now := millis(t.db.now())
+	for _, change := range []part{
+		{`UPDATE device_names SET ended = TRUE, observed_at = CASE WHEN observed_at > ? THEN observed_at ELSE ? END WHERE asset_id = ? AND NOT ended`, []any{now, now, to.id}},
+		{`UPDATE device_names SET asset_id = ? WHERE asset_id = ?`, []any{to.id, from.id}},
+		{`DELETE FROM agent_deliveries WHERE device_id IN (SELECT id FROM agent_devices WHERE asset_id = ?)`, []any{from.id}},
+		{`UPDATE agent_devices SET asset_id = ?, epoch = ?, open_deliveries = 0, erasing_at = 0 WHERE asset_id = ? AND epoch = ? AND state <> '` + string(agentdevice.Deleted) + `'`,
+			[]any{to.id, to.epoch, from.id, from.epoch}},
+		{`DELETE FROM asset_apps WHERE asset_id = ?`, []any{to.id}},
+		{`UPDATE asset_apps SET asset_id = ? WHERE asset_id = ?`, []any{to.id, from.id}},
+	} {
+		if _, err := t.exec(ctx, change.text, change.args...); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// failAll ends the open commands of an asset that was merged.
+func failAll(ctx context.Context, t *tx, assetID string) error {
+	open, err := openOf(ctx, t, assetID, t.lock())
+	if err != nil {
+		return err
+	}
+	for _, c := range open {
+		if _, err := t.db.take(ctx, t, c.ID, command.Step{From: []command.State{c.State}, To: command.Failed, Outcome: merged}); err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -1,0 +1,179 @@
+package database_test
+
+import (
+	"crypto/sha256"
+	"testing"
+	"time"
+
+	"github.com/musterhq/muster/internal/activity"
+	"github.com/musterhq/muster/internal/agentdevice"
+	"github.com/musterhq/muster/internal/agentproto"
+	"github.com/musterhq/muster/internal/asset"
+	"github.com/musterhq/muster/internal/command"
+	"github.com/musterhq/muster/internal/fault"
+	"github.com/musterhq/muster/internal/name"
+	"github.com/musterhq/muster/internal/policy"
+)
+
+// agentPolicy makes a policy for agents.
+func (f *fixture) agentPolicy(display string) policy.Policy {
+	f.Helper()
+	p := policy.Policy{ID: name.NewID(), CompanyID: f.company.ID, CompanySlug: f.company.Slug, Name: display, Type: policy.Agent,
+		Version: 1, Document: []byte(`{"settings":{}}`), CreatedAt: f.clock.Now(), UpdatedAt: f.clock.Now()}
+	f.ok(f.db.CreatePolicy(f.Context(), p, policy.Author{Kind: "USER", ID: "u1", Name: "Ada"}, ""))
+	return p
+}
+
+// enrolAgent enrolls an agent that claims a serial number; asset may be empty.
+func (f *fixture) enrolAgent(p policy.Policy, serial, assetID string) (agentdevice.Device, error) {
+	f.Helper()
+	token := agentdevice.Token{Hash: sha256.Sum256([]byte(name.NewID())), CompanyID: f.company.ID, AssetID: assetID, ExpiresAt: f.clock.Now().Add(time.Hour)}
+	var err error
+	if assetID == "" {
+		token.PolicyID = p.ID
+		err = f.db.CreateAgentToken(f.Context(), token)
+	} else {
+		token, err = f.db.CreateAssetToken(f.Context(), token)
+	}
+	f.ok(err)
+	return f.redeem(token, serial)
+}
+
+func (f *fixture) redeem(token agentdevice.Token, serial string) (agentdevice.Device, error) {
+	f.Helper()
+	d := agentdevice.Device{ID: name.NewID(), Role: agentproto.Manager, Key: agentproto.PublicKey{Algorithm: agentproto.Ed25519, SPKI: name.NewID()},
+		State: agentdevice.Active, EnrolledAt: f.clock.Now(), SeenAt: f.clock.Now()}
+	return f.db.EnrollAgent(f.Context(), agentdevice.Enrollment{Hash: token.Hash, Device: d, Again: f.clock.Now()}, f.agent(serial))
+}
+
+// recorded counts the entries of the activity log with an action.
+func (f *fixture) recorded(action activity.Action) int {
+	f.Helper()
+	entries, err := f.db.Activity(f.Context(), activity.Filter{CompanyID: f.company.ID}, activity.Cursor{}, 100)
+	f.ok(err)
+	n := 0
+	for _, e := range entries {
+		if e.Action == action {
+			n++
+		}
+	}
+	return n
+}
+
+// A serial number joins an agent to what is not managed, and never to a live
+// asset, whoever manages that.
+func TestEnrollAgent_SerialIsAClaim(t *testing.T) {
+	withCompany(t, func(f *fixture) {
+		p := f.agentPolicy("Kiosk")
+		phone := f.observe(f.joined("phone", ""))
+		first, err := f.enrolAgent(p, "SN-phone", "")
+		f.ok(err)
+		if first.AssetID == phone.AssetID {
+			f.Fatal("an agent took over a platform device's asset")
+		}
+		equal(f, "management of the phone", f.asset(phone.AssetID).Device.Management, asset.Platform)
+		second, err := f.enrolAgent(p, "SN-phone", "")
+		f.ok(err)
+		if second.AssetID == first.AssetID {
+			f.Fatal("an agent took over another agent's live asset")
+		}
+		twins, err := f.db.SameSerial(f.Context(), f.company.ID, second.AssetID)
+		f.ok(err)
+		equal(f, "assets with this serial number", len(twins), 2)
+		ended, err := f.db.EndAgent(f.Context(), first, agentdevice.Ending{How: agentdevice.Unenrolled, At: f.clock.Now()})
+		f.ok(err)
+		equal(f, "ended", ended, true)
+		third, err := f.enrolAgent(p, "SN-phone", "")
+		f.ok(err)
+		equal(f, "the asset that had ended", third.AssetID, first.AssetID)
+		equal(f, "recorded enrollments, takeovers, ends", words(f.recorded(activity.AssetEnrolled), f.recorded(activity.AssetTakenOver), f.recorded(activity.AssetEnded)), "4 0 1")
+		f.checkCounts()
+	})
+}
+
+// A token that was made for an asset joins it, once, while nobody else has.
+func TestEnrollAgent_TokenForAsset(t *testing.T) {
+	withCompany(t, func(f *fixture) {
+		p := f.agentPolicy("Kiosk")
+		first, err := f.enrolAgent(p, "SN-1", "")
+		f.ok(err)
+		stale, err := f.db.CreateAssetToken(f.Context(), agentdevice.Token{Hash: sha256.Sum256([]byte("stale")), CompanyID: f.company.ID,
+			AssetID: first.AssetID, ExpiresAt: f.clock.Now().Add(time.Hour)})
+		f.ok(err)
+		equal(f, "policy", stale.PolicyID, p.ID)
+		wipe := f.begin(f.asset(first.AssetID), command.WipeCompanyData)
+		f.ok(f.db.Deliver(f.Context(), agentdevice.Delivery{CommandID: wipe.ID, DeviceID: first.ID, Type: string(wipe.Type), Args: []byte(`{}`), Brings: agentdevice.WipePending}))
+		second, err := f.enrolAgent(p, "other", first.AssetID)
+		f.ok(err)
+		equal(f, "asset, epoch", words(second.AssetID, second.Epoch), words(first.AssetID, 2))
+		before, err := f.db.AgentDevice(f.Context(), first.ID)
+		f.ok(err)
+		equal(f, "the device before", words(before.State, before.Superseded, before.Wiped, before.Open), words(agentdevice.Deleted, true, true, 0))
+		equal(f, "its wipe", words(f.command(wipe.ID).State, f.command(wipe.ID).Outcome), words(command.Failed, command.ReleasedWithoutErasing))
+		equal(f, "recorded", f.recorded(activity.AssetTakenOver), 1)
+		_, err = f.redeem(stale, "SN-1")
+		f.code(fault.Refused, err)
+		phone := f.observe(f.joined("phone", ""))
+		_, err = f.db.CreateAssetToken(f.Context(), agentdevice.Token{CompanyID: f.company.ID, AssetID: phone.AssetID, PolicyID: p.ID})
+		f.code(fault.Unsupported, err)
+		_, err = f.db.CreateAssetToken(f.Context(), agentdevice.Token{CompanyID: f.newCompany("other").ID, AssetID: first.AssetID, PolicyID: p.ID})
+		f.code(fault.NotFound, err)
+	})
+}
+
+// A former key that the asset no longer belongs to joins nothing.
+func TestEnrollAgent_FormerKey(t *testing.T) {
+	withCompany(t, func(f *fixture) {
+		p := f.agentPolicy("Kiosk")
+		first, err := f.enrolAgent(p, "SN-1", "")
+		f.ok(err)
+		again := func(former agentdevice.Device) (agentdevice.Device, error) {
+			token := agentdevice.Token{Hash: sha256.Sum256([]byte(name.NewID())), CompanyID: f.company.ID, PolicyID: p.ID, ExpiresAt: f.clock.Now().Add(time.Hour)}
+			f.ok(f.db.CreateAgentToken(f.Context(), token))
+			d := agentdevice.Device{ID: name.NewID(), Role: agentproto.Manager, Key: agentproto.PublicKey{SPKI: name.NewID()}, State: agentdevice.Active}
+			return f.db.EnrollAgent(f.Context(), agentdevice.Enrollment{Hash: token.Hash, Device: d, Again: f.clock.Now(), Former: former.ID, FormerKey: former.Key}, f.agent("SN-1"))
+		}
+		wrong := first
+		wrong.Key.SPKI = "another"
+		_, err = again(wrong)
+		f.code(fault.Refused, err)
+		second, err := again(first)
+		f.ok(err)
+		equal(f, "asset, epoch", words(second.AssetID, second.Epoch), words(first.AssetID, 2))
+		_, err = again(first)
+		f.code(fault.Refused, err)
+	})
+}
+
+// A person may say that two assets are one device, also across managements.
+func TestMergeAssets(t *testing.T) {
+	withCompany(t, func(f *fixture) {
+		p := f.agentPolicy("Kiosk")
+		phone := f.asset(f.observe(f.joined("phone", "")).AssetID)
+		lock := f.begin(phone, command.Lock)
+		agent, err := f.enrolAgent(p, "SN-phone", "")
+		f.ok(err)
+		for _, wrong := range [][2]string{{phone.ID, phone.ID}} {
+			f.code(fault.Refused, f.db.MergeAssets(f.Context(), f.company.ID, wrong[0], wrong[1]))
+		}
+		f.code(fault.NotFound, f.db.MergeAssets(f.Context(), f.newCompany("other").ID, phone.ID, agent.AssetID))
+		f.ok(f.db.MergeAssets(f.Context(), f.company.ID, phone.ID, agent.AssetID))
+		kept := f.asset(phone.ID)
+		equal(f, "kept", words(kept.Status.Enrolled(), kept.Device.Management, kept.Device.Name, kept.Device.PolicyID, kept.Device.Epoch), words(true, asset.Agent, agent.ID, p.ID, 2))
+		equal(f, "the other", f.asset(agent.AssetID).Status, asset.Deleted)
+		equal(f, "command", f.command(lock.ID).State, command.Failed)
+		d, err := f.db.AgentDevice(f.Context(), agent.ID)
+		f.ok(err)
+		equal(f, "the agent", words(d.AssetID, d.Epoch, d.State, d.PolicyID), words(phone.ID, 2, agentdevice.Active, p.ID))
+		twins, err := f.db.SameSerial(f.Context(), f.company.ID, phone.ID)
+		f.ok(err)
+		equal(f, "assets with this serial number", len(twins), 0)
+		equal(f, "a report of the former device", f.observe(f.seen("phone")).Applied, false)
+		report := f.seen(agent.ID)
+		report.Management, report.AppliedPolicy, report.AppliedVersion = asset.Agent, p.ID, 1
+		equal(f, "a report of the agent", f.observe(report).AssetID, phone.ID)
+		f.code(fault.Refused, f.db.MergeAssets(f.Context(), f.company.ID, phone.ID, agent.AssetID))
+		equal(f, "recorded", f.recorded(activity.AssetMerged), 1)
+		f.checkCounts()
+	})
+}

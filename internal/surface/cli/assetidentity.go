@@ -1,0 +1,94 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"io"
+
+	"github.com/musterhq/muster/internal/agentdevice"
+	"github.com/musterhq/muster/internal/company"
+	"github.com/musterhq/muster/internal/fault"
+	"github.com/musterhq/muster/internal/name"
+	"github.com/musterhq/muster/internal/operation"
+)
+
+// AssetToken makes a token with which a device enrolls as one asset, live or not.
+type AssetToken struct {
+	OfCompany
+	Asset  string `arg:"" help:"The asset's id or path name."`
+	Policy string `name:"policy" placeholder:"POLICY" help:"The AGENT policy with which the device enrolls; by default that of the asset."`
+}
+
+type assetTokenView struct {
+	Token     string            `json:"token"`
+	ExpiresAt operation.Instant `json:"expiresAt"`
+	PolicyID  string            `json:"policyId"`
+}
+
+// Run makes the token. It is shown here once.
+func (c *AssetToken) Run(env *Env) error {
+	return c.run(env, func(ctx context.Context, desk *Desk) (answer, error) {
+		owner, err := desk.company(ctx, c.Company)
+		if err != nil {
+			return answer{}, err
+		}
+		id, err := shortAsset(owner, c.Asset)
+		if err != nil {
+			return answer{}, err
+		}
+		policyID := ""
+		if c.Policy != "" {
+			var ok bool
+			if policyID, ok = name.Short(owner.Slug, name.Policies, c.Policy); !ok {
+				return answer{}, fault.New(fault.NotFound, "company %s has no policy %q", owner.Slug, c.Policy)
+			}
+		}
+		text, made, err := agentdevice.AssetTokens{Store: desk.Identity, Now: env.Now}.Issue(ctx, owner.ID, id, policyID)
+		view := assetTokenView{text, operation.Instant{Time: made.ExpiresAt}, name.Of(owner.Slug, name.Policies, made.PolicyID)}
+		return answer{view, func(w io.Writer) {
+			fmt.Fprintf(w, "Token for %s, valid once and until %s; it is not shown again:\n\n%s\n", c.Asset, day(made.ExpiresAt), text)
+		}}, err
+	})
+}
+
+// AssetMerge merges two assets.
+type AssetMerge struct {
+	OfCompany
+	Kept string `arg:"" help:"The asset that is kept, with its history: its id or path name."`
+	New  string `arg:"" help:"The asset whose device it becomes."`
+}
+
+type mergeView struct {
+	Kept   string `json:"kept"`
+	Merged string `json:"merged"`
+}
+
+// Run merges.
+func (c *AssetMerge) Run(env *Env) error {
+	return c.run(env, func(ctx context.Context, desk *Desk) (answer, error) {
+		owner, err := desk.company(ctx, c.Company)
+		if err != nil {
+			return answer{}, err
+		}
+		kept, err := shortAsset(owner, c.Kept)
+		if err != nil {
+			return answer{}, err
+		}
+		other, err := shortAsset(owner, c.New)
+		if err != nil {
+			return answer{}, err
+		}
+		view := mergeView{name.Of(owner.Slug, name.Assets, kept), name.Of(owner.Slug, name.Assets, other)}
+		return answer{view, func(w io.Writer) {
+			fmt.Fprintf(w, "%s has the device of %s now.\n", view.Kept, view.Merged)
+		}}, desk.Identity.MergeAssets(ctx, owner.ID, kept, other)
+	})
+}
+
+func shortAsset(owner company.Company, ref string) (string, error) {
+	id, ok := name.Short(owner.Slug, name.Assets, ref)
+	if !ok {
+		return "", fault.New(fault.NotFound, "company %s has no asset %q", owner.Slug, ref)
+	}
+	return id, nil
+}
