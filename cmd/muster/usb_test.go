@@ -55,7 +55,7 @@ func (p processes) serve() (address string, end func()) {
 	lines := bufio.NewScanner(log)
 	for address == "" && lines.Scan() {
 		if _, after, found := strings.Cut(lines.Text(), "publicURL="); found {
-			address = after
+			address, _, _ = strings.Cut(after, " ")
 		}
 	}
 	drained := make(chan struct{})
