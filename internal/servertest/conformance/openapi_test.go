@@ -24,7 +24,7 @@ import (
 // The service keeps its own OpenAPI document: schemathesis runs all its phases
 // and checks on both engines, with a key for everything, one that only reads,
 // and none. What it finds is explained in testdata/explained.json, or a failure.
-// It takes as many seconds as it is given, 95 for each engine.
+// It takes as many seconds as it is given, 100 for each engine.
 func TestOpenAPI(t *testing.T) {
 	t.Parallel()
 	needPrograms(t)
@@ -37,7 +37,7 @@ func TestOpenAPI(t *testing.T) {
 		for _, c := range []struct {
 			name, seconds string
 			may           access.Permission
-		}{{"everything", "60", access.All}, {"reading", "20", access.DevicesRead | access.PoliciesRead}, {"nothing", "15", 0}} {
+		}{{"everything", "60", access.All}, {"reading", "20", access.DevicesRead | access.PoliciesRead}, {"nothing", "20", 0}} {
 			t.Run(c.name, func(t *testing.T) {
 				key := "none"
 				if c.may != 0 {
@@ -191,7 +191,7 @@ func findings(t *testing.T, events []byte) []finding {
 			}
 		}
 	}
-	if calls < 100 {
+	if calls < 29 { // one for each operation
 		t.Errorf("schemathesis made only %d calls", calls)
 	}
 	t.Logf("%d calls, %d findings", calls, len(all))
