@@ -170,4 +170,5 @@ type DeliveryStore interface {
 type Change struct {
 	Capabilities []agentproto.Capability // nil: unchanged
 	Key          *agentproto.PublicKey
+	Was          agentproto.PublicKey // the key that Key replaces
 }

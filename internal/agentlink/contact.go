@@ -173,7 +173,11 @@ func (l *Link) Rotate(ctx context.Context, d agentdevice.Device, r agentproto.Ro
 	if d.Key.Verify(message, r.OldSig) != nil || r.Key.Verify(message, r.NewSig) != nil {
 		return &agentproto.Refusal{Code: agentproto.BadSignature, Message: "both keys must sign the rotation"}
 	}
-	return l.Store.UpdateAgent(ctx, d.ID, agentdevice.Change{Key: &r.Key})
+	err := l.Store.UpdateAgent(ctx, d.ID, agentdevice.Change{Key: &r.Key, Was: d.Key})
+	if fault.CodeOf(err) == fault.Refused {
+		return &agentproto.Refusal{Code: agentproto.BadSignature, Message: "the device has another key by now"}
+	}
+	return err
 }
 
 // Unenroll ends a device at its own request. A device that is to be erased

@@ -10,6 +10,7 @@ import (
 
 	"github.com/musterhq/muster/internal/agentdevice"
 	"github.com/musterhq/muster/internal/agentproto"
+	"github.com/musterhq/muster/internal/fault"
 )
 
 // agentColumns also say what the device is to have: the policy that is assigned
@@ -75,7 +76,8 @@ func (db *DB) Contact(ctx context.Context, id string, key agentproto.PublicKey, 
 	return d, err == nil, err
 }
 
-// UpdateAgent changes what a device says of itself.
+// UpdateAgent changes what a device says of itself. It fails with fault.Refused
+// if the device's key is another than the one that is to be replaced.
 func (db *DB) UpdateAgent(ctx context.Context, deviceID string, change agentdevice.Change) error {
 	return db.write(ctx, func(ctx context.Context, t *tx) error {
 		if change.Capabilities != nil {
@@ -86,8 +88,11 @@ func (db *DB) UpdateAgent(ctx context.Context, deviceID string, change agentdevi
 		if change.Key == nil {
 			return nil
 		}
-		_, err := t.exec(ctx, `UPDATE agent_devices SET key_alg = ?, key_spki = ? WHERE id = ?`,
-			string(change.Key.Algorithm), change.Key.SPKI, deviceID)
+		n, err := t.exec(ctx, `UPDATE agent_devices SET key_alg = ?, key_spki = ? WHERE id = ? AND key_spki = ? AND key_alg = ?`,
+			string(change.Key.Algorithm), change.Key.SPKI, deviceID, change.Was.SPKI, string(change.Was.Algorithm))
+		if err == nil && n == 0 {
+			err = fault.New(fault.Refused, "the device has another key by now")
+		}
 		return err
 	})
 }

@@ -71,13 +71,15 @@ func enrolledAs(h held, companyID string, epoch int) bool {
 // reaches it, together.
 func (db *DB) SetPushToken(ctx context.Context, d agentdevice.Device, token string) error {
 	return db.write(ctx, func(ctx context.Context, t *tx) error {
-		if _, err := t.exec(ctx, `UPDATE agent_devices SET push_token = ? WHERE id = ?`, token, d.ID); err != nil {
+		// One that has ended meanwhile, for a newer companion, has no say any more.
+		n, err := t.exec(ctx, `UPDATE agent_devices SET push_token = ? WHERE id = ? AND state <> '`+string(agentdevice.Deleted)+`'`, token, d.ID)
+		if err != nil || n == 0 {
 			return err
 		}
 		if !d.IsCompanion() {
 			return nil // the wake-up of a manager is its registration
 		}
-		_, err := t.exec(ctx, `UPDATE assets SET push_reachable = ? WHERE id = ? AND epoch = ? AND management = ?`,
+		_, err = t.exec(ctx, `UPDATE assets SET push_reachable = ? WHERE id = ? AND epoch = ? AND management = ?`,
 			token != "", d.AssetID, d.Epoch, string(asset.Platform))
 		return err
 	})

@@ -11,6 +11,7 @@ import (
 
 	"github.com/musterhq/muster/internal/asset"
 	"github.com/musterhq/muster/internal/enrolment"
+	"github.com/musterhq/muster/internal/fault"
 	"github.com/musterhq/muster/internal/name"
 )
 
@@ -93,7 +94,23 @@ func observe(ctx context.Context, t *tx, o enrolment.Observation) (enrolment.Cha
 	if o.Enrolling && millis(o.EnrolledAt) > h.enrolled {
 		return h.apply(ctx, t, o, joinedByName)
 	}
+	if err := mayMove(ctx, t, h, o); err != nil {
+		return dropped, err
+	}
 	return h.apply(ctx, t, o, "")
+}
+
+// mayMove fails with fault.Refused if an agent is to be moved to a policy that was
+// deleted since that was decided. The lock keeps the policy until it is in use.
+func mayMove(ctx context.Context, t *tx, h held, o enrolment.Observation) error {
+	if o.Management != asset.Agent || o.PolicyID == "" || o.PolicyID == h.policyID {
+		return nil
+	}
+	live, err := holds(ctx, t, `SELECT id FROM policies WHERE id = ? AND company_id = ? AND NOT deleted`+t.lock(), o.PolicyID, h.companyID)
+	if err == nil && !live {
+		err = fault.New(fault.Refused, "the policy was deleted")
+	}
+	return err
 }
 
 // lockJoins makes the joins of a company wait for each other.

@@ -52,9 +52,19 @@ func (db *DB) UsePasskey(ctx context.Context, p access.Passkey) error {
 	})
 }
 
+// lockUser makes changes of a user's second factors wait for each other: each
+// depends on what the others left.
+func lockUser(ctx context.Context, t *tx, userID string) error {
+	_, err := holds(ctx, t, `SELECT id FROM users WHERE id = ?`+t.lock(), userID)
+	return err
+}
+
 // RemovePasskey implements access.PasskeyStore.
 func (db *DB) RemovePasskey(ctx context.Context, userID, id string) error {
 	return db.write(ctx, func(ctx context.Context, t *tx) error {
+		if err := lockUser(ctx, t, userID); err != nil {
+			return err
+		}
 		called, err := value[string](ctx, t, `DELETE FROM passkeys WHERE id = ? AND user_id = ? RETURNING name`, id, userID)
 		if called, err = found(called, err, "passkey"); err != nil {
 			return err
@@ -70,6 +80,9 @@ func (db *DB) RemovePasskey(ctx context.Context, userID, id string) error {
 // SetRecoveryCodes implements access.PasskeyStore.
 func (db *DB) SetRecoveryCodes(ctx context.Context, userID string, hashes []access.SecretHash) error {
 	return db.write(ctx, func(ctx context.Context, t *tx) error {
+		if err := lockUser(ctx, t, userID); err != nil {
+			return err
+		}
 		if _, err := t.exec(ctx, `DELETE FROM recovery_codes WHERE user_id = ?`, userID); err != nil {
 			return err
 		}

@@ -1,0 +1,91 @@
+package database_test
+
+import (
+	"crypto/sha256"
+	"fmt"
+	"sync"
+	"testing"
+
+	"github.com/musterhq/muster/internal/access"
+	"github.com/musterhq/muster/internal/agentdevice"
+	"github.com/musterhq/muster/internal/agentproto"
+	"github.com/musterhq/muster/internal/asset"
+	"github.com/musterhq/muster/internal/fault"
+)
+
+// Of two rotations that began with the same key one wins.
+func TestUpdateAgent_FormerKey(t *testing.T) {
+	withCompany(t, func(f *fixture) {
+		d, err := f.enrolAgent(f.agentPolicy("Kiosk"), "SN-1", "")
+		f.ok(err)
+		next := func(spki string) agentdevice.Change {
+			return agentdevice.Change{Was: d.Key, Key: &agentproto.PublicKey{Algorithm: agentproto.Ed25519, SPKI: spki}}
+		}
+		f.ok(f.db.UpdateAgent(f.Context(), d.ID, next("one")))
+		f.code(fault.Refused, f.db.UpdateAgent(f.Context(), d.ID, next("two")))
+		d, err = f.db.AgentDevice(f.Context(), d.ID)
+		f.ok(err)
+		equal(f, "key", d.Key.SPKI, "one")
+	})
+}
+
+// A device is not moved to a policy that was deleted since the move was decided.
+func TestObserve_MoveToDeletedPolicy(t *testing.T) {
+	withCompany(t, func(f *fixture) {
+		p, q := f.agentPolicy("Kiosk"), f.agentPolicy("Other")
+		d, err := f.enrolAgent(p, "SN-1", "")
+		f.ok(err)
+		f.ok(f.db.DeletePolicy(f.Context(), f.company.ID, q.ID, f.clock.Now()))
+		move := f.seen(d.ID)
+		move.Management, move.PolicyID = asset.Agent, q.ID
+		_, err = f.db.Observe(f.Context(), move)
+		f.code(fault.Refused, err)
+		equal(f, "policy", f.asset(d.AssetID).Device.PolicyID, p.ID)
+	})
+}
+
+// What an agent asks for that has ended meanwhile changes nothing.
+func TestSetPushToken_EndedDevice(t *testing.T) {
+	withCompany(t, func(f *fixture) {
+		d, err := f.enrolAgent(f.agentPolicy("Kiosk"), "SN-1", "")
+		f.ok(err)
+		ended, err := f.db.EndAgent(f.Context(), d, agentdevice.Ending{How: agentdevice.Released, At: f.clock.Now()})
+		f.ok(err)
+		equal(f, "ended", ended, true)
+		f.ok(f.db.SetPushToken(f.Context(), d, "token"))
+		d, err = f.db.AgentDevice(f.Context(), d.ID)
+		f.ok(err)
+		equal(f, "push token", d.PushToken, "")
+	})
+}
+
+// Of recovery codes that are renewed at the same moment one set is left.
+func TestSetRecoveryCodes_AtOnce(t *testing.T) {
+	withCompany(t, func(f *fixture) {
+		u := access.UserAccount{ID: "u", CompanyID: f.company.ID, Email: "a@example.test", Name: "A", CreatedAt: f.clock.Now()}
+		f.ok(f.db.CreateUser(f.Context(), u))
+		const sets, codes = 8, 5
+		all := make([][]access.SecretHash, sets)
+		wait := sync.WaitGroup{}
+		for n := range all {
+			for i := range codes {
+				all[n] = append(all[n], sha256.Sum256([]byte(fmt.Sprint(n, i))))
+			}
+			wait.Go(func() {
+				if err := f.db.SetRecoveryCodes(f.Context(), u.ID, all[n]); err != nil {
+					f.Error(err)
+				}
+			})
+		}
+		wait.Wait()
+		left := 0
+		for _, set := range all {
+			for _, hash := range set {
+				if f.db.UseRecoveryCode(f.Context(), u.ID, hash) == nil {
+					left++
+				}
+			}
+		}
+		equal(f, "codes that work", left, codes)
+	})
+}
