@@ -58,6 +58,7 @@ type Enroller interface {
 	// EndOrphans ends the commands that were kept for up to limit devices at the
 	// moment at which they ended.
 	EndOrphans(ctx context.Context, limit int) error
+	agentdevice.AssetTokenStore
 }
 
 // Commands hears what became of commands: command.Service.

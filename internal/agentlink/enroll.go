@@ -48,6 +48,16 @@ func (l *Link) Issue(ctx context.Context, c company.Company, p policy.Policy, _ 
 	return provisioning.Token{Payload: body, ExpiresAt: expires}, err
 }
 
+// EnrollAgain makes a token for one asset, and the text of its QR code.
+func (l *Link) EnrollAgain(ctx context.Context, companyID, assetID string) ([]byte, agentdevice.Token, error) {
+	text, made, err := agentdevice.AssetTokens{Store: l.Enroller, Now: l.Now}.Issue(ctx, companyID, assetID, "")
+	if err != nil {
+		return nil, made, err
+	}
+	code, err := l.Code(text)
+	return code, made, err
+}
+
 // Code is the text of the QR code that enrolls a device with a token.
 func (l *Link) Code(token string) ([]byte, error) {
 	keys, err := l.commandKeys()

@@ -31,7 +31,7 @@ func (s *Service) portal(mux *http.ServeMux, registry *operation.Registry, kerne
 		Sections: append(s.peoplesSections(signIn), []portal.Section{
 			&overview.Section{Assets: s.db, Commands: s.db, Policies: s.db, Proposals: s.db, Activity: s.db,
 				Checklist: s.settingsSection(signIn).Checklist},
-			&devices.Section{Assets: s.db, Commands: s.db, Policies: s.db, Activity: s.db, Views: s.db, Companions: s.companions},
+			&devices.Section{Assets: s.db, Commands: s.db, Policies: s.db, Activity: s.db, Views: s.db, Identity: s.db, Enroller: s.link, Companions: s.companions},
 			&enrol.Section{Policies: s.db, Assets: s.db},
 			&policies.Section{Editor: s.editor, Reviewer: s.reviewer, Assets: s.db, Pusher: s.platform},
 		}...),

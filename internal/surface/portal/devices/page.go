@@ -141,7 +141,11 @@ func (s *Section) content(v *frame.Visit, d device) (templ.Component, error) {
 		return policyPart(v, d, p, set(settings)), err
 	default:
 		recent, _, err := s.Commands.History(v.Context(), v.Company.ID, d.ID, operation.PageRequest{Size: 5})
-		return overviewPart(v, d, recent), err
+		if err != nil {
+			return nil, err
+		}
+		twins, err := s.twins(v, d.Asset)
+		return overviewPart(v, d, recent, twins), err
 	}
 }
 

@@ -8,6 +8,7 @@ import (
 
 	"github.com/musterhq/muster/internal/access"
 	"github.com/musterhq/muster/internal/activity"
+	"github.com/musterhq/muster/internal/agentdevice"
 	"github.com/musterhq/muster/internal/asset"
 	"github.com/musterhq/muster/internal/command"
 	"github.com/musterhq/muster/internal/operation"
@@ -42,6 +43,19 @@ type Policies interface {
 	Policies(ctx context.Context, q policy.Query) ([]policy.Policy, int64, error)
 }
 
+// Identity says which device an asset is.
+type Identity interface {
+	// SameSerial returns other assets that claim the asset's serial number.
+	SameSerial(ctx context.Context, companyID, id string) ([]string, error)
+	// MergeAssets makes the device of the other asset that of the kept one.
+	MergeAssets(ctx context.Context, companyID, keptID, otherID string) error
+}
+
+// Enroller makes codes with which a device enrolls as one asset.
+type Enroller interface {
+	EnrollAgain(ctx context.Context, companyID, assetID string) (payload []byte, t agentdevice.Token, err error)
+}
+
 // Section serves the list and the pages of devices.
 type Section struct {
 	Assets   Assets
@@ -49,6 +63,8 @@ type Section struct {
 	Policies Policies
 	Activity Activity
 	Views    asset.Views
+	Identity Identity
+	Enroller Enroller
 	// Companions says whether the service can push to companions on platform
 	// devices.
 	Companions bool
@@ -73,6 +89,8 @@ func (s *Section) Routes() []frame.Route {
 		{Pattern: "GET /devices/{id}/activity", Needs: see, Serve: s.tab(activityTab)},
 		{Pattern: "GET /devices/{id}/quick", Needs: see, Serve: s.quick},
 		{Pattern: "POST /devices/{id}/commands/{operation}", Needs: see, Serve: s.command},
+		{Pattern: "POST /devices/{id}/enroll", Needs: see | access.ProvisionDevices, Serve: s.enrollAgain},
+		{Pattern: "POST /devices/{id}/merge", Needs: do | access.ProvisionDevices, Serve: s.merge},
 		{Pattern: "GET " + frame.SearchPath, Serve: s.search},
 	}
 }
