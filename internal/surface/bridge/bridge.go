@@ -10,6 +10,7 @@
 package bridge
 
 import (
+	"bufio"
 	"context"
 	"encoding/json"
 	"errors"
@@ -43,12 +44,13 @@ type Bridge struct {
 var errRefusedKey = errors.New("the service refuses the API key: it is missing, invalid, expired or revoked; set MUSTER_API_KEY to one that `muster key create` has shown")
 
 // Run carries messages until the client closes in or ctx ends; requests under
-// way are answered first. It returns an error if in holds anything but JSON-RPC
-// or out cannot be written.
+// way are answered first. A line that is not a JSON-RPC message is answered with
+// an error. Run returns an error if in cannot be read or out cannot be written.
 func (b *Bridge) Run(ctx context.Context, in io.Reader, out io.Writer) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	client, err := (&sdk.IOTransport{Reader: io.NopCloser(in), Writer: keepOpen{out}}).Connect(ctx)
+	output := &lineWriter{to: out}
+	client, err := (&sdk.IOTransport{Reader: io.NopCloser(&lineReader{from: bufio.NewReaderSize(in, maxLine), refused: output}), Writer: output}).Connect(ctx)
 	if err != nil {
 		return err
 	}
@@ -60,10 +62,6 @@ func (b *Bridge) Run(ctx context.Context, in io.Reader, out io.Writer) error {
 	r.work.Wait()
 	return errors.Join(err, r.broken(), client.Close())
 }
-
-type keepOpen struct{ io.Writer }
-
-func (keepOpen) Close() error { return nil }
 
 // run is the state of one Run.
 type run struct {
@@ -88,7 +86,7 @@ func (r *run) read(ctx context.Context) error {
 		case errors.Is(err, io.EOF) || ctx.Err() != nil:
 			return nil
 		case err != nil:
-			return fmt.Errorf("standard input is not JSON-RPC, one message a line: %w", err)
+			return fmt.Errorf("cannot read standard input: %w", err)
 		}
 		if r.cancels(message) {
 			continue

@@ -176,8 +176,9 @@ func TestAnswersBeforeTheEnd(t *testing.T) {
 	if err != nil || !strings.Contains(out.String(), `\"count\":0`) || strings.Count(out.String(), "\n") != 1 {
 		t.Errorf("%q, %v", out.String(), err)
 	}
-	if err := b.Run(t.Context(), strings.NewReader("no JSON\n"), &out); err == nil || !strings.Contains(err.Error(), "JSON-RPC") {
-		t.Errorf("what is no JSON ends with %v", err)
+	out.Reset()
+	if err := b.Run(t.Context(), strings.NewReader("no JSON"), &out); err != nil || !strings.Contains(out.String(), `"code":-32700`) {
+		t.Errorf("an unfinished line that is no JSON: %q, %v", out.String(), err)
 	}
 }
 
@@ -266,5 +267,41 @@ func TestEndOfContext(t *testing.T) {
 	b := &bridge.Bridge{Endpoint: slow.URL, Key: "mk", Warn: func(string) {}}
 	if err := b.Run(ctx, reader, io.Discard); err != nil {
 		t.Error(err)
+	}
+}
+
+// A line that is no message is answered and does not end the bridge: the host
+// would lose the service with it.
+func TestBridge_AnswersLinesThatAreNoMessages(t *testing.T) {
+	t.Parallel()
+	site, replica := newSite(t)
+	in, out := pipe(t, &bridge.Bridge{Endpoint: replica.PublicURL() + mcp.Path, Key: site.Key(site.Company, access.All)})
+	lines := bufio.NewScanner(out)
+	const parse, invalid = -32700, -32600
+	for _, c := range []struct {
+		line string
+		code int
+	}{
+		{"this is not JSON", parse}, {`{"jsonrpc":"2.0",`, parse}, {`{"jsonrpc":"2.0","id":1,"method":"ping"} more`, parse}, {"\xff\xfe", parse},
+		{`"` + strings.Repeat("x", 2<<20) + `"`, parse}, {"7", invalid}, {`{"hello":"world"}`, invalid}, {`[{"jsonrpc":"2.0","id":1,"method":"ping"}]`, invalid},
+		{`{"jsonrpc":"2.0","id":1.5,"method":"ping"}`, invalid}, {`{"jsonrpc":"2.0","id":9007199254740993,"method":"ping"}`, invalid},
+	} {
+		go func() { _, _ = io.WriteString(in, "\n"+c.line+"\r\n") }()
+		var got struct {
+			ID    *json.RawMessage
+			Error struct {
+				Code    int
+				Message string
+			}
+		}
+		if !lines.Scan() || json.Unmarshal(lines.Bytes(), &got) != nil || got.Error.Code != c.code || got.Error.Message == "" {
+			t.Fatalf("%.40q: %s, want error %d", c.line, lines.Bytes(), c.code)
+		}
+	}
+	if _, err := io.WriteString(in, `{"jsonrpc":"2.0","id":9007199254740992,"method":"ping"}`+"\n"); err != nil {
+		t.Fatal(err)
+	}
+	if !lines.Scan() || !strings.Contains(lines.Text(), `"id":9007199254740992,`) || !strings.Contains(lines.Text(), `"result"`) {
+		t.Errorf("a ping after them: %s", lines.Text())
 	}
 }
