@@ -51,6 +51,9 @@ func TestConnectionsAreKeptInBounds(t *testing.T) {
 	}
 	admin.Post(path+"/freeze", "frozen", "false").Want(t, 200)
 	client.Call("count_assets", nil).OK(t, nil)
+	if page := admin.Get("/access").Want(t, 200); !strings.Contains(page.Body, "1 sign-in") {
+		t.Error("the list does not tell how many grants the connection has")
+	}
 	admin.Post(path+"/revoke").Want(t, 200)
 	if answer := client.Call("count_assets", nil); answer.Status != 401 {
 		t.Errorf("a revoked connection is answered %d", answer.Status)

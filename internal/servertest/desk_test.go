@@ -41,6 +41,7 @@ func TestConnectionsByCommandLine(t *testing.T) {
 	var listed []struct {
 		ID, ClientID, ClientName, UserID, UserEmail, State string
 		Scopes                                             []string
+		Grants                                             int
 		RevokedAt                                          *time.Time
 	}
 	list := func() {
@@ -57,7 +58,7 @@ func TestConnectionsByCommandLine(t *testing.T) {
 		}
 	}
 	list()
-	if c := listed[0]; c.State != "live" || c.ClientID != tokens.Client || c.ClientName != "Test" || c.UserEmail != ada.User.Email || c.UserID != ada.User.ID ||
+	if c := listed[0]; c.State != "live" || c.ClientID != tokens.Client || c.ClientName != "Test" || c.UserEmail != ada.User.Email || c.UserID != ada.User.ID || c.Grants != 1 ||
 		!slices.Equal(c.Scopes, []string{"mcp:devices:read"}) || c.RevokedAt != nil {
 		t.Errorf("listed %+v", c)
 	}
@@ -69,7 +70,8 @@ func TestConnectionsByCommandLine(t *testing.T) {
 		t.Errorf("another company's: %v %s", err, text)
 	}
 	// Raised by the operator: the earlier client's way out of a missing scope.
-	if got := assistant.Legacy().Call("list_policies", nil).Failed(t); got.Code != "forbidden" || !strings.Contains(got.Message, "/access") {
+	if got := assistant.Legacy().Call("list_policies", nil).Failed(t); got.Code != "forbidden" || !strings.Contains(got.Message, "/access") ||
+		!strings.Contains(got.Message, "lacks the scope mcp:policies:read") {
 		t.Errorf("before: %+v", got)
 	}
 	if _, err := runCommand(t, lab, &cli.ConnectionSet{OfCompany: of("acme", "json"), ID: id, Scope: []string{"mcp:policies:write"}}); err != nil {
@@ -98,7 +100,7 @@ func TestConnectionsByCommandLine(t *testing.T) {
 			t.Errorf("after the revocation: %d", got.Status)
 		}
 	}
-	if list(); listed[0].State != "revoked" || listed[0].RevokedAt == nil {
+	if list(); listed[0].State != "revoked" || listed[0].Grants != 0 || listed[0].RevokedAt == nil {
 		t.Errorf("listed %+v", listed[0])
 	}
 	if _, err := runCommand(t, lab, &cli.ConnectionSet{OfCompany: of("acme", "json"), ID: id, Scope: []string{"mcp:devices:read"}}); fault.CodeOf(err) != fault.Refused {

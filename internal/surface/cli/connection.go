@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"strconv"
 	"strings"
 
 	"github.com/musterhq/muster/internal/access"
@@ -44,9 +45,9 @@ func (c *ConnectionList) Run(env *Env) error {
 			views[i].UserEmail = emails[o.UserID]
 		}
 		return answer{views, func(w io.Writer) {
-			row(w, "ID", "CLIENT", "USER", "STATE", "LAST USED", "MAY")
+			row(w, "ID", "CLIENT", "USER", "STATE", "GRANTS", "LAST USED", "MAY")
 			for _, o := range connections {
-				row(w, o.ID, o.ClientName, emails[o.UserID], connectionState(o), day(o.LastUsedAt), o.Scopes.String())
+				row(w, o.ID, o.ClientName, emails[o.UserID], connectionState(o), strconv.Itoa(o.Grants), day(o.LastUsedAt), o.Scopes.String())
 			}
 		}}, err
 	})
@@ -127,6 +128,7 @@ type connectionView struct {
 	UserEmail  string             `json:"userEmail,omitempty"`
 	Scopes     []string           `json:"scopes"`
 	State      string             `json:"state"`
+	Grants     int                `json:"grants"` // one for each consent that is live
 	CreatedAt  *operation.Instant `json:"createdAt"`
 	LastUsedAt *operation.Instant `json:"lastUsedAt"`
 	RevokedAt  *operation.Instant `json:"revokedAt"`
@@ -134,5 +136,5 @@ type connectionView struct {
 
 func viewConnection(o access.OAuthConnection) connectionView {
 	return connectionView{ID: o.ID, ClientID: o.ClientID, ClientName: o.ClientName, UserID: o.UserID, Scopes: o.Scopes.Scopes(),
-		State: connectionState(o), CreatedAt: operation.Moment(o.CreatedAt), LastUsedAt: operation.Moment(o.LastUsedAt), RevokedAt: operation.Moment(o.RevokedAt)}
+		State: connectionState(o), Grants: o.Grants, CreatedAt: operation.Moment(o.CreatedAt), LastUsedAt: operation.Moment(o.LastUsedAt), RevokedAt: operation.Moment(o.RevokedAt)}
 }

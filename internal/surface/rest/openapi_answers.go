@@ -36,6 +36,10 @@ func sampleOf(code fault.Code) *fault.Error {
 	if code == fault.InvalidArguments {
 		e.Fields = []fault.Field{{Field: "message", Message: "must not be blank"}}
 	}
+	if code == fault.ConfirmationRequired {
+		e.Review = &fault.Review{Impact: "HIGH", RequiresConfirmation: true,
+			Summary: "In the policy \"Warehouse\", which 60 devices use, changes Camera from ALLOW to BLOCK."}
+	}
 	e.RetryAfter = 42 * time.Second
 	return e
 }
@@ -210,8 +214,15 @@ func problemSchema(s shape) *jsonschema.Schema {
 		"field":   {Type: "string", Description: "The argument, such as changes[1].setting."},
 		"message": {Type: "string", Description: "What is wrong with it."},
 	}, "field", "message")}
+	optional := []string{"errors"}
+	if s.code && s.retryable {
+		optional = append(optional, "impact", "requiresConfirmation", "summary")
+		members["impact"] = &jsonschema.Schema{Type: "string", Enum: []any{"NORMAL", "HIGH"}, Description: "With confirmation_required: the impact of the change now."}
+		members["requiresConfirmation"] = &jsonschema.Schema{Type: "boolean", Description: "With confirmation_required: whether the policy's name has to be typed."}
+		members["summary"] = &jsonschema.Schema{Type: "string", Description: "With confirmation_required: the change and its devices now, for the person who approves it."}
+	}
 	schema := object(members, required...)
-	schema.PropertyOrder = append(names, "errors")
+	schema.PropertyOrder = append(names, optional...)
 	return schema
 }
 
