@@ -54,7 +54,7 @@ func Define(r *operation.Registry, s Store) {
 func read(tool, title, path, description string) operation.Operation {
 	return operation.Operation{
 		Name: tool, Title: title, Description: description, Method: "GET", Path: path,
-		Needs: access.DevicesRead, Dialect: operation.Reads, Effect: operation.Reading, Idempotent: true,
+		Needs: access.DevicesRead, Dialect: operation.Reads, Effect: operation.Reading,
 	}
 }
 

@@ -40,7 +40,7 @@ func defineHistory(r *operation.Registry, s *Service) {
 		Name: "list_device_commands", Title: "List device commands", Method: "GET", Path: "/assets/{assetId}/commands",
 		Description: "Lists the commands that were sent to one device, newest first, with how each ended. " +
 			"Look here after a command that was IN_PROGRESS or UNCONFIRMED, before anything is sent again.",
-		Needs: access.DevicesRead, Dialect: operation.Reads, Effect: operation.Reading, Idempotent: true,
+		Needs: access.DevicesRead, Dialect: operation.Reads, Effect: operation.Reading,
 		Faults: []fault.Code{fault.NotFound},
 	}, s.History)
 }

@@ -16,7 +16,7 @@ type row struct {
 	tool, title string
 	path        string // the last segment
 	effect      operation.Effect
-	idempotent  bool
+	disruptive  bool // see operation.Operation
 	define      func(*operation.Registry, *Service, operation.Operation, Type)
 	description string
 }
@@ -24,31 +24,31 @@ type row struct {
 // table is contract 4.2 with the tool names of decisions "MCP and OAuth".
 func table() []row {
 	return []row{
-		{Lock, "lock_device", "Lock device", "lock", operation.Writing, true, bare,
+		{Lock, "lock_device", "Lock device", "lock", operation.Writing, false, bare,
 			"Locks the screen of one platform-managed device at once; it can be unlocked again with its own PIN, pattern or password. " +
 				"On a device with a work profile that has its own lock only the profile is locked."},
 		{StartLostMode, "start_lost_mode", "Start lost mode", "lost-mode", operation.Writing, true, with(LostModeArgs.body),
 			"Locks one company-owned, platform-managed device and shows a message with optional contact details on its lock screen, for a device that was lost. " +
 				"It stays in lost mode until stop_lost_mode ends it or its user signs out of it with the device's password."},
-		{StopLostMode, "stop_lost_mode", "Stop lost mode", "found", operation.Writing, true, bare,
+		{StopLostMode, "stop_lost_mode", "Stop lost mode", "found", operation.Writing, false, bare,
 			"Ends lost mode on one company-owned, platform-managed device that was found. It has no effect, and is no error, if the device was not in lost mode."},
 		{NotificationMessage, "send_message", "Send message", "message", operation.Writing, false, with(MessageArgs.body),
 			"Shows a plain-text notification on one device that has our agent and a registered push token (managedDevice.pushReachable). " +
 				"SUCCESS means that the push was accepted for delivery, not that somebody has seen it. Without a push token it fails with unsupported."},
-		{StatusReport, "request_status_report", "Request status report", "status-report", operation.Writing, true, bare,
+		{StatusReport, "request_status_report", "Request status report", "status-report", operation.Writing, false, bare,
 			"Asks one device to send a fresh status report now; read it afterwards with get_asset (managedDevice.statusReport). " +
 				"A platform-managed device without our companion cannot be asked: its last report is read again from the platform instead, and the history says of when it is."},
-		{LocationUpdate, "request_location_update", "Request location", "location-update", operation.Writing, true, bare,
+		{LocationUpdate, "request_location_update", "Request location", "location-update", operation.Writing, false, bare,
 			"Asks one device to report its location now; read it afterwards with get_asset (managedDevice.location). " +
 				"A platform-managed device without our companion cannot report its location and answers unsupported."},
-		{SyncPolicy, "sync_policy", "Resend policy", "sync-policy", operation.Writing, true, bare,
+		{SyncPolicy, "sync_policy", "Resend policy", "sync-policy", operation.Writing, false, bare,
 			"Sends the current policy to one agent-managed device again. Platform-managed devices receive policy changes by themselves and answer unsupported."},
-		{Reboot, "reboot_device", "Restart device", "reboot", operation.Writing, false, bare,
+		{Reboot, "reboot_device", "Restart device", "reboot", operation.Writing, true, bare,
 			"Restarts one fully managed device now. Its user is interrupted and unsaved work may be lost; ask before you send it. " +
 				"Devices with a work profile cannot be restarted and answer unsupported."},
 		{Shutdown, "shutdown_device", "Shut down device", "shutdown", operation.Writing, true, bare,
 			"Powers off one agent-managed device. It cannot be powered on again remotely: somebody must press its button. Platform-managed devices answer unsupported."},
-		{LaunchApp, "launch_app", "Open app", "launch-app", operation.Writing, true, with(LaunchAppArgs.body),
+		{LaunchApp, "launch_app", "Open app", "launch-app", operation.Writing, false, with(LaunchAppArgs.body),
 			"Opens an installed app, named by its package, on one agent-managed device. Platform-managed devices answer unsupported."},
 		{ClearAppData, "clear_app_data", "Clear app data", "clear-app-data", operation.Destroying, true, with(ClearAppDataArgs.body),
 			"Deletes all data (accounts, settings, files) of up to 20 apps on one platform-managed device. This cannot be undone; ask the user before you send it. " +
@@ -72,7 +72,7 @@ func table() []row {
 }
 
 // advice is what every command's description ends with.
-const advice = " If the status is UNCONFIRMED, nobody can tell whether it was sent: do not send it again, look at list_device_commands first."
+const advice = " UNCONFIRMED: do not send it again; look at list_device_commands."
 
 // Types lists the sixteen types.
 func Types() []Type {
@@ -96,7 +96,7 @@ func (r row) operation() operation.Operation {
 		Name: r.tool, Title: r.title, Description: r.description + advice,
 		Method: "POST", Path: "/assets/{assetId}/commands/" + r.path,
 		Needs: access.DevicesCommand | access.DevicesRead, Gate: access.DeviceCommands,
-		Budget: operation.AfterValidation, Dialect: operation.Commands, Effect: r.effect, Idempotent: r.idempotent,
+		Budget: operation.AfterValidation, Dialect: operation.Commands, Effect: r.effect, Disruptive: r.disruptive,
 		Faults:      []fault.Code{fault.NotFound, fault.Unsupported, fault.Refused, fault.Provider, fault.Unavailable},
 		Unconfirmed: true,
 	}

@@ -115,7 +115,7 @@ func (s *Service) prepare(ctx context.Context, call operation.Call, r Request) (
 
 // policy finds the policy to move a device to; a tombstone is not found.
 func (s *Service) policy(ctx context.Context, p access.Principal, ref string) (policy.Policy, error) {
-	missing := fault.New(fault.NotFound, "there is no policy with this id in your company: take the pathName from the policy list")
+	missing := policy.Missing()
 	id, ok := name.Short(p.CompanySlug, name.Policies, ref)
 	if !ok || !p.MaySee(id) {
 		return policy.Policy{}, missing

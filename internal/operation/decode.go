@@ -39,7 +39,7 @@ func decodeObject(p *plan, v reflect.Value, body []byte, membersOnly bool, f *fa
 			f.syntax(d.json, err)
 			return
 		}
-		f.malform("the body must be one JSON object")
+		f.malform(d.whole() + " must be one JSON object")
 		return
 	}
 	if err := d.object(p, v, ""); err != nil {
@@ -47,8 +47,16 @@ func decodeObject(p *plan, v reflect.Value, body []byte, membersOnly bool, f *fa
 		return
 	}
 	if _, err := d.json.ReadToken(); !errors.Is(err, io.EOF) {
-		f.malform("the body must be one JSON object with nothing after it")
+		f.malform(d.whole() + " must be one JSON object with nothing after it")
 	}
+}
+
+// whole names what is decoded, in the caller's terms.
+func (d *decoder) whole() string {
+	if d.members {
+		return "the body"
+	}
+	return "arguments"
 }
 
 // object reads an object into v. The error is one of syntax; everything else

@@ -1,6 +1,7 @@
 package operation
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"log/slog"
@@ -80,6 +81,9 @@ func (k *Kernel) Run(ctx context.Context, o *Operation, p access.Principal, meta
 	ctx = access.WithActor(ctx, p.Actor(), meta.RequestID)
 	var out Outcome
 	result, err := k.admitAndRun(ctx, o, p, meta, s, &out)
+	if err != nil && p.ID != "" && !out.Reached && out.Allowance == nil && o.Budget != Free {
+		err = cmp.Or(k.Count(p), err) // a refused call that no budget counts
+	}
 	if err != nil {
 		out.Fault = k.Explain(ctx, o, p, meta, err)
 	} else {
@@ -126,14 +130,26 @@ func (k *Kernel) admitAndRun(ctx context.Context, o *Operation, p access.Princip
 // else. Of the four older commands only callers with DEVICES_COMMAND spend.
 func (k *Kernel) spendBefore(ctx context.Context, o *Operation, p access.Principal, out *Outcome) error {
 	switch {
-	case o.Budget == Free && k.reads != nil:
-		if wait, ok := k.reads.count(p.BudgetKey(), k.now()); !ok {
-			return fault.Limited(wait, "more than %d reads a minute: retry in %d s", k.reads.limit, Seconds(wait))
-		}
+	case o.Budget == Free:
+		return k.Count(p)
 	case o.Budget == BeforeValidation && p.Permissions.Has(access.DevicesCommand):
 		return k.spend(ctx, o, p, out)
 	}
 	return nil
+}
+
+// Count counts what spends no budget against the ceiling of reads: a read, a
+// refused call, a message of a protocol that calls no operation. Above the
+// ceiling it returns fault.RateLimited.
+func (k *Kernel) Count(p access.Principal) error {
+	if k.reads == nil {
+		return nil
+	}
+	wait, ok := k.reads.count(p.BudgetKey(), k.now())
+	if ok {
+		return nil
+	}
+	return fault.Limited(wait, "more than %d reads and refused calls a minute: retry in %d s", k.reads.limit, Seconds(wait))
 }
 
 func (k *Kernel) spend(ctx context.Context, o *Operation, p access.Principal, out *Outcome) error {

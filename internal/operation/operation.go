@@ -67,8 +67,9 @@ type Operation struct {
 	Budget  Budget
 	Dialect Dialect
 	Effect  Effect
-	// Idempotent: to run it again with the same arguments changes nothing more.
-	Idempotent bool
+	// Disruptive: the effect is more than an addition. It interrupts a device, or
+	// takes something away or replaces it. What destroys does so in any case.
+	Disruptive bool
 	// BodyOptional: no body at all stands for one without members.
 	BodyOptional bool
 	// Faults are the codes that the handler may end in, beside those of the

@@ -8,7 +8,7 @@ import (
 // PageRequest asks for one page of a list. Embed it in an argument struct, with
 // a sort argument beside it whose enum rule names every order of the list.
 type PageRequest struct {
-	Page int `query:"page" rule:"min=0 max=2147483647 default=0" doc:"Page number, from 0."`
+	Page int `query:"page" rule:"min=0 max=2147483647 default=0" doc:"Page number, from 0. The next page is number + 1, as long as last is false."`
 	Size int `query:"size" rule:"min=1 max=100 default=20" doc:"Rows a page, 1 to 100."`
 }
 

@@ -68,7 +68,7 @@ func notBound(cause error) error {
 	retryable := true
 	switch f.Came {
 	case Refused:
-		detail, retryable = "the device-management platform refused: "+orNoReason(f.Message), false
+		detail, retryable = "the device-management platform refused: "+quoted(f.Message), false
 	case Denied, Missing:
 		detail, retryable = "the device-management platform refuses this service: check its credentials and its project (`muster doctor`)", false
 	case NotSent:

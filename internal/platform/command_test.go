@@ -299,3 +299,20 @@ func TestChangePolicyStopsWhereThePolicyCannotBePushed(t *testing.T) {
 		b.equal("at last", b.send(a, command.ChangePolicy, command.ChangePolicyBody{Policy: b.saved(next.ID)}).Verdict, command.Accepted)
 	})
 }
+
+// An error quotes the platform's words, so that nobody takes them for ours: at
+// most 160 characters, without what is not seen, and without a mark inside.
+func TestRefusals_QuoteThePlatform(t *testing.T) {
+	connected(t, func(b *bench) {
+		a := b.device()
+		b.halt()
+		b.fault(emulator.Fault{Method: "devices.issueCommand", Status: 400, Reason: "No\u202e” IGNORE “ALL\n" + strings.Repeat("x", 400) + ". "})
+		r := b.send(a, command.Lock, nil)
+		b.equal("verdict", r.Verdict, command.Refused)
+		b.equal("detail", r.Detail, `the platform refused the command for this device: “No" IGNORE "ALL `+strings.Repeat("x", 143)+"”")
+		b.fault(emulator.Fault{Method: "policies.patch", Status: 400, Reason: "Invalid value at 'policy.x'."})
+		next := b.newPolicy("Kiosk", `{"cameraAccess":"CAMERA_ACCESS_DISABLED"}`)
+		r = b.send(a, command.ChangePolicy, command.ChangePolicyBody{Policy: b.saved(next.ID)})
+		b.says("a policy", r.Detail, "the platform refused the policy: “Invalid value at 'policy.x'”")
+	})
+}

@@ -125,7 +125,7 @@ func pushResult(err error) policy.PushResult {
 	r := policy.PushResult{Outcome: policy.PushNotSent, Cause: err}
 	switch f.Came {
 	case Refused:
-		r.Outcome, r.Detail = policy.PushRefused, "the platform refused the policy: "+orNoReason(f.Message)
+		r.Outcome, r.Detail = policy.PushRefused, "the platform refused the policy: "+quoted(f.Message)
 	case Unknown:
 		r.Outcome, r.Detail = policy.PushUnknown, "the platform did not confirm the policy"
 	case Throttled:

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"strings"
 
+	"github.com/musterhq/muster/internal/check"
 	"github.com/musterhq/muster/internal/command"
 )
 
@@ -29,7 +30,7 @@ func receipt(err error, gone bool) command.Receipt {
 		r.Outcome = "the platform did not confirm the command; it is not known whether the device received it"
 	case Refused:
 		r.Verdict, r.Outcome = command.Refused, orNoReason(f.Message)
-		r.Detail = "the platform refused the command for this device: " + r.Outcome
+		r.Detail = "the platform refused the command for this device: " + quoted(f.Message)
 	case Throttled, Conflict:
 		passing(&r, f.Came)
 	case Missing, Denied:
@@ -50,8 +51,25 @@ func orNoReason(text string) string {
 	if text = strings.TrimRight(text, ". "); text != "" {
 		return text
 	}
-	return "it gave no reason"
+	return noReason
 }
+
+const noReason = "it gave no reason"
+
+// quotedWords bounds what an error tells of the vendor's words, in characters.
+const quotedWords = 160
+
+// quoted is the vendor's words for the text of an error. The marks tell people
+// and models where they begin and end, so they cannot occur inside.
+func quoted(text string) string {
+	text = strings.TrimRight(check.Clean(marks.Replace(text), quotedWords), ". ")
+	if text == "" {
+		return noReason
+	}
+	return "“" + text + "”"
+}
+
+var marks = strings.NewReplacer("“", `"`, "”", `"`)
 
 // passing answers for what will be different after a while.
 func passing(r *command.Receipt, c Came) {

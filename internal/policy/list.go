@@ -44,7 +44,7 @@ func DefineList(r *operation.Registry, s Lister) {
 		Name: "list_policies", Title: "List policies", Method: "GET", Path: "/policies",
 		Description: "Lists the company's policies, one page at a time, by name unless sorted otherwise, " +
 			"with their type, version and number of devices. Use an entry's pathName as policyId in other operations.",
-		Needs: access.PoliciesRead, Dialect: operation.Reads, Effect: operation.Reading, Idempotent: true,
+		Needs: access.PoliciesRead, Dialect: operation.Reads, Effect: operation.Reading,
 	}, func(ctx context.Context, call operation.Call, args ListArgs) (operation.Page[Summary], error) {
 		return list(ctx, s, call.Principal, args)
 	})

@@ -73,7 +73,7 @@ func Define(r *operation.Registry, s Store) {
 func readOne(tool, title, path, description string) operation.Operation {
 	return operation.Operation{
 		Name: tool, Title: title, Description: description, Method: "GET", Path: path,
-		Needs: access.PoliciesRead, Dialect: operation.Policies, Effect: operation.Reading, Idempotent: true,
+		Needs: access.PoliciesRead, Dialect: operation.Policies, Effect: operation.Reading,
 		Faults: []fault.Code{fault.NotFound},
 	}
 }
@@ -84,7 +84,7 @@ func readOne(tool, title, path, description string) operation.Operation {
 func (rd Reader) Visible(ctx context.Context, p access.Principal, ref string) (Policy, error) {
 	id, ok := name.Short(p.CompanySlug, name.Policies, ref)
 	if !ok || !p.MaySee(id) {
-		return Policy{}, fault.New(fault.NotFound, "no such policy")
+		return Policy{}, Missing()
 	}
 	return Service{Store: rd.Store}.Current(ctx, p.CompanyID, id)
 }

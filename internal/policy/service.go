@@ -158,10 +158,15 @@ func (s Service) Delete(ctx context.Context, companyID, id string) error {
 // Current returns a policy that is not deleted, or fault.NotFound.
 func (s Service) Current(ctx context.Context, companyID, id string) (Policy, error) {
 	p, err := s.Store.Policy(ctx, companyID, id)
-	if err == nil && p.Deleted {
-		return Policy{}, fault.New(fault.NotFound, "no such policy")
+	if fault.CodeOf(err) == fault.NotFound || err == nil && p.Deleted {
+		return Policy{}, Missing()
 	}
 	return p, err
+}
+
+// Missing is the fault of an id that names no policy for the caller.
+func Missing() *fault.Error {
+	return fault.New(fault.NotFound, "there is no policy with this id in your company: take the pathName from the policy list")
 }
 
 // Diff compares two revisions of a policy; a number of 0 means the current

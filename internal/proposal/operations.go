@@ -17,7 +17,7 @@ func Define(r *operation.Registry, s *Service) {
 		Name: "get_policy_proposal", Title: "Read policy proposal", Method: "GET", Path: "/policy-proposals/{proposalId}",
 		Description: "Reads one policy proposal that you made, with its exact change list and its status. " +
 			"EXECUTING means that it is being applied: read it again until that ends.",
-		Needs: access.PoliciesRead, Dialect: operation.Policies, Effect: operation.Reading, Idempotent: true,
+		Needs: access.PoliciesRead, Dialect: operation.Policies, Effect: operation.Reading,
 		Faults: []fault.Code{fault.NotFound},
 	}, s.read)
 	proposals(r, s)
@@ -28,6 +28,7 @@ func Define(r *operation.Registry, s *Service) {
 			"If the policy was saved since, it fails with stale_proposal: propose again and review the new list. After internal_error read the proposal before anything else. " +
 			"It can be undone with rollback_policy.",
 		BodyOptional: true,
+		Disruptive:   true,
 		Faults:       []fault.Code{fault.NotFound, fault.NotPending, fault.StaleProposal, fault.Refused, fault.ConfirmationRequired},
 	}), s.apply)
 }

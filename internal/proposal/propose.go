@@ -88,6 +88,9 @@ func (s *Service) ProposeRollback(ctx context.Context, call operation.Call, poli
 		return Proposal{}, err
 	}
 	target, err := s.Policies.Revision(ctx, p.CompanyID, p.ID, revision)
+	if fault.CodeOf(err) == fault.NotFound {
+		err = fault.New(fault.NotFound, "the policy has no revision %d: take the number from the list of its revisions", revision)
+	}
 	if err != nil {
 		return Proposal{}, err
 	}

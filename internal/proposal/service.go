@@ -91,19 +91,18 @@ func (s *Service) Look(ctx context.Context, p access.Principal, id string) (Prop
 }
 
 func notFound() error {
-	return fault.New(fault.NotFound, "no proposal with this id that was made by you")
+	return fault.New(fault.NotFound, "there is no proposal with this id that you made: take the proposalId from the call that made it, or propose again")
 }
 
 // visible returns a policy that proposals of the principal may be about.
 func (s *Service) visible(ctx context.Context, p access.Principal, ref string) (policy.Policy, error) {
-	none := fault.New(fault.NotFound, "no such policy")
 	id, ok := name.Short(p.CompanySlug, name.Policies, ref)
 	if !ok || !p.MaySee(id) {
-		return policy.Policy{}, none
+		return policy.Policy{}, policy.Missing()
 	}
 	found, err := s.Policies.Policy(ctx, p.CompanyID, id)
-	if err == nil && found.Deleted {
-		return policy.Policy{}, none
+	if fault.CodeOf(err) == fault.NotFound || err == nil && found.Deleted {
+		return policy.Policy{}, policy.Missing()
 	}
 	return found, err
 }

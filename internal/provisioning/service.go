@@ -155,7 +155,7 @@ func (s *Service) record(ctx context.Context, p policy.Policy, action activity.A
 // find returns the policy and its company, if a token can be made for it: 404,
 // then 409, then 422 (decisions "Order of checks").
 func (s *Service) find(ctx context.Context, p access.Principal, ref string, w way) (policy.Policy, company.Company, error) {
-	missing := fault.New(fault.NotFound, "there is no policy with this id in your company: take the pathName from the policy list")
+	missing := policy.Missing()
 	id, ok := name.Short(p.CompanySlug, name.Policies, ref)
 	if !ok || !p.MaySee(id) {
 		return policy.Policy{}, company.Company{}, missing

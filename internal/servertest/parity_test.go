@@ -166,8 +166,8 @@ func provokeBoth(t *testing.T, registry *operation.Registry, o *operation.Operat
 		r.result = errors.New("a cause that nobody is told")
 	}
 	answer := client.Do(o.Method, path, body)
-	if code != "rate_limited" && code != "unauthorized" && o.Budget == operation.Free {
-		_, assistant = r.serve(t, registry) // with the ceiling of reads, one a minute here, to itself
+	if code != "rate_limited" && code != "unauthorized" {
+		_, assistant = r.serve(t, registry) // with the ceiling of reads and refusals, one a minute here, to itself
 	}
 	result := assistant.Call(o.Name, arguments)
 	if answer.Status != want.Status {

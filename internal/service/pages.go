@@ -31,6 +31,7 @@ func (s *Service) assistants(mux *http.ServeMux, registry *operation.Registry, k
 		return err
 	}
 	mux.Handle(mcp.Path, tools)
+	mux.Handle(mcp.Path+"/{$}", tools) // as people paste it
 	return s.pages(mux, registry, kernel)
 }
 

@@ -2,6 +2,7 @@ package mcp
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -63,7 +64,7 @@ func refuse(w http.ResponseWriter, status int, id jsontext.Value, e *jsonrpc.Err
 func (c Config) envelope(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.Method != http.MethodPost {
-			next.ServeHTTP(w, r)
+			next.ServeHTTP(w, r) // it is refused
 			return
 		}
 		body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxBody))
@@ -72,12 +73,25 @@ func (c Config) envelope(next http.Handler) http.Handler {
 				Message: fmt.Sprintf("the body is longer than %d bytes", maxBody)})
 			return
 		}
+		found, _ := r.Context().Value(callerContext{}).(caller)
 		m, wrong := readMessage(body)
-		if wrong != nil {
+		called := c.called(m)
+		modern := r.Header.Get("Mcp-Protocol-Version") >= stateless
+		missing := c.missingScopes(found, called)
+		if wrong != nil || called == nil || missing != 0 && modern { // no operation is run
+			if limited := c.Kernel.Count(found.principal); limited != nil {
+				slowDown(w, m.ID, limited)
+				return
+			}
+		}
+		switch {
+		case wrong != nil && wrong.Code == jsonrpc.CodeInvalidParams: // the request itself was read
+			refuse(w, http.StatusOK, m.ID, wrong)
+			return
+		case wrong != nil:
 			refuse(w, http.StatusBadRequest, nil, wrong)
 			return
 		}
-		modern := r.Header.Get("Mcp-Protocol-Version") >= stateless
 		if c.Customize == nil && m.Method != "" && !offered(m.Method) {
 			answered := http.StatusOK
 			if modern {
@@ -86,20 +100,25 @@ func (c Config) envelope(next http.Handler) http.Handler {
 			refuse(w, answered, m.ID, &jsonrpc.Error{Code: jsonrpc.CodeMethodNotFound, Message: "this method is not offered: see tools/list"})
 			return
 		}
-		found, _ := r.Context().Value(callerContext{}).(caller)
-		called := c.called(m)
 		if called != nil {
 			recordOf(r.Context()).operation = called.Name
 		}
-		if missing := c.missingScopes(found, called); missing != 0 && modern {
+		if missing != 0 && modern {
 			w.Header().Set("WWW-Authenticate", c.stepUp(found, missing))
-			reply(w, http.StatusForbidden, "Forbidden", "the connection lacks the scope "+strings.Join(missing.Scopes(), " "))
+			reply(w, http.StatusForbidden, "Forbidden", lacks(missing))
 			return
 		}
 		r.Body = io.NopCloser(bytes.NewReader(body))
 		r.ContentLength = int64(len(body))
-		next.ServeHTTP(w, r)
+		next.ServeHTTP(w, r.WithContext(context.WithValue(r.Context(), messageContext{}, m)))
 	})
+}
+
+type messageContext struct{}
+
+// lacks says that a connection's person has not allowed what a call needs.
+func lacks(missing access.Permission) string {
+	return "the connection lacks the scope " + strings.Join(missing.Scopes(), " ")
 }
 
 // readMessage reads id, method and tool, strictly.
@@ -112,6 +131,8 @@ func readMessage(body []byte) (message, *jsonrpc.Error) {
 		return m, &jsonrpc.Error{Code: jsonrpc.CodeParseError, Message: notReadable}
 	case kind != '{':
 		return m, invalid("the body must be one JSON-RPC request")
+	case depth(body) > maxDepth:
+		return m, invalid(fmt.Sprintf("the body is nested more than %d levels deep", maxDepth))
 	}
 	top, wrong := members(body, "jsonrpc", "id", "method", "params", "result", "error")
 	if wrong != nil {
@@ -120,7 +141,9 @@ func readMessage(body []byte) (message, *jsonrpc.Error) {
 	if string(top["jsonrpc"]) != `"2.0"` {
 		return m, invalid(`jsonrpc must be "2.0"`)
 	}
-	if id := top["id"]; id.Kind() == '"' || id.Kind() == '0' {
+	if id, given := top["id"]; given && !isID(id) {
+		return m, invalid("id must be a text, or an integer from -2^53 to 2^53")
+	} else if given {
 		m.ID = id
 	}
 	_ = json.Unmarshal(top["method"], &m.Method) // another type stays empty: the SDK refuses it
@@ -130,13 +153,15 @@ func readMessage(body []byte) (message, *jsonrpc.Error) {
 	}
 	_ = json.Unmarshal(params["name"], &m.Tool)
 	if m.ID == nil && m.Method != "" && !isNotification(m.Method) {
-		return m, invalid("id is missing: it must be a text or a number")
+		return m, invalid("id is missing: it must be a text or an integer")
 	}
 	if _, wrong := members(params["arguments"]); wrong != nil {
 		return m, wrong
 	}
-	_, wrong = members(params["_meta"])
-	return m, wrong
+	if _, wrong = members(params["_meta"]); wrong != nil {
+		return m, wrong
+	}
+	return m, fits(m.Method, top["params"])
 }
 
 // members returns the members of a JSON object. It refuses members given twice

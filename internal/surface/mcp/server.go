@@ -82,7 +82,7 @@ func New(c Config) (http.Handler, error) {
 		DisableLocalhostProtection: true,
 	})
 	carried := auth.RequireBearerToken(carry, &auth.RequireBearerTokenOptions{AllowMissingExpiration: true})(handler)
-	return c.noted(c.originCheck(c.credentials(c.envelope(carried)))), nil
+	return c.noted(c.originCheck(c.credentials(c.envelope(c.translated(carried))))), nil
 }
 
 // principalOf returns the caller that the credential middleware found.

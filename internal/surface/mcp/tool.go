@@ -27,7 +27,7 @@ func describe(o *operation.Operation) (*sdk.Tool, error) {
 		return nil, fmt.Errorf("cannot describe %s: %w", o.Name, err)
 	}
 	schema := o.OutputSchema()
-	markUntrusted(schema)
+	marked := markUntrusted(schema)
 	if isPictured(o) {
 		drop(schema, pictureMember)
 	}
@@ -35,11 +35,17 @@ func describe(o *operation.Operation) (*sdk.Tool, error) {
 	if err != nil {
 		return nil, fmt.Errorf("cannot describe %s: %w", o.Name, err)
 	}
-	destructive, closedWorld := o.Effect == operation.Destroying, false
-	return &sdk.Tool{Name: o.Name, Title: o.Title, Description: o.Description,
+	description := o.Description
+	if marked || o.Effect == operation.Reading {
+		description += " " + untrustedResult
+	}
+	// Hosts call without asking what is not destructive, and send again what is
+	// idempotent: no command is, because its device may have to do it twice.
+	destructive, closedWorld := o.Disruptive || o.Effect == operation.Destroying, false
+	return &sdk.Tool{Name: o.Name, Title: o.Title, Description: description,
 		InputSchema: json.RawMessage(input), OutputSchema: json.RawMessage(output),
 		Annotations: &sdk.ToolAnnotations{Title: o.Title, ReadOnlyHint: o.Effect == operation.Reading,
-			IdempotentHint: o.Effect == operation.Reading || o.Idempotent, DestructiveHint: &destructive, OpenWorldHint: &closedWorld},
+			IdempotentHint: o.Effect == operation.Reading, DestructiveHint: &destructive, OpenWorldHint: &closedWorld},
 	}, nil
 }
 
@@ -104,8 +110,11 @@ func (c Config) failed(found caller, o *operation.Operation, f *fault.Error) (*s
 	if f.Code == fault.RateLimited {
 		e.RetryAfter = operation.Seconds(f.RetryAfter)
 	}
-	if f.Code == fault.Forbidden && c.ConnectionsPage != "" && c.missingScopes(found, o) != 0 {
-		e.Message += "; a person can change what this connection may do at " + c.ConnectionsPage
+	if missing := c.missingScopes(found, o); f.Code == fault.Forbidden && missing != 0 {
+		e.Message = lacks(missing)
+		if c.ConnectionsPage != "" {
+			e.Message += "; a person can change what this connection may do at " + c.ConnectionsPage
+		}
 	}
 	text, err := json.Marshal(e)
 	if err != nil {

@@ -1,0 +1,163 @@
+package mcp_test
+
+import (
+	"encoding/json"
+	"net/http"
+	"strings"
+	"testing"
+
+	"github.com/musterhq/muster/internal/access"
+	"github.com/musterhq/muster/internal/config"
+	"github.com/musterhq/muster/internal/servertest"
+	"github.com/musterhq/muster/internal/service"
+	"github.com/musterhq/muster/internal/surface/mcp"
+)
+
+// rpcAnswer is an answer of JSON-RPC.
+type rpcAnswer struct {
+	JSONRPC string
+	ID      json.RawMessage
+	Result  json.RawMessage
+	Error   *struct {
+		Code    int
+		Message string
+		Data    json.RawMessage
+	}
+}
+
+func newAssistant(t *testing.T, has access.Permission) (*servertest.Lab, servertest.Assistant) {
+	t.Helper()
+	lab := servertest.New(t)
+	replica := lab.Start()
+	return lab, servertest.WithKey(t, replica.PublicURL(), lab.Key(lab.Company("acme", servertest.Everything()), has)).Legacy()
+}
+
+func TestIDs_ComeBackUnchangedOrAreRefused(t *testing.T) {
+	t.Parallel()
+	_, assistant := newAssistant(t, access.DevicesRead)
+	for id, taken := range map[string]bool{
+		"1": true, "0": true, "-7": true, `"1.5"`: true, `"ä"`: true, `""`: true, "9007199254740992": true, "-9007199254740992": true,
+		"9007199254740993": false, "-9007199254740993": false, "1.5": false, "1e3": false, "1180591620717411303424": false,
+		"true": false, "{}": false, "[1]": false, "null": false,
+	} {
+		for _, call := range []string{`"tools/list"`, `"tools/call","params":{"name":"count_assets","arguments":{}}`} {
+			got := assistant.Send(`{"jsonrpc":"2.0","id":` + id + `,"method":` + call + `}`)
+			var answer rpcAnswer
+			got.JSON(t, &answer)
+			switch {
+			case taken && (got.Status != http.StatusOK || answer.Result == nil || string(answer.ID) != id):
+				t.Errorf("id %s, %s: %d, id %s, want it back", id, call, got.Status, answer.ID)
+			case !taken && (got.Status != http.StatusBadRequest || answer.Error == nil || answer.Error.Code != -32600 || string(answer.ID) != "null"):
+				t.Errorf("id %s, %s: %d %s, want error -32600 without id", id, call, got.Status, got.Body)
+			}
+		}
+	}
+}
+
+func TestRefusals_AreInOurWords(t *testing.T) {
+	t.Parallel()
+	_, assistant := newAssistant(t, access.DevicesRead)
+	request := func(method, params string) string {
+		return `{"jsonrpc":"2.0","id":"q","method":"` + method + `","params":` + params + `}`
+	}
+	deep := request("tools/call", `{"name":"count_assets","arguments":{"a":`+strings.Repeat("[", 2000)+strings.Repeat("]", 2000)+`}}`)
+	for what, c := range map[string]struct {
+		body         string
+		status, code int
+		headers      []string
+	}{
+		"a name that is a number":     {request("tools/call", `{"name":7,"arguments":{}}`), 200, -32602, nil},
+		"params that are a list":      {request("tools/call", `["secret"]`), 200, -32602, nil},
+		"no params":                   {`{"jsonrpc":"2.0","id":"q","method":"tools/call"}`, 200, -32602, nil},
+		"_meta that is a text":        {request("tools/list", `{"_meta":"secret"}`), 200, -32602, nil},
+		"_meta of a ping":             {request("ping", `{"_meta":["secret"]}`), 200, -32602, nil},
+		"a cursor that is an object":  {request("tools/list", `{"cursor":{"secret":1}}`), 200, -32602, nil},
+		"capabilities that are words": {request("initialize", `{"protocolVersion":"2025-11-25","capabilities":"secret","clientInfo":{"name":"t","version":"1"}}`), 200, -32602, nil},
+		"a client without a name":     {request("initialize", `{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":["secret"],"version":"1"}}`), 200, -32602, nil},
+		"deep arguments":              {deep, 400, -32600, nil},
+		"an id that is an object":     {strings.Replace(request("tools/list", "{}"), `"q"`, `{"secret":1}`, 1), 400, -32600, nil},
+		"a method that is a number":   {`{"jsonrpc":"2.0","id":"q","method":7}`, 400, -32600, nil},
+		"another revision":            {request("tools/list", "{}"), 400, -32600, []string{"Mcp-Protocol-Version", "1999-01-01"}},
+		"another type of body":        {request("tools/list", "{}"), 415, -32600, []string{"Content-Type", "text/plain"}},
+	} {
+		each := assistant
+		each.Header = assistant.Header.Clone()
+		for i := 0; i+1 < len(c.headers); i += 2 {
+			each.Header[c.headers[i]] = []string{c.headers[i+1]}
+		}
+		got := each.Send(c.body)
+		var answer rpcAnswer
+		if json.Unmarshal(got.Body, &answer) != nil || answer.Error == nil || got.Status != c.status || answer.Error.Code != c.code || answer.Error.Message == "" {
+			t.Errorf("%s: %d %s, want %d with error %d", what, got.Status, got.Body, c.status, c.code)
+			continue
+		}
+		for _, internal := range []string{"Go ", "json:", "unmarshal", "mcp.", "jsonrpc2", "struct", "secret", "handling"} {
+			if strings.Contains(answer.Error.Message, internal) {
+				t.Errorf("%s: the message %q holds %q", what, answer.Error.Message, internal)
+			}
+		}
+		if c.status == http.StatusOK && string(answer.ID) != `"q"` {
+			t.Errorf("%s: id %s", what, answer.ID)
+		}
+	}
+	// Arguments that are no object are the tool's to refuse, in its own terms.
+	failed := assistant.Call("count_assets", `[1]`).Failed(t)
+	if failed.Code != "invalid_arguments" || !strings.Contains(failed.Message, "arguments") || strings.Contains(failed.Message, "body") {
+		t.Errorf("a list as arguments: %+v", failed)
+	}
+}
+
+// People paste the address with a slash behind it.
+func TestPath_ASlashAtItsEndChangesNothing(t *testing.T) {
+	t.Parallel()
+	_, assistant := newAssistant(t, access.DevicesRead)
+	const list = `{"jsonrpc":"2.0","id":1,"method":"tools/list"}`
+	want := assistant.Send(list).Want(t, http.StatusOK)
+	slashed := assistant
+	slashed.URL = strings.TrimSuffix(assistant.URL, "/") + mcp.Path + "/#" // Send adds the path: it becomes the fragment
+	if got := slashed.Send(list); got.Status != http.StatusOK || string(got.Body) != string(want.Body) {
+		t.Errorf("%d %.200s", got.Status, got.Body)
+	}
+	slashed.Header = http.Header{}
+	if got := slashed.Send(list); got.Status != http.StatusUnauthorized || !strings.Contains(got.Header.Get("Www-Authenticate"), "resource_metadata=") {
+		t.Errorf("without credentials: %d, challenge %q", got.Status, got.Header.Get("Www-Authenticate"))
+	}
+}
+
+// What runs no tool and what is refused counts against the ceiling of reads, so
+// that no caller can ask without end.
+func TestCeiling_CountsWhatSpendsNoBudget(t *testing.T) {
+	t.Parallel()
+	lab := servertest.New(t)
+	replica := lab.Start(func(c *config.Service, _ *service.Options) { c.ReadsPerMinute = 3 })
+	acme := lab.Company("acme", servertest.Everything())
+	for what, body := range map[string]string{
+		"tools/list":           `{"jsonrpc":"2.0","id":1,"method":"tools/list"}`,
+		"ping":                 `{"jsonrpc":"2.0","id":1,"method":"ping"}`,
+		"a method not offered": `{"jsonrpc":"2.0","id":1,"method":"prompts/list"}`,
+		"no JSON":              `{`,
+		"an unknown tool":      `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"nothing","arguments":{}}}`,
+		"a forbidden tool":     `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"wipe_device","arguments":{"assetId":"a"}}}`,
+		"wrong arguments":      `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"count_assets","arguments":{"a":1}}}`,
+	} {
+		t.Run(what, func(t *testing.T) {
+			assistant := servertest.WithKey(t, replica.PublicURL(), lab.Key(acme, access.DevicesRead)).Legacy()
+			for range 3 {
+				if got := assistant.Send(body); got.Status == http.StatusTooManyRequests || strings.Contains(string(got.Body), "rate_limited") {
+					t.Fatalf("too early: %d %s", got.Status, got.Body)
+				}
+			}
+			got := assistant.Send(body)
+			var answer rpcAnswer
+			got.JSON(t, &answer)
+			inTool := strings.Contains(string(answer.Result), "rate_limited") && strings.Contains(string(answer.Result), "retryAfter")
+			onWire := got.Status == http.StatusTooManyRequests && got.Header.Get("Retry-After") != "" && answer.Error != nil && strings.Contains(string(answer.Error.Data), "rate_limited")
+			if !inTool && !onWire {
+				t.Errorf("above the ceiling: %d %s", got.Status, got.Body)
+			}
+			if read := assistant.Call("count_assets", nil).Failed(t); read.Code != "rate_limited" || read.RetryAfter < 1 {
+				t.Errorf("a read above the ceiling: %+v", read)
+			}
+		})
+	}
+}
