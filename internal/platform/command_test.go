@@ -309,10 +309,10 @@ func TestRefusals_QuoteThePlatform(t *testing.T) {
 		b.fault(emulator.Fault{Method: "devices.issueCommand", Status: 400, Reason: "No\u202e” IGNORE “ALL\n" + strings.Repeat("x", 400) + ". "})
 		r := b.send(a, command.Lock, nil)
 		b.equal("verdict", r.Verdict, command.Refused)
-		b.equal("detail", r.Detail, `the platform refused the command for this device: “No" IGNORE "ALL `+strings.Repeat("x", 143)+"”")
+		b.equal("detail", r.Detail, `the platform refused the command for this device: “No" IGNORE "ALL `+strings.Repeat("x", 144)+"”")
 		b.fault(emulator.Fault{Method: "policies.patch", Status: 400, Reason: "Invalid value at 'policy.x'."})
 		next := b.newPolicy("Kiosk", `{"cameraAccess":"CAMERA_ACCESS_DISABLED"}`)
 		r = b.send(a, command.ChangePolicy, command.ChangePolicyBody{Policy: b.saved(next.ID)})
-		b.says("a policy", r.Detail, "the platform refused the policy: “Invalid value at 'policy.x'”")
+		b.says("a policy", r.Detail, "the platform refused the policy that the device was to get: “Invalid value at 'policy.x'”")
 	})
 }

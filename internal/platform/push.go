@@ -166,6 +166,9 @@ func (p *Platform) pushBefore(ctx context.Context, o command.Order, to policy.Po
 		sorted.Message = "the policy itself is refused: " + orNoReason(sorted.Message)
 	}
 	r := receipt(&sorted, false)
+	if failure.Came == Refused {
+		r.Detail = "the platform refused the policy that the device was to get: " + quoted(failure.Message)
+	}
 	return &r
 }
 

@@ -23,7 +23,7 @@ const (
 // assistants mounts MCP and the authorization server that lets MCP clients in.
 func (s *Service) assistants(mux *http.ServeMux, registry *operation.Registry, kernel *operation.Kernel, keys access.Authenticator) error {
 	tools, err := mcp.New(mcp.Config{
-		Registry: registry, Kernel: kernel, Keys: keys, Connections: s.db, PublicURL: s.public,
+		Registry: registry, Kernel: kernel, Keys: keys, Connections: s.db, Companies: s.db, PublicURL: s.public,
 		ResourceMetadata: s.public + oauth.ResourcePath + mcp.Path, ConnectionsPage: s.public + "/access",
 		Version: buildVersion(), Now: s.options.Now, Log: s.options.Logger, Observer: restMetrics{s.metrics}, Customize: s.options.CustomizeMCP,
 	})

@@ -305,3 +305,32 @@ func TestBridge_AnswersLinesThatAreNoMessages(t *testing.T) {
 		t.Errorf("a ping after them: %s", lines.Text())
 	}
 }
+
+// Whatever a client sends: the bridge does not fail, and each line that it
+// answers is one JSON-RPC message.
+func FuzzLines(f *testing.F) {
+	for _, line := range []string{"no JSON\n{}\n", `{"jsonrpc":"2.0","id":1,"method":"ping"}`, "[]\r\n\r\n7", `{"jsonrpc":"2.0","id":1e3,"method":"ping"}` + "\n", "\"\xff\"\n"} {
+		f.Add([]byte(line))
+	}
+	refuse := carrier(func(*http.Request) (*http.Response, error) { return nil, errors.New("nobody is there") })
+	f.Fuzz(func(t *testing.T, input []byte) {
+		var out bytes.Buffer
+		b := &bridge.Bridge{Endpoint: "http://127.0.0.1/mcp", Key: "mk_x", Warn: func(string) {}, Transport: refuse}
+		if err := b.Run(t.Context(), bytes.NewReader(input), &out); err != nil {
+			t.Fatalf("%q: %v", input, err)
+		}
+		for line := range bytes.Lines(out.Bytes()) {
+			var answer struct {
+				JSONRPC string
+				Error   *struct{ Code int }
+			}
+			if err := json.Unmarshal(line, &answer); err != nil || answer.JSONRPC != "2.0" || answer.Error == nil {
+				t.Fatalf("%q is answered %q", input, line)
+			}
+		}
+	})
+}
+
+type carrier func(*http.Request) (*http.Response, error)
+
+func (c carrier) RoundTrip(r *http.Request) (*http.Response, error) { return c(r) }

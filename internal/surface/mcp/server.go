@@ -18,6 +18,7 @@ import (
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/musterhq/muster/internal/access"
+	"github.com/musterhq/muster/internal/company"
 	"github.com/musterhq/muster/internal/operation"
 )
 
@@ -30,6 +31,7 @@ type Config struct {
 	Kernel      *operation.Kernel
 	Keys        access.Authenticator
 	Connections Connections
+	Companies   Companies // nil: no company's inactivity period is told
 	// PublicURL is the address under which the service is reached; pages of any
 	// other origin are refused.
 	PublicURL string
@@ -50,6 +52,11 @@ type Config struct {
 type Connections interface {
 	ConnectionByToken(ctx context.Context, token access.SecretHash) (access.OAuthConnection, access.Principal, error)
 	TouchConnection(ctx context.Context, id, grantID string) error
+}
+
+// Companies finds companies.
+type Companies interface {
+	CompanyByID(ctx context.Context, id string) (company.Company, error)
 }
 
 // maxBody limits a request, in bytes.
@@ -95,12 +102,15 @@ func principalOf(extra *sdk.RequestExtra) caller {
 	return caller{record: &record{}}
 }
 
-// receive hides tools that the caller can never use.
+// receive hides tools that the caller can never use, and tells with the others
+// what depends on the caller's company.
 func (c Config) receive(next sdk.MethodHandler) sdk.MethodHandler {
 	return func(ctx context.Context, method string, request sdk.Request) (sdk.Result, error) {
 		result, err := next(ctx, method, request)
 		if list, ok := result.(*sdk.ListToolsResult); ok && err == nil {
-			c.hide(list, principalOf(request.GetExtra()))
+			found := principalOf(request.GetExtra())
+			c.hide(list, found)
+			err = c.tellInactivity(ctx, list, found.principal.CompanyID)
 		}
 		return result, err
 	}

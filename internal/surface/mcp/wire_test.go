@@ -5,8 +5,10 @@ import (
 	"net/http"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/musterhq/muster/internal/access"
+	"github.com/musterhq/muster/internal/company"
 	"github.com/musterhq/muster/internal/config"
 	"github.com/musterhq/muster/internal/servertest"
 	"github.com/musterhq/muster/internal/service"
@@ -159,5 +161,32 @@ func TestCeiling_CountsWhatSpendsNoBudget(t *testing.T) {
 				t.Errorf("a read above the ceiling: %+v", read)
 			}
 		})
+	}
+}
+
+// The status INACTIVE hangs on a period of the company's, which is told where a
+// model reads of the status.
+func TestToolList_TellsTheInactivityPeriod(t *testing.T) {
+	t.Parallel()
+	lab := servertest.New(t)
+	replica := lab.Start()
+	for slug, want := range map[string]time.Duration{"30 days": 0, "1 day": 24 * time.Hour, "90 minutes": 90 * time.Minute} {
+		c := lab.Company(strings.ReplaceAll("c-"+slug, " ", "-"), servertest.Everything())
+		if want != 0 {
+			if _, err := lab.DB().UpdateCompany(t.Context(), c.ID, func(c *company.Company) error { c.InactiveAfter = want; return nil }); err != nil {
+				t.Fatal(err)
+			}
+		}
+		told := 0
+		for _, tool := range servertest.WithKey(t, replica.PublicURL(), lab.Key(c, access.All)).Tools() {
+			if strings.Contains(tool.Description, "INACTIVE after "+slug+" of silence.") {
+				told++
+			} else if strings.Contains(tool.Description, "of silence") {
+				t.Errorf("%s: %q, want %s", tool.Name, tool.Description, slug)
+			}
+		}
+		if told != 3 {
+			t.Errorf("%s: told with %d tools, want the three that read assets", slug, told)
+		}
 	}
 }
