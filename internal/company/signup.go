@@ -8,10 +8,15 @@ const SignupKept = 7 * 24 * time.Hour
 // Signup is a sign-up at the device-management platform that is under way, so
 // that whoever left it half-way can go on.
 type Signup struct {
-	State   string // the secret that the vendor's page brings back
-	Address string // the vendor's page
-	Token   string // what the vendor brought back; empty: nobody came back yet
-	Begun   time.Time
+	State      string // the secret that the vendor's page brings back
+	CompanyID  string
+	Session    string // the id of the portal's session that began it; empty: the command line did
+	Name       string // the vendor's name of it
+	Address    string // the vendor's page
+	Token      string // what the vendor brought back; empty: nobody came back yet
+	Nonce      string // part of the enterprise's display name; empty: the vendor was not asked to make it, or it has its final name
+	Enterprise string // empty until it is finished
+	Begun      time.Time
 }
 
 // Returned reports whether the administrator came back from the vendor's page

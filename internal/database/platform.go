@@ -117,12 +117,11 @@ func (db *DB) AssetOfDevice(ctx context.Context, companyID, device string) (stri
 	return found(id, err, "device")
 }
 
-// SaveSignup keeps a sign-up under way: state is the secret that its callback
-// brings back, name the vendor's name of it, address the vendor's page.
-func (db *DB) SaveSignup(ctx context.Context, state, companyID, name, address string, at time.Time) error {
+// SaveSignup keeps a sign-up that was begun.
+func (db *DB) SaveSignup(ctx context.Context, s company.Signup) error {
 	return db.statement(ctx, func(ctx context.Context, tx conn) error {
-		_, err := tx.exec(ctx, `INSERT INTO signups (state, company_id, name, address, created_at) VALUES (?, ?, ?, ?, ?)`,
-			state, companyID, name, address, millis(at))
+		_, err := tx.exec(ctx, `INSERT INTO signups (state, company_id, session_id, name, address, created_at) VALUES (?, ?, ?, ?, ?, ?)`,
+			s.State, s.CompanyID, s.Session, s.Name, s.Address, millis(s.Begun))
 		return err
 	})
 }
@@ -130,8 +129,18 @@ func (db *DB) SaveSignup(ctx context.Context, state, companyID, name, address st
 // KeepSignupToken notes what the vendor brought back, until the sign-up is
 // finished; fault.NotFound if there is no such sign-up.
 func (db *DB) KeepSignupToken(ctx context.Context, state, token string) error {
+	return db.changeSignup(ctx, `UPDATE signups SET token = ? WHERE state = ? AND enterprise = ''`, token, state)
+}
+
+// SetSignupNonce stores or removes the nonce of a sign-up; fault.NotFound if
+// there is no such sign-up.
+func (db *DB) SetSignupNonce(ctx context.Context, state, nonce string) error {
+	return db.changeSignup(ctx, `UPDATE signups SET nonce = ? WHERE state = ?`, nonce, state)
+}
+
+func (db *DB) changeSignup(ctx context.Context, query, value, state string) error {
 	return db.statement(ctx, func(ctx context.Context, tx conn) error {
-		n, err := tx.exec(ctx, `UPDATE signups SET token = ? WHERE state = ? AND enterprise = ''`, token, state)
+		n, err := tx.exec(ctx, query, value, state)
 		if err == nil && n == 0 {
 			err = fault.New(fault.NotFound, "there is no such sign-up")
 		}
@@ -139,27 +148,34 @@ func (db *DB) KeepSignupToken(ctx context.Context, state, token string) error {
 	})
 }
 
+const signupColumns = `state, company_id, session_id, name, address, token, nonce, enterprise, created_at`
+
+func scanSignup(r row) (s company.Signup, err error) {
+	var at int64
+	err = r.Scan(&s.State, &s.CompanyID, &s.Session, &s.Name, &s.Address, &s.Token, &s.Nonce, &s.Enterprise, &at)
+	s.Begun = instant(at)
+	return s, err
+}
+
 // OpenSignup returns the company's newest sign-up of those begun since and not
 // finished; fault.NotFound if there is none.
 func (db *DB) OpenSignup(ctx context.Context, companyID string, since time.Time) (company.Signup, error) {
-	s, err := one(ctx, db.read(), func(r row) (s company.Signup, err error) {
-		var at int64
-		err = r.Scan(&s.State, &s.Address, &s.Token, &at)
-		s.Begun = instant(at)
-		return s, err
-	}, `SELECT state, address, token, created_at FROM signups
+	s, err := one(ctx, db.read(), scanSignup, `SELECT `+signupColumns+` FROM signups
 		WHERE company_id = ? AND created_at >= ? AND enterprise = '' AND address <> '' ORDER BY created_at DESC LIMIT 1`, companyID, millis(since))
 	return found(s, err, "sign-up")
 }
 
-// Signup returns a sign-up; enterprise is empty while it is not finished.
-func (db *DB) Signup(ctx context.Context, state string) (companyID, name, enterprise string, err error) {
-	s, err := one(ctx, db.read(), func(r row) (s [3]string, err error) {
-		err = r.Scan(&s[0], &s[1], &s[2])
-		return s, err
-	}, `SELECT company_id, name, enterprise FROM signups WHERE state = ?`, state)
-	s, err = found(s, err, "sign-up")
-	return s[0], s[1], s[2], err
+// Signup returns a sign-up by its state.
+func (db *DB) Signup(ctx context.Context, state string) (company.Signup, error) {
+	s, err := one(ctx, db.read(), scanSignup, `SELECT `+signupColumns+` FROM signups WHERE state = ?`, state)
+	return found(s, err, "sign-up")
+}
+
+// MarkedSignups returns a company's finished sign-ups whose enterprise still has
+// the nonce in its name.
+func (db *DB) MarkedSignups(ctx context.Context, companyID string) ([]company.Signup, error) {
+	return list(ctx, db.read(), scanSignup, `SELECT `+signupColumns+` FROM signups
+		WHERE company_id = ? AND nonce <> '' AND enterprise <> '' ORDER BY created_at LIMIT 10`, companyID)
 }
 
 // FinishSignup binds the sign-up's company to an enterprise, in one step with

@@ -538,7 +538,7 @@ CREATE TABLE signups (
     name TEXT NOT NULL, -- the vendor's
     created_at BIGINT NOT NULL,
     enterprise TEXT NOT NULL DEFAULT ''
-, address TEXT NOT NULL DEFAULT '', token TEXT NOT NULL DEFAULT '');
+, address TEXT NOT NULL DEFAULT '', token TEXT NOT NULL DEFAULT '', session_id TEXT NOT NULL DEFAULT '', nonce TEXT NOT NULL DEFAULT '');
 CREATE INDEX signups_company ON signups (company_id, created_at);
 CREATE INDEX signups_created ON signups (created_at);
 CREATE TABLE users (

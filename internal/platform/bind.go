@@ -2,10 +2,12 @@ package platform
 
 import (
 	"context"
+	"crypto/rand"
 	"errors"
+	"log/slog"
 	"net/http"
 	"net/url"
-	"slices"
+	"strings"
 
 	"github.com/musterhq/muster/internal/check"
 	"github.com/musterhq/muster/internal/company"
@@ -22,27 +24,27 @@ func notificationTypes() []string {
 
 // StartSignup begins to bind a company to an enterprise: it returns the address
 // of the vendor's page on which an administrator signs the company up, and
-// which then returns to Config.CallbackURL (see FinishSignup). It fails with
-// fault.Refused if the company is bound already, fault.Provider if the vendor
-// did not begin.
-func (p *Platform) StartSignup(ctx context.Context, companyID string) (address string, err error) {
+// which then returns to Config.CallbackURL (see FinishSignup). session is the id
+// of the session of the portal that begins it. It fails with fault.Refused if
+// the company is bound already, fault.Provider if the vendor did not begin.
+func (p *Platform) StartSignup(ctx context.Context, companyID, session string) (address string, err error) {
 	owner, err := p.store.Companies.CompanyByID(ctx, companyID)
 	if err != nil {
 		return "", err
 	}
-	if owner.Connected() {
-		return "", fault.New(fault.Refused, "the company is connected to %s already", owner.Enterprise)
-	}
-	address, _, err = p.startSignup(ctx, owner)
-	return address, err
+	signup, err := p.startSignup(ctx, owner, session)
+	return signup.Address, err
 }
 
-func (p *Platform) startSignup(ctx context.Context, owner company.Company) (address, state string, err error) {
+func (p *Platform) startSignup(ctx context.Context, owner company.Company, session string) (company.Signup, error) {
+	if owner.Connected() {
+		return company.Signup{}, alreadyConnected(owner)
+	}
 	callback, err := url.Parse(p.cfg.CallbackURL)
 	if err != nil || callback.Host == "" {
-		return "", "", fault.New(fault.Refused, "the service does not know its public address: set MUSTER_PUBLIC_URL")
+		return company.Signup{}, fault.New(fault.Refused, "the service does not know its public address: set MUSTER_PUBLIC_URL")
 	}
-	state = name.NewID()
+	state := name.NewID()
 	callback.RawQuery = url.Values{"state": {state}}.Encode()
 	var answer *androidmanagement.SignupUrl
 	err = p.call(ctx, methodNewSignup, urgent, func(ctx context.Context) (err error) {
@@ -53,9 +55,14 @@ func (p *Platform) startSignup(ctx context.Context, owner company.Company) (addr
 		err = errors.New("platform: the answer names no sign-up")
 	}
 	if err != nil {
-		return "", "", notBound(err)
+		return company.Signup{}, notBound(err)
 	}
-	return answer.Url, state, p.store.Signups.SaveSignup(ctx, state, owner.ID, answer.Name, answer.Url, p.now())
+	signup := company.Signup{State: state, CompanyID: owner.ID, Session: session, Name: answer.Name, Address: answer.Url, Begun: p.now()}
+	return signup, p.store.Signups.SaveSignup(ctx, signup)
+}
+
+func alreadyConnected(owner company.Company) error {
+	return fault.New(fault.Refused, "the company is connected to %s already", owner.Enterprise)
 }
 
 // notBound is the error of a step of binding that the vendor did not take.
@@ -77,44 +84,70 @@ func notBound(cause error) error {
 	return (&fault.Error{Code: fault.Provider, Detail: detail, Retryable: retryable}).Because(cause)
 }
 
+// Signup returns the sign-up with a state; fault.NotFound if there is none.
+// A state that cannot be one of ours is not looked up.
+func (p *Platform) Signup(ctx context.Context, state string) (company.Signup, error) {
+	if !name.IsID(state) {
+		return company.Signup{}, fault.New(fault.NotFound, "there is no such sign-up")
+	}
+	return p.store.Signups.Signup(ctx, state)
+}
+
+// KeepSignupToken keeps what the vendor's page brought back, for ResumeSignup.
+func (p *Platform) KeepSignupToken(ctx context.Context, state, enterpriseToken string) error {
+	return p.store.Signups.KeepSignupToken(ctx, state, enterpriseToken)
+}
+
 // FinishSignup ends what StartSignup began, with what the vendor's page brought
 // back: it makes the enterprise, binds the company to it and pushes the
-// company's policies. It may be called again with the same arguments: a browser
-// may come back twice, and a call may have died half-way. It fails with
-// fault.NotFound for a state that is not ours, fault.Provider if the vendor
-// made no enterprise.
-func (p *Platform) FinishSignup(ctx context.Context, state, enterpriseToken string) (company.Company, error) {
+// company's policies; pushed is how many of them the vendor has now. It may be
+// called again with the same arguments: a browser may come back twice, and a
+// call may have died half-way. It fails with fault.NotFound for a state that is
+// not ours, fault.Provider if the vendor made no enterprise.
+func (p *Platform) FinishSignup(ctx context.Context, state, enterpriseToken string) (owner company.Company, pushed int, err error) {
+	// The lease is named by the state, so strangers must not choose it.
+	if _, err := p.Signup(ctx, state); err != nil {
+		return company.Company{}, 0, err
+	}
 	ctx, cancel := p.detached(ctx)
 	defer cancel()
 	lease, holder := "platform/signup/"+state, newHolder()
 	if err := p.await(ctx, lease, holder); err != nil {
-		return company.Company{}, err
+		return company.Company{}, 0, err
 	}
 	defer p.release(ctx, lease, holder)
-	companyID, signup, enterprise, err := p.store.Signups.Signup(ctx, state)
+	signup, err := p.Signup(ctx, state)
+	if err != nil {
+		return company.Company{}, 0, err
+	}
+	if owner, err = p.store.Companies.CompanyByID(ctx, signup.CompanyID); err != nil {
+		return company.Company{}, 0, err
+	}
+	if signup.Enterprise == "" {
+		if owner, err = p.bind(ctx, owner, &signup, enterpriseToken); err != nil {
+			return company.Company{}, 0, err
+		}
+	}
+	p.rename(ctx, owner, signup)
+	return owner, p.pushAll(ctx, owner), nil
+}
+
+// bind makes the enterprise of a sign-up and binds the company to it.
+func (p *Platform) bind(ctx context.Context, owner company.Company, signup *company.Signup, token string) (company.Company, error) {
+	if owner.Connected() {
+		return company.Company{}, alreadyConnected(owner)
+	}
+	if err := p.store.Signups.KeepSignupToken(ctx, signup.State, token); err != nil {
+		return company.Company{}, err
+	}
+	enterprise, err := p.enterprise(ctx, owner, signup, token)
 	if err != nil {
 		return company.Company{}, err
 	}
-	owner, err := p.store.Companies.CompanyByID(ctx, companyID)
-	if err != nil {
+	if err := p.store.Signups.FinishSignup(ctx, signup.State, enterprise); err != nil {
 		return company.Company{}, err
 	}
-	if enterprise == "" {
-		if err = p.store.Signups.KeepSignupToken(ctx, state, enterpriseToken); err != nil {
-			return company.Company{}, err
-		}
-		if enterprise, err = p.enterprise(ctx, owner, signup, enterpriseToken); err != nil {
-			return company.Company{}, err
-		}
-	}
-	if err := p.store.Signups.FinishSignup(ctx, state, enterprise); err != nil {
-		return company.Company{}, err
-	}
-	if owner, err = p.store.Companies.CompanyByID(ctx, companyID); err != nil {
-		return company.Company{}, err
-	}
-	p.pushAll(ctx, owner)
-	return owner, nil
+	return p.store.Companies.CompanyByID(ctx, owner.ID)
 }
 
 // OpenSignup returns the company's sign-up that can be gone on with, for
@@ -126,13 +159,13 @@ func (p *Platform) OpenSignup(ctx context.Context, companyID string) (company.Si
 // ResumeSignup finishes a sign-up from which the administrator came back while
 // the company could not be bound, as FinishSignup does; fault.Refused if nobody
 // came back yet.
-func (p *Platform) ResumeSignup(ctx context.Context, companyID string) (company.Company, error) {
+func (p *Platform) ResumeSignup(ctx context.Context, companyID string) (owner company.Company, pushed int, err error) {
 	open, err := p.OpenSignup(ctx, companyID)
 	if err != nil {
-		return company.Company{}, err
+		return company.Company{}, 0, err
 	}
 	if !open.Returned() {
-		return company.Company{}, fault.New(fault.Refused, "the sign-up is not finished at the vendor's page")
+		return company.Company{}, 0, fault.New(fault.Refused, "the sign-up is not finished at the vendor's page")
 	}
 	return p.FinishSignup(ctx, open.State, open.Token)
 }
@@ -140,41 +173,60 @@ func (p *Platform) ResumeSignup(ctx context.Context, companyID string) (company.
 // maxDisplayName is the vendor's limit, in characters.
 const maxDisplayName = 100
 
+// markedName is the display name of an enterprise that is being made: it ends
+// in the nonce of its sign-up, by which the enterprise is found again if the
+// answer is lost. A list of enterprises shows nothing but the display name, and
+// that of another enterprise may be any company's.
+func markedName(owner company.Company, nonce string) string {
+	mark := " (sign-up " + nonce + ")"
+	return check.Clean(owner.Name, maxDisplayName-len(mark)) + mark
+}
+
 // enterprise makes the enterprise of a sign-up. Its token works once: if it was
-// used up by a call whose answer was lost, the enterprise is there and nobody's.
-func (p *Platform) enterprise(ctx context.Context, owner company.Company, signup, token string) (string, error) {
+// used up by a call whose answer was lost, the enterprise exists and belongs to
+// no company. The nonce is stored before the call, and removed if the vendor
+// certainly made nothing. So a stored nonce says that an earlier call may have
+// made the enterprise, and only then is it looked for.
+func (p *Platform) enterprise(ctx context.Context, owner company.Company, signup *company.Signup, token string) (string, error) {
 	topic, err := p.topic(ctx)
 	if err != nil {
 		return "", notBound(err)
 	}
+	lost := signup.Nonce != ""
+	if !lost {
+		signup.Nonce = rand.Text()
+		if err := p.store.Signups.SetSignupNonce(ctx, signup.State, signup.Nonce); err != nil {
+			return "", err
+		}
+	}
 	request := &androidmanagement.Enterprise{
-		EnterpriseDisplayName: check.Clean(owner.Name, maxDisplayName),
+		EnterpriseDisplayName: markedName(owner, signup.Nonce),
 		PubsubTopic:           topic, EnabledNotificationTypes: notificationTypes(),
 	}
 	var answer *androidmanagement.Enterprise
 	err = p.call(ctx, methodNewEnterprise, urgent, func(ctx context.Context) (err error) {
-		answer, err = p.am.Enterprises.Create(request).ProjectId(p.cfg.Project).SignupUrlName(signup).
+		answer, err = p.am.Enterprises.Create(request).ProjectId(p.cfg.Project).SignupUrlName(signup.Name).
 			EnterpriseToken(token).Context(ctx).Do()
 		return err
 	})
 	if err == nil && answer != nil && answer.Name != "" {
 		return answer.Name, nil
 	}
-	if result := came(err); result == Refused || result == Unknown || result == Answered {
-		if orphan, found := p.orphan(ctx, request.EnterpriseDisplayName); found {
-			return orphan, p.adjust(ctx, orphan)
-		}
-	}
+	result := came(err)
 	if err == nil {
 		err = errors.New("platform: the answer names no enterprise")
+	}
+	if !lost && result != Unknown && result != Answered {
+		return "", errors.Join(notBound(err), p.store.Signups.SetSignupNonce(ctx, signup.State, ""))
+	}
+	if orphan, found := p.orphan(ctx, signup.Nonce); found {
+		return orphan, p.adjust(ctx, orphan)
 	}
 	return "", notBound(err)
 }
 
-// orphan finds the one enterprise of the project that bears the name and is no
-// company's.
-func (p *Platform) orphan(ctx context.Context, displayName string) (string, bool) {
-	var orphans []string
+// orphan finds the enterprise that a sign-up made, by its nonce.
+func (p *Platform) orphan(ctx context.Context, nonce string) (string, bool) {
 	token := ""
 	for {
 		var answer *androidmanagement.ListEnterprisesResponse
@@ -186,21 +238,45 @@ func (p *Platform) orphan(ctx context.Context, displayName string) (string, bool
 			return "", false
 		}
 		for _, e := range answer.Enterprises {
-			if e == nil || e.EnterpriseDisplayName != displayName {
-				continue
-			}
-			if _, err := p.store.Companies.CompanyByEnterprise(ctx, e.Name); fault.CodeOf(err) == fault.NotFound {
-				orphans = append(orphans, e.Name)
+			if e != nil && strings.HasSuffix(e.EnterpriseDisplayName, " "+nonce+")") {
+				return e.Name, true
 			}
 		}
 		if token = answer.NextPageToken; token == "" {
-			break
+			return "", false
 		}
 	}
-	if slices.Sort(orphans); len(orphans) != 1 {
-		return "", false
+}
+
+// rename removes the nonce from the display name of a company's enterprise. It
+// is done after the company is bound: until then the nonce is all by which the
+// enterprise can be found. What fails here is tried again by Inventories.
+func (p *Platform) rename(ctx context.Context, owner company.Company, signup company.Signup) {
+	if signup.Nonce == "" || !owner.Connected() {
+		return
 	}
-	return orphans[0], true
+	err := p.call(ctx, methodPatchEnterprise, urgent, func(ctx context.Context) error {
+		_, err := p.am.Enterprises.Patch(owner.Enterprise, &androidmanagement.Enterprise{
+			EnterpriseDisplayName: check.Clean(owner.Name, maxDisplayName),
+		}).UpdateMask("enterpriseDisplayName").Context(ctx).Do()
+		return err
+	})
+	if err == nil {
+		err = p.store.Signups.SetSignupNonce(ctx, signup.State, "")
+	}
+	if err != nil {
+		p.log.WarnContext(ctx, "cannot rename an enterprise", slog.String("enterprise", owner.Enterprise), slog.Any("error", err))
+	}
+}
+
+// renameLater renames a company's enterprise if its display name still has a
+// nonce.
+func (p *Platform) renameLater(ctx context.Context, owner company.Company) error {
+	signups, err := p.store.Signups.MarkedSignups(ctx, owner.ID)
+	for _, signup := range signups {
+		p.rename(ctx, owner, signup)
+	}
+	return err
 }
 
 // adjust makes an enterprise tell us what happens in it.
@@ -221,15 +297,17 @@ func (p *Platform) adjust(ctx context.Context, enterprise string) error {
 	return nil
 }
 
-// pushAll pushes a company's policies as far as that is possible now; the rest
-// is for Pushes.
-func (p *Platform) pushAll(ctx context.Context, owner company.Company) {
+// pushAll pushes a company's policies as far as that is possible now, and says
+// how many the vendor took; the rest is for Pushes.
+func (p *Platform) pushAll(ctx context.Context, owner company.Company) (pushed int) {
 	for ctx.Err() == nil {
-		n, err := p.pushDue(ctx, owner.ID, urgent)
+		n, done, err := p.pushDue(ctx, owner.ID, urgent)
+		pushed += done
 		if err != nil || n < maxPushes {
-			return
+			break
 		}
 	}
+	return pushed
 }
 
 // Connection is what Connect came to.
@@ -256,15 +334,15 @@ func (p *Platform) Connect(ctx context.Context, companyID string) (Connection, e
 		p.pushAll(ctx, owner)
 		return Connection{Company: owner}, nil
 	}
-	address, state, err := p.startSignup(ctx, owner)
+	signup, err := p.startSignup(ctx, owner, "")
 	if err != nil || p.cfg.Endpoint == "" {
-		return Connection{Company: owner, SignupURL: address}, err
+		return Connection{Company: owner, SignupURL: signup.Address}, err
 	}
-	token, err := p.signUp(ctx, address)
+	token, err := p.signUp(ctx, signup.Address)
 	if err != nil {
 		return Connection{}, err
 	}
-	owner, err = p.FinishSignup(ctx, state, token)
+	owner, _, err = p.FinishSignup(ctx, signup.State, token)
 	return Connection{Company: owner}, err
 }
 

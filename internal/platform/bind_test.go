@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
-	"net/http/httptest"
 	"net/url"
 	"strings"
 	"testing"
@@ -21,7 +20,7 @@ import (
 // callback gets.
 func (b *bench) signup() (state, token string) {
 	b.Helper()
-	address, err := b.platform.StartSignup(b.Context(), b.company.ID)
+	address, err := b.platform.StartSignup(b.Context(), b.company.ID, "session")
 	b.ok(err)
 	_, callback, err := b.emulator.CompleteSignup(address[strings.LastIndex(address, "/")+1:])
 	b.ok(err)
@@ -40,6 +39,18 @@ func (b *bench) enterprises() int {
 	return n
 }
 
+// finalName is the display name that an enterprise was given after it was made.
+func (b *bench) finalName() string {
+	b.Helper()
+	var sent struct{ EnterpriseDisplayName string }
+	for _, c := range b.emulator.Calls(0, "patch") {
+		if c.Status == http.StatusOK {
+			b.ok(json.Unmarshal(c.Body, &sent))
+		}
+	}
+	return sent.EnterpriseDisplayName
+}
+
 func TestConnectAtAnEmulator(t *testing.T) {
 	on(t, func(b *bench) {
 		b.connect()
@@ -49,7 +60,8 @@ func TestConnectAtAnEmulator(t *testing.T) {
 			EnabledNotificationTypes           []string
 		}
 		b.ok(json.Unmarshal(b.emulator.Calls(0, "create")[0].Body, &sent))
-		b.equal("name", sent.EnterpriseDisplayName, "Acme")
+		b.says("name while it is made", sent.EnterpriseDisplayName, "Acme (sign-up ")
+		b.equal("final name", b.finalName(), "Acme")
 		b.equal("topic", sent.PubsubTopic, topic)
 		b.equal("notifications", fmt.Sprint(sent.EnabledNotificationTypes), "[ENROLLMENT STATUS_REPORT COMMAND USAGE_LOGS]")
 
@@ -57,7 +69,7 @@ func TestConnectAtAnEmulator(t *testing.T) {
 		b.ok(err)
 		b.equal("again", again.Company.Enterprise, b.company.Enterprise)
 		b.equal("enterprises", b.enterprises(), 1)
-		_, err = b.platform.StartSignup(b.Context(), b.company.ID)
+		_, err = b.platform.StartSignup(b.Context(), b.company.ID, "session")
 		b.equal("a sign-up of a connected company", fault.CodeOf(err), fault.Refused)
 		_, err = b.platform.Connect(b.Context(), "nope")
 		b.equal("no such company", fault.CodeOf(err), fault.NotFound)
@@ -67,13 +79,13 @@ func TestConnectAtAnEmulator(t *testing.T) {
 func TestACallbackMayComeTwice(t *testing.T) {
 	on(t, func(b *bench) {
 		state, token := b.signup()
-		first, err := b.platform.FinishSignup(b.Context(), state, token)
+		first, _, err := b.platform.FinishSignup(b.Context(), state, token)
 		b.ok(err)
-		again, err := b.platform.FinishSignup(b.Context(), state, token)
+		again, _, err := b.platform.FinishSignup(b.Context(), state, token)
 		b.ok(err)
 		b.equal("enterprise", again.Enterprise, first.Enterprise)
 		b.equal("enterprises", b.enterprises(), 1)
-		_, err = b.platform.FinishSignup(b.Context(), "guessed", token)
+		_, _, err = b.platform.FinishSignup(b.Context(), "guessed", token)
 		b.equal("a state that is not ours", fault.CodeOf(err), fault.NotFound)
 	})
 }
@@ -84,9 +96,9 @@ func TestASignupGoesOnAfterALostAnswer(t *testing.T) {
 		state, token := b.signup()
 		b.fault(emulator.Fault{Method: "create", DropConnection: true, AfterEffect: true})
 		b.fault(emulator.Fault{Method: "list", Status: 503})
-		_, err := b.platform.FinishSignup(b.Context(), state, token)
+		_, _, err := b.platform.FinishSignup(b.Context(), state, token)
 		b.equal("first", fault.CodeOf(err), fault.Provider)
-		done, err := b.platform.FinishSignup(b.Context(), state, token)
+		done, _, err := b.platform.FinishSignup(b.Context(), state, token)
 		b.ok(err)
 		b.equal("connected", done.Connected(), true)
 		b.company = done
@@ -101,18 +113,18 @@ func TestASignupIsFinishedLater(t *testing.T) {
 	on(t, func(b *bench) {
 		_, err := b.platform.OpenSignup(b.Context(), b.company.ID)
 		b.equal("before", fault.CodeOf(err), fault.NotFound)
-		_, err = b.platform.ResumeSignup(b.Context(), b.company.ID)
+		_, _, err = b.platform.ResumeSignup(b.Context(), b.company.ID)
 		b.equal("nothing to finish", fault.CodeOf(err), fault.NotFound)
 		state, token := b.signup()
 		open, err := b.platform.OpenSignup(b.Context(), b.company.ID)
 		b.ok(err)
 		b.equal("returned", open.Returned(), false)
-		_, err = b.platform.ResumeSignup(b.Context(), b.company.ID)
+		_, _, err = b.platform.ResumeSignup(b.Context(), b.company.ID)
 		b.equal("nobody came back", fault.CodeOf(err), fault.Refused)
 		b.fault(emulator.Fault{Method: "create", Status: 503})
-		_, err = b.platform.FinishSignup(b.Context(), state, token)
+		_, _, err = b.platform.FinishSignup(b.Context(), state, token)
 		b.equal("first", fault.CodeOf(err), fault.Provider)
-		bound, err := b.platform.ResumeSignup(b.Context(), b.company.ID)
+		bound, _, err := b.platform.ResumeSignup(b.Context(), b.company.ID)
 		b.ok(err)
 		b.equal("connected", bound.Connected(), true)
 		_, err = b.platform.OpenSignup(b.Context(), b.company.ID)
@@ -120,19 +132,58 @@ func TestASignupIsFinishedLater(t *testing.T) {
 	})
 }
 
-// Of two enterprises that nobody has, none is taken: one may be another's.
-func TestASignupDoesNotGuess(t *testing.T) {
+// Each sign-up finds the enterprise that it made, also where both of them have
+// the company's name.
+func TestSignup_FindsItsOwnEnterprise(t *testing.T) {
 	on(t, func(b *bench) {
 		state, token := "", ""
 		for range 2 {
 			state, token = b.signup()
 			b.fault(emulator.Fault{Method: "create", DropConnection: true, AfterEffect: true})
 			b.fault(emulator.Fault{Method: "list", Status: 503})
-			_, err := b.platform.FinishSignup(b.Context(), state, token)
+			_, _, err := b.platform.FinishSignup(b.Context(), state, token)
 			b.equal("lost", fault.CodeOf(err), fault.Provider)
 		}
-		_, err := b.platform.FinishSignup(b.Context(), state, token)
-		b.equal("one of two", fault.CodeOf(err), fault.Provider)
+		done, _, err := b.platform.FinishSignup(b.Context(), state, token)
+		b.ok(err)
+		b.equal("connected", done.Connected(), true)
+		b.equal("final name", b.finalName(), "Acme")
+	})
+}
+
+// The vendor made no enterprise for certain, so none is looked for, not even one
+// that has the company's name and no owner here.
+func TestSignup_RefusedTokenBindsNothing(t *testing.T) {
+	on(t, func(b *bench) {
+		state, token := b.signup()
+		b.fault(emulator.Fault{Method: "create", DropConnection: true, AfterEffect: true})
+		b.fault(emulator.Fault{Method: "list", Status: 503})
+		_, _, err := b.platform.FinishSignup(b.Context(), state, token)
+		b.equal("lost", fault.CodeOf(err), fault.Provider)
+		lists := len(b.emulator.Calls(0, "list"))
+		other, _ := b.signup()
+		for range 2 {
+			_, _, err = b.platform.FinishSignup(b.Context(), other, "forged")
+			b.equal("a forged token", fault.CodeOf(err), fault.Provider)
+		}
+		b.equal("lists", len(b.emulator.Calls(0, "list")), lists)
+	})
+}
+
+// A display name that could not be restored is restored later.
+func TestSignup_RenamesTheEnterpriseLater(t *testing.T) {
+	on(t, func(b *bench) {
+		state, token := b.signup()
+		b.fault(emulator.Fault{Method: "patch", Status: 503})
+		done, pushed, err := b.platform.FinishSignup(b.Context(), state, token)
+		b.ok(err)
+		b.equal("connected", done.Connected(), true)
+		b.equal("pushed", pushed, 1)
+		b.equal("name at first", b.finalName(), "")
+		b.company = done
+		b.run()
+		b.pass(time.Second) // devices are listed when the loops begin
+		b.equal("name at last", b.finalName(), "Acme")
 	})
 }
 
@@ -142,13 +193,13 @@ func TestASignupTakesNoEnterpriseOfAnotherName(t *testing.T) {
 		state, token := b.signup()
 		b.fault(emulator.Fault{Method: "create", DropConnection: true, AfterEffect: true})
 		b.fault(emulator.Fault{Method: "list", Status: 503})
-		_, err := b.platform.FinishSignup(b.Context(), state, token)
+		_, _, err := b.platform.FinishSignup(b.Context(), state, token)
 		b.equal("lost", fault.CodeOf(err), fault.Provider)
 		b.company, err = company.New("other", "Other", access.Settings{}, time.Now())
 		b.ok(err)
 		b.ok(b.db.CreateCompany(b.Context(), b.company))
 		state, _ = b.signup()
-		_, err = b.platform.FinishSignup(b.Context(), state, "forged")
+		_, _, err = b.platform.FinishSignup(b.Context(), state, "forged")
 		b.equal("another's", fault.CodeOf(err), fault.Provider)
 	})
 }
@@ -162,7 +213,7 @@ func TestASignupTakesNobodysEnterprise(t *testing.T) {
 		b.ok(b.db.CreateCompany(b.Context(), other))
 		b.company = other
 		state, _ := b.signup()
-		_, err = b.platform.FinishSignup(b.Context(), state, "forged")
+		_, _, err = b.platform.FinishSignup(b.Context(), state, "forged")
 		b.equal("a forged token", fault.CodeOf(err), fault.Provider)
 		read, err := b.db.CompanyByID(b.Context(), other.ID)
 		b.ok(err)
@@ -182,29 +233,7 @@ func TestFailuresOfBinding(t *testing.T) {
 			b.equal(fmt.Sprint(c.status, " retryable"), fault.From(err).Retryable, c.retryable)
 		}
 		b.start(func(c *platform.Config) { c.CallbackURL = "/connect/callback" })
-		_, err := b.platform.StartSignup(b.Context(), b.company.ID)
+		_, err := b.platform.StartSignup(b.Context(), b.company.ID, "session")
 		b.equal("no public address", fault.CodeOf(err), fault.Refused)
-	})
-}
-
-func TestTheCallbackPage(t *testing.T) {
-	on(t, func(b *bench) {
-		state, token := b.signup()
-		visit := func(state, token string) *httptest.ResponseRecorder {
-			w := httptest.NewRecorder()
-			target := platform.CallbackPath + "?" + url.Values{"state": {state}, "enterpriseToken": {token}}.Encode()
-			b.platform.Callback(w, httptest.NewRequestWithContext(b.Context(), http.MethodGet, target, nil))
-			return w
-		}
-		b.equal("a stranger", visit("x", "<script>").Code, http.StatusNotFound)
-		b.fault(emulator.Fault{Method: "create", Status: 503})
-		b.equal("the vendor's trouble", visit(state, token).Code, http.StatusBadGateway)
-		w := visit(state, token)
-		b.equal("at last", w.Code, http.StatusOK)
-		b.says("page", w.Body.String(), "Acme is connected")
-		b.equal("referrer", w.Header().Get("Referrer-Policy"), "no-referrer")
-		if strings.Contains(b.log.String(), token) {
-			b.Error("the token is in the log")
-		}
 	})
 }

@@ -54,7 +54,7 @@ type Config struct {
 	Project, Topic, Subscription string
 
 	// CallbackURL is where the vendor's sign-up page returns to:
-	// "<public URL>" + CallbackPath.
+	// a page of the service that calls FinishSignup.
 	CallbackURL string
 
 	// Transport carries the calls; nil: HTTP/1.1 over TCP with proxies from
@@ -123,7 +123,7 @@ func (c *Config) complete(project string) {
 	if c.Endpoint != "" {
 		c.Project = cmp.Or(c.Project, DefaultProject)
 		c.Topic = cmp.Or(c.Topic, DefaultTopic)
-		c.CallbackURL = cmp.Or(c.CallbackURL, "http://localhost"+CallbackPath)
+		c.CallbackURL = cmp.Or(c.CallbackURL, "http://localhost/connect/callback")
 		c.Quota = cmp.Or(c.Quota, -1)
 	}
 	if c.Topic != "" {

@@ -45,7 +45,7 @@ func (p *Platform) compareOnce(ctx context.Context, owner company.Company) error
 	if err != nil || !held {
 		return err
 	}
-	if err = p.CompareDevices(ctx, owner); err != nil {
+	if err = errors.Join(p.renameLater(ctx, owner), p.CompareDevices(ctx, owner)); err != nil {
 		p.release(ctx, lease, holder)
 	}
 	return err

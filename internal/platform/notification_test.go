@@ -319,7 +319,7 @@ func TestEveryCallAndNotificationIsCounted(t *testing.T) {
 		b.halt()
 		for what, want := range map[string]int{
 			"enterprises.devices.issueCommand unknown": 1, "enterprises.devices.issueCommand ok": 1,
-			"enterprises.create ok": 1, "signupUrls.create ok": 1, "enterprises.policies.patch ok": 1,
+			"enterprises.create ok": 1, "enterprises.patch ok": 1, "signupUrls.create ok": 1, "enterprises.policies.patch ok": 1,
 			"enterprises.enrollmentTokens.create ok": 1,
 		} {
 			b.equal(what, seen.calls[what], want)

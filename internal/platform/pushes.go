@@ -15,29 +15,33 @@ const maxPushes = 20
 // A version that the vendor refused waits for the next one, or for Push.
 func (p *Platform) Pushes(ctx context.Context) error {
 	return p.every(ctx, p.cfg.Schedule.Push, "pushing policies", func(ctx context.Context) error {
-		_, err := p.pushDue(ctx, "", upkeep)
+		_, _, err := p.pushDue(ctx, "", upkeep)
 		return err
 	})
 }
 
 // pushDue pushes the policies, of one company or of all, that are behind and
-// due, and says how many there were.
-func (p *Platform) pushDue(ctx context.Context, companyID string, r rank) (int, error) {
+// due, and says how many there were and how many the vendor took.
+func (p *Platform) pushDue(ctx context.Context, companyID string, r rank) (due, pushed int, err error) {
 	behind, err := p.store.Policies.PoliciesToPush(ctx, companyID, p.now(), maxPushes)
 	if err != nil {
-		return 0, err
+		return 0, 0, err
 	}
 	for _, one := range behind {
 		if err := ctx.Err(); err != nil {
-			return 0, err
+			return 0, pushed, err
 		}
 		result, tried := p.pushOne(ctx, one, r)
-		if tried && result.Outcome != policy.PushDone {
+		switch {
+		case !tried:
+		case result.Outcome == policy.PushDone:
+			pushed++
+		default:
 			p.log.WarnContext(ctx, "cannot push a policy", "policy", one.ID, "outcome", string(result.Outcome),
 				"detail", result.Detail, "error", result.Cause)
 		}
 	}
-	return len(behind), nil
+	return len(behind), pushed, nil
 }
 
 // pushOne pushes a policy unless somebody else does.

@@ -96,17 +96,20 @@ type Leases interface {
 
 // Signups keeps the sign-ups with which companies are bound to enterprises.
 type Signups interface {
-	// SaveSignup keeps one: state is the secret that its callback brings back,
-	// name the vendor's name of it, address the vendor's page.
-	SaveSignup(ctx context.Context, state, companyID, name, address string, at time.Time) error
+	// SaveSignup keeps one that was begun.
+	SaveSignup(ctx context.Context, s company.Signup) error
 	// KeepSignupToken notes what the vendor brought back until it is finished;
 	// fault.NotFound if it is not known or finished.
 	KeepSignupToken(ctx context.Context, state, token string) error
+	// SetSignupNonce stores or, if empty, removes company.Signup.Nonce.
+	SetSignupNonce(ctx context.Context, state, nonce string) error
+	// MarkedSignups returns the company's finished ones that still have a nonce.
+	MarkedSignups(ctx context.Context, companyID string) ([]company.Signup, error)
 	// OpenSignup finds the company's newest one begun since and not finished;
 	// fault.NotFound if there is none.
 	OpenSignup(ctx context.Context, companyID string, since time.Time) (company.Signup, error)
-	// Signup finds one by its state; enterprise is empty until it is finished.
-	Signup(ctx context.Context, state string) (companyID, name, enterprise string, err error)
+	// Signup finds one by its state.
+	Signup(ctx context.Context, state string) (company.Signup, error)
 	// FinishSignup binds its company to the enterprise; fault.Refused if either
 	// is bound elsewhere.
 	FinishSignup(ctx context.Context, state, enterprise string) error

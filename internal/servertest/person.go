@@ -11,6 +11,8 @@ import (
 	"net/url"
 	"strings"
 
+	"golang.org/x/crypto/argon2"
+
 	"github.com/musterhq/muster/internal/access"
 	"github.com/musterhq/muster/internal/company"
 	"github.com/musterhq/muster/internal/name"
@@ -65,6 +67,16 @@ func (p *Person) Change(change func(*access.UserAccount)) {
 	if err != nil {
 		p.lab.TB.Fatal(err)
 	}
+}
+
+// CheapPassword stores Password with a hash that costs next to nothing, for
+// tests of many wrong passwords. A check takes the cost from the stored hash.
+func (p *Person) CheapPassword() {
+	p.lab.TB.Helper()
+	salt, encode := []byte("one salt for all"), base64.RawStdEncoding.EncodeToString
+	sum := argon2.IDKey([]byte(Password), salt, 1, 8, 1, 32)
+	hash := fmt.Sprintf("$argon2id$v=%d$m=8,t=1,p=1$%s$%s", argon2.Version, encode(salt), encode(sum))
+	p.Change(func(u *access.UserAccount) { u.PasswordHash = hash })
 }
 
 // Send makes a request with the browser; a form makes it a POST. Headers are

@@ -57,7 +57,11 @@ func TestSignIn_StrangersCannotLockAPersonOut(t *testing.T) {
 	servertest.OnEach(t, func(t *testing.T, lab *servertest.Lab) {
 		replica := lab.Start(servertest.OnLocalhost(t))
 		acme := lab.Company("acme", access.Settings{DeviceCommands: true})
-		owner, other := lab.Person(acme, access.Admin).User, lab.Person(acme, access.Admin).User
+		people := []*servertest.Person{lab.Person(acme, access.Admin), lab.Person(acme, access.Admin)}
+		for _, p := range people {
+			p.CheapPassword()
+		}
+		owner, other := people[0].User, people[1].User
 		provider := oidctest.New(t, lab.Now)
 		replica.Visitor(t, other).Post("/settings/signin", providerFields(provider, "acme.test")...).Want(t, 200)
 		provider.Be(oidctest.Person{Subject: "1", Email: owner.Email}, nil)

@@ -12,7 +12,6 @@ import (
 	"github.com/musterhq/muster/internal/database"
 	"github.com/musterhq/muster/internal/enrolment"
 	"github.com/musterhq/muster/internal/operation"
-	"github.com/musterhq/muster/internal/platform"
 	"github.com/musterhq/muster/internal/policy"
 	"github.com/musterhq/muster/internal/proposal"
 	"github.com/musterhq/muster/internal/provisioning"
@@ -79,7 +78,6 @@ func (s *Service) assemble(ctx context.Context) error {
 	if err := s.assistants(mux, registry, kernel, keys); err != nil {
 		return err
 	}
-	mux.HandleFunc("GET "+platform.CallbackPath, s.platform.Callback)
 	s.registry = registry
 	proxies, err := s.config.Proxies()
 	if err != nil {

@@ -12,15 +12,16 @@ import (
 	"github.com/musterhq/muster/internal/enrolment"
 	"github.com/musterhq/muster/internal/platform"
 	"github.com/musterhq/muster/internal/surface/cli"
+	"github.com/musterhq/muster/internal/surface/portal/settings"
 )
 
 // newPlatform makes the adapter to the vendor's platform, which settles what
 // commands sent and takes what devices tell.
 func (s *Service) newPlatform(commands *command.Service, enrolments *enrolment.Service) (*platform.Platform, error) {
-	settings := platformConfig(s.config.Platform, s.public, s.db, s.options.Now)
-	settings.Logger, settings.Observer = s.options.Logger, s.metrics
-	settings.Stores.Commands, settings.Stores.Inventory, settings.Stores.Records = commands, enrolments, s.db
-	return platform.New(settings)
+	options := platformConfig(s.config.Platform, s.public, s.db, s.options.Now)
+	options.Logger, options.Observer = s.options.Logger, s.metrics
+	options.Stores.Commands, options.Stores.Inventory, options.Stores.Records = commands, enrolments, s.db
+	return platform.New(options)
 }
 
 // platformConfig is what service and command line have in common.
@@ -28,7 +29,7 @@ func platformConfig(p config.Platform, publicURL string, db *database.DB, now fu
 	return platform.Config{
 		Endpoint: p.PlatformEndpoint, CredentialsFile: p.PlatformCredentials,
 		Project: p.PlatformProject, Subscription: p.PlatformSubscription,
-		CallbackURL: publicURL + platform.CallbackPath, Now: now,
+		CallbackURL: publicURL + settings.CallbackPath, Now: now,
 		Stores: platform.Stores{Companies: db, Policies: db, Signups: db, Leases: db, Quota: db},
 	}
 }
@@ -47,9 +48,9 @@ func (d deskPlatform) Connect(ctx context.Context, companyID string) (company.Co
 
 func openPlatform(db *database.DB, now func() time.Time) func(config.Platform, string) (cli.Platform, error) {
 	return func(p config.Platform, publicURL string) (cli.Platform, error) {
-		settings := platformConfig(p, publicURL, db, now)
-		settings.Logger = slog.New(slog.DiscardHandler) // the command says what went wrong
-		made, err := platform.New(settings)
+		options := platformConfig(p, publicURL, db, now)
+		options.Logger = slog.New(slog.DiscardHandler) // the command says what went wrong
+		made, err := platform.New(options)
 		return deskPlatform{made}, err
 	}
 }

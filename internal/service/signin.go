@@ -57,5 +57,6 @@ func (s *Service) peoplesSections(signIn web.SignIn) []portal.Section {
 
 func (s *Service) settingsSection(signIn web.SignIn) *settings.Section {
 	return &settings.Section{Companies: s.db, Federation: signIn.Federation, Platform: s.platform, Steps: s.db,
-		Assets: s.db, Policies: s.db, Keys: s.db, Users: s.db}
+		Assets: s.db, Policies: s.db, Keys: s.db, Users: s.db,
+		Throttle: s.db, ClientAddress: signIn.ClientAddress, Now: s.options.Now, Log: s.options.Logger}
 }

@@ -143,6 +143,11 @@ func From(ctx context.Context) Visitor { v, _ := ctx.Value(visitorKey{}).(Visito
 // come back to where they wanted to go, or to the page that they sent a form
 // from; scripts get 401.
 func (s Sessions) Require(next http.Handler, failed func(http.ResponseWriter, *http.Request, error)) http.Handler {
+	return s.Admit(next, nil, failed)
+}
+
+// Admit is Require, but guest, if not nil, answers those who are not signed in.
+func (s Sessions) Admit(next http.Handler, guest http.HandlerFunc, failed func(http.ResponseWriter, *http.Request, error)) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		v, ok, err := s.Visitor(r)
 		switch {
@@ -150,6 +155,8 @@ func (s Sessions) Require(next http.Handler, failed func(http.ResponseWriter, *h
 			failed(w, r, err)
 		case ok:
 			next.ServeHTTP(w, r.WithContext(With(r.Context(), v)))
+		case guest != nil:
+			guest(w, r)
 		case scripted(r): // a page asks for a part of itself: it says so and stays as it is
 			http.Error(w, "Signed out. Sign in to continue.", http.StatusUnauthorized)
 		case r.Method == http.MethodGet || r.Method == http.MethodHead:

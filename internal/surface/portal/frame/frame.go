@@ -52,12 +52,13 @@ type Route struct {
 	Pattern string       // as http.ServeMux has it, with its method
 	Needs   access.Right // without it: the page that says who can grant it; 0: everybody signed in
 	Serve   Handler
+	Guest   http.HandlerFunc // answers without a session; nil: sign in first
 }
 
 // Mount adds routes.
 func (f *Frame) Mount(mux *http.ServeMux, routes []Route) {
 	for _, route := range routes {
-		mux.Handle(route.Pattern, f.Sessions.Require(f.serve(route), f.broken))
+		mux.Handle(route.Pattern, f.Sessions.Admit(f.serve(route), route.Guest, f.broken))
 	}
 	mux.Handle("GET "+LivePath, f.Sessions.Require(f.serve(Route{Serve: f.live}), f.broken))
 	mux.HandleFunc("/", f.missing)

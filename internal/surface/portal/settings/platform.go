@@ -35,7 +35,7 @@ func (s *Section) platform(v *frame.Visit) error {
 // connect begins the sign-up, or begins it anew: an earlier one that was left
 // half-way still ends well if somebody goes on with it.
 func (s *Section) connect(v *frame.Visit) error {
-	_, err := s.Platform.StartSignup(v.Context(), v.Company.ID)
+	_, err := s.Platform.StartSignup(v.Context(), v.Company.ID, v.Session.ID)
 	switch fault.CodeOf(err) {
 	case "":
 		return v.Redirect(signupPath)
@@ -59,12 +59,6 @@ func (s *Section) signup(v *frame.Visit) error {
 
 // finish takes the third step again, with what the vendor's page brought back.
 func (s *Section) finish(v *frame.Visit) error {
-	bound, err := s.Platform.ResumeSignup(v.Context(), v.Company.ID)
-	switch fault.CodeOf(err) {
-	case "":
-		return v.Redirect(platformPath, frame.Done(bound.Name+" is connected to the platform."))
-	case fault.Refused, fault.Provider, fault.NotFound:
-		return v.Redirect(platformPath, v.Failed(err))
-	}
-	return err
+	_, pushed, err := s.Platform.ResumeSignup(v.Context(), v.Company.ID)
+	return s.finished(v, pushed, err)
 }

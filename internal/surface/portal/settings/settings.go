@@ -5,6 +5,7 @@ package settings
 
 import (
 	"context"
+	"log/slog"
 	"net/http"
 	"strconv"
 	"strings"
@@ -26,12 +27,20 @@ type Companies interface {
 
 // Platform connects companies to the device-management platform.
 type Platform interface {
-	// StartSignup returns the page on which an administrator signs the company up.
-	StartSignup(ctx context.Context, companyID string) (address string, err error)
+	// StartSignup returns the page on which an administrator signs the company
+	// up. session is the id of the session that begins.
+	StartSignup(ctx context.Context, companyID, session string) (address string, err error)
 	// OpenSignup returns the one that was left half-way; fault.NotFound if none.
 	OpenSignup(ctx context.Context, companyID string) (company.Signup, error)
-	// ResumeSignup binds the company with what the vendor's page brought back.
-	ResumeSignup(ctx context.Context, companyID string) (company.Company, error)
+	// Signup returns the one with a state; fault.NotFound if there is none.
+	Signup(ctx context.Context, state string) (company.Signup, error)
+	// KeepSignupToken keeps what the vendor's page brought back.
+	KeepSignupToken(ctx context.Context, state, token string) error
+	// FinishSignup binds the company with it; pushed is how many policies the
+	// vendor took.
+	FinishSignup(ctx context.Context, state, token string) (bound company.Company, pushed int, err error)
+	// ResumeSignup binds the company with what was kept.
+	ResumeSignup(ctx context.Context, companyID string) (bound company.Company, pushed int, err error)
 }
 
 // Inventory and Policies tell how far the company has come.
@@ -54,6 +63,11 @@ type Section struct {
 	Policies   Policies
 	Keys       access.KeyStore
 	Users      access.UserStore
+	// Throttle counts the visits of CallbackPath by ClientAddress.
+	Throttle      access.Throttle
+	ClientAddress func(*http.Request) string
+	Now           func() time.Time
+	Log           *slog.Logger
 }
 
 const (
@@ -72,6 +86,7 @@ func (s *Section) Routes() []frame.Route {
 		{Pattern: "POST " + platformPath, Needs: access.ManageCompany, Serve: s.connect},
 		{Pattern: "GET " + platformPath + "/signup", Needs: access.ManageCompany, Serve: s.signup},
 		{Pattern: "POST " + platformPath + "/finish", Needs: access.ManageCompany, Serve: s.finish},
+		{Pattern: "GET " + CallbackPath, Serve: s.callback, Guest: s.guestCallback},
 		{Pattern: "GET " + frame.SetupPath, Serve: s.setup},
 	}
 }

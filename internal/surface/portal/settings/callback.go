@@ -1,0 +1,139 @@
+package settings
+
+import (
+	"log/slog"
+	"math"
+	"net/http"
+	"strconv"
+	"time"
+
+	"github.com/a-h/templ"
+
+	"github.com/musterhq/muster/internal/access"
+	"github.com/musterhq/muster/internal/company"
+	"github.com/musterhq/muster/internal/fault"
+	"github.com/musterhq/muster/internal/surface/portal/frame"
+	"github.com/musterhq/muster/internal/surface/web"
+)
+
+// CallbackPath is where the vendor's sign-up page sends the browser back to.
+// The state in its query is a secret, but it stands in addresses, so it is not
+// enough: a sign-up that was begun in the portal is finished by the session
+// that began it. Another session of an administrator finishes it with the
+// button of the platform page. A sign-up that was begun on the command line has
+// no session.
+const CallbackPath = "/connect/callback"
+
+// callbacksPerMinute is how often one network may visit CallbackPath.
+const callbacksPerMinute = 30
+
+// returned finds the sign-up that a browser comes back from.
+func (s *Section) returned(r *http.Request) (signup company.Signup, token string, err error) {
+	now := s.Now()
+	_, spent, closes, err := s.Throttle.Spend(r.Context(), "connect:"+access.Network(s.ClientAddress(r)), callbacksPerMinute, time.Minute, now)
+	if err != nil {
+		return company.Signup{}, "", err
+	}
+	if !spent {
+		limited := fault.New(fault.RateLimited, "too many requests from this address: try again later")
+		limited.RetryAfter = closes.Sub(now)
+		return company.Signup{}, "", limited
+	}
+	signup, err = s.Platform.Signup(r.Context(), r.URL.Query().Get("state"))
+	return signup, r.URL.Query().Get("enterpriseToken"), err
+}
+
+// callback answers a browser whose person is signed in.
+func (s *Section) callback(v *frame.Visit) error {
+	signup, token, err := s.returned(v.Request())
+	if err != nil {
+		return err
+	}
+	if signup.Session == "" && (signup.CompanyID != v.Company.ID || !v.May(access.ManageCompany)) {
+		s.finishCommandLine(v.Writer(), v.Request(), signup.State, token)
+		return nil
+	}
+	if signup.CompanyID != v.Company.ID {
+		return fault.New(fault.NotFound, "this sign-up is unknown: start again on the platform page")
+	}
+	if err := v.Require(access.ManageCompany); err != nil {
+		return err
+	}
+	if signup.Session != "" && signup.Session != v.Session.ID {
+		if err := s.Platform.KeepSignupToken(v.Context(), signup.State, token); err != nil && fault.CodeOf(err) != fault.NotFound {
+			return err
+		}
+		return v.Redirect(platformPath, frame.Flash{Tone: frame.Warn, Text: "Another session started this sign-up. Check that the company is yours, then finish it here."})
+	}
+	_, pushed, err := s.Platform.FinishSignup(v.Context(), signup.State, token)
+	return s.finished(v, pushed, err)
+}
+
+// finished leads to the platform page, which shows what became of a sign-up.
+func (s *Section) finished(v *frame.Visit, pushed int, err error) error {
+	switch fault.CodeOf(err) {
+	case "":
+		return v.Redirect(platformPath, frame.Done(connected(pushed)))
+	case fault.Refused, fault.Provider, fault.NotFound:
+		return v.Redirect(platformPath, v.Failed(err))
+	}
+	return err
+}
+
+func connected(pushed int) string {
+	if pushed == 0 {
+		return "Connected."
+	}
+	return "Connected. " + frame.Count(pushed, "policy", "policies") + " sent to Google."
+}
+
+// guestCallback answers a browser without a session.
+func (s *Section) guestCallback(w http.ResponseWriter, r *http.Request) {
+	signup, token, err := s.returned(r)
+	switch {
+	case err != nil:
+		s.refuseGuest(w, r, err)
+	case signup.Session == "":
+		s.finishCommandLine(w, r, signup.State, token)
+	default:
+		next := web.SignInAddress(r.URL.RequestURI())
+		s.guestPage(w, r, http.StatusUnauthorized, callbackPage("Sign in to finish",
+			"Your session has ended. Sign in again, and Muster finishes the connection to Google. Nothing is lost.", next))
+	}
+}
+
+// finishCommandLine finishes a sign-up that was begun on the command line.
+func (s *Section) finishCommandLine(w http.ResponseWriter, r *http.Request, state, token string) {
+	bound, pushed, err := s.Platform.FinishSignup(r.Context(), state, token)
+	if err != nil {
+		s.refuseGuest(w, r, err)
+		return
+	}
+	s.guestPage(w, r, http.StatusOK, callbackPage("Connected",
+		"Company: "+frame.Plain(bound.Name)+". "+connected(pushed)+" You may close this page.", ""))
+}
+
+// refuseGuest says on a page of its own why a sign-up is not finished.
+func (s *Section) refuseGuest(w http.ResponseWriter, r *http.Request, err error) {
+	f := fault.From(err)
+	switch f.Code {
+	case fault.NotFound:
+		s.guestPage(w, r, http.StatusNotFound, callbackPage("Not found", "This sign-up is unknown here. Start again.", ""))
+	case fault.RateLimited:
+		w.Header().Set("Retry-After", strconv.Itoa(max(1, int(math.Ceil(f.RetryAfter.Seconds())))))
+		s.guestPage(w, r, http.StatusTooManyRequests, callbackPage("Too many requests", frame.Sentence(f.Detail), ""))
+	case fault.Refused, fault.Provider:
+		s.Log.WarnContext(r.Context(), "cannot finish a sign-up", slog.Any("err", err))
+		s.guestPage(w, r, http.StatusBadGateway, callbackPage("Not connected",
+			frame.Sentence(f.Detail)+" You need not sign up again: sign in to Muster and finish there.", platformPath))
+	default:
+		s.Log.ErrorContext(r.Context(), "cannot finish a sign-up", slog.Any("err", err))
+		s.guestPage(w, r, http.StatusInternalServerError, callbackPage("Not connected", "Muster failed. Load this page again in a moment.", ""))
+	}
+}
+
+func (s *Section) guestPage(w http.ResponseWriter, r *http.Request, status int, page templ.Component) {
+	w.Header().Set("Content-Type", "text/html; charset=utf-8")
+	w.WriteHeader(status)
+	_ = page.Render(r.Context(), w) // the browser has gone away: nothing to do
+}
