@@ -10,8 +10,8 @@ import (
 	"github.com/musterhq/muster/internal/access"
 	"github.com/musterhq/muster/internal/company"
 	"github.com/musterhq/muster/internal/config"
-	"github.com/musterhq/muster/internal/service"
 	"github.com/musterhq/muster/internal/servertest"
+	"github.com/musterhq/muster/internal/service"
 )
 
 // begun starts a sign-up in the portal and returns its state.

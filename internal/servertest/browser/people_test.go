@@ -10,6 +10,7 @@ import (
 	"github.com/musterhq/muster/internal/access"
 	domain "github.com/musterhq/muster/internal/company"
 	"github.com/musterhq/muster/internal/platform/emulator"
+	"github.com/musterhq/muster/internal/policy"
 	"github.com/musterhq/muster/internal/servertest"
 	"github.com/musterhq/muster/internal/servertest/browser"
 	"github.com/musterhq/muster/internal/servertest/oidctest"
@@ -199,6 +200,7 @@ func TestPasskeys(t *testing.T) {
 func TestConnectingTheCompany(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, access.Settings{})
+	s.lab.Policy(company(t, s), "Office phones", policy.Platform)
 	tab := s.tab
 	tab.SignIn(s.admin.Email, servertest.Password)
 	tab.Go("/")
