@@ -5,10 +5,14 @@ import (
 	"context"
 	"encoding/json"
 	"io"
+	"io/fs"
 	"log/slog"
 	"net/http"
+	"os"
+	"path/filepath"
 	"regexp"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -21,6 +25,8 @@ type running struct {
 	url  string
 	key  string
 	stop func()
+	// ahead is how far the demo's clock is ahead, in nanoseconds.
+	ahead atomic.Int64
 }
 
 // screen is what a person sees.
@@ -48,16 +54,17 @@ func (s *screen) find(expression string) string {
 func start(t *testing.T, dir string) *running {
 	t.Helper()
 	ctx, cancel := context.WithCancel(context.WithoutCancel(t.Context()))
-	out, done := &screen{}, make(chan error, 1)
+	out, done, r := &screen{}, make(chan error, 1), &running{t: t}
+	now := func() time.Time { return time.Now().Add(time.Duration(r.ahead.Load())) }
 	go func() {
-		done <- demo.Run(ctx, demo.Settings{Data: dir, Listen: "127.0.0.1:0"}, time.Now, slog.New(slog.DiscardHandler), out)
+		done <- demo.Run(ctx, demo.Settings{Data: dir, Listen: "127.0.0.1:0"}, now, slog.New(slog.DiscardHandler), out)
 	}()
-	r := &running{t: t, stop: sync.OnceFunc(func() {
+	r.stop = sync.OnceFunc(func() {
 		cancel()
 		if err := <-done; err != nil {
 			t.Errorf("the demo did not end well: %v", err)
 		}
-	})}
+	})
 	t.Cleanup(r.stop)
 	eventually(t, "the demo is up", func() bool { return out.find(`Three commands (to) try`) != "" })
 	r.url, r.key = out.find(`(http://[^\s]+)`), out.find(`API key +(\S+)`)
@@ -141,7 +148,11 @@ func TestAgentsOfTheDemo(t *testing.T) {
 	if got := before["VIVE Focus 3 5570"].ManagedDevice.PolicyName; got != "Training headsets" {
 		t.Errorf("the headset has the policy %q", got)
 	}
-	first.obey(before["EA660 H31C"], "wipe", "SUCCESS")
+	wiped := before["EA660 H31C"]
+	first.obey(wiped, "wipe", "IN_PROGRESS")
+	eventually(t, "the device erases itself", func() bool { return erased(t, dir) })
+	first.ahead.Store(int64(16 * time.Minute)) // its silence proves it
+	eventually(t, "the wipe is done", func() bool { return first.latest(wiped) == "SUCCESS" })
 	first.stop()
 
 	second := start(t, dir)
@@ -165,9 +176,34 @@ func (r *running) obey(d device, path, end string) {
 		r.t.Errorf("%s of %s: %d %s", path, d.Identification, status, answer.Detail)
 		return
 	}
-	eventually(r.t, path+" of "+d.Identification, func() bool {
-		var page struct{ Content []struct{ Status string } }
-		r.call("GET", "/assets/"+d.PathName+"/commands", &page)
-		return len(page.Content) > 0 && page.Content[0].Status == end
+	eventually(r.t, path+" of "+d.Identification, func() bool { return r.latest(d) == end })
+}
+
+// latest is the status of a device's newest command; empty: it has none.
+func (r *running) latest(d device) string {
+	r.t.Helper()
+	var page struct{ Content []struct{ Status string } }
+	r.call("GET", "/assets/"+d.PathName+"/commands", &page)
+	if len(page.Content) == 0 {
+		return ""
+	}
+	return page.Content[0].Status
+}
+
+// erased reports whether a simulated device of the demo has erased itself.
+func erased(t *testing.T, dir string) bool {
+	t.Helper()
+	found := false
+	err := filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
+		if err != nil || d.Name() != "device.json" {
+			return nil // what goes away while the demo runs is of no interest
+		}
+		text, err := os.ReadFile(path)
+		found = found || err == nil && bytes.Contains(text, []byte(`"wiped":true`))
+		return nil
 	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return found
 }
