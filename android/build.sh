@@ -1,0 +1,62 @@
+#!/usr/bin/env bash
+# build.sh OUT: builds the app into the folder OUT: classes, muster-agent-unsigned.apk
+# (the same bytes wherever it is built) and the signed muster-agent.apk.
+#
+# MUSTER_APP_KEY names a PKCS #12 file with the key to sign with; apksigner asks for
+# its password, or takes it from MUSTER_APP_KEY_PASSWORD. Without it a test key is
+# made in this folder once, whose certificate says that it is one.
+set -euo pipefail
+if [ $# -ne 1 ]; then echo "usage: build.sh OUT" >&2; exit 2; fi
+mkdir -p "$1"
+out=$(cd "$1" && pwd)
+cd "$(dirname "$0")"
+version=$(sed -n 's/^version=//p' version.properties)
+code=$(sed -n 's/^code=//p' version.properties)
+
+mapfile -t jars < <(./artifacts.sh build)
+[ ${#jars[@]} -eq 3 ] # android-all, dx, apktool
+android=${jars[0]} dx=${jars[1]} apktool=${jars[2]}
+
+rm -rf "$out/classes" "$out/res.zip"
+mkdir -p "$out/classes"
+find core/src app/src -name '*.java' | LC_ALL=C sort >"$out/sources"
+javac -encoding UTF-8 --release 8 -proc:none -Xlint:all,-options,-processing -Werror -cp "$android" -d "$out/classes" "@$out/sources"
+
+# dx does not know how to translate invokedynamic: no lambdas, no string switches of newer compilers.
+if grep -rlE 'LambdaMetafactory|StringConcatFactory' "$out/classes"; then
+	echo "cannot build the app: the classes above use invokedynamic; write the lambdas as classes" >&2
+	exit 1
+fi
+java -cp "$dx" com.android.dx.command.Main --dex --min-sdk-version=28 --output="$out/classes.dex" "$out/classes"
+
+unzip -qo "$apktool" prebuilt/linux/aapt2 prebuilt/android-framework.jar -d "$out"
+chmod +x "$out/prebuilt/linux/aapt2"
+"$out/prebuilt/linux/aapt2" compile --dir app/res -o "$out/res.zip"
+"$out/prebuilt/linux/aapt2" link -I "$out/prebuilt/android-framework.jar" --manifest app/AndroidManifest.xml \
+	--min-sdk-version 28 --target-sdk-version 35 --version-code "$code" --version-name "$version" \
+	-o "$out/base.apk" "$out/res.zip"
+java tools/Pack.java "$out/base.apk" "$out/classes.dex" "$out/muster-agent-unsigned.apk"
+
+key=${MUSTER_APP_KEY-} password=${MUSTER_APP_KEY_PASSWORD-}
+if [ -z "$key" ]; then
+	key=$PWD/test-key.p12 password=test-key
+	if [ ! -e "$key" ]; then
+		keytool -genkeypair -keystore "$key" -storetype PKCS12 -storepass "$password" -alias muster -keyalg RSA -keysize 3072 \
+			-validity 10950 -dname "CN=Muster test key (not for distribution)" 2>/dev/null
+		chmod 600 "$key"
+	fi
+fi
+pass=()
+if [ -n "$password" ]; then
+	export MUSTER_APP_KEY_PASSWORD=$password
+	pass=(--ks-pass env:MUSTER_APP_KEY_PASSWORD)
+fi
+apksigner sign --ks "$key" "${pass[@]}" --min-sdk-version 28 --v1-signing-enabled false --v2-signing-enabled true \
+	--v3-signing-enabled true --v4-signing-enabled false --in "$out/muster-agent-unsigned.apk" --out "$out/muster-agent.apk"
+apksigner verify --min-sdk-version 28 "$out/muster-agent.apk"
+size=$(stat -c %s "$out/muster-agent.apk")
+if [ "$size" -ge 307200 ]; then
+	echo "cannot accept the app: $size bytes, the limit is 307200" >&2
+	exit 1
+fi
+echo "$out/muster-agent.apk: version $version, $size bytes" >&2
