@@ -23,7 +23,7 @@ type enrollCommand struct {
 	Bundle string   `name:"bundle" placeholder:"FILE" help:"Instead of --server, --token, --pin and --command-key: a file with a code's whole text, as the USB tool hands it over. It is read once and deleted."`
 	Role   string   `name:"role" enum:"manager,companion" default:"manager" help:"manager, or companion on a device that the platform manages."`
 	Pin    pins     `name:"pin" placeholder:"PIN" help:"The pin of the service's certificate from the QR code; repeat it for a second."`
-	Key    string   `name:"command-key" placeholder:"KEY" help:"The service's command key from the QR code; without it the service's answer is believed."`
+	Key    string   `name:"command-key" placeholder:"KEY" help:"The service's command key for the device key's algorithm, from the QR code; without it the service's answer is believed."`
 	DNS    []string `name:"dns" placeholder:"IP" help:"A name server to ask where Android tells of none."`
 	Alg    string   `name:"alg" enum:"ed25519,es256" default:"ed25519" help:"The device key's algorithm: ed25519 or es256."`
 }
@@ -55,12 +55,15 @@ func (c *enrollCommand) Validate() error {
 
 // Run enrols the device.
 func (c *enrollCommand) Run(env *environment) error {
-	code := agentproto.Code{Server: c.Server, Token: c.Token, CommandKey: c.Key, Pins: c.Pin}
+	code := agentproto.Code{Server: c.Server, Token: c.Token, CommandKey: c.Key, CommandKeyES256: c.Key, Pins: c.Pin}
 	if c.Bundle != "" {
 		var err error
 		if code, err = takeBundle(c.Bundle); err != nil {
 			return err
 		}
+	}
+	if agentproto.Algorithm(c.Alg) == agentproto.ES256 {
+		code.CommandKey = code.CommandKeyES256
 	}
 	lock, err := c.lock()
 	if busy := (*busyError)(nil); errors.As(err, &busy) {

@@ -85,6 +85,9 @@ func (l *link) trust(k agentproto.CommandKey) error {
 			return errors.New("the announced key is known already")
 		}
 	}
+	if k.Key.Algorithm != newest.Key.Algorithm {
+		return fmt.Errorf("the key %q is of another algorithm than the key that it follows", k.ID)
+	}
 	if k.NotBefore < newest.NotBefore || k.NotBefore > now+keyAhead.Milliseconds() {
 		return fmt.Errorf("the key %q begins before the key that it follows, or in the future", k.ID)
 	}

@@ -35,19 +35,22 @@ const EndTopic = "agent-end"
 
 // Device is an enrolled agent.
 type Device struct {
-	ID           string
-	CompanyID    string
-	AssetID      string
-	Epoch        int
-	Role         agentproto.Role
-	Key          agentproto.PublicKey
-	LastSequence int64
-	State        State
-	Wiped        bool // DELETED by a wipe, or while one was open: a later contact is told to erase
-	Superseded   bool // DELETED because another device has become its asset since
-	Capabilities []agentproto.Capability
-	EnrolledAt   time.Time
-	SeenAt       time.Time
+	ID        string
+	CompanyID string
+	AssetID   string
+	Epoch     int
+	Role      agentproto.Role
+	Key       agentproto.PublicKey
+	// CommandAlgorithm is that of the command key which the device was given when
+	// it enrolled: all that it obeys is signed so for as long as it is enrolled.
+	CommandAlgorithm agentproto.Algorithm
+	LastSequence     int64
+	State            State
+	Wiped            bool // DELETED by a wipe, or while one was open: a later contact is told to erase
+	Superseded       bool // DELETED because another device has become its asset since
+	Capabilities     []agentproto.Capability
+	EnrolledAt       time.Time
+	SeenAt           time.Time
 	// Silent: the inventory has given it up as INACTIVE.
 	Silent bool
 	// Open counts the commands that the device has not had or not finished.

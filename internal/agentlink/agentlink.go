@@ -124,7 +124,8 @@ type Link struct {
 	Observer   Observer
 	Commands   Commands
 	Waker      Waker
-	Signer     Signer
+	Signer     Signer // for devices that were given an Ed25519 key
+	ES256      Signer // for devices that were given a P-256 key
 	PublicURL  string
 	// Pins are the keys of certificates by which new devices know the service;
 	// none where the world's authorities vouch for it. Nil: none.
@@ -135,13 +136,24 @@ type Link struct {
 	keys keyring
 }
 
-// seal signs v.
-func (l *Link) seal(kind string, v any) (agentproto.Envelope, error) {
-	return agentproto.Seal(l.Signer.Key, l.Signer.ID, kind, v)
+// signer is who signs for devices that were given a key of the algorithm.
+func (l *Link) signer(alg agentproto.Algorithm) Signer {
+	if alg == agentproto.ES256 {
+		return l.ES256
+	}
+	return l.Signer
 }
 
-// commandKeys are the keys that a new device trusts.
-func (l *Link) commandKeys() ([]agentproto.CommandKey, error) {
-	public, err := l.Signer.Key.Public()
-	return []agentproto.CommandKey{{ID: l.Signer.ID, Key: public, NotBefore: l.Signer.Made.UnixMilli()}}, err
+// seal signs v for a device.
+func (l *Link) seal(d agentdevice.Device, kind string, v any) (agentproto.Envelope, error) {
+	signer := l.signer(d.CommandAlgorithm)
+	return agentproto.Seal(signer.Key, signer.ID, kind, v)
+}
+
+// commandKeys are the keys that a new device trusts: one, of the algorithm that
+// its own key has.
+func (l *Link) commandKeys(alg agentproto.Algorithm) ([]agentproto.CommandKey, error) {
+	signer := l.signer(alg)
+	public, err := signer.Key.Public()
+	return []agentproto.CommandKey{{ID: signer.ID, Key: public, NotBefore: signer.Made.UnixMilli()}}, err
 }

@@ -27,7 +27,7 @@ func (l *Link) CheckIn(ctx context.Context, d agentdevice.Device, r agentproto.C
 	}
 	var err error
 	if r.KeyID != "" { // an agent that does not say knows but one
-		if answer.Keys, err = l.Signer.succession(r.KeyID); err != nil {
+		if answer.Keys, err = l.signer(d.CommandAlgorithm).succession(r.KeyID); err != nil {
 			return answer, err
 		}
 	}
@@ -182,7 +182,7 @@ func (l *Link) offer(ctx context.Context, d agentdevice.Device, now time.Time, a
 		if !one.Deadline.IsZero() {
 			order.Deadline = one.Deadline.UnixMilli()
 		}
-		sealed, err := l.seal(agentproto.KindCommand, order)
+		sealed, err := l.seal(d, agentproto.KindCommand, order)
 		if err != nil {
 			return err
 		}

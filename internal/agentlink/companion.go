@@ -25,7 +25,7 @@ func (l *Link) enrollCompanion(ctx context.Context, token string, made agentdevi
 	if err != nil {
 		return none, err
 	}
-	keys, err := l.commandKeys()
+	keys, err := l.commandKeys(d.CommandAlgorithm)
 	return agentproto.EnrollResponse{DeviceID: d.ID, ServerTime: made.EnrolledAt.UnixMilli(), CommandKeys: keys, NextSeconds: 1}, err
 }
 

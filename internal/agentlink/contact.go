@@ -44,7 +44,7 @@ func (l *Link) authenticate(ctx context.Context, r agentproto.Request, signature
 	if err != nil {
 		return agentdevice.Device{}, err
 	}
-	if err := l.count(l.keys.put(device.ID, device.Key), r, signature); err != nil {
+	if err := l.count(l.keys.put(device), r, signature); err != nil {
 		return agentdevice.Device{}, err
 	}
 	return l.contact(ctx, device, r, signature)
@@ -96,7 +96,7 @@ func (l *Link) count(sender *known, r agentproto.Request, signature string) erro
 		return nil
 	}
 	err := l.mendable(agentproto.RateLimited, "the device sends too many requests: wait",
-		agentdevice.Device{ID: r.Device, LastSequence: r.Sequence}, signature)
+		agentdevice.Device{ID: r.Device, CommandAlgorithm: sender.commands, LastSequence: r.Sequence}, signature)
 	if refused, ok := errors.AsType[*agentproto.Refusal](err); ok {
 		refused.RetryAfter = int(math.Ceil(wait.Seconds()))
 	}
@@ -112,12 +112,12 @@ func (l *Link) skewed(r agentproto.Request) bool {
 // mendable is a refusal with the service's clock and the last sequence, bound
 // to the request by its signature.
 func (l *Link) mendable(code agentproto.ErrorCode, message string, d agentdevice.Device, signature string) error {
-	said, err := l.seal(agentproto.KindTime, agentproto.Time{DeviceID: d.ID, ServerTime: l.Now().UnixMilli(),
+	said, err := l.seal(d, agentproto.KindTime, agentproto.Time{DeviceID: d.ID, ServerTime: l.Now().UnixMilli(),
 		LastSequence: d.LastSequence, InReplyTo: signature})
 	if err != nil {
 		return err
 	}
-	keys, err := l.Signer.succession("")
+	keys, err := l.signer(d.CommandAlgorithm).succession("")
 	if err != nil {
 		return err
 	}
@@ -136,11 +136,11 @@ func (l *Link) tombstone(d agentdevice.Device) error {
 }
 
 func (l *Link) tombstoned(d agentdevice.Device, action agentproto.TombstoneAction) error {
-	stone, err := l.seal(agentproto.KindTombstone, agentproto.Tombstone{DeviceID: d.ID, Action: action})
+	stone, err := l.seal(d, agentproto.KindTombstone, agentproto.Tombstone{DeviceID: d.ID, Action: action})
 	if err != nil {
 		return err
 	}
-	keys, err := l.Signer.succession("")
+	keys, err := l.signer(d.CommandAlgorithm).succession("")
 	if err != nil {
 		return err
 	}
@@ -163,7 +163,7 @@ func (l *Link) Policy(ctx context.Context, d agentdevice.Device, id string) (age
 	if err := json.Unmarshal(p.Document, &document); err != nil {
 		return agentproto.Envelope{}, "", fmt.Errorf("policy %s has a document that agents cannot read: %w", p.ID, err)
 	}
-	sealed, err := l.seal(agentproto.KindPolicy, agentproto.Policy{ID: p.ID, CompanyID: p.CompanyID, Version: p.Version, Settings: document.Settings, VROnly: p.VROnly})
+	sealed, err := l.seal(d, agentproto.KindPolicy, agentproto.Policy{ID: p.ID, CompanyID: p.CompanyID, Version: p.Version, Settings: document.Settings, VROnly: p.VROnly})
 	return sealed, etag(p.ID, p.Version), err
 }
 
@@ -210,7 +210,7 @@ func (l *Link) assignment(d agentdevice.Device, now time.Time) (*agentproto.Enve
 	if d.PolicyID == "" {
 		return nil, nil
 	}
-	sealed, err := l.seal(agentproto.KindAssignment, agentproto.Assignment{DeviceID: d.ID, CompanyID: d.CompanyID, PolicyID: d.PolicyID,
+	sealed, err := l.seal(d, agentproto.KindAssignment, agentproto.Assignment{DeviceID: d.ID, CompanyID: d.CompanyID, PolicyID: d.PolicyID,
 		Version: d.PolicyVersion, Number: d.LastSequence, Time: now.UnixMilli()})
 	return &sealed, err
 }

@@ -60,12 +60,15 @@ func (l *Link) EnrollAgain(ctx context.Context, companyID, assetID string) ([]by
 
 // Code is the text of the QR code that enrolls a device with a token.
 func (l *Link) Code(token string) ([]byte, error) {
-	keys, err := l.commandKeys()
-	if err != nil {
-		return nil, err
+	extras := map[string]string{appPackage + ".SERVER_URL": l.PublicURL, appPackage + ".ENROLLMENT_TOKEN": token}
+	// The code does not know whose device will read it: it names both keys.
+	for name, alg := range map[string]agentproto.Algorithm{".COMMAND_KEY": agentproto.Ed25519, ".COMMAND_KEY_ES256": agentproto.ES256} {
+		keys, err := l.commandKeys(alg)
+		if err != nil {
+			return nil, err
+		}
+		extras[appPackage+name] = keys[0].Key.SPKI
 	}
-	extras := map[string]string{appPackage + ".SERVER_URL": l.PublicURL, appPackage + ".ENROLLMENT_TOKEN": token,
-		appPackage + ".COMMAND_KEY": keys[0].Key.SPKI}
 	if l.Pins != nil {
 		pins, err := l.Pins()
 		if err != nil {
@@ -94,7 +97,7 @@ func (l *Link) Enroll(ctx context.Context, r agentproto.EnrollRequest) (agentpro
 		return none, badToken()
 	}
 	now := l.Now()
-	made := agentdevice.Device{ID: name.NewID(), Role: r.Role, Key: r.Key, State: agentdevice.Active, EnrolledAt: now, SeenAt: now}
+	made := agentdevice.Device{ID: name.NewID(), Role: r.Role, Key: r.Key, CommandAlgorithm: r.Key.Algorithm, State: agentdevice.Active, EnrolledAt: now, SeenAt: now}
 	if companion {
 		return l.enrollCompanion(ctx, r.Token, made)
 	}
@@ -155,11 +158,11 @@ func observation(d agentdevice.Device, facts agentproto.Facts) enrolment.Observa
 const unknownYet = "-"
 
 func (l *Link) welcome(ctx context.Context, deviceID string, now time.Time) (agentproto.EnrollResponse, error) {
-	keys, err := l.commandKeys()
+	d, err := l.Store.AgentDevice(ctx, deviceID) // with its policy's version
 	if err != nil {
 		return agentproto.EnrollResponse{}, err
 	}
-	d, err := l.Store.AgentDevice(ctx, deviceID) // with its policy's version
+	keys, err := l.commandKeys(d.CommandAlgorithm)
 	return agentproto.EnrollResponse{DeviceID: d.ID, ServerTime: now.UnixMilli(), CommandKeys: keys,
 		Policy: ref(d.PolicyID, d.PolicyVersion), NextSeconds: 1}, err
 }

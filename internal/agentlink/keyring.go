@@ -5,6 +5,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/musterhq/muster/internal/agentdevice"
 	"github.com/musterhq/muster/internal/agentproto"
 )
 
@@ -29,7 +30,8 @@ type keyring struct {
 
 // known is a device that has proved itself to this replica.
 type known struct {
-	key agentproto.PublicKey
+	key      agentproto.PublicKey
+	commands agentproto.Algorithm // of the command key that the device was given
 	// paid is the time, in nanoseconds, up to which the device's requests have
 	// used what it may send: each request adds requestEvery to it, and it never
 	// lags behind the present.
@@ -62,18 +64,18 @@ func (k *keyring) get(device string) *known {
 	return k.keys[device]
 }
 
-// put remembers a key and returns it with the count of the device's requests.
+// put remembers a device's key and returns it with the count of the device's requests.
 // A full ring starts again: what is used comes back.
-func (k *keyring) put(device string, key agentproto.PublicKey) *known {
+func (k *keyring) put(device agentdevice.Device) *known {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	if k.keys == nil || len(k.keys) >= maxKeys {
 		k.keys = map[string]*known{}
 	}
-	one := &known{key: key, paid: &atomic.Int64{}}
-	if before := k.keys[device]; before != nil {
+	one := &known{key: device.Key, commands: device.CommandAlgorithm, paid: &atomic.Int64{}}
+	if before := k.keys[device.ID]; before != nil {
 		one.paid = before.paid
 	}
-	k.keys[device] = one
+	k.keys[device.ID] = one
 	return one
 }

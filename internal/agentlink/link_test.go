@@ -73,8 +73,12 @@ func makeWorld(t testing.TB) *world {
 	if err != nil {
 		t.Fatal(err)
 	}
+	es256, err := agentproto.NewPrivateKey(agentproto.ES256)
+	if err != nil {
+		t.Fatal(err)
+	}
 	w.link = &agentlink.Link{Store: db, Enroller: db, Deliveries: db, Companions: db, Directory: db, Observer: &enrolment.Service{Store: db, Companies: db, Now: time.Now},
-		Commands: w.commands, Waker: db, Signer: agentlink.Signer{Key: key, ID: "k1"}, Now: time.Now, Log: log}
+		Commands: w.commands, Waker: db, Signer: agentlink.Signer{Key: key, ID: "k1"}, ES256: agentlink.Signer{Key: es256, ID: "e1"}, Now: time.Now, Log: log}
 	w.commands.Channels[asset.Agent] = w.link
 	hub := device.NewHub(time.Now, 1000)
 	t.Cleanup(db.Listen(agentlink.WakeTopic, hub.Wake))

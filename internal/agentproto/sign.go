@@ -1,6 +1,7 @@
 package agentproto
 
 import (
+	"crypto"
 	"crypto/ecdsa"
 	"crypto/ed25519"
 	"crypto/elliptic"
@@ -110,7 +111,7 @@ func (k PrivateKey) Sign(message []byte) (string, error) {
 		return text64.EncodeToString(ed25519.Sign(*k.ed, message)), nil
 	}
 	sum := sha256.Sum256(message)
-	sig, err := ecdsa.SignASN1(rand.Reader, k.ec, sum[:])
+	sig, err := k.ec.Sign(nil, sum[:], crypto.SHA256) // deterministic (RFC 6979), as Ed25519 is
 	return text64.EncodeToString(sig), err
 }
 

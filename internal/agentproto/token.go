@@ -25,8 +25,10 @@ func TokenOf(text string) (string, error) {
 type Code struct {
 	Server     string
 	Token      string
-	CommandKey string   // empty: the service's answer is believed
-	Pins       []string // none: its certificate must be one that the world trusts
+	CommandKey string // for a device with an Ed25519 key; empty: the service's answer is believed
+	// CommandKeyES256 is that for a device with a P-256 key.
+	CommandKeyES256 string
+	Pins            []string // none: its certificate must be one that the world trusts
 }
 
 // String keeps the token out of logs.
@@ -52,6 +54,8 @@ func ParseCode(text string) (Code, error) {
 			c.Server = value
 		case "COMMAND_KEY":
 			c.CommandKey = value
+		case "COMMAND_KEY_ES256":
+			c.CommandKeyES256 = value
 		case "SERVER_PIN":
 			c.Pins = strings.Split(value, ",")
 		}

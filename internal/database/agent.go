@@ -15,7 +15,7 @@ import (
 
 // agentColumns also say what the device is to have: the policy that is assigned
 // to its asset, at its present version.
-const agentColumns = `agent_devices.id, agent_devices.company_id, agent_devices.asset_id, agent_devices.epoch, agent_devices.role, agent_devices.key_alg, agent_devices.key_spki, agent_devices.last_sequence, agent_devices.state, agent_devices.wiped, agent_devices.superseded,
+const agentColumns = `agent_devices.id, agent_devices.company_id, agent_devices.asset_id, agent_devices.epoch, agent_devices.role, agent_devices.key_alg, agent_devices.key_spki, agent_devices.command_alg, agent_devices.last_sequence, agent_devices.state, agent_devices.wiped, agent_devices.superseded,
 	agent_devices.capabilities, agent_devices.push_token, agent_devices.open_deliveries, agent_devices.enrolled_at, agent_devices.seen_at,
 	EXISTS (SELECT 1 FROM assets a WHERE a.id = agent_devices.asset_id AND a.epoch = agent_devices.epoch AND a.status = 'INACTIVE'), ` + agentPolicy
 
@@ -29,7 +29,7 @@ const agentPolicy = `COALESCE((SELECT a.policy_id FROM assets a
 func scanAgent(r row) (d agentdevice.Device, err error) {
 	var capabilities string
 	var enrolled, seen int64
-	if err := r.Scan(&d.ID, &d.CompanyID, &d.AssetID, &d.Epoch, &d.Role, &d.Key.Algorithm, &d.Key.SPKI, &d.LastSequence, &d.State,
+	if err := r.Scan(&d.ID, &d.CompanyID, &d.AssetID, &d.Epoch, &d.Role, &d.Key.Algorithm, &d.Key.SPKI, &d.CommandAlgorithm, &d.LastSequence, &d.State,
 		&d.Wiped, &d.Superseded, &capabilities, &d.PushToken, &d.Open, &enrolled, &seen, &d.Silent, &d.PolicyID, &d.PolicyVersion); err != nil {
 		return d, err
 	}

@@ -70,7 +70,7 @@ CREATE TABLE agent_devices (
     erasing_at BIGINT NOT NULL, -- when it set out to erase itself; 0: it did not
     enrolled_at BIGINT NOT NULL,
     seen_at BIGINT NOT NULL
-, superseded BOOLEAN NOT NULL DEFAULT FALSE);
+, superseded BOOLEAN NOT NULL DEFAULT FALSE, command_alg TEXT NOT NULL DEFAULT 'ed25519');
 CREATE INDEX agent_devices_asset ON agent_devices (asset_id, epoch);
 CREATE INDEX agent_devices_erasing ON agent_devices (erasing_at) WHERE erasing_at <> 0;
 CREATE INDEX agent_devices_orphans ON agent_devices (id) WHERE state = 'DELETED' AND open_deliveries > 0;

@@ -217,7 +217,11 @@ func (s *stranger) enroll(code, serial string) error {
 	if err := json.NewDecoder(response.Body).Decode(&answer); err != nil || response.StatusCode != 200 {
 		return fmt.Errorf("enroll: status %d, %w", response.StatusCode, err)
 	}
-	if answer.CommandKeys[0].Key.SPKI != of("COMMAND_KEY") {
+	named := "COMMAND_KEY"
+	if s.alg == "es256" {
+		named += "_ES256"
+	}
+	if answer.CommandKeys[0].Key.SPKI != of(named) {
 		return errors.New("whoever answered has another command key")
 	}
 	s.memory.Server, s.memory.Device, s.memory.Keys = of("SERVER_URL"), answer.DeviceID, answer.CommandKeys[:1]
@@ -250,7 +254,14 @@ func (s *stranger) open(e *envelope, kind string, v any) error {
 			return err
 		}
 		message := strings.Join([]string{"muster-service-v1", e.Kind, e.KeyID, e.Payload}, "\n")
-		if key, ok := public.(ed25519.PublicKey); !ok || !ed25519.Verify(key, []byte(message), sig) {
+		good, sum := false, sha256.Sum256([]byte(message))
+		switch key := public.(type) {
+		case ed25519.PublicKey:
+			good = s.alg == "ed25519" && ed25519.Verify(key, []byte(message), sig)
+		case *ecdsa.PublicKey:
+			good = s.alg == "es256" && ecdsa.VerifyASN1(key, sum[:], sig)
+		}
+		if !good {
 			return errors.New("not signed by the service")
 		}
 		return json.Unmarshal(payload, v)

@@ -1,10 +1,15 @@
 package service
 
 import (
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/hkdf"
 	"crypto/sha256"
 	"crypto/x509"
 	"encoding/hex"
+	"math/big"
 	"net/http"
+	"time"
 
 	"github.com/musterhq/muster/internal/agentdevice"
 	"github.com/musterhq/muster/internal/agentlink"
@@ -18,11 +23,11 @@ import (
 // agents mounts the agents' door and makes the link the channel of agent
 // devices.
 func (s *Service) agents(mux *http.ServeMux, commands *command.Service, observer *enrolment.Service) (*agentlink.Link, error) {
-	signer, err := s.keys.signer()
+	signer, es256, err := s.keys.signers()
 	if err != nil {
 		return nil, err
 	}
-	link := &agentlink.Link{Store: s.db, Enroller: s.db, Deliveries: s.db, Companions: s.db, Directory: s.db, Observer: observer, Commands: commands, Waker: s.db, Signer: signer,
+	link := &agentlink.Link{Store: s.db, Enroller: s.db, Deliveries: s.db, Companions: s.db, Directory: s.db, Observer: observer, Commands: commands, Waker: s.db, Signer: signer, ES256: es256,
 		PublicURL: s.public, Pins: s.pins, Now: s.options.Now, Log: s.options.Logger}
 	hub := device.NewHub(s.options.Now, s.shares.Streams)
 	s.metrics.Streams(hub.Count, s.shares.Streams)
@@ -45,11 +50,25 @@ func (s *Service) agents(mux *http.ServeMux, commands *command.Service, observer
 // Agents is the link to devices with our own agent; it issues their tokens.
 func (s *Service) Agents() *agentlink.Link { return s.link }
 
-// signer is the key that signs what devices obey, with those before it.
-func (k *Keys) signer() (agentlink.Signer, error) {
+// signers are the keys that sign what devices obey, by algorithm.
+func (k *Keys) signers() (ed25519, es256 agentlink.Signer, err error) {
+	if ed25519, err = signerOf(k.signing, signingKey.ed25519); err != nil {
+		return ed25519, es256, err
+	}
+	es256, err = signerOf(k.signing, signingKey.es256)
+	return ed25519, es256, err
+}
+
+// signerOf makes the signer of one algorithm: the key that signs what devices
+// obey, with those before it.
+func signerOf(keys []signingKey, private func(signingKey) (any, error)) (agentlink.Signer, error) {
 	var all []agentlink.Signer
-	for _, k := range k.signing {
-		one, err := signerOf(k)
+	for _, k := range keys {
+		key, err := private(k)
+		if err != nil {
+			return agentlink.Signer{}, err
+		}
+		one, err := oneSigner(key, k.made)
 		if err != nil {
 			return agentlink.Signer{}, err
 		}
@@ -59,10 +78,10 @@ func (k *Keys) signer() (agentlink.Signer, error) {
 	return all[0], nil
 }
 
-// signerOf makes the signer of one key. Its id is derived, so that the same key
+// oneSigner makes the signer of one key. Its id is derived, so that the same key
 // has the same id on every replica.
-func signerOf(k signingKey) (agentlink.Signer, error) {
-	raw, err := x509.MarshalPKCS8PrivateKey(k.key)
+func oneSigner(private any, made time.Time) (agentlink.Signer, error) {
+	raw, err := x509.MarshalPKCS8PrivateKey(private)
 	if err != nil {
 		return agentlink.Signer{}, err
 	}
@@ -75,5 +94,23 @@ func signerOf(k signingKey) (agentlink.Signer, error) {
 		return agentlink.Signer{}, err
 	}
 	sum := sha256.Sum256([]byte(public.SPKI))
-	return agentlink.Signer{Key: key, ID: hex.EncodeToString(sum[:8]), Made: k.made}, nil
+	return agentlink.Signer{Key: key, ID: hex.EncodeToString(sum[:8]), Made: made}, nil
+}
+
+func (k signingKey) ed25519() (any, error) { return k.key, nil }
+
+// es256 is the P-256 key that belongs to the Ed25519 one. It comes of the same
+// secret, one way (HKDF, then FIPS 186-5 A.2.1), and is not stored: key files of
+// every age have one, and all replicas have the same without a new file.
+func (k signingKey) es256() (any, error) {
+	curve := elliptic.P256()
+	order := curve.Params().N
+	wide, err := hkdf.Key(sha256.New, k.key.Seed(), nil, "muster command key es256", curve.Params().BitSize/8+16)
+	if err != nil {
+		return nil, err
+	}
+	one := big.NewInt(1)
+	scalar := new(big.Int).SetBytes(wide)
+	scalar.Mod(scalar, new(big.Int).Sub(order, one)).Add(scalar, one)
+	return ecdsa.ParseRawPrivateKey(curve, scalar.FillBytes(make([]byte, curve.Params().BitSize/8)))
 }

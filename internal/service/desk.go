@@ -69,11 +69,11 @@ func openProvisioning(db *database.DB, now func() time.Time) func(context.Contex
 		if err := admit(ctx, db, keys, settings, slog.Default()); err != nil {
 			return nil, err
 		}
-		signer, err := keys.signer()
+		signer, es256, err := keys.signers()
 		if err != nil {
 			return nil, err
 		}
-		link := &agentlink.Link{Store: db, Signer: signer, PublicURL: settings.PublicURL, Now: now,
+		link := &agentlink.Link{Store: db, Signer: signer, ES256: es256, PublicURL: settings.PublicURL, Now: now,
 			Pins: func() ([]string, error) { return pinsOf(settings.TLSCert, settings.PublicURL, now()) }}
 		return &provisioning.Service{Catalogue: db, Records: db, PublicURL: settings.PublicURL, Now: now,
 			Issuers: map[policy.Type]provisioning.Issuer{policy.Agent: link}}, nil
