@@ -53,6 +53,8 @@ test_packages() {
 	command -v zbarimg >/dev/null || missing+=(zbar-tools)
 	command -v adb >/dev/null || missing+=(adb) # muster usb
 	command -v chromium >/dev/null || command -v google-chrome >/dev/null || missing+=(chromium) # the portal's pages
+	command -v javac >/dev/null || missing+=(openjdk-17-jdk-headless) # the Android app
+	command -v mvn >/dev/null || missing+=(maven)                     # fetches what the app is built with
 	if [ -z "${MUSTER_TEST_POSTGRES-}" ] && ! has_postgres; then
 		no_cluster || :
 		missing+=(postgresql)

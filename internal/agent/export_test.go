@@ -17,3 +17,6 @@ func ApplyTo(ctx context.Context, d Device, id, value string) agentproto.Setting
 func WaitUnderGuard(d time.Duration, until int64, now func() time.Time) time.Duration {
 	return (&Agent{options: Options{Now: now}, applied: applied{Guard: &guard{Until: until}}}).guarded(d)
 }
+
+// Settled reports whether what a device shows is what was asked for.
+func Settled(want, got string) bool { return settled(want, got) }

@@ -25,6 +25,31 @@ public final class Fields {
         return new Fields((Map<String, Object>) value);
     }
 
+    /** members makes an object of names and values in turns; a value that is null is left out. */
+    static Map<String, Object> members(Object... namesAndValues) {
+        Map<String, Object> all = new LinkedHashMap<>();
+        for (int i = 0; i < namesAndValues.length; i += 2) {
+            if (namesAndValues[i + 1] != null) {
+                all.put((String) namesAndValues[i], namesAndValues[i + 1]);
+            }
+        }
+        return all;
+    }
+
+    /** copy returns the texts of a list that was sent. */
+    static List<String> copy(Object texts) {
+        List<String> all = new ArrayList<>();
+        for (Object text : (List<?>) texts) {
+            all.add((String) text);
+        }
+        return all;
+    }
+
+    /** some returns the text, or null where it is empty, for members that are left out then. */
+    static String some(String text) {
+        return text == null || text.isEmpty() ? null : text;
+    }
+
     /** map returns the members as they are. */
     public Map<String, Object> map() {
         return members;

@@ -1,0 +1,211 @@
+package dev.muster.agent.core;
+
+import java.io.Closeable;
+import java.io.IOException;
+import java.util.ArrayList;
+import java.util.List;
+
+/**
+ * Agent is one enrolled device's agent: it keeps in touch, carries out signed commands exactly once,
+ * and brings the device to the state that its policy asks for. What it has promised survives a crash
+ * at any point: see Journal.
+ */
+public final class Agent implements Closeable {
+    /** MAX_ROUNDS bounds the check-ins of one once: each has news for the service. */
+    private static final int MAX_ROUNDS = 20;
+    /** RESTART_WAIT is how soon to look again after a restart was ordered, in milliseconds. */
+    private static final long RESTART_WAIT = 1000;
+
+    final Options options;
+    final Device device;
+    final Clock clock;
+    final Log log;
+    final Steps steps;
+    final Store store;
+    final Link link;
+    final Journal journal;
+    final Policy policy;
+    final Reports reports;
+    final Executor executor;
+    final Eraser eraser;
+    private final Rotation rotation;
+    private final CheckIn checkIn;
+    private final Hint woken = new Hint();
+
+    /** Agent opens an enrolled device's agent. */
+    public Agent(Options options) throws IOException {
+        this.options = options;
+        device = new SafeDevice(options.device);
+        clock = options.clock;
+        log = options.log;
+        steps = options.steps;
+        store = new Store(options.directory);
+        link = new Link(store, options.transport, options.keys, clock);
+        journal = Journal.open(store.path(Store.JOURNAL), clock.now());
+        policy = new Policy(this);
+        reports = new Reports(this);
+        executor = new Executor(this);
+        eraser = new Eraser(this);
+        rotation = new Rotation(link);
+        checkIn = new CheckIn(this);
+        if (journal.skipped() > 0) {
+            reports.trouble("the journal was damaged: " + journal.skipped() + " lines were passed over");
+        }
+        try {
+            Fields f = store.load(Store.APPLIED);
+            policy.applied = f == null ? new Applied() : Applied.read(f);
+        } catch (DamagedException | JsonException e) { // it repeats what the service and the device know
+            policy.applied = new Applied();
+            reports.trouble("the record of the applied policy was damaged: the policy is applied again");
+        } catch (IOException e) {
+            journal.close();
+            throw e;
+        }
+    }
+
+    /** hint has the agent check in now. It does not block. */
+    public void hint() {
+        woken.raise();
+    }
+
+    Hint woken() {
+        return woken;
+    }
+
+    /** deviceId is the device's id at the service. */
+    public String deviceId() {
+        return link.identity().deviceId;
+    }
+
+    @Override
+    public void close() throws IOException {
+        journal.close();
+    }
+
+    /**
+     * once checks in, carries out what it is given, and checks in again until the service has every
+     * acknowledgement. It returns when to come back, in milliseconds.
+     */
+    public synchronized long once() throws IOException {
+        executor.recover();
+        eraser.eraseAgain();
+        try {
+            Order.obey(this);
+            rotation.due();
+        } catch (IOException e) {
+            throw refused(e);
+        }
+        for (int i = 0; i < MAX_ROUNDS; i++) {
+            long next = checkIn.round();
+            List<Entry> started = journal.entries(Entry.STARTED);
+            if (!started.isEmpty()) {
+                // The machine is going down, has come up again, or should be erased.
+                next = started.get(0).command.type.equals(Command.WIPE) ? Eraser.EVERY : RESTART_WAIT;
+                executor.recover();
+            }
+            if (!hasNews()) {
+                return next;
+            }
+        }
+        return RESTART_WAIT;
+    }
+
+    /** hasNews reports whether the service lacks something that the agent knows. */
+    private boolean hasNews() {
+        return !acks().isEmpty() || policy.applied.unreported() || reports.status != null || reports.fix != null;
+    }
+
+    /** acks are the words that the service has not confirmed. */
+    List<Object> acks() {
+        List<Object> acks = new ArrayList<>();
+        for (Entry e : journal.entries(Entry.DONE)) {
+            acks.add(Fields.members("commandId", e.command.id, "state", e.result, "outcome", Fields.some(e.outcome), "at", e.at));
+        }
+        for (Entry e : journal.entries(Entry.RECEIVED)) {
+            if (e.command.asksFirst() && !e.accepted) {
+                acks.add(Fields.members("commandId", e.command.id, "state", Entry.ACCEPTED, "at", e.at));
+            }
+        }
+        return acks;
+    }
+
+    /**
+     * refused handles an answer other than success, and returns what to throw. Only a tombstone that the
+     * service has signed ends the relation.
+     */
+    IOException refused(IOException e) throws IOException {
+        Refusal r = Refusal.in(e);
+        if (r == null || !r.error.equals(Refusal.ENDED) || r.signed == null) {
+            return e;
+        }
+        link.trust.learnQuietly(r.keys); // what is not believed opens nothing below
+        String action;
+        try {
+            Fields stone = link.trust.open(r.signed, Envelope.TOMBSTONE);
+            if (!stone.text("deviceId").equals(deviceId())) {
+                return e;
+            }
+            action = stone.text("action");
+        } catch (IOException unsigned) {
+            return e;
+        }
+        if (link.identity().companion()) {
+            letGo(); // it has no more than itself to give up
+            return new EndedException();
+        }
+        switch (action) {
+            case "wipe":
+                return eraser.eraseForGood();
+            case "unenroll":
+                letGo();
+                return new EndedException();
+            case "superseded":
+                return new SupersededException();
+            default:
+                return e;
+        }
+    }
+
+    /** letGo gives the device back and forgets the service. Each step may be repeated. */
+    void letGo() throws IOException {
+        policy.release();
+        steps.before("before destroy");
+        destroy();
+    }
+
+    /** destroy forgets the service. */
+    void destroy() throws IOException {
+        store.destroy();
+        link.forgetKeys();
+    }
+
+    /** rotate gives the device a new key. */
+    public synchronized void rotate() throws IOException {
+        rotation.rotate();
+    }
+
+    /** beginRotation has the next check-in change the key. */
+    void beginRotation() throws IOException {
+        rotation.begin();
+    }
+
+    /** unenroll tells the service good-bye and gives the device back. */
+    public synchronized void unenroll() throws IOException {
+        try {
+            link.call("/unenroll", Fields.members());
+        } catch (IOException e) {
+            IOException then = refused(e);
+            if (then instanceof EndedException) {
+                return; // it was over already, or an open wipe came first: done as the service signed it
+            }
+            throw then;
+        }
+        letGo();
+    }
+
+    /** guarded is a wait that ends when the lock-out guard's time does. */
+    synchronized long guarded(long wait) {
+        Applied.Guard guard = policy.applied.guard;
+        return guard == null ? wait : Math.min(wait, Math.max(0, guard.until - clock.now()));
+    }
+}

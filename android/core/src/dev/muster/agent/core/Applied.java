@@ -1,0 +1,67 @@
+package dev.muster.agent.core;
+
+import java.util.ArrayList;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Map;
+
+/** Applied is what the device was brought to. */
+final class Applied {
+    PolicyRef policy = PolicyRef.NONE;
+    Map<String, String> wanted = new LinkedHashMap<>();
+    List<SettingReport> settings = new ArrayList<>();
+    boolean reported; // the service has the report
+    String bootId = ""; // when drift was last looked for
+    long checkAt; // Unix milliseconds: look for drift again
+    Guard guard; // null: none
+
+    /**
+     * Guard waits for proof that the device is still in touch after its connectivity was changed; else
+     * what was before is restored.
+     */
+    static final class Guard {
+        final long until; // Unix milliseconds by the device's own clock
+        final Map<String, String> before; // setting to value
+
+        Guard(long until, Map<String, String> before) {
+            this.until = until;
+            this.before = before;
+        }
+    }
+
+    static Applied read(Fields f) throws JsonException {
+        Applied a = new Applied();
+        a.policy = PolicyRef.read(f.object("policy"));
+        a.wanted = f.textMap("wanted");
+        for (Fields s : f.objects("settings")) {
+            a.settings.add(SettingReport.read(s));
+        }
+        a.reported = f.flag("reported");
+        a.bootId = f.text("bootId");
+        a.checkAt = f.number("checkAt");
+        Fields guard = f.object("guard");
+        if (guard != null) {
+            a.guard = new Guard(guard.number("until"), guard.textMap("before"));
+        }
+        return a;
+    }
+
+    Map<String, Object> json() {
+        return Fields.members("policy", policy.json(), "wanted", wanted, "settings", settingsJson(), "reported", reported,
+                "bootId", bootId, "checkAt", checkAt, "guard",
+                guard == null ? null : Fields.members("until", guard.until, "before", guard.before));
+    }
+
+    List<Object> settingsJson() {
+        List<Object> all = new ArrayList<>();
+        for (SettingReport s : settings) {
+            all.add(s.json());
+        }
+        return all;
+    }
+
+    /** unreported reports whether the service does not know yet what is applied. */
+    boolean unreported() {
+        return !policy.none() && !reported;
+    }
+}

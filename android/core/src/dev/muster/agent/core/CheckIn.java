@@ -1,0 +1,158 @@
+package dev.muster.agent.core;
+
+import java.io.IOException;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Map;
+
+/** CheckIn is the one call of daily life, with what follows from its answer. */
+final class CheckIn {
+    private final Agent agent;
+
+    CheckIn(Agent agent) {
+        this.agent = agent;
+    }
+
+    /** round is one check-in. It returns when to come back, in milliseconds. */
+    long round() throws IOException {
+        String boot = agent.device.bootId();
+        Map<String, Object> request = compose(boot);
+        Link.Reply reply;
+        try {
+            reply = agent.link.call("/checkin", request);
+        } catch (IOException e) {
+            throw agent.refused(e);
+        }
+        delivered(request, reply.answer);
+        learn(agent, reply.answer);
+        accept(agent, Refusal.envelopes(reply.answer, "commands"));
+        // Commands do not wait for a policy that cannot be had now; but the policy is tried again soon, not only at the
+        // next regular check-in.
+        IOException late = null;
+        if (!agent.executor.goingDown(boot)) {
+            try {
+                agent.policy.follow(reply.answer, reply.sequence, false);
+            } catch (IOException e) {
+                late = e;
+            }
+        }
+        agent.executor.execute();
+        if (late != null) {
+            throw new IOException("cannot apply the policy: " + late.getMessage(), late);
+        }
+        return Math.max(1, reply.answer.number("nextSeconds")) * 1000;
+    }
+
+    /** compose gathers what the service does not know yet. */
+    private Map<String, Object> compose(String boot) throws IOException {
+        Applied applied = agent.policy.applied;
+        if (agent.reports.status == null && (applied.unreported() || agent.reports.untold)) {
+            try {
+                agent.reports.collect(false); // what the policy lets the device tell has changed with it
+            } catch (IOException e) {
+                agent.log.warn("cannot report with the policy", e);
+            }
+        }
+        List<Object> acks = agent.acks();
+        Map<String, Object> request = bare(agent, boot);
+        put(request, "acks", acks.isEmpty() ? null : acks);
+        put(request, "status", agent.reports.status);
+        put(request, "location", agent.reports.fix == null ? null : agent.reports.fix.json());
+        if (!applied.policy.none() && (!applied.reported || agent.reports.status != null)) { // a status report is about it, too
+            Map<String, Object> policy = applied.policy.json();
+            policy.put("settings", applied.settingsJson());
+            request.put("policy", policy);
+        }
+        List<String> can = agent.device.capabilities();
+        if (!can.equals(agent.reports.told)) {
+            request.put("capabilities", new ArrayList<Object>(can));
+        }
+        return request;
+    }
+
+    private static void put(Map<String, Object> request, String name, Object value) {
+        if (value != null) {
+            request.put(name, value);
+        }
+    }
+
+    /** bare is a check-in that reports nothing. */
+    static Map<String, Object> bare(Agent agent, String boot) {
+        return Fields.members("agentVersion", agent.options.version, "bootId", boot, "keyId", agent.link.trust.newestKey());
+    }
+
+    static void learn(Agent agent, Fields answer) {
+        try {
+            agent.link.trust.learn(Refusal.envelopes(answer, "keys"));
+        } catch (IOException e) {
+            agent.log.warn("a key that the service announced is not trusted", e);
+        }
+    }
+
+    /** delivered notes what has reached the service. */
+    private void delivered(Map<String, Object> request, Fields answer) throws IOException {
+        agent.steps.before("before confirm");
+        List<Entry> entries = new ArrayList<>();
+        boolean ended = false;
+        long now = agent.link.serviceTime();
+        for (String id : answer.texts("acked")) {
+            Entry e = agent.journal.entry(id);
+            if (e != null && e.is(Entry.DONE)) {
+                ended |= e.command.asksFirst() && e.result.equals(Entry.DONE);
+                entries.add(e.confirmed(now));
+            } else if (e != null && e.is(Entry.RECEIVED) && e.command.asksFirst()) {
+                entries.add(e.told(now));
+            }
+        }
+        if (!entries.isEmpty()) {
+            agent.journal.write(entries.toArray(new Entry[0]));
+        }
+        if (ended) { // the service knows: nothing is left to be said
+            agent.destroy();
+            throw new EndedException();
+        }
+        if (request.containsKey("capabilities")) {
+            agent.reports.told = Fields.copy(request.get("capabilities"));
+        }
+        agent.reports.delivered(request);
+        Applied applied = agent.policy.applied;
+        boolean changed = applied.guard != null || request.containsKey("policy");
+        applied.guard = null; // in touch: the new connectivity holds
+        applied.reported |= request.containsKey("policy");
+        if (changed) {
+            agent.policy.save();
+        }
+    }
+
+    /**
+     * accept takes commands into the journal. What is not signed by the service, or not for this device,
+     * is dropped; what is known already is not run again.
+     */
+    static void accept(Agent agent, List<Envelope> sealed) throws IOException {
+        List<Entry> entries = new ArrayList<>();
+        for (Envelope envelope : sealed) {
+            Command c;
+            try {
+                c = Command.read(agent.link.trust.open(envelope, Envelope.COMMAND));
+            } catch (IOException e) {
+                agent.log.warn("a command that the service did not sign is dropped", e);
+                continue;
+            }
+            if (!c.deviceId.equals(agent.deviceId()) || c.id.isEmpty()) {
+                agent.log.warn("a command for another device is dropped", c.type);
+                continue;
+            }
+            Entry known = agent.journal.entry(c.id);
+            if (known == null) {
+                entries.add(Entry.received(c, agent.link.serviceTime()));
+            } else if (known.is(Entry.CONFIRMED)) {
+                // The service has forgotten: say it again, and make again what was reported.
+                entries.add(c.reports() ? Entry.received(c, known.at) : known.unconfirmed());
+            }
+        }
+        if (!entries.isEmpty()) {
+            agent.steps.before("before received");
+            agent.journal.write(entries.toArray(new Entry[0]));
+        }
+    }
+}

@@ -1,0 +1,54 @@
+package dev.muster.agent.core;
+
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Map;
+
+/**
+ * CommandKey is a key that the service signs with. All but the first that a device learns must come
+ * in an envelope of a key that it already trusts.
+ */
+final class CommandKey {
+    /** GRACE is how long a key is trusted after another has followed it: replicas do not change at one moment. */
+    static final long GRACE = 7L * 24 * 60 * 60 * 1000;
+    /** AHEAD is how far in the future the beginning of a new key may lie: clocks differ. */
+    static final long AHEAD = 24L * 60 * 60 * 1000;
+
+    final String id;
+    final PublicKey key;
+    final long notBefore;
+
+    CommandKey(String id, PublicKey key, long notBefore) {
+        this.id = id;
+        this.key = key;
+        this.notBefore = notBefore;
+    }
+
+    static CommandKey read(Fields f) throws JsonException {
+        return new CommandKey(f.text("id"), PublicKey.read(f.object("key")), f.number("notBefore"));
+    }
+
+    static List<CommandKey> readAll(List<Fields> all) throws JsonException {
+        List<CommandKey> keys = new ArrayList<>();
+        for (Fields f : all) {
+            keys.add(read(f));
+        }
+        return keys;
+    }
+
+    Map<String, Object> json() {
+        return Fields.members("id", id, "key", key.json(), "notBefore", notBefore);
+    }
+
+    /**
+     * trusted leaves out the keys, oldest first, that were followed longer than GRACE before now. The
+     * newest always stays.
+     */
+    static List<CommandKey> trusted(List<CommandKey> keys, long now) {
+        int first = 0;
+        while (keys.size() - first > 1 && now > keys.get(first + 1).notBefore + GRACE) {
+            first++;
+        }
+        return new ArrayList<>(keys.subList(first, keys.size()));
+    }
+}

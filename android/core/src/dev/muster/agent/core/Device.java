@@ -1,0 +1,27 @@
+package dev.muster.agent.core;
+
+import java.util.List;
+import java.util.Map;
+
+/** Device is the machine under the agent. It refuses with a DeviceException. */
+public interface Device {
+    /** facts are what the device says of itself when it enrolls, by the protocol's names. */
+    Map<String, Object> facts() throws DeviceException;
+
+    List<String> capabilities() throws DeviceException;
+
+    /** bootId differs after every start of the machine. */
+    String bootId() throws DeviceException;
+
+    /** read returns a setting's present value, or "" where the device is left to its default. */
+    String read(String setting) throws DeviceException;
+
+    /** apply sets a setting; "" takes back what was set before. */
+    void apply(String setting, String value) throws DeviceException;
+
+    /** act carries out an action and returns a short text of what came of it. */
+    String act(Action action) throws DeviceException;
+
+    /** report collects what the groups name, and nothing else. */
+    Report report(Reporting groups) throws DeviceException;
+}

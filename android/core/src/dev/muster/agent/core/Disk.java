@@ -1,0 +1,95 @@
+package dev.muster.agent.core;
+
+import java.io.File;
+import java.io.FileInputStream;
+import java.io.FileOutputStream;
+import java.io.IOException;
+import java.io.InputStream;
+import java.nio.channels.FileChannel;
+import java.nio.file.Files;
+import java.nio.file.StandardCopyOption;
+import java.nio.file.StandardOpenOption;
+import java.util.Arrays;
+import java.util.zip.CRC32;
+
+/** Disk writes files so that a crash finds them whole. */
+final class Disk {
+    private Disk() {}
+
+    static byte[] read(File file) throws IOException {
+        return Files.readAllBytes(file.toPath());
+    }
+
+    /** write replaces a file, whole or not at all. */
+    static void write(File file, byte[] data) throws IOException {
+        File fresh = File.createTempFile(file.getName() + ".new-", "", file.getParentFile());
+        try {
+            try (FileOutputStream out = new FileOutputStream(fresh)) {
+                ownerOnly(fresh);
+                out.write(data);
+                out.getFD().sync();
+            }
+            Files.move(fresh.toPath(), file.toPath(), StandardCopyOption.ATOMIC_MOVE, StandardCopyOption.REPLACE_EXISTING);
+        } finally {
+            Files.deleteIfExists(fresh.toPath());
+        }
+        syncDirectory(file.getParentFile());
+    }
+
+    static void remove(File file) throws IOException {
+        if (Files.deleteIfExists(file.toPath())) {
+            syncDirectory(file.getParentFile());
+        }
+    }
+
+    /** makeDirectory makes a folder that is its owner's alone. */
+    static void makeDirectory(File directory) throws IOException {
+        if (!directory.isDirectory()) {
+            Files.createDirectories(directory.toPath());
+            ownerOnly(directory);
+            directory.setExecutable(true, true);
+        }
+    }
+
+    static void ownerOnly(File file) {
+        // Each call may refuse where the file system knows no permissions: nobody else is there, either.
+        file.setReadable(false, false);
+        file.setWritable(false, false);
+        file.setExecutable(false, false);
+        file.setReadable(true, true);
+        file.setWritable(true, true);
+    }
+
+    private static void syncDirectory(File directory) throws IOException {
+        try (FileChannel channel = FileChannel.open(directory.toPath(), StandardOpenOption.READ)) {
+            channel.force(true);
+        }
+    }
+
+    /** readAll reads up to a limit, in bytes; more is refused. */
+    static byte[] readAll(InputStream in, int limit) throws IOException {
+        byte[] data = new byte[8192];
+        int size = 0;
+        for (int n = in.read(data); n >= 0; n = in.read(data, size, data.length - size)) {
+            size += n;
+            if (size > limit) {
+                throw new IOException("cannot read an answer: it is longer than " + limit + " bytes");
+            }
+            if (size == data.length) {
+                data = Arrays.copyOf(data, 2 * size);
+            }
+        }
+        return Arrays.copyOf(data, size);
+    }
+
+    static FileInputStream open(File file) throws IOException {
+        return new FileInputStream(file);
+    }
+
+    /** checksum is CRC-32 (IEEE) in eight hexadecimal digits. */
+    static String checksum(byte[] data) {
+        CRC32 sum = new CRC32();
+        sum.update(data);
+        return String.format("%08x", sum.getValue());
+    }
+}

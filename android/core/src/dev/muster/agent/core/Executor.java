@@ -1,0 +1,188 @@
+package dev.muster.agent.core;
+
+import java.io.IOException;
+
+/** Executor carries out commands, each with its start and its end on disk. */
+final class Executor {
+    /** DOWN_TIME is how long after a restart was ordered the machine may take to go down. What is begun in between would be lost. */
+    private static final long DOWN_TIME = 60_000;
+    /** MAX_SKEW is how far off a clock may be that the service does not mend. */
+    private static final long MAX_SKEW = 10 * 60_000;
+
+    private final Agent agent;
+    private boolean recovered; // what the last process left behind is settled
+
+    Executor(Agent agent) {
+        this.agent = agent;
+    }
+
+    /**
+     * goingDown reports whether a restart is under way since the start of the machine with the boot id,
+     * or the device is to be erased: then nothing else is begun.
+     */
+    boolean goingDown(String boot) {
+        for (Entry e : agent.journal.entries(Entry.STARTED)) {
+            long since = agent.link.serviceTime() - e.at;
+            if (e.command.type.equals(Command.WIPE)
+                    || e.command.powers() && e.bootId.equals(boot) && since >= 0 && since < DOWN_TIME) {
+                return true;
+            }
+        }
+        return false;
+    }
+
+    /**
+     * recover settles what a crash, or a restart that was ordered, left STARTED. At the agent's start
+     * whatever was interrupted runs again; later on only the machine's own restart settles anything.
+     */
+    void recover() throws IOException {
+        String boot = agent.device.bootId();
+        for (Entry e : agent.journal.entries(Entry.STARTED)) {
+            resume(e, boot);
+        }
+        reportAgain();
+        recovered = true;
+        agent.policy.restore(boot);
+        execute();
+    }
+
+    /**
+     * reportAgain makes the reports again that a process before this one made and may not have delivered:
+     * they were in its memory, while the journal says that the command is done.
+     */
+    private void reportAgain() throws IOException {
+        if (recovered) {
+            return;
+        }
+        for (Entry e : agent.journal.entries(Entry.DONE)) {
+            if (e.command.reports() && e.result.equals(Entry.DONE)) {
+                run(e);
+            }
+        }
+    }
+
+    /** resume settles one command that was STARTED. */
+    private void resume(Entry e, String boot) throws IOException {
+        boolean power = e.command.powers();
+        if (power && !e.bootId.equals(boot)) {
+            boolean off = e.command.type.equals(Command.SHUTDOWN);
+            finish(e, Entry.DONE, off ? "the device was switched off, and is on again" : "the device has restarted");
+        } else if (power && late(e.command)) {
+            finish(e, Entry.FAILED, "interrupted, and its time has run out");
+        } else if (!recovered && !e.command.type.equals(Command.WIPE)) { // a wipe is under way: see Eraser
+            // Every other command may run again, and so may a restart that never came: the effect is the same.
+            agent.journal.write(e.again());
+        }
+    }
+
+    /**
+     * late reports whether a command's deadline has surely passed. The service does not mend a clock that
+     * is less than MAX_SKEW off, so the agent allows as much; and the service itself hands out nothing
+     * that has expired.
+     */
+    private boolean late(Command c) {
+        return c.deadline != 0 && agent.link.serviceTime() > c.deadline + MAX_SKEW;
+    }
+
+    /** execute runs what was received, oldest first. */
+    void execute() throws IOException {
+        for (Entry e : agent.journal.entries(Entry.RECEIVED)) {
+            if (goingDown(agent.device.bootId())) {
+                return;
+            }
+            if (e.command.asksFirst() && !e.accepted) {
+                continue; // the service does not know yet that we have it
+            }
+            if (late(e.command)) {
+                finish(e, Entry.FAILED, "expired before the device could run it");
+            } else {
+                run(e);
+            }
+        }
+    }
+
+    /** run carries out one command. */
+    private void run(Entry received) throws IOException {
+        Entry e = received.started(agent.device.bootId(), agent.link.serviceTime());
+        agent.steps.before("before started");
+        agent.journal.write(e);
+        agent.steps.before("after started");
+        String outcome;
+        try {
+            outcome = perform(e.command);
+        } catch (IOException failed) {
+            agent.steps.before("before done");
+            if (unreached(failed)) { // it needs the service and is not done: again, once that is there
+                agent.journal.write(e.again());
+                throw failed;
+            }
+            boolean ordered = failed instanceof DeviceException && ((DeviceException) failed).kind == DeviceException.Kind.ORDERED;
+            if (!ordered) { // what was ordered is proved by the device's silence
+                finish(e, Entry.FAILED, failed.getMessage());
+            }
+            return;
+        }
+        agent.steps.before("before done");
+        if (!e.command.powers()) { // those are proved by the next start
+            finish(e, Entry.DONE, outcome);
+        }
+    }
+
+    private static boolean unreached(Throwable e) {
+        for (Throwable at = e; at != null; at = at.getCause()) {
+            if (at instanceof UnreachedException) {
+                return true;
+            }
+        }
+        return false;
+    }
+
+    void finish(Entry e, String result, String outcome) throws IOException {
+        agent.journal.write(e.done(result, outcome, agent.link.serviceTime()));
+    }
+
+    /** perform does what the command says. Text from the service reaches the device as arguments only. */
+    private String perform(Command c) throws IOException {
+        Fields args = c.args == null ? Json.object("{}") : Fields.of(c.args);
+        if (agent.link.identity().companion() && !c.type.equals(Command.MESSAGE) && !c.reports()) {
+            throw DeviceException.unsupported("a companion has no power over its device");
+        }
+        switch (c.type) {
+            case Command.MESSAGE:
+                Action show = new Action(Action.Kind.SHOW_MESSAGE, c.id);
+                show.title = args.text("title");
+                show.body = args.text("body");
+                return agent.device.act(show);
+            case Command.LAUNCH:
+                Action open = new Action(Action.Kind.OPEN_APP, c.id);
+                open.packageName = args.text("packageName");
+                return agent.device.act(open);
+            case Command.REBOOT:
+                return agent.device.act(new Action(Action.Kind.RESTART, c.id));
+            case Command.SHUTDOWN:
+                return agent.device.act(new Action(Action.Kind.POWER_OFF, c.id));
+            case Command.STATUS:
+            case Command.LOCATION:
+                return agent.reports.collect(c.type.equals(Command.LOCATION));
+            case Command.SYNC_POLICY:
+            case Command.CHANGE_POLICY:
+                return refollow();
+            case Command.WIPE:
+                return agent.device.act(new Action(Action.Kind.ERASE, c.id));
+            case Command.RELINQUISH:
+                agent.policy.release();
+                return "released";
+            default:
+                throw DeviceException.unsupported("unknown command \"" + c.type + "\"");
+        }
+    }
+
+    /** refollow asks for the assigned policy and applies it, also if it is the one that the device has. */
+    private String refollow() throws IOException {
+        Link.Reply reply = agent.link.call("/checkin", CheckIn.bare(agent, agent.device.bootId()));
+        CheckIn.learn(agent, reply.answer);
+        CheckIn.accept(agent, Refusal.envelopes(reply.answer, "commands"));
+        agent.policy.follow(reply.answer, reply.sequence, true);
+        return "policy version " + agent.policy.applied.policy.version + " applied";
+    }
+}

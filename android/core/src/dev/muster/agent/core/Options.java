@@ -1,0 +1,17 @@
+package dev.muster.agent.core;
+
+import java.io.File;
+
+/** Options are what an agent runs with. */
+public final class Options {
+    /** directory holds the device's state. */
+    public File directory;
+
+    public String version = "";
+    public Device device;
+    public KeyStore keys;
+    public Transport transport;
+    public Clock clock = Clock.SYSTEM;
+    public Log log;
+    public Steps steps = Steps.NONE;
+}

@@ -1,0 +1,204 @@
+package dev.muster.agent.core;
+
+import java.io.IOException;
+import java.io.UnsupportedEncodingException;
+import java.net.URLEncoder;
+import java.util.Arrays;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.TreeMap;
+
+/** Policy brings the device to the state that its policy asks for, and keeps it there. */
+final class Policy {
+    /** DRIFT_INTERVAL is how often the device's state is compared with its policy. */
+    private static final long DRIFT_INTERVAL = 6L * 60 * 60 * 1000;
+    /** GUARD_TIME is how long after a change of connectivity the device may be out of touch before it is taken back. */
+    private static final long GUARD_TIME = 5L * 60 * 1000;
+    /** CONNECTIVITY are the settings that can cut a device off. */
+    private static final List<String> CONNECTIVITY =
+            Arrays.asList("WIFI_STATE", "CONFIGURE_WIFI", "AIRPLANE_MODE", "VPN_CONFIGURATION");
+
+    private final Agent agent;
+    Applied applied = new Applied();
+
+    Policy(Agent agent) {
+        this.agent = agent;
+    }
+
+    void save() throws IOException {
+        agent.store.save(Store.APPLIED, applied.json());
+    }
+
+    /** follow brings the device to the policy that the answer to the request with the sequence number gives it. */
+    void follow(Fields answer, long sequence, boolean force) throws IOException {
+        if (agent.link.identity().companion()) {
+            return;
+        }
+        PolicyRef want = PolicyRef.read(answer.object("policy"));
+        String company = "";
+        Envelope sealed = Envelope.read(answer.object("assignment"));
+        // Only a service that has never signed an assignment for this device is believed without: it is an older one.
+        if (sealed != null || agent.link.identity().assigned) {
+            try {
+                Fields said = agent.link.trust.assignment(sealed, sequence);
+                PolicyRef named = new PolicyRef(said.text("policyId"), said.number("version"), "");
+                want = named.same(want) ? want : named;
+                company = said.text("companyId");
+            } catch (IOException e) {
+                if (!force && (want.none() || want.same(applied.policy))) { // nothing would change
+                    agent.log.debug("an assignment is not trusted", e);
+                    return;
+                }
+                throw e;
+            }
+        }
+        if (want.none() || want.same(applied.policy) && !force) {
+            return;
+        }
+        converge(want, fetch(want, company));
+    }
+
+    /** fetch gets a policy's settings and checks that they are of the one that was named. */
+    private Map<String, String> fetch(PolicyRef want, String company) throws IOException {
+        Link.Reply reply = agent.link.exchange("GET", "/policy/" + escape(want.id) + "?v=" + want.version, new byte[0]);
+        Fields p = agent.link.trust.open(Envelope.read(reply.answer), Envelope.POLICY);
+        if (!p.text("id").equals(want.id) || p.number("version") < want.version) {
+            throw new IOException("asked for policy " + want.id + " version " + want.version + ", got " + p.text("id") + " version "
+                    + p.number("version"));
+        }
+        if (!company.isEmpty() && !p.text("companyId").isEmpty() && !p.text("companyId").equals(company)) {
+            throw new IOException("policy " + want.id + " is of another company");
+        }
+        return p.textMap("settings");
+    }
+
+    private static String escape(String segment) {
+        try {
+            return URLEncoder.encode(segment, "UTF-8").replace("+", "%20");
+        } catch (UnsupportedEncodingException e) {
+            throw new IllegalStateException(e);
+        }
+    }
+
+    /**
+     * converge applies every setting, takes back what only the policy before had, and reads each back.
+     * It may be repeated at any time.
+     */
+    void converge(PolicyRef ref, Map<String, String> want) throws IOException {
+        Applied next = new Applied();
+        next.policy = ref;
+        next.wanted = want;
+        next.guard = watch(want);
+        if (next.guard != null) {
+            // What was before is on disk before anything changes: a crash in between restores it.
+            applied.guard = next.guard;
+            save();
+        }
+        agent.steps.before("before apply");
+        for (String id : applied.wanted.keySet()) {
+            if (!want.containsKey(id)) {
+                SettingReport r = Settings.apply(agent.device, id, "");
+                if (r.is(SettingReport.FAILED)) {
+                    next.settings.add(r); // what was taken back without trouble is left out
+                }
+            }
+        }
+        for (Map.Entry<String, String> e : new TreeMap<>(want).entrySet()) {
+            next.settings.add(Settings.apply(agent.device, e.getKey(), e.getValue()));
+        }
+        next.bootId = agent.device.bootId();
+        next.checkAt = agent.clock.now() + DRIFT_INTERVAL;
+        applied = next;
+        agent.steps.before("before applied");
+        save();
+    }
+
+    /** watch returns what to restore if the change cuts the device off; null if no connectivity changes. */
+    private Applied.Guard watch(Map<String, String> want) throws IOException {
+        Map<String, String> before = new LinkedHashMap<>();
+        boolean changes = false;
+        for (String id : CONNECTIVITY) {
+            try {
+                String now = agent.device.read(id);
+                before.put(id, now);
+                changes |= !Settings.same(now, want.get(id) == null ? "" : want.get(id));
+            } catch (DeviceException e) {
+                if (!e.forGood()) {
+                    throw e;
+                }
+            }
+        }
+        return changes ? new Applied.Guard(agent.clock.now() + GUARD_TIME, before) : null;
+    }
+
+    /** restore repairs drift, and takes connectivity back that cut the device off. */
+    void restore(String boot) throws IOException {
+        long now = agent.clock.now();
+        if (applied.guard != null && now >= applied.guard.until) {
+            for (Map.Entry<String, String> e : applied.guard.before.entrySet()) {
+                Settings.apply(agent.device, e.getKey(), e.getValue()); // what cannot be restored now is tried at the next start
+            }
+            applied.guard = null;
+            applied.reported = false;
+            for (int i = 0; i < applied.settings.size(); i++) {
+                SettingReport s = applied.settings.get(i);
+                if (CONNECTIVITY.contains(s.id)) {
+                    applied.settings.set(i, new SettingReport(s.id, SettingReport.ROLLED_BACK, "it cut the device off"));
+                }
+            }
+            save();
+            return;
+        }
+        if (applied.policy.none() || boot.equals(applied.bootId) && now < applied.checkAt) {
+            return;
+        }
+        repair(boot);
+    }
+
+    /** repair compares every setting with the device and applies those that moved. */
+    private void repair(String boot) throws IOException {
+        for (int i = 0; i < applied.settings.size(); i++) {
+            SettingReport s = applied.settings.get(i);
+            if (s.is(SettingReport.ROLLED_BACK) || s.is(SettingReport.UNSUPPORTED) || s.is(SettingReport.NOT_APPLICABLE)
+                    || Settings.steersAgent(s.id)) {
+                continue;
+            }
+            String want = applied.wanted.get(s.id) == null ? "" : applied.wanted.get(s.id);
+            if (s.is(SettingReport.APPLIED) && Settings.holds(agent.device, s.id, want)) {
+                continue;
+            }
+            SettingReport again = Settings.apply(agent.device, s.id, want);
+            if (!again.same(s)) {
+                applied.settings.set(i, again);
+                applied.reported = false;
+            }
+        }
+        applied.bootId = boot;
+        applied.checkAt = agent.clock.now() + DRIFT_INTERVAL;
+        save();
+    }
+
+    /** release takes back what the policy set. */
+    void release() throws IOException {
+        if (agent.link.identity().companion()) {
+            return;
+        }
+        try {
+            agent.device.act(new Action(Action.Kind.LET_GO, ""));
+        } catch (DeviceException e) {
+            if (e.kind != DeviceException.Kind.UNSUPPORTED) {
+                throw e;
+            }
+        }
+        for (String setting : applied.wanted.keySet()) {
+            try {
+                agent.device.apply(setting, "");
+            } catch (DeviceException e) {
+                if (!e.forGood()) {
+                    throw e;
+                }
+            }
+        }
+    }
+}

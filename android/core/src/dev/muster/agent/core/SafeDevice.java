@@ -1,0 +1,85 @@
+package dev.muster.agent.core;
+
+import java.util.List;
+import java.util.Map;
+
+/**
+ * SafeDevice makes a refusal of whatever else a device throws: a SecurityException of the system
+ * below costs one setting or command, not the agent.
+ */
+final class SafeDevice implements Device {
+    private final Device device;
+
+    SafeDevice(Device device) {
+        this.device = device;
+    }
+
+    private static DeviceException refusal(RuntimeException e) {
+        DeviceException refused = DeviceException.failed("the system refused: " + e);
+        refused.initCause(e);
+        return refused;
+    }
+
+    @Override
+    public Map<String, Object> facts() throws DeviceException {
+        try {
+            return device.facts();
+        } catch (RuntimeException e) {
+            throw refusal(e);
+        }
+    }
+
+    @Override
+    public List<String> capabilities() throws DeviceException {
+        try {
+            return device.capabilities();
+        } catch (RuntimeException e) {
+            throw refusal(e);
+        }
+    }
+
+    @Override
+    public String bootId() throws DeviceException {
+        try {
+            return device.bootId();
+        } catch (RuntimeException e) {
+            throw refusal(e);
+        }
+    }
+
+    @Override
+    public String read(String setting) throws DeviceException {
+        try {
+            return device.read(setting);
+        } catch (RuntimeException e) {
+            throw refusal(e);
+        }
+    }
+
+    @Override
+    public void apply(String setting, String value) throws DeviceException {
+        try {
+            device.apply(setting, value);
+        } catch (RuntimeException e) {
+            throw refusal(e);
+        }
+    }
+
+    @Override
+    public String act(Action action) throws DeviceException {
+        try {
+            return device.act(action);
+        } catch (RuntimeException e) {
+            throw refusal(e);
+        }
+    }
+
+    @Override
+    public Report report(Reporting groups) throws DeviceException {
+        try {
+            return device.report(groups);
+        } catch (RuntimeException e) {
+            throw refusal(e);
+        }
+    }
+}

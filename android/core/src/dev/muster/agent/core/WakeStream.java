@@ -1,0 +1,144 @@
+package dev.muster.agent.core;
+
+import java.io.BufferedInputStream;
+import java.io.IOException;
+import java.io.InputStream;
+import java.util.Map;
+
+/**
+ * WakeStream keeps the wake stream open and turns each hint into a check-in. Without wake-ups a
+ * command takes up to a quarter of an hour, so the log has one warning; the next comes after a stream
+ * has held for that long.
+ */
+final class WakeStream implements Runnable {
+    /** RETRY is how long it waits before it opens the stream again, in milliseconds. */
+    private static final long RETRY = 5000;
+    /** GONE is how long it waits when the service says that the device has ended. A check-in learns, signed, whether that is so. */
+    private static final long GONE = 60_000;
+    /** SILENCE is how long the stream may be silent: the service comments on it at least every minute. */
+    private static final int SILENCE = 3 * 60_000;
+    /** LONGEST is how much of a line counts: what is longer is padding against proxies that buffer. */
+    private static final int LONGEST = 256;
+
+    private final Agent agent;
+    private final Backoff backoff;
+    private final Hint stopping = new Hint();
+    private volatile boolean stopped;
+    private volatile Transport.Answer open;
+
+    WakeStream(Agent agent, Backoff backoff) {
+        this.agent = agent;
+        this.backoff = backoff;
+    }
+
+    void start() {
+        Thread listening = new Thread(this, "wake stream");
+        listening.setDaemon(true);
+        listening.start();
+    }
+
+    /** stop ends the stream, at the latest with the service's next comment. It does not wait for that. */
+    void stop() {
+        stopped = true;
+        stopping.raise();
+        final Transport.Answer last = open;
+        if (last != null) {
+            Thread ending =
+                    new Thread("wake stream's end") {
+                        @Override
+                        public void run() {
+                            last.abort(); // may block for as long as the stream is silent
+                        }
+                    };
+            ending.setDaemon(true);
+            ending.start();
+        }
+    }
+
+    @Override
+    public void run() {
+        boolean warned = false;
+        int failures = 0;
+        while (!stopped) {
+            long began = agent.clock.now();
+            IOException ended;
+            try {
+                listen();
+                ended = new IOException("the service closed it");
+                failures = 0;
+                warned = warned && agent.clock.now() - began < Backoff.LAST;
+            } catch (IOException e) {
+                ended = e;
+            }
+            if (stopped) {
+                return;
+            }
+            long next = after(failures++, ended);
+            if (next > 0 && !warned) {
+                warned = true;
+                agent.log.warn("wake stream interrupted", ended);
+            } else {
+                agent.log.debug("wake stream interrupted", ended);
+            }
+            try {
+                stopping.await(next);
+            } catch (InterruptedException e) {
+                return;
+            }
+        }
+    }
+
+    /**
+     * after is how long to wait before the next stream. A refusal is treated as that of a check-in: clock
+     * and sequence are mended at once, and what ends the relation is left to a check-in, which is refused
+     * likewise.
+     */
+    private long after(int failures, IOException e) {
+        Refusal refused = Refusal.in(e);
+        if (refused == null) {
+            return backoff.jitter(RETRY);
+        }
+        if (failures < 2 && agent.link.mend(refused)) {
+            return 0;
+        }
+        long next = Math.max(backoff.jitter(RETRY), backoff.after(failures, e));
+        if (refused.error.equals(Refusal.ENDED)) {
+            agent.hint();
+            return Math.max(next, GONE);
+        }
+        return next;
+    }
+
+    /** listen reads the stream until it ends or falls silent. It throws only where the service did not open it. */
+    private void listen() throws IOException {
+        byte[] nothing = new byte[0];
+        Map<String, String> headers = agent.link.signed(agent.link.key(), agent.link.take(), "GET", "/wake", nothing);
+        headers.put("Accept", "text/event-stream");
+        try (Transport.Answer answer = agent.link.carry("GET", "/wake", nothing, headers, SILENCE)) {
+            open = answer;
+            hear(new BufferedInputStream(answer.body()));
+        } finally {
+            open = null;
+        }
+    }
+
+    private void hear(InputStream in) {
+        StringBuilder line = new StringBuilder();
+        try {
+            for (int b = in.read(); b >= 0 && !stopped; b = in.read()) {
+                if (b != '\n') {
+                    if (line.length() < LONGEST) {
+                        line.append((char) b);
+                    }
+                    continue;
+                }
+                if (line.indexOf("data:") == 0) {
+                    agent.hint();
+                }
+                line.setLength(0);
+            }
+        } catch (IOException e) {
+            agent.log.debug("wake stream broke off", e);
+        }
+    }
+}

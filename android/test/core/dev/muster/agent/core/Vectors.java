@@ -1,0 +1,114 @@
+package dev.muster.agent.core;
+
+import java.io.File;
+import java.io.IOException;
+import java.nio.file.Files;
+import java.util.Arrays;
+import java.util.List;
+
+/** Vectors checks the core against what the Go agent and the service sign and write. */
+public final class Vectors {
+    private static int checked;
+
+    public static void main(String[] args) throws IOException {
+        Fields all = Json.object(new String(Files.readAllBytes(new File(args[0]).toPath()), Text.UTF_8));
+        PublicKey key = PublicKey.read(all.object("key"));
+        Fields r = all.object("request");
+        byte[] message = Link.canonical(r.text("method"), r.text("path"), r.text("device"), r.number("time"), r.number("sequence"),
+                Text.bytes(r.text("body")));
+        same("request", r.text("message"), new String(message, Text.UTF_8));
+        check("request's signature", key.verifies(message, r.text("signature")));
+        message[0]++;
+        check("another message", !key.verifies(message, r.text("signature")));
+        Fields e = all.object("enroll");
+        same("enroll", e.text("message"),
+                new String(Enrollment.message(e.text("token"), key, Text.bytes(e.text("facts")), e.number("time")), Text.UTF_8));
+        same("facts as Json writes them", e.text("facts"), Json.write(Json.object(e.text("facts")).map()));
+        Fields rotate = all.object("rotate");
+        same("rotate", rotate.text("message"),
+                new String(Rotation.message(rotate.text("device"), key, rotate.number("sequence")), Text.UTF_8));
+        envelopes(key, all.objects("envelopes"));
+        journal(all.texts("journal"));
+        for (Fields s : all.objects("settled")) {
+            check("settled " + s.map(), Settings.settled(s.text("want"), s.text("got")) == s.flag("settled"));
+        }
+        files();
+        System.out.println(checked + " checks passed");
+    }
+
+    private static void envelopes(PublicKey key, List<Fields> all) throws IOException {
+        for (Fields one : all) {
+            Envelope sealed = Envelope.read(one.object("envelope"));
+            same(sealed.kind, Json.parse(one.text("payload")), sealed.open(key, one.text("kind")).map());
+            for (Fields other : all) {
+                String kind = other.text("kind");
+                check(sealed.kind + " as " + kind, kind.equals(sealed.kind) == opens(sealed, key, kind));
+            }
+            Envelope relabeled = new Envelope(sealed.kind, sealed.payload, "another", sealed.signature);
+            check(sealed.kind + " of another key id", !opens(relabeled, key, sealed.kind));
+        }
+    }
+
+    private static boolean opens(Envelope e, PublicKey key, String kind) {
+        try {
+            e.open(key, kind);
+            return true;
+        } catch (JsonException refused) {
+            return false;
+        }
+    }
+
+    /** journal reads the other agent's lines, and its own again; a changed byte is noticed. */
+    private static void journal(List<String> lines) throws IOException {
+        File file = File.createTempFile("journal", "");
+        StringBuilder text = new StringBuilder();
+        for (String line : lines) {
+            Entry entry = Journal.parseLine(Text.bytes(line));
+            check("line " + line, entry != null);
+            byte[] own = Journal.formatLine(entry);
+            same("line", Json.parse(line.substring(9)), Json.parse(new String(own, Text.UTF_8).substring(9).trim()));
+            byte[] damaged = Text.bytes(line);
+            damaged[damaged.length / 2] ^= 1;
+            check("a damaged line", Journal.parseLine(damaged) == null);
+            text.append(line).append('\n');
+        }
+        // Damage in the middle costs that line; a torn end costs nothing that had happened.
+        Files.write(file.toPath(), Text.bytes("rubbish\n" + text + lines.get(0).substring(0, 20)));
+        Journal journal = Journal.open(file, 0);
+        check("one damaged line is counted", journal.skipped() == 1);
+        check("the last stage counts", journal.entry("c1").is(Entry.CONFIRMED));
+        journal.write(Entry.received(new Command("d", "c2", "REBOOT", null, 0, 0), 9));
+        journal.close();
+        check("what was written is there again", Journal.load(file).entry("c2") != null);
+        Files.delete(file.toPath());
+    }
+
+    private static void files() throws IOException {
+        String object = "{\"a\":1}";
+        same("a file's checksum", object, Store.unsum(Store.addSum(object)));
+        try {
+            Store.unsum(Store.addSum(object).replace("1,", "2,"));
+            check("a damaged file", false);
+        } catch (JsonException e) {
+            check("a damaged file", true);
+        }
+        for (String[] names : Arrays.asList(new String[] {"*.a.test", "x.a.test", "y"}, new String[] {"*.a.test", "x.y.a.test", ""},
+                new String[] {"A.test", "a.TEST.", "y"}, new String[] {"a.test", "b.test", ""}, new String[] {"*.test", ".test", ""})) {
+            check("host " + names[1] + " by " + names[0], HostNames.covers(names[0], names[1]) == !names[2].isEmpty());
+        }
+    }
+
+    private static void same(String what, Object want, Object got) {
+        if (!want.equals(got)) {
+            throw new AssertionError(what + ": got " + got + ", want " + want);
+        }
+        checked++;
+    }
+
+    private static void check(String what, boolean holds) {
+        if (!holds) {
+            throw new AssertionError(what);
+        }
+        checked++;
+    }
+}

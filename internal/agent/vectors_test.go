@@ -1,0 +1,155 @@
+package agent_test
+
+import (
+	"bytes"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/sha256"
+	"crypto/x509"
+	"encoding/json"
+	"flag"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/musterhq/muster/internal/agent"
+	"github.com/musterhq/muster/internal/agentproto"
+)
+
+var update = flag.Bool("update", false, "write the Android app's test vectors")
+
+// vectorsFile is what the Android app's core is tested against.
+const vectorsFile = "../../android/test/vectors.json"
+
+type object = map[string]any
+
+// TestVectorsAreGolden: what this agent and the service sign and write is what
+// the Android app's tests read.
+func TestVectorsAreGolden(t *testing.T) {
+	t.Parallel()
+	key := vectorKey(t, "device")
+	public, err := key.Public()
+	if err != nil {
+		t.Fatal(err)
+	}
+	request := agentproto.Request{Method: "POST", Path: "/agent/v1/policy/p%20q?v=3", Device: "d1", Time: 1_795_000_000_123, Sequence: 42, Body: []byte(`{"ü":"</>&"}`)}
+	signature, err := key.Sign(request.Message())
+	if err != nil {
+		t.Fatal(err)
+	}
+	facts := []byte(`{"serialNumber":"SN <1> & ü","sdk":34}`)
+	all := object{
+		"key": public,
+		"request": object{"method": request.Method, "path": request.Path, "device": request.Device, "time": request.Time, "sequence": request.Sequence,
+			"body": string(request.Body), "message": string(request.Message()), "signature": signature},
+		"enroll": object{"token": "met_token", "facts": string(facts), "time": request.Time,
+			"message": string(agentproto.EnrollMessage("met_token", public, facts, request.Time))},
+		"rotate":    object{"device": "d1", "sequence": 43, "message": string(agentproto.RotateMessage("d1", public, 43))},
+		"envelopes": vectorEnvelopes(t, key, public),
+		"journal":   vectorJournal(t),
+		"settled":   vectorSettled(),
+	}
+	var text bytes.Buffer
+	encoder := json.NewEncoder(&text)
+	encoder.SetEscapeHTML(false)
+	encoder.SetIndent("", "  ")
+	if err := encoder.Encode(all); err != nil {
+		t.Fatal(err)
+	}
+	if *update {
+		if err := os.WriteFile(vectorsFile, text.Bytes(), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if got, err := os.ReadFile(vectorsFile); err != nil || !bytes.Equal(got, text.Bytes()) {
+		t.Errorf("the Android app's test vectors are others (%v): run the test with -update, and see that the app agrees", err)
+	}
+}
+
+// vectorKey is a P-256 key that is the same in each run.
+func vectorKey(t *testing.T, name string) agentproto.PrivateKey {
+	t.Helper()
+	secret := sha256.Sum256([]byte("test vector " + name))
+	ec, err := ecdsa.ParseRawPrivateKey(elliptic.P256(), secret[:])
+	if err != nil {
+		t.Fatal(err)
+	}
+	raw, err := x509.MarshalPKCS8PrivateKey(ec)
+	if err != nil {
+		t.Fatal(err)
+	}
+	key, err := agentproto.ParsePrivateKey(raw)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return key
+}
+
+// vectorEnvelopes are one of each kind, with its payload as text.
+func vectorEnvelopes(t *testing.T, key agentproto.PrivateKey, public agentproto.PublicKey) (all []object) {
+	t.Helper()
+	for _, one := range []struct {
+		kind  string
+		value any
+	}{
+		{agentproto.KindCommand, agentproto.Command{DeviceID: "d1", ID: "c1", Type: "NOTIFICATION_MESSAGE", Args: json.RawMessage(`{"title":"ü","body":"$(reboot)\n"}`), NotBefore: 1, Deadline: 2}},
+		{agentproto.KindPolicy, agentproto.Policy{ID: "p1", CompanyID: "c", Version: 3, Settings: map[string]string{"CAMERA": "BLOCK"}, VROnly: true}},
+		{agentproto.KindAssignment, agentproto.Assignment{DeviceID: "d1", CompanyID: "c", PolicyID: "p1", Version: 3, Number: 42, Time: 4}},
+		{agentproto.KindTombstone, agentproto.Tombstone{DeviceID: "d1", Action: agentproto.WipeAgain}},
+		{agentproto.KindTime, agentproto.Time{DeviceID: "d1", ServerTime: 5, LastSequence: 6, InReplyTo: "sig"}},
+		{agentproto.KindKey, agentproto.CommandKey{ID: "k2", Key: public, NotBefore: 7}},
+	} {
+		sealed, err := agentproto.Seal(key, "k1", one.kind, one.value)
+		if err != nil {
+			t.Fatal(err)
+		}
+		payload, err := json.Marshal(one.value)
+		if err != nil {
+			t.Fatal(err)
+		}
+		all = append(all, object{"kind": one.kind, "envelope": sealed, "payload": string(payload)})
+	}
+	return all
+}
+
+// vectorJournal are lines as this agent writes them, one for each stage.
+func vectorJournal(t *testing.T) []string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "journal")
+	journal, err := agent.OpenJournal(path, time.UnixMilli(0))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer journal.Close()
+	command := agentproto.Command{DeviceID: "d1", ID: "c1", Type: "REBOOT", Args: json.RawMessage(`{"a":"<ü>"}`), NotBefore: 1, Deadline: 2}
+	for _, e := range []agent.Entry{
+		{Command: command, Stage: agent.Received, At: 1},
+		{Command: command, Stage: agent.Started, BootID: "boot-1", At: 2},
+		{Command: command, Stage: agent.Done, BootID: "boot-1", Result: agentproto.Failed, Outcome: "no", At: 3, Accepted: true},
+		{Command: agentproto.Command{ID: "c1", Type: "REBOOT"}, Stage: agent.Confirmed, At: 4},
+	} {
+		if err := journal.Write(e); err != nil {
+			t.Fatal(err)
+		}
+	}
+	text, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return strings.Split(strings.TrimSuffix(string(text), "\n"), "\n")
+}
+
+// vectorSettled says for pairs of what was asked for and what a device shows
+// whether the one is held.
+func vectorSettled() (all []object) {
+	values := []string{"", "ALLOW", "BLOCK", "PROMPT", "BLACKLIST", "OPEN_NETWORK", "USER_CHOICE", "UNSPECIFIED", "ENFORCED",
+		"ALLOW_INSTALL_IN_PERSONAL_PROFILE_ONLY", "DISALLOW_INSTALL"}
+	for _, want := range values {
+		for _, got := range values {
+			all = append(all, object{"want": want, "got": got, "settled": agent.Settled(want, got)})
+		}
+	}
+	return all
+}
