@@ -61,3 +61,15 @@ test_packages() {
 	fi
 	[ ${#missing[@]} -eq 0 ] || debian_install "${missing[@]}" || [ "${CI-}" != true ]
 }
+
+# web_packages installs what builds web/. It fails where that is missing: with
+# CI=true the whole script, else its caller goes on without.
+web_packages() {
+	local missing=()
+	command -v node >/dev/null || missing+=(nodejs)
+	command -v npm >/dev/null || missing+=(npm)
+	[ ${#missing[@]} -gt 0 ] || return 0
+	debian_install "${missing[@]}" && return 0
+	[ "${CI-}" != true ] || exit 1
+	return 1
+}

@@ -6,7 +6,8 @@ set -euo pipefail
 cd "$(dirname "$0")"
 mkdir -p ../internal/servertest/browser/testdata
 out=../internal/surface/web/static
-[ -d node_modules ] || npm ci --no-audit --no-fund
+# npm writes the second file when it has installed what the first one names.
+[ package-lock.json -ot node_modules/.package-lock.json ] || npm ci --ignore-scripts --no-audit --no-fund
 npx tailwindcss --input input.css --output "$out/app.css" --minify
 cp node_modules/@fontsource-variable/inter/files/inter-latin-wght-normal.woff2 "$out/inter.woff2"
 cp node_modules/htmx.org/dist/htmx.min.js "$out/htmx.js"
