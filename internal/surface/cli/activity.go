@@ -11,7 +11,6 @@ import (
 	"github.com/musterhq/muster/internal/access"
 	"github.com/musterhq/muster/internal/activity"
 	"github.com/musterhq/muster/internal/company"
-	"github.com/musterhq/muster/internal/fault"
 )
 
 // ActivityCommands read the activity log.
@@ -105,11 +104,16 @@ type within struct {
 	Area string        `name:"area" placeholder:"AREA" help:"Only command, proposal, policy, provisioning, signin, user, key, connection, company or asset."`
 }
 
+// Validate wants a time to look back.
+func (c within) Validate() error {
+	if c.Last <= 0 {
+		return errors.New("--last must be a positive duration, such as 24h")
+	}
+	return nil
+}
+
 func (c within) filter(ctx context.Context, desk *Desk, now time.Time) (activity.Filter, error) {
 	owner, err := desk.company(ctx, c.Company)
-	if c.Last <= 0 {
-		err = fault.Invalid("--last must be a positive duration, such as 24h")
-	}
 	return activity.Filter{CompanyID: owner.ID, Area: c.Area, From: now.Add(-c.Last), To: now.Add(time.Minute)}, err
 }
 

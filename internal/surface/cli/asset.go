@@ -95,11 +95,11 @@ func (c *AssetList) Run(env *Env) error {
 		}
 		filter := asset.Filter{CompanyID: owner.ID, Status: asset.Status(c.Status)}
 		if c.Policy != "" {
-			id, ok := name.Short(owner.Slug, name.Policies, c.Policy)
-			if !ok {
-				return answer{}, fault.New(fault.NotFound, "company %s has no policy %q", owner.Slug, c.Policy)
+			under, err := desk.policy(ctx, owner, c.Policy)
+			if err != nil {
+				return answer{}, err
 			}
-			filter.PolicyID = id
+			filter.PolicyID = under.ID
 		}
 		assets, err := c.read(ctx, desk, filter)
 		views := make([]asset.View, len(assets))

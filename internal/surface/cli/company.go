@@ -167,11 +167,24 @@ type CompanySet struct {
 	KeepActivity  time.Duration `name:"keep-activity" placeholder:"DURATION" help:"How long entries of the activity log are kept, such as 9600h."`
 }
 
+// Validate wants something to change, within what a company may have.
+func (c *CompanySet) Validate() error {
+	between := func(flag string, d, least, most time.Duration) error {
+		if d != 0 && (d < least || d > most) {
+			return fmt.Errorf("--%s must be from %s to %s", flag, least, most)
+		}
+		return nil
+	}
+	if strings.TrimSpace(c.Name) == "" && c.InactiveAfter == 0 && c.KeepActivity == 0 && len(c.Enable)+len(c.Disable) == 0 {
+		return errors.New("nothing to change: give --name, --enable, --disable, --inactive-after or --keep-activity")
+	}
+	return cmp.Or(c.Named.Validate(), c.Switches.check(),
+		between("inactive-after", c.InactiveAfter, company.MinInactiveAfter, company.MaxInactiveAfter),
+		between("keep-activity", c.KeepActivity, company.MinKeepActivity, company.MaxKeepActivity))
+}
+
 // Run saves the change.
 func (c *CompanySet) Run(env *Env) error {
-	if err := c.Switches.check(); err != nil {
-		return err
-	}
 	return c.run(env, func(ctx context.Context, desk *Desk) (answer, error) {
 		found, err := desk.company(ctx, c.slug())
 		if err != nil {
@@ -202,6 +215,7 @@ type companyView struct {
 	Name          string             `json:"name"`
 	Settings      access.Settings    `json:"settings"`
 	InactiveAfter string             `json:"inactiveAfter"`
+	KeepActivity  string             `json:"keepActivity"`
 	Connected     bool               `json:"connected"`
 	Enterprise    *string            `json:"enterprise"`
 	CreatedAt     *operation.Instant `json:"createdAt"`
@@ -210,7 +224,7 @@ type companyView struct {
 func viewCompany(c company.Company) companyView {
 	view := companyView{
 		Slug: c.Slug, PathName: c.PathName(), Name: c.Name, Settings: c.Settings,
-		InactiveAfter: c.InactiveAfter.String(), Connected: c.Connected(), CreatedAt: operation.Moment(c.CreatedAt),
+		InactiveAfter: c.InactiveAfter.String(), KeepActivity: c.KeepActivity.String(), Connected: c.Connected(), CreatedAt: operation.Moment(c.CreatedAt),
 	}
 	if c.Connected() {
 		view.Enterprise = &c.Enterprise
@@ -223,6 +237,7 @@ func showCompany(verb string, c company.Company) answer {
 		fmt.Fprintf(w, "%s %s (%s)\n", verb, c.PathName(), c.Name)
 		row(w, "  enabled", enabled(c.Settings))
 		row(w, "  inactive after", c.InactiveAfter.String())
+		row(w, "  activity kept", c.KeepActivity.String())
 		row(w, "  enterprise", orDash(c.Enterprise))
 	}}
 }

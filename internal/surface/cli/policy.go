@@ -159,20 +159,26 @@ func (c OfPolicy) with(env *Env, work func(ctx context.Context, desk *Desk, owne
 		if err != nil {
 			return answer{}, err
 		}
-		missing := fault.New(fault.NotFound, "company %s has no policy %q: `muster policy list --company %s` shows those there are", owner.Slug, c.Policy, owner.Slug)
-		id, ok := name.Short(owner.Slug, name.Policies, c.Policy)
-		if !ok {
-			return answer{}, missing
-		}
-		found, err := desk.Policies.Current(ctx, owner.ID, id)
-		if fault.CodeOf(err) == fault.NotFound {
-			return answer{}, missing
-		}
+		found, err := desk.policy(ctx, owner, c.Policy)
 		if err != nil {
 			return answer{}, err
 		}
 		return work(ctx, desk, owner, found)
 	})
+}
+
+// policy finds a company's policy by its short id or path name.
+func (d *Desk) policy(ctx context.Context, owner company.Company, ref string) (policy.Policy, error) {
+	missing := fault.New(fault.NotFound, "company %s has no policy %q: `muster policy list --company %s` shows those there are", owner.Slug, ref, owner.Slug)
+	id, ok := name.Short(owner.Slug, name.Policies, ref)
+	if !ok {
+		return policy.Policy{}, missing
+	}
+	found, err := d.Policies.Current(ctx, owner.ID, id)
+	if fault.CodeOf(err) == fault.NotFound {
+		err = missing
+	}
+	return found, err
 }
 
 // PolicyShow shows one policy.

@@ -4,13 +4,13 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"strconv"
 	"strings"
 
 	"github.com/musterhq/muster/internal/company"
-	"github.com/musterhq/muster/internal/fault"
 	"github.com/musterhq/muster/internal/operation"
 	"github.com/musterhq/muster/internal/policy"
 )
@@ -142,18 +142,23 @@ type revisionView struct {
 	ProposalID  string             `json:"proposalId,omitempty"`
 }
 
+// Validate wants at least one.
+func (c *PolicyRevisions) Validate() error {
+	if c.Limit < 1 {
+		return errors.New("--limit must be at least 1")
+	}
+	return nil
+}
+
 // Run prints the revisions.
 func (c *PolicyRevisions) Run(env *Env) error {
-	if c.Limit < 1 {
-		return fault.Invalid("--limit must be at least 1")
-	}
 	return c.with(env, func(ctx context.Context, desk *Desk, owner company.Company, p policy.Policy) (answer, error) {
 		all, err := desk.Policies.Store.Revisions(ctx, owner.ID, p.ID, c.Limit)
 		views := make([]revisionView, len(all))
 		for i, r := range all {
 			views[i] = revisionView{r.Revision, r.Version, operation.Moment(r.SavedAt), r.SavedBy, r.Name, r.Origin, r.ProposalID}
 		}
-		return answer{map[string]any{"policyId": p.PathName(), "revisions": views}, func(w io.Writer) {
+		return answer{views, func(w io.Writer) {
 			row(w, "REVISION", "VERSION", "SAVED", "BY", "ORIGIN", "NAME")
 			for _, r := range all {
 				row(w, strconv.Itoa(r.Revision), strconv.Itoa(r.Version), day(r.SavedAt), r.SavedBy.Name, string(r.Origin), r.Name)
