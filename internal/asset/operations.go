@@ -47,7 +47,7 @@ func Define(r *operation.Registry, s Store) {
 	one := read("get_asset", "Read an asset", "/assets/{assetId}",
 		"Reads one asset with its specifications, custom data and managed device. "+
 			"The latest status report and location of the device are part of it, also those that a status-report or location-update command has asked for.")
-	one.Faults = []fault.Code{fault.NotFound}
+	one.Faults = []fault.Code{fault.NotFound, fault.Unavailable}
 	operation.Define(r, one, reader.Get)
 }
 
@@ -55,6 +55,7 @@ func read(tool, title, path, description string) operation.Operation {
 	return operation.Operation{
 		Name: tool, Title: title, Description: description, Method: "GET", Path: path,
 		Needs: access.DevicesRead, Dialect: operation.Reads, Effect: operation.Reading,
+		Faults: []fault.Code{fault.Unavailable},
 	}
 }
 

@@ -41,7 +41,7 @@ func defineHistory(r *operation.Registry, s *Service) {
 		Description: "Lists the commands that were sent to one device, newest first, with how each ended. " +
 			"Look here after a command that was IN_PROGRESS or UNCONFIRMED, before anything is sent again.",
 		Needs: access.DevicesRead, Dialect: operation.Reads, Effect: operation.Reading,
-		Faults: []fault.Code{fault.NotFound},
+		Faults: []fault.Code{fault.NotFound, fault.Unavailable},
 	}, s.History)
 }
 

@@ -3,6 +3,7 @@ package operation
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"math"
@@ -175,6 +176,15 @@ func NotSent(o *Operation, cause error) error {
 	return cause
 }
 
+// unread is NotSent for the unexpected error that kept a read from its data:
+// there is nothing that it could have left half done.
+func unread(o *Operation, err error) error {
+	if _, known := errors.AsType[*fault.Error](err); err == nil || known || o.Effect != Reading {
+		return err
+	}
+	return NotSent(o, err)
+}
+
 // call runs the handler; a panic is an unexpected error, not the end of the process.
 func (k *Kernel) call(ctx context.Context, o *Operation, call Call, args any) (result any, err error) {
 	defer func() {
@@ -182,7 +192,8 @@ func (k *Kernel) call(ctx context.Context, o *Operation, call Call, args any) (r
 			err = fmt.Errorf("panic: %v\n%s", cause, debug.Stack())
 		}
 	}()
-	return o.run(ctx, call, args)
+	result, err = o.run(ctx, call, args)
+	return result, unread(o, err)
 }
 
 // Explain makes err fit for the caller and writes what he may not see to the

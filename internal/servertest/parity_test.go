@@ -164,6 +164,9 @@ func provokeBoth(t *testing.T, registry *operation.Registry, o *operation.Operat
 		client.Do(o.Method, path, body) // the second read is beyond the ceiling, which a caller has in common
 	case "internal_error":
 		r.result = errors.New("a cause that nobody is told")
+		if o.Effect == operation.Reading { // where that is "unavailable"
+			r.result = fault.New(fault.Internal, "an error").Because(r.result)
+		}
 	}
 	answer := client.Do(o.Method, path, body)
 	if code != "rate_limited" && code != "unauthorized" {

@@ -147,6 +147,7 @@ var Answers = map[Family]map[string]Answer{
 		"provider_error":    {502, problem + " code retryable"},
 	},
 	Reads: {
+		"unavailable":       {503, problem + " code retryable"},
 		"malformed":         {400, problem + " code retryable"},
 		"invalid_arguments": {400, problem + " code retryable errors"},
 		"unauthorized":      {401, small},
