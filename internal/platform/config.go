@@ -88,6 +88,7 @@ type Platform struct {
 	seen   Observer
 	store  Stores
 	holder string // this replica's name in the leases of loops
+	pulls  pullTrouble
 }
 
 var (

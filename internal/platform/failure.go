@@ -45,10 +45,10 @@ func (f *Failure) Error() string {
 		text += fmt.Sprintf(" (%d %s)", f.Status, f.Reason)
 	}
 	if f.Message != "" {
-		return text + ": " + f.Message
+		text += ": " + f.Message
 	}
-	if f.err != nil && f.Status == 0 {
-		return text + ": " + f.err.Error()
+	if f.err != nil && f.Status == 0 { // else the message is what the vendor answered
+		text += ": " + oneLine(f.err.Error())
 	}
 	return text
 }

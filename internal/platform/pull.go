@@ -53,10 +53,13 @@ func (p *Platform) pullLoop(ctx context.Context) {
 			return
 		case err != nil && p.now().Sub(began) < p.cfg.PullTimeout:
 			pause = min(max(2*pause, time.Second), slowest)
-			p.log.WarnContext(ctx, "cannot pull the platform's notifications", slog.Any("error", err), slog.Duration("again", pause))
+			p.pulls.failed(ctx, p.log, err, p.now())
 			p.sleep(ctx, pause)
 			continue
-		case err == nil && len(messages) == 0 && p.now().Sub(began) < idlePull:
+		case err == nil:
+			p.pulls.ended(ctx, p.log, p.now())
+		}
+		if err == nil && len(messages) == 0 && p.now().Sub(began) < idlePull {
 			p.sleep(ctx, idlePull) // a server that does not wait
 		}
 		pause = 0
