@@ -46,3 +46,14 @@ func (db *DB) setClock(ctx context.Context) error {
 	}
 	return nil
 }
+
+// ClockAhead is how far the server's clock is ahead of a local one. An embedded
+// database has no clock of its own.
+func (db *DB) ClockAhead(ctx context.Context, local func() time.Time) (time.Duration, error) {
+	if _, embedded := db.dialect.(sqliteDialect); embedded {
+		return 0, nil
+	}
+	asking := &DB{dialect: db.dialect, reader: db.reader, clock: &clock{local: local}}
+	err := asking.setClock(ctx)
+	return time.Duration(asking.clock.ahead.Load()), err
+}

@@ -6,6 +6,10 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
 
 	"github.com/musterhq/muster/internal/database"
 )
@@ -15,29 +19,107 @@ import (
 func (d *doctor) database(ctx context.Context) {
 	found, err := database.Inspect(ctx, d.settings.Database)
 	if err != nil {
-		d.note("database", Failed, err.Error(), "start the database, or correct MUSTER_DATABASE")
+		d.note("database", Failed, eachOnce(err), database.Remedy(err))
+		d.diskFree()
 		d.keyFile(nil)
 		return
 	}
 	d.note("database", Fine, "answers", "")
+	d.diskFree()
 	d.schema(found.Version)
 	d.integrity(ctx, found)
 	d.keyFile(&found)
 	d.contents(ctx, found)
 }
 
-// contents looks at what is kept in tables that this program knows.
+// contents looks at the server's clock, and at what is kept in tables that this
+// program knows.
 func (d *doctor) contents(ctx context.Context, found database.Inspection) {
-	if found.Check(database.Existing) != nil {
+	_, embedded := d.settings.SQLitePath()
+	known := found.Check(database.Existing) == nil
+	if embedded && !known {
 		return
 	}
 	db, err := database.Look(ctx, d.settings.Database)
 	if err != nil {
-		d.note("database", Failed, err.Error(), "start the database, or correct MUSTER_DATABASE")
+		d.note("database", Failed, eachOnce(err), database.Remedy(err))
 		return
 	}
 	defer db.Close()
-	d.policyNames(ctx, db)
+	if !embedded {
+		d.clock(ctx, db)
+	}
+	if known {
+		d.policyNames(ctx, db)
+	}
+}
+
+// How far this machine's clock may be off the database's. Replicas go by the
+// database's clock, but Google refuses credentials that are signed five minutes
+// off, and certificates, QR codes and the lines of the log go by this machine's.
+const (
+	clockNoticed = 30 * time.Second
+	clockRefused = 5 * time.Minute
+)
+
+func (d *doctor) clock(ctx context.Context, db *database.DB) {
+	const check, remedy = "clock", "let both machines take the time from the network (NTP)"
+	ahead, err := db.ClockAhead(ctx, d.now)
+	off := ahead.Abs().Round(time.Second)
+	side := "behind"
+	if ahead < 0 {
+		side = "ahead of"
+	}
+	says := fmt.Sprintf("this machine's clock is %s %s the database's", off, side)
+	switch {
+	case err != nil:
+		d.note(check, Warning, eachOnce(err), "try again")
+	case off > clockRefused:
+		d.note(check, Failed, says, remedy)
+	case off > clockNoticed:
+		d.note(check, Warning, says, remedy)
+	default:
+		d.note(check, Fine, "agrees with the database's", "")
+	}
+}
+
+// What an embedded database should find on its disk: room for its log, which
+// may grow to some megabytes before it is written back, and for a backup.
+const (
+	diskScarce = 256 << 20
+	diskFull   = 16 << 20
+)
+
+// diskFree looks at the disk of an embedded database.
+func (d *doctor) diskFree() {
+	path, embedded := d.settings.SQLitePath()
+	if !embedded {
+		return
+	}
+	left, told := database.DiskFree(filepath.Dir(path))
+	says := fmt.Sprintf("%d MiB are free for %s", left>>20, path)
+	const remedy = "make room, or move the database to a larger disk"
+	switch {
+	case !told: // a missing directory is told as the database's
+	case left < diskFull:
+		d.note("disk", Failed, says, remedy)
+	case left < diskScarce:
+		d.note("disk", Warning, says, remedy)
+	default:
+		d.note("disk", Fine, says, "")
+	}
+}
+
+// eachOnce is an error in one line. Whoever connects to several addresses, or
+// with and without TLS, fails several times with the same words.
+func eachOnce(err error) string {
+	var lines []string
+	for line := range strings.Lines(err.Error()) {
+		if line = strings.TrimSpace(line); line != "" && !slices.Contains(lines, line) {
+			lines = append(lines, line)
+		}
+	}
+	return strings.Join(lines, "; ")
 }
 
 // schema compares the database's version with this program's.
