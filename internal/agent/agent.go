@@ -74,7 +74,7 @@ func New(o Options) (*Agent, error) {
 	err = s.load(appliedFile, &a.applied)
 	switch {
 	case errors.Is(err, errDamaged): // it repeats what the service and the device know
-		a.applied = applied{}
+		a.applied = applied{Lost: true}
 		a.trouble("the record of the applied policy was damaged: the policy is applied again")
 	case err != nil && !errors.Is(err, fs.ErrNotExist):
 		return nil, errors.Join(err, journal.Close())
@@ -371,7 +371,7 @@ func (a *Agent) release(ctx context.Context) error {
 	if _, err := a.options.Device.Do(ctx, Action{Kind: LetGo}); err != nil && !errors.Is(err, ErrUnsupported) {
 		return err
 	}
-	for setting := range a.applied.Wanted {
+	for _, setting := range a.mayHaveSet() {
 		if err := a.options.Device.Apply(ctx, setting, ""); err != nil && !refusesForGood(err) {
 			return err
 		}

@@ -166,7 +166,7 @@ func (a *Agent) converge(ctx context.Context, ref agentproto.PolicyRef, want map
 		}
 	}
 	a.crash("before apply")
-	for id := range a.applied.Wanted {
+	for _, id := range a.mayHaveSet() {
 		if _, kept := want[id]; !kept {
 			next.Settings = appendUnless(next.Settings, a.apply(ctx, id, ""))
 		}
@@ -181,6 +181,15 @@ func (a *Agent) converge(ctx context.Context, ref agentproto.PolicyRef, want map
 	a.applied = next
 	a.crash("before applied")
 	return a.store.save(appliedFile, a.applied)
+}
+
+// mayHaveSet lists the settings that the policy set: as recorded or, after the
+// record was damaged, all that there are.
+func (a *Agent) mayHaveSet() []string {
+	if a.applied.Lost {
+		return a.options.Device.Settings()
+	}
+	return slices.Sorted(maps.Keys(a.applied.Wanted))
 }
 
 // appendUnless leaves out what was taken back without trouble.

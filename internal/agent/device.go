@@ -23,6 +23,8 @@ type Device interface {
 	Capabilities(ctx context.Context) ([]agentproto.Capability, error)
 	// BootID differs after every start of the machine.
 	BootID(ctx context.Context) (string, error)
+	// Settings lists the ids of all settings, also of those it cannot follow.
+	Settings() []string
 	// Read returns a setting's present value, or "" where the device is left to
 	// its default.
 	Read(ctx context.Context, setting string) (string, error)

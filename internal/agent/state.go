@@ -65,6 +65,7 @@ type applied struct {
 	BootID   string                     `json:"bootId"`   // when drift was last looked for
 	CheckAt  int64                      `json:"checkAt"`  // Unix milliseconds: look for drift again
 	Guard    *guard                     `json:"guard,omitempty"`
+	Lost     bool                       `json:"lost,omitempty"` // what was here was damaged
 }
 
 // guard waits for proof that the device is still in touch after its

@@ -20,6 +20,7 @@ import (
 	"github.com/musterhq/muster/internal/agentproto"
 	"github.com/musterhq/muster/internal/asset"
 	"github.com/musterhq/muster/internal/command"
+	"github.com/musterhq/muster/internal/policy"
 )
 
 func readState(t *testing.T, path string, v any) {
@@ -191,6 +192,38 @@ func TestDamagedState(t *testing.T) {
 	}
 	p.start() // an agent of before wrote no checksum
 	p.mustCheckIn()
+}
+
+// What the policy set is taken back although the record of it was damaged: by a
+// release before the next check-in, and by another policy.
+func TestDamagedState_NothingStaysSet(t *testing.T) {
+	w := newWorld(t)
+	damaged := func() *phone {
+		p := w.enrol(agentproto.Ed25519)
+		p.mustCheckIn()
+		if got := p.device.State().Settings["CAMERA"]; got != "BLOCK" {
+			t.Fatalf("the policy is not applied: camera %q", got)
+		}
+		if err := os.WriteFile(filepath.Join(p.options.Dir, "applied.json"), []byte("{"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		p.start()
+		return p
+	}
+	released := damaged()
+	if err := released.agent.Unenroll(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if got := released.device.State().Settings; len(got) != 0 {
+		t.Errorf("after the release: %v", got)
+	}
+	moved, free := damaged(), w.newPolicy("Free", policy.Change{Setting: "SMS", Value: "BLOCK"})
+	moved.send(command.ChangePolicy, command.ChangePolicyBody{Policy: free})
+	moved.mustCheckIn()
+	moved.mustCheckIn()
+	if got := moved.device.State().Settings; got["CAMERA"] != "" || got["SMS"] != "BLOCK" {
+		t.Errorf("after another policy: %v", got)
+	}
 }
 
 // unmoved is Android that answers the order to erase itself as it always does, and

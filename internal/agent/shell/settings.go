@@ -49,6 +49,14 @@ func (d *Device) find(ctx context.Context, setting, value string) (rule, int, er
 	return r, level, nil
 }
 
+// Settings implements agent.Device.
+func (d *Device) Settings() (ids []string) {
+	for _, r := range rules() {
+		ids = append(ids, r.id)
+	}
+	return ids
+}
+
 // Apply implements agent.Device. Locks come off before and go on after what
 // they lock is changed.
 func (d *Device) Apply(ctx context.Context, setting, value string) error {

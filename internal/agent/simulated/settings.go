@@ -4,6 +4,8 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"maps"
+	"slices"
 
 	"github.com/musterhq/muster/internal/agent"
 	"github.com/musterhq/muster/internal/agentproto"
@@ -63,6 +65,9 @@ var settings = map[string]power{
 	"REPORT_SOFTWARE_INFO":      {report: true},
 	"REPORT_SYSTEM_PROPERTIES":  {report: true},
 }
+
+// Settings implements agent.Device.
+func (d *Device) Settings() []string { return slices.Sorted(maps.Keys(settings)) }
 
 // Read implements agent.Device.
 func (d *Device) Read(_ context.Context, setting string) (string, error) {
