@@ -28,7 +28,7 @@ type common struct {
 	State  string `name:"state" required:"" placeholder:"DIR" help:"The directory that holds the device's identity and journal."`
 	Driver string `name:"driver" enum:"simulated,shell" default:"simulated" help:"What the agent drives: simulated, a model of a device kept in the state directory; or shell, the Android device that it runs on."`
 	Serial string `name:"serial" placeholder:"NUMBER" help:"The simulated device's serial number, when it is made; by default one of its own."`
-	Push   string `name:"push" placeholder:"URL" help:"A simulated companion's push service: the address of the platform's emulator."`
+	Push   string `name:"push" placeholder:"URL" help:"A simulated companion's push service: the address of the platform's emulator. It is remembered."`
 }
 
 // device opens the machine under the agent, and what wakes it besides the
@@ -41,10 +41,14 @@ func (c common) device() (agent.Device, agent.Push, error) {
 		return &shell.Device{Tools: tools(), Root: "/", UID: os.Getuid(), Now: time.Now}, nil, nil
 	}
 	device, err := simulated.Open(c.State, simulated.Default(c.serial()), time.Now)
-	if err != nil || c.Push == "" {
+	if err != nil {
+		return nil, nil, err
+	}
+	service, err := device.PushService(c.Push)
+	if err != nil || service == "" {
 		return device, nil, err
 	}
-	return device, simulated.Push{Device: device, Emulator: c.Push, Client: agent.NewClient()}, nil
+	return device, simulated.Push{Device: device, Emulator: service, Client: agent.NewClient()}, nil
 }
 
 // serial is the number that a simulated device gets when it is made. Two devices

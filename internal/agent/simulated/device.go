@@ -52,7 +52,9 @@ type State struct {
 	Platform Platform `json:"platform"`
 	// PushToken and PushSeen are what the push service knows of the device.
 	PushToken string `json:"pushToken,omitempty"`
-	PushSeen  int64  `json:"pushSeen,omitempty"`
+	// PushService is its address, once one was given.
+	PushService string `json:"pushService,omitempty"`
+	PushSeen    int64  `json:"pushSeen,omitempty"`
 }
 
 // Platform is the part of Android's state that its tools show and change.

@@ -24,6 +24,22 @@ type Push struct {
 // pushWait is how long one question for messages waits.
 const pushWait = 20 * time.Second
 
+// PushService returns the address of the push service that was given last, here
+// or at an earlier start; empty: none ever was.
+func (d *Device) PushService(given string) (string, error) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	s := &d.state
+	if given == "" || given == s.PushService {
+		return s.PushService, nil
+	}
+	if s.PushService != "" { // another service knows nothing of the token
+		s.PushToken, s.PushSeen = "", 0
+	}
+	s.PushService = given
+	return given, d.save()
+}
+
 // Token registers the device with the push service, once.
 func (p Push) Token(ctx context.Context) (string, error) {
 	p.Device.mu.Lock()
