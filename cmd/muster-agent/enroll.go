@@ -19,7 +19,7 @@ import (
 type enrollCommand struct {
 	common
 	Server string   `name:"server" placeholder:"URL" help:"The service's address: https, or http on this machine."`
-	Token  string   `name:"token" help:"The one-time token from the QR code."`
+	Token  string   `name:"token" help:"The one-time token from the QR code. Other users of the device can see flags: prefer --bundle."`
 	Bundle string   `name:"bundle" placeholder:"FILE" help:"Instead of --server, --token, --pin and --command-key: a file with a code's whole text, as the USB tool hands it over. It is read once and deleted."`
 	Role   string   `name:"role" enum:"manager,companion" default:"manager" help:"manager, or companion on a device that the platform manages."`
 	Pin    pins     `name:"pin" placeholder:"PIN" help:"The pin of the service's certificate from the QR code; repeat it for a second."`

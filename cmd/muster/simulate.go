@@ -37,7 +37,7 @@ type simulateCommand struct {
 
 	Server   string   `name:"server" placeholder:"URL" help:"An existing service; by default the simulation starts one of its own in a temporary directory."`
 	Tokens   string   `name:"tokens" placeholder:"FILE" help:"With --server: enrolment tokens or QR codes' texts, one a line; - reads standard input."`
-	Token    []string `name:"token" help:"With --server: an enrolment token; repeatable."`
+	Token    []string `name:"token" help:"With --server: an enrollment token; repeatable. Other users can see flags: prefer --tokens with a file."`
 	Keys     []string `name:"key" help:"With --server: an API key to send commands with; repeatable, each has its own budget. None: no commands are sent."`
 	Policies []string `name:"policy" placeholder:"PATHNAME" help:"With --server: the tokens' policy, and then one to move devices to."`
 	Output   string   `name:"output" short:"o" enum:"text,json" default:"text" help:"text, or json: one JSON value on standard output."`

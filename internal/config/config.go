@@ -17,7 +17,7 @@ import (
 
 // Store says where the database is.
 type Store struct {
-	Database string `name:"database" env:"MUSTER_DATABASE" default:"sqlite:muster.db" placeholder:"URL" help:"The database: sqlite:PATH or a postgres:// URL. Default: ${default}."`
+	Database string `name:"database" env:"MUSTER_DATABASE" default:"sqlite:muster.db" placeholder:"URL" help:"The database: sqlite:PATH or a postgres:// URL. Give a URL with a password in MUSTER_DATABASE: other users can see flags. Default: ${default}."`
 }
 
 // Platform says how the vendor's API is reached. With an endpoint set none of
