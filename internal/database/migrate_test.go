@@ -154,7 +154,7 @@ func TestMigration_AConnectionBecomesOneGrant(t *testing.T) {
 			if err := database.MigrateTo(t.Context(), e.url, 84, rows...); err != nil {
 				t.Fatal(err)
 			}
-			db := e.open(t)
+			db := e.openAs(t, database.Upgrade)
 			wantAllowed(t, db, "an access token from before", access.HashSecret("access"), access.DevicesRead|access.PoliciesRead)
 			all, err := db.Connections(t.Context(), "c1")
 			if err != nil || len(all) != 2 || all[0].Grants+all[1].Grants != 1 {

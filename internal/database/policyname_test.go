@@ -3,7 +3,6 @@ package database_test
 import (
 	"testing"
 
-	"github.com/musterhq/muster/internal/database"
 	"github.com/musterhq/muster/internal/fault"
 	"github.com/musterhq/muster/internal/policy"
 )
@@ -14,9 +13,7 @@ func TestOldNames_StayAreShownAndReported(t *testing.T) {
 	withCompany(t, func(f *fixture) {
 		t := f.T
 		vault, twin, plain := f.newPolicy("Vault"), f.newPolicy("Twin"), f.newPolicy("Plain")
-		versions, err := database.Versions()
-		f.ok(err)
-		f.ok(database.MigrateTo(f.Context(), f.url, versions[len(versions)-1],
+		f.ok(f.db.Write(f.Context(), nil,
 			"UPDATE policies SET name = 'Vault\u200b', name_key = 'vault\u200b' WHERE id = '"+twin.ID+"'",
 			"UPDATE policy_revisions SET name = 'Twin\u202e' WHERE policy_id = '"+plain.ID+"'"))
 		odd, err := f.db.OddNames(f.Context())
