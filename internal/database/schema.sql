@@ -1,5 +1,5 @@
 -- The tables as the migrations leave them. Written by go test -run Schema -update.
--- Schema 11; programs from 2 may write.
+-- Schema 12; programs from 2 may write.
 
 CREATE TABLE activity (
     company_id TEXT NOT NULL,

@@ -29,7 +29,7 @@ import (
 	"github.com/musterhq/muster/internal/proposal"
 )
 
-var serialRuns = flag.Int("serial-runs", 2, "how often TestWrites_Serializable runs each pair of writes; 200 for the long run")
+var serialRuns = flag.Int("serial-runs", 1, "how often TestWrites_Serializable runs each pair of writes; 200 for the long run")
 
 // scene is one company with one enrolled device, one policy and what the
 // writes below need: the same in every run, but for ids.
