@@ -60,7 +60,7 @@ func TestPolicyIsChangedByReview(t *testing.T) {
 	b.Size(320, 800) // the page fits a narrow window, or a wide one at 400 %
 	b.Waits(`document.documentElement.scrollWidth <= 320`)
 	b.Size(1440, 900)
-	b.Sees("[data-tally]", "No change yet")
+	b.Sees("[data-tally]", "No changes")
 	b.Waits(`document.querySelector("button[data-review]").disabled`)
 	pick(b, "CAMERA", "BLOCK")
 	b.Sees("[data-tally]", "1 change · affects")

@@ -343,7 +343,7 @@ func TestRights(t *testing.T) {
 	for _, path := range append(pages(a.ID)[1:11], "/devices/export.csv") {
 		o.get(t, blind, path, 403)
 	}
-	if body := o.get(t, blind, "/", 200); strings.Contains(body, a.Identification) || !strings.Contains(body, "It takes the permission to see devices") {
+	if body := o.get(t, blind, "/", 200); strings.Contains(body, a.ID) || !strings.Contains(body, "It takes the permission to see devices") {
 		t.Error("the overview of somebody who may not see devices")
 	}
 }

@@ -104,7 +104,7 @@ func (v *Visit) Granters() string {
 func (v *Visit) findGranters() string {
 	users, err := v.frame.Users.Users(v.Context(), v.Company.ID)
 	if err != nil {
-		return "an administrator"
+		return "An administrator"
 	}
 	var names []string
 	for _, u := range users {
@@ -113,7 +113,7 @@ func (v *Visit) findGranters() string {
 		}
 	}
 	if len(names) == 0 {
-		return "an administrator"
+		return "An administrator"
 	}
 	return strings.Join(names, " or ")
 }

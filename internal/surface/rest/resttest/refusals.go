@@ -59,6 +59,7 @@ func endsIn(o *operation.Operation, code string) bool {
 // surface is a REST surface whose handlers, budget and caller are made to fail.
 type surface struct {
 	result  error // of every handler
+	panics  bool  // every handler, instead of failing with result
 	spent   bool  // the budget is
 	nothing bool  // the caller has no permission
 }
@@ -79,10 +80,17 @@ func (s surface) Authenticate(_ context.Context, key string) (access.Principal, 
 	return p, nil
 }
 
+func (s surface) handle(context.Context, *operation.Operation, operation.Call) (any, error) {
+	if s.panics {
+		panic(s.result)
+	}
+	return nil, s.result
+}
+
 func (s surface) serve(registry *operation.Registry, requests ...*http.Request) *httptest.ResponseRecorder {
 	now := func() time.Time { return time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC) }
 	server := rest.New(rest.Config{
-		Registry: registry.Rehearsal(func(context.Context, *operation.Operation, operation.Call) (any, error) { return nil, s.result }),
+		Registry: registry.Rehearsal(s.handle),
 		Kernel:   operation.NewKernel(operation.Config{Limiter: s, ReadsPerMinute: 1, Now: now}), Authenticator: s, Now: now,
 	})
 	var w *httptest.ResponseRecorder
@@ -104,6 +112,9 @@ func Request(o *operation.Operation) *http.Request {
 	r.Header.Set("X-API-Key", "good")
 	return r
 }
+
+// cause is an unexpected error's text, which no answer repeats.
+const cause = "a cause that no caller is told"
 
 // provoke makes the operation end in the code.
 func provoke(o *operation.Operation, code string) *httptest.ResponseRecorder {
@@ -129,9 +140,20 @@ func provoke(o *operation.Operation, code string) *httptest.ResponseRecorder {
 		s.spent = true
 		return s.serve(&registry, Request(o), request) // the second read is beyond the ceiling
 	case "internal_error":
-		s.result = errors.New("a cause that nobody is told")
+		s.result = errors.New(cause)
+		s.panics = retryableRead(o)
+	case "unavailable":
+		if retryableRead(o) {
+			s.result = errors.New(cause)
+		}
 	}
 	return s.serve(&registry, request)
+}
+
+// retryableRead reports whether an unexpected error of the operation is
+// "unavailable", because a read is safe to repeat; a panic stays "internal_error".
+func retryableRead(o *operation.Operation) bool {
+	return o.Effect == operation.Reading && slices.Contains(o.Faults, fault.Unavailable)
 }
 
 // invalid is a request with one argument that is wrong in value.
@@ -194,7 +216,7 @@ func checkBody(t *testing.T, w *httptest.ResponseRecorder, code string, want Ans
 	if got := w.Header().Get("Content-Type"); got != contentType {
 		t.Errorf("Content-Type %s, want %s", got, contentType)
 	}
-	if strings.Contains(w.Body.String(), "nobody is told") {
+	if strings.Contains(w.Body.String(), cause) {
 		t.Errorf("the cause is told: %s", w.Body)
 	}
 	checkProblem(t, body, code)
