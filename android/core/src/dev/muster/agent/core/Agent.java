@@ -55,7 +55,7 @@ public final class Agent implements Closeable {
             Fields f = store.load(Store.APPLIED);
             policy.applied = f == null ? new Applied() : Applied.read(f);
         } catch (DamagedException | JsonException e) { // it repeats what the service and the device know
-            policy.applied = new Applied();
+            policy.applied = Applied.damaged();
             reports.trouble("the record of the applied policy was damaged: the policy is applied again");
         } catch (IOException e) {
             journal.close();

@@ -14,6 +14,7 @@ final class Applied {
     String bootId = ""; // when drift was last looked for
     long checkAt; // Unix milliseconds: look for drift again
     Guard guard; // null: none
+    boolean lost; // what was here was damaged
 
     /**
      * Guard waits for proof that the device is still in touch after its connectivity was changed; else
@@ -39,6 +40,7 @@ final class Applied {
         a.reported = f.flag("reported");
         a.bootId = f.text("bootId");
         a.checkAt = f.number("checkAt");
+        a.lost = f.flag("lost");
         Fields guard = f.object("guard");
         if (guard != null) {
             a.guard = new Guard(guard.number("until"), guard.textMap("before"));
@@ -49,7 +51,7 @@ final class Applied {
     Map<String, Object> json() {
         return Fields.members("policy", policy.json(), "wanted", wanted, "settings", settingsJson(), "reported", reported,
                 "bootId", bootId, "checkAt", checkAt, "guard",
-                guard == null ? null : Fields.members("until", guard.until, "before", guard.before));
+                guard == null ? null : Fields.members("until", guard.until, "before", guard.before), "lost", lost ? Boolean.TRUE : null);
     }
 
     List<Object> settingsJson() {
@@ -58,6 +60,13 @@ final class Applied {
             all.add(s.json());
         }
         return all;
+    }
+
+    /** damaged is what is known after the record was damaged. */
+    static Applied damaged() {
+        Applied a = new Applied();
+        a.lost = true;
+        return a;
     }
 
     /** unreported reports whether the service does not know yet what is applied. */

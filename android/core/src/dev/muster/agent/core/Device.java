@@ -13,6 +13,9 @@ public interface Device {
     /** bootId differs after every start of the machine. */
     String bootId() throws DeviceException;
 
+    /** settings lists the ids of all settings, also of those it cannot follow. */
+    List<String> settings();
+
     /** read returns a setting's present value, or "" where the device is left to its default. */
     String read(String setting) throws DeviceException;
 

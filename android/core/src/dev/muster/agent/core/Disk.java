@@ -5,6 +5,7 @@ import java.io.FileInputStream;
 import java.io.FileOutputStream;
 import java.io.IOException;
 import java.io.InputStream;
+import java.io.RandomAccessFile;
 import java.nio.channels.FileChannel;
 import java.nio.file.Files;
 import java.nio.file.StandardCopyOption;
@@ -36,6 +37,26 @@ final class Disk {
         syncDirectory(file.getParentFile());
     }
 
+    /**
+     * swap replaces a file and returns the new one, open. On failure the former is as it was. The caller
+     * calls syncDirectory before anything is written to it that must not be lost.
+     */
+    static RandomAccessFile swap(File file, byte[] data) throws IOException {
+        File fresh = File.createTempFile(file.getName() + ".new-", "", file.getParentFile());
+        RandomAccessFile out = new RandomAccessFile(fresh, "rw");
+        try {
+            ownerOnly(fresh);
+            out.write(data);
+            out.getFD().sync();
+            Files.move(fresh.toPath(), file.toPath(), StandardCopyOption.ATOMIC_MOVE, StandardCopyOption.REPLACE_EXISTING);
+        } catch (IOException e) {
+            out.close();
+            Files.deleteIfExists(fresh.toPath());
+            throw e;
+        }
+        return out;
+    }
+
     static void remove(File file) throws IOException {
         if (Files.deleteIfExists(file.toPath())) {
             syncDirectory(file.getParentFile());
@@ -60,7 +81,7 @@ final class Disk {
         file.setWritable(true, true);
     }
 
-    private static void syncDirectory(File directory) throws IOException {
+    static void syncDirectory(File directory) throws IOException {
         try (FileChannel channel = FileChannel.open(directory.toPath(), StandardOpenOption.READ)) {
             channel.force(true);
         }

@@ -31,6 +31,7 @@ final class Journal implements Closeable {
     private long size; // of what is whole on disk
     private long limit = COMPACT_ABOVE;
     private boolean torn; // the file may be longer than size: a write failed
+    private boolean swapped; // the folder may still name the file before this one
     private int skipped;
 
     private Journal(File path) {
@@ -168,6 +169,10 @@ final class Journal implements Closeable {
      * follow half a line, and look whole until the next start.
      */
     private void append(byte[] lines) throws IOException {
+        if (swapped) {
+            Disk.syncDirectory(path.getParentFile());
+            swapped = false;
+        }
         if (torn) {
             file.setLength(size);
             torn = false;
@@ -207,7 +212,8 @@ final class Journal implements Closeable {
 
     /**
      * compact writes the entries as they stand to a new file and swaps it in. Where that fails, on a
-     * full disk for instance, the longer file goes on: nothing is missing from it.
+     * full disk for instance, the longer file goes on: nothing is missing from it. The new file is opened
+     * before it takes the other's name, so that no line can go to a file that has none.
      */
     private void compact() {
         try {
@@ -215,11 +221,11 @@ final class Journal implements Closeable {
             for (Entry e : entries.values()) {
                 lines.write(formatLine(e));
             }
-            Disk.write(path, lines.toByteArray());
             RandomAccessFile before = file;
-            file = new RandomAccessFile(path, "rw");
-            before.close(); // replaced; everything in it was synced
+            file = Disk.swap(path, lines.toByteArray());
             size = lines.size();
+            swapped = true;
+            before.close(); // replaced; everything in it was synced
             limit = COMPACT_ABOVE;
             torn = false;
         } catch (IOException e) {

@@ -3,6 +3,7 @@ package dev.muster.agent.core;
 import java.io.IOException;
 import java.io.UnsupportedEncodingException;
 import java.net.URLEncoder;
+import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.LinkedHashMap;
 import java.util.List;
@@ -96,7 +97,7 @@ final class Policy {
             save();
         }
         agent.steps.before("before apply");
-        for (String id : applied.wanted.keySet()) {
+        for (String id : mayHaveSet()) {
             if (!want.containsKey(id)) {
                 SettingReport r = Settings.apply(agent.device, id, "");
                 if (r.is(SettingReport.FAILED)) {
@@ -105,13 +106,21 @@ final class Policy {
             }
         }
         for (Map.Entry<String, String> e : new TreeMap<>(want).entrySet()) {
-            next.settings.add(Settings.apply(agent.device, e.getKey(), e.getValue()));
+            next.settings.add(Settings.applyOf(agent.device, want, e.getKey()));
         }
         next.bootId = agent.device.bootId();
         next.checkAt = agent.clock.now() + DRIFT_INTERVAL;
         applied = next;
         agent.steps.before("before applied");
         save();
+    }
+
+    /**
+     * mayHaveSet lists the settings that the policy set: as recorded or, after the record was damaged, all
+     * that there are.
+     */
+    private List<String> mayHaveSet() {
+        return applied.lost ? agent.device.settings() : new ArrayList<>(applied.wanted.keySet());
     }
 
     /** watch returns what to restore if the change cuts the device off; null if no connectivity changes. */
@@ -168,7 +177,8 @@ final class Policy {
             if (s.is(SettingReport.APPLIED) && Settings.holds(agent.device, s.id, want)) {
                 continue;
             }
-            SettingReport again = Settings.apply(agent.device, s.id, want);
+            SettingReport again = applied.wanted.containsKey(s.id) ? Settings.applyOf(agent.device, applied.wanted, s.id)
+                    : Settings.apply(agent.device, s.id, "");
             if (!again.same(s)) {
                 applied.settings.set(i, again);
                 applied.reported = false;
@@ -191,7 +201,7 @@ final class Policy {
                 throw e;
             }
         }
-        for (String setting : applied.wanted.keySet()) {
+        for (String setting : mayHaveSet()) {
             try {
                 agent.device.apply(setting, "");
             } catch (DeviceException e) {

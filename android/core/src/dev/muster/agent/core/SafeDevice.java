@@ -48,6 +48,11 @@ final class SafeDevice implements Device {
     }
 
     @Override
+    public List<String> settings() {
+        return device.settings();
+    }
+
+    @Override
     public String read(String setting) throws DeviceException {
         try {
             return device.read(setting);

@@ -2,6 +2,7 @@ package dev.muster.agent.core;
 
 import java.util.Arrays;
 import java.util.List;
+import java.util.Map;
 
 /** Settings sets single settings of a device and compares what it shows. */
 final class Settings {
@@ -10,6 +11,20 @@ final class Settings {
             Arrays.asList("ALLOW", "PROMPT", "BLACKLIST", "OPEN_NETWORK", "USER_CHOICE", "UNSPECIFIED");
 
     private Settings() {}
+
+    /**
+     * applyOf sets one setting of a policy. On Android, to block LOCATION_SHARING switches location off: a
+     * policy that also enforces it gets the one that it would contradict refused.
+     */
+    static SettingReport applyOf(Device device, Map<String, String> policy, String id) {
+        if (id.equals("LOCATION_SHARING") && "BLOCK".equals(policy.get(id)) && "ENFORCED".equals(policy.get("LOCATION_MODE"))) {
+            SettingReport back = apply(device, id, "");
+            return back.is(SettingReport.APPLIED)
+                    ? SettingReport.refused(id, DeviceException.unsupported("BLOCK switches location off, and LOCATION_MODE is ENFORCED"))
+                    : back;
+        }
+        return apply(device, id, policy.get(id));
+    }
 
     /** apply sets one setting and reads it back. */
     static SettingReport apply(Device device, String id, String value) {

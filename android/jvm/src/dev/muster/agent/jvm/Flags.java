@@ -6,7 +6,7 @@ import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 
-/** Flags are a command line: a command, flags with values ("--state DIR" or "--state=DIR"), and "--once". */
+/** Flags are a command line: a command, flags with values ("--state DIR" or "--state=DIR"), and the switches "--once" and "--again". */
 final class Flags {
     static final class UsageException extends Exception {
         private static final long serialVersionUID = 1;
@@ -17,15 +17,17 @@ final class Flags {
     }
 
     private static final List<String> KNOWN =
-            Arrays.asList("--state", "--serial", "--server", "--token", "--role", "--pin", "--command-key", "--alg", "--driver");
+            Arrays.asList("--state", "--serial", "--server", "--token", "--role", "--pin", "--command-key", "--alg", "--driver", "--bundle");
 
     private final Map<String, List<String>> values = new HashMap<>();
     final String command;
     final boolean once;
+    final boolean again;
 
     Flags(String[] args) throws UsageException {
         String name = "";
         boolean isOnce = false;
+        boolean isAgain = false;
         for (int i = 0; i < args.length; i++) {
             String flag = args[i];
             int equals = flag.startsWith("--") ? flag.indexOf('=') : -1;
@@ -35,6 +37,8 @@ final class Flags {
                 name = flag;
             } else if (flag.equals("--once")) {
                 isOnce = true;
+            } else if (flag.equals("--again")) {
+                isAgain = true;
             } else if (!KNOWN.contains(flag)) {
                 throw new UsageException("unexpected argument " + flag);
             } else {
@@ -49,6 +53,7 @@ final class Flags {
         }
         command = name;
         once = isOnce;
+        again = isAgain;
     }
 
     List<String> all(String flag) {

@@ -2,6 +2,7 @@ package dev.muster.agent.jvm;
 
 import dev.muster.agent.core.Agent;
 import dev.muster.agent.core.Clock;
+import dev.muster.agent.core.Code;
 import dev.muster.agent.core.EndedException;
 import dev.muster.agent.core.Enrollment;
 import dev.muster.agent.core.HttpTransport;
@@ -16,6 +17,9 @@ import java.io.File;
 import java.io.IOException;
 import java.io.RandomAccessFile;
 import java.nio.channels.FileLock;
+import java.nio.charset.StandardCharsets;
+import java.nio.file.Files;
+import java.nio.file.LinkOption;
 import java.util.Date;
 import java.util.UUID;
 
@@ -153,11 +157,20 @@ public final class Main {
 
     private void enroll() throws IOException, Flags.UsageException {
         Enrollment e = new Enrollment();
-        e.server = flags.need("--server");
-        e.token = flags.need("--token");
+        if (flags.get("--bundle", "").isEmpty()) {
+            e.server = flags.need("--server");
+            e.token = flags.need("--token");
+            e.commandKey = flags.get("--command-key", "");
+            e.pins = flags.all("--pin");
+        } else {
+            Code code = takeBundle(new File(flags.need("--bundle")));
+            e.server = code.server;
+            e.token = code.token;
+            e.commandKey = code.commandKey;
+            e.pins = code.pins;
+        }
         e.role = flags.get("--role", "manager");
-        e.commandKey = flags.get("--command-key", "");
-        e.pins = flags.all("--pin");
+        e.again = flags.again;
         e.directory = state;
         e.version = VERSION;
         e.device = device();
@@ -165,6 +178,16 @@ public final class Main {
         e.transport = new HttpTransport(e.pins, CLOCK);
         e.clock = CLOCK;
         System.out.println("Enrolled as " + e.enroll() + ".");
+    }
+
+    /** takeBundle reads a code's text from a file and deletes the file, whatever is in it: it holds a secret. */
+    private static Code takeBundle(File file) throws IOException {
+        if (!Files.isRegularFile(file.toPath(), LinkOption.NOFOLLOW_LINKS) || file.length() > Code.MAX) {
+            throw new IOException(file + " is not a file with the text of a code");
+        }
+        byte[] text = Files.readAllBytes(file.toPath());
+        Files.delete(file.toPath());
+        return Code.parse(new String(text, StandardCharsets.UTF_8));
     }
 
     private Agent open() throws IOException {

@@ -133,6 +133,11 @@ final class SimulatedDevice implements Device {
         return "boot-" + number("boot");
     }
 
+    @Override
+    public List<String> settings() {
+        return SimulatedSettings.all();
+    }
+
     private void check(String setting) throws DeviceException {
         SimulatedSettings.check(setting, ((Number) object("facts").get("sdk")).longValue(), is("telephony"));
     }

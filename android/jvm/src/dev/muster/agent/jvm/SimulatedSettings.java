@@ -1,7 +1,9 @@
 package dev.muster.agent.jvm;
 
 import dev.muster.agent.core.DeviceException;
+import java.util.ArrayList;
 import java.util.Arrays;
+import java.util.Collections;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
@@ -30,6 +32,13 @@ final class SimulatedSettings {
         for (String setting : settings) {
             SINCE.put(setting, sdk);
         }
+    }
+
+    /** all lists every setting that a device may be asked for, apart from those that steer the agent. */
+    static List<String> all() {
+        List<String> all = new ArrayList<>(SINCE.keySet());
+        Collections.sort(all);
+        return all;
     }
 
     /** check refuses a setting that the device cannot hold. */

@@ -24,6 +24,8 @@ public final class Vectors {
         same("enroll", e.text("message"),
                 new String(Enrollment.message(e.text("token"), key, Text.bytes(e.text("facts")), e.number("time")), Text.UTF_8));
         same("facts as Json writes them", e.text("facts"), Json.write(Json.object(e.text("facts")).map()));
+        same("reenroll", e.text("formerMessage"), new String(Enrollment.formerMessage(e.text("former"), Text.bytes(e.text("message"))),
+                Text.UTF_8));
         Fields rotate = all.object("rotate");
         same("rotate", rotate.text("message"),
                 new String(Rotation.message(rotate.text("device"), key, rotate.number("sequence")), Text.UTF_8));
@@ -80,7 +82,25 @@ public final class Vectors {
         journal.write(Entry.received(new Command("d", "c2", "REBOOT", null, 0, 0), 9));
         journal.close();
         check("what was written is there again", Journal.load(file).entry("c2") != null);
+        compaction(file);
         Files.delete(file.toPath());
+    }
+
+    /** compaction swaps the file, and what is written next goes to the one that has the name. */
+    private static void compaction(File file) throws IOException {
+        StringBuilder long60k = new StringBuilder();
+        while (long60k.length() < 60 << 10) {
+            long60k.append("0123456789");
+        }
+        Journal journal = Journal.open(file, 0);
+        for (int i = 0; i < 40; i++) {
+            Entry e = Entry.received(new Command("d", "big", long60k.toString(), null, 0, 0), i);
+            journal.write(e);
+        }
+        check("the journal stays bounded", file.length() < 2 << 20);
+        journal.write(Entry.received(new Command("d", "after", "REBOOT", null, 0, 0), 9));
+        check("lines after the swap are in the file", Journal.load(file).entry("after") != null);
+        journal.close();
     }
 
     private static void files() throws IOException {

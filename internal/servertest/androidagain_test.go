@@ -1,0 +1,93 @@
+package servertest_test
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/musterhq/muster/internal/access"
+	"github.com/musterhq/muster/internal/servertest"
+)
+
+// bundle writes the text of a code into a file, as the USB tool hands it over.
+func bundle(t *testing.T, text string) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "bundle.json")
+	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+// A device that is enrolled, with a new code: its former key proves which asset it
+// is, so that it does not become a second one. Without that it refuses.
+func TestAndroidCore_EnrollsAgain(t *testing.T) {
+	t.Parallel()
+	servertest.OnEach(t, func(t *testing.T, lab *servertest.Lab) {
+		p := newJavaPhone(t)
+		site, replica := lab.NewAgentSite("acme", "CAMERA=BLOCK"), lab.Start()
+		client := site.Client(replica, access.All)
+		p.enroll(site, client, "")
+		p.must("rotate") // the present key has another name now
+		file := bundle(t, client.QRCode(site.Policy, map[string]any{}))
+		if out, err := p.try("enroll", "--bundle", file); err == nil || !strings.Contains(out, "enrolled already") {
+			t.Errorf("without --again it said %q, %v", out, err)
+		}
+		if _, err := os.Stat(file); err == nil {
+			t.Error("the bundle was read and is still there")
+		}
+		out := p.must("enroll", "--again", "--bundle", bundle(t, client.QRCode(site.Policy, map[string]any{})))
+		p.must("run", "--once")
+		id := strings.TrimSuffix(strings.TrimPrefix(out, "Enrolled as "), ".\n")
+		d, err := site.DB().AgentDevice(t.Context(), id)
+		if err != nil || d.AssetID != p.assetID {
+			t.Errorf("it is asset %q now, %v, want %q", d.AssetID, err, p.assetID)
+		}
+		client.Post("/assets/"+p.assetID+"/commands/message", bodies()["message"]).Want(t, 200)
+		p.must("run", "--once")
+		site.Settled(client, p.assetID, "SUCCESS")
+	})
+}
+
+// To block LOCATION_SHARING switches location off on Android: it is refused where
+// LOCATION_MODE is ENFORCED, and the rest of the policy holds.
+func TestAndroidCore_RefusesContradiction(t *testing.T) {
+	t.Parallel()
+	lab := servertest.New(t)
+	p := newJavaPhone(t)
+	site, replica := lab.NewAgentSite("acme", "LOCATION_MODE=ENFORCED", "LOCATION_SHARING=BLOCK", "CAMERA=BLOCK"), lab.Start()
+	p.enroll(site, site.Client(replica, access.All), "")
+	got := p.device().Settings
+	if got["LOCATION_SHARING"] != "" || got["LOCATION_MODE"] != "ENFORCED" || got["CAMERA"] != "BLOCK" {
+		t.Errorf("the device's settings are %v", got)
+	}
+	var applied struct {
+		Settings []struct{ ID, State string }
+	}
+	readJSON(t, filepath.Join(p.state, "applied.json"), &applied)
+	for _, s := range applied.Settings {
+		if refused := s.State == "unsupported"; refused != (s.ID == "LOCATION_SHARING") {
+			t.Errorf("%s is %s", s.ID, s.State)
+		}
+	}
+}
+
+// After its record of the policy was damaged, the agent takes back everything that
+// there is, as it no longer knows what it had set.
+func TestAndroidCore_ReleasesAllAfterDamage(t *testing.T) {
+	t.Parallel()
+	lab := servertest.New(t)
+	p := newJavaPhone(t)
+	site, replica := lab.NewAgentSite("acme", "CAMERA=BLOCK", "SMS=BLOCK"), lab.Start()
+	client := site.Client(replica, access.All)
+	p.enroll(site, client, "")
+	record := filepath.Join(p.state, "applied.json")
+	if err := os.WriteFile(record, []byte("damaged"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	p.must("unenroll")
+	if s := p.device(); !s.Released || len(s.Settings) != 0 {
+		t.Errorf("the device is %+v", s)
+	}
+}
