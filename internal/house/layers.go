@@ -80,6 +80,7 @@ var rooms = map[string]layer{
 	"internal/servertest":         trial,
 	"internal/database/pgtest":    trial,
 	"internal/database/benchtest": trial,
+	"internal/database/firsttest": trial,
 
 	"internal/surface/rest/resttest": trial,
 	"internal/usb/adbtest":           trial,

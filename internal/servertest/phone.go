@@ -138,6 +138,9 @@ func (s *Site) Phone(r *Replica, change ...func(*simulated.State)) *Phone {
 	return p
 }
 
+// Reach is a transport that leads every request to a host:port; nil: to none.
+func Reach(host *atomic.Pointer[string]) http.RoundTripper { return reach{host} }
+
 // reach leads every request to the replica that the phone is to reach.
 type reach struct{ to *atomic.Pointer[string] }
 

@@ -1,0 +1,529 @@
+CREATE TABLE goose_db_version (
+		id INTEGER PRIMARY KEY AUTOINCREMENT,
+		version_id INTEGER NOT NULL,
+		is_applied INTEGER NOT NULL,
+		tstamp TIMESTAMP DEFAULT (datetime('now'))
+	);
+CREATE TABLE companies (
+    id TEXT NOT NULL PRIMARY KEY,
+    slug TEXT NOT NULL,
+    name TEXT NOT NULL,
+    device_commands BOOLEAN NOT NULL,
+    destructive_commands BOOLEAN NOT NULL,
+    policy_changes BOOLEAN NOT NULL,
+    provisioning BOOLEAN NOT NULL,
+    oauth_connections BOOLEAN NOT NULL,
+    inactive_after BIGINT NOT NULL, -- milliseconds
+    enterprise TEXT NOT NULL,
+    created_at BIGINT NOT NULL
+, keep_activity BIGINT NOT NULL DEFAULT 34560000000);
+CREATE UNIQUE INDEX companies_slug ON companies (slug);
+CREATE UNIQUE INDEX companies_enterprise ON companies (enterprise) WHERE enterprise <> '';
+CREATE TABLE api_keys (
+    id TEXT NOT NULL PRIMARY KEY,
+    prefix TEXT NOT NULL,
+    company_id TEXT NOT NULL REFERENCES companies (id),
+    name TEXT NOT NULL,
+    hash TEXT NOT NULL, -- SHA-256, hexadecimal
+    permissions BIGINT NOT NULL,
+    created_by TEXT NOT NULL,
+    created_at BIGINT NOT NULL,
+    expires_at BIGINT NOT NULL,
+    revoked_at BIGINT NOT NULL DEFAULT 0,
+    last_used_at BIGINT NOT NULL DEFAULT 0
+, policies TEXT NOT NULL DEFAULT 'null');
+CREATE UNIQUE INDEX api_keys_prefix ON api_keys (prefix);
+CREATE INDEX api_keys_company ON api_keys (company_id, created_at, id);
+CREATE TABLE policies (
+    id TEXT NOT NULL PRIMARY KEY,
+    company_id TEXT NOT NULL REFERENCES companies (id),
+    name TEXT NOT NULL,
+    name_key TEXT NOT NULL, -- the name without case and outer spaces
+    type TEXT NOT NULL,
+    vr_only BOOLEAN NOT NULL,
+    version BIGINT NOT NULL,
+    description TEXT NOT NULL,
+    labels TEXT NOT NULL, -- JSON array
+    group_name TEXT NOT NULL,
+    created_at BIGINT NOT NULL,
+    updated_at BIGINT NOT NULL,
+    deleted BOOLEAN NOT NULL DEFAULT FALSE,
+    push_version BIGINT NOT NULL DEFAULT 0,
+    push_error TEXT NOT NULL DEFAULT '',
+    pushed_at BIGINT NOT NULL DEFAULT 0,
+    push_tried_at BIGINT NOT NULL DEFAULT 0,
+    document TEXT NOT NULL -- JSON object
+);
+CREATE UNIQUE INDEX policies_name_key ON policies (company_id, name_key) WHERE NOT deleted;
+CREATE INDEX policies_name ON policies (company_id, name, id) WHERE NOT deleted;
+CREATE INDEX policies_updated ON policies (company_id, updated_at, id) WHERE NOT deleted;
+CREATE INDEX policies_version ON policies (company_id, version, id) WHERE NOT deleted;
+CREATE INDEX policies_behind ON policies (push_tried_at, id)
+    WHERE type = 'PLATFORM' AND NOT deleted AND push_version <> version;
+CREATE TABLE policy_revisions (
+    policy_id TEXT NOT NULL REFERENCES policies (id),
+    revision BIGINT NOT NULL,
+    version BIGINT NOT NULL,
+    saved_at BIGINT NOT NULL,
+    saved_by_kind TEXT NOT NULL,
+    saved_by_id TEXT NOT NULL,
+    saved_by_name TEXT NOT NULL,
+    name TEXT NOT NULL,
+    origin TEXT NOT NULL,
+    proposal_id TEXT NOT NULL,
+    description TEXT NOT NULL,
+    labels TEXT NOT NULL,
+    group_name TEXT NOT NULL,
+    document TEXT NOT NULL,
+    PRIMARY KEY (policy_id, revision)
+);
+CREATE TABLE policy_pushes (
+    policy_id TEXT NOT NULL REFERENCES policies (id),
+    vendor_version BIGINT NOT NULL,
+    version BIGINT NOT NULL,
+    PRIMARY KEY (policy_id, vendor_version)
+);
+CREATE TABLE assets (
+    id TEXT NOT NULL PRIMARY KEY,
+    company_id TEXT NOT NULL REFERENCES companies (id),
+    status TEXT NOT NULL,
+    policy_id TEXT NOT NULL DEFAULT '',
+    identification TEXT NOT NULL,
+    synced_at BIGINT NOT NULL DEFAULT 0,
+    created_at BIGINT NOT NULL,
+    named BOOLEAN NOT NULL DEFAULT FALSE, -- a person chose the identification
+    serial_key TEXT NOT NULL DEFAULT '', -- without case and outer spaces, as is the brand
+    brand_key TEXT NOT NULL DEFAULT '',
+    stable_id TEXT NOT NULL DEFAULT '',
+    epoch BIGINT NOT NULL DEFAULT 0,
+    management TEXT NOT NULL DEFAULT '',
+    ownership TEXT NOT NULL DEFAULT '',
+    mode TEXT NOT NULL DEFAULT '',
+    device_name TEXT NOT NULL DEFAULT '',
+    applied_policy_id TEXT NOT NULL DEFAULT '',
+    applied_version BIGINT NOT NULL DEFAULT 0,
+    enrolled_at BIGINT NOT NULL DEFAULT 0,
+    last_seen_at BIGINT NOT NULL DEFAULT 0,
+    lost_mode BOOLEAN NOT NULL DEFAULT FALSE,
+    push_reachable BOOLEAN NOT NULL DEFAULT FALSE,
+    api_level BIGINT NOT NULL DEFAULT 0,
+    custom_data TEXT NOT NULL DEFAULT '', -- JSON object
+    tags TEXT NOT NULL DEFAULT '', -- JSON array
+    specifications TEXT NOT NULL DEFAULT '', -- JSON object
+    location TEXT NOT NULL DEFAULT '', -- JSON object
+    status_report TEXT NOT NULL DEFAULT '' -- JSON object
+, search_terms TEXT NOT NULL DEFAULT '');
+CREATE INDEX assets_synced ON assets (company_id, synced_at, id);
+CREATE INDEX assets_status_synced ON assets (company_id, status, synced_at, id);
+CREATE INDEX assets_status_identification ON assets (company_id, status, identification, id);
+CREATE INDEX assets_status_created ON assets (company_id, status, created_at, id);
+CREATE INDEX assets_status ON assets (company_id, status, id);
+CREATE INDEX assets_policy_synced ON assets (company_id, policy_id, status, synced_at, id) WHERE policy_id <> '';
+CREATE INDEX assets_policy_identification ON assets (company_id, policy_id, status, identification, id) WHERE policy_id <> '';
+CREATE INDEX assets_policy_created ON assets (company_id, policy_id, status, created_at, id) WHERE policy_id <> '';
+CREATE INDEX assets_policy_status ON assets (company_id, policy_id, status, id) WHERE policy_id <> '';
+CREATE INDEX assets_serial ON assets (company_id, serial_key) WHERE serial_key <> '';
+CREATE INDEX assets_stable ON assets (company_id, stable_id) WHERE stable_id <> '';
+CREATE TABLE asset_counts (
+    company_id TEXT NOT NULL,
+    status TEXT NOT NULL,
+    policy_id TEXT NOT NULL,
+    count BIGINT NOT NULL,
+    PRIMARY KEY (company_id, status, policy_id)
+);
+CREATE INDEX asset_counts_policy ON asset_counts (company_id, policy_id, status);
+CREATE TABLE device_names (
+    company_id TEXT NOT NULL,
+    name TEXT NOT NULL,
+    asset_id TEXT NOT NULL, -- empty: the device ended before we met it
+    observed_at BIGINT NOT NULL, -- the newest observation applied
+    ended BOOLEAN NOT NULL,
+    PRIMARY KEY (company_id, name)
+);
+CREATE INDEX device_names_asset ON device_names (asset_id);
+CREATE TABLE messages (
+    company_id TEXT NOT NULL,
+    id TEXT NOT NULL,
+    seen_at BIGINT NOT NULL,
+    PRIMARY KEY (company_id, id)
+);
+CREATE INDEX messages_seen ON messages (seen_at);
+CREATE TABLE commands (
+    id TEXT NOT NULL PRIMARY KEY,
+    company_id TEXT NOT NULL,
+    asset_id TEXT NOT NULL REFERENCES assets (id),
+    epoch BIGINT NOT NULL,
+    type TEXT NOT NULL,
+    state TEXT NOT NULL,
+    created_at BIGINT NOT NULL,
+    feedback_at BIGINT NOT NULL,
+    outcome TEXT NOT NULL,
+    actor_kind TEXT NOT NULL,
+    actor_id TEXT NOT NULL,
+    actor_prefix TEXT NOT NULL,
+    actor_name TEXT NOT NULL,
+    ref TEXT NOT NULL,
+    deadline BIGINT NOT NULL,
+    policy_id TEXT NOT NULL,
+    idempotency_ref TEXT NOT NULL
+, sender TEXT NOT NULL DEFAULT '');
+CREATE INDEX commands_history ON commands (asset_id, created_at, id);
+CREATE UNIQUE INDEX commands_ref ON commands (ref) WHERE ref <> '';
+CREATE UNIQUE INDEX commands_idempotency ON commands (idempotency_ref) WHERE idempotency_ref <> '';
+CREATE INDEX commands_open ON commands (state, created_at, id) WHERE state IN ('PREPARED', 'SENT', 'UNCONFIRMED');
+CREATE INDEX commands_deadline ON commands (deadline, id) WHERE state IN ('SENT', 'UNCONFIRMED') AND deadline > 0;
+CREATE INDEX commands_open_of ON commands (asset_id) WHERE state IN ('PREPARED', 'SENT', 'UNCONFIRMED');
+CREATE TABLE budgets (
+    key TEXT NOT NULL PRIMARY KEY,
+    used BIGINT NOT NULL,
+    closes_at BIGINT NOT NULL
+);
+CREATE INDEX budgets_closes ON budgets (closes_at);
+CREATE TABLE leases (
+    name TEXT NOT NULL PRIMARY KEY,
+    holder TEXT NOT NULL,
+    expires_at BIGINT NOT NULL
+);
+CREATE TABLE claims (
+    id TEXT PRIMARY KEY, -- digest of the caller and the key
+    ref TEXT NOT NULL,
+    fingerprint TEXT NOT NULL, -- sealed
+    attempt BIGINT NOT NULL,
+    leased_until BIGINT NOT NULL,
+    expires_at BIGINT NOT NULL,
+    answer TEXT NOT NULL DEFAULT '' -- sealed, base64; empty while the request is under way
+);
+CREATE INDEX claims_expiry ON claims (expires_at);
+CREATE TABLE proposals (
+    id TEXT PRIMARY KEY,
+    company_id TEXT NOT NULL REFERENCES companies (id),
+    capability TEXT NOT NULL,
+    status TEXT NOT NULL, -- never EXPIRED: that is PENDING read after expires_at
+    impact TEXT NOT NULL,
+    title TEXT NOT NULL,
+    summary TEXT NOT NULL,
+    policy_id TEXT NOT NULL REFERENCES policies (id), -- of a copy: its source
+    target_name TEXT NOT NULL,
+    base_version BIGINT NOT NULL,
+    next_policy_id TEXT NOT NULL, -- what applying writes
+    next_name TEXT NOT NULL,
+    next_name_key TEXT NOT NULL, -- empty unless the name is new to the policy
+    owner_kind TEXT NOT NULL,
+    owner_id TEXT NOT NULL,
+    owner_user_id TEXT NOT NULL,
+    owner_name TEXT NOT NULL,
+    created_at BIGINT NOT NULL,
+    expires_at BIGINT NOT NULL,
+    propose_ref TEXT NOT NULL,
+    apply_ref TEXT NOT NULL DEFAULT '',
+    holder TEXT NOT NULL DEFAULT '', -- who applies it or looks after it
+    look_at BIGINT NOT NULL DEFAULT 0, -- when its outcome is to be looked at; 0: it is settled
+    looks BIGINT NOT NULL DEFAULT 0,
+    version BIGINT NOT NULL DEFAULT 0, -- saved by it
+    failure TEXT NOT NULL DEFAULT '',
+    outcome TEXT NOT NULL DEFAULT '',
+    request TEXT NOT NULL, -- JSON object
+    fields TEXT NOT NULL, -- JSON array: the reviewed change list
+    next_document TEXT NOT NULL -- JSON object
+);
+CREATE INDEX proposals_policy ON proposals (company_id, policy_id, created_at, id);
+CREATE UNIQUE INDEX proposals_propose_ref ON proposals (company_id, propose_ref) WHERE propose_ref <> '';
+CREATE INDEX proposals_apply_ref ON proposals (company_id, apply_ref) WHERE apply_ref <> '';
+CREATE INDEX proposals_look ON proposals (look_at, id) WHERE look_at > 0;
+CREATE UNIQUE INDEX proposals_executing ON proposals (next_policy_id) WHERE status = 'EXECUTING';
+CREATE UNIQUE INDEX proposals_naming ON proposals (company_id, next_name_key) WHERE status = 'EXECUTING' AND next_name_key <> '';
+CREATE TABLE users (
+    id TEXT PRIMARY KEY,
+    company_id TEXT NOT NULL REFERENCES companies (id),
+    email TEXT NOT NULL,
+    name TEXT NOT NULL,
+    role TEXT NOT NULL,
+    rights BIGINT NOT NULL,
+    policies TEXT NOT NULL, -- JSON array of ids, or null: all
+    password_hash TEXT NOT NULL,
+    disabled BOOLEAN NOT NULL,
+    created_at BIGINT NOT NULL,
+    last_sign_in_at BIGINT NOT NULL
+);
+CREATE UNIQUE INDEX users_email ON users (email);
+CREATE INDEX users_company ON users (company_id, email);
+CREATE TABLE sessions (
+    id TEXT PRIMARY KEY,
+    token_hash TEXT NOT NULL, -- SHA-256, hexadecimal
+    user_id TEXT NOT NULL REFERENCES users (id),
+    company_id TEXT NOT NULL,
+    created_at BIGINT NOT NULL,
+    seen_at BIGINT NOT NULL,
+    proved_at BIGINT NOT NULL,
+    address TEXT NOT NULL,
+    agent TEXT NOT NULL
+);
+CREATE UNIQUE INDEX sessions_token ON sessions (token_hash);
+CREATE INDEX sessions_user ON sessions (user_id, created_at);
+CREATE INDEX sessions_created ON sessions (created_at);
+CREATE TABLE oauth_clients (
+    id TEXT PRIMARY KEY,
+    name TEXT NOT NULL,
+    redirect_uris TEXT NOT NULL, -- JSON array
+    dynamic BOOLEAN NOT NULL,
+    secret_hash TEXT NOT NULL, -- SHA-256, hexadecimal; empty: a public client
+    created_at BIGINT NOT NULL,
+    expires_at BIGINT NOT NULL
+);
+CREATE INDEX oauth_clients_expires ON oauth_clients (expires_at) WHERE expires_at <> 0;
+CREATE TABLE oauth_connections (
+    id TEXT PRIMARY KEY,
+    company_id TEXT NOT NULL REFERENCES companies (id),
+    user_id TEXT NOT NULL REFERENCES users (id),
+    client_id TEXT NOT NULL,
+    client_name TEXT NOT NULL,
+    scopes BIGINT NOT NULL,
+    frozen BOOLEAN NOT NULL,
+    created_at BIGINT NOT NULL,
+    last_used_at BIGINT NOT NULL,
+    revoked_at BIGINT NOT NULL
+);
+CREATE UNIQUE INDEX oauth_connections_live ON oauth_connections (user_id, client_id) WHERE revoked_at = 0;
+CREATE INDEX oauth_connections_company ON oauth_connections (company_id, created_at, id);
+CREATE TABLE oauth_codes (
+    hash TEXT PRIMARY KEY, -- SHA-256, hexadecimal
+    connection_id TEXT NOT NULL REFERENCES oauth_connections (id),
+    client_id TEXT NOT NULL,
+    redirect_uri TEXT NOT NULL,
+    code_challenge TEXT NOT NULL,
+    resource TEXT NOT NULL,
+    expires_at BIGINT NOT NULL,
+    used BOOLEAN NOT NULL
+);
+CREATE INDEX oauth_codes_expires ON oauth_codes (expires_at);
+CREATE TABLE oauth_tokens (
+    hash TEXT PRIMARY KEY, -- SHA-256, hexadecimal
+    connection_id TEXT NOT NULL REFERENCES oauth_connections (id),
+    refresh BOOLEAN NOT NULL,
+    expires_at BIGINT NOT NULL,
+    used BOOLEAN NOT NULL -- a refresh token that was swapped already
+);
+CREATE INDEX oauth_tokens_expires ON oauth_tokens (expires_at);
+CREATE TABLE platform_quotas (
+    project TEXT PRIMARY KEY,
+    units BIGINT NOT NULL,
+    filled_at BIGINT NOT NULL,
+    paused_until BIGINT NOT NULL -- for background queries
+);
+CREATE TABLE push_retries (
+    policy_id TEXT PRIMARY KEY REFERENCES policies (id),
+    version BIGINT NOT NULL,
+    failing_since BIGINT NOT NULL,
+    next_at BIGINT NOT NULL,
+    refused BOOLEAN NOT NULL -- not due again
+);
+CREATE TABLE command_polls (
+    command_id TEXT PRIMARY KEY REFERENCES commands (id),
+    next_at BIGINT NOT NULL
+);
+CREATE INDEX command_polls_next ON command_polls (next_at);
+CREATE TABLE signups (
+    state TEXT PRIMARY KEY,
+    company_id TEXT NOT NULL REFERENCES companies (id),
+    name TEXT NOT NULL, -- the vendor's
+    created_at BIGINT NOT NULL,
+    enterprise TEXT NOT NULL DEFAULT ''
+, address TEXT NOT NULL DEFAULT '', token TEXT NOT NULL DEFAULT '');
+CREATE INDEX signups_created ON signups (created_at);
+CREATE TABLE agent_tokens (
+    hash TEXT PRIMARY KEY, -- SHA-256, hexadecimal
+    company_id TEXT NOT NULL REFERENCES companies (id),
+    policy_id TEXT NOT NULL REFERENCES policies (id),
+    expires_at BIGINT NOT NULL,
+    device_id TEXT NOT NULL, -- who spent it; empty: nobody
+    spent_at BIGINT NOT NULL
+);
+CREATE INDEX agent_tokens_expires ON agent_tokens (expires_at);
+CREATE TABLE agent_devices (
+    id TEXT PRIMARY KEY,
+    company_id TEXT NOT NULL REFERENCES companies (id),
+    asset_id TEXT NOT NULL, -- empty until the inventory has it
+    epoch BIGINT NOT NULL,
+    role TEXT NOT NULL,
+    key_alg TEXT NOT NULL,
+    key_spki TEXT NOT NULL,
+    last_sequence BIGINT NOT NULL,
+    state TEXT NOT NULL,
+    wiped BOOLEAN NOT NULL,
+    capabilities TEXT NOT NULL, -- JSON array; null: not told yet
+    push_token TEXT NOT NULL,
+    open_deliveries BIGINT NOT NULL,
+    erasing_at BIGINT NOT NULL, -- when it set out to erase itself; 0: it did not
+    enrolled_at BIGINT NOT NULL,
+    seen_at BIGINT NOT NULL
+);
+CREATE INDEX agent_devices_asset ON agent_devices (asset_id, epoch);
+CREATE INDEX agent_devices_erasing ON agent_devices (erasing_at) WHERE erasing_at <> 0;
+CREATE TABLE agent_deliveries (
+    command_id TEXT PRIMARY KEY,
+    device_id TEXT NOT NULL REFERENCES agent_devices (id),
+    type TEXT NOT NULL,
+    args TEXT NOT NULL, -- JSON object
+    created_at BIGINT NOT NULL,
+    deadline BIGINT NOT NULL,
+    final BOOLEAN NOT NULL,
+    lease_until BIGINT NOT NULL,
+    accepted_at BIGINT NOT NULL
+, held_until BIGINT NOT NULL DEFAULT 0);
+CREATE INDEX agent_deliveries_device ON agent_deliveries (device_id, created_at, command_id);
+CREATE INDEX agent_deliveries_deadline ON agent_deliveries (deadline) WHERE deadline <> 0;
+CREATE INDEX agent_deliveries_due ON agent_deliveries (lease_until);
+CREATE TABLE companion_tokens (
+    hash TEXT PRIMARY KEY, -- SHA-256, hexadecimal
+    company_id TEXT NOT NULL REFERENCES companies (id),
+    asset_id TEXT NOT NULL REFERENCES assets (id),
+    epoch BIGINT NOT NULL,
+    expires_at BIGINT NOT NULL,
+    device_id TEXT NOT NULL, -- who spent it; empty: nobody
+    spent_at BIGINT NOT NULL
+);
+CREATE INDEX companion_tokens_expires ON companion_tokens (expires_at);
+CREATE INDEX proposals_company ON proposals (company_id, created_at, id);
+CREATE INDEX proposals_waiting ON proposals (company_id, expires_at) WHERE status = 'PENDING';
+CREATE TABLE activity (
+    company_id TEXT NOT NULL,
+    at BIGINT NOT NULL,
+    id TEXT NOT NULL,
+    actor_kind TEXT NOT NULL,
+    actor_id TEXT NOT NULL,
+    actor_user_id TEXT NOT NULL,
+    actor_name TEXT NOT NULL,
+    actor_prefix TEXT NOT NULL,
+    area TEXT NOT NULL,
+    action TEXT NOT NULL,
+    target_kind TEXT NOT NULL,
+    target_id TEXT NOT NULL,
+    target_name TEXT NOT NULL,
+    outcome TEXT NOT NULL,
+    reference TEXT NOT NULL,
+    changes TEXT NOT NULL, -- JSON array; empty: none
+    request_id TEXT NOT NULL,
+    address TEXT NOT NULL,
+    client TEXT NOT NULL,
+    seq BIGINT NOT NULL DEFAULT 0, -- the place in the company's chain; 0: not sealed yet
+    hash TEXT NOT NULL DEFAULT '',
+    PRIMARY KEY (company_id, at, id)
+);
+CREATE INDEX activity_actor ON activity (company_id, actor_kind, at, id);
+CREATE INDEX activity_target ON activity (company_id, target_id, at, id);
+CREATE INDEX activity_area ON activity (company_id, area, at, id) WHERE area <> 'command';
+CREATE INDEX activity_trouble ON activity (company_id, outcome, at, id) WHERE outcome <> 'OK';
+CREATE UNIQUE INDEX activity_chain ON activity (company_id, seq) WHERE seq > 0;
+CREATE INDEX activity_unsealed ON activity (company_id, at, id) WHERE seq = 0;
+CREATE TABLE activity_heads (
+    company_id TEXT NOT NULL PRIMARY KEY,
+    first_seq BIGINT NOT NULL,
+    anchor TEXT NOT NULL,
+    last_seq BIGINT NOT NULL,
+    hash TEXT NOT NULL,
+    signature TEXT NOT NULL
+);
+CREATE TABLE gate_switches (
+    company_id TEXT NOT NULL REFERENCES companies (id),
+    gate TEXT NOT NULL,
+    enabled BOOLEAN NOT NULL,
+    at BIGINT NOT NULL,
+    actor_kind TEXT NOT NULL,
+    actor_id TEXT NOT NULL,
+    actor_name TEXT NOT NULL,
+    PRIMARY KEY (company_id, gate)
+);
+CREATE TABLE identity_providers (
+    company_id TEXT NOT NULL PRIMARY KEY REFERENCES companies (id),
+    name TEXT NOT NULL,
+    issuer TEXT NOT NULL,
+    client_id TEXT NOT NULL,
+    client_secret TEXT NOT NULL, -- sealed by the service, base64
+    enabled BOOLEAN NOT NULL,
+    creates_users BOOLEAN NOT NULL, -- of verified addresses that are not known yet
+    role TEXT NOT NULL, -- of users that are created so
+    updated_at BIGINT NOT NULL
+);
+CREATE TABLE identity_domains (
+    domain TEXT NOT NULL PRIMARY KEY,
+    company_id TEXT NOT NULL REFERENCES companies (id)
+);
+CREATE INDEX identity_domains_company ON identity_domains (company_id, domain);
+CREATE TABLE identities (
+    company_id TEXT NOT NULL,
+    issuer TEXT NOT NULL,
+    subject TEXT NOT NULL,
+    user_id TEXT NOT NULL REFERENCES users (id),
+    created_at BIGINT NOT NULL,
+    PRIMARY KEY (company_id, issuer, subject)
+);
+CREATE INDEX identities_user ON identities (user_id);
+CREATE TABLE passkeys (
+    id TEXT NOT NULL PRIMARY KEY, -- the credential's id, hexadecimal
+    user_id TEXT NOT NULL REFERENCES users (id),
+    name TEXT NOT NULL,
+    credential TEXT NOT NULL, -- JSON
+    created_at BIGINT NOT NULL,
+    last_used_at BIGINT NOT NULL
+);
+CREATE INDEX passkeys_user ON passkeys (user_id, created_at, id);
+CREATE TABLE recovery_codes (
+    user_id TEXT NOT NULL REFERENCES users (id),
+    hash TEXT NOT NULL, -- SHA-256, hexadecimal
+    PRIMARY KEY (user_id, hash)
+);
+CREATE TABLE signin_steps (
+    hash TEXT NOT NULL PRIMARY KEY, -- SHA-256, hexadecimal
+    kind TEXT NOT NULL,
+    company_id TEXT NOT NULL,
+    user_id TEXT NOT NULL, -- empty: not known yet
+    data TEXT NOT NULL, -- JSON
+    expires_at BIGINT NOT NULL
+);
+CREATE INDEX signin_steps_expires ON signin_steps (expires_at);
+CREATE INDEX signin_steps_user ON signin_steps (user_id, kind) WHERE user_id <> '';
+CREATE INDEX oauth_codes_connection ON oauth_codes (connection_id);
+CREATE INDEX oauth_tokens_connection ON oauth_tokens (connection_id);
+CREATE INDEX oauth_connections_created ON oauth_connections (created_at);
+CREATE INDEX oauth_connections_client ON oauth_connections (client_id);
+CREATE INDEX oauth_clients_created ON oauth_clients (created_at);
+CREATE INDEX assets_unindexed ON assets (id) WHERE search_terms = '';
+CREATE TABLE asset_terms (
+    company_id TEXT NOT NULL,
+    term TEXT NOT NULL,
+    asset_id TEXT NOT NULL,
+    PRIMARY KEY (company_id, term, asset_id)
+) WITHOUT ROWID;
+CREATE TABLE asset_places (
+    asset_id TEXT NOT NULL REFERENCES assets (id),
+    reported_at BIGINT NOT NULL,
+    latitude BIGINT NOT NULL,
+    longitude BIGINT NOT NULL,
+    accuracy BIGINT NOT NULL,
+    PRIMARY KEY (asset_id, reported_at)
+);
+CREATE INDEX assets_located ON assets (company_id, synced_at, id) WHERE location <> '';
+CREATE INDEX commands_company ON commands (company_id, created_at, id, state);
+CREATE TABLE saved_views (
+    id TEXT NOT NULL PRIMARY KEY,
+    company_id TEXT NOT NULL REFERENCES companies (id),
+    user_id TEXT NOT NULL REFERENCES users (id),
+    name TEXT NOT NULL,
+    query TEXT NOT NULL, -- of the list's address
+    shared BOOLEAN NOT NULL,
+    created_at BIGINT NOT NULL
+);
+CREATE INDEX saved_views_company ON saved_views (company_id, name, id);
+CREATE INDEX signups_company ON signups (company_id, created_at);
+CREATE TABLE patch_counts (
+    company_id TEXT NOT NULL,
+    policy_id TEXT NOT NULL,
+    month TEXT NOT NULL, -- such as 2026-10; empty: not reported
+    count BIGINT NOT NULL,
+    PRIMARY KEY (company_id, policy_id, month)
+);
+CREATE TABLE asset_apps (
+    asset_id TEXT NOT NULL PRIMARY KEY REFERENCES assets (id),
+    since BIGINT NOT NULL, -- when they changed last
+    apps TEXT NOT NULL -- JSON array
+);
