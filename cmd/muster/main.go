@@ -1,5 +1,5 @@
 // Command muster is the service and its administration in one program
-// (operator "Programs"). It holds the wiring alone.
+// (docs/operating.md). It holds only the wiring.
 package main
 
 import (
@@ -26,7 +26,7 @@ func main() {
 	os.Exit(run(os.Args[1:], os.Stdin, os.Stdout, os.Stderr))
 }
 
-// Exit codes (operator "Programs").
+// Exit codes, listed in docs/operating.md.
 const (
 	exitOK     = 0
 	exitFailed = 1

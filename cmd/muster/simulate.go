@@ -17,7 +17,7 @@ import (
 	"github.com/musterhq/muster/internal/surface/cli"
 )
 
-// simulateCommand runs simulated agents (operator "Programs").
+// simulateCommand runs simulated agents against a service, for load.
 type simulateCommand struct {
 	Agents   int           `name:"agents" default:"100" help:"How many agents. Default: ${default}."`
 	Commands int           `name:"commands" default:"3" help:"Commands for each agent. Default: ${default}."`

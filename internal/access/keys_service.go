@@ -37,7 +37,7 @@ type Keys struct {
 }
 
 // CreateForOperator makes a key on the command line, whose user owns the
-// database: contract 5.3 does not bind there (decisions "Keys"). The text is
+// database: contract 5.3 does not bind there. The text is
 // shown once and never again.
 func (s Keys) CreateForOperator(ctx context.Context, r NewKeyRequest) (Key, string, error) {
 	return s.create(ctx, "operator", nil, r)

@@ -78,7 +78,7 @@ func ParsePermissions(names []string) (Permission, error) {
 }
 
 // ParseScopes reads OAuth scopes and adds the reads that they imply
-// (decisions "MCP and OAuth").
+// (contract 5.5).
 func ParseScopes(scopes []string) (Permission, error) {
 	var p Permission
 	for _, scope := range scopes {

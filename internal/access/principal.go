@@ -17,8 +17,8 @@ const (
 	System     Kind = "SYSTEM" // the operator's command line, and the service itself
 )
 
-// Settings are a company's switches for AI agent access (contract 5.4,
-// decisions "Company settings"). All are off for a new company.
+// Settings are a company's switches for AI agent access
+// (contract 5.4). All are off for a new company.
 type Settings struct {
 	DeviceCommands      bool `json:"deviceCommands"`
 	DestructiveCommands bool `json:"destructiveCommands"` // needs DeviceCommands

@@ -9,7 +9,7 @@ import (
 	"github.com/musterhq/muster/internal/name"
 )
 
-// Status is where an asset stands (decisions "Assets").
+// Status is the state of an asset (contract 3.4).
 type Status string
 
 // The statuses. The first three are enrolled.

@@ -20,7 +20,7 @@ type Filter struct {
 // Order is a sort field of the list.
 type Order string
 
-// The sort fields (decisions "Assets"); ties are broken by id.
+// The sort fields (contract 4.1); ties are ordered by id.
 const (
 	BySyncedAt       Order = "syncedAt"
 	ByIdentification Order = "identification"

@@ -7,7 +7,7 @@ import (
 	"github.com/musterhq/muster/internal/operation"
 )
 
-// View is the public asset object (contract 2.1, decisions "Assets").
+// View is the public asset object (contract 2.1).
 type View struct {
 	PathName       string             `json:"pathName" doc:"Path name of the asset; its id in every other operation."`
 	Identification string             `json:"identification" doc:"Name of the asset for people."`

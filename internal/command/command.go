@@ -13,7 +13,7 @@ import (
 	"github.com/musterhq/muster/internal/access"
 )
 
-// Type is what a command does (decisions "Commands").
+// Type is what a command does (contract 4.2).
 type Type string
 
 // The sixteen types.

@@ -6,8 +6,8 @@ import (
 )
 
 // Eligible returns fault.Unsupported, saying why, for a device that cannot
-// take a command of the type (contract 3.1, 4.2, decisions "Commands"). It
-// asks nobody but the inventory: the platform would silently swallow a reboot
+// take a command of the type (contract 3.1, 4.2). It
+// reads only the inventory: the platform would silently swallow a reboot
 // of a personally owned device. companion says whether the service can push to
 // companions on platform devices at all.
 func Eligible(t Type, a asset.Asset, companion bool) error {

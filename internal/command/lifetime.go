@@ -9,7 +9,7 @@ import (
 const day = 24 * time.Hour
 
 // Lifetime is how long a command of the type waits for its device: the channel
-// gives up afterwards, and the command ends ERROR (decisions "Commands").
+// gives up afterwards, and the command ends ERROR (contract 3.3).
 // Zero: for ever, because the device takes the state on whenever it comes back.
 //
 // What interrupts a person must not strike long after it was asked for; what

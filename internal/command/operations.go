@@ -21,7 +21,7 @@ type row struct {
 	description string
 }
 
-// table is contract 4.2 with the tool names of decisions "MCP and OAuth".
+// table is contract 4.2 with the tool names of 4.5.
 func table() []row {
 	return []row{
 		{Lock, "lock_device", "Lock device", "lock", operation.Writing, false, bare,

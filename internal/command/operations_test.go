@@ -9,7 +9,7 @@ import (
 	"github.com/musterhq/muster/internal/operation"
 )
 
-// declared is contract 4.2 and 5.2 with the tool names of decisions, written
+// declared is contract 4.2 and 5.2 with the tool names of 4.5, written
 // down a second time.
 func declared() map[string]struct {
 	path  string

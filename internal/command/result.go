@@ -48,8 +48,8 @@ func notKnown(because string) string {
 		". Do not send it again: look at the command history, and ask the user before resending."
 }
 
-// silentOn reports whether success is answered without createdAt (contract
-// 7.1, decisions "Commands"). A device whose management is no longer known
+// silentOn reports whether success is answered without createdAt
+// (contract 7.1). A device whose management is no longer known
 // counts as the platform's.
 func (t Type) silentOn(m asset.Management) bool {
 	return m != asset.Agent && (t == Reboot || t == WipeCompanyData || t == RelinquishOwnership)

@@ -60,7 +60,7 @@ type Request struct {
 }
 
 // Execute runs one command: the checks of contract 7.1 in the order of
-// decisions "Order of checks", the intent, one attempt to send, its outcome.
+// contract 5.10, the intent, one attempt to send, its outcome.
 func (s *Service) Execute(ctx context.Context, call operation.Call, r Request) (Result, error) {
 	if call.IdempotencyRef != "" {
 		earlier, err := s.Finder.CommandByIdempotencyRef(ctx, call.Principal.CompanyID, call.IdempotencyRef)

@@ -24,7 +24,7 @@ type Feedback struct {
 }
 
 // Sighting is a command that a channel has and the service does not know by
-// its Ref: one whose answer was lost (decisions "Commands").
+// its Ref: one whose answer was lost (contract 3.3).
 type Sighting struct {
 	AssetID  string
 	Type     Type

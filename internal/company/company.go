@@ -11,7 +11,7 @@ import (
 )
 
 // DefaultInactiveAfter is how long an enrolled device may be silent before it
-// reads as INACTIVE (decisions "Assets").
+// reads as INACTIVE (contract 3.4).
 const DefaultInactiveAfter = 30 * 24 * time.Hour
 
 // DefaultKeepActivity is how long entries of the activity log are kept unless

@@ -1,5 +1,5 @@
 // Package config is what an operator may set, by MUSTER_* variables or by
-// flags of the same name (operator "Settings of muster serve"). The command
+// flags of the same name (docs/operating.md). The command
 // line reads the values; this package names them, fills in defaults and says
 // what cannot be right.
 package config

@@ -13,7 +13,7 @@ import (
 
 // Options configure a database.
 type Options struct {
-	// URL is "sqlite:PATH" or "postgres://…" (operator "Settings").
+	// URL is "sqlite:PATH" or "postgres://…".
 	URL string
 	// Now is the clock. Required.
 	Now func() time.Time

@@ -1,6 +1,5 @@
 // Package enrolment is how devices join, report and leave: it turns what a
-// channel observed into the inventory's state (contract 3.4, decisions
-// "Assets").
+// channel observed into the inventory's state (contract 3.4).
 package enrolment
 
 import (

@@ -37,7 +37,7 @@ func (s *Service) Observe(ctx context.Context, o Observation) (Change, error) {
 const inactiveBatch = 500
 
 // SweepInactive turns enrolled devices that were silent for longer than their
-// company allows to INACTIVE (decisions "Assets"), and says how many. One
+// company allows to INACTIVE (contract 3.4), and says how many. One
 // company's trouble does not keep the others from being swept. Call it every
 // few minutes; any number of replicas may.
 func (s *Service) SweepInactive(ctx context.Context) (int, error) {

@@ -13,7 +13,7 @@ import (
 )
 
 // Code is a stable identifier of a kind of error, as the contract lists them
-// (contract 7.2 to 7.4, decisions "Commands").
+// (contract 7.2 to 7.5).
 type Code string
 
 // The codes that an operation may end in.

@@ -1,6 +1,6 @@
 // Package fleetsim is N devices with the real agent (internal/agent) that speak
-// the real protocol over real HTTP, for load and for proof (operator "Programs",
-// muster simulate).
+// the real protocol over real HTTP, for load and for proof (muster
+// simulate).
 //
 // The network and the devices misbehave as told: answers are lost or come
 // twice, clocks are off, agents die between any two steps, devices go away for a

@@ -75,6 +75,8 @@ var rooms = map[string]layer{
 
 	"internal/service": assembly,
 
+	"docs": trial,
+
 	"internal/agent":              device,
 	"internal/fleetsim":           simulation,
 	"internal/servertest":         trial,

@@ -1,7 +1,7 @@
 // Package name makes and reads resource names and ids.
 //
 // A resource name is enterprises/<company>/<collection>/<id> (contract 2.1,
-// decisions "Addresses"). The short id is the last segment of the name and is
+// 4.6). The short id is the last segment of the name and is
 // all that the store knows; the company is the caller's own, so a name of
 // another company, or of another collection, simply is not found.
 package name

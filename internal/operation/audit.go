@@ -14,7 +14,7 @@ import (
 var nameShape = regexp.MustCompile(`^[a-z]+(_[a-z]+)+$`)
 
 // faultsOf lists the codes that the handlers of a dialect may end in, beside
-// the pipeline's own (contract 7.1 to 7.4, decisions "Commands").
+// the pipeline's own (contract 7.1 to 7.5).
 var faultsOf = map[Dialect][]fault.Code{
 	Reads:        {fault.NotFound, fault.Unavailable},
 	FirstFour:    {fault.NotFound, fault.Unsupported, fault.Refused, fault.Provider, fault.Unavailable},

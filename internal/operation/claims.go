@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// Claim is a request that carries an Idempotency-Key (operator "More that
-// tests rely on"). A store learns neither the arguments, which may hold a
+// Claim is a request that carries an Idempotency-Key
+// (contract 4.8). A store learns neither the arguments, which may hold a
 // short secret, nor anything from which they could be guessed.
 type Claim struct {
 	ID string // of the caller and the Idempotency-Key: a digest

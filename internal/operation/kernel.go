@@ -29,7 +29,7 @@ type Observer interface {
 type Config struct {
 	Limiter Limiter // the contract's budget (contract 8)
 	// ReadsPerMinute is the ceiling of calls that spend no budget, for each
-	// caller and on this replica; 0: none (decisions "Assets").
+	// caller and on this replica; 0: none (contract 8).
 	ReadsPerMinute int
 	Observer       Observer     // may be nil
 	Log            *slog.Logger // may be nil
@@ -75,8 +75,8 @@ type Outcome struct {
 	Reached bool
 }
 
-// Run admits a call and runs it (decisions "Order of checks"). A zero
-// principal is nobody: fault.Unauthorized.
+// Run admits a call and runs it (contract 5.10). A zero principal is
+// fault.Unauthorized.
 func (k *Kernel) Run(ctx context.Context, o *Operation, p access.Principal, meta Meta, s Source) Outcome {
 	start := k.now()
 	ctx = access.WithActor(ctx, p.Actor(), meta.RequestID)

@@ -62,8 +62,8 @@ var (
 		Dialect: operation.Policies, Effect: operation.Writing, Faults: []fault.Code{fault.NotFound}}
 )
 
-// The order of checks (decisions "Order of checks"): each row breaks several
-// things, and the first in the order must tell.
+// The order of checks (contract 5.10): each row breaks several rules, and the
+// response must name the first in the order.
 func TestOrderOfChecks(t *testing.T) {
 	t.Parallel()
 	const command, read = access.DevicesCommand, access.DevicesRead

@@ -4,7 +4,7 @@
 //
 // A verb declares its operations in its operations.go with Define; a surface
 // walks the Registry. Kernel.Run is the one admission pipeline
-// (decisions "Order of checks"): authenticated, [budget], permission and gate,
+// (contract 5.10): authenticated, [budget], permission and gate,
 // validation, [budget], handler.
 package operation
 
@@ -55,7 +55,7 @@ const (
 // Operation is one declaration. Paths are relative to base_url and hold their
 // path arguments in braces.
 type Operation struct {
-	Name        string // the MCP tool's name (contract 4.5, decisions "MCP and OAuth")
+	Name        string // the MCP tool's name (contract 4.5)
 	Title       string // for people
 	Description string // one full sentence or more: what it does, to which devices, whether it can be undone
 	Method      string
@@ -98,7 +98,7 @@ type Call struct {
 	// RequestID is the id that the answer and the log carry.
 	RequestID string
 	// IdempotencyRef, if not empty, identifies the request across repetitions
-	// (operator "Idempotency-Key"). A command's intent keeps it, so that after
+	// (contract 4.8). A command's intent keeps it, so that after
 	// a crash the repetition finds the command instead of sending another.
 	IdempotencyRef string
 }

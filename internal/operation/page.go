@@ -16,7 +16,7 @@ type PageRequest struct {
 func (p PageRequest) Offset() int64 { return int64(p.Page) * int64(p.Size) }
 
 // Page is one page of a list. Its JSON is Spring Data's PageImpl, member for
-// member (decisions "Assets").
+// member (contract 4.1).
 type Page[T any] struct {
 	Content []T
 	Request PageRequest

@@ -16,7 +16,7 @@ const (
 )
 
 // specifications are the device's hardware and software, under the vendor's
-// own names (decisions "Assets"). What the policy does not let it report is
+// own names (contract 2.1). What the policy does not let it report is
 // left out.
 func specifications(d *androidmanagement.Device) map[string]string {
 	s := map[string]string{}

@@ -131,7 +131,7 @@ func (p *Platform) movePolicy(ctx context.Context, o command.Order) command.Rece
 }
 
 // refresh answers status-report: the platform cannot be asked for a new report,
-// so the last one is read again (decisions "Commands").
+// so the last one is read again (contract 4.2).
 func (p *Platform) refresh(ctx context.Context, o command.Order) command.Receipt {
 	device, asOf, err := p.readDevice(ctx, o.Device.Name, urgent)
 	if err != nil {

@@ -7,7 +7,7 @@ import (
 	"github.com/musterhq/muster/internal/operation"
 )
 
-// Summary is an entry of the policy list (decisions "Assets").
+// Summary is an entry of the policy list (contract 4.1).
 type Summary struct {
 	PathName    string             `json:"pathName" doc:"Path name of the policy; the policyId of every other operation."`
 	DisplayName string             `json:"displayName" doc:"Name of the policy for people."`

@@ -31,8 +31,7 @@ type SavedBy struct {
 	Name string `json:"name" doc:"Its name for people."`
 }
 
-// RevisionRecord is a revision as the list shows it (decisions "Policy
-// changes").
+// RevisionRecord is a revision as the list shows it (contract 2.5).
 type RevisionRecord struct {
 	Revision    int                `json:"revision" doc:"Number of the revision; rollback_policy takes it."`
 	Version     int                `json:"version" doc:"The policy's version that was saved."`

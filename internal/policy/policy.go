@@ -64,7 +64,7 @@ func (p Policy) PathName() string { return name.Of(p.CompanySlug, name.Policies,
 // platform type (contract 4.3).
 func (p Policy) Editable() bool { return p.Type == Platform && !p.Deleted }
 
-// Origin says how a revision came to be (decisions "Policy changes").
+// Origin says what saved a revision (contract 2.5).
 type Origin string
 
 // The origins.

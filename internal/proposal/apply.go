@@ -13,7 +13,7 @@ import (
 )
 
 // Apply applies a proposal of the principal's own. The checks are in the order
-// of decisions "Policy changes": not found, not pending, stale, confirmation.
+// of contract 4.3: not found, not pending, stale, confirmation.
 // It fails with fault.Refused if the platform refused the policy, and with
 // fault.Internal if nothing was sent or nobody knows; the proposal's state then
 // says which (contract 7.3).

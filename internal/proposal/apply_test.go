@@ -15,7 +15,7 @@ import (
 )
 
 // A stale proposal can never be applied: it fails before anybody is asked to
-// confirm it (decisions "Policy changes").
+// confirm it (contract 4.3).
 func TestStale(t *testing.T) {
 	each(t, func(t *testing.T, r *rig) {
 		p := r.newPolicy("Warehouse", 1)

@@ -59,7 +59,7 @@ const (
 // Final reports whether the state never changes again.
 func (s Status) Final() bool { return s != Pending && s != Executing }
 
-// Capability is what a proposal does (decisions "Policy changes").
+// Capability is what a proposal does (contract 2.6).
 type Capability string
 
 // The capabilities.

@@ -126,7 +126,7 @@ func (s *Service) ProposeRollback(ctx context.Context, call operation.Call, poli
 }
 
 // Again proposes what an earlier proposal of the company asked for, as the
-// caller's own (decisions "Policy changes"). It is for portal users who may
+// caller's own (contract 5.6). It is for portal users who may
 // edit policies.
 func (s *Service) Again(ctx context.Context, call operation.Call, proposalID string) (Proposal, error) {
 	earlier, err := s.Look(ctx, call.Principal, proposalID)

@@ -9,15 +9,15 @@ import (
 	"github.com/musterhq/muster/internal/policy"
 )
 
-// Reviewer is how signed-in people look at the proposals of their company,
-// whoever made them, and make and apply their own (decisions "Policy changes").
+// Reviewer lets signed-in people read all proposals of their company, and make
+// and apply their own (contract 5.6).
 //
 // Looking takes the right to edit policies, access.PoliciesRead and
 // access.PoliciesWrite, and shows what concerns policies within the person's
 // limits. Applying stays with whoever made a proposal (contract 5.6): a person
 // who likes another's proposes the same as his own, with Again, looks at that
 // list, and applies it. Proposing and applying spend the person's budget of ten
-// a minute (contract 8, decisions "MCP and OAuth"); the company's setting for
+// a minute (contract 8); the company's setting for
 // policy changes by AI agents does not bind people.
 //
 // Every method may fail with fault.Forbidden, which says what is missing, and

@@ -47,7 +47,7 @@ func (r Reviewer) Apply(ctx context.Context, call operation.Call, id, confirmati
 }
 
 // admitted works if the person may and has budget left, in the order of
-// decisions "Order of checks".
+// contract 5.10.
 func (r Reviewer) admitted(ctx context.Context, call operation.Call, changes []policy.Change, work func() (Proposal, error)) (Proposal, error) {
 	if err := access.Grant(call.Principal, mayReview, access.PolicyChanges); err != nil {
 		return Proposal{}, err

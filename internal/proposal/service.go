@@ -75,7 +75,7 @@ func (s *Service) Read(ctx context.Context, p access.Principal, id string) (Prop
 
 // Look returns any proposal of the principal's company that concerns a policy
 // within the principal's limits. It is for portal users who may edit policies
-// (decisions "Policy changes"); whoever calls it has checked that.
+// (contract 5.6); the caller has checked that.
 func (s *Service) Look(ctx context.Context, p access.Principal, id string) (Proposal, error) {
 	if !name.IsProposalID(id) {
 		return Proposal{}, notFound()

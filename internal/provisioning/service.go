@@ -153,7 +153,7 @@ func (s *Service) record(ctx context.Context, p policy.Policy, action activity.A
 }
 
 // find returns the policy and its company, if a token can be made for it: 404,
-// then 409, then 422 (decisions "Order of checks").
+// then 409, then 422 (contract 5.10).
 func (s *Service) find(ctx context.Context, p access.Principal, ref string, w way) (policy.Policy, company.Company, error) {
 	missing := policy.Missing()
 	id, ok := name.Short(p.CompanySlug, name.Policies, ref)

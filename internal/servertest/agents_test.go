@@ -17,7 +17,7 @@ import (
 	"github.com/musterhq/muster/internal/surface/rest/resttest"
 )
 
-// agentCommand is one command as contract 4.2 and decisions "Commands" have it
+// agentCommand is one command as contract 4.2 has it
 // for a device with our own agent.
 type agentCommand struct {
 	path    string
@@ -225,7 +225,7 @@ func TestWhatAgentPoliciesRefuse(t *testing.T) {
 }
 
 // A command that its device did not fetch in time ends ERROR and is never
-// carried out (decisions "Commands").
+// carried out (contract 3.3).
 func TestDeadlinesOfAgentCommands(t *testing.T) {
 	t.Parallel()
 	servertest.OnEach(t, func(t *testing.T, lab *servertest.Lab) {

@@ -63,7 +63,7 @@ type ToolResult struct {
 	StructuredContent json.RawMessage
 }
 
-// ToolError is an error as a tool tells it (decisions "MCP and OAuth").
+// ToolError is the error of a tool (contract 4.5).
 type ToolError struct {
 	Code       string
 	Message    string

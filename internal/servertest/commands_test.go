@@ -14,7 +14,7 @@ import (
 	"github.com/musterhq/muster/internal/surface/rest/resttest"
 )
 
-// sending is one command as contract 4.2 and decisions "Commands" have it for
+// sending is one command as contract 4.2 has it for
 // a platform-managed device.
 type sending struct {
 	path      string
@@ -122,7 +122,7 @@ func awaitStatus(t *testing.T, site *servertest.Site, client servertest.Client, 
 }
 
 // A device that a command does not support is 409, nothing is sent, and
-// nothing is left in the history (contract 4.2, decisions "Commands").
+// nothing is left in the history (contract 4.2).
 func TestUnsupportedDevices(t *testing.T) {
 	t.Parallel()
 	lab := servertest.New(t)

@@ -26,7 +26,7 @@ func runCommand(t *testing.T, lab *servertest.Lab, command interface{ Run(*cli.E
 }
 
 // The operator sees connections, changes what they may do, and ends them,
-// while the service runs and to its next call (operator "Programs").
+// while the service runs and to its next call (contract 5.11).
 func TestConnectionsByCommandLine(t *testing.T) {
 	t.Parallel()
 	lab := servertest.New(t)

@@ -38,7 +38,7 @@ func newTenant(t *testing.T, lab *servertest.Lab, slug string) tenant {
 }
 
 // forms are all ways to name something of another company in a path: the short
-// id, the path name escaped and as it is (decisions "Addresses"), and the other
+// id, the path name escaped and as it is (contract 4.6), and the other
 // company's id under one's own name.
 func forms(mine, theirs company.Company, kind name.Collection, id string) []string {
 	full := name.Of(theirs.Slug, kind, id)

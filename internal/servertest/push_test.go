@@ -19,7 +19,7 @@ import (
 )
 
 // A companion on a platform device: message, status report and location, by
-// push, end to end (contract 4.2, decisions "Commands").
+// push, end to end (contract 4.2).
 func TestCompanionsAnswer(t *testing.T) {
 	t.Parallel()
 	servertest.OnEach(t, func(t *testing.T, lab *servertest.Lab) {

@@ -75,7 +75,7 @@ func TestMetricsOnTheirOwnAddress(t *testing.T) {
 }
 
 // Administration works while the service runs, and takes effect at once on
-// every replica (operator "More that tests rely on").
+// every replica (contract 5.9).
 func TestKeysTakeEffectAtOnce(t *testing.T) {
 	t.Parallel()
 	servertest.OnEach(t, func(t *testing.T, lab *servertest.Lab) {

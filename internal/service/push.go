@@ -9,8 +9,8 @@ import (
 )
 
 // push makes the channel to companions on platform devices, or none: it takes
-// the platform's credentials, or its endpoint (operator "Settings of muster
-// serve": FCM is taken from the same address).
+// the platform's credentials, or its endpoint (docs/operating.md: FCM is
+// then taken from the same address).
 func (s *Service) push() (command.Channel, error) {
 	settings := push.Config{
 		Endpoint: s.config.PlatformEndpoint, CredentialsFile: s.config.PlatformCredentials, Project: s.config.PlatformProject,

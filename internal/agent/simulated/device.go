@@ -93,7 +93,7 @@ type Device struct {
 	executed map[string]int
 }
 
-// Default is the device of operator "Devices in tests": com.example.app is
+// Default is the device that muster-agent run --driver simulated starts with: com.example.app is
 // installed, there is a location fix, and it restarts within a second.
 func Default(serial string) State {
 	return State{

@@ -1,5 +1,5 @@
 // Package demo brings up a whole Muster that needs nothing and configures
-// itself (operator "Programs", muster demo): an embedded database and the
+// itself (muster demo): an embedded database and the
 // platform's emulator in one process, a company with policies, and simulated
 // devices that really enrol, report and answer commands through the real
 // protocols.

@@ -1,7 +1,6 @@
 // Package proving is a proving ground: a whole service with a database of its
 // own in a directory, a company, policies for agents, API keys and enrolment
-// tokens, for simulations that need nobody else's (operator "Programs", muster
-// simulate).
+// tokens, for muster simulate without a service.
 package proving
 
 import (

@@ -1,5 +1,5 @@
 // Package cli is the administration of Muster by command line, straight on
-// the database (operator "Programs"). It works while `muster serve` runs on
+// the database (docs/operating.md). It works while `muster serve` runs on
 // the same database.
 //
 // Every command prints text for people or, with -o json, one JSON value on

@@ -25,7 +25,7 @@ import (
 	"github.com/musterhq/muster/internal/usb/adb"
 )
 
-// USB provisions devices over USB (operator "Programs", docs/usb.md). Like every
+// USB provisions devices over USB (docs/usb.md). Like every
 // command here it works on the database; it also needs the running service's
 // key file, which signs what devices obey.
 type USB struct {

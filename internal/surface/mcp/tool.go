@@ -90,7 +90,7 @@ func succeeded(result any) (*sdk.CallToolResult, error) {
 	return answer, nil
 }
 
-// toolError is REST's error as a tool tells it (decisions "MCP and OAuth").
+// toolError is the error of REST as a tool returns it (contract 4.5).
 type toolError struct {
 	Code       fault.Code `json:"code"`
 	Message    string     `json:"message"`

@@ -71,8 +71,8 @@ func listTools(t *testing.T) (map[string]tool, json.RawMessage) {
 	return tools, raw
 }
 
-// effects are the tools by the contract's names (4.5 and decisions "MCP and
-// OAuth") with what their annotations must say.
+// effects are the tools by the contract's names
+// (contract 4.5) with what their annotations must say.
 func effects() map[string]string {
 	all := map[string]string{}
 	for effect, names := range map[string]string{

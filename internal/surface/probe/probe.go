@@ -1,5 +1,5 @@
 // Package probe answers whoever watches over the process: /healthz says that
-// it lives, /readyz that it can serve (operator "Settings of muster serve").
+// it lives, /readyz that it can serve (docs/operating.md).
 package probe
 
 import (

@@ -74,7 +74,7 @@ func shapeOf(d operation.Dialect, code fault.Code, malformed bool) shape {
 }
 
 // atFault names what is wrong with a request: its fields or, where it could not
-// be read, all of it (decisions, "Commands": an errors array on every 400).
+// be read, all of it (contract 7.6: an errors array on every 400).
 func atFault(e *fault.Error) []fault.Field {
 	if len(e.Fields) > 0 {
 		return e.Fields

@@ -17,7 +17,7 @@ import (
 	"github.com/musterhq/muster/internal/surface/status"
 )
 
-// Idempotency-Key, for every POST (operator "More that tests rely on", the
+// Idempotency-Key, for every POST (contract 4.8, the
 // IETF's draft of that name).
 //
 // What is kept is each answer of a request that reached its handler and may

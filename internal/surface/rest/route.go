@@ -108,8 +108,8 @@ func cut(escaped string) ([]string, bool) {
 const nameSegments = 4
 
 // takeName takes the value of one parameter off the segments: one of them, or
-// the four of a resource name whose slashes are not escaped (decisions
-// "Addresses"). Whose name it is, and of what, is not judged here.
+// the four of a resource name whose slashes are not escaped
+// (contract 4.6). Whose name it is, and of what, is not judged here.
 func takeName(segments []string) (string, []string) {
 	if segments[0] != "enterprises" || len(segments) < nameSegments {
 		return segments[0], segments[1:]

@@ -4,8 +4,8 @@
 // that of the whole service.
 package resttest
 
-// Endpoint is a row of contract 4, with the tool that mirrors it (contract 4.5,
-// decisions "MCP and OAuth") and what it needs (contract 5.2, 5.4).
+// Endpoint is a row of contract 4, with the tool that mirrors it
+// (contract 4.5) and what it needs (contract 5.2, 5.4).
 type Endpoint struct {
 	Method, Path string // path arguments are {}
 	Tool         string
@@ -19,7 +19,7 @@ type Endpoint struct {
 // Family names the endpoints that speak of errors alike.
 type Family string
 
-// The families: contract 7.2 (two), 7.3, 7.4, and decisions "Assets".
+// The families: contract 7.2 (two), 7.3, 7.4, and 7.5.
 const (
 	FirstFour    Family = "lock, lost-mode, found, message"
 	Commands     Family = "other commands"
@@ -89,7 +89,7 @@ const (
 	problem = "type title status detail instance"
 )
 
-// Answers is contract 7.1 to 7.4 with decisions "Commands" and "Assets": for
+// Answers is contract 7.1 to 7.5: for
 // each family, each code that it may answer.
 //
 //house:table
