@@ -10,7 +10,7 @@ import (
 // View is the public asset object (contract 2.1).
 type View struct {
 	PathName       string             `json:"pathName" doc:"Path name of the asset; its id in every other operation."`
-	Identification string             `json:"identification" doc:"Name of the asset for people."`
+	Identification string             `json:"identification" doc:"Name of the asset for people." example:"Warehouse 7"`
 	Status         Status             `json:"status" enum:"ACTIVE|INACTIVE|SYNCHRONIZING|PENDING|DELETED" doc:"ACTIVE, INACTIVE or SYNCHRONIZING while enrolled; PENDING before, DELETED after."`
 	SyncedAt       *operation.Instant `json:"syncedAt" doc:"When the asset was last synchronized; null: never."`
 	CustomData     map[string]any     `json:"customData" doc:"The company's own keys, each with a string, and tags: an array of strings."`
@@ -21,9 +21,9 @@ type View struct {
 // DeviceView is the public managed device inside a View.
 type DeviceView struct {
 	ManagementType       Management         `json:"managementType" enum:"PLATFORM|AGENT" doc:"Who manages the device: the vendor's platform, or our own agent."`
-	Ownership            *Ownership         `json:"ownership" doc:"COMPANY_OWNED or PERSONALLY_OWNED; null: not known."`
+	Ownership            *Ownership         `json:"ownership" enum:"COMPANY_OWNED|PERSONALLY_OWNED" doc:"COMPANY_OWNED or PERSONALLY_OWNED; null: not known."`
 	PolicyID             *string            `json:"policyId" doc:"Path name of the policy assigned to the device."`
-	PolicyName           *string            `json:"policyName" doc:"Its display name."`
+	PolicyName           *string            `json:"policyName" doc:"Its display name." example:"Warehouse"`
 	PolicyVersionApplied *int               `json:"policyVersionApplied" doc:"Version of the policy that the device reported to have applied; null: none yet."`
 	EnrolledAt           *operation.Instant `json:"enrolledAt" doc:"When the device was enrolled."`
 	LastSeenAt           *operation.Instant `json:"lastSeenAt" doc:"When the device was last heard of."`

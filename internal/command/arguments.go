@@ -9,7 +9,7 @@ import (
 // LostModeArgs are the arguments of start_lost_mode (contract 4.2, 8).
 type LostModeArgs struct {
 	asset.Target
-	Message       string  `json:"message" rule:"required notblank lines maxchars=4096" doc:"Text shown on the lock screen."`
+	Message       string  `json:"message" rule:"required notblank lines maxchars=4096" doc:"Text shown on the lock screen." example:"This phone is lost. Please call the number below."`
 	PhoneNumber   string  `json:"phoneNumber" rule:"line maxchars=4096" doc:"Phone number shown on the lock screen."`
 	Email         *string `json:"email" rule:"email maxchars=320" doc:"E-mail address shown on the lock screen."`
 	StreetAddress string  `json:"streetAddress" rule:"line maxchars=4096" doc:"Postal address shown on the lock screen."`
@@ -27,8 +27,8 @@ func (a LostModeArgs) body() any {
 // MessageArgs are the arguments of send_message.
 type MessageArgs struct {
 	asset.Target
-	Title string `json:"title" rule:"required notblank line maxchars=60" doc:"Title of the notification."`
-	Body  string `json:"body" rule:"required notblank lines maxchars=500" doc:"Text of the notification, plain."`
+	Title string `json:"title" rule:"required notblank line maxchars=60" doc:"Title of the notification." example:"Shift change"`
+	Body  string `json:"body" rule:"required notblank lines maxchars=500" doc:"Text of the notification, plain." example:"Please return your device to the desk by 18:00."`
 }
 
 func (a MessageArgs) body() any { return MessageBody{Title: a.Title, Body: a.Body} }
@@ -64,7 +64,7 @@ type policyRef string
 // without the password.
 type PasswordArgs struct {
 	asset.Target
-	NewPassword string `json:"newPassword" rule:"required trimmed line minchars=4 maxchars=128 secret" doc:"The new password. It is never stored, returned or logged."`
+	NewPassword string `json:"newPassword" rule:"required trimmed line minchars=4 maxchars=128 secret" doc:"The new password. It is never stored, returned or logged." example:"482915"`
 }
 
 func (a PasswordArgs) body() any { return PasswordBody{NewPassword: a.NewPassword} }

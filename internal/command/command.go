@@ -36,6 +36,15 @@ const (
 	RelinquishOwnership      Type = "RELINQUISH_OWNERSHIP"
 )
 
+// Values implements operation.Enumerated.
+func (Type) Values() []string {
+	var values []string
+	for _, t := range Types() {
+		values = append(values, string(t))
+	}
+	return values
+}
+
 // State is where a command stands in the store.
 //
 //	(none) ──begin──► PREPARED ──accepted──► SENT ──device's word──► SUCCESS | ERROR

@@ -16,7 +16,7 @@ type Entry struct {
 	Status     string             `json:"status" enum:"IN_PROGRESS|SUCCESS|ERROR|UNCONFIRMED" doc:"IN_PROGRESS, SUCCESS, ERROR or UNCONFIRMED."`
 	CreatedAt  *operation.Instant `json:"createdAt" doc:"When it was accepted."`
 	FeedbackAt *operation.Instant `json:"feedbackAt" doc:"When the device itself spoke of it; null: it has not."`
-	Outcome    *string            `json:"outcome" doc:"What came of it, in a few words."`
+	Outcome    *string            `json:"outcome" doc:"What came of it, in a few words." example:"the device confirmed it"`
 }
 
 // Entry returns the command as the history shows it.

@@ -2,6 +2,7 @@ package command
 
 import (
 	"context"
+	"time"
 
 	"github.com/musterhq/muster/internal/access"
 	"github.com/musterhq/muster/internal/asset"
@@ -99,6 +100,7 @@ func (r row) operation() operation.Operation {
 		Budget: operation.AfterValidation, Dialect: operation.Commands, Effect: r.effect, Disruptive: r.disruptive,
 		Faults:      []fault.Code{fault.NotFound, fault.Unsupported, fault.Refused, fault.Provider, fault.Unavailable},
 		Unconfirmed: true,
+		Samples:     r.samples(),
 	}
 	if r.command.firstFour() {
 		o.Budget, o.Dialect = operation.BeforeValidation, operation.FirstFour
@@ -112,6 +114,12 @@ func (r row) operation() operation.Operation {
 		o.Faults = []fault.Code{fault.NotFound, fault.Unsupported, fault.Refused, fault.Unavailable}
 	}
 	return o
+}
+
+// samples are what the command answers for a device of the platform.
+func (r row) samples() []any {
+	c := Command{AssetID: "8k2v0r6m4q1x7t9c3w5y2n8b6d", Type: r.command, State: Sent, CreatedAt: time.Date(2026, 11, 21, 9, 30, 0, 0, time.UTC)}
+	return []any{resultOf(c, "acme", asset.Platform), unconfirmedOf(c, "acme", asset.Platform, "")}
 }
 
 // firstFour reports whether REST speaks of the type in the older dialect, with

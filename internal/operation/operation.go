@@ -78,6 +78,10 @@ type Operation struct {
 	Faults []fault.Code
 	// Unconfirmed: the result may be an outcome that is not known (contract 7.1, 202).
 	Unconfirmed bool
+	// Samples are results for descriptions: of a success, and of an outcome that
+	// is not known where there is such. Without them the examples of a
+	// description are made from the members' types.
+	Samples []any
 
 	args     *plan
 	pathArgs []string

@@ -7,7 +7,6 @@ import (
 	"reflect"
 	"strconv"
 	"strings"
-	"time"
 
 	"github.com/google/jsonschema-go/jsonschema"
 )
@@ -27,13 +26,15 @@ const (
 // InputSchema describes the arguments as one flat, closed object, as MCP takes
 // them. What a schema cannot say is said in the descriptions.
 func (o *Operation) InputSchema() *jsonschema.Schema {
-	return o.args.schema(forTools, func(*field) bool { return true })
+	return o.args.schema(writer{to: forTools}, anyField)
 }
 
 // BodySchema describes the members of a REST body: a closed object.
 func (o *Operation) BodySchema() *jsonschema.Schema {
-	return o.args.schema(forREST, func(f *field) bool { return f.place == inBody })
+	return o.args.schema(writer{to: forREST}, inTheBody)
 }
+
+func inTheBody(f *field) bool { return f.place == inBody }
 
 // Parameter is an argument that REST takes from the path or the query.
 type Parameter struct {
@@ -52,7 +53,7 @@ func (o *Operation) Parameters() []Parameter {
 		if f.place == inBody {
 			continue
 		}
-		schema := f.schema(forREST, o.args.said)
+		schema := f.schema(writer{to: forREST}, o.args.said)
 		doc := schema.Description
 		schema.Description = ""
 		list = append(list, Parameter{Name: f.name, InPath: f.place == inPath, Required: f.rule.required, Doc: doc, Schema: schema})
@@ -60,19 +61,21 @@ func (o *Operation) Parameters() []Parameter {
 	return list
 }
 
+func anyField(*field) bool { return true }
+
 // schema describes the fields that are wanted.
-func (p *plan) schema(to dialect, want func(*field) bool) *jsonschema.Schema {
+func (p *plan) schema(w writer, want func(*field) bool) *jsonschema.Schema {
 	s := &jsonschema.Schema{Type: "object", Properties: map[string]*jsonschema.Schema{}, AdditionalProperties: closed()}
 	for i := range p.fields {
 		f := &p.fields[i]
 		if !want(f) {
 			continue
 		}
-		member := f.schema(to, p.said)
+		member := f.schema(w, p.said)
 		switch {
 		case f.rule.required:
 			s.Required = append(s.Required, f.name)
-		case to == forREST: // null means that the member is absent
+		case w.to == forREST: // null means that the member is absent
 			member = nullable(member)
 		}
 		s.Properties[f.name] = member
@@ -84,10 +87,10 @@ func (p *plan) schema(to dialect, want func(*field) bool) *jsonschema.Schema {
 // closed is the schema that nothing matches: JSON Schema's false.
 func closed() *jsonschema.Schema { return &jsonschema.Schema{Not: &jsonschema.Schema{}} }
 
-func (f *field) schema(to dialect, said []Rule) *jsonschema.Schema {
-	s := f.shape.schema(to, &f.rule)
+func (f *field) schema(w writer, said []Rule) *jsonschema.Schema {
+	s := f.shape.schema(w, &f.rule)
 	s.Description = f.doc
-	words := f.rule.words(to)
+	words := f.rule.words(w.to)
 	for _, rule := range said {
 		if rule.Field == f.name {
 			words = append(words, upperFirst(rule.Text)+".")
@@ -96,7 +99,7 @@ func (f *field) schema(to dialect, said []Rule) *jsonschema.Schema {
 	if len(words) > 0 {
 		s.Description = strings.TrimSpace(s.Description + " " + strings.Join(words, " "))
 	}
-	if f.rule.hasFallback && to == forREST {
+	if f.rule.hasFallback && w.to == forREST {
 		s.Default = json.RawMessage(f.rule.fallback)
 		if f.shape.kind == reflect.String {
 			s.Default = json.RawMessage(strconv.Quote(f.rule.fallback))
@@ -124,16 +127,16 @@ func (r *rule) words(to dialect) []string {
 	return words
 }
 
-func (s *shape) schema(to dialect, r *rule) *jsonschema.Schema {
+func (s *shape) schema(w writer, r *rule) *jsonschema.Schema {
 	switch s.kind {
 	case reflect.Bool:
 		return &jsonschema.Schema{Type: "boolean"}
 	case reflect.Int64:
 		return &jsonschema.Schema{Type: "integer", Minimum: float(r.min), Maximum: float(r.max)}
 	case reflect.Slice:
-		return &jsonschema.Schema{Type: "array", Items: s.elem.schema(to, r), MinItems: limit(r.minItems), MaxItems: limit(r.maxItems)}
+		return &jsonschema.Schema{Type: "array", Items: s.elem.schema(w, r), MinItems: limit(r.minItems), MaxItems: limit(r.maxItems)}
 	case reflect.Struct:
-		return s.plan.schema(to, func(*field) bool { return true })
+		return w.named(s.plan.typ, func() *jsonschema.Schema { return s.plan.schema(w, anyField) })
 	}
 	text := &jsonschema.Schema{Type: "string", MinLength: limit(r.minChars), Pattern: r.pattern(),
 		// No text has more characters than bytes.
@@ -142,7 +145,7 @@ func (s *shape) schema(to dialect, r *rule) *jsonschema.Schema {
 		text.Enum = append(text.Enum, value)
 	}
 	switch {
-	case to != forREST:
+	case w.to != forREST:
 	case r.email:
 		text.Format = "email"
 	case r.secret:
@@ -172,109 +175,11 @@ func upperFirst(s string) string {
 	return strings.ToUpper(s[:1]) + s[1:]
 }
 
-// Wired is a result, or a part of one, whose JSON has the shape of another
-// type than its own.
-type Wired interface{ Wire() reflect.Type }
-
-// OutputSchema describes the result. Members carry their words in doc tags
-// and their values in enum tags ("A|B"), examples in example tags as arguments
-// do; a pointer without omitempty may be null.
-func (o *Operation) OutputSchema() *jsonschema.Schema { return resultSchema(o.result) }
-
-func resultSchema(t reflect.Type) *jsonschema.Schema {
-	if t.Kind() == reflect.Struct {
-		if wired, ok := reflect.Zero(t).Interface().(Wired); ok {
-			return resultSchema(wired.Wire())
-		}
-	}
-	switch t {
-	case reflect.TypeFor[time.Time](), reflect.TypeFor[Instant]():
-		return &jsonschema.Schema{Type: "string", Format: "date-time"}
-	case reflect.TypeFor[json.RawMessage]():
-		return &jsonschema.Schema{}
-	}
-	switch t.Kind() {
-	case reflect.Pointer:
-		return nullable(resultSchema(t.Elem()))
-	case reflect.String:
-		return &jsonschema.Schema{Type: "string"}
-	case reflect.Bool:
-		return &jsonschema.Schema{Type: "boolean"}
-	case reflect.Int, reflect.Int8, reflect.Int16, reflect.Int32, reflect.Int64, reflect.Uint8, reflect.Uint16, reflect.Uint32:
-		return &jsonschema.Schema{Type: "integer"}
-	case reflect.Float32, reflect.Float64:
-		return &jsonschema.Schema{Type: "number"}
-	case reflect.Slice:
-		if t.Elem().Kind() == reflect.Uint8 {
-			return &jsonschema.Schema{Type: "string", ContentEncoding: "base64"}
-		}
-		return &jsonschema.Schema{Type: "array", Items: resultSchema(t.Elem())}
-	case reflect.Map:
-		return &jsonschema.Schema{Type: "object", AdditionalProperties: resultSchema(t.Elem())}
-	case reflect.Struct:
-		s := &jsonschema.Schema{Type: "object", Properties: map[string]*jsonschema.Schema{}}
-		addMembers(s, t)
-		return s
-	default: // an interface: any value
-		return &jsonschema.Schema{}
-	}
-}
-
-// addMembers adds the members that a struct has in JSON.
-func addMembers(s *jsonschema.Schema, t reflect.Type) {
-	for i := range t.NumField() {
-		sf := t.Field(i)
-		name, options, _ := strings.Cut(sf.Tag.Get("json"), ",")
-		if sf.Anonymous && name == "" && sf.Type.Kind() == reflect.Struct {
-			addMembers(s, sf.Type)
-			continue
-		}
-		if name == "-" || !sf.IsExported() {
-			continue
-		}
-		if name == "" {
-			name = sf.Name
-		}
-		optional := strings.Contains(options, "omitempty") || strings.Contains(options, "omitzero")
-		typ := sf.Type
-		if optional && typ.Kind() == reflect.Pointer {
-			typ = typ.Elem()
-		}
-		member := resultSchema(typ)
-		member.Description = sf.Tag.Get("doc")
-		if values := sf.Tag.Get("enum"); values != "" {
-			for value := range strings.SplitSeq(values, "|") {
-				member.Enum = append(member.Enum, value)
-			}
-			if typ.Kind() == reflect.Pointer {
-				member.Enum = append(member.Enum, nil)
-			}
-		}
-		if text := sf.Tag.Get("example"); text != "" {
-			member.Examples = []any{exampleValue(typ, text)}
-		}
-		s.Properties[name] = member
-		s.PropertyOrder = append(s.PropertyOrder, name)
-		if !optional {
-			s.Required = append(s.Required, name)
-		}
-	}
-}
-
-// exampleValue reads an example tag: text for a string, else JSON.
-func exampleValue(t reflect.Type, text string) any {
-	if t.Kind() == reflect.Pointer {
-		t = t.Elem()
-	}
-	if t.Kind() == reflect.String {
-		return text
-	}
-	return json.RawMessage(text)
-}
-
 // nullable lets null through beside what s describes.
 func nullable(s *jsonschema.Schema) *jsonschema.Schema {
 	switch {
+	case s.Ref != "":
+		return &jsonschema.Schema{AnyOf: []*jsonschema.Schema{s, {Type: "null"}}}
 	case s.Type != "":
 		s.Types, s.Type = []string{s.Type, "null"}, ""
 		if s.Enum != nil {

@@ -10,7 +10,7 @@ import (
 // Summary is an entry of the policy list (contract 4.1).
 type Summary struct {
 	PathName    string             `json:"pathName" doc:"Path name of the policy; the policyId of every other operation."`
-	DisplayName string             `json:"displayName" doc:"Name of the policy for people."`
+	DisplayName string             `json:"displayName" doc:"Name of the policy for people." example:"Warehouse"`
 	Type        Type               `json:"type" enum:"PLATFORM|AGENT" doc:"Whose devices it is for: PLATFORM or AGENT."`
 	VROnly      bool               `json:"vrOnly" doc:"Whether it is for VR headsets only, which enrol by USB."`
 	Editable    bool               `json:"editable" doc:"Whether changes can be proposed."`

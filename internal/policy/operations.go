@@ -17,7 +17,7 @@ type Target struct {
 // Settings is a policy seen through the catalogue (contract 2.4).
 type Settings struct {
 	PolicyID    string  `json:"policyId" doc:"Path name of the policy."`
-	DisplayName string  `json:"displayName" doc:"Name of the policy for people."`
+	DisplayName string  `json:"displayName" doc:"Name of the policy for people." example:"Warehouse"`
 	Version     int     `json:"version" doc:"Grows by one with every saved change."`
 	DeviceCount int     `json:"deviceCount" doc:"Devices that use the policy."`
 	Editable    bool    `json:"editable" doc:"Whether changes can be proposed."`
@@ -26,9 +26,9 @@ type Settings struct {
 
 // SavedBy is who saved a revision, as the contract's revision record names it.
 type SavedBy struct {
-	Kind string `json:"kind" doc:"USER, API_KEY, CONNECTION or SYSTEM."`
-	ID   string `json:"id" doc:"Id of the user, key or connection."`
-	Name string `json:"name" doc:"Its name for people."`
+	Kind string `json:"kind" enum:"USER|API_KEY|CONNECTION|SYSTEM" doc:"USER, API_KEY, CONNECTION or SYSTEM."`
+	ID   string `json:"id" doc:"Id of the user, key or connection." example:"3f8k1m6p0r5t9w2y7a4c8e1g5j"`
+	Name string `json:"name" doc:"Its name for people." example:"Ada Admin"`
 }
 
 // RevisionRecord is a revision as the list shows it (contract 2.5).
@@ -37,8 +37,8 @@ type RevisionRecord struct {
 	Version     int                `json:"version" doc:"The policy's version that was saved."`
 	SavedAt     *operation.Instant `json:"savedAt" doc:"When it was saved."`
 	SavedBy     SavedBy            `json:"savedBy" doc:"Who saved it."`
-	DisplayName string             `json:"displayName" doc:"The policy's name at that time."`
-	Origin      Origin             `json:"origin" doc:"How it came about: PORTAL, PROPOSAL, ROLLBACK or CREATE."`
+	DisplayName string             `json:"displayName" doc:"The policy's name at that time." example:"Warehouse"`
+	Origin      Origin             `json:"origin" enum:"PORTAL|PROPOSAL|ROLLBACK|CREATE" doc:"How it came about: PORTAL, PROPOSAL, ROLLBACK or CREATE."`
 	ProposalID  string             `json:"proposalId,omitempty" doc:"The proposal that was applied, if one was."`
 }
 

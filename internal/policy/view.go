@@ -10,11 +10,11 @@ import (
 
 // Value is a setting as a policy has it (contract 2.4).
 type Value struct {
-	ID            string   `json:"id" doc:"Id of the setting."`
-	Label         string   `json:"label" doc:"Its name for people."`
-	Group         string   `json:"group" doc:"What it belongs to."`
-	Value         string   `json:"value" doc:"An allowed value, NOT_SET (left to the default) or CUSTOM (a value the allowed values cannot express)."`
-	AllowedValues []string `json:"allowedValues" doc:"The values that it may be given."`
+	ID            string   `json:"id" doc:"Id of the setting." example:"CAMERA"`
+	Label         string   `json:"label" doc:"Its name for people." example:"Camera"`
+	Group         string   `json:"group" doc:"What it belongs to." example:"Device features"`
+	Value         string   `json:"value" doc:"An allowed value, NOT_SET (left to the default) or CUSTOM (a value the allowed values cannot express)." example:"ALLOW"`
+	AllowedValues []string `json:"allowedValues" doc:"The values that it may be given." example:"[\"ALLOW\",\"BLOCK\"]"`
 	HighImpact    bool     `json:"highImpact" doc:"Whether changing it on a policy with devices needs confirmation."`
 }
 

@@ -114,9 +114,9 @@ func (o Owner) Author() policy.Author {
 
 // Field is one entry of the change list (contract 2.6).
 type Field struct {
-	Label         string `json:"label" doc:"Name of the setting."`
-	Value         string `json:"value" doc:"Value that it gets; NOT_SET and CUSTOM occur in rollbacks."`
-	PreviousValue string `json:"previousValue" doc:"Value that it has now."`
+	Label         string `json:"label" doc:"Name of the setting." example:"Camera"`
+	Value         string `json:"value" doc:"Value that it gets; NOT_SET and CUSTOM occur in rollbacks." example:"BLOCK"`
+	PreviousValue string `json:"previousValue" doc:"Value that it has now." example:"ALLOW"`
 }
 
 // Request is what was asked for, so that another person can ask for the same.

@@ -11,11 +11,11 @@ import (
 type View struct {
 	ProposalID           string             `json:"proposalId" doc:"Id for reading or applying the proposal."`
 	Capability           Capability         `json:"capability" enum:"update_policy_settings|create_policy|rollback_policy" doc:"What the proposal does."`
-	Title                string             `json:"title" doc:"Short title of the change."`
+	Title                string             `json:"title" doc:"Short title of the change." example:"Change settings of Warehouse"`
 	Status               Status             `json:"status" enum:"PENDING|EXECUTING|SUCCEEDED|FAILED|UNCONFIRMED|EXPIRED" doc:"PENDING can be applied; EXECUTING: read again until it ends; UNCONFIRMED: read the policy's settings before proposing again; FAILED, EXPIRED: propose again."`
 	Impact               Impact             `json:"impact" enum:"NORMAL|HIGH" doc:"HIGH needs the policy's name typed by the person who approves."`
 	RequiresConfirmation bool               `json:"requiresConfirmation" doc:"True for HIGH impact."`
-	Summary              string             `json:"summary" doc:"One sentence: the change, and how many devices use the policy."`
+	Summary              string             `json:"summary" doc:"One sentence: the change, and how many devices use the policy." example:"In the policy \"Warehouse\", which 60 devices use, changes Camera from ALLOW to BLOCK."`
 	Target               Target             `json:"target" doc:"The policy that the proposal changes; for a copy its source, under the new name."`
 	Fields               []Field            `json:"fields" doc:"The exact change list that a person must review."`
 	ExpiresAt            *operation.Instant `json:"expiresAt" doc:"After it the proposal cannot be applied."`
@@ -24,17 +24,17 @@ type View struct {
 
 // Target is the policy that a proposal is about.
 type Target struct {
-	Kind string `json:"kind" doc:"POLICY."`
-	ID   string `json:"id" doc:"Path name of the policy."`
-	Name string `json:"name" doc:"Its name; to be typed as confirmation of a HIGH impact."`
+	Kind string `json:"kind" enum:"POLICY" doc:"POLICY."`
+	ID   string `json:"id" doc:"Path name of the policy." example:"enterprises/acme/policies/5h9j3f7p1s6z4g8a2e0k7m9q3v"`
+	Name string `json:"name" doc:"Its name; to be typed as confirmation of a HIGH impact." example:"Warehouse"`
 }
 
 // Result is the policy after applying (contract 2.6).
 type Result struct {
 	PolicyID    string `json:"policyId" doc:"Path name of the policy."`
-	DisplayName string `json:"displayName" doc:"Its name."`
+	DisplayName string `json:"displayName" doc:"Its name." example:"Warehouse"`
 	Version     int    `json:"version" doc:"Its version."`
-	Message     string `json:"message" doc:"What was done, for people."`
+	Message     string `json:"message" doc:"What was done, for people." example:"The policy \"Warehouse\" was changed and saved as version 2. Its devices receive it automatically."`
 	PortalURL   string `json:"portalUrl" doc:"The policy in the portal."`
 }
 

@@ -39,10 +39,10 @@ type Service struct {
 // Result is a provisioning QR code (contract 2.7).
 type Result struct {
 	PolicyID      string            `json:"policyId" doc:"Path name of the policy with which devices enrol."`
-	PolicyName    string            `json:"policyName" doc:"Its display name."`
+	PolicyName    string            `json:"policyName" doc:"Its display name." example:"Warehouse"`
 	PersonalUsage PersonalUsage     `json:"personalUsage" enum:"UNSPECIFIED|ALLOWED|DISALLOWED|USERLESS" doc:"The personal-use mode of the enrolment token."`
 	ExpiresAt     operation.Instant `json:"expiresAt" doc:"When the code stops enrolling devices."`
-	WifiSSID      string            `json:"wifiSsid,omitempty" doc:"The network that devices join, if one was given."`
+	WifiSSID      string            `json:"wifiSsid,omitempty" doc:"The network that devices join, if one was given." example:"Acme Guest"`
 	Image         Image             `json:"image" doc:"The code. It holds the Wi-Fi password: treat it as a secret."`
 	PortalURL     string            `json:"portalUrl" doc:"The policy in the portal."`
 }
@@ -50,7 +50,7 @@ type Result struct {
 // Image is a picture. It prints without its data, which may hold a password.
 type Image struct {
 	MimeType string `json:"mimeType" enum:"image/png" doc:"Always image/png."`
-	Data     []byte `json:"data" doc:"The bytes of the PNG, in base64."`
+	Data     []byte `json:"data" doc:"The bytes of the PNG, in base64." example:"\"iVBORw0KGgo=\""`
 }
 
 // String keeps the picture out of logs.

@@ -3,6 +3,7 @@ package rest
 import (
 	"cmp"
 	"encoding/json"
+	"maps"
 	"net/http"
 	"slices"
 	"strconv"
@@ -34,6 +35,9 @@ type (
 		Tags       []tag                            `json:"tags"`
 		Paths      map[string]map[string]*described `json:"paths"`
 		Components components                       `json:"components"`
+
+		named  *operation.Components // the schemas of named types
+		common map[string]int        // how many operations take a parameter, by its JSON
 	}
 	info struct {
 		Title       string            `json:"title"`
@@ -104,7 +108,10 @@ type (
 const keyScheme = "apiKey"
 
 func describe(registry *operation.Registry, publicURL string) *document {
+	named := operation.NewComponents("#/components/schemas/")
+	maps.Copy(named.Schemas, problemSchemas())
 	d := &document{
+		named: named, common: map[string]int{},
 		OpenAPI: "3.1.0",
 		Info: info{
 			Title: "Muster", Version: "1", Summary: "Manage Android devices: inventory, commands, policies, enrolment.",
@@ -115,12 +122,17 @@ func describe(registry *operation.Registry, publicURL string) *document {
 		Tags:     tags(),
 		Paths:    map[string]map[string]*described{},
 		Components: components{
-			Schemas: problemSchemas(), Responses: map[string]*response{}, Parameters: sharedParameters(), Headers: sharedHeaders(),
+			Schemas: named.Schemas, Responses: map[string]*response{}, Parameters: sharedParameters(), Headers: sharedHeaders(),
 			SecuritySchemes: map[string]map[string]string{keyScheme: {
 				"type": "apiKey", "in": "header", "name": "X-API-Key",
 				"description": "An API key of the company, mk_…; made by an administrator. An Authorization header is ignored.",
 			}},
 		},
+	}
+	for _, o := range registry.All() {
+		for _, p := range o.Parameters() {
+			d.common[identity(asParameter(p))]++
+		}
 	}
 	for _, o := range registry.All() {
 		if d.Paths[o.Path] == nil {
@@ -138,11 +150,7 @@ func (d *document) operation(o *operation.Operation) *described {
 		Effect: effects()[o.Effect], Budget: budgets()[o.Budget], operation: o,
 	}
 	for _, p := range o.Parameters() {
-		in := "query"
-		if p.InPath {
-			in = "path"
-		}
-		x.Parameters = append(x.Parameters, parameter{Name: p.Name, In: in, Required: p.Required, Description: p.Doc, Schema: p.Schema})
+		x.Parameters = append(x.Parameters, d.parameter(asParameter(p)))
 	}
 	shared := "IfNoneMatch"
 	if o.Method == http.MethodPost {
@@ -151,57 +159,67 @@ func (d *document) operation(o *operation.Operation) *described {
 	x.Parameters = append(x.Parameters, parameter{Ref: "#/components/parameters/" + shared})
 	if o.HasBody() {
 		_, sample := o.Example()
-		x.Body = &body{Required: !o.BodyOptional, Content: map[string]media{jsonType: {Schema: o.BodySchema(), Example: sample}}}
+		x.Body = &body{Required: !o.BodyOptional, Content: map[string]media{jsonType: {Schema: d.named.Body(o), Example: sample}}}
 	}
 	d.successes(o, x.Responses)
 	return x
 }
 
+func asParameter(p operation.Parameter) parameter {
+	in := "query"
+	if p.InPath {
+		in = "path"
+	}
+	return parameter{Name: p.Name, In: in, Required: p.Required, Description: p.Doc, Schema: p.Schema}
+}
+
+func identity(p parameter) string {
+	text, err := json.Marshal(p)
+	if err != nil {
+		panic("the parameter " + p.Name + " cannot be described: " + err.Error())
+	}
+	return string(text)
+}
+
+// parameter describes once what several operations take alike, unless another
+// parameter has that name.
+func (d *document) parameter(p parameter) parameter {
+	name := strings.ToUpper(p.Name[:1]) + p.Name[1:]
+	kept, known := d.Components.Parameters[name]
+	switch {
+	case d.common[identity(p)] == 1, known && identity(kept) != identity(p):
+		return p
+	case !known:
+		d.Components.Parameters[name] = p
+	}
+	return parameter{Ref: "#/components/parameters/" + name}
+}
+
 // successes adds the answers of a call that went well.
 func (d *document) successes(o *operation.Operation, to map[string]*response) {
-	name := typeName(o.Result().String())
-	schema := o.OutputSchema()
-	d.Components.Schemas[name] = schema
-	content := func(seed string) map[string]media {
-		return map[string]media{jsonType: {Schema: reference(name), Example: sample(schema, seed)}}
+	schema := o.ResultSchema(d.named)
+	content := func(which int) map[string]media {
+		return map[string]media{jsonType: {Schema: schema, Example: sampleResult(o, which)}}
 	}
-	status, text := http.StatusOK, "It was done, or was accepted: see the result."
+	status, text := http.StatusOK, "Done or accepted: see the result."
 	switch {
 	case o.Created:
-		status, text = http.StatusCreated, "It was created."
+		status, text = http.StatusCreated, "Created."
 	case o.Method == http.MethodGet:
-		text = "What was asked for."
+		text = "The result."
 	case o.Unconfirmed:
 		text = "The command was created and queued; its status stays IN_PROGRESS until the device confirms. Follow it in the device's command history."
 	}
-	to[strconv.Itoa(status)] = &response{Description: text, Headers: headersOf(o, status), Content: content("")}
+	to[strconv.Itoa(status)] = &response{Description: text, Headers: headersOf(o, status), Content: content(0)}
 	if o.Unconfirmed {
 		to[strconv.Itoa(http.StatusAccepted)] = &response{
-			Description: "UNCONFIRMED: nobody can tell whether the command was sent. This is no error. Do not send it again: look at the command history, and ask the user first.",
-			Headers:     headersOf(o, http.StatusAccepted), Content: content("UNCONFIRMED"),
+			Description: "UNCONFIRMED: it is not known whether the command was sent. This is not an error. Do not send it again: read the command history, and ask the user first.",
+			Headers:     headersOf(o, http.StatusAccepted), Content: content(1),
 		}
 	}
 	if o.Method == http.MethodGet {
-		to[strconv.Itoa(http.StatusNotModified)] = &response{Description: "Nothing has changed since the answer with the given ETag.", Headers: headersOf(o, http.StatusNotModified)}
+		to[strconv.Itoa(http.StatusNotModified)] = &response{Description: "Not changed since the answer with the given ETag.", Headers: headersOf(o, http.StatusNotModified)}
 	}
-}
-
-// typeName makes a component's name of a Go type: command.Result becomes
-// CommandResult, operation.Page[….asset.View] becomes AssetViewPage.
-func typeName(goType string) string {
-	if outer, inner, generic := strings.Cut(goType, "["); generic {
-		inner = strings.TrimSuffix(inner, "]")
-		return typeName(inner[strings.LastIndexByte(inner, '/')+1:]) + outer[strings.LastIndexByte(outer, '.')+1:]
-	}
-	pkg, name, _ := strings.Cut(strings.TrimLeft(goType, "*[]"), ".")
-	if strings.HasPrefix(strings.ToLower(name), pkg) {
-		return name
-	}
-	return strings.ToUpper(pkg[:1]) + pkg[1:] + name
-}
-
-func reference(name string) *jsonschema.Schema {
-	return &jsonschema.Schema{Ref: "#/components/schemas/" + name}
 }
 
 const (
@@ -260,11 +278,11 @@ func (d *document) rank(x *described) int {
 
 const introduction = `REST interface of the device management service.
 
-**Addresses.** An id in a path is a short id, a path name with its slashes escaped, or a path name as it is: ` + "`/assets/8k2v…`, `/assets/enterprises%2Facme%2Fassets%2F8k2v…`, `/assets/enterprises/acme/assets/8k2v…`" + `. What belongs to another company is not found.
+**Addresses.** An id in a path is a short id, a path name with its slashes escaped, or a path name as it is: ` + "`/assets/8k2v…`, `/assets/enterprises%2Facme%2Fassets%2F8k2v…`, `/assets/enterprises/acme/assets/8k2v…`" + `. Ids of other companies answer 404.
 
-**Bodies** are one JSON object in UTF-8. Member names are exact; unknown names, names given twice, and null are refused. A command without a body takes none, or ` + "`{}`" + `.
+**Bodies** are one JSON object in UTF-8. Member names are exact; unknown names and names given twice are refused. null for an optional member means that it is absent. A command without a body takes none, or ` + "`{}`" + `.
 
-**Budget.** Commands, proposals, applies and QR codes share ten calls a minute for each key; ` + "`RateLimit`" + ` says what is left, ` + "`Retry-After`" + ` when to come again. Reads have a ceiling of the operator's own.
+**Headers.** Every answer carries ` + "`X-Request-Id`" + `, the request's id in the service's logs. Commands, proposals, applies and QR codes share a budget of ten calls a minute for each key: all their answers but 401 carry ` + "`RateLimit` and `RateLimit-Policy`" + `, and 429 says in ` + "`Retry-After`" + ` how long to wait. Reads have a limit of their own, which the operator sets.
 
 **Idempotency-Key.** Any POST may carry one. The same key and body again, within 24 hours, give the stored answer with ` + "`Idempotency-Replayed: true`" + `, send nothing and spend nothing.
 

@@ -75,7 +75,7 @@ func codesOf(o *operation.Operation) []fault.Code {
 func (d *document) refusals(o *operation.Operation) map[string]*response {
 	all := map[string]*response{}
 	for status, r := range d.ownRefusals(o) {
-		all[status] = d.share(dialects()[o.Dialect]+status, r)
+		all[status] = d.share(shapeName(r)+status, r)
 	}
 	return all
 }
@@ -103,18 +103,22 @@ func alike(a, b *response) bool {
 		return false
 	}
 	for mediaType, m := range a.Content {
-		if !slices.Equal(slices.Sorted(maps.Keys(m.Examples)), slices.Sorted(maps.Keys(b.Content[mediaType].Examples))) {
+		if m.Schema.Ref != b.Content[mediaType].Schema.Ref || !slices.Equal(slices.Sorted(maps.Keys(m.Examples)), slices.Sorted(maps.Keys(b.Content[mediaType].Examples))) {
 			return false
 		}
 	}
 	return true
 }
 
-func dialects() map[operation.Dialect]string {
-	return map[operation.Dialect]string{
-		operation.Reads: "Reads", operation.FirstFour: "FirstCommands", operation.Commands: "Commands",
-		operation.Policies: "Policies", operation.Provisioning: "Provisioning",
+// shapeName names a response after what it carries.
+func shapeName(r *response) string {
+	for _, m := range r.Content {
+		if m.Schema.Ref == "" {
+			return "AnyProblem"
+		}
+		return m.Schema.Ref[strings.LastIndexByte(m.Schema.Ref, '/')+1:]
 	}
+	return "Empty"
 }
 
 func (d *document) ownRefusals(o *operation.Operation) map[string]*response {
@@ -144,7 +148,7 @@ func (d *document) refusal(all map[string]*response, o *operation.Operation, nam
 	if r.Content == nil {
 		r.Content = map[string]media{}
 	}
-	schema := reference(schemaName(shapeOf(o.Dialect, e.Code, e.Malformed)))
+	schema := d.named.Refer(schemaName(shapeOf(o.Dialect, e.Code, e.Malformed)))
 	m, known := r.Content[written.contentType]
 	if !known {
 		m = media{Schema: schema, Examples: map[string]example{}}
@@ -248,27 +252,31 @@ func sharedHeaders() map[string]parameter {
 		"RateLimit-Policy":     {Description: `The budget: "commands";q=<calls>;w=<seconds>.`, Schema: text},
 		"Idempotency-Replayed": {Description: "true: this is the stored answer of an earlier request with the same Idempotency-Key.", Schema: text},
 		"ETag":                 {Description: "Validator of this answer, for If-None-Match.", Schema: text},
-		"Allow":                {Description: "The methods of this address.", Schema: text},
 	}
 }
 
-// headersOf lists the headers that an answer of the operation may carry.
+// headersOf lists the headers that a program may want of an answer. Those of
+// every answer are in the introduction: listed with each status, they would be
+// most of a generated client.
 func headersOf(o *operation.Operation, status int) map[string]parameter {
-	names := map[string]bool{"X-Request-Id": true}
-	if o.Budget != operation.Free && status != http.StatusUnauthorized {
-		names["RateLimit"], names["RateLimit-Policy"] = true, true
+	var names []string
+	switch {
+	case status == http.StatusTooManyRequests:
+		names = append(names, "Retry-After")
+	case status == http.StatusConflict && o.Method == http.MethodPost:
+		names = append(names, "Retry-After")
+	case status == http.StatusInternalServerError:
+		names = append(names, "X-Request-Id")
+	case status < http.StatusBadRequest && o.Method == http.MethodGet:
+		names = append(names, "ETag")
+	case status < http.StatusBadRequest:
+		names = append(names, "Idempotency-Replayed")
 	}
-	if status == http.StatusTooManyRequests || status == http.StatusConflict && o.Method == http.MethodPost {
-		names["Retry-After"] = true
-	}
-	if o.Method == http.MethodPost && status != http.StatusUnauthorized && status != http.StatusTooManyRequests {
-		names["Idempotency-Replayed"] = true
-	}
-	if o.Method == http.MethodGet && (status == http.StatusOK || status == http.StatusNotModified) {
-		names["ETag"] = true
+	if o.Budget != operation.Free && (status < http.StatusBadRequest || status == http.StatusTooManyRequests) {
+		names = append(names, "RateLimit", "RateLimit-Policy")
 	}
 	headers := map[string]parameter{}
-	for name := range maps.Keys(names) {
+	for _, name := range names {
 		headers[name] = parameter{Ref: "#/components/headers/" + name}
 	}
 	return headers

@@ -122,7 +122,7 @@ func (d *document) reference(x *described) referenceOperation {
 	if o.HasBody() {
 		view.Arguments = append(view.Arguments, fieldsOf(o.BodySchema(), "", "body")...)
 	}
-	view.Result = fieldsOf(o.OutputSchema(), "", "")
+	view.Result = fieldsOf(o.ResultSchema(nil), "", "")
 	view.Call = callText(d.Servers[0].URL, o)
 	view.AnswerStatus = "200"
 	if o.Created {

@@ -83,12 +83,18 @@ func New(c Config) *Server {
 	return s
 }
 
+// isDescription reports whether the OpenAPI document is at a path. Programs that
+// look for it by themselves try the first two.
+func isDescription(path string) bool {
+	return path == "/openapi.json" || path == "/api/openapi.json" || path == Prefix+"/openapi.json"
+}
+
 // Wrap serves Prefix, the reference page at /api/docs and what is below them,
-// and leaves everything else to next.
+// and the description at its other addresses, and leaves everything else to next.
 func (s *Server) Wrap(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		switch {
-		case below(r.URL.Path, Prefix):
+		case below(r.URL.Path, Prefix), isDescription(r.URL.Path):
 			s.ServeHTTP(w, r)
 		case below(r.URL.Path, referencePath):
 			s.reference.ServeHTTP(w, r)
@@ -137,14 +143,13 @@ func (s *Server) answerSafely(w http.ResponseWriter, q *request) (a reply) {
 }
 
 func (s *Server) answer(w http.ResponseWriter, q *request) reply {
-	address := strings.TrimPrefix(q.URL.EscapedPath(), Prefix)
-	if address == "/openapi.json" {
+	if isDescription(q.URL.Path) {
 		if !isRead(q.Method) {
 			return notAllowed(q, "GET, HEAD")
 		}
 		return reply{status: http.StatusOK, contentType: jsonType, body: s.described}
 	}
-	at, path := s.routes.find(address)
+	at, path := s.routes.find(strings.TrimPrefix(q.URL.EscapedPath(), Prefix))
 	if at == nil {
 		return refuse(operation.Reads, q.instance(), fault.New(fault.NotFound, "there is nothing at this address: see %s/openapi.json", Prefix))
 	}

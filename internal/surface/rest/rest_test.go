@@ -39,8 +39,8 @@ type listArgs struct {
 }
 
 type result struct {
-	ID      string `json:"id" doc:"What was asked for."`
-	Text    string `json:"text,omitempty" doc:"The text."`
+	ID      string `json:"id" doc:"What was asked for." example:"8k2v"`
+	Text    string `json:"text,omitempty" doc:"The text." example:"Hello"`
 	unknown bool
 }
 
@@ -219,12 +219,14 @@ func TestDescription(t *testing.T) {
 	t.Parallel()
 	s := newService(t)
 	resttest.Described(t, s.registry())
-	w := s.send("GET", "/api/v1/openapi.json", "", "X-API-Key", "")
-	if w.Code != 200 || w.Header().Get("Content-Type") != "application/json" || w.Header().Get("ETag") == "" {
-		t.Errorf("openapi.json: %d %v", w.Code, w.Header())
-	}
-	if w := s.send("POST", "/api/v1/openapi.json", ""); w.Code != 405 || w.Header().Get("Allow") != "GET, HEAD" {
-		t.Errorf("POST: %d", w.Code)
+	for _, address := range []string{"/api/v1/openapi.json", "/openapi.json", "/api/openapi.json"} {
+		w := s.send("GET", address, "", "X-API-Key", "")
+		if w.Code != 200 || w.Header().Get("Content-Type") != "application/json" || w.Header().Get("ETag") == "" {
+			t.Errorf("%s: %d %v", address, w.Code, w.Header())
+		}
+		if w := s.send("POST", address, ""); w.Code != 405 || w.Header().Get("Allow") != "GET, HEAD" {
+			t.Errorf("POST %s: %d", address, w.Code)
+		}
 	}
 }
 

@@ -7,16 +7,27 @@ import (
 	"strings"
 
 	"github.com/google/jsonschema-go/jsonschema"
+
+	"github.com/musterhq/muster/internal/operation"
 )
 
-// sample writes a plausible value of a result's schema. seed, if not empty, is
-// the value of a member status.
-func sample(s *jsonschema.Schema, seed string) json.RawMessage {
+// sampleResult is an example of an operation's result: of a success, or with 1
+// of an outcome that is not known.
+func sampleResult(o *operation.Operation, which int) json.RawMessage {
+	if which < len(o.Samples) {
+		text, err := json.Marshal(o.Samples[which])
+		if err != nil {
+			panic("the sample of " + o.Name + " cannot be written: " + err.Error())
+		}
+		return text
+	}
 	var b bytes.Buffer
-	writeSample(&b, s, "", seed)
+	writeSample(&b, o.ResultSchema(nil), "", []string{"", "UNCONFIRMED"}[which])
 	return b.Bytes()
 }
 
+// writeSample writes a plausible value of a schema. seed, if not empty, is the
+// value of a member status.
 func writeSample(b *bytes.Buffer, s *jsonschema.Schema, name, seed string) {
 	kind := s.Type
 	if kind == "" && len(s.Types) > 0 {

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"testing"
@@ -16,7 +17,8 @@ import (
 
 // Described checks the OpenAPI document of a registry: every schema in it is
 // one, every example is valid by its schema, every operation is there with a
-// success and its errors, and nothing refers to what is not there.
+// success and its errors, bodies and results have names for generated clients,
+// nothing refers to what is not there, and no component is unused.
 func Described(t *testing.T, registry *operation.Registry) {
 	t.Helper()
 	text := rest.OpenAPI(registry, "https://muster.example")
@@ -39,7 +41,9 @@ func Described(t *testing.T, registry *operation.Registry) {
 		}
 		w := walk{t, root, compiler}
 		if described["requestBody"] != nil {
-			w.content(append(slices.Clone(place), "requestBody", "content"))
+			body := append(slices.Clone(place), "requestBody", "content")
+			w.content(body)
+			w.isNamed(append(body, "application/json", "schema"))
 		}
 		responses := described["responses"].(map[string]any)
 		for status, r := range responses {
@@ -54,8 +58,33 @@ func Described(t *testing.T, registry *operation.Registry) {
 				t.Errorf("%s has no %s", o.Name, status)
 			}
 		}
+		success := slices.Sorted(maps.Keys(responses))[0]
+		w.isNamed(append(slices.Clone(place), "responses", success, "content", "application/json", "schema"))
 	}
-	references(t, root, root)
+	used := map[string]bool{}
+	references(t, root, root, used)
+	unused(t, root, used)
+}
+
+// unused checks that something refers to every component.
+func unused(t *testing.T, root map[string]any, used map[string]bool) {
+	t.Helper()
+	for kind, components := range root["components"].(map[string]any) {
+		for name := range components.(map[string]any) {
+			if kind != "securitySchemes" && !used["#/components/"+kind+"/"+name] {
+				t.Errorf("nothing refers to components/%s/%s", kind, name)
+			}
+		}
+	}
+}
+
+// isNamed checks that a schema is a component: a generator makes an anonymous
+// type of any other.
+func (w walk) isNamed(place []string) {
+	w.t.Helper()
+	if schema, _ := at(w.root, place...).(map[string]any); schema["$ref"] == nil {
+		w.t.Errorf("%s is no reference to a component", pointer(place))
+	}
 }
 
 // walk validates the examples below a place.
@@ -89,30 +118,35 @@ func (w walk) content(place []string) {
 			w.t.Errorf("%s has no example", pointer(here))
 		}
 		for name, value := range values {
+			shown, _ := json.Marshal(value)
+			if bytes.Contains(shown, []byte(`"example"`)) {
+				w.t.Errorf("%s: the example %s has a value that is no example: %s", pointer(here), name, shown)
+			}
 			if err := schema.Validate(value); err != nil {
-				shown, _ := json.Marshal(value)
 				w.t.Errorf("%s: the example %s is not valid: %v\n%s", pointer(here), name, err, shown)
 			}
 		}
 	}
 }
 
-// references checks that every $ref below a value leads somewhere.
-func references(t *testing.T, root map[string]any, value any) {
+// references checks that every $ref below a value leads somewhere, and notes it
+// as used.
+func references(t *testing.T, root map[string]any, value any, used map[string]bool) {
 	t.Helper()
 	switch v := value.(type) {
 	case map[string]any:
 		if ref, ok := v["$ref"].(string); ok {
+			used[ref] = true
 			if at(root, strings.Split(strings.TrimPrefix(ref, "#/"), "/")...) == nil {
 				t.Errorf("%s leads nowhere", ref)
 			}
 		}
 		for _, inner := range v {
-			references(t, root, inner)
+			references(t, root, inner, used)
 		}
 	case []any:
 		for _, inner := range v {
-			references(t, root, inner)
+			references(t, root, inner, used)
 		}
 	}
 }
