@@ -55,6 +55,10 @@ test_packages() {
 	command -v chromium >/dev/null || command -v google-chrome >/dev/null || missing+=(chromium) # the portal's pages
 	command -v javac >/dev/null || missing+=(openjdk-17-jdk-headless) # the Android app
 	command -v mvn >/dev/null || missing+=(maven)                     # fetches what the app is built with
+	# Only in CI: Debian's package also starts a pooler as a service.
+	if [ "${CI-}" = true ] && ! command -v pgbouncer >/dev/null && [ ! -x /usr/sbin/pgbouncer ]; then
+		missing+=(pgbouncer)
+	fi
 	if [ -z "${MUSTER_TEST_POSTGRES-}" ] && ! has_postgres; then
 		no_cluster || :
 		missing+=(postgresql)

@@ -3,10 +3,13 @@ package database
 import (
 	"context"
 	"database/sql"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/jackc/pgx/v5"
 
 	"github.com/musterhq/muster/internal/asset"
 )
@@ -196,3 +199,21 @@ func PostgresDoubts(err error) bool { return postgresDialect{}.doubtful(err) }
 
 // OfUser lists what removes a user.
 func OfUser() []string { return ofUser() }
+
+// Hears asks a pooler about notifications alone, as if every round had met the
+// same server.
+func Hears(ctx context.Context, url string, limit time.Duration) error {
+	config, err := pgx.ParseConfig(url)
+	if err != nil {
+		return err
+	}
+	first, second, err := connectPair(ctx, config)
+	if err != nil {
+		return err
+	}
+	err = hears(ctx, first, second, limit)
+	return errors.Join(err, second.Close(ctx), first.Close(context.WithoutCancel(ctx)))
+}
+
+// ErrPooler refuses a pooler that does not keep sessions.
+var ErrPooler = errPooler

@@ -2,8 +2,10 @@ package database
 
 import (
 	"context"
+	"crypto/rand"
 	"errors"
 	"strings"
+	"time"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
@@ -14,31 +16,36 @@ import (
 var errPooler = errors.New("the address leads to a connection pooler in transaction or statement mode, such as PgBouncer: " +
 	"set its pool_mode to session for this database, or give PostgreSQL's own address in MUSTER_DATABASE")
 
-// poolerRounds is how often a connection behind a pooler is asked. One answer that
-// differs is proof; among those who work at the same time it can fail to differ.
-const poolerRounds, directRounds = 40, 2
+const (
+	// directRounds and poolerRounds are how often connections are asked which
+	// process serves them, without and with a pooler between.
+	directRounds, poolerRounds = 2, 10
+	// hearLimit is how long a notification may take. Between connections that
+	// keep their servers it takes milliseconds.
+	hearLimit = 10 * time.Second
+)
 
-// refusePooler finds out whether a connection keeps its server. It uses no
-// prepared statement, which would fail at random or hide what it looks for.
+// refusePooler finds out whether a connection keeps its server process for as
+// long as it is open. It uses no prepared statement: without it, poolers fail at
+// random, and some keep statements themselves, which hides what is asked here.
 func refusePooler(ctx context.Context, config *pgx.ConnConfig) error {
-	first, err := pgconn.ConnectConfig(ctx, &config.Copy().Config)
+	first, second, err := connectPair(ctx, config)
 	if err != nil {
 		return err
 	}
-	defer func() { _ = first.Close(context.WithoutCancel(ctx)) }()
-	second, err := pgconn.ConnectConfig(ctx, &config.Copy().Config)
-	if err != nil {
-		return err
-	}
-	defer func() { _ = second.Close(context.WithoutCancel(ctx)) }()
+	defer func() {
+		_ = first.Close(context.WithoutCancel(ctx))
+		_ = second.Close(context.WithoutCancel(ctx))
+	}()
 	mine, err := serverOf(ctx, first, "")
 	if err != nil {
 		return err
 	}
-	// A pooler hands out process ids of its own, with which it finds whom to
-	// cancel; PostgreSQL's are those of its processes.
+	// A pooler hands out process ids of its own, by which it finds the
+	// connection to cancel; PostgreSQL's are those of its processes.
+	pooled := mine != first.PID()
 	rounds := directRounds
-	if mine != first.PID() {
+	if pooled {
 		rounds = poolerRounds
 	}
 	for range rounds {
@@ -46,7 +53,46 @@ func refusePooler(ctx context.Context, config *pgx.ConnConfig) error {
 			return err
 		}
 	}
-	return nil
+	if !pooled {
+		return nil
+	}
+	// Another process is proof, but beside other clients each round may meet the
+	// same one by chance. That a notification arrives is not left to chance.
+	return hears(ctx, first, second, hearLimit)
+}
+
+// connectPair opens two connections.
+func connectPair(ctx context.Context, config *pgx.ConnConfig) (first, second *pgconn.PgConn, err error) {
+	config = config.Copy()
+	config.OnNotification = func(*pgconn.PgConn, *pgconn.Notification) {} // else there is no waiting for one
+	if first, err = pgconn.ConnectConfig(ctx, &config.Config); err != nil {
+		return nil, nil, err
+	}
+	if second, err = pgconn.ConnectConfig(ctx, &config.Config); err != nil {
+		return nil, nil, errors.Join(err, first.Close(context.WithoutCancel(ctx)))
+	}
+	return first, second, nil
+}
+
+// hears returns errPooler unless the first connection receives what the second
+// one sends to it. A pooler in transaction or statement mode takes the server
+// away after LISTEN. The first connection asks for nothing after that, so it is
+// given no server, and nothing can reach it.
+func hears(ctx context.Context, first, second *pgconn.PgConn, limit time.Duration) error {
+	channel := "muster_start_" + strings.ToLower(rand.Text())
+	if err := first.Exec(ctx, "LISTEN "+channel).Close(); err != nil {
+		return err
+	}
+	if err := second.Exec(ctx, "NOTIFY "+channel).Close(); err != nil {
+		return err
+	}
+	waiting, cancel := context.WithTimeout(ctx, limit)
+	defer cancel()
+	err := first.WaitForNotification(waiting)
+	if err != nil && waiting.Err() != nil && ctx.Err() == nil {
+		return errPooler
+	}
+	return err
 }
 
 // askPooler holds a server with the second connection and asks whether the first

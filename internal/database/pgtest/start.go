@@ -8,7 +8,6 @@ import (
 	"io"
 	"os"
 	"os/exec"
-	"os/user"
 	"strings"
 )
 
@@ -63,10 +62,7 @@ func command() (*exec.Cmd, error) {
 	if os.Geteuid() != 0 {
 		return exec.Command("sh", "-c", script), nil
 	}
-	account := "nobody"
-	if _, err := user.Lookup("postgres"); err == nil {
-		account = "postgres"
-	}
+	account := unprivileged()
 	if path, err := exec.LookPath("runuser"); err == nil {
 		return exec.Command(path, "-u", account, "--", "sh", "-c", script), nil
 	}

@@ -1,0 +1,114 @@
+package pgtest
+
+import (
+	"bytes"
+	"fmt"
+	"net"
+	"net/url"
+	"os"
+	"os/exec"
+	"os/user"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+)
+
+// keepBouncer runs PgBouncer until standard input ends, so that it ends with the
+// test, however that ends.
+const keepBouncer = `"$@" & while read -r _; do :; done; kill -9 $!`
+
+// Bouncer starts a PgBouncer before the server of a DSN, with lines of its
+// section [pgbouncer], and returns the DSN that leads through it. Where there is
+// no PgBouncer the test is skipped, and fails with CI=true.
+func Bouncer(tb testing.TB, dsn string, settings ...string) string {
+	tb.Helper()
+	program := findBouncer()
+	switch {
+	case program == "" && os.Getenv("CI") != "true":
+		tb.Skip("needs PgBouncer (Debian: pgbouncer)")
+	case program == "":
+		tb.Fatal("cannot test behind PgBouncer: it is not installed, and CI=true")
+	}
+	target, err := url.Parse(dsn)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	listener, err := net.Listen("tcp", "127.0.0.1:0") // for its free port
+	if err != nil {
+		tb.Fatal(err)
+	}
+	address := listener.Addr().String()
+	_ = listener.Close()
+	_, port, _ := net.SplitHostPort(address)
+	password, _ := target.User.Password()
+	name := strings.TrimPrefix(target.Path, "/")
+	text := fmt.Sprintf("[databases]\n%s = host=%s port=%s dbname=%s user=%s password=%s\n[pgbouncer]\nlisten_addr = 127.0.0.1\nlisten_port = %s\nunix_socket_dir =\nauth_type = any\n%s\n",
+		name, target.Hostname(), target.Port(), name, target.User.Username(), password, port, strings.Join(settings, "\n"))
+	file := filepath.Join(tb.TempDir(), "pgbouncer.ini")
+	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+		tb.Fatal(err)
+	}
+	words := []string{"-c", keepBouncer, "sh", program}
+	if os.Geteuid() == 0 { // PgBouncer refuses to serve as root
+		words = append(words, "-u", unprivileged())
+	}
+	var log bytes.Buffer
+	process := exec.Command("sh", append(words, file)...)
+	process.Stdout, process.Stderr = &log, &log
+	lifeline, err := process.StdinPipe()
+	if err == nil {
+		err = process.Start()
+	}
+	if err != nil {
+		tb.Fatal(err)
+	}
+	tb.Cleanup(func() {
+		_ = lifeline.Close()
+		_ = process.Wait()
+		if tb.Failed() {
+			tb.Logf("PgBouncer said:\n%s", log.Bytes())
+		}
+	})
+	for until := time.Now().Add(10 * time.Second); ; time.Sleep(10 * time.Millisecond) {
+		c, err := net.Dial("tcp", address)
+		if err == nil {
+			_ = c.Close()
+			break
+		}
+		if time.Now().After(until) {
+			tb.Fatalf("PgBouncer does not serve: %v", err)
+		}
+	}
+	target.Host = address
+	return target.String()
+}
+
+// findBouncer finds the program. Debian has it in /usr/sbin, which is not in the
+// PATH of every account.
+func findBouncer() string {
+	for _, name := range []string{"pgbouncer", "/usr/sbin/pgbouncer"} {
+		if path, err := exec.LookPath(name); err == nil {
+			return path
+		}
+	}
+	return ""
+}
+
+// unprivileged is the account that database programs run as when we are root.
+func unprivileged() string {
+	if _, err := user.Lookup("postgres"); err == nil {
+		return "postgres"
+	}
+	return "nobody"
+}
+
+// BouncerPrepares reports whether the PgBouncer here prepares statements itself,
+// which is so from version 1.21.
+func BouncerPrepares(tb testing.TB) bool {
+	tb.Helper()
+	text, _ := exec.CommandContext(tb.Context(), findBouncer(), "--version").Output()
+	var major, minor int
+	_, err := fmt.Sscanf(string(text), "PgBouncer %d.%d", &major, &minor)
+	return err == nil && (major > 1 || minor >= 21)
+}
