@@ -28,21 +28,33 @@ func (db *DB) Present(ctx context.Context) error {
 	if err := db.Current(ctx); err != nil {
 		return err
 	}
-	holder := strconv.FormatInt(SchemaNumber(), 10) + "/" + *replica
-	if _, err := db.Lease(ctx, presence+*replica, holder, presentFor); err != nil {
+	if _, err := db.Lease(ctx, presence+*replica, holderOf(*replica), presentFor); err != nil {
 		return err
 	}
 	db.replica.Store(replica)
 	return nil
 }
 
-// Absent takes back what Present said, so that a newer program need not wait.
+// Absent takes back what Present said. A newer program waits for that before it
+// changes the tables, so it is done also when this program may write nothing else.
 func (db *DB) Absent(ctx context.Context) error {
 	replica := db.replica.Load()
-	if replica == nil || db.Outdated() {
+	if replica == nil {
 		return nil
 	}
-	return db.Release(ctx, presence+*replica, strconv.FormatInt(SchemaNumber(), 10)+"/"+*replica)
+	leave := func(ctx context.Context, c conn) error {
+		_, err := c.exec(ctx, `DELETE FROM leases WHERE name = ? AND holder = ?`, presence+*replica, holderOf(*replica))
+		return err
+	}
+	if db.writer != nil {
+		return db.writer.run(ctx, func(ctx context.Context, t *tx) error { return leave(ctx, t) }, true)
+	}
+	return leave(ctx, db.read())
+}
+
+// holderOf is the holder of a replica's lease, which says its program's number.
+func holderOf(replica string) string {
+	return strconv.FormatInt(SchemaNumber(), 10) + "/" + replica
 }
 
 // presence begins the names of the leases of replicas that are alive.

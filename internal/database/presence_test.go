@@ -5,6 +5,8 @@ import (
 	"time"
 
 	"github.com/musterhq/muster/internal/command"
+	"github.com/musterhq/muster/internal/database"
+	"github.com/musterhq/muster/internal/fault"
 )
 
 // What a replica was sending when it died is found soon after, by any other;
@@ -36,5 +38,29 @@ func TestWhatADeadReplicaSentIsAbandoned(t *testing.T) {
 			f.ok(other.Present(f.Context()))
 		}
 		equal(f, "abandoned by the dead", abandoned(), 1)
+	})
+}
+
+// A replica that ends takes its presence back, also when a newer program told
+// it to end: that program waits for it.
+func TestAbsent_TakesBackThePresence(t *testing.T) {
+	withCompany(t, func(f *fixture) {
+		present := func(want int) {
+			f.Helper()
+			rows, err := f.db.Text(f.Context(), `SELECT name FROM leases WHERE name LIKE 'replica/%'`)
+			f.ok(err)
+			equal(f, "replicas that are present", len(rows), want)
+		}
+		f.ok(f.db.Present(f.Context()))
+		present(1)
+		f.ok(f.db.Absent(f.Context()))
+		present(0)
+		f.ok(f.db.Present(f.Context()))
+		f.ok(f.db.SetVersion(f.Context(), database.SchemaNumber()+1, database.SchemaNumber()+1))
+		f.code(fault.Unavailable, f.db.Present(f.Context()))
+		present(1)
+		f.ok(f.db.Absent(f.Context()))
+		present(0)
+		f.ok(f.db.SetVersion(f.Context(), database.SchemaNumber(), database.LowestWriter))
 	})
 }
