@@ -4,7 +4,9 @@ import (
 	"crypto/sha256"
 	"fmt"
 	"sync"
+	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/musterhq/muster/internal/access"
 	"github.com/musterhq/muster/internal/agentdevice"
@@ -87,5 +89,39 @@ func TestSetRecoveryCodes_AtOnce(t *testing.T) {
 			}
 		}
 		equal(f, "codes that work", left, codes)
+	})
+}
+
+// While it is checked whether a provider may be saved, its company's users stay
+// as they were read: a change of one waits.
+func TestSaveProvider_UsersStayAsTheyWereChecked(t *testing.T) {
+	withCompany(t, func(f *fixture) {
+		other := f.open(f)
+		u := access.UserAccount{ID: "u", CompanyID: f.company.ID, Email: "a@acme.test", Name: "A", PasswordHash: "x", CreatedAt: f.clock.Now()}
+		f.ok(f.db.CreateUser(f.Context(), u))
+		var saved atomic.Bool
+		changed := make(chan error, 1)
+		p := access.IdentityProvider{CompanyID: f.company.ID, Name: "ID", Issuer: "https://id.example", ClientID: "c", Enabled: true, Role: access.Viewer}
+		f.ok(f.db.SaveProvider(f.Context(), p, func(users []access.UserAccount) error {
+			equal(f, "users", len(users), 1)
+			go func() {
+				_, err := other.UpdateUser(f.Context(), u.CompanyID, u.ID, func(u *access.UserAccount) error {
+					if !saved.Load() {
+						f.Error("a user changes between the check and the saving")
+					}
+					u.PasswordHash = ""
+					return nil
+				})
+				changed <- err
+			}()
+			select {
+			case err := <-changed:
+				changed <- err
+			case <-time.After(300 * time.Millisecond): // it waits for us
+			}
+			saved.Store(true)
+			return nil
+		}))
+		f.ok(<-changed)
 	})
 }

@@ -45,15 +45,12 @@ func findProvider(ctx context.Context, c conn, where string, arg any) (access.Id
 // SaveProvider implements access.ProviderStore.
 func (db *DB) SaveProvider(ctx context.Context, p access.IdentityProvider, check func([]access.UserAccount) error) error {
 	err := db.write(ctx, func(ctx context.Context, t *tx) error {
-		if err := lockCompany(ctx, t, p.CompanyID, true); err != nil {
+		users, err := lockUsers(ctx, t, p.CompanyID)
+		if err != nil {
 			return err
 		}
 		before, err := findProvider(ctx, t, `i.company_id = ?`, p.CompanyID)
 		if err != nil && fault.CodeOf(err) != fault.NotFound {
-			return err
-		}
-		users, err := list(ctx, t, scanUser, `SELECT `+userColumns+` FROM users u WHERE u.company_id = ?`, p.CompanyID)
-		if err != nil {
 			return err
 		}
 		if err := check(users); err != nil {
@@ -83,6 +80,19 @@ func (db *DB) SaveProvider(ctx context.Context, p access.IdentityProvider, check
 		return fault.New(fault.Refused, "one of the domains signs in with another company")
 	}
 	return err
+}
+
+// lockUsers locks a company and all of its users. The users are first, in order,
+// as in UpdateUserAmong, so that the two do not wait for each other. They are
+// read again under the company's lock, which keeps others from being created.
+func lockUsers(ctx context.Context, t *tx, companyID string) ([]access.UserAccount, error) {
+	if _, err := list(ctx, t, scanValue[string], `SELECT u.id FROM users u WHERE u.company_id = ? ORDER BY u.id`+t.lock(), companyID); err != nil {
+		return nil, err
+	}
+	if err := lockCompany(ctx, t, companyID, true); err != nil {
+		return nil, err
+	}
+	return list(ctx, t, scanUser, `SELECT `+userColumns+` FROM users u WHERE u.company_id = ?`+t.lock(), companyID)
 }
 
 func (db *DB) recordProvider(ctx context.Context, t *tx, before, after access.IdentityProvider) error {
