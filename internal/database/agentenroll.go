@@ -44,7 +44,6 @@ const (
 // that was that asset before are one transaction.
 func (db *DB) EnrollAgent(ctx context.Context, e agentdevice.Enrollment, o enrolment.Observation) (agentdevice.Device, error) {
 	var got agentdevice.Device
-	var ended []string
 	o = keepable(o)
 	err := db.write(ctx, func(ctx context.Context, t *tx) error {
 		made, token, fresh, err := redeem(ctx, t, managerToken, e.Hash, e.Device, e.Again)
@@ -67,7 +66,7 @@ func (db *DB) EnrollAgent(ctx context.Context, e agentdevice.Enrollment, o enrol
 			return err
 		}
 		got.AssetID, got.Epoch = change.AssetID, change.Epoch
-		if ended, err = bind(ctx, t, got); err != nil || !fresh {
+		if err = bind(ctx, t, got); err != nil || !fresh {
 			return err
 		}
 		_, err = t.exec(ctx, `UPDATE agent_tokens SET device_id = ?, spent_at = ? WHERE hash = ?`, got.ID, millis(db.now()), hex.EncodeToString(e.Hash[:]))
@@ -76,16 +75,7 @@ func (db *DB) EnrollAgent(ctx context.Context, e agentdevice.Enrollment, o enrol
 	if err == nil {
 		db.hintAsset(got.CompanyID, got.AssetID)
 	}
-	return got, db.hintEnded(err, ended...)
-}
-
-// hintEnded tells every replica that agents have ended, unless the change that
-// ended them failed with err, which it returns.
-func (db *DB) hintEnded(err error, ids ...string) error {
-	if err == nil && len(ids) > 0 {
-		db.Notify(agentdevice.EndTopic, ids...)
-	}
-	return err
+	return got, err
 }
 
 // formerAsset is the asset of the device whose key also signed an enrollment,
@@ -104,13 +94,13 @@ func formerAsset(ctx context.Context, t *tx, companyID string, e agentdevice.Enr
 }
 
 // bind ties a device to its asset; the device that was that asset before is
-// superseded, and returned. The caller holds the asset's row.
-func bind(ctx context.Context, t *tx, d agentdevice.Device) ([]string, error) {
-	ended, err := supersede(ctx, t, d.AssetID, d.ID)
+// superseded. The caller holds the asset's row.
+func bind(ctx context.Context, t *tx, d agentdevice.Device) error {
+	err := supersede(ctx, t, d.AssetID, d.ID)
 	if err == nil {
 		_, err = t.exec(ctx, `UPDATE agent_devices SET asset_id = ?, epoch = ? WHERE id = ?`, d.AssetID, d.Epoch, d.ID)
 	}
-	return ended, err
+	return err
 }
 
 // redeem makes the device of a token, or finds the one that the same key got
@@ -151,25 +141,24 @@ func insertAgent(ctx context.Context, t *tx, d agentdevice.Device, companyID str
 	return d, err
 }
 
-// supersede ends the live agents of an asset, except one, and returns their ids.
-// They are not released:
-// a device whose asset somebody else has become must not lose its policy by
-// that. One with an open wipe is told to erase itself at its next contact.
-func supersede(ctx context.Context, t *tx, assetID, except string) ([]string, error) {
+// supersede ends the live agents of an asset, except one. They are not released:
+// a device must not lose its policy because another has become its asset. One
+// with an open wipe is told to erase itself at its next contact.
+func supersede(ctx context.Context, t *tx, assetID, except string) error {
 	live := `SELECT id FROM agent_devices WHERE asset_id = ? AND id <> ? AND state <> '` + string(agentdevice.Deleted) + `'`
 	ids, err := list(ctx, t, scanValue[string], live+` ORDER BY id`+t.lock(), assetID, except)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	for _, id := range ids {
 		if err := endAgent(ctx, t, id); err != nil {
-			return nil, err
+			return err
 		}
 		if _, err := t.exec(ctx, `UPDATE agent_devices SET superseded = TRUE WHERE id = ?`, id); err != nil {
-			return nil, err
+			return err
 		}
 	}
-	return ids, nil
+	return nil
 }
 
 // openWipe selects the wipe that a row of agent_devices has not carried out.
@@ -207,7 +196,7 @@ func (db *DB) EndAgent(ctx context.Context, d agentdevice.Device, e agentdevice.
 		return false, err
 	}
 	db.hintAsset(d.CompanyID, d.AssetID)
-	return true, db.hintEnded(nil, d.ID)
+	return true, nil
 }
 
 // holdAgentsAsset locks the asset that ends with a device; none for a companion.
@@ -246,6 +235,7 @@ func holds(ctx context.Context, c conn, query string, args ...any) (bool, error)
 
 // endAgent ends a device's row with its deliveries.
 func endAgent(ctx context.Context, t *tx, id string) error {
+	t.ended = append(t.ended, id)
 	if _, err := t.exec(ctx, `UPDATE agent_devices SET state = ?, wiped = EXISTS (`+openWipe+`), open_deliveries = 0, erasing_at = 0, push_token = ''
 		WHERE id = ?`, string(agentdevice.Deleted), id); err != nil {
 		return err

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/musterhq/muster/internal/agentdevice"
+	"github.com/musterhq/muster/internal/agentproto"
 	"github.com/musterhq/muster/internal/asset"
 	"github.com/musterhq/muster/internal/enrolment"
 	"github.com/musterhq/muster/internal/fault"
@@ -31,7 +32,6 @@ func (db *DB) CreateCompanionToken(ctx context.Context, k agentdevice.CompanionT
 // older companion of the asset has ended.
 func (db *DB) RedeemCompanionToken(ctx context.Context, hash [sha256.Size]byte, d agentdevice.Device, again time.Time) (agentdevice.Device, error) {
 	var got agentdevice.Device
-	var ended []string
 	err := db.write(ctx, func(ctx context.Context, t *tx) error {
 		made, token, fresh, err := redeem(ctx, t, companionToken, hash, d, again)
 		got = made
@@ -46,10 +46,12 @@ func (db *DB) RedeemCompanionToken(ctx context.Context, hash [sha256.Size]byte, 
 			return fault.New(fault.Refused, "the device was enrolled again since the token was made")
 		}
 		got.AssetID, got.Epoch = token.assetID, token.epoch
-		if ended, err = list(ctx, t, scanValue[string], `UPDATE agent_devices SET state = ?, push_token = '' WHERE asset_id = ? AND id <> ?
-			AND state <> '`+string(agentdevice.Deleted)+`' RETURNING id`, string(agentdevice.Deleted), got.AssetID, got.ID); err != nil {
+		ended, err := list(ctx, t, scanValue[string], `UPDATE agent_devices SET state = ?, push_token = '' WHERE asset_id = ? AND id <> ?
+			AND state <> '`+string(agentdevice.Deleted)+`' RETURNING id`, string(agentdevice.Deleted), got.AssetID, got.ID)
+		if err != nil {
 			return err
 		}
+		t.ended = append(t.ended, ended...)
 		if _, err := t.exec(ctx, `UPDATE agent_devices SET asset_id = ?, epoch = ? WHERE id = ?`, got.AssetID, got.Epoch, got.ID); err != nil {
 			return err
 		}
@@ -59,7 +61,19 @@ func (db *DB) RedeemCompanionToken(ctx context.Context, hash [sha256.Size]byte, 
 		_, err = t.exec(ctx, `UPDATE companion_tokens SET device_id = ?, spent_at = ? WHERE hash = ?`, d.ID, millis(db.now()), hex.EncodeToString(hash[:]))
 		return err
 	})
-	return got, db.hintEnded(err, ended...)
+	return got, err
+}
+
+// hintCompanions has the companions of a platform device hinted to: its
+// enrollment is over and theirs with it, as their next check-in is told.
+func (h held) hintCompanions(ctx context.Context, t *tx) error {
+	if h.management != string(asset.Platform) {
+		return nil
+	}
+	ids, err := list(ctx, t, scanValue[string], `SELECT id FROM agent_devices WHERE asset_id = ? AND role = '`+string(agentproto.Companion)+`'
+		AND state <> '`+string(agentdevice.Deleted)+`'`, h.id)
+	t.ended = append(t.ended, ids...)
+	return err
 }
 
 // enrolledAs reports whether the asset is still the platform device that it was.

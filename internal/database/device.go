@@ -103,6 +103,9 @@ func (h held) end(ctx context.Context, t *tx, at time.Time, e ending) error {
 	if err := endCommands(ctx, t, h, e, at); err != nil {
 		return err
 	}
+	if err := h.hintCompanions(ctx, t); err != nil {
+		return err
+	}
 	if err := forgetApps(ctx, t, h.id); err != nil {
 		return err
 	}

@@ -26,7 +26,6 @@ func (db *DB) SameSerial(ctx context.Context, companyID, id string) ([]string, e
 // superseded, the other asset is left without a device and without its serial
 // number, and the open commands of both have failed.
 func (db *DB) MergeAssets(ctx context.Context, companyID, keptID, otherID string) error {
-	var ended []string
 	err := db.write(ctx, func(ctx context.Context, t *tx) error {
 		if err := lockJoins(ctx, t, companyID); err != nil {
 			return err
@@ -35,14 +34,13 @@ func (db *DB) MergeAssets(ctx context.Context, companyID, keptID, otherID string
 		if err != nil {
 			return err
 		}
-		ended, err = merge(ctx, t, kept, other)
-		return err
+		return merge(ctx, t, kept, other)
 	})
 	if err == nil {
 		db.hintAsset(companyID, keptID)
 		db.hintAsset(companyID, otherID)
 	}
-	return db.hintEnded(err, ended...)
+	return err
 }
 
 // holdBoth locks two assets that can be merged.
@@ -72,20 +70,19 @@ func holdBoth(ctx context.Context, t *tx, companyID, keptID, otherID string) (ke
 	return kept, other, err
 }
 
-func merge(ctx context.Context, t *tx, kept, other held) ([]string, error) {
+func merge(ctx context.Context, t *tx, kept, other held) error {
 	counts := counts{}
 	kept.count(counts, -1)
 	other.count(counts, -1)
 	before := kept
 	if err := failOpen(ctx, t, kept); err != nil {
-		return nil, err
+		return err
 	}
 	if err := failAll(ctx, t, other.id); err != nil {
-		return nil, err
+		return err
 	}
-	ended, err := supersede(ctx, t, kept.id, "")
-	if err != nil {
-		return nil, err
+	if err := supersede(ctx, t, kept.id, ""); err != nil {
+		return err
 	}
 	kept.become(other)
 	left := other
@@ -95,16 +92,16 @@ func merge(ctx context.Context, t *tx, kept, other held) ([]string, error) {
 	left.count(counts, 1)
 	for _, h := range []held{left, kept} {
 		if err := h.save(ctx, t); err != nil {
-			return nil, err
+			return err
 		}
 	}
 	if err := moveDevice(ctx, t, other, kept); err != nil {
-		return nil, err
+		return err
 	}
 	if err := counts.save(ctx, t); err != nil {
-		return nil, err
+		return err
 	}
-	return ended, t.db.record(ctx, t, kept.companyID, activity.Event{Action: activity.AssetMerged,
+	return t.db.record(ctx, t, kept.companyID, activity.Event{Action: activity.AssetMerged,
 		Target: activity.Target{Kind: activity.Asset, ID: kept.id, Name: kept.identification},
 		Changes: activity.Differences(activity.Change{Field: "mergedAsset", After: other.id},
 			activity.Change{Field: "device", Before: before.device, After: kept.device},

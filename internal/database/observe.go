@@ -169,6 +169,9 @@ func (h held) apply(ctx context.Context, t *tx, o enrolment.Observation, by join
 		if err := h.recordEnrolled(ctx, t, earlier, by); err != nil {
 			return enrolment.Change{}, err
 		}
+		if err := earlier.hintCompanions(ctx, t); err != nil {
+			return enrolment.Change{}, err
+		}
 	}
 	if again && o.Apps == nil {
 		if err := forgetApps(ctx, t, h.id); err != nil { // of the enrolment before

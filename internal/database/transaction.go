@@ -6,10 +6,17 @@ import (
 	"errors"
 	"math/rand/v2"
 	"time"
+
+	"github.com/musterhq/muster/internal/agentdevice"
 )
 
 // tx is a writing transaction. It is a conn.
-type tx struct{ session }
+type tx struct {
+	session
+	// ended are the agents whose enrollment the transaction ended. They are hinted
+	// to once it is durable.
+	ended []string
+}
 
 // lock makes a SELECT lock its rows until the transaction ends.
 func (t *tx) lock() string { return t.db.dialect.lock(false) }
@@ -20,8 +27,19 @@ func (t *tx) skipLocked() string { return t.db.dialect.lock(true) }
 // work is what a transaction does; see the package comment.
 type work func(ctx context.Context, t *tx) error
 
-// write runs f in a transaction, durable when write returns.
-func (db *DB) write(ctx context.Context, f work) error { return db.run(ctx, f, false) }
+// write runs f in a transaction, durable when write returns. Every replica is
+// then told which agents it ended.
+func (db *DB) write(ctx context.Context, f work) error {
+	var last *tx // of the attempt that was committed
+	err := db.run(ctx, func(ctx context.Context, t *tx) error {
+		last = t
+		return f(ctx, t)
+	}, false)
+	if err == nil && len(last.ended) > 0 {
+		db.Notify(agentdevice.EndTopic, last.ended...)
+	}
+	return err
+}
 
 // writeRelaxed runs f in a transaction that the machine's power cut may undo.
 func (db *DB) writeRelaxed(ctx context.Context, f work) error { return db.run(ctx, f, true) }

@@ -1,0 +1,69 @@
+package database_test
+
+import (
+	"crypto/sha256"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/musterhq/muster/internal/agentdevice"
+	"github.com/musterhq/muster/internal/agentproto"
+	"github.com/musterhq/muster/internal/asset"
+	"github.com/musterhq/muster/internal/command"
+	"github.com/musterhq/muster/internal/name"
+)
+
+// companion enrolls a companion of a platform device.
+func (f *fixture) companion(a asset.Asset) agentdevice.Device {
+	f.Helper()
+	token := agentdevice.CompanionToken{Hash: sha256.Sum256([]byte(name.NewID())), CompanyID: f.company.ID, AssetID: a.ID, Epoch: a.Device.Epoch, ExpiresAt: f.clock.Now().Add(time.Hour)}
+	f.ok(f.db.CreateCompanionToken(f.Context(), token))
+	d, err := f.db.RedeemCompanionToken(f.Context(), token.Hash, agentdevice.Device{ID: name.NewID(), Role: agentproto.Companion,
+		Key: agentproto.PublicKey{SPKI: name.NewID()}, State: agentdevice.Active}, f.clock.Now())
+	f.ok(err)
+	return d
+}
+
+// However the enrollment of a platform device ends, its companion is hinted to,
+// once that is durable.
+func TestCompanion_HintedWhenItsDeviceEnds(t *testing.T) {
+	withCompany(t, func(f *fixture) {
+		var mu sync.Mutex
+		var hinted []string
+		f.Cleanup(f.db.Listen(agentdevice.EndTopic, func(ids []string) {
+			mu.Lock()
+			defer mu.Unlock()
+			hinted = append(hinted, ids...)
+		}))
+		for how, end := range map[string]func(device string, a asset.Asset){
+			"gone": func(device string, _ asset.Asset) {
+				o := f.seen(device)
+				o.Gone = true
+				f.observe(o)
+			},
+			"no longer at the platform": func(_ string, a asset.Asset) {
+				f.ok(f.db.MarkDeleted(f.Context(), a.ID, a.Device.Epoch, f.clock.Now()))
+			},
+			"wiped": func(_ string, a asset.Asset) {
+				wipe := f.begin(a, command.WipeCompanyData)
+				_, _, err := f.db.Take(f.Context(), wipe.ID, command.Step{From: []command.State{command.Prepared}, To: command.Succeeded})
+				f.ok(err)
+			},
+			"enrolled again": func(device string, _ asset.Asset) { f.observe(f.joined(device, "")) },
+		} {
+			device := name.NewID()
+			a := f.enrol(device, "")
+			d := f.companion(a)
+			f.observe(f.seen(device))
+			mu.Lock()
+			before := slices.Contains(hinted, d.ID)
+			mu.Unlock()
+			end(device, a)
+			mu.Lock()
+			after := slices.Contains(hinted, d.ID)
+			mu.Unlock()
+			equal(f, how+": hinted before, after", words(before, after), words(false, true))
+		}
+	})
+}
