@@ -35,15 +35,20 @@ func (l *Link) CheckIn(ctx context.Context, d agentdevice.Device, r agentproto.C
 	if d.IsCompanion() {
 		hear = l.hearCompanion
 	}
-	if err := hear(ctx, d, r, now); err != nil {
+	located, err := hear(ctx, d, r, now)
+	if err != nil {
 		return answer, err
+	}
+	lacking := ""
+	if !located {
+		lacking = withoutPlace(r.Location, now)
 	}
 	ended := false
 	for _, ack := range r.Acks[:min(len(r.Acks), maxAcks)] {
 		if !understood(ack.State) {
 			continue // of a newer agent: what it means is not known here, so it is not confirmed
 		}
-		over, err := l.acknowledge(ctx, d, ack)
+		over, err := l.acknowledge(ctx, d, ack, lacking)
 		if err != nil {
 			return answer, err
 		}
@@ -73,37 +78,37 @@ func (l *Link) CheckIn(ctx context.Context, d agentdevice.Device, r agentproto.C
 
 // observe applies what the device says of itself. Without any news it only
 // notes, together with others, that the device was heard of; one that had
-// fallen silent is back at once.
-func (l *Link) observe(ctx context.Context, d agentdevice.Device, r agentproto.CheckinRequest, now time.Time) error {
+// fallen silent is back at once. It reports whether a place was taken over.
+func (l *Link) observe(ctx context.Context, d agentdevice.Device, r agentproto.CheckinRequest, now time.Time) (located bool, err error) {
 	if d.AssetID == "" {
-		return nil
+		return false, nil
 	}
 	if r.Status == nil && r.Location == nil && r.Policy == nil && !d.Silent {
 		l.Directory.TouchDevice(d.AssetID, now)
-		return nil
+		return false, nil
 	}
 	o := enrolment.Observation{CompanyID: d.CompanyID, Device: d.ID, Management: asset.Agent, ReportedAt: now, ObservedAt: now}
 	if r.Status != nil {
 		o.StatusReport = statusReport(r.Status.Values, said(r.Status.At, now), func(name string) bool { return !enrolment.OwnMember(name) })
 		o.Specifications = maps.Clone(r.Status.Specifications)
 	}
-	o.Location = l.location(ctx, d, r.Location)
+	o.Location = l.location(ctx, d, r.Location, now)
 	if r.Policy != nil && r.Policy.ID == d.PolicyID {
 		o.AppliedPolicy, o.AppliedVersion = r.Policy.ID, r.Policy.Version
-		var err error
 		if o.Compliance, err = compliance(*r.Policy, now); err != nil {
-			return err
+			return false, err
 		}
 	}
 	change, err := l.Observer.Observe(ctx, o)
 	if fault.CodeOf(err) == fault.InvalidArguments {
 		l.Log.WarnContext(ctx, "a report that cannot be kept is dropped", "device", d.ID, "error", err)
-		return nil
+		return false, nil
 	}
+	located = change.Applied && o.Location != nil
 	if err != nil || !change.Applied || o.AppliedPolicy == "" {
-		return err
+		return located, err
 	}
-	return l.Commands.PolicyApplied(ctx, d.AssetID, o.AppliedPolicy, now)
+	return located, l.Commands.PolicyApplied(ctx, d.AssetID, o.AppliedPolicy, now)
 }
 
 // maxAcks is how many acknowledgements of one check-in are applied. The agent
@@ -115,9 +120,10 @@ func understood(s agentproto.AckState) bool {
 }
 
 // acknowledge applies one word of the device about a command. Words about
-// commands that are over, or that nobody sent, change nothing. It reports
-// whether the device's management ended.
-func (l *Link) acknowledge(ctx context.Context, d agentdevice.Device, ack agentproto.Ack) (bool, error) {
+// commands that are over, or that were never sent, change nothing. Without a
+// place, for the reason lacking, no LOCATION_UPDATE is done. It reports whether
+// the device's management ended.
+func (l *Link) acknowledge(ctx context.Context, d agentdevice.Device, ack agentproto.Ack, lacking string) (bool, error) {
 	if ack.State == agentproto.Accepted {
 		_, err := l.Deliveries.Accept(ctx, d.ID, ack.CommandID, l.Now())
 		if fault.CodeOf(err) == fault.NotFound {
@@ -133,6 +139,9 @@ func (l *Link) acknowledge(ctx context.Context, d agentdevice.Device, ack agentp
 		return false, err
 	}
 	done := ack.State == agentproto.Done
+	if done && lacking != "" && delivery.Type == string(command.LocationUpdate) {
+		done, ack.Outcome = false, lacking
+	}
 	if done && delivery.Type == string(command.WipeCompanyData) {
 		// The device says that it has started. That it was erased, only its silence
 		// tells: if it is heard of again, it is offered the wipe again.

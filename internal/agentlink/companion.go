@@ -31,8 +31,9 @@ func (l *Link) enrollCompanion(ctx context.Context, token string, made agentdevi
 
 // hearCompanion applies what a companion tells of its device. It says nothing of
 // policies, and it does not decide whether the device is managed: the platform's
-// notifications do. Once that device has ended, so has the companion.
-func (l *Link) hearCompanion(ctx context.Context, d agentdevice.Device, r agentproto.CheckinRequest, now time.Time) error {
+// notifications do. Once that device has ended, so has the companion. It reports
+// whether a place was taken over.
+func (l *Link) hearCompanion(ctx context.Context, d agentdevice.Device, r agentproto.CheckinRequest, now time.Time) (located bool, err error) {
 	report, err := l.companionReport(ctx, d, r, now)
 	if err != nil {
 		l.Log.WarnContext(ctx, "a companion's report that cannot be kept is dropped", "device", d.ID, "error", err)
@@ -40,12 +41,12 @@ func (l *Link) hearCompanion(ctx context.Context, d agentdevice.Device, r agentp
 	}
 	current, err := l.Companions.ReportCompanion(ctx, d, report)
 	if err != nil || current {
-		return err
+		return current && report.Location != nil, err
 	}
 	if err := l.endCompanion(ctx, d); err != nil {
-		return err
+		return false, err
 	}
-	return l.tombstone(d)
+	return false, l.tombstone(d)
 }
 
 // companionReport cleans what a companion tells as an enrolled device's words
@@ -55,7 +56,7 @@ func (l *Link) companionReport(ctx context.Context, d agentdevice.Device, r agen
 	if r.Status != nil {
 		o.StatusReport = statusReport(r.Status.Values, said(r.Status.At, now), companionMember)
 	}
-	o.Location = l.location(ctx, d, r.Location)
+	o.Location = l.location(ctx, d, r.Location, now)
 	o, err := o.Clean(now)
 	if err != nil {
 		return agentdevice.CompanionReport{}, err

@@ -60,18 +60,39 @@ func companionMember(name string) bool {
 	return false
 }
 
-// location is a place that the device reports, or nil for one whose time cannot
-// be. The store keeps it only where the place was asked for.
-func (l *Link) location(ctx context.Context, d agentdevice.Device, given *agentproto.Location) *asset.Location {
+// aheadOf is how far ahead of the service's clock a place's time may lie: a
+// device's clock is not set right below that.
+const aheadOf = agentproto.MaxSkew * time.Millisecond
+
+// timely reports whether a place can have been found at that time.
+func timely(unixMilli int64, now time.Time) bool {
+	return possible(unixMilli) && unixMilli <= now.Add(aheadOf).UnixMilli()
+}
+
+// withoutPlace is the outcome of a LOCATION_UPDATE that brought no place which
+// could be kept.
+func withoutPlace(given *agentproto.Location, now time.Time) string {
+	switch {
+	case given == nil:
+		return "the device reported no location"
+	case !timely(given.At, now):
+		return "the location that the device reported has an impossible time"
+	}
+	return "the location that the device reported cannot be kept"
+}
+
+// location is a place that the device reports, or nil for one whose time or
+// place cannot be. The store keeps it only where the place was asked for.
+func (l *Link) location(ctx context.Context, d agentdevice.Device, given *agentproto.Location, now time.Time) *asset.Location {
 	if given == nil {
 		return nil
 	}
-	if !possible(given.At) {
+	if !timely(given.At, now) {
 		l.Log.WarnContext(ctx, "location with an impossible time dropped", "device", d.ID, "at", given.At)
 		return nil
 	}
-	return &asset.Location{Latitude: given.Latitude, Longitude: given.Longitude,
-		AccuracyMeters: given.AccuracyMeters, ReportedAt: time.UnixMilli(given.At).UTC()}
+	return enrolment.CleanLocation(&asset.Location{Latitude: given.Latitude, Longitude: given.Longitude,
+		AccuracyMeters: given.AccuracyMeters, ReportedAt: time.UnixMilli(given.At)}, now, now)
 }
 
 // capabilities are those that the service knows, each once, in order; nil if

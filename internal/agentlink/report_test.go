@@ -3,6 +3,7 @@ package agentlink_test
 import (
 	"encoding/json"
 	"fmt"
+	"math"
 	"net/http"
 	"strings"
 	"testing"
@@ -130,6 +131,46 @@ func TestCheckIn_LocationOnlyWhenAsked(t *testing.T) {
 	}
 	if l := place(now); l == nil || l.Latitude != 1.5 {
 		t.Errorf("the place that was asked for is %+v", l)
+	}
+}
+
+// A location command succeeds only with a place that can be kept.
+func TestCheckIn_LocationCommandWithoutAPlace(t *testing.T) {
+	w := newWorld(t)
+	p := w.enrol(agentproto.Ed25519)
+	p.mustCheckIn()
+	now := time.Now()
+	at := func(ms int64) map[string]any {
+		return map[string]any{"latitude": 1.5, "longitude": 2.5, "accuracyMeters": 3, "at": ms}
+	}
+	far := at(now.UnixMilli())
+	far["latitude"] = 91
+	for n, test := range []struct {
+		location any
+		state    command.State
+		outcome  string
+	}{
+		{at(0), command.Failed, "impossible time"},
+		{at(-1), command.Failed, "impossible time"},
+		{at(now.Add(time.Hour).UnixMilli()), command.Failed, "impossible time"},
+		{at(math.MaxInt64), command.Failed, "impossible time"},
+		{far, command.Failed, "cannot be kept"},
+		{nil, command.Failed, "no location"},
+		{at(now.Add(5 * time.Minute).UnixMilli()), command.Succeeded, "found"}, // a clock that is not set right
+	} {
+		p.send(command.LocationUpdate, nil)
+		body := map[string]any{"acks": []map[string]any{{"commandId": p.latest().ID, "state": "DONE", "outcome": "found", "at": now.UnixMilli()}}}
+		if test.location != nil {
+			body["location"] = test.location
+		}
+		answer := w.report(t, p, int64(1_000_000+n), body)
+		c, kept := p.latest(), p.asset().Device.Location
+		if c.State != test.state || !strings.Contains(c.Outcome, test.outcome) || len(answer.Acked) != 1 || (kept != nil) != (test.state == command.Succeeded) {
+			t.Errorf("%v: %s %q, confirmed %v, place %+v; want %s %q", test.location, c.State, c.Outcome, answer.Acked, kept, test.state, test.outcome)
+		}
+		if kept != nil && kept.ReportedAt.After(time.Now()) {
+			t.Errorf("the place is of %v, in the future", kept.ReportedAt)
+		}
 	}
 }
 

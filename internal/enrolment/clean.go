@@ -71,7 +71,7 @@ func (o Observation) Clean(now time.Time) (Observation, error) {
 	}
 	o.Specifications = cleanSpecifications(o.Specifications)
 	o.StatusReport, o.Compliance = cleanReport(o.StatusReport), cleanReport(o.Compliance)
-	o.Location = cleanLocation(o.Location, o.ReportedAt, now)
+	o.Location = CleanLocation(o.Location, o.ReportedAt, now)
 	o.Apps = cleanApps(o.Apps)
 	return o, nil
 }
@@ -152,7 +152,9 @@ func cleanSpecifications(given map[string]string) map[string]string {
 	return kept
 }
 
-func cleanLocation(l *asset.Location, reported, now time.Time) *asset.Location {
+// CleanLocation returns the location fit to be kept, of the time reported where
+// it names none; nil if it is off the globe.
+func CleanLocation(l *asset.Location, reported, now time.Time) *asset.Location {
 	if l == nil {
 		return nil
 	}
