@@ -21,6 +21,7 @@ type enrollCommand struct {
 	Server string   `name:"server" placeholder:"URL" help:"The service's address: https, or http on this machine."`
 	Token  string   `name:"token" help:"The one-time token from the QR code. Other users of the device can see flags: prefer --bundle."`
 	Bundle string   `name:"bundle" placeholder:"FILE" help:"Instead of --server, --token, --pin and --command-key: a file with a code's whole text, as the USB tool hands it over. It is read once and deleted."`
+	Again  bool     `name:"again" help:"Enroll a device again that its service manages: it stays the same asset. Stop the agent first. A device that was superseded or released needs no flag."`
 	Role   string   `name:"role" enum:"manager,companion" default:"manager" help:"manager, or companion on a device that the platform manages."`
 	Pin    pins     `name:"pin" placeholder:"PIN" help:"The pin of the service's certificate from the QR code; repeat it for a second."`
 	Key    string   `name:"command-key" placeholder:"KEY" help:"The service's command key for the device key's algorithm, from the QR code; without it the service's answer is believed."`
@@ -66,7 +67,7 @@ func (c *enrollCommand) Run(env *environment) error {
 		code.CommandKey = code.CommandKeyES256
 	}
 	lock, err := c.lock()
-	if busy := (*busyError)(nil); errors.As(err, &busy) {
+	if busy := (*busyError)(nil); errors.As(err, &busy) && !c.Again {
 		if _, enrolled := agent.LoadConnection(c.State); enrolled == nil {
 			return agent.ErrEnrolled // and running
 		}
@@ -81,7 +82,7 @@ func (c *enrollCommand) Run(env *environment) error {
 	}
 	way := agent.Connection{Pins: code.Pins, NameServers: c.DNS}
 	id, err := agent.Enroll(env.ctx, agent.Enrolment{Server: code.Server, Token: code.Token, Role: agentproto.Role(c.Role), Algorithm: agentproto.Algorithm(c.Alg),
-		Dir: c.State, Version: version, Device: device, Client: c.client(way), Connection: way, CommandKey: code.CommandKey, Now: time.Now})
+		Dir: c.State, Version: version, Device: device, Client: c.client(way), Connection: way, CommandKey: code.CommandKey, Again: c.Again, Now: time.Now})
 	if err != nil {
 		return err
 	}

@@ -326,21 +326,14 @@ func (a *Agent) accept(ctx context.Context, sealed []agentproto.Envelope) error 
 // ErrSuperseded is returned while another device stands in the inventory as
 // this one. The device keeps its policy and its key, and goes on asking: a
 // person may set that right.
-var ErrSuperseded = errors.New("another device has enrolled as this one: merge the two in the service, or enroll this one again with a token made for its asset")
+var ErrSuperseded = errors.New("another device has enrolled as this one: merge the two in the service, or enroll this one again (muster-agent enroll) with a token made for its asset")
 
 // refused handles an answer other than success. Only a tombstone that the
 // service has signed ends the relation.
 func (a *Agent) refused(ctx context.Context, err error) error {
-	var r *refusal
-	if !errors.As(err, &r) || r.Answer.Error != agentproto.Ended || r.Answer.Signed == nil {
-		return err
-	}
-	_ = a.link.learn(r.Answer.Keys) // what is not believed opens nothing below
-	var stone agentproto.Tombstone
-	if a.link.open(*r.Answer.Signed, agentproto.KindTombstone, &stone) != nil || stone.DeviceID != a.link.deviceID() {
-		return err
-	}
+	stone, ok := a.link.tombstone(err)
 	switch {
+	case !ok:
 	case a.link.companion():
 		return errors.Join(ErrEnded, a.letGo(ctx)) // it has no more than itself to give up
 	case stone.Action == agentproto.WipeAgain:
@@ -351,6 +344,18 @@ func (a *Agent) refused(ctx context.Context, err error) error {
 		return ErrSuperseded
 	}
 	return err
+}
+
+// tombstone returns the tombstone of this device in a refusal, if the service has
+// signed one.
+func (l *link) tombstone(err error) (stone agentproto.Tombstone, ok bool) {
+	var r *refusal
+	if !errors.As(err, &r) || r.Answer.Error != agentproto.Ended || r.Answer.Signed == nil {
+		return stone, false
+	}
+	_ = l.learn(r.Answer.Keys) // what is not believed opens nothing below
+	err = l.open(*r.Answer.Signed, agentproto.KindTombstone, &stone)
+	return stone, err == nil && stone.DeviceID == l.deviceID()
 }
 
 // letGo gives the device back and forgets the service. Each step may be

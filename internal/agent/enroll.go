@@ -2,6 +2,7 @@ package agent
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -24,10 +25,12 @@ type Enrolment struct {
 	// CommandKey is the SubjectPublicKeyInfo of the service's command key, from
 	// the code; empty: the answer to the enrolment is believed.
 	CommandKey string
-	Dir        string // where the device keeps its state
-	Version    string // of the agent
-	Device     Device
-	Client     *http.Client
+	// Again: a device that the service manages enrolls again, as the same asset.
+	Again   bool
+	Dir     string // where the device keeps its state
+	Version string // of the agent
+	Device  Device
+	Client  *http.Client
 	// Connection is kept: Client was made from it.
 	Connection Connection
 	Now        func() time.Time
@@ -43,26 +46,32 @@ type pending struct {
 
 const pendingFile = "enrolling.json"
 
-// ErrEnrolled is returned where the state directory holds an identity already.
-var ErrEnrolled = errors.New("this device is enrolled already: run muster-agent unenroll first")
+// ErrEnrolled is returned where the state directory holds an identity that the
+// service has not given up.
+var ErrEnrolled = errors.New("this device is enrolled already: use --again for another enrollment at its service, or run muster-agent unenroll first")
 
 // Enroll redeems the token and keeps the identity that it gets for it. After a
-// lost answer or a crash it may be called again with the same token.
+// lost answer or a crash it may be called again with the same token. A device that
+// was superseded or released, and still holds its identity, enrolls again; one
+// that is managed does with Again, and signs with its former key that it is the
+// same device.
 func Enroll(ctx context.Context, e Enrolment) (deviceID string, err error) {
 	if err := checkServer(e.Server); err != nil {
 		return "", err
 	}
 	s := store{e.Dir}
-	if _, err := s.identity(); err == nil {
-		return "", ErrEnrolled
-	} else if !errors.Is(err, ErrNotEnrolled) {
+	before, err := e.former(ctx, s)
+	if err == nil && before != nil {
+		err = before.fits(e)
+	}
+	if err != nil {
 		return "", err
 	}
 	key, raw, err := e.key(s)
 	if err != nil {
 		return "", err
 	}
-	answer, err := e.redeem(ctx, key)
+	answer, err := e.redeem(ctx, key, before)
 	if err != nil {
 		return "", err
 	}
@@ -74,6 +83,9 @@ func Enroll(ctx context.Context, e Enrolment) (deviceID string, err error) {
 	}
 	id := identity{Server: e.Server, DeviceID: answer.DeviceID, Role: e.Role, Key: raw, CommandKeys: answer.CommandKeys,
 		Reserved: 1, OffsetMS: answer.ServerTime - e.Now().UnixMilli(), KeyMade: answer.ServerTime, Latest: answer.ServerTime, Connection: e.Connection}
+	if err := before.hand(s, &id); err != nil {
+		return "", err
+	}
 	if err := s.save(identityFile, id); err != nil {
 		return "", err
 	}
@@ -91,11 +103,7 @@ func (e Enrolment) key(s store) (agentproto.PrivateKey, []byte, error) {
 	if err != nil && !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, errDamaged) {
 		return agentproto.PrivateKey{}, nil, err
 	}
-	alg := e.Algorithm
-	if alg == "" {
-		alg = agentproto.Ed25519
-	}
-	key, err := agentproto.NewPrivateKey(alg)
+	key, err := agentproto.NewPrivateKey(e.algorithm())
 	if err != nil {
 		return key, nil, err
 	}
@@ -106,7 +114,10 @@ func (e Enrolment) key(s store) (agentproto.PrivateKey, []byte, error) {
 	return key, raw, s.save(pendingFile, pending{e.Server, e.Token, raw})
 }
 
-func (e Enrolment) redeem(ctx context.Context, key agentproto.PrivateKey) (agentproto.EnrollResponse, error) {
+// algorithm is that of the device's key.
+func (e Enrolment) algorithm() agentproto.Algorithm { return cmp.Or(e.Algorithm, agentproto.Ed25519) }
+
+func (e Enrolment) redeem(ctx context.Context, key agentproto.PrivateKey, before *former) (agentproto.EnrollResponse, error) {
 	var answer agentproto.EnrollResponse
 	facts, err := e.Device.Facts(ctx)
 	if err != nil {
@@ -125,8 +136,11 @@ func (e Enrolment) redeem(ctx context.Context, key agentproto.PrivateKey) (agent
 	if err != nil {
 		return answer, err
 	}
-	body, err := json.Marshal(agentproto.EnrollRequest{Token: e.Token, Key: public, Facts: told, AgentVersion: e.Version,
-		Role: e.Role, Time: now, Proof: proof})
+	asks := agentproto.EnrollRequest{Token: e.Token, Key: public, Facts: told, AgentVersion: e.Version, Role: e.Role, Time: now, Proof: proof}
+	if err := before.sign(&asks); err != nil {
+		return answer, err
+	}
+	body, err := json.Marshal(asks)
 	if err != nil {
 		return answer, err
 	}
@@ -143,6 +157,9 @@ func (e Enrolment) redeem(ctx context.Context, key agentproto.PrivateKey) (agent
 	defer response.Body.Close()
 	if response.StatusCode != http.StatusOK {
 		refused := readRefusal(response, "")
+		if before.erased(refused) {
+			return answer, errErase
+		}
 		return answer, fmt.Errorf("the service refused the enrolment (%s): %s", refused.Answer.Error, refused.Answer.Message)
 	}
 	return answer, json.NewDecoder(io.LimitReader(response.Body, maxAnswer)).Decode(&answer)

@@ -54,8 +54,12 @@ func (db *DB) EnrollAgent(ctx context.Context, e agentdevice.Enrollment, o enrol
 		o.CompanyID, o.Device, o.PolicyID = got.CompanyID, got.ID, token.PolicyID
 		o.AssetID, o.AssetEpoch = token.assetID, token.epoch
 		if e.Former != "" {
-			if o.AssetID, o.AssetEpoch, err = formerAsset(ctx, t, got.CompanyID, e); err != nil {
+			id, epoch, err := formerAsset(ctx, t, got.CompanyID, e)
+			if err != nil {
 				return err
+			}
+			if token.assetID == "" { // else a person has decided
+				o.AssetID, o.AssetEpoch = id, epoch
 			}
 		}
 		change, err := observe(ctx, t, o)

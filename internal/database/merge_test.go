@@ -142,6 +142,15 @@ func TestEnrollAgent_FormerKey(t *testing.T) {
 		equal(f, "asset, epoch", words(second.AssetID, second.Epoch), words(first.AssetID, 2))
 		_, err = again(first)
 		f.code(fault.Refused, err)
+		other, err := f.enrolAgent(p, "SN-2", "")
+		f.ok(err)
+		token := agentdevice.Token{Hash: sha256.Sum256([]byte(name.NewID())), CompanyID: f.company.ID, PolicyID: p.ID, AssetID: other.AssetID, Epoch: 1, ExpiresAt: f.clock.Now().Add(time.Hour)}
+		_, err = f.db.CreateAssetToken(f.Context(), token)
+		f.ok(err)
+		moved := agentdevice.Device{ID: name.NewID(), Role: agentproto.Manager, Key: agentproto.PublicKey{SPKI: name.NewID()}, State: agentdevice.Active}
+		moved, err = f.db.EnrollAgent(f.Context(), agentdevice.Enrollment{Hash: token.Hash, Device: moved, Again: f.clock.Now(), Former: second.ID, FormerKey: second.Key}, f.agent("SN-1"))
+		f.ok(err)
+		equal(f, "the asset of a token that was made for one", moved.AssetID, other.AssetID)
 	})
 }
 

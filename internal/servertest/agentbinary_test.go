@@ -189,6 +189,67 @@ func TestTheAgentProgram_OneWriter(t *testing.T) {
 	awaitStatus(t, site, client, before.AssetID, "DELETED")
 }
 
+// A managed device enrolls again: its former key says that it is the same device,
+// and it stays its asset. A copy of its former identity gains nothing by that, nor
+// does a code of another service, and it is no way out of a wipe.
+func TestTheAgentProgram_EnrollsAgain(t *testing.T) {
+	t.Parallel()
+	program := buildAgent(t)
+	servertest.OnEach(t, func(t *testing.T, lab *servertest.Lab) {
+		site, replica := lab.NewAgentSite("acme", "CAMERA=BLOCK"), lab.Start()
+		client, state := site.Client(replica, access.All), t.TempDir()
+		agent := func(state string, fails bool, args ...string) string {
+			t.Helper()
+			out, err := exec.CommandContext(t.Context(), program, append(args, "--state", state)...).CombinedOutput()
+			if (err != nil) != fails {
+				t.Fatalf("muster-agent %v: %v\n%s", args, err, out)
+			}
+			return string(out)
+		}
+		enroll := func(state string, fails bool, more ...string) string {
+			t.Helper()
+			token, server := servertest.AgentToken(t, client.QRCode(site.Policy, map[string]any{}))
+			return agent(state, fails, append([]string{"enroll", "--server", server, "--token", token}, more...)...)
+		}
+		known := func(out string) agentdevice.Device {
+			t.Helper()
+			d, err := site.DB().AgentDevice(t.Context(), strings.TrimSuffix(strings.TrimPrefix(out, "Enrolled as "), ".\n"))
+			if err != nil {
+				t.Fatal(err)
+			}
+			return d
+		}
+		first := known(enroll(state, false))
+		agent(state, false, "run", "--once")
+		former := t.TempDir()
+		if err := os.CopyFS(former, os.DirFS(state)); err != nil {
+			t.Fatal(err)
+		}
+		if out := enroll(state, true); !strings.Contains(out, "enrolled already") {
+			t.Errorf("without --again: %q", out)
+		}
+		if out := enroll(state, true, "--again", "--command-key", "AAAA"); !strings.Contains(out, "does not know") {
+			t.Errorf("with a code of another service: %q", out)
+		}
+		second := known(enroll(state, false, "--again"))
+		if second.ID == first.ID || second.AssetID != first.AssetID || second.Epoch != first.Epoch+1 {
+			t.Errorf("it was %+v and is %+v", first, second)
+		}
+		agent(state, false, "run", "--once")
+		awaitStatus(t, site, client, first.AssetID, "ACTIVE")
+
+		if third := known(enroll(former, false, "--again")); third.AssetID == first.AssetID {
+			t.Error("a superseded identity took its asset back")
+		}
+		agent(state, false, "run", "--once")
+		awaitStatus(t, site, client, first.AssetID, "ACTIVE")
+		client.Post("/assets/"+first.AssetID+"/commands/wipe", nil).Want(t, 200)
+		if out := enroll(state, true, "--again"); !strings.Contains(out, "erase") {
+			t.Errorf("with an open wipe: %q", out)
+		}
+	})
+}
+
 // buildAgent builds the agent as it is shipped.
 func buildAgent(t *testing.T) string {
 	t.Helper()

@@ -1,0 +1,162 @@
+package agent
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"net/http"
+	"strings"
+
+	"github.com/musterhq/muster/internal/agentproto"
+)
+
+// former is the device that a state directory holds already, when it enrolls again
+// at the same service.
+type former struct {
+	link *link
+	// live: the service still manages it. Then its key, and no serial number, says
+	// which asset the new enrollment is of.
+	live bool
+}
+
+// errErase is returned where a device would enroll out of an order to erase it.
+var errErase = errors.New("the service has ordered to erase this device: it cannot enroll again")
+
+// former returns the device that enrolls again; nil: the state directory holds
+// none. It fails with ErrEnrolled for one that the service still manages, unless
+// that is what Again asks for, and for one of another service or role.
+func (e Enrolment) former(ctx context.Context, s store) (*former, error) {
+	id, err := s.identity()
+	switch {
+	case errors.Is(err, ErrNotEnrolled):
+		return nil, nil
+	case err != nil:
+		return nil, err
+	case strings.TrimSuffix(id.Server, "/") != strings.TrimSuffix(e.Server, "/") || id.Role != e.Role:
+		return nil, ErrEnrolled
+	}
+	l, err := newLink(s, e.Client, e.Now)
+	if err != nil {
+		return nil, err
+	}
+	if len(id.NextKey) > 0 {
+		_ = l.rotate(ctx) // the service has one of two keys; what this leaves open, the next request is refused for
+	}
+	action, err := l.standing(ctx)
+	switch {
+	case err != nil && e.Again:
+		return nil, err
+	case err != nil, action == "" && !e.Again:
+		return nil, ErrEnrolled
+	case action == agentproto.WipeAgain && !l.companion():
+		return nil, errErase
+	case action == "":
+		err = e.catchUp(ctx, l)
+	}
+	return &former{l, action == ""}, err
+}
+
+// standing asks the service what it has to say to this device: nothing, or the
+// action of a tombstone that it has signed.
+func (l *link) standing(ctx context.Context) (agentproto.TombstoneAction, error) {
+	// A policy that does not exist: unlike a check-in, it takes no commands.
+	var none json.RawMessage
+	_, err := l.exchange(ctx, http.MethodGet, "/policy/none", nil, &none)
+	var r *refusal
+	if err == nil || errors.As(err, &r) && r.Answer.Error == agentproto.NotFound {
+		return "", nil
+	}
+	stone, ok := l.tombstone(err)
+	if !ok {
+		return "", err
+	}
+	return stone.Action, nil
+}
+
+// catchUp follows the command keys that the service has had since this device was
+// last in touch: the answer to the enrollment names the present one.
+func (e Enrolment) catchUp(ctx context.Context, l *link) error {
+	boot, err := e.Device.BootID(ctx)
+	if err != nil {
+		return err
+	}
+	var answer agentproto.CheckinResponse
+	if _, err := l.call(ctx, "/checkin", agentproto.CheckinRequest{AgentVersion: e.Version, BootID: boot, KeyID: l.newestKey()}, &answer); err != nil {
+		return err
+	}
+	return l.learn(answer.Keys)
+}
+
+// fits refuses an enrollment that would change the key by which this device knows
+// its service. It is asked before the token is spent.
+func (f *former) fits(e Enrolment) error {
+	f.link.mu.Lock()
+	known := f.link.id.CommandKeys[len(f.link.id.CommandKeys)-1].Key.Algorithm
+	f.link.mu.Unlock()
+	switch {
+	case e.algorithm() != known: // the service signs with the algorithm of the device's key
+		return fmt.Errorf("this device knows its service by a key of the algorithm %s: use --alg %s", known, known)
+	case e.CommandKey != "" && !f.link.trusts(e.CommandKey):
+		return errors.New("the code is of a service that this device does not know: run muster-agent unenroll first")
+	}
+	return nil
+}
+
+// trusts reports whether a command key is the newest that the device trusts.
+func (l *link) trusts(spki string) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.id.CommandKeys[len(l.id.CommandKeys)-1].Key.SPKI == spki
+}
+
+// sign adds the former device's word to an enrollment.
+func (f *former) sign(r *agentproto.EnrollRequest) error {
+	if f == nil || !f.live || f.link.companion() {
+		return nil
+	}
+	id := f.link.deviceID()
+	sig, err := f.link.signer().Sign(agentproto.FormerMessage(id, r.Token, r.Key, r.Facts, r.Time))
+	r.Former = &agentproto.Former{DeviceID: id, Sig: sig}
+	return err
+}
+
+// erased reports whether a refusal is the signed order to erase the device.
+func (f *former) erased(r *refusal) bool {
+	if f == nil {
+		return false
+	}
+	stone, ok := f.link.tombstone(r)
+	return ok && stone.Action == agentproto.WipeAgain
+}
+
+// hand gives the new identity what still holds of the former one, and drops what
+// does not: commands of the former device have ended at the service. What the
+// policy set stays on record, to be reported again or taken back.
+func (f *former) hand(s store, next *identity) error {
+	if f == nil {
+		return nil
+	}
+	if !f.link.trusts(next.CommandKeys[0].Key.SPKI) {
+		return errors.New("the answer does not name the command key that this device knows: it stays what it was; create a new code, and see what answers at the service's address")
+	}
+	f.link.mu.Lock()
+	next.Assigned, next.Latest = f.link.id.Assigned, max(next.Latest, f.link.id.Latest)
+	f.link.mu.Unlock()
+	for _, name := range []string{journalFile, orderFile} {
+		if err := s.remove(name); err != nil {
+			return err
+		}
+	}
+	var done applied
+	err := s.load(appliedFile, &done)
+	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, errDamaged) {
+		return nil // the agent finds that at its start
+	}
+	if err != nil {
+		return err
+	}
+	done.Reported = false
+	return s.save(appliedFile, done)
+}
