@@ -20,3 +20,11 @@ func WaitUnderGuard(d time.Duration, until int64, now func() time.Time) time.Dur
 
 // Settled reports whether what a device shows is what was asked for.
 func Settled(want, got string) bool { return settled(want, got) }
+
+// Compact rewrites the journal, and from then on makes its directory durable by sync.
+func (j *Journal) Compact(sync func(dir string) error) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	j.syncDir = sync
+	j.compact()
+}

@@ -57,9 +57,11 @@ type Journal struct {
 	size    int64 // of what is whole on disk
 	limit   int64 // compact above it
 	torn    bool  // the file may be longer than size: a write failed
+	swapped bool  // the file is new, and its place in the directory may not be durable
 	skipped int   // damaged lines that were passed over when it was opened
 	entries map[string]Entry
 	order   []string // ids, oldest first
+	syncDir func(path string) error
 }
 
 // maxJournalLine bounds a line, and compactAbove the file, in bytes.
@@ -73,8 +75,8 @@ const (
 // line is dropped. Any other damaged line is the disk's fault: it is passed over
 // and counted (Skipped), and what follows it is kept.
 func OpenJournal(path string, now time.Time) (*Journal, error) {
-	j := &Journal{path: path, entries: map[string]Entry{}, limit: compactAbove}
-	file, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE|os.O_APPEND, 0o600)
+	j := &Journal{path: path, entries: map[string]Entry{}, limit: compactAbove, syncDir: syncDir}
+	file, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
 	if err != nil {
 		return nil, fmt.Errorf("cannot open the journal: %w", err)
 	}
@@ -206,15 +208,22 @@ func (j *Journal) Write(entries ...Entry) error {
 // append puts lines at the end of the file and forces them to the disk. What a
 // failed attempt left behind is cut off, at the latest before the next one:
 // otherwise the next lines would follow half a line, and look whole until the
-// next start.
+// next start. Nothing is written to a new file before its place is durable: a
+// power cut would bring the former file back, without the lines.
 func (j *Journal) append(lines []byte) error {
+	if j.swapped {
+		if err := j.syncDir(filepath.Dir(j.path)); err != nil {
+			return err
+		}
+		j.swapped = false
+	}
 	if j.torn {
 		if err := j.file.Truncate(j.size); err != nil {
 			return err
 		}
 		j.torn = false
 	}
-	_, err := j.file.Write(lines)
+	_, err := j.file.WriteAt(lines, j.size)
 	if err == nil {
 		err = j.file.Sync()
 	}
@@ -273,15 +282,13 @@ func (j *Journal) swap() error {
 		}
 		lines = append(lines, line...)
 	}
-	if err := writeFile(j.path, lines); err != nil {
-		return err
-	}
-	file, err := os.OpenFile(j.path, os.O_RDWR|os.O_APPEND, 0o600)
+	file, err := replaceFile(j.path, lines)
 	if err != nil {
 		return err
 	}
 	_ = j.file.Close() // replaced; everything in it was synced
 	j.file, j.size, j.limit, j.torn = file, int64(len(lines)), compactAbove, false
+	j.swapped = j.syncDir(filepath.Dir(j.path)) != nil
 	return nil
 }
 
@@ -290,19 +297,28 @@ func (j *Journal) Close() error { return j.file.Close() }
 
 // writeFile replaces a file, whole or not at all.
 func writeFile(path string, data []byte) error {
-	temporary, err := os.CreateTemp(filepath.Dir(path), filepath.Base(path)+".new-*") // 0600
+	file, err := replaceFile(path, data)
 	if err != nil {
 		return err
 	}
-	defer os.Remove(temporary.Name())
-	_, err = temporary.Write(data)
-	if err := errors.Join(err, temporary.Sync(), temporary.Close()); err != nil {
-		return err
+	return errors.Join(file.Close(), syncDir(filepath.Dir(path)))
+}
+
+// replaceFile puts a new file in place of another and returns it open. After an
+// error the other is still there. The caller makes the place durable (syncDir).
+func replaceFile(path string, data []byte) (*os.File, error) {
+	file, err := os.CreateTemp(filepath.Dir(path), filepath.Base(path)+".new-*") // 0600
+	if err != nil {
+		return nil, err
 	}
-	if err := os.Rename(temporary.Name(), path); err != nil {
-		return err
+	_, err = file.Write(data)
+	if err = errors.Join(err, file.Sync()); err == nil {
+		err = os.Rename(file.Name(), path)
 	}
-	return syncDir(filepath.Dir(path))
+	if err != nil {
+		return nil, errors.Join(err, file.Close(), os.Remove(file.Name()))
+	}
+	return file, nil
 }
 
 func syncDir(path string) error {

@@ -2,6 +2,7 @@ package agent_test
 
 import (
 	"bytes"
+	"errors"
 	"os"
 	"path/filepath"
 	"slices"
@@ -81,6 +82,34 @@ func TestOpenJournal_DamagedLines(t *testing.T) {
 				t.Errorf("%s: %d lines skipped, want %d", name, j.Skipped(), test.skipped)
 			}
 			test.skipped = 0 // it is gone after the first start
+		}
+	}
+}
+
+// What is written after a compaction is in the file that the next start reads, or
+// the write fails: also where the new file's place could not be made durable.
+func TestJournal_CompactionWithoutADurablePlace(t *testing.T) {
+	t.Parallel()
+	path := journalOf(t, "a")
+	j := openJournal(t, path)
+	away := errors.New("the directory cannot be synced")
+	j.Compact(func(string) error { return away })
+	if err := j.Write(done("b")); !errors.Is(err, away) {
+		t.Errorf("a write to a file whose place is not durable: %v, want %v", err, away)
+	}
+	if _, known := j.Entry("b"); known {
+		t.Error("the command is known although its line was not written")
+	}
+	j.Compact(func(string) error { return nil })
+	for _, id := range []string{"b", "c"} {
+		if err := j.Write(done(id)); err != nil {
+			t.Error(err)
+		}
+	}
+	again := openJournal(t, path)
+	for _, id := range []string{"a", "b", "c"} {
+		if _, known := again.Entry(id); !known {
+			t.Errorf("command %s was written and is lost", id)
 		}
 	}
 }
