@@ -189,6 +189,8 @@ func explainSQLite(err error) error {
 		return fmt.Errorf("the file is damaged, or is no database: put a backup in its place with `muster restore FILE` (%w)", err)
 	case sqlite3.SQLITE_BUSY:
 		return fmt.Errorf("another program has locked the file: end it, or try again (%w)", err)
+	case sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR:
+		return fmt.Errorf("the disk is full or failing: make room, or replace it (%w)", err)
 	}
 	return err
 }

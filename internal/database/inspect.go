@@ -31,14 +31,18 @@ func Inspect(ctx context.Context, url string) (found Inspection, err error) {
 		return found, err
 	}
 	defer func() { err = errors.Join(err, db.Close()) }()
-	if found.Version, err = readVersion(ctx, db.read(), db.dialect); err != nil {
-		return found, explainSQLite(err)
+	var tables []string
+	found.Version, err = readVersion(ctx, db.read(), db.dialect)
+	if err == nil {
+		tables, err = tableNames(ctx, db.read(), db.dialect)
 	}
-	tables, err := tableNames(ctx, db.read(), db.dialect)
-	if err != nil {
-		return found, explainSQLite(err)
+	if err == nil {
+		err = found.readKeys(ctx, db.read(), tables)
 	}
-	return found, explainSQLite(found.readKeys(ctx, db.read(), tables))
+	if path, embedded := strings.CutPrefix(url, "sqlite:"); embedded {
+		return found, wrapSQLite(path, err)
+	}
+	return found, wrapPostgres(err)
 }
 
 // Check returns a *SchemaError if the use must be refused.

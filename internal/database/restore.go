@@ -11,6 +11,8 @@ import (
 	"path/filepath"
 	"strings"
 	"time"
+
+	sqlite3 "modernc.org/sqlite/lib"
 )
 
 // Restoring is a backup that lies, checked, beside the database whose place it is
@@ -61,12 +63,13 @@ func PrepareRestore(ctx context.Context, path, backup string) (r *Restoring, err
 	return r, nil
 }
 
-// explainBackup says of a backup what explainSQLite says of a database.
+// explainBackup says of a damaged backup what explainSQLite says of a database.
 func explainBackup(err error) error {
-	if err != nil && explainSQLite(err) != err {
+	switch sqliteCode(err) {
+	case sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB:
 		return fmt.Errorf("the backup is damaged, or is no database: use another one (%w)", err)
 	}
-	return err
+	return explainSQLite(err)
 }
 
 // take copies the backup, with a log if it has one of its own, and checks it.

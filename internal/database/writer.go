@@ -129,7 +129,7 @@ func (w *writer) commit(batch []*job) (err error) {
 		return err
 	}
 	if _, err := w.statements.ExecContext(ctx, "BEGIN IMMEDIATE"); err != nil {
-		return fmt.Errorf("cannot begin: %w", err)
+		return fmt.Errorf("cannot begin: %w", explainSQLite(err))
 	}
 	defer func() {
 		if err != nil {

@@ -52,12 +52,14 @@ func (s *Service) openDatabase(ctx context.Context) error {
 func (s *Service) openKeys(found database.Inspection) (err error) {
 	path, accept := s.config.KeyFile, s.config.AcceptLostKeys
 	_, embedded := s.config.SQLitePath()
-	if _, missing := os.Stat(path); embedded && errors.Is(missing, fs.ErrNotExist) {
+	if _, missing := os.Stat(path); errors.Is(missing, fs.ErrNotExist) {
 		if err := belongs(&Keys{}, found); err != nil && !accept {
-			return lost(path, err)
+			return lost(path, fmt.Errorf("it does not exist, and %w", err))
 		}
-		s.keys, err = LoadOrMakeKeys(path, s.options.Now())
-		return err
+		if embedded {
+			s.keys, err = LoadOrMakeKeys(path, s.options.Now())
+			return err
+		}
 	}
 	if s.keys, err = LoadKeys(path); err != nil {
 		if !embedded {
