@@ -3,8 +3,12 @@
 package database
 
 import (
+	"context"
+	"errors"
+	"io/fs"
 	"os"
 	"syscall"
+	"time"
 )
 
 // SQLite locks bytes from pendingByte on of a file that it has open.
@@ -20,4 +24,60 @@ func heldByOther(path string) (bool, error) {
 	lock := syscall.Flock_t{Type: syscall.F_WRLCK, Start: pendingByte, Len: lockBytes}
 	err = syscall.FcntlFlock(f.Fd(), syscall.F_GETLK, &lock)
 	return lock.Type != syscall.F_UNLCK, err
+}
+
+const (
+	// exclusiveByte is locked for writing by a process that lets nobody read.
+	exclusiveByte = pendingByte + 2
+	// writeByte of the file of shared memory is locked by the process that writes.
+	writeByte = 120
+	// A service that works locks its file for moments only.
+	lockPatience, lockPause = 2 * time.Second, 50 * time.Millisecond
+)
+
+// LockedBy returns the id of another process that keeps a SQLite file locked, so
+// that a service could not work on it; 0: there is none. It looks for two seconds
+// before it says so. It must not be called while this process writes to the file:
+// closing the file ends the process's own locks on it.
+func LockedBy(ctx context.Context, path string) (pid int, err error) {
+	for waited := time.Duration(0); ; waited += lockPause {
+		exclusive, err := lockHolder(path, exclusiveByte)
+		if err != nil {
+			return 0, err
+		}
+		writing, err := lockHolder(path+"-shm", writeByte)
+		if err != nil {
+			return 0, err
+		}
+		now := max(exclusive, writing)
+		if now == 0 || waited > 0 && now != pid {
+			return 0, nil
+		}
+		if pid = now; waited >= lockPatience {
+			return pid, nil
+		}
+		select {
+		case <-ctx.Done():
+			return 0, ctx.Err()
+		case <-time.After(lockPause):
+		}
+	}
+}
+
+// lockHolder is the process that has locked a byte of a file for writing; 0: none,
+// or there is no such file.
+func lockHolder(path string, at int64) (pid int, err error) {
+	f, err := os.Open(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return 0, nil
+	}
+	if err != nil {
+		return 0, err
+	}
+	defer func() { _ = f.Close() }()
+	lock := syscall.Flock_t{Type: syscall.F_RDLCK, Start: at, Len: 1}
+	if err := syscall.FcntlFlock(f.Fd(), syscall.F_GETLK, &lock); err != nil || lock.Type == syscall.F_UNLCK {
+		return 0, err
+	}
+	return int(lock.Pid), nil
 }

@@ -17,6 +17,11 @@ import (
 // database looks at the database and at the keys that belong to it. It changes
 // nothing: a database that does not exist is not made, an older one not upgraded.
 func (d *doctor) database(ctx context.Context) {
+	if d.locked(ctx) {
+		d.diskFree()
+		d.keyFile(nil)
+		return
+	}
 	found, err := database.Inspect(ctx, d.settings.Database)
 	if err != nil {
 		d.note("database", Failed, eachOnce(err), database.Remedy(err))
@@ -30,6 +35,22 @@ func (d *doctor) database(ctx context.Context) {
 	d.integrity(ctx, found)
 	d.keyFile(&found)
 	d.contents(ctx, found)
+}
+
+// locked reports whether another program keeps an embedded database to itself.
+// What can be read of it then may be half of a change.
+func (d *doctor) locked(ctx context.Context) bool {
+	path, embedded := d.settings.SQLitePath()
+	if !embedded {
+		return false
+	}
+	pid, err := database.LockedBy(ctx, path)
+	if err != nil || pid == 0 {
+		return false // an error comes again when the file is opened
+	}
+	d.note("database", Failed, fmt.Sprintf("process %d has locked %s, so that the service could not write", pid, path),
+		"end that program, or wait until it is done")
+	return true
 }
 
 // contents looks at the server's clock, and at what is kept in tables that this

@@ -15,6 +15,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -109,6 +110,32 @@ func Exec(tb testing.TB, url, statements string) {
 		_, err := c.ExecContext(ctx, statements)
 		return err
 	})
+}
+
+// Hold runs statements as Exec does, and keeps the connection, with the locks that
+// they took, until the test ends or release is called.
+func Hold(tb testing.TB, url, statements string) (release func()) {
+	tb.Helper()
+	held, end, done := make(chan struct{}), make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(done)
+		within(tb, url, func(ctx context.Context, c *sql.Conn) error {
+			defer close(held)
+			if _, err := c.ExecContext(ctx, statements); err != nil {
+				return err
+			}
+			held <- struct{}{}
+			<-end
+			return nil
+		})
+	}()
+	<-held
+	release = sync.OnceFunc(func() {
+		close(end)
+		<-done
+	})
+	tb.Cleanup(release)
+	return release
 }
 
 // Digest is a checksum of every row of every table. Leases, which come and go

@@ -1,0 +1,61 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/musterhq/muster/internal/database/firsttest"
+)
+
+// A file that another process has locked is no database to work on, and the
+// doctor says which process it is.
+func TestDoctor_LockedDatabase(t *testing.T) {
+	t.Parallel()
+	s := newStored(t, "sqlite")
+	s.run("migrate")
+	before := s.whole()
+	for _, lock := range []string{`BEGIN IMMEDIATE`, `PRAGMA journal_mode=DELETE; BEGIN EXCLUSIVE`} {
+		release := firsttest.Hold(t, s.url, lock) // to read the file otherwise would end it
+		found := s.doctor(lock)
+		want := fmt.Sprintf("process %d has locked %s", os.Getpid(), s.path)
+		if f := found["database"]; f.Status != "failed" || !strings.HasPrefix(f.Detail, want) || !strings.HasPrefix(f.Remedy, "end that program") {
+			t.Errorf("%s: the doctor says %+v, want %q", lock, f, want)
+		}
+		release()
+	}
+	if s.whole() != before {
+		t.Error("the database is not what it was")
+	}
+	if f := s.doctor("not locked")["database"]; f.Status != "ok" {
+		t.Errorf("not locked: the doctor says %+v", f)
+	}
+}
+
+type finding struct{ Check, Status, Detail, Remedy string }
+
+// doctor is what the doctor finds, by check.
+func (s *stored) doctor(title string) map[string]finding {
+	s.t.Helper()
+	var said struct {
+		OK       bool
+		Findings []finding
+	}
+	c := s.command("doctor", "-o", "json")
+	c.Stderr = nil
+	text, _ := c.Output() // it fails if anything is wrong
+	if err := json.Unmarshal(text, &said); err != nil {
+		s.t.Fatalf("%s: the doctor says %q: %v", title, text, err)
+	}
+	found, failed := map[string]finding{}, false
+	for _, f := range said.Findings {
+		found[f.Check] = f
+		failed = failed || f.Status == "failed"
+	}
+	if code := c.ProcessState.ExitCode(); failed != (code == exitFailed) || failed == said.OK {
+		s.t.Errorf("%s: the doctor ends with %d and says %s", title, code, text)
+	}
+	return found
+}
