@@ -51,5 +51,5 @@ if ! cmp -s "$programs/pom.xml" "$programs/java/installed.xml"; then
 fi
 
 say "go test -race ./$package"
-scripts/with-postgres.sh go test -race -vet=off -count=1 -timeout 15m "./$package" "$@" \
+scripts/with-postgres.sh go test "${race[@]}" -vet=off -count=1 -timeout 15m "./$package" "$@" \
 	-args -npm "$programs" -python "$programs/python" -maven "$programs/java"

@@ -4,6 +4,13 @@
 # say prints a step's heading, so that a long log can be skimmed.
 say() { printf '\n== %s\n' "$*" >&2; }
 
+# The flags of every step that uses the race detector: with the same flags the
+# steps share one compilation. The SQLite engine, which is C translated to Go, is
+# not watched: that made tests of the database four times as slow, and no race of
+# ours is in there.
+# shellcheck disable=SC2034 # used by the scripts that source this file
+race=(-race '-gcflags=modernc.org/...=-race=false')
+
 # has_postgres looks for PostgreSQL's programs where pgtest/server.sh does.
 has_postgres() {
 	command -v initdb >/dev/null || compgen -G '/usr/lib/postgresql/*/bin/initdb' >/dev/null ||

@@ -12,6 +12,6 @@ if [ $# -eq 0 ]; then set -- ./...; fi
 
 # Vetting with -race as well shares one compilation of everything with the tests.
 say "go vet"
-go vet -race ./...
+go vet "${race[@]}" ./...
 say "go test -race $*"
-scripts/with-postgres.sh go test -race -vet=off -timeout 20m "$@"
+scripts/with-postgres.sh go test "${race[@]}" -vet=off -timeout 20m "$@"
