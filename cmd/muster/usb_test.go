@@ -1,7 +1,7 @@
 package main
 
 import (
-	"net"
+	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -16,11 +16,8 @@ import (
 func TestUSBWithRealProcesses(t *testing.T) {
 	t.Parallel()
 	headset := servertest.NewHeadset(t, "VR-9", true)
-	_, port, err := net.SplitHostPort(adbtest.NewServer(t, headset.Device).Address)
-	if err != nil {
-		t.Fatal(err)
-	}
-	p := processes{t, t.TempDir(), []string{"ANDROID_ADB_SERVER_PORT=" + port}}
+	adb := adbtest.New(t, headset.Device).Dir()
+	p := processes{t, t.TempDir(), []string{"PATH=" + adb + ":" + os.Getenv("PATH")}}
 	var company, policy struct{ PathName string }
 	p.json(&company, "company", "create", "--slug", "acme", "--name", "Acme")
 	p.json(&policy, "policy", "create", "--company", "acme", "--name", "Headsets", "--type", "AGENT", "--vr-only", "--set", "CAMERA=BLOCK")

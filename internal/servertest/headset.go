@@ -4,14 +4,12 @@ import (
 	"context"
 	"debug/elf"
 	"fmt"
-	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strconv"
 	"syscall"
 	"testing"
-	"time"
 
 	"github.com/musterhq/muster/internal/agent/simulated"
 	"github.com/musterhq/muster/internal/usb/adbtest"
@@ -39,7 +37,7 @@ func NewHeadset(tb testing.TB, serial string, system bool) *Headset {
 	state.Platform.Properties = map[string]string{"ro.product.cpu.abi": abi(tb)}
 	a := NewAndroid(tb, systemUID, state)
 	h := &Headset{Android: a, Program: filepath.Join(a.Dir, "system/bin/muster-agent")}
-	h.Device = &adbtest.Device{Serial: serial, Root: a.Dir, UID: shellUID, Shell: h.shell}
+	h.Device = &adbtest.Device{Serial: serial, Root: a.Dir, UID: shellUID, Shell: h.shell()}
 	for _, tool := range []string{"mkdir", "rm", "chmod"} {
 		a.must(os.Symlink("toolbox", filepath.Join(a.Dir, "system/bin", tool)))
 	}
@@ -83,21 +81,12 @@ func (a *Android) in(ctx context.Context, user *syscall.Credential, argv ...stri
 	return c
 }
 
-// shell is the device's: words are read by a real one, and there is nothing in a
-// device's root to run them but its tools.
-func (h *Headset) shell(ctx context.Context, command string, out, errOut io.Writer) int {
-	words, err := adbtest.Words(ctx, command)
-	if err != nil {
-		fmt.Fprintln(errOut, err)
-		return 2
-	}
-	c := h.in(ctx, &syscall.Credential{Uid: shellUID, Gid: shellUID, NoSetGroups: true}, words...)
-	c.Stdout, c.Stderr, c.WaitDelay = out, errOut, time.Second
-	if err := c.Run(); c.ProcessState == nil {
-		fmt.Fprintln(errOut, err)
-		return 127
-	}
-	return c.ProcessState.ExitCode()
+// shell is sh code for adbtest that runs a command inside the device's root, as its
+// shell user: nothing is there to run but the device's tools.
+func (h *Headset) shell() string {
+	return fmt.Sprintf(`run() {
+	env -i PATH=/system/bin ANDROID_ROOT=/system ANDROID_DATA=/data "$(command -v chroot)" --groups= --userspec=+%[1]d:+%[1]d '%[2]s' "$@"
+}`, shellUID, h.Dir)
 }
 
 // Agents are the processes of agents inside, by id.

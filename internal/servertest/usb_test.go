@@ -21,13 +21,13 @@ import (
 	"github.com/musterhq/muster/internal/usb/adbtest"
 )
 
-// cable is `muster usb` with an adb server of its own.
+// cable is `muster usb` with an adb program of its own.
 type cable struct {
 	*servertest.Lab
 	site    *servertest.Site
 	replica *servertest.Replica
 	policy  policy.Policy // VR-only
-	address string        // of the adb server
+	adb     *adbtest.ADB
 }
 
 func newCable(t *testing.T, devices ...*servertest.Headset) *cable {
@@ -37,7 +37,7 @@ func newCable(t *testing.T, devices ...*servertest.Headset) *cable {
 	for i, d := range devices {
 		all[i] = d.Device
 	}
-	c := &cable{Lab: lab, site: lab.NewSite("acme"), replica: lab.Start(), address: adbtest.NewServer(t, all...).Address}
+	c := &cable{Lab: lab, site: lab.NewSite("acme"), replica: lab.Start(), adb: adbtest.New(t, all...)}
 	made, err := lab.Desk().Policies.Create(t.Context(), policy.New{CompanyID: c.site.Company.ID, CompanySlug: "acme", Name: "Headsets", Type: policy.Agent,
 		VROnly: true, Changes: []policy.Change{{Setting: "CAMERA", Value: "BLOCK"}}}, policy.Author{Kind: string(access.System), ID: "test", Name: "test"})
 	if err != nil {
@@ -69,12 +69,12 @@ func (c *cable) run(args ...string) (string, error) {
 		c.TB.Fatal(err)
 	}
 	chosen, err := parser.Parse(append([]string{"usb", "--policy", c.policy.PathName(), "--database", c.Database, "--key-file", c.Config().KeyFile,
-		"--server", c.replica.PublicURL(), "--adb-socket", "tcp:" + c.address, "--wait", "30s"}, args...))
+		"--server", c.replica.PublicURL(), "--wait", "30s"}, args...))
 	if err != nil {
 		c.TB.Fatal(err)
 	}
 	var out bytes.Buffer
-	err = chosen.Run(&cli.Env{Context: c.TB.Context(), Out: &out, Now: c.Now, Open: service.OpenDesk(c.Now)})
+	err = chosen.Run(&cli.Env{Context: c.TB.Context(), Out: &out, ADB: c.adb.Program, Now: c.Now, Open: service.OpenDesk(c.Now)})
 	return out.String(), err
 }
 
@@ -135,16 +135,14 @@ func TestUSBOfAHeadsetWithTheAgentInItsSystem(t *testing.T) {
 		}
 		return nil
 	})
-	t.Run("anew, through the real adb server", func(t *testing.T) {
-		serial := adbtest.NewDaemon(t, headset.Device)
-		c.address = adbtest.NewRealServer(t, serial)
-		results, err := c.usb("--serial", serial)
-		if err != nil || results[serial].Outcome != usb.Enrolled {
-			t.Fatalf("%+v, %v", results, err)
-		}
-		c.serves(t, results[serial])
-		noTraces(t, headset)
-	})
+	if results, err = c.usb("--serial", "VR-1"); err != nil || results["VR-1"].Outcome != usb.Enrolled {
+		t.Fatalf("enrolled again: %+v, %v", results, err)
+	}
+	c.serves(t, results["VR-1"])
+	noTraces(t, headset)
+	if strings.Contains(c.adb.Calls(), "met_") {
+		t.Error("a token is an argument of adb")
+	}
 	if log := string(c.Log.Text()); strings.Contains(log, "met_") {
 		t.Error("a token is in the service's log")
 	}
@@ -155,13 +153,9 @@ func TestUSBOfAHeadsetWithTheAgentInItsSystem(t *testing.T) {
 func TestUSBOfAHeadsetWithoutTheAgent(t *testing.T) {
 	t.Parallel()
 	headset := servertest.NewHeadset(t, "VR-2", false)
-	c, serial := newCable(t, headset), "VR-2"
-	if adbtest.Installed() { // then the megabytes of the agent go through the real server
-		serial = adbtest.NewDaemon(t, headset.Device)
-		c.address = adbtest.NewRealServer(t, serial)
-	}
+	c := newCable(t, headset)
 	results, err := c.usb("--agent", headset.Program)
-	got := results[serial]
+	got := results["VR-2"]
 	if err != nil || got.Outcome != usb.Enrolled || got.Way != usb.Lab || !strings.Contains(got.Detail, "ends when the device restarts") {
 		t.Fatalf("%+v, %v", results, err)
 	}
@@ -175,7 +169,7 @@ func TestUSBOfAHeadsetWithoutTheAgent(t *testing.T) {
 	if len(agents) != 1 {
 		t.Fatalf("agents: %v", agents)
 	}
-	if results, err = c.usb(); err != nil || results[serial].Outcome != usb.AlreadyEnrolled || !slices.Equal(headset.Agents(), agents) {
+	if results, err = c.usb(); err != nil || results["VR-2"].Outcome != usb.AlreadyEnrolled || !slices.Equal(headset.Agents(), agents) {
 		t.Errorf("a second time: %+v, %v; agents %v, before %v", results, err, headset.Agents(), agents)
 	}
 	if err := syscall.Kill(agents[0], syscall.SIGKILL); err != nil { // as a restart does
@@ -187,7 +181,7 @@ func TestUSBOfAHeadsetWithoutTheAgent(t *testing.T) {
 		}
 		return nil
 	})
-	if results, err = c.usb(); err != nil || results[serial].Outcome != usb.AlreadyEnrolled || len(headset.Agents()) != 1 {
+	if results, err = c.usb(); err != nil || results["VR-2"].Outcome != usb.AlreadyEnrolled || len(headset.Agents()) != 1 {
 		t.Fatalf("after a restart: %+v, %v; agents %v", results, err, headset.Agents())
 	}
 	c.serves(t, got)

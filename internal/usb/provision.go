@@ -1,10 +1,10 @@
 package usb
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"strconv"
 	"strings"
 	"time"
@@ -145,7 +145,7 @@ func (w *work) system() error {
 	defer w.tidy(daemonBundle)
 	// Only system and shell may look into this directory (init file), so that the
 	// wide mode that adb gives a file does no harm.
-	if err := w.ADB.Push(w.ctx, w.result.Serial, daemonBundle, 0o640, bytes.NewReader(bundle.Text)); err != nil {
+	if err := w.hand(bundle, daemonBundle); err != nil {
 		return err
 	}
 	err = w.each([]string{"chmod", "640", daemonBundle}, []string{"setprop", daemonProperty, daemonReady}, []string{"setprop", daemonProperty, daemonEnrol})
@@ -159,6 +159,23 @@ func (w *work) system() error {
 		return err
 	}
 	return nil
+}
+
+// hand copies a bundle to a path on the device. It lies on this machine in a file
+// without a name, so that nothing is left of it if this program is killed.
+func (w *work) hand(b Bundle, path string) error {
+	file, err := os.CreateTemp("", "muster-usb-")
+	if err != nil {
+		return err
+	}
+	defer file.Close()
+	if err := os.Remove(file.Name()); err != nil {
+		return err
+	}
+	if _, err := file.Write(b.Text); err != nil {
+		return err
+	}
+	return w.ADB.Push(w.ctx, w.result.Serial, path, file)
 }
 
 // lab brings an agent along, enrols it, and starts it.
@@ -190,14 +207,14 @@ func (w *work) lab() error {
 	if err := w.each([]string{"mkdir", "-p", labDir}, []string{"chmod", "700", labDir}); err != nil {
 		return err
 	}
-	if err := w.ADB.Push(w.ctx, w.result.Serial, labProgram, 0o700, program); err != nil {
+	if err := w.ADB.Push(w.ctx, w.result.Serial, labProgram, program); err != nil {
 		return err
 	}
 	bundle, err := w.Desk.Issue(w.ctx)
 	if err != nil {
 		return err
 	}
-	if err := w.ADB.Push(w.ctx, w.result.Serial, labBundle, 0o600, bytes.NewReader(bundle.Text)); err != nil {
+	if err := w.hand(bundle, labBundle); err != nil {
 		return err
 	}
 	err = w.each([]string{"chmod", "700", labProgram}, []string{"chmod", "600", labBundle},

@@ -42,7 +42,7 @@ func (b Bundle) GoString() string { return b.String() }
 
 // Tool provisions devices.
 type Tool struct {
-	ADB      adb.Server
+	ADB      adb.Client
 	Desk     Desk
 	Programs Programs
 	Serials  []string      // only these; none: every device
@@ -97,7 +97,7 @@ func (t *Tool) Once(ctx context.Context) ([]Result, error) {
 
 // Watch provisions devices as they are plugged in, until ctx ends.
 func (t *Tool) Watch(ctx context.Context) ([]Result, error) {
-	if _, err := t.ready(ctx); err != nil {
+	if _, err := t.ADB.Start(ctx); err != nil {
 		return nil, err
 	}
 	var all sync.WaitGroup
@@ -128,21 +128,9 @@ func (t *Tool) Watch(ctx context.Context) ([]Result, error) {
 	return t.results(), err
 }
 
-// ready makes sure that an adb server runs. It reports whether it had to start it.
-func (t *Tool) ready(ctx context.Context) (started bool, err error) {
-	if _, err = t.ADB.Version(ctx); !errors.Is(err, adb.ErrNoServer) {
-		return false, err
-	}
-	if err := t.ADB.Start(ctx); err != nil {
-		return false, err
-	}
-	_, err = t.ADB.Version(ctx)
-	return true, err
-}
-
 // connected lists the devices that are to be provisioned.
 func (t *Tool) connected(ctx context.Context) ([]adb.Device, error) {
-	started, err := t.ready(ctx)
+	started, err := t.ADB.Start(ctx)
 	if err != nil {
 		return nil, err
 	}

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"path/filepath"
 	"reflect"
@@ -57,47 +56,72 @@ var ours, others = name.NewID(), name.NewID()
 // toy is a device whose tools say what a test wants them to.
 type toy struct {
 	*adbtest.Device
-	mu    sync.Mutex
-	props map[string]string
-	fails map[string]string // by the name of a tool: what it says
-	ran   []string
+	dir string // of what the tools say
 }
 
+// toyShell plays a device's tools with the files in $toy: props holds the properties,
+// fails part of a command that fails and said what it says, ran what ran.
+const toyShell = `
+run() {
+	if [ "$1" = getprop ]; then
+		cat "$toy/props/$2" 2>/dev/null
+		return 0
+	fi
+	echo "$*" >>"$toy/ran"
+	if [ -e "$toy/fails" ]; then
+		case "$*" in *"$(cat "$toy/fails")"*) cat "$toy/said" >&2; return 1 ;; esac
+	fi
+	if [ "$2" = status ]; then printf 'Device:  %s\nService: https://x\n' "$(cat "$toy/props/status")"; fi
+	if [ "$1" = rm ]; then rm -r -f "$root$4"; fi
+}
+`
+
 func newToy(t *testing.T, serial string, props map[string]string) *toy {
-	d := &toy{props: map[string]string{"ro.build.version.sdk": "30", "ro.build.version.release": "11", "ro.product.cpu.abi": "x86_64",
-		"ro.product.manufacturer": "Acme", "ro.product.model": "Visor", "sys.boot_completed": "1"}, fails: map[string]string{}}
-	for name, value := range props {
-		d.props[name] = value
-	}
-	d.Device = &adbtest.Device{Serial: serial, Root: t.TempDir(), Shell: d.shell}
+	t.Helper()
+	d := &toy{dir: t.TempDir()}
+	d.Device = &adbtest.Device{Serial: serial, Root: t.TempDir(), Shell: "toy='" + d.dir + "'" + toyShell}
+	d.set(t, map[string]string{"ro.build.version.sdk": "30", "ro.build.version.release": "11", "ro.product.cpu.abi": "x86_64",
+		"ro.product.manufacturer": "Acme", "ro.product.model": "Visor", "sys.boot_completed": "1"})
+	d.set(t, props)
 	return d
 }
 
-func (d *toy) shell(ctx context.Context, command string, out, errOut io.Writer) int {
-	words, err := adbtest.Words(ctx, command)
-	if err != nil {
-		return 2
+// set sets properties.
+func (d *toy) set(t *testing.T, props map[string]string) {
+	t.Helper()
+	for name, value := range props {
+		d.write(t, "props/"+name, value)
 	}
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	if words[0] == "getprop" {
-		fmt.Fprintln(out, d.props[words[1]])
-		return 0
+}
+
+// fail lets a command fail that contains a text.
+func (d *toy) fail(t *testing.T, part, said string) {
+	t.Helper()
+	d.write(t, "fails", part)
+	d.write(t, "said", said)
+}
+
+func (d *toy) write(t *testing.T, name, text string) {
+	t.Helper()
+	path := filepath.Join(d.dir, name)
+	if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o700), os.WriteFile(path, []byte(text), 0o600)); err != nil {
+		t.Fatal(err)
 	}
-	d.ran = append(d.ran, strings.Join(words, " "))
-	for tool, said := range d.fails {
-		if strings.Contains(strings.Join(words, " "), tool) {
-			fmt.Fprintln(errOut, said)
-			return 1
-		}
+}
+
+// ran is what ran on it, one command a line.
+func (d *toy) ran(t *testing.T) string {
+	t.Helper()
+	text, err := os.ReadFile(filepath.Join(d.dir, "ran"))
+	if err != nil && !os.IsNotExist(err) {
+		t.Fatal(err)
 	}
-	if len(words) > 1 && words[1] == "status" {
-		fmt.Fprintf(out, "Device:  %s\nService: https://x\n", d.props["status"])
-	}
-	if words[0] == "rm" {
-		_ = os.RemoveAll(filepath.Join(d.Root, words[len(words)-1]))
-	}
-	return 0
+	return string(text)
+}
+
+// client is a client of a fake adb.
+func client(fake *adbtest.ADB) adb.Client {
+	return adb.Client{Program: fake.Program, Address: "127.0.0.1:5037"}
 }
 
 func (d *toy) put(t *testing.T, path string) {
@@ -122,15 +146,15 @@ func TestWhatBecomesOfADevice(t *testing.T) {
 	system := map[string]string{"debug.muster.agent": "ready"}
 	for name, c := range map[string]struct {
 		props   map[string]string
-		prepare func(*toy, *desk, *usb.Tool)
+		prepare func(*testing.T, *toy, *desk, *usb.Tool)
 		want    usb.Outcome
 		says    string
 		issued  int
 	}{
-		"unauthorised":           {nil, func(d *toy, _ *desk, _ *usb.Tool) { d.State = "unauthorized" }, usb.Unauthorized, "allow USB debugging", 0},
-		"offline":                {nil, func(d *toy, _ *desk, _ *usb.Tool) { d.State = "offline" }, usb.Offline, "unplug it", 0},
-		"no permissions":         {nil, func(d *toy, _ *desk, _ *usb.Tool) { d.State = "no permissions (x)" }, usb.NoPermissions, "udev", 0},
-		"in recovery":            {nil, func(d *toy, _ *desk, _ *usb.Tool) { d.State = "recovery" }, usb.NotReady, "recovery", 0},
+		"unauthorised":           {nil, func(_ *testing.T, d *toy, _ *desk, _ *usb.Tool) { d.State = "unauthorized" }, usb.Unauthorized, "allow USB debugging", 0},
+		"offline":                {nil, func(_ *testing.T, d *toy, _ *desk, _ *usb.Tool) { d.State = "offline" }, usb.Offline, "unplug it", 0},
+		"no permissions":         {nil, func(_ *testing.T, d *toy, _ *desk, _ *usb.Tool) { d.State = "no permissions (x)" }, usb.NoPermissions, "udev", 0},
+		"in recovery":            {nil, func(_ *testing.T, d *toy, _ *desk, _ *usb.Tool) { d.State = "recovery" }, usb.NotReady, "recovery", 0},
 		"Android 4.4":            {map[string]string{"ro.build.version.sdk": "19"}, nil, usb.Unsupported, "older than 5", 0},
 		"no Android":             {map[string]string{"ro.build.version.sdk": "\x1b[31mhm"}, nil, usb.Failed, "is this Android?", 0},
 		"still starting":         {map[string]string{"sys.boot_completed": ""}, nil, usb.NotReady, "starting", 0},
@@ -139,29 +163,34 @@ func TestWhatBecomesOfADevice(t *testing.T) {
 		"system, enrolled":       {map[string]string{"debug.muster.agent": "enrolled", "persist.muster.device": ours}, nil, usb.AlreadyEnrolled, "", 0},
 		"system, elsewhere":      {map[string]string{"debug.muster.agent": "enrolled", "persist.muster.device": others}, nil, usb.Elsewhere, "does not manage it", 0},
 		"system, unknown":        {map[string]string{"debug.muster.agent": "enrolled"}, nil, usb.Elsewhere, "does not say which", 0},
-		"system, no word":        {system, func(_ *toy, d *desk, _ *usb.Tool) { d.never = true }, usb.Failed, "did not take the bundle", 1},
-		"system, no inbox":       {system, func(d *toy, _ *desk, _ *usb.Tool) { d.put(t, "data/muster-inbox") }, usb.Failed, "couldn't create file", 1},
-		"system, property fails": {system, func(d *toy, _ *desk, _ *usb.Tool) { d.fails["setprop"] = "denied\x1b[2J" }, usb.Failed, "setprop failed on the device: denied[2J", 1},
-		"no token":               {system, func(_ *toy, d *desk, _ *usb.Tool) { d.err = errors.New("no database") }, usb.Failed, "no database", 1},
+		"system, no word":        {system, func(_ *testing.T, _ *toy, d *desk, _ *usb.Tool) { d.never = true }, usb.Failed, "did not take the bundle", 1},
+		"system, no inbox":       {system, func(t *testing.T, d *toy, _ *desk, _ *usb.Tool) { d.put(t, "data/muster-inbox") }, usb.Failed, "couldn't create file", 1},
+		"system, property fails": {system, func(t *testing.T, d *toy, _ *desk, _ *usb.Tool) { d.fail(t, "setprop", "denied\x1b[2J") }, usb.Failed, "setprop failed on the device: denied[2J", 1},
+		"no token":               {system, func(_ *testing.T, _ *toy, d *desk, _ *usb.Tool) { d.err = errors.New("no database") }, usb.Failed, "no database", 1},
 		"lab":                    {nil, nil, usb.Enrolled, "ends when the device restarts", 1},
 		"lab, strange property":  {map[string]string{"debug.muster.agent": "hm"}, nil, usb.Enrolled, "ends when the device restarts", 1},
-		"lab, refused":           {nil, func(d *toy, _ *desk, _ *usb.Tool) { d.fails[" enroll "] = "muster-agent: cannot reach" }, usb.Failed, "cannot reach", 1},
-		"lab, does not start":    {nil, func(d *toy, _ *desk, _ *usb.Tool) { d.fails[" run "] = "Killed" }, usb.Failed, "Killed", 1},
-		"lab, no word":           {nil, func(_ *toy, d *desk, _ *usb.Tool) { d.never = true }, usb.Failed, "has not seen it within", 1},
-		"lab, no agent":          {nil, func(_ *toy, _ *desk, u *usb.Tool) { u.Programs = usb.Programs{} }, usb.Unsupported, "--agent", 0},
+		"lab, refused":           {nil, func(t *testing.T, d *toy, _ *desk, _ *usb.Tool) { d.fail(t, " enroll ", "muster-agent: cannot reach") }, usb.Failed, "cannot reach", 1},
+		"lab, does not start":    {nil, func(t *testing.T, d *toy, _ *desk, _ *usb.Tool) { d.fail(t, " run ", "Killed") }, usb.Failed, "Killed", 1},
+		"lab, no word":           {nil, func(_ *testing.T, _ *toy, d *desk, _ *usb.Tool) { d.never = true }, usb.Failed, "has not seen it within", 1},
+		"lab, no agent":          {nil, func(_ *testing.T, _ *toy, _ *desk, u *usb.Tool) { u.Programs = usb.Programs{} }, usb.Unsupported, "--agent", 0},
 		"lab, other processor":   {map[string]string{"ro.product.cpu.abi": "riscv64"}, nil, usb.Unsupported, "riscv64", 0},
 		"lab, wrong program":     {map[string]string{"ro.product.cpu.abi": "armeabi-v7a"}, nil, usb.Failed, "is a program for", 0},
-		"lab, again":             {map[string]string{"status": ours}, func(d *toy, _ *desk, _ *usb.Tool) { d.put(t, "data/local/tmp/muster/state/identity.json") }, usb.AlreadyEnrolled, "(again)", 0},
-		"lab, elsewhere":         {map[string]string{"status": others}, func(d *toy, _ *desk, _ *usb.Tool) { d.put(t, "data/local/tmp/muster/state/identity.json") }, usb.Elsewhere, "rm -r /data/local/tmp/muster", 0},
+		"lab, again": {map[string]string{"status": ours}, func(t *testing.T, d *toy, _ *desk, _ *usb.Tool) {
+			d.put(t, "data/local/tmp/muster/state/identity.json")
+		}, usb.AlreadyEnrolled, "(again)", 0},
+		"lab, elsewhere": {map[string]string{"status": others}, func(t *testing.T, d *toy, _ *desk, _ *usb.Tool) {
+			d.put(t, "data/local/tmp/muster/state/identity.json")
+		}, usb.Elsewhere, "rm -r /data/local/tmp/muster", 0},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			device, d := newToy(t, "S1", c.props), &desk{}
-			fake := adbtest.NewServer(t, device.Device)
-			tool := &usb.Tool{ADB: adb.Server{Address: fake.Address}, Desk: d, Patience: 5 * time.Second, Programs: usb.Programs{File: agentFile(t)}}
+			fake := adbtest.New(t)
+			tool := &usb.Tool{ADB: client(fake), Desk: d, Patience: 5 * time.Second, Programs: usb.Programs{File: agentFile(t)}}
 			if c.prepare != nil {
-				c.prepare(device, d, tool)
+				c.prepare(t, device, d, tool)
 			}
+			fake.Connect(device.Device)
 			if d.never {
 				tool.Patience = 50 * time.Millisecond
 			}
@@ -177,22 +206,21 @@ func TestWhatBecomesOfADevice(t *testing.T) {
 	}
 }
 
-// leaves: no bundle stays on a device, and no request holds its token.
-func leaves(t *testing.T, d *toy, fake *adbtest.Server) {
+// leaves: no bundle stays on a device, and no argument of adb holds its token.
+func leaves(t *testing.T, d *toy, fake *adbtest.ADB) {
 	t.Helper()
-	for _, request := range fake.Asked() {
-		if strings.Contains(request, token) {
-			t.Errorf("the token is in %q", request)
-		}
+	if calls := fake.Calls(); strings.Contains(calls, token) {
+		t.Errorf("the token is an argument: %s", calls)
 	}
-	ran := strings.Join(d.ran, "\n")
+	ran := d.ran(t)
 	if strings.Contains(ran, "mkdir") && !strings.HasPrefix(ran, "mkdir -p /data/local/tmp/muster\nchmod 700 /data/local/tmp/muster\n") {
 		t.Errorf("the directory was not closed first: %s", ran)
 	}
 	if _, err := os.Stat(filepath.Join(d.Root, "data/muster-inbox/bundle.json")); err == nil {
 		t.Error("the bundle was left")
 	}
-	if failed := len(d.fails) > 0 && strings.Contains(ran, " enroll ") && !strings.Contains(ran, " run "); failed && !strings.Contains(ran, "rm -r -f /data/local/tmp/muster") {
+	_, fails := os.Stat(filepath.Join(d.dir, "fails"))
+	if failed := fails == nil && strings.Contains(ran, " enroll ") && !strings.Contains(ran, " run "); failed && !strings.Contains(ran, "rm -r -f /data/local/tmp/muster") {
 		t.Errorf("after a failure something was left: %s", ran)
 	}
 }
@@ -201,7 +229,7 @@ func leaves(t *testing.T, d *toy, fake *adbtest.Server) {
 func TestHostileText(t *testing.T) {
 	t.Parallel()
 	d := newToy(t, "S1", map[string]string{"ro.product.model": "\x1b]0;x\x07\u202eVi\r\nsor" + strings.Repeat("x", 300), "debug.muster.agent": "enrolled", "persist.muster.device": ours})
-	tool := &usb.Tool{ADB: adb.Server{Address: adbtest.NewServer(t, d.Device).Address}, Desk: &desk{}}
+	tool := &usb.Tool{ADB: client(adbtest.New(t, d.Device)), Desk: &desk{}}
 	got, err := tool.Once(t.Context())
 	if err != nil || len(got) != 1 || strings.ContainsAny(got[0].Title(), "\x1b\x07\r\n\u202e") || len(got[0].Model) > 100 {
 		t.Errorf("%+v, %v", got, err)
@@ -211,13 +239,13 @@ func TestHostileText(t *testing.T) {
 func TestSomeOfThem(t *testing.T) {
 	t.Parallel()
 	enrolled := map[string]string{"debug.muster.agent": "enrolled", "persist.muster.device": ours}
-	fake := adbtest.NewServer(t, newToy(t, "A", enrolled).Device, newToy(t, "B", enrolled).Device)
-	tool := &usb.Tool{ADB: adb.Server{Address: fake.Address}, Desk: &desk{}, Serials: []string{"B", "C"}}
+	fake := adbtest.New(t, newToy(t, "A", enrolled).Device, newToy(t, "B", enrolled).Device)
+	tool := &usb.Tool{ADB: client(fake), Desk: &desk{}, Serials: []string{"B", "C"}}
 	got, err := tool.Once(t.Context())
 	if err != nil || len(got) != 2 || got[0].Serial != "B" || got[0].Outcome != usb.AlreadyEnrolled || got[1].Serial != "C" || got[1].Outcome != usb.Absent {
 		t.Errorf("%+v, %v", got, err)
 	}
-	empty := &usb.Tool{ADB: adb.Server{Address: adbtest.NewServer(t).Address}, Desk: &desk{}}
+	empty := &usb.Tool{ADB: client(adbtest.New(t)), Desk: &desk{}}
 	if got, err := empty.Once(t.Context()); err == nil || !strings.Contains(err.Error(), "no device is connected") {
 		t.Errorf("without devices: %+v, %v", got, err)
 	}
@@ -230,12 +258,12 @@ func TestWatch(t *testing.T) {
 	first, second := newToy(t, "A", map[string]string{"debug.muster.agent": "ready"}), newToy(t, "B", map[string]string{"debug.muster.agent": "ready"})
 	shy := *second.Device
 	shy.State = "unauthorized"
-	fake := adbtest.NewServer(t)
+	fake := adbtest.New(t)
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	var said []string
 	d := &desk{}
-	tool := &usb.Tool{ADB: adb.Server{Address: fake.Address}, Desk: d, Patience: 5 * time.Second}
+	tool := &usb.Tool{ADB: client(fake), Desk: d, Patience: 5 * time.Second}
 	tool.Say = func(r usb.Result) {
 		said = append(said, r.Serial+" "+string(r.Outcome))
 		switch strings.Join(said, ", ") {
@@ -292,11 +320,9 @@ func TestPrograms(t *testing.T) {
 func TestTool_BestOutcomeOfASession(t *testing.T) {
 	t.Parallel()
 	device := newToy(t, "S1", map[string]string{"debug.muster.agent": "ready"})
-	tool := &usb.Tool{ADB: adb.Server{Address: adbtest.NewServer(t, device.Device).Address}, Desk: &desk{}, Patience: 5 * time.Second}
+	tool := &usb.Tool{ADB: client(adbtest.New(t, device.Device)), Desk: &desk{}, Patience: 5 * time.Second}
 	for _, now := range []string{"ready", "enrolled"} {
-		device.mu.Lock()
-		device.props["debug.muster.agent"], device.props["persist.muster.device"] = now, ours
-		device.mu.Unlock()
+		device.set(t, map[string]string{"debug.muster.agent": now, "persist.muster.device": ours})
 		got, err := tool.Once(t.Context())
 		if err != nil || len(got) != 1 || got[0].Outcome != usb.Enrolled {
 			t.Errorf("when the device is %s, the session says %+v, %v; want ENROLLED", now, got, err)

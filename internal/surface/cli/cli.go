@@ -46,6 +46,8 @@ type Env struct {
 	Now func() time.Time
 	// User is who runs the command, as the operating system knows.
 	User string
+	// ADB is the adb program of Android's developer tools; empty: adb in PATH.
+	ADB string
 	// Open opens a database that is at this program's schema. An empty one is set
 	// up first, for a command that writes.
 	Open func(ctx context.Context, store config.Store, intent Intent) (*Desk, error)

@@ -70,7 +70,7 @@ func (c *USB) Run(env *Env) error {
 		if err != nil {
 			return answer{}, err
 		}
-		tool := &usb.Tool{ADB: adb.Server{Address: server}, Desk: issuing, Serials: c.Serial, Patience: c.Wait, Programs: c.programs()}
+		tool := &usb.Tool{ADB: adb.Client{Program: env.ADB, Address: server}, Desk: issuing, Serials: c.Serial, Patience: c.Wait, Programs: c.programs()}
 		if c.Output == "text" {
 			tool.Say = func(r usb.Result) { fmt.Fprintln(env.Out, progress(r)) }
 		}

@@ -1,16 +1,17 @@
-// Package adb talks to the adb server, the program of Android's developer tools
-// that holds the USB connections, by its own protocol ("smart sockets"): which
-// devices there are, commands on their shell, files onto them. What devices send
-// is bounded and is not to be trusted.
+// Package adb runs the adb program of Android's developer tools: it lists devices,
+// runs commands in their shell and copies files to them. What a device sends is
+// bounded and cleaned, because a device can send anything.
 package adb
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"net"
+	"os"
+	"os/exec"
 	"strconv"
 	"strings"
 	"time"
@@ -18,28 +19,22 @@ import (
 	"github.com/musterhq/muster/internal/check"
 )
 
-// Limits of one exchange with the server.
-const (
-	dialTime  = 5 * time.Second
-	maxAnswer = 0xffff // what four hexadecimal digits can say
-	maxOutput = 1 << 20
-)
+// maxOutput bounds each of the two outputs of one call.
+const maxOutput = 1 << 20
 
-// Server is an adb server.
-type Server struct {
-	Address string // host:port
+// Client runs the adb program with one adb server.
+type Client struct {
+	Program string // empty: adb in PATH
+	Address string // of the adb server, HOST:PORT
 }
 
-// Error is what the server or a device refused, in its own words, cleaned.
+// Error is what adb or a device refused, in its own words, cleaned.
 type Error struct{ Text string }
 
 // Error implements error.
 func (e *Error) Error() string { return "adb: " + e.Text }
 
-// ErrNoServer is returned when nothing answers at the server's address.
-var ErrNoServer = errors.New("no adb server answers")
-
-// Address reads where the adb server is from what its own programs take:
+// Address reads where the adb server is from what adb itself takes:
 // ADB_SERVER_SOCKET (tcp:HOST:PORT or tcp:PORT) or ANDROID_ADB_SERVER_PORT.
 func Address(socket, port string) (string, error) {
 	host, wanted := "127.0.0.1", "5037"
@@ -60,126 +55,145 @@ func Address(socket, port string) (string, error) {
 	return net.JoinHostPort(host, wanted), nil
 }
 
-// Version asks for the server's version: proof that it is one.
-func (s Server) Version(ctx context.Context) (int, error) {
-	text, err := s.query(ctx, "host:version")
+// Start makes sure that an adb server runs: adb starts one on this machine if none
+// answers. It reports whether one was started, which then still looks for devices.
+func (c Client) Start(ctx context.Context) (started bool, err error) {
+	_, said, err := c.call(ctx, nil, "start-server")
+	return strings.Contains(said, "started"), err
+}
+
+// Output is what a command on a device wrote, at most 1 MiB of each, and its exit
+// code. A device before Android 7 mixes the two outputs in Out.
+type Output struct {
+	Out, Err string
+	Code     int
+}
+
+// Said is the end of what the command wrote, cleaned, for an error message.
+func (o Output) Said() string {
+	return cmp.Or(clean(o.Err), clean(o.Out), "exit code "+strconv.Itoa(o.Code))
+}
+
+// exitMark precedes a command's exit code in its output. The shell of a device before
+// Android 7 reports no exit code, so the code is asked for on every device.
+const exitMark = "muster-exit="
+
+// Run runs one command with its arguments on a device, as the shell user. The
+// device's shell reads the words as they are, because Quote protects them. A command
+// that fails is an Output with another code than 0, not an error.
+func (c Client) Run(ctx context.Context, serial string, words ...string) (Output, error) {
+	command, err := Quote(words...)
 	if err != nil {
-		return 0, err
+		return Output{}, err
 	}
-	version, err := strconv.ParseUint(text, 16, 32)
+	out, said, err := c.call(ctx, nil, "-s", serial, "shell", command+"; echo "+exitMark+"$?")
 	if err != nil {
-		return 0, fmt.Errorf("what listens at %s is no adb server", s.Address)
+		return Output{}, err
 	}
-	return int(version), nil
-}
-
-// Features lists what a device's side of adb can do.
-func (s Server) Features(ctx context.Context, serial string) ([]string, error) {
-	text, err := s.query(ctx, "host-serial:"+serial+":features")
-	return strings.Split(text, ","), err
-}
-
-// query asks the server for one text.
-func (s Server) query(ctx context.Context, service string) (string, error) {
-	l, err := s.open(ctx, service)
+	out = strings.ReplaceAll(out, "\r\n", "\n") // the terminal of a device before Android 7
+	cut := strings.LastIndex(out, exitMark)
+	if cut < 0 {
+		return Output{}, &Error{"the connection ended: was the device unplugged?"}
+	}
+	code, err := strconv.ParseUint(strings.TrimSpace(out[cut+len(exitMark):]), 10, 8)
 	if err != nil {
-		return "", err
+		return Output{}, errors.New("cannot read the exit code that the device sent")
 	}
-	defer l.close()
-	text, err := l.text()
-	return text, l.reason(err)
+	return Output{out[:cut], said, int(code)}, nil
 }
 
-// line is one connection to the server. It ends with its context.
-type line struct {
-	net.Conn
-	ctx  context.Context
-	stop func() bool
+// Exists reports whether a device has something at a path that its shell user may see.
+func (c Client) Exists(ctx context.Context, serial, path string) (bool, error) {
+	said, err := c.Run(ctx, serial, "[", "-e", path, "]")
+	if err == nil && said.Code > 1 {
+		err = errors.New(said.Said())
+	}
+	return said.Code == 0, err
 }
 
-// open connects and asks for a service.
-func (s Server) open(ctx context.Context, services ...string) (*line, error) {
-	dialer := net.Dialer{Timeout: dialTime}
-	conn, err := dialer.DialContext(ctx, "tcp", s.Address)
-	if err != nil {
-		if ctx.Err() != nil {
-			return nil, context.Cause(ctx)
-		}
-		return nil, fmt.Errorf("%w at %s", ErrNoServer, s.Address)
-	}
-	l := &line{Conn: conn, ctx: ctx}
-	l.stop = context.AfterFunc(ctx, func() { _ = conn.SetDeadline(time.Unix(1, 0)) })
-	for _, service := range services {
-		if err := l.ask(service); err != nil {
-			l.close()
-			return nil, l.reason(err)
-		}
-	}
-	return l, nil
-}
-
-func (l *line) close() {
-	l.stop()
-	_ = l.Close()
-}
-
-// reason is why the line failed: its context's end, if it has ended.
-func (l *line) reason(err error) error {
-	if err != nil && l.ctx.Err() != nil {
-		return context.Cause(l.ctx)
-	}
-	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
-		return &Error{"the connection ended: was the device unplugged?"}
-	}
+// Push copies a regular file to a path on a device and replaces what was there. adb
+// reads it as its standard input, so that a file without a name can be copied. The
+// device gives its group and all others the rights of its owner: what is secret
+// belongs into a directory that is closed to them.
+func (c Client) Push(ctx context.Context, serial, path string, content *os.File) error {
+	_, _, err := c.call(ctx, content, "-s", serial, "push", "/dev/stdin", path)
 	return err
 }
 
-// ask sends a request, four hexadecimal digits of its length first, and reads
-// whether it was granted.
-func (l *line) ask(service string) error {
-	if len(service) > maxAnswer {
-		return fmt.Errorf("a request of %d bytes is too long for adb", len(service))
-	}
-	if _, err := fmt.Fprintf(l, "%04x%s", len(service), service); err != nil {
-		return err
-	}
-	return l.granted()
-}
-
-func (l *line) granted() error {
-	var status [4]byte
-	if _, err := io.ReadFull(l, status[:]); err != nil {
-		return err
-	}
-	switch string(status[:]) {
-	case "OKAY":
-		return nil
-	case "FAIL":
-		text, err := l.text()
-		if err != nil {
-			return err
+// Quote writes words as a POSIX shell, such as Android's, reads them back: each
+// within single quotes, in which nothing but a single quote has a meaning.
+func Quote(words ...string) (string, error) {
+	quoted := make([]string, len(words))
+	for i, word := range words {
+		if strings.ContainsRune(word, 0) {
+			return "", errors.New("an argument with a NUL cannot be handed to a program")
 		}
-		return &Error{clean(text)}
+		quoted[i] = "'" + strings.ReplaceAll(word, "'", `'\''`) + "'"
 	}
-	return errors.New("what listens there is no adb server")
+	return strings.Join(quoted, " "), nil
 }
 
-// text reads one text with its length before it.
-func (l *line) text() (string, error) {
-	var digits [4]byte
-	if _, err := io.ReadFull(l, digits[:]); err != nil {
-		return "", err
-	}
-	length, err := strconv.ParseUint(string(digits[:]), 16, 16)
+// command is one call of adb. Its standard input is empty.
+func (c Client) command(ctx context.Context, args ...string) (*exec.Cmd, error) {
+	program, err := exec.LookPath(cmp.Or(c.Program, "adb"))
 	if err != nil {
-		return "", errors.New("the adb server's answer has no length")
+		return nil, errors.New("cannot find the program adb: install Android's platform tools (Debian: apt-get install adb)")
 	}
-	var text bytes.Buffer
-	if _, err := io.CopyN(&text, l, int64(length)); err != nil {
-		return "", err
+	host, port, err := net.SplitHostPort(c.Address)
+	if err != nil {
+		return nil, err
 	}
-	return text.String(), nil
+	server := []string{"-P", port}
+	// With -H adb takes the server for one on another machine and starts none.
+	if ip := net.ParseIP(host); host != "localhost" && !ip.IsLoopback() {
+		server = append(server, "-H", host)
+	}
+	cmd := exec.CommandContext(ctx, program, append(server, args...)...)
+	cmd.WaitDelay = time.Second // a server that adb started may hold on to the pipes
+	return cmd, nil
 }
 
-// clean makes what a device or the server said fit to be shown.
+// call runs adb to its end and returns its outputs.
+func (c Client) call(ctx context.Context, stdin *os.File, args ...string) (out, said string, err error) {
+	cmd, err := c.command(ctx, args...)
+	if err != nil {
+		return "", "", err
+	}
+	var stdout, stderr limited
+	cmd.Stdout, cmd.Stderr = &stdout, &stderr
+	if stdin != nil {
+		cmd.Stdin = stdin
+	}
+	err = cmd.Run()
+	out, said = stdout.kept.String(), stderr.kept.String()
+	if err == nil || errors.Is(err, exec.ErrWaitDelay) {
+		return out, said, nil
+	}
+	return "", "", c.reason(ctx, err, cmp.Or(said, out))
+}
+
+// reason is why a call failed: its context's end, or adb's own words.
+func (c Client) reason(ctx context.Context, err error, said string) error {
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	said = clean(said)
+	for _, prefix := range []string{"adb: ", "error: "} {
+		said = strings.TrimPrefix(said, prefix)
+	}
+	return &Error{cmp.Or(said, err.Error())}
+}
+
+// limited keeps the beginning of what is written to it.
+type limited struct{ kept bytes.Buffer }
+
+// Write implements io.Writer; it drops what is too much.
+func (l *limited) Write(p []byte) (int, error) {
+	if room := maxOutput - l.kept.Len(); room > 0 {
+		l.kept.Write(p[:min(len(p), room)])
+	}
+	return len(p), nil
+}
+
+// clean makes what a device or adb wrote fit to be shown.
 func clean(text string) string { return check.Clean(text, 300) }

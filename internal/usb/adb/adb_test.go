@@ -4,9 +4,8 @@ import (
 	"bytes"
 	"context"
 	"errors"
-	"io"
-	"net"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"reflect"
 	"strings"
@@ -18,35 +17,58 @@ import (
 	"github.com/musterhq/muster/internal/usb/adbtest"
 )
 
-// hosted is a device whose shell is this machine's.
-func hosted(t *testing.T, old bool) (adb.Server, *adbtest.Device) {
+// client is a client of a fake adb with one device, whose shell is this machine's.
+func client(t *testing.T) (adb.Client, *adbtest.Device) {
 	t.Helper()
-	d := &adbtest.Device{Serial: "S1", Root: t.TempDir(), Old: old, Shell: adbtest.HostShell}
-	return adb.Server{Address: adbtest.NewServer(t, d).Address}, d
+	d := &adbtest.Device{Serial: "S1", Root: t.TempDir()}
+	return adb.Client{Program: adbtest.New(t, d).Program, Address: "127.0.0.1:5037"}, d
 }
 
-func TestVersionAndDevices(t *testing.T) {
-	t.Parallel()
-	all := []*adbtest.Device{{Serial: "R58M123ABC"}, {Serial: "emulator-5554", State: "offline"}, {Serial: "192.168.1.5:5555", State: "unauthorized"},
-		{Serial: "P1", State: "no permissions (user x is not in the plugdev group); see [http://example]"}, {Serial: "evil\nR58M device"}, {Serial: "-s"}}
-	s := adb.Server{Address: adbtest.NewServer(t, all...).Address}
-	if version, err := s.Version(t.Context()); err != nil || version != 41 {
-		t.Errorf("version %d, %v", version, err)
+// playing is a client of a program that a test writes in sh.
+func playing(t *testing.T, code string) adb.Client {
+	t.Helper()
+	program := filepath.Join(t.TempDir(), "adb")
+	if err := os.WriteFile(program, []byte("#!/bin/sh\n"+code), 0o700); err != nil {
+		t.Fatal(err)
 	}
-	got, err := s.Devices(t.Context())
+	return adb.Client{Program: program, Address: "127.0.0.1:5037"}
+}
+
+// regular is an open file with a text.
+func regular(t *testing.T, content []byte) *os.File {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "content")
+	if err := os.WriteFile(path, content, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	file, err := os.Open(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = file.Close() })
+	return file
+}
+
+func TestClient_Devices(t *testing.T) {
+	t.Parallel()
+	c := adb.Client{Address: "127.0.0.1:5037", Program: adbtest.New(t, &adbtest.Device{Serial: "R58M123ABC"}, &adbtest.Device{Serial: "emulator-5554", State: "offline"},
+		&adbtest.Device{Serial: "192.168.1.5:5555", State: "unauthorized"}, &adbtest.Device{Serial: "P1", State: "no permissions (user x is not in the plugdev group); see [http://example]"},
+		&adbtest.Device{Serial: "evil\nR58M"}, &adbtest.Device{Serial: "-s"}).Program}
+	got, err := c.Devices(t.Context())
 	want := []adb.Device{{Serial: "R58M123ABC", State: adb.Online}, {Serial: "emulator-5554", State: adb.Offline},
 		{Serial: "192.168.1.5:5555", State: adb.Unauthorized}, {Serial: "P1", State: adb.NoPermissions}, {Serial: "R58M", State: adb.Online}}
 	if err != nil || !reflect.DeepEqual(got, want) {
-		t.Errorf("devices %+v, %v", got, err)
+		t.Errorf("devices %+v, %v; want %+v", got, err, want)
 	}
 }
 
-func TestTrack(t *testing.T) {
+func TestClient_Track(t *testing.T) {
 	t.Parallel()
-	fake := adbtest.NewServer(t)
+	fake := adbtest.New(t)
+	c := adb.Client{Program: fake.Program, Address: "127.0.0.1:5037"}
 	var seen []int
 	end := errors.New("seen enough")
-	err := adb.Server{Address: fake.Address}.Track(t.Context(), func(all []adb.Device) error {
+	err := c.Track(t.Context(), func(all []adb.Device) error {
 		seen = append(seen, len(all))
 		switch len(seen) {
 		case 1:
@@ -58,59 +80,100 @@ func TestTrack(t *testing.T) {
 		}
 		return nil
 	})
-	if !errors.Is(err, end) || !reflect.DeepEqual(seen, []int{0, 2, 1}) {
-		t.Errorf("seen %v, %v", seen, err)
+	if want := []int{0, 2, 1}; !errors.Is(err, end) || !reflect.DeepEqual(seen, want) {
+		t.Errorf("numbers of devices %v, %v; want %v", seen, err, want)
 	}
 	ctx, cancel := context.WithCancel(t.Context())
-	err = adb.Server{Address: fake.Address}.Track(ctx, func([]adb.Device) error { cancel(); return nil })
+	fake.Connect()
+	err = c.Track(ctx, func([]adb.Device) error { cancel(); return nil })
 	if !errors.Is(err, context.Canceled) {
+		t.Errorf("after its context ended: %v", err)
+	}
+	err = playing(t, "echo 'error: protocol fault' >&2; printf zzzz").Track(t.Context(), func([]adb.Device) error { return nil })
+	if err == nil || err.Error() != "adb: protocol fault" {
+		t.Errorf("after a list that cannot be read: %v", err)
+	}
+}
+
+func TestClient_Run(t *testing.T) {
+	t.Parallel()
+	c, _ := client(t)
+	got, err := c.Run(t.Context(), "S1", "sh", "-c", "printf 'a\\nb'; echo no >&2; exit 7")
+	if want := (adb.Output{Out: "a\nb", Err: "no\n", Code: 7}); err != nil || got != want {
+		t.Errorf("%+v, %v; want %+v", got, err, want)
+	}
+	if got, err := c.Run(t.Context(), "S1", "true"); err != nil || got != (adb.Output{}) {
+		t.Errorf("true: %+v, %v", got, err)
+	}
+	if _, err := c.Run(t.Context(), "S1", "a\x00b"); err == nil {
+		t.Error("an argument with a NUL was accepted")
+	}
+	if _, err := c.Run(t.Context(), "S2", "true"); err == nil || err.Error() != "adb: device 'S2' not found" {
+		t.Errorf("an unknown device: %v", err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, err := c.Run(ctx, "S1", "true"); !errors.Is(err, context.Canceled) {
 		t.Errorf("after its context ended: %v", err)
 	}
 }
 
-func TestRun(t *testing.T) {
+// What adb prints is taken only as far as it can be.
+func TestClient_Run_StrangeOutput(t *testing.T) {
 	t.Parallel()
-	for name, old := range map[string]bool{"shell protocol": false, "before Android 7": true} {
+	for name, c := range map[string]struct{ code, want string }{
+		"cut off":         {"echo half", "was the device unplugged?"},
+		"no code":         {"echo muster-exit=x", "cannot read the exit code"},
+		"too much":        {"head -c 3000000 /dev/zero; echo muster-exit=0", "was the device unplugged?"},
+		"refused":         {"echo 'adb: error: closed\033[31m' >&2; exit 1", "adb: closed[31m"},
+		"refused in vain": {"exit 3", "exit status 3"},
+	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			s, _ := hosted(t, old)
-			got, err := s.Run(t.Context(), "S1", "sh", "-c", "printf 'a\\nb'; echo no >&2; exit 7")
-			if err != nil || got.Code != 7 {
-				t.Errorf("%+v, %v", got, err)
-			}
-			if want := (adb.Output{Out: "a\nb", Err: "no\n", Code: 7}); !old && got != want {
-				t.Errorf("%+v, want %+v", got, want)
-			}
-			if old && !strings.HasPrefix(got.Out, "a\nb") {
-				t.Errorf("%+v", got)
-			}
-			if got, err := s.Run(t.Context(), "S1", "true"); err != nil || got.Code != 0 || got.Out != "" {
-				t.Errorf("true: %+v, %v", got, err)
+			if got, err := playing(t, c.code).Run(t.Context(), "S1", "true"); err == nil || !strings.Contains(err.Error(), c.want) {
+				t.Errorf("%d bytes, code %d, %v; want %q", len(got.Out), got.Code, err, c.want)
 			}
 		})
 	}
-	s, _ := hosted(t, false)
-	if _, err := s.Run(t.Context(), "S1", "a\x00b"); err == nil {
-		t.Error("a NUL went through")
+	// The shell of a device before Android 7 has a terminal and mixes the outputs.
+	got, err := playing(t, `printf 'a\r\nno\r\nmuster-exit=7\r\n'`).Run(t.Context(), "S1", "true")
+	if want := (adb.Output{Out: "a\nno\n", Code: 7}); err != nil || got != want {
+		t.Errorf("before Android 7: %+v, %v; want %+v", got, err, want)
 	}
-	if _, err := s.Run(t.Context(), "S2", "true"); err == nil || !strings.Contains(err.Error(), "not found") {
-		t.Errorf("an unknown device: %v", err)
+}
+
+// The program is called with the address of the server, in the form in which adb
+// starts one on this machine and none elsewhere.
+func TestClient_Start(t *testing.T) {
+	t.Parallel()
+	for address, want := range map[string]string{"127.0.0.1:5037": "-P 5037 start-server", "[::1]:5038": "-P 5038 start-server",
+		"localhost:1": "-P 1 start-server", "lab.example:2": "-P 2 -H lab.example start-server"} {
+		c := playing(t, `echo "$*" >&2; exit 1`)
+		c.Address = address
+		if _, err := c.Start(t.Context()); err == nil || err.Error() != "adb: "+want {
+			t.Errorf("%s: %v, want %q", address, err, want)
+		}
 	}
-	if got, err := s.Run(t.Context(), "S1", "sh", "-c", "head -c 3000000 /dev/zero"); err != nil || len(got.Out) != 1<<20 {
-		t.Errorf("of much output %d bytes were kept, %v", len(got.Out), err)
+	for code, want := range map[string]bool{"": false, "echo '* daemon started successfully' >&2": true} {
+		if started, err := playing(t, code).Start(t.Context()); err != nil || started != want {
+			t.Errorf("%q: started %v, %v; want %v", code, started, err, want)
+		}
+	}
+	if _, err := (adb.Client{Program: filepath.Join(t.TempDir(), "adb"), Address: "127.0.0.1:1"}).Start(t.Context()); err == nil || !strings.Contains(err.Error(), "platform tools") {
+		t.Errorf("without the program: %v", err)
 	}
 }
 
 // Whatever the words are, the shell reads back the same.
 func TestQuoting(t *testing.T) {
 	t.Parallel()
-	s, _ := hosted(t, false)
+	c, _ := client(t)
 	rapid.Check(t, func(r *rapid.T) {
 		words := rapid.SliceOfN(rapid.OneOf(rapid.StringMatching(`['"\\$`+"`"+`;&|<>(){}*?~! \n\t#=a-]{0,12}`), rapid.String()), 1, 4).Draw(r, "words")
 		for i := range words {
 			words[i] = strings.ReplaceAll(words[i], "\x00", "")
 		}
-		got, err := s.Run(t.Context(), "S1", append([]string{"printf", `%s\0`}, words...)...)
+		got, err := c.Run(t.Context(), "S1", append([]string{"printf", `%s\0`}, words...)...)
 		if want := strings.Join(words, "\x00") + "\x00"; err != nil || got.Code != 0 || got.Out != want {
 			r.Fatalf("%q came as %q (%d, %v)", want, got.Out, got.Code, err)
 		}
@@ -127,28 +190,15 @@ func FuzzQuote(f *testing.F) {
 			}
 			return
 		}
-		words, failed := adbtest.Words(t.Context(), line)
-		if err != nil || failed != nil || !reflect.DeepEqual(words, []string{a, b}) {
-			t.Fatalf("%q %q came as %q (%v, %v)", a, b, words, err, failed)
-		}
-	})
-}
-
-// What a device writes is read within bounds, or refused.
-func FuzzOutput(f *testing.F) {
-	f.Add([]byte("OKAYOKAY\x01\x02\x00\x00\x00hi\x03\x01\x00\x00\x00\x07"))
-	f.Add([]byte("OKAYFAIL0003no\n"))
-	f.Add([]byte("OKAYOKAY\x01\xff\xff\xff\xffhi"))
-	f.Fuzz(func(t *testing.T, said []byte) {
-		s := adb.Server{Address: saying(t, []byte("OKAY000dcmd,shell_v2,"), said)}
-		if got, err := s.Run(t.Context(), "S1", "true"); err == nil && got.Code == 0 && !bytes.Contains(said, []byte{3, 1, 0, 0, 0, 0}) {
-			t.Fatalf("success out of %q", said)
+		said, failed := exec.CommandContext(t.Context(), "/bin/sh", "-c", `printf '%s\0' `+line).Output()
+		if err != nil || failed != nil || string(said) != a+"\x00"+b+"\x00" {
+			t.Fatalf("%q %q came as %q (%v, %v)", a, b, said, err, failed)
 		}
 	})
 }
 
 func FuzzDevices(f *testing.F) {
-	f.Add("S1\tdevice\nS2  no permissions (x)\n")
+	f.Add("List of devices attached\nS1\tdevice\nS2\tno permissions (x)\n")
 	f.Fuzz(func(t *testing.T, text string) {
 		for _, d := range adb.ParseDevices(text) {
 			if strings.ContainsAny(d.Serial, " \t\n';") || strings.ContainsAny(string(d.State), "\n\x1b") {
@@ -158,68 +208,26 @@ func FuzzDevices(f *testing.F) {
 	})
 }
 
-// saying is a server that says something to whoever connects, whatever they ask,
-// something else to each.
-func saying(t *testing.T, parts ...[]byte) string {
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = listener.Close() })
-	go func() {
-		for _, part := range parts {
-			conn, err := listener.Accept()
-			if err != nil {
-				return
-			}
-			_, _ = conn.Write(part)
-			_ = conn.(*net.TCPConn).CloseWrite()
-			_, _ = io.Copy(io.Discard, conn)
-			_ = conn.Close()
-		}
-	}()
-	return listener.Addr().String()
-}
-
-func TestFiles(t *testing.T) {
+func TestClient_Push(t *testing.T) {
 	t.Parallel()
-	s, d := hosted(t, false)
+	c, d := client(t)
 	content := bytes.Repeat([]byte("0123456789abcdef"), 20_000)
-	if there, err := s.Exists(t.Context(), "S1", "/data/it's here"); err != nil || there {
+	if there, err := c.Exists(t.Context(), "S1", "/data/it's here"); err != nil || there {
 		t.Errorf("before: %v, %v", there, err)
 	}
-	if err := s.Push(t.Context(), "S1", "/data/it's here", 0o700, bytes.NewReader(content)); err != nil {
+	if err := c.Push(t.Context(), "S1", "/data/it's here", regular(t, content)); err != nil {
 		t.Fatal(err)
 	}
 	got, err := os.ReadFile(filepath.Join(d.Root, "data/it's here"))
 	if err != nil || !bytes.Equal(got, content) {
 		t.Errorf("the device has %d bytes, %v", len(got), err)
 	}
-	if there, err := s.Exists(t.Context(), "S1", "/data/it's here"); err != nil || !there {
+	if there, err := c.Exists(t.Context(), "S1", "/data/it's here"); err != nil || !there {
 		t.Errorf("after: %v, %v", there, err)
 	}
-	if err := s.Push(t.Context(), "S1", "/data/it's here/below", 0o700, strings.NewReader("x")); err == nil || !strings.Contains(err.Error(), "couldn't create file") {
+	err = c.Push(t.Context(), "S1", "/data/it's here/below", regular(t, content))
+	if err == nil || !strings.Contains(err.Error(), "couldn't create file") {
 		t.Errorf("where nothing can be written: %v", err)
-	}
-}
-
-func TestRefusals(t *testing.T) {
-	t.Parallel()
-	for said, want := range map[string]string{"FAIL0007no\x1b[31m": "adb: no[31m", "HTTP/1.1 400": "no adb server", "OKAYzzzz": "no length",
-		"OKAY0004zzzz": "no adb server", "OKAY00ffzz": "connection ended", "OKAY": "connection ended", "": "connection ended"} {
-		s := adb.Server{Address: saying(t, []byte(said))}
-		if _, err := s.Version(t.Context()); err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("%q: %v", said, err)
-		}
-	}
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	nobody := listener.Addr().String()
-	_ = listener.Close()
-	if _, err := (adb.Server{Address: nobody}).Version(t.Context()); !errors.Is(err, adb.ErrNoServer) {
-		t.Errorf("without a server: %v", err)
 	}
 }
 

@@ -1,21 +1,25 @@
 package adb
 
 import (
+	"cmp"
 	"context"
+	"errors"
+	"io"
 	"regexp"
+	"strconv"
 	"strings"
 )
 
-// Device is a device as the server lists it.
+// Device is a device as adb lists it.
 type Device struct {
 	Serial string
 	State  State
 }
 
-// State is what the server says of a device.
+// State is adb's word for the state of a device.
 type State string
 
-// The states that matter here; the server has more words.
+// The states that matter here; adb has more.
 const (
 	Online        State = "device"
 	Unauthorized  State = "unauthorized"
@@ -24,28 +28,42 @@ const (
 	NoPermissions State = "no permissions" // of this machine's user, to the USB port
 )
 
-// serialForm is what a request may name without being mistaken for something
-// else. It is the device that says what it is called.
+// serialForm is what an argument may be without being mistaken for an option. The
+// device itself says what it is called.
 var serialForm = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._:@()+/-]{0,127}$`)
 
 // Devices lists the devices that are connected.
-func (s Server) Devices(ctx context.Context) ([]Device, error) {
-	text, err := s.query(ctx, "host:devices-l")
-	return ParseDevices(text), err
+func (c Client) Devices(ctx context.Context) ([]Device, error) {
+	out, _, err := c.call(ctx, nil, "devices")
+	return ParseDevices(out), err
 }
 
 // Track calls changed with the list of devices, and again whenever it changes,
 // until ctx ends or changed fails.
-func (s Server) Track(ctx context.Context, changed func([]Device) error) error {
-	l, err := s.open(ctx, "host:track-devices")
+func (c Client) Track(ctx context.Context, changed func([]Device) error) error {
+	running, stop := context.WithCancel(ctx)
+	defer stop()
+	cmd, err := c.command(running, "track-devices")
 	if err != nil {
 		return err
 	}
-	defer l.close()
+	var said limited
+	cmd.Stderr = &said
+	lists, err := cmd.StdoutPipe()
+	if err == nil {
+		err = cmd.Start()
+	}
+	if err != nil {
+		return err
+	}
+	defer func() {
+		stop()
+		_ = cmd.Wait() // it was killed, or the error is known
+	}()
 	for {
-		text, err := l.text()
+		text, err := readList(lists)
 		if err != nil {
-			return l.reason(err)
+			return c.reason(ctx, errors.New("it stopped listing devices: was the adb server stopped?"), said.kept.String())
 		}
 		if err := changed(ParseDevices(text)); err != nil {
 			return err
@@ -53,22 +71,36 @@ func (s Server) Track(ctx context.Context, changed func([]Device) error) error {
 	}
 }
 
-// ParseDevices reads the server's list, of either form. A line that does not
-// name a device in a form that can be asked for is left out.
+// readList reads one list of track-devices: four hexadecimal digits of its length,
+// then that many bytes.
+func readList(r io.Reader) (string, error) {
+	var digits [4]byte
+	if _, err := io.ReadFull(r, digits[:]); err != nil {
+		return "", err
+	}
+	length, err := strconv.ParseUint(string(digits[:]), 16, 16)
+	if err != nil {
+		return "", err
+	}
+	text := make([]byte, length)
+	_, err = io.ReadFull(r, text)
+	return string(text), err
+}
+
+// ParseDevices reads adb's list. It leaves out a line that does not name a device in
+// a form that can be an argument, such as the heading.
 func ParseDevices(text string) (all []Device) {
 	for line := range strings.Lines(text) {
-		serial, rest, found := strings.Cut(strings.TrimSpace(line), "\t")
-		if !found {
-			serial, rest, found = strings.Cut(strings.TrimSpace(line), " ")
-		}
-		if rest = strings.TrimSpace(rest); !found || rest == "" || !serialForm.MatchString(serial) {
+		serial, state, found := strings.Cut(strings.TrimSpace(line), "\t")
+		if !found || !serialForm.MatchString(serial) {
 			continue
 		}
-		state, _, _ := strings.Cut(rest, " ")
-		if strings.HasPrefix(rest, string(NoPermissions)) {
-			state = string(NoPermissions)
+		state = strings.TrimSpace(state)
+		word, _, _ := strings.Cut(state, " ")
+		if strings.HasPrefix(state, string(NoPermissions)) {
+			word = string(NoPermissions)
 		}
-		all = append(all, Device{serial, State(clean(state))})
+		all = append(all, Device{serial, State(cmp.Or(clean(word), "unknown"))})
 	}
 	return all
 }
