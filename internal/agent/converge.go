@@ -169,10 +169,12 @@ func (a *Agent) converge(ctx context.Context, ref agentproto.PolicyRef, want map
 	for _, id := range a.mayHaveSet() {
 		if _, kept := want[id]; !kept {
 			next.Settings = appendUnless(next.Settings, a.apply(ctx, id, ""))
+		} else if contradicts(want, id) {
+			a.apply(ctx, id, "") // before the setting that it contradicts; the report follows below
 		}
 	}
 	for _, id := range slices.Sorted(maps.Keys(want)) {
-		next.Settings = append(next.Settings, a.apply(ctx, id, want[id]))
+		next.Settings = append(next.Settings, a.applyOf(ctx, want, id))
 	}
 	if next.BootID, err = a.options.Device.BootID(ctx); err != nil {
 		return err
@@ -198,6 +200,25 @@ func appendUnless(all []agentproto.SettingReport, r agentproto.SettingReport) []
 		return append(all, r)
 	}
 	return all
+}
+
+// contradicts reports whether a setting of a policy undoes another one of it. On
+// Android, to block LOCATION_SHARING switches location off.
+func contradicts(policy map[string]string, id string) bool {
+	return id == "LOCATION_SHARING" && policy[id] == "BLOCK" && policy["LOCATION_MODE"] == "ENFORCED"
+}
+
+// applyOf sets one setting of a policy. One that contradicts another is refused,
+// and taken back where it was set.
+func (a *Agent) applyOf(ctx context.Context, policy map[string]string, id string) agentproto.SettingReport {
+	if !contradicts(policy, id) {
+		return a.apply(ctx, id, policy[id])
+	}
+	back := a.apply(ctx, id, "")
+	if back.State == agentproto.Applied {
+		back.State, back.Detail = agentproto.Unsupported, ErrUnsupported.Error()+": BLOCK switches location off, and LOCATION_MODE is ENFORCED"
+	}
+	return back
 }
 
 // apply sets one setting and reads it back.
@@ -320,7 +341,7 @@ func (a *Agent) repair(ctx context.Context, boot string) error {
 		if got, err := a.options.Device.Read(ctx, s.ID); err == nil && settled(want, got) && s.State == agentproto.Applied {
 			continue
 		}
-		if again := a.apply(ctx, s.ID, want); again != s {
+		if again := a.applyOf(ctx, a.applied.Wanted, s.ID); again != s {
 			a.applied.Settings[i], a.applied.Reported = again, false
 		}
 	}

@@ -4,7 +4,9 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"net/http"
+	"strings"
 	"testing"
 	"time"
 
@@ -134,6 +136,36 @@ func TestDriftIsRepaired(t *testing.T) {
 	}
 	if now := compliance(t, p); !now.PolicyCompliant || len(now.NonComplianceDetails) != 0 {
 		t.Errorf("the device told %+v", now)
+	}
+}
+
+// To block LOCATION_SHARING switches location off on Android: it is refused where
+// location is enforced, also if it was set before, and the rest of the policy holds.
+func TestPolicy_LocationSharingContradictsLocationMode(t *testing.T) {
+	w := newWorld(t)
+	p := w.enrol(agentproto.Ed25519)
+	state := p.android()
+	sharing, mode := policy.Change{Setting: "LOCATION_SHARING", Value: "BLOCK"}, policy.Change{Setting: "LOCATION_MODE", Value: "ENFORCED"}
+	for n, test := range []struct {
+		changes                   []policy.Change
+		blocked, off, contradicts bool
+	}{
+		{[]policy.Change{sharing}, true, true, false},
+		{[]policy.Change{sharing, mode, {Setting: "CAMERA", Value: "BLOCK"}}, false, false, true},
+		{[]policy.Change{mode}, false, false, false},
+	} {
+		p.send(command.ChangePolicy, command.ChangePolicyBody{Policy: w.newPolicy(fmt.Sprint("Location ", n), test.changes...)})
+		p.mustCheckIn()
+		if now := state.Platform; now.Restrictions["no_share_location"] != test.blocked || now.LocationOff != test.off || now.Restrictions["no_camera"] != test.contradicts {
+			t.Errorf("%v: the device is %v, location off: %v", test.changes, now.Restrictions, now.LocationOff)
+		}
+		var settings []string
+		for _, d := range compliance(t, p).NonComplianceDetails {
+			settings = append(settings, d.SettingName+" "+d.Reason)
+		}
+		if got := strings.Join(settings, ", "); (got == "LOCATION_SHARING unsupported") != test.contradicts || got != "" && !test.contradicts {
+			t.Errorf("%v: the asset names %q", test.changes, got)
+		}
 	}
 }
 

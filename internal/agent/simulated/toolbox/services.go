@@ -66,6 +66,7 @@ func (c call) restrict() error {
 	}
 	if c.args[4] == "1" {
 		p.Restrictions[c.args[3]] = true
+		p.LocationOff = p.LocationOff || c.args[3] == "no_share_location" // as Android does
 	} else {
 		delete(p.Restrictions, c.args[3])
 	}

@@ -43,6 +43,8 @@ func help(id string) string {
 		return "Blocked: Bluetooth is off."
 	case "LOCATION_MODE":
 		return "Enforced: location is on and cannot be turned off."
+	case "LOCATION_SHARING":
+		return "Blocked: Android turns location off. Agents refuse this while Location is enforced."
 	default:
 		return ""
 	}
