@@ -38,7 +38,8 @@ type simulateCommand struct {
 	Server   string   `name:"server" placeholder:"URL" help:"An existing service; by default the simulation starts one of its own in a temporary directory."`
 	Tokens   string   `name:"tokens" placeholder:"FILE" help:"With --server: enrolment tokens or QR codes' texts, one a line; - reads standard input."`
 	Token    []string `name:"token" help:"With --server: an enrollment token; repeatable. Other users can see flags: prefer --tokens with a file."`
-	Keys     []string `name:"key" help:"With --server: an API key to send commands with; repeatable, each has its own budget. None: no commands are sent."`
+	Keys     []string `name:"key" env:"MUSTER_API_KEY" help:"With --server: an API key to send commands with; repeatable, each has its own budget. None: no commands are sent. Other users can see flags: prefer the variable or --api-key-file."`
+	KeyFile  string   `name:"api-key-file" env:"MUSTER_API_KEY_FILE" placeholder:"FILE" help:"With --server: more API keys, one a line; - reads standard input."`
 	Policies []string `name:"policy" placeholder:"PATHNAME" help:"With --server: the tokens' policy, and then one to move devices to."`
 	Output   string   `name:"output" short:"o" enum:"text,json" default:"text" help:"text, or json: one JSON value on standard output."`
 }
@@ -138,21 +139,36 @@ func (c *simulateCommand) ownGround(env *cli.Env, to streams, dir string, o *fle
 func (c *simulateCommand) existing(env *cli.Env, o *fleetsim.Options) error {
 	o.Server, o.Tokens, o.Keys, o.Policies = strings.TrimRight(c.Server, "/"), c.Token, c.Keys, c.Policies
 	o.Pace = 1
-	if c.Tokens == "" {
-		return nil
+	if c.Tokens == "-" && c.KeyFile == "-" {
+		return errors.New("standard input cannot be both --tokens and --api-key-file: give a file for one of them")
 	}
-	in := env.In
-	if c.Tokens != "-" {
-		file, err := os.Open(c.Tokens)
-		if err != nil {
-			return err
-		}
-		defer file.Close()
-		in = file
+	tokens, err := fileLines(env, c.Tokens)
+	if err != nil {
+		return fmt.Errorf("cannot read --tokens: %w", err)
 	}
-	tokens, err := readLines(in)
-	o.Tokens = append(o.Tokens, tokens...)
-	return err
+	keys, err := fileLines(env, c.KeyFile)
+	if err != nil {
+		return fmt.Errorf("cannot read --api-key-file: %w", err)
+	}
+	o.Tokens, o.Keys = append(o.Tokens, tokens...), append(o.Keys, keys...)
+	return nil
+}
+
+// fileLines returns the lines of a file; none without a path, and those of
+// standard input for "-".
+func fileLines(env *cli.Env, path string) ([]string, error) {
+	switch path {
+	case "":
+		return nil, nil
+	case "-":
+		return readLines(env.In)
+	}
+	file, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer file.Close()
+	return readLines(file)
 }
 
 func readLines(in io.Reader) (all []string, err error) {
