@@ -31,22 +31,42 @@ func (db *DB) Claim(ctx context.Context, c operation.Claim) (operation.Holding, 
 	if !errors.Is(err, sql.ErrNoRows) {
 		return h, err
 	}
-	seen, err := one(ctx, db.read(), scanClaim,
-		`SELECT ref, fingerprint, attempt, leased_until, answer FROM claims WHERE id = ?`, c.ID)
+	h, seen, err := db.seeClaim(ctx, c)
 	switch {
-	case errors.Is(err, sql.ErrNoRows): // released this moment: the caller may come again
-		return operation.Holding{State: operation.Running, ID: c.ID}, nil
-	case err != nil:
-		return operation.Holding{}, err
-	case !c.Same(seen.fingerprint):
-		return operation.Holding{State: operation.Differs, ID: c.ID}, nil
-	case seen.answer != "":
-		answer, err := base64.StdEncoding.DecodeString(seen.answer)
-		return operation.Holding{State: operation.Answered, ID: c.ID, Ref: seen.ref, Answer: answer}, err
-	case seen.leasedUntil > millis(c.Now):
+	case err != nil || h.State != operation.Claimed:
+		return h, err
+	case seen.ref == "": // released this moment: the caller may come again
 		return operation.Holding{State: operation.Running, ID: c.ID}, nil
 	}
 	return db.takeOver(ctx, c, seen)
+}
+
+// FindClaim implements operation.Claims.
+func (db *DB) FindClaim(ctx context.Context, c operation.Claim) (operation.Holding, error) {
+	h, _, err := db.seeClaim(ctx, c)
+	return h, err
+}
+
+// seeClaim reads a claim's row; without one, or once it has expired, the row is
+// empty.
+func (db *DB) seeClaim(ctx context.Context, c operation.Claim) (operation.Holding, claimRow, error) {
+	h := operation.Holding{State: operation.Claimed, ID: c.ID}
+	seen, err := one(ctx, db.read(), scanClaim, `SELECT ref, fingerprint, attempt, leased_until, answer FROM claims
+		WHERE id = ? AND expires_at > ?`, c.ID, millis(c.Now))
+	switch {
+	case errors.Is(err, sql.ErrNoRows):
+		return h, claimRow{}, nil
+	case err != nil:
+		return operation.Holding{}, seen, err
+	case !c.Same(seen.fingerprint):
+		h.State = operation.Differs
+	case seen.answer != "":
+		h.State, h.Ref = operation.Answered, seen.ref
+		h.Answer, err = base64.StdEncoding.DecodeString(seen.answer)
+	case seen.leasedUntil > millis(c.Now):
+		h.State = operation.Running
+	}
+	return h, seen, err
 }
 
 // firstClaim makes the claim, if there is none or it has expired; sql.ErrNoRows

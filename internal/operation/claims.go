@@ -53,6 +53,9 @@ type Holding struct {
 type Claims interface {
 	// Claim takes hold of a claim, or says why not.
 	Claim(ctx context.Context, c Claim) (Holding, error)
+	// FindClaim says what became of a claim and changes nothing; Claimed: it is
+	// free to be taken hold of.
+	FindClaim(ctx context.Context, c Claim) (Holding, error)
 	// ExtendClaim keeps a lease alive until a time.
 	ExtendClaim(ctx context.Context, h Holding, until time.Time) error
 	// SettleClaim keeps the answer.

@@ -41,6 +41,7 @@ type Config struct {
 type Kernel struct {
 	limiter  Limiter
 	reads    *ceiling
+	usedUp   usedUp
 	observer Observer
 	log      *slog.Logger
 	now      func() time.Time
@@ -62,6 +63,8 @@ func NewKernel(c Config) *Kernel {
 type Meta struct {
 	RequestID      string // empty: the kernel makes one where it needs one
 	IdempotencyRef string
+	// UsedUp, if not nil, refuses the call where it would spend its budget.
+	UsedUp *Allowance
 }
 
 // Outcome is how a call ended.
@@ -107,7 +110,7 @@ func (k *Kernel) admitAndRun(ctx context.Context, o *Operation, p access.Princip
 	if p.ID == "" {
 		return nil, fault.New(fault.Unauthorized, "not signed in")
 	}
-	if err := k.spendBefore(ctx, o, p, out); err != nil {
+	if err := k.spendBefore(ctx, o, p, meta, out); err != nil {
 		return nil, err
 	}
 	if err := access.Grant(p, o.Needs, o.Gate); err != nil {
@@ -118,7 +121,7 @@ func (k *Kernel) admitAndRun(ctx context.Context, o *Operation, p access.Princip
 		return nil, err
 	}
 	if o.Budget == AfterValidation {
-		if err := k.spend(ctx, o, p, out); err != nil {
+		if err := k.spend(ctx, o, p, meta, out); err != nil {
 			return nil, err
 		}
 	}
@@ -129,12 +132,12 @@ func (k *Kernel) admitAndRun(ctx context.Context, o *Operation, p access.Princip
 
 // spendBefore counts a call whose budget, or ceiling, comes before everything
 // else. Of the four older commands only callers with DEVICES_COMMAND spend.
-func (k *Kernel) spendBefore(ctx context.Context, o *Operation, p access.Principal, out *Outcome) error {
+func (k *Kernel) spendBefore(ctx context.Context, o *Operation, p access.Principal, meta Meta, out *Outcome) error {
 	switch {
 	case o.Budget == Free:
 		return k.Count(p)
 	case o.Budget == BeforeValidation && p.Permissions.Has(access.DevicesCommand):
-		return k.spend(ctx, o, p, out)
+		return k.spend(ctx, o, p, meta, out)
 	}
 	return nil
 }
@@ -153,12 +156,18 @@ func (k *Kernel) Count(p access.Principal) error {
 	return fault.Limited(wait, "more than %d reads and refused calls a minute: retry in %d s", k.reads.limit, Seconds(wait))
 }
 
-func (k *Kernel) spend(ctx context.Context, o *Operation, p access.Principal, out *Outcome) error {
-	left, err := k.limiter.Spend(ctx, p.BudgetKey())
-	if err != nil {
-		return NotSent(o, err)
+func (k *Kernel) spend(ctx context.Context, o *Operation, p access.Principal, meta Meta, out *Outcome) error {
+	left := cmp.Or(meta.UsedUp, k.usedUp.find(p.BudgetKey(), k.now()))
+	if left == nil {
+		asked, err := k.limiter.Spend(ctx, p.BudgetKey())
+		if err != nil {
+			return NotSent(o, err)
+		}
+		if left = &asked; !left.Spent {
+			k.usedUp.note(p.BudgetKey(), *left, k.now())
+		}
 	}
-	out.Allowance = &left
+	out.Allowance = left
 	if !left.Spent {
 		return fault.Limited(left.Reset, "more than %d calls in %d s: retry in %d s", left.Limit, Seconds(left.Window), Seconds(left.Reset))
 	}

@@ -25,7 +25,8 @@ import (
 // refusals, 502 without retry, and 500, whose effect is unknown. A request
 // that was refused before (400, 401, 403, 429) has done nothing, and one that
 // is answered as retryable (503, 502 with retry) invites the same request
-// again: their claim is released, and the repetition runs as a new one.
+// again: their claim is released, and the repetition runs as a new one. A caller
+// whose budget is known to be used up costs one look for an answer, and no claim.
 //
 // A claim that was left by a crash is taken over when its lease has ended. The
 // handler then runs again under the same Ref, by which a command's intent is
@@ -75,7 +76,7 @@ func idempotencyKey(r *http.Request) (key string, given, wellFormed bool) {
 func (s *Server) once(q *request, parts *operation.Parts) reply {
 	key, given, wellFormed := idempotencyKey(q.Request)
 	if !given || s.claims == nil {
-		a, _ := s.run(q, "", parts)
+		a, _ := s.run(q, operation.Meta{}, parts)
 		return a
 	}
 	if !wellFormed && parts.Refused == nil {
@@ -86,10 +87,16 @@ func (s *Server) once(q *request, parts *operation.Parts) reply {
 	// looked at here too, so that an answer is repeated only to one who might
 	// still ask for it.
 	if parts.Refused != nil || access.Grant(q.caller, q.operation.Needs, q.operation.Gate) != nil {
-		a, _ := s.run(q, "", parts)
+		a, _ := s.run(q, operation.Meta{}, parts)
 		return a
 	}
-	held, err := s.claims.Claim(q.Context(), s.claim(q, key, parts))
+	// A caller whose budget is used up makes no claim, but an answer that was
+	// given is repeated all the same.
+	left, take := s.kernel.UsedUp(q.operation, q.caller), s.claims.Claim
+	if left != nil {
+		take = s.claims.FindClaim
+	}
+	held, err := take(q.Context(), s.claim(q, key, parts))
 	if err != nil {
 		return s.fail(q, operation.NotSent(q.operation, err))
 	}
@@ -100,6 +107,10 @@ func (s *Server) once(q *request, parts *operation.Parts) reply {
 		return s.fail(q, fault.New(fault.KeyReused, "this Idempotency-Key was used for another request: use a new key for each request"))
 	case operation.Answered:
 		return s.replay(q, held)
+	}
+	if left != nil {
+		a, _ := s.run(q, operation.Meta{UsedUp: left}, parts)
+		return a
 	}
 	return s.hold(q, held, parts)
 }
@@ -136,14 +147,18 @@ func digest(texts ...string) []byte {
 // hold runs the request under a claim and then settles or releases it.
 func (s *Server) hold(q *request, held operation.Holding, parts *operation.Parts) reply {
 	stop := s.extend(q, held)
-	a, out := s.run(q, held.Ref, parts)
+	a, out := s.run(q, operation.Meta{IdempotencyRef: held.Ref}, parts)
 	stop()
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(q.Context()), settleLimit)
 	defer cancel()
 	var err error
-	if keeps(out) {
+	switch {
+	case keeps(out):
 		err = s.claims.SettleClaim(ctx, held, s.sealer.Seal(purposeAnswer+held.Ref, a.encode()))
-	} else {
+	case held.Attempt > 1 && !out.Reached:
+		// What the attempt before began is still to be found by the next one.
+		err = s.claims.ExtendClaim(ctx, held, s.now())
+	default:
 		err = s.claims.ReleaseClaim(ctx, held)
 	}
 	if err != nil { // the answer stands; the lease will end, and a repetition finds what was begun

@@ -70,6 +70,7 @@ type durable struct {
 	*service
 	clock *clock
 	path  string
+	db    *database.DB
 }
 
 func newDurable(t *testing.T) *durable {
@@ -84,7 +85,7 @@ func newDurable(t *testing.T) *durable {
 			t.Error(err)
 		}
 	})
-	d.Server = d.serve(newSealer(t, 1), db)
+	d.db, d.Server = db, d.serve(newSealer(t, 1), db)
 	return d
 }
 
@@ -246,6 +247,7 @@ func TestRefusedBeforeTheHandler(t *testing.T) {
 		t.Errorf("over the budget: %d", w.Code)
 	}
 	d.budget.left.Spent = true
+	d.clock.Advance(d.budget.left.Reset)
 	if w := d.launch("k"); w.Code != 200 || replayed(w) {
 		t.Errorf("within it again: %d", w.Code)
 	}
@@ -329,6 +331,89 @@ func TestRepetitionAfterACrash(t *testing.T) {
 	}
 	if w := d.launch("k"); !replayed(w) {
 		t.Error("the answer was not kept")
+	}
+}
+
+// A takeover that is refused for the budget leaves what the crash began to be found.
+func TestRepetitionAfterACrash_OverTheBudget(t *testing.T) {
+	t.Parallel()
+	d := newDurable(t)
+	refs := map[string]bool{}
+	d.handle = func(_ context.Context, c operation.Call, _ string) (result, error) {
+		refs[c.IdempotencyRef] = true
+		return result{ID: "r"}, nil
+	}
+	whole := d.Server
+	d.Server = d.serve(newSealer(t, 1), crash{d.db})
+	d.launch("k")
+	d.Server = whole
+	d.clock.Advance(15 * time.Second)
+	d.budget.left.Spent = false
+	for range 2 { // the second is refused without a claim
+		if w := d.launch("k"); w.Code != 429 {
+			t.Errorf("over the budget: %d", w.Code)
+		}
+	}
+	d.budget.left.Spent = true
+	d.clock.Advance(d.budget.left.Reset)
+	if w := d.launch("k"); w.Code != 200 || len(refs) != 1 {
+		t.Errorf("within it again: %d, and the request ran as %v", w.Code, refs)
+	}
+}
+
+// counted counts the claims that are made and looked for.
+type counted struct {
+	operation.Claims
+	made, found int
+}
+
+func (c *counted) Claim(ctx context.Context, claim operation.Claim) (operation.Holding, error) {
+	c.made++
+	return c.Claims.Claim(ctx, claim)
+}
+
+func (c *counted) FindClaim(ctx context.Context, claim operation.Claim) (operation.Holding, error) {
+	c.found++
+	return c.Claims.FindClaim(ctx, claim)
+}
+
+// A caller whose budget is used up costs no claim and no look at the budget until
+// the window closes; an answer that was given is repeated to it.
+func TestOverTheBudget_NothingIsWritten(t *testing.T) {
+	t.Parallel()
+	d := newDurable(t)
+	claims := &counted{Claims: d.db}
+	d.Server = d.serve(newSealer(t, 1), claims)
+	if w := d.launch("k"); w.Code != 200 {
+		t.Fatalf("within the budget: %d", w.Code)
+	}
+	d.budget.left.Spent = false
+	if w := d.send("POST", launchPath, launchBody); w.Code != 429 {
+		t.Fatalf("over the budget: %d", w.Code)
+	}
+	asked, made := d.budget.spent, claims.made
+	d.clock.Advance(2 * time.Second)
+	for range 3 {
+		if w := d.launch("new"); w.Code != 429 || w.Header().Get("Retry-After") != "40" {
+			t.Errorf("over the budget: %d, Retry-After %q", w.Code, w.Header().Get("Retry-After"))
+		}
+		if w := d.send("POST", launchPath, launchBody); w.Code != 429 {
+			t.Errorf("over the budget, without a key: %d", w.Code)
+		}
+	}
+	if w := d.launch("k"); w.Code != 200 || !replayed(w) {
+		t.Errorf("a repetition over the budget: %d", w.Code)
+	}
+	if w := d.send("POST", launchPath, `{"text":"b"}`, "Idempotency-Key", "k"); w.Code != 422 {
+		t.Errorf("another request with the key: %d", w.Code)
+	}
+	if claims.made != made || claims.found != 5 || d.budget.spent != asked {
+		t.Errorf("%d claims made, %d looked for, budget asked %d times; want 0, 5, 0", claims.made-made, claims.found, d.budget.spent-asked)
+	}
+	d.budget.left.Spent = true
+	d.clock.Advance(40 * time.Second)
+	if w := d.launch("new"); w.Code != 200 || replayed(w) {
+		t.Errorf("in the next window: %d", w.Code)
 	}
 }
 

@@ -181,8 +181,9 @@ func (s *Server) operate(w http.ResponseWriter, q *request, path []string) reply
 }
 
 // run sends the request through the kernel.
-func (s *Server) run(q *request, ref string, parts *operation.Parts) (reply, operation.Outcome) {
-	out := s.kernel.Run(q.Context(), q.operation, q.caller, operation.Meta{RequestID: q.id, IdempotencyRef: ref}, parts)
+func (s *Server) run(q *request, meta operation.Meta, parts *operation.Parts) (reply, operation.Outcome) {
+	meta.RequestID = q.id
+	out := s.kernel.Run(q.Context(), q.operation, q.caller, meta, parts)
 	var a reply
 	if out.Fault == nil {
 		var err error
