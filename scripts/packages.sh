@@ -11,7 +11,7 @@ say() { printf '\n== %s\n' "$*" >&2; }
 # shellcheck disable=SC2034 # used by the scripts that source this file
 race=(-race '-gcflags=modernc.org/...=-race=false')
 
-# has_postgres looks for PostgreSQL's programs where pgtest/server.sh does.
+# has_postgres looks for PostgreSQL's programs where pgtest/programs.sh does.
 has_postgres() {
 	command -v initdb >/dev/null || compgen -G '/usr/lib/postgresql/*/bin/initdb' >/dev/null ||
 		[ -x /usr/local/pgsql/bin/initdb ]

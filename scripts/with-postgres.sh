@@ -24,7 +24,7 @@ fi
 
 # The server serves until its standard input ends, and we hold the other end.
 say "starting a private PostgreSQL"
-coproc server { exec "${as_user[@]}" "$(cat internal/database/pgtest/server.sh)"; }
+coproc server { exec "${as_user[@]}" "$(cat internal/database/pgtest/programs.sh internal/database/pgtest/server.sh)"; }
 lifeline=${server[1]} pid=$!
 if ! IFS= read -r url <&"${server[0]}"; then
 	wait "$pid" || :

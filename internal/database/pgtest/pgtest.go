@@ -39,13 +39,20 @@ func DSN(tb testing.TB) string {
 func need(tb testing.TB) *server {
 	tb.Helper()
 	srv, err := shared()
+	must(tb, err)
+	return srv
+}
+
+// must skips the test where there is no PostgreSQL, and fails it for any other
+// error, and with CI=true.
+func must(tb testing.TB, err error) {
+	tb.Helper()
 	switch {
 	case errors.Is(err, errNoPostgres) && os.Getenv("CI") != "true":
 		tb.Skipf("needs PostgreSQL: set %s, or install it (Debian: postgresql): %v", Variable, err)
 	case err != nil:
 		tb.Fatalf("cannot have a PostgreSQL server: %v", err)
 	}
-	return srv
 }
 
 // Template is a database to copy: filled once in a process, it spares each test
@@ -108,10 +115,12 @@ type server struct {
 func findServer() (*server, error) {
 	text, lifeline := os.Getenv(Variable), (*os.File)(nil)
 	if text == "" {
-		var err error
-		if text, lifeline, err = start(); err != nil {
+		p, err := start(single)
+		if err != nil {
 			return nil, err
 		}
+		text, lifeline = p.address, p.lifeline
+		_ = p.stdout.Close()
 	}
 	address, err := url.Parse(text)
 	if err != nil || (address.Scheme != "postgres" && address.Scheme != "postgresql") {

@@ -11,54 +11,69 @@ import (
 	"strings"
 )
 
-//go:embed server.sh
-var script string
+// The scripts programs.sh with server.sh, and with pair.sh.
+var (
+	//go:embed programs.sh
+	programs string
+	//go:embed server.sh
+	single string
+	//go:embed pair.sh
+	double string
+)
 
 // errNoPostgres: neither an address nor PostgreSQL's programs (or no way to run
 // them) on this machine.
 var errNoPostgres = errors.New("no PostgreSQL server")
 
-// start runs the private server and returns its address and the pipe whose
-// closing ends it. It waits for the server to accept connections.
-func start() (address string, lifeline *os.File, err error) {
-	cmd, err := command()
+// process is a script that runs servers.
+type process struct {
+	address string
+	// lifeline is the script's standard input; it ends when that is closed.
+	lifeline *os.File
+	// answers is what the script prints after the address.
+	answers *bufio.Reader
+	stdout  *os.File
+}
+
+// start runs a script and waits for its servers to accept connections.
+func start(script string) (p process, err error) {
+	cmd, err := command(programs + script)
 	if err != nil {
-		return "", nil, err
+		return p, err
 	}
 	stdin, lifeline, err := os.Pipe()
 	if err != nil {
-		return "", nil, err
+		return p, err
 	}
 	stdout, output, err := os.Pipe()
 	if err != nil {
-		return "", nil, err
+		return p, err
 	}
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = stdin, output, output
 	if err := cmd.Start(); err != nil {
-		return "", nil, fmt.Errorf("%w: %w", errNoPostgres, err)
+		return p, fmt.Errorf("%w: %w", errNoPostgres, err)
 	}
 	_, _ = stdin.Close(), output.Close()
-	defer func() { _ = stdout.Close() }()
 	// One line means success. Reading on would wait for ever: runuser keeps its
 	// copy of the pipe open as long as the server lives.
-	answer := bufio.NewReader(stdout)
-	text, err := answer.ReadString('\n')
+	answers := bufio.NewReader(stdout)
+	text, err := answers.ReadString('\n')
 	if err == nil && strings.HasPrefix(text, "postgres://") {
-		return strings.TrimSpace(text), lifeline, nil
+		return process{strings.TrimSpace(text), lifeline, answers, stdout}, nil
 	}
-	rest, _ := io.ReadAll(answer)
+	rest, _ := io.ReadAll(answers)
 	text = strings.TrimSpace(text + string(rest))
-	_ = lifeline.Close()
+	_, _ = lifeline.Close(), stdout.Close()
 	err = cmd.Wait()
 	if cmd.ProcessState.ExitCode() == 3 {
-		return "", nil, fmt.Errorf("%w: %s", errNoPostgres, text)
+		return p, fmt.Errorf("%w: %s", errNoPostgres, text)
 	}
-	return "", nil, fmt.Errorf("cannot start a private server: %w: %s", err, text)
+	return p, fmt.Errorf("cannot start a private server: %w: %s", err, text)
 }
 
-// command is the script as a process of an unprivileged user: PostgreSQL
-// refuses to run as root.
-func command() (*exec.Cmd, error) {
+// command is a script as a process of an unprivileged user: PostgreSQL refuses
+// to run as root.
+func command(script string) (*exec.Cmd, error) {
 	if os.Geteuid() != 0 {
 		return exec.Command("sh", "-c", script), nil
 	}
