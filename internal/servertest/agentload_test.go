@@ -50,7 +50,7 @@ func BenchmarkAgents(b *testing.B) {
 }
 
 func loadTheAgents(b *testing.B, url string) {
-	f := newLoadFleet(b, url, *loadAgents)
+	f := newLoadFleet(b, url, *loadAgents, 2500)
 	floor := startUnderLoad(b, "push", url)
 	const small = `{"agentVersion":"1"}`
 	for _, callers := range []int{2, 32} {
@@ -91,7 +91,8 @@ func (f *loadFleet) some(n int) *loadAgent { return f.agents[n%len(f.agents)] }
 // key returns one with budget left: each is used ten times.
 func (f *loadFleet) key() string { return f.keys[int(f.spent.Add(1)-1)/10%len(f.keys)] }
 
-func newLoadFleet(b *testing.B, url string, agents int) *loadFleet {
+// newLoadFleet starts the service, with words before its command.
+func newLoadFleet(b testing.TB, url string, agents, keys int, before ...string) *loadFleet {
 	b.Helper()
 	ctx := b.Context()
 	check := func(err error) {
@@ -117,13 +118,12 @@ func newLoadFleet(b *testing.B, url string, agents int) *loadFleet {
 		check(db.CreateAgentToken(ctx, agentdevice.Token{Hash: sha256.Sum256([]byte(a.token)), CompanyID: c.ID, PolicyID: p.ID, ExpiresAt: time.Now().Add(time.Hour)}))
 		f.agents = append(f.agents, a)
 	}
-	const keys = 2500
 	for n := range keys {
 		key, text := access.NewKey(c.ID, fmt.Sprint("key ", n), "operator", access.All, time.Now(), time.Time{})
 		check(db.CreateKey(ctx, key))
 		f.keys = append(f.keys, text)
 	}
-	f.ours = startUnderLoad(b, "service", url)
+	f.ours = startUnderLoad(b, "service", url, before...)
 	check(f.each(64, func(n int) error {
 		a := f.agents[n]
 		if err := a.enrol(f, n); err != nil {
@@ -287,6 +287,15 @@ func (a *loadAgent) trip(f *loadFleet) error {
 
 // listen opens the agent's wake stream.
 func (a *loadAgent) listen(f *loadFleet) (net.Conn, error) {
+	c, err := a.askToListen(f)
+	if err != nil {
+		return nil, err
+	}
+	return c, awaitLine(c, "X-Accel-Buffering: no")
+}
+
+// askToListen asks for the agent's wake stream.
+func (a *loadAgent) askToListen(f *loadFleet) (net.Conn, error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	headers, err := a.signed(http.MethodGet, agentproto.Base+"/wake", nil)
@@ -302,10 +311,8 @@ func (a *loadAgent) listen(f *loadFleet) (net.Conn, error) {
 	fmt.Fprintf(&b, "GET %s/wake HTTP/1.1\r\nHost: %s\r\n", agentproto.Base, host)
 	_ = headers.Write(&b) // to memory
 	b.WriteString("\r\n")
-	if _, err := c.Write(b.Bytes()); err != nil {
-		return nil, err
-	}
-	return c, awaitLine(c, "X-Accel-Buffering: no")
+	_, err = c.Write(b.Bytes())
+	return c, err
 }
 
 // awaitLine reads, without taking more, until a line comes.

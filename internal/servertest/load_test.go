@@ -167,15 +167,18 @@ type underLoad struct {
 	url    string
 	pid    int
 	client *http.Client
+	stop   func() error // with SIGTERM
 }
 
-func startUnderLoad(b *testing.B, as, database string) *underLoad {
+// startUnderLoad starts a process, with words before its command.
+func startUnderLoad(b testing.TB, as, database string, before ...string) *underLoad {
 	b.Helper()
 	self, err := os.Executable()
 	if err != nil {
 		b.Fatal(err)
 	}
-	process := exec.CommandContext(context.WithoutCancel(b.Context()), self)
+	words := append(slices.Clone(before), self)
+	process := exec.CommandContext(context.WithoutCancel(b.Context()), words[0], words[1:]...)
 	process.Env = append(os.Environ(), loadAs+"="+as, "MUSTER_DATABASE="+database, "MUSTER_KEY_FILE="+filepath.Join(b.TempDir(), "keys"))
 	process.Stderr = os.Stderr
 	out, err := process.StdoutPipe()
@@ -188,15 +191,16 @@ func startUnderLoad(b *testing.B, as, database string) *underLoad {
 	if err != nil {
 		b.Fatal(err)
 	}
-	b.Cleanup(func() {
+	stop := sync.OnceValue(func() error {
 		_ = process.Process.Signal(syscall.SIGTERM)
-		_ = process.Wait()
+		return process.Wait()
 	})
+	b.Cleanup(func() { _ = stop() })
 	line, err := bufio.NewReader(out).ReadString('\n')
 	if err != nil {
 		b.Fatalf("the %s did not start: %v", as, err)
 	}
-	return &underLoad{strings.TrimSpace(line), process.Process.Pid, &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: 64}}}
+	return &underLoad{strings.TrimSpace(line), process.Process.Pid, &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: 64}}, stop}
 }
 
 // cpu is the time that the process has computed so far.
