@@ -87,7 +87,7 @@ func (s SignIn) verify(ctx context.Context, hashes *Passwords, user UserAccount,
 			return err
 		}
 	}
-	return fault.New(fault.Unauthorized, "the e-mail address or the password is not right")
+	return fault.New(fault.Unauthorized, "the e-mail address or the password is wrong")
 }
 
 // SecondFailed counts and records a second factor that was wrong, as a wrong

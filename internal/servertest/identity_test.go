@@ -32,6 +32,7 @@ func TestPortal_SameSerialNumber(t *testing.T) {
 				t.Errorf("the page of %s does not tell of %s", id, twin)
 			}
 		}
+		viewer.Get("/devices/"+old.AssetID+"/merge?other="+reset.AssetID).Want(t, 403)
 		viewer.Post("/devices/"+old.AssetID+"/merge", "other", reset.AssetID).Want(t, 403)
 		viewer.Post("/devices/"+old.AssetID+"/enroll").Want(t, 403)
 		admin.Post("/devices/"+old.AssetID+"/merge", "other", reset.AssetID).Want(t, 200)

@@ -235,7 +235,7 @@ func TestAddressesThatAreNobodys(t *testing.T) {
 	t.Parallel()
 	replica := servertest.New(t).Start()
 	for _, path := range []string{"/.well-known/nothing", "/nothing/at/all", "/favicon.ico"} {
-		if status, body := fetch(t, replica.PublicURL()+path); status != 404 || !strings.Contains(body, "There is no such page") {
+		if status, body := fetch(t, replica.PublicURL()+path); status != 404 || !strings.Contains(body, "Page not found") {
 			t.Errorf("%s answers %d %.100s", path, status, body)
 		}
 	}

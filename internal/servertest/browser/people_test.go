@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/musterhq/muster/internal/access"
+	"github.com/musterhq/muster/internal/agent/simulated"
 	domain "github.com/musterhq/muster/internal/company"
 	"github.com/musterhq/muster/internal/platform/emulator"
 	"github.com/musterhq/muster/internal/policy"
@@ -38,7 +39,10 @@ func (s site) sound(t *testing.T, name string) {
 	t.Helper()
 	for _, theme := range []string{"light", "dark"} {
 		s.tab.Theme(theme)
-		s.tab.Eval(`new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(() => setTimeout(() => Promise.allSettled(document.getAnimations().map((a) => a.finished)).then(() => done("")), 300))))`)
+		// With reduced motion a theme changes at once: nothing is left to wait for.
+		if moving := s.tab.Eval(`document.body.offsetWidth, String(document.getAnimations().filter((a) => a instanceof CSSTransition).length)`); moving != "0" {
+			t.Errorf("%s, %s: %s transitions run after a change of theme", name, theme, moving)
+		}
 		if pictures := os.Getenv("MUSTER_SCREENSHOTS"); pictures != "" {
 			if theme == "dark" {
 				name += "-dark"
@@ -122,8 +126,10 @@ func TestSigningInWithTheCompany(t *testing.T) {
 	tab.Type("#domains", "acme.test")
 	tab.Click("input[name=createsUsers]")
 	tab.Follow("form[action='/settings/signin'] button[type=submit]")
-	tab.Sees("#notices", "saved")
+	tab.Sees("#notices", "Company sign-in saved")
+	tab.Size(390, 900) // where the redirect address has to be scrolled
 	s.sound(t, "signin-company-set")
+	tab.Size(1440, 900)
 
 	guest := browser.Open(t, s.replica.PublicURL())
 	guest.Go("/signin?next=%2Faccount")
@@ -176,7 +182,7 @@ func TestPasskeys(t *testing.T) {
 	s.lab.Advance(access.ReauthFresh * 2)
 	tab.Go("/access")
 	tab.Follow("#gate-destructiveCommands button[type=submit]")
-	tab.Sees("main", "Prove that it is you")
+	tab.Sees("main", "Confirm it's you")
 	s.sound(t, "prove-passkey")
 	tab.Click("form[data-passkey=get] button[type=submit]")
 	tab.Waits(`location.pathname === "/access"`)
@@ -251,4 +257,39 @@ func TestPagesOfWhoMayDoLittle(t *testing.T) {
 		s.tab.Sees("main", "can grant it")
 		s.sound(t, fmt.Sprintf("viewer-%d", i))
 	}
+}
+
+// Two assets of one serial number are compared before one is kept, and a code
+// to enroll one again is shown.
+func TestSameSerial_IsComparedBeforeMerging(t *testing.T) {
+	t.Parallel()
+	browser.Chromium(t)
+	lab := servertest.New(t)
+	replica := lab.Start(servertest.OnLocalhost(t))
+	acme := lab.NewAgentSite("acme", "CAMERA=BLOCK")
+	same := func(s *simulated.State) { s.Facts.SerialNumber = "SN-same" }
+	old, reset := acme.Phone(replica, same), acme.Phone(replica, same)
+	old.MustCheckIn()
+	reset.MustCheckIn()
+	s := site{lab, replica, lab.Person(acme.Company, access.Admin).User, browser.Open(t, replica.PublicURL())}
+	tab := s.tab
+	tab.SignIn(s.admin.Email, servertest.Password)
+	tab.Go("/devices/" + old.AssetID)
+	tab.Sees("#body", "Same serial number as")
+	s.sound(t, "same-serial")
+	tab.Follow("a[href*='/merge?other=']")
+	tab.Sees("#main", old.AssetID)
+	tab.Sees("#main", reset.AssetID)
+	tab.Sees("#main", "cannot be undone")
+	tab.Size(390, 900)
+	s.sound(t, "merge-390")
+	if wide := tab.Eval(`String(document.documentElement.scrollWidth)`); wide != "390" {
+		t.Errorf("the page is %s pixels wide in a window of 390", wide)
+	}
+	tab.Size(1440, 900)
+	tab.Follow("form[action='/devices/" + old.AssetID + "/merge'] button")
+	tab.Sees("#notices", "Assets merged")
+	tab.Follow("form[action$='/enroll'] button")
+	tab.Sees("#main", "Works once")
+	s.sound(t, "enroll-again")
 }

@@ -558,7 +558,7 @@ func secondPage(form secondForm) templ.Component {
 				}()
 			}
 			ctx = templ.InitializeContext(ctx)
-			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 35, "<section class=\"card\" aria-labelledby=\"title\"><header><h1 id=\"title\" class=\"text-base font-semibold\">Second factor</h1><p>The password was right. Now confirm with your passkey.</p></header><section class=\"flex flex-col gap-6\">")
+			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 35, "<section class=\"card\" aria-labelledby=\"title\"><header><h1 id=\"title\" class=\"text-base font-semibold\">Second factor</h1><p>Confirm with your passkey or a recovery code.</p></header><section class=\"flex flex-col gap-6\">")
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
@@ -707,7 +707,7 @@ func awayPage(address string) templ.Component {
 				}()
 			}
 			ctx = templ.InitializeContext(ctx)
-			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 45, "<section class=\"card\" aria-labelledby=\"title\"><header><h1 id=\"title\" class=\"text-base font-semibold\">On to your company's sign-in</h1><p>You come back here by yourself.</p></header><section><a class=\"btn w-full\" data-size=\"lg\" href=\"")
+			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 45, "<section class=\"card\" aria-labelledby=\"title\"><header><h1 id=\"title\" class=\"text-base font-semibold\">Continue to your company's sign-in</h1><p>You return here afterwards.</p></header><section><a class=\"btn w-full\" data-size=\"lg\" href=\"")
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
@@ -973,7 +973,7 @@ func invitationPage(code, wrong string) templ.Component {
 				}()
 			}
 			ctx = templ.InitializeContext(ctx)
-			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 63, "<section class=\"card\" aria-labelledby=\"title\"><header><h1 id=\"title\" class=\"text-base font-semibold\">Welcome</h1><p>Choose a password, and you are in.</p></header><section>")
+			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 63, "<section class=\"card\" aria-labelledby=\"title\"><header><h1 id=\"title\" class=\"text-base font-semibold\">Welcome</h1><p>Choose a password to finish setting up your account.</p></header><section>")
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
@@ -1022,7 +1022,7 @@ func invitationPage(code, wrong string) templ.Component {
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
-			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 68, "\" required autocomplete=\"off\" data-invitation></div><div class=\"field\"><label for=\"password\">Password</label> <input class=\"input\" id=\"password\" name=\"password\" type=\"password\" minlength=\"8\" maxlength=\"256\" required autocomplete=\"new-password\" aria-describedby=\"password-rule\"><p id=\"password-rule\" class=\"text-sm text-muted-foreground\">At least 8 characters, and not a common password.</p></div><div class=\"field\"><label for=\"again\">Password again</label> <input class=\"input\" id=\"again\" name=\"again\" type=\"password\" required autocomplete=\"new-password\"></div><button class=\"btn w-full\" data-size=\"lg\" type=\"submit\">Set password and sign in</button></form></section></section><script src=\"/static/signin.js\" defer></script>")
+			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 68, "\" required autocomplete=\"off\" data-invitation></div><div class=\"field\"><label for=\"password\">Password</label> <input class=\"input\" id=\"password\" name=\"password\" type=\"password\" minlength=\"8\" maxlength=\"256\" required autocomplete=\"new-password\" aria-describedby=\"password-rule\"><p id=\"password-rule\" class=\"text-sm text-muted-foreground\">At least 8 characters, and not a common password.</p></div><div class=\"field\"><label for=\"again\">Confirm password</label> <input class=\"input\" id=\"again\" name=\"again\" type=\"password\" required autocomplete=\"new-password\"></div><button class=\"btn w-full\" data-size=\"lg\" type=\"submit\">Set password and sign in</button></form></section></section><script src=\"/static/signin.js\" defer></script>")
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}

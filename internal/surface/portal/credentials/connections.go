@@ -88,7 +88,7 @@ func (s *Section) setScopes(v *frame.Visit) error {
 	}
 	if scopes.Has(access.DevicesCommandDestructive) && !v.Proved() {
 		return v.Redirect(web.ProveAddress(frame.AccessPath), frame.Flash{Tone: frame.Warn,
-			Text: "Prove that it is you, then allow destructive commands. Nothing was changed yet."})
+			Text: "Confirm it's you, then allow destructive commands. Nothing has changed yet."})
 	}
 	o, err := s.Connections.SetScopes(v.Context(), v.User, v.PathValue("connection"), scopes)
 	return s.told(v, err, "What "+o.ClientName+" may do is changed, from its next call on.")

@@ -161,7 +161,7 @@ func (s *Section) switchGate(v *frame.Visit) error {
 		}
 		if g.Danger && on && !v.Proved() {
 			return v.Redirect(web.ProveAddress(frame.AccessPath), frame.Flash{Tone: frame.Warn,
-				Text: "Prove that it is you, then turn destructive commands on. Nothing was changed yet."})
+				Text: "Confirm it's you, then turn destructive commands on. Nothing has changed yet."})
 		}
 		_, err := s.Companies.UpdateCompany(v.Context(), v.Company.ID, company.Change(func(c *company.Company) { g.settingOnOff(&c.Settings, on) }))
 		if fault.CodeOf(err) == fault.InvalidArguments {

@@ -65,6 +65,21 @@ func (a again) picture() string {
 	return "data:image/png;base64," + base64.StdEncoding.EncodeToString(a.png)
 }
 
+func mergePath(id string) string { return frame.DevicePath(id) + "/merge" }
+
+// compare shows two assets side by side, before one is kept.
+func (s *Section) compare(v *frame.Visit) error {
+	kept, err := asset.Find(v.Context(), s.Assets, v.Principal, v.PathValue("id"))
+	if err != nil {
+		return err
+	}
+	other, err := asset.Find(v.Context(), s.Assets, v.Principal, v.Query().Get("other"))
+	if err != nil {
+		return err
+	}
+	return v.Show("Merge two assets", frame.DevicesPath, mergePage(v, device{Asset: kept}, device{Asset: other}))
+}
+
 // merge makes the device of the asset named in the form that of this one.
 func (s *Section) merge(v *frame.Visit) error {
 	kept, err := asset.Find(v.Context(), s.Assets, v.Principal, v.PathValue("id"))
@@ -83,5 +98,5 @@ func (s *Section) merge(v *frame.Visit) error {
 	if err := s.Identity.MergeAssets(v.Context(), kept.CompanyID, kept.ID, other.ID); err != nil {
 		return v.Redirect(back, v.Failed(err))
 	}
-	return v.Redirect(back, frame.Done("The two assets are merged: this one has the device of "+(device{Asset: other}).name()+"."))
+	return v.Redirect(back, frame.Done("Assets merged. This asset now has the device of "+(device{Asset: other}).name()+"."))
 }

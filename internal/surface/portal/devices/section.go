@@ -90,6 +90,7 @@ func (s *Section) Routes() []frame.Route {
 		{Pattern: "GET /devices/{id}/quick", Needs: see, Serve: s.quick},
 		{Pattern: "POST /devices/{id}/commands/{operation}", Needs: see, Serve: s.command},
 		{Pattern: "POST /devices/{id}/enroll", Needs: see | access.ProvisionDevices, Serve: s.enrollAgain},
+		{Pattern: "GET /devices/{id}/merge", Needs: do | access.ProvisionDevices, Serve: s.compare},
 		{Pattern: "POST /devices/{id}/merge", Needs: do | access.ProvisionDevices, Serve: s.merge},
 		{Pattern: "GET " + frame.SearchPath, Serve: s.search},
 	}

@@ -10,7 +10,7 @@ import (
 // Did is what an entry says of its actor, as a verb for its target. A command
 // that failed, or whose outcome is not known, is not told as done.
 func Did(e activity.Entry) string {
-	if words, known := commandVerbs()[e.Action]; known {
+	if words, known := verbs()[e.Action]; known {
 		return words.of(e)
 	}
 	if words, known := did()[e.Action]; known {
@@ -38,7 +38,7 @@ func (w verb) of(e activity.Entry) string {
 	return "asked to " + w.base
 }
 
-func commandVerbs() map[activity.Action]verb {
+func verbs() map[activity.Action]verb {
 	return map[activity.Action]verb{
 		"command.lock":                        {"locked", "lock"},
 		"command.start_lost_mode":             {"started lost mode on", "start lost mode on"},
@@ -55,6 +55,7 @@ func commandVerbs() map[activity.Action]verb {
 		"command.wipe_company_data":           {"wiped", "wipe"},
 		"command.reset_screen_lock":           {"reset the screen lock of", "reset the screen lock of"},
 		"command.change_screen_lock_password": {"changed the screen lock password of", "change the screen lock password of"},
+		activity.SignInRefused:                {"signed in as", "sign in as"},
 		"command.relinquish_ownership":        {"relinquished", "relinquish"},
 	}
 }
@@ -63,7 +64,7 @@ func did() map[activity.Action]string {
 	return map[activity.Action]string{
 		activity.ProposalMade: "proposed a change of", activity.ProposalApplied: "applied a proposal to",
 		activity.PolicyCreated: "created the policy", activity.PolicySaved: "saved the policy", activity.PolicyDeleted: "deleted the policy",
-		activity.SignedIn: "signed in as", activity.SignInRefused: "was refused sign-in as", activity.IdentityProved: "proved their identity as",
+		activity.SignedIn: "signed in as", activity.IdentityProved: "confirmed their identity as",
 		activity.SessionEnded: "ended a session of", activity.UserCreated: "added the user", activity.UserChanged: "changed the user",
 		activity.UserInvited: "invited", activity.IdentityLinked: "signed in with the company for the first time:", activity.PasskeyAdded: "added a passkey to", activity.PasskeyRemoved: "removed a passkey of",
 		activity.RecoveryRenewed: "renewed the recovery codes of", activity.KeyCreated: "created the API key", activity.KeyRevoked: "revoked the API key",

@@ -62,11 +62,11 @@ func (v *Visit) explain(err error) (int, Problem) {
 func titleOf(code fault.Code) string {
 	switch code {
 	case fault.NotFound:
-		return "There is nothing here"
+		return "Page not found"
 	case fault.Forbidden:
 		return "You may not do this"
 	case fault.InvalidArguments:
-		return "Something in it is not right"
+		return "Check your entries"
 	case fault.RateLimited:
 		return "Too much at once"
 	case fault.Unsupported:

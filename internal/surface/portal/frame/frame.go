@@ -69,13 +69,13 @@ func (f *Frame) Mount(mux *http.ServeMux, routes []Route) {
 func (f *Frame) missing(w http.ResponseWriter, r *http.Request) {
 	visitor, ok, err := f.Sessions.Visitor(r)
 	if err == nil && ok {
-		f.serve(Route{Serve: func(*Visit) error { return fault.New(fault.NotFound, "There is no such page.") }}).
+		f.serve(Route{Serve: func(*Visit) error { return fault.New(fault.NotFound, "Check the address, or search with ⌘K.") }}).
 			ServeHTTP(w, r.WithContext(web.With(r.Context(), visitor)))
 		return
 	}
 	w.Header().Set("Content-Type", "text/html; charset=utf-8")
 	w.WriteHeader(http.StatusNotFound)
-	_ = web.Notice("There is no such page", "Check the address, or start at "+f.PublicURL+".", "").Render(r.Context(), w)
+	_ = web.Notice("Page not found", "Check the address, or start at "+f.PublicURL+".", "").Render(r.Context(), w)
 }
 
 func (f *Frame) serve(route Route) http.Handler {

@@ -81,11 +81,11 @@ func (s *Account) password(v *frame.Visit) error {
 		return err
 	}
 	if v.User.PasswordHash == "" && !v.Proved() {
-		return v.Redirect(web.ProveAddress(frame.AccountPath), frame.Flash{Tone: frame.Warn, Text: "Prove that it is you, then set a password."})
+		return v.Redirect(web.ProveAddress(frame.AccountPath), frame.Flash{Tone: frame.Warn, Text: "Confirm it's you, then set a password."})
 	}
 	if v.User.PasswordHash != "" {
 		if err = s.SignIn.CheckAgain(v.Context(), v.Session, v.User, in.Get("current")); fault.CodeOf(err) == fault.Unauthorized {
-			err = fault.Invalid("the present password is not right", fault.Field{Field: "current", Message: "is not right"})
+			err = fault.Invalid("the current password is wrong", fault.Field{Field: "current", Message: "is wrong"})
 		}
 	}
 	if err == nil && in.Get("password") != in.Get("again") {
@@ -129,7 +129,7 @@ func proved(v *frame.Visit, next, what string) (bool, error) {
 	if v.Proved() {
 		return true, nil
 	}
-	return false, v.Redirect(web.ProveAddress(next), frame.Flash{Tone: frame.Warn, Text: "Prove that it is you, then " + what + ". Nothing was changed yet."})
+	return false, v.Redirect(web.ProveAddress(next), frame.Flash{Tone: frame.Warn, Text: "Confirm it's you, then " + what + ". Nothing has changed yet."})
 }
 
 func (s *Account) newPasskey(v *frame.Visit) error {

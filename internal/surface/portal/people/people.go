@@ -196,7 +196,7 @@ func (s *Users) save(v *frame.Visit) error {
 		u.Name, u.Role, u.Rights, u.Policies = called, role, rights, policies
 		return s.again(v, userForm{User: u}, err)
 	}
-	return v.Redirect(frame.UsersPath, frame.Done(changed.Name+" is saved. It holds from their next click on."))
+	return v.Redirect(frame.UsersPath, frame.Done(changed.Name+" saved. Changes apply from their next request."))
 }
 
 // disable disables or enables a user. Keys that the user made are the

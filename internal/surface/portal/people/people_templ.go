@@ -111,7 +111,7 @@ func userList(v *frame.Visit, users []access.UserAccount) templ.Component {
 				}
 				return nil
 			})
-			templ_7745c5c3_Err = frame.Empty("users", "Nobody signs in yet.").Render(templ.WithChildren(ctx, templ_7745c5c3_Var4), templ_7745c5c3_Buffer)
+			templ_7745c5c3_Err = frame.Empty("users", "No users yet.").Render(templ.WithChildren(ctx, templ_7745c5c3_Var4), templ_7745c5c3_Buffer)
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
@@ -247,7 +247,7 @@ func userPage(v *frame.Visit, f userForm) templ.Component {
 		}
 		ctx = templ.ClearChildren(ctx)
 		if f.New {
-			templ_7745c5c3_Err = frame.Heading("Invite a user", "They get a link, valid for seven days, by which they set their password.").Render(ctx, templ_7745c5c3_Buffer)
+			templ_7745c5c3_Err = frame.Heading("Invite a user", "They get a link to set their password, valid for 7 days.").Render(ctx, templ_7745c5c3_Buffer)
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
@@ -285,7 +285,7 @@ func userPage(v *frame.Visit, f userForm) templ.Component {
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}
-				templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 19, "What they did</a>")
+				templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 19, "Activity</a>")
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}
@@ -491,7 +491,7 @@ func userPage(v *frame.Visit, f userForm) templ.Component {
 				return templ_7745c5c3_Err
 			}
 		}
-		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 40, "><summary class=\"cursor-pointer text-sm font-medium\">Single rights</summary><div class=\"flex flex-col gap-2 pt-3\"><label class=\"flex items-center gap-2.5 text-sm\"><input class=\"input\" type=\"checkbox\" name=\"custom\" value=\"true\"")
+		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 40, "><summary class=\"cursor-pointer text-sm font-medium\">Custom permissions</summary><div class=\"flex flex-col gap-2 pt-3\"><label class=\"flex items-center gap-2.5 text-sm\"><input class=\"input\" type=\"checkbox\" name=\"custom\" value=\"true\"")
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
@@ -501,7 +501,7 @@ func userPage(v *frame.Visit, f userForm) templ.Component {
 				return templ_7745c5c3_Err
 			}
 		}
-		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 42, "> Use exactly these instead of the role's</label><fieldset class=\"grid gap-2 pl-6 sm:grid-cols-2\"><legend class=\"sr-only\">Rights</legend> ")
+		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 42, "> Use these instead of the role's</label><fieldset class=\"grid gap-2 pl-6 sm:grid-cols-2\"><legend class=\"sr-only\">Rights</legend> ")
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
@@ -553,7 +553,7 @@ func userPage(v *frame.Visit, f userForm) templ.Component {
 				return templ_7745c5c3_Err
 			}
 			if !v.May(r) {
-				templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 49, "<span class=\"block text-xs text-muted-foreground\">You do not have this right yourself.</span>")
+				templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 49, "<span class=\"block text-xs text-muted-foreground\">You do not have this permission yourself.</span>")
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}
@@ -579,7 +579,7 @@ func userPage(v *frame.Visit, f userForm) templ.Component {
 				return templ_7745c5c3_Err
 			}
 		}
-		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 54, "> All, those to come too</label> <label class=\"flex items-center gap-2.5 text-sm\"><input class=\"input\" type=\"radio\" name=\"scope\" value=\"some\"")
+		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 54, "> All policies, including new ones</label> <label class=\"flex items-center gap-2.5 text-sm\"><input class=\"input\" type=\"radio\" name=\"scope\" value=\"some\"")
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
@@ -640,7 +640,7 @@ func userPage(v *frame.Visit, f userForm) templ.Component {
 			return templ_7745c5c3_Err
 		}
 		if f.More {
-			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 63, "<p class=\"text-sm text-muted-foreground\">More policies than fit here: use the command line for those.</p>")
+			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 63, "<p class=\"text-sm text-muted-foreground\">There are more policies than fit here. Use the command line for them.</p>")
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
@@ -650,7 +650,7 @@ func userPage(v *frame.Visit, f userForm) templ.Component {
 			return templ_7745c5c3_Err
 		}
 		if f.New {
-			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 65, "Invite 1 user")
+			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 65, "Create invitation")
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
@@ -678,27 +678,27 @@ func userPage(v *frame.Visit, f userForm) templ.Component {
 			return templ_7745c5c3_Err
 		}
 		if !f.New {
-			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 69, "<section class=\"panel flex max-w-2xl flex-wrap items-center justify-between gap-3 p-4\" aria-label=\"Access\"><p class=\"text-sm\">")
+			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 69, "<section class=\"panel flex max-w-2xl flex-row flex-wrap items-center justify-between gap-3 p-4\" aria-label=\"Access\"><p class=\"min-w-0 flex-1 text-sm\">")
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
 			if f.User.Disabled {
-				templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 70, "Disabled: no session, no connection.")
+				templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 70, "Disabled: sessions and AI clients have ended.")
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}
 			} else if f.User.PasswordHash == "" && f.User.LastSignInAt.IsZero() {
-				templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 71, "Invited: has not signed in yet.")
+				templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 71, "Invited, not signed in yet.")
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}
 			} else if f.User.PasswordHash == "" {
-				templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 72, "Signs in with the company's provider.")
+				templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 72, "Signs in with company sign-in.")
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}
 			} else {
-				templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 73, "Can sign in.")
+				templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 73, "Can sign in. Disabling ends the sessions and AI clients of this user at once.")
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}
@@ -727,7 +727,7 @@ func userPage(v *frame.Visit, f userForm) templ.Component {
 				}
 			}
 			if f.User.ID == v.User.ID {
-				templ_7745c5c3_Err = frame.Disabled("Disable", "ban", "You cannot disable yourself. Another administrator can.").Render(ctx, templ_7745c5c3_Buffer)
+				templ_7745c5c3_Err = frame.Disabled("Disable", "ban", "You can't disable yourself. Another administrator can.").Render(ctx, templ_7745c5c3_Buffer)
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}
@@ -770,7 +770,7 @@ func userPage(v *frame.Visit, f userForm) templ.Component {
 						return templ_7745c5c3_Err
 					}
 				} else {
-					templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 83, "Disable 1 user")
+					templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 83, "Disable")
 					if templ_7745c5c3_Err != nil {
 						return templ_7745c5c3_Err
 					}
@@ -839,7 +839,7 @@ func madeKeys(v *frame.Visit, f userForm) templ.Component {
 			return templ_7745c5c3_Err
 		}
 		if v.May(access.ManageKeys) {
-			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 89, "<p class=\"text-sm text-muted-foreground\">Keys belong to the company and work on after their maker is disabled. Disabling revokes those that are ticked; programs that use them stop.</p>")
+			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 89, "<p class=\"text-sm text-muted-foreground\">API keys that this user made belong to the company and keep working. Disabling revokes the selected keys; programs that use them stop.</p>")
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
@@ -849,9 +849,9 @@ func madeKeys(v *frame.Visit, f userForm) templ.Component {
 				return templ_7745c5c3_Err
 			}
 			var templ_7745c5c3_Var32 string
-			templ_7745c5c3_Var32, templ_7745c5c3_Err = templ.JoinStringErrs("Keys belong to the company and work on after their maker is disabled. You need the right to manage API keys to revoke them. " + v.Granters() + " can grant it.")
+			templ_7745c5c3_Var32, templ_7745c5c3_Err = templ.JoinStringErrs("API keys that this user made belong to the company and keep working. You need the permission to manage API keys to revoke them. " + v.Granters() + " can grant it.")
 			if templ_7745c5c3_Err != nil {
-				return templ.Error{Err: templ_7745c5c3_Err, FileName: `internal/surface/portal/people/people.templ`, Line: 208, Col: 206}
+				return templ.Error{Err: templ_7745c5c3_Err, FileName: `internal/surface/portal/people/people.templ`, Line: 208, Col: 210}
 			}
 			_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ.EscapeString(templ_7745c5c3_Var32))
 			if templ_7745c5c3_Err != nil {
@@ -964,7 +964,7 @@ func invited(v *frame.Visit, u access.UserAccount, link string) templ.Component 
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
-		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 101, "<span>Give this link to ")
+		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 101, "<span>Send this link to ")
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
@@ -977,7 +977,7 @@ func invited(v *frame.Visit, u access.UserAccount, link string) templ.Component 
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
-		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 102, " alone. It is shown this once, works once, and ends after seven days.</span></div><section class=\"panel flex flex-col gap-3 p-4\" aria-label=\"The link\"><div class=\"flex items-center gap-2\"><pre class=\"mono min-w-0 flex-1 overflow-x-auto rounded bg-muted p-3 text-sm\" id=\"shown-link\" tabindex=\"0\">")
+		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 102, " only. It is shown once, works once and expires in 7 days.</span></div><section class=\"panel flex flex-col gap-3 p-4\" aria-label=\"The link\"><div class=\"flex items-center gap-2\"><pre class=\"mono min-w-0 flex-1 overflow-x-auto rounded bg-muted p-3 text-sm\" id=\"shown-link\" tabindex=\"0\">")
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
@@ -1011,7 +1011,7 @@ func invited(v *frame.Visit, u access.UserAccount, link string) templ.Component 
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
-		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 105, "\">Back to the users</a></div>")
+		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 105, "\">Back to users</a></div>")
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}

@@ -45,7 +45,7 @@ func (s *Account) showProof(v *frame.Visit, status int, next, wrong string) erro
 	} else if err != nil && fault.CodeOf(err) != fault.NotFound {
 		return err
 	}
-	return v.ShowStatus(status, "Prove that it is you", "", proof(v, page))
+	return v.ShowStatus(status, "Confirm it's you", "", proof(v, page))
 }
 
 func (s *Account) proveByPassword(v *frame.Visit) error {
@@ -104,5 +104,5 @@ func (s *Account) proveAtProvider(v *frame.Visit) error {
 		return err
 	}
 	s.Sessions.SetJourney(v.Writer(), journey)
-	return v.Show("Prove that it is you", "", away(address))
+	return v.Show("Confirm it's you", "", away(address))
 }

@@ -14,10 +14,10 @@ type role struct {
 
 func roles() []role {
 	return []role{
-		{access.Admin, "Administrator", "Everything, users and company settings included."},
-		{access.Manager, "Manager", "Devices with destructive commands, policies, enrolment, the activity log."},
-		{access.Operator, "Operator", "Devices, without destructive commands; looks at policies."},
-		{access.Viewer, "Viewer", "Looks at devices and policies."},
+		{access.Admin, "Administrator", "Everything, including users and company settings."},
+		{access.Manager, "Manager", "Devices, destructive commands, policies, enrollment and the activity log."},
+		{access.Operator, "Operator", "Devices without destructive commands. Can view policies."},
+		{access.Viewer, "Viewer", "Can view devices and policies."},
 	}
 }
 

@@ -822,7 +822,7 @@ func filters(p view) templ.Component {
 				}
 			}
 		}
-		templ_7745c5c3_Err = choice("actor", "Who", p.Query.Get("actor"), "Everybody", actorOptions()).Render(ctx, templ_7745c5c3_Buffer)
+		templ_7745c5c3_Err = choice("actor", "Who", p.Query.Get("actor"), "Everyone", actorOptions()).Render(ctx, templ_7745c5c3_Buffer)
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}

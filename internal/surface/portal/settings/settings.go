@@ -191,7 +191,7 @@ func (s *Section) saveSignIn(v *frame.Visit) error {
 		return err
 	}
 	if !v.Proved() {
-		return v.Redirect(web.ProveAddress(signInPath), frame.Flash{Tone: frame.Warn, Text: "Prove that it is you, then save company sign-in. Nothing was changed yet."})
+		return v.Redirect(web.ProveAddress(signInPath), frame.Flash{Tone: frame.Warn, Text: "Confirm it's you, then save company sign-in. Nothing has changed yet."})
 	}
 	before, err := s.Federation.Providers.Provider(v.Context(), v.Company.ID)
 	if err != nil && fault.CodeOf(err) != fault.NotFound {
@@ -208,7 +208,7 @@ func (s *Section) saveSignIn(v *frame.Visit) error {
 	err = s.Federation.Save(v.Context(), v.User, p)
 	switch fault.CodeOf(err) {
 	case "":
-		return v.Redirect(signInPath, frame.Done("Company sign-in is saved."))
+		return v.Redirect(signInPath, frame.Done("Company sign-in saved."))
 	case fault.InvalidArguments, fault.Refused, fault.Provider, fault.Forbidden:
 		status := http.StatusUnprocessableEntity
 		if fault.CodeOf(err) == fault.Forbidden {

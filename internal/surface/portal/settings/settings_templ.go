@@ -188,7 +188,7 @@ func generalPage(v *frame.Visit, f generalForm) templ.Component {
 				return templ_7745c5c3_Err
 			}
 		} else {
-			templ_7745c5c3_Err = frame.Disabled("Save", "", "It takes the permission to manage company settings. "+f.Granters+" can grant it.").Render(ctx, templ_7745c5c3_Buffer)
+			templ_7745c5c3_Err = frame.Disabled("Save", "", "You need the permission to manage company settings. "+f.Granters+" can grant it.").Render(ctx, templ_7745c5c3_Buffer)
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
@@ -263,7 +263,7 @@ func signInPage(v *frame.Visit, f signInForm) templ.Component {
 			templ_7745c5c3_Var11 = templ.NopComponent
 		}
 		ctx = templ.ClearChildren(ctx)
-		templ_7745c5c3_Err = frame.Heading("Company sign-in", "People sign in with your own OpenID Connect provider, beside or instead of passwords.").Render(ctx, templ_7745c5c3_Buffer)
+		templ_7745c5c3_Err = frame.Heading("Company sign-in", "People sign in with your OpenID Connect provider, in addition to passwords or instead of them.").Render(ctx, templ_7745c5c3_Buffer)
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
@@ -298,14 +298,14 @@ func signInPage(v *frame.Visit, f signInForm) templ.Component {
 				return templ_7745c5c3_Err
 			}
 		}
-		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 21, "<section class=\"panel flex max-w-lg flex-col gap-2 p-4\" aria-label=\"At the provider\"><h2 class=\"text-sm font-medium\">At the provider</h2><p class=\"text-sm text-muted-foreground\">Register a web application with this redirect address:</p><div class=\"flex items-center gap-2\"><code class=\"mono min-w-0 flex-1 overflow-x-auto rounded bg-muted px-2 py-1 text-sm\">")
+		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 21, "<section class=\"panel flex max-w-lg flex-col gap-2 p-4\" aria-label=\"At the provider\"><h2 class=\"text-sm font-medium\">At the provider</h2><p class=\"text-sm text-muted-foreground\">Register a web application with this redirect address:</p><div class=\"flex items-center gap-2\"><code class=\"mono min-w-0 flex-1 overflow-x-auto rounded bg-muted px-2 py-1 text-sm\" tabindex=\"0\">")
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
 		var templ_7745c5c3_Var13 string
 		templ_7745c5c3_Var13, templ_7745c5c3_Err = templ.JoinStringErrs(f.Redirect)
 		if templ_7745c5c3_Err != nil {
-			return templ.Error{Err: templ_7745c5c3_Err, FileName: `internal/surface/portal/settings/settings.templ`, Line: 67, Col: 100}
+			return templ.Error{Err: templ_7745c5c3_Err, FileName: `internal/surface/portal/settings/settings.templ`, Line: 67, Col: 113}
 		}
 		_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ.EscapeString(templ_7745c5c3_Var13))
 		if templ_7745c5c3_Err != nil {
@@ -342,7 +342,7 @@ func signInPage(v *frame.Visit, f signInForm) templ.Component {
 				return templ_7745c5c3_Err
 			}
 		}
-		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 26, "> Turned on</label>")
+		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 26, "> Allow company sign-in</label>")
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
@@ -377,7 +377,7 @@ func signInPage(v *frame.Visit, f signInForm) templ.Component {
 			}
 			return nil
 		})
-		templ_7745c5c3_Err = frame.Field("provider-name", "Name", "What the sign-in page calls it.", f.Wrong["name"]).Render(templ.WithChildren(ctx, templ_7745c5c3_Var15), templ_7745c5c3_Buffer)
+		templ_7745c5c3_Err = frame.Field("provider-name", "Name", "Shown where people sign in.", f.Wrong["name"]).Render(templ.WithChildren(ctx, templ_7745c5c3_Var15), templ_7745c5c3_Buffer)
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
@@ -412,7 +412,7 @@ func signInPage(v *frame.Visit, f signInForm) templ.Component {
 			}
 			return nil
 		})
-		templ_7745c5c3_Err = frame.Field("issuer", "Issuer", "Its address, such as https://login.example.com. It is asked for when you save.", f.Wrong["issuer"]).Render(templ.WithChildren(ctx, templ_7745c5c3_Var17), templ_7745c5c3_Buffer)
+		templ_7745c5c3_Err = frame.Field("issuer", "Issuer", "The provider's address, such as https://login.example.com. Muster contacts it when you save.", f.Wrong["issuer"]).Render(templ.WithChildren(ctx, templ_7745c5c3_Var17), templ_7745c5c3_Buffer)
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
@@ -447,7 +447,7 @@ func signInPage(v *frame.Visit, f signInForm) templ.Component {
 			}
 			return nil
 		})
-		templ_7745c5c3_Err = frame.Field("client-id", "Client id", "", f.Wrong["clientId"]).Render(templ.WithChildren(ctx, templ_7745c5c3_Var19), templ_7745c5c3_Buffer)
+		templ_7745c5c3_Err = frame.Field("client-id", "Client ID", "", f.Wrong["clientId"]).Render(templ.WithChildren(ctx, templ_7745c5c3_Var19), templ_7745c5c3_Buffer)
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
@@ -504,7 +504,7 @@ func signInPage(v *frame.Visit, f signInForm) templ.Component {
 			}
 			return nil
 		})
-		templ_7745c5c3_Err = frame.Field("domains", "E-mail domains", "One a line. Only verified addresses in these are let in, and linked to the users that have them.", f.Wrong["domains"]).Render(templ.WithChildren(ctx, templ_7745c5c3_Var22), templ_7745c5c3_Buffer)
+		templ_7745c5c3_Err = frame.Field("domains", "E-mail domains", "One per line. People sign in with a verified address in one of these domains, as the user who has that address.", f.Wrong["domains"]).Render(templ.WithChildren(ctx, templ_7745c5c3_Var22), templ_7745c5c3_Buffer)
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
@@ -518,7 +518,7 @@ func signInPage(v *frame.Visit, f signInForm) templ.Component {
 				return templ_7745c5c3_Err
 			}
 		}
-		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 38, "> Let in people who are not users yet, with this role</label>")
+		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 38, "> Create a user when someone new signs in</label>")
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
@@ -567,9 +567,9 @@ func signInPage(v *frame.Visit, f signInForm) templ.Component {
 					return templ_7745c5c3_Err
 				}
 				var templ_7745c5c3_Var26 string
-				templ_7745c5c3_Var26, templ_7745c5c3_Err = templ.JoinStringErrs(string(r))
+				templ_7745c5c3_Var26, templ_7745c5c3_Err = templ.JoinStringErrs(roleName(r))
 				if templ_7745c5c3_Err != nil {
-					return templ.Error{Err: templ_7745c5c3_Err, FileName: `internal/surface/portal/settings/settings.templ`, Line: 98, Col: 70}
+					return templ.Error{Err: templ_7745c5c3_Err, FileName: `internal/surface/portal/settings/settings.templ`, Line: 98, Col: 72}
 				}
 				_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ.EscapeString(templ_7745c5c3_Var26))
 				if templ_7745c5c3_Err != nil {
@@ -586,7 +586,7 @@ func signInPage(v *frame.Visit, f signInForm) templ.Component {
 			}
 			return nil
 		})
-		templ_7745c5c3_Err = frame.Field("role", "Role of new people", "", f.Wrong["role"]).Render(templ.WithChildren(ctx, templ_7745c5c3_Var24), templ_7745c5c3_Buffer)
+		templ_7745c5c3_Err = frame.Field("role", "Role of new users", "", f.Wrong["role"]).Render(templ.WithChildren(ctx, templ_7745c5c3_Var24), templ_7745c5c3_Buffer)
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}

@@ -1,8 +1,17 @@
 package settings
 
+import (
+	"strings"
+
+	"github.com/musterhq/muster/internal/access"
+)
+
+// roleName is a role as people read it.
+func roleName(r access.Role) string { return strings.ToUpper(string(r[:1])) + string(r[1:]) }
+
 func secretHelp(f signInForm) string {
 	if f.HasSecret {
-		return "One is kept, sealed; it is never shown. Leave this empty to keep it."
+		return "A secret is stored, encrypted. Leave this empty to keep it."
 	}
-	return "Kept sealed, and never shown again. Leave it empty for a public client."
+	return "Stored encrypted and never shown again. Leave this empty for a public client."
 }
