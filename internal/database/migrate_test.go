@@ -175,3 +175,55 @@ func TestMigration_AConnectionBecomesOneGrant(t *testing.T) {
 		})
 	}
 }
+
+// The domains of providers that exist belong to their companies from then on, and
+// the people of both companies sign in as before.
+func TestMigration_ProvidersKeepTheirDomains(t *testing.T) {
+	t.Parallel()
+	for _, engine := range []string{"sqlite", "postgres"} {
+		t.Run(engine, func(t *testing.T) {
+			t.Parallel()
+			e := emptyEngine(t, engine)
+			rows := append(slices.Clone(firstRows[:1]), strings.NewReplacer("'c1'", "'c2'", "'acme'", "'other'", "'enterprises/LC1'", "''").Replace(firstRows[0]),
+				`INSERT INTO users (id, company_id, email, name, role, rights, policies, password_hash, disabled, created_at, last_sign_in_at)
+				 VALUES ('u1', 'c1', 'ada@acme.test', 'Ada', 'admin', 1023, 'null', 'hash', FALSE, 1700000000000, 0),
+					('u2', 'c2', 'bob@other.test', 'Bob', 'viewer', 1, '["p9"]', '', TRUE, 1700000000000, 0)`,
+				`INSERT INTO identity_providers (company_id, name, issuer, client_id, client_secret, enabled, creates_users, role, updated_at)
+				 VALUES ('c1', 'Acme ID', 'https://id.acme.test', 'client', 'c2VjcmV0', TRUE, TRUE, 'viewer', 1700000000000),
+					('c2', 'Other ID', 'https://id.other.test', 'client', '', FALSE, FALSE, 'viewer', 1700000000000)`,
+				`INSERT INTO identity_domains (domain, company_id) VALUES ('acme.test', 'c1'), ('acme.example', 'c1'), ('other.test', 'c2')`,
+				`INSERT INTO identities (company_id, issuer, subject, user_id, created_at) VALUES ('c1', 'https://id.acme.test', 's1', 'u1', 1700000000000)`)
+			if err := database.MigrateTo(t.Context(), e.url, 84, rows...); err != nil {
+				t.Fatal(err)
+			}
+			f := &fixture{T: t, engine: e, db: e.openAs(t, database.Upgrade)}
+			for company, want := range map[string]string{"c1": "acme.example acme.test", "c2": "other.test"} {
+				owned, err := f.db.Domains(t.Context(), company)
+				f.ok(err)
+				var names []string
+				for _, d := range owned {
+					names = append(names, d.Name)
+				}
+				equal(f, "domains of "+company, strings.Join(names, " "), want)
+				foreign, err := f.db.ForeignDomain(t.Context(), company, "other.test")
+				f.ok(err)
+				equal(f, company+": other.test is another's", foreign, company == "c1")
+			}
+			p, err := f.db.ProviderByDomain(t.Context(), "acme.test")
+			f.ok(err)
+			equal(f, "provider", words(p.CompanyID, p.Issuer, string(p.Secret), p.Enabled, p.CreatesUsers), "c1 https://id.acme.test secret true true")
+			linked, err := f.db.IdentityUser(t.Context(), "c1", p.Issuer, "s1")
+			f.ok(err)
+			ada, err := f.db.UserByEmail(t.Context(), "ada@acme.test")
+			f.ok(err)
+			bob, err := f.db.UserByEmail(t.Context(), "bob@other.test")
+			f.ok(err)
+			equal(f, "users", words(linked, ada.ID, ada.PasswordHash, ada.Disabled, bob.CompanyID, bob.Disabled, bob.Policies), "u1 u1 hash false c2 true [p9]")
+			// With two companies a provider keeps what it has, and takes no other's.
+			anyone := func([]access.UserAccount) error { return nil }
+			f.ok(f.db.SaveProvider(t.Context(), p, anyone))
+			p.Domains = append(p.Domains, "other.test")
+			f.code(fault.Refused, f.db.SaveProvider(t.Context(), p, anyone))
+		})
+	}
+}
