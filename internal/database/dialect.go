@@ -46,6 +46,9 @@ type catalog interface {
 	// transaction is alone anyway. lockTable keeps others from changing a table.
 	lockSchema() string
 	lockTable(name string) string
+	// mayChange is a query for whether this role may change and make tables; empty:
+	// there are no roles.
+	mayChange() string
 }
 
 func catalogOf(d dialect) catalog { return d.(catalog) }
@@ -78,6 +81,7 @@ func (sqliteDialect) schema(text string) string {
 
 func (sqliteDialect) tables() string          { return `SELECT name FROM sqlite_master WHERE type = 'table'` }
 func (sqliteDialect) lockSchema() string      { return "" }
+func (sqliteDialect) mayChange() string       { return "" }
 func (sqliteDialect) lockTable(string) string { return "" }
 
 // postgresDialect remembers the texts that it bound.
@@ -137,6 +141,11 @@ func (postgresDialect) tables() string {
 // lockSchema takes the lock that the first version's migrations took as well.
 func (postgresDialect) lockSchema() string {
 	return `SELECT pg_advisory_xact_lock(5887940537704921958)`
+}
+
+func (postgresDialect) mayChange() string {
+	return `SELECT COALESCE(has_schema_privilege(current_schema(), 'CREATE'), FALSE) AND NOT EXISTS
+		(SELECT 1 FROM pg_tables WHERE schemaname = current_schema() AND NOT pg_has_role(tableowner, 'USAGE'))`
 }
 
 func (postgresDialect) lockTable(name string) string { return "LOCK TABLE " + name + " IN SHARE MODE" }

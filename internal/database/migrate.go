@@ -60,10 +60,27 @@ const refusal = "this database was changed by a newer Muster; use the newer prog
 
 // upgrade ends what may not go on beside the new tables, and makes them.
 func (db *DB) upgrade(ctx context.Context, pool *sql.DB, use SchemaUse, seen Version) error {
+	if err := db.mayChange(ctx, pool); err != nil {
+		return err
+	}
 	if err := db.endOlder(ctx, pool, seen); err != nil {
 		return err
 	}
 	return db.migrate(ctx, pool, use)
+}
+
+// mayChange refuses a role that could not make the change, before anything is
+// written and before older replicas are told to end.
+func (db *DB) mayChange(ctx context.Context, pool *sql.DB) error {
+	query := catalogOf(db.dialect).mayChange()
+	if query == "" {
+		return nil
+	}
+	may, err := value[bool](ctx, session{db, pool}, query)
+	if err == nil && !may {
+		err = &SchemaError{"the tables must be made or changed, and the role of MUSTER_DATABASE may not do so", "run `muster migrate` with the role that owns the database's tables"}
+	}
+	return err
 }
 
 // migrate brings the tables to SchemaNumber in one transaction: others see the
