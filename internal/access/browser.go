@@ -9,7 +9,7 @@ import (
 )
 
 // Browser is a browser in which people signed in before, by a sealed cookie
-// that it keeps. It lets nobody in: its failed attempts count apart from those
+// that it keeps. It does not sign anyone in: its failed attempts count apart from those
 // of strangers (OWASP calls it a device cookie).
 type Browser struct {
 	ID     string   `json:"id"`

@@ -73,7 +73,7 @@ type ProviderStore interface {
 	Provider(ctx context.Context, companyID string) (IdentityProvider, error)
 	ProviderByDomain(ctx context.Context, domain string) (IdentityProvider, error) // enabled ones
 	// SaveProvider saves a provider unless check, which gets the company's
-	// users, refuses; nothing of either changes meanwhile. It is fault.Refused
+	// users, refuses; nothing of either changes before it is saved. It is fault.Refused
 	// if a domain does not belong to the company.
 	SaveProvider(ctx context.Context, p IdentityProvider, check func([]UserAccount) error) error
 	IdentityUser(ctx context.Context, companyID, issuer, subject string) (userID string, err error)
@@ -244,7 +244,7 @@ func (s Federation) resolve(ctx context.Context, p IdentityProvider, c Claims, a
 }
 
 // linkFirst links a user who exists. One who has a password or a passkey proves
-// once that the account is theirs: the provider's word alone would let whoever
+// once that the account is theirs: the provider's word alone would let the person who
 // set it up into any account of its domains.
 func (s Federation) linkFirst(ctx context.Context, p IdentityProvider, c Claims, u UserAccount, a *Arrival) (err error) {
 	if a.User, err = enabled(u, nil); err != nil {

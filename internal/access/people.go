@@ -105,7 +105,7 @@ func (s Users) Invite(ctx context.Context, by UserAccount, r NewUserRequest) (Us
 		return UserAccount{}, fault.New(fault.Forbidden, "you cannot give rights or policies that you do not have yourself")
 	}
 	// An address of another company's domain is refused whether or not that
-	// company has such a user, which nobody here may learn.
+	// company has such a user, which the inviting person may not learn.
 	foreign, err := s.Domains.ForeignDomain(ctx, u.CompanyID, domainOf(u.Email))
 	if err != nil {
 		return UserAccount{}, err

@@ -31,7 +31,7 @@ type SignInLog interface {
 type Client struct {
 	Address string
 	Agent   string  // what the browser calls itself; hostile
-	Browser Browser // zero: nobody signed in with it before
+	Browser Browser // zero: not used to sign in before
 }
 
 // Check returns the user whose e-mail and password these are. It fails with

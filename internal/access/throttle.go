@@ -28,7 +28,7 @@ type limit struct {
 }
 
 // signInLimits are the limits of sign-in with a password. A browser in which
-// the person signed in before has a count of its own, so nobody else can lock
+// the person signed in before has a count of its own, so other people cannot lock
 // it out. All others share: a network's failures with all addresses and with
 // this one, and an address's from all networks, which stops guessing from many
 // networks. The network's is first, so that no client that is over it fills the

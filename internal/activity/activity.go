@@ -40,7 +40,7 @@ const (
 	UserChanged        Action = "user.changed"
 	UserInvited        Action = "user.invited"
 	UserDeleted        Action = "user.deleted"
-	IdentityLinked     Action = "identity.linked" // a user is somebody at the company's provider
+	IdentityLinked     Action = "identity.linked" // a user was linked to an account of the company's provider
 	PasskeyAdded       Action = "user.passkey_added"
 	PasskeyRemoved     Action = "user.passkey_removed"
 	RecoveryRenewed    Action = "user.recovery_renewed"

@@ -76,7 +76,7 @@ func (k *Keeper) Forget(ctx context.Context) error {
 // alarm although nothing is added to it.
 func (k *Keeper) Inspect(ctx context.Context) error {
 	k.mu.Lock()
-	seen := maps.Clone(k.seen) // before the heads are read, which may move on meanwhile
+	seen := maps.Clone(k.seen) // before the heads are read, which may move on
 	k.mu.Unlock()
 	heads, err := k.Store.Heads(ctx)
 	for _, h := range heads {
@@ -97,7 +97,7 @@ func (k *Keeper) Broken(companyID string) string {
 	return k.broken[companyID]
 }
 
-// Restart begins a broken chain anew with the entries that the company has now.
+// Restart replaces a broken chain by one of the entries that the company has now.
 // The record tells of it.
 func (k *Keeper) Restart(ctx context.Context, companyID string, target Target, reason string) (Verdict, error) {
 	v, err := k.Check(ctx, companyID)

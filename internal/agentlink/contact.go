@@ -77,7 +77,7 @@ func (l *Link) contact(ctx context.Context, device agentdevice.Device, r agentpr
 	if err != nil || taken {
 		return now, err
 	}
-	// Read again: for the last sequence, and because it may have ended meanwhile.
+	// Read again: for the last sequence, and because it may have ended since.
 	if device, err = l.Store.AgentDevice(ctx, r.Device); err != nil {
 		return none, err
 	}
@@ -88,7 +88,7 @@ func (l *Link) contact(ctx context.Context, device agentdevice.Device, r agentpr
 }
 
 // count counts a request whose signature is good. Only such requests count, so
-// that nobody can use up what another device may send. The refusal costs no
+// that no sender can use up what another device may send. The refusal costs no
 // statement of the database; the sequence in it is the request's own.
 func (l *Link) count(sender *known, r agentproto.Request, signature string) error {
 	wait := sender.spend(l.Now())

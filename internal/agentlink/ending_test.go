@@ -57,7 +57,7 @@ func TestUnenroll_WithOpenWipe(t *testing.T) {
 		t.Errorf("the device is %+v", s)
 	}
 	if c := p.latest(); c.State != command.Sent {
-		t.Errorf("the wipe is %s %q: nobody knows yet that the device is erased", c.State, c.Outcome)
+		t.Errorf("the wipe is %s %q: it is not known yet that the device is erased", c.State, c.Outcome)
 	}
 }
 

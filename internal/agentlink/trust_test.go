@@ -136,9 +136,9 @@ func (p *phone) listen() (assignment **agentproto.Envelope, document *[]byte) {
 	return assignment, document
 }
 
-// Which policy a device has is signed for that device and that request. Whoever
-// breaks TLS can give it neither another device's policy nor one of its own that
-// is over, whether the signed part is exchanged, kept for later or left out.
+// Which policy a device has is signed for that device and that request. One
+// that breaks TLS can give it neither another device's policy nor one of its own
+// that is over, whether the signed part is exchanged, kept for later or left out.
 func TestAssignment_CannotBeSubstituted(t *testing.T) {
 	w := newWorld(t)
 	kiosk, free := w.policy, w.newPolicy("Free", policy.Change{Setting: "REPORT_SOFTWARE_INFO", Value: "ENABLED"})

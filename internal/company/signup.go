@@ -13,7 +13,7 @@ type Signup struct {
 	Session    string // the id of the portal's session that began it; empty: the command line did
 	Name       string // the vendor's name of it
 	Address    string // the vendor's page
-	Token      string // what the vendor brought back; empty: nobody came back yet
+	Token      string // what the vendor brought back; empty: not finished yet
 	Nonce      string // part of the enterprise's display name; empty: the vendor was not asked to make it, or it has its final name
 	Enterprise string // empty until it is finished
 	Begun      time.Time

@@ -249,7 +249,7 @@ func endAgent(ctx context.Context, t *tx, id string) error {
 }
 
 // EndOrphans ends the commands that were kept for up to limit devices at the
-// moment at which they ended: nobody will fetch them.
+// moment at which they ended: they will not be fetched.
 func (db *DB) EndOrphans(ctx context.Context, limit int) error {
 	ids, err := list(ctx, db.read(), scanValue[string], `SELECT id FROM agent_devices WHERE state = 'DELETED' AND open_deliveries > 0 ORDER BY id LIMIT ?`, limit)
 	for _, id := range ids {

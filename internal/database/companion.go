@@ -85,7 +85,7 @@ func enrolledAs(h held, companyID string, epoch int) bool {
 // reaches it, together.
 func (db *DB) SetPushToken(ctx context.Context, d agentdevice.Device, token string) error {
 	return db.write(ctx, func(ctx context.Context, t *tx) error {
-		// One that has ended meanwhile, for a newer companion, has no say any more.
+		// One that has ended since, for a newer companion, has no say any more.
 		n, err := t.exec(ctx, `UPDATE agent_devices SET push_token = ? WHERE id = ? AND state <> '`+string(agentdevice.Deleted)+`'`, token, d.ID)
 		if err != nil || n == 0 {
 			return err

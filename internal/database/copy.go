@@ -78,7 +78,7 @@ func (db *DB) unserved(ctx context.Context) error {
 		var now []replicaLease
 		now, err = db.replicas(ctx, db.read())
 		if spoke(before, now) {
-			return errors.New("a service works on the source: stop it, or what it writes meanwhile would be missing in the copy")
+			return errors.New("a service works on the source: stop it, or what it writes during the copy would be missing in the copy")
 		}
 		if len(now) == 0 {
 			break

@@ -46,7 +46,7 @@ func TestObserve_MoveToDeletedPolicy(t *testing.T) {
 	})
 }
 
-// What an agent asks for that has ended meanwhile changes nothing.
+// What an agent asks for that has ended changes nothing.
 func TestSetPushToken_EndedDevice(t *testing.T) {
 	withCompany(t, func(f *fixture) {
 		d, err := f.enrolAgent(f.agentPolicy("Kiosk"), "SN-1", "")

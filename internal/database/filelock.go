@@ -27,7 +27,7 @@ func heldByOther(path string) (bool, error) {
 }
 
 const (
-	// exclusiveByte is locked for writing by a process that lets nobody read.
+	// exclusiveByte is locked for writing by a process that lets no other read.
 	exclusiveByte = pendingByte + 2
 	// writeByte of the file of shared memory is locked by the process that writes.
 	writeByte = 120

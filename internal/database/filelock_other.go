@@ -10,5 +10,5 @@ import (
 // heldByOther cannot be known here.
 func heldByOther(string) (bool, error) { return false, errors.ErrUnsupported }
 
-// LockedBy finds nobody here.
+// LockedBy finds no process here.
 func LockedBy(context.Context, string) (int, error) { return 0, nil }

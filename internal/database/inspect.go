@@ -96,7 +96,7 @@ func peekSQLite(ctx context.Context, path string) (v Version, err error) {
 }
 
 // lookSQLite opens a file for reading; nil: it does not exist. While it has no
-// write-ahead log, it is opened as a file that nobody changes, so that nothing
+// write-ahead log, it is opened as a file that does not change, so that nothing
 // is made beside it.
 func lookSQLite(ctx context.Context, path string) (*sql.DB, error) {
 	info, err := os.Stat(path)

@@ -9,7 +9,7 @@ import (
 	"github.com/musterhq/muster/internal/fault"
 )
 
-// lockInvited returns a user who may be invited and does not change meanwhile:
+// lockInvited returns a user who may be invited and does not change until the end:
 // fault.Refused for one who has a way to sign in, or ever signed in. A link for
 // such a user would let its holder into an account that is somebody's already.
 func lockInvited(ctx context.Context, t *tx, companyID, id string) (access.UserAccount, error) {

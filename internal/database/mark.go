@@ -14,7 +14,7 @@ import (
 const backupMark = 0x4d757362 // "Musb"
 
 // refuseForeignLog refuses a backup beside a log. The log's size must have been
-// read before: whoever makes a log has taken the mark away.
+// read before: a program that makes a log has taken the mark away.
 func refuseForeignLog(ctx context.Context, path string, logged int64) error {
 	if logged == 0 {
 		return nil
@@ -39,7 +39,7 @@ func isBackup(ctx context.Context, path string) (marked bool, err error) {
 	return id == backupMark, err
 }
 
-// mark makes a file a backup. Nobody else may have it open.
+// mark makes a file a backup. No other process may have it open.
 func mark(ctx context.Context, path string) error { return setMark(ctx, path, backupMark) }
 
 // adopt takes the mark from a backup that becomes a database.

@@ -46,7 +46,7 @@ func (db *DB) MergeAssets(ctx context.Context, companyID, keptID, otherID string
 // holdBoth locks two assets that can be merged.
 func holdBoth(ctx context.Context, t *tx, companyID, keptID, otherID string) (kept, other held, err error) {
 	rows := map[string]held{}
-	for _, id := range []string{min(keptID, otherID), max(keptID, otherID)} { // in one order, whoever asks
+	for _, id := range []string{min(keptID, otherID), max(keptID, otherID)} { // always in one order
 		h, err := hold(ctx, t, id)
 		if err != nil {
 			return kept, other, err

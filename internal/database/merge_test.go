@@ -61,7 +61,7 @@ func (f *fixture) recorded(action activity.Action) int {
 }
 
 // A serial number joins an agent to what is not managed, and never to a live
-// asset, whoever manages that.
+// asset, whichever management that has.
 func TestEnrollAgent_SerialIsAClaim(t *testing.T) {
 	withCompany(t, func(f *fixture) {
 		p := f.agentPolicy("Kiosk")
@@ -91,7 +91,7 @@ func TestEnrollAgent_SerialIsAClaim(t *testing.T) {
 	})
 }
 
-// A token that was made for an asset joins it, once, while nobody else has.
+// A token that was made for an asset joins it, once, while no other device has.
 func TestEnrollAgent_TokenForAsset(t *testing.T) {
 	withCompany(t, func(f *fixture) {
 		p := f.agentPolicy("Kiosk")

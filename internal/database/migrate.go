@@ -119,7 +119,7 @@ func (db *DB) inUpgrade(ctx context.Context, pool *sql.DB, f work) (err error) {
 	return begun.Commit()
 }
 
-// change runs what is missing, unless somebody else did meanwhile.
+// change runs what is missing, unless another program did.
 func (db *DB) change(ctx context.Context, t *tx, use SchemaUse) error {
 	version, err := readVersion(ctx, t, db.dialect)
 	if err != nil || version.Schema >= SchemaNumber() {

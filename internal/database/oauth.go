@@ -91,7 +91,7 @@ func findCode(ctx context.Context, t *tx, hash, lock string) (codeRow, error) {
 func refusedSecret() error { return fault.New(fault.Refused, "unknown, expired or used") }
 
 // RedeemCode makes a grant of a code, once. A second attempt ends the grant:
-// somebody else has the code.
+// another party has the code.
 func (db *DB) RedeemCode(ctx context.Context, hash access.SecretHash, take func(access.AuthorizationCode) error, issue access.OAuthTokens) (access.OAuthConnection, error) {
 	text := hex.EncodeToString(hash[:])
 	var made access.OAuthConnection

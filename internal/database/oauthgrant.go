@@ -9,7 +9,7 @@ import (
 	"github.com/musterhq/muster/internal/name"
 )
 
-// lockConnection returns a connection that nobody else changes until the
+// lockConnection returns a connection that no other changes until the
 // transaction ends. Its codes, grants and tokens are locked after it.
 func lockConnection(ctx context.Context, t *tx, where string, args ...any) (access.OAuthConnection, error) {
 	id, err := value[string](ctx, t, `SELECT o.id FROM oauth_connections o WHERE `+where+t.lock(), args...)

@@ -73,7 +73,7 @@ func (db *DB) endOlder(ctx context.Context, pool *sql.DB, seen Version) error {
 	}
 }
 
-// spoke reports whether a replica said anew that it is present.
+// spoke reports whether a replica said again that it is present.
 func spoke(before, now []replicaLease) bool {
 	return slices.ContainsFunc(now, func(l replicaLease) bool {
 		i := slices.IndexFunc(before, func(b replicaLease) bool { return b.name == l.name })

@@ -39,7 +39,7 @@ func TestOldNames_StayAreShownAndReported(t *testing.T) {
 		raw, err := f.db.Text(f.Context(), `SELECT name FROM policies WHERE id = ?`, twin.ID)
 		f.ok(err)
 		equal(f, "kept", raw[0], "Vault\u200b")
-		// Nobody can take a name that looks like it.
+		// No name that looks like it can be taken.
 		plain = f.policy(plain.ID)
 		plain.Name = "V\u0430ult"
 		_, err = f.db.SavePolicy(f.Context(), plain, plain.Version, policy.Revision{SavedAt: f.clock.Now()})

@@ -19,7 +19,7 @@ var keptCounts = []struct{ table, keys, must string }{
 	{"patch_counts", "company_id, policy_id, month", patchCounts},
 }
 
-// recount counts anew what is kept in counts, and returns how many were wrong:
+// recount makes what is kept in counts again, and returns how many were wrong:
 // a program that did not know a count may have written beside one that did.
 func recount(ctx context.Context, t *tx) (wrong int64, err error) {
 	if lock := catalogOf(t.db.dialect).lockTable("assets"); lock != "" {
@@ -53,7 +53,7 @@ func recount(ctx context.Context, t *tx) (wrong int64, err error) {
 	return wrong, nil
 }
 
-// Recount counts anew what is kept in counts, and returns how many were wrong.
+// Recount makes what is kept in counts again, and returns how many were wrong.
 // On PostgreSQL it waits for those who change assets, and they for it.
 func (db *DB) Recount(ctx context.Context) (wrong int64, err error) {
 	err = db.write(ctx, func(ctx context.Context, t *tx) error {

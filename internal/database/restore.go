@@ -149,7 +149,7 @@ func keepAside(path, aside string) error {
 	return nil
 }
 
-// alone takes the database at path from everybody else, until release: nobody
+// alone takes the database at path from all others, until release: none
 // may have it open. Its log is taken in first, where it is sound.
 func alone(ctx context.Context, path string) (release func() error, err error) {
 	nothing := func() error { return nil }

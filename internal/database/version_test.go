@@ -150,7 +150,7 @@ func TestRecount(t *testing.T) {
 	withCompany(t, func(f *fixture) {
 		a := f.enrol("d1", f.newPolicy("p").ID)
 		f.observe(f.joined("d2", a.Device.PolicyID))
-		// An older program wrote beside a newer one. Nobody explains the statements
+		// An older program wrote beside a newer one. There is nothing to explain the statements
 		// of this connection, which read everything.
 		db, err := database.Open(f.Context(), database.Options{URL: f.url, Now: f.clock.Now})
 		f.ok(err)

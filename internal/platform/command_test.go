@@ -300,7 +300,7 @@ func TestChangePolicyStopsWhereThePolicyCannotBePushed(t *testing.T) {
 	})
 }
 
-// An error quotes the platform's words, so that nobody takes them for ours: at
+// An error quotes the platform's words, so that they are not taken for ours: at
 // most 160 characters, without what is not seen, and without a mark inside.
 func TestRefusals_QuoteThePlatform(t *testing.T) {
 	connected(t, func(b *bench) {

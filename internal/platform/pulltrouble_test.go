@@ -24,7 +24,7 @@ func TestNotifications_TroubleIsToldOnce(t *testing.T) {
 	})
 }
 
-// Whoever reads that there is no access token learns why.
+// The log says why there is no access token.
 func TestNotifications_NoTokenSaysWhy(t *testing.T) {
 	on(t, func(b *bench) {
 		b.connect()

@@ -30,7 +30,7 @@ func CleanName(text string) (clean, wrong string) {
 	return clean, ""
 }
 
-// refused reports characters that a name must not contain, because nobody can
+// refused reports characters that a name must not contain, because people cannot
 // see them or tell them from others.
 func refused(r rune) bool {
 	if r >= 0x20 && r < 0x7f {

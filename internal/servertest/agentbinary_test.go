@@ -184,7 +184,7 @@ func TestTheAgentProgram_OneWriter(t *testing.T) {
 	}
 	agent(false, "unenroll")
 	if err := running.Wait(); err != nil {
-		t.Errorf("after the good-bye the agent ended with %v", err)
+		t.Errorf("after unenrolling the agent ended with %v", err)
 	}
 	awaitStatus(t, site, client, before.AssetID, "DELETED")
 }

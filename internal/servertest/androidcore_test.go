@@ -173,7 +173,7 @@ func TestAndroidCore(t *testing.T) {
 			}
 			awaitStatus(t, site, client, p.assetID, "DELETED")
 			if out, err := p.try("status"); err == nil {
-				t.Errorf("after %s the agent is still somebody: %s", c.path, out)
+				t.Errorf("after %s the agent still has an identity: %s", c.path, out)
 			}
 		}
 	})

@@ -36,11 +36,11 @@ func TestChain_ForgeryIsNotSigned(t *testing.T) {
 			alter(t, db, `UPDATE activity SET seq = 0, hash = ''`)
 			alter(t, db, `DELETE FROM activity_heads`)
 		},
-		"begun anew": func(t *testing.T, db *sql.DB, _ *servertest.Lab, _ string) {
+		"begun again": func(t *testing.T, db *sql.DB, _ *servertest.Lab, _ string) {
 			alter(t, db, `UPDATE activity SET actor_name = 'Bob (framed)', seq = 0, hash = ''`)
 			alter(t, db, `UPDATE activity_heads SET first_seq = 1, anchor = '', last_seq = 0, hash = '', signature = ''`)
 		},
-		"computed anew": recompute,
+		"computed again": recompute,
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

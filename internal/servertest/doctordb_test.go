@@ -29,7 +29,7 @@ func TestDoctor_DatabaseThatCannotBeUsed(t *testing.T) {
 		"not a database":    {"sqlite:" + other, "no database", "restore FILE"},
 		"a directory":       {"sqlite:" + dir, "directory", "correct MUSTER_DATABASE"},
 		"missing directory": {"sqlite:" + filepath.Join(dir, "nowhere", "muster.db"), "nowhere", "make the directory"},
-		"nobody listens":    {"postgres://nobody@127.0.0.1:1/none", "connection refused", "start the database"},
+		"no listener":       {"postgres://nobody@127.0.0.1:1/none", "connection refused", "start the database"},
 		"unknown host":      {"postgres://nobody@muster.invalid/none", "muster.invalid", "correct the host"},
 	} {
 		settings := lab.Config()

@@ -18,7 +18,7 @@ func TestReads_DatabaseIsAway(t *testing.T) {
 	for _, path := range paths {
 		client.Get(path).Want(t, 200)
 	}
-	// Without this table the database answers nobody about assets.
+	// Without this table the database does not answer about assets.
 	alter(t, raw, `ALTER TABLE assets RENAME TO assets_away`)
 	for _, path := range paths {
 		got := client.Get(path).Want(t, 503)

@@ -10,7 +10,7 @@ import (
 )
 
 // TestUsers_ChangesNeedAFreshProof: a session whose proof of identity is old
-// makes, changes, enables and invites nobody, because each of these could give
+// makes, changes, enables and invites no user, because each of these could give
 // it a fresh session of another user.
 func TestUsers_ChangesNeedAFreshProof(t *testing.T) {
 	t.Parallel()

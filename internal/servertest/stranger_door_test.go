@@ -247,7 +247,7 @@ func TestStranger_KillsAndDamage(t *testing.T) {
 	}
 }
 
-// Whoever stands in the service's place, or between, has no power: whatever it
+// A program that stands in the service's place, or between, has no power: whatever it
 // answers, with what the service has signed for others or at other times too.
 func TestStranger_FalseService(t *testing.T) {
 	n := newStranger(t, "ed25519")

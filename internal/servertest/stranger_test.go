@@ -101,7 +101,7 @@ func (s *stranger) save() {
 	}
 }
 
-// load begins the agent's process anew.
+// load starts the agent's process again.
 func (s *stranger) load() {
 	var best strangerMemory
 	for n := range 2 {
@@ -222,7 +222,7 @@ func (s *stranger) enroll(code, serial string) error {
 		named += "_ES256"
 	}
 	if answer.CommandKeys[0].Key.SPKI != of(named) {
-		return errors.New("whoever answered has another command key")
+		return errors.New("the server has another command key")
 	}
 	s.memory.Server, s.memory.Device, s.memory.Keys = of("SERVER_URL"), answer.DeviceID, answer.CommandKeys[:1]
 	s.memory.Offset, s.memory.Latest, s.memory.Next = answer.ServerTime-now, answer.ServerTime, 1
@@ -334,7 +334,7 @@ func (s *stranger) refused(text []byte, sig string) (mended bool, err error) {
 		Signed *envelope
 		Keys   []envelope
 	}
-	_ = json.Unmarshal(text, &r) // whoever answered may not be the service
+	_ = json.Unmarshal(text, &r) // the server may not be the service
 	s.learn(r.Keys)
 	switch r.Error {
 	case "clock_skew", "replayed":

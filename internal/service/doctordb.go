@@ -131,7 +131,7 @@ func (d *doctor) diskFree() {
 	}
 }
 
-// eachOnce is an error in one line. Whoever connects to several addresses, or
+// eachOnce is an error in one line. A client that connects to several addresses, or
 // with and without TLS, fails several times with the same words.
 func eachOnce(err error) string {
 	var lines []string

@@ -64,7 +64,7 @@ func (d *doctor) listens(ctx context.Context) {
 	}
 }
 
-// answers says who answers at the public URL. That nobody does is no failure:
+// answers says what answers at the public URL. That nothing does is no failure:
 // the service may not run yet.
 func (d *doctor) answers(ctx context.Context, public string) {
 	const check = "public URL"
@@ -83,7 +83,7 @@ func (d *doctor) answers(ctx context.Context, public string) {
 	case foreign:
 		d.note(check, Failed, stranger.Error(), "correct MUSTER_PUBLIC_URL, or what the proxy there leads to")
 	default:
-		d.note(check, Warning, "nobody answers there from this machine: "+err.Error(), "start the service and what is in front of it; if devices reach the address and this machine does not, this is no fault")
+		d.note(check, Warning, "nothing answers there from this machine: "+err.Error(), "start the service and what is in front of it; if devices reach the address and this machine does not, this is no fault")
 	}
 }
 

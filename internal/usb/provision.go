@@ -241,8 +241,8 @@ func (w *work) again() error {
 	if err != nil {
 		return err
 	}
-	anew := fmt.Sprintf("to begin anew: adb -s %s shell rm -r %s", w.result.Serial, labDir)
-	if err := w.recognize(id, anew); err != nil || w.result.Outcome != AlreadyEnrolled {
+	startOver := fmt.Sprintf("to start over: adb -s %s shell rm -r %s", w.result.Serial, labDir)
+	if err := w.recognize(id, startOver); err != nil || w.result.Outcome != AlreadyEnrolled {
 		return err
 	}
 	if err := w.start(); err != nil {

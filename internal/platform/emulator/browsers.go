@@ -33,7 +33,7 @@ func (e *Emulator) refuseBrowsers(r *http.Request) error {
 	return nil
 }
 
-// knownHost reports whether nobody else can point the host name at this machine:
+// knownHost reports whether the host name cannot be pointed at this machine by others:
 // addresses, names of the machine itself and of its own network, and the
 // emulator's public address.
 func (e *Emulator) knownHost(host string) bool {
@@ -46,7 +46,7 @@ func (e *Emulator) knownHost(host string) bool {
 	if _, err := netip.ParseAddr(strings.Trim(host, "[]")); err == nil {
 		return true
 	}
-	// Nobody can register a name below these (RFC 6761, ICANN's reservation of internal).
+	// No name below these can be registered (RFC 6761, ICANN's reservation of internal).
 	host = strings.ToLower(host)
 	return !strings.Contains(host, ".") || strings.HasSuffix(host, ".localhost") || strings.HasSuffix(host, ".internal") || strings.HasSuffix(host, ".test")
 }

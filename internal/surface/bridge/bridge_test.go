@@ -312,7 +312,7 @@ func FuzzLines(f *testing.F) {
 	for _, line := range []string{"no JSON\n{}\n", `{"jsonrpc":"2.0","id":1,"method":"ping"}`, "[]\r\n\r\n7", `{"jsonrpc":"2.0","id":1e3,"method":"ping"}` + "\n", "\"\xff\"\n"} {
 		f.Add([]byte(line))
 	}
-	refuse := carrier(func(*http.Request) (*http.Response, error) { return nil, errors.New("nobody is there") })
+	refuse := carrier(func(*http.Request) (*http.Response, error) { return nil, errors.New("no server is there") })
 	f.Fuzz(func(t *testing.T, input []byte) {
 		var out bytes.Buffer
 		b := &bridge.Bridge{Endpoint: "http://127.0.0.1/mcp", Key: "mk_x", Warn: func(string) {}, Transport: refuse}

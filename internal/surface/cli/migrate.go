@@ -10,7 +10,7 @@ import (
 // Keeper changes databases as a whole. It is nothing that a desk can do: a
 // desk works on one database at this program's schema.
 type Keeper interface {
-	// Migrate brings a database to this program's schema, counts anew what is kept
+	// Migrate brings a database to this program's schema, recounts what is kept
 	// in counts, and returns both numbers and how many counts were wrong.
 	Migrate(env *Env, store config.Store) (Migrated, error)
 	// Restore puts a backup in the place of the embedded database.

@@ -76,7 +76,7 @@ func actions() []action {
 		{"launch_app", command.LaunchApp, "Open app", "play", "Opens an app that is installed.", []input{{"packageName", "Package", "text", "Such as com.example.app", 255, true}}, inMenu, atOnce},
 		{"clear_app_data", command.ClearAppData, "Clear app data", "package", "Deletes all data of apps: accounts, settings, files. This cannot be undone.",
 			[]input{{"packageNames", "Packages", "packages", "One on a line, at most 20", 6000, true}}, apart, atOnce},
-		{"reset_screen_lock", command.ResetScreenLock, "Remove screen lock", "lock-open", "Removes PIN, pattern or password: whoever holds the device can open it.", nil, apart, atOnce},
+		{"reset_screen_lock", command.ResetScreenLock, "Remove screen lock", "lock-open", "Removes PIN, pattern or password: anyone who holds the device can open it.", nil, apart, atOnce},
 		{"change_screen_lock_password", command.ChangeScreenLockPassword, "Set screen-lock password", "key-round", "Sets a new screen-lock password. It is not kept here: note it before you send it.",
 			[]input{{"newPassword", "New password", "password", "4 to 128 characters; recent Android versions want six digits", 128, true}}, apart, atOnce},
 		{"relinquish_ownership", command.RelinquishOwnership, "Release to its user", "user", "Removes the work profile and its data; the device is no longer managed. This cannot be undone.", nil, apart, atOnce},
