@@ -139,13 +139,17 @@ func keyed(t *testing.T, service, key string) string {
 
 var colors = regexp.MustCompile("\x1b\\[[0-9;]*m")
 
-// complaints are the lines of an output that say what is wrong.
+// complaints are the lines of an output that say what is wrong, or all of it
+// where none does: a warning and a timeout also end the suite with 1.
 func complaints(text string) string {
 	var kept []string
 	for line := range strings.Lines(colors.ReplaceAllString(text, "")) {
-		if strings.Contains(line, " FAILURE ") || strings.Contains(line, "✗") || strings.Contains(line, "Error:") || strings.Contains(line, "baseline") {
+		if strings.Contains(line, " FAILURE ") || strings.Contains(line, " WARNING ") || strings.Contains(line, "aborted") || strings.Contains(line, "✗") || strings.Contains(line, "Error:") || strings.Contains(line, "baseline") {
 			kept = append(kept, line)
 		}
+	}
+	if len(kept) == 0 {
+		return text
 	}
 	return strings.Join(kept, "")
 }
