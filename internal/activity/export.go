@@ -8,6 +8,8 @@ import (
 	"io"
 	"strings"
 	"time"
+
+	"github.com/musterhq/muster/internal/text"
 )
 
 // Format is a form of export.
@@ -123,15 +125,7 @@ func (e Entry) cells() []string {
 		string(e.Target.Kind), e.Target.Name, e.Target.ID, string(e.Outcome), strings.Join(changes, "; "), e.Reference,
 		e.RequestID, e.Address, e.Client}
 	for i, cell := range cells {
-		cells[i] = harmless(cell)
+		cells[i] = text.Cell(cell)
 	}
 	return cells
-}
-
-// harmless keeps a spreadsheet from taking a text for a formula.
-func harmless(cell string) string {
-	if cell != "" && strings.ContainsRune("=+-@\t\r", rune(cell[0])) {
-		return "'" + cell
-	}
-	return cell
 }

@@ -47,7 +47,7 @@ func (l *Link) Hold(ctx context.Context, o command.Order) (*agentdevice.Delivery
 	if need := needs(o.Command.Type); need != "" && device.Capabilities != nil && !slices.Contains(device.Capabilities, need) {
 		return nil, command.Receipt{Verdict: command.Unreachable, Detail: fmt.Sprintf("this device cannot do that: it lacks the capability %s", need)}
 	}
-	args, err := json.Marshal(arguments(o.Body))
+	args, err := json.Marshal(command.AgentArguments(o.Body))
 	if err != nil {
 		return nil, notSent(err)
 	}
@@ -130,17 +130,6 @@ func stateFor(t command.Type) agentdevice.State {
 		return agentdevice.RelinquishPending
 	}
 	return ""
-}
-
-// arguments are a command's body as the device reads it.
-func arguments(body any) any {
-	switch b := body.(type) {
-	case command.MessageBody:
-		return map[string]string{"title": b.Title, "body": b.Body}
-	case command.LaunchAppBody:
-		return map[string]string{"packageName": b.PackageName}
-	}
-	return struct{}{}
 }
 
 // Sweep ends what only silence can end, devices that set out to erase themselves

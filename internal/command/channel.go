@@ -108,3 +108,14 @@ type Receipt struct {
 	// zero: the device itself has not spoken.
 	FeedbackAt time.Time
 }
+
+// AgentArguments are a command's body as an agent and a companion app read it.
+func AgentArguments(body any) any {
+	switch b := body.(type) {
+	case MessageBody:
+		return map[string]string{"title": b.Title, "body": b.Body}
+	case LaunchAppBody:
+		return map[string]string{"packageName": b.PackageName}
+	}
+	return struct{}{}
+}

@@ -166,7 +166,7 @@ func (db *DB) Doubtful(ctx context.Context, limit int) ([]proposal.Proposal, err
 // held a turn is gone.
 func (db *DB) EndTurns(ctx context.Context) error {
 	return db.write(ctx, func(ctx context.Context, t *tx) error {
-		if _, err := t.exec(ctx, `DELETE FROM leases WHERE name LIKE ?`, policy.Turn("%")); err != nil {
+		if _, err := t.exec(ctx, `DELETE FROM leases WHERE name LIKE ?`, policy.LeaseKey("%")); err != nil {
 			return err
 		}
 		_, err := t.exec(ctx, `UPDATE proposals SET look_at = 1 WHERE look_at > 0 AND status = 'EXECUTING'`)

@@ -256,17 +256,17 @@ func changing(ctx context.Context, c conn, policyID string) (bool, error) {
 // takeTurn gives the policy's turn to the holder unless another has it.
 func (db *DB) takeTurn(ctx context.Context, t *tx, policyID, holder string, ttl time.Duration) (bool, error) {
 	now := db.now()
-	n, err := t.exec(ctx, takeLease, policy.Turn(policyID), holder, millis(now.Add(ttl)), millis(now))
+	n, err := t.exec(ctx, takeLease, policy.LeaseKey(policyID), holder, millis(now.Add(ttl)), millis(now))
 	return n == 1, err
 }
 
 func endTurn(ctx context.Context, t *tx, policyID, holder string) error {
-	_, err := t.exec(ctx, `DELETE FROM leases WHERE name = ? AND holder = ?`, policy.Turn(policyID), holder)
+	_, err := t.exec(ctx, `DELETE FROM leases WHERE name = ? AND holder = ?`, policy.LeaseKey(policyID), holder)
 	return err
 }
 
 func holdsTurn(ctx context.Context, c conn, policyID, holder string, now time.Time) (bool, error) {
 	n, err := value[int](ctx, c, `SELECT COUNT(*) FROM leases WHERE name = ? AND holder = ? AND expires_at > ?`,
-		policy.Turn(policyID), holder, millis(now))
+		policy.LeaseKey(policyID), holder, millis(now))
 	return n > 0, err
 }

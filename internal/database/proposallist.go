@@ -60,7 +60,7 @@ func (db *DB) CompanyProposals(ctx context.Context, q proposal.Query) ([]proposa
 		append(args, before, q.Before.ID, q.Limit)...)
 }
 
-// WaitingProposals implements proposal.ReviewStore.
+// WaitingProposals counts proposals that can still be applied; ids nil: of all policies, else of these.
 func (db *DB) WaitingProposals(ctx context.Context, companyID string, ids []string) (int, error) {
 	if ids != nil && len(ids) == 0 {
 		return 0, nil

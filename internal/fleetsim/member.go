@@ -13,6 +13,7 @@ import (
 	"github.com/musterhq/muster/internal/agent"
 	"github.com/musterhq/muster/internal/agent/simulated"
 	"github.com/musterhq/muster/internal/agentproto"
+	"github.com/musterhq/muster/internal/wait"
 )
 
 // member is one device of the fleet, through all the lives of its agent.
@@ -63,14 +64,14 @@ func (m *member) client() *http.Client {
 // live is the device's life: it appears, enrols, and runs its agent until the
 // service lets it go or ctx ends.
 func (m *member) live(ctx context.Context) {
-	pause(ctx, time.Duration(m.dice.share()*float64(m.fleet.Ramp)))
+	wait.For(ctx, time.Duration(m.dice.share()*float64(m.fleet.Ramp)))
 	for ctx.Err() == nil {
 		if err := m.enrol(ctx); err == nil {
 			break
 		} else {
 			m.trouble.Store(err.Error())
 		}
-		pause(ctx, m.dice.about(time.Second))
+		wait.For(ctx, m.dice.about(time.Second))
 	}
 	for ctx.Err() == nil {
 		err := m.session(ctx)
@@ -82,14 +83,14 @@ func (m *member) live(ctx context.Context) {
 			m.fleet.faults.crashes.Add(1)
 		case errors.Is(err, errAway):
 			m.fleet.faults.absences.Add(1)
-			pause(ctx, m.dice.about(m.fleet.OfflineFor))
+			wait.For(ctx, m.dice.about(m.fleet.OfflineFor))
 		case err != nil && ctx.Err() == nil:
 			m.trouble.Store(err.Error())
 			if errors.Is(err, agent.ErrNotEnrolled) { // it died while it let go
 				m.ended.Store(true)
 				return
 			}
-			pause(ctx, m.dice.about(time.Second))
+			wait.For(ctx, m.dice.about(time.Second))
 		}
 	}
 }
@@ -139,15 +140,6 @@ func (m *member) session(ctx context.Context) (err error) {
 func (m *member) crash(string) {
 	if m.dice.share() < m.fleet.Crashes {
 		panic(errCrash)
-	}
-}
-
-func pause(ctx context.Context, d time.Duration) {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-ctx.Done():
-	case <-timer.C:
 	}
 }
 

@@ -12,6 +12,8 @@ import (
 	"strconv"
 	"sync"
 	"time"
+
+	"github.com/musterhq/muster/internal/wait"
 )
 
 // rest is the customer's side: it finds the assets, sends the commands and
@@ -43,7 +45,7 @@ func (r *rest) call(ctx context.Context, method, path string, body any, idempote
 		got, err := r.once(ctx, key, method, path, body, idempotencyKey)
 		// What may have arrived is repeated with the same key: idempotency is a key's own.
 		for attempt := 0; idempotencyKey != "" && (err != nil || got.status >= 500) && attempt < attempts && ctx.Err() == nil; attempt++ {
-			pause(ctx, time.Second)
+			wait.For(ctx, time.Second)
 			got, err = r.once(ctx, key, method, path, body, idempotencyKey)
 		}
 		if err != nil || got.status != http.StatusTooManyRequests {
@@ -106,7 +108,7 @@ func (r *rest) get(ctx context.Context, path string, into any) error {
 		case attempt == attempts:
 			return errors.Join(err, fmt.Errorf("GET %s: %d %s", path, got.status, got.body))
 		}
-		pause(ctx, time.Second)
+		wait.For(ctx, time.Second)
 	}
 }
 
@@ -177,7 +179,7 @@ const senders = 8 // commands are sent by so many at once
 func (r *rest) sendAll(ctx context.Context) error {
 	f := r.fleet
 	if len(f.Keys) == 0 {
-		pause(ctx, f.Duration)
+		wait.For(ctx, f.Duration)
 		return context.Cause(ctx)
 	}
 	total := f.Commands * len(f.members)
@@ -188,7 +190,7 @@ func (r *rest) sendAll(ctx context.Context) error {
 			}
 		}
 		if f.Duration > 0 {
-			pause(ctx, f.Duration*senders/time.Duration(total))
+			wait.For(ctx, f.Duration*senders/time.Duration(total))
 		}
 		return r.send(ctx, f.members[n%len(f.members)], errands[(n/len(f.members)+n)%len(errands)], n)
 	})
@@ -249,7 +251,7 @@ func (r *rest) send(ctx context.Context, m *member, path string, n int) error {
 		if err != nil || got.status != http.StatusConflict || attempt == attempts || ctx.Err() != nil {
 			return errors.Join(err, fmt.Errorf("%s was answered %d %s", path, got.status, got.body))
 		}
-		pause(ctx, time.Second)
+		wait.For(ctx, time.Second)
 	}
 }
 

@@ -7,6 +7,8 @@ import (
 	"path"
 	"strconv"
 	"time"
+
+	"github.com/musterhq/muster/internal/wait"
 )
 
 // entry is a command in the history that the API shows.
@@ -53,7 +55,7 @@ func (r *rest) settle(ctx context.Context, m *member, versions map[string]int) e
 		if ctx.Err() != nil {
 			return wrong
 		}
-		pause(ctx, 5*glance)
+		wait.For(ctx, 5*glance)
 	}
 }
 

@@ -33,6 +33,8 @@ var rooms = map[string]layer{
 	"internal/agentproto": leaf,
 	"internal/config":     leaf,
 	"internal/outbound":   leaf,
+	"internal/text":       leaf,
+	"internal/wait":       leaf,
 	"internal/usb/adb":    leaf,
 
 	"internal/access":    access,

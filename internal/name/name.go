@@ -67,6 +67,9 @@ func NewID() string {
 	return encoding.EncodeToString(b[:])
 }
 
+// NewLeaseHolder names one attempt of a component as the holder of leases.
+func NewLeaseHolder(component string) string { return component + "-" + NewID() }
+
 const proposalPrefix = "prp_"
 
 // NewProposalID returns a fresh proposal id, prp_<id> (contract 2.6).

@@ -6,6 +6,8 @@ import (
 	"strings"
 
 	"github.com/google/jsonschema-go/jsonschema"
+
+	"github.com/musterhq/muster/internal/text"
 )
 
 // Components collects the schemas of named types, so that a document describes
@@ -29,7 +31,7 @@ func NewComponents(path string) *Components {
 func (c *Components) Body(o *Operation) *jsonschema.Schema {
 	var name strings.Builder
 	for word := range strings.SplitSeq(o.Name, "_") {
-		name.WriteString(upperFirst(word))
+		name.WriteString(text.UpperFirst(word))
 	}
 	return c.refer(name.String()+"Request", o.args.typ, func() *jsonschema.Schema {
 		return o.args.schema(writer{forREST, c}, inTheBody)
@@ -78,9 +80,9 @@ func typeName(goType string) string {
 		return typeName(inner[strings.LastIndexByte(inner, '/')+1:]) + outer[strings.LastIndexByte(outer, '.')+1:]
 	}
 	pkg, name, _ := strings.Cut(goType, ".")
-	name = upperFirst(strings.TrimSuffix(name, "Arg"))
+	name = text.UpperFirst(strings.TrimSuffix(name, "Arg"))
 	if pkg == "operation" || strings.HasPrefix(strings.ToLower(name), pkg) {
 		return name
 	}
-	return upperFirst(pkg) + name
+	return text.UpperFirst(pkg) + name
 }

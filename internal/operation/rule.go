@@ -9,6 +9,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/musterhq/muster/internal/check"
+	"github.com/musterhq/muster/internal/text"
 )
 
 // rule is a compiled rule tag. Limits of 0 do not bind.
@@ -152,18 +153,11 @@ func (r *rule) integer(n int64) string {
 func (r *rule) items(n int) string {
 	switch {
 	case r.minItems > 0 && n < r.minItems:
-		return fmt.Sprintf("must have at least %d %s", r.minItems, plural(r.minItems, "entry", "entries"))
+		return fmt.Sprintf("must have at least %d %s", r.minItems, text.Plural(r.minItems, "entry", "entries"))
 	case r.maxItems > 0 && n > r.maxItems:
-		return fmt.Sprintf("must have at most %d %s", r.maxItems, plural(r.maxItems, "entry", "entries"))
+		return fmt.Sprintf("must have at most %d %s", r.maxItems, text.Plural(r.maxItems, "entry", "entries"))
 	}
 	return ""
-}
-
-func plural(n int, one, more string) string {
-	if n == 1 {
-		return one
-	}
-	return more
 }
 
 // parse sets v, a value of the shape without its pointer, from text, and says

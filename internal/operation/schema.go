@@ -9,6 +9,8 @@ import (
 	"strings"
 
 	"github.com/google/jsonschema-go/jsonschema"
+
+	"github.com/musterhq/muster/internal/text"
 )
 
 // dialect is for whom a schema of arguments is written.
@@ -93,7 +95,7 @@ func (f *field) schema(w writer, said []Rule) *jsonschema.Schema {
 	words := f.rule.words(w.to)
 	for _, rule := range said {
 		if rule.Field == f.name {
-			words = append(words, upperFirst(rule.Text)+".")
+			words = append(words, text.UpperFirst(rule.Text)+".")
 		}
 	}
 	if len(words) > 0 {
@@ -166,13 +168,6 @@ func float(n *int64) *float64 {
 		return nil
 	}
 	return new(float64(*n))
-}
-
-func upperFirst(s string) string {
-	if s == "" {
-		return s
-	}
-	return strings.ToUpper(s[:1]) + s[1:]
 }
 
 // nullable lets null through beside what s describes.

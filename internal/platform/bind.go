@@ -9,12 +9,12 @@ import (
 	"net/url"
 	"strings"
 
+	androidmanagement "google.golang.org/api/androidmanagement/v1"
+
 	"github.com/musterhq/muster/internal/check"
 	"github.com/musterhq/muster/internal/company"
 	"github.com/musterhq/muster/internal/fault"
 	"github.com/musterhq/muster/internal/name"
-
-	androidmanagement "google.golang.org/api/androidmanagement/v1"
 )
 
 // notificationTypes are what an enterprise is to tell us.
@@ -111,7 +111,7 @@ func (p *Platform) FinishSignup(ctx context.Context, state, enterpriseToken stri
 	}
 	ctx, cancel := p.detached(ctx)
 	defer cancel()
-	lease, holder := "platform/signup/"+state, newHolder()
+	lease, holder := "platform/signup/"+state, name.NewLeaseHolder("platform")
 	if err := p.await(ctx, lease, holder); err != nil {
 		return company.Company{}, 0, err
 	}

@@ -10,11 +10,12 @@ import (
 	"strings"
 	"time"
 
-	"github.com/musterhq/muster/internal/command"
-	"github.com/musterhq/muster/internal/provisioning"
-
 	androidmanagement "google.golang.org/api/androidmanagement/v1"
 	"google.golang.org/api/pubsub/v1"
+
+	"github.com/musterhq/muster/internal/command"
+	"github.com/musterhq/muster/internal/name"
+	"github.com/musterhq/muster/internal/provisioning"
 )
 
 // What is used when an endpoint is set and nothing else: the names that exist
@@ -110,7 +111,7 @@ func New(cfg Config) (*Platform, error) {
 	p := &Platform{
 		cfg: cfg, now: cfg.Now, store: cfg.Stores, tokens: tokens,
 		log: cfg.Logger, seen: cfg.Observer,
-		holder: newHolder(),
+		holder: name.NewLeaseHolder("platform"),
 	}
 	if err := p.connect(); err != nil {
 		return nil, fmt.Errorf("platform: %w", err)

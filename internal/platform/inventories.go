@@ -6,12 +6,13 @@ import (
 	"fmt"
 	"time"
 
+	androidmanagement "google.golang.org/api/androidmanagement/v1"
+	"google.golang.org/api/googleapi"
+
 	"github.com/musterhq/muster/internal/asset"
 	"github.com/musterhq/muster/internal/company"
 	"github.com/musterhq/muster/internal/enrolment"
-
-	androidmanagement "google.golang.org/api/androidmanagement/v1"
-	"google.golang.org/api/googleapi"
+	"github.com/musterhq/muster/internal/name"
 )
 
 // Inventories compares each enterprise's devices with ours, until the context
@@ -40,7 +41,7 @@ func (p *Platform) Inventories(ctx context.Context) error {
 // compareOnce compares unless some replica did lately. The lease is not given
 // back: it says that this was done. But what failed may be tried again.
 func (p *Platform) compareOnce(ctx context.Context, owner company.Company) error {
-	lease, holder := "platform/devices/"+owner.ID, newHolder()
+	lease, holder := "platform/devices/"+owner.ID, name.NewLeaseHolder("platform")
 	held, err := p.store.Leases.Lease(ctx, lease, holder, p.cfg.Schedule.Devices*9/10)
 	if err != nil || !held {
 		return err

@@ -27,15 +27,3 @@ func (p *Platform) detached(ctx context.Context) (context.Context, context.Cance
 	}
 	return context.WithTimeout(free, sendLimit)
 }
-
-// sleep waits; false if the context ended first.
-func (p *Platform) sleep(ctx context.Context, d time.Duration) bool {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-ctx.Done():
-		return false
-	case <-timer.C:
-		return true
-	}
-}

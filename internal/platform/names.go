@@ -1,7 +1,6 @@
 package platform
 
 import (
-	"crypto/rand"
 	"strings"
 	"time"
 
@@ -48,6 +47,3 @@ func instant(text string) time.Time {
 	}
 	return at.UTC()
 }
-
-// newHolder names this replica in leases.
-func newHolder() string { return "platform-" + rand.Text() }

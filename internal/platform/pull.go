@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"google.golang.org/api/pubsub/v1"
+
+	"github.com/musterhq/muster/internal/wait"
 )
 
 // What one replica holds of notifications at most.
@@ -54,13 +56,13 @@ func (p *Platform) pullLoop(ctx context.Context) {
 		case err != nil && p.now().Sub(began) < p.cfg.PullTimeout:
 			pause = min(max(2*pause, time.Second), slowest)
 			p.pulls.failed(ctx, p.log, err, p.now())
-			p.sleep(ctx, pause)
+			wait.For(ctx, pause)
 			continue
 		case err == nil:
 			p.pulls.ended(ctx, p.log, p.now())
 		}
 		if err == nil && len(messages) == 0 && p.now().Sub(began) < idlePull {
-			p.sleep(ctx, idlePull) // a server that does not wait
+			wait.For(ctx, idlePull) // a server that does not wait
 		}
 		pause = 0
 		p.work(ctx, messages)

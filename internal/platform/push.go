@@ -9,7 +9,9 @@ import (
 	"github.com/musterhq/muster/internal/command"
 	"github.com/musterhq/muster/internal/company"
 	"github.com/musterhq/muster/internal/fault"
+	"github.com/musterhq/muster/internal/name"
 	"github.com/musterhq/muster/internal/policy"
+	"github.com/musterhq/muster/internal/wait"
 )
 
 // Only one caller at a time pushes a policy, so that two versions cannot reach
@@ -18,8 +20,6 @@ const (
 	pushLease = sendLimit + 20*time.Second
 	leaseWait = 50 * time.Millisecond
 )
-
-func policyLease(id string) string { return "platform/policy/" + id }
 
 // Push brings the platform's copy of a policy up to the version that is saved
 // now, and notes what came of it. It waits while another pushes the policy.
@@ -67,7 +67,7 @@ func (p *Platform) pushing(ctx context.Context, c company.Company, id string, wo
 	}
 	ctx, cancel := p.detached(ctx)
 	defer cancel()
-	lease, holder := policyLease(id), newHolder()
+	lease, holder := policy.LeaseKey(id), name.NewLeaseHolder("platform")
 	if err := p.await(ctx, lease, holder); err != nil {
 		return unsent("another is pushing the policy, or the store failed", err)
 	}
@@ -179,7 +179,7 @@ func (p *Platform) await(ctx context.Context, name, holder string) error {
 		if held || err != nil {
 			return err
 		}
-		if !p.sleep(ctx, leaseWait) {
+		if !wait.For(ctx, leaseWait) {
 			return fault.New(fault.Unavailable, "%s is held by another", name).Because(ctx.Err())
 		}
 	}

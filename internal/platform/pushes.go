@@ -5,6 +5,7 @@ import (
 	"errors"
 
 	"github.com/musterhq/muster/internal/fault"
+	"github.com/musterhq/muster/internal/name"
 	"github.com/musterhq/muster/internal/policy"
 )
 
@@ -46,7 +47,7 @@ func (p *Platform) pushDue(ctx context.Context, companyID string, r rank) (due, 
 
 // pushOne pushes a policy unless somebody else does.
 func (p *Platform) pushOne(ctx context.Context, one policy.Policy, r rank) (policy.PushResult, bool) {
-	lease, holder := policyLease(one.ID), newHolder()
+	lease, holder := policy.LeaseKey(one.ID), name.NewLeaseHolder("platform")
 	held, err := p.store.Leases.Lease(ctx, lease, holder, pushLease)
 	if err != nil {
 		return unsent("the service's own store failed", err), true

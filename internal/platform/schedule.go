@@ -8,6 +8,8 @@ import (
 	"slices"
 	"sync"
 	"time"
+
+	"github.com/musterhq/muster/internal/wait"
 )
 
 // Schedule is how often background work looks. Zero members have defaults.
@@ -75,7 +77,7 @@ func (p *Platform) every(ctx context.Context, pause time.Duration, what string, 
 			}
 			p.log.Log(ctx, level, "platform: "+what+" failed; it is tried again", "error", err)
 		}
-		if !p.sleep(ctx, pause) {
+		if !wait.For(ctx, pause) {
 			return ctx.Err()
 		}
 	}

@@ -7,7 +7,7 @@ type Copy struct {
 	Version int64 // what the platform calls it
 }
 
-// Turn is the name of the lease that whoever sends a policy's document to the
-// platform holds while he sends and until the outcome is saved: documents of
-// one policy then reach the platform in the order of their versions.
-func Turn(policyID string) string { return "platform/policy/" + policyID }
+// LeaseKey is the name of the lease under which a policy's document is sent to the
+// platform and the outcome is saved. It makes documents of one policy reach the
+// platform in the order of their versions.
+func LeaseKey(policyID string) string { return "platform/policy/" + policyID }

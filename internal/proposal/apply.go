@@ -8,8 +8,10 @@ import (
 	"time"
 
 	"github.com/musterhq/muster/internal/fault"
+	"github.com/musterhq/muster/internal/name"
 	"github.com/musterhq/muster/internal/operation"
 	"github.com/musterhq/muster/internal/policy"
+	"github.com/musterhq/muster/internal/wait"
 )
 
 // Apply applies a proposal of the principal's own. The checks are in the order
@@ -121,12 +123,12 @@ type turn struct {
 // Whether the name has to be typed is decided by the store, in the transaction
 // that claims.
 func (s *Service) claim(ctx context.Context, call operation.Call, p Proposal, confirmed bool) (turn, error) {
-	c := Claim{ID: p.ID, Holder: newHolder(), For: turnFor, Ref: call.IdempotencyRef, Confirmed: confirmed}
-	wait := s.TurnWait
-	if wait == 0 {
-		wait = DefaultTurnWait
+	c := Claim{ID: p.ID, Holder: name.NewLeaseHolder("proposal"), For: turnFor, Ref: call.IdempotencyRef, Confirmed: confirmed}
+	patience := s.TurnWait
+	if patience == 0 {
+		patience = DefaultTurnWait
 	}
-	waiting, cancel := context.WithTimeout(ctx, wait)
+	waiting, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
 	for {
 		came, err := s.Store.ClaimProposal(ctx, c)
@@ -155,7 +157,7 @@ func (s *Service) claim(ctx context.Context, call operation.Call, p Proposal, co
 			}
 			return turn{}, notPending(now)
 		}
-		if !pause(waiting, turnPoll) {
+		if !wait.For(waiting, turnPoll) {
 			break
 		}
 	}
@@ -164,18 +166,6 @@ func (s *Service) claim(ctx context.Context, call operation.Call, p Proposal, co
 	}
 	return turn{}, s.fail(ctx, p, fault.New(fault.Internal,
 		"another change of the policy was still being sent to the platform; nothing of this one was: propose again"))
-}
-
-// pause waits; false if the context ended first.
-func pause(ctx context.Context, d time.Duration) bool {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-ctx.Done():
-		return false
-	case <-timer.C:
-		return true
-	}
 }
 
 // execute sends the claimed proposal's document and saves what came of it. The
@@ -252,7 +242,7 @@ func (s *Service) finish(ctx context.Context, e Ending) (Proposal, error) {
 	const attempts = 5
 	for n := 1; ; n++ {
 		p, _, err := s.Store.FinishProposal(ctx, e)
-		if err == nil || n == attempts || !pause(ctx, time.Duration(n)*200*time.Millisecond) {
+		if err == nil || n == attempts || !wait.For(ctx, time.Duration(n)*200*time.Millisecond) {
 			return p, err
 		}
 	}
@@ -281,7 +271,7 @@ func unknown() *fault.Error {
 // keepTurn returns a context that ends when the turn is lost, and renews the
 // turn until release is called.
 func (s *Service) keepTurn(ctx context.Context, t turn) (held context.Context, release func()) {
-	return keep(ctx, s.Store, policy.Turn(t.Next.PolicyID), t.holder)
+	return keep(ctx, s.Store, policy.LeaseKey(t.Next.PolicyID), t.holder)
 }
 
 // leaser is what keeping a turn needs.
@@ -298,7 +288,7 @@ func keep(ctx context.Context, l leaser, name, holder string) (held context.Cont
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		for failures := 0; pause(held, renewEach); {
+		for failures := 0; wait.For(held, renewEach); {
 			attempt, cancel := context.WithTimeout(held, renewEach/2)
 			ok, err := l.Lease(attempt, name, holder, turnFor)
 			cancel()

@@ -202,7 +202,7 @@ func TestTurnIsHeldTooLong(t *testing.T) {
 	r := onSQLite(t)
 	p := r.newPolicy("Warehouse", 0)
 	made := r.propose(p, "CAMERA", "BLOCK")
-	if got, err := r.db.Lease(t.Context(), policy.Turn(p.ID), "pusher", time.Hour); !got || err != nil {
+	if got, err := r.db.Lease(t.Context(), policy.LeaseKey(p.ID), "pusher", time.Hour); !got || err != nil {
 		t.Fatal(err)
 	}
 	r.service.TurnWait = 100 * time.Millisecond

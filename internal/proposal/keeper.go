@@ -8,6 +8,7 @@ import (
 
 	"github.com/musterhq/muster/internal/company"
 	"github.com/musterhq/muster/internal/fault"
+	"github.com/musterhq/muster/internal/name"
 	"github.com/musterhq/muster/internal/policy"
 )
 
@@ -67,12 +68,12 @@ func (k *Keeper) Settle(ctx context.Context) error {
 }
 
 func (k *Keeper) settle(ctx context.Context, id string) error {
-	holder := newHolder()
+	holder := name.NewLeaseHolder("proposal")
 	p, taken, err := k.Store.TakeOverProposal(ctx, id, holder, turnFor)
 	if err != nil || !taken {
 		return err
 	}
-	held, release := keep(ctx, k.Store, policy.Turn(p.Next.PolicyID), holder)
+	held, release := keep(ctx, k.Store, policy.LeaseKey(p.Next.PolicyID), holder)
 	defer release()
 	e, err := k.look(held, p)
 	if err != nil {

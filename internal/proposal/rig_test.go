@@ -260,7 +260,7 @@ func (r *rig) push() {
 	r.ok(err)
 	for _, p := range behind {
 		holder := name.NewID()
-		got, err := r.db.Lease(r.Context(), policy.Turn(p.ID), holder, time.Minute)
+		got, err := r.db.Lease(r.Context(), policy.LeaseKey(p.ID), holder, time.Minute)
 		r.ok(err)
 		if !got {
 			continue
@@ -269,7 +269,7 @@ func (r *rig) push() {
 		if result, version := r.vendor.PushUnsaved(r.Context(), r.company, p); result.Outcome == policy.PushDone {
 			r.ok(r.db.SetPushed(r.Context(), p.ID, p.Version, version, r.clock.Now()))
 		}
-		r.ok(r.db.Release(r.Context(), policy.Turn(p.ID), holder))
+		r.ok(r.db.Release(r.Context(), policy.LeaseKey(p.ID), holder))
 	}
 }
 

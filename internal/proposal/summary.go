@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/musterhq/muster/internal/policy"
+	"github.com/musterhq/muster/internal/text"
 )
 
 // spelledOut is how many settings a summary names before it counts them.
@@ -60,7 +61,7 @@ func summarize(form string, devices int) string {
 
 // use says how many devices use a policy.
 func use(devices int) string {
-	return fmt.Sprintf("%d %s", devices, plural(devices, "device uses", "devices use"))
+	return fmt.Sprintf("%d %s", devices, text.Plural(devices, "device uses", "devices use"))
 }
 
 // settings says which settings get which values, or counts them.
@@ -136,11 +137,4 @@ func join(words []string) string {
 		return strings.Join(words, "")
 	}
 	return strings.Join(words[:len(words)-1], ", ") + " and " + words[len(words)-1]
-}
-
-func plural(n int, one, more string) string {
-	if n == 1 {
-		return one
-	}
-	return more
 }

@@ -16,6 +16,7 @@ import (
 	"google.golang.org/api/option"
 
 	"github.com/musterhq/muster/internal/command"
+	"github.com/musterhq/muster/internal/wait"
 )
 
 // connect makes the official client on a transport of our own: it speaks
@@ -56,21 +57,10 @@ func (p *Push) push(ctx context.Context, o command.Order, token string) *failure
 		if came == nil || came.kind != throttled || attempt == retries {
 			return came
 		}
-		wait := max(came.retryAfter, time.Duration(attempt+1)*500*time.Millisecond)
-		if p.cfg.Now().Add(wait).After(deadline) || !sleep(ctx, wait) {
+		delay := max(came.retryAfter, time.Duration(attempt+1)*500*time.Millisecond)
+		if p.cfg.Now().Add(delay).After(deadline) || !wait.For(ctx, delay) {
 			return came
 		}
-	}
-}
-
-func sleep(ctx context.Context, d time.Duration) bool {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return true
-	case <-ctx.Done():
-		return false
 	}
 }
 

@@ -104,7 +104,7 @@ func (p *Push) Send(ctx context.Context, o command.Order) command.Receipt {
 	case err != nil:
 		return notSent("the service's own store failed", err)
 	}
-	args, err := json.Marshal(arguments(o.Body))
+	args, err := json.Marshal(command.AgentArguments(o.Body))
 	if err != nil {
 		return notSent("the command cannot be written", err)
 	}
@@ -179,12 +179,4 @@ func accepted(o command.Order) command.Receipt {
 
 func notSent(detail string, err error) command.Receipt {
 	return command.Receipt{Verdict: command.NotSent, Detail: "the command was not sent: " + detail + "; send it again", Outcome: detail, Cause: err}
-}
-
-// arguments are a command's body as the companion reads it.
-func arguments(body any) any {
-	if b, ok := body.(command.MessageBody); ok {
-		return map[string]string{"title": b.Title, "body": b.Body}
-	}
-	return struct{}{}
 }

@@ -65,11 +65,3 @@ func snake(name string) string {
 }
 
 func keysOf[K comparable, V any](m map[K]V) iter.Seq[K] { return maps.Keys(m) }
-
-// upperFirst turns a property's name into that of its enum type.
-func upperFirst(name string) string {
-	if name == "" {
-		return name
-	}
-	return strings.ToUpper(name[:1]) + name[1:]
-}

@@ -4,13 +4,13 @@ import (
 	"encoding/csv"
 	"net/http"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/musterhq/muster/internal/asset"
 	"github.com/musterhq/muster/internal/fault"
 	"github.com/musterhq/muster/internal/name"
 	"github.com/musterhq/muster/internal/surface/portal/frame"
+	"github.com/musterhq/muster/internal/text"
 )
 
 const (
@@ -100,15 +100,7 @@ func (s *Section) found(v *frame.Visit, ids []string) ([]asset.Asset, error) {
 func record(a asset.Asset, shown []column) []string {
 	fields := []string{a.ID}
 	for _, c := range shown {
-		fields = append(fields, harmless(c.Text(a)))
+		fields = append(fields, text.Cell(c.Text(a)))
 	}
 	return fields
-}
-
-// harmless keeps spreadsheets from taking a device's text for a formula.
-func harmless(text string) string {
-	if text != "" && strings.ContainsRune("=+-@\t\r\n|%", rune(text[0])) {
-		return "'" + text
-	}
-	return text
 }

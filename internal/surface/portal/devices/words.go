@@ -19,9 +19,6 @@ func commandName(t command.Type) string {
 	return words(string(t))
 }
 
-// CommandName is what people call a command.
-func CommandName(t command.Type) string { return commandName(t) }
-
 // segment is the last part of the command's path in the API.
 func segment(t command.Type) string {
 	return map[command.Type]string{

@@ -1,0 +1,28 @@
+// Package text holds what several packages do to the texts that they write.
+package text
+
+import "strings"
+
+// UpperFirst writes the first letter of ASCII text as a capital.
+func UpperFirst(s string) string {
+	if s == "" {
+		return s
+	}
+	return strings.ToUpper(s[:1]) + s[1:]
+}
+
+// Plural returns one for the number 1, else more.
+func Plural(n int, one, more string) string {
+	if n == 1 {
+		return one
+	}
+	return more
+}
+
+// Cell keeps a spreadsheet that opens a CSV file from taking a text for a formula.
+func Cell(s string) string {
+	if s != "" && strings.ContainsRune("=+-@\t\r\n|%", rune(s[0])) {
+		return "'" + s
+	}
+	return s
+}
