@@ -48,6 +48,14 @@ func asChanges(args []ChangeArg) []policy.Change {
 	return changes
 }
 
+func asArgs(changes []policy.Change) []ChangeArg {
+	args := make([]ChangeArg, len(changes))
+	for i, c := range changes {
+		args[i] = ChangeArg(c)
+	}
+	return args
+}
+
 // ChangeArgs are the arguments of update_policy_settings.
 type ChangeArgs struct {
 	policy.Target

@@ -125,24 +125,6 @@ func (s *Service) ProposeRollback(ctx context.Context, call operation.Call, poli
 	return s.save(ctx, made)
 }
 
-// Again proposes what an earlier proposal of the company asked for, as the
-// caller's own (contract 5.6). It is for portal users who may
-// edit policies.
-func (s *Service) Again(ctx context.Context, call operation.Call, proposalID string) (Proposal, error) {
-	earlier, err := s.Look(ctx, call.Principal, proposalID)
-	if err != nil {
-		return Proposal{}, err
-	}
-	switch r := earlier.Request; earlier.Capability {
-	case CreatePolicy:
-		return s.ProposeCopy(ctx, call, earlier.PolicyID, r.DisplayName, r.Changes)
-	case RollBack:
-		return s.ProposeRollback(ctx, call, earlier.PolicyID, r.Revision)
-	default:
-		return s.ProposeChanges(ctx, call, earlier.PolicyID, r.Changes)
-	}
-}
-
 // repeated finds what an earlier call with the same idempotency reference
 // made, when the process ended before that call was answered.
 func (s *Service) repeated(ctx context.Context, call operation.Call) (Proposal, bool, error) {

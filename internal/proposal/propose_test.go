@@ -364,7 +364,7 @@ func TestOwnership(t *testing.T) {
 	}
 	looked, err := r.service.Look(t.Context(), user.Principal, byKey.ID)
 	r.ok(err)
-	again, err := r.service.Again(t.Context(), user, looked.ID)
+	again, err := r.again(user, looked.ID)
 	r.ok(err)
 	if again.ID == byKey.ID || again.Owner.Kind != access.User || len(again.Fields) != 1 || again.Fields[0] != byKey.Fields[0] {
 		t.Errorf("proposed again as %+v", again)

@@ -5,27 +5,21 @@ import (
 	"time"
 
 	"github.com/musterhq/muster/internal/access"
-	"github.com/musterhq/muster/internal/operation"
 	"github.com/musterhq/muster/internal/policy"
 )
 
-// Reviewer lets signed-in people read all proposals of their company, and make
-// and apply their own (contract 5.6).
+// Reviewer lets signed-in people read all proposals of their company (contract 5.6).
 //
-// Looking takes the right to edit policies, access.PoliciesRead and
-// access.PoliciesWrite, and shows what concerns policies within the person's
-// limits. Applying stays with whoever made a proposal (contract 5.6): a person
-// who likes another's proposes the same as his own, with Again, looks at that
-// list, and applies it. Proposing and applying spend the person's budget of ten
-// a minute (contract 8); the company's setting for
-// policy changes by AI agents does not bind people.
+// It takes the right to edit policies, access.PoliciesRead and access.PoliciesWrite,
+// and shows what concerns policies within the person's limits. People propose and
+// apply through the operations of the registry, as every caller does, and apply only
+// what they proposed: a person who agrees with another's proposal repeats it.
 //
 // Every method may fail with fault.Forbidden, which says what is missing, and
-// fault.NotFound; those that change with fault.RateLimited.
+// fault.NotFound.
 type Reviewer struct {
 	Service *Service
 	Store   ReviewStore
-	Limiter operation.Limiter
 }
 
 // ReviewStore finds proposals with their makers.
@@ -35,9 +29,6 @@ type ReviewStore interface {
 	CompanyProposals(ctx context.Context, q Query) ([]Listed, error)
 	// ListedProposal returns one, or fault.NotFound.
 	ListedProposal(ctx context.Context, companyID, id string) (Listed, error)
-	// WaitingProposals counts those that are PENDING and not expired; ids nil:
-	// of all policies, else of these.
-	WaitingProposals(ctx context.Context, companyID string, ids []string) (int, error)
 }
 
 // Query asks for proposals of a company.
@@ -106,13 +97,26 @@ func (r Reviewer) List(ctx context.Context, who access.Principal, q Query) ([]Li
 	return r.Store.CompanyProposals(ctx, q)
 }
 
-// Waiting counts the proposals that the person may look at and that can still
-// be applied.
-func (r Reviewer) Waiting(ctx context.Context, who access.Principal) (int, error) {
+// Repeat returns the operation that asks for the same as a proposal once more, and
+// its arguments. The person runs it, looks at the new list, which may differ because
+// the policy does, and applies it.
+func (r Reviewer) Repeat(ctx context.Context, who access.Principal, id string) (operationName string, args map[string]any, err error) {
 	if err := access.Grant(who, mayReview, access.NoGate); err != nil {
-		return 0, err
+		return "", nil, err
 	}
-	return r.Store.WaitingProposals(ctx, who.CompanyID, who.Policies)
+	earlier, err := r.Service.Look(ctx, who, id)
+	if err != nil {
+		return "", nil, err
+	}
+	switch q := earlier.Request; earlier.Capability {
+	case CreatePolicy:
+		args = map[string]any{"fromPolicyId": earlier.PolicyID, "displayName": q.DisplayName, "changes": asArgs(q.Changes)}
+	case RollBack:
+		args = map[string]any{"policyId": earlier.PolicyID, "revision": q.Revision}
+	default:
+		args = map[string]any{"policyId": earlier.PolicyID, "changes": asArgs(q.Changes)}
+	}
+	return string(earlier.Capability), args, nil
 }
 
 // Review is a proposal with all that a person should know who decides on it.

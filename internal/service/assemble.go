@@ -117,7 +117,7 @@ func (s *Service) operations(commands *command.Service, agents provisioning.Issu
 	}
 	proposal.Define(registry, proposals)
 	s.editor = policy.Editor{Service: policies}
-	s.reviewer = proposal.Reviewer{Service: proposals, Store: s.db, Limiter: budget.Limiter{Store: s.db, Now: s.db.Now}}
+	s.reviewer = proposal.Reviewer{Service: proposals, Store: s.db}
 	keeper := &proposal.Keeper{Store: s.db, Policies: s.db, Companies: s.db, Publisher: s.platform, Log: s.options.Logger}
 	s.loops = append(s.loops, s.every("proposal keeper", keeperInterval, keeper.Settle),
 		s.every("policy figures", figuresInterval, func(ctx context.Context) error {

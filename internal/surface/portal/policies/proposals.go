@@ -7,7 +7,6 @@ import (
 	"github.com/musterhq/muster/internal/access"
 	"github.com/musterhq/muster/internal/asset"
 	"github.com/musterhq/muster/internal/fault"
-	"github.com/musterhq/muster/internal/operation"
 	"github.com/musterhq/muster/internal/policy"
 	"github.com/musterhq/muster/internal/proposal"
 	"github.com/musterhq/muster/internal/surface/portal/frame"
@@ -137,10 +136,14 @@ func (s *Section) apply(v *frame.Visit) error {
 // again proposes the same as the person's own.
 func (s *Section) again(v *frame.Visit) error {
 	id := v.PathValue("id")
-	made, err := s.Reviewer.Again(v.Context(), operation.Call{Principal: v.Principal, RequestID: v.RequestID}, id)
+	name, args, err := s.Reviewer.Repeat(v.Context(), v.Principal, id)
+	if err != nil {
+		return err
+	}
+	result, err := v.Run(name, args, "")
 	switch fault.CodeOf(err) {
 	case "":
-		return v.Redirect(frame.ProposalPath(made.ID), frame.Done("This proposal is your own: look at its list, then apply it."))
+		return v.Redirect(frame.ProposalPath(result.(proposal.View).ProposalID), frame.Done("This proposal is your own: look at its list, then apply it."))
 	case fault.Refused, fault.RateLimited, fault.Unsupported:
 		return v.Redirect(frame.ProposalPath(id), v.Failed(err))
 	default:
