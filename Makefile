@@ -11,7 +11,7 @@ demo: ## run the demo: emulator, a company and its simulated devices
 build: ## build the programs into bin/ (static, reproducible)
 	scripts/build.sh bin
 
-check: ## check format, vet, staticcheck and the rules of the house
+check: ## check format, vet, staticcheck, the rules of the house and dead code
 	scripts/check.sh
 
 lint: ## check the rules of the house alone (seconds)

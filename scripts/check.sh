@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # check.sh: what can be said about the sources without running them: format,
-# vet, staticcheck, the rules of the house.
+# vet, staticcheck, the rules of the house, dead code.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 . scripts/packages.sh
@@ -22,3 +22,5 @@ go vet "${race[@]}" ./...
 say "staticcheck"
 go -C tools build -o ../bin/ honnef.co/go/tools/cmd/staticcheck
 GOFLAGS="${race[*]}" bin/staticcheck ./...
+say "dead code"
+scripts/deadcode.sh

@@ -53,14 +53,6 @@ func (m machine) uid() int {
 func TestEverySettingOnBothBackends(t *testing.T) {
 	t.Parallel()
 	settings := policy.Catalogue()
-	if len(settings) != 39 || len(shell.Table()) != 39 {
-		t.Fatalf("%d settings, %d rules", len(settings), len(shell.Table()))
-	}
-	for i, s := range settings {
-		if got := shell.Table()[i].Setting; got != s.ID {
-			t.Fatalf("rule %d is %s, want %s", i, got, s.ID)
-		}
-	}
 	for _, m := range machines() {
 		t.Run(fmt.Sprintf("%+v", m), func(t *testing.T) {
 			t.Parallel()

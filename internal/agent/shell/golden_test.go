@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/musterhq/muster/internal/agent/shell"
+	"github.com/musterhq/muster/internal/policy"
 )
 
 var update = flag.Bool("update", false, "write the tables of docs/aosp.md anew")
@@ -34,6 +35,20 @@ func TestGoldenTables(t *testing.T) {
 	}
 	if err := os.WriteFile(page, []byte(got), 0o644); err != nil {
 		t.Fatal(err)
+	}
+}
+
+// There is a rule for each setting of the catalogue, in its order.
+func TestTable_EverySetting(t *testing.T) {
+	t.Parallel()
+	settings, rows := policy.Catalogue(), shell.Table()
+	if len(settings) != 39 || len(rows) != 39 {
+		t.Fatalf("%d settings and %d rules, want 39 of each", len(settings), len(rows))
+	}
+	for i, s := range settings {
+		if got := rows[i].Setting; got != s.ID {
+			t.Errorf("rule %d is %s, want %s", i, got, s.ID)
+		}
 	}
 }
 
@@ -72,8 +87,8 @@ func tried(who string) string {
 func commands() string {
 	var b strings.Builder
 	b.WriteString("| command | API | who | how | proof | simulated | transcript | hardware |\n|---|---|---|---|---|---|---|---|\n")
-	for _, r := range shell.Commands() {
-		fmt.Fprintf(&b, "| `%s` | %s | %s | %s | %s | yes | – | – |\n", r.Command, level(r.SDK), r.Who, r.How, r.Proof)
+	for _, r := range commandRows() {
+		fmt.Fprintf(&b, "| `%s` | %s | %s | %s | %s | yes | – | – |\n", r.command, level(r.sdk), r.who, r.how, r.proof)
 	}
 	return b.String()
 }
@@ -83,4 +98,29 @@ func level(sdk int) string {
 		return "any"
 	}
 	return strconv.Itoa(sdk)
+}
+
+// commandRow is one line of the table of what commands take, for people.
+type commandRow struct {
+	command string
+	sdk     int // 0: any
+	how     string
+	who     string // lab: also an agent started over USB; system: only a daemon; agent: the agent itself
+	proof   string // by what the agent knows that it happened
+}
+
+// commandRows returns what each command that agents take comes down to.
+func commandRows() []commandRow {
+	return []commandRow{
+		{"NOTIFICATION_MESSAGE", shell.NotificationSDK, "`cmd notification post -S bigtext -t TITLE ID BODY`", "lab", "the tool's end; the id is the tag, a second delivery replaces the first"},
+		{"STATUS_REPORT", 0, "`getprop`, `dumpsys battery`, `settings get`, `wm`, `df`, `pm list packages`, `/proc`, `/sys/class/thermal`", "lab", "the report"},
+		{"LOCATION_UPDATE", 0, "`dumpsys location` and `/proc/uptime`: the last known place, with the time at which it was fixed", "lab", "the report, its outcome tells the age; else `NO_FIX`"},
+		{"SYNC_POLICY", 0, "the settings above, each again", "agent", "the policy report"},
+		{"CHANGE_POLICY", 0, "the settings above", "agent", "the policy report with the new version"},
+		{"REBOOT", 0, "`svc power reboot`, else `reboot`", "lab", "another boot id"},
+		{"SHUTDOWN", 0, "`svc power shutdown`, else `reboot -p`", "lab", "another boot id, at the next start"},
+		{"LAUNCH_APP", shell.LaunchSDK, "`pm path`, `cmd package resolve-activity --brief`, `am start -n`", "lab", "the tools' words; else `NOT_INSTALLED`"},
+		{"WIPE_COMPANY_DATA", 0, "`am broadcast … FACTORY_RESET`, else, or after two minutes without effect, `--wipe_data` for the recovery; again at every contact while the device is still there", "system", "never the tools' words. The service: fifteen minutes of silence after the device set out"},
+		{"RELINQUISH_OWNERSHIP", 0, "every setting taken back, `setprop persist.muster.enrolled 0`", "agent", "acknowledged before the key is destroyed"},
+	}
 }

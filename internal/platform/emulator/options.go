@@ -70,9 +70,6 @@ type Settings struct {
 	Quirks Quirks `json:"quirks"`
 }
 
-// DefaultQuota is the vendor's own: 1,000 requests in 100 seconds.
-func DefaultQuota() Quota { return Quota{Requests: 1000, PerSeconds: 100} }
-
 // Quota is a limit on vendor calls, shared by all callers. Zero requests mean no
 // limit.
 type Quota struct {

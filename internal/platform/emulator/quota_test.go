@@ -17,7 +17,7 @@ func TestQuota(t *testing.T) {
 			}
 		}
 		settings := r.emulator.Settings()
-		settings.Quota = emulator.DefaultQuota()
+		settings.Quota = emulator.Quota{Requests: 1000, PerSeconds: 100} // the platform's own
 		if err := r.emulator.SetSettings(settings); err != nil {
 			t.Fatal(err)
 		}

@@ -193,17 +193,6 @@ func (b *Broker) Publish(topic string, m Message) (Receipt, error) {
 	return receipt, nil
 }
 
-// Backlog counts a subscription's messages that are not acknowledged.
-func (b *Broker) Backlog(name string) int {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	q, err := b.queue(name)
-	if err != nil {
-		return 0
-	}
-	return q.len()
-}
-
 func (b *Broker) queue(name string) (*queue, error) {
 	q := b.subscriptions[name]
 	if q == nil {
