@@ -120,16 +120,18 @@ func Hold(tb testing.TB, url, statements string) (release func()) {
 	go func() {
 		defer close(done)
 		within(tb, url, func(ctx context.Context, c *sql.Conn) error {
-			defer close(held)
 			if _, err := c.ExecContext(ctx, statements); err != nil {
 				return err
 			}
-			held <- struct{}{}
+			close(held)
 			<-end
 			return nil
 		})
 	}()
-	<-held
+	select {
+	case <-held:
+	case <-done: // it failed, and says so
+	}
 	release = sync.OnceFunc(func() {
 		close(end)
 		<-done
