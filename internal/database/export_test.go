@@ -217,3 +217,6 @@ func Hears(ctx context.Context, url string, limit time.Duration) error {
 
 // ErrPooler refuses a pooler that does not keep sessions.
 var ErrPooler = errPooler
+
+// NewDialer returns the dialer for PostgreSQL.
+var NewDialer = newDialer

@@ -42,6 +42,7 @@ func (db *DB) poolPostgres(ctx context.Context, url string) (*pgx.ConnConfig, er
 	if err != nil {
 		return nil, errors.New("the URL is not a valid postgres:// URL") // pgx quotes the URL, which may hold a password
 	}
+	config.DialFunc = newDialer().DialContext
 	if err := refusePooler(ctx, config); err != nil {
 		return nil, err
 	}
