@@ -1,6 +1,6 @@
 # Each target is one command or one script; `make` lists them.
 
-.PHONY: help demo build check lint test conformance fuzz bench screenshots golden generate release clean
+.PHONY: help demo build check lint app test conformance fuzz bench screenshots golden generate release clean
 
 help: ## this list
 	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## /  make \1\t/' | expand -t 20
@@ -10,6 +10,9 @@ demo: ## run the demo: emulator, a company and its simulated devices
 
 build: ## build the programs into bin/ (static, reproducible)
 	scripts/build.sh bin
+
+app: ## build the signed Android app, bin/app/muster-agent.apk (android/README.md)
+	android/build.sh bin/app
 
 check: ## check format, vet, staticcheck, the rules of the house and dead code
 	scripts/check.sh

@@ -17,10 +17,17 @@ mapfile -t jars < <(./artifacts.sh build)
 [ ${#jars[@]} -eq 3 ] # android-all, dx, apktool
 android=${jars[0]} dx=${jars[1]} apktool=${jars[2]}
 
-rm -rf "$out/classes" "$out/res.zip"
-mkdir -p "$out/classes"
-find core/src app/src -name '*.java' | LC_ALL=C sort >"$out/sources"
-javac -encoding UTF-8 --release 8 -proc:none -Xlint:all,-options,-processing -Werror -cp "$android" -d "$out/classes" "@$out/sources"
+rm -rf "$out/classes" "$out/gen" "$out/res.zip"
+mkdir -p "$out/classes" "$out/gen"
+unzip -qo "$apktool" prebuilt/linux/aapt2 prebuilt/android-framework.jar -d "$out"
+chmod +x "$out/prebuilt/linux/aapt2"
+"$out/prebuilt/linux/aapt2" compile --dir app/res -o "$out/res.zip"
+"$out/prebuilt/linux/aapt2" link -I "$out/prebuilt/android-framework.jar" --manifest app/AndroidManifest.xml \
+	--min-sdk-version 28 --target-sdk-version 35 --version-code "$code" --version-name "$version" \
+	--java "$out/gen" -o "$out/base.apk" "$out/res.zip"
+
+find core/src app/src "$out/gen" -name '*.java' | LC_ALL=C sort >"$out/sources"
+javac -encoding UTF-8 --release 8 -proc:none -Xlint:all,-classfile,-options,-processing -Werror -cp "$android" -d "$out/classes" "@$out/sources"
 
 # dx does not know how to translate invokedynamic: no lambdas, no string switches of newer compilers.
 if grep -rlE 'LambdaMetafactory|StringConcatFactory' "$out/classes"; then
@@ -29,12 +36,6 @@ if grep -rlE 'LambdaMetafactory|StringConcatFactory' "$out/classes"; then
 fi
 java -cp "$dx" com.android.dx.command.Main --dex --min-sdk-version=28 --output="$out/classes.dex" "$out/classes"
 
-unzip -qo "$apktool" prebuilt/linux/aapt2 prebuilt/android-framework.jar -d "$out"
-chmod +x "$out/prebuilt/linux/aapt2"
-"$out/prebuilt/linux/aapt2" compile --dir app/res -o "$out/res.zip"
-"$out/prebuilt/linux/aapt2" link -I "$out/prebuilt/android-framework.jar" --manifest app/AndroidManifest.xml \
-	--min-sdk-version 28 --target-sdk-version 35 --version-code "$code" --version-name "$version" \
-	-o "$out/base.apk" "$out/res.zip"
 java tools/Pack.java "$out/base.apk" "$out/classes.dex" "$out/muster-agent-unsigned.apk"
 
 key=${MUSTER_APP_KEY-} password=${MUSTER_APP_KEY_PASSWORD-}

@@ -1,12 +1,33 @@
 #!/usr/bin/env bash
-# test.sh OUT [CLASS...]: builds the app into OUT and runs its tests on the JVM: those that
-# need no Android, and those on the framework's own classes of Android 9, 13 and 15.
+# test.sh OUT [CLASS...]: builds the app into OUT, checks it, and runs its tests on the
+# framework's own classes of Android 9, 13 and 15. It fails if fewer tests ran than there
+# are: a runner that found none reports success. With CI=true it also builds the app a
+# second time elsewhere and compares the two.
 set -euo pipefail
 mkdir -p "$1"
 out=$(cd "$1" && pwd)
 shift
 cd "$(dirname "$0")"
+tests=144 # each at three Android versions: add three for every new one
 [ -n "${MUSTER_APP_BUILT-}" ] || ./build.sh "$out"
+
+# again builds the app from a copy at another depth, with other modes and another time
+# zone: before it is signed it must be the same file.
+again() (
+	umask 077
+	mkdir -p "$out/again/a/b"
+	cp -r app core tools artifacts.sh artifacts.txt build.sh version.properties "$out/again/a/b/"
+	export TZ=Pacific/Auckland MUSTER_APP_KEY=$PWD/test-key.p12 MUSTER_APP_KEY_PASSWORD=test-key
+	"$out/again/a/b/build.sh" "$out/again/out" 2>"$out/again/log" || { cat "$out/again/log" >&2; exit 1; }
+	cmp "$out/muster-agent-unsigned.apk" "$out/again/out/muster-agent-unsigned.apk"
+)
+second=
+if [ "${CI-}" = true ] && [ $# -eq 0 ]; then
+	rm -rf "$out/again"
+	again &
+	second=$!
+fi
+[ $# -gt 0 ] || ./lint.sh "$out"
 mapfile -t build < <(./artifacts.sh build)
 jars=$(./artifacts.sh test | paste -sd:)
 mkdir -p "$out/sdk"
@@ -21,10 +42,25 @@ android_resource_apk=$out/base.apk
 android_merged_manifest=$PWD/app/AndroidManifest.xml
 android_custom_package=dev.muster.agent
 EOF
+all=
 if [ $# -eq 0 ]; then
+	all=yes
 	mapfile -t classes < <(cd test && find . -name '*Test.java' | sed -E 's#^\./[^/]*/##; s#/#.#g; s#\.java$##' | LC_ALL=C sort)
 	set -- "${classes[@]}"
 fi
 nice java -XX:+UseSerialGC -XX:TieredStopAtLevel=1 -Xmx1g -Drobolectric.offline=true -Drobolectric.dependency.dir="$out/sdk" \
-	-Drobolectric.graphicsMode=LEGACY -Drobolectric.sqliteMode=LEGACY \
-	-cp "$out/tests:$out/classes:$jars:${build[0]}" org.junit.runner.JUnitCore "$@"
+	-Dmuster.tests="$PWD/test" -Drobolectric.graphicsMode=LEGACY -Drobolectric.sqliteMode=LEGACY \
+	-cp "$out/tests:$out/classes:$jars:${build[0]}" org.junit.runner.JUnitCore "$@" >"$out/tests.log" 2>&1 || {
+	grep -v '^Intent = ' "$out/tests.log" >&2
+	exit 1
+}
+ran=$(sed -n 's/^OK (\([0-9]*\) tests*)$/\1/p' "$out/tests.log")
+echo "the app: ${ran:-no} tests on Android's classes passed" >&2
+if [ -n "$all" ] && [ "${ran:-0}" -lt $tests ]; then
+	echo "cannot accept that: there are $tests" >&2
+	exit 1
+fi
+[ -z "$second" ] || wait "$second" || {
+	echo "cannot build the same app twice" >&2
+	exit 1
+}

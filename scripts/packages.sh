@@ -66,6 +66,9 @@ test_packages() {
 	if [ "${CI-}" = true ] && ! command -v pgbouncer >/dev/null && [ ! -x /usr/sbin/pgbouncer ]; then
 		missing+=(pgbouncer)
 	fi
+	command -v apksigner >/dev/null || missing+=(apksigner)           # signs and verifies it
+	command -v unzip >/dev/null || missing+=(unzip)
+	[ -x /usr/bin/enjarify ] || missing+=(enjarify) # its bytecode, run on a JVM
 	if [ -z "${MUSTER_TEST_POSTGRES-}" ] && ! has_postgres; then
 		no_cluster || :
 		missing+=(postgresql)

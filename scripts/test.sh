@@ -8,10 +8,23 @@ cd "$(dirname "$0")/.."
 
 export CGO_ENABLED=1 # the race detector needs it
 test_packages
-if [ $# -eq 0 ]; then set -- ./...; fi
+# The app's tests run on one core while Go compiles.
+app= log=
+if [ $# -eq 0 ]; then
+	set -- ./...
+	log=$(mktemp)
+	scripts/app-test.sh >"$log" 2>&1 &
+	app=$!
+fi
 
 # Vetting with -race as well shares one compilation of everything with the tests.
 say "go vet"
 go vet "${race[@]}" ./...
+if [ -n "$app" ]; then
+	say "the Android app"
+	wait "$app" || { cat "$log" >&2; exit 1; }
+	cat "$log" >&2
+	rm -f "$log"
+fi
 say "go test -race $*"
 scripts/with-postgres.sh go test "${race[@]}" -vet=off -timeout 20m "$@"

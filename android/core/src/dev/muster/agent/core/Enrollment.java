@@ -144,6 +144,13 @@ public final class Enrollment {
         return id;
     }
 
+    /** refusedForGood reports whether the same code would be refused again, so that it takes another. */
+    public static boolean refusedForGood(IOException e) {
+        Refusal refused = Refusal.in(e);
+        return refused != null && !refused.error.isEmpty() && refused.status >= 400 && refused.status < 500
+                && refused.status != 408 && refused.status != 429;
+    }
+
     /** key returns the key that was made for this token, or makes one and notes what it is for. */
     private DeviceKey key(Store store, String name) throws IOException {
         Fields pending = null;

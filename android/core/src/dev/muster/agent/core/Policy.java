@@ -18,7 +18,7 @@ final class Policy {
     private static final long GUARD_TIME = 5L * 60 * 1000;
     /** CONNECTIVITY are the settings that can cut a device off. */
     private static final List<String> CONNECTIVITY =
-            Arrays.asList("WIFI_STATE", "CONFIGURE_WIFI", "AIRPLANE_MODE", "VPN_CONFIGURATION");
+            Arrays.asList("WIFI_STATE", "CONFIGURE_WIFI", "AIRPLANE_MODE", "VPN_CONFIGURATION", "MINIMUM_WIFI_SECURITY");
 
     private final Agent agent;
     Applied applied = new Applied();

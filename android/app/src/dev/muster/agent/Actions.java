@@ -1,0 +1,122 @@
+package dev.muster.agent;
+
+import android.app.Notification;
+import android.app.NotificationChannel;
+import android.app.NotificationManager;
+import android.app.admin.DevicePolicyManager;
+import android.content.ActivityNotFoundException;
+import android.content.Intent;
+import android.content.pm.PackageManager;
+import dev.muster.agent.core.Action;
+import dev.muster.agent.core.DeviceException;
+
+/** Actions does what commands make the device do. Text of the service is shown or looked up, never parsed. */
+final class Actions {
+    private static final String CHANNEL = "messages";
+    private static final int MESSAGE = 1;
+
+    private final Owner owner;
+    private final AndroidDevice device;
+    private final Leaving leaving;
+
+    Actions(Owner owner, AndroidDevice device, Leaving leaving) {
+        this.owner = owner;
+        this.device = device;
+        this.leaving = leaving;
+    }
+
+    String act(Action a) throws DeviceException {
+        switch (a.kind) {
+            case SHOW_MESSAGE:
+                return show(a);
+            case OPEN_APP:
+                return open(a.packageName);
+            case RESTART:
+                return restart();
+            case ERASE:
+                throw erase(a.again);
+            case LET_GO:
+                return letGo();
+            default: // Android offers a device owner no way to switch off
+                throw DeviceException.unsupported("");
+        }
+    }
+
+    /** show posts a notification. Its tag is the command's id: a second delivery replaces the first. */
+    private String show(Action a) throws DeviceException {
+        if (owner.sdk >= 33) {
+            owner.grant("android.permission.POST_NOTIFICATIONS");
+        }
+        NotificationManager manager = owner.context.getSystemService(NotificationManager.class);
+        manager.createNotificationChannel(new NotificationChannel(CHANNEL, owner.context.getString(R.string.messages),
+                NotificationManager.IMPORTANCE_HIGH));
+        if (!manager.areNotificationsEnabled()) {
+            throw DeviceException.failed("notifications of this app are switched off on the device");
+        }
+        manager.notify(a.commandId, MESSAGE, new Notification.Builder(owner.context, CHANNEL).setSmallIcon(R.drawable.icon)
+                .setContentTitle(a.title).setContentText(a.body).setStyle(new Notification.BigTextStyle().bigText(a.body))
+                .setAutoCancel(true).build());
+        return "shown";
+    }
+
+    private String open(String name) throws DeviceException {
+        PackageManager packages = owner.context.getPackageManager();
+        try {
+            packages.getPackageInfo(name, 0);
+        } catch (PackageManager.NameNotFoundException e) {
+            throw DeviceException.failed("NOT_INSTALLED: " + Collector.oneLine(name) + " is not installed");
+        }
+        Intent start = packages.getLaunchIntentForPackage(name);
+        if (start == null) {
+            throw DeviceException.failed(name + " has nothing to open");
+        }
+        try {
+            owner.context.startActivity(start.addFlags(Intent.FLAG_ACTIVITY_NEW_TASK));
+        } catch (ActivityNotFoundException e) {
+            throw DeviceException.failed("cannot open " + name + ": its activity is gone");
+        }
+        return "opened";
+    }
+
+    private String restart() throws DeviceException {
+        try {
+            owner.dpm.reboot(owner.admin);
+        } catch (IllegalStateException e) {
+            throw DeviceException.failed("Android does not restart during a call");
+        }
+        return "restarting";
+    }
+
+    /**
+     * erase orders a factory reset. That Android takes the order proves nothing, so what it returns is never
+     * that the device is erased. The second time it asks for less: a card or the protection data may be what
+     * could not be erased.
+     */
+    private DeviceException erase(boolean again) {
+        owner.restrict("no_factory_reset", false);
+        int flags = again ? 0 : DevicePolicyManager.WIPE_EXTERNAL_STORAGE | DevicePolicyManager.WIPE_RESET_PROTECTION_DATA;
+        if (owner.sdk >= 34) {
+            Since34.wipe(owner.dpm, flags);
+        } else {
+            owner.dpm.wipeData(flags);
+        }
+        return DeviceException.ordered();
+    }
+
+    /** letGo lifts every restriction there is, known or not. The ownership goes once the service knows: see Keeper. */
+    private String letGo() throws DeviceException {
+        leaving.begin();
+        DeviceException failed = null;
+        for (String setting : device.settings()) {
+            try {
+                device.apply(setting, "");
+            } catch (DeviceException e) {
+                failed = e.forGood() ? failed : e;
+            }
+        }
+        if (failed != null) {
+            throw failed;
+        }
+        return "released";
+    }
+}

@@ -1,0 +1,49 @@
+package dev.muster.agent;
+
+import android.app.admin.DevicePolicyManager;
+
+/**
+ * Encryption is read, as Android of today is always encrypted. A password is demanded; only the user
+ * can set it, so that the setting is pending until then.
+ */
+final class Encryption extends Rule {
+    private static final String WITH_PASSWORD = "ENABLED_WITH_PASSWORD";
+
+    Encryption() {
+        super(21);
+    }
+
+    @Override
+    String read(Owner o) {
+        switch (o.dpm.getStorageEncryptionStatus()) {
+            case DevicePolicyManager.ENCRYPTION_STATUS_ACTIVE:
+            case DevicePolicyManager.ENCRYPTION_STATUS_ACTIVE_DEFAULT_KEY:
+            case DevicePolicyManager.ENCRYPTION_STATUS_ACTIVE_PER_USER:
+                break;
+            default:
+                return "";
+        }
+        if (!demanded(o)) {
+            return "ENABLED_WITHOUT_PASSWORD";
+        }
+        return o.dpm.isActivePasswordSufficient() ? WITH_PASSWORD : "";
+    }
+
+    @SuppressWarnings("deprecation") // below API 31 there is no other way
+    private static boolean demanded(Owner o) {
+        return o.sdk >= 31 ? Since31.passwordDemanded(o.dpm)
+                : o.dpm.getPasswordQuality(o.admin) != DevicePolicyManager.PASSWORD_QUALITY_UNSPECIFIED;
+    }
+
+    @Override
+    @SuppressWarnings("deprecation") // below API 31 there is no other way
+    void apply(Owner o, String value) {
+        boolean demand = value.equals(WITH_PASSWORD);
+        if (o.sdk >= 31) {
+            Since31.demandPassword(o.dpm, demand);
+        } else {
+            o.dpm.setPasswordQuality(o.admin,
+                    demand ? DevicePolicyManager.PASSWORD_QUALITY_SOMETHING : DevicePolicyManager.PASSWORD_QUALITY_UNSPECIFIED);
+        }
+    }
+}

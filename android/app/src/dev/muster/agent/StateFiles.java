@@ -1,0 +1,92 @@
+package dev.muster.agent;
+
+import android.content.Context;
+import android.util.AtomicFile;
+import dev.muster.agent.core.Code;
+import dev.muster.agent.core.DeviceException;
+import dev.muster.agent.core.NotEnrolledException;
+import dev.muster.agent.core.Status;
+import java.io.File;
+import java.io.FileNotFoundException;
+import java.io.FileOutputStream;
+import java.io.IOException;
+import java.nio.charset.StandardCharsets;
+
+/**
+ * StateFiles are the app's files in device-protected storage, which can be read before the first
+ * unlock: the agent's state, the code to enroll with, and the note that the device is being given back.
+ */
+final class StateFiles implements Leaving {
+    /** directory is the agent's state. */
+    final File directory;
+
+    final File log;
+    private final AtomicFile code;
+    private final File leaving;
+
+    StateFiles(Context context) {
+        File files = context.createDeviceProtectedStorageContext().getFilesDir();
+        directory = new File(files, "state");
+        log = new File(files, "log.txt");
+        code = new AtomicFile(new File(files, "code.json"));
+        leaving = new File(files, "leaving");
+    }
+
+    /** enrolled reports whether the device has an identity, sound or not. */
+    boolean enrolled() {
+        try {
+            Status.read(directory);
+            return true;
+        } catch (NotEnrolledException e) {
+            return false;
+        } catch (IOException damaged) {
+            return true;
+        }
+    }
+
+    /** saveCode keeps the text of a code until the device is enrolled with it. It refuses what is no code. */
+    synchronized void saveCode(String text) throws IOException {
+        Code.parse(text);
+        FileOutputStream out = code.startWrite();
+        try {
+            out.write(text.getBytes(StandardCharsets.UTF_8));
+            code.finishWrite(out);
+        } catch (IOException e) {
+            code.failWrite(out);
+            throw e;
+        }
+    }
+
+    /** code returns the code to enroll with, or null. */
+    synchronized Code code() throws IOException {
+        try {
+            return Code.parse(new String(code.readFully(), StandardCharsets.UTF_8));
+        } catch (FileNotFoundException e) {
+            return null;
+        }
+    }
+
+    synchronized void dropCode() {
+        code.delete();
+    }
+
+    /** begin notes that the device is being given back. */
+    @Override
+    public void begin() throws DeviceException {
+        try {
+            if (!leaving.createNewFile() && !leaving.exists()) {
+                throw new IOException("it was not made");
+            }
+        } catch (IOException e) {
+            throw DeviceException.failed("cannot note that the device is given back: " + e.getMessage());
+        }
+    }
+
+    boolean leaving() {
+        return leaving.exists();
+    }
+
+    void left() {
+        leaving.delete();
+    }
+}

@@ -1,0 +1,169 @@
+package dev.muster.agent;
+
+import static org.junit.Assert.assertEquals;
+import static org.junit.Assert.assertFalse;
+import static org.junit.Assert.assertNotNull;
+import static org.junit.Assert.assertNull;
+import static org.junit.Assert.assertTrue;
+import static org.junit.Assert.fail;
+
+import android.app.Notification;
+import android.app.NotificationManager;
+import android.content.ComponentName;
+import android.content.Intent;
+import android.content.IntentFilter;
+import android.content.pm.PackageInfo;
+import android.location.Location;
+import android.location.LocationManager;
+import android.os.Build;
+import android.provider.Settings;
+import dev.muster.agent.core.Action;
+import dev.muster.agent.core.DeviceException;
+import dev.muster.agent.core.Report;
+import java.util.Arrays;
+import org.junit.Before;
+import org.junit.Test;
+import org.robolectric.Shadows;
+import org.robolectric.shadows.ShadowNotificationManager;
+
+/** What commands make the device do, and what it reports. */
+public final class DeviceTest extends Client {
+    private AndroidDevice device;
+
+    @Before
+    public void device() {
+        device = new AndroidDevice(new Owner(app), files);
+    }
+
+    private static Action action(Action.Kind kind) {
+        return new Action(kind, "c1");
+    }
+
+    private String refusal(Action a) {
+        try {
+            return "it answered " + device.act(a);
+        } catch (DeviceException e) {
+            return e.kind + ": " + e.getMessage();
+        }
+    }
+
+    @Test
+    public void messageIsShownOnceAsText() throws Exception {
+        Action a = action(Action.Kind.SHOW_MESSAGE);
+        a.title = "<b>Title</b>";
+        a.body = "intent:#Intent;end %s";
+        assertEquals("shown", device.act(a));
+        assertEquals("shown", device.act(a)); // delivered twice
+        ShadowNotificationManager shown = Shadows.shadowOf(app.getSystemService(NotificationManager.class));
+        assertEquals(1, shown.size());
+        Notification n = shown.getNotification("c1", 1);
+        assertEquals("<b>Title</b>", n.extras.getCharSequence(Notification.EXTRA_TITLE).toString());
+        assertEquals("intent:#Intent;end %s", n.extras.getCharSequence(Notification.EXTRA_TEXT).toString());
+        assertNull("a text of the service must not open anything", n.contentIntent);
+        boolean asks = Build.VERSION.SDK_INT >= 33;
+        assertEquals(asks, fake.took().contains("setPermissionGrantState android.permission.POST_NOTIFICATIONS 1"));
+        shown.setNotificationsEnabled(false);
+        assertTrue(refusal(a), refusal(a).contains("switched off"));
+    }
+
+    @Test
+    public void launchOpensAnAppOrNamesWhatIsMissing() throws Exception {
+        Action a = action(Action.Kind.OPEN_APP);
+        a.packageName = "../../evil;rm";
+        assertTrue(refusal(a), refusal(a).startsWith("FAILED: NOT_INSTALLED"));
+        a.packageName = "com.example.app";
+        PackageInfo there = new PackageInfo();
+        there.packageName = a.packageName;
+        Shadows.shadowOf(app.getPackageManager()).installPackage(there);
+        assertTrue(refusal(a), refusal(a).contains("nothing to open"));
+        ComponentName main = new ComponentName(a.packageName, a.packageName + ".Main");
+        Shadows.shadowOf(app.getPackageManager()).addActivityIfNotPresent(main);
+        IntentFilter launcher = new IntentFilter(Intent.ACTION_MAIN);
+        launcher.addCategory(Intent.CATEGORY_LAUNCHER);
+        Shadows.shadowOf(app.getPackageManager()).addIntentFilterForActivity(main, launcher);
+        assertEquals("opened", device.act(a));
+        assertEquals(main, Shadows.shadowOf(app).getNextStartedActivity().getComponent());
+    }
+
+    @Test
+    public void restart() throws Exception {
+        assertEquals("restarting", device.act(action(Action.Kind.RESTART)));
+        assertEquals(Arrays.asList("reboot"), fake.took());
+        fake.inCall = true;
+        assertEquals("FAILED: Android does not restart during a call", refusal(action(Action.Kind.RESTART)));
+    }
+
+    @Test
+    public void switchingOffIsUnsupported() {
+        assertTrue(refusal(action(Action.Kind.POWER_OFF)).startsWith("UNSUPPORTED"));
+    }
+
+    @Test
+    public void eraseLiftsItsOwnLockAndIsOnlyOrdered() throws Exception {
+        device.apply("FACTORY_RESET", "BLOCK");
+        fake.took();
+        Action a = action(Action.Kind.ERASE);
+        assertTrue(refusal(a), refusal(a).startsWith("ORDERED"));
+        assertEquals("setUserRestriction no_factory_reset false", fake.took().get(0));
+        a.again = true;
+        assertTrue(refusal(a), refusal(a).startsWith("ORDERED"));
+        String last = fake.took().get(1);
+        assertTrue(last, last.startsWith("wipeDataWithReason 0"));
+    }
+
+    @Test
+    public void eraseAsksForCardAndProtectionDataFirst() {
+        refusal(action(Action.Kind.ERASE));
+        String call = fake.took().get(1);
+        assertTrue(call, call.startsWith("wipeDataWithReason 3"));
+    }
+
+    @Test
+    public void letGoLiftsEveryRestriction() throws Exception {
+        fake.restrictions.addAll(Arrays.asList("no_sms", "no_config_wifi", "no_debugging_features"));
+        Shadows.shadowOf(app.getPackageManager()).setSystemFeature(Rules.TELEPHONY, true);
+        device.apply("CAMERA", "BLOCK");
+        assertEquals("released", device.act(action(Action.Kind.LET_GO)));
+        assertTrue(fake.restrictions.toString(), fake.restrictions.isEmpty());
+        assertEquals("", device.read("CAMERA"));
+        assertTrue("the ownership goes once the service knows", files.leaving());
+        assertTrue(fake.owner);
+    }
+
+    @Test
+    public void factsAndCapabilities() throws Exception {
+        Settings.Global.putInt(app.getContentResolver(), Settings.Global.BOOT_COUNT, 7);
+        assertEquals("boot-7", device.bootId());
+        assertEquals((long) Build.VERSION.SDK_INT, device.facts().get("sdk"));
+        assertEquals(Build.VERSION.RELEASE, device.facts().get("osVersion"));
+        assertTrue(device.capabilities().contains("owner_api"));
+        assertFalse("no app can switch a device off", device.capabilities().contains("shutdown"));
+    }
+
+    @Test
+    public void locationIsFreshOrNone() throws Exception {
+        LocationManager manager = app.getSystemService(LocationManager.class);
+        Shadows.shadowOf(manager).setLocationEnabled(false);
+        assertNull(new Locator(new Owner(app)).report().location);
+        assertFalse("nothing is granted for nothing", fake.took().toString().contains("LOCATION"));
+        Shadows.shadowOf(manager).setLocationEnabled(true);
+        for (String provider : manager.getAllProviders()) {
+            Shadows.shadowOf(manager).setProviderEnabled(provider, false);
+        }
+        Location known = new Location(LocationManager.GPS_PROVIDER);
+        known.setLatitude(52.5);
+        known.setTime(1000);
+        Shadows.shadowOf(manager).setLastKnownLocation(LocationManager.GPS_PROVIDER, known);
+        Report r = new Locator(new Owner(app)).report();
+        assertNotNull(r.location);
+        assertTrue("it is not fresh", r.location.stale);
+        assertEquals(1000, r.location.at);
+        fake.grants = false;
+        try {
+            new Locator(new Owner(app)).report();
+            fail("without the permission");
+        } catch (DeviceException e) {
+            assertTrue(e.getMessage(), e.getMessage().contains("declined"));
+        }
+    }
+}

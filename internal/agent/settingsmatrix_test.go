@@ -1,0 +1,75 @@
+package agent_test
+
+import (
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/musterhq/muster/internal/agent"
+	"github.com/musterhq/muster/internal/agent/simulated"
+	"github.com/musterhq/muster/internal/policy"
+)
+
+// matrixFile is what every setting with every value comes to on a device owner.
+const matrixFile = "../../android/test/settings.tsv"
+
+// TestSettingsMatrixIsGolden: the Android app's tests hold the app to this table on
+// the framework of the same API levels. Each line: setting=value, state, detail, and
+// the machines on which it is so.
+func TestSettingsMatrixIsGolden(t *testing.T) {
+	t.Parallel()
+	lines := []string{"# Written by internal/agent.TestSettingsMatrixIsGolden -update."}
+	for _, s := range policy.Catalogue() {
+		for _, value := range append(slices.Clone(s.Allowed), "") {
+			var outcomes []string
+			where := map[string][]string{}
+			for _, m := range ownerMachines() {
+				r := agent.ApplyTo(t.Context(), simulated.New(m.state(), time.Now), s.ID, value)
+				outcome := fmt.Sprintf("%s=%s\t%s\t%s", s.ID, value, r.State, r.Detail)
+				if where[outcome] == nil {
+					outcomes = append(outcomes, outcome)
+				}
+				where[outcome] = append(where[outcome], m.name())
+			}
+			for _, outcome := range outcomes {
+				lines = append(lines, outcome+"\t"+strings.Join(where[outcome], " "))
+			}
+		}
+	}
+	text := strings.Join(lines, "\n") + "\n"
+	if *update {
+		if err := os.WriteFile(matrixFile, []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if got, err := os.ReadFile(matrixFile); err != nil || string(got) != text {
+		t.Errorf("%s is another (%v): run the test with -update, and see that the app agrees", matrixFile, err)
+	}
+}
+
+// ownerMachines are the devices on which the app's tests run.
+func ownerMachines() (all []machine) {
+	for _, sdk := range []int{28, 33, 35} {
+		m := machine{sdk: sdk, form: simulated.Owner}
+		tablet, headset, bare := m, m, m
+		tablet.tablet, headset.tablet, headset.headset, bare.noVerifier = true, true, true, true
+		all = append(all, m, tablet, headset, bare)
+	}
+	return all
+}
+
+func (m machine) name() string {
+	kind := "phone"
+	switch {
+	case m.headset:
+		kind = "headset"
+	case m.tablet:
+		kind = "tablet"
+	case m.noVerifier:
+		kind = "noverifier"
+	}
+	return fmt.Sprintf("%s%d", kind, m.sdk)
+}
