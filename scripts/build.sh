@@ -7,5 +7,5 @@ cd "$(dirname "$0")/.."
 
 version=${VERSION:-$(git describe --tags --always --dirty 2>/dev/null || echo unknown)}
 mkdir -p "$1"
-CGO_ENABLED=0 go build -trimpath -ldflags "-s -w -X main.version=$version" -o "$1/" ./cmd/...
+CGO_ENABLED=0 go build -trimpath ${TAGS:+-tags "$TAGS"} -ldflags "-s -w -X main.version=$version" -o "$1/" ./cmd/...
 VERSION=$version scripts/agents.sh "$1/devices"

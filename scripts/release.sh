@@ -7,6 +7,15 @@ cd "$(dirname "$0")/.."
 version=${VERSION:-$(git describe --tags --always --dirty)}
 epoch=$(git log -1 --format=%ct)
 rm -rf dist
+# A release holds the Android app. The key to sign it with is its maintainers' alone
+# (docs/android.md); the test key's app is not for others.
+if [ -n "${MUSTER_APP_KEY-}" ]; then
+	android/build.sh bin/app
+	cp bin/app/muster-agent.apk internal/apk/
+	export TAGS=muster_app
+else
+	echo "WITHOUT THE ANDROID APP: set MUSTER_APP_KEY to the key that signs it" >&2
+fi
 for arch in amd64 arm64; do
 	name=muster-$version-linux-$arch
 	GOOS=linux GOARCH=$arch VERSION=$version scripts/build.sh "dist/$name"

@@ -130,10 +130,20 @@ type Link struct {
 	// Pins are the keys of certificates by which new devices know the service;
 	// none where the world's authorities vouch for it. Nil: none.
 	Pins func() ([]string, error)
-	Now  func() time.Time
-	Log  *slog.Logger
+	// App is what codes have a device install; the zero App: nothing.
+	App App
+	Now func() time.Time
+	Log *slog.Logger
 
 	keys keyring
+}
+
+// App is the device-owner app that a code has Android's setup wizard install.
+type App struct {
+	Checksum string // of the certificate that signed it, as Android writes it
+	// Location is another address to download it from than the service's own; empty:
+	// that.
+	Location string
 }
 
 // signer is who signs for devices that were given a key of the algorithm.

@@ -30,7 +30,8 @@ const (
 // payload is what the setup wizard reads from the code (Android's own names).
 type payload struct {
 	Component string            `json:"android.app.extra.PROVISIONING_DEVICE_ADMIN_COMPONENT_NAME"`
-	Download  string            `json:"android.app.extra.PROVISIONING_DEVICE_ADMIN_PACKAGE_DOWNLOAD_LOCATION"`
+	Download  string            `json:"android.app.extra.PROVISIONING_DEVICE_ADMIN_PACKAGE_DOWNLOAD_LOCATION,omitempty"`
+	Checksum  string            `json:"android.app.extra.PROVISIONING_DEVICE_ADMIN_SIGNATURE_CHECKSUM,omitempty"`
 	SkipCrypt bool              `json:"android.app.extra.PROVISIONING_SKIP_ENCRYPTION"`
 	KeepApps  bool              `json:"android.app.extra.PROVISIONING_LEAVE_ALL_SYSTEM_APPS_ENABLED"`
 	Extras    map[string]string `json:"android.app.extra.PROVISIONING_ADMIN_EXTRAS_BUNDLE"`
@@ -69,16 +70,52 @@ func (l *Link) Code(token string) ([]byte, error) {
 		}
 		extras[appPackage+name] = keys[0].Key.SPKI
 	}
-	if l.Pins != nil {
-		pins, err := l.Pins()
-		if err != nil {
-			return nil, err
-		}
-		if len(pins) > 0 {
-			extras[appPackage+".SERVER_PIN"] = strings.Join(pins, ",")
-		}
+	pins, err := l.pins()
+	if err != nil {
+		return nil, err
 	}
-	return json.Marshal(payload{Component: appComponent, Download: l.PublicURL + AppPath, KeepApps: true, Extras: extras})
+	if len(pins) > 0 {
+		extras[appPackage+".SERVER_PIN"] = strings.Join(pins, ",")
+	}
+	body := payload{Component: appComponent, KeepApps: true, Extras: extras}
+	if body.Download = l.download(pins); body.Download != "" {
+		body.Checksum = l.App.Checksum
+	}
+	return json.Marshal(body)
+}
+
+func (l *Link) pins() ([]string, error) {
+	if l.Pins == nil {
+		return nil, nil
+	}
+	return l.Pins()
+}
+
+// download is where Android's setup wizard gets the app from; empty: nowhere. Its
+// download trusts public authorities alone, and so cannot come from a service that
+// codes have to name pins for.
+func (l *Link) download(pins []string) string {
+	switch {
+	case l.App.Checksum == "":
+		return ""
+	case l.App.Location != "":
+		return l.App.Location
+	case len(pins) > 0:
+		return ""
+	}
+	return l.PublicURL + AppPath
+}
+
+// AppState returns what codes have a device install now.
+func (l *Link) AppState() provisioning.AppState {
+	pins, err := l.pins()
+	switch {
+	case l.App.Checksum == "":
+		return provisioning.AppMissing
+	case err != nil || l.download(pins) == "":
+		return provisioning.AppUnreachable
+	}
+	return provisioning.AppServed
 }
 
 // Enroll redeems a token. A repetition of the same token with the same key gets

@@ -49,6 +49,9 @@ type Service struct {
 	DrainDelay       time.Duration `name:"drain-delay" env:"MUSTER_DRAIN_DELAY" default:"0s" placeholder:"DURATION" help:"How long /readyz says not ready before the service stops taking connections, when it is told to stop. Behind a proxy that checks readiness: longer than its interval, such as 5s. Default: ${default}."`
 	MetricsListen    string        `name:"metrics-listen" env:"MUSTER_METRICS_LISTEN" placeholder:"ADDR" help:"Serve /metrics on this address instead of the main one."`
 
+	AgentAPK    string `name:"agent-apk" env:"MUSTER_AGENT_APK" placeholder:"FILE" help:"The Android app that the QR codes of own-agent policies install (make app). Releases hold one; without any, a code installs nothing."`
+	AgentAPKURL string `name:"agent-apk-url" env:"MUSTER_AGENT_APK_URL" placeholder:"URL" help:"Where devices download that app, instead of from this service. Needed where the service has a certificate of its own: Android's download trusts public authorities alone."`
+
 	AcceptLostKeys bool `name:"accept-lost-keys" help:"Start although the key file lacks keys that the database names: what they sealed cannot be opened, and devices that know only them must enroll again."`
 }
 
@@ -98,6 +101,11 @@ func (c Service) Check() error {
 			wrong = append(wrong, err)
 		} else if u, _ := url.Parse(c.PublicURL); strings.Trim(u.Path, "/") != "" {
 			add("MUSTER_PUBLIC_URL %q must have no path: the service is at the root of its host, such as %s://%s", c.PublicURL, u.Scheme, u.Host)
+		}
+	}
+	if c.AgentAPKURL != "" {
+		if err := checkAddress("MUSTER_AGENT_APK_URL", c.AgentAPKURL); err != nil {
+			wrong = append(wrong, err)
 		}
 	}
 	if err := c.Platform.Check(); err != nil {

@@ -31,6 +31,7 @@ var rooms = map[string]layer{
 	"internal/check":      leaf,
 	"internal/name":       leaf,
 	"internal/agentproto": leaf,
+	"internal/apk":        leaf,
 	"internal/config":     leaf,
 	"internal/outbound":   leaf,
 	"internal/text":       leaf,

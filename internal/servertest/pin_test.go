@@ -91,7 +91,7 @@ func TestEnrolmentByCodeOverTLS(t *testing.T) {
 	extras, _ := code[provisioning+"ADMIN_EXTRAS_BUNDLE"].(map[string]any)
 	pin := agentproto.Pin(cert)
 	if code[provisioning+"DEVICE_ADMIN_COMPONENT_NAME"] != "dev.muster.agent/dev.muster.agent.AdminReceiver" ||
-		code[provisioning+"DEVICE_ADMIN_PACKAGE_DOWNLOAD_LOCATION"] != replica.PublicURL()+"/agent/agent.apk" ||
+		code[provisioning+"DEVICE_ADMIN_PACKAGE_DOWNLOAD_LOCATION"] != nil || code[provisioning+"DEVICE_ADMIN_SIGNATURE_CHECKSUM"] != nil ||
 		code[provisioning+"SKIP_ENCRYPTION"] != false || code[provisioning+"LEAVE_ALL_SYSTEM_APPS_ENABLED"] != true ||
 		code[provisioning+"WIFI_SSID"] != "site" || extras["dev.muster.agent.SERVER_URL"] != replica.PublicURL() || extras["dev.muster.agent.SERVER_PIN"] != pin {
 		t.Errorf("the code says %s", text)

@@ -27,8 +27,12 @@ func (s *Service) agents(mux *http.ServeMux, commands *command.Service, observer
 	if err != nil {
 		return nil, err
 	}
+	app, err := openApp(s.config)
+	if err != nil {
+		return nil, err
+	}
 	link := &agentlink.Link{Store: s.db, Enroller: s.db, Deliveries: s.db, Companions: s.db, Directory: s.db, Observer: observer, Commands: commands, Waker: s.db, Signer: signer, ES256: es256,
-		PublicURL: s.public, Pins: s.pins, Now: s.options.Now, Log: s.options.Logger}
+		PublicURL: s.public, Pins: s.pins, App: inCodes(app, s.config), Now: s.options.Now, Log: s.options.Logger}
 	hub := device.NewHub(s.options.Now, s.shares.Streams)
 	s.metrics.Streams(hub.Count, s.shares.Streams)
 	stopWake, stopEnd := s.db.Listen(agentlink.WakeTopic, hub.Wake), s.db.Listen(agentdevice.EndTopic, hub.End)
@@ -40,7 +44,12 @@ func (s *Service) agents(mux *http.ServeMux, commands *command.Service, observer
 	})
 	door := &device.Door{Link: link, Hub: hub, Log: s.options.Logger}
 	mux.Handle(agentproto.Base+"/", door.Handler())
-	mux.Handle("GET "+agentlink.AppPath, device.NoApp(s.options.Logger))
+	if app == nil {
+		mux.Handle("GET "+agentlink.AppPath, device.NoApp(s.options.Logger))
+	} else {
+		mux.Handle("GET "+agentlink.AppPath, device.App(app.Data))
+		s.options.Logger.Info("serving the Android app", "signer", app.Signer, "checksum", app.Checksum)
+	}
 	commands.Channels[asset.Agent] = link
 	s.loops = append(s.loops, s.every("agent sweeper", agentlink.SweepEvery, link.Sweep))
 	s.link = link

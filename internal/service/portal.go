@@ -32,7 +32,7 @@ func (s *Service) portal(mux *http.ServeMux, registry *operation.Registry, kerne
 			&overview.Section{Assets: s.db, Commands: s.db, Policies: s.db, Proposals: s.db, Activity: s.db,
 				Checklist: s.settingsSection(signIn).Checklist},
 			&devices.Section{Assets: s.db, Commands: s.db, Policies: s.db, Activity: s.db, Views: s.db, Identity: s.db, Enroller: s.link, Companions: s.companions},
-			&enrol.Section{Policies: s.db, Assets: s.db},
+			&enrol.Section{Policies: s.db, Assets: s.db, App: s.link.AppState},
 			&policies.Section{Editor: s.editor, Reviewer: s.reviewer, Assets: s.db, Pusher: s.platform},
 		}...),
 	}).Mount(mux)

@@ -33,6 +33,7 @@ type Assets interface {
 type Section struct {
 	Policies Policies
 	Assets   Assets
+	App      func() provisioning.AppState // what codes of own-agent policies install
 }
 
 // Routes are the section's addresses.
@@ -52,6 +53,9 @@ type sheet struct {
 	Values   url.Values
 	Wrong    map[string]string
 	Problem  string
+	// Own: there are policies for devices with our own agent.
+	Own bool
+	App provisioning.AppState
 }
 
 // maxPolicies is how many policies the choice offers.
@@ -60,7 +64,9 @@ const maxPolicies = 200
 func (s *Section) sheet(v *frame.Visit, values url.Values) (sheet, error) {
 	all, _, err := s.Policies.Policies(v.Context(), policy.Query{CompanyID: v.Company.ID, IDs: v.Principal.Policies, Order: policy.ByName, Limit: maxPolicies})
 	f := sheet{Policies: all, Values: values, Wrong: map[string]string{}}
+	f.App = s.App()
 	for _, p := range all {
+		f.Own = f.Own || p.Type == policy.Agent
 		if p.ID == values.Get("policy") || f.Policy.ID == "" && !p.VROnly && values.Get("policy") == "" {
 			f.Policy = p
 		}
@@ -188,4 +194,15 @@ func usages() []usage {
 // steps are what to do with the code.
 func steps() []string {
 	return []string{"Switch on a new or factory-reset device.", "Tap the welcome screen six times, anywhere.", "Join Wi-Fi if it asks, and hold the code before its camera.", "Wait: it sets itself up and appears here."}
+}
+
+// missing says why a code installs no app, and what to do; empty: it installs it.
+func missing(app provisioning.AppState) string {
+	switch app {
+	case provisioning.AppMissing:
+		return "This service has no Android app, so its codes install nothing. Set MUSTER_AGENT_APK on the server. Devices with the agent in their system image enroll without it."
+	case provisioning.AppUnreachable:
+		return "Android does not trust this service’s certificate, so its codes install nothing. Set MUSTER_AGENT_APK_URL on the server to an address where devices can download the app."
+	}
+	return ""
 }

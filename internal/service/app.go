@@ -1,0 +1,30 @@
+package service
+
+import (
+	"fmt"
+
+	"github.com/musterhq/muster/internal/agentlink"
+	"github.com/musterhq/muster/internal/apk"
+	"github.com/musterhq/muster/internal/config"
+)
+
+// openApp returns the Android app that the service hands out: the operator's own,
+// or that of a release; nil: none.
+func openApp(settings config.Service) (*apk.App, error) {
+	if settings.AgentAPK == "" {
+		return apk.Embedded()
+	}
+	app, err := apk.Open(settings.AgentAPK)
+	if err != nil {
+		return nil, fmt.Errorf("cannot serve the app of MUSTER_AGENT_APK: %w", err)
+	}
+	return app, nil
+}
+
+// inCodes is what codes say of the app.
+func inCodes(app *apk.App, settings config.Service) agentlink.App {
+	if app == nil {
+		return agentlink.App{}
+	}
+	return agentlink.App{Checksum: app.Checksum, Location: settings.AgentAPKURL}
+}
