@@ -73,6 +73,10 @@ func (w *work) provision() error {
 		}
 		return w.recognize(strings.TrimSpace(said.Out), "to enroll it here, relinquish it at the service that manages it, or reset it")
 	}
+	if len(w.App) > 0 && w.result.SDK >= ownerOldest {
+		w.result.Way = Owner
+		return w.owner()
+	}
 	w.result.Way = Lab
 	return w.lab()
 }
@@ -103,7 +107,7 @@ func (w *work) probe() (daemon string, ready bool, err error) {
 
 // run runs a command that must succeed.
 func (w *work) run(words ...string) (adb.Output, error) {
-	said, err := w.ADB.Run(w.ctx, w.result.Serial, words...)
+	said, err := w.ask(words...)
 	if err == nil && said.Code != 0 {
 		err = fmt.Errorf("%s failed on the device: %s", words[0], said.Said())
 	}
@@ -161,9 +165,12 @@ func (w *work) system() error {
 	return nil
 }
 
-// hand copies a bundle to a path on the device. It lies on this machine in a file
-// without a name, so that nothing is left of it if this program is killed.
-func (w *work) hand(b Bundle, path string) error {
+// hand copies a bundle to a path on the device.
+func (w *work) hand(b Bundle, path string) error { return w.push(b.Text, path) }
+
+// push copies data to a path on the device. It lies on this machine in a file without
+// a name, so that nothing is left of it if this program is killed.
+func (w *work) push(data []byte, path string) error {
 	file, err := os.CreateTemp("", "muster-usb-")
 	if err != nil {
 		return err
@@ -172,7 +179,7 @@ func (w *work) hand(b Bundle, path string) error {
 	if err := os.Remove(file.Name()); err != nil {
 		return err
 	}
-	if _, err := file.Write(b.Text); err != nil {
+	if _, err := file.Write(data); err != nil {
 		return err
 	}
 	return w.ADB.Push(w.ctx, w.result.Serial, path, file)

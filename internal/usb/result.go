@@ -42,6 +42,7 @@ type Way string
 // The ways.
 const (
 	System Way = "SYSTEM" // the agent is part of the device's system
+	Owner  Way = "OWNER"  // the Android app is installed and made the device owner
 	Lab    Way = "LAB"    // it is brought along and started over USB
 )
 

@@ -45,11 +45,14 @@ type Tool struct {
 	ADB      adb.Client
 	Desk     Desk
 	Programs Programs
+	App      []byte        // the Android app for devices without an agent; empty: an agent is brought along
 	Serials  []string      // only these; none: every device
 	Patience time.Duration // how long the service may take to say that a device is enrolled
 	// Say is called when work on a device begins and when there is something new
 	// of it, one call at a time; nil: nobody listens.
 	Say func(Result)
+	// Transcript takes down what is run on devices; nil: nothing does.
+	Transcript *Transcript
 
 	mu   sync.Mutex
 	last map[string]Result

@@ -15,6 +15,7 @@ import (
 	"github.com/musterhq/muster/internal/access"
 	"github.com/musterhq/muster/internal/agentdevice"
 	"github.com/musterhq/muster/internal/agentproto"
+	"github.com/musterhq/muster/internal/apk"
 	"github.com/musterhq/muster/internal/company"
 	"github.com/musterhq/muster/internal/config"
 	"github.com/musterhq/muster/internal/fault"
@@ -30,13 +31,15 @@ import (
 // key file, which signs what devices obey.
 type USB struct {
 	Common
-	Company string        `name:"company" placeholder:"SLUG" help:"The company's slug; needed where --policy is a short id."`
-	Policy  string        `name:"policy" required:"" placeholder:"PATHNAME" help:"The AGENT policy under which devices enrol: its path name, or its short id."`
-	Serial  []string      `name:"serial" sep:"none" placeholder:"SERIAL" help:"Only the device that adb lists under this serial number; repeat for more. By default every device that is connected."`
-	Watch   bool          `name:"watch" help:"Go on with devices as they are plugged in, until interrupted."`
-	Server  string        `name:"server" env:"MUSTER_PUBLIC_URL" placeholder:"URL" help:"The address under which devices reach the service; by default its public URL."`
-	Agent   string        `name:"agent" placeholder:"FILE" help:"The agent for devices that have none in their system; by default muster-agent-ARCH beside this program."`
-	Wait    time.Duration `name:"wait" default:"1m" help:"How long a device may take to enrol. Default: ${default}."`
+	Company    string        `name:"company" placeholder:"SLUG" help:"The company's slug; needed where --policy is a short id."`
+	Policy     string        `name:"policy" required:"" placeholder:"PATHNAME" help:"The AGENT policy under which devices enrol: its path name, or its short id."`
+	Serial     []string      `name:"serial" sep:"none" placeholder:"SERIAL" help:"Only the device that adb lists under this serial number; repeat for more. By default every device that is connected."`
+	Watch      bool          `name:"watch" help:"Go on with devices as they are plugged in, until interrupted."`
+	Server     string        `name:"server" env:"MUSTER_PUBLIC_URL" placeholder:"URL" help:"The address under which devices reach the service; by default its public URL."`
+	Agent      string        `name:"agent" placeholder:"FILE" help:"The agent for devices that have none in their system; by default muster-agent-ARCH beside this program."`
+	App        string        `name:"app" env:"MUSTER_AGENT_APK" placeholder:"FILE" help:"The Android app (make app) for devices that have no agent in their system: it becomes their device owner. Releases hold one. With --agent it is not used."`
+	Transcript string        `name:"transcript" placeholder:"FILE" help:"Record what is run on the devices and what they answer, without secrets, serial numbers and accounts: for reports about hardware."`
+	Wait       time.Duration `name:"wait" default:"1m" help:"How long a device may take to enrol. Default: ${default}."`
 
 	KeyFile        string `name:"key-file" env:"MUSTER_KEY_FILE" placeholder:"FILE" help:"The running service's keys; by default beside the SQLite file."`
 	AcceptLostKeys bool   `name:"accept-lost-keys" help:"Go on although the key file lacks keys that the database names."`
@@ -71,6 +74,17 @@ func (c *USB) Run(env *Env) error {
 			return answer{}, err
 		}
 		tool := &usb.Tool{ADB: adb.Client{Program: env.ADB, Address: server}, Desk: issuing, Serials: c.Serial, Patience: c.Wait, Programs: c.programs()}
+		if tool.App, err = c.app(); err != nil {
+			return answer{}, err
+		}
+		if c.Transcript != "" {
+			file, err := os.OpenFile(c.Transcript, os.O_WRONLY|os.O_CREATE|os.O_APPEND, 0o600)
+			if err != nil {
+				return answer{}, err
+			}
+			defer file.Close()
+			tool.Transcript = &usb.Transcript{To: file}
+		}
 		if c.Output == "text" {
 			tool.Say = func(r usb.Result) { fmt.Fprintln(env.Out, progress(r)) }
 		}
@@ -82,6 +96,9 @@ func (c *USB) Run(env *Env) error {
 			work = tool.Watch
 		}
 		results, err := work(ctx)
+		if tool.Transcript != nil && err == nil {
+			err = tool.Transcript.Err
+		}
 		view := summary(issuing.policy.PathName(), results)
 		if view.Failed > 0 {
 			left = fmt.Errorf("%d of %d devices are not provisioned: see what is said of each", view.Failed, len(results))
@@ -94,6 +111,22 @@ func (c *USB) Run(env *Env) error {
 		err = left
 	}
 	return err
+}
+
+// app is the Android app: what was given, or what this program holds. An agent that
+// was given is brought along instead.
+func (c *USB) app() ([]byte, error) {
+	if c.Agent != "" {
+		return nil, nil
+	}
+	app, err := apk.Embedded()
+	if c.App != "" {
+		app, err = apk.Open(c.App)
+	}
+	if app == nil || err != nil {
+		return nil, err
+	}
+	return app.Data, nil
 }
 
 // programs are the agents to bring along: what was given, or what lies beside

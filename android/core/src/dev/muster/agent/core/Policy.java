@@ -103,6 +103,8 @@ final class Policy {
                 if (r.is(SettingReport.FAILED)) {
                     next.settings.add(r); // what was taken back without trouble is left out
                 }
+            } else if (Settings.contradicts(want, id)) {
+                Settings.apply(agent.device, id, ""); // before the setting that it contradicts; the report follows below
             }
         }
         for (Map.Entry<String, String> e : new TreeMap<>(want).entrySet()) {

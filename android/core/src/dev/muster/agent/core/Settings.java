@@ -13,11 +13,16 @@ final class Settings {
     private Settings() {}
 
     /**
-     * applyOf sets one setting of a policy. On Android, to block LOCATION_SHARING switches location off: a
-     * policy that also enforces it gets the one that it would contradict refused.
+     * contradicts reports whether a setting of a policy undoes another one of it. On Android, to block
+     * LOCATION_SHARING switches location off.
      */
+    static boolean contradicts(Map<String, String> policy, String id) {
+        return id.equals("LOCATION_SHARING") && "BLOCK".equals(policy.get(id)) && "ENFORCED".equals(policy.get("LOCATION_MODE"));
+    }
+
+    /** applyOf sets one setting of a policy. One that contradicts another is refused, and taken back where it was set. */
     static SettingReport applyOf(Device device, Map<String, String> policy, String id) {
-        if (id.equals("LOCATION_SHARING") && "BLOCK".equals(policy.get(id)) && "ENFORCED".equals(policy.get("LOCATION_MODE"))) {
+        if (contradicts(policy, id)) {
             SettingReport back = apply(device, id, "");
             return back.is(SettingReport.APPLIED)
                     ? SettingReport.refused(id, DeviceException.unsupported("BLOCK switches location off, and LOCATION_MODE is ENFORCED"))

@@ -1,0 +1,158 @@
+package usb
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/musterhq/muster/internal/check"
+	"github.com/musterhq/muster/internal/usb/adb"
+)
+
+// What the Android app has with this tool (android/README.md).
+const (
+	ownerPackage   = "dev.muster.agent"
+	ownerComponent = ownerPackage + "/.AdminReceiver"
+	ownerProvider  = "content://" + ownerPackage + ".enroll"
+	ownerDir       = "/data/local/tmp/muster-app"
+	ownerApp       = ownerDir + "/agent.apk"
+	ownerBundle    = ownerDir + "/bundle.json"
+	ownerFree      = "to make the device free again: content delete --uri " + ownerProvider + "/owner, in adb shell"
+)
+
+// ownerOldest is the API level of Android 9, the first that takes the app.
+const ownerOldest = 28
+
+// The states in which the app says it is.
+const (
+	ownerNone       = "not_owner" // installed, and not the device owner
+	ownerEnrolled   = "enrolled"
+	ownerRefused    = "refused"
+	ownerSuperseded = "superseded"
+)
+
+// ownerState is what the app says of itself.
+type ownerState struct{ state, device, detail string }
+
+// owner installs the app, makes it the device owner, and hands it the bundle.
+func (w *work) owner() error {
+	before, err := w.ownerState()
+	if err != nil {
+		return err
+	}
+	if before.state == ownerEnrolled {
+		return w.recognize(before.device, "to enroll it here, relinquish it at the service that manages it")
+	}
+	w.begin("making the app its device owner")
+	defer w.tidy(ownerDir)
+	// The directory is closed before anything lies in it.
+	if err := w.each([]string{"mkdir", "-p", ownerDir}, []string{"chmod", "700", ownerDir}); err != nil {
+		return err
+	}
+	if err := w.installApp(); err != nil {
+		return err
+	}
+	now, err := w.ownerState()
+	if err != nil {
+		return err
+	}
+	if now.state == "" || now.state == ownerNone {
+		if err := w.setOwner(); err != nil {
+			return err
+		}
+	}
+	// It may sleep like any other app where that is refused: orders take longer.
+	if _, err := w.ask("cmd", "deviceidle", "whitelist", "+"+ownerPackage); err != nil {
+		return err
+	}
+	bundle, err := w.Desk.Issue(w.ctx)
+	if err != nil {
+		return err
+	}
+	if err := w.handOver(bundle); err != nil {
+		return err
+	}
+	if err := w.await(bundle); err != nil {
+		if now, asked := w.ownerState(); asked == nil && now.detail != "" {
+			return fmt.Errorf("%w; the app says: %s; %s", err, now.detail, ownerFree)
+		}
+		return fmt.Errorf("%w; %s", err, ownerFree)
+	}
+	return nil
+}
+
+// ask runs a command whatever it answers.
+func (w *work) ask(words ...string) (adb.Output, error) {
+	said, err := w.ADB.Run(w.ctx, w.result.Serial, words...)
+	w.record(words, said, err)
+	return said, err
+}
+
+// ownerState asks the app; the zero state: it is not installed.
+func (w *work) ownerState() (s ownerState, err error) {
+	said, err := w.ask("content", "query", "--uri", ownerProvider+"/state")
+	if err != nil {
+		return s, err
+	}
+	_, row, found := strings.Cut(said.Out, "Row: 0 ")
+	if !found {
+		return s, nil
+	}
+	row, _, _ = strings.Cut(row, "\n")
+	// The detail comes last, as it may hold the separator.
+	row, s.detail, _ = strings.Cut(row, ", detail=")
+	for field := range strings.SplitSeq(row, ", ") {
+		name, value, _ := strings.Cut(field, "=")
+		switch name {
+		case "state":
+			s.state = strings.TrimSpace(value)
+		case "device":
+			s.device = strings.TrimSpace(value)
+		}
+	}
+	s.detail = check.Clean(strings.TrimSpace(s.detail), 300)
+	return s, nil
+}
+
+// installApp installs the app or updates it.
+func (w *work) installApp() error {
+	if err := w.push(w.App, ownerApp); err != nil {
+		return err
+	}
+	// The installer's server reads the file through this command, so that the closed
+	// directory is no hindrance.
+	said, err := w.ask("sh", "-c", fmt.Sprintf("pm install -r -g -S %d < %s", len(w.App), ownerApp))
+	if err != nil {
+		return err
+	}
+	if !strings.Contains(said.Out+said.Err, "Success") {
+		return explain("Android does not install the app", said, installRefusals())
+	}
+	return nil
+}
+
+func (w *work) setOwner() error {
+	said, err := w.ask("dpm", "set-device-owner", ownerComponent)
+	if err != nil {
+		return err
+	}
+	if !strings.Contains(said.Out, "Success") {
+		return explain("Android does not make the app its device owner", said, ownerRefusals())
+	}
+	return nil
+}
+
+// handOver writes the bundle into the app's provider. It is never an argument.
+func (w *work) handOver(b Bundle) error {
+	if err := w.hand(b, ownerBundle); err != nil {
+		return err
+	}
+	said, err := w.ask("sh", "-c", "content write --uri "+ownerProvider+"/bundle < "+ownerBundle)
+	if err != nil {
+		return err
+	}
+	if text := said.Out + said.Err; said.Code != 0 || strings.Contains(text, "Exception") || strings.Contains(text, "[ERROR]") {
+		return errors.New("the app does not take the bundle: " + said.Said())
+	}
+	return nil
+}
