@@ -49,6 +49,7 @@ var androidCore = sync.OnceValues(func() (string, error) {
 type javaPhone struct {
 	t              *testing.T
 	classes, state string
+	flags          []string // of the JVM
 	assetID        string
 }
 
@@ -68,7 +69,7 @@ func newJavaPhone(t *testing.T) *javaPhone {
 // command is one of the program, with system properties before the arguments.
 func (p *javaPhone) command(properties []string, args ...string) *exec.Cmd {
 	all := append([]string{"-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", "-Xshare:auto", "-Xmx64m", "-cp", p.classes}, properties...)
-	all = append(append(all, "dev.muster.agent.jvm.Main"), args...)
+	all = append(append(append(all, p.flags...), "dev.muster.agent.jvm.Main"), args...)
 	return exec.CommandContext(p.t.Context(), "java", append(all, "--state", p.state)...)
 }
 

@@ -1,0 +1,154 @@
+package servertest_test
+
+import (
+	"bufio"
+	"bytes"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"testing"
+	"time"
+
+	"github.com/musterhq/muster/internal/access"
+	"github.com/musterhq/muster/internal/provisioning"
+	"github.com/musterhq/muster/internal/servertest"
+)
+
+// Many devices of the app's core in one JVM for a simulated day: each checks in
+// every time, and neither the memory nor a journal grows with the rounds. With
+// MUSTER_SOAK=1 there are a thousand, every quarter of an hour.
+func TestAndroidCore_ManyDevices(t *testing.T) {
+	t.Parallel()
+	devices, step := 20, 4*time.Hour
+	if os.Getenv("MUSTER_SOAK") == "1" {
+		devices, step = 1000, 15*time.Minute
+	}
+	lab := servertest.New(t)
+	p := newJavaPhone(t)
+	site, replica := lab.NewAgentSite("acme", "CAMERA=BLOCK", "SMS=BLOCK"), lab.Start()
+	run := exec.CommandContext(t.Context(), "java", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-Xmx128m", "-cp", p.classes, "dev.muster.agent.jvm.Fleet", p.state)
+	in, err := run.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	out, err := run.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var said bytes.Buffer
+	run.Stderr = &said
+	if err := run.Start(); err != nil {
+		t.Fatal(err)
+	}
+	for range devices {
+		token, err := replica.Agents().Issue(t.Context(), site.Company, site.Policy, provisioning.PersonalUsage(""), time.Hour)
+		if err != nil {
+			t.Fatal(err)
+		}
+		fmt.Fprintf(in, "%s\n", token.Payload)
+	}
+	lines := bufio.NewScanner(out)
+	round := func() (heap, journal int64) {
+		t.Helper()
+		fmt.Fprintf(in, "at %d\n", lab.Now().UnixMilli())
+		if !lines.Scan() {
+			t.Fatalf("the fleet ended: %s", said.String())
+		}
+		var done int
+		if _, err := fmt.Sscan(lines.Text(), &done, &heap, &journal); err != nil || done != devices {
+			t.Fatalf("%q: %d of %d checked in, %v\n%s", lines.Text(), done, devices, err, said.String())
+		}
+		return heap, journal
+	}
+	round()
+	warm, _ := round()
+	var heap, journal int64
+	for passed := time.Duration(0); passed < 24*time.Hour; passed += step {
+		lab.Advance(step)
+		client := site.Client(replica, access.All)
+		found := client.Get("/assets?size=3").Want(t, 200)
+		var page struct{ Content []struct{ PathName string } }
+		found.JSON(t, &page)
+		for _, a := range page.Content {
+			client.Post("/assets/"+filepath.Base(a.PathName)+"/commands/message", bodies()["message"]).Want(t, 200)
+		}
+		heap, journal = round()
+	}
+	if limit := warm + warm/4 + 4<<20; heap > limit {
+		t.Errorf("%d devices take %d bytes after a day, %d at its beginning", devices, heap, warm)
+	}
+	if journal > 1<<20 {
+		t.Errorf("a journal has %d bytes", journal)
+	}
+	t.Logf("%d devices: %d bytes of memory, the largest journal %d", devices, heap, journal)
+	in.Close()
+	if err := run.Wait(); err != nil {
+		t.Errorf("%v: %s", err, said.String())
+	}
+}
+
+// dexed is the core as the app holds it, translated to Android's bytecode, and back
+// again so that a JVM can run it.
+func dexed(t *testing.T, classes string) string {
+	t.Helper()
+	missing := func(what string, err error) {
+		t.Helper()
+		if os.Getenv("CI") == "true" {
+			t.Fatalf("%s: %v", what, err)
+		}
+		t.Skipf("SKIPPED: %s (%v): the app's bytecode is not tried", what, err)
+	}
+	if _, err := exec.LookPath("/usr/bin/enjarify"); err != nil {
+		missing("there is no enjarify", err)
+	}
+	listed, err := exec.CommandContext(t.Context(), "../../android/artifacts.sh", "build").Output()
+	jars := bytes.Fields(listed)
+	if err != nil || len(jars) != 3 {
+		missing("the translator cannot be had", err)
+	}
+	out := t.TempDir()
+	dex, back := filepath.Join(out, "classes.dex"), filepath.Join(out, "back.jar")
+	for _, args := range [][]string{
+		{"java", "-cp", string(jars[1]), "com.android.dx.command.Main", "--dex", "--min-sdk-version=28", "--output=" + dex, classes},
+		{"/usr/bin/enjarify", "-f", "-o", back, dex},
+	} {
+		translate := exec.CommandContext(t.Context(), args[0], args[1:]...)
+		translate.Env = append(os.Environ(), "PATH=/usr/bin:/bin") // enjarify wants the system's Python
+		if said, err := translate.CombinedOutput(); err != nil {
+			t.Fatalf("%v: %v\n%s", args, err, said)
+		}
+	}
+	return back
+}
+
+// The same agent from the bytecode that Android runs: the translation is right.
+func TestAndroidCore_FromDex(t *testing.T) {
+	t.Parallel()
+	if runtime.GOOS != "linux" {
+		t.Skip("enjarify is a package of Debian")
+	}
+	lab := servertest.New(t)
+	p := newJavaPhone(t)
+	p.classes = dexed(t, p.classes)
+	p.flags = []string{"-Xverify:all"}
+	site, replica := lab.NewAgentSite("acme", "CAMERA=BLOCK", "LOCATION_MODE=ENFORCED"), lab.Start()
+	client := site.Client(replica, access.All)
+	p.enroll(site, client, "")
+	if got := p.device().Settings["CAMERA"]; got != "BLOCK" {
+		t.Errorf("CAMERA is %q", got)
+	}
+	p.must("rotate")
+	for _, command := range []string{"message", "reboot", "status-report", "location-update", "sync-policy"} {
+		client.Post("/assets/"+p.assetID+"/commands/"+command, bodies()[command]).Want(t, 200)
+		p.must("run", "--once")
+		site.Settled(client, p.assetID, "SUCCESS")
+	}
+	client.Post("/assets/"+p.assetID+"/commands/relinquish-ownership", nil).Want(t, 200)
+	p.must("run", "--once")
+	awaitStatus(t, site, client, p.assetID, "DELETED")
+	if s := p.device(); !s.Released || len(s.Settings) != 0 {
+		t.Errorf("the device is %+v", s)
+	}
+}
