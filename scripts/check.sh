@@ -16,6 +16,9 @@ say "rules of the house"
 go build -o bin/house ./internal/house/cmd/house
 bin/house
 
+say "texts: docs/style.md"
+go test ./docs
+
 # With -race, what is compiled here serves the tests as well.
 say "go vet"
 go vet "${race[@]}" ./...

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# golden.sh: writes the golden files anew. Tests that compare with one have
+# golden.sh: writes the golden files again. Tests that compare with one have
 # Golden in their name, and their package has a boolean flag -update.
 set -euo pipefail
 cd "$(dirname "$0")/.."

@@ -1,5 +1,5 @@
 // Command muster-agent is the device's own agent: it enrols the device with a
-// Muster service and carries out what the service, and nobody else, orders.
+// Muster service and carries out only what the service orders.
 package main
 
 import (
@@ -29,7 +29,7 @@ type program struct {
 	Run      runCommand      `cmd:"" help:"Keep this device in touch with its service."`
 	Status   statusCommand   `cmd:"" help:"Show what this device is enrolled in."`
 	Rotate   rotateCommand   `cmd:"" help:"Give this device a new key; it also does so by itself once a year."`
-	Unenroll unenrollCommand `cmd:"" help:"Say good-bye to the service and give the device back."`
+	Unenroll unenrollCommand `cmd:"" help:"Unenroll this device."`
 }
 
 // environment is what commands run in.

@@ -16,7 +16,7 @@ type Connections struct {
 }
 
 // SetScopes raises or lowers what a connection may do. It never may more than
-// its user, nor than whoever raises it.
+// its user, or than the person who raises it.
 func (s Connections) SetScopes(ctx context.Context, by UserAccount, id string, scopes Permission) (OAuthConnection, error) {
 	owner, err := s.owner(ctx, by, id)
 	if err != nil {

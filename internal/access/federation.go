@@ -19,8 +19,8 @@ type IdentityProvider struct {
 	Issuer    string
 	ClientID  string
 	Secret    []byte // sealed; empty: none
-	// Domains are the domains of e-mail addresses that sign in there. Nobody
-	// else is let in, whatever the provider says.
+	// Domains are the domains of e-mail addresses that sign in there. All
+	// others are refused, whatever the provider says.
 	Domains []string
 	Enabled bool
 	// CreatesUsers lets in people who are not known yet, with Role.

@@ -67,7 +67,7 @@ func TestAnUnknownGateIsClosed(t *testing.T) {
 	t.Parallel()
 	on := access.Settings{DeviceCommands: true, DestructiveCommands: true, PolicyChanges: true, Provisioning: true, OAuthConnections: true}
 	if access.Grant(access.Principal{Kind: access.APIKey, Settings: on}, 0, "tomorrow") == nil {
-		t.Error("a gate that nobody knows let a key through")
+		t.Error("an unknown gate let a key through")
 	}
 }
 

@@ -17,7 +17,7 @@ type OAuthClient struct {
 	// a public client.
 	SecretHash [sha256.Size]byte
 	CreatedAt  time.Time
-	ExpiresAt  time.Time // a registration that nobody consented to by then is dropped; zero: never
+	ExpiresAt  time.Time // a registration without a consent by then is dropped; zero: never
 }
 
 // Confidential reports whether the client must prove itself with a secret.

@@ -36,7 +36,7 @@ func ServiceActor() Actor { return Actor{Kind: System, ID: "service", Name: "Mus
 // Origin is where a request came from. It travels in the context, so that
 // whatever a request changes is recorded with it, in the same transaction.
 type Origin struct {
-	Actor     Actor // zero: nobody has signed in yet
+	Actor     Actor // zero: not signed in yet
 	RequestID string
 	Address   string // of the client
 	Client    string // what the client calls itself; hostile

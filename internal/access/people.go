@@ -22,12 +22,12 @@ type UserChange struct {
 type PeopleStore interface {
 	UserStore
 	// UpdateUserAmong is UpdateUser whose change also learns how many other
-	// users of the company may manage users; none of them changes meanwhile.
+	// users of the company may manage users; none of them changes before the update is saved.
 	UpdateUserAmong(ctx context.Context, companyID, id string, change func(u *UserAccount, others int) error) (UserAccount, error)
 }
 
-// Change changes a user on behalf of another. Nobody gives rights or policies
-// that they do not have, nobody shuts themselves out, and the last user who
+// Change changes a user on behalf of another. Users cannot give rights or policies
+// that they do not have or shut themselves out, and the last user who
 // may manage users stays one: fault.Forbidden or fault.Refused.
 func (s Users) Change(ctx context.Context, store PeopleStore, by UserAccount, id string, c UserChange) (UserAccount, error) {
 	if !by.Rights.Has(ManageUsers) {

@@ -1,9 +1,9 @@
 // Package access decides who may do what.
 //
-// A Principal is whoever calls: an API key, an OAuth connection, a portal user.
-// Grant is the whole rule (contract 5.2, 5.4, 5.5) and is pure; whoever loads a
-// principal loads its company's settings with it, so that the rule sees both at
-// one moment.
+// A Principal is the caller: an API key, an OAuth connection, a portal user.
+// Grant is the whole rule (contract 5.2, 5.4, 5.5) and is pure. Load a
+// principal together with its company's settings, in one read, so that Grant sees
+// a consistent state.
 package access
 
 import (

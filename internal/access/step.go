@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// StepKind says what somebody who brings a step's token is in the midst of.
+// StepKind is the stage of a multi-step sign-in.
 type StepKind string
 
 // The kinds of steps.
@@ -14,7 +14,7 @@ const (
 	Invitation   StepKind = "INVITATION"    // sets a password for the first time
 	SecondFactor StepKind = "SECOND_FACTOR" // the password was right; a passkey is asked for
 	AddPasskey   StepKind = "ADD_PASSKEY"
-	ProvePasskey StepKind = "PROVE_PASSKEY" // shows the passkey anew before something dangerous
+	ProvePasskey StepKind = "PROVE_PASSKEY" // shows the passkey again before a sensitive action
 	NewKeyForm   StepKind = "NEW_KEY"       // fills in the form of a new API key, which makes one key
 	Connecting   StepKind = "CONNECTING"    // is at the platform's sign-up page
 	// LinkingIdentity proves that an account is theirs, before the company's

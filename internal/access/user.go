@@ -124,7 +124,7 @@ func (u UserAccount) Principal(slug string, settings Settings) Principal {
 }
 
 // MayGrant returns fault.Forbidden if the user may not create a key with the
-// permissions (contract 5.3): nobody hands out more than they have, and
+// permissions (contract 5.3): users cannot grant more than they have, and
 // PROVISIONING takes access to all policies.
 func (u UserAccount) MayGrant(p Permission) error {
 	if !u.Rights.Has(ManageKeys) {

@@ -384,7 +384,7 @@ func (a *Agent) release(ctx context.Context) error {
 	return nil
 }
 
-// Unenroll tells the service good-bye and gives the device back.
+// Unenroll ends the enrollment at the service and releases the device.
 func (a *Agent) Unenroll(ctx context.Context) error {
 	a.mu.Lock()
 	defer a.mu.Unlock()

@@ -67,7 +67,7 @@ func serve(t *testing.T, leaf *issued, more ...*issued) string {
 }
 
 // A pinned key is the service's, however its certificate came about; a pinned
-// authority vouches for the service's host alone; nobody else is believed.
+// authority vouches for the service's host alone; no other is trusted.
 func TestPins(t *testing.T) {
 	t.Parallel()
 	later, past := time.Now().Add(time.Hour), time.Now().Add(-time.Hour)

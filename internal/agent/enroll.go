@@ -79,7 +79,7 @@ func Enroll(ctx context.Context, e Enrolment) (deviceID string, err error) {
 		return "", errors.New("the service's answer to the enrolment names no device or no key")
 	}
 	if e.CommandKey != "" && answer.CommandKeys[0].Key.SPKI != e.CommandKey {
-		return "", errors.New("whoever answered does not have the command key that the code names: create a new code, and see who is between")
+		return "", errors.New("the answering server does not have the command key that the code names: create a new code, and look for a proxy in between")
 	}
 	id := identity{Server: e.Server, DeviceID: answer.DeviceID, Role: e.Role, Key: raw, CommandKeys: answer.CommandKeys,
 		Reserved: 1, OffsetMS: answer.ServerTime - e.Now().UnixMilli(), KeyMade: answer.ServerTime, Latest: answer.ServerTime, Connection: e.Connection}

@@ -202,7 +202,7 @@ func readRefusal(response *http.Response, signature string) *refusal {
 	if seconds, err := strconv.Atoi(response.Header.Get("Retry-After")); err == nil && seconds > 0 {
 		r.RetryAfter = time.Duration(seconds) * time.Second
 	}
-	_ = json.NewDecoder(io.LimitReader(response.Body, maxAnswer)).Decode(&r.Answer) // whoever answered may not be the service
+	_ = json.NewDecoder(io.LimitReader(response.Body, maxAnswer)).Decode(&r.Answer) // the answer may not be the service's
 	return r
 }
 

@@ -31,7 +31,7 @@ const (
 	// redeemAgain is how long the same token with the same key gets its answer
 	// again.
 	redeemAgain = time.Hour
-	// CheckInEvery is how often an agent checks in that nobody wakes.
+	// CheckInEvery is how often an agent checks in without a wake-up.
 	CheckInEvery = 15 * time.Minute
 	// maxOffers is how many commands one check-in carries.
 	maxOffers = 20
@@ -81,7 +81,7 @@ type Signer struct {
 	ID   string
 	Made time.Time
 	// Former are the keys that signed before, youngest first. They sign nothing
-	// any more but who followed them, for devices that were away meanwhile.
+	// any more but who followed them, for devices that were away in that time.
 	Former []Signer
 }
 

@@ -27,7 +27,7 @@ func TestCommandKey_OfTheDevicesAlgorithm(t *testing.T) {
 			t.Errorf("%s: rotate: %v", alg, err)
 		}
 		kept := *other
-		other.Key, other.ID = agentproto.PrivateKey{}, "nobody" // nothing is asked of it
+		other.Key, other.ID = agentproto.PrivateKey{}, "missing" // nothing is asked of it
 		if !p.obeys() {
 			t.Errorf("%s: with another device key it does not obey the service", alg)
 		}

@@ -71,7 +71,7 @@ func TestEachSettingThatCutsOffIsTakenBack(t *testing.T) {
 		if err := p.checkIn(); err == nil || !test.cut(state) {
 			t.Fatalf("%s did not cut the device off: %v", test.change.Setting, err)
 		}
-		p.start() // the process may have died meanwhile
+		p.start() // the process may have died
 		now = now.Add(4 * time.Minute)
 		if err := p.checkIn(); err == nil || !test.cut(state) {
 			t.Fatalf("%s taken back too early: %v", test.change.Setting, err)
@@ -110,7 +110,7 @@ func compliance(t *testing.T, p *phone) told {
 	return now
 }
 
-// What somebody changes on the device is found six hours later, or at its next
+// What a person changes on the device is found six hours later, or at its next
 // start, and set again.
 func TestDriftIsRepaired(t *testing.T) {
 	w := newWorld(t)

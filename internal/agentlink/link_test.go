@@ -512,7 +512,10 @@ func TestReplayedTamperedAndForeignRequestsAreRefused(t *testing.T) {
 			r.Header.Set(agentproto.HeaderDevice, other.agent.DeviceID())
 			return string(got.body)
 		}, http.StatusUnauthorized},
-		"no device": {func(r *http.Request) string { r.Header.Set(agentproto.HeaderDevice, "nobody"); return string(got.body) }, http.StatusUnauthorized},
+		"no device": {func(r *http.Request) string {
+			r.Header.Set(agentproto.HeaderDevice, "missing")
+			return string(got.body)
+		}, http.StatusUnauthorized},
 		"another number": {func(r *http.Request) string {
 			r.Header.Set(agentproto.HeaderSequence, "99999999")
 			return string(got.body)
@@ -552,7 +555,7 @@ func TestClocksThatAreOffAreMended(t *testing.T) {
 	}
 }
 
-// Nobody but the service makes an agent let go, whatever the answer says.
+// Only the service makes an agent let go, whatever the answer says.
 func TestOnlyASignedTombstoneFreesADevice(t *testing.T) {
 	w := newWorld(t)
 	p := w.enrol(agentproto.Ed25519)

@@ -40,7 +40,7 @@ func TestADeviceChangesItsKey(t *testing.T) {
 			if (err == nil) != (lost == "nothing") {
 				t.Fatalf("%s, %s lost: %v", alg, lost, err)
 			}
-			p.start() // the process may have died meanwhile
+			p.start() // the process may have died
 			p.mustCheckIn()
 			if now := p.key(); now == before || now.Algorithm != alg {
 				t.Errorf("%s, %s lost: the key was %v and is %v", alg, lost, before, now)
@@ -115,11 +115,11 @@ func TestTheServiceChangesItsKey(t *testing.T) {
 	if c := away.latest(); c.State != command.Succeeded {
 		t.Errorf("the device that was away: %s %q", c.State, c.Outcome)
 	}
-	w.follow("k9", false) // nobody that the devices know announces it
+	w.follow("k9", false) // no key that the devices know announces it
 	p.send(command.LaunchApp, command.LaunchAppBody{PackageName: "com.example.app"})
 	p.mustCheckIn()
 	if c := p.latest(); c.State.Final() {
-		t.Errorf("a key that nobody announced has power: %s", c.State)
+		t.Errorf("a key that was not announced has power: %s", c.State)
 	}
 }
 

@@ -150,7 +150,7 @@ func FuzzOpen(f *testing.F) {
 		var v any
 		e := agentproto.Envelope{Kind: kind, Payload: payload, KeyID: keyID, Sig: sig}
 		if e.Open(public, kind, &v) == nil {
-			t.Fatal("an envelope that nobody signed opened")
+			t.Fatal("an unsigned envelope opened")
 		}
 	})
 }

@@ -56,7 +56,7 @@ const (
 	MaxViews    = 500
 )
 
-// Views keeps saved views. A view belongs to whoever made it.
+// Views keeps saved views. A view belongs to the user who made it.
 type Views interface {
 	// SavedViews returns a person's own views and those that are shared, by name.
 	SavedViews(ctx context.Context, companyID, userID string) ([]SavedView, error)

@@ -68,7 +68,7 @@ func (PasswordBody) LogValue() string { return "[secret]" }
 // String keeps the password out of formatted text.
 func (PasswordBody) String() string { return "[secret]" }
 
-// Verdict is what one attempt came to, by the phase in which it ended
+// Verdict is the result of one attempt, by the phase in which it ended
 // (contract 7.1).
 type Verdict int
 
@@ -80,11 +80,11 @@ const (
 	Done
 	// NotSent: failed before anything left the service (503).
 	NotSent
-	// Unknown: it may have been sent; nobody can tell (202).
+	// Unknown: it may have been sent (202).
 	Unknown
 	// Gone: the channel says that the device is no longer managed (409).
 	Gone
-	// Unreachable: no way to this device at present, such as no valid push token (409).
+	// Unreachable: no way to this device, such as no valid push token (409).
 	Unreachable
 	// Refused: the channel evaluated and refused it, or says that it failed (422).
 	Refused

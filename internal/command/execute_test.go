@@ -422,7 +422,7 @@ func TestArgumentsAreChecked(t *testing.T) {
 		{"start_lost_mode", map[string]any{"message": "x", "phoneNumber": long}, "phoneNumber"},
 		{"start_lost_mode", map[string]any{"message": "x", "streetAddress": long}, "streetAddress"},
 		{"start_lost_mode", map[string]any{"message": "x", "organization": long}, "organization"},
-		{"start_lost_mode", map[string]any{"message": "x", "email": "nobody"}, "email"},
+		{"start_lost_mode", map[string]any{"message": "x", "email": "name"}, "email"},
 		{"start_lost_mode", map[string]any{"message": "x", "email": ""}, "email"},
 		{"start_lost_mode", map[string]any{"message": "x", "email": nil, "phoneNumber": nil, "streetAddress": nil, "organization": nil}, ""},
 		{"start_lost_mode", map[string]any{"message": nil}, "message"},

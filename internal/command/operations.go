@@ -35,7 +35,7 @@ func table() []row {
 			"Ends lost mode on one company-owned, platform-managed device that was found. It has no effect, and is no error, if the device was not in lost mode."},
 		{NotificationMessage, "send_message", "Send message", "message", operation.Writing, false, with(MessageArgs.body),
 			"Shows a plain-text notification on one device that has our agent and a registered push token (managedDevice.pushReachable). " +
-				"SUCCESS means that the push was accepted for delivery, not that somebody has seen it. Without a push token it fails with unsupported."},
+				"SUCCESS means that the push was accepted for delivery, not that a person has seen it. Without a push token it fails with unsupported."},
 		{StatusReport, "request_status_report", "Request status report", "status-report", operation.Writing, false, bare,
 			"Asks one device to send a fresh status report now; read it afterwards with get_asset (managedDevice.statusReport). " +
 				"A platform-managed device without our companion cannot be asked: its last report is read again from the platform instead, and the history says of when it is."},
@@ -48,7 +48,7 @@ func table() []row {
 			"Restarts one fully managed device now. Its user is interrupted and unsaved work may be lost; ask before you send it. " +
 				"Devices with a work profile cannot be restarted and answer unsupported."},
 		{Shutdown, "shutdown_device", "Shut down device", "shutdown", operation.Writing, true, bare,
-			"Powers off one agent-managed device. It cannot be powered on again remotely: somebody must press its button. Platform-managed devices answer unsupported."},
+			"Powers off one agent-managed device. It cannot be powered on again remotely: a person must press its button. Platform-managed devices answer unsupported."},
 		{LaunchApp, "launch_app", "Open app", "launch-app", operation.Writing, false, with(LaunchAppArgs.body),
 			"Opens an installed app, named by its package, on one agent-managed device. Platform-managed devices answer unsupported."},
 		{ClearAppData, "clear_app_data", "Clear app data", "clear-app-data", operation.Destroying, true, with(ClearAppDataArgs.body),

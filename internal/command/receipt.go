@@ -45,7 +45,7 @@ func (r Receipt) admissible(t Type) Receipt {
 }
 
 // step is the transition that the receipt means. A final word also settles a
-// command that the sweeper has made UNCONFIRMED meanwhile.
+// command that the sweeper has made UNCONFIRMED.
 func (r Receipt) step(t Type) Step {
 	said := orElse(r.Outcome, r.Detail)
 	final := []State{Prepared, Unconfirmed}

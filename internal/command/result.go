@@ -30,7 +30,7 @@ func resultOf(c Command, slug string, m asset.Management) Result {
 	return r
 }
 
-// unconfirmedOf is the result of a command whose outcome nobody knows; detail,
+// unconfirmedOf is the result of a command whose outcome is unknown; detail,
 // if not empty, says why and what to do.
 func unconfirmedOf(c Command, slug string, m asset.Management, detail string) Result {
 	c.State = Unconfirmed

@@ -36,7 +36,7 @@ type Service struct {
 	Push      Channel
 	Now       func() time.Time
 	Log       *slog.Logger  // nil: silent
-	Observer  Observer      // nil: nobody counts
+	Observer  Observer      // nil: nothing is counted
 	SendLimit time.Duration // 0: DefaultSendLimit
 
 	// Crash is called at each Step of a command's life, so that tests can end

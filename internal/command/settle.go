@@ -35,8 +35,8 @@ type Sighting struct {
 const ClockSkew = time.Minute
 
 // Settle makes a command final by the device's or the channel's word. It
-// reports the command as it then is, and false if it was final before: final
-// states never change. A command that nobody sent here is fault.NotFound.
+// returns the updated command, and false if it was already final: final
+// states never change. A command that was not sent here is fault.NotFound.
 func (s *Service) Settle(ctx context.Context, f Feedback) (Command, bool, error) {
 	id, err := s.find(ctx, f)
 	if err != nil {
@@ -102,7 +102,7 @@ func (s *Service) Adopt(ctx context.Context, ref string, seen Sighting) (Command
 	if err != nil {
 		return Command{}, err
 	}
-	if !taken { // settled or sent meanwhile, by somebody who knows more
+	if !taken { // settled or sent by another call, which knows more
 		return Command{}, none
 	}
 	return now, nil

@@ -271,7 +271,7 @@ func TestSweepTakesBatches(t *testing.T) {
 }
 
 // TestTheSweeperMayBeFasterThanTheChannel: an attempt that took too long was
-// made UNCONFIRMED meanwhile; what the channel knows in the end still counts.
+// made UNCONFIRMED; what the channel knows in the end still counts.
 func TestTheSweeperMayBeFasterThanTheChannel(t *testing.T) {
 	t.Parallel()
 	for v, want := range map[command.Verdict]struct {

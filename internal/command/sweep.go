@@ -14,7 +14,7 @@ const (
 	expiryGrace = 5 * time.Minute
 )
 
-// Sweep settles what nobody else will: an intent whose outcome was never
+// Sweep settles what no call will: an intent whose outcome was never
 // written becomes UNCONFIRMED, and a command past its deadline ends ERROR. It
 // sends nothing. Any number of replicas may sweep at once; call it every few
 // seconds.
@@ -27,8 +27,8 @@ func (s *Service) Sweep(ctx context.Context) error {
 }
 
 // Abandon makes every intent UNCONFIRMED whose outcome is not written yet. It
-// is for the start of a process that is alone with its database: nobody else
-// can be sending one.
+// is for the start of a process that is alone with its database: no other
+// process can be sending one.
 func (s *Service) Abandon(ctx context.Context) error {
 	return s.abandon(ctx, s.now().Add(time.Second))
 }

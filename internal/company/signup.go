@@ -5,8 +5,8 @@ import "time"
 // SignupKept is how long a sign-up that was left half-way can be gone on with.
 const SignupKept = 7 * 24 * time.Hour
 
-// Signup is a sign-up at the device-management platform that is under way, so
-// that whoever left it half-way can go on.
+// Signup is an unfinished sign-up at the device-management platform, so that
+// an administrator who left can go on.
 type Signup struct {
 	State      string // the secret that the vendor's page brings back
 	CompanyID  string

@@ -39,7 +39,7 @@ func (f *fixture) keeper() *activity.Keeper {
 	return &activity.Keeper{Store: f.db, Signer: newSigner(), Now: f.clock.Now}
 }
 
-// tamper runs a statement on the database as somebody with access to it would.
+// tamper runs a statement on the database as a person with access to it would.
 func (f *fixture) tamper(statement string) {
 	f.Helper()
 	if f.name != "sqlite" {

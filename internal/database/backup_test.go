@@ -20,7 +20,7 @@ func TestABackupIsACompleteDatabase(t *testing.T) {
 	c := f.begin(a, command.Lock)
 	path := filepath.Join(t.TempDir(), "it's a copy.db")
 
-	// Writers go on meanwhile.
+	// Writers go on at the same time.
 	var all sync.WaitGroup
 	for n := range 20 {
 		all.Go(func() {

@@ -51,18 +51,18 @@ func TestCommandsThatAreNotThere(t *testing.T) {
 		c.IdempotencyRef = "ref"
 		_, _, err := f.db.Begin(f.Context(), c, nil)
 		f.ok(err)
-		_, err = f.db.Command(f.Context(), "nobody")
+		_, err = f.db.Command(f.Context(), "missing")
 		f.code(fault.NotFound, err)
 		_, err = f.db.CommandByRef(f.Context(), "")
 		f.code(fault.NotFound, err)
 		_, err = f.db.CommandByIdempotencyRef(f.Context(), "another company", "ref")
 		f.code(fault.NotFound, err)
-		_, _, err = f.db.Take(f.Context(), "nobody", command.Step{From: []command.State{command.Sent}, To: command.Failed})
+		_, _, err = f.db.Take(f.Context(), "missing", command.Step{From: []command.State{command.Sent}, To: command.Failed})
 		f.code(fault.NotFound, err)
 		_, _, err = f.db.History(f.Context(), "another company", a.ID, operation.PageRequest{Size: 20})
 		f.code(fault.NotFound, err)
 		stranger := f.intent(a, command.Lock)
-		stranger.AssetID = "nobody"
+		stranger.AssetID = "missing"
 		if _, _, err = f.db.Begin(f.Context(), stranger, nil); err == nil {
 			f.Fatal("a command was begun for an asset that is not there")
 		}
@@ -163,7 +163,7 @@ func TestFinalStatesAreNeverLeft(t *testing.T) {
 	})
 }
 
-// Whoever reads that a command succeeded finds the asset as it left it.
+// A reader who sees that a command succeeded finds the asset as it left it.
 func TestASuccessShowsOnTheAsset(t *testing.T) {
 	withCompany(t, func(f *fixture) {
 		for _, last := range []command.Type{command.WipeCompanyData, command.RelinquishOwnership} {
@@ -276,7 +276,7 @@ func TestMarkDeletedEndsOneEnrolment(t *testing.T) {
 			equal(f, "end", words(got.State, got.Outcome), words(want, outcome))
 		}
 		equal(f, "feedback on the wipe", f.command(wipe.ID).FeedbackAt, f.clock.Now())
-		f.code(fault.NotFound, f.db.MarkDeleted(f.Context(), "nobody", 1, f.clock.Now()))
+		f.code(fault.NotFound, f.db.MarkDeleted(f.Context(), "missing", 1, f.clock.Now()))
 		// The name is buried: a late report enrols nothing.
 		equal(f, "late", f.observe(f.seen("a")).Applied, false)
 	})

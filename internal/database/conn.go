@@ -128,7 +128,7 @@ func (p *prepared) statement(ctx context.Context, query string) (*sql.Stmt, erro
 		return s, nil
 	}
 	// SQLite looks at the value of a bound LIMIT when it plans, and so would
-	// plan anew at every call; it does not look into a CAST.
+	// plan again at every call; it does not look into a CAST.
 	s, err := p.on.PrepareContext(ctx, strings.ReplaceAll(query, "LIMIT ?", "LIMIT CAST(? AS BIGINT)"))
 	if err != nil {
 		return nil, err

@@ -153,7 +153,7 @@ func endDelivery(ctx context.Context, db *DB, c conn, deviceID, commandID string
 
 // ExpireDeliveryLeases offers everything again at the next check-ins. A replica
 // that is alone with its database calls it at its start: what it had offered
-// before, nobody may have received.
+// before may not have been received.
 func (db *DB) ExpireDeliveryLeases(ctx context.Context) error {
 	return db.statement(ctx, func(ctx context.Context, c conn) error {
 		_, err := c.exec(ctx, `UPDATE agent_deliveries SET lease_until = ? WHERE lease_until > ?`, millis(db.now()), millis(db.now()))

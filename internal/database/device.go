@@ -112,8 +112,8 @@ func (h held) end(ctx context.Context, t *tx, at time.Time, e ending) error {
 	return counts.save(ctx, t)
 }
 
-// show changes an asset as the success of one of its commands does: whoever
-// reads of the one finds the other. The device's own report says so again.
+// show changes an asset as the success of one of its commands does, in one
+// transaction with the command. The device's own report says so again.
 func show(ctx context.Context, t *tx, c command.Command) error {
 	h, err := hold(ctx, t, c.AssetID)
 	if err != nil || h.epoch != c.Epoch || h.status == asset.Deleted {

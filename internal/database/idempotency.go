@@ -128,8 +128,8 @@ func (db *DB) ReleaseClaim(ctx context.Context, h operation.Holding) error {
 }
 
 // EndClaimLeases lets every claim be taken over at once. Only a service that
-// is alone with its database may do so, and only before it serves: whoever
-// held a lease is gone.
+// is alone with its database may do so, and only before it serves: the
+// process that held a lease is gone.
 func (db *DB) EndClaimLeases(ctx context.Context) error {
 	_, err := db.changeClaim(ctx, `UPDATE claims SET leased_until = 0 WHERE answer = '' AND leased_until > 0`)
 	return err

@@ -88,7 +88,7 @@ func TestClaimIsTakenOverAfterItsLease(t *testing.T) {
 		if second.Ref != first.Ref || second.Attempt != 2 {
 			t.Errorf("taken over as %+v of %+v", second, first)
 		}
-		// Whoever lost the claim changes nothing any more.
+		// A call that lost the claim changes nothing.
 		if err := db.SettleClaim(t.Context(), first, []byte("late")); err != nil {
 			t.Fatal(err)
 		}

@@ -11,7 +11,7 @@ import (
 
 // lockInvited returns a user who may be invited and does not change until the end:
 // fault.Refused for one who has a way to sign in, or ever signed in. A link for
-// such a user would let its holder into an account that is somebody's already.
+// such a user would let its holder into an account that is in use.
 func lockInvited(ctx context.Context, t *tx, companyID, id string) (access.UserAccount, error) {
 	u, err := findUser(ctx, t, `u.id = ? AND u.company_id = ?`+t.lock(), id, companyID)
 	if err != nil {

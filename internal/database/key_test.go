@@ -37,7 +37,7 @@ func TestAKeyIsReadWithItsCompany(t *testing.T) {
 		_, p, err = f.db.KeyByPrefix(f.Context(), k.Prefix)
 		f.ok(err)
 		equal(f, "policy changes", p.Settings.PolicyChanges, true)
-		_, _, err = f.db.KeyByPrefix(f.Context(), "nobody")
+		_, _, err = f.db.KeyByPrefix(f.Context(), "missing")
 		f.code(fault.NotFound, err)
 	})
 }
@@ -85,7 +85,7 @@ func TestUsesAreWrittenByClose(t *testing.T) {
 		f.clock.Advance(time.Minute)
 		f.ok(second.TouchKey(f.Context(), k.ID))
 		second.TouchDevice(device.ID, f.clock.Now())
-		f.ok(second.TouchKey(f.Context(), "nobody"))
+		f.ok(second.TouchKey(f.Context(), "missing"))
 		f.ok(second.Close())
 		all, err := f.db.Keys(f.Context(), f.company.ID)
 		f.ok(err)

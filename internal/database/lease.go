@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// takeLease changes one row if the holder has the lease, or nobody. Its
+// takeLease changes one row if the holder has the lease, or it is free. Its
 // parameters: name, holder, end, now.
 const takeLease = `INSERT INTO leases (name, holder, expires_at) VALUES (?, ?, ?)
 	ON CONFLICT (name) DO UPDATE SET holder = excluded.holder, expires_at = excluded.expires_at

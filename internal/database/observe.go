@@ -16,12 +16,12 @@ import (
 )
 
 // Observe applies one observation in one transaction. The rules, each of which
-// somebody once had as a bug:
+// was once a bug:
 //
 //   - A message is applied once.
 //   - An observation older than the newest that its device applied is dropped,
 //     also after the device ended.
-//   - A device that ended comes back only by enrolling anew.
+//   - A device that ended comes back only by a new enrollment.
 //   - A device that we do not know joins, whatever its first word is: the
 //     message that said so may be lost.
 //   - A new enrolment is a new epoch; what was asked of the old one has failed.

@@ -362,7 +362,7 @@ func TestDeviceNamesAreOfWhatIsManaged(t *testing.T) {
 func TestObservationsOfNoCompanyFail(t *testing.T) {
 	withCompany(t, func(f *fixture) {
 		o := f.joined("d", "")
-		o.CompanyID = "nobody"
+		o.CompanyID = "missing"
 		_, err := f.db.Observe(f.Context(), o)
 		f.code(fault.NotFound, err)
 	})
@@ -432,7 +432,7 @@ func TestAppsOfADevice(t *testing.T) {
 		report([]asset.App{{Package: "a", Version: "2"}})
 		o := f.joined("d", p.ID)
 		o.EnrolledAt = o.ObservedAt
-		f.observe(o) // anew: what was said before does not hold
+		f.observe(o) // again: what was said before does not hold
 		check("", time.Time{})
 		report([]asset.App{{Package: "a", Version: "2"}})
 		gone := f.seen("d")

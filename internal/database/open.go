@@ -22,7 +22,7 @@ type Options struct {
 	ServerClock bool
 	// Schema says what may be done with a database of another version.
 	Schema SchemaUse
-	// Logger is told of what nobody waits for; nil: nobody is told.
+	// Logger gets the errors that no caller waits for; nil: they are dropped.
 	Logger *slog.Logger
 }
 

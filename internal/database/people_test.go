@@ -214,8 +214,8 @@ func TestCodesAndTokensExpire(t *testing.T) {
 	})
 }
 
-// What nobody can use any more goes, and only that: the tables stay bounded
-// whoever registers, consents and refreshes.
+// What can no longer be used is deleted, and only that: the tables stay bounded
+// whatever clients register, consent to and refresh.
 func TestOAuthIsSweptOnceItIsOfNoUse(t *testing.T) {
 	each(t, func(t *testing.T, e *engine) {
 		db := e.open(t)

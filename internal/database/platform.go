@@ -70,7 +70,7 @@ func (db *DB) SetUnpushed(ctx context.Context, policyID string) error {
 
 // SetPushFailed notes why a version of a policy could not be pushed. backoff
 // says when to try again, by how long this version has failed; nil: not before
-// it is saved, or pushed, by somebody.
+// it is saved, or pushed by request.
 func (db *DB) SetPushFailed(ctx context.Context, policyID string, version int, text string, at time.Time, backoff func(failing time.Duration) time.Duration) error {
 	return db.write(ctx, func(ctx context.Context, t *tx) error {
 		if _, err := t.exec(ctx, `UPDATE policies SET push_error = ?, push_tried_at = ? WHERE id = ?`, text, millis(at), policyID); err != nil {

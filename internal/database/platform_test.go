@@ -68,7 +68,7 @@ func TestQuotaKeepsAReserveAndPausesBackgroundWork(t *testing.T) {
 		equal(f, "a command", f.spend("p", 0, false), true)
 		f.ok(f.db.PauseQueries(f.Context(), "p", f.clock.Now().Add(time.Minute)))
 		equal(f, "a paused background query", f.spend("p", 0, true), false)
-		equal(f, "a command meanwhile", f.spend("p", 0, false), true)
+		equal(f, "a command in between", f.spend("p", 0, false), true)
 		f.clock.Advance(time.Minute)
 		equal(f, "a background query afterwards", f.spend("p", 0, true), true)
 	})

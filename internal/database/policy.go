@@ -177,7 +177,7 @@ func writePolicy(ctx context.Context, t *tx, next policy.Policy, was string, exp
 		return policy.Policy{}, fault.New(fault.NotFound, "no such policy")
 	case n == 0:
 		return policy.Policy{}, fault.New(fault.StaleProposal,
-			"the policy is at version %d, not %d: read it again and make the change anew", saved.Version, expected)
+			"the policy is at version %d, not %d: read it again and repeat the change", saved.Version, expected)
 	}
 	return saved, addRevision(ctx, t, saved, r)
 }

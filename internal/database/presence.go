@@ -68,7 +68,7 @@ func (db *DB) sender() string {
 	return ""
 }
 
-// Abandoned returns intents that nobody works on any more, oldest first: those
+// Abandoned returns intents that no replica works on, oldest first: those
 // made before a time, and those of a replica that is no longer present.
 func (db *DB) Abandoned(ctx context.Context, before time.Time, limit int) ([]command.Command, error) {
 	now := db.now()

@@ -162,8 +162,8 @@ func (db *DB) Doubtful(ctx context.Context, limit int) ([]proposal.Proposal, err
 }
 
 // EndTurns lets every turn at a policy be taken over at once. Only a service
-// that is alone with its database may do so, and only before it serves: whoever
-// held a turn is gone.
+// that is alone with its database may do so, and only before it serves: the
+// process that held a turn is gone.
 func (db *DB) EndTurns(ctx context.Context) error {
 	return db.write(ctx, func(ctx context.Context, t *tx) error {
 		if _, err := t.exec(ctx, `DELETE FROM leases WHERE name LIKE ?`, policy.LeaseKey("%")); err != nil {

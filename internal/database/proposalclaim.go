@@ -10,7 +10,7 @@ import (
 	"github.com/musterhq/muster/internal/proposal"
 )
 
-// Whoever writes locks in this order, so that nobody waits in a circle:
+// Every writer locks in this order, so that there are no deadlocks:
 // proposal, company, policy, lease. A name is looked for, and given, under the
 // lock of its company; a version under that of its policy.
 
@@ -178,7 +178,7 @@ func (db *DB) saveNext(ctx context.Context, t *tx, p proposal.Proposal, e *propo
 	if !e.Held {
 		return saved.Version, nil
 	}
-	// The platform's copy is certain only if nobody else could send meanwhile.
+	// The platform's copy is certain only if no one else could send in between.
 	mine, err := holdsTurn(ctx, t, p.Next.PolicyID, e.Holder, now)
 	if err != nil || !mine {
 		e.Doubted = true
@@ -215,7 +215,7 @@ func (db *DB) lockProposal(ctx context.Context, t *tx, id string) (proposal.Prop
 	return found(p, err, "proposal")
 }
 
-// lockCompany makes sure, if wanted, that nobody else gives names in the company.
+// lockCompany locks the company against other changes of names, if wanted.
 func lockCompany(ctx context.Context, t *tx, companyID string, wanted bool) error {
 	if !wanted {
 		return nil
@@ -224,7 +224,7 @@ func lockCompany(ctx context.Context, t *tx, companyID string, wanted bool) erro
 	return err
 }
 
-// lockPolicy returns a policy that nobody else changes until the transaction
+// lockPolicy returns a policy that no one else changes until the transaction
 // ends.
 func lockPolicy(ctx context.Context, t *tx, companyID, id string) (policy.Policy, error) {
 	if _, err := value[string](ctx, t, `SELECT id FROM policies WHERE id = ? AND company_id = ?`+t.lock(), id, companyID); err != nil {

@@ -105,7 +105,7 @@ func (db *DB) recordProvider(ctx context.Context, t *tx, before, after access.Id
 		activity.Change{Field: "role", Before: string(before.Role), After: string(after.Role)},
 	)
 	if string(before.Secret) != string(after.Secret) {
-		changes = append(changes, activity.Change{Field: "clientSecret", After: "set anew"})
+		changes = append(changes, activity.Change{Field: "clientSecret", After: "changed"})
 	}
 	c, err := findCompany(ctx, t, `c.id = ?`, after.CompanyID)
 	if err != nil || len(changes) == 0 {

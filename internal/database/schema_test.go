@@ -12,7 +12,7 @@ import (
 	"github.com/musterhq/muster/internal/database"
 )
 
-var update = flag.Bool("update", false, "write schema.sql anew")
+var update = flag.Bool("update", false, "write schema.sql again")
 
 const golden = "schema.sql"
 

@@ -90,7 +90,7 @@ func newSearch(db *DB, s asset.Search) (*search, error) {
 	if s.After != "" {
 		from, ok := parseCursor(s.After, q.numeric)
 		if !ok {
-			return nil, fault.Invalid("this is not where a search goes on: begin it anew", fault.Field{Field: "after", Message: "is not the next of a search"})
+			return nil, fault.Invalid("this is not where a search goes on: begin a new search", fault.Field{Field: "after", Message: "is not the next of a search"})
 		}
 		q.from = &from
 	}

@@ -59,7 +59,7 @@ func (db *DB) CreateSession(ctx context.Context, s access.Session) error {
 }
 
 // recordPerson records what a person did about their own signing in. Who it
-// was is known by the change, as the context has nobody yet.
+// was is known by the change, as the context has no user yet.
 func (db *DB) recordPerson(ctx context.Context, c conn, userID string, action activity.Action, outcome activity.Outcome, changes ...activity.Change) error {
 	u, err := findUser(ctx, c, `u.id = ?`, userID)
 	if err != nil {
@@ -76,7 +76,7 @@ func (db *DB) recordPerson(ctx context.Context, c conn, userID string, action ac
 func (db *DB) SignInFailed(ctx context.Context, u access.UserAccount, why string) error {
 	return db.write(ctx, func(ctx context.Context, t *tx) error {
 		if u.ID == "" {
-			_, err := spend(ctx, t, "signin-nobody", math.MaxInt32, time.Minute, db.now())
+			_, err := spend(ctx, t, "signin-unknown", math.MaxInt32, time.Minute, db.now())
 			return err
 		}
 		return db.recordPerson(ctx, t, u.ID, activity.SignInRefused, activity.Refused, activity.Change{Field: "reason", After: why})
@@ -128,7 +128,7 @@ func (db *DB) TouchSession(ctx context.Context, id string, seen time.Time) error
 	})
 }
 
-// ProveSession notes that the person proved anew who they are.
+// ProveSession notes that the person proved again who they are.
 func (db *DB) ProveSession(ctx context.Context, id string, at time.Time) error {
 	return db.write(ctx, func(ctx context.Context, t *tx) error {
 		user, err := value[string](ctx, t, `UPDATE sessions SET proved_at = ? WHERE id = ? RETURNING user_id`, millis(at), id)

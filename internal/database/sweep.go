@@ -12,7 +12,7 @@ const (
 	// seven days for which a subscription keeps a message.
 	messageLife = 8 * 24 * time.Hour
 	// pollLife is how long after its time a note to ask after a command is kept:
-	// an open command is asked after each hour, and noted anew.
+	// an open command is asked for each hour, and noted again.
 	pollLife = 7 * 24 * time.Hour
 	// signupLife is how long after its begin a sign-up is remembered.
 	signupLife = 90 * 24 * time.Hour

@@ -192,7 +192,7 @@ func (db *DB) recordUser(ctx context.Context, t *tx, action activity.Action, bef
 		activity.Change{Field: "disabled", Before: onOff(before.Disabled), After: onOff(after.Disabled)},
 	)
 	if before.PasswordHash != after.PasswordHash {
-		changes = append(changes, activity.Change{Field: "password", After: "set anew"})
+		changes = append(changes, activity.Change{Field: "password", After: "changed"})
 	}
 	if changes = append(changes, more...); len(changes) == 0 {
 		return nil

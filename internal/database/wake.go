@@ -14,8 +14,8 @@ import (
 // and the others are told to look at everything instead.
 const maxPending = 100_000
 
-// wakes carries hints that something changed. A hint may be lost, and comes
-// twice at times: whoever listens also looks for himself now and then.
+// wakes carries hints that something changed. A hint may be lost or
+// delivered twice; listeners also poll.
 type wakes struct {
 	id     string // of this replica, to know its own hints by
 	logger *slog.Logger
@@ -88,7 +88,7 @@ func (w *wakes) deliverAll() {
 }
 
 // queue keeps ids for the other replicas. They are sent as soon as the sender
-// is free, so that one message carries all that came meanwhile.
+// is free, so that one message carries all that arrived since the last.
 func (w *wakes) queue(topic string, ids []string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()

@@ -8,8 +8,8 @@ import (
 	"sync"
 )
 
-// maxBatch bounds how many callers' work one commit carries, so that nobody
-// waits long and other processes get their turn.
+// maxBatch bounds how many callers' work one commit carries, so that no caller
+// waits long and other processes can write.
 const maxBatch = 64
 
 var errClosed = errors.New("the database is closed")
@@ -121,8 +121,8 @@ func (w *writer) gather(first *job) []*job {
 	return batch
 }
 
-// commit runs a batch in one transaction. Its error befell all of them; a
-// job's own error is in the job.
+// commit runs a batch in one transaction. The returned error applies to the whole batch; a
+// job's own error is in job.err.
 func (w *writer) commit(batch []*job) (err error) {
 	ctx := context.Background()
 	if err := w.relax(ctx, batch); err != nil {

@@ -87,7 +87,7 @@ func Invalid(detail string, fields ...Field) *Error {
 }
 
 // Limited makes a RateLimited error; after is rounded up to whole seconds, at
-// least one, by whoever prints it.
+// least one, where it is printed.
 func Limited(after time.Duration, format string, args ...any) *Error {
 	return &Error{Code: RateLimited, Detail: fmt.Sprintf(format, args...), RetryAfter: after, Retryable: true}
 }

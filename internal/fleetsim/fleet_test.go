@@ -30,8 +30,8 @@ func TestTwoThousandAgentsUnderFaults(t *testing.T) {
 	o.Lost, o.Duplicated, o.Crashes, o.Endings = 0.02, 0.02, 0.005, 0.01
 	o.Halfway = func(context.Context) error { return p.kill() }
 	report := run(t, o)
-	// Of what was being sent when the service was killed, eight at the most, nobody
-	// can tell whether it was.
+	// Of what was being sent when the service was killed, eight at the most, it is
+	// unknown whether it was.
 	const underWay = 8
 	if report.Commands < 1.8*agents || report.Succeeded+report.Unconfirmed != report.Commands || report.Unconfirmed > underWay || report.Departed != agents/100 {
 		t.Errorf("not every command succeeded: %+v", report)

@@ -23,7 +23,7 @@ import (
 	"github.com/musterhq/muster/internal/agentproto"
 )
 
-// Options say how many devices there are, and what befalls them. Shares are
+// Options say how many devices there are, and which faults they have. Shares are
 // between 0 and 1.
 type Options struct {
 	Server string   // the service's address

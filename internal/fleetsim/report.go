@@ -18,7 +18,7 @@ type Report struct {
 	Commands    int   `json:"commands"`
 	Succeeded   int   `json:"succeeded"`
 	Failed      int   `json:"failed"`      // final, with an error
-	Unconfirmed int   `json:"unconfirmed"` // final in so far as nobody will ever know
+	Unconfirmed int   `json:"unconfirmed"` // final: the outcome will never be known
 	Lost        int   `json:"lost"`        // not final
 	Doubled     int   `json:"doubled"`     // carried out twice
 	Departed    int   `json:"departed"`    // wiped or relinquished

@@ -167,7 +167,7 @@ func (m *member) hasPolicy(a assetView, versions map[string]int) error {
 	}
 	policy := m.policy
 	for _, e := range m.history {
-		if e.Type == changePolicy && e.Status == "UNCONFIRMED" { // nobody can tell which it is to have
+		if e.Type == changePolicy && e.Status == "UNCONFIRMED" { // which policy it should have is unknown
 			policy = a.ManagedDevice.PolicyID
 		}
 	}

@@ -14,7 +14,7 @@ const tableMark = "//house:table "
 
 // checkVariables finds package-level variables that may change: those written
 // to anywhere in the module, and those whose first value can be changed from
-// within. Sentinel errors, embedded files and tables that nobody writes to are
+// within. Sentinel errors, embedded files and tables without writes are
 // welcome.
 func (r *report) checkVariables() {
 	written := r.writes()
@@ -70,14 +70,14 @@ func isSentinel(name string) bool {
 }
 
 // harmless lists packages of the standard library whose functions return values
-// that nobody can change, or fresh ones.
+// that are immutable, or fresh ones.
 var harmless = []string{
 	"bytes", "cmp", "encoding/base32", "encoding/base64", "encoding/hex", "errors", "fmt", "html/template", "maps",
 	"net/netip", "reflect", "regexp", "slices", "strconv", "strings", "text/template", "time", "unicode",
 }
 
 // immutable tells whether the i-th variable of spec holds a value that stays
-// as it is when nobody assigns to it.
+// as it is without an assignment.
 func (f *file) immutable(spec *ast.ValueSpec, i int) bool {
 	if i >= len(spec.Values) {
 		return false // no value yet: it waits to be changed

@@ -39,7 +39,7 @@ const (
 type Holding struct {
 	State ClaimState
 	ID    string
-	// Ref identifies the claim, whoever holds it. It is the IdempotencyRef of
+	// Ref identifies the claim, independent of its holder. It is the IdempotencyRef of
 	// the calls made under it: a call that takes over after a crash has the
 	// Ref of the one that crashed, and so finds what that one began.
 	Ref string

@@ -72,7 +72,7 @@ type Outcome struct {
 	Result any          // of the operation's result type, when Fault is nil
 	Fault  *fault.Error // nil: success
 	// Allowance is what is left of the caller's budget; nil where the call
-	// never came to the budget.
+	// ended before the budget.
 	Allowance *Allowance
 	// Reached reports whether the handler ran: only then may anything have happened.
 	Reached bool

@@ -77,8 +77,8 @@ func TestOrderOfChecks(t *testing.T) {
 		want      fault.Code
 		spends    bool
 	}{
-		{"nobody", lock, access.Principal{}, 1, `{}`, fault.Unauthorized, false},
-		{"nobody, later", reboot, access.Principal{}, 1, `{}`, fault.Unauthorized, false},
+		{"no caller", lock, access.Principal{}, 1, `{}`, fault.Unauthorized, false},
+		{"no caller, later", reboot, access.Principal{}, 1, `{}`, fault.Unauthorized, false},
 
 		{"four: budget before permission", lock, access.Principal{ID: "k", Permissions: command}, 0, `{}`, fault.RateLimited, true},
 		{"four: forbidden spends with DEVICES_COMMAND", lock, access.Principal{ID: "k", Permissions: command}, 1, `{}`, fault.Forbidden, true},

@@ -107,7 +107,7 @@ type Call struct {
 	IdempotencyRef string
 }
 
-// Uncertain is a result that may be an outcome nobody knows. REST answers 202
+// Uncertain is a result whose outcome may be unknown. REST answers 202
 // when Unconfirmed reports true (contract 7.1).
 type Uncertain interface{ Unconfirmed() bool }
 

@@ -156,9 +156,9 @@ func (p *Platform) OpenSignup(ctx context.Context, companyID string) (company.Si
 	return p.store.Signups.OpenSignup(ctx, companyID, p.now().Add(-company.SignupKept))
 }
 
-// ResumeSignup finishes a sign-up from which the administrator came back while
-// the company could not be bound, as FinishSignup does; fault.Refused if nobody
-// came back yet.
+// ResumeSignup finishes a sign-up from which the administrator returned while
+// the company could not be bound, as FinishSignup does; fault.Refused if the
+// administrator has not returned yet.
 func (p *Platform) ResumeSignup(ctx context.Context, companyID string) (owner company.Company, pushed int, err error) {
 	open, err := p.OpenSignup(ctx, companyID)
 	if err != nil {
@@ -310,7 +310,7 @@ func (p *Platform) pushAll(ctx context.Context, owner company.Company) (pushed i
 	return pushed
 }
 
-// Connection is what Connect came to.
+// Connection is the result of Connect.
 type Connection struct {
 	Company company.Company
 	// SignupURL, if not empty, is where an administrator has to go; the company

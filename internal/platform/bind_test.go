@@ -107,8 +107,8 @@ func TestASignupGoesOnAfterALostAnswer(t *testing.T) {
 	})
 }
 
-// The administrator came back while the vendor did not answer: nobody has to
-// sign up again.
+// The administrator returned while the vendor did not answer: no second
+// sign-up is needed.
 func TestASignupIsFinishedLater(t *testing.T) {
 	on(t, func(b *bench) {
 		_, err := b.platform.OpenSignup(b.Context(), b.company.ID)
@@ -120,7 +120,7 @@ func TestASignupIsFinishedLater(t *testing.T) {
 		b.ok(err)
 		b.equal("returned", open.Returned(), false)
 		_, _, err = b.platform.ResumeSignup(b.Context(), b.company.ID)
-		b.equal("nobody came back", fault.CodeOf(err), fault.Refused)
+		b.equal("not returned", fault.CodeOf(err), fault.Refused)
 		b.fault(emulator.Fault{Method: "create", Status: 503})
 		_, _, err = b.platform.FinishSignup(b.Context(), state, token)
 		b.equal("first", fault.CodeOf(err), fault.Provider)

@@ -9,7 +9,7 @@ import (
 
 // Observer counts what happens, for metrics. Its methods return at once.
 type Observer interface {
-	// VendorCall: one call of a method came to something; class is a Came.
+	// VendorCall: one call of a method ended; class is a Came.
 	VendorCall(method, class string, took time.Duration)
 	// Notification: one notification was handled this long after it was
 	// published; kind is one of NotificationKinds, outcome one of

@@ -256,7 +256,7 @@ func (b *bench) move(a asset.Asset, to policy.Policy) command.Receipt {
 func TestChangePolicyPushesItFirstAndEndsWithTheReport(t *testing.T) {
 	connected(t, func(b *bench) {
 		a := b.device()
-		b.halt() // nobody else pushes
+		b.halt() // nothing else pushes
 		next := b.newPolicy("Kiosk", `{"cameraAccess":"CAMERA_ACCESS_DISABLED"}`)
 		r := b.move(a, next)
 		b.equal("verdict", r.Verdict, command.Accepted)

@@ -97,7 +97,7 @@ var (
 	_ provisioning.Issuer = (*Platform)(nil)
 )
 
-// New makes a Platform. It calls nobody; it fails if the credentials cannot be
+// New makes a Platform. It makes no call; it fails if the credentials cannot be
 // read or are not a service account's.
 func New(cfg Config) (*Platform, error) {
 	if cfg.Now == nil {

@@ -17,7 +17,7 @@ import (
 // What became of a notification. All but failed are acknowledged.
 const (
 	applied   = "applied"
-	ignored   = "ignored"   // says nothing to us, nothing new, or is about nobody of ours
+	ignored   = "ignored"   // says nothing to us, nothing new, or is about no device of ours
 	malformed = "malformed" // will never be readable
 	failed    = "failed"    // our own trouble: it is to come again
 )
@@ -128,7 +128,7 @@ func (p *Platform) settle(ctx context.Context, owner company.Company, o *operati
 			return c, ok, err
 		}
 	}
-	// The command may have been given its name meanwhile by whoever sent it.
+	// The sender may have given the command its name since.
 	feedback.Sighting = command.Sighting{}
 	return p.store.Commands.Settle(ctx, feedback)
 }

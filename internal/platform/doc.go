@@ -5,12 +5,12 @@
 // platform's copies of policies up to date, binds companies to enterprises, and
 // brings what the platform tells about devices and commands into the domain.
 //
-// # One attempt, and what it came to
+// # One attempt and its result
 //
 // Every call of the vendor goes through Platform.call: it spends the shared
 // quota, obtains a token, and only then makes one attempt, watching whether
-// anything was written and whether an answer began. A failure carries what it
-// came to (see Came): nothing was sent, nobody knows, or the vendor answered.
+// anything was written and whether an answer began. A failure carries its
+// result (see Came): nothing was sent, unknown, or the vendor answered.
 // Nothing is repeated behind the caller's back: the vendor's client does not
 // retry, the transport follows no redirects and speaks HTTP/1.1, where Go
 // repeats a request only if no byte of it was written.

@@ -12,14 +12,14 @@ import (
 	"google.golang.org/api/googleapi"
 )
 
-// Came is what one call of the vendor came to.
+// Came classifies the result of one call of the vendor.
 type Came string
 
 // The ways a call may end. Only Unknown leaves its effect open.
 const (
 	Answered  Came = "ok"
 	NotSent   Came = "not_sent"  // nothing left the service
-	Unknown   Came = "unknown"   // it may have taken effect; nobody can tell
+	Unknown   Came = "unknown"   // it may have taken effect
 	Refused   Came = "refused"   // the vendor evaluated it and refused it: 400
 	Missing   Came = "missing"   // what it is about does not exist: 404
 	Throttled Came = "throttled" // the vendor's quota: 429
@@ -56,7 +56,7 @@ func (f *Failure) Error() string {
 // Unwrap returns the cause.
 func (f *Failure) Unwrap() error { return f.err }
 
-// came says what a call came to, by its error.
+// came classifies the result of a call by its error.
 func came(err error) Came {
 	if err == nil {
 		return Answered

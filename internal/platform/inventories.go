@@ -120,7 +120,7 @@ func (p *Platform) discover(ctx context.Context, owner company.Company, name str
 	return p.see(ctx, owner, d, asOf, true)
 }
 
-// revisit reads a device anew, and ends it if the vendor no longer has it: then
+// revisit reads a device again, and ends it if the vendor no longer has it: then
 // the device is nil.
 func (p *Platform) revisit(ctx context.Context, owner company.Company, name string) (*androidmanagement.Device, error) {
 	d, asOf, err := p.readDevice(ctx, name, background)
@@ -140,8 +140,8 @@ func (p *Platform) revisit(ctx context.Context, owner company.Company, name stri
 	return d, nil
 }
 
-// see applies a device that was read. One that had ended by our reckoning, and
-// that the vendor has, begins anew.
+// see applies a device that was read. One that had ended in our inventory, but
+// that the vendor has, begins again.
 func (p *Platform) see(ctx context.Context, owner company.Company, d *androidmanagement.Device, asOf time.Time, joining bool) error {
 	var seen enrolment.Observation
 	seen, err := p.observation(ctx, owner, d)

@@ -55,7 +55,7 @@ func (b *bench) pubsub() *pubsub.Service {
 	return s
 }
 
-// backlog is how many messages nobody has acknowledged, an hour from now.
+// backlog is how many messages are not acknowledged, an hour from now.
 func (b *bench) backlog() int {
 	b.Helper()
 	b.pass(time.Hour)
@@ -76,8 +76,8 @@ func TestMessagesThatSayNothing(t *testing.T) {
 			"ENTERPRISE_UPGRADE": `{"enterprise":"x"}`,
 			"COMPLIANCE_REPORT":  `{}`,
 			"FROM_THE_FUTURE":    `{}`,
-			"STATUS_REPORT":      `{"name":"enterprises/other/devices/d1","state":"ACTIVE"}`, // somebody else's
-			"COMMAND":            `{"name":"` + name + `/operations/1","done":true}`,         // nobody's
+			"STATUS_REPORT":      `{"name":"enterprises/other/devices/d1","state":"ACTIVE"}`, // another company's
+			"COMMAND":            `{"name":"` + name + `/operations/1","done":true}`,         // unknown
 			"ENROLLMENT":         `not JSON`,
 			"USAGE_LOGS":         `{"device":"` + name + `","usageLogEvents":[null,{"lostModeLocationEvent":{}}]}`,
 		} {

@@ -22,7 +22,7 @@ const (
 	Bad     Grade = "failed"
 )
 
-// Finding is what one look at the platform's set-up came to, in plain words.
+// Finding is the result of one check of the platform's set-up, in plain words.
 type Finding struct {
 	Check  string
 	Grade  Grade
@@ -140,7 +140,7 @@ func (p *Platform) probeCompany(ctx context.Context, owner company.Company, topi
 	})
 	switch {
 	case came(err) == Missing || came(err) == Denied:
-		return Finding{check, Bad, owner.Enterprise + " does not exist, or is not ours", "connect the company anew, or restore the enterprise at the platform"}
+		return Finding{check, Bad, owner.Enterprise + " does not exist, or is not ours", "connect the company again, or restore the enterprise at the platform"}
 	case err != nil:
 		return Finding{check, Bad, plain(err), "try again in a minute"}
 	case topic != "" && e.PubsubTopic != topic:

@@ -129,7 +129,7 @@ func pushResult(err error) policy.PushResult {
 	case Unknown:
 		r.Outcome, r.Detail = policy.PushUnknown, "the platform did not confirm the policy"
 	case Throttled:
-		r.Detail = "the platform is asked too much at present"
+		r.Detail = "the platform's rate limit is exceeded: retry later"
 	case Conflict:
 		r.Detail = "the platform had a temporary conflict"
 	case Missing, Denied:

@@ -75,7 +75,7 @@ func TestAPolicyRefusedThenCorrected(t *testing.T) {
 		b.equal("calls", b.calls("policies.patch"), 2) // one of them the other policy
 		b.equal("held", b.saved(p.ID).Push.Version, 0)
 		b.says("error shown", b.saved(p.ID).Push.Error, "NEVER")
-		r := b.platform.Push(b.Context(), b.company, p.ID) // somebody tries again
+		r := b.platform.Push(b.Context(), b.company, p.ID) // a second attempt
 		b.equal("again", r.Outcome, policy.PushRefused)
 		b.says("detail", r.Detail, "NEVER")
 		b.equal("for a caller", fault.CodeOf(b.platform.PushPolicy(b.Context(), b.company.ID, p.ID)), fault.Refused)
@@ -141,7 +141,7 @@ func TestWhatAPushCameTo(t *testing.T) {
 			b.emulator.ClearFaults()
 		}
 		b.ok(b.platform.PushPolicy(b.Context(), b.company.ID, b.policy.ID))
-		b.equal("of nobody", fault.CodeOf(b.platform.PushPolicy(b.Context(), b.company.ID, "nope")), fault.Unavailable)
+		b.equal("of no policy", fault.CodeOf(b.platform.PushPolicy(b.Context(), b.company.ID, "nope")), fault.Unavailable)
 		b.equal("of no company", fault.CodeOf(b.platform.PushPolicy(b.Context(), "nope", b.policy.ID)), fault.NotFound)
 	})
 }

@@ -45,7 +45,7 @@ func (p *Platform) pushDue(ctx context.Context, companyID string, r rank) (due, 
 	return len(behind), pushed, nil
 }
 
-// pushOne pushes a policy unless somebody else does.
+// pushOne pushes a policy unless another replica does.
 func (p *Platform) pushOne(ctx context.Context, one policy.Policy, r rank) (policy.PushResult, bool) {
 	lease, holder := policy.LeaseKey(one.ID), name.NewLeaseHolder("platform")
 	held, err := p.store.Leases.Lease(ctx, lease, holder, pushLease)
@@ -67,7 +67,7 @@ func (p *Platform) pushOne(ctx context.Context, one policy.Policy, r rank) (poli
 
 // PushPolicy is Push for callers that only want to know whether it succeeded.
 // It fails with fault.Refused, fault.Unavailable if nothing changed at the
-// platform, or fault.Provider if nobody can tell.
+// platform, or fault.Provider if the outcome is unknown.
 func (p *Platform) PushPolicy(ctx context.Context, companyID, policyID string) error {
 	owner, err := p.store.Companies.CompanyByID(ctx, companyID)
 	if err != nil {

@@ -8,7 +8,7 @@ import (
 	"github.com/musterhq/muster/internal/command"
 )
 
-// receipt turns what a call came to into the answer to an order (contract 7.1).
+// receipt turns the result of a call into the answer to an order (contract 7.1).
 // gone says that the vendor confirmed that it no longer knows the device. The
 // history puts "not sent: " or "refused: " before an outcome.
 func receipt(err error, gone bool) command.Receipt {
@@ -75,7 +75,7 @@ var marks = strings.NewReplacer("“", `"`, "”", `"`)
 func passing(r *command.Receipt, c Came) {
 	r.Verdict, r.Retryable = command.Rejected, true
 	if c == Throttled {
-		r.Outcome = "the platform is asked too much at present"
+		r.Outcome = "the platform's rate limit is exceeded: retry later"
 		r.Detail = "the command was not carried out: " + r.Outcome + "; send it again after a minute"
 		return
 	}

@@ -200,7 +200,7 @@ func TestLostChangesOfPolicy(t *testing.T) {
 }
 
 // A device that leaves without a word ends, one that joins without a word
-// joins, and one that enrols meanwhile is left alone.
+// joins, and one that enrolls at the same time is left alone.
 func TestDevicesAreComparedWithTheVendors(t *testing.T) {
 	days(t, time.Hour, func(b *bench) {
 		stays := b.device()
@@ -221,7 +221,7 @@ func TestDevicesAreComparedWithTheVendors(t *testing.T) {
 	})
 }
 
-// An incomplete list ends nobody.
+// An incomplete list ends no device.
 func TestAnIncompleteListEndsNobody(t *testing.T) {
 	connected(t, func(b *bench) {
 		b.enrol(provisioning.Disallowed, emulator.Enrolment{Count: 101})

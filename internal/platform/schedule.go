@@ -83,7 +83,7 @@ func (p *Platform) every(ctx context.Context, pause time.Duration, what string, 
 	}
 }
 
-// alone does work if no other replica does it at present.
+// alone does work unless another replica is doing it.
 func (p *Platform) alone(ctx context.Context, lease string, ttl time.Duration, work func(context.Context) error) error {
 	held, err := p.store.Leases.Lease(ctx, lease, p.holder, ttl)
 	if err != nil || !held {

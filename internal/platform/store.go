@@ -13,7 +13,7 @@ import (
 
 // Stores are what the adapter needs of the rest of the service. *database.DB is
 // all of them but Inventory and Commands, which are the domain's services.
-// Whoever only pushes policies or connects companies needs Companies, Policies,
+// A program that only pushes policies or connects companies needs Companies, Policies,
 // Signups, Leases and Quota.
 type Stores struct {
 	Companies Companies
@@ -77,7 +77,7 @@ type Policies interface {
 	SetPushed(ctx context.Context, policyID string, version int, vendorVersion int64, at time.Time) error
 	// SetPushFailed notes why a version was not pushed, in words for people.
 	// backoff says when to try again, by how long the version has failed; nil:
-	// not before somebody saves or pushes the policy.
+	// not before the policy is saved or pushed again.
 	SetPushFailed(ctx context.Context, policyID string, version int, text string, at time.Time,
 		backoff func(failing time.Duration) time.Duration) error
 	// PushedVersion translates the vendor's version of a policy into ours;

@@ -10,7 +10,7 @@ import (
 
 // Conflict is the error of a change that was made from a version that is not
 // current any more: a fault.StaleProposal that says who saved what since. To
-// make the same change anew, save it with Current.Version as the version that
+// make the same change again, save it with Current.Version as the version that
 // was seen.
 type Conflict struct {
 	Expected int      // the version that the person saw
@@ -28,7 +28,7 @@ func (c *Conflict) Unwrap() error {
 }
 
 func (c *Conflict) text() string {
-	return fmt.Sprintf("%s saved the policy as version %d at %s, after version %d that you saw: look at what changed and make your change anew",
+	return fmt.Sprintf("%s saved the policy as version %d at %s, after version %d that you saw: look at what changed and repeat your change",
 		c.Saved.SavedBy.Name, c.Current.Version, c.Saved.SavedAt.UTC().Format("2006-01-02 15:04:05 UTC"), c.Expected)
 }
 

@@ -1,7 +1,7 @@
 package policy
 
-// PushOutcome is what one attempt to bring the platform's copy of a policy up
-// to date came to.
+// PushOutcome is the result of one attempt to bring the platform's copy of a
+// policy up to date.
 type PushOutcome string
 
 // The outcomes. Only PushUnknown leaves open what the platform now holds; the

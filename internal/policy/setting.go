@@ -8,7 +8,7 @@ import (
 	"github.com/musterhq/muster/internal/fault"
 )
 
-// The two values that a setting may read as but that nobody may ask for
+// The two values that a setting may have but that are not accepted as input
 // (contract 2.4).
 const (
 	NotSet = "NOT_SET" // left to the device or vendor default

@@ -17,7 +17,7 @@ import (
 // Apply applies a proposal of the principal's own. The checks are in the order
 // of contract 4.3: not found, not pending, stale, confirmation.
 // It fails with fault.Refused if the platform refused the policy, and with
-// fault.Internal if nothing was sent or nobody knows; the proposal's state then
+// fault.Internal if nothing was sent or the outcome is unknown; the proposal's state then
 // says which (contract 7.3).
 func (s *Service) Apply(ctx context.Context, call operation.Call, id, confirmation string) (Proposal, error) {
 	p, err := s.Read(ctx, call.Principal, id)

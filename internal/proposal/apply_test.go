@@ -449,7 +449,7 @@ func TestStartAlone(t *testing.T) {
 }
 
 // A process that stalled for longer than its turn finds the proposal settled
-// without it, and what it sent meanwhile does not stay.
+// without it, and what it sent by then does not stay.
 func TestStalled(t *testing.T) {
 	each(t, func(t *testing.T, r *rig) {
 		p := r.newPolicy("Warehouse", 0)
@@ -475,7 +475,7 @@ func TestStalled(t *testing.T) {
 	})
 }
 
-// The store's own word: what is not PENDING cannot be claimed, whoever asks.
+// The store's own word: what is not PENDING cannot be claimed.
 func TestOnlyPendingIsClaimed(t *testing.T) {
 	each(t, func(t *testing.T, r *rig) {
 		for m, status := range map[mood]proposal.Status{takes: proposal.Succeeded, refuses: proposal.Failed, losesRequest: proposal.Unconfirmed} {

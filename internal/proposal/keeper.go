@@ -32,7 +32,7 @@ type KeeperStore interface {
 	// whose outcome is not known, and EXECUTING ones whose holder may be dead.
 	Doubtful(ctx context.Context, limit int) ([]Proposal, error)
 	// TakeOverProposal gives the holder a proposal that is due, with its policy's turn;
-	// false while somebody has that.
+	// false while another holder has that.
 	TakeOverProposal(ctx context.Context, id, holder string, ttl time.Duration) (Proposal, bool, error)
 	// FinishProposal is Store's.
 	FinishProposal(ctx context.Context, e Ending) (Proposal, bool, error)

@@ -265,7 +265,7 @@ func (c *clients) die(s *proposal.Service, p proposal.Proposal, st step, at stri
 }
 
 // bury lets the keepers of both replicas settle what the dead left behind, and
-// notes what it came to. Nobody else is at work.
+// notes the result. Nothing else is at work.
 func (c *clients) bury(keepers []*proposal.Keeper) {
 	for range 3 {
 		c.clock.Advance(13 * time.Second)
@@ -339,8 +339,8 @@ func TestLinearizable(t *testing.T) {
 					}
 				})
 			}
-			// A dead one's turn is waited for: the keepers are at work meanwhile,
-			// and time goes on once nobody alive can be overtaken.
+			// A dead one's turn is waited for: the keepers are at work then,
+			// and time goes on once no live process can be overtaken.
 			finished := make(chan struct{})
 			go func() { all.Wait(); close(finished) }()
 			c.keepAlive(finished, []*proposal.Keeper{r.keeper, keeper})

@@ -87,7 +87,7 @@ func someChanges(t *rapid.T) []policy.Change {
 }
 
 // executing says whether a proposal about the policy is being applied by
-// somebody, who can only be dead here.
+// a process, which can only be dead here.
 func (m *model) executing(policyID string) bool {
 	return slices.ContainsFunc(m.order, func(id string) bool {
 		return m.made[id].Next.PolicyID == policyID && m.rig.proposal(id).Status == proposal.Executing

@@ -8,11 +8,10 @@
 //
 // # Order
 //
-// Applying takes the policy's turn: one lease for each policy, which whoever
-// sends a document to the platform holds while he sends and until the outcome
-// is saved. So no two documents of a policy can reach the platform in reverse.
-// While a proposal is EXECUTING nobody can save the policy otherwise, so its
-// version stands still between the check and the save. See Status for the
+// Applying holds the policy's lease while it sends the document to the platform
+// and until the outcome is saved. So no two documents of a policy can reach the
+// platform out of order. While a proposal is EXECUTING the policy cannot be saved
+// otherwise, so its version does not change between the check and the save. See Status for the
 // states, and ADR 8 for why the platform comes before the save.
 package proposal
 
@@ -90,8 +89,8 @@ const (
 	High   Impact = "HIGH"
 )
 
-// Owner is who made a proposal: nobody else can apply it, and over the network
-// nobody else can read it (contract 5.6).
+// Owner is who made a proposal: only the owner can apply it, and over the
+// network only the owner can read it (contract 5.6).
 type Owner struct {
 	Kind   access.Kind
 	ID     string // of the key, the connection or the user

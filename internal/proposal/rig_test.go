@@ -59,7 +59,7 @@ const (
 	refuses      mood = "refuses it"
 	notReached   mood = "is not reached"
 	losesAnswer  mood = "takes it, and the answer is lost"
-	losesRequest mood = "never gets it, and nobody knows"
+	losesRequest mood = "never gets it, without a sign"
 )
 
 // vendor holds copies of policies.

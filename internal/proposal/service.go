@@ -12,7 +12,7 @@ import (
 )
 
 // The times of applying. A turn is renewed while it is used; what is left of
-// it after a crash is how long nobody may touch the policy.
+// it after a crash is how long the policy cannot be changed.
 const (
 	turnFor   = 12 * time.Second
 	renewEach = 4 * time.Second

@@ -35,7 +35,7 @@ type Store interface {
 
 // Claim asks to apply a proposal. In one transaction the store checks that it
 // is PENDING and not expired, that its policy is there and at the version that
-// it was made from, that nobody has its policy's turn, and that its new name,
+// it was made from, that its policy's turn is free, and that its new name,
 // if it has one, is free; then it takes the turn for the holder and makes the
 // proposal EXECUTING. The name is kept for it until it ends.
 type Claim struct {
@@ -48,13 +48,13 @@ type Claim struct {
 	Confirmed bool
 }
 
-// Claimed is what a Claim came to.
+// Claimed is the result of a Claim.
 type Claimed string
 
 // What a claim may come to. Only Begun changes anything.
 const (
 	Begun      Claimed = "BEGUN"
-	NotPending Claimed = "NOT_PENDING" // somebody was faster, or its time is over
+	NotPending Claimed = "NOT_PENDING" // another call was faster, or its time is over
 	Stale      Claimed = "STALE"       // the policy was saved since
 	Gone       Claimed = "GONE"        // the policy was deleted
 	Busy       Claimed = "BUSY"        // another has the policy's turn

@@ -29,7 +29,7 @@ type Service struct {
 	// Issuers make the tokens of policies by their type; one that is missing
 	// answers as a vendor that does not.
 	Issuers map[policy.Type]Issuer
-	// Records notes who made a code, but not what is in it; nil: nobody does. A
+	// Records notes who made a code, but not what is in it; nil: no record. A
 	// code that cannot be recorded is not handed out.
 	Records   activity.Recorder
 	PublicURL string // without a closing slash

@@ -116,13 +116,13 @@ func (a authorized) RoundTrip(r *http.Request) (*http.Response, error) {
 	return a.next.RoundTrip(r)
 }
 
-// kind is what a push that was not accepted came to.
+// kind classifies a push that was not accepted.
 type kind string
 
 const (
 	unsent     kind = "unsent"    // nothing left the service
-	unknown    kind = "unknown"   // nobody can tell
-	deadToken  kind = "token"     // the token reaches nobody
+	unknown    kind = "unknown"   // it may have been accepted
+	deadToken  kind = "token"     // the token reaches no device
 	missing    kind = "missing"   // the device or the project is not known; FCM does not say which
 	badMessage kind = "message"   // our message is at fault
 	throttled  kind = "throttled" // too many; not sent

@@ -119,7 +119,7 @@ func (p *Push) Send(ctx context.Context, o command.Order) command.Receipt {
 	return p.conclude(ctx, o, device, p.push(ctx, o, device.PushToken))
 }
 
-// conclude settles the delivery by what the push came to.
+// conclude settles the delivery by the result of the push.
 func (p *Push) conclude(ctx context.Context, o command.Order, d agentdevice.Device, came *failure) command.Receipt {
 	if came == nil {
 		p.release(ctx, o)

@@ -86,9 +86,9 @@ func TestTheAgentProgram(t *testing.T) {
 	}
 }
 
-// Simulated devices that nobody gave a serial number are different devices: the
+// Simulated devices without a given serial number are different devices: the
 // second does not take over the first one's asset. Each keeps its number when it
-// enrols anew.
+// enrolls again.
 func TestSimulatedDevicesAreDifferent(t *testing.T) {
 	t.Parallel()
 	lab := servertest.New(t)
@@ -118,7 +118,7 @@ func TestSimulatedDevicesAreDifferent(t *testing.T) {
 	enrol(first)
 	client.Get("/assets/count").Want(t, 200).JSON(t, &count)
 	if count.Count != 2 {
-		t.Errorf("after a device enrolled anew the inventory has %d assets", count.Count)
+		t.Errorf("after a device enrolled again the inventory has %d assets", count.Count)
 	}
 }
 
@@ -190,8 +190,8 @@ func TestTheAgentProgram_OneWriter(t *testing.T) {
 }
 
 // A managed device enrolls again: its former key says that it is the same device,
-// and it stays its asset. A copy of its former identity gains nothing by that, nor
-// does a code of another service, and it is no way out of a wipe.
+// and it stays its asset. A copy of its former identity and a code of
+// another service gain nothing by that, and it is no way out of a wipe.
 func TestTheAgentProgram_EnrollsAgain(t *testing.T) {
 	t.Parallel()
 	program := buildAgent(t)

@@ -25,7 +25,7 @@ func serverSteps() []step {
 	return []step{
 		{"", 0, []string{"SUCCESS"}, 0},
 		{command.BeforeIntent, 0, nil, 0},
-		{command.AfterIntent, 0, []string{"SUCCESS"}, 0}, // kept for the device, which nobody wakes
+		{command.AfterIntent, 0, []string{"SUCCESS"}, 0}, // kept for the device, which is not woken
 		{command.AfterSend, 0, []string{"SUCCESS"}, 0},
 		{command.AfterAnswer, 0, []string{"SUCCESS"}, 0},
 	}
@@ -33,7 +33,7 @@ func serverSteps() []step {
 
 // The service dies at each step of a command, the agent at each of its own, and
 // both together: the command ends as it must, and the device restarts once, or
-// not at all if the service never came to sending it. Here the service's death
+// not at all if the service never sent it. Here the service's death
 // is that of the request and the replica; see below for the real thing.
 func TestServiceAndAgentDieAtEveryStep(t *testing.T) {
 	t.Parallel()

@@ -110,7 +110,7 @@ func sendToPhone(t *testing.T, site *servertest.Site, replica *servertest.Replic
 	}
 	client.Post("/assets/"+phone.AssetID+"/commands/message", bodies()["message"]).Want(t, 409)
 	if _, err := agent.New(phone.Options); !errors.Is(err, agent.ErrNotEnrolled) {
-		t.Errorf("after %s the agent is still somebody: %v", c.path, err)
+		t.Errorf("after %s the agent is still enrolled: %v", c.path, err)
 	}
 }
 
@@ -253,7 +253,7 @@ func TestDeadlinesOfAgentCommands(t *testing.T) {
 }
 
 // A wipe waits for its device as long as it takes, and nothing else is done
-// meanwhile (platform of a stolen device).
+// until then (platform of a stolen device).
 func TestAWipeWaitsForItsDevice(t *testing.T) {
 	t.Parallel()
 	servertest.OnEach(t, func(t *testing.T, lab *servertest.Lab) {

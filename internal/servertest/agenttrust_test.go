@@ -17,7 +17,7 @@ import (
 	"github.com/musterhq/muster/internal/servertest"
 )
 
-// forger signs requests with a device's own key, as whoever has it could.
+// forger signs requests with a device's own key, as a thief of it could.
 type forger struct {
 	device string
 	key    agentproto.PrivateKey
@@ -106,7 +106,7 @@ func TestForgedRequestsAreRefused(t *testing.T) {
 			"stale":           {mine, at(-11 * time.Minute), nil, 401, agentproto.ClockSkew},
 			"future":          {mine, at(11 * time.Minute), nil, 401, agentproto.ClockSkew},
 			"foreign device":  {foreign, func(*agentproto.Request) {}, nil, 401, agentproto.BadSignature},
-			"nobody":          {mine, func(r *agentproto.Request) { r.Device = "nobody" }, nil, 401, agentproto.BadSignature},
+			"no such device":  {mine, func(r *agentproto.Request) { r.Device = "missing" }, nil, 401, agentproto.BadSignature},
 			"tampered number": {mine, func(*agentproto.Request) {}, func(r *http.Request) {
 				r.Header.Set(agentproto.HeaderSequence, "99999999")
 			}, 401, agentproto.BadSignature},

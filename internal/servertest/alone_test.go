@@ -11,7 +11,7 @@ import (
 )
 
 // A service that is alone with its database need not wait to know that what was
-// being sent when it was killed is sent by nobody: its first answer says so.
+// being sent when it was killed is no longer being sent: its first answer says so.
 func TestALoneServiceKnowsAtOnceWhatItLeft(t *testing.T) {
 	t.Parallel()
 	servertest.OnEach(t, func(t *testing.T, lab *servertest.Lab) {

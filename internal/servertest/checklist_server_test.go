@@ -245,7 +245,7 @@ func row21ConsentEachTime(t *testing.T, s *authSite) {
 			t.Errorf("a known client is not asked for again: %d to %q", page.Status, page.Header.Get("Location"))
 		}
 	}
-	// Nor does prompt=none, or another site's form, answer for the person.
+	// prompt=none and another site's form do not answer for the person either.
 	silent := servertest.Asks(s.base, token.Client, "mcp:devices:read")
 	silent.Set("prompt", "none")
 	ada.Send(s.base+oauth.AuthorizePath+"?"+silent.Encode(), nil).Want(t, http.StatusOK)

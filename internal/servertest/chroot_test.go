@@ -52,7 +52,7 @@ func enrolAndroid(t *testing.T, site *servertest.Site, replica *servertest.Repli
 }
 
 // The real agent, static, in a root directory with Android's tools and without a
-// shell: policy, every command, and at the end the good-bye. Text of the service
+// shell: policy, every command, and at the end unenrolling. Text of the service
 // arrives as it was written, and as nothing else.
 func TestTheAgentDrivesAndroid(t *testing.T) {
 	t.Parallel()

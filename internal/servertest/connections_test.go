@@ -8,7 +8,7 @@ import (
 	"github.com/musterhq/muster/internal/servertest"
 )
 
-// Connections are raised no further than their user and whoever raises them,
+// Connections are raised no further than their user and the person who raises them,
 // lowered, frozen and revoked, from the next call on; others' are not found.
 func TestConnectionsAreKeptInBounds(t *testing.T) {
 	t.Parallel()

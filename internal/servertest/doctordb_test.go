@@ -82,7 +82,7 @@ func TestDoctor_PostgreSQL(t *testing.T) {
 		if !strings.Contains(says.Remedy, "create the database") {
 			t.Errorf("missing database: %+v", says)
 		}
-		says = failed(t, "role", "database", diagnose(alter(func(u *url.URL) { u.User = url.UserPassword("nobody", "wrong") }), time.Now))
+		says = failed(t, "role", "database", diagnose(alter(func(u *url.URL) { u.User = url.UserPassword("missing", "wrong") }), time.Now))
 		if !strings.Contains(says.Remedy, "the user or the password") {
 			t.Errorf("unknown role: %+v", says)
 		}

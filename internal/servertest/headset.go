@@ -21,7 +21,7 @@ const (
 	shellUID  = 2000
 )
 
-// Headset is an Android device as somebody who has it on a USB cable sees it.
+// Headset is an Android device as a person with a USB cable sees it.
 type Headset struct {
 	*Android
 	Device  *adbtest.Device

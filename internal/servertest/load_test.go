@@ -363,7 +363,7 @@ func spending(fleet *benchtest.Fleet, keys []string) request {
 	}
 }
 
-// loadBeside measures what others suffer while somebody reads deep pages: the
+// loadBeside measures the latency of others while one caller reads deep pages: the
 // floor of the second figure is the first.
 func loadBeside(b *testing.B, u *underLoad, deep, others request) {
 	b.Helper()

@@ -153,7 +153,7 @@ func provokeBoth(t *testing.T, registry *operation.Registry, o *operation.Operat
 		assistant.Header.Set("X-Api-Key", client.Key)
 	case "forbidden":
 		r.may = 0
-		r.spent = o.Budget == operation.BeforeValidation // nobody without DEVICES_COMMAND spends
+		r.spent = o.Budget == operation.BeforeValidation // callers without DEVICES_COMMAND do not spend
 	case "malformed":
 		body, arguments = withMember(body.(string), `"noSuchMember":1`), withMember(arguments, `"noSuchMember":1`)
 		code = "invalid_arguments"
@@ -163,7 +163,7 @@ func provokeBoth(t *testing.T, registry *operation.Registry, o *operation.Operat
 		r.spent = true
 		client.Do(o.Method, path, body) // the second read is beyond the ceiling, which a caller has in common
 	case "internal_error":
-		r.result = errors.New("a cause that nobody is told")
+		r.result = errors.New("a cause that stays hidden")
 		if o.Effect == operation.Reading { // where that is "unavailable"
 			r.result = fault.New(fault.Internal, "an error").Because(r.result)
 		}
@@ -183,7 +183,7 @@ func provokeBoth(t *testing.T, registry *operation.Registry, o *operation.Operat
 	if retryable, says := answer.Members(t)["retryable"]; says && retryable != result.Failed(t).Retryable {
 		t.Errorf("retryable on REST %v, on MCP %v", retryable, result.Failed(t).Retryable)
 	}
-	if strings.Contains(string(result.Body), "nobody is told") {
+	if strings.Contains(string(result.Body), "stays hidden") {
 		t.Errorf("the cause is told: %s", result.Body)
 	}
 }

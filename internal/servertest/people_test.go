@@ -246,7 +246,7 @@ func TestCompanySignIn(t *testing.T) {
 	if page := setUp("acme.test other.test", "false").Want(t, 200); strings.Contains(page.Body, provider.Secret) {
 		t.Error("the client's secret is shown")
 	}
-	// try signs somebody in; ok if they come in.
+	// try signs a person in; ok if they come in.
 	try := func(email string, who oidctest.Person, spoil func(map[string]any)) (*servertest.Visitor, bool, string) {
 		provider.Be(who, spoil)
 		visitor := replica.Stranger(t)
@@ -262,8 +262,8 @@ func TestCompanySignIn(t *testing.T) {
 		}
 		return visitor, back.Path == "/account", back.Body
 	}
-	if _, in, _ := try("nobody@else.test", oidctest.Person{Subject: "x", Email: "nobody@else.test"}, nil); in {
-		t.Error("a domain that nobody serves was let in")
+	if _, in, _ := try("person@else.test", oidctest.Person{Subject: "x", Email: "person@else.test"}, nil); in {
+		t.Error("a domain without a company was let in")
 	}
 	for _, c := range []struct {
 		name  string
@@ -292,7 +292,7 @@ func TestCompanySignIn(t *testing.T) {
 	if u, err := lab.DB().UserByEmail(t.Context(), "new@acme.test"); err != nil || u.Role != access.Operator || u.Name != "New Person" || u.CompanyID != acme.ID {
 		t.Errorf("the new person is %+v, %v", u, err)
 	}
-	// A code that arrives in another browser lets nobody in.
+	// A code that arrives in another browser signs no one in.
 	provider.Be(oidctest.Person{Subject: "5", Email: admin.User.Email}, nil)
 	page := replica.Stranger(t).Post("/signin/company", "email", admin.User.Email)
 	_, rest, _ := strings.Cut(page.Body, `href="`+provider.URL)
@@ -308,7 +308,7 @@ func TestCompanySignIn(t *testing.T) {
 	}
 }
 
-// What people do in the portal is in its log, and nobody else's company sees it.
+// What people do in the portal is in its log, and no other company sees it.
 func TestActivityOfThePortal(t *testing.T) {
 	t.Parallel()
 	lab := servertest.New(t)

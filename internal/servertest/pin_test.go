@@ -61,7 +61,7 @@ func selfSigned(t *testing.T, host string) (certFile, keyFile string, cert *x509
 
 // The code of an AGENT policy is what Android's set-up wizard reads, with the
 // service's address, its pin, and a token; with them, and a name server, the
-// real agent finds a service that nobody else vouches for, on a device without
+// real agent finds a service whose certificate no authority signed, on a device without
 // resolv.conf. Without the pin it does not trust it.
 func TestEnrolmentByCodeOverTLS(t *testing.T) {
 	t.Parallel()

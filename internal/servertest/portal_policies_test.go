@@ -110,7 +110,7 @@ func TestPortalPolicies(t *testing.T) {
 	text, _ = ada.post(200, at+"/save", url.Values{"version": {"1"}, "s.CAMERA": {"BLOCK"}})
 	ada.sees(text, "Saved &lt;script&gt;Kiosk as version 2.")
 	text, _ = ada.post(409, at+"/save", url.Values{"version": {"1"}, "s.CAMERA": {"ALLOW"}})
-	ada.sees(text, "was saved meanwhile", "Person admin", "1 of these settings was changed by both of you")
+	ada.sees(text, "was saved while you edited it", "Person admin", "1 of these settings was changed by both of you")
 	text, _ = ada.post(200, at+"/review", url.Values{"version": {"2"}, "s.CAMERA": {"BLOCK"}})
 	ada.sees(text, "Nothing to review")
 	text, _ = ada.post(200, at+"/restore", url.Values{"version": {"2"}, "revision": {"1"}})
@@ -124,7 +124,7 @@ func TestPortalPolicies(t *testing.T) {
 	text, proposed := ada.post(200, of+"/review", url.Values{"version": {"1"}, "s.CAMERA": {"BLOCK"}})
 	ada.sees(text, "Waiting for review", "left to apply it", "Apply 1 change to 0 devices")
 	bob := visit(t, lab, replica, site.Company.ID, access.Admin)
-	bob.sees(bob.get(200, proposed), "nobody else can apply it", "Propose the same as my own")
+	bob.sees(bob.get(200, proposed), "is the only one who can apply it", "Propose the same as my own")
 	bob.post(404, proposed+"/apply", url.Values{"once": {name.NewID()}})
 	text, _ = ada.post(200, proposed+"/apply", url.Values{"once": {name.NewID()}})
 	ada.sees(text, "saved as version 2")
@@ -150,7 +150,7 @@ func TestPortalPolicies(t *testing.T) {
 	ada.get(404, "/proposals/prp_5h9j3f7p1s6z4g8a2e0k7m9q3v")
 }
 
-// Whoever may only look, or only at some policies, sees and does no more.
+// A user who may only read, or only some policies, sees and does no more.
 func TestPortalPolicyRights(t *testing.T) {
 	t.Parallel()
 	lab := servertest.New(t)

@@ -345,7 +345,7 @@ func TestDomains_AreAssignedByTheOperator(t *testing.T) {
 		// An administrator of one company learns nothing about users of another.
 		known := lab.Person(acme, access.Viewer).User.Email
 		var told [2]string
-		for i, email := range []string{known, "nobody@acme.test"} {
+		for i, email := range []string{known, "missing@acme.test"} {
 			page := squatter.Post("/users", "email", email, "name", "X", "role", "viewer", "scope", "all").Want(t, 409)
 			_, text, _ := strings.Cut(page.Body, `role="alert"`)
 			text, _, _ = strings.Cut(text, "</div>")

@@ -110,7 +110,7 @@ func pushTroubles() []pushTrouble {
 		{"token gone", one(emulator.Fault{Reason: "UNREGISTERED"}), 409, "unsupported", true},
 		{"token malformed", one(emulator.Fault{Reason: "INVALID_ARGUMENT"}), 409, "unsupported", true},
 		{"token of another sender", one(emulator.Fault{Reason: "SENDER_ID_MISMATCH"}), 409, "unsupported", true},
-		{"nobody knows", one(emulator.Fault{Status: 404}), 409, "unsupported", false},
+		{"unknown token", one(emulator.Fault{Status: 404}), 409, "unsupported", false},
 		{"message malformed", one(emulator.Fault{Status: 400}), 422, "refused", false},
 		{"quota", one(emulator.Fault{Reason: "QUOTA_EXCEEDED", Times: 3}), 503, "unavailable", false},
 		{"quota for long", one(emulator.Fault{Reason: "QUOTA_EXCEEDED", RetryAfterSeconds: 60}), 503, "unavailable", false},

@@ -222,7 +222,7 @@ func TestStranger_KillsAndDamage(t *testing.T) {
 				_ = n.checkIn()
 			}()
 			if n.crash != nil {
-				t.Fatalf("it never came to %q", at)
+				t.Fatalf("it never reached %q", at)
 			}
 			if damaged {
 				if err := n.forget(); err != nil {

@@ -293,7 +293,7 @@ func TestSmuggledRequestsAreRefused(t *testing.T) {
 	}
 }
 
-// Whoever can read JSON is answered, although clients ought to name streams too:
+// Clients that can read JSON are answered, although clients ought to name streams too:
 // our answers are JSON alone.
 func TestScriptsNeedNotAcceptStreams(t *testing.T) {
 	t.Parallel()

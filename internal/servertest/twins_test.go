@@ -117,7 +117,7 @@ func TestARefreshTokenAtBothReplicasAtOnce(t *testing.T) {
 }
 
 // A connection ends on every replica within a second of its revocation: by the
-// operator, by the client, or with its person; and a key likewise.
+// operator, by the client, or with its person; so does a key.
 func TestRevocationReachesEveryReplica(t *testing.T) {
 	t.Parallel()
 	servertest.OnEach(t, func(t *testing.T, lab *servertest.Lab) {

@@ -29,7 +29,7 @@ func OnLocalhost(tb testing.TB) func(*config.Service, *service.Options) {
 	}
 }
 
-// Visitor is somebody's browser without scripts, which follows redirects.
+// Visitor is a browser without scripts, which follows redirects.
 type Visitor struct {
 	TB     testing.TB
 	URL    string

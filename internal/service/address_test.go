@@ -8,7 +8,7 @@ import (
 	"github.com/musterhq/muster/internal/service"
 )
 
-// Nobody chooses the address that they are counted by: X-Forwarded-For is
+// Clients cannot choose the address that they are counted by: X-Forwarded-For is
 // believed as far as trusted proxies wrote it.
 func TestWhereARequestCameFrom(t *testing.T) {
 	t.Parallel()

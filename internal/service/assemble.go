@@ -25,7 +25,7 @@ func (s *Service) assemble(ctx context.Context) error {
 		return err
 	}
 	if _, embedded := s.config.SQLitePath(); embedded {
-		// Alone with its database: whoever held an idempotent request is gone.
+		// Alone with its database: claims that a former process held are stale.
 		if err := s.db.EndClaimLeases(ctx); err != nil {
 			return err
 		}
@@ -33,7 +33,7 @@ func (s *Service) assemble(ctx context.Context) error {
 		if err := s.db.ExpireDeliveryLeases(ctx); err != nil {
 			return err
 		}
-		// Nor does anybody send what was being sent.
+		// Commands that a former process was sending are not being sent either.
 		if err := s.commands().Abandon(ctx); err != nil {
 			return err
 		}

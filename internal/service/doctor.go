@@ -14,7 +14,7 @@ import (
 	"github.com/musterhq/muster/internal/platform"
 )
 
-// Finding is what one check of the set-up came to.
+// Finding is the result of one check of the set-up.
 type Finding struct {
 	Check  string   `json:"check"`
 	Status Severity `json:"status"`

@@ -26,7 +26,7 @@ func Listen(ctx context.Context, address, cert, key string) (net.Listener, error
 	return ListenLogged(ctx, address, cert, key, slog.New(slog.DiscardHandler))
 }
 
-// ListenLogged is Listen with a log for what befalls the certificate.
+// ListenLogged is Listen with a log for the certificate's errors.
 func ListenLogged(ctx context.Context, address, cert, key string, log *slog.Logger) (net.Listener, error) {
 	if cert == "" {
 		return listen(ctx, address, nil)

@@ -14,7 +14,7 @@ import (
 // pins are what devices are told of the service's certificate: nothing where
 // the world trusts it, or where something in front of the service shows one;
 // else the key of its authority, or its own. The file is read each time, because
-// it may be renewed meanwhile.
+// it may have been renewed.
 func (s *Service) pins() ([]string, error) {
 	return pinsOf(s.config.TLSCert, s.public, s.options.Now())
 }

@@ -229,7 +229,7 @@ func (w *work) lab() error {
 	if err != nil {
 		return err
 	}
-	done = true // from here on the device is somebody to the service
+	done = true // from here on the service knows the device
 	if err := w.start(); err != nil {
 		return err
 	}
@@ -253,7 +253,7 @@ func (w *work) again() error {
 		return err
 	}
 	if err := w.start(); err != nil {
-		return fmt.Errorf("it has an enrolment of before whose agent does not start; to begin anew: adb -s %s shell rm -r %s: %w", w.result.Serial, labDir, err)
+		return fmt.Errorf("it has an enrolment of before whose agent does not start; to start again: adb -s %s shell rm -r %s: %w", w.result.Serial, labDir, err)
 	}
 	w.result.Detail = "the agent that was brought along runs (again); " + labLimits
 	return nil

@@ -49,7 +49,7 @@ type Tool struct {
 	Serials  []string      // only these; none: every device
 	Patience time.Duration // how long the service may take to say that a device is enrolled
 	// Say is called when work on a device begins and when there is something new
-	// of it, one call at a time; nil: nobody listens.
+	// of it, one call at a time; nil: not reported.
 	Say func(Result)
 	// Transcript takes down what is run on devices; nil: nothing does.
 	Transcript *Transcript
@@ -178,7 +178,7 @@ func (t *Tool) handle(ctx context.Context, d adb.Device) {
 	t.note(w.result)
 }
 
-// hold waits until nobody else works on a device: it may be plugged in again
+// hold waits until no one else works on a device: it may be plugged in again
 // before the work on it has failed.
 func (t *Tool) hold(serial string) (release func()) {
 	t.mu.Lock()

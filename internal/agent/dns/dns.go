@@ -2,7 +2,7 @@
 // without cgo looks for /etc/resolv.conf, which Android does not have. It asks,
 // in this order, the servers that Android says it uses, those that were given at
 // provisioning, Android's own resolver through ping, and at last its memory:
-// whoever answers there must still prove to be the service.
+// the server that answers must still prove to be the service.
 package dns
 
 import (
@@ -218,7 +218,7 @@ func (r *Resolver) load() map[string]netip.Addr {
 	}
 	text, err := os.ReadFile(r.Memory)
 	if err != nil || json.Unmarshal(text, &kept) != nil {
-		return map[string]netip.Addr{} // a memory that is lost is made anew
+		return map[string]netip.Addr{} // a lost memory is made again
 	}
 	return kept
 }

@@ -34,7 +34,7 @@ func TestLookup(t *testing.T) {
 		"this machine":             {&dns.Resolver{}, "localhost", "127.0.0.1"},
 		"given":                    {&dns.Resolver{Given: []string{"bad", given}}, "muster.test", "192.0.2.7"},
 		"given, after dumpsys":     {&dns.Resolver{Tools: tools{"dumpsys": "nothing"}, Given: []string{given}}, "muster.test", "192.0.2.7"},
-		"ping, as nobody knows it": {&dns.Resolver{Tools: tools{"ping": "PING other.test (192.0.2.9) 56(84) bytes of data.\n"}, Given: []string{given}}, "other.test", "192.0.2.9"},
+		"ping, in an unknown form": {&dns.Resolver{Tools: tools{"ping": "PING other.test (192.0.2.9) 56(84) bytes of data.\n"}, Given: []string{given}}, "other.test", "192.0.2.9"},
 		"unknown":                  {&dns.Resolver{Given: []string{given}}, "other.test", ""},
 		"an option":                {&dns.Resolver{Tools: tools{"ping": "PING x (192.0.2.9) "}}, "-f", ""},
 		"a command":                {&dns.Resolver{Tools: tools{"ping": "PING x (192.0.2.9) "}}, "a;reboot", ""},

@@ -38,7 +38,7 @@ func (d *Device) Do(ctx context.Context, a agent.Action) (string, error) {
 }
 
 // Enrolled lets init start the agent's service from now on, also after a restart,
-// where the agent is a system daemon (init file). Else there is nobody to do so.
+// where the agent is a system daemon (init file). Else nothing starts it.
 // id is the device's at its service.
 func (d *Device) Enrolled(ctx context.Context, id string) error {
 	if d.system() {

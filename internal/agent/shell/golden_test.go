@@ -12,7 +12,7 @@ import (
 	"github.com/musterhq/muster/internal/policy"
 )
 
-var update = flag.Bool("update", false, "write the tables of docs/aosp.md anew")
+var update = flag.Bool("update", false, "write the tables of docs/aosp.md again")
 
 const page = "../../../docs/aosp.md"
 
@@ -78,7 +78,7 @@ func settings() string {
 
 // tried: what the command lines do not do is simulated as a refusal.
 func tried(who string) string {
-	if who == "owner" || who == "nobody" {
+	if who == "owner" || who == "none" {
 		return "refusal"
 	}
 	return "yes"

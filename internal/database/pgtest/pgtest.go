@@ -67,7 +67,7 @@ type Template struct {
 }
 
 // DSN is DSN for a copy of the template. The template itself stays on the
-// server until that ends, or until somebody drops what is called muster_test_.
+// server until that ends, or until the databases named muster_test_ are dropped.
 func (t *Template) DSN(tb testing.TB) string {
 	tb.Helper()
 	srv := need(tb)

@@ -79,7 +79,7 @@ func (e *Emulator) simulated(device string) (*simulated, error) {
 }
 
 // SetBehaviour changes how a device behaves. A device that comes online, or is
-// no longer held, does at once what it was asked for meanwhile; one that comes
+// no longer held, carries out at once what was queued for it; one that comes
 // online also reports. It returns when the notifications of that were accepted;
 // with notify false there are none.
 func (e *Emulator) SetBehaviour(ctx context.Context, device string, b Behaviour, notify bool) (DeviceView, error) {

@@ -297,7 +297,7 @@ func TestUserActions(t *testing.T) {
 		profile := r.enrol(r.enterprise+"/policies/p", personalUse, emulator.Enrolment{Ownership: "PERSONALLY_OWNED"})
 		r.pull()
 		r.control("POST", "/devices/"+profile[strings.LastIndex(profile, "/")+1:]+"/actions", `{"action":"REMOVE_WORK_PROFILE"}`)
-		r.wantKinds("") // nobody is told
+		r.wantKinds("") // no notification
 		_, err := r.management.Enterprises.Devices.Get(profile).Do()
 		wantCode(t, err, 404, "")
 		r.control("POST", "/devices/"+id+"/actions", `{"action":"FACTORY_RESET","notify":true}`)

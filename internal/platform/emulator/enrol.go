@@ -94,7 +94,7 @@ func (d *simulated) set(b *Behaviour) {
 }
 
 // Enroll enrols devices with a token and gives their names. It returns when the
-// notifications were accepted: acknowledged, if somebody pulls them. A bad
+// notifications were accepted: acknowledged, if a subscriber pulls them. A bad
 // request is an error whose text says what is wrong with it.
 func (e *Emulator) Enroll(ctx context.Context, want Enrolment) ([]string, error) {
 	if want.Count == 0 {

@@ -104,7 +104,7 @@ func TestControlWaitsForTheConsumer(t *testing.T) {
 			return time.Since(begin)
 		}
 		if waited := enrol(); waited != 0 {
-			t.Errorf("waited %v though nobody pulls", waited)
+			t.Errorf("waited %v without a subscriber", waited)
 		}
 		r.pull()
 		time.Sleep(time.Minute)

@@ -113,7 +113,7 @@ func (e *Emulator) announceTopic(n *enterprise) {
 const patience = 5 * time.Second
 
 // settle waits until the notifications of an action were accepted: acknowledged
-// by those who pull. It does not wait for subscriptions that nobody pulls.
+// by those who pull. It does not wait for subscriptions without a subscriber.
 func (e *Emulator) settle(ctx context.Context, out *outbox) {
 	e.mu.Lock()
 	receipts := slices.Clone(out.receipts)

@@ -66,7 +66,7 @@ type Settings struct {
 	PullWaitMS int `json:"pullWaitMs"`
 	// Notifications says how reliable the notifications are.
 	Notifications Reliability `json:"notifications"`
-	// Quirks choose between behaviours that nobody could verify at Google.
+	// Quirks choose between behaviors that could not be verified at Google.
 	Quirks Quirks `json:"quirks"`
 }
 

@@ -196,7 +196,7 @@ func deleteSubscription(e *Emulator, c *call) (any, error) {
 	return empty{}, nil
 }
 
-// onDemand makes a subscription that nobody made, to every topic of its project,
+// onDemand makes a subscription that does not exist, to every topic of its project,
 // unless the settings are strict.
 func (e *Emulator) onDemand(name string) {
 	if !e.strictPubSub() {

@@ -43,10 +43,10 @@ func (e *Emulator) restore() error {
 	decoder := json.NewDecoder(bytes.NewReader(text))
 	decoder.UseNumber() // policies hold their numbers as they were sent
 	if err := decoder.Decode(&state); err != nil {
-		return fmt.Errorf("emulator: %s is damaged: move it away to begin anew: %w", e.statePath(), err)
+		return fmt.Errorf("emulator: %s is damaged: move it away to start empty: %w", e.statePath(), err)
 	}
 	if state.Version != stateVersion {
-		return fmt.Errorf("emulator: %s has form %d, this program reads form %d: move it away to begin anew", e.statePath(), state.Version, stateVersion)
+		return fmt.Errorf("emulator: %s has form %d, this program reads form %d: move it away to start empty", e.statePath(), state.Version, stateVersion)
 	}
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -91,8 +91,8 @@ func (e *Emulator) reviveDevice(d *simulated) {
 }
 
 // Save writes the state, so that either the old or the new file is whole. Run
-// does so by itself; whoever serves the handler for longer than Run runs calls
-// it at the end. It does nothing without a data directory.
+// does so by itself; a program that serves the handler for longer than Run runs
+// calls it at the end. It does nothing without a data directory.
 func (e *Emulator) Save() error {
 	if e.options.DataDir == "" {
 		return nil

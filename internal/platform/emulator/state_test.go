@@ -84,7 +84,7 @@ func TestGoesOn(t *testing.T) {
 	}
 }
 
-// Messages that nobody acknowledged are delivered after a restart.
+// Unacknowledged messages are delivered after a restart.
 func TestMessagesGoOn(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

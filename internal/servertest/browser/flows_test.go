@@ -70,7 +70,7 @@ func TestWipeAsksForTheName(t *testing.T) {
 	tab.Sees("#head", "Deleted")
 }
 
-// TestEnrolmentSeenLive: whoever shows the code sees the device join.
+// TestEnrolmentSeenLive: the page with the code shows that the device joins.
 func TestEnrolmentSeenLive(t *testing.T) {
 	t.Parallel()
 	site, replica, tab := enter(t, access.Manager)

@@ -110,7 +110,7 @@ func company(t *testing.T, s site) domain.Company {
 	return c
 }
 
-// Somebody signs in through their company's own provider, in a real browser.
+// A person signs in through their company's own provider, in a real browser.
 func TestSigningInWithTheCompany(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, access.Settings{})
@@ -140,7 +140,7 @@ func TestSigningInWithTheCompany(t *testing.T) {
 	if bad := guest.Bad(); bad != "" {
 		t.Error(bad)
 	}
-	// To prove it anew, the provider asks again.
+	// For another proof, the provider asks again.
 	s.lab.Advance(access.ReauthFresh * 2)
 	guest.Go("/account/prove?next=%2Faccess")
 	guest.Click("form[action='/account/prove/company'] button")

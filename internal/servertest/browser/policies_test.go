@@ -123,7 +123,7 @@ func TestPolicyConflict(t *testing.T) {
 	b.Eval(`fetch(location.pathname + "/details", {method: "POST", redirect: "manual", headers: {"Content-Type": "application/x-www-form-urlencoded"},
 		body: "version=1&name=Field+crew"}).then(() => "")`)
 	b.Follow("button[data-review]")
-	b.Sees("h1", "was saved meanwhile")
+	b.Sees("h1", "was saved while you edited it")
 	b.Sees(".now", "Field crew")
 	b.Sees("li", "SMS to Block")
 	clean(b)
@@ -133,7 +133,7 @@ func TestPolicyConflict(t *testing.T) {
 }
 
 // A proposal of an API key can be looked at by people, and proposed as one's
-// own; nobody else can apply it.
+// own; only its owner can apply it.
 func TestOthersProposals(t *testing.T) {
 	t.Parallel()
 	browser.Chromium(t)
@@ -147,7 +147,7 @@ func TestOthersProposals(t *testing.T) {
 	b.Sees("td", "API key "+strings.Split(demo.Key, "_")[1])
 	clean(b)
 	b.Go("/proposals/" + made)
-	b.Sees("main", "nobody else can apply it")
+	b.Sees("main", "is the only one who can apply it")
 	b.Waits(`!document.querySelector("form[action$='/apply']")`)
 	clean(b)
 	b.Follow(`form[action$="/again"] button`)

@@ -45,7 +45,7 @@ func addQuestions(server *sdk.Server) {
 		"list_roots":      {false, []question{roots()}},
 		"request_state":   {true, []question{confirm}},
 		"tampered_state":  {true, []question{confirm}},
-		"multiple_inputs": {true, []question{name, sample("greeting", "Greet somebody.", 50), roots()}},
+		"multiple_inputs": {true, []question{name, sample("greeting", "Greet a person.", 50), roots()}},
 	} {
 		addTool(server, "test_input_required_result_"+tool, "Asks its client before it answers.", func(_ context.Context, r *sdk.CallToolRequest) (*sdk.CallToolResult, error) {
 			return asking(r.Params, round.stateful, round.questions...)
@@ -156,7 +156,7 @@ func able(_ context.Context, r *sdk.CallToolRequest) (*sdk.CallToolResult, error
 		questions = append(questions, form("user_name", "What is your name?", map[string]string{"name": "string"}))
 	}
 	if can != nil && can.Sampling != nil {
-		questions = append(questions, sample("greeting", "Greet somebody.", 50))
+		questions = append(questions, sample("greeting", "Greet a person.", 50))
 	}
 	if len(questions) == 0 {
 		return said("the client can answer nothing"), nil

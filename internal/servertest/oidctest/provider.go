@@ -1,5 +1,5 @@
-// Package oidctest is an OpenID Connect provider for tests. It lets everybody
-// in as whoever the test says, and checks what a provider has to check: client,
+// Package oidctest is an OpenID Connect provider for tests. It signs everyone
+// in as the person that the test names, and checks what a provider has to check: client,
 // redirect address, PKCE, one use of each code.
 package oidctest
 

@@ -102,7 +102,7 @@ func (f *filler) runAgent(ctx context.Context, p policy.Policy, g gadget) error 
 		return err
 	}
 	if s := device.State(); s.Wiped || s.Released {
-		return nil // somebody let it go: so it stays
+		return nil // released on purpose: so it stays
 	}
 	options := agent.Options{Dir: dir, Version: "demo", Device: device, Client: f.agentClient(), Now: f.now, Log: f.log}
 	if err := f.enrolAgent(ctx, p, options); err != nil {

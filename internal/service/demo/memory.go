@@ -42,8 +42,8 @@ func (f *filler) remember(context.Context) error {
 	return nil
 }
 
-// keep writes the memory whole: a demo that is killed meanwhile finds the old
-// one or the new one.
+// keep writes the memory whole: a demo that is killed while it writes finds
+// the old one or the new one.
 func (f *filler) keep() error {
 	text, err := json.MarshalIndent(f.memory, "", "  ")
 	if err != nil {
@@ -83,7 +83,7 @@ func (f *filler) makeKeys(ctx context.Context) error {
 }
 
 // makeUser makes the portal's user, whose password is kept first: a user whose
-// password nobody knows could not be mended by starting again.
+// password is unknown could not be repaired by starting again.
 func (f *filler) makeUser(ctx context.Context) error {
 	if f.memory.Password == "" {
 		f.memory.Password = rand.Text()

@@ -153,7 +153,7 @@ func (r *run) carry(ctx context.Context, message jsonrpc.Message) {
 	answer, err := r.exchange(ctx, message, isRequest && request.IsCall())
 	switch {
 	case ctx.Err() != nil:
-		return // cancelled: nobody waits for an answer
+		return // canceled: no caller waits for an answer
 	case err != nil:
 		r.bridge.Warn(err.Error())
 		if !isRequest || !request.IsCall() {

@@ -166,7 +166,7 @@ func TestRevisionsPassThrough(t *testing.T) {
 	}
 }
 
-// Whoever closes standard input after a request still gets its answer.
+// A client that closes standard input after a request still gets its answer.
 func TestAnswersBeforeTheEnd(t *testing.T) {
 	t.Parallel()
 	site, replica := newSite(t)

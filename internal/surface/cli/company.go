@@ -33,7 +33,7 @@ type Switches struct {
 }
 
 // apply changes settings. What a setting needs is the company's to check, but
-// whoever turns off device commands means the destructive ones too.
+// turning off device commands turns off the destructive ones too.
 func (s Switches) apply(settings *access.Settings) {
 	for _, setting := range s.Enable {
 		*settingOf(settings, setting) = true

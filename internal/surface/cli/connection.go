@@ -79,7 +79,7 @@ func (c *ConnectionSet) Run(env *Env) error {
 	return c.run(env, func(ctx context.Context, desk *Desk) (answer, error) {
 		return desk.changeConnection(ctx, c.Company, c.ID, "Changed", func(o *access.OAuthConnection) error {
 			if !o.RevokedAt.IsZero() {
-				return fault.New(fault.Refused, "connection %s is revoked: its user has to connect anew", o.ID)
+				return fault.New(fault.Refused, "connection %s is revoked: its user has to connect again", o.ID)
 			}
 			o.Scopes = scopes
 			return nil

@@ -58,7 +58,7 @@ type CompanyConnect struct {
 	PublicURL string `name:"public-url" env:"MUSTER_PUBLIC_URL" default:"http://127.0.0.1:8080" placeholder:"URL" help:"Address of the running service, to which the sign-up page returns. Default: ${default}."`
 }
 
-// connectView is the company with, if somebody has to go there first, the
+// connectView is the company with, if an administrator has to go there first, the
 // sign-up page.
 type connectView struct {
 	companyView

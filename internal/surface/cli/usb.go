@@ -89,7 +89,7 @@ func (c *USB) Run(env *Env) error {
 			tool.Say = func(r usb.Result) { fmt.Fprintln(env.Out, progress(r)) }
 		}
 		if loopback && c.Output == "text" {
-			fmt.Fprintf(env.Out, "%s is the loopback of whoever reads it: a device gets here only through `adb reverse`.\n", settings.PublicURL)
+			fmt.Fprintf(env.Out, "%s is a loopback address: a device gets here only through `adb reverse`.\n", settings.PublicURL)
 		}
 		work := tool.Once
 		if c.Watch {

@@ -193,7 +193,7 @@ func write(w http.ResponseWriter, status int, v any) {
 	_ = json.NewEncoder(w).Encode(v) // the device has gone away: it will ask again
 }
 
-// refuse answers an error. What is unexpected is logged and told to nobody.
+// refuse answers an error. Unexpected errors are logged and not sent.
 func (d *Door) refuse(w http.ResponseWriter, r *http.Request, err error) {
 	var known *agentproto.Refusal
 	if !errors.As(err, &known) {

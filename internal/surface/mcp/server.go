@@ -117,7 +117,7 @@ func (c Config) receive(next sdk.MethodHandler) sdk.MethodHandler {
 }
 
 // hide drops the tools that the caller could never use: not even with more
-// scopes, if it is a connection. The authorisation inside each tool is the
+// scopes, if it is a connection. The authorization inside each tool is the
 // boundary; this is a courtesy.
 func (c Config) hide(list *sdk.ListToolsResult, found caller) {
 	visible := make([]*sdk.Tool, 0, len(list.Tools))

@@ -60,7 +60,7 @@ func drop(s *jsonschema.Schema, member string) {
 	s.PropertyOrder = without(s.PropertyOrder, member)
 }
 
-// call runs an operation through the kernel for whoever calls the tool.
+// call runs an operation through the kernel for the caller of the tool.
 func (c Config) call(o *operation.Operation) sdk.ToolHandler {
 	return func(ctx context.Context, request *sdk.CallToolRequest) (*sdk.CallToolResult, error) {
 		found := principalOf(request.Extra)

@@ -232,7 +232,7 @@ func TestInstructionsTeachTheReview(t *testing.T) {
 	if slices.Contains(at, -1) || !slices.IsSorted(at) {
 		t.Errorf("the steps stand at %v in %s", at, result.Instructions)
 	}
-	for _, must := range []string{"UNCONFIRMED means that nobody knows", "do not send it again", "never as instructions", "retryAfter"} {
+	for _, must := range []string{"UNCONFIRMED means that it is not known", "do not send it again", "never as instructions", "retryAfter"} {
 		if !strings.Contains(result.Instructions, must) {
 			t.Errorf("the instructions do not say %q", must)
 		}

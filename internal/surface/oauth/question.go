@@ -137,7 +137,7 @@ func destination(redirect string) string {
 	return host(redirect)
 }
 
-// displayName is a client's own name, which nobody has verified, made safe to
+// displayName is a client's own name, which is not verified, made safe to
 // read: printable characters only, and never empty.
 func displayName(c access.OAuthClient) string {
 	name := strings.TrimSpace(strings.Map(func(r rune) rune {

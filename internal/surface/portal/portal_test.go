@@ -309,7 +309,7 @@ func TestOtherCompanies(t *testing.T) {
 	spy.Send(o.base+"/enrol", url.Values{"policy": {o.Policy.ID}, "personalUsage": {"DISALLOWED"}}).Want(t, 404)
 }
 
-// TestRights: whoever may not do a thing is told which permission is missing
+// TestRights: a user without a right sees which permission is missing
 // and who can grant it, and it is not done.
 func TestRights(t *testing.T) {
 	t.Parallel()
@@ -344,7 +344,7 @@ func TestRights(t *testing.T) {
 		o.get(t, blind, path, 403)
 	}
 	if body := o.get(t, blind, "/", 200); strings.Contains(body, a.ID) || !strings.Contains(body, "It takes the permission to see devices") {
-		t.Error("the overview of somebody who may not see devices")
+		t.Error("the overview of a user who may not see devices")
 	}
 }
 
@@ -500,7 +500,7 @@ func TestWeight(t *testing.T) {
 	}
 }
 
-// TestLive: a page that listens hears of its own device, and of nobody else's.
+// TestLive: a page that listens hears of its own device, and of no other.
 func TestLive(t *testing.T) {
 	t.Parallel()
 	o := newOffice(t)

@@ -1,4 +1,4 @@
-// Package probe answers whoever watches over the process: /healthz says that
+// Package probe answers programs that monitor the process: /healthz says that
 // it lives, /readyz that it can serve (docs/operating.md).
 package probe
 
@@ -9,8 +9,8 @@ import (
 	"time"
 )
 
-// Check is one condition of readiness. An error's text is shown to whoever
-// asks, so it must hold nothing secret.
+// Check is one condition of readiness. An error's text is shown to
+// every client, so it must hold nothing secret.
 type Check struct {
 	Name string
 	Test func(ctx context.Context) error

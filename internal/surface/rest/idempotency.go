@@ -30,8 +30,8 @@ import (
 //
 // A claim that was left by a crash is taken over when its lease has ended. The
 // handler then runs again under the same Ref, by which a command's intent is
-// found instead of made anew, so nothing is sent twice. That run is admitted,
-// and spends the budget, like any other: nobody can tell how far the first came.
+// found instead of made again, so nothing is sent twice. That run is admitted,
+// and spends the budget, like any other: it is not known how far the first run got.
 //
 // Answers may hold a QR code and fingerprints are made of bodies that may hold
 // a short password, so both are sealed with the service's own key.

@@ -188,7 +188,7 @@ func TestTwinUnderWay(t *testing.T) {
 		t.Errorf("the twin: %d %s", w.Code, w.Body)
 	}
 	if w := d.send("POST", launchPath, `{"text":"b"}`, "Idempotency-Key", "k"); w.Code != 422 {
-		t.Errorf("another body meanwhile: %d", w.Code)
+		t.Errorf("another body while it runs: %d", w.Code)
 	}
 	close(leave)
 	running.Wait()

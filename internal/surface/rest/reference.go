@@ -17,7 +17,7 @@ import (
 )
 
 // The reference page is written once at start, from the OpenAPI document. It
-// needs no script to be read, asks nobody else for anything, and works offline.
+// needs no script to be read, makes no request to another server, and works offline.
 
 const referencePath = "/api/docs"
 

@@ -24,7 +24,7 @@ type field struct{ name, value string }
 
 func (a *reply) set(name, value string) { a.header = append(a.header, field{name, value}) }
 
-// accept writes a success. A result whose outcome nobody knows is 202
+// accept writes a success. A result whose outcome is unknown is 202
 // (contract 7.1).
 func accept(o *operation.Operation, result any) (reply, error) {
 	a := reply{status: http.StatusOK, contentType: jsonType}
@@ -89,7 +89,7 @@ func (a *reply) write(w http.ResponseWriter, r *http.Request) int {
 	h["Content-Length"] = []string{strconv.Itoa(len(a.body))}
 	w.WriteHeader(a.status)
 	if r.Method != http.MethodHead {
-		_, _ = w.Write(a.body) // the client may have gone; there is nobody to tell
+		_, _ = w.Write(a.body) // the client may have gone
 	}
 	return a.status
 }

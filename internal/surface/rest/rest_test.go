@@ -383,7 +383,7 @@ func TestBudgetHeaders(t *testing.T) {
 		t.Error("a read tells a budget")
 	}
 	if w := s.send("POST", "/api/v1/assets/a1/commands/launch-app", "{}"); w.Code != 400 || w.Header().Get("RateLimit") != "" {
-		t.Error("a call that never came to the budget tells one")
+		t.Error("a call that ended before the budget has one")
 	}
 	s.budget.left = operation.Allowance{Limit: 10, Reset: 1100 * time.Millisecond, Window: time.Minute}
 	for _, path := range []string{"/assets/a1/commands/lock", "/policies/p1/changes"} {

@@ -8,7 +8,7 @@ import (
 	"github.com/musterhq/muster/internal/fault"
 )
 
-// Of returns the status of a code; of one that nobody knows, 500.
+// Of returns the status of a code; of an unknown one, 500.
 func Of(code fault.Code) int {
 	switch code {
 	case fault.InvalidArguments:

@@ -192,8 +192,8 @@ func SignInAddress(next string) string {
 	return SignInPath + "?next=" + url.QueryEscape(next)
 }
 
-// LocalPath returns next if it is a path on this service, else "/": nobody can
-// use sign-in to send people elsewhere.
+// LocalPath returns next if it is a path on this service, else "/": sign-in
+// cannot be used to send people elsewhere.
 func LocalPath(next string) string {
 	u, err := url.Parse(next)
 	if err != nil || u.IsAbs() || u.Host != "" || u.User != nil || !strings.HasPrefix(next, "/") ||

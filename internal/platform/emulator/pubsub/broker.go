@@ -13,7 +13,7 @@ import (
 // What the broker holds at most.
 const (
 	MaxBacklog = 100_000            // messages of one subscription; the oldest go first
-	Retention  = 7 * 24 * time.Hour // of a message that nobody acknowledges
+	Retention  = 7 * 24 * time.Hour // of a message that is not acknowledged
 )
 
 // DefaultAckDeadline is how long a subscriber has to acknowledge, unless its

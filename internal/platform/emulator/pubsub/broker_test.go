@@ -221,7 +221,7 @@ func TestTopicsOfOtherProjectsStayApart(t *testing.T) {
 	}
 }
 
-// Settle waits for active subscribers and nobody else.
+// Settle waits for active subscribers only.
 func TestSettle(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -239,7 +239,7 @@ func TestSettle(t *testing.T) {
 			return all, time.Since(begin)
 		}
 		if all, took := settle(publish()); !all || took != 0 {
-			t.Errorf("waited %v for nobody", took)
+			t.Errorf("waited %v without a subscriber", took)
 		}
 		receipts := publish()
 		go func() {

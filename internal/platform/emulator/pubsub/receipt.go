@@ -19,7 +19,7 @@ const activeFor = 3 * time.Second
 const maxPatience = 2 * time.Minute
 
 // Settle waits until every active subscriber has acknowledged the messages. A
-// subscription that nobody pulls, or has pulled in the last seconds, is not
+// subscription that was not pulled in the last seconds is not
 // waited for. It gives up when nothing at all was acknowledged for the given
 // patience, and reports whether all was acknowledged that it waited for.
 func (b *Broker) Settle(ctx context.Context, receipts []Receipt, patience time.Duration) bool {

@@ -14,7 +14,7 @@ type Snapshot struct {
 	Subscriptions []QueueSnapshot `json:"subscriptions"`
 }
 
-// QueueSnapshot is a subscription with its messages that nobody acknowledged.
+// QueueSnapshot is a subscription with its unacknowledged messages.
 type QueueSnapshot struct {
 	Subscription
 	Messages []Message `json:"messages,omitempty"`

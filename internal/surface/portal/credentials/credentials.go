@@ -122,7 +122,7 @@ func gates(s access.Settings, switches []company.Switch) []gate {
 				s.DestructiveCommands = on && s.DestructiveCommands
 			}},
 		{Gate: access.DestructiveCommands, Title: "Destructive commands", On: s.DestructiveCommands, Danger: true,
-			Text:         "They may also wipe devices, reset or change screen locks and give up ownership. Nobody is asked again.",
+			Text:         "They may also wipe devices, reset or change screen locks and give up ownership, without another confirmation.",
 			settingOnOff: func(s *access.Settings, on bool) { s.DestructiveCommands = on }},
 		{Gate: access.PolicyChanges, Title: "Policy changes", On: s.PolicyChanges,
 			Text:         "They may propose changes of policies and apply what a person has reviewed.",

@@ -59,14 +59,14 @@ type input struct {
 // actions are all sixteen commands.
 func actions() []action {
 	return []action{
-		{"send_message", command.NotificationMessage, "Message", "message-square", "Shows a notification on the device. It is sent once it was accepted for delivery; nobody can tell whether it was read.",
+		{"send_message", command.NotificationMessage, "Message", "message-square", "Shows a notification on the device. It is sent once it was accepted for delivery; it is not known whether it was read.",
 			[]input{{"title", "Title", "text", "", 60, true}, {"body", "Text", "area", "", 500, true}}, inHead, atOnce},
 		{"lock_device", command.Lock, "Lock", "lock", "Locks the screen at once. It opens again with its own PIN or password.", nil, inHead, atOnce},
 		{"request_location_update", command.LocationUpdate, "Locate", "map-pin", "Asks the device where it is.", nil, inHead, atOnce},
 		{"request_status_report", command.StatusReport, "Refresh report", "refresh-cw", "Asks for a fresh status report.", nil, inHead, atOnce},
 		{"reboot_device", command.Reboot, "Restart", "rotate-ccw", "Restarts the device now. Unsaved work on it is lost.", nil, inMenu, inDialog},
 		{"shutdown_device", command.Shutdown, "Shut down", "power", "Turns the device off. It can be turned on again only by pressing its power button.", nil, inMenu, byName},
-		{"start_lost_mode", command.StartLostMode, "Start lost mode", "map-pin-off", "Locks the device and shows a message with contact details to whoever finds it.",
+		{"start_lost_mode", command.StartLostMode, "Start lost mode", "map-pin-off", "Locks the device and shows a message with contact details to the finder.",
 			[]input{{"message", "Message", "area", "", 4096, true}, {"phoneNumber", "Phone number", "tel", "", 4096, false}, {"email", "E-mail address", "email", "", 320, false},
 				{"streetAddress", "Postal address", "text", "", 4096, false}, {"organization", "Organization", "text", "", 4096, false}}, inMenu, atOnce},
 		{"stop_lost_mode", command.StopLostMode, "End lost mode", "badge-check", "Ends lost mode on a device that was found.", nil, inMenu, atOnce},

@@ -185,12 +185,12 @@ func set(all []policy.Value) []policy.Value {
 	return set
 }
 
-// advice says what to do about a command that nobody knows the end of.
+// advice says what to do about a command whose outcome is unknown.
 func advice(c command.Command) string {
 	if c.State != command.Unconfirmed {
 		return ""
 	}
-	return "Do not send it again yet: nobody can tell whether the device will carry it out. Look at the device, or wait for its next report."
+	return "Do not send it again yet: it is not known whether the device will carry it out. Look at the device, or wait for its next report."
 }
 
 // quick serves what the drawer shows of a device.

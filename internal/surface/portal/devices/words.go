@@ -83,7 +83,7 @@ func lateTexts(open []command.Named) []string {
 		texts = append(texts, "In progress: the device has not confirmed it. It may be switched off or without a network, and gets the command when it is back, unless that expires before.")
 	}
 	if slices.ContainsFunc(open, func(c command.Named) bool { return c.State == command.Unconfirmed }) {
-		texts = append(texts, "Unconfirmed: nobody can tell whether the device will carry it out. Do not send it again yet: look at the device, or wait for its next report.")
+		texts = append(texts, "Unconfirmed: it is not known whether the device will carry it out. Do not send it again yet: look at the device, or wait for its next report.")
 	}
 	return texts
 }

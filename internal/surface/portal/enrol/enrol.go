@@ -186,7 +186,7 @@ func usages() []usage {
 	return []usage{
 		{provisioning.Disallowed, "Company device", "Fully managed: the company owns it, and it is for work alone."},
 		{provisioning.Allowed, "Work profile", "Work apps and data in a profile of their own, beside a person's."},
-		{provisioning.Userless, "Dedicated device", "A scanner, kiosk or display: nobody's account is on it."},
+		{provisioning.Userless, "Dedicated device", "A scanner, kiosk or display without a user account."},
 		{provisioning.Unspecified, "As the policy says", "The device and the policy decide between them."},
 	}
 }

@@ -36,8 +36,8 @@ type Problem struct {
 	Granters    string // who can grant it
 }
 
-// explain turns an error into words and a status. What nobody foresaw is
-// logged, and told with the request's id alone.
+// explain turns an error into a text and a status. An unexpected error is
+// logged, and shown with the request's id alone.
 func (v *Visit) explain(err error) (int, Problem) {
 	if d, ok := deniedOf(err); ok {
 		return http.StatusForbidden, Problem{Title: "You may not see this", RequestID: v.RequestID,

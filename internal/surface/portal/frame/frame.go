@@ -64,7 +64,7 @@ func (f *Frame) Mount(mux *http.ServeMux, routes []Route) {
 	mux.HandleFunc("/", f.missing)
 }
 
-// missing answers addresses that are nobody's: for everybody 404, so that
+// missing answers unknown addresses with 404 for all clients, so that
 // programs which look for a well-known document are not sent to sign in.
 func (f *Frame) missing(w http.ResponseWriter, r *http.Request) {
 	visitor, ok, err := f.Sessions.Visitor(r)

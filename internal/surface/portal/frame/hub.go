@@ -19,7 +19,7 @@ const (
 	maxStreams     = 2000             // a replica takes no more; pages then stay as they are
 	maxUserStreams = 8                // of one person
 	maxTopics      = 64               // of one stream
-	streamLife     = 5 * time.Minute  // then the browser connects anew, and its session is looked at again
+	streamLife     = 5 * time.Minute  // then the browser reconnects, and its session is checked again
 	streamBeat     = 25 * time.Second // comments keep proxies from giving up
 	streamPause    = 400 * time.Millisecond
 	streamWrite    = 10 * time.Second
@@ -27,8 +27,8 @@ const (
 )
 
 // Hub tells pages that are open that something changed. It says no more than
-// the topic ("asset:<id>", "assets"): the page fetches the part anew, with the
-// rights of whoever looks at it.
+// the topic ("asset:<id>", "assets"): the page fetches the part again, with the
+// rights of its user.
 type Hub struct {
 	id      string // of this replica's hub
 	mu      sync.Mutex

@@ -37,7 +37,7 @@ func (q queue) url() string {
 	return address
 }
 
-// proposals lists the company's proposals, whoever made them.
+// proposals lists all proposals of the company.
 func (s *Section) proposals(v *frame.Visit) error {
 	asked := v.Query()
 	q := queue{Waiting: asked.Get("waiting") != ""}
@@ -100,8 +100,8 @@ func standing(r proposal.Review) string {
 	return string(r.Status)
 }
 
-// state follows where a proposal stands; once that changes, the page is loaded
-// anew.
+// state follows where a proposal stands; once that changes, the page
+// reloads.
 func (s *Section) state(v *frame.Visit) error {
 	review, err := s.Reviewer.Look(v.Context(), v.Principal, v.PathValue("id"))
 	if err != nil {
@@ -167,7 +167,7 @@ func advice(r proposal.Review) string {
 	case r.Status == proposal.Failed:
 		return "Nothing was changed."
 	case r.Status == proposal.Expired:
-		return "Nobody applied it within ten minutes. Nothing was changed."
+		return "It was not applied within ten minutes. Nothing was changed."
 	case r.Status == proposal.Succeeded:
 		return "It was saved as version " + strconv.Itoa(r.Version) + "."
 	default:
@@ -184,7 +184,7 @@ func irrevocable(r proposal.Review) []string {
 		}
 	}
 	if len(all) == 0 && !r.Creates() {
-		all = append(all, "Nothing: the policy can be rolled back to what it was. What people did meanwhile stays done.")
+		all = append(all, "Nothing: the policy can be rolled back to what it was. What people did until then stays done.")
 	}
 	return all
 }

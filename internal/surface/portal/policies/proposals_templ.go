@@ -36,7 +36,7 @@ func queuePage(v *frame.Visit, q queue) templ.Component {
 			templ_7745c5c3_Var1 = templ.NopComponent
 		}
 		ctx = templ.ClearChildren(ctx)
-		templ_7745c5c3_Err = frame.Heading("Proposals", "Changes of policies that somebody is to look at. Whoever made one applies it, within ten minutes.").Render(ctx, templ_7745c5c3_Buffer)
+		templ_7745c5c3_Err = frame.Heading("Proposals", "Policy changes waiting for review. The author has ten minutes to apply them.").Render(ctx, templ_7745c5c3_Buffer)
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
@@ -640,7 +640,7 @@ func proposalPage(v *frame.Visit, d dossier) templ.Component {
 }
 
 // stateParts is where the proposal stands and how long it can be applied; it is
-// asked for anew while that can change.
+// asked for again while that can change.
 func stateParts(v *frame.Visit, r proposal.Review) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
@@ -1097,7 +1097,7 @@ func decision(v *frame.Visit, d dossier) templ.Component {
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}
-				templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 91, " made it, and nobody else can apply it. You can propose the same as your own, look at its list, and apply that.</p>")
+				templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 91, " made it and is the only one who can apply it. You can propose the same change yourself, review its list, and apply that.</p>")
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}

@@ -64,7 +64,7 @@ func (g group) text() string {
 }
 
 // open finds the policy of the address. A tab that moves with the policy asks
-// for it anew each time.
+// for it each time.
 func (s *Section) open(v *frame.Visit) (policy.Policy, error) {
 	return s.Editor.Open(v.Context(), v.Principal, v.PathValue("id"))
 }

@@ -1689,7 +1689,7 @@ func agentReview(v *frame.Visit, s sheet, d policy.Diff, changes []policy.Change
 	})
 }
 
-// conflictPage is shown when somebody saved the policy while a person edited it.
+// conflictPage is shown when the policy was saved while a person edited it.
 func conflictPage(v *frame.Visit, s sheet, c *policy.Conflict, changes []policy.Change) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
@@ -1711,7 +1711,7 @@ func conflictPage(v *frame.Visit, s sheet, c *policy.Conflict, changes []policy.
 			templ_7745c5c3_Var84 = templ.NopComponent
 		}
 		ctx = templ.ClearChildren(ctx)
-		templ_7745c5c3_Err = frame.Heading(s.Name+" was saved meanwhile", "").Render(ctx, templ_7745c5c3_Buffer)
+		templ_7745c5c3_Err = frame.Heading(s.Name+" was saved while you edited it", "").Render(ctx, templ_7745c5c3_Buffer)
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}

@@ -88,7 +88,7 @@ func held(v *frame.Visit, p policy.Policy) (frame.Tone, string) {
 	}
 }
 
-// originWord says how a revision came to be.
+// originWord says what made a revision.
 func originWord(r policy.Revision) string {
 	switch r.Origin {
 	case policy.FromProposal:
@@ -140,7 +140,7 @@ func impactWord(i proposal.Impact) string {
 	return "Normal impact"
 }
 
-// unsetHelp says what a value that nobody can choose means.
+// unsetHelp explains a value that cannot be chosen.
 func unsetHelp(value string) string {
 	if value == policy.Custom {
 		return "The document holds something that the values here cannot express"

@@ -8,7 +8,7 @@ import (
 
 // The connection to the platform is made in three steps: begun here, signed up
 // at the vendor's page, bound here. Each is kept, so that a person who closed
-// the window, or somebody else, goes on from where it was left.
+// the window, or another person, goes on from there.
 
 const signupPath = platformPath + "/signup"
 
@@ -32,8 +32,8 @@ func (s *Section) platform(v *frame.Visit) error {
 	return v.Show("Platform", frame.SettingsPath, platformPage(v, open))
 }
 
-// connect begins the sign-up, or begins it anew: an earlier one that was left
-// half-way still ends well if somebody goes on with it.
+// connect begins the sign-up, or begins it again: an earlier one that was left
+// unfinished can still be finished.
 func (s *Section) connect(v *frame.Visit) error {
 	_, err := s.Platform.StartSignup(v.Context(), v.Company.ID, v.Session.ID)
 	switch fault.CodeOf(err) {

@@ -129,7 +129,7 @@ func provoke(o *operation.Operation, code string) *httptest.ResponseRecorder {
 	case "forbidden":
 		s.nothing = true
 		if o.Budget == operation.BeforeValidation {
-			s.spent = true // nobody without DEVICES_COMMAND spends
+			s.spent = true // callers without DEVICES_COMMAND do not spend
 		}
 	case "malformed":
 		request = httptest.NewRequest(o.Method, request.URL.Path, strings.NewReader("{"))

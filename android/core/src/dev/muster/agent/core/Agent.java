@@ -189,7 +189,7 @@ public final class Agent implements Closeable {
         rotation.begin();
     }
 
-    /** unenroll tells the service good-bye and gives the device back. */
+    /** unenroll ends the enrollment at the service and releases the device. */
     public synchronized void unenroll() throws IOException {
         try {
             link.call("/unenroll", Fields.members());

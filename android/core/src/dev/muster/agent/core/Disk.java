@@ -73,7 +73,7 @@ final class Disk {
     }
 
     static void ownerOnly(File file) {
-        // Each call may refuse where the file system knows no permissions: nobody else is there, either.
+        // Each call may refuse where the file system has no permissions: no other user exists there.
         file.setReadable(false, false);
         file.setWritable(false, false);
         file.setExecutable(false, false);

@@ -56,7 +56,7 @@ public final class Enrollment {
         }
         CommandKey first = commandKeys.get(0);
         if (!commandKey.isEmpty() && !first.key.spki.equals(commandKey)) {
-            throw new IOException("whoever answered does not have the command key that the code names: create a new code,"
+            throw new IOException("the answering server does not have the command key that the code names: create a new code,"
                     + " and see who is between");
         }
         if (!first.key.algorithm.equals(PublicKey.ES256)) {

@@ -8,7 +8,7 @@ import java.util.Map;
 
 /**
  * Fields are the members of a JSON object, read by type. A member that is absent or null reads as the type's empty
- * value; one of another type is refused. Members that nobody reads are ignored, so that the service may be newer.
+ * value; one of another type is refused. Unknown members are ignored, so that the service may be newer.
  */
 public final class Fields {
     private final Map<String, Object> members;

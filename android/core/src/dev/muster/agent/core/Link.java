@@ -90,7 +90,7 @@ final class Link {
         return Math.max(serviceTime(), id.latest);
     }
 
-    /** forgetKeys deletes the device's keys, once nobody is left who knows them. */
+    /** forgetKeys deletes the device's keys, once no service knows them. */
     void forgetKeys() throws IOException {
         Enrollment.forgetKeys(keys);
     }

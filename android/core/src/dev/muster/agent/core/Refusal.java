@@ -44,7 +44,7 @@ final class Refusal extends IOException {
         return all;
     }
 
-    /** read reads a refusal. Whoever answered may not be the service: what cannot be read says nothing. */
+    /** read reads a refusal. The answer may not be the service's: what cannot be read is ignored. */
     static Refusal read(Transport.Answer answer, String signature) throws JsonException {
         long retryAfter = 0;
         if (answer.header("Retry-After").matches("[0-9]{1,9}")) {

@@ -91,7 +91,7 @@ final class WakeStream implements Runnable {
     /**
      * after is how long to wait before the next stream. A refusal is treated as that of a check-in: clock
      * and sequence are mended at once, and what ends the relation is left to a check-in, which is refused
-     * likewise.
+     * too.
      */
     private long after(int failures, IOException e) {
         Refusal refused = Refusal.in(e);
