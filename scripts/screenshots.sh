@@ -1,10 +1,19 @@
 #!/usr/bin/env bash
 # screenshots.sh: pictures of every screen, light and dark, from the demo's
-# data, into docs/screenshots. Needs Chromium.
+# data, into docs/screenshots. Needs Chromium and ImageMagick.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 # shellcheck source=scripts/packages.sh
 . scripts/packages.sh
 test_packages
+command -v convert >/dev/null || debian_install imagemagick
+taken=$(mktemp -d)
+trap 'rm -rf "$taken"' EXIT
+MUSTER_SCREENSHOTS=$taken go test -count=1 -run '^TestPages$' ./internal/servertest/browser
 mkdir -p docs/screenshots
-MUSTER_SCREENSHOTS=$PWD/docs/screenshots go test -count=1 -run '^TestPages$' ./internal/servertest/browser
+# Forty colors and no loss keep text sharp, and a picture at about 20 kB: all of
+# them may take 2 MB, which a test checks.
+for picture in "$taken"/*.png; do
+	convert "$picture" +dither -colors 40 -define webp:lossless=true -define webp:method=6 \
+		"docs/screenshots/$(basename "$picture" .png).webp"
+done

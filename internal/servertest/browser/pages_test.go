@@ -8,7 +8,7 @@ import (
 	"github.com/musterhq/muster/internal/servertest/browser"
 )
 
-// screen is a page that is looked at: its picture is docs/screenshots/<name>.png.
+// screen is a page that is looked at: its picture is docs/screenshots/<name>.webp (make screenshots).
 type screen struct {
 	name string
 	// open brings the tab to the page; nil: path is enough.
