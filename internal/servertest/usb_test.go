@@ -129,7 +129,7 @@ func TestUSBOfAHeadsetWithTheAgentInItsSystem(t *testing.T) {
 		t.Errorf("a second time: %+v, %v", results, err)
 	}
 	c.site.Client(c.replica, access.All).Post("/assets/"+id+"/commands/relinquish-ownership", nil).Want(t, 200)
-	c.Eventually("the headset can be enrolled anew", func() error {
+	c.Eventually("the headset can be enrolled again", func() error {
 		if p := headset.Properties(); p["debug.muster.agent"] != "ready" || p["persist.muster.enrolled"] != "0" || len(headset.Agents()) > 0 {
 			return errorf("%v, agents %v", p, headset.Agents())
 		}
