@@ -42,6 +42,9 @@ func readStyle(t *testing.T) style {
 	return s
 }
 
+// code is a block or span of code in Markdown, which holds names.
+var code = regexp.MustCompile("(?ms)^```.*?^```|`[^`\n]*`")
+
 // rows returns the cells of the table in a section of a page, without its head.
 func rows(t *testing.T, page, section string) [][]string {
 	t.Helper()
@@ -68,8 +71,12 @@ func (s style) pattern(t *testing.T, table [][]string) *regexp.Regexp {
 	t.Helper()
 	var forms []string
 	for _, row := range table {
-		for form := range strings.SplitSeq(row[0], ", ") {
+		avoided, instead := strings.Split(row[0], ", "), strings.Split(row[1], ", ")
+		for i, form := range avoided {
 			s.advice[form] = row[1]
+			if len(instead) == len(avoided) {
+				s.advice[form] = instead[i]
+			}
 			// The words of a phrase may stand in two lines of a comment.
 			forms = append(forms, strings.ReplaceAll(regexp.QuoteMeta(form), " ", `(?:\s|//|#)+`))
 		}
@@ -93,6 +100,9 @@ func (s style) check(file string, first int, text string, known map[string]bool)
 	}
 	for _, at := range s.words.FindAllStringIndex(text, -1) {
 		add(at)
+	}
+	if path.Ext(file) == ".md" {
+		text = code.ReplaceAllStringFunc(text, func(span string) string { return strings.Repeat("_", len(span)) })
 	}
 	for _, at := range s.spelling.FindAllStringIndex(text, -1) {
 		if !known[text[at[0]:at[1]]] {
@@ -171,7 +181,7 @@ func TestStyle_FindsWords(t *testing.T) {
 	want := []string{
 		`p.go:3: avoid "whoever": write the caller, the component's name`,
 		`p.go:4: avoid "of its\n// own accord": write by itself, without a request`,
-		`p.go:5: avoid "authorises": write authorize`,
+		`p.go:5: avoid "authorises": write authorizes`,
 		`p.go:6: avoid "Somebody": write the person's role, the component's name`,
 	}
 	if got := s.checkGo(t, source{"p.go", text}); !slices.Equal(got, want) {

@@ -54,7 +54,7 @@ func (c *enrollCommand) Validate() error {
 	return nil
 }
 
-// Run enrols the device.
+// Run enrolls the device.
 func (c *enrollCommand) Run(env *environment) error {
 	code := agentproto.Code{Server: c.Server, Token: c.Token, CommandKey: c.Key, CommandKeyES256: c.Key, Pins: c.Pin}
 	if c.Bundle != "" {

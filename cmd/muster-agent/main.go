@@ -1,4 +1,4 @@
-// Command muster-agent is the device's own agent: it enrols the device with a
+// Command muster-agent is the device's own agent: it enrolls the device with a
 // Muster service and carries out only what the service orders.
 package main
 
@@ -25,7 +25,7 @@ func main() { os.Exit(run(os.Args[1:], os.Stdout, os.Stderr)) }
 
 // program is the tree of commands.
 type program struct {
-	Enroll   enrollCommand   `cmd:"" help:"Enrol this device with a service."`
+	Enroll   enrollCommand   `cmd:"" help:"Enroll this device with a service."`
 	Run      runCommand      `cmd:"" help:"Keep this device in touch with its service."`
 	Status   statusCommand   `cmd:"" help:"Show what this device is enrolled in."`
 	Rotate   rotateCommand   `cmd:"" help:"Give this device a new key; it also does so by itself once a year."`
@@ -128,7 +128,7 @@ func (c common) open(env *environment) (*agent.Agent, error) {
 	return agent.New(agent.Options{Dir: c.State, Version: version, Device: device, Push: push, Client: c.client(way), Now: time.Now, Log: env.log})
 }
 
-// statusCommand shows the enrolment.
+// statusCommand shows the enrollment.
 type statusCommand struct{ common }
 
 // Run prints who the device is.

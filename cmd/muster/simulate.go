@@ -36,7 +36,7 @@ type simulateCommand struct {
 	Pace       float64       `name:"pace" default:"1" help:"How many times faster than real time the clock runs, at most 8; for a service of its own alone."`
 
 	Server   string   `name:"server" placeholder:"URL" help:"An existing service; by default the simulation starts one of its own in a temporary directory."`
-	Tokens   string   `name:"tokens" placeholder:"FILE" help:"With --server: enrolment tokens or QR codes' texts, one a line; - reads standard input."`
+	Tokens   string   `name:"tokens" placeholder:"FILE" help:"With --server: enrollment tokens or QR codes' texts, one a line; - reads standard input."`
 	Token    []string `name:"token" help:"With --server: an enrollment token; repeatable. Other users can see flags: prefer --tokens with a file."`
 	Keys     []string `name:"key" env:"MUSTER_API_KEY" help:"With --server: an API key to send commands with; repeatable, each has its own budget. None: no commands are sent. Other users can see flags: prefer the variable or --api-key-file."`
 	KeyFile  string   `name:"api-key-file" env:"MUSTER_API_KEY_FILE" placeholder:"FILE" help:"With --server: more API keys, one a line; - reads standard input."`

@@ -81,7 +81,7 @@ type Role string
 // The roles.
 const (
 	Admin    Role = "admin"    // everything
-	Manager  Role = "manager"  // devices, policies, enrolment
+	Manager  Role = "manager"  // devices, policies, enrollment
 	Operator Role = "operator" // devices, without the destructive commands
 	Viewer   Role = "viewer"   // looks
 )

@@ -108,7 +108,7 @@ func (a *Agent) crash(step string) {
 const maxRounds = 20
 
 // Once checks in, carries out what it is given, and checks in again until the
-// service has every acknowledgement. It returns when to come back.
+// service has every acknowledgment. It returns when to come back.
 func (a *Agent) Once(ctx context.Context) (time.Duration, error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()

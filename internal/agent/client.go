@@ -95,7 +95,7 @@ func LoadConnection(dir string) (Connection, error) {
 	return id.Connection, err
 }
 
-// Status is what a device knows of its own enrolment.
+// Status is what a device knows of its own enrollment.
 type Status struct {
 	DeviceID string
 	Server   string

@@ -1,4 +1,4 @@
-// Package agent is the device's half of Muster's own management: it enrols,
+// Package agent is the device's half of Muster's own management: it enrolls,
 // keeps in touch, carries out signed commands exactly once, and brings the
 // device to the state that its policy asks for.
 //

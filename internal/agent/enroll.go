@@ -16,14 +16,14 @@ import (
 	"github.com/musterhq/muster/internal/agentproto"
 )
 
-// Enrolment is what a device needs to enrol.
+// Enrolment is what a device needs to enroll.
 type Enrolment struct {
 	Server    string
 	Token     string // one-time, from the QR code or the USB tool
 	Role      agentproto.Role
 	Algorithm agentproto.Algorithm
 	// CommandKey is the SubjectPublicKeyInfo of the service's command key, from
-	// the code; empty: the answer to the enrolment is believed.
+	// the code; empty: the answer to the enrollment is believed.
 	CommandKey string
 	// Again: a device that the service manages enrolls again, as the same asset.
 	Again   bool
@@ -76,7 +76,7 @@ func Enroll(ctx context.Context, e Enrolment) (deviceID string, err error) {
 		return "", err
 	}
 	if answer.DeviceID == "" || len(answer.CommandKeys) == 0 {
-		return "", errors.New("the service's answer to the enrolment names no device or no key")
+		return "", errors.New("the service's answer to the enrollment names no device or no key")
 	}
 	if e.CommandKey != "" && answer.CommandKeys[0].Key.SPKI != e.CommandKey {
 		return "", errors.New("the answering server does not have the command key that the code names: create a new code, and look for a proxy in between")
@@ -160,7 +160,7 @@ func (e Enrolment) redeem(ctx context.Context, key agentproto.PrivateKey, before
 		if before.erased(refused) {
 			return answer, errErase
 		}
-		return answer, fmt.Errorf("the service refused the enrolment (%s): %s", refused.Answer.Error, refused.Answer.Message)
+		return answer, fmt.Errorf("the service refused the enrollment (%s): %s", refused.Answer.Error, refused.Answer.Message)
 	}
 	return answer, json.NewDecoder(io.LimitReader(response.Body, maxAnswer)).Decode(&answer)
 }

@@ -46,7 +46,7 @@ func (m machine) uid() int {
 	return 1000
 }
 
-// Both backends say the same of every setting of the catalogue, with every
+// Both backends say the same of every setting of the catalog, with every
 // value, on every kind of device: the model that refuses by rule, and Android's
 // command lines that are played by another. What is applied reads back; what is
 // taken back is gone.

@@ -19,7 +19,7 @@ var ErrNotEnrolled = errors.New("this device is not enrolled: run muster-agent e
 // errDamaged is in the error of a file that is not what was written.
 var errDamaged = errors.New("is damaged")
 
-// identity is who the device is to the service. It is written at enrolment and
+// identity is who the device is to the service. It is written at enrollment and
 // when keys change, and destroyed when the service lets the device go.
 type identity struct {
 	Server      string                  `json:"server"`

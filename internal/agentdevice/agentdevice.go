@@ -63,7 +63,7 @@ type Device struct {
 	PolicyVersion int
 }
 
-// Token is a one-time enrolment token.
+// Token is a one-time enrollment token.
 type Token struct {
 	Hash      [sha256.Size]byte
 	CompanyID string
@@ -135,7 +135,7 @@ type Delivery struct {
 type Store interface {
 	CreateAgentToken(ctx context.Context, t Token) error
 	AgentDevice(ctx context.Context, id string) (Device, error)
-	// AgentOf returns the live device of an asset's enrolment.
+	// AgentOf returns the live device of an asset's enrollment.
 	AgentOf(ctx context.Context, assetID string, epoch int) (Device, error)
 	// Contact notes a request of a live device that has the key: it takes the
 	// sequence number if it is higher than any before, and returns the device as

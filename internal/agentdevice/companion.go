@@ -17,7 +17,7 @@ const (
 	ManagerTokenPrefix   = "met_"
 )
 
-// CompanionToken is a one-time token that ties an agent to one enrolment of one
+// CompanionToken is a one-time token that ties an agent to one enrollment of one
 // platform device. Which device that is was decided by who made the token: no
 // device can claim to be another.
 type CompanionToken struct {
@@ -58,7 +58,7 @@ type Companions struct {
 // CompanionLifetime is how long a companion's token can be redeemed.
 const CompanionLifetime = 24 * time.Hour
 
-// Issue makes a token for one enrolment of an asset and returns its text, which
+// Issue makes a token for one enrollment of an asset and returns its text, which
 // is shown once.
 func (c Companions) Issue(ctx context.Context, companyID, assetID string, epoch int) (string, time.Time, error) {
 	text, expires := access.NewSecret(CompanionTokenPrefix), c.Now().Add(CompanionLifetime)

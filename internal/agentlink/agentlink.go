@@ -1,5 +1,5 @@
 // Package agentlink manages devices by Muster's own agent: it is their command
-// channel, issues their enrolment tokens and answers their check-ins
+// channel, issues their enrollment tokens and answers their check-ins
 // (docs/agent-protocol.md).
 //
 // What a device is told to do is durable before it is told, is told until the

@@ -15,7 +15,7 @@ import (
 )
 
 // CheckIn takes what the device reports and gives it what it is to do. Reports
-// come before acknowledgements: when a command reads SUCCESS, what it asked for
+// come before acknowledgments: when a command reads SUCCESS, what it asked for
 // can be read.
 func (l *Link) CheckIn(ctx context.Context, d agentdevice.Device, r agentproto.CheckinRequest) (agentproto.CheckinResponse, error) {
 	now := l.Now()
@@ -111,7 +111,7 @@ func (l *Link) observe(ctx context.Context, d agentdevice.Device, r agentproto.C
 	return located, l.Commands.PolicyApplied(ctx, d.AssetID, o.AppliedPolicy, now)
 }
 
-// maxAcks is how many acknowledgements of one check-in are applied. The agent
+// maxAcks is how many acknowledgments of one check-in are applied. The agent
 // repeats those that are not confirmed.
 const maxAcks = 200
 

@@ -37,7 +37,7 @@ type payload struct {
 	Extras    map[string]string `json:"android.app.extra.PROVISIONING_ADMIN_EXTRAS_BUNDLE"`
 }
 
-// Issue makes a one-time enrolment token of an AGENT policy. It implements
+// Issue makes a one-time enrollment token of an AGENT policy. It implements
 // provisioning.Issuer.
 func (l *Link) Issue(ctx context.Context, c company.Company, p policy.Policy, _ provisioning.PersonalUsage, lifetime time.Duration) (provisioning.Token, error) {
 	text := access.NewSecret(agentdevice.ManagerTokenPrefix)

@@ -2,7 +2,7 @@ package agentproto
 
 import "encoding/json"
 
-// Facts are what a device says of itself at enrolment.
+// Facts are what a device says of itself at enrollment.
 type Facts struct {
 	SerialNumber string            `json:"serialNumber,omitempty"`
 	Manufacturer string            `json:"manufacturer,omitempty"`
@@ -88,7 +88,7 @@ type Command struct {
 // AckState is how far a device has come with a command.
 type AckState string
 
-// The states of an acknowledgement.
+// The states of an acknowledgment.
 const (
 	Accepted AckState = "ACCEPTED" // journalled, about to run
 	Done     AckState = "DONE"

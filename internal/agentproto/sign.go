@@ -160,7 +160,7 @@ func (r Request) Message() []byte {
 		strconv.FormatInt(r.Time, 10), strconv.FormatInt(r.Sequence, 10), hex.EncodeToString(sum[:])}, "\n"))
 }
 
-// EnrollMessage is the text that proves, at enrolment, that the device holds
+// EnrollMessage is the text that proves, at enrollment, that the device holds
 // the key and means these facts with this token.
 func EnrollMessage(token string, key PublicKey, facts []byte, unixMilli int64) []byte {
 	secret, sum := sha256.Sum256([]byte(token)), sha256.Sum256(facts)

@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// TokenOf returns the enrolment token in the text of a QR code; what is no such
+// TokenOf returns the enrollment token in the text of a QR code; what is no such
 // text is a token itself.
 func TokenOf(text string) (string, error) {
 	text = strings.TrimSpace(text)
@@ -61,7 +61,7 @@ func ParseCode(text string) (Code, error) {
 		}
 	}
 	if c.Token == "" {
-		return Code{}, errors.New("agentproto: the code holds no enrolment token of an agent")
+		return Code{}, errors.New("agentproto: the code holds no enrollment token of an agent")
 	}
 	return c, nil
 }

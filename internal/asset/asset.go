@@ -87,7 +87,7 @@ type Device struct {
 	// Name is the device at its channel: "enterprises/…/devices/…" at the
 	// platform, the agent's device id otherwise.
 	Name string
-	// Epoch counts enrolments of this asset; commands belong to one.
+	// Epoch counts enrollments of this asset; commands belong to one.
 	Epoch    int
 	APILevel int
 }

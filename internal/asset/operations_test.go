@@ -71,7 +71,7 @@ func (in *inventory) ok(err error) {
 	}
 }
 
-// enrol enrols a device under a policy, n hours before now, and returns its id.
+// enrol enrolls a device under a policy, n hours before now, and returns its id.
 func (in *inventory) enrol(device string, p policy.Policy, hours int) string {
 	in.Helper()
 	at := start.Add(time.Duration(-hours) * time.Hour)

@@ -90,7 +90,7 @@ type Command struct {
 	ID        string
 	CompanyID string
 	AssetID   string
-	Epoch     int // the device's enrolment that it belongs to
+	Epoch     int // the device's enrollment that it belongs to
 	Type      Type
 	State     State
 	CreatedAt time.Time

@@ -167,7 +167,7 @@ var (
 
 func (k kind) String() string { return fmt.Sprintf("%s %s %s", k.management, k.ownership, k.mode) }
 
-// enrol enrols a new device and returns its asset.
+// enrol enrolls a new device and returns its asset.
 func (f *fixture) enrol(k kind) asset.Asset {
 	f.Helper()
 	under := f.policies["Office"]

@@ -8,7 +8,7 @@ import (
 	"github.com/musterhq/muster/internal/fault"
 )
 
-// Feedback is what a channel learnt of a command after its answer.
+// Feedback is what a channel learned of a command after its answer.
 type Feedback struct {
 	// CommandID is our own id of the command, if the channel knows it; else
 	// Ref is the channel's.

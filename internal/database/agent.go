@@ -53,7 +53,7 @@ func (db *DB) AgentOfToken(ctx context.Context, hash [sha256.Size]byte) (agentde
 		hex.EncodeToString(hash[:]))
 }
 
-// AgentOf finds the live device of an asset's enrolment.
+// AgentOf finds the live device of an asset's enrollment.
 func (db *DB) AgentOf(ctx context.Context, assetID string, epoch int) (agentdevice.Device, error) {
 	return findAgent(ctx, db.read(), `agent_devices.asset_id = ? AND agent_devices.epoch = ? AND agent_devices.state <> '`+string(agentdevice.Deleted)+`'`, assetID, epoch)
 }

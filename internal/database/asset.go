@@ -90,7 +90,7 @@ func (db *DB) Asset(ctx context.Context, companyID, id string) (asset.Asset, err
 const importRows = 100
 
 // ImportAssets adds assets as PENDING, all or none; their devices are not
-// looked at. An identification that is given stays when the device enrols.
+// looked at. An identification that is given stays when the device enrolls.
 func (db *DB) ImportAssets(ctx context.Context, assets []asset.Asset) error {
 	err := db.write(ctx, func(ctx context.Context, t *tx) error {
 		counts := counts{}

@@ -277,7 +277,7 @@ func TestMarkDeletedEndsOneEnrolment(t *testing.T) {
 		}
 		equal(f, "feedback on the wipe", f.command(wipe.ID).FeedbackAt, f.clock.Now())
 		f.code(fault.NotFound, f.db.MarkDeleted(f.Context(), "missing", 1, f.clock.Now()))
-		// The name is buried: a late report enrols nothing.
+		// The name is buried: a late report enrolls nothing.
 		equal(f, "late", f.observe(f.seen("a")).Applied, false)
 	})
 }

@@ -157,10 +157,10 @@ func endCommands(ctx context.Context, t *tx, h held, e ending, at time.Time) err
 	return nil
 }
 
-// enrolledAgain is the outcome of commands to an enrolment that is over.
+// enrolledAgain is the outcome of commands to an enrollment that is over.
 const enrolledAgain = "the device was enrolled again before it confirmed the command"
 
-// failOpen ends an asset's open commands because a new enrolment began. An
+// failOpen ends an asset's open commands because a new enrollment began. An
 // agent's wipe says that nothing was erased.
 func failOpen(ctx context.Context, t *tx, h held) error {
 	wipe := enrolledAgain
@@ -227,7 +227,7 @@ func (db *DB) AssignPolicy(ctx context.Context, assetID string, epoch int, polic
 }
 
 // DeviceNames returns the names of the company's managed devices of one
-// management, each with the time of its enrolment.
+// management, each with the time of its enrollment.
 func (db *DB) DeviceNames(ctx context.Context, companyID string, m asset.Management) (map[string]time.Time, error) {
 	type device struct {
 		name string
@@ -245,7 +245,7 @@ func (db *DB) DeviceNames(ctx context.Context, companyID string, m asset.Managem
 	return names, err
 }
 
-// MarkInactive turns up to limit devices that were neither synchronised nor
+// MarkInactive turns up to limit devices that were neither synchronized nor
 // seen since a time to INACTIVE, and says how many.
 func (db *DB) MarkInactive(ctx context.Context, companyID string, silentSince time.Time, limit int) (int, error) {
 	marked := 0

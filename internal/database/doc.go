@@ -45,7 +45,7 @@
 //
 // The function gets its own context, which the caller's cancellation does not
 // reach: once begun, a write ends, and its outcome is reported. It may run more
-// than once (serialisation failures are retried), so it must set variables
+// than once (serialization failures are retried), so it must set variables
 // outside itself only by assignment, and it must not write through db again.
 // tx.lock is " FOR UPDATE" where that is needed, skipLocked its sibling for
 // workers that claim rows.

@@ -76,7 +76,7 @@ func (f *fixture) seen(device string) enrolment.Observation {
 		ReportedAt: f.clock.Now(), ObservedAt: f.clock.Now()}
 }
 
-// joined is a device's enrolment under a policy that it has applied.
+// joined is a device's enrollment under a policy that it has applied.
 func (f *fixture) joined(device, policyID string) enrolment.Observation {
 	o := f.seen(device)
 	o.Enrolling, o.EnrolledAt = true, o.ObservedAt
@@ -101,13 +101,13 @@ func (f *fixture) asset(id string) asset.Asset {
 	return a
 }
 
-// enrol enrols a device and returns its asset.
+// enrol enrolls a device and returns its asset.
 func (f *fixture) enrol(device, policyID string) asset.Asset {
 	f.Helper()
 	return f.asset(f.observe(f.joined(device, policyID)).AssetID)
 }
 
-// intent is a command to an asset's present enrolment.
+// intent is a command to an asset's present enrollment.
 func (f *fixture) intent(a asset.Asset, kind command.Type) command.Command {
 	c := command.Command{ID: name.NewID(), CompanyID: a.CompanyID, AssetID: a.ID, Type: kind, State: command.Prepared,
 		CreatedAt: f.clock.Now(), Actor: command.Actor{Kind: access.APIKey, ID: "k1", Prefix: "abc", Name: "ci"}}

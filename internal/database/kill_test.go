@@ -33,7 +33,7 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// writeUntilKilled enrols devices and begins commands from many goroutines, and
+// writeUntilKilled enrolls devices and begins commands from many goroutines, and
 // says what it was told is kept.
 func writeUntilKilled(url string) error {
 	db, err := database.Open(context.Background(), database.Options{URL: url, Now: time.Now})

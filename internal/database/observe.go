@@ -24,7 +24,7 @@ import (
 //   - A device that ended comes back only by a new enrollment.
 //   - A device that we do not know joins, whatever its first word is: the
 //     message that said so may be lost.
-//   - A new enrolment is a new epoch; what was asked of the old one has failed.
+//   - A new enrollment is a new epoch; what was asked of the old one has failed.
 func (db *DB) Observe(ctx context.Context, o enrolment.Observation) (enrolment.Change, error) {
 	if o.ObservedAt.IsZero() {
 		o.ObservedAt = db.now()
@@ -130,7 +130,7 @@ func remember(ctx context.Context, t *tx, companyID, id string, now time.Time) (
 	return n == 1, err
 }
 
-// apply brings the row to what was observed. With by, a new enrolment begins.
+// apply brings the row to what was observed. With by, a new enrollment begins.
 func (h held) apply(ctx context.Context, t *tx, o enrolment.Observation, by joinedBy) (enrolment.Change, error) {
 	again, earlier := by != "", h
 	if o.Location != nil && o.Management == asset.Agent {
@@ -174,7 +174,7 @@ func (h held) apply(ctx context.Context, t *tx, o enrolment.Observation, by join
 		}
 	}
 	if again && o.Apps == nil {
-		if err := forgetApps(ctx, t, h.id); err != nil { // of the enrolment before
+		if err := forgetApps(ctx, t, h.id); err != nil { // of the enrollment before
 			return enrolment.Change{}, err
 		}
 	}
@@ -190,7 +190,7 @@ func (h held) apply(ctx context.Context, t *tx, o enrolment.Observation, by join
 		PolicyID: h.appliedPolicy, PolicyNew: h.appliedPolicy != before}, counts.save(ctx, t)
 }
 
-// enrol begins a new enrolment: nothing that the device said before holds.
+// enrol begins a new enrollment: nothing that the device said before holds.
 func (h *held) enrol(o enrolment.Observation) {
 	h.epoch++
 	h.status = asset.Synchronizing
@@ -362,7 +362,7 @@ func identification(facts map[string]string, device string) string {
 	return strings.TrimSpace(cmp.Or(facts["model"], facts["brand"], "Device") + " " + tail)
 }
 
-// join enrols a device whose name is not that of a managed device: an asset
+// join enrolls a device whose name is not that of a managed device: an asset
 // that was this device before, one that was imported, or a new one. The caller
 // holds the company's lock.
 func join(ctx context.Context, t *tx, o enrolment.Observation) (enrolment.Change, error) {

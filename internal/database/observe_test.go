@@ -118,12 +118,12 @@ func TestStaleObservationsAreDropped(t *testing.T) {
 		equal(f, "one of the same moment", f.observe(same).Applied, true)
 		equal(f, "status", f.asset(id).Status, asset.Active)
 
-		// The end is the newest; an enrolment from before it brings nothing back.
+		// The end is the newest; an enrollment from before it brings nothing back.
 		before := f.joined("d", "")
 		gone := f.seen("d")
 		gone.Gone = true
 		f.observe(gone)
-		equal(f, "an enrolment from before the end", f.observe(before).Applied, false)
+		equal(f, "an enrollment from before the end", f.observe(before).Applied, false)
 		equal(f, "status", f.asset(id).Status, asset.Deleted)
 		equal(f, "a second end", f.observe(gone).Applied, false)
 	})
@@ -136,7 +136,7 @@ func TestADeviceThatEndedBeforeWeMetIt(t *testing.T) {
 		equal(f, "the end", f.observe(o), enrolment.Change{})
 		equal(f, "a late report", f.observe(f.seen("d")), enrolment.Change{})
 		if change := f.observe(f.joined("d", "")); !change.Enrolled || change.Epoch != 1 {
-			f.Fatalf("a new enrolment: %+v", change)
+			f.Fatalf("a new enrollment: %+v", change)
 		}
 		f.checkCounts()
 	})
@@ -148,7 +148,7 @@ func TestADeviceWhoseEnrolmentWasLostJoinsByReporting(t *testing.T) {
 		if !change.Enrolled || change.Epoch != 1 {
 			f.Fatalf("%+v", change)
 		}
-		// The enrolment that comes after all, older or newer, begins nothing.
+		// The enrollment that comes after all, older or newer, begins nothing.
 		o := f.joined("d", "")
 		o.EnrolledAt = f.asset(change.AssetID).Device.EnrolledAt.Add(-time.Second)
 		equal(f, "enrolled again", f.observe(o).Enrolled, false)
@@ -178,7 +178,7 @@ func TestADeviceEnrolsAgain(t *testing.T) {
 	})
 }
 
-// enrolAgain enrols a device, has it end if it should, and enrols it again.
+// enrolAgain enrolls a device, has it end if it should, and enrolls it again.
 func (f *fixture) enrolAgain(what string, ended bool, again func(o *enrolment.Observation)) {
 	device := what
 	a := f.enrol(device, f.newPolicy(what).ID)
@@ -191,7 +191,7 @@ func (f *fixture) enrolAgain(what string, ended bool, again func(o *enrolment.Ob
 	equal(f, what, f.observe(o), enrolment.Change{Applied: true, AssetID: a.ID, Epoch: 2, Enrolled: true})
 	for _, c := range []command.Command{wipe, lock} {
 		if got := f.command(c.ID); !got.State.Final() || got.Outcome == "" {
-			f.Fatalf("%s: a command of the old enrolment: %+v", what, got)
+			f.Fatalf("%s: a command of the old enrollment: %+v", what, got)
 		}
 	}
 	d := f.asset(a.ID).Device

@@ -142,7 +142,7 @@ func escapeLike(text string) string {
 const enrolledOnly = ` AND status IN ('ACTIVE', 'INACTIVE', 'SYNCHRONIZING')`
 
 // heard adds the conditions on when a device was last heard of. One that was
-// last heard of before a time was last synchronised before it.
+// last heard of before a time was last synchronized before it.
 func (q *search) heard() {
 	if !q.HeardSince.IsZero() {
 		q.where = append(q.where, arm{enrolledOnly + ` AND last_seen_at >= ?`, []any{millis(q.HeardSince)}})

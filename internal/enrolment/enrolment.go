@@ -10,7 +10,7 @@ import (
 	"github.com/musterhq/muster/internal/asset"
 )
 
-// Observation is what a channel learnt about one device, in our own words.
+// Observation is what a channel learned about one device, in our own words.
 // Members that the device did not report are zero and change nothing.
 type Observation struct {
 	CompanyID string

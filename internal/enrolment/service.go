@@ -21,7 +21,7 @@ type Service struct {
 	Now       func() time.Time
 }
 
-// Observe applies what a channel learnt of one device, after it was made fit
+// Observe applies what a channel learned of one device, after it was made fit
 // to be kept: see Observation.Clean. The adapter tells the command service of
 // the Change, on every report that is applied, so that a crash between the two
 // is made good by the next. An observation that can never be applied is

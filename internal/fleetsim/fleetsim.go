@@ -27,7 +27,7 @@ import (
 // between 0 and 1.
 type Options struct {
 	Server string   // the service's address
-	Tokens []string // enrolment tokens, or texts of QR codes: one for each agent
+	Tokens []string // enrollment tokens, or texts of QR codes: one for each agent
 	// Keys are API keys of the tokens' company with DEVICES_READ and
 	// DEVICES_COMMAND. Each brings its own budget of ten commands a minute. None:
 	// no commands are sent and only what the devices know is checked.
@@ -113,7 +113,7 @@ func Run(ctx context.Context, o Options) (Report, error) {
 
 func newFleet(o Options) (*fleet, error) {
 	if len(o.Tokens) == 0 {
-		return nil, errors.New("no enrolment tokens: each agent needs one")
+		return nil, errors.New("no enrollment tokens: each agent needs one")
 	}
 	if o.Say == nil {
 		o.Say = func(string, ...any) {}

@@ -61,7 +61,7 @@ func (m *member) client() *http.Client {
 	return &http.Client{Transport: m.network, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
 }
 
-// live is the device's life: it appears, enrols, and runs its agent until the
+// live is the device's life: it appears, enrolls, and runs its agent until the
 // service lets it go or ctx ends.
 func (m *member) live(ctx context.Context) {
 	wait.For(ctx, time.Duration(m.dice.share()*float64(m.fleet.Ramp)))

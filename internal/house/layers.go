@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// layer is a storey of the house. Imports point down, and rooms of one storey
+// layer is a story of the house. Imports point down, and rooms of one level
 // do not know each other (leaves excepted, which the compiler keeps in order).
 type layer int
 

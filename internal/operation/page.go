@@ -53,7 +53,7 @@ type PageJSON[T any] struct {
 	Empty            bool     `json:"empty"`
 }
 
-// MarshalJSON writes the page as Spring Boot 3 serialises a PageImpl.
+// MarshalJSON writes the page as Spring Boot 3 serializes a PageImpl.
 func (p Page[T]) MarshalJSON() ([]byte, error) {
 	sorted := pageSort{Sorted: true}
 	pages := (p.Total + int64(p.Request.Size) - 1) / int64(p.Request.Size)

@@ -243,7 +243,7 @@ func (b *bench) runOnly(loop func(context.Context) error) {
 
 func (b *bench) halt() { b.stop(); b.running.Wait() }
 
-// enrol makes a QR code and enrols simulated devices with it.
+// enrol makes a QR code and enrolls simulated devices with it.
 func (b *bench) enrol(usage provisioning.PersonalUsage, e emulator.Enrolment) []string {
 	b.Helper()
 	token, err := b.platform.Issue(b.Context(), b.company, b.saved(b.policy.ID), usage, provisioning.Lifetime)
@@ -254,7 +254,7 @@ func (b *bench) enrol(usage provisioning.PersonalUsage, e emulator.Enrolment) []
 	return names
 }
 
-// device enrols one fully managed device and returns its asset.
+// device enrolls one fully managed device and returns its asset.
 func (b *bench) device() asset.Asset {
 	b.Helper()
 	return b.asset(b.enrol(provisioning.Disallowed, emulator.Enrolment{})[0])

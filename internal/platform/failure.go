@@ -112,7 +112,7 @@ func judge(answer *googleapi.Error, reason string) Came {
 	return Denied
 }
 
-// saysMissing recognises the vendor's habit of answering 500 for what does not
+// saysMissing recognizes the vendor's habit of answering 500 for what does not
 // exist.
 func saysMissing(answer *googleapi.Error) bool {
 	const words = "Requested entity was not found"

@@ -17,7 +17,7 @@ import (
 
 // Inventories compares each enterprise's devices with ours, until the context
 // ends: a user who removes the work profile may leave without a word, and a
-// notification of an enrolment may be lost. Over all replicas an enterprise is
+// notification of an enrollment may be lost. Over all replicas an enterprise is
 // listed once in Schedule.Devices.
 func (p *Platform) Inventories(ctx context.Context) error {
 	// To look more often than that finds what another replica did not do.

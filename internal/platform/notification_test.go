@@ -131,7 +131,7 @@ func TestDoubledLateAndReorderedNotifications(t *testing.T) {
 }
 
 // A report that was published before the device ended does not bring it back,
-// and a late word of its end does not end the enrolment that followed.
+// and a late word of its end does not end the enrollment that followed.
 func TestStaleReportsNeitherReviveNorKill(t *testing.T) {
 	connected(t, func(b *bench) {
 		a := b.device()
@@ -151,7 +151,7 @@ func TestStaleReportsNeitherReviveNorKill(t *testing.T) {
 		b.equal("a new epoch", again.Device.Epoch, 2)
 		b.publish("STATUS_REPORT", map[string]any{"name": a.Device.Name, "state": "DELETED"}) // of the name before
 		b.pass(time.Second)
-		b.equal("after a late end of the earlier enrolment", b.again(a).Status, asset.Active)
+		b.equal("after a late end of the earlier enrollment", b.again(a).Status, asset.Active)
 	})
 }
 

@@ -166,7 +166,7 @@ func ended(status *androidmanagement.Status, t command.Type) string {
 	const cancelled, deadlineExceeded = 1, 4
 	switch status.Code {
 	case cancelled:
-		return "the command was cancelled before the device received it"
+		return "the command was canceled before the device received it"
 	case deadlineExceeded:
 		return expired
 	}

@@ -85,7 +85,7 @@ func TestSendClassifiesEveryAnswer(t *testing.T) {
 		{name: "done with an error code", answer: text(`{"name":"` + device + `/operations/1","done":true,"metadata":{"errorCode":"API_LEVEL"}}`),
 			verdict: command.Refused, says: "Android version"},
 		{name: "done with an error", answer: text(`{"name":"` + device + `/operations/1","done":true,"error":{"code":1}}`),
-			verdict: command.Refused, says: "cancelled"},
+			verdict: command.Refused, says: "canceled"},
 		{name: "not modified", answer: html(304), verdict: command.Unknown},
 		{name: "400", answer: vendorError(400, "INVALID_ARGUMENT", "Invalid value at 'x'."), verdict: command.Refused, says: "Invalid value at 'x'"},
 		{name: "400 precondition", answer: vendorError(400, "FAILED_PRECONDITION", "no"), verdict: command.Refused},

@@ -151,7 +151,7 @@ func byDevice(messages []*pubsub.ReceivedMessage) [][]delivery {
 }
 
 // answer acknowledges what is done and asks for the rest again. If that fails,
-// all of it comes again, and what was applied is recognised.
+// all of it comes again, and what was applied is recognized.
 func (p *Platform) answer(ctx context.Context, done, again []string) {
 	subscriptions := p.pubsub.Projects.Subscriptions
 	if len(done) > 0 {

@@ -15,7 +15,7 @@ import (
 	androidmanagement "google.golang.org/api/androidmanagement/v1"
 )
 
-// Issue implements provisioning.Issuer: a new enrolment token of the policy.
+// Issue implements provisioning.Issuer: a new enrollment token of the policy.
 // A token always names its policy, or its devices would be reset minutes after
 // they enrolled. If the vendor does not have the policy, it is pushed and the
 // token asked for once more.
@@ -39,7 +39,7 @@ func (p *Platform) Issue(ctx context.Context, c company.Company, of policy.Polic
 func noToken(cause error) error {
 	return (&fault.Error{
 		Code: fault.Provider, Retryable: true,
-		Detail: "the device-management platform did not create the enrolment token; no QR code was made, ask for one again",
+		Detail: "the device-management platform did not create the enrollment token; no QR code was made, ask for one again",
 	}).Because(cause)
 }
 

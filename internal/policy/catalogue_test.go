@@ -28,7 +28,7 @@ func vendor(t testing.TB) schema {
 	return schema{d}
 }
 
-// The catalogue is the table of contract 2.8, row by row.
+// The catalog is the table of contract 2.8, row by row.
 func TestCatalogue_MatchesContract(t *testing.T) {
 	t.Parallel()
 	text, err := os.ReadFile("../../docs/contract.md")

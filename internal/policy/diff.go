@@ -11,7 +11,7 @@ import (
 
 // Diff is what differs between two states of a policy.
 type Diff struct {
-	Moves []Move // settings, in the catalogue's order
+	Moves []Move // settings, in the catalog's order
 	// Others are the members of the document that differ and that no moved
 	// setting explains, as dotted paths in alphabetical order: apps, for one.
 	Others []string

@@ -16,7 +16,7 @@ func Empty(t Type) json.RawMessage {
 
 // CheckDocument says whether a document may be saved, in words for people. A
 // PLATFORM document is checked against the vendor's schema; an AGENT document
-// holds settings of the catalogue with allowed values.
+// holds settings of the catalog with allowed values.
 func CheckDocument(checker DocumentChecker, t Type, document json.RawMessage) error {
 	if len(document) > MaxDocumentBytes {
 		return fmt.Errorf("the document has %d bytes, at most %d are kept", len(document), MaxDocumentBytes)

@@ -12,7 +12,7 @@ type Summary struct {
 	PathName    string             `json:"pathName" doc:"Path name of the policy; the policyId of every other operation."`
 	DisplayName string             `json:"displayName" doc:"Name of the policy for people." example:"Warehouse"`
 	Type        Type               `json:"type" enum:"PLATFORM|AGENT" doc:"Whose devices it is for: PLATFORM or AGENT."`
-	VROnly      bool               `json:"vrOnly" doc:"Whether it is for VR headsets only, which enrol by USB."`
+	VROnly      bool               `json:"vrOnly" doc:"Whether it is for VR headsets only, which enroll by USB."`
 	Editable    bool               `json:"editable" doc:"Whether changes can be proposed."`
 	Version     int                `json:"version" doc:"Grows by one with every saved change."`
 	DeviceCount int                `json:"deviceCount" doc:"Devices that use the policy."`

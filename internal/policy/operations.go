@@ -14,7 +14,7 @@ type Target struct {
 	PolicyID string `path:"policyId" rule:"required" doc:"The policy's pathName from list_policies, or its short id."`
 }
 
-// Settings is a policy seen through the catalogue (contract 2.4).
+// Settings is a policy seen through the catalog (contract 2.4).
 type Settings struct {
 	PolicyID    string  `json:"policyId" doc:"Path name of the policy."`
 	DisplayName string  `json:"displayName" doc:"Name of the policy for people." example:"Warehouse"`

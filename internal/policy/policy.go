@@ -1,5 +1,5 @@
 // Package policy is a company's policies as versioned documents, and the
-// catalogue of settings through which people and scripts see them
+// catalog of settings through which people and scripts see them
 // (contract 2.4, 2.5, 2.8).
 //
 // Muster's own document is the truth; what the platform holds is a projection

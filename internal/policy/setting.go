@@ -15,7 +15,7 @@ const (
 	Custom = "CUSTOM"  // set to something that the allowed values cannot express
 )
 
-// Setting is a row of the catalogue of editable settings (contract 2.8).
+// Setting is a row of the catalog of editable settings (contract 2.8).
 type Setting struct {
 	ID         string
 	Label      string
@@ -71,7 +71,7 @@ type Change struct {
 	Value   string `json:"value"`
 }
 
-// NormalChanges returns the changes with their values as the catalogue writes
+// NormalChanges returns the changes with their values as the catalog writes
 // them, or every fault in them: unknown settings, values not allowed, settings
 // listed twice. Fields are named changes[i].setting and changes[i].value.
 func NormalChanges(changes []Change) ([]Change, []fault.Field) {

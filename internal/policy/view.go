@@ -24,7 +24,7 @@ type Move struct {
 	From, To string
 }
 
-// View reads a document through the catalogue: every setting, in its order.
+// View reads a document through the catalog: every setting, in its order.
 func View(t Type, document json.RawMessage) ([]Value, error) {
 	o, err := parseObject(document)
 	if err != nil {

@@ -15,7 +15,7 @@ import (
 )
 
 // kept is where the platform keeps a setting, written down apart from the
-// catalogue: ours=the vendor's for each allowed value, and the members that
+// catalog: ours=the vendor's for each allowed value, and the members that
 // went before it, as JSON documents with what the setting reads as when only
 // these are there.
 type kept struct {

@@ -1,4 +1,4 @@
-// Package provisioning makes QR codes that enrol new or factory-reset devices
+// Package provisioning makes QR codes that enroll new or factory-reset devices
 // under a policy (contract 2.7, 4.4, 7.4).
 package provisioning
 
@@ -10,7 +10,7 @@ import (
 	"github.com/musterhq/muster/internal/policy"
 )
 
-// Lifetime is how long a code enrols devices (contract 8).
+// Lifetime is how long a code enrolls devices (contract 8).
 const Lifetime = 24 * time.Hour
 
 // PersonalUsage is the personal-use mode of a token (contract 4.4).
@@ -24,14 +24,14 @@ const (
 	Userless    PersonalUsage = "USERLESS"
 )
 
-// Token is a fresh enrolment token of a channel.
+// Token is a fresh enrollment token of a channel.
 type Token struct {
 	// Payload is the JSON object that the setup wizard reads from the code.
 	Payload   []byte
 	ExpiresAt time.Time
 }
 
-// Issuer makes enrolment tokens: the platform for PLATFORM policies, the
+// Issuer makes enrollment tokens: the platform for PLATFORM policies, the
 // agent's link for AGENT ones.
 type Issuer interface {
 	// Issue returns a new token of the policy. It fails with fault.Provider

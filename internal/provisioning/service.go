@@ -38,9 +38,9 @@ type Service struct {
 
 // Result is a provisioning QR code (contract 2.7).
 type Result struct {
-	PolicyID      string            `json:"policyId" doc:"Path name of the policy with which devices enrol."`
+	PolicyID      string            `json:"policyId" doc:"Path name of the policy with which devices enroll."`
 	PolicyName    string            `json:"policyName" doc:"Its display name." example:"Warehouse"`
-	PersonalUsage PersonalUsage     `json:"personalUsage" enum:"UNSPECIFIED|ALLOWED|DISALLOWED|USERLESS" doc:"The personal-use mode of the enrolment token."`
+	PersonalUsage PersonalUsage     `json:"personalUsage" enum:"UNSPECIFIED|ALLOWED|DISALLOWED|USERLESS" doc:"The personal-use mode of the enrollment token."`
 	ExpiresAt     operation.Instant `json:"expiresAt" doc:"When the code stops enrolling devices."`
 	WifiSSID      string            `json:"wifiSsid,omitempty" doc:"The network that devices join, if one was given." example:"Acme Guest"`
 	Image         Image             `json:"image" doc:"The code. It holds the Wi-Fi password: treat it as a secret."`
@@ -66,7 +66,7 @@ type Request struct {
 	Wifi          Wifi
 }
 
-// Create makes a code with a new enrolment token. It fails with the codes of
+// Create makes a code with a new enrollment token. It fails with the codes of
 // contract 7.4; a failure leaves no code behind.
 func (s *Service) Create(ctx context.Context, p access.Principal, r Request) (Result, error) {
 	target, token, err := s.token(ctx, p, r.PolicyID, r.PersonalUsage, byCode)
@@ -93,7 +93,7 @@ func (s *Service) Create(ctx context.Context, p access.Principal, r Request) (Re
 	}, nil
 }
 
-// Bundle makes the same text as a code holds, with a new enrolment token, for a
+// Bundle makes the same text as a code holds, with a new enrollment token, for a
 // device that is provisioned over USB: one of an AGENT policy, VR-only or not. It
 // fails with the codes of contract 7.4.
 func (s *Service) Bundle(ctx context.Context, p access.Principal, policyID string) (Token, policy.Policy, error) {
@@ -114,7 +114,7 @@ func (s *Service) Provisionable(ctx context.Context, p access.Principal, policyI
 	return found, err
 }
 
-// token makes an enrolment token of a policy for which that way is right.
+// token makes an enrollment token of a policy for which that way is right.
 func (s *Service) token(ctx context.Context, p access.Principal, policyID string, usage PersonalUsage, w way) (policy.Policy, Token, error) {
 	target, owner, err := s.find(ctx, p, policyID, w)
 	if err != nil {
@@ -174,7 +174,7 @@ func (s *Service) find(ctx context.Context, p access.Principal, ref string, w wa
 	case refused != nil:
 		err = refused
 	case found.Type == policy.Platform && !owner.Connected():
-		err = fault.New(fault.Unsupported, "the company has not finished its enterprise enrolment: an administrator can connect it under company settings")
+		err = fault.New(fault.Unsupported, "the company has not finished its enterprise enrollment: an administrator can connect it under company settings")
 	case found.Deleted:
 		err = fault.New(fault.Refused, "the policy was deleted")
 	}
@@ -203,7 +203,7 @@ func (s *Service) issue(ctx context.Context, owner company.Company, p policy.Pol
 // notIssued is contract 7.4's 502: there is no token, and asking again may help.
 func notIssued(cause error) error {
 	f := &fault.Error{Code: fault.Provider, Retryable: true, Err: cause,
-		Detail: "no enrolment token was created, and so no QR code: try again"}
+		Detail: "no enrollment token was created, and so no QR code: try again"}
 	if told := fault.From(cause); cause != nil && told.Code == fault.Provider {
 		f.Detail, f.Err = told.Detail, told.Err
 	}
@@ -215,7 +215,7 @@ func notIssued(cause error) error {
 type Args struct {
 	PolicyID      string  `path:"policyId" doc:"The policy's pathName from list_policies, or its short id."`
 	PersonalUsage string  `json:"personalUsage" rule:"enum=UNSPECIFIED|ALLOWED|DISALLOWED|USERLESS default=UNSPECIFIED" doc:"ALLOWED: work profile on a personally owned device. DISALLOWED: fully managed, company-owned device. USERLESS: dedicated device without a user account."`
-	WifiSSID      *string `json:"wifiSsid" rule:"line minchars=1 maxbytes=32" doc:"Name of the network that the device joins to enrol; spaces around it are part of the name."`
+	WifiSSID      *string `json:"wifiSsid" rule:"line minchars=1 maxbytes=32" doc:"Name of the network that the device joins to enroll; spaces around it are part of the name."`
 	WifiPassword  *string `json:"wifiPassword" rule:"secret line maxbytes=63" doc:"Password of the network. It is only in the picture."`
 	WifiSecurity  *string `json:"wifiSecurity" rule:"enum=NONE|WPA|WEP" doc:"How the network is protected. Default: WPA when a password is given, else NONE."`
 	WifiHidden    *bool   `json:"wifiHidden" doc:"Whether the network is hidden. Default: false."`
@@ -250,9 +250,9 @@ func Define(r *operation.Registry, s *Service) {
 	operation.Define(r, operation.Operation{
 		Name: "create_provisioning_qr_code", Title: "Create provisioning QR code", Method: "POST",
 		Path: "/policies/{policyId}/provisioning-qr-codes", Created: true,
-		Description: "Creates a QR code with a new enrolment token that enrols new or factory-reset devices into the company under one policy, for 24 hours. " +
+		Description: "Creates a QR code with a new enrollment token that enrolls new or factory-reset devices into the company under one policy, for 24 hours. " +
 			"To use it, tap the setup wizard's welcome screen six times, join Wi-Fi if asked, and scan it. " +
-			"Devices of VR-only policies cannot enrol this way; use the USB tool for them. The code may hold the Wi-Fi password: show it only to who may enrol devices.",
+			"Devices of VR-only policies cannot enroll this way; use the USB tool for them. The code may hold the Wi-Fi password: show it only to who may enroll devices.",
 		Needs: access.Provisioning | access.PoliciesRead, Gate: access.ProvisioningGate,
 		Budget: operation.AfterValidation, Dialect: operation.Provisioning, Effect: operation.Writing,
 		Faults: []fault.Code{fault.NotFound, fault.Unsupported, fault.Refused, fault.Provider},

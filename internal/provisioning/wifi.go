@@ -24,7 +24,7 @@ const (
 // minWPAPassword is in bytes of UTF-8.
 const minWPAPassword = 8
 
-// Wifi is the network that a device joins to enrol. Its zero value is none.
+// Wifi is the network that a device joins to enroll. Its zero value is none.
 // It prints without the password.
 type Wifi struct {
 	SSID     string
@@ -92,7 +92,7 @@ func Merge(payload []byte, w Wifi) ([]byte, error) {
 	}
 	in := jsontext.NewDecoder(bytes.NewReader(payload))
 	if token, err := in.ReadToken(); err != nil || token.Kind() != '{' {
-		return nil, errors.New("the payload of the enrolment token is not a JSON object")
+		return nil, errors.New("the payload of the enrollment token is not a JSON object")
 	}
 	var out bytes.Buffer
 	out.WriteByte('{')
@@ -101,7 +101,7 @@ func Merge(payload []byte, w Wifi) ([]byte, error) {
 		key = bytes.Clone(key)
 		value, err := in.ReadValue()
 		if err = errors.Join(keyErr, err); err != nil {
-			return nil, errors.New("the payload of the enrolment token is not well-formed JSON")
+			return nil, errors.New("the payload of the enrollment token is not well-formed JSON")
 		}
 		if bytes.HasPrefix(key, []byte(`"`+extra)) {
 			continue
@@ -112,7 +112,7 @@ func Merge(payload []byte, w Wifi) ([]byte, error) {
 		out.WriteByte(',')
 	}
 	if token, err := in.ReadToken(); err != nil || token.Kind() != '}' {
-		return nil, errors.New("the payload of the enrolment token is not well-formed JSON")
+		return nil, errors.New("the payload of the enrollment token is not well-formed JSON")
 	}
 	out.Write(w.members())
 	out.WriteByte('}')

@@ -16,7 +16,7 @@ import (
 	"github.com/musterhq/muster/internal/servertest"
 )
 
-// The real program, as a device's init would start it, enrols with what a QR
+// The real program, as a device's init would start it, enrolls with what a QR
 // code says, is killed, started again, and carries out commands (operator
 // "Devices in tests").
 func TestTheAgentProgram(t *testing.T) {

@@ -255,7 +255,7 @@ func (a *loadAgent) fetch(f *loadFleet, reached func()) error {
 	for {
 		answer, err := a.checkIn(f, agentproto.CheckinRequest{AgentVersion: "1", Acks: acks})
 		if err == nil && len(answer.Acked) != len(acks) {
-			err = errors.New("not every acknowledgement was taken")
+			err = errors.New("not every acknowledgment was taken")
 		}
 		if err != nil || len(answer.Commands) == 0 {
 			return err

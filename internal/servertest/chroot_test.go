@@ -26,7 +26,7 @@ func kiosk(lab *servertest.Lab, site *servertest.Site, name string, changes ...p
 	return made
 }
 
-// enrolAndroid enrols the real agent with the token of a QR code.
+// enrolAndroid enrolls the real agent with the token of a QR code.
 func enrolAndroid(t *testing.T, site *servertest.Site, replica *servertest.Replica, android *servertest.Android, p policy.Policy) servertest.Device {
 	t.Helper()
 	var code struct {

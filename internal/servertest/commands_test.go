@@ -46,7 +46,7 @@ func platformCommands(other policy.Policy) []sending {
 	}
 }
 
-// The main job end to end, on both engines: enrol by QR code, list, send every
+// The main job end to end, on both engines: enroll by QR code, list, send every
 // command, read the history.
 func TestEveryCommandEndToEnd(t *testing.T) {
 	t.Parallel()

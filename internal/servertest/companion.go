@@ -32,7 +32,7 @@ func (l *Lab) CompanionToken(c company.Company, assetID string) string {
 	return token
 }
 
-// Companion enrols a companion on a platform device and checks in once.
+// Companion enrolls a companion on a platform device and checks in once.
 func (r *Replica) Companion(c company.Company, d Device) *Companion {
 	tb := r.lab.TB
 	tb.Helper()

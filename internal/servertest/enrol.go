@@ -63,7 +63,7 @@ type Device struct {
 // ID is the last segment of the device's name.
 func (d Device) ID() string { return filepath.Base(d.Name) }
 
-// Enrol enrols devices with the text of a QR code and waits until the service
+// Enrol enrolls devices with the text of a QR code and waits until the service
 // knows them.
 func (l *Lab) Enrol(c company.Company, want emulator.Enrolment) []Device {
 	l.TB.Helper()

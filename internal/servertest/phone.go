@@ -74,7 +74,7 @@ func (l *Lab) AgentPolicy(c company.Company, displayName string, settings ...str
 	return p
 }
 
-// AgentToken reads the enrolment token and the service's address from the text
+// AgentToken reads the enrollment token and the service's address from the text
 // of a QR code.
 func AgentToken(tb testing.TB, code string) (token, server string) {
 	tb.Helper()
@@ -110,7 +110,7 @@ type Phone struct {
 	to    atomic.Pointer[string] // host:port of the replica that it reaches; nil: none
 }
 
-// Phone enrols a device with a code of the site's policy; change may alter it
+// Phone enrolls a device with a code of the site's policy; change may alter it
 // before.
 func (s *Site) Phone(r *Replica, change ...func(*simulated.State)) *Phone {
 	s.TB.Helper()

@@ -50,7 +50,7 @@ func WorkProfile() Kind { return Kind{"ALLOWED", ""} }
 // Personal is a person's own device with a work profile.
 func Personal() Kind { return Kind{"ALLOWED", emulator.PersonallyOwned} }
 
-// Devices enrols devices of a kind by a QR code.
+// Devices enrolls devices of a kind by a QR code.
 func (s *Site) Devices(r *Replica, k Kind, count int) []Device {
 	s.TB.Helper()
 	code := s.Client(r, access.All).QRCode(s.Policy, map[string]any{"personalUsage": k.Usage})

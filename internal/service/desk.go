@@ -50,7 +50,7 @@ func openChain(db *database.DB, now func() time.Time) func(config.Store, string)
 	}
 }
 
-// openProvisioning returns how the command line makes enrolment tokens for devices
+// openProvisioning returns how the command line makes enrollment tokens for devices
 // with our own agent: as the running service does, with its keys.
 func openProvisioning(db *database.DB, now func() time.Time) func(context.Context, config.Service) (*provisioning.Service, error) {
 	return func(ctx context.Context, settings config.Service) (*provisioning.Service, error) {

@@ -17,7 +17,7 @@ import (
 // What the agent in a system image has with this tool (docs/aosp.md "Over USB").
 const (
 	// daemonProperty is set by the image's init file: ready or enrolled. The tool
-	// asks with enrol.
+	// asks with enroll.
 	daemonProperty = "debug.muster.agent"
 	// deviceProperty is set by the agent: as which device it is enrolled.
 	deviceProperty = "persist.muster.device"
@@ -185,7 +185,7 @@ func (w *work) push(data []byte, path string) error {
 	return w.ADB.Push(w.ctx, w.result.Serial, path, file)
 }
 
-// lab brings an agent along, enrols it, and starts it.
+// lab brings an agent along, enrolls it, and starts it.
 func (w *work) lab() error {
 	enrolled, err := w.ADB.Exists(w.ctx, w.result.Serial, labState+"/identity.json")
 	if err != nil {
@@ -242,7 +242,7 @@ func (w *work) start() error {
 	return err
 }
 
-// again starts the agent of an enrolment that is there already, if it does not run.
+// again starts the agent of an enrollment that is there already, if it does not run.
 func (w *work) again() error {
 	id, err := w.labDevice()
 	if err != nil {
@@ -253,7 +253,7 @@ func (w *work) again() error {
 		return err
 	}
 	if err := w.start(); err != nil {
-		return fmt.Errorf("it has an enrolment of before whose agent does not start; to start again: adb -s %s shell rm -r %s: %w", w.result.Serial, labDir, err)
+		return fmt.Errorf("it has an enrollment of before whose agent does not start; to start again: adb -s %s shell rm -r %s: %w", w.result.Serial, labDir, err)
 	}
 	w.result.Detail = "the agent that was brought along runs (again); " + labLimits
 	return nil

@@ -31,7 +31,7 @@ type Desk interface {
 	Known(ctx context.Context, deviceID string) (string, error)
 }
 
-// Bundle is what a device needs to enrol, once. It prints without its text.
+// Bundle is what a device needs to enroll, once. It prints without its text.
 type Bundle struct{ Text []byte }
 
 // String keeps the token out of logs.

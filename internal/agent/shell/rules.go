@@ -5,7 +5,7 @@ import (
 	"slices"
 )
 
-// rule is how one setting of the catalogue is brought about by Android's own
+// rule is how one setting of the catalog is brought about by Android's own
 // command lines.
 type rule struct {
 	id  string

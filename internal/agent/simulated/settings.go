@@ -21,7 +21,7 @@ type power struct {
 	none   bool // it has no meaning on devices with this agent
 }
 
-// settings are the 39 of the catalogue with what each takes.
+// settings are the 39 of the catalog with what each takes.
 //
 //house:table
 var settings = map[string]power{

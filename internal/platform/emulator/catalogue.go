@@ -39,7 +39,7 @@ func androidVersion(apiLevel int) string {
 }
 
 // build makes the hardware of a new device: the asked-for make, or the next of
-// the catalogue, with ids of its own.
+// the catalog, with ids of its own.
 func (e *Emulator) build(seq int64, want Enrolment) hardware {
 	makes := catalogue()
 	h := makes[int(seq)%len(makes)]

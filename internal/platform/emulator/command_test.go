@@ -394,7 +394,7 @@ func TestCancel(t *testing.T) {
 				time.Sleep(time.Second)
 				got := r.operation(op.Name)
 				if !got.Done || got.Error == nil || got.Error.Code != 1 || metadata(t, got).ErrorCode != "" {
-					t.Errorf("cancelled to %+v", got)
+					t.Errorf("canceled to %+v", got)
 				}
 				r.get(device) // not wiped
 				if silent {
@@ -406,7 +406,7 @@ func TestCancel(t *testing.T) {
 				op = done
 				cancel() // too late, and no error
 				if got := r.operation(done.Name); got.Error != nil {
-					t.Errorf("a done command was cancelled: %+v", got)
+					t.Errorf("a done command was canceled: %+v", got)
 				}
 			}, func(o *emulator.Options) { o.Settings.Quirks.SilentCancel = silent })
 		})

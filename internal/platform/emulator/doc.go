@@ -4,7 +4,7 @@
 //
 // One HTTP address serves the vendor's API (/v1/…), Cloud Pub/Sub and Firebase
 // Cloud Messaging below the same prefix, an OAuth token endpoint (/token), the
-// sign-up page, and a control API (/emulator/v1/…) that enrols devices, says how
+// sign-up page, and a control API (/emulator/v1/…) that enrolls devices, says how
 // they behave, breaks calls and shows what was called. docs/emulator.md is the
 // guide; the methods of [Emulator] are the control API for Go.
 //
@@ -14,7 +14,7 @@
 //
 // # Simulated devices
 //
-// A device enrols with a token, applies its policy, reports what the policy
+// A device enrolls with a token, applies its policy, reports what the policy
 // allows, carries out commands after its latency while it is online, and leaves
 // when it is wiped. Timers and the clock of [Options] drive all devices from one
 // heap, so thousands are cheap and testing/synctest works.
@@ -29,7 +29,7 @@
 //   - false and empty members are not answered (EchoDefaults);
 //   - newPassword is not in a command's metadata (EchoNewPassword);
 //   - an expired command ends with error code 4 (ExpiredWithoutError);
-//   - expired and cancelled commands are notified (SilentExpiry, SilentCancel);
+//   - expired and canceled commands are notified (SilentExpiry, SilentCancel);
 //   - a missing device is 404 (EntityNotFoundAs500);
 //   - a missing policy in a token or a device patch is 400 (MissingPolicyAs404);
 //   - the record of a device whose user left disappears (UserRemovalKeepsRecord);

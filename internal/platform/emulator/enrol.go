@@ -13,7 +13,7 @@ import (
 type Enrolment struct {
 	// EnrollmentToken is a token's value, or the whole text of its QR code.
 	EnrollmentToken string `json:"enrollmentToken"`
-	// Count is how many devices enrol, 1 if it is 0, at most 10,000.
+	// Count is how many devices enroll, 1 if it is 0, at most 10,000.
 	Count int `json:"count"`
 	// Ownership is COMPANY_OWNED or PERSONALLY_OWNED; empty is COMPANY_OWNED.
 	Ownership string `json:"ownership"`
@@ -23,7 +23,7 @@ type Enrolment struct {
 	Manufacturer string `json:"manufacturer"`
 	Brand        string `json:"brand"`
 	Model        string `json:"model"`
-	SerialNumber string `json:"serialNumber"` // for one device; a known one re-enrols that hardware
+	SerialNumber string `json:"serialNumber"` // for one device; a known one re-enrolls that hardware
 	APILevel     int    `json:"apiLevel"`     // 34 (Android 14) if it is 0
 
 	Behaviour
@@ -42,7 +42,7 @@ type Behaviour struct {
 	Longitude      *float64 `json:"longitude"`
 }
 
-// maxEnrolled bounds how many devices enrol by one call.
+// maxEnrolled bounds how many devices enroll by one call.
 const maxEnrolled = 10_000
 
 func (b *Behaviour) check() error {
@@ -65,7 +65,7 @@ func (b *Behaviour) check() error {
 	return nil
 }
 
-// set gives a device a behaviour.
+// set gives a device a behavior.
 func (d *simulated) set(b *Behaviour) {
 	if b.Online != nil {
 		d.Online = *b.Online
@@ -93,7 +93,7 @@ func (d *simulated) set(b *Behaviour) {
 	}
 }
 
-// Enroll enrols devices with a token and gives their names. It returns when the
+// Enroll enrolls devices with a token and gives their names. It returns when the
 // notifications were accepted: acknowledged, if a subscriber pulls them. A bad
 // request is an error whose text says what is wrong with it.
 func (e *Emulator) Enroll(ctx context.Context, want Enrolment) ([]string, error) {
@@ -138,7 +138,7 @@ func (e *Emulator) enrolAll(want Enrolment, out *outbox) ([]string, error) {
 		d := e.newDevice(ref, want)
 		names = append(names, d.name())
 		e.notify(ref.enterprise, "ENROLLMENT", d.enrolmentReport(e.now()), out)
-		// A device that enrols is connected, whatever becomes of it later.
+		// A device that enrolls is connected, whatever becomes of it later.
 		e.applyPolicy(d)
 		e.report(d, out)
 		e.schedulePeriodicReport(d)
@@ -164,7 +164,7 @@ func (e *Emulator) scheduleSetupDeadline(d *simulated) {
 	})
 }
 
-// redeemable finds the token and checks that it may enrol what is wanted.
+// redeemable finds the token and checks that it may enroll what is wanted.
 func (e *Emulator) redeemable(want Enrolment) (*enrolmentRef, error) {
 	value := tokenValue(want.EnrollmentToken)
 	if value == "" {
@@ -252,7 +252,7 @@ func (e *Emulator) newDevice(ref *enrolmentRef, want Enrolment) *simulated {
 	return d
 }
 
-// replaceHardware ends the earlier enrolment of the same hardware, which was
+// replaceHardware ends the earlier enrollment of the same hardware, which was
 // reset to get here, and remembers its name.
 func (e *Emulator) replaceHardware(d *simulated) {
 	for _, old := range slices.Clone(d.owner.Devices) {

@@ -42,7 +42,7 @@ func (op *operation) fail(code string) {
 }
 
 // execute does to the device what a command asks. What it returns, if anything,
-// happens after the acknowledgement.
+// happens after the acknowledgment.
 func (e *Emulator) execute(d *simulated, op *operation) (after func(*outbox)) {
 	if reason := commandSupport(d, op.Command.Type); reason == silent {
 		return nil

@@ -109,7 +109,7 @@ func (e *Emulator) announceTopic(n *enterprise) {
 	}
 }
 
-// patience is how long a control call waits without any acknowledgement.
+// patience is how long a control call waits without any acknowledgment.
 const patience = 5 * time.Second
 
 // settle waits until the notifications of an action were accepted: acknowledged

@@ -87,7 +87,7 @@ type Reliability struct {
 	Seed           uint64  `json:"seed"`
 }
 
-// Quirks are behaviours of the vendor that are unknown or rare. Each is off by
+// Quirks are behaviors of the vendor that are unknown or rare. Each is off by
 // default; see the package's documentation.
 type Quirks struct {
 	// EntityNotFoundAs500 answers calls on a missing device with 500 and
@@ -105,7 +105,7 @@ type Quirks struct {
 	// PasswordRules refuses, from Android 14 on, a PIN of fewer than six digits,
 	// and lost mode for 12 hours after a password was reset.
 	PasswordRules bool `json:"passwordRules"`
-	// SilentCancel sends no COMMAND notification for a cancelled command.
+	// SilentCancel sends no COMMAND notification for a canceled command.
 	SilentCancel bool `json:"silentCancel"`
 	// SilentExpiry sends no COMMAND notification for an expired command.
 	SilentExpiry bool `json:"silentExpiry"`

@@ -95,7 +95,7 @@ func (d *simulated) identify(r *am.Device) {
 	r.AppliedState = d.appliedState()
 }
 
-// enrolmentReport is what a device says of itself as it enrols.
+// enrolmentReport is what a device says of itself as it enrolls.
 func (d *simulated) enrolmentReport(now time.Time) *am.Device {
 	r := &am.Device{ApiLevel: int64(d.APILevel), HardwareInfo: d.hardwareInfo(), LastStatusReportTime: timestamp(now)}
 	d.identify(r)

@@ -202,7 +202,7 @@ func (r *rig) policy(id string, p *am.Policy) string {
 	return name
 }
 
-// token makes an enrolment token.
+// token makes an enrollment token.
 func (r *rig) token(t *am.EnrollmentToken) *am.EnrollmentToken {
 	r.t.Helper()
 	created, err := r.management.Enterprises.EnrollmentTokens.Create(r.enterprise, t).Do()
@@ -226,7 +226,7 @@ func (r *rig) enrol(policy, usage string, want emulator.Enrolment) string {
 	return names[0]
 }
 
-// device binds an enterprise with an empty policy "p" and enrols one fully
+// device binds an enterprise with an empty policy "p" and enrolls one fully
 // managed device; the notifications until then are thrown away.
 func (r *rig) device(want emulator.Enrolment) string {
 	r.t.Helper()

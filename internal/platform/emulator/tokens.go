@@ -94,7 +94,7 @@ func (e *Emulator) resolvePolicy(n *enterprise, name string) (string, error) {
 // defaultPolicy is the id of the policy for devices that were given none.
 const defaultPolicy = "default"
 
-// qrCode is the text of the QR code that enrols a device with a token.
+// qrCode is the text of the QR code that enrolls a device with a token.
 func qrCode(value string) string {
 	text, err := json.Marshal(map[string]any{
 		"android.app.extra.PROVISIONING_DEVICE_ADMIN_COMPONENT_NAME":            "com.google.android.apps.work.clouddpc/.receivers.CloudDeviceAdminReceiver",
@@ -113,7 +113,7 @@ const (
 	qrToken  = "com.google.android.apps.work.clouddpc.EXTRA_ENROLLMENT_TOKEN"
 )
 
-// keepExpired is how long an expired token is remembered, so that an enrolment
+// keepExpired is how long an expired token is remembered, so that an enrollment
 // with it can be told that it is expired rather than unknown.
 const keepExpired = 30 * 24 * time.Hour
 

@@ -22,12 +22,12 @@ type world struct {
 	Messages    []PushMessage          `json:"-"` // what was sent through FCM
 	lastMessage int64
 	bearers     map[string]bearer        // access tokens
-	byValue     map[string]*enrolmentRef // enrolment tokens by their value
+	byValue     map[string]*enrolmentRef // enrollment tokens by their value
 	byDevice    map[string]*simulated    // devices by id, deleted ones too
 	pushed      chan struct{}            // closed when a push message was sent
 }
 
-// enrolmentRef is a token and the enterprise it enrols into.
+// enrolmentRef is a token and the enterprise it enrolls into.
 type enrolmentRef struct {
 	enterprise *enterprise
 	token      *token
@@ -60,7 +60,7 @@ type policy struct {
 	Document map[string]any `json:"document"` // without name and version
 }
 
-// token is an enrolment token.
+// token is an enrollment token.
 type token struct {
 	ID       string              `json:"id"`
 	Resource *am.EnrollmentToken `json:"resource"` // the whole, with value and QR code

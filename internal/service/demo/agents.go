@@ -58,7 +58,7 @@ func gadgets() []struct {
 	}
 }
 
-// runAgents enrols the devices with our own agent that are missing, and has
+// runAgents enrolls the devices with our own agent that are missing, and has
 // every one of them live until ctx ends; d.agents waits for them.
 func (f *filler) runAgents(ctx context.Context) error {
 	for _, group := range gadgets() {
@@ -122,7 +122,7 @@ func (f *filler) runAgent(ctx context.Context, p policy.Policy, g gadget) error 
 	return nil
 }
 
-// enrolAgent enrols a device that is not, as the USB tool or a scanned code
+// enrolAgent enrolls a device that is not, as the USB tool or a scanned code
 // would have it do.
 func (f *filler) enrolAgent(ctx context.Context, p policy.Policy, o agent.Options) error {
 	if a, err := agent.New(o); err == nil {

@@ -1,7 +1,7 @@
 // Package demo brings up a whole Muster that needs nothing and configures
 // itself (muster demo): an embedded database and the
 // platform's emulator in one process, a company with policies, and simulated
-// devices that really enrol, report and answer commands through the real
+// devices that really enroll, report and answer commands through the real
 // protocols.
 package demo
 

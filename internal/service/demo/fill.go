@@ -89,7 +89,7 @@ func (f *filler) makeSpares(ctx context.Context) error {
 	return f.desk.Assets.ImportAssets(ctx, assets)
 }
 
-// enrolAll enrols what is missing of each group.
+// enrolAll enrolls what is missing of each group.
 func (f *filler) enrolAll(ctx context.Context) error {
 	for _, g := range fleet() {
 		p, err := f.policy(ctx, g)
@@ -128,7 +128,7 @@ func (f *filler) policy(ctx context.Context, g group) (policy.Policy, error) {
 	}, policy.Author{Kind: string(access.System), ID: "demo", Name: "demo"})
 }
 
-// enrol enrols devices with a real token and waits until the service knows
+// enrol enrolls devices with a real token and waits until the service knows
 // them. Only then do they take on their mood.
 func (f *filler) enrol(ctx context.Context, p policy.Policy, usage provisioning.PersonalUsage, m model, count int) error {
 	f.say("Enrolling %d × %s %s under “%s” …", count, m.manufacturer, m.model, p.Name)

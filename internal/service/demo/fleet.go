@@ -6,7 +6,7 @@ import (
 	"github.com/musterhq/muster/internal/provisioning"
 )
 
-// group is a policy with the devices that enrol under it.
+// group is a policy with the devices that enroll under it.
 type group struct {
 	policy  string
 	changes []policy.Change

@@ -1,5 +1,5 @@
 // Package proving is a proving ground: a whole service with a database of its
-// own in a directory, a company, policies for agents, API keys and enrolment
+// own in a directory, a company, policies for agents, API keys and enrollment
 // tokens, for muster simulate without a service.
 package proving
 

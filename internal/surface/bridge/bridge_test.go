@@ -219,7 +219,7 @@ func TestFailuresAreTold(t *testing.T) {
 	}
 }
 
-// Cancelling a request hangs up on the service; the client hears no answer.
+// Canceling a request hangs up on the service; the client hears no answer.
 func TestCancellation(t *testing.T) {
 	t.Parallel()
 	arrived, hungUp := make(chan struct{}), make(chan struct{})

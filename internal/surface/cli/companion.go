@@ -13,7 +13,7 @@ import (
 )
 
 // AssetCompanion makes a token with which the companion app on one device
-// enrols (docs/agent-protocol.md "Companions").
+// enrolls (docs/agent-protocol.md "Companions").
 type AssetCompanion struct {
 	OfCompany
 	Asset string `arg:"" help:"The asset's id or path name."`

@@ -37,7 +37,7 @@ type Desk struct {
 	// Platform makes the way to the vendor's platform; publicURL is where the
 	// running service is reached.
 	Platform func(settings config.Platform, publicURL string) (Platform, error)
-	// Provisioning makes enrolment tokens as the service with those settings does.
+	// Provisioning makes enrollment tokens as the service with those settings does.
 	// It refuses a key file that is not the database's.
 	Provisioning func(ctx context.Context, settings config.Service) (*provisioning.Service, error)
 	Tokens       TokenFinder

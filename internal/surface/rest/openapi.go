@@ -114,7 +114,7 @@ func describe(registry *operation.Registry, publicURL string) *document {
 		named: named, common: map[string]int{},
 		OpenAPI: "3.1.0",
 		Info: info{
-			Title: "Muster", Version: "1", Summary: "Manage Android devices: inventory, commands, policies, enrolment.",
+			Title: "Muster", Version: "1", Summary: "Manage Android devices: inventory, commands, policies, enrollment.",
 			Description: introduction, License: map[string]string{"name": "Apache License 2.0", "identifier": "Apache-2.0"},
 		},
 		Servers:  []server{{URL: publicURL + Prefix, Description: "This service"}},
@@ -226,7 +226,7 @@ const (
 	tagAssets    = "Assets"
 	tagCommands  = "Device commands"
 	tagPolicies  = "Policies"
-	tagEnrolment = "Enrolment"
+	tagEnrolment = "Enrollment"
 )
 
 func tags() []tag {
@@ -234,7 +234,7 @@ func tags() []tag {
 		{tagAssets, "The inventory: what there is, and what is known of it."},
 		{tagCommands, "Commands to one device at a time, and their history."},
 		{tagPolicies, "Policies, and changes to them in two steps: propose, let a person review, apply."},
-		{tagEnrolment, "QR codes that enrol new or factory-reset devices."},
+		{tagEnrolment, "QR codes that enroll new or factory-reset devices."},
 	}
 }
 

@@ -201,7 +201,7 @@ func (b *Broker) queue(name string) (*queue, error) {
 	return q, nil
 }
 
-// announce wakes those who wait for acknowledgements.
+// announce wakes those who wait for acknowledgments.
 func (b *Broker) announce() {
 	close(b.changed)
 	b.changed = make(chan struct{})

@@ -1,5 +1,5 @@
 // Package pubsub is a small Cloud Pub/Sub broker in memory: topics,
-// subscriptions that are pulled, acknowledgement deadlines and redelivery.
+// subscriptions that are pulled, acknowledgment deadlines and redelivery.
 //
 // It keeps the vendor's promises and no more: a message is delivered at least
 // once to each subscription that existed when it was published, in no promised

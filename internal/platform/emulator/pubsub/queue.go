@@ -8,7 +8,7 @@ import (
 )
 
 // queue is a subscription's backlog: messages that may be delivered now, and
-// those that were and wait for their acknowledgement.
+// those that were and wait for their acknowledgment.
 type queue struct {
 	settings Subscription
 	ready    *list.List // of *delivery, first to go first
@@ -16,7 +16,7 @@ type queue struct {
 	next     int64
 	arrived  chan struct{} // closed when a message became ready
 	pullers  int           // pulls under way
-	lastSeen time.Time     // of its subscriber: a pull ended, an acknowledgement came
+	lastSeen time.Time     // of its subscriber: a pull ended, an acknowledgment came
 	closed   bool
 }
 
@@ -119,7 +119,7 @@ func (q *queue) find(ackID string) *delivery {
 	if d := q.waiting[id]; d != nil {
 		return d
 	}
-	// Late acknowledgements count, as they do for the vendor, until the message is delivered again.
+	// Late acknowledgments count, as they do for the vendor, until the message is delivered again.
 	for e := q.ready.Front(); e != nil; e = e.Next() {
 		if d := e.Value.(*delivery); d.id == id {
 			return d

@@ -41,7 +41,7 @@ func (b *Broker) Snapshot() Snapshot {
 }
 
 // Restore replaces all that the broker holds. Messages that waited for their
-// acknowledgement are delivered again. Pulls under way end.
+// acknowledgment are delivered again. Pulls under way end.
 func (b *Broker) Restore(s Snapshot) {
 	b.mu.Lock()
 	defer b.mu.Unlock()

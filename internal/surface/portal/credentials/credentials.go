@@ -130,8 +130,8 @@ func gates(s access.Settings, switches []company.Switch) []gate {
 		{Gate: access.OAuthGate, Title: "AI clients by sign-in", On: s.OAuthConnections,
 			Text:         "People may connect AI clients to their own account, without an API key.",
 			settingOnOff: func(s *access.Settings, on bool) { s.OAuthConnections = on }},
-		{Gate: access.ProvisioningGate, Title: "Enrolment by AI clients", On: s.Provisioning,
-			Text:         "Connected AI clients may make QR codes that enrol devices. API keys with PROVISIONING always may.",
+		{Gate: access.ProvisioningGate, Title: "Enrollment by AI clients", On: s.Provisioning,
+			Text:         "Connected AI clients may make QR codes that enroll devices. API keys with PROVISIONING always may.",
 			settingOnOff: func(s *access.Settings, on bool) { s.Provisioning = on }},
 	}
 	for i := range all {

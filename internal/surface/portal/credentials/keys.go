@@ -142,7 +142,7 @@ func groups(u access.UserAccount) []group {
 		missing := map[access.Permission]string{
 			access.DevicesRead: "You may not see devices yourself.", access.DevicesCommand: "You may not send commands yourself.",
 			access.DevicesCommandDestructive: "You may not send destructive commands yourself.", access.PoliciesRead: "You may not see policies yourself.",
-			access.PoliciesWrite: "You may not edit policies.", access.Provisioning: "You may not enrol devices.",
+			access.PoliciesWrite: "You may not edit policies.", access.Provisioning: "You may not enroll devices.",
 		}
 		if u.Rights.Permissions().Has(p) {
 			return frame.Sentence(fault.From(err).Detail)
@@ -157,7 +157,7 @@ func groups(u access.UserAccount) []group {
 		{"Devices", []choice{pick(access.DevicesCommand, "Lock, lost mode, message, restart and the like.", false),
 			pick(access.DevicesCommandDestructive, "Wipe, reset or change the screen lock, relinquish. Runs at once.", true)}},
 		{"Policies", []choice{pick(access.PoliciesWrite, "Propose changes, and apply what was reviewed.", false)}},
-		{"Enrolment", []choice{pick(access.Provisioning, "QR codes that enrol devices under any policy.", false)}},
+		{"Enrollment", []choice{pick(access.Provisioning, "QR codes that enroll devices under any policy.", false)}},
 	}
 }
 

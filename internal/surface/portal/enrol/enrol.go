@@ -80,7 +80,7 @@ func (s *Section) ask(v *frame.Visit) error {
 	if err != nil {
 		return err
 	}
-	return v.Show("Enrol", frame.EnrolPath, formPage(v, f))
+	return v.Show("Enroll", frame.EnrolPath, formPage(v, f))
 }
 
 // create makes a code and shows it, once: it may hold the Wi-Fi password.
@@ -94,7 +94,7 @@ func (s *Section) create(v *frame.Visit) error {
 		return s.again(v, form, err)
 	}
 	result := made.(provisioning.Result)
-	return v.Show("Enrol", frame.EnrolPath, codePage(v, code{Result: result, Since: v.Now, PolicyID: form.Get("policy")}))
+	return v.Show("Enroll", frame.EnrolPath, codePage(v, code{Result: result, Since: v.Now, PolicyID: form.Get("policy")}))
 }
 
 func arguments(form url.Values) map[string]any {
@@ -129,7 +129,7 @@ func (s *Section) again(v *frame.Visit, form url.Values, cause error) error {
 	if code == http.StatusInternalServerError {
 		return cause
 	}
-	return v.ShowStatus(code, "Enrol", frame.EnrolPath, formPage(v, f))
+	return v.ShowStatus(code, "Enroll", frame.EnrolPath, formPage(v, f))
 }
 
 // code is a code that was made.

@@ -38,7 +38,7 @@ func formPage(v *frame.Visit, f sheet) templ.Component {
 			templ_7745c5c3_Var1 = templ.NopComponent
 		}
 		ctx = templ.ClearChildren(ctx)
-		templ_7745c5c3_Err = frame.Heading("Enrol devices", "A QR code brings new or factory-reset devices under a policy. It works for 24 hours, for any number of devices.").Render(ctx, templ_7745c5c3_Buffer)
+		templ_7745c5c3_Err = frame.Heading("Enroll devices", "A QR code brings new or factory-reset devices under a policy. It works for 24 hours, for any number of devices.").Render(ctx, templ_7745c5c3_Buffer)
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
@@ -76,7 +76,7 @@ func formPage(v *frame.Visit, f sheet) templ.Component {
 				}
 				return nil
 			})
-			templ_7745c5c3_Err = frame.Empty("shield-check", "A device needs a policy to enrol under, and there is none yet.").Render(templ.WithChildren(ctx, templ_7745c5c3_Var2), templ_7745c5c3_Buffer)
+			templ_7745c5c3_Err = frame.Empty("shield-check", "A device needs a policy to enroll under, and there is none yet.").Render(templ.WithChildren(ctx, templ_7745c5c3_Var2), templ_7745c5c3_Buffer)
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}

@@ -73,7 +73,7 @@ func did() map[activity.Action]string {
 		activity.SignInSetUp: "changed company sign-in of", activity.CompanyDomains: "changed the e-mail domains of", activity.AssetsImported: "imported assets", activity.AssetChanged: "changed the asset",
 		activity.AssetEnrolled: "enrolled", activity.AssetTakenOver: "replaced the device of", activity.AssetMerged: "merged a device into",
 		activity.AssetEnded:         "ended the management of",
-		activity.ProvisioningIssued: "made a QR code for", activity.ProvisioningHanded: "made a USB enrolment for",
+		activity.ProvisioningIssued: "made a QR code for", activity.ProvisioningHanded: "made a USB enrollment for",
 	}
 }
 

@@ -469,7 +469,7 @@ func person(v *Visit) templ.Component {
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
-		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 42, "\">Your account and sessions</a><fieldset class=\"px-2 py-1.5\"><legend class=\"sr-only\">Colours</legend><div class=\"flex gap-1\" data-theme>")
+		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 42, "\">Your account and sessions</a><fieldset class=\"px-2 py-1.5\"><legend class=\"sr-only\">Colors</legend><div class=\"flex gap-1\" data-theme>")
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}

@@ -821,7 +821,7 @@ func Dialog(id, title string) templ.Component {
 	})
 }
 
-// Field is a labelled input, given as child with the id; wrong is what is
+// Field is a labeled input, given as child with the id; wrong is what is
 // wrong with its value.
 func Field(id, label, help, wrong string) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {

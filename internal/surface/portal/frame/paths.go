@@ -56,7 +56,7 @@ func Sections() []Section {
 		{DevicesPath, "Devices", "smartphone", "d", access.ViewDevices},
 		{PoliciesPath, "Policies", "shield-check", "p", access.ViewPolicies},
 		{ProposalsPath, "Proposals", "git-pull-request", "r", access.EditPolicies},
-		{EnrolPath, "Enrol", "qr-code", "e", access.ProvisionDevices},
+		{EnrolPath, "Enroll", "qr-code", "e", access.ProvisionDevices},
 		{AccessPath, "AI access & keys", "key-round", "k", 0},
 		{ActivityPath, "Activity", "activity", "a", access.ViewActivity},
 		{SettingsPath, "Settings", "settings", "s", 0},

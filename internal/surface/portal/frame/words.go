@@ -94,7 +94,7 @@ func Describe(rights access.Right) string {
 		{access.DestroyDevices, "send destructive commands"},
 		{access.ViewPolicies, "see policies"},
 		{access.EditPolicies, "edit policies"},
-		{access.ProvisionDevices, "enrol devices"},
+		{access.ProvisionDevices, "enroll devices"},
 		{access.ManageKeys, "manage API keys and connections"},
 		{access.ManageUsers, "manage users"},
 		{access.ManageCompany, "manage company settings"},

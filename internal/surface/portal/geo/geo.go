@@ -1,5 +1,5 @@
 // Package geo draws where devices are, without any map server: outlines of the
-// world that the program ships, and a plot of a device's neighbourhood in
+// world that the program ships, and a plot of a device's neighborhood in
 // metres. Everything is SVG, so that it needs no script.
 package geo
 
@@ -90,7 +90,7 @@ func (v View) Cluster(places []asset.Place, link func(id string) string) View {
 // metresPerDegree is that of latitude.
 const metresPerDegree = 111_320.0
 
-// Plot is a device's neighbourhood: its trail in metres around its last place.
+// Plot is a device's neighborhood: its trail in meters around its last place.
 type Plot struct {
 	Half  float64 // half the side, in metres
 	Spots []Spot  // the oldest first
@@ -99,7 +99,7 @@ type Plot struct {
 }
 
 // Spot is a place of a trail: where it is on the plot, and how accurate it is,
-// in metres.
+// in meters.
 type Spot struct{ X, Y, Radius float64 }
 
 // Neighbourhood plots a trail, the oldest place first, and looks at one of its

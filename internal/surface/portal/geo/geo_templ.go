@@ -329,7 +329,7 @@ func mark(m Mark) templ.Component {
 	})
 }
 
-// Near draws a device's neighbourhood. The script of the time slider moves the
+// Near draws a device's neighborhood. The script of the time slider moves the
 // mark, the circle and the walked line from spot to spot.
 func Near(p Plot) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {

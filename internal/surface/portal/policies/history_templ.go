@@ -433,7 +433,7 @@ func devicesPage(v *frame.Visit, s sheet, some []asset.Asset) templ.Component {
 			return templ_7745c5c3_Err
 		}
 		if len(some) == 0 {
-			templ_7745c5c3_Err = frame.Empty("smartphone", "No device uses this policy. Enrol one under it, or move one to it from the device's page.").Render(ctx, templ_7745c5c3_Buffer)
+			templ_7745c5c3_Err = frame.Empty("smartphone", "No device uses this policy. Enroll one under it, or move one to it from the device's page.").Render(ctx, templ_7745c5c3_Buffer)
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}

@@ -155,7 +155,7 @@ func rows(v *frame.Visit, t table) templ.Component {
 				}
 				return nil
 			})
-			templ_7745c5c3_Err = frame.Empty("shield-check", "There is no policy that you may see yet. Devices enrol under one.").Render(templ.WithChildren(ctx, templ_7745c5c3_Var5), templ_7745c5c3_Buffer)
+			templ_7745c5c3_Err = frame.Empty("shield-check", "There is no policy that you may see yet. Devices enroll under one.").Render(templ.WithChildren(ctx, templ_7745c5c3_Var5), templ_7745c5c3_Buffer)
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}

@@ -19,7 +19,7 @@ type sheet struct {
 	Tab string // "", revisions, devices, json
 }
 
-// group is a group of settings, in the catalogue's order.
+// group is a group of settings, in the catalog's order.
 type group struct {
 	ID     string
 	Rows   []policy.Value

@@ -84,7 +84,7 @@ public final class Agent implements Closeable {
 
     /**
      * once checks in, carries out what it is given, and checks in again until the service has every
-     * acknowledgement. It returns when to come back, in milliseconds.
+     * acknowledgment. It returns when to come back, in milliseconds.
      */
     public synchronized long once() throws IOException {
         executor.recover();
