@@ -29,8 +29,8 @@ func TestDoctor_DatabaseThatCannotBeUsed(t *testing.T) {
 		"not a database":    {"sqlite:" + other, "no database", "restore FILE"},
 		"a directory":       {"sqlite:" + dir, "directory", "correct MUSTER_DATABASE"},
 		"missing directory": {"sqlite:" + filepath.Join(dir, "nowhere", "muster.db"), "nowhere", "make the directory"},
-		"no listener":       {"postgres://nobody@127.0.0.1:1/none", "connection refused", "start the database"},
-		"unknown host":      {"postgres://nobody@muster.invalid/none", "muster.invalid", "correct the host"},
+		"no listener":       {"postgres://missing@127.0.0.1:1/none", "connection refused", "start the database"},
+		"unknown host":      {"postgres://missing@muster.invalid/none", "muster.invalid", "correct the host"},
 	} {
 		settings := lab.Config()
 		settings.Database = row.database
