@@ -102,7 +102,9 @@ func (s style) check(file string, first int, text string, known map[string]bool)
 		add(at)
 	}
 	if path.Ext(file) == ".md" {
-		text = code.ReplaceAllStringFunc(text, func(span string) string { return strings.Repeat("_", len(span)) })
+		text = code.ReplaceAllStringFunc(text, func(span string) string {
+			return strings.Repeat("_", len(span)) + strings.Repeat("\n", strings.Count(span, "\n"))
+		})
 	}
 	for _, at := range s.spelling.FindAllStringIndex(text, -1) {
 		if !known[text[at[0]:at[1]]] {

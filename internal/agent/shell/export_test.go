@@ -51,7 +51,7 @@ func (r rule) who() string {
 	case r.own:
 		return "agent"
 	case r.none != "":
-		return "nobody"
+		return "none"
 	case r.owner:
 		return "owner"
 	case r.lab:

@@ -38,7 +38,7 @@ func TestGoldenTables(t *testing.T) {
 	}
 }
 
-// There is a rule for each setting of the catalogue, in its order.
+// There is a rule for each setting of the catalog, in its order.
 func TestTable_EverySetting(t *testing.T) {
 	t.Parallel()
 	settings, rows := policy.Catalogue(), shell.Table()
