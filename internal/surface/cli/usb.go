@@ -32,14 +32,14 @@ import (
 type USB struct {
 	Common
 	Company    string        `name:"company" placeholder:"SLUG" help:"The company's slug; needed where --policy is a short id."`
-	Policy     string        `name:"policy" required:"" placeholder:"PATHNAME" help:"The AGENT policy under which devices enrol: its path name, or its short id."`
+	Policy     string        `name:"policy" required:"" placeholder:"PATHNAME" help:"The AGENT policy under which devices enroll: its path name, or its short id."`
 	Serial     []string      `name:"serial" sep:"none" placeholder:"SERIAL" help:"Only the device that adb lists under this serial number; repeat for more. By default every device that is connected."`
 	Watch      bool          `name:"watch" help:"Go on with devices as they are plugged in, until interrupted."`
 	Server     string        `name:"server" env:"MUSTER_PUBLIC_URL" placeholder:"URL" help:"The address under which devices reach the service; by default its public URL."`
 	Agent      string        `name:"agent" placeholder:"FILE" help:"The agent for devices that have none in their system; by default muster-agent-ARCH beside this program."`
 	App        string        `name:"app" env:"MUSTER_AGENT_APK" placeholder:"FILE" help:"The Android app (make app) for devices that have no agent in their system: it becomes their device owner. Releases hold one. With --agent it is not used."`
 	Transcript string        `name:"transcript" placeholder:"FILE" help:"Record what is run on the devices and what they answer, without secrets, serial numbers and accounts: for reports about hardware."`
-	Wait       time.Duration `name:"wait" default:"1m" help:"How long a device may take to enrol. Default: ${default}."`
+	Wait       time.Duration `name:"wait" default:"1m" help:"How long a device may take to enroll. Default: ${default}."`
 
 	KeyFile        string `name:"key-file" env:"MUSTER_KEY_FILE" placeholder:"FILE" help:"The running service's keys; by default beside the SQLite file."`
 	AcceptLostKeys bool   `name:"accept-lost-keys" help:"Go on although the key file lacks keys that the database names."`
