@@ -1,0 +1,31 @@
+package portal_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/musterhq/muster/internal/access"
+	"github.com/musterhq/muster/internal/config"
+	"github.com/musterhq/muster/internal/service"
+)
+
+// The enroll page says which devices take which way under a policy of our own agent,
+// and what is missing if codes install no app.
+func TestEnrollPage_SaysWhichWay(t *testing.T) {
+	t.Parallel()
+	o := newOffice(t)
+	const ways, missing = "Google Play Protect blocks", "MUSTER_AGENT_APK"
+	admin := o.person(t, access.Admin)
+	if page := o.get(t, admin, "/enrol", 200); strings.Contains(page, ways) {
+		t.Error("without a policy of the agent the page describes its devices")
+	}
+	o.AgentPolicy(o.Company, "Kiosk", "CAMERA=BLOCK")
+	if page := o.get(t, admin, "/enrol", 200); !strings.Contains(page, ways) || !strings.Contains(page, missing) {
+		t.Errorf("without an app the page says %.3000s", page)
+	}
+	replica := o.Start(func(c *config.Service, _ *service.Options) { c.AgentAPK = "../../apk/testdata/signed.apk" })
+	o.base = replica.PublicURL()
+	if page := o.get(t, admin, "/enrol", 200); !strings.Contains(page, ways) || strings.Contains(page, missing) {
+		t.Errorf("with an app the page says %.3000s", page)
+	}
+}
