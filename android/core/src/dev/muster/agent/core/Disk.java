@@ -81,9 +81,22 @@ final class Disk {
         file.setWritable(true, true);
     }
 
+    /**
+     * syncDirectory forces a folder's names to the disk. A system that does not open folders offers no way
+     * to: there the file system's own order has to do.
+     */
     static void syncDirectory(File directory) throws IOException {
-        try (FileChannel channel = FileChannel.open(directory.toPath(), StandardOpenOption.READ)) {
-            channel.force(true);
+        FileChannel channel;
+        try {
+            channel = FileChannel.open(directory.toPath(), StandardOpenOption.READ);
+        } catch (IOException e) {
+            if (directory.isDirectory()) {
+                return;
+            }
+            throw e;
+        }
+        try (FileChannel opened = channel) {
+            opened.force(true);
         }
     }
 
