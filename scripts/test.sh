@@ -11,7 +11,8 @@ test_packages
 # The app's tests run on one core while Go compiles.
 app= log=
 if [ $# -eq 0 ]; then
-	set -- ./...
+	# The package that takes longest first, so that the others run beside it.
+	set -- ./internal/servertest ./...
 	log=$(mktemp)
 	scripts/app-test.sh >"$log" 2>&1 &
 	app=$!
@@ -27,4 +28,6 @@ if [ -n "$app" ]; then
 	rm -f "$log"
 fi
 say "go test -race $*"
-scripts/with-postgres.sh go test "${race[@]}" -vet=off -timeout 20m "$@"
+# Most tests wait for a service or an agent most of the time, so more of them
+# than there are cores run at once.
+scripts/with-postgres.sh go test "${race[@]}" -vet=off -parallel "$(($(nproc) * 2))" -timeout 20m "$@"

@@ -90,7 +90,9 @@ func (c Client) Run(ctx context.Context, serial string, words ...string) (Output
 	if err != nil {
 		return Output{}, err
 	}
-	out = strings.ReplaceAll(out, "\r\n", "\n") // the terminal of a device before Android 7
+	if strings.HasSuffix(out, "\r\n") { // the shell of a device before Android 7 has a terminal
+		out = strings.ReplaceAll(out, "\r\n", "\n")
+	}
 	cut := strings.LastIndex(out, exitMark)
 	if cut < 0 {
 		return Output{}, &Error{"the connection ended: was the device unplugged?"}

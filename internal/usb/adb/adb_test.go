@@ -140,6 +140,10 @@ func TestClient_Run_StrangeOutput(t *testing.T) {
 	if want := (adb.Output{Out: "a\nno\n", Code: 7}); err != nil || got != want {
 		t.Errorf("before Android 7: %+v, %v; want %+v", got, err, want)
 	}
+	got, err = playing(t, `printf 'a\r\nno\nmuster-exit=7\n'`).Run(t.Context(), "S1", "true")
+	if want := (adb.Output{Out: "a\r\nno\n", Code: 7}); err != nil || got != want {
+		t.Errorf("since Android 7: %+v, %v; want %+v", got, err, want)
+	}
 }
 
 // The program is called with the address of the server, in the form in which adb

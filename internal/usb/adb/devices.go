@@ -8,6 +8,7 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
+	"sync"
 )
 
 // Device is a device as adb lists it.
@@ -56,13 +57,15 @@ func (c Client) Track(ctx context.Context, changed func([]Device) error) error {
 	if err != nil {
 		return err
 	}
-	defer func() {
+	end := sync.OnceFunc(func() {
 		stop()
 		_ = cmd.Wait() // it was killed, or the error is known
-	}()
+	})
+	defer end()
 	for {
 		text, err := readList(lists)
 		if err != nil {
+			end() // after this, all that adb wrote is there
 			return c.reason(ctx, errors.New("it stopped listing devices: was the adb server stopped?"), said.kept.String())
 		}
 		if err := changed(ParseDevices(text)); err != nil {
