@@ -28,6 +28,4 @@ if [ -n "$app" ]; then
 	rm -f "$log"
 fi
 say "go test -race $*"
-# Most tests wait for a service or an agent most of the time, so more of them
-# than there are cores run at once.
-scripts/with-postgres.sh go test "${race[@]}" -vet=off -parallel "$(($(nproc) * 2))" -timeout 20m "$@"
+scripts/with-postgres.sh go test "${race[@]}" -vet=off -timeout 20m "$@"

@@ -152,7 +152,10 @@ func TestAgentsOfTheDemo(t *testing.T) {
 	first.obey(wiped, "wipe", "IN_PROGRESS")
 	eventually(t, "the device erases itself", func() bool { return erased(t, dir) })
 	first.ahead.Store(int64(16 * time.Minute)) // its silence proves it
-	eventually(t, "the wipe is done", func() bool { return first.latest(wiped) == "SUCCESS" })
+	eventually(t, "the wipe is done", func() bool {
+		first.ahead.Add(int64(time.Minute)) // its last request may have come after the clock was moved
+		return first.latest(wiped) == "SUCCESS"
+	})
 	first.stop()
 
 	second := start(t, dir)
