@@ -4,6 +4,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -27,6 +28,9 @@ type Hub struct {
 
 	mu      sync.Mutex
 	streams map[string]*stream
+	// opening holds the streams of requests that are not admitted yet, by the
+	// device that they claim to come from.
+	opening map[string][]*stream
 	open    int // admitted streams, also those that are opening or ending
 	closed  bool
 	running sync.WaitGroup // counts the same streams as open
@@ -41,6 +45,8 @@ type stream struct {
 	phase atomic.Int32
 }
 
+func newStream() *stream { return &stream{hints: make(chan struct{}, 1)} }
+
 // The phases of a stream.
 const (
 	live     int32 = iota
@@ -51,7 +57,7 @@ const (
 // NewHub returns an empty hub that holds up to limit streams. The clock sets
 // the deadlines of writes.
 func NewHub(now func() time.Time, limit int) *Hub {
-	return &Hub{now: now, limit: limit, streams: map[string]*stream{}}
+	return &Hub{now: now, limit: limit, streams: map[string]*stream{}, opening: map[string][]*stream{}}
 }
 
 // Wake hints to the devices that there is something to fetch; nil: to all. It
@@ -63,12 +69,41 @@ func (h *Hub) Wake(ids []string) {
 		for _, s := range h.streams {
 			s.hint()
 		}
+		for id := range h.opening {
+			h.hintOpening(id)
+		}
 		return
 	}
 	for _, id := range ids {
 		if s, ok := h.streams[id]; ok {
 			s.hint()
 		}
+		h.hintOpening(id)
+	}
+}
+
+func (h *Hub) hintOpening(id string) {
+	for _, s := range h.opening[id] {
+		s.hint()
+	}
+}
+
+// expect has a stream receive hints before its request is checked: what is sent
+// between the moment when the device's row was read and the moment when the
+// stream is its own would otherwise wait for the next poll.
+func (h *Hub) expect(id string, s *stream) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.opening[id] = append(h.opening[id], s)
+}
+
+// opened ends expect, whether or not the stream was admitted.
+func (h *Hub) opened(id string, s *stream) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.opening[id] = slices.DeleteFunc(h.opening[id], func(other *stream) bool { return other == s })
+	if len(h.opening[id]) == 0 {
+		delete(h.opening, id)
 	}
 }
 
@@ -88,6 +123,7 @@ func (h *Hub) End(ids []string) {
 			delete(h.streams, id)
 			s.end(ended)
 		}
+		h.hintOpening(id)
 	}
 }
 
@@ -206,7 +242,14 @@ func (s *stream) write(now time.Time, text string) error {
 
 // wake opens the device's stream. The response is written by hand on the bare
 // connection: what net/http keeps for a request would cost five times as much.
-func (d *Door) wake(w http.ResponseWriter, r *http.Request, v visit) {
+func (d *Door) wake(w http.ResponseWriter, r *http.Request) {
+	id, s := r.Header.Get(agentproto.HeaderDevice), newStream()
+	d.Hub.expect(id, s)
+	defer d.Hub.opened(id, s)
+	signed(d, func(w http.ResponseWriter, r *http.Request, v visit) { d.open(w, r, v, s) })(w, r)
+}
+
+func (d *Door) open(w http.ResponseWriter, r *http.Request, v visit, s *stream) {
 	hijacker, ok := w.(http.Hijacker)
 	if !ok || !d.Hub.admit(v.device.ID) {
 		d.refuse(w, r, &agentproto.Refusal{Code: agentproto.Busy, Message: "no more wake streams at this replica: poll", RetryAfter: busyRetry})
@@ -219,7 +262,7 @@ func (d *Door) wake(w http.ResponseWriter, r *http.Request, v visit) {
 		return
 	}
 	_ = conn.SetDeadline(time.Time{})
-	s := &stream{conn: conn, hints: make(chan struct{}, 1)}
+	s.conn = conn
 	if v.device.Open > 0 {
 		s.hint() // for what was sent before the stream was open
 	}

@@ -137,6 +137,44 @@ func TestHub_Limit(t *testing.T) {
 	hints(t, first, false)
 }
 
+// between is a link that reads a device without open commands, and has one
+// committed right after.
+type between struct {
+	device.Link
+	hub *device.Hub
+}
+
+func (b between) Authenticate(_ context.Context, r agentproto.Request, _ string) (agentdevice.Device, error) {
+	b.hub.Wake([]string{r.Device})
+	return agentdevice.Device{ID: r.Device}, nil
+}
+
+// A command that is sent after the device's row was read and before its stream
+// is open is hinted on that stream; a device that was only claimed leaves
+// nothing behind.
+func TestHub_CommandWhileTheStreamOpens(t *testing.T) {
+	t.Parallel()
+	hub := device.NewHub(time.Now, 1)
+	door := (&device.Door{Link: between{hub: hub}, Hub: hub, Log: slog.New(slog.DiscardHandler)}).Handler()
+	var handling sync.WaitGroup
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		handling.Add(1)
+		defer handling.Done()
+		door.ServeHTTP(w, r)
+	}))
+	t.Cleanup(server.Close)
+	t.Cleanup(hub.Close)
+	_, events := stream(t, server, "a")
+	hints(t, events, true)
+	if refused, _ := stream(t, server, "b"); refused.StatusCode != http.StatusServiceUnavailable {
+		t.Errorf("beyond the limit: %d", refused.StatusCode)
+	}
+	handling.Wait()
+	if n := hub.Opening(); n != 0 {
+		t.Errorf("%d requests are counted as opening after they were answered", n)
+	}
+}
+
 // A device that is no longer managed is hinted, so that it checks in and reads
 // why, and its stream ends.
 func TestHub_EndedDevice(t *testing.T) {
