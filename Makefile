@@ -20,7 +20,7 @@ check: ## check format, vet, staticcheck, the rules of the house and dead code
 lint: ## check the rules of the house alone (seconds)
 	go run ./internal/house/cmd/house
 
-test: ## run all tests with the race detector; ARGS="./internal/name -run X" for some
+test: ## run all tests with the race detector; ARGS="./internal/resource -run X" for some
 	scripts/test.sh $(ARGS)
 
 conformance: ## hold MCP, OAuth, REST and the emulator against other people's suites and clients

@@ -11,8 +11,8 @@ import (
 	"github.com/alecthomas/kong"
 
 	"github.com/musterhq/muster/internal/agent"
+	"github.com/musterhq/muster/internal/agent/protocol"
 	"github.com/musterhq/muster/internal/agent/shell"
-	"github.com/musterhq/muster/internal/agentproto"
 )
 
 // enrollCommand redeems a token.
@@ -56,14 +56,14 @@ func (c *enrollCommand) Validate() error {
 
 // Run enrolls the device.
 func (c *enrollCommand) Run(env *environment) error {
-	code := agentproto.Code{Server: c.Server, Token: c.Token, CommandKey: c.Key, CommandKeyES256: c.Key, Pins: c.Pin}
+	code := protocol.Code{Server: c.Server, Token: c.Token, CommandKey: c.Key, CommandKeyES256: c.Key, Pins: c.Pin}
 	if c.Bundle != "" {
 		var err error
 		if code, err = takeBundle(c.Bundle); err != nil {
 			return err
 		}
 	}
-	if agentproto.Algorithm(c.Alg) == agentproto.ES256 {
+	if protocol.Algorithm(c.Alg) == protocol.ES256 {
 		code.CommandKey = code.CommandKeyES256
 	}
 	lock, err := c.lock()
@@ -81,7 +81,7 @@ func (c *enrollCommand) Run(env *environment) error {
 		return err
 	}
 	way := agent.Connection{Pins: code.Pins, NameServers: c.DNS}
-	id, err := agent.Enroll(env.ctx, agent.Enrolment{Server: code.Server, Token: code.Token, Role: agentproto.Role(c.Role), Algorithm: agentproto.Algorithm(c.Alg),
+	id, err := agent.Enroll(env.ctx, agent.Enrolment{Server: code.Server, Token: code.Token, Role: protocol.Role(c.Role), Algorithm: protocol.Algorithm(c.Alg),
 		Dir: c.State, Version: version, Device: device, Client: c.client(way), Connection: way, CommandKey: code.CommandKey, Again: c.Again, Now: time.Now})
 	if err != nil {
 		return err
@@ -100,18 +100,18 @@ const maxBundle = 64 << 10
 
 // takeBundle reads a code's text from a file and deletes the file, whatever is in
 // it: what lies about in a place that others reach is not used twice.
-func takeBundle(path string) (agentproto.Code, error) {
+func takeBundle(path string) (protocol.Code, error) {
 	text, err := readBundle(path)
 	if errors.Is(err, fs.ErrNotExist) {
-		return agentproto.Code{}, err
+		return protocol.Code{}, err
 	}
 	if removed := os.Remove(path); removed != nil {
-		return agentproto.Code{}, fmt.Errorf("the bundle must be deleted before it is used: %w", removed)
+		return protocol.Code{}, fmt.Errorf("the bundle must be deleted before it is used: %w", removed)
 	}
 	if err != nil {
-		return agentproto.Code{}, err
+		return protocol.Code{}, err
 	}
-	return agentproto.ParseCode(string(text))
+	return protocol.ParseCode(string(text))
 }
 
 func readBundle(path string) ([]byte, error) {

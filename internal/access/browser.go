@@ -5,7 +5,7 @@ import (
 	"encoding/json"
 	"slices"
 
-	"github.com/musterhq/muster/internal/name"
+	"github.com/musterhq/muster/internal/resource"
 )
 
 // Browser is a browser in which people signed in before, by a sealed cookie
@@ -28,7 +28,7 @@ func (b Browser) Knows(email string) bool { return b.ID != "" && slices.Contains
 // person is new in it: the failures of before are not theirs.
 func (b Browser) With(email string) Browser {
 	if !b.Knows(email) {
-		b.ID = name.NewID()
+		b.ID = resource.NewID()
 	}
 	others := slices.DeleteFunc(slices.Clone(b.Emails), func(other string) bool { return other == email })
 	b.Emails = append([]string{email}, others[:min(len(others), maxBrowserPeople-1)]...)

@@ -11,7 +11,7 @@ import (
 
 	"github.com/musterhq/muster/internal/access"
 	"github.com/musterhq/muster/internal/fault"
-	"github.com/musterhq/muster/internal/name"
+	"github.com/musterhq/muster/internal/resource"
 )
 
 // sealer seals with a fixed key.
@@ -61,7 +61,7 @@ func FuzzSealedCookies(f *testing.F) {
 	federation := access.Federation{Sealer: seals, Now: now}
 	passkeys := access.Passkeys{Ceremonies: ceremonies{}, Sealer: seals, Now: now}
 	f.Fuzz(func(t *testing.T, cookie string, text []byte) {
-		state := name.NewID()
+		state := resource.NewID()
 		if b := strangers.Open(cookie); b.ID != "" || b.Emails != nil {
 			t.Errorf("%q, sealed with another key, is the browser %+v", cookie, b)
 		}

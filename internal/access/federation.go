@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"github.com/musterhq/muster/internal/fault"
-	"github.com/musterhq/muster/internal/name"
+	"github.com/musterhq/muster/internal/resource"
 )
 
 // IdentityProvider is a company's own OpenID Connect provider.
@@ -42,7 +42,7 @@ func (p IdentityProvider) Check() error {
 	must(err == nil && issuer.Host != "" && (issuer.Scheme == "https" || issuer.Scheme == "http") && issuer.User == nil &&
 		issuer.RawQuery == "" && issuer.Fragment == "" && len(p.Issuer) <= 500, "issuer", "must be the provider's https address")
 	must(p.ClientID != "" && len(p.ClientID) <= 500, "clientId", "must be the client's id at the provider")
-	must(name.IsLabel(p.Name, 60), "name", "must have 1 to 60 printable characters")
+	must(resource.IsLabel(p.Name, 60), "name", "must have 1 to 60 printable characters")
 	_, known := p.Role.Rights()
 	must(known && p.Role != Admin, "role", "must be manager, operator or viewer")
 	must(len(p.Domains) > 0 && len(p.Domains) <= 50 && !slices.ContainsFunc(p.Domains, func(d string) bool { return !IsDomain(d) }),
@@ -306,11 +306,11 @@ func errTooLate() error {
 }
 
 func (s Federation) create(ctx context.Context, p IdentityProvider, email, called string) (UserAccount, error) {
-	if called = strings.TrimSpace(called); !name.IsLabel(called, MaxUserName) {
+	if called = strings.TrimSpace(called); !resource.IsLabel(called, MaxUserName) {
 		called = email
 	}
 	rights, _ := p.Role.Rights() // Check knows the role
-	u := UserAccount{ID: name.NewID(), CompanyID: p.CompanyID, Email: email, Name: called, Role: p.Role, Rights: rights, CreatedAt: s.Now()}
+	u := UserAccount{ID: resource.NewID(), CompanyID: p.CompanyID, Email: email, Name: called, Role: p.Role, Rights: rights, CreatedAt: s.Now()}
 	return u, s.Users.CreateUser(ctx, u)
 }
 

@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"github.com/musterhq/muster/internal/fault"
-	"github.com/musterhq/muster/internal/name"
+	"github.com/musterhq/muster/internal/resource"
 )
 
 // Key is an API key as it is kept: the secret itself is shown once, at its
@@ -51,7 +51,7 @@ func NewKey(companyID, keyName, createdBy string, permissions Permission, now, e
 	body := "mk_" + prefix + "_" + randomText(secretLength)
 	text := body + checksum(body)
 	return Key{
-		ID: name.NewID(), Prefix: prefix, CompanyID: companyID, Name: keyName,
+		ID: resource.NewID(), Prefix: prefix, CompanyID: companyID, Name: keyName,
 		Hash: sha256.Sum256([]byte(text)), Permissions: permissions,
 		CreatedBy: createdBy, CreatedAt: now, ExpiresAt: expires,
 	}, text

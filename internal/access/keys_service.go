@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"github.com/musterhq/muster/internal/fault"
-	"github.com/musterhq/muster/internal/name"
+	"github.com/musterhq/muster/internal/resource"
 )
 
 // KeyStore keeps API keys. Every method is bound to one company: an id of
@@ -90,7 +90,7 @@ func (s Keys) now() time.Time { return s.Now().UTC().Truncate(time.Millisecond) 
 
 func (r NewKeyRequest) check() error {
 	var faults []fault.Field
-	if !name.IsLabel(r.Name, MaxKeyName) {
+	if !resource.IsLabel(r.Name, MaxKeyName) {
 		faults = append(faults, fault.Field{Field: "name", Message: "must have 1 to 100 printable characters and no spaces around them"})
 	}
 	if r.Permissions == 0 || r.Permissions&^All != 0 {

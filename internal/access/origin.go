@@ -3,7 +3,7 @@ package access
 import (
 	"context"
 
-	"github.com/musterhq/muster/internal/check"
+	"github.com/musterhq/muster/internal/validate"
 )
 
 // Actor is who did something, as records keep it: by name for people, by key
@@ -52,7 +52,7 @@ type originKey struct{}
 
 // WithOrigin returns a context whose changes are recorded as o's.
 func WithOrigin(ctx context.Context, o Origin) context.Context {
-	o.Address, o.Client = check.Clean(o.Address, maxOriginAddress), check.Clean(o.Client, maxOriginClient)
+	o.Address, o.Client = validate.Clean(o.Address, maxOriginAddress), validate.Clean(o.Client, maxOriginClient)
 	return context.WithValue(ctx, originKey{}, o)
 }
 

@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"github.com/musterhq/muster/internal/fault"
-	"github.com/musterhq/muster/internal/name"
+	"github.com/musterhq/muster/internal/resource"
 )
 
 // Passkey is a WebAuthn credential of a person: the second factor beside the
@@ -116,7 +116,7 @@ func (s Passkeys) FinishAdd(ctx context.Context, u UserAccount, token, called st
 	if err != nil {
 		return nil, err
 	}
-	if called = strings.TrimSpace(called); !name.IsLabel(called, MaxUserName) {
+	if called = strings.TrimSpace(called); !resource.IsLabel(called, MaxUserName) {
 		called = "Passkey"
 	}
 	p.UserID, p.Name, p.CreatedAt = u.ID, called, s.now()

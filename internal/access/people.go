@@ -6,7 +6,7 @@ import (
 	"strings"
 
 	"github.com/musterhq/muster/internal/fault"
-	"github.com/musterhq/muster/internal/name"
+	"github.com/musterhq/muster/internal/resource"
 )
 
 // UserChange is what an administrator changes about a user. Nil members stay.
@@ -59,7 +59,7 @@ func (s Users) Change(ctx context.Context, store PeopleStore, by UserAccount, id
 // apply makes the change; a role brings its rights unless others are given.
 func (c UserChange) apply(u *UserAccount) error {
 	if c.Name != nil {
-		if u.Name = strings.TrimSpace(*c.Name); !name.IsLabel(u.Name, MaxUserName) {
+		if u.Name = strings.TrimSpace(*c.Name); !resource.IsLabel(u.Name, MaxUserName) {
 			return fault.Invalid("the name cannot be used", fault.Field{Field: "name", Message: "must have 1 to 100 printable characters"})
 		}
 	}
@@ -140,10 +140,10 @@ func (s Users) account(r NewUserRequest) (UserAccount, error) {
 	if called == "" {
 		called = email
 	}
-	if called != email && !name.IsLabel(called, MaxUserName) { // an address may be longer
+	if called != email && !resource.IsLabel(called, MaxUserName) { // an address may be longer
 		return UserAccount{}, fault.Invalid("the name cannot be used", fault.Field{Field: "name", Message: "must have 1 to 100 printable characters"})
 	}
-	return UserAccount{ID: name.NewID(), CompanyID: r.CompanyID, Email: email, Name: called, Role: r.Role, Rights: rights,
+	return UserAccount{ID: resource.NewID(), CompanyID: r.CompanyID, Email: email, Name: called, Role: r.Role, Rights: rights,
 		Policies: r.Policies, CreatedAt: s.Now()}, nil
 }
 

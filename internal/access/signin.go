@@ -5,7 +5,7 @@ import (
 	"time"
 
 	"github.com/musterhq/muster/internal/fault"
-	"github.com/musterhq/muster/internal/name"
+	"github.com/musterhq/muster/internal/resource"
 )
 
 // SignIn signs people in with e-mail and password, and opens their sessions.
@@ -112,7 +112,7 @@ func (s SignIn) Open(ctx context.Context, user UserAccount, method string, from 
 func (s SignIn) OpenProved(ctx context.Context, user UserAccount, method string, from Client, proved time.Time) (token string, err error) {
 	now := s.Now()
 	token = "ms_" + randomText(secretLength)
-	return token, s.Sessions.CreateSession(ctx, Session{ID: name.NewID(), TokenHash: HashSessionToken(token), UserID: user.ID,
+	return token, s.Sessions.CreateSession(ctx, Session{ID: resource.NewID(), TokenHash: HashSessionToken(token), UserID: user.ID,
 		CompanyID: user.CompanyID, CreatedAt: now, SeenAt: now, ProvedAt: proved, Address: clip(from.Address, 64),
 		Agent: clip(from.Agent, 200), Method: method})
 }

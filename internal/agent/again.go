@@ -9,7 +9,7 @@ import (
 	"net/http"
 	"strings"
 
-	"github.com/musterhq/muster/internal/agentproto"
+	"github.com/musterhq/muster/internal/agent/protocol"
 )
 
 // former is the device that a state directory holds already, when it enrolls again
@@ -50,7 +50,7 @@ func (e Enrolment) former(ctx context.Context, s store) (*former, error) {
 		return nil, err
 	case err != nil, action == "" && !e.Again:
 		return nil, ErrEnrolled
-	case action == agentproto.WipeAgain && !l.companion():
+	case action == protocol.WipeAgain && !l.companion():
 		return nil, errErase
 	case action == "":
 		err = e.catchUp(ctx, l)
@@ -60,12 +60,12 @@ func (e Enrolment) former(ctx context.Context, s store) (*former, error) {
 
 // standing asks the service what it has to say to this device: nothing, or the
 // action of a tombstone that it has signed.
-func (l *link) standing(ctx context.Context) (agentproto.TombstoneAction, error) {
+func (l *link) standing(ctx context.Context) (protocol.TombstoneAction, error) {
 	// A policy that does not exist: unlike a check-in, it takes no commands.
 	var none json.RawMessage
 	_, err := l.exchange(ctx, http.MethodGet, "/policy/none", nil, &none)
 	var r *refusal
-	if err == nil || errors.As(err, &r) && r.Answer.Error == agentproto.NotFound {
+	if err == nil || errors.As(err, &r) && r.Answer.Error == protocol.NotFound {
 		return "", nil
 	}
 	stone, ok := l.tombstone(err)
@@ -82,8 +82,8 @@ func (e Enrolment) catchUp(ctx context.Context, l *link) error {
 	if err != nil {
 		return err
 	}
-	var answer agentproto.CheckinResponse
-	if _, err := l.call(ctx, "/checkin", agentproto.CheckinRequest{AgentVersion: e.Version, BootID: boot, KeyID: l.newestKey()}, &answer); err != nil {
+	var answer protocol.CheckinResponse
+	if _, err := l.call(ctx, "/checkin", protocol.CheckinRequest{AgentVersion: e.Version, BootID: boot, KeyID: l.newestKey()}, &answer); err != nil {
 		return err
 	}
 	return l.learn(answer.Keys)
@@ -112,13 +112,13 @@ func (l *link) trusts(spki string) bool {
 }
 
 // sign adds the former device's word to an enrollment.
-func (f *former) sign(r *agentproto.EnrollRequest) error {
+func (f *former) sign(r *protocol.EnrollRequest) error {
 	if f == nil || !f.live || f.link.companion() {
 		return nil
 	}
 	id := f.link.deviceID()
-	sig, err := f.link.signer().Sign(agentproto.FormerMessage(id, r.Token, r.Key, r.Facts, r.Time))
-	r.Former = &agentproto.Former{DeviceID: id, Sig: sig}
+	sig, err := f.link.signer().Sign(protocol.FormerMessage(id, r.Token, r.Key, r.Facts, r.Time))
+	r.Former = &protocol.Former{DeviceID: id, Sig: sig}
 	return err
 }
 
@@ -128,7 +128,7 @@ func (f *former) erased(r *refusal) bool {
 		return false
 	}
 	stone, ok := f.link.tombstone(r)
-	return ok && stone.Action == agentproto.WipeAgain
+	return ok && stone.Action == protocol.WipeAgain
 }
 
 // hand gives the new identity what still holds of the former one, and drops what

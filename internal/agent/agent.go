@@ -11,7 +11,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/musterhq/muster/internal/agentproto"
+	"github.com/musterhq/muster/internal/agent/protocol"
 )
 
 // Options are what an agent runs with.
@@ -43,13 +43,13 @@ type Agent struct {
 	pushToken string     // what the service has
 	recovered bool       // what the last process left behind is settled
 	applied   applied
-	report    *agentproto.StatusReport // to be sent with the next check-in
-	fix       *agentproto.Location
-	told      []agentproto.Capability // the capabilities that the service knows
-	troubles  []string                // of the agent's own state, in every report of this process
-	untold    bool                    // of these troubles, the service knows none
-	erasing   time.Time               // since when a tombstone has asked for an erase; zero: none has
-	woken     chan struct{}           // of one place
+	report    *protocol.StatusReport // to be sent with the next check-in
+	fix       *protocol.Location
+	told      []protocol.Capability // the capabilities that the service knows
+	troubles  []string              // of the agent's own state, in every report of this process
+	untold    bool                  // of these troubles, the service knows none
+	erasing   time.Time             // since when a tombstone has asked for an erase; zero: none has
+	woken     chan struct{}         // of one place
 }
 
 // ErrEnded is returned once the service, or a command of it, has let the
@@ -164,7 +164,7 @@ func (a *Agent) round(ctx context.Context) (time.Duration, error) {
 	if err != nil {
 		return 0, err
 	}
-	var answer agentproto.CheckinResponse
+	var answer protocol.CheckinResponse
 	sequence, err := a.link.call(ctx, "/checkin", request, &answer)
 	if err != nil {
 		return 0, a.refused(ctx, err)
@@ -194,10 +194,10 @@ func (a *Agent) round(ctx context.Context) (time.Duration, error) {
 }
 
 // compose gathers what the service does not know yet.
-func (a *Agent) compose(ctx context.Context) (agentproto.CheckinRequest, error) {
+func (a *Agent) compose(ctx context.Context) (protocol.CheckinRequest, error) {
 	boot, err := a.options.Device.BootID(ctx)
 	if err != nil {
-		return agentproto.CheckinRequest{}, err
+		return protocol.CheckinRequest{}, err
 	}
 	if a.report == nil && (a.applied.Policy.ID != "" && !a.applied.Reported || a.untold) {
 		// What the policy lets the device tell has changed with it.
@@ -205,9 +205,9 @@ func (a *Agent) compose(ctx context.Context) (agentproto.CheckinRequest, error) 
 			a.options.Log.WarnContext(ctx, "cannot report with the policy", "error", err)
 		}
 	}
-	request := agentproto.CheckinRequest{AgentVersion: a.options.Version, BootID: boot, KeyID: a.link.newestKey(), Acks: a.acks(), Status: a.report, Location: a.fix}
+	request := protocol.CheckinRequest{AgentVersion: a.options.Version, BootID: boot, KeyID: a.link.newestKey(), Acks: a.acks(), Status: a.report, Location: a.fix}
 	if a.applied.Policy.ID != "" && (!a.applied.Reported || a.report != nil) { // a status report is about it, too
-		request.Policy = &agentproto.PolicyReport{PolicyRef: a.applied.Policy, Settings: a.applied.Settings}
+		request.Policy = &protocol.PolicyReport{PolicyRef: a.applied.Policy, Settings: a.applied.Settings}
 	}
 	can, err := a.options.Device.Capabilities(ctx)
 	if err != nil {
@@ -219,7 +219,7 @@ func (a *Agent) compose(ctx context.Context) (agentproto.CheckinRequest, error) 
 	return request, nil
 }
 
-func sameCapabilities(x, y []agentproto.Capability) bool {
+func sameCapabilities(x, y []protocol.Capability) bool {
 	if len(x) != len(y) {
 		return false
 	}
@@ -232,21 +232,21 @@ func sameCapabilities(x, y []agentproto.Capability) bool {
 }
 
 // acks are the words that the service has not confirmed.
-func (a *Agent) acks() []agentproto.Ack {
-	var acks []agentproto.Ack
+func (a *Agent) acks() []protocol.Ack {
+	var acks []protocol.Ack
 	for _, e := range a.journal.Entries(Done) {
-		acks = append(acks, agentproto.Ack{CommandID: e.Command.ID, State: e.Result, Outcome: e.Outcome, At: e.At})
+		acks = append(acks, protocol.Ack{CommandID: e.Command.ID, State: e.Result, Outcome: e.Outcome, At: e.At})
 	}
 	for _, e := range a.journal.Entries(Received) {
 		if asksFirst(e.Command.Type) && !e.Accepted {
-			acks = append(acks, agentproto.Ack{CommandID: e.Command.ID, State: agentproto.Accepted, At: e.At})
+			acks = append(acks, protocol.Ack{CommandID: e.Command.ID, State: protocol.Accepted, At: e.At})
 		}
 	}
 	return acks
 }
 
 // delivered notes what has reached the service.
-func (a *Agent) delivered(request agentproto.CheckinRequest, answer agentproto.CheckinResponse) error {
+func (a *Agent) delivered(request protocol.CheckinRequest, answer protocol.CheckinResponse) error {
 	a.crash("before confirm")
 	var entries []Entry
 	ended := false
@@ -254,7 +254,7 @@ func (a *Agent) delivered(request agentproto.CheckinRequest, answer agentproto.C
 		e, ok := a.journal.Entry(id)
 		switch {
 		case ok && e.Stage == Done:
-			ended = ended || asksFirst(e.Command.Type) && e.Result == agentproto.Done
+			ended = ended || asksFirst(e.Command.Type) && e.Result == protocol.Done
 			e.Stage = Confirmed
 		case ok && e.Stage == Received && asksFirst(e.Command.Type):
 			e.Accepted = true
@@ -290,11 +290,11 @@ func (a *Agent) delivered(request agentproto.CheckinRequest, answer agentproto.C
 
 // accept takes commands into the journal. What is not signed by the service,
 // or not for this device, is dropped; what is known already is not run again.
-func (a *Agent) accept(ctx context.Context, sealed []agentproto.Envelope) error {
+func (a *Agent) accept(ctx context.Context, sealed []protocol.Envelope) error {
 	var entries []Entry
 	for _, envelope := range sealed {
-		var c agentproto.Command
-		if err := a.link.open(envelope, agentproto.KindCommand, &c); err != nil {
+		var c protocol.Command
+		if err := a.link.open(envelope, protocol.KindCommand, &c); err != nil {
 			a.options.Log.WarnContext(ctx, "a command that the service did not sign is dropped", "error", err)
 			continue
 		}
@@ -336,11 +336,11 @@ func (a *Agent) refused(ctx context.Context, err error) error {
 	case !ok:
 	case a.link.companion():
 		return errors.Join(ErrEnded, a.letGo(ctx)) // it has no more than itself to give up
-	case stone.Action == agentproto.WipeAgain:
+	case stone.Action == protocol.WipeAgain:
 		return a.eraseForGood(ctx)
-	case stone.Action == agentproto.Unenroll:
+	case stone.Action == protocol.Unenroll:
 		return errors.Join(ErrEnded, a.letGo(ctx))
-	case stone.Action == agentproto.Superseded:
+	case stone.Action == protocol.Superseded:
 		return ErrSuperseded
 	}
 	return err
@@ -348,13 +348,13 @@ func (a *Agent) refused(ctx context.Context, err error) error {
 
 // tombstone returns the tombstone of this device in a refusal, if the service has
 // signed one.
-func (l *link) tombstone(err error) (stone agentproto.Tombstone, ok bool) {
+func (l *link) tombstone(err error) (stone protocol.Tombstone, ok bool) {
 	var r *refusal
-	if !errors.As(err, &r) || r.Answer.Error != agentproto.Ended || r.Answer.Signed == nil {
+	if !errors.As(err, &r) || r.Answer.Error != protocol.Ended || r.Answer.Signed == nil {
 		return stone, false
 	}
 	_ = l.learn(r.Answer.Keys) // what is not believed opens nothing below
-	err = l.open(*r.Answer.Signed, agentproto.KindTombstone, &stone)
+	err = l.open(*r.Answer.Signed, protocol.KindTombstone, &stone)
 	return stone, err == nil && stone.DeviceID == l.deviceID()
 }
 

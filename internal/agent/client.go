@@ -12,14 +12,14 @@ import (
 	"slices"
 	"time"
 
-	"github.com/musterhq/muster/internal/agentproto"
+	"github.com/musterhq/muster/internal/agent/protocol"
 )
 
 // Connection is how a device gets to its service and knows it. It is kept with
 // the device's identity.
 type Connection struct {
 	// Pins are the keys of certificates that the service may show
-	// (agentproto.Pin); none: its certificate must be one that the world trusts.
+	// (protocol.Pin); none: its certificate must be one that the world trusts.
 	Pins []string `json:"pins,omitempty"`
 	// NameServers find the service's address where Android tells of none.
 	NameServers []string `json:"nameServers,omitempty"`
@@ -73,12 +73,12 @@ func (c Connection) tls(now func() time.Time) *tls.Config {
 // a pinned authority has signed.
 func (c Connection) judge(s tls.ConnectionState, now time.Time) error {
 	leaf := s.PeerCertificates[0]
-	if slices.Contains(c.Pins, agentproto.Pin(leaf)) {
+	if slices.Contains(c.Pins, protocol.Pin(leaf)) {
 		return nil
 	}
 	roots, between := x509.NewCertPool(), x509.NewCertPool()
 	for _, certificate := range s.PeerCertificates[1:] {
-		if certificate.IsCA && slices.Contains(c.Pins, agentproto.Pin(certificate)) {
+		if certificate.IsCA && slices.Contains(c.Pins, protocol.Pin(certificate)) {
 			roots.AddCert(certificate)
 		}
 		between.AddCert(certificate)
@@ -99,8 +99,8 @@ func LoadConnection(dir string) (Connection, error) {
 type Status struct {
 	DeviceID string
 	Server   string
-	Role     agentproto.Role
-	Policy   agentproto.PolicyRef
+	Role     protocol.Role
+	Policy   protocol.PolicyRef
 	Open     int // commands that the service has no final word about
 }
 

@@ -16,7 +16,7 @@ import (
 	"time"
 
 	"github.com/musterhq/muster/internal/agent"
-	"github.com/musterhq/muster/internal/agentproto"
+	"github.com/musterhq/muster/internal/agent/protocol"
 )
 
 // issued is a certificate with its key.
@@ -77,7 +77,7 @@ func TestPins(t *testing.T) {
 	forged, lapsed := issue(t, "muster.test", false, stranger, later), issue(t, "muster.test", false, authority, past)
 	pin := func(all ...*issued) (pins []string) {
 		for _, c := range all {
-			pins = append(pins, agentproto.Pin(c.cert))
+			pins = append(pins, protocol.Pin(c.cert))
 		}
 		return pins
 	}

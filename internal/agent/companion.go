@@ -4,7 +4,7 @@ import (
 	"context"
 	"encoding/json"
 
-	"github.com/musterhq/muster/internal/agentproto"
+	"github.com/musterhq/muster/internal/agent/protocol"
 )
 
 // Push is how the device's push service wakes a companion. Like the wake stream
@@ -20,7 +20,7 @@ type Push interface {
 func (l *link) companion() bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return l.id.Role == agentproto.Companion
+	return l.id.Role == protocol.Companion
 }
 
 // forCompanions reports the commands that a companion carries out. Whatever else
@@ -43,7 +43,7 @@ func (a *Agent) registerPush(ctx context.Context) error {
 		return nil
 	}
 	var answer json.RawMessage
-	if _, err := a.link.call(ctx, "/push-token", agentproto.PushTokenRequest{Token: token}, &answer); err != nil {
+	if _, err := a.link.call(ctx, "/push-token", protocol.PushTokenRequest{Token: token}, &answer); err != nil {
 		return err
 	}
 	a.pushToken = token

@@ -12,7 +12,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/musterhq/muster/internal/agentproto"
+	"github.com/musterhq/muster/internal/agent/protocol"
 )
 
 const (
@@ -28,7 +28,7 @@ var connectivity = [...]string{"WIFI_STATE", "CONFIGURE_WIFI", "AIRPLANE_MODE", 
 
 // follow brings the device to the policy that the answer to the request with the
 // sequence number gives it.
-func (a *Agent) follow(ctx context.Context, answer agentproto.CheckinResponse, sequence int64, force bool) error {
+func (a *Agent) follow(ctx context.Context, answer protocol.CheckinResponse, sequence int64, force bool) error {
 	if a.link.companion() {
 		return nil
 	}
@@ -44,7 +44,7 @@ func (a *Agent) follow(ctx context.Context, answer agentproto.CheckinResponse, s
 }
 
 // has reports whether the device has this version of the policy.
-func (a *Agent) has(p agentproto.PolicyRef) bool {
+func (a *Agent) has(p protocol.PolicyRef) bool {
 	return p.ID == a.applied.Policy.ID && p.Version == a.applied.Policy.Version
 }
 
@@ -52,7 +52,7 @@ func (a *Agent) has(p agentproto.PolicyRef) bool {
 // that it is of; none if the answer names none. The service's signature decides.
 // Only a service that has never signed an assignment for this device is believed
 // without: it is an older one.
-func (a *Agent) assigned(ctx context.Context, answer agentproto.CheckinResponse, sequence int64, force bool) (want agentproto.PolicyRef, company string, err error) {
+func (a *Agent) assigned(ctx context.Context, answer protocol.CheckinResponse, sequence int64, force bool) (want protocol.PolicyRef, company string, err error) {
 	if answer.Policy != nil {
 		want = *answer.Policy
 	}
@@ -64,12 +64,12 @@ func (a *Agent) assigned(ctx context.Context, answer agentproto.CheckinResponse,
 	case err == nil:
 	case !force && (want.ID == "" || a.has(want)): // nothing would change
 		a.options.Log.DebugContext(ctx, "an assignment is not trusted", "error", err)
-		return agentproto.PolicyRef{}, "", nil
+		return protocol.PolicyRef{}, "", nil
 	default:
-		return agentproto.PolicyRef{}, "", err
+		return protocol.PolicyRef{}, "", err
 	}
 	if said.PolicyID != want.ID || said.Version != want.Version {
-		want = agentproto.PolicyRef{ID: said.PolicyID, Version: said.Version}
+		want = protocol.PolicyRef{ID: said.PolicyID, Version: said.Version}
 	}
 	return want, said.CompanyID, nil
 }
@@ -82,12 +82,12 @@ func (l *link) wantsAssignments() bool {
 
 // assignment opens the assignment in the answer to the request with the sequence
 // number. From the first one on the device asks for one.
-func (l *link) assignment(sealed *agentproto.Envelope, sequence int64) (agentproto.Assignment, error) {
-	var said agentproto.Assignment
+func (l *link) assignment(sealed *protocol.Envelope, sequence int64) (protocol.Assignment, error) {
+	var said protocol.Assignment
 	if sealed == nil {
 		return said, errors.New("the service did not sign which policy this device is to have")
 	}
-	if err := l.open(*sealed, agentproto.KindAssignment, &said); err != nil {
+	if err := l.open(*sealed, protocol.KindAssignment, &said); err != nil {
 		return said, fmt.Errorf("cannot trust the assignment of a policy: %w", err)
 	}
 	l.mu.Lock()
@@ -109,12 +109,12 @@ const latestEvery = 24 * time.Hour
 // refollow asks for the assigned policy and applies it, also if it is the one
 // that the device has.
 func (a *Agent) refollow(ctx context.Context) (string, error) {
-	var answer agentproto.CheckinResponse
+	var answer protocol.CheckinResponse
 	boot, err := a.options.Device.BootID(ctx)
 	if err != nil {
 		return "", err
 	}
-	sequence, err := a.link.call(ctx, "/checkin", agentproto.CheckinRequest{AgentVersion: a.options.Version, BootID: boot, KeyID: a.link.newestKey()}, &answer)
+	sequence, err := a.link.call(ctx, "/checkin", protocol.CheckinRequest{AgentVersion: a.options.Version, BootID: boot, KeyID: a.link.newestKey()}, &answer)
 	if err != nil {
 		return "", err
 	}
@@ -131,14 +131,14 @@ func (a *Agent) refollow(ctx context.Context) (string, error) {
 }
 
 // fetch gets a policy's document and checks that it is the one that was named.
-func (a *Agent) fetch(ctx context.Context, want agentproto.PolicyRef, company string) (agentproto.Policy, error) {
-	var p agentproto.Policy
-	var sealed agentproto.Envelope
+func (a *Agent) fetch(ctx context.Context, want protocol.PolicyRef, company string) (protocol.Policy, error) {
+	var p protocol.Policy
+	var sealed protocol.Envelope
 	path := "/policy/" + url.PathEscape(want.ID) + "?v=" + strconv.Itoa(want.Version)
 	if _, err := a.link.exchange(ctx, http.MethodGet, path, nil, &sealed); err != nil {
 		return p, err
 	}
-	if err := a.link.open(sealed, agentproto.KindPolicy, &p); err != nil {
+	if err := a.link.open(sealed, protocol.KindPolicy, &p); err != nil {
 		return p, err
 	}
 	if p.ID != want.ID || p.Version < want.Version {
@@ -152,7 +152,7 @@ func (a *Agent) fetch(ctx context.Context, want agentproto.PolicyRef, company st
 
 // converge applies every setting, takes back what only the policy before had,
 // and reads each back. It may be repeated at any time.
-func (a *Agent) converge(ctx context.Context, ref agentproto.PolicyRef, want map[string]string) error {
+func (a *Agent) converge(ctx context.Context, ref protocol.PolicyRef, want map[string]string) error {
 	next := applied{Policy: ref, Wanted: want}
 	var err error
 	if next.Guard, err = a.watch(ctx, want); err != nil {
@@ -195,8 +195,8 @@ func (a *Agent) mayHaveSet() []string {
 }
 
 // appendUnless leaves out what was taken back without trouble.
-func appendUnless(all []agentproto.SettingReport, r agentproto.SettingReport) []agentproto.SettingReport {
-	if r.State == agentproto.SettingFailed {
+func appendUnless(all []protocol.SettingReport, r protocol.SettingReport) []protocol.SettingReport {
+	if r.State == protocol.SettingFailed {
 		return append(all, r)
 	}
 	return all
@@ -210,20 +210,20 @@ func contradicts(policy map[string]string, id string) bool {
 
 // applyOf sets one setting of a policy. One that contradicts another is refused,
 // and taken back where it was set.
-func (a *Agent) applyOf(ctx context.Context, policy map[string]string, id string) agentproto.SettingReport {
+func (a *Agent) applyOf(ctx context.Context, policy map[string]string, id string) protocol.SettingReport {
 	if !contradicts(policy, id) {
 		return a.apply(ctx, id, policy[id])
 	}
 	back := a.apply(ctx, id, "")
-	if back.State == agentproto.Applied {
-		back.State, back.Detail = agentproto.Unsupported, ErrUnsupported.Error()+": BLOCK switches location off, and LOCATION_MODE is ENFORCED"
+	if back.State == protocol.Applied {
+		back.State, back.Detail = protocol.Unsupported, ErrUnsupported.Error()+": BLOCK switches location off, and LOCATION_MODE is ENFORCED"
 	}
 	return back
 }
 
 // apply sets one setting and reads it back.
-func (a *Agent) apply(ctx context.Context, id, value string) agentproto.SettingReport {
-	report := agentproto.SettingReport{ID: id, State: agentproto.Applied}
+func (a *Agent) apply(ctx context.Context, id, value string) protocol.SettingReport {
+	report := protocol.SettingReport{ID: id, State: protocol.Applied}
 	if steersAgent(id) {
 		return report
 	}
@@ -239,7 +239,7 @@ func (a *Agent) apply(ctx context.Context, id, value string) agentproto.SettingR
 	case err != nil:
 		report.State, report.Detail = stateOf(err), err.Error()
 	case !settled(value, got):
-		report.State, report.Detail = agentproto.Pending, "the device does not show it yet"
+		report.State, report.Detail = protocol.Pending, "the device does not show it yet"
 	}
 	return report
 }
@@ -271,14 +271,14 @@ func canonical(value string) string {
 	return value
 }
 
-func stateOf(err error) agentproto.SettingState {
+func stateOf(err error) protocol.SettingState {
 	switch {
 	case errors.Is(err, ErrUnsupported):
-		return agentproto.Unsupported
+		return protocol.Unsupported
 	case errors.Is(err, ErrNotApplicable):
-		return agentproto.NotApplicable
+		return protocol.NotApplicable
 	}
-	return agentproto.SettingFailed
+	return protocol.SettingFailed
 }
 
 func refusesForGood(err error) bool {
@@ -317,7 +317,7 @@ func (a *Agent) restore(ctx context.Context, boot string) error {
 		a.applied.Guard, a.applied.Reported = nil, false
 		for i, s := range a.applied.Settings {
 			if slices.Contains(connectivity[:], s.ID) {
-				a.applied.Settings[i].State, a.applied.Settings[i].Detail = agentproto.RolledBack, "it cut the device off"
+				a.applied.Settings[i].State, a.applied.Settings[i].Detail = protocol.RolledBack, "it cut the device off"
 			}
 		}
 		return a.store.save(appliedFile, a.applied)
@@ -331,14 +331,14 @@ func (a *Agent) restore(ctx context.Context, boot string) error {
 // repair compares every setting with the device and applies those that moved.
 func (a *Agent) repair(ctx context.Context, boot string) error {
 	for i, s := range a.applied.Settings {
-		if s.State == agentproto.RolledBack || s.State == agentproto.Unsupported || s.State == agentproto.NotApplicable {
+		if s.State == protocol.RolledBack || s.State == protocol.Unsupported || s.State == protocol.NotApplicable {
 			continue
 		}
 		want := a.applied.Wanted[s.ID]
 		if steersAgent(s.ID) {
 			continue
 		}
-		if got, err := a.options.Device.Read(ctx, s.ID); err == nil && settled(want, got) && s.State == agentproto.Applied {
+		if got, err := a.options.Device.Read(ctx, s.ID); err == nil && settled(want, got) && s.State == protocol.Applied {
 			continue
 		}
 		if again := a.applyOf(ctx, a.applied.Wanted, s.ID); again != s {

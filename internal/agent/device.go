@@ -12,15 +12,15 @@ import (
 	"encoding/json"
 	"errors"
 
-	"github.com/musterhq/muster/internal/agentproto"
+	"github.com/musterhq/muster/internal/agent/protocol"
 )
 
 // Device is the machine under the agent. Implementations refuse like the real
 // thing: with ErrUnsupported for what this device can never do, ErrNotApplicable
 // for what has no meaning on it, and any other error for what failed this time.
 type Device interface {
-	Facts(ctx context.Context) (agentproto.Facts, error)
-	Capabilities(ctx context.Context) ([]agentproto.Capability, error)
+	Facts(ctx context.Context) (protocol.Facts, error)
+	Capabilities(ctx context.Context) ([]protocol.Capability, error)
 	// BootID differs after every start of the machine.
 	BootID(ctx context.Context) (string, error)
 	// Settings lists the ids of all settings, also of those it cannot follow.
@@ -89,5 +89,5 @@ type Reporting struct {
 type Report struct {
 	Values         json.RawMessage // a JSON object
 	Specifications map[string]string
-	Location       *agentproto.Location
+	Location       *protocol.Location
 }

@@ -13,15 +13,15 @@ import (
 	"strings"
 	"time"
 
-	"github.com/musterhq/muster/internal/agentproto"
+	"github.com/musterhq/muster/internal/agent/protocol"
 )
 
 // Enrolment is what a device needs to enroll.
 type Enrolment struct {
 	Server    string
 	Token     string // one-time, from the QR code or the USB tool
-	Role      agentproto.Role
-	Algorithm agentproto.Algorithm
+	Role      protocol.Role
+	Algorithm protocol.Algorithm
 	// CommandKey is the SubjectPublicKeyInfo of the service's command key, from
 	// the code; empty: the answer to the enrollment is believed.
 	CommandKey string
@@ -93,17 +93,17 @@ func Enroll(ctx context.Context, e Enrolment) (deviceID string, err error) {
 }
 
 // key returns the key that was made for this token, or makes one and keeps it.
-func (e Enrolment) key(s store) (agentproto.PrivateKey, []byte, error) {
+func (e Enrolment) key(s store) (protocol.PrivateKey, []byte, error) {
 	var p pending
 	err := s.load(pendingFile, &p)
 	if err == nil && p.Token == e.Token && p.Server == e.Server {
-		key, err := agentproto.ParsePrivateKey(p.Key)
+		key, err := protocol.ParsePrivateKey(p.Key)
 		return key, p.Key, err
 	}
 	if err != nil && !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, errDamaged) {
-		return agentproto.PrivateKey{}, nil, err
+		return protocol.PrivateKey{}, nil, err
 	}
-	key, err := agentproto.NewPrivateKey(e.algorithm())
+	key, err := protocol.NewPrivateKey(e.algorithm())
 	if err != nil {
 		return key, nil, err
 	}
@@ -115,10 +115,10 @@ func (e Enrolment) key(s store) (agentproto.PrivateKey, []byte, error) {
 }
 
 // algorithm is that of the device's key.
-func (e Enrolment) algorithm() agentproto.Algorithm { return cmp.Or(e.Algorithm, agentproto.Ed25519) }
+func (e Enrolment) algorithm() protocol.Algorithm { return cmp.Or(e.Algorithm, protocol.Ed25519) }
 
-func (e Enrolment) redeem(ctx context.Context, key agentproto.PrivateKey, before *former) (agentproto.EnrollResponse, error) {
-	var answer agentproto.EnrollResponse
+func (e Enrolment) redeem(ctx context.Context, key protocol.PrivateKey, before *former) (protocol.EnrollResponse, error) {
+	var answer protocol.EnrollResponse
 	facts, err := e.Device.Facts(ctx)
 	if err != nil {
 		return answer, err
@@ -132,11 +132,11 @@ func (e Enrolment) redeem(ctx context.Context, key agentproto.PrivateKey, before
 		return answer, err
 	}
 	now := e.Now().UnixMilli()
-	proof, err := key.Sign(agentproto.EnrollMessage(e.Token, public, told, now))
+	proof, err := key.Sign(protocol.EnrollMessage(e.Token, public, told, now))
 	if err != nil {
 		return answer, err
 	}
-	asks := agentproto.EnrollRequest{Token: e.Token, Key: public, Facts: told, AgentVersion: e.Version, Role: e.Role, Time: now, Proof: proof}
+	asks := protocol.EnrollRequest{Token: e.Token, Key: public, Facts: told, AgentVersion: e.Version, Role: e.Role, Time: now, Proof: proof}
 	if err := before.sign(&asks); err != nil {
 		return answer, err
 	}
@@ -144,7 +144,7 @@ func (e Enrolment) redeem(ctx context.Context, key agentproto.PrivateKey, before
 	if err != nil {
 		return answer, err
 	}
-	address := strings.TrimSuffix(e.Server, "/") + agentproto.Base + "/enroll"
+	address := strings.TrimSuffix(e.Server, "/") + protocol.Base + "/enroll"
 	request, err := http.NewRequestWithContext(ctx, http.MethodPost, address, bytes.NewReader(body))
 	if err != nil {
 		return answer, err

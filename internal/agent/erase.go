@@ -5,7 +5,7 @@ import (
 	"errors"
 	"time"
 
-	"github.com/musterhq/muster/internal/agentproto"
+	"github.com/musterhq/muster/internal/agent/protocol"
 )
 
 const (
@@ -31,7 +31,7 @@ func (a *Agent) eraseAgain(ctx context.Context) error {
 			a.options.Log.WarnContext(ctx, "cannot erase the device yet", "command", e.Command.ID, "since", since, "error", err)
 			continue
 		}
-		if err := a.finish(e, agentproto.Done, outcome); err != nil {
+		if err := a.finish(e, protocol.Done, outcome); err != nil {
 			return err
 		}
 	}

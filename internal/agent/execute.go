@@ -7,7 +7,7 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/musterhq/muster/internal/agentproto"
+	"github.com/musterhq/muster/internal/agent/protocol"
 )
 
 // The types of commands that an agent carries out, as the contract names them.
@@ -85,7 +85,7 @@ func (a *Agent) reportAgain(ctx context.Context) error {
 		return nil
 	}
 	for _, e := range a.journal.Entries(Done) {
-		if reports(e.Command.Type) && e.Result == agentproto.Done {
+		if reports(e.Command.Type) && e.Result == protocol.Done {
 			if err := a.run(ctx, e); err != nil {
 				return err
 			}
@@ -103,9 +103,9 @@ func (a *Agent) resume(e Entry, boot string) error {
 		if e.Command.Type == typeShutdown {
 			said = "the device was switched off, and is on again"
 		}
-		return a.finish(e, agentproto.Done, said)
+		return a.finish(e, protocol.Done, said)
 	case power && a.late(e.Command):
-		return a.finish(e, agentproto.Failed, "interrupted, and its time has run out")
+		return a.finish(e, protocol.Failed, "interrupted, and its time has run out")
 	case a.recovered, e.Command.Type == typeWipe:
 		return nil // it is under way (see eraseAgain)
 	}
@@ -118,8 +118,8 @@ func (a *Agent) resume(e Entry, boot string) error {
 // late reports whether a command's deadline has surely passed. The service does
 // not mend a clock that is less than MaxSkew off, so the agent allows as much; and
 // the service itself hands out nothing that has expired.
-func (a *Agent) late(c agentproto.Command) bool {
-	return c.Deadline != 0 && a.link.serviceTime().UnixMilli() > c.Deadline+agentproto.MaxSkew
+func (a *Agent) late(c protocol.Command) bool {
+	return c.Deadline != 0 && a.link.serviceTime().UnixMilli() > c.Deadline+protocol.MaxSkew
 }
 
 // execute runs what was received, oldest first.
@@ -136,7 +136,7 @@ func (a *Agent) execute(ctx context.Context) error {
 			continue // the service does not know yet that we have it
 		}
 		if a.late(e.Command) {
-			if err := a.finish(e, agentproto.Failed, "expired before the device could run it"); err != nil {
+			if err := a.finish(e, protocol.Failed, "expired before the device could run it"); err != nil {
 				return err
 			}
 			continue
@@ -170,14 +170,14 @@ func (a *Agent) run(ctx context.Context, e Entry) error {
 	case errors.Is(err, ErrOrdered):
 		return nil // proved by the device's silence
 	case err != nil:
-		return a.finish(e, agentproto.Failed, err.Error())
+		return a.finish(e, protocol.Failed, err.Error())
 	case powers(e.Command.Type):
 		return nil // proved by the next start
 	}
-	return a.finish(e, agentproto.Done, outcome)
+	return a.finish(e, protocol.Done, outcome)
 }
 
-func (a *Agent) finish(e Entry, result agentproto.AckState, outcome string) error {
+func (a *Agent) finish(e Entry, result protocol.AckState, outcome string) error {
 	e.Stage, e.Result, e.Outcome, e.At = Done, result, outcome, a.link.serviceTime().UnixMilli()
 	return a.journal.Write(e)
 }
@@ -191,7 +191,7 @@ type arguments struct {
 
 // perform does what the command says. Text from the service reaches the device
 // as arguments only.
-func (a *Agent) perform(ctx context.Context, c agentproto.Command) (string, error) {
+func (a *Agent) perform(ctx context.Context, c protocol.Command) (string, error) {
 	var args arguments
 	if len(c.Args) > 0 {
 		if err := json.Unmarshal(c.Args, &args); err != nil {
@@ -245,7 +245,7 @@ func (a *Agent) collect(ctx context.Context, location bool) (string, error) {
 		}
 		return "location reported", nil
 	}
-	a.report = &agentproto.StatusReport{At: a.link.serviceTime().UnixMilli(), Values: a.withTroubles(report.Values), Specifications: report.Specifications}
+	a.report = &protocol.StatusReport{At: a.link.serviceTime().UnixMilli(), Values: a.withTroubles(report.Values), Specifications: report.Specifications}
 	return "status reported", nil
 }
 

@@ -4,11 +4,11 @@ import (
 	"context"
 	"time"
 
-	"github.com/musterhq/muster/internal/agentproto"
+	"github.com/musterhq/muster/internal/agent/protocol"
 )
 
 // ApplyTo applies one setting to a device and reads it back, as converging does.
-func ApplyTo(ctx context.Context, d Device, id, value string) agentproto.SettingReport {
+func ApplyTo(ctx context.Context, d Device, id, value string) protocol.SettingReport {
 	return (&Agent{options: Options{Device: d}}).apply(ctx, id, value)
 }
 

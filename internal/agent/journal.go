@@ -15,7 +15,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/musterhq/muster/internal/agentproto"
+	"github.com/musterhq/muster/internal/agent/protocol"
 )
 
 // Stage is how far the agent has come with a command.
@@ -39,13 +39,13 @@ const Remember = 30 * 24 * time.Hour
 
 // Entry is one command in the journal, as it stands.
 type Entry struct {
-	Command  agentproto.Command  `json:"command"`
-	Stage    Stage               `json:"stage"`
-	BootID   string              `json:"bootId,omitempty"` // when it was started
-	Result   agentproto.AckState `json:"result,omitempty"` // with Done: Done or Failed
-	Outcome  string              `json:"outcome,omitempty"`
-	At       int64               `json:"at"` // Unix milliseconds of the latest step
-	Accepted bool                `json:"accepted,omitempty"`
+	Command  protocol.Command  `json:"command"`
+	Stage    Stage             `json:"stage"`
+	BootID   string            `json:"bootId,omitempty"` // when it was started
+	Result   protocol.AckState `json:"result,omitempty"` // with Done: Done or Failed
+	Outcome  string            `json:"outcome,omitempty"`
+	At       int64             `json:"at"` // Unix milliseconds of the latest step
+	Accepted bool              `json:"accepted,omitempty"`
 }
 
 // Journal is the agent's memory of commands: an append-only file of lines,
@@ -243,7 +243,7 @@ func (j *Journal) keep(e Entry) {
 		j.order = append(j.order, e.Command.ID)
 	}
 	if e.Stage == Confirmed { // only its id matters from now on
-		e.Command = agentproto.Command{ID: e.Command.ID, Type: e.Command.Type}
+		e.Command = protocol.Command{ID: e.Command.ID, Type: e.Command.Type}
 	}
 	j.entries[e.Command.ID] = e
 }

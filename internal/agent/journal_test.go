@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"github.com/musterhq/muster/internal/agent"
-	"github.com/musterhq/muster/internal/agentproto"
+	"github.com/musterhq/muster/internal/agent/protocol"
 )
 
 // journalOf returns the path of a journal with these commands, all done.
@@ -30,7 +30,7 @@ func journalOf(t *testing.T, ids ...string) string {
 }
 
 func done(id string) agent.Entry {
-	return agent.Entry{Command: agentproto.Command{ID: id, Type: "REBOOT"}, Stage: agent.Done, Result: agentproto.Done, At: time.Now().UnixMilli()}
+	return agent.Entry{Command: protocol.Command{ID: id, Type: "REBOOT"}, Stage: agent.Done, Result: protocol.Done, At: time.Now().UnixMilli()}
 }
 
 func openJournal(t *testing.T, path string) *agent.Journal {

@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/musterhq/muster/internal/agent"
-	"github.com/musterhq/muster/internal/agentproto"
+	"github.com/musterhq/muster/internal/agent/protocol"
 )
 
 // FuzzJournal reads what a crash, a bad disk or an attacker may have left. What
@@ -23,10 +23,10 @@ func FuzzJournal(f *testing.F) {
 	}
 	now := time.Now().UnixMilli()
 	for _, e := range []agent.Entry{
-		{Command: agentproto.Command{ID: "a", Type: "REBOOT"}, Stage: agent.Received, At: now},
-		{Command: agentproto.Command{ID: "a", Type: "REBOOT"}, Stage: agent.Started, BootID: "b", At: now},
-		{Command: agentproto.Command{ID: "b", Type: "NOTIFICATION_MESSAGE", Args: []byte(`{"title":"t"}`)}, Stage: agent.Done, Result: agentproto.Done, At: now},
-		{Command: agentproto.Command{ID: "a"}, Stage: agent.Confirmed, At: now},
+		{Command: protocol.Command{ID: "a", Type: "REBOOT"}, Stage: agent.Received, At: now},
+		{Command: protocol.Command{ID: "a", Type: "REBOOT"}, Stage: agent.Started, BootID: "b", At: now},
+		{Command: protocol.Command{ID: "b", Type: "NOTIFICATION_MESSAGE", Args: []byte(`{"title":"t"}`)}, Stage: agent.Done, Result: protocol.Done, At: now},
+		{Command: protocol.Command{ID: "a"}, Stage: agent.Confirmed, At: now},
 	} {
 		if err := j.Write(e); err != nil {
 			f.Fatal(err)
@@ -67,7 +67,7 @@ func takesAStep(t *testing.T, path string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	step := agent.Entry{Command: agentproto.Command{ID: "new-step", Type: "WIPE_COMPANY_DATA"}, Stage: agent.Started, At: time.Now().UnixMilli()}
+	step := agent.Entry{Command: protocol.Command{ID: "new-step", Type: "WIPE_COMPANY_DATA"}, Stage: agent.Started, At: time.Now().UnixMilli()}
 	if err := j.Write(step); err != nil {
 		t.Fatal(err)
 	}

@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/musterhq/muster/internal/agentproto"
+	"github.com/musterhq/muster/internal/agent/protocol"
 )
 
 // keyGrace is how long a command key is trusted after another has followed it:
@@ -26,7 +26,7 @@ func (l *link) signedNow() int64 {
 
 // trusted leaves out the keys, oldest first, that were followed longer than
 // keyGrace before now, in Unix milliseconds. The newest always stays.
-func trusted(keys []agentproto.CommandKey, now int64) []agentproto.CommandKey {
+func trusted(keys []protocol.CommandKey, now int64) []protocol.CommandKey {
 	for len(keys) > 1 && now > keys[1].NotBefore+keyGrace.Milliseconds() {
 		keys = keys[1:]
 	}
@@ -35,7 +35,7 @@ func trusted(keys []agentproto.CommandKey, now int64) []agentproto.CommandKey {
 
 // open verifies an envelope with the key that it names, if the agent trusts that
 // key now.
-func (l *link) open(e agentproto.Envelope, kind string, v any) error {
+func (l *link) open(e protocol.Envelope, kind string, v any) error {
 	l.mu.Lock()
 	keys := trusted(l.id.CommandKeys, l.signedNow())
 	l.mu.Unlock()
@@ -58,13 +58,13 @@ func (l *link) newestKey() string {
 // learn follows the announcements, oldest first, from the newest key that the
 // agent trusts to the present one. What another key announces is passed over: a
 // former key that leaked must not name a successor of its own.
-func (l *link) learn(announced []agentproto.Envelope) error {
+func (l *link) learn(announced []protocol.Envelope) error {
 	for _, e := range announced {
 		if e.KeyID != l.newestKey() {
 			continue
 		}
-		var k agentproto.CommandKey
-		if err := l.open(e, agentproto.KindKey, &k); err != nil {
+		var k protocol.CommandKey
+		if err := l.open(e, protocol.KindKey, &k); err != nil {
 			return err
 		}
 		if err := l.trust(k); err != nil {
@@ -76,7 +76,7 @@ func (l *link) learn(announced []agentproto.Envelope) error {
 
 // trust adds the key that the newest one announced. The keys before may lose
 // their power by it, a key that others announced does not.
-func (l *link) trust(k agentproto.CommandKey) error {
+func (l *link) trust(k protocol.CommandKey) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	now, newest := l.signedNow(), l.id.CommandKeys[len(l.id.CommandKeys)-1]

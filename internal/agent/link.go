@@ -15,7 +15,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/musterhq/muster/internal/agentproto"
+	"github.com/musterhq/muster/internal/agent/protocol"
 )
 
 // maxAnswer limits what the agent reads of an answer, in bytes.
@@ -28,7 +28,7 @@ const reserve = 1000
 // change anything on the device.
 type refusal struct {
 	Status     int
-	Answer     agentproto.ErrorResponse
+	Answer     protocol.ErrorResponse
 	RetryAfter time.Duration
 	Signature  string // of the refused request
 }
@@ -45,7 +45,7 @@ type link struct {
 
 	mu   sync.Mutex
 	id   identity
-	key  agentproto.PrivateKey
+	key  protocol.PrivateKey
 	next int64 // the next sequence number
 }
 
@@ -54,7 +54,7 @@ func newLink(s store, client *http.Client, now func() time.Time) (*link, error) 
 	if err != nil {
 		return nil, err
 	}
-	key, err := agentproto.ParsePrivateKey(id.Key)
+	key, err := protocol.ParsePrivateKey(id.Key)
 	if err != nil {
 		return nil, err
 	}
@@ -75,7 +75,7 @@ func (l *link) save(next identity) error {
 	case err == nil && disk.DeviceID == next.DeviceID:
 		next.Reserved = max(next.Reserved, disk.Reserved)
 		if !bytes.Equal(disk.Key, l.id.Key) && bytes.Equal(next.Key, l.id.Key) {
-			key, err := agentproto.ParsePrivateKey(disk.Key)
+			key, err := protocol.ParsePrivateKey(disk.Key)
 			if err != nil {
 				return err
 			}
@@ -132,9 +132,9 @@ func (l *link) take() (int64, error) {
 }
 
 // sign signs a request that has the sequence number.
-func (l *link) sign(key agentproto.PrivateKey, sequence int64, method, path string, body []byte) (http.Header, error) {
+func (l *link) sign(key protocol.PrivateKey, sequence int64, method, path string, body []byte) (http.Header, error) {
 	l.mu.Lock()
-	r := agentproto.Request{Method: method, Path: path, Device: l.id.DeviceID, Sequence: sequence, Body: body,
+	r := protocol.Request{Method: method, Path: path, Device: l.id.DeviceID, Sequence: sequence, Body: body,
 		Time: l.now().UnixMilli() + l.id.OffsetMS}
 	l.mu.Unlock()
 	sig, err := key.Sign(r.Message())
@@ -142,14 +142,14 @@ func (l *link) sign(key agentproto.PrivateKey, sequence int64, method, path stri
 		return nil, err
 	}
 	h := http.Header{}
-	h.Set(agentproto.HeaderDevice, r.Device)
-	h.Set(agentproto.HeaderTime, strconv.FormatInt(r.Time, 10))
-	h.Set(agentproto.HeaderSequence, strconv.FormatInt(r.Sequence, 10))
-	h.Set(agentproto.HeaderSignature, sig)
+	h.Set(protocol.HeaderDevice, r.Device)
+	h.Set(protocol.HeaderTime, strconv.FormatInt(r.Time, 10))
+	h.Set(protocol.HeaderSequence, strconv.FormatInt(r.Sequence, 10))
+	h.Set(protocol.HeaderSignature, sig)
 	return h, nil
 }
 
-func (l *link) signer() agentproto.PrivateKey {
+func (l *link) signer() protocol.PrivateKey {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.key
@@ -162,7 +162,7 @@ func (l *link) send(ctx context.Context, method, path string, body []byte, extra
 	if err != nil {
 		return nil, 0, err
 	}
-	headers, err := l.sign(l.signer(), sequence, method, agentproto.Base+path, body)
+	headers, err := l.sign(l.signer(), sequence, method, protocol.Base+path, body)
 	if err != nil {
 		return nil, 0, err
 	}
@@ -173,7 +173,7 @@ func (l *link) send(ctx context.Context, method, path string, body []byte, extra
 // carry sends a request that is signed.
 func (l *link) carry(ctx context.Context, method, path string, body []byte, headers, extra http.Header) (*http.Response, error) {
 	l.mu.Lock()
-	address := strings.TrimSuffix(l.id.Server, "/") + agentproto.Base + path
+	address := strings.TrimSuffix(l.id.Server, "/") + protocol.Base + path
 	l.mu.Unlock()
 	request, err := http.NewRequestWithContext(ctx, method, address, bytes.NewReader(body))
 	if err != nil {
@@ -194,7 +194,7 @@ func (l *link) carry(ctx context.Context, method, path string, body []byte, head
 		return response, nil
 	}
 	defer response.Body.Close()
-	return nil, readRefusal(response, headers.Get(agentproto.HeaderSignature))
+	return nil, readRefusal(response, headers.Get(protocol.HeaderSignature))
 }
 
 func readRefusal(response *http.Response, signature string) *refusal {
@@ -252,11 +252,11 @@ func (l *link) try(ctx context.Context, method, path string, body []byte, answer
 // the service that says so, about this very request.
 func (l *link) mend(r *refusal) bool {
 	_ = l.learn(r.Answer.Keys) // what is not announced by a known key is not believed below either
-	if r.Answer.Error != agentproto.ClockSkew && r.Answer.Error != agentproto.Replayed || r.Answer.Signed == nil {
+	if r.Answer.Error != protocol.ClockSkew && r.Answer.Error != protocol.Replayed || r.Answer.Signed == nil {
 		return false
 	}
-	var said agentproto.Time
-	if l.open(*r.Answer.Signed, agentproto.KindTime, &said) != nil {
+	var said protocol.Time
+	if l.open(*r.Answer.Signed, protocol.KindTime, &said) != nil {
 		return false
 	}
 	l.mu.Lock()

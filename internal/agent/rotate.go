@@ -8,7 +8,7 @@ import (
 	"net/http"
 	"time"
 
-	"github.com/musterhq/muster/internal/agentproto"
+	"github.com/musterhq/muster/internal/agent/protocol"
 )
 
 // keyLife is how long a device keeps its key unless it is told to change it.
@@ -44,7 +44,7 @@ func (l *link) rotate(ctx context.Context) error {
 	now := l.signer()
 	err = l.offerKey(ctx, now, next)
 	var refused *refusal
-	if errors.As(err, &refused) && refused.Answer.Error == agentproto.BadSignature {
+	if errors.As(err, &refused) && refused.Answer.Error == protocol.BadSignature {
 		err = l.offerKey(ctx, next, next)
 	}
 	if err != nil {
@@ -62,17 +62,17 @@ func (l *link) rotate(ctx context.Context) error {
 }
 
 // nextKey is the key that a change was begun with, or a new one.
-func (l *link) nextKey() (agentproto.PrivateKey, error) {
+func (l *link) nextKey() (protocol.PrivateKey, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if len(l.id.NextKey) > 0 {
-		return agentproto.ParsePrivateKey(l.id.NextKey)
+		return protocol.ParsePrivateKey(l.id.NextKey)
 	}
 	public, err := l.key.Public()
 	if err != nil {
-		return agentproto.PrivateKey{}, err
+		return protocol.PrivateKey{}, err
 	}
-	next, err := agentproto.NewPrivateKey(public.Algorithm)
+	next, err := protocol.NewPrivateKey(public.Algorithm)
 	if err != nil {
 		return next, err
 	}
@@ -84,7 +84,7 @@ func (l *link) nextKey() (agentproto.PrivateKey, error) {
 }
 
 // offerKey makes one offer, again if the service mends clock or sequence.
-func (l *link) offerKey(ctx context.Context, holder, next agentproto.PrivateKey) error {
+func (l *link) offerKey(ctx context.Context, holder, next protocol.PrivateKey) error {
 	for attempt := 0; ; attempt++ {
 		err := l.offerOnce(ctx, holder, next)
 		var refused *refusal
@@ -94,7 +94,7 @@ func (l *link) offerKey(ctx context.Context, holder, next agentproto.PrivateKey)
 	}
 }
 
-func (l *link) offerOnce(ctx context.Context, holder, next agentproto.PrivateKey) error {
+func (l *link) offerOnce(ctx context.Context, holder, next protocol.PrivateKey) error {
 	sequence, err := l.take()
 	if err != nil {
 		return err
@@ -103,8 +103,8 @@ func (l *link) offerOnce(ctx context.Context, holder, next agentproto.PrivateKey
 	if err != nil {
 		return err
 	}
-	message := agentproto.RotateMessage(l.deviceID(), public, sequence)
-	request := agentproto.RotateRequest{Key: public}
+	message := protocol.RotateMessage(l.deviceID(), public, sequence)
+	request := protocol.RotateRequest{Key: public}
 	if request.OldSig, err = holder.Sign(message); err != nil {
 		return err
 	}
@@ -115,7 +115,7 @@ func (l *link) offerOnce(ctx context.Context, holder, next agentproto.PrivateKey
 	if err != nil {
 		return err
 	}
-	headers, err := l.sign(holder, sequence, http.MethodPost, agentproto.Base+"/rotate", body)
+	headers, err := l.sign(holder, sequence, http.MethodPost, protocol.Base+"/rotate", body)
 	if err != nil {
 		return err
 	}

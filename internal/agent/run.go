@@ -11,7 +11,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/musterhq/muster/internal/agentproto"
+	"github.com/musterhq/muster/internal/agent/protocol"
 )
 
 // How the agent behaves when it cannot reach the service.
@@ -150,7 +150,7 @@ func (a *Agent) afterStream(failures int, err error) time.Duration {
 		return 0
 	}
 	next := max(jitter(wakeRetry), backoff(failures, err))
-	if refused.Answer.Error == agentproto.Ended {
+	if refused.Answer.Error == protocol.Ended {
 		a.Hint()
 		next = max(next, goneRetry)
 	}

@@ -7,10 +7,10 @@ import (
 	"time"
 
 	"github.com/musterhq/muster/internal/agent"
+	"github.com/musterhq/muster/internal/agent/protocol"
 	"github.com/musterhq/muster/internal/agent/shell"
 	"github.com/musterhq/muster/internal/agent/simulated"
 	"github.com/musterhq/muster/internal/agent/simulated/toolbox"
-	"github.com/musterhq/muster/internal/agentproto"
 	"github.com/musterhq/muster/internal/policy"
 )
 
@@ -72,7 +72,7 @@ func tryMachine(t *testing.T, m machine, settings []policy.Setting) {
 			if got.State != want.State {
 				t.Errorf("%s=%q: the command lines say %s (%s), the model %s (%s)", s.ID, value, got.State, got.Detail, want.State, want.Detail)
 			}
-			if want.State == agentproto.Pending || want.State == agentproto.SettingFailed {
+			if want.State == protocol.Pending || want.State == protocol.SettingFailed {
 				t.Errorf("%s=%q: %s", s.ID, value, want.State)
 			}
 		}
@@ -103,7 +103,7 @@ func TestCommandLinesShowDrift(t *testing.T) {
 		{"AUTO_DATE_TIME", "ENFORCED", func() { state.Platform.Global["auto_time"] = "0" }},
 		{"DEVELOPER_SETTINGS", "BLOCK", func() { state.Platform.Global["adb_enabled"] = "1" }},
 	} {
-		if r := agent.ApplyTo(t.Context(), d, test.setting, test.value); r.State != agentproto.Applied {
+		if r := agent.ApplyTo(t.Context(), d, test.setting, test.value); r.State != protocol.Applied {
 			t.Errorf("%s: %+v", test.setting, r)
 		}
 		if now, err := d.Read(t.Context(), test.setting); err != nil || now != test.value {

@@ -10,7 +10,7 @@ import (
 	"path/filepath"
 	"regexp"
 
-	"github.com/musterhq/muster/internal/agentproto"
+	"github.com/musterhq/muster/internal/agent/protocol"
 )
 
 // ErrNotEnrolled is returned where the state directory holds no identity.
@@ -22,11 +22,11 @@ var errDamaged = errors.New("is damaged")
 // identity is who the device is to the service. It is written at enrollment and
 // when keys change, and destroyed when the service lets the device go.
 type identity struct {
-	Server      string                  `json:"server"`
-	DeviceID    string                  `json:"deviceId"`
-	Role        agentproto.Role         `json:"role"`
-	Key         []byte                  `json:"key"` // PKCS #8
-	CommandKeys []agentproto.CommandKey `json:"commandKeys"`
+	Server      string                `json:"server"`
+	DeviceID    string                `json:"deviceId"`
+	Role        protocol.Role         `json:"role"`
+	Key         []byte                `json:"key"` // PKCS #8
+	CommandKeys []protocol.CommandKey `json:"commandKeys"`
 	// Reserved is a sequence number that was never used: counting goes on from
 	// there after a restart.
 	Reserved int64 `json:"reserved"`
@@ -58,14 +58,14 @@ func (id identity) sound() error {
 
 // applied is what the device was brought to.
 type applied struct {
-	Policy   agentproto.PolicyRef       `json:"policy"`
-	Wanted   map[string]string          `json:"wanted"`
-	Settings []agentproto.SettingReport `json:"settings"`
-	Reported bool                       `json:"reported"` // the service has the report
-	BootID   string                     `json:"bootId"`   // when drift was last looked for
-	CheckAt  int64                      `json:"checkAt"`  // Unix milliseconds: look for drift again
-	Guard    *guard                     `json:"guard,omitempty"`
-	Lost     bool                       `json:"lost,omitempty"` // what was here was damaged
+	Policy   protocol.PolicyRef       `json:"policy"`
+	Wanted   map[string]string        `json:"wanted"`
+	Settings []protocol.SettingReport `json:"settings"`
+	Reported bool                     `json:"reported"` // the service has the report
+	BootID   string                   `json:"bootId"`   // when drift was last looked for
+	CheckAt  int64                    `json:"checkAt"`  // Unix milliseconds: look for drift again
+	Guard    *guard                   `json:"guard,omitempty"`
+	Lost     bool                     `json:"lost,omitempty"` // what was here was damaged
 }
 
 // guard waits for proof that the device is still in touch after its

@@ -15,7 +15,7 @@ import (
 	"time"
 
 	"github.com/musterhq/muster/internal/agent"
-	"github.com/musterhq/muster/internal/agentproto"
+	"github.com/musterhq/muster/internal/agent/protocol"
 )
 
 var update = flag.Bool("update", false, "write the Android app's test vectors")
@@ -34,7 +34,7 @@ func TestVectorsAreGolden(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	request := agentproto.Request{Method: "POST", Path: "/agent/v1/policy/p%20q?v=3", Device: "d1", Time: 1_795_000_000_123, Sequence: 42, Body: []byte(`{"ü":"</>&"}`)}
+	request := protocol.Request{Method: "POST", Path: "/agent/v1/policy/p%20q?v=3", Device: "d1", Time: 1_795_000_000_123, Sequence: 42, Body: []byte(`{"ü":"</>&"}`)}
 	signature, err := key.Sign(request.Message())
 	if err != nil {
 		t.Fatal(err)
@@ -45,9 +45,9 @@ func TestVectorsAreGolden(t *testing.T) {
 		"request": object{"method": request.Method, "path": request.Path, "device": request.Device, "time": request.Time, "sequence": request.Sequence,
 			"body": string(request.Body), "message": string(request.Message()), "signature": signature},
 		"enroll": object{"token": "met_token", "facts": string(facts), "time": request.Time,
-			"message": string(agentproto.EnrollMessage("met_token", public, facts, request.Time)),
-			"former":  "d0", "formerMessage": string(agentproto.FormerMessage("d0", "met_token", public, facts, request.Time))},
-		"rotate":    object{"device": "d1", "sequence": 43, "message": string(agentproto.RotateMessage("d1", public, 43))},
+			"message": string(protocol.EnrollMessage("met_token", public, facts, request.Time)),
+			"former":  "d0", "formerMessage": string(protocol.FormerMessage("d0", "met_token", public, facts, request.Time))},
+		"rotate":    object{"device": "d1", "sequence": 43, "message": string(protocol.RotateMessage("d1", public, 43))},
 		"envelopes": vectorEnvelopes(t, key, public),
 		"journal":   vectorJournal(t),
 		"settled":   vectorSettled(),
@@ -70,7 +70,7 @@ func TestVectorsAreGolden(t *testing.T) {
 }
 
 // vectorKey is a P-256 key that is the same in each run.
-func vectorKey(t *testing.T, name string) agentproto.PrivateKey {
+func vectorKey(t *testing.T, name string) protocol.PrivateKey {
 	t.Helper()
 	secret := sha256.Sum256([]byte("test vector " + name))
 	ec, err := ecdsa.ParseRawPrivateKey(elliptic.P256(), secret[:])
@@ -81,7 +81,7 @@ func vectorKey(t *testing.T, name string) agentproto.PrivateKey {
 	if err != nil {
 		t.Fatal(err)
 	}
-	key, err := agentproto.ParsePrivateKey(raw)
+	key, err := protocol.ParsePrivateKey(raw)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -89,20 +89,20 @@ func vectorKey(t *testing.T, name string) agentproto.PrivateKey {
 }
 
 // vectorEnvelopes are one of each kind, with its payload as text.
-func vectorEnvelopes(t *testing.T, key agentproto.PrivateKey, public agentproto.PublicKey) (all []object) {
+func vectorEnvelopes(t *testing.T, key protocol.PrivateKey, public protocol.PublicKey) (all []object) {
 	t.Helper()
 	for _, one := range []struct {
 		kind  string
 		value any
 	}{
-		{agentproto.KindCommand, agentproto.Command{DeviceID: "d1", ID: "c1", Type: "NOTIFICATION_MESSAGE", Args: json.RawMessage(`{"title":"ü","body":"$(reboot)\n"}`), NotBefore: 1, Deadline: 2}},
-		{agentproto.KindPolicy, agentproto.Policy{ID: "p1", CompanyID: "c", Version: 3, Settings: map[string]string{"CAMERA": "BLOCK"}, VROnly: true}},
-		{agentproto.KindAssignment, agentproto.Assignment{DeviceID: "d1", CompanyID: "c", PolicyID: "p1", Version: 3, Number: 42, Time: 4}},
-		{agentproto.KindTombstone, agentproto.Tombstone{DeviceID: "d1", Action: agentproto.WipeAgain}},
-		{agentproto.KindTime, agentproto.Time{DeviceID: "d1", ServerTime: 5, LastSequence: 6, InReplyTo: "sig"}},
-		{agentproto.KindKey, agentproto.CommandKey{ID: "k2", Key: public, NotBefore: 7}},
+		{protocol.KindCommand, protocol.Command{DeviceID: "d1", ID: "c1", Type: "NOTIFICATION_MESSAGE", Args: json.RawMessage(`{"title":"ü","body":"$(reboot)\n"}`), NotBefore: 1, Deadline: 2}},
+		{protocol.KindPolicy, protocol.Policy{ID: "p1", CompanyID: "c", Version: 3, Settings: map[string]string{"CAMERA": "BLOCK"}, VROnly: true}},
+		{protocol.KindAssignment, protocol.Assignment{DeviceID: "d1", CompanyID: "c", PolicyID: "p1", Version: 3, Number: 42, Time: 4}},
+		{protocol.KindTombstone, protocol.Tombstone{DeviceID: "d1", Action: protocol.WipeAgain}},
+		{protocol.KindTime, protocol.Time{DeviceID: "d1", ServerTime: 5, LastSequence: 6, InReplyTo: "sig"}},
+		{protocol.KindKey, protocol.CommandKey{ID: "k2", Key: public, NotBefore: 7}},
 	} {
-		sealed, err := agentproto.Seal(key, "k1", one.kind, one.value)
+		sealed, err := protocol.Seal(key, "k1", one.kind, one.value)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -124,12 +124,12 @@ func vectorJournal(t *testing.T) []string {
 		t.Fatal(err)
 	}
 	defer journal.Close()
-	command := agentproto.Command{DeviceID: "d1", ID: "c1", Type: "REBOOT", Args: json.RawMessage(`{"a":"<ü>"}`), NotBefore: 1, Deadline: 2}
+	command := protocol.Command{DeviceID: "d1", ID: "c1", Type: "REBOOT", Args: json.RawMessage(`{"a":"<ü>"}`), NotBefore: 1, Deadline: 2}
 	for _, e := range []agent.Entry{
 		{Command: command, Stage: agent.Received, At: 1},
 		{Command: command, Stage: agent.Started, BootID: "boot-1", At: 2},
-		{Command: command, Stage: agent.Done, BootID: "boot-1", Result: agentproto.Failed, Outcome: "no", At: 3, Accepted: true},
-		{Command: agentproto.Command{ID: "c1", Type: "REBOOT"}, Stage: agent.Confirmed, At: 4},
+		{Command: command, Stage: agent.Done, BootID: "boot-1", Result: protocol.Failed, Outcome: "no", At: 3, Accepted: true},
+		{Command: protocol.Command{ID: "c1", Type: "REBOOT"}, Stage: agent.Confirmed, At: 4},
 	} {
 		if err := journal.Write(e); err != nil {
 			t.Fatal(err)

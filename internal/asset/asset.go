@@ -6,7 +6,7 @@ import (
 	"encoding/json"
 	"time"
 
-	"github.com/musterhq/muster/internal/name"
+	"github.com/musterhq/muster/internal/resource"
 )
 
 // Status is the state of an asset (contract 3.4).
@@ -68,7 +68,7 @@ type Asset struct {
 }
 
 // PathName is the asset's resource name.
-func (a Asset) PathName() string { return name.Of(a.CompanySlug, name.Assets, a.ID) }
+func (a Asset) PathName() string { return resource.Of(a.CompanySlug, resource.Assets, a.ID) }
 
 // Device is the managed device that an asset is.
 type Device struct {

@@ -5,8 +5,8 @@ import (
 
 	"github.com/musterhq/muster/internal/access"
 	"github.com/musterhq/muster/internal/fault"
-	"github.com/musterhq/muster/internal/name"
 	"github.com/musterhq/muster/internal/operation"
+	"github.com/musterhq/muster/internal/resource"
 )
 
 // FilterArgs are the filters that list and count share (contract 4.1).
@@ -106,7 +106,7 @@ type Finder interface {
 // anything that is not an asset of its company, or is beyond its limits.
 func Find(ctx context.Context, s Finder, p access.Principal, ref string) (Asset, error) {
 	missing := fault.New(fault.NotFound, "there is no asset with this id in your company: take the pathName from the asset list")
-	id, ok := name.Short(p.CompanySlug, name.Assets, ref)
+	id, ok := resource.Short(p.CompanySlug, resource.Assets, ref)
 	if !ok {
 		return Asset{}, missing
 	}
@@ -130,7 +130,7 @@ func (a FilterArgs) filter(p access.Principal) (Filter, bool) {
 	if a.Policy == "" {
 		return f, true
 	}
-	id, ok := name.Short(p.CompanySlug, name.Policies, a.Policy)
+	id, ok := resource.Short(p.CompanySlug, resource.Policies, a.Policy)
 	f.PolicyID = id
 	return f, ok && p.MaySee(id)
 }

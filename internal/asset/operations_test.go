@@ -13,11 +13,11 @@ import (
 	"github.com/musterhq/muster/internal/asset"
 	"github.com/musterhq/muster/internal/company"
 	"github.com/musterhq/muster/internal/database"
-	"github.com/musterhq/muster/internal/enrolment"
+	"github.com/musterhq/muster/internal/enrollment"
 	"github.com/musterhq/muster/internal/fault"
-	"github.com/musterhq/muster/internal/name"
 	"github.com/musterhq/muster/internal/operation"
 	"github.com/musterhq/muster/internal/policy"
+	"github.com/musterhq/muster/internal/resource"
 )
 
 var start = time.Date(2026, 11, 21, 9, 0, 0, 0, time.UTC)
@@ -51,7 +51,7 @@ func newInventory(t testing.TB) *inventory {
 	in.ok(db.CreateCompany(in.ctx(), in.company))
 	for i, display := range []string{"Office", "Field", "Empty"} {
 		at := start.Add(time.Duration(-i) * time.Hour)
-		p := policy.Policy{ID: name.NewID(), CompanyID: in.company.ID, CompanySlug: "acme", Name: display, Type: policy.Platform,
+		p := policy.Policy{ID: resource.NewID(), CompanyID: in.company.ID, CompanySlug: "acme", Name: display, Type: policy.Platform,
 			Version: 1, Document: json.RawMessage("{}"), CreatedAt: at, UpdatedAt: at}
 		in.ok(db.CreatePolicy(in.ctx(), p, policy.Author{Kind: "SYSTEM"}, ""))
 		in.policies = append(in.policies, p)
@@ -75,7 +75,7 @@ func (in *inventory) ok(err error) {
 func (in *inventory) enrol(device string, p policy.Policy, hours int) string {
 	in.Helper()
 	at := start.Add(time.Duration(-hours) * time.Hour)
-	change, err := in.db.Observe(in.ctx(), enrolment.Observation{CompanyID: in.company.ID, Device: device, Management: asset.Platform,
+	change, err := in.db.Observe(in.ctx(), enrollment.Observation{CompanyID: in.company.ID, Device: device, Management: asset.Platform,
 		Ownership: asset.CompanyOwned, Mode: asset.FullyManaged, SerialNumber: "SN-" + device, Brand: "acme", Model: "Phone",
 		Enrolling: true, EnrolledAt: at, ReportedAt: at, ObservedAt: at, PolicyID: p.ID, AppliedPolicy: p.ID, AppliedVersion: 1,
 		Specifications: map[string]string{"osVersion": "14"}, StatusReport: json.RawMessage(`{"reportedAt":"2026-11-21T08:00:00Z","batteryLevel":77}`),

@@ -3,8 +3,8 @@ package asset
 import (
 	"encoding/json"
 
-	"github.com/musterhq/muster/internal/name"
 	"github.com/musterhq/muster/internal/operation"
+	"github.com/musterhq/muster/internal/resource"
 )
 
 // View is the public asset object (contract 2.1).
@@ -82,7 +82,7 @@ func (a Asset) deviceView() *DeviceView {
 		LostMode: d.LostMode, PushReachable: d.PushReachable, StatusReport: d.StatusReport,
 	}
 	if d.PolicyID != "" {
-		view.PolicyID = known(name.Of(a.CompanySlug, name.Policies, d.PolicyID))
+		view.PolicyID = known(resource.Of(a.CompanySlug, resource.Policies, d.PolicyID))
 	}
 	if l := d.Location; l != nil {
 		view.Location = &LocationView{l.Latitude, l.Longitude, l.AccuracyMeters, operation.Instant{Time: l.ReportedAt}}

@@ -4,7 +4,7 @@ import (
 	"context"
 	"time"
 
-	"github.com/musterhq/muster/internal/agentdevice"
+	agentdevice "github.com/musterhq/muster/internal/agent/device"
 	"github.com/musterhq/muster/internal/asset"
 	"github.com/musterhq/muster/internal/company"
 	"github.com/musterhq/muster/internal/policy"

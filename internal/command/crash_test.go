@@ -9,13 +9,13 @@ import (
 	"github.com/musterhq/muster/internal/asset"
 	"github.com/musterhq/muster/internal/command"
 	"github.com/musterhq/muster/internal/fault"
-	"github.com/musterhq/muster/internal/name"
 	"github.com/musterhq/muster/internal/operation"
+	"github.com/musterhq/muster/internal/resource"
 )
 
 // intent is a lock of an asset that was begun and not sent.
 func (f *fixture) intent(a asset.Asset) command.Command {
-	return command.Command{ID: name.NewID(), CompanyID: a.CompanyID, AssetID: a.ID, Epoch: a.Device.Epoch, Type: command.Lock,
+	return command.Command{ID: resource.NewID(), CompanyID: a.CompanyID, AssetID: a.ID, Epoch: a.Device.Epoch, Type: command.Lock,
 		State: command.Prepared, CreatedAt: f.clock.Now()}
 }
 

@@ -16,11 +16,11 @@ import (
 	"github.com/musterhq/muster/internal/command"
 	"github.com/musterhq/muster/internal/company"
 	"github.com/musterhq/muster/internal/database"
-	"github.com/musterhq/muster/internal/enrolment"
+	"github.com/musterhq/muster/internal/enrollment"
 	"github.com/musterhq/muster/internal/fault"
-	"github.com/musterhq/muster/internal/name"
 	"github.com/musterhq/muster/internal/operation"
 	"github.com/musterhq/muster/internal/policy"
+	"github.com/musterhq/muster/internal/resource"
 )
 
 // clock is a hand-set clock.
@@ -121,7 +121,7 @@ func newFixture(t testing.TB) *fixture {
 	f.company.Enterprise = "enterprises/LC1"
 	f.ok(db.CreateCompany(f.ctx(), f.company))
 	for display, kind := range map[string]policy.Type{"Office": policy.Platform, "Field": policy.Platform, "Kiosk": policy.Agent, "Lobby": policy.Agent} {
-		p := policy.Policy{ID: name.NewID(), CompanyID: f.company.ID, CompanySlug: "acme", Name: display, Type: kind, Version: 1,
+		p := policy.Policy{ID: resource.NewID(), CompanyID: f.company.ID, CompanySlug: "acme", Name: display, Type: kind, Version: 1,
 			Document: json.RawMessage(`{}`), CreatedAt: f.clock.Now(), UpdatedAt: f.clock.Now()}
 		f.ok(db.CreatePolicy(f.ctx(), p, policy.Author{Kind: "SYSTEM", ID: "operator", Name: "operator"}, ""))
 		f.policies[display] = p
@@ -176,7 +176,7 @@ func (f *fixture) enrol(k kind) asset.Asset {
 	}
 	f.devices++
 	now := f.clock.Now()
-	change, err := f.db.Observe(f.ctx(), enrolment.Observation{CompanyID: f.company.ID, Device: fmt.Sprintf("devices/%d", f.devices),
+	change, err := f.db.Observe(f.ctx(), enrollment.Observation{CompanyID: f.company.ID, Device: fmt.Sprintf("devices/%d", f.devices),
 		Management: k.management, Ownership: k.ownership, Mode: k.mode, Enrolling: true, EnrolledAt: now, ReportedAt: now, ObservedAt: now,
 		PolicyID: under.ID, AppliedPolicy: under.ID, AppliedVersion: 1})
 	f.ok(err)

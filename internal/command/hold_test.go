@@ -7,13 +7,13 @@ import (
 	"testing"
 	"time"
 
-	"github.com/musterhq/muster/internal/agentdevice"
+	agentdevice "github.com/musterhq/muster/internal/agent/device"
 	"github.com/musterhq/muster/internal/asset"
 	"github.com/musterhq/muster/internal/command"
-	"github.com/musterhq/muster/internal/enrolment"
+	"github.com/musterhq/muster/internal/enrollment"
 	"github.com/musterhq/muster/internal/fault"
-	"github.com/musterhq/muster/internal/name"
 	"github.com/musterhq/muster/internal/operation"
+	"github.com/musterhq/muster/internal/resource"
 )
 
 // holder is a channel that keeps its orders in the store.
@@ -43,10 +43,10 @@ func (h *holder) Held(d agentdevice.Delivery) {
 // holding is a service whose agents' channel is a holder.
 func (f *fixture) holding(s command.Store) (*command.Service, *holder) {
 	f.Helper()
-	hash := sha256.Sum256([]byte(name.NewID()))
+	hash := sha256.Sum256([]byte(resource.NewID()))
 	f.ok(f.db.CreateAgentToken(f.ctx(), agentdevice.Token{Hash: hash, CompanyID: f.company.ID, PolicyID: f.policies["Kiosk"].ID, ExpiresAt: f.clock.Now().Add(time.Hour)}))
 	device, err := f.db.EnrollAgent(f.ctx(), agentdevice.Enrollment{Hash: hash, Again: f.clock.Now(),
-		Device: agentdevice.Device{ID: name.NewID(), State: agentdevice.Active}}, enrolment.Observation{Management: asset.Agent, Enrolling: true, ObservedAt: f.clock.Now()})
+		Device: agentdevice.Device{ID: resource.NewID(), State: agentdevice.Active}}, enrollment.Observation{Management: asset.Agent, Enrolling: true, ObservedAt: f.clock.Now()})
 	f.ok(err)
 	h := &holder{channel: f.channel, f: f, device: device.ID}
 	service := f.newService(s)

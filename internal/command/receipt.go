@@ -1,8 +1,8 @@
 package command
 
 import (
-	"github.com/musterhq/muster/internal/check"
 	"github.com/musterhq/muster/internal/fault"
+	"github.com/musterhq/muster/internal/validate"
 )
 
 // maxText is the limit of an outcome or a detail that a channel supplied, in
@@ -40,7 +40,7 @@ func (r Receipt) admissible(t Type) Receipt {
 	if t == NotificationMessage && r.Verdict == Rejected {
 		r.Verdict = NotSent // contract 7.1: messages never return 502
 	}
-	r.Detail, r.Outcome = check.Clean(r.Detail, maxText), check.Clean(r.Outcome, maxText)
+	r.Detail, r.Outcome = validate.Clean(r.Detail, maxText), validate.Clean(r.Outcome, maxText)
 	return r
 }
 

@@ -2,8 +2,8 @@ package command
 
 import (
 	"github.com/musterhq/muster/internal/asset"
-	"github.com/musterhq/muster/internal/name"
 	"github.com/musterhq/muster/internal/operation"
+	"github.com/musterhq/muster/internal/resource"
 )
 
 // Result is the command result object (contract 2.2).
@@ -20,7 +20,7 @@ func (r Result) Unconfirmed() bool { return r.Status == Unconfirmed.Status() }
 
 // resultOf is the result of a command that is not known to have failed.
 func resultOf(c Command, slug string, m asset.Management) Result {
-	r := Result{AssetID: name.Of(slug, name.Assets, c.AssetID), Type: c.Type, Status: c.State.Status()}
+	r := Result{AssetID: resource.Of(slug, resource.Assets, c.AssetID), Type: c.Type, Status: c.State.Status()}
 	if c.Type == NotificationMessage && c.State == Sent {
 		r.Status = Succeeded.Status() // accepted for delivery is all that a message promises (contract 3.3)
 	}

@@ -8,9 +8,9 @@ import (
 	"github.com/musterhq/muster/internal/access"
 	"github.com/musterhq/muster/internal/asset"
 	"github.com/musterhq/muster/internal/fault"
-	"github.com/musterhq/muster/internal/name"
 	"github.com/musterhq/muster/internal/operation"
 	"github.com/musterhq/muster/internal/policy"
+	"github.com/musterhq/muster/internal/resource"
 )
 
 // DefaultSendLimit bounds one attempt of a channel.
@@ -116,7 +116,7 @@ func (s *Service) prepare(ctx context.Context, call operation.Call, r Request) (
 // policy finds the policy to move a device to; a tombstone is not found.
 func (s *Service) policy(ctx context.Context, p access.Principal, ref string) (policy.Policy, error) {
 	missing := policy.Missing()
-	id, ok := name.Short(p.CompanySlug, name.Policies, ref)
+	id, ok := resource.Short(p.CompanySlug, resource.Policies, ref)
 	if !ok || !p.MaySee(id) {
 		return policy.Policy{}, missing
 	}
@@ -142,7 +142,7 @@ func movable(d asset.Device, to policy.Policy) error {
 func (s *Service) intent(call operation.Call, t Type, a asset.Asset, policyID string) Command {
 	now := s.now()
 	c := Command{
-		ID: name.NewID(), CompanyID: a.CompanyID, AssetID: a.ID, Epoch: a.Device.Epoch,
+		ID: resource.NewID(), CompanyID: a.CompanyID, AssetID: a.ID, Epoch: a.Device.Epoch,
 		Type: t, State: Prepared, CreatedAt: now, PolicyID: policyID, IdempotencyRef: call.IdempotencyRef,
 		Actor: Actor{Kind: call.Principal.Kind, ID: call.Principal.ID, Prefix: call.Principal.Prefix, Name: call.Principal.Name},
 	}

@@ -4,8 +4,8 @@ import (
 	"context"
 	"time"
 
-	"github.com/musterhq/muster/internal/check"
 	"github.com/musterhq/muster/internal/fault"
+	"github.com/musterhq/muster/internal/validate"
 )
 
 // Feedback is what a channel learned of a command after its answer.
@@ -43,7 +43,7 @@ func (s *Service) Settle(ctx context.Context, f Feedback) (Command, bool, error)
 		return Command{}, false, err
 	}
 	step := Step{From: []State{Prepared, Sent, Unconfirmed}, To: Failed, Ref: f.Ref,
-		Outcome: check.Clean(f.Outcome, maxText), Feedback: f.At.UTC()}
+		Outcome: validate.Clean(f.Outcome, maxText), Feedback: f.At.UTC()}
 	if f.At.IsZero() {
 		step.Feedback = time.Time{}
 	}

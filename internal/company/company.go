@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/musterhq/muster/internal/access"
-	"github.com/musterhq/muster/internal/name"
+	"github.com/musterhq/muster/internal/resource"
 )
 
 // DefaultInactiveAfter is how long an enrolled device may be silent before it
@@ -34,7 +34,7 @@ type Company struct {
 }
 
 // PathName is the company's resource name.
-func (c Company) PathName() string { return name.Company(c.Slug) }
+func (c Company) PathName() string { return resource.Company(c.Slug) }
 
 // Connected reports whether the company is bound to an enterprise.
 func (c Company) Connected() bool { return c.Enterprise != "" }

@@ -5,7 +5,7 @@ import (
 
 	"github.com/musterhq/muster/internal/access"
 	"github.com/musterhq/muster/internal/fault"
-	"github.com/musterhq/muster/internal/name"
+	"github.com/musterhq/muster/internal/resource"
 )
 
 // MaxName is the limit of a company's name, in characters.
@@ -27,7 +27,7 @@ const (
 // fault.InvalidArguments for a slug, a name or settings that cannot be.
 func New(slug, displayName string, settings access.Settings, now time.Time) (Company, error) {
 	c := Company{
-		ID: name.NewID(), Slug: slug, Name: displayName, Settings: settings,
+		ID: resource.NewID(), Slug: slug, Name: displayName, Settings: settings,
 		InactiveAfter: DefaultInactiveAfter, KeepActivity: DefaultKeepActivity, CreatedAt: now.UTC().Truncate(time.Millisecond),
 	}
 	return c, c.Check()
@@ -43,8 +43,8 @@ func (c Company) Check() error {
 			faults = append(faults, fault.Field{Field: field, Message: message})
 		}
 	}
-	must(name.IsSlug(c.Slug), "slug", "must be 1 to 40 lower-case letters, digits and inner hyphens")
-	must(name.IsLabel(c.Name, MaxName), "name", "must have 1 to 100 printable characters and no spaces around them")
+	must(resource.IsSlug(c.Slug), "slug", "must be 1 to 40 lower-case letters, digits and inner hyphens")
+	must(resource.IsLabel(c.Name, MaxName), "name", "must have 1 to 100 printable characters and no spaces around them")
 	must(c.InactiveAfter >= MinInactiveAfter && c.InactiveAfter <= MaxInactiveAfter, "inactiveAfter",
 		"must be between one minute and ten years")
 	must(c.KeepActivity >= MinKeepActivity && c.KeepActivity <= MaxKeepActivity, "keepActivity",

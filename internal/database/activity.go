@@ -6,9 +6,9 @@ import (
 
 	"github.com/musterhq/muster/internal/access"
 	"github.com/musterhq/muster/internal/activity"
-	"github.com/musterhq/muster/internal/check"
 	"github.com/musterhq/muster/internal/fault"
-	"github.com/musterhq/muster/internal/name"
+	"github.com/musterhq/muster/internal/resource"
+	"github.com/musterhq/muster/internal/validate"
 )
 
 // activityColumns are written once; seq and hash follow when the entry is sealed.
@@ -48,11 +48,11 @@ func (db *DB) entry(ctx context.Context, companyID string, e activity.Event) []a
 	}
 	changes := make([]activity.Change, len(e.Changes))
 	for i, change := range e.Changes {
-		changes[i] = activity.Change{Field: change.Field, Before: check.Clean(change.Before, maxActivityChange),
-			After: check.Clean(change.After, maxActivityChange)}
+		changes[i] = activity.Change{Field: change.Field, Before: validate.Clean(change.Before, maxActivityChange),
+			After: validate.Clean(change.After, maxActivityChange)}
 	}
-	return []any{companyID, millis(db.now()), name.NewID(), string(a.Kind), a.ID, a.UserID, check.Clean(a.Name, maxActivityName), a.Prefix,
-		e.Action.Area(), string(e.Action), string(e.Target.Kind), e.Target.ID, check.Clean(e.Target.Name, maxActivityName),
+	return []any{companyID, millis(db.now()), resource.NewID(), string(a.Kind), a.ID, a.UserID, validate.Clean(a.Name, maxActivityName), a.Prefix,
+		e.Action.Area(), string(e.Action), string(e.Target.Kind), e.Target.ID, validate.Clean(e.Target.Name, maxActivityName),
 		string(e.Outcome), e.Reference, activity.EncodeChanges(changes), o.RequestID, o.Address, o.Client}
 }
 

@@ -21,7 +21,7 @@ import (
 	"github.com/musterhq/muster/internal/command"
 	"github.com/musterhq/muster/internal/company"
 	"github.com/musterhq/muster/internal/fault"
-	"github.com/musterhq/muster/internal/name"
+	"github.com/musterhq/muster/internal/resource"
 )
 
 // signer signs with a key of its own.
@@ -93,7 +93,7 @@ func TestChangesAreRecorded(t *testing.T) {
 		_, err = f.db.UpdateCompany(ctx, f.company.ID, company.Change(func(c *company.Company) { c.Name = "" }))
 		f.code(fault.InvalidArguments, err)
 		f.clock.Advance(time.Millisecond)
-		f.ok(f.db.CreateUser(ctx, access.UserAccount{ID: name.NewID(), CompanyID: f.company.ID, Email: "a@b.example", Role: access.Viewer,
+		f.ok(f.db.CreateUser(ctx, access.UserAccount{ID: resource.NewID(), CompanyID: f.company.ID, Email: "a@b.example", Role: access.Viewer,
 			PasswordHash: "a-secret-hash", CreatedAt: f.clock.Now()}))
 
 		want := []string{"key.created", "key.revoked", "company.changed", "user.created"}
@@ -126,12 +126,12 @@ func TestCommandsAreRecorded(t *testing.T) {
 	withCompany(t, func(f *fixture) {
 		a := f.enrol("d1", "").ID
 		ctx := access.WithActor(f.Context(), access.Actor{Kind: access.APIKey, ID: "k1", Prefix: "abcdefgh", Name: "ci"}, "req-2")
-		c := command.Command{ID: name.NewID(), CompanyID: f.company.ID, AssetID: a, Epoch: 1, Type: command.Lock, State: command.Prepared,
+		c := command.Command{ID: resource.NewID(), CompanyID: f.company.ID, AssetID: a, Epoch: 1, Type: command.Lock, State: command.Prepared,
 			CreatedAt: f.clock.Now(), IdempotencyRef: "once", Actor: command.Actor{Kind: access.APIKey, ID: "k1", Prefix: "abcdefgh", Name: "ci"}}
 		for range 2 { // the second is the first again
 			_, _, err := f.db.Begin(ctx, c, nil)
 			f.ok(err)
-			c.ID = name.NewID()
+			c.ID = resource.NewID()
 		}
 		filter := activity.Filter{CompanyID: f.company.ID, AssetID: a, Area: "command"}
 		entries, err := f.db.Activity(f.Context(), filter, activity.Cursor{}, 10)

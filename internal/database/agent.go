@@ -8,8 +8,8 @@ import (
 	"errors"
 	"time"
 
-	"github.com/musterhq/muster/internal/agentdevice"
-	"github.com/musterhq/muster/internal/agentproto"
+	agentdevice "github.com/musterhq/muster/internal/agent/device"
+	"github.com/musterhq/muster/internal/agent/protocol"
 	"github.com/musterhq/muster/internal/fault"
 )
 
@@ -62,7 +62,7 @@ func (db *DB) AgentOf(ctx context.Context, assetID string, epoch int) (agentdevi
 // key, and the number is higher than all before. It may be lost with the
 // machine's power: the agent's own counter only grows, and the request's time is
 // checked.
-func (db *DB) Contact(ctx context.Context, id string, key agentproto.PublicKey, sequence int64) (agentdevice.Device, bool, error) {
+func (db *DB) Contact(ctx context.Context, id string, key protocol.PublicKey, sequence int64) (agentdevice.Device, bool, error) {
 	var d agentdevice.Device
 	err := db.statementRelaxed(ctx, func(ctx context.Context, c conn) (err error) {
 		d, err = one(ctx, c, scanAgent, `UPDATE agent_devices SET last_sequence = ?, seen_at = ?

@@ -5,12 +5,12 @@ import (
 	"testing"
 	"time"
 
-	"github.com/musterhq/muster/internal/agentdevice"
-	"github.com/musterhq/muster/internal/agentproto"
+	agentdevice "github.com/musterhq/muster/internal/agent/device"
+	"github.com/musterhq/muster/internal/agent/protocol"
 	"github.com/musterhq/muster/internal/asset"
-	"github.com/musterhq/muster/internal/enrolment"
+	"github.com/musterhq/muster/internal/enrollment"
 	"github.com/musterhq/muster/internal/fault"
-	"github.com/musterhq/muster/internal/name"
+	"github.com/musterhq/muster/internal/resource"
 )
 
 // A token leads to its device, from when that has its asset.
@@ -25,7 +25,7 @@ func TestAgentOfToken(t *testing.T) {
 			f.code(fault.NotFound, err)
 		}
 		none()
-		d := agentdevice.Device{ID: name.NewID(), Role: agentproto.Manager, Key: agentproto.PublicKey{Algorithm: agentproto.Ed25519, SPKI: "k"},
+		d := agentdevice.Device{ID: resource.NewID(), Role: protocol.Manager, Key: protocol.PublicKey{Algorithm: protocol.Ed25519, SPKI: "k"},
 			State: agentdevice.Active, EnrolledAt: f.clock.Now(), SeenAt: f.clock.Now()}
 		enrolled, err := f.db.EnrollAgent(f.Context(), agentdevice.Enrollment{Hash: hash, Device: d, Again: f.clock.Now()}, f.agent("SN-1"))
 		f.ok(err)
@@ -37,7 +37,7 @@ func TestAgentOfToken(t *testing.T) {
 }
 
 // agent is what an enrolling agent says of itself.
-func (f *fixture) agent(serial string) enrolment.Observation {
+func (f *fixture) agent(serial string) enrollment.Observation {
 	o := f.seen("")
 	o.Management, o.Enrolling, o.EnrolledAt, o.SerialNumber, o.Brand = asset.Agent, true, o.ObservedAt, serial, "Acme"
 	return o

@@ -8,10 +8,10 @@ import (
 	"errors"
 	"time"
 
-	"github.com/musterhq/muster/internal/agentdevice"
+	agentdevice "github.com/musterhq/muster/internal/agent/device"
 	"github.com/musterhq/muster/internal/asset"
 	"github.com/musterhq/muster/internal/command"
-	"github.com/musterhq/muster/internal/enrolment"
+	"github.com/musterhq/muster/internal/enrollment"
 	"github.com/musterhq/muster/internal/fault"
 )
 
@@ -42,7 +42,7 @@ const (
 
 // EnrollAgent redeems a token: the device, its asset and the end of the device
 // that was that asset before are one transaction.
-func (db *DB) EnrollAgent(ctx context.Context, e agentdevice.Enrollment, o enrolment.Observation) (agentdevice.Device, error) {
+func (db *DB) EnrollAgent(ctx context.Context, e agentdevice.Enrollment, o enrollment.Observation) (agentdevice.Device, error) {
 	var got agentdevice.Device
 	o = keepable(o)
 	err := db.write(ctx, func(ctx context.Context, t *tx) error {

@@ -11,16 +11,16 @@ import (
 
 	"github.com/musterhq/muster/internal/asset"
 	"github.com/musterhq/muster/internal/fault"
-	"github.com/musterhq/muster/internal/name"
 	"github.com/musterhq/muster/internal/operation"
+	"github.com/musterhq/muster/internal/resource"
 )
 
 func TestImportedAssetsArePending(t *testing.T) {
 	withCompany(t, func(f *fixture) {
-		want := asset.Asset{ID: name.NewID(), CompanyID: f.company.ID, CompanySlug: "acme", Identification: "Till 3 ö", Status: asset.Pending,
+		want := asset.Asset{ID: resource.NewID(), CompanyID: f.company.ID, CompanySlug: "acme", Identification: "Till 3 ö", Status: asset.Pending,
 			CreatedAt: f.clock.Now(), CustomData: map[string]string{"department": "Sales", "\"": "\\"}, Tags: []string{"a", "b;c"},
 			Specifications: map[string]string{"serialNumber": "S1", "model": "M"}}
-		bare := asset.Asset{ID: name.NewID(), CompanyID: f.company.ID, CompanySlug: "acme", Status: asset.Pending, CreatedAt: f.clock.Now()}
+		bare := asset.Asset{ID: resource.NewID(), CompanyID: f.company.ID, CompanySlug: "acme", Status: asset.Pending, CreatedAt: f.clock.Now()}
 		given := want
 		given.Status, given.Device = asset.Active, &asset.Device{Name: "x"} // not the importer's to say
 		f.ok(f.db.ImportAssets(f.Context(), []asset.Asset{given, bare}))
@@ -71,7 +71,7 @@ func (f *fixture) inventory(size int) (all []asset.Asset, policies []string) {
 	for n := range size {
 		f.clock.Advance(time.Duration(random.IntN(2)) * time.Second) // some share their times
 		if random.IntN(6) == 0 {
-			pending = append(pending, asset.Asset{ID: name.NewID(), CompanyID: f.company.ID, CreatedAt: f.clock.Now(),
+			pending = append(pending, asset.Asset{ID: resource.NewID(), CompanyID: f.company.ID, CreatedAt: f.clock.Now(),
 				Identification: fmt.Sprintf("%s%d", []string{"a", "B", "ö", ""}[random.IntN(4)], random.IntN(9))})
 			continue
 		}

@@ -5,7 +5,7 @@ import (
 	"encoding/hex"
 
 	"github.com/musterhq/muster/internal/activity"
-	"github.com/musterhq/muster/internal/agentdevice"
+	agentdevice "github.com/musterhq/muster/internal/agent/device"
 	"github.com/musterhq/muster/internal/asset"
 	"github.com/musterhq/muster/internal/fault"
 )

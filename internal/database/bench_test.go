@@ -17,8 +17,8 @@ import (
 	"github.com/musterhq/muster/internal/database"
 	"github.com/musterhq/muster/internal/database/benchtest"
 	"github.com/musterhq/muster/internal/database/pgtest"
-	"github.com/musterhq/muster/internal/enrolment"
-	"github.com/musterhq/muster/internal/name"
+	"github.com/musterhq/muster/internal/enrollment"
+	"github.com/musterhq/muster/internal/resource"
 )
 
 // Each figure stands beside the floor of the same engine, taken in the same
@@ -280,7 +280,7 @@ func BenchmarkWrites(b *testing.B) {
 
 func (f *fleet) intent(n int) command.Command {
 	return command.Command{
-		ID: name.NewID(), CompanyID: f.Company.ID, AssetID: f.Some[n%len(f.Some)], Epoch: 1, Type: command.Lock,
+		ID: resource.NewID(), CompanyID: f.Company.ID, AssetID: f.Some[n%len(f.Some)], Epoch: 1, Type: command.Lock,
 		State: command.Prepared, CreatedAt: f.clock.Now(), Actor: command.Actor{Kind: access.APIKey, ID: "key", Prefix: "prefix"},
 	}
 }
@@ -297,9 +297,9 @@ func (f *fleet) send(ctx context.Context, n int) error {
 // report is one more word of a device that has joined.
 func (f *fleet) report(ctx context.Context, n int) error {
 	f.clock.Advance(time.Millisecond)
-	_, err := f.db.Observe(ctx, enrolment.Observation{
+	_, err := f.db.Observe(ctx, enrollment.Observation{
 		CompanyID: f.Company.ID, Device: fmt.Sprint("bench", n%1000), Management: asset.Platform,
-		ReportedAt: f.clock.Now(), ObservedAt: f.clock.Now(), MessageID: name.NewID(),
+		ReportedAt: f.clock.Now(), ObservedAt: f.clock.Now(), MessageID: resource.NewID(),
 		Specifications: map[string]string{"osVersion": "15"}, StatusReport: json.RawMessage(`{"batteryLevel":50}`),
 	})
 	return err

@@ -8,10 +8,10 @@ import (
 	"maps"
 	"time"
 
-	"github.com/musterhq/muster/internal/agentdevice"
-	"github.com/musterhq/muster/internal/agentproto"
+	agentdevice "github.com/musterhq/muster/internal/agent/device"
+	"github.com/musterhq/muster/internal/agent/protocol"
 	"github.com/musterhq/muster/internal/asset"
-	"github.com/musterhq/muster/internal/enrolment"
+	"github.com/musterhq/muster/internal/enrollment"
 	"github.com/musterhq/muster/internal/fault"
 )
 
@@ -70,7 +70,7 @@ func (h held) hintCompanions(ctx context.Context, t *tx) error {
 	if h.management != string(asset.Platform) {
 		return nil
 	}
-	ids, err := list(ctx, t, scanValue[string], `SELECT id FROM agent_devices WHERE asset_id = ? AND role = '`+string(agentproto.Companion)+`'
+	ids, err := list(ctx, t, scanValue[string], `SELECT id FROM agent_devices WHERE asset_id = ? AND role = '`+string(protocol.Companion)+`'
 		AND state <> '`+string(agentdevice.Deleted)+`'`, h.id)
 	t.ended = append(t.ended, ids...)
 	return err
@@ -142,7 +142,7 @@ func (db *DB) ReportCompanion(ctx context.Context, d agentdevice.Device, r agent
 			if err != nil {
 				return err
 			}
-			if len(told) <= enrolment.MaxReport {
+			if len(told) <= enrollment.MaxReport {
 				h.reported = told
 			}
 		}

@@ -7,20 +7,20 @@ import (
 	"testing"
 	"time"
 
-	"github.com/musterhq/muster/internal/agentdevice"
-	"github.com/musterhq/muster/internal/agentproto"
+	agentdevice "github.com/musterhq/muster/internal/agent/device"
+	"github.com/musterhq/muster/internal/agent/protocol"
 	"github.com/musterhq/muster/internal/asset"
 	"github.com/musterhq/muster/internal/command"
-	"github.com/musterhq/muster/internal/name"
+	"github.com/musterhq/muster/internal/resource"
 )
 
 // companion enrolls a companion of a platform device.
 func (f *fixture) companion(a asset.Asset) agentdevice.Device {
 	f.Helper()
-	token := agentdevice.CompanionToken{Hash: sha256.Sum256([]byte(name.NewID())), CompanyID: f.company.ID, AssetID: a.ID, Epoch: a.Device.Epoch, ExpiresAt: f.clock.Now().Add(time.Hour)}
+	token := agentdevice.CompanionToken{Hash: sha256.Sum256([]byte(resource.NewID())), CompanyID: f.company.ID, AssetID: a.ID, Epoch: a.Device.Epoch, ExpiresAt: f.clock.Now().Add(time.Hour)}
 	f.ok(f.db.CreateCompanionToken(f.Context(), token))
-	d, err := f.db.RedeemCompanionToken(f.Context(), token.Hash, agentdevice.Device{ID: name.NewID(), Role: agentproto.Companion,
-		Key: agentproto.PublicKey{SPKI: name.NewID()}, State: agentdevice.Active}, f.clock.Now())
+	d, err := f.db.RedeemCompanionToken(f.Context(), token.Hash, agentdevice.Device{ID: resource.NewID(), Role: protocol.Companion,
+		Key: protocol.PublicKey{SPKI: resource.NewID()}, State: agentdevice.Active}, f.clock.Now())
 	f.ok(err)
 	return d
 }
@@ -52,7 +52,7 @@ func TestCompanion_HintedWhenItsDeviceEnds(t *testing.T) {
 			},
 			"enrolled again": func(device string, _ asset.Asset) { f.observe(f.joined(device, "")) },
 		} {
-			device := name.NewID()
+			device := resource.NewID()
 			a := f.enrol(device, "")
 			d := f.companion(a)
 			f.observe(f.seen(device))

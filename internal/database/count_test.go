@@ -14,7 +14,7 @@ import (
 
 	"github.com/musterhq/muster/internal/asset"
 	"github.com/musterhq/muster/internal/company"
-	"github.com/musterhq/muster/internal/enrolment"
+	"github.com/musterhq/muster/internal/enrollment"
 )
 
 // checkCounts compares the kept counts with the assets.
@@ -72,7 +72,7 @@ func TestPatchLevels(t *testing.T) {
 		o.Specifications = map[string]string{"securityPatchLevel": "2026-11-05"}
 		f.observe(o)
 		f.checkPatches(nil, "2026-11=1 2026-10=1 2026-09=1 =7")
-		f.observe(enrolment.Observation{CompanyID: f.company.ID, Device: o.Device, Gone: true, ObservedAt: f.clock.Now()})
+		f.observe(enrollment.Observation{CompanyID: f.company.ID, Device: o.Device, Gone: true, ObservedAt: f.clock.Now()})
 		f.checkPatches(nil, "2026-10=1 2026-09=1 =7")
 	})
 }

@@ -9,8 +9,8 @@ import (
 	"time"
 
 	"github.com/musterhq/muster/internal/access"
-	"github.com/musterhq/muster/internal/agentdevice"
-	"github.com/musterhq/muster/internal/agentproto"
+	agentdevice "github.com/musterhq/muster/internal/agent/device"
+	"github.com/musterhq/muster/internal/agent/protocol"
 	"github.com/musterhq/muster/internal/asset"
 	"github.com/musterhq/muster/internal/fault"
 )
@@ -21,7 +21,7 @@ func TestUpdateAgent_FormerKey(t *testing.T) {
 		d, err := f.enrolAgent(f.agentPolicy("Kiosk"), "SN-1", "")
 		f.ok(err)
 		next := func(spki string) agentdevice.Change {
-			return agentdevice.Change{Was: d.Key, Key: &agentproto.PublicKey{Algorithm: agentproto.Ed25519, SPKI: spki}}
+			return agentdevice.Change{Was: d.Key, Key: &protocol.PublicKey{Algorithm: protocol.Ed25519, SPKI: spki}}
 		}
 		f.ok(f.db.UpdateAgent(f.Context(), d.ID, next("one")))
 		f.code(fault.Refused, f.db.UpdateAgent(f.Context(), d.ID, next("two")))

@@ -6,7 +6,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/musterhq/muster/internal/agentdevice"
+	agentdevice "github.com/musterhq/muster/internal/agent/device"
 )
 
 const deliveryColumns = `command_id, device_id, type, args, created_at, deadline, final, accepted_at, number`

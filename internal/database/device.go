@@ -8,7 +8,7 @@ import (
 
 	"github.com/musterhq/muster/internal/asset"
 	"github.com/musterhq/muster/internal/command"
-	"github.com/musterhq/muster/internal/enrolment"
+	"github.com/musterhq/muster/internal/enrollment"
 )
 
 // held is an asset's row, locked, with what an observation compares and changes.
@@ -212,7 +212,7 @@ func (db *DB) AssignPolicy(ctx context.Context, assetID string, epoch int, polic
 		h.count(counts, -1)
 		h.policyID = policyID
 		if h.status != asset.Inactive {
-			h.status = h.settled(enrolment.Observation{})
+			h.status = h.settled(enrollment.Observation{})
 		}
 		h.count(counts, 1)
 		if err := h.save(ctx, t); err != nil {

@@ -12,10 +12,10 @@ import (
 	"github.com/musterhq/muster/internal/command"
 	"github.com/musterhq/muster/internal/company"
 	"github.com/musterhq/muster/internal/database"
-	"github.com/musterhq/muster/internal/enrolment"
+	"github.com/musterhq/muster/internal/enrollment"
 	"github.com/musterhq/muster/internal/fault"
-	"github.com/musterhq/muster/internal/name"
 	"github.com/musterhq/muster/internal/policy"
+	"github.com/musterhq/muster/internal/resource"
 )
 
 // fixture is a database with one company, and what tests do with it in a line.
@@ -54,7 +54,7 @@ func (f *fixture) code(want fault.Code, err error) {
 
 func (f *fixture) newCompany(slug string) company.Company {
 	f.Helper()
-	c := company.Company{ID: name.NewID(), Slug: slug, Name: "Company " + slug, InactiveAfter: 30 * 24 * time.Hour,
+	c := company.Company{ID: resource.NewID(), Slug: slug, Name: "Company " + slug, InactiveAfter: 30 * 24 * time.Hour,
 		KeepActivity: company.DefaultKeepActivity,
 		Enterprise:   "enterprises/LC" + slug, CreatedAt: f.clock.Now(), Settings: access.Settings{DeviceCommands: true}}
 	f.ok(f.db.CreateCompany(f.Context(), c))
@@ -63,21 +63,21 @@ func (f *fixture) newCompany(slug string) company.Company {
 
 func (f *fixture) newPolicy(display string) policy.Policy {
 	f.Helper()
-	p := policy.Policy{ID: name.NewID(), CompanyID: f.company.ID, CompanySlug: f.company.Slug, Name: display,
+	p := policy.Policy{ID: resource.NewID(), CompanyID: f.company.ID, CompanySlug: f.company.Slug, Name: display,
 		Type: policy.Platform, Version: 1, Document: json.RawMessage(`{"a":1}`), CreatedAt: f.clock.Now(), UpdatedAt: f.clock.Now()}
 	f.ok(f.db.CreatePolicy(f.Context(), p, policy.Author{Kind: "USER", ID: "u1", Name: "Ada"}, ""))
 	return p
 }
 
 // seen is a report of a device, a second after the last.
-func (f *fixture) seen(device string) enrolment.Observation {
+func (f *fixture) seen(device string) enrollment.Observation {
 	f.clock.Advance(time.Second)
-	return enrolment.Observation{CompanyID: f.company.ID, Device: device, Management: asset.Platform,
+	return enrollment.Observation{CompanyID: f.company.ID, Device: device, Management: asset.Platform,
 		ReportedAt: f.clock.Now(), ObservedAt: f.clock.Now()}
 }
 
 // joined is a device's enrollment under a policy that it has applied.
-func (f *fixture) joined(device, policyID string) enrolment.Observation {
+func (f *fixture) joined(device, policyID string) enrollment.Observation {
 	o := f.seen(device)
 	o.Enrolling, o.EnrolledAt = true, o.ObservedAt
 	o.SerialNumber, o.Brand, o.Model = "SN-"+device, "Acme", "Phone 1"
@@ -86,7 +86,7 @@ func (f *fixture) joined(device, policyID string) enrolment.Observation {
 	return o
 }
 
-func (f *fixture) observe(o enrolment.Observation) enrolment.Change {
+func (f *fixture) observe(o enrollment.Observation) enrollment.Change {
 	f.Helper()
 	change, err := f.db.Observe(f.Context(), o)
 	f.ok(err)
@@ -109,7 +109,7 @@ func (f *fixture) enrol(device, policyID string) asset.Asset {
 
 // intent is a command to an asset's present enrollment.
 func (f *fixture) intent(a asset.Asset, kind command.Type) command.Command {
-	c := command.Command{ID: name.NewID(), CompanyID: a.CompanyID, AssetID: a.ID, Type: kind, State: command.Prepared,
+	c := command.Command{ID: resource.NewID(), CompanyID: a.CompanyID, AssetID: a.ID, Type: kind, State: command.Prepared,
 		CreatedAt: f.clock.Now(), Actor: command.Actor{Kind: access.APIKey, ID: "k1", Prefix: "abc", Name: "ci"}}
 	if a.Device != nil {
 		c.Epoch = a.Device.Epoch

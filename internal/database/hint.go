@@ -2,28 +2,28 @@ package database
 
 import (
 	"github.com/musterhq/muster/internal/command"
-	"github.com/musterhq/muster/internal/name"
 	"github.com/musterhq/muster/internal/proposal"
+	"github.com/musterhq/muster/internal/resource"
 )
 
 // hintAsset tells the pages that are open, on every replica, that an asset
 // changed; id empty: some did. Last-seen times alone are not told.
 func (db *DB) hintAsset(companyID, id string) {
-	db.Notify(name.Changes, name.Change(companyID, "asset", id))
+	db.Notify(resource.Changes, resource.Change(companyID, "asset", id))
 }
 
 // hintCommand tells that a command moved; the id is its asset's.
 func (db *DB) hintCommand(c command.Command) {
-	db.Notify(name.Changes, name.Change(c.CompanyID, "command", c.AssetID))
+	db.Notify(resource.Changes, resource.Change(c.CompanyID, "command", c.AssetID))
 }
 
 // hintPolicy tells that a policy, or how far the platform's copy has come,
 // changed.
 func (db *DB) hintPolicy(companyID, id string) {
-	db.Notify(name.Changes, name.Change(companyID, "policy", id))
+	db.Notify(resource.Changes, resource.Change(companyID, "policy", id))
 }
 
 // hintProposal tells that a proposal was made or moved.
 func (db *DB) hintProposal(p proposal.Proposal) {
-	db.Notify(name.Changes, name.Change(p.CompanyID, "proposal", p.ID))
+	db.Notify(resource.Changes, resource.Change(p.CompanyID, "proposal", p.ID))
 }

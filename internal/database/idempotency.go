@@ -7,8 +7,8 @@ import (
 	"errors"
 	"time"
 
-	"github.com/musterhq/muster/internal/name"
 	"github.com/musterhq/muster/internal/operation"
+	"github.com/musterhq/muster/internal/resource"
 )
 
 // Claims of idempotent requests. Each step is one statement that compares what
@@ -72,7 +72,7 @@ func (db *DB) seeClaim(ctx context.Context, c operation.Claim) (operation.Holdin
 // firstClaim makes the claim, if there is none or it has expired; sql.ErrNoRows
 // if there is.
 func (db *DB) firstClaim(ctx context.Context, c operation.Claim) (operation.Holding, error) {
-	h := operation.Holding{State: operation.Claimed, ID: c.ID, Ref: name.NewID(), Attempt: 1}
+	h := operation.Holding{State: operation.Claimed, ID: c.ID, Ref: resource.NewID(), Attempt: 1}
 	err := db.statement(ctx, func(ctx context.Context, on conn) error {
 		_, err := value[string](ctx, on, `INSERT INTO claims (id, ref, fingerprint, attempt, leased_until, expires_at) VALUES (?, ?, ?, 1, ?, ?)
 			ON CONFLICT (id) DO UPDATE SET ref = excluded.ref, fingerprint = excluded.fingerprint, attempt = 1,

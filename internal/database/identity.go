@@ -6,7 +6,7 @@ import (
 	"errors"
 
 	"github.com/musterhq/muster/internal/asset"
-	"github.com/musterhq/muster/internal/enrolment"
+	"github.com/musterhq/muster/internal/enrollment"
 	"github.com/musterhq/muster/internal/fault"
 )
 
@@ -25,15 +25,15 @@ const (
 // identify finds the asset that a joining device is, locked: the one that the
 // request proved to be for, else by its previous names, by the channel's stable
 // id, by serial number and brand. No id: none.
-func identify(ctx context.Context, t *tx, o enrolment.Observation) (held, joinedBy, error) {
+func identify(ctx context.Context, t *tx, o enrollment.Observation) (held, joinedBy, error) {
 	if o.AssetID != "" {
 		h, err := granted(ctx, t, o)
 		return h, joinedByGrant, err
 	}
 	for _, way := range []struct {
 		by   joinedBy
-		find func(context.Context, *tx, enrolment.Observation) ([]string, error)
-		fits func(h held, o enrolment.Observation) bool
+		find func(context.Context, *tx, enrollment.Observation) ([]string, error)
+		fits func(h held, o enrollment.Observation) bool
 	}{{joinedByName, byName, mayContinue}, {joinedByStable, byStableID, mayContinue}, {joinedBySerial, bySerial, fitsSerial}} {
 		ids, err := way.find(ctx, t, o)
 		if err != nil {
@@ -51,7 +51,7 @@ func identify(ctx context.Context, t *tx, o enrolment.Observation) (held, joined
 
 // granted is the asset that a token was made for or a former key belongs to,
 // unless a device has enrolled as that asset since.
-func granted(ctx context.Context, t *tx, o enrolment.Observation) (held, error) {
+func granted(ctx context.Context, t *tx, o enrollment.Observation) (held, error) {
 	h, err := hold(ctx, t, o.AssetID)
 	switch {
 	case err != nil:
@@ -64,7 +64,7 @@ func granted(ctx context.Context, t *tx, o enrolment.Observation) (held, error) 
 
 // mayContinue reports whether a device of this management may go on as the
 // asset: the management of a live asset never changes by an enrollment.
-func mayContinue(h held, o enrolment.Observation) bool {
+func mayContinue(h held, o enrollment.Observation) bool {
 	return !h.status.Enrolled() || h.management == string(o.Management)
 }
 
@@ -72,7 +72,7 @@ func mayContinue(h held, o enrolment.Observation) bool {
 // claim: printed on the box, and anybody's to make. It finds what is not
 // managed. A live asset is joined by it only on the word of the platform, which
 // read it from the device, and only if no stable id says otherwise.
-func fitsSerial(h held, o enrolment.Observation) bool {
+func fitsSerial(h held, o enrollment.Observation) bool {
 	switch {
 	case h.serialKey != identityKey(o.SerialNumber) || h.brandKey != "" && h.brandKey != identityKey(o.Brand):
 		return false
@@ -86,13 +86,13 @@ func fitsSerial(h held, o enrolment.Observation) bool {
 
 // byName finds the asset that had the device's name, or one of its previous
 // names, last.
-func byName(ctx context.Context, t *tx, o enrolment.Observation) ([]string, error) {
+func byName(ctx context.Context, t *tx, o enrollment.Observation) ([]string, error) {
 	names := append([]string{o.Device}, o.Previous...)
 	return optional(value[string](ctx, t, `SELECT asset_id FROM device_names WHERE company_id = ? AND name IN (`+marks(len(names))+`)
 		AND asset_id <> '' ORDER BY observed_at DESC, name LIMIT 1`, append([]any{o.CompanyID}, anys(names)...)...))
 }
 
-func byStableID(ctx context.Context, t *tx, o enrolment.Observation) ([]string, error) {
+func byStableID(ctx context.Context, t *tx, o enrollment.Observation) ([]string, error) {
 	return optional(value[string](ctx, t, `SELECT id FROM assets WHERE company_id = ? AND stable_id = ? AND stable_id <> ''
 		ORDER BY created_at, id LIMIT 1`, o.CompanyID, o.StableID))
 }
@@ -107,7 +107,7 @@ func optional(id string, err error) ([]string, error) {
 
 // bySerial finds the assets with the device's serial number: those that were
 // managed first, then those that were imported.
-func bySerial(ctx context.Context, t *tx, o enrolment.Observation) ([]string, error) {
+func bySerial(ctx context.Context, t *tx, o enrollment.Observation) ([]string, error) {
 	serial := identityKey(o.SerialNumber)
 	if serial == "" {
 		return nil, nil

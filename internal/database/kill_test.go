@@ -18,8 +18,8 @@ import (
 	"github.com/musterhq/muster/internal/asset"
 	"github.com/musterhq/muster/internal/command"
 	"github.com/musterhq/muster/internal/database"
-	"github.com/musterhq/muster/internal/enrolment"
-	"github.com/musterhq/muster/internal/name"
+	"github.com/musterhq/muster/internal/enrollment"
+	"github.com/musterhq/muster/internal/resource"
 )
 
 // writesTo makes this test program a writer on a database, until it is killed.
@@ -49,7 +49,7 @@ func writeUntilKilled(url string) error {
 	for n := range errs {
 		all.Go(func() {
 			for errs[n] == nil {
-				errs[n] = writeSome(db, c.ID, name.NewID())
+				errs[n] = writeSome(db, c.ID, resource.NewID())
 			}
 		})
 	}
@@ -59,7 +59,7 @@ func writeUntilKilled(url string) error {
 
 func writeSome(db *database.DB, companyID, device string) error {
 	ctx, now := context.Background(), time.Now()
-	change, err := db.Observe(ctx, enrolment.Observation{
+	change, err := db.Observe(ctx, enrollment.Observation{
 		CompanyID: companyID, Device: device, Management: asset.Platform, Enrolling: true, EnrolledAt: now, ReportedAt: now,
 		ObservedAt: now, SerialNumber: device, Brand: "Acme", Model: "Phone",
 	})
@@ -67,7 +67,7 @@ func writeSome(db *database.DB, companyID, device string) error {
 		return err
 	}
 	c, _, err := db.Begin(ctx, command.Command{
-		ID: name.NewID(), CompanyID: companyID, AssetID: change.AssetID, Epoch: change.Epoch, Type: command.Lock,
+		ID: resource.NewID(), CompanyID: companyID, AssetID: change.AssetID, Epoch: change.Epoch, Type: command.Lock,
 		State: command.Prepared, CreatedAt: now, Actor: command.Actor{Kind: access.APIKey, ID: "k", Prefix: "p"},
 	}, nil)
 	if err != nil {

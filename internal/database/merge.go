@@ -4,7 +4,7 @@ import (
 	"context"
 
 	"github.com/musterhq/muster/internal/activity"
-	"github.com/musterhq/muster/internal/agentdevice"
+	agentdevice "github.com/musterhq/muster/internal/agent/device"
 	"github.com/musterhq/muster/internal/asset"
 	"github.com/musterhq/muster/internal/command"
 	"github.com/musterhq/muster/internal/fault"

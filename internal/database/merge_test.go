@@ -6,19 +6,19 @@ import (
 	"time"
 
 	"github.com/musterhq/muster/internal/activity"
-	"github.com/musterhq/muster/internal/agentdevice"
-	"github.com/musterhq/muster/internal/agentproto"
+	agentdevice "github.com/musterhq/muster/internal/agent/device"
+	"github.com/musterhq/muster/internal/agent/protocol"
 	"github.com/musterhq/muster/internal/asset"
 	"github.com/musterhq/muster/internal/command"
 	"github.com/musterhq/muster/internal/fault"
-	"github.com/musterhq/muster/internal/name"
 	"github.com/musterhq/muster/internal/policy"
+	"github.com/musterhq/muster/internal/resource"
 )
 
 // agentPolicy makes a policy for agents.
 func (f *fixture) agentPolicy(display string) policy.Policy {
 	f.Helper()
-	p := policy.Policy{ID: name.NewID(), CompanyID: f.company.ID, CompanySlug: f.company.Slug, Name: display, Type: policy.Agent,
+	p := policy.Policy{ID: resource.NewID(), CompanyID: f.company.ID, CompanySlug: f.company.Slug, Name: display, Type: policy.Agent,
 		Version: 1, Document: []byte(`{"settings":{}}`), CreatedAt: f.clock.Now(), UpdatedAt: f.clock.Now()}
 	f.ok(f.db.CreatePolicy(f.Context(), p, policy.Author{Kind: "USER", ID: "u1", Name: "Ada"}, ""))
 	return p
@@ -27,7 +27,7 @@ func (f *fixture) agentPolicy(display string) policy.Policy {
 // enrolAgent enrolls an agent that claims a serial number; asset may be empty.
 func (f *fixture) enrolAgent(p policy.Policy, serial, assetID string) (agentdevice.Device, error) {
 	f.Helper()
-	token := agentdevice.Token{Hash: sha256.Sum256([]byte(name.NewID())), CompanyID: f.company.ID, AssetID: assetID, ExpiresAt: f.clock.Now().Add(time.Hour)}
+	token := agentdevice.Token{Hash: sha256.Sum256([]byte(resource.NewID())), CompanyID: f.company.ID, AssetID: assetID, ExpiresAt: f.clock.Now().Add(time.Hour)}
 	var err error
 	if assetID == "" {
 		token.PolicyID = p.ID
@@ -41,7 +41,7 @@ func (f *fixture) enrolAgent(p policy.Policy, serial, assetID string) (agentdevi
 
 func (f *fixture) redeem(token agentdevice.Token, serial string) (agentdevice.Device, error) {
 	f.Helper()
-	d := agentdevice.Device{ID: name.NewID(), Role: agentproto.Manager, Key: agentproto.PublicKey{Algorithm: agentproto.Ed25519, SPKI: name.NewID()},
+	d := agentdevice.Device{ID: resource.NewID(), Role: protocol.Manager, Key: protocol.PublicKey{Algorithm: protocol.Ed25519, SPKI: resource.NewID()},
 		State: agentdevice.Active, EnrolledAt: f.clock.Now(), SeenAt: f.clock.Now()}
 	return f.db.EnrollAgent(f.Context(), agentdevice.Enrollment{Hash: token.Hash, Device: d, Again: f.clock.Now()}, f.agent(serial))
 }
@@ -128,9 +128,9 @@ func TestEnrollAgent_FormerKey(t *testing.T) {
 		first, err := f.enrolAgent(p, "SN-1", "")
 		f.ok(err)
 		again := func(former agentdevice.Device) (agentdevice.Device, error) {
-			token := agentdevice.Token{Hash: sha256.Sum256([]byte(name.NewID())), CompanyID: f.company.ID, PolicyID: p.ID, ExpiresAt: f.clock.Now().Add(time.Hour)}
+			token := agentdevice.Token{Hash: sha256.Sum256([]byte(resource.NewID())), CompanyID: f.company.ID, PolicyID: p.ID, ExpiresAt: f.clock.Now().Add(time.Hour)}
 			f.ok(f.db.CreateAgentToken(f.Context(), token))
-			d := agentdevice.Device{ID: name.NewID(), Role: agentproto.Manager, Key: agentproto.PublicKey{SPKI: name.NewID()}, State: agentdevice.Active}
+			d := agentdevice.Device{ID: resource.NewID(), Role: protocol.Manager, Key: protocol.PublicKey{SPKI: resource.NewID()}, State: agentdevice.Active}
 			return f.db.EnrollAgent(f.Context(), agentdevice.Enrollment{Hash: token.Hash, Device: d, Again: f.clock.Now(), Former: former.ID, FormerKey: former.Key}, f.agent("SN-1"))
 		}
 		wrong := first
@@ -144,10 +144,10 @@ func TestEnrollAgent_FormerKey(t *testing.T) {
 		f.code(fault.Refused, err)
 		other, err := f.enrolAgent(p, "SN-2", "")
 		f.ok(err)
-		token := agentdevice.Token{Hash: sha256.Sum256([]byte(name.NewID())), CompanyID: f.company.ID, PolicyID: p.ID, AssetID: other.AssetID, Epoch: 1, ExpiresAt: f.clock.Now().Add(time.Hour)}
+		token := agentdevice.Token{Hash: sha256.Sum256([]byte(resource.NewID())), CompanyID: f.company.ID, PolicyID: p.ID, AssetID: other.AssetID, Epoch: 1, ExpiresAt: f.clock.Now().Add(time.Hour)}
 		_, err = f.db.CreateAssetToken(f.Context(), token)
 		f.ok(err)
-		moved := agentdevice.Device{ID: name.NewID(), Role: agentproto.Manager, Key: agentproto.PublicKey{SPKI: name.NewID()}, State: agentdevice.Active}
+		moved := agentdevice.Device{ID: resource.NewID(), Role: protocol.Manager, Key: protocol.PublicKey{SPKI: resource.NewID()}, State: agentdevice.Active}
 		moved, err = f.db.EnrollAgent(f.Context(), agentdevice.Enrollment{Hash: token.Hash, Device: moved, Again: f.clock.Now(), Former: second.ID, FormerKey: second.Key}, f.agent("SN-1"))
 		f.ok(err)
 		equal(f, "the asset of a token that was made for one", moved.AssetID, other.AssetID)

@@ -6,7 +6,7 @@ import (
 
 	"github.com/musterhq/muster/internal/access"
 	"github.com/musterhq/muster/internal/activity"
-	"github.com/musterhq/muster/internal/name"
+	"github.com/musterhq/muster/internal/resource"
 )
 
 // lockConnection returns a connection that no other changes until the
@@ -33,14 +33,14 @@ func (db *DB) addGrant(ctx context.Context, t *tx, code access.AuthorizationCode
 			created_at, last_used_at, revoked_at)
 		VALUES (?, ?, ?, ?, ?, ?, FALSE, ?, 0, 0)
 		ON CONFLICT (user_id, client_id) WHERE revoked_at = 0 DO UPDATE SET client_name = excluded.client_name`,
-		name.NewID(), code.CompanyID, code.UserID, code.ClientID, code.ClientName, int64(code.Scopes), now); err != nil {
+		resource.NewID(), code.CompanyID, code.UserID, code.ClientID, code.ClientName, int64(code.Scopes), now); err != nil {
 		return access.OAuthConnection{}, err
 	}
 	o, err := lockConnection(ctx, t, `o.user_id = ? AND o.client_id = ? AND o.revoked_at = 0`, code.UserID, code.ClientID)
 	if err != nil {
 		return o, err
 	}
-	grantID := name.NewID()
+	grantID := resource.NewID()
 	if _, err := t.exec(ctx, `INSERT INTO oauth_grants (id, connection_id, scopes, created_at, last_used_at) VALUES (?, ?, ?, ?, ?)`,
 		grantID, o.ID, int64(code.Scopes), now, 0); err != nil {
 		return o, err

@@ -10,9 +10,9 @@ import (
 	"time"
 
 	"github.com/musterhq/muster/internal/asset"
-	"github.com/musterhq/muster/internal/enrolment"
+	"github.com/musterhq/muster/internal/enrollment"
 	"github.com/musterhq/muster/internal/fault"
-	"github.com/musterhq/muster/internal/name"
+	"github.com/musterhq/muster/internal/resource"
 )
 
 // Observe applies one observation in one transaction. The rules, each of which
@@ -25,18 +25,18 @@ import (
 //   - A device that we do not know joins, whatever its first word is: the
 //     message that said so may be lost.
 //   - A new enrollment is a new epoch; what was asked of the old one has failed.
-func (db *DB) Observe(ctx context.Context, o enrolment.Observation) (enrolment.Change, error) {
+func (db *DB) Observe(ctx context.Context, o enrollment.Observation) (enrollment.Change, error) {
 	if o.ObservedAt.IsZero() {
 		o.ObservedAt = db.now()
 	}
 	o = keepable(o)
-	var change enrolment.Change
+	var change enrollment.Change
 	err := db.write(ctx, func(ctx context.Context, t *tx) (err error) {
 		change, err = observe(ctx, t, o)
 		return err
 	})
 	if err != nil {
-		return enrolment.Change{}, err
+		return enrollment.Change{}, err
 	}
 	if change.Applied {
 		db.hintAsset(o.CompanyID, change.AssetID)
@@ -45,7 +45,7 @@ func (db *DB) Observe(ctx context.Context, o enrolment.Observation) (enrolment.C
 }
 
 // keepable is the observation with texts that both engines keep.
-func keepable(o enrolment.Observation) enrolment.Observation {
+func keepable(o enrollment.Observation) enrollment.Observation {
 	for _, text := range []*string{&o.Device, &o.StableID, &o.SerialNumber, &o.Brand, &o.Model} {
 		*text = storable(*text)
 	}
@@ -53,8 +53,8 @@ func keepable(o enrolment.Observation) enrolment.Observation {
 	return o
 }
 
-func observe(ctx context.Context, t *tx, o enrolment.Observation) (enrolment.Change, error) {
-	dropped := enrolment.Change{}
+func observe(ctx context.Context, t *tx, o enrollment.Observation) (enrollment.Change, error) {
+	dropped := enrollment.Change{}
 	if first, err := remember(ctx, t, o.CompanyID, o.MessageID, t.db.now()); err != nil || !first {
 		return dropped, err
 	}
@@ -85,7 +85,7 @@ func observe(ctx context.Context, t *tx, o enrolment.Observation) (enrolment.Cha
 		return dropped, err
 	}
 	if o.Gone {
-		return enrolment.Change{Applied: true, AssetID: h.id, Epoch: h.epoch, Ended: true},
+		return enrollment.Change{Applied: true, AssetID: h.id, Epoch: h.epoch, Ended: true},
 			h.end(ctx, t, o.ObservedAt, ending{how: "the " + strings.ToLower(h.management) + " no longer manages the device"})
 	}
 	if err := setName(ctx, t, o.CompanyID, o.Device, h.id, at); err != nil {
@@ -102,7 +102,7 @@ func observe(ctx context.Context, t *tx, o enrolment.Observation) (enrolment.Cha
 
 // mayMove fails with fault.Refused if an agent is to be moved to a policy that was
 // deleted since that was decided. The lock keeps the policy until it is in use.
-func mayMove(ctx context.Context, t *tx, h held, o enrolment.Observation) error {
+func mayMove(ctx context.Context, t *tx, h held, o enrollment.Observation) error {
 	if o.Management != asset.Agent || o.PolicyID == "" || o.PolicyID == h.policyID {
 		return nil
 	}
@@ -131,12 +131,12 @@ func remember(ctx context.Context, t *tx, companyID, id string, now time.Time) (
 }
 
 // apply brings the row to what was observed. With by, a new enrollment begins.
-func (h held) apply(ctx context.Context, t *tx, o enrolment.Observation, by joinedBy) (enrolment.Change, error) {
+func (h held) apply(ctx context.Context, t *tx, o enrollment.Observation, by joinedBy) (enrollment.Change, error) {
 	again, earlier := by != "", h
 	if o.Location != nil && o.Management == asset.Agent {
 		if asked, err := h.mayLocate(ctx, t, o.Device); err != nil || !asked {
 			if err != nil {
-				return enrolment.Change{}, err
+				return enrollment.Change{}, err
 			}
 			o.Location = nil
 		}
@@ -148,7 +148,7 @@ func (h held) apply(ctx context.Context, t *tx, o enrolment.Observation, by join
 	before := h.appliedPolicy
 	if again {
 		if err := failOpen(ctx, t, h); err != nil {
-			return enrolment.Change{}, err
+			return enrollment.Change{}, err
 		}
 		before = ""
 		h.enrol(o)
@@ -156,42 +156,42 @@ func (h held) apply(ctx context.Context, t *tx, o enrolment.Observation, by join
 	fresh := again || millis(o.ReportedAt) > h.synced
 	h.learn(o)
 	if err := h.learnFacts(o); err != nil {
-		return enrolment.Change{}, err
+		return enrollment.Change{}, err
 	}
 	if fresh || h.status != asset.Inactive {
 		h.status = h.settled(o)
 	}
 	h.count(counts, 1)
 	if err := h.save(ctx, t); err != nil {
-		return enrolment.Change{}, err
+		return enrollment.Change{}, err
 	}
 	if again {
 		if err := h.recordEnrolled(ctx, t, earlier, by); err != nil {
-			return enrolment.Change{}, err
+			return enrollment.Change{}, err
 		}
 		if err := earlier.hintCompanions(ctx, t); err != nil {
-			return enrolment.Change{}, err
+			return enrollment.Change{}, err
 		}
 	}
 	if again && o.Apps == nil {
 		if err := forgetApps(ctx, t, h.id); err != nil { // of the enrollment before
-			return enrolment.Change{}, err
+			return enrollment.Change{}, err
 		}
 	}
 	if err := noteApps(ctx, t, h.id, o.Apps, h.synced); err != nil {
-		return enrolment.Change{}, err
+		return enrollment.Change{}, err
 	}
 	if o.Location != nil {
 		if err := notePlace(ctx, t, h.id, *o.Location); err != nil {
-			return enrolment.Change{}, err
+			return enrollment.Change{}, err
 		}
 	}
-	return enrolment.Change{Applied: true, AssetID: h.id, Epoch: h.epoch, Enrolled: again,
+	return enrollment.Change{Applied: true, AssetID: h.id, Epoch: h.epoch, Enrolled: again,
 		PolicyID: h.appliedPolicy, PolicyNew: h.appliedPolicy != before}, counts.save(ctx, t)
 }
 
 // enrol begins a new enrollment: nothing that the device said before holds.
-func (h *held) enrol(o enrolment.Observation) {
+func (h *held) enrol(o enrollment.Observation) {
 	h.epoch++
 	h.status = asset.Synchronizing
 	h.management, h.ownership, h.mode = string(o.Management), "", ""
@@ -207,7 +207,7 @@ func (h *held) enrol(o enrolment.Observation) {
 }
 
 // learn takes over what the device and its channel said of themselves.
-func (h *held) learn(o enrolment.Observation) {
+func (h *held) learn(o enrollment.Observation) {
 	h.management = cmp.Or(string(o.Management), h.management)
 	h.ownership = cmp.Or(string(o.Ownership), h.ownership)
 	h.mode = cmp.Or(string(o.Mode), h.mode)
@@ -232,7 +232,7 @@ func (h *held) learn(o enrolment.Observation) {
 
 // learnFacts takes over what is kept as JSON, and names the asset after its
 // device while no person has.
-func (h *held) learnFacts(o enrolment.Observation) error {
+func (h *held) learnFacts(o enrollment.Observation) error {
 	facts := map[string]string{}
 	if err := decode(h.specifications, &facts); err != nil {
 		return err
@@ -257,7 +257,7 @@ func (h *held) learnFacts(o enrolment.Observation) error {
 // software. The platform names a fixed set, so its reports add to what is known.
 // An agent names what it likes: its report replaces all but what it enrolled
 // with, of which the serial number and the brand say which asset it is.
-func (h *held) learnSpecifications(facts map[string]string, o enrolment.Observation) {
+func (h *held) learnSpecifications(facts map[string]string, o enrollment.Observation) {
 	if o.Management != asset.Agent || o.Enrolling || o.Specifications == nil {
 		maps.Copy(facts, o.Specifications)
 		return
@@ -274,7 +274,7 @@ func (h *held) learnSpecifications(facts map[string]string, o enrolment.Observat
 
 // hear takes over a status report, and what is said of the policy alone. An
 // agent's status report says nothing of the policy: what was known of it stays.
-func (h *held) hear(o enrolment.Observation) (err error) {
+func (h *held) hear(o enrollment.Observation) (err error) {
 	compliance := o.Compliance
 	if len(o.StatusReport) > 0 {
 		if len(compliance) == 0 && o.Management == asset.Agent {
@@ -287,7 +287,7 @@ func (h *held) hear(o enrolment.Observation) (err error) {
 	if len(compliance) == 0 {
 		return nil
 	}
-	if h.reported, err = overlay(h.reported, compliance); err == nil && len(h.reported) > enrolment.MaxReport {
+	if h.reported, err = overlay(h.reported, compliance); err == nil && len(h.reported) > enrollment.MaxReport {
 		h.reported = string(compliance)
 	}
 	return err
@@ -300,7 +300,7 @@ func complianceOf(report string) (json.RawMessage, error) {
 	if err := decode(report, &members); err != nil {
 		return nil, err
 	}
-	maps.DeleteFunc(members, func(name string, _ json.RawMessage) bool { return name == "reportedAt" || !enrolment.OwnMember(name) })
+	maps.DeleteFunc(members, func(name string, _ json.RawMessage) bool { return name == "reportedAt" || !enrollment.OwnMember(name) })
 	if len(members) == 0 {
 		return nil, nil
 	}
@@ -335,7 +335,7 @@ func (h *held) locate(reported *asset.Location) error {
 
 // settled is the status of a device that speaks: SYNCHRONIZING until it has
 // applied the policy that it is to have, or reported if there is none.
-func (h *held) settled(o enrolment.Observation) asset.Status {
+func (h *held) settled(o enrollment.Observation) asset.Status {
 	switch {
 	case h.policyID != "" && h.appliedPolicy == h.policyID:
 		return asset.Active
@@ -365,10 +365,10 @@ func identification(facts map[string]string, device string) string {
 // join enrolls a device whose name is not that of a managed device: an asset
 // that was this device before, one that was imported, or a new one. The caller
 // holds the company's lock.
-func join(ctx context.Context, t *tx, o enrolment.Observation) (enrolment.Change, error) {
+func join(ctx context.Context, t *tx, o enrollment.Observation) (enrollment.Change, error) {
 	h, by, err := identify(ctx, t, o)
 	if err != nil {
-		return enrolment.Change{}, err
+		return enrollment.Change{}, err
 	}
 	newest := int64(0)
 	if h.id != "" {
@@ -379,30 +379,30 @@ func join(ctx context.Context, t *tx, o enrolment.Observation) (enrolment.Change
 	}
 	switch {
 	case err != nil:
-		return enrolment.Change{}, err
+		return enrollment.Change{}, err
 	case newest > millis(o.ObservedAt) && o.Management == asset.Agent:
 		// An agent's enrollment is happening now; the clock of another replica may
 		// be ahead.
 		o.ObservedAt = instant(newest)
 	case newest > millis(o.ObservedAt):
-		return enrolment.Change{}, nil
+		return enrollment.Change{}, nil
 	}
 	if err := rename(ctx, t, o, h.id); err != nil {
-		return enrolment.Change{}, err
+		return enrollment.Change{}, err
 	}
 	return h.apply(ctx, t, o, by)
 }
 
 // createAsset adds the row of a device never met; apply fills it.
-func createAsset(ctx context.Context, t *tx, o enrolment.Observation) (string, error) {
-	id := name.NewID()
+func createAsset(ctx context.Context, t *tx, o enrollment.Observation) (string, error) {
+	id := resource.NewID()
 	_, err := t.exec(ctx, `INSERT INTO assets (id, company_id, status, identification, created_at) VALUES (?, ?, ?, '', ?)`,
 		id, o.CompanyID, string(asset.Synchronizing), millis(t.db.now()))
 	return id, err
 }
 
 // rename makes the device's name the asset's only live one.
-func rename(ctx context.Context, t *tx, o enrolment.Observation, assetID string) error {
+func rename(ctx context.Context, t *tx, o enrollment.Observation, assetID string) error {
 	for _, previous := range o.Previous {
 		if previous == o.Device {
 			continue

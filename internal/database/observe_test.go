@@ -8,9 +8,9 @@ import (
 
 	"github.com/musterhq/muster/internal/asset"
 	"github.com/musterhq/muster/internal/command"
-	"github.com/musterhq/muster/internal/enrolment"
+	"github.com/musterhq/muster/internal/enrollment"
 	"github.com/musterhq/muster/internal/fault"
-	"github.com/musterhq/muster/internal/name"
+	"github.com/musterhq/muster/internal/resource"
 )
 
 func TestADeviceJoinsReportsAndLeaves(t *testing.T) {
@@ -50,7 +50,7 @@ func TestADeviceJoinsReportsAndLeaves(t *testing.T) {
 		equal(f, "wipe", f.command(wipe.ID).State, command.Succeeded)
 		equal(f, "lock", f.command(lock.ID).State, command.Failed)
 
-		if change = f.observe(f.seen(o.Device)); change != (enrolment.Change{}) {
+		if change = f.observe(f.seen(o.Device)); change != (enrollment.Change{}) {
 			f.Fatalf("a late report: %+v", change)
 		}
 		f.checkCounts()
@@ -99,7 +99,7 @@ func TestEachMessageIsAppliedOnce(t *testing.T) {
 		o.MessageID = "m1"
 		equal(f, "first", f.observe(o).Applied, true)
 		o.ObservedAt = o.ObservedAt.Add(time.Second)
-		equal(f, "again", f.observe(o), enrolment.Change{})
+		equal(f, "again", f.observe(o), enrollment.Change{})
 		other := f.newCompany("other")
 		o.CompanyID, o.Device = other.ID, "other"
 		equal(f, "another company's", f.observe(o).Applied, true)
@@ -133,8 +133,8 @@ func TestADeviceThatEndedBeforeWeMetIt(t *testing.T) {
 	withCompany(t, func(f *fixture) {
 		o := f.seen("d")
 		o.Gone = true
-		equal(f, "the end", f.observe(o), enrolment.Change{})
-		equal(f, "a late report", f.observe(f.seen("d")), enrolment.Change{})
+		equal(f, "the end", f.observe(o), enrollment.Change{})
+		equal(f, "a late report", f.observe(f.seen("d")), enrollment.Change{})
 		if change := f.observe(f.joined("d", "")); !change.Enrolled || change.Epoch != 1 {
 			f.Fatalf("a new enrollment: %+v", change)
 		}
@@ -158,20 +158,20 @@ func TestADeviceWhoseEnrolmentWasLostJoinsByReporting(t *testing.T) {
 
 func TestADeviceEnrolsAgain(t *testing.T) {
 	withCompany(t, func(f *fixture) {
-		for what, again := range map[string]func(o *enrolment.Observation){
-			"under a previous name": func(o *enrolment.Observation) {
+		for what, again := range map[string]func(o *enrollment.Observation){
+			"under a previous name": func(o *enrollment.Observation) {
 				o.Previous, o.Device, o.SerialNumber = []string{"other", o.Device}, o.Device+"-new", ""
 			},
-			"with its brand and serial": func(o *enrolment.Observation) {
+			"with its brand and serial": func(o *enrollment.Observation) {
 				o.Device, o.Brand, o.SerialNumber = o.Device+"-new", "ACME ", " sn-"+o.Device
 			},
-			"under the same name": func(*enrolment.Observation) {},
+			"under the same name": func(*enrollment.Observation) {},
 		} {
 			for _, ended := range []bool{false, true} {
 				f.enrolAgain(fmt.Sprintf("%s, ended %v", what, ended), ended, again)
 			}
 		}
-		f.enrolAgain("under another management", true, func(o *enrolment.Observation) {
+		f.enrolAgain("under another management", true, func(o *enrollment.Observation) {
 			o.Device, o.Management = o.Device+"-agent", asset.Agent
 		})
 		f.checkCounts()
@@ -179,7 +179,7 @@ func TestADeviceEnrolsAgain(t *testing.T) {
 }
 
 // enrolAgain enrolls a device, has it end if it should, and enrolls it again.
-func (f *fixture) enrolAgain(what string, ended bool, again func(o *enrolment.Observation)) {
+func (f *fixture) enrolAgain(what string, ended bool, again func(o *enrollment.Observation)) {
 	device := what
 	a := f.enrol(device, f.newPolicy(what).ID)
 	wipe, lock := f.begin(a, command.WipeCompanyData), f.begin(a, command.Lock)
@@ -188,7 +188,7 @@ func (f *fixture) enrolAgain(what string, ended bool, again func(o *enrolment.Ob
 	}
 	o := f.joined(device, "")
 	again(&o)
-	equal(f, what, f.observe(o), enrolment.Change{Applied: true, AssetID: a.ID, Epoch: 2, Enrolled: true})
+	equal(f, what, f.observe(o), enrollment.Change{Applied: true, AssetID: a.ID, Epoch: 2, Enrolled: true})
 	for _, c := range []command.Command{wipe, lock} {
 		if got := f.command(c.ID); !got.State.Final() || got.Outcome == "" {
 			f.Fatalf("%s: a command of the old enrollment: %+v", what, got)
@@ -208,12 +208,12 @@ func (f *fixture) enrolAgain(what string, ended bool, again func(o *enrolment.Ob
 func TestDevicesThatOnlyLookAlike(t *testing.T) {
 	withCompany(t, func(f *fixture) {
 		other := f.newCompany("other")
-		for what, change := range map[string]func(o *enrolment.Observation){
-			"another brand":          func(o *enrolment.Observation) { o.Brand = "Other" },
-			"another serial":         func(o *enrolment.Observation) { o.SerialNumber += "e" },
-			"no serial":              func(o *enrolment.Observation) { o.SerialNumber = "" },
-			"a stable id of its own": func(o *enrolment.Observation) { o.StableID = "s" },
-			"another company":        func(o *enrolment.Observation) { o.CompanyID = other.ID },
+		for what, change := range map[string]func(o *enrollment.Observation){
+			"another brand":          func(o *enrollment.Observation) { o.Brand = "Other" },
+			"another serial":         func(o *enrollment.Observation) { o.SerialNumber += "e" },
+			"no serial":              func(o *enrollment.Observation) { o.SerialNumber = "" },
+			"a stable id of its own": func(o *enrollment.Observation) { o.StableID = "s" },
+			"another company":        func(o *enrollment.Observation) { o.CompanyID = other.ID },
 		} {
 			a := f.enrol(what, "")
 			o := f.joined(what, "")
@@ -257,17 +257,17 @@ func TestTheStableIDFindsTheDevice(t *testing.T) {
 
 func TestAnImportedAssetIsEnrolledBySerial(t *testing.T) {
 	withCompany(t, func(f *fixture) {
-		imported := asset.Asset{ID: name.NewID(), CompanyID: f.company.ID, Identification: "Till 3", CreatedAt: f.clock.Now(),
+		imported := asset.Asset{ID: resource.NewID(), CompanyID: f.company.ID, Identification: "Till 3", CreatedAt: f.clock.Now(),
 			CustomData: map[string]string{"location": "Oslo"}, Tags: []string{"till"}, Specifications: map[string]string{"serialNumber": "sn-d "}}
-		unnamed := asset.Asset{ID: name.NewID(), CompanyID: f.company.ID, CreatedAt: f.clock.Now(),
+		unnamed := asset.Asset{ID: resource.NewID(), CompanyID: f.company.ID, CreatedAt: f.clock.Now(),
 			Specifications: map[string]string{"serialNumber": "SN-e", "brand": "ACME"}}
-		foreign := asset.Asset{ID: name.NewID(), CompanyID: f.company.ID, CreatedAt: f.clock.Now(),
+		foreign := asset.Asset{ID: resource.NewID(), CompanyID: f.company.ID, CreatedAt: f.clock.Now(),
 			Specifications: map[string]string{"serialNumber": "SN-f", "brand": "Other"}}
 		f.ok(f.db.ImportAssets(f.Context(), []asset.Asset{imported, unnamed, foreign}))
 		o := f.joined("d", "")
 		o.StableID = "s" // an imported asset cannot know it
 		change := f.observe(o)
-		equal(f, "change", change, enrolment.Change{Applied: true, AssetID: imported.ID, Epoch: 1, Enrolled: true})
+		equal(f, "change", change, enrollment.Change{Applied: true, AssetID: imported.ID, Epoch: 1, Enrolled: true})
 		a := f.asset(imported.ID)
 		equal(f, "kept", words(a.Identification, a.CustomData, a.Tags, a.Status), words("Till 3", imported.CustomData, imported.Tags, asset.Active))
 		equal(f, "named", f.asset(f.observe(f.joined("e", "")).AssetID).Identification, "Phone 1 SN-e")
@@ -280,14 +280,14 @@ func TestAnImportedAssetIsEnrolledBySerial(t *testing.T) {
 
 func TestAssetsAreNamedAfterTheirDevices(t *testing.T) {
 	withCompany(t, func(f *fixture) {
-		for want, o := range map[string]func(o *enrolment.Observation){
-			"Phone 1 6789": func(o *enrolment.Observation) { o.SerialNumber = "123456789" },
-			"Phone 1 12":   func(o *enrolment.Observation) { o.SerialNumber = "12" },
-			"Phone 1 cdef": func(o *enrolment.Observation) { o.SerialNumber = "" },
-			"Brand ß€öä":   func(o *enrolment.Observation) { o.SerialNumber, o.Model, o.Brand = "xß€öä", "", "Brand" },
-			"Device cdef":  func(o *enrolment.Observation) { o.SerialNumber, o.Model, o.Brand = "unknown", "", "" },
+		for want, o := range map[string]func(o *enrollment.Observation){
+			"Phone 1 6789": func(o *enrollment.Observation) { o.SerialNumber = "123456789" },
+			"Phone 1 12":   func(o *enrollment.Observation) { o.SerialNumber = "12" },
+			"Phone 1 cdef": func(o *enrollment.Observation) { o.SerialNumber = "" },
+			"Brand ß€öä":   func(o *enrollment.Observation) { o.SerialNumber, o.Model, o.Brand = "xß€öä", "", "Brand" },
+			"Device cdef":  func(o *enrollment.Observation) { o.SerialNumber, o.Model, o.Brand = "unknown", "", "" },
 		} {
-			seen := f.joined("enterprises/LC/devices/"+name.NewID()+"cdef", "")
+			seen := f.joined("enterprises/LC/devices/"+resource.NewID()+"cdef", "")
 			o(&seen)
 			equal(f, "identification", f.asset(f.observe(seen).AssetID).Identification, want)
 		}
@@ -300,7 +300,7 @@ func TestAPolicyMoveIsSynchronizing(t *testing.T) {
 		a := f.enrol("d", p.ID)
 		counts := func() string { return words(f.policy(p.ID).DeviceCount, f.policy(q.ID).DeviceCount) }
 		equal(f, "devices", counts(), "1 0")
-		move := enrolment.Observation{CompanyID: f.company.ID, Device: "d", PolicyID: q.ID, ObservedAt: f.clock.Now().Add(time.Second)}
+		move := enrollment.Observation{CompanyID: f.company.ID, Device: "d", PolicyID: q.ID, ObservedAt: f.clock.Now().Add(time.Second)}
 		change := f.observe(move)
 		equal(f, "change", words(change.PolicyID, change.PolicyNew), words(p.ID, false))
 		a = f.asset(a.ID)

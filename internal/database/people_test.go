@@ -14,20 +14,20 @@ import (
 	"github.com/musterhq/muster/internal/company"
 	"github.com/musterhq/muster/internal/database"
 	"github.com/musterhq/muster/internal/fault"
-	"github.com/musterhq/muster/internal/name"
+	"github.com/musterhq/muster/internal/resource"
 )
 
 // person makes a company with one user.
 func person(t *testing.T, db *database.DB, now time.Time, role access.Role) (company.Company, access.UserAccount) {
 	t.Helper()
-	id := name.NewID()
+	id := resource.NewID()
 	c := company.Company{ID: id, Slug: "c-" + id[:8], Name: "C", InactiveAfter: company.DefaultInactiveAfter, CreatedAt: now,
 		Settings: access.Settings{OAuthConnections: true, DeviceCommands: true}}
 	if err := db.CreateCompany(t.Context(), c); err != nil {
 		t.Fatal(err)
 	}
 	rights, _ := role.Rights()
-	u := access.UserAccount{ID: name.NewID(), CompanyID: id, Email: id[:8] + "@example.com", Name: "Ada", Role: role, Rights: rights,
+	u := access.UserAccount{ID: resource.NewID(), CompanyID: id, Email: id[:8] + "@example.com", Name: "Ada", Role: role, Rights: rights,
 		PasswordHash: "x", CreatedAt: now}
 	if err := db.CreateUser(t.Context(), u); err != nil {
 		t.Fatal(err)
@@ -49,7 +49,7 @@ func TestUsersStayInTheirCompany(t *testing.T) {
 			t.Errorf("another company's user: %v", err)
 		}
 		twin := u
-		twin.ID = name.NewID()
+		twin.ID = resource.NewID()
 		if err := db.CreateUser(t.Context(), twin); fault.CodeOf(err) != fault.Refused {
 			t.Errorf("an address used twice: %v", err)
 		}
@@ -69,7 +69,7 @@ func TestSessionsEndWithTheirUser(t *testing.T) {
 		now := e.clock.Now()
 		c, u := person(t, db, now, access.Admin)
 		hash := access.HashSessionToken("ms_token")
-		s := access.Session{ID: name.NewID(), TokenHash: hash, UserID: u.ID, CompanyID: c.ID, CreatedAt: now, SeenAt: now, ProvedAt: now}
+		s := access.Session{ID: resource.NewID(), TokenHash: hash, UserID: u.ID, CompanyID: c.ID, CreatedAt: now, SeenAt: now, ProvedAt: now}
 		if err := db.CreateSession(t.Context(), s); err != nil {
 			t.Fatal(err)
 		}
@@ -104,7 +104,7 @@ func consent(t *testing.T, db *database.DB, e *engine, scopes access.Permission)
 // again is another consent of the same person to the same client.
 func again(t *testing.T, db *database.DB, e *engine, code access.AuthorizationCode, scopes access.Permission) access.AuthorizationCode {
 	t.Helper()
-	code.Hash, code.Scopes, code.ExpiresAt = access.HashSecret(name.NewID()), scopes, e.clock.Now().Add(time.Minute)
+	code.Hash, code.Scopes, code.ExpiresAt = access.HashSecret(resource.NewID()), scopes, e.clock.Now().Add(time.Minute)
 	if err := db.SaveCode(t.Context(), code); err != nil {
 		t.Fatal(err)
 	}
@@ -123,7 +123,7 @@ func redeem(t *testing.T, db *database.DB, e *engine, code access.AuthorizationC
 }
 
 func pair(e *engine) (access.OAuthTokens, string) {
-	text := name.NewID()
+	text := resource.NewID()
 	now := e.clock.Now()
 	return access.OAuthTokens{Access: access.HashSecret("a" + text), AccessExpires: now.Add(15 * time.Minute),
 		Refresh: access.HashSecret("r" + text), RefreshExpires: now.Add(time.Hour)}, text
@@ -247,7 +247,7 @@ func TestOAuthIsSweptOnceItIsOfNoUse(t *testing.T) {
 			}
 		}
 		code := consent(t, db, e, access.DevicesRead)
-		if err := db.CreateSession(t.Context(), access.Session{ID: name.NewID(), UserID: code.UserID, CompanyID: code.CompanyID, CreatedAt: now, SeenAt: now}); err != nil {
+		if err := db.CreateSession(t.Context(), access.Session{ID: resource.NewID(), UserID: code.UserID, CompanyID: code.CompanyID, CreatedAt: now, SeenAt: now}); err != nil {
 			t.Fatal(err)
 		}
 		redeem(t, db, e, code)
@@ -301,10 +301,10 @@ func TestDeleteUser_LeavesNothing(t *testing.T) {
 		}
 	}
 	withCompany(t, func(f *fixture) {
-		user := access.UserAccount{ID: name.NewID(), CompanyID: f.company.ID, Email: "gone@acme.example", Role: access.Viewer, CreatedAt: f.clock.Now()}
+		user := access.UserAccount{ID: resource.NewID(), CompanyID: f.company.ID, Email: "gone@acme.example", Role: access.Viewer, CreatedAt: f.clock.Now()}
 		f.ok(f.db.CreateUser(f.Context(), user))
-		f.ok(f.db.CreateSession(f.Context(), access.Session{ID: name.NewID(), UserID: user.ID, CompanyID: f.company.ID, CreatedAt: f.clock.Now()}))
-		_, err := f.db.DeleteUser(f.Context(), name.NewID(), user.ID)
+		f.ok(f.db.CreateSession(f.Context(), access.Session{ID: resource.NewID(), UserID: user.ID, CompanyID: f.company.ID, CreatedAt: f.clock.Now()}))
+		_, err := f.db.DeleteUser(f.Context(), resource.NewID(), user.ID)
 		f.code(fault.NotFound, err)
 		f.clock.Advance(time.Second)
 		deleted, err := f.db.DeleteUser(f.Context(), f.company.ID, user.ID)

@@ -7,7 +7,7 @@ import (
 	"github.com/musterhq/muster/internal/access"
 	"github.com/musterhq/muster/internal/asset"
 	"github.com/musterhq/muster/internal/command"
-	"github.com/musterhq/muster/internal/name"
+	"github.com/musterhq/muster/internal/resource"
 )
 
 func (f *fixture) at(device string, latitude float64) string {
@@ -96,7 +96,7 @@ func TestSavedViews(t *testing.T) {
 			f.ok(f.db.CreateUser(f.Context(), access.UserAccount{ID: id, CompanyID: f.company.ID, Email: id + "@example.com", Name: id, Role: access.Viewer, CreatedAt: f.clock.Now()}))
 		}
 		save := func(user, view string, shared bool) string {
-			id := name.NewID()
+			id := resource.NewID()
 			f.ok(f.db.SaveView(f.Context(), asset.SavedView{ID: id, CompanyID: f.company.ID, UserID: user, Name: view, Query: "status=ACTIVE", Shared: shared, CreatedAt: f.clock.Now()}))
 			return id
 		}

@@ -11,7 +11,7 @@ import (
 
 	"github.com/musterhq/muster/internal/command"
 	"github.com/musterhq/muster/internal/company"
-	"github.com/musterhq/muster/internal/enrolment"
+	"github.com/musterhq/muster/internal/enrollment"
 	"github.com/musterhq/muster/internal/fault"
 )
 
@@ -183,7 +183,7 @@ func TestAssetOfDevice(t *testing.T) {
 		f.code(fault.NotFound, err)
 		_, err = f.db.AssetOfDevice(f.Context(), f.newCompany("other").ID, "enterprises/LC1/devices/1")
 		f.code(fault.NotFound, err)
-		gone := enrolment.Observation{CompanyID: f.company.ID, Device: "enterprises/LC1/devices/3", Gone: true, ObservedAt: f.clock.Now()}
+		gone := enrollment.Observation{CompanyID: f.company.ID, Device: "enterprises/LC1/devices/3", Gone: true, ObservedAt: f.clock.Now()}
 		f.observe(gone)
 		_, err = f.db.AssetOfDevice(f.Context(), f.company.ID, gone.Device)
 		f.code(fault.NotFound, err)

@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"github.com/musterhq/muster/internal/command"
-	"github.com/musterhq/muster/internal/name"
+	"github.com/musterhq/muster/internal/resource"
 )
 
 const (
@@ -22,7 +22,7 @@ const (
 func (db *DB) Present(ctx context.Context) error {
 	replica := db.replica.Load()
 	if replica == nil {
-		id := name.NewID()
+		id := resource.NewID()
 		replica = &id
 	}
 	if err := db.Current(ctx); err != nil {

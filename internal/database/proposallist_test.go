@@ -7,15 +7,15 @@ import (
 
 	"github.com/musterhq/muster/internal/access"
 	"github.com/musterhq/muster/internal/fault"
-	"github.com/musterhq/muster/internal/name"
 	"github.com/musterhq/muster/internal/policy"
 	"github.com/musterhq/muster/internal/proposal"
+	"github.com/musterhq/muster/internal/resource"
 )
 
 func (f *fixture) propose(p policy.Policy, by proposal.Owner) proposal.Proposal {
 	f.Helper()
 	f.clock.Advance(time.Second)
-	made, err := f.db.Propose(f.Context(), proposal.Proposal{ID: name.NewProposalID(), CompanyID: p.CompanyID, CompanySlug: p.CompanySlug,
+	made, err := f.db.Propose(f.Context(), proposal.Proposal{ID: resource.NewProposalID(), CompanyID: p.CompanyID, CompanySlug: p.CompanySlug,
 		Capability: proposal.UpdateSettings, Status: proposal.Pending, Impact: proposal.Normal, Title: "t", Summary: "s",
 		Fields: []proposal.Field{{Label: "Camera", Value: "BLOCK", PreviousValue: "ALLOW"}}, PolicyID: p.ID, TargetName: p.Name,
 		BaseVersion: p.Version, Next: proposal.Next{PolicyID: p.ID, Name: p.Name, Document: []byte(`{"cameraDisabled":true}`)}, Owner: by}, 10*time.Minute)
@@ -31,7 +31,7 @@ func TestProposalsAreListedWithTheirMakers(t *testing.T) {
 		elsewhere := f.newCompany("other")
 		key, _ := access.NewKey(f.company.ID, "ci", "operator", access.PoliciesWrite, f.clock.Now(), time.Time{})
 		f.ok(f.db.CreateKey(f.Context(), key))
-		user := access.UserAccount{ID: name.NewID(), CompanyID: f.company.ID, Email: "ada@acme.test", Name: "Ada", Role: access.Admin, CreatedAt: f.clock.Now()}
+		user := access.UserAccount{ID: resource.NewID(), CompanyID: f.company.ID, Email: "ada@acme.test", Name: "Ada", Role: access.Admin, CreatedAt: f.clock.Now()}
 		f.ok(f.db.CreateUser(f.Context(), user))
 		client := access.OAuthClient{ID: "client-1", Name: "Assistant", RedirectURIs: []string{"https://a.test/cb"}, Dynamic: true,
 			CreatedAt: f.clock.Now(), ExpiresAt: f.clock.Now().Add(time.Hour)}

@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/musterhq/muster/internal/asset"
-	"github.com/musterhq/muster/internal/enrolment"
+	"github.com/musterhq/muster/internal/enrollment"
 	"github.com/musterhq/muster/internal/operation"
 )
 
@@ -20,7 +20,7 @@ func TestObserve_EnrollmentAndReportAtOnce(t *testing.T) {
 		p := f.newPolicy("Warehouse")
 		at := f.clock.Now()
 		start, wait := make(chan struct{}), sync.WaitGroup{}
-		observe := func(o enrolment.Observation) {
+		observe := func(o enrollment.Observation) {
 			wait.Go(func() {
 				<-start
 				if _, err := f.db.Observe(f.Context(), o); err != nil {
@@ -29,7 +29,7 @@ func TestObserve_EnrollmentAndReportAtOnce(t *testing.T) {
 			})
 		}
 		for n := range devices {
-			common := enrolment.Observation{CompanyID: f.company.ID, Device: fmt.Sprintf("d%d", n), Management: asset.Platform,
+			common := enrollment.Observation{CompanyID: f.company.ID, Device: fmt.Sprintf("d%d", n), Management: asset.Platform,
 				SerialNumber: fmt.Sprintf("S-%d", n), Brand: "Acme", EnrolledAt: at.Add(-time.Second), ObservedAt: at, PolicyID: p.ID}
 			enrollment, report := common, common
 			enrollment.Enrolling, enrollment.MessageID = true, fmt.Sprintf("e%d", n)

@@ -11,7 +11,7 @@ import (
 
 	"github.com/musterhq/muster/internal/asset"
 	"github.com/musterhq/muster/internal/fault"
-	"github.com/musterhq/muster/internal/name"
+	"github.com/musterhq/muster/internal/resource"
 )
 
 // A search is answered in one of two ways. If one of its conditions is met by
@@ -185,10 +185,10 @@ func (q *search) conditions() arm {
 // is; empty: none.
 func idIn(text string) string {
 	id := strings.TrimSpace(text)
-	if _, after, ok := strings.Cut(id, "/"+string(name.Assets)+"/"); ok {
+	if _, after, ok := strings.Cut(id, "/"+string(resource.Assets)+"/"); ok {
 		id = after
 	}
-	if name.IsID(id) {
+	if resource.IsID(id) {
 		return id
 	}
 	return ""

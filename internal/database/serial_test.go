@@ -17,16 +17,16 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/musterhq/muster/internal/access"
-	"github.com/musterhq/muster/internal/agentdevice"
-	"github.com/musterhq/muster/internal/agentproto"
+	agentdevice "github.com/musterhq/muster/internal/agent/device"
+	"github.com/musterhq/muster/internal/agent/protocol"
 	"github.com/musterhq/muster/internal/asset"
 	"github.com/musterhq/muster/internal/command"
 	"github.com/musterhq/muster/internal/database"
-	"github.com/musterhq/muster/internal/enrolment"
+	"github.com/musterhq/muster/internal/enrollment"
 	"github.com/musterhq/muster/internal/fault"
-	"github.com/musterhq/muster/internal/name"
 	"github.com/musterhq/muster/internal/policy"
 	"github.com/musterhq/muster/internal/proposal"
+	"github.com/musterhq/muster/internal/resource"
 )
 
 var serialRuns = flag.Int("serial-runs", 1, "how often TestWrites_Serializable runs each pair of writes; 200 for the long run")
@@ -55,14 +55,14 @@ type write struct {
 
 // observed is a report of the scene's device. The later of two reports of one
 // device wins, so each write has a time of its own.
-func (s *scene) observed(seconds int) enrolment.Observation {
+func (s *scene) observed(seconds int) enrollment.Observation {
 	at := s.at.Add(time.Duration(seconds) * time.Second)
-	return enrolment.Observation{CompanyID: s.f.company.ID, Device: s.device(), Management: asset.Platform, ReportedAt: at, ObservedAt: at}
+	return enrollment.Observation{CompanyID: s.f.company.ID, Device: s.device(), Management: asset.Platform, ReportedAt: at, ObservedAt: at}
 }
 
 func (s *scene) device() string { return "enterprises/LC" + s.f.company.Slug + "/devices/d" }
 
-func observe(ctx context.Context, db *database.DB, o enrolment.Observation) error {
+func observe(ctx context.Context, db *database.DB, o enrollment.Observation) error {
 	_, err := db.Observe(ctx, o)
 	return err
 }
@@ -110,7 +110,7 @@ func serialWrites() []write {
 			return err
 		}},
 		{name: "enroll a companion", run: func(ctx context.Context, s *scene, db *database.DB) error {
-			d := agentdevice.Device{ID: name.NewID(), Role: agentproto.Companion, Key: agentproto.PublicKey{Algorithm: agentproto.Ed25519, SPKI: "k"},
+			d := agentdevice.Device{ID: resource.NewID(), Role: protocol.Companion, Key: protocol.PublicKey{Algorithm: protocol.Ed25519, SPKI: "k"},
 				State: agentdevice.Active, EnrolledAt: s.at, SeenAt: s.at}
 			_, err := db.RedeemCompanionToken(ctx, s.companion, d, s.at)
 			return err
@@ -155,7 +155,7 @@ func newScene(e *engine, t *testing.T, db *database.DB, number int) *scene {
 	f.ok(db.CreateCompanionToken(t.Context(), agentdevice.CompanionToken{Hash: s.companion, CompanyID: f.company.ID, AssetID: s.asset.ID,
 		Epoch: s.asset.Device.Epoch, ExpiresAt: s.at.Add(time.Hour)}))
 	p := s.policy
-	s.proposal, err = db.Propose(t.Context(), proposal.Proposal{ID: name.NewProposalID(), CompanyID: p.CompanyID, CompanySlug: p.CompanySlug,
+	s.proposal, err = db.Propose(t.Context(), proposal.Proposal{ID: resource.NewProposalID(), CompanyID: p.CompanyID, CompanySlug: p.CompanySlug,
 		Capability: proposal.UpdateSettings, Status: proposal.Pending, Impact: proposal.Normal, Title: "t", Summary: "s",
 		PolicyID: p.ID, TargetName: p.Name, BaseVersion: p.Version,
 		Next:  proposal.Next{PolicyID: p.ID, Name: "Renamed", Document: json.RawMessage(`{"a":3}`)},

@@ -9,13 +9,13 @@ import (
 	"github.com/musterhq/muster/internal/access"
 	"github.com/musterhq/muster/internal/activity"
 	"github.com/musterhq/muster/internal/fault"
-	"github.com/musterhq/muster/internal/name"
+	"github.com/musterhq/muster/internal/resource"
 )
 
 func (f *fixture) user(role access.Role) access.UserAccount {
 	f.Helper()
 	rights, _ := role.Rights()
-	u := access.UserAccount{ID: name.NewID(), CompanyID: f.company.ID, Email: name.NewID() + "@acme.example", Name: "Ada", Role: role,
+	u := access.UserAccount{ID: resource.NewID(), CompanyID: f.company.ID, Email: resource.NewID() + "@acme.example", Name: "Ada", Role: role,
 		Rights: rights, PasswordHash: "x", CreatedAt: f.clock.Now()}
 	f.ok(f.db.CreateUser(f.Context(), u))
 	return u

@@ -7,7 +7,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/musterhq/muster/internal/name"
+	"github.com/musterhq/muster/internal/resource"
 )
 
 // maxPending bounds the ids that wait to be told to other replicas. One more,
@@ -32,7 +32,7 @@ type wakes struct {
 type listener struct{ wake func(ids []string) }
 
 func newWakes(logger *slog.Logger) *wakes {
-	return &wakes{id: name.NewID(), logger: logger, quiet: 20 * time.Second, listeners: map[string][]*listener{},
+	return &wakes{id: resource.NewID(), logger: logger, quiet: 20 * time.Second, listeners: map[string][]*listener{},
 		pending: map[string]map[string]struct{}{}, everyone: map[string]bool{}}
 }
 

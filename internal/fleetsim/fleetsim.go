@@ -20,7 +20,7 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/musterhq/muster/internal/agentproto"
+	"github.com/musterhq/muster/internal/agent/protocol"
 )
 
 // Options say how many devices there are, and which faults they have. Shares are
@@ -130,7 +130,7 @@ func newFleet(o Options) (*fleet, error) {
 		f.rest.keys <- key
 	}
 	for i, token := range o.Tokens {
-		token, err := agentproto.TokenOf(token)
+		token, err := protocol.TokenOf(token)
 		if err != nil {
 			return nil, fmt.Errorf("token %d: %w", i+1, err)
 		}

@@ -11,8 +11,8 @@ import (
 	"time"
 
 	"github.com/musterhq/muster/internal/agent"
+	"github.com/musterhq/muster/internal/agent/protocol"
 	"github.com/musterhq/muster/internal/agent/simulated"
-	"github.com/musterhq/muster/internal/agentproto"
 	"github.com/musterhq/muster/internal/wait"
 )
 
@@ -96,7 +96,7 @@ func (m *member) live(ctx context.Context) {
 }
 
 func (m *member) enrol(ctx context.Context) error {
-	_, err := agent.Enroll(ctx, agent.Enrolment{Server: m.fleet.Server, Token: m.token, Role: agentproto.Manager, Dir: m.dir,
+	_, err := agent.Enroll(ctx, agent.Enrolment{Server: m.fleet.Server, Token: m.token, Role: protocol.Manager, Dir: m.dir,
 		Version: version, Device: m.device, Client: m.client(), Now: m.now})
 	if errors.Is(err, agent.ErrEnrolled) {
 		return nil // by a run before, on the same directory

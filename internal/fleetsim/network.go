@@ -10,7 +10,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/musterhq/muster/internal/agentproto"
+	"github.com/musterhq/muster/internal/agent/protocol"
 )
 
 // newTransport is the connections of the whole fleet.
@@ -100,7 +100,7 @@ type heard struct {
 // and whether it told the service of a policy.
 func (m *member) overhear(r *http.Request, body []byte) {
 	m.fleet.faults.checkIns.Add(1)
-	var answer agentproto.CheckinResponse
+	var answer protocol.CheckinResponse
 	if json.Unmarshal(body, &answer) != nil {
 		return
 	}
@@ -112,7 +112,7 @@ func (m *member) overhear(r *http.Request, body []byte) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	for _, sealed := range answer.Commands {
-		var c agentproto.Command
+		var c protocol.Command
 		text, err := base64.RawURLEncoding.DecodeString(sealed.Payload)
 		if err != nil || json.Unmarshal(text, &c) != nil {
 			continue
@@ -135,6 +135,6 @@ func tellsPolicy(r *http.Request) bool {
 	if err != nil {
 		return false
 	}
-	var said agentproto.CheckinRequest
+	var said protocol.CheckinRequest
 	return json.NewDecoder(body).Decode(&said) == nil && said.Policy != nil
 }

@@ -42,7 +42,7 @@ var reserved = []struct {
 
 // httpRooms speak HTTP: the surfaces as servers, the others as clients of the
 // vendor or of the service (and the emulator in the vendor's place).
-var httpRooms = []string{"internal/surface", "internal/platform", "internal/push", "internal/agent", "internal/fleetsim", "cmd"}
+var httpRooms = []string{"internal/surface", "internal/platform", "internal/emulator", "internal/fcm", "internal/agent", "internal/fleetsim", "cmd"}
 
 const httpText = "HTTP status numbers belong to the surfaces: return a fault and let the surface choose"
 

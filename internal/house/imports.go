@@ -26,8 +26,8 @@ var confined = []struct {
 	},
 	{
 		imports: []string{"google.golang.org/api"},
-		rooms:   []string{"internal/platform", "internal/push"},
-		text:    "the vendor's types belong to internal/platform and internal/push: translate there",
+		rooms:   []string{"internal/platform", "internal/emulator", "internal/fcm"},
+		text:    "the vendor's types belong to internal/platform, internal/emulator and internal/fcm: translate there",
 		tests:   true,
 	},
 	{

@@ -4,7 +4,7 @@ import (
 	"strings"
 	"unicode"
 
-	"github.com/musterhq/muster/internal/check"
+	"github.com/musterhq/muster/internal/validate"
 )
 
 // controls says which control characters (Unicode's class Cc) a text may hold.
@@ -52,7 +52,7 @@ func (r *rule) pattern() string {
 	}
 	switch {
 	case r.pkg:
-		return check.PackagePattern
+		return validate.PackagePattern
 	case r.trimmed:
 		return `^(` + ink + `(` + any + `*` + ink + `)?)?$`
 	case r.notblank && refused == "":

@@ -13,7 +13,7 @@ import (
 
 	"github.com/musterhq/muster/internal/access"
 	"github.com/musterhq/muster/internal/fault"
-	"github.com/musterhq/muster/internal/name"
+	"github.com/musterhq/muster/internal/resource"
 )
 
 // Observer is told what the kernel did, for metrics. It must be quick and safe
@@ -214,7 +214,7 @@ func (k *Kernel) Explain(ctx context.Context, o *Operation, p access.Principal, 
 	}
 	id := meta.RequestID
 	if id == "" {
-		id = name.NewID()
+		id = resource.NewID()
 	}
 	level := slog.LevelWarn
 	if e.Code == fault.Internal {

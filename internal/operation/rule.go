@@ -8,8 +8,8 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"github.com/musterhq/muster/internal/check"
 	"github.com/musterhq/muster/internal/text"
+	"github.com/musterhq/muster/internal/validate"
 )
 
 // rule is a compiled rule tag. Limits of 0 do not bind.
@@ -40,7 +40,7 @@ func parseRule(owner, tag string) rule {
 		case "email":
 			r.email = true
 		case "package":
-			r.pkg, r.maxChars = true, check.MaxPackage
+			r.pkg, r.maxChars = true, validate.MaxPackage
 		case "trimmed":
 			r.trimmed = true
 		case "line":
@@ -112,7 +112,7 @@ func (r rule) mustFit(owner string, s shape) {
 // may be a secret.
 func (r *rule) text(s string) string {
 	switch {
-	case r.notblank && check.Blank(s):
+	case r.notblank && validate.Blank(s):
 		return "must not be blank"
 	case r.minChars == 1 && s == "":
 		return "must not be empty"
@@ -126,9 +126,9 @@ func (r *rule) text(s string) string {
 		return "must not contain " + r.controls.words()
 	case r.trimmed && strings.TrimSpace(s) != s:
 		return "must not begin or end with a space"
-	case r.email && !check.Email(s):
+	case r.email && !validate.Email(s):
 		return "must be a valid e-mail address"
-	case r.pkg && !check.Package(s):
+	case r.pkg && !validate.Package(s):
 		return "must be a package name such as com.example.app"
 	case r.enum != nil && !slices.Contains(r.enum, s):
 		return "must be one of " + strings.Join(r.enum, ", ")

@@ -17,13 +17,13 @@ import (
 	"github.com/musterhq/muster/internal/command"
 	"github.com/musterhq/muster/internal/company"
 	"github.com/musterhq/muster/internal/database"
-	"github.com/musterhq/muster/internal/enrolment"
-	"github.com/musterhq/muster/internal/name"
+	"github.com/musterhq/muster/internal/emulator"
+	"github.com/musterhq/muster/internal/enrollment"
 	"github.com/musterhq/muster/internal/operation"
 	"github.com/musterhq/muster/internal/platform"
-	"github.com/musterhq/muster/internal/platform/emulator"
 	"github.com/musterhq/muster/internal/policy"
 	"github.com/musterhq/muster/internal/provisioning"
+	"github.com/musterhq/muster/internal/resource"
 )
 
 // pipes is a network inside the process: in a testing/synctest bubble, time
@@ -152,7 +152,7 @@ func (b *bench) replica(db *database.DB, commands *command.Service, change func(
 		Endpoint: "http://vendor.test", Now: time.Now, Logger: b.log.logger(), Transport: transport,
 		Stores: platform.Stores{
 			Companies: db, Policies: db, Signups: db, Leases: db, Quota: db, Records: db,
-			Inventory: &enrolment.Service{Store: db, Companies: db, Now: time.Now}, Commands: commands,
+			Inventory: &enrollment.Service{Store: db, Companies: db, Now: time.Now}, Commands: commands,
 		},
 	}
 	if change != nil {
@@ -174,7 +174,7 @@ func (b *bench) populate() {
 
 func (b *bench) newPolicy(title, document string) policy.Policy {
 	b.Helper()
-	p := policy.Policy{ID: name.NewID(), CompanyID: b.company.ID, CompanySlug: b.company.Slug, Name: title, Type: policy.Platform,
+	p := policy.Policy{ID: resource.NewID(), CompanyID: b.company.ID, CompanySlug: b.company.Slug, Name: title, Type: policy.Platform,
 		Version: 1, Document: []byte(document), CreatedAt: time.Now(), UpdatedAt: time.Now()}
 	b.ok(b.db.CreatePolicy(b.Context(), p, policy.Author{Kind: "USER", ID: "u1", Name: "Ada"}, ""))
 	return p
@@ -286,7 +286,7 @@ func (b *bench) send(a asset.Asset, t command.Type, body any) command.Receipt {
 func (b *bench) order(a asset.Asset, t command.Type, body any) command.Order {
 	b.Helper()
 	o := order(t, body)
-	o.Command.ID, o.Command.CompanyID, o.Command.AssetID, o.Command.Epoch = name.NewID(), b.company.ID, a.ID, a.Device.Epoch
+	o.Command.ID, o.Command.CompanyID, o.Command.AssetID, o.Command.Epoch = resource.NewID(), b.company.ID, a.ID, a.Device.Epoch
 	o.Company, o.AssetID, o.Device = b.company, a.ID, *a.Device
 	return o
 }

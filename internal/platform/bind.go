@@ -11,10 +11,10 @@ import (
 
 	androidmanagement "google.golang.org/api/androidmanagement/v1"
 
-	"github.com/musterhq/muster/internal/check"
 	"github.com/musterhq/muster/internal/company"
 	"github.com/musterhq/muster/internal/fault"
-	"github.com/musterhq/muster/internal/name"
+	"github.com/musterhq/muster/internal/resource"
+	"github.com/musterhq/muster/internal/validate"
 )
 
 // notificationTypes are what an enterprise is to tell us.
@@ -44,7 +44,7 @@ func (p *Platform) startSignup(ctx context.Context, owner company.Company, sessi
 	if err != nil || callback.Host == "" {
 		return company.Signup{}, fault.New(fault.Refused, "the service does not know its public address: set MUSTER_PUBLIC_URL")
 	}
-	state := name.NewID()
+	state := resource.NewID()
 	callback.RawQuery = url.Values{"state": {state}}.Encode()
 	var answer *androidmanagement.SignupUrl
 	err = p.call(ctx, methodNewSignup, urgent, func(ctx context.Context) (err error) {
@@ -87,7 +87,7 @@ func notBound(cause error) error {
 // Signup returns the sign-up with a state; fault.NotFound if there is none.
 // A state that cannot be one of ours is not looked up.
 func (p *Platform) Signup(ctx context.Context, state string) (company.Signup, error) {
-	if !name.IsID(state) {
+	if !resource.IsID(state) {
 		return company.Signup{}, fault.New(fault.NotFound, "there is no such sign-up")
 	}
 	return p.store.Signups.Signup(ctx, state)
@@ -111,7 +111,7 @@ func (p *Platform) FinishSignup(ctx context.Context, state, enterpriseToken stri
 	}
 	ctx, cancel := p.detached(ctx)
 	defer cancel()
-	lease, holder := "platform/signup/"+state, name.NewLeaseHolder("platform")
+	lease, holder := "platform/signup/"+state, resource.NewLeaseHolder("platform")
 	if err := p.await(ctx, lease, holder); err != nil {
 		return company.Company{}, 0, err
 	}
@@ -179,7 +179,7 @@ const maxDisplayName = 100
 // that of another enterprise may be any company's.
 func markedName(owner company.Company, nonce string) string {
 	mark := " (sign-up " + nonce + ")"
-	return check.Clean(owner.Name, maxDisplayName-len(mark)) + mark
+	return validate.Clean(owner.Name, maxDisplayName-len(mark)) + mark
 }
 
 // enterprise makes the enterprise of a sign-up. Its token works once: if it was
@@ -257,7 +257,7 @@ func (p *Platform) rename(ctx context.Context, owner company.Company, signup com
 	}
 	err := p.call(ctx, methodPatchEnterprise, urgent, func(ctx context.Context) error {
 		_, err := p.am.Enterprises.Patch(owner.Enterprise, &androidmanagement.Enterprise{
-			EnterpriseDisplayName: check.Clean(owner.Name, maxDisplayName),
+			EnterpriseDisplayName: validate.Clean(owner.Name, maxDisplayName),
 		}).UpdateMask("enterpriseDisplayName").Context(ctx).Do()
 		return err
 	})

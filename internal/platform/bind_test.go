@@ -11,9 +11,9 @@ import (
 
 	"github.com/musterhq/muster/internal/access"
 	"github.com/musterhq/muster/internal/company"
+	"github.com/musterhq/muster/internal/emulator"
 	"github.com/musterhq/muster/internal/fault"
 	"github.com/musterhq/muster/internal/platform"
-	"github.com/musterhq/muster/internal/platform/emulator"
 )
 
 // signup begins a sign-up, confirms it on the vendor's page and returns what the

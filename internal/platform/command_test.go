@@ -9,8 +9,8 @@ import (
 
 	"github.com/musterhq/muster/internal/asset"
 	"github.com/musterhq/muster/internal/command"
+	"github.com/musterhq/muster/internal/emulator"
 	"github.com/musterhq/muster/internal/fault"
-	"github.com/musterhq/muster/internal/platform/emulator"
 	"github.com/musterhq/muster/internal/policy"
 	"github.com/musterhq/muster/internal/provisioning"
 )

@@ -14,8 +14,8 @@ import (
 	"google.golang.org/api/pubsub/v1"
 
 	"github.com/musterhq/muster/internal/command"
-	"github.com/musterhq/muster/internal/name"
 	"github.com/musterhq/muster/internal/provisioning"
+	"github.com/musterhq/muster/internal/resource"
 )
 
 // What is used when an endpoint is set and nothing else: the names that exist
@@ -111,7 +111,7 @@ func New(cfg Config) (*Platform, error) {
 	p := &Platform{
 		cfg: cfg, now: cfg.Now, store: cfg.Stores, tokens: tokens,
 		log: cfg.Logger, seen: cfg.Observer,
-		holder: name.NewLeaseHolder("platform"),
+		holder: resource.NewLeaseHolder("platform"),
 	}
 	if err := p.connect(); err != nil {
 		return nil, fmt.Errorf("platform: %w", err)

@@ -8,7 +8,7 @@ import (
 	"github.com/musterhq/muster/internal/asset"
 	"github.com/musterhq/muster/internal/command"
 	"github.com/musterhq/muster/internal/company"
-	"github.com/musterhq/muster/internal/enrolment"
+	"github.com/musterhq/muster/internal/enrollment"
 	"github.com/musterhq/muster/internal/fault"
 
 	androidmanagement "google.golang.org/api/androidmanagement/v1"
@@ -52,7 +52,7 @@ func (p *Platform) consume(ctx context.Context, n *notification) (string, error)
 
 // observe applies an observation, and tells of the policy that the device has
 // applied: on every report, so that a crash in between is made good.
-func (p *Platform) observe(ctx context.Context, o enrolment.Observation) (string, error) {
+func (p *Platform) observe(ctx context.Context, o enrollment.Observation) (string, error) {
 	change, err := p.store.Inventory.Observe(ctx, o)
 	switch {
 	case fault.CodeOf(err) == fault.InvalidArguments:
@@ -83,7 +83,7 @@ func (p *Platform) consumeOperation(ctx context.Context, owner company.Company, 
 	settled, ok, err := p.settle(ctx, owner, o, at)
 	switch {
 	case fault.CodeOf(err) == fault.NotFound:
-		return ignored, nil // not sent by us, or of an earlier enrolment
+		return ignored, nil // not sent by us, or of an earlier enrollment
 	case err != nil:
 		return failed, err
 	}
@@ -104,8 +104,8 @@ func ends(t command.Type) bool {
 }
 
 // departed is the observation that a device is no longer managed.
-func departed(owner company.Company, device string, at time.Time) enrolment.Observation {
-	return enrolment.Observation{CompanyID: owner.ID, Device: device, Management: asset.Platform, Gone: true, ObservedAt: at}
+func departed(owner company.Company, device string, at time.Time) enrollment.Observation {
+	return enrollment.Observation{CompanyID: owner.ID, Device: device, Management: asset.Platform, Gone: true, ObservedAt: at}
 }
 
 // settle makes the operation's command final. A command whose answer was lost
@@ -146,7 +146,7 @@ func (p *Platform) consumeUsage(ctx context.Context, owner company.Company, n *n
 	if newest == nil {
 		return ignored, nil
 	}
-	return p.observe(ctx, enrolment.Observation{
+	return p.observe(ctx, enrollment.Observation{
 		CompanyID: owner.ID, Device: n.usage.Device, Management: asset.Platform,
 		Location: newest, ObservedAt: n.published, MessageID: n.id,
 	})

@@ -8,7 +8,7 @@ import (
 
 	"github.com/musterhq/muster/internal/asset"
 	"github.com/musterhq/muster/internal/company"
-	"github.com/musterhq/muster/internal/enrolment"
+	"github.com/musterhq/muster/internal/enrollment"
 	"github.com/musterhq/muster/internal/fault"
 
 	androidmanagement "google.golang.org/api/androidmanagement/v1"
@@ -60,8 +60,8 @@ func (p *Platform) missingSince(err error) time.Time {
 
 // observation is a device in the domain's words. Whatever the device did not
 // report is left zero and changes nothing.
-func (p *Platform) observation(ctx context.Context, c company.Company, d *androidmanagement.Device) (enrolment.Observation, error) {
-	o := enrolment.Observation{
+func (p *Platform) observation(ctx context.Context, c company.Company, d *androidmanagement.Device) (enrollment.Observation, error) {
+	o := enrollment.Observation{
 		CompanyID: c.ID, Device: d.Name, Previous: d.PreviousDeviceNames,
 		Management: asset.Platform, Ownership: ownership(d.Ownership), Mode: mode(d.ManagementMode),
 		APILevel: int(d.ApiLevel), Gone: deleted(d), LostMode: lostMode(d.State),

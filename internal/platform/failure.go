@@ -7,7 +7,7 @@ import (
 	"net/http"
 	"strings"
 
-	"github.com/musterhq/muster/internal/check"
+	"github.com/musterhq/muster/internal/validate"
 
 	"google.golang.org/api/googleapi"
 )
@@ -136,7 +136,7 @@ func reason(answer *googleapi.Error) string {
 	if json.Unmarshal([]byte(answer.Body), &body) != nil {
 		return ""
 	}
-	return check.Clean(body.Error.Status, 40)
+	return validate.Clean(body.Error.Status, 40)
 }
 
 // maxWords bounds what is kept of the vendor's or a device's words, in
@@ -144,4 +144,4 @@ func reason(answer *googleapi.Error) string {
 const maxWords = 300
 
 // oneLine makes foreign text fit to be shown: printable, in one line, not long.
-func oneLine(text string) string { return check.Clean(text, maxWords) }
+func oneLine(text string) string { return validate.Clean(text, maxWords) }

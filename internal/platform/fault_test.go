@@ -7,8 +7,8 @@ import (
 	"time"
 
 	"github.com/musterhq/muster/internal/command"
+	"github.com/musterhq/muster/internal/emulator"
 	"github.com/musterhq/muster/internal/platform"
-	"github.com/musterhq/muster/internal/platform/emulator"
 )
 
 // Every row of the vendor's failures, for each method that an order may call

@@ -11,8 +11,8 @@ import (
 
 	"github.com/musterhq/muster/internal/asset"
 	"github.com/musterhq/muster/internal/company"
-	"github.com/musterhq/muster/internal/enrolment"
-	"github.com/musterhq/muster/internal/name"
+	"github.com/musterhq/muster/internal/enrollment"
+	"github.com/musterhq/muster/internal/resource"
 )
 
 // Inventories compares each enterprise's devices with ours, until the context
@@ -41,7 +41,7 @@ func (p *Platform) Inventories(ctx context.Context) error {
 // compareOnce compares unless some replica did lately. The lease is not given
 // back: it says that this was done. But what failed may be tried again.
 func (p *Platform) compareOnce(ctx context.Context, owner company.Company) error {
-	lease, holder := "platform/devices/"+owner.ID, name.NewLeaseHolder("platform")
+	lease, holder := "platform/devices/"+owner.ID, resource.NewLeaseHolder("platform")
 	held, err := p.store.Leases.Lease(ctx, lease, holder, p.cfg.Schedule.Devices*9/10)
 	if err != nil || !held {
 		return err
@@ -143,7 +143,7 @@ func (p *Platform) revisit(ctx context.Context, owner company.Company, name stri
 // see applies a device that was read. One that had ended in our inventory, but
 // that the vendor has, begins again.
 func (p *Platform) see(ctx context.Context, owner company.Company, d *androidmanagement.Device, asOf time.Time, joining bool) error {
-	var seen enrolment.Observation
+	var seen enrollment.Observation
 	seen, err := p.observation(ctx, owner, d)
 	if err != nil {
 		return err

@@ -4,7 +4,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/musterhq/muster/internal/name"
+	"github.com/musterhq/muster/internal/resource"
 )
 
 // The vendor's policy id is our short id, so that either side's name follows
@@ -17,7 +17,7 @@ func policyName(enterprise, id string) string { return enterprise + "/policies/"
 // vendor may name a policy in full or by its id alone.
 func policyID(enterprise, vendorName string) string {
 	id := strings.TrimPrefix(vendorName, enterprise+"/policies/")
-	if !name.IsID(id) {
+	if !resource.IsID(id) {
 		return ""
 	}
 	return id

@@ -14,9 +14,9 @@ import (
 
 	"github.com/musterhq/muster/internal/asset"
 	"github.com/musterhq/muster/internal/command"
-	"github.com/musterhq/muster/internal/enrolment"
+	"github.com/musterhq/muster/internal/emulator"
+	"github.com/musterhq/muster/internal/enrollment"
 	"github.com/musterhq/muster/internal/platform"
-	"github.com/musterhq/muster/internal/platform/emulator"
 	"github.com/musterhq/muster/internal/provisioning"
 
 	"google.golang.org/api/option"
@@ -194,12 +194,12 @@ type flaky struct {
 	fails int
 }
 
-func (f *flaky) Observe(ctx context.Context, o enrolment.Observation) (enrolment.Change, error) {
+func (f *flaky) Observe(ctx context.Context, o enrollment.Observation) (enrollment.Change, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if f.fails > 0 {
 		f.fails--
-		return enrolment.Change{}, errors.New("the database is away")
+		return enrollment.Change{}, errors.New("the database is away")
 	}
 	return f.Inventory.Observe(ctx, o)
 }

@@ -7,8 +7,8 @@ import (
 	"strings"
 	"time"
 
-	"github.com/musterhq/muster/internal/check"
 	"github.com/musterhq/muster/internal/command"
+	"github.com/musterhq/muster/internal/validate"
 
 	androidmanagement "google.golang.org/api/androidmanagement/v1"
 )
@@ -106,7 +106,7 @@ func cleared(results map[string]androidmanagement.PerAppResult) (bool, string) {
 	var failures []string
 	for _, app := range slices.Sorted(maps.Keys(results)) {
 		if why := notCleared(results[app].ClearingResult); why != "" {
-			failures = append(failures, check.Clean(app, 100)+": "+why)
+			failures = append(failures, validate.Clean(app, 100)+": "+why)
 		}
 	}
 	if len(failures) == 0 {

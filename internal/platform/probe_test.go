@@ -6,8 +6,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/musterhq/muster/internal/emulator"
 	"github.com/musterhq/muster/internal/platform"
-	"github.com/musterhq/muster/internal/platform/emulator"
 
 	androidmanagement "google.golang.org/api/androidmanagement/v1"
 	"google.golang.org/api/option"

@@ -5,8 +5,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/musterhq/muster/internal/emulator"
 	"github.com/musterhq/muster/internal/platform"
-	"github.com/musterhq/muster/internal/platform/emulator"
 )
 
 // Pulls that fail are told once, not by each puller at each try, and so is that

@@ -9,8 +9,8 @@ import (
 	"github.com/musterhq/muster/internal/command"
 	"github.com/musterhq/muster/internal/company"
 	"github.com/musterhq/muster/internal/fault"
-	"github.com/musterhq/muster/internal/name"
 	"github.com/musterhq/muster/internal/policy"
+	"github.com/musterhq/muster/internal/resource"
 	"github.com/musterhq/muster/internal/wait"
 )
 
@@ -67,7 +67,7 @@ func (p *Platform) pushing(ctx context.Context, c company.Company, id string, wo
 	}
 	ctx, cancel := p.detached(ctx)
 	defer cancel()
-	lease, holder := policy.LeaseKey(id), name.NewLeaseHolder("platform")
+	lease, holder := policy.LeaseKey(id), resource.NewLeaseHolder("platform")
 	if err := p.await(ctx, lease, holder); err != nil {
 		return unsent("another is pushing the policy, or the store failed", err)
 	}

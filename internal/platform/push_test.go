@@ -11,9 +11,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/musterhq/muster/internal/emulator"
 	"github.com/musterhq/muster/internal/fault"
 	"github.com/musterhq/muster/internal/platform"
-	"github.com/musterhq/muster/internal/platform/emulator"
 	"github.com/musterhq/muster/internal/policy"
 )
 

@@ -5,8 +5,8 @@ import (
 	"errors"
 
 	"github.com/musterhq/muster/internal/fault"
-	"github.com/musterhq/muster/internal/name"
 	"github.com/musterhq/muster/internal/policy"
+	"github.com/musterhq/muster/internal/resource"
 )
 
 // maxPushes bounds the policies of one round.
@@ -47,7 +47,7 @@ func (p *Platform) pushDue(ctx context.Context, companyID string, r rank) (due, 
 
 // pushOne pushes a policy unless another replica does.
 func (p *Platform) pushOne(ctx context.Context, one policy.Policy, r rank) (policy.PushResult, bool) {
-	lease, holder := policy.LeaseKey(one.ID), name.NewLeaseHolder("platform")
+	lease, holder := policy.LeaseKey(one.ID), resource.NewLeaseHolder("platform")
 	held, err := p.store.Leases.Lease(ctx, lease, holder, pushLease)
 	if err != nil {
 		return unsent("the service's own store failed", err), true

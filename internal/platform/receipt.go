@@ -4,8 +4,8 @@ import (
 	"errors"
 	"strings"
 
-	"github.com/musterhq/muster/internal/check"
 	"github.com/musterhq/muster/internal/command"
+	"github.com/musterhq/muster/internal/validate"
 )
 
 // receipt turns the result of a call into the answer to an order (contract 7.1).
@@ -62,7 +62,7 @@ const quotedWords = 160
 // quoted is the vendor's words for the text of an error. The marks tell people
 // and models where they begin and end, so they cannot occur inside.
 func quoted(text string) string {
-	text = strings.TrimRight(check.Clean(marks.Replace(text), quotedWords), ". ")
+	text = strings.TrimRight(validate.Clean(marks.Replace(text), quotedWords), ". ")
 	if text == "" {
 		return noReason
 	}

@@ -6,8 +6,8 @@ import (
 
 	"github.com/musterhq/muster/internal/asset"
 	"github.com/musterhq/muster/internal/command"
+	"github.com/musterhq/muster/internal/emulator"
 	"github.com/musterhq/muster/internal/platform"
-	"github.com/musterhq/muster/internal/platform/emulator"
 	"github.com/musterhq/muster/internal/provisioning"
 )
 

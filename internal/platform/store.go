@@ -7,7 +7,7 @@ import (
 	"github.com/musterhq/muster/internal/asset"
 	"github.com/musterhq/muster/internal/command"
 	"github.com/musterhq/muster/internal/company"
-	"github.com/musterhq/muster/internal/enrolment"
+	"github.com/musterhq/muster/internal/enrollment"
 	"github.com/musterhq/muster/internal/policy"
 )
 
@@ -21,7 +21,7 @@ type Stores struct {
 	Signups   Signups
 	Leases    Leases
 	Quota     Quota     // nil: no limit of our own
-	Inventory Inventory // *enrolment.Service
+	Inventory Inventory // *enrollment.Service
 	Commands  Commands  // *command.Service
 	Records   Records
 }
@@ -36,7 +36,7 @@ type Companies interface {
 // Inventory takes what the platform tells about devices.
 type Inventory interface {
 	// Observe fails with fault.InvalidArguments for what can never be applied.
-	Observe(ctx context.Context, o enrolment.Observation) (enrolment.Change, error)
+	Observe(ctx context.Context, o enrollment.Observation) (enrollment.Change, error)
 }
 
 // Commands takes what the platform tells about commands. See command.Service.

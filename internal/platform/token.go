@@ -8,9 +8,9 @@ import (
 
 	"github.com/musterhq/muster/internal/company"
 	"github.com/musterhq/muster/internal/fault"
-	"github.com/musterhq/muster/internal/name"
 	"github.com/musterhq/muster/internal/policy"
 	"github.com/musterhq/muster/internal/provisioning"
+	"github.com/musterhq/muster/internal/resource"
 
 	androidmanagement "google.golang.org/api/androidmanagement/v1"
 )
@@ -55,7 +55,7 @@ func (p *Platform) newToken(ctx context.Context, c company.Company, of policy.Po
 		AllowPersonalUsage: personalUsage(usage),
 		// It comes back with the device, through the device's own hands: no more
 		// than an id that means nothing elsewhere.
-		AdditionalData: `{"t":"` + name.NewID() + `"}`,
+		AdditionalData: `{"t":"` + resource.NewID() + `"}`,
 	}
 	var answer *androidmanagement.EnrollmentToken
 	issued := p.now()

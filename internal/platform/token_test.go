@@ -6,8 +6,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/musterhq/muster/internal/emulator"
 	"github.com/musterhq/muster/internal/fault"
-	"github.com/musterhq/muster/internal/platform/emulator"
 	"github.com/musterhq/muster/internal/provisioning"
 )
 

@@ -10,8 +10,8 @@ import (
 	"github.com/musterhq/muster/internal/company"
 	"github.com/musterhq/muster/internal/database"
 	"github.com/musterhq/muster/internal/fault"
-	"github.com/musterhq/muster/internal/name"
 	"github.com/musterhq/muster/internal/policy"
+	"github.com/musterhq/muster/internal/resource"
 )
 
 // office is a company whose people change policies, on a real database.
@@ -35,7 +35,7 @@ func newOffice(t *testing.T) *office {
 		}
 	})
 	o := &office{T: t, Editor: policy.Editor{Service: policy.Service{Store: db, Checker: vendor(t), Now: clock}},
-		company: company.Company{ID: name.NewID(), Slug: "acme", Name: "Acme", InactiveAfter: time.Hour, CreatedAt: now}}
+		company: company.Company{ID: resource.NewID(), Slug: "acme", Name: "Acme", InactiveAfter: time.Hour, CreatedAt: now}}
 	o.ok(db.CreateCompany(t.Context(), o.company))
 	return o
 }

@@ -5,8 +5,8 @@ import (
 
 	"github.com/musterhq/muster/internal/access"
 	"github.com/musterhq/muster/internal/fault"
-	"github.com/musterhq/muster/internal/name"
 	"github.com/musterhq/muster/internal/operation"
+	"github.com/musterhq/muster/internal/resource"
 )
 
 // Target names one policy; embed it in the arguments of what concerns one.
@@ -81,7 +81,7 @@ func readOne(tool, title, path, description string) operation.Operation {
 // path name. One that does not exist, is deleted, another company's or beyond
 // the principal's limits is fault.NotFound.
 func (rd Reader) Visible(ctx context.Context, p access.Principal, ref string) (Policy, error) {
-	id, ok := name.Short(p.CompanySlug, name.Policies, ref)
+	id, ok := resource.Short(p.CompanySlug, resource.Policies, ref)
 	if !ok || !p.MaySee(id) {
 		return Policy{}, Missing()
 	}

@@ -12,7 +12,7 @@ import (
 	"encoding/json"
 	"time"
 
-	"github.com/musterhq/muster/internal/name"
+	"github.com/musterhq/muster/internal/resource"
 )
 
 // Type says whose devices a policy is for.
@@ -58,7 +58,7 @@ type Push struct {
 func (p Policy) Behind() bool { return p.Type == Platform && !p.Deleted && p.Push.Version != p.Version }
 
 // PathName is the policy's resource name.
-func (p Policy) PathName() string { return name.Of(p.CompanySlug, name.Policies, p.ID) }
+func (p Policy) PathName() string { return resource.Of(p.CompanySlug, resource.Policies, p.ID) }
 
 // Editable reports whether proposals may change the policy: only those of the
 // platform type (contract 4.3).

@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/musterhq/muster/internal/fault"
-	"github.com/musterhq/muster/internal/name"
+	"github.com/musterhq/muster/internal/resource"
 )
 
 // MaxDocumentBytes is the largest document that is kept.
@@ -68,7 +68,7 @@ func (s Service) Create(ctx context.Context, n New, by Author) (Policy, error) {
 	}
 	now := s.Now()
 	p := Policy{
-		ID: name.NewID(), CompanyID: n.CompanyID, CompanySlug: n.CompanySlug,
+		ID: resource.NewID(), CompanyID: n.CompanyID, CompanySlug: n.CompanySlug,
 		Name: clean.name, Type: n.Type, VROnly: n.VROnly, Version: 1, Document: document,
 		Description: n.Description, Labels: n.Labels, Group: n.Group, CreatedAt: now, UpdatedAt: now,
 	}

@@ -8,9 +8,9 @@ import (
 	"time"
 
 	"github.com/musterhq/muster/internal/fault"
-	"github.com/musterhq/muster/internal/name"
 	"github.com/musterhq/muster/internal/operation"
 	"github.com/musterhq/muster/internal/policy"
+	"github.com/musterhq/muster/internal/resource"
 	"github.com/musterhq/muster/internal/wait"
 )
 
@@ -123,7 +123,7 @@ type turn struct {
 // Whether the name has to be typed is decided by the store, in the transaction
 // that claims.
 func (s *Service) claim(ctx context.Context, call operation.Call, p Proposal, confirmed bool) (turn, error) {
-	c := Claim{ID: p.ID, Holder: name.NewLeaseHolder("proposal"), For: turnFor, Ref: call.IdempotencyRef, Confirmed: confirmed}
+	c := Claim{ID: p.ID, Holder: resource.NewLeaseHolder("proposal"), For: turnFor, Ref: call.IdempotencyRef, Confirmed: confirmed}
 	patience := s.TurnWait
 	if patience == 0 {
 		patience = DefaultTurnWait

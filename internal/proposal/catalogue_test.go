@@ -9,9 +9,9 @@ import (
 	"testing"
 
 	"github.com/musterhq/muster/internal/fault"
-	"github.com/musterhq/muster/internal/name"
 	"github.com/musterhq/muster/internal/policy"
 	"github.com/musterhq/muster/internal/proposal"
+	"github.com/musterhq/muster/internal/resource"
 )
 
 // kept is where the platform keeps a setting, written down apart from the
@@ -177,7 +177,7 @@ func TestEverySettingThroughProposals(t *testing.T) {
 
 func (r *rig) passes(s policy.Setting, k kept, display, text, reads, wanted string) {
 	r.Helper()
-	p := policy.Policy{ID: name.NewID(), CompanyID: r.company.ID, CompanySlug: r.company.Slug, Name: display, Type: policy.Platform,
+	p := policy.Policy{ID: resource.NewID(), CompanyID: r.company.ID, CompanySlug: r.company.Slug, Name: display, Type: policy.Platform,
 		Version: 1, Document: json.RawMessage(text), CreatedAt: r.clock.Now(), UpdatedAt: r.clock.Now()}
 	r.ok(r.db.CreatePolicy(r.Context(), p, operator(), "")) // past the check: it may be from a newer program
 	if got := value(r, p.Document, s.ID); got != reads {

@@ -8,8 +8,8 @@ import (
 
 	"github.com/musterhq/muster/internal/company"
 	"github.com/musterhq/muster/internal/fault"
-	"github.com/musterhq/muster/internal/name"
 	"github.com/musterhq/muster/internal/policy"
+	"github.com/musterhq/muster/internal/resource"
 )
 
 // When the platform's copy is looked at after an outcome became doubtful. The
@@ -68,7 +68,7 @@ func (k *Keeper) Settle(ctx context.Context) error {
 }
 
 func (k *Keeper) settle(ctx context.Context, id string) error {
-	holder := name.NewLeaseHolder("proposal")
+	holder := resource.NewLeaseHolder("proposal")
 	p, taken, err := k.Store.TakeOverProposal(ctx, id, holder, turnFor)
 	if err != nil || !taken {
 		return err

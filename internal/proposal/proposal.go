@@ -21,8 +21,8 @@ import (
 
 	"github.com/musterhq/muster/internal/access"
 	"github.com/musterhq/muster/internal/fault"
-	"github.com/musterhq/muster/internal/name"
 	"github.com/musterhq/muster/internal/policy"
+	"github.com/musterhq/muster/internal/resource"
 )
 
 // Lifetime is how long a proposal can be applied (contract 8).
@@ -189,4 +189,6 @@ func (p Proposal) At(devices int) Proposal {
 func (p Proposal) NeedsConfirmation() bool { return p.Impact == High }
 
 // targetPath is the path name of what it changes.
-func (p Proposal) targetPath() string { return name.Of(p.CompanySlug, name.Policies, p.PolicyID) }
+func (p Proposal) targetPath() string {
+	return resource.Of(p.CompanySlug, resource.Policies, p.PolicyID)
+}

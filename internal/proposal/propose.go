@@ -6,9 +6,9 @@ import (
 	"strconv"
 
 	"github.com/musterhq/muster/internal/fault"
-	"github.com/musterhq/muster/internal/name"
 	"github.com/musterhq/muster/internal/operation"
 	"github.com/musterhq/muster/internal/policy"
+	"github.com/musterhq/muster/internal/resource"
 )
 
 // ProposeChanges proposes new values of settings of an existing policy.
@@ -72,7 +72,7 @@ func (s *Service) ProposeCopy(ctx context.Context, call operation.Call, sourceRe
 	made.Title = fmt.Sprintf("Create %s as a copy of %s", newName, source.Name)
 	made.Form = summariseCopy(source, newName, moves)
 	made.Fields = fields(moves)
-	made.Next = Next{PolicyID: name.NewID(), Name: newName, Document: document}
+	made.Next = Next{PolicyID: resource.NewID(), Name: newName, Document: document}
 	made.Renames = true
 	return s.save(ctx, made)
 }
@@ -182,7 +182,7 @@ func nameTaken() error {
 // draft is a proposal about a policy as it now is.
 func (s *Service) draft(call operation.Call, c Capability, p policy.Policy) Proposal {
 	return Proposal{
-		ID: name.NewProposalID(), CompanyID: p.CompanyID, CompanySlug: p.CompanySlug, Capability: c, Status: Pending, Impact: Normal, Devices: p.DeviceCount,
+		ID: resource.NewProposalID(), CompanyID: p.CompanyID, CompanySlug: p.CompanySlug, Capability: c, Status: Pending, Impact: Normal, Devices: p.DeviceCount,
 		PolicyID: p.ID, TargetName: p.Name, BaseVersion: p.Version,
 		Owner: ownerOf(call.Principal), ProposeRef: call.IdempotencyRef,
 	}

@@ -8,10 +8,10 @@ import (
 	"github.com/musterhq/muster/internal/access"
 	"github.com/musterhq/muster/internal/budget"
 	"github.com/musterhq/muster/internal/fault"
-	"github.com/musterhq/muster/internal/name"
 	"github.com/musterhq/muster/internal/operation"
 	"github.com/musterhq/muster/internal/policy"
 	"github.com/musterhq/muster/internal/proposal"
+	"github.com/musterhq/muster/internal/resource"
 )
 
 func (r *rig) reviewer() proposal.Reviewer {
@@ -41,7 +41,7 @@ func (r *rig) again(call operation.Call, id string) (proposal.Proposal, error) {
 func (r *rig) person(display string, role access.Role, only ...string) operation.Call {
 	r.Helper()
 	rights, _ := role.Rights()
-	user := access.UserAccount{ID: name.NewID(), CompanyID: r.company.ID, Email: display + "@" + name.NewID() + ".test", Name: display, Role: role,
+	user := access.UserAccount{ID: resource.NewID(), CompanyID: r.company.ID, Email: display + "@" + resource.NewID() + ".test", Name: display, Role: role,
 		Rights: rights, Policies: only, CreatedAt: r.clock.Now()}
 	r.ok(r.db.CreateUser(r.Context(), user))
 	return operation.Call{Principal: user.Principal(r.company.Slug, access.Settings{})} // every gate is shut

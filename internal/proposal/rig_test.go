@@ -15,13 +15,13 @@ import (
 	"github.com/musterhq/muster/internal/company"
 	"github.com/musterhq/muster/internal/database"
 	"github.com/musterhq/muster/internal/database/pgtest"
-	"github.com/musterhq/muster/internal/enrolment"
+	"github.com/musterhq/muster/internal/enrollment"
 	"github.com/musterhq/muster/internal/fault"
-	"github.com/musterhq/muster/internal/name"
 	"github.com/musterhq/muster/internal/operation"
 	"github.com/musterhq/muster/internal/platform/discovery"
 	"github.com/musterhq/muster/internal/policy"
 	"github.com/musterhq/muster/internal/proposal"
+	"github.com/musterhq/muster/internal/resource"
 )
 
 // clock is set by hand.
@@ -215,7 +215,7 @@ func (r *rig) code(want fault.Code, err error) {
 
 func (r *rig) newCompany(slug, enterprise string) company.Company {
 	r.Helper()
-	c := company.Company{ID: name.NewID(), Slug: slug, Name: slug, InactiveAfter: time.Hour, Enterprise: enterprise,
+	c := company.Company{ID: resource.NewID(), Slug: slug, Name: slug, InactiveAfter: time.Hour, Enterprise: enterprise,
 		CreatedAt: r.clock.Now(), Settings: access.Settings{PolicyChanges: true, OAuthConnections: true}}
 	r.ok(r.db.CreateCompany(r.Context(), c))
 	return c
@@ -237,7 +237,7 @@ func (r *rig) newPolicy(display string, devices int, changes ...policy.Change) p
 // enroll adds a device to a policy and returns its name.
 func (r *rig) enroll(p policy.Policy) string {
 	r.Helper()
-	device := name.NewID()
+	device := resource.NewID()
 	r.observe(p, device, false)
 	return device
 }
@@ -246,7 +246,7 @@ func (r *rig) observe(p policy.Policy, device string, gone bool) {
 	r.Helper()
 	r.devices++
 	r.clock.Advance(time.Millisecond)
-	_, err := r.db.Observe(r.Context(), enrolment.Observation{CompanyID: r.company.ID, Device: device, Management: asset.Platform,
+	_, err := r.db.Observe(r.Context(), enrollment.Observation{CompanyID: r.company.ID, Device: device, Management: asset.Platform,
 		SerialNumber: device, Brand: "Acme", Enrolling: !gone, Gone: gone, EnrolledAt: r.clock.Now(), ObservedAt: r.clock.Now(),
 		ReportedAt: r.clock.Now(), PolicyID: p.ID, AppliedPolicy: p.ID, AppliedVersion: 1})
 	r.ok(err)
@@ -259,7 +259,7 @@ func (r *rig) push() {
 	behind, err := r.db.PoliciesToPush(r.Context(), "", r.clock.Now(), 100)
 	r.ok(err)
 	for _, p := range behind {
-		holder := name.NewID()
+		holder := resource.NewID()
 		got, err := r.db.Lease(r.Context(), policy.LeaseKey(p.ID), holder, time.Minute)
 		r.ok(err)
 		if !got {

@@ -7,8 +7,8 @@ import (
 
 	"github.com/musterhq/muster/internal/access"
 	"github.com/musterhq/muster/internal/fault"
-	"github.com/musterhq/muster/internal/name"
 	"github.com/musterhq/muster/internal/policy"
+	"github.com/musterhq/muster/internal/resource"
 )
 
 // The times of applying. A turn is renewed while it is used; what is left of
@@ -77,7 +77,7 @@ func (s *Service) Read(ctx context.Context, p access.Principal, id string) (Prop
 // within the principal's limits. It is for portal users who may edit policies
 // (contract 5.6); the caller has checked that.
 func (s *Service) Look(ctx context.Context, p access.Principal, id string) (Proposal, error) {
-	if !name.IsProposalID(id) {
+	if !resource.IsProposalID(id) {
 		return Proposal{}, notFound()
 	}
 	found, err := s.Store.Proposal(ctx, p.CompanyID, id)
@@ -96,7 +96,7 @@ func notFound() error {
 
 // visible returns a policy that proposals of the principal may be about.
 func (s *Service) visible(ctx context.Context, p access.Principal, ref string) (policy.Policy, error) {
-	id, ok := name.Short(p.CompanySlug, name.Policies, ref)
+	id, ok := resource.Short(p.CompanySlug, resource.Policies, ref)
 	if !ok || !p.MaySee(id) {
 		return policy.Policy{}, policy.Missing()
 	}

@@ -3,8 +3,8 @@ package proposal
 import (
 	"fmt"
 
-	"github.com/musterhq/muster/internal/name"
 	"github.com/musterhq/muster/internal/operation"
+	"github.com/musterhq/muster/internal/resource"
 )
 
 // View is the proposal object (contract 2.6).
@@ -56,7 +56,7 @@ func (p Proposal) View() View {
 func (s *Service) applied(p Proposal) View {
 	v := p.View()
 	v.Result = &Result{
-		PolicyID:    name.Of(p.CompanySlug, name.Policies, p.Next.PolicyID),
+		PolicyID:    resource.Of(p.CompanySlug, resource.Policies, p.Next.PolicyID),
 		DisplayName: p.Next.Name, Version: p.Version, Message: message(p),
 		PortalURL: s.PublicURL + "/policies/" + p.Next.PolicyID,
 	}

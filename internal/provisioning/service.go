@@ -9,9 +9,9 @@ import (
 	"github.com/musterhq/muster/internal/activity"
 	"github.com/musterhq/muster/internal/company"
 	"github.com/musterhq/muster/internal/fault"
-	"github.com/musterhq/muster/internal/name"
 	"github.com/musterhq/muster/internal/operation"
 	"github.com/musterhq/muster/internal/policy"
+	"github.com/musterhq/muster/internal/resource"
 )
 
 // issueLimit bounds one call of an issuer.
@@ -156,7 +156,7 @@ func (s *Service) record(ctx context.Context, p policy.Policy, action activity.A
 // then 409, then 422 (contract 5.10).
 func (s *Service) find(ctx context.Context, p access.Principal, ref string, w way) (policy.Policy, company.Company, error) {
 	missing := policy.Missing()
-	id, ok := name.Short(p.CompanySlug, name.Policies, ref)
+	id, ok := resource.Short(p.CompanySlug, resource.Policies, ref)
 	if !ok || !p.MaySee(id) {
 		return policy.Policy{}, company.Company{}, missing
 	}

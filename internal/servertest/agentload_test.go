@@ -25,8 +25,8 @@ import (
 	"time"
 
 	"github.com/musterhq/muster/internal/access"
-	"github.com/musterhq/muster/internal/agentdevice"
-	"github.com/musterhq/muster/internal/agentproto"
+	agentdevice "github.com/musterhq/muster/internal/agent/device"
+	"github.com/musterhq/muster/internal/agent/protocol"
 	"github.com/musterhq/muster/internal/company"
 	"github.com/musterhq/muster/internal/config"
 	"github.com/musterhq/muster/internal/database"
@@ -57,7 +57,7 @@ func loadTheAgents(b *testing.B, url string) {
 		at := fmt.Sprintf(", %d callers", callers)
 		echo := floor.load(b, "P1/floor"+at, callers, nil, func(int) (string, string, string, string) { return "POST", "/echo", "", small })
 		f.ours.measure(b, "P1/check-in"+at, callers, echo, func(n int) error {
-			_, err := f.some(n).checkIn(f, agentproto.CheckinRequest{AgentVersion: "1"})
+			_, err := f.some(n).checkIn(f, protocol.CheckinRequest{AgentVersion: "1"})
 			return err
 		})
 		three := floor.measure(b, "P3/floor, three posts"+at, callers, nil, func(n int) error {
@@ -162,12 +162,12 @@ type loadAgent struct {
 	token    string
 	id       string
 	asset    string
-	key      agentproto.PrivateKey
+	key      protocol.PrivateKey
 	sequence int64
 }
 
 func (a *loadAgent) enrol(f *loadFleet, n int) (err error) {
-	if a.key, err = agentproto.NewPrivateKey(agentproto.Ed25519); err != nil {
+	if a.key, err = protocol.NewPrivateKey(protocol.Ed25519); err != nil {
 		return err
 	}
 	public, err := a.key.Public()
@@ -176,21 +176,21 @@ func (a *loadAgent) enrol(f *loadFleet, n int) (err error) {
 	}
 	facts := fmt.Appendf(nil, `{"serialNumber":"LOAD-%d","manufacturer":"Load","brand":"load","model":"Load 1","sdk":34,"osVersion":"14"}`, n)
 	now := time.Now().UnixMilli()
-	proof, err := a.key.Sign(agentproto.EnrollMessage(a.token, public, facts, now))
+	proof, err := a.key.Sign(protocol.EnrollMessage(a.token, public, facts, now))
 	if err != nil {
 		return err
 	}
-	body, err := json.Marshal(agentproto.EnrollRequest{Token: a.token, Key: public, Facts: facts, AgentVersion: "1", Role: agentproto.Manager, Time: now, Proof: proof})
+	body, err := json.Marshal(protocol.EnrollRequest{Token: a.token, Key: public, Facts: facts, AgentVersion: "1", Role: protocol.Manager, Time: now, Proof: proof})
 	if err != nil {
 		return err
 	}
-	var enrolled agentproto.EnrollResponse
-	if err := postTo(f.ours.client, f.ours.url+agentproto.Base+"/enroll", body, nil, &enrolled); err != nil {
+	var enrolled protocol.EnrollResponse
+	if err := postTo(f.ours.client, f.ours.url+protocol.Base+"/enroll", body, nil, &enrolled); err != nil {
 		return err
 	}
 	a.id = enrolled.DeviceID
-	_, err = a.checkIn(f, agentproto.CheckinRequest{AgentVersion: "1", Capabilities: []agentproto.Capability{agentproto.Launch},
-		Policy: &agentproto.PolicyReport{PolicyRef: *enrolled.Policy}})
+	_, err = a.checkIn(f, protocol.CheckinRequest{AgentVersion: "1", Capabilities: []protocol.Capability{protocol.Launch},
+		Policy: &protocol.PolicyReport{PolicyRef: *enrolled.Policy}})
 	return err
 }
 
@@ -221,24 +221,24 @@ func postTo(client *http.Client, url string, body []byte, headers http.Header, i
 // signed makes the headers of the agent's next request.
 func (a *loadAgent) signed(method, path string, body []byte) (http.Header, error) {
 	a.sequence++
-	r := agentproto.Request{Method: method, Path: path, Device: a.id, Time: time.Now().UnixMilli(), Sequence: a.sequence, Body: body}
+	r := protocol.Request{Method: method, Path: path, Device: a.id, Time: time.Now().UnixMilli(), Sequence: a.sequence, Body: body}
 	sig, err := a.key.Sign(r.Message())
-	return http.Header{agentproto.HeaderDevice: {a.id}, agentproto.HeaderSignature: {sig},
-		agentproto.HeaderTime: {strconv.FormatInt(r.Time, 10)}, agentproto.HeaderSequence: {strconv.FormatInt(r.Sequence, 10)}}, err
+	return http.Header{protocol.HeaderDevice: {a.id}, protocol.HeaderSignature: {sig},
+		protocol.HeaderTime: {strconv.FormatInt(r.Time, 10)}, protocol.HeaderSequence: {strconv.FormatInt(r.Sequence, 10)}}, err
 }
 
-func (a *loadAgent) checkIn(f *loadFleet, r agentproto.CheckinRequest) (answer agentproto.CheckinResponse, err error) {
+func (a *loadAgent) checkIn(f *loadFleet, r protocol.CheckinRequest) (answer protocol.CheckinResponse, err error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	body, err := json.Marshal(r)
 	if err != nil {
 		return answer, err
 	}
-	headers, err := a.signed(http.MethodPost, agentproto.Base+"/checkin", body)
+	headers, err := a.signed(http.MethodPost, protocol.Base+"/checkin", body)
 	if err != nil {
 		return answer, err
 	}
-	return answer, postTo(f.ours.client, f.ours.url+agentproto.Base+"/checkin", body, headers, &answer)
+	return answer, postTo(f.ours.client, f.ours.url+protocol.Base+"/checkin", body, headers, &answer)
 }
 
 // order sends the agent a command over the API.
@@ -251,9 +251,9 @@ func (a *loadAgent) order(f *loadFleet) error {
 // fetch checks in until there is nothing more to do and everything done is
 // acknowledged. reached is called for each command that was read.
 func (a *loadAgent) fetch(f *loadFleet, reached func()) error {
-	var acks []agentproto.Ack
+	var acks []protocol.Ack
 	for {
-		answer, err := a.checkIn(f, agentproto.CheckinRequest{AgentVersion: "1", Acks: acks})
+		answer, err := a.checkIn(f, protocol.CheckinRequest{AgentVersion: "1", Acks: acks})
 		if err == nil && len(answer.Acked) != len(acks) {
 			err = errors.New("not every acknowledgment was taken")
 		}
@@ -262,7 +262,7 @@ func (a *loadAgent) fetch(f *loadFleet, reached func()) error {
 		}
 		acks = acks[:0]
 		for _, sealed := range answer.Commands {
-			var c agentproto.Command
+			var c protocol.Command
 			text, err := base64.RawURLEncoding.DecodeString(sealed.Payload)
 			if err == nil {
 				err = json.Unmarshal(text, &c)
@@ -271,7 +271,7 @@ func (a *loadAgent) fetch(f *loadFleet, reached func()) error {
 				return err
 			}
 			reached()
-			acks = append(acks, agentproto.Ack{CommandID: c.ID, State: agentproto.Done, Outcome: "opened", At: time.Now().UnixMilli()})
+			acks = append(acks, protocol.Ack{CommandID: c.ID, State: protocol.Done, Outcome: "opened", At: time.Now().UnixMilli()})
 		}
 	}
 }
@@ -298,7 +298,7 @@ func (a *loadAgent) listen(f *loadFleet) (net.Conn, error) {
 func (a *loadAgent) askToListen(f *loadFleet) (net.Conn, error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	headers, err := a.signed(http.MethodGet, agentproto.Base+"/wake", nil)
+	headers, err := a.signed(http.MethodGet, protocol.Base+"/wake", nil)
 	if err != nil {
 		return nil, err
 	}
@@ -308,7 +308,7 @@ func (a *loadAgent) askToListen(f *loadFleet) (net.Conn, error) {
 		return nil, err
 	}
 	var b bytes.Buffer
-	fmt.Fprintf(&b, "GET %s/wake HTTP/1.1\r\nHost: %s\r\n", agentproto.Base, host)
+	fmt.Fprintf(&b, "GET %s/wake HTTP/1.1\r\nHost: %s\r\n", protocol.Base, host)
 	_ = headers.Write(&b) // to memory
 	b.WriteString("\r\n")
 	_, err = c.Write(b.Bytes())

@@ -13,14 +13,14 @@ import (
 
 	"github.com/musterhq/muster/internal/access"
 	"github.com/musterhq/muster/internal/agent"
-	"github.com/musterhq/muster/internal/agentproto"
+	"github.com/musterhq/muster/internal/agent/protocol"
 	"github.com/musterhq/muster/internal/servertest"
 )
 
 // forger signs requests with a device's own key, as a thief of it could.
 type forger struct {
 	device string
-	key    agentproto.PrivateKey
+	key    protocol.PrivateKey
 }
 
 func newForger(t *testing.T, p *servertest.Phone) forger {
@@ -36,7 +36,7 @@ func newForger(t *testing.T, p *servertest.Phone) forger {
 	if err := json.Unmarshal(text, &identity); err != nil {
 		t.Fatal(err)
 	}
-	key, err := agentproto.ParsePrivateKey(identity.Key)
+	key, err := protocol.ParsePrivateKey(identity.Key)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -44,7 +44,7 @@ func newForger(t *testing.T, p *servertest.Phone) forger {
 }
 
 // send signs a request and sends it, changed after it was signed.
-func (f forger) send(t *testing.T, url string, r agentproto.Request, change func(*http.Request)) (int, agentproto.ErrorResponse) {
+func (f forger) send(t *testing.T, url string, r protocol.Request, change func(*http.Request)) (int, protocol.ErrorResponse) {
 	t.Helper()
 	sig, err := f.key.Sign(r.Message())
 	if err != nil {
@@ -54,8 +54,8 @@ func (f forger) send(t *testing.T, url string, r agentproto.Request, change func
 	if err != nil {
 		t.Fatal(err)
 	}
-	for name, value := range map[string]string{agentproto.HeaderDevice: r.Device, agentproto.HeaderSignature: sig,
-		agentproto.HeaderTime: strconv.FormatInt(r.Time, 10), agentproto.HeaderSequence: strconv.FormatInt(r.Sequence, 10)} {
+	for name, value := range map[string]string{protocol.HeaderDevice: r.Device, protocol.HeaderSignature: sig,
+		protocol.HeaderTime: strconv.FormatInt(r.Time, 10), protocol.HeaderSequence: strconv.FormatInt(r.Sequence, 10)} {
 		request.Header.Set(name, value)
 	}
 	if change != nil {
@@ -66,7 +66,7 @@ func (f forger) send(t *testing.T, url string, r agentproto.Request, change func
 		t.Fatal(err)
 	}
 	defer response.Body.Close()
-	var refused agentproto.ErrorResponse
+	var refused protocol.ErrorResponse
 	_ = json.NewDecoder(response.Body).Decode(&refused) // also of an answer that is no refusal
 	return response.StatusCode, refused
 }
@@ -82,40 +82,40 @@ func TestForgedRequestsAreRefused(t *testing.T) {
 		other.MustCheckIn()
 		mine, foreign := newForger(t, phone), newForger(t, other)
 		sequence := int64(100_000)
-		fresh := func() agentproto.Request {
+		fresh := func() protocol.Request {
 			sequence++
-			return agentproto.Request{Method: "POST", Path: agentproto.Base + "/checkin", Device: mine.device, Time: lab.Now().UnixMilli(),
+			return protocol.Request{Method: "POST", Path: protocol.Base + "/checkin", Device: mine.device, Time: lab.Now().UnixMilli(),
 				Sequence: sequence, Body: []byte(`{"agentVersion":"1"}`)}
 		}
 		original := fresh()
 		if status, _ := mine.send(t, here.PublicURL(), original, nil); status != 200 {
 			t.Fatalf("a good request: %d", status)
 		}
-		at := func(d time.Duration) func(*agentproto.Request) {
-			return func(r *agentproto.Request) { r.Time = lab.Now().Add(d).UnixMilli() }
+		at := func(d time.Duration) func(*protocol.Request) {
+			return func(r *protocol.Request) { r.Time = lab.Now().Add(d).UnixMilli() }
 		}
 		for what, c := range map[string]struct {
 			by     forger
-			change func(*agentproto.Request) // before it is signed
+			change func(*protocol.Request) // before it is signed
 			after  func(*http.Request)
 			status int
-			code   agentproto.ErrorCode
+			code   protocol.ErrorCode
 		}{
-			"replayed":        {mine, func(r *agentproto.Request) { *r = original }, nil, 409, agentproto.Replayed},
-			"an older number": {mine, func(r *agentproto.Request) { r.Sequence = 5 }, nil, 409, agentproto.Replayed},
-			"stale":           {mine, at(-11 * time.Minute), nil, 401, agentproto.ClockSkew},
-			"future":          {mine, at(11 * time.Minute), nil, 401, agentproto.ClockSkew},
-			"foreign device":  {foreign, func(*agentproto.Request) {}, nil, 401, agentproto.BadSignature},
-			"no such device":  {mine, func(r *agentproto.Request) { r.Device = "missing" }, nil, 401, agentproto.BadSignature},
-			"tampered number": {mine, func(*agentproto.Request) {}, func(r *http.Request) {
-				r.Header.Set(agentproto.HeaderSequence, "99999999")
-			}, 401, agentproto.BadSignature},
-			"tampered path":  {mine, func(*agentproto.Request) {}, func(r *http.Request) { r.URL.Path = agentproto.Base + "/unenroll" }, 401, agentproto.BadSignature},
-			"tampered query": {mine, func(*agentproto.Request) {}, func(r *http.Request) { r.URL.RawQuery = "v=1" }, 401, agentproto.BadSignature},
-			"no signature":   {mine, func(*agentproto.Request) {}, func(r *http.Request) { r.Header.Del(agentproto.HeaderSignature) }, 401, agentproto.BadSignature},
-			"an API key in its stead": {mine, func(*agentproto.Request) {}, func(r *http.Request) {
+			"replayed":        {mine, func(r *protocol.Request) { *r = original }, nil, 409, protocol.Replayed},
+			"an older number": {mine, func(r *protocol.Request) { r.Sequence = 5 }, nil, 409, protocol.Replayed},
+			"stale":           {mine, at(-11 * time.Minute), nil, 401, protocol.ClockSkew},
+			"future":          {mine, at(11 * time.Minute), nil, 401, protocol.ClockSkew},
+			"foreign device":  {foreign, func(*protocol.Request) {}, nil, 401, protocol.BadSignature},
+			"no such device":  {mine, func(r *protocol.Request) { r.Device = "missing" }, nil, 401, protocol.BadSignature},
+			"tampered number": {mine, func(*protocol.Request) {}, func(r *http.Request) {
+				r.Header.Set(protocol.HeaderSequence, "99999999")
+			}, 401, protocol.BadSignature},
+			"tampered path":  {mine, func(*protocol.Request) {}, func(r *http.Request) { r.URL.Path = protocol.Base + "/unenroll" }, 401, protocol.BadSignature},
+			"tampered query": {mine, func(*protocol.Request) {}, func(r *http.Request) { r.URL.RawQuery = "v=1" }, 401, protocol.BadSignature},
+			"no signature":   {mine, func(*protocol.Request) {}, func(r *http.Request) { r.Header.Del(protocol.HeaderSignature) }, 401, protocol.BadSignature},
+			"an API key in its stead": {mine, func(*protocol.Request) {}, func(r *http.Request) {
 				r.Header = http.Header{"X-Api-Key": {lab.Key(site.Company, access.All)}}
-			}, 401, agentproto.BadSignature},
+			}, 401, protocol.BadSignature},
 		} {
 			for name, replica := range map[string]*servertest.Replica{"here": here, "there": there} {
 				r := fresh()
@@ -124,7 +124,7 @@ func TestForgedRequestsAreRefused(t *testing.T) {
 				if status != c.status || refused.Error != c.code {
 					t.Errorf("%s, %s: %d %s, want %d %s", what, name, status, refused.Error, c.status, c.code)
 				}
-				if mends := c.code == agentproto.Replayed || c.code == agentproto.ClockSkew; mends != (refused.Signed != nil) {
+				if mends := c.code == protocol.Replayed || c.code == protocol.ClockSkew; mends != (refused.Signed != nil) {
 					t.Errorf("%s, %s: the refusal is signed: %v", what, name, refused.Signed != nil)
 				}
 			}

@@ -16,8 +16,8 @@ import (
 	"time"
 
 	"github.com/musterhq/muster/internal/access"
+	"github.com/musterhq/muster/internal/agent/protocol"
 	"github.com/musterhq/muster/internal/agent/simulated"
-	"github.com/musterhq/muster/internal/agentproto"
 	"github.com/musterhq/muster/internal/servertest"
 )
 
@@ -107,7 +107,7 @@ func (p *javaPhone) device() (s simulated.State) {
 func (p *javaPhone) enroll(site *servertest.Site, client servertest.Client, by string) {
 	p.t.Helper()
 	text := client.QRCode(site.Policy, map[string]any{})
-	code, err := agentproto.ParseCode(text)
+	code, err := protocol.ParseCode(text)
 	if err != nil {
 		p.t.Fatal(err)
 	}
@@ -125,7 +125,7 @@ func (p *javaPhone) enroll(site *servertest.Site, client servertest.Client, by s
 	if err != nil {
 		p.t.Fatal(err)
 	}
-	if d.CommandAlgorithm != agentproto.ES256 || d.Key.Algorithm != agentproto.ES256 {
+	if d.CommandAlgorithm != protocol.ES256 || d.Key.Algorithm != protocol.ES256 {
 		p.t.Errorf("the device's keys are %s and %s, want ES256", d.Key.Algorithm, d.CommandAlgorithm)
 	}
 	p.assetID = d.AssetID

@@ -16,7 +16,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/musterhq/muster/internal/agentproto"
+	"github.com/musterhq/muster/internal/agent/protocol"
 )
 
 // signed makes a certificate by a template that the authority signs, or itself.
@@ -87,7 +87,7 @@ func TestAndroidCore_Pins(t *testing.T) {
 		server.StartTLS()
 		t.Cleanup(server.Close)
 		address := strings.Replace(server.URL, "127.0.0.1", "localhost", 1)
-		out, _ := p.try("enroll", "--server", address, "--token", "met_x", "--pin", agentproto.Pin(c.pin))
+		out, _ := p.try("enroll", "--server", address, "--token", "met_x", "--pin", protocol.Pin(c.pin))
 		if reached := strings.Contains(out, "refused the enrollment"); reached != c.takes {
 			t.Errorf("pinned %s: reached %v, want %v: %s", c.name, reached, c.takes, out)
 		}

@@ -15,9 +15,9 @@ import (
 	"github.com/musterhq/muster/internal/access"
 	"github.com/musterhq/muster/internal/asset"
 	"github.com/musterhq/muster/internal/command"
-	"github.com/musterhq/muster/internal/enrolment"
-	"github.com/musterhq/muster/internal/name"
+	"github.com/musterhq/muster/internal/enrollment"
 	"github.com/musterhq/muster/internal/policy"
+	"github.com/musterhq/muster/internal/resource"
 	"github.com/musterhq/muster/internal/servertest"
 )
 
@@ -46,14 +46,14 @@ type canaryFleet struct {
 func newCanaryFleet(t *testing.T, lab *servertest.Lab) *canaryFleet {
 	t.Helper()
 	site := lab.NewSite("acme")
-	f := &canaryFleet{Site: site, spare: name.NewID()}
+	f := &canaryFleet{Site: site, spare: resource.NewID()}
 	report, err := json.Marshal(map[string]any{"wifiSsid": hostile("ssid"), "installedApps": []any{map[string]any{"label": hostile("app"), "packageName": hostile("package")}},
 		hostile("member"): hostile("value"), "imei": hostile("imei")})
 	if err != nil {
 		t.Fatal(err)
 	}
 	now := lab.Now()
-	seen := enrolment.Observation{CompanyID: site.Company.ID, Device: site.Company.Enterprise + "/devices/canary", Management: asset.Platform,
+	seen := enrollment.Observation{CompanyID: site.Company.ID, Device: site.Company.Enterprise + "/devices/canary", Management: asset.Platform,
 		Ownership: asset.CompanyOwned, Mode: asset.FullyManaged, SerialNumber: "SN-1", Brand: hostile("brand"), Model: hostile("model"),
 		Enrolling: true, PolicyID: site.Policy.ID, EnrolledAt: now, ReportedAt: now, ObservedAt: now, StatusReport: report,
 		Specifications: map[string]string{"serialNumber": hostile("serial"), "model": hostile("model"), hostile("fact"): hostile("value")}}
@@ -81,7 +81,7 @@ func (f *canaryFleet) command(t *testing.T, assetID string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	c := command.Command{ID: name.NewID(), CompanyID: f.Company.ID, AssetID: assetID, Type: command.Lock, State: command.Prepared, CreatedAt: f.Now()}
+	c := command.Command{ID: resource.NewID(), CompanyID: f.Company.ID, AssetID: assetID, Type: command.Lock, State: command.Prepared, CreatedAt: f.Now()}
 	if a.Device != nil {
 		c.Epoch = a.Device.Epoch
 	}
@@ -182,7 +182,7 @@ func TestHostileTextStaysData(t *testing.T) {
 	f := newCanaryFleet(t, lab)
 	named := lab.Policy(f.Company, policyOrder, policy.Platform)
 	agents := lab.Policy(f.Company, policyOrder+" 2", policy.Agent)
-	if _, err := lab.DB().Observe(t.Context(), enrolment.Observation{CompanyID: f.Company.ID, Device: f.Company.Enterprise + "/devices/other", Management: asset.Platform,
+	if _, err := lab.DB().Observe(t.Context(), enrollment.Observation{CompanyID: f.Company.ID, Device: f.Company.Enterprise + "/devices/other", Management: asset.Platform,
 		Ownership: asset.CompanyOwned, Mode: asset.FullyManaged, SerialNumber: "SN-2", Enrolling: true, PolicyID: named.ID, EnrolledAt: lab.Now(), ReportedAt: lab.Now(), ObservedAt: lab.Now()}); err != nil {
 		t.Fatal(err)
 	}

@@ -10,13 +10,13 @@ import (
 	"time"
 
 	"github.com/musterhq/muster/internal/access"
-	"github.com/musterhq/muster/internal/name"
 	"github.com/musterhq/muster/internal/policy"
+	"github.com/musterhq/muster/internal/resource"
 	"github.com/musterhq/muster/internal/servertest"
 	"github.com/musterhq/muster/internal/surface/oauth"
 )
 
-func uniqueSlug() string { return "c-" + strings.ToLower(name.NewID()[:12]) }
+func uniqueSlug() string { return "c-" + strings.ToLower(resource.NewID()[:12]) }
 
 func basicAuth(id, secret string) string {
 	return "Basic " + base64.StdEncoding.EncodeToString([]byte(url.QueryEscape(id)+":"+url.QueryEscape(secret)))

@@ -4,9 +4,9 @@ import (
 	"log/slog"
 
 	"github.com/musterhq/muster/internal/agent"
+	agentdevice "github.com/musterhq/muster/internal/agent/device"
+	"github.com/musterhq/muster/internal/agent/protocol"
 	"github.com/musterhq/muster/internal/agent/simulated"
-	"github.com/musterhq/muster/internal/agentdevice"
-	"github.com/musterhq/muster/internal/agentproto"
 	"github.com/musterhq/muster/internal/company"
 )
 
@@ -39,7 +39,7 @@ func (r *Replica) Companion(c company.Company, d Device) *Companion {
 	device := simulated.New(simulated.Default("companion"), r.lab.Now)
 	push := simulated.Push{Device: device, Emulator: r.lab.Emulator.URL(), Client: agent.NewClient()}
 	dir := tb.TempDir()
-	_, err := agent.Enroll(tb.Context(), agent.Enrolment{Server: r.PublicURL(), Token: r.lab.CompanionToken(c, d.AssetID), Role: agentproto.Companion,
+	_, err := agent.Enroll(tb.Context(), agent.Enrolment{Server: r.PublicURL(), Token: r.lab.CompanionToken(c, d.AssetID), Role: protocol.Companion,
 		Dir: dir, Version: "test", Device: device, Client: agent.NewClient(), Now: r.lab.Now})
 	if err != nil {
 		tb.Fatal(err)

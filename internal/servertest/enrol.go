@@ -7,7 +7,7 @@ import (
 	"path/filepath"
 
 	"github.com/musterhq/muster/internal/company"
-	"github.com/musterhq/muster/internal/platform/emulator"
+	"github.com/musterhq/muster/internal/emulator"
 	"github.com/musterhq/muster/internal/policy"
 )
 

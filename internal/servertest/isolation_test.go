@@ -11,9 +11,9 @@ import (
 	"github.com/musterhq/muster/internal/access"
 	"github.com/musterhq/muster/internal/asset"
 	"github.com/musterhq/muster/internal/company"
-	"github.com/musterhq/muster/internal/name"
 	"github.com/musterhq/muster/internal/operation"
 	"github.com/musterhq/muster/internal/policy"
+	"github.com/musterhq/muster/internal/resource"
 	"github.com/musterhq/muster/internal/servertest"
 	"github.com/musterhq/muster/internal/surface/rest/resttest"
 )
@@ -29,7 +29,7 @@ func newTenant(t *testing.T, lab *servertest.Lab, slug string) tenant {
 	t.Helper()
 	made := tenant{company: lab.Company(slug, servertest.Everything())}
 	made.policy = lab.Policy(made.company, "Policy of "+slug, policy.Platform)
-	made.asset = asset.Asset{ID: name.NewID(), CompanyID: made.company.ID, CompanySlug: slug,
+	made.asset = asset.Asset{ID: resource.NewID(), CompanyID: made.company.ID, CompanySlug: slug,
 		Identification: "Asset of " + slug, Status: asset.Pending, CreatedAt: lab.Now()}
 	if err := lab.Desk().Assets.ImportAssets(t.Context(), []asset.Asset{made.asset}); err != nil {
 		t.Fatal(err)
@@ -40,9 +40,9 @@ func newTenant(t *testing.T, lab *servertest.Lab, slug string) tenant {
 // forms are all ways to name something of another company in a path: the short
 // id, the path name escaped and as it is (contract 4.6), and the other
 // company's id under one's own name.
-func forms(mine, theirs company.Company, kind name.Collection, id string) []string {
-	full := name.Of(theirs.Slug, kind, id)
-	return []string{id, url.PathEscape(full), full, url.PathEscape(name.Of(mine.Slug, kind, id)), name.Of(mine.Slug, kind, id)}
+func forms(mine, theirs company.Company, kind resource.Collection, id string) []string {
+	full := resource.Of(theirs.Slug, kind, id)
+	return []string{id, url.PathEscape(full), full, url.PathEscape(resource.Of(mine.Slug, kind, id)), resource.Of(mine.Slug, kind, id)}
 }
 
 // Every id of another company, on every operation, in all forms, is 404 of the
@@ -66,10 +66,10 @@ func TestOtherCompaniesAreNotFound(t *testing.T) {
 // foreignPaths are the operation's paths with another company's ids.
 func foreignPaths(o *operation.Operation, mine, theirs tenant) (paths []string) {
 	ids := map[string][]string{
-		"assetId":  forms(mine.company, theirs.company, name.Assets, theirs.asset.ID),
-		"policyId": forms(mine.company, theirs.company, name.Policies, theirs.policy.ID),
+		"assetId":  forms(mine.company, theirs.company, resource.Assets, theirs.asset.ID),
+		"policyId": forms(mine.company, theirs.company, resource.Policies, theirs.policy.ID),
 		// An asset's id where a policy's belongs, and the reverse, is not found either.
-		"proposalId": {"prp_" + theirs.policy.ID, name.NewProposalID()},
+		"proposalId": {"prp_" + theirs.policy.ID, resource.NewProposalID()},
 	}
 	for _, argument := range o.PathArgs() {
 		for _, id := range ids[argument] {
@@ -109,7 +109,7 @@ func TestOtherCompaniesPoliciesInBodies(t *testing.T) {
 	lab := servertest.New(t)
 	replica := lab.Start()
 	mine, theirs := newTenant(t, lab, "mine"), newTenant(t, lab, "theirs")
-	for _, id := range []string{theirs.policy.ID, theirs.policy.PathName(), name.Of("mine", name.Policies, theirs.policy.ID)} {
+	for _, id := range []string{theirs.policy.ID, theirs.policy.PathName(), resource.Of("mine", resource.Policies, theirs.policy.ID)} {
 		client := replica.As(lab.Key(mine.company, access.All))
 		got := client.Post("/assets/"+mine.asset.ID+"/commands/change-policy", map[string]string{"policyId": id})
 		if got.Status != 404 || got.Members(t)["code"] != "not_found" {

@@ -17,7 +17,7 @@ import (
 	"github.com/musterhq/muster/internal/config"
 	"github.com/musterhq/muster/internal/database"
 	"github.com/musterhq/muster/internal/database/pgtest"
-	"github.com/musterhq/muster/internal/platform/emulator"
+	"github.com/musterhq/muster/internal/emulator"
 	"github.com/musterhq/muster/internal/service"
 	"github.com/musterhq/muster/internal/surface/cli"
 )

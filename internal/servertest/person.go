@@ -15,7 +15,7 @@ import (
 
 	"github.com/musterhq/muster/internal/access"
 	"github.com/musterhq/muster/internal/company"
-	"github.com/musterhq/muster/internal/name"
+	"github.com/musterhq/muster/internal/resource"
 	"github.com/musterhq/muster/internal/surface/oauth"
 	"github.com/musterhq/muster/internal/surface/web"
 )
@@ -44,7 +44,7 @@ type Person struct {
 func (l *Lab) Person(c company.Company, role access.Role, policies ...string) *Person {
 	l.TB.Helper()
 	users := access.Users{Store: l.Desk().Users, Passwords: access.NewPasswords(1), Now: l.Now}
-	u, err := users.Create(l.TB.Context(), access.NewUserRequest{CompanyID: c.ID, Email: name.NewID() + "@" + c.Slug + ".test",
+	u, err := users.Create(l.TB.Context(), access.NewUserRequest{CompanyID: c.ID, Email: resource.NewID() + "@" + c.Slug + ".test",
 		Role: role, Policies: policies, Password: Password})
 	if err != nil {
 		l.TB.Fatal(err)

@@ -18,9 +18,9 @@ import (
 
 	"github.com/musterhq/muster/internal/access"
 	"github.com/musterhq/muster/internal/agent"
+	agentdevice "github.com/musterhq/muster/internal/agent/device"
+	"github.com/musterhq/muster/internal/agent/protocol"
 	"github.com/musterhq/muster/internal/agent/simulated"
-	"github.com/musterhq/muster/internal/agentdevice"
-	"github.com/musterhq/muster/internal/agentproto"
 	"github.com/musterhq/muster/internal/company"
 	"github.com/musterhq/muster/internal/policy"
 	"github.com/musterhq/muster/internal/service"
@@ -123,7 +123,7 @@ func (s *Site) Phone(r *Replica, change ...func(*simulated.State)) *Phone {
 	p.Options = agent.Options{Dir: s.TB.TempDir(), Version: "test", Device: p.Device, Now: s.Now, Log: slog.New(slog.DiscardHandler),
 		Client: &http.Client{Transport: reach{&p.to}, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}}
 	p.Reach(r)
-	id, err := agent.Enroll(s.TB.Context(), agent.Enrolment{Server: server, Token: token, Role: agentproto.Manager, Dir: p.Options.Dir,
+	id, err := agent.Enroll(s.TB.Context(), agent.Enrolment{Server: server, Token: token, Role: protocol.Manager, Dir: p.Options.Dir,
 		Version: "test", Device: p.Device, Client: p.Options.Client, Now: s.Now})
 	if err != nil {
 		s.TB.Fatal(err)

@@ -22,8 +22,8 @@ import (
 
 	"github.com/musterhq/muster/internal/access"
 	"github.com/musterhq/muster/internal/agent/dns/dnstest"
+	"github.com/musterhq/muster/internal/agent/protocol"
 	"github.com/musterhq/muster/internal/agent/simulated"
-	"github.com/musterhq/muster/internal/agentproto"
 	"github.com/musterhq/muster/internal/config"
 	"github.com/musterhq/muster/internal/policy"
 	"github.com/musterhq/muster/internal/servertest"
@@ -89,7 +89,7 @@ func TestEnrolmentByCodeOverTLS(t *testing.T) {
 	}
 	const provisioning = "android.app.extra.PROVISIONING_"
 	extras, _ := code[provisioning+"ADMIN_EXTRAS_BUNDLE"].(map[string]any)
-	pin := agentproto.Pin(cert)
+	pin := protocol.Pin(cert)
 	if code[provisioning+"DEVICE_ADMIN_COMPONENT_NAME"] != "dev.muster.agent/dev.muster.agent.AdminReceiver" ||
 		code[provisioning+"DEVICE_ADMIN_PACKAGE_DOWNLOAD_LOCATION"] != nil || code[provisioning+"DEVICE_ADMIN_SIGNATURE_CHECKSUM"] != nil ||
 		code[provisioning+"SKIP_ENCRYPTION"] != false || code[provisioning+"LEAVE_ALL_SYSTEM_APPS_ENABLED"] != true ||

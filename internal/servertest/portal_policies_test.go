@@ -11,8 +11,8 @@ import (
 	"testing"
 
 	"github.com/musterhq/muster/internal/access"
-	"github.com/musterhq/muster/internal/name"
 	"github.com/musterhq/muster/internal/policy"
+	"github.com/musterhq/muster/internal/resource"
 	"github.com/musterhq/muster/internal/servertest"
 )
 
@@ -27,7 +27,7 @@ type visitor struct {
 // the person in.
 func visit(t *testing.T, lab *servertest.Lab, r *servertest.Replica, companyID string, role access.Role, only ...string) *visitor {
 	t.Helper()
-	email := name.NewID() + "@acme.test"
+	email := resource.NewID() + "@acme.test"
 	if _, err := (access.Users{Store: lab.DB(), Passwords: access.NewPasswords(1), Now: lab.Now}).Create(t.Context(), access.NewUserRequest{
 		CompanyID: companyID, Email: email, Name: "Person " + string(role), Role: role, Policies: only, Password: "a long password"}); err != nil {
 		t.Fatal(err)
@@ -125,10 +125,10 @@ func TestPortalPolicies(t *testing.T) {
 	ada.sees(text, "Waiting for review", "left to apply it", "Apply 1 change to 0 devices")
 	bob := visit(t, lab, replica, site.Company.ID, access.Admin)
 	bob.sees(bob.get(200, proposed), "is the only one who can apply it", "Propose the same as my own")
-	bob.post(404, proposed+"/apply", url.Values{"once": {name.NewID()}})
-	text, _ = ada.post(200, proposed+"/apply", url.Values{"once": {name.NewID()}})
+	bob.post(404, proposed+"/apply", url.Values{"once": {resource.NewID()}})
+	text, _ = ada.post(200, proposed+"/apply", url.Values{"once": {resource.NewID()}})
 	ada.sees(text, "saved as version 2")
-	text, _ = ada.post(200, proposed+"/apply", url.Values{"once": {name.NewID()}})
+	text, _ = ada.post(200, proposed+"/apply", url.Values{"once": {resource.NewID()}})
 	ada.sees(text, "it was applied")
 	ada.sees(ada.get(200, "/proposals?policy="+site.Policy.ID), "Change settings of")
 	ada.sees(ada.get(200, "/proposals?waiting=1"), "No proposal is here")

@@ -13,7 +13,7 @@ import (
 	"github.com/musterhq/muster/internal/database"
 	"github.com/musterhq/muster/internal/database/firsttest"
 	"github.com/musterhq/muster/internal/database/pgtest"
-	"github.com/musterhq/muster/internal/name"
+	"github.com/musterhq/muster/internal/resource"
 	"github.com/musterhq/muster/internal/servertest"
 	"github.com/musterhq/muster/internal/service"
 )
@@ -90,7 +90,7 @@ func documentedRoles(t *testing.T, dsn string) (owner, serving string) {
 		t.Fatal("docs/operating.md has no SQL")
 	}
 	// Roles belong to the server, on which other tests run.
-	own := strings.ToLower(name.NewID())
+	own := strings.ToLower(resource.NewID())
 	roles := strings.NewReplacer("muster_owner", "owner_"+own, "muster_serve", "serve_"+own)
 	firsttest.Exec(t, dsn, roles.Replace(statements))
 	t.Cleanup(func() {

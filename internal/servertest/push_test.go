@@ -11,9 +11,9 @@ import (
 
 	"github.com/musterhq/muster/internal/access"
 	"github.com/musterhq/muster/internal/agent"
+	"github.com/musterhq/muster/internal/agent/protocol"
 	"github.com/musterhq/muster/internal/agent/simulated"
-	"github.com/musterhq/muster/internal/agentproto"
-	"github.com/musterhq/muster/internal/platform/emulator"
+	"github.com/musterhq/muster/internal/emulator"
 	"github.com/musterhq/muster/internal/servertest"
 	"github.com/musterhq/muster/internal/surface/rest/resttest"
 )
@@ -224,22 +224,22 @@ func TestCompanionsAreTiedToTheirDevice(t *testing.T) {
 		site, replica := lab.NewSite("acme"), lab.Start()
 		device := site.Devices(replica, servertest.FullyManaged(), 1)[0]
 		client := site.Client(replica, access.All)
-		enrol := func(token string, role agentproto.Role) error {
+		enrol := func(token string, role protocol.Role) error {
 			_, err := agent.Enroll(t.Context(), agent.Enrolment{Server: replica.PublicURL(), Token: token, Role: role, Dir: t.TempDir(),
 				Device: simulated.New(simulated.Default("late"), lab.Now), Client: agent.NewClient(), Now: lab.Now})
 			return err
 		}
 		token := lab.CompanionToken(site.Company, device.AssetID)
-		if err := enrol(token, agentproto.Manager); err == nil {
+		if err := enrol(token, protocol.Manager); err == nil {
 			t.Error("a companion's token made a manager")
 		}
-		if err := enrol("met_x", agentproto.Companion); err == nil {
+		if err := enrol("met_x", protocol.Companion); err == nil {
 			t.Error("another token made a companion")
 		}
-		if err := enrol(token, agentproto.Companion); err != nil {
+		if err := enrol(token, protocol.Companion); err != nil {
 			t.Error(err)
 		}
-		if err := enrol(token, agentproto.Companion); err == nil {
+		if err := enrol(token, protocol.Companion); err == nil {
 			t.Error("a spent token made another companion")
 		}
 		companion := replica.Companion(site.Company, device)
@@ -252,7 +252,7 @@ func TestCompanionsAreTiedToTheirDevice(t *testing.T) {
 		if companion.Device.State().Wiped {
 			t.Error("a companion wiped its device")
 		}
-		if err := enrol(early, agentproto.Companion); err == nil {
+		if err := enrol(early, protocol.Companion); err == nil {
 			t.Error("a companion joined a device that had ended")
 		}
 	})

@@ -8,7 +8,7 @@ import (
 
 	"github.com/musterhq/muster/internal/asset"
 	"github.com/musterhq/muster/internal/company"
-	"github.com/musterhq/muster/internal/name"
+	"github.com/musterhq/muster/internal/resource"
 	"github.com/musterhq/muster/internal/servertest"
 	"github.com/musterhq/muster/internal/surface/rest/resttest"
 )
@@ -37,7 +37,7 @@ func familyOf(path string) resttest.Family {
 // newSpare makes an asset that is not enrolled.
 func newSpare(t *testing.T, lab *servertest.Lab, c company.Company) string {
 	t.Helper()
-	spare := asset.Asset{ID: name.NewID(), CompanyID: c.ID, CompanySlug: c.Slug, Identification: "Spare", Status: asset.Pending, CreatedAt: lab.Now()}
+	spare := asset.Asset{ID: resource.NewID(), CompanyID: c.ID, CompanySlug: c.Slug, Identification: "Spare", Status: asset.Pending, CreatedAt: lab.Now()}
 	if err := lab.Desk().Assets.ImportAssets(t.Context(), []asset.Asset{spare}); err != nil {
 		t.Fatal(err)
 	}

@@ -16,11 +16,11 @@ import (
 	"time"
 
 	"github.com/musterhq/muster/internal/access"
-	"github.com/musterhq/muster/internal/agentdevice"
-	"github.com/musterhq/muster/internal/agentproto"
+	agentdevice "github.com/musterhq/muster/internal/agent/device"
+	"github.com/musterhq/muster/internal/agent/protocol"
 	"github.com/musterhq/muster/internal/asset"
-	"github.com/musterhq/muster/internal/enrolment"
-	"github.com/musterhq/muster/internal/name"
+	"github.com/musterhq/muster/internal/enrollment"
+	"github.com/musterhq/muster/internal/resource"
 	"github.com/musterhq/muster/internal/servertest"
 )
 
@@ -185,9 +185,9 @@ func TestStranger_Tombstones(t *testing.T) {
 	if err := n.site.DB().CreateAgentToken(t.Context(), grant); err != nil {
 		t.Fatal(err)
 	}
-	successor := agentdevice.Device{ID: name.NewID(), Role: agentproto.Manager, Key: seat.Key, State: agentdevice.Active}
+	successor := agentdevice.Device{ID: resource.NewID(), Role: protocol.Manager, Key: seat.Key, State: agentdevice.Active}
 	if _, err := n.site.DB().EnrollAgent(t.Context(), agentdevice.Enrollment{Hash: hash, Device: successor, Again: n.site.Now()},
-		enrolment.Observation{Management: asset.Agent, Enrolling: true, EnrolledAt: n.site.Now(), ObservedAt: n.site.Now()}); err != nil {
+		enrollment.Observation{Management: asset.Agent, Enrolling: true, EnrolledAt: n.site.Now(), ObservedAt: n.site.Now()}); err != nil {
 		t.Fatal(err)
 	}
 	if err := beaten.checkIn(); err == nil || errors.Is(err, errStrangerGone) || !beaten.memory.Superseded || beaten.settings["CAMERA"] != "BLOCK" {

@@ -11,18 +11,18 @@ import (
 	"net/http"
 	"time"
 
-	"github.com/musterhq/muster/internal/agentdevice"
-	"github.com/musterhq/muster/internal/agentlink"
-	"github.com/musterhq/muster/internal/agentproto"
+	agentdevice "github.com/musterhq/muster/internal/agent/device"
+	"github.com/musterhq/muster/internal/agent/protocol"
+	"github.com/musterhq/muster/internal/agentserver"
 	"github.com/musterhq/muster/internal/asset"
 	"github.com/musterhq/muster/internal/command"
-	"github.com/musterhq/muster/internal/enrolment"
-	"github.com/musterhq/muster/internal/surface/device"
+	"github.com/musterhq/muster/internal/enrollment"
+	"github.com/musterhq/muster/internal/surface/agentapi"
 )
 
 // agents mounts the agents' door and makes the link the channel of agent
 // devices.
-func (s *Service) agents(mux *http.ServeMux, commands *command.Service, observer *enrolment.Service) (*agentlink.Link, error) {
+func (s *Service) agents(mux *http.ServeMux, commands *command.Service, observer *enrollment.Service) (*agentserver.Link, error) {
 	signer, es256, err := s.keys.signers()
 	if err != nil {
 		return nil, err
@@ -31,36 +31,36 @@ func (s *Service) agents(mux *http.ServeMux, commands *command.Service, observer
 	if err != nil {
 		return nil, err
 	}
-	link := &agentlink.Link{Store: s.db, Enroller: s.db, Deliveries: s.db, Companions: s.db, Directory: s.db, Observer: observer, Commands: commands, Waker: s.db, Signer: signer, ES256: es256,
+	link := &agentserver.Link{Store: s.db, Enroller: s.db, Deliveries: s.db, Companions: s.db, Directory: s.db, Observer: observer, Commands: commands, Waker: s.db, Signer: signer, ES256: es256,
 		PublicURL: s.public, Pins: s.pins, App: inCodes(app, s.config), Now: s.options.Now, Log: s.options.Logger}
-	hub := device.NewHub(s.options.Now, s.shares.Streams)
+	hub := agentapi.NewHub(s.options.Now, s.shares.Streams)
 	s.metrics.Streams(hub.Count, s.shares.Streams)
-	stopWake, stopEnd := s.db.Listen(agentlink.WakeTopic, hub.Wake), s.db.Listen(agentdevice.EndTopic, hub.End)
+	stopWake, stopEnd := s.db.Listen(agentserver.WakeTopic, hub.Wake), s.db.Listen(agentdevice.EndTopic, hub.End)
 	s.onClose(func() error {
 		stopWake()
 		stopEnd()
 		hub.Close()
 		return nil
 	})
-	door := &device.Door{Link: link, Hub: hub, Log: s.options.Logger}
-	mux.Handle(agentproto.Base+"/", door.Handler())
+	door := &agentapi.Door{Link: link, Hub: hub, Log: s.options.Logger}
+	mux.Handle(protocol.Base+"/", door.Handler())
 	if app == nil {
-		mux.Handle("GET "+agentlink.AppPath, device.NoApp(s.options.Logger))
+		mux.Handle("GET "+agentserver.AppPath, agentapi.NoApp(s.options.Logger))
 	} else {
-		mux.Handle("GET "+agentlink.AppPath, device.App(app.Data))
+		mux.Handle("GET "+agentserver.AppPath, agentapi.App(app.Data))
 		s.options.Logger.Info("serving the Android app", "signer", app.Signer, "checksum", app.Checksum)
 	}
 	commands.Channels[asset.Agent] = link
-	s.loops = append(s.loops, s.every("agent sweeper", agentlink.SweepEvery, link.Sweep))
+	s.loops = append(s.loops, s.every("agent sweeper", agentserver.SweepEvery, link.Sweep))
 	s.link = link
 	return link, nil
 }
 
 // Agents is the link to devices with our own agent; it issues their tokens.
-func (s *Service) Agents() *agentlink.Link { return s.link }
+func (s *Service) Agents() *agentserver.Link { return s.link }
 
 // signers are the keys that sign what devices obey, by algorithm.
-func (k *Keys) signers() (ed25519, es256 agentlink.Signer, err error) {
+func (k *Keys) signers() (ed25519, es256 agentserver.Signer, err error) {
 	if ed25519, err = signerOf(k.signing, signingKey.ed25519); err != nil {
 		return ed25519, es256, err
 	}
@@ -70,16 +70,16 @@ func (k *Keys) signers() (ed25519, es256 agentlink.Signer, err error) {
 
 // signerOf makes the signer of one algorithm: the key that signs what devices
 // obey, with those before it.
-func signerOf(keys []signingKey, private func(signingKey) (any, error)) (agentlink.Signer, error) {
-	var all []agentlink.Signer
+func signerOf(keys []signingKey, private func(signingKey) (any, error)) (agentserver.Signer, error) {
+	var all []agentserver.Signer
 	for _, k := range keys {
 		key, err := private(k)
 		if err != nil {
-			return agentlink.Signer{}, err
+			return agentserver.Signer{}, err
 		}
 		one, err := oneSigner(key, k.made)
 		if err != nil {
-			return agentlink.Signer{}, err
+			return agentserver.Signer{}, err
 		}
 		all = append(all, one)
 	}
@@ -89,21 +89,21 @@ func signerOf(keys []signingKey, private func(signingKey) (any, error)) (agentli
 
 // oneSigner makes the signer of one key. Its id is derived, so that the same key
 // has the same id on every replica.
-func oneSigner(private any, made time.Time) (agentlink.Signer, error) {
+func oneSigner(private any, made time.Time) (agentserver.Signer, error) {
 	raw, err := x509.MarshalPKCS8PrivateKey(private)
 	if err != nil {
-		return agentlink.Signer{}, err
+		return agentserver.Signer{}, err
 	}
-	key, err := agentproto.ParsePrivateKey(raw)
+	key, err := protocol.ParsePrivateKey(raw)
 	if err != nil {
-		return agentlink.Signer{}, err
+		return agentserver.Signer{}, err
 	}
 	public, err := key.Public()
 	if err != nil {
-		return agentlink.Signer{}, err
+		return agentserver.Signer{}, err
 	}
 	sum := sha256.Sum256([]byte(public.SPKI))
-	return agentlink.Signer{Key: key, ID: hex.EncodeToString(sum[:8]), Made: made}, nil
+	return agentserver.Signer{Key: key, ID: hex.EncodeToString(sum[:8]), Made: made}, nil
 }
 
 func (k signingKey) ed25519() (any, error) { return k.key, nil }

@@ -3,7 +3,7 @@ package service
 import (
 	"fmt"
 
-	"github.com/musterhq/muster/internal/agentlink"
+	"github.com/musterhq/muster/internal/agentserver"
 	"github.com/musterhq/muster/internal/apk"
 	"github.com/musterhq/muster/internal/config"
 )
@@ -22,9 +22,9 @@ func openApp(settings config.Service) (*apk.App, error) {
 }
 
 // inCodes is what codes say of the app.
-func inCodes(app *apk.App, settings config.Service) agentlink.App {
+func inCodes(app *apk.App, settings config.Service) agentserver.App {
 	if app == nil {
-		return agentlink.App{}
+		return agentserver.App{}
 	}
-	return agentlink.App{Checksum: app.Checksum, Location: settings.AgentAPKURL}
+	return agentserver.App{Checksum: app.Checksum, Location: settings.AgentAPKURL}
 }

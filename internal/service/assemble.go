@@ -10,7 +10,7 @@ import (
 	"github.com/musterhq/muster/internal/budget"
 	"github.com/musterhq/muster/internal/command"
 	"github.com/musterhq/muster/internal/database"
-	"github.com/musterhq/muster/internal/enrolment"
+	"github.com/musterhq/muster/internal/enrollment"
 	"github.com/musterhq/muster/internal/operation"
 	"github.com/musterhq/muster/internal/policy"
 	"github.com/musterhq/muster/internal/proposal"
@@ -44,7 +44,7 @@ func (s *Service) assemble(ctx context.Context) error {
 	}
 	s.records = s.newRecords()
 	commands := s.commands()
-	enrolments := &enrolment.Service{Store: s.db, Companies: s.db, Now: s.options.Now}
+	enrolments := &enrollment.Service{Store: s.db, Companies: s.db, Now: s.options.Now}
 	var err error
 	if s.platform, err = s.newPlatform(commands, enrolments); err != nil {
 		return err

@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"github.com/musterhq/muster/internal/activity"
-	"github.com/musterhq/muster/internal/agentlink"
+	"github.com/musterhq/muster/internal/agentserver"
 	"github.com/musterhq/muster/internal/config"
 	"github.com/musterhq/muster/internal/database"
 	"github.com/musterhq/muster/internal/platform/discovery"
@@ -73,7 +73,7 @@ func openProvisioning(db *database.DB, now func() time.Time) func(context.Contex
 		if err != nil {
 			return nil, err
 		}
-		link := &agentlink.Link{Store: db, Signer: signer, ES256: es256, PublicURL: settings.PublicURL, Now: now,
+		link := &agentserver.Link{Store: db, Signer: signer, ES256: es256, PublicURL: settings.PublicURL, Now: now,
 			Pins: func() ([]string, error) { return pinsOf(settings.TLSCert, settings.PublicURL, now()) }}
 		return &provisioning.Service{Catalogue: db, Records: db, PublicURL: settings.PublicURL, Now: now,
 			Issuers: map[policy.Type]provisioning.Issuer{policy.Agent: link}}, nil

@@ -8,7 +8,7 @@ import (
 	"os"
 	"sync"
 
-	"github.com/musterhq/muster/internal/platform/emulator"
+	"github.com/musterhq/muster/internal/emulator"
 	"github.com/musterhq/muster/internal/surface/edge"
 )
 

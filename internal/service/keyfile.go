@@ -15,7 +15,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/musterhq/muster/internal/name"
+	"github.com/musterhq/muster/internal/resource"
 )
 
 // Keys are the service's own: they live in a file outside the database, so
@@ -151,7 +151,7 @@ func writeKeys(path string, file keyFile) (string, error) {
 func newKeyRecord(now time.Time) keyRecord {
 	secret := make([]byte, secretSize)
 	_, _ = rand.Read(secret) // never fails since Go 1.24
-	return keyRecord{ID: name.NewID(), Secret: secret, CreatedAt: now.UTC().Truncate(time.Second)}
+	return keyRecord{ID: resource.NewID(), Secret: secret, CreatedAt: now.UTC().Truncate(time.Second)}
 }
 
 func (f keyFile) keys() (*Keys, error) {
@@ -160,7 +160,7 @@ func (f keyFile) keys() (*Keys, error) {
 	}
 	keys := &Keys{sealers: map[string]cipher.AEAD{}, current: f.Sealing[0].ID}
 	for _, record := range slices.Concat(f.Signing, f.Sealing) {
-		if len(record.Secret) != secretSize || !name.IsID(record.ID) {
+		if len(record.Secret) != secretSize || !resource.IsID(record.ID) {
 			return nil, fmt.Errorf("key %q is malformed", record.ID)
 		}
 		keys.all = append(keys.all, record.ID)

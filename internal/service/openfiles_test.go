@@ -12,7 +12,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/musterhq/muster/internal/agentproto"
+	"github.com/musterhq/muster/internal/agent/protocol"
 	"github.com/musterhq/muster/internal/service"
 )
 
@@ -104,8 +104,8 @@ func TestOperatingPage(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, fact := range []string{"`" + agentproto.Base + "/wake`", fmt.Sprintf("headers to %d KiB", service.MaxHeaderBytes>>10),
-		fmt.Sprintf("body to %d KiB", agentproto.MaxBody>>10), fmt.Sprintf("larger than %d MiB", service.MaxRequestBytes>>20), "LimitNOFILE="} {
+	for _, fact := range []string{"`" + protocol.Base + "/wake`", fmt.Sprintf("headers to %d KiB", service.MaxHeaderBytes>>10),
+		fmt.Sprintf("body to %d KiB", protocol.MaxBody>>10), fmt.Sprintf("larger than %d MiB", service.MaxRequestBytes>>20), "LimitNOFILE="} {
 		if !strings.Contains(strings.Join(strings.Fields(string(page)), " "), fact) {
 			t.Errorf("docs/operating.md does not say %q", fact)
 		}

@@ -8,7 +8,7 @@ import (
 	"os"
 	"time"
 
-	"github.com/musterhq/muster/internal/agentproto"
+	"github.com/musterhq/muster/internal/agent/protocol"
 )
 
 // pins are what devices are told of the service's certificate: nothing where
@@ -46,7 +46,7 @@ func pinsOf(certificate, public string, now time.Time) ([]string, error) {
 	if len(chain) > 1 && !last.IsCA {
 		last = chain[0]
 	}
-	return []string{agentproto.Pin(last)}, nil
+	return []string{protocol.Pin(last)}, nil
 }
 
 // readChain reads the certificates of a PEM file, the service's own first.

@@ -9,7 +9,7 @@ import (
 	"github.com/musterhq/muster/internal/company"
 	"github.com/musterhq/muster/internal/config"
 	"github.com/musterhq/muster/internal/database"
-	"github.com/musterhq/muster/internal/enrolment"
+	"github.com/musterhq/muster/internal/enrollment"
 	"github.com/musterhq/muster/internal/platform"
 	"github.com/musterhq/muster/internal/surface/cli"
 	"github.com/musterhq/muster/internal/surface/portal/settings"
@@ -17,7 +17,7 @@ import (
 
 // newPlatform makes the adapter to the vendor's platform, which settles what
 // commands sent and takes what devices tell.
-func (s *Service) newPlatform(commands *command.Service, enrolments *enrolment.Service) (*platform.Platform, error) {
+func (s *Service) newPlatform(commands *command.Service, enrolments *enrollment.Service) (*platform.Platform, error) {
 	options := platformConfig(s.config.Platform, s.public, s.db, s.options.Now)
 	options.Logger, options.Observer = s.options.Logger, s.metrics
 	options.Stores.Commands, options.Stores.Inventory, options.Stores.Records = commands, enrolments, s.db

@@ -3,11 +3,11 @@ package service
 import (
 	"net/http"
 
-	"github.com/musterhq/muster/internal/name"
 	"github.com/musterhq/muster/internal/operation"
+	"github.com/musterhq/muster/internal/resource"
 	"github.com/musterhq/muster/internal/surface/portal"
 	"github.com/musterhq/muster/internal/surface/portal/devices"
-	"github.com/musterhq/muster/internal/surface/portal/enrol"
+	"github.com/musterhq/muster/internal/surface/portal/enroll"
 	"github.com/musterhq/muster/internal/surface/portal/frame"
 	"github.com/musterhq/muster/internal/surface/portal/overview"
 	"github.com/musterhq/muster/internal/surface/portal/policies"
@@ -17,7 +17,7 @@ import (
 // portal mounts the people's pages. Each section gets the stores that it needs.
 func (s *Service) portal(mux *http.ServeMux, registry *operation.Registry, kernel *operation.Kernel, signIn web.SignIn) {
 	hub := frame.NewHub()
-	stop := s.db.Listen(name.Changes, hub.Changed)
+	stop := s.db.Listen(resource.Changes, hub.Changed)
 	s.onClose(func() error {
 		stop()
 		return nil
@@ -32,7 +32,7 @@ func (s *Service) portal(mux *http.ServeMux, registry *operation.Registry, kerne
 			&overview.Section{Assets: s.db, Commands: s.db, Policies: s.db, Proposals: s.db, Activity: s.db,
 				Checklist: s.settingsSection(signIn).Checklist},
 			&devices.Section{Assets: s.db, Commands: s.db, Policies: s.db, Activity: s.db, Views: s.db, Identity: s.db, Enroller: s.link, Companions: s.companions},
-			&enrol.Section{Policies: s.db, Assets: s.db, App: s.link.AppState},
+			&enroll.Section{Policies: s.db, Assets: s.db, App: s.link.AppState},
 			&policies.Section{Editor: s.editor, Reviewer: s.reviewer, Assets: s.db, Pusher: s.platform},
 		}...),
 	}).Mount(mux)

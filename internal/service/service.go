@@ -15,7 +15,7 @@ import (
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/musterhq/muster/internal/activity"
-	"github.com/musterhq/muster/internal/agentlink"
+	"github.com/musterhq/muster/internal/agentserver"
 	"github.com/musterhq/muster/internal/config"
 	"github.com/musterhq/muster/internal/database"
 	"github.com/musterhq/muster/internal/operation"
@@ -51,7 +51,7 @@ type Service struct {
 	keys     *Keys
 	metrics  *Metrics
 	platform *platform.Platform
-	link     *agentlink.Link
+	link     *agentserver.Link
 	registry *operation.Registry
 	editor   policy.Editor     // of policies, for the portal
 	reviewer proposal.Reviewer // of proposals, for the portal

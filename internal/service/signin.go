@@ -5,9 +5,9 @@ import (
 	"github.com/musterhq/muster/internal/identity"
 	"github.com/musterhq/muster/internal/passkey"
 	"github.com/musterhq/muster/internal/surface/portal"
+	"github.com/musterhq/muster/internal/surface/portal/activity"
 	"github.com/musterhq/muster/internal/surface/portal/credentials"
 	"github.com/musterhq/muster/internal/surface/portal/people"
-	"github.com/musterhq/muster/internal/surface/portal/records"
 	"github.com/musterhq/muster/internal/surface/portal/settings"
 	"github.com/musterhq/muster/internal/surface/web"
 )
@@ -41,7 +41,7 @@ func (s *Service) newSignIn(sessions web.Sessions, address clientAddress) (web.S
 // peoplesSections are the pages about people, their keys, and what they did.
 func (s *Service) peoplesSections(signIn web.SignIn) []portal.Section {
 	return []portal.Section{
-		&records.Section{Store: s.db, Chain: s.records},
+		&activity.Section{Store: s.db, Chain: s.records},
 		&credentials.Section{
 			Keys:        access.Keys{Store: s.db, Now: s.options.Now},
 			Connections: access.Connections{Store: s.db, Users: s.db, Now: s.options.Now},

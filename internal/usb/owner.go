@@ -5,8 +5,8 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/musterhq/muster/internal/check"
 	"github.com/musterhq/muster/internal/usb/adb"
+	"github.com/musterhq/muster/internal/validate"
 )
 
 // What the Android app has with this tool (android/README.md).
@@ -110,7 +110,7 @@ func (w *work) ownerState() (s ownerState, err error) {
 			s.device = strings.TrimSpace(value)
 		}
 	}
-	s.detail = check.Clean(strings.TrimSpace(s.detail), 300)
+	s.detail = validate.Clean(strings.TrimSpace(s.detail), 300)
 	return s, nil
 }
 

@@ -9,9 +9,9 @@ import (
 	"strings"
 	"time"
 
-	"github.com/musterhq/muster/internal/check"
-	"github.com/musterhq/muster/internal/name"
+	"github.com/musterhq/muster/internal/resource"
 	"github.com/musterhq/muster/internal/usb/adb"
+	"github.com/musterhq/muster/internal/validate"
 )
 
 // What the agent in a system image has with this tool (docs/aosp.md "Over USB").
@@ -87,7 +87,7 @@ func (w *work) probe() (daemon string, ready bool, err error) {
 		if err == nil {
 			var said adb.Output
 			said, err = w.run("getprop", name)
-			value = check.Clean(said.Out, 100)
+			value = validate.Clean(said.Out, 100)
 		}
 		return value
 	}
@@ -282,7 +282,7 @@ func deviceOf(status string) string {
 // recognize tells a device of this service from one of another. remedy says how
 // another's becomes free.
 func (w *work) recognize(id, remedy string) error {
-	if !name.IsID(id) {
+	if !resource.IsID(id) {
 		w.result.Outcome, w.result.Detail = Elsewhere, "its agent does not say which device it is; "+remedy
 		return nil
 	}

@@ -7,8 +7,8 @@ import (
 	"strings"
 	"sync"
 
-	"github.com/musterhq/muster/internal/check"
 	"github.com/musterhq/muster/internal/usb/adb"
+	"github.com/musterhq/muster/internal/validate"
 )
 
 // Transcript records what was run on devices and what they answered, for reports
@@ -50,11 +50,11 @@ func (w *work) record(words []string, said adb.Output, err error) {
 	fmt.Fprintf(&all, "%s %s, Android %s (%d)$ %s\n", w.result.Manufacturer, w.result.Model, w.result.AndroidVersion, w.result.SDK, hide(strings.Join(words, " ")))
 	for _, text := range []string{said.Out, said.Err} {
 		for line := range strings.Lines(text) {
-			fmt.Fprintf(&all, "  %s\n", check.Clean(hide(line), 1000))
+			fmt.Fprintf(&all, "  %s\n", validate.Clean(hide(line), 1000))
 		}
 	}
 	if err != nil {
-		fmt.Fprintf(&all, "  error: %s\n", check.Clean(hide(err.Error()), 1000))
+		fmt.Fprintf(&all, "  error: %s\n", validate.Clean(hide(err.Error()), 1000))
 	}
 	fmt.Fprintf(&all, "  exit code %d\n", said.Code)
 	if _, err := io.WriteString(t.To, all.String()); err != nil && t.Err == nil {

@@ -12,7 +12,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/musterhq/muster/internal/name"
+	"github.com/musterhq/muster/internal/resource"
 	"github.com/musterhq/muster/internal/usb"
 	"github.com/musterhq/muster/internal/usb/adb"
 	"github.com/musterhq/muster/internal/usb/adbtest"
@@ -51,7 +51,7 @@ func (d *desk) Known(_ context.Context, id string) (string, error) {
 }
 
 // A device that the desk knows, and one of another service.
-var ours, others = name.NewID(), name.NewID()
+var ours, others = resource.NewID(), resource.NewID()
 
 // toy is a device whose tools say what a test wants them to.
 type toy struct {

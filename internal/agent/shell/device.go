@@ -16,7 +16,7 @@ import (
 	"time"
 
 	"github.com/musterhq/muster/internal/agent"
-	"github.com/musterhq/muster/internal/agentproto"
+	"github.com/musterhq/muster/internal/agent/protocol"
 )
 
 // Runner starts one of Android's tools by its bare name and returns what it
@@ -61,16 +61,16 @@ var _ agent.Device = (*Device)(nil)
 func (d *Device) system() bool { return d.UID == rootUID || d.UID == systemUID }
 
 // Facts implements agent.Device.
-func (d *Device) Facts(ctx context.Context) (agentproto.Facts, error) {
+func (d *Device) Facts(ctx context.Context) (protocol.Facts, error) {
 	props, err := d.properties(ctx)
 	if err != nil {
-		return agentproto.Facts{}, err
+		return protocol.Facts{}, err
 	}
 	sdk, err := strconv.Atoi(props["ro.build.version.sdk"])
 	if err != nil {
-		return agentproto.Facts{}, fmt.Errorf("getprop does not tell the API level: is this Android? %w", err)
+		return protocol.Facts{}, fmt.Errorf("getprop does not tell the API level: is this Android? %w", err)
 	}
-	return agentproto.Facts{SerialNumber: props["ro.serialno"], Manufacturer: props["ro.product.manufacturer"], Brand: props["ro.product.brand"],
+	return protocol.Facts{SerialNumber: props["ro.serialno"], Manufacturer: props["ro.product.manufacturer"], Brand: props["ro.product.brand"],
 		Model: props["ro.product.model"], SDK: sdk, OSVersion: props["ro.build.version.release"]}, nil
 }
 
@@ -117,20 +117,20 @@ const (
 )
 
 // Capabilities implements agent.Device.
-func (d *Device) Capabilities(ctx context.Context) ([]agentproto.Capability, error) {
+func (d *Device) Capabilities(ctx context.Context) ([]protocol.Capability, error) {
 	level, err := d.sdk(ctx)
 	if err != nil {
 		return nil, err
 	}
-	can := []agentproto.Capability{agentproto.Reboot, agentproto.Shutdown}
+	can := []protocol.Capability{protocol.Reboot, protocol.Shutdown}
 	if level >= launchSDK {
-		can = append(can, agentproto.Launch)
+		can = append(can, protocol.Launch)
 	}
 	if level >= notificationSDK {
-		can = append(can, agentproto.Notify)
+		can = append(can, protocol.Notify)
 	}
 	if d.system() {
-		can = append(can, agentproto.UserRestrictions, agentproto.Wipe, agentproto.Persistence)
+		can = append(can, protocol.UserRestrictions, protocol.Wipe, protocol.Persistence)
 	}
 	return can, nil
 }

@@ -9,7 +9,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/musterhq/muster/internal/agentproto"
+	"github.com/musterhq/muster/internal/agent/protocol"
 )
 
 // What tools write is text for people, and differs from build to build. Each
@@ -105,8 +105,8 @@ var fixForm = regexp.MustCompile(`Location\[(\w+) (-?[0-9]{1,3}\.[0-9]{1,12}),(-
 // equally new ones the most exact. Android tells when it was fixed by the time
 // since the machine's start (et); one without that is left out, because it may be
 // of any age.
-func parseLocation(text string, start time.Time) *agentproto.Location {
-	var best *agentproto.Location
+func parseLocation(text string, start time.Time) *protocol.Location {
+	var best *protocol.Location
 	for _, m := range fixForm.FindAllStringSubmatch(text, 32) {
 		latitude, err1 := strconv.ParseFloat(m[2], 64)
 		longitude, err2 := strconv.ParseFloat(m[3], 64)
@@ -117,7 +117,7 @@ func parseLocation(text string, start time.Time) *agentproto.Location {
 		}
 		at := start.Add(since).UnixMilli()
 		if best == nil || at > best.At || at == best.At && accuracy < best.AccuracyMeters {
-			best = &agentproto.Location{Latitude: latitude, Longitude: longitude, AccuracyMeters: accuracy, At: at, Stale: true}
+			best = &protocol.Location{Latitude: latitude, Longitude: longitude, AccuracyMeters: accuracy, At: at, Stale: true}
 		}
 	}
 	return best

@@ -17,7 +17,7 @@ import (
 	"time"
 
 	"github.com/musterhq/muster/internal/agent"
-	"github.com/musterhq/muster/internal/agentproto"
+	"github.com/musterhq/muster/internal/agent/protocol"
 )
 
 // Form is how the agent runs on the device, which decides its powers.
@@ -32,7 +32,7 @@ const (
 
 // State is the whole device.
 type State struct {
-	Facts    agentproto.Facts  `json:"facts"`
+	Facts    protocol.Facts    `json:"facts"`
 	Form     Form              `json:"form"`
 	Boot     int               `json:"boot"`
 	Settings map[string]string `json:"settings"`
@@ -97,7 +97,7 @@ type Device struct {
 // installed, there is a location fix, and it restarts within a second.
 func Default(serial string) State {
 	return State{
-		Facts: agentproto.Facts{SerialNumber: serial, Manufacturer: "Simulated", Brand: "simulated", Model: "Sim 1", SDK: 34, OSVersion: "14"},
+		Facts: protocol.Facts{SerialNumber: serial, Manufacturer: "Simulated", Brand: "simulated", Model: "Sim 1", SDK: 34, OSVersion: "14"},
 		Form:  System, Boot: 1, Settings: map[string]string{}, Packages: []string{"com.example.app", "com.android.settings"},
 		Fix: &Fix{Latitude: 52.5163, Longitude: 13.3777, Accuracy: 12}, Battery: 80, Telephony: true,
 	}
@@ -167,7 +167,7 @@ func (d *Device) Executed(commandID string) int {
 }
 
 // Facts implements agent.Device.
-func (d *Device) Facts(context.Context) (agentproto.Facts, error) { return d.State().Facts, nil }
+func (d *Device) Facts(context.Context) (protocol.Facts, error) { return d.State().Facts, nil }
 
 // BootID implements agent.Device.
 func (d *Device) BootID(context.Context) (string, error) {
@@ -177,15 +177,15 @@ func (d *Device) BootID(context.Context) (string, error) {
 }
 
 // Capabilities implements agent.Device.
-func (d *Device) Capabilities(context.Context) ([]agentproto.Capability, error) {
-	all := []agentproto.Capability{agentproto.Reboot, agentproto.Notify, agentproto.Launch, agentproto.SilentInstall}
+func (d *Device) Capabilities(context.Context) ([]protocol.Capability, error) {
+	all := []protocol.Capability{protocol.Reboot, protocol.Notify, protocol.Launch, protocol.SilentInstall}
 	switch d.State().Form {
 	case System:
-		all = append(all, agentproto.UserRestrictions, agentproto.Wipe, agentproto.Shutdown, agentproto.FreshLocation, agentproto.Persistence)
+		all = append(all, protocol.UserRestrictions, protocol.Wipe, protocol.Shutdown, protocol.FreshLocation, protocol.Persistence)
 	case Owner:
-		all = append(all, agentproto.UserRestrictions, agentproto.Wipe, agentproto.OwnerAPI, agentproto.FreshLocation, agentproto.Persistence)
+		all = append(all, protocol.UserRestrictions, protocol.Wipe, protocol.OwnerAPI, protocol.FreshLocation, protocol.Persistence)
 	case Shell:
-		all = append(all, agentproto.Shutdown)
+		all = append(all, protocol.Shutdown)
 	}
 	return all, nil
 }

@@ -8,7 +8,7 @@ import (
 	"slices"
 
 	"github.com/musterhq/muster/internal/agent"
-	"github.com/musterhq/muster/internal/agentproto"
+	"github.com/musterhq/muster/internal/agent/protocol"
 )
 
 // power is what a setting takes.
@@ -157,7 +157,7 @@ func (d *Device) Report(_ context.Context, groups agent.Reporting) (agent.Report
 		report.Specifications["securityPatchLevel"] = "2026-10-01"
 	}
 	if groups.Location && s.Fix != nil && s.Settings["LOCATION_MODE"] != "DISABLED" {
-		report.Location = &agentproto.Location{Latitude: s.Fix.Latitude, Longitude: s.Fix.Longitude,
+		report.Location = &protocol.Location{Latitude: s.Fix.Latitude, Longitude: s.Fix.Longitude,
 			AccuracyMeters: s.Fix.Accuracy, At: d.now().UnixMilli()}
 	}
 	return report, nil

@@ -15,8 +15,8 @@ import (
 	"github.com/musterhq/muster/internal/asset"
 	"github.com/musterhq/muster/internal/company"
 	"github.com/musterhq/muster/internal/database"
-	"github.com/musterhq/muster/internal/name"
 	"github.com/musterhq/muster/internal/policy"
+	"github.com/musterhq/muster/internal/resource"
 )
 
 // Fleet is a database with many assets of one company: 70 % of them ACTIVE, 15 %
@@ -67,7 +67,7 @@ const perStatement = 50_000
 func Load(b *testing.B, url string, assets int, at time.Time, searched bool) *Fleet {
 	b.Helper()
 	f := &Fleet{URL: url, Assets: assets, Company: company.Company{
-		ID: name.NewID(), Slug: "acme", Name: "Acme", InactiveAfter: 1000 * time.Hour, CreatedAt: at,
+		ID: resource.NewID(), Slug: "acme", Name: "Acme", InactiveAfter: 1000 * time.Hour, CreatedAt: at,
 	}}
 	f.Company.Settings.DeviceCommands = true
 	db, err := database.Open(b.Context(), database.Options{URL: url, Now: func() time.Time { return at }})

@@ -9,9 +9,9 @@ import (
 	"github.com/musterhq/muster/internal/asset"
 	"github.com/musterhq/muster/internal/command"
 	"github.com/musterhq/muster/internal/database"
-	"github.com/musterhq/muster/internal/enrolment"
-	"github.com/musterhq/muster/internal/name"
+	"github.com/musterhq/muster/internal/enrollment"
 	"github.com/musterhq/muster/internal/operation"
+	"github.com/musterhq/muster/internal/resource"
 )
 
 // cities are where the demo's devices are in pictures.
@@ -48,7 +48,7 @@ func locate(tb testing.TB, db *database.DB, a asset.Asset, city [2]float64) {
 	for step := range 9 {
 		at := time.Now().Add(time.Duration(step-9) * 7 * time.Minute)
 		shift := float64(step*step%5) * 0.0009
-		if _, err := db.Observe(tb.Context(), enrolment.Observation{CompanyID: a.CompanyID, Device: a.Device.Name, Management: a.Device.Management,
+		if _, err := db.Observe(tb.Context(), enrollment.Observation{CompanyID: a.CompanyID, Device: a.Device.Name, Management: a.Device.Management,
 			ReportedAt: time.Now(), ObservedAt: time.Now(), StatusReport: a.Device.StatusReport,
 			Location: &asset.Location{Latitude: city[0] + shift, Longitude: city[1] + float64(step)*0.0012, AccuracyMeters: 35 + float64(step%3)*20, ReportedAt: at}}); err != nil {
 			tb.Fatal(err)
@@ -59,10 +59,10 @@ func locate(tb testing.TB, db *database.DB, a asset.Asset, city [2]float64) {
 // remember adds a command of a day in the last month, with an outcome.
 func remember(tb testing.TB, db *database.DB, a asset.Asset, n int) {
 	types := []command.Type{command.Lock, command.StatusReport, command.Reboot, command.LocationUpdate, command.Lock}
-	actors := []command.Actor{{Kind: access.APIKey, ID: name.NewID(), Prefix: "k7Qw2xZp", Name: "Inventory sync"}, {Kind: access.User, ID: "u", Name: "Ada Admin"},
-		{Kind: access.Connection, ID: name.NewID(), Name: "Desk assistant"}}
+	actors := []command.Actor{{Kind: access.APIKey, ID: resource.NewID(), Prefix: "k7Qw2xZp", Name: "Inventory sync"}, {Kind: access.User, ID: "u", Name: "Ada Admin"},
+		{Kind: access.Connection, ID: resource.NewID(), Name: "Desk assistant"}}
 	at := time.Now().Add(-time.Duration(n%30)*24*time.Hour - time.Duration(n%9)*time.Hour - 5*time.Minute)
-	c, _, err := db.Begin(tb.Context(), command.Command{ID: name.NewID(), CompanyID: a.CompanyID, AssetID: a.ID, Epoch: a.Device.Epoch,
+	c, _, err := db.Begin(tb.Context(), command.Command{ID: resource.NewID(), CompanyID: a.CompanyID, AssetID: a.ID, Epoch: a.Device.Epoch,
 		Type: types[n%len(types)], State: command.Prepared, CreatedAt: at, Actor: actors[n%len(actors)]}, nil)
 	if err != nil {
 		tb.Fatal(err)

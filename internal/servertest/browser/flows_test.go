@@ -7,7 +7,7 @@ import (
 	"github.com/chromedp/chromedp/kb"
 
 	"github.com/musterhq/muster/internal/access"
-	"github.com/musterhq/muster/internal/platform/emulator"
+	"github.com/musterhq/muster/internal/emulator"
 	"github.com/musterhq/muster/internal/servertest"
 	"github.com/musterhq/muster/internal/servertest/browser"
 )

@@ -9,9 +9,9 @@ import (
 
 	"github.com/musterhq/muster/internal/access"
 	"github.com/musterhq/muster/internal/asset"
-	"github.com/musterhq/muster/internal/name"
-	"github.com/musterhq/muster/internal/platform/emulator"
+	"github.com/musterhq/muster/internal/emulator"
 	"github.com/musterhq/muster/internal/policy"
+	"github.com/musterhq/muster/internal/resource"
 	"github.com/musterhq/muster/internal/servertest"
 	"github.com/musterhq/muster/internal/servertest/browser"
 )
@@ -184,7 +184,7 @@ func TestDevice_PowerCommandsAsk(t *testing.T) {
 	kiosk, person := kiosks.Phone(replica), site.Lab.Person(kiosks.Company, access.Admin)
 	person.SignIn(replica.PublicURL())
 	path := replica.PublicURL() + "/devices/" + kiosk.AssetID
-	person.Send(path+"/commands/shutdown_device", url.Values{"once": {name.NewID()}}).Want(t, 303)
+	person.Send(path+"/commands/shutdown_device", url.Values{"once": {resource.NewID()}}).Want(t, 303)
 	if n := len(kiosks.Client(replica, access.All).History(kiosk.AssetID)); n != 0 {
 		t.Error("a device is turned off without its name")
 	}
@@ -262,8 +262,8 @@ func TestNames_LongAndBidirectional(t *testing.T) {
 	long, reversed := strings.Repeat("warehouse scanner ", 12), "exe\u202egnp.live"
 	now := site.Lab.Now()
 	if err := site.DB().ImportAssets(t.Context(), []asset.Asset{
-		{ID: name.NewID(), CompanyID: site.Company.ID, Status: asset.Pending, Identification: long, CreatedAt: now},
-		{ID: name.NewID(), CompanyID: site.Company.ID, Status: asset.Pending, Identification: reversed, CreatedAt: now},
+		{ID: resource.NewID(), CompanyID: site.Company.ID, Status: asset.Pending, Identification: long, CreatedAt: now},
+		{ID: resource.NewID(), CompanyID: site.Company.ID, Status: asset.Pending, Identification: reversed, CreatedAt: now},
 	}); err != nil {
 		t.Fatal(err)
 	}

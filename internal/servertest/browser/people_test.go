@@ -10,7 +10,7 @@ import (
 	"github.com/musterhq/muster/internal/access"
 	"github.com/musterhq/muster/internal/agent/simulated"
 	domain "github.com/musterhq/muster/internal/company"
-	"github.com/musterhq/muster/internal/platform/emulator"
+	"github.com/musterhq/muster/internal/emulator"
 	"github.com/musterhq/muster/internal/policy"
 	"github.com/musterhq/muster/internal/servertest"
 	"github.com/musterhq/muster/internal/servertest/browser"

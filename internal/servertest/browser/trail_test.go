@@ -10,7 +10,7 @@ import (
 
 	"github.com/musterhq/muster/internal/access"
 	"github.com/musterhq/muster/internal/asset"
-	"github.com/musterhq/muster/internal/enrolment"
+	"github.com/musterhq/muster/internal/enrollment"
 	"github.com/musterhq/muster/internal/servertest"
 )
 
@@ -26,7 +26,7 @@ func TestTheTrailInTime(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, err := site.DB().Observe(t.Context(), enrolment.Observation{CompanyID: a.CompanyID, Device: a.Device.Name, Management: a.Device.Management,
+		if _, err := site.DB().Observe(t.Context(), enrollment.Observation{CompanyID: a.CompanyID, Device: a.Device.Name, Management: a.Device.Management,
 			ReportedAt: site.Now(), ObservedAt: site.Now(), StatusReport: a.Device.StatusReport,
 			Location: &asset.Location{Latitude: 52.5 + float64(step)/1000, Longitude: 13.4, AccuracyMeters: 30, ReportedAt: at}}); err != nil {
 			t.Fatal(err)

@@ -6,7 +6,7 @@ import (
 	"testing"
 
 	"github.com/musterhq/muster/internal/access"
-	"github.com/musterhq/muster/internal/name"
+	"github.com/musterhq/muster/internal/resource"
 )
 
 // Both generations of the TypeScript client list, call, read an image and an
@@ -34,4 +34,6 @@ func TestTypeScriptClients(t *testing.T) {
 }
 
 // assetName is the device's asset as the API calls it.
-func (w *world) assetName() string { return name.Of(w.Company.Slug, name.Assets, w.device.AssetID) }
+func (w *world) assetName() string {
+	return resource.Of(w.Company.Slug, resource.Assets, w.device.AssetID)
+}

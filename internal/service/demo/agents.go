@@ -9,8 +9,8 @@ import (
 
 	"github.com/musterhq/muster/internal/access"
 	"github.com/musterhq/muster/internal/agent"
+	"github.com/musterhq/muster/internal/agent/protocol"
 	"github.com/musterhq/muster/internal/agent/simulated"
-	"github.com/musterhq/muster/internal/agentproto"
 	"github.com/musterhq/muster/internal/policy"
 	"github.com/musterhq/muster/internal/provisioning"
 )
@@ -18,7 +18,7 @@ import (
 // gadget is a device with Muster's own agent.
 type gadget struct {
 	dir   string // below the demo's directory
-	facts agentproto.Facts
+	facts protocol.Facts
 	form  simulated.Form
 	// phone and headset say what the machine is.
 	phone   bool
@@ -41,18 +41,18 @@ func gadgets() []struct {
 		{policy.New{Name: "Kiosk", Changes: []policy.Change{{Setting: "CAMERA", Value: "BLOCK"}, {Setting: "FACTORY_RESET", Value: "BLOCK"},
 			{Setting: "REPORT_HARDWARE_STATUS", Value: "ENABLED"}, {Setting: "REPORT_SOFTWARE_INFO", Value: "ENABLED"}, {Setting: "APPLICATION_REPORT_LEVEL", Value: "INSTALLED_APPS"}}},
 			[]gadget{
-				{"kiosk-1", agentproto.Facts{SerialNumber: "K22-00417", Manufacturer: "Elo", Brand: "elo", Model: "I-Series 4", SDK: 33, OSVersion: "13"},
+				{"kiosk-1", protocol.Facts{SerialNumber: "K22-00417", Manufacturer: "Elo", Brand: "elo", Model: "I-Series 4", SDK: 33, OSVersion: "13"},
 					simulated.System, false, false, simulated.Fix{Latitude: 52.5251, Longitude: 13.3694, Accuracy: 40}, 100},
-				{"kiosk-2", agentproto.Facts{SerialNumber: "K22-00418", Manufacturer: "Elo", Brand: "elo", Model: "I-Series 4", SDK: 33, OSVersion: "13"},
+				{"kiosk-2", protocol.Facts{SerialNumber: "K22-00418", Manufacturer: "Elo", Brand: "elo", Model: "I-Series 4", SDK: 33, OSVersion: "13"},
 					simulated.System, false, false, simulated.Fix{Latitude: 48.1402, Longitude: 11.5600, Accuracy: 40}, 100},
-				{"handheld", agentproto.Facts{SerialNumber: "RG-7H31C", Manufacturer: "Unitech", Brand: "unitech", Model: "EA660", SDK: 33, OSVersion: "13"},
+				{"handheld", protocol.Facts{SerialNumber: "RG-7H31C", Manufacturer: "Unitech", Brand: "unitech", Model: "EA660", SDK: 33, OSVersion: "13"},
 					simulated.Owner, true, false, simulated.Fix{Latitude: 53.5438, Longitude: 9.9886, Accuracy: 9}, 64},
 			}},
 		{policy.New{Name: "Training headsets", VROnly: true, Changes: []policy.Change{{Setting: "SCREEN_CAPTURE", Value: "BLOCK"}, {Setting: "UNINSTALL_APPS", Value: "BLOCK"}}},
 			[]gadget{
-				{"headset-1", agentproto.Facts{SerialNumber: "PA9410-118", Manufacturer: "Pico", Brand: "Pico", Model: "PICO 4 Enterprise", SDK: 29, OSVersion: "10"},
+				{"headset-1", protocol.Facts{SerialNumber: "PA9410-118", Manufacturer: "Pico", Brand: "Pico", Model: "PICO 4 Enterprise", SDK: 29, OSVersion: "10"},
 					simulated.Owner, false, true, simulated.Fix{}, 81},
-				{"headset-2", agentproto.Facts{SerialNumber: "FA3C2-5570", Manufacturer: "HTC", Brand: "htc", Model: "VIVE Focus 3", SDK: 29, OSVersion: "10"},
+				{"headset-2", protocol.Facts{SerialNumber: "FA3C2-5570", Manufacturer: "HTC", Brand: "htc", Model: "VIVE Focus 3", SDK: 29, OSVersion: "10"},
 					simulated.Owner, false, true, simulated.Fix{}, 37},
 			}},
 	}
@@ -135,11 +135,11 @@ func (f *filler) enrolAgent(ctx context.Context, p policy.Policy, o agent.Option
 	if err != nil {
 		return err
 	}
-	token, err := agentproto.TokenOf(string(code.Payload))
+	token, err := protocol.TokenOf(string(code.Payload))
 	if err != nil {
 		return err
 	}
-	_, err = agent.Enroll(ctx, agent.Enrolment{Server: f.service.PublicURL(), Token: token, Role: agentproto.Manager, Dir: o.Dir,
+	_, err = agent.Enroll(ctx, agent.Enrolment{Server: f.service.PublicURL(), Token: token, Role: protocol.Manager, Dir: o.Dir,
 		Version: o.Version, Device: o.Device, Client: o.Client, Now: o.Now})
 	return err
 }

@@ -10,12 +10,12 @@ import (
 	"github.com/musterhq/muster/internal/access"
 	"github.com/musterhq/muster/internal/asset"
 	"github.com/musterhq/muster/internal/company"
+	"github.com/musterhq/muster/internal/emulator"
 	"github.com/musterhq/muster/internal/fault"
-	"github.com/musterhq/muster/internal/name"
 	"github.com/musterhq/muster/internal/operation"
-	"github.com/musterhq/muster/internal/platform/emulator"
 	"github.com/musterhq/muster/internal/policy"
 	"github.com/musterhq/muster/internal/provisioning"
+	"github.com/musterhq/muster/internal/resource"
 	"github.com/musterhq/muster/internal/service"
 	"github.com/musterhq/muster/internal/surface/cli"
 )
@@ -83,7 +83,7 @@ func (f *filler) makeSpares(ctx context.Context) error {
 		return err
 	}
 	for i := range assets {
-		assets[i].ID, assets[i].CompanyID, assets[i].CompanySlug = name.NewID(), f.company.ID, f.company.Slug
+		assets[i].ID, assets[i].CompanyID, assets[i].CompanySlug = resource.NewID(), f.company.ID, f.company.Slug
 		assets[i].CreatedAt = f.now()
 	}
 	return f.desk.Assets.ImportAssets(ctx, assets)

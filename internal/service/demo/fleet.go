@@ -1,7 +1,7 @@
 package demo
 
 import (
-	"github.com/musterhq/muster/internal/platform/emulator"
+	"github.com/musterhq/muster/internal/emulator"
 	"github.com/musterhq/muster/internal/policy"
 	"github.com/musterhq/muster/internal/provisioning"
 )

@@ -9,8 +9,8 @@ import (
 	"github.com/musterhq/muster/internal/asset"
 	"github.com/musterhq/muster/internal/company"
 	"github.com/musterhq/muster/internal/fault"
-	"github.com/musterhq/muster/internal/name"
 	"github.com/musterhq/muster/internal/operation"
+	"github.com/musterhq/muster/internal/resource"
 )
 
 // AssetCommands manage the inventory.
@@ -57,7 +57,7 @@ func (c *AssetImport) Run(env *Env) error {
 		}
 		view := importView{Imported: len(assets), Assets: make([]importedView, len(assets))}
 		for i := range assets {
-			assets[i].ID, assets[i].CompanyID, assets[i].CompanySlug = name.NewID(), owner.ID, owner.Slug
+			assets[i].ID, assets[i].CompanyID, assets[i].CompanySlug = resource.NewID(), owner.ID, owner.Slug
 			assets[i].CreatedAt = env.Now()
 			view.Assets[i] = importedView{assets[i].PathName(), assets[i].Identification}
 		}

@@ -5,11 +5,11 @@ import (
 	"fmt"
 	"io"
 
-	"github.com/musterhq/muster/internal/agentdevice"
+	agentdevice "github.com/musterhq/muster/internal/agent/device"
 	"github.com/musterhq/muster/internal/company"
 	"github.com/musterhq/muster/internal/fault"
-	"github.com/musterhq/muster/internal/name"
 	"github.com/musterhq/muster/internal/operation"
+	"github.com/musterhq/muster/internal/resource"
 )
 
 // AssetToken makes a token with which a device enrolls as one asset, live or not.
@@ -39,12 +39,12 @@ func (c *AssetToken) Run(env *Env) error {
 		policyID := ""
 		if c.Policy != "" {
 			var ok bool
-			if policyID, ok = name.Short(owner.Slug, name.Policies, c.Policy); !ok {
+			if policyID, ok = resource.Short(owner.Slug, resource.Policies, c.Policy); !ok {
 				return answer{}, fault.New(fault.NotFound, "company %s has no policy %q", owner.Slug, c.Policy)
 			}
 		}
 		text, made, err := agentdevice.AssetTokens{Store: desk.Identity, Now: env.Now}.Issue(ctx, owner.ID, id, policyID)
-		view := assetTokenView{text, operation.Instant{Time: made.ExpiresAt}, name.Of(owner.Slug, name.Policies, made.PolicyID)}
+		view := assetTokenView{text, operation.Instant{Time: made.ExpiresAt}, resource.Of(owner.Slug, resource.Policies, made.PolicyID)}
 		return answer{view, func(w io.Writer) {
 			fmt.Fprintf(w, "Token for %s, valid once and until %s; it is not shown again:\n\n%s\n", c.Asset, day(made.ExpiresAt), text)
 		}}, err
@@ -78,7 +78,7 @@ func (c *AssetMerge) Run(env *Env) error {
 		if err != nil {
 			return answer{}, err
 		}
-		view := mergeView{name.Of(owner.Slug, name.Assets, kept), name.Of(owner.Slug, name.Assets, other)}
+		view := mergeView{resource.Of(owner.Slug, resource.Assets, kept), resource.Of(owner.Slug, resource.Assets, other)}
 		return answer{view, func(w io.Writer) {
 			fmt.Fprintf(w, "%s has the device of %s now.\n", view.Kept, view.Merged)
 		}}, desk.Identity.MergeAssets(ctx, owner.ID, kept, other)
@@ -86,7 +86,7 @@ func (c *AssetMerge) Run(env *Env) error {
 }
 
 func shortAsset(owner company.Company, ref string) (string, error) {
-	id, ok := name.Short(owner.Slug, name.Assets, ref)
+	id, ok := resource.Short(owner.Slug, resource.Assets, ref)
 	if !ok {
 		return "", fault.New(fault.NotFound, "company %s has no asset %q", owner.Slug, ref)
 	}

@@ -5,11 +5,11 @@ import (
 	"fmt"
 	"io"
 
-	"github.com/musterhq/muster/internal/agentdevice"
+	agentdevice "github.com/musterhq/muster/internal/agent/device"
 	"github.com/musterhq/muster/internal/asset"
 	"github.com/musterhq/muster/internal/fault"
-	"github.com/musterhq/muster/internal/name"
 	"github.com/musterhq/muster/internal/operation"
+	"github.com/musterhq/muster/internal/resource"
 )
 
 // AssetCompanion makes a token with which the companion app on one device
@@ -32,7 +32,7 @@ func (c *AssetCompanion) Run(env *Env) error {
 		if err != nil {
 			return answer{}, err
 		}
-		id, ok := name.Short(owner.Slug, name.Assets, c.Asset)
+		id, ok := resource.Short(owner.Slug, resource.Assets, c.Asset)
 		if !ok {
 			return answer{}, fault.New(fault.NotFound, "company %s has no asset %q", owner.Slug, c.Asset)
 		}

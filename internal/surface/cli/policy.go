@@ -10,8 +10,8 @@ import (
 	"github.com/musterhq/muster/internal/access"
 	"github.com/musterhq/muster/internal/company"
 	"github.com/musterhq/muster/internal/fault"
-	"github.com/musterhq/muster/internal/name"
 	"github.com/musterhq/muster/internal/policy"
+	"github.com/musterhq/muster/internal/resource"
 )
 
 // PolicyCommands manage policies. Changes are saved at once, as by a person in
@@ -170,7 +170,7 @@ func (c OfPolicy) with(env *Env, work func(ctx context.Context, desk *Desk, owne
 // policy finds a company's policy by its short id or path name.
 func (d *Desk) policy(ctx context.Context, owner company.Company, ref string) (policy.Policy, error) {
 	missing := fault.New(fault.NotFound, "company %s has no policy %q: `muster policy list --company %s` shows those there are", owner.Slug, ref, owner.Slug)
-	id, ok := name.Short(owner.Slug, name.Policies, ref)
+	id, ok := resource.Short(owner.Slug, resource.Policies, ref)
 	if !ok {
 		return policy.Policy{}, missing
 	}

@@ -13,15 +13,15 @@ import (
 	"time"
 
 	"github.com/musterhq/muster/internal/access"
-	"github.com/musterhq/muster/internal/agentdevice"
-	"github.com/musterhq/muster/internal/agentproto"
+	agentdevice "github.com/musterhq/muster/internal/agent/device"
+	"github.com/musterhq/muster/internal/agent/protocol"
 	"github.com/musterhq/muster/internal/apk"
 	"github.com/musterhq/muster/internal/company"
 	"github.com/musterhq/muster/internal/config"
 	"github.com/musterhq/muster/internal/fault"
-	"github.com/musterhq/muster/internal/name"
 	"github.com/musterhq/muster/internal/policy"
 	"github.com/musterhq/muster/internal/provisioning"
+	"github.com/musterhq/muster/internal/resource"
 	"github.com/musterhq/muster/internal/usb"
 	"github.com/musterhq/muster/internal/usb/adb"
 )
@@ -175,7 +175,7 @@ type issuingDesk struct {
 
 func (c *USB) desk(ctx context.Context, desk *Desk, settings config.Service) (*issuingDesk, error) {
 	slug := c.Company
-	if owner, full := name.Owner(c.Policy); full && slug == "" {
+	if owner, full := resource.Owner(c.Policy); full && slug == "" {
 		slug = owner
 	}
 	if slug == "" {
@@ -204,7 +204,7 @@ func (d *issuingDesk) Issue(ctx context.Context) (usb.Bundle, error) {
 
 // Enrolled implements usb.Desk.
 func (d *issuingDesk) Enrolled(ctx context.Context, b usb.Bundle) (string, error) {
-	code, err := agentproto.ParseCode(string(b.Text))
+	code, err := protocol.ParseCode(string(b.Text))
 	if err != nil {
 		return "", err
 	}
@@ -215,7 +215,7 @@ func (d *issuingDesk) Enrolled(ctx context.Context, b usb.Bundle) (string, error
 	if err != nil {
 		return "", err
 	}
-	return name.Of(d.owner.Slug, name.Assets, device.AssetID), nil
+	return resource.Of(d.owner.Slug, resource.Assets, device.AssetID), nil
 }
 
 // Known implements usb.Desk.
@@ -224,7 +224,7 @@ func (d *issuingDesk) Known(ctx context.Context, deviceID string) (string, error
 	if fault.CodeOf(err) == fault.NotFound || err == nil && (device.CompanyID != d.owner.ID || device.State == agentdevice.Deleted || device.AssetID == "") {
 		return "", nil
 	}
-	return name.Of(d.owner.Slug, name.Assets, device.AssetID), err
+	return resource.Of(d.owner.Slug, resource.Assets, device.AssetID), err
 }
 
 // progress is one line about a device.

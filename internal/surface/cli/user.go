@@ -13,8 +13,8 @@ import (
 
 	"github.com/musterhq/muster/internal/access"
 	"github.com/musterhq/muster/internal/fault"
-	"github.com/musterhq/muster/internal/name"
 	"github.com/musterhq/muster/internal/operation"
+	"github.com/musterhq/muster/internal/resource"
 )
 
 // UserCommands manage the people who sign in to the portal.
@@ -111,7 +111,7 @@ func (d *Desk) people(env *Env) access.Users {
 func (d *Desk) policyIDs(ctx context.Context, companyID, slug string, refs []string) ([]string, error) {
 	var ids []string
 	for _, ref := range refs {
-		id, ok := name.Short(slug, name.Policies, ref)
+		id, ok := resource.Short(slug, resource.Policies, ref)
 		var err error
 		if ok {
 			_, err = d.Policies.Current(ctx, companyID, id)
@@ -279,7 +279,7 @@ type userView struct {
 func viewUser(slug string, u access.UserAccount) userView {
 	var policies []string
 	for _, id := range u.Policies {
-		policies = append(policies, name.Of(slug, name.Policies, id))
+		policies = append(policies, resource.Of(slug, resource.Policies, id))
 	}
 	return userView{ID: u.ID, Email: u.Email, Name: u.Name, Role: string(u.Role), Rights: u.Rights.Names(), Policies: policies, Disabled: u.Disabled,
 		CreatedAt: operation.Moment(u.CreatedAt), LastSignInAt: operation.Moment(u.LastSignInAt)}

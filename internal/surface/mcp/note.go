@@ -9,7 +9,7 @@ import (
 
 	"github.com/musterhq/muster/internal/access"
 	"github.com/musterhq/muster/internal/fault"
-	"github.com/musterhq/muster/internal/name"
+	"github.com/musterhq/muster/internal/resource"
 	"github.com/musterhq/muster/internal/surface/status"
 )
 
@@ -36,7 +36,7 @@ type recordContext struct{}
 func (c Config) noted(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		start := c.Now()
-		noted := &record{id: name.RequestID(r.Header.Get("X-Request-Id")), operation: protocol}
+		noted := &record{id: resource.RequestID(r.Header.Get("X-Request-Id")), operation: protocol}
 		w.Header().Set("X-Request-Id", noted.id)
 		answer := &answer{ResponseWriter: w, status: http.StatusOK}
 		next.ServeHTTP(answer, r.WithContext(context.WithValue(r.Context(), recordContext{}, noted)))

@@ -23,7 +23,7 @@ import (
 	"github.com/musterhq/muster/internal/access"
 	"github.com/musterhq/muster/internal/company"
 	"github.com/musterhq/muster/internal/database"
-	"github.com/musterhq/muster/internal/name"
+	"github.com/musterhq/muster/internal/resource"
 	"github.com/musterhq/muster/internal/surface/oauth"
 	"github.com/musterhq/muster/internal/surface/web"
 )
@@ -72,7 +72,7 @@ func newWorld(t *testing.T, role access.Role) *world {
 	web.SignIn{SignIn: access.SignIn{Users: db, Sessions: db, Passwords: passwords, Throttle: db, Now: time.Now},
 		Sessions: sessions, ClientAddress: address, Log: log}.Mount(mux)
 
-	c := company.Company{ID: name.NewID(), Slug: "acme", Name: "Acme", InactiveAfter: time.Hour, CreatedAt: time.Now(),
+	c := company.Company{ID: resource.NewID(), Slug: "acme", Name: "Acme", InactiveAfter: time.Hour, CreatedAt: time.Now(),
 		Settings: access.Settings{DeviceCommands: true, DestructiveCommands: true, PolicyChanges: true, Provisioning: true, OAuthConnections: true}}
 	if err := db.CreateCompany(t.Context(), c); err != nil {
 		t.Fatal(err)
@@ -82,7 +82,7 @@ func newWorld(t *testing.T, role access.Role) *world {
 		t.Fatal(err)
 	}
 	rights, _ := role.Rights()
-	w.user = access.UserAccount{ID: name.NewID(), CompanyID: c.ID, Email: "ada@acme.test", Name: "Ada", Role: role, Rights: rights, PasswordHash: hash, CreatedAt: time.Now()}
+	w.user = access.UserAccount{ID: resource.NewID(), CompanyID: c.ID, Email: "ada@acme.test", Name: "Ada", Role: role, Rights: rights, PasswordHash: hash, CreatedAt: time.Now()}
 	if err := db.CreateUser(t.Context(), w.user); err != nil {
 		t.Fatal(err)
 	}

@@ -10,7 +10,7 @@ import (
 	"github.com/go-json-experiment/json"
 
 	"github.com/musterhq/muster/internal/access"
-	"github.com/musterhq/muster/internal/name"
+	"github.com/musterhq/muster/internal/resource"
 )
 
 const maxRegistration = 16 << 10 // bytes
@@ -87,7 +87,7 @@ func (m *clientMetadata) normalise() *protocolFault {
 
 // admit gives the client its id and, if it is confidential, a secret.
 func (m clientMetadata) admit(now time.Time) (registered, access.OAuthClient) {
-	m.ClientID = "mc_" + name.NewID()
+	m.ClientID = "mc_" + resource.NewID()
 	client := access.OAuthClient{ID: m.ClientID, Name: m.ClientName, RedirectURIs: m.RedirectURIs, Dynamic: true,
 		CreatedAt: now, ExpiresAt: now.Add(RegistrationLifetime)}
 	answer := registered{clientMetadata: m, ClientIDIssuedAt: now.Unix()}

@@ -10,9 +10,9 @@ import (
 	"github.com/musterhq/muster/internal/access"
 	"github.com/musterhq/muster/internal/asset"
 	"github.com/musterhq/muster/internal/command"
-	"github.com/musterhq/muster/internal/enrolment"
-	"github.com/musterhq/muster/internal/name"
+	"github.com/musterhq/muster/internal/enrollment"
 	"github.com/musterhq/muster/internal/policy"
+	"github.com/musterhq/muster/internal/resource"
 )
 
 // TestDevicesBySecurityPatch: all devices count, not the latest ones; the
@@ -23,7 +23,7 @@ func TestDevicesBySecurityPatch(t *testing.T) {
 	o := newOffice(t)
 	for n := range 9 {
 		a := o.device(t, fmt.Sprint("d", n), fmt.Sprint("S", n), "Phone", o.Policy)
-		if _, err := o.DB().Observe(t.Context(), enrolment.Observation{CompanyID: o.Company.ID, Device: a.Device.Name, ObservedAt: o.Now(), ReportedAt: o.Now(),
+		if _, err := o.DB().Observe(t.Context(), enrollment.Observation{CompanyID: o.Company.ID, Device: a.Device.Name, ObservedAt: o.Now(), ReportedAt: o.Now(),
 			Specifications: map[string]string{"securityPatchLevel": fmt.Sprintf("2026-%02d-05", 1+n)}}); err != nil {
 			t.Fatal(err)
 		}
@@ -56,7 +56,7 @@ func TestOpenCommands(t *testing.T) {
 		ago   time.Duration
 	}{{a.ID, a.Device.Epoch, command.Reboot, 2 * time.Hour}, {a.ID, a.Device.Epoch, command.Lock, time.Minute},
 		{a.ID, a.Device.Epoch, command.Shutdown, 31 * 24 * time.Hour}, {hidden.ID, hidden.Device.Epoch, command.StatusReport, 3 * time.Hour}} {
-		if _, _, err := o.DB().Begin(t.Context(), command.Command{ID: name.NewID(), CompanyID: o.Company.ID, AssetID: c.id, Epoch: c.epoch, Type: c.kind,
+		if _, _, err := o.DB().Begin(t.Context(), command.Command{ID: resource.NewID(), CompanyID: o.Company.ID, AssetID: c.id, Epoch: c.epoch, Type: c.kind,
 			State: command.Prepared, CreatedAt: o.Now().Add(-c.ago), Actor: command.Actor{Kind: access.User, ID: "u", Name: "Ada"}}, nil); err != nil {
 			t.Fatal(err)
 		}
@@ -135,7 +135,7 @@ func TestAppsOfADevice(t *testing.T) {
 		t.Fatal(err)
 	}
 	a := o.device(t, "d1", "S1", "Phone", p)
-	if _, err := o.DB().Observe(t.Context(), enrolment.Observation{CompanyID: o.Company.ID, Device: a.Device.Name, ObservedAt: o.Now(), ReportedAt: o.Now(),
+	if _, err := o.DB().Observe(t.Context(), enrollment.Observation{CompanyID: o.Company.ID, Device: a.Device.Name, ObservedAt: o.Now(), ReportedAt: o.Now(),
 		Apps: []asset.App{{Package: "com.acme.game", Name: "Game", Version: "3.1"}, {Package: "com.acme.till", Name: "Till", Version: "2.0", Source: "INSTALLED_FROM_PLAY_STORE"},
 			{Package: "com.other", Removed: true}}}); err != nil {
 		t.Fatal(err)

@@ -8,8 +8,8 @@ import (
 	"github.com/musterhq/muster/internal/access"
 	"github.com/musterhq/muster/internal/asset"
 	"github.com/musterhq/muster/internal/company"
-	"github.com/musterhq/muster/internal/name"
 	"github.com/musterhq/muster/internal/policy"
+	"github.com/musterhq/muster/internal/resource"
 )
 
 // TestPeoplesTextIsText puts the corpus into what people and programs may name:
@@ -60,7 +60,7 @@ func (o *office) plant(t *testing.T, user access.UserAccount, i int, text string
 	ok(err)
 	_, _, err = access.Keys{Store: db, Now: o.Now}.CreateForOperator(ctx, access.NewKeyRequest{CompanyID: o.Company.ID, Name: text, Permissions: access.DevicesRead})
 	ok(err)
-	ok(db.SaveView(ctx, asset.SavedView{ID: name.NewID(), CompanyID: o.Company.ID, UserID: user.ID, Name: text, Query: "q=a", Shared: true, CreatedAt: now}))
+	ok(db.SaveView(ctx, asset.SavedView{ID: resource.NewID(), CompanyID: o.Company.ID, UserID: user.ID, Name: text, Query: "q=a", Shared: true, CreatedAt: now}))
 	client := fmt.Sprintf("client-%d", i)
 	ok(db.SaveOAuthClient(ctx, access.OAuthClient{ID: client, Name: text, RedirectURIs: []string{"https://a.test/cb"}, Dynamic: true, CreatedAt: now, ExpiresAt: now.AddDate(0, 0, 1)}))
 	code := access.AuthorizationCode{Hash: access.HashSecret(client), CompanyID: o.Company.ID, UserID: user.ID, ClientID: client, ClientName: text,

@@ -20,9 +20,9 @@ import (
 	"github.com/musterhq/muster/internal/access"
 	"github.com/musterhq/muster/internal/asset"
 	"github.com/musterhq/muster/internal/command"
-	"github.com/musterhq/muster/internal/enrolment"
-	"github.com/musterhq/muster/internal/name"
+	"github.com/musterhq/muster/internal/enrollment"
 	"github.com/musterhq/muster/internal/policy"
+	"github.com/musterhq/muster/internal/resource"
 	"github.com/musterhq/muster/internal/servertest"
 	"github.com/musterhq/muster/internal/surface/portal/frame"
 )
@@ -53,7 +53,7 @@ func (o *office) device(t *testing.T, key, serial, text string, p policy.Policy)
 	if err != nil {
 		t.Fatal(err)
 	}
-	change, err := o.DB().Observe(t.Context(), enrolment.Observation{CompanyID: o.Company.ID, Device: "enterprises/LC/devices/" + key,
+	change, err := o.DB().Observe(t.Context(), enrollment.Observation{CompanyID: o.Company.ID, Device: "enterprises/LC/devices/" + key,
 		Management: asset.Platform, Ownership: asset.CompanyOwned, Mode: asset.FullyManaged, SerialNumber: serial, Brand: text, Model: text,
 		Enrolling: true, EnrolledAt: now, ReportedAt: now, ObservedAt: now, PolicyID: p.ID, AppliedPolicy: p.ID, AppliedVersion: 1,
 		Specifications: map[string]string{"manufacturer": text, "osVersion": text, "securityPatchLevel": text, "imei": text},
@@ -197,12 +197,12 @@ func TestHostileTextIsText(t *testing.T) {
 	for i, text := range corpus() {
 		p := o.Lab.Policy(o.Company, fmt.Sprintf("%d%.40s", i, text), policy.Platform)
 		a := o.device(t, fmt.Sprint("d", i), fmt.Sprint("S", i), text, p)
-		err := o.Desk().Assets.ImportAssets(t.Context(), []asset.Asset{{ID: name.NewID(), CompanyID: o.Company.ID, CompanySlug: "acme", Identification: text,
+		err := o.Desk().Assets.ImportAssets(t.Context(), []asset.Asset{{ID: resource.NewID(), CompanyID: o.Company.ID, CompanySlug: "acme", Identification: text,
 			CreatedAt: o.Now(), Tags: []string{text}, CustomData: map[string]string{text: text}, Specifications: map[string]string{"model": text, "serialNumber": text}}})
 		if err != nil {
 			t.Fatal(err)
 		}
-		c, _, err := o.DB().Begin(t.Context(), command.Command{ID: name.NewID(), CompanyID: o.Company.ID, AssetID: a.ID, Epoch: a.Device.Epoch, Type: command.Lock,
+		c, _, err := o.DB().Begin(t.Context(), command.Command{ID: resource.NewID(), CompanyID: o.Company.ID, AssetID: a.ID, Epoch: a.Device.Epoch, Type: command.Lock,
 			State: command.Prepared, CreatedAt: o.Now(), Actor: command.Actor{Kind: access.APIKey, ID: "key", Prefix: text, Name: text}}, nil)
 		if err != nil {
 			t.Fatal(err)
@@ -544,7 +544,7 @@ func TestAStreamHearsWhatItMissed(t *testing.T) {
 	if got := missed(h, mark); got != nil {
 		t.Errorf("nothing happened, and the stream hears %v", got)
 	}
-	h.Changed([]string{name.Change(company, "asset", "a"), name.Change("other", "asset", "b")})
+	h.Changed([]string{resource.Change(company, "asset", "a"), resource.Change("other", "asset", "b")})
 	if got := missed(h, mark); !slices.Equal(got, []string{"assets", "asset:a"}) {
 		t.Errorf("the stream hears %v", got)
 	}
@@ -563,7 +563,7 @@ func TestAStreamHearsWhatItMissed(t *testing.T) {
 	}
 	mark = h.Mark()
 	for range 1000 {
-		h.Changed([]string{name.Change("other", "asset", "b")})
+		h.Changed([]string{resource.Change("other", "asset", "b")})
 	}
 	if got := missed(h, mark); !slices.Equal(got, all) {
 		t.Errorf("after more than is kept: %v", got)

@@ -9,7 +9,7 @@ import (
 	"testing"
 
 	"github.com/musterhq/muster/internal/access"
-	"github.com/musterhq/muster/internal/platform/emulator"
+	"github.com/musterhq/muster/internal/emulator"
 	"github.com/musterhq/muster/internal/servertest"
 	"github.com/musterhq/muster/internal/surface/web"
 )

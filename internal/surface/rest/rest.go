@@ -18,8 +18,8 @@ import (
 
 	"github.com/musterhq/muster/internal/access"
 	"github.com/musterhq/muster/internal/fault"
-	"github.com/musterhq/muster/internal/name"
 	"github.com/musterhq/muster/internal/operation"
+	"github.com/musterhq/muster/internal/resource"
 )
 
 // Prefix is the path under which everything is served; contract 9.
@@ -120,7 +120,7 @@ type request struct {
 // ServeHTTP answers one request under Prefix.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	start := s.now()
-	q := &request{Request: r, id: name.RequestID(r.Header.Get("X-Request-Id"))}
+	q := &request{Request: r, id: resource.RequestID(r.Header.Get("X-Request-Id"))}
 	w.Header()["X-Request-Id"] = []string{q.id}
 	a := s.answerSafely(w, q)
 	status := a.write(w, r)

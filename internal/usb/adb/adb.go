@@ -16,7 +16,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/musterhq/muster/internal/check"
+	"github.com/musterhq/muster/internal/validate"
 )
 
 // maxOutput bounds each of the two outputs of one call.
@@ -198,4 +198,4 @@ func (l *limited) Write(p []byte) (int, error) {
 }
 
 // clean makes what a device or adb wrote fit to be shown.
-func clean(text string) string { return check.Clean(text, 300) }
+func clean(text string) string { return validate.Clean(text, 300) }

@@ -8,7 +8,7 @@ import (
 
 	"github.com/musterhq/muster/internal/asset"
 	"github.com/musterhq/muster/internal/fault"
-	"github.com/musterhq/muster/internal/name"
+	"github.com/musterhq/muster/internal/resource"
 	"github.com/musterhq/muster/internal/surface/portal/frame"
 	"github.com/musterhq/muster/internal/text"
 )
@@ -77,7 +77,7 @@ func (s *Section) exported(v *frame.Visit, l frame.List) (func() ([]asset.Asset,
 
 // selected are the ids that rows were selected with.
 func selected(v *frame.Visit) []string {
-	ids := slices.DeleteFunc(slices.Clone(v.Query()["id"]), func(id string) bool { return !name.IsID(id) })
+	ids := slices.DeleteFunc(slices.Clone(v.Query()["id"]), func(id string) bool { return !resource.IsID(id) })
 	return ids[:min(len(ids), maxSelected)]
 }
 

@@ -9,9 +9,9 @@ import (
 	"github.com/musterhq/muster/internal/access"
 	"github.com/musterhq/muster/internal/asset"
 	"github.com/musterhq/muster/internal/fault"
-	"github.com/musterhq/muster/internal/name"
 	"github.com/musterhq/muster/internal/operation"
 	"github.com/musterhq/muster/internal/policy"
+	"github.com/musterhq/muster/internal/resource"
 	"github.com/musterhq/muster/internal/surface/portal/frame"
 )
 
@@ -95,7 +95,7 @@ func query(v *frame.Visit, l frame.List) asset.Search {
 	if q.Status == enrolled {
 		q.Status, q.Enrolled = "", true
 	}
-	if id := l.Get("policy"); name.IsID(id) {
+	if id := l.Get("policy"); resource.IsID(id) {
 		q.PolicyID = id
 	}
 	switch l.Get("seen") {

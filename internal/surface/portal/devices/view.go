@@ -6,8 +6,8 @@ import (
 
 	"github.com/musterhq/muster/internal/access"
 	"github.com/musterhq/muster/internal/asset"
-	"github.com/musterhq/muster/internal/name"
 	"github.com/musterhq/muster/internal/policy"
+	"github.com/musterhq/muster/internal/resource"
 	"github.com/musterhq/muster/internal/surface/portal/frame"
 )
 
@@ -22,12 +22,12 @@ func (s *Section) saveView(v *frame.Visit) error {
 		return err
 	}
 	l := frame.ParseList(spec(), values).At(0) // nothing but what the list knows
-	view := asset.SavedView{ID: name.NewID(), CompanyID: v.Company.ID, UserID: v.User.ID, Name: strings.TrimSpace(form.Get("name")),
+	view := asset.SavedView{ID: resource.NewID(), CompanyID: v.Company.ID, UserID: v.User.ID, Name: strings.TrimSpace(form.Get("name")),
 		Shared: form.Get("shared") != "", CreatedAt: v.Now}
 	if _, query, ok := strings.Cut(l.URL(), "?"); ok {
 		view.Query = query
 	}
-	if !name.IsLabel(view.Name, asset.MaxViewName) {
+	if !resource.IsLabel(view.Name, asset.MaxViewName) {
 		return v.Redirect(l.URL(), frame.Flash{Tone: frame.Bad, Text: "Not saved: a view's name has 1 to 50 characters."})
 	}
 	there, err := s.Views.SavedViews(v.Context(), v.Company.ID, v.User.ID)

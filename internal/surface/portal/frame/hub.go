@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"github.com/musterhq/muster/internal/fault"
-	"github.com/musterhq/muster/internal/name"
+	"github.com/musterhq/muster/internal/resource"
 )
 
 // Limits of live streams.
@@ -50,7 +50,7 @@ type stream struct {
 }
 
 // NewHub returns an empty hub.
-func NewHub() *Hub { return &Hub{id: name.NewID(), streams: map[*stream]struct{}{}} }
+func NewHub() *Hub { return &Hub{id: resource.NewID(), streams: map[*stream]struct{}{}} }
 
 // Mark says what was heard until now. A page carries the mark of the moment
 // before it was read, and its stream is told what was heard since.
@@ -77,7 +77,7 @@ func (h *Hub) since(mark string, s *stream) {
 	}
 }
 
-// Changed takes hints as name.Change writes them; nil: anything may have
+// Changed takes hints as resource.Change writes them; nil: anything may have
 // changed. It does not block.
 func (h *Hub) Changed(hints []string) {
 	h.mu.Lock()
@@ -108,7 +108,7 @@ func (h *Hub) keep(hints []string) {
 
 // hear tells the stream of a hint that concerns it.
 func (s *stream) hear(hint string) {
-	company, kind, id := name.ParseChange(hint)
+	company, kind, id := resource.ParseChange(hint)
 	if company != s.company {
 		return
 	}

@@ -18,8 +18,8 @@ import (
 	"github.com/musterhq/muster/internal/access"
 	"github.com/musterhq/muster/internal/company"
 	"github.com/musterhq/muster/internal/fault"
-	"github.com/musterhq/muster/internal/name"
 	"github.com/musterhq/muster/internal/operation"
+	"github.com/musterhq/muster/internal/resource"
 	"github.com/musterhq/muster/internal/surface/web"
 )
 
@@ -42,7 +42,7 @@ type Visit struct {
 }
 
 func (f *Frame) visit(w http.ResponseWriter, r *http.Request) *Visit {
-	v := &Visit{Visitor: web.From(r.Context()), RequestID: name.NewID(), Now: f.Now(), PublicURL: f.PublicURL, Mark: f.Hub.Mark(), frame: f, w: w}
+	v := &Visit{Visitor: web.From(r.Context()), RequestID: resource.NewID(), Now: f.Now(), PublicURL: f.PublicURL, Mark: f.Hub.Mark(), frame: f, w: w}
 	v.r = r.WithContext(access.WithActor(r.Context(), v.Principal.Actor(), v.RequestID))
 	return v
 }
@@ -159,7 +159,7 @@ func (v *Visit) Run(operationName string, args map[string]any, once string) (any
 }
 
 // OnceField is the hidden field of a form that must not act twice; its value
-// is name.NewID().
+// is resource.NewID().
 const OnceField = "once"
 
 // Show answers with a whole page. active is the Path of its Section.
@@ -236,7 +236,7 @@ func deniedOf(err error) (*Denied, bool) {
 }
 
 // NewOnce is a fresh value for OnceField.
-func NewOnce() string { return name.NewID() }
+func NewOnce() string { return resource.NewID() }
 
 // Note logs what went wrong in a part of a page while the rest is shown.
 func (v *Visit) Note(what string, err error) {

@@ -8,7 +8,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/musterhq/muster/internal/access"
-	"github.com/musterhq/muster/internal/check"
+	"github.com/musterhq/muster/internal/validate"
 )
 
 // Sentence makes a fault's detail a sentence.
@@ -29,7 +29,7 @@ const maxPlain = 300
 
 // Plain is a text of a device, a person or a vendor without control, format and
 // bidirectional characters: it cannot change the order of what is around it.
-func Plain(text string) string { return check.Clean(text, maxPlain) }
+func Plain(text string) string { return validate.Clean(text, maxPlain) }
 
 // Count is a number and its noun.
 func Count[N int | int64](n N, one, many string) string {

@@ -1,0 +1,47 @@
+// Package protocol is the language between Muster's agent and the service:
+// the messages, and how requests, commands, policies and tombstones are signed.
+// Both halves import it; it imports neither.
+//
+// Everything travels as JSON over HTTPS under /agent/v1:
+//
+//	POST /enroll       one-time token → device id            EnrollRequest → EnrollResponse
+//	POST /checkin      acks and reports up, commands down     CheckinRequest → CheckinResponse
+//	GET  /policy/{id}  a policy document, ETag and 304        → Envelope of Policy
+//	GET  /wake         an SSE stream of hints: "data: w"
+//	POST /push-token   registers an FCM token                 PushTokenRequest
+//	POST /rotate       a new device key, signed by both       RotateRequest
+//	POST /unenroll     the device's goodbye
+//
+// The device signs every request but /enroll with its own key (see Request).
+// The service signs, with a key that is kept outside its database, whatever has
+// power over a device (see Envelope): commands, policies, assignments of
+// policies, tombstones, its own time. An answer without such a signature never makes an agent let go.
+package protocol
+
+// Base is the path under which the agent's door answers.
+const Base = "/agent/v1"
+
+// The headers of a signed request.
+const (
+	HeaderDevice    = "Muster-Device"
+	HeaderTime      = "Muster-Time" // Unix milliseconds by the device's clock
+	HeaderSequence  = "Muster-Seq"  // grows with every request of the device
+	HeaderSignature = "Muster-Sig"  // base64url without padding
+)
+
+// MaxSkew is how far, in milliseconds, a request's time may be from the
+// service's.
+const MaxSkew = 10 * 60 * 1000
+
+// MaxBody is the limit of a request's body in bytes, after inflating.
+const MaxBody = 256 << 10
+
+// Role is what an agent may do on its device.
+type Role string
+
+// The roles: the device's manager, or a companion on a device that the
+// platform manages, which shows messages and reports but has no power.
+const (
+	Manager   Role = "manager"
+	Companion Role = "companion"
+)

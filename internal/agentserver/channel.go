@@ -1,0 +1,173 @@
+package agentserver
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	agentdevice "github.com/musterhq/muster/internal/agent/device"
+	"github.com/musterhq/muster/internal/agent/protocol"
+	"github.com/musterhq/muster/internal/asset"
+	"github.com/musterhq/muster/internal/command"
+	"github.com/musterhq/muster/internal/enrollment"
+	"github.com/musterhq/muster/internal/fault"
+)
+
+// Send makes an order durable for its device and wakes the device. It
+// implements command.Channel.
+func (l *Link) Send(ctx context.Context, o command.Order) command.Receipt {
+	if o.Command.Type == command.ChangePolicy {
+		return l.assign(ctx, o)
+	}
+	held, receipt := l.Hold(ctx, o)
+	if held == nil {
+		return receipt
+	}
+	if err := l.Deliveries.Deliver(ctx, *held); errors.Is(err, context.DeadlineExceeded) {
+		return command.Receipt{Verdict: command.Unknown, Detail: "the service could not tell whether the command was kept", Cause: err}
+	} else if err != nil {
+		return notSent(err)
+	}
+	l.Held(*held)
+	return receipt
+}
+
+// Hold lays an order out for its device. It implements command.Holder.
+func (l *Link) Hold(ctx context.Context, o command.Order) (*agentdevice.Delivery, command.Receipt) {
+	if o.Command.Type == command.ChangePolicy { // a state, not an action: nothing to fetch
+		return nil, command.Receipt{}
+	}
+	device, refused := l.device(ctx, o)
+	if refused != nil {
+		return nil, *refused
+	}
+	if need := needs(o.Command.Type); need != "" && device.Capabilities != nil && !slices.Contains(device.Capabilities, need) {
+		return nil, command.Receipt{Verdict: command.Unreachable, Detail: fmt.Sprintf("this device cannot do that: it lacks the capability %s", need)}
+	}
+	args, err := json.Marshal(command.AgentArguments(o.Body))
+	if err != nil {
+		return nil, notSent(err)
+	}
+	held := &agentdevice.Delivery{CommandID: o.Command.ID, DeviceID: device.ID, Type: string(o.Command.Type), Args: args, CreatedAt: o.Command.CreatedAt,
+		Deadline: o.Command.Deadline, Final: o.Command.Type == command.NotificationMessage, Brings: stateFor(o.Command.Type)}
+	if held.Final {
+		return held, command.Receipt{Verdict: command.Done, Outcome: "accepted for delivery"}
+	}
+	return held, accepted(device, o)
+}
+
+// Held wakes the device to fetch what is durable now. It implements
+// command.Holder.
+func (l *Link) Held(d agentdevice.Delivery) { l.Waker.Notify(WakeTopic, d.DeviceID) }
+
+func accepted(d agentdevice.Device, o command.Order) command.Receipt {
+	return command.Receipt{Verdict: command.Accepted, Ref: "agent/" + d.ID + "/" + o.Command.ID}
+}
+
+// device finds whom an order is for, or says why nothing can reach it.
+func (l *Link) device(ctx context.Context, o command.Order) (agentdevice.Device, *command.Receipt) {
+	device, err := l.Store.AgentOf(ctx, o.AssetID, o.Device.Epoch)
+	if fault.CodeOf(err) == fault.NotFound {
+		return device, &command.Receipt{Verdict: command.Gone, Detail: "the agent is no longer enrolled", Cause: err}
+	}
+	if err != nil {
+		refused := notSent(err)
+		return device, &refused
+	}
+	return device, nil
+}
+
+// notSent: nothing is kept that would ever reach the device.
+func notSent(cause error) command.Receipt {
+	return command.Receipt{Verdict: command.NotSent, Detail: "the service failed before the command was kept: it is safe to retry", Cause: cause}
+}
+
+// assign moves a device to another policy: a state, not an action. The device
+// takes it on whenever it is next in touch.
+func (l *Link) assign(ctx context.Context, o command.Order) command.Receipt {
+	device, refused := l.device(ctx, o)
+	if refused != nil {
+		return *refused
+	}
+	to, ok := o.Body.(command.ChangePolicyBody)
+	if !ok {
+		return notSent(errors.New("a change of policy without a policy"))
+	}
+	if _, err := l.Observer.Observe(ctx, enrollment.Observation{CompanyID: device.CompanyID, Device: device.ID, Management: asset.Agent,
+		PolicyID: to.Policy.ID, ObservedAt: l.Now()}); err != nil {
+		return notSent(err)
+	}
+	l.Waker.Notify(WakeTopic, device.ID)
+	return accepted(device, o)
+}
+
+// needs is the capability without which a device cannot carry out a command.
+func needs(t command.Type) protocol.Capability {
+	switch t {
+	case command.WipeCompanyData:
+		return protocol.Wipe
+	case command.Shutdown:
+		return protocol.Shutdown
+	case command.Reboot:
+		return protocol.Reboot
+	case command.NotificationMessage:
+		return protocol.Notify
+	case command.LaunchApp:
+		return protocol.Launch
+	}
+	return ""
+}
+
+// stateFor is the state that a command brings its device to.
+func stateFor(t command.Type) agentdevice.State {
+	switch t {
+	case command.WipeCompanyData:
+		return agentdevice.WipePending
+	case command.RelinquishOwnership:
+		return agentdevice.RelinquishPending
+	}
+	return ""
+}
+
+// Sweep ends what only silence can end, devices that set out to erase themselves
+// and fell silent, and hints once more to devices that may have missed a hint:
+// what is due is due for SweepEvery at least, and not for so long that a device
+// which is switched off would be hinted at for ever.
+func (l *Link) Sweep(ctx context.Context) error {
+	silentSince := l.Now().Add(-eraseGrace)
+	gone, err := l.Deliveries.Erased(ctx, silentSince, sweepBatch)
+	if err != nil {
+		return err
+	}
+	for _, d := range gone {
+		if _, err := l.end(ctx, d, agentdevice.Ending{How: agentdevice.Erased, SilentSince: silentSince}); err != nil {
+			return err
+		}
+	}
+	if err := l.Enroller.EndOrphans(ctx, sweepBatch); err != nil {
+		return err
+	}
+	until := l.Now().Add(-SweepEvery / 3)
+	waiting, err := l.Deliveries.Waiting(ctx, until.Add(-hintFor), until, sweepBatch)
+	if err == nil && len(waiting) > 0 {
+		l.Waker.Notify(WakeTopic, waiting...)
+	}
+	return err
+}
+
+const (
+	// SweepEvery is how often Sweep is to be called.
+	SweepEvery = 15 * time.Second
+	// hintFor is how long a device is hinted at that does not come.
+	hintFor    = 2 * time.Minute
+	sweepBatch = 5000
+)
+
+// end ends a device's management, and with it the open commands of its asset.
+func (l *Link) end(ctx context.Context, d agentdevice.Device, e agentdevice.Ending) (bool, error) {
+	e.At = l.Now()
+	return l.Deliveries.EndAgent(ctx, d, e)
+}

@@ -1,0 +1,225 @@
+package agentserver
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math"
+	"strconv"
+	"time"
+
+	agentdevice "github.com/musterhq/muster/internal/agent/device"
+	"github.com/musterhq/muster/internal/agent/protocol"
+	"github.com/musterhq/muster/internal/fault"
+)
+
+// Authenticate checks a signed request, counts it, and takes its sequence
+// number. Nothing that it refuses has any effect. A refusal that the device can
+// mend carries the service's signed word.
+func (l *Link) Authenticate(ctx context.Context, r protocol.Request, signature string) (agentdevice.Device, error) {
+	sender := l.keys.get(r.Device)
+	if sender == nil || sender.key.Verify(r.Message(), signature) != nil {
+		return l.authenticate(ctx, r, signature)
+	}
+	if err := l.count(sender, r, signature); err != nil {
+		return agentdevice.Device{}, err
+	}
+	if !l.skewed(r) {
+		if d, taken, err := l.Store.Contact(ctx, r.Device, sender.key, r.Sequence); err != nil || taken {
+			return d, err
+		}
+	}
+	// Skewed, replayed, ended, or the device has another key by now.
+	device, err := l.identify(ctx, r, signature)
+	if err != nil {
+		return agentdevice.Device{}, err
+	}
+	return l.contact(ctx, device, r, signature)
+}
+
+// authenticate is Authenticate for a device whose key is not in memory.
+func (l *Link) authenticate(ctx context.Context, r protocol.Request, signature string) (agentdevice.Device, error) {
+	device, err := l.identify(ctx, r, signature)
+	if err != nil {
+		return agentdevice.Device{}, err
+	}
+	if err := l.count(l.keys.put(device), r, signature); err != nil {
+		return agentdevice.Device{}, err
+	}
+	return l.contact(ctx, device, r, signature)
+}
+
+// identify finds the device and checks the signature with its stored key.
+func (l *Link) identify(ctx context.Context, r protocol.Request, signature string) (agentdevice.Device, error) {
+	device, err := l.Store.AgentDevice(ctx, r.Device)
+	unknown := fault.CodeOf(err) == fault.NotFound
+	if err != nil && !unknown {
+		return agentdevice.Device{}, err
+	}
+	if unknown || device.Key.Verify(r.Message(), signature) != nil {
+		return agentdevice.Device{}, &protocol.Refusal{Code: protocol.BadSignature, Message: "unknown device or wrong signature"}
+	}
+	return device, nil
+}
+
+// contact takes the request's sequence number, or says with the service's
+// signature why it does not.
+func (l *Link) contact(ctx context.Context, device agentdevice.Device, r protocol.Request, signature string) (agentdevice.Device, error) {
+	var none agentdevice.Device
+	if l.skewed(r) {
+		return none, l.mendable(protocol.ClockSkew, "the device's clock is off", device, signature)
+	}
+	if device.State == agentdevice.Deleted {
+		return none, l.tombstone(device)
+	}
+	now, taken, err := l.Store.Contact(ctx, device.ID, device.Key, r.Sequence)
+	if err != nil || taken {
+		return now, err
+	}
+	// Read again: for the last sequence, and because it may have ended since.
+	if device, err = l.Store.AgentDevice(ctx, r.Device); err != nil {
+		return none, err
+	}
+	if device.State == agentdevice.Deleted {
+		return none, l.tombstone(device)
+	}
+	return none, l.mendable(protocol.Replayed, "the sequence number was used before", device, signature)
+}
+
+// count counts a request whose signature is good. Only such requests count, so
+// that no sender can use up what another device may send. The refusal costs no
+// statement of the database; the sequence in it is the request's own.
+func (l *Link) count(sender *known, r protocol.Request, signature string) error {
+	wait := sender.spend(l.Now())
+	if wait == 0 {
+		return nil
+	}
+	err := l.mendable(protocol.RateLimited, "the device sends too many requests: wait",
+		agentdevice.Device{ID: r.Device, CommandAlgorithm: sender.commands, LastSequence: r.Sequence}, signature)
+	if refused, ok := errors.AsType[*protocol.Refusal](err); ok {
+		refused.RetryAfter = int(math.Ceil(wait.Seconds()))
+	}
+	return err
+}
+
+// skewed reports a request whose time is too far off, either way.
+func (l *Link) skewed(r protocol.Request) bool {
+	skew := l.Now().UnixMilli() - r.Time
+	return skew > protocol.MaxSkew || skew < -protocol.MaxSkew
+}
+
+// mendable is a refusal with the service's clock and the last sequence, bound
+// to the request by its signature.
+func (l *Link) mendable(code protocol.ErrorCode, message string, d agentdevice.Device, signature string) error {
+	said, err := l.seal(d, protocol.KindTime, protocol.Time{DeviceID: d.ID, ServerTime: l.Now().UnixMilli(),
+		LastSequence: d.LastSequence, InReplyTo: signature})
+	if err != nil {
+		return err
+	}
+	keys, err := l.signer(d.CommandAlgorithm).succession("")
+	if err != nil {
+		return err
+	}
+	return &protocol.Refusal{Code: code, Message: message, Signed: &said, Keys: keys}
+}
+
+func (l *Link) tombstone(d agentdevice.Device) error {
+	action := protocol.Unenroll
+	switch {
+	case d.Wiped:
+		action = protocol.WipeAgain
+	case d.Superseded && !d.IsCompanion():
+		action = protocol.Superseded
+	}
+	return l.tombstoned(d, action)
+}
+
+func (l *Link) tombstoned(d agentdevice.Device, action protocol.TombstoneAction) error {
+	stone, err := l.seal(d, protocol.KindTombstone, protocol.Tombstone{DeviceID: d.ID, Action: action})
+	if err != nil {
+		return err
+	}
+	keys, err := l.signer(d.CommandAlgorithm).succession("")
+	if err != nil {
+		return err
+	}
+	return &protocol.Refusal{Code: protocol.Ended, Message: "the device is no longer managed", Signed: &stone, Keys: keys}
+}
+
+// Policy returns the signed document of the policy that the device is to have.
+// The bytes are the same for every device of a version.
+func (l *Link) Policy(ctx context.Context, d agentdevice.Device, id string) (protocol.Envelope, string, error) {
+	if id != d.PolicyID || d.IsCompanion() {
+		return protocol.Envelope{}, "", &protocol.Refusal{Code: protocol.NotFound, Message: "this device has another policy"}
+	}
+	p, err := l.Directory.Policy(ctx, d.CompanyID, id)
+	if err != nil {
+		return protocol.Envelope{}, "", err
+	}
+	var document struct {
+		Settings map[string]string `json:"settings"`
+	}
+	if err := json.Unmarshal(p.Document, &document); err != nil {
+		return protocol.Envelope{}, "", fmt.Errorf("policy %s has a document that agents cannot read: %w", p.ID, err)
+	}
+	sealed, err := l.seal(d, protocol.KindPolicy, protocol.Policy{ID: p.ID, CompanyID: p.CompanyID, Version: p.Version, Settings: document.Settings, VROnly: p.VROnly})
+	return sealed, etag(p.ID, p.Version), err
+}
+
+// Rotate gives the device another key.
+func (l *Link) Rotate(ctx context.Context, d agentdevice.Device, r protocol.RotateRequest, sequence int64) error {
+	message := protocol.RotateMessage(d.ID, r.Key, sequence)
+	if d.Key.Verify(message, r.OldSig) != nil || r.Key.Verify(message, r.NewSig) != nil {
+		return &protocol.Refusal{Code: protocol.BadSignature, Message: "both keys must sign the rotation"}
+	}
+	err := l.Store.UpdateAgent(ctx, d.ID, agentdevice.Change{Key: &r.Key, Was: d.Key})
+	if fault.CodeOf(err) == fault.Refused {
+		return &protocol.Refusal{Code: protocol.BadSignature, Message: "the device has another key by now"}
+	}
+	return err
+}
+
+// Unenroll ends a device at its own request. A device that is to be erased
+// cannot leave: it is told to erase itself instead.
+func (l *Link) Unenroll(ctx context.Context, d agentdevice.Device) error {
+	if d.IsCompanion() {
+		return l.endCompanion(ctx, d)
+	}
+	ended, err := l.end(ctx, d, agentdevice.Ending{How: agentdevice.Unenrolled})
+	if err != nil || ended {
+		return err
+	}
+	if d, err = l.Store.AgentDevice(ctx, d.ID); err != nil || d.State == agentdevice.Deleted && !d.Wiped && !d.Superseded {
+		return err
+	}
+	if d.State != agentdevice.Deleted {
+		return l.tombstoned(d, protocol.WipeAgain)
+	}
+	return l.tombstone(d)
+}
+
+// RegisterPush keeps the device's FCM token.
+func (l *Link) RegisterPush(ctx context.Context, d agentdevice.Device, r protocol.PushTokenRequest) error {
+	return l.Companions.SetPushToken(ctx, d, r.Token)
+}
+
+// assignment says which policy the device is to have, signed for this device and for
+// the request that it answers.
+func (l *Link) assignment(d agentdevice.Device, now time.Time) (*protocol.Envelope, error) {
+	if d.PolicyID == "" {
+		return nil, nil
+	}
+	sealed, err := l.seal(d, protocol.KindAssignment, protocol.Assignment{DeviceID: d.ID, CompanyID: d.CompanyID, PolicyID: d.PolicyID,
+		Version: d.PolicyVersion, Number: d.LastSequence, Time: now.UnixMilli()})
+	return &sealed, err
+}
+
+func etag(id string, version int) string { return `"` + id + "." + strconv.Itoa(version) + `"` }
+
+func ref(id string, version int) *protocol.PolicyRef {
+	if id == "" {
+		return nil
+	}
+	return &protocol.PolicyRef{ID: id, Version: version, ETag: etag(id, version)}
+}

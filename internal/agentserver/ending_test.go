@@ -1,0 +1,134 @@
+package agentserver_test
+
+import (
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/musterhq/muster/internal/agent"
+	"github.com/musterhq/muster/internal/agent/protocol"
+	"github.com/musterhq/muster/internal/asset"
+	"github.com/musterhq/muster/internal/command"
+)
+
+// A serial number is printed on the box: a newcomer that claims the one of a
+// live device is a device of its own, and the live one notices nothing.
+func TestEnroll_SerialNumberOfLiveDevice(t *testing.T) {
+	w := newWorld(t)
+	victim := w.enrolAs(protocol.Ed25519, "SN-1", w.token())
+	victim.mustCheckIn()
+	rogue := w.enrolAs(protocol.Ed25519, "SN-1", w.token())
+	rogue.mustCheckIn()
+	if rogue.assetID == victim.assetID {
+		t.Fatal("the newcomer became the live device's asset")
+	}
+	victim.mustCheckIn()
+	if got := victim.device.State(); got.Settings["CAMERA"] != "BLOCK" || got.Released {
+		t.Errorf("the live device is %+v", got)
+	}
+	if a := victim.asset(); a.Status != asset.Active {
+		t.Errorf("the live device's asset is %s", a.Status)
+	}
+}
+
+// A device that was released may come back by its serial number.
+func TestEnroll_SerialNumberOfReleasedDevice(t *testing.T) {
+	w := newWorld(t)
+	p := w.enrolAs(protocol.Ed25519, "SN-1", w.token())
+	p.mustCheckIn()
+	if err := p.agent.Unenroll(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if again := w.enrolAs(protocol.Ed25519, "SN-1", w.token()); again.assetID != p.assetID {
+		t.Error("the device became another asset")
+	}
+}
+
+// A device that is to be erased cannot leave instead.
+func TestUnenroll_WithOpenWipe(t *testing.T) {
+	w := newWorld(t)
+	p := w.enrol(protocol.Ed25519)
+	p.mustCheckIn()
+	p.send(command.WipeCompanyData, nil)
+	if err := p.agent.Unenroll(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if s := p.device.State(); !s.Wiped {
+		t.Errorf("the device is %+v", s)
+	}
+	if c := p.latest(); c.State != command.Sent {
+		t.Errorf("the wipe is %s %q: it is not known yet that the device is erased", c.State, c.Outcome)
+	}
+}
+
+// A release that was carried out while a wipe was open erased nothing, and the
+// history says so; the device is told to erase itself if it comes back.
+func TestRelinquish_WithOpenWipe(t *testing.T) {
+	w := newWorld(t)
+	p := w.enrol(protocol.Ed25519)
+	p.mustCheckIn()
+	p.send(command.RelinquishOwnership, nil)
+	p.options.Crash = func(at string) {
+		if at == "before done" {
+			panic(errCrash)
+		}
+	}
+	p.start()
+	func() {
+		defer func() { _ = recover() }()
+		_ = p.checkIn()
+	}()
+	released := p.latest()
+	p.send(command.WipeCompanyData, nil)
+	wipe := p.latest()
+	if _, err := w.link.CheckIn(t.Context(), w.device(p), protocol.CheckinRequest{
+		Acks: []protocol.Ack{{CommandID: released.ID, State: protocol.Done, At: time.Now().UnixMilli()}}}); err != nil {
+		t.Fatal(err)
+	}
+	for id, want := range map[string]command.State{released.ID: command.Succeeded, wipe.ID: command.Failed} {
+		c, err := w.db.Command(t.Context(), id)
+		if err != nil || c.State != want || want == command.Failed && c.Outcome != command.ReleasedWithoutErasing {
+			t.Errorf("%s is %s %q, want %s, %v", c.Type, c.State, c.Outcome, want, err)
+		}
+	}
+	p.options.Crash = nil
+	p.start()
+	if err := p.checkIn(); !errors.Is(err, agent.ErrEnded) || !p.device.State().Wiped {
+		t.Errorf("the device came back: %v, %+v", err, p.device.State())
+	}
+}
+
+// A device that said that it erases itself, and then is heard of again, was not
+// erased: the wipe stays open, and is offered again.
+func TestWipe_DeviceHeardOfAgain(t *testing.T) {
+	w := newWorld(t)
+	p := w.enrol(protocol.Ed25519)
+	p.mustCheckIn()
+	p.send(command.WipeCompanyData, nil)
+	wipe := p.latest()
+	say := func(state protocol.AckState) protocol.CheckinResponse {
+		t.Helper()
+		answer, err := w.link.CheckIn(t.Context(), w.device(p), protocol.CheckinRequest{
+			Acks: []protocol.Ack{{CommandID: wipe.ID, State: state, At: time.Now().UnixMilli()}}})
+		if err != nil || len(answer.Acked) != 1 {
+			t.Fatalf("%+v, %v", answer, err)
+		}
+		return answer
+	}
+	say(protocol.Accepted)
+	if answer := say(protocol.Done); len(answer.Commands) != 0 {
+		t.Errorf("what was just confirmed is offered again: %+v", answer)
+	}
+	w.sweep(14 * time.Minute)
+	if c := p.latest(); c.State != command.Sent {
+		t.Fatalf("too early: %s %q", c.State, c.Outcome)
+	}
+	answer, err := w.link.CheckIn(t.Context(), w.device(p), protocol.CheckinRequest{})
+	if err != nil || len(answer.Commands) != 1 {
+		t.Errorf("the device came back and was offered %+v, %v", answer, err)
+	}
+	w.sweep(16 * time.Minute)
+	if c := p.latest(); c.State != command.Succeeded || p.asset().Status != asset.Deleted {
+		t.Errorf("after the silence: %s %q, asset %s", c.State, c.Outcome, p.asset().Status)
+	}
+}

@@ -1,0 +1,81 @@
+package agentserver
+
+import (
+	"sync"
+	"sync/atomic"
+	"time"
+
+	agentdevice "github.com/musterhq/muster/internal/agent/device"
+	"github.com/musterhq/muster/internal/agent/protocol"
+)
+
+// maxKeys bounds the keyring: some 20 MiB.
+const maxKeys = 100_000
+
+// The requests that a replica answers each device. A device may send a burst,
+// and gets the burst back within a minute: an agent that works as documented
+// comes nowhere near.
+const (
+	RequestBurst = 600
+	requestEvery = time.Minute / RequestBurst
+)
+
+// keyring remembers devices' keys, which seldom change, so that a request costs
+// one statement of the database: that statement compares the key (Store.Contact).
+// Beside each key it counts the device's requests.
+type keyring struct {
+	mu   sync.RWMutex
+	keys map[string]*known // by device
+}
+
+// known is a device that has proved itself to this replica.
+type known struct {
+	key      protocol.PublicKey
+	commands protocol.Algorithm // of the command key that the device was given
+	// paid is the time, in nanoseconds, up to which the device's requests have
+	// used what it may send: each request adds requestEvery to it, and it never
+	// lags behind the present.
+	paid *atomic.Int64
+}
+
+// spend counts one request. It returns how long the device has to wait if it
+// sent too many, and zero otherwise.
+func (k *known) spend(now time.Time) time.Duration {
+	const ahead = int64(RequestBurst * requestEvery)
+	present := now.UnixNano()
+	for {
+		before := k.paid.Load()
+		after := max(before, present) + int64(requestEvery)
+		if before > present+2*ahead { // the clock was set back: begin again
+			after = present + int64(requestEvery)
+		}
+		if after > present+ahead {
+			return time.Duration(after - present - ahead)
+		}
+		if k.paid.CompareAndSwap(before, after) {
+			return 0
+		}
+	}
+}
+
+func (k *keyring) get(device string) *known {
+	k.mu.RLock()
+	defer k.mu.RUnlock()
+	return k.keys[device]
+}
+
+// put remembers a device's key and returns it with the count of the device's requests.
+// A full ring starts again: what is used comes back.
+func (k *keyring) put(device agentdevice.Device) *known {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if k.keys == nil || len(k.keys) >= maxKeys {
+		k.keys = map[string]*known{}
+	}
+	one := &known{key: device.Key, commands: device.CommandAlgorithm, paid: &atomic.Int64{}}
+	if before := k.keys[device.ID]; before != nil {
+		one.paid = before.paid
+	}
+	k.keys[device.ID] = one
+	return one
+}

@@ -1,0 +1,114 @@
+package agentserver
+
+import (
+	"context"
+	"encoding/json"
+	"slices"
+	"time"
+
+	agentdevice "github.com/musterhq/muster/internal/agent/device"
+	"github.com/musterhq/muster/internal/agent/protocol"
+	"github.com/musterhq/muster/internal/asset"
+	"github.com/musterhq/muster/internal/enrollment"
+	"github.com/musterhq/muster/internal/operation"
+	"github.com/musterhq/muster/internal/validate"
+)
+
+// possible reports whether a device's clock can have shown a time: Android was
+// published in September 2008.
+func possible(unixMilli int64) bool {
+	return unixMilli >= time.Date(2008, time.September, 1, 0, 0, 0, 0, time.UTC).UnixMilli()
+}
+
+// said is a time that a device names. The service's own time stands in for one
+// that lies in the future or cannot be.
+func said(unixMilli int64, now time.Time) time.Time {
+	if !possible(unixMilli) || unixMilli > now.UnixMilli() {
+		return now.UTC()
+	}
+	return time.UnixMilli(unixMilli).UTC()
+}
+
+// statusReport is what a device reports of itself, with the time of the report.
+// Of the device's members it keeps those whose cleaned name keep accepts.
+func statusReport(values json.RawMessage, at time.Time, keep func(name string) bool) json.RawMessage {
+	var given map[string]json.RawMessage
+	_ = json.Unmarshal(values, &given) // what is no object has no members
+	kept := map[string]json.RawMessage{}
+	for name, value := range given {
+		if name = validate.Clean(name, enrollment.MaxMemberName); keep(name) {
+			kept[name] = value
+		}
+	}
+	kept["reportedAt"], _ = json.Marshal(operation.Instant{Time: at}) // such a time always can be written
+	text, err := json.Marshal(kept)
+	if err != nil {
+		return nil
+	}
+	return text
+}
+
+// companionMember reports whether a companion may put a member into the status
+// report of its device: those that the agent reports. The others are the
+// platform's and the service's.
+func companionMember(name string) bool {
+	switch name {
+	case "batteryLevel", "applications", "deviceSettings", "displays", "hardwareStatus", "memoryInfo", "networkInfo",
+		"powerEvents", "softwareInfo", "systemProperties":
+		return true
+	}
+	return false
+}
+
+// aheadOf is how far ahead of the service's clock a place's time may lie: a
+// device's clock is not set right below that.
+const aheadOf = protocol.MaxSkew * time.Millisecond
+
+// timely reports whether a place can have been found at that time.
+func timely(unixMilli int64, now time.Time) bool {
+	return possible(unixMilli) && unixMilli <= now.Add(aheadOf).UnixMilli()
+}
+
+// withoutPlace is the outcome of a LOCATION_UPDATE that brought no place which
+// could be kept.
+func withoutPlace(given *protocol.Location, now time.Time) string {
+	switch {
+	case given == nil:
+		return "the device reported no location"
+	case !timely(given.At, now):
+		return "the location that the device reported has an impossible time"
+	}
+	return "the location that the device reported cannot be kept"
+}
+
+// location is a place that the device reports, or nil for one whose time or
+// place cannot be. The store keeps it only where the place was asked for.
+func (l *Link) location(ctx context.Context, d agentdevice.Device, given *protocol.Location, now time.Time) *asset.Location {
+	if given == nil {
+		return nil
+	}
+	if !timely(given.At, now) {
+		l.Log.WarnContext(ctx, "location with an impossible time dropped", "device", d.ID, "at", given.At)
+		return nil
+	}
+	return enrollment.CleanLocation(&asset.Location{Latitude: given.Latitude, Longitude: given.Longitude,
+		AccuracyMeters: given.AccuracyMeters, ReportedAt: time.UnixMilli(given.At)}, now, now)
+}
+
+// capabilities are those that the service knows, each once, in order; nil if
+// the device says nothing of them.
+func capabilities(said []protocol.Capability) []protocol.Capability {
+	if said == nil {
+		return nil
+	}
+	able := []protocol.Capability{}
+	for _, c := range said {
+		switch c {
+		case protocol.UserRestrictions, protocol.Wipe, protocol.Shutdown, protocol.Reboot, protocol.OwnerAPI, protocol.FreshLocation,
+			protocol.Notify, protocol.Persistence, protocol.SilentInstall, protocol.Launch:
+			able = append(able, c)
+		}
+	}
+	slices.Sort(able)
+	return slices.Compact(able)
+}

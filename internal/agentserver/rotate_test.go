@@ -1,0 +1,162 @@
+package agentserver_test
+
+import (
+	"errors"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/musterhq/muster/internal/agent"
+	"github.com/musterhq/muster/internal/agent/protocol"
+	"github.com/musterhq/muster/internal/agentserver"
+	"github.com/musterhq/muster/internal/command"
+)
+
+// A device changes its key, wherever the change is interrupted: it always has a
+// key that the service takes, and the old one is worth nothing afterwards.
+func TestADeviceChangesItsKey(t *testing.T) {
+	w := newWorld(t)
+	for _, alg := range []protocol.Algorithm{protocol.Ed25519, protocol.ES256} {
+		for _, lost := range []string{"nothing", "the request", "the answer"} {
+			p := w.enrol(alg)
+			p.mustCheckIn()
+			before := p.key()
+			client := *p.options.Client
+			cut := func(r *http.Request) bool { return lost == "the request" && strings.HasSuffix(r.URL.Path, "/rotate") }
+			base := client.Transport
+			client.Transport = roundTripper(func(r *http.Request) (*http.Response, error) {
+				if cut(r) {
+					return nil, errors.New("no network")
+				}
+				return base.RoundTrip(r)
+			})
+			p.options.Client = &client
+			p.start()
+			w.losing(func(r *http.Request) bool { return lost == "the answer" && strings.HasSuffix(r.URL.Path, "/rotate") })
+			err := p.agent.Rotate(t.Context())
+			w.lose.Store(nil)
+			cut = func(*http.Request) bool { return false }
+			if (err == nil) != (lost == "nothing") {
+				t.Fatalf("%s, %s lost: %v", alg, lost, err)
+			}
+			p.start() // the process may have died
+			p.mustCheckIn()
+			if now := p.key(); now == before || now.Algorithm != alg {
+				t.Errorf("%s, %s lost: the key was %v and is %v", alg, lost, before, now)
+			}
+			p.send(command.LaunchApp, command.LaunchAppBody{PackageName: "com.example.app"})
+			p.mustCheckIn()
+			if c := p.latest(); c.State != command.Succeeded {
+				t.Errorf("%s, %s lost: %s %q", alg, lost, c.State, c.Outcome)
+			}
+		}
+	}
+}
+
+// key is the device's key as the service knows it.
+func (p *phone) key() protocol.PublicKey {
+	p.world.t.Helper()
+	d, err := p.world.db.AgentDevice(p.world.t.Context(), p.agent.DeviceID())
+	if err != nil {
+		p.world.t.Fatal(err)
+	}
+	return d.Key
+}
+
+func TestAnOldKeyIsChangedByItself(t *testing.T) {
+	w := newWorld(t)
+	p := w.enrol(protocol.Ed25519)
+	p.mustCheckIn()
+	before := p.key()
+	ahead := 366 * 24 * time.Hour
+	w.link.Now = func() time.Time { return time.Now().Add(ahead) }
+	p.options.Now = w.link.Now
+	p.start()
+	p.mustCheckIn()
+	if p.key() == before {
+		t.Error("the key is a year old and the same")
+	}
+}
+
+// follow gives the service another command key. keep says whether it still has
+// those before.
+func (w *world) follow(id string, keep bool) {
+	w.t.Helper()
+	key, err := protocol.NewPrivateKey(protocol.Ed25519)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	former := []agentserver.Signer{{Key: w.link.Signer.Key, ID: w.link.Signer.ID, Made: w.link.Signer.Made}}
+	next := agentserver.Signer{Key: key, ID: id, Made: w.link.Now()}
+	if keep {
+		next.Former = append(former, w.link.Signer.Former...)
+	}
+	w.link.Signer = next
+}
+
+// The service changes its key, twice while the device is away: each key that a
+// device trusts leads to the next, and only that.
+func TestTheServiceChangesItsKey(t *testing.T) {
+	w := newWorld(t)
+	p, away := w.enrol(protocol.Ed25519), w.enrol(protocol.Ed25519)
+	p.mustCheckIn()
+	away.mustCheckIn()
+	for _, id := range []string{"k2", "k3"} {
+		w.follow(id, true)
+		p.send(command.LaunchApp, command.LaunchAppBody{PackageName: "com.example.app"})
+		p.mustCheckIn()
+		if c := p.latest(); c.State != command.Succeeded {
+			t.Errorf("after %s: %s %q", id, c.State, c.Outcome)
+		}
+	}
+	away.send(command.LaunchApp, command.LaunchAppBody{PackageName: "com.example.app"})
+	away.mustCheckIn()
+	if c := away.latest(); c.State != command.Succeeded {
+		t.Errorf("the device that was away: %s %q", c.State, c.Outcome)
+	}
+	w.follow("k9", false) // no key that the devices know announces it
+	p.send(command.LaunchApp, command.LaunchAppBody{PackageName: "com.example.app"})
+	p.mustCheckIn()
+	if c := p.latest(); c.State.Final() {
+		t.Errorf("a key that was not announced has power: %s", c.State)
+	}
+}
+
+// A device that was away while the key changed is also freed, and its clock
+// mended, by the new key; the former key has lost its power a week later.
+func TestRefusalsLeadToTheNewKey(t *testing.T) {
+	w := newWorld(t)
+	p := w.enrol(protocol.Ed25519)
+	p.mustCheckIn()
+	old := w.link.Signer
+	w.follow("k2", true)
+	p.options.Now = func() time.Time { return time.Now().Add(-40 * 24 * time.Hour) }
+	p.start()
+	p.mustCheckIn()
+
+	w.link.Now = func() time.Time { return time.Now().Add(30 * 24 * time.Hour) }
+	p.options.Now = w.link.Now
+	w.follow("k3", true)
+	p.start()
+	p.mustCheckIn() // trusts k3; k1 was followed a month ago
+	present := w.link.Signer
+	w.link.Signer = agentserver.Signer{Key: old.Key, ID: old.ID}
+	p.send(command.LaunchApp, command.LaunchAppBody{PackageName: "com.example.app"})
+	p.mustCheckIn()
+	if c := p.latest(); c.State.Final() {
+		t.Errorf("a key that was followed long ago has power: %s", c.State)
+	}
+	w.link.Signer = present
+	w.follow("k4", true)
+	d, err := w.db.AgentDevice(t.Context(), p.agent.DeviceID())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := w.link.Unenroll(t.Context(), d); err != nil {
+		t.Fatal(err)
+	}
+	if err := p.checkIn(); !errors.Is(err, agent.ErrEnded) {
+		t.Errorf("the tombstone of the newest key: %v", err)
+	}
+}

@@ -1,0 +1,90 @@
+// Package enrollment is how devices join, report and leave: it turns what a
+// channel observed into the inventory's state (contract 3.4).
+package enrollment
+
+import (
+	"context"
+	"encoding/json"
+	"time"
+
+	"github.com/musterhq/muster/internal/asset"
+)
+
+// Observation is what a channel learned about one device, in our own words.
+// Members that the device did not report are zero and change nothing.
+type Observation struct {
+	CompanyID string
+	// Device is the device's name at its channel; Previous are names that the
+	// same device had before it was enrolled again.
+	Device     string
+	Previous   []string
+	Management asset.Management
+	Ownership  asset.Ownership
+	Mode       asset.Mode
+	// Identity: the channel's own stable id if it has one, else brand and
+	// serial number, else the device's name alone.
+	StableID     string
+	SerialNumber string
+	Brand        string
+	Model        string
+	APILevel     int
+
+	// AssetID is the asset that the device proved to be, by a token that was made
+	// for the asset or by its former key, while the asset is at AssetEpoch.
+	// Observe fails with fault.Refused if it no longer is. Empty: find it.
+	AssetID    string
+	AssetEpoch int
+
+	// Enrolling: the device has (again) joined; otherwise it only reports.
+	Enrolling bool
+	// Gone: the device is no longer managed.
+	Gone bool
+	// LostMode is nil when unknown.
+	LostMode *bool
+
+	PolicyID       string // the policy assigned at the channel
+	AppliedPolicy  string // id of the policy that the device applied; empty: none yet
+	AppliedVersion int    // our version of it; 0: unknown
+
+	Specifications map[string]string
+	StatusReport   json.RawMessage
+	// Compliance are members of a status report that replace those of the last
+	// one, which otherwise stays.
+	Compliance json.RawMessage
+	Location   *asset.Location
+	// Apps are all that the device reports; nil if it says nothing of them.
+	Apps       []asset.App
+	EnrolledAt time.Time
+	ReportedAt time.Time // the device's own time of report
+	// ObservedAt orders observations of one device: an older one than the last
+	// applied is dropped.
+	ObservedAt time.Time
+	// MessageID drops a notification that was applied already; empty: none.
+	MessageID string
+}
+
+// Change is what an observation did.
+type Change struct {
+	Applied   bool // false: a duplicate, stale, or about a device that ended
+	AssetID   string
+	Epoch     int
+	Enrolled  bool   // joined, or joined again
+	Ended     bool   // stopped being managed
+	PolicyID  string // the policy that the device now has applied
+	PolicyNew bool   // it was another before
+}
+
+// Store applies observations.
+type Store interface {
+	// Observe applies one observation in one transaction: identity, asset,
+	// device, counters, the message's id. A device that joins again gets a new
+	// epoch, and open commands of the old one end ERROR.
+	Observe(ctx context.Context, o Observation) (Change, error)
+	// DeviceNames returns the channel names of a company's managed devices of
+	// one management, for reconciling with the channel's own list, with when
+	// each enrolled.
+	DeviceNames(ctx context.Context, companyID string, m asset.Management) (map[string]time.Time, error)
+	// MarkInactive turns devices silent since before a time to INACTIVE, at
+	// most limit of them, and says how many.
+	MarkInactive(ctx context.Context, companyID string, silentSince time.Time, limit int) (int, error)
+}

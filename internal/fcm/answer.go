@@ -1,0 +1,92 @@
+package fcm
+
+import (
+	"encoding/json"
+	"net/http"
+	"strconv"
+	"strings"
+	"time"
+
+	"google.golang.org/api/googleapi"
+
+	"github.com/musterhq/muster/internal/validate"
+)
+
+// details are what FCM says of an error beside its status: a code of its own,
+// and for malformed messages the member at fault.
+type details struct {
+	Error struct {
+		Status  string `json:"status"`
+		Details []struct {
+			Type       string `json:"@type"`
+			Code       string `json:"errorCode"`
+			Violations []struct {
+				Field string `json:"field"`
+			} `json:"fieldViolations"`
+		} `json:"details"`
+	} `json:"error"`
+}
+
+// The types of details.
+const (
+	fcmError   = "type.googleapis.com/google.firebase.fcm.v1.FcmError"
+	badRequest = "type.googleapis.com/google.rpc.BadRequest"
+)
+
+// judge sorts an answer that is no success. FCM's own code counts before the
+// status, which several codes share.
+func judge(answer *googleapi.Error) *failure {
+	code, aboutMessage := read(answer.Body)
+	f := &failure{reason: code, err: answer}
+	status := answer.Code
+	switch {
+	case code == "UNREGISTERED", code == "SENDER_ID_MISMATCH",
+		code == "INVALID_ARGUMENT" && !aboutMessage:
+		f.kind = deadToken
+	case code == "QUOTA_EXCEEDED", status == http.StatusTooManyRequests:
+		f.kind, f.retryAfter = throttled, retryAfter(answer.Header)
+	case status >= http.StatusInternalServerError, status == http.StatusRequestTimeout, status < http.StatusMultipleChoices:
+		f.kind = unknown
+	case status == http.StatusNotFound:
+		f.kind = missing
+	case status == http.StatusUnauthorized, status == http.StatusForbidden:
+		f.kind = denied
+	case status < http.StatusBadRequest:
+		f.kind = denied // a redirect: the address is no push service
+	default:
+		f.kind = badMessage
+	}
+	return f
+}
+
+// read returns FCM's own code, and whether a member of the message other than
+// its token is at fault.
+func read(body string) (code string, aboutMessage bool) {
+	var said details
+	if json.Unmarshal([]byte(body), &said) != nil {
+		return "", false
+	}
+	for _, d := range said.Error.Details {
+		switch d.Type {
+		case fcmError:
+			code = validate.Clean(d.Code, maxCode)
+		case badRequest:
+			for _, v := range d.Violations {
+				aboutMessage = aboutMessage || !strings.HasSuffix(v.Field, "token")
+			}
+		}
+	}
+	return code, aboutMessage
+}
+
+// maxCode bounds a code that is kept, in characters.
+const maxCode = 40
+
+// retryAfter reads how long the service asks to wait; 0: it does not say.
+func retryAfter(h http.Header) time.Duration {
+	seconds, err := strconv.Atoi(h.Get("Retry-After"))
+	if err != nil || seconds < 0 || seconds > 3600 {
+		return 0
+	}
+	return time.Duration(seconds) * time.Second
+}

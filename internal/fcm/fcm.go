@@ -1,0 +1,146 @@
+package fcm
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"net/http/httptrace"
+	"strconv"
+	"sync/atomic"
+	"time"
+
+	"google.golang.org/api/fcm/v1"
+	"google.golang.org/api/googleapi"
+	"google.golang.org/api/option"
+
+	"github.com/musterhq/muster/internal/command"
+	"github.com/musterhq/muster/internal/wait"
+)
+
+// connect makes the official client on a transport of our own: it speaks
+// HTTP/1.1 only, where a request was either written or not, and gets its access
+// token before the call, so that a failed token is not taken for a failed push.
+func (p *Push) connect() error {
+	transport := p.cfg.Transport
+	if transport == nil {
+		own := http.DefaultTransport.(*http.Transport).Clone()
+		own.ForceAttemptHTTP2, own.Protocols = false, new(http.Protocols)
+		own.Protocols.SetHTTP1(true)
+		transport = own
+	}
+	var err error
+	if p.tokens, err = newTokens(&p.cfg, transport); err != nil {
+		return err
+	}
+	options := []option.ClientOption{
+		option.WithHTTPClient(&http.Client{Transport: authorized{transport}, CheckRedirect: followNone}),
+		option.WithLogger(slog.New(slog.DiscardHandler)), // its own would print what is pushed
+	}
+	if p.cfg.Endpoint != "" {
+		options = append(options, option.WithEndpoint(p.cfg.Endpoint+"/"))
+	}
+	p.fcm, err = fcm.NewService(context.Background(), options...)
+	return err
+}
+
+// followNone makes a redirect the answer: to follow one would be a second attempt.
+func followNone(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
+
+// push makes one push, and up to two more while the service says "too many":
+// then nothing was sent. nil: it was accepted.
+func (p *Push) push(ctx context.Context, o command.Order, token string) *failure {
+	deadline := p.cfg.Now().Add(retryBudget)
+	for attempt := 0; ; attempt++ {
+		came := p.attempt(ctx, o, token)
+		if came == nil || came.kind != throttled || attempt == retries {
+			return came
+		}
+		delay := max(came.retryAfter, time.Duration(attempt+1)*500*time.Millisecond)
+		if p.cfg.Now().Add(delay).After(deadline) || !wait.For(ctx, delay) {
+			return came
+		}
+	}
+}
+
+// attempt makes one call. Once its headers are written, only an answer tells
+// what became of it.
+func (p *Push) attempt(ctx context.Context, o command.Order, token string) *failure {
+	ctx, cancel := context.WithTimeout(ctx, p.cfg.CallTimeout)
+	defer cancel()
+	access, err := p.tokens.token()
+	if err != nil {
+		return &failure{kind: denied, reason: "no access token", err: err}
+	}
+	var written atomic.Bool
+	ctx = httptrace.WithClientTrace(context.WithValue(ctx, accessKey{}, access),
+		&httptrace.ClientTrace{GetConn: func(string) { written.Store(false) }, WroteHeaders: func() { written.Store(true) }})
+	request := &fcm.SendMessageRequest{Message: &fcm.Message{Token: token,
+		Data:    map[string]string{"muster": "wake", "command": o.Command.ID},
+		Android: &fcm.AndroidConfig{Priority: "HIGH", Ttl: p.life(o)}}}
+	answer, err := p.fcm.Projects.Messages.Send("projects/"+p.cfg.Project, request).Context(ctx).Do()
+	refusal, answered := errors.AsType[*googleapi.Error](err)
+	switch {
+	case err == nil && answer != nil && answer.Name != "":
+		return nil
+	case err == nil:
+		return &failure{kind: unknown, reason: "the answer names no message"}
+	case answered:
+		return judge(refusal)
+	case written.Load():
+		return &failure{kind: unknown, reason: "no answer", err: err}
+	}
+	return &failure{kind: unsent, reason: "no connection", err: err}
+}
+
+// life is how long FCM keeps trying, in its own notation.
+func (p *Push) life(o command.Order) string {
+	if o.Command.Deadline.IsZero() {
+		return ""
+	}
+	left := min(max(o.Command.Deadline.Sub(p.cfg.Now()), 0), maxLife)
+	return strconv.Itoa(int(left/time.Second)) + "s"
+}
+
+type accessKey struct{}
+
+// authorized adds the access token that was obtained before the call.
+type authorized struct{ next http.RoundTripper }
+
+func (a authorized) RoundTrip(r *http.Request) (*http.Response, error) {
+	if access, _ := r.Context().Value(accessKey{}).(string); access != "" {
+		r = r.Clone(r.Context())
+		r.Header.Set("Authorization", "Bearer "+access)
+	}
+	return a.next.RoundTrip(r)
+}
+
+// kind classifies a push that was not accepted.
+type kind string
+
+const (
+	unsent     kind = "unsent"    // nothing left the service
+	unknown    kind = "unknown"   // it may have been accepted
+	deadToken  kind = "token"     // the token reaches no device
+	missing    kind = "missing"   // the device or the project is not known; FCM does not say which
+	badMessage kind = "message"   // our message is at fault
+	throttled  kind = "throttled" // too many; not sent
+	denied     kind = "denied"    // this service may not push
+)
+
+// failure is a push that was not accepted.
+type failure struct {
+	kind       kind
+	reason     string
+	retryAfter time.Duration
+	err        error
+}
+
+// Error implements error.
+func (f *failure) Error() string {
+	return fmt.Sprintf("push: %s (%s): %v", f.kind, f.reason, f.err)
+}
+
+// Unwrap returns the cause.
+func (f *failure) Unwrap() error { return f.err }

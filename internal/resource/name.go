@@ -1,0 +1,82 @@
+// Package resource makes and reads resource names and ids.
+//
+// A resource name is enterprises/<company>/<collection>/<id> (contract 2.1,
+// 4.6). The short id is the last segment of the name and is
+// all that the store knows; the company is the caller's own, so a name of
+// another company, or of another collection, simply is not found.
+package resource
+
+import (
+	"crypto/rand"
+	"encoding/base32"
+	"regexp"
+	"strings"
+)
+
+// Collection is the plural noun inside a resource name.
+type Collection string
+
+// The collections that have resource names.
+const (
+	Assets   Collection = "assets"
+	Policies Collection = "policies"
+)
+
+const root = "enterprises/"
+
+// Company returns the resource name of a company.
+func Company(slug string) string { return root + slug }
+
+// Of returns the resource name of id in a company's collection.
+func Of(slug string, c Collection, id string) string {
+	return root + slug + "/" + string(c) + "/" + id
+}
+
+// Short returns the short id that ref means for a caller of the company:
+// ref is either a short id or the full resource name. It reports false for a
+// name of another company or collection and for anything that cannot be an id.
+func Short(slug string, c Collection, ref string) (string, bool) {
+	id := strings.TrimPrefix(ref, Of(slug, c, ""))
+	return id, IsID(id)
+}
+
+// Owner returns the slug of the company in a full resource name.
+func Owner(ref string) (slug string, ok bool) {
+	rest, ok := strings.CutPrefix(ref, root)
+	slug, _, found := strings.Cut(rest, "/")
+	return slug, ok && found && IsSlug(slug)
+}
+
+var idShape = regexp.MustCompile(`^[a-z0-9][a-z0-9_-]{0,63}$`)
+
+// IsID reports whether s has the shape of a short id.
+func IsID(s string) bool { return idShape.MatchString(s) }
+
+var slugShape = regexp.MustCompile(`^[a-z0-9](?:[a-z0-9-]{0,38}[a-z0-9])?$`)
+
+// IsSlug reports whether s may name a company: 1 to 40 lower-case letters,
+// digits and inner hyphens.
+func IsSlug(s string) bool { return slugShape.MatchString(s) }
+
+var encoding = base32.NewEncoding("0123456789abcdefghjkmnpqrstvwxyz").WithPadding(base32.NoPadding)
+
+// NewID returns a fresh id of 128 random bits: unguessable, 26 characters.
+func NewID() string {
+	var b [16]byte
+	_, _ = rand.Read(b[:]) // never fails since Go 1.24
+	return encoding.EncodeToString(b[:])
+}
+
+// NewLeaseHolder names one attempt of a component as the holder of leases.
+func NewLeaseHolder(component string) string { return component + "-" + NewID() }
+
+const proposalPrefix = "prp_"
+
+// NewProposalID returns a fresh proposal id, prp_<id> (contract 2.6).
+func NewProposalID() string { return proposalPrefix + NewID() }
+
+// IsProposalID reports whether s has the shape of a proposal's id.
+func IsProposalID(s string) bool {
+	id, ok := strings.CutPrefix(s, proposalPrefix)
+	return ok && IsID(id)
+}

@@ -1,0 +1,89 @@
+package activity
+
+import (
+	"net/url"
+
+	"github.com/musterhq/muster/internal/access"
+	"github.com/musterhq/muster/internal/activity"
+	"github.com/musterhq/muster/internal/surface/portal/frame"
+)
+
+func kindWord(k access.Kind) string {
+	switch k {
+	case access.APIKey:
+		return "API keys"
+	case access.Connection:
+		return "AI connections"
+	case access.User:
+		return "People"
+	}
+	return "Muster and its operator"
+}
+
+func areaWord(area string) string {
+	words := map[string]string{"command": "Commands", "proposal": "Proposals", "policy": "Policies", "provisioning": "Enrollment codes",
+		"signin": "Sign-ins", "identity": "Company sign-in", "user": "Users", "key": "API keys", "connection": "Connections", "company": "Settings", "asset": "Assets"}
+	return words[area]
+}
+
+// link is the page of what an entry is about; empty: it has none.
+func link(t activity.Target) string {
+	switch t.Kind {
+	case activity.Asset:
+		return frame.DevicePath(t.ID)
+	case activity.Policy:
+		return frame.PolicyPath(t.ID)
+	case activity.User:
+		return frame.UsersPath + "/" + url.PathEscape(t.ID)
+	case activity.Key, activity.Connection:
+		return frame.AccessPath
+	case activity.Company:
+		return frame.SettingsPath
+	}
+	return ""
+}
+
+func actorKinds() []access.Kind {
+	return []access.Kind{access.User, access.APIKey, access.Connection, access.System}
+}
+
+func outcomeWord(o activity.Outcome) string {
+	words := map[activity.Outcome]string{activity.OK: "Done or accepted", activity.Refused: "Refused", activity.Failed: "Failed", activity.Unconfirmed: "Unconfirmed"}
+	return words[o]
+}
+
+func actorOptions() (all []option) {
+	for _, k := range actorKinds() {
+		all = append(all, option{string(k), kindWord(k)})
+	}
+	return all
+}
+
+func areaOptions() (all []option) {
+	for _, a := range activity.Areas() {
+		all = append(all, option{a, areaWord(a)})
+	}
+	return all
+}
+
+func outcomeOptions() (all []option) {
+	for _, o := range activity.Outcomes() {
+		all = append(all, option{string(o), outcomeWord(o)})
+	}
+	return all
+}
+
+// rangeOptions begin with the time that a bar of the histogram chose, if one did.
+func rangeOptions(p view) []option {
+	if p.Query.Get("from") != "" {
+		return append([]option{{"", "As chosen"}}, spans()...)
+	}
+	return spans()
+}
+
+func barLabel(b bar) string {
+	return frame.Count(b.Count, "entry", "entries") + " from " + b.From.Format("2 Jan 15:04") + " to " + b.To.Format("2 Jan 15:04 UTC")
+}
+
+// height is a bar's, of 80; what is there is seen.
+func height(b bar, most int64) int64 { return max(3, b.Count*78/max(1, most)) }

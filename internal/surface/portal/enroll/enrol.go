@@ -1,0 +1,208 @@
+// Package enroll is the page that brings devices in: a QR code for new or reset
+// devices (contract 4.4), and what has just joined.
+package enroll
+
+import (
+	"context"
+	"encoding/base64"
+	"net/http"
+	"net/url"
+	"strconv"
+	"time"
+
+	"github.com/musterhq/muster/internal/access"
+	"github.com/musterhq/muster/internal/asset"
+	"github.com/musterhq/muster/internal/fault"
+	"github.com/musterhq/muster/internal/policy"
+	"github.com/musterhq/muster/internal/provisioning"
+	"github.com/musterhq/muster/internal/surface/portal/frame"
+	"github.com/musterhq/muster/internal/surface/status"
+)
+
+// Policies lists policies.
+type Policies interface {
+	Policies(ctx context.Context, q policy.Query) ([]policy.Policy, int64, error)
+}
+
+// Assets finds what has just joined.
+type Assets interface {
+	SearchAssets(ctx context.Context, s asset.Search) (asset.Found, error)
+}
+
+// Section serves the page.
+type Section struct {
+	Policies Policies
+	Assets   Assets
+	App      func() provisioning.AppState // what codes of own-agent policies install
+}
+
+// Routes are the section's addresses.
+func (s *Section) Routes() []frame.Route {
+	needs := access.ProvisionDevices | access.ViewPolicies
+	return []frame.Route{
+		{Pattern: "GET /enrol", Needs: needs, Serve: s.ask},
+		{Pattern: "POST /enrol", Needs: needs, Serve: s.create},
+		{Pattern: "GET /enrol/joined", Needs: needs, Serve: s.joinedPart},
+	}
+}
+
+// sheet is the form, with what was entered and what is wrong with it.
+type sheet struct {
+	Policies []policy.Policy
+	Policy   policy.Policy // the chosen one
+	Values   url.Values
+	Wrong    map[string]string
+	Problem  string
+	// Own: there are policies for devices with our own agent.
+	Own bool
+	App provisioning.AppState
+}
+
+// maxPolicies is how many policies the choice offers.
+const maxPolicies = 200
+
+func (s *Section) sheet(v *frame.Visit, values url.Values) (sheet, error) {
+	all, _, err := s.Policies.Policies(v.Context(), policy.Query{CompanyID: v.Company.ID, IDs: v.Principal.Policies, Order: policy.ByName, Limit: maxPolicies})
+	f := sheet{Policies: all, Values: values, Wrong: map[string]string{}}
+	f.App = s.App()
+	for _, p := range all {
+		f.Own = f.Own || p.Type == policy.Agent
+		if p.ID == values.Get("policy") || f.Policy.ID == "" && !p.VROnly && values.Get("policy") == "" {
+			f.Policy = p
+		}
+	}
+	return f, err
+}
+
+// ask shows the form; ?policy=<id> chooses.
+func (s *Section) ask(v *frame.Visit) error {
+	f, err := s.sheet(v, v.Query())
+	if err != nil {
+		return err
+	}
+	return v.Show("Enroll", frame.EnrolPath, formPage(v, f))
+}
+
+// create makes a code and shows it, once: it may hold the Wi-Fi password.
+func (s *Section) create(v *frame.Visit) error {
+	form, err := v.Form()
+	if err != nil {
+		return err
+	}
+	made, err := v.Run("create_provisioning_qr_code", arguments(form), "")
+	if err != nil {
+		return s.again(v, form, err)
+	}
+	result := made.(provisioning.Result)
+	return v.Show("Enroll", frame.EnrolPath, codePage(v, code{Result: result, Since: v.Now, PolicyID: form.Get("policy")}))
+}
+
+func arguments(form url.Values) map[string]any {
+	args := map[string]any{"policyId": form.Get("policy"), "personalUsage": form.Get("personalUsage")}
+	ssid := form.Get("wifiSsid")
+	if ssid == "" {
+		return args
+	}
+	args["wifiSsid"] = ssid
+	args["wifiHidden"] = form.Get("wifiHidden") != ""
+	if password := form.Get("wifiPassword"); password != "" {
+		args["wifiPassword"] = password
+	}
+	if security := form.Get("wifiSecurity"); security != "" {
+		args["wifiSecurity"] = security
+	}
+	return args
+}
+
+// again shows the form with what is wrong; the password must be typed again.
+func (s *Section) again(v *frame.Visit, form url.Values, cause error) error {
+	f, err := s.sheet(v, form)
+	if err != nil {
+		return err
+	}
+	f.Values.Del("wifiPassword")
+	f.Wrong, f.Problem = frame.Fields(cause), v.Failed(cause).Text
+	if len(f.Wrong) > 0 {
+		f.Problem = ""
+	}
+	code := status.Of(fault.From(cause).Code)
+	if code == http.StatusInternalServerError {
+		return cause
+	}
+	return v.ShowStatus(code, "Enroll", frame.EnrolPath, formPage(v, f))
+}
+
+// code is a code that was made.
+type code struct {
+	provisioning.Result
+	PolicyID string
+	Since    time.Time
+}
+
+func (c code) picture() string {
+	return "data:image/png;base64," + base64.StdEncoding.EncodeToString(c.Image.Data)
+}
+
+func (c code) joinedPath() string {
+	return "/enrol/joined?" + url.Values{"policy": {c.PolicyID}, "since": {strconv.FormatInt(c.Since.UnixMilli(), 10)}}.Encode()
+}
+
+// How many of the newest devices are looked at, and shown.
+const (
+	lookedAt = 200
+	shown    = 20
+)
+
+// joinedPart is the live list of what has joined under the policy since the
+// code was made.
+func (s *Section) joinedPart(v *frame.Visit) error {
+	since, err := strconv.ParseInt(v.Query().Get("since"), 10, 64)
+	if err != nil {
+		return fault.Invalid("since must be a time")
+	}
+	found, err := s.Assets.SearchAssets(v.Context(), asset.Search{
+		Filter: asset.Filter{CompanyID: v.Company.ID, Policies: v.Principal.Policies, PolicyID: v.Query().Get("policy")},
+		Order:  asset.BySyncedAt, Descending: true, Size: lookedAt,
+	})
+	if err != nil {
+		return err
+	}
+	var joined []asset.Asset
+	for _, a := range found.Assets {
+		if a.Device != nil && !a.Device.EnrolledAt.Before(time.UnixMilli(since)) && len(joined) < shown {
+			joined = append(joined, a)
+		}
+	}
+	return v.Fragment(joinedList(v, v.Request().URL.RequestURI(), joined))
+}
+
+// usage is one of the ways to use a device.
+type usage struct {
+	Value       provisioning.PersonalUsage
+	Title, Text string
+}
+
+func usages() []usage {
+	return []usage{
+		{provisioning.Disallowed, "Company device", "Fully managed: the company owns it, and it is for work alone."},
+		{provisioning.Allowed, "Work profile", "Work apps and data in a profile of their own, beside a person's."},
+		{provisioning.Userless, "Dedicated device", "A scanner, kiosk or display without a user account."},
+		{provisioning.Unspecified, "As the policy says", "The device and the policy decide between them."},
+	}
+}
+
+// steps are what to do with the code.
+func steps() []string {
+	return []string{"Switch on a new or factory-reset device.", "Tap the welcome screen six times, anywhere.", "Join Wi-Fi if it asks, and hold the code before its camera.", "Wait: it sets itself up and appears here."}
+}
+
+// missing says why a code installs no app, and what to do; empty: it installs it.
+func missing(app provisioning.AppState) string {
+	switch app {
+	case provisioning.AppMissing:
+		return "This service has no Android app, so its codes install nothing. Set MUSTER_AGENT_APK on the server. Devices with the agent in their system image enroll without it."
+	case provisioning.AppUnreachable:
+		return "Android does not trust this service’s certificate, so its codes install nothing. Set MUSTER_AGENT_APK_URL on the server to an address where devices can download the app."
+	}
+	return ""
+}

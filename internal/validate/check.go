@@ -1,0 +1,63 @@
+// Package validate holds the rules about single values that the contract names
+// in words: what a valid e-mail address is, what a package name looks like
+// (contract 4.2). It knows nothing of arguments or of who gives them.
+package validate
+
+import (
+	"net/mail"
+	"regexp"
+	"strings"
+	"unicode"
+)
+
+const (
+	maxLocalPart = 64  // bytes, RFC 5321 4.5.3.1.1
+	maxDomain    = 255 // bytes, RFC 5321 4.5.3.1.2
+)
+
+var domainLabel = regexp.MustCompile(`^[\p{L}\p{N}](?:[\p{L}\p{N}-]{0,61}[\p{L}\p{N}])?$`)
+
+// Email reports whether s is one bare e-mail address: no display name, no
+// quoting that changes it, no control characters, a domain of well-formed labels and no IP literal.
+func Email(s string) bool {
+	address, err := mail.ParseAddress(s)
+	if err != nil || address.Address != s || address.Name != "" || strings.ContainsFunc(s, unicode.IsControl) {
+		return false
+	}
+	at := strings.LastIndexByte(s, '@')
+	local, domain := s[:at], s[at+1:]
+	if len(local) > maxLocalPart || len(domain) > maxDomain {
+		return false
+	}
+	for label := range strings.SplitSeq(domain, ".") {
+		if !domainLabel.MatchString(label) {
+			return false
+		}
+	}
+	return true
+}
+
+// MaxPackage is how long a package name may be, in characters. Android's own
+// limit is 223.
+const MaxPackage = 255
+
+// PackagePattern is the shape of an Android application id: at least two
+// segments, each beginning with a letter.
+const PackagePattern = `^[A-Za-z][A-Za-z0-9_]*(\.[A-Za-z][A-Za-z0-9_]*)+$`
+
+var packageShape = regexp.MustCompile(PackagePattern)
+
+// Package reports whether s is a package name in reverse-domain shape.
+func Package(s string) bool {
+	return len(s) <= MaxPackage && packageShape.MatchString(s)
+}
+
+// Blank reports whether s is empty or holds nothing but white space.
+func Blank(s string) bool {
+	for _, r := range s {
+		if !unicode.IsSpace(r) {
+			return false
+		}
+	}
+	return true
+}
