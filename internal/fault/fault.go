@@ -76,6 +76,19 @@ func (e *Error) Error() string {
 // Unwrap returns the cause.
 func (e *Error) Unwrap() error { return e.Err }
 
+// MayRetry reports whether the same call may be made again: fixed for some codes,
+// else for the error to say.
+func (e *Error) MayRetry() bool {
+	switch e.Code {
+	case RateLimited, Unavailable:
+		return true
+	case Internal:
+		return false
+	default:
+		return e.Retryable
+	}
+}
+
 // New makes an error of a code that is not retryable.
 func New(code Code, format string, args ...any) *Error {
 	return &Error{Code: code, Detail: fmt.Sprintf(format, args...)}

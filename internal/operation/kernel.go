@@ -63,6 +63,9 @@ func NewKernel(c Config) *Kernel {
 type Meta struct {
 	RequestID      string // empty: the kernel makes one where it needs one
 	IdempotencyRef string
+	// Wrong, if not nil, is what the surface found wrong with the request beside its
+	// arguments. It is reported at the time of validation.
+	Wrong *fault.Error
 	// UsedUp, if not nil, refuses the call where it would spend its budget.
 	UsedUp *Allowance
 }
@@ -76,6 +79,8 @@ type Outcome struct {
 	Allowance *Allowance
 	// Reached reports whether the handler ran: only then may anything have happened.
 	Reached bool
+	// Replayed: the request ran before, and this is what became of it then.
+	Replayed bool
 }
 
 // Run admits a call and runs it (contract 5.10). A zero principal is
@@ -117,6 +122,9 @@ func (k *Kernel) admitAndRun(ctx context.Context, o *Operation, p access.Princip
 		return nil, err
 	}
 	args, err := o.decode(s)
+	if err == nil && meta.Wrong != nil {
+		err = meta.Wrong
+	}
 	if err != nil {
 		return nil, err
 	}

@@ -3,6 +3,7 @@ package servertest
 import (
 	"encoding/json"
 	"io"
+	"maps"
 	"net/http"
 	"strings"
 	"testing"
@@ -23,16 +24,27 @@ type Assistant struct {
 	URL      string // the public URL
 	Header   http.Header
 	Protocol string
+	Meta     map[string]any // added to the _meta of each request
 }
 
 // WithKey is an assistant with an API key.
 func WithKey(tb testing.TB, base, key string) Assistant {
-	return Assistant{tb, base, http.Header{"X-Api-Key": {key}}, ModernProtocol}
+	return Assistant{TB: tb, URL: base, Header: http.Header{"X-Api-Key": {key}}, Protocol: ModernProtocol}
+}
+
+// Saying is the same assistant with a member of _meta.
+func (a Assistant) Saying(member string, value any) Assistant {
+	a.Meta = maps.Clone(a.Meta)
+	if a.Meta == nil {
+		a.Meta = map[string]any{}
+	}
+	a.Meta[member] = value
+	return a
 }
 
 // WithToken is an assistant with an access token.
 func WithToken(tb testing.TB, base, token string) Assistant {
-	return Assistant{tb, base, http.Header{"Authorization": {"Bearer " + token}}, ModernProtocol}
+	return Assistant{TB: tb, URL: base, Header: http.Header{"Authorization": {"Bearer " + token}}, Protocol: ModernProtocol}
 }
 
 // Legacy is the same assistant, speaking an earlier revision.
@@ -61,6 +73,7 @@ type ToolResult struct {
 	IsError           bool
 	Content           []Block
 	StructuredContent json.RawMessage
+	Meta              map[string]any `json:"_meta"`
 }
 
 // ToolError is the error of a tool (contract 4.5).
@@ -121,6 +134,14 @@ func (a Assistant) Request(method string, params map[string]any, headers ...stri
 		params["_meta"] = map[string]any{"io.modelcontextprotocol/protocolVersion": a.Protocol,
 			"io.modelcontextprotocol/clientInfo":         map[string]any{"name": "test", "version": "1"},
 			"io.modelcontextprotocol/clientCapabilities": map[string]any{}}
+	}
+	if a.Meta != nil {
+		said, _ := params["_meta"].(map[string]any)
+		if said == nil {
+			said = map[string]any{}
+			params["_meta"] = said
+		}
+		maps.Copy(said, a.Meta)
 	}
 	body, err := json.Marshal(map[string]any{"jsonrpc": "2.0", "id": 1, "method": method, "params": params})
 	if err != nil {

@@ -26,6 +26,7 @@ func (s *Service) assistants(mux *http.ServeMux, registry *operation.Registry, k
 		Registry: registry, Kernel: kernel, Keys: keys, Connections: s.db, Companies: s.db, PublicURL: s.public,
 		ResourceMetadata: s.public + oauth.ResourcePath + mcp.Path, ConnectionsPage: s.public + "/access",
 		Version: buildVersion(), Now: s.options.Now, Log: s.options.Logger, Observer: restMetrics{s.metrics}, Customize: s.options.CustomizeMCP,
+		Claims: s.db, Sealer: s.keys,
 	})
 	if err != nil {
 		return err

@@ -128,6 +128,21 @@ func TestBridgeIsTransparent(t *testing.T) {
 	same(t, "an unknown tool", overWire, straightWire)
 }
 
+// What a client says of a call in _meta reaches the service.
+func TestBridge_PassesIdempotencyKeys(t *testing.T) {
+	t.Parallel()
+	site, replica := newSite(t)
+	key, endpoint := site.Key(site.Company, access.All), replica.PublicURL()+mcp.Path
+	in, out := pipe(t, &bridge.Bridge{Endpoint: endpoint, Key: key})
+	session := dial(t, &sdk.IOTransport{Reader: io.NopCloser(out), Writer: in})
+	call := &sdk.CallToolParams{Meta: sdk.Meta{"muster/idempotencyKey": "k"}, Name: "create_provisioning_qr_code", Arguments: map[string]any{"policyId": site.Policy.ID}}
+	first, again := must(session.CallTool(t.Context(), call)), must(session.CallTool(t.Context(), call))
+	if first.IsError || first.Meta["muster/idempotencyReplayed"] != nil || again.Meta["muster/idempotencyReplayed"] != true {
+		t.Errorf("first %v, again %v, error %v", first.Meta, again.Meta, first.IsError)
+	}
+	same(t, "the repetition", again.StructuredContent, first.StructuredContent)
+}
+
 func must[T any](v T, err error) T {
 	if err != nil {
 		panic(err)

@@ -54,7 +54,7 @@ func (c Config) credentials(next http.Handler) http.Handler {
 		switch fault.CodeOf(err) {
 		case "":
 		case fault.Unauthorized:
-			if len(keys) == 0 { // a client that sent a key must not be led into an OAuth sign-in
+			if len(keys) == 0 && !isKey(strings.Join(tokens, "")) { // a client that sent a key must not be led into an OAuth sign-in
 				w.Header().Set("WWW-Authenticate", c.challenge(len(tokens) > 0))
 			}
 			reply(w, http.StatusUnauthorized, "Unauthorized", fault.From(err).Detail)
@@ -99,6 +99,10 @@ func (c Config) identify(ctx context.Context, key, authorization string) (caller
 	if !ok {
 		return caller{}, refused
 	}
+	if isKey(authorization) { // some clients can send no other header
+		p, err := c.Keys.Authenticate(ctx, token)
+		return caller{principal: p}, err
+	}
 	connection, p, err := c.Connections.ConnectionByToken(ctx, access.HashSecret(token))
 	if fault.CodeOf(err) == fault.NotFound {
 		return caller{}, refused
@@ -118,6 +122,13 @@ func bearer(authorization string) (token string, ok bool) {
 		return "", false
 	}
 	return found[1], true
+}
+
+// isKey reports whether the token of an Authorization header is an API key rather than
+// an access token, none of which begins so.
+func isKey(authorization string) bool {
+	token, ok := bearer(authorization)
+	return ok && strings.HasPrefix(token, "mk_")
 }
 
 // challenge is the WWW-Authenticate header of a 401.

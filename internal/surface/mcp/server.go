@@ -39,10 +39,13 @@ type Config struct {
 	ResourceMetadata string
 	// ConnectionsPage is where a person changes what a connection may do.
 	ConnectionsPage string
-	Version         string
-	Now             func() time.Time
-	Log             *slog.Logger
-	Observer        Observer // nil: none
+	// Claims and Sealer serve idempotency keys; without Claims they are ignored.
+	Claims   operation.Claims
+	Sealer   operation.Sealer
+	Version  string
+	Now      func() time.Time
+	Log      *slog.Logger
+	Observer Observer // nil: none
 	// Customize, if not nil, adds to the protocol server; conformance tests
 	// mount their fixtures on our middleware with it.
 	Customize func(*sdk.Server)
@@ -71,12 +74,13 @@ func New(c Config) (http.Handler, error) {
 			cache.TTLMs, cache.CacheScope = 60_000, "private" // the list depends on who asks
 		},
 	})
+	once := operation.Once{Kernel: c.Kernel, Claims: c.Claims, Sealer: c.Sealer, Log: c.Log, Now: c.Now}
 	for _, o := range c.Registry.All() {
 		tool, err := describe(o)
 		if err != nil {
 			return nil, err
 		}
-		server.AddTool(tool, c.call(o))
+		server.AddTool(tool, surface{c, once}.call(o))
 	}
 	if c.Customize != nil {
 		c.Customize(server)
@@ -90,6 +94,12 @@ func New(c Config) (http.Handler, error) {
 	})
 	carried := auth.RequireBearerToken(carry, &auth.RequireBearerTokenOptions{AllowMissingExpiration: true})(handler)
 	return c.noted(c.originCheck(c.credentials(c.envelope(c.translated(carried))))), nil
+}
+
+// surface is what runs tools.
+type surface struct {
+	Config
+	once operation.Once
 }
 
 // principalOf returns the caller that the credential middleware found.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"reflect"
 
 	"github.com/google/jsonschema-go/jsonschema"
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
@@ -61,20 +62,32 @@ func drop(s *jsonschema.Schema, member string) {
 }
 
 // call runs an operation through the kernel for the caller of the tool.
-func (c Config) call(o *operation.Operation) sdk.ToolHandler {
+func (c surface) call(o *operation.Operation) sdk.ToolHandler {
 	return func(ctx context.Context, request *sdk.CallToolRequest) (*sdk.CallToolResult, error) {
 		found := principalOf(request.Extra)
-		outcome := c.Kernel.Run(ctx, o, found.principal, operation.Meta{RequestID: found.record.id}, operation.Flat(request.Params.Arguments))
+		key, meta := readMeta(request.Params.Meta)
+		meta.RequestID = found.record.id
+		outcome := c.once.Run(ctx, o, found.principal, meta, operation.Flat(request.Params.Arguments), key)
 		if outcome.Fault != nil {
 			found.record.fail(outcome.Fault.Code)
-			return c.failed(found, o, outcome.Fault)
+			return c.failed(found, o, outcome)
 		}
-		return succeeded(outcome.Result)
+		answer, err := succeeded(o, outcome.Result)
+		if err == nil && outcome.Replayed {
+			answer.Meta = sdk.Meta{metaReplayed: true}
+		}
+		return answer, err
 	}
 }
 
-func succeeded(result any) (*sdk.CallToolResult, error) {
-	body, err := json.Marshal(result)
+func succeeded(o *operation.Operation, result any) (*sdk.CallToolResult, error) {
+	if before, ok := result.(operation.Repeated); ok && isPictured(o) {
+		result = reflect.New(o.Result()).Interface() // to have the picture's method
+		if err := json.Unmarshal(before.JSON, result); err != nil {
+			return nil, err
+		}
+	}
+	body, err := operation.EncodeResult(result)
 	if err != nil {
 		return nil, err
 	}
@@ -100,8 +113,9 @@ type toolError struct {
 	*fault.Review
 }
 
-func (c Config) failed(found caller, o *operation.Operation, f *fault.Error) (*sdk.CallToolResult, error) {
-	e := toolError{Code: f.Code, Message: clean(f.Detail), Status: status.Of(f.Code), Retryable: status.Retryable(f)}
+func (c surface) failed(found caller, o *operation.Operation, outcome operation.Outcome) (*sdk.CallToolResult, error) {
+	f := outcome.Fault
+	e := toolError{Code: f.Code, Message: clean(f.Detail), Status: status.Of(f.Code), Retryable: f.MayRetry()}
 	if f.Review != nil {
 		review := *f.Review
 		review.Summary = clean(review.Summary)
@@ -120,5 +134,9 @@ func (c Config) failed(found caller, o *operation.Operation, f *fault.Error) (*s
 	if err != nil {
 		return nil, err
 	}
-	return &sdk.CallToolResult{IsError: true, Content: []sdk.Content{&sdk.TextContent{Text: string(text)}}}, nil
+	answer := &sdk.CallToolResult{IsError: true, Content: []sdk.Content{&sdk.TextContent{Text: string(text)}}}
+	if outcome.Replayed {
+		answer.Meta = sdk.Meta{metaReplayed: true}
+	}
+	return answer, nil
 }

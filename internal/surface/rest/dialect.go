@@ -111,7 +111,7 @@ func refuse(d operation.Dialect, instance string, e *fault.Error) reply {
 		p.Code = e.Code
 	}
 	if form.retryable {
-		p.Retryable = new(status.Retryable(e))
+		p.Retryable = new(e.MayRetry())
 	}
 	if code == http.StatusBadRequest {
 		p.Errors = atFault(e)

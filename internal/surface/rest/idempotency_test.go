@@ -89,7 +89,7 @@ func newDurable(t *testing.T) *durable {
 	return d
 }
 
-func (d *durable) serve(s rest.Sealer, claims operation.Claims) *rest.Server {
+func (d *durable) serve(s operation.Sealer, claims operation.Claims) *rest.Server {
 	return rest.New(rest.Config{
 		Registry: d.registry(), Kernel: operation.NewKernel(operation.Config{Limiter: &d.budget, Now: d.clock.Now}),
 		Authenticator: keys{"good": principal("k1", access.All), "other": principal("k2", access.All), "poor": principal("k1", 0)},

@@ -236,7 +236,7 @@ func object(members map[string]*jsonschema.Schema, required ...string) *jsonsche
 
 func sharedParameters() map[string]parameter {
 	return map[string]parameter{
-		"IdempotencyKey": {Name: "Idempotency-Key", In: "header", Schema: &jsonschema.Schema{Type: "string", MinLength: new(1), MaxLength: new(maxKeyLength), Pattern: "^[!-~]+$"},
+		"IdempotencyKey": {Name: "Idempotency-Key", In: "header", Schema: &jsonschema.Schema{Type: "string", MinLength: new(1), MaxLength: new(operation.MaxKeyLength), Pattern: "^[!-~]+$"},
 			Description: "Makes the request safe to repeat: within 24 hours the same key and body give the same answer, and nothing is done again."},
 		"IfNoneMatch": {Name: "If-None-Match", In: "header", Schema: &jsonschema.Schema{Type: "string"},
 			Description: "The ETag of an earlier answer: 304 if nothing has changed."},

@@ -3,7 +3,6 @@ package rest
 import (
 	"crypto/sha256"
 	"encoding/base64"
-	"encoding/json"
 	"fmt"
 	"net/http"
 	"strconv"
@@ -12,7 +11,7 @@ import (
 	"github.com/musterhq/muster/internal/operation"
 )
 
-// reply is an answer before it is written: it can be stored and given again.
+// reply is an answer before it is written.
 type reply struct {
 	status      int
 	contentType string
@@ -34,21 +33,12 @@ func accept(o *operation.Operation, result any) (reply, error) {
 	if u, ok := result.(operation.Uncertain); ok && u.Unconfirmed() {
 		a.status = http.StatusAccepted
 	}
-	body, err := marshal(result)
+	body, err := operation.EncodeResult(result)
 	if err != nil {
 		return reply{}, fmt.Errorf("cannot write the result: %w", err)
 	}
 	a.body = body
 	return a, nil
-}
-
-// marshal writes a result. One that writes itself, a page, does so by
-// encoding/json, which need not read it all over again.
-func marshal(result any) ([]byte, error) {
-	if m, ok := result.(json.Marshaler); ok {
-		return m.MarshalJSON()
-	}
-	return json.Marshal(result)
 }
 
 // budget tells what is left of the caller's budget, in the fields of the

@@ -47,7 +47,7 @@ type Config struct {
 	PublicURL string
 	// Claims and Sealer serve Idempotency-Key; without Claims it is ignored.
 	Claims   operation.Claims
-	Sealer   Sealer
+	Sealer   operation.Sealer
 	Observer Observer     // may be nil
 	Log      *slog.Logger // may be nil
 	Now      func() time.Time
@@ -58,8 +58,7 @@ type Server struct {
 	routes   *node
 	kernel   *operation.Kernel
 	keys     Authenticator
-	claims   operation.Claims
-	sealer   Sealer
+	once     operation.Once
 	observer Observer
 	log      *slog.Logger
 	now      func() time.Time
@@ -74,7 +73,8 @@ type Server struct {
 func New(c Config) *Server {
 	s := &Server{
 		routes: newRoutes(c.Registry), kernel: c.Kernel, keys: c.Authenticator,
-		claims: c.Claims, sealer: c.Sealer, observer: c.Observer, log: c.Log, now: c.Now,
+		once:     operation.Once{Kernel: c.Kernel, Claims: c.Claims, Sealer: c.Sealer, Log: c.Log, Now: c.Now},
+		observer: c.Observer, log: c.Log, now: c.Now,
 		described: OpenAPI(c.Registry, c.PublicURL), reference: newReference(c.Registry, c.PublicURL),
 	}
 	if s.log == nil {
@@ -177,13 +177,14 @@ func (s *Server) operate(w http.ResponseWriter, q *request, path []string) reply
 		return s.fail(q, err)
 	}
 	q.caller = caller
-	return s.once(q, readParts(w, q.Request, path))
+	return s.run(q, readParts(w, q.Request, path))
 }
 
-// run sends the request through the kernel.
-func (s *Server) run(q *request, meta operation.Meta, parts *operation.Parts) (reply, operation.Outcome) {
-	meta.RequestID = q.id
-	out := s.kernel.Run(q.Context(), q.operation, q.caller, meta, parts)
+// run sends the request through the kernel, at most once for each Idempotency-Key.
+func (s *Server) run(q *request, parts *operation.Parts) reply {
+	key, wrong := idempotencyKey(q.Request)
+	meta := operation.Meta{RequestID: q.id, Wrong: wrong}
+	out := s.once.Run(q.Context(), q.operation, q.caller, meta, parts, key)
 	var a reply
 	if out.Fault == nil {
 		var err error
@@ -195,7 +196,10 @@ func (s *Server) run(q *request, meta operation.Meta, parts *operation.Parts) (r
 		a = refuse(q.dialect(), q.instance(), out.Fault)
 	}
 	a.budget(out.Allowance)
-	return a, out
+	if out.Replayed {
+		a.set("Idempotency-Replayed", "true")
+	}
+	return a
 }
 
 // fail answers an error that did not come through the kernel.

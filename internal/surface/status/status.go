@@ -32,16 +32,3 @@ func Of(code fault.Code) int {
 	}
 	return http.StatusInternalServerError
 }
-
-// Retryable is whether the same call may be made again: fixed for some codes,
-// else for the fault to say.
-func Retryable(e *fault.Error) bool {
-	switch e.Code {
-	case fault.RateLimited, fault.Unavailable:
-		return true
-	case fault.Internal:
-		return false
-	default:
-		return e.Retryable
-	}
-}

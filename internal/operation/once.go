@@ -1,0 +1,300 @@
+package operation
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/binary"
+	"encoding/json"
+	"log/slog"
+	"reflect"
+	"time"
+
+	"github.com/musterhq/muster/internal/access"
+	"github.com/musterhq/muster/internal/fault"
+)
+
+// Once runs requests that carry an Idempotency-Key at most once for each key and
+// caller (contract 4.8, the IETF's draft of that name). A key means the same on every
+// surface, because a request is known by its operation and its decoded arguments, and
+// kept is the outcome, not the words of one surface.
+//
+// What is kept is each outcome of a request that reached its handler and may
+// not simply be sent again: results, UNCONFIRMED, not_found, conflicts,
+// refusals, 502 without retry, and 500, whose effect is unknown. A request
+// that was refused before (400, 401, 403, 429) has done nothing, and one that
+// is answered as retryable (503, 502 with retry) invites the same request
+// again: their claim is released, and the repetition runs as a new one. A caller
+// whose budget is known to be used up costs one look for an answer, and no claim.
+//
+// A claim that was left by a crash is taken over when its lease has ended. The
+// handler then runs again under the same Ref, by which a command's intent is
+// found instead of made again, so nothing is sent twice. That run is admitted,
+// and spends the budget, like any other: it is not known how far the first run got.
+//
+// Outcomes may hold a QR code and fingerprints are made of arguments that may hold
+// a short password, so both are sealed with the service's own key.
+type Once struct {
+	Kernel *Kernel
+	Claims Claims // nil: keys are ignored
+	Sealer Sealer
+	Log    *slog.Logger // may be nil
+	Now    func() time.Time
+}
+
+// Sealer encrypts what is kept. What was sealed for one purpose does not open
+// for another.
+type Sealer interface {
+	Seal(purpose string, data []byte) []byte
+	Open(purpose string, sealed []byte) ([]byte, error)
+}
+
+const (
+	keepAnswers   = 24 * time.Hour
+	leaseLength   = 15 * time.Second // how long a crash keeps a claim
+	leaseRenewal  = 5 * time.Second
+	settleLimit   = 10 * time.Second // to store an outcome whose client may have gone
+	purposeAnswer = "idempotency answer "
+	purposePrint  = "idempotency fingerprint "
+)
+
+// MaxKeyLength is the longest Idempotency-Key, in characters.
+const MaxKeyLength = 255
+
+// CheckKey returns what is wrong with an Idempotency-Key, which the surface calls field:
+// it must be 1 to 255 visible ASCII characters. Nil: nothing.
+func CheckKey(field, key string) *fault.Error {
+	ok := key != "" && len(key) <= MaxKeyLength
+	for _, c := range []byte(key) {
+		ok = ok && c > ' ' && c <= '~'
+	}
+	if ok {
+		return nil
+	}
+	return InvalidKey(field)
+}
+
+// InvalidKey is the fault of a key that is none.
+func InvalidKey(field string) *fault.Error {
+	const message = "must be 1 to 255 visible ASCII characters, given once"
+	return fault.Invalid(field+" "+message, fault.Field{Field: field, Message: message})
+}
+
+// Run runs a request as Kernel.Run does, at most once for each key. Without a key,
+// and for an operation that only reads, it is Kernel.Run.
+func (c Once) Run(ctx context.Context, o *Operation, p access.Principal, meta Meta, s Source, key string) Outcome {
+	if key == "" || c.Claims == nil || o.Effect == Reading {
+		return c.Kernel.Run(ctx, o, p, meta, s)
+	}
+	// What will be refused anyhow needs no claim. The caller's rights are
+	// looked at here too, so that an answer is repeated only to one who might
+	// still ask for it.
+	args, invalid := o.decode(s)
+	if meta.Wrong != nil || invalid != nil || access.Grant(p, o.Needs, o.Gate) != nil {
+		return c.Kernel.Run(ctx, o, p, meta, s)
+	}
+	// A caller whose budget is used up makes no claim, but an answer that was
+	// given is repeated all the same.
+	left, take := c.Kernel.UsedUp(o, p), c.Claims.Claim
+	if left != nil {
+		take = c.Claims.FindClaim
+	}
+	held, err := take(ctx, c.claim(o, p, key, args))
+	switch {
+	case err != nil:
+		err = NotSent(o, err)
+	case held.State == Running:
+		err = fault.New(fault.InFlight, "a request with this Idempotency-Key is still under way: repeat it in a moment")
+	case held.State == Differs:
+		err = fault.New(fault.KeyReused, "this Idempotency-Key was used for another request: use a new key for each request")
+	case held.State == Answered:
+		var out Outcome
+		if out, err = c.again(held); err == nil {
+			return out
+		}
+	}
+	if err != nil {
+		return Outcome{Fault: c.Kernel.Explain(ctx, o, p, meta, err)}
+	}
+	if left != nil {
+		meta.UsedUp = left
+		return c.Kernel.Run(ctx, o, p, meta, s)
+	}
+	return c.hold(ctx, held, o, p, meta, s)
+}
+
+func (c Once) claim(o *Operation, p access.Principal, key string, args any) Claim {
+	id := digest(p.BudgetKey(), key)
+	purpose := purposePrint + base64.RawURLEncoding.EncodeToString(id)
+	fingerprint := digest(o.Name, o.canonical(args))
+	return Claim{
+		ID:          base64.RawURLEncoding.EncodeToString(id),
+		Fingerprint: base64.RawURLEncoding.EncodeToString(c.Sealer.Seal(purpose, fingerprint)),
+		Same: func(stored string) bool {
+			sealed, err := base64.RawURLEncoding.DecodeString(stored)
+			if err != nil {
+				return false
+			}
+			theirs, err := c.Sealer.Open(purpose, sealed)
+			return err == nil && bytes.Equal(theirs, fingerprint)
+		},
+		Now: c.Now(), Lease: leaseLength, Keep: keepAnswers,
+	}
+}
+
+// canonical is the text of decoded arguments: one for each meaning, however the
+// request was written.
+func (o *Operation) canonical(args any) string {
+	v := reflect.ValueOf(args).Elem()
+	named := map[string]any{}
+	for _, f := range o.args.fields {
+		named[f.name] = v.FieldByIndex(f.at).Interface()
+	}
+	text, _ := json.Marshal(named) // texts, numbers, booleans and lists of them: it cannot fail
+	return string(text)
+}
+
+// digest hashes texts, each with its length, so that no two lists are alike.
+func digest(texts ...string) []byte {
+	h := sha256.New()
+	for _, text := range texts {
+		_ = binary.Write(h, binary.BigEndian, int64(len(text))) // a hash takes everything
+		h.Write([]byte(text))
+	}
+	return h.Sum(nil)
+}
+
+// hold runs the request under a claim and then settles or releases it.
+func (c Once) hold(ctx context.Context, held Holding, o *Operation, p access.Principal, meta Meta, s Source) Outcome {
+	stop := c.extend(ctx, held)
+	meta.IdempotencyRef = held.Ref
+	out := c.Kernel.Run(ctx, o, p, meta, s)
+	stop()
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), settleLimit)
+	defer cancel()
+	var err error
+	switch {
+	case keeps(out):
+		err = c.settle(ctx, held, out)
+	case held.Attempt > 1 && !out.Reached:
+		// What the attempt before began is still to be found by the next one.
+		err = c.Claims.ExtendClaim(ctx, held, c.Now())
+	default:
+		err = c.Claims.ReleaseClaim(ctx, held)
+	}
+	if err != nil { // the answer stands; the lease will end, and a repetition finds what was begun
+		c.warn(ctx, "cannot settle an idempotent request", meta, err)
+	}
+	return out
+}
+
+// extend keeps the lease alive until the function it returns is called. That
+// function waits for an extension under way.
+func (c Once) extend(ctx context.Context, held Holding) (stop func()) {
+	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	done := make(chan struct{})
+	ticker := time.NewTicker(leaseRenewal)
+	go func() {
+		defer close(done)
+		for {
+			select {
+			case <-ctx.Done():
+				return
+			case <-ticker.C:
+				if err := c.Claims.ExtendClaim(ctx, held, c.Now().Add(leaseLength)); err != nil && ctx.Err() == nil {
+					c.warn(ctx, "cannot extend a lease", Meta{}, err)
+				}
+			}
+		}
+	}()
+	return func() {
+		ticker.Stop()
+		cancel()
+		<-done
+	}
+}
+
+func (c Once) warn(ctx context.Context, message string, meta Meta, err error) {
+	if c.Log != nil {
+		c.Log.LogAttrs(ctx, slog.LevelWarn, message, slog.String("request_id", meta.RequestID), slog.Any("error", err))
+	}
+}
+
+// keeps reports whether an outcome is kept.
+func keeps(out Outcome) bool {
+	if !out.Reached {
+		return false
+	}
+	if out.Fault == nil {
+		return true
+	}
+	return !out.Fault.MayRetry() && out.Fault.Code != fault.InvalidArguments
+}
+
+// kept is an outcome as it is stored: what is true of more than its first time.
+type kept struct {
+	Result      json.RawMessage `json:"result,omitempty"`
+	Unconfirmed bool            `json:"unconfirmed,omitempty"`
+	Fault       *fault.Error    `json:"fault,omitempty"`
+}
+
+func (c Once) settle(ctx context.Context, held Holding, out Outcome) error {
+	var k kept
+	if out.Fault != nil {
+		f := *out.Fault
+		f.Err = nil // the cause is for the log
+		k.Fault = &f
+	} else {
+		text, err := EncodeResult(out.Result)
+		if err != nil {
+			return err
+		}
+		k.Result = text
+		u, ok := out.Result.(Uncertain)
+		k.Unconfirmed = ok && u.Unconfirmed()
+	}
+	text, err := json.Marshal(k)
+	if err != nil {
+		return err
+	}
+	return c.Claims.SettleClaim(ctx, held, c.Sealer.Seal(purposeAnswer+held.Ref, text))
+}
+
+// again is the outcome of the request that ran before.
+func (c Once) again(held Holding) (Outcome, error) {
+	var k kept
+	text, err := c.Sealer.Open(purposeAnswer+held.Ref, held.Answer)
+	if err == nil {
+		err = json.Unmarshal(text, &k)
+	}
+	if err != nil || k.Fault == nil && k.Result == nil {
+		return Outcome{}, fault.New(fault.Internal, "the request was carried out, but its answer can no longer be read").Because(err)
+	}
+	out := Outcome{Fault: k.Fault, Replayed: true}
+	if k.Fault == nil {
+		out.Result = Repeated{k.Result, k.Unconfirmed}
+	}
+	return out, nil
+}
+
+// Repeated is the result of a request that was carried out before, as it was written then.
+type Repeated struct {
+	JSON        json.RawMessage
+	unconfirmed bool
+}
+
+// MarshalJSON implements json.Marshaler.
+func (r Repeated) MarshalJSON() ([]byte, error) { return r.JSON, nil }
+
+// Unconfirmed implements Uncertain.
+func (r Repeated) Unconfirmed() bool { return r.unconfirmed }
+
+// EncodeResult writes a result. One that writes itself, a page, does so by
+// encoding/json, which need not read it all over again.
+func EncodeResult(result any) ([]byte, error) {
+	if m, ok := result.(json.Marshaler); ok {
+		return m.MarshalJSON()
+	}
+	return json.Marshal(result)
+}
