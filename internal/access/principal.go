@@ -25,6 +25,8 @@ type Settings struct {
 	PolicyChanges       bool `json:"policyChanges"`
 	Provisioning        bool `json:"provisioning"`     // binds connections only
 	OAuthConnections    bool `json:"oauthConnections"` // binds connections only
+
+	Controls Controls `json:"-"` // bind everyone, whatever the switches say
 }
 
 // Principal is an authenticated caller, with what decides its rights.

@@ -1,6 +1,8 @@
 package company
 
 import (
+	"maps"
+	"slices"
 	"time"
 
 	"github.com/musterhq/muster/internal/access"
@@ -26,6 +28,9 @@ const (
 // New makes a company, not yet connected to the platform. It fails with
 // fault.InvalidArguments for a slug, a name or settings that cannot be.
 func New(slug, displayName string, settings access.Settings, now time.Time) (Company, error) {
+	if settings.Controls == (access.Controls{}) {
+		settings.Controls = access.DefaultControls()
+	}
 	c := Company{
 		ID: resource.NewID(), Slug: slug, Name: displayName, Settings: settings,
 		InactiveAfter: DefaultInactiveAfter, KeepActivity: DefaultKeepActivity, CreatedAt: now.UTC().Truncate(time.Millisecond),
@@ -51,6 +56,10 @@ func (c Company) Check() error {
 		"must be between 30 days and ten years")
 	must(c.Settings.DeviceCommands || !c.Settings.DestructiveCommands, "destructiveCommands",
 		"needs deviceCommands: turn that on as well")
+	wrong := c.Settings.Controls.Wrong()
+	for _, field := range slices.Sorted(maps.Keys(wrong)) {
+		must(false, field, wrong[field])
+	}
 	if len(faults) > 0 {
 		return fault.Invalid(faults[0].Field+" "+faults[0].Message, faults...)
 	}

@@ -10,14 +10,13 @@ import (
 	"github.com/musterhq/muster/internal/fault"
 )
 
-const companyColumns = `c.id, c.slug, c.name, c.device_commands, c.destructive_commands, c.policy_changes,
-	c.provisioning, c.oauth_connections, c.inactive_after, c.keep_activity, c.enterprise, c.created_at`
+const companyColumns = `c.id, c.slug, c.name, c.inactive_after, c.keep_activity, c.enterprise, c.created_at, ` + settingsColumns
 
 func scanCompany(r row) (c company.Company, err error) {
 	var inactive, keep, created int64
-	s := &c.Settings
-	err = r.Scan(&c.ID, &c.Slug, &c.Name, &s.DeviceCommands, &s.DestructiveCommands, &s.PolicyChanges,
-		&s.Provisioning, &s.OAuthConnections, &inactive, &keep, &c.Enterprise, &created)
+	var s settingsRow
+	err = r.Scan(append([]any{&c.ID, &c.Slug, &c.Name, &inactive, &keep, &c.Enterprise, &created}, s.targets()...)...)
+	c.Settings = s.result()
 	c.InactiveAfter, c.CreatedAt = time.Duration(inactive)*time.Millisecond, instant(created)
 	c.KeepActivity = time.Duration(keep) * time.Millisecond
 	return c, err
@@ -26,14 +25,10 @@ func scanCompany(r row) (c company.Company, err error) {
 // CreateCompany adds a company; fault.Refused if the slug, or the enterprise,
 // is another's.
 func (db *DB) CreateCompany(ctx context.Context, c company.Company) error {
-	s := c.Settings
 	err := db.write(ctx, func(ctx context.Context, t *tx) error {
-		if _, err := t.exec(ctx, `INSERT INTO companies (id, slug, name, device_commands, destructive_commands,
-				policy_changes, provisioning, oauth_connections, inactive_after, keep_activity, enterprise, created_at)
-			VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
-			c.ID, c.Slug, c.Name, s.DeviceCommands, s.DestructiveCommands, s.PolicyChanges,
-			s.Provisioning, s.OAuthConnections, c.InactiveAfter.Milliseconds(),
-			cmp.Or(c.KeepActivity, company.DefaultKeepActivity).Milliseconds(), c.Enterprise, millis(c.CreatedAt)); err != nil {
+		if _, err := t.exec(ctx, `INSERT INTO companies (id, slug, name, inactive_after, keep_activity, enterprise, created_at, `+settingNames+`)
+			VALUES (`+marks(7+settingCount)+`)`, append([]any{c.ID, c.Slug, c.Name, c.InactiveAfter.Milliseconds(),
+			cmp.Or(c.KeepActivity, company.DefaultKeepActivity).Milliseconds(), c.Enterprise, millis(c.CreatedAt)}, settingValues(c.Settings)...)...); err != nil {
 			return err
 		}
 		if err := beginChain(ctx, t, c.ID); err != nil {
@@ -87,11 +82,9 @@ func (db *DB) UpdateCompany(ctx context.Context, id string, change func(*company
 		}
 		next.ID, next.Slug, next.CreatedAt = c.ID, c.Slug, c.CreatedAt
 		updated = next
-		s := next.Settings
-		if _, err = t.exec(ctx, `UPDATE companies SET name = ?, device_commands = ?, destructive_commands = ?,
-				policy_changes = ?, provisioning = ?, oauth_connections = ?, inactive_after = ?, keep_activity = ?, enterprise = ?
-			WHERE id = ?`, next.Name, s.DeviceCommands, s.DestructiveCommands, s.PolicyChanges, s.Provisioning,
-			s.OAuthConnections, next.InactiveAfter.Milliseconds(), next.KeepActivity.Milliseconds(), next.Enterprise, id); err != nil {
+		args := append([]any{next.Name, next.InactiveAfter.Milliseconds(), next.KeepActivity.Milliseconds(), next.Enterprise}, settingValues(next.Settings)...)
+		if _, err = t.exec(ctx, `UPDATE companies SET name = ?, inactive_after = ?, keep_activity = ?, enterprise = ?,
+			(`+settingNames+`) = (`+marks(settingCount)+`) WHERE id = ?`, append(args, id)...); err != nil {
 			return err
 		}
 		return db.recordCompany(ctx, t, activity.CompanyChanged, c, next)

@@ -13,18 +13,19 @@ import (
 // recordCompany records what a save changed about a company, and who switched
 // which of its settings for AI agents.
 func (db *DB) recordCompany(ctx context.Context, t *tx, action activity.Action, before, after company.Company) error {
-	changes := activity.Differences(
+	was, is := before.Settings, after.Settings
+	changes := activity.Differences(append(controlChanges(was.Controls, is.Controls),
 		activity.Change{Field: "name", Before: before.Name, After: after.Name},
 		activity.Change{Field: "inactiveAfter", Before: span(before.InactiveAfter), After: span(after.InactiveAfter)},
 		activity.Change{Field: "keepActivity", Before: span(before.KeepActivity), After: span(after.KeepActivity)},
 		activity.Change{Field: "enterprise", Before: before.Enterprise, After: after.Enterprise},
-	)
-	was, is := gates(before.Settings), gates(after.Settings)
-	for i, gate := range is {
-		if was[i].Enabled == gate.Enabled {
+	)...)
+	former := gates(was)
+	for i, gate := range gates(is) {
+		if former[i].Enabled == gate.Enabled {
 			continue
 		}
-		changes = append(changes, activity.Change{Field: string(gate.Gate), Before: onOff(was[i].Enabled), After: onOff(gate.Enabled)})
+		changes = append(changes, activity.Change{Field: string(gate.Gate), Before: onOff(former[i].Enabled), After: onOff(gate.Enabled)})
 		if err := db.noteSwitch(ctx, t, after.ID, gate); err != nil {
 			return err
 		}
@@ -34,6 +35,18 @@ func (db *DB) recordCompany(ctx context.Context, t *tx, action activity.Action, 
 	}
 	return db.record(ctx, t, after.ID, activity.Event{Action: action, Changes: changes,
 		Target: activity.Target{Kind: activity.Company, ID: after.ID, Name: after.Name}})
+}
+
+// controlChanges are a company's controls before and after, in words.
+func controlChanges(before, after access.Controls) []activity.Change {
+	return []activity.Change{
+		{Field: "applyApproval", Before: string(before.ApplyApproval), After: string(after.ApplyApproval)},
+		{Field: "secondPerson", Before: onOff(before.SecondPerson), After: onOff(after.SecondPerson)},
+		{Field: "approverAge", Before: before.ApproverAge.String(), After: after.ApproverAge.String()},
+		{Field: "destructiveApproval", Before: onOff(before.DestructiveApproval), After: onOff(after.DestructiveApproval)},
+		{Field: "destructiveLimit", Before: before.DestructiveLimit.String(), After: after.DestructiveLimit.String()},
+		{Field: "requireReason", Before: string(before.RequireReason), After: string(after.RequireReason)},
+	}
 }
 
 // gates are a company's switches by name.

@@ -63,17 +63,16 @@ func (db *DB) ConnectionByToken(ctx context.Context, token access.SecretHash) (a
 		var u userRow
 		var slug, grant string
 		var narrowed int64
-		var s access.Settings
-		fields := append(append(o.fields(), u.fields()...), &grant, &narrowed, &slug, &s.DeviceCommands, &s.DestructiveCommands,
-			&s.PolicyChanges, &s.Provisioning, &s.OAuthConnections)
-		if err := r.Scan(fields...); err != nil {
+		var s settingsRow
+		fields := append(append(o.fields(), u.fields()...), &grant, &narrowed, &slug)
+		if err := r.Scan(append(fields, s.targets()...)...); err != nil {
 			return caller{}, err
 		}
 		user, err := u.account()
 		if err != nil {
 			return caller{}, err
 		}
-		c := caller{connection: o.value(), principal: user.Principal(slug, s)}
+		c := caller{connection: o.value(), principal: user.Principal(slug, s.result())}
 		c.principal.Kind, c.principal.ID = access.Connection, c.connection.ID
 		c.principal.Name, c.principal.Frozen = c.connection.ClientName, c.connection.Frozen
 		c.connection.Grantable = c.principal.Permissions

@@ -101,15 +101,14 @@ func (db *DB) KeyByPrefix(ctx context.Context, prefix string) (access.Key, acces
 	}
 	both, err := one(ctx, db.read(), func(r row) (p pair, err error) {
 		var k keyRow
-		s := &p.principal.Settings
-		if err := r.Scan(append(k.targets(), &p.principal.CompanySlug, &s.DeviceCommands, &s.DestructiveCommands,
-			&s.PolicyChanges, &s.Provisioning, &s.OAuthConnections)...); err != nil {
+		var s settingsRow
+		if err := r.Scan(append(append(k.targets(), &p.principal.CompanySlug), s.targets()...)...); err != nil {
 			return p, err
 		}
+		p.principal.Settings = s.result()
 		p.key, err = k.result()
 		return p, err
-	}, `SELECT `+keyColumns+`, c.slug, c.device_commands, c.destructive_commands, c.policy_changes,
-			c.provisioning, c.oauth_connections
+	}, `SELECT `+keyColumns+`, c.slug, `+settingsColumns+`
 		FROM api_keys k JOIN companies c ON c.id = k.company_id WHERE k.prefix = ?`, prefix)
 	if both, err = found(both, err, "API key"); err != nil {
 		return access.Key{}, access.Principal{}, err

@@ -95,12 +95,12 @@ func (db *DB) SessionByToken(ctx context.Context, hash access.SessionTokenHash) 
 	scan := func(r row) (in signedIn, err error) {
 		var s sessionRow
 		var u userRow
-		settings := &in.company.Settings
-		fields := append(append(s.fields(), u.fields()...), &in.company.Slug, &settings.DeviceCommands,
-			&settings.DestructiveCommands, &settings.PolicyChanges, &settings.Provisioning, &settings.OAuthConnections)
-		if err := r.Scan(fields...); err != nil {
+		var settings settingsRow
+		fields := append(append(s.fields(), u.fields()...), &in.company.Slug)
+		if err := r.Scan(append(fields, settings.targets()...)...); err != nil {
 			return in, err
 		}
+		in.company.Settings = settings.result()
 		if in.session, err = s.value(); err != nil {
 			return in, err
 		}
@@ -116,9 +116,6 @@ func (db *DB) SessionByToken(ctx context.Context, hash access.SessionTokenHash) 
 	}
 	return in.session, in.user, in.user.Principal(in.company.Slug, in.company.Settings), nil
 }
-
-// settingsColumns are a company's switches, in the order of access.Settings.
-const settingsColumns = `c.device_commands, c.destructive_commands, c.policy_changes, c.provisioning, c.oauth_connections`
 
 // TouchSession notes a session's last use.
 func (db *DB) TouchSession(ctx context.Context, id string, seen time.Time) error {

@@ -162,6 +162,7 @@ func (c *CompanyShow) Run(env *Env) error {
 type CompanySet struct {
 	Named
 	Switches
+	ControlFlags
 	Name          string        `name:"name" help:"New name for people."`
 	InactiveAfter time.Duration `name:"inactive-after" placeholder:"DURATION" help:"How long an enrolled device may be silent before it is INACTIVE, such as 720h."`
 	KeepActivity  time.Duration `name:"keep-activity" placeholder:"DURATION" help:"How long entries of the activity log are kept, such as 9600h."`
@@ -175,10 +176,10 @@ func (c *CompanySet) Validate() error {
 		}
 		return nil
 	}
-	if strings.TrimSpace(c.Name) == "" && c.InactiveAfter == 0 && c.KeepActivity == 0 && len(c.Enable)+len(c.Disable) == 0 {
-		return errors.New("nothing to change: give --name, --enable, --disable, --inactive-after or --keep-activity")
+	if strings.TrimSpace(c.Name) == "" && c.InactiveAfter == 0 && c.KeepActivity == 0 && len(c.Enable)+len(c.Disable) == 0 && !c.ControlFlags.given() {
+		return errors.New("nothing to change: give --name, --enable, --disable, --inactive-after, --keep-activity or a limit such as --destructive-limit")
 	}
-	return cmp.Or(c.Named.Validate(), c.Switches.check(),
+	return cmp.Or(c.Named.Validate(), c.Switches.check(), c.ControlFlags.check(),
 		between("inactive-after", c.InactiveAfter, company.MinInactiveAfter, company.MaxInactiveAfter),
 		between("keep-activity", c.KeepActivity, company.MinKeepActivity, company.MaxKeepActivity))
 }
@@ -195,6 +196,7 @@ func (c *CompanySet) Run(env *Env) error {
 			to.InactiveAfter = cmp.Or(c.InactiveAfter, to.InactiveAfter)
 			to.KeepActivity = cmp.Or(c.KeepActivity, to.KeepActivity)
 			c.Switches.apply(&to.Settings)
+			c.ControlFlags.apply(&to.Settings.Controls)
 		}))
 		return showCompany("Changed", changed), err
 	})
@@ -214,6 +216,7 @@ type companyView struct {
 	PathName      string             `json:"pathName"`
 	Name          string             `json:"name"`
 	Settings      access.Settings    `json:"settings"`
+	Controls      controlsView       `json:"controls"`
 	InactiveAfter string             `json:"inactiveAfter"`
 	KeepActivity  string             `json:"keepActivity"`
 	Connected     bool               `json:"connected"`
@@ -223,7 +226,7 @@ type companyView struct {
 
 func viewCompany(c company.Company) companyView {
 	view := companyView{
-		Slug: c.Slug, PathName: c.PathName(), Name: c.Name, Settings: c.Settings,
+		Slug: c.Slug, PathName: c.PathName(), Name: c.Name, Settings: c.Settings, Controls: viewControls(c.Settings.Controls),
 		InactiveAfter: c.InactiveAfter.String(), KeepActivity: c.KeepActivity.String(), Connected: c.Connected(), CreatedAt: operation.Moment(c.CreatedAt),
 	}
 	if c.Connected() {
@@ -236,6 +239,7 @@ func showCompany(verb string, c company.Company) answer {
 	return answer{viewCompany(c), func(w io.Writer) {
 		fmt.Fprintf(w, "%s %s (%s)\n", verb, c.PathName(), c.Name)
 		row(w, "  enabled", enabled(c.Settings))
+		viewControls(c.Settings.Controls).show(w)
 		row(w, "  inactive after", c.InactiveAfter.String())
 		row(w, "  activity kept", c.KeepActivity.String())
 		row(w, "  enterprise", orDash(c.Enterprise))

@@ -1,0 +1,156 @@
+package access
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// Controls limit what one caller, or all of a company's callers together, can
+// do, whatever their permissions say.
+type Controls struct {
+	// ApplyApproval says which changes of policies by keys and connections a
+	// person must approve.
+	ApplyApproval ApprovalRule
+	// SecondPerson: the user who proposed a change, or made the key that did, does not
+	// approve it.
+	SecondPerson bool
+	// ApproverAge is how old a user, a right and a passkey must be to approve
+	// something or to confirm it.
+	ApproverAge time.Duration
+	// DestructiveApproval: a person must authorize each destructive command of a
+	// key or connection.
+	DestructiveApproval bool
+	DestructiveLimit    DestructiveLimit
+	// RequireReason says which calls must give a reason.
+	RequireReason ReasonRule
+}
+
+// DefaultControls are those of a new company.
+func DefaultControls() Controls {
+	return Controls{ApplyApproval: ApproveNone, ApproverAge: 24 * time.Hour, RequireReason: ReasonNone,
+		DestructiveLimit: DestructiveLimit{Devices: 25, Window: time.Hour}}
+}
+
+// ApprovalRule is a value of the setting applyApproval.
+type ApprovalRule string
+
+// The values of applyApproval, from loose to strict.
+const (
+	ApproveNone  ApprovalRule = "OFF"
+	ApproveRisky ApprovalRule = "RISKY"
+	ApproveAll   ApprovalRule = "ALL"
+)
+
+// ApprovalRules lists the values from loose to strict.
+func ApprovalRules() []ApprovalRule { return []ApprovalRule{ApproveNone, ApproveRisky, ApproveAll} }
+
+// ReasonRule is a value of the setting requireReason.
+type ReasonRule string
+
+// The values of requireReason.
+const (
+	ReasonNone        ReasonRule = "OFF"
+	ReasonDestructive ReasonRule = "DESTRUCTIVE"
+	ReasonAll         ReasonRule = "ALL"
+)
+
+// ReasonRules lists the values from loose to strict.
+func ReasonRules() []ReasonRule { return []ReasonRule{ReasonNone, ReasonDestructive, ReasonAll} }
+
+// MaxApproverAge bounds the setting approverAge.
+const MaxApproverAge = 365 * 24 * time.Hour
+
+// DestructiveLimit is how many distinct devices a company's callers together may
+// send destructive commands to in any window of the length. The zero value is
+// no limit.
+type DestructiveLimit struct {
+	Devices int
+	Window  time.Duration // whole minutes
+}
+
+// The largest DestructiveLimit.
+const (
+	MaxLimitDevices = 100_000
+	MaxLimitWindow  = 7 * 24 * time.Hour
+)
+
+// Off reports whether there is no limit.
+func (l DestructiveLimit) Off() bool { return l.Devices == 0 }
+
+// String writes the limit as ParseDestructiveLimit reads it.
+func (l DestructiveLimit) String() string {
+	if l.Off() {
+		return "OFF"
+	}
+	return fmt.Sprintf("%d/%dm", l.Devices, int(l.Window.Minutes()))
+}
+
+// Within reports whether everything that l allows, the limit other allows too.
+func (l DestructiveLimit) Within(other DestructiveLimit) bool {
+	return other.Off() || !l.Off() && l.Devices <= other.Devices && l.Window >= other.Window
+}
+
+// check reports what is wrong with the limit; empty: nothing.
+func (l DestructiveLimit) check() string {
+	switch {
+	case l == DestructiveLimit{}:
+		return ""
+	case l.Devices < 1 || l.Devices > MaxLimitDevices:
+		return "must be for 1 to 100000 devices"
+	case l.Window < time.Minute || l.Window > MaxLimitWindow || l.Window%time.Minute != 0:
+		return "must be for whole minutes, from one to 10080 (7 days)"
+	}
+	return ""
+}
+
+// ParseDestructiveLimit reads a limit such as 25/60m, or off.
+func ParseDestructiveLimit(text string) (DestructiveLimit, error) {
+	if strings.EqualFold(text, "off") {
+		return DestructiveLimit{}, nil
+	}
+	devices, window, found := strings.Cut(text, "/")
+	n, err := strconv.Atoi(devices)
+	span, spanErr := time.ParseDuration(window)
+	if !found || err != nil || spanErr != nil || n < 1 {
+		return DestructiveLimit{}, fmt.Errorf("%q is no limit: write DEVICES/DURATION, such as 25/60m, or off", text)
+	}
+	l := DestructiveLimit{Devices: n, Window: span}
+	if wrong := l.check(); wrong != "" {
+		return DestructiveLimit{}, fmt.Errorf("the limit %q %s", text, wrong)
+	}
+	return l, nil
+}
+
+// Wrong returns what is wrong with the controls by the name of the setting.
+func (c Controls) Wrong() map[string]string {
+	wrong := map[string]string{}
+	if known(ApprovalRules(), c.ApplyApproval) < 0 {
+		wrong["applyApproval"] = "must be OFF, RISKY or ALL"
+	}
+	if known(ReasonRules(), c.RequireReason) < 0 {
+		wrong["requireReason"] = "must be OFF, DESTRUCTIVE or ALL"
+	}
+	if c.ApproverAge < 0 || c.ApproverAge > MaxApproverAge {
+		wrong["approverAge"] = "must be from 0 to 365 days"
+	}
+	if text := c.DestructiveLimit.check(); text != "" {
+		wrong["destructiveLimit"] = text
+	}
+	return wrong
+}
+
+// known is the place of a value among those there are, or -1. A value that was
+// never set is the first.
+func known[T ~string](all []T, value T) int {
+	if value == "" {
+		return 0
+	}
+	for i, one := range all {
+		if one == value {
+			return i
+		}
+	}
+	return -1
+}

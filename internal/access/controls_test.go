@@ -1,0 +1,77 @@
+package access_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/musterhq/muster/internal/access"
+)
+
+func TestParseDestructiveLimit(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]access.DestructiveLimit{
+		"25/60m":      {Devices: 25, Window: time.Hour},
+		"25/1h":       {Devices: 25, Window: time.Hour},
+		"1/1m":        {Devices: 1, Window: time.Minute},
+		"100000/168h": {Devices: 100_000, Window: 7 * 24 * time.Hour},
+		"off":         {},
+		"OFF":         {},
+	} {
+		got, err := access.ParseDestructiveLimit(text)
+		if err != nil || got != want {
+			t.Errorf("%q: %+v, %v", text, got, err)
+		}
+		if again, err := access.ParseDestructiveLimit(got.String()); err != nil || again != want {
+			t.Errorf("%q reads back as %+v, %v", got, again, err)
+		}
+	}
+	for _, text := range []string{"", "25", "25/", "/60m", "0/60m", "-1/60m", "25/60", "25/0m", "25/90s", "25/30s", "25/169h", "100001/60m", "25/60m/1", "+25 /60m", "25/-60m"} {
+		if got, err := access.ParseDestructiveLimit(text); err == nil {
+			t.Errorf("%q is taken as %+v", text, got)
+		}
+	}
+}
+
+func FuzzParseDestructiveLimit(f *testing.F) {
+	for _, seed := range []string{"25/60m", "off", "1/1m", "25/1h30m", "9999999999999999999/1m"} {
+		f.Add(seed)
+	}
+	f.Fuzz(func(t *testing.T, text string) {
+		l, err := access.ParseDestructiveLimit(text)
+		if err != nil {
+			return
+		}
+		if again, err := access.ParseDestructiveLimit(l.String()); err != nil || again != l {
+			t.Errorf("%q is %+v, which reads back as %+v, %v", text, l, again, err)
+		}
+		if wrong := (access.Controls{DestructiveLimit: l}).Wrong(); len(wrong) > 0 {
+			t.Errorf("%q is taken and is wrong: %v", text, wrong)
+		}
+	})
+}
+
+func TestDestructiveLimit_Within(t *testing.T) {
+	t.Parallel()
+	limit := func(devices, minutes int) access.DestructiveLimit {
+		return access.DestructiveLimit{Devices: devices, Window: time.Duration(minutes) * time.Minute}
+	}
+	off := access.DestructiveLimit{}
+	for _, c := range []struct {
+		l, other access.DestructiveLimit
+		want     bool
+	}{
+		{limit(25, 60), limit(25, 60), true},
+		{limit(24, 60), limit(25, 60), true},
+		{limit(25, 61), limit(25, 60), true},
+		{limit(26, 60), limit(25, 60), false},
+		{limit(25, 59), limit(25, 60), false},
+		{limit(1, 1), limit(25, 60), false}, // 60 in an hour
+		{limit(25, 60), off, true},
+		{off, limit(25, 60), false},
+		{off, off, true},
+	} {
+		if got := c.l.Within(c.other); got != c.want {
+			t.Errorf("%s within %s: %t", c.l, c.other, got)
+		}
+	}
+}
