@@ -38,7 +38,7 @@ func (c *runCommand) detach(env *environment) error {
 		return err
 	}
 	defer log.Close()
-	child := exec.Command(program, "run", "--state", state, "--driver", c.Driver, "--serial", c.Serial, "--locked")
+	child := exec.Command(program, "run", "--state", state, "--driver", c.Driver, "--serial", c.Serial, "--root", c.Root, "--locked")
 	child.Dir, child.Stdout, child.Stderr = "/", log, log
 	child.ExtraFiles = []*os.File{lock}
 	child.SysProcAttr = &syscall.SysProcAttr{Setsid: true}

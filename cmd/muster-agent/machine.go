@@ -28,6 +28,7 @@ type common struct {
 	State  string `name:"state" required:"" placeholder:"DIR" help:"The directory that holds the device's identity and journal."`
 	Driver string `name:"driver" enum:"simulated,shell" default:"simulated" help:"What the agent drives: simulated, a model of a device kept in the state directory; or shell, the Android device that it runs on."`
 	Serial string `name:"serial" placeholder:"NUMBER" help:"The simulated device's serial number, when it is made; by default one of its own."`
+	Root   string `name:"root" hidden:"" default:"/"` // of the Android device; a test's device is a directory
 	Push   string `name:"push" placeholder:"URL" help:"A simulated companion's push service: the address of the platform's emulator. It is remembered."`
 }
 
@@ -38,7 +39,7 @@ func (c common) device() (agent.Device, agent.Push, error) {
 		if c.Push != "" {
 			return nil, nil, errors.New("--push is for the simulated driver")
 		}
-		return &shell.Device{Tools: tools(), Root: "/", UID: os.Getuid(), Now: time.Now}, nil, nil
+		return &shell.Device{Tools: c.tools(), Root: c.Root, UID: os.Getuid(), Now: time.Now}, nil, nil
 	}
 	device, err := simulated.Open(c.State, simulated.Default(c.serial()), time.Now)
 	if err != nil {
@@ -76,7 +77,7 @@ func (c common) released(env *environment) {
 	}
 }
 
-func tools() shell.Exec { return shell.Exec{Dirs: shell.AndroidDirs} }
+func (c common) tools() shell.Exec { return shell.Exec{Dirs: shell.AndroidDirs(c.Root)} }
 
 // client is the way to the service. On Android names are looked up by the agent
 // itself; elsewhere the machine knows how.
@@ -84,8 +85,8 @@ func (c common) client(way agent.Connection) *http.Client {
 	if c.Driver != shellDriver {
 		return way.Client(nil, nil)
 	}
-	resolver := &dns.Resolver{Tools: tools(), Given: way.NameServers, Memory: filepath.Join(c.State, "addresses.json")}
-	if _, err := os.Stat("/etc/resolv.conf"); !errors.Is(err, fs.ErrNotExist) {
+	resolver := &dns.Resolver{Tools: c.tools(), Given: way.NameServers, Memory: filepath.Join(c.State, "addresses.json")}
+	if _, err := os.Stat(filepath.Join(c.Root, "etc/resolv.conf")); !errors.Is(err, fs.ErrNotExist) {
 		resolver.System = net.DefaultResolver
 	}
 	return way.Client(resolver.Dial, c.clock)

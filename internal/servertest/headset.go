@@ -1,13 +1,16 @@
 package servertest
 
 import (
+	"bufio"
 	"context"
 	"debug/elf"
 	"fmt"
+	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strconv"
+	"strings"
 	"syscall"
 	"testing"
 
@@ -28,8 +31,7 @@ type Headset struct {
 	Program string // the agent, as a file on this machine
 }
 
-// NewHeadset makes one whose system holds the agent and the init file of
-// docs/aosp.md, or one that knows nothing of it.
+// NewHeadset makes one whose system starts the agent, or one without an agent.
 func NewHeadset(tb testing.TB, serial string, system bool) *Headset {
 	tb.Helper()
 	state := simulated.Default(serial)
@@ -37,72 +39,162 @@ func NewHeadset(tb testing.TB, serial string, system bool) *Headset {
 	state.Platform.Properties = map[string]string{"ro.product.cpu.abi": abi(tb)}
 	a := NewAndroid(tb, systemUID, state)
 	h := &Headset{Android: a, Program: filepath.Join(a.Dir, "system/bin/muster-agent")}
-	h.Device = &adbtest.Device{Serial: serial, Root: a.Dir, UID: shellUID, Shell: h.shell()}
+	// The shell starts commands as its own user, without the caller's environment.
+	shell := fmt.Sprintf(`run() { setpriv --reuid=%[1]d --regid=%[1]d --clear-groups "$root/system/bin/toolbox" run "$@"; }`, shellUID)
+	h.Device = &adbtest.Device{Serial: serial, Root: a.Dir, UID: shellUID, Shell: shell}
 	for _, tool := range []string{"mkdir", "rm", "chmod"} {
 		a.must(os.Symlink("toolbox", filepath.Join(a.Dir, "system/bin", tool)))
 	}
-	a.must(os.MkdirAll(filepath.Join(a.Dir, "data/local/tmp"), 0o771))
-	a.must(os.Chown(filepath.Join(a.Dir, "data/local/tmp"), shellUID, shellUID))
-	if system {
-		a.must(os.RemoveAll(filepath.Join(a.Dir, "data/muster")))
-		startInit(a)
-	}
+	h.mkdir("data/local/tmp", 0o771, shellUID, shellUID)
 	tb.Cleanup(h.switchOff)
+	if system {
+		h.mkdir("data/muster", 0o700, systemUID, systemUID)
+		h.mkdir("data/muster-inbox", 0o770, systemUID, shellUID)
+		h.startServices()
+	}
 	return h
 }
 
-func (a *Android) must(err error) {
-	a.tb.Helper()
-	if err != nil {
-		a.tb.Fatal(err)
-	}
+func (h *Headset) mkdir(name string, mode os.FileMode, uid, gid int) {
+	h.tb.Helper()
+	path := filepath.Join(h.Dir, name)
+	h.must(os.MkdirAll(path, mode))
+	h.must(os.Chmod(path, mode))
+	h.must(os.Chown(path, uid, gid))
 }
 
 // abi is this machine's processor in Android's words.
 func abi(tb testing.TB) string {
 	program, err := elf.Open("/proc/self/exe")
 	if err != nil {
-		tb.Skip("devices are played on Linux alone")
+		tb.Skip("devices are simulated on Linux only")
 	}
 	defer program.Close()
 	return map[elf.Machine]string{elf.EM_X86_64: "x86_64", elf.EM_AARCH64: "arm64-v8a"}[program.Machine]
 }
 
-// in is a command inside the device's root, as one of its users.
-func (a *Android) in(ctx context.Context, user *syscall.Credential, argv ...string) *exec.Cmd {
-	program := argv[0]
-	if !filepath.IsAbs(program) {
-		program = "/system/bin/" + program
+// startServices starts and stops the agent when properties are set, as the init file of
+// docs/aosp.md does. Tools write each property that was set into a named pipe.
+func (h *Headset) startServices() {
+	h.tb.Helper()
+	name := filepath.Join(h.Dir, "data/model/properties")
+	h.must(syscall.Mkfifo(name, 0o600))
+	h.must(os.Chmod(name, 0o666))
+	properties, err := os.OpenFile(name, os.O_RDWR, 0)
+	h.must(err)
+	h.setProperty("debug.muster.agent", "ready")
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		h.followProperties(properties)
+	}()
+	h.tb.Cleanup(func() {
+		h.must(properties.Close())
+		<-done
+	})
+}
+
+func (h *Headset) followProperties(set io.Reader) {
+	enrollment := &process{Headset: h, args: []string{"enroll", "--bundle", "/data/muster-inbox/bundle.json"}}
+	agent := &process{Headset: h, args: []string{"run"}}
+	defer agent.end(true)
+	defer enrollment.end(true)
+	for lines := bufio.NewScanner(set); lines.Scan(); {
+		switch lines.Text() {
+		case "debug.muster.agent=enrol":
+			enrollment.start()
+		case "persist.muster.enrolled=1":
+			h.setProperty("debug.muster.agent", "enrolled")
+			enrollment.end(false) // until then it holds the state directory
+			agent.start()
+		case "persist.muster.enrolled=0":
+			agent.end(true)
+			h.setProperty("debug.muster.agent", "ready")
+		}
 	}
-	c := exec.CommandContext(ctx, program, argv[1:]...)
-	c.Args[0], c.Dir = argv[0], "/"
-	c.Env = []string{"PATH=/system/bin", "ANDROID_ROOT=/system", "ANDROID_DATA=/data"}
-	c.SysProcAttr = &syscall.SysProcAttr{Chroot: a.Dir, Credential: user}
-	return c
 }
 
-// shell is sh code for adbtest that runs a command inside the device's root, as its
-// shell user: nothing is there to run but the device's tools.
-func (h *Headset) shell() string {
-	return fmt.Sprintf(`run() {
-	env -i PATH=/system/bin ANDROID_ROOT=/system ANDROID_DATA=/data "$(command -v chroot)" --groups= --userspec=+%[1]d:+%[1]d '%[2]s' "$@"
-}`, shellUID, h.Dir)
+func (h *Headset) setProperty(name, value string) {
+	h.tb.Helper()
+	if output, err := h.command(context.Background(), syscall.Credential{}, "setprop", name, value).CombinedOutput(); err != nil {
+		h.tb.Errorf("cannot set the property %s: %v\n%s", name, err, output)
+	}
 }
 
-// Agents are the processes of agents inside, by id.
+// process is an agent that the system starts.
+type process struct {
+	*Headset
+	args    []string
+	command *exec.Cmd
+	ended   chan struct{}
+}
+
+// start starts it, unless it runs.
+func (p *process) start() {
+	if p.ended != nil {
+		select {
+		case <-p.ended:
+		default:
+			return
+		}
+	}
+	p.command, _ = p.Agent(context.Background(), p.args[0], p.args[1:]...)
+	p.command.SysProcAttr.Credential.Groups = []uint32{shellUID} // for the bundle
+	log, err := os.OpenFile(p.logFile(), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
+	if err == nil {
+		p.command.Stdout, p.command.Stderr = log, log
+		err = p.command.Start()
+	}
+	if err != nil {
+		p.tb.Errorf("cannot start muster-agent %s: %v", p.args[0], err)
+		return
+	}
+	command, ended := p.command, make(chan struct{})
+	p.ended = ended
+	go func() {
+		defer close(ended)
+		_ = command.Wait() // its log says how it ended
+		_ = log.Close()
+	}()
+}
+
+// end waits until it has ended.
+func (p *process) end(kill bool) {
+	if p.ended == nil {
+		return
+	}
+	if kill {
+		_ = p.command.Process.Kill() // as init does
+	}
+	<-p.ended
+}
+
+func (h *Headset) logFile() string { return filepath.Join(h.Dir, "agent.log") }
+
+// Log is the output of the agents that the system started.
+func (h *Headset) Log() string {
+	text, _ := os.ReadFile(h.logFile())
+	return string(text)
+}
+
+// Properties are those that were set on the device.
+func (h *Headset) Properties() map[string]string { return h.State().Platform.Properties }
+
+// Agents are the ids of the processes of agents on the device.
 func (h *Headset) Agents() (ids []int) {
-	entries, _ := filepath.Glob("/proc/[0-9]*/root")
+	entries, _ := filepath.Glob("/proc/[0-9]*/cmdline")
 	for _, entry := range entries {
-		if root, err := os.Readlink(entry); err == nil && root == h.Dir {
-			if id, err := strconv.Atoi(filepath.Base(filepath.Dir(entry))); err == nil {
-				ids = append(ids, id)
-			}
+		line, _ := os.ReadFile(entry)
+		program, _, _ := strings.Cut(string(line), "\x00")
+		if id, err := strconv.Atoi(filepath.Base(filepath.Dir(entry))); err == nil &&
+			strings.HasPrefix(program, h.Dir+"/") && filepath.Base(program) == "muster-agent" {
+			ids = append(ids, id)
 		}
 	}
 	return ids
 }
 
-// switchOff ends what was left running inside.
+// switchOff ends what still runs on the device.
 func (h *Headset) switchOff() {
 	for _, id := range h.Agents() {
 		_ = syscall.Kill(id, syscall.SIGKILL)

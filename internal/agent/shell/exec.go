@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"os/exec"
+	"path/filepath"
 	"strings"
 	"time"
 )
@@ -21,8 +22,10 @@ type Exec struct {
 	Dirs string // where tools are looked for, in order, separated by ":"
 }
 
-// AndroidDirs is where Android keeps its tools.
-const AndroidDirs = "/system/bin:/system/xbin:/vendor/bin"
+// AndroidDirs is where Android keeps its tools below root, for Exec.
+func AndroidDirs(root string) string {
+	return filepath.Join(root, "system/bin") + ":" + filepath.Join(root, "system/xbin") + ":" + filepath.Join(root, "vendor/bin")
+}
 
 // environment is what a tool gets: nothing that came from elsewhere.
 func (e Exec) environment() []string {

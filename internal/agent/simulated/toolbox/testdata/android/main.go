@@ -1,11 +1,14 @@
 // Command android is every one of Android's tools at once, by the name that it
-// is started under, for a root directory in which tests run the real agent. The
-// device is a file that all of them share; each call is written down.
+// is started under, for a directory that stands for a device's root and in which
+// tests run the real agent. The device is a file that all of them share; each call
+// is written down. Started as toolbox, it runs a command line of the device.
 package main
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -16,10 +19,12 @@ import (
 	"github.com/musterhq/muster/internal/agent/simulated/toolbox"
 )
 
+// The device's files, below its root.
 const (
-	device = "/data/model/device.json"
-	calls  = "/data/model/calls"
-	bootID = "/proc/sys/kernel/random/boot_id"
+	device     = "data/model/device.json"
+	calls      = "data/model/calls"
+	properties = "data/model/properties" // a named pipe, for who waits for properties
+	bootID     = "proc/sys/kernel/random/boot_id"
 )
 
 func main() {
@@ -32,7 +37,11 @@ func main() {
 }
 
 func run() (int, error) {
-	lock, err := os.OpenFile(calls, os.O_APPEND|os.O_WRONLY|os.O_CREATE, 0o666)
+	root, tool := filepath.Join(os.Args[0], "../../.."), filepath.Base(os.Args[0])
+	if tool == "toolbox" {
+		return 0, execute(root, os.Args[2:])
+	}
+	lock, err := os.OpenFile(filepath.Join(root, calls), os.O_APPEND|os.O_WRONLY|os.O_CREATE, 0o666)
 	if err != nil {
 		return 0, err
 	}
@@ -48,10 +57,10 @@ func run() (int, error) {
 	if err := json.NewEncoder(lock).Encode(os.Args); err != nil {
 		return 0, err
 	}
-	if code, ok := onFiles(filepath.Base(os.Args[0]), os.Args[1:]); ok {
+	if code, ok := onFiles(tool, os.Args[1:]); ok {
 		return code, nil
 	}
-	text, err := os.ReadFile(device)
+	text, err := os.ReadFile(filepath.Join(root, device))
 	if err != nil {
 		return 0, err
 	}
@@ -61,17 +70,53 @@ func run() (int, error) {
 	}
 	restarted := false
 	m := toolbox.Machine{State: &state, UID: os.Getuid(), Restarted: func() { restarted = true }}
-	code := m.Run(filepath.Base(os.Args[0]), os.Args[1:], os.Stdout, os.Stderr)
+	code := m.Run(tool, os.Args[1:], os.Stdout, os.Stderr)
 	if text, err = json.Marshal(state); err != nil {
 		return 0, err
 	}
-	if err := os.WriteFile(device, text, 0o666); err != nil {
+	if err := os.WriteFile(filepath.Join(root, device), text, 0o666); err != nil {
 		return 0, err
 	}
+	if tool == "setprop" && code == 0 {
+		if err := announce(filepath.Join(root, properties), os.Args[1]+"="+os.Args[2]); err != nil {
+			return 0, err
+		}
+	}
 	if restarted {
-		return code, os.WriteFile(bootID, fmt.Appendf(nil, "boot-%d\n", state.Boot), 0o666)
+		return code, os.WriteFile(filepath.Join(root, bootID), fmt.Appendf(nil, "boot-%d\n", state.Boot), 0o666)
 	}
 	return code, nil
+}
+
+// execute becomes a program of the device: paths of its command line are below the
+// device's root, which the agent is given.
+func execute(root string, argv []string) error {
+	for i, word := range argv {
+		if strings.HasPrefix(word, "/system/") || strings.HasPrefix(word, "/data/") {
+			argv[i] = root + word
+		}
+	}
+	tools := filepath.Join(root, "system/bin")
+	if !filepath.IsAbs(argv[0]) {
+		argv[0] = filepath.Join(tools, argv[0])
+	}
+	if filepath.Base(argv[0]) == "muster-agent" {
+		argv = append(argv, "--root", root)
+	}
+	return syscall.Exec(argv[0], argv, []string{"PATH=" + tools, "ANDROID_ROOT=/system", "ANDROID_DATA=/data"})
+}
+
+// announce writes a line into the named pipe, if there is one.
+func announce(pipe, line string) error {
+	file, err := os.OpenFile(pipe, os.O_WRONLY|syscall.O_NONBLOCK, 0)
+	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENXIO) { // ENXIO: it is not read any more
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	_, err = fmt.Fprintln(file, line)
+	return errors.Join(err, file.Close())
 }
 
 // onFiles plays the tools that work on files: these are real, and so is who may
