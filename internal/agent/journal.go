@@ -200,7 +200,7 @@ func (j *Journal) Write(entries ...Entry) error {
 		j.keep(e)
 	}
 	if j.size > j.limit {
-		j.compact()
+		j.forget(time.UnixMilli(entries[len(entries)-1].At))
 	}
 	return nil
 }
@@ -248,10 +248,9 @@ func (j *Journal) keep(e Entry) {
 	j.entries[e.Command.ID] = e
 }
 
-// forget drops what was finished long ago.
+// forget drops what was finished long ago. The caller holds mu, or has the journal
+// alone.
 func (j *Journal) forget(now time.Time) {
-	j.mu.Lock()
-	defer j.mu.Unlock()
 	kept := j.order[:0]
 	for _, id := range j.order {
 		if e := j.entries[id]; e.Stage == Confirmed && now.Sub(time.UnixMilli(e.At)) > Remember {
@@ -287,7 +286,9 @@ func (j *Journal) swap() error {
 		return err
 	}
 	_ = j.file.Close() // replaced; everything in it was synced
-	j.file, j.size, j.limit, j.torn = file, int64(len(lines)), compactAbove, false
+	// Where much must be remembered, the file may double before the next time: otherwise
+	// each line would write it all again.
+	j.file, j.size, j.limit, j.torn = file, int64(len(lines)), max(compactAbove, 2*int64(len(lines))), false
 	j.swapped = j.syncDir(filepath.Dir(j.path)) != nil
 	return nil
 }

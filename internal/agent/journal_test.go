@@ -3,6 +3,7 @@ package agent_test
 import (
 	"bytes"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
@@ -112,4 +113,43 @@ func TestJournal_CompactionWithoutADurablePlace(t *testing.T) {
 			t.Errorf("command %s was written and is lost", id)
 		}
 	}
+}
+
+// An agent that runs for months forgets what was finished long ago without a
+// restart, and does not write all that it remembers again with each line.
+func TestJournal_ForgetsWhileItRuns(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "journal")
+	j := openJournal(t, path)
+	began := time.Now()
+	swaps, file := 0, stat(t, path)
+	for day := range 90 {
+		var entries []agent.Entry
+		for n := range 500 {
+			e := done(fmt.Sprintf("d%d-%d", day, n))
+			e.Stage, e.At = agent.Confirmed, began.AddDate(0, 0, day).UnixMilli()
+			entries = append(entries, e)
+		}
+		if err := j.Write(entries...); err != nil {
+			t.Fatal(err)
+		}
+		if now := stat(t, path); !os.SameFile(file, now) {
+			file, swaps = now, swaps+1
+		}
+	}
+	if n := len(j.Entries(agent.Confirmed)); n < 31*500 || n > 62*500 {
+		t.Errorf("it remembers %d commands of the last 30 days, each with 500", n)
+	}
+	if _, known := j.Entry("d0-0"); known || file.Size() > 12<<20 || swaps > 10 {
+		t.Errorf("after 90 days it knows the first: %v, has %d bytes and was written again %d times", known, file.Size(), swaps)
+	}
+}
+
+func stat(t *testing.T, path string) os.FileInfo {
+	t.Helper()
+	info, err := os.Stat(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return info
 }

@@ -159,7 +159,7 @@ final class Journal implements Closeable {
             keep(e);
         }
         if (size > limit) {
-            compact();
+            forget(all[all.length - 1].at);
         }
     }
 
@@ -226,7 +226,7 @@ final class Journal implements Closeable {
             size = lines.size();
             swapped = true;
             before.close(); // replaced; everything in it was synced
-            limit = COMPACT_ABOVE;
+            limit = Math.max(COMPACT_ABOVE, 2 * size); // otherwise, where much must be remembered, each line would write it all again
             torn = false;
         } catch (IOException e) {
             limit = size + COMPACT_ABOVE;
