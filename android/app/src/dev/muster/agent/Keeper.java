@@ -270,7 +270,9 @@ final class Keeper implements Runnable, Log {
     }
 
     private void keepInTouch() throws IOException, InterruptedException {
-        say(State.ENROLLED, "");
+        if (state() != State.SUPERSEDED) { // that ends with an answer of the service
+            say(State.ENROLLED, "");
+        }
         Options o = new Options();
         o.directory = files.directory;
         o.version = version();
@@ -282,6 +284,9 @@ final class Keeper implements Runnable, Log {
             synchronized (this) {
                 agent = opened;
                 runner = new Runner(opened);
+                if (files.code() != null) { // taken since step looked
+                    runner.stop();
+                }
             }
             try {
                 runner.run();

@@ -41,10 +41,15 @@ public abstract class Client {
 
     /** enrolled gives the device an identity. */
     static void enrolled(Context context) throws IOException {
+        enrolled(context, "https://muster.example", Keys.spki());
+    }
+
+    /** enrolled gives the device an identity at the service, whose key signs its messages. */
+    static void enrolled(Context context, String service, String key) throws IOException {
         File directory = new StateFiles(context).directory;
         Files.createDirectories(directory.toPath());
-        String identity = "{\"server\":\"https://muster.example\",\"deviceId\":\"d1\",\"role\":\"manager\",\"key\":\"device-a\","
-                + "\"commandKeys\":[{\"id\":\"k\",\"key\":{\"alg\":\"es256\",\"spki\":\"" + Keys.spki() + "\"},\"notBefore\":1}],"
+        String identity = "{\"server\":\"" + service + "\",\"deviceId\":\"d1\",\"role\":\"manager\",\"key\":\"device-a\","
+                + "\"commandKeys\":[{\"id\":\"k\",\"key\":{\"alg\":\"es256\",\"spki\":\"" + key + "\"},\"notBefore\":1}],"
                 + "\"reserved\":1,\"offsetMs\":0,\"keyMade\":1,\"connection\":{\"pins\":[]},\"latest\":1,\"assigned\":false}";
         Files.write(new File(directory, "identity.json").toPath(), identity.getBytes(StandardCharsets.UTF_8));
         String applied = "{\"policy\":{\"id\":\"p1\",\"version\":3,\"etag\":\"\"},\"wanted\":{\"CAMERA\":\"BLOCK\",\"REPORT_POWER_EVENTS\":\"ENABLED\"},"

@@ -5,15 +5,19 @@ import static org.junit.Assert.assertFalse;
 import static org.junit.Assert.assertNotNull;
 import static org.junit.Assert.assertNull;
 import static org.junit.Assert.assertTrue;
+import static org.junit.Assert.fail;
 
 import android.app.AlarmManager;
 import android.content.Intent;
 import com.sun.net.httpserver.HttpExchange;
 import com.sun.net.httpserver.HttpHandler;
 import com.sun.net.httpserver.HttpServer;
+import dev.muster.agent.core.Status;
+import java.io.IOException;
 import java.net.InetAddress;
 import java.net.InetSocketAddress;
 import java.nio.charset.StandardCharsets;
+import java.util.Base64;
 import org.junit.After;
 import org.junit.Before;
 import org.junit.Test;
@@ -25,13 +29,14 @@ public final class KeeperTest extends Client {
     private volatile int status;
     private volatile String answer;
     private Keeper keeper;
+    private final Keys signer = new Keys(); // the service's
 
     @Before
     public void service() throws Exception {
         service = HttpServer.create(new InetSocketAddress(InetAddress.getLoopbackAddress(), 0), 0);
         service.createContext("/", new HttpHandler() {
             @Override
-            public void handle(HttpExchange e) throws java.io.IOException {
+            public void handle(HttpExchange e) throws IOException {
                 byte[] body = answer.getBytes(StandardCharsets.UTF_8);
                 e.sendResponseHeaders(status, body.length);
                 e.getResponseBody().write(body);
@@ -39,7 +44,10 @@ public final class KeeperTest extends Client {
             }
         });
         service.start();
-        keeper = new Keeper(app, new Keys());
+        Keys keys = new Keys();
+        keys.create("device-a");
+        signer.create("k");
+        keeper = new Keeper(app, keys);
     }
 
     @After
@@ -50,7 +58,34 @@ public final class KeeperTest extends Client {
     private void take(int code, String body) throws Exception {
         status = code;
         answer = body;
-        keeper.take(code("http://127.0.0.1:" + service.getAddress().getPort()));
+        keeper.take(code(address()));
+    }
+
+    private String address() {
+        return "http://127.0.0.1:" + service.getAddress().getPort();
+    }
+
+    private String spki() throws Exception {
+        return signer.key("k").publicKey().spki;
+    }
+
+    /** seal is an envelope of the service. */
+    private String seal(String kind, String message) throws Exception {
+        Base64.Encoder encoder = Base64.getUrlEncoder().withoutPadding();
+        String payload = encoder.encodeToString(message.getBytes(StandardCharsets.UTF_8));
+        byte[] signature = signer.key("k").sign(("muster-service-v1\n" + kind + "\nk\n" + payload).getBytes(StandardCharsets.UTF_8));
+        return "{\"kind\":\"" + kind + "\",\"payload\":\"" + payload + "\",\"keyId\":\"k\",\"sig\":\"" + encoder.encodeToString(signature)
+                + "\"}";
+    }
+
+    /** enrollment is the service's answer to a code. */
+    private String enrollment(String device) throws Exception {
+        return "{\"deviceId\":\"" + device + "\",\"serverTime\":1,\"commandKeys\":[{\"id\":\"k\",\"key\":{\"alg\":\"es256\",\"spki\":\"" + spki()
+                + "\"},\"notBefore\":1}],\"nextSeconds\":60}";
+    }
+
+    private String id() throws Exception {
+        return Status.read(files.directory).deviceId;
     }
 
     private void await(String what, boolean refused) throws Exception {
@@ -67,8 +102,7 @@ public final class KeeperTest extends Client {
     public void aSpentTokenTakesAnotherCode() throws Exception {
         take(403, "{\"error\":\"bad_token\",\"message\":\"create a new one\"}");
         await("create a new one", true);
-        take(200, "{\"deviceId\":\"d9\",\"serverTime\":1,\"commandKeys\":[{\"id\":\"k\",\"key\":{\"alg\":\"es256\",\"spki\":\"" + Keys.spki()
-                + "\"},\"notBefore\":1}],\"nextSeconds\":60}");
+        take(200, enrollment("d9"));
         for (int i = 0; i < 200 && keeper.state() != Keeper.State.ENROLLED; i++) {
             Thread.sleep(20);
         }
@@ -89,6 +123,57 @@ public final class KeeperTest extends Client {
         service.stop(0);
         take(200, "");
         await("cannot reach the service", false);
+    }
+
+    /** superseded has an enrolled device hear, signed, that another device stands in its place. */
+    private void superseded() throws Exception {
+        enrolled(app, address(), spki());
+        status = 410;
+        answer = "{\"error\":\"ended\",\"message\":\"\",\"signed\":" + seal("tombstone", "{\"deviceId\":\"d1\",\"action\":\"superseded\"}") + "}";
+        keeper.start();
+        reach(Keeper.State.SUPERSEDED);
+    }
+
+    private void reach(Keeper.State wanted) throws Exception {
+        for (int i = 0; i < 400 && keeper.state() != wanted; i++) {
+            Thread.sleep(20);
+        }
+        assertEquals(keeper.trouble(), wanted, keeper.state());
+    }
+
+    @Test
+    public void aSupersededDeviceKeepsItsPolicyAndTakesACode() throws Exception {
+        superseded();
+        assertTrue(keeper.trouble(), keeper.trouble().contains("another device has enrolled as this one"));
+        assertTrue("it keeps its identity", files.enrolled());
+        assertTrue("it stays the owner", fake.owner);
+        String before = id();
+        take(403, "{\"error\":\"bad_token\",\"message\":\"create a new one\"}");
+        for (int i = 0; i < 400 && files.code() != null; i++) {
+            Thread.sleep(20);
+        }
+        assertNull("a code that is refused goes", files.code());
+        assertEquals("the former identity stays", before, id());
+        reach(Keeper.State.SUPERSEDED);
+        take(200, enrollment("d9"));
+        for (int i = 0; i < 400 && !id().equals("d9"); i++) {
+            Thread.sleep(20);
+        }
+        assertEquals("d9", id());
+        reach(Keeper.State.ENROLLED);
+        assertNull(files.code());
+    }
+
+    @Test
+    public void anEnrolledDeviceTakesNoCode() throws Exception {
+        enrolled(app);
+        try {
+            keeper.take(code("https://other.example"));
+            fail("it took another service's code");
+        } catch (IOException e) {
+            assertTrue(e.getMessage(), e.getMessage().contains("enrolled already"));
+        }
+        assertNull(files.code());
     }
 
     @Test
