@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -80,6 +81,43 @@ func TestAndroidApp_NotAnApp(t *testing.T) {
 	_, err := service.New(t.Context(), settings, service.Options{Now: lab.Now, Logger: slog.New(slog.DiscardHandler)})
 	if err == nil || !strings.Contains(err.Error(), "MUSTER_AGENT_APK") || !strings.Contains(err.Error(), path) {
 		t.Errorf("got %v", err)
+	}
+}
+
+// The doctor finds an app that keeps the service from starting.
+func TestDoctor_AndroidApp(t *testing.T) {
+	t.Parallel()
+	lab, dir := servertest.New(t), t.TempDir()
+	text, unreadable := filepath.Join(dir, "text.apk"), filepath.Join(dir, "unreadable.apk")
+	if err := os.WriteFile(text, []byte("text"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Symlink(unreadable, unreadable); err != nil { // also for root
+		t.Fatal(err)
+	}
+	for path, want := range map[string]struct {
+		status service.Severity
+		says   string
+	}{
+		"":                               {service.Fine, "none"},
+		"../apk/testdata/signed.apk":     {service.Fine, "signed by CN="},
+		filepath.Join(dir, "absent.apk"): {service.Failed, "no such file"},
+		unreadable:                       {service.Failed, "unreadable.apk"},
+		text:                             {service.Failed, "not a signed Android app"},
+		dir:                              {service.Failed, "not an Android app"},
+	} {
+		settings := lab.Config()
+		settings.AgentAPK = path
+		findings := service.Diagnose(t.Context(), settings, lab.Now)
+		found := slices.IndexFunc(findings, func(f service.Finding) bool { return f.Check == "Android app" })
+		if found < 0 {
+			t.Errorf("%q: not checked", path)
+			continue
+		}
+		f := findings[found]
+		if f.Status != want.status || !strings.Contains(f.Detail, want.says) || (f.Remedy == "") != (f.Status == service.Fine) {
+			t.Errorf("%q: %+v, want %+v", path, f, want)
+		}
 	}
 }
 

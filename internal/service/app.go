@@ -28,3 +28,16 @@ func inCodes(app *apk.App, settings config.Service) agentserver.App {
 	}
 	return agentserver.App{Checksum: app.Checksum, Location: settings.AgentAPKURL}
 }
+
+// app checks the Android app. The service does not start with one that it cannot use.
+func (d *doctor) app() {
+	const check = "Android app"
+	switch app, err := openApp(d.settings); {
+	case err != nil:
+		d.note(check, Failed, err.Error(), "name an app that apksigner signed and this user may read (make app), or leave MUSTER_AGENT_APK empty")
+	case app == nil:
+		d.note(check, Fine, "none: the QR codes of own-agent policies install nothing", "")
+	default:
+		d.note(check, Fine, "signed by "+app.Signer, "")
+	}
+}

@@ -57,6 +57,7 @@ func Diagnose(ctx context.Context, settings config.Service, now func() time.Time
 	d.listens(ctx)
 	d.publicURL(ctx)
 	d.certificate()
+	d.app()
 	if d.settings.Platform.Check() == nil {
 		d.platform(ctx)
 	}
