@@ -189,13 +189,16 @@ type arguments struct {
 	PackageName string `json:"packageName"`
 }
 
+// errUnreadable is what becomes of a command whose arguments are not its type's.
+var errUnreadable = errors.New("the command's arguments cannot be read")
+
 // perform does what the command says. Text from the service reaches the device
 // as arguments only.
 func (a *Agent) perform(ctx context.Context, c protocol.Command) (string, error) {
 	var args arguments
 	if len(c.Args) > 0 {
 		if err := json.Unmarshal(c.Args, &args); err != nil {
-			return "", fmt.Errorf("the command's arguments cannot be read: %w", err)
+			return "", errUnreadable
 		}
 	}
 	if a.link.companion() && !forCompanions(c.Type) {

@@ -18,6 +18,9 @@ func WaitUnderGuard(d time.Duration, until int64, now func() time.Time) time.Dur
 	return (&Agent{options: Options{Now: now}, applied: applied{Guard: &guard{Until: until}}}).guarded(d)
 }
 
+// Connectivity are the settings under the lock-out guard.
+func Connectivity() []string { return connectivity[:] }
+
 // Settled reports whether what a device shows is what was asked for.
 func Settled(want, got string) bool { return settled(want, got) }
 

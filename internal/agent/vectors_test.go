@@ -51,6 +51,10 @@ func TestVectorsAreGolden(t *testing.T) {
 		"envelopes": vectorEnvelopes(t, key, public),
 		"journal":   vectorJournal(t),
 		"settled":   vectorSettled(),
+		"guarded":   agent.Connectivity(),
+		"now":       int64(commandsNow),
+		"commands":  vectorCommands(t, key),
+		"document":  policyEnvelope(t, key),
 	}
 	var text bytes.Buffer
 	encoder := json.NewEncoder(&text)
@@ -111,6 +115,16 @@ func vectorEnvelopes(t *testing.T, key protocol.PrivateKey, public protocol.Publ
 			t.Fatal(err)
 		}
 		all = append(all, object{"kind": one.kind, "envelope": sealed, "payload": string(payload)})
+	}
+	return all
+}
+
+// vectorCommands are the signed commands of the command matrix.
+func vectorCommands(t *testing.T, key protocol.PrivateKey) object {
+	t.Helper()
+	all := object{}
+	for _, kind := range commandTypes() {
+		all[kind] = object{"intime": commandEnvelope(t, key, commandOf(kind, false)), "late": commandEnvelope(t, key, commandOf(kind, true))}
 	}
 	return all
 }

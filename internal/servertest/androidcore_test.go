@@ -51,6 +51,7 @@ type javaPhone struct {
 	classes, state string
 	flags          []string // of the JVM
 	assetID        string
+	deviceID       string
 }
 
 // newJavaPhone skips the test where there is no JDK.
@@ -128,7 +129,7 @@ func (p *javaPhone) enroll(site *servertest.Site, client servertest.Client, by s
 	if d.CommandAlgorithm != protocol.ES256 || d.Key.Algorithm != protocol.ES256 {
 		p.t.Errorf("the device's keys are %s and %s, want ES256", d.Key.Algorithm, d.CommandAlgorithm)
 	}
-	p.assetID = d.AssetID
+	p.assetID, p.deviceID = d.AssetID, id
 }
 
 // The Android app's core, on a JVM, against the real service: it enrolls, holds
@@ -214,66 +215,67 @@ func TestAndroidCore_DiesAtEveryStep(t *testing.T) {
 // and that are old: the device goes on.
 func TestAndroidCore_BadNetworkAndClock(t *testing.T) {
 	t.Parallel()
-	lab := servertest.New(t)
-	p := newJavaPhone(t)
-	site, replica := lab.NewAgentSite("acme", "CAMERA=BLOCK"), lab.Start()
-	client := site.Client(replica, access.All)
-	_, server := servertest.AgentToken(t, client.QRCode(site.Policy, map[string]any{}))
-	way := &badWay{to: server}
-	front := httptest.NewServer(way)
-	t.Cleanup(front.Close)
-	p.enroll(site, client, front.URL)
-	message := func(what string, run func()) {
-		t.Helper()
-		shown := len(p.device().Shown)
-		client.Post("/assets/"+p.assetID+"/commands/message", bodies()["message"]).Want(t, 200)
-		run()
-		if got := len(p.device().Shown) - shown; got != 1 {
-			t.Errorf("%s: %d messages were shown, want 1", what, got)
-		}
-	}
-	for _, wrong := range []string{"31536000000", "-31536000000"} {
-		message("a clock off by "+wrong, func() {
-			if out, err := p.command([]string{"-Dmuster.clock=" + wrong}, "run", "--once").CombinedOutput(); err != nil {
-				t.Errorf("with a clock off by %s: %v\n%s", wrong, err, out)
+	servertest.OnEach(t, func(t *testing.T, lab *servertest.Lab) {
+		p := newJavaPhone(t)
+		site, replica := lab.NewAgentSite("acme", "CAMERA=BLOCK"), lab.Start()
+		client := site.Client(replica, access.All)
+		_, server := servertest.AgentToken(t, client.QRCode(site.Policy, map[string]any{}))
+		way := &badWay{to: server}
+		front := httptest.NewServer(way)
+		t.Cleanup(front.Close)
+		p.enroll(site, client, front.URL)
+		message := func(what string, run func()) {
+			t.Helper()
+			shown := len(p.device().Shown)
+			client.Post("/assets/"+p.assetID+"/commands/message", bodies()["message"]).Want(t, 200)
+			run()
+			if got := len(p.device().Shown) - shown; got != 1 {
+				t.Errorf("%s: %d messages were shown, want 1", what, got)
 			}
+		}
+		for _, wrong := range []string{"31536000000", "-31536000000"} {
+			message("a clock off by "+wrong, func() {
+				if out, err := p.command([]string{"-Dmuster.clock=" + wrong}, "run", "--once").CombinedOutput(); err != nil {
+					t.Errorf("with a clock off by %s: %v\n%s", wrong, err, out)
+				}
+			})
+		}
+		message("a lost answer", func() {
+			way.set(func(n int) bool { return n == 0 }, false)
+			if out, err := p.try("run", "--once"); err == nil {
+				t.Errorf("the answer was lost, and it said %q", out)
+			}
+			way.set(nil, false)
+			lab.Advance(2 * time.Minute)
+			p.must("run", "--once")
 		})
-	}
-	message("a lost answer", func() {
-		way.set(func(n int) bool { return n == 0 }, false)
-		if out, err := p.try("run", "--once"); err == nil {
-			t.Errorf("the answer was lost, and it said %q", out)
+		message("requests that arrive twice", func() {
+			way.set(nil, true)
+			p.must("run", "--once")
+			way.set(nil, false)
+		})
+		way.keep("/checkin")
+		p.must("run", "--once")
+		other := lab.AgentPolicy(site.Company, "Other", "SMS=BLOCK").PathName()
+		client.Post("/assets/"+p.assetID+"/commands/change-policy", map[string]string{"policyId": other}).Want(t, 200)
+		_, _ = p.try("run", "--once") // is answered with what was good before
+		if p.device().Settings["SMS"] != "" {
+			t.Error("the change of policy arrived by an old answer")
+		}
+		way.forget()
+		p.must("run", "--once")
+		if s := p.device(); s.Settings["SMS"] != "BLOCK" || s.Settings["CAMERA"] != "" {
+			t.Errorf("after the change of policy the device is %+v", s.Settings)
+		}
+		way.set(func(int) bool { return true }, false)
+		if out, err := p.try("rotate"); err == nil {
+			t.Errorf("the answer to the rotation was lost, and it said %q", out)
 		}
 		way.set(nil, false)
-		lab.Advance(2 * time.Minute)
-		p.must("run", "--once")
+		message("after a rotation whose answer was lost", func() { p.must("run", "--once") })
+		p.must("unenroll")
+		awaitStatus(t, site, client, p.assetID, "DELETED")
 	})
-	message("requests that arrive twice", func() {
-		way.set(nil, true)
-		p.must("run", "--once")
-		way.set(nil, false)
-	})
-	way.keep("/checkin")
-	p.must("run", "--once")
-	other := lab.AgentPolicy(site.Company, "Other", "SMS=BLOCK").PathName()
-	client.Post("/assets/"+p.assetID+"/commands/change-policy", map[string]string{"policyId": other}).Want(t, 200)
-	_, _ = p.try("run", "--once") // is answered with what was good before
-	if p.device().Settings["SMS"] != "" {
-		t.Error("the change of policy arrived by an old answer")
-	}
-	way.forget()
-	p.must("run", "--once")
-	if s := p.device(); s.Settings["SMS"] != "BLOCK" || s.Settings["CAMERA"] != "" {
-		t.Errorf("after the change of policy the device is %+v", s.Settings)
-	}
-	way.set(func(int) bool { return true }, false)
-	if out, err := p.try("rotate"); err == nil {
-		t.Errorf("the answer to the rotation was lost, and it said %q", out)
-	}
-	way.set(nil, false)
-	message("after a rotation whose answer was lost", func() { p.must("run", "--once") })
-	p.must("unenroll")
-	awaitStatus(t, site, client, p.assetID, "DELETED")
 }
 
 // badWay is between a device and its service.
@@ -348,17 +350,68 @@ func (w *badWay) carry(r *http.Request, body []byte) (int, http.Header, []byte) 
 	return response.StatusCode, response.Header, answer
 }
 
+// coreTool runs a program of android/test/core beside the app's core.
+func (p *javaPhone) coreTool(name string, args ...string) string {
+	p.t.Helper()
+	out := p.t.TempDir()
+	compile := exec.CommandContext(p.t.Context(), "javac", "-encoding", "UTF-8", "-proc:none", "-cp", p.classes, "-d", out,
+		"../../android/test/core/dev/muster/agent/core/"+name+".java")
+	if said, err := compile.CombinedOutput(); err != nil {
+		p.t.Fatalf("%v: %v\n%s", compile.Args, err, said)
+	}
+	run := exec.CommandContext(p.t.Context(), "java", append([]string{"-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", "-cp", out + string(os.PathListSeparator) + p.classes,
+		"dev.muster.agent.core." + name}, args...)...)
+	said, err := run.Output()
+	if err != nil {
+		p.t.Fatalf("%s: %v", name, errors.Join(err, stderrOf(err)))
+	}
+	return string(said)
+}
+
+func stderrOf(err error) error {
+	if exit := (*exec.ExitError)(nil); errors.As(err, &exit) {
+		return errors.New(string(exit.Stderr))
+	}
+	return nil
+}
+
 // The app's core signs, reads and writes what the Go agent and the service do.
 func TestAndroidCore_Vectors(t *testing.T) {
 	t.Parallel()
-	p := newJavaPhone(t)
-	out := t.TempDir()
-	for _, args := range [][]string{
-		{"javac", "-encoding", "UTF-8", "-proc:none", "-cp", p.classes, "-d", out, "../../android/test/core/dev/muster/agent/core/Vectors.java"},
-		{"java", "-cp", out + string(os.PathListSeparator) + p.classes, "dev.muster.agent.core.Vectors", "../../android/test/vectors.json"},
-	} {
-		if said, err := exec.CommandContext(t.Context(), args[0], args[1:]...).CombinedOutput(); err != nil {
-			t.Fatalf("%v: %v\n%s", args, err, said)
+	newJavaPhone(t).coreTool("Vectors", "../../android/test/vectors.json")
+}
+
+// Every command from every state of the journal comes to the same in the app's core
+// as in the Go agent, which wrote the table.
+func TestAndroidCore_CommandMatrix(t *testing.T) {
+	t.Parallel()
+	want, err := os.ReadFile("../../android/test/commands.tsv")
+	if err != nil {
+		t.Fatal(err)
+	}
+	rows := map[string]bool{}
+	for line := range strings.Lines(string(want)) {
+		rows[line] = !strings.HasPrefix(line, "#")
+	}
+	devices, err := os.MkdirTemp("/dev/shm", "muster-test-") // ten thousand writes are forced to the disk
+	if err != nil {
+		devices = t.TempDir()
+	}
+	t.Cleanup(func() { _ = os.RemoveAll(devices) })
+	compared := 0
+	for line := range strings.Lines(newJavaPhone(t).coreTool("Commands", devices, "../../android/test/vectors.json")) {
+		if !rows[line] {
+			t.Errorf("the app's core has another row:\n%s", line)
 		}
+		rows[line] = false
+		compared++
+	}
+	for line, missing := range rows {
+		if missing {
+			t.Errorf("the app's core lacks the row\n%s", line)
+		}
+	}
+	if compared < 500 {
+		t.Errorf("%d rows were compared", compared)
 	}
 }

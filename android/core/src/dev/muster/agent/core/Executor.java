@@ -143,19 +143,29 @@ final class Executor {
 
     /** perform does what the command says. Text from the service reaches the device as arguments only. */
     private String perform(Command c) throws IOException {
-        Fields args = c.args == null ? Json.object("{}") : Fields.of(c.args);
+        String title;
+        String body;
+        String packageName;
+        try {
+            Fields args = c.args == null ? Json.object("{}") : Fields.of(c.args);
+            title = args.text("title");
+            body = args.text("body");
+            packageName = args.text("packageName");
+        } catch (JsonException e) {
+            throw DeviceException.failed("the command's arguments cannot be read");
+        }
         if (agent.link.identity().companion() && !c.type.equals(Command.MESSAGE) && !c.reports()) {
             throw DeviceException.unsupported("a companion has no power over its device");
         }
         switch (c.type) {
             case Command.MESSAGE:
                 Action show = new Action(Action.Kind.SHOW_MESSAGE, c.id);
-                show.title = args.text("title");
-                show.body = args.text("body");
+                show.title = title;
+                show.body = body;
                 return agent.device.act(show);
             case Command.LAUNCH:
                 Action open = new Action(Action.Kind.OPEN_APP, c.id);
-                open.packageName = args.text("packageName");
+                open.packageName = packageName;
                 return agent.device.act(open);
             case Command.REBOOT:
                 return agent.device.act(new Action(Action.Kind.RESTART, c.id));

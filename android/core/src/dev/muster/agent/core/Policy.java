@@ -17,7 +17,7 @@ final class Policy {
     /** GUARD_TIME is how long after a change of connectivity the device may be out of touch before it is taken back. */
     private static final long GUARD_TIME = 5L * 60 * 1000;
     /** CONNECTIVITY are the settings that can cut a device off. */
-    private static final List<String> CONNECTIVITY =
+    static final List<String> CONNECTIVITY =
             Arrays.asList("WIFI_STATE", "CONFIGURE_WIFI", "AIRPLANE_MODE", "VPN_CONFIGURATION", "MINIMUM_WIFI_SECURITY");
 
     private final Agent agent;

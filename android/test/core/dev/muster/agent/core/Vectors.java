@@ -31,6 +31,7 @@ public final class Vectors {
                 new String(Rotation.message(rotate.text("device"), key, rotate.number("sequence")), Text.UTF_8));
         envelopes(key, all.objects("envelopes"));
         journal(all.texts("journal"));
+        same("settings under the lock-out guard", all.texts("guarded"), Policy.CONNECTIVITY);
         for (Fields s : all.objects("settled")) {
             check("settled " + s.map(), Settings.settled(s.text("want"), s.text("got")) == s.flag("settled"));
         }
@@ -100,6 +101,26 @@ public final class Vectors {
         check("the journal stays bounded", file.length() < 2 << 20);
         journal.write(Entry.received(new Command("d", "after", "REBOOT", null, 0, 0), 9));
         check("lines after the swap are in the file", Journal.load(file).entry("after") != null);
+        journal.close();
+        Files.delete(file.toPath());
+        forgets(file);
+    }
+
+    /** forgets: an agent that runs for months forgets what was finished long ago without a restart. */
+    private static void forgets(File file) throws IOException {
+        Journal journal = Journal.open(file, 0);
+        long day = 24L * 60 * 60 * 1000;
+        for (int d = 0; d < 90; d++) {
+            Entry[] entries = new Entry[500];
+            for (int n = 0; n < entries.length; n++) {
+                entries[n] = Entry.received(new Command("d", "d" + d + "-" + n, "REBOOT", null, 0, 0), 0).confirmed(d * day);
+            }
+            journal.write(entries);
+        }
+        int known = journal.entries(Entry.CONFIRMED).size();
+        check("it remembers 30 days: " + known, known >= 31 * 500 && known <= 62 * 500);
+        check("the first is forgotten", journal.entry("d0-0") == null);
+        check("the file has " + file.length(), file.length() < 12 << 20);
         journal.close();
     }
 
