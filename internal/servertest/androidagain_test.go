@@ -2,9 +2,11 @@ package servertest_test
 
 import (
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/musterhq/muster/internal/access"
 	"github.com/musterhq/muster/internal/servertest"
@@ -90,4 +92,70 @@ func TestAndroidCore_ReleasesAllAfterDamage(t *testing.T) {
 	if s := p.device(); !s.Released || len(s.Settings) != 0 {
 		t.Errorf("the device is %+v", s)
 	}
+}
+
+// full is the agent on a device whose storage is full: no file can grow.
+func (p *javaPhone) full(args ...string) (string, error) {
+	run := p.command([]string{"-XX:-UsePerfData"}, args...)
+	run.Args = append([]string{"sh", "-c", `ulimit -f 0; exec "$0" "$@"`}, run.Args...)
+	sh, err := exec.LookPath("sh")
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	run.Path = sh
+	out, err := run.CombinedOutput()
+	return string(out), err
+}
+
+// With full storage nothing is begun that could not be remembered; once there is
+// room, each command takes effect, and once.
+func TestAndroidCore_StorageFull(t *testing.T) {
+	t.Parallel()
+	lab := servertest.New(t)
+	p := newJavaPhone(t)
+	site, replica := lab.NewAgentSite("acme", "CAMERA=BLOCK"), lab.Start()
+	client := site.Client(replica, access.All)
+	p.enroll(site, client, "")
+	client.Post("/assets/"+p.assetID+"/commands/message", bodies()["message"]).Want(t, 200)
+	for range 2 {
+		if out, err := p.full("run", "--once"); err == nil {
+			t.Errorf("with full storage it said %q", out)
+		}
+	}
+	if n := len(p.device().Shown); n != 0 {
+		t.Errorf("%d messages were shown that it could not remember", n)
+	}
+	lab.Advance(2 * time.Minute) // what was offered is offered again
+	p.must("run", "--once")
+	site.Settled(client, p.assetID, "SUCCESS")
+	if n := len(p.device().Shown); n != 1 {
+		t.Errorf("%d messages were shown", n)
+	}
+}
+
+// A key that changes while the device is being erased is no way out of that, and a
+// wipe that comes while the key changes does not lose it.
+func TestAndroidCore_RotatesDuringAWipe(t *testing.T) {
+	t.Parallel()
+	servertest.OnEach(t, func(t *testing.T, lab *servertest.Lab) {
+		site, replica := lab.NewAgentSite("acme", "CAMERA=BLOCK"), lab.Start()
+		for _, step := range []string{"before received", "before started", "after started", "before done"} {
+			p := newJavaPhone(t)
+			client := site.Client(replica, access.All)
+			p.enroll(site, client, "")
+			client.Post("/assets/"+p.assetID+"/commands/wipe", nil).Want(t, 200)
+			p.dies(step)
+			p.must("rotate")
+			lab.Advance(2 * time.Minute)
+			p.must("run", "--once")
+			site.FallSilent()
+			awaitStatus(t, site, client, p.assetID, "DELETED")
+			if !p.device().Wiped {
+				t.Errorf("died %q, then changed its key: it is not wiped", step)
+			}
+			if out, err := p.try("status"); err == nil {
+				t.Errorf("died %q: it still has an identity: %s", step, out)
+			}
+		}
+	})
 }

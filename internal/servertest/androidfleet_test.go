@@ -82,7 +82,7 @@ func TestAndroidCore_ManyDevices(t *testing.T) {
 	if journal > 1<<20 {
 		t.Errorf("a journal has %d bytes", journal)
 	}
-	t.Logf("%d devices: %d bytes of memory, the largest journal %d", devices, heap, journal)
+	t.Logf("%d devices: %d bytes of memory, %d at the beginning, the largest journal %d", devices, heap, warm, journal)
 	in.Close()
 	if err := run.Wait(); err != nil {
 		t.Errorf("%v: %s", err, said.String())
