@@ -1,10 +1,12 @@
-// Package budget is the ten calls a minute that every caller has (contract 8).
+// Package budget is the ten calls a minute that every key and connection has
+// (contract 8), and the ceiling of people in the portal.
 package budget
 
 import (
 	"context"
 	"time"
 
+	"github.com/musterhq/muster/internal/access"
 	"github.com/musterhq/muster/internal/operation"
 )
 
@@ -13,6 +15,9 @@ import (
 const (
 	Limit  = 10
 	Window = time.Minute
+	// PeopleLimit is how many calls a portal user has in a window. It protects
+	// the service; the contract's budget is for keys and connections.
+	PeopleLimit = 60
 )
 
 // Store counts calls, exactly, over all replicas.
@@ -30,14 +35,17 @@ type Limiter struct {
 	Now   func() time.Time
 }
 
-// Spend spends one call of the key's budget.
-func (l Limiter) Spend(ctx context.Context, key string) (operation.Allowance, error) {
-	now := l.Now()
-	used, spent, closes, err := l.Store.Spend(ctx, key, Limit, Window, now)
+// Spend spends one call of the principal's budget.
+func (l Limiter) Spend(ctx context.Context, p access.Principal) (operation.Allowance, error) {
+	now, limit := l.Now(), Limit
+	if p.Kind == access.User {
+		limit = PeopleLimit
+	}
+	used, spent, closes, err := l.Store.Spend(ctx, p.BudgetKey(), limit, Window, now)
 	if err != nil {
 		return operation.Allowance{}, err
 	}
 	return operation.Allowance{
-		Spent: spent, Limit: Limit, Remaining: max(0, Limit-used), Reset: closes.Sub(now), Window: Window,
+		Spent: spent, Limit: limit, Remaining: max(0, limit-used), Reset: closes.Sub(now), Window: Window,
 	}, nil
 }

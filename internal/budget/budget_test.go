@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/musterhq/muster/internal/access"
 	"github.com/musterhq/muster/internal/budget"
 	"github.com/musterhq/muster/internal/database"
 )
@@ -27,6 +28,24 @@ func newLimiter(t *testing.T, now *atomic.Int64) budget.Limiter {
 	return budget.Limiter{Store: db, Now: clock}
 }
 
+func key(id string) access.Principal { return access.Principal{Kind: access.APIKey, ID: id} }
+
+// A person in the portal has sixty; a connection has ten, as a key does.
+func TestSpend_People(t *testing.T) {
+	t.Parallel()
+	var now atomic.Int64
+	now.Store(1_800_000_000_000)
+	l := newLimiter(t, &now)
+	for kind, most := range map[access.Kind]int{access.User: 60, access.Connection: 10, access.APIKey: 10} {
+		for i := range most + 1 {
+			got, err := l.Spend(t.Context(), access.Principal{Kind: kind, ID: "x"})
+			if err != nil || got.Spent != (i < most) || got.Limit != most || got.Remaining != max(0, most-1-i) {
+				t.Fatalf("%s, call %d: %+v, %v", kind, i+1, got, err)
+			}
+		}
+	}
+}
+
 func TestTenAMinute(t *testing.T) {
 	t.Parallel()
 	var now atomic.Int64
@@ -34,7 +53,7 @@ func TestTenAMinute(t *testing.T) {
 	l := newLimiter(t, &now)
 	for i := range 12 {
 		now.Add(1000)
-		got, err := l.Spend(t.Context(), "API_KEY:k1")
+		got, err := l.Spend(t.Context(), key("k1"))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -43,11 +62,11 @@ func TestTenAMinute(t *testing.T) {
 			t.Errorf("call %d: %+v", i+1, got)
 		}
 	}
-	if other, err := l.Spend(t.Context(), "API_KEY:k2"); err != nil || !other.Spent {
+	if other, err := l.Spend(t.Context(), key("k2")); err != nil || !other.Spent {
 		t.Errorf("another key: %+v, %v", other, err)
 	}
 	now.Add(60_000)
-	if again, err := l.Spend(t.Context(), "API_KEY:k1"); err != nil || !again.Spent || again.Remaining != 9 {
+	if again, err := l.Spend(t.Context(), key("k1")); err != nil || !again.Spent || again.Remaining != 9 {
 		t.Errorf("the next window: %+v, %v", again, err)
 	}
 }
@@ -61,7 +80,7 @@ func TestTenOfAHundredAtOnce(t *testing.T) {
 	var calls sync.WaitGroup
 	for range 100 {
 		calls.Go(func() {
-			got, err := l.Spend(t.Context(), "API_KEY:k1")
+			got, err := l.Spend(t.Context(), key("k1"))
 			if err != nil {
 				t.Error(err)
 			}

@@ -45,6 +45,17 @@ func (Type) Values() []string {
 	return values
 }
 
+// Destructive reports whether the type is one of the four that the company's
+// setting and limit of destructive commands bind.
+func (t Type) Destructive() bool {
+	switch t {
+	case WipeCompanyData, ResetScreenLock, ChangeScreenLockPassword, RelinquishOwnership:
+		return true
+	default:
+		return false
+	}
+}
+
 // State is where a command stands in the store.
 //
 //	(none) ──begin──► PREPARED ──accepted──► SENT ──device's word──► SUCCESS | ERROR

@@ -230,7 +230,7 @@ func (f *fixture) run(s *command.Service, o string, arguments map[string]any) (a
 // free is a budget without end.
 type free struct{}
 
-func (free) Spend(context.Context, string) (operation.Allowance, error) {
+func (free) Spend(context.Context, access.Principal) (operation.Allowance, error) {
 	return operation.Allowance{Spent: true}, nil
 }
 

@@ -105,11 +105,12 @@ func (r row) operation() operation.Operation {
 	if r.command.firstFour() {
 		o.Budget, o.Dialect = operation.BeforeValidation, operation.FirstFour
 	}
+	if r.command.Destructive() {
+		o.Needs, o.Gate = access.DevicesCommandDestructive|access.DevicesRead, access.DestructiveCommands
+	}
 	switch r.command {
 	case ChangePolicy:
 		o.Needs |= access.PoliciesRead
-	case WipeCompanyData, ResetScreenLock, ChangeScreenLockPassword, RelinquishOwnership:
-		o.Needs, o.Gate = access.DevicesCommandDestructive|access.DevicesRead, access.DestructiveCommands
 	case NotificationMessage: // contract 7.1: messages never return 502
 		o.Faults = []fault.Code{fault.NotFound, fault.Unsupported, fault.Refused, fault.Unavailable}
 	}

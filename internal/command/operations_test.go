@@ -45,6 +45,33 @@ func declared() map[string]struct {
 	}
 }
 
+// Whatever takes the permission for destructive commands is a command that the
+// company's limit counts, and nothing else is.
+func TestDefine_Destructive(t *testing.T) {
+	t.Parallel()
+	r := &operation.Registry{}
+	command.Define(r, &command.Service{})
+	counted := map[string]bool{}
+	for _, kind := range command.Types() {
+		if kind.Destructive() {
+			counted[string(kind)] = true
+		}
+	}
+	for _, o := range r.All() {
+		if (o.Gate == access.DestructiveCommands) != o.Needs.Has(access.DevicesCommandDestructive) {
+			t.Errorf("%s: gate %q, needs %s", o.Name, o.Gate, o.Needs)
+		}
+		for _, sample := range o.Samples {
+			if result, ok := sample.(command.Result); ok && counted[string(result.Type)] != (o.Gate == access.DestructiveCommands) {
+				t.Errorf("%s sends %s: counted %t", o.Name, result.Type, counted[string(result.Type)])
+			}
+		}
+	}
+	if len(counted) != 4 {
+		t.Errorf("%d types are counted: %v", len(counted), counted)
+	}
+}
+
 func TestDeclarations(t *testing.T) {
 	t.Parallel()
 	r := &operation.Registry{}

@@ -37,7 +37,8 @@ var ErrDoubt = errors.New("command: it is not known whether the store committed 
 type Store interface {
 	// Begin commits a command's intent and, if it is not nil, what is held for
 	// its device, together. A second intent with the same IdempotencyRef is not
-	// made: the first is returned instead. ErrDoubt: it is not known whether
+	// made: the first is returned instead. A destructive command beyond the
+	// company's limit is not made either: fault.RateLimited. ErrDoubt: it is not known whether
 	// anything was committed.
 	Begin(ctx context.Context, c Command, held *agentdevice.Delivery) (stored Command, begun bool, err error)
 	// Take makes a step if the command is in one of its From states, and

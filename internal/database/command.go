@@ -35,11 +35,18 @@ func scanCommand(r row) (c command.Command, err error) {
 // Begin commits a command's intent and what is held for its device, or returns
 // the one that has its IdempotencyRef already.
 func (db *DB) Begin(ctx context.Context, c command.Command, held *agentdevice.Delivery) (stored command.Command, begun bool, err error) {
-	err = db.statement(ctx, func(ctx context.Context, tx conn) error {
-		begun, err = db.beginCommand(ctx, tx, c, held)
-		return err
-	})
+	var refused error
+	if c.Type.Destructive() {
+		begun, refused, err = db.beginDestructive(ctx, c, held)
+	} else {
+		err = db.statement(ctx, func(ctx context.Context, tx conn) error {
+			begun, err = db.beginCommand(ctx, tx, c, held)
+			return err
+		})
+	}
 	switch {
+	case refused != nil:
+		return command.Command{}, false, refused
 	case err != nil && db.dialect.doubtful(err):
 		return command.Command{}, false, fmt.Errorf("%w: %w", command.ErrDoubt, err)
 	case err != nil:

@@ -22,6 +22,8 @@ type dialect interface {
 	// lock makes a SELECT in a transaction lock its rows; with skip it leaves out
 	// those that another has locked, for workers that share a queue.
 	lock(skip bool) string
+	// hold is lock for rows whose key stays.
+	hold() string
 	// follow returns the statements that run first, which ends in RETURNING, and,
 	// if it made a row, then, each of which has fromFirst where it reads from
 	// tables. Where the engine can, they are one statement, which saves the round
@@ -61,6 +63,7 @@ type sqliteDialect struct{}
 
 func (sqliteDialect) bind(query string) string { return query }
 func (sqliteDialect) lock(bool) string         { return "" }
+func (sqliteDialect) hold() string             { return "" }
 
 func (sqliteDialect) follow(first string, then ...string) []string {
 	return append([]string{first}, then...)
@@ -103,6 +106,8 @@ func (postgresDialect) lock(skip bool) string {
 	}
 	return " FOR UPDATE"
 }
+
+func (postgresDialect) hold() string { return " FOR NO KEY UPDATE" }
 
 func (postgresDialect) follow(first string, then ...string) []string {
 	var b strings.Builder

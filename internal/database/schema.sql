@@ -1,5 +1,5 @@
 -- The tables as the migrations leave them. Written by go test -run Schema -update.
--- Schema 13; programs from 2 may write.
+-- Schema 14; programs from 2 may write.
 
 CREATE TABLE activity (
     company_id TEXT NOT NULL,
@@ -250,6 +250,13 @@ CREATE TABLE company_domains (
     added_at BIGINT NOT NULL
 );
 CREATE INDEX company_domains_company ON company_domains (company_id, domain);
+CREATE TABLE destructive_uses (
+    company_id TEXT NOT NULL REFERENCES companies (id),
+    asset_id TEXT NOT NULL,
+    at BIGINT NOT NULL,
+    PRIMARY KEY (company_id, asset_id)
+);
+CREATE INDEX destructive_uses_at ON destructive_uses (company_id, at, asset_id);
 CREATE TABLE device_names (
     company_id TEXT NOT NULL,
     name TEXT NOT NULL,

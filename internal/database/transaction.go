@@ -21,6 +21,9 @@ type tx struct {
 // lock makes a SELECT lock its rows until the transaction ends.
 func (t *tx) lock() string { return t.db.dialect.lock(false) }
 
+// hold is lock for rows whose key stays: others may make rows that refer to them.
+func (t *tx) hold() string { return t.db.dialect.hold() }
+
 // skipLocked is lock that leaves out the rows that another has locked.
 func (t *tx) skipLocked() string { return t.db.dialect.lock(true) }
 

@@ -55,6 +55,7 @@ var rooms = map[string]layer{
 	"internal/provisioning": verb,
 	"internal/enrollment":   verb,
 	"internal/budget":       verb,
+	"internal/limit":        verb,
 	"internal/usb":          verb,
 
 	"internal/database":    adapter,

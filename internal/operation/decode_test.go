@@ -55,7 +55,7 @@ func caller() access.Principal {
 // plenty is a budget without an end.
 type plenty struct{}
 
-func (plenty) Spend(context.Context, string) (operation.Allowance, error) {
+func (plenty) Spend(context.Context, access.Principal) (operation.Allowance, error) {
 	return operation.Allowance{Spent: true, Limit: 10, Remaining: 9, Reset: time.Minute, Window: time.Minute}, nil
 }
 

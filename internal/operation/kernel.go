@@ -167,7 +167,7 @@ func (k *Kernel) Count(p access.Principal) error {
 func (k *Kernel) spend(ctx context.Context, o *Operation, p access.Principal, meta Meta, out *Outcome) error {
 	left := cmp.Or(meta.UsedUp, k.usedUp.find(p.BudgetKey(), k.now()))
 	if left == nil {
-		asked, err := k.limiter.Spend(ctx, p.BudgetKey())
+		asked, err := k.limiter.Spend(ctx, p)
 		if err != nil {
 			return NotSent(o, err)
 		}

@@ -27,11 +27,11 @@ type counted struct {
 	err   error
 }
 
-func (c *counted) Spend(_ context.Context, key string) (operation.Allowance, error) {
+func (c *counted) Spend(_ context.Context, p access.Principal) (operation.Allowance, error) {
 	if c.err != nil {
 		return operation.Allowance{}, c.err
 	}
-	c.spent = append(c.spent, key)
+	c.spent = append(c.spent, p.BudgetKey())
 	c.left--
 	return operation.Allowance{Spent: c.left >= 0, Limit: 10, Remaining: max(0, c.left), Reset: 30 * time.Second, Window: time.Minute}, nil
 }

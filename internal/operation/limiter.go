@@ -3,6 +3,8 @@ package operation
 import (
 	"context"
 	"time"
+
+	"github.com/musterhq/muster/internal/access"
 )
 
 // Allowance is what is left of a budget after an attempt to spend from it.
@@ -17,5 +19,5 @@ type Allowance struct {
 // Limiter spends one call of a principal's budget (contract 8). It is exact
 // under concurrency and over replicas.
 type Limiter interface {
-	Spend(ctx context.Context, budgetKey string) (Allowance, error)
+	Spend(ctx context.Context, p access.Principal) (Allowance, error)
 }

@@ -35,7 +35,7 @@ type rehearsal struct {
 	may    access.Permission
 }
 
-func (r *rehearsal) Spend(context.Context, string) (operation.Allowance, error) {
+func (r *rehearsal) Spend(context.Context, access.Principal) (operation.Allowance, error) {
 	return operation.Allowance{Spent: !r.spent, Limit: 10, Reset: 41500 * time.Millisecond, Window: time.Minute}, nil
 }
 

@@ -59,7 +59,7 @@ type budget struct {
 	spent int
 }
 
-func (b *budget) Spend(context.Context, string) (operation.Allowance, error) {
+func (b *budget) Spend(context.Context, access.Principal) (operation.Allowance, error) {
 	b.spent++
 	return b.left, b.err
 }

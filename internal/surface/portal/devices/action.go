@@ -9,6 +9,7 @@ import (
 	"github.com/musterhq/muster/internal/fault"
 	"github.com/musterhq/muster/internal/policy"
 	"github.com/musterhq/muster/internal/surface/portal/frame"
+	"github.com/musterhq/muster/internal/surface/web"
 )
 
 // action is something that can be done to a device: an operation of the
@@ -95,14 +96,20 @@ func findAction(operation string) (action, bool) {
 
 // needs is the right that the action takes.
 func (a action) needs() access.Right {
-	switch a.Type {
-	case command.WipeCompanyData, command.ResetScreenLock, command.ChangeScreenLockPassword, command.RelinquishOwnership:
+	switch {
+	case a.Type.Destructive():
 		return access.DestroyDevices
-	case command.ChangePolicy:
+	case a.Type == command.ChangePolicy:
 		return access.CommandDevices | access.ViewPolicies
 	default:
 		return access.CommandDevices
 	}
+}
+
+// proves reports whether it takes a fresh proof of identity: the device is lost
+// to the company, so a session that was left open must not be enough.
+func (a action) proves() bool {
+	return a.Type == command.WipeCompanyData || a.Type == command.RelinquishOwnership
 }
 
 // barred says why the person cannot take the action on the device; empty if
@@ -155,6 +162,10 @@ func (s *Section) command(v *frame.Visit) error {
 	back := frame.DevicePath(d.ID)
 	if name := (device{Asset: d}).name(); a.typed() && !policy.SameName(form.Get("confirm"), name) {
 		return v.Redirect(back, frame.Flash{Tone: frame.Bad, Text: "Nothing was sent: the name that you typed is not “" + name + "”."})
+	}
+	if a.proves() && !v.Proved() {
+		return v.Redirect(web.ProveAddress(back), frame.Flash{Tone: frame.Warn,
+			Text: "Confirm it's you, then choose “" + a.Label + "” again. Nothing was sent."})
 	}
 	result, err := v.Run(a.Operation, a.arguments(d.ID, form.Get), form.Get(frame.OnceField))
 	if err != nil {

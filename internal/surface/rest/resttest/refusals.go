@@ -64,7 +64,7 @@ type surface struct {
 	nothing bool  // the caller has no permission
 }
 
-func (s surface) Spend(context.Context, string) (operation.Allowance, error) {
+func (s surface) Spend(context.Context, access.Principal) (operation.Allowance, error) {
 	return operation.Allowance{Spent: !s.spent, Limit: 10, Remaining: 4, Reset: 41500 * time.Millisecond, Window: time.Minute}, nil
 }
 
