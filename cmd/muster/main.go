@@ -65,8 +65,8 @@ func run(args []string, in io.Reader, out, errOut io.Writer) int {
 		fmt.Fprintf(errOut, "muster: %s: see --help\n", cli.Message(err))
 		return exitUsage
 	}
-	env := &cli.Env{Context: ctx, In: in, Out: out, Err: errOut, Now: time.Now, User: hostUser(), Open: service.OpenDesk(time.Now),
-		Keeper: service.Keeper{Log: slog.New(slog.NewTextHandler(errOut, nil))}}
+	env := &cli.Env{Context: ctx, In: in, Out: out, Err: errOut, Now: time.Now, User: hostUser(), Open: service.OpenAdmin(time.Now),
+		Maintenance: service.Maintenance{Log: slog.New(slog.NewTextHandler(errOut, nil))}}
 	if err := chosen.Run(env, streams{errOut}); err != nil {
 		fmt.Fprintf(errOut, "muster: %s\n", cli.Message(err))
 		return exitFailed

@@ -82,7 +82,7 @@ func FuzzSealedCookies(f *testing.F) {
 		if len(b.Emails) > 5 || !b.Knows("eve@acme.test") {
 			t.Errorf("%q becomes the browser %+v", text, b)
 		}
-		if _, err := federation.Finish(t.Context(), sealedAs(access.PurposeJourney), access.Return{State: state}); fault.CodeOf(err) != fault.Refused {
+		if _, err := federation.Finish(t.Context(), sealedAs(access.PurposeProviderSignIn), access.Return{State: state}); fault.CodeOf(err) != fault.Refused {
 			t.Errorf("a journey in %q fits another state: %v", text, err)
 		}
 		if _, err := passkeys.FinishSignIn(t.Context(), sealedAs(access.PurposeChallenge), nil); err == nil {

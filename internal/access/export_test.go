@@ -2,7 +2,7 @@ package access
 
 // What cookies and tokens of a sign-in are sealed for.
 const (
-	PurposeBrowser   = purposeBrowser
-	PurposeJourney   = purposeJourney
-	PurposeChallenge = purposeChallenge
+	PurposeBrowser        = purposeBrowser
+	PurposeProviderSignIn = purposeProviderSignIn
+	PurposeChallenge      = purposeChallenge
 )

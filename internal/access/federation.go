@@ -94,8 +94,8 @@ type ProviderClient interface {
 	Check(ctx context.Context, p IdentityProvider) error
 	// Address is where the person is sent. If j.Proves is set, the provider is
 	// asked to have them sign in again although they are signed in there.
-	Address(ctx context.Context, p IdentityProvider, j Journey) (string, error)
-	Exchange(ctx context.Context, p IdentityProvider, secret string, j Journey, back Return) (Claims, error)
+	Address(ctx context.Context, p IdentityProvider, j ProviderSignIn) (string, error)
+	Exchange(ctx context.Context, p IdentityProvider, secret string, j ProviderSignIn, back Return) (Claims, error)
 }
 
 // Sealer seals with the service's own keys, which are not in the database.
@@ -109,7 +109,7 @@ type Federation struct {
 	Providers ProviderStore
 	Users     UserStore
 	Passkeys  PasskeyStore
-	Steps     StepStore
+	Steps     PendingStore
 	Client    ProviderClient
 	Sealer    Sealer
 	Now       func() time.Time
@@ -162,7 +162,7 @@ func (s Federation) Save(ctx context.Context, by UserAccount, p IdentityProvider
 // Arrival is a person who came back from their company's provider.
 type Arrival struct {
 	User    UserAccount
-	Journey Journey
+	Journey ProviderSignIn
 	// ProvedAt is when the provider last asked the person to sign in; zero if it
 	// does not say.
 	ProvedAt time.Time
@@ -262,7 +262,7 @@ func (s Federation) linkFirst(ctx context.Context, p IdentityProvider, c Claims,
 	if err != nil {
 		return err
 	}
-	a.Confirm, err = Begin(ctx, s.Steps, Step{Kind: LinkingIdentity, CompanyID: u.CompanyID, UserID: u.ID, Data: data, ExpiresAt: s.Now().Add(StepLife)})
+	a.Confirm, err = Begin(ctx, s.Steps, PendingSignIn{Kind: LinkingIdentity, CompanyID: u.CompanyID, UserID: u.ID, Data: data, ExpiresAt: s.Now().Add(PendingLife)})
 	return err
 }
 

@@ -11,11 +11,11 @@ import (
 // InvitationStore keeps invitations. Each method decides and records in one
 // transaction.
 type InvitationStore interface {
-	// Step shows an invitation and leaves it.
-	Step(ctx context.Context, token SecretHash, kind StepKind) (Step, error)
+	// PendingSignIn shows an invitation and leaves it.
+	Step(ctx context.Context, token SecretHash, kind PendingKind) (PendingSignIn, error)
 	// BeginInvitation replaces the user's invitations and returns the user;
 	// fault.Refused for one who has a way to sign in, or ever signed in.
-	BeginInvitation(ctx context.Context, token SecretHash, s Step) (UserAccount, error)
+	BeginInvitation(ctx context.Context, token SecretHash, s PendingSignIn) (UserAccount, error)
 	// AcceptInvitation takes an invitation and sets its user's password; by is
 	// who made it. It is fault.NotFound or fault.Refused if it is over.
 	AcceptInvitation(ctx context.Context, token SecretHash, passwordHash, by string) (UserAccount, error)
@@ -40,7 +40,7 @@ func (s Invitations) Begin(ctx context.Context, by, u UserAccount) (string, erro
 		return "", err
 	}
 	token := NewSecret("mst_")
-	_, err = s.Store.BeginInvitation(ctx, HashSecret(token), Step{Kind: Invitation, CompanyID: u.CompanyID, UserID: u.ID,
+	_, err = s.Store.BeginInvitation(ctx, HashSecret(token), PendingSignIn{Kind: Invitation, CompanyID: u.CompanyID, UserID: u.ID,
 		Data: data, ExpiresAt: s.Now().Add(InvitationLife)})
 	return token, err
 }

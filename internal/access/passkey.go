@@ -70,7 +70,7 @@ type Ceremonies interface {
 type Passkeys struct {
 	Store      PasskeyStore
 	Owners     PasskeyOwners
-	Steps      StepStore
+	Steps      PendingStore
 	Ceremonies Ceremonies
 	Sealer     Sealer // of the challenges that strangers get
 	Now        func() time.Time
@@ -132,7 +132,7 @@ func (s Passkeys) FinishAdd(ctx context.Context, u UserAccount, token, called st
 
 // BeginProof begins to prove that it is u, by a step of the kind. Beside a
 // password, a touch is enough; alone, the passkey must verify the user.
-func (s Passkeys) BeginProof(ctx context.Context, u UserAccount, kind StepKind) (Challenge, error) {
+func (s Passkeys) BeginProof(ctx context.Context, u UserAccount, kind PendingKind) (Challenge, error) {
 	if s.Ceremonies == nil {
 		return Challenge{}, s.unavailable()
 	}
@@ -148,7 +148,7 @@ func (s Passkeys) BeginProof(ctx context.Context, u UserAccount, kind StepKind) 
 }
 
 // FinishProof returns nil if the answer proves that it is u.
-func (s Passkeys) FinishProof(ctx context.Context, u UserAccount, kind StepKind, token string, answer json.RawMessage) error {
+func (s Passkeys) FinishProof(ctx context.Context, u UserAccount, kind PendingKind, token string, answer json.RawMessage) error {
 	step, err := s.take(ctx, kind, u, token)
 	if err != nil {
 		return err
@@ -168,18 +168,18 @@ func (s Passkeys) FinishProof(ctx context.Context, u UserAccount, kind StepKind,
 	return s.Store.UsePasskey(ctx, p)
 }
 
-func (s Passkeys) challenge(ctx context.Context, kind StepKind, u UserAccount, options, state json.RawMessage, err error) (Challenge, error) {
+func (s Passkeys) challenge(ctx context.Context, kind PendingKind, u UserAccount, options, state json.RawMessage, err error) (Challenge, error) {
 	if err != nil {
 		return Challenge{}, err
 	}
-	token, err := Begin(ctx, s.Steps, Step{Kind: kind, CompanyID: u.CompanyID, UserID: u.ID, Data: state, ExpiresAt: s.Now().Add(StepLife)})
+	token, err := Begin(ctx, s.Steps, PendingSignIn{Kind: kind, CompanyID: u.CompanyID, UserID: u.ID, Data: state, ExpiresAt: s.Now().Add(PendingLife)})
 	return Challenge{Token: token, Options: options}, err
 }
 
-func (s Passkeys) take(ctx context.Context, kind StepKind, u UserAccount, token string) (Step, error) {
+func (s Passkeys) take(ctx context.Context, kind PendingKind, u UserAccount, token string) (PendingSignIn, error) {
 	step, err := s.Steps.TakeStep(ctx, HashSecret(token), kind)
 	if err == nil && step.UserID != u.ID || fault.CodeOf(err) == fault.NotFound {
-		return Step{}, fault.New(fault.Refused, "this took too long, or was done already: try again")
+		return PendingSignIn{}, fault.New(fault.Refused, "this took too long, or was done already: try again")
 	}
 	return step, err
 }

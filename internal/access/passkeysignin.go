@@ -27,7 +27,7 @@ func (s Passkeys) BeginSignIn() (Challenge, error) {
 	if err != nil {
 		return Challenge{}, err
 	}
-	text, err := json.Marshal(challenge{state, s.Now().Add(StepLife)})
+	text, err := json.Marshal(challenge{state, s.Now().Add(PendingLife)})
 	return Challenge{Token: base64.RawURLEncoding.EncodeToString(s.Sealer.Seal(purposeChallenge, text)), Options: options}, err
 }
 
@@ -64,7 +64,7 @@ func (s Passkeys) FinishSignIn(ctx context.Context, token string, answer json.Ra
 		return UserAccount{}, fault.New(fault.Unauthorized, "the account is disabled")
 	}
 	// Only one of two answers to a challenge can save this step.
-	err = s.Steps.SaveStep(ctx, HashSecret("challenge:"+once), Step{Kind: UsedChallenge, CompanyID: user.CompanyID, UserID: user.ID,
+	err = s.Steps.SaveStep(ctx, HashSecret("challenge:"+once), PendingSignIn{Kind: UsedChallenge, CompanyID: user.CompanyID, UserID: user.ID,
 		Data: json.RawMessage("{}"), ExpiresAt: c.ExpiresAt.Add(time.Minute)})
 	if fault.CodeOf(err) == fault.Refused {
 		return UserAccount{}, late

@@ -56,15 +56,15 @@ func sessionLimits(session Session) []limit {
 	return []limit{{"signin-session:" + session.ID, 5, time.Minute}}
 }
 
-// journeyLimits are the limits of journeys to providers from one network.
-func journeyLimits(from Client) []limit {
+// providerLimits are the limits of journeys to providers from one network.
+func providerLimits(from Client) []limit {
 	return []limit{{"signin-journey:" + Network(from.Address), 60, time.Minute}}
 }
 
-// AllowJourney counts the beginning of a journey to a provider: fault.RateLimited
+// AllowProviderSignIn counts the beginning of a journey to a provider: fault.RateLimited
 // if there were too many from the client's network.
-func (s SignIn) AllowJourney(ctx context.Context, from Client) error {
-	return s.spend(ctx, journeyLimits(from))
+func (s SignIn) AllowProviderSignIn(ctx context.Context, from Client) error {
+	return s.spend(ctx, providerLimits(from))
 }
 
 // spend counts an attempt before it is made, so that attempts at the same

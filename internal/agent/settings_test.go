@@ -52,7 +52,7 @@ func (m machine) uid() int {
 // taken back is gone.
 func TestEverySettingOnBothBackends(t *testing.T) {
 	t.Parallel()
-	settings := policy.Catalogue()
+	settings := policy.Catalog()
 	for _, m := range machines() {
 		t.Run(fmt.Sprintf("%+v", m), func(t *testing.T) {
 			t.Parallel()

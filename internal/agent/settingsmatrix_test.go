@@ -22,7 +22,7 @@ const matrixFile = "../../android/test/settings.tsv"
 func TestSettingsMatrixIsGolden(t *testing.T) {
 	t.Parallel()
 	lines := []string{"# Written by internal/agent.TestSettingsMatrixIsGolden -update."}
-	for _, s := range policy.Catalogue() {
+	for _, s := range policy.Catalog() {
 		for _, value := range append(slices.Clone(s.Allowed), "") {
 			var outcomes []string
 			where := map[string][]string{}

@@ -18,7 +18,7 @@ import (
 
 // Send makes an order durable for its device and wakes the device. It
 // implements command.Channel.
-func (l *Link) Send(ctx context.Context, o command.Order) command.Receipt {
+func (l *Server) Send(ctx context.Context, o command.Order) command.Receipt {
 	if o.Command.Type == command.ChangePolicy {
 		return l.assign(ctx, o)
 	}
@@ -36,7 +36,7 @@ func (l *Link) Send(ctx context.Context, o command.Order) command.Receipt {
 }
 
 // Hold lays an order out for its device. It implements command.Holder.
-func (l *Link) Hold(ctx context.Context, o command.Order) (*agentdevice.Delivery, command.Receipt) {
+func (l *Server) Hold(ctx context.Context, o command.Order) (*agentdevice.Delivery, command.Receipt) {
 	if o.Command.Type == command.ChangePolicy { // a state, not an action: nothing to fetch
 		return nil, command.Receipt{}
 	}
@@ -61,14 +61,14 @@ func (l *Link) Hold(ctx context.Context, o command.Order) (*agentdevice.Delivery
 
 // Held wakes the device to fetch what is durable now. It implements
 // command.Holder.
-func (l *Link) Held(d agentdevice.Delivery) { l.Waker.Notify(WakeTopic, d.DeviceID) }
+func (l *Server) Held(d agentdevice.Delivery) { l.Waker.Notify(WakeTopic, d.DeviceID) }
 
 func accepted(d agentdevice.Device, o command.Order) command.Receipt {
 	return command.Receipt{Verdict: command.Accepted, Ref: "agent/" + d.ID + "/" + o.Command.ID}
 }
 
 // device finds whom an order is for, or says why nothing can reach it.
-func (l *Link) device(ctx context.Context, o command.Order) (agentdevice.Device, *command.Receipt) {
+func (l *Server) device(ctx context.Context, o command.Order) (agentdevice.Device, *command.Receipt) {
 	device, err := l.Store.AgentOf(ctx, o.AssetID, o.Device.Epoch)
 	if fault.CodeOf(err) == fault.NotFound {
 		return device, &command.Receipt{Verdict: command.Gone, Detail: "the agent is no longer enrolled", Cause: err}
@@ -87,7 +87,7 @@ func notSent(cause error) command.Receipt {
 
 // assign moves a device to another policy: a state, not an action. The device
 // takes it on whenever it is next in touch.
-func (l *Link) assign(ctx context.Context, o command.Order) command.Receipt {
+func (l *Server) assign(ctx context.Context, o command.Order) command.Receipt {
 	device, refused := l.device(ctx, o)
 	if refused != nil {
 		return *refused
@@ -136,7 +136,7 @@ func stateFor(t command.Type) agentdevice.State {
 // and fell silent, and hints once more to devices that may have missed a hint:
 // what is due is due for SweepEvery at least, and not for so long that a device
 // which is switched off would be hinted at for ever.
-func (l *Link) Sweep(ctx context.Context) error {
+func (l *Server) Sweep(ctx context.Context) error {
 	silentSince := l.Now().Add(-eraseGrace)
 	gone, err := l.Deliveries.Erased(ctx, silentSince, sweepBatch)
 	if err != nil {
@@ -167,7 +167,7 @@ const (
 )
 
 // end ends a device's management, and with it the open commands of its asset.
-func (l *Link) end(ctx context.Context, d agentdevice.Device, e agentdevice.Ending) (bool, error) {
+func (l *Server) end(ctx context.Context, d agentdevice.Device, e agentdevice.Ending) (bool, error) {
 	e.At = l.Now()
 	return l.Deliveries.EndAgent(ctx, d, e)
 }

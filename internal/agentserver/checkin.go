@@ -17,7 +17,7 @@ import (
 // CheckIn takes what the device reports and gives it what it is to do. Reports
 // come before acknowledgments: when a command reads SUCCESS, what it asked for
 // can be read.
-func (l *Link) CheckIn(ctx context.Context, d agentdevice.Device, r protocol.CheckinRequest) (protocol.CheckinResponse, error) {
+func (l *Server) CheckIn(ctx context.Context, d agentdevice.Device, r protocol.CheckinRequest) (protocol.CheckinResponse, error) {
 	now := l.Now()
 	answer := protocol.CheckinResponse{ServerTime: now.UnixMilli(), NextSeconds: int(CheckInEvery / time.Second)}
 	if able := capabilities(r.Capabilities); able != nil && (d.Capabilities == nil || !slices.Equal(able, d.Capabilities)) {
@@ -79,7 +79,7 @@ func (l *Link) CheckIn(ctx context.Context, d agentdevice.Device, r protocol.Che
 // observe applies what the device says of itself. Without any news it only
 // notes, together with others, that the device was heard of; one that had
 // fallen silent is back at once. It reports whether a place was taken over.
-func (l *Link) observe(ctx context.Context, d agentdevice.Device, r protocol.CheckinRequest, now time.Time) (located bool, err error) {
+func (l *Server) observe(ctx context.Context, d agentdevice.Device, r protocol.CheckinRequest, now time.Time) (located bool, err error) {
 	if d.AssetID == "" {
 		return false, nil
 	}
@@ -123,7 +123,7 @@ func understood(s protocol.AckState) bool {
 // commands that are over, or that were never sent, change nothing. Without a
 // place, for the reason lacking, no LOCATION_UPDATE is done. It reports whether
 // the device's management ended.
-func (l *Link) acknowledge(ctx context.Context, d agentdevice.Device, ack protocol.Ack, lacking string) (bool, error) {
+func (l *Server) acknowledge(ctx context.Context, d agentdevice.Device, ack protocol.Ack, lacking string) (bool, error) {
 	if ack.State == protocol.Accepted {
 		_, err := l.Deliveries.Accept(ctx, d.ID, ack.CommandID, l.Now())
 		if fault.CodeOf(err) == fault.NotFound {
@@ -166,7 +166,7 @@ func (l *Link) acknowledge(ctx context.Context, d agentdevice.Device, ack protoc
 
 // settle makes the command final by the device's word, at a time that cannot
 // be in the future.
-func (l *Link) settle(ctx context.Context, ack protocol.Ack, done bool) error {
+func (l *Server) settle(ctx context.Context, ack protocol.Ack, done bool) error {
 	_, _, err := l.Commands.Settle(ctx, command.Feedback{CommandID: ack.CommandID, Succeeded: done, Outcome: ack.Outcome, At: said(ack.At, l.Now())})
 	if fault.CodeOf(err) == fault.NotFound {
 		return nil
@@ -178,7 +178,7 @@ func (l *Link) settle(ctx context.Context, ack protocol.Ack, done bool) error {
 const heldRetry = 2
 
 // offer adds the commands that the device is to carry out, signed for it alone.
-func (l *Link) offer(ctx context.Context, d agentdevice.Device, now time.Time, answer *protocol.CheckinResponse) error {
+func (l *Server) offer(ctx context.Context, d agentdevice.Device, now time.Time, answer *protocol.CheckinResponse) error {
 	if d.Open == 0 && d.State == agentdevice.Active {
 		return nil
 	}

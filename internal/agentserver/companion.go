@@ -16,7 +16,7 @@ import (
 // enrollCompanion ties an agent to the platform device that the token names. It
 // joins nothing to the inventory: the device is there already, and is managed by
 // the platform.
-func (l *Link) enrollCompanion(ctx context.Context, token string, made agentdevice.Device) (protocol.EnrollResponse, error) {
+func (l *Server) enrollCompanion(ctx context.Context, token string, made agentdevice.Device) (protocol.EnrollResponse, error) {
 	var none protocol.EnrollResponse
 	d, err := l.Companions.RedeemCompanionToken(ctx, sha256.Sum256([]byte(token)), made, made.EnrolledAt.Add(-redeemAgain))
 	if fault.CodeOf(err) == fault.Refused {
@@ -33,7 +33,7 @@ func (l *Link) enrollCompanion(ctx context.Context, token string, made agentdevi
 // policies, and it does not decide whether the device is managed: the platform's
 // notifications do. Once that device has ended, so has the companion. It reports
 // whether a place was taken over.
-func (l *Link) hearCompanion(ctx context.Context, d agentdevice.Device, r protocol.CheckinRequest, now time.Time) (located bool, err error) {
+func (l *Server) hearCompanion(ctx context.Context, d agentdevice.Device, r protocol.CheckinRequest, now time.Time) (located bool, err error) {
 	report, err := l.companionReport(ctx, d, r, now)
 	if err != nil {
 		l.Log.WarnContext(ctx, "a companion's report that cannot be kept is dropped", "device", d.ID, "error", err)
@@ -51,7 +51,7 @@ func (l *Link) hearCompanion(ctx context.Context, d agentdevice.Device, r protoc
 
 // companionReport cleans what a companion tells as an enrolled device's words
 // are cleaned.
-func (l *Link) companionReport(ctx context.Context, d agentdevice.Device, r protocol.CheckinRequest, now time.Time) (agentdevice.CompanionReport, error) {
+func (l *Server) companionReport(ctx context.Context, d agentdevice.Device, r protocol.CheckinRequest, now time.Time) (agentdevice.CompanionReport, error) {
 	o := enrollment.Observation{CompanyID: d.CompanyID, Device: d.ID, Management: asset.Agent, ReportedAt: now, ObservedAt: now}
 	if r.Status != nil {
 		o.StatusReport = statusReport(r.Status.Values, said(r.Status.At, now), companionMember)
@@ -69,7 +69,7 @@ func (l *Link) companionReport(ctx context.Context, d agentdevice.Device, r prot
 }
 
 // endCompanion ends a companion. Its device goes on without it.
-func (l *Link) endCompanion(ctx context.Context, d agentdevice.Device) error {
+func (l *Server) endCompanion(ctx context.Context, d agentdevice.Device) error {
 	if err := l.Companions.SetPushToken(ctx, d, ""); err != nil {
 		return err
 	}

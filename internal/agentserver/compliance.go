@@ -32,5 +32,5 @@ func compliance(r protocol.PolicyReport, now time.Time) (json.RawMessage, error)
 			short = append(short, notApplied{s.ID, s.State, s.Detail})
 		}
 	}
-	return json.Marshal(map[string]any{"policyCompliant": len(short) == 0, "nonComplianceDetails": short, "reportedAt": operation.Instant{Time: now}})
+	return json.Marshal(map[string]any{"policyCompliant": len(short) == 0, "nonComplianceDetails": short, "reportedAt": operation.Timestamp{Time: now}})
 }

@@ -17,7 +17,7 @@ import (
 // Authenticate checks a signed request, counts it, and takes its sequence
 // number. Nothing that it refuses has any effect. A refusal that the device can
 // mend carries the service's signed word.
-func (l *Link) Authenticate(ctx context.Context, r protocol.Request, signature string) (agentdevice.Device, error) {
+func (l *Server) Authenticate(ctx context.Context, r protocol.Request, signature string) (agentdevice.Device, error) {
 	sender := l.keys.get(r.Device)
 	if sender == nil || sender.key.Verify(r.Message(), signature) != nil {
 		return l.authenticate(ctx, r, signature)
@@ -39,7 +39,7 @@ func (l *Link) Authenticate(ctx context.Context, r protocol.Request, signature s
 }
 
 // authenticate is Authenticate for a device whose key is not in memory.
-func (l *Link) authenticate(ctx context.Context, r protocol.Request, signature string) (agentdevice.Device, error) {
+func (l *Server) authenticate(ctx context.Context, r protocol.Request, signature string) (agentdevice.Device, error) {
 	device, err := l.identify(ctx, r, signature)
 	if err != nil {
 		return agentdevice.Device{}, err
@@ -51,7 +51,7 @@ func (l *Link) authenticate(ctx context.Context, r protocol.Request, signature s
 }
 
 // identify finds the device and checks the signature with its stored key.
-func (l *Link) identify(ctx context.Context, r protocol.Request, signature string) (agentdevice.Device, error) {
+func (l *Server) identify(ctx context.Context, r protocol.Request, signature string) (agentdevice.Device, error) {
 	device, err := l.Store.AgentDevice(ctx, r.Device)
 	unknown := fault.CodeOf(err) == fault.NotFound
 	if err != nil && !unknown {
@@ -65,7 +65,7 @@ func (l *Link) identify(ctx context.Context, r protocol.Request, signature strin
 
 // contact takes the request's sequence number, or says with the service's
 // signature why it does not.
-func (l *Link) contact(ctx context.Context, device agentdevice.Device, r protocol.Request, signature string) (agentdevice.Device, error) {
+func (l *Server) contact(ctx context.Context, device agentdevice.Device, r protocol.Request, signature string) (agentdevice.Device, error) {
 	var none agentdevice.Device
 	if l.skewed(r) {
 		return none, l.mendable(protocol.ClockSkew, "the device's clock is off", device, signature)
@@ -90,7 +90,7 @@ func (l *Link) contact(ctx context.Context, device agentdevice.Device, r protoco
 // count counts a request whose signature is good. Only such requests count, so
 // that no sender can use up what another device may send. The refusal costs no
 // statement of the database; the sequence in it is the request's own.
-func (l *Link) count(sender *known, r protocol.Request, signature string) error {
+func (l *Server) count(sender *known, r protocol.Request, signature string) error {
 	wait := sender.spend(l.Now())
 	if wait == 0 {
 		return nil
@@ -104,14 +104,14 @@ func (l *Link) count(sender *known, r protocol.Request, signature string) error 
 }
 
 // skewed reports a request whose time is too far off, either way.
-func (l *Link) skewed(r protocol.Request) bool {
+func (l *Server) skewed(r protocol.Request) bool {
 	skew := l.Now().UnixMilli() - r.Time
 	return skew > protocol.MaxSkew || skew < -protocol.MaxSkew
 }
 
 // mendable is a refusal with the service's clock and the last sequence, bound
 // to the request by its signature.
-func (l *Link) mendable(code protocol.ErrorCode, message string, d agentdevice.Device, signature string) error {
+func (l *Server) mendable(code protocol.ErrorCode, message string, d agentdevice.Device, signature string) error {
 	said, err := l.seal(d, protocol.KindTime, protocol.Time{DeviceID: d.ID, ServerTime: l.Now().UnixMilli(),
 		LastSequence: d.LastSequence, InReplyTo: signature})
 	if err != nil {
@@ -124,7 +124,7 @@ func (l *Link) mendable(code protocol.ErrorCode, message string, d agentdevice.D
 	return &protocol.Refusal{Code: code, Message: message, Signed: &said, Keys: keys}
 }
 
-func (l *Link) tombstone(d agentdevice.Device) error {
+func (l *Server) tombstone(d agentdevice.Device) error {
 	action := protocol.Unenroll
 	switch {
 	case d.Wiped:
@@ -135,7 +135,7 @@ func (l *Link) tombstone(d agentdevice.Device) error {
 	return l.tombstoned(d, action)
 }
 
-func (l *Link) tombstoned(d agentdevice.Device, action protocol.TombstoneAction) error {
+func (l *Server) tombstoned(d agentdevice.Device, action protocol.TombstoneAction) error {
 	stone, err := l.seal(d, protocol.KindTombstone, protocol.Tombstone{DeviceID: d.ID, Action: action})
 	if err != nil {
 		return err
@@ -149,7 +149,7 @@ func (l *Link) tombstoned(d agentdevice.Device, action protocol.TombstoneAction)
 
 // Policy returns the signed document of the policy that the device is to have.
 // The bytes are the same for every device of a version.
-func (l *Link) Policy(ctx context.Context, d agentdevice.Device, id string) (protocol.Envelope, string, error) {
+func (l *Server) Policy(ctx context.Context, d agentdevice.Device, id string) (protocol.Envelope, string, error) {
 	if id != d.PolicyID || d.IsCompanion() {
 		return protocol.Envelope{}, "", &protocol.Refusal{Code: protocol.NotFound, Message: "this device has another policy"}
 	}
@@ -168,7 +168,7 @@ func (l *Link) Policy(ctx context.Context, d agentdevice.Device, id string) (pro
 }
 
 // Rotate gives the device another key.
-func (l *Link) Rotate(ctx context.Context, d agentdevice.Device, r protocol.RotateRequest, sequence int64) error {
+func (l *Server) Rotate(ctx context.Context, d agentdevice.Device, r protocol.RotateRequest, sequence int64) error {
 	message := protocol.RotateMessage(d.ID, r.Key, sequence)
 	if d.Key.Verify(message, r.OldSig) != nil || r.Key.Verify(message, r.NewSig) != nil {
 		return &protocol.Refusal{Code: protocol.BadSignature, Message: "both keys must sign the rotation"}
@@ -182,7 +182,7 @@ func (l *Link) Rotate(ctx context.Context, d agentdevice.Device, r protocol.Rota
 
 // Unenroll ends a device at its own request. A device that is to be erased
 // cannot leave: it is told to erase itself instead.
-func (l *Link) Unenroll(ctx context.Context, d agentdevice.Device) error {
+func (l *Server) Unenroll(ctx context.Context, d agentdevice.Device) error {
 	if d.IsCompanion() {
 		return l.endCompanion(ctx, d)
 	}
@@ -200,13 +200,13 @@ func (l *Link) Unenroll(ctx context.Context, d agentdevice.Device) error {
 }
 
 // RegisterPush keeps the device's FCM token.
-func (l *Link) RegisterPush(ctx context.Context, d agentdevice.Device, r protocol.PushTokenRequest) error {
+func (l *Server) RegisterPush(ctx context.Context, d agentdevice.Device, r protocol.PushTokenRequest) error {
 	return l.Companions.SetPushToken(ctx, d, r.Token)
 }
 
 // assignment says which policy the device is to have, signed for this device and for
 // the request that it answers.
-func (l *Link) assignment(d agentdevice.Device, now time.Time) (*protocol.Envelope, error) {
+func (l *Server) assignment(d agentdevice.Device, now time.Time) (*protocol.Envelope, error) {
 	if d.PolicyID == "" {
 		return nil, nil
 	}

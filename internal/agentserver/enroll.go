@@ -39,7 +39,7 @@ type payload struct {
 
 // Issue makes a one-time enrollment token of an AGENT policy. It implements
 // provisioning.Issuer.
-func (l *Link) Issue(ctx context.Context, c company.Company, p policy.Policy, _ provisioning.PersonalUsage, lifetime time.Duration) (provisioning.Token, error) {
+func (l *Server) Issue(ctx context.Context, c company.Company, p policy.Policy, _ provisioning.PersonalUsage, lifetime time.Duration) (provisioning.Token, error) {
 	text := access.NewSecret(agentdevice.ManagerTokenPrefix)
 	expires := l.Now().Add(lifetime)
 	if err := l.Store.CreateAgentToken(ctx, agentdevice.Token{Hash: sha256.Sum256([]byte(text)), CompanyID: c.ID, PolicyID: p.ID, ExpiresAt: expires}); err != nil {
@@ -50,7 +50,7 @@ func (l *Link) Issue(ctx context.Context, c company.Company, p policy.Policy, _ 
 }
 
 // EnrollAgain makes a token for one asset, and the text of its QR code.
-func (l *Link) EnrollAgain(ctx context.Context, companyID, assetID string) ([]byte, agentdevice.Token, error) {
+func (l *Server) EnrollAgain(ctx context.Context, companyID, assetID string) ([]byte, agentdevice.Token, error) {
 	text, made, err := agentdevice.AssetTokens{Store: l.Enroller, Now: l.Now}.Issue(ctx, companyID, assetID, "")
 	if err != nil {
 		return nil, made, err
@@ -60,7 +60,7 @@ func (l *Link) EnrollAgain(ctx context.Context, companyID, assetID string) ([]by
 }
 
 // Code is the text of the QR code that enrolls a device with a token.
-func (l *Link) Code(token string) ([]byte, error) {
+func (l *Server) Code(token string) ([]byte, error) {
 	extras := map[string]string{appPackage + ".SERVER_URL": l.PublicURL, appPackage + ".ENROLLMENT_TOKEN": token}
 	// The code does not know whose device will read it: it names both keys.
 	for name, alg := range map[string]protocol.Algorithm{".COMMAND_KEY": protocol.Ed25519, ".COMMAND_KEY_ES256": protocol.ES256} {
@@ -84,7 +84,7 @@ func (l *Link) Code(token string) ([]byte, error) {
 	return json.Marshal(body)
 }
 
-func (l *Link) pins() ([]string, error) {
+func (l *Server) pins() ([]string, error) {
 	if l.Pins == nil {
 		return nil, nil
 	}
@@ -94,7 +94,7 @@ func (l *Link) pins() ([]string, error) {
 // download is where Android's setup wizard gets the app from; empty: nowhere. Its
 // download trusts public authorities alone, and so cannot come from a service that
 // codes have to name pins for.
-func (l *Link) download(pins []string) string {
+func (l *Server) download(pins []string) string {
 	switch {
 	case l.App.Checksum == "":
 		return ""
@@ -107,7 +107,7 @@ func (l *Link) download(pins []string) string {
 }
 
 // AppState returns what codes have a device install now.
-func (l *Link) AppState() provisioning.AppState {
+func (l *Server) AppState() provisioning.AppState {
 	pins, err := l.pins()
 	switch {
 	case l.App.Checksum == "":
@@ -120,7 +120,7 @@ func (l *Link) AppState() provisioning.AppState {
 
 // Enroll redeems a token. A repetition of the same token with the same key gets
 // the same device again.
-func (l *Link) Enroll(ctx context.Context, r protocol.EnrollRequest) (protocol.EnrollResponse, error) {
+func (l *Server) Enroll(ctx context.Context, r protocol.EnrollRequest) (protocol.EnrollResponse, error) {
 	var none protocol.EnrollResponse
 	var facts protocol.Facts
 	if json.Unmarshal(r.Facts, &facts) != nil || r.Role != protocol.Manager && r.Role != protocol.Companion {
@@ -160,7 +160,7 @@ func (l *Link) Enroll(ctx context.Context, r protocol.EnrollRequest) (protocol.E
 
 // former checks that the key of the device that this one was so far signed the
 // request as well. One that is to be erased is told so again.
-func (l *Link) former(ctx context.Context, r protocol.EnrollRequest, e *agentdevice.Enrollment) error {
+func (l *Server) former(ctx context.Context, r protocol.EnrollRequest, e *agentdevice.Enrollment) error {
 	refused := &protocol.Refusal{Code: protocol.BadSignature, Message: "the former device is unknown, or its signature does not verify"}
 	known, err := l.Store.AgentDevice(ctx, r.Former.DeviceID)
 	switch {
@@ -194,7 +194,7 @@ func observation(d agentdevice.Device, facts protocol.Facts) enrollment.Observat
 // unknownYet stands for the company, which the token names.
 const unknownYet = "-"
 
-func (l *Link) welcome(ctx context.Context, deviceID string, now time.Time) (protocol.EnrollResponse, error) {
+func (l *Server) welcome(ctx context.Context, deviceID string, now time.Time) (protocol.EnrollResponse, error) {
 	d, err := l.Store.AgentDevice(ctx, deviceID) // with its policy's version
 	if err != nil {
 		return protocol.EnrollResponse{}, err

@@ -40,7 +40,7 @@ func statusReport(values json.RawMessage, at time.Time, keep func(name string) b
 			kept[name] = value
 		}
 	}
-	kept["reportedAt"], _ = json.Marshal(operation.Instant{Time: at}) // such a time always can be written
+	kept["reportedAt"], _ = json.Marshal(operation.Timestamp{Time: at}) // such a time always can be written
 	text, err := json.Marshal(kept)
 	if err != nil {
 		return nil
@@ -83,7 +83,7 @@ func withoutPlace(given *protocol.Location, now time.Time) string {
 
 // location is a place that the device reports, or nil for one whose time or
 // place cannot be. The store keeps it only where the place was asked for.
-func (l *Link) location(ctx context.Context, d agentdevice.Device, given *protocol.Location, now time.Time) *asset.Location {
+func (l *Server) location(ctx context.Context, d agentdevice.Device, given *protocol.Location, now time.Time) *asset.Location {
 	if given == nil {
 		return nil
 	}

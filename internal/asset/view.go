@@ -9,36 +9,36 @@ import (
 
 // View is the public asset object (contract 2.1).
 type View struct {
-	PathName       string             `json:"pathName" doc:"Path name of the asset; its id in every other operation."`
-	Identification string             `json:"identification" doc:"Name of the asset for people." example:"Warehouse 7"`
-	Status         Status             `json:"status" enum:"ACTIVE|INACTIVE|SYNCHRONIZING|PENDING|DELETED" doc:"ACTIVE, INACTIVE or SYNCHRONIZING while enrolled; PENDING before, DELETED after."`
-	SyncedAt       *operation.Instant `json:"syncedAt" doc:"When the asset was last synchronized; null: never."`
-	CustomData     map[string]any     `json:"customData" doc:"The company's own keys, each with a string, and tags: an array of strings."`
-	Specifications map[string]string  `json:"specifications" doc:"Hardware and software facts: serialNumber, model, manufacturer, brand, osVersion and more."`
-	ManagedDevice  *DeviceView        `json:"managedDevice" doc:"The managed device; null while the asset is not enrolled."`
+	PathName       string               `json:"pathName" doc:"Path name of the asset; its id in every other operation."`
+	Identification string               `json:"identification" doc:"Name of the asset for people." example:"Warehouse 7"`
+	Status         Status               `json:"status" enum:"ACTIVE|INACTIVE|SYNCHRONIZING|PENDING|DELETED" doc:"ACTIVE, INACTIVE or SYNCHRONIZING while enrolled; PENDING before, DELETED after."`
+	SyncedAt       *operation.Timestamp `json:"syncedAt" doc:"When the asset was last synchronized; null: never."`
+	CustomData     map[string]any       `json:"customData" doc:"The company's own keys, each with a string, and tags: an array of strings."`
+	Specifications map[string]string    `json:"specifications" doc:"Hardware and software facts: serialNumber, model, manufacturer, brand, osVersion and more."`
+	ManagedDevice  *DeviceView          `json:"managedDevice" doc:"The managed device; null while the asset is not enrolled."`
 }
 
 // DeviceView is the public managed device inside a View.
 type DeviceView struct {
-	ManagementType       Management         `json:"managementType" enum:"PLATFORM|AGENT" doc:"Who manages the device: the vendor's platform, or our own agent."`
-	Ownership            *Ownership         `json:"ownership" enum:"COMPANY_OWNED|PERSONALLY_OWNED" doc:"COMPANY_OWNED or PERSONALLY_OWNED; null: not known."`
-	PolicyID             *string            `json:"policyId" doc:"Path name of the policy assigned to the device."`
-	PolicyName           *string            `json:"policyName" doc:"Its display name." example:"Warehouse"`
-	PolicyVersionApplied *int               `json:"policyVersionApplied" doc:"Version of the policy that the device reported to have applied; null: none yet."`
-	EnrolledAt           *operation.Instant `json:"enrolledAt" doc:"When the device was enrolled."`
-	LastSeenAt           *operation.Instant `json:"lastSeenAt" doc:"When the device was last heard of."`
-	LostMode             bool               `json:"lostMode" doc:"Whether the device is in lost mode."`
-	PushReachable        bool               `json:"pushReachable" doc:"Whether the device has a valid push token, which messages need."`
-	StatusReport         json.RawMessage    `json:"statusReport" doc:"The latest status report: reportedAt, batteryLevel and what else the device says; null: none."`
-	Location             *LocationView      `json:"location" doc:"The latest location; null: none."`
+	ManagementType       Management           `json:"managementType" enum:"PLATFORM|AGENT" doc:"Who manages the device: the vendor's platform, or our own agent."`
+	Ownership            *Ownership           `json:"ownership" enum:"COMPANY_OWNED|PERSONALLY_OWNED" doc:"COMPANY_OWNED or PERSONALLY_OWNED; null: not known."`
+	PolicyID             *string              `json:"policyId" doc:"Path name of the policy assigned to the device."`
+	PolicyName           *string              `json:"policyName" doc:"Its display name." example:"Warehouse"`
+	PolicyVersionApplied *int                 `json:"policyVersionApplied" doc:"Version of the policy that the device reported to have applied; null: none yet."`
+	EnrolledAt           *operation.Timestamp `json:"enrolledAt" doc:"When the device was enrolled."`
+	LastSeenAt           *operation.Timestamp `json:"lastSeenAt" doc:"When the device was last heard of."`
+	LostMode             bool                 `json:"lostMode" doc:"Whether the device is in lost mode."`
+	PushReachable        bool                 `json:"pushReachable" doc:"Whether the device has a valid push token, which messages need."`
+	StatusReport         json.RawMessage      `json:"statusReport" doc:"The latest status report: reportedAt, batteryLevel and what else the device says; null: none."`
+	Location             *LocationView        `json:"location" doc:"The latest location; null: none."`
 }
 
 // LocationView is where a device was, inside a DeviceView.
 type LocationView struct {
-	Latitude       float64           `json:"latitude"`
-	Longitude      float64           `json:"longitude"`
-	AccuracyMeters float64           `json:"accuracyMeters"`
-	ReportedAt     operation.Instant `json:"reportedAt"`
+	Latitude       float64             `json:"latitude"`
+	Longitude      float64             `json:"longitude"`
+	AccuracyMeters float64             `json:"accuracyMeters"`
+	ReportedAt     operation.Timestamp `json:"reportedAt"`
 }
 
 // tagsKey is reserved in customData.
@@ -52,7 +52,7 @@ func (a Asset) Public() View {
 	}
 	return View{
 		PathName: a.PathName(), Identification: a.Identification, Status: a.Status,
-		SyncedAt: operation.Moment(a.SyncedAt), CustomData: a.customData(),
+		SyncedAt: operation.TimestampOf(a.SyncedAt), CustomData: a.customData(),
 		Specifications: specifications, ManagedDevice: a.deviceView(),
 	}
 }
@@ -78,14 +78,14 @@ func (a Asset) deviceView() *DeviceView {
 	view := &DeviceView{
 		ManagementType: d.Management, Ownership: known(d.Ownership),
 		PolicyName: known(d.PolicyName), PolicyVersionApplied: known(d.PolicyApplied),
-		EnrolledAt: operation.Moment(d.EnrolledAt), LastSeenAt: operation.Moment(d.LastSeenAt),
+		EnrolledAt: operation.TimestampOf(d.EnrolledAt), LastSeenAt: operation.TimestampOf(d.LastSeenAt),
 		LostMode: d.LostMode, PushReachable: d.PushReachable, StatusReport: d.StatusReport,
 	}
 	if d.PolicyID != "" {
 		view.PolicyID = known(resource.Of(a.CompanySlug, resource.Policies, d.PolicyID))
 	}
 	if l := d.Location; l != nil {
-		view.Location = &LocationView{l.Latitude, l.Longitude, l.AccuracyMeters, operation.Instant{Time: l.ReportedAt}}
+		view.Location = &LocationView{l.Latitude, l.Longitude, l.AccuracyMeters, operation.Timestamp{Time: l.ReportedAt}}
 	}
 	return view
 }

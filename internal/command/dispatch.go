@@ -177,7 +177,7 @@ func (s *Service) record(ctx context.Context, o Order, r Receipt) (Command, erro
 	}
 	if !taken && now.State == Unconfirmed && r.Ref != "" {
 		// The sweeper was faster; the channel's name still lets feedback find it.
-		now, _, err = s.Store.Take(ctx, now.ID, Step{From: []State{Unconfirmed}, To: Unconfirmed, Ref: r.Ref})
+		now, _, err = s.Store.Take(ctx, now.ID, Transition{From: []State{Unconfirmed}, To: Unconfirmed, Ref: r.Ref})
 	}
 	return now, err
 }

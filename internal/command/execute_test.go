@@ -278,7 +278,7 @@ func (b *brokenStore) Begin(ctx context.Context, c command.Command, held *agentd
 	return b.Store.Begin(ctx, c, held)
 }
 
-func (b *brokenStore) Take(ctx context.Context, id string, s command.Step) (command.Command, bool, error) {
+func (b *brokenStore) Take(ctx context.Context, id string, s command.Transition) (command.Command, bool, error) {
 	if b.take {
 		return command.Command{}, false, errDown
 	}

@@ -12,16 +12,16 @@ import (
 // Entry is a command in the history: exactly these members, null where unknown
 // (contract 2.3). Who sent it is the portal's to show (contract 1.6).
 type Entry struct {
-	Type       Type               `json:"type" doc:"What was commanded."`
-	Status     string             `json:"status" enum:"IN_PROGRESS|SUCCESS|ERROR|UNCONFIRMED" doc:"IN_PROGRESS, SUCCESS, ERROR or UNCONFIRMED."`
-	CreatedAt  *operation.Instant `json:"createdAt" doc:"When it was accepted."`
-	FeedbackAt *operation.Instant `json:"feedbackAt" doc:"When the device itself spoke of it; null: it has not."`
-	Outcome    *string            `json:"outcome" doc:"What came of it, in a few words." example:"the device confirmed it"`
+	Type       Type                 `json:"type" doc:"What was commanded."`
+	Status     string               `json:"status" enum:"IN_PROGRESS|SUCCESS|ERROR|UNCONFIRMED" doc:"IN_PROGRESS, SUCCESS, ERROR or UNCONFIRMED."`
+	CreatedAt  *operation.Timestamp `json:"createdAt" doc:"When it was accepted."`
+	FeedbackAt *operation.Timestamp `json:"feedbackAt" doc:"When the device itself spoke of it; null: it has not."`
+	Outcome    *string              `json:"outcome" doc:"What came of it, in a few words." example:"the device confirmed it"`
 }
 
 // Entry returns the command as the history shows it.
 func (c Command) Entry() Entry {
-	e := Entry{Type: c.Type, Status: c.State.Status(), CreatedAt: operation.Moment(c.CreatedAt), FeedbackAt: operation.Moment(c.FeedbackAt)}
+	e := Entry{Type: c.Type, Status: c.State.Status(), CreatedAt: operation.TimestampOf(c.CreatedAt), FeedbackAt: operation.TimestampOf(c.FeedbackAt)}
 	if c.Outcome != "" {
 		e.Outcome = &c.Outcome
 	}

@@ -46,31 +46,31 @@ func (r Receipt) admissible(t Type) Receipt {
 
 // step is the transition that the receipt means. A final word also settles a
 // command that the sweeper has made UNCONFIRMED.
-func (r Receipt) step(t Type) Step {
+func (r Receipt) step(t Type) Transition {
 	said := orElse(r.Outcome, r.Detail)
 	final := []State{Prepared, Unconfirmed}
 	switch r.Verdict {
 	case Accepted:
 		if t == NotificationMessage {
-			return Step{From: final, To: Succeeded, Ref: r.Ref, Outcome: orElse(said, "accepted for delivery")}
+			return Transition{From: final, To: Succeeded, Ref: r.Ref, Outcome: orElse(said, "accepted for delivery")}
 		}
-		return Step{From: []State{Prepared}, To: Sent, Ref: r.Ref, Outcome: r.Outcome}
+		return Transition{From: []State{Prepared}, To: Sent, Ref: r.Ref, Outcome: r.Outcome}
 	case Done:
-		return Step{From: final, To: Succeeded, Ref: r.Ref, Outcome: said, Feedback: r.FeedbackAt}
+		return Transition{From: final, To: Succeeded, Ref: r.Ref, Outcome: said, Feedback: r.FeedbackAt}
 	case NotSent:
-		return Step{From: final, To: Failed, Outcome: "not sent: " + orElse(said, "failed inside the service")}
+		return Transition{From: final, To: Failed, Outcome: "not sent: " + orElse(said, "failed inside the service")}
 	case Gone:
-		return Step{From: final, To: Failed, Outcome: orElse(said, "the device is no longer managed")}
+		return Transition{From: final, To: Failed, Outcome: orElse(said, "the device is no longer managed")}
 	case Unreachable:
-		return Step{From: final, To: Failed, Outcome: orElse(said, "the device cannot be reached")}
+		return Transition{From: final, To: Failed, Outcome: orElse(said, "the device cannot be reached")}
 	case Refused:
-		return Step{From: final, To: Failed, Ref: r.Ref, Outcome: "refused: " + orElse(said, "no reason was given"), Feedback: r.FeedbackAt}
+		return Transition{From: final, To: Failed, Ref: r.Ref, Outcome: "refused: " + orElse(said, "no reason was given"), Feedback: r.FeedbackAt}
 	case Rejected:
-		return Step{From: final, To: Failed, Outcome: "not sent: " + orElse(said, "the platform rejected it")}
+		return Transition{From: final, To: Failed, Outcome: "not sent: " + orElse(said, "the platform rejected it")}
 	case Unknown:
-		return Step{From: []State{Prepared}, To: Unconfirmed, Ref: r.Ref, Outcome: orElse(said, "it is not known whether it was sent")}
+		return Transition{From: []State{Prepared}, To: Unconfirmed, Ref: r.Ref, Outcome: orElse(said, "it is not known whether it was sent")}
 	default:
-		return Step{From: []State{Prepared}, To: Unconfirmed, Ref: r.Ref, Outcome: orElse(r.Outcome, "unexpected error; it is not known whether it was sent")}
+		return Transition{From: []State{Prepared}, To: Unconfirmed, Ref: r.Ref, Outcome: orElse(r.Outcome, "unexpected error; it is not known whether it was sent")}
 	}
 }
 

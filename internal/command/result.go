@@ -8,11 +8,11 @@ import (
 
 // Result is the command result object (contract 2.2).
 type Result struct {
-	AssetID   string             `json:"assetId" doc:"The device's asset id: its pathName."`
-	Type      Type               `json:"type" doc:"What was commanded."`
-	Status    string             `json:"status" enum:"SUCCESS|IN_PROGRESS|UNCONFIRMED" doc:"SUCCESS, IN_PROGRESS until the device confirms, or UNCONFIRMED: the outcome is not known."`
-	CreatedAt *operation.Instant `json:"createdAt,omitempty" doc:"When the command was accepted."`
-	Detail    string             `json:"detail,omitempty" doc:"With UNCONFIRMED: what happened and what to do."`
+	AssetID   string               `json:"assetId" doc:"The device's asset id: its pathName."`
+	Type      Type                 `json:"type" doc:"What was commanded."`
+	Status    string               `json:"status" enum:"SUCCESS|IN_PROGRESS|UNCONFIRMED" doc:"SUCCESS, IN_PROGRESS until the device confirms, or UNCONFIRMED: the outcome is not known."`
+	CreatedAt *operation.Timestamp `json:"createdAt,omitempty" doc:"When the command was accepted."`
+	Detail    string               `json:"detail,omitempty" doc:"With UNCONFIRMED: what happened and what to do."`
 }
 
 // Unconfirmed implements operation.Uncertain: REST answers 202.
@@ -25,7 +25,7 @@ func resultOf(c Command, slug string, m asset.Management) Result {
 		r.Status = Succeeded.Status() // accepted for delivery is all that a message promises (contract 3.3)
 	}
 	if !c.Type.silentOn(m) {
-		r.CreatedAt = operation.Moment(c.CreatedAt)
+		r.CreatedAt = operation.TimestampOf(c.CreatedAt)
 	}
 	return r
 }

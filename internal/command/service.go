@@ -39,7 +39,7 @@ type Service struct {
 	Observer  Observer      // nil: nothing is counted
 	SendLimit time.Duration // 0: DefaultSendLimit
 
-	// Crash is called at each Step of a command's life, so that tests can end
+	// Crash is called at each step of a command's life, so that tests can end
 	// the process there. Nil in production.
 	Crash func(step string)
 }

@@ -14,24 +14,24 @@ type Feedback struct {
 	// Ref is the channel's.
 	CommandID string
 	Ref       string
-	// Sighting, if its AssetID is not empty, lets feedback whose Ref is not
+	// Observation, if its AssetID is not empty, lets feedback whose Ref is not
 	// known find the UNCONFIRMED command that it belongs to.
-	Sighting Sighting
+	Sighting Observation
 
 	Succeeded bool
 	Outcome   string    // for the history; may be the device's own text
 	At        time.Time // the time of the device's own word; zero: only the channel spoke
 }
 
-// Sighting is a command that a channel has and the service does not know by
+// Observation is a command that a channel has and the service does not know by
 // its Ref: one whose answer was lost (contract 3.3).
-type Sighting struct {
+type Observation struct {
 	AssetID  string
 	Type     Type
 	IssuedAt time.Time // by the channel's clock
 }
 
-// ClockSkew is how far a channel's clock may be off when a Sighting is matched.
+// ClockSkew is how far a channel's clock may be off when an Observation is matched.
 const ClockSkew = time.Minute
 
 // Settle makes a command final by the device's or the channel's word. It
@@ -42,7 +42,7 @@ func (s *Service) Settle(ctx context.Context, f Feedback) (Command, bool, error)
 	if err != nil {
 		return Command{}, false, err
 	}
-	step := Step{From: []State{Prepared, Sent, Unconfirmed}, To: Failed, Ref: f.Ref,
+	step := Transition{From: []State{Prepared, Sent, Unconfirmed}, To: Failed, Ref: f.Ref,
 		Outcome: validate.Clean(f.Outcome, maxText), Feedback: f.At.UTC()}
 	if f.At.IsZero() {
 		step.Feedback = time.Time{}
@@ -76,7 +76,7 @@ func (s *Service) find(ctx context.Context, f Feedback) (string, error) {
 // the command of the asset and type, without a name, that was created closest
 // to the sighting and within the time that an attempt may take. fault.NotFound
 // if there is none. The command stays UNCONFIRMED until its word comes.
-func (s *Service) Adopt(ctx context.Context, ref string, seen Sighting) (Command, error) {
+func (s *Service) Adopt(ctx context.Context, ref string, seen Observation) (Command, error) {
 	none := fault.New(fault.NotFound, "no command awaits this name")
 	open, err := s.Store.OpenOf(ctx, seen.AssetID)
 	if err != nil {
@@ -98,7 +98,7 @@ func (s *Service) Adopt(ctx context.Context, ref string, seen Sighting) (Command
 	if distance < 0 {
 		return Command{}, none
 	}
-	now, taken, err := s.Store.Take(ctx, best.ID, Step{From: []State{best.State}, To: best.State, Ref: ref})
+	now, taken, err := s.Store.Take(ctx, best.ID, Transition{From: []State{best.State}, To: best.State, Ref: ref})
 	if err != nil {
 		return Command{}, err
 	}

@@ -74,8 +74,8 @@ func TestSettleWhatNobodySent(t *testing.T) {
 	a := f.enrol(fullyManaged)
 	for _, feedback := range []command.Feedback{
 		{CommandID: "nothing"}, {Ref: "nothing"}, {},
-		{Ref: "nothing", Sighting: command.Sighting{AssetID: a.ID, Type: command.Lock, IssuedAt: f.clock.Now()}},
-		{Ref: "nothing", Sighting: command.Sighting{AssetID: "nothing", Type: command.Lock, IssuedAt: f.clock.Now()}},
+		{Ref: "nothing", Sighting: command.Observation{AssetID: a.ID, Type: command.Lock, IssuedAt: f.clock.Now()}},
+		{Ref: "nothing", Sighting: command.Observation{AssetID: "nothing", Type: command.Lock, IssuedAt: f.clock.Now()}},
 	} {
 		if _, _, err := f.service.Settle(f.ctx(), feedback); fault.CodeOf(err) != fault.NotFound {
 			t.Errorf("%+v: %v", feedback, err)
@@ -92,7 +92,7 @@ func TestTheDeviceMayBeFasterThanTheChannel(t *testing.T) {
 			a := f.enrol(fullyManaged)
 			f.channel.answer = func(ctx context.Context, o command.Order) command.Receipt {
 				_, settled, err := f.service.Settle(ctx, command.Feedback{Ref: "op-1", Succeeded: succeeded, Outcome: "said so", At: f.clock.Now(),
-					Sighting: command.Sighting{AssetID: o.AssetID, Type: o.Command.Type, IssuedAt: f.clock.Now()}})
+					Sighting: command.Observation{AssetID: o.AssetID, Type: o.Command.Type, IssuedAt: f.clock.Now()}})
 				if err != nil || !settled {
 					t.Errorf("%v, %v", settled, err)
 				}
@@ -116,7 +116,7 @@ func TestAdopt(t *testing.T) {
 	a, other := f.enrol(fullyManaged), f.enrol(fullyManaged)
 	named := f.begun(a, command.Lock, "op-0")
 	c := f.lost(a, command.Lock)
-	for name, seen := range map[string]command.Sighting{
+	for name, seen := range map[string]command.Observation{
 		"another type":   {AssetID: a.ID, Type: command.Reboot, IssuedAt: c.CreatedAt},
 		"another device": {AssetID: other.ID, Type: command.Lock, IssuedAt: c.CreatedAt},
 		"before it":      {AssetID: a.ID, Type: command.Lock, IssuedAt: c.CreatedAt.Add(-command.ClockSkew - time.Second)},
@@ -126,11 +126,11 @@ func TestAdopt(t *testing.T) {
 			t.Errorf("%s: %+v, %v", name, got, err)
 		}
 	}
-	got, err := f.service.Adopt(f.ctx(), "op-1", command.Sighting{AssetID: a.ID, Type: command.Lock, IssuedAt: c.CreatedAt.Add(3 * time.Second)})
+	got, err := f.service.Adopt(f.ctx(), "op-1", command.Observation{AssetID: a.ID, Type: command.Lock, IssuedAt: c.CreatedAt.Add(3 * time.Second)})
 	if err != nil || got.ID != c.ID || got.State != command.Unconfirmed || got.Ref != "op-1" {
 		t.Fatalf("%+v, %v", got, err)
 	}
-	if _, err := f.service.Adopt(f.ctx(), "op-2", command.Sighting{AssetID: a.ID, Type: command.Lock, IssuedAt: c.CreatedAt}); fault.CodeOf(err) != fault.NotFound {
+	if _, err := f.service.Adopt(f.ctx(), "op-2", command.Observation{AssetID: a.ID, Type: command.Lock, IssuedAt: c.CreatedAt}); fault.CodeOf(err) != fault.NotFound {
 		t.Errorf("it was adopted twice: %v", err)
 	}
 	now, settled, err := f.service.Settle(f.ctx(), command.Feedback{Ref: "op-1", Succeeded: true, At: f.clock.Now()})
@@ -150,7 +150,7 @@ func TestAdoptTakesTheClosest(t *testing.T) {
 	f.clock.Advance(30 * time.Second)
 	second := f.lost(a, command.Lock)
 	for _, c := range []command.Command{second, first} {
-		got, err := f.service.Adopt(f.ctx(), "op-"+c.ID, command.Sighting{AssetID: a.ID, Type: command.Lock, IssuedAt: c.CreatedAt.Add(2 * time.Second)})
+		got, err := f.service.Adopt(f.ctx(), "op-"+c.ID, command.Observation{AssetID: a.ID, Type: command.Lock, IssuedAt: c.CreatedAt.Add(2 * time.Second)})
 		if err != nil || got.ID != c.ID {
 			t.Errorf("%+v, %v, want %s", got, err, c.ID)
 		}

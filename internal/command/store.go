@@ -12,8 +12,8 @@ import (
 	"github.com/musterhq/muster/internal/policy"
 )
 
-// Step is one transition of a command.
-type Step struct {
+// Transition is one transition of a command.
+type Transition struct {
 	From    []State // the states it may leave; anything else: not taken
 	To      State
 	Ref     string // set when not empty
@@ -25,7 +25,7 @@ type Step struct {
 }
 
 // of is a command that was not stored yet as the step leaves it.
-func (s Step) of(c Command) Command {
+func (s Transition) of(c Command) Command {
 	c.State, c.Ref, c.Outcome, c.FeedbackAt = s.To, s.Ref, s.Outcome, s.Feedback
 	return c
 }
@@ -45,7 +45,7 @@ type Store interface {
 	// reports the command as it then is, and whether the step was taken. What
 	// success changes on the asset changes with it: lost mode, the end of the
 	// device's management.
-	Take(ctx context.Context, id string, s Step) (Command, bool, error)
+	Take(ctx context.Context, id string, s Transition) (Command, bool, error)
 	CommandByRef(ctx context.Context, ref string) (Command, error)
 	// History returns an asset's commands, newest first (ties by id), and the total.
 	History(ctx context.Context, companyID, assetID string, page operation.PageRequest) ([]Command, int64, error)

@@ -36,23 +36,23 @@ func (s *Service) Abandon(ctx context.Context) error {
 func (s *Service) abandon(ctx context.Context, before time.Time) error {
 	return s.sweep(ctx, func(ctx context.Context) ([]Command, error) {
 		return s.Finder.Abandoned(ctx, before, sweepBatch)
-	}, func(Command) Step {
-		return Step{From: []State{Prepared}, To: Unconfirmed, Outcome: "the service was interrupted; it is not known whether it was sent"}
+	}, func(Command) Transition {
+		return Transition{From: []State{Prepared}, To: Unconfirmed, Outcome: "the service was interrupted; it is not known whether it was sent"}
 	}, "unconfirmed")
 }
 
 // expire ends a command that its device never spoke of.
-func expire(c Command) Step {
+func expire(c Command) Transition {
 	outcome := fmt.Sprintf("expired: no word from the device until %s", c.Deadline.UTC().Format(time.RFC3339))
 	if c.State == Unconfirmed {
 		outcome += "; it is not known whether it was sent"
 	}
-	return Step{From: []State{c.State}, To: Failed, Outcome: outcome}
+	return Transition{From: []State{c.State}, To: Failed, Outcome: outcome}
 }
 
 // sweep takes a step with everything that find returns, batch by batch, until
 // there is no more or a batch changed nothing.
-func (s *Service) sweep(ctx context.Context, find func(context.Context) ([]Command, error), step func(Command) Step, outcome string) error {
+func (s *Service) sweep(ctx context.Context, find func(context.Context) ([]Command, error), step func(Command) Transition, outcome string) error {
 	for {
 		batch, err := find(ctx)
 		if err != nil {

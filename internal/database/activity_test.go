@@ -35,8 +35,8 @@ func (s signer) VerifyStatement(b, signature []byte) bool {
 	return ed25519.Verify(s.key.Public().(ed25519.PublicKey), b, signature)
 }
 
-func (f *fixture) keeper() *activity.Keeper {
-	return &activity.Keeper{Store: f.db, Signer: newSigner(), Now: f.clock.Now}
+func (f *fixture) keeper() *activity.Sealer {
+	return &activity.Sealer{Store: f.db, Signer: newSigner(), Now: f.clock.Now}
 }
 
 // tamper runs a statement on the database as a person with access to it would.
@@ -140,7 +140,7 @@ func TestCommandsAreRecorded(t *testing.T) {
 			f.Fatalf("after Begin: %+v", entries)
 		}
 		f.clock.Advance(time.Second)
-		_, _, err = f.db.Take(f.Context(), entries[0].Reference, command.Step{From: []command.State{command.Prepared}, To: command.Failed, Outcome: "no"})
+		_, _, err = f.db.Take(f.Context(), entries[0].Reference, command.Transition{From: []command.State{command.Prepared}, To: command.Failed, Outcome: "no"})
 		f.ok(err)
 		filter.Outcome = activity.Failed
 		if failed, err := f.db.Activity(f.Context(), filter, activity.Cursor{}, 10); err != nil || len(failed) != 1 ||
@@ -157,7 +157,7 @@ func TestTamperingIsFound(t *testing.T) {
 			f.clock.Advance(time.Second)
 			f.ok(f.db.RecordActivity(f.Context(), f.company.ID, activity.Event{Action: activity.AssetChanged, Target: activity.Target{Name: fmt.Sprint("n", i)}}))
 		}
-		verdict := func() activity.Verdict {
+		verdict := func() activity.Verification {
 			v, err := f.keeper().Verify(f.Context(), f.company.ID)
 			f.ok(err)
 			return v
@@ -352,7 +352,7 @@ func (f *fixture) breakChain(forge string) {
 	f.tamper(forge)
 	f.ok(f.db.RecordActivity(f.Context(), f.company.ID, event))
 	signature := f.signatures()
-	for _, again := range []*activity.Keeper{k, f.keeper()} { // the same process, and one that starts now
+	for _, again := range []*activity.Sealer{k, f.keeper()} { // the same process, and one that starts now
 		f.ok(again.Seal(f.Context()))
 		f.ok(again.Inspect(f.Context()))
 		f.ok(again.Forget(f.Context()))

@@ -204,9 +204,9 @@ func (db *DB) EndAgent(ctx context.Context, d agentdevice.Device, e agentdevice.
 }
 
 // holdAgentsAsset locks the asset that ends with a device; none for a companion.
-func holdAgentsAsset(ctx context.Context, t *tx, d agentdevice.Device) (held, error) {
+func holdAgentsAsset(ctx context.Context, t *tx, d agentdevice.Device) (lockedAsset, error) {
 	if d.AssetID == "" || d.IsCompanion() {
-		return held{}, nil
+		return lockedAsset{}, nil
 	}
 	return hold(ctx, t, d.AssetID)
 }
@@ -268,7 +268,7 @@ func endOrphans(ctx context.Context, t *tx, deviceID string) error {
 	}
 	for _, v := range orphans {
 		state, outcome := command.Type(v.Type).EndOfManagement(asset.Agent, false)
-		_, err := t.db.take(ctx, t, v.CommandID, command.Step{From: []command.State{command.Prepared, command.Sent, command.Unconfirmed}, To: state, Outcome: outcome})
+		_, err := t.db.take(ctx, t, v.CommandID, command.Transition{From: []command.State{command.Prepared, command.Sent, command.Unconfirmed}, To: state, Outcome: outcome})
 		if err != nil && !errors.Is(err, sql.ErrNoRows) {
 			return err
 		}

@@ -113,8 +113,8 @@ func (db *DB) recordStep(ctx context.Context, tx conn, c command.Command) error 
 
 // Take makes a step if the command is in one of its From states. Final states
 // are never left, whatever From says.
-func (db *DB) Take(ctx context.Context, id string, s command.Step) (command.Command, bool, error) {
-	taken, err := db.step(ctx, id, s)
+func (db *DB) Take(ctx context.Context, id string, s command.Transition) (command.Command, bool, error) {
+	taken, err := db.transition(ctx, id, s)
 	if !errors.Is(err, sql.ErrNoRows) {
 		if err == nil {
 			db.hintCommand(taken)
@@ -127,13 +127,13 @@ func (db *DB) Take(ctx context.Context, id string, s command.Step) (command.Comm
 
 // step makes a step with what goes with it, or returns sql.ErrNoRows. Most
 // successes are told by the command alone, and are one statement.
-func (db *DB) step(ctx context.Context, id string, s command.Step) (taken command.Command, err error) {
+func (db *DB) transition(ctx context.Context, id string, s command.Transition) (taken command.Command, err error) {
 	if s.To != command.Failed && s.To != command.Unconfirmed {
 		condition := ""
 		if s.To == command.Succeeded {
 			condition = ` AND type NOT IN ` + showing
 		}
-		query, args := stepStatement(id, s, condition)
+		query, args := transitionStatement(id, s, condition)
 		err = db.statement(ctx, func(ctx context.Context, c conn) (err error) {
 			taken, err = one(ctx, c, scanCommand, query, args...)
 			return err
@@ -158,8 +158,8 @@ func (db *DB) step(ctx context.Context, id string, s command.Step) (taken comman
 const showing = `('START_LOST_MODE', 'STOP_LOST_MODE', 'WIPE_COMPANY_DATA', 'RELINQUISH_OWNERSHIP')`
 
 // take makes a step inside a transaction that holds the command's row.
-func (db *DB) take(ctx context.Context, tx conn, id string, s command.Step) (command.Command, error) {
-	query, args := stepStatement(id, s, "")
+func (db *DB) take(ctx context.Context, tx conn, id string, s command.Transition) (command.Command, error) {
+	query, args := transitionStatement(id, s, "")
 	taken, err := one(ctx, tx, scanCommand, query, args...)
 	if err != nil {
 		return taken, err
@@ -167,9 +167,9 @@ func (db *DB) take(ctx context.Context, tx conn, id string, s command.Step) (com
 	return taken, db.recordStep(ctx, tx, taken)
 }
 
-// stepStatement sets what the step sets and leaves the rest, if the condition
+// transitionStatement sets what the step sets and leaves the rest, if the condition
 // holds as well.
-func stepStatement(id string, s command.Step, condition string) (string, []any) {
+func transitionStatement(id string, s command.Transition, condition string) (string, []any) {
 	set, args := []string{"state = ?"}, []any{string(s.To)}
 	put := func(column string, value any) {
 		set, args = append(set, column+" = ?"), append(args, value)

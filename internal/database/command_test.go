@@ -25,14 +25,14 @@ func TestACommandIsKeptWhole(t *testing.T) {
 
 		c.State, c.Ref, c.Outcome, c.FeedbackAt = command.Sent, "operations/1", "on its way", f.clock.Now()
 		c.Deadline = c.Deadline.Add(time.Hour)
-		got, taken, err := f.db.Take(f.Context(), c.ID, command.Step{From: []command.State{command.Prepared}, To: c.State,
+		got, taken, err := f.db.Take(f.Context(), c.ID, command.Transition{From: []command.State{command.Prepared}, To: c.State,
 			Ref: c.Ref, Outcome: c.Outcome, Feedback: c.FeedbackAt, Deadline: c.Deadline})
 		f.ok(err)
 		equal(f, "taken", taken, true)
 		equal(f, "after the step", got, c)
 		// A step changes only what it sets.
 		c.State = command.Unconfirmed
-		got, _, err = f.db.Take(f.Context(), c.ID, command.Step{From: []command.State{command.Sent}, To: c.State})
+		got, _, err = f.db.Take(f.Context(), c.ID, command.Transition{From: []command.State{command.Sent}, To: c.State})
 		f.ok(err)
 		equal(f, "after the second step", got, c)
 		got, err = f.db.CommandByRef(f.Context(), "operations/1")
@@ -57,7 +57,7 @@ func TestCommandsThatAreNotThere(t *testing.T) {
 		f.code(fault.NotFound, err)
 		_, err = f.db.CommandByIdempotencyRef(f.Context(), "another company", "ref")
 		f.code(fault.NotFound, err)
-		_, _, err = f.db.Take(f.Context(), "missing", command.Step{From: []command.State{command.Sent}, To: command.Failed})
+		_, _, err = f.db.Take(f.Context(), "missing", command.Transition{From: []command.State{command.Sent}, To: command.Failed})
 		f.code(fault.NotFound, err)
 		_, _, err = f.db.History(f.Context(), "another company", a.ID, operation.PageRequest{Size: 20})
 		f.code(fault.NotFound, err)
@@ -117,7 +117,7 @@ func TestOneStepWins(t *testing.T) {
 			}
 			to := []command.State{command.Succeeded, command.Failed}[n%2]
 			all.Go(func() {
-				got, won, err := db.Take(f.Context(), c.ID, command.Step{From: []command.State{command.Prepared, command.Sent}, To: to})
+				got, won, err := db.Take(f.Context(), c.ID, command.Transition{From: []command.State{command.Prepared, command.Sent}, To: to})
 				if err != nil || !got.State.Final() {
 					f.Errorf("Take = %+v, %v", got, err)
 				}
@@ -134,7 +134,7 @@ func TestOneStepWins(t *testing.T) {
 func TestAHostileOutcomeIsKept(t *testing.T) {
 	withCompany(t, func(f *fixture) {
 		c := f.begin(f.enrol("d", ""), command.Lock)
-		_, taken, err := f.db.Take(f.Context(), c.ID, command.Step{From: []command.State{command.Prepared}, To: command.Failed,
+		_, taken, err := f.db.Take(f.Context(), c.ID, command.Transition{From: []command.State{command.Prepared}, To: command.Failed,
 			Outcome: "no\x00 such\xff ?"})
 		f.ok(err)
 		equal(f, "taken", taken, true)
@@ -147,17 +147,17 @@ func TestFinalStatesAreNeverLeft(t *testing.T) {
 		a := f.enrol("d", "")
 		for _, final := range []command.State{command.Succeeded, command.Failed} {
 			c := f.begin(a, command.Lock)
-			_, taken, err := f.db.Take(f.Context(), c.ID, command.Step{From: []command.State{command.Prepared}, To: final})
+			_, taken, err := f.db.Take(f.Context(), c.ID, command.Transition{From: []command.State{command.Prepared}, To: final})
 			f.ok(err)
 			equal(f, "taken", taken, true)
-			got, taken, err := f.db.Take(f.Context(), c.ID, command.Step{
+			got, taken, err := f.db.Take(f.Context(), c.ID, command.Transition{
 				From: []command.State{command.Prepared, command.Sent, command.Unconfirmed, command.Succeeded, command.Failed},
 				To:   command.Sent, Outcome: "changed"})
 			f.ok(err)
 			equal(f, "left", words(taken, got.State, got.Outcome), words(false, final, ""))
 		}
 		c := f.begin(a, command.Lock)
-		_, taken, err := f.db.Take(f.Context(), c.ID, command.Step{To: command.Sent})
+		_, taken, err := f.db.Take(f.Context(), c.ID, command.Transition{To: command.Sent})
 		f.ok(err)
 		equal(f, "a step from nowhere", taken, false)
 	})
@@ -178,7 +178,7 @@ func TestASuccessShowsOnTheAsset(t *testing.T) {
 				c := f.intent(a, s.sent)
 				_, _, err := f.db.Begin(f.Context(), c, nil)
 				f.ok(err)
-				_, taken, err := f.db.Take(f.Context(), c.ID, command.Step{From: []command.State{command.Prepared}, To: command.Succeeded,
+				_, taken, err := f.db.Take(f.Context(), c.ID, command.Transition{From: []command.State{command.Prepared}, To: command.Succeeded,
 					Feedback: f.clock.Now()})
 				f.ok(err)
 				now, err := f.db.Asset(f.Context(), f.company.ID, a.ID)
@@ -231,7 +231,7 @@ func TestReconcilersFindWhatIsOpen(t *testing.T) {
 		f.clock.Advance(time.Minute)
 		young := f.begin(a, command.Reboot)
 		done := f.begin(a, command.Lock)
-		take := func(id string, s command.Step) {
+		take := func(id string, s command.Transition) {
 			s.From = []command.State{command.Prepared, command.Sent}
 			_, taken, err := f.db.Take(f.Context(), id, s)
 			f.ok(err)
@@ -245,7 +245,7 @@ func TestReconcilersFindWhatIsOpen(t *testing.T) {
 			}
 			return words(text...)
 		}
-		take(done.ID, command.Step{To: command.Succeeded})
+		take(done.ID, command.Transition{To: command.Succeeded})
 		soon := f.clock.Now().Add(time.Second)
 		equal(f, "prepared", ids(f.db.Open(f.Context(), command.Prepared, soon, 10)), "old young")
 		equal(f, "prepared, one", ids(f.db.Open(f.Context(), command.Prepared, soon, 1)), "old")
@@ -253,8 +253,8 @@ func TestReconcilersFindWhatIsOpen(t *testing.T) {
 		equal(f, "sent", ids(f.db.Open(f.Context(), command.Sent, soon, 10)), "")
 		equal(f, "open of", ids(f.db.OpenOf(f.Context(), a.ID)), "old young")
 
-		take(old.ID, command.Step{To: command.Unconfirmed, Deadline: soon})
-		take(young.ID, command.Step{To: command.Sent, Deadline: soon.Add(-time.Minute)})
+		take(old.ID, command.Transition{To: command.Unconfirmed, Deadline: soon})
+		take(young.ID, command.Transition{To: command.Sent, Deadline: soon.Add(-time.Minute)})
 		equal(f, "overdue", ids(f.db.Overdue(f.Context(), soon.Add(time.Second), 10)), "young old")
 		equal(f, "overdue before", ids(f.db.Overdue(f.Context(), soon, 10)), "young")
 		equal(f, "unconfirmed", ids(f.db.Open(f.Context(), command.Unconfirmed, soon, 10)), "old")

@@ -66,7 +66,7 @@ func (db *DB) RedeemCompanionToken(ctx context.Context, hash [sha256.Size]byte, 
 
 // hintCompanions has the companions of a platform device hinted to: its
 // enrollment is over and theirs with it, as their next check-in is told.
-func (h held) hintCompanions(ctx context.Context, t *tx) error {
+func (h lockedAsset) hintCompanions(ctx context.Context, t *tx) error {
 	if h.management != string(asset.Platform) {
 		return nil
 	}
@@ -77,7 +77,7 @@ func (h held) hintCompanions(ctx context.Context, t *tx) error {
 }
 
 // enrolledAs reports whether the asset is still the platform device that it was.
-func enrolledAs(h held, companyID string, epoch int) bool {
+func enrolledAs(h lockedAsset, companyID string, epoch int) bool {
 	return h.companyID == companyID && h.epoch == epoch && h.status.Enrolled() && h.management == string(asset.Platform)
 }
 

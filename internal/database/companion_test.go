@@ -47,7 +47,7 @@ func TestCompanion_HintedWhenItsDeviceEnds(t *testing.T) {
 			},
 			"wiped": func(_ string, a asset.Asset) {
 				wipe := f.begin(a, command.WipeCompanyData)
-				_, _, err := f.db.Take(f.Context(), wipe.ID, command.Step{From: []command.State{command.Prepared}, To: command.Succeeded})
+				_, _, err := f.db.Take(f.Context(), wipe.ID, command.Transition{From: []command.State{command.Prepared}, To: command.Succeeded})
 				f.ok(err)
 			},
 			"enrolled again": func(device string, _ asset.Asset) { f.observe(f.joined(device, "")) },

@@ -99,16 +99,16 @@ func (db *DB) ConnectionByToken(ctx context.Context, token access.SecretHash) (a
 func (db *DB) TouchConnection(ctx context.Context, id, grantID string) error {
 	now := millis(db.now())
 	return db.writeRelaxed(ctx, func(ctx context.Context, t *tx) error {
-		if _, err := t.exec(ctx, `UPDATE oauth_connections SET last_used_at = ? WHERE id = ? AND last_used_at < ?`, now, id, now-touchEvery); err != nil {
+		if _, err := t.exec(ctx, `UPDATE oauth_connections SET last_used_at = ? WHERE id = ? AND last_used_at < ?`, now, id, now-lastUsedEvery); err != nil {
 			return err
 		}
-		_, err := t.exec(ctx, `UPDATE oauth_grants SET last_used_at = ? WHERE id = ? AND last_used_at < ?`, now, grantID, now-touchEvery)
+		_, err := t.exec(ctx, `UPDATE oauth_grants SET last_used_at = ? WHERE id = ? AND last_used_at < ?`, now, grantID, now-lastUsedEvery)
 		return err
 	})
 }
 
-// touchEvery is how far a last use may lag behind, in milliseconds.
-const touchEvery = 10_000
+// lastUsedEvery is how far a last use may lag behind, in milliseconds.
+const lastUsedEvery = 10_000
 
 // Connections lists a company's connections, the newest first.
 func (db *DB) Connections(ctx context.Context, companyID string) ([]access.OAuthConnection, error) {

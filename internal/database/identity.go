@@ -25,7 +25,7 @@ const (
 // identify finds the asset that a joining device is, locked: the one that the
 // request proved to be for, else by its previous names, by the channel's stable
 // id, by serial number and brand. No id: none.
-func identify(ctx context.Context, t *tx, o enrollment.Observation) (held, joinedBy, error) {
+func identify(ctx context.Context, t *tx, o enrollment.Observation) (lockedAsset, joinedBy, error) {
 	if o.AssetID != "" {
 		h, err := granted(ctx, t, o)
 		return h, joinedByGrant, err
@@ -33,11 +33,11 @@ func identify(ctx context.Context, t *tx, o enrollment.Observation) (held, joine
 	for _, way := range []struct {
 		by   joinedBy
 		find func(context.Context, *tx, enrollment.Observation) ([]string, error)
-		fits func(h held, o enrollment.Observation) bool
+		fits func(h lockedAsset, o enrollment.Observation) bool
 	}{{joinedByName, byName, mayContinue}, {joinedByStable, byStableID, mayContinue}, {joinedBySerial, bySerial, fitsSerial}} {
 		ids, err := way.find(ctx, t, o)
 		if err != nil {
-			return held{}, "", err
+			return lockedAsset{}, "", err
 		}
 		for _, id := range ids {
 			h, err := hold(ctx, t, id)
@@ -46,25 +46,25 @@ func identify(ctx context.Context, t *tx, o enrollment.Observation) (held, joine
 			}
 		}
 	}
-	return held{}, joinedAsNew, nil
+	return lockedAsset{}, joinedAsNew, nil
 }
 
 // granted is the asset that a token was made for or a former key belongs to,
 // unless a device has enrolled as that asset since.
-func granted(ctx context.Context, t *tx, o enrollment.Observation) (held, error) {
+func granted(ctx context.Context, t *tx, o enrollment.Observation) (lockedAsset, error) {
 	h, err := hold(ctx, t, o.AssetID)
 	switch {
 	case err != nil:
 		return h, err
 	case h.companyID != o.CompanyID || h.epoch != o.AssetEpoch || !mayContinue(h, o):
-		return held{}, fault.New(fault.Refused, "the asset was enrolled again since")
+		return lockedAsset{}, fault.New(fault.Refused, "the asset was enrolled again since")
 	}
 	return h, nil
 }
 
 // mayContinue reports whether a device of this management may go on as the
 // asset: the management of a live asset never changes by an enrollment.
-func mayContinue(h held, o enrollment.Observation) bool {
+func mayContinue(h lockedAsset, o enrollment.Observation) bool {
 	return !h.status.Enrolled() || h.management == string(o.Management)
 }
 
@@ -72,7 +72,7 @@ func mayContinue(h held, o enrollment.Observation) bool {
 // claim: printed on the box, and anybody's to make. It finds what is not
 // managed. A live asset is joined by it only on the word of the platform, which
 // read it from the device, and only if no stable id says otherwise.
-func fitsSerial(h held, o enrollment.Observation) bool {
+func fitsSerial(h lockedAsset, o enrollment.Observation) bool {
 	switch {
 	case h.serialKey != identityKey(o.SerialNumber) || h.brandKey != "" && h.brandKey != identityKey(o.Brand):
 		return false

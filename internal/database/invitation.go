@@ -31,7 +31,7 @@ func lockInvited(ctx context.Context, t *tx, companyID, id string) (access.UserA
 }
 
 // BeginInvitation implements access.InvitationStore.
-func (db *DB) BeginInvitation(ctx context.Context, token access.SecretHash, s access.Step) (access.UserAccount, error) {
+func (db *DB) BeginInvitation(ctx context.Context, token access.SecretHash, s access.PendingSignIn) (access.UserAccount, error) {
 	var invited access.UserAccount
 	err := db.write(ctx, func(ctx context.Context, t *tx) (err error) {
 		if invited, err = lockInvited(ctx, t, s.CompanyID, s.UserID); err != nil {

@@ -73,7 +73,7 @@ func writeSome(db *database.DB, companyID, device string) error {
 	if err != nil {
 		return err
 	}
-	if _, _, err := db.Take(ctx, c.ID, command.Step{From: []command.State{command.Prepared}, To: command.Sent, Ref: c.ID}); err != nil {
+	if _, _, err := db.Take(ctx, c.ID, command.Transition{From: []command.State{command.Prepared}, To: command.Sent, Ref: c.ID}); err != nil {
 		return err
 	}
 	_, err = fmt.Println(change.AssetID, c.ID)

@@ -44,8 +44,8 @@ func (db *DB) MergeAssets(ctx context.Context, companyID, keptID, otherID string
 }
 
 // holdBoth locks two assets that can be merged.
-func holdBoth(ctx context.Context, t *tx, companyID, keptID, otherID string) (kept, other held, err error) {
-	rows := map[string]held{}
+func holdBoth(ctx context.Context, t *tx, companyID, keptID, otherID string) (kept, other lockedAsset, err error) {
+	rows := map[string]lockedAsset{}
 	for _, id := range []string{min(keptID, otherID), max(keptID, otherID)} { // always in one order
 		h, err := hold(ctx, t, id)
 		if err != nil {
@@ -70,7 +70,7 @@ func holdBoth(ctx context.Context, t *tx, companyID, keptID, otherID string) (ke
 	return kept, other, err
 }
 
-func merge(ctx context.Context, t *tx, kept, other held) error {
+func merge(ctx context.Context, t *tx, kept, other lockedAsset) error {
 	counts := counts{}
 	kept.count(counts, -1)
 	other.count(counts, -1)
@@ -90,7 +90,7 @@ func merge(ctx context.Context, t *tx, kept, other held) error {
 	left.serialKey, left.brandKey, left.stableID = "", "", "" // it is no longer found by them
 	kept.count(counts, 1)
 	left.count(counts, 1)
-	for _, h := range []held{left, kept} {
+	for _, h := range []lockedAsset{left, kept} {
 		if err := h.save(ctx, t); err != nil {
 			return err
 		}
@@ -110,7 +110,7 @@ func merge(ctx context.Context, t *tx, kept, other held) error {
 
 // become takes over the device of another asset. What people said of the asset
 // stays.
-func (h *held) become(o held) {
+func (h *lockedAsset) become(o lockedAsset) {
 	id, name, named, tags, terms, epoch := h.id, h.identification, h.named, h.tags, h.terms, h.epoch
 	*h = o
 	h.id, h.tags, h.terms, h.epoch = id, tags, terms, epoch+1
@@ -120,7 +120,7 @@ func (h *held) become(o held) {
 }
 
 // moveDevice ties what belongs to a device to its new asset.
-func moveDevice(ctx context.Context, t *tx, from, to held) error {
+func moveDevice(ctx context.Context, t *tx, from, to lockedAsset) error {
 	now := millis(t.db.now())
 	for _, change := range []part{
 		{`UPDATE device_names SET ended = TRUE, observed_at = CASE WHEN observed_at > ? THEN observed_at ELSE ? END WHERE asset_id = ? AND NOT ended`, []any{now, now, to.id}},
@@ -145,7 +145,7 @@ func failAll(ctx context.Context, t *tx, assetID string) error {
 		return err
 	}
 	for _, c := range open {
-		if _, err := t.db.take(ctx, t, c.ID, command.Step{From: []command.State{c.State}, To: command.Failed, Outcome: merged}); err != nil {
+		if _, err := t.db.take(ctx, t, c.ID, command.Transition{From: []command.State{c.State}, To: command.Failed, Outcome: merged}); err != nil {
 			return err
 		}
 	}

@@ -102,7 +102,7 @@ func observe(ctx context.Context, t *tx, o enrollment.Observation) (enrollment.C
 
 // mayMove fails with fault.Refused if an agent is to be moved to a policy that was
 // deleted since that was decided. The lock keeps the policy until it is in use.
-func mayMove(ctx context.Context, t *tx, h held, o enrollment.Observation) error {
+func mayMove(ctx context.Context, t *tx, h lockedAsset, o enrollment.Observation) error {
 	if o.Management != asset.Agent || o.PolicyID == "" || o.PolicyID == h.policyID {
 		return nil
 	}
@@ -131,7 +131,7 @@ func remember(ctx context.Context, t *tx, companyID, id string, now time.Time) (
 }
 
 // apply brings the row to what was observed. With by, a new enrollment begins.
-func (h held) apply(ctx context.Context, t *tx, o enrollment.Observation, by joinedBy) (enrollment.Change, error) {
+func (h lockedAsset) apply(ctx context.Context, t *tx, o enrollment.Observation, by joinedBy) (enrollment.Change, error) {
 	again, earlier := by != "", h
 	if o.Location != nil && o.Management == asset.Agent {
 		if asked, err := h.mayLocate(ctx, t, o.Device); err != nil || !asked {
@@ -151,7 +151,7 @@ func (h held) apply(ctx context.Context, t *tx, o enrollment.Observation, by joi
 			return enrollment.Change{}, err
 		}
 		before = ""
-		h.enrol(o)
+		h.enroll(o)
 	}
 	fresh := again || millis(o.ReportedAt) > h.synced
 	h.learn(o)
@@ -190,8 +190,8 @@ func (h held) apply(ctx context.Context, t *tx, o enrollment.Observation, by joi
 		PolicyID: h.appliedPolicy, PolicyNew: h.appliedPolicy != before}, counts.save(ctx, t)
 }
 
-// enrol begins a new enrollment: nothing that the device said before holds.
-func (h *held) enrol(o enrollment.Observation) {
+// enroll begins a new enrollment: nothing that the device said before holds.
+func (h *lockedAsset) enroll(o enrollment.Observation) {
 	h.epoch++
 	h.status = asset.Synchronizing
 	h.management, h.ownership, h.mode = string(o.Management), "", ""
@@ -207,7 +207,7 @@ func (h *held) enrol(o enrollment.Observation) {
 }
 
 // learn takes over what the device and its channel said of themselves.
-func (h *held) learn(o enrollment.Observation) {
+func (h *lockedAsset) learn(o enrollment.Observation) {
 	h.management = cmp.Or(string(o.Management), h.management)
 	h.ownership = cmp.Or(string(o.Ownership), h.ownership)
 	h.mode = cmp.Or(string(o.Mode), h.mode)
@@ -232,7 +232,7 @@ func (h *held) learn(o enrollment.Observation) {
 
 // learnFacts takes over what is kept as JSON, and names the asset after its
 // device while no person has.
-func (h *held) learnFacts(o enrollment.Observation) error {
+func (h *lockedAsset) learnFacts(o enrollment.Observation) error {
 	facts := map[string]string{}
 	if err := decode(h.specifications, &facts); err != nil {
 		return err
@@ -257,7 +257,7 @@ func (h *held) learnFacts(o enrollment.Observation) error {
 // software. The platform names a fixed set, so its reports add to what is known.
 // An agent names what it likes: its report replaces all but what it enrolled
 // with, of which the serial number and the brand say which asset it is.
-func (h *held) learnSpecifications(facts map[string]string, o enrollment.Observation) {
+func (h *lockedAsset) learnSpecifications(facts map[string]string, o enrollment.Observation) {
 	if o.Management != asset.Agent || o.Enrolling || o.Specifications == nil {
 		maps.Copy(facts, o.Specifications)
 		return
@@ -274,7 +274,7 @@ func (h *held) learnSpecifications(facts map[string]string, o enrollment.Observa
 
 // hear takes over a status report, and what is said of the policy alone. An
 // agent's status report says nothing of the policy: what was known of it stays.
-func (h *held) hear(o enrollment.Observation) (err error) {
+func (h *lockedAsset) hear(o enrollment.Observation) (err error) {
 	compliance := o.Compliance
 	if len(o.StatusReport) > 0 {
 		if len(compliance) == 0 && o.Management == asset.Agent {
@@ -309,7 +309,7 @@ func complianceOf(report string) (json.RawMessage, error) {
 
 // mayLocate reports whether a device managed by our own agent may tell its
 // place: while it is asked to, or lost.
-func (h held) mayLocate(ctx context.Context, t *tx, deviceID string) (bool, error) {
+func (h lockedAsset) mayLocate(ctx context.Context, t *tx, deviceID string) (bool, error) {
 	if h.lostMode {
 		return true, nil
 	}
@@ -317,7 +317,7 @@ func (h held) mayLocate(ctx context.Context, t *tx, deviceID string) (bool, erro
 }
 
 // locate keeps the newer of the location known and the one reported.
-func (h *held) locate(reported *asset.Location) error {
+func (h *lockedAsset) locate(reported *asset.Location) error {
 	if reported == nil {
 		return nil
 	}
@@ -335,7 +335,7 @@ func (h *held) locate(reported *asset.Location) error {
 
 // settled is the status of a device that speaks: SYNCHRONIZING until it has
 // applied the policy that it is to have, or reported if there is none.
-func (h *held) settled(o enrollment.Observation) asset.Status {
+func (h *lockedAsset) settled(o enrollment.Observation) asset.Status {
 	switch {
 	case h.policyID != "" && h.appliedPolicy == h.policyID:
 		return asset.Active

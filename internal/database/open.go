@@ -39,7 +39,7 @@ type DB struct {
 	trace   atomic.Pointer[func(query string, args []any)]
 	closers []func() error // run by Close in reverse order
 
-	keyUse, deviceUse *touches
+	keyUse, deviceUse *lastUsed
 	wakes             *wakes
 	deepFrom          int64 // see Assets
 	search            searchLimits
@@ -72,8 +72,8 @@ func Open(ctx context.Context, o Options) (*DB, error) {
 			return nil, errors.Join(err, db.Close())
 		}
 	}
-	db.deviceUse = db.newTouches("assets", "last_seen_at")
-	db.keyUse = db.newTouches("api_keys", "last_used_at")
+	db.deviceUse = db.newLastUsed("assets", "last_seen_at")
+	db.keyUse = db.newLastUsed("api_keys", "last_used_at")
 	return db, nil
 }
 

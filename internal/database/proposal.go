@@ -155,8 +155,8 @@ func (db *DB) recordProposal(ctx context.Context, t *tx, p proposal.Proposal, ac
 	return db.record(ctx, t, p.CompanyID, e)
 }
 
-// Doubtful implements proposal.KeeperStore.
-func (db *DB) Doubtful(ctx context.Context, limit int) ([]proposal.Proposal, error) {
+// Unconfirmed implements proposal.ReconcilerStore.
+func (db *DB) Unconfirmed(ctx context.Context, limit int) ([]proposal.Proposal, error) {
 	return list(ctx, db.read(), db.scanProposal, `SELECT `+proposalColumns+` FROM proposals v
 		WHERE v.look_at > 0 AND v.look_at <= ? ORDER BY v.look_at, v.id LIMIT ?`, millis(db.now()), limit)
 }

@@ -55,7 +55,7 @@ func (db *DB) claimProposal(ctx context.Context, t *tx, c proposal.Claim) (propo
 	if under, err := changing(ctx, t, p.Next.PolicyID); err != nil || under {
 		return proposal.Busy, err
 	}
-	if got, err := db.takeTurn(ctx, t, p.Next.PolicyID, c.Holder, c.For); err != nil || !got {
+	if got, err := db.takePolicyLease(ctx, t, p.Next.PolicyID, c.Holder, c.For); err != nil || !got {
 		return proposal.Busy, err
 	}
 	_, err = t.exec(ctx, `UPDATE proposals SET status = 'EXECUTING', holder = ?, apply_ref = ?, look_at = ?, impact = ?, devices = ?
@@ -63,7 +63,7 @@ func (db *DB) claimProposal(ctx context.Context, t *tx, c proposal.Claim) (propo
 	return proposal.Begun, err
 }
 
-// TakeOverProposal implements proposal.KeeperStore.
+// TakeOverProposal implements proposal.ReconcilerStore.
 func (db *DB) TakeOverProposal(ctx context.Context, id, holder string, ttl time.Duration) (p proposal.Proposal, taken bool, err error) {
 	err = db.write(ctx, func(ctx context.Context, t *tx) error {
 		taken = false
@@ -74,7 +74,7 @@ func (db *DB) TakeOverProposal(ctx context.Context, id, holder string, ttl time.
 		if err != nil || !due {
 			return err
 		}
-		if got, err := db.takeTurn(ctx, t, p.Next.PolicyID, holder, ttl); err != nil || !got {
+		if got, err := db.takePolicyLease(ctx, t, p.Next.PolicyID, holder, ttl); err != nil || !got {
 			return err
 		}
 		taken = true
@@ -136,7 +136,7 @@ func (db *DB) finishProposal(ctx context.Context, t *tx, e proposal.Ending) (pro
 			return p, false, err
 		}
 	}
-	return p, true, endTurn(ctx, t, p.Next.PolicyID, e.Holder)
+	return p, true, releasePolicyLease(ctx, t, p.Next.PolicyID, e.Holder)
 }
 
 // settling is how the record tells of a proposal that is no longer being applied.
@@ -179,7 +179,7 @@ func (db *DB) saveNext(ctx context.Context, t *tx, p proposal.Proposal, e *propo
 		return saved.Version, nil
 	}
 	// The platform's copy is certain only if no one else could send in between.
-	mine, err := holdsTurn(ctx, t, p.Next.PolicyID, e.Holder, now)
+	mine, err := holdsPolicyLease(ctx, t, p.Next.PolicyID, e.Holder, now)
 	if err != nil || !mine {
 		e.Doubted = true
 		return saved.Version, err
@@ -253,19 +253,19 @@ func changing(ctx context.Context, c conn, policyID string) (bool, error) {
 	return n > 0, err
 }
 
-// takeTurn gives the policy's turn to the holder unless another has it.
-func (db *DB) takeTurn(ctx context.Context, t *tx, policyID, holder string, ttl time.Duration) (bool, error) {
+// takePolicyLease gives the policy's turn to the holder unless another has it.
+func (db *DB) takePolicyLease(ctx context.Context, t *tx, policyID, holder string, ttl time.Duration) (bool, error) {
 	now := db.now()
 	n, err := t.exec(ctx, takeLease, policy.LeaseKey(policyID), holder, millis(now.Add(ttl)), millis(now))
 	return n == 1, err
 }
 
-func endTurn(ctx context.Context, t *tx, policyID, holder string) error {
+func releasePolicyLease(ctx context.Context, t *tx, policyID, holder string) error {
 	_, err := t.exec(ctx, `DELETE FROM leases WHERE name = ? AND holder = ?`, policy.LeaseKey(policyID), holder)
 	return err
 }
 
-func holdsTurn(ctx context.Context, c conn, policyID, holder string, now time.Time) (bool, error) {
+func holdsPolicyLease(ctx context.Context, c conn, policyID, holder string, now time.Time) (bool, error) {
 	n, err := value[int](ctx, c, `SELECT COUNT(*) FROM leases WHERE name = ? AND holder = ? AND expires_at > ?`,
 		policy.LeaseKey(policyID), holder, millis(now))
 	return n > 0, err

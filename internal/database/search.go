@@ -108,7 +108,7 @@ func newSearch(db *DB, s asset.Search) (*search, error) {
 		term := managementTerm(s.Management)
 		q.term(term, term, "%\n"+term+"\n%")
 	}
-	q.heard()
+	q.enrolled()
 	q.located()
 	return q, nil
 }
@@ -143,7 +143,7 @@ const enrolledOnly = ` AND status IN ('ACTIVE', 'INACTIVE', 'SYNCHRONIZING')`
 
 // heard adds the conditions on when a device was last heard of. One that was
 // last heard of before a time was last synchronized before it.
-func (q *search) heard() {
+func (q *search) enrolled() {
 	if !q.HeardSince.IsZero() {
 		q.where = append(q.where, arm{enrolledOnly + ` AND last_seen_at >= ?`, []any{millis(q.HeardSince)}})
 	}

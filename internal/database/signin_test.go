@@ -25,8 +25,8 @@ func (f *fixture) user(role access.Role) access.UserAccount {
 func TestStepsAreTakenOnce(t *testing.T) {
 	withCompany(t, func(f *fixture) {
 		u := f.user(access.Viewer)
-		begin := func(kind access.StepKind) access.SecretHash {
-			token, err := access.Begin(f.Context(), f.db, access.Step{Kind: kind, CompanyID: f.company.ID, UserID: u.ID,
+		begin := func(kind access.PendingKind) access.SecretHash {
+			token, err := access.Begin(f.Context(), f.db, access.PendingSignIn{Kind: kind, CompanyID: f.company.ID, UserID: u.ID,
 				Data: json.RawMessage(`{"a":1}`), ExpiresAt: f.clock.Now().Add(time.Minute)})
 			f.ok(err)
 			return access.HashSecret(token)

@@ -168,10 +168,10 @@ type order struct {
 	kind      string
 }
 
-// errands are what devices are asked to do, in turn.
+// commandsInTurn are what devices are asked to do, in turn.
 //
 //house:table
-var errands = [...]string{"message", "launch-app", "status-report", "change-policy", "location-update", "sync-policy", "reboot"}
+var commandsInTurn = [...]string{"message", "launch-app", "status-report", "change-policy", "location-update", "sync-policy", "reboot"}
 
 const senders = 8 // commands are sent by so many at once
 
@@ -192,7 +192,7 @@ func (r *rest) sendAll(ctx context.Context) error {
 		if f.Duration > 0 {
 			wait.For(ctx, f.Duration*senders/time.Duration(total))
 		}
-		return r.send(ctx, f.members[n%len(f.members)], errands[(n/len(f.members)+n)%len(errands)], n)
+		return r.send(ctx, f.members[n%len(f.members)], commandsInTurn[(n/len(f.members)+n)%len(commandsInTurn)], n)
 	})
 	if err != nil {
 		return err

@@ -99,7 +99,7 @@ func (c *Client) config(d description, p access.IdentityProvider, secret string)
 }
 
 // Address implements access.ProviderClient.
-func (c *Client) Address(ctx context.Context, p access.IdentityProvider, j access.Journey) (string, error) {
+func (c *Client) Address(ctx context.Context, p access.IdentityProvider, j access.ProviderSignIn) (string, error) {
 	d, err := c.provider(ctx, p)
 	if err != nil {
 		return "", err
@@ -113,7 +113,7 @@ func (c *Client) Address(ctx context.Context, p access.IdentityProvider, j acces
 }
 
 // Exchange implements access.ProviderClient.
-func (c *Client) Exchange(ctx context.Context, p access.IdentityProvider, secret string, j access.Journey, back access.Return) (access.Claims, error) {
+func (c *Client) Exchange(ctx context.Context, p access.IdentityProvider, secret string, j access.ProviderSignIn, back access.Return) (access.Claims, error) {
 	d, err := c.provider(ctx, p)
 	if err != nil {
 		return access.Claims{}, err

@@ -34,7 +34,7 @@ func (o *Operation) ResultSchema(components *Components) *jsonschema.Schema {
 // result describes a type as it is in JSON.
 func (w writer) result(t reflect.Type) *jsonschema.Schema {
 	switch t {
-	case reflect.TypeFor[time.Time](), reflect.TypeFor[Instant]():
+	case reflect.TypeFor[time.Time](), reflect.TypeFor[Timestamp]():
 		return &jsonschema.Schema{Type: "string", Format: "date-time"}
 	case reflect.TypeFor[json.RawMessage]():
 		return &jsonschema.Schema{}

@@ -243,7 +243,7 @@ func (b *bench) issue(a asset.Asset, kind command.Type, body any, policyID strin
 	if to == "" {
 		to = command.Failed
 	}
-	_, _, err = b.db.Take(b.Context(), o.Command.ID, command.Step{From: []command.State{command.Prepared}, To: to, Ref: r.Ref, Outcome: r.Outcome})
+	_, _, err = b.db.Take(b.Context(), o.Command.ID, command.Transition{From: []command.State{command.Prepared}, To: to, Ref: r.Ref, Outcome: r.Outcome})
 	b.ok(err)
 	return r
 }

@@ -123,13 +123,13 @@ func (p *Platform) settle(ctx context.Context, owner company.Company, o *operati
 		return c, false, missing
 	}
 	for _, t := range types {
-		feedback.Sighting = command.Sighting{AssetID: assetID, Type: t, IssuedAt: o.createdAt()}
+		feedback.Sighting = command.Observation{AssetID: assetID, Type: t, IssuedAt: o.createdAt()}
 		if c, ok, err = p.store.Commands.Settle(ctx, feedback); fault.CodeOf(err) != fault.NotFound {
 			return c, ok, err
 		}
 	}
 	// The sender may have given the command its name since.
-	feedback.Sighting = command.Sighting{}
+	feedback.Sighting = command.Observation{}
 	return p.store.Commands.Settle(ctx, feedback)
 }
 

@@ -42,7 +42,7 @@ type Inventory interface {
 // Commands takes what the platform tells about commands. See command.Service.
 type Commands interface {
 	Settle(ctx context.Context, f command.Feedback) (command.Command, bool, error)
-	Adopt(ctx context.Context, ref string, seen command.Sighting) (command.Command, error)
+	Adopt(ctx context.Context, ref string, seen command.Observation) (command.Command, error)
 	PolicyApplied(ctx context.Context, assetID, policyID string, at time.Time) error
 }
 

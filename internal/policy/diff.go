@@ -54,8 +54,8 @@ func CompareDocuments(t Type, from, to json.RawMessage) (Diff, error) {
 		return Diff{}, fmt.Errorf("cannot read the later document: %w", err)
 	}
 	var d Diff
-	for i := range catalogue {
-		r := &catalogue[i]
+	for i := range catalog {
+		r := &catalog[i]
 		was, is := read(a, t, r), read(b, t, r)
 		if was == is {
 			continue

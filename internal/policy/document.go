@@ -55,8 +55,8 @@ func withReports(t Type, document json.RawMessage) (json.RawMessage, error) {
 	if err != nil {
 		return nil, err
 	}
-	for i := range catalogue {
-		r := &catalogue[i]
+	for i := range catalog {
+		r := &catalog[i]
 		if r.group != "REPORTING" || read(o, t, r) != NotSet {
 			continue
 		}

@@ -9,21 +9,21 @@ import (
 
 // Summary is an entry of the policy list (contract 4.1).
 type Summary struct {
-	PathName    string             `json:"pathName" doc:"Path name of the policy; the policyId of every other operation."`
-	DisplayName string             `json:"displayName" doc:"Name of the policy for people." example:"Warehouse"`
-	Type        Type               `json:"type" enum:"PLATFORM|AGENT" doc:"Whose devices it is for: PLATFORM or AGENT."`
-	VROnly      bool               `json:"vrOnly" doc:"Whether it is for VR headsets only, which enroll by USB."`
-	Editable    bool               `json:"editable" doc:"Whether changes can be proposed."`
-	Version     int                `json:"version" doc:"Grows by one with every saved change."`
-	DeviceCount int                `json:"deviceCount" doc:"Devices that use the policy."`
-	UpdatedAt   *operation.Instant `json:"updatedAt" doc:"When it was last saved."`
+	PathName    string               `json:"pathName" doc:"Path name of the policy; the policyId of every other operation."`
+	DisplayName string               `json:"displayName" doc:"Name of the policy for people." example:"Warehouse"`
+	Type        Type                 `json:"type" enum:"PLATFORM|AGENT" doc:"Whose devices it is for: PLATFORM or AGENT."`
+	VROnly      bool                 `json:"vrOnly" doc:"Whether it is for VR headsets only, which enroll by USB."`
+	Editable    bool                 `json:"editable" doc:"Whether changes can be proposed."`
+	Version     int                  `json:"version" doc:"Grows by one with every saved change."`
+	DeviceCount int                  `json:"deviceCount" doc:"Devices that use the policy."`
+	UpdatedAt   *operation.Timestamp `json:"updatedAt" doc:"When it was last saved."`
 }
 
 // Summary returns the policy as the list shows it.
 func (p Policy) Summary() Summary {
 	return Summary{
 		PathName: p.PathName(), DisplayName: p.Name, Type: p.Type, VROnly: p.VROnly, Editable: p.Editable(),
-		Version: p.Version, DeviceCount: p.DeviceCount, UpdatedAt: operation.Moment(p.UpdatedAt),
+		Version: p.Version, DeviceCount: p.DeviceCount, UpdatedAt: operation.TimestampOf(p.UpdatedAt),
 	}
 }
 

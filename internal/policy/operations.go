@@ -33,13 +33,13 @@ type SavedBy struct {
 
 // RevisionRecord is a revision as the list shows it (contract 2.5).
 type RevisionRecord struct {
-	Revision    int                `json:"revision" doc:"Number of the revision; rollback_policy takes it."`
-	Version     int                `json:"version" doc:"The policy's version that was saved."`
-	SavedAt     *operation.Instant `json:"savedAt" doc:"When it was saved."`
-	SavedBy     SavedBy            `json:"savedBy" doc:"Who saved it."`
-	DisplayName string             `json:"displayName" doc:"The policy's name at that time." example:"Warehouse"`
-	Origin      Origin             `json:"origin" enum:"PORTAL|PROPOSAL|ROLLBACK|CREATE" doc:"How it came about: PORTAL, PROPOSAL, ROLLBACK or CREATE."`
-	ProposalID  string             `json:"proposalId,omitempty" doc:"The proposal that was applied, if one was."`
+	Revision    int                  `json:"revision" doc:"Number of the revision; rollback_policy takes it."`
+	Version     int                  `json:"version" doc:"The policy's version that was saved."`
+	SavedAt     *operation.Timestamp `json:"savedAt" doc:"When it was saved."`
+	SavedBy     SavedBy              `json:"savedBy" doc:"Who saved it."`
+	DisplayName string               `json:"displayName" doc:"The policy's name at that time." example:"Warehouse"`
+	Origin      Origin               `json:"origin" enum:"PORTAL|PROPOSAL|ROLLBACK|CREATE" doc:"How it came about: PORTAL, PROPOSAL, ROLLBACK or CREATE."`
+	ProposalID  string               `json:"proposalId,omitempty" doc:"The proposal that was applied, if one was."`
 }
 
 // Revisions is a policy's history.
@@ -119,6 +119,6 @@ func (rd Reader) revisions(ctx context.Context, call operation.Call, args Revisi
 
 // Record returns the revision as the list shows it.
 func (r Revision) Record() RevisionRecord {
-	return RevisionRecord{Revision: r.Revision, Version: r.Version, SavedAt: operation.Moment(r.SavedAt),
+	return RevisionRecord{Revision: r.Revision, Version: r.Version, SavedAt: operation.TimestampOf(r.SavedAt),
 		SavedBy: SavedBy(r.SavedBy), DisplayName: r.Name, Origin: r.Origin, ProposalID: r.ProposalID}
 }

@@ -24,11 +24,11 @@ type Setting struct {
 	HighImpact bool
 }
 
-// Catalogue returns all settings in the contract's order. The caller owns it.
-func Catalogue() []Setting {
-	all := make([]Setting, len(catalogue))
-	for i := range catalogue {
-		all[i] = catalogue[i].setting()
+// Catalog returns all settings in the contract's order. The caller owns it.
+func Catalog() []Setting {
+	all := make([]Setting, len(catalog))
+	for i := range catalog {
+		all[i] = catalog[i].setting()
 	}
 	return all
 }
@@ -44,14 +44,14 @@ func Lookup(id string) (Setting, bool) {
 
 // HighImpact reports whether the setting of a label is one of high impact.
 func HighImpact(label string) bool {
-	return slices.ContainsFunc(Catalogue(), func(s Setting) bool { return s.Label == label && s.HighImpact })
+	return slices.ContainsFunc(Catalog(), func(s Setting) bool { return s.Label == label && s.HighImpact })
 }
 
 // Lost returns what devices lose for good when the setting with a label gets a
 // value, so that a rollback does not bring it back; empty: nothing.
 func Lost(label, value string) string {
-	for i := range catalogue {
-		if r := &catalogue[i]; r.label == label && r.lostBy != "" && r.lostBy == value {
+	for i := range catalog {
+		if r := &catalog[i]; r.label == label && r.lostBy != "" && r.lostBy == value {
 			return r.lost
 		}
 	}
@@ -101,9 +101,9 @@ func NormalChanges(changes []Change) ([]Change, []fault.Field) {
 }
 
 func find(id string) *row {
-	for i := range catalogue {
-		if catalogue[i].id == id {
-			return &catalogue[i]
+	for i := range catalog {
+		if catalog[i].id == id {
+			return &catalog[i]
 		}
 	}
 	return nil

@@ -30,10 +30,10 @@ func View(t Type, document json.RawMessage) ([]Value, error) {
 	if err != nil {
 		return nil, fmt.Errorf("cannot read the policy's document: %w", err)
 	}
-	values := make([]Value, len(catalogue))
-	for i := range catalogue {
-		s := catalogue[i].setting()
-		values[i] = Value{ID: s.ID, Label: s.Label, Group: s.Group, Value: read(o, t, &catalogue[i]),
+	values := make([]Value, len(catalog))
+	for i := range catalog {
+		s := catalog[i].setting()
+		values[i] = Value{ID: s.ID, Label: s.Label, Group: s.Group, Value: read(o, t, &catalog[i]),
 			AllowedValues: s.Allowed, HighImpact: s.HighImpact}
 	}
 	return values, nil

@@ -55,7 +55,7 @@ func TestDeletedMeanwhile(t *testing.T) {
 func TestVendorFaults(t *testing.T) {
 	each(t, func(_ *testing.T, r *rig) {
 		for _, test := range []struct {
-			mood   mood
+			mood   answer
 			code   fault.Code
 			status proposal.Status
 			after  string // CAMERA once both copies agree
@@ -104,7 +104,7 @@ func TestVendorFaults(t *testing.T) {
 
 func TestUnknownCopy(t *testing.T) {
 	each(t, func(_ *testing.T, r *rig) {
-		for mood, exists := range map[mood]bool{losesAnswer: true, losesRequest: false} {
+		for mood, exists := range map[answer]bool{losesAnswer: true, losesRequest: false} {
 			r.part(string(mood), func(t *testing.T, r *rig) {
 				p := r.newPolicy(string(mood), 0)
 				made, err := r.service.ProposeCopy(t.Context(), r.key("k"), p.ID, "Copy "+string(mood), nil)
@@ -159,7 +159,7 @@ func TestStraggler(t *testing.T) {
 	_, err := r.apply(made)
 	r.code(fault.Internal, err)
 	r.clock.Advance(2 * time.Second)
-	r.ok(r.keeper.Settle(t.Context()))
+	r.ok(r.reconciler.Settle(t.Context()))
 	r.vendor.PushUnsaved(t.Context(), r.company, policy.Policy{ID: p.ID, Document: made.Next.Document})
 	r.settle(p.ID)
 	if got := value(t, []byte(r.vendor.holds(p.ID)), "CAMERA"); got != policy.NotSet {
@@ -264,7 +264,7 @@ func TestRacingProposals(t *testing.T) {
 		services := []*proposal.Service{r.service, second}
 		var made []proposal.Proposal
 		for i := range 8 {
-			s := policy.Catalogue()[i+5]
+			s := policy.Catalog()[i+5]
 			made = append(made, r.propose(p, s.ID, s.Allowed[1]))
 		}
 		var all sync.WaitGroup
@@ -351,7 +351,7 @@ func TestCrashAtEveryStep(t *testing.T) {
 	each(t, func(_ *testing.T, r *rig) {
 		for i, test := range []struct {
 			step string
-			mood mood
+			mood answer
 			deaf bool
 			want proposal.Status
 			done bool
@@ -385,13 +385,13 @@ func TestCrashAtEveryStep(t *testing.T) {
 					r.vendor.next("")
 
 					// The turn of the dead is respected until it ends.
-					r.ok(r.keeper.Settle(t.Context()))
+					r.ok(r.reconciler.Settle(t.Context()))
 					if test.step == proposal.AfterClaim && r.proposal(made.ID).Status != proposal.Executing {
 						t.Fatal("a turn that may still be used was taken over")
 					}
 					r.vendor.deaf = test.deaf
 					r.clock.Advance(time.Minute)
-					r.ok(r.keeper.Settle(t.Context()))
+					r.ok(r.reconciler.Settle(t.Context()))
 					if got := r.proposal(made.ID).Status; got != test.want {
 						t.Fatalf("the proposal is %s, want %s", got, test.want)
 					}
@@ -440,7 +440,7 @@ func TestStartAlone(t *testing.T) {
 	made, next := r.propose(p, "CAMERA", "BLOCK"), r.propose(p, "SMS", "BLOCK")
 	r.dies(made, proposal.AfterPush)
 	r.ok(r.db.EndTurns(t.Context()))
-	r.ok(r.keeper.Settle(t.Context()))
+	r.ok(r.reconciler.Settle(t.Context()))
 	if got := r.proposal(made.ID).Status; got != proposal.Succeeded {
 		t.Errorf("the proposal is %s", got)
 	}
@@ -457,7 +457,7 @@ func TestStalled(t *testing.T) {
 		r.vendor.before = func(policy.Policy) {
 			r.vendor.before = nil
 			r.clock.Advance(time.Minute)
-			r.ok(r.keeper.Settle(t.Context()))
+			r.ok(r.reconciler.Settle(t.Context()))
 			if got := r.proposal(made.ID).Status; got != proposal.Failed {
 				t.Errorf("taken over as %s", got)
 			}
@@ -478,7 +478,7 @@ func TestStalled(t *testing.T) {
 // The store's own word: what is not PENDING cannot be claimed.
 func TestOnlyPendingIsClaimed(t *testing.T) {
 	each(t, func(t *testing.T, r *rig) {
-		for m, status := range map[mood]proposal.Status{takes: proposal.Succeeded, refuses: proposal.Failed, losesRequest: proposal.Unconfirmed} {
+		for m, status := range map[answer]proposal.Status{takes: proposal.Succeeded, refuses: proposal.Failed, losesRequest: proposal.Unconfirmed} {
 			p := r.newPolicy(string(m), 0)
 			made := r.propose(p, "CAMERA", "BLOCK")
 			r.vendor.next(m)

@@ -266,7 +266,7 @@ func (c *clients) die(s *proposal.Service, p proposal.Proposal, st step, at stri
 
 // bury lets the keepers of both replicas settle what the dead left behind, and
 // notes the result. Nothing else is at work.
-func (c *clients) bury(keepers []*proposal.Keeper) {
+func (c *clients) bury(keepers []*proposal.Reconciler) {
 	for range 3 {
 		c.clock.Advance(13 * time.Second)
 		var all sync.WaitGroup
@@ -313,7 +313,7 @@ func (c *clients) settledBy(d killed) bool {
 // everything that they saw.
 func TestLinearizable(t *testing.T) {
 	each(t, func(t *testing.T, r *rig) {
-		other, keeper := r.replica(r.open())
+		other, reconciler := r.replica(r.open())
 		r.service.TurnWait, other.TurnWait = 20*time.Second, 20*time.Second
 		c := &clients{rig: r, replicas: []*proposal.Service{r.service, other}, began: time.Now(), made: map[string][]proposal.Proposal{}}
 		var count sync.Mutex
@@ -343,8 +343,8 @@ func TestLinearizable(t *testing.T) {
 			// and time goes on once no live process can be overtaken.
 			finished := make(chan struct{})
 			go func() { all.Wait(); close(finished) }()
-			c.keepAlive(finished, []*proposal.Keeper{r.keeper, keeper})
-			c.bury([]*proposal.Keeper{r.keeper, keeper})
+			c.keepAlive(finished, []*proposal.Reconciler{r.reconciler, reconciler})
+			c.bury([]*proposal.Reconciler{r.reconciler, reconciler})
 		}
 		if len(c.history) < rounds*callers*calls/2 {
 			t.Errorf("only %d operations", len(c.history))
@@ -362,7 +362,7 @@ func TestLinearizable(t *testing.T) {
 
 // keepAlive lets time pass slowly, in which the turns of the dead run out; a
 // living one's is renewed by real time, and no push takes that long.
-func (c *clients) keepAlive(finished chan struct{}, keepers []*proposal.Keeper) {
+func (c *clients) keepAlive(finished chan struct{}, keepers []*proposal.Reconciler) {
 	tick := time.NewTicker(250 * time.Millisecond)
 	defer tick.Stop()
 	for {

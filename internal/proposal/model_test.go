@@ -48,7 +48,7 @@ func TestModel(t *testing.T) {
 			"wait": func(t *rapid.T) {
 				r.clock.Advance(time.Duration(rapid.SampledFrom([]int{1, 5, 20, 60, 300, 601}).Draw(t, "seconds")) * time.Second)
 			},
-			"settle": func(*rapid.T) { r.ok(r.keeper.Settle(r.Context())) },
+			"settle": func(*rapid.T) { r.ok(r.reconciler.Settle(r.Context())) },
 			"push":   func(*rapid.T) { r.push() },
 		})
 		r.vendor.next("")
@@ -146,12 +146,12 @@ func (m *model) one(t *rapid.T) proposal.Proposal {
 	return m.made[m.order[len(m.order)-1-back]]
 }
 
-func (m *model) mood(t *rapid.T) mood {
-	return rapid.SampledFrom([]mood{takes, takes, takes, refuses, notReached, losesAnswer, losesRequest}).Draw(t, "vendor")
+func (m *model) mood(t *rapid.T) answer {
+	return rapid.SampledFrom([]answer{takes, takes, takes, refuses, notReached, losesAnswer, losesRequest}).Draw(t, "vendor")
 }
 
 // expect is what applying must answer, by what is known before.
-func (m *model) expect(p proposal.Proposal, vendor mood) (fault.Code, proposal.Status) {
+func (m *model) expect(p proposal.Proposal, vendor answer) (fault.Code, proposal.Status) {
 	now := m.rig.proposal(p.ID)
 	base := m.policy(p.PolicyID)
 	switch {

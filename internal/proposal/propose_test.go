@@ -290,7 +290,7 @@ func TestImpactRule(t *testing.T) {
 	t.Parallel()
 	high := map[string]bool{"UNTRUSTED_APPS_POLICY": true, "VENDOR_PROTECT": true, "FACTORY_RESET": true,
 		"DEVELOPER_SETTINGS": true, "USB_DATA_ACCESS": true, "ENCRYPTION_POLICY": true}
-	for _, s := range policy.Catalogue() {
+	for _, s := range policy.Catalog() {
 		if policy.HighImpact(s.Label) != high[s.ID] {
 			t.Errorf("%s is taken for one of other impact", s.Label)
 		}

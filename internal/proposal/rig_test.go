@@ -52,14 +52,14 @@ func (s schema) CheckDocument(document json.RawMessage) error {
 var loadSchema = sync.OnceValues(discovery.Load)
 
 // mood is how the vendor takes the next push.
-type mood string
+type answer string
 
 const (
-	takes        mood = "takes it"
-	refuses      mood = "refuses it"
-	notReached   mood = "is not reached"
-	losesAnswer  mood = "takes it, and the answer is lost"
-	losesRequest mood = "never gets it, without a sign"
+	takes        answer = "takes it"
+	refuses      answer = "refuses it"
+	notReached   answer = "is not reached"
+	losesAnswer  answer = "takes it, and the answer is lost"
+	losesRequest answer = "never gets it, without a sign"
 )
 
 // vendor holds copies of policies.
@@ -68,8 +68,8 @@ type vendor struct {
 	schema schema
 
 	mu      sync.Mutex
-	mood    mood // of the next push alone; zero: takes
-	deaf    bool // cannot be read
+	mood    answer // of the next push alone; zero: takes
+	deaf    bool   // cannot be read
 	copies  map[string]policy.Copy
 	bytes   map[string]string
 	pushes  []policy.Policy
@@ -124,7 +124,7 @@ func (v *vendor) ReadCopy(_ context.Context, _ company.Company, p policy.Policy)
 	return c, nil
 }
 
-func (v *vendor) next(m mood) {
+func (v *vendor) next(m answer) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	v.mood = m
@@ -140,15 +140,15 @@ func (v *vendor) holds(policyID string) string {
 // database.
 type rig struct {
 	testing.TB
-	clock    *clock
-	url      string
-	db       *database.DB
-	vendor   *vendor
-	policies policy.Service
-	service  *proposal.Service
-	keeper   *proposal.Keeper
-	company  company.Company
-	devices  int
+	clock      *clock
+	url        string
+	db         *database.DB
+	vendor     *vendor
+	policies   policy.Service
+	service    *proposal.Service
+	reconciler *proposal.Reconciler
+	company    company.Company
+	devices    int
 }
 
 // each runs a test on both engines.
@@ -173,7 +173,7 @@ func newRig(tb testing.TB, url string) *rig {
 	r.vendor = &vendor{tb: tb, schema: schema{document}, copies: map[string]policy.Copy{}, bytes: map[string]string{}, sending: map[string]bool{}}
 	r.db = r.open()
 	r.policies = policy.Service{Store: r.db, Checker: r.vendor.schema, Now: r.clock.Now}
-	r.service, r.keeper = r.replica(r.db)
+	r.service, r.reconciler = r.replica(r.db)
 	r.company = r.newCompany("acme", "enterprises/LC1")
 	return r
 }
@@ -193,10 +193,10 @@ func (r *rig) open() *database.DB {
 }
 
 // replica is one more service on a database.
-func (r *rig) replica(db *database.DB) (*proposal.Service, *proposal.Keeper) {
+func (r *rig) replica(db *database.DB) (*proposal.Service, *proposal.Reconciler) {
 	return &proposal.Service{Store: db, Policies: db, Companies: db, Checker: r.vendor.schema, Publisher: r.vendor,
 			PublicURL: "https://muster.test", TurnWait: 2 * time.Second},
-		&proposal.Keeper{Store: db, Policies: db, Companies: db, Publisher: r.vendor}
+		&proposal.Reconciler{Store: db, Policies: db, Companies: db, Publisher: r.vendor}
 }
 
 func (r *rig) ok(err error) {
@@ -328,16 +328,16 @@ func (r *rig) apply(p proposal.Proposal) (proposal.Proposal, error) {
 	return r.service.Apply(r.Context(), r.key("k"), p.ID, p.TargetName)
 }
 
-// settle lets time pass until nothing is doubtful, with keeper and pusher at
+// settle lets time pass until nothing is doubtful, with reconciler and pusher at
 // work, and demands that both copies agree then.
 func (r *rig) settle(policyIDs ...string) {
 	r.Helper()
 	for range 6 {
 		r.clock.Advance(2 * time.Minute)
-		r.ok(r.keeper.Settle(r.Context()))
+		r.ok(r.reconciler.Settle(r.Context()))
 		r.push()
 	}
-	due, err := r.db.Doubtful(r.Context(), 10)
+	due, err := r.db.Unconfirmed(r.Context(), 10)
 	r.ok(err)
 	if len(due) > 0 {
 		r.Fatalf("still doubtful: %+v", due)

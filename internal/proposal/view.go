@@ -9,17 +9,17 @@ import (
 
 // View is the proposal object (contract 2.6).
 type View struct {
-	ProposalID           string             `json:"proposalId" doc:"Id for reading or applying the proposal."`
-	Capability           Capability         `json:"capability" enum:"update_policy_settings|create_policy|rollback_policy" doc:"What the proposal does."`
-	Title                string             `json:"title" doc:"Short title of the change." example:"Change settings of Warehouse"`
-	Status               Status             `json:"status" enum:"PENDING|EXECUTING|SUCCEEDED|FAILED|UNCONFIRMED|EXPIRED" doc:"PENDING can be applied; EXECUTING: read again until it ends; UNCONFIRMED: read the policy's settings before proposing again; FAILED, EXPIRED: propose again."`
-	Impact               Impact             `json:"impact" enum:"NORMAL|HIGH" doc:"HIGH needs the policy's name typed by the person who approves."`
-	RequiresConfirmation bool               `json:"requiresConfirmation" doc:"True for HIGH impact."`
-	Summary              string             `json:"summary" doc:"One sentence: the change, and how many devices use the policy." example:"In the policy \"Warehouse\", which 60 devices use, changes Camera from ALLOW to BLOCK."`
-	Target               Target             `json:"target" doc:"The policy that the proposal changes; for a copy its source, under the new name."`
-	Fields               []Field            `json:"fields" doc:"The exact change list that a person must review."`
-	ExpiresAt            *operation.Instant `json:"expiresAt" doc:"After it the proposal cannot be applied."`
-	Result               *Result            `json:"result,omitempty" doc:"The policy as it now is; only when it was applied just now."`
+	ProposalID           string               `json:"proposalId" doc:"Id for reading or applying the proposal."`
+	Capability           Capability           `json:"capability" enum:"update_policy_settings|create_policy|rollback_policy" doc:"What the proposal does."`
+	Title                string               `json:"title" doc:"Short title of the change." example:"Change settings of Warehouse"`
+	Status               Status               `json:"status" enum:"PENDING|EXECUTING|SUCCEEDED|FAILED|UNCONFIRMED|EXPIRED" doc:"PENDING can be applied; EXECUTING: read again until it ends; UNCONFIRMED: read the policy's settings before proposing again; FAILED, EXPIRED: propose again."`
+	Impact               Impact               `json:"impact" enum:"NORMAL|HIGH" doc:"HIGH needs the policy's name typed by the person who approves."`
+	RequiresConfirmation bool                 `json:"requiresConfirmation" doc:"True for HIGH impact."`
+	Summary              string               `json:"summary" doc:"One sentence: the change, and how many devices use the policy." example:"In the policy \"Warehouse\", which 60 devices use, changes Camera from ALLOW to BLOCK."`
+	Target               Target               `json:"target" doc:"The policy that the proposal changes; for a copy its source, under the new name."`
+	Fields               []Field              `json:"fields" doc:"The exact change list that a person must review."`
+	ExpiresAt            *operation.Timestamp `json:"expiresAt" doc:"After it the proposal cannot be applied."`
+	Result               *Result              `json:"result,omitempty" doc:"The policy as it now is; only when it was applied just now."`
 }
 
 // Target is the policy that a proposal is about.
@@ -48,7 +48,7 @@ func (p Proposal) View() View {
 		ProposalID: p.ID, Capability: p.Capability, Title: p.Title, Status: p.Status, Impact: p.Impact,
 		RequiresConfirmation: p.NeedsConfirmation(), Summary: p.Summary, Fields: fields,
 		Target:    Target{Kind: "POLICY", ID: p.targetPath(), Name: p.TargetName},
-		ExpiresAt: operation.Moment(p.ExpiresAt),
+		ExpiresAt: operation.TimestampOf(p.ExpiresAt),
 	}
 }
 

@@ -38,13 +38,13 @@ type Service struct {
 
 // Result is a provisioning QR code (contract 2.7).
 type Result struct {
-	PolicyID      string            `json:"policyId" doc:"Path name of the policy with which devices enroll."`
-	PolicyName    string            `json:"policyName" doc:"Its display name." example:"Warehouse"`
-	PersonalUsage PersonalUsage     `json:"personalUsage" enum:"UNSPECIFIED|ALLOWED|DISALLOWED|USERLESS" doc:"The personal-use mode of the enrollment token."`
-	ExpiresAt     operation.Instant `json:"expiresAt" doc:"When the code stops enrolling devices."`
-	WifiSSID      string            `json:"wifiSsid,omitempty" doc:"The network that devices join, if one was given." example:"Acme Guest"`
-	Image         Image             `json:"image" doc:"The code. It holds the Wi-Fi password: treat it as a secret."`
-	PortalURL     string            `json:"portalUrl" doc:"The policy in the portal."`
+	PolicyID      string              `json:"policyId" doc:"Path name of the policy with which devices enroll."`
+	PolicyName    string              `json:"policyName" doc:"Its display name." example:"Warehouse"`
+	PersonalUsage PersonalUsage       `json:"personalUsage" enum:"UNSPECIFIED|ALLOWED|DISALLOWED|USERLESS" doc:"The personal-use mode of the enrollment token."`
+	ExpiresAt     operation.Timestamp `json:"expiresAt" doc:"When the code stops enrolling devices."`
+	WifiSSID      string              `json:"wifiSsid,omitempty" doc:"The network that devices join, if one was given." example:"Acme Guest"`
+	Image         Image               `json:"image" doc:"The code. It holds the Wi-Fi password: treat it as a secret."`
+	PortalURL     string              `json:"portalUrl" doc:"The policy in the portal."`
 }
 
 // Image is a picture. It prints without its data, which may hold a password.
@@ -87,7 +87,7 @@ func (s *Service) Create(ctx context.Context, p access.Principal, r Request) (Re
 	}
 	return Result{
 		PolicyID: target.PathName(), PolicyName: target.Name, PersonalUsage: r.PersonalUsage,
-		ExpiresAt: operation.Instant{Time: token.ExpiresAt}, WifiSSID: r.Wifi.SSID,
+		ExpiresAt: operation.Timestamp{Time: token.ExpiresAt}, WifiSSID: r.Wifi.SSID,
 		Image:     Image{MimeType: "image/png", Data: picture},
 		PortalURL: strings.TrimSuffix(s.PublicURL, "/") + "/policies/" + target.ID,
 	}, nil

@@ -21,7 +21,7 @@ import (
 func runCommand(t *testing.T, lab *servertest.Lab, command interface{ Run(*cli.Env) error }) (string, error) {
 	t.Helper()
 	var out bytes.Buffer
-	err := command.Run(&cli.Env{Context: t.Context(), Out: &out, Now: lab.Now, Open: service.OpenDesk(lab.Now)})
+	err := command.Run(&cli.Env{Context: t.Context(), Out: &out, Now: lab.Now, Open: service.OpenAdmin(lab.Now)})
 	return out.String(), err
 }
 

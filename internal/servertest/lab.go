@@ -31,7 +31,7 @@ type Lab struct {
 	Log      *Log   // of every replica and the emulator
 	keyFile  string
 	ahead    atomic.Int64 // how far the clock is ahead, in nanoseconds
-	desk     func() (*cli.Desk, error)
+	admin    func() (*cli.Admin, error)
 	db       func() (*database.DB, error)
 }
 
@@ -65,7 +65,7 @@ func newLab(tb testing.TB, dir, database string) *Lab {
 	if err := service.MakeKeyFile(lab.keyFile, lab.Now()); err != nil {
 		tb.Fatal(err)
 	}
-	lab.desk, lab.db = sync.OnceValues(lab.openDesk), sync.OnceValues(lab.openDB)
+	lab.admin, lab.db = sync.OnceValues(lab.openDesk), sync.OnceValues(lab.openDB)
 	var err error
 	lab.Emulator, err = service.NewEmulator(tb.Context(), "127.0.0.1:0", "", service.Options{Now: lab.Now, Logger: lab.logger("emulator")})
 	if err != nil {
@@ -150,21 +150,21 @@ func (r *Replica) Stop() {
 }
 
 // Desk is the database opened for administration, as the command line does.
-func (l *Lab) Desk() *cli.Desk {
+func (l *Lab) Desk() *cli.Admin {
 	l.TB.Helper()
-	desk, err := l.desk()
+	admin, err := l.admin()
 	if err != nil {
 		l.TB.Fatal(err)
 	}
-	return desk
+	return admin
 }
 
-func (l *Lab) openDesk() (*cli.Desk, error) {
-	desk, err := service.OpenDesk(l.Now)(context.WithoutCancel(l.TB.Context()), config.Store{Database: l.Database}, cli.Writes)
+func (l *Lab) openDesk() (*cli.Admin, error) {
+	admin, err := service.OpenAdmin(l.Now)(context.WithoutCancel(l.TB.Context()), config.Store{Database: l.Database}, cli.Writes)
 	if err == nil {
-		l.TB.Cleanup(func() { _ = desk.Close() })
+		l.TB.Cleanup(func() { _ = admin.Close() })
 	}
-	return desk, err
+	return admin, err
 }
 
 // DB is the database itself, for looks that administration has no use for.

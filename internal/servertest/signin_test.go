@@ -174,7 +174,7 @@ func TestSignIn_PasskeyChallengeIsTakenOnce(t *testing.T) {
 	}
 	form = replica.Stranger(t).Get("/signin")
 	answer = key.Get(form.Options(t))
-	lab.Advance(access.StepLife)
+	lab.Advance(access.PendingLife)
 	if page := send(form, answer); page.Status != 401 {
 		t.Errorf("a late answer: got %d at %s, want 401", page.Status, page.Path)
 	}

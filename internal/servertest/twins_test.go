@@ -125,10 +125,10 @@ func TestRevocationReachesEveryReplica(t *testing.T) {
 		acme := lab.Company("acme", servertest.Everything())
 		ada := lab.Person(acme, access.Admin)
 		key, text := lab.KeyRow(acme, access.DevicesRead)
-		desk := lab.Desk()
+		admin := lab.Desk()
 		for what, end := range map[string]func(servertest.Tokens) error{
 			"the operator": func(tokens servertest.Tokens) error {
-				_, err := desk.Connections.UpdateConnection(t.Context(), acme.ID, lab.ConnectionOf(tokens.Access).ID, func(o *access.OAuthConnection) error {
+				_, err := admin.Connections.UpdateConnection(t.Context(), acme.ID, lab.ConnectionOf(tokens.Access).ID, func(o *access.OAuthConnection) error {
 					o.RevokedAt = lab.Now()
 					return nil
 				})
@@ -164,7 +164,7 @@ func TestRevocationReachesEveryReplica(t *testing.T) {
 		for i := range 2 {
 			servertest.WithKey(t, front.At(i), text).Call("count_assets", nil).OK(t, nil)
 		}
-		if _, err := desk.Keys.RevokeKey(t.Context(), acme.ID, key.ID, lab.Now()); err != nil {
+		if _, err := admin.Keys.RevokeKey(t.Context(), acme.ID, key.ID, lab.Now()); err != nil {
 			t.Fatal(err)
 		}
 		for i := range 2 {

@@ -22,7 +22,7 @@ import (
 
 // agents mounts the agents' door and makes the link the channel of agent
 // devices.
-func (s *Service) agents(mux *http.ServeMux, commands *command.Service, observer *enrollment.Service) (*agentserver.Link, error) {
+func (s *Service) agents(mux *http.ServeMux, commands *command.Service, observer *enrollment.Service) (*agentserver.Server, error) {
 	signer, es256, err := s.keys.signers()
 	if err != nil {
 		return nil, err
@@ -31,7 +31,7 @@ func (s *Service) agents(mux *http.ServeMux, commands *command.Service, observer
 	if err != nil {
 		return nil, err
 	}
-	link := &agentserver.Link{Store: s.db, Enroller: s.db, Deliveries: s.db, Companions: s.db, Directory: s.db, Observer: observer, Commands: commands, Waker: s.db, Signer: signer, ES256: es256,
+	link := &agentserver.Server{Store: s.db, Enroller: s.db, Deliveries: s.db, Companions: s.db, Directory: s.db, Observer: observer, Commands: commands, Waker: s.db, Signer: signer, ES256: es256,
 		PublicURL: s.public, Pins: s.pins, App: inCodes(app, s.config), Now: s.options.Now, Log: s.options.Logger}
 	hub := agentapi.NewHub(s.options.Now, s.shares.Streams)
 	s.metrics.Streams(hub.Count, s.shares.Streams)
@@ -42,7 +42,7 @@ func (s *Service) agents(mux *http.ServeMux, commands *command.Service, observer
 		hub.Close()
 		return nil
 	})
-	door := &agentapi.Door{Link: link, Hub: hub, Log: s.options.Logger}
+	door := &agentapi.API{Service: link, Hub: hub, Log: s.options.Logger}
 	mux.Handle(protocol.Base+"/", door.Handler())
 	if app == nil {
 		mux.Handle("GET "+agentserver.AppPath, agentapi.NoApp(s.options.Logger))
@@ -57,7 +57,7 @@ func (s *Service) agents(mux *http.ServeMux, commands *command.Service, observer
 }
 
 // Agents is the link to devices with our own agent; it issues their tokens.
-func (s *Service) Agents() *agentserver.Link { return s.link }
+func (s *Service) Agents() *agentserver.Server { return s.link }
 
 // signers are the keys that sign what devices obey, by algorithm.
 func (k *Keys) signers() (ed25519, es256 agentserver.Signer, err error) {

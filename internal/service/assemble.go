@@ -118,8 +118,8 @@ func (s *Service) operations(commands *command.Service, agents provisioning.Issu
 	proposal.Define(registry, proposals)
 	s.editor = policy.Editor{Service: policies}
 	s.reviewer = proposal.Reviewer{Service: proposals, Store: s.db}
-	keeper := &proposal.Keeper{Store: s.db, Policies: s.db, Companies: s.db, Publisher: s.platform, Log: s.options.Logger}
-	s.loops = append(s.loops, s.every("proposal keeper", keeperInterval, keeper.Settle),
+	keeper := &proposal.Reconciler{Store: s.db, Policies: s.db, Companies: s.db, Publisher: s.platform, Log: s.options.Logger}
+	s.loops = append(s.loops, s.every("proposal keeper", reconcileInterval, keeper.Settle),
 		s.every("policy figures", figuresInterval, func(ctx context.Context) error {
 			waiting, failing, err := s.db.PoliciesBehind(ctx)
 			if err == nil {
@@ -146,7 +146,7 @@ func (s *Service) commands() *command.Service {
 // How often background work looks.
 const (
 	sweepInterval      = 2 * time.Second
-	keeperInterval     = 2 * time.Second
+	reconcileInterval  = 2 * time.Second
 	figuresInterval    = 15 * time.Second
 	expiryInterval     = 5 * time.Minute
 	inactivityInterval = time.Minute

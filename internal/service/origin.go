@@ -16,6 +16,6 @@ func (c clientAddress) withOrigin(next http.Handler) http.Handler {
 }
 
 // newRecords makes the keeper of the activity log's chain.
-func (s *Service) newRecords() *activity.Keeper {
-	return &activity.Keeper{Store: s.db, Signer: s.keys, Now: s.options.Now, Log: s.options.Logger, Alarm: s.metrics.BrokenChains}
+func (s *Service) newRecords() *activity.Sealer {
+	return &activity.Sealer{Store: s.db, Signer: s.keys, Now: s.options.Now, Log: s.options.Logger, Alarm: s.metrics.BrokenChains}
 }

@@ -51,11 +51,11 @@ type Service struct {
 	keys     *Keys
 	metrics  *Metrics
 	platform *platform.Platform
-	link     *agentserver.Link
+	link     *agentserver.Server
 	registry *operation.Registry
 	editor   policy.Editor     // of policies, for the portal
 	reviewer proposal.Reviewer // of proposals, for the portal
-	records  *activity.Keeper
+	records  *activity.Sealer
 	handler  http.Handler
 	shares   shares // of the files that the process may open
 	running  loops

@@ -65,7 +65,7 @@ func (w *work) owner() error {
 	if _, err := w.ask("cmd", "deviceidle", "whitelist", "+"+ownerPackage); err != nil {
 		return err
 	}
-	bundle, err := w.Desk.Issue(w.ctx)
+	bundle, err := w.Enroller.Issue(w.ctx)
 	if err != nil {
 		return err
 	}

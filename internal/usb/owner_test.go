@@ -58,10 +58,10 @@ func (p phone) bundle() string {
 }
 
 // takes has one device provisioned through the app.
-func (p phone) takes(t *testing.T, d *desk, transcript *usb.Transcript) usb.Result {
+func (p phone) takes(t *testing.T, d *enroller, transcript *usb.Transcript) usb.Result {
 	t.Helper()
 	fake := adbtest.New(t, p.Device)
-	tool := &usb.Tool{ADB: client(fake), Desk: d, Patience: 5 * time.Second, App: []byte("the app"), Transcript: transcript}
+	tool := &usb.Tool{ADB: client(fake), Enroller: d, Patience: 5 * time.Second, App: []byte("the app"), Transcript: transcript}
 	if d.never {
 		tool.Patience = 50 * time.Millisecond
 	}
@@ -81,7 +81,7 @@ func (p phone) takes(t *testing.T, d *desk, transcript *usb.Transcript) usb.Resu
 func TestOwner_InstallsOwnsAndHandsOver(t *testing.T) {
 	t.Parallel()
 	p := newPhone(t)
-	got := p.takes(t, &desk{}, nil)
+	got := p.takes(t, &enroller{}, nil)
 	if got.Outcome != usb.Enrolled || !strings.Contains(p.bundle(), token) {
 		t.Errorf("%+v, the bundle %q", got, p.bundle())
 	}
@@ -104,14 +104,14 @@ func TestOwner_KnowsItsOwn(t *testing.T) {
 		p := newPhone(t)
 		p.write(t, "state", "enrolled")
 		p.write(t, "device", id)
-		if got := p.takes(t, &desk{}, nil); got.Outcome != want || p.bundle() != "" {
+		if got := p.takes(t, &enroller{}, nil); got.Outcome != want || p.bundle() != "" {
 			t.Errorf("%+v, want %s", got, want)
 		}
 	}
 	p := newPhone(t) // it is the owner and has no code: a run before this one ended early
 	p.write(t, "state", "waiting")
 	p.fail(t, "dpm", "Trying to set the device owner, but device owner is already set.")
-	if got := p.takes(t, &desk{}, nil); got.Outcome != usb.Enrolled {
+	if got := p.takes(t, &enroller{}, nil); got.Outcome != usb.Enrolled {
 		t.Errorf("%+v", got)
 	}
 }
@@ -146,7 +146,7 @@ func TestOwner_ExplainsRefusals(t *testing.T) {
 	} {
 		p := newPhone(t)
 		p.fail(t, test.tool, test.says)
-		got := p.takes(t, &desk{}, nil)
+		got := p.takes(t, &enroller{}, nil)
 		if got.Outcome != usb.Failed || !strings.Contains(got.Detail, test.want) {
 			t.Errorf("%s says %q: %s %q, want %q", test.tool, test.says, got.Outcome, got.Detail, test.want)
 		}
@@ -159,7 +159,7 @@ func TestOwner_NotSeen(t *testing.T) {
 	p := newPhone(t)
 	const detail = "cannot reach the service: timeout, really"
 	p.write(t, "detail", detail)
-	got := p.takes(t, &desk{never: true}, nil)
+	got := p.takes(t, &enroller{never: true}, nil)
 	if got.Outcome != usb.Failed || !strings.Contains(got.Detail, detail) || !strings.Contains(got.Detail, "content delete") {
 		t.Errorf("%+v", got)
 	}
@@ -177,7 +177,7 @@ func TestTranscript_LeavesOutWhatIdentifies(t *testing.T) {
 	p := newPhone(t)
 	p.fail(t, "cmd deviceidle", "Account {name=grace@example.com, type=x} on SECRETSERIAL "+token)
 	p.write(t, "device", ours)
-	p.takes(t, &desk{}, &usb.Transcript{To: &text})
+	p.takes(t, &enroller{}, &usb.Transcript{To: &text})
 	for _, want := range []string{"$ dpm set-device-owner dev.muster.agent/.AdminReceiver\n  Success", "[account]", "[serial]", "Acme Slate, Android 14 (34)$", "exit code 1"} {
 		if !strings.Contains(text.String(), want) {
 			t.Errorf("%q is missing in\n%s", want, text.String())
@@ -189,7 +189,7 @@ func TestTranscript_LeavesOutWhatIdentifies(t *testing.T) {
 		}
 	}
 	broken := &usb.Transcript{To: brokenFile{}}
-	newPhone(t).takes(t, &desk{}, broken)
+	newPhone(t).takes(t, &enroller{}, broken)
 	if broken.Err == nil {
 		t.Error("a full disk went unnoticed")
 	}

@@ -142,7 +142,7 @@ func (w *work) begin(text string) {
 // when it is asked to.
 func (w *work) system() error {
 	w.begin("enrolling through the agent in its system")
-	bundle, err := w.Desk.Issue(w.ctx)
+	bundle, err := w.Enroller.Issue(w.ctx)
 	if err != nil {
 		return err
 	}
@@ -217,7 +217,7 @@ func (w *work) lab() error {
 	if err := w.ADB.Push(w.ctx, w.result.Serial, labProgram, program); err != nil {
 		return err
 	}
-	bundle, err := w.Desk.Issue(w.ctx)
+	bundle, err := w.Enroller.Issue(w.ctx)
 	if err != nil {
 		return err
 	}
@@ -286,7 +286,7 @@ func (w *work) recognize(id, remedy string) error {
 		w.result.Outcome, w.result.Detail = Elsewhere, "its agent does not say which device it is; "+remedy
 		return nil
 	}
-	asset, err := w.Desk.Known(w.ctx, id)
+	asset, err := w.Enroller.Known(w.ctx, id)
 	switch {
 	case err != nil:
 		return err
@@ -309,7 +309,7 @@ func (w *work) await(b Bundle) error {
 	ticker := time.NewTicker(lookEvery)
 	defer ticker.Stop()
 	for {
-		asset, err := w.Desk.Enrolled(ctx, b)
+		asset, err := w.Enroller.Enrolled(ctx, b)
 		switch {
 		case ctx.Err() != nil:
 			return context.Cause(ctx)

@@ -19,8 +19,8 @@ import (
 	"github.com/musterhq/muster/internal/usb/adb"
 )
 
-// Desk is the service's side of provisioning.
-type Desk interface {
+// Enroller is the service's side of provisioning.
+type Enroller interface {
 	// Issue makes the text of a code with a new one-time token.
 	Issue(ctx context.Context) (Bundle, error)
 	// Enrolled returns the path name of the asset that the bundle's token enrolled,
@@ -43,7 +43,7 @@ func (b Bundle) GoString() string { return b.String() }
 // Tool provisions devices.
 type Tool struct {
 	ADB      adb.Client
-	Desk     Desk
+	Enroller Enroller
 	Programs Programs
 	App      []byte        // the Android app for devices without an agent; empty: an agent is brought along
 	Serials  []string      // only these; none: every device

@@ -20,22 +20,22 @@ import (
 
 const token = "met_marker"
 
-// desk issues bundles, and says of each that its device is enrolled, or never.
-type desk struct {
+// enroller issues bundles, and says of each that its device is enrolled, or never.
+type enroller struct {
 	mu     sync.Mutex
 	issued int
 	err    error
 	never  bool
 }
 
-func (d *desk) Issue(context.Context) (usb.Bundle, error) {
+func (d *enroller) Issue(context.Context) (usb.Bundle, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.issued++
 	return usb.Bundle{Text: fmt.Appendf(nil, `{"token":"%s%d"}`, token, d.issued)}, d.err
 }
 
-func (d *desk) Enrolled(_ context.Context, b usb.Bundle) (string, error) {
+func (d *enroller) Enrolled(_ context.Context, b usb.Bundle) (string, error) {
 	if d.never {
 		return "", nil
 	}
@@ -43,14 +43,14 @@ func (d *desk) Enrolled(_ context.Context, b usb.Bundle) (string, error) {
 }
 
 // Known knows one device.
-func (d *desk) Known(_ context.Context, id string) (string, error) {
+func (d *enroller) Known(_ context.Context, id string) (string, error) {
 	if id == ours {
 		return "enterprises/acme/assets/known", nil
 	}
 	return "", nil
 }
 
-// A device that the desk knows, and one of another service.
+// A device that the enroller knows, and one of another service.
 var ours, others = resource.NewID(), resource.NewID()
 
 // toy is a device whose tools say what a test wants them to.
@@ -146,15 +146,15 @@ func TestWhatBecomesOfADevice(t *testing.T) {
 	system := map[string]string{"debug.muster.agent": "ready"}
 	for name, c := range map[string]struct {
 		props   map[string]string
-		prepare func(*testing.T, *toy, *desk, *usb.Tool)
+		prepare func(*testing.T, *toy, *enroller, *usb.Tool)
 		want    usb.Outcome
 		says    string
 		issued  int
 	}{
-		"unauthorised":           {nil, func(_ *testing.T, d *toy, _ *desk, _ *usb.Tool) { d.State = "unauthorized" }, usb.Unauthorized, "allow USB debugging", 0},
-		"offline":                {nil, func(_ *testing.T, d *toy, _ *desk, _ *usb.Tool) { d.State = "offline" }, usb.Offline, "unplug it", 0},
-		"no permissions":         {nil, func(_ *testing.T, d *toy, _ *desk, _ *usb.Tool) { d.State = "no permissions (x)" }, usb.NoPermissions, "udev", 0},
-		"in recovery":            {nil, func(_ *testing.T, d *toy, _ *desk, _ *usb.Tool) { d.State = "recovery" }, usb.NotReady, "recovery", 0},
+		"unauthorised":           {nil, func(_ *testing.T, d *toy, _ *enroller, _ *usb.Tool) { d.State = "unauthorized" }, usb.Unauthorized, "allow USB debugging", 0},
+		"offline":                {nil, func(_ *testing.T, d *toy, _ *enroller, _ *usb.Tool) { d.State = "offline" }, usb.Offline, "unplug it", 0},
+		"no permissions":         {nil, func(_ *testing.T, d *toy, _ *enroller, _ *usb.Tool) { d.State = "no permissions (x)" }, usb.NoPermissions, "udev", 0},
+		"in recovery":            {nil, func(_ *testing.T, d *toy, _ *enroller, _ *usb.Tool) { d.State = "recovery" }, usb.NotReady, "recovery", 0},
 		"Android 4.4":            {map[string]string{"ro.build.version.sdk": "19"}, nil, usb.Unsupported, "older than 5", 0},
 		"no Android":             {map[string]string{"ro.build.version.sdk": "\x1b[31mhm"}, nil, usb.Failed, "is this Android?", 0},
 		"still starting":         {map[string]string{"sys.boot_completed": ""}, nil, usb.NotReady, "starting", 0},
@@ -163,30 +163,32 @@ func TestWhatBecomesOfADevice(t *testing.T) {
 		"system, enrolled":       {map[string]string{"debug.muster.agent": "enrolled", "persist.muster.device": ours}, nil, usb.AlreadyEnrolled, "", 0},
 		"system, elsewhere":      {map[string]string{"debug.muster.agent": "enrolled", "persist.muster.device": others}, nil, usb.Elsewhere, "does not manage it", 0},
 		"system, unknown":        {map[string]string{"debug.muster.agent": "enrolled"}, nil, usb.Elsewhere, "does not say which", 0},
-		"system, no word":        {system, func(_ *testing.T, _ *toy, d *desk, _ *usb.Tool) { d.never = true }, usb.Failed, "did not take the bundle", 1},
-		"system, no inbox":       {system, func(t *testing.T, d *toy, _ *desk, _ *usb.Tool) { d.put(t, "data/muster-inbox") }, usb.Failed, "couldn't create file", 1},
-		"system, property fails": {system, func(t *testing.T, d *toy, _ *desk, _ *usb.Tool) { d.fail(t, "setprop", "denied\x1b[2J") }, usb.Failed, "setprop failed on the device: denied[2J", 1},
-		"no token":               {system, func(_ *testing.T, _ *toy, d *desk, _ *usb.Tool) { d.err = errors.New("no database") }, usb.Failed, "no database", 1},
+		"system, no word":        {system, func(_ *testing.T, _ *toy, d *enroller, _ *usb.Tool) { d.never = true }, usb.Failed, "did not take the bundle", 1},
+		"system, no inbox":       {system, func(t *testing.T, d *toy, _ *enroller, _ *usb.Tool) { d.put(t, "data/muster-inbox") }, usb.Failed, "couldn't create file", 1},
+		"system, property fails": {system, func(t *testing.T, d *toy, _ *enroller, _ *usb.Tool) { d.fail(t, "setprop", "denied\x1b[2J") }, usb.Failed, "setprop failed on the device: denied[2J", 1},
+		"no token":               {system, func(_ *testing.T, _ *toy, d *enroller, _ *usb.Tool) { d.err = errors.New("no database") }, usb.Failed, "no database", 1},
 		"lab":                    {nil, nil, usb.Enrolled, "ends when the device restarts", 1},
 		"lab, strange property":  {map[string]string{"debug.muster.agent": "hm"}, nil, usb.Enrolled, "ends when the device restarts", 1},
-		"lab, refused":           {nil, func(t *testing.T, d *toy, _ *desk, _ *usb.Tool) { d.fail(t, " enroll ", "muster-agent: cannot reach") }, usb.Failed, "cannot reach", 1},
-		"lab, does not start":    {nil, func(t *testing.T, d *toy, _ *desk, _ *usb.Tool) { d.fail(t, " run ", "Killed") }, usb.Failed, "Killed", 1},
-		"lab, no word":           {nil, func(_ *testing.T, _ *toy, d *desk, _ *usb.Tool) { d.never = true }, usb.Failed, "has not seen it within", 1},
-		"lab, no agent":          {nil, func(_ *testing.T, _ *toy, _ *desk, u *usb.Tool) { u.Programs = usb.Programs{} }, usb.Unsupported, "--agent", 0},
-		"lab, other processor":   {map[string]string{"ro.product.cpu.abi": "riscv64"}, nil, usb.Unsupported, "riscv64", 0},
-		"lab, wrong program":     {map[string]string{"ro.product.cpu.abi": "armeabi-v7a"}, nil, usb.Failed, "is a program for", 0},
-		"lab, again": {map[string]string{"status": ours}, func(t *testing.T, d *toy, _ *desk, _ *usb.Tool) {
+		"lab, refused": {nil, func(t *testing.T, d *toy, _ *enroller, _ *usb.Tool) {
+			d.fail(t, " enroll ", "muster-agent: cannot reach")
+		}, usb.Failed, "cannot reach", 1},
+		"lab, does not start":  {nil, func(t *testing.T, d *toy, _ *enroller, _ *usb.Tool) { d.fail(t, " run ", "Killed") }, usb.Failed, "Killed", 1},
+		"lab, no word":         {nil, func(_ *testing.T, _ *toy, d *enroller, _ *usb.Tool) { d.never = true }, usb.Failed, "has not seen it within", 1},
+		"lab, no agent":        {nil, func(_ *testing.T, _ *toy, _ *enroller, u *usb.Tool) { u.Programs = usb.Programs{} }, usb.Unsupported, "--agent", 0},
+		"lab, other processor": {map[string]string{"ro.product.cpu.abi": "riscv64"}, nil, usb.Unsupported, "riscv64", 0},
+		"lab, wrong program":   {map[string]string{"ro.product.cpu.abi": "armeabi-v7a"}, nil, usb.Failed, "is a program for", 0},
+		"lab, again": {map[string]string{"status": ours}, func(t *testing.T, d *toy, _ *enroller, _ *usb.Tool) {
 			d.put(t, "data/local/tmp/muster/state/identity.json")
 		}, usb.AlreadyEnrolled, "(again)", 0},
-		"lab, elsewhere": {map[string]string{"status": others}, func(t *testing.T, d *toy, _ *desk, _ *usb.Tool) {
+		"lab, elsewhere": {map[string]string{"status": others}, func(t *testing.T, d *toy, _ *enroller, _ *usb.Tool) {
 			d.put(t, "data/local/tmp/muster/state/identity.json")
 		}, usb.Elsewhere, "rm -r /data/local/tmp/muster", 0},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			device, d := newToy(t, "S1", c.props), &desk{}
+			device, d := newToy(t, "S1", c.props), &enroller{}
 			fake := adbtest.New(t)
-			tool := &usb.Tool{ADB: client(fake), Desk: d, Patience: 5 * time.Second, Programs: usb.Programs{File: agentFile(t)}}
+			tool := &usb.Tool{ADB: client(fake), Enroller: d, Patience: 5 * time.Second, Programs: usb.Programs{File: agentFile(t)}}
 			if c.prepare != nil {
 				c.prepare(t, device, d, tool)
 			}
@@ -229,7 +231,7 @@ func leaves(t *testing.T, d *toy, fake *adbtest.ADB) {
 func TestHostileText(t *testing.T) {
 	t.Parallel()
 	d := newToy(t, "S1", map[string]string{"ro.product.model": "\x1b]0;x\x07\u202eVi\r\nsor" + strings.Repeat("x", 300), "debug.muster.agent": "enrolled", "persist.muster.device": ours})
-	tool := &usb.Tool{ADB: client(adbtest.New(t, d.Device)), Desk: &desk{}}
+	tool := &usb.Tool{ADB: client(adbtest.New(t, d.Device)), Enroller: &enroller{}}
 	got, err := tool.Once(t.Context())
 	if err != nil || len(got) != 1 || strings.ContainsAny(got[0].Title(), "\x1b\x07\r\n\u202e") || len(got[0].Model) > 100 {
 		t.Errorf("%+v, %v", got, err)
@@ -240,12 +242,12 @@ func TestSomeOfThem(t *testing.T) {
 	t.Parallel()
 	enrolled := map[string]string{"debug.muster.agent": "enrolled", "persist.muster.device": ours}
 	fake := adbtest.New(t, newToy(t, "A", enrolled).Device, newToy(t, "B", enrolled).Device)
-	tool := &usb.Tool{ADB: client(fake), Desk: &desk{}, Serials: []string{"B", "C"}}
+	tool := &usb.Tool{ADB: client(fake), Enroller: &enroller{}, Serials: []string{"B", "C"}}
 	got, err := tool.Once(t.Context())
 	if err != nil || len(got) != 2 || got[0].Serial != "B" || got[0].Outcome != usb.AlreadyEnrolled || got[1].Serial != "C" || got[1].Outcome != usb.Absent {
 		t.Errorf("%+v, %v", got, err)
 	}
-	empty := &usb.Tool{ADB: client(adbtest.New(t)), Desk: &desk{}}
+	empty := &usb.Tool{ADB: client(adbtest.New(t)), Enroller: &enroller{}}
 	if got, err := empty.Once(t.Context()); err == nil || !strings.Contains(err.Error(), "no device is connected") {
 		t.Errorf("without devices: %+v, %v", got, err)
 	}
@@ -262,8 +264,8 @@ func TestWatch(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	var said []string
-	d := &desk{}
-	tool := &usb.Tool{ADB: client(fake), Desk: d, Patience: 5 * time.Second}
+	d := &enroller{}
+	tool := &usb.Tool{ADB: client(fake), Enroller: d, Patience: 5 * time.Second}
 	tool.Say = func(r usb.Result) {
 		said = append(said, r.Serial+" "+string(r.Outcome))
 		switch strings.Join(said, ", ") {
@@ -320,7 +322,7 @@ func TestPrograms(t *testing.T) {
 func TestTool_BestOutcomeOfASession(t *testing.T) {
 	t.Parallel()
 	device := newToy(t, "S1", map[string]string{"debug.muster.agent": "ready"})
-	tool := &usb.Tool{ADB: client(adbtest.New(t, device.Device)), Desk: &desk{}, Patience: 5 * time.Second}
+	tool := &usb.Tool{ADB: client(adbtest.New(t, device.Device)), Enroller: &enroller{}, Patience: 5 * time.Second}
 	for _, now := range []string{"ready", "enrolled"} {
 		device.set(t, map[string]string{"debug.muster.agent": now, "persist.muster.device": ours})
 		got, err := tool.Once(t.Context())

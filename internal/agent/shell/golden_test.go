@@ -41,7 +41,7 @@ func TestGoldenTables(t *testing.T) {
 // There is a rule for each setting of the catalog, in its order.
 func TestTable_EverySetting(t *testing.T) {
 	t.Parallel()
-	settings, rows := policy.Catalogue(), shell.Table()
+	settings, rows := policy.Catalog(), shell.Table()
 	if len(settings) != 39 || len(rows) != 39 {
 		t.Fatalf("%d settings and %d rules, want 39 of each", len(settings), len(rows))
 	}

@@ -67,7 +67,7 @@ func remember(tb testing.TB, db *database.DB, a asset.Asset, n int) {
 	if err != nil {
 		tb.Fatal(err)
 	}
-	step := command.Step{From: []command.State{command.Prepared}, To: command.Succeeded, Outcome: "the device confirmed it", Feedback: at.Add(3 * time.Second), Ref: fmt.Sprint("operations/", c.ID)}
+	step := command.Transition{From: []command.State{command.Prepared}, To: command.Succeeded, Outcome: "the device confirmed it", Feedback: at.Add(3 * time.Second), Ref: fmt.Sprint("operations/", c.ID)}
 	switch n % 11 {
 	case 3:
 		step.To, step.Outcome = command.Failed, "the device was switched off until the command expired"

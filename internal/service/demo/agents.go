@@ -16,7 +16,7 @@ import (
 )
 
 // gadget is a device with Muster's own agent.
-type gadget struct {
+type device struct {
 	dir   string // below the demo's directory
 	facts protocol.Facts
 	form  simulated.Form
@@ -32,15 +32,15 @@ type gadget struct {
 //house:table
 func gadgets() []struct {
 	policy policy.New
-	all    []gadget
+	all    []device
 } {
 	return []struct {
 		policy policy.New
-		all    []gadget
+		all    []device
 	}{
 		{policy.New{Name: "Kiosk", Changes: []policy.Change{{Setting: "CAMERA", Value: "BLOCK"}, {Setting: "FACTORY_RESET", Value: "BLOCK"},
 			{Setting: "REPORT_HARDWARE_STATUS", Value: "ENABLED"}, {Setting: "REPORT_SOFTWARE_INFO", Value: "ENABLED"}, {Setting: "APPLICATION_REPORT_LEVEL", Value: "INSTALLED_APPS"}}},
-			[]gadget{
+			[]device{
 				{"kiosk-1", protocol.Facts{SerialNumber: "K22-00417", Manufacturer: "Elo", Brand: "elo", Model: "I-Series 4", SDK: 33, OSVersion: "13"},
 					simulated.System, false, false, simulated.Fix{Latitude: 52.5251, Longitude: 13.3694, Accuracy: 40}, 100},
 				{"kiosk-2", protocol.Facts{SerialNumber: "K22-00418", Manufacturer: "Elo", Brand: "elo", Model: "I-Series 4", SDK: 33, OSVersion: "13"},
@@ -49,7 +49,7 @@ func gadgets() []struct {
 					simulated.Owner, true, false, simulated.Fix{Latitude: 53.5438, Longitude: 9.9886, Accuracy: 9}, 64},
 			}},
 		{policy.New{Name: "Training headsets", VROnly: true, Changes: []policy.Change{{Setting: "SCREEN_CAPTURE", Value: "BLOCK"}, {Setting: "UNINSTALL_APPS", Value: "BLOCK"}}},
-			[]gadget{
+			[]device{
 				{"headset-1", protocol.Facts{SerialNumber: "PA9410-118", Manufacturer: "Pico", Brand: "Pico", Model: "PICO 4 Enterprise", SDK: 29, OSVersion: "10"},
 					simulated.Owner, false, true, simulated.Fix{}, 81},
 				{"headset-2", protocol.Facts{SerialNumber: "FA3C2-5570", Manufacturer: "HTC", Brand: "htc", Model: "VIVE Focus 3", SDK: 29, OSVersion: "10"},
@@ -82,11 +82,11 @@ func (f *filler) agentPolicy(ctx context.Context, made policy.New) (policy.Polic
 		return p, err
 	}
 	made.CompanyID, made.CompanySlug, made.Type = f.company.ID, slug, policy.Agent
-	return f.desk.Policies.Create(ctx, made, policy.Author{Kind: string(access.System), ID: "demo", Name: "demo"})
+	return f.admin.Policies.Create(ctx, made, policy.Author{Kind: string(access.System), ID: "demo", Name: "demo"})
 }
 
 func (f *filler) findPolicy(ctx context.Context, name string) (policy.Policy, bool, error) {
-	all, _, err := f.desk.Policies.Store.Policies(ctx, policy.Query{CompanyID: f.company.ID, Order: policy.ByName, Limit: 100})
+	all, _, err := f.admin.Policies.Store.Policies(ctx, policy.Query{CompanyID: f.company.ID, Order: policy.ByName, Limit: 100})
 	for _, p := range all {
 		if p.Name == name {
 			return p, true, nil
@@ -95,7 +95,7 @@ func (f *filler) findPolicy(ctx context.Context, name string) (policy.Policy, bo
 	return policy.Policy{}, false, err
 }
 
-func (f *filler) runAgent(ctx context.Context, p policy.Policy, g gadget) error {
+func (f *filler) runAgent(ctx context.Context, p policy.Policy, g device) error {
 	dir := filepath.Join(f.settings.Data, "agents", g.dir)
 	device, err := simulated.Open(dir, g.state(), f.now)
 	if err != nil {
@@ -164,7 +164,7 @@ func (h here) RoundTrip(r *http.Request) (*http.Response, error) {
 	return h.base.RoundTrip(r)
 }
 
-func (g gadget) state() simulated.State {
+func (g device) state() simulated.State {
 	s := simulated.Default(g.facts.SerialNumber)
 	s.Facts, s.Form, s.Telephony, s.Headset, s.Battery, s.Fix = g.facts, g.form, g.phone, g.headset, g.battery, nil
 	if g.fix != (simulated.Fix{}) {

@@ -24,18 +24,18 @@ import (
 // that a demo that was stopped half-way is completed at its next start.
 type filler struct {
 	*Demo
-	desk    *cli.Desk
+	admin   *cli.Admin
 	company company.Company
 	memory  memory
 }
 
 func (d *Demo) fill(ctx context.Context) error {
-	desk, err := service.OpenDesk(d.now)(ctx, d.config().Store, cli.Writes)
+	admin, err := service.OpenAdmin(d.now)(ctx, d.config().Store, cli.Writes)
 	if err != nil {
 		return err
 	}
-	defer desk.Close()
-	f := &filler{Demo: d, desk: desk}
+	defer admin.Close()
+	f := &filler{Demo: d, admin: admin}
 	for _, step := range []func(context.Context) error{f.remember, f.makeCompany, f.makeKeys, f.makeUser, f.connect, f.makeSpares, f.enrolAll, f.runAgents} {
 		if err := step(ctx); err != nil {
 			return err
@@ -47,7 +47,7 @@ func (d *Demo) fill(ctx context.Context) error {
 const slug = "acme"
 
 func (f *filler) makeCompany(ctx context.Context) (err error) {
-	f.company, err = f.desk.Companies.CompanyBySlug(ctx, slug)
+	f.company, err = f.admin.Companies.CompanyBySlug(ctx, slug)
 	if fault.CodeOf(err) != fault.NotFound {
 		return err
 	}
@@ -58,7 +58,7 @@ func (f *filler) makeCompany(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
-	return f.desk.Companies.CreateCompany(ctx, f.company)
+	return f.admin.Companies.CreateCompany(ctx, f.company)
 }
 
 // connect binds the company to an enterprise at the emulator, which also pushes
@@ -74,7 +74,7 @@ func (f *filler) connect(ctx context.Context) error {
 }
 
 func (f *filler) makeSpares(ctx context.Context) error {
-	present, err := f.desk.Assets.CountAssets(ctx, asset.Filter{CompanyID: f.company.ID, Status: asset.Pending})
+	present, err := f.admin.Assets.CountAssets(ctx, asset.Filter{CompanyID: f.company.ID, Status: asset.Pending})
 	if err != nil || present > 0 {
 		return err
 	}
@@ -86,7 +86,7 @@ func (f *filler) makeSpares(ctx context.Context) error {
 		assets[i].ID, assets[i].CompanyID, assets[i].CompanySlug = resource.NewID(), f.company.ID, f.company.Slug
 		assets[i].CreatedAt = f.now()
 	}
-	return f.desk.Assets.ImportAssets(ctx, assets)
+	return f.admin.Assets.ImportAssets(ctx, assets)
 }
 
 // enrolAll enrolls what is missing of each group.
@@ -114,7 +114,7 @@ func (f *filler) enrolAll(ctx context.Context) error {
 
 // policy returns the group's policy, made if need be.
 func (f *filler) policy(ctx context.Context, g group) (policy.Policy, error) {
-	all, _, err := f.desk.Policies.Store.Policies(ctx, policy.Query{CompanyID: f.company.ID, Order: policy.ByName, Limit: 100})
+	all, _, err := f.admin.Policies.Store.Policies(ctx, policy.Query{CompanyID: f.company.ID, Order: policy.ByName, Limit: 100})
 	if err != nil {
 		return policy.Policy{}, err
 	}
@@ -123,7 +123,7 @@ func (f *filler) policy(ctx context.Context, g group) (policy.Policy, error) {
 			return p, nil
 		}
 	}
-	return f.desk.Policies.Create(ctx, policy.New{
+	return f.admin.Policies.Create(ctx, policy.New{
 		CompanyID: f.company.ID, CompanySlug: slug, Name: g.policy, Type: policy.Platform, Changes: g.changes,
 	}, policy.Author{Kind: string(access.System), ID: "demo", Name: "demo"})
 }
@@ -169,7 +169,7 @@ func (f *filler) awaitDevices(ctx context.Context, p policy.Policy, more int) er
 	ctx, cancel := context.WithTimeout(ctx, enrolPatience)
 	defer cancel()
 	for {
-		now, err := f.desk.Policies.Current(ctx, f.company.ID, p.ID)
+		now, err := f.admin.Policies.Current(ctx, f.company.ID, p.ID)
 		if err == nil && now.DeviceCount >= want {
 			return nil
 		}
@@ -183,7 +183,7 @@ func (f *filler) awaitDevices(ctx context.Context, p policy.Policy, more int) er
 
 // someDevice is an asset to try commands on: a willing, fully managed one.
 func (f *filler) someDevice(ctx context.Context) (asset.Asset, error) {
-	found, _, err := f.desk.Assets.Assets(ctx, asset.Query{
+	found, _, err := f.admin.Assets.Assets(ctx, asset.Query{
 		Filter: asset.Filter{CompanyID: f.company.ID, Status: asset.Active}, Order: asset.ByCreatedAt,
 		Page: operation.PageRequest{Size: 1},
 	})

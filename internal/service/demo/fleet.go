@@ -22,22 +22,22 @@ type model struct {
 	model        string
 	apiLevel     int
 	personal     bool
-	mood         mood
+	mood         behavior
 }
 
 // mood is how a simulated device behaves once it has enrolled.
-type mood string
+type behavior string
 
 const (
-	willing mood = ""        // online, answers within a second
-	offline mood = "offline" // does not answer until it is switched on
-	slow    mood = "slow"    // answers after half a minute
-	failing mood = "failing" // fails every command
-	holding mood = "holding" // never says what became of a command
+	willing behavior = ""        // online, answers within a second
+	offline behavior = "offline" // does not answer until it is switched on
+	slow    behavior = "slow"    // answers after half a minute
+	failing behavior = "failing" // fails every command
+	holding behavior = "holding" // never says what became of a command
 )
 
 // behaviour is the mood as the emulator takes it.
-func (m mood) behaviour() emulator.Behaviour {
+func (m behavior) behaviour() emulator.Behaviour {
 	off, on, seconds := false, true, 30_000
 	switch m {
 	case offline:

@@ -58,7 +58,7 @@ func (f *filler) keep() error {
 
 // makeKeys makes the demo's keys, unless it has them.
 func (f *filler) makeKeys(ctx context.Context) error {
-	keys := access.Keys{Store: f.desk.Keys, Now: f.now}
+	keys := access.Keys{Store: f.admin.Keys, Now: f.now}
 	for _, wanted := range []struct {
 		name        string
 		permissions access.Permission
@@ -91,11 +91,11 @@ func (f *filler) makeUser(ctx context.Context) error {
 			return err
 		}
 	}
-	_, err := f.desk.Users.UserByEmail(ctx, portalUser)
+	_, err := f.admin.Users.UserByEmail(ctx, portalUser)
 	if fault.CodeOf(err) != fault.NotFound {
 		return err
 	}
-	users := access.Users{Store: f.desk.Users, Passwords: access.NewPasswords(1), Now: f.now}
+	users := access.Users{Store: f.admin.Users, Passwords: access.NewPasswords(1), Now: f.now}
 	_, err = users.Create(ctx, access.NewUserRequest{
 		CompanyID: f.company.ID, Email: portalUser, Name: "Ada Admin", Role: access.Admin, Password: f.memory.Password,
 	})

@@ -111,7 +111,7 @@ func (g *Ground) Close() error {
 
 // fill makes the company with everything in it.
 func (g *Ground) fill(ctx context.Context) error {
-	desk, err := service.OpenDesk(g.settings.Now)(ctx, g.config.Store, cli.Writes)
+	desk, err := service.OpenAdmin(g.settings.Now)(ctx, g.config.Store, cli.Writes)
 	if err != nil {
 		return err
 	}
@@ -137,7 +137,7 @@ func (g *Ground) fill(ctx context.Context) error {
 	return g.makeKeys(ctx, desk)
 }
 
-func (g *Ground) makePolicies(ctx context.Context, desk *cli.Desk) (first policy.Policy, err error) {
+func (g *Ground) makePolicies(ctx context.Context, desk *cli.Admin) (first policy.Policy, err error) {
 	for i, made := range []policy.New{
 		{Name: "Kiosk", Changes: []policy.Change{{Setting: "CAMERA", Value: "BLOCK"}, {Setting: "REPORT_SOFTWARE_INFO", Value: "ENABLED"}}},
 		{Name: "Open kiosk", Changes: []policy.Change{{Setting: "SMS", Value: "BLOCK"}}},
@@ -155,7 +155,7 @@ func (g *Ground) makePolicies(ctx context.Context, desk *cli.Desk) (first policy
 	return first, nil
 }
 
-func (g *Ground) makeKeys(ctx context.Context, desk *cli.Desk) error {
+func (g *Ground) makeKeys(ctx context.Context, desk *cli.Admin) error {
 	keys := access.Keys{Store: desk.Keys, Now: g.settings.Now}
 	for range g.settings.Keys {
 		_, text, err := keys.CreateForOperator(ctx, access.NewKeyRequest{CompanyID: g.company.ID, Name: "fleet",

@@ -242,14 +242,14 @@ func (s *stream) write(now time.Time, text string) error {
 
 // wake opens the device's stream. The response is written by hand on the bare
 // connection: what net/http keeps for a request would cost five times as much.
-func (d *Door) wake(w http.ResponseWriter, r *http.Request) {
+func (d *API) wake(w http.ResponseWriter, r *http.Request) {
 	id, s := r.Header.Get(protocol.HeaderDevice), newStream()
 	d.Hub.expect(id, s)
 	defer d.Hub.opened(id, s)
 	signed(d, func(w http.ResponseWriter, r *http.Request, v visit) { d.open(w, r, v, s) })(w, r)
 }
 
-func (d *Door) open(w http.ResponseWriter, r *http.Request, v visit, s *stream) {
+func (d *API) open(w http.ResponseWriter, r *http.Request, v visit, s *stream) {
 	hijacker, ok := w.(http.Hijacker)
 	if !ok || !d.Hub.admit(v.device.ID) {
 		d.refuse(w, r, &protocol.Refusal{Code: protocol.Busy, Message: "no more wake streams at this replica: poll", RetryAfter: busyRetry})

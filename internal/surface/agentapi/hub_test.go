@@ -20,7 +20,7 @@ import (
 )
 
 // open is a link to which every device is known; each has an open command.
-type open struct{ agentapi.Link }
+type open struct{ agentapi.Service }
 
 func (open) Authenticate(_ context.Context, r protocol.Request, signature string) (agentdevice.Device, error) {
 	if signature == "ended" {
@@ -31,7 +31,7 @@ func (open) Authenticate(_ context.Context, r protocol.Request, signature string
 
 func newDoor(limit int) (*agentapi.Hub, http.Handler) {
 	hub := agentapi.NewHub(time.Now, limit)
-	return hub, (&agentapi.Door{Link: open{}, Hub: hub, Log: slog.New(slog.DiscardHandler)}).Handler()
+	return hub, (&agentapi.API{Service: open{}, Hub: hub, Log: slog.New(slog.DiscardHandler)}).Handler()
 }
 
 func wakeRequest(t testing.TB, base, id, signature string) *http.Request {
@@ -140,7 +140,7 @@ func TestHub_Limit(t *testing.T) {
 // between is a link that reads a device without open commands, and has one
 // committed right after.
 type between struct {
-	agentapi.Link
+	agentapi.Service
 	hub *agentapi.Hub
 }
 
@@ -155,7 +155,7 @@ func (b between) Authenticate(_ context.Context, r protocol.Request, _ string) (
 func TestHub_CommandWhileTheStreamOpens(t *testing.T) {
 	t.Parallel()
 	hub := agentapi.NewHub(time.Now, 1)
-	door := (&agentapi.Door{Link: between{hub: hub}, Hub: hub, Log: slog.New(slog.DiscardHandler)}).Handler()
+	door := (&agentapi.API{Service: between{hub: hub}, Hub: hub, Log: slog.New(slog.DiscardHandler)}).Handler()
 	var handling sync.WaitGroup
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		handling.Add(1)

@@ -28,14 +28,14 @@ type ofChain struct {
 	KeyFile string `name:"key-file" env:"MUSTER_KEY_FILE" placeholder:"FILE" help:"The service's key file; by default the one beside the SQLite file."`
 }
 
-// chain is a company with the keeper of its chain.
-func (c ofChain) chain(ctx context.Context, desk *Desk) (company.Company, *activity.Keeper, error) {
-	owner, err := desk.company(ctx, c.Company)
+// chain is a company with the sealer of its chain.
+func (c ofChain) chain(ctx context.Context, admin *Admin) (company.Company, *activity.Sealer, error) {
+	owner, err := admin.company(ctx, c.Company)
 	if err != nil {
 		return owner, nil, err
 	}
-	keeper, err := desk.Chain(c.Store, c.KeyFile)
-	return owner, keeper, err
+	sealer, err := admin.Chain(c.Store, c.KeyFile)
+	return owner, sealer, err
 }
 
 // ActivityVerify checks a company's chain.
@@ -56,12 +56,12 @@ type chainView struct {
 func (c *ActivityVerify) Run(env *Env) error {
 	sound := true
 	why := ""
-	err := c.run(env, func(ctx context.Context, desk *Desk) (answer, error) {
-		owner, keeper, err := c.chain(ctx, desk)
+	err := c.run(env, func(ctx context.Context, admin *Admin) (answer, error) {
+		owner, sealer, err := c.chain(ctx, admin)
 		if err != nil {
 			return answer{}, err
 		}
-		v, err := keeper.Check(ctx, owner.ID)
+		v, err := sealer.Check(ctx, owner.ID)
 		sound = v.Sound()
 		why = fmt.Sprintf("the chain of company %s is broken at entry %d: %s", owner.Slug, v.Broken, v.Why)
 		view := chainView{sound, v.Checked, v.Head.First, v.Head.Last, v.Head.Hash, v.Broken, v.Why}
@@ -85,12 +85,12 @@ type ActivityRestart struct {
 
 // Run restarts the chain.
 func (c *ActivityRestart) Run(env *Env) error {
-	return c.run(env, func(ctx context.Context, desk *Desk) (answer, error) {
-		owner, keeper, err := c.chain(ctx, desk)
+	return c.run(env, func(ctx context.Context, admin *Admin) (answer, error) {
+		owner, sealer, err := c.chain(ctx, admin)
 		if err != nil {
 			return answer{}, err
 		}
-		v, err := keeper.Restart(ctx, owner.ID, activity.Target{Kind: activity.Company, ID: owner.ID, Name: owner.Name}, c.Reason)
+		v, err := sealer.Restart(ctx, owner.ID, activity.Target{Kind: activity.Company, ID: owner.ID, Name: owner.Name}, c.Reason)
 		return answer{map[string]any{"company": owner.Slug, "broken": v.Broken, "why": v.Why}, func(w io.Writer) {
 			fmt.Fprintf(w, "The chain of company %s begins again with the entries that it has now. Before: %s (entry %d).\n", owner.Slug, v.Why, v.Broken)
 		}}, err
@@ -112,8 +112,8 @@ func (c within) Validate() error {
 	return nil
 }
 
-func (c within) filter(ctx context.Context, desk *Desk, now time.Time) (activity.Filter, error) {
-	owner, err := desk.company(ctx, c.Company)
+func (c within) filter(ctx context.Context, admin *Admin, now time.Time) (activity.Filter, error) {
+	owner, err := admin.company(ctx, c.Company)
 	return activity.Filter{CompanyID: owner.ID, Area: c.Area, From: now.Add(-c.Last), To: now.Add(time.Minute)}, err
 }
 
@@ -125,12 +125,12 @@ type ActivityList struct {
 
 // Run prints the list.
 func (c *ActivityList) Run(env *Env) error {
-	return c.reading(env, func(ctx context.Context, desk *Desk) (answer, error) {
-		filter, err := c.filter(ctx, desk, env.Now())
+	return c.reading(env, func(ctx context.Context, admin *Admin) (answer, error) {
+		filter, err := c.filter(ctx, admin, env.Now())
 		if err != nil {
 			return answer{}, err
 		}
-		entries, err := desk.Activity.Activity(ctx, filter, activity.Cursor{}, max(1, c.Limit))
+		entries, err := admin.Activity.Activity(ctx, filter, activity.Cursor{}, max(1, c.Limit))
 		return answer{activity.Lines(entries), func(w io.Writer) {
 			row(w, "AT", "KIND", "WHO", "ACTION", "TARGET", "OUTCOME")
 			for _, e := range entries {
@@ -156,12 +156,12 @@ type ActivityExport struct {
 
 // Run writes the export to standard output and nothing else.
 func (c *ActivityExport) Run(env *Env) error {
-	return c.reading(env, func(ctx context.Context, desk *Desk) (answer, error) {
-		filter, err := c.filter(ctx, desk, env.Now())
+	return c.reading(env, func(ctx context.Context, admin *Admin) (answer, error) {
+		filter, err := c.filter(ctx, admin, env.Now())
 		if err != nil {
 			return answer{}, err
 		}
-		if err := activity.Export(ctx, desk.Activity, filter, activity.Format(c.Format), env.Out); err != nil {
+		if err := activity.Export(ctx, admin.Activity, filter, activity.Format(c.Format), env.Out); err != nil {
 			return answer{}, fmt.Errorf("the export broke off: %w", err)
 		}
 		return answer{}, nil

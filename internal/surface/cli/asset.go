@@ -50,8 +50,8 @@ func (c *AssetImport) Run(env *Env) error {
 	if err != nil {
 		return err
 	}
-	return c.run(env, func(ctx context.Context, desk *Desk) (answer, error) {
-		owner, err := desk.company(ctx, c.Company)
+	return c.run(env, func(ctx context.Context, admin *Admin) (answer, error) {
+		owner, err := admin.company(ctx, c.Company)
 		if err != nil {
 			return answer{}, err
 		}
@@ -63,7 +63,7 @@ func (c *AssetImport) Run(env *Env) error {
 		}
 		return answer{view, func(w io.Writer) {
 			fmt.Fprintf(w, "Imported %d assets into %s.\n", len(assets), owner.PathName())
-		}}, desk.Assets.ImportAssets(ctx, assets)
+		}}, admin.Assets.ImportAssets(ctx, assets)
 	})
 }
 
@@ -88,20 +88,20 @@ type AssetList struct {
 
 // Run prints the list, by identification.
 func (c *AssetList) Run(env *Env) error {
-	return c.reading(env, func(ctx context.Context, desk *Desk) (answer, error) {
-		owner, err := desk.company(ctx, c.Company)
+	return c.reading(env, func(ctx context.Context, admin *Admin) (answer, error) {
+		owner, err := admin.company(ctx, c.Company)
 		if err != nil {
 			return answer{}, err
 		}
 		filter := asset.Filter{CompanyID: owner.ID, Status: asset.Status(c.Status)}
 		if c.Policy != "" {
-			under, err := desk.policy(ctx, owner, c.Policy)
+			under, err := admin.policy(ctx, owner, c.Policy)
 			if err != nil {
 				return answer{}, err
 			}
 			filter.PolicyID = under.ID
 		}
-		assets, err := c.read(ctx, desk, filter)
+		assets, err := c.read(ctx, admin, filter)
 		views := make([]asset.View, len(assets))
 		for i, a := range assets {
 			views[i] = a.Public()
@@ -112,9 +112,9 @@ func (c *AssetList) Run(env *Env) error {
 
 const assetPage = 100
 
-func (c *AssetList) read(ctx context.Context, desk *Desk, filter asset.Filter) (all []asset.Asset, err error) {
+func (c *AssetList) read(ctx context.Context, admin *Admin, filter asset.Filter) (all []asset.Asset, err error) {
 	for page := 0; ; page++ {
-		found, total, err := desk.Assets.Assets(ctx, asset.Query{
+		found, total, err := admin.Assets.Assets(ctx, asset.Query{
 			Filter: filter, Order: asset.ByIdentification, Page: operation.PageRequest{Page: page, Size: assetPage},
 		})
 		if err != nil {

@@ -20,15 +20,15 @@ type AssetToken struct {
 }
 
 type assetTokenView struct {
-	Token     string            `json:"token"`
-	ExpiresAt operation.Instant `json:"expiresAt"`
-	PolicyID  string            `json:"policyId"`
+	Token     string              `json:"token"`
+	ExpiresAt operation.Timestamp `json:"expiresAt"`
+	PolicyID  string              `json:"policyId"`
 }
 
 // Run makes the token. It is shown here once.
 func (c *AssetToken) Run(env *Env) error {
-	return c.run(env, func(ctx context.Context, desk *Desk) (answer, error) {
-		owner, err := desk.company(ctx, c.Company)
+	return c.run(env, func(ctx context.Context, admin *Admin) (answer, error) {
+		owner, err := admin.company(ctx, c.Company)
 		if err != nil {
 			return answer{}, err
 		}
@@ -43,8 +43,8 @@ func (c *AssetToken) Run(env *Env) error {
 				return answer{}, fault.New(fault.NotFound, "company %s has no policy %q", owner.Slug, c.Policy)
 			}
 		}
-		text, made, err := agentdevice.AssetTokens{Store: desk.Identity, Now: env.Now}.Issue(ctx, owner.ID, id, policyID)
-		view := assetTokenView{text, operation.Instant{Time: made.ExpiresAt}, resource.Of(owner.Slug, resource.Policies, made.PolicyID)}
+		text, made, err := agentdevice.AssetTokens{Store: admin.Identity, Now: env.Now}.Issue(ctx, owner.ID, id, policyID)
+		view := assetTokenView{text, operation.Timestamp{Time: made.ExpiresAt}, resource.Of(owner.Slug, resource.Policies, made.PolicyID)}
 		return answer{view, func(w io.Writer) {
 			fmt.Fprintf(w, "Token for %s, valid once and until %s; it is not shown again:\n\n%s\n", c.Asset, day(made.ExpiresAt), text)
 		}}, err
@@ -65,8 +65,8 @@ type mergeView struct {
 
 // Run merges.
 func (c *AssetMerge) Run(env *Env) error {
-	return c.run(env, func(ctx context.Context, desk *Desk) (answer, error) {
-		owner, err := desk.company(ctx, c.Company)
+	return c.run(env, func(ctx context.Context, admin *Admin) (answer, error) {
+		owner, err := admin.company(ctx, c.Company)
 		if err != nil {
 			return answer{}, err
 		}
@@ -81,7 +81,7 @@ func (c *AssetMerge) Run(env *Env) error {
 		view := mergeView{resource.Of(owner.Slug, resource.Assets, kept), resource.Of(owner.Slug, resource.Assets, other)}
 		return answer{view, func(w io.Writer) {
 			fmt.Fprintf(w, "%s has the device of %s now.\n", view.Kept, view.Merged)
-		}}, desk.Identity.MergeAssets(ctx, owner.ID, kept, other)
+		}}, admin.Identity.MergeAssets(ctx, owner.ID, kept, other)
 	})
 }
 

@@ -50,9 +50,9 @@ type Env struct {
 	ADB string
 	// Open opens a database that is at this program's schema. An empty one is set
 	// up first, for a command that writes.
-	Open func(ctx context.Context, store config.Store, intent Intent) (*Desk, error)
-	// Keeper changes databases as a whole.
-	Keeper Keeper
+	Open func(ctx context.Context, store config.Store, intent Intent) (*Admin, error)
+	// Maintenance changes databases as a whole.
+	Maintenance Maintenance
 }
 
 // Intent is what a command does with the database.
@@ -82,29 +82,29 @@ type answer struct {
 	text func(w io.Writer)
 }
 
-// run opens the desk for a command that writes, does the work and prints its
+// run opens the admin for a command that writes, does the work and prints its
 // answer.
-func (c Common) run(env *Env, work func(ctx context.Context, desk *Desk) (answer, error)) error {
+func (c Common) run(env *Env, work func(ctx context.Context, admin *Admin) (answer, error)) error {
 	return c.open(env, Writes, work)
 }
 
 // reading is run for a command that has nothing to do on an empty database.
-func (c Common) reading(env *Env, work func(ctx context.Context, desk *Desk) (answer, error)) error {
+func (c Common) reading(env *Env, work func(ctx context.Context, admin *Admin) (answer, error)) error {
 	return c.open(env, Reads, work)
 }
 
-func (c Common) open(env *Env, intent Intent, work func(ctx context.Context, desk *Desk) (answer, error)) (err error) {
+func (c Common) open(env *Env, intent Intent, work func(ctx context.Context, admin *Admin) (answer, error)) (err error) {
 	if err := c.Store.Check(); err != nil {
 		return err
 	}
 	// What the command line changes is recorded as the operator's.
 	ctx := access.WithActor(env.Context, access.OperatorActor(env.User), "")
-	desk, err := env.Open(ctx, c.Store, intent)
+	admin, err := env.Open(ctx, c.Store, intent)
 	if err != nil {
 		return err
 	}
-	said, err := work(ctx, desk)
-	if closing := desk.Close(); err == nil {
+	said, err := work(ctx, admin)
+	if closing := admin.Close(); err == nil {
 		err = closing
 	}
 	if err != nil {

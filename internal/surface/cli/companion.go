@@ -20,15 +20,15 @@ type AssetCompanion struct {
 }
 
 type companionView struct {
-	AssetID   string            `json:"assetId"`
-	Token     string            `json:"token"`
-	ExpiresAt operation.Instant `json:"expiresAt"`
+	AssetID   string              `json:"assetId"`
+	Token     string              `json:"token"`
+	ExpiresAt operation.Timestamp `json:"expiresAt"`
 }
 
 // Run makes the token. It is shown here once.
 func (c *AssetCompanion) Run(env *Env) error {
-	return c.run(env, func(ctx context.Context, desk *Desk) (answer, error) {
-		owner, err := desk.company(ctx, c.Company)
+	return c.run(env, func(ctx context.Context, admin *Admin) (answer, error) {
+		owner, err := admin.company(ctx, c.Company)
 		if err != nil {
 			return answer{}, err
 		}
@@ -36,15 +36,15 @@ func (c *AssetCompanion) Run(env *Env) error {
 		if !ok {
 			return answer{}, fault.New(fault.NotFound, "company %s has no asset %q", owner.Slug, c.Asset)
 		}
-		a, err := desk.Assets.Asset(ctx, owner.ID, id)
+		a, err := admin.Assets.Asset(ctx, owner.ID, id)
 		if err != nil {
 			return answer{}, err
 		}
 		if !a.Status.Enrolled() || a.Device == nil || a.Device.Management != asset.Platform {
 			return answer{}, fault.New(fault.Refused, "asset %s is not a device that the platform manages: only those have companions", a.PathName())
 		}
-		text, expires, err := agentdevice.Companions{Store: desk.Companions, Now: env.Now}.Issue(ctx, owner.ID, a.ID, a.Device.Epoch)
-		view := companionView{AssetID: a.PathName(), Token: text, ExpiresAt: operation.Instant{Time: expires}}
+		text, expires, err := agentdevice.Companions{Store: admin.Companions, Now: env.Now}.Issue(ctx, owner.ID, a.ID, a.Device.Epoch)
+		view := companionView{AssetID: a.PathName(), Token: text, ExpiresAt: operation.Timestamp{Time: expires}}
 		return answer{view, func(w io.Writer) {
 			fmt.Fprintf(w, "Token for the companion app of %s, valid once and until %s; it is not shown again:\n\n%s\n", a.PathName(), day(expires), text)
 		}}, err

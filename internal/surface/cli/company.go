@@ -97,11 +97,11 @@ func (c *CompanyCreate) Run(env *Env) error {
 	if err != nil {
 		return err
 	}
-	return c.run(env, func(ctx context.Context, desk *Desk) (answer, error) {
-		if err := desk.Companies.CreateCompany(ctx, made); err != nil {
+	return c.run(env, func(ctx context.Context, admin *Admin) (answer, error) {
+		if err := admin.Companies.CreateCompany(ctx, made); err != nil {
 			return answer{}, err
 		}
-		if chain, err := desk.Chain(c.Store, c.KeyFile); err == nil {
+		if chain, err := admin.Chain(c.Store, c.KeyFile); err == nil {
 			if err := chain.Begin(ctx, made.ID); err != nil {
 				return answer{}, fmt.Errorf("the company is created, but its activity log is not signed yet: %w", err)
 			}
@@ -115,8 +115,8 @@ type CompanyList struct{ Common }
 
 // Run prints the list.
 func (c *CompanyList) Run(env *Env) error {
-	return c.reading(env, func(ctx context.Context, desk *Desk) (answer, error) {
-		all, err := desk.Companies.Companies(ctx)
+	return c.reading(env, func(ctx context.Context, admin *Admin) (answer, error) {
+		all, err := admin.Companies.Companies(ctx)
 		views := make([]companyView, len(all))
 		for i, one := range all {
 			views[i] = viewCompany(one)
@@ -152,8 +152,8 @@ type CompanyShow struct{ Named }
 
 // Run prints the company.
 func (c *CompanyShow) Run(env *Env) error {
-	return c.reading(env, func(ctx context.Context, desk *Desk) (answer, error) {
-		found, err := desk.company(ctx, c.slug())
+	return c.reading(env, func(ctx context.Context, admin *Admin) (answer, error) {
+		found, err := admin.company(ctx, c.slug())
 		return showCompany("Company", found), err
 	})
 }
@@ -186,12 +186,12 @@ func (c *CompanySet) Validate() error {
 
 // Run saves the change.
 func (c *CompanySet) Run(env *Env) error {
-	return c.run(env, func(ctx context.Context, desk *Desk) (answer, error) {
-		found, err := desk.company(ctx, c.slug())
+	return c.run(env, func(ctx context.Context, admin *Admin) (answer, error) {
+		found, err := admin.company(ctx, c.slug())
 		if err != nil {
 			return answer{}, err
 		}
-		changed, err := desk.Companies.UpdateCompany(ctx, found.ID, company.Change(func(to *company.Company) {
+		changed, err := admin.Companies.UpdateCompany(ctx, found.ID, company.Change(func(to *company.Company) {
 			to.Name = cmp.Or(strings.TrimSpace(c.Name), to.Name)
 			to.InactiveAfter = cmp.Or(c.InactiveAfter, to.InactiveAfter)
 			to.KeepActivity = cmp.Or(c.KeepActivity, to.KeepActivity)
@@ -203,7 +203,7 @@ func (c *CompanySet) Run(env *Env) error {
 }
 
 // company finds a company by its slug.
-func (d *Desk) company(ctx context.Context, slug string) (company.Company, error) {
+func (d *Admin) company(ctx context.Context, slug string) (company.Company, error) {
 	found, err := d.Companies.CompanyBySlug(ctx, slug)
 	if fault.CodeOf(err) == fault.NotFound {
 		return found, fault.New(fault.NotFound, "there is no company %q: `muster company list` shows those there are", slug)
@@ -212,22 +212,22 @@ func (d *Desk) company(ctx context.Context, slug string) (company.Company, error
 }
 
 type companyView struct {
-	Slug          string             `json:"slug"`
-	PathName      string             `json:"pathName"`
-	Name          string             `json:"name"`
-	Settings      access.Settings    `json:"settings"`
-	Controls      controlsView       `json:"controls"`
-	InactiveAfter string             `json:"inactiveAfter"`
-	KeepActivity  string             `json:"keepActivity"`
-	Connected     bool               `json:"connected"`
-	Enterprise    *string            `json:"enterprise"`
-	CreatedAt     *operation.Instant `json:"createdAt"`
+	Slug          string               `json:"slug"`
+	PathName      string               `json:"pathName"`
+	Name          string               `json:"name"`
+	Settings      access.Settings      `json:"settings"`
+	Controls      controlsView         `json:"controls"`
+	InactiveAfter string               `json:"inactiveAfter"`
+	KeepActivity  string               `json:"keepActivity"`
+	Connected     bool                 `json:"connected"`
+	Enterprise    *string              `json:"enterprise"`
+	CreatedAt     *operation.Timestamp `json:"createdAt"`
 }
 
 func viewCompany(c company.Company) companyView {
 	view := companyView{
 		Slug: c.Slug, PathName: c.PathName(), Name: c.Name, Settings: c.Settings, Controls: viewControls(c.Settings.Controls),
-		InactiveAfter: c.InactiveAfter.String(), KeepActivity: c.KeepActivity.String(), Connected: c.Connected(), CreatedAt: operation.Moment(c.CreatedAt),
+		InactiveAfter: c.InactiveAfter.String(), KeepActivity: c.KeepActivity.String(), Connected: c.Connected(), CreatedAt: operation.TimestampOf(c.CreatedAt),
 	}
 	if c.Connected() {
 		view.Enterprise = &c.Enterprise

@@ -25,16 +25,16 @@ type ConnectionList struct{ OfCompany }
 
 // Run prints the list.
 func (c *ConnectionList) Run(env *Env) error {
-	return c.reading(env, func(ctx context.Context, desk *Desk) (answer, error) {
-		owner, err := desk.company(ctx, c.Company)
+	return c.reading(env, func(ctx context.Context, admin *Admin) (answer, error) {
+		owner, err := admin.company(ctx, c.Company)
 		if err != nil {
 			return answer{}, err
 		}
-		connections, err := desk.Connections.Connections(ctx, owner.ID)
+		connections, err := admin.Connections.Connections(ctx, owner.ID)
 		if err != nil {
 			return answer{}, err
 		}
-		users, err := desk.Users.Users(ctx, owner.ID)
+		users, err := admin.Users.Users(ctx, owner.ID)
 		emails := map[string]string{}
 		for _, u := range users {
 			emails[u.ID] = u.Email
@@ -76,8 +76,8 @@ func (c *ConnectionSet) Run(env *Env) error {
 	if err != nil {
 		return fault.New(fault.InvalidArguments, "%s: use one of %s", err, strings.Join(access.All.Scopes(), ", "))
 	}
-	return c.run(env, func(ctx context.Context, desk *Desk) (answer, error) {
-		return desk.changeConnection(ctx, c.Company, c.ID, "Changed", func(o *access.OAuthConnection) error {
+	return c.run(env, func(ctx context.Context, admin *Admin) (answer, error) {
+		return admin.changeConnection(ctx, c.Company, c.ID, "Changed", func(o *access.OAuthConnection) error {
 			if !o.RevokedAt.IsZero() {
 				return fault.New(fault.Refused, "connection %s is revoked: its user has to connect again", o.ID)
 			}
@@ -88,7 +88,7 @@ func (c *ConnectionSet) Run(env *Env) error {
 }
 
 // changeConnection changes a connection of a company.
-func (d *Desk) changeConnection(ctx context.Context, slug, id, done string, change func(*access.OAuthConnection) error) (answer, error) {
+func (d *Admin) changeConnection(ctx context.Context, slug, id, done string, change func(*access.OAuthConnection) error) (answer, error) {
 	owner, err := d.company(ctx, slug)
 	if err != nil {
 		return answer{}, err
@@ -110,8 +110,8 @@ type ConnectionRevoke struct {
 
 // Run revokes the connection.
 func (c *ConnectionRevoke) Run(env *Env) error {
-	return c.run(env, func(ctx context.Context, desk *Desk) (answer, error) {
-		return desk.changeConnection(ctx, c.Company, c.ID, "Revoked", func(o *access.OAuthConnection) error {
+	return c.run(env, func(ctx context.Context, admin *Admin) (answer, error) {
+		return admin.changeConnection(ctx, c.Company, c.ID, "Revoked", func(o *access.OAuthConnection) error {
 			if o.RevokedAt.IsZero() {
 				o.RevokedAt = env.Now()
 			}
@@ -121,20 +121,20 @@ func (c *ConnectionRevoke) Run(env *Env) error {
 }
 
 type connectionView struct {
-	ID         string             `json:"id"`
-	ClientID   string             `json:"clientId"`
-	ClientName string             `json:"clientName"`
-	UserID     string             `json:"userId"`
-	UserEmail  string             `json:"userEmail,omitempty"`
-	Scopes     []string           `json:"scopes"`
-	State      string             `json:"state"`
-	Grants     int                `json:"grants"` // one for each consent that is live
-	CreatedAt  *operation.Instant `json:"createdAt"`
-	LastUsedAt *operation.Instant `json:"lastUsedAt"`
-	RevokedAt  *operation.Instant `json:"revokedAt"`
+	ID         string               `json:"id"`
+	ClientID   string               `json:"clientId"`
+	ClientName string               `json:"clientName"`
+	UserID     string               `json:"userId"`
+	UserEmail  string               `json:"userEmail,omitempty"`
+	Scopes     []string             `json:"scopes"`
+	State      string               `json:"state"`
+	Grants     int                  `json:"grants"` // one for each consent that is live
+	CreatedAt  *operation.Timestamp `json:"createdAt"`
+	LastUsedAt *operation.Timestamp `json:"lastUsedAt"`
+	RevokedAt  *operation.Timestamp `json:"revokedAt"`
 }
 
 func viewConnection(o access.OAuthConnection) connectionView {
 	return connectionView{ID: o.ID, ClientID: o.ClientID, ClientName: o.ClientName, UserID: o.UserID, Scopes: o.Scopes.Scopes(),
-		State: connectionState(o), Grants: o.Grants, CreatedAt: operation.Moment(o.CreatedAt), LastUsedAt: operation.Moment(o.LastUsedAt), RevokedAt: operation.Moment(o.RevokedAt)}
+		State: connectionState(o), Grants: o.Grants, CreatedAt: operation.TimestampOf(o.CreatedAt), LastUsedAt: operation.TimestampOf(o.LastUsedAt), RevokedAt: operation.TimestampOf(o.RevokedAt)}
 }

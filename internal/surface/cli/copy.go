@@ -35,7 +35,7 @@ func (c *Copy) Run(env *Env) error {
 	if from.Check() != nil || to.Check() != nil {
 		return errors.New("--from and --to must each be sqlite:PATH or a postgres:// URL")
 	}
-	done, err := env.Keeper.Copy(env, from, to)
+	done, err := env.Maintenance.Copy(env, from, to)
 	if err != nil {
 		return err
 	}

@@ -40,14 +40,14 @@ func (c *DomainAdd) Run(env *Env) error {
 	if err != nil {
 		return err
 	}
-	return c.run(env, func(ctx context.Context, desk *Desk) (answer, error) {
-		owner, err := desk.company(ctx, c.Company)
+	return c.run(env, func(ctx context.Context, admin *Admin) (answer, error) {
+		owner, err := admin.company(ctx, c.Company)
 		if err != nil {
 			return answer{}, err
 		}
 		added := access.Domain{Name: domain, CompanyID: owner.ID, AddedAt: env.Now()}
 		return answer{viewDomain(owner.Slug, added), func(w io.Writer) { fmt.Fprintf(w, "%s belongs to %s.\n", domain, owner.Slug) }},
-			desk.Domains.AddDomain(ctx, added)
+			admin.Domains.AddDomain(ctx, added)
 	})
 }
 
@@ -60,12 +60,12 @@ func (c *DomainRemove) Run(env *Env) error {
 	if err != nil {
 		return err
 	}
-	return c.run(env, func(ctx context.Context, desk *Desk) (answer, error) {
-		owner, err := desk.company(ctx, c.Company)
+	return c.run(env, func(ctx context.Context, admin *Admin) (answer, error) {
+		owner, err := admin.company(ctx, c.Company)
 		if err != nil {
 			return answer{}, err
 		}
-		err = desk.Domains.RemoveDomain(ctx, owner.ID, domain)
+		err = admin.Domains.RemoveDomain(ctx, owner.ID, domain)
 		if fault.CodeOf(err) == fault.NotFound {
 			err = fault.New(fault.NotFound, "company %s has no domain %s: `muster company domain list --company %s` shows those there are", owner.Slug, domain, owner.Slug)
 		}
@@ -78,12 +78,12 @@ type DomainList struct{ OfCompany }
 
 // Run prints the list.
 func (c *DomainList) Run(env *Env) error {
-	return c.run(env, func(ctx context.Context, desk *Desk) (answer, error) {
-		owner, err := desk.company(ctx, c.Company)
+	return c.run(env, func(ctx context.Context, admin *Admin) (answer, error) {
+		owner, err := admin.company(ctx, c.Company)
 		if err != nil {
 			return answer{}, err
 		}
-		all, err := desk.Domains.Domains(ctx, owner.ID)
+		all, err := admin.Domains.Domains(ctx, owner.ID)
 		views := make([]domainView, len(all))
 		for i, d := range all {
 			views[i] = viewDomain(owner.Slug, d)
@@ -98,15 +98,15 @@ func (c *DomainList) Run(env *Env) error {
 }
 
 type domainView struct {
-	Company string             `json:"company"`
-	Domain  string             `json:"domain"`
-	AddedAt *operation.Instant `json:"addedAt,omitempty"`
+	Company string               `json:"company"`
+	Domain  string               `json:"domain"`
+	AddedAt *operation.Timestamp `json:"addedAt,omitempty"`
 }
 
 func viewDomain(slug string, d access.Domain) domainView {
 	view := domainView{Company: slug, Domain: d.Name}
 	if !d.AddedAt.IsZero() {
-		view.AddedAt = operation.Moment(d.AddedAt)
+		view.AddedAt = operation.TimestampOf(d.AddedAt)
 	}
 	return view
 }

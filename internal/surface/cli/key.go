@@ -50,12 +50,12 @@ func (c *KeyCreate) Run(env *Env) error {
 	if err != nil {
 		return fault.Invalid(err.Error())
 	}
-	return c.run(env, func(ctx context.Context, desk *Desk) (answer, error) {
-		owner, err := desk.company(ctx, c.Company)
+	return c.run(env, func(ctx context.Context, admin *Admin) (answer, error) {
+		owner, err := admin.company(ctx, c.Company)
 		if err != nil {
 			return answer{}, err
 		}
-		key, text, err := desk.keys(env).CreateForOperator(ctx, access.NewKeyRequest{
+		key, text, err := admin.keys(env).CreateForOperator(ctx, access.NewKeyRequest{
 			CompanyID: owner.ID, Name: strings.TrimSpace(c.Name), Permissions: permissions, ExpiresIn: c.lifetime(),
 		})
 		view := viewKey(key)
@@ -66,19 +66,19 @@ func (c *KeyCreate) Run(env *Env) error {
 	})
 }
 
-func (d *Desk) keys(env *Env) access.Keys { return access.Keys{Store: d.Keys, Now: env.Now} }
+func (d *Admin) keys(env *Env) access.Keys { return access.Keys{Store: d.Keys, Now: env.Now} }
 
 // KeyList lists keys.
 type KeyList struct{ OfCompany }
 
 // Run prints the list.
 func (c *KeyList) Run(env *Env) error {
-	return c.reading(env, func(ctx context.Context, desk *Desk) (answer, error) {
-		owner, err := desk.company(ctx, c.Company)
+	return c.reading(env, func(ctx context.Context, admin *Admin) (answer, error) {
+		owner, err := admin.company(ctx, c.Company)
 		if err != nil {
 			return answer{}, err
 		}
-		keys, err := desk.Keys.Keys(ctx, owner.ID)
+		keys, err := admin.Keys.Keys(ctx, owner.ID)
 		views := make([]keyView, len(keys))
 		for i, key := range keys {
 			views[i] = viewKey(key)
@@ -113,12 +113,12 @@ type KeyRevoke struct {
 
 // Run revokes the key.
 func (c *KeyRevoke) Run(env *Env) error {
-	return c.run(env, func(ctx context.Context, desk *Desk) (answer, error) {
-		owner, err := desk.company(ctx, c.Company)
+	return c.run(env, func(ctx context.Context, admin *Admin) (answer, error) {
+		owner, err := admin.company(ctx, c.Company)
 		if err != nil {
 			return answer{}, err
 		}
-		key, err := desk.keys(env).Revoke(ctx, owner.ID, c.ID)
+		key, err := admin.keys(env).Revoke(ctx, owner.ID, c.ID)
 		if fault.CodeOf(err) == fault.NotFound {
 			err = fault.New(fault.NotFound, "company %s has no key %q: `muster key list --company %s` shows those there are", owner.Slug, c.ID, owner.Slug)
 		}
@@ -129,21 +129,21 @@ func (c *KeyRevoke) Run(env *Env) error {
 }
 
 type keyView struct {
-	ID          string             `json:"id"`
-	Prefix      string             `json:"prefix"`
-	Key         string             `json:"key,omitempty"` // at creation alone
-	Name        string             `json:"name"`
-	Permissions []string           `json:"permissions"`
-	CreatedBy   string             `json:"createdBy"`
-	CreatedAt   *operation.Instant `json:"createdAt"`
-	ExpiresAt   *operation.Instant `json:"expiresAt"`
-	RevokedAt   *operation.Instant `json:"revokedAt"`
-	LastUsedAt  *operation.Instant `json:"lastUsedAt"`
+	ID          string               `json:"id"`
+	Prefix      string               `json:"prefix"`
+	Key         string               `json:"key,omitempty"` // at creation alone
+	Name        string               `json:"name"`
+	Permissions []string             `json:"permissions"`
+	CreatedBy   string               `json:"createdBy"`
+	CreatedAt   *operation.Timestamp `json:"createdAt"`
+	ExpiresAt   *operation.Timestamp `json:"expiresAt"`
+	RevokedAt   *operation.Timestamp `json:"revokedAt"`
+	LastUsedAt  *operation.Timestamp `json:"lastUsedAt"`
 }
 
 func viewKey(k access.Key) keyView {
 	return keyView{
 		ID: k.ID, Prefix: k.Prefix, Name: k.Name, Permissions: k.Permissions.Names(), CreatedBy: k.CreatedBy,
-		CreatedAt: operation.Moment(k.CreatedAt), ExpiresAt: operation.Moment(k.ExpiresAt), RevokedAt: operation.Moment(k.RevokedAt), LastUsedAt: operation.Moment(k.LastUsedAt),
+		CreatedAt: operation.TimestampOf(k.CreatedAt), ExpiresAt: operation.TimestampOf(k.ExpiresAt), RevokedAt: operation.TimestampOf(k.RevokedAt), LastUsedAt: operation.TimestampOf(k.LastUsedAt),
 	}
 }

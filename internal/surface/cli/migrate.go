@@ -7,9 +7,9 @@ import (
 	"github.com/musterhq/muster/internal/config"
 )
 
-// Keeper changes databases as a whole. It is nothing that a desk can do: a
-// desk works on one database at this program's schema.
-type Keeper interface {
+// Maintenance changes databases as a whole. It is nothing that an Admin can do: a
+// Admin works on one database at this program's schema.
+type Maintenance interface {
 	// Migrate brings a database to this program's schema, recounts what is kept
 	// in counts, and returns both numbers and how many counts were wrong.
 	Migrate(env *Env, store config.Store) (Migrated, error)
@@ -34,7 +34,7 @@ func (c *Migrate) Run(env *Env) error {
 	if err := c.Store.Check(); err != nil {
 		return err
 	}
-	done, err := env.Keeper.Migrate(env, c.Store)
+	done, err := env.Maintenance.Migrate(env, c.Store)
 	if err != nil {
 		return err
 	}

@@ -28,7 +28,7 @@ func (f PlatformFlags) given() bool { return f.PlatformEndpoint != "" || f.Platf
 
 // push brings a saved policy to the platform where that is possible now. It
 // returns the policy as it then is and a note for people.
-func (f PlatformFlags) push(ctx context.Context, desk *Desk, owner company.Company, p policy.Policy) (policy.Policy, string) {
+func (f PlatformFlags) push(ctx context.Context, admin *Admin, owner company.Company, p policy.Policy) (policy.Policy, string) {
 	switch {
 	case !p.Behind():
 		return p, ""
@@ -37,12 +37,12 @@ func (f PlatformFlags) push(ctx context.Context, desk *Desk, owner company.Compa
 	case !f.given():
 		return p, "A running service pushes it to the platform."
 	}
-	platform, err := desk.Platform(f.Platform, "")
+	platform, err := admin.Platform(f.Platform, "")
 	if err != nil {
 		return p, "It could not be pushed to the platform now (" + Message(err) + "); a running service tries again."
 	}
 	result := platform.Push(ctx, owner, p.ID)
-	if now, err := desk.Policies.Current(ctx, owner.ID, p.ID); err == nil {
+	if now, err := admin.Policies.Current(ctx, owner.ID, p.ID); err == nil {
 		p = now
 	}
 	if result.Outcome != policy.PushDone {
@@ -72,12 +72,12 @@ func (c *CompanyConnect) Run(env *Env) error {
 	if err := c.Platform.Check(); err != nil {
 		return err
 	}
-	return c.run(env, func(ctx context.Context, desk *Desk) (answer, error) {
-		owner, err := desk.company(ctx, c.slug())
+	return c.run(env, func(ctx context.Context, admin *Admin) (answer, error) {
+		owner, err := admin.company(ctx, c.slug())
 		if err != nil {
 			return answer{}, err
 		}
-		platform, err := desk.Platform(c.Platform, c.PublicURL)
+		platform, err := admin.Platform(c.Platform, c.PublicURL)
 		if err != nil {
 			return answer{}, err
 		}

@@ -86,12 +86,12 @@ func (c *PolicyCreate) Run(env *Env) error {
 	if err != nil {
 		return err
 	}
-	return c.run(env, func(ctx context.Context, desk *Desk) (answer, error) {
-		owner, err := desk.company(ctx, c.Company)
+	return c.run(env, func(ctx context.Context, admin *Admin) (answer, error) {
+		owner, err := admin.company(ctx, c.Company)
 		if err != nil {
 			return answer{}, err
 		}
-		made, err := desk.Policies.Create(ctx, policy.New{
+		made, err := admin.Policies.Create(ctx, policy.New{
 			CompanyID: owner.ID, CompanySlug: owner.Slug, Name: c.Name,
 			Type: policy.Type(c.Type), VROnly: c.VROnly, Changes: changes, Document: document,
 			Description: deref(c.Description), Labels: c.Label, Group: deref(c.Group),
@@ -99,7 +99,7 @@ func (c *PolicyCreate) Run(env *Env) error {
 		if err != nil {
 			return answer{}, err
 		}
-		made, note := c.push(ctx, desk, owner, made)
+		made, note := c.push(ctx, admin, owner, made)
 		return showPolicy("Created", made, note), nil
 	})
 }
@@ -109,12 +109,12 @@ type PolicyList struct{ OfCompany }
 
 // Run prints the list.
 func (c *PolicyList) Run(env *Env) error {
-	return c.reading(env, func(ctx context.Context, desk *Desk) (answer, error) {
-		owner, err := desk.company(ctx, c.Company)
+	return c.reading(env, func(ctx context.Context, admin *Admin) (answer, error) {
+		owner, err := admin.company(ctx, c.Company)
 		if err != nil {
 			return answer{}, err
 		}
-		all, err := desk.policies(ctx, owner)
+		all, err := admin.policies(ctx, owner)
 		views := make([]policyView, len(all))
 		for i, one := range all {
 			views[i] = viewPolicy(one)
@@ -131,7 +131,7 @@ func (c *PolicyList) Run(env *Env) error {
 const policyPage = 500
 
 // policies reads all policies of a company, by name.
-func (d *Desk) policies(ctx context.Context, owner company.Company) (all []policy.Policy, err error) {
+func (d *Admin) policies(ctx context.Context, owner company.Company) (all []policy.Policy, err error) {
 	for {
 		page, total, err := d.Policies.Store.Policies(ctx, policy.Query{
 			CompanyID: owner.ID, Order: policy.ByName, Offset: len(all), Limit: policyPage,
@@ -153,22 +153,22 @@ type OfPolicy struct {
 }
 
 // with finds the policy and works on it.
-func (c OfPolicy) with(env *Env, work func(ctx context.Context, desk *Desk, owner company.Company, p policy.Policy) (answer, error)) error {
-	return c.reading(env, func(ctx context.Context, desk *Desk) (answer, error) {
-		owner, err := desk.company(ctx, c.Company)
+func (c OfPolicy) with(env *Env, work func(ctx context.Context, admin *Admin, owner company.Company, p policy.Policy) (answer, error)) error {
+	return c.reading(env, func(ctx context.Context, admin *Admin) (answer, error) {
+		owner, err := admin.company(ctx, c.Company)
 		if err != nil {
 			return answer{}, err
 		}
-		found, err := desk.policy(ctx, owner, c.Policy)
+		found, err := admin.policy(ctx, owner, c.Policy)
 		if err != nil {
 			return answer{}, err
 		}
-		return work(ctx, desk, owner, found)
+		return work(ctx, admin, owner, found)
 	})
 }
 
 // policy finds a company's policy by its short id or path name.
-func (d *Desk) policy(ctx context.Context, owner company.Company, ref string) (policy.Policy, error) {
+func (d *Admin) policy(ctx context.Context, owner company.Company, ref string) (policy.Policy, error) {
 	missing := fault.New(fault.NotFound, "company %s has no policy %q: `muster policy list --company %s` shows those there are", owner.Slug, ref, owner.Slug)
 	id, ok := resource.Short(owner.Slug, resource.Policies, ref)
 	if !ok {
@@ -186,7 +186,7 @@ type PolicyShow struct{ OfPolicy }
 
 // Run prints the policy.
 func (c *PolicyShow) Run(env *Env) error {
-	return c.with(env, func(_ context.Context, _ *Desk, _ company.Company, p policy.Policy) (answer, error) {
+	return c.with(env, func(_ context.Context, _ *Admin, _ company.Company, p policy.Policy) (answer, error) {
 		return answer{viewDetail(p), func(w io.Writer) { printDetail(w, p) }}, nil
 	})
 }
@@ -218,12 +218,12 @@ func (c *PolicySet) Run(env *Env) error {
 	if c.Label != nil {
 		edit.Labels = &c.Label
 	}
-	return c.with(env, func(ctx context.Context, desk *Desk, owner company.Company, p policy.Policy) (answer, error) {
+	return c.with(env, func(ctx context.Context, admin *Admin, owner company.Company, p policy.Policy) (answer, error) {
 		expected := p.Version
 		if c.Version > 0 {
 			expected = c.Version
 		}
-		saved, err := desk.Policies.Save(ctx, owner.ID, p.ID, expected, edit, author())
+		saved, err := admin.Policies.Save(ctx, owner.ID, p.ID, expected, edit, author())
 		if err != nil {
 			return answer{}, err
 		}
@@ -231,7 +231,7 @@ func (c *PolicySet) Run(env *Env) error {
 		if saved.Version == p.Version {
 			verb = "Nothing to change in"
 		}
-		saved, note := c.push(ctx, desk, owner, saved)
+		saved, note := c.push(ctx, admin, owner, saved)
 		return showPolicy(verb, saved, note), nil
 	})
 }
@@ -241,9 +241,9 @@ type PolicyDelete struct{ OfPolicy }
 
 // Run deletes the policy.
 func (c *PolicyDelete) Run(env *Env) error {
-	return c.with(env, func(ctx context.Context, desk *Desk, owner company.Company, p policy.Policy) (answer, error) {
+	return c.with(env, func(ctx context.Context, admin *Admin, owner company.Company, p policy.Policy) (answer, error) {
 		return answer{map[string]any{"pathName": p.PathName(), "deleted": true}, func(w io.Writer) {
 			fmt.Fprintf(w, "Deleted %s (%s).\n", p.PathName(), p.Name)
-		}}, desk.Policies.Delete(ctx, owner.ID, p.ID)
+		}}, admin.Policies.Delete(ctx, owner.ID, p.ID)
 	})
 }

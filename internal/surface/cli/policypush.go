@@ -19,18 +19,18 @@ func (c *PolicyPush) Run(env *Env) error {
 	if err := c.Platform.Check(); err != nil {
 		return err
 	}
-	return c.with(env, func(ctx context.Context, desk *Desk, owner company.Company, p policy.Policy) (answer, error) {
+	return c.with(env, func(ctx context.Context, admin *Admin, owner company.Company, p policy.Policy) (answer, error) {
 		if p.Type != policy.Platform {
 			return answer{}, fault.New(fault.Unsupported, "the policy %q is not one of the platform's: agents fetch it themselves", p.Name)
 		}
-		platform, err := desk.Platform(c.Platform, "")
+		platform, err := admin.Platform(c.Platform, "")
 		if err != nil {
 			return answer{}, err
 		}
 		if result := platform.Push(ctx, owner, p.ID); result.Outcome != policy.PushDone {
 			return answer{}, fault.New(fault.Refused, "the policy was not pushed: %s", result.Detail).Because(result.Cause)
 		}
-		if p, err = desk.Policies.Current(ctx, owner.ID, p.ID); err != nil {
+		if p, err = admin.Policies.Current(ctx, owner.ID, p.ID); err != nil {
 			return answer{}, err
 		}
 		return showPolicy("Pushed", p, ""), nil

@@ -23,22 +23,22 @@ type policyView struct {
 }
 
 type pushView struct {
-	Version  int                `json:"version"` // ours, that the platform holds; 0: none
-	Error    string             `json:"error,omitempty"`
-	PushedAt *operation.Instant `json:"pushedAt"`
+	Version  int                  `json:"version"` // ours, that the platform holds; 0: none
+	Error    string               `json:"error,omitempty"`
+	PushedAt *operation.Timestamp `json:"pushedAt"`
 }
 
 type policyDetail struct {
 	policyView
-	Description string             `json:"description"`
-	Labels      []string           `json:"labels"`
-	Group       string             `json:"group"`
-	CreatedAt   *operation.Instant `json:"createdAt"`
-	Document    json.RawMessage    `json:"document"`
+	Description string               `json:"description"`
+	Labels      []string             `json:"labels"`
+	Group       string               `json:"group"`
+	CreatedAt   *operation.Timestamp `json:"createdAt"`
+	Document    json.RawMessage      `json:"document"`
 }
 
 func viewDetail(p policy.Policy) policyDetail {
-	return policyDetail{viewPolicy(p), p.Description, append([]string{}, p.Labels...), p.Group, operation.Moment(p.CreatedAt), p.Document}
+	return policyDetail{viewPolicy(p), p.Description, append([]string{}, p.Labels...), p.Group, operation.TimestampOf(p.CreatedAt), p.Document}
 }
 
 // printDetail shows a policy to people: what is wanted, what the platform
@@ -65,7 +65,7 @@ func printDetail(w io.Writer, p policy.Policy) {
 }
 
 func viewPolicy(p policy.Policy) policyView {
-	return policyView{p.Summary(), pushView{p.Push.Version, p.Push.Error, operation.Moment(p.Push.PushedAt)}}
+	return policyView{p.Summary(), pushView{p.Push.Version, p.Push.Error, operation.TimestampOf(p.Push.PushedAt)}}
 }
 
 func showPolicy(verb string, p policy.Policy, note string) answer {
@@ -114,7 +114,7 @@ type settingsView struct {
 
 // Run prints the settings as contract 2.4 has them.
 func (c *PolicySettings) Run(env *Env) error {
-	return c.with(env, func(_ context.Context, _ *Desk, _ company.Company, p policy.Policy) (answer, error) {
+	return c.with(env, func(_ context.Context, _ *Admin, _ company.Company, p policy.Policy) (answer, error) {
 		values, err := policy.View(p.Type, p.Document)
 		view := settingsView{p.PathName(), p.Name, p.Version, p.DeviceCount, p.Editable(), values}
 		return answer{view, func(w io.Writer) {
@@ -133,13 +133,13 @@ type PolicyRevisions struct {
 }
 
 type revisionView struct {
-	Revision    int                `json:"revision"`
-	Version     int                `json:"version"`
-	SavedAt     *operation.Instant `json:"savedAt"`
-	SavedBy     policy.Author      `json:"savedBy"`
-	DisplayName string             `json:"displayName"`
-	Origin      policy.Origin      `json:"origin"`
-	ProposalID  string             `json:"proposalId,omitempty"`
+	Revision    int                  `json:"revision"`
+	Version     int                  `json:"version"`
+	SavedAt     *operation.Timestamp `json:"savedAt"`
+	SavedBy     policy.Author        `json:"savedBy"`
+	DisplayName string               `json:"displayName"`
+	Origin      policy.Origin        `json:"origin"`
+	ProposalID  string               `json:"proposalId,omitempty"`
 }
 
 // Validate wants at least one.
@@ -152,11 +152,11 @@ func (c *PolicyRevisions) Validate() error {
 
 // Run prints the revisions.
 func (c *PolicyRevisions) Run(env *Env) error {
-	return c.with(env, func(ctx context.Context, desk *Desk, owner company.Company, p policy.Policy) (answer, error) {
-		all, err := desk.Policies.Store.Revisions(ctx, owner.ID, p.ID, c.Limit)
+	return c.with(env, func(ctx context.Context, admin *Admin, owner company.Company, p policy.Policy) (answer, error) {
+		all, err := admin.Policies.Store.Revisions(ctx, owner.ID, p.ID, c.Limit)
 		views := make([]revisionView, len(all))
 		for i, r := range all {
-			views[i] = revisionView{r.Revision, r.Version, operation.Moment(r.SavedAt), r.SavedBy, r.Name, r.Origin, r.ProposalID}
+			views[i] = revisionView{r.Revision, r.Version, operation.TimestampOf(r.SavedAt), r.SavedBy, r.Name, r.Origin, r.ProposalID}
 		}
 		return answer{views, func(w io.Writer) {
 			row(w, "REVISION", "VERSION", "SAVED", "BY", "ORIGIN", "NAME")
@@ -189,8 +189,8 @@ type fieldView struct {
 
 // Run prints the difference.
 func (c *PolicyDiff) Run(env *Env) error {
-	return c.with(env, func(ctx context.Context, desk *Desk, owner company.Company, p policy.Policy) (answer, error) {
-		diff, err := desk.Policies.Diff(ctx, owner.ID, p.ID, c.From, c.To)
+	return c.with(env, func(ctx context.Context, admin *Admin, owner company.Company, p policy.Policy) (answer, error) {
+		diff, err := admin.Policies.Diff(ctx, owner.ID, p.ID, c.From, c.To)
 		view := diffView{PolicyID: p.PathName(), Fields: []fieldView{}, Others: append([]string{}, diff.Others...)}
 		if diff.Name != nil {
 			view.Fields = append(view.Fields, fieldView{"", "Name", diff.Name[0], diff.Name[1]})

@@ -33,7 +33,7 @@ func (c *Restore) Run(env *Env) error {
 		return errors.New("muster restores its embedded database only: use pg_restore or psql for PostgreSQL")
 	}
 	settings := config.Service{Store: c.Store, KeyFile: c.KeyFile, AcceptLostKeys: c.AcceptLostKeys}.WithDefaults()
-	done, err := env.Keeper.Restore(env, settings, c.File)
+	done, err := env.Maintenance.Restore(env, settings, c.File)
 	if err != nil {
 		return err
 	}

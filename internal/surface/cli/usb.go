@@ -68,12 +68,12 @@ func (c *USB) Run(env *Env) error {
 		return err
 	}
 	var left error
-	err = c.run(env, func(ctx context.Context, desk *Desk) (answer, error) {
-		issuing, err := c.desk(ctx, desk, settings)
+	err = c.run(env, func(ctx context.Context, admin *Admin) (answer, error) {
+		issuing, err := c.admin(ctx, admin, settings)
 		if err != nil {
 			return answer{}, err
 		}
-		tool := &usb.Tool{ADB: adb.Client{Program: env.ADB, Address: server}, Desk: issuing, Serials: c.Serial, Patience: c.Wait, Programs: c.programs()}
+		tool := &usb.Tool{ADB: adb.Client{Program: env.ADB, Address: server}, Enroller: issuing, Serials: c.Serial, Patience: c.Wait, Programs: c.programs()}
 		if tool.App, err = c.app(); err != nil {
 			return answer{}, err
 		}
@@ -164,8 +164,8 @@ func (c *USB) service() (s config.Service, loopback bool, err error) {
 	return s, loopback, err
 }
 
-// issuingDesk issues tokens of one policy. It implements usb.Desk.
-type issuingDesk struct {
+// issuingEnroller issues tokens of one policy. It implements usb.Admin.
+type issuingEnroller struct {
 	provisioning *provisioning.Service
 	tokens       TokenFinder
 	principal    access.Principal
@@ -173,7 +173,7 @@ type issuingDesk struct {
 	owner        company.Company
 }
 
-func (c *USB) desk(ctx context.Context, desk *Desk, settings config.Service) (*issuingDesk, error) {
+func (c *USB) admin(ctx context.Context, admin *Admin, settings config.Service) (*issuingEnroller, error) {
 	slug := c.Company
 	if owner, full := resource.Owner(c.Policy); full && slug == "" {
 		slug = owner
@@ -181,12 +181,12 @@ func (c *USB) desk(ctx context.Context, desk *Desk, settings config.Service) (*i
 	if slug == "" {
 		return nil, fault.Invalid(fmt.Sprintf("--policy %q is a short id: give its path name, or --company as well", c.Policy))
 	}
-	owner, err := desk.company(ctx, slug)
+	owner, err := admin.company(ctx, slug)
 	if err != nil {
 		return nil, err
 	}
-	d := &issuingDesk{tokens: desk.Tokens, owner: owner, principal: access.Principal{CompanyID: owner.ID, CompanySlug: owner.Slug}}
-	if d.provisioning, err = desk.Provisioning(ctx, settings); err != nil {
+	d := &issuingEnroller{tokens: admin.Tokens, owner: owner, principal: access.Principal{CompanyID: owner.ID, CompanySlug: owner.Slug}}
+	if d.provisioning, err = admin.Provisioning(ctx, settings); err != nil {
 		return nil, err
 	}
 	d.policy, err = d.provisioning.Provisionable(ctx, d.principal, c.Policy)
@@ -196,14 +196,14 @@ func (c *USB) desk(ctx context.Context, desk *Desk, settings config.Service) (*i
 	return d, err
 }
 
-// Issue implements usb.Desk.
-func (d *issuingDesk) Issue(ctx context.Context) (usb.Bundle, error) {
+// Issue implements usb.Admin.
+func (d *issuingEnroller) Issue(ctx context.Context) (usb.Bundle, error) {
 	token, _, err := d.provisioning.Bundle(ctx, d.principal, d.policy.ID)
 	return usb.Bundle{Text: token.Payload}, err
 }
 
-// Enrolled implements usb.Desk.
-func (d *issuingDesk) Enrolled(ctx context.Context, b usb.Bundle) (string, error) {
+// Enrolled implements usb.Admin.
+func (d *issuingEnroller) Enrolled(ctx context.Context, b usb.Bundle) (string, error) {
 	code, err := protocol.ParseCode(string(b.Text))
 	if err != nil {
 		return "", err
@@ -218,8 +218,8 @@ func (d *issuingDesk) Enrolled(ctx context.Context, b usb.Bundle) (string, error
 	return resource.Of(d.owner.Slug, resource.Assets, device.AssetID), nil
 }
 
-// Known implements usb.Desk.
-func (d *issuingDesk) Known(ctx context.Context, deviceID string) (string, error) {
+// Known implements usb.Admin.
+func (d *issuingEnroller) Known(ctx context.Context, deviceID string) (string, error) {
 	device, err := d.tokens.AgentDevice(ctx, deviceID)
 	if fault.CodeOf(err) == fault.NotFound || err == nil && (device.CompanyID != d.owner.ID || device.State == agentdevice.Deleted || device.AssetID == "") {
 		return "", nil

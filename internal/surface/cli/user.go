@@ -78,16 +78,16 @@ func (c *UserCreate) Run(env *Env) error {
 	if err != nil {
 		return err
 	}
-	return c.run(env, func(ctx context.Context, desk *Desk) (answer, error) {
-		owner, err := desk.company(ctx, c.Company)
+	return c.run(env, func(ctx context.Context, admin *Admin) (answer, error) {
+		owner, err := admin.company(ctx, c.Company)
 		if err != nil {
 			return answer{}, err
 		}
-		policies, err := desk.policyIDs(ctx, owner.ID, owner.Slug, c.Policy)
+		policies, err := admin.policyIDs(ctx, owner.ID, owner.Slug, c.Policy)
 		if err != nil {
 			return answer{}, err
 		}
-		u, err := desk.people(env).Create(ctx, access.NewUserRequest{CompanyID: owner.ID, Email: c.Email, Name: c.Name,
+		u, err := admin.people(env).Create(ctx, access.NewUserRequest{CompanyID: owner.ID, Email: c.Email, Name: c.Name,
 			Role: access.Role(c.Role), Policies: policies, Password: password})
 		return answer{viewUser(owner.Slug, u), func(w io.Writer) { fmt.Fprintf(w, "Created user %s (%s).\n", u.Email, u.Role) }}, err
 	})
@@ -103,12 +103,12 @@ func readLine(in io.Reader) (string, error) {
 	return strings.TrimRight(line, "\r\n"), nil
 }
 
-func (d *Desk) people(env *Env) access.Users {
+func (d *Admin) people(env *Env) access.Users {
 	return access.Users{Store: d.Users, Passwords: access.NewPasswords(1), Now: env.Now}
 }
 
 // policyIDs finds the policies that are named; none named: nil, which is all.
-func (d *Desk) policyIDs(ctx context.Context, companyID, slug string, refs []string) ([]string, error) {
+func (d *Admin) policyIDs(ctx context.Context, companyID, slug string, refs []string) ([]string, error) {
 	var ids []string
 	for _, ref := range refs {
 		id, ok := resource.Short(slug, resource.Policies, ref)
@@ -132,12 +132,12 @@ type UserList struct{ OfCompany }
 
 // Run prints the list.
 func (c *UserList) Run(env *Env) error {
-	return c.reading(env, func(ctx context.Context, desk *Desk) (answer, error) {
-		owner, err := desk.company(ctx, c.Company)
+	return c.reading(env, func(ctx context.Context, admin *Admin) (answer, error) {
+		owner, err := admin.company(ctx, c.Company)
 		if err != nil {
 			return answer{}, err
 		}
-		users, err := desk.Users.Users(ctx, owner.ID)
+		users, err := admin.Users.Users(ctx, owner.ID)
 		views := make([]userView, len(users))
 		for i, u := range users {
 			views[i] = viewUser(owner.Slug, u)
@@ -163,27 +163,27 @@ type oneUser struct {
 
 // change does something to the user and says so.
 func (c oneUser) change(env *Env, said string, work func(ctx context.Context, people access.Users, companyID, id string) (access.UserAccount, error)) error {
-	return c.run(env, func(ctx context.Context, desk *Desk) (answer, error) {
-		owner, err := desk.company(ctx, c.Company)
+	return c.run(env, func(ctx context.Context, admin *Admin) (answer, error) {
+		owner, err := admin.company(ctx, c.Company)
 		if err != nil {
 			return answer{}, err
 		}
 		id := c.User
 		if strings.Contains(id, "@") {
-			u, err := desk.Users.UserByEmail(ctx, strings.ToLower(id))
+			u, err := admin.Users.UserByEmail(ctx, strings.ToLower(id))
 			if err != nil && fault.CodeOf(err) != fault.NotFound {
 				return answer{}, err
 			}
 			id = u.ID
 		}
-		u, err := work(ctx, desk.people(env), owner.ID, id)
+		u, err := work(ctx, admin.people(env), owner.ID, id)
 		if fault.CodeOf(err) == fault.NotFound {
 			err = fault.New(fault.NotFound, "company %s has no user %q: `muster user list --company %s` shows those there are", owner.Slug, c.User, owner.Slug)
 		}
 		if err != nil || !u.Disabled {
 			return answer{viewUser(owner.Slug, u), func(w io.Writer) { fmt.Fprintf(w, said+".\n", u.Email) }}, err
 		}
-		live, err := access.Keys{Store: desk.Keys, Now: env.Now}.LiveOf(ctx, u)
+		live, err := access.Keys{Store: admin.Keys, Now: env.Now}.LiveOf(ctx, u)
 		view := disabledView{viewUser(owner.Slug, u), make([]string, len(live))}
 		for i, k := range live {
 			view.LiveKeys[i] = k.ID
@@ -265,15 +265,15 @@ type disabledView struct {
 }
 
 type userView struct {
-	ID           string             `json:"id"`
-	Email        string             `json:"email"`
-	Name         string             `json:"name"`
-	Role         string             `json:"role"`
-	Rights       []string           `json:"rights"`
-	Policies     []string           `json:"policies"` // null: all
-	Disabled     bool               `json:"disabled"`
-	CreatedAt    *operation.Instant `json:"createdAt"`
-	LastSignInAt *operation.Instant `json:"lastSignInAt"`
+	ID           string               `json:"id"`
+	Email        string               `json:"email"`
+	Name         string               `json:"name"`
+	Role         string               `json:"role"`
+	Rights       []string             `json:"rights"`
+	Policies     []string             `json:"policies"` // null: all
+	Disabled     bool                 `json:"disabled"`
+	CreatedAt    *operation.Timestamp `json:"createdAt"`
+	LastSignInAt *operation.Timestamp `json:"lastSignInAt"`
 }
 
 func viewUser(slug string, u access.UserAccount) userView {
@@ -282,5 +282,5 @@ func viewUser(slug string, u access.UserAccount) userView {
 		policies = append(policies, resource.Of(slug, resource.Policies, id))
 	}
 	return userView{ID: u.ID, Email: u.Email, Name: u.Name, Role: string(u.Role), Rights: u.Rights.Names(), Policies: policies, Disabled: u.Disabled,
-		CreatedAt: operation.Moment(u.CreatedAt), LastSignInAt: operation.Moment(u.LastSignInAt)}
+		CreatedAt: operation.TimestampOf(u.CreatedAt), LastSignInAt: operation.TimestampOf(u.LastSignInAt)}
 }

@@ -207,7 +207,7 @@ func TestHostileTextIsText(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, _, err := o.DB().Take(t.Context(), c.ID, command.Step{From: []command.State{command.Prepared}, To: command.Failed, Outcome: text}); err != nil {
+		if _, _, err := o.DB().Take(t.Context(), c.ID, command.Transition{From: []command.State{command.Prepared}, To: command.Failed, Outcome: text}); err != nil {
 			t.Fatal(err)
 		}
 		for _, path := range append(pages(a.ID), "/devices?q="+url.QueryEscape(text)+"&tag="+url.QueryEscape(text)+"&policy="+url.QueryEscape(text)+"&seen="+url.QueryEscape(text)) {

@@ -13,7 +13,7 @@ import (
 func (s SignIn) company(w http.ResponseWriter, r *http.Request) {
 	r.Body = http.MaxBytesReader(w, r.Body, maxSignInForm)
 	form := signInForm{Next: LocalPath(r.PostFormValue("next")), Email: r.PostFormValue("email")}
-	err := s.SignIn.AllowJourney(r.Context(), s.from(r))
+	err := s.SignIn.AllowProviderSignIn(r.Context(), s.from(r))
 	var address, journey string
 	if err == nil {
 		address, journey, err = s.Federation.StartByEmail(r.Context(), form.Email, form.Next)

@@ -75,7 +75,7 @@ func (s Sessions) journeyCookie() string { return s.cookieName() + "-journey" }
 
 // SetJourney gives the browser its journey to a provider, which is sealed.
 func (s Sessions) SetJourney(w http.ResponseWriter, journey string) {
-	s.set(w, s.journeyCookie(), journey, access.StepLife)
+	s.set(w, s.journeyCookie(), journey, access.PendingLife)
 }
 
 // TakeJourney returns the browser's journey and takes it from the browser.

@@ -33,7 +33,7 @@ type Section struct {
 	Connections access.Connections
 	Companies   Companies
 	Usage       Usage
-	Steps       access.StepStore
+	Steps       access.PendingStore
 }
 
 // Routes are the section's addresses.

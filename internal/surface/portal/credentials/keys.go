@@ -174,7 +174,7 @@ func (s *Section) newKey(v *frame.Visit) error {
 
 // showForm shows the form with a fresh token: one form makes one key.
 func (s *Section) showForm(v *frame.Visit, status int, form keyForm) error {
-	token, err := access.Begin(v.Context(), s.Steps, access.Step{Kind: access.NewKeyForm, CompanyID: v.Company.ID, UserID: v.User.ID,
+	token, err := access.Begin(v.Context(), s.Steps, access.PendingSignIn{Kind: access.NewKeyForm, CompanyID: v.Company.ID, UserID: v.User.ID,
 		Data: json.RawMessage("{}"), ExpiresAt: v.Now.Add(access.FormLife)})
 	if err != nil {
 		return err

@@ -628,7 +628,7 @@ func palette(v *Visit) templ.Component {
 				}
 			}
 		}
-		for i, s := range errands() {
+		for i, s := range commonTasks() {
 			if v.May(s.Needs) {
 				templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 56, "<li role=\"option\" id=\"")
 				if templ_7745c5c3_Err != nil {

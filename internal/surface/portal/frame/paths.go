@@ -29,8 +29,8 @@ const (
 
 // A command is late after an hour, and people are reminded of it for a month.
 const (
-	LateAfter = time.Hour
-	LateFor   = 30 * 24 * time.Hour
+	OverdueAfter = time.Hour
+	LateFor      = 30 * 24 * time.Hour
 )
 
 // DevicePath is an asset's page.
@@ -63,8 +63,8 @@ func Sections() []Section {
 	}
 }
 
-// errands are what people look for by name, beside the navigation.
-func errands() []Section {
+// commonTasks are what people look for by name, beside the navigation.
+func commonTasks() []Section {
 	return []Section{
 		{Path: DevicesPath + "?seen=quiet-day", Name: "Devices silent for 24 h", Icon: "smartphone", Needs: access.ViewDevices},
 		{Path: OpenCommandsPath, Name: "Open commands", Icon: "terminal", Needs: access.ViewDevices},

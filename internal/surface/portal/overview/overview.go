@@ -118,7 +118,7 @@ func (s *Section) figures(v *frame.Visit, t *tiles) error {
 	if err != nil {
 		return err
 	}
-	late, err := s.Commands.Unfinished(v.Context(), v.Company.ID, v.Principal.Policies, v.Now.Add(-frame.LateFor), v.Now.Add(-frame.LateAfter), maxUnfinished)
+	late, err := s.Commands.Unfinished(v.Context(), v.Company.ID, v.Principal.Policies, v.Now.Add(-frame.LateFor), v.Now.Add(-frame.OverdueAfter), maxUnfinished)
 	if err != nil {
 		return err
 	}

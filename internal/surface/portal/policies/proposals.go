@@ -67,8 +67,8 @@ func (s *Section) proposals(v *frame.Visit) error {
 	return v.Show("Proposals", frame.ProposalsPath, queuePage(v, q))
 }
 
-// dossier is a proposal on its page.
-type dossier struct {
+// details is a proposal on its page.
+type details struct {
 	proposal.Review
 	Devices []asset.Asset
 	Once    string
@@ -76,16 +76,16 @@ type dossier struct {
 
 // proposal shows a proposal for review.
 func (s *Section) proposal(v *frame.Visit) error {
-	d, err := s.dossier(v)
+	d, err := s.proposalDetails(v)
 	if err != nil {
 		return err
 	}
 	return v.Show(d.Title, frame.ProposalsPath, proposalPage(v, d))
 }
 
-func (s *Section) dossier(v *frame.Visit) (dossier, error) {
+func (s *Section) proposalDetails(v *frame.Visit) (details, error) {
 	review, err := s.Reviewer.Look(v.Context(), v.Principal, v.PathValue("id"))
-	d := dossier{Review: review}
+	d := details{Review: review}
 	if err == nil && v.May(access.ViewDevices) && !review.Creates() && !review.Gone {
 		d.Devices, err = s.some(v, review.PolicyID)
 	}

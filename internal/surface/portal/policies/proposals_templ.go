@@ -353,7 +353,7 @@ func impact(i proposal.Impact) templ.Component {
 	})
 }
 
-func proposalPage(v *frame.Visit, d dossier) templ.Component {
+func proposalPage(v *frame.Visit, d details) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
 		if templ_7745c5c3_CtxErr := ctx.Err(); templ_7745c5c3_CtxErr != nil {
@@ -799,7 +799,7 @@ func stateParts(v *frame.Visit, r proposal.Review) templ.Component {
 	})
 }
 
-func fieldTable(d dossier) templ.Component {
+func fieldTable(d details) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
 		if templ_7745c5c3_CtxErr := ctx.Err(); templ_7745c5c3_CtxErr != nil {
@@ -900,7 +900,7 @@ func fieldTable(d dossier) templ.Component {
 }
 
 // decision is what the person can do with it.
-func decision(v *frame.Visit, d dossier) templ.Component {
+func decision(v *frame.Visit, d details) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
 		if templ_7745c5c3_CtxErr := ctx.Err(); templ_7745c5c3_CtxErr != nil {
@@ -1137,7 +1137,7 @@ func decision(v *frame.Visit, d dossier) templ.Component {
 	})
 }
 
-func facts(v *frame.Visit, d dossier) templ.Component {
+func facts(v *frame.Visit, d details) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
 		if templ_7745c5c3_CtxErr := ctx.Err(); templ_7745c5c3_CtxErr != nil {

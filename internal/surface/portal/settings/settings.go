@@ -58,7 +58,7 @@ type Section struct {
 	Companies  Companies
 	Federation access.Federation
 	Platform   Platform
-	Steps      access.StepStore
+	Steps      access.PendingStore
 	Assets     Inventory
 	Policies   Policies
 	Keys       access.KeyStore

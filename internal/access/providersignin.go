@@ -1,0 +1,91 @@
+package access
+
+import (
+	"context"
+	"crypto/subtle"
+	"encoding/base64"
+	"encoding/json"
+	"time"
+
+	"github.com/musterhq/muster/internal/fault"
+)
+
+// ProviderSignIn is a sign-in at a company's provider that is under way. It travels
+// sealed in a cookie of the browser that began it: strangers who begin journeys
+// leave nothing behind in the database.
+type ProviderSignIn struct {
+	CompanyID string    `json:"c"`
+	Next      string    `json:"n,omitempty"` // where the person goes then
+	Proves    string    `json:"u,omitempty"` // the user who proves their identity again; empty: signs in
+	State     string    `json:"s"`
+	Nonce     string    `json:"o"`
+	PKCE      string    `json:"p"`
+	ExpiresAt time.Time `json:"e"`
+}
+
+// Return is what a provider sends back with the person.
+type Return struct{ State, Code, Issuer string }
+
+// maxProviderNext bounds Next, in bytes, so that the cookie fits into the 4096
+// bytes that browsers keep. A person with a longer one arrives at the overview.
+const maxProviderNext = 2200
+
+const purposeProviderSignIn = "journey to an identity provider"
+
+// StartByEmail begins the sign-in of a person with the address: fault.NotFound
+// if no provider serves its domain. cookie goes on with it.
+func (s Federation) StartByEmail(ctx context.Context, email, next string) (address, cookie string, err error) {
+	normal, err := NormalEmail(email)
+	if err != nil {
+		return "", "", err
+	}
+	p, err := s.Providers.ProviderByDomain(ctx, domainOf(normal))
+	if err != nil {
+		return "", "", err
+	}
+	return s.start(ctx, p, ProviderSignIn{Next: next})
+}
+
+// StartProof begins to prove again that it is u.
+func (s Federation) StartProof(ctx context.Context, u UserAccount, next string) (address, cookie string, err error) {
+	p, err := s.Providers.Provider(ctx, u.CompanyID)
+	if err == nil && !p.Enabled {
+		err = fault.New(fault.NotFound, "company sign-in is turned off")
+	}
+	if err != nil {
+		return "", "", err
+	}
+	return s.start(ctx, p, ProviderSignIn{Next: next, Proves: u.ID})
+}
+
+func (s Federation) start(ctx context.Context, p IdentityProvider, j ProviderSignIn) (address, cookie string, err error) {
+	j.CompanyID, j.ExpiresAt = p.CompanyID, s.Now().Add(PendingLife)
+	j.State, j.Nonce, j.PKCE = randomText(secretLength), randomText(secretLength), randomText(64)
+	if len(j.Next) > maxProviderNext {
+		j.Next = "/"
+	}
+	if address, err = s.Client.Address(ctx, p, j); err != nil {
+		return "", "", err
+	}
+	data, err := json.Marshal(j)
+	return address, base64.RawURLEncoding.EncodeToString(s.Sealer.Seal(purposeProviderSignIn, data)), err
+}
+
+// open returns the journey in a cookie, whose state must be the one that came
+// back: fault.Refused for one that this browser did not begin, or that is over.
+func (s Federation) open(cookie, state string) (j ProviderSignIn, err error) {
+	sealed, err := base64.RawURLEncoding.DecodeString(cookie)
+	if err == nil {
+		sealed, err = s.Sealer.Open(purposeProviderSignIn, sealed)
+	}
+	if err == nil {
+		err = json.Unmarshal(sealed, &j)
+	}
+	if err != nil || subtle.ConstantTimeCompare([]byte(j.State), []byte(state)) != 1 {
+		return ProviderSignIn{}, fault.New(fault.Refused, "this sign-in was not begun in this browser: start again").Because(err)
+	}
+	if !s.Now().Before(j.ExpiresAt) {
+		return ProviderSignIn{}, errTooLate()
+	}
+	return j, nil
+}

@@ -1,0 +1,169 @@
+// Package agentserver manages devices by Muster's own agent: it is their command
+// channel, issues their enrollment tokens and answers their check-ins
+// (docs/agent-protocol.md).
+//
+// What a device is told to do is durable before it is told, is told until the
+// device confirms it, and is done once, because the device remembers. Whatever
+// has power over a device is signed with a key that the database never sees.
+package agentserver
+
+import (
+	"context"
+	"log/slog"
+	"slices"
+	"time"
+
+	agentdevice "github.com/musterhq/muster/internal/agent/device"
+	"github.com/musterhq/muster/internal/agent/protocol"
+	"github.com/musterhq/muster/internal/command"
+	"github.com/musterhq/muster/internal/company"
+	"github.com/musterhq/muster/internal/enrollment"
+	"github.com/musterhq/muster/internal/policy"
+)
+
+// Times of the protocol.
+const (
+	// lease is how long an offered command is not offered again.
+	lease = 60 * time.Second
+	// eraseGrace is how long after a device set out to erase itself silence
+	// means that it did.
+	eraseGrace = 15 * time.Minute
+	// redeemAgain is how long the same token with the same key gets its answer
+	// again.
+	redeemAgain = time.Hour
+	// CheckInEvery is how often an agent checks in without a wake-up.
+	CheckInEvery = 15 * time.Minute
+	// maxOffers is how many commands one check-in carries.
+	maxOffers = 20
+)
+
+// Waker tells replicas that a device has something to fetch.
+type Waker interface {
+	Notify(topic string, ids ...string)
+}
+
+// WakeTopic is the topic of wake-ups; ids are device ids.
+const WakeTopic = "agent"
+
+// Observer applies what devices say of themselves: enrollment.Service.
+type Observer interface {
+	Observe(ctx context.Context, o enrollment.Observation) (enrollment.Change, error)
+}
+
+// Enroller enrolls devices: it redeems a token for a device, makes it its asset
+// and ends the device that was that asset before, together. It fails with
+// fault.Refused if the token, or the former device, does not allow that.
+type Enroller interface {
+	EnrollAgent(ctx context.Context, e agentdevice.Enrollment, o enrollment.Observation) (agentdevice.Device, error)
+	// EndOrphans ends the commands that were kept for up to limit devices at the
+	// moment at which they ended.
+	EndOrphans(ctx context.Context, limit int) error
+	agentdevice.AssetTokenStore
+}
+
+// Commands hears what became of commands: command.Service.
+type Commands interface {
+	Settle(ctx context.Context, f command.Feedback) (command.Command, bool, error)
+	PolicyApplied(ctx context.Context, assetID, policyID string, at time.Time) error
+}
+
+// Directory finds companies and policies.
+type Directory interface {
+	CompanyByID(ctx context.Context, id string) (company.Company, error)
+	Policy(ctx context.Context, companyID, id string) (policy.Policy, error)
+	// TouchDevice notes, not at once, that a device was heard of.
+	TouchDevice(assetID string, at time.Time)
+}
+
+// Signer signs what has power over devices.
+type Signer struct {
+	Key  protocol.PrivateKey
+	ID   string
+	Made time.Time
+	// Former are the keys that signed before, youngest first. They sign nothing
+	// any more but who followed them, for devices that were away in that time.
+	Former []Signer
+}
+
+// succession are the announcements that lead from a key to the present one,
+// oldest first; from an unknown one, those of every key. Nothing for the present
+// key itself.
+func (s Signer) succession(known string) ([]protocol.Envelope, error) {
+	if known == s.ID {
+		return nil, nil
+	}
+	var chain []protocol.Envelope
+	follower := s
+	for _, before := range s.Former {
+		public, err := follower.Key.Public()
+		if err != nil {
+			return nil, err
+		}
+		said, err := protocol.Seal(before.Key, before.ID, protocol.KindKey,
+			protocol.CommandKey{ID: follower.ID, Key: public, NotBefore: follower.Made.UnixMilli()})
+		if err != nil {
+			return nil, err
+		}
+		chain = append(chain, said)
+		if before.ID == known {
+			break
+		}
+		follower = before
+	}
+	slices.Reverse(chain)
+	return chain, nil
+}
+
+// Server is the service's half of the agent's protocol.
+type Server struct {
+	Store      agentdevice.Store
+	Enroller   Enroller
+	Deliveries agentdevice.DeliveryStore
+	Companions agentdevice.CompanionStore
+	Directory  Directory
+	Observer   Observer
+	Commands   Commands
+	Waker      Waker
+	Signer     Signer // for devices that were given an Ed25519 key
+	ES256      Signer // for devices that were given a P-256 key
+	PublicURL  string
+	// Pins are the keys of certificates by which new devices know the service;
+	// none where the world's authorities vouch for it. Nil: none.
+	Pins func() ([]string, error)
+	// App is what codes have a device install; the zero App: nothing.
+	App App
+	Now func() time.Time
+	Log *slog.Logger
+
+	keys keyring
+}
+
+// App is the device-owner app that a code has Android's setup wizard install.
+type App struct {
+	Checksum string // of the certificate that signed it, as Android writes it
+	// Location is another address to download it from than the service's own; empty:
+	// that.
+	Location string
+}
+
+// signer is who signs for devices that were given a key of the algorithm.
+func (l *Server) signer(alg protocol.Algorithm) Signer {
+	if alg == protocol.ES256 {
+		return l.ES256
+	}
+	return l.Signer
+}
+
+// seal signs v for a device.
+func (l *Server) seal(d agentdevice.Device, kind string, v any) (protocol.Envelope, error) {
+	signer := l.signer(d.CommandAlgorithm)
+	return protocol.Seal(signer.Key, signer.ID, kind, v)
+}
+
+// commandKeys are the keys that a new device trusts: one, of the algorithm that
+// its own key has.
+func (l *Server) commandKeys(alg protocol.Algorithm) ([]protocol.CommandKey, error) {
+	signer := l.signer(alg)
+	public, err := signer.Key.Public()
+	return []protocol.CommandKey{{ID: signer.ID, Key: public, NotBefore: signer.Made.UnixMilli()}}, err
+}

@@ -1,0 +1,330 @@
+package database
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"time"
+
+	"github.com/musterhq/muster/internal/asset"
+	"github.com/musterhq/muster/internal/command"
+	"github.com/musterhq/muster/internal/enrollment"
+)
+
+// held is an asset's row, locked, with what an observation compares and changes.
+type lockedAsset struct {
+	id, companyID                      string
+	status                             asset.Status
+	policyID, identification           string
+	named                              bool
+	synced, enrolled, seen             int64
+	serialKey, brandKey, stableID      string
+	epoch                              int
+	management, ownership, mode        string
+	device                             string
+	appliedPolicy                      string
+	appliedVersion, apiLevel           int
+	lostMode, pushReachable            bool
+	specifications, location, reported string
+	tags, terms                        string
+}
+
+const lockedColumns = `id, company_id, status, policy_id, identification, named, synced_at, enrolled_at, last_seen_at,
+	serial_key, brand_key, stable_id, epoch, management, ownership, mode, device_name, applied_policy_id,
+	applied_version, api_level, lost_mode, push_reachable, specifications, location, status_report, tags, search_terms`
+
+func scanHeld(r row) (h lockedAsset, err error) {
+	err = r.Scan(&h.id, &h.companyID, &h.status, &h.policyID, &h.identification, &h.named, &h.synced, &h.enrolled, &h.seen,
+		&h.serialKey, &h.brandKey, &h.stableID, &h.epoch, &h.management, &h.ownership, &h.mode, &h.device, &h.appliedPolicy,
+		&h.appliedVersion, &h.apiLevel, &h.lostMode, &h.pushReachable, &h.specifications, &h.location, &h.reported,
+		&h.tags, &h.terms)
+	return h, err
+}
+
+// hold locks an asset's row until the transaction ends.
+func hold(ctx context.Context, t *tx, id string) (lockedAsset, error) {
+	h, err := one(ctx, t, scanHeld, `SELECT `+lockedColumns+` FROM assets WHERE id = ?`+t.lock(), id)
+	return found(h, err, "asset")
+}
+
+// save writes the row back, and what a search finds it by.
+func (h lockedAsset) save(ctx context.Context, t *tx) error {
+	text, err := storedTerms(h.identification, h.specifications, h.tags, h.device, h.status, asset.Management(h.management))
+	if err != nil {
+		return err
+	}
+	_, err = t.exec(ctx, `UPDATE assets SET status = ?, policy_id = ?, identification = ?, synced_at = ?, enrolled_at = ?,
+			last_seen_at = ?, serial_key = ?, brand_key = ?, stable_id = ?, epoch = ?, management = ?, ownership = ?,
+			mode = ?, device_name = ?, applied_policy_id = ?, applied_version = ?, api_level = ?, lost_mode = ?, push_reachable = ?,
+			specifications = ?, location = ?, status_report = ?, search_terms = ?
+		WHERE id = ?`, string(h.status), h.policyID, h.identification, h.synced, h.enrolled,
+		h.seen, h.serialKey, h.brandKey, h.stableID, h.epoch, h.management, h.ownership,
+		h.mode, h.device, h.appliedPolicy, h.appliedVersion, h.apiLevel, h.lostMode, h.pushReachable,
+		h.specifications, h.location, h.reported, text, h.id)
+	if err != nil {
+		return err
+	}
+	changes := &termChanges{}
+	changes.change(h.companyID, h.id, h.terms, text)
+	return changes.save(ctx, t)
+}
+
+// count adds the asset to its cells of the kept counts n times.
+func (h lockedAsset) count(c counts, n int64) {
+	c.add(h.companyID, h.status, h.policyID, n)
+	if h.status.Enrolled() {
+		c.addPatch(h.companyID, h.policyID, patchMonth(h.specifications), n)
+	}
+}
+
+// ending is how a device's management ended.
+type ending struct {
+	how    string // for the activity log
+	erased bool   // the device erased itself, as it was told to
+}
+
+// end is the end of a device's management: the asset is DELETED, belongs to no
+// policy, and its device's name is buried; its open commands are final.
+func (h lockedAsset) end(ctx context.Context, t *tx, at time.Time, e ending) error {
+	if err := h.recordEnded(ctx, t, e.how); err != nil {
+		return err
+	}
+	counts := counts{}
+	h.count(counts, -1)
+	name := h.device
+	h.status, h.policyID, h.device = asset.Deleted, "", ""
+	h.count(counts, 1)
+	if err := h.save(ctx, t); err != nil {
+		return err
+	}
+	if err := bury(ctx, t, h.companyID, name, h.id, at); err != nil {
+		return err
+	}
+	if err := endCommands(ctx, t, h, e, at); err != nil {
+		return err
+	}
+	if err := h.hintCompanions(ctx, t); err != nil {
+		return err
+	}
+	if err := forgetApps(ctx, t, h.id); err != nil {
+		return err
+	}
+	return counts.save(ctx, t)
+}
+
+// show changes an asset as the success of one of its commands does, in one
+// transaction with the command. The device's own report says so again.
+func show(ctx context.Context, t *tx, c command.Command) error {
+	h, err := hold(ctx, t, c.AssetID)
+	if err != nil || h.epoch != c.Epoch || h.status == asset.Deleted {
+		return err
+	}
+	switch c.Type {
+	case command.StartLostMode, command.StopLostMode:
+		h.lostMode = c.Type == command.StartLostMode
+		return h.save(ctx, t)
+	case command.WipeCompanyData, command.RelinquishOwnership:
+		at := c.FeedbackAt
+		if at.IsZero() {
+			at = t.db.now()
+		}
+		wiped := c.Type == command.WipeCompanyData
+		how := "released by its command"
+		if wiped {
+			how = "erased by its command"
+		}
+		return h.end(ctx, t, at, ending{how: how, erased: wiped})
+	}
+	return nil
+}
+
+// endCommands makes an asset's open commands final as its device ends.
+func endCommands(ctx context.Context, t *tx, h lockedAsset, e ending, at time.Time) error {
+	open, err := openOf(ctx, t, h.id, t.lock())
+	if err != nil {
+		return err
+	}
+	for _, c := range open {
+		state, outcome := c.Type.EndOfManagement(asset.Management(h.management), e.erased)
+		step := command.Transition{From: []command.State{c.State}, To: state, Outcome: outcome}
+		if state == command.Succeeded {
+			step.Feedback = at
+		}
+		if _, err := t.db.take(ctx, t, c.ID, step); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// enrolledAgain is the outcome of commands to an enrollment that is over.
+const enrolledAgain = "the device was enrolled again before it confirmed the command"
+
+// failOpen ends an asset's open commands because a new enrollment began. An
+// agent's wipe says that nothing was erased.
+func failOpen(ctx context.Context, t *tx, h lockedAsset) error {
+	wipe := enrolledAgain
+	if h.management == string(asset.Agent) {
+		wipe = command.ReleasedWithoutErasing
+	}
+	failed, err := list(ctx, t, scanCommand, `UPDATE commands SET state = 'ERROR',
+			outcome = CASE WHEN type = 'WIPE_COMPANY_DATA' THEN CAST(? AS TEXT) ELSE CAST(? AS TEXT) END
+		WHERE `+isOpen+` AND asset_id = ? RETURNING `+commandColumns, wipe, enrolledAgain, h.id)
+	if err != nil {
+		return err
+	}
+	for _, c := range failed {
+		if err := t.db.recordStep(ctx, t, c); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// MarkDeleted ends a device's management, unless the asset was enrolled again
+// since epoch or is not enrolled.
+func (db *DB) MarkDeleted(ctx context.Context, assetID string, epoch int, at time.Time) error {
+	company := ""
+	err := db.write(ctx, func(ctx context.Context, t *tx) error {
+		h, err := hold(ctx, t, assetID)
+		if company = h.companyID; err != nil || h.epoch != epoch || !h.status.Enrolled() {
+			return err
+		}
+		return h.end(ctx, t, at, ending{how: "the channel no longer has the device"})
+	})
+	if err == nil {
+		db.hintAsset(company, assetID)
+	}
+	return err
+}
+
+// AssignPolicy notes that a device is to have another policy, unless the asset
+// was enrolled again since epoch or is not enrolled. A silent device stays
+// INACTIVE; one that speaks is SYNCHRONIZING until it has applied the policy.
+func (db *DB) AssignPolicy(ctx context.Context, assetID string, epoch int, policyID string) error {
+	company := ""
+	err := db.write(ctx, func(ctx context.Context, t *tx) error {
+		h, err := hold(ctx, t, assetID)
+		if company = h.companyID; err != nil || h.epoch != epoch || !h.status.Enrolled() || h.policyID == policyID {
+			return err
+		}
+		counts := counts{}
+		h.count(counts, -1)
+		h.policyID = policyID
+		if h.status != asset.Inactive {
+			h.status = h.settled(enrollment.Observation{})
+		}
+		h.count(counts, 1)
+		if err := h.save(ctx, t); err != nil {
+			return err
+		}
+		return counts.save(ctx, t)
+	})
+	if err == nil {
+		db.hintAsset(company, assetID)
+	}
+	return err
+}
+
+// DeviceNames returns the names of the company's managed devices of one
+// management, each with the time of its enrollment.
+func (db *DB) DeviceNames(ctx context.Context, companyID string, m asset.Management) (map[string]time.Time, error) {
+	type device struct {
+		name string
+		at   int64
+	}
+	devices, err := list(ctx, db.read(), func(r row) (d device, err error) {
+		err = r.Scan(&d.name, &d.at)
+		return d, err
+	}, `SELECT device_name, enrolled_at FROM assets
+		WHERE company_id = ? AND status IN ('ACTIVE', 'INACTIVE', 'SYNCHRONIZING') AND management = ?`, companyID, string(m))
+	names := make(map[string]time.Time, len(devices))
+	for _, d := range devices {
+		names[d.name] = instant(d.at)
+	}
+	return names, err
+}
+
+// MarkInactive turns up to limit devices that were neither synchronized nor
+// seen since a time to INACTIVE, and says how many.
+func (db *DB) MarkInactive(ctx context.Context, companyID string, silentSince time.Time, limit int) (int, error) {
+	marked := 0
+	err := db.write(ctx, func(ctx context.Context, t *tx) error {
+		marked = 0
+		for _, status := range []asset.Status{asset.Active, asset.Synchronizing} {
+			n, err := markInactive(ctx, t, companyID, status, silentSince, limit-marked)
+			if err != nil {
+				return err
+			}
+			marked += n
+		}
+		return nil
+	})
+	if err == nil && marked > 0 {
+		db.hintAsset(companyID, "")
+	}
+	return marked, err
+}
+
+func markInactive(ctx context.Context, t *tx, companyID string, status asset.Status, silentSince time.Time, limit int) (int, error) {
+	policies, err := list(ctx, t, scanValue[string], `UPDATE assets SET status = 'INACTIVE' WHERE id IN (
+			SELECT id FROM assets WHERE company_id = ? AND status = ? AND synced_at < ? AND last_seen_at < ?
+			ORDER BY synced_at, id LIMIT ?`+t.skipLocked()+`)
+		RETURNING policy_id`, companyID, string(status), millis(silentSince), millis(silentSince), limit)
+	counts := counts{}
+	for _, p := range policies {
+		counts.add(companyID, status, p, -1)
+		counts.add(companyID, asset.Inactive, p, 1)
+	}
+	return len(policies), errors.Join(err, counts.save(ctx, t))
+}
+
+// SetPushReachable notes whether a device can be woken by push.
+func (db *DB) SetPushReachable(ctx context.Context, assetID string, epoch int, reachable bool) error {
+	return db.statement(ctx, func(ctx context.Context, tx conn) error {
+		_, err := tx.exec(ctx, `UPDATE assets SET push_reachable = ? WHERE id = ? AND epoch = ? AND push_reachable <> ?`,
+			reachable, assetID, epoch, reachable)
+		return err
+	})
+}
+
+// TouchDevice notes that a device was heard of. The note is written with
+// others, at most ten seconds later.
+func (db *DB) TouchDevice(assetID string, at time.Time) { db.deviceUse.note(assetID, millis(at)) }
+
+// bury marks a device's name as ended.
+func bury(ctx context.Context, t *tx, companyID, name, assetID string, at time.Time) error {
+	_, err := t.exec(ctx, `INSERT INTO device_names (company_id, name, asset_id, observed_at, ended) VALUES (?, ?, ?, ?, TRUE)
+		ON CONFLICT (company_id, name) DO UPDATE SET ended = TRUE, asset_id = excluded.asset_id,
+			observed_at = CASE WHEN device_names.observed_at > excluded.observed_at
+				THEN device_names.observed_at ELSE excluded.observed_at END`,
+		companyID, name, assetID, millis(at))
+	return err
+}
+
+// nameRow is what is known of a device's name.
+type nameRow struct {
+	assetID  string
+	observed int64
+	ended    bool
+}
+
+// lockName returns what is known of a device's name and locks it.
+func lockName(ctx context.Context, t *tx, companyID, name string) (nameRow, bool, error) {
+	n, err := one(ctx, t, func(r row) (n nameRow, err error) {
+		err = r.Scan(&n.assetID, &n.observed, &n.ended)
+		return n, err
+	}, `SELECT asset_id, observed_at, ended FROM device_names WHERE company_id = ? AND name = ?`+t.lock(), companyID, name)
+	if errors.Is(err, sql.ErrNoRows) {
+		return n, false, nil
+	}
+	return n, err == nil, err
+}
+
+// setName makes name the asset's live name.
+func setName(ctx context.Context, t *tx, companyID, name, assetID string, observed int64) error {
+	_, err := t.exec(ctx, `INSERT INTO device_names (company_id, name, asset_id, observed_at, ended) VALUES (?, ?, ?, ?, FALSE)
+		ON CONFLICT (company_id, name) DO UPDATE SET asset_id = excluded.asset_id, observed_at = excluded.observed_at, ended = FALSE`,
+		companyID, name, assetID, observed)
+	return err
+}

@@ -1,0 +1,212 @@
+package platform
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"time"
+
+	"github.com/musterhq/muster/internal/command"
+	"github.com/musterhq/muster/internal/company"
+	"github.com/musterhq/muster/internal/fault"
+
+	androidmanagement "google.golang.org/api/androidmanagement/v1"
+)
+
+const (
+	operationsLease = "platform/operations"
+	operationsTTL   = 5 * time.Minute
+	maxPolls        = 100 // commands of one round and state
+	// forgotten is how long after a command the vendor may still deliver its
+	// notification. An operation that is unknown after that has no outcome.
+	forgotten = 7 * 24 * time.Hour
+)
+
+// Operations asks the vendor for what became of commands whose notification
+// does not come, until the context ends: those that it accepted, and those
+// whose answer was lost. One replica at a time does it.
+func (p *Platform) Operations(ctx context.Context) error {
+	return p.every(ctx, p.cfg.Schedule.Commands, "asking after commands", func(ctx context.Context) error {
+		return p.alone(ctx, operationsLease, operationsTTL, p.pollDue)
+	})
+}
+
+func (p *Platform) pollDue(ctx context.Context) error {
+	for _, state := range []command.State{command.Sent, command.Unconfirmed} {
+		now := p.now()
+		due, err := p.store.Records.CommandsToPoll(ctx, state, now.Add(-p.cfg.Schedule.FirstPoll), now, maxPolls)
+		if err != nil {
+			return err
+		}
+		for _, c := range due {
+			if err := p.pollOne(ctx, c); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// pollOne asks after one command and notes when to ask again. The error ends
+// the round: the quota is used up, or the vendor cannot be reached.
+func (p *Platform) pollOne(ctx context.Context, c command.Command) error {
+	err := p.resolve(ctx, c)
+	switch came(err) {
+	case NotSent, Throttled, Denied:
+		return err
+	}
+	if err != nil {
+		p.log.WarnContext(ctx, "cannot tell what became of a command", "command", c.ID, "error", err)
+	}
+	now := p.now()
+	return p.store.Records.SetPolled(ctx, c.ID, now.Add(p.cfg.Schedule.after(now.Sub(c.CreatedAt))))
+}
+
+// resolve brings a command to its end if the vendor knows of one.
+func (p *Platform) resolve(ctx context.Context, c command.Command) error {
+	a, err := p.store.Records.Asset(ctx, c.CompanyID, c.AssetID)
+	if err != nil {
+		return err
+	}
+	if a.Device == nil || a.Device.Epoch != c.Epoch {
+		return nil // the store ended it, or is about to
+	}
+	owner, err := p.store.Companies.CompanyByID(ctx, c.CompanyID)
+	if err != nil || !owner.Connected() {
+		return err
+	}
+	switch {
+	case c.Ref != "":
+		return p.resolveByName(ctx, owner, c, a.Device.Name)
+	case c.Type == command.ChangePolicy:
+		return p.resolveMove(ctx, owner, c, a.Device.Name)
+	case c.State == command.Unconfirmed:
+		return p.resolveByList(ctx, owner, c, a.Device.Name)
+	}
+	return nil
+}
+
+// resolveByName reads the command's operation.
+func (p *Platform) resolveByName(ctx context.Context, owner company.Company, c command.Command, device string) error {
+	var answer *androidmanagement.Operation
+	err := p.call(ctx, methodGetOperation, background, func(ctx context.Context) (err error) {
+		answer, err = p.am.Enterprises.Devices.Operations.Get(c.Ref).Context(ctx).Do()
+		return err
+	})
+	if came(err) == Missing {
+		return p.resolveForgotten(ctx, owner, c, device)
+	}
+	if err != nil || answer == nil || !answer.Done {
+		return err
+	}
+	o := readOperation(answer)
+	o.Name = c.Ref
+	_, err = p.consumeOperation(ctx, owner, &o, p.asOf(answer.Header))
+	return err
+}
+
+// resolveForgotten deals with an operation that the vendor does not know. If
+// the device is gone as well, that settles the command; else the vendor has
+// dropped the operation, and after a week nothing can come any more.
+func (p *Platform) resolveForgotten(ctx context.Context, owner company.Company, c command.Command, device string) error {
+	d, err := p.revisit(ctx, owner, device)
+	if err != nil || d == nil || p.now().Sub(c.CreatedAt) < forgotten {
+		return err
+	}
+	_, _, err = p.store.Commands.Settle(ctx, command.Feedback{
+		CommandID: c.ID, Outcome: "the platform no longer knows the command, and never told what became of it",
+	})
+	return err
+}
+
+// resolveMove looks at the device: applying its report settles a move that the
+// device made, and a move that the vendor does not have in mind will not come.
+func (p *Platform) resolveMove(ctx context.Context, owner company.Company, c command.Command, device string) error {
+	d, err := p.revisit(ctx, owner, device)
+	if err != nil || d == nil || policyID(owner.Enterprise, d.PolicyName) == c.PolicyID {
+		return err
+	}
+	_, _, err = p.store.Commands.Settle(ctx, command.Feedback{
+		CommandID: c.ID, Outcome: "the platform holds another policy for the device: the change was overtaken, or never made",
+	})
+	return err
+}
+
+// resolveByList looks for the operation of a command whose answer was lost.
+func (p *Platform) resolveByList(ctx context.Context, owner company.Company, c command.Command, device string) error {
+	wanted, ok := vendorType(c.Type)
+	if !ok {
+		return nil
+	}
+	operations, err := p.operationsOf(ctx, device)
+	if came(err) == Missing {
+		_, err = p.revisit(ctx, owner, device)
+	}
+	if err != nil {
+		return err
+	}
+	slices.SortFunc(operations, func(a, b operation) int {
+		return int(a.createdAt().Sub(c.CreatedAt).Abs() - b.createdAt().Sub(c.CreatedAt).Abs())
+	})
+	for _, o := range operations {
+		if o.Metadata.Type != wanted || o.createdAt().IsZero() {
+			continue
+		}
+		adopted, err := p.adopt(ctx, c, &o)
+		if err != nil {
+			return err
+		}
+		if adopted && o.Done {
+			_, err = p.consumeOperation(ctx, owner, &o, p.now())
+		}
+		if adopted || err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// adopt gives the command the name of an operation that is no other command's.
+func (p *Platform) adopt(ctx context.Context, c command.Command, o *operation) (bool, error) {
+	switch _, err := p.store.Records.CommandByRef(ctx, o.Name); {
+	case err == nil:
+		return false, nil
+	case fault.CodeOf(err) != fault.NotFound:
+		return false, err
+	}
+	_, err := p.store.Commands.Adopt(ctx, o.Name, command.Observation{AssetID: c.AssetID, Type: c.Type, IssuedAt: o.createdAt()})
+	if fault.CodeOf(err) == fault.NotFound {
+		return false, nil
+	}
+	return err == nil, err
+}
+
+// maxOperationPages bounds a device's list of operations.
+const maxOperationPages = 10
+
+func (p *Platform) operationsOf(ctx context.Context, device string) ([]operation, error) {
+	var all []operation
+	token := ""
+	for range maxOperationPages {
+		var answer *androidmanagement.ListOperationsResponse
+		err := p.call(ctx, methodListOperations, background, func(ctx context.Context) (err error) {
+			answer, err = p.am.Enterprises.Devices.Operations.List(device + "/operations").PageSize(100).PageToken(token).Context(ctx).Do()
+			return err
+		})
+		if err != nil {
+			return nil, err
+		}
+		if answer == nil {
+			return nil, errors.New("platform: an empty answer")
+		}
+		for _, o := range answer.Operations {
+			if o != nil {
+				all = append(all, readOperation(o))
+			}
+		}
+		if token = answer.NextPageToken; token == "" {
+			break
+		}
+	}
+	return all, nil
+}

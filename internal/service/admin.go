@@ -1,0 +1,97 @@
+package service
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"time"
+
+	"github.com/musterhq/muster/internal/activity"
+	"github.com/musterhq/muster/internal/agentserver"
+	"github.com/musterhq/muster/internal/config"
+	"github.com/musterhq/muster/internal/database"
+	"github.com/musterhq/muster/internal/platform/discovery"
+	"github.com/musterhq/muster/internal/policy"
+	"github.com/musterhq/muster/internal/provisioning"
+	"github.com/musterhq/muster/internal/surface/cli"
+)
+
+// OpenAdmin returns how the command line opens a database for administration.
+// Commands that write set up an empty one.
+func OpenAdmin(now func() time.Time) func(context.Context, config.Store, cli.Intent) (*cli.Admin, error) {
+	return func(ctx context.Context, store config.Store, intent cli.Intent) (*cli.Admin, error) {
+		use := database.SetUp
+		if intent == cli.Reads {
+			use = database.Existing
+		}
+		db, err := database.Open(ctx, database.Options{URL: store.Database, Now: now, Schema: use})
+		if err != nil {
+			return nil, err
+		}
+		policies, err := policyService(db, now)
+		if err != nil {
+			return nil, errors.Join(err, db.Close())
+		}
+		return &cli.Admin{Companies: db, Keys: db, Assets: db, Companions: db, Identity: db, Policies: policies, Users: db, Domains: db, Connections: db, Activity: db,
+			Chain: openChain(db, now), Copier: db, Platform: openPlatform(db, now), Provisioning: openProvisioning(db, now), Tokens: db, Close: db.Close}, nil
+	}
+}
+
+// openChain returns how the command line gets at the activity log's chain.
+func openChain(db *database.DB, now func() time.Time) func(config.Store, string) (*activity.Sealer, error) {
+	return func(store config.Store, keyFile string) (*activity.Sealer, error) {
+		keys, err := LoadKeys(config.Service{Store: store, KeyFile: keyFile}.WithDefaults().KeyFile)
+		if err != nil {
+			return nil, fmt.Errorf("%w (MUSTER_KEY_FILE): it must be the running service's own", err)
+		}
+		return &activity.Sealer{Store: db, Signer: keys, Now: now}, nil
+	}
+}
+
+// openProvisioning returns how the command line makes enrollment tokens for devices
+// with our own agent: as the running service does, with its keys.
+func openProvisioning(db *database.DB, now func() time.Time) func(context.Context, config.Service) (*provisioning.Service, error) {
+	return func(ctx context.Context, settings config.Service) (*provisioning.Service, error) {
+		settings = settings.WithDefaults()
+		keys, err := LoadKeys(settings.KeyFile)
+		if err != nil {
+			return nil, fmt.Errorf("%w (MUSTER_KEY_FILE): it must be the running service's own", err)
+		}
+		found, err := database.Inspect(ctx, settings.Database)
+		if err != nil {
+			return nil, err
+		}
+		if err := belongs(keys, found); err != nil && !settings.AcceptLostKeys {
+			return nil, lost(settings.KeyFile, err)
+		}
+		if err := admit(ctx, db, keys, settings, slog.Default()); err != nil {
+			return nil, err
+		}
+		signer, es256, err := keys.signers()
+		if err != nil {
+			return nil, err
+		}
+		link := &agentserver.Server{Store: db, Signer: signer, ES256: es256, PublicURL: settings.PublicURL, Now: now,
+			Pins: func() ([]string, error) { return pinsOf(settings.TLSCert, settings.PublicURL, now()) }}
+		return &provisioning.Service{Catalogue: db, Records: db, PublicURL: settings.PublicURL, Now: now,
+			Issuers: map[policy.Type]provisioning.Issuer{policy.Agent: link}}, nil
+	}
+}
+
+func policyService(db *database.DB, now func() time.Time) (policy.Service, error) {
+	vendor, err := discovery.Load()
+	if err != nil {
+		return policy.Service{}, fmt.Errorf("cannot read the vendor's description of its API: %w", err)
+	}
+	return policy.Service{Store: db, Checker: documents{vendor}, Now: now}, nil
+}
+
+// documents holds policies against the vendor's own description.
+type documents struct{ vendor *discovery.Document }
+
+// CheckDocument implements policy.DocumentChecker.
+func (d documents) CheckDocument(document json.RawMessage) error {
+	return d.vendor.Validate("Policy", document)
+}

@@ -1,0 +1,236 @@
+// Package agentapi is the agents' door: the HTTP side of the agent's protocol,
+// under /agent/v1 (docs/agent-protocol.md). It takes no API keys and sets no
+// cookies; a device proves itself by signing each request.
+package agentapi
+
+import (
+	"bytes"
+	"compress/gzip"
+	"context"
+	"encoding/json"
+	"errors"
+	"io"
+	"log/slog"
+	"net/http"
+	"strconv"
+	"strings"
+
+	agentdevice "github.com/musterhq/muster/internal/agent/device"
+	"github.com/musterhq/muster/internal/agent/protocol"
+)
+
+// Link is the service behind the door.
+type Service interface {
+	Enroll(ctx context.Context, r protocol.EnrollRequest) (protocol.EnrollResponse, error)
+	Authenticate(ctx context.Context, r protocol.Request, signature string) (agentdevice.Device, error)
+	CheckIn(ctx context.Context, d agentdevice.Device, r protocol.CheckinRequest) (protocol.CheckinResponse, error)
+	Policy(ctx context.Context, d agentdevice.Device, id string) (protocol.Envelope, string, error)
+	Rotate(ctx context.Context, d agentdevice.Device, r protocol.RotateRequest, sequence int64) error
+	RegisterPush(ctx context.Context, d agentdevice.Device, r protocol.PushTokenRequest) error
+	Unenroll(ctx context.Context, d agentdevice.Device) error
+}
+
+// API serves the agents.
+type API struct {
+	Service Service
+	Hub     *Hub
+	Log     *slog.Logger
+}
+
+// Handler returns the handler of protocol.Base.
+func (d *API) Handler() http.Handler {
+	mux := http.NewServeMux()
+	base := protocol.Base
+	mux.HandleFunc("POST "+base+"/enroll", d.enroll)
+	mux.HandleFunc("POST "+base+"/checkin", signed(d, d.checkIn))
+	mux.HandleFunc("GET "+base+"/policy/{id}", signed(d, d.policy))
+	mux.HandleFunc("GET "+base+"/wake", d.wake)
+	mux.HandleFunc("POST "+base+"/push-token", signed(d, d.pushToken))
+	mux.HandleFunc("POST "+base+"/rotate", signed(d, d.rotate))
+	mux.HandleFunc("POST "+base+"/unenroll", signed(d, d.unenroll))
+	mux.HandleFunc(base+"/", func(w http.ResponseWriter, r *http.Request) {
+		d.refuse(w, r, &protocol.Refusal{Code: protocol.NotFound, Message: "no such call"})
+	})
+	return mux
+}
+
+// visit is one authenticated request.
+type visit struct {
+	device   agentdevice.Device
+	body     []byte
+	sequence int64
+}
+
+// signed reads the body and checks the signature before anything else happens.
+func signed(d *API, next func(http.ResponseWriter, *http.Request, visit)) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		body, err := readBody(w, r)
+		if err != nil {
+			d.refuse(w, r, &protocol.Refusal{Code: protocol.Malformed, Message: "the body is too large or cannot be read"})
+			return
+		}
+		at, err1 := strconv.ParseInt(r.Header.Get(protocol.HeaderTime), 10, 64)
+		sequence, err2 := strconv.ParseInt(r.Header.Get(protocol.HeaderSequence), 10, 64)
+		if err1 != nil || err2 != nil {
+			d.refuse(w, r, &protocol.Refusal{Code: protocol.BadSignature, Message: "the request is not signed"})
+			return
+		}
+		device, err := d.Service.Authenticate(r.Context(), protocol.Request{Method: r.Method, Path: r.URL.RequestURI(),
+			Device: r.Header.Get(protocol.HeaderDevice), Time: at, Sequence: sequence, Body: body}, r.Header.Get(protocol.HeaderSignature))
+		if err != nil {
+			d.closeEnded(r, err)
+			d.refuse(w, r, err)
+			return
+		}
+		plain, err := inflate(r, body)
+		if err != nil {
+			d.refuse(w, r, &protocol.Refusal{Code: protocol.Malformed, Message: "the body cannot be inflated"})
+			return
+		}
+		next(w, r, visit{device, plain, sequence})
+	}
+}
+
+// closeEnded closes the wake stream of a device that proved who it is and was
+// told that it is no longer managed: the hint that ended it may have been lost.
+func (d *API) closeEnded(r *http.Request, err error) {
+	if known, ok := errors.AsType[*protocol.Refusal](err); ok && known.Code == protocol.Ended {
+		d.Hub.End([]string{r.Header.Get(protocol.HeaderDevice)})
+	}
+}
+
+func readBody(w http.ResponseWriter, r *http.Request) ([]byte, error) {
+	return io.ReadAll(http.MaxBytesReader(w, r.Body, protocol.MaxBody))
+}
+
+// inflate undoes gzip, within the limit of a body.
+func inflate(r *http.Request, body []byte) ([]byte, error) {
+	if r.Header.Get("Content-Encoding") != "gzip" {
+		return body, nil
+	}
+	zip, err := gzip.NewReader(bytes.NewReader(body))
+	if err != nil {
+		return nil, err
+	}
+	plain, err := io.ReadAll(io.LimitReader(zip, protocol.MaxBody+1))
+	if err == nil && len(plain) > protocol.MaxBody {
+		err = errors.New("inflated body too large")
+	}
+	return plain, err
+}
+
+func (d *API) enroll(w http.ResponseWriter, r *http.Request) {
+	body, err := readBody(w, r)
+	var request protocol.EnrollRequest
+	if err != nil || json.Unmarshal(body, &request) != nil {
+		d.refuse(w, r, &protocol.Refusal{Code: protocol.Malformed, Message: "the body must be one JSON object"})
+		return
+	}
+	answer, err := d.Service.Enroll(r.Context(), request)
+	d.answer(w, r, answer, err)
+}
+
+func (d *API) checkIn(w http.ResponseWriter, r *http.Request, v visit) {
+	var request protocol.CheckinRequest
+	if json.Unmarshal(v.body, &request) != nil {
+		d.refuse(w, r, &protocol.Refusal{Code: protocol.Malformed, Message: "the body must be one JSON object"})
+		return
+	}
+	answer, err := d.Service.CheckIn(r.Context(), v.device, request)
+	d.answer(w, r, answer, err)
+}
+
+func (d *API) policy(w http.ResponseWriter, r *http.Request, v visit) {
+	sealed, tag, err := d.Service.Policy(r.Context(), v.device, r.PathValue("id"))
+	if err != nil {
+		d.refuse(w, r, err)
+		return
+	}
+	w.Header().Set("ETag", tag)
+	if strings.Contains(r.Header.Get("If-None-Match"), tag) {
+		w.WriteHeader(http.StatusNotModified)
+		return
+	}
+	d.answer(w, r, sealed, nil)
+}
+
+func (d *API) rotate(w http.ResponseWriter, r *http.Request, v visit) {
+	var request protocol.RotateRequest
+	if json.Unmarshal(v.body, &request) != nil {
+		d.refuse(w, r, &protocol.Refusal{Code: protocol.Malformed, Message: "the body must be one JSON object"})
+		return
+	}
+	d.answer(w, r, struct{}{}, d.Service.Rotate(r.Context(), v.device, request, v.sequence))
+}
+
+func (d *API) pushToken(w http.ResponseWriter, r *http.Request, v visit) {
+	var request protocol.PushTokenRequest
+	if json.Unmarshal(v.body, &request) != nil || len(request.Token) > maxPushToken {
+		d.refuse(w, r, &protocol.Refusal{Code: protocol.Malformed, Message: "the body must be one JSON object with a token"})
+		return
+	}
+	d.answer(w, r, struct{}{}, d.Service.RegisterPush(r.Context(), v.device, request))
+}
+
+const maxPushToken = 4096 // bytes
+
+func (d *API) unenroll(w http.ResponseWriter, r *http.Request, v visit) {
+	d.answer(w, r, struct{}{}, d.Service.Unenroll(r.Context(), v.device))
+}
+
+func (d *API) answer(w http.ResponseWriter, r *http.Request, answer any, err error) {
+	if err != nil {
+		d.refuse(w, r, err)
+		return
+	}
+	write(w, http.StatusOK, answer)
+}
+
+func write(w http.ResponseWriter, status int, v any) {
+	w.Header().Set("Content-Type", "application/json")
+	w.Header().Set("Cache-Control", "no-store")
+	w.WriteHeader(status)
+	_ = json.NewEncoder(w).Encode(v) // the device has gone away: it will ask again
+}
+
+// refuse answers an error. Unexpected errors are logged and not sent.
+func (d *API) refuse(w http.ResponseWriter, r *http.Request, err error) {
+	var known *protocol.Refusal
+	if !errors.As(err, &known) {
+		level := slog.LevelError
+		if r.Context().Err() != nil {
+			level = slog.LevelDebug // the device went away: it will ask again
+		}
+		d.Log.Log(r.Context(), level, "the agents' door failed", "path", r.URL.Path, "error", err)
+		known = &protocol.Refusal{Code: protocol.InternalErr, Message: "an unexpected error occurred; try again later"}
+	}
+	if known.RetryAfter > 0 {
+		w.Header().Set("Retry-After", strconv.Itoa(known.RetryAfter))
+	}
+	if known.Code == protocol.Busy {
+		w.Header().Set("Connection", "close") // what is short is connections
+	}
+	write(w, statusOf(known.Code), protocol.ErrorResponse{Error: known.Code, Message: known.Message, Signed: known.Signed, Keys: known.Keys})
+}
+
+func statusOf(code protocol.ErrorCode) int {
+	switch code {
+	case protocol.ClockSkew, protocol.BadSignature:
+		return http.StatusUnauthorized
+	case protocol.BadToken:
+		return http.StatusForbidden
+	case protocol.NotFound:
+		return http.StatusNotFound
+	case protocol.Replayed:
+		return http.StatusConflict
+	case protocol.Ended:
+		return http.StatusGone
+	case protocol.Malformed:
+		return http.StatusBadRequest
+	case protocol.Busy:
+		return http.StatusServiceUnavailable
+	case protocol.RateLimited:
+		return http.StatusTooManyRequests
+	}
+	return http.StatusInternalServerError
+}

@@ -1,0 +1,216 @@
+// Package activity is the portal's activity log: who did what, with filters in
+// the address, a histogram to choose a time, export, and the check of
+// its chain.
+package activity
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"net/url"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/musterhq/muster/internal/access"
+	"github.com/musterhq/muster/internal/activity"
+	"github.com/musterhq/muster/internal/fault"
+	"github.com/musterhq/muster/internal/surface/portal/frame"
+)
+
+// Chain checks the record's chain.
+type Chain interface {
+	Verify(ctx context.Context, companyID string) (activity.Verification, error)
+	// Broken says what is wrong with a company's chain; empty: nothing is known.
+	Broken(companyID string) string
+}
+
+// Section serves the activity log.
+type Section struct {
+	Store activity.Store
+	Chain Chain
+}
+
+// Routes are the section's addresses.
+func (s *Section) Routes() []frame.Route {
+	return []frame.Route{
+		{Pattern: "GET " + frame.ActivityPath, Needs: access.ViewActivity, Serve: s.show},
+		{Pattern: "GET " + frame.ActivityPath + "/export", Needs: access.ViewActivity, Serve: s.export},
+		{Pattern: "POST " + frame.ActivityPath + "/verify", Needs: access.ViewActivity, Serve: s.verify},
+	}
+}
+
+const (
+	pageSize = 50
+	bars     = 60
+	day      = 24 * time.Hour
+)
+
+// spans are the stretches of time on offer, the first by default.
+func spans() []option {
+	return []option{{"30d", "Last 30 days"}, {"7d", "Last 7 days"}, {"24h", "Last 24 hours"}, {"90d", "Last 90 days"}, {"400d", "Last 400 days"}}
+}
+
+type option struct{ Value, Label string }
+
+// view is what the page shows.
+type view struct {
+	Filter       activity.Filter
+	Query        url.Values // the filters, without the cursor
+	Entries      []activity.Entry
+	Next         string // where older entries are; empty: there are none
+	Beginning    bool   // the newest are shown
+	Buckets      []bar
+	Most         int64
+	Total        int64
+	DensityFails bool
+	Filters      int
+	Broken       string // what is wrong with the chain; empty: nothing is known
+}
+
+// bar is one bar of the histogram.
+type bar struct {
+	From, To time.Time
+	Count    int64
+	Link     string
+}
+
+func (s *Section) show(v *frame.Visit) error {
+	f, q, filters := read(v)
+	f.Once = true // the export has every entry
+	entries, err := s.Store.Activity(v.Context(), f, cursor(v.Query().Get("after")), pageSize)
+	if err != nil {
+		return err
+	}
+	page := view{Filter: f, Query: q, Entries: entries, Beginning: v.Query().Get("after") == "", Filters: filters,
+		Broken: s.Chain.Broken(v.Company.ID)}
+	if len(entries) == pageSize {
+		last := entries[len(entries)-1]
+		page.Next = frame.ActivityPath + "?" + with(q, "after", fmt.Sprintf("%d.%s", last.At.UnixMilli(), last.ID)).Encode()
+	}
+	width := max(time.Second, f.To.Sub(f.From)/bars).Truncate(time.Second)
+	buckets, err := s.Store.ActivityDensity(v.Context(), f, width)
+	page.DensityFails = err != nil
+	page.histogram(buckets, width)
+	return v.Show("Activity", frame.ActivityPath, list(v, page))
+}
+
+// histogram lays the buckets out, empty ones too.
+func (p *view) histogram(buckets []activity.Bucket, width time.Duration) {
+	counts := map[int64]int64{}
+	for _, b := range buckets {
+		counts[b.From.UnixMilli()] = b.Count
+		p.Total += b.Count
+		p.Most = max(p.Most, b.Count)
+	}
+	for at := p.Filter.From; at.Before(p.Filter.To) && len(p.Buckets) <= bars; at = at.Add(width) {
+		to := at.Add(width)
+		q := with(p.Query, "from", strconv.FormatInt(at.UnixMilli(), 10))
+		q.Set("to", strconv.FormatInt(to.UnixMilli(), 10))
+		q.Del("range")
+		p.Buckets = append(p.Buckets, bar{From: at, To: to, Count: counts[at.UnixMilli()], Link: frame.ActivityPath + "?" + q.Encode()})
+	}
+}
+
+// read reads the filters of the address. What it says wrongly is left out.
+func read(v *frame.Visit) (activity.Filter, url.Values, int) {
+	in, q, n := v.Query(), url.Values{}, 0
+	keep := func(name string) string {
+		value := in.Get(name)
+		if value != "" && len(value) <= 100 {
+			q.Set(name, value)
+			n++
+			return value
+		}
+		return ""
+	}
+	f := activity.Filter{CompanyID: v.Company.ID, Actor: access.Kind(keep("actor")), ActorID: keep("by"), Area: keep("area"),
+		AssetID: keep("device"), TargetID: keep("target"), Outcome: activity.Outcome(keep("outcome"))}
+	f.From, f.To = period(v, keep("from"), keep("to"), keep("range"))
+	if v.Principal.Policies != nil {
+		f.Limit = &activity.Limit{UserID: v.User.ID, Policies: v.Principal.Policies}
+	}
+	return f, q, n
+}
+
+// period is the time that the address asks for, in whole seconds.
+func period(v *frame.Visit, from, to, span string) (time.Time, time.Time) {
+	end := v.Now.UTC().Truncate(time.Minute).Add(time.Minute)
+	begin, errFrom := strconv.ParseInt(from, 10, 64)
+	until, errTo := strconv.ParseInt(to, 10, 64)
+	if errFrom == nil && errTo == nil && begin > 0 && until-begin >= 1000 && until-begin <= (4000*day).Milliseconds() {
+		return time.UnixMilli(begin).UTC(), time.UnixMilli(until).UTC()
+	}
+	lasts := 30 * day
+	switch span {
+	case "24h":
+		lasts = day
+	case "7d":
+		lasts = 7 * day
+	case "90d":
+		lasts = 90 * day
+	case "400d":
+		lasts = 400 * day
+	}
+	return end.Add(-lasts), end
+}
+
+func cursor(text string) activity.Cursor {
+	at, id, ok := strings.Cut(text, ".")
+	ms, err := strconv.ParseInt(at, 10, 64)
+	if !ok || err != nil || len(id) > 40 {
+		return activity.Cursor{}
+	}
+	return activity.Cursor{At: time.UnixMilli(ms), ID: id}
+}
+
+func with(q url.Values, name, value string) url.Values {
+	out := url.Values{}
+	for k, values := range q {
+		out[k] = values
+	}
+	if value == "" {
+		out.Del(name)
+	} else {
+		out.Set(name, value)
+	}
+	return out
+}
+
+// export streams what the filters show.
+func (s *Section) export(v *frame.Visit) error {
+	f, _, _ := read(v)
+	format := activity.Format(v.Query().Get("format"))
+	media := "text/csv; charset=utf-8"
+	switch format {
+	case activity.CSV:
+	case activity.NDJSON:
+		media = "application/x-ndjson"
+	default:
+		return fault.Invalid("the format is csv or ndjson")
+	}
+	h := v.Writer().Header()
+	h.Set("Content-Type", media)
+	h.Set("Content-Disposition", fmt.Sprintf(`attachment; filename="activity-%s-%s.%s"`, v.Company.Slug, v.Now.UTC().Format("20060102"), format))
+	_ = http.NewResponseController(v.Writer()).SetWriteDeadline(time.Time{}) // as long as it takes; the browser's going away ends it
+	if err := activity.Export(v.Context(), s.Store, f, format, v.Writer()); err != nil {
+		panic(http.ErrAbortHandler) // the download must not look complete
+	}
+	return nil
+}
+
+// verify checks the whole chain.
+func (s *Section) verify(v *frame.Visit) error {
+	verdict, err := s.Chain.Verify(v.Context(), v.Company.ID)
+	if err != nil {
+		return err
+	}
+	if !verdict.Sound() {
+		return v.Redirect(frame.ActivityPath, frame.Flash{Tone: frame.Bad,
+			Text: fmt.Sprintf("The chain is broken: at entry %d, %s.", verdict.Broken, verdict.Why)})
+	}
+	return v.Redirect(frame.ActivityPath, frame.Done(fmt.Sprintf("%s from entry %d to a head signed by this service: %d, %s. Compare it with one that you noted earlier.",
+		frame.Count(verdict.Checked, "entry forms an unbroken chain", "entries form an unbroken chain"), verdict.Head.First, verdict.Head.Last, short(verdict.Head.Hash))))
+}
+
+func short(hash string) string { return hash[:min(len(hash), 16)] }

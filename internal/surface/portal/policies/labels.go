@@ -1,0 +1,236 @@
+package policies
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/musterhq/muster/internal/policy"
+	"github.com/musterhq/muster/internal/proposal"
+	"github.com/musterhq/muster/internal/surface/portal/frame"
+)
+
+// word is a value or a group for people: ENABLED_WITH_PASSWORD is Enabled with
+// password.
+func word(value string) string {
+	text := strings.ToLower(strings.ReplaceAll(value, "_", " "))
+	text = strings.ReplaceAll(text, "wifi", "Wi-Fi")
+	if text == "" {
+		return ""
+	}
+	return strings.ToUpper(text[:1]) + text[1:]
+}
+
+// help says what a setting's name does not.
+func help(id string) string {
+	switch id {
+	case "VENDOR_STORE_MODE":
+		return "From blacklist to whitelist, devices uninstall every app that the policy does not list."
+	case "UNTRUSTED_APPS_POLICY":
+		return "Installing apps from elsewhere than the store."
+	case "FACTORY_RESET":
+		return "Whether the person may reset the device in its settings."
+	case "DEVELOPER_SETTINGS":
+		return "Developer options, USB debugging and safe boot."
+	case "USB_DATA_ACCESS":
+		return "Blocked: USB charges, and nothing else."
+	case "CONFIGURE_WIFI":
+		return "Blocked: fully managed devices forget every network that the policy does not configure, and may become unreachable."
+	case "ENCRYPTION_POLICY":
+		return "Whether storage must be encrypted, and a password given at start."
+	case "NETWORK_RESET":
+		return "Works on fully managed devices only."
+	case "BLUETOOTH":
+		return "Blocked: Bluetooth is off."
+	case "LOCATION_MODE":
+		return "Enforced: location is on and cannot be turned off."
+	case "LOCATION_SHARING":
+		return "Blocked: Android turns location off. Agents refuse this while Location is enforced."
+	default:
+		return ""
+	}
+}
+
+// wide reports whether a setting's values need a list: four or more, or long.
+func wide(s policy.Value) bool {
+	const most, longest = 4, 24
+	shown := s.AllowedValues
+	if s.Value == policy.NotSet || s.Value == policy.Custom {
+		shown = append(slices.Clone(shown), s.Value)
+	}
+	return len(shown) >= most || slices.ContainsFunc(shown, func(value string) bool { return len(word(value)) > longest })
+}
+
+// typeWord is a policy's type for people.
+func typeWord(p policy.Policy) string {
+	switch {
+	case p.VROnly:
+		return "Agent, VR only"
+	case p.Type == policy.Agent:
+		return "Agent"
+	default:
+		return "Platform"
+	}
+}
+
+// held says how far the platform's copy has come.
+func held(v *frame.Visit, p policy.Policy) (frame.Tone, string) {
+	switch {
+	case p.Type == policy.Agent:
+		return frame.Idle, "Fetched by agents"
+	case !p.Behind():
+		return frame.OK, "Current"
+	case p.Push.Error != "":
+		return frame.Bad, "Not taken"
+	case !v.Company.Connected():
+		return frame.Idle, "Company not connected"
+	default:
+		return frame.Warn, "On its way"
+	}
+}
+
+// originWord says what made a revision.
+func originWord(r policy.Revision) string {
+	switch r.Origin {
+	case policy.FromProposal:
+		return "Proposal"
+	case policy.FromRollback:
+		return "Rollback"
+	case policy.FromCreate:
+		return "Created"
+	default:
+		return "Portal"
+	}
+}
+
+// authorWord says who saved a revision.
+func authorWord(a policy.Author) string {
+	switch a.Kind {
+	case "API_KEY":
+		return a.Name + " (API key)"
+	case "CONNECTION":
+		return a.Name + " (AI client)"
+	default:
+		return a.Name
+	}
+}
+
+// statusWord says where a proposal stands.
+func statusWord(s proposal.Status) (frame.Tone, string) {
+	switch s {
+	case proposal.Pending:
+		return frame.Warn, "Waiting for review"
+	case proposal.Executing:
+		return frame.Warn, "Being applied"
+	case proposal.Succeeded:
+		return frame.OK, "Applied"
+	case proposal.Failed:
+		return frame.Bad, "Failed"
+	case proposal.Unconfirmed:
+		return frame.Warn, "Not confirmed"
+	default:
+		return frame.Idle, "Expired"
+	}
+}
+
+// impactWord is an impact for people.
+func impactWord(i proposal.Impact) string {
+	if i == proposal.High {
+		return "High impact"
+	}
+	return "Normal impact"
+}
+
+// unsetHelp explains a value that cannot be chosen.
+func unsetHelp(value string) string {
+	if value == policy.Custom {
+		return "The document holds something that the values here cannot express"
+	}
+	return "Left to the device's or the vendor's default"
+}
+
+// labelOf is a setting's name.
+func labelOf(id string) string {
+	s, _ := policy.Lookup(id)
+	return s.Label
+}
+
+// unnamed lists what differs between two states of a policy that neither a
+// setting nor the name tells.
+func unnamed(d policy.Diff) string {
+	words := slices.Clone(d.Others)
+	for _, one := range []struct {
+		differs bool
+		word    string
+	}{{d.Description, "description"}, {d.Labels, "labels"}, {d.Group, "group"}} {
+		if one.differs {
+			words = append(words, one.word)
+		}
+	}
+	return strings.Join(words, ", ")
+}
+
+// joined lists words as a sentence does.
+func joined(words []string) string {
+	if len(words) < 2 {
+		return strings.Join(words, "")
+	}
+	return strings.Join(words[:len(words)-1], ", ") + " and " + words[len(words)-1]
+}
+
+// older is the list of proposals after its last row.
+func older(q queue) string {
+	address := q.url()
+	if strings.Contains(address, "?") {
+		return address + "&" + q.Next
+	}
+	return address + "?" + q.Next
+}
+
+// adviceTone says how an advice is meant.
+func adviceTone(r proposal.Review) frame.Tone {
+	switch {
+	case r.Status == proposal.Succeeded:
+		return frame.OK
+	case r.Status == proposal.Expired:
+		return frame.Idle
+	case r.Status == proposal.Failed || r.Gone:
+		return frame.Bad
+	default:
+		return frame.Warn
+	}
+}
+
+// affected is how many devices applying concerns.
+func affected(d details) int {
+	if d.Creates() {
+		return 0
+	}
+	return d.Policy.DeviceCount
+}
+
+// applyWords are those of the button that applies.
+func applyWords(d details) string {
+	what := frame.Count(len(d.Fields), "change", "changes")
+	switch {
+	case d.Creates():
+		return "Create the policy"
+	case d.Capability == proposal.RollBack:
+		return "Roll back " + frame.Count(affected(d), "device", "devices")
+	default:
+		return "Apply " + what + " to " + frame.Count(affected(d), "device", "devices")
+	}
+}
+
+func againWords(d details) string {
+	if d.Mine {
+		return "Propose again"
+	}
+	return "Propose the same as my own"
+}
+
+func againVariant(d details) string {
+	if d.Mine && !d.Stale {
+		return "outline"
+	}
+	return "primary"
+}

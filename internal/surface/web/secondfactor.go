@@ -1,0 +1,140 @@
+package web
+
+import (
+	"encoding/json"
+	"net/http"
+	"time"
+
+	"github.com/musterhq/muster/internal/access"
+	"github.com/musterhq/muster/internal/fault"
+)
+
+// Where sign-in goes on.
+const (
+	secondPath     = SignInPath + "/second"
+	passkeyPath    = SignInPath + "/passkey"
+	linkPath       = SignInPath + "/link"
+	companyPath    = SignInPath + "/company"
+	CallbackPath   = SignInPath + "/callback" // providers send people back here
+	InvitationPath = "/invitation"
+)
+
+const maxPasskeyForm = 64 << 10 // bytes
+
+// secondForm asks for the second factor.
+type secondForm struct {
+	Next, Wrong string
+	Challenge   access.Challenge
+	Passkey     bool
+	Token       string // of the recovery code's form
+}
+
+// afterPassword asks for the second factor of who has one, and lets the others in.
+func (s SignIn) afterPassword(w http.ResponseWriter, r *http.Request, user access.UserAccount, form signInForm) {
+	if s.Passkeys.Store == nil { // a service without second factors
+		s.enter(w, r, user, "password", form)
+		return
+	}
+	known, err := s.Passkeys.Store.Passkeys(r.Context(), user.ID)
+	if err != nil {
+		s.broken(w, r, form, err)
+		return
+	}
+	if len(known) == 0 {
+		s.enter(w, r, user, "password", form)
+		return
+	}
+	page := secondForm{Next: form.Next, Passkey: s.Passkeys.Available()}
+	if page.Passkey {
+		page.Challenge, err = s.Passkeys.BeginProof(r.Context(), user, access.SecondFactor)
+	}
+	if err == nil {
+		page.Token, err = access.Begin(r.Context(), s.Passkeys.Steps, access.PendingSignIn{Kind: access.SecondFactor, CompanyID: user.CompanyID,
+			UserID: user.ID, Data: json.RawMessage("{}"), ExpiresAt: s.SignIn.Now().Add(access.PendingLife)})
+	}
+	if err != nil {
+		s.broken(w, r, form, err)
+		return
+	}
+	s.answer(w, r, http.StatusOK, secondPage(page))
+}
+
+// enter opens the session of a person who proved their identity just now.
+func (s SignIn) enter(w http.ResponseWriter, r *http.Request, user access.UserAccount, method string, form signInForm) {
+	s.enterProved(w, r, user, method, form, s.SignIn.Now())
+}
+
+func (s SignIn) enterProved(w http.ResponseWriter, r *http.Request, user access.UserAccount, method string, form signInForm, proved time.Time) {
+	from := s.from(r)
+	token, err := s.SignIn.OpenProved(r.Context(), user, method, from, proved)
+	if err != nil {
+		s.broken(w, r, form, err)
+		return
+	}
+	s.Sessions.Enter(w, token, from, user.Email)
+	http.Redirect(w, r, form.Next, http.StatusSeeOther)
+}
+
+// passkey signs in with a passkey alone, which verified the user.
+func (s SignIn) passkey(w http.ResponseWriter, r *http.Request) {
+	r.Body = http.MaxBytesReader(w, r.Body, maxPasskeyForm)
+	form := signInForm{Next: LocalPath(r.PostFormValue("next"))}
+	user, err := s.Passkeys.FinishSignIn(r.Context(), r.PostFormValue("token"), json.RawMessage(r.PostFormValue("answer")))
+	if err != nil {
+		s.Log.InfoContext(r.Context(), "passkey sign-in refused", "err", err)
+		s.refuse(w, r, form, err)
+		return
+	}
+	s.enter(w, r, user, "passkey", form)
+}
+
+// second checks the second factor. Each token is good for one attempt; then it
+// begins with the password again, whose attempts are counted.
+func (s SignIn) second(w http.ResponseWriter, r *http.Request) {
+	r.Body = http.MaxBytesReader(w, r.Body, maxPasskeyForm)
+	form := signInForm{Next: LocalPath(r.PostFormValue("next"))}
+	token := r.PostFormValue("token")
+	step, err := s.Passkeys.Steps.Step(r.Context(), access.HashSecret(token), access.SecondFactor)
+	if fault.CodeOf(err) == fault.NotFound {
+		form.Wrong = "This took too long. Begin again."
+		s.render(w, r, http.StatusUnauthorized, form)
+		return
+	}
+	var user access.UserAccount
+	if err == nil {
+		user, err = s.SignIn.Users.UserByID(r.Context(), step.CompanyID, step.UserID)
+	}
+	if err != nil {
+		s.broken(w, r, form, err)
+		return
+	}
+	form.Email = user.Email
+	method := "password and passkey"
+	if code := r.PostFormValue("code"); code != "" {
+		method = "password and recovery code"
+		if _, err = s.Passkeys.Steps.TakeStep(r.Context(), access.HashSecret(token), access.SecondFactor); err == nil {
+			err = s.Passkeys.UseCode(r.Context(), user, code)
+		}
+	} else {
+		err = s.Passkeys.FinishProof(r.Context(), user, access.SecondFactor, token, json.RawMessage(r.PostFormValue("answer")))
+	}
+	switch fault.CodeOf(err) {
+	case "":
+		if user.Disabled {
+			form.Wrong = "The account is disabled."
+			s.render(w, r, http.StatusUnauthorized, form)
+			return
+		}
+		s.enter(w, r, user, method, form)
+	case fault.Unauthorized, fault.Refused, fault.NotFound:
+		if err := s.SignIn.SecondFailed(r.Context(), user, s.from(r)); err != nil {
+			s.broken(w, r, form, err)
+			return
+		}
+		s.refused(r, "wrong second factor")
+		form.Wrong = "The second factor was not right. Begin again."
+		s.render(w, r, http.StatusUnauthorized, form)
+	default:
+		s.broken(w, r, form, err)
+	}
+}
