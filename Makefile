@@ -14,11 +14,11 @@ build: ## build the programs into bin/ (static, reproducible)
 app: ## build the signed Android app, bin/app/muster-agent.apk (android/README.md)
 	android/build.sh bin/app
 
-check: ## check format, vet, staticcheck, the rules of the house and dead code
+check: ## check format, layers, texts, vet, linters and dead code
 	scripts/check.sh
 
-lint: ## check the rules of the house alone (seconds)
-	go run ./internal/house/cmd/house
+lint: ## check the layers alone (seconds)
+	scripts/layers.sh
 
 test: ## run all tests with the race detector; ARGS="./internal/resource -run X" for some
 	scripts/test.sh $(ARGS)

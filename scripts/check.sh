@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # check.sh: what can be said about the sources without running them: format,
-# vet, staticcheck, the rules of the house, dead code.
+# layers, texts, vet, the linters of .golangci.yaml, dead code.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 . scripts/packages.sh
@@ -12,9 +12,9 @@ if [ -n "$unformatted" ]; then
 	exit 1
 fi
 
-say "rules of the house"
-go build -o bin/house ./internal/house/cmd/house
-bin/house
+say "layers: tools/layers"
+scripts/layers.sh
+go -C tools test ./layers
 
 say "texts: docs/style.md"
 go test ./docs
@@ -22,8 +22,8 @@ go test ./docs
 # With -race, what is compiled here serves the tests as well.
 say "go vet"
 go vet "${race[@]}" ./...
-say "staticcheck"
-go -C tools build -o ../bin/ honnef.co/go/tools/cmd/staticcheck
-GOFLAGS="${race[*]}" bin/staticcheck ./...
+say "golangci-lint: .golangci.yaml"
+go -C tools build -o ../bin/ github.com/golangci/golangci-lint/v2/cmd/golangci-lint
+GOFLAGS="${race[*]}" bin/golangci-lint run --allow-parallel-runners ./...
 say "dead code"
 scripts/deadcode.sh

@@ -26,7 +26,7 @@ const (
 )
 
 // permissionNames is in the order of the bits.
-var permissionNames = [...]struct{ name, scope string }{
+var permissionNames = [...]struct{ name, scope string }{ //nolint:gochecknoglobals // a table that is never written to
 	{"DEVICES_READ", "mcp:devices:read"},
 	{"DEVICES_COMMAND", "mcp:devices:command"},
 	{"DEVICES_COMMAND_DESTRUCTIVE", "mcp:devices:destructive"},

@@ -30,7 +30,7 @@ const (
 )
 
 // rightNames is in the order of the bits.
-var rightNames = [...]string{"view-devices", "command-devices", "destroy-devices", "view-policies", "edit-policies",
+var rightNames = [...]string{"view-devices", "command-devices", "destroy-devices", "view-policies", "edit-policies", //nolint:gochecknoglobals // a table that is never written to
 	"provision-devices", "manage-keys", "manage-users", "manage-company", "view-activity"}
 
 // Has reports whether r holds every right of q.

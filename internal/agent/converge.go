@@ -24,7 +24,7 @@ const (
 )
 
 // connectivity are the settings that can cut a device off.
-var connectivity = [...]string{"WIFI_STATE", "CONFIGURE_WIFI", "AIRPLANE_MODE", "VPN_CONFIGURATION", "MINIMUM_WIFI_SECURITY"}
+var connectivity = [...]string{"WIFI_STATE", "CONFIGURE_WIFI", "AIRPLANE_MODE", "VPN_CONFIGURATION", "MINIMUM_WIFI_SECURITY"} //nolint:gochecknoglobals // a table that is never written to
 
 // follow brings the device to the policy that the answer to the request with the
 // sequence number gives it.

@@ -7,7 +7,6 @@ import _ "embed"
 // embedded is the app that scripts/release.sh built before this program.
 //
 //go:embed muster-agent.apk
-//house:table
 var embedded []byte
 
 // Embedded returns the app that this program holds.

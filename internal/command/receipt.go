@@ -10,7 +10,7 @@ import (
 const maxText = 500
 
 // verdictNames are for logs and metrics, in the order of the verdicts.
-var verdictNames = [...]string{"accepted", "done", "not_sent", "unknown", "gone", "unreachable", "refused", "rejected", "broken"}
+var verdictNames = [...]string{"accepted", "done", "not_sent", "unknown", "gone", "unreachable", "refused", "rejected", "broken"} //nolint:gochecknoglobals // a table that is never written to
 
 // String names the verdict for logs and metrics.
 func (v Verdict) String() string {

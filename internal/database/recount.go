@@ -14,7 +14,7 @@ const (
 )
 
 // keptCounts are the tables of counts with their keys.
-var keptCounts = []struct{ table, keys, must string }{
+var keptCounts = []struct{ table, keys, must string }{ //nolint:gochecknoglobals // a table that is never written to
 	{"asset_counts", "company_id, status, policy_id", assetCounts},
 	{"patch_counts", "company_id, policy_id, month", patchCounts},
 }

@@ -67,7 +67,7 @@ func setBody(r *http.Request, body []byte) {
 }
 
 // overridable are the methods that a POST may stand for.
-var overridable = []string{http.MethodGet, http.MethodPut, http.MethodPatch, http.MethodDelete}
+var overridable = []string{http.MethodGet, http.MethodPut, http.MethodPatch, http.MethodDelete} //nolint:gochecknoglobals // a table that is never written to
 
 // overrideMethod lets a POST stand for another method. A GET whose address would
 // be too long has its query as a form in the body, as Google's Python client
@@ -99,13 +99,13 @@ func (e *Emulator) overrideMethod(r *http.Request) error {
 
 // shortNames are the system parameters with a short name, which the discovery
 // documents list.
-var shortNames = map[string]string{
+var shortNames = map[string]string{ //nolint:gochecknoglobals // a table that is never written to
 	"$alt": "alt", "$callback": "callback", "$fields": "fields", "$key": "key", "$prettyPrint": "prettyPrint",
 	"$quotaUser": "quotaUser", "$apiFormat": "$.xgafv",
 }
 
 // withoutEffect are the system parameters that change nothing here.
-var withoutEffect = []string{"$ct", "$httpMethod", "$outputDefaults", "$unique", "$userProject"}
+var withoutEffect = []string{"$ct", "$httpMethod", "$outputDefaults", "$unique", "$userProject"} //nolint:gochecknoglobals // a table that is never written to
 
 // systemParameters gives the system parameters their short names. Answers have
 // the names of enum values whatever enum-encoding asks for: a parser of proto3's

@@ -15,7 +15,7 @@ type bounds struct{ least, most int64 }
 
 // ranges are the members of a policy whose values the schema's types do not
 // bound, by name: each name means the same wherever it occurs.
-var ranges = map[string]bounds{
+var ranges = map[string]bounds{ //nolint:gochecknoglobals // a table that is never written to
 	"installPriority":          {0, 10_000},
 	"minimumVersionCode":       {0, math.MaxInt32},
 	"maxDaysWithWorkOff":       {3, math.MaxInt32},

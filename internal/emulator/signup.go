@@ -89,6 +89,8 @@ func (e *Emulator) CompleteSignup(name string) (enterpriseToken, callback string
 
 // signupPage stands in for the vendor's sign-up. It is a form with one button,
 // so that a person or a script can press it.
+//
+//nolint:gochecknoglobals // a template that is parsed once
 var signupPage = template.Must(template.New("signup").Parse(`<!DOCTYPE html>
 <html lang="en">
 <head><meta charset="utf-8"><meta name="viewport" content="width=device-width"><title>Sign up (emulator)</title></head>

@@ -169,9 +169,7 @@ type order struct {
 }
 
 // commandsInTurn are what devices are asked to do, in turn.
-//
-//house:table
-var commandsInTurn = [...]string{"message", "launch-app", "status-report", "change-policy", "location-update", "sync-policy", "reboot"}
+var commandsInTurn = [...]string{"message", "launch-app", "status-report", "change-policy", "location-update", "sync-policy", "reboot"} //nolint:gochecknoglobals // a table that is never written to
 
 const senders = 8 // commands are sent by so many at once
 

@@ -217,6 +217,7 @@ func (c Once) extend(ctx context.Context, held Holding) (stop func()) {
 
 func (c Once) warn(ctx context.Context, message string, meta Meta, err error) {
 	if c.Log != nil {
+		//nolint:sloglint // the callers' messages are constants
 		c.Log.LogAttrs(ctx, slog.LevelWarn, message, slog.String("request_id", meta.RequestID), slog.Any("error", err))
 	}
 }

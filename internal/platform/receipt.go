@@ -69,7 +69,7 @@ func quoted(text string) string {
 	return "“" + text + "”"
 }
 
-var marks = strings.NewReplacer("“", `"`, "”", `"`)
+var marks = strings.NewReplacer("“", `"`, "”", `"`) //nolint:gochecknoglobals // a Replacer does not change
 
 // passing answers for what will be different after a while.
 func passing(r *command.Receipt, c Came) {

@@ -75,7 +75,7 @@ func (p *Platform) every(ctx context.Context, pause time.Duration, what string, 
 			if came(err) == NotSent {
 				level = slog.LevelDebug // the quota, or the network: every call says so
 			}
-			p.log.Log(ctx, level, "platform: "+what+" failed; it is tried again", "error", err)
+			p.log.Log(ctx, level, "background work on the platform failed and is repeated", "work", what, "error", err)
 		}
 		if !wait.For(ctx, pause) {
 			return ctx.Err()

@@ -88,8 +88,8 @@ func (r row) as(k kind) row { r.kind = k; return r }
 // losing notes what devices lose for good when the setting gets a value.
 func (r row) losing(value, what string) row { r.lostBy, r.lost = value, what; return r }
 
-// catalog is contract 2.8, in its order. It is never written to.
-var catalog = [...]row{
+// catalog is contract 2.8, in its order.
+var catalog = [...]row{ //nolint:gochecknoglobals // a table that is never written to
 	enumerated("VENDOR_STORE_MODE", "Store mode", "APPS", false, "playStoreMode",
 		[][2]string{{"BLACKLIST", "BLACKLIST"}, {"WHITELIST", "WHITELIST"}}).
 		losing("WHITELIST", "Apps that devices uninstall, with their data."),

@@ -57,7 +57,7 @@ func skeleton(text string) string {
 //go:embed confusables.txt
 var confusables string
 
-var readConfusables = sync.OnceValue(func() map[rune]string {
+var readConfusables = sync.OnceValue(func() map[rune]string { //nolint:gochecknoglobals // reads an embedded file once
 	prototypes := map[rune]string{}
 	for line := range strings.Lines(confusables) {
 		to, from, _ := strings.Cut(strings.TrimSuffix(line, "\n"), ":")

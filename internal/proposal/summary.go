@@ -95,7 +95,7 @@ func warnings(moves []policy.Move) string {
 
 // plainWords are members of the vendor's policy that people know by another
 // name. It is never written to.
-var plainWords = map[string]string{
+var plainWords = map[string]string{ //nolint:gochecknoglobals // a table that is never written to
 	"applications":               "apps",
 	"openNetworkConfiguration":   "Wi-Fi and network configurations",
 	"passwordPolicies":           "password rules",

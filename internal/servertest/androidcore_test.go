@@ -22,8 +22,6 @@ import (
 )
 
 // androidCore is the app's core on a JVM, compiled once for all tests.
-//
-//house:table
 var androidCore = sync.OnceValues(func() (string, error) {
 	out, err := os.MkdirTemp("", "muster-android-core-")
 	if err != nil {

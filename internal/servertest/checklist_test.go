@@ -21,8 +21,6 @@ import (
 // resource server and an authorization server, row by row, with the test of
 // each: over HTTP against the whole service, or, where a client's own web site
 // is needed, in the package of the authorization server.
-//
-//house:table
 var checklist = []struct {
 	row       int
 	asks      string

@@ -30,8 +30,7 @@ const (
 // ErrSignature is returned for a signature that does not verify.
 var ErrSignature = errors.New("agentproto: signature does not verify")
 
-//house:table no method changes an Encoding
-var text64 = base64.RawURLEncoding.Strict()
+var text64 = base64.RawURLEncoding.Strict() //nolint:gochecknoglobals // an Encoding does not change
 
 // canonical decodes text that stands for bytes in one way only. The standard
 // decoder passes over line breaks: one key would have many texts.

@@ -13,7 +13,7 @@ import (
 
 // reported are the properties that a device may tell: none identifies it or its
 // owner.
-var reported = [...]string{"ro.build.type", "ro.build.version.release", "ro.build.version.sdk", "ro.build.version.security_patch",
+var reported = [...]string{"ro.build.type", "ro.build.version.release", "ro.build.version.sdk", "ro.build.version.security_patch", //nolint:gochecknoglobals // a table that is never written to
 	"ro.build.version.incremental", "ro.product.cpu.abi", "ro.boot.verifiedbootstate", "ro.boot.flash.locked", "ro.crypto.state",
 	"ro.crypto.type", "ro.treble.enabled", "persist.sys.timezone", "persist.sys.locale"}
 

@@ -22,9 +22,7 @@ type power struct {
 }
 
 // settings are the 39 of the catalog with what each takes.
-//
-//house:table
-var settings = map[string]power{
+var settings = map[string]power{ //nolint:gochecknoglobals // a table that is never written to
 	"VENDOR_STORE_MODE":         {sdk: 24},
 	"DEFAULT_PERMISSION_POLICY": {sdk: 23, owner: true},
 	"APP_AUTO_UPDATE_POLICY":    {none: true},

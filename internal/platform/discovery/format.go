@@ -49,17 +49,14 @@ func checkFormat(text, format string) (why string, ok bool) {
 // allows 10,000 years.
 func ParseDuration(text string) (time.Duration, error) {
 	if text == "" || text[len(text)-1] != 's' {
-		//lint:ignore ST1005 the vendor's words
-		return 0, fmt.Errorf("Illegal duration format; duration must end with 's'")
+		return 0, fmt.Errorf("Illegal duration format; duration must end with 's'") //nolint:staticcheck // the vendor's words
 	}
 	if !durationForm.MatchString(text) {
-		//lint:ignore ST1005 the vendor's words
-		return 0, fmt.Errorf("Illegal duration format; not a decimal number of seconds")
+		return 0, fmt.Errorf("Illegal duration format; not a decimal number of seconds") //nolint:staticcheck // the vendor's words
 	}
 	seconds, ok := new(big.Rat).SetString(text[:len(text)-1])
 	if !ok || seconds.Cmp(big.NewRat(maxDurationSeconds, 1)) > 0 || seconds.Cmp(big.NewRat(-maxDurationSeconds, 1)) < 0 {
-		//lint:ignore ST1005 the vendor's words
-		return 0, fmt.Errorf("Duration value exceeds limits")
+		return 0, fmt.Errorf("Duration value exceeds limits") //nolint:staticcheck // the vendor's words
 	}
 	nanos := new(big.Rat).Mul(seconds, big.NewRat(int64(time.Second), 1))
 	whole := new(big.Int).Quo(nanos.Num(), nanos.Denom())

@@ -14,8 +14,7 @@ import (
 // same depth.
 const maxDepth = 100
 
-//lint:ignore ST1005 the vendor's words
-var errTooDeep = errors.New("Message too deep. Max recursion depth reached")
+var errTooDeep = errors.New("Message too deep. Max recursion depth reached") //nolint:staticcheck // the vendor's words
 
 // readTree decodes one JSON value into map[string]any, []any, string,
 // json.Number, bool and nil. Unlike encoding/json it refuses member names that
@@ -27,8 +26,7 @@ func readTree(text []byte) (any, error) {
 		return nil, err
 	}
 	if _, err := decoder.ReadToken(); !errors.Is(err, io.EOF) {
-		//lint:ignore ST1005 the vendor's words
-		return nil, errors.New("Expected end of input")
+		return nil, errors.New("Expected end of input") //nolint:staticcheck // the vendor's words
 	}
 	return value, nil
 }
@@ -95,8 +93,7 @@ func syntaxError(err error) error {
 		return fmt.Errorf("%w at byte %d", syntactic.Err, syntactic.ByteOffset)
 	}
 	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
-		//lint:ignore ST1005 the vendor's words
-		return errors.New("Unexpected end of string. Expected a value")
+		return errors.New("Unexpected end of string. Expected a value") //nolint:staticcheck // the vendor's words
 	}
 	return err
 }

@@ -1,5 +1,3 @@
-//lint:file-ignore SA1019 the suite tests sampling and roots, which the protocol is giving up
-
 package conformance
 
 import (

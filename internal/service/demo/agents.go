@@ -28,8 +28,6 @@ type device struct {
 }
 
 // gadgets are the demo's devices that no vendor's platform manages, by policy.
-//
-//house:table
 func gadgets() []struct {
 	policy policy.New
 	all    []device

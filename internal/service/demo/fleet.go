@@ -55,8 +55,6 @@ func (m behavior) behaviour() emulator.Behaviour {
 
 // fleet is the demo's company: about thirty devices of several makes,
 // ownerships and moods.
-//
-//house:table
 func fleet() []group {
 	return []group{
 		{policy: "Field staff", usage: provisioning.Disallowed,

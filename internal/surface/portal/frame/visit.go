@@ -238,7 +238,7 @@ func deniedOf(err error) (*Denied, bool) {
 // NewOnce is a fresh value for OnceField.
 func NewOnce() string { return resource.NewID() }
 
-// Note logs what went wrong in a part of a page while the rest is shown.
-func (v *Visit) Note(what string, err error) {
-	v.frame.Log.ErrorContext(v.Context(), what, "request_id", v.RequestID, "path", v.r.URL.Path, "error", err)
+// Note logs that a part of a page failed, while the rest is shown.
+func (v *Visit) Note(part string, err error) {
+	v.frame.Log.ErrorContext(v.Context(), "part of a page failed", "part", part, "request_id", v.RequestID, "path", v.r.URL.Path, "error", err)
 }

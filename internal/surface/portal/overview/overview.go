@@ -83,7 +83,7 @@ func (s *Section) show(v *frame.Visit) error {
 	} {
 		if err := read(v, &t); err != nil {
 			t.Failed[name] = true
-			v.Note("a tile of the overview failed", err)
+			v.Note("tile of the overview", err)
 		}
 	}
 	if v.Partial() {

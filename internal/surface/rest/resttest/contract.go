@@ -36,8 +36,6 @@ const (
 )
 
 // Endpoints is contract 4, row by row.
-//
-//house:table
 var Endpoints = []Endpoint{
 	{"GET", "/assets", "list_assets", "DEVICES_READ", "", Reads, 200, "-"},
 	{"GET", "/assets/count", "count_assets", "DEVICES_READ", "", Reads, 200, "-"},
@@ -91,8 +89,6 @@ const (
 
 // Answers is contract 7.1 to 7.5: for
 // each family, each code that it may answer.
-//
-//house:table
 var Answers = map[Family]map[string]Answer{
 	FirstFour: {
 		"malformed":         {400, problem},

@@ -1,0 +1,73 @@
+package main
+
+// maxLines is the length of a file beyond which it has more than one subject.
+const maxLines = 500
+
+// testSupport is the layer of what only tests use.
+const testSupport = "test-support"
+
+// layer is a group of packages.
+type layer struct {
+	name     string
+	below    string // the layers that it may import
+	packages []string
+}
+
+// layers gives each package its layer: a package below a listed folder belongs to the
+// longest entry that contains it. Packages of one entry may import each other.
+func layers() []layer {
+	return []layer{
+		{"leaf", "leaf", []string{
+			"internal/fault", "internal/validate", "internal/resource", "internal/agent/protocol", "internal/apk", "internal/config",
+			"internal/outbound", "internal/text", "internal/wait", "internal/usb/adb", "internal/platform/discovery",
+		}},
+		{"access", "leaf", []string{"internal/access"}},
+		{"operation", "leaf access", []string{"internal/operation"}},
+		{"type", "leaf access operation", []string{"internal/company", "internal/asset", "internal/policy", "internal/activity", "internal/agent/device"}},
+		{"use-case", "leaf access operation type", []string{
+			"internal/command", "internal/proposal", "internal/provisioning", "internal/enrollment", "internal/budget", "internal/limit", "internal/usb",
+		}},
+		{"adapter", "leaf access operation type use-case", []string{
+			"internal/database", "internal/platform", "internal/emulator", "internal/agentserver", "internal/fcm", "internal/identity",
+			"internal/passkey",
+		}},
+		{"shared-surface", "leaf access operation", []string{"internal/surface/edge", "internal/surface/status", "internal/surface/web"}},
+		{"surface", "leaf access operation type use-case shared-surface", []string{
+			"internal/surface/rest", "internal/surface/mcp", "internal/surface/oauth", "internal/surface/portal", "internal/surface/agentapi",
+			"internal/surface/bridge", "internal/surface/cli", "internal/surface/probe",
+		}},
+		// The agent stays small and free of the service's code.
+		{"agent", "leaf", []string{"internal/agent"}},
+		{"simulation", "leaf agent adapter", []string{"internal/fleetsim"}},
+		{"service", "leaf access operation type use-case adapter shared-surface surface agent", []string{"internal/service"}},
+		{"program", "leaf access operation type use-case adapter shared-surface surface agent simulation service", []string{
+			"cmd/muster", "cmd/muster-agent", "internal/platform/discovery/cmd",
+		}},
+		{testSupport, "leaf access operation type use-case adapter shared-surface surface agent simulation service test-support", []string{
+			"docs", "internal/servertest", "internal/database/pgtest", "internal/database/benchtest", "internal/database/firsttest",
+			"internal/surface/rest/resttest", "internal/usb/adbtest",
+		}},
+	}
+}
+
+// confined is an import that belongs to some packages only.
+type confined struct {
+	imports  []string // packages, with what is below them
+	packages []string
+	tests    bool // the rule holds for tests as well
+	remedy   string
+}
+
+func confinedImports() []confined {
+	return []confined{
+		{[]string{"database/sql", "github.com/jackc/pgx", "modernc.org/sqlite"}, []string{"internal/database"}, true,
+			"SQL belongs to internal/database: declare an interface in the package that needs it"},
+		{[]string{"google.golang.org/api"}, []string{"internal/platform", "internal/emulator", "internal/fcm"}, true,
+			"the platform's types belong to its adapters: translate there"},
+		{[]string{"flag"}, []string{"cmd"}, false, "flags belong to cmd: take the value as a parameter"},
+		{[]string{"internal/fleetsim"}, []string{"cmd/muster", "internal/fleetsim"}, false, "only cmd/muster simulates fleets"},
+	}
+}
+
+// vagueNames do not say what a package provides.
+var vagueNames = [...]string{"util", "utils", "common", "helper", "helpers", "model", "models", "types", "misc", "shared"}
