@@ -27,6 +27,7 @@ type Settings struct {
 	OAuthConnections    bool `json:"oauthConnections"` // binds connections only
 
 	Controls Controls `json:"-"` // bind everyone, whatever the switches say
+	Stop     Stop     `json:"-"`
 }
 
 // Principal is an authenticated caller, with what decides its rights.

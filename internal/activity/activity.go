@@ -51,6 +51,8 @@ const (
 	ConnectionRevoked  Action = "connection.revoked"
 	CompanyCreated     Action = "company.created"
 	CompanyChanged     Action = "company.changed"
+	CompanyStopped     Action = "company.stopped" // what its callers change
+	CompanyResumed     Action = "company.resumed"
 	CompanyConnected   Action = "company.connected"
 	ChainRestarted     Action = "company.chain_restarted"
 	SignInSetUp        Action = "company.signin_changed"

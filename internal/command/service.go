@@ -29,6 +29,7 @@ type Service struct {
 	Store     Store
 	Finder    Finder
 	Inventory Inventory
+	Cancels   Cancels
 	// Channels reach devices by their management. A device whose channel is
 	// not configured is answered 503.
 	Channels map[asset.Management]Channel

@@ -56,6 +56,8 @@ func (c Company) Check() error {
 		"must be between 30 days and ten years")
 	must(c.Settings.DeviceCommands || !c.Settings.DestructiveCommands, "destructiveCommands",
 		"needs deviceCommands: turn that on as well")
+	must(!c.Settings.Stop.On() || resource.IsLabel(c.Settings.Stop.Reason, access.MaxStopReason), "reason",
+		"must have 1 to 200 printable characters and no spaces around them")
 	wrong := c.Settings.Controls.Wrong()
 	for _, field := range slices.Sorted(maps.Keys(wrong)) {
 		must(false, field, wrong[field])

@@ -30,11 +30,11 @@ func (db *DB) recordCompany(ctx context.Context, t *tx, action activity.Action, 
 			return err
 		}
 	}
-	if len(changes) == 0 {
-		return nil
+	target := activity.Target{Kind: activity.Company, ID: after.ID, Name: after.Name}
+	if err := db.recordStop(ctx, t, was.Stop, is.Stop, activity.Event{Target: target}); err != nil || len(changes) == 0 {
+		return err
 	}
-	return db.record(ctx, t, after.ID, activity.Event{Action: action, Changes: changes,
-		Target: activity.Target{Kind: activity.Company, ID: after.ID, Name: after.Name}})
+	return db.record(ctx, t, after.ID, activity.Event{Action: action, Changes: changes, Target: target})
 }
 
 // controlChanges are a company's controls before and after, in words.

@@ -1,5 +1,5 @@
 -- The tables as the migrations leave them. Written by go test -run Schema -update.
--- Schema 14; programs from 2 may write.
+-- Schema 15; programs from 2 may write.
 
 CREATE TABLE activity (
     company_id TEXT NOT NULL,
@@ -188,6 +188,11 @@ CREATE TABLE claims (
     answer TEXT NOT NULL DEFAULT '' -- sealed, base64; empty while the request is under way
 );
 CREATE INDEX claims_expiry ON claims (expires_at);
+CREATE TABLE command_cancels (
+    command_id TEXT NOT NULL PRIMARY KEY,
+    tried_at BIGINT NOT NULL
+);
+CREATE INDEX command_cancels_tried ON command_cancels (tried_at);
 CREATE TABLE command_polls (
     command_id TEXT PRIMARY KEY REFERENCES commands (id),
     next_at BIGINT NOT NULL
@@ -231,9 +236,10 @@ CREATE TABLE companies (
     inactive_after BIGINT NOT NULL, -- milliseconds
     enterprise TEXT NOT NULL,
     created_at BIGINT NOT NULL
-, keep_activity BIGINT NOT NULL DEFAULT 34560000000, apply_approval TEXT NOT NULL DEFAULT 'OFF', second_person BOOLEAN NOT NULL DEFAULT FALSE, approver_age BIGINT NOT NULL DEFAULT 86400000, destructive_approval BOOLEAN NOT NULL DEFAULT FALSE, limit_devices BIGINT NOT NULL DEFAULT 25, limit_window BIGINT NOT NULL DEFAULT 3600000, require_reason TEXT NOT NULL DEFAULT 'OFF');
+, keep_activity BIGINT NOT NULL DEFAULT 34560000000, apply_approval TEXT NOT NULL DEFAULT 'OFF', second_person BOOLEAN NOT NULL DEFAULT FALSE, approver_age BIGINT NOT NULL DEFAULT 86400000, destructive_approval BOOLEAN NOT NULL DEFAULT FALSE, limit_devices BIGINT NOT NULL DEFAULT 25, limit_window BIGINT NOT NULL DEFAULT 3600000, require_reason TEXT NOT NULL DEFAULT 'OFF', stopped_at BIGINT NOT NULL DEFAULT 0, stop_reason TEXT NOT NULL DEFAULT '', stop_all BOOLEAN NOT NULL DEFAULT FALSE);
 CREATE UNIQUE INDEX companies_enterprise ON companies (enterprise) WHERE enterprise <> '';
 CREATE UNIQUE INDEX companies_slug ON companies (slug);
+CREATE INDEX companies_stopped ON companies (stopped_at) WHERE stopped_at > 0;
 CREATE TABLE companion_tokens (
     hash TEXT PRIMARY KEY, -- SHA-256, hexadecimal
     company_id TEXT NOT NULL REFERENCES companies (id),

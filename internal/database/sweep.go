@@ -43,6 +43,7 @@ func sweeps(now time.Time) []struct {
 		{`DELETE FROM messages WHERE (company_id, id) IN (SELECT company_id, id FROM messages WHERE seen_at < ? ORDER BY seen_at LIMIT ?)`, now.Add(-messageLife)},
 		{`DELETE FROM budgets WHERE key IN (SELECT key FROM budgets WHERE closes_at < ? ORDER BY closes_at LIMIT ?)`, now.Add(-time.Hour)},
 		{`DELETE FROM command_polls WHERE command_id IN (SELECT command_id FROM command_polls WHERE next_at < ? ORDER BY next_at LIMIT ?)`, now.Add(-pollLife)},
+		{`DELETE FROM command_cancels WHERE command_id IN (SELECT command_id FROM command_cancels WHERE tried_at < ? ORDER BY tried_at LIMIT ?)`, now.Add(-pollLife)},
 		{`DELETE FROM signups WHERE state IN (SELECT state FROM signups WHERE created_at < ? ORDER BY created_at LIMIT ?)`, now.Add(-signupLife)},
 		{`DELETE FROM sessions WHERE id IN (SELECT id FROM sessions WHERE created_at < ? ORDER BY created_at LIMIT ?)`, now.Add(-access.SessionLimit)},
 		{`DELETE FROM oauth_codes WHERE hash IN (SELECT hash FROM oauth_codes WHERE expires_at < ? ORDER BY expires_at LIMIT ?)`, now.Add(-codeLife)},

@@ -118,7 +118,7 @@ func (k *Kernel) admitAndRun(ctx context.Context, o *Operation, p access.Princip
 	if err := k.spendBefore(ctx, o, p, meta, out); err != nil {
 		return nil, err
 	}
-	if err := access.Grant(p, o.Needs, o.Gate); err != nil {
+	if err := o.permits(p); err != nil {
 		return nil, err
 	}
 	args, err := o.decode(s)
@@ -136,6 +136,15 @@ func (k *Kernel) admitAndRun(ctx context.Context, o *Operation, p access.Princip
 	out.Reached = true
 	call := Call{Principal: p, RequestID: meta.RequestID, IdempotencyRef: meta.IdempotencyRef}
 	return k.call(ctx, o, call, args)
+}
+
+// permits decides whether p may run the operation: the rights, the company's
+// setting, and whether changes are stopped.
+func (o *Operation) permits(p access.Principal) error {
+	if err := access.Grant(p, o.Needs, o.Gate); err != nil || o.Effect == Reading {
+		return err
+	}
+	return p.Settings.Stop.Refuses(p.Kind)
 }
 
 // spendBefore counts a call whose budget, or ceiling, comes before everything

@@ -21,6 +21,7 @@ const (
 	methodPatchDevice     = "enterprises.devices.patch"
 	methodGetOperation    = "enterprises.devices.operations.get"
 	methodListOperations  = "enterprises.devices.operations.list"
+	methodCancelOperation = "enterprises.devices.operations.cancel"
 	methodGetEnterprise   = "enterprises.get"
 	methodNewEnterprise   = "enterprises.create"
 	methodPatchEnterprise = "enterprises.patch"

@@ -87,6 +87,7 @@ func (s *Service) assemble(ctx context.Context) error {
 	s.loops = append(s.loops,
 		s.every("presence", database.PresentEvery, s.present),
 		s.every("command sweeper", sweepInterval, commands.Sweep),
+		s.every("stopped commands", sweepInterval, commands.CancelStopped),
 		s.every("database sweeper", expiryInterval, s.db.Sweep),
 		s.every("inactivity", inactivityInterval, func(ctx context.Context) error {
 			_, err := enrolments.SweepInactive(ctx)
@@ -136,7 +137,7 @@ func (s *Service) operations(commands *command.Service, agents provisioning.Issu
 
 func (s *Service) commands() *command.Service {
 	return &command.Service{
-		Store: s.db, Finder: s.db, Inventory: s.db,
+		Store: s.db, Finder: s.db, Inventory: s.db, Cancels: s.db,
 		Channels: map[asset.Management]command.Channel{},
 		Now:      s.options.Now, Log: s.options.Logger, Observer: commandMetrics{s.metrics},
 		Crash: s.options.Crash,

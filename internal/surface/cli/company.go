@@ -22,6 +22,8 @@ type CompanyCommands struct {
 	List    CompanyList    `cmd:"" help:"List the companies."`
 	Show    CompanyShow    `cmd:"" help:"Show one company."`
 	Set     CompanySet     `cmd:"" help:"Change a company's name and settings."`
+	Stop    CompanyStop    `cmd:"" help:"Refuse every change by API keys and connections, at once."`
+	Resume  CompanyResume  `cmd:"" help:"End a stop."`
 	Connect CompanyConnect `cmd:"" help:"Connect a company to an enterprise at the vendor's platform, and push its policies."`
 	Domain  DomainCommands `cmd:"" help:"Manage the e-mail domains of a company, whose people its identity provider signs in."`
 }
@@ -217,6 +219,7 @@ type companyView struct {
 	Name          string               `json:"name"`
 	Settings      access.Settings      `json:"settings"`
 	Controls      controlsView         `json:"controls"`
+	Stop          *stopView            `json:"stop"`
 	InactiveAfter string               `json:"inactiveAfter"`
 	KeepActivity  string               `json:"keepActivity"`
 	Connected     bool                 `json:"connected"`
@@ -226,7 +229,7 @@ type companyView struct {
 
 func viewCompany(c company.Company) companyView {
 	view := companyView{
-		Slug: c.Slug, PathName: c.PathName(), Name: c.Name, Settings: c.Settings, Controls: viewControls(c.Settings.Controls),
+		Slug: c.Slug, PathName: c.PathName(), Name: c.Name, Settings: c.Settings, Controls: viewControls(c.Settings.Controls), Stop: viewStop(c.Settings.Stop),
 		InactiveAfter: c.InactiveAfter.String(), KeepActivity: c.KeepActivity.String(), Connected: c.Connected(), CreatedAt: operation.TimestampOf(c.CreatedAt),
 	}
 	if c.Connected() {
@@ -243,6 +246,7 @@ func showCompany(verb string, c company.Company) answer {
 		row(w, "  inactive after", c.InactiveAfter.String())
 		row(w, "  activity kept", c.KeepActivity.String())
 		row(w, "  enterprise", orDash(c.Enterprise))
+		viewStop(c.Settings.Stop).show(w)
 	}}
 }
 

@@ -9,6 +9,7 @@ import (
 
 	"github.com/musterhq/muster/internal/access"
 	"github.com/musterhq/muster/internal/company"
+	"github.com/musterhq/muster/internal/fault"
 	"github.com/musterhq/muster/internal/surface/web"
 )
 
@@ -70,6 +71,10 @@ func (c Consent) decide(w http.ResponseWriter, r *http.Request) {
 	}
 	if r.PostForm.Get("decision") != "allow" {
 		c.refuse(w, r, a, &protocolFault{accessDenied, "the person did not consent"})
+		return
+	}
+	if err := v.Principal.Settings.Stop.Refuses(access.User); err != nil {
+		c.notice(w, r, http.StatusForbidden, "Changes are stopped", fault.From(err).Detail)
 		return
 	}
 	c.allow(w, r, a, v)

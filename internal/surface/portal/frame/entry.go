@@ -70,6 +70,7 @@ func did() map[activity.Action]string {
 		activity.RecoveryRenewed: "renewed the recovery codes of", activity.KeyCreated: "created the API key", activity.KeyRevoked: "revoked the API key",
 		activity.ConnectionGranted: "connected", activity.ConnectionChanged: "changed the connection", activity.ConnectionRevoked: "revoked the connection",
 		activity.CompanyCreated: "created the company", activity.CompanyChanged: "changed settings of", activity.CompanyConnected: "connected to the platform:",
+		activity.CompanyStopped: "stopped changes in", activity.CompanyResumed: "resumed changes in",
 		activity.SignInSetUp: "changed company sign-in of", activity.CompanyDomains: "changed the e-mail domains of", activity.AssetsImported: "imported assets", activity.AssetChanged: "changed the asset",
 		activity.AssetEnrolled: "enrolled", activity.AssetTakenOver: "replaced the device of", activity.AssetMerged: "merged a device into",
 		activity.AssetEnded:         "ended the management of",

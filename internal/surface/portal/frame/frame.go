@@ -52,7 +52,9 @@ type Route struct {
 	Pattern string       // as http.ServeMux has it, with its method
 	Needs   access.Right // without it: the page that says who can grant it; 0: everybody signed in
 	Serve   Handler
-	Guest   http.HandlerFunc // answers without a session; nil: sign in first
+	// DuringStop: what it changes goes on while changes in the portal are stopped.
+	DuringStop bool
+	Guest      http.HandlerFunc // answers without a session; nil: sign in first
 }
 
 // Mount adds routes.
@@ -86,6 +88,9 @@ func (f *Frame) serve(route Route) http.Handler {
 		var err error
 		if v.Company, err = f.Companies.CompanyByID(r.Context(), v.Principal.CompanyID); err == nil {
 			err = v.Require(route.Needs)
+		}
+		if err == nil && !route.DuringStop && r.Method != http.MethodGet && r.Method != http.MethodHead {
+			err = v.Running()
 		}
 		if err == nil {
 			err = route.Serve(v)

@@ -51,6 +51,9 @@ func (f *Frame) visit(w http.ResponseWriter, r *http.Request) *Visit {
 // something dangerous; if not, send them to web.ProveAddress.
 func (v *Visit) Proved() bool { return v.Session.Fresh(v.Now) }
 
+// Running returns fault.Forbidden while changes in the portal are stopped.
+func (v *Visit) Running() error { return v.Principal.Settings.Stop.Refuses(access.User) }
+
 // Context is the request's.
 func (v *Visit) Context() context.Context { return v.r.Context() }
 

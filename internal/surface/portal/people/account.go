@@ -26,15 +26,15 @@ func (s *Account) Routes() []frame.Route {
 	return []frame.Route{
 		{Pattern: "GET " + frame.AccountPath, Serve: s.show},
 		{Pattern: "POST " + frame.AccountPath + "/password", Serve: s.password},
-		{Pattern: "POST " + frame.AccountPath + "/sessions/{session}/end", Serve: s.endSession},
+		{Pattern: "POST " + frame.AccountPath + "/sessions/{session}/end", DuringStop: true, Serve: s.endSession},
 		{Pattern: "GET " + frame.AccountPath + "/passkeys/new", Serve: s.newPasskey},
 		{Pattern: "POST " + frame.AccountPath + "/passkeys", Serve: s.addPasskey},
 		{Pattern: "POST " + frame.AccountPath + "/passkeys/{passkey}/remove", Serve: s.removePasskey},
 		{Pattern: "POST " + frame.AccountPath + "/recovery", Serve: s.renewCodes},
 		{Pattern: "GET " + web.ProvePath, Serve: s.askProof},
-		{Pattern: "POST " + web.ProvePath, Serve: s.proveByPassword},
-		{Pattern: "POST " + web.ProvePath + "/passkey", Serve: s.proveByPasskey},
-		{Pattern: "POST " + web.ProvePath + "/company", Serve: s.proveAtProvider},
+		{Pattern: "POST " + web.ProvePath, DuringStop: true, Serve: s.proveByPassword},
+		{Pattern: "POST " + web.ProvePath + "/passkey", DuringStop: true, Serve: s.proveByPasskey},
+		{Pattern: "POST " + web.ProvePath + "/company", DuringStop: true, Serve: s.proveAtProvider},
 	}
 }
 

@@ -36,7 +36,7 @@ func (s *Users) Routes() []frame.Route {
 		{Pattern: "POST " + frame.UsersPath, Needs: access.ManageUsers, Serve: s.invite},
 		{Pattern: "GET " + frame.UsersPath + "/{user}", Needs: access.ManageUsers, Serve: s.edit},
 		{Pattern: "POST " + frame.UsersPath + "/{user}", Needs: access.ManageUsers, Serve: s.save},
-		{Pattern: "POST " + frame.UsersPath + "/{user}/disabled", Needs: access.ManageUsers, Serve: s.disable},
+		{Pattern: "POST " + frame.UsersPath + "/{user}/disabled", Needs: access.ManageUsers, DuringStop: true, Serve: s.disable},
 		{Pattern: "POST " + frame.UsersPath + "/{user}/invitation", Needs: access.ManageUsers, Serve: s.inviteAgain},
 	}
 }
@@ -208,6 +208,9 @@ func (s *Users) disable(v *frame.Visit) error {
 	}
 	disabled, page := in.Get("disabled") == "true", userPath(v.PathValue("user"))
 	if !disabled { // disabling is never delayed
+		if err := v.Running(); err != nil {
+			return err
+		}
 		if ok, err := proved(v, page, "enable the user"); !ok {
 			return err
 		}

@@ -46,6 +46,9 @@ func (s *Section) returned(r *http.Request) (signup company.Signup, token string
 // callback answers a browser whose person is signed in.
 func (s *Section) callback(v *frame.Visit) error {
 	signup, token, err := s.returned(v.Request())
+	if err == nil {
+		err = v.Running() // it is a GET, because the vendor's page leads here
+	}
 	if err != nil {
 		return err
 	}
