@@ -42,9 +42,6 @@ type Waker interface {
 	Notify(topic string, ids ...string)
 }
 
-// WakeTopic is the topic of wake-ups; ids are device ids.
-const WakeTopic = "agent"
-
 // Observer applies what devices say of themselves: enrollment.Service.
 type Observer interface {
 	Observe(ctx context.Context, o enrollment.Observation) (enrollment.Change, error)

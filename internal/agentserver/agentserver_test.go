@@ -81,7 +81,7 @@ func makeWorld(t testing.TB) *world {
 		Commands: w.commands, Waker: db, Signer: agentserver.Signer{Key: key, ID: "k1"}, ES256: agentserver.Signer{Key: es256, ID: "e1"}, Now: time.Now, Log: log}
 	w.commands.Channels[asset.Agent] = w.link
 	hub := agentapi.NewHub(time.Now, 1000)
-	t.Cleanup(db.Listen(agentserver.WakeTopic, hub.Wake))
+	t.Cleanup(db.Listen(agentdevice.WakeTopic, hub.Wake))
 	t.Cleanup(db.Listen(agentdevice.EndTopic, hub.End))
 	t.Cleanup(hub.Close)
 	door := (&agentapi.API{Service: w.link, Hub: hub, Log: log}).Handler()

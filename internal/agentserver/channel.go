@@ -16,52 +16,31 @@ import (
 	"github.com/musterhq/muster/internal/fault"
 )
 
-// Send makes an order durable for its device and wakes the device. It
-// implements command.Channel.
-func (l *Server) Send(ctx context.Context, o command.Order) command.Receipt {
-	if o.Command.Type == command.ChangePolicy {
-		return l.assign(ctx, o)
-	}
-	held, receipt := l.Hold(ctx, o)
-	if held == nil {
-		return receipt
-	}
-	if err := l.Deliveries.Deliver(ctx, *held); errors.Is(err, context.DeadlineExceeded) {
-		return command.Receipt{Verdict: command.Unknown, Detail: "the service could not tell whether the command was kept", Cause: err}
-	} else if err != nil {
-		return notSent(err)
-	}
-	l.Held(*held)
-	return receipt
-}
-
-// Hold lays an order out for its device. It implements command.Holder.
-func (l *Server) Hold(ctx context.Context, o command.Order) (*agentdevice.Delivery, command.Receipt) {
+// Prepare lays an order out for its device. It implements command.Channel.
+func (l *Server) Prepare(ctx context.Context, o command.Order) (*agentdevice.Delivery, *command.Receipt) {
 	if o.Command.Type == command.ChangePolicy { // a state, not an action: nothing to fetch
-		return nil, command.Receipt{}
+		return nil, nil
 	}
 	device, refused := l.device(ctx, o)
 	if refused != nil {
-		return nil, *refused
+		return nil, refused
 	}
 	if need := needs(o.Command.Type); need != "" && device.Capabilities != nil && !slices.Contains(device.Capabilities, need) {
-		return nil, command.Receipt{Verdict: command.Unreachable, Detail: fmt.Sprintf("this device cannot do that: it lacks the capability %s", need)}
+		return nil, &command.Receipt{Verdict: command.Unreachable, Detail: fmt.Sprintf("this device cannot do that: it lacks the capability %s", need)}
 	}
 	args, err := json.Marshal(command.AgentArguments(o.Body))
 	if err != nil {
-		return nil, notSent(err)
+		refused := notSent(err)
+		return nil, &refused
 	}
 	held := &agentdevice.Delivery{CommandID: o.Command.ID, DeviceID: device.ID, Type: string(o.Command.Type), Args: args, CreatedAt: o.Command.CreatedAt,
 		Deadline: o.Command.Deadline, Final: o.Command.Type == command.NotificationMessage, Brings: stateFor(o.Command.Type)}
 	if held.Final {
-		return held, command.Receipt{Verdict: command.Done, Outcome: "accepted for delivery"}
+		return held, &command.Receipt{Verdict: command.Done, Outcome: "accepted for delivery"}
 	}
-	return held, accepted(device, o)
+	receipt := accepted(device, o)
+	return held, &receipt
 }
-
-// Held wakes the device to fetch what is durable now. It implements
-// command.Holder.
-func (l *Server) Held(d agentdevice.Delivery) { l.Waker.Notify(WakeTopic, d.DeviceID) }
 
 func accepted(d agentdevice.Device, o command.Order) command.Receipt {
 	return command.Receipt{Verdict: command.Accepted, Ref: "agent/" + d.ID + "/" + o.Command.ID}
@@ -85,9 +64,9 @@ func notSent(cause error) command.Receipt {
 	return command.Receipt{Verdict: command.NotSent, Detail: "the service failed before the command was kept: it is safe to retry", Cause: cause}
 }
 
-// assign moves a device to another policy: a state, not an action. The device
-// takes it on whenever it is next in touch.
-func (l *Server) assign(ctx context.Context, o command.Order) command.Receipt {
+// Send moves a device to another policy, the one order that is not prepared:
+// the device takes it on when it is next in touch. It implements command.Channel.
+func (l *Server) Send(ctx context.Context, o command.Order) command.Receipt {
 	device, refused := l.device(ctx, o)
 	if refused != nil {
 		return *refused
@@ -100,7 +79,7 @@ func (l *Server) assign(ctx context.Context, o command.Order) command.Receipt {
 		PolicyID: to.Policy.ID, ObservedAt: l.Now()}); err != nil {
 		return notSent(err)
 	}
-	l.Waker.Notify(WakeTopic, device.ID)
+	l.Waker.Notify(agentdevice.WakeTopic, device.ID)
 	return accepted(device, o)
 }
 
@@ -153,7 +132,7 @@ func (l *Server) Sweep(ctx context.Context) error {
 	until := l.Now().Add(-SweepEvery / 3)
 	waiting, err := l.Deliveries.Waiting(ctx, until.Add(-hintFor), until, sweepBatch)
 	if err == nil && len(waiting) > 0 {
-		l.Waker.Notify(WakeTopic, waiting...)
+		l.Waker.Notify(agentdevice.WakeTopic, waiting...)
 	}
 	return err
 }

@@ -10,26 +10,27 @@ import (
 	"github.com/musterhq/muster/internal/policy"
 )
 
-// Channel carries commands to devices: the platform, the agent's link, push.
+// Channel carries commands to devices: the platform, the service for agents,
+// push.
 type Channel interface {
+	// Prepare is asked before the intent is stored. A channel that keeps orders
+	// in the service's own store until their devices fetch them returns the
+	// delivery, and what it comes to once it is committed: intent, delivery and
+	// outcome are one commit, and the store wakes the device. A receipt alone
+	// says that nothing will be sent, and why; if its verdict is Unreachable, no
+	// trace is kept. Nothing at all: the order goes by Send.
+	Prepare(ctx context.Context, order Order) (*agentdevice.Delivery, *Receipt)
 	// Send makes one attempt, without retries, to hand over an order whose
 	// intent is durable. It never blocks longer than its own time limit, also
 	// when ctx has none, and goes on when the caller has gone away.
 	Send(ctx context.Context, order Order) Receipt
 }
 
-// Holder is a channel that keeps an order in the service's own store until its
-// device fetches it. Intent, hand-over and outcome are then one commit: nothing
-// can come between them, and the command begins its life as SENT or SUCCESS.
-type Holder interface {
-	Channel
-	// Hold lays an order out and returns what it comes to once that is
-	// committed. nil: this order goes by Send, or with the verdict Unreachable is
-	// refused and leaves no trace.
-	Hold(ctx context.Context, order Order) (*agentdevice.Delivery, Receipt)
-	// Held is told when it is committed.
-	Held(d agentdevice.Delivery)
-}
+// Direct is embedded in channels that send every order themselves.
+type Direct struct{}
+
+// Prepare leaves the order to Send.
+func (Direct) Prepare(context.Context, Order) (*agentdevice.Delivery, *Receipt) { return nil, nil }
 
 // Order is all that a channel needs to carry out a command.
 type Order struct {

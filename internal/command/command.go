@@ -63,7 +63,8 @@ func (t Type) Destructive() bool {
 //	                     │  └──refused, not sent, done at once───────────┤
 //	                     └──outcome unknown, crash──► UNCONFIRMED ──late─┘
 //
-// A Holder's command begins as SENT or SUCCESS: it is held in the same commit.
+// A command whose delivery is kept in the store begins as SENT or SUCCESS, in
+// the same commit.
 // SUCCESS and ERROR are final.
 type State string
 

@@ -23,9 +23,9 @@ func (s *Service) dispatch(ctx context.Context, call operation.Call, o Order) (R
 	}
 	ctx = context.WithoutCancel(ctx)
 	s.crash(BeforeIntent)
-	held, receipt := s.hold(ctx, &o)
-	if held == nil && receipt.Verdict == Unreachable { // known before anything is kept or sent
-		return Result{}, receipt.fault()
+	held, prepared := s.prepareDelivery(ctx, &o)
+	if held == nil && prepared != nil && prepared.Verdict == Unreachable { // known before anything is kept or sent
+		return Result{}, prepared.fault()
 	}
 	stored, begun, err := s.begin(ctx, o.Command, held)
 	switch {
@@ -40,35 +40,36 @@ func (s *Service) dispatch(ctx context.Context, call operation.Call, o Order) (R
 	s.crash(AfterIntent)
 	o.Command = stored
 	if held != nil {
-		return s.held(call, o, *held, receipt)
+		return s.held(call, o, *prepared)
 	}
-	receipt = s.send(ctx, o)
+	if prepared == nil {
+		prepared = s.send(ctx, o)
+	}
 	s.crash(AfterSend)
-	result, err := s.conclude(ctx, call.Principal.CompanySlug, o, receipt)
+	result, err := s.conclude(ctx, call.Principal.CompanySlug, o, *prepared)
 	s.crash(AfterAnswer)
 	return result, err
 }
 
-// hold lays the order out, if its channel holds orders, and takes the step that
-// this means before the order's command is stored.
-func (s *Service) hold(ctx context.Context, o *Order) (*agentdevice.Delivery, Receipt) {
-	holder, ok := s.channel(o.Command.Type, o.Device).(Holder)
-	if !ok {
-		return nil, Receipt{}
+// prepareDelivery asks the channel, and if it keeps the order in the store, takes the
+// step that this means before the order's command is stored.
+func (s *Service) prepareDelivery(ctx context.Context, o *Order) (*agentdevice.Delivery, *Receipt) {
+	channel := s.channel(o.Command.Type, o.Device)
+	if channel == nil {
+		return nil, &Receipt{Verdict: NotSent, Detail: "this server has no connection to " + managed(o.Device.Management) + " devices"}
 	}
 	ctx, cancel := context.WithTimeout(ctx, s.storeLimit())
 	defer cancel()
-	held, receipt := holder.Hold(ctx, *o)
+	held, receipt := channel.Prepare(ctx, *o)
 	if held != nil {
-		receipt = receipt.admissible(o.Command.Type)
+		*receipt = receipt.admissible(o.Command.Type)
 		o.Command = receipt.step(o.Command.Type).of(o.Command)
 	}
 	return held, receipt
 }
 
 // held answers for an order that was committed together with its outcome.
-func (s *Service) held(call operation.Call, o Order, held agentdevice.Delivery, r Receipt) (Result, error) {
-	s.channel(o.Command.Type, o.Device).(Holder).Held(held)
+func (s *Service) held(call operation.Call, o Order, r Receipt) (Result, error) {
 	s.crash(AfterSend)
 	s.finished(o.Command.Type, r.Verdict.String())
 	s.crash(AfterAnswer)
@@ -86,20 +87,17 @@ func (s *Service) begin(ctx context.Context, c Command, held *agentdevice.Delive
 func (s *Service) storeLimit() time.Duration { return s.sendLimit() / 2 }
 
 // send makes the one attempt. A channel that breaks down has perhaps sent.
-func (s *Service) send(ctx context.Context, o Order) (receipt Receipt) {
-	channel := s.channel(o.Command.Type, o.Device)
-	if channel == nil {
-		return Receipt{Verdict: NotSent, Detail: "this server has no connection to " + managed(o.Device.Management) + " devices"}
-	}
+func (s *Service) send(ctx context.Context, o Order) (receipt *Receipt) {
 	ctx, cancel := context.WithTimeout(ctx, s.sendLimit())
 	defer cancel()
 	defer func() {
 		if broken := recover(); broken != nil {
-			receipt = Receipt{Verdict: Broken, Cause: panicked(broken)}
+			receipt = &Receipt{Verdict: Broken, Cause: panicked(broken)}
 		}
-		receipt = receipt.without(o.Body)
+		*receipt = receipt.WithoutSecret(o.Body)
 	}()
-	return channel.Send(ctx, o)
+	sent := s.channel(o.Command.Type, o.Device).Send(ctx, o)
+	return &sent
 }
 
 // panicked describes a panic without its value, which may hold the body.
@@ -111,15 +109,27 @@ func panicked(value any) error {
 	return fmt.Errorf("the channel panicked: %s\n%s", text, debug.Stack())
 }
 
-// without takes a password out of every text of the receipt: an error of the
-// vendor may quote what it was sent (contract 4.2: never stored or logged).
-func (r Receipt) without(body any) Receipt {
+// WithoutSecret takes a password out of every text of the receipt: an error of the
+// channel may quote what it was sent, in any form (contract 4.2: never stored
+// or logged). A reason for a refusal is shown only where it came with a
+// reference, from the device, and does not quote it.
+func (r Receipt) WithoutSecret(body any) Receipt {
 	secret, ok := body.(PasswordBody)
 	if !ok || secret.NewPassword == "" {
 		return r
 	}
+	if r.Verdict == Refused && (r.Ref == "" || strings.Contains(r.Outcome, secret.NewPassword)) {
+		r.Outcome = "the platform gave a reason that is not shown, because it may hold the password"
+		r.Detail = "the platform refused the new password for this device"
+	}
 	hide := func(text string) string { return strings.ReplaceAll(text, secret.NewPassword, "[secret]") }
 	r.Detail, r.Outcome = hide(r.Detail), hide(r.Outcome)
+	if quoting, ok := errors.AsType[interface {
+		error
+		WithoutText() error
+	}](r.Cause); ok {
+		r.Cause = quoting.WithoutText()
+	}
 	if r.Cause != nil {
 		r.Cause = errors.New(hide(r.Cause.Error()))
 	}

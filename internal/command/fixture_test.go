@@ -43,6 +43,7 @@ func (c *clock) Advance(d time.Duration) {
 
 // channel is the far side: it counts what it is sent and answers as told.
 type channel struct {
+	command.Direct
 	mu     sync.Mutex
 	sent   map[string]int // by command id
 	last   command.Order
@@ -119,6 +120,7 @@ func newFixture(t testing.TB) *fixture {
 	f.company, err = company.New("acme", "Acme", access.Settings{DeviceCommands: true, DestructiveCommands: true}, f.clock.Now())
 	f.ok(err)
 	f.company.Enterprise = "enterprises/LC1"
+	f.company.Settings.Controls.DestructiveLimit = access.DestructiveLimit{} // more devices are wiped here than a company may in an hour
 	f.ok(db.CreateCompany(f.ctx(), f.company))
 	for display, kind := range map[string]policy.Type{"Office": policy.Platform, "Field": policy.Platform, "Kiosk": policy.Agent, "Lobby": policy.Agent} {
 		p := policy.Policy{ID: resource.NewID(), CompanyID: f.company.ID, CompanySlug: "acme", Name: display, Type: kind, Version: 1,

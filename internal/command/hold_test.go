@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/sha256"
 	"fmt"
+	"slices"
 	"testing"
 	"time"
 
@@ -22,22 +23,19 @@ type holder struct {
 	f       *fixture
 	device  string
 	refuses bool
-	told    []command.Command // as the store had them when Held was called
+	kept    string            // the command that was prepared last
+	told    []command.Command // as the store had them when the device was woken
 }
 
-func (h *holder) Hold(ctx context.Context, o command.Order) (*agentdevice.Delivery, command.Receipt) {
+func (h *holder) Prepare(ctx context.Context, o command.Order) (*agentdevice.Delivery, *command.Receipt) {
 	if h.refuses {
-		return nil, command.Receipt{}
+		return nil, nil
 	}
+	h.kept = o.Command.ID
 	held := &agentdevice.Delivery{CommandID: o.Command.ID, DeviceID: h.device, Type: string(o.Command.Type), Args: []byte(`{}`),
 		CreatedAt: o.Command.CreatedAt, Deadline: o.Command.Deadline}
-	return held, h.answer(ctx, o)
-}
-
-func (h *holder) Held(d agentdevice.Delivery) {
-	c, err := h.f.db.Command(h.f.ctx(), d.CommandID)
-	h.f.ok(err)
-	h.told = append(h.told, c)
+	receipt := h.answer(ctx, o)
+	return held, &receipt
 }
 
 // holding is a service whose agents' channel is a holder.
@@ -49,6 +47,13 @@ func (f *fixture) holding(s command.Store) (*command.Service, *holder) {
 		Device: agentdevice.Device{ID: resource.NewID(), State: agentdevice.Active}}, enrollment.Observation{Management: asset.Agent, Enrolling: true, ObservedAt: f.clock.Now()})
 	f.ok(err)
 	h := &holder{channel: f.channel, f: f, device: device.ID}
+	f.Cleanup(f.db.Listen(agentdevice.WakeTopic, func(ids []string) {
+		if slices.Contains(ids, h.device) {
+			c, err := f.db.Command(f.ctx(), h.kept)
+			f.ok(err)
+			h.told = append(h.told, c)
+		}
+	}))
 	service := f.newService(s)
 	service.Channels[asset.Agent] = h
 	return service, h

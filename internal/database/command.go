@@ -53,6 +53,9 @@ func (db *DB) Begin(ctx context.Context, c command.Command, held *agentdevice.De
 		return command.Command{}, false, err
 	case begun:
 		db.hintCommand(c)
+		if held != nil {
+			db.Notify(agentdevice.WakeTopic, held.DeviceID)
+		}
 		c.CreatedAt, c.FeedbackAt, c.Deadline = instant(millis(c.CreatedAt)), instant(millis(c.FeedbackAt)), instant(millis(c.Deadline))
 		return c, true, nil
 	}

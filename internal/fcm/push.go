@@ -71,6 +71,7 @@ type Config struct {
 
 // Push is the channel to companions. It implements command.Channel.
 type Push struct {
+	command.Direct
 	cfg    Config
 	fcm    *fcm.Service
 	tokens tokens

@@ -56,6 +56,15 @@ func (f *Failure) Error() string {
 // Unwrap returns the cause.
 func (f *Failure) Unwrap() error { return f.err }
 
+// WithoutText returns the failure without the vendor's words, which may repeat
+// what was sent.
+func (f *Failure) WithoutText() error {
+	if f.Status == 0 {
+		return f
+	}
+	return &Failure{Method: f.Method, Came: f.Came, Status: f.Status, Reason: f.Reason}
+}
+
 // came classifies the result of a call by its error.
 func came(err error) Came {
 	if err == nil {

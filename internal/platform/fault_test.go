@@ -2,7 +2,6 @@ package platform_test
 
 import (
 	"context"
-	"net/http"
 	"testing"
 	"time"
 
@@ -135,19 +134,6 @@ func TestADeviceInStateDeletedIsGone(t *testing.T) {
 		}
 	}
 }
-
-// An order that makes the adapter itself fail is neither sent twice nor lost.
-func TestAPanicIsBroken(t *testing.T) {
-	t.Parallel()
-	p := at(t, "http://vendor.test", func(c *platform.Config) { c.Transport = panicking{} })
-	if r := p.Send(t.Context(), order(command.Lock, nil)); r.Verdict != command.Broken {
-		t.Errorf("%+v", r)
-	}
-}
-
-type panicking struct{}
-
-func (panicking) RoundTrip(*http.Request) (*http.Response, error) { panic("bug") }
 
 // The time limit of a command holds although its caller has gone away, and the
 // caller's own deadline counts as well.

@@ -281,7 +281,8 @@ func TestSendConcealsThePassword(t *testing.T) {
 			defer server.Close()
 			log := &logged{}
 			p := at(t, server.URL, func(c *platform.Config) { c.Logger = log.logger() })
-			r := p.Send(t.Context(), order(command.ChangeScreenLockPassword, command.PasswordBody{NewPassword: password}))
+			body := command.PasswordBody{NewPassword: password}
+			r := p.Send(t.Context(), order(command.ChangeScreenLockPassword, body)).WithoutSecret(body)
 			if r.Verdict == command.Accepted || r.Verdict == command.Done {
 				t.Fatalf("verdict %v", r.Verdict)
 			}

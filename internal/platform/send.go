@@ -3,8 +3,6 @@ package platform
 import (
 	"context"
 	"errors"
-	"fmt"
-	"strings"
 	"time"
 
 	"github.com/musterhq/muster/internal/command"
@@ -41,15 +39,9 @@ const (
 // also when the caller goes away (contract 7.1). Only a change of policy may
 // first bring the policy up to date, and a device that the vendor does not
 // find is confirmed by asking for its enterprise.
-func (p *Platform) Send(ctx context.Context, o command.Order) (r command.Receipt) {
+func (p *Platform) Send(ctx context.Context, o command.Order) command.Receipt {
 	ctx, cancel := p.detached(ctx)
 	defer cancel()
-	defer func() {
-		if v := recover(); v != nil {
-			r = receipt(fmt.Errorf("platform: panic while sending: %v", v), false)
-		}
-		r = conceal(o, r)
-	}()
 	if vendorType, ok := vendorType(o.Command.Type); ok {
 		return p.issue(ctx, o, vendorType)
 	}
@@ -186,21 +178,4 @@ func (p *Platform) enterpriseExists(ctx context.Context, name string) error {
 		_, err := p.am.Enterprises.Get(name).Fields("name").Context(ctx).Do()
 		return err
 	})
-}
-
-// conceal takes the new password out of whatever the vendor may have repeated
-// (contract 4.2): it is never returned, logged or kept.
-func conceal(o command.Order, r command.Receipt) command.Receipt {
-	body, ok := o.Body.(command.PasswordBody)
-	if !ok || body.NewPassword == "" {
-		return r
-	}
-	if f, ok := errors.AsType[*Failure](r.Cause); ok && f.Status != 0 {
-		r.Cause = &Failure{Method: f.Method, Came: f.Came, Status: f.Status, Reason: f.Reason}
-	}
-	if r.Verdict == command.Refused && (r.Ref == "" || strings.Contains(r.Outcome, body.NewPassword)) {
-		r.Outcome = "the platform gave a reason that is not shown, because it may hold the password"
-		r.Detail = "the platform refused the new password for this device"
-	}
-	return r
 }

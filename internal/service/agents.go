@@ -35,7 +35,7 @@ func (s *Service) agents(mux *http.ServeMux, commands *command.Service, observer
 		PublicURL: s.public, Pins: s.pins, App: inCodes(app, s.config), Now: s.options.Now, Log: s.options.Logger}
 	hub := agentapi.NewHub(s.options.Now, s.shares.Streams)
 	s.metrics.Streams(hub.Count, s.shares.Streams)
-	stopWake, stopEnd := s.db.Listen(agentserver.WakeTopic, hub.Wake), s.db.Listen(agentdevice.EndTopic, hub.End)
+	stopWake, stopEnd := s.db.Listen(agentdevice.WakeTopic, hub.Wake), s.db.Listen(agentdevice.EndTopic, hub.End)
 	s.onClose(func() error {
 		stopWake()
 		stopEnd()

@@ -29,6 +29,9 @@ const (
 	Deleted           State = "DELETED"
 )
 
+// WakeTopic is the topic of wake-ups; ids are device ids.
+const WakeTopic = "agent"
+
 // EndTopic is the topic of hints that devices are no longer managed; ids are
 // theirs.
 const EndTopic = "agent-end"
@@ -146,8 +149,6 @@ type Store interface {
 
 // DeliveryStore keeps commands on their way to devices.
 type DeliveryStore interface {
-	// Deliver makes a delivery and brings the device to its state, together.
-	Deliver(ctx context.Context, d Delivery) error
 	// Offer leases up to limit deliveries of the device, oldest first; a device
 	// that is to be wiped or released is offered only that, lease or not.
 	Offer(ctx context.Context, d Device, until time.Time, limit int) ([]Delivery, error)
