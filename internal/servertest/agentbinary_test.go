@@ -19,13 +19,13 @@ import (
 // The real program, as a device's init would start it, enrolls with what a QR
 // code says, is killed, started again, and carries out commands (operator
 // "Devices in tests").
-func TestTheAgentProgram(t *testing.T) {
+func TestAgentProgram_SurvivesKills(t *testing.T) {
 	t.Parallel()
-	lab := servertest.New(t)
-	site, replica := lab.NewAgentSite("acme", "CAMERA=BLOCK"), lab.Start()
+	env := servertest.New(t)
+	tenant, replica := env.NewAgentSite("acme", "CAMERA=BLOCK"), env.Start()
 	program := buildAgent(t)
-	client := site.Client(replica, access.All)
-	token, server := servertest.AgentToken(t, client.QRCode(site.Policy, map[string]any{}))
+	client := tenant.Client(replica, access.All)
+	token, server := servertest.AgentToken(t, client.QRCode(tenant.Policy, map[string]any{}))
 	state := t.TempDir()
 	agent := func(args ...string) string {
 		t.Helper()
@@ -54,13 +54,13 @@ func TestTheAgentProgram(t *testing.T) {
 	running := startAgent(t, program, state)
 	for _, path := range []string{"message", "reboot", "launch-app", "status-report", "location-update", "sync-policy"} {
 		client.Post("/assets/"+id+"/commands/"+path, bodies()[path]).Want(t, 200)
-		site.Settled(client, id, "SUCCESS")
+		tenant.Settled(client, id, "SUCCESS")
 	}
 	_ = running.Process.Kill()
 	_ = running.Wait() // says that it was killed
 	client.Post("/assets/"+id+"/commands/shutdown", nil).Want(t, 200)
 	running = startAgent(t, program, state)
-	site.Settled(client, id, "SUCCESS")
+	tenant.Settled(client, id, "SUCCESS")
 	if err := running.Process.Signal(syscall.SIGTERM); err != nil {
 		t.Fatal(err)
 	}
@@ -73,9 +73,9 @@ func TestTheAgentProgram(t *testing.T) {
 	if err := running.Wait(); err != nil {
 		t.Errorf("after the wipe the agent ended with %v", err)
 	}
-	site.FallSilent()
-	site.Settled(client, id, "SUCCESS")
-	awaitStatus(t, site, client, id, "DELETED")
+	tenant.FallSilent()
+	tenant.Settled(client, id, "SUCCESS")
+	awaitStatus(t, tenant, client, id, "DELETED")
 	if _, err := os.Stat(filepath.Join(state, "identity.json")); !os.IsNotExist(err) {
 		t.Errorf("the identity is still there: %v", err)
 	}
@@ -89,11 +89,11 @@ func TestTheAgentProgram(t *testing.T) {
 // Simulated devices without a given serial number are different devices: the
 // second does not take over the first one's asset. Each keeps its number when it
 // enrolls again.
-func TestSimulatedDevicesAreDifferent(t *testing.T) {
+func TestAgentProgram_SimulatedDevicesDiffer(t *testing.T) {
 	t.Parallel()
-	lab := servertest.New(t)
-	site, replica := lab.NewAgentSite("acme", "CAMERA=BLOCK"), lab.Start()
-	client, program := site.Client(replica, access.All), buildAgent(t)
+	env := servertest.New(t)
+	tenant, replica := env.NewAgentSite("acme", "CAMERA=BLOCK"), env.Start()
+	client, program := tenant.Client(replica, access.All), buildAgent(t)
 	agent := func(args ...string) {
 		t.Helper()
 		if out, err := exec.CommandContext(t.Context(), program, args...).CombinedOutput(); err != nil {
@@ -102,7 +102,7 @@ func TestSimulatedDevicesAreDifferent(t *testing.T) {
 	}
 	enrol := func(state string) {
 		t.Helper()
-		token, server := servertest.AgentToken(t, client.QRCode(site.Policy, map[string]any{}))
+		token, server := servertest.AgentToken(t, client.QRCode(tenant.Policy, map[string]any{}))
 		agent("enroll", "--server", server, "--token", token, "--state", state)
 		agent("run", "--once", "--state", state)
 	}
@@ -126,10 +126,10 @@ func TestSimulatedDevicesAreDifferent(t *testing.T) {
 // directory: status reads, and what a command would change the agent does itself.
 func TestTheAgentProgram_OneWriter(t *testing.T) {
 	t.Parallel()
-	lab := servertest.New(t)
-	site, replica := lab.NewAgentSite("acme", "CAMERA=BLOCK"), lab.Start()
-	client, program, state := site.Client(replica, access.All), buildAgent(t), t.TempDir()
-	token, server := servertest.AgentToken(t, client.QRCode(site.Policy, map[string]any{}))
+	env := servertest.New(t)
+	tenant, replica := env.NewAgentSite("acme", "CAMERA=BLOCK"), env.Start()
+	client, program, state := tenant.Client(replica, access.All), buildAgent(t), t.TempDir()
+	token, server := servertest.AgentToken(t, client.QRCode(tenant.Policy, map[string]any{}))
 	agent := func(fails bool, args ...string) string {
 		t.Helper()
 		out, err := exec.CommandContext(t.Context(), program, append(args, "--state", state)...).CombinedOutput()
@@ -141,14 +141,14 @@ func TestTheAgentProgram_OneWriter(t *testing.T) {
 	id := strings.TrimSuffix(strings.TrimPrefix(agent(false, "enroll", "--server", server, "--token", token), "Enrolled as "), ".\n")
 	running := startAgent(t, program, state)
 	known := func() agentdevice.Device {
-		d, err := site.DB().AgentDevice(t.Context(), id)
+		d, err := tenant.DB().AgentDevice(t.Context(), id)
 		if err != nil {
 			t.Fatal(err)
 		}
 		return d
 	}
 	before := known()
-	awaitStatus(t, site, client, before.AssetID, "ACTIVE")
+	awaitStatus(t, tenant, client, before.AssetID, "ACTIVE")
 	journal := func() os.FileInfo {
 		info, err := os.Stat(filepath.Join(state, "journal"))
 		if err != nil {
@@ -172,7 +172,7 @@ func TestTheAgentProgram_OneWriter(t *testing.T) {
 	if out := agent(false, "rotate"); !strings.Contains(out, "process "+pid) {
 		t.Errorf("rotate printed %q", out)
 	}
-	lab.Eventually("the device has a new key", func() error {
+	env.Eventually("the device has a new key", func() error {
 		if known().Key == before.Key {
 			return errorf("it is the same")
 		}
@@ -180,13 +180,13 @@ func TestTheAgentProgram_OneWriter(t *testing.T) {
 	})
 	for _, path := range []string{"reboot", "launch-app"} {
 		client.Post("/assets/"+before.AssetID+"/commands/"+path, bodies()[path]).Want(t, 200)
-		site.Settled(client, before.AssetID, "SUCCESS")
+		tenant.Settled(client, before.AssetID, "SUCCESS")
 	}
 	agent(false, "unenroll")
 	if err := running.Wait(); err != nil {
 		t.Errorf("after unenrolling the agent ended with %v", err)
 	}
-	awaitStatus(t, site, client, before.AssetID, "DELETED")
+	awaitStatus(t, tenant, client, before.AssetID, "DELETED")
 }
 
 // A managed device enrolls again: its former key says that it is the same device,
@@ -195,9 +195,9 @@ func TestTheAgentProgram_OneWriter(t *testing.T) {
 func TestTheAgentProgram_EnrollsAgain(t *testing.T) {
 	t.Parallel()
 	program := buildAgent(t)
-	servertest.OnEach(t, func(t *testing.T, lab *servertest.Lab) {
-		site, replica := lab.NewAgentSite("acme", "CAMERA=BLOCK"), lab.Start()
-		client, state := site.Client(replica, access.All), t.TempDir()
+	servertest.OnEach(t, func(t *testing.T, env *servertest.Env) {
+		tenant, replica := env.NewAgentSite("acme", "CAMERA=BLOCK"), env.Start()
+		client, state := tenant.Client(replica, access.All), t.TempDir()
 		agent := func(state string, fails bool, args ...string) string {
 			t.Helper()
 			out, err := exec.CommandContext(t.Context(), program, append(args, "--state", state)...).CombinedOutput()
@@ -208,12 +208,12 @@ func TestTheAgentProgram_EnrollsAgain(t *testing.T) {
 		}
 		enroll := func(state string, fails bool, more ...string) string {
 			t.Helper()
-			token, server := servertest.AgentToken(t, client.QRCode(site.Policy, map[string]any{}))
+			token, server := servertest.AgentToken(t, client.QRCode(tenant.Policy, map[string]any{}))
 			return agent(state, fails, append([]string{"enroll", "--server", server, "--token", token}, more...)...)
 		}
 		known := func(out string) agentdevice.Device {
 			t.Helper()
-			d, err := site.DB().AgentDevice(t.Context(), strings.TrimSuffix(strings.TrimPrefix(out, "Enrolled as "), ".\n"))
+			d, err := tenant.DB().AgentDevice(t.Context(), strings.TrimSuffix(strings.TrimPrefix(out, "Enrolled as "), ".\n"))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -236,13 +236,13 @@ func TestTheAgentProgram_EnrollsAgain(t *testing.T) {
 			t.Errorf("it was %+v and is %+v", first, second)
 		}
 		agent(state, false, "run", "--once")
-		awaitStatus(t, site, client, first.AssetID, "ACTIVE")
+		awaitStatus(t, tenant, client, first.AssetID, "ACTIVE")
 
 		if third := known(enroll(former, false, "--again")); third.AssetID == first.AssetID {
 			t.Error("a superseded identity took its asset back")
 		}
 		agent(state, false, "run", "--once")
-		awaitStatus(t, site, client, first.AssetID, "ACTIVE")
+		awaitStatus(t, tenant, client, first.AssetID, "ACTIVE")
 		client.Post("/assets/"+first.AssetID+"/commands/wipe", nil).Want(t, 200)
 		if out := enroll(state, true, "--again"); !strings.Contains(out, "erase") {
 			t.Errorf("with an open wipe: %q", out)

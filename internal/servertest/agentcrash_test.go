@@ -35,13 +35,13 @@ func serverSteps() []step {
 // both together: the command ends as it must, and the device restarts once, or
 // not at all if the service never sent it. Here the service's death
 // is that of the request and the replica; see below for the real thing.
-func TestServiceAndAgentDieAtEveryStep(t *testing.T) {
+func TestAgentCommand_CrashAtEveryStep(t *testing.T) {
 	t.Parallel()
-	servertest.OnEach(t, func(t *testing.T, lab *servertest.Lab) {
+	servertest.OnEach(t, func(t *testing.T, env *servertest.Env) {
 		var at atomic.Value
 		at.Store("")
 		start := func() *servertest.Replica {
-			return lab.Start(func(_ *config.Service, o *service.Options) {
+			return env.Start(func(_ *config.Service, o *service.Options) {
 				o.Crash = func(step string) {
 					if at.CompareAndSwap(step, "") {
 						runtime.Goexit() // nothing after this point runs
@@ -49,11 +49,11 @@ func TestServiceAndAgentDieAtEveryStep(t *testing.T) {
 				}
 			})
 		}
-		site, replica := lab.NewAgentSite("acme"), start()
+		tenant, replica := env.NewAgentSite("acme"), start()
 		var rounds []*round
 		for _, s := range serverSteps() {
 			for _, dies := range agentSteps() {
-				r := &round{step: s, dies: dies, phone: site.Phone(replica), key: lab.Key(site.Company, access.All)}
+				r := &round{step: s, dies: dies, phone: tenant.AgentDevice(replica), key: env.Key(tenant.Company, access.All)}
 				r.phone.MustCheckIn()
 				rounds = append(rounds, r)
 			}
@@ -67,11 +67,11 @@ func TestServiceAndAgentDieAtEveryStep(t *testing.T) {
 			r.dieAndReturn(t)
 		}
 		replica.Stop()
-		lab.Advance(sweeping)
+		env.Advance(sweeping)
 		replica = start()
 		for _, r := range rounds {
 			r.phone.Reach(replica)
-			r.check(t, site, replica.As(r.key))
+			r.check(t, tenant, replica.As(r.key))
 		}
 	})
 }
@@ -80,7 +80,7 @@ func TestServiceAndAgentDieAtEveryStep(t *testing.T) {
 type round struct {
 	step  step
 	dies  string
-	phone *servertest.Phone
+	phone *servertest.AgentDevice
 	key   string
 }
 
@@ -105,13 +105,13 @@ func (r *round) dieAndReturn(t *testing.T) {
 
 // check has the agent check in until everything is as it must be, and then has
 // the caller, who may have no answer, repeat the request.
-func (r *round) check(t *testing.T, site *servertest.Site, client servertest.Client) {
+func (r *round) check(t *testing.T, tenant *servertest.Tenant, client servertest.Client) {
 	t.Helper()
 	boots := 2
 	if len(r.step.ends) == 0 || r.step.ends[0] != "SUCCESS" {
 		boots = 1
 	}
-	site.Eventually(r.name(), func() error {
+	tenant.Eventually(r.name(), func() error {
 		if err := r.phone.CheckIn(); err != nil {
 			return err
 		}
@@ -142,19 +142,19 @@ func (r *round) check(t *testing.T, site *servertest.Site, client servertest.Cli
 }
 
 // A real process, killed with SIGKILL at every step of a command to an agent.
-func TestKilledProcessOfAgents(t *testing.T) {
+func TestAgentCommand_ProcessKilled(t *testing.T) {
 	t.Parallel()
-	servertest.OnEach(t, func(t *testing.T, lab *servertest.Lab) {
-		site, first := lab.NewAgentSite("acme"), lab.Start()
+	servertest.OnEach(t, func(t *testing.T, env *servertest.Env) {
+		tenant, first := env.NewAgentSite("acme"), env.Start()
 		var rounds []*round
 		for _, s := range serverSteps()[1:] {
-			r := &round{step: s, phone: site.Phone(first), key: lab.Key(site.Company, access.All)}
+			r := &round{step: s, phone: tenant.AgentDevice(first), key: env.Key(tenant.Company, access.All)}
 			r.phone.MustCheckIn()
 			rounds = append(rounds, r)
 		}
 		first.Stop()
 		for _, r := range rounds {
-			process, url := startProcess(t, lab, r.step.name)
+			process, url := startProcess(t, env, r.step.name)
 			client := servertest.Client{TB: t, URL: url, Key: r.key}
 			r.phone.ReachURL(url)
 			if answer, err := client.Try("POST", r.path(), nil, "Idempotency-Key", r.name()); err == nil {
@@ -165,11 +165,11 @@ func TestKilledProcessOfAgents(t *testing.T) {
 				t.Errorf("%s: the process ended with %v, want a kill", r.name(), err)
 			}
 		}
-		lab.Advance(sweeping)
-		second := lab.Start()
+		env.Advance(sweeping)
+		second := env.Start()
 		for _, r := range rounds {
 			r.phone.Reach(second)
-			r.check(t, site, second.As(r.key))
+			r.check(t, tenant, second.As(r.key))
 		}
 	})
 }

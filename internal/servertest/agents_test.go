@@ -53,29 +53,29 @@ func agentCommands(other string) []agentCommand {
 // The main job end to end, on both engines: an AGENT policy made by command
 // line, a QR code read by an independent reader, the real agent, every command
 // over REST with its exact answer and its exact end.
-func TestEveryCommandOfAgentDevices(t *testing.T) {
+func TestAgentCommand_EveryType(t *testing.T) {
 	t.Parallel()
-	servertest.OnEach(t, func(t *testing.T, lab *servertest.Lab) {
-		site, replica := lab.NewAgentSite("acme", "CAMERA=BLOCK"), lab.Start()
-		other := lab.AgentPolicy(site.Company, "Other", "SMS=BLOCK").PathName()
-		phone := site.Phone(replica)
+	servertest.OnEach(t, func(t *testing.T, env *servertest.Env) {
+		tenant, replica := env.NewAgentSite("acme", "CAMERA=BLOCK"), env.Start()
+		other := env.AgentPolicy(tenant.Company, "Other", "SMS=BLOCK").PathName()
+		phone := tenant.AgentDevice(replica)
 		phone.MustCheckIn()
 		if got := phone.Device.State().Settings["CAMERA"]; got != "BLOCK" {
 			t.Fatalf("the policy is not applied: CAMERA is %q", got)
 		}
 		for _, c := range agentCommands(other) {
 			if c.command == command.RelinquishOwnership { // the device before was wiped
-				phone = site.Phone(replica)
+				phone = tenant.AgentDevice(replica)
 				phone.MustCheckIn()
 			}
-			sendToPhone(t, site, replica, phone, c)
+			sendToPhone(t, tenant, replica, phone, c)
 		}
 	})
 }
 
-func sendToPhone(t *testing.T, site *servertest.Site, replica *servertest.Replica, phone *servertest.Phone, c agentCommand) {
+func sendToPhone(t *testing.T, tenant *servertest.Tenant, replica *servertest.Replica, phone *servertest.AgentDevice, c agentCommand) {
 	t.Helper()
-	client := site.Client(replica, access.All)
+	client := tenant.Client(replica, access.All)
 	result := client.Post("/assets/"+phone.AssetID+"/commands/"+c.path, c.body).Want(t, 200).Members(t)
 	if got := strings.Join(slices.Sorted(maps.Keys(result)), " "); got != "assetId createdAt status type" {
 		t.Errorf("%s answers with %s", c.path, got)
@@ -116,17 +116,17 @@ func sendToPhone(t *testing.T, site *servertest.Site, replica *servertest.Replic
 
 // A report and a location can be read from the asset once the command reads
 // SUCCESS (contract 2.1).
-func TestReportsOfAgentsCanBeRead(t *testing.T) {
+func TestAgentCommand_ReportsAreReadable(t *testing.T) {
 	t.Parallel()
-	lab := servertest.New(t)
-	site, replica := lab.NewAgentSite("acme", "REPORT_SOFTWARE_INFO=ENABLED"), lab.Start()
-	phone := site.Phone(replica)
-	client := site.Client(replica, access.All)
+	env := servertest.New(t)
+	tenant, replica := env.NewAgentSite("acme", "REPORT_SOFTWARE_INFO=ENABLED"), env.Start()
+	phone := tenant.AgentDevice(replica)
+	client := tenant.Client(replica, access.All)
 	for _, path := range []string{"status-report", "location-update"} {
 		client.Post("/assets/"+phone.AssetID+"/commands/"+path, nil).Want(t, 200)
 	}
 	phone.MustCheckIn()
-	site.Settled(client, phone.AssetID, "SUCCESS")
+	tenant.Settled(client, phone.AssetID, "SUCCESS")
 	var a struct {
 		Status        string
 		ManagedDevice struct {
@@ -139,7 +139,7 @@ func TestReportsOfAgentsCanBeRead(t *testing.T) {
 	}
 	client.Get("/assets/"+phone.AssetID).Want(t, 200).JSON(t, &a)
 	d := a.ManagedDevice
-	if a.Status != "ACTIVE" || d.ManagementType != "AGENT" || d.Ownership != "COMPANY_OWNED" || d.PolicyID != site.Policy.PathName() ||
+	if a.Status != "ACTIVE" || d.ManagementType != "AGENT" || d.Ownership != "COMPANY_OWNED" || d.PolicyID != tenant.Policy.PathName() ||
 		d.PolicyName != "Kiosk" || d.PolicyVersionApplied != 1 || !d.PushReachable {
 		t.Errorf("the asset is %+v", a)
 	}
@@ -153,20 +153,20 @@ func TestReportsOfAgentsCanBeRead(t *testing.T) {
 
 // What only the platform can do, and what this device says that it cannot, is
 // 409 at once (contract 4.2, 7.1).
-func TestUnsupportedOnAgentDevices(t *testing.T) {
+func TestAgentCommand_Unsupported(t *testing.T) {
 	t.Parallel()
-	lab := servertest.New(t)
-	site, replica := lab.NewAgentSite("acme"), lab.Start()
-	system := site.Phone(replica)
-	lab2 := site.Phone(replica, func(s *simulated.State) { s.Form = simulated.Shell })
-	owner := site.Phone(replica, func(s *simulated.State) { s.Form = simulated.Owner })
-	for phone, paths := range map[*servertest.Phone][]string{
+	env := servertest.New(t)
+	tenant, replica := env.NewAgentSite("acme"), env.Start()
+	system := tenant.AgentDevice(replica)
+	lab2 := tenant.AgentDevice(replica, func(s *simulated.State) { s.Form = simulated.Shell })
+	owner := tenant.AgentDevice(replica, func(s *simulated.State) { s.Form = simulated.Owner })
+	for phone, paths := range map[*servertest.AgentDevice][]string{
 		system: {"lock", "lost-mode", "found", "clear-app-data", "reset-screen-lock", "change-screen-lock-password"},
 		lab2:   {"wipe"},
 		owner:  {"shutdown"},
 	} {
 		phone.MustCheckIn()
-		client := site.Client(replica, access.All)
+		client := tenant.Client(replica, access.All)
 		for _, path := range paths {
 			got := client.Post("/assets/"+phone.AssetID+"/commands/"+path, bodies()[path])
 			want := resttest.Answers[familyOf(path)]["unsupported"]
@@ -183,8 +183,8 @@ func TestUnsupportedOnAgentDevices(t *testing.T) {
 			t.Errorf("a refused command reached its device: %v %+v", err, phone.Device.State())
 		}
 	}
-	client := site.Client(replica, access.All)
-	for name, id := range map[string]string{"the same": site.Policy.PathName(), "one of the platform": lab.Policy(site.Company, "Phones", "PLATFORM").PathName()} {
+	client := tenant.Client(replica, access.All)
+	for name, id := range map[string]string{"the same": tenant.Policy.PathName(), "one of the platform": env.Policy(tenant.Company, "Phones", "PLATFORM").PathName()} {
 		if got := client.Post("/assets/"+system.AssetID+"/commands/change-policy", map[string]string{"policyId": id}); got.Status != 409 {
 			t.Errorf("a change to %s policy: %d %s", name, got.Status, got.Body)
 		}
@@ -193,17 +193,17 @@ func TestUnsupportedOnAgentDevices(t *testing.T) {
 
 // VR-only policies are not provisioned by QR code (contract 4.4), and AGENT
 // policies take part in no proposal (contract 4.3).
-func TestWhatAgentPoliciesRefuse(t *testing.T) {
+func TestAgentPolicy_Refusals(t *testing.T) {
 	t.Parallel()
-	lab := servertest.New(t)
-	site, replica := lab.NewAgentSite("acme", "CAMERA=BLOCK"), lab.Start()
+	env := servertest.New(t)
+	tenant, replica := env.NewAgentSite("acme", "CAMERA=BLOCK"), env.Start()
 	var headsets struct{ PathName string }
-	lab.CLI(&headsets, "policy", "create", "--company", "acme", "--name", "Headsets", "--type", "AGENT", "--vr-only")
-	client := site.Client(replica, access.All)
+	env.CLI(&headsets, "policy", "create", "--company", "acme", "--name", "Headsets", "--type", "AGENT", "--vr-only")
+	client := tenant.Client(replica, access.All)
 	for path, body := range map[string]any{
 		"/policies/" + headsets.PathName + "/provisioning-qr-codes": map[string]any{},
-		"/policies/" + site.Policy.ID + "/changes":                  map[string]any{"changes": []map[string]string{{"setting": "CAMERA", "value": "ALLOW"}}},
-		"/policies/" + site.Policy.ID + "/rollbacks":                map[string]any{"revision": 1},
+		"/policies/" + tenant.Policy.ID + "/changes":                map[string]any{"changes": []map[string]string{{"setting": "CAMERA", "value": "ALLOW"}}},
+		"/policies/" + tenant.Policy.ID + "/rollbacks":              map[string]any{"revision": 1},
 	} {
 		var problem struct {
 			Code      string
@@ -218,7 +218,7 @@ func TestWhatAgentPoliciesRefuse(t *testing.T) {
 		Editable bool
 		Settings []struct{ ID, Value string }
 	}
-	client.Get("/policies/"+site.Policy.ID+"/settings").Want(t, 200).JSON(t, &settings)
+	client.Get("/policies/"+tenant.Policy.ID+"/settings").Want(t, 200).JSON(t, &settings)
 	if settings.Editable || len(settings.Settings) != 39 {
 		t.Errorf("the settings of an AGENT policy: %+v", settings)
 	}
@@ -226,18 +226,18 @@ func TestWhatAgentPoliciesRefuse(t *testing.T) {
 
 // A command that its device did not fetch in time ends ERROR and is never
 // carried out (contract 3.3).
-func TestDeadlinesOfAgentCommands(t *testing.T) {
+func TestAgentCommand_Expires(t *testing.T) {
 	t.Parallel()
-	servertest.OnEach(t, func(t *testing.T, lab *servertest.Lab) {
-		site, replica := lab.NewAgentSite("acme"), lab.Start()
-		phone := site.Phone(replica)
+	servertest.OnEach(t, func(t *testing.T, env *servertest.Env) {
+		tenant, replica := env.NewAgentSite("acme"), env.Start()
+		phone := tenant.AgentDevice(replica)
 		phone.MustCheckIn()
-		client := site.Client(replica, access.All)
+		client := tenant.Client(replica, access.All)
 		for _, path := range []string{"reboot", "launch-app", "location-update"} {
 			client.Post("/assets/"+phone.AssetID+"/commands/"+path, bodies()[path]).Want(t, 200)
 		}
-		lab.Advance(16 * time.Minute)
-		lab.Eventually("the commands expire", func() error {
+		env.Advance(16 * time.Minute)
+		env.Eventually("the commands expire", func() error {
 			for _, entry := range client.History(phone.AssetID) {
 				if entry.Status != "ERROR" || entry.Outcome == nil || !strings.Contains(*entry.Outcome, "expired") || entry.FeedbackAt != nil {
 					return fmt.Errorf("the history says %+v", entry)
@@ -254,18 +254,18 @@ func TestDeadlinesOfAgentCommands(t *testing.T) {
 
 // A wipe waits for its device as long as it takes, and nothing else is done
 // until then (platform of a stolen device).
-func TestAWipeWaitsForItsDevice(t *testing.T) {
+func TestAgentCommand_WipeWaitsForTheDevice(t *testing.T) {
 	t.Parallel()
-	servertest.OnEach(t, func(t *testing.T, lab *servertest.Lab) {
-		site, replica := lab.NewAgentSite("acme"), lab.Start()
-		phone := site.Phone(replica)
+	servertest.OnEach(t, func(t *testing.T, env *servertest.Env) {
+		tenant, replica := env.NewAgentSite("acme"), env.Start()
+		phone := tenant.AgentDevice(replica)
 		phone.MustCheckIn()
-		client := site.Client(replica, access.All)
+		client := tenant.Client(replica, access.All)
 		client.Post("/assets/"+phone.AssetID+"/commands/wipe", nil).Want(t, 200)
 		client.Post("/assets/"+phone.AssetID+"/commands/launch-app", bodies()["launch-app"])
-		lab.Advance(50 * 24 * time.Hour)
+		env.Advance(50 * 24 * time.Hour)
 		replica.Stop()
-		replica = lab.Start()
+		replica = env.Start()
 		phone.Reach(replica)
 		if wipe := client.As(replica).History(phone.AssetID); wipe[len(wipe)-1].Status != "IN_PROGRESS" {
 			t.Errorf("after weeks the wipe is %+v", wipe)
@@ -276,7 +276,7 @@ func TestAWipeWaitsForItsDevice(t *testing.T) {
 		if s := phone.Device.State(); !s.Wiped || s.OpenApp != "" {
 			t.Errorf("the device is %+v", s)
 		}
-		lab.FallSilent()
+		env.FallSilent()
 		history := client.As(replica).History(phone.AssetID)
 		if wipe := history[len(history)-1]; wipe.Type != "WIPE_COMPANY_DATA" || wipe.Status != "SUCCESS" {
 			t.Errorf("the wipe is %+v", wipe)
@@ -286,16 +286,16 @@ func TestAWipeWaitsForItsDevice(t *testing.T) {
 
 // A policy that is changed, and a device that is moved, converge; the change of
 // policy succeeds only when the device reports the policy (agent protocol).
-func TestPolicyChangesReachAgents(t *testing.T) {
+func TestAgentPolicy_DevicesConverge(t *testing.T) {
 	t.Parallel()
-	servertest.OnEach(t, func(t *testing.T, lab *servertest.Lab) {
-		site, replica := lab.NewAgentSite("acme", "CAMERA=BLOCK"), lab.Start()
-		other := lab.AgentPolicy(site.Company, "Other", "SMS=BLOCK")
-		phone := site.Phone(replica)
+	servertest.OnEach(t, func(t *testing.T, env *servertest.Env) {
+		tenant, replica := env.NewAgentSite("acme", "CAMERA=BLOCK"), env.Start()
+		other := env.AgentPolicy(tenant.Company, "Other", "SMS=BLOCK")
+		phone := tenant.AgentDevice(replica)
 		phone.MustCheckIn()
-		client := site.Client(replica, access.All)
+		client := tenant.Client(replica, access.All)
 		var saved struct{ Version int }
-		lab.CLI(&saved, "policy", "set", site.Policy.PathName(), "--company", "acme", "--set", "CAMERA=ALLOW", "--set", "ADD_USER=BLOCK")
+		env.CLI(&saved, "policy", "set", tenant.Policy.PathName(), "--company", "acme", "--set", "CAMERA=ALLOW", "--set", "ADD_USER=BLOCK")
 		phone.MustCheckIn()
 		var a struct {
 			Status        string
@@ -310,14 +310,14 @@ func TestPolicyChangesReachAgents(t *testing.T) {
 		}
 		phone.Reach(nil)
 		client.Post("/assets/"+phone.AssetID+"/commands/change-policy", map[string]string{"policyId": other.PathName()}).Want(t, 200)
-		lab.Advance(7 * 24 * time.Hour)
+		env.Advance(7 * 24 * time.Hour)
 		client.Get("/assets/"+phone.AssetID).Want(t, 200).JSON(t, &a)
 		if entry := client.History(phone.AssetID)[0]; entry.Status != "IN_PROGRESS" || a.ManagedDevice.PolicyID != other.PathName() || a.Status != "SYNCHRONIZING" {
 			t.Errorf("before the device knows: %+v, %+v", entry, a)
 		}
 		phone.Reach(replica)
 		phone.MustCheckIn()
-		site.Settled(client, phone.AssetID, "SUCCESS")
+		tenant.Settled(client, phone.AssetID, "SUCCESS")
 		client.Get("/assets/"+phone.AssetID).Want(t, 200).JSON(t, &a)
 		if s := phone.Device.State().Settings; s["SMS"] != "BLOCK" || s["CAMERA"] != "" || s["ADD_USER"] != "" || a.Status != "ACTIVE" {
 			t.Errorf("after the move: %+v, %v", a, s)
@@ -327,15 +327,15 @@ func TestPolicyChangesReachAgents(t *testing.T) {
 
 // A command that is posted to one replica wakes the agent that listens at the
 // other, over the database's own notifications.
-func TestWakeUpsCrossReplicas(t *testing.T) {
+func TestAgentWake_CrossesReplicas(t *testing.T) {
 	t.Parallel()
-	lab := servertest.NewPostgres(t)
-	site, here, there := lab.NewAgentSite("acme"), lab.Start(), lab.Start()
-	phone := site.Phone(there)
+	env := servertest.NewPostgres(t)
+	tenant, here, there := env.NewAgentSite("acme"), env.Start(), env.Start()
+	phone := tenant.AgentDevice(there)
 	stop := phone.Run()
-	client := site.Client(here, access.All)
-	awaitStatus(t, site, client, phone.AssetID, "ACTIVE")
-	lab.Eventually("the stream is open", func() error {
+	client := tenant.Client(here, access.All)
+	awaitStatus(t, tenant, client, phone.AssetID, "ACTIVE")
+	env.Eventually("the stream is open", func() error {
 		if _, text := fetch(t, there.PublicURL()+"/metrics"); metric(t, text, "muster_agent_streams") != 1 {
 			return errors.New("it is not")
 		}
@@ -343,7 +343,7 @@ func TestWakeUpsCrossReplicas(t *testing.T) {
 	})
 	start := time.Now()
 	client.Post("/assets/"+phone.AssetID+"/commands/launch-app", bodies()["launch-app"]).Want(t, 200)
-	site.Settled(client, phone.AssetID, "SUCCESS")
+	tenant.Settled(client, phone.AssetID, "SUCCESS")
 	// The sweep comes after five seconds at the earliest, the next check-in after minutes.
 	if took := time.Since(start); took > 4*time.Second {
 		t.Errorf("it took %s", took)

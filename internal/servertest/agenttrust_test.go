@@ -23,7 +23,7 @@ type forger struct {
 	key    protocol.PrivateKey
 }
 
-func newForger(t *testing.T, p *servertest.Phone) forger {
+func newForger(t *testing.T, p *servertest.AgentDevice) forger {
 	t.Helper()
 	text, err := os.ReadFile(filepath.Join(p.Options.Dir, "identity.json"))
 	if err != nil {
@@ -73,18 +73,18 @@ func (f forger) send(t *testing.T, url string, r protocol.Request, change func(*
 
 // Replayed, tampered, foreign, stale and future requests are refused, on
 // whichever replica they arrive, and change nothing.
-func TestForgedRequestsAreRefused(t *testing.T) {
+func TestAgentTrust_ForgedRequestsAreRefused(t *testing.T) {
 	t.Parallel()
-	servertest.OnEach(t, func(t *testing.T, lab *servertest.Lab) {
-		site, here, there := lab.NewAgentSite("acme"), lab.Start(), lab.Start()
-		phone, other := site.Phone(here), site.Phone(here)
+	servertest.OnEach(t, func(t *testing.T, env *servertest.Env) {
+		tenant, here, there := env.NewAgentSite("acme"), env.Start(), env.Start()
+		phone, other := tenant.AgentDevice(here), tenant.AgentDevice(here)
 		phone.MustCheckIn()
 		other.MustCheckIn()
 		mine, foreign := newForger(t, phone), newForger(t, other)
 		sequence := int64(100_000)
 		fresh := func() protocol.Request {
 			sequence++
-			return protocol.Request{Method: "POST", Path: protocol.Base + "/checkin", Device: mine.device, Time: lab.Now().UnixMilli(),
+			return protocol.Request{Method: "POST", Path: protocol.Base + "/checkin", Device: mine.device, Time: env.Now().UnixMilli(),
 				Sequence: sequence, Body: []byte(`{"agentVersion":"1"}`)}
 		}
 		original := fresh()
@@ -92,7 +92,7 @@ func TestForgedRequestsAreRefused(t *testing.T) {
 			t.Fatalf("a good request: %d", status)
 		}
 		at := func(d time.Duration) func(*protocol.Request) {
-			return func(r *protocol.Request) { r.Time = lab.Now().Add(d).UnixMilli() }
+			return func(r *protocol.Request) { r.Time = env.Now().Add(d).UnixMilli() }
 		}
 		for what, c := range map[string]struct {
 			by     forger
@@ -114,7 +114,7 @@ func TestForgedRequestsAreRefused(t *testing.T) {
 			"tampered query": {mine, func(*protocol.Request) {}, func(r *http.Request) { r.URL.RawQuery = "v=1" }, 401, protocol.BadSignature},
 			"no signature":   {mine, func(*protocol.Request) {}, func(r *http.Request) { r.Header.Del(protocol.HeaderSignature) }, 401, protocol.BadSignature},
 			"an API key in its stead": {mine, func(*protocol.Request) {}, func(r *http.Request) {
-				r.Header = http.Header{"X-Api-Key": {lab.Key(site.Company, access.All)}}
+				r.Header = http.Header{"X-Api-Key": {env.Key(tenant.Company, access.All)}}
 			}, 401, protocol.BadSignature},
 		} {
 			for name, replica := range map[string]*servertest.Replica{"here": here, "there": there} {
@@ -130,18 +130,18 @@ func TestForgedRequestsAreRefused(t *testing.T) {
 			}
 		}
 		phone.MustCheckIn() // it goes on after the highest number that was taken
-		awaitStatus(t, site, site.Client(here, access.All), phone.AssetID, "ACTIVE")
+		awaitStatus(t, tenant, tenant.Client(here, access.All), phone.AssetID, "ACTIVE")
 	})
 }
 
 // A service that does not know the device, as after a restore of an old
 // database, or another that took over its address, does not free it.
-func TestAStrangersServiceFreesNobody(t *testing.T) {
+func TestAgentTrust_ForeignServiceReleasesNoDevice(t *testing.T) {
 	t.Parallel()
-	lab, strange := servertest.New(t), servertest.New(t)
-	site := lab.NewAgentSite("acme", "CAMERA=BLOCK")
-	replica, stranger := lab.Start(), strange.Start()
-	phone := site.Phone(replica)
+	env, strange := servertest.New(t), servertest.New(t)
+	tenant := env.NewAgentSite("acme", "CAMERA=BLOCK")
+	replica, stranger := env.Start(), strange.Start()
+	phone := tenant.AgentDevice(replica)
 	phone.MustCheckIn()
 	phone.Reach(stranger)
 	if err := phone.CheckIn(); err == nil || errors.Is(err, agent.ErrEnded) {

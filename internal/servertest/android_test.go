@@ -16,23 +16,23 @@ import (
 )
 
 // kiosk is an AGENT policy with a setting of every kind.
-func kiosk(lab *servertest.Lab, site *servertest.Site, name string, changes ...policy.Change) policy.Policy {
-	lab.TB.Helper()
-	made, err := lab.Desk().Policies.Create(lab.TB.Context(), policy.New{CompanyID: site.Company.ID, CompanySlug: site.Company.Slug,
+func kiosk(env *servertest.Env, tenant *servertest.Tenant, name string, changes ...policy.Change) policy.Policy {
+	env.TB.Helper()
+	made, err := env.Desk().Policies.Create(env.TB.Context(), policy.New{CompanyID: tenant.Company.ID, CompanySlug: tenant.Company.Slug,
 		Name: name, Type: policy.Agent, Changes: changes}, policy.Author{Kind: string(access.System), ID: "test", Name: "test"})
 	if err != nil {
-		lab.TB.Fatal(err)
+		env.TB.Fatal(err)
 	}
 	return made
 }
 
 // enrolAndroid enrolls the real agent with the token of a QR code.
-func enrolAndroid(t *testing.T, site *servertest.Site, replica *servertest.Replica, android *servertest.Android, p policy.Policy) servertest.Device {
+func enrolAndroid(t *testing.T, tenant *servertest.Tenant, replica *servertest.Replica, android *servertest.Android, p policy.Policy) servertest.Device {
 	t.Helper()
 	var code struct {
 		Extras map[string]string `json:"android.app.extra.PROVISIONING_ADMIN_EXTRAS_BUNDLE"`
 	}
-	text := site.Client(replica, access.All).QRCode(p, map[string]any{})
+	text := tenant.Client(replica, access.All).QRCode(p, map[string]any{})
 	if err := json.Unmarshal([]byte(text), &code); err != nil {
 		t.Fatalf("%v: %s", err, text)
 	}
@@ -43,7 +43,7 @@ func enrolAndroid(t *testing.T, site *servertest.Site, replica *servertest.Repli
 		}
 	}
 	android.Do("enroll", "--server", replica.PublicURL(), "--token", token)
-	found, _, err := site.DB().Assets(t.Context(), asset.Query{Filter: asset.Filter{CompanyID: site.Company.ID, PolicyID: p.ID},
+	found, _, err := tenant.DB().Assets(t.Context(), asset.Query{Filter: asset.Filter{CompanyID: tenant.Company.ID, PolicyID: p.ID},
 		Order: asset.BySyncedAt, Page: operation.PageRequest{Size: 10}})
 	if err != nil || len(found) != 1 {
 		t.Fatalf("enrolled: %v, %v", found, err)
@@ -54,15 +54,15 @@ func enrolAndroid(t *testing.T, site *servertest.Site, replica *servertest.Repli
 // The real agent, static, in a root directory with Android's tools and without a
 // shell: policy, every command, and at the end unenrolling. Text of the service
 // arrives as it was written, and as nothing else.
-func TestTheAgentDrivesAndroid(t *testing.T) {
+func TestAndroid_EveryCommand(t *testing.T) {
 	t.Parallel()
 	android := servertest.NewAndroid(t, 1000, simulated.Default("SN-1"))
-	lab := servertest.New(t)
-	site, replica := lab.NewSite("acme"), lab.Start()
-	first := kiosk(lab, site, "Kiosk", policy.Change{Setting: "CAMERA", Value: "BLOCK"}, policy.Change{Setting: "LOCATION_MODE", Value: "ENFORCED"},
+	env := servertest.New(t)
+	tenant, replica := env.NewTenant("acme"), env.Start()
+	first := kiosk(env, tenant, "Kiosk", policy.Change{Setting: "CAMERA", Value: "BLOCK"}, policy.Change{Setting: "LOCATION_MODE", Value: "ENFORCED"},
 		policy.Change{Setting: "REPORT_MEMORY_INFO", Value: "ENABLED"}, policy.Change{Setting: "SCREEN_CAPTURE", Value: "BLOCK"})
-	second := kiosk(lab, site, "Other", policy.Change{Setting: "SMS", Value: "BLOCK"})
-	device := enrolAndroid(t, site, replica, android, first)
+	second := kiosk(env, tenant, "Other", policy.Change{Setting: "SMS", Value: "BLOCK"})
+	device := enrolAndroid(t, tenant, replica, android, first)
 
 	ctx, cancel := context.WithCancel(t.Context())
 	running, said := android.Agent(ctx, "run")
@@ -78,8 +78,8 @@ func TestTheAgentDrivesAndroid(t *testing.T) {
 			t.Logf("the agent said:\n%s", said)
 		}
 	}()
-	client := site.Client(replica, access.All)
-	awaitStatus(t, site, client, device.AssetID, "ACTIVE")
+	client := tenant.Client(replica, access.All)
+	awaitStatus(t, tenant, client, device.AssetID, "ACTIVE")
 	if s := android.State(); !s.Platform.Restrictions["no_camera"] || !s.Platform.Restrictions["no_config_location"] || s.Platform.Restrictions["no_sms"] {
 		t.Errorf("in force: %v", s.Platform.Restrictions)
 	}
@@ -105,13 +105,13 @@ func TestTheAgentDrivesAndroid(t *testing.T) {
 			return s.Platform.Restrictions["no_sms"] && !s.Platform.Restrictions["no_camera"] && !s.Platform.Restrictions["no_config_location"]
 		}},
 	} {
-		site.Client(replica, access.All).Post("/assets/"+device.AssetID+"/commands/"+step.path, step.body).Want(t, 200)
-		site.Settled(client, device.AssetID, step.status)
+		tenant.Client(replica, access.All).Post("/assets/"+device.AssetID+"/commands/"+step.path, step.body).Want(t, 200)
+		tenant.Settled(client, device.AssetID, step.status)
 		if s := android.State(); step.seen != nil && !step.seen(s) {
 			t.Errorf("after %s the device is %+v", step.path, s)
 		}
 	}
-	lab.Eventually("the message is shown", func() error {
+	env.Eventually("the message is shown", func() error {
 		if shown := android.State().Shown; len(shown) != 1 || shown[0].Title != title || shown[0].Body != body {
 			return errorf("shown: %q", shown)
 		}
@@ -121,9 +121,9 @@ func TestTheAgentDrivesAndroid(t *testing.T) {
 		t.Errorf("under the second policy the device told %+v", seen)
 	}
 	onlyTools(t, android)
-	site.Client(replica, access.All).Post("/assets/"+device.AssetID+"/commands/relinquish-ownership", nil).Want(t, 200)
-	awaitStatus(t, site, client, device.AssetID, "DELETED")
-	lab.Eventually("the device is free", func() error {
+	tenant.Client(replica, access.All).Post("/assets/"+device.AssetID+"/commands/relinquish-ownership", nil).Want(t, 200)
+	awaitStatus(t, tenant, client, device.AssetID, "DELETED")
+	env.Eventually("the device is free", func() error {
 		if s := android.State(); !s.Released || len(s.Platform.Restrictions) != 0 {
 			return errorf("%v", s.Platform.Restrictions)
 		}
@@ -147,17 +147,17 @@ func onlyTools(t *testing.T, android *servertest.Android) {
 
 // A wipe erases a device of the system's; an agent that was started over USB
 // cannot, and the service says so at once.
-func TestWipingAndroid(t *testing.T) {
+func TestAndroid_Wipe(t *testing.T) {
 	t.Parallel()
 	for uid, want := range map[uint32]int{1000: 200, 2000: 409} {
 		t.Run(map[uint32]string{1000: "system", 2000: "over USB"}[uid], func(t *testing.T) {
 			t.Parallel()
 			android := servertest.NewAndroid(t, uid, simulated.Default("SN-1"))
-			lab := servertest.New(t)
-			site, replica := lab.NewSite("acme"), lab.Start()
-			device := enrolAndroid(t, site, replica, android, kiosk(lab, site, "Kiosk", policy.Change{Setting: "FACTORY_RESET", Value: "BLOCK"}))
+			env := servertest.New(t)
+			tenant, replica := env.NewTenant("acme"), env.Start()
+			device := enrolAndroid(t, tenant, replica, android, kiosk(env, tenant, "Kiosk", policy.Change{Setting: "FACTORY_RESET", Value: "BLOCK"}))
 			android.Do("run", "--once")
-			client := site.Client(replica, access.All)
+			client := tenant.Client(replica, access.All)
 			client.Post("/assets/"+device.AssetID+"/commands/wipe", nil).Want(t, want)
 			if want != 200 {
 				return
@@ -166,10 +166,10 @@ func TestWipingAndroid(t *testing.T) {
 			if !android.State().Wiped {
 				t.Error("the device is not wiped")
 			}
-			site.Settled(client, device.AssetID, "IN_PROGRESS") // only silence proves it
-			lab.FallSilent()
-			awaitStatus(t, site, client, device.AssetID, "DELETED")
-			site.Settled(client, device.AssetID, "SUCCESS")
+			tenant.Settled(client, device.AssetID, "IN_PROGRESS") // only silence proves it
+			env.FallSilent()
+			awaitStatus(t, tenant, client, device.AssetID, "DELETED")
+			tenant.Settled(client, device.AssetID, "SUCCESS")
 		})
 	}
 }

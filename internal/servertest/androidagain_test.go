@@ -26,29 +26,29 @@ func bundle(t *testing.T, text string) string {
 // is, so that it does not become a second one. Without that it refuses.
 func TestAndroidCore_EnrollsAgain(t *testing.T) {
 	t.Parallel()
-	servertest.OnEach(t, func(t *testing.T, lab *servertest.Lab) {
+	servertest.OnEach(t, func(t *testing.T, env *servertest.Env) {
 		p := newJavaPhone(t)
-		site, replica := lab.NewAgentSite("acme", "CAMERA=BLOCK"), lab.Start()
-		client := site.Client(replica, access.All)
-		p.enroll(site, client, "")
+		tenant, replica := env.NewAgentSite("acme", "CAMERA=BLOCK"), env.Start()
+		client := tenant.Client(replica, access.All)
+		p.enroll(tenant, client, "")
 		p.must("rotate") // the present key has another name now
-		file := bundle(t, client.QRCode(site.Policy, map[string]any{}))
+		file := bundle(t, client.QRCode(tenant.Policy, map[string]any{}))
 		if out, err := p.try("enroll", "--bundle", file); err == nil || !strings.Contains(out, "enrolled already") {
 			t.Errorf("without --again it said %q, %v", out, err)
 		}
 		if _, err := os.Stat(file); err == nil {
 			t.Error("the bundle was read and is still there")
 		}
-		out := p.must("enroll", "--again", "--bundle", bundle(t, client.QRCode(site.Policy, map[string]any{})))
+		out := p.must("enroll", "--again", "--bundle", bundle(t, client.QRCode(tenant.Policy, map[string]any{})))
 		p.must("run", "--once")
 		id := strings.TrimSuffix(strings.TrimPrefix(out, "Enrolled as "), ".\n")
-		d, err := site.DB().AgentDevice(t.Context(), id)
+		d, err := tenant.DB().AgentDevice(t.Context(), id)
 		if err != nil || d.AssetID != p.assetID {
 			t.Errorf("it is asset %q now, %v, want %q", d.AssetID, err, p.assetID)
 		}
 		client.Post("/assets/"+p.assetID+"/commands/message", bodies()["message"]).Want(t, 200)
 		p.must("run", "--once")
-		site.Settled(client, p.assetID, "SUCCESS")
+		tenant.Settled(client, p.assetID, "SUCCESS")
 	})
 }
 
@@ -56,10 +56,10 @@ func TestAndroidCore_EnrollsAgain(t *testing.T) {
 // LOCATION_MODE is ENFORCED, and the rest of the policy holds.
 func TestAndroidCore_RefusesContradiction(t *testing.T) {
 	t.Parallel()
-	lab := servertest.New(t)
+	env := servertest.New(t)
 	p := newJavaPhone(t)
-	site, replica := lab.NewAgentSite("acme", "LOCATION_MODE=ENFORCED", "LOCATION_SHARING=BLOCK", "CAMERA=BLOCK"), lab.Start()
-	p.enroll(site, site.Client(replica, access.All), "")
+	tenant, replica := env.NewAgentSite("acme", "LOCATION_MODE=ENFORCED", "LOCATION_SHARING=BLOCK", "CAMERA=BLOCK"), env.Start()
+	p.enroll(tenant, tenant.Client(replica, access.All), "")
 	got := p.device().Settings
 	if got["LOCATION_SHARING"] != "" || got["LOCATION_MODE"] != "ENFORCED" || got["CAMERA"] != "BLOCK" {
 		t.Errorf("the device's settings are %v", got)
@@ -79,11 +79,11 @@ func TestAndroidCore_RefusesContradiction(t *testing.T) {
 // there is, as it no longer knows what it had set.
 func TestAndroidCore_ReleasesAllAfterDamage(t *testing.T) {
 	t.Parallel()
-	lab := servertest.New(t)
+	env := servertest.New(t)
 	p := newJavaPhone(t)
-	site, replica := lab.NewAgentSite("acme", "CAMERA=BLOCK", "SMS=BLOCK"), lab.Start()
-	client := site.Client(replica, access.All)
-	p.enroll(site, client, "")
+	tenant, replica := env.NewAgentSite("acme", "CAMERA=BLOCK", "SMS=BLOCK"), env.Start()
+	client := tenant.Client(replica, access.All)
+	p.enroll(tenant, client, "")
 	record := filepath.Join(p.state, "applied.json")
 	if err := os.WriteFile(record, []byte("damaged"), 0o600); err != nil {
 		t.Fatal(err)
@@ -111,11 +111,11 @@ func (p *javaPhone) full(args ...string) (string, error) {
 // room, each command takes effect, and once.
 func TestAndroidCore_StorageFull(t *testing.T) {
 	t.Parallel()
-	lab := servertest.New(t)
+	env := servertest.New(t)
 	p := newJavaPhone(t)
-	site, replica := lab.NewAgentSite("acme", "CAMERA=BLOCK"), lab.Start()
-	client := site.Client(replica, access.All)
-	p.enroll(site, client, "")
+	tenant, replica := env.NewAgentSite("acme", "CAMERA=BLOCK"), env.Start()
+	client := tenant.Client(replica, access.All)
+	p.enroll(tenant, client, "")
 	client.Post("/assets/"+p.assetID+"/commands/message", bodies()["message"]).Want(t, 200)
 	for range 2 {
 		if out, err := p.full("run", "--once"); err == nil {
@@ -125,9 +125,9 @@ func TestAndroidCore_StorageFull(t *testing.T) {
 	if n := len(p.device().Shown); n != 0 {
 		t.Errorf("%d messages were shown that it could not remember", n)
 	}
-	lab.Advance(2 * time.Minute) // what was offered is offered again
+	env.Advance(2 * time.Minute) // what was offered is offered again
 	p.must("run", "--once")
-	site.Settled(client, p.assetID, "SUCCESS")
+	tenant.Settled(client, p.assetID, "SUCCESS")
 	if n := len(p.device().Shown); n != 1 {
 		t.Errorf("%d messages were shown", n)
 	}
@@ -137,19 +137,19 @@ func TestAndroidCore_StorageFull(t *testing.T) {
 // wipe that comes while the key changes does not lose it.
 func TestAndroidCore_RotatesDuringAWipe(t *testing.T) {
 	t.Parallel()
-	servertest.OnEach(t, func(t *testing.T, lab *servertest.Lab) {
-		site, replica := lab.NewAgentSite("acme", "CAMERA=BLOCK"), lab.Start()
+	servertest.OnEach(t, func(t *testing.T, env *servertest.Env) {
+		tenant, replica := env.NewAgentSite("acme", "CAMERA=BLOCK"), env.Start()
 		for _, step := range []string{"before received", "before started", "after started", "before done"} {
 			p := newJavaPhone(t)
-			client := site.Client(replica, access.All)
-			p.enroll(site, client, "")
+			client := tenant.Client(replica, access.All)
+			p.enroll(tenant, client, "")
 			client.Post("/assets/"+p.assetID+"/commands/wipe", nil).Want(t, 200)
 			p.dies(step)
 			p.must("rotate")
-			lab.Advance(2 * time.Minute)
+			env.Advance(2 * time.Minute)
 			p.must("run", "--once")
-			site.FallSilent()
-			awaitStatus(t, site, client, p.assetID, "DELETED")
+			tenant.FallSilent()
+			awaitStatus(t, tenant, client, p.assetID, "DELETED")
 			if !p.device().Wiped {
 				t.Errorf("died %q, then changed its key: it is not wiped", step)
 			}

@@ -22,15 +22,15 @@ import (
 // served as Android's download wants it.
 func TestAndroidApp_InCodesAndServed(t *testing.T) {
 	t.Parallel()
-	lab := servertest.New(t)
-	site := lab.NewAgentSite("acme", "CAMERA=BLOCK")
+	env := servertest.New(t)
+	tenant := env.NewAgentSite("acme", "CAMERA=BLOCK")
 	const sample = "../apk/testdata/signed.apk"
 	want, err := apk.Open(sample)
 	if err != nil {
 		t.Fatal(err)
 	}
-	replica := lab.Start(func(c *config.Service, _ *service.Options) { c.AgentAPK = sample })
-	code := provisioningMembers(t, site.Client(replica, access.All).QRCode(site.Policy, map[string]any{}))
+	replica := env.Start(func(c *config.Service, _ *service.Options) { c.AgentAPK = sample })
+	code := provisioningMembers(t, tenant.Client(replica, access.All).QRCode(tenant.Policy, map[string]any{}))
 	if code["DEVICE_ADMIN_PACKAGE_DOWNLOAD_LOCATION"] != replica.PublicURL()+"/agent/agent.apk" ||
 		code["DEVICE_ADMIN_SIGNATURE_CHECKSUM"] != want.Checksum {
 		t.Errorf("the code says %v, want the checksum %s", code, want.Checksum)
@@ -45,10 +45,10 @@ func TestAndroidApp_InCodesAndServed(t *testing.T) {
 		answer.ContentLength != int64(len(want.Data)) {
 		t.Errorf("%d %v: %d bytes, %v", answer.StatusCode, answer.Header, len(got), err)
 	}
-	elsewhere := lab.Start(func(c *config.Service, _ *service.Options) {
+	elsewhere := env.Start(func(c *config.Service, _ *service.Options) {
 		c.AgentAPK, c.AgentAPKURL = sample, "http://cdn.example/muster.apk"
 	})
-	code = provisioningMembers(t, site.Client(elsewhere, access.All).QRCode(site.Policy, map[string]any{}))
+	code = provisioningMembers(t, tenant.Client(elsewhere, access.All).QRCode(tenant.Policy, map[string]any{}))
 	if code["DEVICE_ADMIN_PACKAGE_DOWNLOAD_LOCATION"] != "http://cdn.example/muster.apk" {
 		t.Errorf("with another address the code says %v", code)
 	}
@@ -57,9 +57,9 @@ func TestAndroidApp_InCodesAndServed(t *testing.T) {
 // Without an app a code has no download in it, and is good for what has an agent.
 func TestAndroidApp_Missing(t *testing.T) {
 	t.Parallel()
-	lab := servertest.New(t)
-	site, replica := lab.NewAgentSite("acme", "CAMERA=BLOCK"), lab.Start()
-	code := provisioningMembers(t, site.Client(replica, access.All).QRCode(site.Policy, map[string]any{}))
+	env := servertest.New(t)
+	tenant, replica := env.NewAgentSite("acme", "CAMERA=BLOCK"), env.Start()
+	code := provisioningMembers(t, tenant.Client(replica, access.All).QRCode(tenant.Policy, map[string]any{}))
 	for _, member := range []string{"DEVICE_ADMIN_PACKAGE_DOWNLOAD_LOCATION", "DEVICE_ADMIN_SIGNATURE_CHECKSUM"} {
 		if _, there := code[member]; there {
 			t.Errorf("the code has %s: %v", member, code)
@@ -75,10 +75,10 @@ func TestAndroidApp_NotAnApp(t *testing.T) {
 	if err := os.WriteFile(path, []byte("text"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	lab := servertest.New(t)
-	settings := lab.Config()
+	env := servertest.New(t)
+	settings := env.Config()
 	settings.AgentAPK = path
-	_, err := service.New(t.Context(), settings, service.Options{Now: lab.Now, Logger: slog.New(slog.DiscardHandler)})
+	_, err := service.New(t.Context(), settings, service.Options{Now: env.Now, Logger: slog.New(slog.DiscardHandler)})
 	if err == nil || !strings.Contains(err.Error(), "MUSTER_AGENT_APK") || !strings.Contains(err.Error(), path) {
 		t.Errorf("got %v", err)
 	}
@@ -87,7 +87,7 @@ func TestAndroidApp_NotAnApp(t *testing.T) {
 // The doctor finds an app that keeps the service from starting.
 func TestDoctor_AndroidApp(t *testing.T) {
 	t.Parallel()
-	lab, dir := servertest.New(t), t.TempDir()
+	env, dir := servertest.New(t), t.TempDir()
 	text, unreadable := filepath.Join(dir, "text.apk"), filepath.Join(dir, "unreadable.apk")
 	if err := os.WriteFile(text, []byte("text"), 0o600); err != nil {
 		t.Fatal(err)
@@ -106,9 +106,9 @@ func TestDoctor_AndroidApp(t *testing.T) {
 		text:                             {service.Failed, "not a signed Android app"},
 		dir:                              {service.Failed, "not an Android app"},
 	} {
-		settings := lab.Config()
+		settings := env.Config()
 		settings.AgentAPK = path
-		findings := service.Diagnose(t.Context(), settings, lab.Now)
+		findings := service.Diagnose(t.Context(), settings, env.Now)
 		found := slices.IndexFunc(findings, func(f service.Finding) bool { return f.Check == "Android app" })
 		if found < 0 {
 			t.Errorf("%q: not checked", path)

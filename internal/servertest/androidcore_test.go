@@ -103,9 +103,9 @@ func (p *javaPhone) device() (s simulated.State) {
 
 // enroll enrolls the device by a fresh code, by way of the address if there is
 // one, with the command key that the code names for it.
-func (p *javaPhone) enroll(site *servertest.Site, client servertest.Client, by string) {
+func (p *javaPhone) enroll(tenant *servertest.Tenant, client servertest.Client, by string) {
 	p.t.Helper()
-	text := client.QRCode(site.Policy, map[string]any{})
+	text := client.QRCode(tenant.Policy, map[string]any{})
 	code, err := protocol.ParseCode(text)
 	if err != nil {
 		p.t.Fatal(err)
@@ -120,7 +120,7 @@ func (p *javaPhone) enroll(site *servertest.Site, client servertest.Client, by s
 	out := p.must("enroll", "--server", by, "--token", code.Token, "--command-key", code.CommandKeyES256)
 	id := strings.TrimSuffix(strings.TrimPrefix(out, "Enrolled as "), ".\n")
 	p.must("run", "--once")
-	d, err := site.DB().AgentDevice(p.t.Context(), id)
+	d, err := tenant.DB().AgentDevice(p.t.Context(), id)
 	if err != nil {
 		p.t.Fatal(err)
 	}
@@ -134,12 +134,12 @@ func (p *javaPhone) enroll(site *servertest.Site, client servertest.Client, by s
 // its policy, and carries out every command with the same end as the Go agent.
 func TestAndroidCore(t *testing.T) {
 	t.Parallel()
-	servertest.OnEach(t, func(t *testing.T, lab *servertest.Lab) {
+	servertest.OnEach(t, func(t *testing.T, env *servertest.Env) {
 		p := newJavaPhone(t)
-		site, replica := lab.NewAgentSite("acme", "CAMERA=BLOCK", "WIFI_STATE=USER_CHOICE"), lab.Start()
-		client := site.Client(replica, access.All)
-		other := lab.AgentPolicy(site.Company, "Other", "SMS=BLOCK").PathName()
-		p.enroll(site, client, "")
+		tenant, replica := env.NewAgentSite("acme", "CAMERA=BLOCK", "WIFI_STATE=USER_CHOICE"), env.Start()
+		client := tenant.Client(replica, access.All)
+		other := env.AgentPolicy(tenant.Company, "Other", "SMS=BLOCK").PathName()
+		p.enroll(tenant, client, "")
 		if got := p.device().Settings["CAMERA"]; got != "BLOCK" {
 			t.Errorf("CAMERA is %q", got)
 		}
@@ -154,13 +154,13 @@ func TestAndroidCore(t *testing.T) {
 			}
 			if c.path == "relinquish-ownership" { // the device before was wiped
 				p = newJavaPhone(t)
-				p.enroll(site, client, "")
+				p.enroll(tenant, client, "")
 			}
-			client = site.Client(replica, access.All) // a key may not order more than ten in a minute
+			client = tenant.Client(replica, access.All) // a key may not order more than ten in a minute
 			client.Post("/assets/"+p.assetID+"/commands/"+c.path, c.body).Want(t, 200)
 			p.must("run", "--once")
 			if c.path == "wipe" {
-				site.FallSilent() // what proves it
+				tenant.FallSilent() // what proves it
 			}
 			if last := client.History(p.assetID)[0]; last.Status != c.ends {
 				t.Errorf("%s ended %s, want %s", c.path, last.Status, c.ends)
@@ -171,7 +171,7 @@ func TestAndroidCore(t *testing.T) {
 			if !c.gone {
 				continue
 			}
-			awaitStatus(t, site, client, p.assetID, "DELETED")
+			awaitStatus(t, tenant, client, p.assetID, "DELETED")
 			if out, err := p.try("status"); err == nil {
 				t.Errorf("after %s the agent still has an identity: %s", c.path, out)
 			}
@@ -182,18 +182,18 @@ func TestAndroidCore(t *testing.T) {
 // The process dies before each of its steps: each command takes effect, and once.
 func TestAndroidCore_DiesAtEveryStep(t *testing.T) {
 	t.Parallel()
-	servertest.OnEach(t, func(t *testing.T, lab *servertest.Lab) {
+	servertest.OnEach(t, func(t *testing.T, env *servertest.Env) {
 		p := newJavaPhone(t)
-		site, replica := lab.NewAgentSite("acme", "CAMERA=BLOCK"), lab.Start()
-		client := site.Client(replica, access.All)
-		p.enroll(site, client, "")
+		tenant, replica := env.NewAgentSite("acme", "CAMERA=BLOCK"), env.Start()
+		client := tenant.Client(replica, access.All)
+		p.enroll(tenant, client, "")
 		for _, step := range agentSteps()[1:] {
 			boot := p.device().Boot
 			client.Post("/assets/"+p.assetID+"/commands/reboot", nil).Want(t, 200)
 			p.dies(step)
-			lab.Advance(2 * time.Minute) // what was offered is offered again
+			env.Advance(2 * time.Minute) // what was offered is offered again
 			p.must("run", "--once")
-			site.Settled(client, p.assetID, "SUCCESS")
+			tenant.Settled(client, p.assetID, "SUCCESS")
 			if got := p.device().Boot; got != boot+1 {
 				t.Errorf("died before %q: the device restarted %d times", step, got-boot)
 			}
@@ -202,7 +202,7 @@ func TestAndroidCore_DiesAtEveryStep(t *testing.T) {
 		p.dies("before confirm")
 		p.dies("before started")
 		p.must("run", "--once")
-		awaitStatus(t, site, client, p.assetID, "DELETED")
+		awaitStatus(t, tenant, client, p.assetID, "DELETED")
 		if s := p.device(); !s.Released || len(s.Settings) != 0 {
 			t.Errorf("the device is %+v", s)
 		}
@@ -213,15 +213,15 @@ func TestAndroidCore_DiesAtEveryStep(t *testing.T) {
 // and that are old: the device goes on.
 func TestAndroidCore_BadNetworkAndClock(t *testing.T) {
 	t.Parallel()
-	servertest.OnEach(t, func(t *testing.T, lab *servertest.Lab) {
+	servertest.OnEach(t, func(t *testing.T, env *servertest.Env) {
 		p := newJavaPhone(t)
-		site, replica := lab.NewAgentSite("acme", "CAMERA=BLOCK"), lab.Start()
-		client := site.Client(replica, access.All)
-		_, server := servertest.AgentToken(t, client.QRCode(site.Policy, map[string]any{}))
+		tenant, replica := env.NewAgentSite("acme", "CAMERA=BLOCK"), env.Start()
+		client := tenant.Client(replica, access.All)
+		_, server := servertest.AgentToken(t, client.QRCode(tenant.Policy, map[string]any{}))
 		way := &badWay{to: server}
 		front := httptest.NewServer(way)
 		t.Cleanup(front.Close)
-		p.enroll(site, client, front.URL)
+		p.enroll(tenant, client, front.URL)
 		message := func(what string, run func()) {
 			t.Helper()
 			shown := len(p.device().Shown)
@@ -244,7 +244,7 @@ func TestAndroidCore_BadNetworkAndClock(t *testing.T) {
 				t.Errorf("the answer was lost, and it said %q", out)
 			}
 			way.set(nil, false)
-			lab.Advance(2 * time.Minute)
+			env.Advance(2 * time.Minute)
 			p.must("run", "--once")
 		})
 		message("requests that arrive twice", func() {
@@ -254,7 +254,7 @@ func TestAndroidCore_BadNetworkAndClock(t *testing.T) {
 		})
 		way.keep("/checkin")
 		p.must("run", "--once")
-		other := lab.AgentPolicy(site.Company, "Other", "SMS=BLOCK").PathName()
+		other := env.AgentPolicy(tenant.Company, "Other", "SMS=BLOCK").PathName()
 		client.Post("/assets/"+p.assetID+"/commands/change-policy", map[string]string{"policyId": other}).Want(t, 200)
 		_, _ = p.try("run", "--once") // is answered with what was good before
 		if p.device().Settings["SMS"] != "" {
@@ -272,7 +272,7 @@ func TestAndroidCore_BadNetworkAndClock(t *testing.T) {
 		way.set(nil, false)
 		message("after a rotation whose answer was lost", func() { p.must("run", "--once") })
 		p.must("unenroll")
-		awaitStatus(t, site, client, p.assetID, "DELETED")
+		awaitStatus(t, tenant, client, p.assetID, "DELETED")
 	})
 }
 

@@ -25,9 +25,9 @@ func TestAndroidCore_ManyDevices(t *testing.T) {
 	if os.Getenv("MUSTER_SOAK") == "1" {
 		devices, step = 1000, 15*time.Minute
 	}
-	lab := servertest.New(t)
+	env := servertest.New(t)
 	p := newJavaPhone(t)
-	site, replica := lab.NewAgentSite("acme", "CAMERA=BLOCK", "SMS=BLOCK"), lab.Start()
+	tenant, replica := env.NewAgentSite("acme", "CAMERA=BLOCK", "SMS=BLOCK"), env.Start()
 	run := exec.CommandContext(t.Context(), "java", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-Xmx128m", "-cp", p.classes, "dev.muster.agent.jvm.Fleet", p.state)
 	in, err := run.StdinPipe()
 	if err != nil {
@@ -43,7 +43,7 @@ func TestAndroidCore_ManyDevices(t *testing.T) {
 		t.Fatal(err)
 	}
 	for range devices {
-		token, err := replica.Agents().Issue(t.Context(), site.Company, site.Policy, provisioning.PersonalUsage(""), time.Hour)
+		token, err := replica.Agents().Issue(t.Context(), tenant.Company, tenant.Policy, provisioning.PersonalUsage(""), time.Hour)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -52,7 +52,7 @@ func TestAndroidCore_ManyDevices(t *testing.T) {
 	lines := bufio.NewScanner(out)
 	round := func() (heap, journal int64) {
 		t.Helper()
-		fmt.Fprintf(in, "at %d\n", lab.Now().UnixMilli())
+		fmt.Fprintf(in, "at %d\n", env.Now().UnixMilli())
 		if !lines.Scan() {
 			t.Fatalf("the fleet ended: %s", said.String())
 		}
@@ -66,8 +66,8 @@ func TestAndroidCore_ManyDevices(t *testing.T) {
 	warm, _ := round()
 	var heap, journal int64
 	for passed := time.Duration(0); passed < 24*time.Hour; passed += step {
-		lab.Advance(step)
-		client := site.Client(replica, access.All)
+		env.Advance(step)
+		client := tenant.Client(replica, access.All)
 		found := client.Get("/assets?size=3").Want(t, 200)
 		var page struct{ Content []struct{ PathName string } }
 		found.JSON(t, &page)
@@ -129,13 +129,13 @@ func TestAndroidCore_FromDex(t *testing.T) {
 	if runtime.GOOS != "linux" {
 		t.Skip("enjarify is a package of Debian")
 	}
-	lab := servertest.New(t)
+	env := servertest.New(t)
 	p := newJavaPhone(t)
 	p.classes = dexed(t, p.classes)
 	p.flags = []string{"-Xverify:all"}
-	site, replica := lab.NewAgentSite("acme", "CAMERA=BLOCK", "LOCATION_MODE=ENFORCED"), lab.Start()
-	client := site.Client(replica, access.All)
-	p.enroll(site, client, "")
+	tenant, replica := env.NewAgentSite("acme", "CAMERA=BLOCK", "LOCATION_MODE=ENFORCED"), env.Start()
+	client := tenant.Client(replica, access.All)
+	p.enroll(tenant, client, "")
 	if got := p.device().Settings["CAMERA"]; got != "BLOCK" {
 		t.Errorf("CAMERA is %q", got)
 	}
@@ -143,11 +143,11 @@ func TestAndroidCore_FromDex(t *testing.T) {
 	for _, command := range []string{"message", "reboot", "status-report", "location-update", "sync-policy"} {
 		client.Post("/assets/"+p.assetID+"/commands/"+command, bodies()[command]).Want(t, 200)
 		p.must("run", "--once")
-		site.Settled(client, p.assetID, "SUCCESS")
+		tenant.Settled(client, p.assetID, "SUCCESS")
 	}
 	client.Post("/assets/"+p.assetID+"/commands/relinquish-ownership", nil).Want(t, 200)
 	p.must("run", "--once")
-	awaitStatus(t, site, client, p.assetID, "DELETED")
+	awaitStatus(t, tenant, client, p.assetID, "DELETED")
 	if s := p.device(); !s.Released || len(s.Settings) != 0 {
 		t.Errorf("the device is %+v", s)
 	}

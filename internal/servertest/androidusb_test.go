@@ -54,7 +54,7 @@ func TestUSBOfAStockDevice(t *testing.T) {
 	shell := fmt.Sprintf("dir='%s' state_dir='%s' java='java -XX:TieredStopAtLevel=1 -XX:+UseSerialGC -cp %s dev.muster.agent.jvm.Main'", dir, p.state, p.classes)
 	c := newCable(t)
 	c.adb = adbtest.New(t, &adbtest.Device{Serial: "STOCK-1", Root: t.TempDir(), Shell: shell + stockShell})
-	c.policy = c.AgentPolicy(c.site.Company, "Phones", "CAMERA=BLOCK")
+	c.policy = c.AgentPolicy(c.tenant.Company, "Phones", "CAMERA=BLOCK")
 	transcript := filepath.Join(dir, "transcript")
 	plug := func(want usb.Outcome) (assetID string) {
 		t.Helper()
@@ -70,10 +70,10 @@ func TestUSBOfAStockDevice(t *testing.T) {
 		t.Errorf("CAMERA is %q", got)
 	}
 	plug(usb.AlreadyEnrolled)
-	client := c.site.Client(c.replica, access.All)
+	client := c.tenant.Client(c.replica, access.All)
 	client.Post("/assets/"+p.assetID+"/commands/relinquish-ownership", nil).Want(t, 200)
 	p.must("run", "--once")
-	awaitStatus(t, c.site, client, p.assetID, "DELETED")
+	awaitStatus(t, c.tenant, client, p.assetID, "DELETED")
 	plug(usb.Enrolled)
 	ran, err := os.ReadFile(filepath.Join(dir, "ran"))
 	if err != nil {

@@ -30,22 +30,22 @@ func (p *javaPhone) start() *exec.Cmd {
 // does itself, and it ends with its enrollment.
 func TestAndroidCore_WakeStream(t *testing.T) {
 	t.Parallel()
-	servertest.OnEach(t, func(t *testing.T, lab *servertest.Lab) {
+	servertest.OnEach(t, func(t *testing.T, env *servertest.Env) {
 		p := newJavaPhone(t)
-		site, replica := lab.NewAgentSite("acme", "CAMERA=BLOCK"), lab.Start()
-		client := site.Client(replica, access.All)
+		tenant, replica := env.NewAgentSite("acme", "CAMERA=BLOCK"), env.Start()
+		client := tenant.Client(replica, access.All)
 		to, err := url.Parse("http://" + replica.Addr().String())
 		if err != nil {
 			t.Fatal(err)
 		}
 		front := httptest.NewServer(&httputil.ReverseProxy{FlushInterval: -1, Rewrite: func(r *httputil.ProxyRequest) { r.SetURL(to) }})
 		t.Cleanup(front.Close)
-		p.enroll(site, client, front.URL)
+		p.enroll(tenant, client, front.URL)
 		running := p.start()
 		carriesOut := func(path string) {
 			t.Helper()
 			client.Post("/assets/"+p.assetID+"/commands/"+path, bodies()[path]).Want(t, 200)
-			site.Settled(client, p.assetID, "SUCCESS")
+			tenant.Settled(client, p.assetID, "SUCCESS")
 		}
 		carriesOut("message")
 		carriesOut("reboot")
@@ -54,13 +54,13 @@ func TestAndroidCore_WakeStream(t *testing.T) {
 		if out, err := p.try("run"); err == nil || !strings.Contains(out, "another muster-agent") {
 			t.Errorf("a second agent said %q, %v", out, err)
 		}
-		before, err := site.DB().AgentDevice(t.Context(), p.deviceID)
+		before, err := tenant.DB().AgentDevice(t.Context(), p.deviceID)
 		if err != nil {
 			t.Fatal(err)
 		}
 		p.must("rotate")
-		lab.Eventually("the device has a new key", func() error {
-			if now, err := site.DB().AgentDevice(t.Context(), p.deviceID); err != nil || now.Key == before.Key {
+		env.Eventually("the device has a new key", func() error {
+			if now, err := tenant.DB().AgentDevice(t.Context(), p.deviceID); err != nil || now.Key == before.Key {
 				return errorf("it is the same (%v)", err)
 			}
 			return nil
@@ -70,6 +70,6 @@ func TestAndroidCore_WakeStream(t *testing.T) {
 		if err := running.Wait(); err != nil {
 			t.Errorf("after unenrolling the agent ended with %v", err)
 		}
-		awaitStatus(t, site, client, p.assetID, "DELETED")
+		awaitStatus(t, tenant, client, p.assetID, "DELETED")
 	})
 }

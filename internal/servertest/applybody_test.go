@@ -9,13 +9,13 @@ import (
 
 // All that apply may be given is optional: with no body at all it is as with
 // an empty one (contract 4.3).
-func TestApplyTakesNoBody(t *testing.T) {
+func TestApply_BodyIsOptional(t *testing.T) {
 	t.Parallel()
-	servertest.OnEach(t, func(t *testing.T, lab *servertest.Lab) {
-		site, replica := lab.NewSite("acme"), lab.Start()
-		client := site.Client(replica, access.All)
+	servertest.OnEach(t, func(t *testing.T, env *servertest.Env) {
+		tenant, replica := env.NewTenant("acme"), env.Start()
+		client := tenant.Client(replica, access.All)
 		var made struct{ ProposalID string }
-		client.Post("/policies/"+site.Policy.ID+"/changes", map[string]any{"changes": []any{map[string]any{"setting": "CAMERA", "value": "BLOCK"}}}).
+		client.Post("/policies/"+tenant.Policy.ID+"/changes", map[string]any{"changes": []any{map[string]any{"setting": "CAMERA", "value": "BLOCK"}}}).
 			Want(t, 201).JSON(t, &made)
 		client.Post("/policy-proposals/"+made.ProposalID+"/apply", nil).Want(t, 200)
 	})

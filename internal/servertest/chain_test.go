@@ -13,11 +13,11 @@ import (
 	"github.com/musterhq/muster/internal/surface/cli"
 )
 
-// rawDatabase opens the file of a lab's database beside the service, as an
+// rawDatabase opens the file of an environment's database beside the service, as an
 // attacker does who has no keys.
-func rawDatabase(t *testing.T, lab *servertest.Lab) *sql.DB {
+func rawDatabase(t *testing.T, env *servertest.Env) *sql.DB {
 	t.Helper()
-	db, err := sql.Open("sqlite", "file:"+strings.TrimPrefix(lab.Database, "sqlite:")+"?_pragma=busy_timeout(10000)")
+	db, err := sql.Open("sqlite", "file:"+strings.TrimPrefix(env.Database, "sqlite:")+"?_pragma=busy_timeout(10000)")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -29,14 +29,14 @@ func rawDatabase(t *testing.T, lab *servertest.Lab) *sql.DB {
 // metrics, log, page and command line, and goes on only by the operator's command.
 func TestChain_ForgeryIsNotSigned(t *testing.T) {
 	t.Parallel()
-	for name, forge := range map[string]func(*testing.T, *sql.DB, *servertest.Lab, string){
-		"reset": func(t *testing.T, db *sql.DB, _ *servertest.Lab, _ string) {
+	for name, forge := range map[string]func(*testing.T, *sql.DB, *servertest.Env, string){
+		"reset": func(t *testing.T, db *sql.DB, _ *servertest.Env, _ string) {
 			alter(t, db, `UPDATE activity SET actor_name = 'Bob (framed)' WHERE action = 'company.changed'`)
 			alter(t, db, `DELETE FROM activity WHERE action = 'signin.opened'`)
 			alter(t, db, `UPDATE activity SET seq = 0, hash = ''`)
 			alter(t, db, `DELETE FROM activity_heads`)
 		},
-		"begun again": func(t *testing.T, db *sql.DB, _ *servertest.Lab, _ string) {
+		"begun again": func(t *testing.T, db *sql.DB, _ *servertest.Env, _ string) {
 			alter(t, db, `UPDATE activity SET actor_name = 'Bob (framed)', seq = 0, hash = ''`)
 			alter(t, db, `UPDATE activity_heads SET first_seq = 1, anchor = '', last_seq = 0, hash = '', signature = ''`)
 		},
@@ -44,18 +44,18 @@ func TestChain_ForgeryIsNotSigned(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			lab := servertest.New(t)
-			replica := lab.Start()
-			acme := lab.Company("acme", access.Settings{})
-			admin := lab.Person(acme, access.Admin).User
+			env := servertest.New(t)
+			replica := env.Start()
+			acme := env.Company("acme", access.Settings{})
+			admin := env.Browser(acme, access.Admin).User
 			v := replica.Visitor(t, admin)
 			v.Post("/access/gates", "gate", "policyChanges", "on", "true").Want(t, 200)
 			if page := v.Post("/activity/verify").Want(t, 200).Body; !strings.Contains(page, "head signed by this service") {
 				t.Fatal("the chain is not sound before the forgery")
 			}
-			forge(t, rawDatabase(t, lab), lab, acme.ID)
+			forge(t, rawDatabase(t, env), env, acme.ID)
 			replica.Visitor(t, admin) // a sign-in: one more entry
-			lab.Eventually("the alarm is raised", func() error {
+			env.Eventually("the alarm is raised", func() error {
 				if _, text := fetch(t, replica.PublicURL()+"/metrics"); metric(t, text, "muster_activity_chains_broken") != 1 {
 					return errors.New("the metric does not say so")
 				}
@@ -67,13 +67,13 @@ func TestChain_ForgeryIsNotSigned(t *testing.T) {
 			if page := v.Get("/activity").Want(t, 200).Body; !strings.Contains(page, "The chain of this log is broken") {
 				t.Error("the activity page does not show the alarm")
 			}
-			if !strings.Contains(string(lab.Log.Text()), "activity chain broken") {
+			if !strings.Contains(string(env.Log.Text()), "activity chain broken") {
 				t.Error("the log does not say so")
 			}
 			if status, _ := fetch(t, replica.PublicURL()+"/readyz"); status != 200 {
 				t.Errorf("readyz answers %d; a broken log stops no service", status)
 			}
-			repair(t, lab)
+			repair(t, env)
 		})
 	}
 }
@@ -86,10 +86,10 @@ func alter(t *testing.T, db *sql.DB, statement string, args ...any) {
 }
 
 // recompute changes an entry and every hash behind it, as anyone can.
-func recompute(t *testing.T, db *sql.DB, lab *servertest.Lab, companyID string) {
+func recompute(t *testing.T, db *sql.DB, env *servertest.Env, companyID string) {
 	var all []activity.Entry
 	var hash string
-	if err := lab.DB().WalkActivity(t.Context(), companyID, func(h activity.Head) error { hash = h.Anchor; return nil },
+	if err := env.DB().WalkActivity(t.Context(), companyID, func(h activity.Head) error { hash = h.Anchor; return nil },
 		func(e activity.Entry) error { all = append(all, e); return nil }); err != nil {
 		t.Fatal(err)
 	}
@@ -106,19 +106,19 @@ func recompute(t *testing.T, db *sql.DB, lab *servertest.Lab, companyID string) 
 }
 
 // repair verifies and restarts the chain of acme by command line.
-func repair(t *testing.T, lab *servertest.Lab) {
+func repair(t *testing.T, env *servertest.Env) {
 	t.Helper()
 	verify := &cli.ActivityVerify{}
-	verify.Company, verify.Store, verify.Output, verify.KeyFile = "acme", config.Store{Database: lab.Database}, "json", lab.Config().KeyFile
-	if text, err := runCommand(t, lab, verify); err == nil || !strings.Contains(text, `"sound": false`) {
+	verify.Company, verify.Store, verify.Output, verify.KeyFile = "acme", config.Store{Database: env.Database}, "json", env.Config().KeyFile
+	if text, err := runCommand(t, env, verify); err == nil || !strings.Contains(text, `"sound": false`) {
 		t.Errorf("verify of the forged chain: %v\n%s", err, text)
 	}
 	restart := &cli.ActivityRestart{Reason: "an exercise"}
 	restart.OfCompany, restart.KeyFile = verify.OfCompany, verify.KeyFile
-	if text, err := runCommand(t, lab, restart); err != nil {
+	if text, err := runCommand(t, env, restart); err != nil {
 		t.Fatalf("%v\n%s", err, text)
 	}
-	if text, err := runCommand(t, lab, verify); err != nil || !strings.Contains(text, `"sound": true`) {
+	if text, err := runCommand(t, env, verify); err != nil || !strings.Contains(text, `"sound": true`) {
 		t.Errorf("verify of the restarted chain: %v\n%s", err, text)
 	}
 }

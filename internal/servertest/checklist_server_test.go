@@ -258,7 +258,7 @@ func row21ConsentEachTime(t *testing.T, s *authSite) {
 func row22Handles(t *testing.T, s *authSite) {
 	acme := s.Company(uniqueSlug(), servertest.Everything())
 	p := s.Policy(acme, "Handles", policy.Platform)
-	ada, bob := s.Person(acme, access.Admin), s.Person(acme, access.Admin)
+	ada, bob := s.Browser(acme, access.Admin), s.Browser(acme, access.Admin)
 	mine := ada.Connect(s.base, "mcp:policies:write")
 	assistant := servertest.WithToken(t, s.base, mine.Access)
 	var proposal struct{ ProposalID string }

@@ -53,21 +53,21 @@ var checklist = []struct {
 
 // authSite is what the rows share: one service; each makes its own company.
 type authSite struct {
-	*servertest.Lab
+	*servertest.Env
 	replica *servertest.Replica
 	base    string // the public URL
 }
 
 func newAuthSite(t *testing.T) *authSite {
 	t.Helper()
-	lab := servertest.New(t)
-	replica := lab.Start()
-	return &authSite{lab, replica, replica.PublicURL()}
+	env := servertest.New(t)
+	replica := env.Start()
+	return &authSite{env, replica, replica.PublicURL()}
 }
 
-func TestAuthorizationChecklist(t *testing.T) {
+func TestAuthorization_Checklist(t *testing.T) {
 	t.Parallel()
-	site := newAuthSite(t)
+	tenant := newAuthSite(t)
 	sources, err := filepath.Glob(filepath.Join("..", "surface", "oauth", "*_test.go"))
 	if err != nil || len(sources) == 0 {
 		t.Fatalf("no tests of the authorization server: %v", err)
@@ -92,7 +92,7 @@ func TestAuthorizationChecklist(t *testing.T) {
 		}
 		t.Run(row.asks, func(t *testing.T) {
 			t.Parallel()
-			row.proof(t, site)
+			row.proof(t, tenant)
 		})
 	}
 	if len(checklist) != 22 {
@@ -101,9 +101,9 @@ func TestAuthorizationChecklist(t *testing.T) {
 }
 
 // person makes a company with everything on and a person in it.
-func (s *authSite) person(t *testing.T, role access.Role) *servertest.Person {
+func (s *authSite) person(t *testing.T, role access.Role) *servertest.Browser {
 	t.Helper()
-	return s.Person(s.Company(uniqueSlug(), servertest.Everything()), role)
+	return s.Browser(s.Company(uniqueSlug(), servertest.Everything()), role)
 }
 
 func (s *authSite) metadata(t *testing.T, path string) map[string]any {
@@ -216,9 +216,9 @@ func post(t *testing.T, address, body string) int {
 }
 
 func row05NoPassthrough(t *testing.T, s *authSite) {
-	site := s.NewSite(uniqueSlug())
-	device := site.Devices(s.replica, servertest.FullyManaged(), 1)[0]
-	token := s.Person(site.Company, access.Admin).Connect(s.base, "mcp:devices:command")
+	tenant := s.NewTenant(uniqueSlug())
+	device := tenant.Devices(s.replica, servertest.FullyManaged(), 1)[0]
+	token := s.Browser(tenant.Company, access.Admin).Connect(s.base, "mcp:devices:command")
 	servertest.WithToken(t, s.base, token.Access).Call("lock_device", map[string]any{"assetId": device.AssetID}).OK(t, nil)
 	calls, err := json.Marshal(s.Emulator.Calls(0, ""))
 	if err != nil || !strings.Contains(string(calls), "issueCommand") {

@@ -26,7 +26,7 @@ type Answer struct {
 }
 
 // As returns a client of the replica with a key.
-func (r *Replica) As(key string) Client { return Client{TB: r.lab.TB, URL: r.PublicURL(), Key: key} }
+func (r *Replica) As(key string) Client { return Client{TB: r.env.TB, URL: r.PublicURL(), Key: key} }
 
 // Get calls an operation that reads; path is relative to base_url.
 func (c Client) Get(path string) Answer {

@@ -48,27 +48,27 @@ func platformCommands(other policy.Policy) []sending {
 
 // The main job end to end, on both engines: enroll by QR code, list, send every
 // command, read the history.
-func TestEveryCommandEndToEnd(t *testing.T) {
+func TestCommand_EveryType(t *testing.T) {
 	t.Parallel()
-	servertest.OnEach(t, func(t *testing.T, lab *servertest.Lab) {
-		site, replica := lab.NewSite("acme"), lab.Start()
-		other := lab.Policy(site.Company, "Other", policy.Platform)
+	servertest.OnEach(t, func(t *testing.T, env *servertest.Env) {
+		tenant, replica := env.NewTenant("acme"), env.Start()
+		other := env.Policy(tenant.Company, "Other", policy.Platform)
 		devices := map[servertest.Kind][]servertest.Device{}
 		for _, s := range platformCommands(other) {
 			if len(devices[s.kind]) == 0 {
-				devices[s.kind] = site.Devices(replica, s.kind, 12)
+				devices[s.kind] = tenant.Devices(replica, s.kind, 12)
 			}
 			device := devices[s.kind][0]
 			devices[s.kind] = devices[s.kind][1:]
-			sendAndFollow(t, site, replica, device, s)
+			sendAndFollow(t, tenant, replica, device, s)
 		}
 	})
 }
 
-func sendAndFollow(t *testing.T, site *servertest.Site, replica *servertest.Replica, device servertest.Device, s sending) {
+func sendAndFollow(t *testing.T, tenant *servertest.Tenant, replica *servertest.Replica, device servertest.Device, s sending) {
 	t.Helper()
-	client := site.Client(replica, access.All)
-	awaitStatus(t, site, client, device.AssetID, "ACTIVE")
+	client := tenant.Client(replica, access.All)
+	awaitStatus(t, tenant, client, device.AssetID, "ACTIVE")
 	answer := client.Post("/assets/"+device.AssetID+"/commands/"+s.path, s.body).Want(t, 200)
 	result := answer.Members(t)
 	want := []string{"assetId", "status", "type"}
@@ -82,13 +82,13 @@ func sendAndFollow(t *testing.T, site *servertest.Site, replica *servertest.Repl
 	if result["assetId"] != "enterprises/acme/assets/"+device.AssetID || result["type"] != string(s.command) || result["status"] != s.status {
 		t.Errorf("%s answers %s", s.path, answer.Body)
 	}
-	entry := site.Settled(client, device.AssetID, "SUCCESS")
+	entry := tenant.Settled(client, device.AssetID, "SUCCESS")
 	if entry.Type != string(s.command) || entry.CreatedAt == nil || entry.FeedbackAt == nil && s.status != "SUCCESS" {
 		t.Errorf("the history of %s says %+v", s.path, entry)
 	}
 	fiveMembers(t, client, device.AssetID)
 	if s.gone {
-		awaitStatus(t, site, client, device.AssetID, "DELETED")
+		awaitStatus(t, tenant, client, device.AssetID, "DELETED")
 		got := client.Post("/assets/"+device.AssetID+"/commands/lock", nil)
 		if got.Status != 409 {
 			t.Errorf("a lock after %s: %d %s", s.path, got.Status, got.Body)
@@ -109,9 +109,9 @@ func fiveMembers(t *testing.T, client servertest.Client, assetID string) {
 	}
 }
 
-func awaitStatus(t *testing.T, site *servertest.Site, client servertest.Client, assetID, status string) {
+func awaitStatus(t *testing.T, tenant *servertest.Tenant, client servertest.Client, assetID, status string) {
 	t.Helper()
-	site.Eventually("asset "+assetID+" becomes "+status, func() error {
+	tenant.Eventually("asset "+assetID+" becomes "+status, func() error {
 		var asset struct{ Status string }
 		client.Get("/assets/"+assetID).Want(t, 200).JSON(t, &asset)
 		if asset.Status != status {
@@ -123,19 +123,19 @@ func awaitStatus(t *testing.T, site *servertest.Site, client servertest.Client, 
 
 // A device that a command does not support is 409, nothing is sent, and
 // nothing is left in the history (contract 4.2).
-func TestUnsupportedDevices(t *testing.T) {
+func TestCommand_UnsupportedDevices(t *testing.T) {
 	t.Parallel()
-	lab := servertest.New(t)
-	site, replica := lab.NewSite("acme"), lab.Start()
+	env := servertest.New(t)
+	tenant, replica := env.NewTenant("acme"), env.Start()
 	for kind, paths := range map[servertest.Kind][]string{
 		servertest.FullyManaged(): {"message", "location-update", "sync-policy", "shutdown", "launch-app", "relinquish-ownership"},
 		servertest.WorkProfile():  {"reboot", "message", "location-update", "sync-policy", "shutdown", "launch-app"},
 		servertest.Personal():     {"reboot", "lost-mode", "found", "relinquish-ownership", "message", "location-update", "sync-policy", "shutdown", "launch-app"},
 	} {
-		device := site.Devices(replica, kind, 1)[0]
-		before := lab.Calls("")
+		device := tenant.Devices(replica, kind, 1)[0]
+		before := env.Calls("")
 		for _, path := range paths {
-			client := site.Client(replica, access.All)
+			client := tenant.Client(replica, access.All)
 			got := client.Post("/assets/"+device.AssetID+"/commands/"+path, bodies()[path])
 			want := resttest.Answers[familyOf(path)]["unsupported"]
 			if members := strings.Join(slices.Sorted(maps.Keys(got.Members(t))), " "); got.Status != want.Status || members != sorted(want.Members) {
@@ -145,13 +145,13 @@ func TestUnsupportedDevices(t *testing.T) {
 				t.Errorf("%s on %v left %v in the history", path, kind, history)
 			}
 		}
-		if lab.Calls("") != before {
+		if env.Calls("") != before {
 			t.Errorf("something was sent to the platform for %v", kind)
 		}
 	}
-	spare := newSpare(t, lab, site.Company)
+	spare := newSpare(t, env, tenant.Company)
 	for path := range bodies() {
-		if got := site.Client(replica, access.All).Post("/assets/"+spare+"/commands/"+path, bodies()[path]); got.Status != 409 && path != "change-policy" {
+		if got := tenant.Client(replica, access.All).Post("/assets/"+spare+"/commands/"+path, bodies()[path]); got.Status != 409 && path != "change-policy" {
 			t.Errorf("%s on an asset that is not enrolled: %d %s", path, got.Status, got.Body)
 		}
 	}

@@ -19,7 +19,7 @@ type Companion struct {
 }
 
 // CompanionToken makes a token for the companion of an asset.
-func (l *Lab) CompanionToken(c company.Company, assetID string) string {
+func (l *Env) CompanionToken(c company.Company, assetID string) string {
 	l.TB.Helper()
 	a, err := l.DB().Asset(l.TB.Context(), c.ID, assetID)
 	if err != nil {
@@ -34,17 +34,17 @@ func (l *Lab) CompanionToken(c company.Company, assetID string) string {
 
 // Companion enrolls a companion on a platform device and checks in once.
 func (r *Replica) Companion(c company.Company, d Device) *Companion {
-	tb := r.lab.TB
+	tb := r.env.TB
 	tb.Helper()
-	device := simulated.New(simulated.Default("companion"), r.lab.Now)
-	push := simulated.Push{Device: device, Emulator: r.lab.Emulator.URL(), Client: agent.NewClient()}
+	device := simulated.New(simulated.Default("companion"), r.env.Now)
+	push := simulated.Push{Device: device, Emulator: r.env.Emulator.URL(), Client: agent.NewClient()}
 	dir := tb.TempDir()
-	_, err := agent.Enroll(tb.Context(), agent.Enrolment{Server: r.PublicURL(), Token: r.lab.CompanionToken(c, d.AssetID), Role: protocol.Companion,
-		Dir: dir, Version: "test", Device: device, Client: agent.NewClient(), Now: r.lab.Now})
+	_, err := agent.Enroll(tb.Context(), agent.Enrolment{Server: r.PublicURL(), Token: r.env.CompanionToken(c, d.AssetID), Role: protocol.Companion,
+		Dir: dir, Version: "test", Device: device, Client: agent.NewClient(), Now: r.env.Now})
 	if err != nil {
 		tb.Fatal(err)
 	}
-	a, err := agent.New(agent.Options{Dir: dir, Version: "test", Device: device, Push: push, Client: agent.NewClient(), Now: r.lab.Now,
+	a, err := agent.New(agent.Options{Dir: dir, Version: "test", Device: device, Push: push, Client: agent.NewClient(), Now: r.env.Now,
 		Log: slog.New(slog.DiscardHandler)})
 	if err != nil {
 		tb.Fatal(err)

@@ -15,10 +15,10 @@ import (
 )
 
 // begun starts a sign-up in the portal and returns its state.
-func begun(t *testing.T, lab *servertest.Lab, admin *servertest.Visitor, c company.Company) company.Signup {
+func begun(t *testing.T, env *servertest.Env, admin *servertest.Visitor, c company.Company) company.Signup {
 	t.Helper()
 	admin.Post("/settings/platform").Want(t, 200)
-	open, err := lab.DB().OpenSignup(t.Context(), c.ID, time.Unix(0, 0))
+	open, err := env.DB().OpenSignup(t.Context(), c.ID, time.Unix(0, 0))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -27,9 +27,9 @@ func begun(t *testing.T, lab *servertest.Lab, admin *servertest.Visitor, c compa
 
 // confirmed confirms a sign-up on the vendor's page and returns the address that
 // the browser is sent back to.
-func confirmed(t *testing.T, lab *servertest.Lab, signup company.Signup) string {
+func confirmed(t *testing.T, env *servertest.Env, signup company.Signup) string {
 	t.Helper()
-	_, callback, err := lab.Emulator.CompleteSignup(signup.Address[strings.LastIndex(signup.Address, "/")+1:])
+	_, callback, err := env.Emulator.CompleteSignup(signup.Address[strings.LastIndex(signup.Address, "/")+1:])
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -40,9 +40,9 @@ func confirmed(t *testing.T, lab *servertest.Lab, signup company.Signup) string 
 	return back.RequestURI()
 }
 
-func enterpriseOf(t *testing.T, lab *servertest.Lab, c company.Company) string {
+func enterpriseOf(t *testing.T, env *servertest.Env, c company.Company) string {
 	t.Helper()
-	now, err := lab.DB().CompanyByID(t.Context(), c.ID)
+	now, err := env.DB().CompanyByID(t.Context(), c.ID)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -59,7 +59,7 @@ func TestConnect_MadeUpTokenBindsNothing(t *testing.T) {
 	victim := production.Connect(production.Company("acme", access.Settings{}))
 	replica := staging.Start(func(c *config.Service, _ *service.Options) { c.Platform = production.Platform() })
 	twin := staging.Company("evil", access.Settings{})
-	admin := replica.Visitor(t, staging.Person(twin, access.Admin).User)
+	admin := replica.Visitor(t, staging.Browser(twin, access.Admin).User)
 	admin.Post("/settings", "name", victim.Name, "inactiveAfter", "30", "keepActivity", "400").Want(t, 200)
 	signup := begun(t, staging, admin, twin)
 	for range 2 {
@@ -78,26 +78,26 @@ func TestConnect_MadeUpTokenBindsNothing(t *testing.T) {
 // first, and strangers are sent to sign in.
 func TestConnect_AsksForTheSession(t *testing.T) {
 	t.Parallel()
-	servertest.OnEach(t, func(t *testing.T, lab *servertest.Lab) {
-		replica := lab.Start()
-		acme, other := lab.Company("acme", access.Settings{}), lab.Company("other", access.Settings{})
-		owner, colleague := lab.Person(acme, access.Admin).User, lab.Person(acme, access.Admin).User
+	servertest.OnEach(t, func(t *testing.T, env *servertest.Env) {
+		replica := env.Start()
+		acme, other := env.Company("acme", access.Settings{}), env.Company("other", access.Settings{})
+		owner, colleague := env.Browser(acme, access.Admin).User, env.Browser(acme, access.Admin).User
 		first := replica.Visitor(t, owner)
-		back := confirmed(t, lab, begun(t, lab, first, acme))
+		back := confirmed(t, env, begun(t, env, first, acme))
 		unbound := func(who string) {
 			t.Helper()
-			if got := enterpriseOf(t, lab, acme); got != "" {
+			if got := enterpriseOf(t, env, acme); got != "" {
 				t.Fatalf("%s connected the company to %s", who, got)
 			}
 		}
-		page := replica.Stranger(t).Get(back).Want(t, http.StatusUnauthorized)
+		page := replica.SignedOut(t).Get(back).Want(t, http.StatusUnauthorized)
 		if !strings.Contains(page.Body, "Sign in to finish") || !strings.Contains(page.Body, `/signin?next=%2Fconnect%2Fcallback`) || !strings.Contains(page.Body, "app.css") {
 			t.Errorf("the page for a stranger: %.800s", page.Body)
 		}
 		unbound("a stranger")
-		replica.Visitor(t, lab.Person(acme, access.Viewer).User).Get(back).Want(t, http.StatusForbidden)
+		replica.Visitor(t, env.Browser(acme, access.Viewer).User).Get(back).Want(t, http.StatusForbidden)
 		unbound("a viewer")
-		replica.Visitor(t, lab.Person(other, access.Admin).User).Get(back).Want(t, http.StatusNotFound)
+		replica.Visitor(t, env.Browser(other, access.Admin).User).Get(back).Want(t, http.StatusNotFound)
 		unbound("an administrator of another company")
 		second := replica.Visitor(t, colleague)
 		if page := second.Get(back); page.Path != "/settings/platform" || !strings.Contains(page.Body, "Another session started this sign-up") {
@@ -107,7 +107,7 @@ func TestConnect_AsksForTheSession(t *testing.T) {
 		if page := first.Get(back); page.Path != "/settings/platform" || !strings.Contains(page.Body, "Connected.") {
 			t.Errorf("the session that began: got %d at %s: %.800s", page.Status, page.Path, page.Body)
 		}
-		if enterpriseOf(t, lab, acme) == "" {
+		if enterpriseOf(t, env, acme) == "" {
 			t.Error("the company is not connected")
 		}
 	})
@@ -116,13 +116,13 @@ func TestConnect_AsksForTheSession(t *testing.T) {
 // TestConnect_AnotherAdministratorFinishes: the button of the platform page.
 func TestConnect_AnotherAdministratorFinishes(t *testing.T) {
 	t.Parallel()
-	lab := servertest.New(t)
-	replica := lab.Start()
-	acme := lab.Company("acme", access.Settings{})
-	back := confirmed(t, lab, begun(t, lab, replica.Visitor(t, lab.Person(acme, access.Admin).User), acme))
-	second := replica.Visitor(t, lab.Person(acme, access.Admin).User)
+	env := servertest.New(t)
+	replica := env.Start()
+	acme := env.Company("acme", access.Settings{})
+	back := confirmed(t, env, begun(t, env, replica.Visitor(t, env.Browser(acme, access.Admin).User), acme))
+	second := replica.Visitor(t, env.Browser(acme, access.Admin).User)
 	second.Get(back).Want(t, 200)
-	if page := second.Post("/settings/platform/finish"); !strings.Contains(page.Body, "Connected.") || enterpriseOf(t, lab, acme) == "" {
+	if page := second.Post("/settings/platform/finish"); !strings.Contains(page.Body, "Connected.") || enterpriseOf(t, env, acme) == "" {
 		t.Errorf("finish: got %d at %s: %.800s", page.Status, page.Path, page.Body)
 	}
 }
@@ -130,15 +130,15 @@ func TestConnect_AnotherAdministratorFinishes(t *testing.T) {
 // TestConnect_CommandLineNeedsNoSession: an operator's browser is not signed in.
 func TestConnect_CommandLineNeedsNoSession(t *testing.T) {
 	t.Parallel()
-	lab := servertest.New(t)
-	replica := lab.Start()
-	acme := lab.Company("acme", access.Settings{})
+	env := servertest.New(t)
+	replica := env.Start()
+	acme := env.Company("acme", access.Settings{})
 	address, err := replica.Platform().StartSignup(t.Context(), acme.ID, "")
 	if err != nil {
 		t.Fatal(err)
 	}
-	page := replica.Stranger(t).Get(confirmed(t, lab, company.Signup{Address: address})).Want(t, 200)
-	if !strings.Contains(page.Body, "Connected.") || !strings.Contains(page.Body, "app.css") || enterpriseOf(t, lab, acme) == "" {
+	page := replica.SignedOut(t).Get(confirmed(t, env, company.Signup{Address: address})).Want(t, 200)
+	if !strings.Contains(page.Body, "Connected.") || !strings.Contains(page.Body, "app.css") || enterpriseOf(t, env, acme) == "" {
 		t.Errorf("the page: %.800s", page.Body)
 	}
 }
@@ -147,9 +147,9 @@ func TestConnect_CommandLineNeedsNoSession(t *testing.T) {
 // counter, and no more after thirty visits in a minute.
 func TestConnect_StrangersAreThrottled(t *testing.T) {
 	t.Parallel()
-	servertest.OnEach(t, func(t *testing.T, lab *servertest.Lab) {
-		replica := lab.Start()
-		stranger := lab.Person(lab.Company("acme", access.Settings{}), access.Viewer)
+	servertest.OnEach(t, func(t *testing.T, env *servertest.Env) {
+		replica := env.Start()
+		stranger := env.Browser(env.Company("acme", access.Settings{}), access.Viewer)
 		answers := map[int]int{}
 		for i := range 40 {
 			state := strings.Repeat("x", 1+i*100)

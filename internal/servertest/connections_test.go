@@ -10,18 +10,18 @@ import (
 
 // Connections are raised no further than their user and the person who raises them,
 // lowered, frozen and revoked, from the next call on; others' are not found.
-func TestConnectionsAreKeptInBounds(t *testing.T) {
+func TestConnections_StayWithinTheirUsersRights(t *testing.T) {
 	t.Parallel()
-	lab := servertest.New(t)
-	replica := lab.Start()
-	acme := lab.Company("acme", servertest.Everything())
-	owner := lab.Person(acme, access.Operator)
+	env := servertest.New(t)
+	replica := env.Start()
+	acme := env.Company("acme", servertest.Everything())
+	owner := env.Browser(acme, access.Operator)
 	token := owner.Connect(replica.PublicURL(), "mcp:devices:read").Access
-	id := lab.ConnectionOf(token).ID
-	admin := replica.Visitor(t, lab.Person(acme, access.Admin).User)
+	id := env.ConnectionOf(token).ID
+	admin := replica.Visitor(t, env.Browser(acme, access.Admin).User)
 	path := "/access/connections/" + id
 	scopes := func() access.Permission {
-		all, err := lab.DB().Connections(t.Context(), acme.ID)
+		all, err := env.DB().Connections(t.Context(), acme.ID)
 		if err != nil || len(all) != 1 {
 			t.Fatalf("%v, %v", all, err)
 		}
@@ -33,7 +33,7 @@ func TestConnectionsAreKeptInBounds(t *testing.T) {
 	}
 	// The owner may not write policies, so the connection may not either.
 	admin.Post(path+"/scopes", "scope", "DEVICES_READ", "scope", "POLICIES_WRITE").Want(t, 403)
-	replica.Visitor(t, lab.Person(acme, access.Viewer).User).Post(path+"/scopes", "scope", "DEVICES_READ").Want(t, 404)
+	replica.Visitor(t, env.Browser(acme, access.Viewer).User).Post(path+"/scopes", "scope", "DEVICES_READ").Want(t, 404)
 	replica.Visitor(t, owner.User).Post(path+"/scopes", "scope", "DEVICES_READ").Want(t, 200)
 	if scopes() != access.DevicesRead {
 		t.Errorf("lowered to %v", scopes())

@@ -21,12 +21,12 @@ func whole(t *testing.T) *operation.Registry {
 	return servertest.New(t).Start().Registry()
 }
 
-func TestDeclarationsAreTheContract(t *testing.T) {
+func TestContract_DeclarationsMatch(t *testing.T) {
 	t.Parallel()
 	resttest.Declared(t, whole(t))
 }
 
-func TestEveryRefusalOfEveryEndpoint(t *testing.T) {
+func TestContract_EveryRefusal(t *testing.T) {
 	t.Parallel()
 	resttest.Refusals(t, whole(t))
 }

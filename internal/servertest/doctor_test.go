@@ -18,8 +18,8 @@ import (
 // and what the platform would refuse.
 func TestDoctor_FindsWhatCannotWork(t *testing.T) {
 	t.Parallel()
-	lab := servertest.New(t)
-	running := lab.Start()
+	env := servertest.New(t)
+	running := env.Start()
 	taken, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
@@ -29,9 +29,9 @@ func TestDoctor_FindsWhatCannotWork(t *testing.T) {
 	t.Cleanup(stranger.Close)
 	certFile, keyFile, _ := selfSigned(t, "muster.test")
 	find := func(change func(*config.Service)) []service.Finding {
-		settings := lab.Config()
+		settings := env.Config()
 		change(&settings)
-		return service.Diagnose(t.Context(), settings, lab.Now)
+		return service.Diagnose(t.Context(), settings, env.Now)
 	}
 	want := func(title string, status service.Severity, check, says string, findings []service.Finding) {
 		t.Helper()
@@ -49,7 +49,7 @@ func TestDoctor_FindsWhatCannotWork(t *testing.T) {
 		c.TLSCert, c.TLSKey, c.PublicURL = certFile, keyFile, "https://other.test"
 	}))
 	want("credentials taken", service.Fine, "platform", "takes our credentials", find(func(*config.Service) {}))
-	lab.Fault(emulator.Fault{Method: "list", Status: 403, Reason: "PERMISSION_DENIED", Times: 1})
+	env.Fault(emulator.Fault{Method: "list", Status: 403, Reason: "PERMISSION_DENIED", Times: 1})
 	want("credentials refused", service.Failed, "platform", "", find(func(*config.Service) {}))
 	findings := find(func(c *config.Service) {
 		c.Listen, c.PublicURL, c.TLSCert = "nowhere", "https://m.example/path", certFile

@@ -23,8 +23,8 @@ func TestDoctor_DatabaseThatCannotBeUsed(t *testing.T) {
 	if err := os.WriteFile(other, []byte(strings.Repeat("this is a letter, not a database. ", 500)), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	lab := servertest.New(t)
-	lab.Desk() // makes the tables
+	env := servertest.New(t)
+	env.Desk() // makes the tables
 	for title, row := range map[string]struct{ database, says, remedy string }{
 		"not a database":    {"sqlite:" + other, "no database", "restore FILE"},
 		"a directory":       {"sqlite:" + dir, "directory", "correct MUSTER_DATABASE"},
@@ -32,9 +32,9 @@ func TestDoctor_DatabaseThatCannotBeUsed(t *testing.T) {
 		"no listener":       {"postgres://missing@127.0.0.1:1/none", "connection refused", "start the database"},
 		"unknown host":      {"postgres://missing@muster.invalid/none", "muster.invalid", "correct the host"},
 	} {
-		settings := lab.Config()
+		settings := env.Config()
 		settings.Database = row.database
-		says := failed(t, title, "database", service.Diagnose(t.Context(), settings, lab.Now))
+		says := failed(t, title, "database", service.Diagnose(t.Context(), settings, env.Now))
 		if !strings.Contains(says.Detail, row.says) || !strings.Contains(says.Remedy, row.remedy) {
 			t.Errorf("%s: %+v", title, says)
 		}
@@ -49,14 +49,14 @@ func TestDoctor_DatabaseThatCannotBeUsed(t *testing.T) {
 // On PostgreSQL the doctor tells names and clocks that are wrong.
 func TestDoctor_PostgreSQL(t *testing.T) {
 	t.Parallel()
-	servertest.OnEach(t, func(t *testing.T, lab *servertest.Lab) {
-		lab.Desk() // makes the tables
+	servertest.OnEach(t, func(t *testing.T, env *servertest.Env) {
+		env.Desk() // makes the tables
 		diagnose := func(change func(*config.Service), now func() time.Time) []service.Finding {
-			settings := lab.Config()
+			settings := env.Config()
 			change(&settings)
 			return service.Diagnose(t.Context(), settings, now)
 		}
-		if strings.HasPrefix(lab.Database, "sqlite:") {
+		if strings.HasPrefix(env.Database, "sqlite:") {
 			return
 		}
 		late := func() time.Time { return time.Now().Add(-10 * time.Minute) }

@@ -11,9 +11,9 @@ import (
 	"github.com/musterhq/muster/internal/policy"
 )
 
-// Connect binds a company to an enterprise on the lab's platform, as `muster
+// Connect binds a company to an enterprise on the environment's platform, as `muster
 // company connect` does, and returns the company as it then is.
-func (l *Lab) Connect(c company.Company) company.Company {
+func (l *Env) Connect(c company.Company) company.Company {
 	l.TB.Helper()
 	platform, err := l.Desk().Platform(l.Platform(), "http://127.0.0.1")
 	page := ""
@@ -65,7 +65,7 @@ func (d Device) ID() string { return filepath.Base(d.Name) }
 
 // Enrol enrolls devices with the text of a QR code and waits until the service
 // knows them.
-func (l *Lab) Enrol(c company.Company, want emulator.Enrolment) []Device {
+func (l *Env) Enrol(c company.Company, want emulator.Enrolment) []Device {
 	l.TB.Helper()
 	names, err := l.Emulator.Enroll(l.TB.Context(), want)
 	if err != nil {
@@ -83,7 +83,7 @@ func (l *Lab) Enrol(c company.Company, want emulator.Enrolment) []Device {
 }
 
 // Behave changes how a device behaves.
-func (l *Lab) Behave(d Device, b emulator.Behaviour) {
+func (l *Env) Behave(d Device, b emulator.Behaviour) {
 	l.TB.Helper()
 	if _, err := l.Emulator.SetBehaviour(l.TB.Context(), d.ID(), b, true); err != nil {
 		l.TB.Fatal(err)

@@ -19,19 +19,19 @@ import (
 	"github.com/musterhq/muster/internal/servertest"
 )
 
-var failovers = flag.Int("failovers", 1, "how often TestFailover has the standby take over; 3 for the long run")
+var failovers = flag.Int("failovers", 1, "how often TestFailover_CommandsAreSentOnce has the standby take over; 3 for the long run")
 
 // Behind a pooler in session mode the whole service works: it starts, and a
 // command reaches its device and comes back.
 func TestService_BehindPoolerInSessionMode(t *testing.T) {
 	t.Parallel()
-	lab := servertest.NewPostgres(t)
-	lab.Database = pgtest.Bouncer(t, lab.Database, "pool_mode = session", "default_pool_size = 100", "max_client_conn = 400")
-	site, replicas := lab.NewSite("acme"), []*servertest.Replica{lab.Start(), lab.Start()}
-	device := site.Devices(replicas[0], servertest.FullyManaged(), 1)[0]
-	client := site.Client(replicas[1], access.All)
+	env := servertest.NewPostgres(t)
+	env.Database = pgtest.Bouncer(t, env.Database, "pool_mode = session", "default_pool_size = 100", "max_client_conn = 400")
+	tenant, replicas := env.NewTenant("acme"), []*servertest.Replica{env.Start(), env.Start()}
+	device := tenant.Devices(replicas[0], servertest.FullyManaged(), 1)[0]
+	client := tenant.Client(replicas[1], access.All)
 	client.Post(lockPath(device), nil).Want(t, http.StatusOK)
-	site.Settled(client, device.AssetID, "SUCCESS")
+	tenant.Settled(client, device.AssetID, "SUCCESS")
 }
 
 // keyedOrder is a command that a client sends under one Idempotency-Key until it has
@@ -66,22 +66,22 @@ func (o keyedOrder) finish(t *testing.T) (took time.Duration, known bool) {
 // it died and while it still runs. Two replicas whose address names both servers
 // go on by themselves: each command that was accepted reaches its device once. One
 // whose answer is UNCONFIRMED, which some under way are, reaches it once at most.
-func TestFailover(t *testing.T) {
+func TestFailover_CommandsAreSentOnce(t *testing.T) {
 	t.Parallel()
 	pair := pgtest.NewPair(t)
-	lab := servertest.New(t)
-	lab.Database = pair.URL
-	site, agents := lab.NewSite("acme"), lab.NewAgentSite("agents")
-	replicas := []*servertest.Replica{lab.Start(), lab.Start()}
-	devices := site.Devices(replicas[0], servertest.FullyManaged(), 4)
-	phone := agents.Phone(replicas[0])
+	env := servertest.New(t)
+	env.Database = pair.URL
+	tenant, agents := env.NewTenant("acme"), env.NewAgentSite("agents")
+	replicas := []*servertest.Replica{env.Start(), env.Start()}
+	devices := tenant.Devices(replicas[0], servertest.FullyManaged(), 4)
+	phone := agents.AgentDevice(replicas[0])
 	phone.Run()
 
 	// Four commands a key, so that repetitions stay within its budget.
 	const callers, perKey = 8, 4
 	keys := make([][2]string, 15+90*(*failovers-1))
 	for n := range keys {
-		keys[n] = [2]string{lab.Key(site.Company, access.All), lab.Key(agents.Company, access.All)}
+		keys[n] = [2]string{env.Key(tenant.Company, access.All), env.Key(agents.Company, access.All)}
 	}
 	var next atomic.Int64
 	var done atomic.Bool
@@ -126,24 +126,24 @@ func TestFailover(t *testing.T) {
 	}
 	time.Sleep(500 * time.Millisecond)
 	done.Store(true)
-	lab.Advance(20 * time.Second) // longer than a request that was cut off keeps its Idempotency-Key
+	env.Advance(20 * time.Second) // longer than a request that was cut off keeps its Idempotency-Key
 	all.Wait()
 	t.Logf("the slowest answers took %v", longest)
-	lab.Advance(sweeping) // what was interrupted is settled
-	checkOrders(t, lab, phone, min(int(next.Load()), perKey*len(keys)), &unknown)
+	env.Advance(sweeping) // what was interrupted is settled
+	checkOrders(t, env, phone, min(int(next.Load()), perKey*len(keys)), &unknown)
 }
 
 // checkOrders compares what was ordered, what is recorded, and what the devices
 // were sent. An order whose outcome is unknown need not be recorded.
-func checkOrders(t *testing.T, lab *servertest.Lab, phone *servertest.Phone, orders int, unknown *sync.Map) {
+func checkOrders(t *testing.T, env *servertest.Env, phone *servertest.AgentDevice, orders int, unknown *sync.Map) {
 	t.Helper()
-	db, err := sql.Open("pgx", lab.Database)
+	db, err := sql.Open("pgx", env.Database)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer func() { _ = db.Close() }()
 	var recorded, open int
-	lab.Eventually("every command is settled", func() error {
+	env.Eventually("every command is settled", func() error {
 		err := db.QueryRowContext(t.Context(), `SELECT count(*), count(*) FILTER (WHERE state IN ('PREPARED', 'SENT')) FROM commands
 			WHERE type IN ($1, $2)`, command.StartLostMode, command.NotificationMessage).Scan(&recorded, &open)
 		if err == nil && open > 0 {
@@ -152,8 +152,8 @@ func checkOrders(t *testing.T, lab *servertest.Lab, phone *servertest.Phone, ord
 		return err
 	})
 	// A message has succeeded when the service accepted it; the phone shows it later.
-	lab.Eventually("every order with a known outcome reached its device", func() error {
-		sent := sentOrders(t, lab, phone)
+	env.Eventually("every order with a known outcome reached its device", func() error {
+		sent := sentOrders(t, env, phone)
 		for n := range orders {
 			name := fmt.Sprintf("order-%d", n)
 			if _, doubt := unknown.Load(name); !doubt && sent[name] == 0 {
@@ -162,7 +162,7 @@ func checkOrders(t *testing.T, lab *servertest.Lab, phone *servertest.Phone, ord
 		}
 		return nil
 	})
-	sent := sentOrders(t, lab, phone)
+	sent := sentOrders(t, env, phone)
 	doubts := 0
 	for n := range orders {
 		name := fmt.Sprintf("order-%d", n)
@@ -181,10 +181,10 @@ func checkOrders(t *testing.T, lab *servertest.Lab, phone *servertest.Phone, ord
 }
 
 // sentOrders counts how often each order reached its device.
-func sentOrders(t *testing.T, lab *servertest.Lab, phone *servertest.Phone) map[string]int {
+func sentOrders(t *testing.T, env *servertest.Env, phone *servertest.AgentDevice) map[string]int {
 	t.Helper()
 	sent := map[string]int{}
-	for _, call := range lab.Emulator.Calls(0, "devices.issueCommand") {
+	for _, call := range env.Emulator.Calls(0, "devices.issueCommand") {
 		var body struct {
 			StartLostModeParams struct {
 				LostMessage struct{ DefaultMessage string }

@@ -32,29 +32,29 @@ func TestServe_UpgradesTheFirstVersionsDatabases(t *testing.T) {
 		for title, agents := range map[string]bool{"platform": false, "agents": true} {
 			t.Run(engine+"/"+title, func(t *testing.T) {
 				t.Parallel()
-				lab := servertest.New(t)
+				env := servertest.New(t)
 				if engine == "postgres" {
-					lab.Database = pgtest.DSN(t)
+					env.Database = pgtest.DSN(t)
 				}
-				old := firsttest.Load(t, lab.Database, agents)
-				keys := filepath.Join(lab.Dir, "first.keys")
+				old := firsttest.Load(t, env.Database, agents)
+				keys := filepath.Join(env.Dir, "first.keys")
 				old.Keys(t, keys)
-				lab.Advance(old.Now.Add(time.Minute).Sub(lab.Now()))
-				replica := lab.Start(func(c *config.Service, _ *service.Options) {
+				env.Advance(old.Now.Add(time.Minute).Sub(env.Now()))
+				replica := env.Start(func(c *config.Service, _ *service.Options) {
 					c.KeyFile, c.PlatformEndpoint = keys, "http://127.0.0.1:1" // out of reach, as for the answers of before
 				})
-				sameAnswers(t, lab, replica, old)
+				sameAnswers(t, env, replica, old)
 				var chain struct {
 					Sound   bool
 					Checked int
 				}
-				lab.CLI(&chain, "activity", "verify", "--company", "acme", "--key-file", keys)
+				env.CLI(&chain, "activity", "verify", "--company", "acme", "--key-file", keys)
 				if !chain.Sound || chain.Checked < 10 {
 					t.Errorf("the chain of the activity log is %+v", chain)
 				}
 				sameCredentials(t, replica, old)
 				for _, a := range old.Agents {
-					checksIn(t, lab, replica, old, a)
+					checksIn(t, env, replica, old, a)
 				}
 				if want := map[bool]int{true: 2}[agents]; len(old.Agents) != want {
 					t.Errorf("%d agents, want %d", len(old.Agents), want)
@@ -64,7 +64,7 @@ func TestServe_UpgradesTheFirstVersionsDatabases(t *testing.T) {
 	}
 }
 
-func sameAnswers(t *testing.T, lab *servertest.Lab, replica *servertest.Replica, old firsttest.Fixture) {
+func sameAnswers(t *testing.T, env *servertest.Env, replica *servertest.Replica, old firsttest.Fixture) {
 	t.Helper()
 	client := replica.As(old.Key)
 	for _, q := range old.Reads {
@@ -76,7 +76,7 @@ func sameAnswers(t *testing.T, lab *servertest.Lab, replica *servertest.Replica,
 	}
 	for _, q := range old.Commands {
 		var now any
-		lab.CLI(&now, strings.Fields(q.Command)...)
+		env.CLI(&now, strings.Fields(q.Command)...)
 		for _, line := range lost(q.Command, q.Answer, now) {
 			t.Error(line)
 		}
@@ -161,13 +161,13 @@ func sameCredentials(t *testing.T, replica *servertest.Replica, old firsttest.Fi
 
 // checksIn lets an agent that enrolled with the first version go on with the
 // identity that it has: it carries out the command that waited.
-func checksIn(t *testing.T, lab *servertest.Lab, replica *servertest.Replica, old firsttest.Fixture, a firsttest.Agent) {
+func checksIn(t *testing.T, env *servertest.Env, replica *servertest.Replica, old firsttest.Fixture, a firsttest.Agent) {
 	t.Helper()
 	var identity struct{ DeviceID string }
 	if err := json.Unmarshal(a.Identity, &identity); err != nil {
 		t.Fatal(err)
 	}
-	known, err := lab.DB().AgentDevice(t.Context(), identity.DeviceID)
+	known, err := env.DB().AgentDevice(t.Context(), identity.DeviceID)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -183,8 +183,8 @@ func checksIn(t *testing.T, lab *servertest.Lab, replica *servertest.Replica, ol
 	}
 	var host atomic.Pointer[string]
 	host.Store(&there.Host)
-	device := simulated.New(simulated.Default(asset.Specifications["serialNumber"]), lab.Now)
-	running, err := agent.New(agent.Options{Dir: a.Dir(t), Version: "test", Device: device, Now: lab.Now, Log: slog.New(slog.DiscardHandler),
+	device := simulated.New(simulated.Default(asset.Specifications["serialNumber"]), env.Now)
+	running, err := agent.New(agent.Options{Dir: a.Dir(t), Version: "test", Device: device, Now: env.Now, Log: slog.New(slog.DiscardHandler),
 		Client: &http.Client{Transport: servertest.Reach(&host)}})
 	if err != nil {
 		t.Fatal(err)

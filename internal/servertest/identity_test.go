@@ -14,18 +14,18 @@ import (
 // merges the two; the device before is told that it is superseded.
 func TestPortal_SameSerialNumber(t *testing.T) {
 	t.Parallel()
-	servertest.OnEach(t, func(t *testing.T, lab *servertest.Lab) {
-		site, replica := lab.NewAgentSite("acme", "CAMERA=BLOCK"), lab.Start()
+	servertest.OnEach(t, func(t *testing.T, env *servertest.Env) {
+		tenant, replica := env.NewAgentSite("acme", "CAMERA=BLOCK"), env.Start()
 		same := func(s *simulated.State) { s.Facts.SerialNumber = "SN-same" }
-		old := site.Phone(replica, same)
+		old := tenant.AgentDevice(replica, same)
 		old.MustCheckIn()
-		reset := site.Phone(replica, same)
+		reset := tenant.AgentDevice(replica, same)
 		reset.MustCheckIn()
 		if old.AssetID == reset.AssetID {
 			t.Fatal("the newcomer took over the live asset")
 		}
-		admin := replica.Visitor(t, lab.Person(site.Company, access.Admin).User)
-		viewer := replica.Visitor(t, lab.Person(site.Company, access.Viewer).User)
+		admin := replica.Visitor(t, env.Browser(tenant.Company, access.Admin).User)
+		viewer := replica.Visitor(t, env.Browser(tenant.Company, access.Viewer).User)
 		for id, twin := range map[string]string{old.AssetID: reset.AssetID, reset.AssetID: old.AssetID} {
 			page := admin.Get("/devices/"+id).Want(t, 200)
 			if !strings.Contains(page.Body, "Same serial number as") || !strings.Contains(page.Body, "/devices/"+twin) {
@@ -44,7 +44,7 @@ func TestPortal_SameSerialNumber(t *testing.T) {
 		}
 		reset.MustCheckIn()
 		var a struct{ Status string }
-		site.Client(replica, access.All).Get("/assets/"+old.AssetID).Want(t, 200).JSON(t, &a)
+		tenant.Client(replica, access.All).Get("/assets/"+old.AssetID).Want(t, 200).JSON(t, &a)
 		if a.Status != "ACTIVE" {
 			t.Errorf("the kept asset is %s", a.Status)
 		}
@@ -52,8 +52,8 @@ func TestPortal_SameSerialNumber(t *testing.T) {
 			t.Error("there is no code")
 		}
 		var token struct{ Token, ExpiresAt, PolicyID string }
-		lab.CLI(&token, "asset", "token", "--company", "acme", old.AssetID)
-		if !strings.HasPrefix(token.Token, "met_") || token.PolicyID != site.Policy.PathName() || token.ExpiresAt == "" {
+		env.CLI(&token, "asset", "token", "--company", "acme", old.AssetID)
+		if !strings.HasPrefix(token.Token, "met_") || token.PolicyID != tenant.Policy.PathName() || token.ExpiresAt == "" {
 			t.Errorf("muster asset token printed %+v", token)
 		}
 	})

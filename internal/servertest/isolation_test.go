@@ -19,19 +19,19 @@ import (
 )
 
 // tenant is a company with something of every kind.
-type tenant struct {
+type filledCompany struct {
 	company company.Company
 	asset   asset.Asset
 	policy  policy.Policy
 }
 
-func newTenant(t *testing.T, lab *servertest.Lab, slug string) tenant {
+func newFilledCompany(t *testing.T, env *servertest.Env, slug string) filledCompany {
 	t.Helper()
-	made := tenant{company: lab.Company(slug, servertest.Everything())}
-	made.policy = lab.Policy(made.company, "Policy of "+slug, policy.Platform)
+	made := filledCompany{company: env.Company(slug, servertest.Everything())}
+	made.policy = env.Policy(made.company, "Policy of "+slug, policy.Platform)
 	made.asset = asset.Asset{ID: resource.NewID(), CompanyID: made.company.ID, CompanySlug: slug,
-		Identification: "Asset of " + slug, Status: asset.Pending, CreatedAt: lab.Now()}
-	if err := lab.Desk().Assets.ImportAssets(t.Context(), []asset.Asset{made.asset}); err != nil {
+		Identification: "Asset of " + slug, Status: asset.Pending, CreatedAt: env.Now()}
+	if err := env.Desk().Assets.ImportAssets(t.Context(), []asset.Asset{made.asset}); err != nil {
 		t.Fatal(err)
 	}
 	return made
@@ -47,24 +47,24 @@ func forms(mine, theirs company.Company, kind resource.Collection, id string) []
 
 // Every id of another company, on every operation, in all forms, is 404 of the
 // operation's own shape: it cannot be told from an id that does not exist.
-func TestOtherCompaniesAreNotFound(t *testing.T) {
+func TestIsolation_ForeignIDsAreNotFound(t *testing.T) {
 	t.Parallel()
-	servertest.OnEach(t, func(t *testing.T, lab *servertest.Lab) {
-		replica := lab.Start()
-		mine, theirs := newTenant(t, lab, "mine"), newTenant(t, lab, "theirs")
+	servertest.OnEach(t, func(t *testing.T, env *servertest.Env) {
+		replica := env.Start()
+		mine, theirs := newFilledCompany(t, env, "mine"), newFilledCompany(t, env, "theirs")
 		for _, o := range replica.Registry().All() {
 			for _, path := range foreignPaths(o, mine, theirs) {
 				_, body := o.Example()
-				answer := replica.As(lab.Key(mine.company, access.All)).Do(o.Method, path, payload(o, body))
+				answer := replica.As(env.Key(mine.company, access.All)).Do(o.Method, path, payload(o, body))
 				wantNotFound(t, o, path, answer)
 			}
 		}
-		assertUntouched(t, lab, replica, theirs)
+		assertUntouched(t, env, replica, theirs)
 	})
 }
 
 // foreignPaths are the operation's paths with another company's ids.
-func foreignPaths(o *operation.Operation, mine, theirs tenant) (paths []string) {
+func foreignPaths(o *operation.Operation, mine, theirs filledCompany) (paths []string) {
 	ids := map[string][]string{
 		"assetId":  forms(mine.company, theirs.company, resource.Assets, theirs.asset.ID),
 		"policyId": forms(mine.company, theirs.company, resource.Policies, theirs.policy.ID),
@@ -104,13 +104,13 @@ func wantNotFound(t *testing.T, o *operation.Operation, path string, got servert
 }
 
 // Another company's policy in a body is not found, whatever its form.
-func TestOtherCompaniesPoliciesInBodies(t *testing.T) {
+func TestIsolation_ForeignPoliciesInBodies(t *testing.T) {
 	t.Parallel()
-	lab := servertest.New(t)
-	replica := lab.Start()
-	mine, theirs := newTenant(t, lab, "mine"), newTenant(t, lab, "theirs")
+	env := servertest.New(t)
+	replica := env.Start()
+	mine, theirs := newFilledCompany(t, env, "mine"), newFilledCompany(t, env, "theirs")
 	for _, id := range []string{theirs.policy.ID, theirs.policy.PathName(), resource.Of("mine", resource.Policies, theirs.policy.ID)} {
-		client := replica.As(lab.Key(mine.company, access.All))
+		client := replica.As(env.Key(mine.company, access.All))
 		got := client.Post("/assets/"+mine.asset.ID+"/commands/change-policy", map[string]string{"policyId": id})
 		if got.Status != 404 || got.Members(t)["code"] != "not_found" {
 			t.Errorf("change-policy to %s: %d %s", id, got.Status, got.Body)
@@ -119,12 +119,12 @@ func TestOtherCompaniesPoliciesInBodies(t *testing.T) {
 }
 
 // Lists and counts hold one's own alone, whatever they are filtered by.
-func TestListsHoldOnesOwn(t *testing.T) {
+func TestIsolation_Lists(t *testing.T) {
 	t.Parallel()
-	servertest.OnEach(t, func(t *testing.T, lab *servertest.Lab) {
-		replica := lab.Start()
-		mine, theirs := newTenant(t, lab, "mine"), newTenant(t, lab, "theirs")
-		client := replica.As(lab.Key(mine.company, access.All))
+	servertest.OnEach(t, func(t *testing.T, env *servertest.Env) {
+		replica := env.Start()
+		mine, theirs := newFilledCompany(t, env, "mine"), newFilledCompany(t, env, "theirs")
+		client := replica.As(env.Key(mine.company, access.All))
 		for path, want := range map[string]int{
 			"/assets": 1, "/policies": 1, "/assets?status=PENDING": 1, "/assets?status=ACTIVE": 0,
 			"/assets?policy=" + url.QueryEscape(theirs.policy.PathName()): 0,
@@ -144,15 +144,15 @@ func TestListsHoldOnesOwn(t *testing.T) {
 }
 
 // assertUntouched makes sure that nothing of what was tried had an effect.
-func assertUntouched(t *testing.T, lab *servertest.Lab, replica *servertest.Replica, of tenant) {
+func assertUntouched(t *testing.T, env *servertest.Env, replica *servertest.Replica, of filledCompany) {
 	t.Helper()
-	client := replica.As(lab.Key(of.company, access.All))
+	client := replica.As(env.Key(of.company, access.All))
 	var history struct{ TotalElements int }
 	client.Get("/assets/"+of.asset.ID+"/commands").Want(t, 200).JSON(t, &history)
 	if history.TotalElements != 0 {
 		t.Errorf("the other company's asset has %d commands", history.TotalElements)
 	}
-	if n := lab.Calls(""); n != 0 {
+	if n := env.Calls(""); n != 0 {
 		t.Errorf("%d calls reached the platform", n)
 	}
 }

@@ -15,20 +15,20 @@ import (
 // and the window slides.
 func TestDestructiveLimit(t *testing.T) {
 	t.Parallel()
-	servertest.OnEach(t, func(t *testing.T, lab *servertest.Lab) {
-		site, replica := lab.NewSite("acme"), lab.Start()
-		lab.CLI(new(any), "company", "set", "--company", "acme", "--destructive-limit", "1/60m")
-		whole, profile := site.Devices(replica, servertest.FullyManaged(), 2), site.Devices(replica, servertest.WorkProfile(), 1)
-		client := site.Client(replica, access.All)
+	servertest.OnEach(t, func(t *testing.T, env *servertest.Env) {
+		tenant, replica := env.NewTenant("acme"), env.Start()
+		env.CLI(new(any), "company", "set", "--company", "acme", "--destructive-limit", "1/60m")
+		whole, profile := tenant.Devices(replica, servertest.FullyManaged(), 2), tenant.Devices(replica, servertest.WorkProfile(), 1)
+		client := tenant.Client(replica, access.All)
 		for _, d := range append(whole, profile...) {
-			awaitStatus(t, site, client, d.AssetID, "ACTIVE")
+			awaitStatus(t, tenant, client, d.AssetID, "ACTIVE")
 		}
 		path := func(d servertest.Device, command string) string {
 			return "/assets/" + d.AssetID + "/commands/" + command
 		}
 		password := map[string]string{"newPassword": "correct horse 42"}
 		client.Post(path(whole[0], "reset-screen-lock"), nil).Want(t, 200)
-		sent := lab.Calls("devices.issueCommand") + lab.Calls("devices.delete")
+		sent := env.Calls("devices.issueCommand") + env.Calls("devices.delete")
 
 		client.Post(path(whole[1], "relinquish-ownership"), nil).Want(t, 409) // what the device cannot do is said first
 		for _, refused := range []servertest.Answer{
@@ -47,12 +47,12 @@ func TestDestructiveLimit(t *testing.T) {
 				t.Errorf("refused with %v", body)
 			}
 		}
-		if now := lab.Calls("devices.issueCommand") + lab.Calls("devices.delete"); now != sent {
+		if now := env.Calls("devices.issueCommand") + env.Calls("devices.delete"); now != sent {
 			t.Errorf("%d calls to the platform for refused commands", now-sent)
 		}
 		client.Post(path(whole[1], "lock"), nil).Want(t, 200)
 		client.Post(path(whole[0], "change-screen-lock-password"), password).Want(t, 200)
-		lab.Advance(61 * time.Minute)
+		env.Advance(61 * time.Minute)
 		client.Post(path(whole[1], "wipe"), nil).Want(t, 200)
 	})
 }

@@ -10,10 +10,10 @@ import (
 // A read that cannot reach its data may be repeated, and says so, as commands do.
 func TestReads_DatabaseIsAway(t *testing.T) {
 	t.Parallel()
-	lab := servertest.New(t)
-	site, replica := lab.NewSite("acme"), lab.Start()
-	device := site.Devices(replica, servertest.FullyManaged(), 1)[0]
-	client, raw := site.Client(replica, access.All), rawDatabase(t, lab)
+	env := servertest.New(t)
+	tenant, replica := env.NewTenant("acme"), env.Start()
+	device := tenant.Devices(replica, servertest.FullyManaged(), 1)[0]
+	client, raw := tenant.Client(replica, access.All), rawDatabase(t, env)
 	paths := []string{"/assets", "/assets/" + device.AssetID, "/assets/" + device.AssetID + "/commands"}
 	for _, path := range paths {
 		client.Get(path).Want(t, 200)

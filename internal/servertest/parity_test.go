@@ -107,7 +107,7 @@ func agree(t *testing.T, rest, tool told, code string) {
 // Every operation of the registry, made to end in every code that the
 // contract's table has for it, tells the same status, code and message as a
 // tool (contract 4.5).
-func TestEveryErrorIsTheSameOnRESTAndMCP(t *testing.T) {
+func TestParity_EveryError(t *testing.T) {
 	t.Parallel()
 	registry := whole(t)
 	tried := 0
@@ -238,13 +238,13 @@ type world struct {
 
 // The same, with nothing made up: every operation on both surfaces of a running
 // service, in states that most of them refuse.
-func TestRefusalsOfARunningServiceAreTheSame(t *testing.T) {
+func TestParity_RefusalsOfARunningService(t *testing.T) {
 	t.Parallel()
-	lab := servertest.New(t)
-	replica := lab.Start()
-	acme := lab.Company("acme", servertest.Everything())
-	spare := newSpare(t, lab, acme)
-	own := lab.Policy(acme, "Own", policy.Agent)
+	env := servertest.New(t)
+	replica := env.Start()
+	acme := env.Company("acme", servertest.Everything())
+	spare := newSpare(t, env, acme)
+	own := env.Policy(acme, "Own", policy.Agent)
 	const nothing = "8k2v0r6m4q1x7t9c3w5y2n8b6d"
 	for _, w := range []world{
 		{"nothing of that name", servertest.Everything(), access.All, nothing, nothing, "prp_" + nothing},
@@ -254,12 +254,12 @@ func TestRefusalsOfARunningServiceAreTheSame(t *testing.T) {
 		{"a key that may look", servertest.Everything(), access.DevicesRead | access.PoliciesRead, spare, own.ID, "prp_" + nothing},
 		{"destructive commands without commands", access.Settings{DestructiveCommands: true}, access.All, spare, own.ID, "prp_" + nothing},
 	} {
-		setCompany(t, lab, acme.ID, w.settings)
+		setCompany(t, env, acme.ID, w.settings)
 		for _, o := range replica.Registry().All() {
 			path, arguments := inWorld(o, w)
 			// A key for each: none has spent anything yet.
-			answer := replica.As(keyThatMay(t, lab, acme, w.may)).Do(o.Method, path, payload(o, exampleBody(o)))
-			result := servertest.WithKey(t, replica.PublicURL(), keyThatMay(t, lab, acme, w.may)).Call(o.Name, arguments)
+			answer := replica.As(keyThatMay(t, env, acme, w.may)).Do(o.Method, path, payload(o, exampleBody(o)))
+			result := servertest.WithKey(t, replica.PublicURL(), keyThatMay(t, env, acme, w.may)).Call(o.Name, arguments)
 			t.Run(w.name+"/"+o.Name, func(t *testing.T) {
 				if answer.Status < 400 {
 					result.OK(t, nil)
@@ -285,9 +285,9 @@ func inWorld(o *operation.Operation, w world) (path string, arguments map[string
 	return path, arguments
 }
 
-func setCompany(t *testing.T, lab *servertest.Lab, id string, settings access.Settings) {
+func setCompany(t *testing.T, env *servertest.Env, id string, settings access.Settings) {
 	t.Helper()
-	_, err := lab.Desk().Companies.UpdateCompany(t.Context(), id, func(c *company.Company) error {
+	_, err := env.Desk().Companies.UpdateCompany(t.Context(), id, func(c *company.Company) error {
 		c.Settings = settings
 		return nil
 	})
@@ -298,13 +298,13 @@ func setCompany(t *testing.T, lab *servertest.Lab, id string, settings access.Se
 
 // keyThatMay makes a key; one that may nothing is made past the rules for keys,
 // as a key whose permissions were all withdrawn.
-func keyThatMay(t *testing.T, lab *servertest.Lab, c company.Company, may access.Permission) string {
+func keyThatMay(t *testing.T, env *servertest.Env, c company.Company, may access.Permission) string {
 	t.Helper()
 	if may != 0 {
-		return lab.Key(c, may)
+		return env.Key(c, may)
 	}
-	key, text := access.NewKey(c.ID, "nothing", "operator", 0, lab.Now(), time.Time{})
-	if err := lab.Desk().Keys.CreateKey(t.Context(), key); err != nil {
+	key, text := access.NewKey(c.ID, "nothing", "operator", 0, env.Now(), time.Time{})
+	if err := env.Desk().Keys.CreateKey(t.Context(), key); err != nil {
 		t.Fatal(err)
 	}
 	return text

@@ -37,12 +37,12 @@ func secretOf(page servertest.Page) string {
 
 // Contract 5.3: only who may edit policies makes a key with POLICIES_WRITE,
 // only who may provision, under all policies, one with PROVISIONING.
-func TestKeysArePermittedAsTheContractSays(t *testing.T) {
+func TestKeys_PermissionsToCreate(t *testing.T) {
 	t.Parallel()
-	lab := servertest.New(t)
-	replica := lab.Start()
-	acme := lab.Company("acme", servertest.Everything())
-	warehouse := lab.Policy(acme, "Warehouse", policy.Agent)
+	env := servertest.New(t)
+	replica := env.Start()
+	acme := env.Company("acme", servertest.Everything())
+	warehouse := env.Policy(acme, "Warehouse", policy.Agent)
 	manager, _ := access.Manager.Rights()
 	for _, c := range []struct {
 		name       string
@@ -59,7 +59,7 @@ func TestKeysArePermittedAsTheContractSays(t *testing.T) {
 		{"may destroy", access.ManageKeys | manager, nil, "DEVICES_COMMAND_DESTRUCTIVE", true},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			person := lab.Person(acme, access.Manager, c.policies...)
+			person := env.Browser(acme, access.Manager, c.policies...)
 			person.Change(func(u *access.UserAccount) { u.Rights = c.rights })
 			visitor := replica.Visitor(t, person.User)
 			form := visitor.Get("/access/keys/new").Want(t, 200)
@@ -67,14 +67,14 @@ func TestKeysArePermittedAsTheContractSays(t *testing.T) {
 			if secret := secretOf(answer); (secret != "") != c.made || !c.made && answer.Status != 403 {
 				t.Fatalf("status %d, secret shown: %v", answer.Status, secret != "")
 			} else if c.made {
-				key, err := access.Authenticator{Keys: lab.DB(), Now: lab.Now}.Authenticate(t.Context(), secret)
+				key, err := access.Authenticator{Keys: env.DB(), Now: env.Now}.Authenticate(t.Context(), secret)
 				if err != nil || !slices.Contains(key.Permissions.Names(), c.permission) {
 					t.Errorf("the key is %+v, %v", key, err)
 				}
 			}
 		})
 	}
-	viewer := replica.Visitor(t, lab.Person(acme, access.Viewer).User)
+	viewer := replica.Visitor(t, env.Browser(acme, access.Viewer).User)
 	if page := viewer.Get("/access/keys/new").Want(t, 403); !strings.Contains(page.Body, "manage API keys") {
 		t.Error("a viewer does not learn what is missing")
 	}
@@ -82,12 +82,12 @@ func TestKeysArePermittedAsTheContractSays(t *testing.T) {
 
 // A key's secret is on one page, once: not in the list, not in the log, not
 // after the same form is sent again.
-func TestSecretsAreShownOnce(t *testing.T) {
+func TestKeys_SecretIsShownOnce(t *testing.T) {
 	t.Parallel()
-	lab := servertest.New(t)
-	replica := lab.Start()
-	acme := lab.Company("acme", servertest.Everything())
-	visitor := replica.Visitor(t, lab.Person(acme, access.Admin).User)
+	env := servertest.New(t)
+	replica := env.Start()
+	acme := env.Company("acme", servertest.Everything())
+	visitor := replica.Visitor(t, env.Browser(acme, access.Admin).User)
 	fields := keyFields(visitor.Get("/access/keys/new"), t, "DEVICES_READ")
 	secret := secretOf(visitor.Post("/access/keys", fields...).Want(t, 200))
 	if secret == "" {
@@ -97,7 +97,7 @@ func TestSecretsAreShownOnce(t *testing.T) {
 	if secretOf(again) != "" || again.Path != "/access" {
 		t.Errorf("the form made a second key: %s", again.Path)
 	}
-	keys, err := lab.Desk().Keys.Keys(t.Context(), acme.ID)
+	keys, err := env.Desk().Keys.Keys(t.Context(), acme.ID)
 	if err != nil || len(keys) != 1 || keys[0].ExpiresAt.Sub(keys[0].CreatedAt) != 90*24*time.Hour {
 		t.Errorf("%d keys, %+v, %v", len(keys), keys, err)
 	}
@@ -106,7 +106,7 @@ func TestSecretsAreShownOnce(t *testing.T) {
 			t.Errorf("%s shows the secret", path)
 		}
 	}
-	if strings.Contains(string(lab.Log.Text()), secret[12:]) {
+	if strings.Contains(string(env.Log.Text()), secret[12:]) {
 		t.Error("the secret is in the log")
 	}
 	if id := keys[0].ID; visitor.Post("/access/keys/"+id+"/revoke").Want(t, 200).Path != "/access" {
@@ -117,18 +117,18 @@ func TestSecretsAreShownOnce(t *testing.T) {
 
 // Turning on destructive commands, and keys for them, take a fresh proof of
 // identity; everything else does not.
-func TestDangerTakesAFreshProof(t *testing.T) {
+func TestPortal_DangerousChangesNeedAFreshProof(t *testing.T) {
 	t.Parallel()
-	lab := servertest.New(t)
-	replica := lab.Start()
-	acme := lab.Company("acme", access.Settings{DeviceCommands: true})
-	visitor := replica.Visitor(t, lab.Person(acme, access.Admin).User)
-	lab.Advance(access.ReauthFresh + time.Second)
+	env := servertest.New(t)
+	replica := env.Start()
+	acme := env.Company("acme", access.Settings{DeviceCommands: true})
+	visitor := replica.Visitor(t, env.Browser(acme, access.Admin).User)
+	env.Advance(access.ReauthFresh + time.Second)
 	on := func(gate access.Gate) string {
 		return visitor.Post("/access/gates", "gate", string(gate), "on", "true").Want(t, 200).Path
 	}
 	settings := func() access.Settings {
-		c, err := lab.DB().CompanyByID(t.Context(), acme.ID)
+		c, err := env.DB().CompanyByID(t.Context(), acme.ID)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -151,36 +151,36 @@ func TestDangerTakesAFreshProof(t *testing.T) {
 	if path := on(access.DestructiveCommands); path != "/access" || !settings().DestructiveCommands {
 		t.Errorf("after the proof: %s", path)
 	}
-	switches, err := lab.DB().Switches(t.Context(), acme.ID)
+	switches, err := env.DB().Switches(t.Context(), acme.ID)
 	if err != nil || len(switches) < 2 || !strings.Contains(visitor.Get("/access").Body, "Switched by") {
 		t.Errorf("%v, %v", switches, err)
 	}
 }
 
 // Pages of other origins cannot make the browser do anything.
-func TestOtherOriginsAreRefused(t *testing.T) {
+func TestPortal_OtherOriginsAreRefused(t *testing.T) {
 	t.Parallel()
-	lab := servertest.New(t)
-	replica := lab.Start()
-	acme := lab.Company("acme", access.Settings{})
-	visitor := replica.Visitor(t, lab.Person(acme, access.Admin).User)
+	env := servertest.New(t)
+	replica := env.Start()
+	acme := env.Company("acme", access.Settings{})
+	visitor := replica.Visitor(t, env.Browser(acme, access.Admin).User)
 	for _, path := range []string{"/access/gates", "/access/keys", "/users", "/settings", "/settings/signin", "/account/password",
 		"/account/prove", "/activity/verify", "/settings/platform", "/signin", "/signin/company", "/invitation"} {
 		visitor.From("https://evil.example", path, url.Values{"gate": {"deviceCommands"}, "on": {"true"}}).Want(t, http.StatusForbidden)
 	}
-	if c, err := lab.DB().CompanyByID(t.Context(), acme.ID); err != nil || c.Settings.DeviceCommands {
+	if c, err := env.DB().CompanyByID(t.Context(), acme.ID); err != nil || c.Settings.DeviceCommands {
 		t.Errorf("%+v, %v", c.Settings, err)
 	}
 }
 
 // Users are invited, changed within what the changer has, and never the last
 // administrator shut out.
-func TestUsersAndRoles(t *testing.T) {
+func TestUsers_ChangesStayWithinTheEditorsRights(t *testing.T) {
 	t.Parallel()
-	lab := servertest.New(t)
-	replica := lab.Start()
-	acme, other := lab.Company("acme", access.Settings{}), lab.Company("other", access.Settings{})
-	admin := lab.Person(acme, access.Admin).User
+	env := servertest.New(t)
+	replica := env.Start()
+	acme, other := env.Company("acme", access.Settings{}), env.Company("other", access.Settings{})
+	admin := env.Browser(acme, access.Admin).User
 	visitor := replica.Visitor(t, admin)
 
 	page := visitor.Post("/users", "email", "new@acme.test", "name", "New", "role", "operator", "scope", "all").Want(t, 200)
@@ -189,22 +189,22 @@ func TestUsersAndRoles(t *testing.T) {
 	if !found {
 		t.Fatalf("no invitation: %.500s", page.Body)
 	}
-	guest := replica.Stranger(t)
+	guest := replica.SignedOut(t)
 	guest.Post("/invitation", "code", code, "password", "short", "again", "short").Want(t, 422)
 	guest.Post("/invitation", "code", code, "password", "long enough 1", "again", "long enough 1").Want(t, 200)
 	guest.Get("/account").Want(t, 200)
-	replica.Stranger(t).Post("/invitation", "code", code, "password", "long enough 2", "again", "long enough 2").Want(t, 404)
+	replica.SignedOut(t).Post("/invitation", "code", code, "password", "long enough 2", "again", "long enough 2").Want(t, 404)
 	guest.Get("/users").Want(t, 403)
 	guest.Get("/activity").Want(t, 403)
 
 	// The only administrator cannot step down, nor be disabled by themselves.
 	visitor.Post("/users/"+admin.ID, "name", "Ada", "role", "viewer", "scope", "all").Want(t, 409)
 	visitor.Post("/users/"+admin.ID+"/disabled", "disabled", "true")
-	if u, err := lab.DB().UserByID(t.Context(), acme.ID, admin.ID); err != nil || u.Disabled || u.Role != access.Admin {
+	if u, err := env.DB().UserByID(t.Context(), acme.ID, admin.ID); err != nil || u.Disabled || u.Role != access.Admin {
 		t.Fatalf("%+v, %v", u, err)
 	}
 	// One who manages users without the other rights cannot hand these out, nor touch who has them.
-	clerk := lab.Person(acme, access.Viewer)
+	clerk := env.Browser(acme, access.Viewer)
 	viewer, _ := access.Viewer.Rights()
 	clerk.Change(func(u *access.UserAccount) { u.Rights = viewer | access.ManageUsers })
 	small := replica.Visitor(t, clerk.User)
@@ -213,12 +213,12 @@ func TestUsersAndRoles(t *testing.T) {
 	small.Post("/users", "email", "eye@acme.test", "role", "viewer", "scope", "all").Want(t, 200)
 
 	// Another company's users are not found.
-	stranger := lab.Person(other, access.Viewer).User
+	stranger := env.Browser(other, access.Viewer).User
 	visitor.Get("/users/"+stranger.ID).Want(t, 404)
 	visitor.Post("/users/"+stranger.ID+"/disabled", "disabled", "true").Want(t, 404)
 
 	// A disabled user is out at once.
-	u, err := lab.DB().UserByEmail(t.Context(), "new@acme.test")
+	u, err := env.DB().UserByEmail(t.Context(), "new@acme.test")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -229,16 +229,16 @@ func TestUsersAndRoles(t *testing.T) {
 }
 
 // Company sign-in lets in, links and creates exactly who it should.
-func TestCompanySignIn(t *testing.T) {
+func TestCompanySignIn_LinksAndCreatesUsers(t *testing.T) {
 	t.Parallel()
-	lab := servertest.New(t)
-	replica := lab.Start()
-	acme, other := lab.Company("acme", access.Settings{}), lab.Company("other", access.Settings{})
-	admin := lab.Person(acme, access.Admin)
-	theirs := lab.Person(other, access.Admin).User // …@other.test
-	provider := oidctest.New(t, lab.Now)
-	lab.CLI(new(any), "company", "domain", "add", "--company", "acme", "acme.test")
-	lab.CLI(new(any), "company", "domain", "add", "--company", "acme", "other.test")
+	env := servertest.New(t)
+	replica := env.Start()
+	acme, other := env.Company("acme", access.Settings{}), env.Company("other", access.Settings{})
+	admin := env.Browser(acme, access.Admin)
+	theirs := env.Browser(other, access.Admin).User // …@other.test
+	provider := oidctest.New(t, env.Now)
+	env.CLI(new(any), "company", "domain", "add", "--company", "acme", "acme.test")
+	env.CLI(new(any), "company", "domain", "add", "--company", "acme", "other.test")
 	setUp := func(domains, creates string) servertest.Page {
 		return replica.Visitor(t, admin.User).Post("/settings/signin", "name", "Acme ID", "issuer", provider.URL, "clientId", provider.ClientID,
 			"clientSecret", provider.Secret, "domains", domains, "enabled", "true", "createsUsers", creates, "role", "operator")
@@ -247,9 +247,9 @@ func TestCompanySignIn(t *testing.T) {
 		t.Error("the client's secret is shown")
 	}
 	// try signs a person in; ok if they come in.
-	try := func(email string, who oidctest.Person, spoil func(map[string]any)) (*servertest.Visitor, bool, string) {
+	try := func(email string, who oidctest.Browser, spoil func(map[string]any)) (*servertest.Visitor, bool, string) {
 		provider.Be(who, spoil)
-		visitor := replica.Stranger(t)
+		visitor := replica.SignedOut(t)
 		page := visitor.Post("/signin/company", "email", email, "next", "/account")
 		_, rest, found := strings.Cut(page.Body, `href="`+provider.URL)
 		address, _, _ := strings.Cut(rest, `"`)
@@ -262,46 +262,46 @@ func TestCompanySignIn(t *testing.T) {
 		}
 		return visitor, back.Path == "/account", back.Body
 	}
-	if _, in, _ := try("person@else.test", oidctest.Person{Subject: "x", Email: "person@else.test"}, nil); in {
+	if _, in, _ := try("person@else.test", oidctest.Browser{Subject: "x", Email: "person@else.test"}, nil); in {
 		t.Error("a domain without a company was let in")
 	}
 	for _, c := range []struct {
 		name  string
-		who   oidctest.Person
+		who   oidctest.Browser
 		spoil func(map[string]any)
 		in    bool
 	}{
-		{"unknown user", oidctest.Person{Subject: "1", Email: "new@acme.test"}, nil, false},
-		{"unverified address", oidctest.Person{Subject: "2", Email: admin.User.Email, Unverified: true}, nil, false},
-		{"foreign domain", oidctest.Person{Subject: "3", Email: "a@elsewhere.test"}, nil, false},
-		{"another company's user", oidctest.Person{Subject: "4", Email: theirs.Email}, nil, false},
-		{"wrong nonce", oidctest.Person{Subject: "5", Email: admin.User.Email}, func(c map[string]any) { c["nonce"] = "other" }, false},
-		{"wrong audience", oidctest.Person{Subject: "5", Email: admin.User.Email}, func(c map[string]any) { c["aud"] = "other" }, false},
-		{"expired", oidctest.Person{Subject: "5", Email: admin.User.Email}, func(c map[string]any) { c["exp"] = 1 }, false},
-		{"known user is linked", oidctest.Person{Subject: "5", Email: admin.User.Email}, nil, true},
-		{"linked user with another address", oidctest.Person{Subject: "5", Email: "renamed@acme.test", Unverified: true}, nil, true},
+		{"unknown user", oidctest.Browser{Subject: "1", Email: "new@acme.test"}, nil, false},
+		{"unverified address", oidctest.Browser{Subject: "2", Email: admin.User.Email, Unverified: true}, nil, false},
+		{"foreign domain", oidctest.Browser{Subject: "3", Email: "a@elsewhere.test"}, nil, false},
+		{"another company's user", oidctest.Browser{Subject: "4", Email: theirs.Email}, nil, false},
+		{"wrong nonce", oidctest.Browser{Subject: "5", Email: admin.User.Email}, func(c map[string]any) { c["nonce"] = "other" }, false},
+		{"wrong audience", oidctest.Browser{Subject: "5", Email: admin.User.Email}, func(c map[string]any) { c["aud"] = "other" }, false},
+		{"expired", oidctest.Browser{Subject: "5", Email: admin.User.Email}, func(c map[string]any) { c["exp"] = 1 }, false},
+		{"known user is linked", oidctest.Browser{Subject: "5", Email: admin.User.Email}, nil, true},
+		{"linked user with another address", oidctest.Browser{Subject: "5", Email: "renamed@acme.test", Unverified: true}, nil, true},
 	} {
 		if _, in, body := try(admin.User.Email, c.who, c.spoil); in != c.in {
 			t.Errorf("%s: in %v: %.800s", c.name, in, body)
 		}
 	}
 	setUp("acme.test", "true").Want(t, 200)
-	if _, in, body := try("new@acme.test", oidctest.Person{Subject: "9", Email: "new@acme.test", Name: "New Person"}, nil); !in {
+	if _, in, body := try("new@acme.test", oidctest.Browser{Subject: "9", Email: "new@acme.test", Name: "New Person"}, nil); !in {
 		t.Errorf("a new person: %.800s", body)
 	}
-	if u, err := lab.DB().UserByEmail(t.Context(), "new@acme.test"); err != nil || u.Role != access.Operator || u.Name != "New Person" || u.CompanyID != acme.ID {
+	if u, err := env.DB().UserByEmail(t.Context(), "new@acme.test"); err != nil || u.Role != access.Operator || u.Name != "New Person" || u.CompanyID != acme.ID {
 		t.Errorf("the new person is %+v, %v", u, err)
 	}
 	// A code that arrives in another browser signs no one in.
-	provider.Be(oidctest.Person{Subject: "5", Email: admin.User.Email}, nil)
-	page := replica.Stranger(t).Post("/signin/company", "email", admin.User.Email)
+	provider.Be(oidctest.Browser{Subject: "5", Email: admin.User.Email}, nil)
+	page := replica.SignedOut(t).Post("/signin/company", "email", admin.User.Email)
 	_, rest, _ := strings.Cut(page.Body, `href="`+provider.URL)
 	address, _, _ := strings.Cut(rest, `"`)
-	if back := replica.Stranger(t).Away(provider.URL + strings.ReplaceAll(address, "&amp;", "&")); back.Status != 400 {
+	if back := replica.SignedOut(t).Away(provider.URL + strings.ReplaceAll(address, "&amp;", "&")); back.Status != 400 {
 		t.Errorf("another browser: %d at %s", back.Status, back.Path)
 	}
 	for _, secret := range []string{provider.Secret} {
-		rows, err := lab.DB().Provider(t.Context(), acme.ID)
+		rows, err := env.DB().Provider(t.Context(), acme.ID)
 		if err != nil || strings.Contains(string(rows.Secret), secret) {
 			t.Errorf("the client's secret is kept open: %v", err)
 		}
@@ -309,22 +309,22 @@ func TestCompanySignIn(t *testing.T) {
 }
 
 // What people do in the portal is in its log, and no other company sees it.
-func TestActivityOfThePortal(t *testing.T) {
+func TestActivity_RecordsPortalActions(t *testing.T) {
 	t.Parallel()
-	lab := servertest.New(t)
-	replica := lab.Start()
-	acme, other := lab.Company("acme", access.Settings{}), lab.Company("other", access.Settings{})
-	admin := lab.Person(acme, access.Admin).User
+	env := servertest.New(t)
+	replica := env.Start()
+	acme, other := env.Company("acme", access.Settings{}), env.Company("other", access.Settings{})
+	admin := env.Browser(acme, access.Admin).User
 	visitor := replica.Visitor(t, admin)
 	visitor.Post("/access/gates", "gate", "policyChanges", "on", "true").Want(t, 200)
 	visitor.Post("/settings", "name", "Acme & Söhne <b>", "inactiveAfter", "10", "keepActivity", "365").Want(t, 200)
-	replica.Stranger(t).Post("/signin", "email", admin.Email, "password", "wrong").Want(t, 401)
+	replica.SignedOut(t).Post("/signin", "email", admin.Email, "password", "wrong").Want(t, 401)
 
 	page := visitor.Get("/activity").Want(t, 200)
 	if strings.Contains(page.Body, "<b>") {
 		t.Error("a name is not escaped")
 	}
-	entries, err := lab.DB().Activity(t.Context(), activity.Filter{CompanyID: acme.ID}, activity.Cursor{}, 100)
+	entries, err := env.DB().Activity(t.Context(), activity.Filter{CompanyID: acme.ID}, activity.Cursor{}, 100)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -345,7 +345,7 @@ func TestActivityOfThePortal(t *testing.T) {
 	if page := visitor.Post("/activity/verify").Want(t, 200); !strings.Contains(page.Body, "head signed by this service") {
 		t.Error("the chain is not sound")
 	}
-	foreign := replica.Visitor(t, lab.Person(other, access.Admin).User)
+	foreign := replica.Visitor(t, env.Browser(other, access.Admin).User)
 	if body := foreign.Get("/activity").Want(t, 200).Body; strings.Contains(body, admin.Email) {
 		t.Error("another company sees the log")
 	}
@@ -357,14 +357,14 @@ func TestActivityOfThePortal(t *testing.T) {
 }
 
 // Sessions are listed and end at once.
-func TestSessionsAreRevocable(t *testing.T) {
+func TestSessions_AreRevocable(t *testing.T) {
 	t.Parallel()
-	lab := servertest.New(t)
-	replica := lab.Start()
-	acme := lab.Company("acme", access.Settings{})
-	user := lab.Person(acme, access.Viewer).User
+	env := servertest.New(t)
+	replica := env.Start()
+	acme := env.Company("acme", access.Settings{})
+	user := env.Browser(acme, access.Viewer).User
 	first, second := replica.Visitor(t, user), replica.Visitor(t, user)
-	sessions, err := lab.DB().Sessions(t.Context(), user.ID)
+	sessions, err := env.DB().Sessions(t.Context(), user.ID)
 	if err != nil || len(sessions) != 2 {
 		t.Fatalf("%d sessions, %v", len(sessions), err)
 	}

@@ -21,10 +21,10 @@ func change(setting, value string) []args { return []args{{"setting": setting, "
 
 // plant is what the cases of contract 7.3 stand on, for one door.
 type plant struct {
-	*servertest.Site
+	*servertest.Tenant
 	t       *testing.T
 	r       *servertest.Replica
-	door    door
+	caller  caller
 	made    int
 	agent   policy.Policy
 	foreign policy.Policy // of another company
@@ -43,7 +43,7 @@ func (p *plant) all() string { return p.key(access.All) }
 func (p *plant) policy() policy.Policy {
 	p.t.Helper()
 	p.made++
-	made := p.Lab.Policy(p.Company, fmt.Sprintf("%s %d", p.door.name, p.made), policy.Platform)
+	made := p.Env.Policy(p.Company, fmt.Sprintf("%s %d", p.caller.name, p.made), policy.Platform)
 	p.pushed(made.ID)
 	return made
 }
@@ -80,7 +80,7 @@ func (p *plant) save(id string, changes ...policy.Change) {
 
 func (p *plant) ok(key, tool string, a args) map[string]any {
 	p.t.Helper()
-	v := p.door.call(p.t, p.r, key, tool, a)
+	v := p.caller.call(p.t, p.r, key, tool, a)
 	if v.code != "" || v.status >= 300 {
 		p.t.Fatalf("%s ends %d %s: %s", tool, v.status, v.code, v.message)
 	}
@@ -111,18 +111,18 @@ type refusal struct {
 
 // Contract 7.3, case for case, on both doors: the same code and status, with
 // retryable false for all but rate_limited.
-func TestPolicyRefusals(t *testing.T) {
+func TestPolicies_Refusals(t *testing.T) {
 	t.Parallel()
-	lab := servertest.New(t)
-	site, other := lab.NewSite("acme"), lab.NewSite("other")
-	loose := lab.Company("loose", servertest.Everything())
-	shut := lab.Company("shut", access.Settings{DeviceCommands: true, Provisioning: true, OAuthConnections: true})
-	replica := lab.Start()
-	agent := lab.Policy(site.Company, "Kiosk", policy.Agent)
-	for _, d := range doors() {
+	env := servertest.New(t)
+	tenant, other := env.NewTenant("acme"), env.NewTenant("other")
+	loose := env.Company("loose", servertest.Everything())
+	shut := env.Company("shut", access.Settings{DeviceCommands: true, Provisioning: true, OAuthConnections: true})
+	replica := env.Start()
+	agent := env.Policy(tenant.Company, "Kiosk", policy.Agent)
+	for _, d := range callers() {
 		t.Run(d.name, func(t *testing.T) {
 			t.Parallel()
-			p := &plant{Site: site, t: t, r: replica, door: d, agent: agent, foreign: other.Policy, loose: loose, shut: shut}
+			p := &plant{Tenant: tenant, t: t, r: replica, caller: d, agent: agent, foreign: other.Policy, loose: loose, shut: shut}
 			for _, c := range slices.Concat(badArguments(), wrongCallers(), wrongTargets(), refusedProposals(), refusedApplies()) {
 				t.Run(c.name, func(t *testing.T) { p.t = t; c.check(t, p) })
 			}
@@ -132,7 +132,7 @@ func TestPolicyRefusals(t *testing.T) {
 
 func (c refusal) check(t *testing.T, p *plant) {
 	key, tool, a, then := c.call(p)
-	v := p.door.call(t, p.r, key, tool, a)
+	v := p.caller.call(t, p.r, key, tool, a)
 	if v.status != c.status || v.code != c.code || v.message == "" || v.retryable != (c.code == "rate_limited") {
 		t.Errorf("%s %v ends %d %q, retryable %v (%s), want %d %q", tool, a, v.status, v.code, v.retryable, v.message, c.status, c.code)
 	}
@@ -303,7 +303,7 @@ func refusedProposals() []refusal {
 		}),
 		refused("a company that is not connected", func(p *plant) (string, string, args) {
 			p.made++
-			of := p.Lab.Policy(p.loose, fmt.Sprintf("%s %d", p.door.name, p.made), policy.Platform)
+			of := p.Env.Policy(p.loose, fmt.Sprintf("%s %d", p.caller.name, p.made), policy.Platform)
 			return p.Key(p.loose, access.All), "create_policy", args{"fromPolicyId": of.ID, "displayName": "Copy"}
 		}),
 		refused("a name that is taken", func(p *plant) (string, string, args) {
@@ -382,7 +382,7 @@ func refusedApplies() []refusal {
 			id, of := p.propose(key)
 			p.save(of.ID, policy.Change{Setting: "SMS", Value: "BLOCK"})
 			return key, id, nil, func() {
-				if v := p.door.call(p.t, p.r, key, "apply_policy_proposal", args{"proposalId": id}); v.code != "not_pending" {
+				if v := p.caller.call(p.t, p.r, key, "apply_policy_proposal", args{"proposalId": id}); v.code != "not_pending" {
 					p.t.Errorf("a stale one ends %s the second time", v.code)
 				}
 			}
@@ -390,9 +390,9 @@ func refusedApplies() []refusal {
 		apply("a name that was taken since", 422, "refused", func(p *plant) (string, string, args, func()) {
 			key, of := p.all(), p.policy()
 			p.made++
-			wanted := fmt.Sprintf("%s %d", p.door.name, p.made)
+			wanted := fmt.Sprintf("%s %d", p.caller.name, p.made)
 			id := p.ok(key, "create_policy", args{"fromPolicyId": of.ID, "displayName": wanted})["proposalId"].(string)
-			p.Lab.Policy(p.Company, wanted, policy.Platform)
+			p.Env.Policy(p.Company, wanted, policy.Platform)
 			return key, id, nil, nil
 		}),
 		unconfirmed("no confirmation", nil),

@@ -30,12 +30,12 @@ const proposalMembers = "capability expiresAt fields impact proposalId requiresC
 // Propose, read, apply, read back, copy and roll back, as contract 2.4 to 2.6
 // and 4.3 have it, by either door; devices get what was applied, and the asset
 // shows which version and what the device could not do.
-func TestPolicyChanges(t *testing.T) {
+func TestPolicies_ProposeApplyAndRollBack(t *testing.T) {
 	t.Parallel()
-	servertest.OnEach(t, func(t *testing.T, lab *servertest.Lab) {
-		site, replica := lab.NewSite("acme"), lab.Start()
-		for _, d := range doors() {
-			t.Run(d.name, func(t *testing.T) { changes(t, &plant{Site: site, t: t, r: replica, door: d}) })
+	servertest.OnEach(t, func(t *testing.T, env *servertest.Env) {
+		tenant, replica := env.NewTenant("acme"), env.Start()
+		for _, d := range callers() {
+			t.Run(d.name, func(t *testing.T) { changes(t, &plant{Tenant: tenant, t: t, r: replica, caller: d}) })
 		}
 	})
 }
@@ -134,7 +134,7 @@ func (p *plant) reports(assetID string, of policy.Policy) {
 
 func (p *plant) copies(key string, of policy.Policy) {
 	p.t.Helper()
-	wanted := "Copy by " + p.door.name
+	wanted := "Copy by " + p.caller.name
 	made := p.ok(key, "create_policy", args{"fromPolicyId": of.PathName(), "displayName": wanted, "changes": change("SMS", "BLOCK")})
 	target := made["target"].(map[string]any)
 	if made["capability"] != "create_policy" || made["impact"] != "NORMAL" || target["id"] != of.PathName() || target["name"] != wanted || len(made["fields"].([]any)) != 1 {
@@ -194,20 +194,20 @@ func (p *plant) rollsBack(key string, of policy.Policy) {
 
 // Whatever step of applying the process dies at: after a restart the proposal
 // is SUCCEEDED, FAILED or UNCONFIRMED, which is true, and the platform agrees.
-func TestCrashAtEveryStepOfApplying(t *testing.T) {
+func TestApply_CrashAtEveryStep(t *testing.T) {
 	t.Parallel()
-	servertest.OnEach(t, func(t *testing.T, lab *servertest.Lab) {
+	servertest.OnEach(t, func(t *testing.T, env *servertest.Env) {
 		var at atomic.Value
 		at.Store("")
-		site := lab.NewSite("acme")
-		first := lab.Start(func(_ *config.Service, o *service.Options) {
+		tenant := env.NewTenant("acme")
+		first := env.Start(func(_ *config.Service, o *service.Options) {
 			o.Crash = func(step string) {
 				if at.CompareAndSwap(step, "") {
 					runtime.Goexit() // nothing after this point runs
 				}
 			}
 		})
-		p := &plant{Site: site, t: t, r: first, door: doors()[0]}
+		p := &plant{Tenant: tenant, t: t, r: first, caller: callers()[0]}
 		key := p.all()
 		steps := []struct {
 			name, want string
@@ -230,8 +230,8 @@ func TestCrashAtEveryStepOfApplying(t *testing.T) {
 			}
 		}
 		first.Stop()
-		lab.Advance(time.Minute)
-		p.r = lab.Start()
+		env.Advance(time.Minute)
+		p.r = env.Start()
 		for i, s := range steps {
 			p.Eventually("the proposal interrupted "+s.name+" ends", func() error {
 				if got := p.status(key, ids[i]); got != s.want {
@@ -249,13 +249,13 @@ func TestCrashAtEveryStepOfApplying(t *testing.T) {
 
 // A policy that the platform refuses stays as it was there; what is wanted,
 // what is there and why are visible, and the next version is sent.
-func TestRefusedSavesAreVisibleAndSendable(t *testing.T) {
+func TestPolicies_RefusedSavesCanBeSentAgain(t *testing.T) {
 	t.Parallel()
-	lab := servertest.New(t)
-	site, replica := lab.NewSite("acme"), lab.Start()
-	p := &plant{Site: site, t: t, r: replica, door: doors()[0]}
+	env := servertest.New(t)
+	tenant, replica := env.NewTenant("acme"), env.Start()
+	p := &plant{Tenant: tenant, t: t, r: replica, caller: callers()[0]}
 	of := p.policy()
-	lab.Fault(emulator.Fault{Method: "policies.patch", Match: of.ID, Status: 400, Reason: "INVALID_ARGUMENT", Times: 1})
+	env.Fault(emulator.Fault{Method: "policies.patch", Match: of.ID, Status: 400, Reason: "INVALID_ARGUMENT", Times: 1})
 	p.save(of.ID, policy.Change{Setting: "CAMERA", Value: "BLOCK"})
 	p.Eventually("the refusal is visible", func() error {
 		if now := p.current(of.ID); now.Version != 2 || now.Push.Version != 1 || now.Push.Error == "" {
@@ -263,7 +263,7 @@ func TestRefusedSavesAreVisibleAndSendable(t *testing.T) {
 		}
 		return nil
 	})
-	if err := replica.Platform().PushPolicy(t.Context(), site.Company.ID, of.ID); err != nil {
+	if err := replica.Platform().PushPolicy(t.Context(), tenant.Company.ID, of.ID); err != nil {
 		t.Errorf("sent again: %v", err)
 	}
 	p.pushed(of.ID)

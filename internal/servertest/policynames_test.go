@@ -15,14 +15,14 @@ import (
 func TestPolicyNames_OldOnesAreReported(t *testing.T) {
 	t.Parallel()
 	const check, warning = "policy names", "policy names that look alike or hide characters: run muster doctor"
-	lab := servertest.New(t)
-	acme := lab.Company("acme", servertest.Everything())
-	lab.Policy(acme, "Warehouse", policy.Platform)
-	vault := lab.Policy(acme, "Vault", policy.Platform)
-	lab.Advance(time.Second) // the older of two names that look alike is not reported
-	twin := lab.Policy(acme, "Other", policy.Platform)
+	env := servertest.New(t)
+	acme := env.Company("acme", servertest.Everything())
+	env.Policy(acme, "Warehouse", policy.Platform)
+	vault := env.Policy(acme, "Vault", policy.Platform)
+	env.Advance(time.Second) // the older of two names that look alike is not reported
+	twin := env.Policy(acme, "Other", policy.Platform)
 	diagnose := func() (found []service.Finding) {
-		for _, f := range service.Diagnose(t.Context(), lab.Config(), lab.Now) {
+		for _, f := range service.Diagnose(t.Context(), env.Config(), env.Now) {
 			if f.Check == check {
 				found = append(found, f)
 			}
@@ -32,12 +32,12 @@ func TestPolicyNames_OldOnesAreReported(t *testing.T) {
 	if found := diagnose(); len(found) != 1 || found[0].Status != service.Fine {
 		t.Errorf("before: %+v", found)
 	}
-	lab.Start().Stop()
-	if strings.Contains(string(lab.Log.Text()), warning) {
+	env.Start().Stop()
+	if strings.Contains(string(env.Log.Text()), warning) {
 		t.Errorf("the log warns of names that are well")
 	}
 
-	raw := rawDatabase(t, lab)
+	raw := rawDatabase(t, env)
 	alter(t, raw, `UPDATE policies SET name = ?, name_key = ? WHERE id = ?`, "Vault\u200b", "vault\u200b", twin.ID)
 	told := ""
 	for _, f := range diagnose() {
@@ -54,8 +54,8 @@ func TestPolicyNames_OldOnesAreReported(t *testing.T) {
 	if strings.Contains(told, "\u200b") {
 		t.Errorf("the doctor prints a hidden character: %q", told)
 	}
-	lab.Start().Stop()
-	if log := string(lab.Log.Text()); strings.Count(log, warning) != 1 || !strings.Contains(log, `"`+warning+`" part=service count=1`+"\n") {
+	env.Start().Stop()
+	if log := string(env.Log.Text()); strings.Count(log, warning) != 1 || !strings.Contains(log, `"`+warning+`" part=service count=1`+"\n") {
 		t.Errorf("the log has the warning %d times, want once and for one policy: %s", strings.Count(log, warning), log)
 	}
 }

@@ -25,10 +25,10 @@ type visitor struct {
 
 // visit makes a user with a role, limited to some policies or not, and signs
 // the person in.
-func visit(t *testing.T, lab *servertest.Lab, r *servertest.Replica, companyID string, role access.Role, only ...string) *visitor {
+func visit(t *testing.T, env *servertest.Env, r *servertest.Replica, companyID string, role access.Role, only ...string) *visitor {
 	t.Helper()
 	email := resource.NewID() + "@acme.test"
-	if _, err := (access.Users{Store: lab.DB(), Passwords: access.NewPasswords(1), Now: lab.Now}).Create(t.Context(), access.NewUserRequest{
+	if _, err := (access.Users{Store: env.DB(), Passwords: access.NewPasswords(1), Now: env.Now}).Create(t.Context(), access.NewUserRequest{
 		CompanyID: companyID, Email: email, Name: "Person " + string(role), Role: role, Policies: only, Password: "a long password"}); err != nil {
 		t.Fatal(err)
 	}
@@ -91,12 +91,12 @@ func (p *visitor) sees(text string, wanted ...string) {
 
 // Policies in the portal without any script: made, changed by review, restored,
 // copied, deleted; both kinds of policy; nothing that was typed is markup.
-func TestPortalPolicies(t *testing.T) {
+func TestPortalPolicies_WithoutScripts(t *testing.T) {
 	t.Parallel()
-	lab := servertest.New(t)
-	site, replica := lab.NewSite("acme"), lab.Start()
-	ada := visit(t, lab, replica, site.Company.ID, access.Admin)
-	text, _ := ada.post(422, "/policies", url.Values{"name": {strings.ToUpper(site.Policy.Name)}, "type": {"PLATFORM"}})
+	env := servertest.New(t)
+	tenant, replica := env.NewTenant("acme"), env.Start()
+	ada := visit(t, env, replica, tenant.Company.ID, access.Admin)
+	text, _ := ada.post(422, "/policies", url.Values{"name": {strings.ToUpper(tenant.Policy.Name)}, "type": {"PLATFORM"}})
 	ada.sees(text, "There is a policy")
 	text, at := ada.post(200, "/policies", url.Values{"name": {"<script>Kiosk"}, "type": {"AGENT"}})
 	ada.sees(text, "&lt;script&gt;Kiosk", "Fetched by agents", `name="s.CAMERA"`)
@@ -120,17 +120,17 @@ func TestPortalPolicies(t *testing.T) {
 	ada.sees(ada.get(200, at+"/devices"), "No device uses this policy")
 
 	// A platform's policy: a proposal, which another admin sees and cannot apply.
-	of := "/policies/" + site.Policy.ID
+	of := "/policies/" + tenant.Policy.ID
 	text, proposed := ada.post(200, of+"/review", url.Values{"version": {"1"}, "s.CAMERA": {"BLOCK"}})
 	ada.sees(text, "Waiting for review", "left to apply it", "Apply 1 change to 0 devices")
-	bob := visit(t, lab, replica, site.Company.ID, access.Admin)
+	bob := visit(t, env, replica, tenant.Company.ID, access.Admin)
 	bob.sees(bob.get(200, proposed), "is the only one who can apply it", "Propose the same as my own")
 	bob.post(404, proposed+"/apply", url.Values{"once": {resource.NewID()}})
 	text, _ = ada.post(200, proposed+"/apply", url.Values{"once": {resource.NewID()}})
 	ada.sees(text, "saved as version 2")
 	text, _ = ada.post(200, proposed+"/apply", url.Values{"once": {resource.NewID()}})
 	ada.sees(text, "it was applied")
-	ada.sees(ada.get(200, "/proposals?policy="+site.Policy.ID), "Change settings of")
+	ada.sees(ada.get(200, "/proposals?policy="+tenant.Policy.ID), "Change settings of")
 	ada.sees(ada.get(200, "/proposals?waiting=1"), "No proposal is here")
 	text, copied := ada.post(200, of+"/copy", url.Values{"name": {"Copy"}})
 	ada.sees(text, "Create Copy as a copy of", "The copy is exactly as its source", "Create the policy")
@@ -142,7 +142,7 @@ func TestPortalPolicies(t *testing.T) {
 	ada.sees(text, "There is a policy")
 	text, _ = ada.post(200, of+"/push", url.Values{})
 	ada.sees(text, "The platform has taken version 2.")
-	text, _ = ada.post(200, of+"/details", url.Values{"version": {"2"}, "name": {site.Policy.Name}, "labels": {"a, b,"}, "description": {"for all"}})
+	text, _ = ada.post(200, of+"/details", url.Values{"version": {"2"}, "name": {tenant.Policy.Name}, "labels": {"a, b,"}, "description": {"for all"}})
 	ada.sees(text, "as version 3", "for all")
 	text, _ = ada.post(200, at+"/delete", url.Values{})
 	ada.sees(text, "Deleted the policy")
@@ -151,31 +151,31 @@ func TestPortalPolicies(t *testing.T) {
 }
 
 // A user who may only read, or only some policies, sees and does no more.
-func TestPortalPolicyRights(t *testing.T) {
+func TestPortalPolicies_LimitedUsers(t *testing.T) {
 	t.Parallel()
-	lab := servertest.New(t)
-	site, replica := lab.NewSite("acme"), lab.Start()
-	other := lab.Policy(site.Company, "Other", policy.Platform)
-	viewer := visit(t, lab, replica, site.Company.ID, access.Viewer)
-	text := viewer.get(200, "/policies/"+site.Policy.ID)
+	env := servertest.New(t)
+	tenant, replica := env.NewTenant("acme"), env.Start()
+	other := env.Policy(tenant.Company, "Other", policy.Platform)
+	viewer := visit(t, env, replica, tenant.Company.ID, access.Viewer)
+	text := viewer.get(200, "/policies/"+tenant.Policy.ID)
 	viewer.sees(text, "It takes the permission to edit policies")
 	if enabled := regexp.MustCompile(`<fieldset[^>]*data-setting[^>]*>`).FindString(text); !strings.Contains(enabled, "disabled") {
 		t.Errorf("a viewer's setting is %s", enabled)
 	}
 	viewer.get(403, "/proposals")
-	for path, form := range map[string]url.Values{"": {"name": {"New"}, "type": {"PLATFORM"}}, "/" + site.Policy.ID + "/review": {"version": {"1"}, "s.SMS": {"BLOCK"}},
-		"/" + site.Policy.ID + "/delete": {}, "/" + site.Policy.ID + "/push": {}, "/" + site.Policy.ID + "/restore": {"revision": {"1"}}} {
+	for path, form := range map[string]url.Values{"": {"name": {"New"}, "type": {"PLATFORM"}}, "/" + tenant.Policy.ID + "/review": {"version": {"1"}, "s.SMS": {"BLOCK"}},
+		"/" + tenant.Policy.ID + "/delete": {}, "/" + tenant.Policy.ID + "/push": {}, "/" + tenant.Policy.ID + "/restore": {"revision": {"1"}}} {
 		viewer.post(403, "/policies"+path, form)
 	}
-	limited := visit(t, lab, replica, site.Company.ID, access.Manager, site.Policy.ID)
-	if text := limited.get(200, "/policies"); strings.Contains(text, other.ID) || !strings.Contains(text, site.Policy.ID) {
+	limited := visit(t, env, replica, tenant.Company.ID, access.Manager, tenant.Policy.ID)
+	if text := limited.get(200, "/policies"); strings.Contains(text, other.ID) || !strings.Contains(text, tenant.Policy.ID) {
 		t.Errorf("a limited person's list:\n%.3000s", text)
 	}
 	limited.get(404, "/policies/"+other.ID)
 	limited.get(404, "/proposals?policy="+other.ID)
 	limited.post(404, "/policies/"+other.ID+"/review", url.Values{"version": {"1"}, "s.SMS": {"BLOCK"}})
 	limited.post(403, "/policies", url.Values{"name": {"New"}, "type": {"PLATFORM"}})
-	limited.post(400, "/policies/"+site.Policy.ID+"/review", url.Values{"s.SMS": {"BLOCK"}})
+	limited.post(400, "/policies/"+tenant.Policy.ID+"/review", url.Values{"s.SMS": {"BLOCK"}})
 	nobody := &visitor{t, replica.PublicURL(), &http.Client{}}
 	nobody.sees(nobody.get(200, "/policies"), "Sign in")
 }

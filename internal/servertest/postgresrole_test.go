@@ -22,17 +22,17 @@ import (
 // other changes them.
 func TestPostgreSQL_RoleThatOnlyServes(t *testing.T) {
 	t.Parallel()
-	lab := servertest.New(t)
+	env := servertest.New(t)
 	dsn := pgtest.DSN(t)
 	owner, serving := documentedRoles(t, dsn)
-	lab.Database = serving
-	keys := lab.Config().KeyFile // replaced by the fixture's below
+	env.Database = serving
+	keys := env.Config().KeyFile // replaced by the fixture's below
 	refused := func(title string) {
 		t.Helper()
 		before := firsttest.Digest(t, dsn)
-		settings := lab.Config()
+		settings := env.Config()
 		settings.KeyFile = keys
-		s, err := service.New(t.Context(), settings, service.Options{Now: lab.Now, Logger: slog.New(slog.DiscardHandler)})
+		s, err := service.New(t.Context(), settings, service.Options{Now: env.Now, Logger: slog.New(slog.DiscardHandler)})
 		if err == nil {
 			_ = s.Close()
 			t.Fatalf("%s: the role that only serves is not refused", title)
@@ -46,7 +46,7 @@ func TestPostgreSQL_RoleThatOnlyServes(t *testing.T) {
 	}
 	migrate := func() {
 		t.Helper()
-		db, err := database.Open(t.Context(), database.Options{URL: owner, Now: lab.Now, Schema: database.Upgrade})
+		db, err := database.Open(t.Context(), database.Options{URL: owner, Now: env.Now, Schema: database.Upgrade})
 		if err == nil {
 			err = db.Close()
 		}
@@ -56,8 +56,8 @@ func TestPostgreSQL_RoleThatOnlyServes(t *testing.T) {
 	}
 	refused("empty")
 	old := firsttest.Load(t, owner, true)
-	lab.Advance(old.Now.Add(time.Minute).Sub(lab.Now()))
-	keys = filepath.Join(lab.Dir, "first.keys")
+	env.Advance(old.Now.Add(time.Minute).Sub(env.Now()))
+	keys = filepath.Join(env.Dir, "first.keys")
 	old.Keys(t, keys)
 	refused("the first version's")
 	migrate()
@@ -66,13 +66,13 @@ func TestPostgreSQL_RoleThatOnlyServes(t *testing.T) {
 	refused("older")
 	firsttest.Exec(t, dsn, `UPDATE versions SET schema_number = schema_number + 1`)
 
-	replica := lab.Start(func(c *config.Service, _ *service.Options) {
+	replica := env.Start(func(c *config.Service, _ *service.Options) {
 		c.KeyFile, c.PlatformEndpoint = keys, "http://127.0.0.1:1"
 	})
-	sameAnswers(t, lab, replica, old)
+	sameAnswers(t, env, replica, old)
 	sameCredentials(t, replica, old)
 	for _, a := range old.Agents {
-		checksIn(t, lab, replica, old, a)
+		checksIn(t, env, replica, old, a)
 	}
 }
 

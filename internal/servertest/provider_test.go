@@ -72,10 +72,10 @@ func TestProvider_ReachesNoPrivateAddress(t *testing.T) {
 	fields := func(issuer string) []string {
 		return []string{"name", "x", "issuer", issuer, "clientId", "x", "domains", "acme.test", "enabled", "true", "role", "viewer"}
 	}
-	lab := servertest.New(t)
-	acme := lab.Company("acme", access.Settings{})
-	user := lab.Person(acme, access.Admin).User
-	closed := lab.Start(func(c *config.Service, _ *service.Options) { c.PrivateProviders = nil })
+	env := servertest.New(t)
+	acme := env.Company("acme", access.Settings{})
+	user := env.Browser(acme, access.Admin).User
+	closed := env.Start(func(c *config.Service, _ *service.Options) { c.PrivateProviders = nil })
 	admin := closed.Visitor(t, user)
 	for _, issuer := range []string{inside.URL, strings.Replace(inside.URL, "127.0.0.1", "localhost", 1),
 		strings.Replace(inside.URL, "http:", "https:", 1), "https://169.254.169.254", "https://[::1]", "http://example.com"} {
@@ -87,7 +87,7 @@ func TestProvider_ReachesNoPrivateAddress(t *testing.T) {
 	if asked := inside.asked(); len(asked) != 0 {
 		t.Fatalf("a private address was asked %v", asked)
 	}
-	open := lab.Start()
+	open := env.Start()
 	admin = open.Visitor(t, user)
 	admin.Post("/settings/signin", fields(moved.URL)...).Want(t, 422)
 	if asked := inside.asked(); len(moved.asked()) != 1 || len(asked) != 0 {
@@ -98,12 +98,12 @@ func TestProvider_ReachesNoPrivateAddress(t *testing.T) {
 	var evil *recorder
 	evil = newRecorder(t, describe(func() string { return evil.URL }, "http://10.0.0.1"))
 	admin.Post("/settings/signin", fields(evil.URL)...).Want(t, 200)
-	visitor := open.Stranger(t)
+	visitor := open.SignedOut(t)
 	page := visitor.Post("/signin/company", "email", "a@acme.test").Want(t, 200)
 	_, rest, _ := strings.Cut(page.Body, "state=")
 	state, _, _ := strings.Cut(rest, `"`)
 	visitor.Get("/signin/callback?code=x&state="+state).Want(t, 401)
-	if log := string(lab.Log.Text()); strings.Contains(log, secret) {
+	if log := string(env.Log.Text()); strings.Contains(log, secret) {
 		t.Error("what a private address answered is in the log")
 	}
 	if _, err := (config.Service{PrivateProviders: []string{"10.0.0.0/8", "::1/128"}}).ProviderNetworks(); err != nil {
@@ -118,10 +118,10 @@ func TestProvider_ReachesNoPrivateAddress(t *testing.T) {
 // not read, and strangers who begin to sign in are limited.
 func TestProvider_IsAskedSeldom(t *testing.T) {
 	t.Parallel()
-	lab := servertest.New(t)
-	replica := lab.Start()
-	acme := lab.Company("acme", access.Settings{})
-	admin := lab.Person(acme, access.Admin).User
+	env := servertest.New(t)
+	replica := env.Start()
+	acme := env.Company("acme", access.Settings{})
+	admin := env.Browser(acme, access.Admin).User
 	var long atomic.Bool
 	var front *recorder
 	front = newRecorder(t, func(w http.ResponseWriter, r *http.Request) {
@@ -135,7 +135,7 @@ func TestProvider_IsAskedSeldom(t *testing.T) {
 		return replica.Visitor(t, admin).Post("/settings/signin", "name", "x", "issuer", front.URL, "clientId", "x", "domains", "acme.test", "enabled", "true", "role", "viewer")
 	}
 	save().Want(t, 200)
-	stranger := lab.Person(acme, access.Viewer)
+	stranger := env.Browser(acme, access.Viewer)
 	served := 0
 	for range 200 {
 		if stranger.Send(replica.PublicURL()+"/signin/company", url.Values{"email": {"a@acme.test"}}).Status == 200 {
@@ -145,9 +145,9 @@ func TestProvider_IsAskedSeldom(t *testing.T) {
 	if served != 60 || len(front.asked()) != 1 {
 		t.Errorf("of 200 requests of one network: served %d, asked the provider %d times; want 60 and 1", served, len(front.asked()))
 	}
-	lab.Advance(time.Hour)
+	env.Advance(time.Hour)
 	long.Store(true)
-	if page := replica.Stranger(t).Post("/signin/company", "email", "a@acme.test"); page.Status != http.StatusBadGateway {
+	if page := replica.SignedOut(t).Post("/signin/company", "email", "a@acme.test"); page.Status != http.StatusBadGateway {
 		t.Errorf("with a description of a mebibyte: got %d, want 502", page.Status)
 	}
 	save().Want(t, 422)
@@ -157,12 +157,12 @@ func TestProvider_IsAskedSeldom(t *testing.T) {
 // alone does not decide who its users are.
 func TestProvider_SavingNeedsEveryRightOfItsUsers(t *testing.T) {
 	t.Parallel()
-	lab := servertest.New(t)
-	replica := lab.Start()
-	acme := lab.Company("acme", access.Settings{})
-	admin, clerk := lab.Person(acme, access.Admin), lab.Person(acme, access.Viewer)
+	env := servertest.New(t)
+	replica := env.Start()
+	acme := env.Company("acme", access.Settings{})
+	admin, clerk := env.Browser(acme, access.Admin), env.Browser(acme, access.Viewer)
 	viewer, _ := access.Viewer.Rights()
-	provider := oidctest.New(t, lab.Now)
+	provider := oidctest.New(t, env.Now)
 	for rights, text := range map[access.Right]string{
 		viewer | access.ManageCompany:                      "manage-users",
 		viewer | access.ManageCompany | access.ManageUsers: "may do more than you",
@@ -173,7 +173,7 @@ func TestProvider_SavingNeedsEveryRightOfItsUsers(t *testing.T) {
 			t.Errorf("%v: got %d, want 403 with %q", rights.Names(), page.Status, text)
 		}
 	}
-	if _, err := lab.DB().Provider(t.Context(), acme.ID); err == nil {
+	if _, err := env.DB().Provider(t.Context(), acme.ID); err == nil {
 		t.Error("the provider was saved")
 	}
 	replica.Visitor(t, admin.User).Post("/settings/signin", providerFields(provider, "acme.test")...).Want(t, 200)
@@ -184,14 +184,14 @@ func TestProvider_SavingNeedsEveryRightOfItsUsers(t *testing.T) {
 // confirmed, it does, and the log says so.
 func TestCompanySignIn_FirstLinkNeedsTheOwnersProof(t *testing.T) {
 	t.Parallel()
-	servertest.OnEach(t, func(t *testing.T, lab *servertest.Lab) {
-		replica := lab.Start(servertest.OnLocalhost(t))
-		acme := lab.Company("acme", access.Settings{})
-		admin, keyed := lab.Person(acme, access.Admin).User, lab.Person(acme, access.Viewer).User
-		provider := oidctest.New(t, lab.Now)
+	servertest.OnEach(t, func(t *testing.T, env *servertest.Env) {
+		replica := env.Start(servertest.OnLocalhost(t))
+		acme := env.Company("acme", access.Settings{})
+		admin, keyed := env.Browser(acme, access.Admin).User, env.Browser(acme, access.Viewer).User
+		provider := oidctest.New(t, env.Now)
 		replica.Visitor(t, admin).Post("/settings/signin", providerFields(provider, "acme.test")...).Want(t, 200)
-		provider.Be(oidctest.Person{Subject: "1", Email: admin.Email}, nil)
-		visitor := replica.Stranger(t)
+		provider.Be(oidctest.Browser{Subject: "1", Email: admin.Email}, nil)
+		visitor := replica.SignedOut(t)
 		page := signsIn(t, visitor, provider, admin.Email).Want(t, 200)
 		link := page.Field(t, "link")
 		if !strings.Contains(page.Body, "Confirm your account") || !strings.HasPrefix(visitor.Get("/account").Path, "/signin") {
@@ -202,11 +202,11 @@ func TestCompanySignIn_FirstLinkNeedsTheOwnersProof(t *testing.T) {
 		if page := visitor.Post("/signin/link", "link", link, "password", servertest.Password); page.Path != "/account" {
 			t.Fatalf("with the password: got %d at %s, want /account", page.Status, page.Path)
 		}
-		replica.Stranger(t).Post("/signin/link", "link", link, "password", servertest.Password).Want(t, 401)
-		if page := signsIn(t, replica.Stranger(t), provider, admin.Email); page.Path != "/account" {
+		replica.SignedOut(t).Post("/signin/link", "link", link, "password", servertest.Password).Want(t, 401)
+		if page := signsIn(t, replica.SignedOut(t), provider, admin.Email); page.Path != "/account" {
 			t.Errorf("the second sign-in: got %d at %s, want /account", page.Status, page.Path)
 		}
-		entries, err := lab.DB().Activity(t.Context(), activity.Filter{CompanyID: acme.ID}, activity.Cursor{}, 100)
+		entries, err := env.DB().Activity(t.Context(), activity.Filter{CompanyID: acme.ID}, activity.Cursor{}, 100)
 		linked := 0
 		for _, e := range entries {
 			if e.Action == activity.IdentityLinked && e.Target.ID == admin.ID {
@@ -219,7 +219,7 @@ func TestCompanySignIn_FirstLinkNeedsTheOwnersProof(t *testing.T) {
 		// A person with a passkey uses it: the password is not enough.
 		key := servertest.NewAuthenticator(t, replica.PublicURL())
 		replica.Visitor(t, keyed).AddPasskey(key).Want(t, 200)
-		provider.Be(oidctest.Person{Subject: "2", Email: keyed.Email}, nil)
+		provider.Be(oidctest.Browser{Subject: "2", Email: keyed.Email}, nil)
 		page = signsIn(t, visitor, provider, keyed.Email).Want(t, 200)
 		link = page.Field(t, "link")
 		page = visitor.Post("/signin/link", "link", link, "password", servertest.Password).Want(t, 401)
@@ -234,26 +234,26 @@ func TestCompanySignIn_FirstLinkNeedsTheOwnersProof(t *testing.T) {
 // person proves nothing for what is dangerous.
 func TestCompanySignIn_IsAsFreshAsTheProviderSays(t *testing.T) {
 	t.Parallel()
-	lab := servertest.New(t)
-	replica := lab.Start()
-	acme := lab.Company("acme", access.Settings{DeviceCommands: true})
-	admin := lab.Person(acme, access.Admin).User
-	provider := oidctest.New(t, lab.Now)
+	env := servertest.New(t)
+	replica := env.Start()
+	acme := env.Company("acme", access.Settings{DeviceCommands: true})
+	admin := env.Browser(acme, access.Admin).User
+	provider := oidctest.New(t, env.Now)
 	replica.Visitor(t, admin).Post("/settings/signin", providerFields(provider, "acme.test")...).Want(t, 200)
-	who := oidctest.Person{Subject: "1", Email: admin.Email}
+	who := oidctest.Browser{Subject: "1", Email: admin.Email}
 	provider.Be(who, nil)
-	links(t, replica.Stranger(t), provider, admin.Email).Want(t, 200)
+	links(t, replica.SignedOut(t), provider, admin.Email).Want(t, 200)
 	for name, c := range map[string]struct {
 		spoil func(map[string]any)
 		fresh bool
 	}{
-		"hours ago":     {func(c map[string]any) { c["auth_time"] = lab.Now().Add(-11 * time.Hour).Unix() }, false},
+		"hours ago":     {func(c map[string]any) { c["auth_time"] = env.Now().Add(-11 * time.Hour).Unix() }, false},
 		"not told":      {func(c map[string]any) { delete(c, "auth_time") }, false},
 		"just now":      {nil, true},
-		"in the future": {func(c map[string]any) { c["auth_time"] = lab.Now().Add(time.Hour).Unix() }, true},
+		"in the future": {func(c map[string]any) { c["auth_time"] = env.Now().Add(time.Hour).Unix() }, true},
 	} {
 		provider.Be(who, c.spoil)
-		visitor := replica.Stranger(t)
+		visitor := replica.SignedOut(t)
 		if page := signsIn(t, visitor, provider, admin.Email); page.Path != "/account" {
 			t.Fatalf("%s: got %d at %s, want /account", name, page.Status, page.Path)
 		}
@@ -262,7 +262,7 @@ func TestCompanySignIn_IsAsFreshAsTheProviderSays(t *testing.T) {
 			t.Errorf("%s: asked for a proof: %v, at %s", name, asked, page.Path)
 		}
 		if name == "in the future" {
-			lab.Advance(access.ReauthFresh + time.Second)
+			env.Advance(access.ReauthFresh + time.Second)
 			page := visitor.Post("/access/gates", "gate", "destructiveCommands", "on", "true")
 			if !strings.HasPrefix(page.Path, "/account/prove") {
 				t.Error("a clock that is ahead makes the proof last longer")
@@ -270,7 +270,7 @@ func TestCompanySignIn_IsAsFreshAsTheProviderSays(t *testing.T) {
 		}
 	}
 	// A proof at the provider asks for a new sign-in there, and takes only one.
-	visitor := replica.Stranger(t)
+	visitor := replica.SignedOut(t)
 	provider.Be(who, func(c map[string]any) { delete(c, "auth_time") })
 	signsIn(t, visitor, provider, admin.Email)
 	page := visitor.Post("/account/prove/company", "next", "/access").Want(t, 200)
@@ -287,20 +287,20 @@ func TestCompanySignIn_IsAsFreshAsTheProviderSays(t *testing.T) {
 // TestCompanySignIn_AnotherIssuersAnswerIsRefused (RFC 9207).
 func TestCompanySignIn_AnotherIssuersAnswerIsRefused(t *testing.T) {
 	t.Parallel()
-	lab := servertest.New(t)
-	replica := lab.Start()
-	acme := lab.Company("acme", access.Settings{})
-	admin := lab.Person(acme, access.Admin).User
-	provider := oidctest.New(t, lab.Now)
+	env := servertest.New(t)
+	replica := env.Start()
+	acme := env.Company("acme", access.Settings{})
+	admin := env.Browser(acme, access.Admin).User
+	provider := oidctest.New(t, env.Now)
 	replica.Visitor(t, admin).Post("/settings/signin", providerFields(provider, "acme.test")...).Want(t, 200)
-	visitor := replica.Stranger(t)
+	visitor := replica.SignedOut(t)
 	address, _ := begins(visitor, provider, admin.Email)
 	to, err := url.Parse(address)
 	if err != nil {
 		t.Fatal(err)
 	}
 	visitor.Get("/signin/callback?code=x&iss=https%3A%2F%2Fother.example&state="+url.QueryEscape(to.Query().Get("state"))).Want(t, 401)
-	if log := string(lab.Log.Text()); !strings.Contains(log, "names another issuer") {
+	if log := string(env.Log.Text()); !strings.Contains(log, "names another issuer") {
 		t.Error("the answer was refused for another reason")
 	}
 }
@@ -309,17 +309,17 @@ func TestCompanySignIn_AnotherIssuersAnswerIsRefused(t *testing.T) {
 // installation none takes another's domain; with one, nothing needs to be said.
 func TestDomains_AreAssignedByTheOperator(t *testing.T) {
 	t.Parallel()
-	servertest.OnEach(t, func(t *testing.T, lab *servertest.Lab) {
-		replica := lab.Start()
-		acme := lab.Company("acme", access.Settings{})
-		provider := oidctest.New(t, lab.Now)
+	servertest.OnEach(t, func(t *testing.T, env *servertest.Env) {
+		replica := env.Start()
+		acme := env.Company("acme", access.Settings{})
+		provider := oidctest.New(t, env.Now)
 		save := func(v *servertest.Visitor, domain string) servertest.Page {
 			return v.Post("/settings/signin", providerFields(provider, domain)...)
 		}
-		owner := replica.Visitor(t, lab.Person(acme, access.Admin).User)
+		owner := replica.Visitor(t, env.Browser(acme, access.Admin).User)
 		save(owner, "acme.test").Want(t, 200)
-		evil := lab.Company("evil", access.Settings{})
-		squatter := replica.Visitor(t, lab.Person(evil, access.Admin).User)
+		evil := env.Company("evil", access.Settings{})
+		squatter := replica.Visitor(t, env.Browser(evil, access.Admin).User)
 		for _, domain := range []string{"acme.test", "example.com"} {
 			page := save(squatter, domain)
 			if want := "muster company domain add --company evil " + domain; page.Status != 422 || !strings.Contains(page.Body, want) {
@@ -327,23 +327,23 @@ func TestDomains_AreAssignedByTheOperator(t *testing.T) {
 			}
 		}
 		var added struct{ Company, Domain string }
-		lab.CLI(&added, "company", "domain", "add", "--company", "evil", "Example.com")
+		env.CLI(&added, "company", "domain", "add", "--company", "evil", "Example.com")
 		if added.Company != "evil" || added.Domain != "example.com" {
 			t.Errorf("added: got %+v", added)
 		}
 		save(squatter, "example.com").Want(t, 200)
 		save(owner, "acme.test").Want(t, 200)
 		var all []struct{ Domain string }
-		lab.CLI(&all, "company", "domain", "list", "--company", "acme")
+		env.CLI(&all, "company", "domain", "list", "--company", "acme")
 		if len(all) != 1 || all[0].Domain != "acme.test" {
 			t.Errorf("domains of acme: got %+v, want acme.test", all)
 		}
-		lab.CLI(&added, "company", "domain", "remove", "--company", "evil", "example.com")
-		if page := replica.Stranger(t).Post("/signin/company", "email", "a@example.com"); page.Status != 404 {
+		env.CLI(&added, "company", "domain", "remove", "--company", "evil", "example.com")
+		if page := replica.SignedOut(t).Post("/signin/company", "email", "a@example.com"); page.Status != 404 {
 			t.Errorf("a removed domain: got %d, want 404", page.Status)
 		}
 		// An administrator of one company learns nothing about users of another.
-		known := lab.Person(acme, access.Viewer).User.Email
+		known := env.Browser(acme, access.Viewer).User.Email
 		var told [2]string
 		for i, email := range []string{known, "missing@acme.test"} {
 			page := squatter.Post("/users", "email", email, "name", "X", "role", "viewer", "scope", "all").Want(t, 409)
@@ -360,28 +360,28 @@ func TestDomains_AreAssignedByTheOperator(t *testing.T) {
 // TestInvitation_IsRecordedAndNeverOpensAnAccountInUse.
 func TestInvitation_IsRecordedAndNeverOpensAnAccountInUse(t *testing.T) {
 	t.Parallel()
-	servertest.OnEach(t, func(t *testing.T, lab *servertest.Lab) {
-		replica := lab.Start()
-		acme := lab.Company("acme", access.Settings{})
-		admin, colleague := lab.Person(acme, access.Admin).User, lab.Person(acme, access.Admin)
-		provider := oidctest.New(t, lab.Now)
+	servertest.OnEach(t, func(t *testing.T, env *servertest.Env) {
+		replica := env.Start()
+		acme := env.Company("acme", access.Settings{})
+		admin, colleague := env.Browser(acme, access.Admin).User, env.Browser(acme, access.Admin)
+		provider := oidctest.New(t, env.Now)
 		v := replica.Visitor(t, admin)
 		v.Post("/settings/signin", providerFields(provider, "acme.test")...).Want(t, 200)
 		colleague.Change(func(u *access.UserAccount) { u.PasswordHash = "" }) // signs in through the provider alone
 		first := invitationCode(t, v.Post("/users/"+colleague.User.ID+"/invitation").Want(t, 200))
-		provider.Be(oidctest.Person{Subject: "1", Email: colleague.User.Email}, nil)
-		if page := signsIn(t, replica.Stranger(t), provider, colleague.User.Email); page.Path != "/account" {
+		provider.Be(oidctest.Browser{Subject: "1", Email: colleague.User.Email}, nil)
+		if page := signsIn(t, replica.SignedOut(t), provider, colleague.User.Email); page.Path != "/account" {
 			t.Fatalf("the colleague: got %d at %s, want /account", page.Status, page.Path)
 		}
 		if page := v.Post("/users/"+colleague.User.ID+"/invitation").Want(t, 200); strings.Contains(page.Body, "/invitation#") || !strings.Contains(page.Body, "can sign in already") {
 			t.Errorf("an invitation for a user who signs in: got one at %s", page.Path)
 		}
 		// Not even with a link that was made before.
-		replica.Stranger(t).Post("/invitation", "code", first, "password", "chosen by admin", "again", "chosen by admin").Want(t, 404)
+		replica.SignedOut(t).Post("/invitation", "code", first, "password", "chosen by admin", "again", "chosen by admin").Want(t, 404)
 
 		page := v.Post("/users", "email", "new@acme.test", "name", "New", "role", "viewer", "scope", "all").Want(t, 200)
-		replica.Stranger(t).Post("/invitation", "code", invitationCode(t, page), "password", "chosen by new", "again", "chosen by new").Want(t, 200)
-		entries, err := lab.DB().Activity(t.Context(), activity.Filter{CompanyID: acme.ID}, activity.Cursor{}, 100)
+		replica.SignedOut(t).Post("/invitation", "code", invitationCode(t, page), "password", "chosen by new", "again", "chosen by new").Want(t, 200)
+		entries, err := env.DB().Activity(t.Context(), activity.Filter{CompanyID: acme.ID}, activity.Cursor{}, 100)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -406,18 +406,18 @@ func TestInvitation_IsRecordedAndNeverOpensAnAccountInUse(t *testing.T) {
 // work, and revokes those that were chosen.
 func TestDisable_NamesTheKeysOfTheUser(t *testing.T) {
 	t.Parallel()
-	lab := servertest.New(t)
-	replica := lab.Start()
-	acme := lab.Company("acme", servertest.Everything())
-	leaver := lab.Person(acme, access.Admin).User
+	env := servertest.New(t)
+	replica := env.Start()
+	acme := env.Company("acme", servertest.Everything())
+	leaver := env.Browser(acme, access.Admin).User
 	makes := func() string {
 		v := replica.Visitor(t, leaver)
 		return secretOf(v.Post("/access/keys", keyFields(v.Get("/access/keys/new"), t, "DEVICES_READ")...).Want(t, 200))
 	}
 	kept, revoked := makes(), makes()
-	boss := replica.Visitor(t, lab.Person(acme, access.Admin).User)
+	boss := replica.Visitor(t, env.Browser(acme, access.Admin).User)
 	page := boss.Get("/users/"+leaver.ID).Want(t, 200)
-	live, err := access.Keys{Store: lab.DB(), Now: lab.Now}.LiveOf(t.Context(), leaver)
+	live, err := access.Keys{Store: env.DB(), Now: env.Now}.LiveOf(t.Context(), leaver)
 	if err != nil || len(live) != 2 {
 		t.Fatalf("live keys: got %d, %v, want 2", len(live), err)
 	}
@@ -437,7 +437,7 @@ func TestDisable_NamesTheKeysOfTheUser(t *testing.T) {
 	replica.As(kept).Get("/assets").Want(t, 200)
 	replica.As(revoked).Get("/assets").Want(t, 401)
 	var told struct{ LiveKeys []string }
-	lab.CLI(&told, "user", "disable", "--company", "acme", leaver.ID)
+	env.CLI(&told, "user", "disable", "--company", "acme", leaver.ID)
 	if len(told.LiveKeys) != 1 {
 		t.Errorf("the command line names %v, want 1 key", told.LiveKeys)
 	}

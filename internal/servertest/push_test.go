@@ -20,14 +20,14 @@ import (
 
 // A companion on a platform device: message, status report and location, by
 // push, end to end (contract 4.2).
-func TestCompanionsAnswer(t *testing.T) {
+func TestCompanion_CommandsByPush(t *testing.T) {
 	t.Parallel()
-	servertest.OnEach(t, func(t *testing.T, lab *servertest.Lab) {
-		site, replica := lab.NewSite("acme"), lab.Start()
-		device := site.Devices(replica, servertest.FullyManaged(), 1)[0]
-		client := site.Client(replica, access.All)
-		awaitStatus(t, site, client, device.AssetID, "ACTIVE")
-		companion := replica.Companion(site.Company, device)
+	servertest.OnEach(t, func(t *testing.T, env *servertest.Env) {
+		tenant, replica := env.NewTenant("acme"), env.Start()
+		device := tenant.Devices(replica, servertest.FullyManaged(), 1)[0]
+		client := tenant.Client(replica, access.All)
+		awaitStatus(t, tenant, client, device.AssetID, "ACTIVE")
+		companion := replica.Companion(tenant.Company, device)
 		if seen := managed(t, client, device); !seen.PushReachable || seen.ManagementType != "PLATFORM" || seen.PolicyID == "" {
 			t.Fatalf("with a companion the device reads %+v", seen)
 		}
@@ -42,7 +42,7 @@ func TestCompanionsAnswer(t *testing.T) {
 		if result.Status != "SUCCESS" {
 			t.Errorf("message: %s", result.Status)
 		}
-		lab.Eventually("the message is shown", func() error {
+		env.Eventually("the message is shown", func() error {
 			shown := companion.Device.State().Shown
 			if len(shown) != 1 || shown[0].Title != "$(reboot)" || shown[0].Body != "; rm -rf / \u2028 'x'" {
 				return errorf("shown: %v", shown)
@@ -54,7 +54,7 @@ func TestCompanionsAnswer(t *testing.T) {
 			if result.Status != "IN_PROGRESS" {
 				t.Errorf("%s: %s", kind, result.Status)
 			}
-			if entry := site.Settled(client, device.AssetID, "SUCCESS"); entry.FeedbackAt == nil {
+			if entry := tenant.Settled(client, device.AssetID, "SUCCESS"); entry.FeedbackAt == nil {
 				t.Errorf("%s: %+v", kind, entry)
 			}
 		}
@@ -62,15 +62,15 @@ func TestCompanionsAnswer(t *testing.T) {
 		if seen.Location == nil || seen.Location.Latitude != 52.5163 || seen.StatusReport["batteryLevel"] != 80.0 || seen.StatusReport["appliedState"] == nil {
 			t.Errorf("after the reports the device reads %+v", seen)
 		}
-		if text := string(pushedText(lab)); strings.Contains(text, "reboot") {
+		if text := string(pushedText(env)); strings.Contains(text, "reboot") {
 			t.Errorf("the push service read the message: %s", text)
 		}
 	})
 }
 
-func pushedText(lab *servertest.Lab) []byte {
+func pushedText(env *servertest.Env) []byte {
 	var all []byte
-	for _, m := range lab.Emulator.PushMessages(context.Background(), 0, "", 0) {
+	for _, m := range env.Emulator.PushMessages(context.Background(), 0, "", 0) {
 		all = append(all, m.Message...)
 	}
 	return all
@@ -128,32 +128,32 @@ func pushTroubles() []pushTrouble {
 
 // Every way a push can end, for each command that is pushed, on both engines:
 // status, shape, history; never 502 for a message (contract 7.1).
-func TestPushTroubles(t *testing.T) {
+func TestCompanion_EveryPushResult(t *testing.T) {
 	t.Parallel()
-	servertest.OnEach(t, func(t *testing.T, lab *servertest.Lab) {
-		site, replica := lab.NewSite("acme"), lab.Start()
+	servertest.OnEach(t, func(t *testing.T, env *servertest.Env) {
+		tenant, replica := env.NewTenant("acme"), env.Start()
 		rows := pushTroubles()
-		devices := site.Devices(replica, servertest.FullyManaged(), len(rows))
+		devices := tenant.Devices(replica, servertest.FullyManaged(), len(rows))
 		for i, row := range rows {
-			companion := replica.Companion(site.Company, devices[i])
+			companion := replica.Companion(tenant.Company, devices[i])
 			paths := []string{"message", "location-update"}
 			if row.dead {
 				paths = paths[i%2 : i%2+1] // the first finds the token dead, a second would not push
 			}
 			for _, path := range paths {
 				for _, f := range row.faults {
-					lab.Fault(f)
+					env.Fault(f)
 				}
-				meetPushTrouble(t, site, replica, devices[i], companion, path, row)
-				lab.Emulator.ClearFaults()
+				meetPushTrouble(t, tenant, replica, devices[i], companion, path, row)
+				env.Emulator.ClearFaults()
 			}
 		}
 	})
 }
 
-func meetPushTrouble(t *testing.T, site *servertest.Site, replica *servertest.Replica, d servertest.Device, companion *servertest.Companion, path string, row pushTrouble) {
+func meetPushTrouble(t *testing.T, tenant *servertest.Tenant, replica *servertest.Replica, d servertest.Device, companion *servertest.Companion, path string, row pushTrouble) {
 	t.Helper()
-	client, label := site.Client(replica, access.All), path+" when it is "+row.name
+	client, label := tenant.Client(replica, access.All), path+" when it is "+row.name
 	shown := len(companion.Device.State().Shown)
 	got := client.Post("/assets/"+d.AssetID+"/commands/"+path, bodies()[path])
 	if got.Status != row.status {
@@ -165,7 +165,7 @@ func meetPushTrouble(t *testing.T, site *servertest.Site, replica *servertest.Re
 		t.Errorf("%s: the token is kept, or lost, wrongly", label)
 	}
 	if row.status != 202 { // what may have been sent is not held
-		site.Advance(2 * time.Minute) // whatever was held is free
+		tenant.Advance(2 * time.Minute) // whatever was held is free
 	}
 	if _, err := companion.Once(t.Context()); err != nil {
 		t.Errorf("%s: %v", label, err)
@@ -187,25 +187,25 @@ func meetPushTrouble(t *testing.T, site *servertest.Site, replica *servertest.Re
 			t.Errorf("%s: %s, history %+v", label, got.Body, history)
 		}
 		// The companion fetched it all the same, and said so.
-		if entry := site.Settled(client, d.AssetID, "SUCCESS"); entry.Outcome != nil && strings.Contains(*entry.Outcome, "not known") {
+		if entry := tenant.Settled(client, d.AssetID, "SUCCESS"); entry.Outcome != nil && strings.Contains(*entry.Outcome, "not known") {
 			t.Errorf("%s: the outcome of a command that is settled is %q", label, *entry.Outcome)
 		}
 	default:
-		site.Settled(client, d.AssetID, "SUCCESS")
+		tenant.Settled(client, d.AssetID, "SUCCESS")
 	}
 }
 
 // Without a token there is nothing to push to; a status report falls back on
 // what the platform knows, also when the token turns out to be dead.
-func TestDevicesWithoutACompanion(t *testing.T) {
+func TestCompanion_Missing(t *testing.T) {
 	t.Parallel()
-	lab := servertest.New(t)
-	site, replica := lab.NewSite("acme"), lab.Start()
-	device := site.Devices(replica, servertest.FullyManaged(), 1)[0]
-	client := site.Client(replica, access.All)
-	awaitStatus(t, site, client, device.AssetID, "ACTIVE")
-	companion := replica.Companion(site.Company, device)
-	lab.Emulator.DropPush(companion.Token) // the app was removed
+	env := servertest.New(t)
+	tenant, replica := env.NewTenant("acme"), env.Start()
+	device := tenant.Devices(replica, servertest.FullyManaged(), 1)[0]
+	client := tenant.Client(replica, access.All)
+	awaitStatus(t, tenant, client, device.AssetID, "ACTIVE")
+	companion := replica.Companion(tenant.Company, device)
+	env.Emulator.DropPush(companion.Token) // the app was removed
 	var result struct{ Status string }
 	client.Post("/assets/"+device.AssetID+"/commands/status-report", nil).Want(t, 200).JSON(t, &result)
 	if result.Status != "SUCCESS" || managed(t, client, device).PushReachable {
@@ -218,18 +218,18 @@ func TestDevicesWithoutACompanion(t *testing.T) {
 
 // Whose companion an agent is was decided by who made its token; it has the
 // role that the token was made for, once, and ends with its device.
-func TestCompanionsAreTiedToTheirDevice(t *testing.T) {
+func TestCompanion_BelongsToOneDevice(t *testing.T) {
 	t.Parallel()
-	servertest.OnEach(t, func(t *testing.T, lab *servertest.Lab) {
-		site, replica := lab.NewSite("acme"), lab.Start()
-		device := site.Devices(replica, servertest.FullyManaged(), 1)[0]
-		client := site.Client(replica, access.All)
+	servertest.OnEach(t, func(t *testing.T, env *servertest.Env) {
+		tenant, replica := env.NewTenant("acme"), env.Start()
+		device := tenant.Devices(replica, servertest.FullyManaged(), 1)[0]
+		client := tenant.Client(replica, access.All)
 		enrol := func(token string, role protocol.Role) error {
 			_, err := agent.Enroll(t.Context(), agent.Enrolment{Server: replica.PublicURL(), Token: token, Role: role, Dir: t.TempDir(),
-				Device: simulated.New(simulated.Default("late"), lab.Now), Client: agent.NewClient(), Now: lab.Now})
+				Device: simulated.New(simulated.Default("late"), env.Now), Client: agent.NewClient(), Now: env.Now})
 			return err
 		}
-		token := lab.CompanionToken(site.Company, device.AssetID)
+		token := env.CompanionToken(tenant.Company, device.AssetID)
 		if err := enrol(token, protocol.Manager); err == nil {
 			t.Error("a companion's token made a manager")
 		}
@@ -242,10 +242,10 @@ func TestCompanionsAreTiedToTheirDevice(t *testing.T) {
 		if err := enrol(token, protocol.Companion); err == nil {
 			t.Error("a spent token made another companion")
 		}
-		companion := replica.Companion(site.Company, device)
-		early := lab.CompanionToken(site.Company, device.AssetID)
+		companion := replica.Companion(tenant.Company, device)
+		early := env.CompanionToken(tenant.Company, device.AssetID)
 		client.Post("/assets/"+device.AssetID+"/commands/wipe", nil).Want(t, 200)
-		awaitStatus(t, site, client, device.AssetID, "DELETED")
+		awaitStatus(t, tenant, client, device.AssetID, "DELETED")
 		if _, err := companion.Once(t.Context()); !errors.Is(err, agent.ErrEnded) {
 			t.Errorf("the companion of a device that ended: %v", err)
 		}

@@ -11,24 +11,24 @@ import (
 
 // Two replicas pull from one subscription, and the vendor sends every
 // notification twice: each is applied once, by one of them.
-func TestNotificationsAreAppliedOnce(t *testing.T) {
+func TestReplicas_NotificationsAreAppliedOnce(t *testing.T) {
 	t.Parallel()
-	lab := servertest.NewPostgres(t)
-	settings := lab.Emulator.Settings()
+	env := servertest.NewPostgres(t)
+	settings := env.Emulator.Settings()
 	settings.Notifications.DuplicateShare = 1
-	if err := lab.Emulator.SetSettings(settings); err != nil {
+	if err := env.Emulator.SetSettings(settings); err != nil {
 		t.Fatal(err)
 	}
-	replicas := []*servertest.Replica{lab.Start(), lab.Start()}
-	site := lab.NewSite("acme")
+	replicas := []*servertest.Replica{env.Start(), env.Start()}
+	tenant := env.NewTenant("acme")
 	const count = 10
-	devices := site.Devices(replicas[0], servertest.FullyManaged(), count)
-	client := site.Client(replicas[1], access.All)
+	devices := tenant.Devices(replicas[0], servertest.FullyManaged(), count)
+	client := tenant.Client(replicas[1], access.All)
 	for _, device := range devices {
 		client.Post(lockPath(device), nil).Want(t, 200)
 	}
 	for _, device := range devices {
-		site.Settled(client, device.AssetID, "SUCCESS")
+		tenant.Settled(client, device.AssetID, "SUCCESS")
 	}
 	var total struct{ Count int }
 	client.Get("/assets/count").Want(t, 200).JSON(t, &total)

@@ -12,14 +12,14 @@ import (
 
 // A person who is limited to some policies makes keys that are limited to the
 // same, and none for provisioning (contract 5.3).
-func TestKeysOfALimitedPersonAreLimited(t *testing.T) {
+func TestKeys_OfALimitedUser(t *testing.T) {
 	t.Parallel()
-	servertest.OnEach(t, func(t *testing.T, lab *servertest.Lab) {
-		replica := lab.Start()
-		acme := lab.Company("acme", servertest.Everything())
-		mine, other := lab.Policy(acme, "Mine", policy.Platform), lab.Policy(acme, "Other", policy.Platform)
-		ada := lab.Person(acme, access.Admin, mine.ID)
-		keys := access.Keys{Store: lab.Desk().Keys, Now: lab.Now}
+	servertest.OnEach(t, func(t *testing.T, env *servertest.Env) {
+		replica := env.Start()
+		acme := env.Company("acme", servertest.Everything())
+		mine, other := env.Policy(acme, "Mine", policy.Platform), env.Policy(acme, "Other", policy.Platform)
+		ada := env.Browser(acme, access.Admin, mine.ID)
+		keys := access.Keys{Store: env.Desk().Keys, Now: env.Now}
 		if _, _, err := keys.CreateForUser(t.Context(), ada.User, access.NewKeyRequest{Name: "qr", Permissions: access.Provisioning | access.PoliciesRead}); fault.CodeOf(err) != fault.Forbidden {
 			t.Errorf("a key for provisioning: %v", err)
 		}
@@ -36,7 +36,7 @@ func TestKeysOfALimitedPersonAreLimited(t *testing.T) {
 		if client.Get("/policies").Want(t, http.StatusOK).JSON(t, &page); page.TotalElements != 1 {
 			t.Errorf("%d policies are listed", page.TotalElements)
 		}
-		kept, err := lab.Desk().Keys.Keys(t.Context(), acme.ID)
+		kept, err := env.Desk().Keys.Keys(t.Context(), acme.ID)
 		if err != nil || len(kept) != 1 || len(kept[0].Policies) != 1 || kept[0].Policies[0] != mine.ID {
 			t.Errorf("kept %+v, %v", kept, err)
 		}

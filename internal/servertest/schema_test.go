@@ -50,9 +50,9 @@ func TestSchemas_AgreeWithTheValidator(t *testing.T) {
 // all arguments that there are none.
 func TestTools_NullMeansAbsent(t *testing.T) {
 	t.Parallel()
-	lab := servertest.New(t)
-	acme := lab.Company("acme", servertest.Everything())
-	assistant := servertest.WithKey(t, lab.Start().PublicURL(), lab.Key(acme, access.All))
+	env := servertest.New(t)
+	acme := env.Company("acme", servertest.Everything())
+	assistant := servertest.WithKey(t, env.Start().PublicURL(), env.Key(acme, access.All))
 	for _, arguments := range []string{`null`, `{}`, `{"status":null,"page":null,"sort":null}`} {
 		assistant.Call("list_assets", arguments).OK(t, nil)
 	}

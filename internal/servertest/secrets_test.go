@@ -24,10 +24,10 @@ const (
 // The new screen-lock password and the Wi-Fi password are found in no file,
 // log, row, metric or answer, whether the command goes well, is refused by a
 // vendor that quotes it, or is repeated under an Idempotency-Key.
-func TestPasswordsLeaveNoTrace(t *testing.T) {
+func TestSecrets_PasswordsLeaveNoTrace(t *testing.T) {
 	t.Parallel()
-	lab := servertest.New(t)
-	site, replica := lab.NewSite("acme"), lab.Start()
+	env := servertest.New(t)
+	tenant, replica := env.NewTenant("acme"), env.Start()
 	seen := map[string][]byte{}
 	for i, f := range []*emulator.Fault{
 		nil,
@@ -36,35 +36,35 @@ func TestPasswordsLeaveNoTrace(t *testing.T) {
 		{Status: 429, Reason: screenLockMarker},
 		{AfterEffect: true},
 	} {
-		device := site.Devices(replica, servertest.FullyManaged(), 1)[0]
+		device := tenant.Devices(replica, servertest.FullyManaged(), 1)[0]
 		if f != nil {
 			f.Method = "devices.issueCommand"
-			lab.Fault(*f)
+			env.Fault(*f)
 		}
-		client := site.Client(replica, access.All)
+		client := tenant.Client(replica, access.All)
 		name := string(rune('a' + i))
 		for _, repetition := range []string{"first", "again"} {
 			seen[name+repetition] = client.Post("/assets/"+device.AssetID+"/commands/change-screen-lock-password",
 				map[string]string{"newPassword": screenLockMarker}, "Idempotency-Key", name).Body
-			seen[name+repetition+"qr"] = client.Post("/policies/"+site.Policy.ID+"/provisioning-qr-codes",
+			seen[name+repetition+"qr"] = client.Post("/policies/"+tenant.Policy.ID+"/provisioning-qr-codes",
 				map[string]any{"wifiSsid": "Depot", "wifiPassword": wifiMarker}, "Idempotency-Key", name+"qr").Body
 		}
 		seen[name+"history"] = client.Get("/assets/" + device.AssetID + "/commands").Body
 		seen[name+"asset"] = client.Get("/assets/" + device.AssetID).Body
 	}
-	client := site.Client(replica, access.All)
+	client := tenant.Client(replica, access.All)
 	// Refused arguments are not quoted either.
 	seen["short"] = client.Post("/assets/x/commands/change-screen-lock-password", map[string]string{"newPassword": " " + screenLockMarker}).Want(t, 400).Body
 	seen["unknown"] = client.Post("/assets/x/commands/change-screen-lock-password", map[string]string{screenLockMarker: screenLockMarker, "newPassword": "1"}).Want(t, 400).Body
 	seen["wifi"] = client.Post("/policies/x/provisioning-qr-codes", map[string]any{"wifiPassword": wifiMarker}).Want(t, 400).Body
 	_, metrics := fetch(t, replica.PublicURL()+"/metrics")
 	seen["metrics"] = []byte(metrics)
-	if err := lab.Desk().Copier.Backup(t.Context(), filepath.Join(lab.Dir, "copy.db")); err != nil {
+	if err := env.Desk().Copier.Backup(t.Context(), filepath.Join(env.Dir, "copy.db")); err != nil {
 		t.Fatal(err)
 	}
 	replica.Stop()
-	seen["log"] = lab.Log.Text()
-	readAll(t, lab.Dir, seen)
+	seen["log"] = env.Log.Text()
+	readAll(t, env.Dir, seen)
 	delete(seen, "unknown") // an unknown member's name is the caller's own and may be told
 	for where, text := range seen {
 		for _, marker := range []string{screenLockMarker, wifiMarker} {
@@ -107,7 +107,7 @@ func trace(text []byte, marker string) string {
 }
 
 // The search itself finds what it looks for.
-func TestTraceFindsDisguises(t *testing.T) {
+func TestSecrets_SearchFindsEncodings(t *testing.T) {
 	t.Parallel()
 	for _, text := range []string{
 		"x" + wifiMarker, base64.StdEncoding.EncodeToString([]byte(`{"a":"` + wifiMarker + `"}`)),

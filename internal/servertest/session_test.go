@@ -15,15 +15,15 @@ import (
 
 // A session's cookie is out of reach of scripts, other sites' forms and, under
 // https, of plain connections and other names.
-func TestTheSessionsCookie(t *testing.T) {
+func TestSessions_CookieAttributes(t *testing.T) {
 	t.Parallel()
 	for public, want := range map[string][]string{
 		"":                       {"muster=ms_", "HttpOnly", "SameSite=Lax", "Path=/"},
 		"https://muster.example": {"__Host-muster=ms_", "HttpOnly", "SameSite=Lax", "Path=/", "Secure"},
 	} {
-		lab := servertest.New(t)
-		replica := lab.Start(func(c *config.Service, _ *service.Options) { c.PublicURL = public })
-		ada := lab.Person(lab.Company("acme", servertest.Everything()), access.Admin)
+		env := servertest.New(t)
+		replica := env.Start(func(c *config.Service, _ *service.Options) { c.PublicURL = public })
+		ada := env.Browser(env.Company("acme", servertest.Everything()), access.Admin)
 		answer := ada.Send("http://"+replica.Addr().String()+"/signin", url.Values{"email": {ada.User.Email}, "password": {servertest.Password}})
 		cookies := answer.Want(t, http.StatusSeeOther).Header.Values("Set-Cookie")
 		cookies = slices.DeleteFunc(cookies, func(c string) bool { return !strings.Contains(c, "muster=ms_") })
@@ -35,7 +35,7 @@ func TestTheSessionsCookie(t *testing.T) {
 				t.Errorf("under %q the cookie %q lacks %q", public, cookies[0], part)
 			}
 		}
-		if strings.Contains(cookies[0], "Domain") || strings.Contains(string(lab.Log.Text()), "ms_") {
+		if strings.Contains(cookies[0], "Domain") || strings.Contains(string(env.Log.Text()), "ms_") {
 			t.Errorf("the cookie goes to other names, or its token to the log: %q", cookies[0])
 		}
 	}
@@ -43,7 +43,7 @@ func TestTheSessionsCookie(t *testing.T) {
 
 // Pages load nothing from elsewhere, run nothing inline, and stand in no frame;
 // forms of other sites are refused wherever a cookie counts.
-func TestPagesAreClosedToOtherSites(t *testing.T) {
+func TestPortal_ClosedToOtherSites(t *testing.T) {
 	t.Parallel()
 	s := newAuthSite(t)
 	ada := s.person(t, access.Admin)

@@ -14,7 +14,7 @@ func Everything() access.Settings {
 }
 
 // Company creates a company.
-func (l *Lab) Company(slug string, settings access.Settings) company.Company {
+func (l *Env) Company(slug string, settings access.Settings) company.Company {
 	l.TB.Helper()
 	made, err := company.New(slug, strings.ToUpper(slug), settings, l.Now())
 	if err == nil {
@@ -27,14 +27,14 @@ func (l *Lab) Company(slug string, settings access.Settings) company.Company {
 }
 
 // Key creates an API key and returns its text.
-func (l *Lab) Key(c company.Company, permissions access.Permission) string {
+func (l *Env) Key(c company.Company, permissions access.Permission) string {
 	l.TB.Helper()
 	_, text := l.KeyRow(c, permissions)
 	return text
 }
 
 // KeyRow creates an API key and returns it with its text.
-func (l *Lab) KeyRow(c company.Company, permissions access.Permission) (access.Key, string) {
+func (l *Env) KeyRow(c company.Company, permissions access.Permission) (access.Key, string) {
 	l.TB.Helper()
 	key, text, err := access.Keys{Store: l.Desk().Keys, Now: l.Now}.CreateForOperator(l.TB.Context(), access.NewKeyRequest{
 		CompanyID: c.ID, Name: "test", Permissions: permissions,
@@ -46,7 +46,7 @@ func (l *Lab) KeyRow(c company.Company, permissions access.Permission) (access.K
 }
 
 // Policy creates a policy.
-func (l *Lab) Policy(c company.Company, displayName string, kind policy.Type) policy.Policy {
+func (l *Env) Policy(c company.Company, displayName string, kind policy.Type) policy.Policy {
 	l.TB.Helper()
 	made, err := l.Desk().Policies.Create(l.TB.Context(), policy.New{
 		CompanyID: c.ID, CompanySlug: c.Slug, Name: displayName, Type: kind,

@@ -54,25 +54,25 @@ func links(t *testing.T, visitor *servertest.Visitor, provider *oidctest.Provide
 // identity.
 func TestSignIn_StrangersCannotLockAPersonOut(t *testing.T) {
 	t.Parallel()
-	servertest.OnEach(t, func(t *testing.T, lab *servertest.Lab) {
-		replica := lab.Start(servertest.OnLocalhost(t))
-		acme := lab.Company("acme", access.Settings{DeviceCommands: true})
-		people := []*servertest.Person{lab.Person(acme, access.Admin), lab.Person(acme, access.Admin)}
+	servertest.OnEach(t, func(t *testing.T, env *servertest.Env) {
+		replica := env.Start(servertest.OnLocalhost(t))
+		acme := env.Company("acme", access.Settings{DeviceCommands: true})
+		people := []*servertest.Browser{env.Browser(acme, access.Admin), env.Browser(acme, access.Admin)}
 		for _, p := range people {
 			p.CheapPassword()
 		}
 		owner, other := people[0].User, people[1].User
-		provider := oidctest.New(t, lab.Now)
+		provider := oidctest.New(t, env.Now)
 		replica.Visitor(t, other).Post("/settings/signin", providerFields(provider, "acme.test")...).Want(t, 200)
-		provider.Be(oidctest.Person{Subject: "1", Email: owner.Email}, nil)
-		links(t, replica.Stranger(t), provider, owner.Email).Want(t, 200)
+		provider.Be(oidctest.Browser{Subject: "1", Email: owner.Email}, nil)
+		links(t, replica.SignedOut(t), provider, owner.Email).Want(t, 200)
 		// The colleague has a passkey; both have a usual browser.
 		usual, inside, open := replica.Visitor(t, owner), replica.Visitor(t, owner), replica.Visitor(t, other)
 		key := servertest.NewAuthenticator(t, replica.PublicURL())
 		open.AddPasskey(key).Want(t, 200)
 		usual.Post("/signout").Want(t, 200)
 
-		stranger, answers := lab.Person(acme, access.Viewer), map[int]int{}
+		stranger, answers := env.Browser(acme, access.Viewer), map[int]int{}
 		attack := func(victim string, i int) {
 			answers[stranger.Send(replica.PublicURL()+"/signin", url.Values{"email": {victim}, "password": {"wrong password"}},
 				"X-Forwarded-For", fmt.Sprintf("198.51.%d.%d", i%100/50, i%50)).Status]++
@@ -87,17 +87,17 @@ func TestSignIn_StrangersCannotLockAPersonOut(t *testing.T) {
 			t.Errorf("answers to strangers: got %v, want at most 100 passwords checked for each address", answers)
 		}
 		// Another browser is told to wait, or to use another way.
-		page := replica.Stranger(t).Post("/signin", "email", owner.Email, "password", servertest.Password).Want(t, http.StatusTooManyRequests)
+		page := replica.SignedOut(t).Post("/signin", "email", owner.Email, "password", servertest.Password).Want(t, http.StatusTooManyRequests)
 		if !strings.Contains(page.Body, "sign in with a passkey") || page.Header.Get("Retry-After") == "" {
 			t.Errorf("the refusal does not say what else works: %.600s", page.Body)
 		}
 		if page := usual.Post("/signin", "email", owner.Email, "password", servertest.Password, "next", "/account"); page.Path != "/account" {
 			t.Errorf("the usual browser: got %d at %s, want /account", page.Status, page.Path)
 		}
-		if page := signsIn(t, replica.Stranger(t), provider, owner.Email); page.Path != "/account" {
+		if page := signsIn(t, replica.SignedOut(t), provider, owner.Email); page.Path != "/account" {
 			t.Errorf("company sign-in: got %d at %s, want /account", page.Status, page.Path)
 		}
-		guest := replica.Stranger(t)
+		guest := replica.SignedOut(t)
 		form := guest.Get("/signin?next=%2Faccount")
 		if page := guest.Post("/signin/passkey", "next", "/account", "token", form.Field(t, "token"), "answer", key.Get(form.Options(t))); page.Path != "/account" {
 			t.Errorf("passkey: got %d at %s, want /account", page.Status, page.Path)
@@ -112,11 +112,11 @@ func TestSignIn_StrangersCannotLockAPersonOut(t *testing.T) {
 // failures count for their own network and browser.
 func TestSignIn_CountsFailuresOnly(t *testing.T) {
 	t.Parallel()
-	lab := servertest.New(t)
-	replica := lab.Start()
-	acme := lab.Company("acme", access.Settings{})
-	owner, stranger := lab.Person(acme, access.Viewer), lab.Person(acme, access.Viewer)
-	try := func(p *servertest.Person, password string) int {
+	env := servertest.New(t)
+	replica := env.Start()
+	acme := env.Company("acme", access.Settings{})
+	owner, stranger := env.Browser(acme, access.Viewer), env.Browser(acme, access.Viewer)
+	try := func(p *servertest.Browser, password string) int {
 		return p.Send(replica.PublicURL()+"/signin", url.Values{"email": {owner.User.Email}, "password": {password}}).Status
 	}
 	for i := range 40 {
@@ -129,7 +129,7 @@ func TestSignIn_CountsFailuresOnly(t *testing.T) {
 			t.Errorf("wrong sign-in %d: got %d, want %d", i+1, status, want)
 		}
 	}
-	if status := try(lab.Person(acme, access.Viewer), servertest.Password); status != 429 && status != http.StatusSeeOther {
+	if status := try(env.Browser(acme, access.Viewer), servertest.Password); status != 429 && status != http.StatusSeeOther {
 		t.Errorf("another network: got %d", status)
 	}
 	// The owner's browser has its own five, and a session its own.
@@ -138,7 +138,7 @@ func TestSignIn_CountsFailuresOnly(t *testing.T) {
 			t.Errorf("wrong sign-in %d of the owner's browser: got %d, want %d", i+1, status, want)
 		}
 	}
-	lab.Advance(time.Minute)
+	env.Advance(time.Minute)
 	if status := try(owner, servertest.Password); status != http.StatusSeeOther {
 		t.Errorf("a minute later: got %d, want 303", status)
 	}
@@ -154,16 +154,16 @@ func TestSignIn_CountsFailuresOnly(t *testing.T) {
 // session, and one without user verification opens none.
 func TestSignIn_PasskeyChallengeIsTakenOnce(t *testing.T) {
 	t.Parallel()
-	lab := servertest.New(t)
-	replica := lab.Start(servertest.OnLocalhost(t))
-	acme := lab.Company("acme", access.Settings{})
-	owner := lab.Person(acme, access.Viewer)
+	env := servertest.New(t)
+	replica := env.Start(servertest.OnLocalhost(t))
+	acme := env.Company("acme", access.Settings{})
+	owner := env.Browser(acme, access.Viewer)
 	key := servertest.NewAuthenticator(t, replica.PublicURL())
 	visitor := replica.Visitor(t, owner.User)
 	visitor.AddPasskey(key).Want(t, 200)
-	form := replica.Stranger(t).Get("/signin")
+	form := replica.SignedOut(t).Get("/signin")
 	send := func(form servertest.Page, answer string) servertest.Page {
-		return replica.Stranger(t).Post("/signin/passkey", "next", "/account", "token", form.Field(t, "token"), "answer", answer)
+		return replica.SignedOut(t).Post("/signin/passkey", "next", "/account", "token", form.Field(t, "token"), "answer", answer)
 	}
 	answer := key.Get(form.Options(t))
 	if page := send(form, answer); page.Path != "/account" {
@@ -172,17 +172,17 @@ func TestSignIn_PasskeyChallengeIsTakenOnce(t *testing.T) {
 	if page := send(form, answer); page.Status != 401 {
 		t.Errorf("the same answer again: got %d at %s, want 401", page.Status, page.Path)
 	}
-	form = replica.Stranger(t).Get("/signin")
+	form = replica.SignedOut(t).Get("/signin")
 	answer = key.Get(form.Options(t))
-	lab.Advance(access.PendingLife)
+	env.Advance(access.PendingLife)
 	if page := send(form, answer); page.Status != 401 {
 		t.Errorf("a late answer: got %d at %s, want 401", page.Status, page.Path)
 	}
-	if page := replica.Stranger(t).Post("/signin/passkey", "token", "AAAA", "answer", "{}"); page.Status != 401 {
+	if page := replica.SignedOut(t).Post("/signin/passkey", "token", "AAAA", "answer", "{}"); page.Status != 401 {
 		t.Errorf("a made-up challenge: got %d, want 401", page.Status)
 	}
 	key.Verifies = false
-	form = replica.Stranger(t).Get("/signin")
+	form = replica.SignedOut(t).Get("/signin")
 	if page := send(form, key.Get(form.Options(t))); page.Status != 401 {
 		t.Errorf("without user verification: got %d at %s, want 401", page.Status, page.Path)
 	}
@@ -194,7 +194,7 @@ func TestSignIn_PasskeyChallengeIsTakenOnce(t *testing.T) {
 	}
 	owner.Change(func(u *access.UserAccount) { u.Disabled = true })
 	key.Verifies = true
-	form = replica.Stranger(t).Get("/signin")
+	form = replica.SignedOut(t).Get("/signin")
 	if page := send(form, key.Get(form.Options(t))); page.Status != 401 {
 		t.Errorf("a disabled user: got %d at %s, want 401", page.Status, page.Path)
 	}
@@ -203,16 +203,16 @@ func TestSignIn_PasskeyChallengeIsTakenOnce(t *testing.T) {
 // TestPasswords_CommonOnesAreRefused, wherever one is set.
 func TestPasswords_CommonOnesAreRefused(t *testing.T) {
 	t.Parallel()
-	lab := servertest.New(t)
-	replica := lab.Start()
-	acme := lab.Company("acme", access.Settings{})
-	visitor := replica.Visitor(t, lab.Person(acme, access.Admin).User)
+	env := servertest.New(t)
+	replica := env.Start()
+	acme := env.Company("acme", access.Settings{})
+	visitor := replica.Visitor(t, env.Browser(acme, access.Admin).User)
 	for _, common := range []string{"password", "Password1", "12345678", "QWERTYUIOP"} {
 		page := visitor.Post("/account/password", "current", servertest.Password, "password", common, "again", common).Want(t, 422)
 		if !strings.Contains(page.Body, "most common") {
 			t.Errorf("%s: the page does not say why", common)
 		}
-		users := access.Users{Store: lab.DB(), Passwords: access.NewPasswords(1), Now: lab.Now}
+		users := access.Users{Store: env.DB(), Passwords: access.NewPasswords(1), Now: env.Now}
 		_, err := users.Create(t.Context(), access.NewUserRequest{CompanyID: acme.ID, Email: "x@acme.test", Role: access.Viewer, Password: common})
 		if err == nil || !strings.Contains(err.Error(), "most common") {
 			t.Errorf("%s on the command line: got %v", common, err)
@@ -220,8 +220,8 @@ func TestPasswords_CommonOnesAreRefused(t *testing.T) {
 	}
 	page := visitor.Post("/users", "email", "new@acme.test", "name", "New", "role", "viewer", "scope", "all").Want(t, 200)
 	code := invitationCode(t, page)
-	replica.Stranger(t).Post("/invitation", "code", code, "password", "password1", "again", "password1").Want(t, 422)
-	replica.Stranger(t).Post("/invitation", "code", code, "password", "eight of them", "again", "eight of them").Want(t, 200)
+	replica.SignedOut(t).Post("/invitation", "code", code, "password", "password1", "again", "password1").Want(t, 422)
+	replica.SignedOut(t).Post("/invitation", "code", code, "password", "eight of them", "again", "eight of them").Want(t, 200)
 }
 
 // invitationCode is the code of the link that a page shows.
@@ -239,10 +239,10 @@ func invitationCode(t *testing.T, page servertest.Page) string {
 // domain set puts no text on a page.
 func TestSessions_NoticeOfAnotherSiteIsNotShown(t *testing.T) {
 	t.Parallel()
-	lab := servertest.New(t)
-	replica := lab.Start()
-	acme := lab.Company("acme", access.Settings{})
-	admin := lab.Person(acme, access.Admin)
+	env := servertest.New(t)
+	replica := env.Start()
+	acme := env.Company("acme", access.Settings{})
+	admin := env.Browser(acme, access.Admin)
 	admin.SignIn(replica.PublicURL())
 	forged := "W3sidCI6Im9rIiwieCI6IkNhbGwgMDkwMCBmb3IgaGVscCJ9XQ" // [{"t":"ok","x":"Call 0900 for help"}]
 	page := admin.Send(replica.PublicURL()+"/account", nil, "Cookie", cookies(admin, replica.PublicURL())+"; muster-flash="+forged)
@@ -256,7 +256,7 @@ func TestSessions_NoticeOfAnotherSiteIsNotShown(t *testing.T) {
 }
 
 // cookies are what the person's browser sends to an address.
-func cookies(p *servertest.Person, address string) string {
+func cookies(p *servertest.Browser, address string) string {
 	var all []string
 	for _, c := range p.Cookies(address) {
 		all = append(all, fmt.Sprintf("%s=%s", c.Name, c.Value))

@@ -22,21 +22,21 @@ func TestSignIn_RefusalsAreLogged(t *testing.T) {
 	for _, format := range []string{"text", "json"} {
 		t.Run(format, func(t *testing.T) {
 			t.Parallel()
-			lab := servertest.New(t)
+			env := servertest.New(t)
 			var log servertest.Log
-			replica := lab.Start(func(_ *config.Service, o *service.Options) {
+			replica := env.Start(func(_ *config.Service, o *service.Options) {
 				logger, err := service.NewLogger(&log, "info", format)
 				if err != nil {
 					t.Fatal(err)
 				}
 				o.Logger = logger
 			})
-			acme := lab.Company("acme", access.Settings{})
-			person := lab.Person(acme, access.Viewer)
+			acme := env.Company("acme", access.Settings{})
+			person := env.Browser(acme, access.Viewer)
 			for range 12 { // the last are throttled
 				person.Send(replica.PublicURL()+"/signin", url.Values{"email": {"hunter2@acme.example"}, "password": {"hunter2hunter2"}})
 			}
-			replica.As(lab.Key(acme, access.DevicesRead)).Get("/assets").Want(t, 200)
+			replica.As(env.Key(acme, access.DevicesRead)).Get("/assets").Want(t, 200)
 			text := log.Text()
 			if strings.Contains(string(text), "hunter2") {
 				t.Error("what was typed is in the log")

@@ -12,13 +12,13 @@ import (
 
 // Three processes start at once on an empty PostgreSQL database: one makes the
 // tables, the others wait for it, and all serve.
-func TestProcessesThatStartAtOnce(t *testing.T) {
+func TestStartup_ConcurrentReplicas(t *testing.T) {
 	t.Parallel()
-	lab := servertest.NewPostgres(t)
-	lab.Database = pgtest.DSN(t) // nothing has opened it
+	env := servertest.NewPostgres(t)
+	env.Database = pgtest.DSN(t) // nothing has opened it
 	var addresses []func() string
 	for range 3 {
-		process, address := launch(t, lab, "nowhere")
+		process, address := launch(t, env, "nowhere")
 		addresses = append(addresses, address)
 		t.Cleanup(func() {
 			_ = process.Process.Kill()
@@ -29,7 +29,7 @@ func TestProcessesThatStartAtOnce(t *testing.T) {
 	for _, address := range addresses {
 		all = append(all, address())
 	}
-	key := lab.Key(lab.Company("acme", servertest.Everything()), access.All)
+	key := env.Key(env.Company("acme", servertest.Everything()), access.All)
 	for _, url := range all {
 		if status, text := fetch(t, url+"/readyz"); status != http.StatusOK {
 			t.Errorf("%s is not ready: %d %s", url, status, text)
@@ -40,19 +40,19 @@ func TestProcessesThatStartAtOnce(t *testing.T) {
 
 // A service that is stopped and started again on the same file goes on where it
 // was: data, keys, budgets, and the codes that wait.
-func TestRestart(t *testing.T) {
+func TestRestart_KeepsItsState(t *testing.T) {
 	t.Parallel()
-	servertest.OnEach(t, func(t *testing.T, lab *servertest.Lab) {
-		site, first := lab.NewSite("acme"), lab.Start()
-		device := site.Devices(first, servertest.FullyManaged(), 1)[0]
-		key := lab.Key(site.Company, access.All)
+	servertest.OnEach(t, func(t *testing.T, env *servertest.Env) {
+		tenant, first := env.NewTenant("acme"), env.Start()
+		device := tenant.Devices(first, servertest.FullyManaged(), 1)[0]
+		key := env.Key(tenant.Company, access.All)
 		for range 9 {
 			first.As(key).Post(lockPath(device), nil).Want(t, http.StatusOK)
 		}
 		before := first.As(key).Get("/assets/" + device.AssetID)
 		first.Stop()
 
-		again := lab.Start().As(key)
+		again := env.Start().As(key)
 		after := again.Get("/assets/"+device.AssetID).Want(t, http.StatusOK)
 		if after.Members(t)["pathName"] != before.Members(t)["pathName"] {
 			t.Errorf("the asset was %s and is %s", before.Body, after.Body)
@@ -66,20 +66,20 @@ func TestRestart(t *testing.T) {
 }
 
 // A copy that was made while the service runs is a service of its own.
-func TestAServiceRunsOnItsBackup(t *testing.T) {
+func TestBackup_ServesAsADatabase(t *testing.T) {
 	t.Parallel()
-	lab := servertest.New(t)
-	site, first := lab.NewSite("acme"), lab.Start()
-	device := site.Devices(first, servertest.FullyManaged(), 1)[0]
-	key := lab.Key(site.Company, access.All)
+	env := servertest.New(t)
+	tenant, first := env.NewTenant("acme"), env.Start()
+	device := tenant.Devices(first, servertest.FullyManaged(), 1)[0]
+	key := env.Key(tenant.Company, access.All)
 	first.As(key).Post(lockPath(device), nil).Want(t, http.StatusOK)
 	path := filepath.Join(t.TempDir(), "copy.db")
-	if err := lab.DB().Backup(t.Context(), path); err != nil {
+	if err := env.DB().Backup(t.Context(), path); err != nil {
 		t.Fatal(err)
 	}
 	first.Stop()
-	lab.Database = "sqlite:" + path
-	second := lab.Start().As(key)
+	env.Database = "sqlite:" + path
+	second := env.Start().As(key)
 	if history := second.History(device.AssetID); len(history) != 1 {
 		t.Errorf("%d commands in the history, want 1", len(history))
 	}

@@ -10,7 +10,7 @@ import (
 
 // Stream opens a live stream of the portal and returns its data lines. It ends
 // with the test.
-func (p *Person) Stream(tb testing.TB, address string) <-chan string {
+func (p *Browser) Stream(tb testing.TB, address string) <-chan string {
 	tb.Helper()
 	ctx, cancel := context.WithCancel(context.WithoutCancel(tb.Context()))
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, address, nil)

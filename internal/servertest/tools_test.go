@@ -59,7 +59,7 @@ func refusedAll(t *testing.T, who string, assistant servertest.Assistant, visibl
 
 // Tools that a caller could never use are hidden, and refused when they are
 // called all the same: whatever the key may do and the company allows.
-func TestToolsThatNobodyCouldUseAreHidden(t *testing.T) {
+func TestTools_UnusableOnesAreHidden(t *testing.T) {
 	t.Parallel()
 	s := newAuthSite(t)
 	all := servertest.Everything()
@@ -81,7 +81,7 @@ func TestToolsThatNobodyCouldUseAreHidden(t *testing.T) {
 			rights, _ := role.Rights()
 			who := fmt.Sprintf("a connection of a %s under %+v", role, settings)
 			// One scope only: the rest is a sign-in away, and therefore shown.
-			assistant := servertest.WithToken(t, s.base, s.Person(acme, role).Connect(s.base, "mcp:devices:read").Access)
+			assistant := servertest.WithToken(t, s.base, s.Browser(acme, role).Connect(s.base, "mcp:devices:read").Access)
 			visible := usable(rights.Permissions(), settings, true)
 			same(t, who, assistant.Names(), visible)
 			same(t, who+" of an earlier revision", assistant.Legacy().Names(), visible)
@@ -92,13 +92,13 @@ func TestToolsThatNobodyCouldUseAreHidden(t *testing.T) {
 
 // Scopes are cut by the person's rights and the company's settings at each
 // call: a change binds the next one.
-func TestRightsAndSettingsBindTheNextCall(t *testing.T) {
+func TestTools_RightsApplyToTheNextCall(t *testing.T) {
 	t.Parallel()
 	s := newAuthSite(t)
 	acme := s.Company(uniqueSlug(), servertest.Everything())
 	p := s.Policy(acme, "Policy", policy.Platform)
 	other := s.Policy(acme, "Other", policy.Platform)
-	ada := s.Person(acme, access.Admin)
+	ada := s.Browser(acme, access.Admin)
 	assistant := servertest.WithToken(t, s.base, ada.Connect(s.base, "mcp:policies:write", "mcp:devices:command").Access)
 	change := map[string]any{"policyId": p.ID, "changes": []any{map[string]any{"setting": "CAMERA", "value": "BLOCK"}}}
 	assistant.Call("update_policy_settings", change).OK(t, nil)
@@ -124,16 +124,16 @@ func TestRightsAndSettingsBindTheNextCall(t *testing.T) {
 
 	off := servertest.Everything()
 	off.PolicyChanges = false
-	setCompany(t, s.Lab, acme.ID, off)
+	setCompany(t, s.Env, acme.ID, off)
 	refused("the setting policyChanges is off", "update_policy_settings", change, "forbidden")
 	assistant.Call("get_policy_settings", map[string]any{"policyId": p.ID}).OK(t, nil)
 	off.OAuthConnections = false
-	setCompany(t, s.Lab, acme.ID, off)
+	setCompany(t, s.Env, acme.ID, off)
 	refused("connections are off", "get_policy_settings", map[string]any{"policyId": p.ID}, "forbidden")
 	if names := assistant.Names(); len(names) != 0 {
 		t.Errorf("connections are off, and these tools are shown: %v", names)
 	}
-	setCompany(t, s.Lab, acme.ID, servertest.Everything())
+	setCompany(t, s.Env, acme.ID, servertest.Everything())
 	assistant.Call("update_policy_settings", change).OK(t, nil)
 
 	// More scopes on a live connection count at once, without the client's help.
@@ -156,11 +156,11 @@ func TestRightsAndSettingsBindTheNextCall(t *testing.T) {
 
 // One budget of ten over REST and MCP for a key; one for each connection,
 // whatever its tokens; reads spend nothing.
-func TestOneBudgetOverBothSurfaces(t *testing.T) {
+func TestBudget_SharedByRESTAndMCP(t *testing.T) {
 	t.Parallel()
 	s := newAuthSite(t)
 	acme := s.Company(uniqueSlug(), servertest.Everything())
-	spare := newSpare(t, s.Lab, acme)
+	spare := newSpare(t, s.Env, acme)
 	key := s.Key(acme, access.All)
 	client, assistant := s.replica.As(key), servertest.WithKey(t, s.base, key)
 	target := map[string]any{"assetId": spare}
@@ -183,7 +183,7 @@ func TestOneBudgetOverBothSurfaces(t *testing.T) {
 	}
 	assistant.Call("get_asset", target).OK(t, nil)
 
-	ada := s.Person(acme, access.Admin)
+	ada := s.Browser(acme, access.Admin)
 	first := ada.Connect(s.base, "mcp:devices:command")
 	tokens := []string{first.Access, ada.Swap(s.base, first).Access}
 	for i := range 10 {
@@ -208,16 +208,16 @@ func TestOneBudgetOverBothSurfaces(t *testing.T) {
 
 // The QR code is an image block; the text beside it has everything else, and
 // nothing of the Wi-Fi password.
-func TestTheQRCodeIsAnImageBlock(t *testing.T) {
+func TestTools_QRCodeIsAnImageBlock(t *testing.T) {
 	t.Parallel()
 	s := newAuthSite(t)
-	site := s.NewSite(uniqueSlug())
-	token := s.Person(site.Company, access.Manager).Connect(s.base, "mcp:provisioning")
+	tenant := s.NewTenant(uniqueSlug())
+	token := s.Browser(tenant.Company, access.Manager).Connect(s.base, "mcp:provisioning")
 	for who, assistant := range map[string]servertest.Assistant{
-		"key": servertest.WithKey(t, s.base, s.Key(site.Company, access.PoliciesRead|access.Provisioning)), "connection": servertest.WithToken(t, s.base, token.Access),
+		"key": servertest.WithKey(t, s.base, s.Key(tenant.Company, access.PoliciesRead|access.Provisioning)), "connection": servertest.WithToken(t, s.base, token.Access),
 	} {
 		for _, a := range []servertest.Assistant{assistant, assistant.Legacy()} {
-			result := a.Call("create_provisioning_qr_code", map[string]any{"policyId": site.Policy.ID, "wifiSsid": "Depot", "wifiPassword": wifiMarker})
+			result := a.Call("create_provisioning_qr_code", map[string]any{"policyId": tenant.Policy.ID, "wifiSsid": "Depot", "wifiPassword": wifiMarker})
 			result.OK(t, nil)
 			if len(result.Content) != 2 || result.Content[0].Type != "text" || result.Content[1].Type != "image" || result.Content[1].MimeType != "image/png" {
 				t.Fatalf("%s: blocks %+v", who, result.Content)
@@ -238,11 +238,11 @@ func TestTheQRCodeIsAnImageBlock(t *testing.T) {
 
 // What could slip past a check of the envelope is refused before it is read:
 // batches, members twice or in another case, and text after the request.
-func TestSmuggledRequestsAreRefused(t *testing.T) {
+func TestTools_AmbiguousRequestsAreRefused(t *testing.T) {
 	t.Parallel()
 	s := newAuthSite(t)
 	acme := s.Company(uniqueSlug(), servertest.Everything())
-	spare := newSpare(t, s.Lab, acme)
+	spare := newSpare(t, s.Env, acme)
 	assistant := servertest.WithKey(t, s.base, s.Key(acme, access.All)).Legacy()
 	call := func(params string) string {
 		return `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":` + params + `}`
@@ -295,7 +295,7 @@ func TestSmuggledRequestsAreRefused(t *testing.T) {
 
 // Clients that can read JSON are answered, although clients ought to name streams too:
 // our answers are JSON alone.
-func TestScriptsNeedNotAcceptStreams(t *testing.T) {
+func TestTools_ClientsWithoutStreams(t *testing.T) {
 	t.Parallel()
 	s := newAuthSite(t)
 	key := s.Key(s.Company(uniqueSlug(), servertest.Everything()), access.DevicesRead)
@@ -313,12 +313,12 @@ func TestScriptsNeedNotAcceptStreams(t *testing.T) {
 
 // A tool call has a request id, a line in the log and a place in the metrics,
 // as a call of REST has.
-func TestToolCallsAreOnTheRecord(t *testing.T) {
+func TestTools_CallsAreLogged(t *testing.T) {
 	t.Parallel()
-	lab := servertest.New(t)
-	replica := lab.Start()
-	acme := lab.Company("acme", servertest.Everything())
-	assistant := servertest.WithKey(t, replica.PublicURL(), lab.Key(acme, access.DevicesRead))
+	env := servertest.New(t)
+	replica := env.Start()
+	acme := env.Company("acme", servertest.Everything())
+	assistant := servertest.WithKey(t, replica.PublicURL(), env.Key(acme, access.DevicesRead))
 	assistant.Header["X-Request-Id"] = []string{"mine-1"}
 	if done := assistant.Call("count_assets", nil).OK(t, nil); done.Header.Get("X-Request-Id") != "mine-1" {
 		t.Errorf("the answer carries the id %q", done.Header.Get("X-Request-Id"))
@@ -334,7 +334,7 @@ func TestToolCallsAreOnTheRecord(t *testing.T) {
 		}
 	}
 	for _, want := range []string{"request_id=mine-1 method=POST path=/mcp operation=count_assets status=200", "operation=wipe_device status=403"} {
-		if text := string(lab.Log.Text()); !strings.Contains(text, want) {
+		if text := string(env.Log.Text()); !strings.Contains(text, want) {
 			t.Errorf("the log has no %q:\n%s", want, text)
 		}
 	}

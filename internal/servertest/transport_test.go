@@ -30,10 +30,10 @@ func (lateBody) Close() error { return nil }
 // A body that is not sent in time is 408 on every surface, and no fault of ours.
 func TestTransport_LateBodyIsRequestTimeout(t *testing.T) {
 	t.Parallel()
-	lab := servertest.New(t)
-	acme := lab.Company("acme", access.Settings{DeviceCommands: true, DestructiveCommands: true, PolicyChanges: true})
-	replica := lab.Start()
-	key := lab.Key(acme, access.All)
+	env := servertest.New(t)
+	acme := env.Company("acme", access.Settings{DeviceCommands: true, DestructiveCommands: true, PolicyChanges: true})
+	replica := env.Start()
+	key := env.Key(acme, access.All)
 	const form, json = "application/x-www-form-urlencoded", "application/json"
 	for path, begin := range map[string]struct{ media, body string }{
 		"/signin":                             {form, "email=a%40b.example&pass"},
@@ -64,7 +64,7 @@ func TestTransport_LateBodyIsRequestTimeout(t *testing.T) {
 			t.Errorf("%s: %d %s, want 408", path, w.Code, w.Body)
 		}
 	}
-	if bytes.Contains(lab.Log.Text(), []byte("level=ERROR")) {
+	if bytes.Contains(env.Log.Text(), []byte("level=ERROR")) {
 		t.Errorf("logged an error")
 	}
 }

@@ -23,8 +23,8 @@ import (
 
 // cable is `muster usb` with an adb program of its own.
 type cable struct {
-	*servertest.Lab
-	site    *servertest.Site
+	*servertest.Env
+	tenant  *servertest.Tenant
 	replica *servertest.Replica
 	policy  policy.Policy // VR-only
 	adb     *adbtest.ADB
@@ -32,13 +32,13 @@ type cable struct {
 
 func newCable(t *testing.T, devices ...*servertest.Headset) *cable {
 	t.Helper()
-	lab := servertest.New(t)
+	env := servertest.New(t)
 	all := make([]*adbtest.Device, len(devices))
 	for i, d := range devices {
 		all[i] = d.Device
 	}
-	c := &cable{Lab: lab, site: lab.NewSite("acme"), replica: lab.Start(), adb: adbtest.New(t, all...)}
-	made, err := lab.Desk().Policies.Create(t.Context(), policy.New{CompanyID: c.site.Company.ID, CompanySlug: "acme", Name: "Headsets", Type: policy.Agent,
+	c := &cable{Env: env, tenant: env.NewTenant("acme"), replica: env.Start(), adb: adbtest.New(t, all...)}
+	made, err := env.Desk().Policies.Create(t.Context(), policy.New{CompanyID: c.tenant.Company.ID, CompanySlug: "acme", Name: "Headsets", Type: policy.Agent,
 		VROnly: true, Changes: []policy.Change{{Setting: "CAMERA", Value: "BLOCK"}}}, policy.Author{Kind: string(access.System), ID: "test", Name: "test"})
 	if err != nil {
 		t.Fatal(err)
@@ -81,10 +81,10 @@ func (c *cable) run(args ...string) (string, error) {
 // serves waits until the device has its policy, and carries out a command.
 func (c *cable) serves(t *testing.T, r usb.Result) (assetID string) {
 	t.Helper()
-	id, client := filepath.Base(r.Asset), c.site.Client(c.replica, access.All)
-	awaitStatus(t, c.site, client, id, "ACTIVE")
+	id, client := filepath.Base(r.Asset), c.tenant.Client(c.replica, access.All)
+	awaitStatus(t, c.tenant, client, id, "ACTIVE")
 	client.Post("/assets/"+id+"/commands/message", map[string]string{"title": "t", "body": "b"}).Want(t, 200)
-	c.site.Settled(client, id, "SUCCESS")
+	c.tenant.Settled(client, id, "SUCCESS")
 	return id
 }
 
@@ -106,7 +106,7 @@ func noTraces(t *testing.T, h *servertest.Headset) {
 // A headset whose system has the agent is enrolled by handing it the bundle; it
 // stays enrolled after a restart, gives itself back when it is told to, and can be
 // enrolled again.
-func TestUSBOfAHeadsetWithTheAgentInItsSystem(t *testing.T) {
+func TestUSB_HeadsetWithAgentInItsSystem(t *testing.T) {
 	t.Parallel()
 	headset := servertest.NewHeadset(t, "VR-1", true)
 	t.Cleanup(func() {
@@ -128,7 +128,7 @@ func TestUSBOfAHeadsetWithTheAgentInItsSystem(t *testing.T) {
 	if results, err = c.usb(); err != nil || results["VR-1"].Outcome != usb.AlreadyEnrolled {
 		t.Errorf("a second time: %+v, %v", results, err)
 	}
-	c.site.Client(c.replica, access.All).Post("/assets/"+id+"/commands/relinquish-ownership", nil).Want(t, 200)
+	c.tenant.Client(c.replica, access.All).Post("/assets/"+id+"/commands/relinquish-ownership", nil).Want(t, 200)
 	c.Eventually("the headset can be enrolled again", func() error {
 		if p := headset.Properties(); p["debug.muster.agent"] != "ready" || p["persist.muster.enrolled"] != "0" || len(headset.Agents()) > 0 {
 			return errorf("%v, agents %v", p, headset.Agents())
@@ -150,7 +150,7 @@ func TestUSBOfAHeadsetWithTheAgentInItsSystem(t *testing.T) {
 
 // Into a headset without the agent one is brought along. It runs under the shell's
 // user, until the device restarts; then it can be started again.
-func TestUSBOfAHeadsetWithoutTheAgent(t *testing.T) {
+func TestUSB_HeadsetWithoutAgent(t *testing.T) {
 	t.Parallel()
 	headset := servertest.NewHeadset(t, "VR-2", false)
 	c := newCable(t, headset)
@@ -160,7 +160,7 @@ func TestUSBOfAHeadsetWithoutTheAgent(t *testing.T) {
 		t.Fatalf("%+v, %v", results, err)
 	}
 	id := c.serves(t, got)
-	c.site.Client(c.replica, access.All).Post("/assets/"+id+"/commands/wipe", nil).Want(t, 409)
+	c.tenant.Client(c.replica, access.All).Post("/assets/"+id+"/commands/wipe", nil).Want(t, 409)
 	noTraces(t, headset)
 	if info, err := os.Stat(filepath.Join(headset.Dir, "data/local/tmp/muster")); err != nil || info.Mode().Perm() != 0o700 || info.Sys().(*syscall.Stat_t).Uid != 2000 {
 		t.Errorf("the agent's directory: %v, %v", info, err)
@@ -189,7 +189,7 @@ func TestUSBOfAHeadsetWithoutTheAgent(t *testing.T) {
 
 // What goes wrong is told, in one exit code and a line for each device, and leaves
 // nothing behind on the device.
-func TestUSBThatFails(t *testing.T) {
+func TestUSB_Failures(t *testing.T) {
 	t.Parallel()
 	cut, other := servertest.NewHeadset(t, "VR-3", false), servertest.NewHeadset(t, "VR-4", false)
 	other.Device.State = "unauthorized"
@@ -210,7 +210,7 @@ func TestUSBThatFails(t *testing.T) {
 		!strings.HasSuffix(out, "0 enrolled, 0 were enrolled already, 1 failed.\n") {
 		t.Errorf("without an agent: %q, %v", out, err)
 	}
-	c.policy = c.site.Policy // of the platform
+	c.policy = c.tenant.Policy // of the platform
 	if _, err := c.run(); err == nil || !strings.Contains(cli.Message(err), "QR code") {
 		t.Errorf("for a platform policy: %v", err)
 	}

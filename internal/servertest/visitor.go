@@ -45,7 +45,7 @@ type Page struct {
 }
 
 // Stranger is a browser that is not signed in.
-func (r *Replica) Stranger(tb testing.TB) *Visitor {
+func (r *Replica) SignedOut(tb testing.TB) *Visitor {
 	tb.Helper()
 	jar, err := cookiejar.New(nil)
 	if err != nil {
@@ -54,10 +54,10 @@ func (r *Replica) Stranger(tb testing.TB) *Visitor {
 	return &Visitor{TB: tb, URL: r.PublicURL(), Client: &http.Client{Jar: jar}}
 }
 
-// Visitor is the browser of a lab user who has signed in.
+// Visitor is the browser of an environment user who has signed in.
 func (r *Replica) Visitor(tb testing.TB, u access.UserAccount) *Visitor {
 	tb.Helper()
-	p := r.Stranger(tb)
+	p := r.SignedOut(tb)
 	p.Post("/signin", "email", u.Email, "password", Password, "next", "/account").Want(tb, 200)
 	return p
 }

@@ -26,11 +26,11 @@ func TestConsent_LooksWellAndReachesTheClient(t *testing.T) {
 		http.Redirect(w, r, onward.URL, http.StatusFound)
 	}))
 	t.Cleanup(client.Close)
-	acme, err := s.lab.DB().CompanyBySlug(t.Context(), "acme")
+	acme, err := s.env.DB().CompanyBySlug(t.Context(), "acme")
 	if err != nil {
 		t.Fatal(err)
 	}
-	registered := s.lab.Person(acme, access.Viewer).RegisterAs(s.replica.PublicURL(),
+	registered := s.env.Browser(acme, access.Viewer).RegisterAs(s.replica.PublicURL(),
 		`{"client_name":"Claude <b>Desktop</b> of the warehouse in Berlin","redirect_uris":["`+client.URL+`/cb"],"token_endpoint_auth_method":"none"}`)
 	request := servertest.Asks(s.replica.PublicURL(), registered.ID, access.All.Scopes()...)
 	request.Set("redirect_uri", client.URL+"/cb")

@@ -12,31 +12,31 @@ import (
 	"github.com/musterhq/muster/internal/servertest/browser"
 )
 
-// enter starts a service with a site, and signs a person in.
-func enter(t *testing.T, role access.Role) (*servertest.Site, *servertest.Replica, *browser.Tab) {
+// enter starts a service with a tenant, and signs a person in.
+func enter(t *testing.T, role access.Role) (*servertest.Tenant, *servertest.Replica, *browser.Tab) {
 	t.Helper()
 	browser.Chromium(t)
-	lab := servertest.New(t)
-	site, replica := lab.NewSite("acme"), lab.Start()
+	env := servertest.New(t)
+	tenant, replica := env.NewTenant("acme"), env.Start()
 	tab := browser.Open(t, replica.PublicURL())
-	tab.SignIn(lab.Person(site.Company, role).User.Email, servertest.Password)
-	return site, replica, tab
+	tab.SignIn(env.Browser(tenant.Company, role).User.Email, servertest.Password)
+	return tenant, replica, tab
 }
 
-// TestALiveCommand: the page shows a command in progress, and its end as the
+// TestCommandPage_UpdatesLive: the page shows a command in progress, and its end as the
 // device confirms it, without being loaded again.
-func TestALiveCommand(t *testing.T) {
+func TestCommandPage_UpdatesLive(t *testing.T) {
 	t.Parallel()
-	site, replica, tab := enter(t, access.Admin)
-	device := site.Devices(replica, servertest.FullyManaged(), 1)[0]
+	tenant, replica, tab := enter(t, access.Admin)
+	device := tenant.Devices(replica, servertest.FullyManaged(), 1)[0]
 	off, on := false, true
-	site.Behave(device, emulator.Behaviour{Online: &off})
+	tenant.Behave(device, emulator.Behaviour{Online: &off})
 	tab.Go("/devices/" + device.AssetID)
 	tab.Follow("form[action$='/commands/lock_device'] button")
 	tab.Sees("#latest", "Lock: In progress")
 	tab.Sees("#body", "In progress")
 	tab.Eval(`(window.stayed = true, "")`)
-	site.Behave(device, emulator.Behaviour{Online: &on})
+	tenant.Behave(device, emulator.Behaviour{Online: &on})
 	tab.Sees("#body", "Success")
 	if tab.Eval(`String(window.stayed)`) != "true" {
 		t.Error("the page was loaded again")
@@ -46,11 +46,11 @@ func TestALiveCommand(t *testing.T) {
 	}
 }
 
-// TestWipeAsksForTheName: the button wakes when the name is typed, and not before.
-func TestWipeAsksForTheName(t *testing.T) {
+// TestWipe_AsksForTheName: the button wakes when the name is typed, and not before.
+func TestWipe_AsksForTheName(t *testing.T) {
 	t.Parallel()
-	site, replica, tab := enter(t, access.Admin)
-	device := site.Devices(replica, servertest.FullyManaged(), 1)[0]
+	tenant, replica, tab := enter(t, access.Admin)
+	device := tenant.Devices(replica, servertest.FullyManaged(), 1)[0]
 	tab.Go("/devices/" + device.AssetID)
 	called := tab.Text("h1")
 	tab.Click("main details[data-popup] summary")
@@ -70,25 +70,25 @@ func TestWipeAsksForTheName(t *testing.T) {
 	tab.Sees("#head", "Deleted")
 }
 
-// TestEnrolmentSeenLive: the page with the code shows that the device joins.
-func TestEnrolmentSeenLive(t *testing.T) {
+// TestEnrollPage_UpdatesLive: the page with the code shows that the device joins.
+func TestEnrollPage_UpdatesLive(t *testing.T) {
 	t.Parallel()
-	site, replica, tab := enter(t, access.Manager)
+	tenant, replica, tab := enter(t, access.Manager)
 	tab.Go("/enrol")
 	tab.Follow("form[action='/enrol'] button[type=submit]")
 	tab.Sees("#joined", "Waiting for the first device")
-	site.Devices(replica, servertest.FullyManaged(), 1)
+	tenant.Devices(replica, servertest.FullyManaged(), 1)
 	tab.Waits(`document.querySelectorAll("#joined li a").length === 1`)
 	if bad := tab.Bad(); bad != "" {
 		t.Error(bad)
 	}
 }
 
-// TestSeveralDevices: a plan, one command for each device, a result for each.
-func TestSeveralDevices(t *testing.T) {
+// TestBulkCommand_ShowsEachResult: a plan, one command for each device, a result for each.
+func TestBulkCommand_ShowsEachResult(t *testing.T) {
 	t.Parallel()
-	site, replica, tab := enter(t, access.Operator)
-	devices := site.Devices(replica, servertest.FullyManaged(), 3)
+	tenant, replica, tab := enter(t, access.Operator)
+	devices := tenant.Devices(replica, servertest.FullyManaged(), 3)
 	tab.Go("/devices")
 	tab.Click("[data-all]")
 	tab.Follow("button[value=lock_device]")
@@ -96,17 +96,17 @@ func TestSeveralDevices(t *testing.T) {
 	tab.Click("form[data-bulk] button[type=submit]")
 	tab.Sees("[data-bulk-says]", "Done: 3 of 3")
 	for _, d := range devices {
-		if n := len(site.Client(replica, access.All).History(d.AssetID)); n != 1 {
+		if n := len(tenant.Client(replica, access.All).History(d.AssetID)); n != 1 {
 			t.Errorf("%d commands", n)
 		}
 	}
 }
 
-// TestKeys: the keyboard goes everywhere.
-func TestKeys(t *testing.T) {
+// TestKeyboard_ReachesEverything: the keyboard goes everywhere.
+func TestKeyboard_ReachesEverything(t *testing.T) {
 	t.Parallel()
-	site, replica, tab := enter(t, access.Admin)
-	site.Devices(replica, servertest.FullyManaged(), 2)
+	tenant, replica, tab := enter(t, access.Admin)
+	tenant.Devices(replica, servertest.FullyManaged(), 2)
 	tab.Go("/")
 	tab.Press("g")
 	tab.Press("d")
@@ -123,11 +123,11 @@ func TestKeys(t *testing.T) {
 	tab.Waits(`document.activeElement.matches("[data-find]")`)
 }
 
-// TestNarrow: at 320 pixels nothing runs out of the page.
-func TestNarrow(t *testing.T) {
+// TestPages_FitNarrowScreens: at 320 pixels nothing runs out of the page.
+func TestPages_FitNarrowScreens(t *testing.T) {
 	t.Parallel()
-	site, replica, tab := enter(t, access.Admin)
-	device := site.Devices(replica, servertest.FullyManaged(), 1)[0]
+	tenant, replica, tab := enter(t, access.Admin)
+	device := tenant.Devices(replica, servertest.FullyManaged(), 1)[0]
 	tab.Size(320, 640)
 	for _, path := range []string{"/", "/devices", "/devices/" + device.AssetID, "/devices/" + device.AssetID + "/commands", "/enrol"} {
 		tab.Go(path)

@@ -18,24 +18,24 @@ import (
 
 // returns takes a device offline and back, so that it reports and pages with it
 // change.
-func returns(site *servertest.Site, d servertest.Device) {
-	site.TB.Helper()
+func returns(tenant *servertest.Tenant, d servertest.Device) {
+	tenant.TB.Helper()
 	off, on := false, true
-	site.Behave(d, emulator.Behaviour{Online: &off})
-	site.Behave(d, emulator.Behaviour{Online: &on})
+	tenant.Behave(d, emulator.Behaviour{Online: &off})
+	tenant.Behave(d, emulator.Behaviour{Online: &on})
 }
 
 // A session that ends is told in a dialog: the page, and what was typed on it,
 // stay. After signing in the edits are there.
 func TestSession_EndsOnOpenPage(t *testing.T) {
 	t.Parallel()
-	site, replica, tab := enter(t, access.Admin)
-	device := site.Devices(replica, servertest.FullyManaged(), 1)[0]
+	tenant, replica, tab := enter(t, access.Admin)
+	device := tenant.Devices(replica, servertest.FullyManaged(), 1)[0]
 	tab.Go("/devices/" + device.AssetID)
 	heading := tab.Text("h1")
 	tab.Waits(`document.documentElement.dataset.live === "on"`)
 	tab.Forget()
-	site.Client(replica, access.All).Post("/assets/"+device.AssetID+"/commands/lock", nil).Want(t, 200)
+	tenant.Client(replica, access.All).Post("/assets/"+device.AssetID+"/commands/lock", nil).Want(t, 200)
 	tab.Waits(`document.querySelector("#signed-out").open`)
 	if got := tab.Text("#head h1"); got != heading {
 		t.Errorf("the page shows %q, want %q", got, heading)
@@ -51,12 +51,12 @@ func TestSession_EndsOnOpenPage(t *testing.T) {
 func TestSettings_EditsOutliveSession(t *testing.T) {
 	t.Parallel()
 	browser.Chromium(t)
-	lab := servertest.New(t)
-	site, replica := lab.NewSite("acme"), lab.Start()
-	person := lab.Person(site.Company, access.Admin)
+	env := servertest.New(t)
+	tenant, replica := env.NewTenant("acme"), env.Start()
+	person := env.Browser(tenant.Company, access.Admin)
 	tab := browser.Open(t, replica.PublicURL())
 	tab.SignIn(person.User.Email, servertest.Password)
-	p := lab.Policy(site.Company, "Edited", policy.Platform)
+	p := env.Policy(tenant.Company, "Edited", policy.Platform)
 	tab.Go("/policies/" + p.ID)
 	pick(tab, "CAMERA", "BLOCK")
 	tab.Sees("[data-tally]", "1 change")
@@ -77,8 +77,8 @@ func TestSettings_EditsOutliveSession(t *testing.T) {
 // the list no row moves, and a button offers the new order.
 func TestDeviceList_StaysWhileUsed(t *testing.T) {
 	t.Parallel()
-	site, replica, tab := enter(t, access.Admin)
-	devices := site.Devices(replica, servertest.FullyManaged(), 30)
+	tenant, replica, tab := enter(t, access.Admin)
+	devices := tenant.Devices(replica, servertest.FullyManaged(), 30)
 	tab.Size(1440, 700)
 	tab.Go("/devices?size=50&sort=lastSeen,desc")
 	tab.Waits(`document.documentElement.dataset.live === "on"`)
@@ -90,7 +90,7 @@ func TestDeviceList_StaysWhileUsed(t *testing.T) {
 			oldest = d
 		}
 	}
-	returns(site, oldest)
+	returns(tenant, oldest)
 	tab.Waits(`document.querySelector("tr[data-row]").id === "row-` + oldest.AssetID + `"`)
 	if got := tab.Eval(`document.querySelector("#list-box").scrollTop + " " + document.querySelector("#list-box").marked`); got != "300 true" {
 		t.Errorf("scrolled by %s after a live update; want 300, in the same box", got)
@@ -100,7 +100,7 @@ func TestDeviceList_StaysWhileUsed(t *testing.T) {
 	if other == oldest {
 		other = devices[1]
 	}
-	returns(site, other)
+	returns(tenant, other)
 	tab.Waits(`!document.querySelector("[data-moved]").hidden`)
 	if got := tab.Eval(`document.querySelector("tr[data-row]").id`); got != "row-"+oldest.AssetID {
 		t.Errorf("the first row is %s: the list moved under the pointer", got)
@@ -112,8 +112,8 @@ func TestDeviceList_StaysWhileUsed(t *testing.T) {
 // The way back from a device leads to the list with its filters and scrolling.
 func TestDeviceList_BackKeepsPlace(t *testing.T) {
 	t.Parallel()
-	site, replica, tab := enter(t, access.Admin)
-	site.Devices(replica, servertest.FullyManaged(), 30)
+	tenant, replica, tab := enter(t, access.Admin)
+	tenant.Devices(replica, servertest.FullyManaged(), 30)
 	tab.Size(1440, 700)
 	tab.Go("/devices?size=50&status=ACTIVE")
 	tab.Eval(`(document.querySelector("#list-box").scrollTop = 240, "")`)
@@ -128,9 +128,9 @@ func TestDeviceList_BackKeepsPlace(t *testing.T) {
 // The buttons follow the device, and an opened part stays open.
 func TestDevice_ButtonsAreLive(t *testing.T) {
 	t.Parallel()
-	site, replica, tab := enter(t, access.Admin)
-	device := site.Devices(replica, servertest.FullyManaged(), 1)[0]
-	client := site.Client(replica, access.All)
+	tenant, replica, tab := enter(t, access.Admin)
+	device := tenant.Devices(replica, servertest.FullyManaged(), 1)[0]
+	client := tenant.Client(replica, access.All)
 	client.Post("/assets/"+device.AssetID+"/commands/lock", nil).Want(t, 200)
 	tab.Go("/devices/" + device.AssetID + "/commands")
 	tab.Click("#body details summary")
@@ -151,8 +151,8 @@ func TestDevice_ButtonsAreLive(t *testing.T) {
 // Dialogs begin with their first field, and close the menu that opened them.
 func TestDialog_BeginsWithFirstField(t *testing.T) {
 	t.Parallel()
-	site, replica, tab := enter(t, access.Admin)
-	device := site.Devices(replica, servertest.FullyManaged(), 1)[0]
+	tenant, replica, tab := enter(t, access.Admin)
+	device := tenant.Devices(replica, servertest.FullyManaged(), 1)[0]
 	tab.Go("/devices/" + device.AssetID)
 	for _, operation := range []string{"wipe_device", "start_lost_mode", "change_device_policy", "reset_screen_lock"} {
 		tab.Click("#more summary")
@@ -172,16 +172,16 @@ func TestDialog_BeginsWithFirstField(t *testing.T) {
 // Turning a device off asks for its name, restarting it for a confirmation.
 func TestDevice_PowerCommandsAsk(t *testing.T) {
 	t.Parallel()
-	site, replica, tab := enter(t, access.Admin)
-	device := site.Devices(replica, servertest.FullyManaged(), 1)[0]
+	tenant, replica, tab := enter(t, access.Admin)
+	device := tenant.Devices(replica, servertest.FullyManaged(), 1)[0]
 	tab.Go("/devices/" + device.AssetID)
 	tab.Click("#more summary")
 	tab.Click("[data-opens=reboot_device]")
 	tab.Sees("#reboot_device", "Unsaved work on it is lost")
 	tab.Follow("#reboot_device button[type=submit]")
 	tab.Sees("#latest", "Restart")
-	kiosks := site.Lab.NewAgentSite("kiosks")
-	kiosk, person := kiosks.Phone(replica), site.Lab.Person(kiosks.Company, access.Admin)
+	kiosks := tenant.Env.NewAgentSite("kiosks")
+	kiosk, person := kiosks.AgentDevice(replica), tenant.Env.Browser(kiosks.Company, access.Admin)
 	person.SignIn(replica.PublicURL())
 	path := replica.PublicURL() + "/devices/" + kiosk.AssetID
 	person.Send(path+"/commands/shutdown_device", url.Values{"once": {resource.NewID()}}).Want(t, 303)
@@ -193,8 +193,8 @@ func TestDevice_PowerCommandsAsk(t *testing.T) {
 // The settings' labels keep their width, and nothing lies over another part.
 func TestSettings_LabelsKeepTheirWidth(t *testing.T) {
 	t.Parallel()
-	site, _, tab := enter(t, access.Admin)
-	p := site.Lab.Policy(site.Company, "Wide", policy.Platform)
+	tenant, _, tab := enter(t, access.Admin)
+	p := tenant.Env.Policy(tenant.Company, "Wide", policy.Platform)
 	for _, width := range []int64{390, 768, 1024, 1100, 1440} {
 		tab.Size(width, 900)
 		tab.Go("/policies/" + p.ID)
@@ -213,8 +213,8 @@ func TestSettings_LabelsKeepTheirWidth(t *testing.T) {
 // where the system forces its colors.
 func TestSettings_Assistive(t *testing.T) {
 	t.Parallel()
-	site, _, tab := enter(t, access.Admin)
-	p := site.Lab.Policy(site.Company, "Read aloud", policy.Platform)
+	tenant, _, tab := enter(t, access.Admin)
+	p := tenant.Env.Policy(tenant.Company, "Read aloud", policy.Platform)
 	tab.Size(1280, 720)
 	tab.Theme("light") // with reduced motion
 	tab.Go("/policies/" + p.ID)
@@ -245,8 +245,8 @@ func TestSettings_Assistive(t *testing.T) {
 // At 390 pixels the menu of a device is inside the window.
 func TestDevice_MenuFitsNarrowWindow(t *testing.T) {
 	t.Parallel()
-	site, replica, tab := enter(t, access.Admin)
-	device := site.Devices(replica, servertest.FullyManaged(), 1)[0]
+	tenant, replica, tab := enter(t, access.Admin)
+	device := tenant.Devices(replica, servertest.FullyManaged(), 1)[0]
 	tab.Size(390, 780)
 	tab.Go("/devices/" + device.AssetID)
 	tab.Click("#more summary")
@@ -258,12 +258,12 @@ func TestDevice_MenuFitsNarrowWindow(t *testing.T) {
 // Names of devices are cut, and cannot change the order of the text around them.
 func TestNames_LongAndBidirectional(t *testing.T) {
 	t.Parallel()
-	site, _, tab := enter(t, access.Admin)
+	tenant, _, tab := enter(t, access.Admin)
 	long, reversed := strings.Repeat("warehouse scanner ", 12), "exe\u202egnp.live"
-	now := site.Lab.Now()
-	if err := site.DB().ImportAssets(t.Context(), []asset.Asset{
-		{ID: resource.NewID(), CompanyID: site.Company.ID, Status: asset.Pending, Identification: long, CreatedAt: now},
-		{ID: resource.NewID(), CompanyID: site.Company.ID, Status: asset.Pending, Identification: reversed, CreatedAt: now},
+	now := tenant.Env.Now()
+	if err := tenant.DB().ImportAssets(t.Context(), []asset.Asset{
+		{ID: resource.NewID(), CompanyID: tenant.Company.ID, Status: asset.Pending, Identification: long, CreatedAt: now},
+		{ID: resource.NewID(), CompanyID: tenant.Company.ID, Status: asset.Pending, Identification: reversed, CreatedAt: now},
 	}); err != nil {
 		t.Fatal(err)
 	}
@@ -286,9 +286,9 @@ func TestNames_LongAndBidirectional(t *testing.T) {
 // A plan that is left in the middle asks first, and what was not sent can be.
 func TestPlan_RestIsSentLater(t *testing.T) {
 	t.Parallel()
-	site, replica, tab := enter(t, access.Operator)
-	devices := site.Devices(replica, servertest.FullyManaged(), 4)
-	site.Fault(emulator.Fault{Method: "devices.issueCommand", DelayMS: 600, Times: 4})
+	tenant, replica, tab := enter(t, access.Operator)
+	devices := tenant.Devices(replica, servertest.FullyManaged(), 4)
+	tenant.Fault(emulator.Fault{Method: "devices.issueCommand", DelayMS: 600, Times: 4})
 	tab.Go("/devices")
 	tab.Click("[data-all]")
 	tab.Follow("button[value=lock_device]")
@@ -303,7 +303,7 @@ func TestPlan_RestIsSentLater(t *testing.T) {
 	tab.Click("[data-bulk-rest]")
 	tab.Sees("[data-bulk-says]", "Done: 4 of 4")
 	for _, d := range devices {
-		if n := len(site.Client(replica, access.All).History(d.AssetID)); n != 1 {
+		if n := len(tenant.Client(replica, access.All).History(d.AssetID)); n != 1 {
 			t.Errorf("%d commands to a device, want 1", n)
 		}
 	}
@@ -315,7 +315,7 @@ func TestPlan_RestIsSentLater(t *testing.T) {
 // A permission brings what it needs, in the form and on the key.
 func TestKeyForm_PermissionBringsReads(t *testing.T) {
 	t.Parallel()
-	site, _, tab := enter(t, access.Admin)
+	tenant, _, tab := enter(t, access.Admin)
 	tab.Go("/access/keys/new")
 	tab.Type("#name", "robot")
 	tab.Click("input[name=permission][value=DEVICES_COMMAND]")
@@ -325,7 +325,7 @@ func TestKeyForm_PermissionBringsReads(t *testing.T) {
 	tab.Eval(`(document.querySelector("input[name=permission][value=DEVICES_READ]").disabled = true, "")`) // as a browser without scripts sends it
 	tab.Follow("main form button[type=submit]")
 	tab.Sees("h1", "Your new API key")
-	keys, err := site.Desk().Keys.Keys(t.Context(), site.Company.ID)
+	keys, err := tenant.Desk().Keys.Keys(t.Context(), tenant.Company.ID)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -117,7 +117,7 @@ func TestPages(t *testing.T) {
 	t.Parallel()
 	browser.Chromium(t)
 	demo := browser.StartDemo(t)
-	demo.Dress(t)
+	demo.Seed(t)
 	tab := browser.Open(t, demo.URL)
 	tab.SignIn(demo.Email, demo.Password)
 	pictures := os.Getenv("MUSTER_SCREENSHOTS")

@@ -17,25 +17,25 @@ import (
 	"github.com/musterhq/muster/internal/servertest/oidctest"
 )
 
-// site is a service of its own, with one company and its administrator.
-type site struct {
-	lab     *servertest.Lab
+// tenant is a service of its own, with one company and its administrator.
+type tenant struct {
+	env     *servertest.Env
 	replica *servertest.Replica
 	admin   access.UserAccount
 	tab     *browser.Tab
 }
 
-func newSite(t *testing.T, settings access.Settings) site {
+func newSite(t *testing.T, settings access.Settings) tenant {
 	t.Helper()
 	browser.Chromium(t)
-	lab := servertest.New(t)
-	replica := lab.Start(servertest.OnLocalhost(t))
-	acme := lab.Company("acme", settings)
-	return site{lab, replica, lab.Person(acme, access.Admin).User, browser.Open(t, replica.PublicURL())}
+	env := servertest.New(t)
+	replica := env.Start(servertest.OnLocalhost(t))
+	acme := env.Company("acme", settings)
+	return tenant{env, replica, env.Browser(acme, access.Admin).User, browser.Open(t, replica.PublicURL())}
 }
 
 // sound fails the test for what must not be on any page, and keeps a picture.
-func (s site) sound(t *testing.T, name string) {
+func (s tenant) sound(t *testing.T, name string) {
 	t.Helper()
 	for _, theme := range []string{"light", "dark"} {
 		s.tab.Theme(theme)
@@ -59,7 +59,7 @@ func (s site) sound(t *testing.T, name string) {
 
 // A key is refused to who may not make it, granted to who may, shown once, and
 // works.
-func TestMakingAKey(t *testing.T) {
+func TestKeyForm_RefusesGrantsAndShowsOnce(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, servertest.Everything())
 	tab := s.tab
@@ -84,7 +84,7 @@ func TestMakingAKey(t *testing.T) {
 	tab.Sees("#notices", "revoked")
 	s.replica.As(secret).Get("/assets").Want(t, 401)
 
-	clerk := s.lab.Person(company(t, s), access.Viewer)
+	clerk := s.env.Browser(company(t, s), access.Viewer)
 	viewer, _ := access.Viewer.Rights()
 	clerk.Change(func(u *access.UserAccount) { u.Rights = viewer | access.ManageKeys })
 	tab = browser.Open(t, s.replica.PublicURL())
@@ -100,10 +100,10 @@ func TestMakingAKey(t *testing.T) {
 	tab.Sees("[role=alert]", "cannot create a key")
 }
 
-// company is the site's company.
-func company(t *testing.T, s site) domain.Company {
+// company is the tenant's company.
+func company(t *testing.T, s tenant) domain.Company {
 	t.Helper()
-	c, err := s.lab.DB().CompanyByID(t.Context(), s.admin.CompanyID)
+	c, err := s.env.DB().CompanyByID(t.Context(), s.admin.CompanyID)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -111,11 +111,11 @@ func company(t *testing.T, s site) domain.Company {
 }
 
 // A person signs in through their company's own provider, in a real browser.
-func TestSigningInWithTheCompany(t *testing.T) {
+func TestCompanySignIn_Browser(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, access.Settings{})
-	provider := oidctest.New(t, s.lab.Now)
-	provider.Be(oidctest.Person{Subject: "1", Email: "grace@acme.test", Name: "Grace"}, nil)
+	provider := oidctest.New(t, s.env.Now)
+	provider.Be(oidctest.Browser{Subject: "1", Email: "grace@acme.test", Name: "Grace"}, nil)
 	tab := s.tab
 	tab.SignIn(s.admin.Email, servertest.Password)
 	tab.Go("/settings/signin")
@@ -141,7 +141,7 @@ func TestSigningInWithTheCompany(t *testing.T) {
 		t.Error(bad)
 	}
 	// For another proof, the provider asks again.
-	s.lab.Advance(access.ReauthFresh * 2)
+	s.env.Advance(access.ReauthFresh * 2)
 	guest.Go("/account/prove?next=%2Faccess")
 	guest.Click("form[action='/account/prove/company'] button")
 	guest.Waits(`location.pathname === "/access"`)
@@ -149,7 +149,7 @@ func TestSigningInWithTheCompany(t *testing.T) {
 
 // A passkey is added, is then asked for at sign-in and before what is
 // dangerous, and a recovery code stands in for it once.
-func TestPasskeys(t *testing.T) {
+func TestPasskeys_SignInAndProof(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, access.Settings{DeviceCommands: true})
 	tab := s.tab
@@ -179,7 +179,7 @@ func TestPasskeys(t *testing.T) {
 	tab.Click("form[data-passkey=get] button[type=submit]")
 	tab.Waits(`location.pathname === "/"`)
 
-	s.lab.Advance(access.ReauthFresh * 2)
+	s.env.Advance(access.ReauthFresh * 2)
 	tab.Go("/access")
 	tab.Follow("#gate-destructiveCommands button[type=submit]")
 	tab.Sees("main", "Confirm it's you")
@@ -203,10 +203,10 @@ func TestPasskeys(t *testing.T) {
 
 // The company is bound to the platform, by way of the vendor's page; left half
 // way, it is gone on with, also where the platform failed on the way back.
-func TestConnectingTheCompany(t *testing.T) {
+func TestConnect_Browser(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, access.Settings{})
-	s.lab.Policy(company(t, s), "Office phones", policy.Platform)
+	s.env.Policy(company(t, s), "Office phones", policy.Platform)
 	tab := s.tab
 	tab.SignIn(s.admin.Email, servertest.Password)
 	tab.Go("/")
@@ -229,7 +229,7 @@ func TestConnectingTheCompany(t *testing.T) {
 	}
 	tab.Follow("#signup")
 	tab.Sees("body", "Bring Android to work")
-	s.lab.Fault(emulator.Fault{Method: "enterprises.create", Status: 503})
+	s.env.Fault(emulator.Fault{Method: "enterprises.create", Status: 503})
 	tab.Follow("button[type=submit]")
 	tab.Waits(`location.pathname === "/settings/platform"`)
 	tab.Sees("#notices", "did not answer as it should")
@@ -247,10 +247,10 @@ func TestConnectingTheCompany(t *testing.T) {
 }
 
 // People who may do little see what is missing, and who can help; nothing throws.
-func TestPagesOfWhoMayDoLittle(t *testing.T) {
+func TestPages_LimitedUsers(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, access.Settings{})
-	viewer := s.lab.Person(company(t, s), access.Viewer)
+	viewer := s.env.Browser(company(t, s), access.Viewer)
 	s.tab.SignIn(viewer.User.Email, servertest.Password)
 	for i, path := range []string{"/access", "/activity", "/users", "/settings", "/settings/signin", "/setup", "/access/keys/new"} {
 		s.tab.Go(path)
@@ -264,14 +264,14 @@ func TestPagesOfWhoMayDoLittle(t *testing.T) {
 func TestSameSerial_IsComparedBeforeMerging(t *testing.T) {
 	t.Parallel()
 	browser.Chromium(t)
-	lab := servertest.New(t)
-	replica := lab.Start(servertest.OnLocalhost(t))
-	acme := lab.NewAgentSite("acme", "CAMERA=BLOCK")
+	env := servertest.New(t)
+	replica := env.Start(servertest.OnLocalhost(t))
+	acme := env.NewAgentSite("acme", "CAMERA=BLOCK")
 	same := func(s *simulated.State) { s.Facts.SerialNumber = "SN-same" }
-	old, reset := acme.Phone(replica, same), acme.Phone(replica, same)
+	old, reset := acme.AgentDevice(replica, same), acme.AgentDevice(replica, same)
 	old.MustCheckIn()
 	reset.MustCheckIn()
-	s := site{lab, replica, lab.Person(acme.Company, access.Admin).User, browser.Open(t, replica.PublicURL())}
+	s := tenant{env, replica, env.Browser(acme.Company, access.Admin).User, browser.Open(t, replica.PublicURL())}
 	tab := s.tab
 	tab.SignIn(s.admin.Email, servertest.Password)
 	tab.Go("/devices/" + old.AssetID)

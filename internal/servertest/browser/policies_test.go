@@ -49,7 +49,7 @@ func clean(b *browser.Tab) {
 
 // A person changes settings, sees what that does, types the policy's name,
 // applies, compares, and goes back.
-func TestPolicyIsChangedByReview(t *testing.T) {
+func TestPolicyReview_ChangesAndRollsBack(t *testing.T) {
 	t.Parallel()
 	browser.Chromium(t)
 	demo := browser.StartDemo(t)
@@ -112,7 +112,7 @@ func TestPolicyIsChangedByReview(t *testing.T) {
 }
 
 // Two people edit the same version: the second learns what the first did.
-func TestPolicyConflict(t *testing.T) {
+func TestPolicyReview_Conflict(t *testing.T) {
 	t.Parallel()
 	browser.Chromium(t)
 	demo := browser.StartDemo(t)
@@ -134,7 +134,7 @@ func TestPolicyConflict(t *testing.T) {
 
 // A proposal of an API key can be looked at by people, and proposed as one's
 // own; only its owner can apply it.
-func TestOthersProposals(t *testing.T) {
+func TestPolicyReview_ProposalsOfKeys(t *testing.T) {
 	t.Parallel()
 	browser.Chromium(t)
 	demo := browser.StartDemo(t)

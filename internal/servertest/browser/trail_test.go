@@ -14,26 +14,26 @@ import (
 	"github.com/musterhq/muster/internal/servertest"
 )
 
-// TestTheTrailInTime: the slider goes to where a device was, by keyboard and by
+// TestTrail_TimeSlider: the slider goes to where a device was, by keyboard and by
 // button, the address shows the same to others, and what comes live does not
 // take a person away from where they look.
-func TestTheTrailInTime(t *testing.T) {
+func TestTrail_TimeSlider(t *testing.T) {
 	t.Parallel()
-	site, replica, tab := enter(t, access.Admin)
-	device := site.Devices(replica, servertest.FullyManaged(), 1)[0]
+	tenant, replica, tab := enter(t, access.Admin)
+	device := tenant.Devices(replica, servertest.FullyManaged(), 1)[0]
 	told := func(step int, at time.Time) {
-		a, err := site.DB().Asset(t.Context(), site.Company.ID, device.AssetID)
+		a, err := tenant.DB().Asset(t.Context(), tenant.Company.ID, device.AssetID)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, err := site.DB().Observe(t.Context(), enrollment.Observation{CompanyID: a.CompanyID, Device: a.Device.Name, Management: a.Device.Management,
-			ReportedAt: site.Now(), ObservedAt: site.Now(), StatusReport: a.Device.StatusReport,
+		if _, err := tenant.DB().Observe(t.Context(), enrollment.Observation{CompanyID: a.CompanyID, Device: a.Device.Name, Management: a.Device.Management,
+			ReportedAt: tenant.Now(), ObservedAt: tenant.Now(), StatusReport: a.Device.StatusReport,
 			Location: &asset.Location{Latitude: 52.5 + float64(step)/1000, Longitude: 13.4, AccuracyMeters: 30, ReportedAt: at}}); err != nil {
 			t.Fatal(err)
 		}
 	}
 	for step := range 5 {
-		told(step, site.Now().Add(time.Duration(step-6)*time.Minute))
+		told(step, tenant.Now().Add(time.Duration(step-6)*time.Minute))
 	}
 	tab.Go("/devices/" + device.AssetID + "/location")
 	says := func(latitude float64) {
@@ -53,7 +53,7 @@ func TestTheTrailInTime(t *testing.T) {
 	if moved := tab.Eval(`document.querySelector("[data-here]").getAttribute("cy")`); moved == "0.00" {
 		t.Error("the mark did not move")
 	}
-	told(9, site.Now())
+	told(9, tenant.Now())
 	tab.Eval(`(portal.refresh(null), "")`) // as a hint of the service's own does
 	tab.Waits(`document.querySelectorAll("tr[data-place]").length === 6`)
 	says(52.502)

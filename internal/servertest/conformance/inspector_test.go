@@ -93,7 +93,7 @@ func checkPicture(t *testing.T, code int, out, file string) {
 }
 
 // The Inspector signs a person in by itself.
-func TestInspectorSignsIn(t *testing.T) {
+func TestInspector_SignsIn(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	see, done := w.browser(t).watch(t)

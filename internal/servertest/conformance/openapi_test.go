@@ -29,11 +29,11 @@ func TestOpenAPI(t *testing.T) {
 	t.Parallel()
 	needPrograms(t)
 	explained := explanations(t)
-	servertest.OnEach(t, func(t *testing.T, lab *servertest.Lab) {
-		site := lab.NewSite("acme")
-		service := lab.Start()
-		devices := site.Devices(service, servertest.FullyManaged(), 2)
-		base := unhurried(t, lab, service.PublicURL())
+	servertest.OnEach(t, func(t *testing.T, env *servertest.Env) {
+		tenant := env.NewTenant("acme")
+		service := env.Start()
+		devices := tenant.Devices(service, servertest.FullyManaged(), 2)
+		base := unhurried(t, env, service.PublicURL())
 		for _, c := range []struct {
 			name, seconds string
 			may           access.Permission
@@ -41,9 +41,9 @@ func TestOpenAPI(t *testing.T) {
 			t.Run(c.name, func(t *testing.T) {
 				key := "none"
 				if c.may != 0 {
-					key = site.Key(site.Company, c.may)
+					key = tenant.Key(tenant.Company, c.may)
 				}
-				for _, f := range schemathesis(t, base, key, c.seconds, devices[0].AssetID, devices[1].AssetID, site.Policy.ID) {
+				for _, f := range schemathesis(t, base, key, c.seconds, devices[0].AssetID, devices[1].AssetID, tenant.Policy.ID) {
 					if !f.among(explained) {
 						t.Errorf("%s: %s: %s\nanswer: %d %s", f.operation, f.check, f.message, f.status, f.answer)
 					}
@@ -56,7 +56,7 @@ func TestOpenAPI(t *testing.T) {
 // unhurried is an address that lets a minute of the service's time pass before
 // each request, so that no budget is ever spent, and tells Idempotency-Keys
 // apart, of which schemathesis uses the same for different requests.
-func unhurried(t *testing.T, lab *servertest.Lab, service string) string {
+func unhurried(t *testing.T, env *servertest.Env, service string) string {
 	t.Helper()
 	target, err := url.Parse(service)
 	if err != nil {
@@ -65,7 +65,7 @@ func unhurried(t *testing.T, lab *servertest.Lab, service string) string {
 	good := regexp.MustCompile(`^[!-~]{1,255}$`)
 	var requests atomic.Int64
 	proxy := httptest.NewServer(&httputil.ReverseProxy{Rewrite: func(r *httputil.ProxyRequest) {
-		lab.Advance(time.Minute)
+		env.Advance(time.Minute)
 		r.SetURL(target)
 		r.Out.Host = r.In.Host
 		n := strconv.FormatInt(requests.Add(1), 10)

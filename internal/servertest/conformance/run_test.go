@@ -57,7 +57,7 @@ func needPrograms(t *testing.T) {
 
 // world is a service with a company, a policy, a device and a person.
 type world struct {
-	*servertest.Site
+	*servertest.Tenant
 	service *servertest.Replica
 	device  servertest.Device
 	person  access.UserAccount
@@ -68,12 +68,12 @@ const password = "correct horse battery staple"
 func newWorld(t *testing.T) *world {
 	t.Helper()
 	needPrograms(t)
-	lab := servertest.New(t)
-	w := &world{service: lab.Start()}
-	w.Site = lab.NewSite("acme")
+	env := servertest.New(t)
+	w := &world{service: env.Start()}
+	w.Tenant = env.NewTenant("acme")
 	w.device = w.Devices(w.service, servertest.FullyManaged(), 1)[0]
 	var err error
-	w.person, err = access.Users{Store: lab.Desk().Users, Passwords: access.NewPasswords(1), Now: lab.Now}.Create(t.Context(),
+	w.person, err = access.Users{Store: env.Desk().Users, Passwords: access.NewPasswords(1), Now: env.Now}.Create(t.Context(),
 		access.NewUserRequest{CompanyID: w.Company.ID, Email: "admin@acme.test", Role: access.Admin, Password: password})
 	if err != nil {
 		t.Fatal(err)

@@ -15,7 +15,7 @@ const suite = "node_modules/@modelcontextprotocol/conformance/dist/index.js"
 
 // The scenarios that ask nothing of a server but to follow the protocol hold
 // for the product as it is.
-func TestProductFollowsTheProtocol(t *testing.T) {
+func TestSuite_Protocol(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	address := keyed(t, w.service.PublicURL(), w.Key(w.Company, access.All)) + mcp.Path
@@ -43,13 +43,13 @@ func TestProductFollowsTheProtocol(t *testing.T) {
 // With the suite's fixtures mounted behind our middleware, everything that the
 // current revision requires passes, without exception; and everything of the
 // one before that can be done without sessions.
-func TestFrozenRequirements(t *testing.T) {
+func TestSuite_FrozenRequirements(t *testing.T) {
 	t.Parallel()
 	needPrograms(t)
-	lab := servertest.New(t)
-	replica := lab.Start(func(_ *config.Service, o *service.Options) { o.CustomizeMCP = conformance.Fixtures })
-	company := lab.Company("acme", servertest.Everything())
-	address := keyed(t, replica.PublicURL(), lab.Key(company, access.All)) + mcp.Path
+	env := servertest.New(t)
+	replica := env.Start(func(_ *config.Service, o *service.Options) { o.CustomizeMCP = conformance.Fixtures })
+	company := env.Company("acme", servertest.Everything())
+	address := keyed(t, replica.PublicURL(), env.Key(company, access.All)) + mcp.Path
 	for revision, baseline := range map[string]string{"2026-07-28": "", "2025-11-25": "sessions.yml"} {
 		t.Run(revision, func(t *testing.T) {
 			arguments := []string{suite, "server", "--url", address, "--requirements", revision}

@@ -19,8 +19,8 @@ import (
 	"time"
 )
 
-// Person is who signs in.
-type Person struct {
+// Browser is who signs in.
+type Browser struct {
 	Subject, Email, Name string
 	Unverified           bool // the address is not verified
 }
@@ -30,7 +30,7 @@ type Provider struct {
 	URL, ClientID, Secret string
 
 	mu     sync.Mutex
-	person Person
+	person Browser
 	now    func() time.Time
 	key    *rsa.PrivateKey
 	codes  map[string]url.Values // what each code was asked for
@@ -57,7 +57,7 @@ func New(tb testing.TB, now func() time.Time) *Provider {
 }
 
 // Be says who signs in from now on; spoil, if not nil, alters the claims.
-func (p *Provider) Be(who Person, spoil func(claims map[string]any)) {
+func (p *Provider) Be(who Browser, spoil func(claims map[string]any)) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.person, p.spoil = who, spoil

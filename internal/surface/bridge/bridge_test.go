@@ -80,17 +80,17 @@ func dial(t *testing.T, transport sdk.Transport) *sdk.ClientSession {
 	return session
 }
 
-func newSite(t *testing.T) (*servertest.Site, *servertest.Replica) {
-	lab := servertest.New(t)
-	replica := lab.Start()
-	return lab.NewSite("acme"), replica
+func newSite(t *testing.T) (*servertest.Tenant, *servertest.Replica) {
+	env := servertest.New(t)
+	replica := env.Start()
+	return env.NewTenant("acme"), replica
 }
 
 // What a client sees over the bridge is what it sees over HTTP, to the byte.
 func TestBridgeIsTransparent(t *testing.T) {
 	t.Parallel()
-	site, replica := newSite(t)
-	key, endpoint := site.Key(site.Company, access.All), replica.PublicURL()+mcp.Path
+	tenant, replica := newSite(t)
+	key, endpoint := tenant.Key(tenant.Company, access.All), replica.PublicURL()+mcp.Path
 	in, out := pipe(t, &bridge.Bridge{Endpoint: endpoint, Key: key})
 	over := dial(t, &sdk.IOTransport{Reader: io.NopCloser(out), Writer: in})
 	straight := dial(t, &sdk.StreamableClientTransport{Endpoint: endpoint, HTTPClient: &http.Client{Transport: keyed{key}}})
@@ -104,7 +104,7 @@ func TestBridgeIsTransparent(t *testing.T) {
 	call := func(s *sdk.ClientSession, tool string, arguments map[string]any) *sdk.CallToolResult {
 		return must(s.CallTool(t.Context(), &sdk.CallToolParams{Name: tool, Arguments: arguments}))
 	}
-	settings := map[string]any{"policyId": site.Policy.ID}
+	settings := map[string]any{"policyId": tenant.Policy.ID}
 	same(t, "a read", call(over, "get_policy_settings", settings), call(straight, "get_policy_settings", settings))
 
 	code := call(over, "create_provisioning_qr_code", settings)
@@ -131,11 +131,11 @@ func TestBridgeIsTransparent(t *testing.T) {
 // What a client says of a call in _meta reaches the service.
 func TestBridge_PassesIdempotencyKeys(t *testing.T) {
 	t.Parallel()
-	site, replica := newSite(t)
-	key, endpoint := site.Key(site.Company, access.All), replica.PublicURL()+mcp.Path
+	tenant, replica := newSite(t)
+	key, endpoint := tenant.Key(tenant.Company, access.All), replica.PublicURL()+mcp.Path
 	in, out := pipe(t, &bridge.Bridge{Endpoint: endpoint, Key: key})
 	session := dial(t, &sdk.IOTransport{Reader: io.NopCloser(out), Writer: in})
-	call := &sdk.CallToolParams{Meta: sdk.Meta{"muster/idempotencyKey": "k"}, Name: "create_provisioning_qr_code", Arguments: map[string]any{"policyId": site.Policy.ID}}
+	call := &sdk.CallToolParams{Meta: sdk.Meta{"muster/idempotencyKey": "k"}, Name: "create_provisioning_qr_code", Arguments: map[string]any{"policyId": tenant.Policy.ID}}
 	first, again := must(session.CallTool(t.Context(), call)), must(session.CallTool(t.Context(), call))
 	if first.IsError || first.Meta["muster/idempotencyReplayed"] != nil || again.Meta["muster/idempotencyReplayed"] != true {
 		t.Errorf("first %v, again %v, error %v", first.Meta, again.Meta, first.IsError)
@@ -160,8 +160,8 @@ func same(t *testing.T, what string, got, want any) {
 // A client's revision is the service's to agree on, and is kept afterwards.
 func TestRevisionsPassThrough(t *testing.T) {
 	t.Parallel()
-	site, replica := newSite(t)
-	key := site.Key(site.Company, access.DevicesRead)
+	tenant, replica := newSite(t)
+	key := tenant.Key(tenant.Company, access.DevicesRead)
 	for _, revision := range []string{"2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25"} {
 		t.Run(revision, func(t *testing.T) {
 			t.Parallel()
@@ -184,8 +184,8 @@ func TestRevisionsPassThrough(t *testing.T) {
 // A client that closes standard input after a request still gets its answer.
 func TestAnswersBeforeTheEnd(t *testing.T) {
 	t.Parallel()
-	site, replica := newSite(t)
-	b := &bridge.Bridge{Endpoint: replica.PublicURL() + mcp.Path, Key: site.Key(site.Company, access.DevicesRead), Warn: func(string) {}}
+	tenant, replica := newSite(t)
+	b := &bridge.Bridge{Endpoint: replica.PublicURL() + mcp.Path, Key: tenant.Key(tenant.Company, access.DevicesRead), Warn: func(string) {}}
 	var out bytes.Buffer
 	err := b.Run(t.Context(), strings.NewReader(`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"count_assets","arguments":{}}}`+"\n"), &out)
 	if err != nil || !strings.Contains(out.String(), `\"count\":0`) || strings.Count(out.String(), "\n") != 1 {
@@ -289,8 +289,8 @@ func TestEndOfContext(t *testing.T) {
 // would lose the service with it.
 func TestBridge_AnswersLinesThatAreNoMessages(t *testing.T) {
 	t.Parallel()
-	site, replica := newSite(t)
-	in, out := pipe(t, &bridge.Bridge{Endpoint: replica.PublicURL() + mcp.Path, Key: site.Key(site.Company, access.All)})
+	tenant, replica := newSite(t)
+	in, out := pipe(t, &bridge.Bridge{Endpoint: replica.PublicURL() + mcp.Path, Key: tenant.Key(tenant.Company, access.All)})
 	lines := bufio.NewScanner(out)
 	const parse, invalid = -32700, -32600
 	for _, c := range []struct {

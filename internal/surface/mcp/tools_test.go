@@ -24,14 +24,14 @@ var update = flag.Bool("update", false, "rewrite the golden files")
 // returns the raw result.
 func request(t *testing.T, message string) json.RawMessage {
 	t.Helper()
-	lab := servertest.New(t)
-	replica := lab.Start()
+	env := servertest.New(t)
+	replica := env.Start()
 	r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, replica.PublicURL()+mcp.Path, strings.NewReader(message))
 	if err != nil {
 		t.Fatal(err)
 	}
 	for name, value := range map[string]string{"Content-Type": "application/json", "Accept": "application/json, text/event-stream",
-		"Mcp-Protocol-Version": "2025-11-25", "X-API-Key": lab.Key(lab.Company("acme", servertest.Everything()), access.All)} {
+		"Mcp-Protocol-Version": "2025-11-25", "X-API-Key": env.Key(env.Company("acme", servertest.Everything()), access.All)} {
 		r.Header.Set(name, value)
 	}
 	response, err := http.DefaultClient.Do(r)

@@ -27,11 +27,11 @@ type rpcAnswer struct {
 	}
 }
 
-func newAssistant(t *testing.T, has access.Permission) (*servertest.Lab, servertest.Assistant) {
+func newAssistant(t *testing.T, has access.Permission) (*servertest.Env, servertest.Assistant) {
 	t.Helper()
-	lab := servertest.New(t)
-	replica := lab.Start()
-	return lab, servertest.WithKey(t, replica.PublicURL(), lab.Key(lab.Company("acme", servertest.Everything()), has)).Legacy()
+	env := servertest.New(t)
+	replica := env.Start()
+	return env, servertest.WithKey(t, replica.PublicURL(), env.Key(env.Company("acme", servertest.Everything()), has)).Legacy()
 }
 
 func TestIDs_ComeBackUnchangedOrAreRefused(t *testing.T) {
@@ -130,9 +130,9 @@ func TestPath_ASlashAtItsEndChangesNothing(t *testing.T) {
 // that no caller can ask without end.
 func TestCeiling_CountsWhatSpendsNoBudget(t *testing.T) {
 	t.Parallel()
-	lab := servertest.New(t)
-	replica := lab.Start(func(c *config.Service, _ *service.Options) { c.ReadsPerMinute = 3 })
-	acme := lab.Company("acme", servertest.Everything())
+	env := servertest.New(t)
+	replica := env.Start(func(c *config.Service, _ *service.Options) { c.ReadsPerMinute = 3 })
+	acme := env.Company("acme", servertest.Everything())
 	for what, body := range map[string]string{
 		"tools/list":           `{"jsonrpc":"2.0","id":1,"method":"tools/list"}`,
 		"ping":                 `{"jsonrpc":"2.0","id":1,"method":"ping"}`,
@@ -143,7 +143,7 @@ func TestCeiling_CountsWhatSpendsNoBudget(t *testing.T) {
 		"wrong arguments":      `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"count_assets","arguments":{"a":1}}}`,
 	} {
 		t.Run(what, func(t *testing.T) {
-			assistant := servertest.WithKey(t, replica.PublicURL(), lab.Key(acme, access.DevicesRead)).Legacy()
+			assistant := servertest.WithKey(t, replica.PublicURL(), env.Key(acme, access.DevicesRead)).Legacy()
 			for range 3 {
 				if got := assistant.Send(body); got.Status == http.StatusTooManyRequests || strings.Contains(string(got.Body), "rate_limited") {
 					t.Fatalf("too early: %d %s", got.Status, got.Body)
@@ -168,17 +168,17 @@ func TestCeiling_CountsWhatSpendsNoBudget(t *testing.T) {
 // model reads of the status.
 func TestToolList_TellsTheInactivityPeriod(t *testing.T) {
 	t.Parallel()
-	lab := servertest.New(t)
-	replica := lab.Start()
+	env := servertest.New(t)
+	replica := env.Start()
 	for slug, want := range map[string]time.Duration{"30 days": 0, "1 day": 24 * time.Hour, "90 minutes": 90 * time.Minute} {
-		c := lab.Company(strings.ReplaceAll("c-"+slug, " ", "-"), servertest.Everything())
+		c := env.Company(strings.ReplaceAll("c-"+slug, " ", "-"), servertest.Everything())
 		if want != 0 {
-			if _, err := lab.DB().UpdateCompany(t.Context(), c.ID, func(c *company.Company) error { c.InactiveAfter = want; return nil }); err != nil {
+			if _, err := env.DB().UpdateCompany(t.Context(), c.ID, func(c *company.Company) error { c.InactiveAfter = want; return nil }); err != nil {
 				t.Fatal(err)
 			}
 		}
 		told := 0
-		for _, tool := range servertest.WithKey(t, replica.PublicURL(), lab.Key(c, access.All)).Tools() {
+		for _, tool := range servertest.WithKey(t, replica.PublicURL(), env.Key(c, access.All)).Tools() {
 			if strings.Contains(tool.Description, "INACTIVE after "+slug+" of silence.") {
 				told++
 			} else if strings.Contains(tool.Description, "of silence") {

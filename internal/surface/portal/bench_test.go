@@ -16,17 +16,17 @@ var benchAssets = flag.Int("portal-assets", 1_000_000, "how many assets the port
 // BenchmarkPages measures pages of a company with a million assets, as one
 // person after the other asks for them: the goal is 100 ms.
 func BenchmarkPages(b *testing.B) {
-	for engine, make := range map[string]func(testing.TB) *servertest.Lab{"sqlite": servertest.New, "postgres": servertest.NewPostgres} {
+	for engine, make := range map[string]func(testing.TB) *servertest.Env{"sqlite": servertest.New, "postgres": servertest.NewPostgres} {
 		b.Run(engine, func(b *testing.B) { benchPages(b, make(b)) })
 	}
 }
 
-func benchPages(b *testing.B, lab *servertest.Lab) {
-	fleet := benchtest.Load(b, lab.Database, *benchAssets, time.Now().Add(-time.Hour), true)
-	replica := lab.Start()
-	admin := lab.Person(fleet.Company, access.Admin)
-	limited := lab.Person(fleet.Company, access.Viewer, fleet.Policies[1], fleet.Policies[2])
-	for _, p := range []*servertest.Person{admin, limited} {
+func benchPages(b *testing.B, env *servertest.Env) {
+	fleet := benchtest.Load(b, env.Database, *benchAssets, time.Now().Add(-time.Hour), true)
+	replica := env.Start()
+	admin := env.Browser(fleet.Company, access.Admin)
+	limited := env.Browser(fleet.Company, access.Viewer, fleet.Policies[1], fleet.Policies[2])
+	for _, p := range []*servertest.Browser{admin, limited} {
 		p.SignIn(replica.PublicURL())
 	}
 	for name, path := range map[string]string{
@@ -35,7 +35,7 @@ func benchPages(b *testing.B, lab *servertest.Lab) {
 		"agents": "/devices?management=AGENT", "quiet": "/devices?seen=quiet-day", "none": "/devices?q=nothing-like-it", "device": "/devices/" + fleet.Some[0],
 		"search": "/search?q=pix",
 	} {
-		for who, p := range map[string]*servertest.Person{"all": admin, "limited": limited} {
+		for who, p := range map[string]*servertest.Browser{"all": admin, "limited": limited} {
 			if who == "limited" && name != "overview" && name != "devices" && name != "word" {
 				continue
 			}

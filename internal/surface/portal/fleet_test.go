@@ -126,7 +126,7 @@ func TestTheListAsCurl(t *testing.T) {
 func TestAppsOfADevice(t *testing.T) {
 	t.Parallel()
 	o := newOffice(t)
-	p := o.Lab.Policy(o.Company, "Kiosks", policy.Platform)
+	p := o.Env.Policy(o.Company, "Kiosks", policy.Platform)
 	document := json.RawMessage(`{"applications":[{"packageName":"com.acme.till","installType":"FORCE_INSTALLED"},
 		{"packageName":"com.acme.absent","installType":"FORCE_INSTALLED"},{"packageName":"com.acme.game","installType":"BLOCKED"},
 		{"packageName":"com.acme.offered","installType":"AVAILABLE"}]}`)
@@ -162,7 +162,7 @@ func TestAppsOfADevice(t *testing.T) {
 func TestADeviceBehindItsPolicy(t *testing.T) {
 	t.Parallel()
 	o := newOffice(t)
-	p := o.Lab.Policy(o.Company, "Field", policy.Platform)
+	p := o.Env.Policy(o.Company, "Field", policy.Platform)
 	a := o.device(t, "d1", "S1", "Phone", p)
 	admin := o.person(t, access.Admin)
 	if page := o.get(t, admin, "/devices/"+a.ID, 200); !strings.Contains(page, "v1 applied<") {

@@ -25,7 +25,7 @@ func (o *office) commands(t *testing.T, a asset.Asset) int {
 }
 
 // wipe sends the form of the wipe dialog.
-func (o *office) wipe(p *servertest.Person, a asset.Asset) servertest.Answer {
+func (o *office) wipe(p *servertest.Browser, a asset.Asset) servertest.Answer {
 	return p.Send(o.base+"/devices/"+a.ID+"/commands/wipe_device", url.Values{"confirm": {a.Identification}, "once": {resource.NewID()}})
 }
 

@@ -29,7 +29,7 @@ import (
 
 // office is a company with two policies and devices of its own making.
 type office struct {
-	*servertest.Site
+	*servertest.Tenant
 	replica *servertest.Replica
 	base    string
 	other   policy.Policy
@@ -37,10 +37,10 @@ type office struct {
 
 func newOffice(t *testing.T) *office {
 	t.Helper()
-	lab := servertest.New(t)
-	o := &office{Site: lab.NewSite("acme"), replica: lab.Start()}
+	env := servertest.New(t)
+	o := &office{Tenant: env.NewTenant("acme"), replica: env.Start()}
 	o.base = o.replica.PublicURL()
-	o.other = lab.Policy(o.Company, "The other policy", policy.Platform)
+	o.other = env.Policy(o.Company, "The other policy", policy.Platform)
 	return o
 }
 
@@ -69,9 +69,9 @@ func (o *office) device(t *testing.T, key, serial, text string, p policy.Policy)
 	return a
 }
 
-func (o *office) person(t *testing.T, role access.Role, policies ...string) *servertest.Person {
+func (o *office) person(t *testing.T, role access.Role, policies ...string) *servertest.Browser {
 	t.Helper()
-	p := o.Person(o.Company, role, policies...)
+	p := o.Browser(o.Company, role, policies...)
 	p.SignIn(o.base)
 	return p
 }
@@ -84,7 +84,7 @@ func pages(id string) []string {
 		"/commands", "/bulk?operation=lock_device&id=" + id, "/enrol", "/search?q=a", "/nowhere"}
 }
 
-func (o *office) get(t *testing.T, p *servertest.Person, path string, status int, headers ...string) string {
+func (o *office) get(t *testing.T, p *servertest.Browser, path string, status int, headers ...string) string {
 	t.Helper()
 	answer := p.Send(o.base+path, nil, headers...)
 	if answer.Status != status {
@@ -97,7 +97,7 @@ func TestStrangersAreSentToSignIn(t *testing.T) {
 	t.Parallel()
 	o := newOffice(t)
 	a := o.device(t, "d1", "S1", "Phone", o.Policy)
-	stranger := o.Person(o.Company, access.Admin)
+	stranger := o.Browser(o.Company, access.Admin)
 	for _, path := range pages(a.ID) {
 		answer := stranger.Send(o.base+path, nil)
 		if path == "/nowhere" {
@@ -195,7 +195,7 @@ func TestHostileTextIsText(t *testing.T) {
 	o := newOffice(t)
 	admin := o.person(t, access.Admin)
 	for i, text := range corpus() {
-		p := o.Lab.Policy(o.Company, fmt.Sprintf("%d%.40s", i, text), policy.Platform)
+		p := o.Env.Policy(o.Company, fmt.Sprintf("%d%.40s", i, text), policy.Platform)
 		a := o.device(t, fmt.Sprint("d", i), fmt.Sprint("S", i), text, p)
 		err := o.Desk().Assets.ImportAssets(t.Context(), []asset.Asset{{ID: resource.NewID(), CompanyID: o.Company.ID, CompanySlug: "acme", Identification: text,
 			CreatedAt: o.Now(), Tags: []string{text}, CustomData: map[string]string{text: text}, Specifications: map[string]string{"model": text, "serialNumber": text}}})
@@ -294,8 +294,8 @@ func TestOtherCompanies(t *testing.T) {
 	t.Parallel()
 	o := newOffice(t)
 	a := o.device(t, "d1", "S1", "Phone", o.Policy)
-	elsewhere := o.Lab.Company("elsewhere", servertest.Everything())
-	spy := o.Person(elsewhere, access.Admin)
+	elsewhere := o.Env.Company("elsewhere", servertest.Everything())
+	spy := o.Browser(elsewhere, access.Admin)
 	spy.SignIn(o.base)
 	for _, path := range pages(a.ID)[4:11] {
 		o.get(t, spy, path, 404)
@@ -324,7 +324,7 @@ func TestRights(t *testing.T) {
 		t.Error("a viewer's device page does not say what is missing, or offers it")
 	}
 	for _, c := range []struct {
-		who       *servertest.Person
+		who       *servertest.Browser
 		operation string
 	}{{viewer, "lock_device"}, {viewer, "wipe_device"}, {operator, "wipe_device"}, {operator, "reset_screen_lock"}} {
 		answer := c.who.Send(o.base+"/devices/"+a.ID+"/commands/"+c.operation, url.Values{"confirm": {a.Identification}})
@@ -508,8 +508,8 @@ func TestLive(t *testing.T) {
 	admin := o.person(t, access.Admin)
 	mine, theirs := "command:"+devices[0].AssetID, "command:"+devices[1].AssetID
 	events := admin.Stream(t, o.base+"/live?on="+mine)
-	elsewhere := o.Lab.Company("elsewhere", servertest.Everything())
-	spy := o.Person(elsewhere, access.Admin)
+	elsewhere := o.Env.Company("elsewhere", servertest.Everything())
+	spy := o.Browser(elsewhere, access.Admin)
 	spy.SignIn(o.base)
 	heard := spy.Stream(t, o.base+"/live?on="+mine+"&on="+theirs+"&on=commands&on=assets")
 	client := o.Client(o.replica, access.All)

@@ -69,7 +69,7 @@ func TestActivity_SaysWhatBecameOfCommand(t *testing.T) {
 func TestSignIn_LeadsBackToFormsPage(t *testing.T) {
 	t.Parallel()
 	o := newOffice(t)
-	stranger := o.Person(o.Company, access.Admin)
+	stranger := o.Browser(o.Company, access.Admin)
 	for referer, next := range map[string]string{
 		o.base + "/policies/x?y=1": "/policies/x?y=1", "https://evil.example/policies/x": "/", "": "/",
 	} {

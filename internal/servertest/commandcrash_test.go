@@ -44,43 +44,43 @@ const sweeping = 5 * time.Minute
 // Whatever step the process dies at: no accepted command is lost, none is sent
 // twice, every one ends final or UNCONFIRMED. Here the dying is that the
 // request's goroutine ends at the step and the replica with it; see
-// TestKilledProcess for the real thing.
-func TestCrashAtEveryStep(t *testing.T) {
+// TestCommand_ProcessKilled for the real thing.
+func TestCommand_CrashAtEveryStep(t *testing.T) {
 	t.Parallel()
-	servertest.OnEach(t, func(t *testing.T, lab *servertest.Lab) {
+	servertest.OnEach(t, func(t *testing.T, env *servertest.Env) {
 		var at atomic.Value
 		at.Store("")
-		site := lab.NewSite("acme")
-		replica := lab.Start(func(_ *config.Service, o *service.Options) {
+		tenant := env.NewTenant("acme")
+		replica := env.Start(func(_ *config.Service, o *service.Options) {
 			o.Crash = func(step string) {
 				if at.CompareAndSwap(step, "") {
 					runtime.Goexit() // nothing after this point runs
 				}
 			}
 		})
-		devices := site.Devices(replica, servertest.FullyManaged(), len(steps()))
+		devices := tenant.Devices(replica, servertest.FullyManaged(), len(steps()))
 		keys := make([]string, len(devices))
 		for i, s := range steps() {
-			keys[i] = lab.Key(site.Company, access.All)
+			keys[i] = env.Key(tenant.Company, access.All)
 			at.Store(s.name)
 			if answer, err := replica.As(keys[i]).Try("POST", lockPath(devices[i]), nil, "Idempotency-Key", s.key()); err == nil {
 				t.Errorf("%s: the request was answered %d", s.name, answer.Status)
 			}
 		}
 		replica.Stop()
-		lab.Advance(sweeping)
-		second := lab.Start()
+		env.Advance(sweeping)
+		second := env.Start()
 		for i, s := range steps() {
-			checkAfterwards(t, site, second.As(keys[i]), devices[i], s)
+			checkAfterwards(t, tenant, second.As(keys[i]), devices[i], s)
 		}
 	})
 }
 
 func lockPath(d servertest.Device) string { return "/assets/" + d.AssetID + "/commands/lock" }
 
-func checkAfterwards(t *testing.T, site *servertest.Site, client servertest.Client, device servertest.Device, s step) {
+func checkAfterwards(t *testing.T, tenant *servertest.Tenant, client servertest.Client, device servertest.Device, s step) {
 	t.Helper()
-	site.Eventually("the command interrupted "+s.name, func() error {
+	tenant.Eventually("the command interrupted "+s.name, func() error {
 		history := client.History(device.AssetID)
 		if len(s.ends) == 0 && len(history) == 0 {
 			return nil
@@ -90,7 +90,7 @@ func checkAfterwards(t *testing.T, site *servertest.Site, client servertest.Clie
 		}
 		return nil
 	})
-	if sent := issued(site, device); sent != s.sent {
+	if sent := issued(tenant, device); sent != s.sent {
 		t.Errorf("%s: %d calls reached the vendor, want %d", s.name, sent, s.sent)
 	}
 	// The caller, who has no answer, repeats the request under its key.
@@ -98,7 +98,7 @@ func checkAfterwards(t *testing.T, site *servertest.Site, client servertest.Clie
 	if answer.Status != 200 && answer.Status != 202 {
 		t.Errorf("%s: the repetition is answered %d %s", s.name, answer.Status, answer.Body)
 	}
-	if sent := issued(site, device); sent != s.sent+s.repeat {
+	if sent := issued(tenant, device); sent != s.sent+s.repeat {
 		t.Errorf("%s: after the repetition %d calls reached the vendor, want %d", s.name, sent, s.sent+s.repeat)
 	}
 	if history := client.History(device.AssetID); len(history) != 1 {
@@ -107,8 +107,8 @@ func checkAfterwards(t *testing.T, site *servertest.Site, client servertest.Clie
 }
 
 // issued counts the commands that reached the vendor for one device.
-func issued(site *servertest.Site, device servertest.Device) (n int) {
-	for _, call := range site.Emulator.Calls(0, "devices.issueCommand") {
+func issued(tenant *servertest.Tenant, device servertest.Device) (n int) {
+	for _, call := range tenant.Emulator.Calls(0, "devices.issueCommand") {
 		if call.Path == "/v1/"+device.Name+":issueCommand" {
 			n++
 		}

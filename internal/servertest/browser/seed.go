@@ -17,9 +17,9 @@ import (
 // cities are where the demo's devices are in pictures.
 var cities = [...][2]float64{{52.52, 13.40}, {48.86, 2.35}, {41.39, 2.17}, {51.51, -0.13}, {55.68, 12.57}, {50.11, 8.68}, {45.46, 9.19}, {48.21, 16.37}, {59.33, 18.07}, {52.37, 4.90}}
 
-// Dress gives the demo's devices places, and a month of commands to look back
+// Seed gives the demo's devices places, and a month of commands to look back
 // on, so that pictures show what a company in use sees.
-func (d Demo) Dress(tb testing.TB) {
+func (d Demo) Seed(tb testing.TB) {
 	tb.Helper()
 	db, err := database.Open(tb.Context(), database.Options{URL: "sqlite:" + d.Data + "/muster.db", Now: time.Now})
 	if err != nil {

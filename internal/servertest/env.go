@@ -22,8 +22,8 @@ import (
 	"github.com/musterhq/muster/internal/surface/cli"
 )
 
-// Lab is one database and one platform, on which replicas run.
-type Lab struct {
+// Env is one database and one platform, on which replicas run.
+type Env struct {
 	TB       testing.TB
 	Emulator *service.Emulator
 	Database string // as MUSTER_DATABASE has it
@@ -35,23 +35,23 @@ type Lab struct {
 	db       func() (*database.DB, error)
 }
 
-// New makes a lab on SQLite.
-func New(tb testing.TB) *Lab {
+// New makes an environment on SQLite.
+func New(tb testing.TB) *Env {
 	tb.Helper()
 	dir := tb.TempDir()
 	return newLab(tb, dir, "sqlite:"+filepath.Join(dir, "muster.db"))
 }
 
-// NewPostgres makes a lab on a PostgreSQL database of its own.
-func NewPostgres(tb testing.TB) *Lab {
+// NewPostgres makes an environment on a PostgreSQL database of its own.
+func NewPostgres(tb testing.TB) *Env {
 	tb.Helper()
 	return newLab(tb, tb.TempDir(), pgtest.DSN(tb))
 }
 
-// OnEach runs a test on a lab of each engine, in parallel.
-func OnEach(t *testing.T, test func(t *testing.T, lab *Lab)) {
+// OnEach runs a test on an environment of each engine, in parallel.
+func OnEach(t *testing.T, test func(t *testing.T, env *Env)) {
 	t.Helper()
-	for name, make := range map[string]func(testing.TB) *Lab{"sqlite": New, "postgres": NewPostgres} {
+	for name, make := range map[string]func(testing.TB) *Env{"sqlite": New, "postgres": NewPostgres} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			test(t, make(t))
@@ -59,24 +59,24 @@ func OnEach(t *testing.T, test func(t *testing.T, lab *Lab)) {
 	}
 }
 
-func newLab(tb testing.TB, dir, database string) *Lab {
+func newLab(tb testing.TB, dir, database string) *Env {
 	tb.Helper()
-	lab := &Lab{TB: tb, Database: database, Dir: dir, Log: &Log{}, keyFile: filepath.Join(dir, "muster.keys")}
-	if err := service.MakeKeyFile(lab.keyFile, lab.Now()); err != nil {
+	env := &Env{TB: tb, Database: database, Dir: dir, Log: &Log{}, keyFile: filepath.Join(dir, "muster.keys")}
+	if err := service.MakeKeyFile(env.keyFile, env.Now()); err != nil {
 		tb.Fatal(err)
 	}
-	lab.admin, lab.db = sync.OnceValues(lab.openDesk), sync.OnceValues(lab.openDB)
+	env.admin, env.db = sync.OnceValues(env.openDesk), sync.OnceValues(env.openDB)
 	var err error
-	lab.Emulator, err = service.NewEmulator(tb.Context(), "127.0.0.1:0", "", service.Options{Now: lab.Now, Logger: lab.logger("emulator")})
+	env.Emulator, err = service.NewEmulator(tb.Context(), "127.0.0.1:0", "", service.Options{Now: env.Now, Logger: env.logger("emulator")})
 	if err != nil {
 		tb.Fatal(err)
 	}
-	lab.run("emulator", lab.Emulator.Run)
-	return lab
+	env.run("emulator", env.Emulator.Run)
+	return env
 }
 
 // run runs a part until the test and all its other clean-ups are done.
-func (l *Lab) run(name string, part func(context.Context) error) (stop func() error) {
+func (l *Env) run(name string, part func(context.Context) error) (stop func() error) {
 	ctx, cancel := context.WithCancel(context.WithoutCancel(l.TB.Context()))
 	var failed error
 	done := make(chan struct{})
@@ -100,14 +100,14 @@ func (l *Lab) run(name string, part func(context.Context) error) (stop func() er
 	return stop
 }
 
-// Now is the lab's clock, which every replica and the emulator share.
-func (l *Lab) Now() time.Time { return time.Now().Add(time.Duration(l.ahead.Load())) }
+// Now is the environment's clock, which every replica and the emulator share.
+func (l *Env) Now() time.Time { return time.Now().Add(time.Duration(l.ahead.Load())) }
 
 // Advance moves the clock on.
-func (l *Lab) Advance(by time.Duration) { l.ahead.Add(int64(by)) }
+func (l *Env) Advance(by time.Duration) { l.ahead.Add(int64(by)) }
 
 // Config is the configuration of a replica.
-func (l *Lab) Config() config.Service {
+func (l *Env) Config() config.Service {
 	return config.Service{
 		Store: config.Store{Database: l.Database}, Platform: l.Platform(),
 		Listen: "127.0.0.1:0", KeyFile: l.keyFile, LogLevel: "debug", TrustedProxies: []string{"127.0.0.0/8"},
@@ -115,20 +115,20 @@ func (l *Lab) Config() config.Service {
 	}
 }
 
-// Platform says where the lab's platform is.
-func (l *Lab) Platform() config.Platform {
+// Platform says where the environment's platform is.
+func (l *Env) Platform() config.Platform {
 	return config.Platform{PlatformEndpoint: l.Emulator.URL()}
 }
 
 // Replica is one running service.
 type Replica struct {
 	*service.Service
-	lab  *Lab
+	env  *Env
 	stop func() error
 }
 
 // Start starts a replica; change may alter its configuration and options.
-func (l *Lab) Start(change ...func(*config.Service, *service.Options)) *Replica {
+func (l *Env) Start(change ...func(*config.Service, *service.Options)) *Replica {
 	l.TB.Helper()
 	settings, options := l.Config(), service.Options{Now: l.Now, Logger: l.logger("service")}
 	for _, c := range change {
@@ -138,19 +138,19 @@ func (l *Lab) Start(change ...func(*config.Service, *service.Options)) *Replica 
 	if err != nil {
 		l.TB.Fatalf("cannot start a service: %v", err)
 	}
-	return &Replica{Service: s, lab: l, stop: l.run("service", s.Run)}
+	return &Replica{Service: s, env: l, stop: l.run("service", s.Run)}
 }
 
 // Stop drains the replica and waits until it has ended.
 func (r *Replica) Stop() {
-	r.lab.TB.Helper()
+	r.env.TB.Helper()
 	if err := r.stop(); err != nil {
-		r.lab.TB.Fatalf("the service did not end well: %v", err)
+		r.env.TB.Fatalf("the service did not end well: %v", err)
 	}
 }
 
 // Desk is the database opened for administration, as the command line does.
-func (l *Lab) Desk() *cli.Admin {
+func (l *Env) Desk() *cli.Admin {
 	l.TB.Helper()
 	admin, err := l.admin()
 	if err != nil {
@@ -159,7 +159,7 @@ func (l *Lab) Desk() *cli.Admin {
 	return admin
 }
 
-func (l *Lab) openDesk() (*cli.Admin, error) {
+func (l *Env) openDesk() (*cli.Admin, error) {
 	admin, err := service.OpenAdmin(l.Now)(context.WithoutCancel(l.TB.Context()), config.Store{Database: l.Database}, cli.Writes)
 	if err == nil {
 		l.TB.Cleanup(func() { _ = admin.Close() })
@@ -168,7 +168,7 @@ func (l *Lab) openDesk() (*cli.Admin, error) {
 }
 
 // DB is the database itself, for looks that administration has no use for.
-func (l *Lab) DB() *database.DB {
+func (l *Env) DB() *database.DB {
 	l.TB.Helper()
 	db, err := l.db()
 	if err != nil {
@@ -177,7 +177,7 @@ func (l *Lab) DB() *database.DB {
 	return db
 }
 
-func (l *Lab) openDB() (*database.DB, error) {
+func (l *Env) openDB() (*database.DB, error) {
 	db, err := database.Open(context.WithoutCancel(l.TB.Context()), database.Options{URL: l.Database, Now: l.Now})
 	if err == nil {
 		l.TB.Cleanup(func() { _ = db.Close() })
@@ -186,7 +186,7 @@ func (l *Lab) openDB() (*database.DB, error) {
 }
 
 // Fault lets the next call of a vendor method meet a fault.
-func (l *Lab) Fault(f emulator.Fault) {
+func (l *Env) Fault(f emulator.Fault) {
 	l.TB.Helper()
 	if err := l.Emulator.AddFault(f); err != nil {
 		l.TB.Fatal(err)
@@ -194,13 +194,13 @@ func (l *Lab) Fault(f emulator.Fault) {
 }
 
 // Calls counts the calls of a vendor method so far.
-func (l *Lab) Calls(method string) int { return len(l.Emulator.Calls(0, method)) }
+func (l *Env) Calls(method string) int { return len(l.Emulator.Calls(0, method)) }
 
 // patience bounds the waiting for what must happen.
 const patience = 45 * time.Second
 
 // Eventually waits until check returns nil, and fails the test if it does not.
-func (l *Lab) Eventually(what string, check func() error) {
+func (l *Env) Eventually(what string, check func() error) {
 	l.TB.Helper()
 	err := check()
 	deadline, pause := time.Now().Add(patience), 5*time.Millisecond
@@ -239,6 +239,6 @@ func (l *Log) Tail(n int) []byte {
 	return text[max(0, len(text)-n):]
 }
 
-func (l *Lab) logger(part string) *slog.Logger {
+func (l *Env) logger(part string) *slog.Logger {
 	return slog.New(slog.NewTextHandler(l.Log, &slog.HandlerOptions{Level: slog.LevelDebug})).With("part", part)
 }

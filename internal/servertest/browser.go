@@ -29,19 +29,19 @@ const (
 	codeVerifier = "0123456789012345678901234567890123456789abc"
 )
 
-// Person is a portal user with a browser, which keeps cookies and follows no
+// Browser is a portal user with a browser, which keeps cookies and follows no
 // redirects.
-type Person struct {
-	lab     *Lab
+type Browser struct {
+	env     *Env
 	User    access.UserAccount
 	browser *http.Client
 	// address is where the person's requests come from, by the word of a proxy
-	// that the lab's replicas trust: limits by address are each person's own.
+	// that the environment's replicas trust: limits by address are each person's own.
 	address string
 }
 
-// Person makes a portal user.
-func (l *Lab) Person(c company.Company, role access.Role, policies ...string) *Person {
+// Browser makes a portal user.
+func (l *Env) Browser(c company.Company, role access.Role, policies ...string) *Browser {
 	l.TB.Helper()
 	users := access.Users{Store: l.Desk().Users, Passwords: access.NewPasswords(1), Now: l.Now}
 	u, err := users.Create(l.TB.Context(), access.NewUserRequest{CompanyID: c.ID, Email: resource.NewID() + "@" + c.Slug + ".test",
@@ -54,25 +54,25 @@ func (l *Lab) Person(c company.Company, role access.Role, policies ...string) *P
 		l.TB.Fatal(err)
 	}
 	address := fmt.Sprintf("2001:db8:%x:%x::1", rand.Uint32N(1<<16), rand.Uint32N(1<<16))
-	return &Person{l, u, &http.Client{Jar: jar, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}, address}
+	return &Browser{l, u, &http.Client{Jar: jar, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}, address}
 }
 
 // Change changes the person's account.
-func (p *Person) Change(change func(*access.UserAccount)) {
-	p.lab.TB.Helper()
-	_, err := p.lab.Desk().Users.UpdateUser(p.lab.TB.Context(), p.User.CompanyID, p.User.ID, func(u *access.UserAccount) error {
+func (p *Browser) Change(change func(*access.UserAccount)) {
+	p.env.TB.Helper()
+	_, err := p.env.Desk().Users.UpdateUser(p.env.TB.Context(), p.User.CompanyID, p.User.ID, func(u *access.UserAccount) error {
 		change(u)
 		return nil
 	})
 	if err != nil {
-		p.lab.TB.Fatal(err)
+		p.env.TB.Fatal(err)
 	}
 }
 
 // CheapPassword stores Password with a hash that costs next to nothing, for
 // tests of many wrong passwords. A check takes the cost from the stored hash.
-func (p *Person) CheapPassword() {
-	p.lab.TB.Helper()
+func (p *Browser) CheapPassword() {
+	p.env.TB.Helper()
 	salt, encode := []byte("one salt for all"), base64.RawStdEncoding.EncodeToString
 	sum := argon2.IDKey([]byte(Password), salt, 1, 8, 1, 32)
 	hash := fmt.Sprintf("$argon2id$v=%d$m=8,t=1,p=1$%s$%s", argon2.Version, encode(salt), encode(sum))
@@ -81,8 +81,8 @@ func (p *Person) CheapPassword() {
 
 // Send makes a request with the browser; a form makes it a POST. Headers are
 // names and values in turn.
-func (p *Person) Send(address string, form url.Values, headers ...string) Answer {
-	p.lab.TB.Helper()
+func (p *Browser) Send(address string, form url.Values, headers ...string) Answer {
+	p.env.TB.Helper()
 	if form == nil {
 		return p.do(http.MethodGet, address, "", headers)
 	}
@@ -90,16 +90,16 @@ func (p *Person) Send(address string, form url.Values, headers ...string) Answer
 }
 
 // SendJSON posts JSON.
-func (p *Person) SendJSON(address, body string) Answer {
-	p.lab.TB.Helper()
+func (p *Browser) SendJSON(address, body string) Answer {
+	p.env.TB.Helper()
 	return p.do(http.MethodPost, address, body, []string{"Content-Type", "application/json"})
 }
 
-func (p *Person) do(method, address, body string, headers []string) Answer {
-	p.lab.TB.Helper()
-	request, err := http.NewRequestWithContext(p.lab.TB.Context(), method, address, strings.NewReader(body))
+func (p *Browser) do(method, address, body string, headers []string) Answer {
+	p.env.TB.Helper()
+	request, err := http.NewRequestWithContext(p.env.TB.Context(), method, address, strings.NewReader(body))
 	if err != nil {
-		p.lab.TB.Fatal(err)
+		p.env.TB.Fatal(err)
 	}
 	request.Header.Set("X-Forwarded-For", p.address)
 	for i := 0; i+1 < len(headers); i += 2 {
@@ -107,25 +107,25 @@ func (p *Person) do(method, address, body string, headers []string) Answer {
 	}
 	response, err := p.browser.Do(request)
 	if err != nil {
-		p.lab.TB.Fatal(err)
+		p.env.TB.Fatal(err)
 	}
 	defer response.Body.Close()
 	text, err := io.ReadAll(response.Body)
 	if err != nil {
-		p.lab.TB.Fatal(err)
+		p.env.TB.Fatal(err)
 	}
 	return Answer{response.StatusCode, response.Header, text}
 }
 
 // SignIn signs the person in at an address of the service.
-func (p *Person) SignIn(base string) {
-	p.lab.TB.Helper()
-	p.Send(base+web.SignInPath, url.Values{"email": {p.User.Email}, "password": {Password}}).Want(p.lab.TB, http.StatusSeeOther)
+func (p *Browser) SignIn(base string) {
+	p.env.TB.Helper()
+	p.Send(base+web.SignInPath, url.Values{"email": {p.User.Email}, "password": {Password}}).Want(p.env.TB, http.StatusSeeOther)
 }
 
 // Register registers a public client and returns its id.
-func (p *Person) Register(base string) string {
-	p.lab.TB.Helper()
+func (p *Browser) Register(base string) string {
+	p.env.TB.Helper()
 	return p.RegisterAs(base, `{"client_name":"Test","redirect_uris":["`+ClientRedirect+`"],"token_endpoint_auth_method":"none"}`).ID
 }
 
@@ -136,9 +136,9 @@ type Registration struct {
 }
 
 // RegisterAs registers a client by its metadata.
-func (p *Person) RegisterAs(base, metadata string) (r Registration) {
-	p.lab.TB.Helper()
-	p.SendJSON(base+oauth.RegisterPath, metadata).Want(p.lab.TB, http.StatusCreated).JSON(p.lab.TB, &r)
+func (p *Browser) RegisterAs(base, metadata string) (r Registration) {
+	p.env.TB.Helper()
+	p.SendJSON(base+oauth.RegisterPath, metadata).Want(p.env.TB, http.StatusCreated).JSON(p.env.TB, &r)
 	return r
 }
 
@@ -151,12 +151,12 @@ func Asks(public, client string, scopes ...string) url.Values {
 }
 
 // Consents answers the question of the consent page and returns the code.
-func (p *Person) Consents(base string, request url.Values, scopes ...string) string {
-	p.lab.TB.Helper()
+func (p *Browser) Consents(base string, request url.Values, scopes ...string) string {
+	p.env.TB.Helper()
 	answer := p.Send(base+oauth.AuthorizePath, url.Values{"request": {request.Encode()}, "scope": scopes, "decision": {"allow"}})
 	to, err := url.Parse(answer.Onward())
 	if err != nil || !strings.HasPrefix(to.String(), ClientRedirect+"?") || to.Query().Get("code") == "" {
-		p.lab.TB.Fatalf("consent: %d to %q: %s", answer.Status, to, answer.Body)
+		p.env.TB.Fatalf("consent: %d to %q: %s", answer.Status, to, answer.Body)
 	}
 	return to.Query().Get("code")
 }
@@ -172,7 +172,7 @@ type Tokens struct {
 }
 
 // Redeem swaps a code for tokens.
-func (p *Person) Redeem(base, client, code string) Tokens {
+func (p *Browser) Redeem(base, client, code string) Tokens {
 	return p.Token(base, RedeemForm(client, code))
 }
 
@@ -183,34 +183,34 @@ func RedeemForm(client, code string) url.Values {
 }
 
 // Swap swaps a refresh token.
-func (p *Person) Swap(base string, t Tokens) Tokens {
+func (p *Browser) Swap(base string, t Tokens) Tokens {
 	return p.Token(base, url.Values{"grant_type": {"refresh_token"}, "client_id": {t.Client}, "refresh_token": {t.Refresh}})
 }
 
 // Token asks the token endpoint.
-func (p *Person) Token(base string, form url.Values) Tokens {
-	p.lab.TB.Helper()
+func (p *Browser) Token(base string, form url.Values) Tokens {
+	p.env.TB.Helper()
 	answer := p.Send(base+oauth.TokenPath, form)
 	t := Tokens{Status: answer.Status, Client: form.Get("client_id")}
-	answer.JSON(p.lab.TB, &t)
+	answer.JSON(p.env.TB, &t)
 	return t
 }
 
 // Connect lets the person connect a new client with the scopes, all steps at
 // one address.
-func (p *Person) Connect(base string, scopes ...string) Tokens {
-	p.lab.TB.Helper()
+func (p *Browser) Connect(base string, scopes ...string) Tokens {
+	p.env.TB.Helper()
 	p.SignIn(base)
 	client := p.Register(base)
 	t := p.Redeem(base, client, p.Consents(base, Asks(base, client, scopes...), scopes...))
 	if t.Status != http.StatusOK {
-		p.lab.TB.Fatalf("token: %d %s", t.Status, t.Error)
+		p.env.TB.Fatalf("token: %d %s", t.Status, t.Error)
 	}
 	return t
 }
 
 // ConnectionOf is the connection that an access token belongs to.
-func (l *Lab) ConnectionOf(token string) access.OAuthConnection {
+func (l *Env) ConnectionOf(token string) access.OAuthConnection {
 	l.TB.Helper()
 	c, _, err := l.DB().ConnectionByToken(l.TB.Context(), access.HashSecret(token))
 	if err != nil {
@@ -220,11 +220,11 @@ func (l *Lab) ConnectionOf(token string) access.OAuthConnection {
 }
 
 // Cookies are what the person's browser sends to an address.
-func (p *Person) Cookies(address string) []*http.Cookie {
-	p.lab.TB.Helper()
+func (p *Browser) Cookies(address string) []*http.Cookie {
+	p.env.TB.Helper()
 	u, err := url.Parse(address)
 	if err != nil {
-		p.lab.TB.Fatal(err)
+		p.env.TB.Fatal(err)
 	}
 	return p.browser.Jar.Cookies(u)
 }

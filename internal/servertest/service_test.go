@@ -17,12 +17,12 @@ import (
 	"github.com/musterhq/muster/internal/service"
 )
 
-func TestProbesAndMetrics(t *testing.T) {
+func TestService_ProbesAndMetrics(t *testing.T) {
 	t.Parallel()
-	servertest.OnEach(t, func(t *testing.T, lab *servertest.Lab) {
-		replica := lab.Start()
-		acme := lab.Company("acme", servertest.Everything())
-		client := replica.As(lab.Key(acme, access.DevicesRead|access.DevicesCommand))
+	servertest.OnEach(t, func(t *testing.T, env *servertest.Env) {
+		replica := env.Start()
+		acme := env.Company("acme", servertest.Everything())
+		client := replica.As(env.Key(acme, access.DevicesRead|access.DevicesCommand))
 		client.Get("/assets").Want(t, 200)
 		client.Post("/assets/none/commands/lock", nil).Want(t, 404)
 		for path, says := range map[string]string{
@@ -58,11 +58,11 @@ func TestMetrics_CountersBeginAtZero(t *testing.T) {
 	}
 }
 
-func TestMetricsOnTheirOwnAddress(t *testing.T) {
+func TestMetrics_OwnAddress(t *testing.T) {
 	t.Parallel()
-	lab := servertest.New(t)
+	env := servertest.New(t)
 	const address = "127.0.0.1:0"
-	replica := lab.Start(func(c *config.Service, _ *service.Options) { c.MetricsListen = address })
+	replica := env.Start(func(c *config.Service, _ *service.Options) { c.MetricsListen = address })
 	if _, body := fetch(t, replica.PublicURL()+"/metrics"); strings.Contains(body, "go_goroutines") {
 		t.Error("the main address serves metrics although they have their own")
 	}
@@ -76,18 +76,18 @@ func TestMetricsOnTheirOwnAddress(t *testing.T) {
 
 // Administration works while the service runs, and takes effect at once on
 // every replica (contract 5.9).
-func TestKeysTakeEffectAtOnce(t *testing.T) {
+func TestKeys_TakeEffectOnEveryReplica(t *testing.T) {
 	t.Parallel()
-	servertest.OnEach(t, func(t *testing.T, lab *servertest.Lab) {
-		replicas := []*servertest.Replica{lab.Start(), lab.Start()}
-		acme := lab.Company("acme", servertest.Everything())
-		key, text := lab.KeyRow(acme, access.DevicesRead)
+	servertest.OnEach(t, func(t *testing.T, env *servertest.Env) {
+		replicas := []*servertest.Replica{env.Start(), env.Start()}
+		acme := env.Company("acme", servertest.Everything())
+		key, text := env.KeyRow(acme, access.DevicesRead)
 		for i, r := range replicas {
 			if got := r.As(text).Get("/assets/count"); got.Status != 200 {
 				t.Errorf("replica %d refuses a new key: %d %s", i, got.Status, got.Body)
 			}
 		}
-		if _, err := lab.Desk().Keys.RevokeKey(t.Context(), acme.ID, key.ID, lab.Now()); err != nil {
+		if _, err := env.Desk().Keys.RevokeKey(t.Context(), acme.ID, key.ID, env.Now()); err != nil {
 			t.Fatal(err)
 		}
 		time.Sleep(time.Second) // the contract's own second
@@ -100,13 +100,13 @@ func TestKeysTakeEffectAtOnce(t *testing.T) {
 }
 
 // Contract 8: the budget is exact under concurrency and over replicas.
-func TestTenOfAHundredPass(t *testing.T) {
+func TestBudget_TenOfAHundredPass(t *testing.T) {
 	t.Parallel()
-	servertest.OnEach(t, func(t *testing.T, lab *servertest.Lab) {
-		replicas := []*servertest.Replica{lab.Start(), lab.Start()}
-		acme := lab.Company("acme", servertest.Everything())
-		key := lab.Key(acme, access.DevicesRead|access.DevicesCommand)
-		lab.Policy(acme, "Any", policy.Platform)
+	servertest.OnEach(t, func(t *testing.T, env *servertest.Env) {
+		replicas := []*servertest.Replica{env.Start(), env.Start()}
+		acme := env.Company("acme", servertest.Everything())
+		key := env.Key(acme, access.DevicesRead|access.DevicesCommand)
+		env.Policy(acme, "Any", policy.Platform)
 		count := map[int]int{}
 		var mu sync.Mutex
 		var all sync.WaitGroup
@@ -129,12 +129,12 @@ func TestTenOfAHundredPass(t *testing.T) {
 }
 
 // SIGTERM's path: requests under way are finished, and the process ends well.
-func TestDrainFinishesRequests(t *testing.T) {
+func TestDrain_FinishesRequests(t *testing.T) {
 	t.Parallel()
-	lab := servertest.New(t)
-	replica := lab.Start()
-	acme := lab.Company("acme", servertest.Everything())
-	client := replica.As(lab.Key(acme, access.DevicesRead|access.DevicesCommand))
+	env := servertest.New(t)
+	replica := env.Start()
+	acme := env.Company("acme", servertest.Everything())
+	client := replica.As(env.Key(acme, access.DevicesRead|access.DevicesCommand))
 	body, sent := io.Pipe()
 	request, err := http.NewRequestWithContext(t.Context(), "POST", replica.PublicURL()+"/api/v1/assets/none/commands/lost-mode", body)
 	if err != nil {
@@ -161,8 +161,8 @@ func TestDrainFinishesRequests(t *testing.T) {
 		defer close(stopped)
 		replica.Stop()
 	}()
-	lab.Eventually("the replica drains", func() error {
-		if !bytes.Contains(lab.Log.Text(), []byte("draining")) {
+	env.Eventually("the replica drains", func() error {
+		if !bytes.Contains(env.Log.Text(), []byte("draining")) {
 			return fmt.Errorf("it does not say so")
 		}
 		return nil
@@ -181,15 +181,15 @@ func TestDrainFinishesRequests(t *testing.T) {
 // proxy that checks readiness turns away before connections are refused.
 func TestDrain_ServesWhileProxiesTurnAway(t *testing.T) {
 	t.Parallel()
-	lab := servertest.New(t)
-	replica := lab.Start(func(c *config.Service, _ *service.Options) { c.DrainDelay = 2 * time.Second })
+	env := servertest.New(t)
+	replica := env.Start(func(c *config.Service, _ *service.Options) { c.DrainDelay = 2 * time.Second })
 	stopped := make(chan struct{})
 	go func() {
 		defer close(stopped)
 		replica.Stop()
 	}()
 	served := 0
-	lab.Eventually("the replica stops", func() error {
+	env.Eventually("the replica stops", func() error {
 		fresh := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
 		ready, err := fresh.Get(replica.PublicURL() + "/readyz")
 		if err != nil {
@@ -231,7 +231,7 @@ func fetch(t *testing.T, url string) (int, string) {
 
 // Programs look for documents at addresses that are not ours: they are told so,
 // not sent to a page to sign in.
-func TestAddressesThatAreNobodys(t *testing.T) {
+func TestService_UnknownAddresses(t *testing.T) {
 	t.Parallel()
 	replica := servertest.New(t).Start()
 	for _, path := range []string{"/.well-known/nothing", "/nothing/at/all", "/favicon.ico"} {

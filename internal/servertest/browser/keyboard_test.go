@@ -13,12 +13,12 @@ import (
 	"github.com/musterhq/muster/internal/servertest"
 )
 
-// TestLeavingWithEdits: a page with changed settings asks before it is left;
+// TestPolicySettings_LeavingWithEdits: a page with changed settings asks before it is left;
 // with none, or as they are sent for review, it does not.
-func TestLeavingWithEdits(t *testing.T) {
+func TestPolicySettings_LeavingWithEdits(t *testing.T) {
 	t.Parallel()
-	site, _, tab := enter(t, access.Admin)
-	p := site.Lab.Policy(site.Company, "Edited", policy.Platform)
+	tenant, _, tab := enter(t, access.Admin)
+	p := tenant.Env.Policy(tenant.Company, "Edited", policy.Platform)
 	tab.Go("/policies/" + p.ID)
 	asks := func() bool {
 		t.Helper()
@@ -41,11 +41,11 @@ func TestLeavingWithEdits(t *testing.T) {
 	tab.Sees("h1", "Change settings of Edited")
 }
 
-// TestEscapeCloses what hangs open, and leaves a person where they were.
-func TestEscapeCloses(t *testing.T) {
+// TestEscape_ClosesMenus what hangs open, and leaves a person where they were.
+func TestEscape_ClosesMenus(t *testing.T) {
 	t.Parallel()
-	site, replica, tab := enter(t, access.Admin)
-	device := site.Devices(replica, servertest.FullyManaged(), 1)[0]
+	tenant, replica, tab := enter(t, access.Admin)
+	device := tenant.Devices(replica, servertest.FullyManaged(), 1)[0]
 	tab.Go("/devices/" + device.AssetID)
 	tab.Click("main details[data-popup] summary")
 	tab.Waits(`document.querySelector("main details[data-popup]").open`)
@@ -56,8 +56,8 @@ func TestEscapeCloses(t *testing.T) {
 	}
 }
 
-// TestTheHistogramIsABrush: dragging over it narrows the time, and the list.
-func TestTheHistogramIsABrush(t *testing.T) {
+// TestActivityHistogram_Brush: dragging over it narrows the time, and the list.
+func TestActivityHistogram_Brush(t *testing.T) {
 	t.Parallel()
 	_, _, tab := enter(t, access.Admin)
 	tab.Go("/activity?actor=USER")
@@ -91,11 +91,11 @@ func TestTheHistogramIsABrush(t *testing.T) {
 	}
 }
 
-// TestLiveUpdatesBreakOff: the page keeps what it has, and says how old it is.
-func TestLiveUpdatesBreakOff(t *testing.T) {
+// TestLiveUpdates_Interrupted: the page keeps what it has, and says how old it is.
+func TestLiveUpdates_Interrupted(t *testing.T) {
 	t.Parallel()
-	site, replica, tab := enter(t, access.Admin)
-	device := site.Devices(replica, servertest.FullyManaged(), 1)[0]
+	tenant, replica, tab := enter(t, access.Admin)
+	device := tenant.Devices(replica, servertest.FullyManaged(), 1)[0]
 	tab.Go("/devices")
 	tab.Waits(`document.documentElement.dataset.live === "on"`)
 	if tab.Eval(`String(document.querySelector("#interrupted").hidden)`) != "true" {
@@ -110,12 +110,12 @@ func TestLiveUpdatesBreakOff(t *testing.T) {
 	}
 }
 
-// TestReadingWithoutScripts: every page reads, and one finds one's way also on
+// TestPages_WithoutScripts: every page reads, and one finds one's way also on
 // a narrow screen.
-func TestReadingWithoutScripts(t *testing.T) {
+func TestPages_WithoutScripts(t *testing.T) {
 	t.Parallel()
-	site, replica, tab := enter(t, access.Admin)
-	device := site.Devices(replica, servertest.FullyManaged(), 1)[0]
+	tenant, replica, tab := enter(t, access.Admin)
+	device := tenant.Devices(replica, servertest.FullyManaged(), 1)[0]
 	tab.Scripts(false)
 	tab.Size(320, 900)
 	for path, want := range map[string]string{"/": "Enrolled", "/devices": "Last seen", "/devices/" + device.AssetID: "Compliance", "/devices/" + device.AssetID + "/location": "No place",

@@ -14,12 +14,12 @@ import (
 // it a fresh session of another user.
 func TestUsers_ChangesNeedAFreshProof(t *testing.T) {
 	t.Parallel()
-	lab := servertest.New(t)
-	replica := lab.Start()
-	acme := lab.Company("acme", access.Settings{DeviceCommands: true})
-	stale := replica.Visitor(t, lab.Person(acme, access.Admin).User)
-	colleague := lab.Person(acme, access.Viewer).User
-	lab.Advance(access.ReauthFresh + time.Second)
+	env := servertest.New(t)
+	replica := env.Start()
+	acme := env.Company("acme", access.Settings{DeviceCommands: true})
+	stale := replica.Visitor(t, env.Browser(acme, access.Admin).User)
+	colleague := env.Browser(acme, access.Viewer).User
+	env.Advance(access.ReauthFresh + time.Second)
 	for name, page := range map[string]servertest.Page{
 		"form":       stale.Get("/users/new"),
 		"invite":     stale.Post("/users", "email", "mallory@acme.test", "name", "M", "role", "admin", "scope", "all"),
@@ -31,15 +31,15 @@ func TestUsers_ChangesNeedAFreshProof(t *testing.T) {
 			t.Errorf("%s: got %d at %s, want the proof of identity", name, page.Status, page.Path)
 		}
 	}
-	if _, err := lab.DB().UserByEmail(t.Context(), "mallory@acme.test"); err == nil {
+	if _, err := env.DB().UserByEmail(t.Context(), "mallory@acme.test"); err == nil {
 		t.Error("a user was made without a proof")
 	}
-	if u, err := lab.DB().UserByID(t.Context(), acme.ID, colleague.ID); err != nil || u.Role != access.Viewer {
+	if u, err := env.DB().UserByID(t.Context(), acme.ID, colleague.ID); err != nil || u.Role != access.Viewer {
 		t.Errorf("role: got %s, %v, want viewer", u.Role, err)
 	}
 	// Disabling is not delayed, and a proof lets the rest through.
 	stale.Post("/users/"+colleague.ID+"/disabled", "disabled", "true").Want(t, 200)
-	if u, err := lab.DB().UserByID(t.Context(), acme.ID, colleague.ID); err != nil || !u.Disabled {
+	if u, err := env.DB().UserByID(t.Context(), acme.ID, colleague.ID); err != nil || !u.Disabled {
 		t.Errorf("disabled: got %v, %v, want true", u.Disabled, err)
 	}
 	stale.Post("/account/prove", "password", servertest.Password, "next", "/users/new").Want(t, 200)

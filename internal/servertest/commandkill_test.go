@@ -59,16 +59,16 @@ func serveUntilKilled(step string) int {
 }
 
 // A real process, killed with SIGKILL at every step of a command's life.
-func TestKilledProcess(t *testing.T) {
+func TestCommand_ProcessKilled(t *testing.T) {
 	t.Parallel()
-	servertest.OnEach(t, func(t *testing.T, lab *servertest.Lab) {
-		site, first := lab.NewSite("acme"), lab.Start()
-		devices := site.Devices(first, servertest.FullyManaged(), len(steps()))
+	servertest.OnEach(t, func(t *testing.T, env *servertest.Env) {
+		tenant, first := env.NewTenant("acme"), env.Start()
+		devices := tenant.Devices(first, servertest.FullyManaged(), len(steps()))
 		first.Stop()
 		keys := make([]string, len(devices))
 		for i, s := range steps() {
-			keys[i] = lab.Key(site.Company, access.All)
-			process, url := startProcess(t, lab, s.name)
+			keys[i] = env.Key(tenant.Company, access.All)
+			process, url := startProcess(t, env, s.name)
 			client := servertest.Client{TB: t, URL: url, Key: keys[i]}
 			if answer, err := client.Try("POST", lockPath(devices[i]), nil, "Idempotency-Key", s.key()); err == nil {
 				t.Errorf("%s: the request was answered %d: %s", s.name, answer.Status, answer.Body)
@@ -78,33 +78,33 @@ func TestKilledProcess(t *testing.T) {
 				t.Errorf("%s: the process ended with %v, want a kill", s.name, err)
 			}
 		}
-		lab.Advance(sweeping)
-		second := lab.Start()
+		env.Advance(sweeping)
+		second := env.Start()
 		for i, s := range steps() {
-			checkAfterwards(t, site, second.As(keys[i]), devices[i], s)
+			checkAfterwards(t, tenant, second.As(keys[i]), devices[i], s)
 		}
 	})
 }
 
 // startProcess starts this test program as a service and returns its address.
-func startProcess(t *testing.T, lab *servertest.Lab, step string) (*exec.Cmd, string) {
+func startProcess(t *testing.T, env *servertest.Env, step string) (*exec.Cmd, string) {
 	t.Helper()
-	process, address := launch(t, lab, step)
+	process, address := launch(t, env, step)
 	return process, address()
 }
 
 // launch starts this test program as a service; address waits until it serves.
-func launch(t *testing.T, lab *servertest.Lab, step string) (process *exec.Cmd, address func() string) {
+func launch(t *testing.T, env *servertest.Env, step string) (process *exec.Cmd, address func() string) {
 	t.Helper()
 	self, err := os.Executable()
 	if err != nil {
 		t.Fatal(err)
 	}
-	settings := lab.Config()
+	settings := env.Config()
 	process = exec.CommandContext(t.Context(), self)
 	process.Env = append(os.Environ(), killAt+"="+step, "MUSTER_DATABASE="+settings.Database,
 		"MUSTER_PLATFORM_ENDPOINT="+settings.PlatformEndpoint, "MUSTER_KEY_FILE="+settings.KeyFile)
-	process.Stderr = lab.Log
+	process.Stderr = env.Log
 	out, err := process.StdoutPipe()
 	if err != nil {
 		t.Fatal(err)
@@ -116,7 +116,7 @@ func launch(t *testing.T, lab *servertest.Lab, step string) (process *exec.Cmd, 
 		t.Helper()
 		line, err := bufio.NewReader(out).ReadString('\n')
 		if err != nil {
-			t.Fatalf("the service did not start: %v\n%s", err, lab.Log.Tail(4<<10))
+			t.Fatalf("the service did not start: %v\n%s", err, env.Log.Tail(4<<10))
 		}
 		return strings.TrimSpace(line)
 	}

@@ -16,13 +16,13 @@ import (
 
 // Two replicas on one database, every request at the other one: sign-in,
 // consent, tokens, both generations of the protocol, a reviewed change.
-func TestTwoReplicasNeedNoAffinity(t *testing.T) {
+func TestReplicas_NeedNoAffinity(t *testing.T) {
 	t.Parallel()
-	lab := servertest.NewPostgres(t)
-	front := lab.StartBehindFront(2)
-	acme := lab.Company("acme", servertest.Everything())
-	p := lab.Policy(acme, "Policy", policy.Platform)
-	ada := lab.Person(acme, access.Admin)
+	env := servertest.NewPostgres(t)
+	front := env.StartBehindProxy(2)
+	acme := env.Company("acme", servertest.Everything())
+	p := env.Policy(acme, "Policy", policy.Platform)
+	ada := env.Browser(acme, access.Admin)
 	a, b := front.At(0), front.At(1)
 
 	client := ada.Register(a)
@@ -82,11 +82,11 @@ func TestTwoReplicasNeedNoAffinity(t *testing.T) {
 
 // One refresh token at both replicas at once: exactly one wins, and because it
 // was used twice, nothing of the connection lives on.
-func TestARefreshTokenAtBothReplicasAtOnce(t *testing.T) {
+func TestReplicas_RefreshTokenUsedTwice(t *testing.T) {
 	t.Parallel()
-	lab := servertest.NewPostgres(t)
-	front := lab.StartBehindFront(2)
-	ada := lab.Person(lab.Company("acme", servertest.Everything()), access.Admin)
+	env := servertest.NewPostgres(t)
+	front := env.StartBehindProxy(2)
+	ada := env.Browser(env.Company("acme", servertest.Everything()), access.Admin)
 	for round := range 5 {
 		tokens := ada.Connect(front.URL, "mcp:devices:read")
 		var won atomic.Pointer[servertest.Tokens]
@@ -118,18 +118,18 @@ func TestARefreshTokenAtBothReplicasAtOnce(t *testing.T) {
 
 // A connection ends on every replica within a second of its revocation: by the
 // operator, by the client, or with its person; so does a key.
-func TestRevocationReachesEveryReplica(t *testing.T) {
+func TestReplicas_RevocationReachesAll(t *testing.T) {
 	t.Parallel()
-	servertest.OnEach(t, func(t *testing.T, lab *servertest.Lab) {
-		front := lab.StartBehindFront(2)
-		acme := lab.Company("acme", servertest.Everything())
-		ada := lab.Person(acme, access.Admin)
-		key, text := lab.KeyRow(acme, access.DevicesRead)
-		admin := lab.Desk()
+	servertest.OnEach(t, func(t *testing.T, env *servertest.Env) {
+		front := env.StartBehindProxy(2)
+		acme := env.Company("acme", servertest.Everything())
+		ada := env.Browser(acme, access.Admin)
+		key, text := env.KeyRow(acme, access.DevicesRead)
+		admin := env.Desk()
 		for what, end := range map[string]func(servertest.Tokens) error{
 			"the operator": func(tokens servertest.Tokens) error {
-				_, err := admin.Connections.UpdateConnection(t.Context(), acme.ID, lab.ConnectionOf(tokens.Access).ID, func(o *access.OAuthConnection) error {
-					o.RevokedAt = lab.Now()
+				_, err := admin.Connections.UpdateConnection(t.Context(), acme.ID, env.ConnectionOf(tokens.Access).ID, func(o *access.OAuthConnection) error {
+					o.RevokedAt = env.Now()
 					return nil
 				})
 				return err
@@ -164,7 +164,7 @@ func TestRevocationReachesEveryReplica(t *testing.T) {
 		for i := range 2 {
 			servertest.WithKey(t, front.At(i), text).Call("count_assets", nil).OK(t, nil)
 		}
-		if _, err := admin.Keys.RevokeKey(t.Context(), acme.ID, key.ID, lab.Now()); err != nil {
+		if _, err := admin.Keys.RevokeKey(t.Context(), acme.ID, key.ID, env.Now()); err != nil {
 			t.Fatal(err)
 		}
 		for i := range 2 {
@@ -176,11 +176,11 @@ func TestRevocationReachesEveryReplica(t *testing.T) {
 }
 
 // Limits by address are one count over all replicas.
-func TestLimitsAreOneCountOverReplicas(t *testing.T) {
+func TestReplicas_ShareAddressLimits(t *testing.T) {
 	t.Parallel()
-	lab := servertest.NewPostgres(t)
-	front := lab.StartBehindFront(2)
-	ada := lab.Person(lab.Company("acme", servertest.Everything()), access.Admin)
+	env := servertest.NewPostgres(t)
+	front := env.StartBehindProxy(2)
+	ada := env.Browser(env.Company("acme", servertest.Everything()), access.Admin)
 	count := func(what string, limit int, attempt func() int) {
 		t.Helper()
 		for i := range limit {

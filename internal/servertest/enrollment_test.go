@@ -63,13 +63,13 @@ func selfSigned(t *testing.T, host string) (certFile, keyFile string, cert *x509
 // service's address, its pin, and a token; with them, and a name server, the
 // real agent finds a service whose certificate no authority signed, on a device without
 // resolv.conf. Without the pin it does not trust it.
-func TestEnrolmentByCodeOverTLS(t *testing.T) {
+func TestEnrollment_ByCodeOverTLS(t *testing.T) {
 	t.Parallel()
 	android := servertest.NewAndroid(t, 1000, simulated.Default("SN-1"))
-	lab := servertest.New(t)
+	env := servertest.New(t)
 	certFile, keyFile, cert := selfSigned(t, "muster.test")
-	site := lab.NewSite("acme")
-	replica := lab.Start(func(c *config.Service, _ *service.Options) {
+	tenant := env.NewTenant("acme")
+	replica := env.Start(func(c *config.Service, _ *service.Options) {
 		listener, err := net.Listen("tcp", "127.0.0.1:0") // a port that is free
 		if err != nil {
 			t.Fatal(err)
@@ -79,10 +79,10 @@ func TestEnrolmentByCodeOverTLS(t *testing.T) {
 		_, port, _ := net.SplitHostPort(c.Listen)
 		c.TLSCert, c.TLSKey, c.PublicURL = certFile, keyFile, "https://muster.test:"+port
 	})
-	client := site.Client(replica, access.All)
+	client := tenant.Client(replica, access.All)
 	local := strings.Replace(client.URL, "muster.test", "127.0.0.1", 1)
 	client.URL = bridge(t, local)
-	text := client.QRCode(kiosk(lab, site, "Kiosk", policy.Change{Setting: "CAMERA", Value: "BLOCK"}), map[string]any{"wifiSsid": "site"})
+	text := client.QRCode(kiosk(env, tenant, "Kiosk", policy.Change{Setting: "CAMERA", Value: "BLOCK"}), map[string]any{"wifiSsid": "site"})
 	var code map[string]any
 	if err := json.Unmarshal([]byte(text), &code); err != nil {
 		t.Fatalf("%v: %s", err, text)

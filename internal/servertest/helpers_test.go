@@ -35,10 +35,10 @@ func familyOf(path string) resttest.Family {
 }
 
 // newSpare makes an asset that is not enrolled.
-func newSpare(t *testing.T, lab *servertest.Lab, c company.Company) string {
+func newSpare(t *testing.T, env *servertest.Env, c company.Company) string {
 	t.Helper()
-	spare := asset.Asset{ID: resource.NewID(), CompanyID: c.ID, CompanySlug: c.Slug, Identification: "Spare", Status: asset.Pending, CreatedAt: lab.Now()}
-	if err := lab.Desk().Assets.ImportAssets(t.Context(), []asset.Asset{spare}); err != nil {
+	spare := asset.Asset{ID: resource.NewID(), CompanyID: c.ID, CompanySlug: c.Slug, Identification: "Spare", Status: asset.Pending, CreatedAt: env.Now()}
+	if err := env.Desk().Assets.ImportAssets(t.Context(), []asset.Asset{spare}); err != nil {
 		t.Fatal(err)
 	}
 	return spare.ID

@@ -9,16 +9,16 @@ import (
 
 // Destructive commands need device commands (contract 5.4): who turns off the
 // one turns off the other, and every command is refused at once.
-func TestDeviceCommandsAreTurnedOff(t *testing.T) {
+func TestSettings_DeviceCommandsOff(t *testing.T) {
 	t.Parallel()
-	servertest.OnEach(t, func(t *testing.T, lab *servertest.Lab) {
-		site, replica := lab.NewAgentSite("acme"), lab.Start()
-		client := site.Client(replica, access.All)
+	servertest.OnEach(t, func(t *testing.T, env *servertest.Env) {
+		tenant, replica := env.NewAgentSite("acme"), env.Start()
+		client := tenant.Client(replica, access.All)
 		client.Post("/assets/none/commands/wipe", nil).Want(t, 404)
 		var saved struct {
 			Settings struct{ DeviceCommands, DestructiveCommands, PolicyChanges bool }
 		}
-		lab.CLI(&saved, "company", "set", "--company", "acme", "--disable", "device-commands")
+		env.CLI(&saved, "company", "set", "--company", "acme", "--disable", "device-commands")
 		if saved.Settings.DeviceCommands || saved.Settings.DestructiveCommands || !saved.Settings.PolicyChanges {
 			t.Errorf("the settings are %+v", saved.Settings)
 		}

@@ -29,7 +29,7 @@ import (
 
 // CLI runs one administration command, as the muster program does, and decodes
 // the JSON that it prints into v.
-func (l *Lab) CLI(v any, args ...string) {
+func (l *Env) CLI(v any, args ...string) {
 	l.TB.Helper()
 	parser, err := kong.New(&cli.Commands{}, kong.Exit(func(int) {}))
 	if err != nil {
@@ -50,15 +50,15 @@ func (l *Lab) CLI(v any, args ...string) {
 
 // NewAgentSite makes a company that is connected to no platform, with a policy
 // for agents made by command line.
-func (l *Lab) NewAgentSite(slug string, settings ...string) *Site {
+func (l *Env) NewAgentSite(slug string, settings ...string) *Tenant {
 	l.TB.Helper()
-	s := &Site{Lab: l, Company: l.Company(slug, Everything())}
+	s := &Tenant{Env: l, Company: l.Company(slug, Everything())}
 	s.Policy = l.AgentPolicy(s.Company, "Kiosk", settings...)
 	return s
 }
 
 // AgentPolicy makes an AGENT policy by command line; settings are NAME=VALUE.
-func (l *Lab) AgentPolicy(c company.Company, displayName string, settings ...string) policy.Policy {
+func (l *Env) AgentPolicy(c company.Company, displayName string, settings ...string) policy.Policy {
 	l.TB.Helper()
 	args := []string{"policy", "create", "--company", c.Slug, "--name", displayName, "--type", "AGENT"}
 	for _, set := range settings {
@@ -98,28 +98,28 @@ func AgentToken(tb testing.TB, code string) (token, server string) {
 	return token, server
 }
 
-// Phone is a simulated device with the real agent.
-type Phone struct {
+// AgentDevice is a simulated device with the real agent.
+type AgentDevice struct {
 	AssetID string
 	Device  *simulated.Device
 	Options agent.Options
 	Agent   *agent.Agent // nil while it is not running
 
-	lab   *Lab
+	env   *Env
 	token string
 	to    atomic.Pointer[string] // host:port of the replica that it reaches; nil: none
 }
 
-// Phone enrolls a device with a code of the site's policy; change may alter it
+// AgentDevice enrolls a device with a code of the tenant's policy; change may alter it
 // before.
-func (s *Site) Phone(r *Replica, change ...func(*simulated.State)) *Phone {
+func (s *Tenant) AgentDevice(r *Replica, change ...func(*simulated.State)) *AgentDevice {
 	s.TB.Helper()
 	token, server := AgentToken(s.TB, s.Client(r, access.All).QRCode(s.Policy, map[string]any{}))
 	state := simulated.Default(fmt.Sprintf("SN-%d", s.serial.Add(1)))
 	for _, c := range change {
 		c(&state)
 	}
-	p := &Phone{lab: s.Lab, token: token, Device: simulated.New(state, s.Now)}
+	p := &AgentDevice{env: s.Env, token: token, Device: simulated.New(state, s.Now)}
 	p.Options = agent.Options{Dir: s.TB.TempDir(), Version: "test", Device: p.Device, Now: s.Now, Log: slog.New(slog.DiscardHandler),
 		Client: &http.Client{Transport: reach{&p.to}, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}}
 	p.Reach(r)
@@ -156,7 +156,7 @@ func (t reach) RoundTrip(r *http.Request) (*http.Response, error) {
 }
 
 // Reach leads the phone to a replica; nil cuts it off.
-func (p *Phone) Reach(r *Replica) {
+func (p *AgentDevice) Reach(r *Replica) {
 	if r == nil {
 		p.to.Store(nil)
 		return
@@ -165,27 +165,27 @@ func (p *Phone) Reach(r *Replica) {
 }
 
 // ReachURL leads the phone to a service.
-func (p *Phone) ReachURL(address string) {
-	p.lab.TB.Helper()
+func (p *AgentDevice) ReachURL(address string) {
+	p.env.TB.Helper()
 	u, err := url.Parse(address)
 	if err != nil {
-		p.lab.TB.Fatal(err)
+		p.env.TB.Fatal(err)
 	}
 	p.to.Store(&u.Host)
 }
 
 // Start starts the agent's process, again after Kill.
-func (p *Phone) Start() {
-	p.lab.TB.Helper()
+func (p *AgentDevice) Start() {
+	p.env.TB.Helper()
 	a, err := agent.New(p.Options)
 	if err != nil {
-		p.lab.TB.Fatal(err)
+		p.env.TB.Fatal(err)
 	}
 	p.Agent = a
 }
 
 // Kill ends the agent as a crash does: nothing more is written.
-func (p *Phone) Kill() {
+func (p *AgentDevice) Kill() {
 	if p.Agent != nil {
 		_ = p.Agent.Close()
 		p.Agent = nil
@@ -193,23 +193,23 @@ func (p *Phone) Kill() {
 }
 
 // CheckIn has the agent check in and do what there is to do.
-func (p *Phone) CheckIn() error {
-	_, err := p.Agent.Once(p.lab.TB.Context())
+func (p *AgentDevice) CheckIn() error {
+	_, err := p.Agent.Once(p.env.TB.Context())
 	return err
 }
 
 // MustCheckIn is CheckIn that must succeed.
-func (p *Phone) MustCheckIn() {
-	p.lab.TB.Helper()
+func (p *AgentDevice) MustCheckIn() {
+	p.env.TB.Helper()
 	if err := p.CheckIn(); err != nil {
-		p.lab.TB.Fatal(err)
+		p.env.TB.Fatal(err)
 	}
 }
 
 // Run runs the agent until the test ends, or stop is called, or the service
 // lets it go.
-func (p *Phone) Run() (stop func() error) {
-	ctx, cancel := context.WithCancel(context.WithoutCancel(p.lab.TB.Context()))
+func (p *AgentDevice) Run() (stop func() error) {
+	ctx, cancel := context.WithCancel(context.WithoutCancel(p.env.TB.Context()))
 	done := make(chan error, 1)
 	go func() { done <- p.Agent.Run(ctx) }()
 	ended := func() error {
@@ -220,14 +220,14 @@ func (p *Phone) Run() (stop func() error) {
 		}
 		return err
 	}
-	p.lab.TB.Cleanup(func() { _ = ended() })
+	p.env.TB.Cleanup(func() { _ = ended() })
 	return ended
 }
 
 // CrashAt kills the agent at the first time that it comes to a step, checking
 // in until then, and starts it again. It reports whether the step came.
-func (p *Phone) CrashAt(step string) (crashed bool) {
-	p.lab.TB.Helper()
+func (p *AgentDevice) CrashAt(step string) (crashed bool) {
+	p.env.TB.Helper()
 	p.Kill()
 	p.Options.Crash = func(at string) {
 		if at == step && !crashed {
@@ -257,7 +257,7 @@ const patienceOfCheckIns = 50
 
 // FallSilent lets the time pass after which devices that were to erase themselves
 // are taken to have done so.
-func (l *Lab) FallSilent() {
+func (l *Env) FallSilent() {
 	l.TB.Helper()
 	l.Advance(16 * time.Minute)
 	silentSince := l.Now().Add(-15 * time.Minute)
@@ -273,8 +273,8 @@ func (l *Lab) FallSilent() {
 
 // CheckInUntil has the agent check in until check returns nil. When the agent
 // has ended, it falls silent.
-func (p *Phone) CheckInUntil(what string, check func() error) {
-	p.lab.TB.Helper()
+func (p *AgentDevice) CheckInUntil(what string, check func() error) {
+	p.env.TB.Helper()
 	err := check()
 	for range patienceOfCheckIns {
 		if err == nil {
@@ -282,7 +282,7 @@ func (p *Phone) CheckInUntil(what string, check func() error) {
 		}
 		if failed := p.CheckIn(); errors.Is(failed, agent.ErrEnded) {
 			if err = check(); err != nil {
-				p.lab.FallSilent()
+				p.env.FallSilent()
 				err = check()
 			}
 			break
@@ -291,6 +291,6 @@ func (p *Phone) CheckInUntil(what string, check func() error) {
 		err = check()
 	}
 	if err != nil {
-		p.lab.TB.Fatalf("%s: %v", what, err)
+		p.env.TB.Fatalf("%s: %v", what, err)
 	}
 }

@@ -60,35 +60,35 @@ func vendorMethod(t command.Type) string {
 
 // Every row of contract 7.1 that the vendor can cause, for every command that
 // reaches it: status, shape, retryable, and what the history says.
-func TestVendorTroubles(t *testing.T) {
+func TestCommand_EveryPlatformResult(t *testing.T) {
 	t.Parallel()
-	lab := servertest.New(t)
-	site, replica := lab.NewSite("acme"), lab.Start()
-	other := lab.Policy(site.Company, "Other", policy.Platform)
+	env := servertest.New(t)
+	tenant, replica := env.NewTenant("acme"), env.Start()
+	other := env.Policy(tenant.Company, "Other", policy.Platform)
 	rows := troubles()
 	devices := map[servertest.Kind][]servertest.Device{}
 	for _, s := range platformCommands(other) {
 		if len(devices[s.kind]) < len(rows) {
-			devices[s.kind] = append(devices[s.kind], site.Devices(replica, s.kind, 10*len(rows))...)
+			devices[s.kind] = append(devices[s.kind], tenant.Devices(replica, s.kind, 10*len(rows))...)
 		}
 		for i, row := range rows {
 			device := devices[s.kind][i]
 			row.fault.Method, row.fault.Match = vendorMethod(s.command), device.ID()
-			meetTrouble(t, site, replica, device, s, row)
+			meetTrouble(t, tenant, replica, device, s, row)
 		}
 		devices[s.kind] = devices[s.kind][len(rows):]
 	}
 }
 
-func meetTrouble(t *testing.T, site *servertest.Site, replica *servertest.Replica, device servertest.Device, s sending, row trouble) {
+func meetTrouble(t *testing.T, tenant *servertest.Tenant, replica *servertest.Replica, device servertest.Device, s sending, row trouble) {
 	t.Helper()
-	client := site.Client(replica, access.All)
-	site.Fault(row.fault)
+	client := tenant.Client(replica, access.All)
+	tenant.Fault(row.fault)
 	got := client.Post("/assets/"+device.AssetID+"/commands/"+s.path, s.body)
 	label := s.path + " when the vendor is " + row.name
 	if got.Status != row.status {
 		t.Errorf("%s: %d, want %d: %s", label, got.Status, row.status, got.Body)
-		site.Emulator.ClearFaults()
+		tenant.Emulator.ClearFaults()
 		return
 	}
 	members := got.Members(t)
@@ -106,7 +106,7 @@ func meetTrouble(t *testing.T, site *servertest.Site, replica *servertest.Replic
 		t.Errorf("%s: the history says %+v", label, history)
 	}
 	if row.name == "device gone" {
-		awaitStatus(t, site, client, device.AssetID, "DELETED")
+		awaitStatus(t, tenant, client, device.AssetID, "DELETED")
 	}
 }
 
@@ -121,42 +121,42 @@ func wantedMembers(s sending, row trouble) string {
 }
 
 // 503: nothing could be sent, which is safe to try again (contract 7.1).
-func TestNothingSentIsUnavailable(t *testing.T) {
+func TestCommand_NotSentIsUnavailable(t *testing.T) {
 	t.Parallel()
-	lab := servertest.New(t)
-	site, replica := lab.NewSite("acme"), lab.Start()
-	device := site.Devices(replica, servertest.FullyManaged(), 1)[0]
+	env := servertest.New(t)
+	tenant, replica := env.NewTenant("acme"), env.Start()
+	device := tenant.Devices(replica, servertest.FullyManaged(), 1)[0]
 	replica.Stop()
-	cut := lab.Start(func(c *config.Service, _ *service.Options) { c.PlatformEndpoint = "http://127.0.0.1:1" })
+	cut := env.Start(func(c *config.Service, _ *service.Options) { c.PlatformEndpoint = "http://127.0.0.1:1" })
 	for _, path := range []string{"lock", "reboot"} {
-		got := site.Client(cut, access.All).Post("/assets/"+device.AssetID+"/commands/"+path, nil).Want(t, 503)
+		got := tenant.Client(cut, access.All).Post("/assets/"+device.AssetID+"/commands/"+path, nil).Want(t, 503)
 		want := resttest.Answers[familyOf(path)]["unavailable"]
 		members := got.Members(t)
 		if names := strings.Join(slices.Sorted(maps.Keys(members)), " "); names != sorted(want.Members) || members["retryable"] != true {
 			t.Errorf("%s: %s", path, got.Body)
 		}
 	}
-	if history := site.Client(cut, access.All).History(device.AssetID); len(history) != 2 || history[0].Status != "ERROR" {
+	if history := tenant.Client(cut, access.All).History(device.AssetID); len(history) != 2 || history[0].Status != "ERROR" {
 		t.Errorf("the history says %+v", history)
 	}
 }
 
 // 500: an unexpected error after dispatch (contract 7.1).
-func TestUnexpectedErrorAfterDispatch(t *testing.T) {
+func TestCommand_ErrorAfterDispatch(t *testing.T) {
 	t.Parallel()
-	lab := servertest.New(t)
+	env := servertest.New(t)
 	var armed atomic.Bool
-	site, replica := lab.NewSite("acme"), lab.Start(func(_ *config.Service, o *service.Options) {
+	tenant, replica := env.NewTenant("acme"), env.Start(func(_ *config.Service, o *service.Options) {
 		o.Crash = func(step string) {
 			if step == command.AfterSend && armed.Load() {
 				panic("an unexpected error")
 			}
 		}
 	})
-	device := site.Devices(replica, servertest.FullyManaged(), 1)[0]
+	device := tenant.Devices(replica, servertest.FullyManaged(), 1)[0]
 	armed.Store(true)
 	for _, path := range []string{"lock", "reboot"} {
-		got := site.Client(replica, access.All).Post("/assets/"+device.AssetID+"/commands/"+path, nil).Want(t, 500)
+		got := tenant.Client(replica, access.All).Post("/assets/"+device.AssetID+"/commands/"+path, nil).Want(t, 500)
 		want := resttest.Answers[familyOf(path)]["internal_error"]
 		members := got.Members(t)
 		if names := strings.Join(slices.Sorted(maps.Keys(members)), " "); names != sorted(want.Members) {
@@ -172,14 +172,14 @@ func TestUnexpectedErrorAfterDispatch(t *testing.T) {
 }
 
 // 429 over HTTP: the eleventh call of a minute, with the seconds to wait.
-func TestEleventhCall(t *testing.T) {
+func TestBudget_EleventhCall(t *testing.T) {
 	t.Parallel()
-	lab := servertest.New(t)
-	replica := lab.Start()
-	acme := lab.Company("acme", servertest.Everything())
-	spare := newSpare(t, lab, acme)
+	env := servertest.New(t)
+	replica := env.Start()
+	acme := env.Company("acme", servertest.Everything())
+	spare := newSpare(t, env, acme)
 	for _, path := range []string{"lock", "reboot", "wipe"} {
-		client := replica.As(lab.Key(acme, access.All))
+		client := replica.As(env.Key(acme, access.All))
 		for range 10 {
 			client.Post("/assets/"+spare+"/commands/"+path, nil).Want(t, 409)
 		}

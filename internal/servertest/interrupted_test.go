@@ -12,17 +12,17 @@ import (
 
 // A service that is alone with its database need not wait to know that what was
 // being sent when it was killed is no longer being sent: its first answer says so.
-func TestALoneServiceKnowsAtOnceWhatItLeft(t *testing.T) {
+func TestRestart_InterruptedCommandsOnSQLite(t *testing.T) {
 	t.Parallel()
-	servertest.OnEach(t, func(t *testing.T, lab *servertest.Lab) {
-		if !strings.HasPrefix(lab.Database, "sqlite:") {
+	servertest.OnEach(t, func(t *testing.T, env *servertest.Env) {
+		if !strings.HasPrefix(env.Database, "sqlite:") {
 			return // there another replica may be sending it
 		}
-		site, first := lab.NewSite("acme"), lab.Start()
-		device := site.Devices(first, servertest.FullyManaged(), 1)[0]
+		tenant, first := env.NewTenant("acme"), env.Start()
+		device := tenant.Devices(first, servertest.FullyManaged(), 1)[0]
 		first.Stop()
-		key := lab.Key(site.Company, access.All)
-		process, url := startProcess(t, lab, command.AfterIntent)
+		key := env.Key(tenant.Company, access.All)
+		process, url := startProcess(t, env, command.AfterIntent)
 		if answer, err := (servertest.Client{TB: t, URL: url, Key: key}).Try("POST", lockPath(device), nil); err == nil {
 			t.Errorf("answered %d: %s", answer.Status, answer.Body)
 			_ = process.Process.Signal(syscall.SIGTERM)
@@ -31,7 +31,7 @@ func TestALoneServiceKnowsAtOnceWhatItLeft(t *testing.T) {
 		var history struct {
 			Content []struct{ Type, Status string }
 		}
-		lab.Start().As(key).Get(strings.TrimSuffix(lockPath(device), "/lock")).Want(t, 200).JSON(t, &history)
+		env.Start().As(key).Get(strings.TrimSuffix(lockPath(device), "/lock")).Want(t, 200).JSON(t, &history)
 		if len(history.Content) != 1 || history.Content[0].Status != "UNCONFIRMED" {
 			t.Errorf("the history is %+v", history.Content)
 		}

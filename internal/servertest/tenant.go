@@ -12,25 +12,25 @@ import (
 	"github.com/musterhq/muster/internal/policy"
 )
 
-// Site is a connected company with a policy, on a lab.
-type Site struct {
-	*Lab
+// Tenant is a connected company with a policy, on an environment.
+type Tenant struct {
+	*Env
 	Company company.Company
 	Policy  policy.Policy
 	serial  atomic.Int64 // of the latest phone
 }
 
-// NewSite makes a company, connects it and gives it a policy.
-func (l *Lab) NewSite(slug string) *Site {
+// NewTenant makes a company, connects it and gives it a policy.
+func (l *Env) NewTenant(slug string) *Tenant {
 	l.TB.Helper()
-	s := &Site{Lab: l, Company: l.Company(slug, Everything())}
+	s := &Tenant{Env: l, Company: l.Company(slug, Everything())}
 	s.Policy = l.Policy(s.Company, "Policy of "+slug, policy.Platform)
 	s.Company = l.Connect(s.Company)
 	return s
 }
 
 // Client returns a client with a new key: one with a whole budget.
-func (s *Site) Client(r *Replica, permissions access.Permission) Client {
+func (s *Tenant) Client(r *Replica, permissions access.Permission) Client {
 	s.TB.Helper()
 	return r.As(s.Key(s.Company, permissions))
 }
@@ -51,7 +51,7 @@ func WorkProfile() Kind { return Kind{"ALLOWED", ""} }
 func Personal() Kind { return Kind{"ALLOWED", emulator.PersonallyOwned} }
 
 // Devices enrolls devices of a kind by a QR code.
-func (s *Site) Devices(r *Replica, k Kind, count int) []Device {
+func (s *Tenant) Devices(r *Replica, k Kind, count int) []Device {
 	s.TB.Helper()
 	code := s.Client(r, access.All).QRCode(s.Policy, map[string]any{"personalUsage": k.Usage})
 	return s.Enrol(s.Company, emulator.Enrolment{EnrollmentToken: code, Count: count, Ownership: k.Ownership})
@@ -73,7 +73,7 @@ func (c Client) History(assetID string) []Entry {
 }
 
 // Settled waits until the device's newest command has reached a status.
-func (s *Site) Settled(c Client, assetID, status string) Entry {
+func (s *Tenant) Settled(c Client, assetID, status string) Entry {
 	s.TB.Helper()
 	var newest Entry
 	s.Eventually("the command of "+assetID+" ends "+status, func() error {

@@ -9,18 +9,18 @@ import (
 	"github.com/musterhq/muster/internal/service"
 )
 
-// Front is a load balancer without affinity: each request goes to the next
+// Proxy is a load balancer without affinity: each request goes to the next
 // replica in turn.
-type Front struct {
+type Proxy struct {
 	URL      string
 	Replicas []*Replica
 	turn     atomic.Int64
 }
 
-// StartBehindFront starts count replicas behind one public address.
-func (l *Lab) StartBehindFront(count int) *Front {
+// StartBehindProxy starts count replicas behind one public address.
+func (l *Env) StartBehindProxy(count int) *Proxy {
 	l.TB.Helper()
-	f := &Front{}
+	f := &Proxy{}
 	server := httptest.NewServer(f)
 	l.TB.Cleanup(server.Close)
 	f.URL = server.URL
@@ -31,10 +31,10 @@ func (l *Lab) StartBehindFront(count int) *Front {
 }
 
 // ServeHTTP implements http.Handler.
-func (f *Front) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+func (f *Proxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	n := f.turn.Add(1) % int64(len(f.Replicas))
 	f.Replicas[n].Handler().ServeHTTP(w, r)
 }
 
 // At is the address of one replica, beside the front.
-func (f *Front) At(i int) string { return "http://" + f.Replicas[i].Addr().String() }
+func (f *Proxy) At(i int) string { return "http://" + f.Replicas[i].Addr().String() }

@@ -18,11 +18,11 @@ const (
 // repetition comes by.
 func TestIdempotencyKey_MeansTheSameOnEverySurface(t *testing.T) {
 	t.Parallel()
-	servertest.OnEach(t, func(t *testing.T, lab *servertest.Lab) {
-		replica, other := lab.Start(), lab.Start()
-		site := lab.NewSite("acme")
-		phone := site.Devices(replica, servertest.FullyManaged(), 1)[0]
-		key := site.Key(site.Company, access.All)
+	servertest.OnEach(t, func(t *testing.T, env *servertest.Env) {
+		replica, other := env.Start(), env.Start()
+		tenant := env.NewTenant("acme")
+		phone := tenant.Devices(replica, servertest.FullyManaged(), 1)[0]
+		key := tenant.Key(tenant.Company, access.All)
 		assistant := servertest.WithKey(t, replica.PublicURL(), key).Saying(metaKey, "k-1")
 		target := map[string]any{"assetId": phone.AssetID}
 
@@ -60,10 +60,10 @@ func TestIdempotencyKey_MeansTheSameOnEverySurface(t *testing.T) {
 func TestIdempotencyKey_RepeatsPicturesAndErrors(t *testing.T) {
 	t.Parallel()
 	s := newAuthSite(t)
-	site := s.NewSite(uniqueSlug())
-	assistant := servertest.WithKey(t, s.base, s.Key(site.Company, access.All)).Saying(metaKey, "qr")
-	first := assistant.Call("create_provisioning_qr_code", map[string]any{"policyId": site.Policy.ID}).OK(t, nil)
-	again := assistant.Call("create_provisioning_qr_code", map[string]any{"policyId": site.Policy.ID}).OK(t, nil)
+	tenant := s.NewTenant(uniqueSlug())
+	assistant := servertest.WithKey(t, s.base, s.Key(tenant.Company, access.All)).Saying(metaKey, "qr")
+	first := assistant.Call("create_provisioning_qr_code", map[string]any{"policyId": tenant.Policy.ID}).OK(t, nil)
+	again := assistant.Call("create_provisioning_qr_code", map[string]any{"policyId": tenant.Policy.ID}).OK(t, nil)
 	if again.Meta[metaReplayed] != true || len(again.Content) != 2 || again.Content[1] != first.Content[1] || again.Content[0] != first.Content[0] {
 		t.Errorf("the repeated code: %v, %d blocks", again.Meta, len(again.Content))
 	}

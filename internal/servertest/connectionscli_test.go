@@ -18,25 +18,25 @@ import (
 )
 
 // run runs an administration command and returns what it prints.
-func runCommand(t *testing.T, lab *servertest.Lab, command interface{ Run(*cli.Env) error }) (string, error) {
+func runCommand(t *testing.T, env *servertest.Env, command interface{ Run(*cli.Env) error }) (string, error) {
 	t.Helper()
 	var out bytes.Buffer
-	err := command.Run(&cli.Env{Context: t.Context(), Out: &out, Now: lab.Now, Open: service.OpenAdmin(lab.Now)})
+	err := command.Run(&cli.Env{Context: t.Context(), Out: &out, Now: env.Now, Open: service.OpenAdmin(env.Now)})
 	return out.String(), err
 }
 
 // The operator sees connections, changes what they may do, and ends them,
 // while the service runs and to its next call (contract 5.11).
-func TestConnectionsByCommandLine(t *testing.T) {
+func TestConnections_CommandLine(t *testing.T) {
 	t.Parallel()
-	lab := servertest.New(t)
-	replica := lab.Start()
-	acme, other := lab.Company("acme", servertest.Everything()), lab.Company("other", servertest.Everything())
-	ada := lab.Person(acme, access.Admin)
+	env := servertest.New(t)
+	replica := env.Start()
+	acme, other := env.Company("acme", servertest.Everything()), env.Company("other", servertest.Everything())
+	ada := env.Browser(acme, access.Admin)
 	tokens := ada.Connect(replica.PublicURL(), "mcp:devices:read")
 	assistant := servertest.WithToken(t, replica.PublicURL(), tokens.Access)
 	of := func(slug, output string) cli.OfCompany {
-		return cli.OfCompany{Common: cli.Common{Store: config.Store{Database: lab.Database}, Output: output}, Company: slug}
+		return cli.OfCompany{Common: cli.Common{Store: config.Store{Database: env.Database}, Output: output}, Company: slug}
 	}
 	var listed []struct {
 		ID, ClientID, ClientName, UserID, UserEmail, State string
@@ -46,7 +46,7 @@ func TestConnectionsByCommandLine(t *testing.T) {
 	}
 	list := func() {
 		t.Helper()
-		text, err := runCommand(t, lab, &cli.ConnectionList{OfCompany: of("acme", "json")})
+		text, err := runCommand(t, env, &cli.ConnectionList{OfCompany: of("acme", "json")})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -63,10 +63,10 @@ func TestConnectionsByCommandLine(t *testing.T) {
 		t.Errorf("listed %+v", c)
 	}
 	id := listed[0].ID
-	if text, err := runCommand(t, lab, &cli.ConnectionList{OfCompany: of("acme", "text")}); err != nil || !strings.Contains(text, ada.User.Email) {
+	if text, err := runCommand(t, env, &cli.ConnectionList{OfCompany: of("acme", "text")}); err != nil || !strings.Contains(text, ada.User.Email) {
 		t.Errorf("%v: %s", err, text)
 	}
-	if text, err := runCommand(t, lab, &cli.ConnectionList{OfCompany: of(other.Slug, "json")}); err != nil || strings.TrimSpace(text) != "[]" {
+	if text, err := runCommand(t, env, &cli.ConnectionList{OfCompany: of(other.Slug, "json")}); err != nil || strings.TrimSpace(text) != "[]" {
 		t.Errorf("another company's: %v %s", err, text)
 	}
 	// Raised by the operator: the earlier client's way out of a missing scope.
@@ -74,7 +74,7 @@ func TestConnectionsByCommandLine(t *testing.T) {
 		!strings.Contains(got.Message, "lacks the scope mcp:policies:read") {
 		t.Errorf("before: %+v", got)
 	}
-	if _, err := runCommand(t, lab, &cli.ConnectionSet{OfCompany: of("acme", "json"), ID: id, Scope: []string{"mcp:policies:write"}}); err != nil {
+	if _, err := runCommand(t, env, &cli.ConnectionSet{OfCompany: of("acme", "json"), ID: id, Scope: []string{"mcp:policies:write"}}); err != nil {
 		t.Fatal(err)
 	}
 	assistant.Legacy().Call("list_policies", nil).OK(t, nil)
@@ -85,15 +85,15 @@ func TestConnectionsByCommandLine(t *testing.T) {
 		"another company's": &cli.ConnectionRevoke{OfCompany: of(other.Slug, "json"), ID: id},
 		"unknown":           &cli.ConnectionRevoke{OfCompany: of("acme", "json"), ID: "nothing"},
 	} {
-		if _, err := runCommand(t, lab, command); fault.CodeOf(err) != fault.NotFound || strings.Contains(cli.Message(err), "\n") {
+		if _, err := runCommand(t, env, command); fault.CodeOf(err) != fault.NotFound || strings.Contains(cli.Message(err), "\n") {
 			t.Errorf("%s: %v", what, err)
 		}
 	}
-	if _, err := runCommand(t, lab, &cli.ConnectionSet{OfCompany: of("acme", "json"), ID: id, Scope: []string{"mcp:everything"}}); fault.CodeOf(err) != fault.InvalidArguments {
+	if _, err := runCommand(t, env, &cli.ConnectionSet{OfCompany: of("acme", "json"), ID: id, Scope: []string{"mcp:everything"}}); fault.CodeOf(err) != fault.InvalidArguments {
 		t.Errorf("a scope that does not exist: %v", err)
 	}
 	for range 2 { // again changes nothing
-		if _, err := runCommand(t, lab, &cli.ConnectionRevoke{OfCompany: of("acme", "json"), ID: id}); err != nil {
+		if _, err := runCommand(t, env, &cli.ConnectionRevoke{OfCompany: of("acme", "json"), ID: id}); err != nil {
 			t.Fatal(err)
 		}
 		if got := assistant.Call("list_policies", nil); got.Status != http.StatusUnauthorized {
@@ -103,7 +103,7 @@ func TestConnectionsByCommandLine(t *testing.T) {
 	if list(); listed[0].State != "revoked" || listed[0].Grants != 0 || listed[0].RevokedAt == nil {
 		t.Errorf("listed %+v", listed[0])
 	}
-	if _, err := runCommand(t, lab, &cli.ConnectionSet{OfCompany: of("acme", "json"), ID: id, Scope: []string{"mcp:devices:read"}}); fault.CodeOf(err) != fault.Refused {
+	if _, err := runCommand(t, env, &cli.ConnectionSet{OfCompany: of("acme", "json"), ID: id, Scope: []string{"mcp:devices:read"}}); fault.CodeOf(err) != fault.Refused {
 		t.Errorf("a revoked one is changed: %v", err)
 	}
 }

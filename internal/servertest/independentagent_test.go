@@ -1,7 +1,7 @@
 package servertest_test
 
 // An agent that was written from docs/agent-protocol.md alone: it uses nothing of
-// this repository, so that the page is what makes it work (stranger_door_test.go).
+// this repository, so that the page is what makes it work (independentagentflow_test.go).
 
 import (
 	"bufio"

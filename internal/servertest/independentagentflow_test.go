@@ -24,7 +24,7 @@ import (
 	"github.com/musterhq/muster/internal/servertest"
 )
 
-func TestStranger_KnowsNothingOfOurs(t *testing.T) {
+func TestIndependentAgent_KnowsNothingOfOurs(t *testing.T) {
 	t.Parallel()
 	file, err := parser.ParseFile(token.NewFileSet(), "stranger_test.go", nil, parser.ImportsOnly)
 	if err != nil {
@@ -41,8 +41,8 @@ func TestStranger_KnowsNothingOfOurs(t *testing.T) {
 type newcomer struct {
 	*stranger
 	t       *testing.T
-	lab     *servertest.Lab
-	site    *servertest.Site
+	env     *servertest.Env
+	tenant  *servertest.Tenant
 	replica *servertest.Replica
 	client  servertest.Client // it reads
 	assetID string
@@ -69,10 +69,10 @@ func (n *newcomer) through(network func(*http.Request) (*http.Response, error)) 
 func newStranger(t *testing.T, alg string) *newcomer {
 	t.Helper()
 	t.Parallel()
-	n := &newcomer{t: t, lab: servertest.New(t)}
-	n.site = n.lab.NewAgentSite("acme", "CAMERA=BLOCK")
-	n.replica = n.lab.Start()
-	n.client = n.site.Client(n.replica, access.All)
+	n := &newcomer{t: t, env: servertest.New(t)}
+	n.tenant = n.env.NewAgentSite("acme", "CAMERA=BLOCK")
+	n.replica = n.env.Start()
+	n.client = n.tenant.Client(n.replica, access.All)
 	n.stranger = n.another(alg, "SN-stranger")
 	n.assetID = n.known(n.stranger).AssetID
 	n.mustCheckIn()
@@ -82,8 +82,8 @@ func newStranger(t *testing.T, alg string) *newcomer {
 // another enrolls a stranger by a code.
 func (n *newcomer) another(alg, serial string) *stranger {
 	n.t.Helper()
-	s := &stranger{dir: n.t.TempDir(), alg: alg, clock: n.lab.Now, battery: 70, boots: 1, client: &http.Client{Transport: n}}
-	if err := s.enroll(n.client.QRCode(n.site.Policy, map[string]any{}), serial); err != nil {
+	s := &stranger{dir: n.t.TempDir(), alg: alg, clock: n.env.Now, battery: 70, boots: 1, client: &http.Client{Transport: n}}
+	if err := s.enroll(n.client.QRCode(n.tenant.Policy, map[string]any{}), serial); err != nil {
 		n.t.Fatal(err)
 	}
 	return s
@@ -92,7 +92,7 @@ func (n *newcomer) another(alg, serial string) *stranger {
 // known is the device as the service has it.
 func (n *newcomer) known(s *stranger) agentdevice.Device {
 	n.t.Helper()
-	d, err := n.site.DB().AgentDevice(n.t.Context(), s.memory.Device)
+	d, err := n.tenant.DB().AgentDevice(n.t.Context(), s.memory.Device)
 	if err != nil {
 		n.t.Fatal(err)
 	}
@@ -109,7 +109,7 @@ func (n *newcomer) mustCheckIn() {
 // post sends a command with a key of its own, so that no budget is in the way.
 func (n *newcomer) post(assetID, path string, body any) {
 	n.t.Helper()
-	n.site.Client(n.replica, access.All).Post("/assets/"+assetID+"/commands/"+path, body).Want(n.t, 200)
+	n.tenant.Client(n.replica, access.All).Post("/assets/"+assetID+"/commands/"+path, body).Want(n.t, 200)
 }
 
 func (n *newcomer) command(path string, body any, want string) {
@@ -118,14 +118,14 @@ func (n *newcomer) command(path string, body any, want string) {
 	for range 3 { // a restart takes another check-in
 		n.mustCheckIn()
 	}
-	n.site.Settled(n.client, n.assetID, want)
+	n.tenant.Settled(n.client, n.assetID, want)
 }
 
-func TestStranger_EveryCommand(t *testing.T) {
+func TestIndependentAgent_EveryCommand(t *testing.T) {
 	for _, alg := range []string{"ed25519", "es256"} {
 		t.Run(alg, func(t *testing.T) {
 			n := newStranger(t, alg)
-			awaitStatus(t, n.site, n.client, n.assetID, "ACTIVE")
+			awaitStatus(t, n.tenant, n.client, n.assetID, "ACTIVE")
 			if n.settings["CAMERA"] != "BLOCK" {
 				t.Errorf("settings: %v", n.settings)
 			}
@@ -141,7 +141,7 @@ func TestStranger_EveryCommand(t *testing.T) {
 			if len(n.shown) != 1 || len(n.opened) != 1 || n.boots != 3 || seen.Location == nil || seen.StatusReport["batteryLevel"] != 70.0 {
 				t.Errorf("shown %v, opened %v, %d boots; the asset: %+v", n.shown, n.opened, n.boots, seen)
 			}
-			other := n.lab.AgentPolicy(n.site.Company, "Other", "SMS=BLOCK")
+			other := n.env.AgentPolicy(n.tenant.Company, "Other", "SMS=BLOCK")
 			n.command("change-policy", map[string]string{"policyId": other.PathName()}, "SUCCESS")
 			if n.settings["SMS"] != "BLOCK" || n.settings["CAMERA"] != nil {
 				t.Errorf("settings: %v", n.settings)
@@ -156,7 +156,7 @@ func TestStranger_EveryCommand(t *testing.T) {
 	}
 }
 
-func TestStranger_Tombstones(t *testing.T) {
+func TestIndependentAgent_Tombstones(t *testing.T) {
 	n := newStranger(t, "ed25519")
 	erasing, released, beaten := n.another("ed25519", "SN-a"), n.another("ed25519", "SN-b"), n.another("ed25519", "SN-c")
 	for path, s := range map[string]*stranger{"wipe": erasing, "relinquish-ownership": released} {
@@ -171,7 +171,7 @@ func TestStranger_Tombstones(t *testing.T) {
 	if !erasing.erased || len(released.settings) != 0 {
 		t.Errorf("erased %v, settings of the released %v", erasing.erased, released.settings)
 	}
-	n.site.FallSilent()
+	n.tenant.FallSilent()
 	erasing.erased, erasing.memory.Ended = false, "" // it is back, and asks
 	if err := erasing.checkIn(); !errors.Is(err, errStrangerGone) || !erasing.erased {
 		t.Errorf("a device that is back after its wipe: %v, erased %v", err, erasing.erased)
@@ -181,13 +181,13 @@ func TestStranger_Tombstones(t *testing.T) {
 	}
 	seat := n.known(beaten)
 	hash := sha256.Sum256([]byte("for this asset alone"))
-	grant := agentdevice.Token{Hash: hash, CompanyID: seat.CompanyID, PolicyID: seat.PolicyID, AssetID: seat.AssetID, Epoch: seat.Epoch, ExpiresAt: n.site.Now().Add(time.Hour)}
-	if err := n.site.DB().CreateAgentToken(t.Context(), grant); err != nil {
+	grant := agentdevice.Token{Hash: hash, CompanyID: seat.CompanyID, PolicyID: seat.PolicyID, AssetID: seat.AssetID, Epoch: seat.Epoch, ExpiresAt: n.tenant.Now().Add(time.Hour)}
+	if err := n.tenant.DB().CreateAgentToken(t.Context(), grant); err != nil {
 		t.Fatal(err)
 	}
 	successor := agentdevice.Device{ID: resource.NewID(), Role: protocol.Manager, Key: seat.Key, State: agentdevice.Active}
-	if _, err := n.site.DB().EnrollAgent(t.Context(), agentdevice.Enrollment{Hash: hash, Device: successor, Again: n.site.Now()},
-		enrollment.Observation{Management: asset.Agent, Enrolling: true, EnrolledAt: n.site.Now(), ObservedAt: n.site.Now()}); err != nil {
+	if _, err := n.tenant.DB().EnrollAgent(t.Context(), agentdevice.Enrollment{Hash: hash, Device: successor, Again: n.tenant.Now()},
+		enrollment.Observation{Management: asset.Agent, Enrolling: true, EnrolledAt: n.tenant.Now(), ObservedAt: n.tenant.Now()}); err != nil {
 		t.Fatal(err)
 	}
 	if err := beaten.checkIn(); err == nil || errors.Is(err, errStrangerGone) || !beaten.memory.Superseded || beaten.settings["CAMERA"] != "BLOCK" {
@@ -198,7 +198,7 @@ func TestStranger_Tombstones(t *testing.T) {
 // The agent is killed at each of its steps, for each kind of command, and the
 // newest of its files is damaged on top. A restart happens once, all else at least
 // once, and each command ends as it should.
-func TestStranger_KillsAndDamage(t *testing.T) {
+func TestIndependentAgent_KillsAndDamage(t *testing.T) {
 	n := newStranger(t, "ed25519")
 	for _, at := range []string{"answered", "started", "going down", "before done"} {
 		for _, damaged := range []bool{false, true} {
@@ -230,7 +230,7 @@ func TestStranger_KillsAndDamage(t *testing.T) {
 				}
 			}
 			n.load()
-			if err := n.site.DB().ExpireDeliveryLeases(t.Context()); err != nil {
+			if err := n.tenant.DB().ExpireDeliveryLeases(t.Context()); err != nil {
 				t.Fatal(err)
 			}
 			for range 3 {
@@ -249,9 +249,9 @@ func TestStranger_KillsAndDamage(t *testing.T) {
 
 // A program that stands in the service's place, or between, has no power: whatever it
 // answers, with what the service has signed for others or at other times too.
-func TestStranger_FalseService(t *testing.T) {
+func TestIndependentAgent_FalseService(t *testing.T) {
 	n := newStranger(t, "ed25519")
-	free := n.lab.AgentPolicy(n.site.Company, "Free", "REPORT_SOFTWARE_INFO=ENABLED")
+	free := n.env.AgentPolicy(n.tenant.Company, "Free", "REPORT_SOFTWARE_INFO=ENABLED")
 	spy := n.another("ed25519", "SN-spy")
 	heard := map[string][]byte{}
 	n.through(func(r *http.Request) (*http.Response, error) {
@@ -293,7 +293,7 @@ func TestStranger_FalseService(t *testing.T) {
 }
 
 // Clock and sequence may be lost; a hint wakes, and false ones cost a check-in.
-func TestStranger_ClockSequenceAndHints(t *testing.T) {
+func TestIndependentAgent_ClockSequenceAndHints(t *testing.T) {
 	n := newStranger(t, "es256")
 	n.memory.Next, n.memory.Offset = 1, -50*365*24*3600*1000
 	n.mustCheckIn()

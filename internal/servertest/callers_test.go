@@ -22,14 +22,14 @@ type verdict struct {
 }
 
 // door calls an operation by its tool's name with flat arguments.
-type door struct {
+type caller struct {
 	name string
 	call func(t *testing.T, r *servertest.Replica, key, tool string, args map[string]any) verdict
 }
 
 // doors are the two surfaces on which contract 4 is offered.
-func doors() []door {
-	return []door{{"REST", callREST}, {"MCP", callMCP}}
+func callers() []caller {
+	return []caller{{"REST", callREST}, {"MCP", callMCP}}
 }
 
 func callREST(t *testing.T, r *servertest.Replica, key, tool string, args map[string]any) verdict {
