@@ -15,21 +15,21 @@ import (
 // has received; reading, and what people sent, goes on.
 func TestStop(t *testing.T) {
 	t.Parallel()
-	servertest.OnEach(t, func(t *testing.T, lab *servertest.Lab) {
-		site, replica := lab.NewSite("acme"), lab.Start()
-		kiosk := &servertest.Site{Lab: lab, Company: site.Company, Policy: lab.AgentPolicy(site.Company, "Kiosk")}
-		phone := kiosk.Phone(replica)
+	servertest.OnEach(t, func(t *testing.T, env *servertest.Env) {
+		tenant, replica := env.NewTenant("acme"), env.Start()
+		kiosk := &servertest.Tenant{Env: env, Company: tenant.Company, Policy: env.AgentPolicy(tenant.Company, "Kiosk")}
+		phone := kiosk.AgentDevice(replica)
 		if err := phone.CheckIn(); err != nil {
 			t.Fatal(err)
 		}
-		held := site.Devices(replica, servertest.FullyManaged(), 1)[0]
+		held := tenant.Devices(replica, servertest.FullyManaged(), 1)[0]
 		offline := false
-		lab.Behave(held, emulator.Behaviour{Online: &offline})
-		client := site.Client(replica, access.All)
+		env.Behave(held, emulator.Behaviour{Online: &offline})
+		client := tenant.Client(replica, access.All)
 		for _, id := range []string{phone.AssetID, held.AssetID} {
-			awaitStatus(t, site, client, id, "ACTIVE")
+			awaitStatus(t, tenant, client, id, "ACTIVE")
 		}
-		admin := lab.Person(site.Company, access.Admin)
+		admin := env.Browser(tenant.Company, access.Admin)
 		admin.SignIn(replica.PublicURL())
 		ask := func(status int) {
 			admin.Send(replica.PublicURL()+"/devices/"+phone.AssetID+"/commands/request_status_report", url.Values{"once": {resource.NewID()}}).Want(t, status)
@@ -39,25 +39,25 @@ func TestStop(t *testing.T) {
 		client.Post(lockPath(held), nil).Want(t, 200)
 
 		var company struct{ Stop *struct{ Reason string } }
-		lab.CLI(&company, "company", "stop", "--company", "acme", "--reason", "a key has leaked")
+		env.CLI(&company, "company", "stop", "--company", "acme", "--reason", "a key has leaked")
 		if company.Stop == nil || company.Stop.Reason != "a key has leaked" {
 			t.Errorf("stopped: %+v", company.Stop)
 		}
 		for _, refused := range []servertest.Answer{
 			client.Post(lockPath(held), nil),
 			client.Post("/assets/"+held.AssetID+"/commands/wipe", nil),
-			client.Post("/policies/"+site.Policy.ID+"/changes", map[string]any{"changes": []map[string]string{{"setting": "CAMERA", "value": "BLOCK"}}}),
-			client.Post("/policies/"+site.Policy.ID+"/provisioning-qr-codes", map[string]any{}),
+			client.Post("/policies/"+tenant.Policy.ID+"/changes", map[string]any{"changes": []map[string]string{{"setting": "CAMERA", "value": "BLOCK"}}}),
+			client.Post("/policies/"+tenant.Policy.ID+"/provisioning-qr-codes", map[string]any{}),
 		} {
 			if detail, _ := refused.Want(t, 403).Members(t)["detail"].(string); !strings.Contains(detail, "a key has leaked") {
 				t.Errorf("refused with %q", detail)
 			}
 		}
 		client.Get("/assets").Want(t, 200)
-		if gone := site.Settled(client, held.AssetID, "ERROR"); gone.Outcome == nil || !strings.Contains(*gone.Outcome, "canceled") {
+		if gone := tenant.Settled(client, held.AssetID, "ERROR"); gone.Outcome == nil || !strings.Contains(*gone.Outcome, "canceled") {
 			t.Errorf("the platform's command: %+v", gone)
 		}
-		gone := site.Settled(client, phone.AssetID, "ERROR")
+		gone := tenant.Settled(client, phone.AssetID, "ERROR")
 		if gone.Type != "REBOOT" || gone.Outcome == nil || !strings.HasPrefix(*gone.Outcome, "cancelled: ") || !strings.Contains(*gone.Outcome, "a key has leaked") {
 			t.Errorf("the agent's command: %+v", gone)
 		}
@@ -69,13 +69,13 @@ func TestStop(t *testing.T) {
 			t.Errorf("a person sent %+v", sent)
 		}
 
-		lab.CLI(&company, "company", "stop", "--company", "acme", "--reason", "an account was stolen", "--all")
+		env.CLI(&company, "company", "stop", "--company", "acme", "--reason", "an account was stolen", "--all")
 		before := len(client.History(phone.AssetID))
 		ask(403)
 		if now := len(client.History(phone.AssetID)); now != before {
 			t.Errorf("a person sent %d commands while the portal is stopped", now-before)
 		}
-		lab.CLI(&company, "company", "resume", "--company", "acme")
+		env.CLI(&company, "company", "resume", "--company", "acme")
 		if client.Post(lockPath(held), nil).Want(t, 200); company.Stop != nil {
 			t.Errorf("resumed: %+v", company.Stop)
 		}

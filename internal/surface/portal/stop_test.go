@@ -13,7 +13,7 @@ import (
 func TestStopAll(t *testing.T) {
 	t.Parallel()
 	o := newOffice(t)
-	admin, other := o.person(t, access.Admin), o.Person(o.Company, access.Viewer)
+	admin, other := o.person(t, access.Admin), o.Browser(o.Company, access.Viewer)
 	o.CLI(new(any), "company", "stop", "--company", "acme", "--reason", "a stolen account", "--all")
 	for path, form := range map[string]url.Values{
 		"/settings":                             {"name": {"Other"}, "inactiveAfter": {"30"}, "keepActivity": {"400"}},
