@@ -94,7 +94,13 @@ func (s *Section) create(v *frame.Visit) error {
 		return s.again(v, form, err)
 	}
 	result := made.(provisioning.Result)
-	return v.Show("Enroll", frame.EnrolPath, codePage(v, code{Result: result, Since: v.Now, PolicyID: form.Get("policy")}))
+	c := code{Result: result, Since: v.Now, PolicyID: form.Get("policy"), App: s.App()}
+	of, _, err := s.Policies.Policies(v.Context(), policy.Query{CompanyID: v.Company.ID, IDs: []string{c.PolicyID}, Order: policy.ByName, Limit: 1})
+	if err != nil {
+		return err
+	}
+	c.Own = len(of) == 1 && of[0].Type == policy.Agent
+	return v.Show("Enroll", frame.EnrolPath, codePage(v, c))
 }
 
 func arguments(form url.Values) map[string]any {
@@ -137,6 +143,8 @@ type code struct {
 	provisioning.Result
 	PolicyID string
 	Since    time.Time
+	Own      bool // the policy is for devices with our own agent
+	App      provisioning.AppState
 }
 
 func (c code) picture() string {
