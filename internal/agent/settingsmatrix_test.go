@@ -13,7 +13,8 @@ import (
 	"github.com/musterhq/muster/internal/policy"
 )
 
-// matrixFile is what every setting with every value comes to on a device owner.
+// matrixFile is what every setting with every value comes to on a device owner,
+// and what a device owner can do.
 const matrixFile = "../../android/test/settings.tsv"
 
 // TestSettingsMatrixIsGolden: the Android app's tests hold the app to this table on
@@ -39,6 +40,15 @@ func TestSettingsMatrixIsGolden(t *testing.T) {
 			}
 		}
 	}
+	var everywhere []string
+	for _, m := range ownerMachines() {
+		everywhere = append(everywhere, m.name())
+	}
+	can, err := simulated.New(ownerMachines()[0].state(), time.Now).Capabilities(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	lines = append(lines, fmt.Sprintf("CAPABILITIES=\t%s\t\t%s", strings.Trim(fmt.Sprint(can), "[]"), strings.Join(everywhere, " ")))
 	text := strings.Join(lines, "\n") + "\n"
 	if *update {
 		if err := os.WriteFile(matrixFile, []byte(text), 0o644); err != nil {

@@ -1,14 +1,20 @@
 package servertest_test
 
 import (
+	"fmt"
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/musterhq/muster/internal/access"
+	"github.com/musterhq/muster/internal/agent/protocol"
+	"github.com/musterhq/muster/internal/agent/simulated"
+	"github.com/musterhq/muster/internal/policy"
 	"github.com/musterhq/muster/internal/servertest"
 )
 
@@ -73,6 +79,52 @@ func TestAndroidCore_RefusesContradiction(t *testing.T) {
 			t.Errorf("%s is %s", s.ID, s.State)
 		}
 	}
+}
+
+// Every setting with every value, by policies of the service: the app's core and the
+// Go agent on a device owner come to the same reports and the same device.
+func TestAndroidCore_EverySetting(t *testing.T) {
+	t.Parallel()
+	servertest.OnEach(t, func(t *testing.T, lab *servertest.Lab) {
+		p := newJavaPhone(t)
+		site, replica := lab.NewAgentSite("acme"), lab.Start()
+		client := site.Client(replica, access.All)
+		p.enroll(site, client, "")
+		twin := site.Phone(replica, func(s *simulated.State) { s.Form = simulated.Owner })
+		twin.MustCheckIn()
+		rounds := 0
+		for _, s := range policy.Catalog() {
+			rounds = max(rounds, len(s.Allowed))
+		}
+		for i := range rounds + 1 {
+			var sets []string
+			for _, s := range policy.Catalog() {
+				if i < rounds { // the last policy has none, and takes all back
+					sets = append(sets, s.ID+"="+s.Allowed[i%len(s.Allowed)])
+				}
+			}
+			to := map[string]string{"policyId": lab.AgentPolicy(site.Company, fmt.Sprintf("Round %d", i), sets...).PathName()}
+			client = site.Client(replica, access.All)
+			for _, id := range []string{p.assetID, twin.AssetID} {
+				client.Post("/assets/"+id+"/commands/change-policy", to).Want(t, 200)
+			}
+			p.must("run", "--once")
+			twin.MustCheckIn()
+			site.Settled(client, p.assetID, "SUCCESS")
+			site.Settled(client, twin.AssetID, "SUCCESS")
+			var got, want struct {
+				Settings []protocol.SettingReport
+			}
+			readJSON(t, filepath.Join(p.state, "applied.json"), &got)
+			readJSON(t, filepath.Join(twin.Options.Dir, "applied.json"), &want)
+			if len(got.Settings) != len(sets) || !slices.Equal(got.Settings, want.Settings) {
+				t.Errorf("round %d: the app's core reports %+v, the Go agent %+v", i, got.Settings, want.Settings)
+			}
+			if here, there := p.device().Settings, twin.Device.State().Settings; !maps.Equal(here, there) {
+				t.Errorf("round %d: the device of the app's core has %v, that of the Go agent %v", i, here, there)
+			}
+		}
+	})
 }
 
 // After its record of the policy was damaged, the agent takes back everything that
