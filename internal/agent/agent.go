@@ -112,6 +112,7 @@ const maxRounds = 20
 func (a *Agent) Once(ctx context.Context) (time.Duration, error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
+	keepReserve(a.options.Dir)
 	if err := a.recover(ctx); err != nil {
 		return 0, err
 	}

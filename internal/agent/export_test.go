@@ -21,6 +21,12 @@ func WaitUnderGuard(d time.Duration, until int64, now func() time.Time) time.Dur
 // Connectivity are the settings under the lock-out guard.
 func Connectivity() []string { return connectivity[:] }
 
+// KeepReserve and WithReserve are the room that an agent holds back.
+func KeepReserve(dir string) { keepReserve(dir) }
+
+// WithReserve tries a write that failed once more, in the place of the reserve.
+func WithReserve(dir string, write func() error) error { return withReserve(dir, write) }
+
 // Settled reports whether what a device shows is what was asked for.
 func Settled(want, got string) bool { return settled(want, got) }
 

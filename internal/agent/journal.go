@@ -193,7 +193,7 @@ func (j *Journal) Write(entries ...Entry) error {
 		}
 		lines = append(lines, line...)
 	}
-	if err := j.append(lines); err != nil {
+	if err := withReserve(filepath.Dir(j.path), func() error { return j.append(lines) }); err != nil {
 		return fmt.Errorf("cannot write the journal: %w", err)
 	}
 	for _, e := range entries {
@@ -298,11 +298,14 @@ func (j *Journal) Close() error { return j.file.Close() }
 
 // writeFile replaces a file, whole or not at all.
 func writeFile(path string, data []byte) error {
-	file, err := replaceFile(path, data)
-	if err != nil {
-		return err
-	}
-	return errors.Join(file.Close(), syncDir(filepath.Dir(path)))
+	dir := filepath.Dir(path)
+	return withReserve(dir, func() error {
+		file, err := replaceFile(path, data)
+		if err != nil {
+			return err
+		}
+		return errors.Join(file.Close(), syncDir(dir))
+	})
 }
 
 // replaceFile puts a new file in place of another and returns it open. After an

@@ -87,6 +87,7 @@ public final class Agent implements Closeable {
      * acknowledgment. It returns when to come back, in milliseconds.
      */
     public synchronized long once() throws IOException {
+        Disk.keepReserve(options.directory);
         executor.recover();
         eraser.eraseAgain();
         try {

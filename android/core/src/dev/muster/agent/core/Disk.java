@@ -10,6 +10,7 @@ import java.nio.channels.FileChannel;
 import java.nio.file.Files;
 import java.nio.file.StandardCopyOption;
 import java.nio.file.StandardOpenOption;
+import java.security.SecureRandom;
 import java.util.Arrays;
 import java.util.zip.CRC32;
 
@@ -21,8 +22,48 @@ final class Disk {
         return Files.readAllBytes(file.toPath());
     }
 
-    /** write replaces a file, whole or not at all. */
+    /**
+     * RESERVE is a file that gives its place up when the storage is full. Without it, a person who fills a
+     * device's storage could keep it from noting a wipe, and so from being erased.
+     */
+    static final String RESERVE = "reserve";
+
+    private static final int RESERVE_SIZE = 32 << 10;
+
+    /** keepReserve makes the reserve where it is missing. Without room it goes on without. */
+    static void keepReserve(File directory) {
+        File reserve = new File(directory, RESERVE);
+        if (reserve.exists()) {
+            return;
+        }
+        byte[] data = new byte[RESERVE_SIZE];
+        new SecureRandom().nextBytes(data); // no file system can compress this
+        try {
+            Files.write(reserve.toPath(), data);
+            ownerOnly(reserve);
+        } catch (IOException e) {
+            reserve.delete();
+        }
+    }
+
+    /** giveReserve frees the reserve's place, and reports whether there was one. */
+    static boolean giveReserve(File directory) {
+        return new File(directory, RESERVE).delete();
+    }
+
+    /** write replaces a file, whole or not at all; with full storage in the place of the reserve. */
     static void write(File file, byte[] data) throws IOException {
+        try {
+            replace(file, data);
+        } catch (IOException e) {
+            if (!giveReserve(file.getParentFile())) {
+                throw e;
+            }
+            replace(file, data);
+        }
+    }
+
+    private static void replace(File file, byte[] data) throws IOException {
         File fresh = File.createTempFile(file.getName() + ".new-", "", file.getParentFile());
         try {
             try (FileOutputStream out = new FileOutputStream(fresh)) {

@@ -151,7 +151,7 @@ final class Journal implements Closeable {
             lines.write(formatLine(e));
         }
         try {
-            append(lines.toByteArray());
+            appendOrGive(lines.toByteArray());
         } catch (IOException e) {
             throw new IOException("cannot write the journal: " + e.getMessage(), e);
         }
@@ -160,6 +160,18 @@ final class Journal implements Closeable {
         }
         if (size > limit) {
             forget(all[all.length - 1].at);
+        }
+    }
+
+    /** appendOrGive appends, with full storage in the place of the reserve. */
+    private void appendOrGive(byte[] lines) throws IOException {
+        try {
+            append(lines);
+        } catch (IOException e) {
+            if (!Disk.giveReserve(path.getParentFile())) {
+                throw e;
+            }
+            append(lines);
         }
     }
 

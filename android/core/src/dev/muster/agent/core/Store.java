@@ -77,7 +77,7 @@ final class Store {
 
     /** destroy removes everything, the identity first: without it nothing else has any power. */
     void destroy() throws IOException {
-        for (String name : Arrays.asList(IDENTITY, APPLIED, JOURNAL, ORDER)) {
+        for (String name : Arrays.asList(IDENTITY, APPLIED, JOURNAL, ORDER, Disk.RESERVE)) {
             remove(name);
         }
     }
