@@ -58,15 +58,15 @@ func (d *smallDisk) must(argv ...string) string {
 // holds a little room back for what it must note.
 func TestAndroidCore_FullStorageIsNoWayOutOfAWipe(t *testing.T) {
 	t.Parallel()
-	disk, p, lab := newSmallDisk(t), newJavaPhone(t), servertest.New(t)
-	site, replica := lab.NewAgentSite("acme", "CAMERA=BLOCK"), lab.Start()
-	client := site.Client(replica, access.All)
-	token, server := servertest.AgentToken(t, client.QRCode(site.Policy, map[string]any{}))
+	disk, p, env := newSmallDisk(t), newJavaPhone(t), servertest.New(t)
+	tenant, replica := env.NewAgentSite("acme", "CAMERA=BLOCK"), env.Start()
+	client := tenant.Client(replica, access.All)
+	token, server := servertest.AgentToken(t, client.QRCode(tenant.Policy, map[string]any{}))
 	agent := func(args ...string) []string {
 		return append([]string{"java", "-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", "-cp", p.classes, "dev.muster.agent.jvm.Main"}, append(args, "--state", disk.dir)...)
 	}
 	out := disk.must(agent("enroll", "--server", server, "--token", token)...)
-	d, err := site.DB().AgentDevice(t.Context(), strings.TrimSuffix(strings.TrimPrefix(out, "Enrolled as "), ".\n"))
+	d, err := tenant.DB().AgentDevice(t.Context(), strings.TrimSuffix(strings.TrimPrefix(out, "Enrolled as "), ".\n"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -83,6 +83,6 @@ func TestAndroidCore_FullStorageIsNoWayOutOfAWipe(t *testing.T) {
 	if !wiped.Wiped {
 		t.Error("it was not erased")
 	}
-	site.FallSilent()
-	awaitStatus(t, site, client, d.AssetID, "DELETED")
+	tenant.FallSilent()
+	awaitStatus(t, tenant, client, d.AssetID, "DELETED")
 }

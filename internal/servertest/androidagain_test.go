@@ -85,12 +85,12 @@ func TestAndroidCore_RefusesContradiction(t *testing.T) {
 // Go agent on a device owner come to the same reports and the same device.
 func TestAndroidCore_EverySetting(t *testing.T) {
 	t.Parallel()
-	servertest.OnEach(t, func(t *testing.T, lab *servertest.Lab) {
+	servertest.OnEach(t, func(t *testing.T, env *servertest.Env) {
 		p := newJavaPhone(t)
-		site, replica := lab.NewAgentSite("acme"), lab.Start()
-		client := site.Client(replica, access.All)
-		p.enroll(site, client, "")
-		twin := site.Phone(replica, func(s *simulated.State) { s.Form = simulated.Owner })
+		tenant, replica := env.NewAgentSite("acme"), env.Start()
+		client := tenant.Client(replica, access.All)
+		p.enroll(tenant, client, "")
+		twin := tenant.AgentDevice(replica, func(s *simulated.State) { s.Form = simulated.Owner })
 		twin.MustCheckIn()
 		rounds := 0
 		for _, s := range policy.Catalog() {
@@ -103,15 +103,15 @@ func TestAndroidCore_EverySetting(t *testing.T) {
 					sets = append(sets, s.ID+"="+s.Allowed[i%len(s.Allowed)])
 				}
 			}
-			to := map[string]string{"policyId": lab.AgentPolicy(site.Company, fmt.Sprintf("Round %d", i), sets...).PathName()}
-			client = site.Client(replica, access.All)
+			to := map[string]string{"policyId": env.AgentPolicy(tenant.Company, fmt.Sprintf("Round %d", i), sets...).PathName()}
+			client = tenant.Client(replica, access.All)
 			for _, id := range []string{p.assetID, twin.AssetID} {
 				client.Post("/assets/"+id+"/commands/change-policy", to).Want(t, 200)
 			}
 			p.must("run", "--once")
 			twin.MustCheckIn()
-			site.Settled(client, p.assetID, "SUCCESS")
-			site.Settled(client, twin.AssetID, "SUCCESS")
+			tenant.Settled(client, p.assetID, "SUCCESS")
+			tenant.Settled(client, twin.AssetID, "SUCCESS")
 			var got, want struct {
 				Settings []protocol.SettingReport
 			}

@@ -308,7 +308,7 @@ final class Keeper implements Runnable, Log {
         log.warn(what, about);
         if (about instanceof SupersededException) {
             say(State.SUPERSEDED, ((SupersededException) about).getMessage());
-        } else if (about instanceof IOException) {
+        } else if (about instanceof IOException && state() != State.SUPERSEDED) { // there it only follows from that
             trouble(String.valueOf(((IOException) about).getMessage()));
         }
     }
