@@ -149,23 +149,29 @@ func (s Passkeys) BeginProof(ctx context.Context, u UserAccount, kind PendingKin
 
 // FinishProof returns nil if the answer proves that it is u.
 func (s Passkeys) FinishProof(ctx context.Context, u UserAccount, kind PendingKind, token string, answer json.RawMessage) error {
+	_, err := s.FinishProofBy(ctx, u, kind, token, answer)
+	return err
+}
+
+// FinishProofBy is FinishProof that returns the passkey as well.
+func (s Passkeys) FinishProofBy(ctx context.Context, u UserAccount, kind PendingKind, token string, answer json.RawMessage) (Passkey, error) {
 	step, err := s.take(ctx, kind, u, token)
 	if err != nil {
-		return err
+		return Passkey{}, err
 	}
 	known, err := s.Store.Passkeys(ctx, u.ID)
 	if err != nil {
-		return err
+		return Passkey{}, err
 	}
 	if s.Ceremonies == nil {
-		return s.unavailable()
+		return Passkey{}, s.unavailable()
 	}
 	p, err := s.Ceremonies.FinishProof(u, known, step.Data, answer)
 	if err != nil {
-		return err
+		return Passkey{}, err
 	}
 	p.LastUsedAt = s.now()
-	return s.Store.UsePasskey(ctx, p)
+	return p, s.Store.UsePasskey(ctx, p)
 }
 
 func (s Passkeys) challenge(ctx context.Context, kind PendingKind, u UserAccount, options, state json.RawMessage, err error) (Challenge, error) {

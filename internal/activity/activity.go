@@ -53,6 +53,10 @@ const (
 	CompanyChanged     Action = "company.changed"
 	CompanyStopped     Action = "company.stopped" // what its callers change
 	CompanyResumed     Action = "company.resumed"
+	LooseningAsked     Action = "company.loosening_asked" // a change that loosens a control waits
+	LooseningConfirmed Action = "company.loosening_confirmed"
+	LooseningApplied   Action = "company.loosening_applied" // it has waited long enough
+	LooseningCanceled  Action = "company.loosening_canceled"
 	CompanyConnected   Action = "company.connected"
 	ChainRestarted     Action = "company.chain_restarted"
 	SignInSetUp        Action = "company.signin_changed"

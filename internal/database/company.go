@@ -82,12 +82,7 @@ func (db *DB) UpdateCompany(ctx context.Context, id string, change func(*company
 		}
 		next.ID, next.Slug, next.CreatedAt = c.ID, c.Slug, c.CreatedAt
 		updated = next
-		args := append([]any{next.Name, next.InactiveAfter.Milliseconds(), next.KeepActivity.Milliseconds(), next.Enterprise}, settingValues(next.Settings)...)
-		if _, err = t.exec(ctx, `UPDATE companies SET name = ?, inactive_after = ?, keep_activity = ?, enterprise = ?,
-			(`+settingNames+`) = (`+marks(settingCount)+`) WHERE id = ?`, append(args, id)...); err != nil {
-			return err
-		}
-		return db.recordCompany(ctx, t, activity.CompanyChanged, c, next)
+		return db.saveCompany(ctx, t, c, next)
 	})
 	if unique(err) {
 		err = fault.New(fault.Refused, "the enterprise %s belongs to another company", updated.Enterprise)
@@ -96,4 +91,18 @@ func (db *DB) UpdateCompany(ctx context.Context, id string, change func(*company
 		return company.Company{}, err
 	}
 	return updated, nil
+}
+
+// saveCompany saves and records what changed. What waits for a control that
+// changes is superseded.
+func (db *DB) saveCompany(ctx context.Context, t *tx, c, next company.Company) error {
+	args := append([]any{next.Name, next.InactiveAfter.Milliseconds(), next.KeepActivity.Milliseconds(), next.Enterprise}, settingValues(next.Settings)...)
+	if _, err := t.exec(ctx, `UPDATE companies SET name = ?, inactive_after = ?, keep_activity = ?, enterprise = ?,
+			(`+settingNames+`) = (`+marks(settingCount)+`) WHERE id = ?`, append(args, c.ID)...); err != nil {
+		return err
+	}
+	if err := db.supersede(ctx, t, c, next); err != nil {
+		return err
+	}
+	return db.recordCompany(ctx, t, activity.CompanyChanged, c, next)
 }

@@ -1,5 +1,5 @@
 -- The tables as the migrations leave them. Written by go test -run Schema -update.
--- Schema 15; programs from 2 may write.
+-- Schema 16; programs from 2 may write.
 
 CREATE TABLE activity (
     company_id TEXT NOT NULL,
@@ -312,6 +312,19 @@ CREATE TABLE leases (
     holder TEXT NOT NULL,
     expires_at BIGINT NOT NULL
 );
+CREATE TABLE loosenings (
+    id TEXT NOT NULL PRIMARY KEY,
+    company_id TEXT NOT NULL REFERENCES companies (id),
+    control TEXT NOT NULL,
+    value_before TEXT NOT NULL,
+    value_after TEXT NOT NULL,
+    asked_by TEXT NOT NULL, -- a user's id
+    asked_by_name TEXT NOT NULL,
+    asked_at BIGINT NOT NULL,
+    effective_at BIGINT NOT NULL
+);
+CREATE UNIQUE INDEX loosenings_control ON loosenings (company_id, control);
+CREATE INDEX loosenings_due ON loosenings (effective_at, id);
 CREATE TABLE messages (
     company_id TEXT NOT NULL,
     id TEXT NOT NULL,
@@ -566,7 +579,7 @@ CREATE TABLE users (
     disabled BOOLEAN NOT NULL,
     created_at BIGINT NOT NULL,
     last_sign_in_at BIGINT NOT NULL
-);
+, rights_at BIGINT NOT NULL DEFAULT 0);
 CREATE INDEX users_company ON users (company_id, email);
 CREATE UNIQUE INDEX users_email ON users (email);
 CREATE TABLE versions (

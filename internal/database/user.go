@@ -167,9 +167,9 @@ func (db *DB) updateUser(ctx context.Context, companyID, id string, change func(
 // to say.
 func (db *DB) saveUser(ctx context.Context, t *tx, before, next access.UserAccount, more ...activity.Change) error {
 	if _, err := t.exec(ctx, `UPDATE users SET email = ?, name = ?, role = ?, rights = ?, policies = ?, password_hash = ?,
-			disabled = ?, last_sign_in_at = ? WHERE id = ?`,
+			disabled = ?, last_sign_in_at = ?, rights_at = CASE WHEN CAST(? AS BOOLEAN) THEN CAST(? AS BIGINT) ELSE rights_at END WHERE id = ?`,
 		next.Email, next.Name, string(next.Role), int64(next.Rights), encode(next.Policies), next.PasswordHash,
-		next.Disabled, millis(next.LastSignInAt), next.ID); err != nil {
+		next.Disabled, millis(next.LastSignInAt), gains(before, next), millis(db.now()), next.ID); err != nil {
 		return err
 	}
 	if next.Disabled || next.PasswordHash != before.PasswordHash {
@@ -178,6 +178,11 @@ func (db *DB) saveUser(ctx context.Context, t *tx, before, next access.UserAccou
 		}
 	}
 	return db.recordUser(ctx, t, activity.UserChanged, before, next, more...)
+}
+
+// gains reports whether a user can do more than before.
+func gains(before, next access.UserAccount) bool {
+	return next.Rights&^before.Rights != 0 || before.Disabled && !next.Disabled
 }
 
 // recordUser records what a save changed about a user; of a password only

@@ -88,6 +88,7 @@ func (s *Service) assemble(ctx context.Context) error {
 		s.every("presence", database.PresentEvery, s.present),
 		s.every("command sweeper", sweepInterval, commands.Sweep),
 		s.every("stopped commands", sweepInterval, commands.CancelStopped),
+		s.every("loosened controls", sweepInterval, s.db.ApplyLoosenings),
 		s.every("database sweeper", expiryInterval, s.db.Sweep),
 		s.every("inactivity", inactivityInterval, func(ctx context.Context) error {
 			_, err := enrolments.SweepInactive(ctx)

@@ -6,6 +6,7 @@ import (
 	"github.com/musterhq/muster/internal/passkey"
 	"github.com/musterhq/muster/internal/surface/portal"
 	"github.com/musterhq/muster/internal/surface/portal/activity"
+	"github.com/musterhq/muster/internal/surface/portal/controls"
 	"github.com/musterhq/muster/internal/surface/portal/credentials"
 	"github.com/musterhq/muster/internal/surface/portal/people"
 	"github.com/musterhq/muster/internal/surface/portal/settings"
@@ -47,6 +48,7 @@ func (s *Service) peoplesSections(signIn web.SignIn) []portal.Section {
 			Connections: access.Connections{Store: s.db, Users: s.db, Now: s.options.Now},
 			Companies:   s.db, Usage: s.db, Steps: s.db,
 		},
+		&controls.Section{Store: s.db, Passkeys: signIn.Passkeys},
 		&people.Users{Service: signIn.Users, Store: s.db, Invitations: signIn.Invitations, Policies: s.db,
 			Keys: access.Keys{Store: s.db, Now: s.options.Now}},
 		&people.Account{SignIn: signIn.SignIn, Service: signIn.Users, Passkeys: signIn.Passkeys, Federation: signIn.Federation,

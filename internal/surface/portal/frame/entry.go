@@ -70,6 +70,8 @@ func did() map[activity.Action]string {
 		activity.RecoveryRenewed: "renewed the recovery codes of", activity.KeyCreated: "created the API key", activity.KeyRevoked: "revoked the API key",
 		activity.ConnectionGranted: "connected", activity.ConnectionChanged: "changed the connection", activity.ConnectionRevoked: "revoked the connection",
 		activity.CompanyCreated: "created the company", activity.CompanyChanged: "changed settings of", activity.CompanyConnected: "connected to the platform:",
+		activity.LooseningAsked: "asked to loosen a control of", activity.LooseningConfirmed: "confirmed a loosened control of",
+		activity.LooseningApplied: "loosened a control of", activity.LooseningCanceled: "canceled the loosening of a control of",
 		activity.CompanyStopped: "stopped changes in", activity.CompanyResumed: "resumed changes in",
 		activity.SignInSetUp: "changed company sign-in of", activity.CompanyDomains: "changed the e-mail domains of", activity.AssetsImported: "imported assets", activity.AssetChanged: "changed the asset",
 		activity.AssetEnrolled: "enrolled", activity.AssetTakenOver: "replaced the device of", activity.AssetMerged: "merged a device into",

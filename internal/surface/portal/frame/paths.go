@@ -16,6 +16,7 @@ const (
 	ProposalsPath = "/proposals"
 	EnrolPath     = "/enrol"
 	AccessPath    = "/access"
+	ControlsPath  = "/access/controls"
 	ActivityPath  = "/activity"
 	SettingsPath  = "/settings"
 	UsersPath     = "/users"

@@ -1,0 +1,161 @@
+package access
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/musterhq/muster/internal/fault"
+)
+
+// LoosenAfter is how long a change waits that loosens a control, unless a second
+// administrator confirms it.
+const LoosenAfter = 24 * time.Hour
+
+// ControlName names one of the controls that wait when they are loosened.
+type ControlName string
+
+// The names, as the settings have them.
+const (
+	ApplyApprovalControl       ControlName = "applyApproval"
+	SecondPersonControl        ControlName = "secondPerson"
+	ApproverAgeControl         ControlName = "approverAge"
+	DestructiveApprovalControl ControlName = "destructiveApproval"
+	DestructiveLimitControl    ControlName = "destructiveLimit"
+	StopControl                ControlName = "stop"
+)
+
+// ControlNames lists all of them.
+func ControlNames() []ControlName {
+	return []ControlName{ApplyApprovalControl, SecondPersonControl, ApproverAgeControl, DestructiveApprovalControl, DestructiveLimitControl, StopControl}
+}
+
+// Control is the value of a control as text.
+func (s Settings) Control(name ControlName) string {
+	c := s.Controls
+	switch name {
+	case ApplyApprovalControl:
+		return string(c.ApplyApproval)
+	case SecondPersonControl:
+		return onOff(c.SecondPerson)
+	case ApproverAgeControl:
+		return c.ApproverAge.String()
+	case DestructiveApprovalControl:
+		return onOff(c.DestructiveApproval)
+	case DestructiveLimitControl:
+		return c.DestructiveLimit.String()
+	case StopControl:
+		if !s.Stop.On() {
+			return "OFF"
+		}
+		if s.Stop.All {
+			return "ALL"
+		}
+		return "ON"
+	}
+	return ""
+}
+
+// SetControl sets a control to what Control wrote. A stop can only be ended so.
+func (s *Settings) SetControl(name ControlName, text string) (err error) {
+	c := &s.Controls
+	switch name {
+	case ApplyApprovalControl:
+		c.ApplyApproval = ApprovalRule(text)
+	case SecondPersonControl:
+		c.SecondPerson = text == "ON"
+	case ApproverAgeControl:
+		c.ApproverAge, err = time.ParseDuration(text)
+	case DestructiveApprovalControl:
+		c.DestructiveApproval = text == "ON"
+	case DestructiveLimitControl:
+		c.DestructiveLimit, err = ParseDestructiveLimit(text)
+	case StopControl:
+		if text != "OFF" {
+			return fmt.Errorf("a stop cannot become %s", text)
+		}
+		s.Stop = Stop{}
+	default:
+		err = fmt.Errorf("there is no control %s", name)
+	}
+	return err
+}
+
+func onOff(on bool) string {
+	if on {
+		return "ON"
+	}
+	return "OFF"
+}
+
+// Loosens reports whether the control allows more after the change than before.
+func Loosens(name ControlName, before, after Settings) bool {
+	b, a := before.Controls, after.Controls
+	switch name {
+	case ApplyApprovalControl:
+		return known(ApprovalRules(), a.ApplyApproval) < known(ApprovalRules(), b.ApplyApproval)
+	case SecondPersonControl:
+		return b.SecondPerson && !a.SecondPerson
+	case ApproverAgeControl:
+		return a.ApproverAge < b.ApproverAge
+	case DestructiveApprovalControl:
+		return b.DestructiveApproval && !a.DestructiveApproval
+	case DestructiveLimitControl:
+		return !a.DestructiveLimit.Within(b.DestructiveLimit)
+	case StopControl:
+		return before.Stop.On() && !after.Stop.On() || before.Stop.All && !after.Stop.All
+	}
+	return true
+}
+
+// Loosening is a change that waits.
+type Loosening struct {
+	ID          string
+	CompanyID   string
+	Control     ControlName
+	Before      string // when it was asked for
+	After       string
+	AskedBy     Actor
+	AskedAt     time.Time
+	EffectiveAt time.Time
+}
+
+// Confirmer is the administrator who confirms a loosening, with what decides
+// whether that counts.
+type Confirmer struct {
+	User     UserAccount
+	RightsAt time.Time // when the user last got a right
+	Passkey  Passkey
+}
+
+// MayTakeEffect returns fault.Refused for a loosening that does not take effect
+// while the company is stopped.
+func (l Loosening) MayTakeEffect(s Settings) error {
+	if s.Stop.On() && l.Control != StopControl {
+		return fault.New(fault.Refused, "the company is stopped: until it is resumed, nothing that loosens a control takes effect")
+	}
+	return nil
+}
+
+// MayConfirm returns fault.Refused, saying why, for a confirmation that does not count.
+func (l Loosening) MayConfirm(by Confirmer, s Settings, now time.Time) error {
+	since := now.Add(-s.Controls.ApproverAge)
+	switch {
+	case by.User.ID == l.AskedBy.ID:
+		return fault.New(fault.Refused, "a second administrator must confirm what you asked for yourself")
+	case by.User.Disabled || !by.User.Rights.Has(ManageCompany):
+		return fault.New(fault.Refused, "this takes the right to manage the company")
+	case by.User.CreatedAt.After(since) || by.RightsAt.After(since) || by.Passkey.CreatedAt.After(since):
+		return fault.New(fault.Refused, "your account, your rights and your passkey must be older than %s to confirm this", strings.TrimSuffix(s.Controls.ApproverAge.String(), "0m0s"))
+	}
+	return l.MayTakeEffect(s)
+}
+
+// Keep sets a control to what it is in other settings.
+func (s *Settings) Keep(name ControlName, other Settings) {
+	if name == StopControl {
+		s.Stop = other.Stop
+		return
+	}
+	_ = s.SetControl(name, other.Control(name)) // a value that was written by Control can be read
+}

@@ -1,0 +1,209 @@
+package database
+
+import (
+	"context"
+	"time"
+
+	"github.com/musterhq/muster/internal/access"
+	"github.com/musterhq/muster/internal/activity"
+	"github.com/musterhq/muster/internal/company"
+	"github.com/musterhq/muster/internal/fault"
+	"github.com/musterhq/muster/internal/resource"
+)
+
+const looseningColumns = `l.id, l.company_id, l.control, l.value_before, l.value_after, l.asked_by, l.asked_by_name, l.asked_at, l.effective_at`
+
+func scanLoosening(r row) (l access.Loosening, err error) {
+	var asked, effective int64
+	err = r.Scan(&l.ID, &l.CompanyID, &l.Control, &l.Before, &l.After, &l.AskedBy.ID, &l.AskedBy.Name, &asked, &effective)
+	l.AskedBy.Kind, l.AskedBy.UserID = access.User, l.AskedBy.ID
+	l.AskedAt, l.EffectiveAt = instant(asked), instant(effective)
+	return l, err
+}
+
+// Loosenings returns what waits in a company, the next first.
+func (db *DB) Loosenings(ctx context.Context, companyID string) ([]access.Loosening, error) {
+	return list(ctx, db.read(), scanLoosening, `SELECT `+looseningColumns+` FROM loosenings l WHERE l.company_id = ? ORDER BY l.effective_at, l.id`, companyID)
+}
+
+// ChangeControls changes a company's controls for a person: what tightens takes
+// effect at once, what loosens waits. It returns what waits now because of it.
+func (db *DB) ChangeControls(ctx context.Context, companyID string, by access.UserAccount, change func(*access.Settings)) (waiting []access.Loosening, err error) {
+	err = db.write(ctx, func(ctx context.Context, t *tx) error {
+		waiting = nil
+		c, err := findCompany(ctx, t, `c.id = ?`+t.lock(), companyID)
+		if err != nil {
+			return err
+		}
+		wanted, next := c, c
+		if err := company.Change(func(to *company.Company) { change(&to.Settings) })(&wanted); err != nil {
+			return err
+		}
+		next.Settings = wanted.Settings
+		now := db.now()
+		for _, control := range access.ControlNames() {
+			if !access.Loosens(control, c.Settings, wanted.Settings) {
+				continue
+			}
+			l := access.Loosening{ID: resource.NewID(), CompanyID: companyID, Control: control, Before: c.Settings.Control(control),
+				After: wanted.Settings.Control(control), AskedBy: access.Actor{Kind: access.User, ID: by.ID, UserID: by.ID, Name: by.Name},
+				AskedAt: now, EffectiveAt: now.Add(access.LoosenAfter)}
+			waiting = append(waiting, l)
+			next.Settings.Keep(control, c.Settings)
+			if err := db.ask(ctx, t, l); err != nil {
+				return err
+			}
+		}
+		return db.saveCompany(ctx, t, c, next)
+	})
+	return waiting, err
+}
+
+// ask makes a loosening wait, in the place of an earlier one of the control.
+func (db *DB) ask(ctx context.Context, t *tx, l access.Loosening) error {
+	if err := db.dropLoosenings(ctx, t, l.CompanyID, l.Control); err != nil {
+		return err
+	}
+	if _, err := t.exec(ctx, `INSERT INTO loosenings (id, company_id, control, value_before, value_after, asked_by, asked_by_name, asked_at, effective_at)
+		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)`, l.ID, l.CompanyID, string(l.Control), l.Before, l.After, l.AskedBy.ID, l.AskedBy.Name,
+		millis(l.AskedAt), millis(l.EffectiveAt)); err != nil {
+		return err
+	}
+	return db.recordLoosening(ctx, t, activity.LooseningAsked, activity.OK, l)
+}
+
+// supersede cancels what waits for a control that changes otherwise.
+func (db *DB) supersede(ctx context.Context, t *tx, before, after company.Company) error {
+	for _, control := range access.ControlNames() {
+		if before.Settings.Control(control) == after.Settings.Control(control) {
+			continue
+		}
+		if err := db.dropLoosenings(ctx, t, before.ID, control); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (db *DB) dropLoosenings(ctx context.Context, t *tx, companyID string, control access.ControlName) error {
+	dropped, err := list(ctx, t, scanLoosening, `DELETE FROM loosenings AS l WHERE l.company_id = ? AND l.control = ? RETURNING `+
+		`id, company_id, control, value_before, value_after, asked_by, asked_by_name, asked_at, effective_at`, companyID, string(control))
+	for _, l := range dropped {
+		if err := db.recordLoosening(ctx, t, activity.LooseningCanceled, activity.OK, l); err != nil {
+			return err
+		}
+	}
+	return err
+}
+
+func (db *DB) recordLoosening(ctx context.Context, t *tx, action activity.Action, outcome activity.Outcome, l access.Loosening) error {
+	return db.record(ctx, t, l.CompanyID, activity.Event{Action: action, Outcome: outcome, Reference: l.ID,
+		Target:  activity.Target{Kind: activity.Company, ID: l.CompanyID},
+		Changes: []activity.Change{{Field: string(l.Control), Before: l.Before, After: l.After}}})
+}
+
+// lockLoosening locks the company and finds what waits in it; fault.NotFound if
+// it took effect or was canceled.
+func (db *DB) lockLoosening(ctx context.Context, t *tx, companyID, id string) (c company.Company, l access.Loosening, err error) {
+	if c, err = findCompany(ctx, t, `c.id = ?`+t.lock(), companyID); err != nil {
+		return c, l, err
+	}
+	l, err = one(ctx, t, scanLoosening, `SELECT `+looseningColumns+` FROM loosenings l WHERE l.id = ? AND l.company_id = ?`, id, companyID)
+	l, err = found(l, err, "change that waits")
+	return c, l, err
+}
+
+// CancelLoosening cancels what waits; fault.NotFound if it does not wait.
+func (db *DB) CancelLoosening(ctx context.Context, companyID, id string) error {
+	return db.write(ctx, func(ctx context.Context, t *tx) error {
+		_, l, err := db.lockLoosening(ctx, t, companyID, id)
+		if err != nil {
+			return err
+		}
+		return db.dropLoosenings(ctx, t, companyID, l.Control)
+	})
+}
+
+// ConfirmLoosening lets what waits take effect at once, by the word of a second
+// administrator who showed a passkey just now. A refusal is recorded.
+func (db *DB) ConfirmLoosening(ctx context.Context, companyID, id, userID, passkeyID string) error {
+	var refused error
+	err := db.write(ctx, func(ctx context.Context, t *tx) error {
+		c, l, err := db.lockLoosening(ctx, t, companyID, id)
+		if err != nil {
+			return err
+		}
+		by, err := db.confirmer(ctx, t, companyID, userID, passkeyID)
+		if err != nil {
+			return err
+		}
+		if refused = l.MayConfirm(by, c.Settings, db.now()); refused != nil {
+			return db.recordLoosening(ctx, t, activity.LooseningConfirmed, activity.Refused, l)
+		}
+		return db.loosen(ctx, t, c, l, activity.LooseningConfirmed)
+	})
+	if err == nil {
+		err = refused
+	}
+	return err
+}
+
+func (db *DB) confirmer(ctx context.Context, t *tx, companyID, userID, passkeyID string) (by access.Confirmer, err error) {
+	if by.User, err = findUser(ctx, t, `u.id = ? AND u.company_id = ?`+t.lock(), userID, companyID); err != nil {
+		return by, err
+	}
+	rights, err := value[int64](ctx, t, `SELECT rights_at FROM users WHERE id = ?`, userID)
+	if err != nil {
+		return by, err
+	}
+	by.RightsAt = instant(rights)
+	by.Passkey, err = one(ctx, t, scanPasskey, `SELECT p.id, p.user_id, p.name, p.credential, p.created_at, p.last_used_at
+		FROM passkeys p WHERE p.id = ? AND p.user_id = ?`, passkeyID, userID)
+	by.Passkey, err = found(by.Passkey, err, "passkey")
+	return by, err
+}
+
+// loosen sets the control, and removes what waited.
+func (db *DB) loosen(ctx context.Context, t *tx, c company.Company, l access.Loosening, action activity.Action) error {
+	if _, err := t.exec(ctx, `DELETE FROM loosenings WHERE id = ?`, l.ID); err != nil {
+		return err
+	}
+	next := c
+	if err := next.Settings.SetControl(l.Control, l.After); err != nil {
+		return fault.New(fault.Refused, "the change can no longer take effect").Because(err)
+	}
+	if err := db.recordLoosening(ctx, t, action, activity.OK, l); err != nil {
+		return err
+	}
+	return db.saveCompany(ctx, t, c, next)
+}
+
+const loosenBatch = 100
+
+// ApplyLoosenings lets take effect what has waited long enough, but for what a
+// stop keeps waiting. Call it every few seconds, on any number of replicas.
+func (db *DB) ApplyLoosenings(ctx context.Context) error {
+	due, err := list(ctx, db.read(), scanLoosening, `SELECT `+looseningColumns+` FROM loosenings l
+		WHERE l.effective_at <= ? AND (l.control = 'stop' OR EXISTS (SELECT 1 FROM companies c WHERE c.id = l.company_id AND c.stopped_at = 0))
+		ORDER BY l.effective_at, l.id LIMIT ?`, millis(db.now()), loosenBatch)
+	for _, seen := range due {
+		if err := db.applyLoosening(ctx, seen, db.now()); err != nil {
+			return err
+		}
+	}
+	return err
+}
+
+func (db *DB) applyLoosening(ctx context.Context, seen access.Loosening, now time.Time) error {
+	err := db.write(ctx, func(ctx context.Context, t *tx) error {
+		c, l, err := db.lockLoosening(ctx, t, seen.CompanyID, seen.ID)
+		if err != nil || l.EffectiveAt.After(now) || l.MayTakeEffect(c.Settings) != nil {
+			return err
+		}
+		return db.loosen(ctx, t, c, l, activity.LooseningApplied)
+	})
+	if fault.CodeOf(err) == fault.NotFound { // another replica was faster, or it was canceled
+		return nil
+	}
+	return err
+}

@@ -1,0 +1,161 @@
+package database_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/musterhq/muster/internal/access"
+	"github.com/musterhq/muster/internal/activity"
+	"github.com/musterhq/muster/internal/company"
+	"github.com/musterhq/muster/internal/database"
+	"github.com/musterhq/muster/internal/fault"
+)
+
+func (f *fixture) now() access.Settings {
+	f.Helper()
+	c, err := f.db.CompanyByID(f.Context(), f.company.ID)
+	f.ok(err)
+	return c.Settings
+}
+
+// controls asks, as a person in the portal, for other controls.
+func (f *fixture) controls(by access.UserAccount, edit func(*access.Settings)) []access.Loosening {
+	f.Helper()
+	waiting, err := f.db.ChangeControls(f.Context(), f.company.ID, by, edit)
+	f.ok(err)
+	return waiting
+}
+
+func limitTo(devices int) func(*access.Settings) {
+	return func(s *access.Settings) {
+		s.Controls.DestructiveLimit = access.DestructiveLimit{Devices: devices, Window: time.Hour}
+	}
+}
+
+// What tightens takes effect at once; what loosens waits for a day, whatever
+// replica looks, and is canceled by what happens to the control before.
+func TestChangeControls(t *testing.T) {
+	withCompany(t, func(f *fixture) {
+		ada, second := f.person("ada", true), f.open(f.T)
+		apply := func() {
+			for _, db := range []*database.DB{second, f.db} {
+				f.ok(db.ApplyLoosenings(f.Context()))
+			}
+		}
+		devices := func(want int) {
+			f.Helper()
+			apply()
+			equal(f, "limit", f.now().Controls.DestructiveLimit.Devices, want)
+		}
+		equal(f, "a limit where there is none waits", len(f.controls(ada, limitTo(20))), 0)
+		devices(20)
+		equal(f, "tightening waits", len(f.controls(ada, limitTo(10))), 0)
+		devices(10)
+		equal(f, "loosening waits", len(f.controls(ada, limitTo(30))), 1)
+		devices(10)
+		f.clock.Advance(24*time.Hour - time.Millisecond)
+		devices(10)
+		f.clock.Advance(time.Millisecond)
+		devices(30)
+		equal(f, "applied", f.recorded(activity.LooseningApplied), 1)
+
+		f.controls(ada, limitTo(40))
+		f.controls(ada, limitTo(5)) // what is tightened is not loosened later
+		f.clock.Advance(25 * time.Hour)
+		devices(5)
+		f.controls(ada, limitTo(40))
+		f.setLimit(6, 60) // nor what the operator changes
+		f.clock.Advance(25 * time.Hour)
+		devices(6)
+		f.controls(ada, limitTo(40))
+		f.controls(ada, limitTo(50)) // begins again
+		f.clock.Advance(23 * time.Hour)
+		waiting, err := f.db.Loosenings(f.Context(), f.company.ID)
+		f.ok(err)
+		if len(waiting) != 1 || waiting[0].After != "50/60m" || waiting[0].AskedBy.ID != ada.ID {
+			f.Fatalf("waiting: %+v", waiting)
+		}
+		f.ok(f.db.CancelLoosening(f.Context(), f.company.ID, waiting[0].ID))
+		f.code(fault.NotFound, f.db.CancelLoosening(f.Context(), f.company.ID, waiting[0].ID))
+		f.clock.Advance(2 * time.Hour)
+		devices(6)
+		equal(f, "canceled", f.recorded(activity.LooseningCanceled), 4)
+		other := f.newCompany("other")
+		f.code(fault.NotFound, f.db.CancelLoosening(f.Context(), other.ID, f.controls(ada, limitTo(40))[0].ID))
+	})
+}
+
+// During a stop nothing is loosened, by time or by a second person, but the stop.
+func TestChangeControls_Stop(t *testing.T) {
+	withCompany(t, func(f *fixture) {
+		f.setLimit(10, 60)
+		ada, bob := f.person("ada", true), f.person("bob", true)
+		keys, err := f.db.Passkeys(f.Context(), bob.ID)
+		f.ok(err)
+		f.clock.Advance(48 * time.Hour)
+		raise := f.controls(ada, limitTo(30))[0]
+		f.controls(ada, func(s *access.Settings) { s.Stop = access.Stop{At: f.clock.Now(), Reason: "a leak", All: true} })
+		if !f.now().Stop.All {
+			f.Fatal("a stop waits")
+		}
+		f.clock.Advance(25 * time.Hour)
+		f.ok(f.db.ApplyLoosenings(f.Context()))
+		f.code(fault.Refused, f.db.ConfirmLoosening(f.Context(), f.company.ID, raise.ID, bob.ID, keys[0].ID))
+		equal(f, "limit during the stop", f.now().Controls.DestructiveLimit.Devices, 10)
+		resume := f.controls(ada, func(s *access.Settings) { s.Stop = access.Stop{} })
+		if len(resume) != 1 || !f.now().Stop.On() {
+			f.Fatalf("resuming does not wait: %+v", resume)
+		}
+		f.ok(f.db.ConfirmLoosening(f.Context(), f.company.ID, resume[0].ID, bob.ID, keys[0].ID))
+		if f.now().Stop.On() {
+			f.Error("it is not resumed")
+		}
+		f.ok(f.db.ApplyLoosenings(f.Context())) // the day has long passed
+		equal(f, "limit after the stop", f.now().Controls.DestructiveLimit.Devices, 30)
+	})
+}
+
+// A second administrator counts whose account, right and passkey are old enough.
+func TestConfirmLoosening(t *testing.T) {
+	withCompany(t, func(f *fixture) {
+		f.setLimit(10, 60)
+		f.ok(second(f.db.UpdateCompany(f.Context(), f.company.ID, func(c *company.Company) error {
+			c.Settings.Controls.ApproverAge = 24 * time.Hour
+			return nil
+		})))
+		ada, bob := f.person("ada", true), f.person("bob", true)
+		passkey := func(u access.UserAccount) string {
+			keys, err := f.db.Passkeys(f.Context(), u.ID)
+			f.ok(err)
+			return keys[0].ID
+		}
+		raise := f.controls(ada, limitTo(30))[0]
+		confirm := func(by access.UserAccount, key string) error {
+			return f.db.ConfirmLoosening(f.Context(), f.company.ID, raise.ID, by.ID, key)
+		}
+		f.code(fault.Refused, confirm(bob, passkey(bob))) // an account of today
+		f.clock.Advance(24 * time.Hour)
+		raise = f.controls(ada, limitTo(31))[0]
+		f.code(fault.Refused, confirm(ada, passkey(ada)))
+		f.code(fault.NotFound, confirm(bob, passkey(ada)))
+		rights := func(r access.Right) {
+			f.ok(second(f.db.UpdateUser(f.Context(), f.company.ID, bob.ID, func(u *access.UserAccount) error {
+				u.Rights = r
+				return nil
+			})))
+		}
+		rights(access.ViewDevices)
+		f.code(fault.Refused, confirm(bob, passkey(bob)))
+		rights(bob.Rights) // given back just now
+		f.code(fault.Refused, confirm(bob, passkey(bob)))
+		equal(f, "limit", f.now().Controls.DestructiveLimit.Devices, 10)
+		f.clock.Advance(24 * time.Hour)
+		raise = f.controls(ada, limitTo(32))[0]
+		f.ok(confirm(bob, passkey(bob)))
+		equal(f, "limit", f.now().Controls.DestructiveLimit.Devices, 32)
+		f.code(fault.NotFound, confirm(bob, passkey(bob)))
+	})
+}
+
+// second is the error of a call with a result.
+func second[T any](_ T, err error) error { return err }

@@ -1,0 +1,220 @@
+// Package controls is the portal's page of what limits a company's callers: the
+// stop, the limit of destructive commands, and what waits to be loosened.
+package controls
+
+import (
+	"context"
+	"encoding/json"
+	"net/http"
+	"net/url"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/musterhq/muster/internal/access"
+	"github.com/musterhq/muster/internal/fault"
+	"github.com/musterhq/muster/internal/surface/portal/frame"
+	"github.com/musterhq/muster/internal/surface/web"
+)
+
+// Store changes a company's controls.
+type Store interface {
+	Loosenings(ctx context.Context, companyID string) ([]access.Loosening, error)
+	ChangeControls(ctx context.Context, companyID string, by access.UserAccount, change func(*access.Settings)) ([]access.Loosening, error)
+	CancelLoosening(ctx context.Context, companyID, id string) error
+	ConfirmLoosening(ctx context.Context, companyID, id, userID, passkeyID string) error
+}
+
+// Section serves the controls.
+type Section struct {
+	Store    Store
+	Passkeys access.Passkeys
+}
+
+const (
+	pagePath   = frame.ControlsPath
+	stopPath   = pagePath + "/stop"
+	resumePath = pagePath + "/resume"
+)
+
+func cancelPath(id string) string  { return pagePath + "/" + url.PathEscape(id) + "/cancel" }
+func confirmPath(id string) string { return pagePath + "/" + url.PathEscape(id) + "/confirm" }
+
+// Routes are the section's addresses.
+func (s *Section) Routes() []frame.Route {
+	const manage = access.ManageCompany
+	return []frame.Route{
+		{Pattern: "GET " + pagePath, Needs: manage, Serve: s.show},
+		{Pattern: "POST " + pagePath, Needs: manage, Serve: s.save},
+		{Pattern: "POST " + stopPath, Needs: manage, Serve: s.stop},
+		{Pattern: "POST " + resumePath, Needs: manage, DuringStop: true, Serve: s.resume},
+		{Pattern: "POST " + pagePath + "/{id}/cancel", Needs: manage, DuringStop: true, Serve: s.cancel},
+		{Pattern: "GET " + pagePath + "/{id}/confirm", Needs: manage, Serve: s.ask},
+		{Pattern: "POST " + pagePath + "/{id}/confirm", Needs: manage, DuringStop: true, Serve: s.confirm},
+	}
+}
+
+// view is what the page shows.
+type view struct {
+	Limit, Age, Reason string
+	Waiting            []access.Loosening
+	Problem            string
+}
+
+func (s *Section) show(v *frame.Visit) error {
+	c := v.Company.Settings.Controls
+	return s.render(v, http.StatusOK, view{Limit: strings.ToLower(c.DestructiveLimit.String()),
+		Age: strconv.FormatFloat(c.ApproverAge.Hours(), 'f', -1, 64)})
+}
+
+func (s *Section) render(v *frame.Visit, status int, p view) (err error) {
+	if p.Waiting, err = s.Store.Loosenings(v.Context(), v.Company.ID); err != nil {
+		return err
+	}
+	return v.ShowStatus(status, "Limits and stop", frame.AccessPath, page(v, p))
+}
+
+// proved sends the person to prove their identity, unless they did lately.
+func proved(v *frame.Visit) (bool, error) {
+	if v.Proved() {
+		return true, nil
+	}
+	return false, v.Redirect(web.ProveAddress(pagePath), frame.Flash{Tone: frame.Warn, Text: "Confirm it's you, then try again. Nothing has changed yet."})
+}
+
+func (s *Section) save(v *frame.Visit) error {
+	if ok, err := proved(v); !ok {
+		return err
+	}
+	in, err := v.Form()
+	if err != nil {
+		return err
+	}
+	p := view{Limit: strings.TrimSpace(in.Get("limit")), Age: strings.TrimSpace(in.Get("age"))}
+	limit, wrong := access.ParseDestructiveLimit(p.Limit)
+	if wrong != nil {
+		p.Problem = frame.Sentence(wrong.Error())
+		return s.render(v, http.StatusUnprocessableEntity, p)
+	}
+	hours, wrong := strconv.ParseFloat(p.Age, 64)
+	if wrong != nil || hours < 0 || hours > access.MaxApproverAge.Hours() {
+		p.Problem = "The age must be from 0 to 8760 hours."
+		return s.render(v, http.StatusUnprocessableEntity, p)
+	}
+	return s.change(v, "Saved.", func(to *access.Settings) {
+		to.Controls.DestructiveLimit = limit
+		to.Controls.ApproverAge = time.Duration(hours * float64(time.Hour)).Truncate(time.Millisecond)
+	})
+}
+
+// change changes controls, and says what waits.
+func (s *Section) change(v *frame.Visit, done string, edit func(*access.Settings)) error {
+	waiting, err := s.Store.ChangeControls(v.Context(), v.Company.ID, v.User, edit)
+	if code := fault.CodeOf(err); code == fault.InvalidArguments || code == fault.Refused {
+		return v.Redirect(pagePath, v.Failed(err))
+	}
+	if err != nil {
+		return err
+	}
+	if len(waiting) > 0 {
+		return v.Redirect(pagePath, frame.Flash{Tone: frame.Warn, Text: "This loosens a control: it takes effect in 24 hours, or when a second administrator confirms it. Until then it can be canceled."})
+	}
+	return v.Redirect(pagePath, frame.Done(done))
+}
+
+// stop stops what keys and connections change. It asks for no proof: stopping is
+// never delayed.
+func (s *Section) stop(v *frame.Visit) error {
+	in, err := v.Form()
+	if err != nil {
+		return err
+	}
+	return s.change(v, "Changes are stopped.", func(to *access.Settings) {
+		next := access.Stop{At: v.Now, Reason: strings.TrimSpace(in.Get("reason")), All: to.Stop.All || in.Get("all") == "true"}
+		if to.Stop.On() {
+			next.At = to.Stop.At
+		}
+		to.Stop = next
+	})
+}
+
+func (s *Section) resume(v *frame.Visit) error {
+	if ok, err := proved(v); !ok {
+		return err
+	}
+	return s.change(v, "Resumed.", func(to *access.Settings) { to.Stop = access.Stop{} })
+}
+
+func (s *Section) cancel(v *frame.Visit) error {
+	err := s.Store.CancelLoosening(v.Context(), v.Company.ID, v.PathValue("id"))
+	if fault.CodeOf(err) == fault.NotFound {
+		return v.Redirect(pagePath, v.Failed(err))
+	}
+	if err != nil {
+		return err
+	}
+	return v.Redirect(pagePath, frame.Done("Canceled. Nothing has changed."))
+}
+
+// kind binds a passkey's answer to what it confirms.
+func kind(id string) access.PendingKind { return access.ConfirmLoosening + access.PendingKind(id) }
+
+// ask shows what a second administrator confirms, with the passkey's challenge.
+func (s *Section) ask(v *frame.Visit) error {
+	waiting, err := s.Store.Loosenings(v.Context(), v.Company.ID)
+	if err != nil {
+		return err
+	}
+	for _, l := range waiting {
+		if l.ID != v.PathValue("id") {
+			continue
+		}
+		challenge, err := s.Passkeys.BeginProof(v.Context(), v.User, kind(l.ID))
+		if code := fault.CodeOf(err); code == fault.Refused || code == fault.Unsupported {
+			return v.Redirect(pagePath, v.Failed(err))
+		}
+		if err != nil {
+			return err
+		}
+		return v.Show("Confirm a change", frame.AccessPath, confirmPage(v, l, challenge))
+	}
+	return v.Redirect(pagePath, frame.Flash{Tone: frame.Warn, Text: "This change does not wait any more."})
+}
+
+func (s *Section) confirm(v *frame.Visit) error {
+	in, err := v.Form()
+	if err != nil {
+		return err
+	}
+	id := v.PathValue("id")
+	shown, err := s.Passkeys.FinishProofBy(v.Context(), v.User, kind(id), in.Get("token"), json.RawMessage(in.Get("answer")))
+	if err == nil {
+		err = s.Store.ConfirmLoosening(v.Context(), v.Company.ID, id, v.User.ID, shown.ID)
+	}
+	switch fault.CodeOf(err) {
+	case "":
+		return v.Redirect(pagePath, frame.Done("Confirmed: the change has taken effect."))
+	case fault.Unauthorized, fault.Refused, fault.NotFound, fault.Unsupported:
+		return v.Redirect(pagePath, v.Failed(err))
+	}
+	return err
+}
+
+// title names a control for people.
+func title(l access.Loosening) string {
+	switch l.Control {
+	case access.DestructiveLimitControl:
+		return "Limit of destructive commands"
+	case access.ApproverAgeControl:
+		return "Age of a second administrator"
+	case access.StopControl:
+		return "Stop"
+	case access.ApplyApprovalControl:
+		return "Approval of policy changes"
+	case access.SecondPersonControl:
+		return "Second person"
+	case access.DestructiveApprovalControl:
+		return "Authorization of destructive commands"
+	}
+	return string(l.Control)
+}

@@ -1,0 +1,84 @@
+package portal_test
+
+import (
+	"net/url"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/musterhq/muster/internal/access"
+)
+
+// In the portal a stricter limit and a stop take effect at once. A looser limit
+// and the end of a stop wait, can be canceled, also while the portal is stopped,
+// and are not confirmed without a passkey.
+func TestControls(t *testing.T) {
+	t.Parallel()
+	o := newOffice(t)
+	ada, bob := o.person(t, access.Admin), o.person(t, access.Admin)
+	settings := func() access.Settings {
+		c, err := o.DB().CompanyByID(t.Context(), o.Company.ID)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return c.Settings
+	}
+	waits := func() (ids []string) {
+		all, err := o.DB().Loosenings(t.Context(), o.Company.ID)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, l := range all {
+			ids = append(ids, l.ID)
+		}
+		return ids
+	}
+	const path = "/access/controls"
+	save := func(limit, age string, status int) {
+		t.Helper()
+		ada.Send(o.base+path, url.Values{"limit": {limit}, "age": {age}}).Want(t, status)
+	}
+	save("5/60m", "24", 303)
+	if now := settings().Controls.DestructiveLimit.String(); now != "5/60m" || len(waits()) != 0 {
+		t.Errorf("a stricter limit: %s, %v waits", now, waits())
+	}
+	save("many", "24", 422)
+	save("5/60m", "-1", 422)
+	save("off", "0", 303)
+	if now := settings().Controls; now.DestructiveLimit.Off() || now.ApproverAge != 24*time.Hour || len(waits()) != 2 {
+		t.Errorf("looser controls: %+v, %v waits", now, waits())
+	}
+	if page := o.get(t, bob, path, 200); !strings.Contains(page, "5/60m → OFF") || !strings.Contains(page, "/confirm") {
+		t.Error("another administrator does not see what waits")
+	}
+	if page := o.get(t, ada, path, 200); regexp.MustCompile(`href="[^"]*/confirm"`).MatchString(page) {
+		t.Error("who asked is offered to confirm")
+	}
+	for _, p := range []string{waits()[0], "none"} {
+		bob.Send(o.base+path+"/"+p+"/confirm", url.Values{"token": {"x"}, "answer": {"{}"}}).Want(t, 303)
+	}
+	if settings().Controls.DestructiveLimit.Off() || len(waits()) != 2 {
+		t.Error("a change was confirmed without a passkey")
+	}
+	viewer := o.person(t, access.Viewer)
+	for _, p := range []string{path, path + "/stop", path + "/resume", path + "/" + waits()[0] + "/cancel", path + "/" + waits()[0] + "/confirm"} {
+		viewer.Send(o.base+p, url.Values{"reason": {"x"}}).Want(t, 403)
+	}
+
+	bob.Send(o.base+path+"/stop", url.Values{"reason": {"a stolen account"}, "all": {"true"}}).Want(t, 303)
+	if stop := settings().Stop; !stop.All || stop.Reason != "a stolen account" {
+		t.Fatalf("stopped: %+v", stop)
+	}
+	save("off", "0", 403)
+	for _, id := range waits() {
+		bob.Send(o.base+path+"/"+id+"/cancel", url.Values{}).Want(t, 303)
+	}
+	if left := waits(); len(left) != 0 {
+		t.Errorf("%v waits although it was canceled", left)
+	}
+	ada.Send(o.base+path+"/resume", url.Values{}).Want(t, 303)
+	if !settings().Stop.On() || len(waits()) != 1 {
+		t.Error("resuming does not wait")
+	}
+}
