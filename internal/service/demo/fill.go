@@ -52,8 +52,10 @@ func (f *filler) makeCompany(ctx context.Context) (err error) {
 		return err
 	}
 	f.say("Creating the company %s …", slug)
+	controls := access.DefaultControls()
+	controls.ApproverAge = 0 // a second administrator can be tried out at once
 	f.company, err = company.New(slug, "Acme", access.Settings{
-		DeviceCommands: true, DestructiveCommands: true, PolicyChanges: true, Provisioning: true, OAuthConnections: true,
+		DeviceCommands: true, DestructiveCommands: true, PolicyChanges: true, Provisioning: true, OAuthConnections: true, Controls: controls,
 	}, f.now())
 	if err != nil {
 		return err
