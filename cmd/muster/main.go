@@ -65,7 +65,7 @@ func run(args []string, in io.Reader, out, errOut io.Writer) int {
 		fmt.Fprintf(errOut, "muster: %s: see --help\n", cli.Message(err))
 		return exitUsage
 	}
-	env := &cli.Env{Context: ctx, In: in, Out: out, Err: errOut, Now: time.Now, User: hostUser(), Open: service.OpenAdmin(time.Now),
+	env := &cli.Env{Context: ctx, In: in, Out: out, Err: errOut, Now: time.Now, User: hostUser(), Open: service.OpenAdmin(time.Now, os.Getenv("MUSTER_KEY_FILE")), Signer: service.OpenSigner,
 		Maintenance: service.Maintenance{Log: slog.New(slog.NewTextHandler(errOut, nil))}}
 	if err := chosen.Run(env, streams{errOut}); err != nil {
 		fmt.Fprintf(errOut, "muster: %s\n", cli.Message(err))

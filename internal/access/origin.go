@@ -40,7 +40,21 @@ type Origin struct {
 	RequestID string
 	Address   string // of the client
 	Client    string // what the client calls itself; hostile
+	Note      Note
 }
+
+// Note is what a caller says about a call beside its arguments: the caller's own
+// words, which the service keeps and does not judge.
+type Note struct {
+	Reason string
+	Ticket string
+}
+
+// The limits of a note, in characters.
+const (
+	MaxReason = 200
+	MaxTicket = 100
+)
 
 // The limits of what an origin keeps, in characters.
 const (
@@ -64,6 +78,13 @@ func WithActor(ctx context.Context, a Actor, requestID string) context.Context {
 	if requestID != "" {
 		o.RequestID = requestID
 	}
+	return context.WithValue(ctx, originKey{}, o)
+}
+
+// WithNote returns a context whose changes are recorded with a note.
+func WithNote(ctx context.Context, n Note) context.Context {
+	o := OriginOf(ctx)
+	o.Note = n
 	return context.WithValue(ctx, originKey{}, o)
 }
 

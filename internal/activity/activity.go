@@ -135,6 +135,8 @@ type Event struct {
 	Changes   []Change
 	// Actor is who did it; zero: who the context says, else the service.
 	Actor access.Actor
+	// Note is why; zero: what the context says.
+	Note access.Note
 }
 
 // Entry is one line of the record.
@@ -151,6 +153,10 @@ type Entry struct {
 	RequestID string
 	Address   string
 	Client    string
+	Note      access.Note
+	// Proof is of Statement, by a key of the service; empty: the entry is from
+	// before there were proofs, or was written without the key file.
+	Proof string
 	// Seq and Hash are the entry's place in its company's chain; zero until it
 	// is sealed, a few seconds after it was written.
 	Seq  int64
@@ -158,6 +164,8 @@ type Entry struct {
 	// State and Detail are those of the command that Reference names, as it is
 	// now: not part of the record.
 	State, Detail string
+	// Device is what the target device is called now: not part of the record either.
+	Device string
 }
 
 // Recorder writes an entry that belongs to no change in the store.

@@ -2,12 +2,15 @@ package activity
 
 import (
 	"context"
+	"crypto/ed25519"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/musterhq/muster/internal/access"
 )
 
 // Digest is the entry's hash after the one before it in the company's chain:
@@ -15,18 +18,37 @@ import (
 // a colon, the bytes, a comma), in this order: the hash before, seq, id,
 // company, time in Unix milliseconds, actor's kind, id, user id, name and
 // prefix, action, target's kind, id and name, outcome, reference, changes as
-// JSON, request id, address, client.
+// JSON, request id, address, client. An entry with a proof has three more:
+// reason, ticket, proof.
 func (e Entry) Digest(before string) string {
-	sum := sha256.New()
-	for _, member := range []string{
-		before, strconv.FormatInt(e.Seq, 10), e.ID, e.CompanyID, strconv.FormatInt(e.At.UnixMilli(), 10),
+	members := append([]string{before, strconv.FormatInt(e.Seq, 10)}, e.members()...)
+	if e.Proof != "" || e.Note != (access.Note{}) {
+		members = append(members, e.Note.Reason, e.Note.Ticket, e.Proof)
+	}
+	sum := sha256.Sum256(netstrings(members))
+	return hex.EncodeToString(sum[:])
+}
+
+// Statement is what an entry's proof is of: everything but its place in the chain.
+func (e Entry) Statement() []byte {
+	return netstrings(append(append([]string{"muster activity entry 1"}, e.members()...), e.Note.Reason, e.Note.Ticket))
+}
+
+func (e Entry) members() []string {
+	return []string{
+		e.ID, e.CompanyID, strconv.FormatInt(e.At.UnixMilli(), 10),
 		string(e.Actor.Kind), e.Actor.ID, e.Actor.UserID, e.Actor.Name, e.Actor.Prefix,
 		string(e.Action), string(e.Target.Kind), e.Target.ID, e.Target.Name, string(e.Outcome), e.Reference,
 		EncodeChanges(e.Changes), e.RequestID, e.Address, e.Client,
-	} {
-		_, _ = sum.Write([]byte(strconv.Itoa(len(member)) + ":" + member + ",")) // a hash never fails
 	}
-	return hex.EncodeToString(sum.Sum(nil))
+}
+
+func netstrings(members []string) []byte {
+	var out []byte
+	for _, member := range members {
+		out = append(append(append(strconv.AppendInt(out, int64(len(member)), 10), ':'), member...), ',')
+	}
+	return out
 }
 
 // EncodeChanges is the JSON of changes, empty if there are none.
@@ -45,19 +67,50 @@ type Head struct {
 	CompanyID string
 	First     int64
 	Anchor    string
-	Last      int64 // 0: nothing was sealed yet
+	Last      int64 // the number of the head; 0: nothing was sealed yet
 	Hash      string
 	Signature string // of Statement, in hexadecimal; empty: the chain has not begun
+	// ProvedFrom is the first place whose entry must have a proof. 0: the head is
+	// from before there were proofs, or no holder of the keys has signed it.
+	ProvedFrom int64
 	// Oldest and Sealed are the time of the company's first entry and the highest
 	// place of one. They are known only of a head without a signature.
 	Oldest time.Time
 	Sealed int64
 }
 
-// Statement is what the service signs.
+// Statement is what the service signs. A head without ProvedFrom is from before there
+// were proofs, and was signed in the words of then.
 func (h Head) Statement() []byte {
-	return []byte(strings.Join([]string{"muster activity chain 1", h.CompanyID, strconv.FormatInt(h.First, 10), h.Anchor,
-		strconv.FormatInt(h.Last, 10), h.Hash}, "\n"))
+	lines := []string{"muster activity chain 1", h.CompanyID, strconv.FormatInt(h.First, 10), h.Anchor, strconv.FormatInt(h.Last, 10), h.Hash}
+	if h.ProvedFrom > 0 {
+		lines[0] = "muster activity chain 2"
+		lines = append(lines, strconv.FormatInt(h.ProvedFrom, 10))
+	}
+	return []byte(strings.Join(lines, "\n"))
+}
+
+// Extend gives an entry the next place, after the head.
+func (h *Head) Extend(e *Entry) {
+	h.Last++
+	e.Seq = h.Last
+	h.Hash = e.Digest(h.Hash)
+	e.Hash = h.Hash
+}
+
+// DemandProofs fixes, once, from which place on entries must have proofs: from the
+// first of those that are sealed now which has one.
+func (h *Head) DemandProofs(fresh []Entry) {
+	if h.ProvedFrom > 0 {
+		return
+	}
+	h.ProvedFrom = h.Last + 1
+	for _, e := range fresh {
+		if e.Proof != "" {
+			return
+		}
+		h.ProvedFrom++
+	}
 }
 
 // unbegun reports whether the head is as a new company has it.
@@ -65,11 +118,23 @@ func (h Head) unbegun() bool {
 	return h.Signature == "" && h.First == 1 && h.Anchor == "" && h.Last == 0 && h.Hash == "" && h.Sealed == 0
 }
 
-// Signer signs heads with the service's own key, which is not in the database.
+// Signer signs heads, and proves entries, with the service's own keys, which are not
+// in the database.
 type Signer interface {
 	SignStatement(statement []byte) []byte
 	// VerifyStatement knows this signature if any of the service's keys made it.
 	VerifyStatement(statement, signature []byte) bool
+	// PublicKeys verify signatures, without the key file.
+	PublicKeys() []ed25519.PublicKey
+	Prover
+	// Proves reports whether the proof is of the statement, by any of the service's keys.
+	Proves(statement []byte, proof string) bool
+}
+
+// Prover proves entries where they are written.
+type Prover interface {
+	// Prove returns the message authentication code of a statement, with the id of its key.
+	Prove(statement []byte) string
 }
 
 // Seal is how a store asks whether it may move a head, and has it signed.
@@ -78,6 +143,8 @@ type Seal struct {
 	// asks once it has locked the head.
 	Check func(Head) error
 	Sign  func(statement []byte) []byte
+	// Doubt, if not nil, gets each entry that is given a place.
+	Doubt func(Head, Entry)
 }
 
 // BrokenError says that a company's head is not what this service signed.
@@ -95,7 +162,7 @@ type ChainStore interface {
 	// oldest first, and returns the head and how many.
 	SealActivity(ctx context.Context, companyID string, limit int, seal Seal) (Head, int, error)
 	// Unsealed returns companies that have entries without a place, or a head
-	// without a signature.
+	// without a signature or from before there were proofs.
 	Unsealed(ctx context.Context) ([]string, error)
 	// Heads returns the head of every company.
 	Heads(ctx context.Context) ([]Head, error)
@@ -107,7 +174,7 @@ type ChainStore interface {
 	ForgetActivity(ctx context.Context, companyID string, before time.Time, limit int, seal Seal) (int, error)
 	// RestartActivity takes every entry of a company out of the chain and signs
 	// a head that follows the place after, or the highest so far if that is
-	// higher. It records the event.
+	// higher. Entries that are there need no proof from then on. It records the event.
 	RestartActivity(ctx context.Context, companyID string, after int64, e Event, sign func([]byte) []byte) error
 	// ActivityLifetimes returns how long each company keeps its entries.
 	ActivityLifetimes(ctx context.Context) (map[string]time.Duration, error)

@@ -35,8 +35,13 @@ type line struct {
 	RequestID string    `json:"requestId"`
 	Address   string    `json:"address"`
 	Client    string    `json:"client"`
-	Seq       int64     `json:"seq"`
-	Hash      string    `json:"hash"`
+	Reason    string    `json:"reason"`
+	Ticket    string    `json:"ticket"`
+	// Device is what the device is called now: not part of the record.
+	Device string `json:"device,omitempty"`
+	Proof  string `json:"proof"`
+	Seq    int64  `json:"seq"`
+	Hash   string `json:"hash"`
 }
 
 type actor struct {
@@ -108,12 +113,13 @@ func (e Entry) line() line {
 	}
 	return line{At: e.At.UTC(), ID: e.ID, CompanyID: e.CompanyID, Action: e.Action, Target: e.Target, Outcome: e.Outcome,
 		Actor:     actor{Kind: string(e.Actor.Kind), ID: e.Actor.ID, UserID: e.Actor.UserID, Name: e.Actor.Name, Prefix: e.Actor.Prefix},
-		Reference: e.Reference, Changes: changes, RequestID: e.RequestID, Address: e.Address, Client: e.Client, Seq: e.Seq, Hash: e.Hash}
+		Reference: e.Reference, Changes: changes, RequestID: e.RequestID, Address: e.Address, Client: e.Client,
+		Reason: e.Note.Reason, Ticket: e.Note.Ticket, Device: e.Device, Proof: e.Proof, Seq: e.Seq, Hash: e.Hash}
 }
 
 func columns() []string {
 	return []string{"at", "actor kind", "actor", "key prefix", "action", "target kind", "target", "target id", "outcome",
-		"changes", "reference", "request id", "address", "client"}
+		"changes", "reference", "request id", "address", "client", "reason", "ticket"}
 }
 
 func (e Entry) cells() []string {
@@ -123,7 +129,7 @@ func (e Entry) cells() []string {
 	}
 	cells := []string{e.At.UTC().Format(time.RFC3339Nano), string(e.Actor.Kind), e.Actor.Name, e.Actor.Prefix, string(e.Action),
 		string(e.Target.Kind), e.Target.Name, e.Target.ID, string(e.Outcome), strings.Join(changes, "; "), e.Reference,
-		e.RequestID, e.Address, e.Client}
+		e.RequestID, e.Address, e.Client, e.Note.Reason, e.Note.Ticket}
 	for i, cell := range cells {
 		cells[i] = text.Cell(cell)
 	}

@@ -54,6 +54,7 @@ type Bucket struct {
 // Store reads the record.
 type Store interface {
 	Recorder
+	ChainExporter
 	// Activity returns up to limit entries after the cursor, newest first.
 	Activity(ctx context.Context, f Filter, after Cursor, limit int) ([]Entry, error)
 	// ActivityEntry returns one entry; fault.NotFound if the company has none such.

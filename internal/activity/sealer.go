@@ -151,12 +151,32 @@ func (k *Sealer) tolerate(ctx context.Context, companyID string, err error) erro
 }
 
 func (k *Sealer) seal() Seal {
-	return Seal{Sign: k.Signer.SignStatement, Check: func(h Head) error {
+	return Seal{Sign: k.Signer.SignStatement, Doubt: k.doubt, Check: func(h Head) error {
 		if err := k.check(h); err != nil {
 			return err
 		}
 		return k.follow(h)
 	}}
+}
+
+// doubt reports an entry that no holder of the keys wrote. It is sealed nevertheless, so
+// that it stays where it is, and Verify reports it too.
+func (k *Sealer) doubt(h Head, e Entry) {
+	if k.Log != nil && h.lacksProof(e, k.Signer) {
+		k.Log.Error("activity entry without proof", "company", e.CompanyID, "entry", e.ID, "seq", e.Seq, "action", e.Action)
+	}
+}
+
+// Note writes every head to the log. Kept where no one who may write to the database can
+// change it, it shows later that the chain was not replaced.
+func (k *Sealer) Note(ctx context.Context) error {
+	heads, err := k.Store.Heads(ctx)
+	for _, h := range heads {
+		if h.Signature != "" && k.Log != nil {
+			k.Log.InfoContext(ctx, "activity head", "company", h.CompanyID, "number", h.Last, "head", h.text())
+		}
+	}
+	return err
 }
 
 // check reports a head that this service has not signed.
@@ -229,40 +249,24 @@ func (k *Sealer) Verify(ctx context.Context, companyID string) (Verification, er
 // Check checks a company's whole chain and changes nothing. Entries without a
 // place yet are not looked at.
 func (k *Sealer) Check(ctx context.Context, companyID string) (Verification, error) {
-	var v Verification
-	hash := ""
+	var c *chainCheck
 	err := k.Store.WalkActivity(ctx, companyID, func(h Head) error {
-		v, hash = Verification{Head: h}, h.Anchor
+		c = newChainCheck(h, h.First, h.Anchor, k.Signer)
 		if err := k.check(h); err != nil {
-			v.Broken, v.Why = h.Last, err.Error()
+			c.fail(h.Last, err.Error())
 		} else if h.Signature == "" {
-			v.Why = "no service has signed the head of the chain yet"
+			c.fail(0, "no service has signed the head of the chain yet")
 		}
 		return nil
 	}, func(e Entry) error {
-		if v.Why != "" {
-			return nil
-		}
-		want := v.Head.First + v.Checked
-		switch {
-		case e.Seq > v.Head.Last:
-			v.Broken, v.Why = e.Seq, "an entry follows the signed head of the chain"
-		case e.Seq != want:
-			v.Broken, v.Why = want, "an entry is missing"
-		case e.Digest(hash) != e.Hash:
-			v.Broken, v.Why = e.Seq, "an entry is not what its hash says"
-		default:
-			hash = e.Hash
-			v.Checked++
-		}
+		c.next(e)
 		return nil
 	})
-	if err == nil && v.Why == "" {
-		if last := v.Head.First + v.Checked - 1; last != v.Head.Last {
-			v.Broken, v.Why = last+1, "an entry is missing"
-		} else if hash != v.Head.Hash {
-			v.Broken, v.Why = last, "the head of the chain is not the last entry's"
-		}
+	if c == nil {
+		return Verification{}, err
 	}
-	return v, err
+	if err == nil {
+		c.end()
+	}
+	return c.verdict, err
 }

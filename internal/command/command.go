@@ -118,4 +118,5 @@ type Command struct {
 	// PolicyID is the policy that CHANGE_POLICY moves the device to.
 	PolicyID       string
 	IdempotencyRef string
+	Note           access.Note // why it was sent, in the caller's words
 }

@@ -13,7 +13,10 @@ import (
 
 // activityColumns are written once; seq and hash follow when the entry is sealed.
 const activityColumns = `company_id, at, id, actor_kind, actor_id, actor_user_id, actor_name, actor_prefix, area, action,
-	target_kind, target_id, target_name, outcome, reference, changes, request_id, address, client`
+	target_kind, target_id, target_name, outcome, reference, changes, request_id, address, client, reason, ticket, proof`
+
+// activityCount is how many columns those are.
+const activityCount = 22
 
 // The limits of an entry's texts, in characters.
 const (
@@ -28,7 +31,7 @@ func (db *DB) RecordActivity(ctx context.Context, companyID string, e activity.E
 
 // record writes an entry with the change that c is making.
 func (db *DB) record(ctx context.Context, c conn, companyID string, e activity.Event) error {
-	_, err := c.exec(ctx, `INSERT INTO activity (`+activityColumns+`) VALUES (`+marks(19)+`)`, db.entry(ctx, companyID, e)...)
+	_, err := c.exec(ctx, `INSERT INTO activity (`+activityColumns+`) VALUES (`+marks(activityCount)+`)`, db.entry(ctx, companyID, e)...)
 	return err
 }
 
@@ -51,15 +54,32 @@ func (db *DB) entry(ctx context.Context, companyID string, e activity.Event) []a
 		changes[i] = activity.Change{Field: change.Field, Before: validate.Clean(change.Before, maxActivityChange),
 			After: validate.Clean(change.After, maxActivityChange)}
 	}
-	return []any{companyID, millis(db.now()), resource.NewID(), string(a.Kind), a.ID, a.UserID, validate.Clean(a.Name, maxActivityName), a.Prefix,
-		e.Action.Area(), string(e.Action), string(e.Target.Kind), e.Target.ID, validate.Clean(e.Target.Name, maxActivityName),
-		string(e.Outcome), e.Reference, activity.EncodeChanges(changes), o.RequestID, o.Address, o.Client}
+	if e.Note == (access.Note{}) {
+		e.Note = o.Note
+	}
+	made := activity.Entry{ID: resource.NewID(), CompanyID: companyID, At: instant(millis(db.now())), Action: e.Action, Outcome: e.Outcome,
+		Actor:     access.Actor{Kind: a.Kind, ID: a.ID, UserID: a.UserID, Name: validate.Clean(a.Name, maxActivityName), Prefix: a.Prefix},
+		Target:    activity.Target{Kind: e.Target.Kind, ID: e.Target.ID, Name: validate.Clean(e.Target.Name, maxActivityName)},
+		Reference: e.Reference, Changes: changes, RequestID: o.RequestID, Address: o.Address, Client: o.Client, Note: e.Note}
+	if db.prover != nil {
+		made.Proof = db.prover.Prove(made.Statement())
+	}
+	return activityValues(made)
+}
+
+// activityValues are the values of activityColumns.
+func activityValues(e activity.Entry) []any {
+	a, t := e.Actor, e.Target
+	return []any{e.CompanyID, millis(e.At), e.ID, string(a.Kind), a.ID, a.UserID, a.Name, a.Prefix, e.Action.Area(), string(e.Action),
+		string(t.Kind), t.ID, t.Name, string(e.Outcome), e.Reference, activity.EncodeChanges(e.Changes), e.RequestID, e.Address, e.Client,
+		e.Note.Reason, e.Note.Ticket, e.Proof}
 }
 
 // readActivity are an entry's columns, with the present state of the command
 // that it tells of and the present name of the device.
 const readActivity = `e.company_id, e.at, e.id, e.actor_kind, e.actor_id, e.actor_user_id, e.actor_name, e.actor_prefix, e.action,
-	e.target_kind, e.target_id, e.target_name, e.outcome, e.reference, e.changes, e.request_id, e.address, e.client, e.seq, e.hash`
+	e.target_kind, e.target_id, e.target_name, e.outcome, e.reference, e.changes, e.request_id, e.address, e.client, e.seq, e.hash,
+	e.reason, e.ticket, e.proof`
 
 // activityRow receives readActivity.
 type activityRow struct {
@@ -72,7 +92,8 @@ func (r *activityRow) fields() []any {
 	e := &r.entry
 	a, t := &e.Actor, &e.Target
 	return []any{&e.CompanyID, &r.at, &e.ID, &a.Kind, &a.ID, &a.UserID, &a.Name, &a.Prefix, &e.Action,
-		&t.Kind, &t.ID, &t.Name, &e.Outcome, &e.Reference, &r.changes, &e.RequestID, &e.Address, &e.Client, &e.Seq, &e.Hash}
+		&t.Kind, &t.ID, &t.Name, &e.Outcome, &e.Reference, &r.changes, &e.RequestID, &e.Address, &e.Client, &e.Seq, &e.Hash,
+		&e.Note.Reason, &e.Note.Ticket, &e.Proof}
 }
 
 func (r *activityRow) value() (activity.Entry, error) {

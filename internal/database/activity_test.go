@@ -3,6 +3,7 @@ package database_test
 import (
 	"bytes"
 	"crypto/ed25519"
+	"crypto/sha256"
 	"database/sql"
 	"encoding/csv"
 	"encoding/json"
@@ -31,9 +32,24 @@ func newSigner() signer { return signer{ed25519.NewKeyFromSeed(bytes.Repeat([]by
 
 func (s signer) SignStatement(b []byte) []byte { return ed25519.Sign(s.key, b) }
 
+func (s signer) PublicKeys() []ed25519.PublicKey {
+	return []ed25519.PublicKey{s.key.Public().(ed25519.PublicKey)}
+}
+
+func (s signer) Prove(b []byte) string {
+	return fmt.Sprintf("%x", sha256.Sum256(append([]byte("secret"), b...)))
+}
+
+func (s signer) Proves(b []byte, proof string) bool { return s.Prove(b) == proof }
+
 func (s signer) VerifyStatement(b, signature []byte) bool {
 	return ed25519.Verify(s.key.Public().(ed25519.PublicKey), b, signature)
 }
+
+// prover proves entries and signs nothing.
+type prover struct{ signer signer }
+
+func (p prover) Prove(b []byte) string { return p.signer.Prove(b) }
 
 func (f *fixture) keeper() *activity.Sealer {
 	return &activity.Sealer{Store: f.db, Signer: newSigner(), Now: f.clock.Now}

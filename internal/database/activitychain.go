@@ -10,17 +10,32 @@ import (
 	"github.com/musterhq/muster/internal/activity"
 )
 
-const headColumns = `h.company_id, h.first_seq, h.anchor, h.last_seq, h.hash, h.signature`
+const (
+	firstHeadColumns = `h.company_id, h.first_seq, h.anchor, h.last_seq, h.hash, h.signature`
+	headColumns      = firstHeadColumns + `, h.proved_from`
+)
 
 func scanHead(r row) (h activity.Head, err error) {
+	err = r.Scan(&h.CompanyID, &h.First, &h.Anchor, &h.Last, &h.Hash, &h.Signature, &h.ProvedFrom)
+	return h, err
+}
+
+// scanFirstHead reads a head of the first version's tables.
+func scanFirstHead(r row) (h activity.Head, err error) {
 	err = r.Scan(&h.CompanyID, &h.First, &h.Anchor, &h.Last, &h.Hash, &h.Signature)
 	return h, err
 }
 
-// beginChain gives a new company the head of its chain. The service signs it.
-func beginChain(ctx context.Context, c conn, companyID string) error {
-	_, err := c.exec(ctx, `INSERT INTO activity_heads (company_id, first_seq, anchor, last_seq, hash, signature)
-		VALUES (?, 1, '', 0, '', '')`, companyID)
+// beginChain gives a new company the head of its chain, number 0, signed where the
+// keys are at hand. Else the service signs it.
+func (db *DB) beginChain(ctx context.Context, c conn, companyID string) error {
+	h := activity.Head{CompanyID: companyID, First: 1}
+	if signer, ok := db.prover.(activity.Signer); ok {
+		h.ProvedFrom = 1
+		h.Signature = hex.EncodeToString(signer.SignStatement(h.Statement()))
+	}
+	_, err := c.exec(ctx, `INSERT INTO activity_heads (company_id, first_seq, anchor, last_seq, hash, signature, proved_from)
+		VALUES (?, ?, '', 0, '', ?, ?)`, companyID, h.First, h.Signature, h.ProvedFrom)
 	return err
 }
 
@@ -51,15 +66,15 @@ func findHead(ctx context.Context, c conn, companyID, lock string) (activity.Hea
 }
 
 func saveHead(ctx context.Context, t *tx, h activity.Head, sign func([]byte) []byte) error {
-	_, err := t.exec(ctx, `UPDATE activity_heads SET first_seq = ?, anchor = ?, last_seq = ?, hash = ?, signature = ? WHERE company_id = ?`,
-		h.First, h.Anchor, h.Last, h.Hash, hex.EncodeToString(sign(h.Statement())), h.CompanyID)
+	_, err := t.exec(ctx, `UPDATE activity_heads SET first_seq = ?, anchor = ?, last_seq = ?, hash = ?, proved_from = ?, signature = ? WHERE company_id = ?`,
+		h.First, h.Anchor, h.Last, h.Hash, h.ProvedFrom, hex.EncodeToString(sign(h.Statement())), h.CompanyID)
 	return err
 }
 
 // Unsealed implements activity.ChainStore.
 func (db *DB) Unsealed(ctx context.Context) ([]string, error) {
 	return list(ctx, db.read(), scanValue[string], `SELECT e.company_id FROM activity e WHERE e.seq = 0
-		UNION SELECT h.company_id FROM activity_heads h WHERE h.signature = ''`)
+		UNION SELECT h.company_id FROM activity_heads h WHERE h.signature = '' OR h.proved_from = 0`)
 }
 
 // Heads implements activity.ChainStore.
@@ -85,13 +100,15 @@ func (db *DB) SealActivity(ctx context.Context, companyID string, limit int, sea
 		}
 		fresh, err := list(ctx, t, scanActivity, `SELECT `+readActivity+` FROM activity e
 			WHERE e.company_id = ? AND e.seq = 0 ORDER BY e.at, e.id LIMIT ?`, companyID, limit)
-		if err != nil || len(fresh) == 0 && head.Signature != "" {
+		if err != nil || len(fresh) == 0 && head.Signature != "" && head.ProvedFrom > 0 {
 			return err
 		}
+		head.DemandProofs(fresh)
 		for _, e := range fresh {
-			head.Last++
-			e.Seq = head.Last
-			head.Hash = e.Digest(head.Hash)
+			head.Extend(&e)
+			if seal.Doubt != nil {
+				seal.Doubt(head, e)
+			}
 			if _, err := t.exec(ctx, `UPDATE activity SET seq = ?, hash = ? WHERE company_id = ? AND at = ? AND id = ?`,
 				e.Seq, head.Hash, companyID, millis(e.At), e.ID); err != nil {
 				return err
@@ -128,11 +145,15 @@ func (db *DB) RestartActivity(ctx context.Context, companyID string, after int64
 			}
 			done = true
 			if head.First == 0 {
-				if err := beginChain(ctx, t, companyID); err != nil {
+				if err := db.beginChain(ctx, t, companyID); err != nil {
 					return err
 				}
 			}
-			if err := saveHead(ctx, t, activity.Head{CompanyID: companyID, First: last + 1, Last: last}, sign); err != nil {
+			there, err := value[int64](ctx, t, `SELECT COUNT(*) FROM activity WHERE company_id = ?`, companyID)
+			if err != nil {
+				return err
+			}
+			if err := saveHead(ctx, t, activity.Head{CompanyID: companyID, First: last + 1, Last: last, ProvedFrom: last + there + 1}, sign); err != nil {
 				return err
 			}
 			return db.record(ctx, t, companyID, e)
@@ -170,6 +191,69 @@ func (db *DB) WalkActivity(ctx context.Context, companyID string, head func(acti
 		}
 		return rows.Err()
 	})
+}
+
+// ExportActivity implements activity.ChainExporter.
+func (db *DB) ExportActivity(ctx context.Context, companyID string, since time.Time, entry func(activity.Entry) error, head func(h activity.Head, before string) error) error {
+	return db.snapshot(ctx, func(ctx context.Context, c conn) error {
+		h, err := findHead(ctx, c, companyID, "")
+		if err != nil {
+			return err
+		}
+		from, err := value[int64](ctx, c, `SELECT COALESCE(MIN(e.seq), 0) FROM activity e WHERE e.company_id = ? AND e.at >= ? AND e.seq > 0`, companyID, millis(since))
+		if err != nil {
+			return err
+		}
+		before := h.Hash // of nothing at all
+		if from > 0 {
+			before = h.Anchor
+		} else {
+			from = h.Last + 1
+		}
+		for _, part := range []struct {
+			where string
+			arg   int64
+		}{{`e.seq = 0 AND e.at >= ? ORDER BY e.at DESC, e.id DESC`, millis(since)}, {`e.seq >= ? AND e.seq > 0 ORDER BY e.seq DESC`, from}} {
+			if err := each(ctx, c, exportedActivity+` WHERE e.company_id = ? AND `+part.where, entry, companyID, part.arg); err != nil {
+				return err
+			}
+		}
+		if from > h.First && from <= h.Last {
+			if before, err = value[string](ctx, c, `SELECT hash FROM activity WHERE company_id = ? AND seq = ?`, companyID, from-1); errors.Is(err, sql.ErrNoRows) {
+				err = nil // it is missing, which verifying reports
+			}
+		}
+		if err != nil {
+			return err
+		}
+		return head(h, before)
+	})
+}
+
+const exportedActivity = `SELECT ` + readActivity + `, COALESCE(d.identification, '') FROM activity e
+	LEFT JOIN assets d ON e.target_kind = 'ASSET' AND d.id = e.target_id AND d.company_id = e.company_id`
+
+// each shows every entry of a query of exportedActivity.
+func each(ctx context.Context, c conn, query string, show func(activity.Entry) error, args ...any) (err error) {
+	rows, err := c.query(ctx, query, args...)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, rows.Close()) }()
+	for rows.Next() {
+		var a activityRow
+		if err := rows.Scan(append(a.fields(), &a.entry.Device)...); err != nil {
+			return err
+		}
+		e, err := a.value()
+		if err == nil {
+			err = show(e)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return rows.Err()
 }
 
 // ForgetActivity implements activity.ChainStore.

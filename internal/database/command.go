@@ -17,7 +17,7 @@ import (
 )
 
 const commandColumns = `id, company_id, asset_id, epoch, type, state, created_at, feedback_at, outcome,
-	actor_kind, actor_id, actor_prefix, actor_name, ref, deadline, policy_id, idempotency_ref`
+	actor_kind, actor_id, actor_prefix, actor_name, ref, deadline, policy_id, idempotency_ref, reason, ticket`
 
 // isOpen is the condition of the partial indexes, word for word, so that the
 // engines see that they may use them.
@@ -27,7 +27,7 @@ func scanCommand(r row) (c command.Command, err error) {
 	var created, feedback, deadline int64
 	a := &c.Actor
 	err = r.Scan(&c.ID, &c.CompanyID, &c.AssetID, &c.Epoch, &c.Type, &c.State, &created, &feedback, &c.Outcome,
-		&a.Kind, &a.ID, &a.Prefix, &a.Name, &c.Ref, &deadline, &c.PolicyID, &c.IdempotencyRef)
+		&a.Kind, &a.ID, &a.Prefix, &a.Name, &c.Ref, &deadline, &c.PolicyID, &c.IdempotencyRef, &c.Note.Reason, &c.Note.Ticket)
 	c.CreatedAt, c.FeedbackAt, c.Deadline = instant(created), instant(feedback), instant(deadline)
 	return c, err
 }
@@ -68,7 +68,7 @@ func (db *DB) Begin(ctx context.Context, c command.Command, held *agentdevice.De
 func (db *DB) beginCommand(ctx context.Context, tx conn, c command.Command, held *agentdevice.Delivery) (bool, error) {
 	a := c.Actor
 	first := part{insertCommand, []any{c.ID, c.CompanyID, c.AssetID, c.Epoch, string(c.Type), string(c.State), millis(c.CreatedAt),
-		millis(c.FeedbackAt), c.Outcome, string(a.Kind), a.ID, a.Prefix, a.Name, c.Ref, millis(c.Deadline), c.PolicyID, c.IdempotencyRef, db.sender()}}
+		millis(c.FeedbackAt), c.Outcome, string(a.Kind), a.ID, a.Prefix, a.Name, c.Ref, millis(c.Deadline), c.PolicyID, c.IdempotencyRef, c.Note.Reason, c.Note.Ticket, db.sender()}}
 	entry := part{insertCommandEntry, db.entry(ctx, c.CompanyID, commandEvent(ctx, c))}
 	if held == nil {
 		return db.chain(ctx, tx, first, entry)
@@ -77,13 +77,14 @@ func (db *DB) beginCommand(ctx context.Context, tx conn, c command.Command, held
 }
 
 const insertCommand = `INSERT INTO commands (` + commandColumns + `, sender)
-	VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+	VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
 	ON CONFLICT (idempotency_ref) WHERE idempotency_ref <> '' DO NOTHING RETURNING id`
 
 const insertCommandEntry = `INSERT INTO activity (` + activityColumns + `)
 	SELECT CAST(? AS TEXT), CAST(? AS BIGINT), CAST(? AS TEXT), CAST(? AS TEXT), CAST(? AS TEXT), CAST(? AS TEXT), CAST(? AS TEXT),
 		CAST(? AS TEXT), CAST(? AS TEXT), CAST(? AS TEXT), CAST(? AS TEXT), CAST(? AS TEXT), CAST(? AS TEXT), CAST(? AS TEXT),
-		CAST(? AS TEXT), CAST(? AS TEXT), CAST(? AS TEXT), CAST(? AS TEXT), CAST(? AS TEXT) ` + fromFirst
+		CAST(? AS TEXT), CAST(? AS TEXT), CAST(? AS TEXT), CAST(? AS TEXT), CAST(? AS TEXT), CAST(? AS TEXT), CAST(? AS TEXT),
+		CAST(? AS TEXT) ` + fromFirst
 
 // commandEvent is the entry of a command; who sent it is as the command itself
 // has it.
@@ -92,7 +93,7 @@ func commandEvent(ctx context.Context, c command.Command) activity.Event {
 	if o := access.OriginOf(ctx).Actor; o.ID == a.ID {
 		a.UserID = o.UserID
 	}
-	return activity.Event{Action: activity.Command(string(c.Type)), Actor: a, Reference: c.ID,
+	return activity.Event{Action: activity.Command(string(c.Type)), Actor: a, Reference: c.ID, Note: c.Note,
 		Target: activity.Target{Kind: activity.Asset, ID: c.AssetID}}
 }
 

@@ -31,7 +31,7 @@ func (db *DB) CreateCompany(ctx context.Context, c company.Company) error {
 			cmp.Or(c.KeepActivity, company.DefaultKeepActivity).Milliseconds(), c.Enterprise, millis(c.CreatedAt)}, settingValues(c.Settings)...)...); err != nil {
 			return err
 		}
-		if err := beginChain(ctx, t, c.ID); err != nil {
+		if err := db.beginChain(ctx, t, c.ID); err != nil {
 			return err
 		}
 		return db.recordCompany(ctx, t, activity.CompanyCreated, company.Company{}, c)

@@ -34,6 +34,7 @@ func withCompany(t *testing.T, test func(f *fixture)) {
 
 func newFixture(t *testing.T, e *engine) *fixture {
 	f := &fixture{T: t, engine: e, db: e.open(t)}
+	f.db.ProveWith(prover{newSigner()})
 	f.company = f.newCompany("acme")
 	return f
 }

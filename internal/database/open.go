@@ -9,6 +9,8 @@ import (
 	"strings"
 	"sync/atomic"
 	"time"
+
+	"github.com/musterhq/muster/internal/activity"
 )
 
 // Options configure a database.
@@ -22,6 +24,9 @@ type Options struct {
 	ServerClock bool
 	// Schema says what may be done with a database of another version.
 	Schema SchemaUse
+	// Prover proves entries of the activity log where they are written, and signs
+	// heads if it is an activity.Signer; nil: they have no proof.
+	Prover activity.Prover
 	// Logger gets the errors that no caller waits for; nil: they are dropped.
 	Logger *slog.Logger
 }
@@ -31,6 +36,7 @@ type DB struct {
 	now     func() time.Time
 	clock   *clock // nil: now is this machine's
 	logger  *slog.Logger
+	prover  activity.Prover // nil: entries have no proof
 	dialect dialect
 
 	pool    *sql.DB // PostgreSQL's only pool; SQLite's readers
@@ -55,7 +61,7 @@ func Open(ctx context.Context, o Options) (*DB, error) {
 	if o.Logger == nil {
 		o.Logger = slog.New(slog.DiscardHandler)
 	}
-	db := &DB{now: o.Now, logger: o.Logger, wakes: newWakes(o.Logger), deepFrom: deepFrom,
+	db := &DB{now: o.Now, logger: o.Logger, prover: o.Prover, wakes: newWakes(o.Logger), deepFrom: deepFrom,
 		search: searchLimits{few: 3_000, walk: 6_000, stride: 250}}
 	if err := db.open(ctx, o); err != nil {
 		return nil, errors.Join(err, db.Close())

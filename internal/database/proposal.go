@@ -18,7 +18,7 @@ const proposalColumns = lightColumns + `, v.next_document`
 const lightColumns = `v.id, v.company_id, (SELECT slug FROM companies WHERE id = v.company_id), v.capability, v.status,
 	v.impact, v.title, v.summary, v.policy_id, v.target_name, v.base_version, v.next_policy_id, v.next_name, v.next_name_key,
 	v.owner_kind, v.owner_id, v.owner_user_id, v.owner_name, v.created_at, v.expires_at, v.propose_ref, v.apply_ref, v.looks,
-	v.version, v.failure, v.outcome, v.request, v.fields, v.devices,
+	v.version, v.failure, v.outcome, v.request, v.fields, v.devices, v.reason, v.ticket,
 	(SELECT COALESCE(CAST(SUM(n.count) AS BIGINT), 0) FROM asset_counts n
 		WHERE n.company_id = v.company_id AND n.policy_id = v.policy_id)`
 
@@ -33,7 +33,7 @@ func (db *DB) scanProposal(r row) (p proposal.Proposal, err error) {
 	if err := r.Scan(&p.ID, &p.CompanyID, &p.CompanySlug, &p.Capability, &p.Status,
 		&p.Impact, &p.Title, &p.Form, &p.PolicyID, &p.TargetName, &p.BaseVersion, &p.Next.PolicyID, &p.Next.Name, &key,
 		&o.Kind, &o.ID, &o.UserID, &o.Name, &created, &expires, &p.ProposeRef, &p.ApplyRef, &p.Looks,
-		&p.Version, &p.Failure, &p.Outcome, &request, &fields, &devices, &present, &document); err != nil {
+		&p.Version, &p.Failure, &p.Outcome, &request, &fields, &devices, &p.Note.Reason, &p.Note.Ticket, &present, &document); err != nil {
 		return p, err
 	}
 	p.TargetName, p.Title = policy.ShownName(p.TargetName), policy.ShownName(p.Title)
@@ -69,11 +69,11 @@ func (db *DB) Propose(ctx context.Context, p proposal.Proposal, lifetime time.Du
 	err := db.write(ctx, func(ctx context.Context, t *tx) error {
 		n, err := t.exec(ctx, `INSERT INTO proposals (id, company_id, capability, status, impact, title, summary, policy_id,
 				target_name, base_version, next_policy_id, next_name, next_name_key, owner_kind, owner_id, owner_user_id,
-				owner_name, created_at, expires_at, propose_ref, request, fields, next_document, devices)
-			VALUES (`+marks(24)+`) ON CONFLICT (company_id, propose_ref) WHERE propose_ref <> '' DO NOTHING`,
+				owner_name, created_at, expires_at, propose_ref, request, fields, next_document, devices, reason, ticket)
+			VALUES (`+marks(26)+`) ON CONFLICT (company_id, propose_ref) WHERE propose_ref <> '' DO NOTHING`,
 			p.ID, p.CompanyID, string(p.Capability), string(p.Status), string(p.Impact), p.Title, p.Form, p.PolicyID,
 			p.TargetName, p.BaseVersion, p.Next.PolicyID, p.Next.Name, key, string(p.Owner.Kind), p.Owner.ID, p.Owner.UserID,
-			p.Owner.Name, millis(p.CreatedAt), millis(p.ExpiresAt), p.ProposeRef, encode(p.Request), encode(p.Fields), string(p.Next.Document), p.Devices)
+			p.Owner.Name, millis(p.CreatedAt), millis(p.ExpiresAt), p.ProposeRef, encode(p.Request), encode(p.Fields), string(p.Next.Document), p.Devices, p.Note.Reason, p.Note.Ticket)
 		if made = n == 1; err != nil || !made {
 			return err
 		}
@@ -142,7 +142,10 @@ func (db *DB) FailProposal(ctx context.Context, id string, code fault.Code, outc
 // recordProposal records what became of a proposal.
 func (db *DB) recordProposal(ctx context.Context, t *tx, p proposal.Proposal, action activity.Action, outcome activity.Outcome) error {
 	e := activity.Event{Action: action, Outcome: outcome, Reference: p.ID, Target: policyTarget(p.PolicyID, p.TargetName),
-		Actor: access.OriginOf(ctx).Actor}
+		Actor: access.OriginOf(ctx).Actor, Note: access.OriginOf(ctx).Note}
+	if e.Note == (access.Note{}) {
+		e.Note = p.Note
+	}
 	if e.Actor == (access.Actor{}) {
 		e.Actor = access.Actor{Kind: p.Owner.Kind, ID: p.Owner.ID, UserID: p.Owner.UserID, Name: p.Owner.Name}
 	}

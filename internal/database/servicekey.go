@@ -27,10 +27,19 @@ func (i *Inspection) readKeys(ctx context.Context, c conn, tables []string) (err
 		}
 	}
 	if slices.Contains(tables, "activity_heads") {
-		i.Heads, err = list(ctx, c, scanHead, `SELECT `+headColumns+` FROM activity_heads h WHERE h.signature <> '' ORDER BY h.company_id`)
+		i.Heads, err = list(ctx, c, scanFirstHead, `SELECT `+firstHeadColumns+` FROM activity_heads h WHERE h.signature <> '' ORDER BY h.company_id`)
 	}
 	return err
 }
+
+// NeededKeys are the ids of the service's keys that the database needs.
+func (db *DB) NeededKeys(ctx context.Context) ([]string, error) {
+	return list(ctx, db.read(), scanValue[string], neededKeys)
+}
+
+// ProveWith makes entries of the activity log proved from now on. It is for a program
+// that alone uses db; AdmitKeys comes first.
+func (db *DB) ProveWith(p activity.Prover) { db.prover = p }
 
 // Lacks returns the keys that the database needs and that are not among ids.
 func (i Inspection) Lacks(ids []string) error { return lacking(i.Keys, ids) }

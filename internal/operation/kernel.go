@@ -66,6 +66,10 @@ type Meta struct {
 	// Wrong, if not nil, is what the surface found wrong with the request beside its
 	// arguments. It is reported at the time of validation.
 	Wrong *fault.Error
+	// Note is what the caller says about the call, and ReasonField is what the surface
+	// calls its reason.
+	Note        access.Note
+	ReasonField string
 	// UsedUp, if not nil, refuses the call where it would spend its budget.
 	UsedUp *Allowance
 }
@@ -88,6 +92,9 @@ type Outcome struct {
 func (k *Kernel) Run(ctx context.Context, o *Operation, p access.Principal, meta Meta, s Source) Outcome {
 	start := k.now()
 	ctx = access.WithActor(ctx, p.Actor(), meta.RequestID)
+	if meta.Note != (access.Note{}) {
+		ctx = access.WithNote(ctx, meta.Note)
+	}
 	var out Outcome
 	result, err := k.admitAndRun(ctx, o, p, meta, s, &out)
 	if err != nil && p.ID != "" && !out.Reached && out.Allowance == nil && o.Budget != Free {
@@ -122,8 +129,8 @@ func (k *Kernel) admitAndRun(ctx context.Context, o *Operation, p access.Princip
 		return nil, err
 	}
 	args, err := o.decode(s)
-	if err == nil && meta.Wrong != nil {
-		err = meta.Wrong
+	if err == nil {
+		err = meta.check(o, p)
 	}
 	if err != nil {
 		return nil, err
@@ -134,7 +141,7 @@ func (k *Kernel) admitAndRun(ctx context.Context, o *Operation, p access.Princip
 		}
 	}
 	out.Reached = true
-	call := Call{Principal: p, RequestID: meta.RequestID, IdempotencyRef: meta.IdempotencyRef}
+	call := Call{Principal: p, RequestID: meta.RequestID, IdempotencyRef: meta.IdempotencyRef, Note: meta.Note}
 	return k.call(ctx, o, call, args)
 }
 

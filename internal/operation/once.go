@@ -91,7 +91,7 @@ func (c Once) Run(ctx context.Context, o *Operation, p access.Principal, meta Me
 	// looked at here too, so that an answer is repeated only to one who might
 	// still ask for it.
 	args, invalid := o.decode(s)
-	if meta.Wrong != nil || invalid != nil || o.permits(p) != nil {
+	if invalid != nil || meta.check(o, p) != nil || o.permits(p) != nil {
 		return c.Kernel.Run(ctx, o, p, meta, s)
 	}
 	// A caller whose budget is used up makes no claim, but an answer that was

@@ -105,6 +105,8 @@ type Call struct {
 	// (contract 4.8). A command's intent keeps it, so that after
 	// a crash the repetition finds the command instead of sending another.
 	IdempotencyRef string
+	// Note is why the caller calls, in its own words.
+	Note access.Note
 }
 
 // Uncertain is a result whose outcome may be unknown. REST answers 202

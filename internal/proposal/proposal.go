@@ -155,6 +155,7 @@ type Proposal struct {
 	Renames     bool // Next.Name is not a name that the policy has already
 
 	Owner     Owner
+	Note      access.Note // why it was proposed, in the caller's words
 	CreatedAt time.Time
 	ExpiresAt time.Time
 

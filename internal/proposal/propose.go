@@ -184,7 +184,7 @@ func (s *Service) draft(call operation.Call, c Capability, p policy.Policy) Prop
 	return Proposal{
 		ID: resource.NewProposalID(), CompanyID: p.CompanyID, CompanySlug: p.CompanySlug, Capability: c, Status: Pending, Impact: Normal, Devices: p.DeviceCount,
 		PolicyID: p.ID, TargetName: p.Name, BaseVersion: p.Version,
-		Owner: ownerOf(call.Principal), ProposeRef: call.IdempotencyRef,
+		Owner: ownerOf(call.Principal), ProposeRef: call.IdempotencyRef, Note: call.Note,
 	}
 }
 

@@ -40,7 +40,7 @@ func (l *Env) CLI(v any, args ...string) {
 		l.TB.Fatalf("muster %s: %v", strings.Join(args, " "), err)
 	}
 	var out bytes.Buffer
-	if err := chosen.Run(&cli.Env{Context: l.TB.Context(), Out: &out, Now: l.Now, Open: service.OpenAdmin(l.Now)}); err != nil {
+	if err := chosen.Run(&cli.Env{Context: l.TB.Context(), Out: &out, Now: l.Now, Open: service.OpenAdmin(l.Now, l.keyFile)}); err != nil {
 		l.TB.Fatalf("muster %s: %v", strings.Join(args, " "), err)
 	}
 	if err := json.Unmarshal(out.Bytes(), v); err != nil {

@@ -114,7 +114,7 @@ func repair(t *testing.T, env *servertest.Env) {
 		t.Errorf("verify of the forged chain: %v\n%s", err, text)
 	}
 	restart := &cli.ActivityRestart{Reason: "an exercise"}
-	restart.OfCompany, restart.KeyFile = verify.OfCompany, verify.KeyFile
+	restart.Common, restart.Company, restart.KeyFile = verify.Common, verify.Company, verify.KeyFile
 	if text, err := runCommand(t, env, restart); err != nil {
 		t.Fatalf("%v\n%s", err, text)
 	}

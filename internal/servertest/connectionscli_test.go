@@ -21,7 +21,7 @@ import (
 func runCommand(t *testing.T, env *servertest.Env, command interface{ Run(*cli.Env) error }) (string, error) {
 	t.Helper()
 	var out bytes.Buffer
-	err := command.Run(&cli.Env{Context: t.Context(), Out: &out, Now: env.Now, Open: service.OpenAdmin(env.Now)})
+	err := command.Run(&cli.Env{Context: t.Context(), Out: &out, Now: env.Now, Open: service.OpenAdmin(env.Now, env.Config().KeyFile)})
 	return out.String(), err
 }
 

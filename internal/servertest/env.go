@@ -160,7 +160,7 @@ func (l *Env) Desk() *cli.Admin {
 }
 
 func (l *Env) openDesk() (*cli.Admin, error) {
-	admin, err := service.OpenAdmin(l.Now)(context.WithoutCancel(l.TB.Context()), config.Store{Database: l.Database}, cli.Writes)
+	admin, err := service.OpenAdmin(l.Now, l.keyFile)(context.WithoutCancel(l.TB.Context()), config.Store{Database: l.Database}, cli.Writes)
 	if err == nil {
 		l.TB.Cleanup(func() { _ = admin.Close() })
 	}

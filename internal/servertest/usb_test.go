@@ -74,7 +74,7 @@ func (c *cable) run(args ...string) (string, error) {
 		c.TB.Fatal(err)
 	}
 	var out bytes.Buffer
-	err = chosen.Run(&cli.Env{Context: c.TB.Context(), Out: &out, ADB: c.adb.Program, Now: c.Now, Open: service.OpenAdmin(c.Now)})
+	err = chosen.Run(&cli.Env{Context: c.TB.Context(), Out: &out, ADB: c.adb.Program, Now: c.Now, Open: service.OpenAdmin(c.Now, c.Config().KeyFile)})
 	return out.String(), err
 }
 

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io/fs"
 	"log/slog"
 	"time"
 
@@ -19,8 +20,9 @@ import (
 )
 
 // OpenAdmin returns how the command line opens a database for administration.
-// Commands that write set up an empty one.
-func OpenAdmin(now func() time.Time) func(context.Context, config.Store, cli.Intent) (*cli.Admin, error) {
+// Commands that write set up an empty one. Their entries of the activity log are proved
+// with the service's keys: those of keyFile, or of the file beside an embedded database.
+func OpenAdmin(now func() time.Time, keyFile string) func(context.Context, config.Store, cli.Intent) (*cli.Admin, error) {
 	return func(ctx context.Context, store config.Store, intent cli.Intent) (*cli.Admin, error) {
 		use := database.SetUp
 		if intent == cli.Reads {
@@ -30,13 +32,55 @@ func OpenAdmin(now func() time.Time) func(context.Context, config.Store, cli.Int
 		if err != nil {
 			return nil, err
 		}
+		unproved := ""
+		if intent == cli.Writes {
+			if unproved, err = proveEntries(ctx, db, store, keyFile); err != nil {
+				return nil, errors.Join(err, db.Close())
+			}
+		}
 		policies, err := policyService(db, now)
 		if err != nil {
 			return nil, errors.Join(err, db.Close())
 		}
 		return &cli.Admin{Companies: db, Keys: db, Assets: db, Companions: db, Identity: db, Policies: policies, Users: db, Domains: db, Connections: db, Activity: db,
-			Chain: openChain(db, now), Copier: db, Platform: openPlatform(db, now), Provisioning: openProvisioning(db, now), Tokens: db, Close: db.Close}, nil
+			Chain: openChain(db, now), Copier: db, Platform: openPlatform(db, now), Provisioning: openProvisioning(db, now), Tokens: db, Unproved: unproved, Close: db.Close}, nil
 	}
+}
+
+// proveEntries gives a database the service's keys, and returns why it cannot. A database
+// that no service has used yet names no keys: entries from before its first are not proved.
+func proveEntries(ctx context.Context, db *database.DB, store config.Store, keyFile string) (why string, err error) {
+	needed, err := db.NeededKeys(ctx)
+	if err != nil {
+		return "", err
+	}
+	path := config.Service{Store: store, KeyFile: keyFile}.WithDefaults().KeyFile
+	keys, err := LoadKeys(path)
+	switch {
+	case err != nil && len(needed) == 0:
+		return "", nil
+	case err != nil:
+		return err.Error(), nil
+	}
+	if _, err := db.AdmitKeys(ctx, keys.all, false); err != nil {
+		return err.Error(), nil
+	}
+	db.ProveWith(keys)
+	return "", nil
+}
+
+// OpenSigner returns the keys of a key file; empty: of the file beside an embedded
+// database, and none if there is no such file.
+func OpenSigner(store config.Store, keyFile string) (activity.Signer, error) {
+	path := config.Service{Store: store, KeyFile: keyFile}.WithDefaults().KeyFile
+	keys, err := LoadKeys(path)
+	switch {
+	case err == nil:
+		return keys, nil
+	case keyFile == "" && errors.Is(err, fs.ErrNotExist):
+		return nil, nil
+	}
+	return nil, err
 }
 
 // openChain returns how the command line gets at the activity log's chain.
@@ -46,6 +90,7 @@ func openChain(db *database.DB, now func() time.Time) func(config.Store, string)
 		if err != nil {
 			return nil, fmt.Errorf("%w (MUSTER_KEY_FILE): it must be the running service's own", err)
 		}
+		db.ProveWith(keys) // what the command does with the chain is recorded, too
 		return &activity.Sealer{Store: db, Signer: keys, Now: now}, nil
 	}
 }

@@ -96,6 +96,7 @@ func (s *Service) assemble(ctx context.Context) error {
 		}),
 		s.every("activity chain", sealInterval, s.records.Seal),
 		s.every("activity heads", inspectInterval, s.records.Inspect),
+		s.every("activity head log", noteInterval, s.records.Note),
 		s.every("activity retention", forgetInterval, s.records.Forget),
 		Loop{Name: "platform", Run: s.platform.Run},
 	)
@@ -155,6 +156,7 @@ const (
 	sealInterval       = 2 * time.Second
 	inspectInterval    = time.Minute
 	forgetInterval     = time.Hour
+	noteInterval       = time.Hour
 )
 
 // every is a loop that works at once and then at intervals. A failure is

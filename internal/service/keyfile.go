@@ -4,7 +4,10 @@ import (
 	"crypto/aes"
 	"crypto/cipher"
 	"crypto/ed25519"
+	"crypto/hmac"
 	"crypto/rand"
+	"crypto/sha256"
+	"encoding/base64"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -24,7 +27,8 @@ import (
 type Keys struct {
 	signing []signingKey           // the youngest, which signs, first
 	sealers map[string]cipher.AEAD // by key id
-	current string                 // the id that seals
+	provers map[string][]byte      // by key id: what proves entries of the activity log
+	current string                 // the id that seals and proves
 	all     []string               // the ids of both kinds
 }
 
@@ -158,7 +162,7 @@ func (f keyFile) keys() (*Keys, error) {
 	if len(f.Signing) == 0 || len(f.Sealing) == 0 {
 		return nil, errors.New("a key is missing")
 	}
-	keys := &Keys{sealers: map[string]cipher.AEAD{}, current: f.Sealing[0].ID}
+	keys := &Keys{sealers: map[string]cipher.AEAD{}, provers: map[string][]byte{}, current: f.Sealing[0].ID}
 	for _, record := range slices.Concat(f.Signing, f.Sealing) {
 		if len(record.Secret) != secretSize || !resource.IsID(record.ID) {
 			return nil, fmt.Errorf("key %q is malformed", record.ID)
@@ -178,6 +182,7 @@ func (f keyFile) keys() (*Keys, error) {
 			return nil, err
 		}
 		keys.sealers[record.ID] = sealer
+		keys.provers[record.ID] = authenticate(record.Secret, []byte("muster activity proof 1"))
 	}
 	return keys, nil
 }
@@ -194,6 +199,35 @@ func (k *Keys) VerifyStatement(statement, signature []byte) bool {
 	return slices.ContainsFunc(k.signing, func(known signingKey) bool {
 		return ed25519.Verify(known.key.Public().(ed25519.PublicKey), statement, signature)
 	})
+}
+
+// PublicKeys implements activity.Signer.
+func (k *Keys) PublicKeys() []ed25519.PublicKey {
+	var public []ed25519.PublicKey
+	for _, known := range k.signing {
+		public = append(public, known.key.Public().(ed25519.PublicKey))
+	}
+	return public
+}
+
+// Prove implements activity.Prover.
+func (k *Keys) Prove(statement []byte) string {
+	return k.current + "." + base64.RawURLEncoding.EncodeToString(authenticate(k.provers[k.current], statement))
+}
+
+// Proves implements activity.Signer.
+func (k *Keys) Proves(statement []byte, proof string) bool {
+	id, code, _ := strings.Cut(proof, ".")
+	given, err := base64.RawURLEncoding.DecodeString(code)
+	key, known := k.provers[id]
+	return err == nil && known && hmac.Equal(given, authenticate(key, statement))
+}
+
+// authenticate is the message authentication code of data.
+func authenticate(key, data []byte) []byte {
+	h := hmac.New(sha256.New, key)
+	h.Write(data)
+	return h.Sum(nil)
 }
 
 // Seal encrypts data so that only this service's keys open it, and only for

@@ -30,7 +30,7 @@ type filler struct {
 }
 
 func (d *Demo) fill(ctx context.Context) error {
-	admin, err := service.OpenAdmin(d.now)(ctx, d.config().Store, cli.Writes)
+	admin, err := service.OpenAdmin(d.now, "")(ctx, d.config().Store, cli.Writes)
 	if err != nil {
 		return err
 	}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
 	"strings"
 	"time"
 
@@ -38,8 +39,25 @@ func (c ofChain) chain(ctx context.Context, admin *Admin) (company.Company, *act
 	return owner, sealer, err
 }
 
-// ActivityVerify checks a company's chain.
-type ActivityVerify struct{ ofChain }
+// ActivityVerify checks a company's chain, in the database or in an export.
+type ActivityVerify struct {
+	Common
+	Company string `name:"company" placeholder:"SLUG" help:"The company's slug; not with --export."`
+	KeyFile string `name:"key-file" env:"MUSTER_KEY_FILE" placeholder:"FILE" help:"The service's key file; by default the one beside the SQLite file. Without one, --export checks no proofs."`
+	Export  string `name:"export" type:"path" placeholder:"FILE" help:"Check what activity export wrote as NDJSON, without a database."`
+	Heads   string `name:"heads" type:"path" placeholder:"FILE" help:"With --export: lines of the service's log whose heads the export must continue."`
+}
+
+// Validate wants a chain.
+func (c *ActivityVerify) Validate() error {
+	switch {
+	case (c.Company == "") == (c.Export == ""):
+		return errors.New("give --company, or --export")
+	case c.Heads != "" && c.Export == "":
+		return errors.New("--heads goes with --export")
+	}
+	return nil
+}
 
 // chainView is what verify tells of a chain.
 type chainView struct {
@@ -52,22 +70,29 @@ type chainView struct {
 	Why     string `json:"why"`
 }
 
+func viewChain(v activity.Verification) chainView {
+	return chainView{v.Sound(), v.Checked, v.Head.First, v.Head.Last, v.Head.Hash, v.Broken, v.Why}
+}
+
 // Run prints the verdict. A broken chain is printed too, and is a failure.
 func (c *ActivityVerify) Run(env *Env) error {
+	if c.Export != "" {
+		return c.offline(env)
+	}
 	sound := true
 	why := ""
 	err := c.run(env, func(ctx context.Context, admin *Admin) (answer, error) {
-		owner, sealer, err := c.chain(ctx, admin)
+		owner, sealer, err := ofChain{OfCompany{c.Common, c.Company}, c.KeyFile}.chain(ctx, admin)
 		if err != nil {
 			return answer{}, err
 		}
 		v, err := sealer.Check(ctx, owner.ID)
 		sound = v.Sound()
 		why = fmt.Sprintf("the chain of company %s is broken at entry %d: %s", owner.Slug, v.Broken, v.Why)
-		view := chainView{sound, v.Checked, v.Head.First, v.Head.Last, v.Head.Hash, v.Broken, v.Why}
-		return answer{view, func(w io.Writer) {
+		return answer{viewChain(v), func(w io.Writer) {
 			if sound {
 				fmt.Fprintf(w, "%d entries, from %d to %d, form an unbroken chain. Its head, %s, is signed by this service.\n", v.Checked, v.Head.First, v.Head.Last, v.Head.Hash)
+				unproved(w, v)
 			}
 		}}, err
 	})
@@ -75,6 +100,77 @@ func (c *ActivityVerify) Run(env *Env) error {
 		err = errors.New(why)
 	}
 	return err
+}
+
+// unproved says which entries only the chain covers.
+func unproved(w io.Writer, v activity.Verification) {
+	if n := min(v.Head.ProvedFrom-1, v.Head.Last); n >= v.Head.First && v.Checked > 0 {
+		fmt.Fprintf(w, "The chain alone covers the entries up to %d, which were written before entries had proofs or before the service first ran.\n", n)
+	}
+}
+
+// offlineView is what verify tells of an export.
+type offlineView struct {
+	chainView
+	From     int64  `json:"from"`
+	Unsealed int    `json:"unsealed"`
+	Key      string `json:"key"`
+	Proofs   bool   `json:"proofs"`
+	Compared int    `json:"headsCompared"`
+	Older    int    `json:"headsOlder"`
+}
+
+func (c *ActivityVerify) offline(env *Env) error {
+	var signer activity.Signer
+	if env.Signer != nil {
+		var err error
+		if signer, err = env.Signer(c.Store, c.KeyFile); err != nil {
+			return err
+		}
+	}
+	export, err := os.Open(c.Export)
+	if err != nil {
+		return fmt.Errorf("cannot read the export: %w", err)
+	}
+	defer export.Close()
+	var heads io.Reader
+	if c.Heads != "" {
+		file, err := os.Open(c.Heads)
+		if err != nil {
+			return fmt.Errorf("cannot read the heads: %w", err)
+		}
+		defer file.Close()
+		heads = file
+	}
+	o, err := activity.VerifyExport(export, heads, signer)
+	if err != nil {
+		return fmt.Errorf("cannot verify %s: %w", c.Export, err)
+	}
+	view := offlineView{viewChain(o.Verification), o.From, o.Unsealed, o.Key, o.Proofs, o.Compared, o.Older}
+	err = Print(env.Out, c.Output, view, func(w io.Writer) { showOffline(w, o, c.Heads != "") })
+	if err == nil && !o.Sound() {
+		err = fmt.Errorf("the chain of the export is broken at entry %d: %s", o.Broken, o.Why)
+	}
+	return err
+}
+
+func showOffline(w io.Writer, o activity.Offline, heads bool) {
+	if !o.Sound() {
+		return
+	}
+	fmt.Fprintf(w, "%d entries, from %d to %d, form an unbroken chain. Its head, %s, is signed.\n", o.Checked, o.From, o.Head.Last, o.Head.Hash)
+	if o.Proofs {
+		fmt.Fprintln(w, "The key file has the key of the signature, and proves the entries.")
+		unproved(w, o.Verification)
+	} else {
+		fmt.Fprintf(w, "The key is the one that the export names, %s: compare it, or give --key-file, which also checks each entry's proof.\n", o.Key)
+	}
+	if o.Unsealed > 0 {
+		fmt.Fprintf(w, "%d entries had no place in the chain yet.\n", o.Unsealed)
+	}
+	if heads {
+		fmt.Fprintf(w, "The chain continues %d noted heads. %d are older than the export and were not compared.\n", o.Compared, o.Older)
+	}
 }
 
 // ActivityRestart begins a broken chain again.
@@ -132,9 +228,9 @@ func (c *ActivityList) Run(env *Env) error {
 		}
 		entries, err := admin.Activity.Activity(ctx, filter, activity.Cursor{}, max(1, c.Limit))
 		return answer{activity.Lines(entries), func(w io.Writer) {
-			row(w, "AT", "KIND", "WHO", "ACTION", "TARGET", "OUTCOME")
+			row(w, "AT", "KIND", "WHO", "ACTION", "TARGET", "OUTCOME", "TICKET", "REASON")
 			for _, e := range entries {
-				row(w, day(e.At), string(e.Actor.Kind), orDash(who(e.Actor)), string(e.Action), orDash(e.Target.Name), string(e.Outcome))
+				row(w, day(e.At), string(e.Actor.Kind), orDash(who(e.Actor)), string(e.Action), orDash(e.Target.Name), string(e.Outcome), orDash(e.Note.Ticket), orDash(e.Note.Reason))
 			}
 		}}, err
 	})
@@ -151,7 +247,8 @@ func who(a access.Actor) string {
 // ActivityExport writes entries as they are read.
 type ActivityExport struct {
 	within
-	Format string `name:"format" enum:"csv,ndjson" default:"ndjson" help:"csv or ndjson."`
+	Format  string `name:"format" enum:"csv,ndjson" default:"ndjson" help:"csv or ndjson. NDJSON without --area ends with the signed head of the chain, for activity verify --export."`
+	KeyFile string `name:"key-file" env:"MUSTER_KEY_FILE" placeholder:"FILE" help:"The service's key file, whose public keys go into the NDJSON; by default the one beside the SQLite file."`
 }
 
 // Run writes the export to standard output and nothing else.
@@ -161,9 +258,27 @@ func (c *ActivityExport) Run(env *Env) error {
 		if err != nil {
 			return answer{}, err
 		}
+		if c.Format == string(activity.NDJSON) && c.Area == "" {
+			return answer{}, c.chain(ctx, env, admin, filter)
+		}
 		if err := activity.Export(ctx, admin.Activity, filter, activity.Format(c.Format), env.Out); err != nil {
 			return answer{}, fmt.Errorf("the export broke off: %w", err)
 		}
 		return answer{}, nil
 	})
+}
+
+// chain exports entries with what verifies them.
+func (c *ActivityExport) chain(ctx context.Context, env *Env, admin *Admin, filter activity.Filter) error {
+	var keys activity.Signer
+	if env.Signer != nil {
+		var err error
+		if keys, err = env.Signer(c.Store, c.KeyFile); err != nil {
+			return err
+		}
+	}
+	if err := activity.ExportChain(ctx, admin.Activity, filter.CompanyID, filter.From, keys, env.Out); err != nil {
+		return fmt.Errorf("the export broke off: %w", err)
+	}
+	return nil
 }

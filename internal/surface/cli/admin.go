@@ -41,7 +41,9 @@ type Admin struct {
 	// It refuses a key file that is not the database's.
 	Provisioning func(ctx context.Context, settings config.Service) (*provisioning.Service, error)
 	Tokens       TokenFinder
-	Close        func() error
+	// Unproved says why what the command records has no proof; empty: it has one.
+	Unproved string
+	Close    func() error
 }
 
 // Identity says which device an asset is.

@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/musterhq/muster/internal/access"
+	"github.com/musterhq/muster/internal/activity"
 	"github.com/musterhq/muster/internal/config"
 	"github.com/musterhq/muster/internal/fault"
 )
@@ -51,6 +52,9 @@ type Env struct {
 	// Open opens a database that is at this program's schema. An empty one is set
 	// up first, for a command that writes.
 	Open func(ctx context.Context, store config.Store, intent Intent) (*Admin, error)
+	// Signer returns the keys of a key file; empty: of the file beside an embedded
+	// database, and nil if there is no such file.
+	Signer func(store config.Store, keyFile string) (activity.Signer, error)
 	// Maintenance changes databases as a whole.
 	Maintenance Maintenance
 }
@@ -102,6 +106,9 @@ func (c Common) open(env *Env, intent Intent, work func(ctx context.Context, adm
 	admin, err := env.Open(ctx, c.Store, intent)
 	if err != nil {
 		return err
+	}
+	if admin.Unproved != "" && env.Err != nil {
+		fmt.Fprintf(env.Err, "muster: what this command records in the activity log has no proof, and `muster activity verify` will report it: %s; set MUSTER_KEY_FILE to the service's key file\n", admin.Unproved)
 	}
 	said, err := work(ctx, admin)
 	if closing := admin.Close(); err == nil {

@@ -120,6 +120,9 @@ func (c Config) receive(next sdk.MethodHandler) sdk.MethodHandler {
 		if list, ok := result.(*sdk.ListToolsResult); ok && err == nil {
 			found := principalOf(request.GetExtra())
 			c.hide(list, found)
+			if err = c.askReasons(list, found.principal); err != nil {
+				return result, err
+			}
 			err = c.tellInactivity(ctx, list, found.principal.CompanyID)
 		}
 		return result, err

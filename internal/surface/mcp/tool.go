@@ -65,9 +65,9 @@ func drop(s *jsonschema.Schema, member string) {
 func (c surface) call(o *operation.Operation) sdk.ToolHandler {
 	return func(ctx context.Context, request *sdk.CallToolRequest) (*sdk.CallToolResult, error) {
 		found := principalOf(request.Extra)
-		key, meta := readMeta(request.Params.Meta)
+		key, meta, arguments := readCall(o, found.principal, request.Params)
 		meta.RequestID = found.record.id
-		outcome := c.once.Run(ctx, o, found.principal, meta, operation.Flat(request.Params.Arguments), key)
+		outcome := c.once.Run(ctx, o, found.principal, meta, arguments, key)
 		if outcome.Fault != nil {
 			found.record.fail(outcome.Fault.Code)
 			return c.failed(found, o, outcome)

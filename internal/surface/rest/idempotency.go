@@ -3,6 +3,7 @@ package rest
 import (
 	"net/http"
 
+	"github.com/musterhq/muster/internal/access"
 	"github.com/musterhq/muster/internal/fault"
 	"github.com/musterhq/muster/internal/operation"
 )
@@ -19,4 +20,21 @@ func idempotencyKey(r *http.Request) (string, *fault.Error) {
 		return "", operation.InvalidKey(header)
 	}
 	return values[0], operation.CheckKey(header, values[0])
+}
+
+// noteFields are the headers in which a caller says why it calls.
+var noteFields = operation.NoteFields{Reason: "X-Muster-Reason", Ticket: "X-Muster-Ticket"}
+
+// note returns what the request says about itself.
+func note(r *http.Request) (access.Note, *fault.Error) {
+	reasons, tickets := r.Header.Values(noteFields.Reason), r.Header.Values(noteFields.Ticket)
+	switch {
+	case len(reasons)+len(tickets) == 0:
+		return access.Note{}, nil
+	case len(reasons) > 1:
+		return access.Note{}, operation.WrongType(noteFields.Reason)
+	case len(tickets) > 1:
+		return access.Note{}, operation.WrongType(noteFields.Ticket)
+	}
+	return noteFields.Read(r.Header.Get(noteFields.Reason), r.Header.Get(noteFields.Ticket))
 }

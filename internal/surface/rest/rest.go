@@ -183,7 +183,10 @@ func (s *Server) operate(w http.ResponseWriter, q *request, path []string) reply
 // run sends the request through the kernel, at most once for each Idempotency-Key.
 func (s *Server) run(q *request, parts *operation.Parts) reply {
 	key, wrong := idempotencyKey(q.Request)
-	meta := operation.Meta{RequestID: q.id, Wrong: wrong}
+	meta := operation.Meta{RequestID: q.id, Wrong: wrong, ReasonField: noteFields.Reason}
+	if !isRead(q.Method) && wrong == nil {
+		meta.Note, meta.Wrong = note(q.Request)
+	}
 	out := s.once.Run(q.Context(), q.operation, q.caller, meta, parts, key)
 	var a reply
 	if out.Fault == nil {

@@ -1,0 +1,295 @@
+package activity
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"crypto/ed25519"
+	"encoding/base64"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/musterhq/muster/internal/access"
+)
+
+// headText is a head as exports and the log have it.
+type headText struct {
+	CompanyID  string `json:"companyId"`
+	First      int64  `json:"first"`
+	Anchor     string `json:"anchor"`
+	Last       int64  `json:"last"`
+	Hash       string `json:"hash"`
+	ProvedFrom int64  `json:"provedFrom"`
+	Signature  string `json:"signature"`
+}
+
+// text is the head as one JSON object.
+func (h Head) text() string {
+	out, _ := json.Marshal(headText{h.CompanyID, h.First, h.Anchor, h.Last, h.Hash, h.ProvedFrom, h.Signature}) // it cannot fail
+	return string(out)
+}
+
+func (t headText) head() Head {
+	return Head{CompanyID: t.CompanyID, First: t.First, Anchor: t.Anchor, Last: t.Last, Hash: t.Hash, ProvedFrom: t.ProvedFrom, Signature: t.Signature}
+}
+
+// headLine is the last line of an export that can be verified without the database.
+type headLine struct {
+	Head *headText `json:"head"`
+	// Before is the hash of the entry before the first of the export.
+	Before string `json:"before"`
+	// Keys are the public keys of the service, in base64.
+	Keys []string `json:"keys"`
+}
+
+// ChainExporter shows the newest part of a company's chain.
+type ChainExporter interface {
+	// ExportActivity shows a company's entries from the place of the first one since a
+	// time on, newest first, those without a place yet before them; then the head and the
+	// hash before the last that was shown; all of one moment.
+	ExportActivity(ctx context.Context, companyID string, since time.Time, entry func(Entry) error, head func(h Head, before string) error) error
+}
+
+// ExportChain writes what ExportActivity shows as NDJSON. keys are the service's; nil: unknown.
+func ExportChain(ctx context.Context, store ChainExporter, companyID string, since time.Time, keys Signer, to io.Writer) error {
+	out := bufio.NewWriter(to)
+	encoder := json.NewEncoder(out)
+	encoder.SetEscapeHTML(false)
+	err := store.ExportActivity(ctx, companyID, since, func(e Entry) error { return encoder.Encode(e.line()) }, func(h Head, before string) error {
+		last := headLine{Head: &headText{h.CompanyID, h.First, h.Anchor, h.Last, h.Hash, h.ProvedFrom, h.Signature}, Before: before, Keys: []string{}}
+		if keys != nil {
+			for _, key := range keys.PublicKeys() {
+				last.Keys = append(last.Keys, base64.StdEncoding.EncodeToString(key))
+			}
+		}
+		return encoder.Encode(last)
+	})
+	return errors.Join(err, out.Flush())
+}
+
+// Offline is what VerifyExport found.
+type Offline struct {
+	Verification
+	From     int64  // the place of the first entry
+	Unsealed int    // entries without a place yet
+	Key      string // the public key that signed the head, in base64
+	Proofs   bool   // whether proofs were checked: that takes the key file
+	Compared int    // noted heads that the export continues
+	Older    int    // noted heads from before the export, which cannot be compared
+}
+
+// VerifyExport checks an export of ExportChain without a database: the chain, the signature
+// of its head and, with signer, the proofs. Without signer the signature is checked with the
+// keys that the export itself names. The export must continue each head that noted holds:
+// lines of the service's log, or exports. noted may be nil.
+func VerifyExport(export, noted io.Reader, signer Signer) (Offline, error) {
+	o := offline{signer: signer}
+	if err := o.read(export); err != nil {
+		return o.found, err
+	}
+	o.checkChain()
+	if noted != nil && o.found.Sound() {
+		if err := o.continues(noted); err != nil {
+			return o.found, err
+		}
+	}
+	return o.found, nil
+}
+
+// maxExportLine bounds a line, in bytes.
+const maxExportLine = 4 << 20
+
+func scanLines(r io.Reader) *bufio.Scanner {
+	s := bufio.NewScanner(r)
+	s.Buffer(make([]byte, 0, 64<<10), maxExportLine)
+	return s
+}
+
+type offline struct {
+	signer  Signer
+	keys    []ed25519.PublicKey // that the export names
+	before  string
+	head    Head
+	entries []Entry // with a place, in its order
+	fresh   []Entry // without
+	found   Offline
+}
+
+func (o *offline) fail(place int64, why string) {
+	if o.found.Sound() {
+		o.found.Broken, o.found.Why = place, why
+	}
+}
+
+func (o *offline) read(export io.Reader) error {
+	lines, n, headed := scanLines(export), 0, false
+	for lines.Scan() {
+		n++
+		text := bytes.TrimSpace(lines.Bytes())
+		if len(text) == 0 {
+			continue
+		}
+		var end headLine
+		var one line
+		switch {
+		case headed:
+			return fmt.Errorf("line %d follows the head of the chain, which must be the last line", n)
+		case json.Unmarshal(text, &end) == nil && end.Head != nil:
+			headed = true
+			o.takeHead(end)
+		case json.Unmarshal(text, &one) != nil || one.ID == "":
+			return fmt.Errorf("line %d is not an entry: the file must be what `muster activity export --format ndjson` wrote", n)
+		case one.Seq == 0:
+			o.fresh = append(o.fresh, one.entry())
+		default:
+			o.entries = append(o.entries, one.entry())
+		}
+	}
+	if err := lines.Err(); err != nil {
+		return fmt.Errorf("cannot read line %d: %w", n+1, err)
+	}
+	if !headed {
+		return errors.New("the file has no head of the chain as its last line: export it again with `muster activity export --format ndjson`, without --area")
+	}
+	slices.SortFunc(o.entries, func(a, b Entry) int { return int(a.Seq - b.Seq) })
+	return nil
+}
+
+func (o *offline) takeHead(end headLine) {
+	o.head, o.before = end.Head.head(), end.Before
+	for _, text := range end.Keys {
+		if key, err := base64.StdEncoding.DecodeString(text); err == nil && len(key) == ed25519.PublicKeySize {
+			o.keys = append(o.keys, key)
+		}
+	}
+}
+
+// signed returns the key that signed a head; empty: none that is known.
+func (o *offline) signed(h Head) string {
+	keys := o.keys
+	if o.signer != nil {
+		keys = o.signer.PublicKeys()
+	}
+	signature, err := hex.DecodeString(h.Signature)
+	for _, key := range keys {
+		if err == nil && ed25519.Verify(key, h.Statement(), signature) {
+			return base64.StdEncoding.EncodeToString(key)
+		}
+	}
+	return ""
+}
+
+func (o *offline) checkChain() {
+	o.found.Head, o.found.Proofs, o.found.Unsealed = o.head, o.signer != nil, len(o.fresh)
+	if o.found.Key = o.signed(o.head); o.found.Key == "" {
+		o.fail(o.head.Last, "the head of the chain was not signed by this service, or its key is not known: give --key-file")
+		return
+	}
+	o.found.From = o.head.Last + 1
+	if len(o.entries) > 0 {
+		o.found.From = o.entries[0].Seq
+	}
+	if o.found.From == o.head.First && o.before != o.head.Anchor {
+		o.fail(o.found.From, "the beginning of the chain is not what its head says")
+		return
+	}
+	c := newChainCheck(o.head, o.found.From, o.before, o.signer)
+	for _, e := range slices.Concat(o.entries, o.fresh) {
+		if e.CompanyID != o.head.CompanyID {
+			c.fail(e.Seq, "an entry is another company's")
+		}
+	}
+	for _, e := range o.entries {
+		c.next(e)
+	}
+	c.end()
+	for _, e := range o.fresh {
+		e.Seq = o.head.Last + 1
+		if o.signer != nil && o.head.lacksProof(e, o.signer) {
+			c.fail(e.Seq, "an entry has no proof: it was written without the service's key file")
+		}
+	}
+	o.found.Verification = c.verdict
+}
+
+// continues checks the heads that were noted before.
+func (o *offline) continues(noted io.Reader) error {
+	lines := scanLines(noted)
+	seen := false
+	for lines.Scan() {
+		h, ok := notedHead(lines.Text())
+		if !ok || h.CompanyID != o.head.CompanyID {
+			continue
+		}
+		seen = true
+		switch {
+		case o.signed(h) == "":
+			o.fail(h.Last, "a noted head was not signed by the service that signed this chain")
+		case h.Last > o.head.Last:
+			o.fail(o.head.Last, fmt.Sprintf("the chain ends before head %d, which was noted earlier", h.Last))
+		case h.Last < o.found.From-1:
+			o.found.Older++
+		case o.hashAt(h.Last) != h.Hash:
+			o.fail(h.Last, fmt.Sprintf("the chain is not the one of head %d, which was noted earlier", h.Last))
+		default:
+			o.found.Compared++
+		}
+	}
+	if err := lines.Err(); err != nil {
+		return fmt.Errorf("cannot read the heads: %w", err)
+	}
+	if !seen {
+		return errors.New("the file of heads has none of this company: it must have lines of the service's log with the message \"activity head\"")
+	}
+	return nil
+}
+
+func (o *offline) hashAt(place int64) string {
+	if place == o.found.From-1 {
+		return o.before
+	}
+	return o.entries[place-o.found.From].Hash
+}
+
+// notedHead finds a head in a line: of the log, in either form, or of an export.
+func notedHead(text string) (Head, bool) {
+	var wrapped struct {
+		Head json.RawMessage `json:"head"`
+	}
+	body := []byte(text)
+	if json.Unmarshal(body, &wrapped) == nil && wrapped.Head != nil {
+		body = wrapped.Head
+	} else if _, after, ok := strings.Cut(text, "head="); ok && after != "" && after[0] == '"' {
+		body = []byte(after)
+		if quoted, err := strconv.QuotedPrefix(after); err == nil {
+			body = []byte(quoted)
+		}
+		if inner, err := strconv.Unquote(string(body)); err == nil {
+			body = []byte(inner)
+		}
+	}
+	var inner string
+	if json.Unmarshal(body, &inner) == nil { // the log in JSON quotes it
+		body = []byte(inner)
+	}
+	var t headText
+	if json.Unmarshal(body, &t) != nil || t.CompanyID == "" || t.Signature == "" {
+		return Head{}, false
+	}
+	return t.head(), true
+}
+
+// entry reads a line back.
+func (l line) entry() Entry {
+	return Entry{ID: l.ID, CompanyID: l.CompanyID, At: l.At, Action: l.Action, Target: l.Target, Outcome: l.Outcome,
+		Actor:     access.Actor{Kind: access.Kind(l.Actor.Kind), ID: l.Actor.ID, UserID: l.Actor.UserID, Name: l.Actor.Name, Prefix: l.Actor.Prefix},
+		Reference: l.Reference, Changes: l.Changes, RequestID: l.RequestID, Address: l.Address, Client: l.Client,
+		Note: access.Note{Reason: l.Reason, Ticket: l.Ticket}, Proof: l.Proof, Seq: l.Seq, Hash: l.Hash}
+}

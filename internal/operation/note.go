@@ -1,0 +1,75 @@
+package operation
+
+import (
+	"fmt"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/musterhq/muster/internal/access"
+	"github.com/musterhq/muster/internal/fault"
+)
+
+// NoteFields are the names by which a surface takes the parts of a note.
+type NoteFields struct{ Reason, Ticket string }
+
+// Read makes a note of what a caller said, and returns what is wrong with it. Blanks
+// around a text do not count, and a text of blanks is none.
+func (f NoteFields) Read(reason, ticket string) (access.Note, *fault.Error) {
+	n := access.Note{Reason: strings.TrimSpace(reason), Ticket: strings.TrimSpace(ticket)}
+	for _, part := range []struct {
+		field, text string
+		most        int
+	}{{f.Reason, n.Reason, access.MaxReason}, {f.Ticket, n.Ticket, access.MaxTicket}} {
+		if wrong := wrongNote(part.text, part.most); wrong != "" {
+			return access.Note{}, fault.Invalid(part.field+" "+wrong, fault.Field{Field: part.field, Message: wrong})
+		}
+	}
+	return n, nil
+}
+
+// WrongType is the fault of a part that is no text, or is given twice.
+func WrongType(field string) *fault.Error {
+	const message = "must be one text"
+	return fault.Invalid(field+" "+message, fault.Field{Field: field, Message: message})
+}
+
+func wrongNote(text string, most int) string {
+	switch {
+	case !utf8.ValidString(text):
+		return "must be UTF-8"
+	case utf8.RuneCountInString(text) > most:
+		return fmt.Sprintf("must be at most %d characters", most)
+	case strings.ContainsFunc(text, unicode.IsControl):
+		return "must not have control characters"
+	}
+	return ""
+}
+
+// WantsReason reports whether the caller's company requires a reason for the
+// operation. It requires none from people in the portal.
+func (o *Operation) WantsReason(p access.Principal) bool {
+	if p.Kind != access.APIKey && p.Kind != access.Connection {
+		return false
+	}
+	switch p.Settings.Controls.RequireReason {
+	case access.ReasonAll:
+		return o.Effect != Reading
+	case access.ReasonDestructive:
+		return o.Needs.Has(access.DevicesCommandDestructive)
+	default:
+		return false
+	}
+}
+
+// check returns what is wrong with a call beside its arguments.
+func (m Meta) check(o *Operation, p access.Principal) error {
+	if m.Wrong != nil {
+		return m.Wrong
+	}
+	if m.Note.Reason == "" && o.WantsReason(p) {
+		const message = "is required: the company requires a reason for this operation"
+		return fault.Invalid(m.ReasonField+" "+message, fault.Field{Field: m.ReasonField, Message: message})
+	}
+	return nil
+}
