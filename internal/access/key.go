@@ -6,7 +6,9 @@ import (
 	"crypto/sha256"
 	"crypto/subtle"
 	"hash/crc32"
+	"net/netip"
 	"regexp"
+	"slices"
 	"time"
 
 	"github.com/musterhq/muster/internal/fault"
@@ -23,12 +25,16 @@ type Key struct {
 	Hash        [sha256.Size]byte
 	Permissions Permission
 	// Policies limits the key as its maker was limited; nil: all policies.
-	Policies   []string
-	CreatedBy  string // "operator", or a portal user's id
-	CreatedAt  time.Time
-	ExpiresAt  time.Time // zero: never
-	RevokedAt  time.Time // zero: not revoked
-	LastUsedAt time.Time // zero: never used
+	Policies []string
+	// Networks are where the key may be used from; nil: anywhere.
+	Networks []netip.Prefix
+	// DevicesPerDay is how many devices the key may send commands to in any 24 hours; 0: any number.
+	DevicesPerDay int
+	CreatedBy     string // "operator", or a portal user's id
+	CreatedAt     time.Time
+	ExpiresAt     time.Time // zero: never
+	RevokedAt     time.Time // zero: not revoked
+	LastUsedAt    time.Time // zero: never used
 }
 
 const (
@@ -81,6 +87,16 @@ func (k Key) Usable(now time.Time) bool {
 	return k.RevokedAt.IsZero() && (k.ExpiresAt.IsZero() || now.Before(k.ExpiresAt))
 }
 
+// usableFrom reports whether the key may be used from an address. One that is not
+// known is no place.
+func (k Key) usableFrom(address string) bool {
+	if len(k.Networks) == 0 {
+		return true
+	}
+	from, err := netip.ParseAddr(address)
+	return err == nil && slices.ContainsFunc(k.Networks, func(p netip.Prefix) bool { return p.Contains(from.Unmap().WithZone("")) })
+}
+
 // Authenticator turns the text of an API key into its principal.
 type Authenticator struct {
 	Keys KeyReader
@@ -88,8 +104,8 @@ type Authenticator struct {
 }
 
 // Authenticate returns the key's principal, or fault.Unauthorized for a key
-// that is missing, malformed, unknown, expired or revoked (contract 5.9): the
-// caller is never told which.
+// that is missing, malformed, unknown, expired or revoked (contract 5.9), or is used
+// from where it may not be: the caller is never told which.
 func (a Authenticator) Authenticate(ctx context.Context, text string) (Principal, error) {
 	refused := fault.New(fault.Unauthorized, "API key missing, invalid, expired or revoked")
 	prefix, ok := keyPrefix(text)
@@ -103,7 +119,7 @@ func (a Authenticator) Authenticate(ctx context.Context, text string) (Principal
 	if err != nil {
 		return Principal{}, err
 	}
-	if !key.Matches(text) || !key.Usable(a.Now()) {
+	if !key.Matches(text) || !key.Usable(a.Now()) || !key.usableFrom(OriginOf(ctx).Address) {
 		return Principal{}, refused
 	}
 	return principal, a.Keys.TouchKey(ctx, key.ID)

@@ -2,7 +2,9 @@ package access
 
 import (
 	"context"
+	"net/netip"
 	"slices"
+	"strconv"
 	"time"
 
 	"github.com/musterhq/muster/internal/fault"
@@ -28,6 +30,31 @@ type NewKeyRequest struct {
 	Name        string // need not be unique
 	Permissions Permission
 	ExpiresIn   time.Duration // 0: never
+	// Networks and DevicesPerDay are those of Key.
+	Networks      []netip.Prefix
+	DevicesPerDay int
+}
+
+// The limits of what limits a key.
+const (
+	MaxKeyNetworks   = 50
+	MaxDevicesPerDay = 1_000_000
+)
+
+// ParseNetworks reads prefixes such as 192.0.2.0/24.
+func ParseNetworks(texts []string) ([]netip.Prefix, error) {
+	var networks []netip.Prefix
+	for _, text := range texts {
+		p, err := netip.ParsePrefix(text)
+		if err != nil || p.Addr().Is4In6() {
+			return nil, fault.Invalid("the network "+strconv.Quote(text)+" must be such as 192.0.2.0/24 or 2001:db8::/32",
+				fault.Field{Field: "networks", Message: "must be networks such as 192.0.2.0/24"})
+		}
+		if p = p.Masked(); !slices.Contains(networks, p) {
+			networks = append(networks, p)
+		}
+	}
+	return networks, nil
 }
 
 // Keys makes and revokes API keys, for the command line and the portal alike.
@@ -49,6 +76,10 @@ func (s Keys) CreateForOperator(ctx context.Context, r NewKeyRequest) (Key, stri
 func (s Keys) CreateForUser(ctx context.Context, by UserAccount, r NewKeyRequest) (Key, string, error) {
 	if err := by.MayGrant(r.Permissions); err != nil {
 		return Key{}, "", err
+	}
+	if r.Permissions != 0 && r.Permissions.AllowsNothing() {
+		return Key{}, "", fault.Invalid("a key with "+r.Permissions.String()+" alone allows nothing",
+			fault.Field{Field: "permissions", Message: "must have DEVICES_READ or POLICIES_READ"})
 	}
 	r.CompanyID = by.CompanyID
 	return s.create(ctx, by.ID, by.Policies, r)
@@ -78,7 +109,7 @@ func (s Keys) create(ctx context.Context, createdBy string, policies []string, r
 		expires = now.Add(r.ExpiresIn)
 	}
 	key, text := NewKey(r.CompanyID, r.Name, createdBy, r.Permissions, now, expires)
-	key.Policies = policies
+	key.Policies, key.Networks, key.DevicesPerDay = policies, r.Networks, r.DevicesPerDay
 	if err := s.Store.CreateKey(ctx, key); err != nil {
 		return Key{}, "", err
 	}
@@ -95,6 +126,12 @@ func (r NewKeyRequest) check() error {
 	}
 	if r.Permissions == 0 || r.Permissions&^All != 0 {
 		faults = append(faults, fault.Field{Field: "permissions", Message: "must be one or more of " + All.String()})
+	}
+	if len(r.Networks) > MaxKeyNetworks {
+		faults = append(faults, fault.Field{Field: "networks", Message: "must be at most 50"})
+	}
+	if r.DevicesPerDay < 0 || r.DevicesPerDay > MaxDevicesPerDay {
+		faults = append(faults, fault.Field{Field: "devicesPerDay", Message: "must be from 1 to 1000000, or none"})
 	}
 	if r.ExpiresIn < 0 {
 		faults = append(faults, fault.Field{Field: "expiresIn", Message: "must be a positive duration, such as 24h"})

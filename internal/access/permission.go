@@ -91,6 +91,27 @@ func ParseScopes(scopes []string) (Permission, error) {
 	return p.WithImplied(), nil
 }
 
+// AllowsNothing reports whether no operation can be called with the rights alone:
+// each takes the right to read devices or policies.
+func (p Permission) AllowsNothing() bool { return p&(DevicesRead|PoliciesRead) == 0 }
+
+// Preset is permissions that belong together, for a use.
+type Preset struct {
+	Name, Title string
+	Permissions Permission
+}
+
+// Presets lists them; each allows more than the one before.
+func Presets() []Preset {
+	reads := DevicesRead | PoliciesRead
+	return []Preset{
+		{"read-only", "Read only", reads},
+		{"help-desk", "Help desk", reads | DevicesCommand},
+		{"assistant", "Assistant", reads | DevicesCommand | PoliciesWrite},
+		{"automation", "Automation", reads | DevicesCommand | PoliciesWrite | Provisioning},
+	}
+}
+
 // WithImplied adds the reads that a write scope implies.
 func (p Permission) WithImplied() Permission {
 	if p&(PoliciesWrite|Provisioning) != 0 {

@@ -46,6 +46,8 @@ type Principal struct {
 	// Policies limits a user, and a connection of that user, to some policies
 	// and their devices (contract 5.3). Nil means all.
 	Policies []string
+	// DevicesPerDay is that of a key; 0: any number.
+	DevicesPerDay int
 }
 
 // BudgetKey names the budget that the principal spends (contract 8).

@@ -119,4 +119,6 @@ type Command struct {
 	PolicyID       string
 	IdempotencyRef string
 	Note           access.Note // why it was sent, in the caller's words
+	// DevicesPerDay limits the key that sends it, while it begins; 0: no limit.
+	DevicesPerDay int
 }

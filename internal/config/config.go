@@ -52,6 +52,9 @@ type Service struct {
 	AgentAPK    string `name:"agent-apk" env:"MUSTER_AGENT_APK" placeholder:"FILE" help:"The Android app that the QR codes of own-agent policies install (make app). Releases hold one; without any, a code installs nothing."`
 	AgentAPKURL string `name:"agent-apk-url" env:"MUSTER_AGENT_APK_URL" placeholder:"URL" help:"Where devices download that app, instead of from this service. Needed where the service has a certificate of its own: Android's download trusts public authorities alone."`
 
+	// NameLoopback calls a loopback address localhost, where browsers allow passkeys.
+	NameLoopback bool `kong:"-"`
+
 	AcceptLostKeys bool `name:"accept-lost-keys" help:"Start although the key file lacks keys that the database names: what they sealed cannot be opened, and devices that know only them must enroll again."`
 }
 
@@ -215,7 +218,8 @@ func checkAddress(setting, text string) error {
 func KeyFileBeside(sqlitePath string) string { return filepath.Clean(sqlitePath) + ".keys" }
 
 // PublicAddress is PublicURL or, if that is not set, what the address listened
-// on comes to. An address that means every interface becomes localhost.
+// on comes to. An address that means every interface becomes localhost, and with
+// NameLoopback this machine's own does, too.
 func (c Service) PublicAddress(listening net.Addr) string {
 	if c.PublicURL != "" {
 		return c.PublicURL
@@ -228,7 +232,7 @@ func (c Service) PublicAddress(listening net.Addr) string {
 	if err != nil {
 		return scheme + "://" + listening.String()
 	}
-	if ip := net.ParseIP(host); ip == nil || ip.IsUnspecified() {
+	if ip := net.ParseIP(host); ip == nil || ip.IsUnspecified() || c.NameLoopback && ip.IsLoopback() {
 		host = "localhost"
 	}
 	return scheme + "://" + net.JoinHostPort(host, port)

@@ -83,7 +83,7 @@ func TestProofs_BeginWithTheUpgrade(t *testing.T) {
 		if _, err := f.keeper().Restart(f.Context(), f.company.ID, activity.Target{}, "known"); err != nil {
 			f.Fatal(err)
 		}
-		if v := f.verify(); v.Checked != 6 || v.Broken != v.Head.Last {
+		if v := f.verify(); v.Checked != 5 || v.Broken != v.Head.Last {
 			f.Errorf("after a restart by a program without keys only its own entry lacks a proof: %+v", v)
 		}
 	})

@@ -3,7 +3,9 @@ package database
 import (
 	"context"
 	"encoding/hex"
+	"errors"
 	"fmt"
+	"strconv"
 	"strings"
 	"time"
 
@@ -12,19 +14,20 @@ import (
 )
 
 const keyColumns = `k.id, k.prefix, k.company_id, k.name, k.hash, k.permissions, k.created_by,
-	k.created_at, k.expires_at, k.revoked_at, k.last_used_at, k.policies`
+	k.created_at, k.expires_at, k.revoked_at, k.last_used_at, k.policies,
+	k.networks, k.devices_per_day`
 
 // keyRow collects a key's columns.
 type keyRow struct {
 	key                             access.Key
-	hash, policies                  string
+	hash, policies, networks        string
 	created, expires, revoked, used int64
 }
 
 func (r *keyRow) targets() []any {
 	k := &r.key
 	return []any{&k.ID, &k.Prefix, &k.CompanyID, &k.Name, &r.hash, &k.Permissions, &k.CreatedBy,
-		&r.created, &r.expires, &r.revoked, &r.used, &r.policies}
+		&r.created, &r.expires, &r.revoked, &r.used, &r.policies, &r.networks, &r.key.DevicesPerDay}
 }
 
 func (r *keyRow) result() (access.Key, error) {
@@ -33,7 +36,7 @@ func (r *keyRow) result() (access.Key, error) {
 	if n, err := hex.Decode(r.key.Hash[:], []byte(r.hash)); err != nil || n != len(r.key.Hash) {
 		return access.Key{}, fmt.Errorf("the stored hash of API key %s is damaged", r.key.ID)
 	}
-	return r.key, decode(r.policies, &r.key.Policies)
+	return r.key, errors.Join(decode(r.policies, &r.key.Policies), decode(r.networks, &r.key.Networks))
 }
 
 func scanKey(r row) (access.Key, error) {
@@ -48,14 +51,20 @@ func scanKey(r row) (access.Key, error) {
 func (db *DB) CreateKey(ctx context.Context, k access.Key) error {
 	return db.write(ctx, func(ctx context.Context, t *tx) error {
 		if _, err := t.exec(ctx, `INSERT INTO api_keys (id, prefix, company_id, name, hash, permissions, created_by,
-				created_at, expires_at, policies) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+				created_at, expires_at, policies, networks, devices_per_day) VALUES (`+marks(12)+`)`,
 			k.ID, k.Prefix, k.CompanyID, k.Name, hex.EncodeToString(k.Hash[:]), int64(k.Permissions), k.CreatedBy,
-			millis(k.CreatedAt), millis(k.ExpiresAt), encode(k.Policies)); err != nil {
+			millis(k.CreatedAt), millis(k.ExpiresAt), encode(k.Policies), encode(k.Networks), k.DevicesPerDay); err != nil {
 			return err
 		}
 		changes := []activity.Change{{Field: "permissions", After: k.Permissions.String()}, {Field: "prefix", After: k.Prefix}}
 		if !k.ExpiresAt.IsZero() {
 			changes = append(changes, activity.Change{Field: "expiresAt", After: k.ExpiresAt.UTC().Format(time.RFC3339)})
+		}
+		for _, network := range k.Networks {
+			changes = append(changes, activity.Change{Field: "network", After: network.String()})
+		}
+		if k.DevicesPerDay > 0 {
+			changes = append(changes, activity.Change{Field: "devicesPerDay", After: strconv.Itoa(k.DevicesPerDay)})
 		}
 		return db.record(ctx, t, k.CompanyID, activity.Event{Action: activity.KeyCreated, Target: keyTarget(k), Changes: changes})
 	})
@@ -115,7 +124,7 @@ func (db *DB) KeyByPrefix(ctx context.Context, prefix string) (access.Key, acces
 	}
 	k, p := both.key, both.principal
 	p.Kind, p.ID, p.Name, p.Prefix = access.APIKey, k.ID, k.Name, k.Prefix
-	p.CompanyID, p.Permissions, p.Policies = k.CompanyID, k.Permissions, k.Policies
+	p.CompanyID, p.Permissions, p.Policies, p.DevicesPerDay = k.CompanyID, k.Permissions, k.Policies, k.DevicesPerDay
 	return k, p, nil
 }
 

@@ -11,12 +11,19 @@ import (
 	"github.com/musterhq/muster/internal/limit"
 )
 
-// beginDestructive begins a command that the company's limit counts. Limit,
+// beginLimited begins a command that the company's limit counts, or its key's. Limit,
 // count and command are one transaction, in which one caller of the company
 // waits for the other: the window never holds more devices than it may.
-func (db *DB) beginDestructive(ctx context.Context, c command.Command, held *device.Delivery) (begun bool, refused, err error) {
-	err = db.write(ctx, func(ctx context.Context, t *tx) error {
+func (db *DB) beginLimited(ctx context.Context, c command.Command, held *device.Delivery) (begun bool, refused, err error) {
+	err = db.write(ctx, func(ctx context.Context, t *tx) (err error) {
 		begun, refused = false, nil
+		if refused, err = db.countOfKey(ctx, t, c); err != nil || refused != nil {
+			return err
+		}
+		if !c.Type.Destructive() {
+			begun, err = db.beginCommand(ctx, t, c, held)
+			return db.noteOfKey(ctx, t, c, begun, err)
+		}
 		state, now, err := db.limitState(ctx, t, c)
 		if err != nil {
 			return err
@@ -28,7 +35,7 @@ func (db *DB) beginDestructive(ctx context.Context, c command.Command, held *dev
 		if begun, err = db.beginCommand(ctx, t, c, held); err != nil || !begun {
 			return err
 		}
-		return noteUse(ctx, t, c, now)
+		return db.noteOfKey(ctx, t, c, true, noteUse(ctx, t, c, now))
 	})
 	return begun, refused, err
 }

@@ -95,7 +95,7 @@ func (d *Demo) config() config.Service {
 	return config.Service{
 		Store:    config.Store{Database: "sqlite:" + filepath.Join(d.settings.Data, "muster.db")},
 		Platform: config.Platform{PlatformEndpoint: d.emulator.URL()},
-		Listen:   d.settings.Listen, AcceptLostKeys: d.settings.AcceptLostKeys,
+		Listen:   d.settings.Listen, NameLoopback: true, AcceptLostKeys: d.settings.AcceptLostKeys,
 	}
 }
 

@@ -16,9 +16,9 @@ func (f *filler) introduce(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	address, api, key := f.service.PublicURL(), f.service.PublicURL()+rest.Prefix, f.memory.Key
+	address, api, key, assistant := f.service.PublicURL(), f.service.PublicURL()+rest.Prefix, f.memory.Key, f.memory.Assistant
 	client, err := json.MarshalIndent(map[string]any{"mcpServers": map[string]any{"muster": map[string]any{
-		"type": "http", "url": address + mcp.Path, "headers": map[string]string{"X-API-Key": key},
+		"type": "http", "url": address + mcp.Path, "headers": map[string]string{"X-API-Key": assistant},
 	}}}, "  ", "  ")
 	if err != nil {
 		return err
@@ -30,8 +30,9 @@ func (f *filler) introduce(ctx context.Context) error {
 	f.say("  Emulator   %s", f.emulator.URL())
 	f.say("  API key    %s  (may do everything)", key)
 	f.say("  API key    %s  (may read)", f.memory.Observer)
+	f.say("  API key    %s  (for an assistant: reads, sends commands, proposes and applies policy changes; erases nothing)", assistant)
 	f.say("\nConnect an assistant over MCP:\n\n  %s", client)
-	f.say("\n  One that starts programs instead: MUSTER_URL=%s MUSTER_API_KEY=%s muster mcp", address, key)
+	f.say("\n  One that starts programs instead: MUSTER_URL=%s MUSTER_API_KEY=%s muster mcp", address, assistant)
 	f.say("\nThree commands to try:\n")
 	f.say("  curl -H 'X-API-Key: %s' '%s/assets?status=ACTIVE&size=3'", key, api)
 	f.say("  curl -H 'X-API-Key: %s' -X POST %s/assets/%s/commands/lock", key, api, device.ID)

@@ -9,6 +9,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 
 	"github.com/musterhq/muster/internal/access"
 	"github.com/musterhq/muster/internal/fault"
@@ -20,7 +21,9 @@ import (
 type memory struct {
 	Key      string `json:"key"`      // every permission
 	Observer string `json:"observer"` // reads alone
-	Password string `json:"password"` // of the portal's user
+	// Assistant is the key of assistants; empty in a demo from before there was one.
+	Assistant string `json:"assistant"`
+	Password  string `json:"password"` // of the portal's user
 }
 
 // portalUser is the address that the demo's portal user signs in with.
@@ -66,6 +69,7 @@ func (f *filler) makeKeys(ctx context.Context) error {
 	}{
 		{"demo: everything", access.All, &f.memory.Key},
 		{"demo: reads", access.DevicesRead | access.PoliciesRead, &f.memory.Observer},
+		{"demo: assistant", assistantPreset(), &f.memory.Assistant},
 	} {
 		if *wanted.into != "" {
 			continue
@@ -80,6 +84,12 @@ func (f *filler) makeKeys(ctx context.Context) error {
 		}
 	}
 	return nil
+}
+
+// assistantPreset is what an assistant needs, and no more.
+func assistantPreset() access.Permission {
+	i := slices.IndexFunc(access.Presets(), func(p access.Preset) bool { return p.Name == "assistant" })
+	return access.Presets()[i].Permissions
 }
 
 // makeUser makes the portal's user, whose password is kept first: a user whose

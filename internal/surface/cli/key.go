@@ -24,17 +24,53 @@ type KeyCommands struct {
 type KeyCreate struct {
 	OfCompany
 	Name       string         `name:"name" required:"" help:"What the key is for; at most 100 characters, need not be unique."`
-	Permission []string       `name:"permission" required:"" enum:"DEVICES_READ,DEVICES_COMMAND,DEVICES_COMMAND_DESTRUCTIVE,POLICIES_READ,POLICIES_WRITE,PROVISIONING" placeholder:"NAME" help:"A permission; repeat for more: DEVICES_READ, DEVICES_COMMAND, DEVICES_COMMAND_DESTRUCTIVE, POLICIES_READ, POLICIES_WRITE, PROVISIONING."`
+	Preset     string         `name:"preset" default:"" enum:",read-only,help-admin,assistant,automation" placeholder:"NAME" help:"Permissions for a use: read-only (DEVICES_READ, POLICIES_READ), help-admin (also DEVICES_COMMAND), assistant (also POLICIES_WRITE), automation (also PROVISIONING)."`
+	Permission []string       `name:"permission" enum:"DEVICES_READ,DEVICES_COMMAND,DEVICES_COMMAND_DESTRUCTIVE,POLICIES_READ,POLICIES_WRITE,PROVISIONING" placeholder:"NAME" help:"A permission, also beside a preset; repeat for more: DEVICES_READ, DEVICES_COMMAND, DEVICES_COMMAND_DESTRUCTIVE, POLICIES_READ, POLICIES_WRITE, PROVISIONING."`
 	ExpiresIn  *time.Duration `name:"expires-in" placeholder:"DURATION" help:"When the key stops working, such as 24h; by default never."`
+	Network    []string       `name:"network" placeholder:"CIDR" help:"A network from which the key may be used, such as 192.0.2.0/24; repeat for more. By default anywhere. Behind a proxy the service needs MUSTER_TRUSTED_PROXIES to know the address."`
+	PerDay     *int           `name:"devices-per-day" placeholder:"N" help:"How many devices the key may send commands to in any 24 hours; by default any number."`
 }
 
-// Validate refuses a lifetime that is none as bad usage: 0 must not come to mean
-// for ever.
+// Validate refuses a lifetime or a number that is none as bad usage: 0 must not come to
+// mean for ever, or any number.
 func (c *KeyCreate) Validate() error {
 	if c.ExpiresIn != nil && *c.ExpiresIn <= 0 {
 		return fault.Invalid("--expires-in must be longer than 0, such as 24h")
 	}
-	return nil
+	if c.PerDay != nil && (*c.PerDay < 1 || *c.PerDay > access.MaxDevicesPerDay) {
+		return fault.Invalid(fmt.Sprintf("--devices-per-day must be from 1 to %d", access.MaxDevicesPerDay))
+	}
+	if c.Preset == "" && len(c.Permission) == 0 {
+		return fault.Invalid("give --preset or --permission")
+	}
+	if len(c.Network) > access.MaxKeyNetworks {
+		return fault.Invalid(fmt.Sprintf("--network can be given at most %d times", access.MaxKeyNetworks))
+	}
+	_, err := access.ParseNetworks(c.Network)
+	return err
+}
+
+// permissions are those of the preset and those that are named.
+func (c *KeyCreate) permissions() (access.Permission, error) {
+	p, err := access.ParsePermissions(c.Permission)
+	if err != nil {
+		return 0, fault.Invalid(err.Error())
+	}
+	for _, preset := range access.Presets() {
+		if preset.Name == c.Preset {
+			p |= preset.Permissions
+		}
+	}
+	return p, nil
+}
+
+// warn says which permissions allow nothing.
+func (c *KeyCreate) warn(env *Env, p access.Permission) {
+	if missing := p.WithImplied() &^ p; env.Err != nil && p.AllowsNothing() {
+		fmt.Fprintf(env.Err, "muster: a key with %s alone allows nothing: it also needs %s\n", p, missing)
+	} else if env.Err != nil && missing != 0 {
+		fmt.Fprintf(env.Err, "muster: some permissions of the key allow nothing without %s\n", missing)
+	}
 }
 
 func (c *KeyCreate) lifetime() time.Duration {
@@ -46,9 +82,17 @@ func (c *KeyCreate) lifetime() time.Duration {
 
 // Run creates the key and shows it.
 func (c *KeyCreate) Run(env *Env) error {
-	permissions, err := access.ParsePermissions(c.Permission)
+	permissions, err := c.permissions()
 	if err != nil {
-		return fault.Invalid(err.Error())
+		return err
+	}
+	networks, err := access.ParseNetworks(c.Network)
+	if err != nil {
+		return err
+	}
+	perDay := 0
+	if c.PerDay != nil {
+		perDay = *c.PerDay
 	}
 	return c.run(env, func(ctx context.Context, admin *Admin) (answer, error) {
 		owner, err := admin.company(ctx, c.Company)
@@ -57,7 +101,11 @@ func (c *KeyCreate) Run(env *Env) error {
 		}
 		key, text, err := admin.keys(env).CreateForOperator(ctx, access.NewKeyRequest{
 			CompanyID: owner.ID, Name: strings.TrimSpace(c.Name), Permissions: permissions, ExpiresIn: c.lifetime(),
+			Networks: networks, DevicesPerDay: perDay,
 		})
+		if err == nil {
+			c.warn(env, permissions)
+		}
 		view := viewKey(key)
 		view.Key = text
 		return answer{view, func(w io.Writer) {
@@ -66,7 +114,7 @@ func (c *KeyCreate) Run(env *Env) error {
 	})
 }
 
-func (d *Admin) keys(env *Env) access.Keys { return access.Keys{Store: d.Keys, Now: env.Now} }
+func (a *Admin) keys(env *Env) access.Keys { return access.Keys{Store: a.Keys, Now: env.Now} }
 
 // KeyList lists keys.
 type KeyList struct{ OfCompany }
@@ -84,9 +132,9 @@ func (c *KeyList) Run(env *Env) error {
 			views[i] = viewKey(key)
 		}
 		return answer{views, func(w io.Writer) {
-			row(w, "ID", "PREFIX", "NAME", "STATE", "CREATED", "LAST USED", "PERMISSIONS")
+			row(w, "ID", "PREFIX", "NAME", "STATE", "CREATED", "LAST USED", "PERMISSIONS", "LIMITS")
 			for _, key := range keys {
-				row(w, key.ID, key.Prefix, key.Name, keyState(key, env.Now()), day(key.CreatedAt), day(key.LastUsedAt), key.Permissions.String())
+				row(w, key.ID, key.Prefix, key.Name, keyState(key, env.Now()), day(key.CreatedAt), day(key.LastUsedAt), key.Permissions.String(), orDash(keyLimits(key)))
 			}
 		}}, err
 	})
@@ -99,10 +147,27 @@ func keyState(key access.Key, now time.Time) string {
 	case !key.Usable(now):
 		return "expired"
 	case key.ExpiresAt.IsZero():
-		return "usable"
+		return "usable, no expiry"
 	default:
 		return "until " + day(key.ExpiresAt)
 	}
+}
+
+// keyLimits are a key's networks and its number of devices.
+func keyLimits(key access.Key) string {
+	limits := networkTexts(key)
+	if key.DevicesPerDay > 0 {
+		limits = append(limits, fmt.Sprintf("%d devices/day", key.DevicesPerDay))
+	}
+	return strings.Join(limits, ", ")
+}
+
+func networkTexts(key access.Key) []string {
+	texts := []string{}
+	for _, network := range key.Networks {
+		texts = append(texts, network.String())
+	}
+	return texts
 }
 
 // KeyRevoke revokes a key.
@@ -134,6 +199,8 @@ type keyView struct {
 	Key         string               `json:"key,omitempty"` // at creation alone
 	Name        string               `json:"name"`
 	Permissions []string             `json:"permissions"`
+	Networks    []string             `json:"networks"`
+	PerDay      *int                 `json:"devicesPerDay"` // null: any number
 	CreatedBy   string               `json:"createdBy"`
 	CreatedAt   *operation.Timestamp `json:"createdAt"`
 	ExpiresAt   *operation.Timestamp `json:"expiresAt"`
@@ -142,8 +209,12 @@ type keyView struct {
 }
 
 func viewKey(k access.Key) keyView {
+	var perDay *int
+	if k.DevicesPerDay > 0 {
+		perDay = &k.DevicesPerDay
+	}
 	return keyView{
-		ID: k.ID, Prefix: k.Prefix, Name: k.Name, Permissions: k.Permissions.Names(), CreatedBy: k.CreatedBy,
+		ID: k.ID, Prefix: k.Prefix, Name: k.Name, Permissions: k.Permissions.Names(), Networks: networkTexts(k), PerDay: perDay, CreatedBy: k.CreatedBy,
 		CreatedAt: operation.TimestampOf(k.CreatedAt), ExpiresAt: operation.TimestampOf(k.ExpiresAt), RevokedAt: operation.TimestampOf(k.RevokedAt), LastUsedAt: operation.TimestampOf(k.LastUsedAt),
 	}
 }

@@ -152,11 +152,13 @@ func (d *document) operation(o *operation.Operation) *described {
 	for _, p := range o.Parameters() {
 		x.Parameters = append(x.Parameters, d.parameter(asParameter(p)))
 	}
-	shared := "IfNoneMatch"
+	shared := []string{"IfNoneMatch"}
 	if o.Method == http.MethodPost {
-		shared = "IdempotencyKey"
+		shared = []string{"IdempotencyKey", "Reason", "Ticket"}
 	}
-	x.Parameters = append(x.Parameters, parameter{Ref: "#/components/parameters/" + shared})
+	for _, name := range shared {
+		x.Parameters = append(x.Parameters, parameter{Ref: "#/components/parameters/" + name})
+	}
 	if o.HasBody() {
 		_, sample := o.Example()
 		x.Body = &body{Required: !o.BodyOptional, Content: map[string]media{jsonType: {Schema: d.named.Body(o), Example: sample}}}

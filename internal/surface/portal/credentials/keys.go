@@ -3,10 +3,13 @@ package credentials
 import (
 	"encoding/json"
 	"net/http"
+	"net/netip"
 	"net/url"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
+	"unicode"
 
 	"github.com/musterhq/muster/internal/access"
 	"github.com/musterhq/muster/internal/activity"
@@ -98,9 +101,11 @@ type keyForm struct {
 	Name    string
 	Chosen  access.Permission
 	Expires string
-	Once    string
-	Wrong   map[string]string
-	Problem string
+	// Networks and PerDay are as they were typed.
+	Networks, PerDay string
+	Once             string
+	Wrong            map[string]string
+	Problem          string
 	// Prove is where to prove one's identity; empty: it was proved lately.
 	Prove  string
 	Groups []group
@@ -169,7 +174,8 @@ func implied(p access.Permission) string {
 func (s *Section) newKey(v *frame.Visit) error {
 	q := v.Query()
 	chosen, _ := access.ParsePermissions(q["permission"]) // what a stale address names is left out
-	return s.showForm(v, http.StatusOK, keyForm{Name: q.Get("name"), Chosen: chosen, Expires: q.Get("expires")})
+	return s.showForm(v, http.StatusOK, keyForm{Name: q.Get("name"), Chosen: chosen, Expires: q.Get("expires"),
+		Networks: q.Get("networks"), PerDay: q.Get("perDay")})
 }
 
 // showForm shows the form with a fresh token: one form makes one key.
@@ -184,7 +190,8 @@ func (s *Section) showForm(v *frame.Visit, status int, form keyForm) error {
 		form.Expires = lifetimes()[0].Value
 	}
 	if !v.Proved() {
-		back := url.Values{"name": {form.Name}, "expires": {form.Expires}, "permission": form.Chosen.Names()}
+		back := url.Values{"name": {form.Name}, "expires": {form.Expires}, "permission": form.Chosen.Names(),
+			"networks": {form.Networks}, "perDay": {form.PerDay}}
 		form.Prove = web.ProveAddress(newKeyPath + "?" + back.Encode())
 	}
 	return v.ShowStatus(status, "New API key", frame.AccessPath, keyPage(v, form))
@@ -195,7 +202,7 @@ func (s *Section) createKey(v *frame.Visit) error {
 	if err != nil {
 		return err
 	}
-	form := keyForm{Name: in.Get("name"), Expires: in.Get("expires")}
+	form := keyForm{Name: in.Get("name"), Expires: in.Get("expires"), Networks: in.Get("networks"), PerDay: in.Get("perDay")}
 	if form.Chosen, err = access.ParsePermissions(in["permission"]); err != nil {
 		return fault.Invalid(err.Error())
 	}
@@ -208,6 +215,11 @@ func (s *Section) createKey(v *frame.Visit) error {
 		form.Problem = "A key for destructive commands takes a fresh proof that it is you."
 		return s.showForm(v, http.StatusForbidden, form)
 	}
+	networks, perDay, err := form.limits()
+	if err != nil {
+		form.Wrong, form.Problem = frame.Fields(err), frame.Sentence(fault.From(err).Detail)
+		return s.showForm(v, http.StatusUnprocessableEntity, form)
+	}
 	step, err := s.Steps.TakeStep(v.Context(), access.HashSecret(in.Get(frame.OnceField)), access.NewKeyForm)
 	if fault.CodeOf(err) == fault.NotFound || err == nil && step.UserID != v.User.ID {
 		return v.Redirect(frame.AccessPath, frame.Flash{Tone: frame.Warn, Text: "This form was sent before: look for the key in the list. Its secret is not shown again."})
@@ -215,7 +227,8 @@ func (s *Section) createKey(v *frame.Visit) error {
 	if err != nil {
 		return err
 	}
-	key, text, err := s.Keys.CreateForUser(v.Context(), v.User, access.NewKeyRequest{Name: form.Name, Permissions: form.Chosen, ExpiresIn: lifetimes()[i].Lasts})
+	key, text, err := s.Keys.CreateForUser(v.Context(), v.User, access.NewKeyRequest{Name: form.Name, Permissions: form.Chosen, ExpiresIn: lifetimes()[i].Lasts,
+		Networks: networks, DevicesPerDay: perDay})
 	switch code := fault.CodeOf(err); code {
 	case "":
 		return v.Show("Your new API key", frame.AccessPath, shownOnce(v, key, text))
@@ -229,6 +242,36 @@ func (s *Section) createKey(v *frame.Visit) error {
 	default:
 		return err
 	}
+}
+
+// limits reads what limits the key.
+func (f keyForm) limits() (networks []netip.Prefix, perDay int, err error) {
+	if networks, err = access.ParseNetworks(strings.FieldsFunc(f.Networks, func(r rune) bool { return r == ',' || unicode.IsSpace(r) })); err != nil {
+		return nil, 0, err
+	}
+	if text := strings.TrimSpace(f.PerDay); text != "" {
+		if perDay, err = strconv.Atoi(text); err != nil || perDay < 1 || perDay > access.MaxDevicesPerDay {
+			return nil, 0, fault.Invalid("the number of devices cannot be used", fault.Field{Field: "devicesPerDay", Message: "must be from 1 to 1000000, or empty"})
+		}
+	}
+	return networks, perDay, nil
+}
+
+// preset is the address of the form with a preset's permissions.
+func preset(p access.Preset) string {
+	return newKeyPath + "?" + url.Values{"permission": p.Permissions.Names()}.Encode()
+}
+
+// limitTexts are what limits a key.
+func limitTexts(k access.Key) []string {
+	var texts []string
+	for _, network := range k.Networks {
+		texts = append(texts, network.String())
+	}
+	if k.DevicesPerDay > 0 {
+		texts = append(texts, frame.Count(k.DevicesPerDay, "device", "devices")+" a day")
+	}
+	return texts
 }
 
 func (s *Section) revokeKey(v *frame.Visit) error {
