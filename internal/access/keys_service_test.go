@@ -84,7 +84,7 @@ func TestKeysOfUsers(t *testing.T) {
 		{"an administrator grants all", admin, nil, access.All, true},
 		{"who may edit policies grants that", access.ManageKeys | access.ViewPolicies | access.EditPolicies, nil, access.PoliciesWrite | access.PoliciesRead, true},
 		{"who may not does not", admin &^ access.EditPolicies, nil, access.PoliciesWrite, false},
-		{"who may provision grants that", access.ManageKeys | access.ProvisionDevices, nil, access.Provisioning, true},
+		{"who may provision grants that", access.ManageKeys | access.ProvisionDevices | access.ViewPolicies, nil, access.Provisioning | access.PoliciesRead, true},
 		{"who may not does not", admin &^ access.ProvisionDevices, nil, access.Provisioning, false},
 		{"nor with access to some policies only", admin, []string{"p"}, access.Provisioning, false},
 		{"a viewer grants nothing", viewer, nil, access.DevicesRead, false},
@@ -100,4 +100,45 @@ func TestKeysOfUsers(t *testing.T) {
 			t.Errorf("%s: %+v, %v", c.name, key, err)
 		}
 	}
+}
+
+// A person makes no key that allows nothing; the operator does.
+func TestKeys_ThatAllowNothing(t *testing.T) {
+	t.Parallel()
+	admin, _ := access.Admin.Rights()
+	by := access.UserAccount{ID: "u1", CompanyID: "c", Rights: admin}
+	ring := &keyring{}
+	keys := access.Keys{Store: ring, Now: time.Now}
+	for _, p := range []access.Permission{access.DevicesCommand, access.PoliciesWrite | access.Provisioning, access.DevicesCommandDestructive} {
+		if _, _, err := keys.CreateForUser(t.Context(), by, access.NewKeyRequest{Name: "k", Permissions: p}); fault.CodeOf(err) != fault.InvalidArguments || len(ring.kept) != 0 {
+			t.Errorf("%s: %v", p, err)
+		}
+	}
+	if _, _, err := keys.CreateForOperator(t.Context(), access.NewKeyRequest{CompanyID: "c", Name: "k", Permissions: access.DevicesCommand}); err != nil {
+		t.Errorf("on the command line: %v", err)
+	}
+}
+
+func TestPresets(t *testing.T) {
+	t.Parallel()
+	want := map[string]string{"read-only": "DEVICES_READ, POLICIES_READ", "help-desk": "DEVICES_READ, DEVICES_COMMAND, POLICIES_READ",
+		"assistant":  "DEVICES_READ, DEVICES_COMMAND, POLICIES_READ, POLICIES_WRITE",
+		"automation": "DEVICES_READ, DEVICES_COMMAND, POLICIES_READ, POLICIES_WRITE, PROVISIONING"}
+	for _, preset := range access.Presets() {
+		if got := preset.Permissions.String(); got != want[preset.Name] {
+			t.Errorf("%s: %s, want %s", preset.Name, got, want[preset.Name])
+		}
+	}
+}
+
+func FuzzParseNetworks(f *testing.F) {
+	for _, seed := range []string{"192.0.2.0/24", "2001:db8::/32", "::ffff:192.0.2.0/120", "10.0.0.1", "fe80::1%eth0/64"} {
+		f.Add(seed)
+	}
+	f.Fuzz(func(t *testing.T, text string) {
+		networks, err := access.ParseNetworks([]string{text, text})
+		if err == nil && (len(networks) != 1 || networks[0] != networks[0].Masked()) {
+			t.Errorf("%q is %v", text, networks)
+		}
+	})
 }

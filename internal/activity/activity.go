@@ -7,9 +7,13 @@
 // service checks that signature before it extends or prunes the chain, and never
 // signs a head that is missing or wrong without an operator's command.
 //
+// Each entry has a proof by a key of the key file, too, so that one which was
+// added or altered before it was sealed is found.
+//
 // What this detects: an entry that was altered, removed or added behind the
-// signed head, and a head that this service has not signed. What it does not
-// detect: an entry altered in the seconds before it is sealed, and a head that
+// signed head, one that no holder of the keys wrote, and a head that this service
+// has not signed. What it does not detect: an entry removed in the seconds before
+// it is sealed, and a head that
 // was put back together with the entries of its time while no replica ran (see
 // ADR 0012). Nothing in an entry is secret.
 package activity

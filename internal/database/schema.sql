@@ -1,5 +1,5 @@
 -- The tables as the migrations leave them. Written by go test -run Schema -update.
--- Schema 16; programs from 2 may write.
+-- Schema 19; programs from 19 may write.
 
 CREATE TABLE activity (
     company_id TEXT NOT NULL,
@@ -22,7 +22,7 @@ CREATE TABLE activity (
     address TEXT NOT NULL,
     client TEXT NOT NULL,
     seq BIGINT NOT NULL DEFAULT 0, -- the place in the company's chain; 0: not sealed yet
-    hash TEXT NOT NULL DEFAULT '',
+    hash TEXT NOT NULL DEFAULT '', reason TEXT NOT NULL DEFAULT '', ticket TEXT NOT NULL DEFAULT '', proof TEXT NOT NULL DEFAULT '',
     PRIMARY KEY (company_id, at, id)
 );
 CREATE INDEX activity_actor ON activity (company_id, actor_kind, at, id);
@@ -38,7 +38,7 @@ CREATE TABLE activity_heads (
     last_seq BIGINT NOT NULL,
     hash TEXT NOT NULL,
     signature TEXT NOT NULL
-);
+, proved_from BIGINT NOT NULL DEFAULT 0);
 CREATE TABLE agent_deliveries (
     command_id TEXT PRIMARY KEY,
     device_id TEXT NOT NULL REFERENCES agent_devices (id),
@@ -95,7 +95,7 @@ CREATE TABLE api_keys (
     expires_at BIGINT NOT NULL,
     revoked_at BIGINT NOT NULL DEFAULT 0,
     last_used_at BIGINT NOT NULL DEFAULT 0
-, policies TEXT NOT NULL DEFAULT 'null');
+, policies TEXT NOT NULL DEFAULT 'null', networks TEXT NOT NULL DEFAULT '', devices_per_day BIGINT NOT NULL DEFAULT 0);
 CREATE INDEX api_keys_company ON api_keys (company_id, created_at, id);
 CREATE UNIQUE INDEX api_keys_prefix ON api_keys (prefix);
 CREATE TABLE applied_migrations (
@@ -216,7 +216,7 @@ CREATE TABLE commands (
     deadline BIGINT NOT NULL,
     policy_id TEXT NOT NULL,
     idempotency_ref TEXT NOT NULL
-, sender TEXT NOT NULL DEFAULT '');
+, sender TEXT NOT NULL DEFAULT '', reason TEXT NOT NULL DEFAULT '', ticket TEXT NOT NULL DEFAULT '');
 CREATE INDEX commands_company ON commands (company_id, created_at, id, state);
 CREATE INDEX commands_deadline ON commands (deadline, id) WHERE state IN ('SENT', 'UNCONFIRMED') AND deadline > 0;
 CREATE INDEX commands_history ON commands (asset_id, created_at, id);
@@ -306,6 +306,12 @@ CREATE TABLE identity_providers (
     creates_users BOOLEAN NOT NULL, -- of verified addresses that are not known yet
     role TEXT NOT NULL, -- of users that are created so
     updated_at BIGINT NOT NULL
+);
+CREATE TABLE key_devices (
+    key_id TEXT NOT NULL,
+    asset_id TEXT NOT NULL,
+    at BIGINT NOT NULL,
+    PRIMARY KEY (key_id, asset_id)
 );
 CREATE TABLE leases (
     name TEXT NOT NULL PRIMARY KEY,
@@ -498,7 +504,7 @@ CREATE TABLE proposals (
     request TEXT NOT NULL, -- JSON object
     fields TEXT NOT NULL, -- JSON array: the reviewed change list
     next_document TEXT NOT NULL -- JSON object
-, devices BIGINT NOT NULL DEFAULT 0);
+, devices BIGINT NOT NULL DEFAULT 0, reason TEXT NOT NULL DEFAULT '', ticket TEXT NOT NULL DEFAULT '');
 CREATE INDEX proposals_apply_ref ON proposals (company_id, apply_ref) WHERE apply_ref <> '';
 CREATE INDEX proposals_company ON proposals (company_id, created_at, id);
 CREATE UNIQUE INDEX proposals_executing ON proposals (next_policy_id) WHERE status = 'EXECUTING';
