@@ -13,6 +13,18 @@ cd "$(dirname "$0")"
 version=$(sed -n 's/^version=//p' version.properties)
 code=$(sed -n 's/^code=//p' version.properties)
 
+# Another build of the JDK or of apksigner most likely writes the same app, but
+# a release is made with the programs of artifacts.txt only.
+while read -r use file sum package; do
+	if [ "$use" = debian ] && [ "$(sha256sum "$file" 2>/dev/null | cut -d ' ' -f 1)" != "$sum" ]; then
+		echo "$file is not that of $package, as in android/artifacts.txt: the app may differ" >&2
+		if [ -n "${MUSTER_APP_KEY-}" ]; then
+			echo "cannot build a release with it: install the package, or correct artifacts.txt after comparing both apps" >&2
+			exit 1
+		fi
+	fi
+done <artifacts.txt
+
 mapfile -t jars < <(./artifacts.sh build)
 [ ${#jars[@]} -eq 3 ] # android-all, dx, apktool
 android=${jars[0]} dx=${jars[1]} apktool=${jars[2]}

@@ -10,9 +10,11 @@ import (
 	"io"
 	"log"
 	"math/big"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -95,4 +97,70 @@ func TestAndroidCore_Pins(t *testing.T) {
 			t.Errorf("pinned %s: without pins it is trusted", c.name)
 		}
 	}
+}
+
+// The app's core goes through the system's proxy: the proxy sees the server's
+// name and the encrypted connection, which the pins still guard. A proxy that
+// refuses is a failure to reach the service.
+func TestAndroidCore_SystemProxy(t *testing.T) {
+	t.Parallel()
+	p := newJavaPhone(t)
+	server := httptest.NewTLSServer(http.NotFoundHandler())
+	t.Cleanup(server.Close)
+	var asked atomic.Pointer[string]
+	refuses := atomic.Bool{}
+	proxy := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		asked.Store(new(r.Method + " " + r.Host))
+		if refuses.Load() {
+			w.WriteHeader(http.StatusForbidden)
+			return
+		}
+		tunnel(w, server.Listener.Addr().String())
+	}))
+	t.Cleanup(proxy.Close)
+	host, port, err := net.SplitHostPort(proxy.Listener.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	settings := []string{"-Dhttps.proxyHost=" + host, "-Dhttps.proxyPort=" + port}
+	enroll := func(pin string) string {
+		out, _ := p.command(settings, "enroll", "--server", "https://muster.test", "--token", "met_x", "--pin", pin).CombinedOutput()
+		return string(out)
+	}
+	pin := protocol.Pin(server.Certificate())
+	if out := enroll(pin); !strings.Contains(out, "refused the enrollment") {
+		t.Errorf("through the proxy the service was not reached: %s", out)
+	}
+	if got := asked.Load(); got == nil || *got != "CONNECT muster.test:443" {
+		t.Errorf("the proxy was asked for %v", got)
+	}
+	other, _ := signed(t, &x509.Certificate{Subject: pkix.Name{CommonName: "other"}}, nil, nil)
+	if out := enroll(protocol.Pin(other)); strings.Contains(out, "refused the enrollment") {
+		t.Errorf("through the proxy another certificate was taken: %s", out)
+	}
+	refuses.Store(true)
+	if out := enroll(pin); strings.Contains(out, "refused the enrollment") || !strings.Contains(out, "cannot") {
+		t.Errorf("a proxy that refuses: %s", out)
+	}
+}
+
+// tunnel connects the client of a CONNECT request with an address.
+func tunnel(w http.ResponseWriter, address string) {
+	to, err := net.Dial("tcp", address)
+	if err != nil {
+		w.WriteHeader(http.StatusBadGateway)
+		return
+	}
+	defer to.Close()
+	from, buffered, err := http.NewResponseController(w).Hijack()
+	if err != nil {
+		return
+	}
+	defer from.Close()
+	_, _ = io.WriteString(from, "HTTP/1.1 200 OK\r\n\r\n")
+	go func() {
+		_, _ = io.Copy(to, buffered)
+		_ = to.Close()
+	}()
+	_, _ = io.Copy(from, to)
 }
