@@ -172,7 +172,7 @@ func TestExport_VerifiesOffline(t *testing.T) {
 		if o := check(export(time.Time{}), heads.String(), newSigner()); !o.Sound() || o.Compared != 0 || o.Older != 2 {
 			f.Errorf("a chain that was restarted says which heads it does not continue: %+v", o)
 		}
-		if o := check(part, strings.Replace(heads.String(), "x", "y", 0)+export(time.Time{}), newSigner()); o.Sound() {
+		if o := check(part, heads.String()+export(time.Time{}), newSigner()); o.Sound() {
 			f.Error("an export that ends before a noted head is taken")
 		}
 	})

@@ -23,7 +23,7 @@ func idempotencyKey(r *http.Request) (string, *fault.Error) {
 }
 
 // noteFields are the headers in which a caller says why it calls.
-var noteFields = operation.NoteFields{Reason: "X-Muster-Reason", Ticket: "X-Muster-Ticket"}
+var noteFields = operation.NoteFields{Reason: "X-Muster-Reason", Ticket: "X-Muster-Ticket"} //nolint:gochecknoglobals // a table that is never written to
 
 // note returns what the request says about itself.
 func note(r *http.Request) (access.Note, *fault.Error) {
