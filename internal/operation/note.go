@@ -3,7 +3,6 @@ package operation
 import (
 	"fmt"
 	"strings"
-	"unicode"
 	"unicode/utf8"
 
 	"github.com/musterhq/muster/internal/access"
@@ -13,19 +12,23 @@ import (
 // NoteFields are the names by which a surface takes the parts of a note.
 type NoteFields struct{ Reason, Ticket string }
 
+// NotePattern is the regular expression of a part of a note, as JSON Schema has it.
+func NotePattern(required bool) string {
+	return (&rule{controls: noControls, notblank: required}).pattern()
+}
+
 // Read makes a note of what a caller said, and returns what is wrong with it. Blanks
-// around a text do not count, and a text of blanks is none.
+// around a text are not kept, and a text of blanks is none.
 func (f NoteFields) Read(reason, ticket string) (access.Note, *fault.Error) {
-	n := access.Note{Reason: strings.TrimSpace(reason), Ticket: strings.TrimSpace(ticket)}
 	for _, part := range []struct {
 		field, text string
 		most        int
-	}{{f.Reason, n.Reason, access.MaxReason}, {f.Ticket, n.Ticket, access.MaxTicket}} {
+	}{{f.Reason, reason, access.MaxReason}, {f.Ticket, ticket, access.MaxTicket}} {
 		if wrong := wrongNote(part.text, part.most); wrong != "" {
 			return access.Note{}, fault.Invalid(part.field+" "+wrong, fault.Field{Field: part.field, Message: wrong})
 		}
 	}
-	return n, nil
+	return access.Note{Reason: strings.TrimSpace(reason), Ticket: strings.TrimSpace(ticket)}, nil
 }
 
 // WrongType is the fault of a part that is no text, or is given twice.
@@ -40,8 +43,8 @@ func wrongNote(text string, most int) string {
 		return "must be UTF-8"
 	case utf8.RuneCountInString(text) > most:
 		return fmt.Sprintf("must be at most %d characters", most)
-	case strings.ContainsFunc(text, unicode.IsControl):
-		return "must not have control characters"
+	case noControls.in(text):
+		return "must not have " + noControls.words()
 	}
 	return ""
 }

@@ -90,7 +90,7 @@ func (c Config) askReasons(list *sdk.ListToolsResult, p access.Principal) error 
 		if schema.Properties == nil {
 			schema.Properties = map[string]*jsonschema.Schema{}
 		}
-		schema.Properties[reasonArgument] = &jsonschema.Schema{Type: "string", MinLength: new(1), MaxLength: new(access.MaxReason),
+		schema.Properties[reasonArgument] = &jsonschema.Schema{Type: "string", MinLength: new(1), MaxLength: new(access.MaxReason), Pattern: operation.NotePattern(true),
 			Description: "Why this is done, for the people who review it. The company requires it."}
 		schema.PropertyOrder = append(schema.PropertyOrder, reasonArgument)
 		schema.Required = append(schema.Required, reasonArgument)
@@ -98,7 +98,7 @@ func (c Config) askReasons(list *sdk.ListToolsResult, p access.Principal) error 
 		if err != nil {
 			return fmt.Errorf("cannot describe %s: %w", tool.Name, err)
 		}
-		asking := *tool // the registry's own is everybody's
+		asking := *tool // the registry's own belongs to all callers
 		asking.InputSchema = json.RawMessage(input)
 		list.Tools[i] = &asking
 	}

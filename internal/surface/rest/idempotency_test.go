@@ -258,7 +258,7 @@ func TestRefusedBeforeTheHandler(t *testing.T) {
 		t.Errorf("invalid: %d", w.Code)
 	}
 	if w := d.launch("k2"); w.Code != 200 || replayed(w) {
-		t.Errorf("mended: %d", w.Code)
+		t.Errorf("corrected: %d", w.Code)
 	}
 	if w := d.send("POST", "/api/v1/assets/a1", "", "Idempotency-Key", "k3"); w.Code != 405 {
 		t.Errorf("no operation: %d", w.Code)

@@ -239,9 +239,9 @@ func sharedParameters() map[string]parameter {
 	return map[string]parameter{
 		"IdempotencyKey": {Name: "Idempotency-Key", In: "header", Schema: &jsonschema.Schema{Type: "string", MinLength: new(1), MaxLength: new(operation.MaxKeyLength), Pattern: "^[!-~]+$"},
 			Description: "Makes the request safe to repeat: within 24 hours the same key and body give the same answer, and nothing is done again."},
-		"Reason": {Name: noteFields.Reason, In: "header", Schema: &jsonschema.Schema{Type: "string", MaxLength: new(access.MaxReason)},
+		"Reason": {Name: noteFields.Reason, In: "header", Schema: &jsonschema.Schema{Type: "string", MaxLength: new(access.MaxReason), Pattern: operation.NotePattern(false)},
 			Description: "Why the call is made, in the caller's words: kept with what it does. A company may require it."},
-		"Ticket": {Name: noteFields.Ticket, In: "header", Schema: &jsonschema.Schema{Type: "string", MaxLength: new(access.MaxTicket)},
+		"Ticket": {Name: noteFields.Ticket, In: "header", Schema: &jsonschema.Schema{Type: "string", MaxLength: new(access.MaxTicket), Pattern: operation.NotePattern(false)},
 			Description: "The ticket that the call belongs to: kept like the reason."},
 		"IfNoneMatch": {Name: "If-None-Match", In: "header", Schema: &jsonschema.Schema{Type: "string"},
 			Description: "The ETag of an earlier answer: 304 if nothing has changed."},

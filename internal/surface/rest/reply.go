@@ -41,7 +41,7 @@ func accept(o *operation.Operation, result any) (reply, error) {
 	return a, nil
 }
 
-// budget tells what is left of the caller's budget, in the fields of the
+// budget reports what is left of the caller's budget, in the fields of the
 // IETF's draft "RateLimit header fields for HTTP".
 func (a *reply) budget(left *operation.Allowance) {
 	if left == nil {

@@ -31,7 +31,7 @@ type Authenticator interface {
 	Authenticate(ctx context.Context, key string) (access.Principal, error)
 }
 
-// Observer is told of every request, for metrics.
+// Observer is informed of every request, for metrics.
 type Observer interface {
 	// Served is called once an answer is written; operation is empty where the
 	// request met none.
