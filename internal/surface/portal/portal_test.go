@@ -255,7 +255,7 @@ func textOf(t *testing.T, page string) string {
 }
 
 // TestOneSeesOnlyOnesPolicies: a person who is limited to a policy sees its
-// devices, and nothing tells of others.
+// devices, and nothing reveals others.
 func TestOneSeesOnlyOnesPolicies(t *testing.T) {
 	t.Parallel()
 	o := newOffice(t)
@@ -532,7 +532,7 @@ func TestLive(t *testing.T) {
 }
 
 // TestAStreamHearsWhatItMissed: what changes between the making of a page and
-// the opening of its stream is told when the stream opens.
+// the opening of its stream is reported when the stream opens.
 func TestAStreamHearsWhatItMissed(t *testing.T) {
 	t.Parallel()
 	const company = "c"

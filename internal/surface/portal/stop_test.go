@@ -13,7 +13,7 @@ import (
 func TestStopAll(t *testing.T) {
 	t.Parallel()
 	o := newOffice(t)
-	admin, other := o.person(t, access.Admin), o.Browser(o.Company, access.Viewer)
+	admin, viewer, other := o.person(t, access.Admin), o.person(t, access.Viewer), o.Browser(o.Company, access.Viewer)
 	o.CLI(new(any), "company", "stop", "--company", "acme", "--reason", "a stolen account", "--all")
 	for path, form := range map[string]url.Values{
 		"/settings":                             {"name": {"Other"}, "inactiveAfter": {"30"}, "keepActivity": {"400"}},
@@ -31,7 +31,12 @@ func TestStopAll(t *testing.T) {
 			t.Errorf("%s: %d: %.300s", path, answer.Status, answer.Body)
 		}
 	}
-	o.get(t, admin, "/devices", 200)
+	if page := o.get(t, admin, "/devices", 200); !strings.Contains(page, "a stolen account") || !strings.Contains(page, "Limits and stop</a>") {
+		t.Error("the page does not show the stop, its reason and the way to it")
+	}
+	if page := o.get(t, viewer, "/devices", 200); !strings.Contains(page, "a stolen account") || strings.Contains(page, "Limits and stop</a>") {
+		t.Error("a viewer's page does not show the stop, or links to a page that a viewer may not see")
+	}
 	admin.Send(o.base+"/users/"+other.User.ID+"/disabled", url.Values{"disabled": {"true"}}).Want(t, 303)
 	admin.Send(o.base+"/users/"+other.User.ID+"/disabled", url.Values{"disabled": {"false"}}).Want(t, 403)
 	sessions, err := o.DB().Sessions(t.Context(), admin.User.ID)

@@ -21,7 +21,7 @@ func plain(page string) string {
 	return strings.Join(strings.Fields(html.UnescapeString(markup.ReplaceAllString(page, " "))), " ")
 }
 
-// A command is told once, by what became of it, on the overview, in the log and
+// A command is reported once, by what became of it, on the overview, in the log and
 // on its device's page; and a key's count counts it once.
 func TestActivity_SaysWhatBecameOfCommand(t *testing.T) {
 	t.Parallel()

@@ -21,7 +21,7 @@ type Companies interface {
 	Switches(ctx context.Context, companyID string) ([]company.Switch, error)
 }
 
-// Usage tells what callers did and what is left of their budgets.
+// Usage reports what callers did and what is left of their budgets.
 type Usage interface {
 	ActivityOfActors(ctx context.Context, companyID string, kind access.Kind, since time.Time, width time.Duration) (map[string][]activity.Bucket, error)
 	BudgetUsed(ctx context.Context, keys []string, now time.Time) (map[string]int, error)

@@ -111,7 +111,7 @@ func locationPart(v *frame.Visit, d device, t trail) templ.Component {
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}
-				templ_7745c5c3_Err = geo.Near(geo.Neighbourhood(t.Places, t.At)).Render(ctx, templ_7745c5c3_Buffer)
+				templ_7745c5c3_Err = geo.Near(geo.Neighborhood(t.Places, t.At)).Render(ctx, templ_7745c5c3_Buffer)
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}

@@ -8,7 +8,7 @@ import (
 )
 
 // Did is what an entry says of its actor, as a verb for its target. A command
-// that failed, or whose outcome is not known, is not told as done.
+// that failed, or whose outcome is not known, is not reported as done.
 func Did(e activity.Entry) string {
 	if words, known := verbs()[e.Action]; known {
 		return words.of(e)

@@ -18,7 +18,7 @@ type Flash struct {
 	RequestID string `json:"i,omitempty"`
 }
 
-// Tone says how a state is meant; it is never told by color alone.
+// Tone says how a state is meant; it is never shown by color alone.
 type Tone string
 
 // The tones.

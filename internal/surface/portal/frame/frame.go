@@ -50,7 +50,7 @@ type Handler func(v *Visit) error
 // Route is one address of the portal.
 type Route struct {
 	Pattern string       // as http.ServeMux has it, with its method
-	Needs   access.Right // without it: the page that says who can grant it; 0: everybody signed in
+	Needs   access.Right // without it: the page that says who can grant it; 0: every signed-in user
 	Serve   Handler
 	// DuringStop: what it changes goes on while changes in the portal are stopped.
 	DuringStop bool

@@ -26,7 +26,7 @@ const (
 	maxRecent      = 512 // hints that are kept for streams that open a moment after their page was made
 )
 
-// Hub tells pages that are open that something changed. It says no more than
+// Hub notifies pages that are open that something changed. It says no more than
 // the topic ("asset:<id>", "assets"): the page fetches the part again, with the
 // rights of its user.
 type Hub struct {
@@ -53,14 +53,14 @@ type stream struct {
 func NewHub() *Hub { return &Hub{id: resource.NewID(), streams: map[*stream]struct{}{}} }
 
 // Mark says what was heard until now. A page carries the mark of the moment
-// before it was read, and its stream is told what was heard since.
+// before it was read, and its stream is informed what was heard since.
 func (h *Hub) Mark() string {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return h.id + "." + strconv.FormatUint(h.heard, 10)
 }
 
-// since tells a stream what it missed after the mark: everything may have
+// since returns to a stream what it missed after the mark: everything may have
 // changed if the mark is another replica's, or older than what is kept.
 func (h *Hub) since(mark string, s *stream) {
 	id, text, _ := strings.Cut(mark, ".")
@@ -106,7 +106,7 @@ func (h *Hub) keep(hints []string) {
 	}
 }
 
-// hear tells the stream of a hint that concerns it.
+// hear passes to the stream a hint that concerns it.
 func (s *stream) hear(hint string) {
 	company, kind, id := resource.ParseChange(hint)
 	if company != s.company {

@@ -183,7 +183,7 @@ func (v *Visit) show(status int, title, active string, body templ.Component) err
 // Fragment answers with a part of a page.
 func (v *Visit) Fragment(part templ.Component) error { return v.write(http.StatusOK, part) }
 
-// write renders first and answers then, so that a failure is still told.
+// write renders first and answers then, so that a failure is still reported.
 func (v *Visit) write(status int, c templ.Component) error {
 	var buffer bytes.Buffer
 	if err := c.Render(v.Context(), &buffer); err != nil {

@@ -102,9 +102,9 @@ type Plot struct {
 // in meters.
 type Spot struct{ X, Y, Radius float64 }
 
-// Neighbourhood plots a trail, the oldest place first, and looks at one of its
+// Neighborhood plots a trail, the oldest place first, and looks at one of its
 // places; it must not be empty.
-func Neighbourhood(trail []asset.Location, at int) Plot {
+func Neighborhood(trail []asset.Location, at int) Plot {
 	last := trail[len(trail)-1]
 	shrink := math.Cos(last.Latitude * math.Pi / 180)
 	p := Plot{At: at, Half: 60}

@@ -17,7 +17,7 @@ type Account struct {
 	Passkeys   access.Passkeys
 	Federation access.Federation
 	Sessions   web.Sessions
-	// ClientAddress tells where a request came from, for the throttle.
+	// ClientAddress reports where a request came from, for the throttle.
 	ClientAddress func(*http.Request) string
 }
 
@@ -172,7 +172,7 @@ func (s *Account) removePasskey(v *frame.Visit) error {
 	if err := s.Passkeys.Store.RemovePasskey(v.Context(), v.User.ID, v.PathValue("passkey")); err != nil {
 		return err
 	}
-	return v.Redirect(frame.AccountPath, frame.Done("The passkey is removed: it no longer lets anybody in."))
+	return v.Redirect(frame.AccountPath, frame.Done("The passkey is removed: it can no longer be used to sign in."))
 }
 
 func (s *Account) renewCodes(v *frame.Visit) error {

@@ -267,7 +267,7 @@ func (s *Users) inviteAgain(v *frame.Visit) error {
 	if ok, err := proved(v, userPath(u.ID), "make the invitation"); !ok {
 		return err
 	}
-	// Changing nothing still tells whether this user may be changed by that one.
+	// Changing nothing still shows whether this user may be changed by that one.
 	if _, err := s.Service.Change(v.Context(), s.Store, v.User, u.ID, access.UserChange{}); err != nil {
 		return err
 	}

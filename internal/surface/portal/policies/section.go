@@ -2,7 +2,7 @@
 // revisions, devices and document, and the review of proposals.
 //
 // Changes of a PLATFORM policy's settings become a proposal of the person's own,
-// reviewed and applied on the proposal's page, as everybody else's. Policies
+// reviewed and applied on the proposal's page, like those of other callers. Policies
 // that Muster's own agents carry out cannot be proposed about (contract 4.3):
 // their changes are reviewed on a page of their own and saved.
 package policies
