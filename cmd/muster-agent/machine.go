@@ -62,7 +62,7 @@ func (c common) serial() string {
 	return "SIM" + rand.Text()[:10]
 }
 
-// released tells a device's system that the agent is over, if the identity is gone:
+// released informs a device's system that the agent is over, if the identity is gone:
 // also when an agent before this one did not get as far.
 func (c common) released(env *environment) {
 	if _, err := agent.LoadConnection(c.State); c.Driver != shellDriver || !errors.Is(err, agent.ErrNotEnrolled) {

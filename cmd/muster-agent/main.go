@@ -101,7 +101,7 @@ func (c *runCommand) Run(env *environment) error {
 	if c.Once {
 		_, err = a.Once(env.ctx)
 	} else {
-		defer onWake(a.Hint)() // before anybody is told where to send the signal
+		defer onWake(a.Hint)() // before the signal's address is published
 		if err = takesOrders(lock); err == nil {
 			err = a.Run(env.ctx)
 		}
@@ -164,7 +164,7 @@ func (c *rotateCommand) Run(env *environment) error {
 // unenrollCommand gives the device back.
 type unenrollCommand struct{ common }
 
-// Run tells the service and forgets it.
+// Run informs the service and forgets it.
 func (c *unenrollCommand) Run(env *environment) error {
 	return c.orAsk(env, agent.SayGoodBye, func() error {
 		a, err := c.open(env)

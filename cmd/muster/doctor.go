@@ -52,7 +52,7 @@ func (c *doctorCommand) Run(env *cli.Env) error {
 		for _, f := range said.Findings {
 			fmt.Fprintf(w, "%s\t%s\t%s\n", f.Status, f.Check, f.Detail)
 			if f.Remedy != "" && f.Status != service.Fine {
-				fmt.Fprintf(w, "\t\tto mend it: %s\n", f.Remedy)
+				fmt.Fprintf(w, "\t\tto fix it: %s\n", f.Remedy)
 			}
 		}
 	})

@@ -41,7 +41,7 @@ type program struct {
 	MCP      mcpCommand      `cmd:"" name:"mcp" help:"Let an MCP client that speaks over standard input and output use a service."`
 	cli.Commands
 	Simulate simulateCommand `cmd:"" help:"Run simulated agents against a service, or against one of their own, and check the outcome."`
-	Doctor   doctorCommand   `cmd:"" help:"Check the set-up and say how to mend it."`
+	Doctor   doctorCommand   `cmd:"" help:"Check the set-up and say how to fix it."`
 	Version  versionCommand  `cmd:"" help:"Show the build."`
 }
 

@@ -8,7 +8,7 @@ import (
 )
 
 // Connections changes OAuth connections on behalf of people: their own, or,
-// with the right to manage keys, everybody's of their company.
+// with the right to manage keys, those of all users of their company.
 type Connections struct {
 	Store ConnectionStore
 	Users UserStore

@@ -1,7 +1,7 @@
 // Package activity is the one record of who did what: commands, proposals,
 // policies, sign-ins, users, keys, connections and settings (contract 1.6).
 //
-// An entry is written in the transaction of the change that it tells of, and
+// An entry is written in the transaction of the change that it reports, and
 // the service never changes it. Entries of a company form a chain of hashes
 // whose head the service signs with a key that is not in the database. The
 // service checks that signature before it extends or prunes the chain, and never
@@ -86,7 +86,7 @@ func Areas() []string {
 	return []string{"command", "proposal", "policy", "provisioning", "signin", "identity", "user", "key", "connection", "company", "asset"}
 }
 
-// Outcome is how what was done ended. A command's entry tells that it was
+// Outcome is how what was done ended. A command's entry reports that it was
 // taken on; one that then fails, or whose outcome is unknown, gets a second.
 type Outcome string
 

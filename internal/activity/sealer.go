@@ -98,7 +98,7 @@ func (k *Sealer) Broken(companyID string) string {
 }
 
 // Restart replaces a broken chain by one of the entries that the company has now.
-// The record tells of it.
+// The record reports it.
 func (k *Sealer) Restart(ctx context.Context, companyID string, target Target, reason string) (Verification, error) {
 	v, err := k.Check(ctx, companyID)
 	if err != nil {
@@ -117,7 +117,7 @@ func (k *Sealer) Restart(ctx context.Context, companyID string, target Target, r
 	return v, err
 }
 
-// tolerate notes whether a company's chain is broken, tells of it once, and
+// tolerate notes whether a company's chain is broken, reports it once, and
 // returns every other error.
 func (k *Sealer) tolerate(ctx context.Context, companyID string, err error) error {
 	broken, is := errors.AsType[*BrokenError](err)

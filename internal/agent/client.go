@@ -21,7 +21,7 @@ type Connection struct {
 	// Pins are the keys of certificates that the service may show
 	// (protocol.Pin); none: its certificate must be one that the world trusts.
 	Pins []string `json:"pins,omitempty"`
-	// NameServers find the service's address where Android tells of none.
+	// NameServers find the service's address where Android reports none.
 	NameServers []string `json:"nameServers,omitempty"`
 }
 

@@ -29,7 +29,7 @@ func forCompanions(commandType string) bool {
 	return commandType == typeMessage || commandType == typeStatus || commandType == typeLocation
 }
 
-// registerPush tells the service where push reaches the device, when that has
+// registerPush registers with the service where push reaches the device, when that has
 // changed since this process last told it.
 func (a *Agent) registerPush(ctx context.Context) error {
 	if a.options.Push == nil {

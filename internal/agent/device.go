@@ -85,7 +85,7 @@ type Reporting struct {
 	Location bool
 }
 
-// Report is what a device tells.
+// Report is what a device reports.
 type Report struct {
 	Values         json.RawMessage // a JSON object
 	Specifications map[string]string

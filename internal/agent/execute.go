@@ -116,7 +116,7 @@ func (a *Agent) resume(e Entry, boot string) error {
 }
 
 // late reports whether a command's deadline has surely passed. The service does
-// not mend a clock that is less than MaxSkew off, so the agent allows as much; and
+// not correct a clock that is less than MaxSkew off, so the agent allows as much; and
 // the service itself hands out nothing that has expired.
 func (a *Agent) late(c protocol.Command) bool {
 	return c.Deadline != 0 && a.link.serviceTime().UnixMilli() > c.Deadline+protocol.MaxSkew

@@ -24,7 +24,7 @@ func Connectivity() []string { return connectivity[:] }
 // KeepReserve and WithReserve are the room that an agent holds back.
 func KeepReserve(dir string) { keepReserve(dir) }
 
-// WithReserve tries a write that failed once more, in the place of the reserve.
+// WithReserve tries a write that failed again, in the place of the reserve.
 func WithReserve(dir string, write func() error) error { return withReserve(dir, write) }
 
 // Settled reports whether what a device shows is what was asked for.

@@ -224,7 +224,7 @@ func (l *link) call(ctx context.Context, path string, message, answer any) (int6
 }
 
 // exchange makes a request and decodes the answer. A refusal for the clock or
-// the sequence that the service has signed is mended, and the request made once
+// the sequence that the service has signed is corrected, and the request made once
 // more. Every error is unreached.
 func (l *link) exchange(ctx context.Context, method, path string, body []byte, answer any) (int64, error) {
 	for attempt := 0; ; attempt++ {
@@ -233,7 +233,7 @@ func (l *link) exchange(ctx context.Context, method, path string, body []byte, a
 			return sequence, nil
 		}
 		var refused *refusal
-		if attempt == 2 || !errors.As(err, &refused) || !l.mend(refused) {
+		if attempt == 2 || !errors.As(err, &refused) || !l.correct(refused) {
 			return 0, unreached{err}
 		}
 	}
@@ -248,9 +248,9 @@ func (l *link) try(ctx context.Context, method, path string, body []byte, answer
 	return sequence, json.NewDecoder(io.LimitReader(response.Body, maxAnswer)).Decode(answer)
 }
 
-// mend sets the clock's offset or the sequence as the service says, if it is
+// correct sets the clock's offset or the sequence as the service says, if it is
 // the service that says so, about this very request.
-func (l *link) mend(r *refusal) bool {
+func (l *link) correct(r *refusal) bool {
 	_ = l.learn(r.Answer.Keys) // what is not announced by a known key is not believed below either
 	if r.Answer.Error != protocol.ClockSkew && r.Answer.Error != protocol.Replayed || r.Answer.Signed == nil {
 		return false

@@ -27,7 +27,7 @@ func keepReserve(dir string) {
 	}
 }
 
-// withReserve tries a write that failed once more, in the place of the reserve.
+// withReserve tries a write that failed again, in the place of the reserve.
 func withReserve(dir string, write func() error) error {
 	err := write()
 	if err != nil && os.Remove(filepath.Join(dir, reserveFile)) == nil {

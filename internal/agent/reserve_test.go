@@ -9,7 +9,7 @@ import (
 	"github.com/musterhq/muster/internal/agent"
 )
 
-// A write that fails is made once more in the place of the reserve, which is made
+// A write that fails is made again in the place of the reserve, which is made
 // again once there is room.
 func TestReserve(t *testing.T) {
 	t.Parallel()

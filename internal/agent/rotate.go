@@ -83,12 +83,12 @@ func (l *link) nextKey() (protocol.PrivateKey, error) {
 	return next, l.save(begun)
 }
 
-// offerKey makes one offer, again if the service mends clock or sequence.
+// offerKey makes one offer, again if the service corrects clock or sequence.
 func (l *link) offerKey(ctx context.Context, holder, next protocol.PrivateKey) error {
 	for attempt := 0; ; attempt++ {
 		err := l.offerOnce(ctx, holder, next)
 		var refused *refusal
-		if attempt == 2 || !errors.As(err, &refused) || !l.mend(refused) {
+		if attempt == 2 || !errors.As(err, &refused) || !l.correct(refused) {
 			return err
 		}
 	}

@@ -139,14 +139,14 @@ func (a *Agent) listen(ctx context.Context) {
 }
 
 // afterStream is how long to wait before the next stream. A refusal is treated as
-// that of a check-in: clock and sequence are mended at once, and what ends the
+// that of a check-in: clock and sequence are corrected at once, and what ends the
 // relation is left to a check-in, which is also refused.
 func (a *Agent) afterStream(failures int, err error) time.Duration {
 	var refused *refusal
 	if !errors.As(err, &refused) {
 		return jitter(wakeRetry)
 	}
-	if failures < 2 && a.link.mend(refused) {
+	if failures < 2 && a.link.correct(refused) {
 		return 0
 	}
 	next := max(jitter(wakeRetry), backoff(failures, err))

@@ -37,7 +37,7 @@ const (
 	maxOffers = 20
 )
 
-// Waker tells replicas that a device has something to fetch.
+// Waker notifies replicas that a device has something to fetch.
 type Waker interface {
 	Notify(topic string, ids ...string)
 }

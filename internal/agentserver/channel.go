@@ -112,9 +112,9 @@ func stateFor(t command.Type) agentdevice.State {
 }
 
 // Sweep ends what only silence can end, devices that set out to erase themselves
-// and fell silent, and hints once more to devices that may have missed a hint:
+// and fell silent, and hints again to devices that may have missed a hint:
 // what is due is due for SweepEvery at least, and not for so long that a device
-// which is switched off would be hinted at for ever.
+// which is switched off would be hinted at forever.
 func (l *Server) Sweep(ctx context.Context) error {
 	silentSince := l.Now().Add(-eraseGrace)
 	gone, err := l.Deliveries.Erased(ctx, silentSince, sweepBatch)

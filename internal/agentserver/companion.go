@@ -29,7 +29,7 @@ func (l *Server) enrollCompanion(ctx context.Context, token string, made agentde
 	return protocol.EnrollResponse{DeviceID: d.ID, ServerTime: made.EnrolledAt.UnixMilli(), CommandKeys: keys, NextSeconds: 1}, err
 }
 
-// hearCompanion applies what a companion tells of its device. It says nothing of
+// hearCompanion applies what a companion reports about its device. It says nothing of
 // policies, and it does not decide whether the device is managed: the platform's
 // notifications do. Once that device has ended, so has the companion. It reports
 // whether a place was taken over.
@@ -49,7 +49,7 @@ func (l *Server) hearCompanion(ctx context.Context, d agentdevice.Device, r prot
 	return false, l.tombstone(d)
 }
 
-// companionReport cleans what a companion tells as an enrolled device's words
+// companionReport cleans what a companion reports as an enrolled device's words
 // are cleaned.
 func (l *Server) companionReport(ctx context.Context, d agentdevice.Device, r protocol.CheckinRequest, now time.Time) (agentdevice.CompanionReport, error) {
 	o := enrollment.Observation{CompanyID: d.CompanyID, Device: d.ID, Management: asset.Agent, ReportedAt: now, ObservedAt: now}

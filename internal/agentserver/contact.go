@@ -16,7 +16,7 @@ import (
 
 // Authenticate checks a signed request, counts it, and takes its sequence
 // number. Nothing that it refuses has any effect. A refusal that the device can
-// mend carries the service's signed word.
+// correct carries the service's signed word.
 func (l *Server) Authenticate(ctx context.Context, r protocol.Request, signature string) (agentdevice.Device, error) {
 	sender := l.keys.get(r.Device)
 	if sender == nil || sender.key.Verify(r.Message(), signature) != nil {
@@ -68,7 +68,7 @@ func (l *Server) identify(ctx context.Context, r protocol.Request, signature str
 func (l *Server) contact(ctx context.Context, device agentdevice.Device, r protocol.Request, signature string) (agentdevice.Device, error) {
 	var none agentdevice.Device
 	if l.skewed(r) {
-		return none, l.mendable(protocol.ClockSkew, "the device's clock is off", device, signature)
+		return none, l.correctable(protocol.ClockSkew, "the device's clock is off", device, signature)
 	}
 	if device.State == agentdevice.Deleted {
 		return none, l.tombstone(device)
@@ -84,7 +84,7 @@ func (l *Server) contact(ctx context.Context, device agentdevice.Device, r proto
 	if device.State == agentdevice.Deleted {
 		return none, l.tombstone(device)
 	}
-	return none, l.mendable(protocol.Replayed, "the sequence number was used before", device, signature)
+	return none, l.correctable(protocol.Replayed, "the sequence number was used before", device, signature)
 }
 
 // count counts a request whose signature is good. Only such requests count, so
@@ -95,7 +95,7 @@ func (l *Server) count(sender *known, r protocol.Request, signature string) erro
 	if wait == 0 {
 		return nil
 	}
-	err := l.mendable(protocol.RateLimited, "the device sends too many requests: wait",
+	err := l.correctable(protocol.RateLimited, "the device sends too many requests: wait",
 		agentdevice.Device{ID: r.Device, CommandAlgorithm: sender.commands, LastSequence: r.Sequence}, signature)
 	if refused, ok := errors.AsType[*protocol.Refusal](err); ok {
 		refused.RetryAfter = int(math.Ceil(wait.Seconds()))
@@ -109,9 +109,9 @@ func (l *Server) skewed(r protocol.Request) bool {
 	return skew > protocol.MaxSkew || skew < -protocol.MaxSkew
 }
 
-// mendable is a refusal with the service's clock and the last sequence, bound
+// correctable is a refusal with the service's clock and the last sequence, bound
 // to the request by its signature.
-func (l *Server) mendable(code protocol.ErrorCode, message string, d agentdevice.Device, signature string) error {
+func (l *Server) correctable(code protocol.ErrorCode, message string, d agentdevice.Device, signature string) error {
 	said, err := l.seal(d, protocol.KindTime, protocol.Time{DeviceID: d.ID, ServerTime: l.Now().UnixMilli(),
 		LastSequence: d.LastSequence, InReplyTo: signature})
 	if err != nil {

@@ -127,7 +127,7 @@ func TestPowerCommand_NothingRunsUntilTheRestart(t *testing.T) {
 	}
 }
 
-// A device whose clock is ten minutes fast is not mended by the service: what the
+// A device whose clock is ten minutes fast is not corrected by the service: what the
 // service hands out is not expired for it.
 func TestDeadline_FastClock(t *testing.T) {
 	w := newWorld(t)

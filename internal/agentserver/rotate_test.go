@@ -124,7 +124,7 @@ func TestTheServiceChangesItsKey(t *testing.T) {
 }
 
 // A device that was away while the key changed is also freed, and its clock
-// mended, by the new key; the former key has lost its power a week later.
+// corrected, by the new key; the former key has lost its power a week later.
 func TestRefusalsLeadToTheNewKey(t *testing.T) {
 	w := newWorld(t)
 	p := w.enrol(protocol.Ed25519)

@@ -45,7 +45,7 @@ type SavedView struct {
 	ID, CompanyID, UserID string
 	Name                  string
 	Query                 string // of the list's address
-	Shared                bool   // everybody in the company sees it
+	Shared                bool   // all users of the company see it
 	CreatedAt             time.Time
 }
 

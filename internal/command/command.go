@@ -4,7 +4,7 @@
 // A command's intent is committed before anything is sent. What happens then
 // is a Receipt of the device's Channel, and one compare-and-set in the store
 // per step; see State for the machine. Nothing is ever sent twice: a command
-// whose sending cannot be told is UNCONFIRMED.
+// of which it is not known whether it was sent is UNCONFIRMED.
 package command
 
 import (

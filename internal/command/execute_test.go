@@ -58,7 +58,7 @@ func ends(v command.Verdict, retryable bool, t command.Type) end {
 	}
 }
 
-// says tells whether a result of the type carries createdAt (contract 7.1).
+// says reports whether a result of the type carries createdAt (contract 7.1).
 func says(status string, t command.Type, m asset.Management) bool {
 	older := t == command.Lock || t == command.StartLostMode || t == command.StopLostMode || t == command.NotificationMessage
 	silent := t == command.Reboot || t == command.WipeCompanyData || t == command.RelinquishOwnership

@@ -60,7 +60,7 @@ func (f *fixture) holding(s command.Store) (*command.Service, *holder) {
 }
 
 // What is held is committed with its outcome: no second step is taken, and the
-// device is told when everything can be read.
+// device is woken when everything can be read.
 func TestHeldOrderIsOneCommit(t *testing.T) {
 	t.Parallel()
 	for kind, want := range map[command.Type]struct {

@@ -10,7 +10,7 @@ const day = 24 * time.Hour
 
 // Lifetime is how long a command of the type waits for its device: the channel
 // gives up afterwards, and the command ends ERROR (contract 3.3).
-// Zero: for ever, because the device takes the state on whenever it comes back.
+// Zero: forever, because the device takes the state on whenever it comes back.
 //
 // What interrupts a person must not strike long after it was asked for; what
 // protects a lost device must wait for it.
@@ -38,7 +38,7 @@ func (t Type) Lifetime(m asset.Management) time.Duration {
 }
 
 // ReleasedWithoutErasing is the outcome of an agent's wipe whose device left
-// management otherwise. The device is still told to erase itself if it comes
+// management otherwise. The device is still ordered to erase itself if it comes
 // back.
 const ReleasedWithoutErasing = "released without erasing"
 

@@ -16,7 +16,7 @@ import (
 // DefaultSendLimit bounds one attempt of a channel.
 const DefaultSendLimit = 45 * time.Second
 
-// Observer is told what becomes of commands, for metrics.
+// Observer is informed what becomes of commands, for metrics.
 type Observer interface {
 	// CommandFinished is called once for every answer, with the verdict
 	// (accepted, done, not_sent, unknown, gone, unreachable, refused, rejected,

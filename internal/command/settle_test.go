@@ -243,7 +243,7 @@ func TestExpiry(t *testing.T) {
 		}
 	}
 	if c, err := f.db.Command(f.ctx(), move.ID); err != nil || c.State != command.Sent {
-		t.Errorf("a change of policy waits for ever: %+v, %v", c, err)
+		t.Errorf("a change of policy waits forever: %+v, %v", c, err)
 	}
 	if _, settled, err := f.service.Settle(f.ctx(), command.Feedback{Ref: "op-1", Succeeded: true, At: f.clock.Now()}); settled || err != nil {
 		t.Errorf("a final state changed: %v", err)

@@ -39,7 +39,7 @@ func (c Company) PathName() string { return resource.Company(c.Slug) }
 // Connected reports whether the company is bound to an enterprise.
 func (c Company) Connected() bool { return c.Enterprise != "" }
 
-// Switch tells who last switched one of the settings for AI agents.
+// Switch reports who last switched one of the settings for AI agents.
 type Switch struct {
 	Gate    access.Gate
 	Enabled bool

@@ -76,7 +76,7 @@ func activityValues(e activity.Entry) []any {
 }
 
 // readActivity are an entry's columns, with the present state of the command
-// that it tells of and the present name of the device.
+// that it reports and the present name of the device.
 const readActivity = `e.company_id, e.at, e.id, e.actor_kind, e.actor_id, e.actor_user_id, e.actor_name, e.actor_prefix, e.action,
 	e.target_kind, e.target_id, e.target_name, e.outcome, e.reference, e.changes, e.request_id, e.address, e.client, e.seq, e.hash,
 	e.reason, e.ticket, e.proof`

@@ -166,7 +166,7 @@ func TestCommandsAreRecorded(t *testing.T) {
 	})
 }
 
-// Whatever is altered, taken away, put in or cut off, Verify tells where.
+// Whatever is altered, taken away, put in or cut off, Verify reports where.
 func TestTamperingIsFound(t *testing.T) {
 	withCompany(t, func(f *fixture) {
 		for i := range 7 {
@@ -199,7 +199,7 @@ func TestTamperingIsFound(t *testing.T) {
 			f.tamper(damage.undo)
 		}
 		if v := verdict(); !v.Sound() {
-			f.Errorf("mended: %+v", v)
+			f.Errorf("corrected: %+v", v)
 		}
 	})
 }

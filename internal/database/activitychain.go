@@ -46,7 +46,7 @@ func lockHead(ctx context.Context, t *tx, companyID string) (activity.Head, erro
 }
 
 // findHead returns a company's head; one that is missing is zero but for the
-// company. Of an unsigned one it also tells how old the entries are.
+// company. Of an unsigned one it also reports how old the entries are.
 func findHead(ctx context.Context, c conn, companyID, lock string) (activity.Head, error) {
 	h, err := one(ctx, c, scanHead, `SELECT `+headColumns+` FROM activity_heads h WHERE h.company_id = ?`+lock, companyID)
 	if errors.Is(err, sql.ErrNoRows) {

@@ -98,7 +98,7 @@ func commandEvent(ctx context.Context, c command.Command) activity.Event {
 }
 
 // recordStep records that a command failed, or that its outcome is unknown;
-// that it went well is told by the command itself.
+// that it went well is reported by the command itself.
 func (db *DB) recordStep(ctx context.Context, tx conn, c command.Command) error {
 	e := commandEvent(ctx, c)
 	switch c.State {
@@ -130,7 +130,7 @@ func (db *DB) Take(ctx context.Context, id string, s command.Transition) (comman
 }
 
 // step makes a step with what goes with it, or returns sql.ErrNoRows. Most
-// successes are told by the command alone, and are one statement.
+// successes are reported by the command alone, and are one statement.
 func (db *DB) transition(ctx context.Context, id string, s command.Transition) (taken command.Command, err error) {
 	if s.To != command.Failed && s.To != command.Unconfirmed {
 		condition := ""

@@ -41,7 +41,7 @@ func decode(text string, v any) error {
 }
 
 // storable is a device's text as PostgreSQL takes it: a report that cannot be
-// stored would come back for ever.
+// stored would come back forever.
 func storable(s string) string {
 	return strings.ReplaceAll(strings.ToValidUTF8(s, "\uFFFD"), "\x00", "\uFFFD")
 }

@@ -122,7 +122,7 @@ func (db *DB) Accept(ctx context.Context, deviceID, commandID string, at time.Ti
 }
 
 // EndDelivery ends a delivery. If that is lost with the machine's power, the
-// device is offered the command once more and repeats what it said of it.
+// device is offered the command again and repeats what it said of it.
 func (db *DB) EndDelivery(ctx context.Context, deviceID, commandID string, s agentdevice.State) error {
 	if s == "" {
 		return db.statementRelaxed(ctx, func(ctx context.Context, c conn) error {

@@ -5,7 +5,7 @@ package database
 import "syscall"
 
 // DiskFree is how many bytes a directory's disk has left for this user; false:
-// that cannot be told.
+// that is not known.
 func DiskFree(directory string) (int64, bool) {
 	var found syscall.Statfs_t
 	if err := syscall.Statfs(directory, &found); err != nil {

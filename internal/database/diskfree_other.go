@@ -2,5 +2,5 @@
 
 package database
 
-// DiskFree cannot be told on this system.
+// DiskFree is not known on this system.
 func DiskFree(string) (int64, bool) { return 0, false }

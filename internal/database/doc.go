@@ -23,7 +23,7 @@
 // are NOT NULL (primary keys too: SQLite takes NULL there) with an empty default wherever empty means none: NULL sorts
 // differently on the engines. Text compares byte by byte on both (migrations
 // write TEXT, PostgreSQL gets TEXT COLLATE "C"). A statement that would break a
-// unique index says ON CONFLICT, or ends its transaction and is told by unique:
+// unique index says ON CONFLICT, or ends its transaction and is recognized by unique:
 // a failed statement spoils a PostgreSQL transaction. RETURNING, UPDATE … FROM,
 // common table expressions and partial indexes are the same on both.
 //

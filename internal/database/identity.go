@@ -69,7 +69,7 @@ func mayContinue(h lockedAsset, o enrollment.Observation) bool {
 }
 
 // fitsSerial reports whether a serial number is enough to be the asset. It is a
-// claim: printed on the box, and anybody's to make. It finds what is not
+// claim: printed on the box, and open to every device. It finds what is not
 // managed. A live asset is joined by it only on the word of the platform, which
 // read it from the device, and only if no stable id says otherwise.
 func fitsSerial(h lockedAsset, o enrollment.Observation) bool {

@@ -10,7 +10,7 @@ import (
 	"github.com/musterhq/muster/internal/resource"
 )
 
-// maxPending bounds the ids that wait to be told to other replicas. One more,
+// maxPending bounds the ids that wait to be sent to other replicas. One more,
 // and the others are told to look at everything instead.
 const maxPending = 100_000
 
@@ -64,7 +64,7 @@ func (db *DB) Listen(topic string, wake func(ids []string)) (stop func()) {
 	}
 }
 
-// deliver tells this replica's listeners.
+// deliver notifies this replica's listeners.
 func (w *wakes) deliver(topic string, ids []string) {
 	w.mu.Lock()
 	listeners := w.listeners[topic]
@@ -74,7 +74,7 @@ func (w *wakes) deliver(topic string, ids []string) {
 	}
 }
 
-// deliverAll tells every listener that anything may have changed.
+// deliverAll notifies every listener that anything may have changed.
 func (w *wakes) deliverAll() {
 	w.mu.Lock()
 	topics := make([]string, 0, len(w.listeners))

@@ -56,7 +56,7 @@ func (h *heard) until(t *testing.T, what string, condition func() bool) {
 		select {
 		case <-h.woken:
 		case <-limit.Done():
-			t.Fatalf("waited in vain until %s", what)
+			t.Fatalf("waited too long until %s", what)
 		}
 	}
 }

@@ -6,24 +6,24 @@ import (
 	"github.com/musterhq/muster/internal/resource"
 )
 
-// hintAsset tells the pages that are open, on every replica, that an asset
-// changed; id empty: some did. Last-seen times alone are not told.
+// hintAsset notifies the pages that are open, on every replica, that an asset
+// changed; id empty: some did. Last-seen times alone are not announced.
 func (db *DB) hintAsset(companyID, id string) {
 	db.Notify(resource.Changes, resource.Change(companyID, "asset", id))
 }
 
-// hintCommand tells that a command moved; the id is its asset's.
+// hintCommand announces that a command moved; the id is its asset's.
 func (db *DB) hintCommand(c command.Command) {
 	db.Notify(resource.Changes, resource.Change(c.CompanyID, "command", c.AssetID))
 }
 
-// hintPolicy tells that a policy, or how far the platform's copy has come,
+// hintPolicy announces that a policy, or how far the platform's copy has come,
 // changed.
 func (db *DB) hintPolicy(companyID, id string) {
 	db.Notify(resource.Changes, resource.Change(companyID, "policy", id))
 }
 
-// hintProposal tells that a proposal was made or moved.
+// hintProposal announces that a proposal was made or moved.
 func (db *DB) hintProposal(p proposal.Proposal) {
 	db.Notify(resource.Changes, resource.Change(p.CompanyID, "proposal", p.ID))
 }

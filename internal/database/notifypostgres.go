@@ -71,7 +71,7 @@ func (db *DB) publish(ctx context.Context, payloads []string) error {
 }
 
 // hear listens until ctx ends, and connects again when the connection breaks.
-// After each connecting, everybody is told to look: hints may have been missed.
+// After each connecting, every listener looks again: hints may have been missed.
 func (w *wakes) hear(ctx context.Context, config *pgx.ConnConfig) {
 	pause, connected := firstPause, false
 	for ctx.Err() == nil {

@@ -346,7 +346,7 @@ func (h *lockedAsset) settled(o enrollment.Observation) asset.Status {
 	}
 }
 
-// tailLength is how much of a serial number tells devices of a model apart.
+// tailLength is how much of a serial number distinguishes devices of a model.
 const tailLength = 4
 
 // identification is what a device is called until a person names it: its model

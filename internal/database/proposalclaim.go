@@ -139,7 +139,7 @@ func (db *DB) finishProposal(ctx context.Context, t *tx, e proposal.Ending) (pro
 	return p, true, releasePolicyLease(ctx, t, p.Next.PolicyID, e.Holder)
 }
 
-// settling is how the record tells of a proposal that is no longer being applied.
+// settling is how the record describes a proposal that is no longer being applied.
 func settling(s proposal.Status) (activity.Outcome, bool) {
 	switch s {
 	case proposal.Succeeded:

@@ -62,7 +62,7 @@ func (c *termChanges) save(ctx context.Context, t *tx) error {
 }
 
 // fewTerms and manyTerms are how many rows one statement adds: two texts to
-// prepare. What is missing is made up by the last row once more.
+// prepare. What is missing is filled by repeating the last row.
 const fewTerms, manyTerms = 12, 200
 
 func insertTerms(ctx context.Context, t *tx, rows []termRow) error {

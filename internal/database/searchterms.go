@@ -86,7 +86,7 @@ func clip(word string) string {
 	return word
 }
 
-// searchTerms is what search_terms keeps of an asset. What tells assets apart
+// searchTerms is what search_terms keeps of an asset. What distinguishes assets
 // comes first, for the case that there is too much.
 func searchTerms(identification string, specifications map[string]string, tags []string, device string, m asset.Management) string {
 	t := &terms{seen: map[string]bool{}}

@@ -46,7 +46,7 @@ type scene struct {
 
 // write is one transaction of the service on the scene's asset or policy. A
 // sweep leaves out rows that another transaction has locked and comes back to
-// them, so it runs once more at the end.
+// them, so it runs again at the end.
 type write struct {
 	name  string
 	run   func(ctx context.Context, s *scene, db *database.DB) error

@@ -19,7 +19,7 @@ func (e *MissingKeys) Error() string {
 
 const neededKeys = `SELECT id FROM service_keys WHERE lost_at = 0 ORDER BY id`
 
-// readKeys reads what tells whether a key file belongs to the database.
+// readKeys reads what shows whether a key file belongs to the database.
 func (i *Inspection) readKeys(ctx context.Context, c conn, tables []string) (err error) {
 	if slices.Contains(tables, "service_keys") {
 		if i.Keys, err = list(ctx, c, scanValue[string], neededKeys); err != nil || len(i.Keys) > 0 {

@@ -101,7 +101,7 @@ func saveVersion(ctx context.Context, t conn) error {
 	return err
 }
 
-// announce tells older programs to end. It returns when that is durable.
+// announce asks older programs to end. It returns when that is durable.
 func announce(ctx context.Context, t conn) error {
 	_, err := t.exec(ctx, `UPDATE versions SET lowest_writer = ? WHERE id = 1 AND lowest_writer < ?`, lowestWriter, lowestWriter)
 	return err

@@ -119,7 +119,7 @@ func supports() []support {
 	}
 }
 
-// nonCompliance tells which settings of a policy a device does not comply with,
+// nonCompliance reports which settings of a policy a device does not comply with,
 // and why.
 func (e *Emulator) nonCompliance(d *simulated, document map[string]any) []*am.NonComplianceDetail {
 	var details []*am.NonComplianceDetail

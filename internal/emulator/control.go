@@ -131,7 +131,7 @@ const (
 	ActionRemoveProfile  = "REMOVE_WORK_PROFILE" // the user ends the management of a work profile
 	ActionFactoryReset   = "FACTORY_RESET"       // the user resets the device
 	ActionExitLostMode   = "EXIT_LOST_MODE"      // the user ends lost mode
-	ActionReportLocation = "REPORT_LOCATION"     // a lost device tells where it is
+	ActionReportLocation = "REPORT_LOCATION"     // a lost device reports where it is
 )
 
 // Act makes a device or its user do something. It returns when the notifications

@@ -71,7 +71,7 @@ func (e *Emulator) execute(d *simulated, op *operation) (after func(*outbox)) {
 // silent says that a command is acknowledged as if it were done, and is not.
 const silent = "silent"
 
-// commandSupport tells why a command does not work on a device: silently on a
+// commandSupport reports why a command does not work on a device: silently on a
 // personally owned one, with an error code elsewhere.
 func commandSupport(d *simulated, kind string) string {
 	need := map[string]map[string]int{ // API levels by kind of device
@@ -165,7 +165,7 @@ func (e *Emulator) stopLostMode(d *simulated, op *operation) func(*outbox) {
 	return func(out *outbox) { e.report(d, out) }
 }
 
-// A lost device is loud first, then tells where it is.
+// A lost device is loud first, then reports where it is.
 const (
 	lostAlert    = 5 * time.Minute
 	lostInterval = time.Minute

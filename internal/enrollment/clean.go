@@ -127,7 +127,7 @@ func isName(text string) bool {
 }
 
 // past returns t, or now if t lies in the future: a clock that is far ahead
-// must neither look alive for ever nor outrank every later word.
+// must neither look alive forever nor outrank every later word.
 func past(t, now time.Time) time.Time {
 	if t.After(now.Add(maxFuture)) {
 		return now

@@ -143,7 +143,7 @@ func (c *Client) Exchange(ctx context.Context, p access.IdentityProvider, secret
 	return claimsOf(verified, c.now())
 }
 
-// reach returns the part of an error that tells why a request failed. The rest
+// reach returns the part of an error that says why a request failed. The rest
 // quotes what the other server answered, which must not get into the log: the
 // address may be one that a stranger chose.
 func reach(err error) error {

@@ -30,7 +30,7 @@ type decoder struct {
 // decodeObject reads body, which must be one object, into v, a struct of the plan.
 func decodeObject(p *plan, v reflect.Value, body []byte, membersOnly bool, f *faults) {
 	d := decoder{
-		// Names given twice are found here, so that the other faults can be told too.
+		// Names given twice are found here, so that the other faults can be reported too.
 		json:    jsontext.NewDecoder(bytes.NewBuffer(body), jsontext.AllowDuplicateNames(true)),
 		members: membersOnly, faults: f,
 	}
@@ -273,7 +273,7 @@ type faults struct {
 	unread    bool // some value is missing or could not be read
 }
 
-// maxFaults bounds what one answer tells, maxName what it repeats of a name
+// maxFaults bounds what one answer reports, maxName what it repeats of a name
 // that the caller made up.
 const (
 	maxFaults = 100

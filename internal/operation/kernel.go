@@ -16,7 +16,7 @@ import (
 	"github.com/musterhq/muster/internal/resource"
 )
 
-// Observer is told what the kernel did, for metrics. It must be quick and safe
+// Observer is informed what the kernel did, for metrics. It must be quick and safe
 // for concurrent use.
 type Observer interface {
 	// Done is called once for each call; code is empty for a success.

@@ -110,7 +110,7 @@ func (f *field) schema(w writer, said []Rule) *jsonschema.Schema {
 	return s
 }
 
-// words tells the rules that a schema of the dialect has no keyword for, or that
+// words lists the rules that a schema of the dialect has no keyword for, or that
 // only a pattern says.
 func (r *rule) words(to dialect) []string {
 	var words []string

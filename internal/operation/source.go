@@ -34,7 +34,7 @@ type Parts struct {
 	Query string   // as it stands in the URL
 	Body  []byte
 	// Refused is what the surface found wrong with the request itself, such as
-	// a body that is too large. It is told at the time of validation.
+	// a body that is too large. It is reported at the time of validation.
 	Refused *fault.Error
 }
 

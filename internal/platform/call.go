@@ -133,7 +133,7 @@ func (p *Platform) counted(ctx context.Context, method string, err error, start 
 	result, took := came(err), p.now().Sub(start)
 	p.seen.VendorCall(method, string(result), took)
 	level := slog.LevelDebug
-	if result == Denied && method != methodPull { // which tells of its own trouble
+	if result == Denied && method != methodPull { // which reports its own failures
 		level = slog.LevelError
 	}
 	attrs := []slog.Attr{slog.String("method", method), slog.String("came", string(result)), slog.Duration("took", took)}

@@ -13,7 +13,7 @@ import (
 	androidmanagement "google.golang.org/api/androidmanagement/v1"
 )
 
-// operation is one command as the platform tells of it.
+// operation is one command as the platform reports it.
 type operation struct {
 	Name     string
 	Done     bool

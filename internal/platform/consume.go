@@ -50,7 +50,7 @@ func (p *Platform) consume(ctx context.Context, n *notification) (string, error)
 	return p.observe(ctx, seen)
 }
 
-// observe applies an observation, and tells of the policy that the device has
+// observe applies an observation, and reports the policy that the device has
 // applied: on every report, so that a crash in between is made good.
 func (p *Platform) observe(ctx context.Context, o enrollment.Observation) (string, error) {
 	change, err := p.store.Inventory.Observe(ctx, o)

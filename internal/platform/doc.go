@@ -3,7 +3,7 @@
 //
 // It implements the domain's command.Channel and provisioning.Issuer, keeps the
 // platform's copies of policies up to date, binds companies to enterprises, and
-// brings what the platform tells about devices and commands into the domain.
+// brings what the platform reports about devices and commands into the domain.
 //
 // # One attempt and its result
 //

@@ -30,7 +30,7 @@ func (p *Platform) Push(ctx context.Context, c company.Company, id string) polic
 }
 
 // PushThen pushes a version that is not saved yet, and calls save if the
-// platform took it, before anybody else can push the policy. If save fails or
+// platform took it, before another caller can push the policy. If save fails or
 // the process dies before it, the saved version is pushed again by the pusher.
 // The outcome is PushUnknown if save fails, with its error as the cause.
 func (p *Platform) PushThen(ctx context.Context, c company.Company, candidate policy.Policy, save func(context.Context) error) policy.PushResult {

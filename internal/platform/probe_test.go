@@ -59,8 +59,8 @@ func TestProbe(t *testing.T) {
 			b.equal("an enterprise that is silent", f.Grade, platform.Bad)
 			b.says("remedy", f.Remedy, "connect")
 		}
-		b.connect() // mends it
-		b.equal("mended", b.probe("company acme").Grade, platform.Fine)
+		b.connect() // corrects it
+		b.equal("corrected", b.probe("company acme").Grade, platform.Fine)
 
 		b.start(func(c *platform.Config) { c.Subscription = "another" })
 		settings := b.emulator.Settings()

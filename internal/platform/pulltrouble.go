@@ -10,7 +10,7 @@ import (
 // remindAfter is how often pulls that go on failing in the same way are told.
 const remindAfter = 15 * time.Minute
 
-// pullTrouble tells of failing pulls: once for all pullers, not at each try,
+// pullTrouble reports failing pulls: once for all pullers, not at each try,
 // then again when the reason is another, and now and then.
 type pullTrouble struct {
 	mu    sync.Mutex

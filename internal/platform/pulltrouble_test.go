@@ -9,7 +9,7 @@ import (
 	"github.com/musterhq/muster/internal/platform"
 )
 
-// Pulls that fail are told once, not by each puller at each try, and so is that
+// Pulls that fail are reported once, not by each puller at each try, and so is that
 // they succeed again.
 func TestNotifications_TroubleIsToldOnce(t *testing.T) {
 	on(t, func(b *bench) {

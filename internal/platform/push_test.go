@@ -196,13 +196,13 @@ func TestPushThenSave(t *testing.T) {
 		b.equal("unknown", b.platform.PushThen(b.Context(), b.company, candidate, untouched).Outcome, policy.PushUnknown)
 		b.says("the vendor's copy", b.pushed(), "true")
 		b.pass(3 * time.Second)
-		b.says("the vendor's copy, mended", b.pushed(), "cameraDisabled")
+		b.says("the vendor's copy, corrected", b.pushed(), "cameraDisabled")
 		b.equal("version", b.saved(candidate.ID).Push.Version, 1)
 
 		r := b.platform.PushThen(b.Context(), b.company, candidate, func(context.Context) error { return errors.New("the database is away") })
 		b.equal("not saved", r.Outcome, policy.PushUnknown)
 		b.pass(3 * time.Second)
-		b.says("the vendor's copy, mended", b.pushed(), "cameraDisabled")
+		b.says("the vendor's copy, corrected", b.pushed(), "cameraDisabled")
 
 		before := b.calls("policies.patch")
 		b.equal("applied", b.platform.PushThen(b.Context(), b.company, candidate, save).Outcome, policy.PushDone)

@@ -56,7 +56,7 @@ func orNoReason(text string) string {
 
 const noReason = "it gave no reason"
 
-// quotedWords bounds what an error tells of the vendor's words, in characters.
+// quotedWords bounds what an error repeats of the vendor's words, in characters.
 const quotedWords = 160
 
 // quoted is the vendor's words for the text of an error. The marks tell people

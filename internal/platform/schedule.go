@@ -20,7 +20,7 @@ type Schedule struct {
 	Commands time.Duration
 	// FirstPoll is how old a command is when the vendor is first asked for its
 	// outcome; Polls are the times between one question and the next, the last
-	// of them for ever.
+	// of them forever.
 	FirstPoll time.Duration
 	Polls     []time.Duration
 	// Devices is how often an enterprise's devices are listed.

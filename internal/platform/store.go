@@ -33,13 +33,13 @@ type Companies interface {
 	Companies(ctx context.Context) ([]company.Company, error)
 }
 
-// Inventory takes what the platform tells about devices.
+// Inventory takes what the platform reports about devices.
 type Inventory interface {
 	// Observe fails with fault.InvalidArguments for what can never be applied.
 	Observe(ctx context.Context, o enrollment.Observation) (enrollment.Change, error)
 }
 
-// Commands takes what the platform tells about commands. See command.Service.
+// Commands takes what the platform reports about commands. See command.Service.
 type Commands interface {
 	Settle(ctx context.Context, f command.Feedback) (command.Command, bool, error)
 	Adopt(ctx context.Context, ref string, seen command.Observation) (command.Command, error)

@@ -18,7 +18,7 @@ import (
 // Issue implements provisioning.Issuer: a new enrollment token of the policy.
 // A token always names its policy, or its devices would be reset minutes after
 // they enrolled. If the vendor does not have the policy, it is pushed and the
-// token asked for once more.
+// token asked for again.
 func (p *Platform) Issue(ctx context.Context, c company.Company, of policy.Policy, usage provisioning.PersonalUsage, lifetime time.Duration) (provisioning.Token, error) {
 	if of.Push.Version == 0 {
 		if r := p.Push(ctx, c, of.ID); r.Outcome != policy.PushDone {

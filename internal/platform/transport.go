@@ -19,7 +19,7 @@ import (
 const maxAnswer = 32 << 20
 
 // connect makes the vendor's clients on a transport of our own: their own would
-// fetch tokens inside the call, where a failure could not be told from one of
+// fetch tokens inside the call, where a failure could not be distinguished from one of
 // the call itself. Their debugging log, which an environment variable can turn
 // on, would print request bodies, passwords included: it is silenced.
 func (p *Platform) connect() error {

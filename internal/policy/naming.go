@@ -54,7 +54,7 @@ func visible(r rune) bool {
 
 // ShownName is a name as people and models see it. A name from before the rules
 // of CleanName is shown with the characters that would be refused now escaped,
-// so that two names which look alike can be told apart.
+// so that two names which look alike can be distinguished.
 func ShownName(name string) string {
 	escape := refused
 	if !strings.ContainsFunc(name, visible) {

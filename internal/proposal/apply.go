@@ -282,7 +282,7 @@ type leaser interface {
 var errTurnLost = errors.New("the turn of the policy was lost")
 
 // keep renews a turn. A turn that cannot be renewed in time is given up before
-// anybody else can have it.
+// another caller can have it.
 func keep(ctx context.Context, l leaser, name, holder string) (held context.Context, release func()) {
 	held, lost := context.WithCancelCause(ctx)
 	done := make(chan struct{})

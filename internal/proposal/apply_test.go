@@ -14,7 +14,7 @@ import (
 	"github.com/musterhq/muster/internal/proposal"
 )
 
-// A stale proposal can never be applied: it fails before anybody is asked to
+// A stale proposal can never be applied: it fails before a person is asked to
 // confirm it (contract 4.3).
 func TestStale(t *testing.T) {
 	each(t, func(t *testing.T, r *rig) {
@@ -196,7 +196,7 @@ func TestNobodySavesWhileApplying(t *testing.T) {
 	})
 }
 
-// Applying waits for the policy's turn, not for ever.
+// Applying waits for the policy's turn, not forever.
 func TestTurnIsHeldTooLong(t *testing.T) {
 	t.Parallel()
 	r := onSQLite(t)

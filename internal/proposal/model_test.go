@@ -297,7 +297,7 @@ func (m *model) reviewed(t *rapid.T, r policy.Revision, before []policy.Revision
 func (m *model) ends(t *rapid.T) {
 	for _, id := range m.order {
 		if got := m.rig.proposal(id).Status; !got.Final() {
-			t.Fatalf("%s for ever", got)
+			t.Fatalf("%s forever", got)
 		}
 	}
 	for _, p := range m.existing() {

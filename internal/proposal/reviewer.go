@@ -97,7 +97,7 @@ func (r Reviewer) List(ctx context.Context, who access.Principal, q Query) ([]Li
 	return r.Store.CompanyProposals(ctx, q)
 }
 
-// Repeat returns the operation that asks for the same as a proposal once more, and
+// Repeat returns the operation that asks for the same as a proposal again, and
 // its arguments. The person runs it, looks at the new list, which may differ because
 // the policy does, and applies it.
 func (r Reviewer) Repeat(ctx context.Context, who access.Principal, id string) (operationName string, args map[string]any, err error) {
@@ -139,7 +139,7 @@ type Review struct {
 	Others []string
 }
 
-// Appliable reports whether the person can apply it now, as far as can be told.
+// Appliable reports whether the person can apply it now, as far as is known.
 func (r Review) Appliable() bool { return r.Mine && r.Status == Pending && !r.Stale && !r.Gone }
 
 // Look returns a proposal of the person's company for review.

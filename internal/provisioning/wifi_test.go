@@ -100,7 +100,7 @@ func wep(key string) provisioning.Args {
 	return provisioning.Args{WifiSSID: new("x"), WifiSecurity: new("WEP"), WifiPassword: &key}
 }
 
-// FuzzWifiRules holds the rules against contract 4.4, spelled out once more.
+// FuzzWifiRules holds the rules against contract 4.4, spelled out again.
 func FuzzWifiRules(f *testing.F) {
 	f.Add("guest", "", "", byte(0))
 	f.Add("guest", "12345678", "WPA", byte(7))

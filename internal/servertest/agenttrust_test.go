@@ -124,7 +124,7 @@ func TestAgentTrust_ForgedRequestsAreRefused(t *testing.T) {
 				if status != c.status || refused.Error != c.code {
 					t.Errorf("%s, %s: %d %s, want %d %s", what, name, status, refused.Error, c.status, c.code)
 				}
-				if mends := c.code == protocol.Replayed || c.code == protocol.ClockSkew; mends != (refused.Signed != nil) {
+				if corrects := c.code == protocol.Replayed || c.code == protocol.ClockSkew; corrects != (refused.Signed != nil) {
 					t.Errorf("%s, %s: the refusal is signed: %v", what, name, refused.Signed != nil)
 				}
 			}

@@ -46,7 +46,7 @@ run() {
 
 // muster usb makes the app the owner of a stock device, and the real core enrolls by
 // the bundle that it writes into the provider; again it knows its own, and after the
-// device was relinquished it enrolls it once more.
+// device was relinquished it enrolls it again.
 func TestUSBOfAStockDevice(t *testing.T) {
 	t.Parallel()
 	p := newJavaPhone(t)

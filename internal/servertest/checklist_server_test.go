@@ -227,7 +227,7 @@ func row20SingleUseCodes(t *testing.T, _ *authSite) {
 		t.Errorf("%v %s", answer.Header, answer.Body)
 	}
 	token := fmt.Sprint(answer.Members(t)["access_token"])
-	s.Advance(10 * time.Minute) // long after its time the replay is still told
+	s.Advance(10 * time.Minute) // long after its time the replay is still reported
 	if got := ada.Redeem(s.base, client, code); got.Error != "invalid_grant" {
 		t.Errorf("a replay: %+v", got)
 	}

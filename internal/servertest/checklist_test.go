@@ -245,7 +245,7 @@ func row06InsufficientScope(t *testing.T, s *authSite) {
 		if got["error"] != "insufficient_scope" || got["scope"] != want || got["resource_metadata"] != s.base+oauth.ResourcePath+"/mcp" {
 			t.Errorf("%s: %v, want %s", tool, got, want)
 		}
-		// An earlier client cannot ask for more by itself: it is told as a tool's error.
+		// An earlier client cannot ask for more by itself: it receives a tool error.
 		if e := assistant.Legacy().Call(tool, nil).Failed(t); e.Code != "forbidden" || e.Status != http.StatusForbidden {
 			t.Errorf("%s for an earlier client: %+v", tool, e)
 		}

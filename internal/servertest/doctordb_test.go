@@ -14,7 +14,7 @@ import (
 	"github.com/musterhq/muster/internal/service"
 )
 
-// Each way in which a database cannot be used has its own remedy, and is told in
+// Each way in which a database cannot be used has its own remedy, and is reported in
 // one line that says nothing twice.
 func TestDoctor_DatabaseThatCannotBeUsed(t *testing.T) {
 	t.Parallel()
@@ -46,7 +46,7 @@ func TestDoctor_DatabaseThatCannotBeUsed(t *testing.T) {
 	}
 }
 
-// On PostgreSQL the doctor tells names and clocks that are wrong.
+// On PostgreSQL the doctor reports names and clocks that are wrong.
 func TestDoctor_PostgreSQL(t *testing.T) {
 	t.Parallel()
 	servertest.OnEach(t, func(t *testing.T, env *servertest.Env) {

@@ -300,7 +300,7 @@ func (s *stranger) send(ctx context.Context, method, path string, body []byte) (
 	return response, sequence, sig, err
 }
 
-// call makes a request, mends what the service has signed, and decodes the answer.
+// call makes a request, corrects what the service has signed, and decodes the answer.
 func (s *stranger) call(method, path string, message, answer any) (int64, error) {
 	var body []byte
 	if message != nil {
@@ -319,8 +319,8 @@ func (s *stranger) call(method, path string, message, answer any) (int64, error)
 		if response.StatusCode == 200 {
 			return sequence, json.Unmarshal(text, answer)
 		}
-		mended, err := s.refused(text, sig)
-		if !mended {
+		corrected, err := s.refused(text, sig)
+		if !corrected {
 			return 0, fmt.Errorf("status %d: %w", response.StatusCode, err)
 		}
 	}
@@ -328,7 +328,7 @@ func (s *stranger) call(method, path string, message, answer any) (int64, error)
 }
 
 // refused believes of a refusal only what is signed.
-func (s *stranger) refused(text []byte, sig string) (mended bool, err error) {
+func (s *stranger) refused(text []byte, sig string) (corrected bool, err error) {
 	var r struct {
 		Error  string
 		Signed *envelope

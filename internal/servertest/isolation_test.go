@@ -46,7 +46,7 @@ func forms(mine, theirs company.Company, kind resource.Collection, id string) []
 }
 
 // Every id of another company, on every operation, in all forms, is 404 of the
-// operation's own shape: it cannot be told from an id that does not exist.
+// operation's own shape: it cannot be distinguished from an id that does not exist.
 func TestIsolation_ForeignIDsAreNotFound(t *testing.T) {
 	t.Parallel()
 	servertest.OnEach(t, func(t *testing.T, env *servertest.Env) {

@@ -65,7 +65,7 @@ func (r *rehearsal) serve(t *testing.T, registry *operation.Registry) (servertes
 	return servertest.Client{TB: t, URL: server.URL, Key: text}, servertest.WithKey(t, server.URL, text)
 }
 
-// told is what a surface tells of an error, as far as it tells it.
+// told is what a surface reports about an error, as far as it does.
 type told struct {
 	Status  int
 	Code    string // empty: this family does not tell it

@@ -154,7 +154,7 @@ func (v validator) query(o *operation.Operation) {
 }
 
 // agree fails the test unless both refuse, both accept, or the description of
-// the argument at fault tells what the schema's keywords do not.
+// the argument at fault reports what the schema's keywords do not.
 func (v validator) agree(given string, schema *described.Schema, invalid error, refused *fault.Error) {
 	switch {
 	case invalid != nil && refused == nil:

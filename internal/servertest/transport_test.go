@@ -70,7 +70,7 @@ func TestTransport_LateBodyIsRequestTimeout(t *testing.T) {
 }
 
 // Every answer forbids guessing its type; with a public address of https, it
-// tells browsers to stay with https.
+// makes browsers stay with https.
 func TestTransport_HeadersOfEveryAnswer(t *testing.T) {
 	t.Parallel()
 	for public, want := range map[string]string{"https://muster.example": "max-age=31536000", "http://muster.example": ""} {

@@ -50,7 +50,7 @@ func (c *certificateFiles) get(*tls.ClientHelloInfo) (*tls.Certificate, error) {
 	if c.loaded == nil {
 		return nil, fmt.Errorf("cannot load the TLS certificate: %w", err)
 	}
-	// Each state of the files that cannot be read is told once, not at each
+	// Each state of the files that cannot be read is reported once, not at each
 	// connection.
 	if told := fmt.Sprint(err, stamp); told != c.failed {
 		c.failed = told

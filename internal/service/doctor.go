@@ -43,7 +43,7 @@ func (d *doctor) note(check string, status Severity, detail, remedy string) {
 	d.findings = append(d.findings, Finding{check, status, detail, remedy})
 }
 
-// Diagnose checks the set-up and says how to mend it. It changes nothing.
+// Diagnose checks the set-up and says how to correct it. It changes nothing.
 func Diagnose(ctx context.Context, settings config.Service, now func() time.Time) []Finding {
 	d := &doctor{settings: settings.WithDefaults(), now: now}
 	if err := d.settings.Check(); err != nil {

@@ -121,7 +121,7 @@ func (d *doctor) diskFree() {
 	says := fmt.Sprintf("%d MiB are free for %s", left>>20, path)
 	const remedy = "make room, or move the database to a larger disk"
 	switch {
-	case !told: // a missing directory is told as the database's
+	case !told: // a missing directory is reported as the database's
 	case left < diskFull:
 		d.note("disk", Failed, says, remedy)
 	case left < diskScarce:

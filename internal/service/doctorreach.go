@@ -103,7 +103,7 @@ func (e *strangerError) Error() string {
 	return "what answers at " + e.address + " is not Muster: " + e.what
 }
 
-// isMuster asks an address for its health as Muster tells it.
+// isMuster asks an address for its health as Muster reports it.
 func isMuster(ctx context.Context, client *http.Client, address string) error {
 	ctx, cancel := context.WithTimeout(ctx, platformPatience)
 	defer cancel()

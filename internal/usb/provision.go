@@ -279,7 +279,7 @@ func deviceOf(status string) string {
 	return ""
 }
 
-// recognize tells a device of this service from one of another. remedy says how
+// recognize distinguishes a device of this service from one of another. remedy says how
 // another's becomes free.
 func (w *work) recognize(id, remedy string) error {
 	if !resource.IsID(id) {

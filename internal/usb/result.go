@@ -12,7 +12,7 @@ const (
 	Working         Outcome = "WORKING" // said while it goes on; never the last
 	Enrolled        Outcome = "ENROLLED"
 	AlreadyEnrolled Outcome = "ALREADY_ENROLLED" // with this service, which knows it
-	Elsewhere       Outcome = "ELSEWHERE"        // with another service, as far as can be told
+	Elsewhere       Outcome = "ELSEWHERE"        // with another service, as far as is known
 	Unauthorized    Outcome = "UNAUTHORIZED"
 	NoPermissions   Outcome = "NO_PERMISSIONS"
 	Offline         Outcome = "OFFLINE"

@@ -4,7 +4,7 @@
 // starts it, for trying things out (docs/usb.md).
 //
 // A device counts as enrolled when the service says so, not when the device does.
-// What devices say is cleaned before anybody sees it.
+// What devices say is cleaned before it is shown.
 package usb
 
 import (

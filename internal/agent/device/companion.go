@@ -28,7 +28,7 @@ type CompanionToken struct {
 	ExpiresAt time.Time
 }
 
-// CompanionReport is what a companion tells of its device, cleaned.
+// CompanionReport is what a companion reports about its device, cleaned.
 type CompanionReport struct {
 	Status   json.RawMessage // nil: none
 	Location json.RawMessage // as an asset's location is kept; nil: none
@@ -44,7 +44,7 @@ type CompanionStore interface {
 	// SetPushToken keeps where a device is reached by push, and notes at its
 	// asset whether it is; empty: nowhere.
 	SetPushToken(ctx context.Context, d Device, token string) error
-	// ReportCompanion applies what a companion tells. false: its device is no
+	// ReportCompanion applies what a companion reports. false: its device is no
 	// longer the one that it was tied to.
 	ReportCompanion(ctx context.Context, d Device, r CompanionReport) (bool, error)
 }

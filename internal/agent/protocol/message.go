@@ -194,7 +194,7 @@ type Former struct {
 	Sig      string `json:"sig"`
 }
 
-// Tombstone tells a device that the service lets it go.
+// Tombstone informs a device that the service releases it.
 type Tombstone struct {
 	DeviceID string          `json:"deviceId"`
 	Action   TombstoneAction `json:"action"`

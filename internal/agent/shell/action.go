@@ -15,7 +15,7 @@ import (
 // enrolledProperty starts and stops the agent's service (init file).
 const enrolledProperty = "persist.muster.enrolled"
 
-// deviceProperty tells `muster usb` as which device the agent is enrolled.
+// deviceProperty informs `muster usb` as which device the agent is enrolled.
 const deviceProperty = "persist.muster.device"
 
 // Do implements agent.Device.

@@ -102,7 +102,7 @@ func parseBattery(text string) (int, bool) {
 var fixForm = regexp.MustCompile(`Location\[(\w+) (-?[0-9]{1,3}\.[0-9]{1,12}),(-?[0-9]{1,3}\.[0-9]{1,12}) (?:hAcc|acc)=([0-9]{1,7}(?:\.[0-9]{1,6})?) et=(\+[0-9dhms]{2,40})`)
 
 // parseLocation reads the newest last known location from `dumpsys location`, of
-// equally new ones the most exact. Android tells when it was fixed by the time
+// equally new ones the most exact. Android reports when it was fixed by the time
 // since the machine's start (et); one without that is left out, because it may be
 // of any age.
 func parseLocation(text string, start time.Time) *protocol.Location {

@@ -54,7 +54,7 @@ func start(script string) (p process, err error) {
 		return p, fmt.Errorf("%w: %w", errNoPostgres, err)
 	}
 	_, _ = stdin.Close(), output.Close()
-	// One line means success. Reading on would wait for ever: runuser keeps its
+	// One line means success. Reading on would wait forever: runuser keeps its
 	// copy of the pipe open as long as the server lives.
 	answers := bufio.NewReader(stdout)
 	text, err := answers.ReadString('\n')

@@ -166,7 +166,7 @@ type Property struct {
 	Deprecated bool
 }
 
-// Property tells what lies at a dotted path of JSON member names, such as
+// Property reports what lies at a dotted path of JSON member names, such as
 // "deviceRadioState.wifiState" of "Policy". A path goes through lists and maps
 // by their elements. It reports false if the path does not exist.
 func (d *Document) Property(schemaName, path string) (Property, bool) {

@@ -250,7 +250,7 @@ func (t *Tab) Shot() []byte {
 	return picture
 }
 
-// For is the same tab, which tells its troubles to another test.
+// For is the same tab, which reports its failures to another test.
 func (t *Tab) For(tb testing.TB) *Tab { return &Tab{TB: tb, Base: t.Base, ctx: t.ctx} }
 
 // OpenDevice opens the page of an active device whose name holds a text.

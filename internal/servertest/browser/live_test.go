@@ -25,7 +25,7 @@ func returns(tenant *servertest.Tenant, d servertest.Device) {
 	tenant.Behave(d, emulator.Behaviour{Online: &on})
 }
 
-// A session that ends is told in a dialog: the page, and what was typed on it,
+// A session that ends is reported in a dialog: the page, and what was typed on it,
 // stay. After signing in the edits are there.
 func TestSession_EndsOnOpenPage(t *testing.T) {
 	t.Parallel()

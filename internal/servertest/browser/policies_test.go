@@ -39,7 +39,7 @@ func onProposal(t *testing.T, b *browser.Tab, d browser.Demo) {
 	b.Sees("h1", "Change settings of Field staff")
 }
 
-// clean demands that nothing went wrong on the page, for everybody.
+// clean demands that nothing went wrong on the page, for every user.
 func clean(b *browser.Tab) {
 	b.TB.Helper()
 	if bad := b.Bad() + b.Axe(); bad != "" {

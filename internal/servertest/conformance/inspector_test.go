@@ -32,7 +32,7 @@ func (w *world) inspect(t *testing.T, see func(string), key string, arguments ..
 }
 
 // The Inspector lists and calls in both eras, writes a QR code's picture, and
-// tells errors by their codes.
+// distinguishes errors by their codes.
 func TestInspector(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)

@@ -54,7 +54,7 @@ func TestOpenAPI(t *testing.T) {
 }
 
 // unhurried is an address that lets a minute of the service's time pass before
-// each request, so that no budget is ever spent, and tells Idempotency-Keys
+// each request, so that no budget is ever spent, and distinguishes Idempotency-Keys
 // apart, of which schemathesis uses the same for different requests.
 func unhurried(t *testing.T, env *servertest.Env, service string) string {
 	t.Helper()

@@ -110,7 +110,7 @@ func node(t *testing.T, see func(string), environment []string, arguments ...str
 	}
 	command := exec.CommandContext(t.Context(), program, arguments...)
 	command.Dir = *npm
-	home := t.TempDir() // the Inspector keeps what it is told in the home directory
+	home := t.TempDir() // the Inspector keeps what it is given in the home directory
 	command.Env = append([]string{"PATH=" + os.Getenv("PATH"), "HOME=" + home, "XDG_CONFIG_HOME=" + home, "NO_COLOR=1"}, environment...)
 	out := &output{see: see}
 	command.Stdout, command.Stderr = out, out

@@ -51,7 +51,7 @@ func newStream() *stream { return &stream{hints: make(chan struct{}, 1)} }
 const (
 	live     int32 = iota
 	replaced       // end without a word: the device has a newer stream, or the hub closes
-	ended          // hint once more, then end: the device is no longer managed
+	ended          // hint again, then end: the device is no longer managed
 )
 
 // NewHub returns an empty hub that holds up to limit streams. The clock sets
@@ -107,7 +107,7 @@ func (h *Hub) opened(id string, s *stream) {
 	}
 }
 
-// End hints to the devices once more and ends their streams: the service no
+// End hints to the devices again and ends their streams: the service no
 // longer manages them, and their next check-in is answered with the signed
 // reason. It does not block. nil, after hints between replicas were lost, only
 // wakes every device: one that has ended checks in and learns it.

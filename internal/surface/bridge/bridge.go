@@ -34,7 +34,7 @@ const (
 type Bridge struct {
 	Endpoint string // the service's MCP address
 	Key      string // an API key
-	// Warn tells the operator, on standard error, what a client may swallow.
+	// Warn informs the operator, on standard error, what a client may swallow.
 	Warn func(text string)
 	// Transport carries the requests; nil: http.DefaultTransport.
 	Transport http.RoundTripper

@@ -59,7 +59,7 @@ func (c *ActivityVerify) Validate() error {
 	return nil
 }
 
-// chainView is what verify tells of a chain.
+// chainView is what verify reports about a chain.
 type chainView struct {
 	Sound   bool   `json:"sound"`
 	Checked int64  `json:"checked"`
@@ -109,7 +109,7 @@ func unproved(w io.Writer, v activity.Verification) {
 	}
 }
 
-// offlineView is what verify tells of an export.
+// offlineView is what verify reports about an export.
 type offlineView struct {
 	chainView
 	From     int64  `json:"from"`

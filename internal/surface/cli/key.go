@@ -32,7 +32,7 @@ type KeyCreate struct {
 }
 
 // Validate refuses a lifetime or a number that is none as bad usage: 0 must not come to
-// mean for ever, or any number.
+// mean forever, or any number.
 func (c *KeyCreate) Validate() error {
 	if c.ExpiresIn != nil && *c.ExpiresIn <= 0 {
 		return fault.Invalid("--expires-in must be longer than 0, such as 24h")

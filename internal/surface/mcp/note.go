@@ -18,7 +18,7 @@ type Observer interface {
 	Served(operation string, status int, took time.Duration)
 }
 
-// record is what the access log tells of a request.
+// record is what the access log reports about a request.
 type record struct {
 	id        string
 	operation string       // the tool's; protocol: a call of no tool

@@ -112,7 +112,7 @@ func principalOf(extra *sdk.RequestExtra) caller {
 	return caller{record: &record{}}
 }
 
-// receive hides tools that the caller can never use, and tells with the others
+// receive hides tools that the caller can never use, and reports with the others
 // what depends on the caller's company.
 func (c Config) receive(next sdk.MethodHandler) sdk.MethodHandler {
 	return func(ctx context.Context, method string, request sdk.Request) (sdk.Result, error) {

@@ -112,7 +112,7 @@ func (s SignIn) signOut(w http.ResponseWriter, r *http.Request) {
 	http.Redirect(w, r, SignInPath, http.StatusSeeOther)
 }
 
-// broken tells of a failure of ours.
+// broken reports a failure of ours.
 func (s SignIn) broken(w http.ResponseWriter, r *http.Request, form signInForm, err error) {
 	s.Log.ErrorContext(r.Context(), "sign-in failed", "error", err)
 	form.Wrong = "Something went wrong here. Try again."

@@ -122,11 +122,11 @@ func TestClient_Run(t *testing.T) {
 func TestClient_Run_StrangeOutput(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct{ code, want string }{
-		"cut off":         {"echo half", "was the device unplugged?"},
-		"no code":         {"echo muster-exit=x", "cannot read the exit code"},
-		"too much":        {"head -c 3000000 /dev/zero; echo muster-exit=0", "was the device unplugged?"},
-		"refused":         {"echo 'adb: error: closed\033[31m' >&2; exit 1", "adb: closed[31m"},
-		"refused in vain": {"exit 3", "exit status 3"},
+		"cut off":       {"echo half", "was the device unplugged?"},
+		"no code":       {"echo muster-exit=x", "cannot read the exit code"},
+		"too much":      {"head -c 3000000 /dev/zero; echo muster-exit=0", "was the device unplugged?"},
+		"refused":       {"echo 'adb: error: closed\033[31m' >&2; exit 1", "adb: closed[31m"},
+		"refused twice": {"exit 3", "exit status 3"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -90,7 +90,7 @@ func denied(permission string) error {
 	return fail(255, "java.lang.SecurityException: Requires %s permission\n\tat android.os.Parcel.createException(Parcel.java)", permission)
 }
 
-// properties are what getprop tells.
+// properties are what getprop prints.
 func (c call) properties() map[string]string {
 	f := c.State.Facts
 	all := map[string]string{"ro.build.version.sdk": strconv.Itoa(f.SDK), "ro.build.version.release": f.OSVersion, "ro.serialno": f.SerialNumber,

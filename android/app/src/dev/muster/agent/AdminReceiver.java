@@ -4,7 +4,7 @@ import android.app.admin.DeviceAdminReceiver;
 import android.content.Context;
 import android.content.Intent;
 
-/** AdminReceiver receives what Android tells the device owner. */
+/** AdminReceiver receives what Android reports to the device owner. */
 public final class AdminReceiver extends DeviceAdminReceiver {
     /** onEnabled comes once this app is the owner, also by adb, where there is no code yet. */
     @Override

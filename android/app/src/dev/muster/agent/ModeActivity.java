@@ -6,7 +6,7 @@ import android.content.Intent;
 import android.os.Bundle;
 import java.util.List;
 
-/** ModeActivity tells the setup wizard (Android 12 and newer) that this app manages the whole device. */
+/** ModeActivity informs the setup wizard (Android 12 and newer) that this app manages the whole device. */
 public final class ModeActivity extends Activity {
     @Override
     protected void onCreate(Bundle saved) {

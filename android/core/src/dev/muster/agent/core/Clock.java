@@ -1,6 +1,6 @@
 package dev.muster.agent.core;
 
-/** Clock tells the device's own time in Unix milliseconds, right or wrong. */
+/** Clock returns the device's own time in Unix milliseconds, right or wrong. */
 public interface Clock {
     long now();
 

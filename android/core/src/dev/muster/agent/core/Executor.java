@@ -6,7 +6,7 @@ import java.io.IOException;
 final class Executor {
     /** DOWN_TIME is how long after a restart was ordered the machine may take to go down. What is begun in between would be lost. */
     private static final long DOWN_TIME = 60_000;
-    /** MAX_SKEW is how far off a clock may be that the service does not mend. */
+    /** MAX_SKEW is how far off a clock may be that the service does not correct. */
     private static final long MAX_SKEW = 10 * 60_000;
 
     private final Agent agent;
@@ -76,7 +76,7 @@ final class Executor {
     }
 
     /**
-     * late reports whether a command's deadline has surely passed. The service does not mend a clock that
+     * late reports whether a command's deadline has surely passed. The service does not correct a clock that
      * is less than MAX_SKEW off, so the agent allows as much; and the service itself hands out nothing
      * that has expired.
      */

@@ -175,7 +175,7 @@ final class Link {
 
     /**
      * exchange makes a request and decodes the answer. A refusal for the clock or the sequence that the
-     * service has signed is mended, and the request made once more.
+     * service has signed is corrected, and the request made again.
      */
     Reply exchange(String method, String path, byte[] body) throws UnreachedException {
         for (int attempt = 0; ; attempt++) {
@@ -185,15 +185,15 @@ final class Link {
                 return new Reply(decode(carry(method, path, body, headers, SILENCE)), sequence);
             } catch (IOException e) {
                 Refusal refused = Refusal.in(e);
-                if (attempt == 2 || refused == null || !mend(refused)) {
+                if (attempt == 2 || refused == null || !correct(refused)) {
                     throw new UnreachedException(e);
                 }
             }
         }
     }
 
-    /** mend sets the clock's offset or the sequence as the service says, if it is the service, about this very request. */
-    boolean mend(Refusal r) {
+    /** correct sets the clock's offset or the sequence as the service says, if it is the service, about this very request. */
+    boolean correct(Refusal r) {
         try {
             trust.learnQuietly(r.keys);
             if (r.signed == null || !r.error.equals(Refusal.CLOCK_SKEW) && !r.error.equals(Refusal.REPLAYED)) {
@@ -205,12 +205,12 @@ final class Link {
                     return false;
                 }
                 long time = said.number("serverTime");
-                Identity mended = id.copy();
-                mended.offset = time - clock.now();
-                mended.latest = Math.max(mended.latest, time);
+                Identity corrected = id.copy();
+                corrected.offset = time - clock.now();
+                corrected.latest = Math.max(corrected.latest, time);
                 next = Math.max(next, said.number("lastSequence") + 1);
-                mended.reserved = Math.max(mended.reserved, next);
-                save(mended);
+                corrected.reserved = Math.max(corrected.reserved, next);
+                save(corrected);
             }
             return true;
         } catch (IOException e) {

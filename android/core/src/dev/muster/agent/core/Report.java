@@ -3,7 +3,7 @@ package dev.muster.agent.core;
 import java.util.LinkedHashMap;
 import java.util.Map;
 
-/** Report is what a device tells. */
+/** Report is what a device reports. */
 public final class Report {
     /** values are members of the asset's status report. */
     public final Map<String, Object> values = new LinkedHashMap<>();

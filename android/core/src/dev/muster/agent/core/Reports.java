@@ -6,7 +6,7 @@ import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 
-/** Reports is what the next check-in tells of the device. */
+/** Reports is what the next check-in reports about the device. */
 final class Reports {
     private final Agent agent;
     /** status is to be sent with the next check-in; null: none. */

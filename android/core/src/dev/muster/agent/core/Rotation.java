@@ -79,7 +79,7 @@ final class Rotation {
         }
     }
 
-    /** offer makes one offer, again if the service mends clock or sequence. */
+    /** offer makes one offer, again if the service corrects clock or sequence. */
     private void offer(DeviceKey holder, DeviceKey next) throws IOException {
         for (int attempt = 0; ; attempt++) {
             try {
@@ -87,7 +87,7 @@ final class Rotation {
                 return;
             } catch (IOException e) {
                 Refusal refused = Refusal.in(e);
-                if (attempt == 2 || refused == null || !link.mend(refused)) {
+                if (attempt == 2 || refused == null || !link.correct(refused)) {
                     throw e;
                 }
             }

@@ -90,7 +90,7 @@ final class WakeStream implements Runnable {
 
     /**
      * after is how long to wait before the next stream. A refusal is treated as that of a check-in: clock
-     * and sequence are mended at once, and what ends the relation is left to a check-in, which is refused
+     * and sequence are corrected at once, and what ends the relation is left to a check-in, which is refused
      * too.
      */
     private long after(int failures, IOException e) {
@@ -98,7 +98,7 @@ final class WakeStream implements Runnable {
         if (refused == null) {
             return backoff.jitter(RETRY);
         }
-        if (failures < 2 && agent.link.mend(refused)) {
+        if (failures < 2 && agent.link.correct(refused)) {
             return 0;
         }
         long next = Math.max(backoff.jitter(RETRY), backoff.after(failures, e));

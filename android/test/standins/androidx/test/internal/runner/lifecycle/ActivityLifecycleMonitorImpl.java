@@ -10,7 +10,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.WeakHashMap;
 
-/** Stands in for the class of androidx.test that Robolectric tells of each activity's stage. */
+/** Stands in for the class of androidx.test that Robolectric informs of each activity's stage. */
 public final class ActivityLifecycleMonitorImpl implements ActivityLifecycleMonitor {
     private final Map<Activity, Stage> stages = new WeakHashMap<>();
 
