@@ -206,7 +206,7 @@ func title(l access.Loosening) string {
 	case access.DestructiveLimitControl:
 		return "Limit of destructive commands"
 	case access.ApproverAgeControl:
-		return "Age of a second administrator"
+		return "Minimum age of a second administrator"
 	case access.StopControl:
 		return "Stop"
 	case access.ApplyApprovalControl:

@@ -117,7 +117,7 @@ func page(v *frame.Visit, p view) templ.Component {
 			}
 			return nil
 		})
-		templ_7745c5c3_Err = frame.Field("limit", "Limit of destructive commands", "Distinct devices in any number of minutes, such as 25/60m, over API keys, AI clients and people together; or off. People with a passkey have five devices more.", "").Render(templ.WithChildren(ctx, templ_7745c5c3_Var4), templ_7745c5c3_Buffer)
+		templ_7745c5c3_Err = frame.Field("limit", "Limit of destructive commands", "Devices in a time, such as 25/60m, for API keys, AI clients and people together; or off. People with a passkey have five devices more.", "").Render(templ.WithChildren(ctx, templ_7745c5c3_Var4), templ_7745c5c3_Buffer)
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
@@ -152,7 +152,7 @@ func page(v *frame.Visit, p view) templ.Component {
 			}
 			return nil
 		})
-		templ_7745c5c3_Err = frame.Field("age", "Age of a second administrator, in hours", "How old the account, the rights and the passkey of the administrator must be who confirms a change.", "").Render(templ.WithChildren(ctx, templ_7745c5c3_Var6), templ_7745c5c3_Buffer)
+		templ_7745c5c3_Err = frame.Field("age", "Minimum age of a second administrator, in hours", "The account, the rights and the passkey of an administrator who confirms a change must be older.", "").Render(templ.WithChildren(ctx, templ_7745c5c3_Var6), templ_7745c5c3_Buffer)
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
@@ -507,7 +507,7 @@ func stopPanel(v *frame.Visit) templ.Component {
 				}
 				return nil
 			})
-			templ_7745c5c3_Err = frame.Field("reason", "Reason", "Callers are told.", "").Render(templ.WithChildren(ctx, templ_7745c5c3_Var25), templ_7745c5c3_Buffer)
+			templ_7745c5c3_Err = frame.Field("reason", "Reason", "Refused calls show it.", "").Render(templ.WithChildren(ctx, templ_7745c5c3_Var25), templ_7745c5c3_Buffer)
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}

@@ -1630,7 +1630,7 @@ func keyPage(v *frame.Visit, f keyForm) templ.Component {
 			}
 			return nil
 		})
-		templ_7745c5c3_Err = frame.Field("expires", "Expires", "A key that expires cannot be forgotten in a drawer.", f.Wrong["expires"]).Render(templ.WithChildren(ctx, templ_7745c5c3_Var77), templ_7745c5c3_Buffer)
+		templ_7745c5c3_Err = frame.Field("expires", "Expires", "A forgotten key stays dangerous until it expires.", f.Wrong["expires"]).Render(templ.WithChildren(ctx, templ_7745c5c3_Var77), templ_7745c5c3_Buffer)
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
