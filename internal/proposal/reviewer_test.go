@@ -165,7 +165,7 @@ func TestRightsOfReviewers(t *testing.T) {
 	r.code(fault.NotFound, err)
 
 	ada := r.person("Ada", access.Manager)
-	for range budget.Limit {
+	for range budget.PeopleLimit {
 		_, err := r.again(ada, made.ID)
 		r.ok(err)
 	}

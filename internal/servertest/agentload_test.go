@@ -203,6 +203,9 @@ func postTo(client *http.Client, url string, body []byte, headers http.Header, i
 		request.Header = headers
 	}
 	request.Header.Set("Content-Type", "application/json")
+	// Not sent: it lets the transport repeat a request whose idle connection the
+	// service was closing, to save open files.
+	request.Header["Idempotency-Key"] = nil
 	response, err := client.Do(request)
 	if err != nil {
 		return err

@@ -180,7 +180,7 @@ func row04TokensAreValidated(t *testing.T, s *authSite) {
 	good := ada.Connect(s.base, "mcp:devices:read")
 	servertest.WithToken(t, s.base, good.Access).Call("count_assets", nil).OK(t, nil)
 	for what, token := range map[string]string{
-		"nonsense": "nonsense", "a refresh token": good.Refresh, "an API key": s.Key(s.Company(uniqueSlug(), servertest.Everything()), access.All),
+		"nonsense": "nonsense", "a refresh token": good.Refresh, "an API key that does not exist": "mk_" + strings.Repeat("a", 8) + "_" + strings.Repeat("a", 49),
 		"a cut token": good.Access[:len(good.Access)-1], "another's token": "mat_" + strings.Repeat("a", 49),
 		"a JSON web token": "eyJhbGciOiJub25lIn0.eyJhdWQiOiJtY3AifQ.",
 	} {

@@ -85,7 +85,7 @@ func TestKey_AsBearerTokenForToolsAlone(t *testing.T) {
 	wrong := key[:len(key)-1] + "!"
 	for what, token := range map[string]string{"another key": "mk_" + strings.Repeat("0", 58), "damaged": strings.Replace(wrong, "!", "-", 1)} {
 		got := servertest.WithToken(t, s.base, token).Call("count_assets", nil)
-		if got.Status != http.StatusUnauthorized || got.Header.Get("WWW-Authenticate") != "" || !strings.Contains(string(got.Body), "API key") {
+		if got.Status != http.StatusUnauthorized || got.Header.Get("WWW-Authenticate") != `Bearer error="invalid_token"` || !strings.Contains(string(got.Body), "API key") {
 			t.Errorf("%s: %d %q %s", what, got.Status, got.Header.Get("WWW-Authenticate"), got.Body)
 		}
 	}

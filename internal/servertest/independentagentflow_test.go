@@ -26,7 +26,7 @@ import (
 
 func TestIndependentAgent_KnowsNothingOfOurs(t *testing.T) {
 	t.Parallel()
-	file, err := parser.ParseFile(token.NewFileSet(), "stranger_test.go", nil, parser.ImportsOnly)
+	file, err := parser.ParseFile(token.NewFileSet(), "independentagent_test.go", nil, parser.ImportsOnly)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -64,6 +64,7 @@ func TestCommand_EveryPlatformResult(t *testing.T) {
 	t.Parallel()
 	env := servertest.New(t)
 	tenant, replica := env.NewTenant("acme"), env.Start()
+	env.CLI(new(any), "company", "set", "--company", "acme", "--destructive-limit", "off")
 	other := env.Policy(tenant.Company, "Other", policy.Platform)
 	rows := troubles()
 	devices := map[servertest.Kind][]servertest.Device{}

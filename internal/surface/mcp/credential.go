@@ -54,7 +54,10 @@ func (c Config) credentials(next http.Handler) http.Handler {
 		switch fault.CodeOf(err) {
 		case "":
 		case fault.Unauthorized:
-			if len(keys) == 0 && !isKey(strings.Join(tokens, "")) { // a client that sent a key must not be led into an OAuth sign-in
+			switch {
+			case len(tokens) > 0 && isKey(tokens[0]): // a client that sent a key must not be led into an OAuth sign-in
+				w.Header().Set("WWW-Authenticate", `Bearer error="invalid_token"`)
+			case len(keys) == 0:
 				w.Header().Set("WWW-Authenticate", c.challenge(len(tokens) > 0))
 			}
 			reply(w, http.StatusUnauthorized, "Unauthorized", fault.From(err).Detail)
