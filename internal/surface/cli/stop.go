@@ -19,8 +19,8 @@ type CompanyStop struct {
 
 // Run stops the company. One that is stopped already gets the new reason.
 func (c *CompanyStop) Run(env *Env) error {
-	return c.run(env, func(ctx context.Context, desk *Admin) (answer, error) {
-		return c.Named.stop(ctx, desk, "Stopped", func(s access.Stop) access.Stop {
+	return c.run(env, func(ctx context.Context, admin *Admin) (answer, error) {
+		return c.Named.stop(ctx, admin, "Stopped", func(s access.Stop) access.Stop {
 			next := access.Stop{At: s.At, Reason: strings.TrimSpace(c.Reason), All: c.All}
 			if !s.On() {
 				next.At = env.Now()
@@ -35,17 +35,17 @@ type CompanyResume struct{ Named }
 
 // Run resumes the company.
 func (c *CompanyResume) Run(env *Env) error {
-	return c.run(env, func(ctx context.Context, desk *Admin) (answer, error) {
-		return c.Named.stop(ctx, desk, "Resumed", func(access.Stop) access.Stop { return access.Stop{} })
+	return c.run(env, func(ctx context.Context, admin *Admin) (answer, error) {
+		return c.Named.stop(ctx, admin, "Resumed", func(access.Stop) access.Stop { return access.Stop{} })
 	})
 }
 
-func (n Named) stop(ctx context.Context, desk *Admin, verb string, next func(access.Stop) access.Stop) (answer, error) {
-	found, err := desk.company(ctx, n.slug())
+func (n Named) stop(ctx context.Context, admin *Admin, verb string, next func(access.Stop) access.Stop) (answer, error) {
+	found, err := admin.company(ctx, n.slug())
 	if err != nil {
 		return answer{}, err
 	}
-	changed, err := desk.Companies.UpdateCompany(ctx, found.ID, company.Change(func(to *company.Company) {
+	changed, err := admin.Companies.UpdateCompany(ctx, found.ID, company.Change(func(to *company.Company) {
 		to.Settings.Stop = next(to.Settings.Stop)
 	}))
 	return showCompany(verb, changed), err
