@@ -50,6 +50,12 @@ type Review struct {
 	Summary              string `json:"summary"`
 }
 
+// Approval says where a person can allow what was refused.
+type Approval struct {
+	Required bool   `json:"approvalRequired,omitempty"` // of a proposal
+	URL      string `json:"approvalUrl,omitempty"`
+}
+
 // Error is what an operation may fail with.
 type Error struct {
 	Code   Code
@@ -61,6 +67,8 @@ type Error struct {
 	Malformed  bool          // with InvalidArguments: not one JSON object, or an unknown member (contract 7.4)
 
 	Review *Review // with ConfirmationRequired: what the person has to see
+	// Approval, if not nil: the same call may succeed once a person has allowed it.
+	Approval *Approval
 
 	Err error // the cause, for the log only
 }

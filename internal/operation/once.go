@@ -23,9 +23,10 @@ import (
 // What is kept is each outcome of a request that reached its handler and may
 // not simply be sent again: results, UNCONFIRMED, not_found, conflicts,
 // refusals, 502 without retry, and 500, whose effect is unknown. A request
-// that was refused before (400, 401, 403, 429) has done nothing, and one that
+// that was refused before (400, 401, 403, 429) has done nothing, one that
 // is answered as retryable (503, 502 with retry) invites the same request
-// again: their claim is released, and the repetition runs as a new one. A caller
+// again, and so does one that a person has to approve first: their claim is
+// released, and the repetition runs as a new one. A caller
 // whose budget is known to be used up costs one look for an answer, and no claim.
 //
 // A claim that was left by a crash is taken over when its lease has ended. The
@@ -230,7 +231,7 @@ func keeps(out Outcome) bool {
 	if out.Fault == nil {
 		return true
 	}
-	return !out.Fault.MayRetry() && out.Fault.Code != fault.InvalidArguments
+	return !out.Fault.MayRetry() && out.Fault.Code != fault.InvalidArguments && out.Fault.Approval == nil
 }
 
 // kept is an outcome as it is stored: what is true of more than its first time.

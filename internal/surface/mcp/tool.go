@@ -111,11 +111,12 @@ type toolError struct {
 	Retryable  bool       `json:"retryable"`
 	RetryAfter int        `json:"retryAfter,omitempty"`
 	*fault.Review
+	*fault.Approval
 }
 
 func (c surface) failed(found caller, o *operation.Operation, outcome operation.Outcome) (*sdk.CallToolResult, error) {
 	f := outcome.Fault
-	e := toolError{Code: f.Code, Message: clean(f.Detail), Status: status.Of(f.Code), Retryable: f.MayRetry()}
+	e := toolError{Code: f.Code, Message: clean(f.Detail), Status: status.Of(f.Code), Retryable: f.MayRetry(), Approval: f.Approval}
 	if f.Review != nil {
 		review := *f.Review
 		review.Summary = clean(review.Summary)

@@ -37,6 +37,7 @@ type problem struct {
 	Retryable *bool         `json:"retryable,omitempty"`
 	Errors    []fault.Field `json:"errors,omitempty"`
 	*fault.Review
+	*fault.Approval
 }
 
 // small is the shared object of 401, and of 429 on the four older commands.
@@ -106,7 +107,7 @@ func refuse(d operation.Dialect, instance string, e *fault.Error) reply {
 		a.body, _ = json.Marshal(small{http.StatusText(code), e.Detail, code})
 		return a
 	}
-	p := problem{Type: "about:blank", Title: http.StatusText(code), Status: code, Detail: e.Detail, Instance: instance}
+	p := problem{Type: "about:blank", Title: http.StatusText(code), Status: code, Detail: e.Detail, Instance: instance, Review: e.Review, Approval: e.Approval}
 	if form.code {
 		p.Code = e.Code
 	}

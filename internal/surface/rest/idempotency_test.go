@@ -215,6 +215,8 @@ func TestWhichAnswersAreKept(t *testing.T) {
 		{"rejected for now", &fault.Error{Code: fault.Provider, Retryable: true}, false, 502},
 		{"not sent", fault.New(fault.Unavailable, "x"), false, 503},
 		{"an argument, found late", fault.Invalid("x"), false, 400},
+		{"to be approved", &fault.Error{Code: fault.ConfirmationRequired, Approval: &fault.Approval{Required: true, URL: "https://x"}}, false, 422},
+		{"to be authorized", &fault.Error{Code: fault.Forbidden, Approval: &fault.Approval{URL: "https://x"}}, false, 403},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {

@@ -220,6 +220,11 @@ func problemSchema(s shape) *jsonschema.Schema {
 		"message": {Type: "string", Description: "What is wrong with it."},
 	}, "field", "message")}
 	optional := []string{"errors"}
+	if s.code {
+		optional = append(optional, "approvalRequired", "approvalUrl")
+		members["approvalRequired"] = &jsonschema.Schema{Type: "boolean", Description: "With confirmation_required: a person must approve the change first."}
+		members["approvalUrl"] = &jsonschema.Schema{Type: "string", Format: "uri", Description: "Where a person can allow the call: send the same again after that."}
+	}
 	if s.code && s.retryable {
 		optional = append(optional, "impact", "requiresConfirmation", "summary")
 		members["impact"] = &jsonschema.Schema{Type: "string", Enum: []any{"NORMAL", "HIGH"}, Description: "With confirmation_required: the impact of the change now."}

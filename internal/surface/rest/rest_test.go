@@ -408,6 +408,24 @@ func TestFailureBeforeDispatch(t *testing.T) {
 	}
 }
 
+func TestFaults_HaveTheirMembers(t *testing.T) {
+	t.Parallel()
+	s := newService(t)
+	for want, err := range map[string]error{
+		`"impact":"HIGH","requiresConfirmation":true,"summary":"S"`: &fault.Error{Code: fault.ConfirmationRequired,
+			Review: &fault.Review{Impact: "HIGH", RequiresConfirmation: true, Summary: "S"}},
+		`"approvalRequired":true,"approvalUrl":"https://m.test/a"`: &fault.Error{Code: fault.ConfirmationRequired,
+			Approval: &fault.Approval{Required: true, URL: "https://m.test/a"}},
+		`"code":"forbidden","retryable":false,"approvalUrl":"https://m.test/b"}`: &fault.Error{Code: fault.Forbidden,
+			Approval: &fault.Approval{URL: "https://m.test/b"}},
+	} {
+		s.handle = func(context.Context, operation.Call, string) (result, error) { return result{}, err }
+		if w := s.send("POST", "/api/v1/policies/p1/changes", "{}"); !strings.Contains(w.Body.String(), want) {
+			t.Errorf("%s: %d %s", want, w.Code, w.Body)
+		}
+	}
+}
+
 func TestValidators(t *testing.T) {
 	t.Parallel()
 	s := newService(t)
