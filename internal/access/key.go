@@ -2,10 +2,8 @@ package access
 
 import (
 	"context"
-	"crypto/rand"
 	"crypto/sha256"
 	"crypto/subtle"
-	"hash/crc32"
 	"net/netip"
 	"regexp"
 	"slices"
@@ -37,12 +35,7 @@ type Key struct {
 	LastUsedAt    time.Time // zero: never used
 }
 
-const (
-	prefixLength   = 8
-	secretLength   = 43 // 62^43 > 2^256
-	checksumLength = 6  // 62^6 > 2^32
-	alphabet       = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
-)
+const prefixLength = 8
 
 // KeyPattern matches every API key, for secret scanners: mk_, eight characters
 // of prefix, _, 43 of secret and six of checksum.
@@ -53,9 +46,8 @@ var keyShape = regexp.MustCompile(`^` + KeyPattern + `$`)
 // NewKey makes a key and its text. Permissions and the right to make such a
 // key are the caller's to check (contract 5.3).
 func NewKey(companyID, keyName, createdBy string, permissions Permission, now, expires time.Time) (Key, string) {
-	prefix := randomText(prefixLength)
-	body := "mk_" + prefix + "_" + randomText(secretLength)
-	text := body + checksum(body)
+	prefix := RandomText(prefixLength)
+	text := NewSecret("mk_" + prefix + "_")
 	return Key{
 		ID: resource.NewID(), Prefix: prefix, CompanyID: companyID, Name: keyName,
 		Hash: sha256.Sum256([]byte(text)), Permissions: permissions,
@@ -66,11 +58,7 @@ func NewKey(companyID, keyName, createdBy string, permissions Permission, now, e
 // keyPrefix returns the prefix of a well-formed key. A text that fails here is
 // refused without asking the store.
 func keyPrefix(text string) (string, bool) {
-	if !keyShape.MatchString(text) {
-		return "", false
-	}
-	body := text[:len(text)-checksumLength]
-	if checksum(body) != text[len(body):] {
+	if !keyShape.MatchString(text) || !IntactSecret(text) {
 		return "", false
 	}
 	return text[3 : 3+prefixLength], true
@@ -95,6 +83,15 @@ func (k Key) usableFrom(address string) bool {
 	}
 	from, err := netip.ParseAddr(address)
 	return err == nil && slices.ContainsFunc(k.Networks, func(p netip.Prefix) bool { return p.Contains(from.Unmap().WithZone("")) })
+}
+
+// KeyReader finds the principal of an API key. It is the store's half of
+// Authenticator: one query that reads key, company and settings together.
+type KeyReader interface {
+	// KeyByPrefix returns the key with its company's settings, or fault.NotFound.
+	KeyByPrefix(ctx context.Context, prefix string) (Key, Principal, error)
+	// TouchKey notes the last use; the store may coalesce (at most 10 s late).
+	TouchKey(ctx context.Context, id string) error
 }
 
 // Authenticator turns the text of an API key into its principal.
@@ -123,29 +120,4 @@ func (a Authenticator) Authenticate(ctx context.Context, text string) (Principal
 		return Principal{}, refused
 	}
 	return principal, a.Keys.TouchKey(ctx, key.ID)
-}
-
-func checksum(body string) string {
-	sum := crc32.ChecksumIEEE([]byte(body))
-	out := make([]byte, checksumLength)
-	for i := range out {
-		out[len(out)-1-i] = alphabet[sum%62]
-		sum /= 62
-	}
-	return string(out)
-}
-
-// randomText returns n characters of the alphabet, each equally likely.
-func randomText(n int) string {
-	out := make([]byte, 0, n)
-	var buf [64]byte
-	for len(out) < n {
-		_, _ = rand.Read(buf[:]) // never fails since Go 1.24
-		for _, b := range buf {
-			if b < 62*4 && len(out) < n { // 248 is the largest multiple of 62 in a byte
-				out = append(out, alphabet[b%62])
-			}
-		}
-	}
-	return string(out)
 }

@@ -2,7 +2,6 @@ package access
 
 import (
 	"fmt"
-	"strings"
 	"time"
 
 	"github.com/musterhq/muster/internal/fault"
@@ -120,14 +119,6 @@ type Loosening struct {
 	EffectiveAt time.Time
 }
 
-// Confirmer is the administrator who confirms a loosening, with what decides
-// whether that counts.
-type Confirmer struct {
-	User     UserAccount
-	RightsAt time.Time // when the user last got a right
-	Passkey  Passkey
-}
-
 // MayTakeEffect returns fault.Refused for a loosening that does not take effect
 // while the company is stopped.
 func (l Loosening) MayTakeEffect(s Settings) error {
@@ -135,20 +126,6 @@ func (l Loosening) MayTakeEffect(s Settings) error {
 		return fault.New(fault.Refused, "the company is stopped: until it is resumed, nothing that loosens a control takes effect")
 	}
 	return nil
-}
-
-// MayConfirm returns fault.Refused, saying why, for a confirmation that does not count.
-func (l Loosening) MayConfirm(by Confirmer, s Settings, now time.Time) error {
-	since := now.Add(-s.Controls.ApproverAge)
-	switch {
-	case by.User.ID == l.AskedBy.ID:
-		return fault.New(fault.Refused, "a second administrator must confirm what you asked for yourself")
-	case by.User.Disabled || !by.User.Rights.Has(ManageCompany):
-		return fault.New(fault.Refused, "this takes the right to manage the company")
-	case by.User.CreatedAt.After(since) || by.RightsAt.After(since) || by.Passkey.CreatedAt.After(since):
-		return fault.New(fault.Refused, "your account, your rights and your passkey must be older than %s to confirm this", strings.TrimSuffix(s.Controls.ApproverAge.String(), "0m0s"))
-	}
-	return l.MayTakeEffect(s)
 }
 
 // Keep sets a control to what it is in other settings.

@@ -59,18 +59,6 @@ type OAuthConnection struct {
 	Grantable Permission
 }
 
-// SecretHash is how codes and tokens are found: they are never stored.
-type SecretHash [sha256.Size]byte
-
-// HashSecret returns the hash of a code or token.
-func HashSecret(text string) SecretHash { return sha256.Sum256([]byte(text)) }
-
-// NewSecret returns a fresh code or token of 256 random bits behind a prefix.
-func NewSecret(prefix string) string {
-	body := prefix + randomText(secretLength)
-	return body + checksum(body)
-}
-
 // AuthorizationCode carries a consent until the client redeems it. Until then
 // the consent has no effect.
 type AuthorizationCode struct {

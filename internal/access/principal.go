@@ -1,8 +1,6 @@
 package access
 
 import (
-	"context"
-
 	"github.com/musterhq/muster/internal/fault"
 )
 
@@ -115,13 +113,4 @@ func (p Principal) MaySee(policyID string) bool {
 		}
 	}
 	return false
-}
-
-// KeyReader finds the principal of an API key. It is the store's half of
-// Authenticator: one query that reads key, company and settings together.
-type KeyReader interface {
-	// KeyByPrefix returns the key with its company's settings, or fault.NotFound.
-	KeyByPrefix(ctx context.Context, prefix string) (Key, Principal, error)
-	// TouchKey notes the last use; the store may coalesce (at most 10 s late).
-	TouchKey(ctx context.Context, id string) error
 }

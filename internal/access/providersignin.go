@@ -60,7 +60,7 @@ func (s Federation) StartProof(ctx context.Context, u UserAccount, next string) 
 
 func (s Federation) start(ctx context.Context, p IdentityProvider, j ProviderSignIn) (address, cookie string, err error) {
 	j.CompanyID, j.ExpiresAt = p.CompanyID, s.Now().Add(PendingLife)
-	j.State, j.Nonce, j.PKCE = randomText(secretLength), randomText(secretLength), randomText(64)
+	j.State, j.Nonce, j.PKCE = RandomText(SecretLength), RandomText(SecretLength), RandomText(64)
 	if len(j.Next) > maxProviderNext {
 		j.Next = "/"
 	}

@@ -111,7 +111,7 @@ func (s SignIn) Open(ctx context.Context, user UserAccount, method string, from 
 // OpenProved is Open for a proof of an earlier time; zero: of none.
 func (s SignIn) OpenProved(ctx context.Context, user UserAccount, method string, from Client, proved time.Time) (token string, err error) {
 	now := s.Now()
-	token = "ms_" + randomText(secretLength)
+	token = "ms_" + RandomText(SecretLength)
 	return token, s.Sessions.CreateSession(ctx, Session{ID: resource.NewID(), TokenHash: HashSessionToken(token), UserID: user.ID,
 		CompanyID: user.CompanyID, CreatedAt: now, SeenAt: now, ProvedAt: proved, Address: clip(from.Address, 64),
 		Agent: clip(from.Agent, 200), Method: method})

@@ -137,7 +137,7 @@ func (db *DB) ConfirmLoosening(ctx context.Context, companyID, id, userID, passk
 		if err != nil {
 			return err
 		}
-		if refused = l.MayConfirm(by, c.Settings, db.now()); refused != nil {
+		if refused = by.MayConfirm(l, c.Settings, db.now()); refused != nil {
 			return db.recordLoosening(ctx, t, activity.LooseningConfirmed, activity.Refused, l)
 		}
 		return db.loosen(ctx, t, c, l, activity.LooseningConfirmed)

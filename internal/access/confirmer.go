@@ -1,0 +1,30 @@
+package access
+
+import (
+	"strings"
+	"time"
+
+	"github.com/musterhq/muster/internal/fault"
+)
+
+// Confirmer is the administrator who confirms a loosening, with what decides
+// whether that counts.
+type Confirmer struct {
+	User     UserAccount
+	RightsAt time.Time // when the user last got a right
+	Passkey  Passkey
+}
+
+// MayConfirm returns fault.Refused, saying why, for a confirmation that does not count.
+func (by Confirmer) MayConfirm(l Loosening, s Settings, now time.Time) error {
+	since := now.Add(-s.Controls.ApproverAge)
+	switch {
+	case by.User.ID == l.AskedBy.ID:
+		return fault.New(fault.Refused, "a second administrator must confirm what you asked for yourself")
+	case by.User.Disabled || !by.User.Rights.Has(ManageCompany):
+		return fault.New(fault.Refused, "this takes the right to manage the company")
+	case by.User.CreatedAt.After(since) || by.RightsAt.After(since) || by.Passkey.CreatedAt.After(since):
+		return fault.New(fault.Refused, "your account, your rights and your passkey must be older than %s to confirm this", strings.TrimSuffix(s.Controls.ApproverAge.String(), "0m0s"))
+	}
+	return l.MayTakeEffect(s)
+}
