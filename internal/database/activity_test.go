@@ -18,7 +18,9 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/musterhq/muster/internal/access"
+	"github.com/musterhq/muster/internal/account"
 	"github.com/musterhq/muster/internal/activity"
+	"github.com/musterhq/muster/internal/apikey"
 	"github.com/musterhq/muster/internal/command"
 	"github.com/musterhq/muster/internal/company"
 	"github.com/musterhq/muster/internal/fault"
@@ -94,7 +96,7 @@ func TestChangesAreRecorded(t *testing.T) {
 		ctx = access.WithActor(ctx, access.Actor{Kind: access.User, ID: "u9", UserID: "u9", Name: "Grace"}, "req-1")
 		before := len(f.log(activity.Filter{}))
 		f.clock.Advance(time.Millisecond)
-		key, text := access.NewKey(f.company.ID, "ci", "u9", access.DevicesRead, f.clock.Now(), time.Time{})
+		key, text := apikey.New(f.company.ID, "ci", "u9", access.DevicesRead, f.clock.Now(), time.Time{})
 		f.ok(f.db.CreateKey(ctx, key))
 		for range 2 {
 			f.clock.Advance(time.Millisecond)
@@ -109,7 +111,7 @@ func TestChangesAreRecorded(t *testing.T) {
 		_, err = f.db.UpdateCompany(ctx, f.company.ID, company.Change(func(c *company.Company) { c.Name = "" }))
 		f.code(fault.InvalidArguments, err)
 		f.clock.Advance(time.Millisecond)
-		f.ok(f.db.CreateUser(ctx, access.UserAccount{ID: resource.NewID(), CompanyID: f.company.ID, Email: "a@b.example", Role: access.Viewer,
+		f.ok(f.db.CreateUser(ctx, account.User{ID: resource.NewID(), CompanyID: f.company.ID, Email: "a@b.example", Role: account.Viewer,
 			PasswordHash: "a-secret-hash", CreatedAt: f.clock.Now()}))
 
 		want := []string{"key.created", "key.revoked", "company.changed", "user.created"}

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/musterhq/muster/internal/access"
+	"github.com/musterhq/muster/internal/apikey"
 	"github.com/musterhq/muster/internal/asset"
 	"github.com/musterhq/muster/internal/command"
 	"github.com/musterhq/muster/internal/database"
@@ -265,7 +266,7 @@ func BenchmarkWrites(b *testing.B) {
 			_, _, _, err := f.db.Spend(ctx, fmt.Sprint("key", n%1000), 10, time.Minute, f.clock.Now())
 			return err
 		})
-		k, _ := access.NewKey(f.Company.ID, "k", "operator", access.All, f.clock.Now(), time.Time{})
+		k, _ := apikey.New(f.Company.ID, "k", "operator", access.All, f.clock.Now(), time.Time{})
 		if err := f.db.CreateKey(b.Context(), k); err != nil {
 			b.Fatal(err)
 		}

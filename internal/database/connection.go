@@ -7,6 +7,7 @@ import (
 
 	"github.com/musterhq/muster/internal/access"
 	"github.com/musterhq/muster/internal/activity"
+	"github.com/musterhq/muster/internal/oauth"
 )
 
 // connectionColumns are a connection's, with the scopes of all its grants. One
@@ -26,7 +27,7 @@ const grantedScopes = `(SELECT MAX(g.scopes & 1) + MAX(g.scopes & 2) + MAX(g.sco
 
 // connectionRow receives connectionColumns.
 type connectionRow struct {
-	connection             access.OAuthConnection
+	connection             oauth.Connection
 	scopes                 int64
 	created, used, revoked int64
 }
@@ -36,14 +37,14 @@ func (r *connectionRow) fields() []any {
 	return []any{&o.ID, &o.CompanyID, &o.UserID, &o.ClientID, &o.ClientName, &r.scopes, &o.Grants, &o.Frozen, &r.created, &r.used, &r.revoked}
 }
 
-func (r *connectionRow) value() access.OAuthConnection {
+func (r *connectionRow) value() oauth.Connection {
 	o := r.connection
 	o.Scopes = access.Permission(r.scopes)
 	o.CreatedAt, o.LastUsedAt, o.RevokedAt = instant(r.created), instant(r.used), instant(r.revoked)
 	return o
 }
 
-func scanConnection(r row) (access.OAuthConnection, error) {
+func scanConnection(r row) (oauth.Connection, error) {
 	var o connectionRow
 	err := r.Scan(o.fields()...)
 	return o.value(), err
@@ -53,9 +54,9 @@ func scanConnection(r row) (access.OAuthConnection, error) {
 // principal: the scopes of the token's grant limited to what its user may do
 // now. A frozen connection is found and may do nothing: a client that is told
 // that its token is invalid makes its user sign in again, with the same result.
-func (db *DB) ConnectionByToken(ctx context.Context, token access.SecretHash) (access.OAuthConnection, access.Principal, error) {
+func (db *DB) ConnectionByToken(ctx context.Context, token access.SecretHash) (oauth.Connection, access.Principal, error) {
 	type caller struct {
-		connection access.OAuthConnection
+		connection oauth.Connection
 		principal  access.Principal
 	}
 	scan := func(r row) (caller, error) {
@@ -111,15 +112,15 @@ func (db *DB) TouchConnection(ctx context.Context, id, grantID string) error {
 const lastUsedEvery = 10_000
 
 // Connections lists a company's connections, the newest first.
-func (db *DB) Connections(ctx context.Context, companyID string) ([]access.OAuthConnection, error) {
+func (db *DB) Connections(ctx context.Context, companyID string) ([]oauth.Connection, error) {
 	return list(ctx, db.read(), scanConnection, `SELECT `+connectionColumns+` FROM oauth_connections o
 		WHERE o.company_id = ? ORDER BY o.created_at DESC, o.id`, companyID)
 }
 
 // UpdateConnection changes what change changes of name, scopes, freezing and
 // revocation.
-func (db *DB) UpdateConnection(ctx context.Context, companyID, id string, change func(*access.OAuthConnection) error) (access.OAuthConnection, error) {
-	var updated access.OAuthConnection
+func (db *DB) UpdateConnection(ctx context.Context, companyID, id string, change func(*oauth.Connection) error) (oauth.Connection, error) {
+	var updated oauth.Connection
 	err := db.write(ctx, func(ctx context.Context, t *tx) error {
 		o, err := lockConnection(ctx, t, `o.id = ? AND o.company_id = ?`, id, companyID)
 		if err != nil {
@@ -143,7 +144,7 @@ func (db *DB) UpdateConnection(ctx context.Context, companyID, id string, change
 }
 
 // recordConnection records what a save changed about a connection.
-func (db *DB) recordConnection(ctx context.Context, t *tx, before, after access.OAuthConnection) error {
+func (db *DB) recordConnection(ctx context.Context, t *tx, before, after oauth.Connection) error {
 	action := activity.ConnectionChanged
 	if before.RevokedAt.IsZero() != after.RevokedAt.IsZero() {
 		action = activity.ConnectionRevoked
@@ -158,6 +159,6 @@ func (db *DB) recordConnection(ctx context.Context, t *tx, before, after access.
 	return db.record(ctx, t, after.CompanyID, activity.Event{Action: action, Target: connectionTarget(after), Changes: changes})
 }
 
-func connectionTarget(o access.OAuthConnection) activity.Target {
+func connectionTarget(o oauth.Connection) activity.Target {
 	return activity.Target{Kind: activity.Connection, ID: o.ID, Name: o.ClientName}
 }

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/musterhq/muster/internal/access"
+	"github.com/musterhq/muster/internal/account"
 	agentdevice "github.com/musterhq/muster/internal/agent/device"
 	"github.com/musterhq/muster/internal/agent/protocol"
 	"github.com/musterhq/muster/internal/asset"
@@ -64,7 +65,7 @@ func TestSetPushToken_EndedDevice(t *testing.T) {
 // Of recovery codes that are renewed at the same moment one set is left.
 func TestSetRecoveryCodes_AtOnce(t *testing.T) {
 	withCompany(t, func(f *fixture) {
-		u := access.UserAccount{ID: "u", CompanyID: f.company.ID, Email: "a@example.test", Name: "A", CreatedAt: f.clock.Now()}
+		u := account.User{ID: "u", CompanyID: f.company.ID, Email: "a@example.test", Name: "A", CreatedAt: f.clock.Now()}
 		f.ok(f.db.CreateUser(f.Context(), u))
 		const sets, codes = 8, 5
 		all := make([][]access.SecretHash, sets)
@@ -97,15 +98,15 @@ func TestSetRecoveryCodes_AtOnce(t *testing.T) {
 func TestSaveProvider_UsersStayAsTheyWereChecked(t *testing.T) {
 	withCompany(t, func(f *fixture) {
 		other := f.open(f)
-		u := access.UserAccount{ID: "u", CompanyID: f.company.ID, Email: "a@acme.test", Name: "A", PasswordHash: "x", CreatedAt: f.clock.Now()}
+		u := account.User{ID: "u", CompanyID: f.company.ID, Email: "a@acme.test", Name: "A", PasswordHash: "x", CreatedAt: f.clock.Now()}
 		f.ok(f.db.CreateUser(f.Context(), u))
 		var saved atomic.Bool
 		changed := make(chan error, 1)
-		p := access.IdentityProvider{CompanyID: f.company.ID, Name: "ID", Issuer: "https://id.example", ClientID: "c", Enabled: true, Role: access.Viewer}
-		f.ok(f.db.SaveProvider(f.Context(), p, func(users []access.UserAccount) error {
+		p := account.IdentityProvider{CompanyID: f.company.ID, Name: "ID", Issuer: "https://id.example", ClientID: "c", Enabled: true, Role: account.Viewer}
+		f.ok(f.db.SaveProvider(f.Context(), p, func(users []account.User) error {
 			equal(f, "users", len(users), 1)
 			go func() {
-				_, err := other.UpdateUser(f.Context(), u.CompanyID, u.ID, func(u *access.UserAccount) error {
+				_, err := other.UpdateUser(f.Context(), u.CompanyID, u.ID, func(u *account.User) error {
 					if !saved.Load() {
 						f.Error("a user changes between the check and the saving")
 					}

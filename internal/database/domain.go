@@ -3,13 +3,13 @@ package database
 import (
 	"context"
 
-	"github.com/musterhq/muster/internal/access"
+	"github.com/musterhq/muster/internal/account"
 	"github.com/musterhq/muster/internal/activity"
 	"github.com/musterhq/muster/internal/fault"
 )
 
 // AddDomain implements access.DomainStore.
-func (db *DB) AddDomain(ctx context.Context, d access.Domain) error {
+func (db *DB) AddDomain(ctx context.Context, d account.Domain) error {
 	return db.write(ctx, func(ctx context.Context, t *tx) error {
 		n, err := t.exec(ctx, `INSERT INTO company_domains (domain, company_id, added_at) VALUES (?, ?, ?) ON CONFLICT (domain) DO NOTHING`,
 			d.Name, d.CompanyID, millis(d.AddedAt))
@@ -49,8 +49,8 @@ func (db *DB) RemoveDomain(ctx context.Context, companyID, domain string) error 
 }
 
 // Domains implements access.DomainStore.
-func (db *DB) Domains(ctx context.Context, companyID string) ([]access.Domain, error) {
-	return list(ctx, db.read(), func(r row) (d access.Domain, err error) {
+func (db *DB) Domains(ctx context.Context, companyID string) ([]account.Domain, error) {
+	return list(ctx, db.read(), func(r row) (d account.Domain, err error) {
 		var added int64
 		err = r.Scan(&d.Name, &d.CompanyID, &added)
 		d.AddedAt = instant(added)

@@ -5,6 +5,7 @@ import (
 	"encoding/hex"
 
 	"github.com/musterhq/muster/internal/access"
+	"github.com/musterhq/muster/internal/account"
 	"github.com/musterhq/muster/internal/activity"
 	"github.com/musterhq/muster/internal/fault"
 )
@@ -12,7 +13,7 @@ import (
 // lockInvited returns a user who may be invited and does not change until the end:
 // fault.Refused for one who has a way to sign in, or ever signed in. A link for
 // such a user would let its holder into an account that is in use.
-func lockInvited(ctx context.Context, t *tx, companyID, id string) (access.UserAccount, error) {
+func lockInvited(ctx context.Context, t *tx, companyID, id string) (account.User, error) {
 	u, err := findUser(ctx, t, `u.id = ? AND u.company_id = ?`+t.lock(), id, companyID)
 	if err != nil {
 		return u, err
@@ -31,8 +32,8 @@ func lockInvited(ctx context.Context, t *tx, companyID, id string) (access.UserA
 }
 
 // BeginInvitation implements access.InvitationStore.
-func (db *DB) BeginInvitation(ctx context.Context, token access.SecretHash, s access.PendingSignIn) (access.UserAccount, error) {
-	var invited access.UserAccount
+func (db *DB) BeginInvitation(ctx context.Context, token access.SecretHash, s account.PendingSignIn) (account.User, error) {
+	var invited account.User
 	err := db.write(ctx, func(ctx context.Context, t *tx) (err error) {
 		if invited, err = lockInvited(ctx, t, s.CompanyID, s.UserID); err != nil {
 			return err
@@ -49,11 +50,11 @@ func (db *DB) BeginInvitation(ctx context.Context, token access.SecretHash, s ac
 }
 
 // AcceptInvitation implements access.InvitationStore.
-func (db *DB) AcceptInvitation(ctx context.Context, token access.SecretHash, passwordHash, by string) (access.UserAccount, error) {
-	var accepted access.UserAccount
+func (db *DB) AcceptInvitation(ctx context.Context, token access.SecretHash, passwordHash, by string) (account.User, error) {
+	var accepted account.User
 	err := db.write(ctx, func(ctx context.Context, t *tx) error {
 		s, err := one(ctx, t, scanStep, `DELETE FROM signin_steps WHERE hash = ? AND kind = ? AND expires_at > ? RETURNING `+stepColumns,
-			hex.EncodeToString(token[:]), string(access.Invitation), millis(db.now()))
+			hex.EncodeToString(token[:]), string(account.Invitation), millis(db.now()))
 		if s, err = found(s, err, "invitation"); err != nil {
 			return err
 		}

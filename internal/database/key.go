@@ -11,6 +11,7 @@ import (
 
 	"github.com/musterhq/muster/internal/access"
 	"github.com/musterhq/muster/internal/activity"
+	"github.com/musterhq/muster/internal/apikey"
 )
 
 const keyColumns = `k.id, k.prefix, k.company_id, k.name, k.hash, k.permissions, k.created_by,
@@ -19,7 +20,7 @@ const keyColumns = `k.id, k.prefix, k.company_id, k.name, k.hash, k.permissions,
 
 // keyRow collects a key's columns.
 type keyRow struct {
-	key                             access.Key
+	key                             apikey.Key
 	hash, policies, networks        string
 	created, expires, revoked, used int64
 }
@@ -30,25 +31,25 @@ func (r *keyRow) targets() []any {
 		&r.created, &r.expires, &r.revoked, &r.used, &r.policies, &r.networks, &r.key.DevicesPerDay}
 }
 
-func (r *keyRow) result() (access.Key, error) {
+func (r *keyRow) result() (apikey.Key, error) {
 	r.key.CreatedAt, r.key.ExpiresAt = instant(r.created), instant(r.expires)
 	r.key.RevokedAt, r.key.LastUsedAt = instant(r.revoked), instant(r.used)
 	if n, err := hex.Decode(r.key.Hash[:], []byte(r.hash)); err != nil || n != len(r.key.Hash) {
-		return access.Key{}, fmt.Errorf("the stored hash of API key %s is damaged", r.key.ID)
+		return apikey.Key{}, fmt.Errorf("the stored hash of API key %s is damaged", r.key.ID)
 	}
 	return r.key, errors.Join(decode(r.policies, &r.key.Policies), decode(r.networks, &r.key.Networks))
 }
 
-func scanKey(r row) (access.Key, error) {
+func scanKey(r row) (apikey.Key, error) {
 	var k keyRow
 	if err := r.Scan(k.targets()...); err != nil {
-		return access.Key{}, err
+		return apikey.Key{}, err
 	}
 	return k.result()
 }
 
 // CreateKey adds an API key; of its secret only the hash is kept.
-func (db *DB) CreateKey(ctx context.Context, k access.Key) error {
+func (db *DB) CreateKey(ctx context.Context, k apikey.Key) error {
 	return db.write(ctx, func(ctx context.Context, t *tx) error {
 		if _, err := t.exec(ctx, `INSERT INTO api_keys (id, prefix, company_id, name, hash, permissions, created_by,
 				created_at, expires_at, policies, networks, devices_per_day) VALUES (`+marks(12)+`)`,
@@ -71,15 +72,15 @@ func (db *DB) CreateKey(ctx context.Context, k access.Key) error {
 }
 
 // Keys returns a company's API keys, revoked ones too, newest first.
-func (db *DB) Keys(ctx context.Context, companyID string) ([]access.Key, error) {
+func (db *DB) Keys(ctx context.Context, companyID string) ([]apikey.Key, error) {
 	return list(ctx, db.read(), scanKey, `SELECT `+keyColumns+` FROM api_keys k
 		WHERE k.company_id = ? ORDER BY k.created_at DESC, k.id DESC`, companyID)
 }
 
 // RevokeKey refuses a key from now on; fault.NotFound if the company has no
 // such key. To revoke it again changes nothing.
-func (db *DB) RevokeKey(ctx context.Context, companyID, id string, at time.Time) (access.Key, error) {
-	var k access.Key
+func (db *DB) RevokeKey(ctx context.Context, companyID, id string, at time.Time) (apikey.Key, error) {
+	var k apikey.Key
 	err := db.write(ctx, func(ctx context.Context, t *tx) (err error) {
 		was, err := value[int64](ctx, t, `SELECT revoked_at FROM api_keys WHERE id = ? AND company_id = ?`+t.lock(), id, companyID)
 		if err != nil {
@@ -98,14 +99,14 @@ func (db *DB) RevokeKey(ctx context.Context, companyID, id string, at time.Time)
 	return found(k, err, "API key")
 }
 
-func keyTarget(k access.Key) activity.Target {
+func keyTarget(k apikey.Key) activity.Target {
 	return activity.Target{Kind: activity.Key, ID: k.ID, Name: k.Name}
 }
 
 // KeyByPrefix implements access.KeyReader.
-func (db *DB) KeyByPrefix(ctx context.Context, prefix string) (access.Key, access.Principal, error) {
+func (db *DB) KeyByPrefix(ctx context.Context, prefix string) (apikey.Key, access.Principal, error) {
 	type pair struct {
-		key       access.Key
+		key       apikey.Key
 		principal access.Principal
 	}
 	both, err := one(ctx, db.read(), func(r row) (p pair, err error) {
@@ -120,7 +121,7 @@ func (db *DB) KeyByPrefix(ctx context.Context, prefix string) (access.Key, acces
 	}, `SELECT `+keyColumns+`, c.slug, `+settingsColumns+`
 		FROM api_keys k JOIN companies c ON c.id = k.company_id WHERE k.prefix = ?`, prefix)
 	if both, err = found(both, err, "API key"); err != nil {
-		return access.Key{}, access.Principal{}, err
+		return apikey.Key{}, access.Principal{}, err
 	}
 	k, p := both.key, both.principal
 	p.Kind, p.ID, p.Name, p.Prefix = access.APIKey, k.ID, k.Name, k.Prefix

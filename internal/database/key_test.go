@@ -7,13 +7,14 @@ import (
 	"time"
 
 	"github.com/musterhq/muster/internal/access"
+	"github.com/musterhq/muster/internal/apikey"
 	"github.com/musterhq/muster/internal/company"
 	"github.com/musterhq/muster/internal/fault"
 )
 
-func (f *fixture) newKey(name string, permissions access.Permission) (access.Key, string) {
+func (f *fixture) newKey(name string, permissions access.Permission) (apikey.Key, string) {
 	f.Helper()
-	k, text := access.NewKey(f.company.ID, name, "operator", permissions, f.clock.Now(), time.Time{})
+	k, text := apikey.New(f.company.ID, name, "operator", permissions, f.clock.Now(), time.Time{})
 	f.ok(f.db.CreateKey(f.Context(), k))
 	return k, text
 }
@@ -50,7 +51,7 @@ func TestKeysAreListedNewestFirstPerCompany(t *testing.T) {
 		other := f.newCompany("other")
 		all, err := f.db.Keys(f.Context(), f.company.ID)
 		f.ok(err)
-		equal(f, "keys", all, []access.Key{second, first})
+		equal(f, "keys", all, []apikey.Key{second, first})
 		all, err = f.db.Keys(f.Context(), other.ID)
 		f.ok(err)
 		equal(f, "another company's keys", len(all), 0)
@@ -89,7 +90,7 @@ func TestUsesAreWrittenByClose(t *testing.T) {
 		f.ok(second.Close())
 		all, err := f.db.Keys(f.Context(), f.company.ID)
 		f.ok(err)
-		i := slices.IndexFunc(all, func(o access.Key) bool { return o.ID == k.ID })
+		i := slices.IndexFunc(all, func(o apikey.Key) bool { return o.ID == k.ID })
 		equal(f, "last use", all[i].LastUsedAt, f.clock.Now())
 		equal(f, "last use of another", all[1-i].LastUsedAt, unused.LastUsedAt)
 		equal(f, "last seen", f.asset(device.ID).Device.LastSeenAt, f.clock.Now())
@@ -114,7 +115,7 @@ func TestUsesAreWrittenWithinTenSeconds(t *testing.T) {
 
 func TestManyUsesAreWrittenTogether(t *testing.T) {
 	withCompany(t, func(f *fixture) {
-		var keys []access.Key
+		var keys []apikey.Key
 		for range 450 { // more than two statements' worth
 			k, _ := f.newKey("ci", access.DevicesRead)
 			keys = append(keys, k)

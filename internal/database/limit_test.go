@@ -14,6 +14,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/musterhq/muster/internal/access"
+	"github.com/musterhq/muster/internal/account"
 	"github.com/musterhq/muster/internal/activity"
 	"github.com/musterhq/muster/internal/asset"
 	"github.com/musterhq/muster/internal/command"
@@ -37,13 +38,13 @@ func (f *fixture) setLimit(devices, minutes int) access.DestructiveLimit {
 }
 
 // person adds a user, with a passkey where wanted.
-func (f *fixture) person(name string, passkey bool) access.UserAccount {
+func (f *fixture) person(name string, passkey bool) account.User {
 	f.Helper()
-	u := access.UserAccount{ID: resource.NewID(), CompanyID: f.company.ID, Email: name + "@acme.test", Name: name, Role: access.Admin, CreatedAt: f.clock.Now()}
+	u := account.User{ID: resource.NewID(), CompanyID: f.company.ID, Email: name + "@acme.test", Name: name, Role: account.Admin, CreatedAt: f.clock.Now()}
 	u.Rights, _ = u.Role.Rights()
 	f.ok(f.db.CreateUser(f.Context(), u))
 	if passkey {
-		f.ok(f.db.AddPasskey(f.Context(), access.Passkey{ID: resource.NewID(), UserID: u.ID, Name: "Key", Credential: json.RawMessage(`{}`), CreatedAt: f.clock.Now()}))
+		f.ok(f.db.AddPasskey(f.Context(), account.Passkey{ID: resource.NewID(), UserID: u.ID, Name: "Key", Credential: json.RawMessage(`{}`), CreatedAt: f.clock.Now()}))
 	}
 	return u
 }

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/musterhq/muster/internal/access"
+	"github.com/musterhq/muster/internal/account"
 	"github.com/musterhq/muster/internal/activity"
 	"github.com/musterhq/muster/internal/company"
 	"github.com/musterhq/muster/internal/fault"
@@ -28,7 +29,7 @@ func (db *DB) Loosenings(ctx context.Context, companyID string) ([]access.Loosen
 
 // ChangeControls changes a company's controls for a person: what tightens takes
 // effect at once, what loosens waits. It returns what waits now because of it.
-func (db *DB) ChangeControls(ctx context.Context, companyID string, by access.UserAccount, change func(*access.Settings)) (waiting []access.Loosening, err error) {
+func (db *DB) ChangeControls(ctx context.Context, companyID string, by account.User, change func(*access.Settings)) (waiting []access.Loosening, err error) {
 	err = db.write(ctx, func(ctx context.Context, t *tx) error {
 		waiting = nil
 		c, err := findCompany(ctx, t, `c.id = ?`+t.lock(), companyID)
@@ -148,7 +149,7 @@ func (db *DB) ConfirmLoosening(ctx context.Context, companyID, id, userID, passk
 	return err
 }
 
-func (db *DB) confirmer(ctx context.Context, t *tx, companyID, userID, passkeyID string) (by access.Confirmer, err error) {
+func (db *DB) confirmer(ctx context.Context, t *tx, companyID, userID, passkeyID string) (by account.Confirmer, err error) {
 	if by.User, err = findUser(ctx, t, `u.id = ? AND u.company_id = ?`+t.lock(), userID, companyID); err != nil {
 		return by, err
 	}

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/musterhq/muster/internal/access"
+	"github.com/musterhq/muster/internal/account"
 	"github.com/musterhq/muster/internal/activity"
 	"github.com/musterhq/muster/internal/company"
 	"github.com/musterhq/muster/internal/database"
@@ -19,7 +20,7 @@ func (f *fixture) now() access.Settings {
 }
 
 // controls asks, as a person in the portal, for other controls.
-func (f *fixture) controls(by access.UserAccount, edit func(*access.Settings)) []access.Loosening {
+func (f *fixture) controls(by account.User, edit func(*access.Settings)) []access.Loosening {
 	f.Helper()
 	waiting, err := f.db.ChangeControls(f.Context(), f.company.ID, by, edit)
 	f.ok(err)
@@ -124,13 +125,13 @@ func TestConfirmLoosening(t *testing.T) {
 			return nil
 		})))
 		ada, bob := f.person("ada", true), f.person("bob", true)
-		passkey := func(u access.UserAccount) string {
+		passkey := func(u account.User) string {
 			keys, err := f.db.Passkeys(f.Context(), u.ID)
 			f.ok(err)
 			return keys[0].ID
 		}
 		raise := f.controls(ada, limitTo(30))[0]
-		confirm := func(by access.UserAccount, key string) error {
+		confirm := func(by account.User, key string) error {
 			return f.db.ConfirmLoosening(f.Context(), f.company.ID, raise.ID, by.ID, key)
 		}
 		f.code(fault.Refused, confirm(bob, passkey(bob))) // an account of today
@@ -138,13 +139,13 @@ func TestConfirmLoosening(t *testing.T) {
 		raise = f.controls(ada, limitTo(31))[0]
 		f.code(fault.Refused, confirm(ada, passkey(ada)))
 		f.code(fault.NotFound, confirm(bob, passkey(ada)))
-		rights := func(r access.Right) {
-			f.ok(second(f.db.UpdateUser(f.Context(), f.company.ID, bob.ID, func(u *access.UserAccount) error {
+		rights := func(r account.Right) {
+			f.ok(second(f.db.UpdateUser(f.Context(), f.company.ID, bob.ID, func(u *account.User) error {
 				u.Rights = r
 				return nil
 			})))
 		}
-		rights(access.ViewDevices)
+		rights(account.ViewDevices)
 		f.code(fault.Refused, confirm(bob, passkey(bob)))
 		rights(bob.Rights) // given back just now
 		f.code(fault.Refused, confirm(bob, passkey(bob)))

@@ -9,11 +9,13 @@ import (
 	"time"
 
 	"github.com/musterhq/muster/internal/access"
+	"github.com/musterhq/muster/internal/account"
 	"github.com/musterhq/muster/internal/asset"
 	"github.com/musterhq/muster/internal/command"
 	"github.com/musterhq/muster/internal/database"
 	"github.com/musterhq/muster/internal/database/pgtest"
 	"github.com/musterhq/muster/internal/fault"
+	"github.com/musterhq/muster/internal/oauth"
 )
 
 // What an installation of the first version holds. It is written out, because
@@ -168,7 +170,7 @@ func TestMigration_AConnectionBecomesOneGrant(t *testing.T) {
 				t.Fatal(err)
 			}
 			wantAllowed(t, db, "a token from after", next.Access, access.DevicesRead|access.PoliciesRead)
-			if _, err := db.RotateToken(t.Context(), access.HashSecret("used"), "mc_1", 0, access.OAuthTokens{}); fault.CodeOf(err) != fault.Refused {
+			if _, err := db.RotateToken(t.Context(), access.HashSecret("used"), "mc_1", 0, oauth.Tokens{}); fault.CodeOf(err) != fault.Refused {
 				t.Errorf("a token that was used before the migration: %v", err)
 			}
 			wantEnded(t, db, "a token after that reuse", next.Access)
@@ -220,7 +222,7 @@ func TestMigration_ProvidersKeepTheirDomains(t *testing.T) {
 			f.ok(err)
 			equal(f, "users", words(linked, ada.ID, ada.PasswordHash, ada.Disabled, bob.CompanyID, bob.Disabled, bob.Policies), "u1 u1 hash false c2 true [p9]")
 			// With two companies a provider keeps what it has, and takes no other's.
-			anyone := func([]access.UserAccount) error { return nil }
+			anyone := func([]account.User) error { return nil }
 			f.ok(f.db.SaveProvider(t.Context(), p, anyone))
 			p.Domains = append(p.Domains, "other.test")
 			f.code(fault.Refused, f.db.SaveProvider(t.Context(), p, anyone))

@@ -6,9 +6,10 @@ import (
 
 	"github.com/musterhq/muster/internal/access"
 	"github.com/musterhq/muster/internal/fault"
+	"github.com/musterhq/muster/internal/oauth"
 )
 
-func scanOAuthClient(r row) (c access.OAuthClient, err error) {
+func scanOAuthClient(r row) (c oauth.Client, err error) {
 	var uris, secret string
 	var created, expires int64
 	if err := r.Scan(&c.ID, &c.Name, &uris, &c.Dynamic, &secret, &created, &expires); err != nil {
@@ -22,14 +23,14 @@ func scanOAuthClient(r row) (c access.OAuthClient, err error) {
 }
 
 // OAuthClient finds a client, also one whose time has run out.
-func (db *DB) OAuthClient(ctx context.Context, id string) (access.OAuthClient, error) {
+func (db *DB) OAuthClient(ctx context.Context, id string) (oauth.Client, error) {
 	c, err := one(ctx, db.read(), scanOAuthClient, `SELECT id, name, redirect_uris, dynamic, secret_hash, created_at, expires_at
 		FROM oauth_clients WHERE id = ?`, id)
 	return found(c, err, "client")
 }
 
 // SaveOAuthClient adds or replaces a client.
-func (db *DB) SaveOAuthClient(ctx context.Context, c access.OAuthClient) error {
+func (db *DB) SaveOAuthClient(ctx context.Context, c oauth.Client) error {
 	secret := ""
 	if c.Confidential() {
 		secret = hex.EncodeToString(c.SecretHash[:])
@@ -45,7 +46,7 @@ func (db *DB) SaveOAuthClient(ctx context.Context, c access.OAuthClient) error {
 }
 
 // SaveCode records a consent with its code.
-func (db *DB) SaveCode(ctx context.Context, c access.AuthorizationCode) error {
+func (db *DB) SaveCode(ctx context.Context, c oauth.AuthorizationCode) error {
 	return db.statement(ctx, func(ctx context.Context, t conn) error {
 		_, err := t.exec(ctx, `INSERT INTO oauth_codes (hash, company_id, user_id, client_id, client_name, scopes, redirect_uri,
 				code_challenge, resource, expires_at, grant_id)
@@ -67,7 +68,7 @@ func (db *DB) ConsentedScopes(ctx context.Context, userID, clientID string) (acc
 
 // codeRow is a code with the grant that it was redeemed for; empty: none yet.
 type codeRow struct {
-	access.AuthorizationCode
+	oauth.AuthorizationCode
 	grantID string
 }
 
@@ -92,9 +93,9 @@ func refusedSecret() error { return fault.New(fault.Refused, "unknown, expired o
 
 // RedeemCode makes a grant of a code, once. A second attempt ends the grant:
 // another party has the code.
-func (db *DB) RedeemCode(ctx context.Context, hash access.SecretHash, take func(access.AuthorizationCode) error, issue access.OAuthTokens) (access.OAuthConnection, error) {
+func (db *DB) RedeemCode(ctx context.Context, hash access.SecretHash, take func(oauth.AuthorizationCode) error, issue oauth.Tokens) (oauth.Connection, error) {
 	text := hex.EncodeToString(hash[:])
-	var made access.OAuthConnection
+	var made oauth.Connection
 	var replayed bool
 	err := db.write(ctx, func(ctx context.Context, t *tx) error {
 		replayed = false
@@ -160,13 +161,13 @@ func scanRefresh(r row) (s refreshRow, err error) {
 // theft reports whether the use of a token that was rotated cannot be a client's
 // parallel or repeated request.
 func (s refreshRow) theft(now int64) bool {
-	return s.rotated != 0 && (now-s.rotated > access.ReuseWindow.Milliseconds() || s.reuses >= access.MaxReuses || s.successorUsed)
+	return s.rotated != 0 && (now-s.rotated > oauth.ReuseWindow.Milliseconds() || s.reuses >= oauth.MaxReuses || s.successorUsed)
 }
 
 // RotateToken swaps a refresh token for new tokens.
-func (db *DB) RotateToken(ctx context.Context, refresh access.SecretHash, clientID string, wanted access.Permission, issue access.OAuthTokens) (access.OAuthConnection, error) {
+func (db *DB) RotateToken(ctx context.Context, refresh access.SecretHash, clientID string, wanted access.Permission, issue oauth.Tokens) (oauth.Connection, error) {
 	text := hex.EncodeToString(refresh[:])
-	var connection access.OAuthConnection
+	var connection oauth.Connection
 	var stolen bool
 	err := db.write(ctx, func(ctx context.Context, t *tx) (err error) {
 		stolen = false
@@ -213,7 +214,7 @@ func (db *DB) RotateToken(ctx context.Context, refresh access.SecretHash, client
 
 // issueTokens keeps a pair that was made for a refresh token, or a code. The
 // access token has the narrower scopes, or 0: the grant's.
-func issueTokens(ctx context.Context, t *tx, grantID, parent string, scopes access.Permission, issue access.OAuthTokens) error {
+func issueTokens(ctx context.Context, t *tx, grantID, parent string, scopes access.Permission, issue oauth.Tokens) error {
 	_, err := t.exec(ctx, `INSERT INTO oauth_tokens (hash, grant_id, refresh, scopes, expires_at, parent, rotated_at, reuses)
 		VALUES (?, ?, FALSE, ?, ?, ?, 0, 0), (?, ?, TRUE, 0, ?, ?, 0, 0)`,
 		hex.EncodeToString(issue.Access[:]), grantID, int64(scopes), millis(issue.AccessExpires), parent,

@@ -6,20 +6,21 @@ import (
 
 	"github.com/musterhq/muster/internal/access"
 	"github.com/musterhq/muster/internal/activity"
+	"github.com/musterhq/muster/internal/oauth"
 	"github.com/musterhq/muster/internal/resource"
 )
 
 // lockConnection returns a connection that no other changes until the
 // transaction ends. Its codes, grants and tokens are locked after it.
-func lockConnection(ctx context.Context, t *tx, where string, args ...any) (access.OAuthConnection, error) {
+func lockConnection(ctx context.Context, t *tx, where string, args ...any) (oauth.Connection, error) {
 	id, err := value[string](ctx, t, `SELECT o.id FROM oauth_connections o WHERE `+where+t.lock(), args...)
 	if id, err = found(id, err, "connection"); err != nil {
-		return access.OAuthConnection{}, err
+		return oauth.Connection{}, err
 	}
 	return findConnection(ctx, t, id)
 }
 
-func findConnection(ctx context.Context, t *tx, id string) (access.OAuthConnection, error) {
+func findConnection(ctx context.Context, t *tx, id string) (oauth.Connection, error) {
 	o, err := one(ctx, t, scanConnection, `SELECT `+connectionColumns+` FROM oauth_connections o WHERE o.id = ?`, id)
 	return found(o, err, "connection")
 }
@@ -27,14 +28,14 @@ func findConnection(ctx context.Context, t *tx, id string) (access.OAuthConnecti
 // addGrant adds a grant with a code's scopes to the person's connection with
 // the client, which it makes if there is none, and ends the grant that was
 // unused for longest if there are too many.
-func (db *DB) addGrant(ctx context.Context, t *tx, code access.AuthorizationCode) (access.OAuthConnection, error) {
+func (db *DB) addGrant(ctx context.Context, t *tx, code oauth.AuthorizationCode) (oauth.Connection, error) {
 	now := millis(db.now())
 	if _, err := t.exec(ctx, `INSERT INTO oauth_connections (id, company_id, user_id, client_id, client_name, scopes, frozen,
 			created_at, last_used_at, revoked_at)
 		VALUES (?, ?, ?, ?, ?, ?, FALSE, ?, 0, 0)
 		ON CONFLICT (user_id, client_id) WHERE revoked_at = 0 DO UPDATE SET client_name = excluded.client_name`,
 		resource.NewID(), code.CompanyID, code.UserID, code.ClientID, code.ClientName, int64(code.Scopes), now); err != nil {
-		return access.OAuthConnection{}, err
+		return oauth.Connection{}, err
 	}
 	o, err := lockConnection(ctx, t, `o.user_id = ? AND o.client_id = ? AND o.revoked_at = 0`, code.UserID, code.ClientID)
 	if err != nil {
@@ -46,7 +47,7 @@ func (db *DB) addGrant(ctx context.Context, t *tx, code access.AuthorizationCode
 		return o, err
 	}
 	changes := []activity.Change{{Field: "scopes", After: strings.Join(code.Scopes.Scopes(), " ")}}
-	if o.Grants >= access.MaxGrants {
+	if o.Grants >= oauth.MaxGrants {
 		if err := endUnused(ctx, t, o.ID, grantID); err != nil {
 			return o, err
 		}
@@ -69,7 +70,7 @@ func (db *DB) addGrant(ctx context.Context, t *tx, code access.AuthorizationCode
 func endUnused(ctx context.Context, t *tx, connectionID, newest string) error {
 	ended := `(SELECT g.id FROM oauth_grants g WHERE g.connection_id = ? AND g.id <> ? 
 		ORDER BY CASE WHEN g.last_used_at > g.created_at THEN g.last_used_at ELSE g.created_at END DESC, g.id LIMIT ? OFFSET ?)`
-	args := []any{connectionID, newest, access.MaxGrants, access.MaxGrants - 1}
+	args := []any{connectionID, newest, oauth.MaxGrants, oauth.MaxGrants - 1}
 	if _, err := t.exec(ctx, `DELETE FROM oauth_tokens WHERE grant_id IN `+ended, args...); err != nil {
 		return err
 	}
@@ -87,7 +88,7 @@ func sumGrants(ctx context.Context, t *tx, connectionID string) error {
 // endGrant ends a grant of a locked connection, and the connection with its
 // last one, and records it with the reason. A grant that ended before changes
 // nothing.
-func (db *DB) endGrant(ctx context.Context, t *tx, o access.OAuthConnection, grantID, reason string) error {
+func (db *DB) endGrant(ctx context.Context, t *tx, o oauth.Connection, grantID, reason string) error {
 	if _, err := t.exec(ctx, `DELETE FROM oauth_tokens WHERE grant_id = ?`, grantID); err != nil {
 		return err
 	}
@@ -110,7 +111,7 @@ func (db *DB) endGrant(ctx context.Context, t *tx, o access.OAuthConnection, gra
 
 // changeGrants carries a change of a connection over to its grants: scopes that
 // were added or removed, or its end.
-func changeGrants(ctx context.Context, t *tx, before access.OAuthConnection, after *access.OAuthConnection) error {
+func changeGrants(ctx context.Context, t *tx, before oauth.Connection, after *oauth.Connection) error {
 	if before.RevokedAt.IsZero() && !after.RevokedAt.IsZero() {
 		for _, statement := range [...]string{
 			`DELETE FROM oauth_tokens WHERE grant_id IN (SELECT g.id FROM oauth_grants g WHERE g.connection_id = ?)`,
@@ -135,7 +136,7 @@ func changeGrants(ctx context.Context, t *tx, before access.OAuthConnection, aft
 
 // recordGrant records an event of the authorization server. Where the context
 // names no actor, it is the connection or, for a consent, its user.
-func (db *DB) recordGrant(ctx context.Context, t *tx, action activity.Action, o access.OAuthConnection, changes ...activity.Change) error {
+func (db *DB) recordGrant(ctx context.Context, t *tx, action activity.Action, o oauth.Connection, changes ...activity.Change) error {
 	u, err := findUser(ctx, t, `u.id = ?`, o.UserID)
 	if err != nil {
 		return err

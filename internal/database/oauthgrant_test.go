@@ -8,6 +8,7 @@ import (
 	"github.com/musterhq/muster/internal/access"
 	"github.com/musterhq/muster/internal/database"
 	"github.com/musterhq/muster/internal/fault"
+	"github.com/musterhq/muster/internal/oauth"
 )
 
 // allowed is what an access token may do; false if it is refused.
@@ -45,7 +46,7 @@ func TestConsent_ActsWhenItsCodeIsRedeemed(t *testing.T) {
 		wide := again(t, db, e, first, access.DevicesCommand|access.DevicesCommandDestructive)
 		wantAllowed(t, db, "the first sign-in after a second consent", tokens.Access, access.DevicesRead)
 		e.clock.Advance(time.Hour)
-		if _, err := db.RedeemCode(t.Context(), wide.Hash, agree, access.OAuthTokens{}); fault.CodeOf(err) != fault.Refused {
+		if _, err := db.RedeemCode(t.Context(), wide.Hash, agree, oauth.Tokens{}); fault.CodeOf(err) != fault.Refused {
 			t.Errorf("an expired code: %v", err)
 		}
 		all, err := db.Connections(t.Context(), first.CompanyID)
@@ -76,17 +77,17 @@ func TestConsent_EachHasItsOwnScopes(t *testing.T) {
 		wantAllowed(t, db, "the desk after the laptop signed out", desk.Access, access.PoliciesRead)
 		// A person's change of the connection reaches each grant and keeps the rest.
 		third, _ := redeem(t, db, e, again(t, db, e, code, access.PoliciesRead|access.DevicesCommand|access.DevicesRead))
-		change(t, db, one, func(o *access.OAuthConnection) { o.Scopes = access.PoliciesRead | access.DevicesRead })
+		change(t, db, one, func(o *oauth.Connection) { o.Scopes = access.PoliciesRead | access.DevicesRead })
 		wantAllowed(t, db, "the desk after commands were removed", desk.Access, access.PoliciesRead)
 		wantAllowed(t, db, "the third after commands were removed", third.Access, access.PoliciesRead|access.DevicesRead)
-		change(t, db, one, func(o *access.OAuthConnection) { o.Scopes |= access.DevicesCommand })
+		change(t, db, one, func(o *oauth.Connection) { o.Scopes |= access.DevicesCommand })
 		wantAllowed(t, db, "the desk after commands were added", desk.Access, access.PoliciesRead|access.DevicesCommand|access.DevicesRead)
 	})
 }
 
-func change(t *testing.T, db *database.DB, o access.OAuthConnection, by func(*access.OAuthConnection)) {
+func change(t *testing.T, db *database.DB, o oauth.Connection, by func(*oauth.Connection)) {
 	t.Helper()
-	if _, err := db.UpdateConnection(t.Context(), o.CompanyID, o.ID, func(o *access.OAuthConnection) error { by(o); return nil }); err != nil {
+	if _, err := db.UpdateConnection(t.Context(), o.CompanyID, o.ID, func(o *oauth.Connection) error { by(o); return nil }); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -98,7 +99,7 @@ func TestRevoke_EndsAllGrantsAndPendingCodes(t *testing.T) {
 		one, connection := redeem(t, db, e, code)
 		two, _ := redeem(t, db, e, again(t, db, e, code, access.DevicesRead))
 		pending := again(t, db, e, code, access.DevicesRead)
-		change(t, db, connection, func(o *access.OAuthConnection) { o.RevokedAt = e.clock.Now() })
+		change(t, db, connection, func(o *oauth.Connection) { o.RevokedAt = e.clock.Now() })
 		wantEnded(t, db, "the first sign-in", one.Access)
 		wantEnded(t, db, "the second sign-in", two.Access)
 		next, _ := pair(e)
@@ -115,9 +116,9 @@ func TestGrants_TheOldestUnusedOfElevenEnds(t *testing.T) {
 	each(t, func(t *testing.T, e *engine) {
 		db := e.open(t)
 		code := consent(t, db, e, access.DevicesRead)
-		var tokens []access.OAuthTokens
+		var tokens []oauth.Tokens
 		first, connection := redeem(t, db, e, code)
-		for range access.MaxGrants - 1 {
+		for range oauth.MaxGrants - 1 {
 			e.clock.Advance(time.Second)
 			next, _ := redeem(t, db, e, again(t, db, e, code, access.DevicesRead))
 			tokens = append(tokens, next)
@@ -128,10 +129,10 @@ func TestGrants_TheOldestUnusedOfElevenEnds(t *testing.T) {
 		}
 		newest, o := redeem(t, db, e, again(t, db, e, code, access.DevicesRead))
 		wantEnded(t, db, "the grant that was unused for longest", tokens[0].Access)
-		for what, token := range map[string]access.OAuthTokens{"the first, which is in use": first, "the third": tokens[1], "the newest": newest} {
+		for what, token := range map[string]oauth.Tokens{"the first, which is in use": first, "the third": tokens[1], "the newest": newest} {
 			wantAllowed(t, db, what, token.Access, access.DevicesRead)
 		}
-		if all, err := db.Connections(t.Context(), o.CompanyID); err != nil || len(all) != 1 || all[0].Grants != access.MaxGrants {
+		if all, err := db.Connections(t.Context(), o.CompanyID); err != nil || len(all) != 1 || all[0].Grants != oauth.MaxGrants {
 			t.Errorf("after eleven consents: %+v, %v", all, err)
 		}
 	})
@@ -142,13 +143,13 @@ func TestRefresh_ParallelRequestsEachGetTokens(t *testing.T) {
 		db := e.open(t)
 		code := consent(t, db, e, access.DevicesRead)
 		tokens, _ := redeem(t, db, e, code)
-		swap := func(refresh access.SecretHash) (access.OAuthTokens, error) {
+		swap := func(refresh access.SecretHash) (oauth.Tokens, error) {
 			next, _ := pair(e)
 			_, err := db.RotateToken(t.Context(), refresh, code.ClientID, 0, next)
 			return next, err
 		}
 		var all sync.WaitGroup
-		got := make([]access.OAuthTokens, 1+access.MaxReuses)
+		got := make([]oauth.Tokens, 1+oauth.MaxReuses)
 		for i := range got {
 			all.Go(func() {
 				var err error
@@ -166,7 +167,7 @@ func TestRefresh_ParallelRequestsEachGetTokens(t *testing.T) {
 		}
 		wantAllowed(t, db, "a token after another client's refresh", got[0].Access, access.DevicesRead)
 		if _, err := swap(tokens.Refresh); fault.CodeOf(err) != fault.Refused {
-			t.Errorf("refresh number %d: %v", access.MaxReuses+2, err)
+			t.Errorf("refresh number %d: %v", oauth.MaxReuses+2, err)
 		}
 		wantEnded(t, db, "a token after too many refreshes", got[0].Access)
 	})
@@ -176,7 +177,7 @@ func TestRefresh_ReuseEndsTheGrant(t *testing.T) {
 	each(t, func(t *testing.T, e *engine) {
 		db := e.open(t)
 		code := consent(t, db, e, access.DevicesRead)
-		swap := func(refresh access.SecretHash) (access.OAuthTokens, error) {
+		swap := func(refresh access.SecretHash) (oauth.Tokens, error) {
 			next, _ := pair(e)
 			_, err := db.RotateToken(t.Context(), refresh, code.ClientID, 0, next)
 			return next, err
@@ -186,7 +187,7 @@ func TestRefresh_ReuseEndsTheGrant(t *testing.T) {
 		if _, err := swap(lost.Refresh); err != nil {
 			t.Fatal(err)
 		}
-		e.clock.Advance(access.ReuseWindow)
+		e.clock.Advance(oauth.ReuseWindow)
 		second, err := swap(lost.Refresh)
 		if err != nil {
 			t.Fatalf("the answer was lost, and the client asked again in time: %v", err)

@@ -6,11 +6,12 @@ import (
 	"encoding/json"
 
 	"github.com/musterhq/muster/internal/access"
+	"github.com/musterhq/muster/internal/account"
 	"github.com/musterhq/muster/internal/activity"
 	"github.com/musterhq/muster/internal/fault"
 )
 
-func scanPasskey(r row) (p access.Passkey, err error) {
+func scanPasskey(r row) (p account.Passkey, err error) {
 	var credential string
 	var created, used int64
 	err = r.Scan(&p.ID, &p.UserID, &p.Name, &credential, &created, &used)
@@ -19,18 +20,18 @@ func scanPasskey(r row) (p access.Passkey, err error) {
 }
 
 // Passkeys implements access.PasskeyStore.
-func (db *DB) Passkeys(ctx context.Context, userID string) ([]access.Passkey, error) {
+func (db *DB) Passkeys(ctx context.Context, userID string) ([]account.Passkey, error) {
 	return list(ctx, db.read(), scanPasskey, `SELECT p.id, p.user_id, p.name, p.credential, p.created_at, p.last_used_at
 		FROM passkeys p WHERE p.user_id = ? ORDER BY p.created_at, p.id`, userID)
 }
 
 // PasskeyUser implements access.PasskeyOwners.
-func (db *DB) PasskeyUser(ctx context.Context, id string) (access.UserAccount, error) {
+func (db *DB) PasskeyUser(ctx context.Context, id string) (account.User, error) {
 	return findUser(ctx, db.read(), `u.id = (SELECT p.user_id FROM passkeys p WHERE p.id = ?)`, id)
 }
 
 // AddPasskey implements access.PasskeyStore.
-func (db *DB) AddPasskey(ctx context.Context, p access.Passkey) error {
+func (db *DB) AddPasskey(ctx context.Context, p account.Passkey) error {
 	err := db.write(ctx, func(ctx context.Context, t *tx) error {
 		if _, err := t.exec(ctx, `INSERT INTO passkeys (id, user_id, name, credential, created_at, last_used_at) VALUES (?, ?, ?, ?, ?, 0)`,
 			p.ID, p.UserID, p.Name, string(p.Credential), millis(p.CreatedAt)); err != nil {
@@ -45,7 +46,7 @@ func (db *DB) AddPasskey(ctx context.Context, p access.Passkey) error {
 }
 
 // UsePasskey implements access.PasskeyStore.
-func (db *DB) UsePasskey(ctx context.Context, p access.Passkey) error {
+func (db *DB) UsePasskey(ctx context.Context, p account.Passkey) error {
 	return db.statement(ctx, func(ctx context.Context, c conn) error {
 		_, err := c.exec(ctx, `UPDATE passkeys SET credential = ?, last_used_at = ? WHERE id = ?`, string(p.Credential), millis(p.LastUsedAt), p.ID)
 		return err

@@ -6,12 +6,13 @@ import (
 	"encoding/json"
 
 	"github.com/musterhq/muster/internal/access"
+	"github.com/musterhq/muster/internal/account"
 	"github.com/musterhq/muster/internal/fault"
 )
 
 const stepColumns = `kind, company_id, user_id, data, expires_at`
 
-func scanStep(r row) (s access.PendingSignIn, err error) {
+func scanStep(r row) (s account.PendingSignIn, err error) {
 	var data string
 	var expires int64
 	err = r.Scan(&s.Kind, &s.CompanyID, &s.UserID, &data, &expires)
@@ -20,7 +21,7 @@ func scanStep(r row) (s access.PendingSignIn, err error) {
 }
 
 // SaveStep implements access.PendingStore, and drops what has expired.
-func (db *DB) SaveStep(ctx context.Context, token access.SecretHash, s access.PendingSignIn) error {
+func (db *DB) SaveStep(ctx context.Context, token access.SecretHash, s account.PendingSignIn) error {
 	err := db.write(ctx, func(ctx context.Context, t *tx) error {
 		if _, err := t.exec(ctx, `DELETE FROM signin_steps WHERE expires_at < ?`, millis(db.now())); err != nil {
 			return err
@@ -33,22 +34,22 @@ func (db *DB) SaveStep(ctx context.Context, token access.SecretHash, s access.Pe
 	return err
 }
 
-func saveStep(ctx context.Context, t *tx, token access.SecretHash, s access.PendingSignIn) error {
+func saveStep(ctx context.Context, t *tx, token access.SecretHash, s account.PendingSignIn) error {
 	_, err := t.exec(ctx, `INSERT INTO signin_steps (hash, `+stepColumns+`) VALUES (?, ?, ?, ?, ?, ?)`,
 		hex.EncodeToString(token[:]), string(s.Kind), s.CompanyID, s.UserID, string(s.Data), millis(s.ExpiresAt))
 	return err
 }
 
 // Step implements access.PendingStore.
-func (db *DB) Step(ctx context.Context, token access.SecretHash, kind access.PendingKind) (access.PendingSignIn, error) {
+func (db *DB) Step(ctx context.Context, token access.SecretHash, kind account.PendingKind) (account.PendingSignIn, error) {
 	s, err := one(ctx, db.read(), scanStep, `SELECT `+stepColumns+` FROM signin_steps WHERE hash = ? AND kind = ? AND expires_at > ?`,
 		hex.EncodeToString(token[:]), string(kind), millis(db.now()))
 	return found(s, err, "step")
 }
 
 // TakeStep implements access.PendingStore.
-func (db *DB) TakeStep(ctx context.Context, token access.SecretHash, kind access.PendingKind) (access.PendingSignIn, error) {
-	var s access.PendingSignIn
+func (db *DB) TakeStep(ctx context.Context, token access.SecretHash, kind account.PendingKind) (account.PendingSignIn, error) {
+	var s account.PendingSignIn
 	err := db.statement(ctx, func(ctx context.Context, c conn) (err error) {
 		s, err = one(ctx, c, scanStep, `DELETE FROM signin_steps WHERE hash = ? AND kind = ? AND expires_at > ? RETURNING `+stepColumns,
 			hex.EncodeToString(token[:]), string(kind), millis(db.now()))
@@ -58,7 +59,7 @@ func (db *DB) TakeStep(ctx context.Context, token access.SecretHash, kind access
 }
 
 // DropSteps implements access.PendingStore.
-func (db *DB) DropSteps(ctx context.Context, userID string, kind access.PendingKind) error {
+func (db *DB) DropSteps(ctx context.Context, userID string, kind account.PendingKind) error {
 	return db.statement(ctx, func(ctx context.Context, c conn) error {
 		_, err := c.exec(ctx, `DELETE FROM signin_steps WHERE user_id = ? AND user_id <> '' AND kind = ?`, userID, string(kind))
 		return err

@@ -10,15 +10,17 @@ import (
 	"time"
 
 	"github.com/musterhq/muster/internal/access"
+	"github.com/musterhq/muster/internal/account"
 	"github.com/musterhq/muster/internal/activity"
 	"github.com/musterhq/muster/internal/company"
 	"github.com/musterhq/muster/internal/database"
 	"github.com/musterhq/muster/internal/fault"
+	"github.com/musterhq/muster/internal/oauth"
 	"github.com/musterhq/muster/internal/resource"
 )
 
 // person makes a company with one user.
-func person(t *testing.T, db *database.DB, now time.Time, role access.Role) (company.Company, access.UserAccount) {
+func person(t *testing.T, db *database.DB, now time.Time, role account.Role) (company.Company, account.User) {
 	t.Helper()
 	id := resource.NewID()
 	c := company.Company{ID: id, Slug: "c-" + id[:8], Name: "C", InactiveAfter: company.DefaultInactiveAfter, CreatedAt: now,
@@ -27,7 +29,7 @@ func person(t *testing.T, db *database.DB, now time.Time, role access.Role) (com
 		t.Fatal(err)
 	}
 	rights, _ := role.Rights()
-	u := access.UserAccount{ID: resource.NewID(), CompanyID: id, Email: id[:8] + "@example.com", Name: "Ada", Role: role, Rights: rights,
+	u := account.User{ID: resource.NewID(), CompanyID: id, Email: id[:8] + "@example.com", Name: "Ada", Role: role, Rights: rights,
 		PasswordHash: "x", CreatedAt: now}
 	if err := db.CreateUser(t.Context(), u); err != nil {
 		t.Fatal(err)
@@ -39,8 +41,8 @@ func TestUsersStayInTheirCompany(t *testing.T) {
 	each(t, func(t *testing.T, e *engine) {
 		db := e.open(t)
 		now := e.clock.Now()
-		c, u := person(t, db, now, access.Manager)
-		other, _ := person(t, db, now, access.Viewer)
+		c, u := person(t, db, now, account.Manager)
+		other, _ := person(t, db, now, account.Viewer)
 
 		if got, err := db.UserByID(t.Context(), c.ID, u.ID); err != nil || got.Email != u.Email || got.Rights != u.Rights || got.Policies != nil {
 			t.Errorf("read back %+v, %v", got, err)
@@ -53,7 +55,7 @@ func TestUsersStayInTheirCompany(t *testing.T) {
 		if err := db.CreateUser(t.Context(), twin); fault.CodeOf(err) != fault.Refused {
 			t.Errorf("an address used twice: %v", err)
 		}
-		limited, err := db.UpdateUser(t.Context(), c.ID, u.ID, func(u *access.UserAccount) error {
+		limited, err := db.UpdateUser(t.Context(), c.ID, u.ID, func(u *account.User) error {
 			u.Policies = []string{"p1"}
 			return nil
 		})
@@ -67,9 +69,9 @@ func TestSessionsEndWithTheirUser(t *testing.T) {
 	each(t, func(t *testing.T, e *engine) {
 		db := e.open(t)
 		now := e.clock.Now()
-		c, u := person(t, db, now, access.Admin)
-		hash := access.HashSessionToken("ms_token")
-		s := access.Session{ID: resource.NewID(), TokenHash: hash, UserID: u.ID, CompanyID: c.ID, CreatedAt: now, SeenAt: now, ProvedAt: now}
+		c, u := person(t, db, now, account.Admin)
+		hash := account.HashSessionToken("ms_token")
+		s := account.Session{ID: resource.NewID(), TokenHash: hash, UserID: u.ID, CompanyID: c.ID, CreatedAt: now, SeenAt: now, ProvedAt: now}
 		if err := db.CreateSession(t.Context(), s); err != nil {
 			t.Fatal(err)
 		}
@@ -77,10 +79,10 @@ func TestSessionsEndWithTheirUser(t *testing.T) {
 		if err != nil || got.ID != s.ID || user.ID != u.ID || principal.Kind != access.User || principal.CompanySlug != c.Slug || !principal.Settings.DeviceCommands {
 			t.Fatalf("got %+v, %+v, %+v, %v", got, user, principal, err)
 		}
-		if _, _, _, err := db.SessionByToken(t.Context(), access.HashSessionToken("other")); fault.CodeOf(err) != fault.NotFound {
+		if _, _, _, err := db.SessionByToken(t.Context(), account.HashSessionToken("other")); fault.CodeOf(err) != fault.NotFound {
 			t.Errorf("another token: %v", err)
 		}
-		if _, err := db.UpdateUser(t.Context(), c.ID, u.ID, func(u *access.UserAccount) error { u.Disabled = true; return nil }); err != nil {
+		if _, err := db.UpdateUser(t.Context(), c.ID, u.ID, func(u *account.User) error { u.Disabled = true; return nil }); err != nil {
 			t.Fatal(err)
 		}
 		if _, _, _, err := db.SessionByToken(t.Context(), hash); fault.CodeOf(err) != fault.NotFound {
@@ -93,16 +95,16 @@ func TestSessionsEndWithTheirUser(t *testing.T) {
 }
 
 // consent is a person's consent to the client mc_1, with its code.
-func consent(t *testing.T, db *database.DB, e *engine, scopes access.Permission) access.AuthorizationCode {
+func consent(t *testing.T, db *database.DB, e *engine, scopes access.Permission) oauth.AuthorizationCode {
 	t.Helper()
-	c, u := person(t, db, e.clock.Now(), access.Operator)
-	code := access.AuthorizationCode{CompanyID: c.ID, UserID: u.ID, ClientID: "mc_1", ClientName: "Client", Scopes: scopes,
+	c, u := person(t, db, e.clock.Now(), account.Operator)
+	code := oauth.AuthorizationCode{CompanyID: c.ID, UserID: u.ID, ClientID: "mc_1", ClientName: "Client", Scopes: scopes,
 		RedirectURI: "https://example.com/cb", CodeChallenge: "ch", Resource: "r"}
 	return again(t, db, e, code, scopes)
 }
 
 // again is another consent of the same person to the same client.
-func again(t *testing.T, db *database.DB, e *engine, code access.AuthorizationCode, scopes access.Permission) access.AuthorizationCode {
+func again(t *testing.T, db *database.DB, e *engine, code oauth.AuthorizationCode, scopes access.Permission) oauth.AuthorizationCode {
 	t.Helper()
 	code.Hash, code.Scopes, code.ExpiresAt = access.HashSecret(resource.NewID()), scopes, e.clock.Now().Add(time.Minute)
 	if err := db.SaveCode(t.Context(), code); err != nil {
@@ -112,7 +114,7 @@ func again(t *testing.T, db *database.DB, e *engine, code access.AuthorizationCo
 }
 
 // redeem redeems a code and returns the tokens with their connection.
-func redeem(t *testing.T, db *database.DB, e *engine, code access.AuthorizationCode) (access.OAuthTokens, access.OAuthConnection) {
+func redeem(t *testing.T, db *database.DB, e *engine, code oauth.AuthorizationCode) (oauth.Tokens, oauth.Connection) {
 	t.Helper()
 	tokens, _ := pair(e)
 	o, err := db.RedeemCode(t.Context(), code.Hash, agree, tokens)
@@ -122,14 +124,14 @@ func redeem(t *testing.T, db *database.DB, e *engine, code access.AuthorizationC
 	return tokens, o
 }
 
-func pair(e *engine) (access.OAuthTokens, string) {
+func pair(e *engine) (oauth.Tokens, string) {
 	text := resource.NewID()
 	now := e.clock.Now()
-	return access.OAuthTokens{Access: access.HashSecret("a" + text), AccessExpires: now.Add(15 * time.Minute),
+	return oauth.Tokens{Access: access.HashSecret("a" + text), AccessExpires: now.Add(15 * time.Minute),
 		Refresh: access.HashSecret("r" + text), RefreshExpires: now.Add(time.Hour)}, text
 }
 
-func agree(access.AuthorizationCode) error { return nil }
+func agree(oauth.AuthorizationCode) error { return nil }
 
 func TestAConnectionIsItsScopesCutByItsUser(t *testing.T) {
 	each(t, func(t *testing.T, e *engine) {
@@ -143,17 +145,17 @@ func TestAConnectionIsItsScopesCutByItsUser(t *testing.T) {
 		if _, _, err := db.ConnectionByToken(t.Context(), tokens.Refresh); fault.CodeOf(err) != fault.NotFound {
 			t.Errorf("a refresh token as access token: %v", err)
 		}
-		update := func(change func(*access.OAuthConnection) error) {
+		update := func(change func(*oauth.Connection) error) {
 			t.Helper()
 			if _, err := db.UpdateConnection(t.Context(), connection.CompanyID, connection.ID, change); err != nil {
 				t.Fatal(err)
 			}
 		}
-		update(func(o *access.OAuthConnection) error { o.Frozen = true; return nil })
+		update(func(o *oauth.Connection) error { o.Frozen = true; return nil })
 		if _, principal, err := db.ConnectionByToken(t.Context(), tokens.Access); err != nil || access.Grant(principal, access.DevicesRead, access.NoGate) == nil {
 			t.Errorf("a frozen connection is %+v, %v", principal, err)
 		}
-		update(func(o *access.OAuthConnection) error { o.Frozen, o.RevokedAt = false, e.clock.Now(); return nil })
+		update(func(o *oauth.Connection) error { o.Frozen, o.RevokedAt = false, e.clock.Now(); return nil })
 		if _, _, err := db.ConnectionByToken(t.Context(), tokens.Access); fault.CodeOf(err) != fault.NotFound {
 			t.Errorf("a revoked connection: %v", err)
 		}
@@ -165,7 +167,7 @@ func TestACodeIsTakenOnceAndItsReplayRevokes(t *testing.T) {
 		db := e.open(t)
 		code := consent(t, db, e, access.DevicesRead)
 		var won atomic.Int32
-		var winner atomic.Pointer[access.OAuthTokens]
+		var winner atomic.Pointer[oauth.Tokens]
 		var all sync.WaitGroup
 		for range 8 {
 			all.Go(func() {
@@ -194,7 +196,7 @@ func TestCodesAndTokensExpire(t *testing.T) {
 		db := e.open(t)
 		code := consent(t, db, e, access.DevicesRead)
 		tokens, _ := pair(e)
-		if _, err := db.RedeemCode(t.Context(), code.Hash, func(access.AuthorizationCode) error {
+		if _, err := db.RedeemCode(t.Context(), code.Hash, func(oauth.AuthorizationCode) error {
 			return fault.New(fault.Refused, "wrong verifier")
 		}, tokens); fault.CodeOf(err) != fault.Refused {
 			t.Errorf("a code with the wrong verifier: %v", err)
@@ -242,12 +244,12 @@ func TestOAuthIsSweptOnceItIsOfNoUse(t *testing.T) {
 		}
 		now := e.clock.Now()
 		for _, id := range []string{"mc_1", "mc_never"} {
-			if err := db.SaveOAuthClient(t.Context(), access.OAuthClient{ID: id, Dynamic: true, CreatedAt: now, ExpiresAt: now.Add(time.Hour)}); err != nil {
+			if err := db.SaveOAuthClient(t.Context(), oauth.Client{ID: id, Dynamic: true, CreatedAt: now, ExpiresAt: now.Add(time.Hour)}); err != nil {
 				t.Fatal(err)
 			}
 		}
 		code := consent(t, db, e, access.DevicesRead)
-		if err := db.CreateSession(t.Context(), access.Session{ID: resource.NewID(), UserID: code.UserID, CompanyID: code.CompanyID, CreatedAt: now, SeenAt: now}); err != nil {
+		if err := db.CreateSession(t.Context(), account.Session{ID: resource.NewID(), UserID: code.UserID, CompanyID: code.CompanyID, CreatedAt: now, SeenAt: now}); err != nil {
 			t.Fatal(err)
 		}
 		redeem(t, db, e, code)
@@ -266,7 +268,7 @@ func TestAShutOutUsersTokensAreNotSwapped(t *testing.T) {
 		db := e.open(t)
 		tokens, connection := redeem(t, db, e, consent(t, db, e, access.DevicesRead))
 		next, _ := pair(e)
-		if _, err := db.UpdateUser(t.Context(), connection.CompanyID, connection.UserID, func(u *access.UserAccount) error { u.Disabled = true; return nil }); err != nil {
+		if _, err := db.UpdateUser(t.Context(), connection.CompanyID, connection.UserID, func(u *account.User) error { u.Disabled = true; return nil }); err != nil {
 			t.Fatal(err)
 		}
 		if _, err := db.RotateToken(t.Context(), tokens.Refresh, "mc_1", 0, next); fault.CodeOf(err) != fault.Refused {
@@ -301,9 +303,9 @@ func TestDeleteUser_LeavesNothing(t *testing.T) {
 		}
 	}
 	withCompany(t, func(f *fixture) {
-		user := access.UserAccount{ID: resource.NewID(), CompanyID: f.company.ID, Email: "gone@acme.example", Role: access.Viewer, CreatedAt: f.clock.Now()}
+		user := account.User{ID: resource.NewID(), CompanyID: f.company.ID, Email: "gone@acme.example", Role: account.Viewer, CreatedAt: f.clock.Now()}
 		f.ok(f.db.CreateUser(f.Context(), user))
-		f.ok(f.db.CreateSession(f.Context(), access.Session{ID: resource.NewID(), UserID: user.ID, CompanyID: f.company.ID, CreatedAt: f.clock.Now()}))
+		f.ok(f.db.CreateSession(f.Context(), account.Session{ID: resource.NewID(), UserID: user.ID, CompanyID: f.company.ID, CreatedAt: f.clock.Now()}))
 		_, err := f.db.DeleteUser(f.Context(), resource.NewID(), user.ID)
 		f.code(fault.NotFound, err)
 		f.clock.Advance(time.Second)

@@ -4,7 +4,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/musterhq/muster/internal/access"
+	"github.com/musterhq/muster/internal/account"
 	"github.com/musterhq/muster/internal/asset"
 	"github.com/musterhq/muster/internal/command"
 	"github.com/musterhq/muster/internal/resource"
@@ -93,7 +93,7 @@ func TestCommandsAcrossDevices(t *testing.T) {
 func TestSavedViews(t *testing.T) {
 	withCompany(t, func(f *fixture) {
 		for _, id := range []string{"ada", "bob"} {
-			f.ok(f.db.CreateUser(f.Context(), access.UserAccount{ID: id, CompanyID: f.company.ID, Email: id + "@example.com", Name: id, Role: access.Viewer, CreatedAt: f.clock.Now()}))
+			f.ok(f.db.CreateUser(f.Context(), account.User{ID: id, CompanyID: f.company.ID, Email: id + "@example.com", Name: id, Role: account.Viewer, CreatedAt: f.clock.Now()}))
 		}
 		save := func(user, view string, shared bool) string {
 			id := resource.NewID()

@@ -6,7 +6,10 @@ import (
 	"time"
 
 	"github.com/musterhq/muster/internal/access"
+	"github.com/musterhq/muster/internal/account"
+	"github.com/musterhq/muster/internal/apikey"
 	"github.com/musterhq/muster/internal/fault"
+	"github.com/musterhq/muster/internal/oauth"
 	"github.com/musterhq/muster/internal/policy"
 	"github.com/musterhq/muster/internal/proposal"
 	"github.com/musterhq/muster/internal/resource"
@@ -29,18 +32,18 @@ func TestProposalsAreListedWithTheirMakers(t *testing.T) {
 	withCompany(t, func(f *fixture) {
 		one, two := f.newPolicy("One"), f.newPolicy("Two")
 		elsewhere := f.newCompany("other")
-		key, _ := access.NewKey(f.company.ID, "ci", "operator", access.PoliciesWrite, f.clock.Now(), time.Time{})
+		key, _ := apikey.New(f.company.ID, "ci", "operator", access.PoliciesWrite, f.clock.Now(), time.Time{})
 		f.ok(f.db.CreateKey(f.Context(), key))
-		user := access.UserAccount{ID: resource.NewID(), CompanyID: f.company.ID, Email: "ada@acme.test", Name: "Ada", Role: access.Admin, CreatedAt: f.clock.Now()}
+		user := account.User{ID: resource.NewID(), CompanyID: f.company.ID, Email: "ada@acme.test", Name: "Ada", Role: account.Admin, CreatedAt: f.clock.Now()}
 		f.ok(f.db.CreateUser(f.Context(), user))
-		client := access.OAuthClient{ID: "client-1", Name: "Assistant", RedirectURIs: []string{"https://a.test/cb"}, Dynamic: true,
+		client := oauth.Client{ID: "client-1", Name: "Assistant", RedirectURIs: []string{"https://a.test/cb"}, Dynamic: true,
 			CreatedAt: f.clock.Now(), ExpiresAt: f.clock.Now().Add(time.Hour)}
 		f.ok(f.db.SaveOAuthClient(f.Context(), client))
-		code := access.AuthorizationCode{Hash: access.HashSecret("x"), CompanyID: f.company.ID, UserID: user.ID, ClientID: client.ID,
+		code := oauth.AuthorizationCode{Hash: access.HashSecret("x"), CompanyID: f.company.ID, UserID: user.ID, ClientID: client.ID,
 			ClientName: client.Name, Scopes: access.PoliciesWrite, ExpiresAt: f.clock.Now().Add(time.Minute)}
 		f.ok(f.db.SaveCode(f.Context(), code))
-		connection, err := f.db.RedeemCode(f.Context(), code.Hash, func(access.AuthorizationCode) error { return nil },
-			access.OAuthTokens{Access: access.HashSecret("a"), Refresh: access.HashSecret("r")})
+		connection, err := f.db.RedeemCode(f.Context(), code.Hash, func(oauth.AuthorizationCode) error { return nil },
+			oauth.Tokens{Access: access.HashSecret("a"), Refresh: access.HashSecret("r")})
 		f.ok(err)
 
 		made := []proposal.Proposal{

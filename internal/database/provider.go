@@ -5,14 +5,14 @@ import (
 	"encoding/base64"
 	"strings"
 
-	"github.com/musterhq/muster/internal/access"
+	"github.com/musterhq/muster/internal/account"
 	"github.com/musterhq/muster/internal/activity"
 	"github.com/musterhq/muster/internal/fault"
 )
 
 const providerColumns = `i.company_id, i.name, i.issuer, i.client_id, i.client_secret, i.enabled, i.creates_users, i.role, i.updated_at`
 
-func scanProvider(r row) (p access.IdentityProvider, err error) {
+func scanProvider(r row) (p account.IdentityProvider, err error) {
 	var secret string
 	var updated int64
 	if err := r.Scan(&p.CompanyID, &p.Name, &p.Issuer, &p.ClientID, &secret, &p.Enabled, &p.CreatesUsers, &p.Role, &updated); err != nil {
@@ -24,16 +24,16 @@ func scanProvider(r row) (p access.IdentityProvider, err error) {
 }
 
 // Provider implements access.ProviderStore.
-func (db *DB) Provider(ctx context.Context, companyID string) (access.IdentityProvider, error) {
+func (db *DB) Provider(ctx context.Context, companyID string) (account.IdentityProvider, error) {
 	return findProvider(ctx, db.read(), `i.company_id = ?`, companyID)
 }
 
 // ProviderByDomain implements access.ProviderStore.
-func (db *DB) ProviderByDomain(ctx context.Context, domain string) (access.IdentityProvider, error) {
+func (db *DB) ProviderByDomain(ctx context.Context, domain string) (account.IdentityProvider, error) {
 	return findProvider(ctx, db.read(), `i.company_id = (SELECT d.company_id FROM identity_domains d WHERE d.domain = ?) AND i.enabled`, domain)
 }
 
-func findProvider(ctx context.Context, c conn, where string, arg any) (access.IdentityProvider, error) {
+func findProvider(ctx context.Context, c conn, where string, arg any) (account.IdentityProvider, error) {
 	p, err := one(ctx, c, scanProvider, `SELECT `+providerColumns+` FROM identity_providers i WHERE `+where, arg)
 	if p, err = found(p, err, "identity provider"); err != nil {
 		return p, err
@@ -43,7 +43,7 @@ func findProvider(ctx context.Context, c conn, where string, arg any) (access.Id
 }
 
 // SaveProvider implements access.ProviderStore.
-func (db *DB) SaveProvider(ctx context.Context, p access.IdentityProvider, check func([]access.UserAccount) error) error {
+func (db *DB) SaveProvider(ctx context.Context, p account.IdentityProvider, check func([]account.User) error) error {
 	err := db.write(ctx, func(ctx context.Context, t *tx) error {
 		users, err := lockUsers(ctx, t, p.CompanyID)
 		if err != nil {
@@ -85,7 +85,7 @@ func (db *DB) SaveProvider(ctx context.Context, p access.IdentityProvider, check
 // lockUsers locks a company and all of its users. The users are first, in order,
 // as in UpdateUserAmong, so that the two do not wait for each other. They are
 // read again under the company's lock, which keeps others from being created.
-func lockUsers(ctx context.Context, t *tx, companyID string) ([]access.UserAccount, error) {
+func lockUsers(ctx context.Context, t *tx, companyID string) ([]account.User, error) {
 	if _, err := list(ctx, t, scanValue[string], `SELECT u.id FROM users u WHERE u.company_id = ? ORDER BY u.id`+t.lock(), companyID); err != nil {
 		return nil, err
 	}
@@ -95,7 +95,7 @@ func lockUsers(ctx context.Context, t *tx, companyID string) ([]access.UserAccou
 	return list(ctx, t, scanUser, `SELECT `+userColumns+` FROM users u WHERE u.company_id = ?`+t.lock(), companyID)
 }
 
-func (db *DB) recordProvider(ctx context.Context, t *tx, before, after access.IdentityProvider) error {
+func (db *DB) recordProvider(ctx context.Context, t *tx, before, after account.IdentityProvider) error {
 	changes := activity.Differences(
 		activity.Change{Field: "issuer", Before: before.Issuer, After: after.Issuer},
 		activity.Change{Field: "clientId", Before: before.ClientID, After: after.ClientID},
@@ -122,7 +122,7 @@ func (db *DB) IdentityUser(ctx context.Context, companyID, issuer, subject strin
 }
 
 // LinkIdentity implements access.ProviderStore.
-func (db *DB) LinkIdentity(ctx context.Context, l access.IdentityLink) error {
+func (db *DB) LinkIdentity(ctx context.Context, l account.IdentityLink) error {
 	return db.write(ctx, func(ctx context.Context, t *tx) error {
 		n, err := t.exec(ctx, `INSERT INTO identities (company_id, issuer, subject, user_id, created_at) VALUES (?, ?, ?, ?, ?)
 			ON CONFLICT (company_id, issuer, subject) DO NOTHING`, l.CompanyID, l.Issuer, l.Subject, l.UserID, millis(db.now()))

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/musterhq/muster/internal/access"
+	"github.com/musterhq/muster/internal/account"
 	"github.com/musterhq/muster/internal/activity"
 	"github.com/musterhq/muster/internal/company"
 )
@@ -17,7 +18,7 @@ const sessionColumns = `s.id, s.token_hash, s.user_id, s.company_id, s.created_a
 
 // sessionRow receives sessionColumns.
 type sessionRow struct {
-	session               access.Session
+	session               account.Session
 	hash                  string
 	created, seen, proved int64
 }
@@ -27,23 +28,23 @@ func (r *sessionRow) fields() []any {
 	return []any{&s.ID, &r.hash, &s.UserID, &s.CompanyID, &r.created, &r.seen, &r.proved, &s.Address, &s.Agent}
 }
 
-func (r *sessionRow) value() (access.Session, error) {
+func (r *sessionRow) value() (account.Session, error) {
 	s := r.session
 	s.CreatedAt, s.SeenAt, s.ProvedAt = instant(r.created), instant(r.seen), instant(r.proved)
 	_, err := hex.Decode(s.TokenHash[:], []byte(r.hash))
 	return s, err
 }
 
-func scanSession(r row) (access.Session, error) {
+func scanSession(r row) (account.Session, error) {
 	var s sessionRow
 	if err := r.Scan(s.fields()...); err != nil {
-		return access.Session{}, err
+		return account.Session{}, err
 	}
 	return s.value()
 }
 
 // CreateSession adds a session and notes the sign-in.
-func (db *DB) CreateSession(ctx context.Context, s access.Session) error {
+func (db *DB) CreateSession(ctx context.Context, s account.Session) error {
 	return db.write(ctx, func(ctx context.Context, t *tx) error {
 		if _, err := t.exec(ctx, `UPDATE users SET last_sign_in_at = ? WHERE id = ?`, millis(s.CreatedAt), s.UserID); err != nil {
 			return err
@@ -73,7 +74,7 @@ func (db *DB) recordPerson(ctx context.Context, c conn, userID string, action ac
 }
 
 // SignInFailed implements access.SignInLog.
-func (db *DB) SignInFailed(ctx context.Context, u access.UserAccount, why string) error {
+func (db *DB) SignInFailed(ctx context.Context, u account.User, why string) error {
 	return db.write(ctx, func(ctx context.Context, t *tx) error {
 		if u.ID == "" {
 			_, err := spend(ctx, t, "signin-unknown", math.MaxInt32, time.Minute, db.now())
@@ -85,13 +86,13 @@ func (db *DB) SignInFailed(ctx context.Context, u access.UserAccount, why string
 
 // signedIn is a session with what decides its person's rights.
 type signedIn struct {
-	session access.Session
-	user    access.UserAccount
+	session account.Session
+	user    account.User
 	company company.Company
 }
 
 // SessionByToken finds a session with its user and its company's settings.
-func (db *DB) SessionByToken(ctx context.Context, hash access.SessionTokenHash) (access.Session, access.UserAccount, access.Principal, error) {
+func (db *DB) SessionByToken(ctx context.Context, hash account.SessionTokenHash) (account.Session, account.User, access.Principal, error) {
 	scan := func(r row) (in signedIn, err error) {
 		var s sessionRow
 		var u userRow
@@ -112,7 +113,7 @@ func (db *DB) SessionByToken(ctx context.Context, hash access.SessionTokenHash) 
 		WHERE s.token_hash = ? AND NOT u.disabled`, hex.EncodeToString(hash[:]))
 	in, err = found(in, err, "session")
 	if err != nil {
-		return access.Session{}, access.UserAccount{}, access.Principal{}, err
+		return account.Session{}, account.User{}, access.Principal{}, err
 	}
 	return in.session, in.user, in.user.Principal(in.company.Slug, in.company.Settings), nil
 }
@@ -151,7 +152,7 @@ func (db *DB) EndSession(ctx context.Context, userID, id string) error {
 }
 
 // Sessions lists a user's sessions, the newest first.
-func (db *DB) Sessions(ctx context.Context, userID string) ([]access.Session, error) {
+func (db *DB) Sessions(ctx context.Context, userID string) ([]account.Session, error) {
 	return list(ctx, db.read(), scanSession, `SELECT `+sessionColumns+` FROM sessions s WHERE s.user_id = ?
 		ORDER BY s.created_at DESC, s.id`, userID)
 }

@@ -7,15 +7,16 @@ import (
 	"time"
 
 	"github.com/musterhq/muster/internal/access"
+	"github.com/musterhq/muster/internal/account"
 	"github.com/musterhq/muster/internal/activity"
 	"github.com/musterhq/muster/internal/fault"
 	"github.com/musterhq/muster/internal/resource"
 )
 
-func (f *fixture) user(role access.Role) access.UserAccount {
+func (f *fixture) user(role account.Role) account.User {
 	f.Helper()
 	rights, _ := role.Rights()
-	u := access.UserAccount{ID: resource.NewID(), CompanyID: f.company.ID, Email: resource.NewID() + "@acme.example", Name: "Ada", Role: role,
+	u := account.User{ID: resource.NewID(), CompanyID: f.company.ID, Email: resource.NewID() + "@acme.example", Name: "Ada", Role: role,
 		Rights: rights, PasswordHash: "x", CreatedAt: f.clock.Now()}
 	f.ok(f.db.CreateUser(f.Context(), u))
 	return u
@@ -24,17 +25,17 @@ func (f *fixture) user(role access.Role) access.UserAccount {
 // A step is there once, for its kind, until its time is over.
 func TestStepsAreTakenOnce(t *testing.T) {
 	withCompany(t, func(f *fixture) {
-		u := f.user(access.Viewer)
-		begin := func(kind access.PendingKind) access.SecretHash {
-			token, err := access.Begin(f.Context(), f.db, access.PendingSignIn{Kind: kind, CompanyID: f.company.ID, UserID: u.ID,
+		u := f.user(account.Viewer)
+		begin := func(kind account.PendingKind) access.SecretHash {
+			token, err := account.Begin(f.Context(), f.db, account.PendingSignIn{Kind: kind, CompanyID: f.company.ID, UserID: u.ID,
 				Data: json.RawMessage(`{"a":1}`), ExpiresAt: f.clock.Now().Add(time.Minute)})
 			f.ok(err)
 			return access.HashSecret(token)
 		}
-		token := begin(access.Invitation)
-		_, err := f.db.TakeStep(f.Context(), token, access.SecondFactor)
+		token := begin(account.Invitation)
+		_, err := f.db.TakeStep(f.Context(), token, account.SecondFactor)
 		f.code(fault.NotFound, err)
-		seen, err := f.db.Step(f.Context(), token, access.Invitation)
+		seen, err := f.db.Step(f.Context(), token, account.Invitation)
 		f.ok(err)
 		if string(seen.Data) != `{"a":1}` || seen.UserID != u.ID {
 			f.Errorf("read back %+v", seen)
@@ -43,7 +44,7 @@ func TestStepsAreTakenOnce(t *testing.T) {
 		var racers sync.WaitGroup
 		for i := range 8 {
 			racers.Go(func() {
-				if _, err := f.db.TakeStep(f.Context(), token, access.Invitation); err == nil {
+				if _, err := f.db.TakeStep(f.Context(), token, account.Invitation); err == nil {
 					wins.Store(i, true)
 				}
 			})
@@ -54,20 +55,20 @@ func TestStepsAreTakenOnce(t *testing.T) {
 		if n != 1 {
 			f.Errorf("%d took the step", n)
 		}
-		dropped, late := begin(access.Invitation), begin(access.LinkingIdentity)
-		f.ok(f.db.DropSteps(f.Context(), u.ID, access.Invitation))
-		_, err = f.db.TakeStep(f.Context(), dropped, access.Invitation)
+		dropped, late := begin(account.Invitation), begin(account.LinkingIdentity)
+		f.ok(f.db.DropSteps(f.Context(), u.ID, account.Invitation))
+		_, err = f.db.TakeStep(f.Context(), dropped, account.Invitation)
 		f.code(fault.NotFound, err)
 		f.clock.Advance(time.Minute)
-		_, err = f.db.TakeStep(f.Context(), late, access.LinkingIdentity)
+		_, err = f.db.TakeStep(f.Context(), late, account.LinkingIdentity)
 		f.code(fault.NotFound, err)
 	})
 }
 
 func TestPasskeysAndRecoveryCodes(t *testing.T) {
 	withCompany(t, func(f *fixture) {
-		u := f.user(access.Viewer)
-		p := access.Passkey{ID: "0a0b", UserID: u.ID, Name: "Key", Credential: json.RawMessage(`{}`), CreatedAt: f.clock.Now()}
+		u := f.user(account.Viewer)
+		p := account.Passkey{ID: "0a0b", UserID: u.ID, Name: "Key", Credential: json.RawMessage(`{}`), CreatedAt: f.clock.Now()}
 		f.ok(f.db.AddPasskey(f.Context(), p))
 		f.code(fault.Refused, f.db.AddPasskey(f.Context(), p))
 		p.LastUsedAt = f.clock.Now()
@@ -76,14 +77,14 @@ func TestPasskeysAndRecoveryCodes(t *testing.T) {
 		f.ok(f.db.SetRecoveryCodes(f.Context(), u.ID, codes))
 		f.ok(f.db.UseRecoveryCode(f.Context(), u.ID, codes[0]))
 		f.code(fault.NotFound, f.db.UseRecoveryCode(f.Context(), u.ID, codes[0]))
-		f.code(fault.NotFound, f.db.UseRecoveryCode(f.Context(), f.user(access.Viewer).ID, codes[1]))
+		f.code(fault.NotFound, f.db.UseRecoveryCode(f.Context(), f.user(account.Viewer).ID, codes[1]))
 		if n, err := f.db.RecoveryCodes(f.Context(), u.ID); err != nil || n != 1 {
 			f.Errorf("%d codes left, %v", n, err)
 		}
 		if known, err := f.db.Passkeys(f.Context(), u.ID); err != nil || len(known) != 1 || known[0].LastUsedAt.IsZero() {
 			f.Errorf("%+v, %v", known, err)
 		}
-		f.code(fault.NotFound, f.db.RemovePasskey(f.Context(), f.user(access.Viewer).ID, p.ID))
+		f.code(fault.NotFound, f.db.RemovePasskey(f.Context(), f.user(account.Viewer).ID, p.ID))
 		f.ok(f.db.RemovePasskey(f.Context(), u.ID, p.ID))
 		if n, err := f.db.RecoveryCodes(f.Context(), u.ID); err != nil || n != 0 {
 			f.Errorf("%d codes outlived the last passkey, %v", n, err)
@@ -91,12 +92,12 @@ func TestPasskeysAndRecoveryCodes(t *testing.T) {
 	})
 }
 
-func anybody([]access.UserAccount) error { return nil }
+func anybody([]account.User) error { return nil }
 
 func TestProvidersAndIdentities(t *testing.T) {
 	withCompany(t, func(f *fixture) {
-		p := access.IdentityProvider{CompanyID: f.company.ID, Name: "ID", Issuer: "https://id.example", ClientID: "c", Secret: []byte{1, 2},
-			Domains: []string{"acme.example", "acme.test"}, Enabled: true, Role: access.Viewer}
+		p := account.IdentityProvider{CompanyID: f.company.ID, Name: "ID", Issuer: "https://id.example", ClientID: "c", Secret: []byte{1, 2},
+			Domains: []string{"acme.example", "acme.test"}, Enabled: true, Role: account.Viewer}
 		f.ok(f.db.SaveProvider(f.Context(), p, anybody))
 		found, err := f.db.ProviderByDomain(f.Context(), "acme.test")
 		f.ok(err)
@@ -110,8 +111,8 @@ func TestProvidersAndIdentities(t *testing.T) {
 		f.ok(f.db.SaveProvider(f.Context(), p, anybody))
 		_, err = f.db.ProviderByDomain(f.Context(), "acme.test")
 		f.code(fault.NotFound, err)
-		u := f.user(access.Viewer)
-		f.ok(f.db.LinkIdentity(f.Context(), access.IdentityLink{CompanyID: f.company.ID, Issuer: p.Issuer, Subject: "s", UserID: u.ID}))
+		u := f.user(account.Viewer)
+		f.ok(f.db.LinkIdentity(f.Context(), account.IdentityLink{CompanyID: f.company.ID, Issuer: p.Issuer, Subject: "s", UserID: u.ID}))
 		if id, err := f.db.IdentityUser(f.Context(), f.company.ID, p.Issuer, "s"); err != nil || id != u.ID {
 			f.Errorf("%s, %v", id, err)
 		}
@@ -123,14 +124,14 @@ func TestProvidersAndIdentities(t *testing.T) {
 // Two administrators who take each other's right at one moment: one stays.
 func TestOneAdministratorStays(t *testing.T) {
 	withCompany(t, func(f *fixture) {
-		a, b := f.user(access.Admin), f.user(access.Admin)
-		f.user(access.Viewer)
-		users := access.Users{Store: f.db, Now: f.clock.Now}
+		a, b := f.user(account.Admin), f.user(account.Admin)
+		f.user(account.Viewer)
+		users := account.Users{Store: f.db, Now: f.clock.Now}
 		yes := true
 		var racers sync.WaitGroup
-		for _, pair := range [][2]access.UserAccount{{a, b}, {b, a}} {
+		for _, pair := range [][2]account.User{{a, b}, {b, a}} {
 			racers.Go(func() {
-				_, _ = users.Change(f.Context(), f.db, pair[0], pair[1].ID, access.UserChange{Disabled: &yes})
+				_, _ = users.Change(f.Context(), f.db, pair[0], pair[1].ID, account.UserChange{Disabled: &yes})
 			})
 		}
 		racers.Wait()
@@ -138,7 +139,7 @@ func TestOneAdministratorStays(t *testing.T) {
 		f.ok(err)
 		left := 0
 		for _, u := range all {
-			if !u.Disabled && u.Rights.Has(access.ManageUsers) {
+			if !u.Disabled && u.Rights.Has(account.ManageUsers) {
 				left++
 			}
 		}

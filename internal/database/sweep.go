@@ -4,7 +4,7 @@ import (
 	"context"
 	"time"
 
-	"github.com/musterhq/muster/internal/access"
+	"github.com/musterhq/muster/internal/account"
 )
 
 const (
@@ -45,7 +45,7 @@ func sweeps(now time.Time) []struct {
 		{`DELETE FROM command_polls WHERE command_id IN (SELECT command_id FROM command_polls WHERE next_at < ? ORDER BY next_at LIMIT ?)`, now.Add(-pollLife)},
 		{`DELETE FROM command_cancels WHERE command_id IN (SELECT command_id FROM command_cancels WHERE tried_at < ? ORDER BY tried_at LIMIT ?)`, now.Add(-pollLife)},
 		{`DELETE FROM signups WHERE state IN (SELECT state FROM signups WHERE created_at < ? ORDER BY created_at LIMIT ?)`, now.Add(-signupLife)},
-		{`DELETE FROM sessions WHERE id IN (SELECT id FROM sessions WHERE created_at < ? ORDER BY created_at LIMIT ?)`, now.Add(-access.SessionLimit)},
+		{`DELETE FROM sessions WHERE id IN (SELECT id FROM sessions WHERE created_at < ? ORDER BY created_at LIMIT ?)`, now.Add(-account.SessionLimit)},
 		{`DELETE FROM oauth_codes WHERE hash IN (SELECT hash FROM oauth_codes WHERE expires_at < ? ORDER BY expires_at LIMIT ?)`, now.Add(-codeLife)},
 		{`DELETE FROM oauth_tokens WHERE hash IN (SELECT hash FROM oauth_tokens WHERE expires_at < ? ORDER BY expires_at LIMIT ?)`, now},
 		{`DELETE FROM oauth_grants WHERE id IN (SELECT g.id FROM oauth_grants g WHERE g.created_at < ? AND ` + noTokens + ` ORDER BY g.created_at LIMIT ?)`, now},

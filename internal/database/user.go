@@ -4,7 +4,7 @@ import (
 	"context"
 	"strings"
 
-	"github.com/musterhq/muster/internal/access"
+	"github.com/musterhq/muster/internal/account"
 	"github.com/musterhq/muster/internal/activity"
 	"github.com/musterhq/muster/internal/fault"
 )
@@ -14,7 +14,7 @@ const userColumns = `u.id, u.company_id, u.email, u.name, u.role, u.rights, u.po
 
 // userRow receives userColumns.
 type userRow struct {
-	user                access.UserAccount
+	user                account.User
 	policies            string
 	rights              int64
 	created, lastSignIn int64
@@ -26,22 +26,22 @@ func (r *userRow) fields() []any {
 		&r.created, &r.lastSignIn}
 }
 
-func (r *userRow) account() (access.UserAccount, error) {
-	r.user.Rights = access.Right(r.rights)
+func (r *userRow) account() (account.User, error) {
+	r.user.Rights = account.Right(r.rights)
 	r.user.CreatedAt, r.user.LastSignInAt = instant(r.created), instant(r.lastSignIn)
 	return r.user, decode(r.policies, &r.user.Policies)
 }
 
-func scanUser(r row) (access.UserAccount, error) {
+func scanUser(r row) (account.User, error) {
 	var u userRow
 	if err := r.Scan(u.fields()...); err != nil {
-		return access.UserAccount{}, err
+		return account.User{}, err
 	}
 	return u.account()
 }
 
 // CreateUser adds a portal user.
-func (db *DB) CreateUser(ctx context.Context, u access.UserAccount) error {
+func (db *DB) CreateUser(ctx context.Context, u account.User) error {
 	err := db.write(ctx, func(ctx context.Context, t *tx) error {
 		if _, err := t.exec(ctx, `INSERT INTO users (id, company_id, email, name, role, rights, policies, password_hash,
 				disabled, created_at, last_sign_in_at)
@@ -50,7 +50,7 @@ func (db *DB) CreateUser(ctx context.Context, u access.UserAccount) error {
 			u.Disabled, millis(u.CreatedAt), millis(u.LastSignInAt)); err != nil {
 			return err
 		}
-		return db.recordUser(ctx, t, activity.UserCreated, access.UserAccount{}, u)
+		return db.recordUser(ctx, t, activity.UserCreated, account.User{}, u)
 	})
 	if unique(err) {
 		return fault.New(fault.Refused, "there is a user %s already", u.Email)
@@ -59,29 +59,29 @@ func (db *DB) CreateUser(ctx context.Context, u access.UserAccount) error {
 }
 
 // UserByID finds a user of a company.
-func (db *DB) UserByID(ctx context.Context, companyID, id string) (access.UserAccount, error) {
+func (db *DB) UserByID(ctx context.Context, companyID, id string) (account.User, error) {
 	return findUser(ctx, db.read(), `u.id = ? AND u.company_id = ?`, id, companyID)
 }
 
 // UserByEmail finds a user of any company.
-func (db *DB) UserByEmail(ctx context.Context, email string) (access.UserAccount, error) {
+func (db *DB) UserByEmail(ctx context.Context, email string) (account.User, error) {
 	return findUser(ctx, db.read(), `u.email = ?`, email)
 }
 
-func findUser(ctx context.Context, c conn, where string, args ...any) (access.UserAccount, error) {
+func findUser(ctx context.Context, c conn, where string, args ...any) (account.User, error) {
 	u, err := one(ctx, c, scanUser, `SELECT `+userColumns+` FROM users u WHERE `+where, args...)
 	return found(u, err, "user")
 }
 
 // Users lists a company's users, by address.
-func (db *DB) Users(ctx context.Context, companyID string) ([]access.UserAccount, error) {
+func (db *DB) Users(ctx context.Context, companyID string) ([]account.User, error) {
 	return list(ctx, db.read(), scanUser, `SELECT `+userColumns+` FROM users u WHERE u.company_id = ? ORDER BY u.email`, companyID)
 }
 
 // UpdateUser changes what change changes, but for id, company and creation. A
 // user that is disabled, or gets another password, loses every session.
-func (db *DB) UpdateUser(ctx context.Context, companyID, id string, change func(*access.UserAccount) error) (access.UserAccount, error) {
-	return db.updateUser(ctx, companyID, id, func(_ context.Context, _ *tx, u *access.UserAccount) error { return change(u) })
+func (db *DB) UpdateUser(ctx context.Context, companyID, id string, change func(*account.User) error) (account.User, error) {
+	return db.updateUser(ctx, companyID, id, func(_ context.Context, _ *tx, u *account.User) error { return change(u) })
 }
 
 // ofUser removes what is a user's alone, in an order that foreign keys allow.
@@ -103,7 +103,7 @@ func ofUser() []string {
 }
 
 // DeleteUser implements access.UserStore.
-func (db *DB) DeleteUser(ctx context.Context, companyID, id string) (u access.UserAccount, err error) {
+func (db *DB) DeleteUser(ctx context.Context, companyID, id string) (u account.User, err error) {
 	err = db.write(ctx, func(ctx context.Context, t *tx) error {
 		if u, err = findUser(ctx, t, `u.id = ? AND u.company_id = ?`+t.lock(), id, companyID); err != nil {
 			return err
@@ -120,8 +120,8 @@ func (db *DB) DeleteUser(ctx context.Context, companyID, id string) (u access.Us
 
 // UpdateUserAmong implements access.PeopleStore. The company's row is locked,
 // so that two people cannot take each other's right at one moment.
-func (db *DB) UpdateUserAmong(ctx context.Context, companyID, id string, change func(u *access.UserAccount, others int) error) (access.UserAccount, error) {
-	return db.updateUser(ctx, companyID, id, func(ctx context.Context, t *tx, u *access.UserAccount) error {
+func (db *DB) UpdateUserAmong(ctx context.Context, companyID, id string, change func(u *account.User, others int) error) (account.User, error) {
+	return db.updateUser(ctx, companyID, id, func(ctx context.Context, t *tx, u *account.User) error {
 		if err := lockCompany(ctx, t, companyID, true); err != nil {
 			return err
 		}
@@ -131,7 +131,7 @@ func (db *DB) UpdateUserAmong(ctx context.Context, companyID, id string, change 
 		}
 		others := 0
 		for _, other := range all {
-			if !other.Disabled && other.Rights.Has(access.ManageUsers) {
+			if !other.Disabled && other.Rights.Has(account.ManageUsers) {
 				others++
 			}
 		}
@@ -139,8 +139,8 @@ func (db *DB) UpdateUserAmong(ctx context.Context, companyID, id string, change 
 	})
 }
 
-func (db *DB) updateUser(ctx context.Context, companyID, id string, change func(context.Context, *tx, *access.UserAccount) error) (access.UserAccount, error) {
-	var updated access.UserAccount
+func (db *DB) updateUser(ctx context.Context, companyID, id string, change func(context.Context, *tx, *account.User) error) (account.User, error) {
+	var updated account.User
 	err := db.write(ctx, func(ctx context.Context, t *tx) error {
 		u, err := findUser(ctx, t, `u.id = ? AND u.company_id = ?`+t.lock(), id, companyID)
 		if err != nil {
@@ -158,14 +158,14 @@ func (db *DB) updateUser(ctx context.Context, companyID, id string, change func(
 		err = fault.New(fault.Refused, "there is a user %s already", updated.Email)
 	}
 	if err != nil {
-		return access.UserAccount{}, err
+		return account.User{}, err
 	}
 	return updated, nil
 }
 
 // saveUser saves a user, and records what changed, with more that the record is
 // to say.
-func (db *DB) saveUser(ctx context.Context, t *tx, before, next access.UserAccount, more ...activity.Change) error {
+func (db *DB) saveUser(ctx context.Context, t *tx, before, next account.User, more ...activity.Change) error {
 	if _, err := t.exec(ctx, `UPDATE users SET email = ?, name = ?, role = ?, rights = ?, policies = ?, password_hash = ?,
 			disabled = ?, last_sign_in_at = ?, rights_at = CASE WHEN CAST(? AS BOOLEAN) THEN CAST(? AS BIGINT) ELSE rights_at END WHERE id = ?`,
 		next.Email, next.Name, string(next.Role), int64(next.Rights), encode(next.Policies), next.PasswordHash,
@@ -181,13 +181,13 @@ func (db *DB) saveUser(ctx context.Context, t *tx, before, next access.UserAccou
 }
 
 // gains reports whether a user can do more than before.
-func gains(before, next access.UserAccount) bool {
+func gains(before, next account.User) bool {
 	return next.Rights&^before.Rights != 0 || before.Disabled && !next.Disabled
 }
 
 // recordUser records what a save changed about a user; of a password only
 // that it was set.
-func (db *DB) recordUser(ctx context.Context, t *tx, action activity.Action, before, after access.UserAccount, more ...activity.Change) error {
+func (db *DB) recordUser(ctx context.Context, t *tx, action activity.Action, before, after account.User, more ...activity.Change) error {
 	changes := activity.Differences(
 		activity.Change{Field: "email", Before: before.Email, After: after.Email},
 		activity.Change{Field: "name", Before: before.Name, After: after.Name},
@@ -205,11 +205,11 @@ func (db *DB) recordUser(ctx context.Context, t *tx, action activity.Action, bef
 	return db.record(ctx, t, after.CompanyID, activity.Event{Action: action, Changes: changes, Target: userTarget(after)})
 }
 
-func userTarget(u access.UserAccount) activity.Target {
+func userTarget(u account.User) activity.Target {
 	return activity.Target{Kind: activity.User, ID: u.ID, Name: u.Email}
 }
 
-func policiesText(u access.UserAccount) string {
+func policiesText(u account.User) string {
 	switch {
 	case u.ID == "":
 		return ""

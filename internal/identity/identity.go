@@ -12,7 +12,7 @@ import (
 	"github.com/coreos/go-oidc/v3/oidc"
 	"golang.org/x/oauth2"
 
-	"github.com/musterhq/muster/internal/access"
+	"github.com/musterhq/muster/internal/account"
 	"github.com/musterhq/muster/internal/fault"
 	"github.com/musterhq/muster/internal/outbound"
 )
@@ -46,14 +46,14 @@ func New(redirectURL string, private []netip.Prefix, now func() time.Time) *Clie
 }
 
 // Check implements access.ProviderClient.
-func (c *Client) Check(ctx context.Context, p access.IdentityProvider) error {
+func (c *Client) Check(ctx context.Context, p account.IdentityProvider) error {
 	c.known.drop(p.Issuer)
 	_, err := c.provider(ctx, p)
 	return err
 }
 
 // provider returns the provider's description.
-func (c *Client) provider(ctx context.Context, p access.IdentityProvider) (description, error) {
+func (c *Client) provider(ctx context.Context, p account.IdentityProvider) (description, error) {
 	if d, ok := c.known.get(p.Issuer, c.now()); ok {
 		return d, nil
 	}
@@ -93,13 +93,13 @@ func (c *Client) provider(ctx context.Context, p access.IdentityProvider) (descr
 	return d, nil
 }
 
-func (c *Client) config(d description, p access.IdentityProvider, secret string) oauth2.Config {
+func (c *Client) config(d description, p account.IdentityProvider, secret string) oauth2.Config {
 	return oauth2.Config{ClientID: p.ClientID, ClientSecret: secret, Endpoint: d.Endpoint(),
 		RedirectURL: c.redirectURL, Scopes: []string{oidc.ScopeOpenID, "email", "profile"}}
 }
 
 // Address implements access.ProviderClient.
-func (c *Client) Address(ctx context.Context, p access.IdentityProvider, j access.ProviderSignIn) (string, error) {
+func (c *Client) Address(ctx context.Context, p account.IdentityProvider, j account.ProviderSignIn) (string, error) {
 	d, err := c.provider(ctx, p)
 	if err != nil {
 		return "", err
@@ -113,32 +113,32 @@ func (c *Client) Address(ctx context.Context, p access.IdentityProvider, j acces
 }
 
 // Exchange implements access.ProviderClient.
-func (c *Client) Exchange(ctx context.Context, p access.IdentityProvider, secret string, j access.ProviderSignIn, back access.Return) (access.Claims, error) {
+func (c *Client) Exchange(ctx context.Context, p account.IdentityProvider, secret string, j account.ProviderSignIn, back account.Return) (account.Claims, error) {
 	d, err := c.provider(ctx, p)
 	if err != nil {
-		return access.Claims{}, err
+		return account.Claims{}, err
 	}
 	refused := func(why string, cause error) error {
 		return fault.New(fault.Refused, "%s did not confirm who you are (%s): start again", p.Name, why).Because(cause)
 	}
 	// RFC 9207: the answer of another provider is not taken for this one's.
 	if back.Issuer != p.Issuer && (back.Issuer != "" || d.namesIssuer) {
-		return access.Claims{}, refused("the answer names another issuer", nil)
+		return account.Claims{}, refused("the answer names another issuer", nil)
 	}
 	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
 	config := c.config(d, p, secret)
 	token, err := config.Exchange(oidc.ClientContext(ctx, c.http), back.Code, oauth2.VerifierOption(j.PKCE))
 	if err != nil {
-		return access.Claims{}, refused("it refused the code", reach(err))
+		return account.Claims{}, refused("it refused the code", reach(err))
 	}
 	raw, _ := token.Extra("id_token").(string)
 	verified, err := d.Verifier(&oidc.Config{ClientID: p.ClientID, Now: c.now}).Verify(ctx, raw)
 	if err != nil {
-		return access.Claims{}, refused("its token is not valid", err)
+		return account.Claims{}, refused("its token is not valid", err)
 	}
 	if j.Nonce == "" || verified.Nonce != j.Nonce {
-		return access.Claims{}, refused("its token is for another sign-in", nil)
+		return account.Claims{}, refused("its token is for another sign-in", nil)
 	}
 	return claimsOf(verified, c.now())
 }
@@ -153,7 +153,7 @@ func reach(err error) error {
 	return nil
 }
 
-func claimsOf(token *oidc.IDToken, now time.Time) (access.Claims, error) {
+func claimsOf(token *oidc.IDToken, now time.Time) (account.Claims, error) {
 	var claims struct {
 		Email         string `json:"email"`
 		EmailVerified bool   `json:"email_verified"`
@@ -161,9 +161,9 @@ func claimsOf(token *oidc.IDToken, now time.Time) (access.Claims, error) {
 		AuthTime      int64  `json:"auth_time"`
 	}
 	if err := token.Claims(&claims); err != nil || token.Subject == "" || len(token.Subject) > maxClaim {
-		return access.Claims{}, fault.New(fault.Refused, "the provider's token cannot be read: check its claims sub, email, email_verified and auth_time")
+		return account.Claims{}, fault.New(fault.Refused, "the provider's token cannot be read: check its claims sub, email, email_verified and auth_time")
 	}
-	found := access.Claims{Subject: token.Subject, Email: claims.Email, EmailVerified: claims.EmailVerified, Name: claims.Name}
+	found := account.Claims{Subject: token.Subject, Email: claims.Email, EmailVerified: claims.EmailVerified, Name: claims.Name}
 	if claims.AuthTime > 0 {
 		// A clock that is ahead must not make the proof last longer.
 		if found.AuthTime = time.Unix(claims.AuthTime, 0); found.AuthTime.After(now) {

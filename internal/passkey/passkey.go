@@ -12,7 +12,7 @@ import (
 	"github.com/go-webauthn/webauthn/protocol"
 	"github.com/go-webauthn/webauthn/webauthn"
 
-	"github.com/musterhq/muster/internal/access"
+	"github.com/musterhq/muster/internal/account"
 	"github.com/musterhq/muster/internal/fault"
 )
 
@@ -38,7 +38,7 @@ func New(publicURL string) (*Ceremonies, error) {
 
 // person is a user as the library wants one.
 type person struct {
-	user  access.UserAccount
+	user  account.User
 	known []webauthn.Credential
 }
 
@@ -47,7 +47,7 @@ func (p person) WebAuthnName() string                       { return p.user.Emai
 func (p person) WebAuthnDisplayName() string                { return p.user.Name }
 func (p person) WebAuthnCredentials() []webauthn.Credential { return p.known }
 
-func personOf(u access.UserAccount, known []access.Passkey) (person, error) {
+func personOf(u account.User, known []account.Passkey) (person, error) {
 	p := person{user: u}
 	for _, k := range known {
 		var c webauthn.Credential
@@ -60,7 +60,7 @@ func personOf(u access.UserAccount, known []access.Passkey) (person, error) {
 }
 
 // BeginAdd implements access.Ceremonies.
-func (c *Ceremonies) BeginAdd(u access.UserAccount, known []access.Passkey) (options, state json.RawMessage, err error) {
+func (c *Ceremonies) BeginAdd(u account.User, known []account.Passkey) (options, state json.RawMessage, err error) {
 	p, err := personOf(u, known)
 	if err != nil {
 		return nil, nil, err
@@ -80,24 +80,24 @@ func (c *Ceremonies) BeginAdd(u access.UserAccount, known []access.Passkey) (opt
 }
 
 // FinishAdd implements access.Ceremonies.
-func (c *Ceremonies) FinishAdd(u access.UserAccount, state, answer json.RawMessage) (access.Passkey, error) {
+func (c *Ceremonies) FinishAdd(u account.User, state, answer json.RawMessage) (account.Passkey, error) {
 	var session webauthn.SessionData
 	if err := json.Unmarshal(state, &session); err != nil {
-		return access.Passkey{}, err
+		return account.Passkey{}, err
 	}
 	parsed, err := protocol.ParseCredentialCreationResponseBody(bytes.NewReader(answer))
 	if err != nil {
-		return access.Passkey{}, refused(err)
+		return account.Passkey{}, refused(err)
 	}
 	credential, err := c.party.CreateCredential(person{user: u}, session, parsed)
 	if err != nil {
-		return access.Passkey{}, refused(err)
+		return account.Passkey{}, refused(err)
 	}
 	return keep(*credential)
 }
 
 // BeginProof implements access.Ceremonies.
-func (c *Ceremonies) BeginProof(u access.UserAccount, known []access.Passkey, verify bool) (options, state json.RawMessage, err error) {
+func (c *Ceremonies) BeginProof(u account.User, known []account.Passkey, verify bool) (options, state json.RawMessage, err error) {
 	p, err := personOf(u, known)
 	if err != nil {
 		return nil, nil, err
@@ -115,25 +115,25 @@ func (c *Ceremonies) BeginProof(u access.UserAccount, known []access.Passkey, ve
 
 // FinishProof implements access.Ceremonies. A counter that went back means that
 // the passkey was copied: it proves nothing.
-func (c *Ceremonies) FinishProof(u access.UserAccount, known []access.Passkey, state, answer json.RawMessage) (access.Passkey, error) {
+func (c *Ceremonies) FinishProof(u account.User, known []account.Passkey, state, answer json.RawMessage) (account.Passkey, error) {
 	var session webauthn.SessionData
 	if err := json.Unmarshal(state, &session); err != nil {
-		return access.Passkey{}, err
+		return account.Passkey{}, err
 	}
 	p, err := personOf(u, known)
 	if err != nil {
-		return access.Passkey{}, err
+		return account.Passkey{}, err
 	}
 	parsed, err := protocol.ParseCredentialRequestResponseBody(bytes.NewReader(answer))
 	if err != nil {
-		return access.Passkey{}, refused(err)
+		return account.Passkey{}, refused(err)
 	}
 	credential, err := c.party.ValidateLogin(p, session, parsed)
 	if err != nil {
-		return access.Passkey{}, refused(err)
+		return account.Passkey{}, refused(err)
 	}
 	if credential.Authenticator.CloneWarning {
-		return access.Passkey{}, refused(errors.New("the authenticator's counter went back"))
+		return account.Passkey{}, refused(errors.New("the authenticator's counter went back"))
 	}
 	return keep(*credential)
 }
@@ -148,14 +148,14 @@ func (c *Ceremonies) BeginSignIn() (options, state json.RawMessage, err error) {
 }
 
 // FinishSignIn implements access.Ceremonies.
-func (c *Ceremonies) FinishSignIn(state, answer json.RawMessage, find func(id string) (access.UserAccount, []access.Passkey, error)) (access.Passkey, string, error) {
+func (c *Ceremonies) FinishSignIn(state, answer json.RawMessage, find func(id string) (account.User, []account.Passkey, error)) (account.Passkey, string, error) {
 	var session webauthn.SessionData
 	if err := json.Unmarshal(state, &session); err != nil {
-		return access.Passkey{}, "", err
+		return account.Passkey{}, "", err
 	}
 	parsed, err := protocol.ParseCredentialRequestResponseBody(bytes.NewReader(answer))
 	if err != nil {
-		return access.Passkey{}, "", refused(err)
+		return account.Passkey{}, "", refused(err)
 	}
 	var failed error // of the store, not of the passkey
 	_, credential, err := c.party.ValidatePasskeyLogin(func(id, _ []byte) (webauthn.User, error) {
@@ -169,13 +169,13 @@ func (c *Ceremonies) FinishSignIn(state, answer json.RawMessage, find func(id st
 		return personOf(u, known)
 	}, session, parsed)
 	if failed != nil {
-		return access.Passkey{}, "", failed
+		return account.Passkey{}, "", failed
 	}
 	if err != nil {
-		return access.Passkey{}, "", refused(err)
+		return account.Passkey{}, "", refused(err)
 	}
 	if credential.Authenticator.CloneWarning {
-		return access.Passkey{}, "", refused(errors.New("the authenticator's counter went back"))
+		return account.Passkey{}, "", refused(errors.New("the authenticator's counter went back"))
 	}
 	p, err := keep(*credential)
 	return p, session.Challenge, err
@@ -190,9 +190,9 @@ func pack(options any, session *webauthn.SessionData) (json.RawMessage, json.Raw
 	return o, s, err
 }
 
-func keep(c webauthn.Credential) (access.Passkey, error) {
+func keep(c webauthn.Credential) (account.Passkey, error) {
 	text, err := json.Marshal(c)
-	return access.Passkey{ID: hex.EncodeToString(c.ID), Credential: text}, err
+	return account.Passkey{ID: hex.EncodeToString(c.ID), Credential: text}, err
 }
 
 func refused(cause error) error {

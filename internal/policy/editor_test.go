@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/musterhq/muster/internal/access"
+	"github.com/musterhq/muster/internal/account"
 	"github.com/musterhq/muster/internal/company"
 	"github.com/musterhq/muster/internal/database"
 	"github.com/musterhq/muster/internal/fault"
@@ -56,9 +57,9 @@ func (o *office) code(want fault.Code, err error) {
 
 // person is a user of the company with a role's rights, limited to some
 // policies or not.
-func (o *office) person(name string, role access.Role, only ...string) access.Principal {
+func (o *office) person(name string, role account.Role, only ...string) access.Principal {
 	rights, _ := role.Rights()
-	return access.UserAccount{ID: "id of " + name, CompanyID: o.company.ID, Name: name, Rights: rights, Policies: only}.
+	return account.User{ID: "id of " + name, CompanyID: o.company.ID, Name: name, Rights: rights, Policies: only}.
 		Principal(o.company.Slug, access.Settings{})
 }
 
@@ -77,7 +78,7 @@ func set(setting, value string) []policy.Change {
 func TestPeopleSave(t *testing.T) {
 	t.Parallel()
 	o := newOffice(t)
-	ada := o.person("Ada", access.Manager)
+	ada := o.person("Ada", account.Manager)
 	p := o.warehouse(ada)
 	preview, err := o.Preview(t.Context(), ada, p.ID, 1, policy.Edit{Changes: set("CAMERA", "block")})
 	if o.ok(err); len(preview.Moves) != 1 || preview.Moves[0].To != "BLOCK" {
@@ -87,7 +88,7 @@ func TestPeopleSave(t *testing.T) {
 	if o.ok(err); saved.Version != 2 || read(t, policy.Platform, string(saved.Document), "CAMERA") != "BLOCK" || !saved.Behind() {
 		t.Errorf("saved %+v", saved)
 	}
-	all, err := o.Revisions(t.Context(), o.person("Vic", access.Viewer), p.ID, 10)
+	all, err := o.Revisions(t.Context(), o.person("Vic", account.Viewer), p.ID, 10)
 	if o.ok(err); len(all) != 2 || all[0].SavedBy != (policy.Author{Kind: "USER", ID: "id of Ada", Name: "Ada"}) ||
 		all[0].Origin != policy.FromPortal || all[0].SavedAt.IsZero() || all[1].Origin != policy.FromCreate {
 		t.Errorf("revisions %+v", all)
@@ -105,7 +106,7 @@ func TestPeopleSave(t *testing.T) {
 func TestPeopleRestore(t *testing.T) {
 	t.Parallel()
 	o := newOffice(t)
-	ada := o.person("Ada", access.Admin)
+	ada := o.person("Ada", account.Admin)
 	p := o.warehouse(ada)
 	newName, newText := "Warehouse 2", "new"
 	_, err := o.Save(t.Context(), ada, p.ID, 1, policy.Edit{Name: &newName, Description: &newText, Changes: set("SMS", "BLOCK"),
@@ -138,7 +139,7 @@ func TestPeopleRestore(t *testing.T) {
 func TestConflict(t *testing.T) {
 	t.Parallel()
 	o := newOffice(t)
-	ada, bob := o.person("Ada", access.Admin), o.person("Bob", access.Manager)
+	ada, bob := o.person("Ada", account.Admin), o.person("Bob", account.Manager)
 	p := o.warehouse(ada)
 	if c, err := o.Conflict(t.Context(), ada, p.ID, 1); c != nil || err != nil {
 		t.Fatalf("a conflict with what is current: %v, %v", c, err)
@@ -182,12 +183,12 @@ func TestConflict(t *testing.T) {
 func TestRightsOfPeople(t *testing.T) {
 	t.Parallel()
 	o := newOffice(t)
-	ada := o.person("Ada", access.Admin)
+	ada := o.person("Ada", account.Admin)
 	p := o.warehouse(ada)
 	other, err := o.Create(t.Context(), ada, policy.New{Name: "Shop", Type: policy.Agent})
 	o.ok(err)
-	viewer, limited := o.person("Vic", access.Viewer), o.person("Lim", access.Manager, other.ID)
-	stranger := o.person("Eve", access.Admin)
+	viewer, limited := o.person("Vic", account.Viewer), o.person("Lim", account.Manager, other.ID)
+	stranger := o.person("Eve", account.Admin)
 	stranger.CompanyID = "another"
 	nobody := access.Principal{Kind: access.User, CompanyID: o.company.ID, CompanySlug: "acme"}
 	reads := map[string]func(who access.Principal) error{

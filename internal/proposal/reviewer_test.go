@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/musterhq/muster/internal/access"
+	"github.com/musterhq/muster/internal/account"
 	"github.com/musterhq/muster/internal/budget"
 	"github.com/musterhq/muster/internal/fault"
 	"github.com/musterhq/muster/internal/operation"
@@ -38,10 +39,10 @@ func (r *rig) again(call operation.Call, id string) (proposal.Proposal, error) {
 }
 
 // person is a user of the rig's company, limited to some policies or not.
-func (r *rig) person(display string, role access.Role, only ...string) operation.Call {
+func (r *rig) person(display string, role account.Role, only ...string) operation.Call {
 	r.Helper()
 	rights, _ := role.Rights()
-	user := access.UserAccount{ID: resource.NewID(), CompanyID: r.company.ID, Email: display + "@" + resource.NewID() + ".test", Name: display, Role: role,
+	user := account.User{ID: resource.NewID(), CompanyID: r.company.ID, Email: display + "@" + resource.NewID() + ".test", Name: display, Role: role,
 		Rights: rights, Policies: only, CreatedAt: r.clock.Now()}
 	r.ok(r.db.CreateUser(r.Context(), user))
 	return operation.Call{Principal: user.Principal(r.company.Slug, access.Settings{})} // every gate is shut
@@ -51,7 +52,7 @@ func (r *rig) person(display string, role access.Role, only ...string) operation
 // the key's stays the key's (contract 5.6).
 func TestPeopleReview(t *testing.T) {
 	each(t, func(t *testing.T, r *rig) {
-		people, ada, bob := r.reviewer(), r.person("Ada", access.Manager), r.person("Bob", access.Admin)
+		people, ada, bob := r.reviewer(), r.person("Ada", account.Manager), r.person("Bob", account.Admin)
 		p := r.newPolicy("Warehouse", 2)
 		made, err := r.service.ProposeChanges(t.Context(), r.key("k"), p.ID, set("FACTORY_RESET", "BLOCK"))
 		r.ok(err)
@@ -103,7 +104,7 @@ func TestPeopleReview(t *testing.T) {
 func TestPeopleProposeCopiesAndRollbacks(t *testing.T) {
 	t.Parallel()
 	r := onSQLite(t)
-	people, ada := r.reviewer(), r.person("Ada", access.Manager)
+	people, ada := r.reviewer(), r.person("Ada", account.Manager)
 	p := r.newPolicy("Warehouse", 1)
 	first, err := r.service.ProposeChanges(t.Context(), ada, p.PathName(), set("CAMERA", "block"))
 	r.ok(err)
@@ -117,7 +118,7 @@ func TestPeopleProposeCopiesAndRollbacks(t *testing.T) {
 	}
 	copied, err := r.service.ProposeCopy(t.Context(), ada, p.ID, "Copy", set("SMS", "BLOCK"))
 	r.ok(err)
-	bob := r.person("Bob", access.Manager)
+	bob := r.person("Bob", account.Manager)
 	again, err := r.again(bob, copied.ID)
 	if r.ok(err); again.Next.Name != "Copy" || again.Next.PolicyID == copied.Next.PolicyID || len(again.Fields) != 1 {
 		t.Errorf("again %+v", again)
@@ -144,8 +145,8 @@ func TestRightsOfReviewers(t *testing.T) {
 	people := r.reviewer()
 	p, other := r.newPolicy("Warehouse", 0), r.newPolicy("Shop", 0)
 	made := r.propose(p, "CAMERA", "BLOCK")
-	viewer, limited := r.person("Vic", access.Viewer), r.person("Lim", access.Manager, other.ID)
-	stranger := r.person("Eve", access.Admin)
+	viewer, limited := r.person("Vic", account.Viewer), r.person("Lim", account.Manager, other.ID)
+	stranger := r.person("Eve", account.Admin)
 	stranger.Principal.CompanyID = r.newCompany("other", "").ID
 	for who, want := range map[*operation.Call]fault.Code{&viewer: fault.Forbidden, &limited: fault.NotFound, &stranger: fault.NotFound} {
 		_, err := people.Look(t.Context(), who.Principal, made.ID)
@@ -161,17 +162,17 @@ func TestRightsOfReviewers(t *testing.T) {
 			t.Errorf("%s: %d proposals, %v; want %d", who.Principal.Name, len(all), err, want)
 		}
 	}
-	_, err = people.Look(t.Context(), r.person("Ada", access.Admin).Principal, "prp_nothing")
+	_, err = people.Look(t.Context(), r.person("Ada", account.Admin).Principal, "prp_nothing")
 	r.code(fault.NotFound, err)
 
-	ada := r.person("Ada", access.Manager)
+	ada := r.person("Ada", account.Manager)
 	for range budget.PeopleLimit {
 		_, err := r.again(ada, made.ID)
 		r.ok(err)
 	}
 	_, err = r.again(ada, made.ID)
 	r.code(fault.RateLimited, err)
-	_, err = r.again(r.person("Bob", access.Manager), made.ID)
+	_, err = r.again(r.person("Bob", account.Manager), made.ID)
 	r.ok(err)
 	r.clock.Advance(time.Minute)
 	_, err = r.again(ada, made.ID)
@@ -183,7 +184,7 @@ func TestRightsOfReviewers(t *testing.T) {
 func TestReviewsOfLargeAndDeletedPolicies(t *testing.T) {
 	t.Parallel()
 	r := onSQLite(t)
-	people, ada := r.reviewer(), r.person("Ada", access.Admin)
+	people, ada := r.reviewer(), r.person("Ada", account.Admin)
 	p := r.newPolicy("Fleet", proposal.HighImpactDevices)
 	made := r.propose(p, "CAMERA", "BLOCK")
 	look, err := people.Look(t.Context(), ada.Principal, made.ID)

@@ -27,6 +27,7 @@ import (
 	"github.com/musterhq/muster/internal/access"
 	agentdevice "github.com/musterhq/muster/internal/agent/device"
 	"github.com/musterhq/muster/internal/agent/protocol"
+	"github.com/musterhq/muster/internal/apikey"
 	"github.com/musterhq/muster/internal/company"
 	"github.com/musterhq/muster/internal/config"
 	"github.com/musterhq/muster/internal/database"
@@ -119,7 +120,7 @@ func newLoadFleet(b testing.TB, url string, agents, keys int, before ...string) 
 		f.agents = append(f.agents, a)
 	}
 	for n := range keys {
-		key, text := access.NewKey(c.ID, fmt.Sprint("key ", n), "operator", access.All, time.Now(), time.Time{})
+		key, text := apikey.New(c.ID, fmt.Sprint("key ", n), "operator", access.All, time.Now(), time.Time{})
 		check(db.CreateKey(ctx, key))
 		f.keys = append(f.keys, text)
 	}

@@ -14,9 +14,11 @@ import (
 	"golang.org/x/crypto/argon2"
 
 	"github.com/musterhq/muster/internal/access"
+	"github.com/musterhq/muster/internal/account"
 	"github.com/musterhq/muster/internal/company"
+	"github.com/musterhq/muster/internal/oauth"
 	"github.com/musterhq/muster/internal/resource"
-	"github.com/musterhq/muster/internal/surface/oauth"
+	oauthserver "github.com/musterhq/muster/internal/surface/oauth"
 	"github.com/musterhq/muster/internal/surface/web"
 )
 
@@ -33,7 +35,7 @@ const (
 // redirects.
 type Browser struct {
 	env     *Env
-	User    access.UserAccount
+	User    account.User
 	browser *http.Client
 	// address is where the person's requests come from, by the word of a proxy
 	// that the environment's replicas trust: limits by address are each person's own.
@@ -41,10 +43,10 @@ type Browser struct {
 }
 
 // Browser makes a portal user.
-func (l *Env) Browser(c company.Company, role access.Role, policies ...string) *Browser {
+func (l *Env) Browser(c company.Company, role account.Role, policies ...string) *Browser {
 	l.TB.Helper()
-	users := access.Users{Store: l.Desk().Users, Passwords: access.NewPasswords(1), Now: l.Now}
-	u, err := users.Create(l.TB.Context(), access.NewUserRequest{CompanyID: c.ID, Email: resource.NewID() + "@" + c.Slug + ".test",
+	users := account.Users{Store: l.Desk().Users, Passwords: account.NewPasswords(1), Now: l.Now}
+	u, err := users.Create(l.TB.Context(), account.NewUserRequest{CompanyID: c.ID, Email: resource.NewID() + "@" + c.Slug + ".test",
 		Role: role, Policies: policies, Password: Password})
 	if err != nil {
 		l.TB.Fatal(err)
@@ -58,9 +60,9 @@ func (l *Env) Browser(c company.Company, role access.Role, policies ...string) *
 }
 
 // Change changes the person's account.
-func (p *Browser) Change(change func(*access.UserAccount)) {
+func (p *Browser) Change(change func(*account.User)) {
 	p.env.TB.Helper()
-	_, err := p.env.Desk().Users.UpdateUser(p.env.TB.Context(), p.User.CompanyID, p.User.ID, func(u *access.UserAccount) error {
+	_, err := p.env.Desk().Users.UpdateUser(p.env.TB.Context(), p.User.CompanyID, p.User.ID, func(u *account.User) error {
 		change(u)
 		return nil
 	})
@@ -76,7 +78,7 @@ func (p *Browser) CheapPassword() {
 	salt, encode := []byte("one salt for all"), base64.RawStdEncoding.EncodeToString
 	sum := argon2.IDKey([]byte(Password), salt, 1, 8, 1, 32)
 	hash := fmt.Sprintf("$argon2id$v=%d$m=8,t=1,p=1$%s$%s", argon2.Version, encode(salt), encode(sum))
-	p.Change(func(u *access.UserAccount) { u.PasswordHash = hash })
+	p.Change(func(u *account.User) { u.PasswordHash = hash })
 }
 
 // Send makes a request with the browser; a form makes it a POST. Headers are
@@ -138,7 +140,7 @@ type Registration struct {
 // RegisterAs registers a client by its metadata.
 func (p *Browser) RegisterAs(base, metadata string) (r Registration) {
 	p.env.TB.Helper()
-	p.SendJSON(base+oauth.RegisterPath, metadata).Want(p.env.TB, http.StatusCreated).JSON(p.env.TB, &r)
+	p.SendJSON(base+oauthserver.RegisterPath, metadata).Want(p.env.TB, http.StatusCreated).JSON(p.env.TB, &r)
 	return r
 }
 
@@ -153,7 +155,7 @@ func Asks(public, client string, scopes ...string) url.Values {
 // Consents answers the question of the consent page and returns the code.
 func (p *Browser) Consents(base string, request url.Values, scopes ...string) string {
 	p.env.TB.Helper()
-	answer := p.Send(base+oauth.AuthorizePath, url.Values{"request": {request.Encode()}, "scope": scopes, "decision": {"allow"}})
+	answer := p.Send(base+oauthserver.AuthorizePath, url.Values{"request": {request.Encode()}, "scope": scopes, "decision": {"allow"}})
 	to, err := url.Parse(answer.Onward())
 	if err != nil || !strings.HasPrefix(to.String(), ClientRedirect+"?") || to.Query().Get("code") == "" {
 		p.env.TB.Fatalf("consent: %d to %q: %s", answer.Status, to, answer.Body)
@@ -190,7 +192,7 @@ func (p *Browser) Swap(base string, t Tokens) Tokens {
 // Token asks the token endpoint.
 func (p *Browser) Token(base string, form url.Values) Tokens {
 	p.env.TB.Helper()
-	answer := p.Send(base+oauth.TokenPath, form)
+	answer := p.Send(base+oauthserver.TokenPath, form)
 	t := Tokens{Status: answer.Status, Client: form.Get("client_id")}
 	answer.JSON(p.env.TB, &t)
 	return t
@@ -210,7 +212,7 @@ func (p *Browser) Connect(base string, scopes ...string) Tokens {
 }
 
 // ConnectionOf is the connection that an access token belongs to.
-func (l *Env) ConnectionOf(token string) access.OAuthConnection {
+func (l *Env) ConnectionOf(token string) oauth.Connection {
 	l.TB.Helper()
 	c, _, err := l.DB().ConnectionByToken(l.TB.Context(), access.HashSecret(token))
 	if err != nil {

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/musterhq/muster/internal/access"
+	"github.com/musterhq/muster/internal/account"
 	"github.com/musterhq/muster/internal/activity"
 	"github.com/musterhq/muster/internal/config"
 	"github.com/musterhq/muster/internal/servertest"
@@ -47,7 +48,7 @@ func TestChain_ForgeryIsNotSigned(t *testing.T) {
 			env := servertest.New(t)
 			replica := env.Start()
 			acme := env.Company("acme", access.Settings{})
-			admin := env.Browser(acme, access.Admin).User
+			admin := env.Browser(acme, account.Admin).User
 			v := replica.Visitor(t, admin)
 			v.Post("/access/gates", "gate", "policyChanges", "on", "true").Want(t, 200)
 			if page := v.Post("/activity/verify").Want(t, 200).Body; !strings.Contains(page, "head signed by this service") {

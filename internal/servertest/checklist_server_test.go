@@ -10,10 +10,12 @@ import (
 	"time"
 
 	"github.com/musterhq/muster/internal/access"
+	"github.com/musterhq/muster/internal/account"
+	"github.com/musterhq/muster/internal/oauth"
 	"github.com/musterhq/muster/internal/policy"
 	"github.com/musterhq/muster/internal/resource"
 	"github.com/musterhq/muster/internal/servertest"
-	"github.com/musterhq/muster/internal/surface/oauth"
+	oauthserver "github.com/musterhq/muster/internal/surface/oauth"
 )
 
 func uniqueSlug() string { return "c-" + strings.ToLower(resource.NewID()[:12]) }
@@ -23,10 +25,10 @@ func basicAuth(id, secret string) string {
 }
 
 func row11Redirects(t *testing.T, s *authSite) {
-	ada := s.person(t, access.Admin)
+	ada := s.person(t, account.Admin)
 	ada.SignIn(s.base)
 	for _, uri := range []string{"http://app.example.com/cb", "https://app.example.com/cb#x", "javascript://x/cb", "https://u@app.example.com/cb", "/cb"} {
-		answer := ada.SendJSON(s.base+oauth.RegisterPath, `{"redirect_uris":["`+uri+`"]}`).Want(t, http.StatusBadRequest)
+		answer := ada.SendJSON(s.base+oauthserver.RegisterPath, `{"redirect_uris":["`+uri+`"]}`).Want(t, http.StatusBadRequest)
 		if answer.Members(t)["error"] != "invalid_redirect_uri" {
 			t.Errorf("%s: %s", uri, answer.Body)
 		}
@@ -39,7 +41,7 @@ func row11Redirects(t *testing.T, s *authSite) {
 	} {
 		request := servertest.Asks(s.base, client)
 		request.Set("redirect_uri", uri)
-		answer := ada.Send(s.base+oauth.AuthorizePath+"?"+request.Encode(), nil)
+		answer := ada.Send(s.base+oauthserver.AuthorizePath+"?"+request.Encode(), nil)
 		if good && answer.Status != http.StatusOK || !good && (answer.Status != http.StatusBadRequest || answer.Header.Get("Location") != "") {
 			t.Errorf("redirect %q: %d to %q", uri, answer.Status, answer.Header.Get("Location"))
 		}
@@ -54,14 +56,14 @@ func row11Redirects(t *testing.T, s *authSite) {
 }
 
 func row12Rotation(t *testing.T, s *authSite) {
-	ada := s.person(t, access.Admin)
+	ada := s.person(t, account.Admin)
 	first := ada.Connect(s.base, "mcp:devices:read")
 	second := ada.Swap(s.base, first)
 	if second.Status != http.StatusOK || second.Refresh == first.Refresh || second.Access == first.Access {
 		t.Fatalf("rotation: %+v", second)
 	}
 	servertest.WithToken(t, s.base, second.Access).Call("count_assets", nil).OK(t, nil)
-	s.Advance(access.ReuseWindow + time.Second)
+	s.Advance(oauth.ReuseWindow + time.Second)
 	if got := ada.Swap(s.base, first); got.Status != http.StatusBadRequest || got.Error != "invalid_grant" {
 		t.Errorf("a used refresh token: %+v", got)
 	}
@@ -82,7 +84,7 @@ func row12Rotation(t *testing.T, s *authSite) {
 
 func row13ShortLife(t *testing.T, _ *authSite) {
 	s := newAuthSite(t) // with a clock of its own
-	ada := s.person(t, access.Admin)
+	ada := s.person(t, account.Admin)
 	token := ada.Connect(s.base, "mcp:devices:read")
 	assistant := servertest.WithToken(t, s.base, token.Access)
 	s.Advance(15*time.Minute - time.Second)
@@ -97,12 +99,12 @@ func row13ShortLife(t *testing.T, _ *authSite) {
 }
 
 func row16ConsentPage(t *testing.T, s *authSite) {
-	ada := s.person(t, access.Operator)
+	ada := s.person(t, account.Operator)
 	ada.SignIn(s.base)
 	local := ada.RegisterAs(s.base, `{"client_name":"<b>Claude</b> \u202emoc.live","redirect_uris":["http://127.0.0.1/cb"],"token_endpoint_auth_method":"none"}`).ID
 	request := servertest.Asks(s.base, local)
 	request.Set("redirect_uri", "http://127.0.0.1:49152/cb")
-	page := string(ada.Send(s.base+oauth.AuthorizePath+"?"+request.Encode(), nil).Want(t, http.StatusOK).Body)
+	page := string(ada.Send(s.base+oauthserver.AuthorizePath+"?"+request.Encode(), nil).Want(t, http.StatusOK).Body)
 	for _, want := range []string{"127.0.0.1:49152", "runs on your own computer", "&lt;b&gt;Claude&lt;/b&gt; moc.live", "Unverified",
 		"Wipe devices", "You do not have this permission", ada.User.Email} {
 		if !strings.Contains(page, want) {
@@ -110,7 +112,7 @@ func row16ConsentPage(t *testing.T, s *authSite) {
 		}
 	}
 	web := ada.Register(s.base)
-	answer := ada.Send(s.base+oauth.AuthorizePath+"?"+servertest.Asks(s.base, web).Encode(), nil).Want(t, http.StatusOK)
+	answer := ada.Send(s.base+oauthserver.AuthorizePath+"?"+servertest.Asks(s.base, web).Encode(), nil).Want(t, http.StatusOK)
 	if page := string(answer.Body); !strings.Contains(page, "app.example.com") || strings.Contains(page, "your own computer") {
 		t.Error("a client on the web: its host is not shown, or a warning is")
 	}
@@ -122,19 +124,19 @@ func row16ConsentPage(t *testing.T, s *authSite) {
 
 func row17Registration(t *testing.T, _ *authSite) {
 	s := newAuthSite(t)
-	ada, eve := s.person(t, access.Admin), s.person(t, access.Admin)
+	ada, eve := s.person(t, account.Admin), s.person(t, account.Admin)
 	ada.SignIn(s.base)
 	unused, used := ada.Register(s.base), ada.Register(s.base)
 	ada.Redeem(s.base, used, ada.Consents(s.base, servertest.Asks(s.base, used), "mcp:devices:read"))
 	const metadata = `{"redirect_uris":["https://app.example.com/cb"]}`
 	for range 30 {
-		eve.SendJSON(s.base+oauth.RegisterPath, metadata).Want(t, http.StatusCreated)
+		eve.SendJSON(s.base+oauthserver.RegisterPath, metadata).Want(t, http.StatusCreated)
 	}
-	limited := eve.SendJSON(s.base+oauth.RegisterPath, metadata).Want(t, http.StatusTooManyRequests)
+	limited := eve.SendJSON(s.base+oauthserver.RegisterPath, metadata).Want(t, http.StatusTooManyRequests)
 	if limited.Header.Get("Retry-After") == "" || limited.Members(t)["error"] != "temporarily_unavailable" {
 		t.Errorf("the 31st: %v %s", limited.Header, limited.Body)
 	}
-	ada.SendJSON(s.base+oauth.RegisterPath, metadata).Want(t, http.StatusCreated) // another network's limit is another
+	ada.SendJSON(s.base+oauthserver.RegisterPath, metadata).Want(t, http.StatusCreated) // another network's limit is another
 	for body, code := range map[string]string{
 		`[]`: "invalid_client_metadata", `{"redirect_uris":[]}`: "invalid_redirect_uri", `{}`: "invalid_redirect_uri",
 		`{"redirect_uris":["https://a.example/"],"grant_types":["implicit"]}`:                            "invalid_client_metadata",
@@ -145,27 +147,27 @@ func row17Registration(t *testing.T, _ *authSite) {
 		`{"redirect_uris":["https://a.example/"` + strings.Repeat(`,"https://a.example/"`, 10) + `]}`:    "invalid_redirect_uri",
 		`{"redirect_uris":["https://a.example/` + strings.Repeat("x", 2048) + `"],"client_name":"Long"}`: "invalid_redirect_uri",
 	} {
-		if got := s.person(t, access.Viewer).SendJSON(s.base+oauth.RegisterPath, body).Want(t, http.StatusBadRequest); got.Members(t)["error"] != code {
+		if got := s.person(t, account.Viewer).SendJSON(s.base+oauthserver.RegisterPath, body).Want(t, http.StatusBadRequest); got.Members(t)["error"] != code {
 			t.Errorf("%.80s: %s", body, got.Body)
 		}
 	}
 	s.Advance(24 * time.Hour)
 	ada.SignIn(s.base)
 	for client, want := range map[string]int{unused: http.StatusBadRequest, used: http.StatusOK} {
-		if got := ada.Send(s.base+oauth.AuthorizePath+"?"+servertest.Asks(s.base, client).Encode(), nil); got.Status != want {
+		if got := ada.Send(s.base+oauthserver.AuthorizePath+"?"+servertest.Asks(s.base, client).Encode(), nil); got.Status != want {
 			t.Errorf("a day later: %d, want %d", got.Status, want)
 		}
 	}
 }
 
 func row18Issuer(t *testing.T, s *authSite) {
-	if s.metadata(t, oauth.ServerPath)["authorization_response_iss_parameter_supported"] != true {
+	if s.metadata(t, oauthserver.ServerPath)["authorization_response_iss_parameter_supported"] != true {
 		t.Error("iss is not advertised")
 	}
-	ada := s.person(t, access.Admin)
+	ada := s.person(t, account.Admin)
 	ada.SignIn(s.base)
 	client := ada.Register(s.base)
-	ask := s.base + oauth.AuthorizePath
+	ask := s.base + oauthserver.AuthorizePath
 	request := servertest.Asks(s.base, client)
 	wrong := servertest.Asks(s.base, client, "mcp:everything")
 	for what, answer := range map[string]servertest.Answer{
@@ -182,7 +184,7 @@ func row18Issuer(t *testing.T, s *authSite) {
 }
 
 func row19Resource(t *testing.T, s *authSite) {
-	ada := s.person(t, access.Admin)
+	ada := s.person(t, account.Admin)
 	ada.SignIn(s.base)
 	client := ada.Register(s.base)
 	for resource, good := range map[string]bool{
@@ -194,7 +196,7 @@ func row19Resource(t *testing.T, s *authSite) {
 		if resource == "" {
 			request.Del("resource")
 		}
-		answer := ada.Send(s.base+oauth.AuthorizePath+"?"+request.Encode(), nil)
+		answer := ada.Send(s.base+oauthserver.AuthorizePath+"?"+request.Encode(), nil)
 		if good {
 			answer.Want(t, http.StatusOK)
 		} else if got := sentBack(t, answer); got.Get("error") != "invalid_target" {
@@ -212,7 +214,7 @@ func row19Resource(t *testing.T, s *authSite) {
 
 func row20SingleUseCodes(t *testing.T, _ *authSite) {
 	s := newAuthSite(t)
-	ada := s.person(t, access.Admin)
+	ada := s.person(t, account.Admin)
 	ada.SignIn(s.base)
 	client := ada.Register(s.base)
 	ask := func() string { return ada.Consents(s.base, servertest.Asks(s.base, client), "mcp:devices:read") }
@@ -222,7 +224,7 @@ func row20SingleUseCodes(t *testing.T, _ *authSite) {
 		t.Errorf("after a minute: %+v", got)
 	}
 	code := ask()
-	answer := ada.Send(s.base+oauth.TokenPath, servertest.RedeemForm(client, code)).Want(t, http.StatusOK)
+	answer := ada.Send(s.base+oauthserver.TokenPath, servertest.RedeemForm(client, code)).Want(t, http.StatusOK)
 	if answer.Header.Get("Cache-Control") != "no-store" || answer.Members(t)["expires_in"] != float64(900) || answer.Members(t)["token_type"] != "Bearer" {
 		t.Errorf("%v %s", answer.Header, answer.Body)
 	}
@@ -237,10 +239,10 @@ func row20SingleUseCodes(t *testing.T, _ *authSite) {
 }
 
 func row21ConsentEachTime(t *testing.T, s *authSite) {
-	ada := s.person(t, access.Admin)
+	ada := s.person(t, account.Admin)
 	token := ada.Connect(s.base, "mcp:devices:read")
 	for range 2 {
-		page := ada.Send(s.base+oauth.AuthorizePath+"?"+servertest.Asks(s.base, token.Client, "mcp:devices:read").Encode(), nil)
+		page := ada.Send(s.base+oauthserver.AuthorizePath+"?"+servertest.Asks(s.base, token.Client, "mcp:devices:read").Encode(), nil)
 		if page.Status != http.StatusOK || !strings.Contains(string(page.Body), `value="allow"`) {
 			t.Errorf("a known client is not asked for again: %d to %q", page.Status, page.Header.Get("Location"))
 		}
@@ -248,17 +250,17 @@ func row21ConsentEachTime(t *testing.T, s *authSite) {
 	// prompt=none and another site's form do not answer for the person either.
 	silent := servertest.Asks(s.base, token.Client, "mcp:devices:read")
 	silent.Set("prompt", "none")
-	ada.Send(s.base+oauth.AuthorizePath+"?"+silent.Encode(), nil).Want(t, http.StatusOK)
+	ada.Send(s.base+oauthserver.AuthorizePath+"?"+silent.Encode(), nil).Want(t, http.StatusOK)
 	forged := url.Values{"request": {servertest.Asks(s.base, token.Client).Encode()}, "scope": {"mcp:devices:read"}, "decision": {"allow"}}
 	for _, headers := range [][]string{{"Sec-Fetch-Site", "cross-site"}, {"Sec-Fetch-Site", "same-site"}, {"Origin", "https://evil.example"}} {
-		ada.Send(s.base+oauth.AuthorizePath, forged, headers...).Want(t, http.StatusForbidden)
+		ada.Send(s.base+oauthserver.AuthorizePath, forged, headers...).Want(t, http.StatusForbidden)
 	}
 }
 
 func row22Handles(t *testing.T, s *authSite) {
 	acme := s.Company(uniqueSlug(), servertest.Everything())
 	p := s.Policy(acme, "Handles", policy.Platform)
-	ada, bob := s.Browser(acme, access.Admin), s.Browser(acme, access.Admin)
+	ada, bob := s.Browser(acme, account.Admin), s.Browser(acme, account.Admin)
 	mine := ada.Connect(s.base, "mcp:policies:write")
 	assistant := servertest.WithToken(t, s.base, mine.Access)
 	var proposal struct{ ProposalID string }
@@ -268,7 +270,7 @@ func row22Handles(t *testing.T, s *authSite) {
 		"the same person's other connection": servertest.WithToken(t, s.base, ada.Connect(s.base, "mcp:policies:write").Access),
 		"another person":                     servertest.WithToken(t, s.base, bob.Connect(s.base, "mcp:policies:write").Access),
 		"an API key":                         servertest.WithKey(t, s.base, s.Key(acme, access.All)),
-		"another company":                    servertest.WithToken(t, s.base, s.person(t, access.Admin).Connect(s.base, "mcp:policies:write").Access),
+		"another company":                    servertest.WithToken(t, s.base, s.person(t, account.Admin).Connect(s.base, "mcp:policies:write").Access),
 	} {
 		for _, tool := range []string{"get_policy_proposal", "apply_policy_proposal"} {
 			if e := stranger.Call(tool, handle).Failed(t); e.Code != "not_found" || e.Status != http.StatusNotFound {

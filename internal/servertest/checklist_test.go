@@ -11,7 +11,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/musterhq/muster/internal/access"
+	"github.com/musterhq/muster/internal/account"
 	"github.com/musterhq/muster/internal/servertest"
 	"github.com/musterhq/muster/internal/surface/mcp"
 	"github.com/musterhq/muster/internal/surface/oauth"
@@ -101,7 +101,7 @@ func TestAuthorization_Checklist(t *testing.T) {
 }
 
 // person makes a company with everything on and a person in it.
-func (s *authSite) person(t *testing.T, role access.Role) *servertest.Browser {
+func (s *authSite) person(t *testing.T, role account.Role) *servertest.Browser {
 	t.Helper()
 	return s.Browser(s.Company(uniqueSlug(), servertest.Everything()), role)
 }
@@ -176,7 +176,7 @@ func row03MinimalScopes(t *testing.T, s *authSite) {
 }
 
 func row04TokensAreValidated(t *testing.T, s *authSite) {
-	ada := s.person(t, access.Admin)
+	ada := s.person(t, account.Admin)
 	good := ada.Connect(s.base, "mcp:devices:read")
 	servertest.WithToken(t, s.base, good.Access).Call("count_assets", nil).OK(t, nil)
 	for what, token := range map[string]string{
@@ -218,7 +218,7 @@ func post(t *testing.T, address, body string) int {
 func row05NoPassthrough(t *testing.T, s *authSite) {
 	tenant := s.NewTenant(uniqueSlug())
 	device := tenant.Devices(s.replica, servertest.FullyManaged(), 1)[0]
-	token := s.Browser(tenant.Company, access.Admin).Connect(s.base, "mcp:devices:command")
+	token := s.Browser(tenant.Company, account.Admin).Connect(s.base, "mcp:devices:command")
 	servertest.WithToken(t, s.base, token.Access).Call("lock_device", map[string]any{"assetId": device.AssetID}).OK(t, nil)
 	calls, err := json.Marshal(s.Emulator.Calls(0, ""))
 	if err != nil || !strings.Contains(string(calls), "issueCommand") {
@@ -232,7 +232,7 @@ func row05NoPassthrough(t *testing.T, s *authSite) {
 }
 
 func row06InsufficientScope(t *testing.T, s *authSite) {
-	ada := s.person(t, access.Admin)
+	ada := s.person(t, account.Admin)
 	assistant := servertest.WithToken(t, s.base, ada.Connect(s.base, "mcp:devices:read").Access)
 	for tool, want := range map[string]string{
 		"update_policy_settings":      "mcp:devices:read mcp:policies:read mcp:policies:write",
@@ -251,7 +251,7 @@ func row06InsufficientScope(t *testing.T, s *authSite) {
 		}
 	}
 	// What asking for more would not change is no matter of scopes.
-	viewer := servertest.WithToken(t, s.base, s.person(t, access.Viewer).Connect(s.base, "mcp:devices:read").Access)
+	viewer := servertest.WithToken(t, s.base, s.person(t, account.Viewer).Connect(s.base, "mcp:devices:read").Access)
 	if e := viewer.Call("wipe_device", nil).Failed(t); e.Code != "forbidden" {
 		t.Errorf("a viewer's wipe: %+v", e)
 	}
@@ -262,13 +262,13 @@ func row07ScopeHierarchy(t *testing.T, s *authSite) {
 		"mcp:policies:write": "list_policies", "mcp:provisioning": "list_policies",
 		"mcp:devices:command": "count_assets", "mcp:devices:destructive": "count_assets",
 	} {
-		ada := s.person(t, access.Admin)
+		ada := s.person(t, account.Admin)
 		servertest.WithToken(t, s.base, ada.Connect(s.base, scope).Access).Call(reads, nil).OK(t, nil)
 	}
 }
 
 func row08OriginAndEveryRequest(t *testing.T, s *authSite) {
-	ada := s.person(t, access.Admin)
+	ada := s.person(t, account.Admin)
 	assistant := servertest.WithToken(t, s.base, ada.Connect(s.base, "mcp:devices:read").Access)
 	const body = `{"jsonrpc":"2.0","id":1,"method":"tools/list","params":{}}`
 	for origin, want := range map[string]int{
@@ -314,7 +314,7 @@ func row09ServerMetadataAndClients(t *testing.T, s *authSite) {
 			t.Errorf("%s is %v", member, document[member])
 		}
 	}
-	ada := s.person(t, access.Admin)
+	ada := s.person(t, account.Admin)
 	ada.SignIn(s.base)
 	client := ada.RegisterAs(s.base, `{"client_name":"Server","redirect_uris":["`+servertest.ClientRedirect+`"],"token_endpoint_auth_method":"client_secret_basic"}`)
 	if client.Secret == "" {
@@ -343,7 +343,7 @@ func row10ProofKey(t *testing.T, s *authSite) {
 	if methods := texts(s.metadata(t, oauth.ServerPath)["code_challenge_methods_supported"]); !slices.Equal(methods, []string{"S256"}) {
 		t.Errorf("methods %v", methods)
 	}
-	ada := s.person(t, access.Admin)
+	ada := s.person(t, account.Admin)
 	ada.SignIn(s.base)
 	client := ada.Register(s.base)
 	for what, change := range map[string]func(url.Values){

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/musterhq/muster/internal/access"
+	"github.com/musterhq/muster/internal/account"
 	"github.com/musterhq/muster/internal/company"
 	"github.com/musterhq/muster/internal/config"
 	"github.com/musterhq/muster/internal/servertest"
@@ -59,7 +60,7 @@ func TestConnect_MadeUpTokenBindsNothing(t *testing.T) {
 	victim := production.Connect(production.Company("acme", access.Settings{}))
 	replica := staging.Start(func(c *config.Service, _ *service.Options) { c.Platform = production.Platform() })
 	twin := staging.Company("evil", access.Settings{})
-	admin := replica.Visitor(t, staging.Browser(twin, access.Admin).User)
+	admin := replica.Visitor(t, staging.Browser(twin, account.Admin).User)
 	admin.Post("/settings", "name", victim.Name, "inactiveAfter", "30", "keepActivity", "400").Want(t, 200)
 	signup := begun(t, staging, admin, twin)
 	for range 2 {
@@ -81,7 +82,7 @@ func TestConnect_AsksForTheSession(t *testing.T) {
 	servertest.OnEach(t, func(t *testing.T, env *servertest.Env) {
 		replica := env.Start()
 		acme, other := env.Company("acme", access.Settings{}), env.Company("other", access.Settings{})
-		owner, colleague := env.Browser(acme, access.Admin).User, env.Browser(acme, access.Admin).User
+		owner, colleague := env.Browser(acme, account.Admin).User, env.Browser(acme, account.Admin).User
 		first := replica.Visitor(t, owner)
 		back := confirmed(t, env, begun(t, env, first, acme))
 		unbound := func(who string) {
@@ -95,9 +96,9 @@ func TestConnect_AsksForTheSession(t *testing.T) {
 			t.Errorf("the page for a stranger: %.800s", page.Body)
 		}
 		unbound("a stranger")
-		replica.Visitor(t, env.Browser(acme, access.Viewer).User).Get(back).Want(t, http.StatusForbidden)
+		replica.Visitor(t, env.Browser(acme, account.Viewer).User).Get(back).Want(t, http.StatusForbidden)
 		unbound("a viewer")
-		replica.Visitor(t, env.Browser(other, access.Admin).User).Get(back).Want(t, http.StatusNotFound)
+		replica.Visitor(t, env.Browser(other, account.Admin).User).Get(back).Want(t, http.StatusNotFound)
 		unbound("an administrator of another company")
 		second := replica.Visitor(t, colleague)
 		if page := second.Get(back); page.Path != "/settings/platform" || !strings.Contains(page.Body, "Another session started this sign-up") {
@@ -119,8 +120,8 @@ func TestConnect_AnotherAdministratorFinishes(t *testing.T) {
 	env := servertest.New(t)
 	replica := env.Start()
 	acme := env.Company("acme", access.Settings{})
-	back := confirmed(t, env, begun(t, env, replica.Visitor(t, env.Browser(acme, access.Admin).User), acme))
-	second := replica.Visitor(t, env.Browser(acme, access.Admin).User)
+	back := confirmed(t, env, begun(t, env, replica.Visitor(t, env.Browser(acme, account.Admin).User), acme))
+	second := replica.Visitor(t, env.Browser(acme, account.Admin).User)
 	second.Get(back).Want(t, 200)
 	if page := second.Post("/settings/platform/finish"); !strings.Contains(page.Body, "Connected.") || enterpriseOf(t, env, acme) == "" {
 		t.Errorf("finish: got %d at %s: %.800s", page.Status, page.Path, page.Body)
@@ -149,7 +150,7 @@ func TestConnect_StrangersAreThrottled(t *testing.T) {
 	t.Parallel()
 	servertest.OnEach(t, func(t *testing.T, env *servertest.Env) {
 		replica := env.Start()
-		stranger := env.Browser(env.Company("acme", access.Settings{}), access.Viewer)
+		stranger := env.Browser(env.Company("acme", access.Settings{}), account.Viewer)
 		answers := map[int]int{}
 		for i := range 40 {
 			state := strings.Repeat("x", 1+i*100)

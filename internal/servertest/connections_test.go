@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/musterhq/muster/internal/access"
+	"github.com/musterhq/muster/internal/account"
 	"github.com/musterhq/muster/internal/servertest"
 )
 
@@ -15,10 +16,10 @@ func TestConnections_StayWithinTheirUsersRights(t *testing.T) {
 	env := servertest.New(t)
 	replica := env.Start()
 	acme := env.Company("acme", servertest.Everything())
-	owner := env.Browser(acme, access.Operator)
+	owner := env.Browser(acme, account.Operator)
 	token := owner.Connect(replica.PublicURL(), "mcp:devices:read").Access
 	id := env.ConnectionOf(token).ID
-	admin := replica.Visitor(t, env.Browser(acme, access.Admin).User)
+	admin := replica.Visitor(t, env.Browser(acme, account.Admin).User)
 	path := "/access/connections/" + id
 	scopes := func() access.Permission {
 		all, err := env.DB().Connections(t.Context(), acme.ID)
@@ -33,7 +34,7 @@ func TestConnections_StayWithinTheirUsersRights(t *testing.T) {
 	}
 	// The owner may not write policies, so the connection may not either.
 	admin.Post(path+"/scopes", "scope", "DEVICES_READ", "scope", "POLICIES_WRITE").Want(t, 403)
-	replica.Visitor(t, env.Browser(acme, access.Viewer).User).Post(path+"/scopes", "scope", "DEVICES_READ").Want(t, 404)
+	replica.Visitor(t, env.Browser(acme, account.Viewer).User).Post(path+"/scopes", "scope", "DEVICES_READ").Want(t, 404)
 	replica.Visitor(t, owner.User).Post(path+"/scopes", "scope", "DEVICES_READ").Want(t, 200)
 	if scopes() != access.DevicesRead {
 		t.Errorf("lowered to %v", scopes())

@@ -9,7 +9,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/musterhq/muster/internal/access"
+	"github.com/musterhq/muster/internal/account"
 	"github.com/musterhq/muster/internal/config"
 	"github.com/musterhq/muster/internal/fault"
 	"github.com/musterhq/muster/internal/servertest"
@@ -32,7 +32,7 @@ func TestConnections_CommandLine(t *testing.T) {
 	env := servertest.New(t)
 	replica := env.Start()
 	acme, other := env.Company("acme", servertest.Everything()), env.Company("other", servertest.Everything())
-	ada := env.Browser(acme, access.Admin)
+	ada := env.Browser(acme, account.Admin)
 	tokens := ada.Connect(replica.PublicURL(), "mcp:devices:read")
 	assistant := servertest.WithToken(t, replica.PublicURL(), tokens.Access)
 	of := func(slug, output string) cli.OfCompany {

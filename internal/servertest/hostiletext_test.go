@@ -13,6 +13,7 @@ import (
 	"github.com/google/jsonschema-go/jsonschema"
 
 	"github.com/musterhq/muster/internal/access"
+	"github.com/musterhq/muster/internal/account"
 	"github.com/musterhq/muster/internal/asset"
 	"github.com/musterhq/muster/internal/command"
 	"github.com/musterhq/muster/internal/enrollment"
@@ -186,7 +187,7 @@ func TestTools_HostileTextStaysData(t *testing.T) {
 		Ownership: asset.CompanyOwned, Mode: asset.FullyManaged, SerialNumber: "SN-2", Enrolling: true, PolicyID: named.ID, EnrolledAt: env.Now(), ReportedAt: env.Now(), ObservedAt: env.Now()}); err != nil {
 		t.Fatal(err)
 	}
-	token := env.Browser(f.Company, access.Admin).Connect(replica.PublicURL(), "mcp:policies:write", "mcp:devices:destructive", "mcp:devices:command", "mcp:provisioning")
+	token := env.Browser(f.Company, account.Admin).Connect(replica.PublicURL(), "mcp:policies:write", "mcp:devices:destructive", "mcp:devices:command", "mcp:provisioning")
 	assistant := servertest.WithToken(t, replica.PublicURL(), token.Access)
 	tools := map[string]servertest.Tool{}
 	for _, tool := range assistant.Tools() {

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/musterhq/muster/internal/access"
+	"github.com/musterhq/muster/internal/account"
 	"github.com/musterhq/muster/internal/agent"
 	"github.com/musterhq/muster/internal/agent/simulated"
 	"github.com/musterhq/muster/internal/servertest"
@@ -24,8 +25,8 @@ func TestPortal_SameSerialNumber(t *testing.T) {
 		if old.AssetID == reset.AssetID {
 			t.Fatal("the newcomer took over the live asset")
 		}
-		admin := replica.Visitor(t, env.Browser(tenant.Company, access.Admin).User)
-		viewer := replica.Visitor(t, env.Browser(tenant.Company, access.Viewer).User)
+		admin := replica.Visitor(t, env.Browser(tenant.Company, account.Admin).User)
+		viewer := replica.Visitor(t, env.Browser(tenant.Company, account.Viewer).User)
 		for id, twin := range map[string]string{old.AssetID: reset.AssetID, reset.AssetID: old.AssetID} {
 			page := admin.Get("/devices/"+id).Want(t, 200)
 			if !strings.Contains(page.Body, "Same serial number as") || !strings.Contains(page.Body, "/devices/"+twin) {

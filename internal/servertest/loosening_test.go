@@ -3,7 +3,7 @@ package servertest_test
 import (
 	"testing"
 
-	"github.com/musterhq/muster/internal/access"
+	"github.com/musterhq/muster/internal/account"
 	"github.com/musterhq/muster/internal/servertest"
 )
 
@@ -15,7 +15,7 @@ func TestLoosening_ConfirmedWithPasskey(t *testing.T) {
 		replica := env.Start(servertest.OnLocalhost(t))
 		acme := env.Company("acme", servertest.Everything())
 		env.CLI(new(any), "company", "set", "--company", "acme", "--approver-age", "0s")
-		ada, bob := replica.Visitor(t, env.Browser(acme, access.Admin).User), replica.Visitor(t, env.Browser(acme, access.Admin).User)
+		ada, bob := replica.Visitor(t, env.Browser(acme, account.Admin).User), replica.Visitor(t, env.Browser(acme, account.Admin).User)
 		adasKey, bobsKey := servertest.NewAuthenticator(t, replica.PublicURL()), servertest.NewAuthenticator(t, replica.PublicURL())
 		ada.AddPasskey(adasKey).Want(t, 200)
 		bob.AddPasskey(bobsKey).Want(t, 200)

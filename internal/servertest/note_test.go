@@ -9,6 +9,7 @@ import (
 
 	"github.com/musterhq/muster/internal/access"
 	"github.com/musterhq/muster/internal/activity"
+	"github.com/musterhq/muster/internal/apikey"
 	"github.com/musterhq/muster/internal/company"
 	"github.com/musterhq/muster/internal/policy"
 	"github.com/musterhq/muster/internal/servertest"
@@ -186,11 +187,11 @@ func TestKey_IsBoundToItsNetworks(t *testing.T) {
 	env := servertest.New(t)
 	replica := env.Start()
 	acme := env.Company("acme", servertest.Everything())
-	networks, err := access.ParseNetworks([]string{"192.0.2.0/24", "2001:db8::/32"})
+	networks, err := apikey.ParseNetworks([]string{"192.0.2.0/24", "2001:db8::/32"})
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, key, err := access.Keys{Store: env.Desk().Keys, Now: env.Now}.CreateForOperator(t.Context(), access.NewKeyRequest{
+	_, key, err := apikey.Keys{Store: env.Desk().Keys, Now: env.Now}.CreateForOperator(t.Context(), apikey.Request{
 		CompanyID: acme.ID, Name: "bound", Permissions: access.DevicesRead, Networks: networks})
 	if err != nil {
 		t.Fatal(err)
@@ -223,7 +224,7 @@ func TestKey_DevicesPerDay(t *testing.T) {
 		replicas := []*servertest.Replica{env.Start(), env.Start()}
 		tenant := env.NewTenant("acme")
 		phones := tenant.Devices(replicas[0], servertest.FullyManaged(), 4)
-		_, key, err := access.Keys{Store: env.Desk().Keys, Now: env.Now}.CreateForOperator(t.Context(), access.NewKeyRequest{
+		_, key, err := apikey.Keys{Store: env.Desk().Keys, Now: env.Now}.CreateForOperator(t.Context(), apikey.Request{
 			CompanyID: tenant.Company.ID, Name: "bound", Permissions: access.All, DevicesPerDay: 2})
 		if err != nil {
 			t.Fatal(err)

@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/musterhq/muster/internal/access"
+	"github.com/musterhq/muster/internal/apikey"
 	"github.com/musterhq/muster/internal/company"
 	"github.com/musterhq/muster/internal/fault"
 	"github.com/musterhq/muster/internal/operation"
@@ -31,7 +32,7 @@ import (
 type rehearsal struct {
 	result error // of every handler
 	spent  bool  // the budget is
-	key    access.Key
+	key    apikey.Key
 	may    access.Permission
 }
 
@@ -39,7 +40,7 @@ func (r *rehearsal) Spend(context.Context, access.Principal) (operation.Allowanc
 	return operation.Allowance{Spent: !r.spent, Limit: 10, Reset: 41500 * time.Millisecond, Window: time.Minute}, nil
 }
 
-func (r *rehearsal) KeyByPrefix(context.Context, string) (access.Key, access.Principal, error) {
+func (r *rehearsal) KeyByPrefix(context.Context, string) (apikey.Key, access.Principal, error) {
 	return r.key, access.Principal{Kind: access.APIKey, ID: r.key.ID, CompanyID: "c", CompanySlug: "acme", Permissions: r.may, Settings: servertest.Everything()}, nil
 }
 
@@ -50,10 +51,10 @@ func (r *rehearsal) serve(t *testing.T, registry *operation.Registry) (servertes
 	t.Helper()
 	now := func() time.Time { return time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC) }
 	var text string
-	r.key, text = access.NewKey("c", "test", "operator", access.All, now(), time.Time{})
+	r.key, text = apikey.New("c", "test", "operator", access.All, now(), time.Time{})
 	rehearsed := registry.Rehearsal(func(context.Context, *operation.Operation, operation.Call) (any, error) { return nil, r.result })
 	kernel := operation.NewKernel(operation.Config{Limiter: r, ReadsPerMinute: 1, Now: now})
-	keys := access.Authenticator{Keys: r, Now: now}
+	keys := apikey.Authenticator{Keys: r, Now: now}
 	tools, err := mcp.New(mcp.Config{Registry: rehearsed, Kernel: kernel, Keys: keys, Now: now, Log: slog.New(slog.DiscardHandler)})
 	if err != nil {
 		t.Fatal(err)
@@ -303,7 +304,7 @@ func keyThatMay(t *testing.T, env *servertest.Env, c company.Company, may access
 	if may != 0 {
 		return env.Key(c, may)
 	}
-	key, text := access.NewKey(c.ID, "nothing", "operator", 0, env.Now(), time.Time{})
+	key, text := apikey.New(c.ID, "nothing", "operator", 0, env.Now(), time.Time{})
 	if err := env.Desk().Keys.CreateKey(t.Context(), key); err != nil {
 		t.Fatal(err)
 	}

@@ -10,7 +10,9 @@ import (
 	"time"
 
 	"github.com/musterhq/muster/internal/access"
+	"github.com/musterhq/muster/internal/account"
 	"github.com/musterhq/muster/internal/activity"
+	"github.com/musterhq/muster/internal/apikey"
 	"github.com/musterhq/muster/internal/policy"
 	"github.com/musterhq/muster/internal/servertest"
 	"github.com/musterhq/muster/internal/servertest/oidctest"
@@ -43,38 +45,38 @@ func TestKeys_PermissionsToCreate(t *testing.T) {
 	replica := env.Start()
 	acme := env.Company("acme", servertest.Everything())
 	warehouse := env.Policy(acme, "Warehouse", policy.Agent)
-	manager, _ := access.Manager.Rights()
+	manager, _ := account.Manager.Rights()
 	for _, c := range []struct {
 		name       string
-		rights     access.Right
+		rights     account.Right
 		policies   []string
 		permission string
 		made       bool
 	}{
-		{"edits policies", access.ManageKeys | manager, nil, "POLICIES_WRITE", true},
-		{"does not edit policies", access.ManageKeys | manager&^access.EditPolicies, nil, "POLICIES_WRITE", false},
-		{"provisions", access.ManageKeys | manager, nil, "PROVISIONING", true},
-		{"does not provision", access.ManageKeys | manager&^access.ProvisionDevices, nil, "PROVISIONING", false},
-		{"provisions under one policy", access.ManageKeys | manager, []string{warehouse.ID}, "PROVISIONING", false},
-		{"may destroy", access.ManageKeys | manager, nil, "DEVICES_COMMAND_DESTRUCTIVE", true},
+		{"edits policies", account.ManageKeys | manager, nil, "POLICIES_WRITE", true},
+		{"does not edit policies", account.ManageKeys | manager&^account.EditPolicies, nil, "POLICIES_WRITE", false},
+		{"provisions", account.ManageKeys | manager, nil, "PROVISIONING", true},
+		{"does not provision", account.ManageKeys | manager&^account.ProvisionDevices, nil, "PROVISIONING", false},
+		{"provisions under one policy", account.ManageKeys | manager, []string{warehouse.ID}, "PROVISIONING", false},
+		{"may destroy", account.ManageKeys | manager, nil, "DEVICES_COMMAND_DESTRUCTIVE", true},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			person := env.Browser(acme, access.Manager, c.policies...)
-			person.Change(func(u *access.UserAccount) { u.Rights = c.rights })
+			person := env.Browser(acme, account.Manager, c.policies...)
+			person.Change(func(u *account.User) { u.Rights = c.rights })
 			visitor := replica.Visitor(t, person.User)
 			form := visitor.Get("/access/keys/new").Want(t, 200)
 			answer := visitor.Post("/access/keys", keyFields(form, t, c.permission)...)
 			if secret := secretOf(answer); (secret != "") != c.made || !c.made && answer.Status != 403 {
 				t.Fatalf("status %d, secret shown: %v", answer.Status, secret != "")
 			} else if c.made {
-				key, err := access.Authenticator{Keys: env.DB(), Now: env.Now}.Authenticate(t.Context(), secret)
+				key, err := apikey.Authenticator{Keys: env.DB(), Now: env.Now}.Authenticate(t.Context(), secret)
 				if err != nil || !slices.Contains(key.Permissions.Names(), c.permission) {
 					t.Errorf("the key is %+v, %v", key, err)
 				}
 			}
 		})
 	}
-	viewer := replica.Visitor(t, env.Browser(acme, access.Viewer).User)
+	viewer := replica.Visitor(t, env.Browser(acme, account.Viewer).User)
 	if page := viewer.Get("/access/keys/new").Want(t, 403); !strings.Contains(page.Body, "manage API keys") {
 		t.Error("a viewer does not learn what is missing")
 	}
@@ -87,7 +89,7 @@ func TestKeys_SecretIsShownOnce(t *testing.T) {
 	env := servertest.New(t)
 	replica := env.Start()
 	acme := env.Company("acme", servertest.Everything())
-	visitor := replica.Visitor(t, env.Browser(acme, access.Admin).User)
+	visitor := replica.Visitor(t, env.Browser(acme, account.Admin).User)
 	fields := keyFields(visitor.Get("/access/keys/new"), t, "DEVICES_READ")
 	secret := secretOf(visitor.Post("/access/keys", fields...).Want(t, 200))
 	if secret == "" {
@@ -122,8 +124,8 @@ func TestPortal_DangerousChangesNeedAFreshProof(t *testing.T) {
 	env := servertest.New(t)
 	replica := env.Start()
 	acme := env.Company("acme", access.Settings{DeviceCommands: true})
-	visitor := replica.Visitor(t, env.Browser(acme, access.Admin).User)
-	env.Advance(access.ReauthFresh + time.Second)
+	visitor := replica.Visitor(t, env.Browser(acme, account.Admin).User)
+	env.Advance(account.ReauthFresh + time.Second)
 	on := func(gate access.Gate) string {
 		return visitor.Post("/access/gates", "gate", string(gate), "on", "true").Want(t, 200).Path
 	}
@@ -163,7 +165,7 @@ func TestPortal_OtherOriginsAreRefused(t *testing.T) {
 	env := servertest.New(t)
 	replica := env.Start()
 	acme := env.Company("acme", access.Settings{})
-	visitor := replica.Visitor(t, env.Browser(acme, access.Admin).User)
+	visitor := replica.Visitor(t, env.Browser(acme, account.Admin).User)
 	for _, path := range []string{"/access/gates", "/access/keys", "/users", "/settings", "/settings/signin", "/account/password",
 		"/account/prove", "/activity/verify", "/settings/platform", "/signin", "/signin/company", "/invitation"} {
 		visitor.From("https://evil.example", path, url.Values{"gate": {"deviceCommands"}, "on": {"true"}}).Want(t, http.StatusForbidden)
@@ -180,7 +182,7 @@ func TestUsers_ChangesStayWithinTheEditorsRights(t *testing.T) {
 	env := servertest.New(t)
 	replica := env.Start()
 	acme, other := env.Company("acme", access.Settings{}), env.Company("other", access.Settings{})
-	admin := env.Browser(acme, access.Admin).User
+	admin := env.Browser(acme, account.Admin).User
 	visitor := replica.Visitor(t, admin)
 
 	page := visitor.Post("/users", "email", "new@acme.test", "name", "New", "role", "operator", "scope", "all").Want(t, 200)
@@ -200,20 +202,20 @@ func TestUsers_ChangesStayWithinTheEditorsRights(t *testing.T) {
 	// The only administrator cannot step down, nor be disabled by themselves.
 	visitor.Post("/users/"+admin.ID, "name", "Ada", "role", "viewer", "scope", "all").Want(t, 409)
 	visitor.Post("/users/"+admin.ID+"/disabled", "disabled", "true")
-	if u, err := env.DB().UserByID(t.Context(), acme.ID, admin.ID); err != nil || u.Disabled || u.Role != access.Admin {
+	if u, err := env.DB().UserByID(t.Context(), acme.ID, admin.ID); err != nil || u.Disabled || u.Role != account.Admin {
 		t.Fatalf("%+v, %v", u, err)
 	}
 	// One who manages users without the other rights cannot hand these out, nor touch who has them.
-	clerk := env.Browser(acme, access.Viewer)
-	viewer, _ := access.Viewer.Rights()
-	clerk.Change(func(u *access.UserAccount) { u.Rights = viewer | access.ManageUsers })
+	clerk := env.Browser(acme, account.Viewer)
+	viewer, _ := account.Viewer.Rights()
+	clerk.Change(func(u *account.User) { u.Rights = viewer | account.ManageUsers })
 	small := replica.Visitor(t, clerk.User)
 	small.Post("/users", "email", "boss@acme.test", "role", "admin", "scope", "all").Want(t, 403)
 	small.Post("/users/"+admin.ID, "name", "X", "role", "viewer", "scope", "all").Want(t, 403)
 	small.Post("/users", "email", "eye@acme.test", "role", "viewer", "scope", "all").Want(t, 200)
 
 	// Another company's users are not found.
-	stranger := env.Browser(other, access.Viewer).User
+	stranger := env.Browser(other, account.Viewer).User
 	visitor.Get("/users/"+stranger.ID).Want(t, 404)
 	visitor.Post("/users/"+stranger.ID+"/disabled", "disabled", "true").Want(t, 404)
 
@@ -234,8 +236,8 @@ func TestCompanySignIn_LinksAndCreatesUsers(t *testing.T) {
 	env := servertest.New(t)
 	replica := env.Start()
 	acme, other := env.Company("acme", access.Settings{}), env.Company("other", access.Settings{})
-	admin := env.Browser(acme, access.Admin)
-	theirs := env.Browser(other, access.Admin).User // …@other.test
+	admin := env.Browser(acme, account.Admin)
+	theirs := env.Browser(other, account.Admin).User // …@other.test
 	provider := oidctest.New(t, env.Now)
 	env.CLI(new(any), "company", "domain", "add", "--company", "acme", "acme.test")
 	env.CLI(new(any), "company", "domain", "add", "--company", "acme", "other.test")
@@ -289,7 +291,7 @@ func TestCompanySignIn_LinksAndCreatesUsers(t *testing.T) {
 	if _, in, body := try("new@acme.test", oidctest.Browser{Subject: "9", Email: "new@acme.test", Name: "New Person"}, nil); !in {
 		t.Errorf("a new person: %.800s", body)
 	}
-	if u, err := env.DB().UserByEmail(t.Context(), "new@acme.test"); err != nil || u.Role != access.Operator || u.Name != "New Person" || u.CompanyID != acme.ID {
+	if u, err := env.DB().UserByEmail(t.Context(), "new@acme.test"); err != nil || u.Role != account.Operator || u.Name != "New Person" || u.CompanyID != acme.ID {
 		t.Errorf("the new person is %+v, %v", u, err)
 	}
 	// A code that arrives in another browser signs no one in.
@@ -314,7 +316,7 @@ func TestActivity_RecordsPortalActions(t *testing.T) {
 	env := servertest.New(t)
 	replica := env.Start()
 	acme, other := env.Company("acme", access.Settings{}), env.Company("other", access.Settings{})
-	admin := env.Browser(acme, access.Admin).User
+	admin := env.Browser(acme, account.Admin).User
 	visitor := replica.Visitor(t, admin)
 	visitor.Post("/access/gates", "gate", "policyChanges", "on", "true").Want(t, 200)
 	visitor.Post("/settings", "name", "Acme & Söhne <b>", "inactiveAfter", "10", "keepActivity", "365").Want(t, 200)
@@ -345,7 +347,7 @@ func TestActivity_RecordsPortalActions(t *testing.T) {
 	if page := visitor.Post("/activity/verify").Want(t, 200); !strings.Contains(page.Body, "head signed by this service") {
 		t.Error("the chain is not sound")
 	}
-	foreign := replica.Visitor(t, env.Browser(other, access.Admin).User)
+	foreign := replica.Visitor(t, env.Browser(other, account.Admin).User)
 	if body := foreign.Get("/activity").Want(t, 200).Body; strings.Contains(body, admin.Email) {
 		t.Error("another company sees the log")
 	}
@@ -362,7 +364,7 @@ func TestSessions_AreRevocable(t *testing.T) {
 	env := servertest.New(t)
 	replica := env.Start()
 	acme := env.Company("acme", access.Settings{})
-	user := env.Browser(acme, access.Viewer).User
+	user := env.Browser(acme, account.Viewer).User
 	first, second := replica.Visitor(t, user), replica.Visitor(t, user)
 	sessions, err := env.DB().Sessions(t.Context(), user.ID)
 	if err != nil || len(sessions) != 2 {

@@ -10,7 +10,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/musterhq/muster/internal/access"
+	"github.com/musterhq/muster/internal/account"
 	"github.com/musterhq/muster/internal/policy"
 	"github.com/musterhq/muster/internal/resource"
 	"github.com/musterhq/muster/internal/servertest"
@@ -25,10 +25,10 @@ type visitor struct {
 
 // visit makes a user with a role, limited to some policies or not, and signs
 // the person in.
-func visit(t *testing.T, env *servertest.Env, r *servertest.Replica, companyID string, role access.Role, only ...string) *visitor {
+func visit(t *testing.T, env *servertest.Env, r *servertest.Replica, companyID string, role account.Role, only ...string) *visitor {
 	t.Helper()
 	email := resource.NewID() + "@acme.test"
-	if _, err := (access.Users{Store: env.DB(), Passwords: access.NewPasswords(1), Now: env.Now}).Create(t.Context(), access.NewUserRequest{
+	if _, err := (account.Users{Store: env.DB(), Passwords: account.NewPasswords(1), Now: env.Now}).Create(t.Context(), account.NewUserRequest{
 		CompanyID: companyID, Email: email, Name: "Person " + string(role), Role: role, Policies: only, Password: "a long password"}); err != nil {
 		t.Fatal(err)
 	}
@@ -95,7 +95,7 @@ func TestPortalPolicies_WithoutScripts(t *testing.T) {
 	t.Parallel()
 	env := servertest.New(t)
 	tenant, replica := env.NewTenant("acme"), env.Start()
-	ada := visit(t, env, replica, tenant.Company.ID, access.Admin)
+	ada := visit(t, env, replica, tenant.Company.ID, account.Admin)
 	text, _ := ada.post(422, "/policies", url.Values{"name": {strings.ToUpper(tenant.Policy.Name)}, "type": {"PLATFORM"}})
 	ada.sees(text, "There is a policy")
 	text, at := ada.post(200, "/policies", url.Values{"name": {"<script>Kiosk"}, "type": {"AGENT"}})
@@ -123,7 +123,7 @@ func TestPortalPolicies_WithoutScripts(t *testing.T) {
 	of := "/policies/" + tenant.Policy.ID
 	text, proposed := ada.post(200, of+"/review", url.Values{"version": {"1"}, "s.CAMERA": {"BLOCK"}})
 	ada.sees(text, "Waiting for review", "left to apply it", "Apply 1 change to 0 devices")
-	bob := visit(t, env, replica, tenant.Company.ID, access.Admin)
+	bob := visit(t, env, replica, tenant.Company.ID, account.Admin)
 	bob.sees(bob.get(200, proposed), "is the only one who can apply it", "Propose the same as my own")
 	bob.post(404, proposed+"/apply", url.Values{"once": {resource.NewID()}})
 	text, _ = ada.post(200, proposed+"/apply", url.Values{"once": {resource.NewID()}})
@@ -156,7 +156,7 @@ func TestPortalPolicies_LimitedUsers(t *testing.T) {
 	env := servertest.New(t)
 	tenant, replica := env.NewTenant("acme"), env.Start()
 	other := env.Policy(tenant.Company, "Other", policy.Platform)
-	viewer := visit(t, env, replica, tenant.Company.ID, access.Viewer)
+	viewer := visit(t, env, replica, tenant.Company.ID, account.Viewer)
 	text := viewer.get(200, "/policies/"+tenant.Policy.ID)
 	viewer.sees(text, "It takes the permission to edit policies")
 	if enabled := regexp.MustCompile(`<fieldset[^>]*data-setting[^>]*>`).FindString(text); !strings.Contains(enabled, "disabled") {
@@ -167,7 +167,7 @@ func TestPortalPolicies_LimitedUsers(t *testing.T) {
 		"/" + tenant.Policy.ID + "/delete": {}, "/" + tenant.Policy.ID + "/push": {}, "/" + tenant.Policy.ID + "/restore": {"revision": {"1"}}} {
 		viewer.post(403, "/policies"+path, form)
 	}
-	limited := visit(t, env, replica, tenant.Company.ID, access.Manager, tenant.Policy.ID)
+	limited := visit(t, env, replica, tenant.Company.ID, account.Manager, tenant.Policy.ID)
 	if text := limited.get(200, "/policies"); strings.Contains(text, other.ID) || !strings.Contains(text, tenant.Policy.ID) {
 		t.Errorf("a limited person's list:\n%.3000s", text)
 	}

@@ -14,7 +14,9 @@ import (
 	"time"
 
 	"github.com/musterhq/muster/internal/access"
+	"github.com/musterhq/muster/internal/account"
 	"github.com/musterhq/muster/internal/activity"
+	"github.com/musterhq/muster/internal/apikey"
 	"github.com/musterhq/muster/internal/config"
 	"github.com/musterhq/muster/internal/servertest"
 	"github.com/musterhq/muster/internal/servertest/oidctest"
@@ -74,7 +76,7 @@ func TestProvider_ReachesNoPrivateAddress(t *testing.T) {
 	}
 	env := servertest.New(t)
 	acme := env.Company("acme", access.Settings{})
-	user := env.Browser(acme, access.Admin).User
+	user := env.Browser(acme, account.Admin).User
 	closed := env.Start(func(c *config.Service, _ *service.Options) { c.PrivateProviders = nil })
 	admin := closed.Visitor(t, user)
 	for _, issuer := range []string{inside.URL, strings.Replace(inside.URL, "127.0.0.1", "localhost", 1),
@@ -121,7 +123,7 @@ func TestProvider_IsAskedSeldom(t *testing.T) {
 	env := servertest.New(t)
 	replica := env.Start()
 	acme := env.Company("acme", access.Settings{})
-	admin := env.Browser(acme, access.Admin).User
+	admin := env.Browser(acme, account.Admin).User
 	var long atomic.Bool
 	var front *recorder
 	front = newRecorder(t, func(w http.ResponseWriter, r *http.Request) {
@@ -135,7 +137,7 @@ func TestProvider_IsAskedSeldom(t *testing.T) {
 		return replica.Visitor(t, admin).Post("/settings/signin", "name", "x", "issuer", front.URL, "clientId", "x", "domains", "acme.test", "enabled", "true", "role", "viewer")
 	}
 	save().Want(t, 200)
-	stranger := env.Browser(acme, access.Viewer)
+	stranger := env.Browser(acme, account.Viewer)
 	served := 0
 	for range 200 {
 		if stranger.Send(replica.PublicURL()+"/signin/company", url.Values{"email": {"a@acme.test"}}).Status == 200 {
@@ -160,14 +162,14 @@ func TestProvider_SavingNeedsEveryRightOfItsUsers(t *testing.T) {
 	env := servertest.New(t)
 	replica := env.Start()
 	acme := env.Company("acme", access.Settings{})
-	admin, clerk := env.Browser(acme, access.Admin), env.Browser(acme, access.Viewer)
-	viewer, _ := access.Viewer.Rights()
+	admin, clerk := env.Browser(acme, account.Admin), env.Browser(acme, account.Viewer)
+	viewer, _ := account.Viewer.Rights()
 	provider := oidctest.New(t, env.Now)
-	for rights, text := range map[access.Right]string{
-		viewer | access.ManageCompany:                      "manage-users",
-		viewer | access.ManageCompany | access.ManageUsers: "may do more than you",
+	for rights, text := range map[account.Right]string{
+		viewer | account.ManageCompany:                       "manage-users",
+		viewer | account.ManageCompany | account.ManageUsers: "may do more than you",
 	} {
-		clerk.Change(func(u *access.UserAccount) { u.Rights = rights })
+		clerk.Change(func(u *account.User) { u.Rights = rights })
 		page := replica.Visitor(t, clerk.User).Post("/settings/signin", providerFields(provider, "acme.test")...)
 		if page.Status != 403 || !strings.Contains(page.Body, text) {
 			t.Errorf("%v: got %d, want 403 with %q", rights.Names(), page.Status, text)
@@ -187,7 +189,7 @@ func TestCompanySignIn_FirstLinkNeedsTheOwnersProof(t *testing.T) {
 	servertest.OnEach(t, func(t *testing.T, env *servertest.Env) {
 		replica := env.Start(servertest.OnLocalhost(t))
 		acme := env.Company("acme", access.Settings{})
-		admin, keyed := env.Browser(acme, access.Admin).User, env.Browser(acme, access.Viewer).User
+		admin, keyed := env.Browser(acme, account.Admin).User, env.Browser(acme, account.Viewer).User
 		provider := oidctest.New(t, env.Now)
 		replica.Visitor(t, admin).Post("/settings/signin", providerFields(provider, "acme.test")...).Want(t, 200)
 		provider.Be(oidctest.Browser{Subject: "1", Email: admin.Email}, nil)
@@ -237,7 +239,7 @@ func TestCompanySignIn_IsAsFreshAsTheProviderSays(t *testing.T) {
 	env := servertest.New(t)
 	replica := env.Start()
 	acme := env.Company("acme", access.Settings{DeviceCommands: true})
-	admin := env.Browser(acme, access.Admin).User
+	admin := env.Browser(acme, account.Admin).User
 	provider := oidctest.New(t, env.Now)
 	replica.Visitor(t, admin).Post("/settings/signin", providerFields(provider, "acme.test")...).Want(t, 200)
 	who := oidctest.Browser{Subject: "1", Email: admin.Email}
@@ -262,7 +264,7 @@ func TestCompanySignIn_IsAsFreshAsTheProviderSays(t *testing.T) {
 			t.Errorf("%s: asked for a proof: %v, at %s", name, asked, page.Path)
 		}
 		if name == "in the future" {
-			env.Advance(access.ReauthFresh + time.Second)
+			env.Advance(account.ReauthFresh + time.Second)
 			page := visitor.Post("/access/gates", "gate", "destructiveCommands", "on", "true")
 			if !strings.HasPrefix(page.Path, "/account/prove") {
 				t.Error("a clock that is ahead makes the proof last longer")
@@ -290,7 +292,7 @@ func TestCompanySignIn_AnotherIssuersAnswerIsRefused(t *testing.T) {
 	env := servertest.New(t)
 	replica := env.Start()
 	acme := env.Company("acme", access.Settings{})
-	admin := env.Browser(acme, access.Admin).User
+	admin := env.Browser(acme, account.Admin).User
 	provider := oidctest.New(t, env.Now)
 	replica.Visitor(t, admin).Post("/settings/signin", providerFields(provider, "acme.test")...).Want(t, 200)
 	visitor := replica.SignedOut(t)
@@ -316,10 +318,10 @@ func TestDomains_AreAssignedByTheOperator(t *testing.T) {
 		save := func(v *servertest.Visitor, domain string) servertest.Page {
 			return v.Post("/settings/signin", providerFields(provider, domain)...)
 		}
-		owner := replica.Visitor(t, env.Browser(acme, access.Admin).User)
+		owner := replica.Visitor(t, env.Browser(acme, account.Admin).User)
 		save(owner, "acme.test").Want(t, 200)
 		evil := env.Company("evil", access.Settings{})
-		squatter := replica.Visitor(t, env.Browser(evil, access.Admin).User)
+		squatter := replica.Visitor(t, env.Browser(evil, account.Admin).User)
 		for _, domain := range []string{"acme.test", "example.com"} {
 			page := save(squatter, domain)
 			if want := "muster company domain add --company evil " + domain; page.Status != 422 || !strings.Contains(page.Body, want) {
@@ -343,7 +345,7 @@ func TestDomains_AreAssignedByTheOperator(t *testing.T) {
 			t.Errorf("a removed domain: got %d, want 404", page.Status)
 		}
 		// An administrator of one company learns nothing about users of another.
-		known := env.Browser(acme, access.Viewer).User.Email
+		known := env.Browser(acme, account.Viewer).User.Email
 		var told [2]string
 		for i, email := range []string{known, "missing@acme.test"} {
 			page := squatter.Post("/users", "email", email, "name", "X", "role", "viewer", "scope", "all").Want(t, 409)
@@ -363,11 +365,11 @@ func TestInvitation_IsRecordedAndNeverOpensAnAccountInUse(t *testing.T) {
 	servertest.OnEach(t, func(t *testing.T, env *servertest.Env) {
 		replica := env.Start()
 		acme := env.Company("acme", access.Settings{})
-		admin, colleague := env.Browser(acme, access.Admin).User, env.Browser(acme, access.Admin)
+		admin, colleague := env.Browser(acme, account.Admin).User, env.Browser(acme, account.Admin)
 		provider := oidctest.New(t, env.Now)
 		v := replica.Visitor(t, admin)
 		v.Post("/settings/signin", providerFields(provider, "acme.test")...).Want(t, 200)
-		colleague.Change(func(u *access.UserAccount) { u.PasswordHash = "" }) // signs in through the provider alone
+		colleague.Change(func(u *account.User) { u.PasswordHash = "" }) // signs in through the provider alone
 		first := invitationCode(t, v.Post("/users/"+colleague.User.ID+"/invitation").Want(t, 200))
 		provider.Be(oidctest.Browser{Subject: "1", Email: colleague.User.Email}, nil)
 		if page := signsIn(t, replica.SignedOut(t), provider, colleague.User.Email); page.Path != "/account" {
@@ -409,15 +411,15 @@ func TestDisable_NamesTheKeysOfTheUser(t *testing.T) {
 	env := servertest.New(t)
 	replica := env.Start()
 	acme := env.Company("acme", servertest.Everything())
-	leaver := env.Browser(acme, access.Admin).User
+	leaver := env.Browser(acme, account.Admin).User
 	makes := func() string {
 		v := replica.Visitor(t, leaver)
 		return secretOf(v.Post("/access/keys", keyFields(v.Get("/access/keys/new"), t, "DEVICES_READ")...).Want(t, 200))
 	}
 	kept, revoked := makes(), makes()
-	boss := replica.Visitor(t, env.Browser(acme, access.Admin).User)
+	boss := replica.Visitor(t, env.Browser(acme, account.Admin).User)
 	page := boss.Get("/users/"+leaver.ID).Want(t, 200)
-	live, err := access.Keys{Store: env.DB(), Now: env.Now}.LiveOf(t.Context(), leaver)
+	live, err := apikey.Keys{Store: env.DB(), Now: env.Now}.LiveOf(t.Context(), leaver)
 	if err != nil || len(live) != 2 {
 		t.Fatalf("live keys: got %d, %v, want 2", len(live), err)
 	}

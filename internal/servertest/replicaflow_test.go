@@ -9,9 +9,11 @@ import (
 	"time"
 
 	"github.com/musterhq/muster/internal/access"
+	"github.com/musterhq/muster/internal/account"
+	"github.com/musterhq/muster/internal/oauth"
 	"github.com/musterhq/muster/internal/policy"
 	"github.com/musterhq/muster/internal/servertest"
-	"github.com/musterhq/muster/internal/surface/oauth"
+	oauthserver "github.com/musterhq/muster/internal/surface/oauth"
 )
 
 // Two replicas on one database, every request at the other one: sign-in,
@@ -22,14 +24,14 @@ func TestReplicas_NeedNoAffinity(t *testing.T) {
 	front := env.StartBehindProxy(2)
 	acme := env.Company("acme", servertest.Everything())
 	p := env.Policy(acme, "Policy", policy.Platform)
-	ada := env.Browser(acme, access.Admin)
+	ada := env.Browser(acme, account.Admin)
 	a, b := front.At(0), front.At(1)
 
 	client := ada.Register(a)
 	request := servertest.Asks(front.URL, client, "mcp:policies:write")
-	ada.Send(b+oauth.AuthorizePath+"?"+request.Encode(), nil).Want(t, http.StatusSeeOther) // to sign in
+	ada.Send(b+oauthserver.AuthorizePath+"?"+request.Encode(), nil).Want(t, http.StatusSeeOther) // to sign in
 	ada.SignIn(a)
-	ada.Send(b+oauth.AuthorizePath+"?"+request.Encode(), nil).Want(t, http.StatusOK)
+	ada.Send(b+oauthserver.AuthorizePath+"?"+request.Encode(), nil).Want(t, http.StatusOK)
 	code := ada.Consents(a, request, "mcp:policies:write")
 	tokens := ada.Redeem(b, client, code)
 	if tokens.Status != http.StatusOK {
@@ -86,7 +88,7 @@ func TestReplicas_RefreshTokenUsedTwice(t *testing.T) {
 	t.Parallel()
 	env := servertest.NewPostgres(t)
 	front := env.StartBehindProxy(2)
-	ada := env.Browser(env.Company("acme", servertest.Everything()), access.Admin)
+	ada := env.Browser(env.Company("acme", servertest.Everything()), account.Admin)
 	for round := range 5 {
 		tokens := ada.Connect(front.URL, "mcp:devices:read")
 		var won atomic.Pointer[servertest.Tokens]
@@ -123,23 +125,23 @@ func TestReplicas_RevocationReachesAll(t *testing.T) {
 	servertest.OnEach(t, func(t *testing.T, env *servertest.Env) {
 		front := env.StartBehindProxy(2)
 		acme := env.Company("acme", servertest.Everything())
-		ada := env.Browser(acme, access.Admin)
+		ada := env.Browser(acme, account.Admin)
 		key, text := env.KeyRow(acme, access.DevicesRead)
 		admin := env.Desk()
 		for what, end := range map[string]func(servertest.Tokens) error{
 			"the operator": func(tokens servertest.Tokens) error {
-				_, err := admin.Connections.UpdateConnection(t.Context(), acme.ID, env.ConnectionOf(tokens.Access).ID, func(o *access.OAuthConnection) error {
+				_, err := admin.Connections.UpdateConnection(t.Context(), acme.ID, env.ConnectionOf(tokens.Access).ID, func(o *oauth.Connection) error {
 					o.RevokedAt = env.Now()
 					return nil
 				})
 				return err
 			},
 			"the client, by its refresh token": func(tokens servertest.Tokens) error {
-				ada.Send(front.At(0)+oauth.RevokePath, url.Values{"token": {tokens.Refresh}, "client_id": {tokens.Client}}).Want(t, http.StatusOK)
+				ada.Send(front.At(0)+oauthserver.RevokePath, url.Values{"token": {tokens.Refresh}, "client_id": {tokens.Client}}).Want(t, http.StatusOK)
 				return nil
 			},
 			"the client, by its access token": func(tokens servertest.Tokens) error {
-				ada.Send(front.At(1)+oauth.RevokePath, url.Values{"token": {tokens.Access}, "client_id": {tokens.Client}}).Want(t, http.StatusOK)
+				ada.Send(front.At(1)+oauthserver.RevokePath, url.Values{"token": {tokens.Access}, "client_id": {tokens.Client}}).Want(t, http.StatusOK)
 				return nil
 			},
 		} {
@@ -147,7 +149,7 @@ func TestReplicas_RevocationReachesAll(t *testing.T) {
 			for i := range 2 {
 				servertest.WithToken(t, front.At(i), tokens.Access).Call("count_assets", nil).OK(t, nil)
 			}
-			ada.Send(front.URL+oauth.RevokePath, url.Values{"token": {"mat_unknown"}, "client_id": {tokens.Client}}).Want(t, http.StatusOK)
+			ada.Send(front.URL+oauthserver.RevokePath, url.Values{"token": {"mat_unknown"}, "client_id": {tokens.Client}}).Want(t, http.StatusOK)
 			start := time.Now()
 			if err := end(tokens); err != nil {
 				t.Fatal(err)
@@ -180,7 +182,7 @@ func TestReplicas_ShareAddressLimits(t *testing.T) {
 	t.Parallel()
 	env := servertest.NewPostgres(t)
 	front := env.StartBehindProxy(2)
-	ada := env.Browser(env.Company("acme", servertest.Everything()), access.Admin)
+	ada := env.Browser(env.Company("acme", servertest.Everything()), account.Admin)
 	count := func(what string, limit int, attempt func() int) {
 		t.Helper()
 		for i := range limit {
@@ -193,7 +195,7 @@ func TestReplicas_ShareAddressLimits(t *testing.T) {
 		}
 	}
 	count("registration", 30, func() int {
-		return ada.SendJSON(front.URL+oauth.RegisterPath, `{"redirect_uris":["https://a.example/cb"]}`).Status
+		return ada.SendJSON(front.URL+oauthserver.RegisterPath, `{"redirect_uris":["https://a.example/cb"]}`).Status
 	})
 	count("sign-in with one e-mail address", 5, func() int {
 		return ada.Send(front.URL+"/signin", url.Values{"email": {ada.User.Email}, "password": {"wrong password"}}).Status

@@ -5,6 +5,8 @@ import (
 	"testing"
 
 	"github.com/musterhq/muster/internal/access"
+	"github.com/musterhq/muster/internal/account"
+	"github.com/musterhq/muster/internal/apikey"
 	"github.com/musterhq/muster/internal/fault"
 	"github.com/musterhq/muster/internal/policy"
 	"github.com/musterhq/muster/internal/servertest"
@@ -18,12 +20,12 @@ func TestKeys_OfALimitedUser(t *testing.T) {
 		replica := env.Start()
 		acme := env.Company("acme", servertest.Everything())
 		mine, other := env.Policy(acme, "Mine", policy.Platform), env.Policy(acme, "Other", policy.Platform)
-		ada := env.Browser(acme, access.Admin, mine.ID)
-		keys := access.Keys{Store: env.Desk().Keys, Now: env.Now}
-		if _, _, err := keys.CreateForUser(t.Context(), ada.User, access.NewKeyRequest{Name: "qr", Permissions: access.Provisioning | access.PoliciesRead}); fault.CodeOf(err) != fault.Forbidden {
+		ada := env.Browser(acme, account.Admin, mine.ID)
+		keys := apikey.Keys{Store: env.Desk().Keys, Now: env.Now}
+		if _, _, err := keys.CreateForUser(t.Context(), ada.User, apikey.Request{Name: "qr", Permissions: access.Provisioning | access.PoliciesRead}); fault.CodeOf(err) != fault.Forbidden {
 			t.Errorf("a key for provisioning: %v", err)
 		}
-		_, text, err := keys.CreateForUser(t.Context(), ada.User, access.NewKeyRequest{Name: "changes", Permissions: access.PoliciesWrite | access.PoliciesRead})
+		_, text, err := keys.CreateForUser(t.Context(), ada.User, apikey.Request{Name: "changes", Permissions: access.PoliciesWrite | access.PoliciesRead})
 		if err != nil {
 			t.Fatal(err)
 		}

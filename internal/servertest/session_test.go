@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/musterhq/muster/internal/access"
+	"github.com/musterhq/muster/internal/account"
 	"github.com/musterhq/muster/internal/config"
 	"github.com/musterhq/muster/internal/servertest"
 	"github.com/musterhq/muster/internal/service"
@@ -23,7 +23,7 @@ func TestSessions_CookieAttributes(t *testing.T) {
 	} {
 		env := servertest.New(t)
 		replica := env.Start(func(c *config.Service, _ *service.Options) { c.PublicURL = public })
-		ada := env.Browser(env.Company("acme", servertest.Everything()), access.Admin)
+		ada := env.Browser(env.Company("acme", servertest.Everything()), account.Admin)
 		answer := ada.Send("http://"+replica.Addr().String()+"/signin", url.Values{"email": {ada.User.Email}, "password": {servertest.Password}})
 		cookies := answer.Want(t, http.StatusSeeOther).Header.Values("Set-Cookie")
 		cookies = slices.DeleteFunc(cookies, func(c string) bool { return !strings.Contains(c, "muster=ms_") })
@@ -46,7 +46,7 @@ func TestSessions_CookieAttributes(t *testing.T) {
 func TestPortal_ClosedToOtherSites(t *testing.T) {
 	t.Parallel()
 	s := newAuthSite(t)
-	ada := s.person(t, access.Admin)
+	ada := s.person(t, account.Admin)
 	page := ada.Send(s.base+"/signin", nil).Want(t, http.StatusOK)
 	policy := page.Header.Get("Content-Security-Policy")
 	for _, part := range []string{"default-src 'none'", "script-src 'self';", "style-src 'self';", "form-action 'self';", "frame-ancestors 'none'", "base-uri 'none'"} {

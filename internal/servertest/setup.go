@@ -4,6 +4,7 @@ import (
 	"strings"
 
 	"github.com/musterhq/muster/internal/access"
+	"github.com/musterhq/muster/internal/apikey"
 	"github.com/musterhq/muster/internal/company"
 	"github.com/musterhq/muster/internal/policy"
 )
@@ -34,9 +35,9 @@ func (l *Env) Key(c company.Company, permissions access.Permission) string {
 }
 
 // KeyRow creates an API key and returns it with its text.
-func (l *Env) KeyRow(c company.Company, permissions access.Permission) (access.Key, string) {
+func (l *Env) KeyRow(c company.Company, permissions access.Permission) (apikey.Key, string) {
 	l.TB.Helper()
-	key, text, err := access.Keys{Store: l.Desk().Keys, Now: l.Now}.CreateForOperator(l.TB.Context(), access.NewKeyRequest{
+	key, text, err := apikey.Keys{Store: l.Desk().Keys, Now: l.Now}.CreateForOperator(l.TB.Context(), apikey.Request{
 		CompanyID: c.ID, Name: "test", Permissions: permissions,
 	})
 	if err != nil {

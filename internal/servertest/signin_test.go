@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/musterhq/muster/internal/access"
+	"github.com/musterhq/muster/internal/account"
 	"github.com/musterhq/muster/internal/servertest"
 	"github.com/musterhq/muster/internal/servertest/oidctest"
 )
@@ -57,7 +58,7 @@ func TestSignIn_StrangersCannotLockAPersonOut(t *testing.T) {
 	servertest.OnEach(t, func(t *testing.T, env *servertest.Env) {
 		replica := env.Start(servertest.OnLocalhost(t))
 		acme := env.Company("acme", access.Settings{DeviceCommands: true})
-		people := []*servertest.Browser{env.Browser(acme, access.Admin), env.Browser(acme, access.Admin)}
+		people := []*servertest.Browser{env.Browser(acme, account.Admin), env.Browser(acme, account.Admin)}
 		for _, p := range people {
 			p.CheapPassword()
 		}
@@ -72,7 +73,7 @@ func TestSignIn_StrangersCannotLockAPersonOut(t *testing.T) {
 		open.AddPasskey(key).Want(t, 200)
 		usual.Post("/signout").Want(t, 200)
 
-		stranger, answers := env.Browser(acme, access.Viewer), map[int]int{}
+		stranger, answers := env.Browser(acme, account.Viewer), map[int]int{}
 		attack := func(victim string, i int) {
 			answers[stranger.Send(replica.PublicURL()+"/signin", url.Values{"email": {victim}, "password": {"wrong password"}},
 				"X-Forwarded-For", fmt.Sprintf("198.51.%d.%d", i%100/50, i%50)).Status]++
@@ -115,7 +116,7 @@ func TestSignIn_CountsFailuresOnly(t *testing.T) {
 	env := servertest.New(t)
 	replica := env.Start()
 	acme := env.Company("acme", access.Settings{})
-	owner, stranger := env.Browser(acme, access.Viewer), env.Browser(acme, access.Viewer)
+	owner, stranger := env.Browser(acme, account.Viewer), env.Browser(acme, account.Viewer)
 	try := func(p *servertest.Browser, password string) int {
 		return p.Send(replica.PublicURL()+"/signin", url.Values{"email": {owner.User.Email}, "password": {password}}).Status
 	}
@@ -129,7 +130,7 @@ func TestSignIn_CountsFailuresOnly(t *testing.T) {
 			t.Errorf("wrong sign-in %d: got %d, want %d", i+1, status, want)
 		}
 	}
-	if status := try(env.Browser(acme, access.Viewer), servertest.Password); status != 429 && status != http.StatusSeeOther {
+	if status := try(env.Browser(acme, account.Viewer), servertest.Password); status != 429 && status != http.StatusSeeOther {
 		t.Errorf("another network: got %d", status)
 	}
 	// The owner's browser has its own five, and a session its own.
@@ -157,7 +158,7 @@ func TestSignIn_PasskeyChallengeIsTakenOnce(t *testing.T) {
 	env := servertest.New(t)
 	replica := env.Start(servertest.OnLocalhost(t))
 	acme := env.Company("acme", access.Settings{})
-	owner := env.Browser(acme, access.Viewer)
+	owner := env.Browser(acme, account.Viewer)
 	key := servertest.NewAuthenticator(t, replica.PublicURL())
 	visitor := replica.Visitor(t, owner.User)
 	visitor.AddPasskey(key).Want(t, 200)
@@ -174,7 +175,7 @@ func TestSignIn_PasskeyChallengeIsTakenOnce(t *testing.T) {
 	}
 	form = replica.SignedOut(t).Get("/signin")
 	answer = key.Get(form.Options(t))
-	env.Advance(access.PendingLife)
+	env.Advance(account.PendingLife)
 	if page := send(form, answer); page.Status != 401 {
 		t.Errorf("a late answer: got %d at %s, want 401", page.Status, page.Path)
 	}
@@ -192,7 +193,7 @@ func TestSignIn_PasskeyChallengeIsTakenOnce(t *testing.T) {
 	if page.Status != 401 {
 		t.Errorf("a proof without user verification: got %d at %s, want 401", page.Status, page.Path)
 	}
-	owner.Change(func(u *access.UserAccount) { u.Disabled = true })
+	owner.Change(func(u *account.User) { u.Disabled = true })
 	key.Verifies = true
 	form = replica.SignedOut(t).Get("/signin")
 	if page := send(form, key.Get(form.Options(t))); page.Status != 401 {
@@ -206,14 +207,14 @@ func TestPasswords_CommonOnesAreRefused(t *testing.T) {
 	env := servertest.New(t)
 	replica := env.Start()
 	acme := env.Company("acme", access.Settings{})
-	visitor := replica.Visitor(t, env.Browser(acme, access.Admin).User)
+	visitor := replica.Visitor(t, env.Browser(acme, account.Admin).User)
 	for _, common := range []string{"password", "Password1", "12345678", "QWERTYUIOP"} {
 		page := visitor.Post("/account/password", "current", servertest.Password, "password", common, "again", common).Want(t, 422)
 		if !strings.Contains(page.Body, "most common") {
 			t.Errorf("%s: the page does not say why", common)
 		}
-		users := access.Users{Store: env.DB(), Passwords: access.NewPasswords(1), Now: env.Now}
-		_, err := users.Create(t.Context(), access.NewUserRequest{CompanyID: acme.ID, Email: "x@acme.test", Role: access.Viewer, Password: common})
+		users := account.Users{Store: env.DB(), Passwords: account.NewPasswords(1), Now: env.Now}
+		_, err := users.Create(t.Context(), account.NewUserRequest{CompanyID: acme.ID, Email: "x@acme.test", Role: account.Viewer, Password: common})
 		if err == nil || !strings.Contains(err.Error(), "most common") {
 			t.Errorf("%s on the command line: got %v", common, err)
 		}
@@ -242,7 +243,7 @@ func TestSessions_NoticeOfAnotherSiteIsNotShown(t *testing.T) {
 	env := servertest.New(t)
 	replica := env.Start()
 	acme := env.Company("acme", access.Settings{})
-	admin := env.Browser(acme, access.Admin)
+	admin := env.Browser(acme, account.Admin)
 	admin.SignIn(replica.PublicURL())
 	forged := "W3sidCI6Im9rIiwieCI6IkNhbGwgMDkwMCBmb3IgaGVscCJ9XQ" // [{"t":"ok","x":"Call 0900 for help"}]
 	page := admin.Send(replica.PublicURL()+"/account", nil, "Cookie", cookies(admin, replica.PublicURL())+"; muster-flash="+forged)

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/musterhq/muster/internal/access"
+	"github.com/musterhq/muster/internal/account"
 	"github.com/musterhq/muster/internal/config"
 	"github.com/musterhq/muster/internal/servertest"
 	"github.com/musterhq/muster/internal/service"
@@ -32,7 +33,7 @@ func TestSignIn_RefusalsAreLogged(t *testing.T) {
 				o.Logger = logger
 			})
 			acme := env.Company("acme", access.Settings{})
-			person := env.Browser(acme, access.Viewer)
+			person := env.Browser(acme, account.Viewer)
 			for range 12 { // the last are throttled
 				person.Send(replica.PublicURL()+"/signin", url.Values{"email": {"hunter2@acme.example"}, "password": {"hunter2hunter2"}})
 			}

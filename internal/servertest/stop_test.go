@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/musterhq/muster/internal/access"
+	"github.com/musterhq/muster/internal/account"
 	"github.com/musterhq/muster/internal/emulator"
 	"github.com/musterhq/muster/internal/resource"
 	"github.com/musterhq/muster/internal/servertest"
@@ -29,7 +30,7 @@ func TestStop(t *testing.T) {
 		for _, id := range []string{phone.AssetID, held.AssetID} {
 			awaitStatus(t, tenant, client, id, "ACTIVE")
 		}
-		admin := env.Browser(tenant.Company, access.Admin)
+		admin := env.Browser(tenant.Company, account.Admin)
 		admin.SignIn(replica.PublicURL())
 		ask := func(status int) {
 			admin.Send(replica.PublicURL()+"/devices/"+phone.AssetID+"/commands/request_status_report", url.Values{"once": {resource.NewID()}}).Want(t, status)

@@ -13,6 +13,7 @@ import (
 	"github.com/google/jsonschema-go/jsonschema"
 
 	"github.com/musterhq/muster/internal/access"
+	"github.com/musterhq/muster/internal/apikey"
 	"github.com/musterhq/muster/internal/fault"
 	"github.com/musterhq/muster/internal/operation"
 	"github.com/musterhq/muster/internal/servertest"
@@ -34,10 +35,10 @@ func FuzzToolArguments(f *testing.F) {
 	now := func() time.Time { return time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC) }
 	r := &rehearsal{may: access.All, result: fault.New(fault.Refused, "reached")}
 	var text string
-	r.key, text = access.NewKey("c", "test", "operator", access.All, now(), time.Time{})
+	r.key, text = apikey.New("c", "test", "operator", access.All, now(), time.Time{})
 	rehearsed := registry.Rehearsal(func(context.Context, *operation.Operation, operation.Call) (any, error) { return nil, r.result })
 	tools, err := mcp.New(mcp.Config{Registry: rehearsed, Kernel: operation.NewKernel(operation.Config{Limiter: r, Now: now}),
-		Keys: access.Authenticator{Keys: r, Now: now}, Now: now, Log: slog.New(slog.DiscardHandler)})
+		Keys: apikey.Authenticator{Keys: r, Now: now}, Now: now, Log: slog.New(slog.DiscardHandler)})
 	if err != nil {
 		f.Fatal(err)
 	}

@@ -12,6 +12,8 @@ import (
 	"time"
 
 	"github.com/musterhq/muster/internal/access"
+	"github.com/musterhq/muster/internal/account"
+	"github.com/musterhq/muster/internal/oauth"
 	"github.com/musterhq/muster/internal/operation"
 	"github.com/musterhq/muster/internal/policy"
 	"github.com/musterhq/muster/internal/servertest"
@@ -77,7 +79,7 @@ func TestTools_UnusableOnesAreHidden(t *testing.T) {
 		if !settings.OAuthConnections {
 			continue
 		}
-		for _, role := range []access.Role{access.Admin, access.Manager, access.Operator, access.Viewer} {
+		for _, role := range []account.Role{account.Admin, account.Manager, account.Operator, account.Viewer} {
 			rights, _ := role.Rights()
 			who := fmt.Sprintf("a connection of a %s under %+v", role, settings)
 			// One scope only: the rest is a sign-in away, and therefore shown.
@@ -98,7 +100,7 @@ func TestTools_RightsApplyToTheNextCall(t *testing.T) {
 	acme := s.Company(uniqueSlug(), servertest.Everything())
 	p := s.Policy(acme, "Policy", policy.Platform)
 	other := s.Policy(acme, "Other", policy.Platform)
-	ada := s.Browser(acme, access.Admin)
+	ada := s.Browser(acme, account.Admin)
 	assistant := servertest.WithToken(t, s.base, ada.Connect(s.base, "mcp:policies:write", "mcp:devices:command").Access)
 	change := map[string]any{"policyId": p.ID, "changes": []any{map[string]any{"setting": "CAMERA", "value": "BLOCK"}}}
 	assistant.Call("update_policy_settings", change).OK(t, nil)
@@ -108,19 +110,19 @@ func TestTools_RightsApplyToTheNextCall(t *testing.T) {
 			t.Errorf("%s: %+v", what, e)
 		}
 	}
-	ada.Change(func(u *access.UserAccount) { u.Rights &^= access.EditPolicies })
+	ada.Change(func(u *account.User) { u.Rights &^= account.EditPolicies })
 	refused("the right is taken", "update_policy_settings", change, "forbidden")
-	ada.Change(func(u *access.UserAccount) { u.Rights |= access.EditPolicies })
+	ada.Change(func(u *account.User) { u.Rights |= account.EditPolicies })
 	assistant.Call("update_policy_settings", change).OK(t, nil)
 
-	ada.Change(func(u *access.UserAccount) { u.Policies = []string{p.ID} })
+	ada.Change(func(u *account.User) { u.Policies = []string{p.ID} })
 	assistant.Call("get_policy_settings", map[string]any{"policyId": p.ID}).OK(t, nil)
 	refused("a policy beyond the person's", "get_policy_settings", map[string]any{"policyId": other.ID}, "not_found")
 	var page struct{ TotalElements int }
 	if assistant.Call("list_policies", nil).OK(t, &page); page.TotalElements != 1 {
 		t.Errorf("%d policies are listed for a person of one", page.TotalElements)
 	}
-	ada.Change(func(u *access.UserAccount) { u.Policies = nil })
+	ada.Change(func(u *account.User) { u.Policies = nil })
 
 	off := servertest.Everything()
 	off.PolicyChanges = false
@@ -141,14 +143,14 @@ func TestTools_RightsApplyToTheNextCall(t *testing.T) {
 		t.Errorf("a scope that was not granted: %d", got.Status)
 	}
 	connection := s.ConnectionOf(assistant.Header.Get("Authorization")[len("Bearer "):])
-	if _, err := s.Desk().Connections.UpdateConnection(t.Context(), acme.ID, connection.ID, func(o *access.OAuthConnection) error {
+	if _, err := s.Desk().Connections.UpdateConnection(t.Context(), acme.ID, connection.ID, func(o *oauth.Connection) error {
 		o.Scopes |= access.Provisioning
 		return nil
 	}); err != nil {
 		t.Fatal(err)
 	}
 	refused("granted on the live connection", "create_provisioning_qr_code", map[string]any{"policyId": p.ID}, "unsupported") // not connected to the vendor
-	ada.Change(func(u *access.UserAccount) { u.Disabled = true })
+	ada.Change(func(u *account.User) { u.Disabled = true })
 	if got := assistant.Call("list_policies", nil); got.Status != http.StatusUnauthorized {
 		t.Errorf("the person is shut out: %d", got.Status)
 	}
@@ -183,7 +185,7 @@ func TestBudget_SharedByRESTAndMCP(t *testing.T) {
 	}
 	assistant.Call("get_asset", target).OK(t, nil)
 
-	ada := s.Browser(acme, access.Admin)
+	ada := s.Browser(acme, account.Admin)
 	first := ada.Connect(s.base, "mcp:devices:command")
 	tokens := []string{first.Access, ada.Swap(s.base, first).Access}
 	for i := range 10 {
@@ -212,7 +214,7 @@ func TestTools_QRCodeIsAnImageBlock(t *testing.T) {
 	t.Parallel()
 	s := newAuthSite(t)
 	tenant := s.NewTenant(uniqueSlug())
-	token := s.Browser(tenant.Company, access.Manager).Connect(s.base, "mcp:provisioning")
+	token := s.Browser(tenant.Company, account.Manager).Connect(s.base, "mcp:provisioning")
 	for who, assistant := range map[string]servertest.Assistant{
 		"key": servertest.WithKey(t, s.base, s.Key(tenant.Company, access.PoliciesRead|access.Provisioning)), "connection": servertest.WithToken(t, s.base, token.Access),
 	} {

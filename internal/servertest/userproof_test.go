@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/musterhq/muster/internal/access"
+	"github.com/musterhq/muster/internal/account"
 	"github.com/musterhq/muster/internal/servertest"
 )
 
@@ -17,9 +18,9 @@ func TestUsers_ChangesNeedAFreshProof(t *testing.T) {
 	env := servertest.New(t)
 	replica := env.Start()
 	acme := env.Company("acme", access.Settings{DeviceCommands: true})
-	stale := replica.Visitor(t, env.Browser(acme, access.Admin).User)
-	colleague := env.Browser(acme, access.Viewer).User
-	env.Advance(access.ReauthFresh + time.Second)
+	stale := replica.Visitor(t, env.Browser(acme, account.Admin).User)
+	colleague := env.Browser(acme, account.Viewer).User
+	env.Advance(account.ReauthFresh + time.Second)
 	for name, page := range map[string]servertest.Page{
 		"form":       stale.Get("/users/new"),
 		"invite":     stale.Post("/users", "email", "mallory@acme.test", "name", "M", "role", "admin", "scope", "all"),
@@ -34,7 +35,7 @@ func TestUsers_ChangesNeedAFreshProof(t *testing.T) {
 	if _, err := env.DB().UserByEmail(t.Context(), "mallory@acme.test"); err == nil {
 		t.Error("a user was made without a proof")
 	}
-	if u, err := env.DB().UserByID(t.Context(), acme.ID, colleague.ID); err != nil || u.Role != access.Viewer {
+	if u, err := env.DB().UserByID(t.Context(), acme.ID, colleague.ID); err != nil || u.Role != account.Viewer {
 		t.Errorf("role: got %s, %v, want viewer", u.Role, err)
 	}
 	// Disabling is not delayed, and a proof lets the rest through.

@@ -9,7 +9,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/musterhq/muster/internal/access"
+	"github.com/musterhq/muster/internal/account"
 	"github.com/musterhq/muster/internal/config"
 	"github.com/musterhq/muster/internal/service"
 )
@@ -55,7 +55,7 @@ func (r *Replica) SignedOut(tb testing.TB) *Visitor {
 }
 
 // Visitor is the browser of an environment user who has signed in.
-func (r *Replica) Visitor(tb testing.TB, u access.UserAccount) *Visitor {
+func (r *Replica) Visitor(tb testing.TB, u account.User) *Visitor {
 	tb.Helper()
 	p := r.SignedOut(tb)
 	p.Post("/signin", "email", u.Email, "password", Password, "next", "/account").Want(tb, 200)

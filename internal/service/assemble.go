@@ -5,7 +5,7 @@ import (
 	"net/http"
 	"time"
 
-	"github.com/musterhq/muster/internal/access"
+	"github.com/musterhq/muster/internal/apikey"
 	"github.com/musterhq/muster/internal/asset"
 	"github.com/musterhq/muster/internal/budget"
 	"github.com/musterhq/muster/internal/command"
@@ -69,7 +69,7 @@ func (s *Service) assemble(ctx context.Context) error {
 		ReadsPerMinute: s.config.ReadsPerMinute, Observer: kernelMetrics{s.metrics},
 		Log: s.options.Logger, Now: s.options.Now,
 	})
-	keys := access.Authenticator{Keys: s.db, Now: s.options.Now}
+	keys := apikey.Authenticator{Keys: s.db, Now: s.options.Now}
 	api := rest.New(rest.Config{
 		Registry: registry, Kernel: kernel, Authenticator: keys, PublicURL: s.public, Claims: s.db, Sealer: s.keys,
 		Observer: restMetrics{s.metrics}, Log: s.options.Logger, Now: s.options.Now,

@@ -5,7 +5,8 @@ import (
 	"runtime/debug"
 	"strings"
 
-	"github.com/musterhq/muster/internal/access"
+	"github.com/musterhq/muster/internal/account"
+	"github.com/musterhq/muster/internal/apikey"
 	"github.com/musterhq/muster/internal/operation"
 	"github.com/musterhq/muster/internal/surface/mcp"
 	"github.com/musterhq/muster/internal/surface/oauth"
@@ -21,7 +22,7 @@ const (
 )
 
 // assistants mounts MCP and the authorization server that lets MCP clients in.
-func (s *Service) assistants(mux *http.ServeMux, registry *operation.Registry, kernel *operation.Kernel, keys access.Authenticator) error {
+func (s *Service) assistants(mux *http.ServeMux, registry *operation.Registry, kernel *operation.Kernel, keys apikey.Authenticator) error {
 	tools, err := mcp.New(mcp.Config{
 		Registry: registry, Kernel: kernel, Keys: keys, Connections: s.db, Companies: s.db, PublicURL: s.public,
 		ResourceMetadata: s.public + oauth.ResourcePath + mcp.Path, ConnectionsPage: s.public + "/access",
@@ -51,7 +52,7 @@ func (s *Service) pages(mux *http.ServeMux, registry *operation.Registry, kernel
 		return err
 	}
 	address := clientAddress{proxies}
-	sessions := web.Sessions{Store: s.db, Browsers: access.Browsers{Sealer: s.keys}, Now: s.options.Now, Secure: strings.HasPrefix(s.public, "https://")}
+	sessions := web.Sessions{Store: s.db, Browsers: account.Browsers{Sealer: s.keys}, Now: s.options.Now, Secure: strings.HasPrefix(s.public, "https://")}
 	server := &oauth.Server{Issuer: s.public, Resource: s.public + mcp.Path, Store: s.db, Throttle: s.db,
 		Documents: oauth.NewDocumentFetcher(nil), Now: s.options.Now, Log: s.options.Logger, ClientAddress: address.of}
 

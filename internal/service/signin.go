@@ -1,8 +1,10 @@
 package service
 
 import (
-	"github.com/musterhq/muster/internal/access"
+	"github.com/musterhq/muster/internal/account"
+	"github.com/musterhq/muster/internal/apikey"
 	"github.com/musterhq/muster/internal/identity"
+	"github.com/musterhq/muster/internal/oauth"
 	"github.com/musterhq/muster/internal/passkey"
 	"github.com/musterhq/muster/internal/surface/portal"
 	"github.com/musterhq/muster/internal/surface/portal/activity"
@@ -19,8 +21,8 @@ func (s *Service) newSignIn(sessions web.Sessions, address clientAddress) (web.S
 	if err != nil {
 		return web.SignIn{}, err
 	}
-	passwords := access.NewPasswords(hashesAtOnce)
-	keys := access.Passkeys{Store: s.db, Owners: s.db, Steps: s.db, Sealer: s.keys, Now: s.options.Now}
+	passwords := account.NewPasswords(hashesAtOnce)
+	keys := account.Passkeys{Store: s.db, Owners: s.db, Steps: s.db, Sealer: s.keys, Now: s.options.Now}
 	if ceremonies, err := passkey.New(s.public); err == nil {
 		keys.Ceremonies = ceremonies
 	} else {
@@ -28,11 +30,11 @@ func (s *Service) newSignIn(sessions web.Sessions, address clientAddress) (web.S
 	}
 	return web.SignIn{
 		Sessions: sessions, ClientAddress: address.of, Log: s.options.Logger, Passkeys: keys,
-		SignIn: access.SignIn{Users: s.db, Sessions: s.db, Passwords: passwords, Reserved: access.NewPasswords(hashesReserved),
+		SignIn: account.SignIn{Users: s.db, Sessions: s.db, Passwords: passwords, Reserved: account.NewPasswords(hashesReserved),
 			Throttle: s.db, Log: s.db, Now: s.options.Now},
-		Users:       access.Users{Store: s.db, Domains: s.db, Passwords: passwords, Now: s.options.Now},
-		Invitations: access.Invitations{Store: s.db, Passwords: passwords, Now: s.options.Now},
-		Federation: access.Federation{
+		Users:       account.Users{Store: s.db, Domains: s.db, Passwords: passwords, Now: s.options.Now},
+		Invitations: account.Invitations{Store: s.db, Passwords: passwords, Now: s.options.Now},
+		Federation: account.Federation{
 			Providers: s.db, Users: s.db, Passkeys: s.db, Steps: s.db, Sealer: s.keys, Now: s.options.Now,
 			Client: identity.New(s.public+web.CallbackPath, private, s.options.Now),
 		},
@@ -44,13 +46,13 @@ func (s *Service) peoplesSections(signIn web.SignIn) []portal.Section {
 	return []portal.Section{
 		&activity.Section{Store: s.db, Chain: s.records},
 		&credentials.Section{
-			Keys:        access.Keys{Store: s.db, Now: s.options.Now},
-			Connections: access.Connections{Store: s.db, Users: s.db, Now: s.options.Now},
+			Keys:        apikey.Keys{Store: s.db, Now: s.options.Now},
+			Connections: oauth.Connections{Store: s.db, Users: s.db, Now: s.options.Now},
 			Companies:   s.db, Usage: s.db, Steps: s.db,
 		},
 		&controls.Section{Store: s.db, Passkeys: signIn.Passkeys},
 		&people.Users{Service: signIn.Users, Store: s.db, Invitations: signIn.Invitations, Policies: s.db,
-			Keys: access.Keys{Store: s.db, Now: s.options.Now}},
+			Keys: apikey.Keys{Store: s.db, Now: s.options.Now}},
 		&people.Account{SignIn: signIn.SignIn, Service: signIn.Users, Passkeys: signIn.Passkeys, Federation: signIn.Federation,
 			Sessions: signIn.Sessions, ClientAddress: signIn.ClientAddress},
 		s.settingsSection(signIn),

@@ -22,28 +22,30 @@ func layers() []layer {
 			"internal/outbound", "internal/text", "internal/wait", "internal/usb/adb", "internal/platform/discovery",
 		}},
 		{"access", "leaf", []string{"internal/access"}},
+		{"account", "leaf access", []string{"internal/account"}},
+		{"credential", "leaf access account", []string{"internal/apikey", "internal/oauth"}},
 		{"operation", "leaf access", []string{"internal/operation"}},
 		{"type", "leaf access operation", []string{"internal/company", "internal/asset", "internal/policy", "internal/activity", "internal/agent/device"}},
 		{"use-case", "leaf access operation type", []string{
 			"internal/command", "internal/proposal", "internal/provisioning", "internal/enrollment", "internal/budget", "internal/limit", "internal/usb",
 		}},
-		{"adapter", "leaf access operation type use-case", []string{
+		{"adapter", "leaf access account credential operation type use-case", []string{
 			"internal/database", "internal/platform", "internal/emulator", "internal/agentserver", "internal/fcm", "internal/identity",
 			"internal/passkey",
 		}},
-		{"shared-surface", "leaf access operation", []string{"internal/surface/edge", "internal/surface/status", "internal/surface/web"}},
-		{"surface", "leaf access operation type use-case shared-surface", []string{
+		{"shared-surface", "leaf access account credential operation", []string{"internal/surface/edge", "internal/surface/status", "internal/surface/web"}},
+		{"surface", "leaf access account credential operation type use-case shared-surface", []string{
 			"internal/surface/rest", "internal/surface/mcp", "internal/surface/oauth", "internal/surface/portal", "internal/surface/agentapi",
 			"internal/surface/bridge", "internal/surface/cli", "internal/surface/probe",
 		}},
 		// The agent stays small and free of the service's code.
 		{"agent", "leaf", []string{"internal/agent"}},
 		{"simulation", "leaf agent adapter", []string{"internal/fleetsim"}},
-		{"service", "leaf access operation type use-case adapter shared-surface surface agent", []string{"internal/service"}},
-		{"program", "leaf access operation type use-case adapter shared-surface surface agent simulation service", []string{
+		{"service", "leaf access account credential operation type use-case adapter shared-surface surface agent", []string{"internal/service"}},
+		{"program", "leaf access account credential operation type use-case adapter shared-surface surface agent simulation service", []string{
 			"cmd/muster", "cmd/muster-agent", "internal/platform/discovery/cmd",
 		}},
-		{testSupport, "leaf access operation type use-case adapter shared-surface surface agent simulation service test-support", []string{
+		{testSupport, "leaf access account credential operation type use-case adapter shared-surface surface agent simulation service test-support", []string{
 			"docs", "internal/servertest", "internal/database/pgtest", "internal/database/benchtest", "internal/database/firsttest",
 			"internal/surface/rest/resttest", "internal/usb/adbtest",
 		}},

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/musterhq/muster/internal/access"
+	"github.com/musterhq/muster/internal/apikey"
 	"github.com/musterhq/muster/internal/asset"
 	"github.com/musterhq/muster/internal/company"
 	"github.com/musterhq/muster/internal/database"
@@ -168,7 +169,7 @@ func (f *Fleet) Keys(b *testing.B, count int, now time.Time) []string {
 	defer func() { must(b, db.Close()) }()
 	texts := make([]string, count)
 	for n := range texts {
-		key, text := access.NewKey(f.Company.ID, fmt.Sprint("key ", n), "operator", access.All, now, time.Time{})
+		key, text := apikey.New(f.Company.ID, fmt.Sprint("key ", n), "operator", access.All, now, time.Time{})
 		must(b, db.CreateKey(b.Context(), key))
 		texts[n] = text
 	}

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/musterhq/muster/internal/access"
+	"github.com/musterhq/muster/internal/account"
 	"github.com/musterhq/muster/internal/servertest"
 	"github.com/musterhq/muster/internal/surface/oauth"
 )
@@ -30,7 +31,7 @@ func TestConsent_LooksWellAndReachesTheClient(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	registered := s.env.Browser(acme, access.Viewer).RegisterAs(s.replica.PublicURL(),
+	registered := s.env.Browser(acme, account.Viewer).RegisterAs(s.replica.PublicURL(),
 		`{"client_name":"Claude <b>Desktop</b> of the warehouse in Berlin","redirect_uris":["`+client.URL+`/cb"],"token_endpoint_auth_method":"none"}`)
 	request := servertest.Asks(s.replica.PublicURL(), registered.ID, access.All.Scopes()...)
 	request.Set("redirect_uri", client.URL+"/cb")

@@ -7,13 +7,14 @@ import (
 	"github.com/chromedp/chromedp/kb"
 
 	"github.com/musterhq/muster/internal/access"
+	"github.com/musterhq/muster/internal/account"
 	"github.com/musterhq/muster/internal/emulator"
 	"github.com/musterhq/muster/internal/servertest"
 	"github.com/musterhq/muster/internal/servertest/browser"
 )
 
 // enter starts a service with a tenant, and signs a person in.
-func enter(t *testing.T, role access.Role) (*servertest.Tenant, *servertest.Replica, *browser.Tab) {
+func enter(t *testing.T, role account.Role) (*servertest.Tenant, *servertest.Replica, *browser.Tab) {
 	t.Helper()
 	browser.Chromium(t)
 	env := servertest.New(t)
@@ -27,7 +28,7 @@ func enter(t *testing.T, role access.Role) (*servertest.Tenant, *servertest.Repl
 // device confirms it, without being loaded again.
 func TestCommandPage_UpdatesLive(t *testing.T) {
 	t.Parallel()
-	tenant, replica, tab := enter(t, access.Admin)
+	tenant, replica, tab := enter(t, account.Admin)
 	device := tenant.Devices(replica, servertest.FullyManaged(), 1)[0]
 	off, on := false, true
 	tenant.Behave(device, emulator.Behaviour{Online: &off})
@@ -49,7 +50,7 @@ func TestCommandPage_UpdatesLive(t *testing.T) {
 // TestWipe_AsksForTheName: the button wakes when the name is typed, and not before.
 func TestWipe_AsksForTheName(t *testing.T) {
 	t.Parallel()
-	tenant, replica, tab := enter(t, access.Admin)
+	tenant, replica, tab := enter(t, account.Admin)
 	device := tenant.Devices(replica, servertest.FullyManaged(), 1)[0]
 	tab.Go("/devices/" + device.AssetID)
 	called := tab.Text("h1")
@@ -73,7 +74,7 @@ func TestWipe_AsksForTheName(t *testing.T) {
 // TestEnrollPage_UpdatesLive: the page with the code shows that the device joins.
 func TestEnrollPage_UpdatesLive(t *testing.T) {
 	t.Parallel()
-	tenant, replica, tab := enter(t, access.Manager)
+	tenant, replica, tab := enter(t, account.Manager)
 	tab.Go("/enrol")
 	tab.Follow("form[action='/enrol'] button[type=submit]")
 	tab.Sees("#joined", "Waiting for the first device")
@@ -87,7 +88,7 @@ func TestEnrollPage_UpdatesLive(t *testing.T) {
 // TestBulkCommand_ShowsEachResult: a plan, one command for each device, a result for each.
 func TestBulkCommand_ShowsEachResult(t *testing.T) {
 	t.Parallel()
-	tenant, replica, tab := enter(t, access.Operator)
+	tenant, replica, tab := enter(t, account.Operator)
 	devices := tenant.Devices(replica, servertest.FullyManaged(), 3)
 	tab.Go("/devices")
 	tab.Click("[data-all]")
@@ -105,7 +106,7 @@ func TestBulkCommand_ShowsEachResult(t *testing.T) {
 // TestKeyboard_ReachesEverything: the keyboard goes everywhere.
 func TestKeyboard_ReachesEverything(t *testing.T) {
 	t.Parallel()
-	tenant, replica, tab := enter(t, access.Admin)
+	tenant, replica, tab := enter(t, account.Admin)
 	tenant.Devices(replica, servertest.FullyManaged(), 2)
 	tab.Go("/")
 	tab.Press("g")
@@ -126,7 +127,7 @@ func TestKeyboard_ReachesEverything(t *testing.T) {
 // TestPages_FitNarrowScreens: at 320 pixels nothing runs out of the page.
 func TestPages_FitNarrowScreens(t *testing.T) {
 	t.Parallel()
-	tenant, replica, tab := enter(t, access.Admin)
+	tenant, replica, tab := enter(t, account.Admin)
 	device := tenant.Devices(replica, servertest.FullyManaged(), 1)[0]
 	tab.Size(320, 640)
 	for _, path := range []string{"/", "/devices", "/devices/" + device.AssetID, "/devices/" + device.AssetID + "/commands", "/enrol"} {

@@ -8,7 +8,7 @@ import (
 
 	"github.com/chromedp/chromedp/kb"
 
-	"github.com/musterhq/muster/internal/access"
+	"github.com/musterhq/muster/internal/account"
 	"github.com/musterhq/muster/internal/policy"
 	"github.com/musterhq/muster/internal/servertest"
 )
@@ -17,7 +17,7 @@ import (
 // with none, or as they are sent for review, it does not.
 func TestPolicySettings_LeavingWithEdits(t *testing.T) {
 	t.Parallel()
-	tenant, _, tab := enter(t, access.Admin)
+	tenant, _, tab := enter(t, account.Admin)
 	p := tenant.Env.Policy(tenant.Company, "Edited", policy.Platform)
 	tab.Go("/policies/" + p.ID)
 	asks := func() bool {
@@ -44,7 +44,7 @@ func TestPolicySettings_LeavingWithEdits(t *testing.T) {
 // TestEscape_ClosesMenus what hangs open, and leaves a person where they were.
 func TestEscape_ClosesMenus(t *testing.T) {
 	t.Parallel()
-	tenant, replica, tab := enter(t, access.Admin)
+	tenant, replica, tab := enter(t, account.Admin)
 	device := tenant.Devices(replica, servertest.FullyManaged(), 1)[0]
 	tab.Go("/devices/" + device.AssetID)
 	tab.Click("main details[data-popup] summary")
@@ -59,7 +59,7 @@ func TestEscape_ClosesMenus(t *testing.T) {
 // TestActivityHistogram_Brush: dragging over it narrows the time, and the list.
 func TestActivityHistogram_Brush(t *testing.T) {
 	t.Parallel()
-	_, _, tab := enter(t, access.Admin)
+	_, _, tab := enter(t, account.Admin)
 	tab.Go("/activity?actor=USER")
 	tab.Waits(`document.readyState === "complete"`)
 	tab.Eval(`(() => {
@@ -94,7 +94,7 @@ func TestActivityHistogram_Brush(t *testing.T) {
 // TestLiveUpdates_Interrupted: the page keeps what it has, and says how old it is.
 func TestLiveUpdates_Interrupted(t *testing.T) {
 	t.Parallel()
-	tenant, replica, tab := enter(t, access.Admin)
+	tenant, replica, tab := enter(t, account.Admin)
 	device := tenant.Devices(replica, servertest.FullyManaged(), 1)[0]
 	tab.Go("/devices")
 	tab.Waits(`document.documentElement.dataset.live === "on"`)
@@ -114,7 +114,7 @@ func TestLiveUpdates_Interrupted(t *testing.T) {
 // a narrow screen.
 func TestPages_WithoutScripts(t *testing.T) {
 	t.Parallel()
-	tenant, replica, tab := enter(t, access.Admin)
+	tenant, replica, tab := enter(t, account.Admin)
 	device := tenant.Devices(replica, servertest.FullyManaged(), 1)[0]
 	tab.Scripts(false)
 	tab.Size(320, 900)

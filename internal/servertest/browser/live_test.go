@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/musterhq/muster/internal/access"
+	"github.com/musterhq/muster/internal/account"
 	"github.com/musterhq/muster/internal/asset"
 	"github.com/musterhq/muster/internal/emulator"
 	"github.com/musterhq/muster/internal/policy"
@@ -29,7 +30,7 @@ func returns(tenant *servertest.Tenant, d servertest.Device) {
 // stay. After signing in the edits are there.
 func TestSession_EndsOnOpenPage(t *testing.T) {
 	t.Parallel()
-	tenant, replica, tab := enter(t, access.Admin)
+	tenant, replica, tab := enter(t, account.Admin)
 	device := tenant.Devices(replica, servertest.FullyManaged(), 1)[0]
 	tab.Go("/devices/" + device.AssetID)
 	heading := tab.Text("h1")
@@ -53,7 +54,7 @@ func TestSettings_EditsOutliveSession(t *testing.T) {
 	browser.Chromium(t)
 	env := servertest.New(t)
 	tenant, replica := env.NewTenant("acme"), env.Start()
-	person := env.Browser(tenant.Company, access.Admin)
+	person := env.Browser(tenant.Company, account.Admin)
 	tab := browser.Open(t, replica.PublicURL())
 	tab.SignIn(person.User.Email, servertest.Password)
 	p := env.Policy(tenant.Company, "Edited", policy.Platform)
@@ -77,7 +78,7 @@ func TestSettings_EditsOutliveSession(t *testing.T) {
 // the list no row moves, and a button offers the new order.
 func TestDeviceList_StaysWhileUsed(t *testing.T) {
 	t.Parallel()
-	tenant, replica, tab := enter(t, access.Admin)
+	tenant, replica, tab := enter(t, account.Admin)
 	devices := tenant.Devices(replica, servertest.FullyManaged(), 30)
 	tab.Size(1440, 700)
 	tab.Go("/devices?size=50&sort=lastSeen,desc")
@@ -112,7 +113,7 @@ func TestDeviceList_StaysWhileUsed(t *testing.T) {
 // The way back from a device leads to the list with its filters and scrolling.
 func TestDeviceList_BackKeepsPlace(t *testing.T) {
 	t.Parallel()
-	tenant, replica, tab := enter(t, access.Admin)
+	tenant, replica, tab := enter(t, account.Admin)
 	tenant.Devices(replica, servertest.FullyManaged(), 30)
 	tab.Size(1440, 700)
 	tab.Go("/devices?size=50&status=ACTIVE")
@@ -128,7 +129,7 @@ func TestDeviceList_BackKeepsPlace(t *testing.T) {
 // The buttons follow the device, and an opened part stays open.
 func TestDevice_ButtonsAreLive(t *testing.T) {
 	t.Parallel()
-	tenant, replica, tab := enter(t, access.Admin)
+	tenant, replica, tab := enter(t, account.Admin)
 	device := tenant.Devices(replica, servertest.FullyManaged(), 1)[0]
 	client := tenant.Client(replica, access.All)
 	client.Post("/assets/"+device.AssetID+"/commands/lock", nil).Want(t, 200)
@@ -151,7 +152,7 @@ func TestDevice_ButtonsAreLive(t *testing.T) {
 // Dialogs begin with their first field, and close the menu that opened them.
 func TestDialog_BeginsWithFirstField(t *testing.T) {
 	t.Parallel()
-	tenant, replica, tab := enter(t, access.Admin)
+	tenant, replica, tab := enter(t, account.Admin)
 	device := tenant.Devices(replica, servertest.FullyManaged(), 1)[0]
 	tab.Go("/devices/" + device.AssetID)
 	for _, operation := range []string{"wipe_device", "start_lost_mode", "change_device_policy", "reset_screen_lock"} {
@@ -172,7 +173,7 @@ func TestDialog_BeginsWithFirstField(t *testing.T) {
 // Turning a device off asks for its name, restarting it for a confirmation.
 func TestDevice_PowerCommandsAsk(t *testing.T) {
 	t.Parallel()
-	tenant, replica, tab := enter(t, access.Admin)
+	tenant, replica, tab := enter(t, account.Admin)
 	device := tenant.Devices(replica, servertest.FullyManaged(), 1)[0]
 	tab.Go("/devices/" + device.AssetID)
 	tab.Click("#more summary")
@@ -181,7 +182,7 @@ func TestDevice_PowerCommandsAsk(t *testing.T) {
 	tab.Follow("#reboot_device button[type=submit]")
 	tab.Sees("#latest", "Restart")
 	kiosks := tenant.Env.NewAgentSite("kiosks")
-	kiosk, person := kiosks.AgentDevice(replica), tenant.Env.Browser(kiosks.Company, access.Admin)
+	kiosk, person := kiosks.AgentDevice(replica), tenant.Env.Browser(kiosks.Company, account.Admin)
 	person.SignIn(replica.PublicURL())
 	path := replica.PublicURL() + "/devices/" + kiosk.AssetID
 	person.Send(path+"/commands/shutdown_device", url.Values{"once": {resource.NewID()}}).Want(t, 303)
@@ -193,7 +194,7 @@ func TestDevice_PowerCommandsAsk(t *testing.T) {
 // The settings' labels keep their width, and nothing lies over another part.
 func TestSettings_LabelsKeepTheirWidth(t *testing.T) {
 	t.Parallel()
-	tenant, _, tab := enter(t, access.Admin)
+	tenant, _, tab := enter(t, account.Admin)
 	p := tenant.Env.Policy(tenant.Company, "Wide", policy.Platform)
 	for _, width := range []int64{390, 768, 1024, 1100, 1440} {
 		tab.Size(width, 900)
@@ -213,7 +214,7 @@ func TestSettings_LabelsKeepTheirWidth(t *testing.T) {
 // where the system forces its colors.
 func TestSettings_Assistive(t *testing.T) {
 	t.Parallel()
-	tenant, _, tab := enter(t, access.Admin)
+	tenant, _, tab := enter(t, account.Admin)
 	p := tenant.Env.Policy(tenant.Company, "Read aloud", policy.Platform)
 	tab.Size(1280, 720)
 	tab.Theme("light") // with reduced motion
@@ -245,7 +246,7 @@ func TestSettings_Assistive(t *testing.T) {
 // At 390 pixels the menu of a device is inside the window.
 func TestDevice_MenuFitsNarrowWindow(t *testing.T) {
 	t.Parallel()
-	tenant, replica, tab := enter(t, access.Admin)
+	tenant, replica, tab := enter(t, account.Admin)
 	device := tenant.Devices(replica, servertest.FullyManaged(), 1)[0]
 	tab.Size(390, 780)
 	tab.Go("/devices/" + device.AssetID)
@@ -258,7 +259,7 @@ func TestDevice_MenuFitsNarrowWindow(t *testing.T) {
 // Names of devices are cut, and cannot change the order of the text around them.
 func TestNames_LongAndBidirectional(t *testing.T) {
 	t.Parallel()
-	tenant, _, tab := enter(t, access.Admin)
+	tenant, _, tab := enter(t, account.Admin)
 	long, reversed := strings.Repeat("warehouse scanner ", 12), "exe\u202egnp.live"
 	now := tenant.Env.Now()
 	if err := tenant.DB().ImportAssets(t.Context(), []asset.Asset{
@@ -286,7 +287,7 @@ func TestNames_LongAndBidirectional(t *testing.T) {
 // A plan that is left in the middle asks first, and what was not sent can be.
 func TestPlan_RestIsSentLater(t *testing.T) {
 	t.Parallel()
-	tenant, replica, tab := enter(t, access.Operator)
+	tenant, replica, tab := enter(t, account.Operator)
 	devices := tenant.Devices(replica, servertest.FullyManaged(), 4)
 	tenant.Fault(emulator.Fault{Method: "devices.issueCommand", DelayMS: 600, Times: 4})
 	tab.Go("/devices")
@@ -315,7 +316,7 @@ func TestPlan_RestIsSentLater(t *testing.T) {
 // A permission brings what it needs, in the form and on the key.
 func TestKeyForm_PermissionBringsReads(t *testing.T) {
 	t.Parallel()
-	tenant, _, tab := enter(t, access.Admin)
+	tenant, _, tab := enter(t, account.Admin)
 	tab.Go("/access/keys/new")
 	tab.Type("#name", "robot")
 	tab.Click("input[name=permission][value=DEVICES_COMMAND]")

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/musterhq/muster/internal/access"
+	"github.com/musterhq/muster/internal/account"
 	"github.com/musterhq/muster/internal/agent/simulated"
 	domain "github.com/musterhq/muster/internal/company"
 	"github.com/musterhq/muster/internal/emulator"
@@ -21,7 +22,7 @@ import (
 type tenant struct {
 	env     *servertest.Env
 	replica *servertest.Replica
-	admin   access.UserAccount
+	admin   account.User
 	tab     *browser.Tab
 }
 
@@ -31,7 +32,7 @@ func newSite(t *testing.T, settings access.Settings) tenant {
 	env := servertest.New(t)
 	replica := env.Start(servertest.OnLocalhost(t))
 	acme := env.Company("acme", settings)
-	return tenant{env, replica, env.Browser(acme, access.Admin).User, browser.Open(t, replica.PublicURL())}
+	return tenant{env, replica, env.Browser(acme, account.Admin).User, browser.Open(t, replica.PublicURL())}
 }
 
 // sound fails the test for what must not be on any page, and keeps a picture.
@@ -84,9 +85,9 @@ func TestKeyForm_RefusesGrantsAndShowsOnce(t *testing.T) {
 	tab.Sees("#notices", "revoked")
 	s.replica.As(secret).Get("/assets").Want(t, 401)
 
-	clerk := s.env.Browser(company(t, s), access.Viewer)
-	viewer, _ := access.Viewer.Rights()
-	clerk.Change(func(u *access.UserAccount) { u.Rights = viewer | access.ManageKeys })
+	clerk := s.env.Browser(company(t, s), account.Viewer)
+	viewer, _ := account.Viewer.Rights()
+	clerk.Change(func(u *account.User) { u.Rights = viewer | account.ManageKeys })
 	tab = browser.Open(t, s.replica.PublicURL())
 	tab.SignIn(clerk.User.Email, servertest.Password)
 	tab.Go("/access/keys/new")
@@ -141,7 +142,7 @@ func TestCompanySignIn_Browser(t *testing.T) {
 		t.Error(bad)
 	}
 	// For another proof, the provider asks again.
-	s.env.Advance(access.ReauthFresh * 2)
+	s.env.Advance(account.ReauthFresh * 2)
 	guest.Go("/account/prove?next=%2Faccess")
 	guest.Click("form[action='/account/prove/company'] button")
 	guest.Waits(`location.pathname === "/access"`)
@@ -179,7 +180,7 @@ func TestPasskeys_SignInAndProof(t *testing.T) {
 	tab.Click("form[data-passkey=get] button[type=submit]")
 	tab.Waits(`location.pathname === "/"`)
 
-	s.env.Advance(access.ReauthFresh * 2)
+	s.env.Advance(account.ReauthFresh * 2)
 	tab.Go("/access")
 	tab.Follow("#gate-destructiveCommands button[type=submit]")
 	tab.Sees("main", "Confirm it's you")
@@ -250,7 +251,7 @@ func TestConnect_Browser(t *testing.T) {
 func TestPages_LimitedUsers(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, access.Settings{})
-	viewer := s.env.Browser(company(t, s), access.Viewer)
+	viewer := s.env.Browser(company(t, s), account.Viewer)
 	s.tab.SignIn(viewer.User.Email, servertest.Password)
 	for i, path := range []string{"/access", "/activity", "/users", "/settings", "/settings/signin", "/setup", "/access/keys/new"} {
 		s.tab.Go(path)
@@ -271,7 +272,7 @@ func TestSameSerial_IsComparedBeforeMerging(t *testing.T) {
 	old, reset := acme.AgentDevice(replica, same), acme.AgentDevice(replica, same)
 	old.MustCheckIn()
 	reset.MustCheckIn()
-	s := tenant{env, replica, env.Browser(acme.Company, access.Admin).User, browser.Open(t, replica.PublicURL())}
+	s := tenant{env, replica, env.Browser(acme.Company, account.Admin).User, browser.Open(t, replica.PublicURL())}
 	tab := s.tab
 	tab.SignIn(s.admin.Email, servertest.Password)
 	tab.Go("/devices/" + old.AssetID)

@@ -8,7 +8,7 @@ import (
 
 	"github.com/chromedp/chromedp/kb"
 
-	"github.com/musterhq/muster/internal/access"
+	"github.com/musterhq/muster/internal/account"
 	"github.com/musterhq/muster/internal/asset"
 	"github.com/musterhq/muster/internal/enrollment"
 	"github.com/musterhq/muster/internal/servertest"
@@ -19,7 +19,7 @@ import (
 // take a person away from where they look.
 func TestTrail_TimeSlider(t *testing.T) {
 	t.Parallel()
-	tenant, replica, tab := enter(t, access.Admin)
+	tenant, replica, tab := enter(t, account.Admin)
 	device := tenant.Devices(replica, servertest.FullyManaged(), 1)[0]
 	told := func(step int, at time.Time) {
 		a, err := tenant.DB().Asset(t.Context(), tenant.Company.ID, device.AssetID)

@@ -15,6 +15,7 @@ import (
 	"testing"
 
 	"github.com/musterhq/muster/internal/access"
+	"github.com/musterhq/muster/internal/oauth"
 	"github.com/musterhq/muster/internal/servertest"
 )
 
@@ -172,7 +173,7 @@ func (b *browser) raise(t *testing.T, scope string) error {
 		return err
 	}
 	for _, c := range connections {
-		_, err := b.Desk().Connections.UpdateConnection(t.Context(), b.Company.ID, c.ID, func(o *access.OAuthConnection) error {
+		_, err := b.Desk().Connections.UpdateConnection(t.Context(), b.Company.ID, c.ID, func(o *oauth.Connection) error {
 			o.Scopes |= more
 			return nil
 		})

@@ -19,7 +19,7 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/musterhq/muster/internal/access"
+	"github.com/musterhq/muster/internal/account"
 	"github.com/musterhq/muster/internal/servertest"
 	"github.com/musterhq/muster/internal/surface/bridge"
 	"github.com/musterhq/muster/internal/surface/mcp"
@@ -60,7 +60,7 @@ type world struct {
 	*servertest.Tenant
 	service *servertest.Replica
 	device  servertest.Device
-	person  access.UserAccount
+	person  account.User
 }
 
 const password = "correct horse battery staple"
@@ -73,8 +73,8 @@ func newWorld(t *testing.T) *world {
 	w.Tenant = env.NewTenant("acme")
 	w.device = w.Devices(w.service, servertest.FullyManaged(), 1)[0]
 	var err error
-	w.person, err = access.Users{Store: env.Desk().Users, Passwords: access.NewPasswords(1), Now: env.Now}.Create(t.Context(),
-		access.NewUserRequest{CompanyID: w.Company.ID, Email: "admin@acme.test", Role: access.Admin, Password: password})
+	w.person, err = account.Users{Store: env.Desk().Users, Passwords: account.NewPasswords(1), Now: env.Now}.Create(t.Context(),
+		account.NewUserRequest{CompanyID: w.Company.ID, Email: "admin@acme.test", Role: account.Admin, Password: password})
 	if err != nil {
 		t.Fatal(err)
 	}

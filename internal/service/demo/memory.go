@@ -12,6 +12,8 @@ import (
 	"slices"
 
 	"github.com/musterhq/muster/internal/access"
+	"github.com/musterhq/muster/internal/account"
+	"github.com/musterhq/muster/internal/apikey"
 	"github.com/musterhq/muster/internal/fault"
 )
 
@@ -61,7 +63,7 @@ func (f *filler) keep() error {
 
 // makeKeys makes the demo's keys, unless it has them.
 func (f *filler) makeKeys(ctx context.Context) error {
-	keys := access.Keys{Store: f.admin.Keys, Now: f.now}
+	keys := apikey.Keys{Store: f.admin.Keys, Now: f.now}
 	for _, wanted := range []struct {
 		name        string
 		permissions access.Permission
@@ -74,7 +76,7 @@ func (f *filler) makeKeys(ctx context.Context) error {
 		if *wanted.into != "" {
 			continue
 		}
-		_, key, err := keys.CreateForOperator(ctx, access.NewKeyRequest{CompanyID: f.company.ID, Name: wanted.name, Permissions: wanted.permissions})
+		_, key, err := keys.CreateForOperator(ctx, apikey.Request{CompanyID: f.company.ID, Name: wanted.name, Permissions: wanted.permissions})
 		if err != nil {
 			return err
 		}
@@ -105,9 +107,9 @@ func (f *filler) makeUser(ctx context.Context) error {
 	if fault.CodeOf(err) != fault.NotFound {
 		return err
 	}
-	users := access.Users{Store: f.admin.Users, Passwords: access.NewPasswords(1), Now: f.now}
-	_, err = users.Create(ctx, access.NewUserRequest{
-		CompanyID: f.company.ID, Email: portalUser, Name: "Ada Admin", Role: access.Admin, Password: f.memory.Password,
+	users := account.Users{Store: f.admin.Users, Passwords: account.NewPasswords(1), Now: f.now}
+	_, err = users.Create(ctx, account.NewUserRequest{
+		CompanyID: f.company.ID, Email: portalUser, Name: "Ada Admin", Role: account.Admin, Password: f.memory.Password,
 	})
 	return err
 }

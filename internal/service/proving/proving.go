@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/musterhq/muster/internal/access"
+	"github.com/musterhq/muster/internal/apikey"
 	"github.com/musterhq/muster/internal/company"
 	"github.com/musterhq/muster/internal/config"
 	"github.com/musterhq/muster/internal/policy"
@@ -156,9 +157,9 @@ func (g *Ground) makePolicies(ctx context.Context, desk *cli.Admin) (first polic
 }
 
 func (g *Ground) makeKeys(ctx context.Context, desk *cli.Admin) error {
-	keys := access.Keys{Store: desk.Keys, Now: g.settings.Now}
+	keys := apikey.Keys{Store: desk.Keys, Now: g.settings.Now}
 	for range g.settings.Keys {
-		_, text, err := keys.CreateForOperator(ctx, access.NewKeyRequest{CompanyID: g.company.ID, Name: "fleet",
+		_, text, err := keys.CreateForOperator(ctx, apikey.Request{CompanyID: g.company.ID, Name: "fleet",
 			Permissions: access.DevicesRead | access.DevicesCommand | access.DevicesCommandDestructive | access.PoliciesRead})
 		if err != nil {
 			return err

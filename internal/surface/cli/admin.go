@@ -4,12 +4,14 @@ import (
 	"context"
 	"crypto/sha256"
 
-	"github.com/musterhq/muster/internal/access"
+	"github.com/musterhq/muster/internal/account"
 	"github.com/musterhq/muster/internal/activity"
 	agentdevice "github.com/musterhq/muster/internal/agent/device"
+	"github.com/musterhq/muster/internal/apikey"
 	"github.com/musterhq/muster/internal/asset"
 	"github.com/musterhq/muster/internal/company"
 	"github.com/musterhq/muster/internal/config"
+	"github.com/musterhq/muster/internal/oauth"
 	"github.com/musterhq/muster/internal/policy"
 	"github.com/musterhq/muster/internal/provisioning"
 )
@@ -18,16 +20,16 @@ import (
 // concerns the platform, the way there.
 type Admin struct {
 	Companies company.Store
-	Keys      access.KeyStore
+	Keys      apikey.Store
 	Assets    asset.Store
 	// Companions are the agents beside the platform's management.
 	Companions agentdevice.CompanionStore
 	Identity   Identity
 	Policies   policy.Service
-	Users      access.UserStore
-	Domains    access.DomainStore
+	Users      account.UserStore
+	Domains    account.DomainStore
 	// Connections are the OAuth connections of people's applications.
-	Connections access.ConnectionStore
+	Connections oauth.ConnectionStore
 	// Activity is the record of who did what.
 	Activity activity.Store
 	// Chain makes the sealer of the record's chain, with the keys of a file;

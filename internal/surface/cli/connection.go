@@ -9,6 +9,7 @@ import (
 
 	"github.com/musterhq/muster/internal/access"
 	"github.com/musterhq/muster/internal/fault"
+	"github.com/musterhq/muster/internal/oauth"
 	"github.com/musterhq/muster/internal/operation"
 )
 
@@ -53,7 +54,7 @@ func (c *ConnectionList) Run(env *Env) error {
 	})
 }
 
-func connectionState(o access.OAuthConnection) string {
+func connectionState(o oauth.Connection) string {
 	switch {
 	case !o.RevokedAt.IsZero():
 		return "revoked"
@@ -77,7 +78,7 @@ func (c *ConnectionSet) Run(env *Env) error {
 		return fault.New(fault.InvalidArguments, "%s: use one of %s", err, strings.Join(access.All.Scopes(), ", "))
 	}
 	return c.run(env, func(ctx context.Context, admin *Admin) (answer, error) {
-		return admin.changeConnection(ctx, c.Company, c.ID, "Changed", func(o *access.OAuthConnection) error {
+		return admin.changeConnection(ctx, c.Company, c.ID, "Changed", func(o *oauth.Connection) error {
 			if !o.RevokedAt.IsZero() {
 				return fault.New(fault.Refused, "connection %s is revoked: its user has to connect again", o.ID)
 			}
@@ -88,7 +89,7 @@ func (c *ConnectionSet) Run(env *Env) error {
 }
 
 // changeConnection changes a connection of a company.
-func (d *Admin) changeConnection(ctx context.Context, slug, id, done string, change func(*access.OAuthConnection) error) (answer, error) {
+func (d *Admin) changeConnection(ctx context.Context, slug, id, done string, change func(*oauth.Connection) error) (answer, error) {
 	owner, err := d.company(ctx, slug)
 	if err != nil {
 		return answer{}, err
@@ -111,7 +112,7 @@ type ConnectionRevoke struct {
 // Run revokes the connection.
 func (c *ConnectionRevoke) Run(env *Env) error {
 	return c.run(env, func(ctx context.Context, admin *Admin) (answer, error) {
-		return admin.changeConnection(ctx, c.Company, c.ID, "Revoked", func(o *access.OAuthConnection) error {
+		return admin.changeConnection(ctx, c.Company, c.ID, "Revoked", func(o *oauth.Connection) error {
 			if o.RevokedAt.IsZero() {
 				o.RevokedAt = env.Now()
 			}
@@ -134,7 +135,7 @@ type connectionView struct {
 	RevokedAt  *operation.Timestamp `json:"revokedAt"`
 }
 
-func viewConnection(o access.OAuthConnection) connectionView {
+func viewConnection(o oauth.Connection) connectionView {
 	return connectionView{ID: o.ID, ClientID: o.ClientID, ClientName: o.ClientName, UserID: o.UserID, Scopes: o.Scopes.Scopes(),
 		State: connectionState(o), Grants: o.Grants, CreatedAt: operation.TimestampOf(o.CreatedAt), LastUsedAt: operation.TimestampOf(o.LastUsedAt), RevokedAt: operation.TimestampOf(o.RevokedAt)}
 }

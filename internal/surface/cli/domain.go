@@ -6,7 +6,7 @@ import (
 	"io"
 	"strings"
 
-	"github.com/musterhq/muster/internal/access"
+	"github.com/musterhq/muster/internal/account"
 	"github.com/musterhq/muster/internal/fault"
 	"github.com/musterhq/muster/internal/operation"
 )
@@ -28,7 +28,7 @@ type OneDomain struct {
 // normal is the domain in its normal form.
 func (d OneDomain) normal() (string, error) {
 	domain := strings.ToLower(strings.TrimSpace(d.Domain))
-	return domain, access.CheckDomain(domain)
+	return domain, account.CheckDomain(domain)
 }
 
 // DomainAdd adds a domain.
@@ -45,7 +45,7 @@ func (c *DomainAdd) Run(env *Env) error {
 		if err != nil {
 			return answer{}, err
 		}
-		added := access.Domain{Name: domain, CompanyID: owner.ID, AddedAt: env.Now()}
+		added := account.Domain{Name: domain, CompanyID: owner.ID, AddedAt: env.Now()}
 		return answer{viewDomain(owner.Slug, added), func(w io.Writer) { fmt.Fprintf(w, "%s belongs to %s.\n", domain, owner.Slug) }},
 			admin.Domains.AddDomain(ctx, added)
 	})
@@ -103,7 +103,7 @@ type domainView struct {
 	AddedAt *operation.Timestamp `json:"addedAt,omitempty"`
 }
 
-func viewDomain(slug string, d access.Domain) domainView {
+func viewDomain(slug string, d account.Domain) domainView {
 	view := domainView{Company: slug, Domain: d.Name}
 	if !d.AddedAt.IsZero() {
 		view.AddedAt = operation.TimestampOf(d.AddedAt)

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/musterhq/muster/internal/access"
+	"github.com/musterhq/muster/internal/apikey"
 	"github.com/musterhq/muster/internal/fault"
 	"github.com/musterhq/muster/internal/operation"
 )
@@ -37,16 +38,16 @@ func (c *KeyCreate) Validate() error {
 	if c.ExpiresIn != nil && *c.ExpiresIn <= 0 {
 		return fault.Invalid("--expires-in must be longer than 0, such as 24h")
 	}
-	if c.PerDay != nil && (*c.PerDay < 1 || *c.PerDay > access.MaxDevicesPerDay) {
-		return fault.Invalid(fmt.Sprintf("--devices-per-day must be from 1 to %d", access.MaxDevicesPerDay))
+	if c.PerDay != nil && (*c.PerDay < 1 || *c.PerDay > apikey.MaxDevicesPerDay) {
+		return fault.Invalid(fmt.Sprintf("--devices-per-day must be from 1 to %d", apikey.MaxDevicesPerDay))
 	}
 	if c.Preset == "" && len(c.Permission) == 0 {
 		return fault.Invalid("give --preset or --permission")
 	}
-	if len(c.Network) > access.MaxKeyNetworks {
-		return fault.Invalid(fmt.Sprintf("--network can be given at most %d times", access.MaxKeyNetworks))
+	if len(c.Network) > apikey.MaxNetworks {
+		return fault.Invalid(fmt.Sprintf("--network can be given at most %d times", apikey.MaxNetworks))
 	}
-	_, err := access.ParseNetworks(c.Network)
+	_, err := apikey.ParseNetworks(c.Network)
 	return err
 }
 
@@ -86,7 +87,7 @@ func (c *KeyCreate) Run(env *Env) error {
 	if err != nil {
 		return err
 	}
-	networks, err := access.ParseNetworks(c.Network)
+	networks, err := apikey.ParseNetworks(c.Network)
 	if err != nil {
 		return err
 	}
@@ -99,7 +100,7 @@ func (c *KeyCreate) Run(env *Env) error {
 		if err != nil {
 			return answer{}, err
 		}
-		key, text, err := admin.keys(env).CreateForOperator(ctx, access.NewKeyRequest{
+		key, text, err := admin.keys(env).CreateForOperator(ctx, apikey.Request{
 			CompanyID: owner.ID, Name: strings.TrimSpace(c.Name), Permissions: permissions, ExpiresIn: c.lifetime(),
 			Networks: networks, DevicesPerDay: perDay,
 		})
@@ -114,7 +115,7 @@ func (c *KeyCreate) Run(env *Env) error {
 	})
 }
 
-func (a *Admin) keys(env *Env) access.Keys { return access.Keys{Store: a.Keys, Now: env.Now} }
+func (a *Admin) keys(env *Env) apikey.Keys { return apikey.Keys{Store: a.Keys, Now: env.Now} }
 
 // KeyList lists keys.
 type KeyList struct{ OfCompany }
@@ -140,7 +141,7 @@ func (c *KeyList) Run(env *Env) error {
 	})
 }
 
-func keyState(key access.Key, now time.Time) string {
+func keyState(key apikey.Key, now time.Time) string {
 	switch {
 	case !key.RevokedAt.IsZero():
 		return "revoked"
@@ -154,7 +155,7 @@ func keyState(key access.Key, now time.Time) string {
 }
 
 // keyLimits are a key's networks and its number of devices.
-func keyLimits(key access.Key) string {
+func keyLimits(key apikey.Key) string {
 	limits := networkTexts(key)
 	if key.DevicesPerDay > 0 {
 		limits = append(limits, fmt.Sprintf("%d devices/day", key.DevicesPerDay))
@@ -162,7 +163,7 @@ func keyLimits(key access.Key) string {
 	return strings.Join(limits, ", ")
 }
 
-func networkTexts(key access.Key) []string {
+func networkTexts(key apikey.Key) []string {
 	texts := []string{}
 	for _, network := range key.Networks {
 		texts = append(texts, network.String())
@@ -208,7 +209,7 @@ type keyView struct {
 	LastUsedAt  *operation.Timestamp `json:"lastUsedAt"`
 }
 
-func viewKey(k access.Key) keyView {
+func viewKey(k apikey.Key) keyView {
 	var perDay *int
 	if k.DevicesPerDay > 0 {
 		perDay = &k.DevicesPerDay

@@ -11,7 +11,8 @@ import (
 
 	"golang.org/x/term"
 
-	"github.com/musterhq/muster/internal/access"
+	"github.com/musterhq/muster/internal/account"
+	"github.com/musterhq/muster/internal/apikey"
 	"github.com/musterhq/muster/internal/fault"
 	"github.com/musterhq/muster/internal/operation"
 	"github.com/musterhq/muster/internal/resource"
@@ -87,8 +88,8 @@ func (c *UserCreate) Run(env *Env) error {
 		if err != nil {
 			return answer{}, err
 		}
-		u, err := admin.people(env).Create(ctx, access.NewUserRequest{CompanyID: owner.ID, Email: c.Email, Name: c.Name,
-			Role: access.Role(c.Role), Policies: policies, Password: password})
+		u, err := admin.people(env).Create(ctx, account.NewUserRequest{CompanyID: owner.ID, Email: c.Email, Name: c.Name,
+			Role: account.Role(c.Role), Policies: policies, Password: password})
 		return answer{viewUser(owner.Slug, u), func(w io.Writer) { fmt.Fprintf(w, "Created user %s (%s).\n", u.Email, u.Role) }}, err
 	})
 }
@@ -103,8 +104,8 @@ func readLine(in io.Reader) (string, error) {
 	return strings.TrimRight(line, "\r\n"), nil
 }
 
-func (d *Admin) people(env *Env) access.Users {
-	return access.Users{Store: d.Users, Passwords: access.NewPasswords(1), Now: env.Now}
+func (d *Admin) people(env *Env) account.Users {
+	return account.Users{Store: d.Users, Passwords: account.NewPasswords(1), Now: env.Now}
 }
 
 // policyIDs finds the policies that are named; none named: nil, which is all.
@@ -162,7 +163,7 @@ type oneUser struct {
 }
 
 // change does something to the user and says so.
-func (c oneUser) change(env *Env, said string, work func(ctx context.Context, people access.Users, companyID, id string) (access.UserAccount, error)) error {
+func (c oneUser) change(env *Env, said string, work func(ctx context.Context, people account.Users, companyID, id string) (account.User, error)) error {
 	return c.run(env, func(ctx context.Context, admin *Admin) (answer, error) {
 		owner, err := admin.company(ctx, c.Company)
 		if err != nil {
@@ -183,7 +184,7 @@ func (c oneUser) change(env *Env, said string, work func(ctx context.Context, pe
 		if err != nil || !u.Disabled {
 			return answer{viewUser(owner.Slug, u), func(w io.Writer) { fmt.Fprintf(w, said+".\n", u.Email) }}, err
 		}
-		live, err := access.Keys{Store: admin.Keys, Now: env.Now}.LiveOf(ctx, u)
+		live, err := apikey.Keys{Store: admin.Keys, Now: env.Now}.LiveOf(ctx, u)
 		view := disabledView{viewUser(owner.Slug, u), make([]string, len(live))}
 		for i, k := range live {
 			view.LiveKeys[i] = k.ID
@@ -209,7 +210,7 @@ func (c *UserSetPassword) Run(env *Env) error {
 	if err != nil {
 		return err
 	}
-	return c.change(env, "Set the password of %s", func(ctx context.Context, people access.Users, companyID, id string) (access.UserAccount, error) {
+	return c.change(env, "Set the password of %s", func(ctx context.Context, people account.Users, companyID, id string) (account.User, error) {
 		return people.SetPassword(ctx, companyID, id, password)
 	})
 }
@@ -222,8 +223,8 @@ type UserSetRole struct {
 
 // Run sets the role.
 func (c *UserSetRole) Run(env *Env) error {
-	return c.change(env, "Set the role of %s", func(ctx context.Context, people access.Users, companyID, id string) (access.UserAccount, error) {
-		return people.SetRole(ctx, companyID, id, access.Role(c.Role))
+	return c.change(env, "Set the role of %s", func(ctx context.Context, people account.Users, companyID, id string) (account.User, error) {
+		return people.SetRole(ctx, companyID, id, account.Role(c.Role))
 	})
 }
 
@@ -232,7 +233,7 @@ type UserDisable struct{ oneUser }
 
 // Run disables the user.
 func (c *UserDisable) Run(env *Env) error {
-	return c.change(env, "Disabled user %s", func(ctx context.Context, people access.Users, companyID, id string) (access.UserAccount, error) {
+	return c.change(env, "Disabled user %s", func(ctx context.Context, people account.Users, companyID, id string) (account.User, error) {
 		return people.Disable(ctx, companyID, id)
 	})
 }
@@ -242,7 +243,7 @@ type UserEnable struct{ oneUser }
 
 // Run enables the user.
 func (c *UserEnable) Run(env *Env) error {
-	return c.change(env, "Enabled user %s", func(ctx context.Context, people access.Users, companyID, id string) (access.UserAccount, error) {
+	return c.change(env, "Enabled user %s", func(ctx context.Context, people account.Users, companyID, id string) (account.User, error) {
 		return people.Enable(ctx, companyID, id)
 	})
 }
@@ -252,7 +253,7 @@ type UserDelete struct{ oneUser }
 
 // Run deletes the user.
 func (c *UserDelete) Run(env *Env) error {
-	return c.change(env, "Deleted user %s", func(ctx context.Context, people access.Users, companyID, id string) (access.UserAccount, error) {
+	return c.change(env, "Deleted user %s", func(ctx context.Context, people account.Users, companyID, id string) (account.User, error) {
 		return people.Store.DeleteUser(ctx, companyID, id)
 	})
 }
@@ -276,7 +277,7 @@ type userView struct {
 	LastSignInAt *operation.Timestamp `json:"lastSignInAt"`
 }
 
-func viewUser(slug string, u access.UserAccount) userView {
+func viewUser(slug string, u account.User) userView {
 	var policies []string
 	for _, id := range u.Policies {
 		policies = append(policies, resource.Of(slug, resource.Policies, id))

@@ -11,13 +11,14 @@ import (
 
 	"github.com/musterhq/muster/internal/access"
 	"github.com/musterhq/muster/internal/fault"
+	"github.com/musterhq/muster/internal/oauth"
 )
 
 // caller is who a request comes from.
 type caller struct {
 	principal  access.Principal
-	connection access.OAuthConnection // zero for a key
-	record     *record                // of the request that it sends
+	connection oauth.Connection // zero for a key
+	record     *record          // of the request that it sends
 }
 
 // atMost is the caller with all that it could come to have: a connection with

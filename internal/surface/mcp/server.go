@@ -18,7 +18,9 @@ import (
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/musterhq/muster/internal/access"
+	"github.com/musterhq/muster/internal/apikey"
 	"github.com/musterhq/muster/internal/company"
+	"github.com/musterhq/muster/internal/oauth"
 	"github.com/musterhq/muster/internal/operation"
 )
 
@@ -29,7 +31,7 @@ const Path = "/mcp"
 type Config struct {
 	Registry    *operation.Registry
 	Kernel      *operation.Kernel
-	Keys        access.Authenticator
+	Keys        apikey.Authenticator
 	Connections Connections
 	Companies   Companies // nil: no company's inactivity period is told
 	// PublicURL is the address under which the service is reached; pages of any
@@ -53,7 +55,7 @@ type Config struct {
 
 // Connections finds OAuth connections by their access tokens.
 type Connections interface {
-	ConnectionByToken(ctx context.Context, token access.SecretHash) (access.OAuthConnection, access.Principal, error)
+	ConnectionByToken(ctx context.Context, token access.SecretHash) (oauth.Connection, access.Principal, error)
 	TouchConnection(ctx context.Context, id, grantID string) error
 }
 

@@ -10,6 +10,7 @@ import (
 	"github.com/musterhq/muster/internal/access"
 	"github.com/musterhq/muster/internal/company"
 	"github.com/musterhq/muster/internal/fault"
+	"github.com/musterhq/muster/internal/oauth"
 	"github.com/musterhq/muster/internal/surface/web"
 )
 
@@ -97,7 +98,7 @@ func (c Consent) allow(w http.ResponseWriter, r *http.Request, a authorization, 
 		return
 	}
 	code := access.NewSecret("mac_")
-	if err := c.Server.Store.SaveCode(r.Context(), access.AuthorizationCode{Hash: access.HashSecret(code), CompanyID: v.User.CompanyID,
+	if err := c.Server.Store.SaveCode(r.Context(), oauth.AuthorizationCode{Hash: access.HashSecret(code), CompanyID: v.User.CompanyID,
 		UserID: v.User.ID, ClientID: a.Client.ID, ClientName: displayName(a.Client), Scopes: chosen, RedirectURI: a.RedirectURI,
 		CodeChallenge: a.Challenge, Resource: a.Resource, ExpiresAt: c.Server.Now().Add(CodeLifetime)}); err != nil {
 		c.refuse(w, r, a, err)

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/musterhq/muster/internal/access"
+	"github.com/musterhq/muster/internal/account"
 	"github.com/musterhq/muster/internal/surface/oauth"
 	"github.com/musterhq/muster/internal/surface/web"
 )
@@ -38,7 +39,7 @@ func (w *world) page(request url.Values) string {
 }
 
 func TestConsent_SelectsWhatWasAskedButNeverDestruction(t *testing.T) {
-	w := newWorld(t, access.Admin)
+	w := newWorld(t, account.Admin)
 	client := w.register(redirect)
 	w.signIn()
 	reading := []string{"mcp:devices:read", "mcp:policies:read"}
@@ -68,7 +69,7 @@ func TestConsent_SelectsWhatWasAskedButNeverDestruction(t *testing.T) {
 }
 
 func TestConsent_SaysWhatWasAllowedBefore(t *testing.T) {
-	w := newWorld(t, access.Admin)
+	w := newWorld(t, account.Admin)
 	client := w.register(redirect)
 	w.signIn()
 	const before = "You allowed this to the application before."
@@ -82,10 +83,10 @@ func TestConsent_SaysWhatWasAllowedBefore(t *testing.T) {
 }
 
 func TestConsent_MoreThanReadingTakesAFreshProof(t *testing.T) {
-	w := newWorld(t, access.Admin)
+	w := newWorld(t, account.Admin)
 	client := w.register(redirect)
 	w.signIn()
-	w.ahead.Add(int64(access.ReauthFresh + time.Second))
+	w.ahead.Add(int64(account.ReauthFresh + time.Second))
 	request := w.request(client)
 	request.Set("scope", "mcp:devices:command mcp:policies:read")
 	page := w.page(request)
@@ -104,7 +105,7 @@ func TestConsent_MoreThanReadingTakesAFreshProof(t *testing.T) {
 }
 
 func TestConsent_WarnsByTheAddressOfThisRequest(t *testing.T) {
-	w := newWorld(t, access.Admin)
+	w := newWorld(t, account.Admin)
 	response, err := http.Post(w.server.URL+oauth.RegisterPath, "application/json", strings.NewReader(`{"client_name":"Editor","redirect_uris":[
 		"http://127.0.0.1/cb","https://editor.example/cb","editor://auth/cb"],"token_endpoint_auth_method":"none"}`))
 	if err != nil {
@@ -149,7 +150,7 @@ func registeredID(t *testing.T, response *http.Response) string {
 }
 
 func TestConsent_DenialIsAPageThatNavigates(t *testing.T) {
-	w := newWorld(t, access.Admin)
+	w := newWorld(t, account.Admin)
 	client := w.register(redirect)
 	w.signIn()
 	response, page := w.send("POST", w.server.URL+oauth.AuthorizePath, url.Values{"request": {w.request(client).Encode()}, "decision": {"deny"}})
@@ -160,7 +161,7 @@ func TestConsent_DenialIsAPageThatNavigates(t *testing.T) {
 }
 
 func TestRegister_RefusalsDoNotKeepOthersOut(t *testing.T) {
-	w := newWorld(t, access.Admin)
+	w := newWorld(t, account.Admin)
 	for range 40 {
 		response, err := http.Post(w.server.URL+oauth.RegisterPath, "application/json", strings.NewReader(`{"redirect_uris":["javascript://x"]}`))
 		if err != nil {
@@ -177,7 +178,7 @@ func TestRegister_RefusalsDoNotKeepOthersOut(t *testing.T) {
 }
 
 func TestRegister_AnApplicationsSchemeIsForPublicClients(t *testing.T) {
-	w := newWorld(t, access.Admin)
+	w := newWorld(t, account.Admin)
 	for body, want := range map[string]int{
 		`{"redirect_uris":["cursor://anysphere.cursor-mcp/oauth/callback","https://www.cursor.com/agents/mcp/oauth/callback"]}`: http.StatusCreated,
 		`{"redirect_uris":["cursor://x/cb"],"token_endpoint_auth_method":"none"}`:                                               http.StatusCreated,
@@ -196,7 +197,7 @@ func TestRegister_AnApplicationsSchemeIsForPublicClients(t *testing.T) {
 }
 
 func TestDocument_OnlyJSONAndFailuresAreKept(t *testing.T) {
-	w := newWorld(t, access.Admin)
+	w := newWorld(t, account.Admin)
 	var s *site
 	typed := func(path, contentType string) http.HandlerFunc {
 		return func(out http.ResponseWriter, _ *http.Request) {
@@ -226,7 +227,7 @@ func TestDocument_OnlyJSONAndFailuresAreKept(t *testing.T) {
 }
 
 func TestRefresh_ScopeIsHonored(t *testing.T) {
-	w := newWorld(t, access.Admin)
+	w := newWorld(t, account.Admin)
 	client := w.register(redirect)
 	w.signIn()
 	_, first := w.token(redeem(client, w.consent(w.request(client), "mcp:devices:read", "mcp:policies:read").Get("code")))

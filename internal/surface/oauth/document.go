@@ -17,7 +17,7 @@ import (
 
 	"github.com/go-json-experiment/json"
 
-	"github.com/musterhq/muster/internal/access"
+	"github.com/musterhq/muster/internal/oauth"
 	"github.com/musterhq/muster/internal/outbound"
 )
 
@@ -110,12 +110,12 @@ var errDocument = errors.New("the client's metadata document cannot be used")
 // fetch returns the client that the document at id describes, and how long it
 // may be kept. A document that could not be used is not fetched again for a
 // minute.
-func (f *DocumentFetcher) fetch(ctx context.Context, id string, now time.Time) (access.OAuthClient, time.Duration, error) {
+func (f *DocumentFetcher) fetch(ctx context.Context, id string, now time.Time) (oauth.Client, time.Duration, error) {
 	f.mu.Lock()
 	until := f.failed[id]
 	f.mu.Unlock()
 	if now.Before(until) {
-		return access.OAuthClient{}, 0, fmt.Errorf("%w: it could not be used a moment ago", errDocument)
+		return oauth.Client{}, 0, fmt.Errorf("%w: it could not be used a moment ago", errDocument)
 	}
 	client, keep, err := f.download(ctx, id)
 	if err != nil && ctx.Err() == nil { // not because the caller went away
@@ -137,28 +137,28 @@ func (f *DocumentFetcher) remember(id string, now time.Time) {
 	f.failed[id] = now.Add(documentCacheMin)
 }
 
-func (f *DocumentFetcher) download(ctx context.Context, id string) (access.OAuthClient, time.Duration, error) {
+func (f *DocumentFetcher) download(ctx context.Context, id string) (oauth.Client, time.Duration, error) {
 	ctx, cancel := context.WithTimeout(ctx, documentTimeout)
 	defer cancel()
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, id, nil)
 	if err != nil {
-		return access.OAuthClient{}, 0, errDocument
+		return oauth.Client{}, 0, errDocument
 	}
 	request.Header.Set("Accept", "application/json")
 	response, err := f.client.Do(request)
 	if err != nil {
-		return access.OAuthClient{}, 0, fmt.Errorf("%w: %w", errDocument, err)
+		return oauth.Client{}, 0, fmt.Errorf("%w: %w", errDocument, err)
 	}
 	defer response.Body.Close()
 	if response.StatusCode != http.StatusOK {
-		return access.OAuthClient{}, 0, fmt.Errorf("%w: status %d", errDocument, response.StatusCode)
+		return oauth.Client{}, 0, fmt.Errorf("%w: status %d", errDocument, response.StatusCode)
 	}
 	if !isJSON(response.Header.Get("Content-Type")) {
-		return access.OAuthClient{}, 0, fmt.Errorf("%w: its content type is not JSON", errDocument)
+		return oauth.Client{}, 0, fmt.Errorf("%w: its content type is not JSON", errDocument)
 	}
 	body, err := io.ReadAll(io.LimitReader(response.Body, documentLimit+1))
 	if err != nil || len(body) > documentLimit {
-		return access.OAuthClient{}, 0, fmt.Errorf("%w: it is longer than %d bytes or broke off", errDocument, documentLimit)
+		return oauth.Client{}, 0, fmt.Errorf("%w: it is longer than %d bytes or broke off", errDocument, documentLimit)
 	}
 	client, err := parseDocument(id, body)
 	return client, cacheFor(response.Header.Get("Cache-Control")), err
@@ -172,24 +172,24 @@ func isJSON(contentType string) bool {
 }
 
 // parseDocument reads a metadata document found at id.
-func parseDocument(id string, body []byte) (access.OAuthClient, error) {
+func parseDocument(id string, body []byte) (oauth.Client, error) {
 	var m clientMetadata
 	if err := json.Unmarshal(body, &m); err != nil {
-		return access.OAuthClient{}, fmt.Errorf("%w: it is not a JSON object with each member once", errDocument)
+		return oauth.Client{}, fmt.Errorf("%w: it is not a JSON object with each member once", errDocument)
 	}
 	if strings.TrimSpace(m.ClientName) == "" {
-		return access.OAuthClient{}, fmt.Errorf("%w: client_name is missing", errDocument)
+		return oauth.Client{}, fmt.Errorf("%w: client_name is missing", errDocument)
 	}
 	if m.ClientID != id {
-		return access.OAuthClient{}, fmt.Errorf("%w: its client_id is not its own address", errDocument)
+		return oauth.Client{}, fmt.Errorf("%w: its client_id is not its own address", errDocument)
 	}
 	if m.AuthMethod != "" && m.AuthMethod != "none" {
-		return access.OAuthClient{}, fmt.Errorf("%w: only public clients are supported", errDocument)
+		return oauth.Client{}, fmt.Errorf("%w: only public clients are supported", errDocument)
 	}
 	if wrong := m.check(); wrong != nil {
-		return access.OAuthClient{}, fmt.Errorf("%w: %s", errDocument, wrong.Description)
+		return oauth.Client{}, fmt.Errorf("%w: %s", errDocument, wrong.Description)
 	}
-	return access.OAuthClient{ID: id, Name: m.ClientName, RedirectURIs: m.RedirectURIs}, nil
+	return oauth.Client{ID: id, Name: m.ClientName, RedirectURIs: m.RedirectURIs}, nil
 }
 
 // cacheFor reads max-age, within our own bounds.

@@ -12,7 +12,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/musterhq/muster/internal/access"
+	"github.com/musterhq/muster/internal/account"
 	"github.com/musterhq/muster/internal/surface/oauth"
 )
 
@@ -59,7 +59,7 @@ func (w *world) asks(client string) *http.Response {
 }
 
 func TestRow14ClientsByMetadataDocument(t *testing.T) {
-	w := newWorld(t, access.Admin)
+	w := newWorld(t, account.Admin)
 	var s *site
 	serve := func(body func() string, cache string) http.HandlerFunc {
 		return func(out http.ResponseWriter, _ *http.Request) {
@@ -104,7 +104,7 @@ func TestRow14ClientsByMetadataDocument(t *testing.T) {
 }
 
 func TestRow15DocumentsAreFetchedSafely(t *testing.T) {
-	w := newWorld(t, access.Admin)
+	w := newWorld(t, account.Admin)
 	var s *site
 	s = newSite(t, map[string]http.HandlerFunc{
 		"/client.json": func(out http.ResponseWriter, _ *http.Request) {
@@ -140,7 +140,7 @@ func TestRow15DocumentsAreFetchedSafely(t *testing.T) {
 
 // Strangers can make the service fetch only so much.
 func TestFetchesAreLimited(t *testing.T) {
-	w := newWorld(t, access.Admin)
+	w := newWorld(t, account.Admin)
 	got := &http.Response{}
 	for i := range 601 {
 		request := w.request(fmt.Sprintf("https://192.0.2.1/%d.json", i))

@@ -21,10 +21,12 @@ import (
 	"time"
 
 	"github.com/musterhq/muster/internal/access"
+	"github.com/musterhq/muster/internal/account"
 	"github.com/musterhq/muster/internal/company"
 	"github.com/musterhq/muster/internal/database"
+	"github.com/musterhq/muster/internal/oauth"
 	"github.com/musterhq/muster/internal/resource"
-	"github.com/musterhq/muster/internal/surface/oauth"
+	oauthserver "github.com/musterhq/muster/internal/surface/oauth"
 	"github.com/musterhq/muster/internal/surface/web"
 )
 
@@ -38,15 +40,15 @@ type world struct {
 	t      *testing.T
 	db     *database.DB
 	server *httptest.Server
-	oauth  *oauth.Server
-	user   access.UserAccount
+	oauth  *oauthserver.Server
+	user   account.User
 	client *http.Client // a browser
 	ahead  atomic.Int64 // how far the server's clock is ahead, in nanoseconds
 }
 
 func (w *world) now() time.Time { return time.Now().Add(time.Duration(w.ahead.Load())) }
 
-func newWorld(t *testing.T, role access.Role) *world {
+func newWorld(t *testing.T, role account.Role) *world {
 	t.Helper()
 	t.Parallel()
 	w := &world{t: t}
@@ -57,19 +59,19 @@ func newWorld(t *testing.T, role access.Role) *world {
 	t.Cleanup(func() { _ = db.Close() })
 	w.db = db
 	mux := http.NewServeMux()
-	w.server = httptest.NewServer(web.Secure(mux, oauth.TokenPath, oauth.RegisterPath, oauth.RevokePath))
+	w.server = httptest.NewServer(web.Secure(mux, oauthserver.TokenPath, oauthserver.RegisterPath, oauthserver.RevokePath))
 	t.Cleanup(w.server.Close)
 
-	passwords := access.NewPasswords(2)
+	passwords := account.NewPasswords(2)
 	log := slog.New(slog.DiscardHandler)
 	sessions := web.Sessions{Store: db, Now: w.now}
 	address := func(*http.Request) string { return "192.0.2.1" }
-	server := &oauth.Server{Issuer: w.server.URL, Resource: w.server.URL + "/mcp", Store: db, Throttle: db, Now: w.now, Log: log,
-		Documents: oauth.NewDocumentFetcher(func(netip.Addr) bool { return false }), ClientAddress: address}
+	server := &oauthserver.Server{Issuer: w.server.URL, Resource: w.server.URL + "/mcp", Store: db, Throttle: db, Now: w.now, Log: log,
+		Documents: oauthserver.NewDocumentFetcher(func(netip.Addr) bool { return false }), ClientAddress: address}
 	w.oauth = server
 	server.Mount(mux)
-	oauth.Consent{Server: server, Sessions: sessions, Companies: db}.Mount(mux)
-	web.SignIn{SignIn: access.SignIn{Users: db, Sessions: db, Passwords: passwords, Throttle: db, Now: time.Now},
+	oauthserver.Consent{Server: server, Sessions: sessions, Companies: db}.Mount(mux)
+	web.SignIn{SignIn: account.SignIn{Users: db, Sessions: db, Passwords: passwords, Throttle: db, Now: time.Now},
 		Sessions: sessions, ClientAddress: address, Log: log}.Mount(mux)
 
 	c := company.Company{ID: resource.NewID(), Slug: "acme", Name: "Acme", InactiveAfter: time.Hour, CreatedAt: time.Now(),
@@ -82,7 +84,7 @@ func newWorld(t *testing.T, role access.Role) *world {
 		t.Fatal(err)
 	}
 	rights, _ := role.Rights()
-	w.user = access.UserAccount{ID: resource.NewID(), CompanyID: c.ID, Email: "ada@acme.test", Name: "Ada", Role: role, Rights: rights, PasswordHash: hash, CreatedAt: time.Now()}
+	w.user = account.User{ID: resource.NewID(), CompanyID: c.ID, Email: "ada@acme.test", Name: "Ada", Role: role, Rights: rights, PasswordHash: hash, CreatedAt: time.Now()}
 	if err := db.CreateUser(t.Context(), w.user); err != nil {
 		t.Fatal(err)
 	}
@@ -119,7 +121,7 @@ func (w *world) send(method, address string, form url.Values) (*http.Response, s
 
 func (w *world) register(redirect string) string {
 	w.t.Helper()
-	response, err := http.Post(w.server.URL+oauth.RegisterPath, "application/json",
+	response, err := http.Post(w.server.URL+oauthserver.RegisterPath, "application/json",
 		strings.NewReader(`{"client_name":"Helper","redirect_uris":["`+redirect+`"],"token_endpoint_auth_method":"none"}`))
 	if err != nil {
 		w.t.Fatal(err)
@@ -154,7 +156,7 @@ func (w *world) request(client string) url.Values {
 // consent answers the question and returns where the browser is sent.
 func (w *world) consent(request url.Values, scopes ...string) url.Values {
 	w.t.Helper()
-	response, body := w.send("POST", w.server.URL+oauth.AuthorizePath, url.Values{"request": {request.Encode()}, "scope": scopes, "decision": {"allow"}})
+	response, body := w.send("POST", w.server.URL+oauthserver.AuthorizePath, url.Values{"request": {request.Encode()}, "scope": scopes, "decision": {"allow"}})
 	location, err := url.Parse(onward(body))
 	if err != nil || response.StatusCode != http.StatusOK || location.Scheme+"://"+location.Host+location.Path != redirect {
 		w.t.Fatalf("consent: %d to %q: %s", response.StatusCode, location, body)
@@ -182,7 +184,7 @@ type tokens struct {
 
 func (w *world) token(form url.Values) (int, tokens) {
 	w.t.Helper()
-	response, body := w.send("POST", w.server.URL+oauth.TokenPath, form)
+	response, body := w.send("POST", w.server.URL+oauthserver.TokenPath, form)
 	var answer tokens
 	if err := json.Unmarshal([]byte(body), &answer); err != nil {
 		w.t.Fatalf("token answer %q: %v", body, err)
@@ -198,16 +200,16 @@ func redeem(client, code string) url.Values {
 }
 
 func TestSignInConsentTokenRefreshReplay(t *testing.T) {
-	w := newWorld(t, access.Admin)
+	w := newWorld(t, account.Admin)
 	client := w.register(redirect)
 	request := w.request(client)
 
-	response, _ := w.send("GET", w.server.URL+oauth.AuthorizePath+"?"+request.Encode(), nil)
+	response, _ := w.send("GET", w.server.URL+oauthserver.AuthorizePath+"?"+request.Encode(), nil)
 	if to := response.Header.Get("Location"); response.StatusCode != http.StatusSeeOther || !strings.HasPrefix(to, "/signin?next=%2Foauth%2Fauthorize") {
 		t.Fatalf("a stranger is sent to %q (%d)", to, response.StatusCode)
 	}
 	w.signIn()
-	response, page := w.send("GET", w.server.URL+oauth.AuthorizePath+"?"+request.Encode(), nil)
+	response, page := w.send("GET", w.server.URL+oauthserver.AuthorizePath+"?"+request.Encode(), nil)
 	for _, want := range []string{"Helper", "Acme", "app.example.com", "Unverified", "Wipe devices"} {
 		if !strings.Contains(page, want) {
 			t.Errorf("the consent page (%d) does not say %q", response.StatusCode, want)
@@ -236,7 +238,7 @@ func TestSignInConsentTokenRefreshReplay(t *testing.T) {
 	if _, _, err := w.db.ConnectionByToken(t.Context(), access.HashSecret(second.Access)); err != nil {
 		t.Fatal(err)
 	}
-	w.ahead.Add(int64(access.ReuseWindow + time.Second))
+	w.ahead.Add(int64(oauth.ReuseWindow + time.Second))
 	if status, got := w.token(rotate); status != 400 || got.Error != "invalid_grant" {
 		t.Errorf("replayed refresh: %d, %+v", status, got)
 	}
@@ -252,7 +254,7 @@ func redeemWith(client, code, key, value string) url.Values {
 }
 
 func TestNobodyGrantsMoreThanTheyMay(t *testing.T) {
-	w := newWorld(t, access.Viewer)
+	w := newWorld(t, account.Viewer)
 	client := w.register(redirect)
 	w.signIn()
 	answer := w.consent(w.request(client), "mcp:devices:read", "mcp:devices:destructive", "mcp:policies:write")
@@ -265,7 +267,7 @@ func TestNobodyGrantsMoreThanTheyMay(t *testing.T) {
 }
 
 func TestBadRequestsNeverReachTheClientUntrusted(t *testing.T) {
-	w := newWorld(t, access.Admin)
+	w := newWorld(t, account.Admin)
 	client := w.register(redirect)
 	jar, _ := cookiejar.New(nil)
 	visitor := &world{t: t, server: w.server, user: w.user, client: &http.Client{Jar: jar, CheckRedirect: w.client.CheckRedirect}}
@@ -295,7 +297,7 @@ func TestBadRequestsNeverReachTheClientUntrusted(t *testing.T) {
 		if test.value == "" {
 			request.Del(test.key)
 		}
-		response, body := w.send("GET", w.server.URL+oauth.AuthorizePath+"?"+request.Encode(), nil)
+		response, body := w.send("GET", w.server.URL+oauthserver.AuthorizePath+"?"+request.Encode(), nil)
 		location := response.Header.Get("Location")
 		switch test.code {
 		case "":
@@ -311,7 +313,7 @@ func TestBadRequestsNeverReachTheClientUntrusted(t *testing.T) {
 			if location != "" || onward(body) != "" || response.StatusCode != http.StatusBadRequest || !strings.Contains(body, "Nothing was granted") {
 				t.Errorf("%s: a stranger is sent to %q (%d)", name, location, response.StatusCode)
 			}
-			signedIn, _ := visitor.send("GET", w.server.URL+oauth.AuthorizePath+"?"+request.Encode(), nil)
+			signedIn, _ := visitor.send("GET", w.server.URL+oauthserver.AuthorizePath+"?"+request.Encode(), nil)
 			to, _ := url.Parse(signedIn.Header.Get("Location"))
 			if q := to.Query(); q.Get("error") != test.code || q.Get("iss") != w.server.URL || q.Get("state") != "s t" {
 				t.Errorf("%s: %d to %q", name, response.StatusCode, location)
@@ -321,24 +323,24 @@ func TestBadRequestsNeverReachTheClientUntrusted(t *testing.T) {
 }
 
 func TestRepeatedParametersAndQueriesAreRefused(t *testing.T) {
-	w := newWorld(t, access.Admin)
+	w := newWorld(t, account.Admin)
 	client := w.register(redirect)
 	twice := w.request(client)
 	twice.Add("state", "again")
-	if response, _ := w.send("GET", w.server.URL+oauth.AuthorizePath+"?"+twice.Encode(), nil); response.StatusCode != 400 {
+	if response, _ := w.send("GET", w.server.URL+oauthserver.AuthorizePath+"?"+twice.Encode(), nil); response.StatusCode != 400 {
 		t.Errorf("a parameter twice: %d", response.StatusCode)
 	}
 	form := redeem(client, "x")
-	response, _ := w.send("POST", w.server.URL+oauth.TokenPath+"?"+form.Encode(), url.Values{})
+	response, _ := w.send("POST", w.server.URL+oauthserver.TokenPath+"?"+form.Encode(), url.Values{})
 	if response.StatusCode != http.StatusUnauthorized {
 		t.Errorf("parameters in the query: %d", response.StatusCode)
 	}
 }
 
 func TestMetadata(t *testing.T) {
-	w := newWorld(t, access.Admin)
+	w := newWorld(t, account.Admin)
 	var server map[string]any
-	_, body := w.send("GET", w.server.URL+oauth.ServerPath, nil)
+	_, body := w.send("GET", w.server.URL+oauthserver.ServerPath, nil)
 	if err := json.Unmarshal([]byte(body), &server); err != nil {
 		t.Fatal(err)
 	}
@@ -349,7 +351,7 @@ func TestMetadata(t *testing.T) {
 	if methods := server["code_challenge_methods_supported"].([]any); len(methods) != 1 || methods[0] != "S256" {
 		t.Errorf("challenge methods %v", methods)
 	}
-	for _, path := range []string{oauth.ResourcePath, oauth.ResourcePath + "/mcp"} {
+	for _, path := range []string{oauthserver.ResourcePath, oauthserver.ResourcePath + "/mcp"} {
 		var resource map[string]any
 		_, body := w.send("GET", w.server.URL+path, nil)
 		if err := json.Unmarshal([]byte(body), &resource); err != nil || resource["resource"] != w.server.URL+"/mcp" {
@@ -359,7 +361,7 @@ func TestMetadata(t *testing.T) {
 }
 
 func TestSignInIsThrottledAndLocal(t *testing.T) {
-	w := newWorld(t, access.Admin)
+	w := newWorld(t, account.Admin)
 	response, _ := w.send("POST", w.server.URL+"/signin", url.Values{"email": {w.user.Email}, "password": {password}, "next": {"//evil.example/"}})
 	if to := response.Header.Get("Location"); to != "/" {
 		t.Errorf("sign-in leads to %q", to)
@@ -375,11 +377,11 @@ func TestSignInIsThrottledAndLocal(t *testing.T) {
 }
 
 func TestOtherOriginsCannotConsent(t *testing.T) {
-	w := newWorld(t, access.Admin)
+	w := newWorld(t, account.Admin)
 	client := w.register(redirect)
 	w.signIn()
 	form := url.Values{"request": {w.request(client).Encode()}, "scope": {"mcp:devices:read"}, "decision": {"allow"}}
-	request, _ := http.NewRequestWithContext(context.Background(), "POST", w.server.URL+oauth.AuthorizePath, strings.NewReader(form.Encode()))
+	request, _ := http.NewRequestWithContext(context.Background(), "POST", w.server.URL+oauthserver.AuthorizePath, strings.NewReader(form.Encode()))
 	request.Header.Set("Content-Type", "application/x-www-form-urlencoded")
 	request.Header.Set("Sec-Fetch-Site", "cross-site")
 	request.Header.Set("Origin", "https://evil.example")

@@ -12,19 +12,19 @@ import (
 	"testing"
 	"time"
 
-	"github.com/musterhq/muster/internal/access"
 	"github.com/musterhq/muster/internal/fault"
-	"github.com/musterhq/muster/internal/surface/oauth"
+	"github.com/musterhq/muster/internal/oauth"
+	oauthserver "github.com/musterhq/muster/internal/surface/oauth"
 )
 
 // oneClient knows one client and lets everyone through.
-type oneClient struct{ access.OAuthStore }
+type oneClient struct{ oauth.Store }
 
-func (oneClient) OAuthClient(_ context.Context, id string) (access.OAuthClient, error) {
+func (oneClient) OAuthClient(_ context.Context, id string) (oauth.Client, error) {
 	if id != "mc_1" {
-		return access.OAuthClient{}, fault.New(fault.NotFound, "no such client")
+		return oauth.Client{}, fault.New(fault.NotFound, "no such client")
 	}
-	return access.OAuthClient{ID: id, RedirectURIs: []string{"https://app.example.com/cb?own=1", "http://127.0.0.1/cb"}}, nil
+	return oauth.Client{ID: id, RedirectURIs: []string{"https://app.example.com/cb?own=1", "http://127.0.0.1/cb"}}, nil
 }
 
 func (oneClient) Spend(context.Context, string, int, time.Duration, time.Time) (int, bool, time.Time, error) {
@@ -42,8 +42,8 @@ func FuzzAuthorize(f *testing.F) {
 	} {
 		f.Add(seed)
 	}
-	server := &oauth.Server{Issuer: issuer, Resource: issuer + "/mcp", Store: oneClient{}, Throttle: oneClient{}, Now: time.Now,
-		Documents: oauth.NewDocumentFetcher(func(netip.Addr) bool { return false }), Log: slog.New(slog.DiscardHandler),
+	server := &oauthserver.Server{Issuer: issuer, Resource: issuer + "/mcp", Store: oneClient{}, Throttle: oneClient{}, Now: time.Now,
+		Documents: oauthserver.NewDocumentFetcher(func(netip.Addr) bool { return false }), Log: slog.New(slog.DiscardHandler),
 		ClientAddress: func(*http.Request) string { return "192.0.2.1" }}
 	f.Fuzz(func(t *testing.T, text string) {
 		query, err := url.ParseQuery(text)

@@ -6,6 +6,7 @@ import (
 	"unicode"
 
 	"github.com/musterhq/muster/internal/access"
+	"github.com/musterhq/muster/internal/oauth"
 	"github.com/musterhq/muster/internal/surface/web"
 )
 
@@ -139,7 +140,7 @@ func destination(redirect string) string {
 
 // displayName is a client's own name, which is not verified, made safe to
 // read: printable characters only, and never empty.
-func displayName(c access.OAuthClient) string {
+func displayName(c oauth.Client) string {
 	name := strings.TrimSpace(strings.Map(func(r rune) rune {
 		if !unicode.IsPrint(r) {
 			return -1

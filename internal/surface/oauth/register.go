@@ -10,6 +10,7 @@ import (
 	"github.com/go-json-experiment/json"
 
 	"github.com/musterhq/muster/internal/access"
+	"github.com/musterhq/muster/internal/oauth"
 	"github.com/musterhq/muster/internal/resource"
 )
 
@@ -86,9 +87,9 @@ func (m *clientMetadata) normalise() *protocolFault {
 }
 
 // admit gives the client its id and, if it is confidential, a secret.
-func (m clientMetadata) admit(now time.Time) (registered, access.OAuthClient) {
+func (m clientMetadata) admit(now time.Time) (registered, oauth.Client) {
 	m.ClientID = "mc_" + resource.NewID()
-	client := access.OAuthClient{ID: m.ClientID, Name: m.ClientName, RedirectURIs: m.RedirectURIs, Dynamic: true,
+	client := oauth.Client{ID: m.ClientID, Name: m.ClientName, RedirectURIs: m.RedirectURIs, Dynamic: true,
 		CreatedAt: now, ExpiresAt: now.Add(RegistrationLifetime)}
 	answer := registered{clientMetadata: m, ClientIDIssuedAt: now.Unix()}
 	if m.AuthMethod != "none" {

@@ -8,11 +8,12 @@ import (
 	"strings"
 
 	"github.com/musterhq/muster/internal/access"
+	"github.com/musterhq/muster/internal/oauth"
 )
 
 // authorization is a checked authorization request.
 type authorization struct {
-	Client      access.OAuthClient
+	Client      oauth.Client
 	RedirectURI string
 	State       string
 	Challenge   string

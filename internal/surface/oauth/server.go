@@ -17,7 +17,9 @@ import (
 	"time"
 
 	"github.com/musterhq/muster/internal/access"
+	"github.com/musterhq/muster/internal/account"
 	"github.com/musterhq/muster/internal/fault"
+	"github.com/musterhq/muster/internal/oauth"
 )
 
 // How long the parts live.
@@ -40,8 +42,8 @@ const (
 type Server struct {
 	Issuer    string // the public URL, without a trailing slash
 	Resource  string // the MCP endpoint's address
-	Store     access.OAuthStore
-	Throttle  access.Throttle
+	Store     oauth.Store
+	Throttle  account.Throttle
 	Documents *DocumentFetcher
 	Now       func() time.Time
 	Log       *slog.Logger
@@ -120,25 +122,25 @@ func (s *Server) serveResourceMetadata(w http.ResponseWriter, _ *http.Request) {
 
 // client finds a client by its id: the store's, or its own document's. An
 // unknown one is a *protocolFault.
-func (s *Server) client(r *http.Request, id string) (access.OAuthClient, error) {
+func (s *Server) client(r *http.Request, id string) (oauth.Client, error) {
 	now := s.Now()
 	known, err := s.Store.OAuthClient(r.Context(), id)
 	if err == nil && (known.ExpiresAt.IsZero() || now.Before(known.ExpiresAt)) {
 		return known, nil
 	}
 	if err != nil && fault.CodeOf(err) != fault.NotFound {
-		return access.OAuthClient{}, err
+		return oauth.Client{}, err
 	}
 	if !isDocumentID(id) {
-		return access.OAuthClient{}, &protocolFault{invalidClient, "no client has this client_id"}
+		return oauth.Client{}, &protocolFault{invalidClient, "no client has this client_id"}
 	}
 	if err := s.limit(r, "document:", documentsPerHour); err != nil {
-		return access.OAuthClient{}, err
+		return oauth.Client{}, err
 	}
 	fetched, keep, err := s.Documents.fetch(r.Context(), id, now)
 	if err != nil {
 		s.Log.InfoContext(r.Context(), "client metadata document refused", "client_id", id, "err", err)
-		return access.OAuthClient{}, &protocolFault{invalidClient, "the client's metadata document cannot be used"}
+		return oauth.Client{}, &protocolFault{invalidClient, "the client's metadata document cannot be used"}
 	}
 	fetched.CreatedAt, fetched.ExpiresAt = now, now.Add(keep)
 	return fetched, s.Store.SaveOAuthClient(r.Context(), fetched)
@@ -148,7 +150,7 @@ func (s *Server) client(r *http.Request, id string) (access.OAuthClient, error) 
 // count is the database's: the same on every replica.
 func (s *Server) limit(r *http.Request, what string, perHour int) error {
 	now := s.Now()
-	_, spent, closes, err := s.Throttle.Spend(r.Context(), what+access.Network(s.ClientAddress(r)), perHour, time.Hour, now)
+	_, spent, closes, err := s.Throttle.Spend(r.Context(), what+account.Network(s.ClientAddress(r)), perHour, time.Hour, now)
 	if err != nil || spent {
 		return err
 	}

@@ -11,6 +11,7 @@ import (
 
 	"github.com/musterhq/muster/internal/access"
 	"github.com/musterhq/muster/internal/fault"
+	"github.com/musterhq/muster/internal/oauth"
 )
 
 const maxTokenForm = 16 << 10 // bytes
@@ -44,7 +45,7 @@ func (s *Server) serveToken(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-func (s *Server) grant(w http.ResponseWriter, r *http.Request, client access.OAuthClient, form url.Values) error {
+func (s *Server) grant(w http.ResponseWriter, r *http.Request, client oauth.Client, form url.Values) error {
 	if _, ok := s.target(form["resource"]); !ok {
 		return &protocolFault{invalidTarget, "resource must be " + s.Resource}
 	}
@@ -55,9 +56,9 @@ func (s *Server) grant(w http.ResponseWriter, r *http.Request, client access.OAu
 	now := s.Now()
 	answer := tokenAnswer{AccessToken: access.NewSecret("mat_"), RefreshToken: access.NewSecret("mrt_"), TokenType: "Bearer",
 		ExpiresIn: int(AccessLifetime.Seconds())}
-	issue := access.OAuthTokens{Access: access.HashSecret(answer.AccessToken), AccessExpires: now.Add(AccessLifetime),
+	issue := oauth.Tokens{Access: access.HashSecret(answer.AccessToken), AccessExpires: now.Add(AccessLifetime),
 		Refresh: access.HashSecret(answer.RefreshToken), RefreshExpires: now.Add(RefreshLifetime)}
-	var connection access.OAuthConnection
+	var connection oauth.Connection
 	switch form.Get("grant_type") {
 	case "authorization_code":
 		connection, err = s.Store.RedeemCode(r.Context(), access.HashSecret(form.Get("code")), codeCheck(client, form), issue)
@@ -83,8 +84,8 @@ func (s *Server) grant(w http.ResponseWriter, r *http.Request, client access.OAu
 var verifierShape = regexp.MustCompile(`^[A-Za-z0-9._~-]{43,128}$`)
 
 // codeCheck returns what must hold for a code to be taken.
-func codeCheck(client access.OAuthClient, form url.Values) func(access.AuthorizationCode) error {
-	return func(code access.AuthorizationCode) error {
+func codeCheck(client oauth.Client, form url.Values) func(oauth.AuthorizationCode) error {
+	return func(code oauth.AuthorizationCode) error {
 		verifier := form.Get("code_verifier")
 		sum := sha256.Sum256([]byte(verifier))
 		challenge := base64.RawURLEncoding.EncodeToString(sum[:])
@@ -97,26 +98,26 @@ func codeCheck(client access.OAuthClient, form url.Values) func(access.Authoriza
 }
 
 // authenticate finds the client and, if it is confidential, checks its secret.
-func (s *Server) authenticate(r *http.Request, form url.Values) (access.OAuthClient, error) {
+func (s *Server) authenticate(r *http.Request, form url.Values) (oauth.Client, error) {
 	id, secret := form.Get("client_id"), form.Get("client_secret")
 	if user, password, ok := r.BasicAuth(); ok {
 		if secret != "" {
-			return access.OAuthClient{}, &protocolFault{invalidRequest, "the client proves itself in two ways at once"}
+			return oauth.Client{}, &protocolFault{invalidRequest, "the client proves itself in two ways at once"}
 		}
 		basicID, err1 := url.QueryUnescape(user)
 		basicSecret, err2 := url.QueryUnescape(password)
 		if err1 != nil || err2 != nil || id != "" && id != basicID {
-			return access.OAuthClient{}, &protocolFault{invalidClient, "the client's credentials are not well-formed"}
+			return oauth.Client{}, &protocolFault{invalidClient, "the client's credentials are not well-formed"}
 		}
 		id, secret = basicID, basicSecret
 	}
 	client, err := s.client(r, id)
 	if err != nil {
-		return access.OAuthClient{}, err
+		return oauth.Client{}, err
 	}
 	sum := sha256.Sum256([]byte(secret))
 	if client.Confidential() && subtle.ConstantTimeCompare(sum[:], client.SecretHash[:]) != 1 {
-		return access.OAuthClient{}, &protocolFault{invalidClient, "the client's secret is not right"}
+		return oauth.Client{}, &protocolFault{invalidClient, "the client's secret is not right"}
 	}
 	return client, nil
 }

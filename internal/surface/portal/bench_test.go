@@ -6,7 +6,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/musterhq/muster/internal/access"
+	"github.com/musterhq/muster/internal/account"
 	"github.com/musterhq/muster/internal/database/benchtest"
 	"github.com/musterhq/muster/internal/servertest"
 )
@@ -24,8 +24,8 @@ func BenchmarkPages(b *testing.B) {
 func benchPages(b *testing.B, env *servertest.Env) {
 	fleet := benchtest.Load(b, env.Database, *benchAssets, time.Now().Add(-time.Hour), true)
 	replica := env.Start()
-	admin := env.Browser(fleet.Company, access.Admin)
-	limited := env.Browser(fleet.Company, access.Viewer, fleet.Policies[1], fleet.Policies[2])
+	admin := env.Browser(fleet.Company, account.Admin)
+	limited := env.Browser(fleet.Company, account.Viewer, fleet.Policies[1], fleet.Policies[2])
 	for _, p := range []*servertest.Browser{admin, limited} {
 		p.SignIn(replica.PublicURL())
 	}

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/musterhq/muster/internal/access"
+	"github.com/musterhq/muster/internal/account"
 )
 
 // In the portal a stricter limit and a stop take effect at once. A looser limit
@@ -16,7 +17,7 @@ import (
 func TestControls(t *testing.T) {
 	t.Parallel()
 	o := newOffice(t)
-	ada, bob := o.person(t, access.Admin), o.person(t, access.Admin)
+	ada, bob := o.person(t, account.Admin), o.person(t, account.Admin)
 	settings := func() access.Settings {
 		c, err := o.DB().CompanyByID(t.Context(), o.Company.ID)
 		if err != nil {
@@ -61,7 +62,7 @@ func TestControls(t *testing.T) {
 	if settings().Controls.DestructiveLimit.Off() || len(waits()) != 2 {
 		t.Error("a change was confirmed without a passkey")
 	}
-	viewer := o.person(t, access.Viewer)
+	viewer := o.person(t, account.Viewer)
 	for _, p := range []string{path, path + "/stop", path + "/resume", path + "/" + waits()[0] + "/cancel", path + "/" + waits()[0] + "/confirm"} {
 		viewer.Send(o.base+p, url.Values{"reason": {"x"}}).Want(t, 403)
 	}

@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/musterhq/muster/internal/access"
+	"github.com/musterhq/muster/internal/account"
 	"github.com/musterhq/muster/internal/config"
 	"github.com/musterhq/muster/internal/service"
 )
@@ -16,7 +16,7 @@ func TestEnrollPage_SaysWhichWay(t *testing.T) {
 	t.Parallel()
 	o := newOffice(t)
 	const ways, missing = "Google Play Protect blocks", "MUSTER_AGENT_APK"
-	admin := o.person(t, access.Admin)
+	admin := o.person(t, account.Admin)
 	if page := o.get(t, admin, "/enrol", 200); strings.Contains(page, ways) {
 		t.Error("without a policy of the agent the page describes its devices")
 	}

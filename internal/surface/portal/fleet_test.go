@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/musterhq/muster/internal/access"
+	"github.com/musterhq/muster/internal/account"
 	"github.com/musterhq/muster/internal/asset"
 	"github.com/musterhq/muster/internal/command"
 	"github.com/musterhq/muster/internal/enrollment"
@@ -29,7 +30,7 @@ func TestDevicesBySecurityPatch(t *testing.T) {
 		}
 	}
 	o.device(t, "silent", "S10", "Phone", o.other)
-	page := o.get(t, o.person(t, access.Admin), "/", 200)
+	page := o.get(t, o.person(t, account.Admin), "/", 200)
 	for _, want := range []string{"2026-09", "2026-05", "before 2026-05", "not reported"} {
 		if !strings.Contains(page, ">"+want+"<") {
 			t.Errorf("no bar of %q", want)
@@ -38,7 +39,7 @@ func TestDevicesBySecurityPatch(t *testing.T) {
 	if strings.Contains(page, ">2026-04<") {
 		t.Error("an old month has a bar of its own")
 	}
-	page = o.get(t, o.person(t, access.Viewer, o.other.ID), "/", 200)
+	page = o.get(t, o.person(t, account.Viewer, o.other.ID), "/", 200)
 	if strings.Contains(page, "2026-09") || !strings.Contains(page, ">not reported<") {
 		t.Error("a person who is limited to a policy sees other policies' devices, or not their own")
 	}
@@ -61,17 +62,17 @@ func TestOpenCommands(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	admin := o.get(t, o.person(t, access.Admin), "/commands", 200)
+	admin := o.get(t, o.person(t, account.Admin), "/commands", 200)
 	for text, want := range map[string]bool{"Restart": true, "Refresh report": true, "&lt;b&gt;Ada": true, ">Lock<": false, ">Shut down<": false} {
 		if strings.Contains(admin, text) != want {
 			t.Errorf("%q is listed: %v", text, !want)
 		}
 	}
-	limited := o.get(t, o.person(t, access.Viewer, o.Policy.ID), "/commands", 200)
+	limited := o.get(t, o.person(t, account.Viewer, o.Policy.ID), "/commands", 200)
 	if !strings.Contains(limited, "Restart") || strings.Contains(limited, "Refresh report") {
 		t.Error("a person who is limited to a policy does not see just its commands")
 	}
-	if overview := o.get(t, o.person(t, access.Admin), "/", 200); !strings.Contains(overview, `href="/commands"`) {
+	if overview := o.get(t, o.person(t, account.Admin), "/", 200); !strings.Contains(overview, `href="/commands"`) {
 		t.Error("the figure does not lead there")
 	}
 }
@@ -85,7 +86,7 @@ func TestFilteringByPlaceAndEnrolment(t *testing.T) {
 	if err := o.DB().MarkDeleted(t.Context(), gone.ID, gone.Device.Epoch, o.Now()); err != nil {
 		t.Fatal(err)
 	}
-	admin := o.person(t, access.Admin)
+	admin := o.person(t, account.Admin)
 	for path, want := range map[string][2]bool{
 		"/devices":                            {true, true},
 		"/devices?status=ENROLLED":            {true, false},
@@ -107,7 +108,7 @@ func TestFilteringByPlaceAndEnrolment(t *testing.T) {
 func TestTheListAsCurl(t *testing.T) {
 	t.Parallel()
 	o := newOffice(t)
-	admin := o.person(t, access.Admin)
+	admin := o.person(t, account.Admin)
 	for path, want := range map[string]string{
 		"/devices":                                 "/api/v1/assets&#39;",
 		"/devices?status=ACTIVE":                   "/api/v1/assets?status=ACTIVE&#39;",
@@ -140,7 +141,7 @@ func TestAppsOfADevice(t *testing.T) {
 			{Package: "com.other", Removed: true}}}); err != nil {
 		t.Fatal(err)
 	}
-	admin := o.person(t, access.Admin)
+	admin := o.person(t, account.Admin)
 	page := o.get(t, admin, "/devices/"+a.ID+"/apps", 200)
 	for text, want := range map[string]bool{"2 apps are": true, ">Till<": true, ">2.0<": true, "Play Store": true, "com.acme.absent": true, "Not installed": true,
 		"Installed, but blocked": true, ">Removed<": true, "com.acme.offered": false} {
@@ -164,7 +165,7 @@ func TestADeviceBehindItsPolicy(t *testing.T) {
 	o := newOffice(t)
 	p := o.Env.Policy(o.Company, "Field", policy.Platform)
 	a := o.device(t, "d1", "S1", "Phone", p)
-	admin := o.person(t, access.Admin)
+	admin := o.person(t, account.Admin)
 	if page := o.get(t, admin, "/devices/"+a.ID, 200); !strings.Contains(page, "v1 applied<") {
 		t.Error("a device that is up to date is not said to be")
 	}

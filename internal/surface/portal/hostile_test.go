@@ -6,8 +6,11 @@ import (
 	"testing"
 
 	"github.com/musterhq/muster/internal/access"
+	"github.com/musterhq/muster/internal/account"
+	"github.com/musterhq/muster/internal/apikey"
 	"github.com/musterhq/muster/internal/asset"
 	"github.com/musterhq/muster/internal/company"
+	"github.com/musterhq/muster/internal/oauth"
 	"github.com/musterhq/muster/internal/policy"
 	"github.com/musterhq/muster/internal/resource"
 )
@@ -18,7 +21,7 @@ import (
 func TestPeoplesTextIsText(t *testing.T) {
 	t.Parallel()
 	o := newOffice(t)
-	admin := o.person(t, access.Admin)
+	admin := o.person(t, account.Admin)
 	for i, text := range corpus() {
 		shows := o.plant(t, admin.User, i, text)
 		for _, path := range []string{"/", "/devices", "/policies", "/proposals", "/access", "/activity", "/settings", "/users", "/account", "/setup", "/enrol"} {
@@ -44,7 +47,7 @@ func TestPeoplesTextIsText(t *testing.T) {
 }
 
 // plant names everything with the text, and says what pages must show of it.
-func (o *office) plant(t *testing.T, user access.UserAccount, i int, text string) map[string]string {
+func (o *office) plant(t *testing.T, user account.User, i int, text string) map[string]string {
 	t.Helper()
 	ctx, now, db := t.Context(), o.Now(), o.DB()
 	ok := func(err error) {
@@ -55,19 +58,19 @@ func (o *office) plant(t *testing.T, user access.UserAccount, i int, text string
 	}
 	_, err := db.UpdateCompany(ctx, o.Company.ID, func(c *company.Company) error { c.Name = text; return nil })
 	ok(err)
-	_, err = access.Users{Store: db, Passwords: access.NewPasswords(1), Now: o.Now}.Create(ctx, access.NewUserRequest{
-		CompanyID: o.Company.ID, Email: fmt.Sprintf("u%d@acme.test", i), Name: text, Role: access.Viewer, Password: "correct horse battery"})
+	_, err = account.Users{Store: db, Passwords: account.NewPasswords(1), Now: o.Now}.Create(ctx, account.NewUserRequest{
+		CompanyID: o.Company.ID, Email: fmt.Sprintf("u%d@acme.test", i), Name: text, Role: account.Viewer, Password: "correct horse battery"})
 	ok(err)
-	_, _, err = access.Keys{Store: db, Now: o.Now}.CreateForOperator(ctx, access.NewKeyRequest{CompanyID: o.Company.ID, Name: text, Permissions: access.DevicesRead})
+	_, _, err = apikey.Keys{Store: db, Now: o.Now}.CreateForOperator(ctx, apikey.Request{CompanyID: o.Company.ID, Name: text, Permissions: access.DevicesRead})
 	ok(err)
 	ok(db.SaveView(ctx, asset.SavedView{ID: resource.NewID(), CompanyID: o.Company.ID, UserID: user.ID, Name: text, Query: "q=a", Shared: true, CreatedAt: now}))
 	client := fmt.Sprintf("client-%d", i)
-	ok(db.SaveOAuthClient(ctx, access.OAuthClient{ID: client, Name: text, RedirectURIs: []string{"https://a.test/cb"}, Dynamic: true, CreatedAt: now, ExpiresAt: now.AddDate(0, 0, 1)}))
-	code := access.AuthorizationCode{Hash: access.HashSecret(client), CompanyID: o.Company.ID, UserID: user.ID, ClientID: client, ClientName: text,
+	ok(db.SaveOAuthClient(ctx, oauth.Client{ID: client, Name: text, RedirectURIs: []string{"https://a.test/cb"}, Dynamic: true, CreatedAt: now, ExpiresAt: now.AddDate(0, 0, 1)}))
+	code := oauth.AuthorizationCode{Hash: access.HashSecret(client), CompanyID: o.Company.ID, UserID: user.ID, ClientID: client, ClientName: text,
 		Scopes: access.DevicesRead, ExpiresAt: now.AddDate(0, 0, 1)}
 	ok(db.SaveCode(ctx, code))
-	_, err = db.RedeemCode(ctx, code.Hash, func(access.AuthorizationCode) error { return nil },
-		access.OAuthTokens{Access: access.HashSecret("a" + client), AccessExpires: code.ExpiresAt, Refresh: access.HashSecret("r" + client), RefreshExpires: code.ExpiresAt})
+	_, err = db.RedeemCode(ctx, code.Hash, func(oauth.AuthorizationCode) error { return nil },
+		oauth.Tokens{Access: access.HashSecret("a" + client), AccessExpires: code.ExpiresAt, Refresh: access.HashSecret("r" + client), RefreshExpires: code.ExpiresAt})
 	ok(err)
 	p, err := o.Desk().Policies.Create(ctx, policy.New{CompanyID: o.Company.ID, CompanySlug: o.Company.Slug, Type: policy.Platform,
 		Name: fmt.Sprintf("%d%.40s", i, text), Description: text, Labels: []string{text}, Group: text}, policy.Author{Kind: string(access.User), ID: user.ID, Name: text})

@@ -7,7 +7,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/musterhq/muster/internal/access"
+	"github.com/musterhq/muster/internal/account"
 	"github.com/musterhq/muster/internal/asset"
 	"github.com/musterhq/muster/internal/operation"
 	"github.com/musterhq/muster/internal/resource"
@@ -33,7 +33,7 @@ func (o *office) wipe(p *servertest.Browser, a asset.Asset) servertest.Answer {
 func TestWipe_AsksForProof(t *testing.T) {
 	t.Parallel()
 	o := newOffice(t)
-	a, admin := o.device(t, "d1", "S1", "Phone", o.Policy), o.person(t, access.Admin)
+	a, admin := o.device(t, "d1", "S1", "Phone", o.Policy), o.person(t, account.Admin)
 	sessions, err := o.DB().Sessions(t.Context(), admin.User.ID)
 	if err != nil || len(sessions) != 1 {
 		t.Fatal(sessions, err)
@@ -58,7 +58,7 @@ func TestWipe_LimitAndReserve(t *testing.T) {
 	t.Parallel()
 	o := newOffice(t)
 	o.CLI(new(any), "company", "set", "--company", "acme", "--destructive-limit", "1/60m")
-	admin := o.person(t, access.Admin)
+	admin := o.person(t, account.Admin)
 	var devices []asset.Asset
 	for _, key := range strings.Split("abcdefgh", "") {
 		devices = append(devices, o.device(t, key, "S"+key, "Phone "+key, o.Policy))
@@ -78,7 +78,7 @@ func TestWipe_LimitAndReserve(t *testing.T) {
 	if page := o.get(t, admin, "/devices/"+devices[1].ID, 200); !strings.Contains(page, "limit of destructive commands is reached") {
 		t.Error("the page does not say why nothing was sent")
 	}
-	err := o.DB().AddPasskey(t.Context(), access.Passkey{ID: resource.NewID(), UserID: admin.User.ID, Name: "Key", Credential: json.RawMessage(`{}`), CreatedAt: o.Now()})
+	err := o.DB().AddPasskey(t.Context(), account.Passkey{ID: resource.NewID(), UserID: admin.User.ID, Name: "Key", Credential: json.RawMessage(`{}`), CreatedAt: o.Now()})
 	if err != nil {
 		t.Fatal(err)
 	}

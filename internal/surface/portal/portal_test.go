@@ -18,6 +18,7 @@ import (
 	"golang.org/x/net/html"
 
 	"github.com/musterhq/muster/internal/access"
+	"github.com/musterhq/muster/internal/account"
 	"github.com/musterhq/muster/internal/asset"
 	"github.com/musterhq/muster/internal/command"
 	"github.com/musterhq/muster/internal/enrollment"
@@ -69,7 +70,7 @@ func (o *office) device(t *testing.T, key, serial, text string, p policy.Policy)
 	return a
 }
 
-func (o *office) person(t *testing.T, role access.Role, policies ...string) *servertest.Browser {
+func (o *office) person(t *testing.T, role account.Role, policies ...string) *servertest.Browser {
 	t.Helper()
 	p := o.Browser(o.Company, role, policies...)
 	p.SignIn(o.base)
@@ -97,7 +98,7 @@ func TestStrangersAreSentToSignIn(t *testing.T) {
 	t.Parallel()
 	o := newOffice(t)
 	a := o.device(t, "d1", "S1", "Phone", o.Policy)
-	stranger := o.Browser(o.Company, access.Admin)
+	stranger := o.Browser(o.Company, account.Admin)
 	for _, path := range pages(a.ID) {
 		answer := stranger.Send(o.base+path, nil)
 		if path == "/nowhere" {
@@ -129,7 +130,7 @@ func TestPolicyOfContent(t *testing.T) {
 	t.Parallel()
 	o := newOffice(t)
 	a := o.device(t, "d1", "S1", "Phone", o.Policy)
-	admin := o.person(t, access.Admin)
+	admin := o.person(t, account.Admin)
 	for _, path := range pages(a.ID) {
 		answer := admin.Send(o.base+path, nil)
 		policy := answer.Header.Get("Content-Security-Policy")
@@ -193,7 +194,7 @@ func corpus() []string {
 func TestHostileTextIsText(t *testing.T) {
 	t.Parallel()
 	o := newOffice(t)
-	admin := o.person(t, access.Admin)
+	admin := o.person(t, account.Admin)
 	for i, text := range corpus() {
 		p := o.Env.Policy(o.Company, fmt.Sprintf("%d%.40s", i, text), policy.Platform)
 		a := o.device(t, fmt.Sprint("d", i), fmt.Sprint("S", i), text, p)
@@ -261,7 +262,7 @@ func TestOneSeesOnlyOnesPolicies(t *testing.T) {
 	o := newOffice(t)
 	mine := o.device(t, "mine", "MINE-1", "Minephone", o.Policy)
 	theirs := o.device(t, "theirs", "THEIRS-1", "Secretphone", o.other)
-	limited := o.person(t, access.Manager, o.Policy.ID)
+	limited := o.person(t, account.Manager, o.Policy.ID)
 	if page := o.get(t, limited, "/devices", 200); !strings.Contains(page, mine.Identification) || strings.Contains(page, theirs.Identification) {
 		t.Error("the list shows too little or too much")
 	}
@@ -295,7 +296,7 @@ func TestOtherCompanies(t *testing.T) {
 	o := newOffice(t)
 	a := o.device(t, "d1", "S1", "Phone", o.Policy)
 	elsewhere := o.Env.Company("elsewhere", servertest.Everything())
-	spy := o.Browser(elsewhere, access.Admin)
+	spy := o.Browser(elsewhere, account.Admin)
 	spy.SignIn(o.base)
 	for _, path := range pages(a.ID)[4:11] {
 		o.get(t, spy, path, 404)
@@ -315,9 +316,9 @@ func TestRights(t *testing.T) {
 	t.Parallel()
 	o := newOffice(t)
 	a := o.device(t, "d1", "S1", "Phone", o.Policy)
-	boss := o.person(t, access.Admin)
-	boss.Change(func(u *access.UserAccount) { u.Name = "Grace Granter" })
-	viewer, operator := o.person(t, access.Viewer), o.person(t, access.Operator)
+	boss := o.person(t, account.Admin)
+	boss.Change(func(u *account.User) { u.Name = "Grace Granter" })
+	viewer, operator := o.person(t, account.Viewer), o.person(t, account.Operator)
 
 	page := o.get(t, viewer, "/devices/"+a.ID, 200)
 	if !strings.Contains(page, "It takes the permission to send commands to devices. Grace Granter can grant it.") || strings.Contains(page, `action="/devices/`+a.ID+`/commands/lock_device"`) {
@@ -338,8 +339,8 @@ func TestRights(t *testing.T) {
 	if n := o.history(t, a); n != 0 {
 		t.Errorf("%d commands were sent", n)
 	}
-	blind := o.person(t, access.Viewer)
-	blind.Change(func(u *access.UserAccount) { u.Rights = access.ViewActivity })
+	blind := o.person(t, account.Viewer)
+	blind.Change(func(u *account.User) { u.Rights = account.ViewActivity })
 	for _, path := range append(pages(a.ID)[1:11], "/devices/export.csv") {
 		o.get(t, blind, path, 403)
 	}
@@ -354,7 +355,7 @@ func TestDestructiveOnesAskForTheName(t *testing.T) {
 	t.Parallel()
 	o := newOffice(t)
 	device := o.Devices(o.replica, servertest.FullyManaged(), 1)[0]
-	admin := o.person(t, access.Admin)
+	admin := o.person(t, account.Admin)
 	a, err := o.DB().Asset(t.Context(), o.Company.ID, device.AssetID)
 	if err != nil {
 		t.Fatal(err)
@@ -385,7 +386,7 @@ func TestCommandsNameTheirKey(t *testing.T) {
 	device := o.Devices(o.replica, servertest.FullyManaged(), 1)[0]
 	key, text := o.KeyRow(o.Company, access.All)
 	o.replica.As(text).Post("/assets/"+device.AssetID+"/commands/lock", nil).Want(t, 200)
-	page := o.get(t, o.person(t, access.Viewer), "/devices/"+device.AssetID+"/commands", 200)
+	page := o.get(t, o.person(t, account.Viewer), "/devices/"+device.AssetID+"/commands", 200)
 	for _, want := range []string{"api-key", key.ID, key.Prefix} {
 		if !strings.Contains(page, want) {
 			t.Errorf("the history does not show %q", want)
@@ -405,7 +406,7 @@ func TestExport(t *testing.T) {
 	for i := range 40 {
 		o.device(t, fmt.Sprint("other", i), fmt.Sprint("S-", i), "Otherphone", o.other)
 	}
-	viewer := o.person(t, access.Viewer)
+	viewer := o.person(t, account.Viewer)
 	answer := viewer.Send(o.base+"/devices/export.csv?cols=serial&cols=policy&policy="+o.Policy.ID, nil).Want(t, 200)
 	rows, err := csv.NewReader(bytes.NewReader(answer.Body)).ReadAll()
 	if err != nil || len(rows) != 2 || strings.Join(rows[0], "|") != "id|Name|Policy|Serial number" {
@@ -428,7 +429,7 @@ func TestForeignFormsAreRefused(t *testing.T) {
 	t.Parallel()
 	o := newOffice(t)
 	a := o.device(t, "d1", "S1", "Phone", o.Policy)
-	admin := o.person(t, access.Admin)
+	admin := o.person(t, account.Admin)
 	for _, path := range []string{"/devices/" + a.ID + "/commands/lock_device", "/enrol", "/views", "/bulk/lock_device/" + a.ID} {
 		admin.Send(o.base+path, url.Values{"once": {"x"}}, "Sec-Fetch-Site", "cross-site", "Origin", "https://evil.example").Want(t, 403)
 	}
@@ -442,7 +443,7 @@ func TestForeignFormsAreRefused(t *testing.T) {
 func TestEnrolForm(t *testing.T) {
 	t.Parallel()
 	o := newOffice(t)
-	admin := o.person(t, access.Admin)
+	admin := o.person(t, account.Admin)
 	form := url.Values{"policy": {o.Policy.ID}, "personalUsage": {"DISALLOWED"}, "wifiSsid": {" Yard "}, "wifiPassword": {"short"}}
 	answer := admin.Send(o.base+"/enrol", form)
 	if page := string(answer.Body); answer.Status != 400 || !strings.Contains(page, "wifiPassword-wrong") || strings.Contains(page, "short") && strings.Contains(page, `value="short"`) {
@@ -464,7 +465,7 @@ func TestWeight(t *testing.T) {
 	for i := range 30 {
 		a = o.device(t, fmt.Sprint("d", i), fmt.Sprint("S", i), "Phone of a usual name", o.Policy)
 	}
-	admin := o.person(t, access.Admin)
+	admin := o.person(t, account.Admin)
 	linked := regexp.MustCompile(`(?:href|src)="(/static/[^"#]+)`)
 	for _, path := range pages(a.ID)[:10] {
 		answer := admin.Send(o.base+path, nil, "Accept-Encoding", "gzip")
@@ -505,11 +506,11 @@ func TestLive(t *testing.T) {
 	t.Parallel()
 	o := newOffice(t)
 	devices := o.Devices(o.replica, servertest.FullyManaged(), 2)
-	admin := o.person(t, access.Admin)
+	admin := o.person(t, account.Admin)
 	mine, theirs := "command:"+devices[0].AssetID, "command:"+devices[1].AssetID
 	events := admin.Stream(t, o.base+"/live?on="+mine)
 	elsewhere := o.Env.Company("elsewhere", servertest.Everything())
-	spy := o.Browser(elsewhere, access.Admin)
+	spy := o.Browser(elsewhere, account.Admin)
 	spy.SignIn(o.base)
 	heard := spy.Stream(t, o.base+"/live?on="+mine+"&on="+theirs+"&on=commands&on=assets")
 	client := o.Client(o.replica, access.All)

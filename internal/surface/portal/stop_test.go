@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/musterhq/muster/internal/access"
+	"github.com/musterhq/muster/internal/account"
 )
 
 // While the portal is stopped too, every form is refused but those that end what
@@ -13,7 +13,7 @@ import (
 func TestStopAll(t *testing.T) {
 	t.Parallel()
 	o := newOffice(t)
-	admin, viewer, other := o.person(t, access.Admin), o.person(t, access.Viewer), o.Browser(o.Company, access.Viewer)
+	admin, viewer, other := o.person(t, account.Admin), o.person(t, account.Viewer), o.Browser(o.Company, account.Viewer)
 	o.CLI(new(any), "company", "stop", "--company", "acme", "--reason", "a stolen account", "--all")
 	for path, form := range map[string]url.Values{
 		"/settings":                             {"name": {"Other"}, "inactiveAfter": {"30"}, "keepActivity": {"400"}},

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/musterhq/muster/internal/access"
+	"github.com/musterhq/muster/internal/account"
 	"github.com/musterhq/muster/internal/emulator"
 	"github.com/musterhq/muster/internal/servertest"
 	"github.com/musterhq/muster/internal/surface/web"
@@ -45,7 +46,7 @@ func TestActivity_SaysWhatBecameOfCommand(t *testing.T) {
 			if test.settled != "" {
 				o.Settled(client, device.AssetID, test.settled)
 			}
-			admin := o.person(t, access.Admin)
+			admin := o.person(t, account.Admin)
 			for _, path := range []string{"/", "/activity?area=command", "/devices/" + device.AssetID + "/activity"} {
 				page := plain(o.get(t, admin, path, http.StatusOK))
 				for _, phrase := range []string{" locked ", " tried to lock ", " asked to lock ", " may have locked "} {
@@ -69,7 +70,7 @@ func TestActivity_SaysWhatBecameOfCommand(t *testing.T) {
 func TestSignIn_LeadsBackToFormsPage(t *testing.T) {
 	t.Parallel()
 	o := newOffice(t)
-	stranger := o.Browser(o.Company, access.Admin)
+	stranger := o.Browser(o.Company, account.Admin)
 	for referer, next := range map[string]string{
 		o.base + "/policies/x?y=1": "/policies/x?y=1", "https://evil.example/policies/x": "/", "": "/",
 	} {

@@ -4,7 +4,7 @@ import (
 	"encoding/json"
 	"net/http"
 
-	"github.com/musterhq/muster/internal/access"
+	"github.com/musterhq/muster/internal/account"
 	"github.com/musterhq/muster/internal/fault"
 )
 
@@ -52,7 +52,7 @@ func (s SignIn) callback(w http.ResponseWriter, r *http.Request) {
 		s.render(w, r, http.StatusUnauthorized, form)
 		return
 	}
-	a, err := s.Federation.Finish(r.Context(), journey, access.Return{State: q.Get("state"), Code: q.Get("code"), Issuer: q.Get("iss")})
+	a, err := s.Federation.Finish(r.Context(), journey, account.Return{State: q.Get("state"), Code: q.Get("code"), Issuer: q.Get("iss")})
 	form.Next = LocalPath(a.Journey.Next)
 	switch code := fault.CodeOf(err); {
 	case code == fault.Refused && a.Journey.State == "": // no journey of this browser
@@ -74,7 +74,7 @@ func (s SignIn) callback(w http.ResponseWriter, r *http.Request) {
 }
 
 // proved notes that the person of the session signed in at the provider again.
-func (s SignIn) proved(w http.ResponseWriter, r *http.Request, a access.Arrival, form signInForm) {
+func (s SignIn) proved(w http.ResponseWriter, r *http.Request, a account.Arrival, form signInForm) {
 	v, ok, err := s.Sessions.Visitor(r)
 	if err == nil && ok && v.User.ID == a.User.ID {
 		err = s.Sessions.Store.ProveSession(r.Context(), v.Session.ID, a.ProvedAt)
@@ -91,7 +91,7 @@ func (s SignIn) proved(w http.ResponseWriter, r *http.Request, a access.Arrival,
 type linkForm struct {
 	Token, Email, Provider, Wrong string
 	Password                      bool
-	Challenge                     access.Challenge
+	Challenge                     account.Challenge
 }
 
 func (s SignIn) askLink(w http.ResponseWriter, r *http.Request, status int, token, wrong string) {
@@ -103,7 +103,7 @@ func (s SignIn) askLink(w http.ResponseWriter, r *http.Request, status int, toke
 	form := linkForm{Token: token, Email: user.Email, Provider: l.Provider, Wrong: wrong}
 	known, err := s.Passkeys.Store.Passkeys(r.Context(), user.ID)
 	if err == nil && len(known) > 0 && s.Passkeys.Available() {
-		form.Challenge, err = s.Passkeys.BeginProof(r.Context(), user, access.ProvePasskey)
+		form.Challenge, err = s.Passkeys.BeginProof(r.Context(), user, account.ProvePasskey)
 	}
 	if err != nil {
 		s.broken(w, r, signInForm{Next: "/"}, err)
@@ -127,7 +127,7 @@ func (s SignIn) link(w http.ResponseWriter, r *http.Request) {
 	switch answer := r.PostFormValue("answer"); {
 	case err != nil:
 	case answer != "":
-		err = s.Passkeys.FinishProof(ctx, user, access.ProvePasskey, r.PostFormValue("token"), json.RawMessage(answer))
+		err = s.Passkeys.FinishProof(ctx, user, account.ProvePasskey, r.PostFormValue("token"), json.RawMessage(answer))
 	case len(known) > 0:
 		err = fault.New(fault.Unauthorized, "use your passkey")
 	default:

@@ -4,6 +4,7 @@ import (
 	"net/http"
 
 	"github.com/musterhq/muster/internal/access"
+	"github.com/musterhq/muster/internal/account"
 	"github.com/musterhq/muster/internal/fault"
 )
 
@@ -22,7 +23,7 @@ func (s SignIn) accept(w http.ResponseWriter, r *http.Request) {
 		wrong(http.StatusUnprocessableEntity, "The two passwords differ. Enter the same one twice.")
 		return
 	}
-	if err := access.CheckPassword(password); err != nil {
+	if err := account.CheckPassword(password); err != nil {
 		wrong(http.StatusUnprocessableEntity, sentence(fault.From(err).Detail))
 		return
 	}

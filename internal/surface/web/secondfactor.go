@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/musterhq/muster/internal/access"
+	"github.com/musterhq/muster/internal/account"
 	"github.com/musterhq/muster/internal/fault"
 )
 
@@ -24,13 +25,13 @@ const maxPasskeyForm = 64 << 10 // bytes
 // secondForm asks for the second factor.
 type secondForm struct {
 	Next, Wrong string
-	Challenge   access.Challenge
+	Challenge   account.Challenge
 	Passkey     bool
 	Token       string // of the recovery code's form
 }
 
 // afterPassword asks for the second factor of who has one, and lets the others in.
-func (s SignIn) afterPassword(w http.ResponseWriter, r *http.Request, user access.UserAccount, form signInForm) {
+func (s SignIn) afterPassword(w http.ResponseWriter, r *http.Request, user account.User, form signInForm) {
 	if s.Passkeys.Store == nil { // a service without second factors
 		s.enter(w, r, user, "password", form)
 		return
@@ -46,11 +47,11 @@ func (s SignIn) afterPassword(w http.ResponseWriter, r *http.Request, user acces
 	}
 	page := secondForm{Next: form.Next, Passkey: s.Passkeys.Available()}
 	if page.Passkey {
-		page.Challenge, err = s.Passkeys.BeginProof(r.Context(), user, access.SecondFactor)
+		page.Challenge, err = s.Passkeys.BeginProof(r.Context(), user, account.SecondFactor)
 	}
 	if err == nil {
-		page.Token, err = access.Begin(r.Context(), s.Passkeys.Steps, access.PendingSignIn{Kind: access.SecondFactor, CompanyID: user.CompanyID,
-			UserID: user.ID, Data: json.RawMessage("{}"), ExpiresAt: s.SignIn.Now().Add(access.PendingLife)})
+		page.Token, err = account.Begin(r.Context(), s.Passkeys.Steps, account.PendingSignIn{Kind: account.SecondFactor, CompanyID: user.CompanyID,
+			UserID: user.ID, Data: json.RawMessage("{}"), ExpiresAt: s.SignIn.Now().Add(account.PendingLife)})
 	}
 	if err != nil {
 		s.broken(w, r, form, err)
@@ -60,11 +61,11 @@ func (s SignIn) afterPassword(w http.ResponseWriter, r *http.Request, user acces
 }
 
 // enter opens the session of a person who proved their identity just now.
-func (s SignIn) enter(w http.ResponseWriter, r *http.Request, user access.UserAccount, method string, form signInForm) {
+func (s SignIn) enter(w http.ResponseWriter, r *http.Request, user account.User, method string, form signInForm) {
 	s.enterProved(w, r, user, method, form, s.SignIn.Now())
 }
 
-func (s SignIn) enterProved(w http.ResponseWriter, r *http.Request, user access.UserAccount, method string, form signInForm, proved time.Time) {
+func (s SignIn) enterProved(w http.ResponseWriter, r *http.Request, user account.User, method string, form signInForm, proved time.Time) {
 	from := s.from(r)
 	token, err := s.SignIn.OpenProved(r.Context(), user, method, from, proved)
 	if err != nil {
@@ -94,13 +95,13 @@ func (s SignIn) second(w http.ResponseWriter, r *http.Request) {
 	r.Body = http.MaxBytesReader(w, r.Body, maxPasskeyForm)
 	form := signInForm{Next: LocalPath(r.PostFormValue("next"))}
 	token := r.PostFormValue("token")
-	step, err := s.Passkeys.Steps.Step(r.Context(), access.HashSecret(token), access.SecondFactor)
+	step, err := s.Passkeys.Steps.Step(r.Context(), access.HashSecret(token), account.SecondFactor)
 	if fault.CodeOf(err) == fault.NotFound {
 		form.Wrong = "This took too long. Begin again."
 		s.render(w, r, http.StatusUnauthorized, form)
 		return
 	}
-	var user access.UserAccount
+	var user account.User
 	if err == nil {
 		user, err = s.SignIn.Users.UserByID(r.Context(), step.CompanyID, step.UserID)
 	}
@@ -112,11 +113,11 @@ func (s SignIn) second(w http.ResponseWriter, r *http.Request) {
 	method := "password and passkey"
 	if code := r.PostFormValue("code"); code != "" {
 		method = "password and recovery code"
-		if _, err = s.Passkeys.Steps.TakeStep(r.Context(), access.HashSecret(token), access.SecondFactor); err == nil {
+		if _, err = s.Passkeys.Steps.TakeStep(r.Context(), access.HashSecret(token), account.SecondFactor); err == nil {
 			err = s.Passkeys.UseCode(r.Context(), user, code)
 		}
 	} else {
-		err = s.Passkeys.FinishProof(r.Context(), user, access.SecondFactor, token, json.RawMessage(r.PostFormValue("answer")))
+		err = s.Passkeys.FinishProof(r.Context(), user, account.SecondFactor, token, json.RawMessage(r.PostFormValue("answer")))
 	}
 	switch fault.CodeOf(err) {
 	case "":

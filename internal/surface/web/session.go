@@ -8,20 +8,21 @@ import (
 	"time"
 
 	"github.com/musterhq/muster/internal/access"
+	"github.com/musterhq/muster/internal/account"
 	"github.com/musterhq/muster/internal/fault"
 )
 
 // Visitor is the signed-in person behind a request.
 type Visitor struct {
-	Session   access.Session
-	User      access.UserAccount
+	Session   account.Session
+	User      account.User
 	Principal access.Principal
 }
 
 // Sessions finds the visitor behind a request by the session cookie.
 type Sessions struct {
-	Store    access.SessionStore
-	Browsers access.Browsers
+	Store    account.SessionStore
+	Browsers account.Browsers
 	Now      func() time.Time
 	Secure   bool // the public URL is https
 }
@@ -42,7 +43,7 @@ func (s Sessions) Visitor(r *http.Request) (Visitor, bool, error) {
 	if err != nil {
 		return Visitor{}, false, nil
 	}
-	session, user, principal, err := s.Store.SessionByToken(r.Context(), access.HashSessionToken(cookie.Value))
+	session, user, principal, err := s.Store.SessionByToken(r.Context(), account.HashSessionToken(cookie.Value))
 	if fault.CodeOf(err) == fault.NotFound {
 		return Visitor{}, false, nil
 	}
@@ -61,7 +62,7 @@ func (s Sessions) Visitor(r *http.Request) (Visitor, bool, error) {
 // Set gives the browser its session. SameSite is Lax, because clients send
 // people to the consent page from elsewhere.
 func (s Sessions) Set(w http.ResponseWriter, token string) {
-	s.set(w, s.cookieName(), token, access.SessionLimit)
+	s.set(w, s.cookieName(), token, account.SessionLimit)
 }
 
 // Clear takes the session from the browser.
@@ -75,7 +76,7 @@ func (s Sessions) journeyCookie() string { return s.cookieName() + "-journey" }
 
 // SetJourney gives the browser its journey to a provider, which is sealed.
 func (s Sessions) SetJourney(w http.ResponseWriter, journey string) {
-	s.set(w, s.journeyCookie(), journey, access.PendingLife)
+	s.set(w, s.journeyCookie(), journey, account.PendingLife)
 }
 
 // TakeJourney returns the browser's journey and takes it from the browser.
@@ -96,8 +97,8 @@ func (s Sessions) browserCookie() string { return s.cookieName() + "-browser" }
 const keepBrowser = 400 * 24 * time.Hour
 
 // Client returns where a request comes from.
-func (s Sessions) Client(r *http.Request, address string) access.Client {
-	c := access.Client{Address: address, Agent: r.UserAgent()}
+func (s Sessions) Client(r *http.Request, address string) account.Client {
+	c := account.Client{Address: address, Agent: r.UserAgent()}
 	if cookie, err := r.Cookie(s.browserCookie()); err == nil {
 		c.Browser = s.Browsers.Open(cookie.Value)
 	}
@@ -106,7 +107,7 @@ func (s Sessions) Client(r *http.Request, address string) access.Client {
 
 // Enter gives the browser a session, and has it known as one in which the person
 // signed in.
-func (s Sessions) Enter(w http.ResponseWriter, token string, from access.Client, email string) {
+func (s Sessions) Enter(w http.ResponseWriter, token string, from account.Client, email string) {
 	s.Set(w, token)
 	if s.Browsers.Sealer != nil {
 		s.set(w, s.browserCookie(), s.Browsers.Seal(from.Browser.With(email)), keepBrowser)

@@ -10,19 +10,19 @@ import (
 
 	"github.com/a-h/templ"
 
-	"github.com/musterhq/muster/internal/access"
+	"github.com/musterhq/muster/internal/account"
 	"github.com/musterhq/muster/internal/fault"
 )
 
 // SignIn serves the pages by which people come and go.
 type SignIn struct {
-	SignIn   access.SignIn
+	SignIn   account.SignIn
 	Sessions Sessions
 	// Passkeys are the second factor, Federation the companies' own providers.
-	Passkeys      access.Passkeys
-	Federation    access.Federation
-	Users         access.Users
-	Invitations   access.Invitations
+	Passkeys      account.Passkeys
+	Federation    account.Federation
+	Users         account.Users
+	Invitations   account.Invitations
 	ClientAddress func(*http.Request) string
 	Log           *slog.Logger
 }
@@ -67,7 +67,7 @@ func (s SignIn) submit(w http.ResponseWriter, r *http.Request) {
 }
 
 // from is where a request comes from.
-func (s SignIn) from(r *http.Request) access.Client { return s.Sessions.Client(r, s.ClientAddress(r)) }
+func (s SignIn) from(r *http.Request) account.Client { return s.Sessions.Client(r, s.ClientAddress(r)) }
 
 // refuse shows the sign-in page with the reason why a person was not signed in.
 func (s SignIn) refuse(w http.ResponseWriter, r *http.Request, form signInForm, err error) {

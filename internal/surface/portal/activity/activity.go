@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/musterhq/muster/internal/access"
+	"github.com/musterhq/muster/internal/account"
 	"github.com/musterhq/muster/internal/activity"
 	"github.com/musterhq/muster/internal/fault"
 	"github.com/musterhq/muster/internal/surface/portal/frame"
@@ -34,9 +35,9 @@ type Section struct {
 // Routes are the section's addresses.
 func (s *Section) Routes() []frame.Route {
 	return []frame.Route{
-		{Pattern: "GET " + frame.ActivityPath, Needs: access.ViewActivity, Serve: s.show},
-		{Pattern: "GET " + frame.ActivityPath + "/export", Needs: access.ViewActivity, Serve: s.export},
-		{Pattern: "POST " + frame.ActivityPath + "/verify", Needs: access.ViewActivity, Serve: s.verify},
+		{Pattern: "GET " + frame.ActivityPath, Needs: account.ViewActivity, Serve: s.show},
+		{Pattern: "GET " + frame.ActivityPath + "/export", Needs: account.ViewActivity, Serve: s.export},
+		{Pattern: "POST " + frame.ActivityPath + "/verify", Needs: account.ViewActivity, Serve: s.verify},
 	}
 }
 

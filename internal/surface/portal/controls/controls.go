@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/musterhq/muster/internal/access"
+	"github.com/musterhq/muster/internal/account"
 	"github.com/musterhq/muster/internal/fault"
 	"github.com/musterhq/muster/internal/surface/portal/frame"
 	"github.com/musterhq/muster/internal/surface/web"
@@ -20,7 +21,7 @@ import (
 // Store changes a company's controls.
 type Store interface {
 	Loosenings(ctx context.Context, companyID string) ([]access.Loosening, error)
-	ChangeControls(ctx context.Context, companyID string, by access.UserAccount, change func(*access.Settings)) ([]access.Loosening, error)
+	ChangeControls(ctx context.Context, companyID string, by account.User, change func(*access.Settings)) ([]access.Loosening, error)
 	CancelLoosening(ctx context.Context, companyID, id string) error
 	ConfirmLoosening(ctx context.Context, companyID, id, userID, passkeyID string) error
 }
@@ -28,7 +29,7 @@ type Store interface {
 // Section serves the controls.
 type Section struct {
 	Store    Store
-	Passkeys access.Passkeys
+	Passkeys account.Passkeys
 }
 
 const (
@@ -42,7 +43,7 @@ func confirmPath(id string) string { return pagePath + "/" + url.PathEscape(id) 
 
 // Routes are the section's addresses.
 func (s *Section) Routes() []frame.Route {
-	const manage = access.ManageCompany
+	const manage = account.ManageCompany
 	return []frame.Route{
 		{Pattern: "GET " + pagePath, Needs: manage, Serve: s.show},
 		{Pattern: "POST " + pagePath, Needs: manage, Serve: s.save},
@@ -157,7 +158,7 @@ func (s *Section) cancel(v *frame.Visit) error {
 }
 
 // kind binds a passkey's answer to what it confirms.
-func kind(id string) access.PendingKind { return access.ConfirmLoosening + access.PendingKind(id) }
+func kind(id string) account.PendingKind { return account.ConfirmLoosening + account.PendingKind(id) }
 
 // ask shows what a second administrator confirms, with the passkey's challenge.
 func (s *Section) ask(v *frame.Visit) error {

@@ -2,15 +2,17 @@ package credentials
 
 import (
 	"github.com/musterhq/muster/internal/access"
+	"github.com/musterhq/muster/internal/account"
 	"github.com/musterhq/muster/internal/fault"
+	"github.com/musterhq/muster/internal/oauth"
 	"github.com/musterhq/muster/internal/surface/portal/frame"
 	"github.com/musterhq/muster/internal/surface/web"
 )
 
 // connectionRow is a connection in the table.
 type connectionRow struct {
-	access.OAuthConnection
-	User   access.UserAccount
+	oauth.Connection
+	User   account.User
 	Tone   frame.Tone
 	State  string
 	Own    bool
@@ -26,7 +28,7 @@ type scope struct {
 	Reason     string // why it cannot be given; empty: it can
 }
 
-func (s *Section) listConnections(v *frame.Visit, page *view, people map[string]access.UserAccount) error {
+func (s *Section) listConnections(v *frame.Visit, page *view, people map[string]account.User) error {
 	all, err := s.Connections.Store.Connections(v.Context(), v.Company.ID)
 	if err != nil {
 		return err
@@ -40,7 +42,7 @@ func (s *Section) listConnections(v *frame.Visit, page *view, people map[string]
 			page.Gone++
 			continue
 		}
-		row := connectionRow{OAuthConnection: o, User: people[o.UserID], Own: own, Live: o.RevokedAt.IsZero(), Tone: frame.OK, State: "Connected"}
+		row := connectionRow{Connection: o, User: people[o.UserID], Own: own, Live: o.RevokedAt.IsZero(), Tone: frame.OK, State: "Connected"}
 		switch {
 		case !row.Live:
 			row.Tone, row.State = frame.Idle, "Revoked"
@@ -57,7 +59,7 @@ func (s *Section) listConnections(v *frame.Visit, page *view, people map[string]
 	return nil
 }
 
-func scopesOf(o access.OAuthConnection, owner, by access.UserAccount) (all []scope) {
+func scopesOf(o oauth.Connection, owner, by account.User) (all []scope) {
 	for p := access.Permission(1); p <= access.All; p <<= 1 {
 		s := scope{Permission: p, Name: p.Scopes()[0], On: o.Scopes.Has(p)}
 		switch {

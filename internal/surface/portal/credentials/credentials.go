@@ -8,9 +8,12 @@ import (
 	"time"
 
 	"github.com/musterhq/muster/internal/access"
+	"github.com/musterhq/muster/internal/account"
 	"github.com/musterhq/muster/internal/activity"
+	"github.com/musterhq/muster/internal/apikey"
 	"github.com/musterhq/muster/internal/company"
 	"github.com/musterhq/muster/internal/fault"
+	"github.com/musterhq/muster/internal/oauth"
 	"github.com/musterhq/muster/internal/surface/portal/frame"
 	"github.com/musterhq/muster/internal/surface/web"
 )
@@ -29,23 +32,23 @@ type Usage interface {
 
 // Section serves AI access and keys.
 type Section struct {
-	Keys        access.Keys
-	Connections access.Connections
+	Keys        apikey.Keys
+	Connections oauth.Connections
 	Companies   Companies
 	Usage       Usage
-	Steps       access.PendingStore
+	Steps       account.PendingStore
 }
 
 // Routes are the section's addresses.
 func (s *Section) Routes() []frame.Route {
 	return []frame.Route{
 		{Pattern: "GET " + frame.AccessPath, Serve: s.show},
-		{Pattern: "POST " + frame.AccessPath + "/gates", Needs: access.ManageCompany, Serve: s.switchGate},
-		{Pattern: "GET " + newKeyPath, Needs: access.ManageKeys, Serve: s.newKey},
-		{Pattern: "POST " + keysPath, Needs: access.ManageKeys, Serve: s.createKey},
-		{Pattern: "POST " + keysPath + "/{key}/revoke", Needs: access.ManageKeys, Serve: s.revokeKey},
+		{Pattern: "POST " + frame.AccessPath + "/gates", Needs: account.ManageCompany, Serve: s.switchGate},
+		{Pattern: "GET " + newKeyPath, Needs: account.ManageKeys, Serve: s.newKey},
+		{Pattern: "POST " + keysPath, Needs: account.ManageKeys, Serve: s.createKey},
+		{Pattern: "POST " + keysPath + "/{key}/revoke", Needs: account.ManageKeys, Serve: s.revokeKey},
 		{Pattern: "POST " + connectionsPath + "/{connection}/scopes", Serve: s.setScopes},
-		{Pattern: "POST " + connectionsPath + "/{connection}/freeze", Needs: access.ManageKeys, Serve: s.freeze},
+		{Pattern: "POST " + connectionsPath + "/{connection}/freeze", Needs: account.ManageKeys, Serve: s.freeze},
 		{Pattern: "POST " + connectionsPath + "/{connection}/revoke", Serve: s.revokeConnection},
 	}
 }
@@ -71,7 +74,7 @@ type view struct {
 }
 
 func (s *Section) show(v *frame.Visit) error {
-	page := view{MayKeys: v.May(access.ManageKeys), MayGate: v.May(access.ManageCompany), All: v.Query().Get("ended") == "shown"}
+	page := view{MayKeys: v.May(account.ManageKeys), MayGate: v.May(account.ManageCompany), All: v.Query().Get("ended") == "shown"}
 	switches, err := s.Companies.Switches(v.Context(), v.Company.ID)
 	if err != nil {
 		return err
@@ -92,9 +95,9 @@ func (s *Section) show(v *frame.Visit) error {
 }
 
 // names are the company's people by id.
-func (s *Section) names(v *frame.Visit) (map[string]access.UserAccount, error) {
+func (s *Section) names(v *frame.Visit) (map[string]account.User, error) {
 	users, err := s.Connections.Users.Users(v.Context(), v.Company.ID)
-	people := map[string]access.UserAccount{}
+	people := map[string]account.User{}
 	for _, u := range users {
 		people[u.ID] = u
 	}

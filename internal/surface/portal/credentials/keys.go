@@ -12,7 +12,9 @@ import (
 	"unicode"
 
 	"github.com/musterhq/muster/internal/access"
+	"github.com/musterhq/muster/internal/account"
 	"github.com/musterhq/muster/internal/activity"
+	"github.com/musterhq/muster/internal/apikey"
 	"github.com/musterhq/muster/internal/fault"
 	"github.com/musterhq/muster/internal/surface/portal/frame"
 	"github.com/musterhq/muster/internal/surface/web"
@@ -20,7 +22,7 @@ import (
 
 // keyRow is a key in the table.
 type keyRow struct {
-	access.Key
+	apikey.Key
 	CreatedByName string
 	Tone          frame.Tone
 	State         string
@@ -35,7 +37,7 @@ const (
 	hours       = 24
 )
 
-func (s *Section) listKeys(v *frame.Visit, page *view, people map[string]access.UserAccount) error {
+func (s *Section) listKeys(v *frame.Visit, page *view, people map[string]account.User) error {
 	keys, err := s.Keys.Store.Keys(v.Context(), v.Company.ID)
 	if err != nil {
 		return err
@@ -84,7 +86,7 @@ func perHour(buckets []activity.Bucket, since time.Time) []int64 {
 	return line
 }
 
-func stateOf(k access.Key, now time.Time) (frame.Tone, string) {
+func stateOf(k apikey.Key, now time.Time) (frame.Tone, string) {
 	switch {
 	case !k.RevokedAt.IsZero():
 		return frame.Bad, "Revoked"
@@ -138,7 +140,7 @@ type lifetime struct {
 
 // groups are all permissions, greyed with the reason where the person may not
 // hand them out (contract 5.3).
-func groups(u access.UserAccount) []group {
+func groups(u account.User) []group {
 	reason := func(p access.Permission) string {
 		err := u.MayGrant(p)
 		if err == nil {
@@ -180,8 +182,8 @@ func (s *Section) newKey(v *frame.Visit) error {
 
 // showForm shows the form with a fresh token: one form makes one key.
 func (s *Section) showForm(v *frame.Visit, status int, form keyForm) error {
-	token, err := access.Begin(v.Context(), s.Steps, access.PendingSignIn{Kind: access.NewKeyForm, CompanyID: v.Company.ID, UserID: v.User.ID,
-		Data: json.RawMessage("{}"), ExpiresAt: v.Now.Add(access.FormLife)})
+	token, err := account.Begin(v.Context(), s.Steps, account.PendingSignIn{Kind: account.NewKeyForm, CompanyID: v.Company.ID, UserID: v.User.ID,
+		Data: json.RawMessage("{}"), ExpiresAt: v.Now.Add(account.FormLife)})
 	if err != nil {
 		return err
 	}
@@ -220,14 +222,14 @@ func (s *Section) createKey(v *frame.Visit) error {
 		form.Wrong, form.Problem = frame.Fields(err), frame.Sentence(fault.From(err).Detail)
 		return s.showForm(v, http.StatusUnprocessableEntity, form)
 	}
-	step, err := s.Steps.TakeStep(v.Context(), access.HashSecret(in.Get(frame.OnceField)), access.NewKeyForm)
+	step, err := s.Steps.TakeStep(v.Context(), access.HashSecret(in.Get(frame.OnceField)), account.NewKeyForm)
 	if fault.CodeOf(err) == fault.NotFound || err == nil && step.UserID != v.User.ID {
 		return v.Redirect(frame.AccessPath, frame.Flash{Tone: frame.Warn, Text: "This form was sent before: look for the key in the list. Its secret is not shown again."})
 	}
 	if err != nil {
 		return err
 	}
-	key, text, err := s.Keys.CreateForUser(v.Context(), v.User, access.NewKeyRequest{Name: form.Name, Permissions: form.Chosen, ExpiresIn: lifetimes()[i].Lasts,
+	key, text, err := s.Keys.CreateForUser(v.Context(), v.User, apikey.Request{Name: form.Name, Permissions: form.Chosen, ExpiresIn: lifetimes()[i].Lasts,
 		Networks: networks, DevicesPerDay: perDay})
 	switch code := fault.CodeOf(err); code {
 	case "":
@@ -246,11 +248,11 @@ func (s *Section) createKey(v *frame.Visit) error {
 
 // limits reads what limits the key.
 func (f keyForm) limits() (networks []netip.Prefix, perDay int, err error) {
-	if networks, err = access.ParseNetworks(strings.FieldsFunc(f.Networks, func(r rune) bool { return r == ',' || unicode.IsSpace(r) })); err != nil {
+	if networks, err = apikey.ParseNetworks(strings.FieldsFunc(f.Networks, func(r rune) bool { return r == ',' || unicode.IsSpace(r) })); err != nil {
 		return nil, 0, err
 	}
 	if text := strings.TrimSpace(f.PerDay); text != "" {
-		if perDay, err = strconv.Atoi(text); err != nil || perDay < 1 || perDay > access.MaxDevicesPerDay {
+		if perDay, err = strconv.Atoi(text); err != nil || perDay < 1 || perDay > apikey.MaxDevicesPerDay {
 			return nil, 0, fault.Invalid("the number of devices cannot be used", fault.Field{Field: "devicesPerDay", Message: "must be from 1 to 1000000, or empty"})
 		}
 	}
@@ -263,7 +265,7 @@ func preset(p access.Preset) string {
 }
 
 // limitTexts are what limits a key.
-func limitTexts(k access.Key) []string {
+func limitTexts(k apikey.Key) []string {
 	var texts []string
 	for _, network := range k.Networks {
 		texts = append(texts, network.String())

@@ -3,7 +3,7 @@ package devices
 import (
 	"strings"
 
-	"github.com/musterhq/muster/internal/access"
+	"github.com/musterhq/muster/internal/account"
 	"github.com/musterhq/muster/internal/asset"
 	"github.com/musterhq/muster/internal/command"
 	"github.com/musterhq/muster/internal/fault"
@@ -95,14 +95,14 @@ func findAction(operation string) (action, bool) {
 }
 
 // needs is the right that the action takes.
-func (a action) needs() access.Right {
+func (a action) needs() account.Right {
 	switch {
 	case a.Type.Destructive():
-		return access.DestroyDevices
+		return account.DestroyDevices
 	case a.Type == command.ChangePolicy:
-		return access.CommandDevices | access.ViewPolicies
+		return account.CommandDevices | account.ViewPolicies
 	default:
-		return access.CommandDevices
+		return account.CommandDevices
 	}
 }
 

@@ -4,7 +4,7 @@ import (
 	"encoding/base64"
 	"time"
 
-	"github.com/musterhq/muster/internal/access"
+	"github.com/musterhq/muster/internal/account"
 	"github.com/musterhq/muster/internal/asset"
 	"github.com/musterhq/muster/internal/fault"
 	"github.com/musterhq/muster/internal/provisioning"
@@ -13,11 +13,11 @@ import (
 
 // mayEnrollAgain reports whether a code for this one asset can be made.
 func mayEnrollAgain(v *frame.Visit, d asset.Asset) bool {
-	return v.May(access.ProvisionDevices) && d.Status.Enrolled() && d.Device != nil && d.Device.Management == asset.Agent
+	return v.May(account.ProvisionDevices) && d.Status.Enrolled() && d.Device != nil && d.Device.Management == asset.Agent
 }
 
 // mayMerge reports whether the person can say that two assets are one device.
-func mayMerge(v *frame.Visit) bool { return v.May(access.CommandDevices | access.ProvisionDevices) }
+func mayMerge(v *frame.Visit) bool { return v.May(account.CommandDevices | account.ProvisionDevices) }
 
 // twins are the other assets, of those that the person may see, that claim the
 // device's serial number.

@@ -6,7 +6,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/musterhq/muster/internal/access"
+	"github.com/musterhq/muster/internal/account"
 	"github.com/musterhq/muster/internal/asset"
 	"github.com/musterhq/muster/internal/fault"
 	"github.com/musterhq/muster/internal/operation"
@@ -157,7 +157,7 @@ func (s *Section) list(v *frame.Visit) error {
 	if err != nil {
 		return err
 	}
-	if v.May(access.ViewPolicies) {
+	if v.May(account.ViewPolicies) {
 		if t.Policies, err = s.policies(v); err != nil {
 			return err
 		}

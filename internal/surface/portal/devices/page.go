@@ -7,7 +7,7 @@ import (
 
 	"github.com/a-h/templ"
 
-	"github.com/musterhq/muster/internal/access"
+	"github.com/musterhq/muster/internal/account"
 	"github.com/musterhq/muster/internal/activity"
 	"github.com/musterhq/muster/internal/asset"
 	"github.com/musterhq/muster/internal/command"
@@ -95,7 +95,7 @@ func (s *Section) tab(t tabName) frame.Handler {
 		if v.Partial() {
 			return v.Fragment(body(v, d, content))
 		}
-		if d.Device != nil && v.May(access.ViewPolicies) {
+		if d.Device != nil && v.May(account.ViewPolicies) {
 			if d.Choices, err = s.choices(v, *d.Device); err != nil {
 				return err
 			}
@@ -151,7 +151,7 @@ func (s *Section) content(v *frame.Visit, d device) (templ.Component, error) {
 
 // entries are what the record has of the device, if the person may see it.
 func (s *Section) entries(v *frame.Visit, d device) ([]activity.Entry, error) {
-	if !v.May(access.ViewActivity) {
+	if !v.May(account.ViewActivity) {
 		return nil, nil
 	}
 	return s.Activity.Activity(v.Context(), activity.Filter{CompanyID: v.Company.ID, AssetID: d.ID, Once: true}, activity.Cursor{}, maxEntries)
@@ -161,7 +161,7 @@ func (s *Section) entries(v *frame.Visit, d device) ([]activity.Entry, error) {
 const maxEntries = 100
 
 func (s *Section) policyOf(v *frame.Visit, d device) (policy.Policy, error) {
-	if d.Device == nil || d.Device.PolicyID == "" || !v.May(access.ViewPolicies) {
+	if d.Device == nil || d.Device.PolicyID == "" || !v.May(account.ViewPolicies) {
 		return policy.Policy{}, nil
 	}
 	return s.Policies.Policy(v.Context(), v.Company.ID, d.Device.PolicyID)

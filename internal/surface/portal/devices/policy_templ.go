@@ -10,7 +10,7 @@ import templruntime "github.com/a-h/templ/runtime"
 
 import (
 	"fmt"
-	"github.com/musterhq/muster/internal/access"
+	"github.com/musterhq/muster/internal/account"
 	"github.com/musterhq/muster/internal/policy"
 	"github.com/musterhq/muster/internal/surface/portal/frame"
 )
@@ -36,7 +36,7 @@ func policyPart(v *frame.Visit, d device, p policy.Policy, settings []policy.Val
 			templ_7745c5c3_Var1 = templ.NopComponent
 		}
 		ctx = templ.ClearChildren(ctx)
-		if !v.May(access.ViewPolicies) {
+		if !v.May(account.ViewPolicies) {
 			templ_7745c5c3_Err = frame.Empty("lock", "It takes the permission to see policies. "+v.Granters()+" can grant it.").Render(ctx, templ_7745c5c3_Buffer)
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err

@@ -4,7 +4,7 @@ import (
 	"net/url"
 	"strings"
 
-	"github.com/musterhq/muster/internal/access"
+	"github.com/musterhq/muster/internal/account"
 	"github.com/musterhq/muster/internal/asset"
 	"github.com/musterhq/muster/internal/policy"
 	"github.com/musterhq/muster/internal/resource"
@@ -60,7 +60,7 @@ const hits = 6
 func (s *Section) search(v *frame.Visit) error {
 	text := strings.TrimSpace(v.Query().Get("q"))
 	var all []hit
-	if v.May(access.ViewDevices) && text != "" {
+	if v.May(account.ViewDevices) && text != "" {
 		found, err := s.Assets.SearchAssets(v.Context(), asset.Search{
 			Filter: asset.Filter{CompanyID: v.Company.ID, Policies: v.Principal.Policies}, Text: text, Order: asset.BySyncedAt, Descending: true, Size: hits})
 		if err != nil {
@@ -71,7 +71,7 @@ func (s *Section) search(v *frame.Visit) error {
 			all = append(all, hit{"found-" + a.ID, "smartphone", a.Identification, status, frame.DevicePath(a.ID)})
 		}
 	}
-	if v.May(access.ViewPolicies) && text != "" {
+	if v.May(account.ViewPolicies) && text != "" {
 		policies, err := s.policies(v)
 		if err != nil {
 			return err

@@ -6,7 +6,7 @@ import (
 	"context"
 	"time"
 
-	"github.com/musterhq/muster/internal/access"
+	"github.com/musterhq/muster/internal/account"
 	"github.com/musterhq/muster/internal/activity"
 	agentdevice "github.com/musterhq/muster/internal/agent/device"
 	"github.com/musterhq/muster/internal/asset"
@@ -72,7 +72,7 @@ type Section struct {
 
 // Routes are the section's addresses.
 func (s *Section) Routes() []frame.Route {
-	see, do := access.ViewDevices, access.ViewDevices|access.CommandDevices
+	see, do := account.ViewDevices, account.ViewDevices|account.CommandDevices
 	return []frame.Route{
 		{Pattern: "GET /devices", Needs: see, Serve: s.list},
 		{Pattern: "GET /devices/export.csv", Needs: see, Serve: s.export},
@@ -89,9 +89,9 @@ func (s *Section) Routes() []frame.Route {
 		{Pattern: "GET /devices/{id}/activity", Needs: see, Serve: s.tab(activityTab)},
 		{Pattern: "GET /devices/{id}/quick", Needs: see, Serve: s.quick},
 		{Pattern: "POST /devices/{id}/commands/{operation}", Needs: see, Serve: s.command},
-		{Pattern: "POST /devices/{id}/enroll", Needs: see | access.ProvisionDevices, Serve: s.enrollAgain},
-		{Pattern: "GET /devices/{id}/merge", Needs: do | access.ProvisionDevices, Serve: s.compare},
-		{Pattern: "POST /devices/{id}/merge", Needs: do | access.ProvisionDevices, Serve: s.merge},
+		{Pattern: "POST /devices/{id}/enroll", Needs: see | account.ProvisionDevices, Serve: s.enrollAgain},
+		{Pattern: "GET /devices/{id}/merge", Needs: do | account.ProvisionDevices, Serve: s.compare},
+		{Pattern: "POST /devices/{id}/merge", Needs: do | account.ProvisionDevices, Serve: s.merge},
 		{Pattern: "GET " + frame.SearchPath, Serve: s.search},
 	}
 }

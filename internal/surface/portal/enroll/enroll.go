@@ -10,7 +10,7 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/musterhq/muster/internal/access"
+	"github.com/musterhq/muster/internal/account"
 	"github.com/musterhq/muster/internal/asset"
 	"github.com/musterhq/muster/internal/fault"
 	"github.com/musterhq/muster/internal/policy"
@@ -38,7 +38,7 @@ type Section struct {
 
 // Routes are the section's addresses.
 func (s *Section) Routes() []frame.Route {
-	needs := access.ProvisionDevices | access.ViewPolicies
+	needs := account.ProvisionDevices | account.ViewPolicies
 	return []frame.Route{
 		{Pattern: "GET /enrol", Needs: needs, Serve: s.ask},
 		{Pattern: "POST /enrol", Needs: needs, Serve: s.create},

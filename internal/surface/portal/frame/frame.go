@@ -6,7 +6,7 @@ import (
 	"net/http"
 	"time"
 
-	"github.com/musterhq/muster/internal/access"
+	"github.com/musterhq/muster/internal/account"
 	"github.com/musterhq/muster/internal/company"
 	"github.com/musterhq/muster/internal/fault"
 	"github.com/musterhq/muster/internal/operation"
@@ -20,7 +20,7 @@ type Companies interface {
 
 // Users finds the people of a company: who can grant a right.
 type Users interface {
-	Users(ctx context.Context, companyID string) ([]access.UserAccount, error)
+	Users(ctx context.Context, companyID string) ([]account.User, error)
 }
 
 // Config is what every page needs.
@@ -30,8 +30,8 @@ type Config struct {
 	Companies Companies
 	Users     Users
 	Sessions  web.Sessions
-	Sealer    access.Sealer // of notices in cookies
-	PublicURL string        // without a slash at the end
+	Sealer    account.Sealer // of notices in cookies
+	PublicURL string         // without a slash at the end
 	Hub       *Hub
 	Now       func() time.Time
 	Log       *slog.Logger
@@ -49,8 +49,8 @@ type Handler func(v *Visit) error
 
 // Route is one address of the portal.
 type Route struct {
-	Pattern string       // as http.ServeMux has it, with its method
-	Needs   access.Right // without it: the page that says who can grant it; 0: every signed-in user
+	Pattern string        // as http.ServeMux has it, with its method
+	Needs   account.Right // without it: the page that says who can grant it; 0: every signed-in user
 	Serve   Handler
 	// DuringStop: what it changes goes on while changes in the portal are stopped.
 	DuringStop bool

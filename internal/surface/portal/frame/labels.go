@@ -7,7 +7,7 @@ import (
 	"unicode"
 	"unicode/utf8"
 
-	"github.com/musterhq/muster/internal/access"
+	"github.com/musterhq/muster/internal/account"
 	"github.com/musterhq/muster/internal/validate"
 )
 
@@ -83,22 +83,22 @@ func Exact(at time.Time) string { return at.UTC().Format("2006-01-02 15:04:05 UT
 func Machine(at time.Time) string { return at.UTC().Format(time.RFC3339) }
 
 // Describe says in plain words what rights let one do.
-func Describe(rights access.Right) string {
+func Describe(rights account.Right) string {
 	words := []string{}
 	for _, r := range []struct {
-		right access.Right
+		right account.Right
 		words string
 	}{
-		{access.ViewDevices, "see devices"},
-		{access.CommandDevices, "send commands to devices"},
-		{access.DestroyDevices, "send destructive commands"},
-		{access.ViewPolicies, "see policies"},
-		{access.EditPolicies, "edit policies"},
-		{access.ProvisionDevices, "enroll devices"},
-		{access.ManageKeys, "manage API keys and connections"},
-		{access.ManageUsers, "manage users"},
-		{access.ManageCompany, "manage company settings"},
-		{access.ViewActivity, "see the activity log"},
+		{account.ViewDevices, "see devices"},
+		{account.CommandDevices, "send commands to devices"},
+		{account.DestroyDevices, "send destructive commands"},
+		{account.ViewPolicies, "see policies"},
+		{account.EditPolicies, "edit policies"},
+		{account.ProvisionDevices, "enroll devices"},
+		{account.ManageKeys, "manage API keys and connections"},
+		{account.ManageUsers, "manage users"},
+		{account.ManageCompany, "manage company settings"},
+		{account.ViewActivity, "see the activity log"},
 	} {
 		if rights.Has(r.right) {
 			words = append(words, r.words)

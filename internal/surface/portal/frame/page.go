@@ -5,11 +5,11 @@ import (
 	"unicode"
 	"unicode/utf8"
 
-	"github.com/musterhq/muster/internal/access"
+	"github.com/musterhq/muster/internal/account"
 )
 
 // ManageCompany is here for templates.
-const ManageCompany = access.ManageCompany
+const ManageCompany = account.ManageCompany
 
 // Initial is a name's first letter.
 func Initial(text string) string {

@@ -4,7 +4,7 @@ import (
 	"net/url"
 	"time"
 
-	"github.com/musterhq/muster/internal/access"
+	"github.com/musterhq/muster/internal/account"
 )
 
 // Where things are. Deep links come from everywhere, also from outside (the
@@ -47,19 +47,19 @@ func ProposalPath(id string) string { return ProposalsPath + "/" + url.PathEscap
 type Section struct {
 	Path, Name, Icon string
 	Key              string // pressed after g
-	Needs            access.Right
+	Needs            account.Right
 }
 
 // Sections are the navigation, at most eight.
 func Sections() []Section {
 	return []Section{
 		{OverviewPath, "Overview", "layout-dashboard", "o", 0},
-		{DevicesPath, "Devices", "smartphone", "d", access.ViewDevices},
-		{PoliciesPath, "Policies", "shield-check", "p", access.ViewPolicies},
-		{ProposalsPath, "Proposals", "git-pull-request", "r", access.EditPolicies},
-		{EnrolPath, "Enroll", "qr-code", "e", access.ProvisionDevices},
+		{DevicesPath, "Devices", "smartphone", "d", account.ViewDevices},
+		{PoliciesPath, "Policies", "shield-check", "p", account.ViewPolicies},
+		{ProposalsPath, "Proposals", "git-pull-request", "r", account.EditPolicies},
+		{EnrolPath, "Enroll", "qr-code", "e", account.ProvisionDevices},
 		{AccessPath, "AI access & keys", "key-round", "k", 0},
-		{ActivityPath, "Activity", "activity", "a", access.ViewActivity},
+		{ActivityPath, "Activity", "activity", "a", account.ViewActivity},
 		{SettingsPath, "Settings", "settings", "s", 0},
 	}
 }
@@ -67,12 +67,12 @@ func Sections() []Section {
 // commonTasks are what people look for by name, beside the navigation.
 func commonTasks() []Section {
 	return []Section{
-		{Path: DevicesPath + "?seen=quiet-day", Name: "Devices silent for 24 h", Icon: "smartphone", Needs: access.ViewDevices},
-		{Path: OpenCommandsPath, Name: "Open commands", Icon: "terminal", Needs: access.ViewDevices},
-		{Path: ProposalsPath + "?waiting=1", Name: "Proposals waiting for review", Icon: "git-pull-request", Needs: access.EditPolicies},
-		{Path: AccessPath + "/keys/new", Name: "New API key", Icon: "key-round", Needs: access.ManageKeys},
-		{Path: UsersPath, Name: "Users", Icon: "user", Needs: access.ManageUsers},
-		{Path: SettingsPath + "/platform", Name: "Connection to the platform", Icon: "link", Needs: access.ManageCompany},
+		{Path: DevicesPath + "?seen=quiet-day", Name: "Devices silent for 24 h", Icon: "smartphone", Needs: account.ViewDevices},
+		{Path: OpenCommandsPath, Name: "Open commands", Icon: "terminal", Needs: account.ViewDevices},
+		{Path: ProposalsPath + "?waiting=1", Name: "Proposals waiting for review", Icon: "git-pull-request", Needs: account.EditPolicies},
+		{Path: AccessPath + "/keys/new", Name: "New API key", Icon: "key-round", Needs: account.ManageKeys},
+		{Path: UsersPath, Name: "Users", Icon: "user", Needs: account.ManageUsers},
+		{Path: SettingsPath + "/platform", Name: "Connection to the platform", Icon: "link", Needs: account.ManageCompany},
 		{Path: SetupPath, Name: "Setup checklist", Icon: "circle-check"},
 		{Path: AccountPath, Name: "Your account and sessions", Icon: "user"},
 	}

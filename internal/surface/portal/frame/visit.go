@@ -16,6 +16,7 @@ import (
 	"github.com/a-h/templ"
 
 	"github.com/musterhq/muster/internal/access"
+	"github.com/musterhq/muster/internal/account"
 	"github.com/musterhq/muster/internal/company"
 	"github.com/musterhq/muster/internal/fault"
 	"github.com/musterhq/muster/internal/operation"
@@ -80,10 +81,10 @@ func (v *Visit) Partial() bool { return v.r.Header.Get("Hx-Request-Type") == "pa
 func (v *Visit) scripted() bool { return v.r.Header.Get("Hx-Request") == "true" }
 
 // May reports whether the person has the right.
-func (v *Visit) May(right access.Right) bool { return v.User.Rights.Has(right) }
+func (v *Visit) May(right account.Right) bool { return v.User.Rights.Has(right) }
 
 // Require returns a Denied for a right that the person lacks.
-func (v *Visit) Require(right access.Right) error {
+func (v *Visit) Require(right account.Right) error {
 	if missing := right &^ v.User.Rights; missing != 0 {
 		return &Denied{Right: missing}
 	}
@@ -91,7 +92,7 @@ func (v *Visit) Require(right access.Right) error {
 }
 
 // Denied is the error of a page or action for which a right is missing.
-type Denied struct{ Right access.Right }
+type Denied struct{ Right account.Right }
 
 // Error implements error.
 func (d *Denied) Error() string { return "missing right: " + strings.Join(d.Right.Names(), ", ") }
@@ -111,7 +112,7 @@ func (v *Visit) findGranters() string {
 	}
 	var names []string
 	for _, u := range users {
-		if !u.Disabled && u.Rights.Has(access.ManageUsers) && u.ID != v.User.ID && len(names) < 3 {
+		if !u.Disabled && u.Rights.Has(account.ManageUsers) && u.ID != v.User.ID && len(names) < 3 {
 			names = append(names, u.Name)
 		}
 	}

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/musterhq/muster/internal/access"
+	"github.com/musterhq/muster/internal/account"
 	"github.com/musterhq/muster/internal/command"
 	"github.com/musterhq/muster/internal/policy"
 	"github.com/musterhq/muster/internal/surface/portal/frame"
@@ -108,7 +109,7 @@ type bar struct {
 const barsShown = 7
 
 func (s *Section) policies(v *frame.Visit, t *tiles) error {
-	if !v.May(access.ViewPolicies) {
+	if !v.May(account.ViewPolicies) {
 		return nil
 	}
 	all, _, err := s.Policies.Policies(v.Context(), policy.Query{CompanyID: v.Company.ID, IDs: v.Principal.Policies, Order: policy.ByName, Limit: 200})
@@ -120,7 +121,7 @@ func (s *Section) policies(v *frame.Visit, t *tiles) error {
 }
 
 func (s *Section) patches(v *frame.Visit, t *tiles) error {
-	if !v.May(access.ViewDevices) {
+	if !v.May(account.ViewDevices) {
 		return nil
 	}
 	levels, err := s.Assets.PatchLevels(v.Context(), v.Company.ID, v.Principal.Policies)

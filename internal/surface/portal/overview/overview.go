@@ -7,7 +7,7 @@ import (
 
 	"github.com/a-h/templ"
 
-	"github.com/musterhq/muster/internal/access"
+	"github.com/musterhq/muster/internal/account"
 	"github.com/musterhq/muster/internal/activity"
 	"github.com/musterhq/muster/internal/asset"
 	"github.com/musterhq/muster/internal/command"
@@ -127,10 +127,10 @@ func (s *Section) figures(v *frame.Visit, t *tiles) error {
 		return err
 	}
 	t.Figures = []figure{
-		{"Enrolled", frame.DevicesPath + "?status=ENROLLED", frame.Number(enrolled), frame.Idle, !v.May(access.ViewDevices)},
-		{"Silent for 24 h", frame.DevicesPath + "?seen=quiet-day", many(silent.Total), warn(silent.Total), !v.May(access.ViewDevices)},
-		{"Commands open for 1 h", frame.OpenCommandsPath, atMost(late), warn(int64(late)), !v.May(access.ViewDevices)},
-		{"Proposals waiting", frame.ProposalsPath + "?waiting=1", frame.Number(waiting), warn(int64(waiting)), !v.May(access.EditPolicies)},
+		{"Enrolled", frame.DevicesPath + "?status=ENROLLED", frame.Number(enrolled), frame.Idle, !v.May(account.ViewDevices)},
+		{"Silent for 24 h", frame.DevicesPath + "?seen=quiet-day", many(silent.Total), warn(silent.Total), !v.May(account.ViewDevices)},
+		{"Commands open for 1 h", frame.OpenCommandsPath, atMost(late), warn(int64(late)), !v.May(account.ViewDevices)},
+		{"Proposals waiting", frame.ProposalsPath + "?waiting=1", frame.Number(waiting), warn(int64(waiting)), !v.May(account.EditPolicies)},
 	}
 	return nil
 }
@@ -157,7 +157,7 @@ func warn(n int64) frame.Tone {
 }
 
 func (s *Section) places(v *frame.Visit, t *tiles) (err error) {
-	if v.May(access.ViewDevices) {
+	if v.May(account.ViewDevices) {
 		t.Places, err = s.Assets.Located(v.Context(), asset.Filter{CompanyID: v.Company.ID, Policies: v.Principal.Policies}, maxPlaces)
 	}
 	return err
@@ -171,7 +171,7 @@ const (
 )
 
 func (s *Section) feed(v *frame.Visit, t *tiles) (err error) {
-	if !v.May(access.ViewActivity) {
+	if !v.May(account.ViewActivity) {
 		return nil
 	}
 	f := activity.Filter{CompanyID: v.Company.ID, Once: true}

@@ -10,7 +10,7 @@ import templruntime "github.com/a-h/templ/runtime"
 
 import (
 	"fmt"
-	"github.com/musterhq/muster/internal/access"
+	"github.com/musterhq/muster/internal/account"
 	"github.com/musterhq/muster/internal/asset"
 	"github.com/musterhq/muster/internal/surface/portal/frame"
 	"github.com/musterhq/muster/internal/surface/portal/geo"
@@ -183,8 +183,8 @@ func grid(v *frame.Visit, t tiles) templ.Component {
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}
-			} else if !v.May(access.ViewPolicies) {
-				templ_7745c5c3_Err = barred(v, access.ViewPolicies).Render(ctx, templ_7745c5c3_Buffer)
+			} else if !v.May(account.ViewPolicies) {
+				templ_7745c5c3_Err = barred(v, account.ViewPolicies).Render(ctx, templ_7745c5c3_Buffer)
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}
@@ -217,8 +217,8 @@ func grid(v *frame.Visit, t tiles) templ.Component {
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}
-			} else if !v.May(access.ViewDevices) {
-				templ_7745c5c3_Err = barred(v, access.ViewDevices).Render(ctx, templ_7745c5c3_Buffer)
+			} else if !v.May(account.ViewDevices) {
+				templ_7745c5c3_Err = barred(v, account.ViewDevices).Render(ctx, templ_7745c5c3_Buffer)
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}
@@ -255,8 +255,8 @@ func grid(v *frame.Visit, t tiles) templ.Component {
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}
-			} else if !v.May(access.ViewDevices) {
-				templ_7745c5c3_Err = barred(v, access.ViewDevices).Render(ctx, templ_7745c5c3_Buffer)
+			} else if !v.May(account.ViewDevices) {
+				templ_7745c5c3_Err = barred(v, account.ViewDevices).Render(ctx, templ_7745c5c3_Buffer)
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}
@@ -306,8 +306,8 @@ func grid(v *frame.Visit, t tiles) templ.Component {
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}
-			} else if !v.May(access.ViewActivity) {
-				templ_7745c5c3_Err = barred(v, access.ViewActivity).Render(ctx, templ_7745c5c3_Buffer)
+			} else if !v.May(account.ViewActivity) {
+				templ_7745c5c3_Err = barred(v, account.ViewActivity).Render(ctx, templ_7745c5c3_Buffer)
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}
@@ -1159,7 +1159,7 @@ func feed(v *frame.Visit, t tiles) templ.Component {
 	})
 }
 
-func barred(v *frame.Visit, right access.Right) templ.Component {
+func barred(v *frame.Visit, right account.Right) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
 		if templ_7745c5c3_CtxErr := ctx.Err(); templ_7745c5c3_CtxErr != nil {

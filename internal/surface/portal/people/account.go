@@ -4,7 +4,7 @@ import (
 	"encoding/json"
 	"net/http"
 
-	"github.com/musterhq/muster/internal/access"
+	"github.com/musterhq/muster/internal/account"
 	"github.com/musterhq/muster/internal/fault"
 	"github.com/musterhq/muster/internal/surface/portal/frame"
 	"github.com/musterhq/muster/internal/surface/web"
@@ -12,10 +12,10 @@ import (
 
 // Account serves a person's own account.
 type Account struct {
-	SignIn     access.SignIn
-	Service    access.Users
-	Passkeys   access.Passkeys
-	Federation access.Federation
+	SignIn     account.SignIn
+	Service    account.Users
+	Passkeys   account.Passkeys
+	Federation account.Federation
 	Sessions   web.Sessions
 	// ClientAddress reports where a request came from, for the throttle.
 	ClientAddress func(*http.Request) string
@@ -40,9 +40,9 @@ func (s *Account) Routes() []frame.Route {
 
 // accountView is what the account page shows.
 type accountView struct {
-	Passkeys  []access.Passkey
+	Passkeys  []account.Passkey
 	Codes     int
-	Sessions  []access.Session
+	Sessions  []account.Session
 	Available bool
 	Wrong     map[string]string
 	Problem   string
@@ -70,7 +70,7 @@ func (s *Account) show(v *frame.Visit) error {
 	if err != nil {
 		return err
 	}
-	return v.Show("Your account", "", account(v, page))
+	return v.Show("Your account", "", accountPage(v, page))
 }
 
 // password sets another password. It takes the present one; every session
@@ -100,7 +100,7 @@ func (s *Account) password(v *frame.Visit) error {
 			return failed
 		}
 		page.Wrong, page.Problem = frame.Fields(err), frame.Sentence(fault.From(err).Detail)
-		return v.ShowStatus(http.StatusUnprocessableEntity, "Your account", "", account(v, page))
+		return v.ShowStatus(http.StatusUnprocessableEntity, "Your account", "", accountPage(v, page))
 	}
 	if err != nil {
 		return err

@@ -3,34 +3,34 @@ package people
 import (
 	"strings"
 
-	"github.com/musterhq/muster/internal/access"
+	"github.com/musterhq/muster/internal/account"
 	"github.com/musterhq/muster/internal/surface/portal/frame"
 )
 
 type role struct {
-	Role       access.Role
+	Role       account.Role
 	Name, Text string
 }
 
 func roles() []role {
 	return []role{
-		{access.Admin, "Administrator", "Everything, including users and company settings."},
-		{access.Manager, "Manager", "Devices, destructive commands, policies, enrollment and the activity log."},
-		{access.Operator, "Operator", "Devices without destructive commands. Can view policies."},
-		{access.Viewer, "Viewer", "Can view devices and policies."},
+		{account.Admin, "Administrator", "Everything, including users and company settings."},
+		{account.Manager, "Manager", "Devices, destructive commands, policies, enrollment and the activity log."},
+		{account.Operator, "Operator", "Devices without destructive commands. Can view policies."},
+		{account.Viewer, "Viewer", "Can view devices and policies."},
 	}
 }
 
 // rights are all rights, one by one.
-func rights() (all []access.Right) {
-	admin, _ := access.Admin.Rights()
-	for r := access.Right(1); r <= admin; r <<= 1 {
+func rights() (all []account.Right) {
+	admin, _ := account.Admin.Rights()
+	for r := account.Right(1); r <= admin; r <<= 1 {
 		all = append(all, r)
 	}
 	return all
 }
 
-func stateOf(u access.UserAccount) (frame.Tone, string) {
+func stateOf(u account.User) (frame.Tone, string) {
 	switch {
 	case u.Disabled:
 		return frame.Bad, "Disabled"
@@ -40,7 +40,7 @@ func stateOf(u access.UserAccount) (frame.Tone, string) {
 	return frame.OK, "Enabled"
 }
 
-func roleWord(u access.UserAccount) string {
+func roleWord(u account.User) string {
 	rights, _ := u.Role.Rights()
 	for _, r := range roles() {
 		if r.Role == u.Role && rights == u.Rights {
@@ -52,7 +52,7 @@ func roleWord(u access.UserAccount) string {
 	return string(u.Role)
 }
 
-func scopeWord(u access.UserAccount) string {
+func scopeWord(u account.User) string {
 	if u.Policies == nil {
 		return "All"
 	}

@@ -8,7 +8,8 @@ import (
 	"net/url"
 	"slices"
 
-	"github.com/musterhq/muster/internal/access"
+	"github.com/musterhq/muster/internal/account"
+	"github.com/musterhq/muster/internal/apikey"
 	"github.com/musterhq/muster/internal/fault"
 	"github.com/musterhq/muster/internal/policy"
 	"github.com/musterhq/muster/internal/surface/portal/frame"
@@ -21,23 +22,23 @@ type Policies interface {
 
 // Users serves users and roles.
 type Users struct {
-	Service     access.Users
-	Store       access.PeopleStore
-	Invitations access.Invitations
-	Keys        access.Keys
+	Service     account.Users
+	Store       account.PeopleStore
+	Invitations account.Invitations
+	Keys        apikey.Keys
 	Policies    Policies
 }
 
 // Routes are the section's addresses.
 func (s *Users) Routes() []frame.Route {
 	return []frame.Route{
-		{Pattern: "GET " + frame.UsersPath, Needs: access.ManageUsers, Serve: s.list},
-		{Pattern: "GET " + frame.UsersPath + "/new", Needs: access.ManageUsers, Serve: s.fresh},
-		{Pattern: "POST " + frame.UsersPath, Needs: access.ManageUsers, Serve: s.invite},
-		{Pattern: "GET " + frame.UsersPath + "/{user}", Needs: access.ManageUsers, Serve: s.edit},
-		{Pattern: "POST " + frame.UsersPath + "/{user}", Needs: access.ManageUsers, Serve: s.save},
-		{Pattern: "POST " + frame.UsersPath + "/{user}/disabled", Needs: access.ManageUsers, DuringStop: true, Serve: s.disable},
-		{Pattern: "POST " + frame.UsersPath + "/{user}/invitation", Needs: access.ManageUsers, Serve: s.inviteAgain},
+		{Pattern: "GET " + frame.UsersPath, Needs: account.ManageUsers, Serve: s.list},
+		{Pattern: "GET " + frame.UsersPath + "/new", Needs: account.ManageUsers, Serve: s.fresh},
+		{Pattern: "POST " + frame.UsersPath, Needs: account.ManageUsers, Serve: s.invite},
+		{Pattern: "GET " + frame.UsersPath + "/{user}", Needs: account.ManageUsers, Serve: s.edit},
+		{Pattern: "POST " + frame.UsersPath + "/{user}", Needs: account.ManageUsers, Serve: s.save},
+		{Pattern: "POST " + frame.UsersPath + "/{user}/disabled", Needs: account.ManageUsers, DuringStop: true, Serve: s.disable},
+		{Pattern: "POST " + frame.UsersPath + "/{user}/invitation", Needs: account.ManageUsers, Serve: s.inviteAgain},
 	}
 }
 
@@ -53,12 +54,12 @@ func (s *Users) list(v *frame.Visit) error {
 
 // userForm is the form of a new or a changed user.
 type userForm struct {
-	User     access.UserAccount
+	User     account.User
 	New      bool
 	Policies []policy.Policy
 	More     bool         // there are more policies than the form offers
 	Custom   bool         // the rights are not those of the role
-	Keys     []access.Key // that the user made, and that work
+	Keys     []apikey.Key // that the user made, and that work
 	Wrong    map[string]string
 	Problem  string
 }
@@ -82,8 +83,8 @@ func (s *Users) fresh(v *frame.Visit) error {
 	if ok, err := proved(v, frame.UsersPath+"/new", "invite a user"); !ok {
 		return err
 	}
-	rights, _ := access.Viewer.Rights()
-	f, err := s.form(v, userForm{New: true, User: access.UserAccount{Role: access.Viewer, Rights: rights, Policies: v.User.Policies}})
+	rights, _ := account.Viewer.Rights()
+	f, err := s.form(v, userForm{New: true, User: account.User{Role: account.Viewer, Rights: rights, Policies: v.User.Policies}})
 	if err != nil {
 		return err
 	}
@@ -91,15 +92,15 @@ func (s *Users) fresh(v *frame.Visit) error {
 }
 
 // read reads the form's role, rights and policies.
-func read(in url.Values) (access.Role, access.Right, []string, error) {
-	role := access.Role(in.Get("role"))
+func read(in url.Values) (account.Role, account.Right, []string, error) {
+	role := account.Role(in.Get("role"))
 	rights, known := role.Rights()
 	if !known {
 		return "", 0, nil, fault.Invalid("choose a role", fault.Field{Field: "role", Message: "must be admin, manager, operator or viewer"})
 	}
 	if in.Get("custom") == "true" {
 		var err error
-		if rights, err = access.ParseRights(in["right"]); err != nil {
+		if rights, err = account.ParseRights(in["right"]); err != nil {
 			return "", 0, nil, fault.Invalid(err.Error())
 		}
 	}
@@ -123,12 +124,12 @@ func (s *Users) invite(v *frame.Visit) error {
 	if err != nil {
 		return err
 	}
-	r := access.NewUserRequest{Email: in.Get("email"), Name: in.Get("name"), Role: role, Rights: &rights, Policies: policies}
+	r := account.NewUserRequest{Email: in.Get("email"), Name: in.Get("name"), Role: role, Rights: &rights, Policies: policies}
 	u, err := s.Service.Invite(v.Context(), v.User, r)
 	if err == nil {
 		return s.invitation(v, u)
 	}
-	return s.again(v, userForm{New: true, User: access.UserAccount{Email: r.Email, Name: r.Name, Role: role, Rights: rights, Policies: policies}}, err)
+	return s.again(v, userForm{New: true, User: account.User{Email: r.Email, Name: r.Name, Role: role, Rights: rights, Policies: policies}}, err)
 }
 
 // again shows the form with what is wrong.
@@ -147,7 +148,7 @@ func (s *Users) again(v *frame.Visit, f userForm, err error) error {
 
 // invitation makes a link by which the user sets a password, shown once.
 // Earlier ones end.
-func (s *Users) invitation(v *frame.Visit, u access.UserAccount) error {
+func (s *Users) invitation(v *frame.Visit, u account.User) error {
 	token, err := s.Invitations.Begin(v.Context(), v.User, u)
 	if fault.CodeOf(err) == fault.Refused {
 		return v.Redirect(userPath(u.ID), v.Failed(err))
@@ -158,7 +159,7 @@ func (s *Users) invitation(v *frame.Visit, u access.UserAccount) error {
 	return v.Show("Invitation", frame.SettingsPath, invited(v, u, v.PublicURL+"/invitation#"+token))
 }
 
-func (s *Users) find(v *frame.Visit) (access.UserAccount, error) {
+func (s *Users) find(v *frame.Visit) (account.User, error) {
 	return s.Store.UserByID(v.Context(), v.Company.ID, v.PathValue("user"))
 }
 
@@ -191,7 +192,7 @@ func (s *Users) save(v *frame.Visit) error {
 		return err
 	}
 	called := in.Get("name")
-	changed, err := s.Service.Change(v.Context(), s.Store, v.User, u.ID, access.UserChange{Name: &called, Role: &role, Rights: &rights, Policies: &policies})
+	changed, err := s.Service.Change(v.Context(), s.Store, v.User, u.ID, account.UserChange{Name: &called, Role: &role, Rights: &rights, Policies: &policies})
 	if err != nil {
 		u.Name, u.Role, u.Rights, u.Policies = called, role, rights, policies
 		return s.again(v, userForm{User: u}, err)
@@ -215,7 +216,7 @@ func (s *Users) disable(v *frame.Visit) error {
 			return err
 		}
 	}
-	u, err := s.Service.Change(v.Context(), s.Store, v.User, v.PathValue("user"), access.UserChange{Disabled: &disabled})
+	u, err := s.Service.Change(v.Context(), s.Store, v.User, v.PathValue("user"), account.UserChange{Disabled: &disabled})
 	if code := fault.CodeOf(err); code == fault.Refused || code == fault.Forbidden {
 		return v.Redirect(page, v.Failed(err))
 	}
@@ -233,14 +234,14 @@ func (s *Users) disable(v *frame.Visit) error {
 }
 
 // endKeys revokes the keys of a user who was disabled, and says which still work.
-func (s *Users) endKeys(v *frame.Visit, u access.UserAccount, revoke []string) (frame.Flash, error) {
+func (s *Users) endKeys(v *frame.Visit, u account.User, revoke []string) (frame.Flash, error) {
 	live, err := s.Keys.LiveOf(v.Context(), u)
 	if err != nil {
 		return frame.Flash{}, err
 	}
 	revoked := 0
 	for _, k := range live {
-		if !v.May(access.ManageKeys) || !slices.Contains(revoke, k.ID) {
+		if !v.May(account.ManageKeys) || !slices.Contains(revoke, k.ID) {
 			continue
 		}
 		if _, err := s.Keys.Revoke(v.Context(), v.Company.ID, k.ID); err != nil {
@@ -268,7 +269,7 @@ func (s *Users) inviteAgain(v *frame.Visit) error {
 		return err
 	}
 	// Changing nothing still shows whether this user may be changed by that one.
-	if _, err := s.Service.Change(v.Context(), s.Store, v.User, u.ID, access.UserChange{}); err != nil {
+	if _, err := s.Service.Change(v.Context(), s.Store, v.User, u.ID, account.UserChange{}); err != nil {
 		return err
 	}
 	return s.invitation(v, u)

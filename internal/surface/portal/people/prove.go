@@ -4,7 +4,7 @@ import (
 	"encoding/json"
 	"net/http"
 
-	"github.com/musterhq/muster/internal/access"
+	"github.com/musterhq/muster/internal/account"
 	"github.com/musterhq/muster/internal/fault"
 	"github.com/musterhq/muster/internal/surface/portal/frame"
 	"github.com/musterhq/muster/internal/surface/web"
@@ -15,7 +15,7 @@ import (
 // longer enough for who has chosen a second factor.
 type proofView struct {
 	Next      string
-	Challenge access.Challenge
+	Challenge account.Challenge
 	Passkey   bool
 	Password  bool
 	Company   string // the provider's name; empty: none
@@ -33,7 +33,7 @@ func (s *Account) showProof(v *frame.Visit, status int, next, wrong string) erro
 		return err
 	}
 	if len(known) > 0 && s.Passkeys.Available() {
-		if page.Challenge, err = s.Passkeys.BeginProof(v.Context(), v.User, access.ProvePasskey); err != nil {
+		if page.Challenge, err = s.Passkeys.BeginProof(v.Context(), v.User, account.ProvePasskey); err != nil {
 			return err
 		}
 		page.Passkey = true
@@ -70,7 +70,7 @@ func (s *Account) proveByPasskey(v *frame.Visit) error {
 	if err != nil {
 		return err
 	}
-	err = s.Passkeys.FinishProof(v.Context(), v.User, access.ProvePasskey, in.Get("token"), json.RawMessage(in.Get("answer")))
+	err = s.Passkeys.FinishProof(v.Context(), v.User, account.ProvePasskey, in.Get("token"), json.RawMessage(in.Get("answer")))
 	return s.settle(v, web.LocalPath(in.Get("next")), err)
 }
 

@@ -4,7 +4,7 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/musterhq/muster/internal/access"
+	"github.com/musterhq/muster/internal/account"
 	"github.com/musterhq/muster/internal/asset"
 	"github.com/musterhq/muster/internal/fault"
 	"github.com/musterhq/muster/internal/policy"
@@ -86,7 +86,7 @@ func (s *Section) proposal(v *frame.Visit) error {
 func (s *Section) proposalDetails(v *frame.Visit) (details, error) {
 	review, err := s.Reviewer.Look(v.Context(), v.Principal, v.PathValue("id"))
 	d := details{Review: review}
-	if err == nil && v.May(access.ViewDevices) && !review.Creates() && !review.Gone {
+	if err == nil && v.May(account.ViewDevices) && !review.Creates() && !review.Gone {
 		d.Devices, err = s.some(v, review.PolicyID)
 	}
 	return d, err

@@ -10,7 +10,7 @@ package policies
 import (
 	"context"
 
-	"github.com/musterhq/muster/internal/access"
+	"github.com/musterhq/muster/internal/account"
 	"github.com/musterhq/muster/internal/asset"
 	"github.com/musterhq/muster/internal/policy"
 	"github.com/musterhq/muster/internal/proposal"
@@ -37,13 +37,13 @@ type Section struct {
 
 // Routes are the section's addresses.
 func (s *Section) Routes() []frame.Route {
-	see, edit := access.ViewPolicies, access.ViewPolicies|access.EditPolicies
+	see, edit := account.ViewPolicies, account.ViewPolicies|account.EditPolicies
 	return []frame.Route{
 		{Pattern: "GET /policies", Needs: see, Serve: s.list},
 		{Pattern: "POST /policies", Needs: edit, Serve: s.create},
 		{Pattern: "GET /policies/{id}", Needs: see, Serve: s.settings},
 		{Pattern: "GET /policies/{id}/revisions", Needs: see, Serve: s.revisions},
-		{Pattern: "GET /policies/{id}/devices", Needs: see | access.ViewDevices, Serve: s.devices},
+		{Pattern: "GET /policies/{id}/devices", Needs: see | account.ViewDevices, Serve: s.devices},
 		{Pattern: "GET /policies/{id}/json", Needs: see, Serve: s.document},
 		{Pattern: "POST /policies/{id}/review", Needs: edit, Serve: s.review},
 		{Pattern: "POST /policies/{id}/save", Needs: edit, Serve: s.save},
@@ -61,9 +61,9 @@ func (s *Section) Routes() []frame.Route {
 }
 
 // mayEdit reports whether the person may change policies at all.
-func mayEdit(v *frame.Visit) bool { return v.May(access.ViewPolicies | access.EditPolicies) }
+func mayEdit(v *frame.Visit) bool { return v.May(account.ViewPolicies | account.EditPolicies) }
 
 // why says what is missing to edit policies, for a control that is disabled.
 func why(v *frame.Visit) string {
-	return "It takes the permission to " + frame.Describe(access.EditPolicies) + ": " + v.Granters() + " can grant it."
+	return "It takes the permission to " + frame.Describe(account.EditPolicies) + ": " + v.Granters() + " can grant it."
 }

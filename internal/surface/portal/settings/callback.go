@@ -9,7 +9,7 @@ import (
 
 	"github.com/a-h/templ"
 
-	"github.com/musterhq/muster/internal/access"
+	"github.com/musterhq/muster/internal/account"
 	"github.com/musterhq/muster/internal/company"
 	"github.com/musterhq/muster/internal/fault"
 	"github.com/musterhq/muster/internal/surface/portal/frame"
@@ -30,7 +30,7 @@ const callbacksPerMinute = 30
 // returned finds the sign-up that a browser comes back from.
 func (s *Section) returned(r *http.Request) (signup company.Signup, token string, err error) {
 	now := s.Now()
-	_, spent, closes, err := s.Throttle.Spend(r.Context(), "connect:"+access.Network(s.ClientAddress(r)), callbacksPerMinute, time.Minute, now)
+	_, spent, closes, err := s.Throttle.Spend(r.Context(), "connect:"+account.Network(s.ClientAddress(r)), callbacksPerMinute, time.Minute, now)
 	if err != nil {
 		return company.Signup{}, "", err
 	}
@@ -52,14 +52,14 @@ func (s *Section) callback(v *frame.Visit) error {
 	if err != nil {
 		return err
 	}
-	if signup.Session == "" && (signup.CompanyID != v.Company.ID || !v.May(access.ManageCompany)) {
+	if signup.Session == "" && (signup.CompanyID != v.Company.ID || !v.May(account.ManageCompany)) {
 		s.finishCommandLine(v.Writer(), v.Request(), signup.State, token)
 		return nil
 	}
 	if signup.CompanyID != v.Company.ID {
 		return fault.New(fault.NotFound, "this sign-up is unknown: start again on the platform page")
 	}
-	if err := v.Require(access.ManageCompany); err != nil {
+	if err := v.Require(account.ManageCompany); err != nil {
 		return err
 	}
 	if signup.Session != "" && signup.Session != v.Session.ID {

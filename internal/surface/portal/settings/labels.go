@@ -3,11 +3,11 @@ package settings
 import (
 	"strings"
 
-	"github.com/musterhq/muster/internal/access"
+	"github.com/musterhq/muster/internal/account"
 )
 
 // roleName is a role as people read it.
-func roleName(r access.Role) string { return strings.ToUpper(string(r[:1])) + string(r[1:]) }
+func roleName(r account.Role) string { return strings.ToUpper(string(r[:1])) + string(r[1:]) }
 
 func secretHelp(f signInForm) string {
 	if f.HasSecret {

@@ -11,7 +11,8 @@ import (
 	"strings"
 	"time"
 
-	"github.com/musterhq/muster/internal/access"
+	"github.com/musterhq/muster/internal/account"
+	"github.com/musterhq/muster/internal/apikey"
 	"github.com/musterhq/muster/internal/asset"
 	"github.com/musterhq/muster/internal/company"
 	"github.com/musterhq/muster/internal/fault"
@@ -56,15 +57,15 @@ type Policies interface {
 // Section serves the settings.
 type Section struct {
 	Companies  Companies
-	Federation access.Federation
+	Federation account.Federation
 	Platform   Platform
-	Steps      access.PendingStore
+	Steps      account.PendingStore
 	Assets     Inventory
 	Policies   Policies
-	Keys       access.KeyStore
-	Users      access.UserStore
+	Keys       apikey.Store
+	Users      account.UserStore
 	// Throttle counts the visits of CallbackPath by ClientAddress.
-	Throttle      access.Throttle
+	Throttle      account.Throttle
 	ClientAddress func(*http.Request) string
 	Now           func() time.Time
 	Log           *slog.Logger
@@ -79,13 +80,13 @@ const (
 func (s *Section) Routes() []frame.Route {
 	return []frame.Route{
 		{Pattern: "GET " + frame.SettingsPath, Serve: s.general},
-		{Pattern: "POST " + frame.SettingsPath, Needs: access.ManageCompany, Serve: s.saveGeneral},
-		{Pattern: "GET " + signInPath, Needs: access.ManageCompany, Serve: s.signIn},
-		{Pattern: "POST " + signInPath, Needs: access.ManageCompany, Serve: s.saveSignIn},
-		{Pattern: "GET " + platformPath, Needs: access.ManageCompany, Serve: s.platform},
-		{Pattern: "POST " + platformPath, Needs: access.ManageCompany, Serve: s.connect},
-		{Pattern: "GET " + platformPath + "/signup", Needs: access.ManageCompany, Serve: s.signup},
-		{Pattern: "POST " + platformPath + "/finish", Needs: access.ManageCompany, Serve: s.finish},
+		{Pattern: "POST " + frame.SettingsPath, Needs: account.ManageCompany, Serve: s.saveGeneral},
+		{Pattern: "GET " + signInPath, Needs: account.ManageCompany, Serve: s.signIn},
+		{Pattern: "POST " + signInPath, Needs: account.ManageCompany, Serve: s.saveSignIn},
+		{Pattern: "GET " + platformPath, Needs: account.ManageCompany, Serve: s.platform},
+		{Pattern: "POST " + platformPath, Needs: account.ManageCompany, Serve: s.connect},
+		{Pattern: "GET " + platformPath + "/signup", Needs: account.ManageCompany, Serve: s.signup},
+		{Pattern: "POST " + platformPath + "/finish", Needs: account.ManageCompany, Serve: s.finish},
 		{Pattern: "GET " + CallbackPath, Serve: s.callback, Guest: s.guestCallback},
 		{Pattern: "GET " + frame.SetupPath, Serve: s.setup},
 	}
@@ -93,10 +94,10 @@ func (s *Section) Routes() []frame.Route {
 
 func tabs(v *frame.Visit, current string) []frame.Tab {
 	all := []frame.Tab{{Path: frame.SettingsPath, Name: "General"}}
-	if v.May(access.ManageCompany) {
+	if v.May(account.ManageCompany) {
 		all = append(all, frame.Tab{Path: signInPath, Name: "Company sign-in"}, frame.Tab{Path: platformPath, Name: "Platform"})
 	}
-	if v.May(access.ManageUsers) {
+	if v.May(account.ManageUsers) {
 		all = append(all, frame.Tab{Path: frame.UsersPath, Name: "Users"})
 	}
 	all = append(all, frame.Tab{Path: frame.SetupPath, Name: "Setup"})
@@ -118,7 +119,7 @@ type generalForm struct {
 
 func (s *Section) general(v *frame.Visit) error {
 	c := v.Company
-	f := generalForm{Name: c.Name, Inactive: days(c.InactiveAfter), Keep: days(c.KeepActivity), May: v.May(access.ManageCompany)}
+	f := generalForm{Name: c.Name, Inactive: days(c.InactiveAfter), Keep: days(c.KeepActivity), May: v.May(account.ManageCompany)}
 	if !f.May {
 		f.Granters = v.Granters()
 	}
@@ -158,7 +159,7 @@ func parseDays(text string) time.Duration {
 
 // signInForm is what the form of the identity provider shows.
 type signInForm struct {
-	access.IdentityProvider
+	account.IdentityProvider
 	DomainsText string
 	HasSecret   bool
 	Redirect    string // to be registered at the provider
@@ -169,7 +170,7 @@ type signInForm struct {
 func (s *Section) signIn(v *frame.Visit) error {
 	p, err := s.Federation.Providers.Provider(v.Context(), v.Company.ID)
 	if fault.CodeOf(err) == fault.NotFound {
-		p, err = access.IdentityProvider{Role: access.Viewer, Name: v.Company.Name}, nil
+		p, err = account.IdentityProvider{Role: account.Viewer, Name: v.Company.Name}, nil
 	}
 	if err != nil {
 		return err
@@ -197,9 +198,9 @@ func (s *Section) saveSignIn(v *frame.Visit) error {
 	if err != nil && fault.CodeOf(err) != fault.NotFound {
 		return err
 	}
-	p := access.IdentityProvider{CompanyID: v.Company.ID, Name: strings.TrimSpace(in.Get("name")), Issuer: strings.TrimSpace(in.Get("issuer")),
+	p := account.IdentityProvider{CompanyID: v.Company.ID, Name: strings.TrimSpace(in.Get("name")), Issuer: strings.TrimSpace(in.Get("issuer")),
 		ClientID: strings.TrimSpace(in.Get("clientId")), Domains: strings.Fields(strings.ToLower(strings.ReplaceAll(in.Get("domains"), ",", " "))),
-		Enabled: in.Get("enabled") == "true", CreatesUsers: in.Get("createsUsers") == "true", Role: access.Role(in.Get("role")), Secret: before.Secret}
+		Enabled: in.Get("enabled") == "true", CreatesUsers: in.Get("createsUsers") == "true", Role: account.Role(in.Get("role")), Secret: before.Secret}
 	if secret := strings.TrimSpace(in.Get("clientSecret")); secret != "" {
 		p.Secret = s.Federation.SealSecret(v.Company.ID, secret)
 	} else if before.Issuer != p.Issuer {

@@ -3,7 +3,7 @@ package settings
 import (
 	"github.com/a-h/templ"
 
-	"github.com/musterhq/muster/internal/access"
+	"github.com/musterhq/muster/internal/account"
 	"github.com/musterhq/muster/internal/asset"
 	"github.com/musterhq/muster/internal/policy"
 	"github.com/musterhq/muster/internal/surface/portal/frame"
@@ -14,7 +14,7 @@ type task struct {
 	Done             bool
 	Title, Text      string
 	Path, Action     string
-	Needs            access.Right
+	Needs            account.Right
 	Optional, Failed bool
 }
 
@@ -28,11 +28,11 @@ func (s *Section) Checklist(v *frame.Visit) templ.Component { return checklist(v
 func (s *Section) tasks(v *frame.Visit) []task {
 	tasks := []task{
 		{Done: v.Company.Connected(), Title: "Connect to the platform", Text: "Bind the company to Google's device management, for phones without our own agent. Skip it for agent-managed devices.",
-			Path: platformPath, Action: "Connect", Needs: access.ManageCompany, Optional: true},
-		{Title: "Create a policy", Text: "What devices under it may do.", Path: frame.PoliciesPath, Action: "Policies", Needs: access.EditPolicies},
-		{Title: "Enroll the first device", Text: "Make a QR code and scan it with a new phone.", Path: frame.EnrolPath, Action: "Enroll", Needs: access.ProvisionDevices},
-		{Title: "Add a second administrator", Text: "So that one lost password does not lock the company out.", Path: frame.UsersPath, Action: "Users", Needs: access.ManageUsers},
-		{Title: "Let programs and AI assistants in", Text: "Choose what they may do, and make the first key.", Path: frame.AccessPath, Action: "AI access", Needs: access.ManageCompany, Optional: true},
+			Path: platformPath, Action: "Connect", Needs: account.ManageCompany, Optional: true},
+		{Title: "Create a policy", Text: "What devices under it may do.", Path: frame.PoliciesPath, Action: "Policies", Needs: account.EditPolicies},
+		{Title: "Enroll the first device", Text: "Make a QR code and scan it with a new phone.", Path: frame.EnrolPath, Action: "Enroll", Needs: account.ProvisionDevices},
+		{Title: "Add a second administrator", Text: "So that one lost password does not lock the company out.", Path: frame.UsersPath, Action: "Users", Needs: account.ManageUsers},
+		{Title: "Let programs and AI assistants in", Text: "Choose what they may do, and make the first key.", Path: frame.AccessPath, Action: "AI access", Needs: account.ManageCompany, Optional: true},
 	}
 	_, n, err := s.Policies.Policies(v.Context(), policy.Query{CompanyID: v.Company.ID, IDs: v.Principal.Policies, Limit: 1})
 	tasks[1].Done, tasks[1].Failed = n > 0, err != nil
@@ -45,9 +45,9 @@ func (s *Section) tasks(v *frame.Visit) []task {
 	return tasks
 }
 
-func administrators(users []access.UserAccount) (n int) {
+func administrators(users []account.User) (n int) {
 	for _, u := range users {
-		if !u.Disabled && u.Rights.Has(access.ManageUsers) {
+		if !u.Disabled && u.Rights.Has(account.ManageUsers) {
 			n++
 		}
 	}

@@ -1,4 +1,4 @@
-package access
+package apikey
 
 import (
 	"context"
@@ -7,13 +7,15 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/musterhq/muster/internal/access"
+	"github.com/musterhq/muster/internal/account"
 	"github.com/musterhq/muster/internal/fault"
 	"github.com/musterhq/muster/internal/resource"
 )
 
 // KeyStore keeps API keys. Every method is bound to one company: an id of
 // another is fault.NotFound.
-type KeyStore interface {
+type Store interface {
 	CreateKey(ctx context.Context, k Key) error
 	// Keys returns a company's keys, newest first, revoked and expired ones included.
 	Keys(ctx context.Context, companyID string) ([]Key, error)
@@ -22,13 +24,13 @@ type KeyStore interface {
 }
 
 // MaxKeyName is the limit of a key's name, in characters.
-const MaxKeyName = 100
+const MaxName = 100
 
 // NewKeyRequest asks for an API key.
-type NewKeyRequest struct {
+type Request struct {
 	CompanyID   string
 	Name        string // need not be unique
-	Permissions Permission
+	Permissions access.Permission
 	ExpiresIn   time.Duration // 0: never
 	// Networks and DevicesPerDay are those of Key.
 	Networks      []netip.Prefix
@@ -37,7 +39,7 @@ type NewKeyRequest struct {
 
 // The limits of what limits a key.
 const (
-	MaxKeyNetworks   = 50
+	MaxNetworks      = 50
 	MaxDevicesPerDay = 1_000_000
 )
 
@@ -59,21 +61,21 @@ func ParseNetworks(texts []string) ([]netip.Prefix, error) {
 
 // Keys makes and revokes API keys, for the command line and the portal alike.
 type Keys struct {
-	Store KeyStore
+	Store Store
 	Now   func() time.Time
 }
 
 // CreateForOperator makes a key on the command line, whose user owns the
 // database: contract 5.3 does not bind there. The text is
 // shown once and never again.
-func (s Keys) CreateForOperator(ctx context.Context, r NewKeyRequest) (Key, string, error) {
+func (s Keys) CreateForOperator(ctx context.Context, r Request) (Key, string, error) {
 	return s.create(ctx, "operator", nil, r)
 }
 
 // CreateForUser makes a key for a portal user within what the user may grant
 // (contract 5.3): fault.Forbidden otherwise. A key of a person who is limited
 // to some policies is limited to the same.
-func (s Keys) CreateForUser(ctx context.Context, by UserAccount, r NewKeyRequest) (Key, string, error) {
+func (s Keys) CreateForUser(ctx context.Context, by account.User, r Request) (Key, string, error) {
 	if err := by.MayGrant(r.Permissions); err != nil {
 		return Key{}, "", err
 	}
@@ -91,7 +93,7 @@ func (s Keys) Revoke(ctx context.Context, companyID, id string) (Key, error) {
 }
 
 // LiveOf returns the keys that a user made and that still work.
-func (s Keys) LiveOf(ctx context.Context, u UserAccount) ([]Key, error) {
+func (s Keys) LiveOf(ctx context.Context, u account.User) ([]Key, error) {
 	all, err := s.Store.Keys(ctx, u.CompanyID)
 	now := s.now()
 	return slices.DeleteFunc(all, func(k Key) bool {
@@ -99,7 +101,7 @@ func (s Keys) LiveOf(ctx context.Context, u UserAccount) ([]Key, error) {
 	}), err
 }
 
-func (s Keys) create(ctx context.Context, createdBy string, policies []string, r NewKeyRequest) (Key, string, error) {
+func (s Keys) create(ctx context.Context, createdBy string, policies []string, r Request) (Key, string, error) {
 	if err := r.check(); err != nil {
 		return Key{}, "", err
 	}
@@ -108,7 +110,7 @@ func (s Keys) create(ctx context.Context, createdBy string, policies []string, r
 	if r.ExpiresIn > 0 {
 		expires = now.Add(r.ExpiresIn)
 	}
-	key, text := NewKey(r.CompanyID, r.Name, createdBy, r.Permissions, now, expires)
+	key, text := New(r.CompanyID, r.Name, createdBy, r.Permissions, now, expires)
 	key.Policies, key.Networks, key.DevicesPerDay = policies, r.Networks, r.DevicesPerDay
 	if err := s.Store.CreateKey(ctx, key); err != nil {
 		return Key{}, "", err
@@ -119,15 +121,15 @@ func (s Keys) create(ctx context.Context, createdBy string, policies []string, r
 // now is the present as the store keeps it: whole milliseconds, UTC.
 func (s Keys) now() time.Time { return s.Now().UTC().Truncate(time.Millisecond) }
 
-func (r NewKeyRequest) check() error {
+func (r Request) check() error {
 	var faults []fault.Field
-	if !resource.IsLabel(r.Name, MaxKeyName) {
+	if !resource.IsLabel(r.Name, MaxName) {
 		faults = append(faults, fault.Field{Field: "name", Message: "must have 1 to 100 printable characters and no spaces around them"})
 	}
-	if r.Permissions == 0 || r.Permissions&^All != 0 {
-		faults = append(faults, fault.Field{Field: "permissions", Message: "must be one or more of " + All.String()})
+	if r.Permissions == 0 || r.Permissions&^access.All != 0 {
+		faults = append(faults, fault.Field{Field: "permissions", Message: "must be one or more of " + access.All.String()})
 	}
-	if len(r.Networks) > MaxKeyNetworks {
+	if len(r.Networks) > MaxNetworks {
 		faults = append(faults, fault.Field{Field: "networks", Message: "must be at most 50"})
 	}
 	if r.DevicesPerDay < 0 || r.DevicesPerDay > MaxDevicesPerDay {

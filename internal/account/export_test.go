@@ -1,4 +1,4 @@
-package access
+package account
 
 // What cookies and tokens of a sign-in are sealed for.
 const (

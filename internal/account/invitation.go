@@ -1,10 +1,11 @@
-package access
+package account
 
 import (
 	"context"
 	"encoding/json"
 	"time"
 
+	"github.com/musterhq/muster/internal/access"
 	"github.com/musterhq/muster/internal/fault"
 )
 
@@ -12,13 +13,13 @@ import (
 // transaction.
 type InvitationStore interface {
 	// PendingSignIn shows an invitation and leaves it.
-	Step(ctx context.Context, token SecretHash, kind PendingKind) (PendingSignIn, error)
+	Step(ctx context.Context, token access.SecretHash, kind PendingKind) (PendingSignIn, error)
 	// BeginInvitation replaces the user's invitations and returns the user;
 	// fault.Refused for one who has a way to sign in, or ever signed in.
-	BeginInvitation(ctx context.Context, token SecretHash, s PendingSignIn) (UserAccount, error)
+	BeginInvitation(ctx context.Context, token access.SecretHash, s PendingSignIn) (User, error)
 	// AcceptInvitation takes an invitation and sets its user's password; by is
 	// who made it. It is fault.NotFound or fault.Refused if it is over.
-	AcceptInvitation(ctx context.Context, token SecretHash, passwordHash, by string) (UserAccount, error)
+	AcceptInvitation(ctx context.Context, token access.SecretHash, passwordHash, by string) (User, error)
 }
 
 // Invitations let users set their first password.
@@ -34,33 +35,33 @@ type invitationData struct {
 }
 
 // Begin returns the token of a new invitation; earlier ones of the user end.
-func (s Invitations) Begin(ctx context.Context, by, u UserAccount) (string, error) {
+func (s Invitations) Begin(ctx context.Context, by, u User) (string, error) {
 	data, err := json.Marshal(invitationData{By: by.Name})
 	if err != nil {
 		return "", err
 	}
-	token := NewSecret("mst_")
-	_, err = s.Store.BeginInvitation(ctx, HashSecret(token), PendingSignIn{Kind: Invitation, CompanyID: u.CompanyID, UserID: u.ID,
+	token := access.NewSecret("mst_")
+	_, err = s.Store.BeginInvitation(ctx, access.HashSecret(token), PendingSignIn{Kind: Invitation, CompanyID: u.CompanyID, UserID: u.ID,
 		Data: data, ExpiresAt: s.Now().Add(InvitationLife)})
 	return token, err
 }
 
 // Accept sets the password of the invited user, and returns the user and the
 // name of who made the invitation. fault.NotFound means that it is over.
-func (s Invitations) Accept(ctx context.Context, token, password string) (UserAccount, string, error) {
-	step, err := s.Store.Step(ctx, HashSecret(token), Invitation)
+func (s Invitations) Accept(ctx context.Context, token, password string) (User, string, error) {
+	step, err := s.Store.Step(ctx, access.HashSecret(token), Invitation)
 	if err != nil {
-		return UserAccount{}, "", err
+		return User{}, "", err
 	}
 	var data invitationData
 	if err := json.Unmarshal(step.Data, &data); err != nil {
-		return UserAccount{}, "", err
+		return User{}, "", err
 	}
 	hash, err := s.Passwords.Hash(ctx, password)
 	if err != nil {
-		return UserAccount{}, "", err
+		return User{}, "", err
 	}
-	u, err := s.Store.AcceptInvitation(ctx, HashSecret(token), hash, data.By)
+	u, err := s.Store.AcceptInvitation(ctx, access.HashSecret(token), hash, data.By)
 	if fault.CodeOf(err) == fault.Refused {
 		err = fault.New(fault.NotFound, "the invitation is over").Because(err)
 	}

@@ -1,4 +1,4 @@
-package access_test
+package apikey_test
 
 import (
 	"context"
@@ -8,19 +8,20 @@ import (
 	"time"
 
 	"github.com/musterhq/muster/internal/access"
+	"github.com/musterhq/muster/internal/apikey"
 	"github.com/musterhq/muster/internal/fault"
 )
 
 type oneKey struct {
-	key     access.Key
+	key     apikey.Key
 	asked   int
 	touched int
 }
 
-func (o *oneKey) KeyByPrefix(_ context.Context, prefix string) (access.Key, access.Principal, error) {
+func (o *oneKey) KeyByPrefix(_ context.Context, prefix string) (apikey.Key, access.Principal, error) {
 	o.asked++
 	if prefix != o.key.Prefix {
-		return access.Key{}, access.Principal{}, fault.New(fault.NotFound, "no such key")
+		return apikey.Key{}, access.Principal{}, fault.New(fault.NotFound, "no such key")
 	}
 	return o.key, access.Principal{Kind: access.APIKey, ID: o.key.ID, Prefix: prefix}, nil
 }
@@ -30,12 +31,12 @@ func (o *oneKey) TouchKey(context.Context, string) error { o.touched++; return n
 func TestKeyTextIsRecognisableAndChecked(t *testing.T) {
 	t.Parallel()
 	now := time.Unix(1_000_000, 0)
-	key, text := access.NewKey("c", "ci", "operator", access.DevicesRead, now, time.Time{})
-	if !regexp.MustCompile(`^` + access.KeyPattern + `$`).MatchString(text) {
+	key, text := apikey.New("c", "ci", "operator", access.DevicesRead, now, time.Time{})
+	if !regexp.MustCompile(`^` + apikey.Pattern + `$`).MatchString(text) {
 		t.Fatalf("%q does not match the published pattern", text)
 	}
 	store := &oneKey{key: key}
-	auth := access.Authenticator{Keys: store, Now: func() time.Time { return now }}
+	auth := apikey.Authenticator{Keys: store, Now: func() time.Time { return now }}
 	if p, err := auth.Authenticate(t.Context(), text); err != nil || p.ID != key.ID || store.touched != 1 {
 		t.Fatalf("own key: %v, %v, touched %d", p, err, store.touched)
 	}
@@ -64,7 +65,7 @@ func TestKeyTextIsRecognisableAndChecked(t *testing.T) {
 func TestKeyEndsAtItsExpiryAndRevocation(t *testing.T) {
 	t.Parallel()
 	start := time.Unix(1_000_000, 0)
-	key, text := access.NewKey("c", "ci", "operator", access.DevicesRead, start, start.Add(time.Hour))
+	key, text := apikey.New("c", "ci", "operator", access.DevicesRead, start, start.Add(time.Hour))
 	for _, test := range []struct {
 		name    string
 		now     time.Time
@@ -78,15 +79,15 @@ func TestKeyEndsAtItsExpiryAndRevocation(t *testing.T) {
 	} {
 		k := key
 		k.RevokedAt = test.revoked
-		auth := access.Authenticator{Keys: &oneKey{key: k}, Now: func() time.Time { return test.now }}
+		auth := apikey.Authenticator{Keys: &oneKey{key: k}, Now: func() time.Time { return test.now }}
 		if _, err := auth.Authenticate(t.Context(), text); (err == nil) != test.good {
 			t.Errorf("%s: %v", test.name, err)
 		}
 	}
-	_, foreign := access.NewKey("c", "ci", "operator", access.DevicesRead, start, time.Time{})
+	_, foreign := apikey.New("c", "ci", "operator", access.DevicesRead, start, time.Time{})
 	forged := key
 	forged.Prefix = foreign[3:11]
-	auth := access.Authenticator{Keys: &oneKey{key: forged}, Now: func() time.Time { return start }}
+	auth := apikey.Authenticator{Keys: &oneKey{key: forged}, Now: func() time.Time { return start }}
 	if _, err := auth.Authenticate(t.Context(), foreign); fault.CodeOf(err) != fault.Unauthorized {
 		t.Errorf("a key whose prefix collides with another's: %v", err)
 	}

@@ -1,4 +1,4 @@
-package access
+package account
 
 import (
 	"context"
@@ -23,17 +23,17 @@ type PeopleStore interface {
 	UserStore
 	// UpdateUserAmong is UpdateUser whose change also learns how many other
 	// users of the company may manage users; none of them changes before the update is saved.
-	UpdateUserAmong(ctx context.Context, companyID, id string, change func(u *UserAccount, others int) error) (UserAccount, error)
+	UpdateUserAmong(ctx context.Context, companyID, id string, change func(u *User, others int) error) (User, error)
 }
 
 // Change changes a user on behalf of another. Users cannot give rights or policies
 // that they do not have or shut themselves out, and the last user who
 // may manage users stays one: fault.Forbidden or fault.Refused.
-func (s Users) Change(ctx context.Context, store PeopleStore, by UserAccount, id string, c UserChange) (UserAccount, error) {
+func (s Users) Change(ctx context.Context, store PeopleStore, by User, id string, c UserChange) (User, error) {
 	if !by.Rights.Has(ManageUsers) {
-		return UserAccount{}, fault.New(fault.Forbidden, "changing users needs the right %s", ManageUsers.Names()[0])
+		return User{}, fault.New(fault.Forbidden, "changing users needs the right %s", ManageUsers.Names()[0])
 	}
-	return store.UpdateUserAmong(ctx, by.CompanyID, id, func(u *UserAccount, others int) error {
+	return store.UpdateUserAmong(ctx, by.CompanyID, id, func(u *User, others int) error {
 		if beyond(by, *u) {
 			return fault.New(fault.Forbidden, "you cannot change %s, who may do more than you", u.Name)
 		}
@@ -57,7 +57,7 @@ func (s Users) Change(ctx context.Context, store PeopleStore, by UserAccount, id
 }
 
 // apply makes the change; a role brings its rights unless others are given.
-func (c UserChange) apply(u *UserAccount) error {
+func (c UserChange) apply(u *User) error {
 	if c.Name != nil {
 		if u.Name = strings.TrimSpace(*c.Name); !resource.IsLabel(u.Name, MaxUserName) {
 			return fault.Invalid("the name cannot be used", fault.Field{Field: "name", Message: "must have 1 to 100 printable characters"})
@@ -83,7 +83,7 @@ func (c UserChange) apply(u *UserAccount) error {
 }
 
 // beyond reports whether u may do what by may not.
-func beyond(by, u UserAccount) bool {
+func beyond(by, u User) bool {
 	if !by.Rights.Has(u.Rights) {
 		return true
 	}
@@ -92,27 +92,27 @@ func beyond(by, u UserAccount) bool {
 }
 
 // Invite makes a user who has no password yet; the invitation lets them set it.
-func (s Users) Invite(ctx context.Context, by UserAccount, r NewUserRequest) (UserAccount, error) {
+func (s Users) Invite(ctx context.Context, by User, r NewUserRequest) (User, error) {
 	if !by.Rights.Has(ManageUsers) {
-		return UserAccount{}, fault.New(fault.Forbidden, "inviting users needs the right %s", ManageUsers.Names()[0])
+		return User{}, fault.New(fault.Forbidden, "inviting users needs the right %s", ManageUsers.Names()[0])
 	}
 	r.CompanyID = by.CompanyID
 	u, err := s.account(r)
 	if err != nil {
-		return UserAccount{}, err
+		return User{}, err
 	}
 	if beyond(by, u) {
-		return UserAccount{}, fault.New(fault.Forbidden, "you cannot give rights or policies that you do not have yourself")
+		return User{}, fault.New(fault.Forbidden, "you cannot give rights or policies that you do not have yourself")
 	}
 	// An address of another company's domain is refused whether or not that
 	// company has such a user, which the inviting person may not learn.
 	foreign, err := s.Domains.ForeignDomain(ctx, u.CompanyID, domainOf(u.Email))
 	if err != nil {
-		return UserAccount{}, err
+		return User{}, err
 	}
 	taken := fault.New(fault.Refused, "cannot use the address %s: it is not available; ask the operator if it should be", u.Email)
 	if foreign {
-		return UserAccount{}, taken
+		return User{}, taken
 	}
 	err = s.Store.CreateUser(ctx, u)
 	if fault.CodeOf(err) == fault.Refused {
@@ -124,14 +124,14 @@ func (s Users) Invite(ctx context.Context, by UserAccount, r NewUserRequest) (Us
 }
 
 // account is a request's user, without a password.
-func (s Users) account(r NewUserRequest) (UserAccount, error) {
+func (s Users) account(r NewUserRequest) (User, error) {
 	email, err := NormalEmail(r.Email)
 	if err != nil {
-		return UserAccount{}, err
+		return User{}, err
 	}
 	rights, known := r.Role.Rights()
 	if !known {
-		return UserAccount{}, fault.Invalid("the role is not known", fault.Field{Field: "role", Message: "must be admin, manager, operator or viewer"})
+		return User{}, fault.Invalid("the role is not known", fault.Field{Field: "role", Message: "must be admin, manager, operator or viewer"})
 	}
 	if r.Rights != nil {
 		rights = *r.Rights
@@ -141,22 +141,22 @@ func (s Users) account(r NewUserRequest) (UserAccount, error) {
 		called = email
 	}
 	if called != email && !resource.IsLabel(called, MaxUserName) { // an address may be longer
-		return UserAccount{}, fault.Invalid("the name cannot be used", fault.Field{Field: "name", Message: "must have 1 to 100 printable characters"})
+		return User{}, fault.Invalid("the name cannot be used", fault.Field{Field: "name", Message: "must have 1 to 100 printable characters"})
 	}
-	return UserAccount{ID: resource.NewID(), CompanyID: r.CompanyID, Email: email, Name: called, Role: r.Role, Rights: rights,
+	return User{ID: resource.NewID(), CompanyID: r.CompanyID, Email: email, Name: called, Role: r.Role, Rights: rights,
 		Policies: r.Policies, CreatedAt: s.Now()}, nil
 }
 
 // SetPassword gives a user a password; every session of theirs ends.
-func (s Users) SetPassword(ctx context.Context, companyID, id, password string) (UserAccount, error) {
+func (s Users) SetPassword(ctx context.Context, companyID, id, password string) (User, error) {
 	if err := CheckPassword(password); err != nil {
-		return UserAccount{}, err
+		return User{}, err
 	}
 	hash, err := s.Passwords.Hash(ctx, password)
 	if err != nil {
-		return UserAccount{}, err
+		return User{}, err
 	}
-	return s.Store.UpdateUser(ctx, companyID, id, func(u *UserAccount) error {
+	return s.Store.UpdateUser(ctx, companyID, id, func(u *User) error {
 		u.PasswordHash = hash
 		return nil
 	})

@@ -1,4 +1,4 @@
-package access
+package account
 
 import (
 	"context"
@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"time"
 
+	"github.com/musterhq/muster/internal/access"
 	"github.com/musterhq/muster/internal/fault"
 )
 
@@ -34,9 +35,9 @@ func (s Passkeys) BeginSignIn() (Challenge, error) {
 // FinishSignIn returns the user whose passkey answered. It fails with
 // fault.Unauthorized for an answer that proves nothing, fault.Refused for a
 // challenge that is over or was answered before.
-func (s Passkeys) FinishSignIn(ctx context.Context, token string, answer json.RawMessage) (user UserAccount, err error) {
+func (s Passkeys) FinishSignIn(ctx context.Context, token string, answer json.RawMessage) (user User, err error) {
 	if s.Ceremonies == nil {
-		return UserAccount{}, s.unavailable()
+		return User{}, s.unavailable()
 	}
 	late := fault.New(fault.Refused, "this took too long or was done already: try again")
 	var c challenge
@@ -48,9 +49,9 @@ func (s Passkeys) FinishSignIn(ctx context.Context, token string, answer json.Ra
 		err = json.Unmarshal(sealed, &c)
 	}
 	if err != nil || !s.Now().Before(c.ExpiresAt) {
-		return UserAccount{}, late
+		return User{}, late
 	}
-	p, once, err := s.Ceremonies.FinishSignIn(c.State, answer, func(id string) (u UserAccount, known []Passkey, err error) {
+	p, once, err := s.Ceremonies.FinishSignIn(c.State, answer, func(id string) (u User, known []Passkey, err error) {
 		if user, err = s.Owners.PasskeyUser(ctx, id); err != nil {
 			return u, nil, err
 		}
@@ -58,19 +59,19 @@ func (s Passkeys) FinishSignIn(ctx context.Context, token string, answer json.Ra
 		return user, known, err
 	})
 	if err != nil {
-		return UserAccount{}, err
+		return User{}, err
 	}
 	if user.Disabled {
-		return UserAccount{}, fault.New(fault.Unauthorized, "the account is disabled")
+		return User{}, fault.New(fault.Unauthorized, "the account is disabled")
 	}
 	// Only one of two answers to a challenge can save this step.
-	err = s.Steps.SaveStep(ctx, HashSecret("challenge:"+once), PendingSignIn{Kind: UsedChallenge, CompanyID: user.CompanyID, UserID: user.ID,
+	err = s.Steps.SaveStep(ctx, access.HashSecret("challenge:"+once), PendingSignIn{Kind: UsedChallenge, CompanyID: user.CompanyID, UserID: user.ID,
 		Data: json.RawMessage("{}"), ExpiresAt: c.ExpiresAt.Add(time.Minute)})
 	if fault.CodeOf(err) == fault.Refused {
-		return UserAccount{}, late
+		return User{}, late
 	}
 	if err != nil {
-		return UserAccount{}, err
+		return User{}, err
 	}
 	p.LastUsedAt = s.now()
 	return user, s.Store.UsePasskey(ctx, p)

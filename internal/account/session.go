@@ -1,8 +1,9 @@
-package access
+package account
 
 import (
 	"context"
 	"crypto/sha256"
+	"github.com/musterhq/muster/internal/access"
 	"time"
 	"unicode/utf8"
 )
@@ -49,7 +50,7 @@ type SessionStore interface {
 	CreateSession(ctx context.Context, s Session) error
 	// SessionByToken returns the session with its user, the company's slug and
 	// settings, in one query; a disabled user has none.
-	SessionByToken(ctx context.Context, hash SessionTokenHash) (Session, UserAccount, Principal, error)
+	SessionByToken(ctx context.Context, hash SessionTokenHash) (Session, User, access.Principal, error)
 	TouchSession(ctx context.Context, id string, seen time.Time) error
 	ProveSession(ctx context.Context, id string, at time.Time) error
 	EndSession(ctx context.Context, userID, id string) error

@@ -1,14 +1,17 @@
-package access
+// Package oauth has what people let applications do for them: clients, connections,
+// grants and tokens. The endpoints are in internal/surface/oauth.
+package oauth
 
 import (
 	"context"
 	"crypto/sha256"
+	"github.com/musterhq/muster/internal/access"
 	"time"
 )
 
 // OAuthClient is an application that people let act for them: registered
 // dynamically (RFC 7591), or described by a metadata document at its id.
-type OAuthClient struct {
+type Client struct {
 	ID           string // for a metadata document: its https address
 	Name         string // what the client calls itself; never verified
 	RedirectURIs []string
@@ -21,7 +24,7 @@ type OAuthClient struct {
 }
 
 // Confidential reports whether the client must prove itself with a secret.
-func (c OAuthClient) Confidential() bool { return c.SecretHash != [sha256.Size]byte{} }
+func (c Client) Confidential() bool { return c.SecretHash != [sha256.Size]byte{} }
 
 // MaxGrants is how many grants a connection keeps. One more ends the grant that
 // was unused for longest.
@@ -38,7 +41,7 @@ const (
 // OAuthConnection is what a person lets one client do: the sum of the grants
 // that their consents made. It owns proposals and has a budget, so it outlives
 // its grants and their tokens.
-type OAuthConnection struct {
+type Connection struct {
 	ID         string
 	CompanyID  string
 	UserID     string
@@ -47,7 +50,7 @@ type OAuthConnection struct {
 	// Scopes are those of all grants together or, where the connection was
 	// found by a token or a code, those of that grant. Each call is limited to
 	// what the user may do as well.
-	Scopes     Permission
+	Scopes     access.Permission
 	Grants     int  // live grants: one for each consent
 	Frozen     bool // refused until an administrator unfreezes it
 	CreatedAt  time.Time
@@ -56,18 +59,18 @@ type OAuthConnection struct {
 	// GrantID and Grantable are known where the connection was found by a
 	// token. Grantable is what its user may do now, and so consent to.
 	GrantID   string
-	Grantable Permission
+	Grantable access.Permission
 }
 
 // AuthorizationCode carries a consent until the client redeems it. Until then
 // the consent has no effect.
 type AuthorizationCode struct {
-	Hash          SecretHash
+	Hash          access.SecretHash
 	CompanyID     string
 	UserID        string
 	ClientID      string
 	ClientName    string
-	Scopes        Permission
+	Scopes        access.Permission
 	RedirectURI   string
 	CodeChallenge string // S256
 	Resource      string
@@ -75,25 +78,25 @@ type AuthorizationCode struct {
 }
 
 // OAuthTokens are the hashes of a pair that is handed out.
-type OAuthTokens struct {
-	Access         SecretHash
+type Tokens struct {
+	Access         access.SecretHash
 	AccessExpires  time.Time
-	Refresh        SecretHash
+	Refresh        access.SecretHash
 	RefreshExpires time.Time
 }
 
 // OAuthStore keeps clients, connections, codes and tokens. Find methods return
 // fault.NotFound.
-type OAuthStore interface {
-	OAuthClient(ctx context.Context, id string) (OAuthClient, error)
-	SaveOAuthClient(ctx context.Context, c OAuthClient) error
+type Store interface {
+	OAuthClient(ctx context.Context, id string) (Client, error)
+	SaveOAuthClient(ctx context.Context, c Client) error
 	// SaveCode records a consent, which takes effect when its code is redeemed.
 	SaveCode(ctx context.Context, code AuthorizationCode) error
 	// RedeemCode makes a grant of the code's scopes if take accepts the code,
 	// and issues the tokens, in one transaction. A code that was redeemed
 	// before ends its grant and is fault.Refused; so is an unknown, expired or
 	// not accepted one, which changes nothing.
-	RedeemCode(ctx context.Context, hash SecretHash, take func(AuthorizationCode) error, issue OAuthTokens) (OAuthConnection, error)
+	RedeemCode(ctx context.Context, hash access.SecretHash, take func(AuthorizationCode) error, issue Tokens) (Connection, error)
 	// RotateToken swaps a refresh token of the client for new tokens in one
 	// transaction. The access token has the wanted scopes; zero means the
 	// grant's, and more than the grant's is fault.Forbidden. A token that was
@@ -101,11 +104,11 @@ type OAuthStore interface {
 	// times, until one of its successors was swapped; after that it ends its
 	// grant and is fault.Refused. So is an unknown, expired or foreign token,
 	// which changes nothing.
-	RotateToken(ctx context.Context, refresh SecretHash, clientID string, wanted Permission, issue OAuthTokens) (OAuthConnection, error)
+	RotateToken(ctx context.Context, refresh access.SecretHash, clientID string, wanted access.Permission, issue Tokens) (Connection, error)
 	// RevokeToken ends the grant that the token belongs to.
-	RevokeToken(ctx context.Context, token SecretHash, clientID string) error
+	RevokeToken(ctx context.Context, token access.SecretHash, clientID string) error
 	// ConsentedScopes returns what the user lets the client do already.
-	ConsentedScopes(ctx context.Context, userID, clientID string) (Permission, error)
+	ConsentedScopes(ctx context.Context, userID, clientID string) (access.Permission, error)
 }
 
 // ConnectionStore reads and changes connections, for callers and people.
@@ -114,12 +117,12 @@ type ConnectionStore interface {
 	// token, as a principal whose permissions are the scopes of the token's
 	// grant limited to its user's rights, with the company's settings, in one
 	// query.
-	ConnectionByToken(ctx context.Context, access SecretHash) (OAuthConnection, Principal, error)
+	ConnectionByToken(ctx context.Context, access access.SecretHash) (Connection, access.Principal, error)
 	// TouchConnection notes the use of a connection and of one of its grants.
 	TouchConnection(ctx context.Context, id, grantID string) error
-	Connections(ctx context.Context, companyID string) ([]OAuthConnection, error)
+	Connections(ctx context.Context, companyID string) ([]Connection, error)
 	// UpdateConnection changes what change changes, atomically; change must be
 	// pure. Scopes that it adds or removes are added to or removed from each
 	// grant. A connection that it revokes loses all grants and codes.
-	UpdateConnection(ctx context.Context, companyID, id string, change func(*OAuthConnection) error) (OAuthConnection, error)
+	UpdateConnection(ctx context.Context, companyID, id string, change func(*Connection) error) (Connection, error)
 }

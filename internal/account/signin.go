@@ -1,9 +1,10 @@
-package access
+package account
 
 import (
 	"context"
 	"time"
 
+	"github.com/musterhq/muster/internal/access"
 	"github.com/musterhq/muster/internal/fault"
 	"github.com/musterhq/muster/internal/resource"
 )
@@ -24,7 +25,7 @@ type SignIn struct {
 // SignInLog records that a sign-in was refused. An empty user is an address
 // that no user has; it is recorded nowhere, but takes as long.
 type SignInLog interface {
-	SignInFailed(ctx context.Context, u UserAccount, why string) error
+	SignInFailed(ctx context.Context, u User, why string) error
 }
 
 // Client is where an attempt to sign in comes from.
@@ -37,17 +38,17 @@ type Client struct {
 // Check returns the user whose e-mail and password these are. It fails with
 // fault.Unauthorized, the same for every cause, or fault.RateLimited. Only
 // failures count against the limits.
-func (s SignIn) Check(ctx context.Context, email, password string, from Client) (UserAccount, error) {
+func (s SignIn) Check(ctx context.Context, email, password string, from Client) (User, error) {
 	normal, formErr := NormalEmail(email)
 	limits := signInLimits(normal, from)
 	if err := s.spend(ctx, limits); err != nil {
-		return UserAccount{}, err
+		return User{}, err
 	}
-	user := UserAccount{}
+	user := User{}
 	if formErr == nil {
 		found, err := s.Users.UserByEmail(ctx, normal)
 		if err != nil && fault.CodeOf(err) != fault.NotFound {
-			return UserAccount{}, err
+			return User{}, err
 		}
 		user = found
 	}
@@ -61,7 +62,7 @@ func (s SignIn) Check(ctx context.Context, email, password string, from Client) 
 // CheckAgain returns nil if the password is that of a user who is signed in. It
 // counts failures under the session: strangers who fail to sign in cannot keep
 // a person who is inside from proving their identity.
-func (s SignIn) CheckAgain(ctx context.Context, session Session, user UserAccount, password string) error {
+func (s SignIn) CheckAgain(ctx context.Context, session Session, user User, password string) error {
 	limits := sessionLimits(session)
 	if err := s.spend(ctx, limits); err != nil {
 		return err
@@ -70,7 +71,7 @@ func (s SignIn) CheckAgain(ctx context.Context, session Session, user UserAccoun
 }
 
 // verify checks the password, and gives back what was spent if it is right.
-func (s SignIn) verify(ctx context.Context, hashes *Passwords, user UserAccount, password string, limits []limit) error {
+func (s SignIn) verify(ctx context.Context, hashes *Passwords, user User, password string, limits []limit) error {
 	matches, err := hashes.Matches(ctx, user.PasswordHash, password)
 	if err != nil {
 		return err
@@ -92,7 +93,7 @@ func (s SignIn) verify(ctx context.Context, hashes *Passwords, user UserAccount,
 
 // SecondFailed counts and records a second factor that was wrong, as a wrong
 // password is.
-func (s SignIn) SecondFailed(ctx context.Context, user UserAccount, from Client) error {
+func (s SignIn) SecondFailed(ctx context.Context, user User, from Client) error {
 	if err := s.spend(ctx, signInLimits(user.Email, from)); err != nil && fault.CodeOf(err) != fault.RateLimited {
 		return err
 	}
@@ -104,14 +105,14 @@ func (s SignIn) SecondFailed(ctx context.Context, user UserAccount, from Client)
 
 // Open opens a session for a user who proved their identity just now. method
 // says how, for the activity log.
-func (s SignIn) Open(ctx context.Context, user UserAccount, method string, from Client) (token string, err error) {
+func (s SignIn) Open(ctx context.Context, user User, method string, from Client) (token string, err error) {
 	return s.OpenProved(ctx, user, method, from, s.Now())
 }
 
 // OpenProved is Open for a proof of an earlier time; zero: of none.
-func (s SignIn) OpenProved(ctx context.Context, user UserAccount, method string, from Client, proved time.Time) (token string, err error) {
+func (s SignIn) OpenProved(ctx context.Context, user User, method string, from Client, proved time.Time) (token string, err error) {
 	now := s.Now()
-	token = "ms_" + RandomText(SecretLength)
+	token = "ms_" + access.RandomText(access.SecretLength)
 	return token, s.Sessions.CreateSession(ctx, Session{ID: resource.NewID(), TokenHash: HashSessionToken(token), UserID: user.ID,
 		CompanyID: user.CompanyID, CreatedAt: now, SeenAt: now, ProvedAt: proved, Address: clip(from.Address, 64),
 		Agent: clip(from.Agent, 200), Method: method})

@@ -1,4 +1,5 @@
-package access
+// Package apikey makes, limits, revokes and checks API keys. Only the hash of a key is kept.
+package apikey
 
 import (
 	"context"
@@ -9,6 +10,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/musterhq/muster/internal/access"
 	"github.com/musterhq/muster/internal/fault"
 	"github.com/musterhq/muster/internal/resource"
 )
@@ -21,7 +23,7 @@ type Key struct {
 	CompanyID   string
 	Name        string
 	Hash        [sha256.Size]byte
-	Permissions Permission
+	Permissions access.Permission
 	// Policies limits the key as its maker was limited; nil: all policies.
 	Policies []string
 	// Networks are where the key may be used from; nil: anywhere.
@@ -39,15 +41,15 @@ const prefixLength = 8
 
 // KeyPattern matches every API key, for secret scanners: mk_, eight characters
 // of prefix, _, 43 of secret and six of checksum.
-const KeyPattern = `mk_[0-9A-Za-z]{8}_[0-9A-Za-z]{49}`
+const Pattern = `mk_[0-9A-Za-z]{8}_[0-9A-Za-z]{49}`
 
-var keyShape = regexp.MustCompile(`^` + KeyPattern + `$`)
+var keyShape = regexp.MustCompile(`^` + Pattern + `$`)
 
 // NewKey makes a key and its text. Permissions and the right to make such a
 // key are the caller's to check (contract 5.3).
-func NewKey(companyID, keyName, createdBy string, permissions Permission, now, expires time.Time) (Key, string) {
-	prefix := RandomText(prefixLength)
-	text := NewSecret("mk_" + prefix + "_")
+func New(companyID, keyName, createdBy string, permissions access.Permission, now, expires time.Time) (Key, string) {
+	prefix := access.RandomText(prefixLength)
+	text := access.NewSecret("mk_" + prefix + "_")
 	return Key{
 		ID: resource.NewID(), Prefix: prefix, CompanyID: companyID, Name: keyName,
 		Hash: sha256.Sum256([]byte(text)), Permissions: permissions,
@@ -58,7 +60,7 @@ func NewKey(companyID, keyName, createdBy string, permissions Permission, now, e
 // keyPrefix returns the prefix of a well-formed key. A text that fails here is
 // refused without asking the store.
 func keyPrefix(text string) (string, bool) {
-	if !keyShape.MatchString(text) || !IntactSecret(text) {
+	if !keyShape.MatchString(text) || !access.IntactSecret(text) {
 		return "", false
 	}
 	return text[3 : 3+prefixLength], true
@@ -89,7 +91,7 @@ func (k Key) usableFrom(address string) bool {
 // Authenticator: one query that reads key, company and settings together.
 type KeyReader interface {
 	// KeyByPrefix returns the key with its company's settings, or fault.NotFound.
-	KeyByPrefix(ctx context.Context, prefix string) (Key, Principal, error)
+	KeyByPrefix(ctx context.Context, prefix string) (Key, access.Principal, error)
 	// TouchKey notes the last use; the store may coalesce (at most 10 s late).
 	TouchKey(ctx context.Context, id string) error
 }
@@ -103,21 +105,21 @@ type Authenticator struct {
 // Authenticate returns the key's principal, or fault.Unauthorized for a key
 // that is missing, malformed, unknown, expired or revoked (contract 5.9), or is used
 // from where it may not be: the caller is never told which.
-func (a Authenticator) Authenticate(ctx context.Context, text string) (Principal, error) {
+func (a Authenticator) Authenticate(ctx context.Context, text string) (access.Principal, error) {
 	refused := fault.New(fault.Unauthorized, "API key missing, invalid, expired or revoked")
 	prefix, ok := keyPrefix(text)
 	if !ok {
-		return Principal{}, refused
+		return access.Principal{}, refused
 	}
 	key, principal, err := a.Keys.KeyByPrefix(ctx, prefix)
 	if fault.CodeOf(err) == fault.NotFound {
-		return Principal{}, refused
+		return access.Principal{}, refused
 	}
 	if err != nil {
-		return Principal{}, err
+		return access.Principal{}, err
 	}
-	if !key.Matches(text) || !key.Usable(a.Now()) || !key.usableFrom(OriginOf(ctx).Address) {
-		return Principal{}, refused
+	if !key.Matches(text) || !key.Usable(a.Now()) || !key.usableFrom(access.OriginOf(ctx).Address) {
+		return access.Principal{}, refused
 	}
 	return principal, a.Keys.TouchKey(ctx, key.ID)
 }

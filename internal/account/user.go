@@ -1,4 +1,6 @@
-package access
+// Package account has the people who use the portal: their rights and roles, how they
+// sign in (password, passkey, their company's identity provider), and their sessions.
+package account
 
 import (
 	"context"
@@ -9,6 +11,7 @@ import (
 	"time"
 	"unicode"
 
+	"github.com/musterhq/muster/internal/access"
 	"github.com/musterhq/muster/internal/fault"
 )
 
@@ -62,11 +65,11 @@ func ParseRights(names []string) (Right, error) {
 
 // Permissions are the permissions of operations that the rights amount to: who
 // may change something may also look at it.
-func (r Right) Permissions() Permission {
-	var p Permission
-	for right, permission := range map[Right]Permission{
-		ViewDevices: DevicesRead, CommandDevices: DevicesCommand, DestroyDevices: DevicesCommandDestructive,
-		ViewPolicies: PoliciesRead, EditPolicies: PoliciesWrite, ProvisionDevices: Provisioning,
+func (r Right) Permissions() access.Permission {
+	var p access.Permission
+	for right, permission := range map[Right]access.Permission{
+		ViewDevices: access.DevicesRead, CommandDevices: access.DevicesCommand, DestroyDevices: access.DevicesCommandDestructive,
+		ViewPolicies: access.PoliciesRead, EditPolicies: access.PoliciesWrite, ProvisionDevices: access.Provisioning,
 	} {
 		if r.Has(right) {
 			p |= permission
@@ -103,7 +106,7 @@ func (r Role) Rights() (Right, bool) {
 }
 
 // UserAccount is a person who signs in to the portal.
-type UserAccount struct {
+type User struct {
 	ID           string
 	CompanyID    string
 	Email        string // lower case; unique over all companies
@@ -118,23 +121,23 @@ type UserAccount struct {
 }
 
 // Principal is the user as a caller of operations.
-func (u UserAccount) Principal(slug string, settings Settings) Principal {
-	return Principal{Kind: User, ID: u.ID, UserID: u.ID, Name: u.Name, CompanyID: u.CompanyID, CompanySlug: slug,
+func (u User) Principal(slug string, settings access.Settings) access.Principal {
+	return access.Principal{Kind: access.User, ID: u.ID, UserID: u.ID, Name: u.Name, CompanyID: u.CompanyID, CompanySlug: slug,
 		Permissions: u.Rights.Permissions(), Settings: settings, Policies: u.Policies}
 }
 
 // MayGrant returns fault.Forbidden if the user may not create a key with the
 // permissions (contract 5.3): users cannot grant more than they have, and
 // PROVISIONING takes access to all policies.
-func (u UserAccount) MayGrant(p Permission) error {
+func (u User) MayGrant(p access.Permission) error {
 	if !u.Rights.Has(ManageKeys) {
 		return fault.New(fault.Forbidden, "creating API keys needs the right %s: an administrator can grant it", ManageKeys.Names()[0])
 	}
 	if missing := p &^ u.Rights.Permissions(); missing != 0 {
 		return fault.New(fault.Forbidden, "you cannot create a key with %s, because you may not do that yourself", missing)
 	}
-	if p.Has(Provisioning) && u.Policies != nil {
-		return fault.New(fault.Forbidden, "creating a key with %s needs access to all policies", Provisioning)
+	if p.Has(access.Provisioning) && u.Policies != nil {
+		return fault.New(fault.Forbidden, "creating a key with %s needs access to all policies", access.Provisioning)
 	}
 	return nil
 }
@@ -152,14 +155,14 @@ func NormalEmail(text string) (string, error) {
 
 // UserStore keeps portal users. Find methods return fault.NotFound.
 type UserStore interface {
-	CreateUser(ctx context.Context, u UserAccount) error // fault.Refused if the address is taken
-	UserByID(ctx context.Context, companyID, id string) (UserAccount, error)
-	UserByEmail(ctx context.Context, email string) (UserAccount, error)
-	Users(ctx context.Context, companyID string) ([]UserAccount, error)
+	CreateUser(ctx context.Context, u User) error // fault.Refused if the address is taken
+	UserByID(ctx context.Context, companyID, id string) (User, error)
+	UserByEmail(ctx context.Context, email string) (User, error)
+	Users(ctx context.Context, companyID string) ([]User, error)
 	// UpdateUser changes what change changes, atomically; change may run more
 	// than once and must be pure. Disabling a user ends its sessions.
-	UpdateUser(ctx context.Context, companyID, id string, change func(*UserAccount) error) (UserAccount, error)
+	UpdateUser(ctx context.Context, companyID, id string, change func(*User) error) (User, error)
 	// DeleteUser removes a user with everything that is the user's alone: sessions,
 	// passkeys, connections, views. What the user did stays in the records.
-	DeleteUser(ctx context.Context, companyID, id string) (UserAccount, error)
+	DeleteUser(ctx context.Context, companyID, id string) (User, error)
 }

@@ -1,22 +1,23 @@
-package access
+package account
 
 import (
 	"strings"
 	"time"
 
+	"github.com/musterhq/muster/internal/access"
 	"github.com/musterhq/muster/internal/fault"
 )
 
 // Confirmer is the administrator who confirms a loosening, with what decides
 // whether that counts.
 type Confirmer struct {
-	User     UserAccount
+	User     User
 	RightsAt time.Time // when the user last got a right
 	Passkey  Passkey
 }
 
 // MayConfirm returns fault.Refused, saying why, for a confirmation that does not count.
-func (by Confirmer) MayConfirm(l Loosening, s Settings, now time.Time) error {
+func (by Confirmer) MayConfirm(l access.Loosening, s access.Settings, now time.Time) error {
 	since := now.Add(-s.Controls.ApproverAge)
 	switch {
 	case by.User.ID == l.AskedBy.ID:

@@ -1,8 +1,9 @@
-package access
+package account
 
 import (
 	"context"
 	"encoding/json"
+	"github.com/musterhq/muster/internal/access"
 	"time"
 )
 
@@ -46,17 +47,17 @@ type PendingSignIn struct {
 // PendingStore keeps steps. A step that expired, or is of another kind, is
 // fault.NotFound.
 type PendingStore interface {
-	SaveStep(ctx context.Context, token SecretHash, s PendingSignIn) error
+	SaveStep(ctx context.Context, token access.SecretHash, s PendingSignIn) error
 	// PendingSignIn shows a step and leaves it.
-	Step(ctx context.Context, token SecretHash, kind PendingKind) (PendingSignIn, error)
+	Step(ctx context.Context, token access.SecretHash, kind PendingKind) (PendingSignIn, error)
 	// TakeStep takes a step: it is there once.
-	TakeStep(ctx context.Context, token SecretHash, kind PendingKind) (PendingSignIn, error)
+	TakeStep(ctx context.Context, token access.SecretHash, kind PendingKind) (PendingSignIn, error)
 	// DropSteps removes a user's steps of a kind.
 	DropSteps(ctx context.Context, userID string, kind PendingKind) error
 }
 
 // Begin saves a step and returns its token.
 func Begin(ctx context.Context, store PendingStore, s PendingSignIn) (string, error) {
-	token := NewSecret("mst_")
-	return token, store.SaveStep(ctx, HashSecret(token), s)
+	token := access.NewSecret("mst_")
+	return token, store.SaveStep(ctx, access.HashSecret(token), s)
 }

@@ -1,4 +1,4 @@
-package access
+package account
 
 import (
 	"context"
@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/musterhq/muster/internal/access"
 	"github.com/musterhq/muster/internal/fault"
 	"github.com/musterhq/muster/internal/resource"
 )
@@ -75,7 +76,7 @@ type ProviderStore interface {
 	// SaveProvider saves a provider unless check, which gets the company's
 	// users, refuses; nothing of either changes before it is saved. It is fault.Refused
 	// if a domain does not belong to the company.
-	SaveProvider(ctx context.Context, p IdentityProvider, check func([]UserAccount) error) error
+	SaveProvider(ctx context.Context, p IdentityProvider, check func([]User) error) error
 	IdentityUser(ctx context.Context, companyID, issuer, subject string) (userID string, err error)
 	LinkIdentity(ctx context.Context, l IdentityLink) error
 }
@@ -134,7 +135,7 @@ func (s Federation) openSecret(p IdentityProvider) (string, error) {
 // Save saves a provider on behalf of a user. A provider decides who its
 // company's users are, so it takes the right to manage users, and every right
 // and policy of each user whose address is in its domains.
-func (s Federation) Save(ctx context.Context, by UserAccount, p IdentityProvider) error {
+func (s Federation) Save(ctx context.Context, by User, p IdentityProvider) error {
 	if missing := (ManageCompany | ManageUsers) &^ by.Rights; missing != 0 {
 		return fault.New(fault.Forbidden, "saving company sign-in needs the right %s: an administrator can grant it", strings.Join(missing.Names(), " and "))
 	}
@@ -149,7 +150,7 @@ func (s Federation) Save(ctx context.Context, by UserAccount, p IdentityProvider
 			return err
 		}
 	}
-	return s.Providers.SaveProvider(ctx, p, func(users []UserAccount) error {
+	return s.Providers.SaveProvider(ctx, p, func(users []User) error {
 		for _, u := range users {
 			if slices.Contains(p.Domains, domainOf(u.Email)) && beyond(by, u) {
 				return fault.New(fault.Forbidden, "cannot save company sign-in for %s: %s may do more than you; an administrator can save it", domainOf(u.Email), u.Name)
@@ -161,7 +162,7 @@ func (s Federation) Save(ctx context.Context, by UserAccount, p IdentityProvider
 
 // Arrival is a person who came back from their company's provider.
 type Arrival struct {
-	User    UserAccount
+	User    User
 	Journey ProviderSignIn
 	// ProvedAt is when the provider last asked the person to sign in; zero if it
 	// does not say.
@@ -246,7 +247,7 @@ func (s Federation) resolve(ctx context.Context, p IdentityProvider, c Claims, a
 // linkFirst links a user who exists. One who has a password or a passkey proves
 // once that the account is theirs: the provider's word alone would let the person who
 // set it up into any account of its domains.
-func (s Federation) linkFirst(ctx context.Context, p IdentityProvider, c Claims, u UserAccount, a *Arrival) (err error) {
+func (s Federation) linkFirst(ctx context.Context, p IdentityProvider, c Claims, u User, a *Arrival) (err error) {
 	if a.User, err = enabled(u, nil); err != nil {
 		return err
 	}
@@ -275,8 +276,8 @@ type Linking struct {
 
 // Linking shows the step that a token is for, and its user; fault.Refused if it
 // is over.
-func (s Federation) Linking(ctx context.Context, token string) (l Linking, u UserAccount, err error) {
-	step, err := s.Steps.Step(ctx, HashSecret(token), LinkingIdentity)
+func (s Federation) Linking(ctx context.Context, token string) (l Linking, u User, err error) {
+	step, err := s.Steps.Step(ctx, access.HashSecret(token), LinkingIdentity)
 	if fault.CodeOf(err) == fault.NotFound {
 		return l, u, errTooLate()
 	}
@@ -291,7 +292,7 @@ func (s Federation) Linking(ctx context.Context, token string) (l Linking, u Use
 
 // Link links the user of the step, who has proved that the account is theirs.
 func (s Federation) Link(ctx context.Context, token string, l Linking) error {
-	_, err := s.Steps.TakeStep(ctx, HashSecret(token), LinkingIdentity)
+	_, err := s.Steps.TakeStep(ctx, access.HashSecret(token), LinkingIdentity)
 	if fault.CodeOf(err) == fault.NotFound {
 		return errTooLate()
 	}
@@ -305,16 +306,16 @@ func errTooLate() error {
 	return fault.New(fault.Refused, "this sign-in took too long or was used already: start again")
 }
 
-func (s Federation) create(ctx context.Context, p IdentityProvider, email, called string) (UserAccount, error) {
+func (s Federation) create(ctx context.Context, p IdentityProvider, email, called string) (User, error) {
 	if called = strings.TrimSpace(called); !resource.IsLabel(called, MaxUserName) {
 		called = email
 	}
 	rights, _ := p.Role.Rights() // Check knows the role
-	u := UserAccount{ID: resource.NewID(), CompanyID: p.CompanyID, Email: email, Name: called, Role: p.Role, Rights: rights, CreatedAt: s.Now()}
+	u := User{ID: resource.NewID(), CompanyID: p.CompanyID, Email: email, Name: called, Role: p.Role, Rights: rights, CreatedAt: s.Now()}
 	return u, s.Users.CreateUser(ctx, u)
 }
 
-func enabled(u UserAccount, err error) (UserAccount, error) {
+func enabled(u User, err error) (User, error) {
 	if err == nil && u.Disabled {
 		err = fault.New(fault.Refused, "your account is disabled: ask an administrator")
 	}

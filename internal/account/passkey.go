@@ -1,4 +1,4 @@
-package access
+package account
 
 import (
 	"context"
@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/musterhq/muster/internal/access"
 	"github.com/musterhq/muster/internal/fault"
 	"github.com/musterhq/muster/internal/resource"
 )
@@ -34,9 +35,9 @@ type PasskeyStore interface {
 	// RemovePasskey removes one; with the last one the recovery codes go too.
 	RemovePasskey(ctx context.Context, userID, id string) error
 	// SetRecoveryCodes replaces all codes of a user.
-	SetRecoveryCodes(ctx context.Context, userID string, hashes []SecretHash) error
+	SetRecoveryCodes(ctx context.Context, userID string, hashes []access.SecretHash) error
 	// UseRecoveryCode takes a code; fault.NotFound if it is none.
-	UseRecoveryCode(ctx context.Context, userID string, hash SecretHash) error
+	UseRecoveryCode(ctx context.Context, userID string, hash access.SecretHash) error
 	RecoveryCodes(ctx context.Context, userID string) (int, error)
 }
 
@@ -44,25 +45,25 @@ type PasskeyStore interface {
 type PasskeyOwners interface {
 	// PasskeyUser returns the user whose passkey has the id; fault.NotFound if
 	// there is none.
-	PasskeyUser(ctx context.Context, id string) (UserAccount, error)
+	PasskeyUser(ctx context.Context, id string) (User, error)
 }
 
 // Ceremonies are the two conversations with an authenticator. Options go to the
 // browser, state stays here until the answer comes.
 type Ceremonies interface {
-	BeginAdd(u UserAccount, known []Passkey) (options, state json.RawMessage, err error)
-	FinishAdd(u UserAccount, state, answer json.RawMessage) (Passkey, error)
+	BeginAdd(u User, known []Passkey) (options, state json.RawMessage, err error)
+	FinishAdd(u User, state, answer json.RawMessage) (Passkey, error)
 	// BeginProof begins to prove that it is u. With verify, the authenticator
 	// must have verified the user (PIN, fingerprint, face): a touch is not enough.
-	BeginProof(u UserAccount, known []Passkey, verify bool) (options, state json.RawMessage, err error)
+	BeginProof(u User, known []Passkey, verify bool) (options, state json.RawMessage, err error)
 	// FinishProof returns the passkey that proved it, as it now is.
-	FinishProof(u UserAccount, known []Passkey, state, answer json.RawMessage) (Passkey, error)
+	FinishProof(u User, known []Passkey, state, answer json.RawMessage) (Passkey, error)
 	// BeginSignIn asks for any passkey of this service, with user verification.
 	BeginSignIn() (options, state json.RawMessage, err error)
 	// FinishSignIn returns the passkey that answered, as it now is; find returns
 	// its owner and the owner's passkeys. once is the challenge, which must not
 	// be answered again.
-	FinishSignIn(state, answer json.RawMessage, find func(id string) (UserAccount, []Passkey, error)) (p Passkey, once string, err error)
+	FinishSignIn(state, answer json.RawMessage, find func(id string) (User, []Passkey, error)) (p Passkey, once string, err error)
 }
 
 // Passkeys adds and checks passkeys. Ceremonies is nil where the service's
@@ -90,7 +91,7 @@ func (s Passkeys) unavailable() error {
 }
 
 // BeginAdd begins to add a passkey.
-func (s Passkeys) BeginAdd(ctx context.Context, u UserAccount) (Challenge, error) {
+func (s Passkeys) BeginAdd(ctx context.Context, u User) (Challenge, error) {
 	if s.Ceremonies == nil {
 		return Challenge{}, s.unavailable()
 	}
@@ -107,7 +108,7 @@ func (s Passkeys) BeginAdd(ctx context.Context, u UserAccount) (Challenge, error
 
 // FinishAdd adds the passkey. With the first one it returns recovery codes,
 // which are shown once.
-func (s Passkeys) FinishAdd(ctx context.Context, u UserAccount, token, called string, answer json.RawMessage) (codes []string, err error) {
+func (s Passkeys) FinishAdd(ctx context.Context, u User, token, called string, answer json.RawMessage) (codes []string, err error) {
 	step, err := s.take(ctx, AddPasskey, u, token)
 	if err != nil {
 		return nil, err
@@ -132,7 +133,7 @@ func (s Passkeys) FinishAdd(ctx context.Context, u UserAccount, token, called st
 
 // BeginProof begins to prove that it is u, by a step of the kind. Beside a
 // password, a touch is enough; alone, the passkey must verify the user.
-func (s Passkeys) BeginProof(ctx context.Context, u UserAccount, kind PendingKind) (Challenge, error) {
+func (s Passkeys) BeginProof(ctx context.Context, u User, kind PendingKind) (Challenge, error) {
 	if s.Ceremonies == nil {
 		return Challenge{}, s.unavailable()
 	}
@@ -148,13 +149,13 @@ func (s Passkeys) BeginProof(ctx context.Context, u UserAccount, kind PendingKin
 }
 
 // FinishProof returns nil if the answer proves that it is u.
-func (s Passkeys) FinishProof(ctx context.Context, u UserAccount, kind PendingKind, token string, answer json.RawMessage) error {
+func (s Passkeys) FinishProof(ctx context.Context, u User, kind PendingKind, token string, answer json.RawMessage) error {
 	_, err := s.FinishProofBy(ctx, u, kind, token, answer)
 	return err
 }
 
 // FinishProofBy is FinishProof that returns the passkey as well.
-func (s Passkeys) FinishProofBy(ctx context.Context, u UserAccount, kind PendingKind, token string, answer json.RawMessage) (Passkey, error) {
+func (s Passkeys) FinishProofBy(ctx context.Context, u User, kind PendingKind, token string, answer json.RawMessage) (Passkey, error) {
 	step, err := s.take(ctx, kind, u, token)
 	if err != nil {
 		return Passkey{}, err
@@ -174,7 +175,7 @@ func (s Passkeys) FinishProofBy(ctx context.Context, u UserAccount, kind Pending
 	return p, s.Store.UsePasskey(ctx, p)
 }
 
-func (s Passkeys) challenge(ctx context.Context, kind PendingKind, u UserAccount, options, state json.RawMessage, err error) (Challenge, error) {
+func (s Passkeys) challenge(ctx context.Context, kind PendingKind, u User, options, state json.RawMessage, err error) (Challenge, error) {
 	if err != nil {
 		return Challenge{}, err
 	}
@@ -182,8 +183,8 @@ func (s Passkeys) challenge(ctx context.Context, kind PendingKind, u UserAccount
 	return Challenge{Token: token, Options: options}, err
 }
 
-func (s Passkeys) take(ctx context.Context, kind PendingKind, u UserAccount, token string) (PendingSignIn, error) {
-	step, err := s.Steps.TakeStep(ctx, HashSecret(token), kind)
+func (s Passkeys) take(ctx context.Context, kind PendingKind, u User, token string) (PendingSignIn, error) {
+	step, err := s.Steps.TakeStep(ctx, access.HashSecret(token), kind)
 	if err == nil && step.UserID != u.ID || fault.CodeOf(err) == fault.NotFound {
 		return PendingSignIn{}, fault.New(fault.Refused, "this took too long, or was done already: try again")
 	}
@@ -195,8 +196,8 @@ const recoveryCodes = 10
 
 // RenewCodes replaces the recovery codes and returns the new ones, 80 random
 // bits each.
-func (s Passkeys) RenewCodes(ctx context.Context, u UserAccount) ([]string, error) {
-	codes, hashes := make([]string, recoveryCodes), make([]SecretHash, recoveryCodes)
+func (s Passkeys) RenewCodes(ctx context.Context, u User) ([]string, error) {
+	codes, hashes := make([]string, recoveryCodes), make([]access.SecretHash, recoveryCodes)
 	for i := range codes {
 		var b [10]byte
 		_, _ = rand.Read(b[:]) // never fails since Go 1.24
@@ -209,7 +210,7 @@ func (s Passkeys) RenewCodes(ctx context.Context, u UserAccount) ([]string, erro
 
 // UseCode takes a recovery code instead of a passkey; fault.Unauthorized if it
 // is none.
-func (s Passkeys) UseCode(ctx context.Context, u UserAccount, code string) error {
+func (s Passkeys) UseCode(ctx context.Context, u User, code string) error {
 	err := s.Store.UseRecoveryCode(ctx, u.ID, hashRecovery(code))
 	if fault.CodeOf(err) == fault.NotFound {
 		return fault.New(fault.Unauthorized, "the recovery code is not right, or was used before")
@@ -218,8 +219,8 @@ func (s Passkeys) UseCode(ctx context.Context, u UserAccount, code string) error
 }
 
 // hashRecovery forgives case, spaces and hyphens.
-func hashRecovery(code string) SecretHash {
-	return HashSecret("recovery:" + strings.NewReplacer("-", "", " ", "").Replace(strings.ToLower(code)))
+func hashRecovery(code string) access.SecretHash {
+	return access.HashSecret("recovery:" + strings.NewReplacer("-", "", " ", "").Replace(strings.ToLower(code)))
 }
 
 func (s Passkeys) now() time.Time { return s.Now().UTC().Truncate(time.Millisecond) }

@@ -1,4 +1,4 @@
-package access
+package account
 
 import (
 	"context"
@@ -29,38 +29,38 @@ type Users struct {
 }
 
 // Create makes a user. Who may do that is the caller's to check.
-func (s Users) Create(ctx context.Context, r NewUserRequest) (UserAccount, error) {
+func (s Users) Create(ctx context.Context, r NewUserRequest) (User, error) {
 	u, err := s.account(r)
 	if err != nil {
-		return UserAccount{}, err
+		return User{}, err
 	}
 	if err := CheckPassword(r.Password); err != nil {
-		return UserAccount{}, err
+		return User{}, err
 	}
 	if u.PasswordHash, err = s.Passwords.Hash(ctx, r.Password); err != nil {
-		return UserAccount{}, err
+		return User{}, err
 	}
 	return u, s.Store.CreateUser(ctx, u)
 }
 
 // Disable shuts a user out, ends its sessions, and stops its connections.
-func (s Users) Disable(ctx context.Context, companyID, id string) (UserAccount, error) {
+func (s Users) Disable(ctx context.Context, companyID, id string) (User, error) {
 	return s.disabled(ctx, companyID, id, true)
 }
 
 // Enable lets a user sign in again.
-func (s Users) Enable(ctx context.Context, companyID, id string) (UserAccount, error) {
+func (s Users) Enable(ctx context.Context, companyID, id string) (User, error) {
 	return s.disabled(ctx, companyID, id, false)
 }
 
-func (s Users) disabled(ctx context.Context, companyID, id string, disabled bool) (UserAccount, error) {
-	return s.Store.UpdateUser(ctx, companyID, id, func(u *UserAccount) error {
+func (s Users) disabled(ctx context.Context, companyID, id string, disabled bool) (User, error) {
+	return s.Store.UpdateUser(ctx, companyID, id, func(u *User) error {
 		u.Disabled = disabled
 		return nil
 	})
 }
 
 // SetRole gives a user a role with its rights.
-func (s Users) SetRole(ctx context.Context, companyID, id string, role Role) (UserAccount, error) {
+func (s Users) SetRole(ctx context.Context, companyID, id string, role Role) (User, error) {
 	return s.Store.UpdateUser(ctx, companyID, id, UserChange{Role: &role}.apply)
 }

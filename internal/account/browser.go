@@ -1,4 +1,4 @@
-package access
+package account
 
 import (
 	"encoding/base64"

@@ -1,9 +1,11 @@
-package access
+package oauth
 
 import (
 	"context"
 	"time"
 
+	"github.com/musterhq/muster/internal/access"
+	"github.com/musterhq/muster/internal/account"
 	"github.com/musterhq/muster/internal/fault"
 )
 
@@ -11,22 +13,22 @@ import (
 // with the right to manage keys, those of all users of their company.
 type Connections struct {
 	Store ConnectionStore
-	Users UserStore
+	Users account.UserStore
 	Now   func() time.Time
 }
 
 // SetScopes raises or lowers what a connection may do. It never may more than
 // its user, or than the person who raises it.
-func (s Connections) SetScopes(ctx context.Context, by UserAccount, id string, scopes Permission) (OAuthConnection, error) {
+func (s Connections) SetScopes(ctx context.Context, by account.User, id string, scopes access.Permission) (Connection, error) {
 	owner, err := s.owner(ctx, by, id)
 	if err != nil {
-		return OAuthConnection{}, err
+		return Connection{}, err
 	}
-	if scopes == 0 || scopes&^All != 0 {
-		return OAuthConnection{}, fault.Invalid("a connection keeps at least one scope: revoke it instead",
+	if scopes == 0 || scopes&^access.All != 0 {
+		return Connection{}, fault.Invalid("a connection keeps at least one scope: revoke it instead",
 			fault.Field{Field: "scope", Message: "choose at least one"})
 	}
-	return s.Store.UpdateConnection(ctx, by.CompanyID, id, func(o *OAuthConnection) error {
+	return s.Store.UpdateConnection(ctx, by.CompanyID, id, func(o *Connection) error {
 		raised := scopes &^ o.Scopes
 		if missing := raised &^ owner.Rights.Permissions(); missing != 0 {
 			return fault.New(fault.Forbidden, "%s may not do this, so the connection may not either: %s", owner.Name, missing)
@@ -40,22 +42,22 @@ func (s Connections) SetScopes(ctx context.Context, by UserAccount, id string, s
 }
 
 // Freeze sets a connection aside, or thaws it.
-func (s Connections) Freeze(ctx context.Context, by UserAccount, id string, frozen bool) (OAuthConnection, error) {
-	if !by.Rights.Has(ManageKeys) {
-		return OAuthConnection{}, fault.New(fault.Forbidden, "freezing connections needs the right %s", ManageKeys.Names()[0])
+func (s Connections) Freeze(ctx context.Context, by account.User, id string, frozen bool) (Connection, error) {
+	if !by.Rights.Has(account.ManageKeys) {
+		return Connection{}, fault.New(fault.Forbidden, "freezing connections needs the right %s", account.ManageKeys.Names()[0])
 	}
-	return s.Store.UpdateConnection(ctx, by.CompanyID, id, func(o *OAuthConnection) error {
+	return s.Store.UpdateConnection(ctx, by.CompanyID, id, func(o *Connection) error {
 		o.Frozen = frozen
 		return live(*o)
 	})
 }
 
 // Revoke ends a connection at once and for good.
-func (s Connections) Revoke(ctx context.Context, by UserAccount, id string) (OAuthConnection, error) {
+func (s Connections) Revoke(ctx context.Context, by account.User, id string) (Connection, error) {
 	if _, err := s.owner(ctx, by, id); err != nil {
-		return OAuthConnection{}, err
+		return Connection{}, err
 	}
-	return s.Store.UpdateConnection(ctx, by.CompanyID, id, func(o *OAuthConnection) error {
+	return s.Store.UpdateConnection(ctx, by.CompanyID, id, func(o *Connection) error {
 		if o.RevokedAt.IsZero() {
 			o.RevokedAt = s.Now().UTC().Truncate(time.Millisecond)
 		}
@@ -65,20 +67,20 @@ func (s Connections) Revoke(ctx context.Context, by UserAccount, id string) (OAu
 
 // owner is the connection's user, if by may change it: one's own, else it
 // takes ManageKeys. Others' connections are not found without it.
-func (s Connections) owner(ctx context.Context, by UserAccount, id string) (UserAccount, error) {
+func (s Connections) owner(ctx context.Context, by account.User, id string) (account.User, error) {
 	all, err := s.Store.Connections(ctx, by.CompanyID)
 	if err != nil {
-		return UserAccount{}, err
+		return account.User{}, err
 	}
 	for _, o := range all {
-		if o.ID == id && (o.UserID == by.ID || by.Rights.Has(ManageKeys)) {
+		if o.ID == id && (o.UserID == by.ID || by.Rights.Has(account.ManageKeys)) {
 			return s.Users.UserByID(ctx, by.CompanyID, o.UserID)
 		}
 	}
-	return UserAccount{}, fault.New(fault.NotFound, "no such connection")
+	return account.User{}, fault.New(fault.NotFound, "no such connection")
 }
 
-func live(o OAuthConnection) error {
+func live(o Connection) error {
 	if !o.RevokedAt.IsZero() {
 		return fault.New(fault.Refused, "the connection was revoked")
 	}

@@ -1,4 +1,4 @@
-package access_test
+package apikey_test
 
 import (
 	"context"
@@ -7,46 +7,48 @@ import (
 	"time"
 
 	"github.com/musterhq/muster/internal/access"
+	"github.com/musterhq/muster/internal/account"
+	"github.com/musterhq/muster/internal/apikey"
 	"github.com/musterhq/muster/internal/fault"
 )
 
 // keyring keeps keys in memory; what the database does with them is its own test.
-type keyring struct{ kept []access.Key }
+type keyring struct{ kept []apikey.Key }
 
-func (k *keyring) CreateKey(_ context.Context, key access.Key) error {
+func (k *keyring) CreateKey(_ context.Context, key apikey.Key) error {
 	k.kept = append(k.kept, key)
 	return nil
 }
 
-func (k *keyring) Keys(context.Context, string) ([]access.Key, error) { return k.kept, nil }
+func (k *keyring) Keys(context.Context, string) ([]apikey.Key, error) { return k.kept, nil }
 
-func (k *keyring) RevokeKey(_ context.Context, companyID, id string, at time.Time) (access.Key, error) {
+func (k *keyring) RevokeKey(_ context.Context, companyID, id string, at time.Time) (apikey.Key, error) {
 	for i := range k.kept {
 		if k.kept[i].ID == id && k.kept[i].CompanyID == companyID {
 			k.kept[i].RevokedAt = at
 			return k.kept[i], nil
 		}
 	}
-	return access.Key{}, fault.New(fault.NotFound, "no such key")
+	return apikey.Key{}, fault.New(fault.NotFound, "no such key")
 }
 
 func TestKeysOfTheOperator(t *testing.T) {
 	t.Parallel()
 	ring := &keyring{}
 	now := time.Date(2026, 11, 21, 9, 0, 0, 5_999_999, time.UTC)
-	keys := access.Keys{Store: ring, Now: func() time.Time { return now }}
+	keys := apikey.Keys{Store: ring, Now: func() time.Time { return now }}
 	for _, c := range []struct {
 		name    string
-		request access.NewKeyRequest
+		request apikey.Request
 		field   string
 	}{
-		{"everything", access.NewKeyRequest{CompanyID: "c", Name: "ci", Permissions: access.All}, ""},
-		{"a day", access.NewKeyRequest{CompanyID: "c", Name: "ci", Permissions: access.DevicesRead, ExpiresIn: 24 * time.Hour}, ""},
-		{"nothing", access.NewKeyRequest{CompanyID: "c", Name: "ci"}, "permissions"},
-		{"more than there is", access.NewKeyRequest{CompanyID: "c", Name: "ci", Permissions: access.All + 1<<15}, "permissions"},
-		{"no name", access.NewKeyRequest{CompanyID: "c", Permissions: access.All}, "name"},
-		{"long name", access.NewKeyRequest{CompanyID: "c", Name: strings.Repeat("n", 101), Permissions: access.All}, "name"},
-		{"the past", access.NewKeyRequest{CompanyID: "c", Name: "ci", Permissions: access.All, ExpiresIn: -1}, "expiresIn"},
+		{"everything", apikey.Request{CompanyID: "c", Name: "ci", Permissions: access.All}, ""},
+		{"a day", apikey.Request{CompanyID: "c", Name: "ci", Permissions: access.DevicesRead, ExpiresIn: 24 * time.Hour}, ""},
+		{"nothing", apikey.Request{CompanyID: "c", Name: "ci"}, "permissions"},
+		{"more than there is", apikey.Request{CompanyID: "c", Name: "ci", Permissions: access.All + 1<<15}, "permissions"},
+		{"no name", apikey.Request{CompanyID: "c", Permissions: access.All}, "name"},
+		{"long name", apikey.Request{CompanyID: "c", Name: strings.Repeat("n", 101), Permissions: access.All}, "name"},
+		{"the past", apikey.Request{CompanyID: "c", Name: "ci", Permissions: access.All, ExpiresIn: -1}, "expiresIn"},
 	} {
 		before := len(ring.kept)
 		key, text, err := keys.CreateForOperator(t.Context(), c.request)
@@ -72,27 +74,27 @@ func TestKeysOfTheOperator(t *testing.T) {
 // TestKeysOfUsers is contract 5.3 at the door.
 func TestKeysOfUsers(t *testing.T) {
 	t.Parallel()
-	admin, _ := access.Admin.Rights()
-	viewer, _ := access.Viewer.Rights()
+	admin, _ := account.Admin.Rights()
+	viewer, _ := account.Viewer.Rights()
 	for _, c := range []struct {
 		name     string
-		rights   access.Right
+		rights   account.Right
 		policies []string
 		grant    access.Permission
 		want     bool
 	}{
 		{"an administrator grants all", admin, nil, access.All, true},
-		{"who may edit policies grants that", access.ManageKeys | access.ViewPolicies | access.EditPolicies, nil, access.PoliciesWrite | access.PoliciesRead, true},
-		{"who may not does not", admin &^ access.EditPolicies, nil, access.PoliciesWrite, false},
-		{"who may provision grants that", access.ManageKeys | access.ProvisionDevices | access.ViewPolicies, nil, access.Provisioning | access.PoliciesRead, true},
-		{"who may not does not", admin &^ access.ProvisionDevices, nil, access.Provisioning, false},
+		{"who may edit policies grants that", account.ManageKeys | account.ViewPolicies | account.EditPolicies, nil, access.PoliciesWrite | access.PoliciesRead, true},
+		{"who may not does not", admin &^ account.EditPolicies, nil, access.PoliciesWrite, false},
+		{"who may provision grants that", account.ManageKeys | account.ProvisionDevices | account.ViewPolicies, nil, access.Provisioning | access.PoliciesRead, true},
+		{"who may not does not", admin &^ account.ProvisionDevices, nil, access.Provisioning, false},
 		{"nor with access to some policies only", admin, []string{"p"}, access.Provisioning, false},
 		{"a viewer grants nothing", viewer, nil, access.DevicesRead, false},
 	} {
 		ring := &keyring{}
-		keys := access.Keys{Store: ring, Now: time.Now}
-		by := access.UserAccount{ID: "u1", CompanyID: "c", Rights: c.rights, Policies: c.policies}
-		key, text, err := keys.CreateForUser(t.Context(), by, access.NewKeyRequest{CompanyID: "another", Name: "k", Permissions: c.grant})
+		keys := apikey.Keys{Store: ring, Now: time.Now}
+		by := account.User{ID: "u1", CompanyID: "c", Rights: c.rights, Policies: c.policies}
+		key, text, err := keys.CreateForUser(t.Context(), by, apikey.Request{CompanyID: "another", Name: "k", Permissions: c.grant})
 		if c.want && (err != nil || key.CompanyID != "c" || key.CreatedBy != "u1" || !key.Matches(text)) {
 			t.Errorf("%s: %+v, %v", c.name, key, err)
 		}
@@ -105,16 +107,16 @@ func TestKeysOfUsers(t *testing.T) {
 // A person makes no key that allows nothing; the operator does.
 func TestKeys_ThatAllowNothing(t *testing.T) {
 	t.Parallel()
-	admin, _ := access.Admin.Rights()
-	by := access.UserAccount{ID: "u1", CompanyID: "c", Rights: admin}
+	admin, _ := account.Admin.Rights()
+	by := account.User{ID: "u1", CompanyID: "c", Rights: admin}
 	ring := &keyring{}
-	keys := access.Keys{Store: ring, Now: time.Now}
+	keys := apikey.Keys{Store: ring, Now: time.Now}
 	for _, p := range []access.Permission{access.DevicesCommand, access.PoliciesWrite | access.Provisioning, access.DevicesCommandDestructive} {
-		if _, _, err := keys.CreateForUser(t.Context(), by, access.NewKeyRequest{Name: "k", Permissions: p}); fault.CodeOf(err) != fault.InvalidArguments || len(ring.kept) != 0 {
+		if _, _, err := keys.CreateForUser(t.Context(), by, apikey.Request{Name: "k", Permissions: p}); fault.CodeOf(err) != fault.InvalidArguments || len(ring.kept) != 0 {
 			t.Errorf("%s: %v", p, err)
 		}
 	}
-	if _, _, err := keys.CreateForOperator(t.Context(), access.NewKeyRequest{CompanyID: "c", Name: "k", Permissions: access.DevicesCommand}); err != nil {
+	if _, _, err := keys.CreateForOperator(t.Context(), apikey.Request{CompanyID: "c", Name: "k", Permissions: access.DevicesCommand}); err != nil {
 		t.Errorf("on the command line: %v", err)
 	}
 }
@@ -136,7 +138,7 @@ func FuzzParseNetworks(f *testing.F) {
 		f.Add(seed)
 	}
 	f.Fuzz(func(t *testing.T, text string) {
-		networks, err := access.ParseNetworks([]string{text, text})
+		networks, err := apikey.ParseNetworks([]string{text, text})
 		if err == nil && (len(networks) != 1 || networks[0] != networks[0].Masked()) {
 			t.Errorf("%q is %v", text, networks)
 		}

@@ -1,4 +1,4 @@
-package access
+package account
 
 import (
 	"context"
@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"time"
 
+	"github.com/musterhq/muster/internal/access"
 	"github.com/musterhq/muster/internal/fault"
 )
 
@@ -47,7 +48,7 @@ func (s Federation) StartByEmail(ctx context.Context, email, next string) (addre
 }
 
 // StartProof begins to prove again that it is u.
-func (s Federation) StartProof(ctx context.Context, u UserAccount, next string) (address, cookie string, err error) {
+func (s Federation) StartProof(ctx context.Context, u User, next string) (address, cookie string, err error) {
 	p, err := s.Providers.Provider(ctx, u.CompanyID)
 	if err == nil && !p.Enabled {
 		err = fault.New(fault.NotFound, "company sign-in is turned off")
@@ -60,7 +61,7 @@ func (s Federation) StartProof(ctx context.Context, u UserAccount, next string) 
 
 func (s Federation) start(ctx context.Context, p IdentityProvider, j ProviderSignIn) (address, cookie string, err error) {
 	j.CompanyID, j.ExpiresAt = p.CompanyID, s.Now().Add(PendingLife)
-	j.State, j.Nonce, j.PKCE = RandomText(SecretLength), RandomText(SecretLength), RandomText(64)
+	j.State, j.Nonce, j.PKCE = access.RandomText(access.SecretLength), access.RandomText(access.SecretLength), access.RandomText(64)
 	if len(j.Next) > maxProviderNext {
 		j.Next = "/"
 	}
