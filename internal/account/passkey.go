@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/musterhq/muster/internal/access"
+	"github.com/musterhq/muster/internal/approval"
 	"github.com/musterhq/muster/internal/fault"
 	"github.com/musterhq/muster/internal/resource"
 )
@@ -64,6 +65,15 @@ type Ceremonies interface {
 	// its owner and the owner's passkeys. once is the challenge, which must not
 	// be answered again.
 	FinishSignIn(state, answer json.RawMessage, find func(id string) (User, []Passkey, error)) (p Passkey, once string, err error)
+	// BeginSigning asks u to sign a document, with user verification.
+	BeginSigning(u User, known []Passkey, document []byte) (options, state json.RawMessage, err error)
+	// FinishSigning returns the passkey that signed the document, as it now is, and
+	// the signature.
+	FinishSigning(u User, known []Passkey, document, state, answer []byte) (Passkey, approval.Assertion, error)
+	// PublicKey is the public key of a passkey, as SubjectPublicKeyInfo.
+	PublicKey(p Passkey) ([]byte, error)
+	// Party is the service as its passkeys know it.
+	Party() approval.Party
 }
 
 // Passkeys adds and checks passkeys. Ceremonies is nil where the service's

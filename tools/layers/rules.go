@@ -18,7 +18,7 @@ type layer struct {
 func layers() []layer {
 	return []layer{
 		{"leaf", "leaf", []string{
-			"internal/fault", "internal/validate", "internal/resource", "internal/agent/protocol", "internal/apk", "internal/config",
+			"internal/approval", "internal/fault", "internal/validate", "internal/resource", "internal/agent/protocol", "internal/apk", "internal/config",
 			"internal/outbound", "internal/text", "internal/wait", "internal/usb/adb", "internal/platform/discovery",
 		}},
 		{"access", "leaf", []string{"internal/access"}},

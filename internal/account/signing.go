@@ -1,0 +1,66 @@
+package account
+
+import (
+	"context"
+	"encoding/json"
+
+	"github.com/musterhq/muster/internal/approval"
+	"github.com/musterhq/muster/internal/fault"
+)
+
+// SignDocument is the step of a person who signs a document with a passkey.
+const SignDocument PendingKind = "SIGN_DOCUMENT"
+
+// signing is what the step keeps: the document that the challenge is of.
+type signing struct {
+	Document []byte          `json:"document"`
+	State    json.RawMessage `json:"state"`
+}
+
+// BeginSigning asks for a signature of a canonical document by a passkey of u's that
+// verifies its user. The document says what it is about, and whose signature it wants.
+func (s Passkeys) BeginSigning(ctx context.Context, u User, document []byte) (Challenge, error) {
+	if s.Ceremonies == nil {
+		return Challenge{}, s.unavailable()
+	}
+	known, err := s.Store.Passkeys(ctx, u.ID)
+	if err != nil {
+		return Challenge{}, err
+	}
+	if len(known) == 0 {
+		return Challenge{}, fault.New(fault.Refused, "you have no passkey")
+	}
+	options, state, err := s.Ceremonies.BeginSigning(u, known, document)
+	if err != nil {
+		return Challenge{}, err
+	}
+	data, err := json.Marshal(signing{document, state})
+	return s.challenge(ctx, SignDocument, u, options, data, err)
+}
+
+// FinishSigning returns the document that was begun with the token, signed, and the
+// passkey that signed it. A token signs once.
+func (s Passkeys) FinishSigning(ctx context.Context, u User, token string, answer json.RawMessage) (approval.Signed, Passkey, error) {
+	none := approval.Signed{}
+	step, err := s.take(ctx, SignDocument, u, token)
+	if err != nil {
+		return none, Passkey{}, err
+	}
+	if s.Ceremonies == nil {
+		return none, Passkey{}, s.unavailable()
+	}
+	var begun signing
+	if err := json.Unmarshal(step.Data, &begun); err != nil {
+		return none, Passkey{}, err
+	}
+	known, err := s.Store.Passkeys(ctx, u.ID)
+	if err != nil {
+		return none, Passkey{}, err
+	}
+	p, assertion, err := s.Ceremonies.FinishSigning(u, known, begun.Document, begun.State, answer)
+	if err != nil {
+		return none, Passkey{}, err
+	}
+	p.LastUsedAt = s.now()
+	return approval.Signed{Document: begun.Document, Assertion: assertion}, p, s.Store.UsePasskey(ctx, p)
+}
