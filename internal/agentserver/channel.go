@@ -9,7 +9,6 @@ import (
 	"time"
 
 	agentdevice "github.com/musterhq/muster/internal/agent/device"
-	"github.com/musterhq/muster/internal/agent/protocol"
 	"github.com/musterhq/muster/internal/asset"
 	"github.com/musterhq/muster/internal/command"
 	"github.com/musterhq/muster/internal/enrollment"
@@ -25,7 +24,7 @@ func (l *Server) Prepare(ctx context.Context, o command.Order) (*agentdevice.Del
 	if refused != nil {
 		return nil, refused
 	}
-	if need := needs(o.Command.Type); need != "" && device.Capabilities != nil && !slices.Contains(device.Capabilities, need) {
+	if need := o.Command.Type.Row().Capability; need != "" && device.Capabilities != nil && !slices.Contains(device.Capabilities, need) {
 		return nil, &command.Receipt{Verdict: command.Unreachable, Detail: fmt.Sprintf("this device cannot do that: it lacks the capability %s", need)}
 	}
 	args, err := json.Marshal(command.AgentArguments(o.Body))
@@ -81,23 +80,6 @@ func (l *Server) Send(ctx context.Context, o command.Order) command.Receipt {
 	}
 	l.Waker.Notify(agentdevice.WakeTopic, device.ID)
 	return accepted(device, o)
-}
-
-// needs is the capability without which a device cannot carry out a command.
-func needs(t command.Type) protocol.Capability {
-	switch t {
-	case command.WipeCompanyData:
-		return protocol.Wipe
-	case command.Shutdown:
-		return protocol.Shutdown
-	case command.Reboot:
-		return protocol.Reboot
-	case command.NotificationMessage:
-		return protocol.Notify
-	case command.LaunchApp:
-		return protocol.Launch
-	}
-	return ""
 }
 
 // stateFor is the state that a command brings its device to.

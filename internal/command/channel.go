@@ -7,7 +7,6 @@ import (
 	agentdevice "github.com/musterhq/muster/internal/agent/device"
 	"github.com/musterhq/muster/internal/asset"
 	"github.com/musterhq/muster/internal/company"
-	"github.com/musterhq/muster/internal/policy"
 )
 
 // Channel carries commands to devices: the platform, the service for agents,
@@ -40,34 +39,10 @@ type Order struct {
 	Company company.Company
 	AssetID string
 	Device  asset.Device
-	// Body is the command's own argument: nil, or one of the types below.
+	// Body is the command's own argument: nil, or one of the types of
+	// arguments.go.
 	Body any
 }
-
-// LostModeBody is the body of START_LOST_MODE (contract 4.2).
-type LostModeBody struct{ Message, PhoneNumber, Email, StreetAddress, Organization string }
-
-// MessageBody is the body of NOTIFICATION_MESSAGE.
-type MessageBody struct{ Title, Body string }
-
-// LaunchAppBody is the body of LAUNCH_APP.
-type LaunchAppBody struct{ PackageName string }
-
-// ClearAppDataBody is the body of CLEAR_APP_DATA.
-type ClearAppDataBody struct{ PackageNames []string }
-
-// ChangePolicyBody is the body of CHANGE_POLICY.
-type ChangePolicyBody struct{ Policy policy.Policy }
-
-// PasswordBody is the body of CHANGE_SCREEN_LOCK_PASSWORD. It is never stored,
-// logged or returned (contract 4.2).
-type PasswordBody struct{ NewPassword string }
-
-// LogValue keeps the password out of logs.
-func (PasswordBody) LogValue() string { return "[secret]" }
-
-// String keeps the password out of formatted text.
-func (PasswordBody) String() string { return "[secret]" }
 
 // Verdict is the result of one attempt, by the phase in which it ended
 // (contract 7.1).
@@ -108,15 +83,4 @@ type Receipt struct {
 	// FeedbackAt is the time of the device's own word, with Done or Refused;
 	// zero: the device itself has not spoken.
 	FeedbackAt time.Time
-}
-
-// AgentArguments are a command's body as an agent and a companion app read it.
-func AgentArguments(body any) any {
-	switch b := body.(type) {
-	case MessageBody:
-		return map[string]string{"title": b.Title, "body": b.Body}
-	case LaunchAppBody:
-		return map[string]string{"packageName": b.PackageName}
-	}
-	return struct{}{}
 }

@@ -13,49 +13,6 @@ import (
 	"github.com/musterhq/muster/internal/access"
 )
 
-// Type is what a command does (contract 4.2).
-type Type string
-
-// The sixteen types.
-const (
-	Lock                     Type = "LOCK"
-	StartLostMode            Type = "START_LOST_MODE"
-	StopLostMode             Type = "STOP_LOST_MODE"
-	NotificationMessage      Type = "NOTIFICATION_MESSAGE"
-	StatusReport             Type = "STATUS_REPORT"
-	LocationUpdate           Type = "LOCATION_UPDATE"
-	SyncPolicy               Type = "SYNC_POLICY"
-	Reboot                   Type = "REBOOT"
-	Shutdown                 Type = "SHUTDOWN"
-	LaunchApp                Type = "LAUNCH_APP"
-	ClearAppData             Type = "CLEAR_APP_DATA"
-	ChangePolicy             Type = "CHANGE_POLICY"
-	WipeCompanyData          Type = "WIPE_COMPANY_DATA"
-	ResetScreenLock          Type = "RESET_SCREEN_LOCK"
-	ChangeScreenLockPassword Type = "CHANGE_SCREEN_LOCK_PASSWORD"
-	RelinquishOwnership      Type = "RELINQUISH_OWNERSHIP"
-)
-
-// Values implements operation.Enumerated.
-func (Type) Values() []string {
-	var values []string
-	for _, t := range Types() {
-		values = append(values, string(t))
-	}
-	return values
-}
-
-// Destructive reports whether the type is one of the four that the company's
-// setting and limit of destructive commands bind.
-func (t Type) Destructive() bool {
-	switch t {
-	case WipeCompanyData, ResetScreenLock, ChangeScreenLockPassword, RelinquishOwnership:
-		return true
-	default:
-		return false
-	}
-}
-
 // State is where a command stands in the store.
 //
 //	(none) ──begin──► PREPARED ──accepted──► SENT ──device's word──► SUCCESS | ERROR

@@ -12,50 +12,46 @@ import (
 // companions on platform devices at all.
 func Eligible(t Type, a asset.Asset, companion bool) error {
 	d := a.Device
-	switch {
-	case !a.Status.Enrolled():
+	if !a.Status.Enrolled() {
 		return unsupported("the asset is not enrolled: its status is %s; commands need ACTIVE, INACTIVE or SYNCHRONIZING", a.Status)
-	case d == nil:
+	}
+	if d == nil {
 		return unsupported("the asset is not a managed device")
-	case !t.takenBy(d.Management):
-		return unsupported("%s does not work on %s devices, and this is one", t, managed(d.Management))
-	case needsPush(t, d.Management) && !(d.PushReachable && (companion || d.Management == asset.Agent)):
-		return unsupported("the device has no valid push token: it needs our agent, installed and registered")
 	}
-	return ownership(t, *d)
-}
-
-// takenBy reports whether devices of the management take the type.
-func (t Type) takenBy(m asset.Management) bool {
-	switch t {
-	case Lock, StartLostMode, StopLostMode, ClearAppData, ResetScreenLock, ChangeScreenLockPassword:
-		return m == asset.Platform
-	case SyncPolicy, Shutdown, LaunchApp:
-		return m == asset.Agent
-	default:
-		return m == asset.Platform || m == asset.Agent
-	}
-}
-
-// needsPush reports whether the type reaches devices of the management by push
-// alone: the platform knows neither messages nor locations.
-func needsPush(t Type, m asset.Management) bool {
-	return t == NotificationMessage || t == LocationUpdate && m == asset.Platform
-}
-
-// ownership checks whose device it is and how much of it is managed. What is
-// not known is not allowed.
-func ownership(t Type, d asset.Device) error {
-	company := d.Ownership == asset.CompanyOwned
+	support := t.Row().on(d.Management)
 	switch {
-	case t == Reboot && !(company && d.Mode == asset.FullyManaged):
-		return unsupported("REBOOT needs a fully managed device; %s", describe(d))
-	case (t == StartLostMode || t == StopLostMode) && !company:
-		return unsupported("%s needs a company-owned device; %s", t, describe(d))
-	case t == RelinquishOwnership && d.Management == asset.Platform && !(company && d.Mode == asset.WorkProfile):
-		return unsupported("RELINQUISH_OWNERSHIP needs a company-owned device with a work profile; %s", describe(d))
+	case support == nil:
+		return unsupported("%s does not work on %s devices, and this is one", t, managed(d.Management))
+	case support.Push && !(d.PushReachable && (companion || d.Management == asset.Agent)):
+		return unsupported("the device has no valid push token: it needs our agent, installed and registered")
+	case !support.Needs.met(*d):
+		return unsupported("%s needs %s; %s", t, support.Needs, describe(*d))
 	}
 	return nil
+}
+
+// Requirement is whose a device must be and how much of it must be managed, in
+// words. What is not known is not met.
+type Requirement string
+
+// The requirements. The empty one is met by every device.
+const (
+	CompanyOwned       Requirement = "a company-owned device"
+	FullyManaged       Requirement = "a fully managed device"
+	CompanyWorkProfile Requirement = "a company-owned device with a work profile"
+)
+
+func (r Requirement) met(d asset.Device) bool {
+	company := d.Ownership == asset.CompanyOwned
+	switch r {
+	case CompanyOwned:
+		return company
+	case FullyManaged:
+		return company && d.Mode == asset.FullyManaged
+	case CompanyWorkProfile:
+		return company && d.Mode == asset.WorkProfile
+	}
+	return true
 }
 
 func describe(d asset.Device) string {

@@ -35,7 +35,7 @@ func resultOf(c Command, slug string, m asset.Management) Result {
 func unconfirmedOf(c Command, slug string, m asset.Management, detail string) Result {
 	c.State = Unconfirmed
 	r := resultOf(c, slug, m)
-	if !c.Type.firstFour() {
+	if !c.Type.Row().Early {
 		r.CreatedAt = nil // contract 7.1, 202
 	}
 	r.Detail = orElse(detail, notKnown("nothing confirmed it"))
@@ -52,5 +52,5 @@ func notKnown(because string) string {
 // (contract 7.1). A device whose management is no longer known
 // counts as the platform's.
 func (t Type) silentOn(m asset.Management) bool {
-	return m != asset.Agent && (t == Reboot || t == WipeCompanyData || t == RelinquishOwnership)
+	return m != asset.Agent && t.Row().Silent
 }

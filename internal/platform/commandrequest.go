@@ -10,39 +10,12 @@ import (
 	androidmanagement "google.golang.org/api/androidmanagement/v1"
 )
 
-// vendorType is the vendor's type of the command that issueCommand carries for
-// one of ours; false: it carries none.
-func vendorType(t command.Type) (string, bool) {
-	switch t {
-	case command.Lock:
-		return "LOCK", true
-	case command.StartLostMode:
-		return "START_LOST_MODE", true
-	case command.StopLostMode:
-		return "STOP_LOST_MODE", true
-	case command.Reboot:
-		return "REBOOT", true
-	case command.ClearAppData:
-		return "CLEAR_APP_DATA", true
-	case command.WipeCompanyData:
-		return "WIPE", true
-	case command.ResetScreenLock, command.ChangeScreenLockPassword:
-		return "RESET_PASSWORD", true
-	case command.RelinquishOwnership:
-		return "RELINQUISH_OWNERSHIP", true
-	}
-	return "", false
-}
-
 // commandTypes are our types that a command of the vendor may be.
 func commandTypes(vendor string) []command.Type {
 	var types []command.Type
-	for _, t := range []command.Type{
-		command.Lock, command.StartLostMode, command.StopLostMode, command.Reboot, command.ClearAppData,
-		command.WipeCompanyData, command.ResetScreenLock, command.ChangeScreenLockPassword, command.RelinquishOwnership,
-	} {
-		if v, _ := vendorType(t); v == vendor {
-			types = append(types, t)
+	for _, row := range command.Catalog() {
+		if row.Vendor == vendor && vendor != "" {
+			types = append(types, row.Type)
 		}
 	}
 	return types
@@ -52,8 +25,8 @@ func commandTypes(vendor string) []command.Type {
 // both given, although the vendor infers the type: a wipe without wipeParams is
 // refused. So is the time for which the vendor tries to deliver it: its own
 // default is ten minutes.
-func vendorCommand(o command.Order, vendorType string) *androidmanagement.Command {
-	v := &androidmanagement.Command{Type: vendorType, Duration: seconds(o.Command.Type.Lifetime(asset.Platform))}
+func vendorCommand(o command.Order) *androidmanagement.Command {
+	v := &androidmanagement.Command{Type: o.Command.Type.Row().Vendor, Duration: seconds(o.Command.Type.Lifetime(asset.Platform))}
 	switch o.Command.Type {
 	case command.StartLostMode:
 		body, _ := o.Body.(command.LostModeBody)

@@ -1,6 +1,7 @@
 package platform
 
 import (
+	"cmp"
 	"encoding/json"
 	"maps"
 	"slices"
@@ -66,25 +67,7 @@ func (o operation) settled(t command.Type) (bool, string) {
 
 // carriedOut says what a device did.
 func carriedOut(t command.Type) string {
-	switch t {
-	case command.Lock:
-		return "the device locked its screen"
-	case command.StartLostMode:
-		return "the device is in lost mode and shows the message"
-	case command.StopLostMode:
-		return "the device left lost mode"
-	case command.Reboot:
-		return "the device confirmed the restart"
-	case command.ClearAppData:
-		return "the apps' data was deleted"
-	case command.WipeCompanyData:
-		return "the device confirmed the wipe; it is no longer managed"
-	case command.ResetScreenLock, command.ChangeScreenLockPassword:
-		return "the device changed its screen lock; on a device with a work profile only the profile's lock changes"
-	case command.RelinquishOwnership:
-		return "the device was released to its user; it is no longer managed"
-	}
-	return "the device confirmed the command"
+	return cmp.Or(t.Row().Confirmed, "the device confirmed the command")
 }
 
 func lostModeStarted(status string) (bool, string) {
@@ -157,9 +140,7 @@ func failedWith(code string, t command.Type) string {
 
 // setsPassword reports whether the vendor's words about a command may repeat a
 // password.
-func setsPassword(t command.Type) bool {
-	return t == command.ResetScreenLock || t == command.ChangeScreenLockPassword
-}
+func setsPassword(t command.Type) bool { return t.Row().Vendor == "RESET_PASSWORD" }
 
 // ended says what an operation's error means.
 func ended(status *androidmanagement.Status, t command.Type) string {

@@ -87,7 +87,7 @@ func (p *Platform) consumeOperation(ctx context.Context, owner company.Company, 
 	case err != nil:
 		return failed, err
 	}
-	if settled.State == command.Succeeded && ends(settled.Type) {
+	if settled.State == command.Succeeded && settled.Type.Row().EndsManagement {
 		if result, err := p.observe(ctx, departed(owner, o.device(), at)); result == failed {
 			return failed, err
 		}
@@ -96,11 +96,6 @@ func (p *Platform) consumeOperation(ctx context.Context, owner company.Company, 
 		return ignored, nil
 	}
 	return applied, nil
-}
-
-// ends reports whether a command that succeeded ends the device's management.
-func ends(t command.Type) bool {
-	return t == command.WipeCompanyData || t == command.RelinquishOwnership
 }
 
 // departed is the observation that a device is no longer managed.

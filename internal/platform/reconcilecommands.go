@@ -134,8 +134,8 @@ func (p *Platform) resolveMove(ctx context.Context, owner company.Company, c com
 
 // resolveByList looks for the operation of a command whose answer was lost.
 func (p *Platform) resolveByList(ctx context.Context, owner company.Company, c command.Command, device string) error {
-	wanted, ok := vendorType(c.Type)
-	if !ok {
+	wanted := c.Type.Row().Vendor
+	if wanted == "" {
 		return nil
 	}
 	operations, err := p.operationsOf(ctx, device)

@@ -42,8 +42,8 @@ const (
 func (p *Platform) Send(ctx context.Context, o command.Order) command.Receipt {
 	ctx, cancel := p.detached(ctx)
 	defer cancel()
-	if vendorType, ok := vendorType(o.Command.Type); ok {
-		return p.issue(ctx, o, vendorType)
+	if o.Command.Type.Row().Vendor != "" {
+		return p.issue(ctx, o)
 	}
 	switch o.Command.Type {
 	case command.ChangePolicy:
@@ -71,9 +71,9 @@ func wish(t command.Type) string {
 }
 
 // issue sends a command through the vendor's issueCommand.
-func (p *Platform) issue(ctx context.Context, o command.Order, vendorType string) command.Receipt {
+func (p *Platform) issue(ctx context.Context, o command.Order) command.Receipt {
 	var answer *androidmanagement.Operation
-	request := vendorCommand(o, vendorType)
+	request := vendorCommand(o)
 	err := p.call(ctx, methodIssueCommand, urgent, func(ctx context.Context) (err error) {
 		answer, err = p.am.Enterprises.Devices.IssueCommand(o.Device.Name, request).Context(ctx).Do()
 		return err

@@ -18,8 +18,7 @@ import (
 func bulkActions() []action {
 	var all []action
 	for _, a := range actions() {
-		switch a.Type {
-		case command.NotificationMessage, command.Lock, command.LocationUpdate, command.StatusReport, command.Reboot, command.ChangePolicy, command.SyncPolicy:
+		if a.Bulk {
 			all = append(all, a)
 		}
 	}
@@ -54,11 +53,11 @@ type planned struct {
 const budgetPerMinute = 10
 
 // inputs are what is asked before anything is sent.
-func (b bulk) inputs() []input {
+func (b bulk) inputs() []operation.Input {
 	if b.Ready == 0 {
 		return nil
 	}
-	return b.Inputs
+	return b.Arguments.Inputs
 }
 
 // minutes is about how long it takes.
@@ -90,7 +89,7 @@ func (s *Section) plan(v *frame.Visit) error {
 		}
 		b.Devices = append(b.Devices, p)
 	}
-	if a.Type == command.ChangePolicy {
+	if a.NamesPolicy {
 		if b.Choices, err = s.policies(v); err != nil {
 			return err
 		}

@@ -59,7 +59,7 @@ func planPage(v *frame.Visit, b bulk) templ.Component {
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
-		templ_7745c5c3_Err = frame.Heading(b.Label+": "+frame.Count(b.Ready, "device", "devices"), b.Text).Render(ctx, templ_7745c5c3_Buffer)
+		templ_7745c5c3_Err = frame.Heading(b.Label+": "+frame.Count(b.Ready, "device", "devices"), b.Text(nil)).Render(ctx, templ_7745c5c3_Buffer)
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}

@@ -1,6 +1,7 @@
 package devices
 
 import (
+	"cmp"
 	"encoding/json"
 	"maps"
 	"slices"
@@ -10,36 +11,17 @@ import (
 )
 
 // commandName is what people call a command.
-func commandName(t command.Type) string {
-	for _, a := range actions() {
-		if a.Type == t {
-			return a.Label
-		}
-	}
-	return words(string(t))
-}
-
-// segment is the last part of the command's path in the API.
-func segment(t command.Type) string {
-	return map[command.Type]string{
-		command.Lock: "lock", command.StartLostMode: "lost-mode", command.StopLostMode: "found",
-		command.NotificationMessage: "message", command.StatusReport: "status-report", command.LocationUpdate: "location-update",
-		command.SyncPolicy: "sync-policy", command.Reboot: "reboot", command.Shutdown: "shutdown", command.LaunchApp: "launch-app",
-		command.ClearAppData: "clear-app-data", command.ChangePolicy: "change-policy", command.WipeCompanyData: "wipe",
-		command.ResetScreenLock: "reset-screen-lock", command.ChangeScreenLockPassword: "change-screen-lock-password",
-		command.RelinquishOwnership: "relinquish-ownership",
-	}[t]
-}
+func commandName(t command.Type) string { return cmp.Or(t.Row().Label, words(string(t))) }
 
 // sample is a body for the API with the action's required arguments.
 func sample(a action) string {
-	if len(a.Inputs) == 0 {
+	if len(a.Arguments.Inputs) == 0 {
 		return ""
 	}
 	body := map[string]any{}
-	for _, in := range a.Inputs {
+	for _, in := range a.Arguments.Inputs {
 		switch {
-		case in.Kind == "packages":
+		case in.Kind == "list":
 			body[in.Name] = []string{"com.example.app"}
 		case in.Required:
 			body[in.Name] = "…"

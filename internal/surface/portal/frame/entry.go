@@ -5,13 +5,18 @@ import (
 
 	"github.com/musterhq/muster/internal/access"
 	"github.com/musterhq/muster/internal/activity"
+	"github.com/musterhq/muster/internal/command"
 )
 
 // Did is what an entry says of its actor, as a verb for its target. A command
 // that failed, or whose outcome is not known, is not reported as done.
 func Did(e activity.Entry) string {
-	if words, known := verbs()[e.Action]; known {
-		return words.of(e)
+	area, verb, _ := strings.Cut(string(e.Action), ".")
+	if row := command.Type(strings.ToUpper(verb)).Row(); area == "command" && row.Past != "" {
+		return tried(e, row.Past, row.Base)
+	}
+	if e.Action == activity.SignInRefused {
+		return tried(e, "signed in as", "sign in as")
 	}
 	if words, known := did()[e.Action]; known {
 		if e.Outcome == activity.Refused || e.Outcome == activity.Failed {
@@ -19,45 +24,20 @@ func Did(e activity.Entry) string {
 		}
 		return words
 	}
-	area, verb, _ := strings.Cut(string(e.Action), ".")
 	return area + " " + strings.ReplaceAll(verb, "_", " ")
 }
 
-// verb is a command's verb: "locked", "lock".
-type verb struct{ past, base string }
-
-func (w verb) of(e activity.Entry) string {
+// tried is a verb by how the entry ended: "locked", "asked to lock".
+func tried(e activity.Entry, past, base string) string {
 	switch tone, _ := Ended(e); tone {
 	case OK:
-		return w.past
+		return past
 	case Warn:
-		return "may have " + w.past
+		return "may have " + past
 	case Bad:
-		return "tried to " + w.base
+		return "tried to " + base
 	}
-	return "asked to " + w.base
-}
-
-func verbs() map[activity.Action]verb {
-	return map[activity.Action]verb{
-		"command.lock":                        {"locked", "lock"},
-		"command.start_lost_mode":             {"started lost mode on", "start lost mode on"},
-		"command.stop_lost_mode":              {"ended lost mode on", "end lost mode on"},
-		"command.notification_message":        {"sent a message to", "send a message to"},
-		"command.status_report":               {"got a status report from", "get a status report from"},
-		"command.location_update":             {"located", "locate"},
-		"command.sync_policy":                 {"resent the policy to", "resend the policy to"},
-		"command.reboot":                      {"restarted", "restart"},
-		"command.shutdown":                    {"shut down", "shut down"},
-		"command.launch_app":                  {"opened an app on", "open an app on"},
-		"command.clear_app_data":              {"cleared app data on", "clear app data on"},
-		"command.change_policy":               {"changed the policy of", "change the policy of"},
-		"command.wipe_company_data":           {"wiped", "wipe"},
-		"command.reset_screen_lock":           {"reset the screen lock of", "reset the screen lock of"},
-		"command.change_screen_lock_password": {"changed the screen lock password of", "change the screen lock password of"},
-		activity.SignInRefused:                {"signed in as", "sign in as"},
-		"command.relinquish_ownership":        {"relinquished", "relinquish"},
-	}
+	return "asked to " + base
 }
 
 func did() map[activity.Action]string {
