@@ -1,0 +1,58 @@
+package access
+
+import (
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/musterhq/muster/internal/fault"
+)
+
+// Approver is a user who decides about what a key or connection asked for, with what
+// decides whether that counts.
+type Approver struct {
+	UserID, Name string
+	Disabled     bool
+	Permissions  Permission
+	Policies     []string // that the user may see; nil: all
+	CreatedAt    time.Time
+	RightsAt     time.Time // when the user last got a right
+	// Passkeys is when each was added: before a decision all that the user has, at a
+	// decision the one that signed.
+	Passkeys []time.Time
+}
+
+// Matter is what is decided about.
+type Matter struct {
+	Needs    Permission
+	Policies []string // that it concerns
+	// AskedBy is the user of the connection, or the maker of the key, that asked;
+	// empty: the operator made the key.
+	AskedBy string
+}
+
+// May returns fault.Refused, saying why, for a decision that does not count.
+func (a Approver) May(m Matter, c Controls, now time.Time) error {
+	since := now.Add(-c.ApproverAge)
+	age := strings.TrimSuffix(c.ApproverAge.String(), "0m0s")
+	missing := m.Needs &^ a.Permissions
+	switch {
+	case a.Disabled:
+		return fault.New(fault.Refused, "your account is disabled")
+	case missing != 0:
+		return fault.New(fault.Refused, "you may not decide this: it takes the permission %s yourself", missing)
+	case a.Policies != nil && slices.ContainsFunc(m.Policies, func(id string) bool { return !slices.Contains(a.Policies, id) }):
+		return fault.New(fault.Refused, "you may not decide this: it concerns a policy that you may not see")
+	case c.SecondPerson && m.AskedBy != "" && m.AskedBy == a.UserID:
+		return fault.New(fault.Refused, "a second person must decide this: your own AI client asked for it, or a key that you made")
+	case a.CreatedAt.After(since):
+		return fault.New(fault.Refused, "your account must be older than %s to decide this", age)
+	case a.RightsAt.After(since):
+		return fault.New(fault.Refused, "you got rights less than %s ago: you can decide this after that time", age)
+	case len(a.Passkeys) == 0:
+		return fault.New(fault.Refused, "you need a passkey to decide this, and have none: a password does not count")
+	case !slices.ContainsFunc(a.Passkeys, func(added time.Time) bool { return !added.After(since) }):
+		return fault.New(fault.Refused, "your passkey must be older than %s to decide this", age)
+	}
+	return nil
+}
