@@ -136,7 +136,7 @@ func (a *Agent) Once(ctx context.Context) (time.Duration, error) {
 		if started := a.journal.Entries(Started); len(started) > 0 {
 			// The machine is going down, has come up again, or should be erased.
 			next = restartWait
-			if started[0].Command.Type == typeWipe {
+			if started[0].Command.Type == Erase {
 				next = eraseEvery
 			}
 			if err := a.recover(ctx); err != nil {
@@ -374,7 +374,7 @@ func (a *Agent) release(ctx context.Context) error {
 	if a.link.companion() {
 		return nil
 	}
-	if _, err := a.options.Device.Do(ctx, Action{Kind: LetGo}); err != nil && !errors.Is(err, ErrUnsupported) {
+	if _, err := a.options.Device.Do(ctx, Action{Type: LetGo}); err != nil && !errors.Is(err, ErrUnsupported) {
 		return err
 	}
 	for _, setting := range a.mayHaveSet() {

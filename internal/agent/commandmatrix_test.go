@@ -377,8 +377,12 @@ func (w *commandWorld) Apply(_ context.Context, setting, value string) error {
 
 // Do implements agent.Device.
 func (w *commandWorld) Do(_ context.Context, a agent.Action) (string, error) {
-	said := "do:" + string(a.Kind)
-	for _, argument := range []string{a.CommandID, a.Title, a.Body, a.Package} {
+	var args struct{ Title, Body, PackageName string }
+	if err := a.Read(&args); err != nil {
+		return "", err
+	}
+	said := "do:" + a.Type
+	for _, argument := range []string{a.CommandID, args.Title, args.Body, args.PackageName} {
 		if argument != "" {
 			said += "," + argument
 		}
@@ -390,7 +394,7 @@ func (w *commandWorld) Do(_ context.Context, a agent.Action) (string, error) {
 	if err := w.refusal(); err != nil {
 		return "", err
 	}
-	if slices.Contains([]agent.ActionKind{agent.Restart, agent.PowerOff}, a.Kind) {
+	if slices.Contains([]string{agent.Restart, agent.PowerOff}, a.Type) {
 		w.boot, w.restarted = fmt.Sprintf("boot-%d", 2+w.check), true
 	}
 	return "did", nil

@@ -26,7 +26,7 @@ func (l *link) companion() bool {
 // forCompanions reports the commands that a companion carries out. Whatever else
 // a service may send, it does not.
 func forCompanions(commandType string) bool {
-	return commandType == typeMessage || commandType == typeStatus || commandType == typeLocation
+	return commandType == ShowMessage || commandType == typeStatus || commandType == typeLocation
 }
 
 // registerPush registers with the service where push reaches the device, when that has

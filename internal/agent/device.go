@@ -30,34 +30,40 @@ type Device interface {
 	Read(ctx context.Context, setting string) (string, error)
 	// Apply sets a setting; "" takes back what was set before.
 	Apply(ctx context.Context, setting, value string) error
-	// Do carries out an action and returns a short text of what came of it.
+	// Do carries out an action and returns a short text of what came of it. What
+	// it does not know, it refuses with ErrUnsupported.
 	Do(ctx context.Context, a Action) (string, error)
 	// Report collects what the groups name, and nothing else.
 	Report(ctx context.Context, groups Reporting) (Report, error)
 }
 
-// Action is something that a command makes the device do.
+// Action is a command that the device itself carries out.
 type Action struct {
-	Kind        ActionKind
-	CommandID   string // the notification's tag, so that a second delivery replaces the first
-	Title, Body string
-	Package     string
+	Type      string // the command's
+	CommandID string // the notification's tag, so that a second delivery replaces the first
+	Args      json.RawMessage
 	// Again: an Erase that was ordered before has shown no effect for a while.
 	Again bool
 }
 
-// ActionKind names an action.
-type ActionKind string
-
-// The actions.
+// Types of commands that devices carry out, as the protocol names them.
 const (
-	ShowMessage ActionKind = "message"
-	Restart     ActionKind = "reboot"
-	PowerOff    ActionKind = "shutdown"
-	OpenApp     ActionKind = "launch-app"
-	Erase       ActionKind = "wipe"
-	LetGo       ActionKind = "relinquish"
+	ShowMessage = "NOTIFICATION_MESSAGE"
+	Restart     = "REBOOT"
+	PowerOff    = "SHUTDOWN"
+	OpenApp     = "LAUNCH_APP"
+	Erase       = "WIPE_COMPANY_DATA"
+	LetGo       = "RELINQUISH_OWNERSHIP"
 )
+
+// Read reads the command's arguments. Text in them reaches the device as
+// arguments of its tools only.
+func (a Action) Read(args any) error {
+	if len(a.Args) > 0 && json.Unmarshal(a.Args, args) != nil {
+		return errors.New("the command's arguments cannot be read")
+	}
+	return nil
+}
 
 // Errors that a Device answers with.
 var (

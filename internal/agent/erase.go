@@ -22,11 +22,11 @@ const (
 // fail any more: that the system refuses now may be part of its going down.
 func (a *Agent) eraseAgain(ctx context.Context) error {
 	for _, e := range a.journal.Entries(Started) {
-		if e.Command.Type != typeWipe {
+		if e.Command.Type != Erase {
 			continue
 		}
 		since := time.Duration(a.link.serviceTime().UnixMilli()-e.At) * time.Millisecond
-		outcome, err := a.options.Device.Do(ctx, Action{Kind: Erase, CommandID: e.Command.ID, Again: since > secondWay})
+		outcome, err := a.options.Device.Do(ctx, Action{Type: Erase, CommandID: e.Command.ID, Again: since > secondWay})
 		if err != nil {
 			a.options.Log.WarnContext(ctx, "cannot erase the device yet", "command", e.Command.ID, "since", since, "error", err)
 			continue
@@ -45,7 +45,7 @@ func (a *Agent) eraseForGood(ctx context.Context) error {
 	if a.erasing.IsZero() {
 		a.erasing = now
 	}
-	_, err := a.options.Device.Do(ctx, Action{Kind: Erase, Again: now.Sub(a.erasing) > secondWay})
+	_, err := a.options.Device.Do(ctx, Action{Type: Erase, Again: now.Sub(a.erasing) > secondWay})
 	if errors.Is(err, ErrOrdered) {
 		return err
 	}

@@ -10,28 +10,22 @@ import (
 	"github.com/musterhq/muster/internal/agent/protocol"
 )
 
-// The types of commands that an agent carries out, as the contract names them.
+// Types of commands that the agent carries out itself. All others are the device's.
 const (
-	typeMessage      = "NOTIFICATION_MESSAGE"
 	typeStatus       = "STATUS_REPORT"
 	typeLocation     = "LOCATION_UPDATE"
 	typeSyncPolicy   = "SYNC_POLICY"
 	typeChangePolicy = "CHANGE_POLICY"
-	typeReboot       = "REBOOT"
-	typeShutdown     = "SHUTDOWN"
-	typeLaunch       = "LAUNCH_APP"
-	typeWipe         = "WIPE_COMPANY_DATA"
-	typeRelinquish   = "RELINQUISH_OWNERSHIP"
 )
 
 // asksFirst reports the commands that end the relation: the service must know
 // that the device has them before they run, because nothing comes after.
 func asksFirst(commandType string) bool {
-	return commandType == typeWipe || commandType == typeRelinquish
+	return commandType == Erase || commandType == LetGo
 }
 
 // powers reports the commands whose proof is another start of the machine.
-func powers(commandType string) bool { return commandType == typeReboot || commandType == typeShutdown }
+func powers(commandType string) bool { return commandType == Restart || commandType == PowerOff }
 
 // reports reports the commands whose result is what the next check-in carries.
 func reports(commandType string) bool {
@@ -47,7 +41,7 @@ const downTime = time.Minute
 func (a *Agent) goingDown(boot string) bool {
 	for _, e := range a.journal.Entries(Started) {
 		since := a.link.serviceTime().UnixMilli() - e.At
-		if e.Command.Type == typeWipe || powers(e.Command.Type) && e.BootID == boot && since >= 0 && since < downTime.Milliseconds() {
+		if e.Command.Type == Erase || powers(e.Command.Type) && e.BootID == boot && since >= 0 && since < downTime.Milliseconds() {
 			return true
 		}
 	}
@@ -100,13 +94,13 @@ func (a *Agent) resume(e Entry, boot string) error {
 	switch {
 	case power && e.BootID != boot:
 		said := "the device has restarted"
-		if e.Command.Type == typeShutdown {
+		if e.Command.Type == PowerOff {
 			said = "the device was switched off, and is on again"
 		}
 		return a.finish(e, protocol.Done, said)
 	case power && a.late(e.Command):
 		return a.finish(e, protocol.Failed, "interrupted, and its time has run out")
-	case a.recovered, e.Command.Type == typeWipe:
+	case a.recovered, e.Command.Type == Erase:
 		return nil // it is under way (see eraseAgain)
 	}
 	// Every other command may run again, and so may a restart that never came:
@@ -182,50 +176,20 @@ func (a *Agent) finish(e Entry, result protocol.AckState, outcome string) error 
 	return a.journal.Write(e)
 }
 
-// arguments are the members that commands carry.
-type arguments struct {
-	Title       string `json:"title"`
-	Body        string `json:"body"`
-	PackageName string `json:"packageName"`
-}
-
-// errUnreadable is what becomes of a command whose arguments are not its type's.
-var errUnreadable = errors.New("the command's arguments cannot be read")
-
-// perform does what the command says. Text from the service reaches the device
-// as arguments only.
+// perform does what the command says.
 func (a *Agent) perform(ctx context.Context, c protocol.Command) (string, error) {
-	var args arguments
-	if len(c.Args) > 0 {
-		if err := json.Unmarshal(c.Args, &args); err != nil {
-			return "", errUnreadable
-		}
-	}
 	if a.link.companion() && !forCompanions(c.Type) {
 		return "", fmt.Errorf("%w: a companion has no power over its device", ErrUnsupported)
 	}
-	do := a.options.Device.Do
 	switch c.Type {
-	case typeMessage:
-		return do(ctx, Action{Kind: ShowMessage, CommandID: c.ID, Title: args.Title, Body: args.Body})
-	case typeLaunch:
-		return do(ctx, Action{Kind: OpenApp, CommandID: c.ID, Package: args.PackageName})
-	case typeReboot:
-		return do(ctx, Action{Kind: Restart, CommandID: c.ID})
-	case typeShutdown:
-		return do(ctx, Action{Kind: PowerOff, CommandID: c.ID})
-	case typeStatus:
-		return a.collect(ctx, false)
-	case typeLocation:
-		return a.collect(ctx, true)
+	case typeStatus, typeLocation:
+		return a.collect(ctx, c.Type == typeLocation)
 	case typeSyncPolicy, typeChangePolicy:
 		return a.refollow(ctx)
-	case typeWipe:
-		return do(ctx, Action{Kind: Erase, CommandID: c.ID})
-	case typeRelinquish:
+	case LetGo:
 		return "released", a.release(ctx)
 	}
-	return "", fmt.Errorf("%w: unknown command %q", ErrUnsupported, c.Type)
+	return a.options.Device.Do(ctx, Action{Type: c.Type, CommandID: c.ID, Args: c.Args})
 }
 
 // collect makes a report, or takes a fix, for the next check-in.

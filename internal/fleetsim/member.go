@@ -145,8 +145,8 @@ func (m *member) crash(string) {
 
 // deed is something that a device did for a command.
 type deed struct {
-	kind agent.ActionKind
-	life int64 // of the agent
+	kind string // of the command
+	life int64  // of the agent
 }
 
 // watched is a simulated device that remembers what it did.
@@ -164,7 +164,7 @@ func (w *watched) Do(ctx context.Context, a agent.Action) (string, error) {
 	if err == nil && a.CommandID != "" {
 		w.mu.Lock()
 		defer w.mu.Unlock()
-		w.done[a.CommandID] = append(w.done[a.CommandID], deed{a.Kind, w.member.lives.Load()})
+		w.done[a.CommandID] = append(w.done[a.CommandID], deed{a.Type, w.member.lives.Load()})
 	}
 	return outcome, err
 }

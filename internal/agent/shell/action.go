@@ -20,11 +20,11 @@ const deviceProperty = "persist.muster.device"
 
 // Do implements agent.Device.
 func (d *Device) Do(ctx context.Context, a agent.Action) (string, error) {
-	switch a.Kind {
+	switch a.Type {
 	case agent.ShowMessage:
 		return "shown", d.show(ctx, a)
 	case agent.OpenApp:
-		return "opened", d.open(ctx, a.Package)
+		return "opened", d.open(ctx, a)
 	case agent.Restart:
 		return "restarting", d.either(ctx, []string{"svc", "power", "reboot"}, []string{"reboot"})
 	case agent.PowerOff:
@@ -65,6 +65,10 @@ func (d *Device) tellInit(ctx context.Context, enrolled string) error {
 // show posts a notification. Its tag is the command's id: a second delivery
 // replaces the first.
 func (d *Device) show(ctx context.Context, a agent.Action) error {
+	var args struct{ Title, Body string }
+	if err := a.Read(&args); err != nil {
+		return err
+	}
 	level, err := d.sdk(ctx)
 	if err != nil {
 		return err
@@ -72,7 +76,7 @@ func (d *Device) show(ctx context.Context, a agent.Action) error {
 	if level < notificationSDK {
 		return fmt.Errorf("%w: notifications take API level %d, the device has %d", agent.ErrUnsupported, notificationSDK, level)
 	}
-	_, err = d.Tools.Run(ctx, "cmd", "notification", "post", "-S", "bigtext", "-t", argument(a.Title), argument(a.CommandID), argument(a.Body))
+	_, err = d.Tools.Run(ctx, "cmd", "notification", "post", "-S", "bigtext", "-t", argument(args.Title), argument(a.CommandID), argument(args.Body))
 	return err
 }
 
@@ -80,7 +84,12 @@ func (d *Device) show(ctx context.Context, a agent.Action) error {
 func argument(text string) string { return strings.ReplaceAll(text, "\x00", "\uFFFD") }
 
 // open starts an app's launcher activity.
-func (d *Device) open(ctx context.Context, name string) error {
+func (d *Device) open(ctx context.Context, a agent.Action) error {
+	var args struct{ PackageName string }
+	if err := a.Read(&args); err != nil {
+		return err
+	}
+	name := args.PackageName
 	if !packageForm.MatchString(name) {
 		return fmt.Errorf("NOT_INSTALLED: %.100q cannot be a package", name)
 	}

@@ -2,6 +2,7 @@ package shell_test
 
 import (
 	"context"
+	"encoding/json"
 	"os"
 	"path/filepath"
 	"strings"
@@ -62,7 +63,7 @@ func TestDevice_AsksForTheAPILevelOnce(t *testing.T) {
 		if _, err := d.Capabilities(t.Context()); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := d.Do(t.Context(), agent.Action{Kind: agent.ShowMessage, CommandID: "c", Title: "t", Body: "b"}); err != nil {
+		if _, err := d.Do(t.Context(), agent.Action{Type: agent.ShowMessage, CommandID: "c", Args: json.RawMessage(`{"title":"t","body":"b"}`)}); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -204,16 +204,20 @@ func (d *Device) Do(_ context.Context, a agent.Action) (string, error) {
 
 func (d *Device) act(a agent.Action) (string, error) {
 	s := &d.state
-	switch a.Kind {
+	var args struct{ Title, Body, PackageName string }
+	if err := a.Read(&args); err != nil {
+		return "", err
+	}
+	switch a.Type {
 	case agent.ShowMessage:
 		s.Shown = slices.DeleteFunc(s.Shown, func(n Notification) bool { return n.Tag == a.CommandID })
-		s.Shown = append(s.Shown, Notification{a.CommandID, a.Title, a.Body})
+		s.Shown = append(s.Shown, Notification{a.CommandID, args.Title, args.Body})
 		return "shown", nil
 	case agent.OpenApp:
-		if !slices.Contains(s.Packages, a.Package) {
-			return "", fmt.Errorf("NOT_INSTALLED: %s is not installed", a.Package)
+		if !slices.Contains(s.Packages, args.PackageName) {
+			return "", fmt.Errorf("NOT_INSTALLED: %s is not installed", args.PackageName)
 		}
-		s.OpenApp = a.Package
+		s.OpenApp = args.PackageName
 		return "opened", nil
 	case agent.Restart:
 		s.Boot++

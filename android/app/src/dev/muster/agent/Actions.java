@@ -8,6 +8,7 @@ import android.content.ActivityNotFoundException;
 import android.content.Intent;
 import android.content.pm.PackageManager;
 import dev.muster.agent.core.Action;
+import dev.muster.agent.core.Command;
 import dev.muster.agent.core.DeviceException;
 
 /** Actions does what commands make the device do. Text of the service is shown or looked up, never parsed. */
@@ -26,16 +27,16 @@ final class Actions {
     }
 
     String act(Action a) throws DeviceException {
-        switch (a.kind) {
-            case SHOW_MESSAGE:
+        switch (a.type) {
+            case Command.MESSAGE:
                 return show(a);
-            case OPEN_APP:
-                return open(a.packageName);
-            case RESTART:
+            case Command.LAUNCH:
+                return open(a.text("packageName"));
+            case Command.REBOOT:
                 return restart();
-            case ERASE:
+            case Command.WIPE:
                 throw erase(a.again);
-            case LET_GO:
+            case Command.RELINQUISH:
                 return letGo();
             default: // Android offers a device owner no way to switch off
                 throw DeviceException.unsupported("");
@@ -44,6 +45,8 @@ final class Actions {
 
     /** show posts a notification. Its tag is the command's id: a second delivery replaces the first. */
     private String show(Action a) throws DeviceException {
+        String title = a.text("title");
+        String body = a.text("body");
         if (owner.sdk >= 33) {
             owner.grant("android.permission.POST_NOTIFICATIONS");
         }
@@ -54,7 +57,7 @@ final class Actions {
             throw DeviceException.failed("notifications of this app are switched off on the device");
         }
         manager.notify(a.commandId, MESSAGE, new Notification.Builder(owner.context, CHANNEL).setSmallIcon(R.drawable.icon)
-                .setContentTitle(a.title).setContentText(a.body).setStyle(new Notification.BigTextStyle().bigText(a.body))
+                .setContentTitle(title).setContentText(body).setStyle(new Notification.BigTextStyle().bigText(body))
                 .setAutoCancel(true).build());
         return "shown";
     }

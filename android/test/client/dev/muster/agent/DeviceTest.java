@@ -18,9 +18,12 @@ import android.location.LocationManager;
 import android.os.Build;
 import android.provider.Settings;
 import dev.muster.agent.core.Action;
+import dev.muster.agent.core.Command;
 import dev.muster.agent.core.DeviceException;
 import dev.muster.agent.core.Report;
 import java.util.Arrays;
+import java.util.HashMap;
+import java.util.Map;
 import org.junit.Before;
 import org.junit.Test;
 import org.robolectric.Shadows;
@@ -35,8 +38,12 @@ public final class DeviceTest extends Client {
         device = new AndroidDevice(new Owner(app), files);
     }
 
-    private static Action action(Action.Kind kind) {
-        return new Action(kind, "c1");
+    private static Action action(String type, String... namesAndValues) {
+        Map<String, Object> args = new HashMap<>();
+        for (int i = 0; i < namesAndValues.length; i += 2) {
+            args.put(namesAndValues[i], namesAndValues[i + 1]);
+        }
+        return new Action(type, "c1", args);
     }
 
     private String refusal(Action a) {
@@ -49,9 +56,7 @@ public final class DeviceTest extends Client {
 
     @Test
     public void messageIsShownOnceAsText() throws Exception {
-        Action a = action(Action.Kind.SHOW_MESSAGE);
-        a.title = "<b>Title</b>";
-        a.body = "intent:#Intent;end %s";
+        Action a = action(Command.MESSAGE, "title", "<b>Title</b>", "body", "intent:#Intent;end %s");
         assertEquals("shown", device.act(a));
         assertEquals("shown", device.act(a)); // delivered twice
         ShadowNotificationManager shown = Shadows.shadowOf(app.getSystemService(NotificationManager.class));
@@ -68,15 +73,15 @@ public final class DeviceTest extends Client {
 
     @Test
     public void launchOpensAnAppOrNamesWhatIsMissing() throws Exception {
-        Action a = action(Action.Kind.OPEN_APP);
-        a.packageName = "../../evil;rm";
-        assertTrue(refusal(a), refusal(a).startsWith("FAILED: NOT_INSTALLED"));
-        a.packageName = "com.example.app";
+        Action evil = action(Command.LAUNCH, "packageName", "../../evil;rm");
+        assertTrue(refusal(evil), refusal(evil).startsWith("FAILED: NOT_INSTALLED"));
+        String name = "com.example.app";
+        Action a = action(Command.LAUNCH, "packageName", name);
         PackageInfo there = new PackageInfo();
-        there.packageName = a.packageName;
+        there.packageName = name;
         Shadows.shadowOf(app.getPackageManager()).installPackage(there);
         assertTrue(refusal(a), refusal(a).contains("nothing to open"));
-        ComponentName main = new ComponentName(a.packageName, a.packageName + ".Main");
+        ComponentName main = new ComponentName(name, name + ".Main");
         Shadows.shadowOf(app.getPackageManager()).addActivityIfNotPresent(main);
         IntentFilter launcher = new IntentFilter(Intent.ACTION_MAIN);
         launcher.addCategory(Intent.CATEGORY_LAUNCHER);
@@ -87,22 +92,22 @@ public final class DeviceTest extends Client {
 
     @Test
     public void restart() throws Exception {
-        assertEquals("restarting", device.act(action(Action.Kind.RESTART)));
+        assertEquals("restarting", device.act(action(Command.REBOOT)));
         assertEquals(Arrays.asList("reboot"), fake.took());
         fake.inCall = true;
-        assertEquals("FAILED: Android does not restart during a call", refusal(action(Action.Kind.RESTART)));
+        assertEquals("FAILED: Android does not restart during a call", refusal(action(Command.REBOOT)));
     }
 
     @Test
     public void switchingOffIsUnsupported() {
-        assertTrue(refusal(action(Action.Kind.POWER_OFF)).startsWith("UNSUPPORTED"));
+        assertTrue(refusal(action(Command.SHUTDOWN)).startsWith("UNSUPPORTED"));
     }
 
     @Test
     public void eraseLiftsItsOwnLockAndIsOnlyOrdered() throws Exception {
         device.apply("FACTORY_RESET", "BLOCK");
         fake.took();
-        Action a = action(Action.Kind.ERASE);
+        Action a = action(Command.WIPE);
         assertTrue(refusal(a), refusal(a).startsWith("ORDERED"));
         assertEquals("setUserRestriction no_factory_reset false", fake.took().get(0));
         a.again = true;
@@ -113,7 +118,7 @@ public final class DeviceTest extends Client {
 
     @Test
     public void eraseAsksForCardAndProtectionDataFirst() {
-        refusal(action(Action.Kind.ERASE));
+        refusal(action(Command.WIPE));
         String call = fake.took().get(1);
         assertTrue(call, call.startsWith("wipeDataWithReason 3"));
     }
@@ -123,7 +128,7 @@ public final class DeviceTest extends Client {
         fake.restrictions.addAll(Arrays.asList("no_sms", "no_config_wifi", "no_debugging_features"));
         Shadows.shadowOf(app.getPackageManager()).setSystemFeature(Rules.TELEPHONY, true);
         device.apply("CAMERA", "BLOCK");
-        assertEquals("released", device.act(action(Action.Kind.LET_GO)));
+        assertEquals("released", device.act(action(Command.RELINQUISH)));
         assertTrue(fake.restrictions.toString(), fake.restrictions.isEmpty());
         assertEquals("", device.read("CAMERA"));
         assertTrue("the ownership goes once the service knows", files.leaving());

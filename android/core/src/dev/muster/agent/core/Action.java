@@ -1,29 +1,29 @@
 package dev.muster.agent.core;
 
-/** Action is something that a command makes the device do. */
+/** Action is a command that the device itself carries out. */
 public final class Action {
-    /** Kind names an action. */
-    public enum Kind {
-        SHOW_MESSAGE,
-        RESTART,
-        POWER_OFF,
-        OPEN_APP,
-        ERASE,
-        LET_GO
-    }
-
-    public final Kind kind;
+    /** type is the command's: see Command. */
+    public final String type;
     /** commandId is a notification's tag, so that a second delivery replaces the first. */
     public final String commandId;
 
-    public String title = "";
-    public String body = "";
-    public String packageName = "";
-    /** again: an ERASE that was ordered before has shown no effect for a while. */
+    /** again: a WIPE that was ordered before has shown no effect for a while. */
     public boolean again;
 
-    public Action(Kind kind, String commandId) {
-        this.kind = kind;
+    private final Object args; // any JSON, or null
+
+    public Action(String type, String commandId, Object args) {
+        this.type = type;
         this.commandId = commandId;
+        this.args = args;
+    }
+
+    /** text is one of the command's arguments, "" where it is absent. It is shown or looked up, never parsed. */
+    public String text(String name) throws DeviceException {
+        try {
+            return args == null ? "" : Fields.of(args).text(name);
+        } catch (JsonException e) {
+            throw DeviceException.failed("the command's arguments cannot be read");
+        }
     }
 }

@@ -4,16 +4,16 @@ import java.util.Map;
 
 /** Command is an order, valid for one device. */
 public final class Command {
-    static final String MESSAGE = "NOTIFICATION_MESSAGE";
+    public static final String MESSAGE = "NOTIFICATION_MESSAGE";
     static final String STATUS = "STATUS_REPORT";
     static final String LOCATION = "LOCATION_UPDATE";
     static final String SYNC_POLICY = "SYNC_POLICY";
     static final String CHANGE_POLICY = "CHANGE_POLICY";
-    static final String REBOOT = "REBOOT";
-    static final String SHUTDOWN = "SHUTDOWN";
-    static final String LAUNCH = "LAUNCH_APP";
-    static final String WIPE = "WIPE_COMPANY_DATA";
-    static final String RELINQUISH = "RELINQUISH_OWNERSHIP";
+    public static final String REBOOT = "REBOOT";
+    public static final String SHUTDOWN = "SHUTDOWN";
+    public static final String LAUNCH = "LAUNCH_APP";
+    public static final String WIPE = "WIPE_COMPANY_DATA";
+    public static final String RELINQUISH = "RELINQUISH_OWNERSHIP";
 
     final String deviceId;
     final String id;

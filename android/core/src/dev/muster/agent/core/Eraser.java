@@ -27,7 +27,7 @@ final class Eraser {
             if (!e.command.type.equals(Command.WIPE)) {
                 continue;
             }
-            Action erase = new Action(Action.Kind.ERASE, e.command.id);
+            Action erase = new Action(Command.WIPE, e.command.id, null);
             erase.again = agent.link.serviceTime() - e.at > SECOND_WAY;
             String outcome;
             try {
@@ -49,7 +49,7 @@ final class Eraser {
         if (erasing == 0) {
             erasing = now;
         }
-        Action erase = new Action(Action.Kind.ERASE, "");
+        Action erase = new Action(Command.WIPE, "", null);
         erase.again = now - erasing > SECOND_WAY;
         EndedException ended = new EndedException();
         try {

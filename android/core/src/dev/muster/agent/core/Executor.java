@@ -141,49 +141,23 @@ final class Executor {
         agent.journal.write(e.done(result, outcome, agent.link.serviceTime()));
     }
 
-    /** perform does what the command says. Text from the service reaches the device as arguments only. */
+    /** perform does what the command says. What the agent does not carry out itself is the device's. */
     private String perform(Command c) throws IOException {
-        String title;
-        String body;
-        String packageName;
-        try {
-            Fields args = c.args == null ? Json.object("{}") : Fields.of(c.args);
-            title = args.text("title");
-            body = args.text("body");
-            packageName = args.text("packageName");
-        } catch (JsonException e) {
-            throw DeviceException.failed("the command's arguments cannot be read");
-        }
         if (agent.link.identity().companion() && !c.type.equals(Command.MESSAGE) && !c.reports()) {
             throw DeviceException.unsupported("a companion has no power over its device");
         }
         switch (c.type) {
-            case Command.MESSAGE:
-                Action show = new Action(Action.Kind.SHOW_MESSAGE, c.id);
-                show.title = title;
-                show.body = body;
-                return agent.device.act(show);
-            case Command.LAUNCH:
-                Action open = new Action(Action.Kind.OPEN_APP, c.id);
-                open.packageName = packageName;
-                return agent.device.act(open);
-            case Command.REBOOT:
-                return agent.device.act(new Action(Action.Kind.RESTART, c.id));
-            case Command.SHUTDOWN:
-                return agent.device.act(new Action(Action.Kind.POWER_OFF, c.id));
             case Command.STATUS:
             case Command.LOCATION:
                 return agent.reports.collect(c.type.equals(Command.LOCATION));
             case Command.SYNC_POLICY:
             case Command.CHANGE_POLICY:
                 return refollow();
-            case Command.WIPE:
-                return agent.device.act(new Action(Action.Kind.ERASE, c.id));
             case Command.RELINQUISH:
                 agent.policy.release();
                 return "released";
             default:
-                throw DeviceException.unsupported("unknown command \"" + c.type + "\"");
+                return agent.device.act(new Action(c.type, c.id, c.args));
         }
     }
 

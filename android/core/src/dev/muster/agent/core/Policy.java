@@ -197,7 +197,7 @@ final class Policy {
             return;
         }
         try {
-            agent.device.act(new Action(Action.Kind.LET_GO, ""));
+            agent.device.act(new Action(Command.RELINQUISH, "", null));
         } catch (DeviceException e) {
             if (e.kind != DeviceException.Kind.UNSUPPORTED) {
                 throw e;

@@ -1,6 +1,7 @@
 package dev.muster.agent.jvm;
 
 import dev.muster.agent.core.Action;
+import dev.muster.agent.core.Command;
 import dev.muster.agent.core.Device;
 import dev.muster.agent.core.DeviceException;
 import dev.muster.agent.core.Json;
@@ -172,37 +173,36 @@ final class SimulatedDevice implements Device {
     }
 
     private String perform(Action a) throws DeviceException {
-        switch (a.kind) {
-            case SHOW_MESSAGE:
+        switch (a.type) {
+            case Command.MESSAGE:
                 show(a);
                 return "shown";
-            case OPEN_APP:
-                if (!list("packages").contains(a.packageName)) {
-                    throw DeviceException.failed("NOT_INSTALLED: " + a.packageName + " is not installed");
+            case Command.LAUNCH:
+                String name = a.text("packageName");
+                if (!list("packages").contains(name)) {
+                    throw DeviceException.failed("NOT_INSTALLED: " + name + " is not installed");
                 }
-                state.put("openApp", a.packageName);
+                state.put("openApp", name);
                 return "opened";
-            case RESTART:
+            case Command.REBOOT:
                 restart();
                 return "restarting";
-            case POWER_OFF: // Android offers a device owner no way to switch off
-                throw DeviceException.unsupported("");
-            case ERASE:
+            case Command.WIPE:
                 Map<String, Object> erased = fresh("");
                 erased.put("facts", state.get("facts"));
                 erased.put("boot", number("boot") + 1);
                 erased.put("wiped", true);
                 state = erased;
                 return "erased";
-            case LET_GO:
+            case Command.RELINQUISH:
                 state.put("released", true);
                 return "released";
-            default:
+            default: // Android offers a device owner no way to switch off
                 throw DeviceException.unsupported("");
         }
     }
 
-    private void show(Action a) {
+    private void show(Action a) throws DeviceException {
         List<Object> shown = list("shown");
         for (Iterator<Object> all = shown.iterator(); all.hasNext(); ) {
             if (a.commandId.equals(((Map<?, ?>) all.next()).get("tag"))) {
@@ -211,8 +211,8 @@ final class SimulatedDevice implements Device {
         }
         Map<String, Object> one = new LinkedHashMap<>();
         one.put("tag", a.commandId);
-        one.put("title", a.title);
-        one.put("body", a.body);
+        one.put("title", a.text("title"));
+        one.put("body", a.text("body"));
         shown.add(one);
         state.put("shown", shown);
     }

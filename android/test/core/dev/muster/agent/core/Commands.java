@@ -256,35 +256,18 @@ public final class Commands implements Device, Transport, Clock, Log, KeyStore {
         }
     }
 
-    /** name is the Go agent's name of an action. */
-    private static String name(Action.Kind kind) {
-        switch (kind) {
-            case SHOW_MESSAGE:
-                return "message";
-            case RESTART:
-                return "reboot";
-            case POWER_OFF:
-                return "shutdown";
-            case OPEN_APP:
-                return "launch-app";
-            case ERASE:
-                return "wipe";
-            default:
-                return "relinquish";
-        }
-    }
-
     @Override
     public String act(Action a) throws DeviceException {
-        StringBuilder text = new StringBuilder("do:" + name(a.kind));
-        for (String argument : new String[] {a.commandId, a.title, a.body, a.packageName, a.again ? "again" : ""}) {
+        String[] arguments = {a.commandId, a.text("title"), a.text("body"), a.text("packageName"), a.again ? "again" : ""};
+        StringBuilder text = new StringBuilder("do:" + a.type);
+        for (String argument : arguments) {
             if (!argument.isEmpty()) {
                 text.append(',').append(argument);
             }
         }
         said(text.toString());
         answer();
-        if (a.kind == Action.Kind.RESTART || a.kind == Action.Kind.POWER_OFF) {
+        if (a.type.equals(Command.REBOOT) || a.type.equals(Command.SHUTDOWN)) {
             boot = "boot-" + (2 + check);
             restarted = true;
         }
