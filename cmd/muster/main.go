@@ -41,6 +41,7 @@ type program struct {
 	MCP      mcpCommand      `cmd:"" name:"mcp" help:"Let an MCP client that speaks over standard input and output use a service."`
 	cli.Commands
 	Simulate simulateCommand `cmd:"" help:"Run simulated agents against a service, or against one of their own, and check the outcome."`
+	Drill    drillCommand    `cmd:"" help:"Attack a service of its own on simulated devices, and report which control refused what; exits with 1 if harm was done."`
 	Doctor   doctorCommand   `cmd:"" help:"Check the set-up and say how to fix it."`
 	Version  versionCommand  `cmd:"" help:"Show the build."`
 }

@@ -29,6 +29,7 @@ func TestConfirmer_MayConfirm(t *testing.T) {
 		{"a young user", account.Confirmer{User: account.User{ID: "b", Rights: admin, CreatedAt: young}, Passkey: account.Passkey{CreatedAt: old}}, false, "destructiveLimit", false},
 		{"a young right", account.Confirmer{User: account.User{ID: "b", Rights: admin, CreatedAt: old}, RightsAt: young, Passkey: account.Passkey{CreatedAt: old}}, false, "destructiveLimit", false},
 		{"a young passkey", account.Confirmer{User: account.User{ID: "b", Rights: admin, CreatedAt: old}, Passkey: account.Passkey{CreatedAt: young}}, false, "destructiveLimit", false},
+		{"a young user asked", account.Confirmer{User: account.User{ID: "b", Rights: admin, CreatedAt: old}, Passkey: account.Passkey{CreatedAt: old}, AskedSince: young}, false, "destructiveLimit", false},
 		{"during a stop", account.Confirmer{User: account.User{ID: "b", Rights: admin, CreatedAt: old}, Passkey: account.Passkey{CreatedAt: old}}, true, "destructiveLimit", false},
 		{"resuming", account.Confirmer{User: account.User{ID: "b", Rights: admin, CreatedAt: old}, Passkey: account.Passkey{CreatedAt: old}}, true, "stop", true},
 	} {

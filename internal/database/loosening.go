@@ -134,7 +134,7 @@ func (db *DB) ConfirmLoosening(ctx context.Context, companyID, id, userID, passk
 		if err != nil {
 			return err
 		}
-		by, err := db.confirmer(ctx, t, companyID, userID, passkeyID)
+		by, err := db.confirmer(ctx, t, l, userID, passkeyID)
 		if err != nil {
 			return err
 		}
@@ -149,15 +149,22 @@ func (db *DB) ConfirmLoosening(ctx context.Context, companyID, id, userID, passk
 	return err
 }
 
-func (db *DB) confirmer(ctx context.Context, t *tx, companyID, userID, passkeyID string) (by account.Confirmer, err error) {
-	if by.User, err = findUser(ctx, t, `u.id = ? AND u.company_id = ?`+t.lock(), userID, companyID); err != nil {
+// confirmer reads who confirms a loosening, and how long who asked has had the right.
+// An administrator who was deleted since counts as one of this moment.
+func (db *DB) confirmer(ctx context.Context, t *tx, l access.Loosening, userID, passkeyID string) (by account.Confirmer, err error) {
+	if by.User, err = findUser(ctx, t, `u.id = ? AND u.company_id = ?`+t.lock(), userID, l.CompanyID); err != nil {
 		return by, err
 	}
-	rights, err := value[int64](ctx, t, `SELECT rights_at FROM users WHERE id = ?`, userID)
+	times, err := one(ctx, t, func(r row) (at [2]int64, err error) {
+		err = r.Scan(&at[0], &at[1])
+		return at, err
+	}, `SELECT COALESCE(MAX(CASE WHEN id = ? THEN rights_at END), 0),
+		COALESCE(MAX(CASE WHEN id = ? THEN CASE WHEN rights_at > created_at THEN rights_at ELSE created_at END END), ?)
+		FROM users WHERE company_id = ? AND id IN (?, ?)`, userID, l.AskedBy.ID, millis(db.now()), l.CompanyID, userID, l.AskedBy.ID)
 	if err != nil {
 		return by, err
 	}
-	by.RightsAt = instant(rights)
+	by.RightsAt, by.AskedSince = instant(times[0]), instant(times[1])
 	by.Passkey, err = one(ctx, t, scanPasskey, `SELECT p.id, p.user_id, p.name, p.credential, p.created_at, p.last_used_at
 		FROM passkeys p WHERE p.id = ? AND p.user_id = ?`, passkeyID, userID)
 	by.Passkey, err = found(by.Passkey, err, "passkey")

@@ -37,19 +37,23 @@ type Demo struct {
 
 	emulator *service.Emulator
 	service  *service.Service
-	agents   sync.WaitGroup // the devices with our own agent
+	agents   sync.WaitGroup                        // the devices with our own agent
+	use      func(context.Context, *Running) error // nil: introduce the demo and serve
 }
 
 // Run brings the demo up, prints what to do with it, and serves until ctx
 // ends. Started again on the same directory it goes on where it stopped.
 func Run(ctx context.Context, s Settings, now func() time.Time, log *slog.Logger, out io.Writer) error {
-	d := &Demo{settings: s, now: now, log: log, out: out}
-	if err := os.MkdirAll(s.Data, 0o700); err != nil {
+	return (&Demo{settings: s, now: now, log: log, out: out}).run(ctx)
+}
+
+func (d *Demo) run(ctx context.Context) error {
+	if err := os.MkdirAll(d.settings.Data, 0o700); err != nil {
 		return fmt.Errorf("cannot make the demo's directory: %w", err)
 	}
-	d.say("Opening the demo in %s …", s.Data)
+	d.say("Opening the demo in %s …", d.settings.Data)
 	var err error
-	d.emulator, err = service.NewEmulator(ctx, "127.0.0.1:0", filepath.Join(s.Data, "emulator"), service.Options{Now: now, Logger: log})
+	d.emulator, err = service.NewEmulator(ctx, "127.0.0.1:0", filepath.Join(d.settings.Data, "emulator"), service.Options{Now: d.now, Logger: d.log})
 	if err != nil {
 		return err
 	}
@@ -87,6 +91,9 @@ func (d *Demo) withService(ctx context.Context) error {
 	if err := d.fill(serving); err != nil && ctx.Err() == nil {
 		stop()
 		return errors.Join(err, <-ended)
+	}
+	if d.use != nil {
+		stop()
 	}
 	return <-ended
 }

@@ -41,6 +41,9 @@ func (d *Demo) fill(ctx context.Context) error {
 			return err
 		}
 	}
+	if f.use != nil {
+		return f.use(ctx, f.running())
+	}
 	return f.introduce(ctx)
 }
 

@@ -1,0 +1,212 @@
+package drill
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"io"
+	"net/http"
+	"net/url"
+	"strings"
+	"time"
+
+	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/musterhq/muster/internal/fault"
+	"github.com/musterhq/muster/internal/operation"
+	"github.com/musterhq/muster/internal/surface/bridge"
+	"github.com/musterhq/muster/internal/surface/mcp"
+	"github.com/musterhq/muster/internal/surface/rest"
+)
+
+// caller calls operations with one credential, on one surface. once, if not
+// empty, is the call's idempotency key. The error is that there was no answer.
+type caller interface {
+	call(ctx context.Context, operation string, args map[string]any, once string) (answer, error)
+}
+
+// answer is what came back for a call.
+type answer struct {
+	code        string // empty: success
+	detail      string
+	status      int
+	approvalURL string
+	retryAfter  time.Duration
+	text        string // all of it
+	result      map[string]any
+}
+
+// control names what refused the call; empty: it was not refused.
+func (a answer) control() string {
+	switch {
+	case a.code == "":
+		return ""
+	case strings.Contains(a.detail, "company's limit"):
+		return "company limit"
+	case a.code == string(fault.RateLimited):
+		return "budget"
+	case a.approvalURL != "" && a.code == string(fault.ConfirmationRequired):
+		return "approval"
+	case a.approvalURL != "":
+		return "authorization"
+	}
+	return a.code
+}
+
+// restCaller calls REST with an API key.
+type restCaller struct {
+	base     string
+	key      string
+	registry *operation.Registry
+	via      http.RoundTripper
+}
+
+func (d *drill) rest(key string, via http.RoundTripper) *restCaller {
+	return &restCaller{d.Service.PublicURL() + rest.Prefix, key, d.Service.Registry(), via}
+}
+
+func (c *restCaller) call(ctx context.Context, name string, args map[string]any, once string) (answer, error) {
+	o := c.registry.Find(name)
+	path, body, query := o.Path, map[string]any{}, url.Values{}
+	for member, value := range args {
+		text, isText := value.(string)
+		switch {
+		case isText && strings.Contains(path, "{"+member+"}"):
+			path = strings.ReplaceAll(path, "{"+member+"}", url.PathEscape(text))
+		case o.Method == http.MethodGet:
+			query.Set(member, text)
+		default:
+			body[member] = value
+		}
+	}
+	method, payload := o.Method, []byte(nil)
+	if method == "" {
+		method = http.MethodPost
+	}
+	if len(body) > 0 {
+		payload, _ = json.Marshal(body) // texts and lists always encode
+	}
+	if len(query) > 0 {
+		path += "?" + query.Encode()
+	}
+	request, err := http.NewRequestWithContext(ctx, method, c.base+path, bytes.NewReader(payload))
+	if err != nil {
+		return answer{}, err
+	}
+	request.Header.Set("X-API-Key", c.key)
+	if payload != nil {
+		request.Header.Set("Content-Type", "application/json")
+	}
+	if once != "" {
+		request.Header.Set("Idempotency-Key", once)
+	}
+	response, err := (&http.Client{Transport: c.via}).Do(request)
+	if err != nil {
+		return answer{}, err
+	}
+	defer response.Body.Close()
+	text, err := io.ReadAll(response.Body)
+	if err != nil {
+		return answer{}, err
+	}
+	got := answer{text: string(text), status: response.StatusCode}
+	_ = json.Unmarshal(text, &got.result) // an answer that is no object has no members
+	if response.StatusCode >= http.StatusBadRequest {
+		got.refused(got.result, response.Header.Get("Retry-After"))
+	}
+	return got, nil
+}
+
+// refused reads the members of an error.
+func (a *answer) refused(members map[string]any, retryAfter string) {
+	a.code, _ = members["code"].(string)
+	a.detail, _ = members["detail"].(string)
+	if a.detail == "" {
+		a.detail, _ = members["message"].(string)
+	}
+	a.approvalURL, _ = members["approvalUrl"].(string)
+	switch {
+	case a.code != "":
+	case strings.Contains(a.detail, "still under way"): // the older dialect of REST has no codes
+		a.code = string(fault.InFlight)
+	default:
+		a.code = strings.ToLower(http.StatusText(a.status))
+	}
+	if seconds, ok := members["retryAfter"].(float64); ok {
+		a.retryAfter = time.Duration(seconds) * time.Second
+	} else if wait, err := time.ParseDuration(retryAfter + "s"); err == nil {
+		a.retryAfter = wait
+	}
+}
+
+// toolCaller calls tools over MCP.
+type toolCaller struct{ session *sdk.ClientSession }
+
+// carrier adds a credential to each request.
+type carrier struct {
+	header, value string
+	via           http.RoundTripper
+}
+
+// RoundTrip implements http.RoundTripper.
+func (c carrier) RoundTrip(r *http.Request) (*http.Response, error) {
+	r = r.Clone(r.Context())
+	r.Header.Set(c.header, c.value)
+	if c.via == nil {
+		return http.DefaultTransport.RoundTrip(r)
+	}
+	return c.via.RoundTrip(r)
+}
+
+// tools connects to MCP over HTTP with a header as credential.
+func (d *drill) tools(ctx context.Context, header, value string, via http.RoundTripper) (*toolCaller, error) {
+	return connect(ctx, &sdk.StreamableClientTransport{Endpoint: d.Service.PublicURL() + mcp.Path, MaxRetries: -1, DisableStandaloneSSE: true,
+		HTTPClient: &http.Client{Transport: carrier{header, value, via}}})
+}
+
+// bridged connects to MCP through `muster mcp`, whose code runs in this process.
+func (d *drill) bridged(ctx context.Context, key string, via http.RoundTripper) (*toolCaller, func() error, error) {
+	theirIn, in := io.Pipe()
+	out, theirOut := io.Pipe()
+	b := &bridge.Bridge{Endpoint: d.Service.PublicURL() + mcp.Path, Key: key, Warn: func(string) {}, Transport: via}
+	ended := make(chan error, 1)
+	go func() { ended <- errors.Join(b.Run(ctx, theirIn, theirOut), theirOut.Close()) }()
+	c, err := connect(ctx, &sdk.IOTransport{Reader: out, Writer: in})
+	return c, func() error {
+		if c != nil {
+			_ = c.session.Close()
+		}
+		return errors.Join(in.Close(), <-ended)
+	}, err
+}
+
+func connect(ctx context.Context, transport sdk.Transport) (*toolCaller, error) {
+	session, err := sdk.NewClient(&sdk.Implementation{Name: "drill", Version: "1"}, nil).Connect(ctx, transport, nil)
+	if err != nil {
+		return nil, err
+	}
+	return &toolCaller{session}, nil
+}
+
+func (c *toolCaller) call(ctx context.Context, tool string, args map[string]any, once string) (answer, error) {
+	params := &sdk.CallToolParams{Name: tool, Arguments: args}
+	if once != "" {
+		params.Meta = sdk.Meta{"muster/idempotencyKey": once}
+	}
+	result, err := c.session.CallTool(ctx, params)
+	if err != nil {
+		return answer{}, err
+	}
+	var got answer
+	for _, block := range result.Content {
+		if text, ok := block.(*sdk.TextContent); ok {
+			got.text += text.Text
+		}
+	}
+	_ = json.Unmarshal([]byte(got.text), &got.result)
+	if result.IsError {
+		got.refused(got.result, "")
+	}
+	return got, nil
+}

@@ -1,0 +1,142 @@
+// Package drill attacks a service of its own through its real surfaces, and
+// reports which control refused what, and whether harm was done (muster drill).
+//
+// Each scenario has the demo's company on a fresh database: the emulator of the
+// vendor's platform, simulated devices, real agents, REST, MCP over HTTP and over
+// standard input and output, OAuth and the portal. Its clock is moved on, so that
+// minutes of an attack take seconds. Whether there is harm is decided by what the
+// database and the policies are afterwards, never by what the attacker was answered.
+package drill
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"sync/atomic"
+	"time"
+
+	"github.com/musterhq/muster/internal/database"
+	"github.com/musterhq/muster/internal/service/demo"
+)
+
+// Settings say what to run.
+type Settings struct {
+	Scenarios []string // names; empty: all
+	Now       func() time.Time
+	Log       *slog.Logger
+}
+
+// scenario is one attack on a company.
+type scenario struct {
+	name string
+	// prepare sets the company's controls, before the attack.
+	prepare func(ctx context.Context, d *drill) error
+	// attack does all that the attacker can; what was refused is no error.
+	attack func(ctx context.Context, d *drill) error
+}
+
+func scenarios() []scenario {
+	return []scenario{
+		{"stolen-administrator", defaults, stolenAdministrator},
+		{"confused-retry", defaults, confusedRetry},
+	}
+}
+
+// Names are the scenarios' names.
+func Names() (all []string) {
+	for _, s := range scenarios() {
+		all = append(all, s.name)
+	}
+	return all
+}
+
+// Run runs scenarios, each in a temporary folder that it removes. The error is
+// that a scenario could not be run; harm is in the report.
+func Run(ctx context.Context, s Settings) (Report, error) {
+	var report Report
+	names := s.Scenarios
+	if len(names) == 0 {
+		names = Names()
+	}
+	for _, name := range names {
+		one, err := find(name)
+		if err != nil {
+			return report, err
+		}
+		result, err := s.run(ctx, one)
+		if err != nil {
+			return report, fmt.Errorf("cannot run the scenario %s: %w", name, err)
+		}
+		report.Scenarios = append(report.Scenarios, result)
+	}
+	return report, nil
+}
+
+func find(name string) (scenario, error) {
+	for _, s := range scenarios() {
+		if s.name == name {
+			return s, nil
+		}
+	}
+	return scenario{}, fmt.Errorf("there is no scenario %q", name)
+}
+
+func (s Settings) run(ctx context.Context, one scenario) (Scenario, error) {
+	return s.within(ctx, one.name, func(ctx context.Context, d *drill) error {
+		return errors.Join(one.prepare(ctx, d), one.attack(ctx, d))
+	})
+}
+
+// within calls work on a fresh company of its own.
+func (s Settings) within(ctx context.Context, name string, work func(context.Context, *drill) error) (result Scenario, err error) {
+	dir, err := os.MkdirTemp("", "muster-drill-")
+	if err != nil {
+		return result, err
+	}
+	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
+	d := &drill{minutes: stolenMinutes, clock: &clock{base: s.Now}, result: Scenario{Name: name, Harm: []string{}}}
+	settings := demo.Settings{Data: dir, Listen: "127.0.0.1:0"}
+	err = demo.Use(ctx, settings, d.clock.now, s.Log, func(ctx context.Context, running *demo.Running) error {
+		d.Running = running
+		db, err := database.Open(ctx, database.Options{URL: running.Store.Database, Now: d.clock.now})
+		if err != nil {
+			return err
+		}
+		d.db = db
+		return errors.Join(work(ctx, d), db.Close())
+	})
+	return d.result, err
+}
+
+// drill is one scenario under way.
+type drill struct {
+	*demo.Running
+	clock   *clock
+	db      *database.DB
+	minutes int // of simulated time that the stolen session lasts
+	result  Scenario
+}
+
+// clock is real time that can be moved on.
+type clock struct {
+	base  func() time.Time
+	ahead atomic.Int64 // nanoseconds
+}
+
+func (c *clock) now() time.Time { return c.base().Add(time.Duration(c.ahead.Load())) }
+
+func (c *clock) advance(by time.Duration) { c.ahead.Add(int64(by)) }
+
+// harm records harm that was done.
+func (d *drill) harm(format string, args ...any) {
+	d.result.Harm = append(d.result.Harm, fmt.Sprintf(format, args...))
+}
+
+// row is a line of the report, for one way of attacking.
+func (d *drill) row(attack string) *Attack {
+	a := &Attack{Attack: attack, RefusedBy: map[string]int{}}
+	d.result.Attacks = append(d.result.Attacks, a)
+	return a
+}

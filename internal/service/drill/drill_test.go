@@ -1,0 +1,104 @@
+package drill_test
+
+import (
+	"bytes"
+	"context"
+	"log/slog"
+	"os/exec"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/musterhq/muster/internal/access"
+	"github.com/musterhq/muster/internal/database/triggertest"
+	"github.com/musterhq/muster/internal/service/drill"
+)
+
+func settings() drill.Settings {
+	return drill.Settings{Now: time.Now, Log: slog.New(slog.DiscardHandler)}
+}
+
+// Each scenario, as a release runs it, does no harm, and reaches what it attacks.
+func TestRun_DoesNoHarm(t *testing.T) {
+	t.Parallel()
+	for _, name := range drill.Names() {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := settings()
+			s.Scenarios = []string{name}
+			report, err := drill.Run(t.Context(), s)
+			if err != nil {
+				t.Fatal(err)
+			}
+			var table bytes.Buffer
+			if err := report.Table(&table); err != nil {
+				t.Fatal(err)
+			}
+			t.Log("\n" + table.String())
+			if !report.Harmless() {
+				t.Errorf("harm was done: %q", report.Scenarios[0].Harm)
+			}
+			for _, fact := range report.Scenarios[0].Facts {
+				if strings.Contains(fact, "was refused each time") {
+					t.Errorf("the drill does not reach what it attacks: %s", fact)
+				}
+			}
+		})
+	}
+}
+
+// A control that is taken away makes its scenario find harm.
+func TestRun_FindsHarmWithoutAControl(t *testing.T) {
+	t.Parallel()
+	for control, c := range map[string]struct {
+		scenario string
+		without  []string               // statements on the database
+		change   func(*access.Controls) // nil: none
+		harm     string
+	}{
+		"limit": {"stolen-administrator", []string{
+			`CREATE TRIGGER forget AFTER INSERT ON destructive_uses BEGIN DELETE FROM destructive_uses; END`}, nil, "devices got a destructive command"},
+		"reserve": {"stolen-administrator", []string{
+			`CREATE TRIGGER forget AFTER INSERT ON destructive_uses WHEN (SELECT COUNT(*) FROM destructive_uses) > 25
+				BEGIN DELETE FROM destructive_uses WHERE asset_id = NEW.asset_id; END`}, nil, "devices got a destructive command"},
+		"delayed loosening": {"stolen-administrator", []string{
+			`CREATE TRIGGER hurry AFTER INSERT ON loosenings BEGIN UPDATE loosenings SET effective_at = 0; END`,
+			`CREATE TRIGGER hurry_again AFTER UPDATE ON loosenings BEGIN UPDATE loosenings SET effective_at = 0; END`}, nil, "became looser"},
+		"age of who confirms": {"stolen-administrator", nil, func(c *access.Controls) { c.ApproverAge = 0 }, "became looser"},
+		"second administrator": {"stolen-administrator", []string{
+			`CREATE TRIGGER disown AFTER INSERT ON loosenings BEGIN UPDATE loosenings SET asked_by = ''; END`,
+			`CREATE TRIGGER disown_again AFTER UPDATE ON loosenings BEGIN UPDATE loosenings SET asked_by = ''; END`}, nil, "became looser"},
+		"idempotency": {"confused-retry", []string{
+			`CREATE TRIGGER forget AFTER INSERT ON claims BEGIN DELETE FROM claims; END`,
+			`CREATE TRIGGER unbind AFTER INSERT ON commands BEGIN UPDATE commands SET idempotency_ref = '' WHERE id = NEW.id; END`}, nil, "a command was recorded 2 times"},
+	} {
+		t.Run(control, func(t *testing.T) {
+			t.Parallel()
+			change := c.change
+			if change == nil {
+				change = func(*access.Controls) {}
+			}
+			result, err := settings().Without(t.Context(), c.scenario, func(ctx context.Context, url string) error {
+				return triggertest.Add(ctx, url, c.without...)
+			}, change)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if !strings.Contains(strings.Join(result.Harm, "; "), c.harm) {
+				t.Errorf("harm: got %q, want %q", result.Harm, c.harm)
+			}
+		})
+	}
+}
+
+// What takes controls away is in no program.
+func TestRelease_HasNoSwitch(t *testing.T) {
+	t.Parallel()
+	out, err := exec.CommandContext(t.Context(), "go", "list", "-deps", "../../../cmd/muster", "../../../cmd/muster-agent").Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if strings.Contains(string(out), "triggertest") {
+		t.Error("a program depends on triggertest")
+	}
+}

@@ -1,0 +1,305 @@
+package drill
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptrace"
+	"strconv"
+	"sync/atomic"
+	"time"
+
+	"github.com/musterhq/muster/internal/asset"
+	"github.com/musterhq/muster/internal/command"
+	"github.com/musterhq/muster/internal/fault"
+	"github.com/musterhq/muster/internal/operation"
+	"github.com/musterhq/muster/internal/policy"
+	"github.com/musterhq/muster/internal/proposal"
+	"github.com/musterhq/muster/internal/wait"
+)
+
+// losing is a connection that loses the answer to the next request, once.
+type losing struct {
+	armed atomic.Bool
+	// cut ends the connection when the request was written, instead of after the
+	// service has answered.
+	cut bool
+}
+
+var errLost = errors.New("the answer was lost")
+
+// RoundTrip implements http.RoundTripper.
+func (l *losing) RoundTrip(r *http.Request) (*http.Response, error) {
+	if !l.armed.CompareAndSwap(true, false) {
+		return http.DefaultTransport.RoundTrip(r)
+	}
+	ctx, hangUp := context.WithCancel(r.Context())
+	defer hangUp()
+	if l.cut {
+		ctx = httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{WroteRequest: func(httptrace.WroteRequestInfo) { hangUp() }})
+	}
+	// On a connection of its own: the transport would itself repeat a request
+	// with an Idempotency-Key if a used connection broke.
+	own := &http.Transport{DisableKeepAlives: true}
+	response, err := own.RoundTrip(r.WithContext(ctx))
+	if err == nil {
+		_, _ = io.Copy(io.Discard, response.Body)
+		_ = response.Body.Close()
+	}
+	return nil, errLost
+}
+
+// confused is a client that repeats every call once.
+type confused struct {
+	*drill
+	key     string
+	devices []asset.Asset
+	used    map[string]bool // devices that got a destructive command
+	turn    int
+	// accepted are the operations that had an effect.
+	accepted map[string]bool
+}
+
+// confusedRetry makes every call that changes something twice, under one
+// idempotency key, because its answer was lost.
+func confusedRetry(ctx context.Context, d *drill) error {
+	_, devices, err := d.look(ctx)
+	if err != nil {
+		return err
+	}
+	c := &confused{drill: d, key: d.Key, devices: devices, used: map[string]bool{}, accepted: map[string]bool{}}
+	if err := c.repeat(ctx, "REST", d.row("prepare a revision"), false, "apply_policy_proposal"); err != nil {
+		return err
+	}
+	for _, surface := range []string{"REST", "MCP over HTTP", "muster mcp"} {
+		row := d.row("repeat each call, " + surface)
+		for _, cut := range []bool{false, true} {
+			for _, o := range d.Service.Registry().All() {
+				if o.Effect == operation.Reading {
+					continue
+				}
+				if err := c.repeat(ctx, surface, row, cut, o.Name); err != nil {
+					return fmt.Errorf("%s over %s: %w", o.Name, surface, err)
+				}
+			}
+		}
+	}
+	for _, o := range d.Service.Registry().All() {
+		if o.Effect != operation.Reading && !c.accepted[o.Name] {
+			d.result.Facts = append(d.result.Facts, o.Name+" was refused each time")
+		}
+	}
+	return nil
+}
+
+// commandOf is the type of the command that an operation sends.
+func commandOf(name string) (command.Type, map[string]any, bool) {
+	kinds := map[string]command.Type{
+		"lock_device": command.Lock, "start_lost_mode": command.StartLostMode, "stop_lost_mode": command.StopLostMode,
+		"send_message": command.NotificationMessage, "request_status_report": command.StatusReport,
+		"request_location_update": command.LocationUpdate, "sync_policy": command.SyncPolicy, "reboot_device": command.Reboot,
+		"shutdown_device": command.Shutdown, "launch_app": command.LaunchApp, "clear_app_data": command.ClearAppData,
+		"change_device_policy": command.ChangePolicy, "wipe_device": command.WipeCompanyData, "reset_screen_lock": command.ResetScreenLock,
+		"change_screen_lock_password": command.ChangeScreenLockPassword, "relinquish_ownership": command.RelinquishOwnership,
+	}
+	args := map[string]map[string]any{
+		"start_lost_mode": {"message": "Please call us"}, "send_message": {"title": "Hello", "body": "Please charge me"},
+		"launch_app": {"packageName": "com.example.app"}, "clear_app_data": {"packageNames": []string{"com.example.app"}},
+		"change_screen_lock_password": {"newPassword": "246813579"},
+	}[name]
+	kind, known := kinds[name]
+	if args == nil {
+		args = map[string]any{}
+	}
+	return kind, args, known
+}
+
+// device is one that can take a command, for a destructive one a device that
+// got none before.
+func (c *confused) device(kind command.Type) asset.Asset {
+	c.turn++
+	for i := range c.devices {
+		a := c.devices[(i+c.turn)%len(c.devices)]
+		if kind == command.ChangePolicy && a.Device.Management != asset.Platform {
+			continue // there is no other policy for agents
+		}
+		if !c.used[a.ID] && command.Eligible(kind, a, false) == nil {
+			c.used[a.ID] = kind.Destructive()
+			return a
+		}
+	}
+	return c.devices[0] // refused: the device cannot do it
+}
+
+// args are arguments with which the operation has an effect, and the device that
+// it is for.
+func (c *confused) args(ctx context.Context, name string) (args map[string]any, device string, err error) {
+	if kind, args, ok := commandOf(name); ok {
+		a := c.device(kind)
+		args["assetId"] = a.ID
+		if kind == command.ChangePolicy {
+			args["policyId"], err = c.otherPolicy(ctx, a)
+		}
+		return args, a.ID, err
+	}
+	p, err := c.policyToChange(ctx)
+	if err != nil {
+		return nil, "", err
+	}
+	change := []map[string]any{{"setting": "SCREEN_CAPTURE", "value": []string{"BLOCK", "ALLOW"}[p.Version%2]}}
+	switch name {
+	case "update_policy_settings":
+		return map[string]any{"policyId": p.ID, "changes": change}, "", nil
+	case "create_policy":
+		c.turn++
+		return map[string]any{"fromPolicyId": p.ID, "displayName": "Copy " + strconv.Itoa(c.turn)}, "", nil
+	case "rollback_policy":
+		return map[string]any{"policyId": p.ID, "revision": max(1, p.Version-1)}, "", nil
+	case "create_provisioning_qr_code":
+		return map[string]any{"policyId": p.ID, "personalUsage": "DISALLOWED"}, "", nil
+	case "apply_policy_proposal":
+		got, err := c.patient(ctx, c.rest(c.key, nil), "update_policy_settings", map[string]any{"policyId": p.ID, "changes": change}, "")
+		if err == nil && got.code != "" {
+			err = fmt.Errorf("nothing to apply: %s", got.detail)
+		}
+		return map[string]any{"proposalId": got.result["proposalId"], "confirmation": p.Name}, "", err
+	}
+	return nil, "", errors.New("the drill does not know this operation")
+}
+
+// policyToChange is the platform policy with the fewest devices.
+func (c *confused) policyToChange(ctx context.Context) (least policy.Policy, err error) {
+	all, _, err := c.Admin.Policies.Store.Policies(ctx, policy.Query{CompanyID: c.Company.ID, Order: policy.ByName, Limit: pageOfAll})
+	for _, p := range all {
+		if p.Name == "Meeting rooms" {
+			least = p
+		}
+	}
+	return least, err
+}
+
+// otherPolicy is a policy that the device could be moved to.
+func (c *confused) otherPolicy(ctx context.Context, a asset.Asset) (string, error) {
+	all, _, err := c.Admin.Policies.Store.Policies(ctx, policy.Query{CompanyID: c.Company.ID, Order: policy.ByName, Limit: pageOfAll})
+	if err != nil {
+		return "", err
+	}
+	now, err := c.db.Asset(ctx, c.Company.ID, a.ID)
+	if err != nil {
+		return "", err
+	}
+	for _, p := range all {
+		if p.Type == policy.Platform && p.ID != now.Device.PolicyID {
+			return p.ID, nil
+		}
+	}
+	return "", errors.New("there is no other policy")
+}
+
+// effects counts what calls have done: commands of a device, proposals, and saves of policies.
+func (c *confused) effects(ctx context.Context, device string) (n [3]int, err error) {
+	if device != "" {
+		commands, err := c.history(ctx, device)
+		if err != nil {
+			return n, err
+		}
+		n[0] = len(commands)
+	}
+	proposals, err := c.db.CompanyProposals(ctx, proposal.Query{CompanyID: c.Company.ID, Limit: pageOfAll})
+	if err != nil {
+		return n, err
+	}
+	all, _, err := c.Admin.Policies.Store.Policies(ctx, policy.Query{CompanyID: c.Company.ID, Order: policy.ByName, Limit: pageOfAll})
+	for _, p := range all {
+		n[2] += p.Version
+	}
+	n[1] = len(proposals)
+	return n, err
+}
+
+// repeat makes one call, whose answer is lost, and makes it again.
+func (c *confused) repeat(ctx context.Context, surface string, row *Attack, cut bool, name string) error {
+	args, device, err := c.args(ctx, name)
+	if err != nil {
+		return err
+	}
+	before, err := c.effects(ctx, device)
+	if err != nil {
+		return err
+	}
+	c.turn++
+	lost, once := &losing{cut: cut}, "call-"+strconv.Itoa(c.turn)
+	if err := c.with(ctx, surface, lost, func(on caller) error {
+		lost.armed.Store(true)
+		if got, err := on.call(ctx, name, args, once); err == nil && got.code == "" {
+			return errors.New("an answer that was to be lost arrived")
+		}
+		return nil
+	}); err != nil {
+		return err
+	}
+	row.Calls++
+	err = c.with(ctx, surface, nil, func(on caller) error {
+		got, err := c.patient(ctx, on, name, args, once)
+		if err == nil {
+			row.note(got)
+			c.accepted[name] = c.accepted[name] || got.code == ""
+		}
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	after, err := c.effects(ctx, device)
+	for i, what := range []string{"a command was recorded", "a change was proposed", "a proposal was applied"} {
+		if n := after[i] - before[i]; n > 1 {
+			c.harm("%s over %s: %s %d times", name, surface, what, n)
+		}
+	}
+	return err
+}
+
+// with calls use with a connection on a surface.
+func (c *confused) with(ctx context.Context, surface string, via *losing, use func(caller) error) error {
+	var transport http.RoundTripper
+	if via != nil {
+		transport = via
+	}
+	switch surface {
+	case "REST":
+		return use(c.rest(c.key, transport))
+	case "muster mcp":
+		on, end, err := c.bridged(ctx, c.key, transport)
+		if err != nil {
+			return err
+		}
+		return errors.Join(use(on), end())
+	}
+	on, err := c.tools(ctx, "X-API-Key", c.key, transport)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = on.session.Close() }() // its connection may have been cut
+	return use(on)
+}
+
+// patient makes a call again while the service asks for time: while the first
+// call is under way, and while the budget is used up.
+func (d *drill) patient(ctx context.Context, on caller, name string, args map[string]any, once string) (answer, error) {
+	const tries, pause = 200, 20 * time.Millisecond
+	for n := 0; ; n++ {
+		got, err := on.call(ctx, name, args, once)
+		switch {
+		case err != nil || n == tries:
+			return got, err
+		case got.code == string(fault.InFlight):
+			wait.For(ctx, pause)
+		case got.control() == "budget":
+			d.clock.advance(max(got.retryAfter, time.Second))
+		default:
+			return got, nil
+		}
+	}
+}

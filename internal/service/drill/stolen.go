@@ -1,0 +1,360 @@
+package drill
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"net/url"
+	"regexp"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/musterhq/muster/internal/access"
+	"github.com/musterhq/muster/internal/asset"
+	"github.com/musterhq/muster/internal/limit"
+	"github.com/musterhq/muster/internal/surface/mcp"
+	"github.com/musterhq/muster/internal/surface/oauth"
+	"github.com/musterhq/muster/internal/surface/portal/frame"
+	"github.com/musterhq/muster/internal/surface/web"
+)
+
+// What the thief makes, and how long the session lasts.
+const (
+	stolenMinutes  = 10
+	thiefKeys      = 6
+	thiefUsers     = 3 // administrators; the last has no passkey
+	thiefClients   = 3 // OAuth connections
+	wipesEachRound = 3 // for each caller and minute
+	thiefPassword  = "a password of the thief 1"
+)
+
+// defaults gives the company the controls that a new company has.
+func defaults(ctx context.Context, d *drill) error {
+	return d.controls(ctx, access.DefaultControls())
+}
+
+// thief has an administrator's session, with the passkey of an unlocked computer.
+type thief struct {
+	*drill
+	owner   *visitor
+	people  []*visitor // made by the thief; sessions of administrators
+	callers []caller   // keys and connections
+	targets []asset.Asset
+}
+
+// stolenAdministrator wipes from every caller that a stolen session can make.
+func stolenAdministrator(ctx context.Context, d *drill) error {
+	before, _, err := d.look(ctx)
+	if err != nil {
+		return err
+	}
+	t := &thief{drill: d}
+	if t.owner, err = d.signIn(ctx); err == nil {
+		err = t.owner.addPasskey(ctx)
+	}
+	if err == nil { // the owner, unlike whom the thief makes, is no new user
+		d.clock.advance(2 * access.DefaultControls().ApproverAge)
+		err = t.owner.signInByPasskey(ctx)
+	}
+	for _, step := range []func(context.Context) error{t.makeKeys, t.makePeople, t.makeClients, t.wipeForMinutes} {
+		if err == nil {
+			err = step(ctx)
+		}
+	}
+	if err != nil {
+		return err
+	}
+	return d.judgeStolen(ctx, before)
+}
+
+var keyText = regexp.MustCompile(`mk_[0-9A-Za-z]{8}_[0-9A-Za-z]+`)
+
+// makeKeys makes keys that may do everything.
+func (t *thief) makeKeys(ctx context.Context) error {
+	row := t.row("make API keys")
+	for i := range thiefKeys {
+		p, err := t.owner.get(ctx, frame.AccessPath+"/keys/new")
+		if err != nil {
+			return err
+		}
+		once, err := p.field(frame.OnceField)
+		if err != nil {
+			return err
+		}
+		fields := []string{"name", "thief " + strconv.Itoa(i), "expires", "90", frame.OnceField, once}
+		for _, name := range access.All.Names() {
+			fields = append(fields, "permission", name)
+		}
+		if p, err = t.owner.post(ctx, frame.AccessPath+"/keys", fields...); err != nil {
+			return err
+		}
+		key, err := p.shown(keyText)
+		if err != nil {
+			return err
+		}
+		row.note(answer{})
+		t.callers = append(t.callers, t.rest(key, nil))
+	}
+	return nil
+}
+
+var invitation = regexp.MustCompile(`/invitation#[0-9A-Za-z_-]+`)
+
+// makePeople makes administrators, and signs in as each.
+func (t *thief) makePeople(ctx context.Context) error {
+	row := t.row("make administrators")
+	for i := range thiefUsers {
+		p, err := t.owner.post(ctx, frame.UsersPath, "email", fmt.Sprintf("thief%d@acme.test", i), "name", "Thief", "role", "admin")
+		if err != nil {
+			return err
+		}
+		link, err := p.shown(invitation)
+		if err != nil {
+			return err
+		}
+		v := t.visitor(thiefPassword)
+		_, code, _ := strings.Cut(link, "#")
+		if p, err = v.post(ctx, web.InvitationPath, "code", code, "password", thiefPassword, "again", thiefPassword); err != nil {
+			return err
+		}
+		if p.status != http.StatusOK {
+			return fmt.Errorf("the invitation was refused: %d at %s", p.status, p.path)
+		}
+		row.note(answer{})
+		if i < thiefUsers-1 {
+			if err := v.addPasskey(ctx); err != nil {
+				return err
+			}
+		}
+		t.people = append(t.people, v)
+	}
+	return nil
+}
+
+const (
+	clientRedirect = "https://thief.example/cb" // only the code in the address is used
+	clientVerifier = "0123456789012345678901234567890123456789abc"
+)
+
+var onward = regexp.MustCompile(`https://thief\.example/cb\?[^"]+`)
+
+// makeClients connects OAuth clients that may do everything.
+func (t *thief) makeClients(ctx context.Context) error {
+	row := t.row("make connections")
+	for i := range thiefClients {
+		v := append([]*visitor{t.owner}, t.people...)[i]
+		token, err := t.connectClient(ctx, v)
+		if err != nil {
+			return err
+		}
+		c, err := t.tools(ctx, "Authorization", "Bearer "+token, nil)
+		if err != nil {
+			return err
+		}
+		row.note(answer{})
+		t.callers = append(t.callers, c)
+	}
+	return nil
+}
+
+// connectClient registers a client and lets the visitor consent to all scopes.
+func (t *thief) connectClient(ctx context.Context, v *visitor) (token string, err error) {
+	var registered struct {
+		ID string `json:"client_id"`
+	}
+	metadata := `{"client_name":"Thief","redirect_uris":["` + clientRedirect + `"],"token_endpoint_auth_method":"none"}`
+	if err := postJSON(ctx, v.base+oauth.RegisterPath, "application/json", metadata, &registered); err != nil {
+		return "", err
+	}
+	sum := sha256.Sum256([]byte(clientVerifier))
+	request := url.Values{"response_type": {"code"}, "client_id": {registered.ID}, "redirect_uri": {clientRedirect}, "state": {"s"},
+		"scope": {strings.Join(access.All.Scopes(), " ")}, "code_challenge": {base64.RawURLEncoding.EncodeToString(sum[:])},
+		"code_challenge_method": {"S256"}, "resource": {v.base + mcp.Path}}
+	fields := []string{"request", request.Encode(), "decision", "allow"}
+	for _, scope := range access.All.Scopes() {
+		fields = append(fields, "scope", scope)
+	}
+	p, err := v.post(ctx, oauth.AuthorizePath, fields...)
+	if err != nil {
+		return "", err
+	}
+	back, err := p.shown(onward)
+	if err != nil {
+		return "", err
+	}
+	u, err := url.Parse(back)
+	if err != nil {
+		return "", err
+	}
+	var tokens struct {
+		Access string `json:"access_token"`
+	}
+	form := url.Values{"grant_type": {"authorization_code"}, "client_id": {registered.ID}, "code": {u.Query().Get("code")},
+		"redirect_uri": {clientRedirect}, "code_verifier": {clientVerifier}}
+	err = postJSON(ctx, v.base+oauth.TokenPath, "application/x-www-form-urlencoded", form.Encode(), &tokens)
+	return tokens.Access, err
+}
+
+// postJSON posts a body and decodes the answer.
+func postJSON(ctx context.Context, address, kind, body string, into any) error {
+	request, err := http.NewRequestWithContext(ctx, http.MethodPost, address, strings.NewReader(body))
+	if err != nil {
+		return err
+	}
+	request.Header.Set("Content-Type", kind)
+	response, err := http.DefaultClient.Do(request)
+	if err != nil {
+		return err
+	}
+	defer response.Body.Close()
+	if response.StatusCode >= http.StatusBadRequest {
+		return fmt.Errorf("%s answers %s", address, response.Status)
+	}
+	return json.NewDecoder(response.Body).Decode(into)
+}
+
+// wipeForMinutes attacks for ten minutes: each caller, each minute.
+func (t *thief) wipeForMinutes(ctx context.Context) error {
+	byKey, byClient := t.row("wipe with API keys"), t.row("wipe with connections")
+	withPasskey, without := t.row("wipe in the portal, passkey"), t.row("wipe in the portal, no passkey")
+	loosening := t.row("loosen the controls")
+	for minute := range t.minutes {
+		var err error
+		if _, t.targets, err = t.look(ctx); err != nil { // without those that are erased
+			return err
+		}
+		if err := t.loosen(ctx, loosening, minute); err != nil {
+			return err
+		}
+		for i, c := range t.callers {
+			row := byKey
+			if i >= thiefKeys {
+				row = byClient
+			}
+			for n := range wipesEachRound {
+				if err := t.destroy(ctx, c, row, minute*len(t.callers)*wipesEachRound+i*wipesEachRound+n); err != nil {
+					return err
+				}
+			}
+		}
+		for i, v := range append([]*visitor{t.owner}, t.people...) {
+			row := withPasskey
+			if v.passkey == nil {
+				row = without
+			}
+			if err := v.prove(ctx); err != nil {
+				return err
+			}
+			for n := range 2 * wipesEachRound {
+				if err := t.destroyInPortal(ctx, v, row, (minute*4+i)*2*wipesEachRound+n); err != nil {
+					return err
+				}
+			}
+		}
+		t.clock.advance(time.Minute)
+	}
+	return nil
+}
+
+// destructive are the four destructive commands.
+func destructive() []string {
+	return []string{"wipe_device", "reset_screen_lock", "change_screen_lock_password", "relinquish_ownership"}
+}
+
+// destroy sends the nth command to the nth device.
+func (t *thief) destroy(ctx context.Context, c caller, row *Attack, n int) error {
+	args := map[string]any{"assetId": t.targets[n%len(t.targets)].ID}
+	command := destructive()[n%7%4] // mostly wipes and new passwords
+	if command == "change_screen_lock_password" {
+		args["newPassword"] = "246813579"
+	}
+	got, err := c.call(ctx, command, args, "")
+	if err != nil {
+		return err
+	}
+	row.note(got)
+	return nil
+}
+
+func (t *thief) destroyInPortal(ctx context.Context, v *visitor, row *Attack, n int) error {
+	target := t.targets[n%len(t.targets)]
+	p, err := v.post(ctx, frame.DevicePath(target.ID)+"/commands/"+destructive()[n%2], "confirm", target.Identification)
+	if err != nil {
+		return err
+	}
+	row.note(p.outcome())
+	return nil
+}
+
+var waiting = regexp.MustCompile(frame.ControlsPath + `/[0-9a-z]+/confirm`)
+
+// loosen asks for looser controls, and has every administrator confirm them.
+func (t *thief) loosen(ctx context.Context, row *Attack, minute int) error {
+	all := append([]*visitor{t.owner}, t.people...)
+	asks := all[minute%len(all)]
+	for _, v := range all {
+		if err := v.prove(ctx); err != nil {
+			return err
+		}
+	}
+	p, err := asks.post(ctx, frame.ControlsPath, "limit", []string{"off", "100000/1m", "10000/60m"}[minute%3], "age", "0")
+	if err != nil {
+		return err
+	}
+	row.note(p.outcome())
+	if p, err = all[(minute+1)%len(all)].get(ctx, frame.ControlsPath); err != nil { // who asked is not offered to confirm
+		return err
+	}
+	for _, path := range waiting.FindAllString(p.body, -1) {
+		for _, v := range all {
+			if v.passkey == nil {
+				continue
+			}
+			p, err := v.get(ctx, path)
+			if err != nil {
+				return err
+			}
+			token, signed, err := p.answered(v.passkey.Get)
+			if err != nil {
+				row.note(p.outcome())
+				continue // it does not wait any more
+			}
+			if p, err = v.post(ctx, path, "token", token, "answer", signed); err != nil {
+				return err
+			}
+			row.note(p.outcome())
+		}
+	}
+	return nil
+}
+
+// judgeStolen counts the devices that got a destructive command, and looks whether
+// a control became looser.
+func (d *drill) judgeStolen(ctx context.Context, before access.Settings) error {
+	if err := d.db.ApplyLoosenings(ctx); err != nil { // as each replica does every two seconds
+		return err
+	}
+	after, _, err := d.look(ctx)
+	if err != nil {
+		return err
+	}
+	hit, err := d.destroyed(ctx)
+	if err != nil {
+		return err
+	}
+	most := access.DefaultControls().DestructiveLimit.Devices + limit.Reserve
+	d.result.Facts = append(d.result.Facts, fmt.Sprintf("%d devices got a destructive command, %d may", hit, most))
+	if hit > most {
+		d.harm("%d devices got a destructive command: the limit and its reserve are %d", hit, most)
+	}
+	for _, name := range access.ControlNames() {
+		if access.Loosens(name, before, after) {
+			d.harm("%s became looser: %s, was %s", name, after.Control(name), before.Control(name))
+		}
+	}
+	return nil
+}

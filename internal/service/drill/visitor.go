@@ -1,0 +1,208 @@
+package drill
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"html"
+	"io"
+	"net/http"
+	"net/http/cookiejar"
+	"net/url"
+	"regexp"
+	"strings"
+
+	"github.com/musterhq/muster/internal/fault"
+	"github.com/musterhq/muster/internal/passkey/virtual"
+	"github.com/musterhq/muster/internal/surface/web"
+)
+
+// visitor is a browser without scripts, signed in to the portal.
+type visitor struct {
+	base     string
+	client   *http.Client
+	password string
+	passkey  *virtual.Authenticator // nil: the user has none
+}
+
+// page is what came back, after redirects.
+type page struct {
+	status int
+	path   string
+	body   string
+}
+
+func (d *drill) visitor(password string) *visitor {
+	jar, _ := cookiejar.New(nil) // never fails without options
+	return &visitor{base: d.Service.PublicURL(), client: &http.Client{Jar: jar}, password: password}
+}
+
+// signIn opens a session of the demo's administrator.
+func (d *drill) signIn(ctx context.Context) (*visitor, error) {
+	v := d.visitor(d.Password)
+	p, err := v.post(ctx, web.SignInPath, "email", d.User, "password", d.Password, "next", "/account")
+	if err == nil && (p.status != http.StatusOK || p.path != "/account") {
+		err = fmt.Errorf("the administrator cannot sign in: %d at %s", p.status, p.path)
+	}
+	return v, err
+}
+
+func (v *visitor) get(ctx context.Context, path string) (page, error) {
+	return v.do(ctx, http.MethodGet, path, nil)
+}
+
+// post sends a form of names and values in turn.
+func (v *visitor) post(ctx context.Context, path string, fields ...string) (page, error) {
+	form := url.Values{}
+	for i := 0; i+1 < len(fields); i += 2 {
+		form.Add(fields[i], fields[i+1])
+	}
+	return v.do(ctx, http.MethodPost, path, form)
+}
+
+func (v *visitor) do(ctx context.Context, method, path string, form url.Values) (page, error) {
+	request, err := http.NewRequestWithContext(ctx, method, v.base+path, strings.NewReader(form.Encode()))
+	if err != nil {
+		return page{}, err
+	}
+	if form != nil {
+		request.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+	}
+	response, err := v.client.Do(request)
+	if err != nil {
+		return page{}, err
+	}
+	defer response.Body.Close()
+	body, err := io.ReadAll(response.Body)
+	return page{response.StatusCode, response.Request.URL.RequestURI(), string(body)}, err
+}
+
+// attribute is the value of the first attribute that begins with the text.
+func (p page) attribute(begin string) (string, error) {
+	_, rest, found := strings.Cut(p.body, begin)
+	value, _, ended := strings.Cut(rest, `"`)
+	if !found || !ended {
+		return "", fmt.Errorf("%s (%d) has no %s", p.path, p.status, begin)
+	}
+	return html.UnescapeString(value), nil
+}
+
+func (p page) field(name string) (string, error) { return p.attribute(`name="` + name + `" value="`) }
+
+// answered has the visitor's passkey answer what the page asks of it, by a
+// registration or a proof, and returns the page's token.
+func (p page) answered(sign func(options string) (string, error)) (token, signed string, err error) {
+	options, err := p.attribute(`data-options="`)
+	if err == nil {
+		token, err = p.field("token")
+	}
+	if err == nil {
+		signed, err = sign(options)
+	}
+	return token, signed, err
+}
+
+// addPasskey adds a passkey to the account.
+func (v *visitor) addPasskey(ctx context.Context) error {
+	passkey, err := virtual.New(v.base)
+	if err != nil {
+		return err
+	}
+	p, err := v.get(ctx, "/account/passkeys/new")
+	if err != nil {
+		return err
+	}
+	token, signed, err := p.answered(passkey.Create)
+	if err != nil {
+		return err
+	}
+	p, err = v.post(ctx, "/account/passkeys", "token", token, "name", "Key", "answer", signed)
+	if err == nil && p.status != http.StatusOK {
+		err = fmt.Errorf("a passkey cannot be added: %d", p.status)
+	}
+	v.passkey = passkey
+	return err
+}
+
+// signInByPasskey opens another session.
+func (v *visitor) signInByPasskey(ctx context.Context) error {
+	v.client.Jar, _ = cookiejar.New(nil)
+	p, err := v.get(ctx, web.SignInPath)
+	if err != nil {
+		return err
+	}
+	token, signed, err := p.answered(v.passkey.Get)
+	if err != nil {
+		return err
+	}
+	p, err = v.post(ctx, web.SignInPath+"/passkey", "next", "/account", "token", token, "answer", signed)
+	if err == nil && p.path != "/account" {
+		err = fmt.Errorf("the passkey does not sign in: %d at %s", p.status, p.path)
+	}
+	return err
+}
+
+// prove proves the visitor's identity again.
+func (v *visitor) prove(ctx context.Context) error {
+	p, err := v.get(ctx, web.ProveAddress("/account"))
+	if err != nil {
+		return err
+	}
+	if v.passkey == nil {
+		p, err = v.post(ctx, web.ProvePath, "next", "/account", "password", v.password)
+	} else {
+		var token, signed string
+		if token, signed, err = p.answered(v.passkey.Get); err != nil {
+			return err
+		}
+		p, err = v.post(ctx, web.ProvePath+"/passkey", "next", "/account", "token", token, "answer", signed)
+	}
+	if err == nil && p.path != "/account" {
+		err = fmt.Errorf("the identity was not proved: %d at %s", p.status, p.path)
+	}
+	return err
+}
+
+// notes are what the portal says about a form: the page after it shows them.
+var notes = regexp.MustCompile(`(?s)<div class="note"[^>]*data-tone="(bad|warn|ok|idle)"[^>]*>.*?<p>(.*?)</p>`)
+
+// outcome is the outcome of a form of the portal, as an answer.
+func (p page) outcome() answer {
+	got := answer{text: p.body}
+	for _, found := range notes.FindAllStringSubmatch(p.body, -1) {
+		if text := html.UnescapeString(found[2]); found[1] == "bad" || found[1] == "warn" {
+			got.detail += strings.Join(strings.Fields(text), " ") + " "
+		}
+	}
+	switch {
+	case p.status == http.StatusTooManyRequests:
+		got.code = string(fault.RateLimited)
+	case strings.HasPrefix(p.path, web.ProvePath):
+		got.code = "fresh proof"
+	case strings.Contains(got.detail, "takes effect in 24 hours"):
+		got.code = "delay of 24 hours"
+	case strings.Contains(got.detail, "must be older than"):
+		got.code = "age of the approver"
+	case strings.Contains(got.detail, "second administrator"):
+		got.code = "second administrator"
+	case strings.Contains(got.detail, "company's limit"), strings.Contains(got.detail, "calls a minute"):
+		got.code = string(fault.RateLimited)
+	case strings.Contains(got.detail, "not enrolled"), strings.Contains(got.detail, "no longer managed"), strings.Contains(got.detail, "does not work on"),
+		strings.Contains(got.detail, "needs a"):
+		got.code = string(fault.Unsupported)
+	case p.status >= http.StatusBadRequest || got.detail != "":
+		got.code = "refused in the portal"
+	}
+	return got
+}
+
+var errNothingShown = errors.New("the page does not show what was made")
+
+// shown is the part of a page that an expression finds.
+func (p page) shown(expression *regexp.Regexp) (string, error) {
+	found := expression.FindString(html.UnescapeString(p.body))
+	if found == "" {
+		return "", fmt.Errorf("%w: %d at %s", errNothingShown, p.status, p.path)
+	}
+	return found, nil
+}
