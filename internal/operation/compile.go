@@ -68,7 +68,7 @@ func compile(owner string, typ reflect.Type) *plan {
 		p.index[f.name] = i
 	}
 	if p.ruled {
-		var rules Rules
+		rules := Rules{plan: p}
 		reflect.New(typ).Interface().(Ruler).Rules(&rules)
 		p.said = rules.said
 	}

@@ -134,6 +134,7 @@ type Ruler interface{ Rules(r *Rules) }
 
 // Rules collects an argument struct's own rules.
 type Rules struct {
+	plan   *plan // while the struct is described
 	said   []Rule
 	faults []fault.Field
 }
@@ -147,6 +148,20 @@ func (r *Rules) Must(field, text string, kept bool) {
 	r.said = append(r.said, Rule{field, text})
 	if !kept {
 		r.faults = append(r.faults, fault.Field{Field: field, Message: text})
+	}
+}
+
+// OneOf gives a field its values, where a tag would repeat what is listed elsewhere.
+func (r *Rules) OneOf(field string, values func() []string) {
+	if r.plan != nil {
+		r.plan.fields[r.plan.index[field]].rule.enum = values()
+	}
+}
+
+// AtMost limits the length of a list in the same way.
+func (r *Rules) AtMost(field string, entries func() int) {
+	if r.plan != nil {
+		r.plan.fields[r.plan.index[field]].rule.maxItems = entries()
 	}
 }
 

@@ -33,6 +33,15 @@ func Catalog() []Setting {
 	return all
 }
 
+// SettingIDs returns the ids of all settings, in the same order.
+func SettingIDs() []string {
+	ids := make([]string, len(catalog))
+	for i := range catalog {
+		ids[i] = catalog[i].id
+	}
+	return ids
+}
+
 // Lookup returns the setting of an id. Ids are matched exactly.
 func Lookup(id string) (Setting, bool) {
 	r := find(id)

@@ -79,6 +79,27 @@ func ownerOnly(id string, sdk int, note string) rule {
 
 func reporting(id string) rule { return rule{id: id, own: true} }
 
+// Needs is what a setting takes from its device.
+type Needs struct {
+	SDK   int    // the Android API level from which it works
+	Owner bool   // only a device owner can
+	Lab   bool   // an agent started over USB can, too
+	Phone bool   // it needs telephony
+	Own   bool   // it steers the agent itself
+	None  string // why it has no meaning
+	// OwnerValues are values that only a device owner can set.
+	OwnerValues []string
+}
+
+// AllNeeds returns what each setting takes, for models of devices.
+func AllNeeds() map[string]Needs {
+	all := map[string]Needs{}
+	for _, r := range rules() {
+		all[r.id] = Needs{SDK: r.sdk, Owner: r.owner, Lab: r.lab, Phone: r.feature == telephony, Own: r.own, None: r.none, OwnerValues: r.ownerValues}
+	}
+	return all
+}
+
 // rules returns the 39 settings in the contract's order.
 func rules() []rule {
 	return []rule{

@@ -9,60 +9,11 @@ import (
 
 	"github.com/musterhq/muster/internal/agent"
 	"github.com/musterhq/muster/internal/agent/protocol"
+	"github.com/musterhq/muster/internal/agent/shell"
 )
 
-// power is what a setting takes.
-type power struct {
-	sdk    int  // the Android API level from which it exists
-	shell  bool // an agent started over USB can do it too
-	owner  bool // only a device owner can
-	phone  bool // it needs telephony
-	report bool // it steers the agent itself
-	none   bool // it has no meaning on devices with this agent
-}
-
-// settings are the 39 of the catalog with what each takes.
-var settings = map[string]power{ //nolint:gochecknoglobals // a table that is never written to
-	"VENDOR_STORE_MODE":         {sdk: 24},
-	"DEFAULT_PERMISSION_POLICY": {sdk: 23, owner: true},
-	"APP_AUTO_UPDATE_POLICY":    {none: true},
-	"UNTRUSTED_APPS_POLICY":     {sdk: 21},
-	"VENDOR_PROTECT":            {sdk: 21},
-	"SCREEN_CAPTURE":            {sdk: 21, owner: true},
-	"CAMERA":                    {sdk: 24},
-	"FACTORY_RESET":             {sdk: 21},
-	"UNINSTALL_APPS":            {sdk: 18},
-	"ACCOUNT_MODIFICATION":      {sdk: 18},
-	"ADD_USER":                  {sdk: 21},
-	"REMOVE_USER":               {sdk: 18},
-	"DEVELOPER_SETTINGS":        {sdk: 21},
-	"USB_DATA_ACCESS":           {sdk: 18},
-	"LOCATION_MODE":             {sdk: 28, shell: true},
-	"LOCATION_SHARING":          {sdk: 18},
-	"OUTGOING_CALLS":            {sdk: 21, phone: true},
-	"SMS":                       {sdk: 21, phone: true},
-	"BLUETOOTH":                 {sdk: 26},
-	"DATA_ROAMING":              {sdk: 24, phone: true},
-	"NETWORK_RESET":             {sdk: 23},
-	"VPN_CONFIGURATION":         {sdk: 21},
-	"CONFIGURE_WIFI":            {sdk: 18},
-	"WIFI_DIRECT":               {sdk: 33},
-	"TETHERING":                 {sdk: 21},
-	"WIFI_STATE":                {sdk: 21, shell: true},
-	"AIRPLANE_MODE":             {sdk: 28},
-	"MINIMUM_WIFI_SECURITY":     {sdk: 33, owner: true},
-	"AUTO_DATE_TIME":            {sdk: 21, shell: true},
-	"ENCRYPTION_POLICY":         {sdk: 21, shell: true},
-	"APPLICATION_REPORT_LEVEL":  {report: true},
-	"REPORT_DEVICE_SETTINGS":    {report: true},
-	"REPORT_DISPLAY_INFO":       {report: true},
-	"REPORT_HARDWARE_STATUS":    {report: true},
-	"REPORT_MEMORY_INFO":        {report: true},
-	"REPORT_NETWORK_INFO":       {report: true},
-	"REPORT_POWER_EVENTS":       {report: true},
-	"REPORT_SOFTWARE_INFO":      {report: true},
-	"REPORT_SYSTEM_PROPERTIES":  {report: true},
-}
+// settings are those of the catalog with what each takes, as on a real device.
+var settings = shell.AllNeeds() //nolint:gochecknoglobals // a table that is never written to
 
 // Settings implements agent.Device.
 func (d *Device) Settings() []string { return slices.Sorted(maps.Keys(settings)) }
@@ -84,8 +35,8 @@ func (d *Device) Apply(_ context.Context, setting, value string) error {
 	if err := d.able(setting); err != nil {
 		return err
 	}
-	if setting == "ENCRYPTION_POLICY" && value == "ENABLED_WITH_PASSWORD" && d.state.Form != Owner {
-		return fmt.Errorf("%w: it takes a device owner to demand a password", agent.ErrUnsupported)
+	if slices.Contains(settings[setting].OwnerValues, value) && d.state.Form != Owner {
+		return fmt.Errorf("%w: it takes a device owner", agent.ErrUnsupported)
 	}
 	if setting == "VENDOR_PROTECT" && value == "ENABLED" && d.state.Platform.NoVerifier {
 		return fmt.Errorf("%w: no app on it verifies packages", agent.ErrUnsupported)
@@ -110,17 +61,17 @@ func (d *Device) able(setting string) error {
 	switch {
 	case !known:
 		return fmt.Errorf("%w: unknown setting", agent.ErrUnsupported)
-	case p.none:
-		return fmt.Errorf("%w: the agent installs no apps", agent.ErrNotApplicable)
-	case p.report:
+	case p.None != "":
+		return fmt.Errorf("%w: %s", agent.ErrNotApplicable, p.None)
+	case p.Own:
 		return nil
-	case p.phone && !s.Telephony:
+	case p.Phone && !s.Telephony:
 		return fmt.Errorf("%w: it has no telephony", agent.ErrNotApplicable)
-	case s.Facts.SDK < p.sdk:
-		return fmt.Errorf("%w: it takes API level %d, the device has %d", agent.ErrUnsupported, p.sdk, s.Facts.SDK)
-	case p.owner && s.Form != Owner:
+	case s.Facts.SDK < p.SDK:
+		return fmt.Errorf("%w: it takes API level %d, the device has %d", agent.ErrUnsupported, p.SDK, s.Facts.SDK)
+	case p.Owner && s.Form != Owner:
 		return fmt.Errorf("%w: it takes a device owner", agent.ErrUnsupported)
-	case s.Form == Shell && !p.shell:
+	case s.Form == Shell && !p.Lab:
 		return fmt.Errorf("%w: an agent started over USB may not", agent.ErrUnsupported)
 	}
 	return nil
