@@ -13,6 +13,7 @@ import (
 	"github.com/musterhq/muster/internal/command"
 	"github.com/musterhq/muster/internal/enrollment"
 	"github.com/musterhq/muster/internal/fault"
+	"github.com/musterhq/muster/internal/outcome"
 )
 
 // Prepare lays an order out for its device. It implements command.Channel.
@@ -25,7 +26,7 @@ func (l *Server) Prepare(ctx context.Context, o command.Order) (*agentdevice.Del
 		return nil, refused
 	}
 	if need := o.Command.Type.Row().Capability; need != "" && device.Capabilities != nil && !slices.Contains(device.Capabilities, need) {
-		return nil, &command.Receipt{Verdict: command.Unreachable, Detail: fmt.Sprintf("this device cannot do that: it lacks the capability %s", need)}
+		return nil, &command.Receipt{Code: outcome.Unreachable, Detail: fmt.Sprintf("this device cannot do that: it lacks the capability %s", need)}
 	}
 	args, err := json.Marshal(command.AgentArguments(o.Body))
 	if err != nil {
@@ -35,21 +36,21 @@ func (l *Server) Prepare(ctx context.Context, o command.Order) (*agentdevice.Del
 	held := &agentdevice.Delivery{CommandID: o.Command.ID, DeviceID: device.ID, Type: string(o.Command.Type), Args: args, CreatedAt: o.Command.CreatedAt,
 		Deadline: o.Command.Deadline, Final: o.Command.Type == command.NotificationMessage, Brings: stateFor(o.Command.Type)}
 	if held.Final {
-		return held, &command.Receipt{Verdict: command.Done, Outcome: "accepted for delivery"}
+		return held, &command.Receipt{Code: outcome.Done, Outcome: "accepted for delivery"}
 	}
 	receipt := accepted(device, o)
 	return held, &receipt
 }
 
 func accepted(d agentdevice.Device, o command.Order) command.Receipt {
-	return command.Receipt{Verdict: command.Accepted, Ref: "agent/" + d.ID + "/" + o.Command.ID}
+	return command.Receipt{Code: outcome.Accepted, Ref: "agent/" + d.ID + "/" + o.Command.ID}
 }
 
 // device finds whom an order is for, or says why nothing can reach it.
 func (l *Server) device(ctx context.Context, o command.Order) (agentdevice.Device, *command.Receipt) {
 	device, err := l.Store.AgentOf(ctx, o.AssetID, o.Device.Epoch)
 	if fault.CodeOf(err) == fault.NotFound {
-		return device, &command.Receipt{Verdict: command.Gone, Detail: "the agent is no longer enrolled", Cause: err}
+		return device, &command.Receipt{Code: outcome.Gone, Detail: "the agent is no longer enrolled", Cause: err}
 	}
 	if err != nil {
 		refused := notSent(err)
@@ -60,7 +61,7 @@ func (l *Server) device(ctx context.Context, o command.Order) (agentdevice.Devic
 
 // notSent: nothing is kept that would ever reach the device.
 func notSent(cause error) command.Receipt {
-	return command.Receipt{Verdict: command.NotSent, Detail: "the service failed before the command was kept: it is safe to retry", Cause: cause}
+	return command.Receipt{Code: outcome.NotSent, Detail: "the service failed before the command was kept: it is safe to retry", Cause: cause}
 }
 
 // Send moves a device to another policy, the one order that is not prepared:

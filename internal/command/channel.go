@@ -2,6 +2,7 @@ package command
 
 import (
 	"context"
+	"github.com/musterhq/muster/internal/outcome"
 	"time"
 
 	agentdevice "github.com/musterhq/muster/internal/agent/device"
@@ -44,42 +45,15 @@ type Order struct {
 	Body any
 }
 
-// Verdict is the result of one attempt, by the phase in which it ended
-// (contract 7.1).
-type Verdict int
-
-// The verdicts.
-const (
-	// Accepted: the channel took it; the device's word comes later.
-	Accepted Verdict = iota
-	// Done: carried out already, nothing more will come.
-	Done
-	// NotSent: failed before anything left the service (503).
-	NotSent
-	// Unknown: it may have been sent (202).
-	Unknown
-	// Gone: the channel says that the device is no longer managed (409).
-	Gone
-	// Unreachable: no way to this device, such as no valid push token (409).
-	Unreachable
-	// Refused: the channel evaluated and refused it, or says that it failed (422).
-	Refused
-	// Rejected: refused for a reason that is not this device's (502).
-	Rejected
-	// Broken: an unexpected error after dispatch (500).
-	Broken
-)
-
 // Receipt is the answer to an Order.
 type Receipt struct {
-	Verdict Verdict
-	Ref     string // with Accepted: the channel's name of the command
+	Code outcome.Code
+	Ref  string // with Accepted: the channel's name of the command
 	// Detail is for the caller: what happened and what to do.
 	Detail string
 	// Outcome is for the history; empty: Detail.
-	Outcome   string
-	Retryable bool  // with Rejected
-	Cause     error // for the log
+	Outcome string
+	Cause   error // for the log
 	// FeedbackAt is the time of the device's own word, with Done or Refused;
 	// zero: the device itself has not spoken.
 	FeedbackAt time.Time

@@ -10,6 +10,7 @@ import (
 	"github.com/musterhq/muster/internal/command"
 	"github.com/musterhq/muster/internal/fault"
 	"github.com/musterhq/muster/internal/operation"
+	"github.com/musterhq/muster/internal/outcome"
 	"github.com/musterhq/muster/internal/resource"
 )
 
@@ -43,7 +44,7 @@ func (f *fixture) dies(step string, call operation.Call, a asset.Asset, t comman
 // everything ends final or UNCONFIRMED.
 func TestDeathAtEveryStep(t *testing.T) {
 	t.Parallel()
-	for _, v := range []command.Verdict{command.Accepted, command.Done, command.Unknown, command.Refused} {
+	for _, v := range []outcome.Code{outcome.Accepted, outcome.Done, outcome.Unknown, outcome.Refused} {
 		for step, want := range map[string]struct {
 			rows, sends int
 			swept       bool // the row must be found by the sweeper
@@ -54,7 +55,7 @@ func TestDeathAtEveryStep(t *testing.T) {
 			command.AfterAnswer:  {1, 1, false},
 		} {
 			f := newFixture(t)
-			f.channel.answers(command.Receipt{Verdict: v, Ref: "op-1"})
+			f.channel.answers(command.Receipt{Code: v, Ref: "op-1"})
 			a := f.enrol(fullyManaged)
 			call := operation.Call{Principal: f.caller(), IdempotencyRef: "request-1"}
 			if !f.dies(step, call, a, command.Lock) {
@@ -73,22 +74,22 @@ func TestDeathAtEveryStep(t *testing.T) {
 }
 
 // checkRestart repeats the request in a new process, then sweeps.
-func (f *fixture) checkRestart(v command.Verdict, step string, call operation.Call, a asset.Asset, sends int) {
+func (f *fixture) checkRestart(v outcome.Code, step string, call operation.Call, a asset.Asset, sends int) {
 	f.Helper()
 	got, err := f.execute2(call, a)
 	after, _ := f.channel.sends()
 	switch {
 	case step == command.BeforeIntent: // the repetition is the first to be sent
 		sends = 1
-	case step == command.AfterAnswer && v == command.Refused:
+	case step == command.AfterAnswer && v == outcome.Refused:
 		if fault.CodeOf(err) != fault.Refused {
 			f.Errorf("%s, %s: repeated, it ends %+v, %v", v, step, got, err)
 		}
-	case step == command.AfterAnswer && v == command.Accepted:
+	case step == command.AfterAnswer && v == outcome.Accepted:
 		if got.Status != "IN_PROGRESS" || got.CreatedAt == nil {
 			f.Errorf("%s, %s: repeated, it ends %+v, %v", v, step, got, err)
 		}
-	case step == command.AfterAnswer && v == command.Done:
+	case step == command.AfterAnswer && v == outcome.Done:
 		if got.Status != "SUCCESS" {
 			f.Errorf("%s, %s: repeated, it ends %+v, %v", v, step, got, err)
 		}

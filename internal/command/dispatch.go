@@ -13,6 +13,7 @@ import (
 	"github.com/musterhq/muster/internal/asset"
 	"github.com/musterhq/muster/internal/fault"
 	"github.com/musterhq/muster/internal/operation"
+	"github.com/musterhq/muster/internal/outcome"
 )
 
 // dispatch commits the intent, sends it once and records what came of it. From
@@ -24,7 +25,7 @@ func (s *Service) dispatch(ctx context.Context, call operation.Call, o Order) (R
 	ctx = context.WithoutCancel(ctx)
 	s.crash(BeforeIntent)
 	held, prepared := s.prepareDelivery(ctx, &o)
-	if held == nil && prepared != nil && prepared.Verdict == Unreachable { // known before anything is kept or sent
+	if held == nil && prepared != nil && prepared.Code == outcome.Unreachable { // known before anything is kept or sent
 		return Result{}, prepared.fault()
 	}
 	stored, begun, err := s.begin(ctx, o.Command, held)
@@ -56,7 +57,7 @@ func (s *Service) dispatch(ctx context.Context, call operation.Call, o Order) (R
 func (s *Service) prepareDelivery(ctx context.Context, o *Order) (*agentdevice.Delivery, *Receipt) {
 	channel := s.channel(o.Command.Type, o.Device)
 	if channel == nil {
-		return nil, &Receipt{Verdict: NotSent, Detail: "this server has no connection to " + managed(o.Device.Management) + " devices"}
+		return nil, &Receipt{Code: outcome.NotSent, Detail: "this server has no connection to " + managed(o.Device.Management) + " devices"}
 	}
 	ctx, cancel := context.WithTimeout(ctx, s.storeLimit())
 	defer cancel()
@@ -71,7 +72,7 @@ func (s *Service) prepareDelivery(ctx context.Context, o *Order) (*agentdevice.D
 // held answers for an order that was committed together with its outcome.
 func (s *Service) held(call operation.Call, o Order, r Receipt) (Result, error) {
 	s.crash(AfterSend)
-	s.finished(o.Command.Type, r.Verdict.String())
+	s.finished(o.Command.Type, label(r.Code))
 	s.crash(AfterAnswer)
 	return answer(o.Command, call.Principal.CompanySlug, o.Device.Management, r)
 }
@@ -92,7 +93,7 @@ func (s *Service) send(ctx context.Context, o Order) (receipt *Receipt) {
 	defer cancel()
 	defer func() {
 		if broken := recover(); broken != nil {
-			receipt = &Receipt{Verdict: Broken, Cause: panicked(broken)}
+			receipt = &Receipt{Code: outcome.Broken, Cause: panicked(broken)}
 		}
 		*receipt = receipt.WithoutSecret(o.Body)
 	}()
@@ -118,7 +119,7 @@ func (r Receipt) WithoutSecret(body any) Receipt {
 	if !ok || secret.NewPassword == "" {
 		return r
 	}
-	if r.Verdict == Refused && (r.Ref == "" || strings.Contains(r.Outcome, secret.NewPassword)) {
+	if r.Code == outcome.Refused && (r.Ref == "" || strings.Contains(r.Outcome, secret.NewPassword)) {
 		r.Outcome = "the platform gave a reason that is not shown, because it may hold the password"
 		r.Detail = "the platform refused the new password for this device"
 	}
@@ -139,14 +140,14 @@ func (r Receipt) WithoutSecret(body any) Receipt {
 // conclude records the receipt and answers.
 func (s *Service) conclude(ctx context.Context, slug string, o Order, r Receipt) (Result, error) {
 	r = r.admissible(o.Command.Type)
-	log := s.log().With("command", o.Command.ID, "type", o.Command.Type, "asset", o.AssetID, "verdict", r.Verdict.String())
-	s.finished(o.Command.Type, r.Verdict.String())
+	log := s.log().With("command", o.Command.ID, "type", o.Command.Type, "asset", o.AssetID, "outcome", label(r.Code))
+	s.finished(o.Command.Type, label(r.Code))
 	now, err := s.record(ctx, o, r)
 	s.follow(ctx, o, r)
 	if err != nil {
 		// The row stays PREPARED until the sweeper makes it UNCONFIRMED.
 		log.ErrorContext(ctx, "cannot record a command's outcome", "error", err)
-		if r.Verdict != NotSent {
+		if r.Code != outcome.NotSent {
 			return unconfirmedOf(o.Command, slug, o.Device.Management, notKnown("the service could not record the outcome")), nil
 		}
 	}
@@ -167,11 +168,11 @@ func answer(now Command, slug string, m asset.Management, r Receipt) (Result, er
 	switch {
 	case now.State == Succeeded, now.State == Sent:
 		return resultOf(now, slug, m), nil
-	case now.State == Failed && !r.Verdict.failed():
+	case now.State == Failed && !failed(r.Code):
 		return Result{}, fault.New(fault.Refused, alreadyFailed)
-	case r.Verdict == Accepted:
+	case r.Code == outcome.Accepted:
 		return unconfirmedOf(now, slug, m, notKnown("the channel took it very late")), nil
-	case r.Verdict == Unknown:
+	case r.Code == outcome.Unknown:
 		return unconfirmedOf(now, slug, m, r.Detail), nil
 	}
 	return Result{}, r.fault()
@@ -200,13 +201,13 @@ func (s *Service) follow(ctx context.Context, o Order, r Receipt) {
 	defer cancel()
 	var err error
 	switch {
-	case r.Verdict == Gone:
+	case r.Code == outcome.Gone:
 		err = s.Inventory.MarkDeleted(ctx, o.AssetID, o.Device.Epoch, s.now())
-	case o.Command.Type == ChangePolicy && (r.Verdict == Accepted || r.Verdict == Done):
+	case o.Command.Type == ChangePolicy && (r.Code == outcome.Accepted || r.Code == outcome.Done):
 		err = s.Inventory.AssignPolicy(ctx, o.AssetID, o.Device.Epoch, o.Command.PolicyID)
 	}
 	if err != nil {
-		s.log().ErrorContext(ctx, "cannot bring an asset up to date", "asset", o.AssetID, "verdict", r.Verdict.String(), "error", err)
+		s.log().ErrorContext(ctx, "cannot bring an asset up to date", "asset", o.AssetID, "outcome", label(r.Code), "error", err)
 	}
 }
 

@@ -17,9 +17,10 @@ import (
 	"github.com/musterhq/muster/internal/command"
 	"github.com/musterhq/muster/internal/fault"
 	"github.com/musterhq/muster/internal/operation"
+	"github.com/musterhq/muster/internal/outcome"
 )
 
-// end is what contract 7.1 promises for a verdict.
+// end is what contract 7.1 promises for an outcome.
 type end struct {
 	status    string // of the result; empty: an error
 	code      fault.Code
@@ -29,30 +30,30 @@ type end struct {
 }
 
 // ends spells contract 7.1 out.
-func ends(v command.Verdict, retryable bool, t command.Type) end {
+func ends(v outcome.Code, t command.Type) end {
 	switch v {
-	case command.Accepted:
+	case outcome.Accepted:
 		if t == command.NotificationMessage {
 			return end{status: "SUCCESS", state: command.Succeeded}
 		}
 		return end{status: "IN_PROGRESS", state: command.Sent}
-	case command.Done:
+	case outcome.Done:
 		return end{status: "SUCCESS", state: command.Succeeded}
-	case command.NotSent:
+	case outcome.NotSent:
 		return end{code: fault.Unavailable, retryable: true, state: command.Failed}
-	case command.Unknown:
+	case outcome.Unknown:
 		return end{status: "UNCONFIRMED", state: command.Unconfirmed}
-	case command.Gone:
+	case outcome.Gone:
 		return end{code: fault.Unsupported, state: command.Failed, deleted: true}
-	case command.Unreachable:
+	case outcome.Unreachable:
 		return end{code: fault.Unsupported, state: command.Failed}
-	case command.Refused:
+	case outcome.Refused:
 		return end{code: fault.Refused, state: command.Failed}
-	case command.Rejected:
+	case outcome.Missing, outcome.Throttled, outcome.Conflict, outcome.Denied:
 		if t == command.NotificationMessage { // messages never return 502
 			return end{code: fault.Unavailable, retryable: true, state: command.Failed}
 		}
-		return end{code: fault.Provider, retryable: retryable, state: command.Failed}
+		return end{code: fault.Provider, retryable: v != outcome.Denied, state: command.Failed}
 	default:
 		return end{code: fault.Internal, state: command.Unconfirmed}
 	}
@@ -68,7 +69,7 @@ func says(status string, t command.Type, m asset.Management) bool {
 	return m == asset.Agent || !silent
 }
 
-func TestEveryVerdictOfEveryCommandOnEveryDevice(t *testing.T) {
+func TestExecute_EveryOutcomeOfEveryCommand(t *testing.T) {
 	t.Parallel()
 	for letter, k := range sorts() {
 		t.Run(string(letter), func(t *testing.T) {
@@ -78,30 +79,29 @@ func TestEveryVerdictOfEveryCommandOnEveryDevice(t *testing.T) {
 				if !strings.ContainsRune(takes()[kindOf], letter) {
 					continue
 				}
-				for v := command.Accepted; v <= command.Broken+1; v++ { // one beyond those there are
-					f.checkVerdict(k, kindOf, v, false)
+				for _, v := range append(outcome.Codes(), "of another version") {
+					f.checkOutcome(k, kindOf, v)
 				}
-				f.checkVerdict(k, kindOf, command.Rejected, true)
 			}
 		})
 	}
 }
 
-func (f *fixture) checkVerdict(k kind, t command.Type, v command.Verdict, retryable bool) {
+func (f *fixture) checkOutcome(k kind, t command.Type, v outcome.Code) {
 	f.Helper()
-	r := command.Receipt{Verdict: v, Detail: "told to callers", Retryable: retryable, Cause: errors.New("internals")}
+	r := command.Receipt{Code: v, Detail: "told to callers", Cause: errors.New("internals")}
 	f.channel.answers(r)
 	f.push.answers(r)
 	a := f.enrol(k)
-	want := ends(v, retryable, t)
+	want := ends(v, t)
 	got, err := f.execute(a, t)
-	where := k.String() + " " + string(t) + " " + v.String()
+	where := k.String() + " " + string(t) + " " + string(v)
 
 	row := f.latest(a)
 	if row.State != want.state || row.Actor.ID != "key-1" || row.Actor.Prefix != "abcdefgh" || row.Type != t {
 		f.Errorf("%s: the row is %+v", where, row)
 	}
-	if row.State.Final() && v != command.Done && t != command.NotificationMessage && row.Outcome == "" {
+	if row.State.Final() && v != outcome.Done && t != command.NotificationMessage && row.Outcome == "" {
 		f.Errorf("%s: the history does not say why", where)
 	}
 	if told := fault.From(err); err != nil && (told.Code != want.code || told.Retryable != want.retryable || told.Detail == "" || strings.Contains(told.Detail, "internals")) {
@@ -141,7 +141,7 @@ func TestGoneEndsWhatWasOpen(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	f.channel.answers(command.Receipt{Verdict: command.Gone})
+	f.channel.answers(command.Receipt{Code: outcome.Gone})
 	if _, err := f.execute(a, command.Reboot); fault.CodeOf(err) != fault.Unsupported {
 		t.Fatal(err)
 	}
@@ -301,16 +301,16 @@ func TestStoreFailsBeforeTheIntent(t *testing.T) {
 
 func TestStoreFailsAfterTheSend(t *testing.T) {
 	t.Parallel()
-	for v := command.Accepted; v <= command.Broken; v++ {
+	for _, v := range outcome.Codes() {
 		f := newFixture(t)
-		f.channel.answers(command.Receipt{Verdict: v})
+		f.channel.answers(command.Receipt{Code: v})
 		a := f.enrol(fullyManaged)
 		broken := &brokenStore{Store: f.db, take: true}
 		got, err := f.executeAs(f.newService(broken), operation.Call{Principal: f.caller()}, a, command.Reboot)
-		if v == command.NotSent && fault.CodeOf(err) != fault.Unavailable || v != command.NotSent && got.Status != "UNCONFIRMED" {
+		if v == outcome.NotSent && fault.CodeOf(err) != fault.Unavailable || v != outcome.NotSent && got.Status != "UNCONFIRMED" {
 			t.Errorf("%s: %+v, %v", v, got, err)
 		}
-		if v == command.Gone { // the asset could be marked all the same, which ended the command
+		if v == outcome.Gone { // the asset could be marked all the same, which ended the command
 			continue
 		}
 		if row := f.latest(a); row.State != command.Prepared || row.State.Status() != "IN_PROGRESS" {
@@ -344,7 +344,7 @@ func TestTheCallerMayGoAway(t *testing.T) {
 		if _, bounded := inner.Deadline(); !bounded {
 			t.Error("the attempt has no end")
 		}
-		return command.Receipt{Verdict: command.Accepted, Ref: "op-1"}
+		return command.Receipt{Code: outcome.Accepted, Ref: "op-1"}
 	}
 	got, err := f.service.Execute(ctx, operation.Call{Principal: f.caller()}, command.Request{Type: command.Lock, AssetID: a.ID})
 	if err != nil || got.Status != "IN_PROGRESS" || f.latest(a).Ref != "op-1" {
@@ -363,11 +363,11 @@ func TestThePasswordStaysNowhere(t *testing.T) {
 	f := newFixture(t)
 	a := f.enrol(fullyManaged)
 	var told []string
-	for v := command.Accepted; v <= command.Broken; v++ {
-		if v == command.Gone {
+	for _, v := range outcome.Codes() {
+		if v == outcome.Gone {
 			continue
 		}
-		f.channel.answers(command.Receipt{Verdict: v, Detail: `Invalid value "` + marker + `"`, Outcome: marker, Cause: errors.New("body: " + marker)})
+		f.channel.answers(command.Receipt{Code: v, Detail: `Invalid value "` + marker + `"`, Outcome: marker, Cause: errors.New("body: " + marker)})
 		result, failure := f.run(f.service, "change_screen_lock_password", map[string]any{"assetId": a.ID, "newPassword": marker})
 		text, err := json.Marshal(result)
 		f.ok(err)

@@ -19,6 +19,7 @@ import (
 	"github.com/musterhq/muster/internal/enrollment"
 	"github.com/musterhq/muster/internal/fault"
 	"github.com/musterhq/muster/internal/operation"
+	"github.com/musterhq/muster/internal/outcome"
 	"github.com/musterhq/muster/internal/policy"
 	"github.com/musterhq/muster/internal/resource"
 )
@@ -128,8 +129,8 @@ func newFixture(t testing.TB) *fixture {
 		f.ok(db.CreatePolicy(f.ctx(), p, policy.Author{Kind: "SYSTEM", ID: "operator", Name: "operator"}, ""))
 		f.policies[display] = p
 	}
-	f.channel.answers(command.Receipt{Verdict: command.Accepted})
-	f.push.answers(command.Receipt{Verdict: command.Done})
+	f.channel.answers(command.Receipt{Code: outcome.Accepted})
+	f.push.answers(command.Receipt{Code: outcome.Done})
 	f.service = f.newService(db)
 	return f
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/musterhq/muster/internal/enrollment"
 	"github.com/musterhq/muster/internal/fault"
 	"github.com/musterhq/muster/internal/operation"
+	"github.com/musterhq/muster/internal/outcome"
 	"github.com/musterhq/muster/internal/resource"
 )
 
@@ -68,8 +69,8 @@ func TestHeldOrderIsOneCommit(t *testing.T) {
 		state   command.State
 		outcome string
 	}{
-		command.Reboot:              {command.Receipt{Verdict: command.Accepted, Ref: "ref-1"}, command.Sent, ""},
-		command.NotificationMessage: {command.Receipt{Verdict: command.Done, Outcome: "accepted for delivery"}, command.Succeeded, "accepted for delivery"},
+		command.Reboot:              {command.Receipt{Code: outcome.Accepted, Ref: "ref-1"}, command.Sent, ""},
+		command.NotificationMessage: {command.Receipt{Code: outcome.Done, Outcome: "accepted for delivery"}, command.Succeeded, "accepted for delivery"},
 	} {
 		f := newFixture(t)
 		a := f.enrol(agentManaged)
@@ -86,7 +87,7 @@ func TestHeldOrderIsOneCommit(t *testing.T) {
 		if sends, _ := f.channel.sends(); sends != 0 {
 			t.Errorf("%s: it was sent as well", kind)
 		}
-		if f.counter.seen[string(kind)+" "+want.receipt.Verdict.String()] != 1 {
+		if f.counter.seen[string(kind)+" "+string(want.receipt.Code)] != 1 {
 			t.Errorf("%s: counted %v", kind, f.counter.seen)
 		}
 	}

@@ -12,6 +12,7 @@ import (
 	"github.com/musterhq/muster/internal/command"
 	"github.com/musterhq/muster/internal/fault"
 	"github.com/musterhq/muster/internal/operation"
+	"github.com/musterhq/muster/internal/outcome"
 	"pgregory.net/rapid"
 )
 
@@ -60,12 +61,11 @@ func TestLifecycle(t *testing.T) {
 // receipt draws what the channel says, perhaps after the device's own word.
 func (l *lifecycle) receipt(t *rapid.T) {
 	l.refs++
-	r := command.Receipt{Verdict: command.Verdict(rapid.IntRange(int(command.Accepted), int(command.Broken)).Draw(t, "verdict")),
-		Retryable: rapid.Bool().Draw(t, "retryable")}
-	if r.Verdict == command.Gone { // the device would end, and with it the test
-		r.Verdict = command.Refused
+	r := command.Receipt{Code: rapid.SampledFrom(outcome.Codes()).Draw(t, "outcome")}
+	if r.Code == outcome.Gone { // the device would end, and with it the test
+		r.Code = outcome.Refused
 	}
-	if r.Verdict == command.Accepted || rapid.Bool().Draw(t, "named") {
+	if r.Code == outcome.Accepted || rapid.Bool().Draw(t, "named") {
 		r.Ref = fmt.Sprintf("op-%s-%d", l.device.ID, l.refs)
 	}
 	early := rapid.IntRange(0, 9).Draw(t, "early")

@@ -1,7 +1,10 @@
 package command
 
 import (
+	"slices"
+
 	"github.com/musterhq/muster/internal/fault"
+	"github.com/musterhq/muster/internal/outcome"
 	"github.com/musterhq/muster/internal/validate"
 )
 
@@ -9,36 +12,38 @@ import (
 // characters.
 const maxText = 500
 
-// verdictNames are for logs and metrics, in the order of the verdicts.
-var verdictNames = [...]string{"accepted", "done", "not_sent", "unknown", "gone", "unreachable", "refused", "rejected", "broken"} //nolint:gochecknoglobals // a table that is never written to
-
-// String names the verdict for logs and metrics.
-func (v Verdict) String() string {
-	if v < 0 || int(v) >= len(verdictNames) {
-		return "broken"
+// label names an outcome for logs and metrics.
+func label(c outcome.Code) string {
+	if c.Rejected() {
+		return "rejected"
 	}
-	return verdictNames[v]
+	return string(c)
 }
 
-// Outcomes lists everything that an Observer may be told of a command: what
+// Outcomes lists everything that an Observer may learn of a command: what
 // became of sending it, and how it ended.
 func Outcomes() []string {
-	return append(verdictNames[:], "success", "error", "expired", "unconfirmed")
+	return []string{"accepted", "done", "not_sent", "unknown", "gone", "unreachable", "refused", "rejected", "broken",
+		"success", "error", "expired", "unconfirmed"}
 }
 
-// failed reports whether the verdict ends the command ERROR.
-func (v Verdict) failed() bool {
-	return v == NotSent || v == Gone || v == Unreachable || v == Refused || v == Rejected
+// failed reports whether the outcome ends the command ERROR.
+func failed(c outcome.Code) bool {
+	switch c {
+	case outcome.NotSent, outcome.Gone, outcome.Unreachable, outcome.Refused:
+		return true
+	}
+	return c.Rejected()
 }
 
 // admissible returns the receipt as the contract allows it for the type, its
 // texts fit to be shown.
 func (r Receipt) admissible(t Type) Receipt {
-	if r.Verdict < 0 || int(r.Verdict) >= len(verdictNames) {
-		r.Verdict = Broken
+	if !slices.Contains(outcome.Codes(), r.Code) {
+		r.Code = outcome.Broken
 	}
-	if t == NotificationMessage && r.Verdict == Rejected {
-		r.Verdict = NotSent // contract 7.1: messages never return 502
+	if t == NotificationMessage && r.Code.Rejected() {
+		r.Code = outcome.NotSent // contract 7.1: messages never return 502
 	}
 	r.Detail, r.Outcome = validate.Clean(r.Detail, maxText), validate.Clean(r.Outcome, maxText)
 	return r
@@ -49,25 +54,25 @@ func (r Receipt) admissible(t Type) Receipt {
 func (r Receipt) step(t Type) Transition {
 	said := orElse(r.Outcome, r.Detail)
 	final := []State{Prepared, Unconfirmed}
-	switch r.Verdict {
-	case Accepted:
+	switch r.Code {
+	case outcome.Accepted:
 		if t == NotificationMessage {
 			return Transition{From: final, To: Succeeded, Ref: r.Ref, Outcome: orElse(said, "accepted for delivery")}
 		}
 		return Transition{From: []State{Prepared}, To: Sent, Ref: r.Ref, Outcome: r.Outcome}
-	case Done:
+	case outcome.Done:
 		return Transition{From: final, To: Succeeded, Ref: r.Ref, Outcome: said, Feedback: r.FeedbackAt}
-	case NotSent:
+	case outcome.NotSent:
 		return Transition{From: final, To: Failed, Outcome: "not sent: " + orElse(said, "failed inside the service")}
-	case Gone:
+	case outcome.Gone:
 		return Transition{From: final, To: Failed, Outcome: orElse(said, "the device is no longer managed")}
-	case Unreachable:
+	case outcome.Unreachable:
 		return Transition{From: final, To: Failed, Outcome: orElse(said, "the device cannot be reached")}
-	case Refused:
+	case outcome.Refused:
 		return Transition{From: final, To: Failed, Ref: r.Ref, Outcome: "refused: " + orElse(said, "no reason was given"), Feedback: r.FeedbackAt}
-	case Rejected:
+	case outcome.Missing, outcome.Throttled, outcome.Conflict, outcome.Denied:
 		return Transition{From: final, To: Failed, Outcome: "not sent: " + orElse(said, "the platform rejected it")}
-	case Unknown:
+	case outcome.Unknown:
 		return Transition{From: []State{Prepared}, To: Unconfirmed, Ref: r.Ref, Outcome: orElse(said, "it is not known whether it was sent")}
 	default:
 		return Transition{From: []State{Prepared}, To: Unconfirmed, Ref: r.Ref, Outcome: orElse(r.Outcome, "unexpected error; it is not known whether it was sent")}
@@ -79,19 +84,18 @@ func (r Receipt) fault() error {
 	f := func(code fault.Code, retryable bool, otherwise string) error {
 		return (&fault.Error{Code: code, Retryable: retryable, Detail: orElse(r.Detail, otherwise)}).Because(r.Cause)
 	}
-	switch r.Verdict {
-	case NotSent:
+	switch r.Code {
+	case outcome.NotSent:
 		return f(fault.Unavailable, true, "the command was not sent: it failed inside the service; send it again")
-	case Gone:
+	case outcome.Gone:
 		return f(fault.Unsupported, false, "the platform reports that the device is no longer managed; the asset is now DELETED")
-	case Unreachable:
+	case outcome.Unreachable:
 		return f(fault.Unsupported, false, "the device cannot be reached")
-	case Refused:
+	case outcome.Refused:
 		return f(fault.Refused, false, "the command was refused for this device")
-	case Rejected:
-		if r.Retryable {
-			return f(fault.Provider, true, "the platform rejected the command for a passing reason: send it again after a short delay")
-		}
+	case outcome.Missing, outcome.Throttled, outcome.Conflict:
+		return f(fault.Provider, true, "the platform rejected the command for a passing reason: send it again after a short delay")
+	case outcome.Denied:
 		return f(fault.Provider, false, "the platform rejected the command because of the company's set-up: do not send it again, contact support")
 	default:
 		return (&fault.Error{Code: fault.Internal,

@@ -9,13 +9,14 @@ import (
 	"github.com/musterhq/muster/internal/asset"
 	"github.com/musterhq/muster/internal/command"
 	"github.com/musterhq/muster/internal/fault"
+	"github.com/musterhq/muster/internal/outcome"
 )
 
 // begun sends one command that the channel accepts under a name.
 func (f *fixture) begun(a asset.Asset, t command.Type, ref string) command.Command {
 	f.Helper()
 	f.clock.Advance(time.Second)
-	f.channel.answers(command.Receipt{Verdict: command.Accepted, Ref: ref})
+	f.channel.answers(command.Receipt{Code: outcome.Accepted, Ref: ref})
 	if _, err := f.execute(a, t); err != nil {
 		f.Fatal(err)
 	}
@@ -26,7 +27,7 @@ func (f *fixture) begun(a asset.Asset, t command.Type, ref string) command.Comma
 func (f *fixture) lost(a asset.Asset, t command.Type) command.Command {
 	f.Helper()
 	f.clock.Advance(time.Second)
-	f.channel.answers(command.Receipt{Verdict: command.Unknown})
+	f.channel.answers(command.Receipt{Code: outcome.Unknown})
 	if _, err := f.execute(a, t); err != nil {
 		f.Fatal(err)
 	}
@@ -87,7 +88,7 @@ func TestSettleWhatNobodySent(t *testing.T) {
 func TestTheDeviceMayBeFasterThanTheChannel(t *testing.T) {
 	t.Parallel()
 	for _, succeeded := range []bool{true, false} {
-		for _, v := range []command.Verdict{command.Accepted, command.Unknown} {
+		for _, v := range []outcome.Code{outcome.Accepted, outcome.Unknown} {
 			f := newFixture(t)
 			a := f.enrol(fullyManaged)
 			f.channel.answer = func(ctx context.Context, o command.Order) command.Receipt {
@@ -96,7 +97,7 @@ func TestTheDeviceMayBeFasterThanTheChannel(t *testing.T) {
 				if err != nil || !settled {
 					t.Errorf("%v, %v", settled, err)
 				}
-				return command.Receipt{Verdict: v, Ref: "op-1"}
+				return command.Receipt{Code: v, Ref: "op-1"}
 			}
 			got, err := f.execute(a, command.Lock)
 			row := f.latest(a)
@@ -161,10 +162,10 @@ func TestAdoptTakesTheClosest(t *testing.T) {
 // using the new policy, and synchronizes until it reports it.
 func TestChangeOfPolicyIsUnderWay(t *testing.T) {
 	t.Parallel()
-	for v, moved := range map[command.Verdict]bool{command.Accepted: true, command.Unknown: false, command.Refused: false, command.NotSent: false} {
+	for v, moved := range map[outcome.Code]bool{outcome.Accepted: true, outcome.Unknown: false, outcome.Refused: false, outcome.NotSent: false} {
 		f := newFixture(t)
 		a := f.enrol(fullyManaged)
-		f.channel.answers(command.Receipt{Verdict: v})
+		f.channel.answers(command.Receipt{Code: v})
 		_, _ = f.execute(a, command.ChangePolicy)
 		now := f.asset(a.ID)
 		if (now.Device.PolicyName == "Field") != moved || (now.Status == asset.Synchronizing) != moved {
@@ -274,26 +275,26 @@ func TestSweepTakesBatches(t *testing.T) {
 // made UNCONFIRMED; what the channel knows in the end still counts.
 func TestTheSweeperMayBeFasterThanTheChannel(t *testing.T) {
 	t.Parallel()
-	for v, want := range map[command.Verdict]struct {
+	for v, want := range map[outcome.Code]struct {
 		state command.State
 		code  fault.Code
 	}{
-		command.Accepted: {command.Unconfirmed, ""}, command.Unknown: {command.Unconfirmed, ""}, command.Broken: {command.Unconfirmed, fault.Internal},
-		command.Done: {command.Succeeded, ""}, command.Refused: {command.Failed, fault.Refused}, command.NotSent: {command.Failed, fault.Unavailable},
+		outcome.Accepted: {command.Unconfirmed, ""}, outcome.Unknown: {command.Unconfirmed, ""}, outcome.Broken: {command.Unconfirmed, fault.Internal},
+		outcome.Done: {command.Succeeded, ""}, outcome.Refused: {command.Failed, fault.Refused}, outcome.NotSent: {command.Failed, fault.Unavailable},
 	} {
 		f := newFixture(t)
 		a := f.enrol(fullyManaged)
 		f.channel.answer = func(ctx context.Context, _ command.Order) command.Receipt {
 			f.clock.Advance(time.Hour)
 			f.ok(f.service.Sweep(ctx))
-			return command.Receipt{Verdict: v, Ref: "op-1"}
+			return command.Receipt{Code: v, Ref: "op-1"}
 		}
 		got, err := f.execute(a, command.Lock)
 		row := f.latest(a)
 		if row.State != want.state || fault.CodeOf(err) != want.code || err == nil && got.Status != want.state.Status() {
 			t.Errorf("%s: %+v, %v, %+v", v, got, err, row)
 		}
-		if v == command.Accepted && (row.Ref != "op-1" || got.Detail == "") {
+		if v == outcome.Accepted && (row.Ref != "op-1" || got.Detail == "") {
 			t.Errorf("the name is lost: %+v", row)
 		}
 	}

@@ -2,6 +2,7 @@ package fcm
 
 import (
 	"encoding/json"
+	"github.com/musterhq/muster/internal/outcome"
 	"net/http"
 	"strconv"
 	"strings"
@@ -42,19 +43,19 @@ func judge(answer *googleapi.Error) *failure {
 	switch {
 	case code == "UNREGISTERED", code == "SENDER_ID_MISMATCH",
 		code == "INVALID_ARGUMENT" && !aboutMessage:
-		f.kind = deadToken
+		f.code = outcome.Unreachable
 	case code == "QUOTA_EXCEEDED", status == http.StatusTooManyRequests:
-		f.kind, f.retryAfter = throttled, retryAfter(answer.Header)
+		f.code, f.retryAfter = outcome.Throttled, retryAfter(answer.Header)
 	case status >= http.StatusInternalServerError, status == http.StatusRequestTimeout, status < http.StatusMultipleChoices:
-		f.kind = unknown
+		f.code = outcome.Unknown
 	case status == http.StatusNotFound:
-		f.kind = missing
+		f.code = outcome.Missing
 	case status == http.StatusUnauthorized, status == http.StatusForbidden:
-		f.kind = denied
+		f.code = outcome.Denied
 	case status < http.StatusBadRequest:
-		f.kind = denied // a redirect: the address is no push service
+		f.code = outcome.Denied // a redirect: the address is no push service
 	default:
-		f.kind = badMessage
+		f.code = outcome.Refused
 	}
 	return f
 }

@@ -25,13 +25,13 @@ func TestJudge(t *testing.T) {
 		body   string
 		want   string
 	}{
-		{404, body("UNREGISTERED", ""), "token"},
-		{403, body("SENDER_ID_MISMATCH", ""), "token"},
-		{400, body("INVALID_ARGUMENT", ""), "token"},
-		{400, body("INVALID_ARGUMENT", "message.token"), "token"},
-		{400, body("INVALID_ARGUMENT", "message.data"), "message"},
-		{400, "", "message"},
-		{413, "", "message"},
+		{404, body("UNREGISTERED", ""), "unreachable"},
+		{403, body("SENDER_ID_MISMATCH", ""), "unreachable"},
+		{400, body("INVALID_ARGUMENT", ""), "unreachable"},
+		{400, body("INVALID_ARGUMENT", "message.token"), "unreachable"},
+		{400, body("INVALID_ARGUMENT", "message.data"), "refused"},
+		{400, "", "refused"},
+		{413, "", "refused"},
 		{429, "", "throttled"},
 		{429, body("QUOTA_EXCEEDED", ""), "throttled"},
 		{401, body("THIRD_PARTY_AUTH_ERROR", ""), "denied"},
@@ -51,13 +51,13 @@ func TestJudge(t *testing.T) {
 func FuzzJudge(f *testing.F) {
 	f.Add(404, body("UNREGISTERED", ""))
 	f.Add(500, "{")
-	ends := []string{"token", "missing", "message", "throttled", "denied", "unknown"}
+	ends := []string{"unreachable", "missing", "refused", "throttled", "denied", "unknown"}
 	f.Fuzz(func(t *testing.T, status int, text string) {
 		got := fcm.Judge(status, text)
 		if !slices.Contains(ends, got) {
 			t.Errorf("%d %q: %q", status, text, got)
 		}
-		if status >= 500 && (got == "denied" || got == "message" || got == "missing") {
+		if status >= 500 && (got == "denied" || got == "refused" || got == "missing") {
 			t.Errorf("%d %q: %q", status, text, got)
 		}
 	})

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"github.com/musterhq/muster/internal/outcome"
 	"log/slog"
 	"net/http"
 	"net/http/httptrace"
@@ -54,7 +55,7 @@ func (p *Push) push(ctx context.Context, o command.Order, token string) *failure
 	deadline := p.cfg.Now().Add(retryBudget)
 	for attempt := 0; ; attempt++ {
 		came := p.attempt(ctx, o, token)
-		if came == nil || came.kind != throttled || attempt == retries {
+		if came == nil || came.code != outcome.Throttled || attempt == retries {
 			return came
 		}
 		delay := max(came.retryAfter, time.Duration(attempt+1)*500*time.Millisecond)
@@ -71,7 +72,7 @@ func (p *Push) attempt(ctx context.Context, o command.Order, token string) *fail
 	defer cancel()
 	access, err := p.tokens.token()
 	if err != nil {
-		return &failure{kind: denied, reason: "no access token", err: err}
+		return &failure{code: outcome.Denied, reason: "no access token", err: err}
 	}
 	var written atomic.Bool
 	ctx = httptrace.WithClientTrace(context.WithValue(ctx, accessKey{}, access),
@@ -85,13 +86,13 @@ func (p *Push) attempt(ctx context.Context, o command.Order, token string) *fail
 	case err == nil && answer != nil && answer.Name != "":
 		return nil
 	case err == nil:
-		return &failure{kind: unknown, reason: "the answer names no message"}
+		return &failure{code: outcome.Unknown, reason: "the answer names no message"}
 	case answered:
 		return judge(refusal)
 	case written.Load():
-		return &failure{kind: unknown, reason: "no answer", err: err}
+		return &failure{code: outcome.Unknown, reason: "no answer", err: err}
 	}
-	return &failure{kind: unsent, reason: "no connection", err: err}
+	return &failure{code: outcome.NotSent, reason: "no connection", err: err}
 }
 
 // life is how long FCM keeps trying, in its own notation.
@@ -116,22 +117,9 @@ func (a authorized) RoundTrip(r *http.Request) (*http.Response, error) {
 	return a.next.RoundTrip(r)
 }
 
-// kind classifies a push that was not accepted.
-type kind string
-
-const (
-	unsent     kind = "unsent"    // nothing left the service
-	unknown    kind = "unknown"   // it may have been accepted
-	deadToken  kind = "token"     // the token reaches no device
-	missing    kind = "missing"   // the device or the project is not known; FCM does not say which
-	badMessage kind = "message"   // our message is at fault
-	throttled  kind = "throttled" // too many; not sent
-	denied     kind = "denied"    // this service may not push
-)
-
 // failure is a push that was not accepted.
 type failure struct {
-	kind       kind
+	code       outcome.Code
 	reason     string
 	retryAfter time.Duration
 	err        error
@@ -139,7 +127,7 @@ type failure struct {
 
 // Error implements error.
 func (f *failure) Error() string {
-	return fmt.Sprintf("push: %s (%s): %v", f.kind, f.reason, f.err)
+	return fmt.Sprintf("push: %s (%s): %v", f.code, f.reason, f.err)
 }
 
 // Unwrap returns the cause.

@@ -24,6 +24,7 @@ import (
 	agentdevice "github.com/musterhq/muster/internal/agent/device"
 	"github.com/musterhq/muster/internal/command"
 	"github.com/musterhq/muster/internal/fault"
+	"github.com/musterhq/muster/internal/outcome"
 )
 
 // The limits of one attempt.
@@ -113,7 +114,7 @@ func (p *Push) Send(ctx context.Context, o command.Order) command.Receipt {
 		CreatedAt: o.Command.CreatedAt, Deadline: o.Command.Deadline, HeldUntil: p.cfg.Now().Add(hold)}
 	if err := p.cfg.Store.Deliver(ctx, delivery); err != nil {
 		if errors.Is(err, context.DeadlineExceeded) {
-			return command.Receipt{Verdict: command.Unknown, Detail: "the service could not tell whether the command was kept", Cause: err}
+			return command.Receipt{Code: outcome.Unknown, Detail: "the service could not tell whether the command was kept", Cause: err}
 		}
 		return notSent("the service's own store failed", err)
 	}
@@ -126,29 +127,29 @@ func (p *Push) conclude(ctx context.Context, o command.Order, d agentdevice.Devi
 		p.release(ctx, o)
 		return accepted(o)
 	}
-	if came.kind == unknown {
+	if came.code == outcome.Unknown {
 		// The caller is told that it may arrive, so the companion may have it now.
 		p.release(ctx, o)
-		return command.Receipt{Verdict: command.Unknown, Cause: came,
+		return command.Receipt{Code: outcome.Unknown, Cause: came,
 			Detail: "it is not known whether the push service took the message: do not send it again, look at the command history"}
 	}
 	if err := p.cfg.Store.EndDelivery(ctx, d.ID, o.Command.ID, ""); err != nil {
-		return command.Receipt{Verdict: command.Unknown, Cause: errors.Join(came, err),
+		return command.Receipt{Code: outcome.Unknown, Cause: errors.Join(came, err),
 			Detail: "the push failed, but the device may still fetch the command: do not send it again, look at the command history"}
 	}
-	switch came.kind {
-	case deadToken:
+	switch came.code {
+	case outcome.Unreachable:
 		if err := p.cfg.Store.DropPushToken(ctx, d); err != nil {
 			p.cfg.Log.WarnContext(ctx, "a dead push token is still on record", "device", d.ID, "error", err)
 		}
 		p.cfg.Log.WarnContext(ctx, "a push token is no longer valid", "device", d.ID, "reason", came.reason)
 		return p.unreachable(ctx, o, "the device's push token is no longer valid: its companion app was removed or must be opened again", came)
-	case missing:
+	case outcome.Missing:
 		return p.unreachable(ctx, o, "the push service does not know this device", came)
-	case badMessage:
+	case outcome.Refused:
 		p.cfg.Log.ErrorContext(ctx, "the push service calls our message malformed", "error", came)
-		return command.Receipt{Verdict: command.Refused, Detail: "the push service refused this message", Cause: came}
-	case denied:
+		return command.Receipt{Code: outcome.Refused, Detail: "the push service refused this message", Cause: came}
+	case outcome.Denied:
 		p.cfg.Log.ErrorContext(ctx, "the push service does not take our credentials", "error", came)
 	}
 	return notSent("the push service did not take it", came)
@@ -168,16 +169,16 @@ func (p *Push) unreachable(ctx context.Context, o command.Order, why string, cau
 	if o.Command.Type == command.StatusReport && p.cfg.Otherwise != nil {
 		return p.cfg.Otherwise.Send(ctx, o)
 	}
-	return command.Receipt{Verdict: command.Unreachable, Detail: why, Cause: cause}
+	return command.Receipt{Code: outcome.Unreachable, Detail: why, Cause: cause}
 }
 
 func accepted(o command.Order) command.Receipt {
 	if o.Command.Type == command.NotificationMessage {
-		return command.Receipt{Verdict: command.Done, Outcome: "accepted for delivery"}
+		return command.Receipt{Code: outcome.Done, Outcome: "accepted for delivery"}
 	}
-	return command.Receipt{Verdict: command.Accepted, Ref: "push/" + o.Command.ID}
+	return command.Receipt{Code: outcome.Accepted, Ref: "push/" + o.Command.ID}
 }
 
 func notSent(detail string, err error) command.Receipt {
-	return command.Receipt{Verdict: command.NotSent, Detail: "the command was not sent: " + detail + "; send it again", Outcome: detail, Cause: err}
+	return command.Receipt{Code: outcome.NotSent, Detail: "the command was not sent: " + detail + "; send it again", Outcome: detail, Cause: err}
 }

@@ -13,6 +13,7 @@ import (
 
 	"github.com/musterhq/muster/internal/company"
 	"github.com/musterhq/muster/internal/fault"
+	"github.com/musterhq/muster/internal/outcome"
 	"github.com/musterhq/muster/internal/resource"
 	"github.com/musterhq/muster/internal/validate"
 )
@@ -73,12 +74,12 @@ func notBound(cause error) error {
 	}
 	detail := "the device-management platform did not answer as it should: try again"
 	retryable := true
-	switch f.Came {
-	case Refused:
+	switch f.Code {
+	case outcome.Refused:
 		detail, retryable = "the device-management platform refused: "+quoted(f.Message), false
-	case Denied, Missing:
+	case outcome.Denied, outcome.Missing:
 		detail, retryable = "the device-management platform refuses this service: check its credentials and its project (`muster doctor`)", false
-	case NotSent:
+	case outcome.NotSent:
 		detail = "the device-management platform was not asked: " + why(f)
 	}
 	return (&fault.Error{Code: fault.Provider, Detail: detail, Retryable: retryable}).Because(cause)
@@ -212,11 +213,11 @@ func (p *Platform) enterprise(ctx context.Context, owner company.Company, signup
 	if err == nil && answer != nil && answer.Name != "" {
 		return answer.Name, nil
 	}
-	result := came(err)
+	result := codeOf(err)
 	if err == nil {
 		err = errors.New("platform: the answer names no enterprise")
 	}
-	if !lost && result != Unknown && result != Answered {
+	if !lost && result != outcome.Unknown && result != outcome.Done {
 		return "", errors.Join(notBound(err), p.store.Signups.SetSignupNonce(ctx, signup.State, ""))
 	}
 	if orphan, found := p.orphan(ctx, signup.Nonce); found {

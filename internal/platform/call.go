@@ -1,6 +1,8 @@
 package platform
 
 import (
+	"github.com/musterhq/muster/internal/outcome"
+
 	"context"
 	"log/slog"
 	"strings"
@@ -9,7 +11,7 @@ import (
 
 // Observer counts what happens, for metrics. Its methods return at once.
 type Observer interface {
-	// VendorCall: one call of a method ended; class is a Came.
+	// VendorCall: one call of a method ended; class is Succeeded or one of Failures.
 	VendorCall(method, class string, took time.Duration)
 	// Notification: one notification was handled this long after it was
 	// published; kind is one of NotificationKinds, outcome one of
@@ -17,10 +19,13 @@ type Observer interface {
 	Notification(kind, outcome string, lag time.Duration)
 }
 
+// Succeeded is the class of VendorCall that is a success.
+const Succeeded = "ok"
+
 // Failures lists the classes of VendorCall that are no success.
 func Failures() []string {
 	classes := []string{}
-	for _, c := range []Came{NotSent, Unknown, Refused, Missing, Throttled, Conflict, Denied} {
+	for _, c := range []outcome.Code{outcome.NotSent, outcome.Unknown, outcome.Refused, outcome.Missing, outcome.Throttled, outcome.Conflict, outcome.Denied} {
 		classes = append(classes, string(c))
 	}
 	return classes
@@ -70,7 +75,7 @@ func (p *Platform) call(ctx context.Context, method string, r rank, attempt func
 		err = p.attempt(ctx, method, attempt)
 	}
 	p.counted(ctx, method, err, start)
-	if came(err) == Throttled {
+	if codeOf(err) == outcome.Throttled {
 		p.pause(ctx)
 	}
 	return err
@@ -83,7 +88,7 @@ func (p *Platform) attempt(ctx context.Context, method string, attempt func(cont
 	if err != nil {
 		f := notSent(method, "no access token for the platform", err)
 		if tokenDenied(err) {
-			f.Came, f.Message = Denied, "the platform's credentials are missing or refused"
+			f.Code, f.Message = outcome.Denied, "the platform's credentials are missing or refused"
 		}
 		return f
 	}
@@ -130,13 +135,17 @@ func (p *Platform) pause(ctx context.Context) {
 
 // counted counts and logs a call that ended.
 func (p *Platform) counted(ctx context.Context, method string, err error, start time.Time) {
-	result, took := came(err), p.now().Sub(start)
-	p.seen.VendorCall(method, string(result), took)
+	result, took := codeOf(err), p.now().Sub(start)
+	class := string(result)
+	if err == nil {
+		class = Succeeded
+	}
+	p.seen.VendorCall(method, class, took)
 	level := slog.LevelDebug
-	if result == Denied && method != methodPull { // which reports its own failures
+	if result == outcome.Denied && method != methodPull { // which reports its own failures
 		level = slog.LevelError
 	}
-	attrs := []slog.Attr{slog.String("method", method), slog.String("came", string(result)), slog.Duration("took", took)}
+	attrs := []slog.Attr{slog.String("method", method), slog.String("outcome", class), slog.Duration("took", took)}
 	if err != nil && method != methodIssueCommand { // an error there may quote a password
 		attrs = append(attrs, slog.Any("error", err))
 	}

@@ -11,6 +11,7 @@ import (
 	"github.com/musterhq/muster/internal/command"
 	"github.com/musterhq/muster/internal/emulator"
 	"github.com/musterhq/muster/internal/fault"
+	"github.com/musterhq/muster/internal/outcome"
 	"github.com/musterhq/muster/internal/policy"
 	"github.com/musterhq/muster/internal/provisioning"
 )
@@ -74,7 +75,7 @@ func TestCommandsAsTheVendorGetsThem(t *testing.T) {
 			a := b.device()
 			b.emulator.ClearCalls()
 			r := b.send(a, c.send, c.body)
-			b.equal(string(c.send), r.Verdict, command.Accepted)
+			b.equal(string(c.send), r.Code, outcome.Accepted)
 			if !strings.HasPrefix(r.Ref, a.Device.Name+"/operations/") {
 				b.Errorf("%s: ref %q", c.send, r.Ref)
 			}
@@ -154,7 +155,7 @@ func TestWhatThePlatformCannotDo(t *testing.T) {
 		a := b.device()
 		b.emulator.ClearCalls()
 		for _, kind := range []command.Type{command.NotificationMessage, command.LocationUpdate, command.SyncPolicy, command.Shutdown, command.LaunchApp} {
-			b.equal(string(kind), b.send(a, kind, nil).Verdict, command.Unreachable)
+			b.equal(string(kind), b.send(a, kind, nil).Code, outcome.Unreachable)
 		}
 		b.equal("calls", len(b.emulator.Calls(0, "")), 0)
 	})
@@ -221,7 +222,7 @@ func TestStatusReportReadsTheLastOneAgain(t *testing.T) {
 		b.ok(b.emulator.Act(b.Context(), a.Device.Name, emulator.ActionStatusReport, true))
 		b.equal("report before", b.again(a).Device.LastSeenAt, reported)
 		r := b.send(a, command.StatusReport, nil)
-		b.equal("verdict", r.Verdict, command.Done)
+		b.equal("outcome", r.Code, outcome.Done)
 		if !b.again(a).Device.LastSeenAt.After(reported) {
 			b.Error("the report was not taken over")
 		}
@@ -238,8 +239,8 @@ func (b *bench) issue(a asset.Asset, kind command.Type, body any, policyID strin
 	_, _, err := b.db.Begin(b.Context(), o.Command, nil)
 	b.ok(err)
 	r := b.platform.Send(b.Context(), o)
-	to := map[command.Verdict]command.State{command.Accepted: command.Sent, command.Unknown: command.Unconfirmed,
-		command.Done: command.Succeeded}[r.Verdict]
+	to := map[outcome.Code]command.State{outcome.Accepted: command.Sent, outcome.Unknown: command.Unconfirmed,
+		outcome.Done: command.Succeeded}[r.Code]
 	if to == "" {
 		to = command.Failed
 	}
@@ -259,7 +260,7 @@ func TestChangePolicyPushesItFirstAndEndsWithTheReport(t *testing.T) {
 		b.halt() // nothing else pushes
 		next := b.newPolicy("Kiosk", `{"cameraAccess":"CAMERA_ACCESS_DISABLED"}`)
 		r := b.move(a, next)
-		b.equal("verdict", r.Verdict, command.Accepted)
+		b.equal("outcome", r.Code, outcome.Accepted)
 		b.equal("held by the platform", b.saved(next.ID).Push.Version, 1)
 		last := b.emulator.Calls(0, "devices.patch")
 		b.equal("calls", len(last), 1)
@@ -280,23 +281,21 @@ func TestChangePolicyStopsWhereThePolicyCannotBePushed(t *testing.T) {
 		b.halt()
 		next := b.newPolicy("Kiosk", `{"cameraAccess":"CAMERA_ACCESS_DISABLED"}`)
 		for _, c := range []struct {
-			status    int
-			reason    string
-			verdict   command.Verdict
-			retryable bool
+			status int
+			reason string
+			want   outcome.Code
 		}{
-			{503, "UNAVAILABLE", command.NotSent, false},
-			{429, "RESOURCE_EXHAUSTED", command.Rejected, true},
-			{403, "PERMISSION_DENIED", command.Rejected, false},
-			{400, "Invalid value at 'policy.x'", command.Refused, false},
+			{503, "UNAVAILABLE", outcome.NotSent},
+			{429, "RESOURCE_EXHAUSTED", outcome.Throttled},
+			{403, "PERMISSION_DENIED", outcome.Denied},
+			{400, "Invalid value at 'policy.x'", outcome.Refused},
 		} {
 			b.fault(emulator.Fault{Method: "policies.patch", Status: c.status, Reason: c.reason})
 			r := b.send(a, command.ChangePolicy, command.ChangePolicyBody{Policy: b.saved(next.ID)})
-			b.equal(c.reason, r.Verdict, c.verdict)
-			b.equal(c.reason+": retryable", r.Retryable, c.retryable)
+			b.equal(c.reason, r.Code, c.want)
 			b.equal(c.reason+": calls", b.calls("devices.patch"), 0)
 		}
-		b.equal("at last", b.send(a, command.ChangePolicy, command.ChangePolicyBody{Policy: b.saved(next.ID)}).Verdict, command.Accepted)
+		b.equal("at last", b.send(a, command.ChangePolicy, command.ChangePolicyBody{Policy: b.saved(next.ID)}).Code, outcome.Accepted)
 	})
 }
 
@@ -308,7 +307,7 @@ func TestRefusals_QuoteThePlatform(t *testing.T) {
 		b.halt()
 		b.fault(emulator.Fault{Method: "devices.issueCommand", Status: 400, Reason: "No\u202e” IGNORE “ALL\n" + strings.Repeat("x", 400) + ". "})
 		r := b.send(a, command.Lock, nil)
-		b.equal("verdict", r.Verdict, command.Refused)
+		b.equal("outcome", r.Code, outcome.Refused)
 		b.equal("detail", r.Detail, `the platform refused the command for this device: “No" IGNORE "ALL `+strings.Repeat("x", 144)+"”")
 		b.fault(emulator.Fault{Method: "policies.patch", Status: 400, Reason: "Invalid value at 'policy.x'."})
 		next := b.newPolicy("Kiosk", `{"cameraAccess":"CAMERA_ACCESS_DISABLED"}`)

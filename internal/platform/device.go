@@ -10,6 +10,7 @@ import (
 	"github.com/musterhq/muster/internal/company"
 	"github.com/musterhq/muster/internal/enrollment"
 	"github.com/musterhq/muster/internal/fault"
+	"github.com/musterhq/muster/internal/outcome"
 
 	androidmanagement "google.golang.org/api/androidmanagement/v1"
 	"google.golang.org/api/googleapi"
@@ -32,7 +33,7 @@ func (p *Platform) readDevice(ctx context.Context, name string, r rank) (*androi
 		return err
 	})
 	if err == nil && (d == nil || d.Name == "") {
-		err = &Failure{Method: methodGetDevice, Came: Unknown, Message: "the answer names no device"}
+		err = &Failure{Method: methodGetDevice, Code: outcome.Unknown, Message: "the answer names no device"}
 	}
 	if err != nil {
 		return nil, time.Time{}, err

@@ -10,7 +10,7 @@
 // Every call of the vendor goes through Platform.call: it spends the shared
 // quota, obtains a token, and only then makes one attempt, watching whether
 // anything was written and whether an answer began. A failure carries its
-// result (see Came): nothing was sent, unknown, or the vendor answered.
+// result (see outcome.Code): nothing was sent, unknown, or the vendor answered.
 // Nothing is repeated behind the caller's back: the vendor's client does not
 // retry, the transport follows no redirects and speaks HTTP/1.1, where Go
 // repeats a request only if no byte of it was written.

@@ -7,31 +7,17 @@ import (
 	"net/http"
 	"strings"
 
+	"github.com/musterhq/muster/internal/outcome"
 	"github.com/musterhq/muster/internal/validate"
 
 	"google.golang.org/api/googleapi"
-)
-
-// Came classifies the result of one call of the vendor.
-type Came string
-
-// The ways a call may end. Only Unknown leaves its effect open.
-const (
-	Answered  Came = "ok"
-	NotSent   Came = "not_sent"  // nothing left the service
-	Unknown   Came = "unknown"   // it may have taken effect
-	Refused   Came = "refused"   // the vendor evaluated it and refused it: 400
-	Missing   Came = "missing"   // what it is about does not exist: 404
-	Throttled Came = "throttled" // the vendor's quota: 429
-	Conflict  Came = "conflict"  // 409
-	Denied    Came = "denied"    // this service may not: 401, 403, a wrong address
 )
 
 // Failure is a call that did not succeed. Its text is for logs; Message, the
 // vendor's own words in one line, may be shown to people.
 type Failure struct {
 	Method  string // the method's id without its "androidmanagement." prefix
-	Came    Came
+	Code    outcome.Code
 	Status  int    // the HTTP status; 0: no answer
 	Reason  string // the vendor's word for it, such as INVALID_ARGUMENT
 	Message string
@@ -40,7 +26,7 @@ type Failure struct {
 
 // Error implements error.
 func (f *Failure) Error() string {
-	text := "platform: " + f.Method + ": " + string(f.Came)
+	text := "platform: " + f.Method + ": " + string(f.Code)
 	if f.Status != 0 {
 		text += fmt.Sprintf(" (%d %s)", f.Status, f.Reason)
 	}
@@ -62,23 +48,23 @@ func (f *Failure) WithoutText() error {
 	if f.Status == 0 {
 		return f
 	}
-	return &Failure{Method: f.Method, Came: f.Came, Status: f.Status, Reason: f.Reason}
+	return &Failure{Method: f.Method, Code: f.Code, Status: f.Status, Reason: f.Reason}
 }
 
-// came classifies the result of a call by its error.
-func came(err error) Came {
+// codeOf classifies the result of a call by its error.
+func codeOf(err error) outcome.Code {
 	if err == nil {
-		return Answered
+		return outcome.Done
 	}
 	if f, ok := errors.AsType[*Failure](err); ok {
-		return f.Came
+		return f.Code
 	}
-	return Unknown
+	return outcome.Unknown
 }
 
 // notSent makes the failure of a call that was never attempted.
 func notSent(method, message string, cause error) *Failure {
-	return &Failure{Method: method, Came: NotSent, Message: message, err: cause}
+	return &Failure{Method: method, Code: outcome.NotSent, Message: message, err: cause}
 }
 
 // classify turns an attempt's error into a Failure, by the phase it ended in
@@ -92,33 +78,33 @@ func classify(method string, err error, reached *phase) error {
 	}
 	answer, ok := errors.AsType[*googleapi.Error](err)
 	if !ok {
-		f := &Failure{Method: method, Came: NotSent, err: err}
+		f := &Failure{Method: method, Code: outcome.NotSent, err: err}
 		if reached.written.Load() {
-			f.Came = Unknown
+			f.Code = outcome.Unknown
 		}
 		return f
 	}
 	f := &Failure{Method: method, Status: answer.Code, Message: oneLine(answer.Message), Reason: reason(answer), err: err}
-	f.Came = judge(answer, f.Reason)
+	f.Code = judge(answer, f.Reason)
 	return f
 }
 
 // judge sorts an answer that is not a success.
-func judge(answer *googleapi.Error, reason string) Came {
+func judge(answer *googleapi.Error, reason string) outcome.Code {
 	status := answer.Code
 	switch {
 	case reason == "RESOURCE_EXHAUSTED" || status == http.StatusTooManyRequests:
-		return Throttled
+		return outcome.Throttled
 	case status == http.StatusNotFound, status >= 500 && saysMissing(answer):
-		return Missing
+		return outcome.Missing
 	case status >= 500, status == http.StatusRequestTimeout, status < 300:
-		return Unknown
+		return outcome.Unknown
 	case status == http.StatusConflict:
-		return Conflict
+		return outcome.Conflict
 	case status == http.StatusBadRequest, status == http.StatusPreconditionFailed, status == http.StatusUnprocessableEntity:
-		return Refused
+		return outcome.Refused
 	}
-	return Denied
+	return outcome.Denied
 }
 
 // saysMissing recognizes the vendor's habit of answering 500 for what does not

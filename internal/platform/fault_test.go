@@ -7,6 +7,7 @@ import (
 
 	"github.com/musterhq/muster/internal/command"
 	"github.com/musterhq/muster/internal/emulator"
+	"github.com/musterhq/muster/internal/outcome"
 	"github.com/musterhq/muster/internal/platform"
 )
 
@@ -22,31 +23,30 @@ func TestEveryFailureOfTheVendor(t *testing.T) {
 		{"devices.get", command.StatusReport},
 	}
 	faults := []struct {
-		name      string
-		fault     emulator.Fault
-		verdict   command.Verdict
-		retryable bool
+		name  string
+		fault emulator.Fault
+		want  outcome.Code
 	}{
-		{"400", emulator.Fault{Status: 400, Reason: "INVALID_ARGUMENT"}, command.Refused, false},
-		{"failed precondition", emulator.Fault{Status: 400, Reason: "FAILED_PRECONDITION"}, command.Refused, false},
-		{"401", emulator.Fault{Status: 401, Reason: "UNAUTHENTICATED"}, command.Rejected, false},
-		{"403", emulator.Fault{Status: 403, Reason: "PERMISSION_DENIED"}, command.Rejected, false},
-		{"404", emulator.Fault{Status: 404, Reason: "NOT_FOUND"}, command.Gone, false},
-		{"500 that means 404", emulator.Fault{Status: 500, Reason: "Requested entity was not found."}, command.Gone, false},
-		{"409", emulator.Fault{Status: 409, Reason: "ABORTED"}, command.Rejected, true},
-		{"429", emulator.Fault{Status: 429, Reason: "RESOURCE_EXHAUSTED"}, command.Rejected, true},
-		{"500", emulator.Fault{Status: 500, Reason: "INTERNAL"}, command.Unknown, false},
-		{"502", emulator.Fault{Status: 502}, command.Unknown, false},
-		{"503", emulator.Fault{Status: 503, Reason: "UNAVAILABLE"}, command.Unknown, false},
-		{"503 after the effect", emulator.Fault{Status: 503, Reason: "UNAVAILABLE", AfterEffect: true}, command.Unknown, false},
-		{"504", emulator.Fault{Status: 504, Reason: "DEADLINE_EXCEEDED"}, command.Unknown, false},
-		{"dropped before the effect", emulator.Fault{DropConnection: true}, command.Unknown, false},
-		{"dropped after the effect", emulator.Fault{DropConnection: true, AfterEffect: true}, command.Unknown, false},
-		{"truncated", emulator.Fault{Corrupt: "truncate", AfterEffect: true}, command.Unknown, false},
-		{"HTML", emulator.Fault{Corrupt: "html"}, command.Unknown, false},
-		{"HTML with 200", emulator.Fault{Corrupt: "html", Status: 200}, command.Unknown, false},
-		{"too slow", emulator.Fault{DelayMS: 60_000}, command.Unknown, false},
-		{"slow", emulator.Fault{DelayMS: 20_000}, -1, false},
+		{"400", emulator.Fault{Status: 400, Reason: "INVALID_ARGUMENT"}, outcome.Refused},
+		{"failed precondition", emulator.Fault{Status: 400, Reason: "FAILED_PRECONDITION"}, outcome.Refused},
+		{"401", emulator.Fault{Status: 401, Reason: "UNAUTHENTICATED"}, outcome.Denied},
+		{"403", emulator.Fault{Status: 403, Reason: "PERMISSION_DENIED"}, outcome.Denied},
+		{"404", emulator.Fault{Status: 404, Reason: "NOT_FOUND"}, outcome.Gone},
+		{"500 that means 404", emulator.Fault{Status: 500, Reason: "Requested entity was not found."}, outcome.Gone},
+		{"409", emulator.Fault{Status: 409, Reason: "ABORTED"}, outcome.Conflict},
+		{"429", emulator.Fault{Status: 429, Reason: "RESOURCE_EXHAUSTED"}, outcome.Throttled},
+		{"500", emulator.Fault{Status: 500, Reason: "INTERNAL"}, outcome.Unknown},
+		{"502", emulator.Fault{Status: 502}, outcome.Unknown},
+		{"503", emulator.Fault{Status: 503, Reason: "UNAVAILABLE"}, outcome.Unknown},
+		{"503 after the effect", emulator.Fault{Status: 503, Reason: "UNAVAILABLE", AfterEffect: true}, outcome.Unknown},
+		{"504", emulator.Fault{Status: 504, Reason: "DEADLINE_EXCEEDED"}, outcome.Unknown},
+		{"dropped before the effect", emulator.Fault{DropConnection: true}, outcome.Unknown},
+		{"dropped after the effect", emulator.Fault{DropConnection: true, AfterEffect: true}, outcome.Unknown},
+		{"truncated", emulator.Fault{Corrupt: "truncate", AfterEffect: true}, outcome.Unknown},
+		{"HTML", emulator.Fault{Corrupt: "html"}, outcome.Unknown},
+		{"HTML with 200", emulator.Fault{Corrupt: "html", Status: 200}, outcome.Unknown},
+		{"too slow", emulator.Fault{DelayMS: 60_000}, outcome.Unknown},
+		{"slow", emulator.Fault{DelayMS: 20_000}, ""},
 	}
 	connected(t, func(b *bench) {
 		next := b.newPolicy("Kiosk", `{}`)
@@ -62,12 +62,14 @@ func TestEveryFailureOfTheVendor(t *testing.T) {
 				b.fault(f.fault)
 				before := b.calls(m.name)
 				r := b.send(a, m.send, body)
-				want := f.verdict
-				if want == -1 { // answered in the end
-					want = map[command.Type]command.Verdict{command.StatusReport: command.Done}[m.send]
+				want := f.want
+				if want == "" { // answered in the end
+					want = outcome.Accepted
+					if m.send == command.StatusReport {
+						want = outcome.Done
+					}
 				}
-				b.equal(m.name+" "+f.name, r.Verdict, want)
-				b.equal(m.name+" "+f.name+": retryable", r.Retryable, f.retryable)
+				b.equal(m.name+" "+f.name, r.Code, want)
 				b.equal(m.name+" "+f.name+": attempts", b.calls(m.name)-before, 1)
 				b.emulator.ClearFaults()
 			}
@@ -80,15 +82,14 @@ func TestADeviceIsGoneOnlyIfItsEnterpriseIsThere(t *testing.T) {
 	connected(t, func(b *bench) {
 		a := b.device()
 		for _, c := range []struct {
-			confirm   int // status of enterprises.get; 0: it is there
-			verdict   command.Verdict
-			retryable bool
+			confirm int // status of enterprises.get; 0: it is there
+			want    outcome.Code
 		}{
-			{0, command.Gone, false},
-			{404, command.Rejected, false},
-			{403, command.Rejected, false},
-			{503, command.Rejected, true},
-			{429, command.Rejected, true},
+			{0, outcome.Gone},
+			{404, outcome.Denied},
+			{403, outcome.Denied},
+			{503, outcome.Missing},
+			{429, outcome.Missing},
 		} {
 			b.fault(emulator.Fault{Method: "devices.issueCommand", Status: 404, Reason: "NOT_FOUND"})
 			if c.confirm != 0 {
@@ -96,8 +97,7 @@ func TestADeviceIsGoneOnlyIfItsEnterpriseIsThere(t *testing.T) {
 			}
 			before := b.calls("get")
 			r := b.send(a, command.Lock, nil)
-			b.equal("verdict", r.Verdict, c.verdict)
-			b.equal("retryable", r.Retryable, c.retryable)
+			b.equal("outcome", r.Code, c.want)
 			b.equal("asked for the enterprise", b.calls("get")-before, 1)
 			b.emulator.ClearFaults()
 		}
@@ -129,7 +129,7 @@ func TestADeviceInStateDeletedIsGone(t *testing.T) {
 		if kind == command.ChangePolicy {
 			body = command.ChangePolicyBody{}
 		}
-		if r := at(t, address, nil).Send(t.Context(), order(kind, body)); r.Verdict != command.Gone {
+		if r := at(t, address, nil).Send(t.Context(), order(kind, body)); r.Code != outcome.Gone {
 			t.Errorf("%s: %+v", kind, r)
 		}
 	}
@@ -153,7 +153,7 @@ func TestSendKeepsItsTimeLimits(t *testing.T) {
 			began := time.Now()
 			r := b.platform.Send(ctx, b.order(a, command.Lock, nil))
 			cancel()
-			b.equal("verdict", r.Verdict, command.Unknown)
+			b.equal("outcome", r.Code, outcome.Unknown)
 			b.equal("took", time.Since(began), c.want)
 			b.emulator.ClearFaults()
 		}

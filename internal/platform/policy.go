@@ -1,6 +1,8 @@
 package platform
 
 import (
+	"github.com/musterhq/muster/internal/outcome"
+
 	"bytes"
 	"context"
 	"encoding/json"
@@ -23,7 +25,7 @@ func (p *Platform) patchPolicy(ctx context.Context, name string, body []byte, r 
 		return p.patch(ctx, name, body, &answer)
 	})
 	if err == nil && answer.Name == "" {
-		err = &Failure{Method: methodPatchPolicy, Came: Unknown, Message: "the answer names no policy"}
+		err = &Failure{Method: methodPatchPolicy, Code: outcome.Unknown, Message: "the answer names no policy"}
 	}
 	return answer.Version, err
 }
@@ -57,7 +59,7 @@ func (p *Platform) policyExists(ctx context.Context, name string) (bool, error) 
 		_, err := p.am.Enterprises.Policies.Get(name).Fields("name").Context(ctx).Do()
 		return err
 	})
-	if came(err) == Missing {
+	if codeOf(err) == outcome.Missing {
 		return false, nil
 	}
 	return err == nil, err

@@ -12,6 +12,7 @@ import (
 	"strings"
 
 	"github.com/musterhq/muster/internal/company"
+	"github.com/musterhq/muster/internal/outcome"
 	"github.com/musterhq/muster/internal/platform/discovery"
 	"github.com/musterhq/muster/internal/policy"
 	"github.com/musterhq/muster/internal/proposal"
@@ -27,13 +28,13 @@ var _ proposal.Publisher = (*Platform)(nil)
 func (p *Platform) PushUnsaved(ctx context.Context, c company.Company, candidate policy.Policy) (policy.PushResult, int64) {
 	body, err := outgoing(candidate.Document)
 	if err != nil {
-		return policy.PushResult{Outcome: policy.PushRefused, Detail: err.Error(), Cause: err}, 0
+		return policy.PushResult{Code: outcome.Refused, Detail: err.Error(), Cause: err}, 0
 	}
 	version, err := p.patchPolicy(ctx, policyName(c.Enterprise, candidate.ID), body, urgent)
 	if err != nil {
 		return pushResult(err), 0
 	}
-	return policy.PushResult{Outcome: policy.PushDone}, version
+	return policy.PushResult{Code: outcome.Done}, version
 }
 
 // maxCopy bounds what is read of the platform's copy of a policy.
@@ -47,7 +48,7 @@ func (p *Platform) ReadCopy(ctx context.Context, c company.Company, of policy.Po
 		text, err = p.get(ctx, policyName(c.Enterprise, of.ID))
 		return err
 	})
-	if came(err) == Missing {
+	if codeOf(err) == outcome.Missing {
 		return policy.Copy{}, nil
 	}
 	if err != nil {

@@ -9,6 +9,7 @@ import (
 	"github.com/musterhq/muster/internal/command"
 	"github.com/musterhq/muster/internal/company"
 	"github.com/musterhq/muster/internal/fault"
+	"github.com/musterhq/muster/internal/outcome"
 	"github.com/musterhq/muster/internal/policy"
 	"github.com/musterhq/muster/internal/resource"
 	"github.com/musterhq/muster/internal/wait"
@@ -32,12 +33,12 @@ func (p *Platform) Push(ctx context.Context, c company.Company, id string) polic
 // PushThen pushes a version that is not saved yet, and calls save if the
 // platform took it, before another caller can push the policy. If save fails or
 // the process dies before it, the saved version is pushed again by the pusher.
-// The outcome is PushUnknown if save fails, with its error as the cause.
+// The code is Unknown if save fails, with its error as the cause.
 func (p *Platform) PushThen(ctx context.Context, c company.Company, candidate policy.Policy, save func(context.Context) error) policy.PushResult {
 	return p.pushing(ctx, c, candidate.ID, func(ctx context.Context) policy.PushResult {
 		body, err := outgoing(candidate.Document)
 		if err != nil {
-			return policy.PushResult{Outcome: policy.PushRefused, Detail: err.Error(), Cause: err}
+			return policy.PushResult{Code: outcome.Refused, Detail: err.Error(), Cause: err}
 		}
 		// From here on the platform's copy may be another than what is noted.
 		if err := p.store.Policies.SetUnpushed(ctx, candidate.ID); err != nil {
@@ -48,14 +49,14 @@ func (p *Platform) PushThen(ctx context.Context, c company.Company, candidate po
 			return pushResult(err)
 		}
 		if err := save(ctx); err != nil {
-			return policy.PushResult{Outcome: policy.PushUnknown, Cause: err,
+			return policy.PushResult{Code: outcome.Unknown, Cause: err,
 				Detail: "the platform took the policy, but it could not be saved; the saved version is pushed again"}
 		}
 		if err := p.store.Policies.SetPushed(ctx, candidate.ID, candidate.Version, version, p.now()); err != nil {
 			p.log.WarnContext(ctx, "cannot note a pushed policy; it is pushed again",
 				slog.String("policy", candidate.ID), slog.Any("error", err))
 		}
-		return policy.PushResult{Outcome: policy.PushDone}
+		return policy.PushResult{Code: outcome.Done}
 	})
 }
 
@@ -86,23 +87,23 @@ func (p *Platform) pushSaved(ctx context.Context, c company.Company, id string, 
 	}
 	body, err := outgoing(current.Document)
 	if err != nil {
-		return p.notPushed(ctx, current, policy.PushResult{Outcome: policy.PushRefused, Detail: err.Error(), Cause: err})
+		return p.notPushed(ctx, current, policy.PushResult{Code: outcome.Refused, Detail: err.Error(), Cause: err})
 	}
 	version, err := p.patchPolicy(ctx, policyName(c.Enterprise, id), body, r)
 	if err != nil {
 		return p.notPushed(ctx, current, pushResult(err))
 	}
 	if err := p.store.Policies.SetPushed(ctx, id, current.Version, version, p.now()); err != nil {
-		return policy.PushResult{Outcome: policy.PushUnknown, Cause: err,
+		return policy.PushResult{Code: outcome.Unknown, Cause: err,
 			Detail: "the platform took the policy, but that could not be noted; it is pushed again"}
 	}
-	return policy.PushResult{Outcome: policy.PushDone}
+	return policy.PushResult{Code: outcome.Done}
 }
 
 // notPushed notes why a saved version could not be pushed.
 func (p *Platform) notPushed(ctx context.Context, current policy.Policy, result policy.PushResult) policy.PushResult {
 	var backoff func(time.Duration) time.Duration // nil: refused
-	if result.Outcome != policy.PushRefused {
+	if result.Code != outcome.Refused {
 		backoff = pushBackoff
 	}
 	if err := p.store.Policies.SetPushFailed(ctx, current.ID, current.Version, result.Detail, p.now(), backoff); err != nil {
@@ -120,19 +121,19 @@ func pushBackoff(failing time.Duration) time.Duration {
 func pushResult(err error) policy.PushResult {
 	f, ok := errors.AsType[*Failure](err)
 	if !ok {
-		return policy.PushResult{Outcome: policy.PushUnknown, Detail: "an unexpected error occurred", Cause: err}
+		return policy.PushResult{Code: outcome.Unknown, Detail: "an unexpected error occurred", Cause: err}
 	}
-	r := policy.PushResult{Outcome: policy.PushNotSent, Cause: err}
-	switch f.Came {
-	case Refused:
-		r.Outcome, r.Detail = policy.PushRefused, "the platform refused the policy: "+quoted(f.Message)
-	case Unknown:
-		r.Outcome, r.Detail = policy.PushUnknown, "the platform did not confirm the policy"
-	case Throttled:
+	r := policy.PushResult{Code: outcome.NotSent, Cause: err}
+	switch f.Code {
+	case outcome.Refused:
+		r.Code, r.Detail = outcome.Refused, "the platform refused the policy: "+quoted(f.Message)
+	case outcome.Unknown:
+		r.Code, r.Detail = outcome.Unknown, "the platform did not confirm the policy"
+	case outcome.Throttled:
 		r.Detail = "the platform's rate limit is exceeded: retry later"
-	case Conflict:
+	case outcome.Conflict:
 		r.Detail = "the platform had a temporary conflict"
-	case Missing, Denied:
+	case outcome.Missing, outcome.Denied:
 		r.Detail = "the platform refuses this service, or the company's enterprise"
 	default:
 		r.Detail = why(f)
@@ -141,7 +142,7 @@ func pushResult(err error) policy.PushResult {
 }
 
 func unsent(detail string, cause error) policy.PushResult {
-	return policy.PushResult{Outcome: policy.PushNotSent, Detail: detail, Cause: cause}
+	return policy.PushResult{Code: outcome.NotSent, Detail: detail, Cause: cause}
 }
 
 // pushBefore brings the policy up to date that a device is about to be moved
@@ -151,7 +152,7 @@ func (p *Platform) pushBefore(ctx context.Context, o command.Order, to policy.Po
 		return nil
 	}
 	result := p.Push(ctx, o.Company, to.ID)
-	if result.Outcome == policy.PushDone {
+	if result.Code == outcome.Done {
 		return nil
 	}
 	failure, ok := errors.AsType[*Failure](result.Cause)
@@ -160,13 +161,13 @@ func (p *Platform) pushBefore(ctx context.Context, o command.Order, to policy.Po
 	}
 	sorted := *failure
 	switch {
-	case sorted.Came == Unknown: // the device itself was not touched
-		sorted.Came, sorted.Message = NotSent, "the platform did not confirm the policy that the device was to get"
-	case sorted.Came == Refused:
+	case sorted.Code == outcome.Unknown: // the device itself was not touched
+		sorted.Code, sorted.Message = outcome.NotSent, "the platform did not confirm the policy that the device was to get"
+	case sorted.Code == outcome.Refused:
 		sorted.Message = "the policy itself is refused: " + orNoReason(sorted.Message)
 	}
 	r := receipt(&sorted, false)
-	if failure.Came == Refused {
+	if failure.Code == outcome.Refused {
 		r.Detail = "the platform refused the policy that the device was to get: " + quoted(failure.Message)
 	}
 	return &r

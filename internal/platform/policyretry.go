@@ -5,6 +5,7 @@ import (
 	"errors"
 
 	"github.com/musterhq/muster/internal/fault"
+	"github.com/musterhq/muster/internal/outcome"
 	"github.com/musterhq/muster/internal/policy"
 	"github.com/musterhq/muster/internal/resource"
 )
@@ -35,10 +36,10 @@ func (p *Platform) pushDue(ctx context.Context, companyID string, r rank) (due, 
 		result, tried := p.pushOne(ctx, one, r)
 		switch {
 		case !tried:
-		case result.Outcome == policy.PushDone:
+		case result.Code == outcome.Done:
 			pushed++
 		default:
-			p.log.WarnContext(ctx, "cannot push a policy", "policy", one.ID, "outcome", string(result.Outcome),
+			p.log.WarnContext(ctx, "cannot push a policy", "policy", one.ID, "outcome", string(result.Code),
 				"detail", result.Detail, "error", result.Cause)
 		}
 	}
@@ -75,12 +76,12 @@ func (p *Platform) PushPolicy(ctx context.Context, companyID, policyID string) e
 	}
 	result := p.Push(ctx, owner, policyID)
 	code := fault.Provider
-	switch result.Outcome {
-	case policy.PushDone:
+	switch result.Code {
+	case outcome.Done:
 		return nil
-	case policy.PushRefused:
+	case outcome.Refused:
 		code = fault.Refused
-	case policy.PushNotSent:
+	case outcome.NotSent:
 		code = fault.Unavailable
 	}
 	return fault.New(code, "%s", result.Detail).Because(errors.Join(result.Cause))

@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/musterhq/muster/internal/company"
+	"github.com/musterhq/muster/internal/outcome"
 
 	androidmanagement "google.golang.org/api/androidmanagement/v1"
 	"google.golang.org/api/pubsub/v1"
@@ -67,15 +68,15 @@ func (p *Platform) probeAPI(ctx context.Context) (Finding, bool) {
 		return err
 	})
 	f := Finding{Check: "platform", Grade: Bad, Detail: plain(err)}
-	switch came(err) {
-	case Answered:
+	switch codeOf(err) {
+	case outcome.Done:
 		return Finding{"platform", Fine, "reached, and it takes our credentials for project " + p.cfg.Project, ""}, true
-	case NotSent:
+	case outcome.NotSent:
 		f.Remedy = "check the network, the proxy and MUSTER_PLATFORM_ENDPOINT"
-	case Denied, Missing:
+	case outcome.Denied, outcome.Missing:
 		f.Remedy = "check that the Android Management API is enabled in project " + p.cfg.Project +
 			" and that the service account has the role Android Management User there"
-	case Refused:
+	case outcome.Refused:
 		f.Remedy = "check MUSTER_PLATFORM_PROJECT"
 	default:
 		f.Remedy = "try again in a minute"
@@ -88,12 +89,12 @@ func (p *Platform) probeAPI(ctx context.Context) (Finding, bool) {
 func (p *Platform) probeSubscription(ctx context.Context) (Finding, string) {
 	const check = "notifications"
 	s, err := p.subscription(ctx)
-	switch came(err) {
-	case Answered:
-	case Missing:
+	switch codeOf(err) {
+	case outcome.Done:
+	case outcome.Missing:
 		return Finding{check, Bad, "there is no subscription " + p.cfg.Subscription,
 			"create it, never expiring, on a topic to which android-cloud-policy@system.gserviceaccount.com may publish; or set MUSTER_PLATFORM_SUBSCRIPTION"}, p.cfg.Topic
-	case Denied:
+	case outcome.Denied:
 		return Finding{check, Bad, plain(err), "give the service account the role Pub/Sub Subscriber on " + p.cfg.Subscription}, p.cfg.Topic
 	default:
 		return Finding{check, Bad, plain(err), "try again in a minute"}, p.cfg.Topic
@@ -139,7 +140,7 @@ func (p *Platform) probeCompany(ctx context.Context, owner company.Company, topi
 		return err
 	})
 	switch {
-	case came(err) == Missing || came(err) == Denied:
+	case codeOf(err) == outcome.Missing || codeOf(err) == outcome.Denied:
 		return Finding{check, Bad, owner.Enterprise + " does not exist, or is not ours", "connect the company again, or restore the enterprise at the platform"}
 	case err != nil:
 		return Finding{check, Bad, plain(err), "try again in a minute"}

@@ -1,6 +1,8 @@
 package platform
 
 import (
+	"github.com/musterhq/muster/internal/outcome"
+
 	"context"
 	"log/slog"
 	"sync"
@@ -30,7 +32,7 @@ func (t *pullTrouble) failed(ctx context.Context, log *slog.Logger, err error, n
 	}
 	t.why, t.told = err.Error(), now
 	level := slog.LevelWarn
-	if came(err) == Denied { // waiting does not help
+	if codeOf(err) == outcome.Denied { // waiting does not help
 		level = slog.LevelError
 	}
 	log.LogAttrs(ctx, level, "cannot pull the platform's notifications", slog.Any("error", err), slog.Time("since", t.since))

@@ -13,6 +13,7 @@ import (
 
 	"github.com/musterhq/muster/internal/emulator"
 	"github.com/musterhq/muster/internal/fault"
+	"github.com/musterhq/muster/internal/outcome"
 	"github.com/musterhq/muster/internal/platform"
 	"github.com/musterhq/muster/internal/policy"
 )
@@ -40,10 +41,10 @@ func TestPoliciesArePushedWhole(t *testing.T) {
 			"applications":[{"packageName":"com.example.app","managedConfiguration":{"none":null,"big":12345678901234567890}}],
 			"encryptionPolicy":"ENCRYPTION_POLICY_UNSPECIFIED"}`)
 		b.emulator.ClearCalls()
-		b.equal("not connected", b.platform.Push(b.Context(), b.company, p.ID).Outcome, policy.PushNotSent)
+		b.equal("not connected", b.platform.Push(b.Context(), b.company, p.ID).Code, outcome.NotSent)
 		b.connect()
 		b.equal("pushed at connect", b.saved(p.ID).Push.Version, 1)
-		b.equal("pushed", b.platform.Push(b.Context(), b.company, p.ID).Outcome, policy.PushDone)
+		b.equal("pushed", b.platform.Push(b.Context(), b.company, p.ID).Code, outcome.Done)
 		var got, want any
 		b.ok(json.Unmarshal([]byte(b.pushed()), &got))
 		b.ok(json.Unmarshal([]byte(`{"cameraDisabled":false,"screenCaptureDisabled":true,
@@ -76,7 +77,7 @@ func TestAPolicyRefusedThenCorrected(t *testing.T) {
 		b.equal("held", b.saved(p.ID).Push.Version, 0)
 		b.says("error shown", b.saved(p.ID).Push.Error, "NEVER")
 		r := b.platform.Push(b.Context(), b.company, p.ID) // a second attempt
-		b.equal("again", r.Outcome, policy.PushRefused)
+		b.equal("again", r.Code, outcome.Refused)
 		b.says("detail", r.Detail, "NEVER")
 		b.equal("for a caller", fault.CodeOf(b.platform.PushPolicy(b.Context(), b.company.ID, p.ID)), fault.Refused)
 		b.save(p, `{"cameraAccess":"CAMERA_ACCESS_DISABLED"}`)
@@ -117,25 +118,25 @@ func TestWhatAPushCameTo(t *testing.T) {
 		b.connect()
 		for _, c := range []struct {
 			fault emulator.Fault
-			want  policy.PushOutcome
+			want  outcome.Code
 			code  fault.Code
 		}{
-			{emulator.Fault{Status: 400, Reason: "Invalid value"}, policy.PushRefused, fault.Refused},
-			{emulator.Fault{Status: 401}, policy.PushNotSent, fault.Unavailable},
-			{emulator.Fault{Status: 403}, policy.PushNotSent, fault.Unavailable},
-			{emulator.Fault{Status: 404}, policy.PushNotSent, fault.Unavailable},
-			{emulator.Fault{Status: 409}, policy.PushNotSent, fault.Unavailable},
-			{emulator.Fault{Status: 429}, policy.PushNotSent, fault.Unavailable},
-			{emulator.Fault{Status: 500}, policy.PushUnknown, fault.Provider},
-			{emulator.Fault{Status: 503, AfterEffect: true}, policy.PushUnknown, fault.Provider},
-			{emulator.Fault{DropConnection: true}, policy.PushUnknown, fault.Provider},
-			{emulator.Fault{Corrupt: "truncate", AfterEffect: true}, policy.PushUnknown, fault.Provider},
-			{emulator.Fault{DelayMS: 60_000}, policy.PushUnknown, fault.Provider},
+			{emulator.Fault{Status: 400, Reason: "Invalid value"}, outcome.Refused, fault.Refused},
+			{emulator.Fault{Status: 401}, outcome.NotSent, fault.Unavailable},
+			{emulator.Fault{Status: 403}, outcome.NotSent, fault.Unavailable},
+			{emulator.Fault{Status: 404}, outcome.NotSent, fault.Unavailable},
+			{emulator.Fault{Status: 409}, outcome.NotSent, fault.Unavailable},
+			{emulator.Fault{Status: 429}, outcome.NotSent, fault.Unavailable},
+			{emulator.Fault{Status: 500}, outcome.Unknown, fault.Provider},
+			{emulator.Fault{Status: 503, AfterEffect: true}, outcome.Unknown, fault.Provider},
+			{emulator.Fault{DropConnection: true}, outcome.Unknown, fault.Provider},
+			{emulator.Fault{Corrupt: "truncate", AfterEffect: true}, outcome.Unknown, fault.Provider},
+			{emulator.Fault{DelayMS: 60_000}, outcome.Unknown, fault.Provider},
 		} {
 			c.fault.Method, c.fault.Times = "policies.patch", 2
 			b.fault(c.fault)
 			r := b.platform.Push(b.Context(), b.company, b.policy.ID)
-			b.equal(fmt.Sprintf("%+v", c.fault), r.Outcome, c.want)
+			b.equal(fmt.Sprintf("%+v", c.fault), r.Code, c.want)
 			b.equal("says why", r.Detail != "" && r.Cause != nil, true)
 			b.equal("for a caller", fault.CodeOf(b.platform.PushPolicy(b.Context(), b.company.ID, b.policy.ID)), c.code)
 			b.emulator.ClearFaults()
@@ -158,7 +159,7 @@ func TestPushesKeepTheirOrder(t *testing.T) {
 			p = b.save(p, fmt.Sprintf(`{"maximumTimeToLock":"%d"}`, i+2))
 			for _, replica := range []*platform.Platform{b.platform, other} {
 				all.Go(func() {
-					if r := replica.Push(context.WithoutCancel(b.Context()), b.company, p.ID); r.Outcome != policy.PushDone {
+					if r := replica.Push(context.WithoutCancel(b.Context()), b.company, p.ID); r.Code != outcome.Done {
 						b.Errorf("%+v", r)
 					}
 				})
@@ -189,23 +190,23 @@ func TestPushThenSave(t *testing.T) {
 		untouched := func(context.Context) error { b.Error("saved although it was not pushed"); return nil }
 
 		b.fault(emulator.Fault{Method: "policies.patch", Status: 400, Reason: "Invalid value"})
-		b.equal("refused", b.platform.PushThen(b.Context(), b.company, candidate, untouched).Outcome, policy.PushRefused)
+		b.equal("refused", b.platform.PushThen(b.Context(), b.company, candidate, untouched).Code, outcome.Refused)
 		b.fault(emulator.Fault{Method: "policies.patch", Status: 429})
-		b.equal("throttled", b.platform.PushThen(b.Context(), b.company, candidate, untouched).Outcome, policy.PushNotSent)
+		b.equal("throttled", b.platform.PushThen(b.Context(), b.company, candidate, untouched).Code, outcome.NotSent)
 		b.fault(emulator.Fault{Method: "policies.patch", DropConnection: true, AfterEffect: true})
-		b.equal("unknown", b.platform.PushThen(b.Context(), b.company, candidate, untouched).Outcome, policy.PushUnknown)
+		b.equal("unknown", b.platform.PushThen(b.Context(), b.company, candidate, untouched).Code, outcome.Unknown)
 		b.says("the vendor's copy", b.pushed(), "true")
 		b.pass(3 * time.Second)
 		b.says("the vendor's copy, corrected", b.pushed(), "cameraDisabled")
 		b.equal("version", b.saved(candidate.ID).Push.Version, 1)
 
 		r := b.platform.PushThen(b.Context(), b.company, candidate, func(context.Context) error { return errors.New("the database is away") })
-		b.equal("not saved", r.Outcome, policy.PushUnknown)
+		b.equal("not saved", r.Code, outcome.Unknown)
 		b.pass(3 * time.Second)
 		b.says("the vendor's copy, corrected", b.pushed(), "cameraDisabled")
 
 		before := b.calls("policies.patch")
-		b.equal("applied", b.platform.PushThen(b.Context(), b.company, candidate, save).Outcome, policy.PushDone)
+		b.equal("applied", b.platform.PushThen(b.Context(), b.company, candidate, save).Code, outcome.Done)
 		b.pass(time.Minute)
 		b.equal("version saved", b.saved(candidate.ID).Version, 2)
 		b.equal("version pushed", b.saved(candidate.ID).Push.Version, 2)

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/musterhq/muster/internal/command"
+	"github.com/musterhq/muster/internal/outcome"
 	"github.com/musterhq/muster/internal/validate"
 )
 
@@ -12,28 +13,28 @@ import (
 // gone says that the vendor confirmed that it no longer knows the device. The
 // history puts "not sent: " or "refused: " before an outcome.
 func receipt(err error, gone bool) command.Receipt {
-	r := command.Receipt{Verdict: command.Broken, Cause: err}
+	r := command.Receipt{Code: outcome.Broken, Cause: err}
 	f, ok := errors.AsType[*Failure](err)
 	if !ok {
 		r.Detail = "an unexpected error occurred, and it is not known whether the command reached the device:" +
 			" do not send it again at once, look at the asset and at the command history"
 		return r
 	}
-	switch f.Came {
-	case NotSent:
-		r.Verdict, r.Outcome = command.NotSent, why(f)
+	switch f.Code {
+	case outcome.NotSent:
+		r.Code, r.Outcome = outcome.NotSent, why(f)
 		r.Detail = "the command was not sent: " + r.Outcome + "; nothing reached the device, send it again"
-	case Unknown:
-		r.Verdict = command.Unknown
+	case outcome.Unknown:
+		r.Code = outcome.Unknown
 		r.Detail = "the platform did not confirm the command, so it is not known whether it reached the device:" +
 			" do not send it again, look at the command history first"
 		r.Outcome = "the platform did not confirm the command; it is not known whether the device received it"
-	case Refused:
-		r.Verdict, r.Outcome = command.Refused, orNoReason(f.Message)
+	case outcome.Refused:
+		r.Code, r.Outcome = outcome.Refused, orNoReason(f.Message)
 		r.Detail = "the platform refused the command for this device: " + quoted(f.Message)
-	case Throttled, Conflict:
-		passing(&r, f.Came)
-	case Missing, Denied:
+	case outcome.Throttled, outcome.Conflict:
+		passing(&r, f.Code)
+	case outcome.Missing, outcome.Denied:
 		r = denied(err, gone)
 	}
 	return r
@@ -72,9 +73,9 @@ func quoted(text string) string {
 var marks = strings.NewReplacer("“", `"`, "”", `"`) //nolint:gochecknoglobals // a Replacer does not change
 
 // passing answers for what will be different after a while.
-func passing(r *command.Receipt, c Came) {
-	r.Verdict, r.Retryable = command.Rejected, true
-	if c == Throttled {
+func passing(r *command.Receipt, c outcome.Code) {
+	r.Code = c
+	if c == outcome.Throttled {
 		r.Outcome = "the platform's rate limit is exceeded: retry later"
 		r.Detail = "the command was not carried out: " + r.Outcome + "; send it again after a minute"
 		return
@@ -86,13 +87,13 @@ func passing(r *command.Receipt, c Came) {
 func denied(err error, gone bool) command.Receipt {
 	if gone {
 		return command.Receipt{
-			Verdict: command.Gone, Cause: err,
+			Code: outcome.Gone, Cause: err,
 			Detail:  "the platform no longer manages this device; the asset is now DELETED",
 			Outcome: "the platform no longer manages this device",
 		}
 	}
 	return command.Receipt{
-		Verdict: command.Rejected, Cause: err,
+		Code: outcome.Denied, Cause: err,
 		Detail: "the platform refuses this service, or the company's enterprise: the company's platform set-up has a problem;" +
 			" do not send the command again, contact your support",
 		Outcome: "the platform refuses this service, or the company's enterprise",
@@ -104,7 +105,7 @@ func denied(err error, gone bool) command.Receipt {
 // device ended is for the next attempt to tell.
 func unsure(err, confirmed error) command.Receipt {
 	return command.Receipt{
-		Verdict: command.Rejected, Retryable: true, Cause: errors.Join(err, confirmed),
+		Code: outcome.Missing, Cause: errors.Join(err, confirmed),
 		Detail: "the command was not carried out: the platform did not find the device and could not say why;" +
 			" send it again after a short while",
 		Outcome: "the platform did not find the device and could not say why",

@@ -7,6 +7,7 @@ import (
 	"github.com/musterhq/muster/internal/asset"
 	"github.com/musterhq/muster/internal/command"
 	"github.com/musterhq/muster/internal/emulator"
+	"github.com/musterhq/muster/internal/outcome"
 	"github.com/musterhq/muster/internal/platform"
 	"github.com/musterhq/muster/internal/provisioning"
 )
@@ -185,12 +186,12 @@ func TestLostChangesOfPolicy(t *testing.T) {
 		b.pass(2 * time.Second)
 		a, u, o := b.device(), b.device(), b.device()
 		b.losing("STATUS_REPORT", 1)
-		b.equal("verdict", b.move(a, b.saved(next.ID)).Verdict, command.Accepted)
+		b.equal("outcome", b.move(a, b.saved(next.ID)).Code, outcome.Accepted)
 		b.pass(time.Second)
 		b.fault(emulator.Fault{Method: "devices.patch", DropConnection: true})
-		b.equal("verdict", b.move(u, b.saved(next.ID)).Verdict, command.Unknown)
+		b.equal("outcome", b.move(u, b.saved(next.ID)).Code, outcome.Unknown)
 		b.fault(emulator.Fault{Method: "devices.patch", DropConnection: true, AfterEffect: true})
-		b.equal("verdict", b.move(o, b.saved(next.ID)).Verdict, command.Unknown)
+		b.equal("outcome", b.move(o, b.saved(next.ID)).Code, outcome.Unknown)
 		b.pass(4 * time.Minute)
 		b.equal("made, report lost", b.history(a)[0].State, command.Succeeded)
 		b.equal("never made", b.history(u)[0].State, command.Failed)
@@ -285,7 +286,7 @@ func TestTheQuotaIsSpentOnCommandsFirst(t *testing.T) {
 		b.run()
 		a := b.device()
 		b.halt()
-		verdicts := map[command.Verdict]int{}
+		outcomes := map[outcome.Code]int{}
 		if err := b.platform.CompareDevices(b.Context(), b.company); err != nil {
 			b.Fatal(err)
 		}
@@ -293,16 +294,16 @@ func TestTheQuotaIsSpentOnCommandsFirst(t *testing.T) {
 			continue // until it may spend no more
 		}
 		for range 20 {
-			verdicts[b.send(a, command.Lock, nil).Verdict]++
+			outcomes[b.send(a, command.Lock, nil).Code]++
 		}
-		if n := verdicts[command.Accepted]; n < 6 || n > 8 {
-			b.Errorf("%v", verdicts)
+		if n := outcomes[outcome.Accepted]; n < 6 || n > 8 {
+			b.Errorf("%v", outcomes)
 		}
-		b.equal("nothing else", verdicts[command.Accepted]+verdicts[command.NotSent], 20)
+		b.equal("nothing else", outcomes[outcome.Accepted]+outcomes[outcome.NotSent], 20)
 		b.pass(100 * time.Second)
 		b.fault(emulator.Fault{Method: "devices.issueCommand", Status: 429})
-		b.equal("throttled", b.send(a, command.Lock, nil).Verdict, command.Rejected)
-		b.equal("a command after that", b.send(a, command.Lock, nil).Verdict, command.Accepted)
+		b.equal("throttled", b.send(a, command.Lock, nil).Code, outcome.Throttled)
+		b.equal("a command after that", b.send(a, command.Lock, nil).Code, outcome.Accepted)
 		if b.platform.CompareDevices(b.Context(), b.company) == nil {
 			b.Error("background work did not wait")
 		}

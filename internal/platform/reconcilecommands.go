@@ -9,6 +9,7 @@ import (
 	"github.com/musterhq/muster/internal/command"
 	"github.com/musterhq/muster/internal/company"
 	"github.com/musterhq/muster/internal/fault"
+	"github.com/musterhq/muster/internal/outcome"
 
 	androidmanagement "google.golang.org/api/androidmanagement/v1"
 )
@@ -51,8 +52,8 @@ func (p *Platform) pollDue(ctx context.Context) error {
 // the round: the quota is used up, or the vendor cannot be reached.
 func (p *Platform) pollOne(ctx context.Context, c command.Command) error {
 	err := p.resolve(ctx, c)
-	switch came(err) {
-	case NotSent, Throttled, Denied:
+	switch codeOf(err) {
+	case outcome.NotSent, outcome.Throttled, outcome.Denied:
 		return err
 	}
 	if err != nil {
@@ -93,7 +94,7 @@ func (p *Platform) resolveByName(ctx context.Context, owner company.Company, c c
 		answer, err = p.am.Enterprises.Devices.Operations.Get(c.Ref).Context(ctx).Do()
 		return err
 	})
-	if came(err) == Missing {
+	if codeOf(err) == outcome.Missing {
 		return p.resolveForgotten(ctx, owner, c, device)
 	}
 	if err != nil || answer == nil || !answer.Done {
@@ -139,7 +140,7 @@ func (p *Platform) resolveByList(ctx context.Context, owner company.Company, c c
 		return nil
 	}
 	operations, err := p.operationsOf(ctx, device)
-	if came(err) == Missing {
+	if codeOf(err) == outcome.Missing {
 		_, err = p.revisit(ctx, owner, device)
 	}
 	if err != nil {

@@ -12,6 +12,7 @@ import (
 	"github.com/musterhq/muster/internal/asset"
 	"github.com/musterhq/muster/internal/company"
 	"github.com/musterhq/muster/internal/enrollment"
+	"github.com/musterhq/muster/internal/outcome"
 	"github.com/musterhq/muster/internal/resource"
 )
 
@@ -111,7 +112,7 @@ func (p *Platform) deviceNames(ctx context.Context, enterprise string) (map[stri
 // discover takes up a device that the vendor has and we do not.
 func (p *Platform) discover(ctx context.Context, owner company.Company, name string) error {
 	d, asOf, err := p.readDevice(ctx, name, background)
-	if came(err) == Missing {
+	if codeOf(err) == outcome.Missing {
 		return nil
 	}
 	if err != nil {
@@ -124,7 +125,7 @@ func (p *Platform) discover(ctx context.Context, owner company.Company, name str
 // the device is nil.
 func (p *Platform) revisit(ctx context.Context, owner company.Company, name string) (*androidmanagement.Device, error) {
 	d, asOf, err := p.readDevice(ctx, name, background)
-	if came(err) == Missing {
+	if codeOf(err) == outcome.Missing {
 		if confirmed := p.enterpriseExists(ctx, owner.Enterprise); confirmed != nil {
 			return nil, confirmed
 		}

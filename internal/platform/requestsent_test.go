@@ -18,6 +18,7 @@ import (
 	"github.com/musterhq/muster/internal/asset"
 	"github.com/musterhq/muster/internal/command"
 	"github.com/musterhq/muster/internal/company"
+	"github.com/musterhq/muster/internal/outcome"
 	"github.com/musterhq/muster/internal/platform"
 )
 
@@ -73,40 +74,39 @@ func TestSendClassifiesEveryAnswer(t *testing.T) {
 		return func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, body) }
 	}
 	for _, c := range []struct {
-		name      string
-		answer    http.HandlerFunc
-		gone      bool // the enterprise is gone as well
-		verdict   command.Verdict
-		retryable bool
-		says      string
+		name   string
+		answer http.HandlerFunc
+		gone   bool // the enterprise is gone as well
+		want   outcome.Code
+		says   string
 	}{
-		{name: "accepted", answer: text(`{"name":"` + device + `/operations/1"}`), verdict: command.Accepted},
-		{name: "done", answer: text(`{"name":"` + device + `/operations/1","done":true,"metadata":{"type":"LOCK"}}`), verdict: command.Done},
+		{name: "accepted", answer: text(`{"name":"` + device + `/operations/1"}`), want: outcome.Accepted},
+		{name: "done", answer: text(`{"name":"` + device + `/operations/1","done":true,"metadata":{"type":"LOCK"}}`), want: outcome.Done},
 		{name: "done with an error code", answer: text(`{"name":"` + device + `/operations/1","done":true,"metadata":{"errorCode":"API_LEVEL"}}`),
-			verdict: command.Refused, says: "Android version"},
+			want: outcome.Refused, says: "Android version"},
 		{name: "done with an error", answer: text(`{"name":"` + device + `/operations/1","done":true,"error":{"code":1}}`),
-			verdict: command.Refused, says: "canceled"},
-		{name: "not modified", answer: html(304), verdict: command.Unknown},
-		{name: "400", answer: vendorError(400, "INVALID_ARGUMENT", "Invalid value at 'x'."), verdict: command.Refused, says: "Invalid value at 'x'"},
-		{name: "400 precondition", answer: vendorError(400, "FAILED_PRECONDITION", "no"), verdict: command.Refused},
-		{name: "401", answer: vendorError(401, "UNAUTHENTICATED", "who"), verdict: command.Rejected},
-		{name: "403", answer: vendorError(403, "PERMISSION_DENIED", "no"), verdict: command.Rejected},
-		{name: "403 for an exhausted quota", answer: text403quota, verdict: command.Rejected, retryable: true},
-		{name: "404, enterprise there", answer: vendorError(404, "NOT_FOUND", "Requested entity was not found."), verdict: command.Gone},
-		{name: "404, enterprise gone", answer: vendorError(404, "NOT_FOUND", "Requested entity was not found."), gone: true, verdict: command.Rejected},
-		{name: "500 that means 404", answer: vendorError(500, "INTERNAL", "Requested entity was not found."), verdict: command.Gone},
-		{name: "409", answer: vendorError(409, "ABORTED", "again"), verdict: command.Rejected, retryable: true},
-		{name: "429", answer: vendorError(429, "RESOURCE_EXHAUSTED", "Quota exceeded"), verdict: command.Rejected, retryable: true},
-		{name: "500", answer: vendorError(500, "INTERNAL", "oops"), verdict: command.Unknown},
-		{name: "502 in HTML", answer: html(502), verdict: command.Unknown},
-		{name: "503", answer: vendorError(503, "UNAVAILABLE", "later"), verdict: command.Unknown},
-		{name: "504", answer: vendorError(504, "DEADLINE_EXCEEDED", "slow"), verdict: command.Unknown},
-		{name: "200 in HTML", answer: html(200), verdict: command.Unknown},
-		{name: "200 without a name", answer: text(`{}`), verdict: command.Unknown},
-		{name: "400 in HTML", answer: html(400), verdict: command.Refused, says: "gave no reason"},
+			want: outcome.Refused, says: "canceled"},
+		{name: "not modified", answer: html(304), want: outcome.Unknown},
+		{name: "400", answer: vendorError(400, "INVALID_ARGUMENT", "Invalid value at 'x'."), want: outcome.Refused, says: "Invalid value at 'x'"},
+		{name: "400 precondition", answer: vendorError(400, "FAILED_PRECONDITION", "no"), want: outcome.Refused},
+		{name: "401", answer: vendorError(401, "UNAUTHENTICATED", "who"), want: outcome.Denied},
+		{name: "403", answer: vendorError(403, "PERMISSION_DENIED", "no"), want: outcome.Denied},
+		{name: "403 for an exhausted quota", answer: text403quota, want: outcome.Throttled},
+		{name: "404, enterprise there", answer: vendorError(404, "NOT_FOUND", "Requested entity was not found."), want: outcome.Gone},
+		{name: "404, enterprise gone", answer: vendorError(404, "NOT_FOUND", "Requested entity was not found."), gone: true, want: outcome.Denied},
+		{name: "500 that means 404", answer: vendorError(500, "INTERNAL", "Requested entity was not found."), want: outcome.Gone},
+		{name: "409", answer: vendorError(409, "ABORTED", "again"), want: outcome.Conflict},
+		{name: "429", answer: vendorError(429, "RESOURCE_EXHAUSTED", "Quota exceeded"), want: outcome.Throttled},
+		{name: "500", answer: vendorError(500, "INTERNAL", "oops"), want: outcome.Unknown},
+		{name: "502 in HTML", answer: html(502), want: outcome.Unknown},
+		{name: "503", answer: vendorError(503, "UNAVAILABLE", "later"), want: outcome.Unknown},
+		{name: "504", answer: vendorError(504, "DEADLINE_EXCEEDED", "slow"), want: outcome.Unknown},
+		{name: "200 in HTML", answer: html(200), want: outcome.Unknown},
+		{name: "200 without a name", answer: text(`{}`), want: outcome.Unknown},
+		{name: "400 in HTML", answer: html(400), want: outcome.Refused, says: "gave no reason"},
 		{name: "a redirect", answer: func(w http.ResponseWriter, r *http.Request) {
 			http.Redirect(w, r, "/elsewhere", http.StatusTemporaryRedirect)
-		}, verdict: command.Rejected},
+		}, want: outcome.Denied},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
@@ -125,8 +125,8 @@ func TestSendClassifiesEveryAnswer(t *testing.T) {
 			}))
 			defer server.Close()
 			r := at(t, server.URL, nil).Send(t.Context(), order(command.Lock, nil))
-			if r.Verdict != c.verdict || r.Retryable != c.retryable {
-				t.Errorf("verdict %v, retryable %v (%s; %v); want %v, %v", r.Verdict, r.Retryable, r.Detail, r.Cause, c.verdict, c.retryable)
+			if r.Code != c.want {
+				t.Errorf("outcome %v (%s; %v); want %v", r.Code, r.Detail, r.Cause, c.want)
 			}
 			if !strings.Contains(r.Detail, c.says) {
 				t.Errorf("detail %q does not say %q", r.Detail, c.says)
@@ -199,25 +199,25 @@ func TestSendClassifiesByPhase(t *testing.T) {
 	for _, c := range []struct {
 		name    string
 		address func(t *testing.T) string
-		verdict command.Verdict
+		want    outcome.Code
 	}{
-		{"connection refused", func(*testing.T) string { return refusing }, command.NotSent},
-		{"no such host", func(*testing.T) string { return "http://nowhere.invalid" }, command.NotSent},
+		{"connection refused", func(*testing.T) string { return refusing }, outcome.NotSent},
+		{"no such host", func(*testing.T) string { return "http://nowhere.invalid" }, outcome.NotSent},
 		{"no answer in time", func(t *testing.T) string {
 			return wire(t, func(*http.Request, net.Conn) bool { <-hanging; return false })
-		}, command.Unknown},
+		}, outcome.Unknown},
 		{"reset after the request", func(t *testing.T) string {
 			return wire(t, func(*http.Request, net.Conn) bool { return false })
-		}, command.Unknown},
+		}, outcome.Unknown},
 		{"truncated body", func(t *testing.T) string {
 			return wire(t, func(_ *http.Request, w net.Conn) bool {
 				_, _ = io.WriteString(w, "HTTP/1.1 200 OK\r\nContent-Length: 500\r\n\r\n{\"name\":")
 				return false
 			})
-		}, command.Unknown},
+		}, outcome.Unknown},
 		{"not HTTP", func(t *testing.T) string {
 			return wire(t, count(func(w net.Conn) bool { _, _ = io.WriteString(w, "SSH-2.0\r\n"); return false }))
-		}, command.Unknown},
+		}, outcome.Unknown},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
@@ -225,8 +225,8 @@ func TestSendClassifiesByPhase(t *testing.T) {
 			ctx, cancel := context.WithCancel(t.Context())
 			cancel() // the caller has gone away: it changes nothing
 			r := p.Send(ctx, order(command.Lock, nil))
-			if r.Verdict != c.verdict {
-				t.Errorf("verdict %v (%s; %v), want %v", r.Verdict, r.Detail, r.Cause, c.verdict)
+			if r.Code != c.want {
+				t.Errorf("outcome %v (%s; %v), want %v", r.Code, r.Detail, r.Cause, c.want)
 			}
 			if r.Cause == nil {
 				t.Error("no cause for the log")
@@ -248,10 +248,10 @@ func TestSendNeverReplaysACommand(t *testing.T) {
 		return true
 	})
 	p := at(t, address, nil)
-	if r := p.Send(t.Context(), order(command.Lock, nil)); r.Verdict != command.Accepted {
+	if r := p.Send(t.Context(), order(command.Lock, nil)); r.Code != outcome.Accepted {
 		t.Fatalf("first: %+v", r)
 	}
-	if r := p.Send(t.Context(), order(command.Lock, nil)); r.Verdict != command.Unknown {
+	if r := p.Send(t.Context(), order(command.Lock, nil)); r.Code != outcome.Unknown {
 		t.Errorf("second: %+v", r)
 	}
 	if n := commands.Load(); n != 2 {
@@ -283,8 +283,8 @@ func TestSendConcealsThePassword(t *testing.T) {
 			p := at(t, server.URL, func(c *platform.Config) { c.Logger = log.logger() })
 			body := command.PasswordBody{NewPassword: password}
 			r := p.Send(t.Context(), order(command.ChangeScreenLockPassword, body)).WithoutSecret(body)
-			if r.Verdict == command.Accepted || r.Verdict == command.Done {
-				t.Fatalf("verdict %v", r.Verdict)
+			if r.Code == outcome.Accepted || r.Code == outcome.Done {
+				t.Fatalf("outcome %v", r.Code)
 			}
 			all := fmt.Sprintf("%+v %v %s", r, r.Cause, log.String())
 			for err := r.Cause; err != nil; err = errors.Unwrap(err) {

@@ -9,6 +9,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/musterhq/muster/internal/outcome"
 	"github.com/musterhq/muster/internal/wait"
 )
 
@@ -72,7 +73,7 @@ func (p *Platform) every(ctx context.Context, pause time.Duration, what string, 
 	for {
 		if err := work(ctx); err != nil && ctx.Err() == nil {
 			level := slog.LevelWarn
-			if came(err) == NotSent {
+			if codeOf(err) == outcome.NotSent {
 				level = slog.LevelDebug // the quota, or the network: every call says so
 			}
 			p.log.Log(ctx, level, "background work on the platform failed and is repeated", "work", what, "error", err)

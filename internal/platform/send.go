@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/musterhq/muster/internal/command"
+	"github.com/musterhq/muster/internal/outcome"
 
 	androidmanagement "google.golang.org/api/androidmanagement/v1"
 )
@@ -52,14 +53,14 @@ func (p *Platform) Send(ctx context.Context, o command.Order) command.Receipt {
 		return p.refresh(ctx, o)
 	case command.NotificationMessage, command.LocationUpdate:
 		return command.Receipt{
-			Verdict: command.Unreachable,
+			Code: outcome.Unreachable,
 			Detail: "this device has no app of the service with a push token, and the platform itself cannot " +
 				wish(o.Command.Type),
 		}
 	}
 	return command.Receipt{
-		Verdict: command.Unreachable,
-		Detail:  "the platform cannot carry out this command; it is for devices with the service's own agent",
+		Code:   outcome.Unreachable,
+		Detail: "the platform cannot carry out this command; it is for devices with the service's own agent",
 	}
 }
 
@@ -79,20 +80,19 @@ func (p *Platform) issue(ctx context.Context, o command.Order) command.Receipt {
 		return err
 	})
 	if err == nil && (answer == nil || answer.Name == "") {
-		err = &Failure{Method: methodIssueCommand, Came: Unknown, Message: "the answer names no operation"}
+		err = &Failure{Method: methodIssueCommand, Code: outcome.Unknown, Message: "the answer names no operation"}
 	}
 	if err != nil {
 		return p.failed(ctx, o, err)
 	}
 	op := readOperation(answer)
 	if !op.Done {
-		return command.Receipt{Verdict: command.Accepted, Ref: op.Name}
+		return command.Receipt{Code: outcome.Accepted, Ref: op.Name}
 	}
-	r := command.Receipt{Verdict: command.Done, Ref: op.Name, FeedbackAt: p.now()}
-	succeeded, outcome := op.settled(o.Command.Type)
-	r.Outcome = outcome
-	if !succeeded {
-		r.Verdict, r.Detail = command.Refused, "the command already failed: "+outcome
+	r := command.Receipt{Code: outcome.Done, Ref: op.Name, FeedbackAt: p.now()}
+	var succeeded bool
+	if succeeded, r.Outcome = op.settled(o.Command.Type); !succeeded {
+		r.Code, r.Detail = outcome.Refused, "the command already failed: "+r.Outcome
 	}
 	return r
 }
@@ -120,7 +120,7 @@ func (p *Platform) movePolicy(ctx context.Context, o command.Order) command.Rece
 	case answer != nil && deleted(answer):
 		return goneReceipt()
 	}
-	return command.Receipt{Verdict: command.Accepted}
+	return command.Receipt{Code: outcome.Accepted}
 }
 
 // refresh answers status-report: the platform cannot be asked for a new report,
@@ -141,7 +141,7 @@ func (p *Platform) refresh(ctx context.Context, o command.Order) command.Receipt
 	if err != nil {
 		return receipt(err, false)
 	}
-	return command.Receipt{Verdict: command.Done, Outcome: lastReport(seen.ReportedAt)}
+	return command.Receipt{Code: outcome.Done, Outcome: lastReport(seen.ReportedAt)}
 }
 
 func lastReport(at time.Time) string {
@@ -155,21 +155,21 @@ func lastReport(at time.Time) string {
 // failed is the receipt of a call that did not succeed. What the vendor does
 // not find is gone if the enterprise itself is there.
 func (p *Platform) failed(ctx context.Context, o command.Order, err error) command.Receipt {
-	if came(err) != Missing {
+	if codeOf(err) != outcome.Missing {
 		return receipt(err, false)
 	}
 	confirmed := p.enterpriseExists(ctx, o.Company.Enterprise)
-	switch came(confirmed) {
-	case Answered:
+	switch codeOf(confirmed) {
+	case outcome.Done:
 		return receipt(err, true)
-	case Missing, Denied:
+	case outcome.Missing, outcome.Denied:
 		return receipt(err, false)
 	}
 	return unsure(err, confirmed)
 }
 
 func goneReceipt() command.Receipt {
-	return receipt(&Failure{Method: methodGetDevice, Came: Missing, Message: "the device is in state DELETED"}, true)
+	return receipt(&Failure{Method: methodGetDevice, Code: outcome.Missing, Message: "the device is in state DELETED"}, true)
 }
 
 // enterpriseExists asks the vendor for an enterprise.

@@ -8,6 +8,7 @@ import (
 
 	"github.com/musterhq/muster/internal/company"
 	"github.com/musterhq/muster/internal/fault"
+	"github.com/musterhq/muster/internal/outcome"
 	"github.com/musterhq/muster/internal/policy"
 	"github.com/musterhq/muster/internal/provisioning"
 	"github.com/musterhq/muster/internal/resource"
@@ -21,12 +22,12 @@ import (
 // token asked for again.
 func (p *Platform) Issue(ctx context.Context, c company.Company, of policy.Policy, usage provisioning.PersonalUsage, lifetime time.Duration) (provisioning.Token, error) {
 	if of.Push.Version == 0 {
-		if r := p.Push(ctx, c, of.ID); r.Outcome != policy.PushDone {
+		if r := p.Push(ctx, c, of.ID); r.Code != outcome.Done {
 			return provisioning.Token{}, noToken(errors.Join(errors.New(r.Detail), r.Cause))
 		}
 	}
 	token, err := p.newToken(ctx, c, of, usage, lifetime)
-	if (came(err) == Missing || came(err) == Refused) && p.pushedAgain(ctx, c, of) {
+	if (codeOf(err) == outcome.Missing || codeOf(err) == outcome.Refused) && p.pushedAgain(ctx, c, of) {
 		token, err = p.newToken(ctx, c, of, usage, lifetime)
 	}
 	if err != nil {
@@ -46,7 +47,7 @@ func noToken(cause error) error {
 // pushedAgain pushes a policy that the vendor turns out not to have.
 func (p *Platform) pushedAgain(ctx context.Context, c company.Company, of policy.Policy) bool {
 	exists, err := p.policyExists(ctx, policyName(c.Enterprise, of.ID))
-	return err == nil && !exists && p.Push(ctx, c, of.ID).Outcome == policy.PushDone
+	return err == nil && !exists && p.Push(ctx, c, of.ID).Code == outcome.Done
 }
 
 func (p *Platform) newToken(ctx context.Context, c company.Company, of policy.Policy, usage provisioning.PersonalUsage, lifetime time.Duration) (provisioning.Token, error) {
@@ -67,7 +68,7 @@ func (p *Platform) newToken(ctx context.Context, c company.Company, of policy.Po
 		return provisioning.Token{}, err
 	}
 	if answer == nil || !json.Valid([]byte(answer.QrCode)) {
-		return provisioning.Token{}, &Failure{Method: methodNewToken, Came: Unknown, Message: "the answer holds no QR code"}
+		return provisioning.Token{}, &Failure{Method: methodNewToken, Code: outcome.Unknown, Message: "the answer holds no QR code"}
 	}
 	token := provisioning.Token{Payload: []byte(answer.QrCode), ExpiresAt: instant(answer.ExpirationTimestamp)}
 	if token.ExpiresAt.IsZero() {

@@ -1,21 +1,13 @@
 package policy
 
-// PushOutcome is the result of one attempt to bring the platform's copy of a
-// policy up to date.
-type PushOutcome string
+import "github.com/musterhq/muster/internal/outcome"
 
-// The outcomes. Only PushUnknown leaves open what the platform now holds; the
-// pusher brings both copies together later.
-const (
-	PushDone    PushOutcome = "PUSHED"   // the platform holds the version
-	PushRefused PushOutcome = "REFUSED"  // the platform evaluated and refused it; its copy is as it was
-	PushNotSent PushOutcome = "NOT_SENT" // nothing changed: nothing was sent, or the platform was busy or denied access
-	PushUnknown PushOutcome = "UNKNOWN"  // it may have taken effect
-)
-
-// PushResult is an attempt's outcome.
+// PushResult is the result of one attempt to bring the platform's copy of a policy up to
+// date: Done (the platform holds the version), Refused (it evaluated and refused it),
+// NotSent (nothing changed: nothing was sent, or the platform was busy or denied access)
+// or Unknown. After Unknown the reconciler brings both copies together.
 type PushResult struct {
-	Outcome PushOutcome
-	Detail  string // for people: why, unless it was pushed
-	Cause   error  // for the log
+	Code   outcome.Code
+	Detail string // for people: why, unless it was pushed
+	Cause  error  // for the log
 }

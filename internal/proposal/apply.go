@@ -9,6 +9,7 @@ import (
 
 	"github.com/musterhq/muster/internal/fault"
 	"github.com/musterhq/muster/internal/operation"
+	"github.com/musterhq/muster/internal/outcome"
 	"github.com/musterhq/muster/internal/policy"
 	"github.com/musterhq/muster/internal/resource"
 	"github.com/musterhq/muster/internal/wait"
@@ -206,14 +207,14 @@ func (s *Service) send(ctx context.Context, t turn) Ending {
 	result, version := s.Publisher.PushUnsaved(held, c, t.policy())
 	if result.Cause != nil {
 		s.log().WarnContext(ctx, "a policy was not pushed", slog.String("proposal", t.ID),
-			slog.String("outcome", string(result.Outcome)), slog.Any("error", result.Cause))
+			slog.String("outcome", string(result.Code)), slog.Any("error", result.Cause))
 	}
-	switch result.Outcome {
-	case policy.PushDone:
+	switch result.Code {
+	case outcome.Done:
 		e.Save, e.Held, e.VendorVersion, e.Status = true, true, version, Succeeded
-	case policy.PushRefused:
+	case outcome.Refused:
 		e = e.failed(fault.Refused, result.Detail)
-	case policy.PushNotSent:
+	case outcome.NotSent:
 		e = e.failed(fault.Internal, result.Detail)
 	default:
 		e.Status, e.Outcome, e.LookIn = Unconfirmed, result.Detail, firstLook

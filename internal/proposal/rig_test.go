@@ -18,6 +18,7 @@ import (
 	"github.com/musterhq/muster/internal/enrollment"
 	"github.com/musterhq/muster/internal/fault"
 	"github.com/musterhq/muster/internal/operation"
+	"github.com/musterhq/muster/internal/outcome"
 	"github.com/musterhq/muster/internal/platform/discovery"
 	"github.com/musterhq/muster/internal/policy"
 	"github.com/musterhq/muster/internal/proposal"
@@ -95,11 +96,11 @@ func (v *vendor) PushUnsaved(_ context.Context, _ company.Company, p policy.Poli
 	v.mood = ""
 	switch m {
 	case refuses:
-		return policy.PushResult{Outcome: policy.PushRefused, Detail: "the platform refused the policy: too strict"}, 0
+		return policy.PushResult{Code: outcome.Refused, Detail: "the platform refused the policy: too strict"}, 0
 	case notReached:
-		return policy.PushResult{Outcome: policy.PushNotSent, Detail: "the platform is not reached"}, 0
+		return policy.PushResult{Code: outcome.NotSent, Detail: "the platform is not reached"}, 0
 	case losesRequest:
-		return policy.PushResult{Outcome: policy.PushUnknown, Detail: "no answer"}, 0
+		return policy.PushResult{Code: outcome.Unknown, Detail: "no answer"}, 0
 	}
 	if err := v.schema.CheckDocument(p.Document); err != nil {
 		v.tb.Errorf("the vendor was sent what it does not know: %v", err)
@@ -108,9 +109,9 @@ func (v *vendor) PushUnsaved(_ context.Context, _ company.Company, p policy.Poli
 	version := v.copies[p.ID].Version + 1
 	v.copies[p.ID], v.bytes[p.ID] = policy.Copy{Exists: true, Version: version}, string(p.Document)
 	if m == losesAnswer {
-		return policy.PushResult{Outcome: policy.PushUnknown, Detail: "no answer"}, 0
+		return policy.PushResult{Code: outcome.Unknown, Detail: "no answer"}, 0
 	}
-	return policy.PushResult{Outcome: policy.PushDone}, version
+	return policy.PushResult{Code: outcome.Done}, version
 }
 
 func (v *vendor) ReadCopy(_ context.Context, _ company.Company, p policy.Policy) (policy.Copy, error) {
@@ -266,7 +267,7 @@ func (r *rig) push() {
 			continue
 		}
 		p = r.policy(p.ID)
-		if result, version := r.vendor.PushUnsaved(r.Context(), r.company, p); result.Outcome == policy.PushDone {
+		if result, version := r.vendor.PushUnsaved(r.Context(), r.company, p); result.Code == outcome.Done {
 			r.ok(r.db.SetPushed(r.Context(), p.ID, p.Version, version, r.clock.Now()))
 		}
 		r.ok(r.db.Release(r.Context(), policy.LeaseKey(p.ID), holder))

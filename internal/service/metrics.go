@@ -117,7 +117,7 @@ func (m *Metrics) Command(kind, outcome string) { m.commands.WithLabelValues(kin
 // VendorCall notes one call of the vendor's API.
 func (m *Metrics) VendorCall(method, class string, took time.Duration) {
 	m.calls.WithLabelValues(method, class).Observe(took.Seconds())
-	if class != string(platform.Answered) {
+	if class != platform.Succeeded {
 		m.failures.WithLabelValues(class).Inc()
 	}
 }

@@ -7,6 +7,7 @@ import (
 
 	"github.com/musterhq/muster/internal/company"
 	"github.com/musterhq/muster/internal/config"
+	"github.com/musterhq/muster/internal/outcome"
 	"github.com/musterhq/muster/internal/policy"
 )
 
@@ -45,7 +46,7 @@ func (f PlatformFlags) push(ctx context.Context, admin *Admin, owner company.Com
 	if now, err := admin.Policies.Current(ctx, owner.ID, p.ID); err == nil {
 		p = now
 	}
-	if result.Outcome != policy.PushDone {
+	if result.Code != outcome.Done {
 		return p, "It could not be pushed to the platform now (" + result.Detail + "); a running service tries again."
 	}
 	return p, "It was pushed to the platform."

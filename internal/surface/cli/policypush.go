@@ -5,6 +5,7 @@ import (
 
 	"github.com/musterhq/muster/internal/company"
 	"github.com/musterhq/muster/internal/fault"
+	"github.com/musterhq/muster/internal/outcome"
 	"github.com/musterhq/muster/internal/policy"
 )
 
@@ -27,7 +28,7 @@ func (c *PolicyPush) Run(env *Env) error {
 		if err != nil {
 			return answer{}, err
 		}
-		if result := platform.Push(ctx, owner, p.ID); result.Outcome != policy.PushDone {
+		if result := platform.Push(ctx, owner, p.ID); result.Code != outcome.Done {
 			return answer{}, fault.New(fault.Refused, "the policy was not pushed: %s", result.Detail).Because(result.Cause)
 		}
 		if p, err = admin.Policies.Current(ctx, owner.ID, p.ID); err != nil {
