@@ -81,9 +81,9 @@ type slow struct {
 // Do implements agent.Device.
 func (d *slow) Do(ctx context.Context, a agent.Action) (string, error) {
 	if d.restarted && !d.down {
-		return "", fmt.Errorf("%s was begun while the machine went down", a.Kind)
+		return "", fmt.Errorf("%s was begun while the machine went down", a.Type)
 	}
-	if a.Kind == agent.Restart {
+	if a.Type == agent.Restart {
 		d.restarted = true
 		return "restarting", nil
 	}
@@ -113,7 +113,7 @@ func TestPowerCommand_NothingRunsUntilTheRestart(t *testing.T) {
 		}
 		device.down = true
 		if restarts {
-			_, _ = p.device.Do(t.Context(), agent.Action{Kind: agent.Restart})
+			_, _ = p.device.Do(t.Context(), agent.Action{Type: agent.Restart})
 			p.start()
 		} else {
 			now = now.Add(61 * time.Second)

@@ -121,7 +121,7 @@ func TestDriftIsRepaired(t *testing.T) {
 	p.mustCheckIn()
 	for what, pass := range map[string]func(){
 		"six hours later":   func() { now = now.Add(6*time.Hour + time.Minute) },
-		"at the next start": func() { _, _ = p.device.Do(t.Context(), agent.Action{Kind: agent.Restart}) },
+		"at the next start": func() { _, _ = p.device.Do(t.Context(), agent.Action{Type: agent.Restart}) },
 	} {
 		delete(state.Platform.Restrictions, "no_camera")
 		p.mustCheckIn()

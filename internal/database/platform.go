@@ -59,15 +59,6 @@ func (db *DB) PoliciesToPush(ctx context.Context, companyID string, now time.Tim
 		ORDER BY p.push_tried_at, p.id LIMIT ?`, companyID, companyID, millis(now), limit)
 }
 
-// SetUnpushed notes that it is not known which version of a policy the
-// platform holds; it is pushed again unless SetPushed follows.
-func (db *DB) SetUnpushed(ctx context.Context, policyID string) error {
-	return db.statement(ctx, func(ctx context.Context, tx conn) error {
-		_, err := tx.exec(ctx, `UPDATE policies SET push_version = 0 WHERE id = ?`, policyID)
-		return err
-	})
-}
-
 // SetPushFailed notes why a version of a policy could not be pushed. backoff
 // says when to try again, by how long this version has failed; nil: not before
 // it is saved, or pushed by request.

@@ -138,9 +138,6 @@ func TestPoliciesToPush(t *testing.T) {
 		read, err := f.db.Policy(ctx, f.company.ID, b.ID)
 		f.ok(err)
 		equal(f, "the error shown", read.Push.Error, "bad value")
-
-		f.ok(f.db.SetUnpushed(ctx, a.ID))
-		equal(f, "not known what the platform holds", f.toPush(""), []string{"A"})
 	})
 }
 

@@ -3,7 +3,6 @@ package platform
 import (
 	"context"
 	"errors"
-	"log/slog"
 	"time"
 
 	"github.com/musterhq/muster/internal/command"
@@ -27,36 +26,6 @@ const (
 func (p *Platform) Push(ctx context.Context, c company.Company, id string) policy.PushResult {
 	return p.pushing(ctx, c, id, func(ctx context.Context) policy.PushResult {
 		return p.pushSaved(ctx, c, id, urgent)
-	})
-}
-
-// PushThen pushes a version that is not saved yet, and calls save if the
-// platform took it, before another caller can push the policy. If save fails or
-// the process dies before it, the saved version is pushed again by the pusher.
-// The code is Unknown if save fails, with its error as the cause.
-func (p *Platform) PushThen(ctx context.Context, c company.Company, candidate policy.Policy, save func(context.Context) error) policy.PushResult {
-	return p.pushing(ctx, c, candidate.ID, func(ctx context.Context) policy.PushResult {
-		body, err := outgoing(candidate.Document)
-		if err != nil {
-			return policy.PushResult{Code: outcome.Refused, Detail: err.Error(), Cause: err}
-		}
-		// From here on the platform's copy may be another than what is noted.
-		if err := p.store.Policies.SetUnpushed(ctx, candidate.ID); err != nil {
-			return unsent("the service's own store failed", err)
-		}
-		version, err := p.patchPolicy(ctx, policyName(c.Enterprise, candidate.ID), body, urgent)
-		if err != nil {
-			return pushResult(err)
-		}
-		if err := save(ctx); err != nil {
-			return policy.PushResult{Code: outcome.Unknown, Cause: err,
-				Detail: "the platform took the policy, but it could not be saved; the saved version is pushed again"}
-		}
-		if err := p.store.Policies.SetPushed(ctx, candidate.ID, candidate.Version, version, p.now()); err != nil {
-			p.log.WarnContext(ctx, "cannot note a pushed policy; it is pushed again",
-				slog.String("policy", candidate.ID), slog.Any("error", err))
-		}
-		return policy.PushResult{Code: outcome.Done}
 	})
 }
 

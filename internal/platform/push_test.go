@@ -3,7 +3,6 @@ package platform_test
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -175,41 +174,5 @@ func TestPushesKeepTheirOrder(t *testing.T) {
 		}
 		b.says("last body", b.pushed(), `"5"`)
 		b.equal("version", b.saved(p.ID).Push.Version, 5)
-	})
-}
-
-// PushThen: what a proposal's apply needs.
-func TestPushThenSave(t *testing.T) {
-	connected(t, func(b *bench) {
-		candidate := b.saved(b.policy.ID)
-		candidate.Version, candidate.Document = 2, []byte(`{"screenCaptureDisabled":true}`)
-		save := func(ctx context.Context) error {
-			_, err := b.db.SavePolicy(ctx, candidate, 1, policy.Revision{Origin: policy.FromProposal})
-			return err
-		}
-		untouched := func(context.Context) error { b.Error("saved although it was not pushed"); return nil }
-
-		b.fault(emulator.Fault{Method: "policies.patch", Status: 400, Reason: "Invalid value"})
-		b.equal("refused", b.platform.PushThen(b.Context(), b.company, candidate, untouched).Code, outcome.Refused)
-		b.fault(emulator.Fault{Method: "policies.patch", Status: 429})
-		b.equal("throttled", b.platform.PushThen(b.Context(), b.company, candidate, untouched).Code, outcome.NotSent)
-		b.fault(emulator.Fault{Method: "policies.patch", DropConnection: true, AfterEffect: true})
-		b.equal("unknown", b.platform.PushThen(b.Context(), b.company, candidate, untouched).Code, outcome.Unknown)
-		b.says("the vendor's copy", b.pushed(), "true")
-		b.pass(3 * time.Second)
-		b.says("the vendor's copy, corrected", b.pushed(), "cameraDisabled")
-		b.equal("version", b.saved(candidate.ID).Push.Version, 1)
-
-		r := b.platform.PushThen(b.Context(), b.company, candidate, func(context.Context) error { return errors.New("the database is away") })
-		b.equal("not saved", r.Code, outcome.Unknown)
-		b.pass(3 * time.Second)
-		b.says("the vendor's copy, corrected", b.pushed(), "cameraDisabled")
-
-		before := b.calls("policies.patch")
-		b.equal("applied", b.platform.PushThen(b.Context(), b.company, candidate, save).Code, outcome.Done)
-		b.pass(time.Minute)
-		b.equal("version saved", b.saved(candidate.ID).Version, 2)
-		b.equal("version pushed", b.saved(candidate.ID).Push.Version, 2)
-		b.equal("pushes", b.calls("policies.patch"), before+1)
 	})
 }

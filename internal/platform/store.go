@@ -71,8 +71,6 @@ type Policies interface {
 	// one of them, whose copy at the platform is not the saved version and
 	// whose next try is due.
 	PoliciesToPush(ctx context.Context, companyID string, now time.Time, limit int) ([]policy.Policy, error)
-	// SetUnpushed notes that it is not known which version the platform holds.
-	SetUnpushed(ctx context.Context, policyID string) error
 	// SetPushed notes that the platform holds our version, and what it calls it.
 	SetPushed(ctx context.Context, policyID string, version int, vendorVersion int64, at time.Time) error
 	// SetPushFailed notes why a version was not pushed, in words for people.
