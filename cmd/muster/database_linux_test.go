@@ -6,6 +6,8 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+
+	"github.com/musterhq/muster/test/needs"
 )
 
 // On a full disk the doctor and every program say so, and what was stored is not lost.
@@ -16,7 +18,7 @@ func TestDoctor_FullDisk(t *testing.T) {
 	before := s.whole()
 	small := t.TempDir()
 	if err := syscall.Mount("tmpfs", small, "tmpfs", 0, "size=4m"); err != nil {
-		t.Skipf("cannot mount a small file system: %v", err)
+		needs.Mount().Missing(t, err)
 	}
 	t.Cleanup(func() { _ = syscall.Unmount(small, syscall.MNT_DETACH) })
 	content, err := os.ReadFile(s.path)

@@ -14,6 +14,8 @@ import (
 
 	"github.com/alecthomas/kong"
 	"github.com/rogpeppe/go-internal/testscript"
+
+	"github.com/musterhq/muster/test/poll"
 )
 
 var update = flag.Bool("update", false, "rewrite the golden files")
@@ -118,30 +120,28 @@ func fileMode(ts *testscript.TestScript, _ bool, args []string) {
 
 // waitFor: wait-for FILE. It waits until a background command made the file.
 func waitFor(ts *testscript.TestScript, _ bool, args []string) {
-	for deadline := time.Now().Add(time.Minute); time.Now().Before(deadline); time.Sleep(10 * time.Millisecond) {
-		if _, err := os.Stat(ts.MkAbs(args[0])); err == nil {
-			return
-		}
-	}
-	ts.Fatalf("%s did not appear within a minute", args[0])
+	ts.Check(poll.For(time.Minute, func() error {
+		_, err := os.Stat(ts.MkAbs(args[0]))
+		return err
+	}))
 }
 
 // address: address LOG VARIABLE. It waits until a service in the background has
 // logged where it is reached, and keeps that.
 func address(ts *testscript.TestScript, _ bool, args []string) {
-	for deadline := time.Now().Add(time.Minute); time.Now().Before(deadline); time.Sleep(10 * time.Millisecond) {
+	ts.Check(poll.For(time.Minute, func() error {
 		text, err := os.ReadFile(ts.MkAbs(args[0]))
 		if err != nil {
-			continue
+			return err
 		}
 		for _, before := range []string{"publicURL=", "answers at "} { // of the service, of the emulator
 			if _, after, ok := strings.Cut(string(text), before); ok && strings.Contains(after, "\n") {
 				ts.Setenv(args[1], strings.Fields(after)[0])
-				return
+				return nil
 			}
 		}
-	}
-	ts.Fatalf("no service was up within a minute")
+		return fmt.Errorf("%s names no address", args[0])
+	}))
 }
 
 // sigterm sends SIGTERM to every command in the background.

@@ -1,14 +1,15 @@
 package main
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/musterhq/muster/internal/servertest"
 	"github.com/musterhq/muster/internal/usb/adbtest"
+	"github.com/musterhq/muster/test/poll"
 )
 
 // The whole way with real programs: the service, `muster usb` and the agent, which
@@ -31,16 +32,14 @@ func TestUSBWithRealProcesses(t *testing.T) {
 	if told.Enrolled != 1 || len(told.Devices) != 1 || told.Devices[0].Way != "SYSTEM" || !strings.HasPrefix(told.Devices[0].Asset, company.PathName+"/assets/") {
 		t.Fatalf("muster usb says %+v\n%s", told, headset.Log())
 	}
-	for deadline := time.Now().Add(30 * time.Second); ; time.Sleep(50 * time.Millisecond) {
+	poll.Until(t, "the headset is enrolled and has its policy", func() error {
 		var assets []struct{ PathName, Status string }
 		p.json(&assets, "asset", "list", "--company", "acme")
 		if len(assets) == 1 && assets[0].PathName == told.Devices[0].Asset && assets[0].Status == "ACTIVE" && headset.State().Platform.Restrictions["no_camera"] {
-			break
+			return nil
 		}
-		if time.Now().After(deadline) {
-			t.Fatalf("assets %+v; %v\n%s", assets, headset.State().Platform, headset.Log())
-		}
-	}
+		return fmt.Errorf("assets %+v; %v\n%s", assets, headset.State().Platform, headset.Log())
+	})
 	if left, _ := filepath.Glob(filepath.Join(headset.Dir, "data/muster-inbox/*")); len(left) > 0 {
 		t.Errorf("left behind: %v", left)
 	}

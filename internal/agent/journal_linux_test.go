@@ -6,6 +6,8 @@ import (
 	"path/filepath"
 	"syscall"
 	"testing"
+
+	"github.com/musterhq/muster/test/needs"
 )
 
 // A full disk stops a write in the middle of a line. What is written once there is
@@ -14,7 +16,7 @@ func TestJournal_FullDisk(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	if err := syscall.Mount("tmpfs", dir, "tmpfs", 0, "size=64k"); err != nil {
-		t.Skipf("cannot mount a small file system: %v", err)
+		needs.Mount().Missing(t, err)
 	}
 	t.Cleanup(func() { _ = syscall.Unmount(dir, syscall.MNT_DETACH) })
 	path := filepath.Join(dir, "journal")

@@ -31,6 +31,7 @@ import (
 	"github.com/musterhq/muster/internal/provisioning"
 	"github.com/musterhq/muster/internal/resource"
 	"github.com/musterhq/muster/internal/surface/agentapi"
+	"github.com/musterhq/muster/test/poll"
 )
 
 // world is a service with the agents' door, and one company with a policy.
@@ -458,15 +459,12 @@ func TestWakeUpsReachARunningAgent(t *testing.T) {
 
 func waitFor(t *testing.T, what string, ready func() bool) {
 	t.Helper()
-	tick := time.NewTicker(20 * time.Millisecond)
-	defer tick.Stop()
-	for range 1500 {
-		if ready() {
-			return
+	poll.Until(t, what, func() error {
+		if !ready() {
+			return errors.New("not in time")
 		}
-		<-tick.C
-	}
-	t.Fatalf("%s did not come", what)
+		return nil
+	})
 }
 
 // capture is a request as it went over the wire.

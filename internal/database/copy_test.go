@@ -3,13 +3,14 @@ package database_test
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/musterhq/muster/internal/command"
 	"github.com/musterhq/muster/internal/database"
 	"github.com/musterhq/muster/internal/database/pgtest"
+	"github.com/musterhq/muster/test/poll"
 )
 
 func TestCopy_ThereAndBack(t *testing.T) {
@@ -81,12 +82,13 @@ func TestCopy_Refuses(t *testing.T) {
 	serving, stop := context.WithCancel(t.Context())
 	spoken := make(chan error, 1)
 	go func() { spoken <- database.Speak(serving, f.url, f.clock.Now) }()
-	for n := 0; n < 100; n++ { // until it spoke first
-		if lines, err := f.db.Text(t.Context(), `SELECT name FROM leases`); err == nil && len(lines) > 0 {
-			break
+	poll.Until(t, "the other service's lease", func() error {
+		lines, err := f.db.Text(t.Context(), `SELECT name FROM leases`)
+		if err == nil && len(lines) == 0 {
+			err = errors.New("there is none")
 		}
-		time.Sleep(10 * time.Millisecond)
-	}
+		return err
+	})
 	refuse(f.url, post, "a service works on the source")
 	stop()
 	f.ok(<-spoken)

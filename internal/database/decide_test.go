@@ -14,6 +14,7 @@ import (
 	"github.com/musterhq/muster/internal/agent/protocol"
 	"github.com/musterhq/muster/internal/asset"
 	"github.com/musterhq/muster/internal/fault"
+	"github.com/musterhq/muster/test/poll"
 )
 
 // Of two rotations that began with the same key one wins.
@@ -115,11 +116,7 @@ func TestSaveProvider_UsersStayAsTheyWereChecked(t *testing.T) {
 				})
 				changed <- err
 			}()
-			select {
-			case err := <-changed:
-				changed <- err
-			case <-time.After(300 * time.Millisecond): // it waits for us
-			}
+			poll.Pause(300 * time.Millisecond) // the change waits for us
 			saved.Store(true)
 			return nil
 		}))

@@ -23,6 +23,7 @@ import (
 	"github.com/musterhq/muster/internal/fault"
 	"github.com/musterhq/muster/internal/policy"
 	"github.com/musterhq/muster/internal/provisioning"
+	"github.com/musterhq/muster/test/needs"
 )
 
 var start = time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
@@ -205,13 +206,7 @@ func TestDrawnForEyesAndReaders(t *testing.T) {
 // TestZbarReadsTheCode proves the picture on an independent reader.
 func TestZbarReadsTheCode(t *testing.T) {
 	t.Parallel()
-	zbar, err := exec.LookPath("zbarimg")
-	if err != nil && os.Getenv("CI") == "true" {
-		t.Fatal("zbarimg is missing: install zbar-tools")
-	}
-	if err != nil {
-		t.Skip("zbarimg is missing: install zbar-tools")
-	}
+	zbar := needs.Zbar().Of(t)
 	for i, w := range []provisioning.Wifi{
 		{},
 		{SSID: "plain", Security: provisioning.Open},

@@ -25,6 +25,7 @@ import (
 	"github.com/musterhq/muster/internal/policy"
 	"github.com/musterhq/muster/internal/service"
 	"github.com/musterhq/muster/internal/surface/cli"
+	"github.com/musterhq/muster/test/poll"
 )
 
 // CLI runs one administration command, as the muster program does, and decodes
@@ -287,7 +288,7 @@ func (p *AgentDevice) CheckInUntil(what string, check func() error) {
 			}
 			break
 		}
-		time.Sleep(10 * time.Millisecond)
+		poll.Pause(10 * time.Millisecond) // the service works on what it got
 		err = check()
 	}
 	if err != nil {

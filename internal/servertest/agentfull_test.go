@@ -1,6 +1,7 @@
 package servertest_test
 
 import (
+	"errors"
 	"fmt"
 	"os/exec"
 	"path/filepath"
@@ -9,6 +10,7 @@ import (
 
 	"github.com/musterhq/muster/internal/access"
 	"github.com/musterhq/muster/internal/servertest"
+	"github.com/musterhq/muster/test/needs"
 )
 
 // smallDisk is a file system of half a megabyte that exists for the programs which
@@ -29,11 +31,11 @@ func newSmallDisk(t *testing.T) *smallDisk {
 		err = d.keep.Start()
 	}
 	if err != nil {
-		t.Skipf("SKIPPED: cannot mount a small disk: %v", err)
+		needs.Mount().Missing(t, err)
 	}
 	t.Cleanup(func() { _ = d.keep.Process.Kill() })
 	if n, _ := out.Read(make([]byte, 100)); n == 0 {
-		t.Skip("SKIPPED: this user may not mount a small disk: full storage is not tested")
+		needs.Mount().Missing(t, errors.New("it mounted nothing"))
 	}
 	return d
 }

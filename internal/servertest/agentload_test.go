@@ -35,6 +35,7 @@ import (
 	"github.com/musterhq/muster/internal/policy"
 	"github.com/musterhq/muster/internal/service"
 	"github.com/musterhq/muster/internal/surface/cli"
+	"github.com/musterhq/muster/test/poll"
 )
 
 // The goals P1, P3, P4 and P5 of docs/performance-agents.md through the whole
@@ -350,7 +351,7 @@ func connectAll(b *testing.B, what string, u *underLoad, count int, dial func(n 
 		if c.conns[0] == nil { // once, however often the benchmark runs
 			before := resident(b, u.pid)
 			c.dialAll(b, dial)
-			time.Sleep(3 * time.Second)
+			poll.Pause(3 * time.Second) // until the process has freed what dialing took
 			c.kib = float64(resident(b, u.pid)-before) / 1024 / float64(count)
 		}
 		b.ReportMetric(c.kib, "KiB/agent")

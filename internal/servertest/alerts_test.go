@@ -11,6 +11,7 @@ import (
 	"github.com/musterhq/muster/internal/config"
 	"github.com/musterhq/muster/internal/servertest"
 	"github.com/musterhq/muster/internal/service"
+	"github.com/musterhq/muster/test/needs"
 )
 
 const alerts = "../../docs/monitoring"
@@ -46,11 +47,7 @@ func labelledByUse(family string) bool { return family == "muster_http_request_d
 // The alerts fire when they should, by Prometheus's own test runner.
 func TestAlerts_Fire(t *testing.T) {
 	t.Parallel()
-	promtool, err := exec.LookPath("promtool")
-	if err != nil {
-		t.Skip("promtool is not installed (Debian: prometheus)")
-	}
-	command := exec.CommandContext(t.Context(), promtool, "test", "rules", "alerts_test.yml")
+	command := exec.CommandContext(t.Context(), needs.Promtool().Of(t), "test", "rules", "alerts_test.yml")
 	command.Dir = alerts
 	if out, err := command.CombinedOutput(); err != nil {
 		t.Errorf("%v\n%s", err, out)

@@ -13,6 +13,7 @@ import (
 
 	"github.com/musterhq/muster/internal/agent/simulated"
 	"github.com/musterhq/muster/internal/agent/simulated/toolbox"
+	"github.com/musterhq/muster/test/needs"
 )
 
 // Android is a directory that stands for the root of an Android device, with the real
@@ -27,12 +28,7 @@ type Android struct {
 // NewAndroid makes one. It skips the test if the test does not run as root.
 func NewAndroid(tb testing.TB, uid uint32, state simulated.State) *Android {
 	tb.Helper()
-	switch {
-	case os.Getuid() != 0 && os.Getenv("CI") == "true":
-		tb.Fatal("the tests must run as root in CI: only root may start processes of other users")
-	case os.Getuid() != 0:
-		tb.Skip("only root may start processes of other users")
-	}
+	needs.Root().Of(tb)
 	a := &Android{tb: tb, Dir: tb.TempDir(), UID: uid}
 	a.must(os.Chmod(filepath.Dir(a.Dir), 0o755)) // other users have to reach it
 	for _, dir := range []string{"system/bin", "data/model", "data/muster", "proc/sys/kernel/random"} {

@@ -19,6 +19,7 @@ import (
 	"github.com/musterhq/muster/internal/agent/protocol"
 	"github.com/musterhq/muster/internal/agent/simulated"
 	"github.com/musterhq/muster/internal/servertest"
+	"github.com/musterhq/muster/test/needs"
 )
 
 // androidCore is the app's core on a JVM, compiled once for all tests.
@@ -55,9 +56,7 @@ type javaPhone struct {
 // newJavaPhone skips the test where there is no JDK.
 func newJavaPhone(t *testing.T) *javaPhone {
 	t.Helper()
-	if _, err := exec.LookPath("javac"); err != nil && os.Getenv("CI") != "true" {
-		t.Skip("SKIPPED: there is no JDK (openjdk-17-jdk-headless): the Android app's core is not tested")
-	}
+	needs.JDK().Of(t)
 	classes, err := androidCore()
 	if err != nil {
 		t.Fatalf("cannot compile the Android app's core: %v", err)

@@ -14,6 +14,7 @@ import (
 	"github.com/musterhq/muster/internal/access"
 	"github.com/musterhq/muster/internal/provisioning"
 	"github.com/musterhq/muster/internal/servertest"
+	"github.com/musterhq/muster/test/needs"
 )
 
 // Many devices of the app's core in one JVM for a simulated day: each checks in
@@ -93,26 +94,18 @@ func TestAndroidCore_ManyDevices(t *testing.T) {
 // again so that a JVM can run it.
 func dexed(t *testing.T, classes string) string {
 	t.Helper()
-	missing := func(what string, err error) {
-		t.Helper()
-		if os.Getenv("CI") == "true" {
-			t.Fatalf("%s: %v", what, err)
-		}
-		t.Skipf("SKIPPED: %s (%v): the app's bytecode is not tried", what, err)
-	}
-	if _, err := exec.LookPath("/usr/bin/enjarify"); err != nil {
-		missing("there is no enjarify", err)
-	}
+	enjarify := needs.Enjarify().Of(t)
+	needs.Maven().Of(t)
 	listed, err := exec.CommandContext(t.Context(), "../../android/artifacts.sh", "build").Output()
 	jars := bytes.Fields(listed)
 	if err != nil || len(jars) != 3 {
-		missing("the translator cannot be had", err)
+		needs.Maven().Missing(t, fmt.Errorf("cannot fetch the translator: %w", err))
 	}
 	out := t.TempDir()
 	dex, back := filepath.Join(out, "classes.dex"), filepath.Join(out, "back.jar")
 	for _, args := range [][]string{
 		{"java", "-cp", string(jars[1]), "com.android.dx.command.Main", "--dex", "--min-sdk-version=28", "--output=" + dex, classes},
-		{"/usr/bin/enjarify", "-f", "-o", back, dex},
+		{enjarify, "-f", "-o", back, dex},
 	} {
 		translate := exec.CommandContext(t.Context(), args[0], args[1:]...)
 		translate.Env = append(os.Environ(), "PATH=/usr/bin:/bin") // enjarify wants the system's Python

@@ -9,6 +9,7 @@ import (
 	"github.com/musterhq/muster/internal/company"
 	"github.com/musterhq/muster/internal/emulator"
 	"github.com/musterhq/muster/internal/policy"
+	"github.com/musterhq/muster/test/needs"
 )
 
 // Connect binds a company to an enterprise on the environment's platform, as `muster
@@ -36,13 +37,7 @@ func (c Client) QRCode(p policy.Policy, body map[string]any) string {
 	if err != nil {
 		c.TB.Fatal(err)
 	}
-	zbar, err := exec.LookPath("zbarimg")
-	switch {
-	case err != nil && os.Getenv("CI") == "true":
-		c.TB.Fatal("zbarimg is missing: install zbar-tools")
-	case err != nil:
-		c.TB.Skip("zbarimg is missing: install zbar-tools")
-	}
+	zbar := needs.Zbar().Of(c.TB)
 	file := filepath.Join(c.TB.TempDir(), "code.png")
 	if err := os.WriteFile(file, picture, 0o600); err != nil {
 		c.TB.Fatal(err)

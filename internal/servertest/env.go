@@ -20,6 +20,7 @@ import (
 	"github.com/musterhq/muster/internal/emulator"
 	"github.com/musterhq/muster/internal/service"
 	"github.com/musterhq/muster/internal/surface/cli"
+	"github.com/musterhq/muster/test/poll"
 )
 
 // Env is one database and one platform, on which replicas run.
@@ -196,21 +197,10 @@ func (l *Env) Fault(f emulator.Fault) {
 // Calls counts the calls of a vendor method so far.
 func (l *Env) Calls(method string) int { return len(l.Emulator.Calls(0, method)) }
 
-// patience bounds the waiting for what must happen.
-const patience = 45 * time.Second
-
 // Eventually waits until check returns nil, and fails the test if it does not.
 func (l *Env) Eventually(what string, check func() error) {
 	l.TB.Helper()
-	err := check()
-	deadline, pause := time.Now().Add(patience), 5*time.Millisecond
-	for ; err != nil && time.Now().Before(deadline); err = check() {
-		time.Sleep(pause)
-		pause = min(2*pause, 100*time.Millisecond) // a check may read, and reads have a ceiling
-	}
-	if err != nil {
-		l.TB.Fatalf("%s: %v", what, err)
-	}
+	poll.Until(l.TB, what, check)
 }
 
 // Log keeps what is logged, in memory.

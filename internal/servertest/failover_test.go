@@ -17,6 +17,7 @@ import (
 	"github.com/musterhq/muster/internal/command"
 	"github.com/musterhq/muster/internal/database/pgtest"
 	"github.com/musterhq/muster/internal/servertest"
+	"github.com/musterhq/muster/test/poll"
 )
 
 var failovers = flag.Int("failovers", 1, "how often TestFailover_CommandsAreSentOnce has the standby take over; 3 for the long run")
@@ -58,7 +59,7 @@ func (o keyedOrder) finish(t *testing.T) (took time.Duration, known bool) {
 			t.Errorf("%s: %d %s", o.name, answer.Status, answer.Body)
 			return 0, false
 		}
-		time.Sleep(100 * time.Millisecond)
+		poll.Pause(100 * time.Millisecond)
 	}
 }
 
@@ -107,12 +108,12 @@ func TestFailover_CommandsAreSentOnce(t *testing.T) {
 				if longest[caller] = max(longest[caller], took); !known {
 					unknown.Store(o.name, true)
 				}
-				time.Sleep(200 * time.Millisecond) // a load, not a flood
+				poll.Pause(200 * time.Millisecond) // a load, not a flood
 			}
 		})
 	}
 	for n := range *failovers {
-		time.Sleep(500 * time.Millisecond)
+		poll.Pause(500 * time.Millisecond)
 		steps := []string{pgtest.Stop, pgtest.Promote}
 		if n%2 == 1 {
 			steps = []string{pgtest.Promote, pgtest.Fence}
@@ -124,7 +125,7 @@ func TestFailover_CommandsAreSentOnce(t *testing.T) {
 			pair.Do(step)
 		}
 	}
-	time.Sleep(500 * time.Millisecond)
+	poll.Pause(500 * time.Millisecond)
 	done.Store(true)
 	env.Advance(20 * time.Second) // longer than a request that was cut off keeps its Idempotency-Key
 	all.Wait()

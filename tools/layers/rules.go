@@ -46,7 +46,7 @@ func layers() []layer {
 			"cmd/muster", "cmd/muster-agent", "internal/platform/discovery/cmd",
 		}},
 		{testSupport, "leaf access account credential operation type use-case adapter shared-surface surface agent simulation service test-support", []string{
-			"docs", "internal/servertest", "internal/database/pgtest", "internal/database/benchtest", "internal/database/firsttest", "internal/database/triggertest",
+			"docs", "test", "internal/servertest", "internal/database/pgtest", "internal/database/benchtest", "internal/database/firsttest", "internal/database/triggertest",
 			"internal/surface/rest/resttest", "internal/usb/adbtest",
 		}},
 	}

@@ -11,7 +11,9 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
+
+	"github.com/musterhq/muster/test/needs"
+	"github.com/musterhq/muster/test/poll"
 )
 
 // keepBouncer runs PgBouncer until standard input ends, so that it ends with the
@@ -23,13 +25,7 @@ const keepBouncer = `"$@" & while read -r _; do :; done; kill -9 $!`
 // no PgBouncer the test is skipped, and fails with CI=true.
 func Bouncer(tb testing.TB, dsn string, settings ...string) string {
 	tb.Helper()
-	program := findBouncer()
-	switch {
-	case program == "" && os.Getenv("CI") != "true":
-		tb.Skip("needs PgBouncer (Debian: pgbouncer)")
-	case program == "":
-		tb.Fatal("cannot test behind PgBouncer: it is not installed, and CI=true")
-	}
+	program := needs.PgBouncer().Of(tb)
 	target, err := url.Parse(dsn)
 	if err != nil {
 		tb.Fatal(err)
@@ -70,29 +66,15 @@ func Bouncer(tb testing.TB, dsn string, settings ...string) string {
 			tb.Logf("PgBouncer said:\n%s", log.Bytes())
 		}
 	})
-	for until := time.Now().Add(10 * time.Second); ; time.Sleep(10 * time.Millisecond) {
+	poll.Until(tb, "PgBouncer does not serve", func() error {
 		c, err := net.Dial("tcp", address)
 		if err == nil {
 			_ = c.Close()
-			break
 		}
-		if time.Now().After(until) {
-			tb.Fatalf("PgBouncer does not serve: %v", err)
-		}
-	}
+		return err
+	})
 	target.Host = address
 	return target.String()
-}
-
-// findBouncer finds the program. Debian has it in /usr/sbin, which is not in the
-// PATH of every account.
-func findBouncer() string {
-	for _, name := range []string{"pgbouncer", "/usr/sbin/pgbouncer"} {
-		if path, err := exec.LookPath(name); err == nil {
-			return path
-		}
-	}
-	return ""
 }
 
 // unprivileged is the account that database programs run as when we are root.
@@ -107,7 +89,7 @@ func unprivileged() string {
 // which is so from version 1.21.
 func BouncerPrepares(tb testing.TB) bool {
 	tb.Helper()
-	text, _ := exec.CommandContext(tb.Context(), findBouncer(), "--version").Output()
+	text, _ := exec.CommandContext(tb.Context(), needs.PgBouncer().Of(tb), "--version").Output()
 	var major, minor int
 	_, err := fmt.Sscanf(string(text), "PgBouncer %d.%d", &major, &minor)
 	return err == nil && (major > 1 || minor >= 21)

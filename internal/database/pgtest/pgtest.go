@@ -12,6 +12,8 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5"
+
+	"github.com/musterhq/muster/test/needs"
 )
 
 // Variable names the environment variable with the server's address: a
@@ -48,8 +50,8 @@ func need(tb testing.TB) *server {
 func must(tb testing.TB, err error) {
 	tb.Helper()
 	switch {
-	case errors.Is(err, errNoPostgres) && os.Getenv("CI") != "true":
-		tb.Skipf("needs PostgreSQL: set %s, or install it (Debian: postgresql): %v", Variable, err)
+	case errors.Is(err, errNoPostgres):
+		needs.PostgreSQL().Missing(tb, err)
 	case err != nil:
 		tb.Fatalf("cannot have a PostgreSQL server: %v", err)
 	}

@@ -6,10 +6,9 @@ package browser
 import (
 	"context"
 	_ "embed"
+	"errors"
 	"fmt"
 	"net/url"
-	"os"
-	"os/exec"
 	"strings"
 	"testing"
 	"time"
@@ -20,6 +19,9 @@ import (
 	"github.com/chromedp/cdproto/network"
 	"github.com/chromedp/cdproto/page"
 	"github.com/chromedp/chromedp"
+
+	"github.com/musterhq/muster/test/needs"
+	"github.com/musterhq/muster/test/poll"
 )
 
 // axe is axe-core, for tests alone (MPL-2.0, testdata/axe.min.js).
@@ -37,21 +39,6 @@ window.alert = window.confirm = window.prompt = (text) => { window.__bad.push("d
 // patience bounds every single step.
 const patience = 45 * time.Second
 
-// Chromium is where the browser is, or the test is skipped.
-func Chromium(tb testing.TB) string {
-	tb.Helper()
-	for _, program := range []string{"chromium", "chromium-browser", "google-chrome"} {
-		if path, err := exec.LookPath(program); err == nil {
-			return path
-		}
-	}
-	if os.Getenv("CI") == "true" {
-		tb.Fatal("chromium is missing: install it (scripts/packages.sh)")
-	}
-	tb.Skip("chromium is missing: install it (scripts/packages.sh)")
-	return ""
-}
-
 // Tab is one person's browser at one address.
 type Tab struct {
 	TB   testing.TB
@@ -62,7 +49,7 @@ type Tab struct {
 // Open starts a browser of its own for a test.
 func Open(tb testing.TB, base string) *Tab {
 	tb.Helper()
-	options := append(chromedp.DefaultExecAllocatorOptions[:], chromedp.ExecPath(Chromium(tb)), chromedp.NoSandbox, chromedp.DisableGPU,
+	options := append(chromedp.DefaultExecAllocatorOptions[:], chromedp.ExecPath(needs.Chromium().Of(tb)), chromedp.NoSandbox, chromedp.DisableGPU,
 		chromedp.Flag("disable-quic", true), chromedp.Flag("disable-component-update", true), chromedp.Flag("hide-scrollbars", true),
 		chromedp.UserDataDir(tb.TempDir()))
 	allocated, stop := chromedp.NewExecAllocator(context.WithoutCancel(tb.Context()), options...)
@@ -183,19 +170,13 @@ func (t *Tab) Waits(expression string) {
 	t.TB.Helper()
 	ctx, cancel := context.WithTimeout(t.ctx, patience)
 	defer cancel()
-	ticker := time.NewTicker(40 * time.Millisecond)
-	defer ticker.Stop()
-	for {
+	t.must("wait for "+expression, poll.For(patience, func() error {
 		yes, err := chromedp.Run(ctx, chromedp.Evaluate[bool](expression))
-		if err == nil && yes {
-			return
+		if err == nil && !yes {
+			err = errors.New("it is false")
 		}
-		select {
-		case <-ctx.Done():
-			t.must("wait for "+expression, ctx.Err())
-		case <-ticker.C:
-		}
-	}
+		return err
+	}))
 }
 
 // Theme chooses light or dark, and keeps things still.

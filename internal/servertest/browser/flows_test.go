@@ -11,12 +11,13 @@ import (
 	"github.com/musterhq/muster/internal/emulator"
 	"github.com/musterhq/muster/internal/servertest"
 	"github.com/musterhq/muster/internal/servertest/browser"
+	"github.com/musterhq/muster/test/needs"
 )
 
 // enter starts a service with a tenant, and signs a person in.
 func enter(t *testing.T, role account.Role) (*servertest.Tenant, *servertest.Replica, *browser.Tab) {
 	t.Helper()
-	browser.Chromium(t)
+	needs.Chromium().Of(t)
 	env := servertest.New(t)
 	tenant, replica := env.NewTenant("acme"), env.Start()
 	tab := browser.Open(t, replica.PublicURL())

@@ -15,6 +15,7 @@ import (
 	"github.com/musterhq/muster/internal/resource"
 	"github.com/musterhq/muster/internal/servertest"
 	"github.com/musterhq/muster/internal/servertest/browser"
+	"github.com/musterhq/muster/test/needs"
 )
 
 // returns takes a device offline and back, so that it reports and pages with it
@@ -51,7 +52,7 @@ func TestSession_EndsOnOpenPage(t *testing.T) {
 
 func TestSettings_EditsOutliveSession(t *testing.T) {
 	t.Parallel()
-	browser.Chromium(t)
+	needs.Chromium().Of(t)
 	env := servertest.New(t)
 	tenant, replica := env.NewTenant("acme"), env.Start()
 	person := env.Browser(tenant.Company, account.Admin)

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/musterhq/muster/internal/servertest/browser"
+	"github.com/musterhq/muster/test/needs"
 )
 
 // screen is a page that is looked at: its picture is docs/screenshots/<name>.webp (make screenshots).
@@ -116,7 +117,7 @@ const untidy = `[...document.querySelectorAll('[data-variant=""]')].map((e) => "
 // refuses nothing, nothing throws. With MUSTER_SCREENSHOTS=dir it keeps pictures.
 func TestPages(t *testing.T) {
 	t.Parallel()
-	browser.Chromium(t)
+	needs.Chromium().Of(t)
 	demo := browser.StartDemo(t)
 	demo.Seed(t)
 	tab := browser.Open(t, demo.URL)

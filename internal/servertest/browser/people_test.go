@@ -16,6 +16,7 @@ import (
 	"github.com/musterhq/muster/internal/servertest"
 	"github.com/musterhq/muster/internal/servertest/browser"
 	"github.com/musterhq/muster/internal/servertest/oidctest"
+	"github.com/musterhq/muster/test/needs"
 )
 
 // tenant is a service of its own, with one company and its administrator.
@@ -28,7 +29,7 @@ type tenant struct {
 
 func newSite(t *testing.T, settings access.Settings) tenant {
 	t.Helper()
-	browser.Chromium(t)
+	needs.Chromium().Of(t)
 	env := servertest.New(t)
 	replica := env.Start(servertest.OnLocalhost(t))
 	acme := env.Company("acme", settings)
@@ -264,7 +265,7 @@ func TestPages_LimitedUsers(t *testing.T) {
 // to enroll one again is shown.
 func TestSameSerial_IsComparedBeforeMerging(t *testing.T) {
 	t.Parallel()
-	browser.Chromium(t)
+	needs.Chromium().Of(t)
 	env := servertest.New(t)
 	replica := env.Start(servertest.OnLocalhost(t))
 	acme := env.NewAgentSite("acme", "CAMERA=BLOCK")

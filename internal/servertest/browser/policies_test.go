@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/musterhq/muster/internal/servertest/browser"
+	"github.com/musterhq/muster/test/needs"
 )
 
 // onPolicy opens a tab of a policy that devices use.
@@ -51,7 +52,7 @@ func clean(b *browser.Tab) {
 // applies, compares, and goes back.
 func TestPolicyReview_ChangesAndRollsBack(t *testing.T) {
 	t.Parallel()
-	browser.Chromium(t)
+	needs.Chromium().Of(t)
 	demo := browser.StartDemo(t)
 	b := browser.Open(t, demo.URL)
 	b.SignIn(demo.Email, demo.Password)
@@ -114,7 +115,7 @@ func TestPolicyReview_ChangesAndRollsBack(t *testing.T) {
 // Two people edit the same version: the second learns what the first did.
 func TestPolicyReview_Conflict(t *testing.T) {
 	t.Parallel()
-	browser.Chromium(t)
+	needs.Chromium().Of(t)
 	demo := browser.StartDemo(t)
 	b := browser.Open(t, demo.URL)
 	b.SignIn(demo.Email, demo.Password)
@@ -136,7 +137,7 @@ func TestPolicyReview_Conflict(t *testing.T) {
 // own; only its owner can apply it.
 func TestPolicyReview_ProposalsOfKeys(t *testing.T) {
 	t.Parallel()
-	browser.Chromium(t)
+	needs.Chromium().Of(t)
 	demo := browser.StartDemo(t)
 	b := browser.Open(t, demo.URL)
 	b.SignIn(demo.Email, demo.Password)

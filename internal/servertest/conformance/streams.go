@@ -7,6 +7,8 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/musterhq/muster/test/poll"
 )
 
 // pause is how long the suite wants between two notifications.
@@ -47,7 +49,7 @@ func progress(ctx context.Context, r *sdk.CallToolRequest) (*sdk.CallToolResult,
 				return nil, err
 			}
 		}
-		time.Sleep(pause)
+		poll.Pause(pause)
 	}
 	return said("done"), nil
 }
@@ -57,7 +59,7 @@ func log(ctx context.Context, r *sdk.CallToolRequest, messages ...string) (*sdk.
 		if err := r.Session.Log(ctx, &sdk.LoggingMessageParams{Level: "info", Data: message}); err != nil {
 			return nil, err
 		}
-		time.Sleep(pause)
+		poll.Pause(pause)
 	}
 	return said("logged"), nil
 }

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"io"
 	"io/fs"
 	"log/slog"
@@ -17,6 +18,7 @@ import (
 	"time"
 
 	"github.com/musterhq/muster/internal/service/demo"
+	"github.com/musterhq/muster/test/poll"
 )
 
 // running is a demo, with what it has printed.
@@ -74,15 +76,14 @@ func start(t *testing.T, dir string) *running {
 // eventually waits: a machine under load takes its time.
 func eventually(t *testing.T, what string, ready func() bool) {
 	t.Helper()
-	tick := time.NewTicker(50 * time.Millisecond)
-	defer tick.Stop()
-	for range 2400 {
-		if ready() {
-			return
+	if err := poll.For(2*time.Minute, func() error {
+		if !ready() {
+			return errors.New("not in time")
 		}
-		<-tick.C
+		return nil
+	}); err != nil {
+		t.Fatalf("%s: %v", what, err)
 	}
-	t.Fatalf("not in time: %s", what)
 }
 
 func (r *running) call(method, path string, into any) int {
