@@ -14,7 +14,7 @@ const maxSize = 10_000_000
 
 // The agent is built for each kind of device, small, and needs nothing that the
 // device does not have.
-func TestAgentsForDevices(t *testing.T) {
+func TestBuild_AgentsForDevices(t *testing.T) {
 	t.Parallel()
 	if testing.Short() {
 		t.Skip("it builds three programs")

@@ -11,7 +11,7 @@ func TestMain(m *testing.M) {
 	testscript.Main(m, map[string]func(){"muster-agent": main})
 }
 
-func TestScripts(t *testing.T) {
+func TestAgent_Scripts(t *testing.T) {
 	t.Parallel()
 	testscript.Run(t, testscript.Params{Dir: filepath.Join("testdata", "script"), RequireExplicitExec: true, RequireUniqueNames: true})
 }

@@ -33,7 +33,7 @@ func TestSimulate_KeysFromAFile(t *testing.T) {
 }
 
 // Too many agents for the limit of open files are refused before anything starts.
-func TestEnoughFiles(t *testing.T) {
+func TestSimulate_EnoughFiles(t *testing.T) {
 	t.Parallel()
 	if err := enoughFiles(5000, filesOwn, 20_000); err != nil {
 		t.Errorf("5,000 agents with 20,000 files: %v", err)

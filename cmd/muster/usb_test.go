@@ -14,7 +14,7 @@ import (
 
 // The whole way with real programs: the service, `muster usb` and the agent, which
 // init starts on the headset.
-func TestUSBWithRealProcesses(t *testing.T) {
+func TestUSB_RealProcesses(t *testing.T) {
 	t.Parallel()
 	headset := servertest.NewHeadset(t, "VR-9", true)
 	adb := adbtest.New(t, headset.Device).Dir()

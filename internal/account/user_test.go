@@ -8,7 +8,7 @@ import (
 	"github.com/musterhq/muster/internal/fault"
 )
 
-func TestKeyCreationRules(t *testing.T) {
+func TestUser_KeyCreationRules(t *testing.T) {
 	t.Parallel()
 	rights := func(r account.Role) account.Right { all, _ := r.Rights(); return all }
 	for _, test := range []struct {
@@ -31,7 +31,7 @@ func TestKeyCreationRules(t *testing.T) {
 	}
 }
 
-func TestPasswordsMatchOnlyThemselves(t *testing.T) {
+func TestPassword_MatchesOnlyItself(t *testing.T) {
 	t.Parallel()
 	passwords := account.NewPasswords(2)
 	hash, err := passwords.Hash(t.Context(), "correct horse")
@@ -56,7 +56,7 @@ func TestPasswordsMatchOnlyThemselves(t *testing.T) {
 	}
 }
 
-func TestEmailAddressesAreOneForm(t *testing.T) {
+func TestEmail_HasOneForm(t *testing.T) {
 	t.Parallel()
 	if got, err := account.NormalEmail("Ada@Example.com"); err != nil || got != "ada@example.com" {
 		t.Errorf("got %q, %v", got, err)
@@ -69,7 +69,7 @@ func TestEmailAddressesAreOneForm(t *testing.T) {
 }
 
 // What each role may do, spelled out: operations by permission, and the rest.
-func TestWhatEachRoleMayDo(t *testing.T) {
+func TestRole_Rights(t *testing.T) {
 	t.Parallel()
 	look := access.DevicesRead | access.PoliciesRead
 	for role, want := range map[account.Role]struct {
@@ -99,7 +99,7 @@ func TestWhatEachRoleMayDo(t *testing.T) {
 
 // Contract 5.3 and 5.4 for a person: what each single right amounts to, cut to
 // the policies that the person may see, and bound by no setting for agents.
-func TestAPersonIsTheirRights(t *testing.T) {
+func TestUser_PrincipalHasTheRightsOfTheRole(t *testing.T) {
 	t.Parallel()
 	for right, want := range map[account.Right]access.Permission{
 		account.ViewDevices: access.DevicesRead, account.CommandDevices: access.DevicesRead | access.DevicesCommand,

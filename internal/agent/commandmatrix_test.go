@@ -95,14 +95,14 @@ func circumstances(kind string) []string {
 	return all
 }
 
-// TestCommandMatrixIsGolden: every command from every state of the journal, three
+// TestCommands_Golden: every command from every state of the journal, three
 // times: at the start, a quarter of an hour later, and in a new process. The Android
 // app's core is compared with this table. Each line: type, state, what happened, and
 // the circumstances in which it is so.
-func TestCommandMatrixIsGolden(t *testing.T) {
+func TestCommands_Golden(t *testing.T) {
 	t.Parallel()
 	key := vectorKey(t, "device")
-	lines := []string{"# Written by internal/agent.TestCommandMatrixIsGolden -update."}
+	lines := []string{"# Written by internal/agent.TestCommands_Golden -update."}
 	for _, kind := range commandTypes() {
 		for _, stage := range journalStages() {
 			var outcomes []string

@@ -50,7 +50,7 @@ func (m machine) uid() int {
 // value, on every kind of device: the model that refuses by rule, and Android's
 // command lines that are played by another. What is applied reads back; what is
 // taken back is gone.
-func TestEverySettingOnBothBackends(t *testing.T) {
+func TestSettings_OnBothBackends(t *testing.T) {
 	t.Parallel()
 	settings := policy.Catalog()
 	for _, m := range machines() {
@@ -87,7 +87,7 @@ func tryMachine(t *testing.T, m machine, settings []policy.Setting) {
 
 // Something else changes the device: the agent notices, because it reads the
 // device and not its own memory.
-func TestCommandLinesShowDrift(t *testing.T) {
+func TestCommandLines_ShowDrift(t *testing.T) {
 	t.Parallel()
 	state := simulated.Default("SN-1")
 	d := &shell.Device{Tools: toolbox.Runner{Machine: &toolbox.Machine{State: &state, UID: 0}}, Root: t.TempDir(), UID: 0, Now: time.Now}
@@ -118,7 +118,7 @@ func TestCommandLinesShowDrift(t *testing.T) {
 
 // A device that its policy cut off does not sleep past the moment at which it may
 // take the change back.
-func TestWaitsEndWithTheGuard(t *testing.T) {
+func TestGuard_EndsWaits(t *testing.T) {
 	t.Parallel()
 	now := time.UnixMilli(1_000_000)
 	for _, test := range []struct{ wait, left, want time.Duration }{

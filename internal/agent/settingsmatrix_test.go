@@ -17,12 +17,12 @@ import (
 // and what a device owner can do.
 const matrixFile = "../../android/test/settings.tsv"
 
-// TestSettingsMatrixIsGolden: the Android app's tests hold the app to this table on
+// TestSettings_Golden: the Android app's tests hold the app to this table on
 // the framework of the same API levels. Each line: setting=value, state, detail, and
 // the machines on which it is so.
-func TestSettingsMatrixIsGolden(t *testing.T) {
+func TestSettings_Golden(t *testing.T) {
 	t.Parallel()
-	lines := []string{"# Written by internal/agent.TestSettingsMatrixIsGolden -update."}
+	lines := []string{"# Written by internal/agent.TestSettings_Golden -update."}
 	for _, s := range policy.Catalog() {
 		for _, value := range append(slices.Clone(s.Allowed), "") {
 			var outcomes []string

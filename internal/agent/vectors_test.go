@@ -25,9 +25,9 @@ const vectorsFile = "../../android/test/vectors.json"
 
 type object = map[string]any
 
-// TestVectorsAreGolden: what this agent and the service sign and write is what
+// TestVectors_Golden: what this agent and the service sign and write is what
 // the Android app's tests read.
-func TestVectorsAreGolden(t *testing.T) {
+func TestVectors_Golden(t *testing.T) {
 	t.Parallel()
 	key := vectorKey(t, "device")
 	public, err := key.Public()

@@ -237,7 +237,7 @@ func (p *phone) latest() command.Command {
 	return history[0]
 }
 
-func TestADeviceEnrolsConvergesAndReports(t *testing.T) {
+func TestEnroll_AppliesPolicyAndReports(t *testing.T) {
 	w := newWorld(t)
 	for _, alg := range []protocol.Algorithm{protocol.Ed25519, protocol.ES256} {
 		p := w.enrol(alg)
@@ -252,7 +252,7 @@ func TestADeviceEnrolsConvergesAndReports(t *testing.T) {
 	}
 }
 
-func TestATokenIsSpentOnceButItsAnswerMayBeLost(t *testing.T) {
+func TestEnroll_TokenIsSpentOnce(t *testing.T) {
 	w := newWorld(t)
 	token := w.token()
 	enrol := func(dir string) (string, error) {
@@ -278,7 +278,7 @@ func TestATokenIsSpentOnceButItsAnswerMayBeLost(t *testing.T) {
 	}
 }
 
-func TestEveryCommandOfAgents(t *testing.T) {
+func TestCommands_EveryOne(t *testing.T) {
 	w := newWorld(t)
 	p := w.enrol(protocol.Ed25519)
 	p.mustCheckIn()
@@ -325,7 +325,7 @@ func TestEveryCommandOfAgents(t *testing.T) {
 	}
 }
 
-func TestWipeAndRelinquishEndTheRelation(t *testing.T) {
+func TestWipeAndRelinquish_EndTheRelation(t *testing.T) {
 	w := newWorld(t)
 	for _, kind := range []command.Type{command.WipeCompanyData, command.RelinquishOwnership} {
 		p := w.enrol(protocol.Ed25519)
@@ -355,7 +355,7 @@ func TestWipeAndRelinquishEndTheRelation(t *testing.T) {
 	}
 }
 
-func TestACapabilityThatIsMissingIsToldAtOnce(t *testing.T) {
+func TestExecute_MissingCapabilityIsRefused(t *testing.T) {
 	w := newWorld(t)
 	p := w.enrol(protocol.Ed25519)
 	shell := simulated.Default("SN-shell")
@@ -371,7 +371,7 @@ func TestACapabilityThatIsMissingIsToldAtOnce(t *testing.T) {
 
 // A lost answer, at any request, changes nothing about the end: each command
 // takes effect once.
-func TestLostAnswersAndDoubleDeliveries(t *testing.T) {
+func TestCheckIn_LostAnswersAndDoubleDeliveries(t *testing.T) {
 	w := newWorld(t)
 	p := w.enrol(protocol.Ed25519)
 	p.mustCheckIn()
@@ -403,7 +403,7 @@ func expireLeases(t *testing.T, w *world) {
 
 // The agent is killed before each of its durable steps and started again: the
 // end is the same.
-func TestCrashesOfTheAgent(t *testing.T) {
+func TestAgent_CrashAtEveryStep(t *testing.T) {
 	w := newWorld(t)
 	for _, step := range []string{"before confirm", "before received", "before started", "after started", "before done"} {
 		p := w.enrol(protocol.Ed25519)
@@ -442,7 +442,7 @@ func TestCrashesOfTheAgent(t *testing.T) {
 
 var errCrash = errors.New("crash")
 
-func TestWakeUpsReachARunningAgent(t *testing.T) {
+func TestStream_WakesARunningAgent(t *testing.T) {
 	w := newWorld(t)
 	p := w.enrol(protocol.Ed25519)
 	ctx, cancel := context.WithCancel(t.Context())
@@ -496,7 +496,7 @@ type roundTripper func(*http.Request) (*http.Response, error)
 
 func (f roundTripper) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
 
-func TestReplayedTamperedAndForeignRequestsAreRefused(t *testing.T) {
+func TestRequest_ReplayedTamperedOrForeignIsRefused(t *testing.T) {
 	w := newWorld(t)
 	p, other := w.enrol(protocol.Ed25519), w.enrol(protocol.Ed25519)
 	got := p.capture()
@@ -539,7 +539,7 @@ func TestReplayedTamperedAndForeignRequestsAreRefused(t *testing.T) {
 	}
 }
 
-func TestClocksThatAreOffAreMended(t *testing.T) {
+func TestClock_SkewIsCorrected(t *testing.T) {
 	w := newWorld(t)
 	p := w.enrol(protocol.Ed25519)
 	off := -40 * 24 * time.Hour
@@ -554,7 +554,7 @@ func TestClocksThatAreOffAreMended(t *testing.T) {
 }
 
 // Only the service makes an agent let go, whatever the answer says.
-func TestOnlyASignedTombstoneFreesADevice(t *testing.T) {
+func TestTombstone_MustBeSigned(t *testing.T) {
 	w := newWorld(t)
 	p := w.enrol(protocol.Ed25519)
 	p.mustCheckIn()
@@ -593,7 +593,7 @@ func TestOnlyASignedTombstoneFreesADevice(t *testing.T) {
 	}
 }
 
-func TestAPolicyThatCutsADeviceOffIsTakenBack(t *testing.T) {
+func TestPolicy_CutOffIsTakenBack(t *testing.T) {
 	w := newWorld(t)
 	p := w.enrol(protocol.Ed25519)
 	p.mustCheckIn()

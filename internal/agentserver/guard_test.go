@@ -40,7 +40,7 @@ func (d linesDevice) BootID(ctx context.Context) (string, error) { return d.boot
 // Each setting that can cut a device off, driven by command lines: it is taken
 // back after five minutes out of touch, the device says so, and the rest of the
 // policy stays.
-func TestEachSettingThatCutsOffIsTakenBack(t *testing.T) {
+func TestPolicy_EachSettingThatCutsOffIsTakenBack(t *testing.T) {
 	w := newWorld(t)
 	for _, test := range []struct {
 		change policy.Change
@@ -112,7 +112,7 @@ func compliance(t *testing.T, p *phone) told {
 
 // What a person changes on the device is found six hours later, or at its next
 // start, and set again.
-func TestDriftIsRepaired(t *testing.T) {
+func TestPolicy_DriftIsRepaired(t *testing.T) {
 	w := newWorld(t)
 	p := w.enrol(protocol.Ed25519)
 	now := time.Now()
@@ -170,7 +170,7 @@ func TestPolicy_LocationSharingContradictsLocationMode(t *testing.T) {
 }
 
 // A status report does not forget what could not be applied.
-func TestStatusReportsTellWhatIsNotApplied(t *testing.T) {
+func TestStatusReport_NamesWhatIsNotApplied(t *testing.T) {
 	w := newWorld(t)
 	p := w.enrol(protocol.Ed25519)
 	p.mustCheckIn()

@@ -15,7 +15,7 @@ import (
 
 // A device changes its key, wherever the change is interrupted: it always has a
 // key that the service takes, and the old one is worth nothing afterwards.
-func TestADeviceChangesItsKey(t *testing.T) {
+func TestRotate_DeviceKey(t *testing.T) {
 	w := newWorld(t)
 	for _, alg := range []protocol.Algorithm{protocol.Ed25519, protocol.ES256} {
 		for _, lost := range []string{"nothing", "the request", "the answer"} {
@@ -64,7 +64,7 @@ func (p *phone) key() protocol.PublicKey {
 	return d.Key
 }
 
-func TestAnOldKeyIsChangedByItself(t *testing.T) {
+func TestRotate_OldDeviceKey(t *testing.T) {
 	w := newWorld(t)
 	p := w.enrol(protocol.Ed25519)
 	p.mustCheckIn()
@@ -97,7 +97,7 @@ func (w *world) follow(id string, keep bool) {
 
 // The service changes its key, twice while the device is away: each key that a
 // device trusts leads to the next, and only that.
-func TestTheServiceChangesItsKey(t *testing.T) {
+func TestRotate_ServiceKey(t *testing.T) {
 	w := newWorld(t)
 	p, away := w.enrol(protocol.Ed25519), w.enrol(protocol.Ed25519)
 	p.mustCheckIn()
@@ -125,7 +125,7 @@ func TestTheServiceChangesItsKey(t *testing.T) {
 
 // A device that was away while the key changed is also freed, and its clock
 // corrected, by the new key; the former key has lost its power a week later.
-func TestRefusalsLeadToTheNewKey(t *testing.T) {
+func TestRotate_RefusalsLeadToTheNewKey(t *testing.T) {
 	w := newWorld(t)
 	p := w.enrol(protocol.Ed25519)
 	p.mustCheckIn()

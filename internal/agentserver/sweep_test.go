@@ -18,7 +18,7 @@ func (d *deaf) Notify(_ string, ids ...string) { d.heard = append(d.heard, ids..
 
 // A hint that is lost is given again: for a command, for a command whose answer
 // was lost, for another policy, and for a policy that was saved.
-func TestTheSweepMakesLostHintsHarmless(t *testing.T) {
+func TestSweep_FindsWhatHintsLost(t *testing.T) {
 	w := newWorld(t)
 	now := time.Now()
 	ears := &deaf{}

@@ -28,7 +28,7 @@ func (o *oneKey) KeyByPrefix(_ context.Context, prefix string) (apikey.Key, acce
 
 func (o *oneKey) TouchKey(context.Context, string) error { o.touched++; return nil }
 
-func TestKeyTextIsRecognisableAndChecked(t *testing.T) {
+func TestText_IsRecognizedAndChecked(t *testing.T) {
 	t.Parallel()
 	now := time.Unix(1_000_000, 0)
 	key, text := apikey.New("c", "ci", "operator", access.DevicesRead, now, time.Time{})
@@ -62,7 +62,7 @@ func TestKeyTextIsRecognisableAndChecked(t *testing.T) {
 	}
 }
 
-func TestKeyEndsAtItsExpiryAndRevocation(t *testing.T) {
+func TestKey_EndsAtExpiryAndRevocation(t *testing.T) {
 	t.Parallel()
 	start := time.Unix(1_000_000, 0)
 	key, text := apikey.New("c", "ci", "operator", access.DevicesRead, start, start.Add(time.Hour))

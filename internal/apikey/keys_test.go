@@ -32,7 +32,7 @@ func (k *keyring) RevokeKey(_ context.Context, companyID, id string, at time.Tim
 	return apikey.Key{}, fault.New(fault.NotFound, "no such key")
 }
 
-func TestKeysOfTheOperator(t *testing.T) {
+func TestCreate_ByOperator(t *testing.T) {
 	t.Parallel()
 	ring := &keyring{}
 	now := time.Date(2026, 11, 21, 9, 0, 0, 5_999_999, time.UTC)
@@ -71,8 +71,8 @@ func TestKeysOfTheOperator(t *testing.T) {
 	}
 }
 
-// TestKeysOfUsers is contract 5.3 at the door.
-func TestKeysOfUsers(t *testing.T) {
+// TestCreate_ByUser is contract 5.3 at the door.
+func TestCreate_ByUser(t *testing.T) {
 	t.Parallel()
 	admin, _ := account.Admin.Rights()
 	viewer, _ := account.Viewer.Rights()

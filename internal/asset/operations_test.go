@@ -117,8 +117,8 @@ func members(page map[string]any, member string) string {
 	return strings.Join(all, " ")
 }
 
-// TestAssetObject is the public asset object, member for member.
-func TestAssetObject(t *testing.T) {
+// TestGet_Object is the public asset object, member for member.
+func TestGet_Object(t *testing.T) {
 	t.Parallel()
 	in := newInventory(t)
 	id := in.enrol("d1", in.policies[0], 1)
@@ -137,7 +137,7 @@ func TestAssetObject(t *testing.T) {
 	}
 }
 
-func TestAssetThatIsNotEnrolled(t *testing.T) {
+func TestGet_AssetThatIsNotEnrolled(t *testing.T) {
 	t.Parallel()
 	in := newInventory(t)
 	in.imported(1)
@@ -153,8 +153,8 @@ func TestAssetThatIsNotEnrolled(t *testing.T) {
 	}
 }
 
-// TestUnknownFactsAreNull shows a device of which nothing is known yet.
-func TestUnknownFactsAreNull(t *testing.T) {
+// TestGet_UnknownFactsAreNull shows a device of which nothing is known yet.
+func TestGet_UnknownFactsAreNull(t *testing.T) {
 	t.Parallel()
 	a := asset.Asset{ID: "a", CompanySlug: "acme", Status: asset.Synchronizing, Device: &asset.Device{Management: asset.Agent},
 		SyncedAt: start.In(time.FixedZone("X", 3600))}
@@ -167,7 +167,7 @@ func TestUnknownFactsAreNull(t *testing.T) {
 	}
 }
 
-func TestTagsIsReserved(t *testing.T) {
+func TestUpdate_TagsIsReserved(t *testing.T) {
 	t.Parallel()
 	a := asset.Asset{CustomData: map[string]string{"tags": "mine"}, Tags: []string{"a"}}
 	if got := fmt.Sprint(a.Public().CustomData["tags"]); got != "[a]" {
@@ -226,7 +226,7 @@ func filters(query string) string {
 	return strings.Join(kept, "&")
 }
 
-func TestListRefuses(t *testing.T) {
+func TestList_Refuses(t *testing.T) {
 	t.Parallel()
 	in := newInventory(t)
 	for query, field := range map[string]string{
@@ -247,7 +247,7 @@ func TestListRefuses(t *testing.T) {
 	}
 }
 
-func TestGetRefusesWhatIsNotTheCallers(t *testing.T) {
+func TestGet_ForeignAssetIsNotFound(t *testing.T) {
 	t.Parallel()
 	in := newInventory(t)
 	id := in.enrol("d1", in.policies[0], 1)
@@ -266,8 +266,8 @@ func TestGetRefusesWhatIsNotTheCallers(t *testing.T) {
 	}
 }
 
-// TestLimitsOfUsers: who may see some policies sees their devices alone.
-func TestLimitsOfUsers(t *testing.T) {
+// TestList_LimitsOfUsers: who may see some policies sees their devices alone.
+func TestList_LimitsOfUsers(t *testing.T) {
 	t.Parallel()
 	in := newInventory(t)
 	seen, hidden := in.enrol("d1", in.policies[0], 1), in.enrol("d2", in.policies[1], 1)
@@ -298,7 +298,7 @@ func TestLimitsOfUsers(t *testing.T) {
 	}
 }
 
-func TestListPolicies(t *testing.T) {
+func TestPolicies_List(t *testing.T) {
 	t.Parallel()
 	in := newInventory(t)
 	in.enrol("d1", in.policies[0], 1)

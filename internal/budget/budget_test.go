@@ -46,7 +46,7 @@ func TestSpend_People(t *testing.T) {
 	}
 }
 
-func TestTenAMinute(t *testing.T) {
+func TestBudget_TenAMinute(t *testing.T) {
 	t.Parallel()
 	var now atomic.Int64
 	now.Store(1_800_000_000_000)
@@ -71,7 +71,7 @@ func TestTenAMinute(t *testing.T) {
 	}
 }
 
-func TestTenOfAHundredAtOnce(t *testing.T) {
+func TestBudget_TenOfAHundredPass(t *testing.T) {
 	t.Parallel()
 	var now atomic.Int64
 	now.Store(1_800_000_000_000)

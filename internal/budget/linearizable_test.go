@@ -85,7 +85,7 @@ func budgets() porcupine.Model {
 // Many callers on two replicas spend from two budgets over several windows,
 // some of them cut off in the middle: there is one order of everything that
 // they were told, in which no window ever holds more than ten.
-func TestLinearizable(t *testing.T) {
+func TestBudget_Linearizable(t *testing.T) {
 	t.Parallel()
 	for name, url := range map[string]func(testing.TB) string{
 		"sqlite":   func(tb testing.TB) string { return "sqlite:" + filepath.Join(tb.TempDir(), "muster.db") },

@@ -59,7 +59,7 @@ func TestCheck(t *testing.T) {
 	}
 }
 
-func TestCheckNamesEverything(t *testing.T) {
+func TestCheck_NamesEverything(t *testing.T) {
 	t.Parallel()
 	err := config.Service{Store: config.Store{Database: "x"}, Listen: "y", TLSKey: "z"}.WithDefaults().Check()
 	for _, setting := range []string{"MUSTER_DATABASE", "MUSTER_LISTEN", "MUSTER_TLS_CERT"} {

@@ -13,7 +13,7 @@ import (
 	"github.com/musterhq/muster/internal/platform/discovery"
 )
 
-func TestCalls(t *testing.T) {
+func TestCalls_AreListed(t *testing.T) {
 	t.Parallel()
 	virtual(t, func(t *testing.T, r *rig) {
 		device := r.device(emulator.Enrolment{})
@@ -71,7 +71,7 @@ func TestCalls(t *testing.T) {
 
 // The last hundred thousand calls are kept, in order; their bodies as long as
 // they fit.
-func TestCallsAreBounded(t *testing.T) {
+func TestCalls_AreBounded(t *testing.T) {
 	t.Parallel()
 	e, err := emulator.New(emulator.Options{Now: time.Now})
 	if err != nil {
@@ -102,7 +102,7 @@ func TestCallsAreBounded(t *testing.T) {
 
 // Every method that the emulator has is the vendor's, and a fault can name it as
 // the log of calls does.
-func TestMethodsAreTheVendors(t *testing.T) {
+func TestMethods_AreTheVendors(t *testing.T) {
 	t.Parallel()
 	e, err := emulator.New(emulator.Options{Now: time.Now})
 	if err != nil {

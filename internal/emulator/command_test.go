@@ -24,7 +24,7 @@ func stopLostMode() *am.Command {
 }
 
 // A command is an operation with the shape that a real device was seen to make.
-func TestOperationShape(t *testing.T) {
+func TestOperations_Shape(t *testing.T) {
 	t.Parallel()
 	virtual(t, func(t *testing.T, r *rig) {
 		device := r.device(emulator.Enrolment{})
@@ -59,7 +59,7 @@ func sameJSON(t *testing.T, a, b string) bool {
 }
 
 // Commands issued in the same millisecond have ids of their own.
-func TestOperationIDsAreUnique(t *testing.T) {
+func TestOperations_IDsAreUnique(t *testing.T) {
 	t.Parallel()
 	virtual(t, func(t *testing.T, r *rig) {
 		device := r.device(emulator.Enrolment{})
@@ -85,7 +85,7 @@ func TestOperationIDsAreUnique(t *testing.T) {
 }
 
 // What a command comes to on each kind of device.
-func TestSupport(t *testing.T) {
+func TestCommands_Support(t *testing.T) {
 	t.Parallel()
 	const full, cope, byo = "", personalUse, "byo"
 	virtual(t, func(t *testing.T, r *rig) {
@@ -129,7 +129,7 @@ func TestSupport(t *testing.T) {
 	}, func(o *emulator.Options) { o.Settings.Quirks.PasswordRules = true })
 }
 
-func TestCommandIsRefused(t *testing.T) {
+func TestCommands_Refused(t *testing.T) {
 	t.Parallel()
 	virtual(t, func(t *testing.T, r *rig) {
 		device := r.device(emulator.Enrolment{})
@@ -167,7 +167,7 @@ func TestCommandIsRefused(t *testing.T) {
 }
 
 // The server infers a type from the parameters and ignores what only it sets.
-func TestTypeIsInferred(t *testing.T) {
+func TestCommands_TypeIsInferred(t *testing.T) {
 	t.Parallel()
 	virtual(t, func(t *testing.T, r *rig) {
 		device := r.device(emulator.Enrolment{})
@@ -178,7 +178,7 @@ func TestTypeIsInferred(t *testing.T) {
 	})
 }
 
-func TestClearAppData(t *testing.T) {
+func TestCommands_ClearAppData(t *testing.T) {
 	t.Parallel()
 	virtual(t, func(t *testing.T, r *rig) {
 		device := r.device(emulator.Enrolment{})
@@ -197,7 +197,7 @@ func TestClearAppData(t *testing.T) {
 	})
 }
 
-func TestLostMode(t *testing.T) {
+func TestCommands_LostMode(t *testing.T) {
 	t.Parallel()
 	virtual(t, func(t *testing.T, r *rig) {
 		device := r.device(emulator.Enrolment{Behaviour: emulator.Behaviour{Latitude: ptr(1.5), Longitude: ptr(-2.5), Battery: ptr(42)}})
@@ -239,7 +239,7 @@ func TestLostMode(t *testing.T) {
 	})
 }
 
-func TestPasswordResetHoldsOffLostMode(t *testing.T) {
+func TestCommands_PasswordResetDelaysLostMode(t *testing.T) {
 	t.Parallel()
 	virtual(t, func(t *testing.T, r *rig) {
 		device := r.device(emulator.Enrolment{})
@@ -255,7 +255,7 @@ func TestPasswordResetHoldsOffLostMode(t *testing.T) {
 }
 
 // Unless asked to, no device refuses a command for its password's sake.
-func TestPasswordsAreTakenAsTheyAre(t *testing.T) {
+func TestCommands_PasswordsAreNotChanged(t *testing.T) {
 	t.Parallel()
 	virtual(t, func(t *testing.T, r *rig) {
 		device := r.device(emulator.Enrolment{})
@@ -269,7 +269,7 @@ func TestPasswordsAreTakenAsTheyAre(t *testing.T) {
 }
 
 // A policy that demands a password refuses to remove it.
-func TestPasswordDemanded(t *testing.T) {
+func TestCommands_PasswordDemanded(t *testing.T) {
 	t.Parallel()
 	virtual(t, func(t *testing.T, r *rig) {
 		r.bind()
@@ -281,7 +281,7 @@ func TestPasswordDemanded(t *testing.T) {
 }
 
 // A new password appears nowhere, unless a quirk echoes it in the metadata.
-func TestPasswordIsNotKept(t *testing.T) {
+func TestCommands_PasswordIsNotKept(t *testing.T) {
 	t.Parallel()
 	for _, echo := range []bool{false, true} {
 		t.Run(fmt.Sprint(echo), func(t *testing.T) {
@@ -308,7 +308,7 @@ func TestPasswordIsNotKept(t *testing.T) {
 }
 
 // A command waits for its device, as long as it lives.
-func TestOfflineDevice(t *testing.T) {
+func TestCommands_OfflineDevice(t *testing.T) {
 	t.Parallel()
 	virtual(t, func(t *testing.T, r *rig) {
 		device := r.device(emulator.Enrolment{Behaviour: emulator.Behaviour{Online: ptr(false)}})
@@ -334,7 +334,7 @@ func TestOfflineDevice(t *testing.T) {
 	})
 }
 
-func TestHeldDevice(t *testing.T) {
+func TestCommands_HeldDevice(t *testing.T) {
 	t.Parallel()
 	for outcome, code := range map[string]string{"SUCCESS": "", "ERROR": "UNSUPPORTED"} {
 		t.Run(outcome, func(t *testing.T) {
@@ -357,7 +357,7 @@ func TestHeldDevice(t *testing.T) {
 	}
 }
 
-func TestSilentBehaviourChange(t *testing.T) {
+func TestQuirk_SilentBehaviorChange(t *testing.T) {
 	t.Parallel()
 	virtual(t, func(t *testing.T, r *rig) {
 		device := r.device(emulator.Enrolment{Behaviour: emulator.Behaviour{CommandOutcome: "HOLD"}})
@@ -376,7 +376,7 @@ func TestSilentBehaviourChange(t *testing.T) {
 	})
 }
 
-func TestCancel(t *testing.T) {
+func TestOperations_Cancel(t *testing.T) {
 	t.Parallel()
 	for _, silent := range []bool{false, true} {
 		t.Run(fmt.Sprint(silent), func(t *testing.T) {
@@ -413,7 +413,7 @@ func TestCancel(t *testing.T) {
 	}
 }
 
-func TestExpiryQuirks(t *testing.T) {
+func TestQuirk_Expiry(t *testing.T) {
 	t.Parallel()
 	virtual(t, func(t *testing.T, r *rig) {
 		device := r.device(emulator.Enrolment{Behaviour: emulator.Behaviour{Online: ptr(false)}})
@@ -429,7 +429,7 @@ func TestExpiryQuirks(t *testing.T) {
 }
 
 // A wiped or relinquished device is forgotten once it acknowledged, not before.
-func TestDeviceLeaves(t *testing.T) {
+func TestCommands_DeviceLeaves(t *testing.T) {
 	t.Parallel()
 	for kind, usage := range map[string]string{"WIPE": "", "RELINQUISH_OWNERSHIP": personalUse} {
 		t.Run(kind, func(t *testing.T) {
@@ -462,7 +462,7 @@ func TestDeviceLeaves(t *testing.T) {
 
 // A device remembers its last hundred operations; those that wait are never
 // dropped.
-func TestOldOperationsAreDropped(t *testing.T) {
+func TestOperations_OldAreDropped(t *testing.T) {
 	t.Parallel()
 	virtual(t, func(t *testing.T, r *rig) {
 		device := r.device(emulator.Enrolment{})

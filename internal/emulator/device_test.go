@@ -13,7 +13,7 @@ import (
 	"github.com/musterhq/muster/internal/emulator"
 )
 
-func TestDeviceList(t *testing.T) {
+func TestDevices_List(t *testing.T) {
 	t.Parallel()
 	virtual(t, func(t *testing.T, r *rig) {
 		r.bind()
@@ -66,7 +66,7 @@ func TestDeviceList(t *testing.T) {
 	})
 }
 
-func TestFields(t *testing.T) {
+func TestDevices_Fields(t *testing.T) {
 	t.Parallel()
 	virtual(t, func(t *testing.T, r *rig) {
 		device := r.device(emulator.Enrolment{Model: "TC58"})
@@ -89,7 +89,7 @@ func TestFields(t *testing.T) {
 	})
 }
 
-func TestDevicePatch(t *testing.T) {
+func TestDevices_Patch(t *testing.T) {
 	t.Parallel()
 	virtual(t, func(t *testing.T, r *rig) {
 		device := r.device(emulator.Enrolment{})
@@ -126,7 +126,7 @@ func TestDevicePatch(t *testing.T) {
 }
 
 // A deleted device is unknown at once; it says its farewell when it hears of it.
-func TestDeviceDelete(t *testing.T) {
+func TestDevices_Delete(t *testing.T) {
 	t.Parallel()
 	virtual(t, func(t *testing.T, r *rig) {
 		device := r.device(emulator.Enrolment{Behaviour: emulator.Behaviour{Online: ptr(false)}})
@@ -159,7 +159,7 @@ func TestDeviceDelete(t *testing.T) {
 }
 
 // What a device reports is what its policy asks for, and less on a personal one.
-func TestReportLevels(t *testing.T) {
+func TestDevices_ReportLevels(t *testing.T) {
 	t.Parallel()
 	all := func(d *am.Device) map[string]bool {
 		return map[string]bool{
@@ -191,7 +191,7 @@ func TestReportLevels(t *testing.T) {
 	})
 }
 
-func TestNonCompliance(t *testing.T) {
+func TestDevices_NonCompliance(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct {
 		policy, usage, ownership string
@@ -230,7 +230,7 @@ func TestNonCompliance(t *testing.T) {
 	}
 }
 
-func TestUnapprovedProject(t *testing.T) {
+func TestAuth_UnapprovedProject(t *testing.T) {
 	t.Parallel()
 	virtual(t, func(t *testing.T, r *rig) {
 		r.bind()
@@ -241,7 +241,7 @@ func TestUnapprovedProject(t *testing.T) {
 	}, func(o *emulator.Options) { o.Settings.Quirks.UnapprovedProject = true })
 }
 
-func TestPolicyInstallsApplications(t *testing.T) {
+func TestPolicies_InstallApplications(t *testing.T) {
 	t.Parallel()
 	virtual(t, func(t *testing.T, r *rig) {
 		device := r.device(emulator.Enrolment{})
@@ -258,7 +258,7 @@ func TestPolicyInstallsApplications(t *testing.T) {
 }
 
 // Devices report daily, as long as they are online.
-func TestPeriodicReport(t *testing.T) {
+func TestDevices_PeriodicReport(t *testing.T) {
 	t.Parallel()
 	virtual(t, func(t *testing.T, r *rig) {
 		device := r.device(emulator.Enrolment{})
@@ -271,7 +271,7 @@ func TestPeriodicReport(t *testing.T) {
 }
 
 // What the user of a device does.
-func TestUserActions(t *testing.T) {
+func TestControl_UserActions(t *testing.T) {
 	t.Parallel()
 	virtual(t, func(t *testing.T, r *rig) {
 		device := r.device(emulator.Enrolment{})
@@ -310,7 +310,7 @@ func TestUserActions(t *testing.T) {
 	})
 }
 
-func TestUserRemovalKeepsRecord(t *testing.T) {
+func TestControl_UserRemovalKeepsRecord(t *testing.T) {
 	t.Parallel()
 	virtual(t, func(t *testing.T, r *rig) {
 		device := r.device(emulator.Enrolment{})
@@ -323,7 +323,7 @@ func TestUserRemovalKeepsRecord(t *testing.T) {
 	}, func(o *emulator.Options) { o.Settings.Quirks.UserRemovalKeepsRecord = true })
 }
 
-func TestEntityNotFoundAs500(t *testing.T) {
+func TestQuirk_EntityNotFoundAs500(t *testing.T) {
 	t.Parallel()
 	virtual(t, func(t *testing.T, r *rig) {
 		r.bind()

@@ -11,7 +11,7 @@ import (
 	"github.com/musterhq/muster/internal/emulator"
 )
 
-func TestTokenShape(t *testing.T) {
+func TestTokens_Shape(t *testing.T) {
 	t.Parallel()
 	virtual(t, func(t *testing.T, r *rig) {
 		r.bind()
@@ -41,7 +41,7 @@ func TestTokenShape(t *testing.T) {
 	})
 }
 
-func TestTokenIsRefused(t *testing.T) {
+func TestTokens_Refused(t *testing.T) {
 	t.Parallel()
 	virtual(t, func(t *testing.T, r *rig) {
 		r.bind()
@@ -70,7 +70,7 @@ func TestTokenIsRefused(t *testing.T) {
 }
 
 // The ownership and mode of a device follow from its token and what is asked.
-func TestOwnership(t *testing.T) {
+func TestEnroll_Ownership(t *testing.T) {
 	t.Parallel()
 	const company, personal, fully, profile = "COMPANY_OWNED", "PERSONALLY_OWNED", "DEVICE_OWNER", "PROFILE_OWNER"
 	virtual(t, func(t *testing.T, r *rig) {
@@ -108,7 +108,7 @@ func TestOwnership(t *testing.T) {
 	})
 }
 
-func TestEnrolmentIsRefused(t *testing.T) {
+func TestEnroll_Refused(t *testing.T) {
 	t.Parallel()
 	virtual(t, func(t *testing.T, r *rig) {
 		r.bind()
@@ -153,7 +153,7 @@ func TestEnrolmentIsRefused(t *testing.T) {
 }
 
 // The QR code's text does as well as the token, also with Wi-Fi keys added.
-func TestEnrolWithQRCode(t *testing.T) {
+func TestEnroll_QRCode(t *testing.T) {
 	t.Parallel()
 	virtual(t, func(t *testing.T, r *rig) {
 		r.bind()
@@ -174,7 +174,7 @@ func TestEnrolWithQRCode(t *testing.T) {
 	})
 }
 
-func TestEnrolmentNotifications(t *testing.T) {
+func TestEnroll_Notifications(t *testing.T) {
 	t.Parallel()
 	virtual(t, func(t *testing.T, r *rig) {
 		r.bind()
@@ -201,7 +201,7 @@ func TestEnrolmentNotifications(t *testing.T) {
 }
 
 // A device whose policy does not exist waits for it five minutes, then gives up.
-func TestEnrolmentWithoutPolicy(t *testing.T) {
+func TestEnroll_WithoutPolicy(t *testing.T) {
 	t.Parallel()
 	virtual(t, func(t *testing.T, r *rig) {
 		r.bind()
@@ -223,7 +223,7 @@ func TestEnrolmentWithoutPolicy(t *testing.T) {
 }
 
 // The same hardware enrolled again is a new device that knows its old name.
-func TestEnrolAgain(t *testing.T) {
+func TestEnroll_Again(t *testing.T) {
 	t.Parallel()
 	virtual(t, func(t *testing.T, r *rig) {
 		first := r.device(emulator.Enrolment{SerialNumber: "S1"})
@@ -238,7 +238,7 @@ func TestEnrolAgain(t *testing.T) {
 	})
 }
 
-func TestPersonalDevicesHideTheirSerialNumber(t *testing.T) {
+func TestEnroll_PersonalDevicesHideTheSerialNumber(t *testing.T) {
 	t.Parallel()
 	virtual(t, func(t *testing.T, r *rig) {
 		r.bind()

@@ -32,7 +32,7 @@ func TestSignup(t *testing.T) {
 	})
 }
 
-func TestSignupURLIsChecked(t *testing.T) {
+func TestSignup_URLIsChecked(t *testing.T) {
 	t.Parallel()
 	virtual(t, func(t *testing.T, r *rig) {
 		for _, test := range []struct {
@@ -55,7 +55,7 @@ func TestSignupURLIsChecked(t *testing.T) {
 	})
 }
 
-func TestControlCompletesSignup(t *testing.T) {
+func TestSignup_CompletedByControl(t *testing.T) {
 	t.Parallel()
 	virtual(t, func(t *testing.T, r *rig) {
 		signup, err := r.management.SignupUrls.Create().ProjectId("p").CallbackUrl("https://a.example/x").Do()
@@ -73,7 +73,7 @@ func TestControlCompletesSignup(t *testing.T) {
 	})
 }
 
-func TestEnterprisePatch(t *testing.T) {
+func TestEnterprises_Patch(t *testing.T) {
 	t.Parallel()
 	virtual(t, func(t *testing.T, r *rig) {
 		r.bind()
@@ -100,7 +100,7 @@ func TestEnterprisePatch(t *testing.T) {
 	})
 }
 
-func TestEnterpriseListAndDelete(t *testing.T) {
+func TestEnterprises_ListAndDelete(t *testing.T) {
 	t.Parallel()
 	virtual(t, func(t *testing.T, r *rig) {
 		r.bind()

@@ -16,7 +16,7 @@ import (
 )
 
 // The forms of an error that a fault can prescribe.
-func TestFaultStatus(t *testing.T) {
+func TestFault_Status(t *testing.T) {
 	t.Parallel()
 	virtual(t, func(t *testing.T, r *rig) {
 		r.bind()
@@ -48,7 +48,7 @@ func TestFaultStatus(t *testing.T) {
 	})
 }
 
-func TestFaultSelection(t *testing.T) {
+func TestFault_Selection(t *testing.T) {
 	t.Parallel()
 	virtual(t, func(t *testing.T, r *rig) {
 		device := r.device(emulator.Enrolment{})
@@ -101,7 +101,7 @@ func TestFaultSelection(t *testing.T) {
 }
 
 // Over a real connection: whether the effect happens, and what arrives.
-func TestFaultEffects(t *testing.T) {
+func TestFault_Effects(t *testing.T) {
 	t.Parallel()
 	r := overTheWire(t)
 	r.bind()
@@ -168,7 +168,7 @@ func (r *rig) version() int64 {
 
 // A caller that goes away during a delay is not served any more, but an effect
 // that was to happen has happened.
-func TestFaultDelayAndCallerGone(t *testing.T) {
+func TestFault_DelayAndCallerGone(t *testing.T) {
 	t.Parallel()
 	for _, after := range []bool{false, true} {
 		r := overTheWire(t)
@@ -191,7 +191,7 @@ func TestFaultDelayAndCallerGone(t *testing.T) {
 	}
 }
 
-func TestRetryAfter(t *testing.T) {
+func TestFault_RetryAfter(t *testing.T) {
 	t.Parallel()
 	r := overTheWire(t)
 	r.bind()
@@ -204,7 +204,7 @@ func TestRetryAfter(t *testing.T) {
 }
 
 // What is not emulated says so, and is logged.
-func TestNotEmulated(t *testing.T) {
+func TestEmulator_RefusesWhatItHasNot(t *testing.T) {
 	t.Parallel()
 	virtual(t, func(t *testing.T, r *rig) {
 		for _, call := range []string{
@@ -229,7 +229,7 @@ func TestNotEmulated(t *testing.T) {
 }
 
 // Requests are held against the discovery document before anything else.
-func TestFrontEnd(t *testing.T) {
+func TestEmulator_FrontEnd(t *testing.T) {
 	t.Parallel()
 	virtual(t, func(t *testing.T, r *rig) {
 		r.bind()

@@ -13,7 +13,7 @@ import (
 	"github.com/musterhq/muster/internal/emulator"
 )
 
-func TestSendMessage(t *testing.T) {
+func TestMessaging_Send(t *testing.T) {
 	t.Parallel()
 	virtual(t, func(t *testing.T, r *rig) {
 		token := r.control("POST", "/push-tokens", `{"device":"d1"}`)["token"].(string)
@@ -43,7 +43,7 @@ func TestSendMessage(t *testing.T) {
 }
 
 // FCM's errors carry a code of their own.
-func TestMessageIsRefused(t *testing.T) {
+func TestMessaging_Refused(t *testing.T) {
 	t.Parallel()
 	virtual(t, func(t *testing.T, r *rig) {
 		token := r.emulator.RegisterPush("", "")
@@ -83,7 +83,7 @@ func TestMessageIsRefused(t *testing.T) {
 	})
 }
 
-func TestMessagingFaults(t *testing.T) {
+func TestMessaging_Faults(t *testing.T) {
 	t.Parallel()
 	virtual(t, func(t *testing.T, r *rig) {
 		token := r.emulator.RegisterPush("", "")
@@ -101,7 +101,7 @@ func TestMessagingFaults(t *testing.T) {
 }
 
 // A look at the messages can wait for one.
-func TestWaitForMessage(t *testing.T) {
+func TestMessaging_WaitForMessage(t *testing.T) {
 	t.Parallel()
 	virtual(t, func(t *testing.T, r *rig) {
 		token, other := r.emulator.RegisterPush("", ""), r.emulator.RegisterPush("", "")

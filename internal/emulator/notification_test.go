@@ -15,7 +15,7 @@ import (
 )
 
 // Only what the enterprise asked for is notified, to the topic that it named.
-func TestNotificationTypes(t *testing.T) {
+func TestNotifications_Types(t *testing.T) {
 	t.Parallel()
 	virtual(t, func(t *testing.T, r *rig) {
 		device := r.device(emulator.Enrolment{})
@@ -36,7 +36,7 @@ func TestNotificationTypes(t *testing.T) {
 	})
 }
 
-func TestUnreliableNotifications(t *testing.T) {
+func TestNotifications_Unreliable(t *testing.T) {
 	t.Parallel()
 	virtual(t, func(t *testing.T, r *rig) {
 		device := r.device(emulator.Enrolment{})
@@ -88,7 +88,7 @@ func (r *rig) consumer(ctx context.Context, thinks time.Duration, seen *[]string
 }
 
 // A control call returns when the service has accepted what it was told.
-func TestControlWaitsForTheConsumer(t *testing.T) {
+func TestControl_WaitsForTheConsumer(t *testing.T) {
 	t.Parallel()
 	virtual(t, func(t *testing.T, r *rig) {
 		r.bind()
@@ -133,7 +133,7 @@ func TestControlWaitsForTheConsumer(t *testing.T) {
 	})
 }
 
-func TestPull(t *testing.T) {
+func TestPubsub_Pull(t *testing.T) {
 	t.Parallel()
 	virtual(t, func(t *testing.T, r *rig) {
 		subscriptions := r.queue.Projects.Subscriptions
@@ -186,7 +186,7 @@ func TestPull(t *testing.T) {
 	})
 }
 
-func TestTopicsAndSubscriptions(t *testing.T) {
+func TestPubsub_TopicsAndSubscriptions(t *testing.T) {
 	t.Parallel()
 	virtual(t, func(t *testing.T, r *rig) {
 		topics, subscriptions := r.queue.Projects.Topics, r.queue.Projects.Subscriptions
@@ -236,7 +236,7 @@ func TestTopicsAndSubscriptions(t *testing.T) {
 }
 
 // A pull under way survives a reset, and ends when the emulator does.
-func TestPullEnds(t *testing.T) {
+func TestPubsub_PullEnds(t *testing.T) {
 	t.Parallel()
 	virtual(t, func(t *testing.T, r *rig) {
 		results := make(chan error, 1)
@@ -257,7 +257,7 @@ func TestPullEnds(t *testing.T) {
 	})
 }
 
-func TestReset(t *testing.T) {
+func TestControl_Reset(t *testing.T) {
 	t.Parallel()
 	virtual(t, func(t *testing.T, r *rig) {
 		device := r.device(emulator.Enrolment{})
@@ -287,7 +287,7 @@ func TestReset(t *testing.T) {
 }
 
 // A notification's data is what the API would answer.
-func TestNotificationData(t *testing.T) {
+func TestNotifications_Data(t *testing.T) {
 	t.Parallel()
 	virtual(t, func(t *testing.T, r *rig) {
 		device := r.device(emulator.Enrolment{})

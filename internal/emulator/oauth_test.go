@@ -18,7 +18,7 @@ import (
 )
 
 // The vendor's own library signs in with a key that the emulator made.
-func TestServiceAccount(t *testing.T) {
+func TestAuth_ServiceAccount(t *testing.T) {
 	t.Parallel()
 	r := overTheWire(t, func(o *emulator.Options) { o.Settings.RequireAuthorization = true })
 	_, err := r.management.Enterprises.List().ProjectId("p").Do()
@@ -58,7 +58,7 @@ func TestServiceAccount(t *testing.T) {
 	}
 }
 
-func TestTokenEndpointRefuses(t *testing.T) {
+func TestAuth_TokenEndpointRefuses(t *testing.T) {
 	t.Parallel()
 	virtual(t, func(t *testing.T, r *rig) {
 		for form, want := range map[string]string{
@@ -82,7 +82,7 @@ func TestTokenEndpointRefuses(t *testing.T) {
 }
 
 // An assertion signed with another key is refused.
-func TestForgedAssertion(t *testing.T) {
+func TestAuth_ForgedAssertion(t *testing.T) {
 	t.Parallel()
 	r := overTheWire(t)
 	one, err := r.emulator.NewServiceAccount(r.base)

@@ -12,7 +12,7 @@ import (
 	"github.com/musterhq/muster/internal/emulator"
 )
 
-func TestPolicyVersions(t *testing.T) {
+func TestPolicies_Versions(t *testing.T) {
 	t.Parallel()
 	for _, bump := range []bool{false, true} {
 		t.Run(fmt.Sprint(bump), func(t *testing.T) {
@@ -58,7 +58,7 @@ func TestPolicyVersions(t *testing.T) {
 	}
 }
 
-func TestPolicyAnswersAsTheVendorWrites(t *testing.T) {
+func TestPolicies_AnswersAsTheVendorWrites(t *testing.T) {
 	t.Parallel()
 	for _, echo := range []bool{false, true} {
 		t.Run(fmt.Sprint(echo), func(t *testing.T) {
@@ -85,7 +85,7 @@ func TestPolicyAnswersAsTheVendorWrites(t *testing.T) {
 	}
 }
 
-func TestPolicyIsRefused(t *testing.T) {
+func TestPolicies_Refused(t *testing.T) {
 	t.Parallel()
 	virtual(t, func(t *testing.T, r *rig) {
 		r.bind()
@@ -116,7 +116,7 @@ func TestPolicyIsRefused(t *testing.T) {
 	})
 }
 
-func TestPolicyDeleteWhileReferenced(t *testing.T) {
+func TestPolicies_DeleteWhileReferenced(t *testing.T) {
 	t.Parallel()
 	virtual(t, func(t *testing.T, r *rig) {
 		device := r.device(emulator.Enrolment{})
@@ -134,7 +134,7 @@ func TestPolicyDeleteWhileReferenced(t *testing.T) {
 	})
 }
 
-func TestPolicyList(t *testing.T) {
+func TestPolicies_List(t *testing.T) {
 	t.Parallel()
 	virtual(t, func(t *testing.T, r *rig) {
 		r.bind()
@@ -164,7 +164,7 @@ func TestPolicyList(t *testing.T) {
 
 // A changed policy reaches its devices, after their latency, and only those that
 // act.
-func TestPolicyReachesDevices(t *testing.T) {
+func TestPolicies_ReachDevices(t *testing.T) {
 	t.Parallel()
 	virtual(t, func(t *testing.T, r *rig) {
 		device := r.device(emulator.Enrolment{Count: 1})

@@ -7,7 +7,7 @@ import (
 	"github.com/musterhq/muster/internal/emulator"
 )
 
-func TestQuota(t *testing.T) {
+func TestQuota_PerMinute(t *testing.T) {
 	t.Parallel()
 	virtual(t, func(t *testing.T, r *rig) {
 		r.bind()

@@ -13,7 +13,7 @@ import (
 )
 
 // Thousands of devices live in one process, without a goroutine each.
-func TestManyDevices(t *testing.T) {
+func TestEmulator_ManyDevices(t *testing.T) {
 	t.Parallel()
 	virtual(t, func(t *testing.T, r *rig) {
 		const count = 2500

@@ -29,7 +29,7 @@ func inDir(dir string) func(*emulator.Options) {
 }
 
 // An emulator on the same directory goes on where the last one stopped.
-func TestGoesOn(t *testing.T) {
+func TestState_SurvivesARestart(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	virtual(t, func(t *testing.T, r *rig) {
@@ -85,7 +85,7 @@ func TestGoesOn(t *testing.T) {
 }
 
 // Unacknowledged messages are delivered after a restart.
-func TestMessagesGoOn(t *testing.T) {
+func TestState_MessagesSurviveARestart(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	virtual(t, func(t *testing.T, r *rig) {
@@ -104,7 +104,7 @@ func TestMessagesGoOn(t *testing.T) {
 }
 
 // The state is saved while the emulator runs, so that a crash loses little.
-func TestSavesWhileRunning(t *testing.T) {
+func TestState_SavedWhileRunning(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	virtual(t, func(t *testing.T, r *rig) {
@@ -121,7 +121,7 @@ func TestSavesWhileRunning(t *testing.T) {
 	}, inDir(dir))
 }
 
-func TestDamagedState(t *testing.T) {
+func TestState_Damaged(t *testing.T) {
 	t.Parallel()
 	for text, want := range map[string]string{`{"version":1,`: "is damaged", `{"version":99}`: "has form 99", `[]`: "is damaged"} {
 		dir := t.TempDir()
@@ -134,7 +134,7 @@ func TestDamagedState(t *testing.T) {
 	}
 }
 
-func TestOptions(t *testing.T) {
+func TestEmulator_Options(t *testing.T) {
 	t.Parallel()
 	if _, err := emulator.New(emulator.Options{}); err == nil {
 		t.Error("an emulator without a clock was made")

@@ -28,7 +28,7 @@ func minimal() enrollment.Observation {
 	return enrollment.Observation{CompanyID: "c1", Device: "enterprises/LC1/devices/d1", Management: asset.Platform, ReportedAt: start, ObservedAt: start}
 }
 
-func TestCleanRefusesWhatNamesNoDevice(t *testing.T) {
+func TestClean_RefusesWhatNamesNoDevice(t *testing.T) {
 	t.Parallel()
 	if _, err := minimal().Clean(start); err != nil {
 		t.Fatal(err)
@@ -90,7 +90,7 @@ func TestClean(t *testing.T) {
 	}
 }
 
-func TestCleanLeavesOutWhatIsNotWhatItClaims(t *testing.T) {
+func TestClean_DropsInvalidFacts(t *testing.T) {
 	t.Parallel()
 	deep := strings.Repeat(`{"a":`, 20) + "1" + strings.Repeat("}", 20)
 	wide := `{"a":[` + strings.TrimSuffix(strings.Repeat("1,", 3000), ",") + `]}`
@@ -113,9 +113,9 @@ func TestCleanLeavesOutWhatIsNotWhatItClaims(t *testing.T) {
 	}
 }
 
-// TestCleanIsSafeForAnything: what is kept is bounded, printable, and no later
+// TestClean_AnyInput: what is kept is bounded, printable, and no later
 // cleaning changes it.
-func TestCleanIsSafeForAnything(t *testing.T) {
+func TestClean_AnyInput(t *testing.T) {
 	t.Parallel()
 	text := rapid.Custom(func(t *rapid.T) string {
 		return string(rapid.SliceOf(rapid.Byte()).Draw(t, "bytes")) + rapid.String().Draw(t, "runes")
@@ -235,7 +235,7 @@ func (f *fleet) status(c company.Company, id string) asset.Status {
 	return a.Status
 }
 
-func TestSilentDevicesBecomeInactive(t *testing.T) {
+func TestSweepInactive_SilentDevices(t *testing.T) {
 	t.Parallel()
 	f := newFleet(t)
 	acme, other := f.company("acme", time.Hour), f.company("other", 24*time.Hour)
@@ -258,7 +258,7 @@ func TestSilentDevicesBecomeInactive(t *testing.T) {
 	}
 }
 
-func TestSweepInactiveTakesBatches(t *testing.T) {
+func TestSweepInactive_TakesBatches(t *testing.T) {
 	t.Parallel()
 	f := newFleet(t)
 	acme := f.company("acme", time.Hour)
@@ -285,7 +285,7 @@ func (s failing) MarkInactive(ctx context.Context, companyID string, since time.
 	return s.Store.MarkInactive(ctx, companyID, since, limit)
 }
 
-func TestOneCompanysTroubleIsItsOwn(t *testing.T) {
+func TestSweepInactive_FailureStaysInOneCompany(t *testing.T) {
 	t.Parallel()
 	f := newFleet(t)
 	bad, good := f.company("bad", time.Hour), f.company("good", time.Hour)
@@ -299,7 +299,7 @@ func TestOneCompanysTroubleIsItsOwn(t *testing.T) {
 	}
 }
 
-func TestObserveRefusesBeforeTheStore(t *testing.T) {
+func TestObserve_RefusesBeforeTheStore(t *testing.T) {
 	t.Parallel()
 	f := newFleet(t)
 	if _, err := f.service.Observe(t.Context(), enrollment.Observation{CompanyID: "c1", Device: "d\n"}); fault.CodeOf(err) != fault.InvalidArguments {

@@ -20,7 +20,7 @@ const pace = 8
 // off, who die between any two steps and go away: nothing is lost, nothing is
 // done twice, and every device has its policy in the end. Halfway the service
 // is killed as well.
-func TestTwoThousandAgentsUnderFaults(t *testing.T) {
+func TestFleet_TwoThousandAgentsUnderFaults(t *testing.T) {
 	t.Parallel()
 	const agents = 2000
 	p := startProcess(t, agents, 400)
@@ -43,7 +43,7 @@ func TestTwoThousandAgentsUnderFaults(t *testing.T) {
 
 // The same with every command, much worse faults, and both halves in this
 // process, under the race detector.
-func TestAFleetInOneProcess(t *testing.T) {
+func TestFleet_InOneProcess(t *testing.T) {
 	t.Parallel()
 	const agents = 40
 	clock := fleetsim.Accelerate(time.Now, pace)

@@ -51,7 +51,7 @@ func (b *bench) finalName() string {
 	return sent.EnterpriseDisplayName
 }
 
-func TestConnectAtAnEmulator(t *testing.T) {
+func TestConnect_Emulator(t *testing.T) {
 	on(t, func(b *bench) {
 		b.connect()
 		b.equal("pushed", b.saved(b.policy.ID).Push.Version, 1)
@@ -76,7 +76,7 @@ func TestConnectAtAnEmulator(t *testing.T) {
 	})
 }
 
-func TestACallbackMayComeTwice(t *testing.T) {
+func TestSignup_CallbackTwice(t *testing.T) {
 	on(t, func(b *bench) {
 		state, token := b.signup()
 		first, _, err := b.platform.FinishSignup(b.Context(), state, token)
@@ -91,7 +91,7 @@ func TestACallbackMayComeTwice(t *testing.T) {
 }
 
 // The enterprise was made, and the answer lost: the next visit finds it.
-func TestASignupGoesOnAfterALostAnswer(t *testing.T) {
+func TestSignup_ContinuesAfterALostAnswer(t *testing.T) {
 	on(t, func(b *bench) {
 		state, token := b.signup()
 		b.fault(emulator.Fault{Method: "create", DropConnection: true, AfterEffect: true})
@@ -109,7 +109,7 @@ func TestASignupGoesOnAfterALostAnswer(t *testing.T) {
 
 // The administrator returned while the vendor did not answer: no second
 // sign-up is needed.
-func TestASignupIsFinishedLater(t *testing.T) {
+func TestSignup_FinishedLater(t *testing.T) {
 	on(t, func(b *bench) {
 		_, err := b.platform.OpenSignup(b.Context(), b.company.ID)
 		b.equal("before", fault.CodeOf(err), fault.NotFound)
@@ -188,7 +188,7 @@ func TestSignup_RenamesTheEnterpriseLater(t *testing.T) {
 }
 
 // Nor one of another name.
-func TestASignupTakesNoEnterpriseOfAnotherName(t *testing.T) {
+func TestSignup_RefusesEnterpriseOfAnotherName(t *testing.T) {
 	on(t, func(b *bench) {
 		state, token := b.signup()
 		b.fault(emulator.Fault{Method: "create", DropConnection: true, AfterEffect: true})
@@ -205,7 +205,7 @@ func TestASignupTakesNoEnterpriseOfAnotherName(t *testing.T) {
 }
 
 // An enterprise of another company is never taken.
-func TestASignupTakesNobodysEnterprise(t *testing.T) {
+func TestSignup_RefusesUnknownEnterprise(t *testing.T) {
 	on(t, func(b *bench) {
 		b.connect()
 		other, err := company.New("other", "Acme", access.Settings{}, time.Now()) // of the same name
@@ -221,7 +221,7 @@ func TestASignupTakesNobodysEnterprise(t *testing.T) {
 	})
 }
 
-func TestFailuresOfBinding(t *testing.T) {
+func TestSignup_BindingFails(t *testing.T) {
 	on(t, func(b *bench) {
 		for _, c := range []struct {
 			status    int

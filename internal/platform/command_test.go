@@ -16,7 +16,7 @@ import (
 	"github.com/musterhq/muster/internal/provisioning"
 )
 
-func TestADeviceEnrolsReportsAndObeys(t *testing.T) {
+func TestDevice_EnrollsReportsAndObeys(t *testing.T) {
 	connected(t, func(b *bench) {
 		a := b.device()
 		b.equal("status", a.Status, asset.Active)
@@ -49,7 +49,7 @@ func TestADeviceEnrolsReportsAndObeys(t *testing.T) {
 }
 
 // What reaches the vendor for each command, to the letter.
-func TestCommandsAsTheVendorGetsThem(t *testing.T) {
+func TestSend_CommandsAsTheVendorGetsThem(t *testing.T) {
 	lost := command.LostModeBody{Message: "Call us", PhoneNumber: "+49 1", Email: "it@acme.test", StreetAddress: "Way 1", Organization: "Acme"}
 	connected(t, func(b *bench) {
 		for _, c := range []struct {
@@ -96,7 +96,7 @@ func TestCommandsAsTheVendorGetsThem(t *testing.T) {
 
 // Each command on each kind of device, through the domain's checks: what is
 // carried out, what ends in an error, and what is refused before it is sent.
-func TestEveryCommandOnEveryKindOfDevice(t *testing.T) {
+func TestSend_EveryCommandOnEveryKindOfDevice(t *testing.T) {
 	const ok, no = "SUCCESS", "unsupported"
 	connected(t, func(b *bench) {
 		kinds := []struct {
@@ -150,7 +150,7 @@ func TestEveryCommandOnEveryKindOfDevice(t *testing.T) {
 }
 
 // The adapter itself also refuses what it cannot carry, and sends nothing.
-func TestWhatThePlatformCannotDo(t *testing.T) {
+func TestSend_Unsupported(t *testing.T) {
 	connected(t, func(b *bench) {
 		a := b.device()
 		b.emulator.ClearCalls()
@@ -162,7 +162,7 @@ func TestWhatThePlatformCannotDo(t *testing.T) {
 }
 
 // How a device's answer reads in the history.
-func TestOutcomesInPlainWords(t *testing.T) {
+func TestOutcome_PlainWords(t *testing.T) {
 	connected(t, func(b *bench) {
 		settings := b.emulator.Settings()
 		settings.Quirks.PasswordRules = true
@@ -213,7 +213,7 @@ func behaves(outcome, code string) emulator.Enrolment {
 	return emulator.Enrolment{Behaviour: emulator.Behaviour{CommandOutcome: outcome, ErrorCode: code}}
 }
 
-func TestStatusReportReadsTheLastOneAgain(t *testing.T) {
+func TestStatusReport_ReadsTheLastReport(t *testing.T) {
 	connected(t, func(b *bench) {
 		a := b.device()
 		reported := a.Device.LastSeenAt
@@ -254,7 +254,7 @@ func (b *bench) move(a asset.Asset, to policy.Policy) command.Receipt {
 	return b.issue(a, command.ChangePolicy, command.ChangePolicyBody{Policy: to}, to.ID)
 }
 
-func TestChangePolicyPushesItFirstAndEndsWithTheReport(t *testing.T) {
+func TestChangePolicy_PushesFirstAndEndsWithTheReport(t *testing.T) {
 	connected(t, func(b *bench) {
 		a := b.device()
 		b.halt() // nothing else pushes
@@ -275,7 +275,7 @@ func TestChangePolicyPushesItFirstAndEndsWithTheReport(t *testing.T) {
 	})
 }
 
-func TestChangePolicyStopsWhereThePolicyCannotBePushed(t *testing.T) {
+func TestChangePolicy_StopsIfPushFails(t *testing.T) {
 	connected(t, func(b *bench) {
 		a := b.device()
 		b.halt()

@@ -13,7 +13,7 @@ import (
 
 // Every row of the vendor's failures, for each method that an order may call
 // (contract 7.1).
-func TestEveryFailureOfTheVendor(t *testing.T) {
+func TestOutcome_EveryFailureOfTheVendor(t *testing.T) {
 	methods := []struct {
 		name string
 		send command.Type
@@ -78,7 +78,7 @@ func TestEveryFailureOfTheVendor(t *testing.T) {
 }
 
 // What the vendor does not find is confirmed by asking once for the enterprise.
-func TestADeviceIsGoneOnlyIfItsEnterpriseIsThere(t *testing.T) {
+func TestOutcome_GoneOnlyIfTheEnterpriseExists(t *testing.T) {
 	connected(t, func(b *bench) {
 		a := b.device()
 		for _, c := range []struct {
@@ -105,7 +105,7 @@ func TestADeviceIsGoneOnlyIfItsEnterpriseIsThere(t *testing.T) {
 }
 
 // Through the domain: 409 marks the device as deleted (contract 3.4).
-func TestAGoneDeviceIsMarkedDeleted(t *testing.T) {
+func TestOutcome_GoneDeviceIsMarkedDeleted(t *testing.T) {
 	connected(t, func(b *bench) {
 		settings := b.emulator.Settings()
 		settings.Quirks.EntityNotFoundAs500 = true
@@ -121,7 +121,7 @@ func TestAGoneDeviceIsMarkedDeleted(t *testing.T) {
 }
 
 // A device that is there in state DELETED counts as gone.
-func TestADeviceInStateDeletedIsGone(t *testing.T) {
+func TestOutcome_DeletedDeviceIsGone(t *testing.T) {
 	t.Parallel()
 	for _, kind := range []command.Type{command.StatusReport, command.ChangePolicy} {
 		address := wire(t, answers(`{"name":"`+device+`","state":"DELETED"}`))
@@ -137,7 +137,7 @@ func TestADeviceInStateDeletedIsGone(t *testing.T) {
 
 // The time limit of a command holds although its caller has gone away, and the
 // caller's own deadline counts as well.
-func TestSendKeepsItsTimeLimits(t *testing.T) {
+func TestSend_KeepsItsTimeLimits(t *testing.T) {
 	connected(t, func(b *bench) {
 		a := b.device()
 		for _, c := range []struct {

@@ -66,7 +66,7 @@ func (b *bench) backlog() int {
 
 // What says nothing, and what can never be read, is acknowledged and changes
 // nothing; the loop goes on.
-func TestMessagesThatSayNothing(t *testing.T) {
+func TestNotifications_EmptyMessages(t *testing.T) {
 	connected(t, func(b *bench) {
 		name := b.company.Enterprise + "/devices/dx"
 		for kind, data := range map[string]any{
@@ -99,7 +99,7 @@ func TestMessagesThatSayNothing(t *testing.T) {
 }
 
 // A notification counts once, however often and late it comes (consumer rules).
-func TestDoubledLateAndReorderedNotifications(t *testing.T) {
+func TestNotifications_DoubledLateAndReordered(t *testing.T) {
 	connected(t, func(b *bench) {
 		settings := b.emulator.Settings()
 		settings.Notifications = emulator.Reliability{DuplicateShare: 0.5, DelayShare: 0.5, DelayMS: 2500, Seed: 42}
@@ -132,7 +132,7 @@ func TestDoubledLateAndReorderedNotifications(t *testing.T) {
 
 // A report that was published before the device ended does not bring it back,
 // and a late word of its end does not end the enrollment that followed.
-func TestStaleReportsNeitherReviveNorKill(t *testing.T) {
+func TestNotifications_StaleReportsAreIgnored(t *testing.T) {
 	connected(t, func(b *bench) {
 		a := b.device()
 		b.fault(emulator.Fault{Method: "notifications", Match: "STATUS_REPORT", DelayMS: 30_000})
@@ -155,7 +155,7 @@ func TestStaleReportsNeitherReviveNorKill(t *testing.T) {
 	})
 }
 
-func TestDeletedMayComeInEitherMessage(t *testing.T) {
+func TestNotifications_DeletedInEitherMessage(t *testing.T) {
 	connected(t, func(b *bench) {
 		for _, kind := range []string{"STATUS_REPORT", "ENROLLMENT"} {
 			for _, member := range []string{"state", "appliedState"} {
@@ -168,7 +168,7 @@ func TestDeletedMayComeInEitherMessage(t *testing.T) {
 	})
 }
 
-func TestALostDeviceTellsWhereItIs(t *testing.T) {
+func TestNotifications_LocationOfALostDevice(t *testing.T) {
 	connected(t, func(b *bench) {
 		lat, long := 52.5, 13.4
 		a := b.asset(b.enrol(provisioning.Disallowed, emulator.Enrolment{Behaviour: emulator.Behaviour{Latitude: &lat, Longitude: &long}})[0])
@@ -205,7 +205,7 @@ func (f *flaky) Observe(ctx context.Context, o enrollment.Observation) (enrollme
 }
 
 // What our own trouble kept from being applied comes again.
-func TestNotificationsSurviveOurOwnTrouble(t *testing.T) {
+func TestNotifications_SurviveFailuresOfTheService(t *testing.T) {
 	on(t, func(b *bench) {
 		inventory := &flaky{fails: 5}
 		b.start(func(c *platform.Config) { inventory.Inventory = c.Stores.Inventory; c.Stores.Inventory = inventory })
@@ -221,7 +221,7 @@ func TestNotificationsSurviveOurOwnTrouble(t *testing.T) {
 }
 
 // The vendor's trouble with pulling ends no loop.
-func TestPullingGoesOnAfterTrouble(t *testing.T) {
+func TestNotifications_PullingContinues(t *testing.T) {
 	connected(t, func(b *bench) {
 		b.fault(emulator.Fault{Method: "pubsub.pull", Status: 503, Times: 6})
 		b.fault(emulator.Fault{Method: "pubsub.pull", DropConnection: true, Times: 2})
@@ -236,7 +236,7 @@ func TestPullingGoesOnAfterTrouble(t *testing.T) {
 }
 
 // Two replicas share one subscription and one database.
-func TestTwoReplicasApplyEachNotificationOnce(t *testing.T) {
+func TestNotifications_TwoReplicasApplyOnce(t *testing.T) {
 	connected(t, func(b *bench) {
 		other := b.open()
 		commands := &command.Service{Store: other, Finder: other, Inventory: other, Now: time.Now}
@@ -269,7 +269,7 @@ func TestTwoReplicasApplyEachNotificationOnce(t *testing.T) {
 
 // The end of the context ends the loops at once, and what was begun is
 // acknowledged.
-func TestNotificationsStopCleanly(t *testing.T) {
+func TestNotifications_Stop(t *testing.T) {
 	connected(t, func(b *bench) {
 		b.device()
 		began := time.Now()
@@ -302,7 +302,7 @@ func (c *counted) Notification(kind, outcome string, lag time.Duration) {
 	c.lag = max(c.lag, lag)
 }
 
-func TestEveryCallAndNotificationIsCounted(t *testing.T) {
+func TestMetrics_CountCallsAndNotifications(t *testing.T) {
 	on(t, func(b *bench) {
 		seen := &counted{calls: map[string]int{}, notes: map[string]int{}}
 		b.start(func(c *platform.Config) { c.Observer = seen })

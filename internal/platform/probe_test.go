@@ -70,7 +70,7 @@ func TestProbe(t *testing.T) {
 	})
 }
 
-func TestProbeOfWhatIsNotReached(t *testing.T) {
+func TestProbe_Unreachable(t *testing.T) {
 	t.Parallel()
 	p := at(t, "http://nowhere.invalid", func(c *platform.Config) { c.CallTimeout = time.Second })
 	f := p.Probe(t.Context())
@@ -80,7 +80,7 @@ func TestProbeOfWhatIsNotReached(t *testing.T) {
 }
 
 // Without credentials and endpoint the service runs, and says what is missing.
-func TestNoPlatformConfigured(t *testing.T) {
+func TestPlatform_NotConfigured(t *testing.T) {
 	on(t, func(b *bench) {
 		b.start(func(c *platform.Config) { c.Endpoint = "" })
 		if f := b.platform.Probe(b.Context()); len(f) != 1 || f[0].Grade != platform.Warning {

@@ -34,7 +34,7 @@ func (b *bench) pushesOf(p policy.Policy) []emulator.Call {
 	return slices.DeleteFunc(b.emulator.Calls(0, "policies.patch"), func(c emulator.Call) bool { return !strings.HasSuffix(c.Path, p.ID) })
 }
 
-func TestPoliciesArePushedWhole(t *testing.T) {
+func TestPush_WholePolicy(t *testing.T) {
 	on(t, func(b *bench) {
 		p := b.newPolicy("Whole", `{"name":"enterprises/x/policies/y","version":"9","cameraDisabled":false,"screenCaptureDisabled":true,
 			"applications":[{"packageName":"com.example.app","managedConfiguration":{"none":null,"big":12345678901234567890}}],
@@ -55,7 +55,7 @@ func TestPoliciesArePushedWhole(t *testing.T) {
 }
 
 // A device's version is ours, whatever the vendor calls it.
-func TestVersionsAreTranslated(t *testing.T) {
+func TestPush_VersionsAreTranslated(t *testing.T) {
 	connected(t, func(b *bench) {
 		a := b.device()
 		for i := 2; i < 6; i++ {
@@ -68,7 +68,7 @@ func TestVersionsAreTranslated(t *testing.T) {
 	})
 }
 
-func TestAPolicyRefusedThenCorrected(t *testing.T) {
+func TestPush_RefusedThenCorrected(t *testing.T) {
 	connected(t, func(b *bench) {
 		p := b.newPolicy("Bad", `{"cameraAccess":"NEVER"}`)
 		b.pass(10 * time.Minute)
@@ -87,7 +87,7 @@ func TestAPolicyRefusedThenCorrected(t *testing.T) {
 }
 
 // What the vendor could not take now is tried again, ever more rarely.
-func TestPushesAreTriedAgain(t *testing.T) {
+func TestPush_IsRetried(t *testing.T) {
 	connected(t, func(b *bench) {
 		for _, f := range []emulator.Fault{
 			{Status: 429, Reason: "RESOURCE_EXHAUSTED"}, {Status: 503, Reason: "UNAVAILABLE"}, {Status: 409, Reason: "ABORTED"},
@@ -112,7 +112,7 @@ func TestPushesAreTriedAgain(t *testing.T) {
 	})
 }
 
-func TestWhatAPushCameTo(t *testing.T) {
+func TestPush_Outcomes(t *testing.T) {
 	on(t, func(b *bench) {
 		b.connect()
 		for _, c := range []struct {
@@ -148,7 +148,7 @@ func TestWhatAPushCameTo(t *testing.T) {
 
 // Two replicas that push while a policy is saved again and again end with the
 // last version at the vendor.
-func TestPushesKeepTheirOrder(t *testing.T) {
+func TestPush_KeepsOrder(t *testing.T) {
 	connected(t, func(b *bench) {
 		other := b.replica(b.open(), b.commands, nil)
 		p := b.newPolicy("Kiosk", `{"maximumTimeToLock":"1"}`)

@@ -19,7 +19,7 @@ func (b *bench) losing(kind string, times int) {
 
 // A lost notification leaves no command behind: the operation is asked after,
 // first after two minutes.
-func TestLostResultsAreAskedFor(t *testing.T) {
+func TestPoll_AsksForLostResults(t *testing.T) {
 	connected(t, func(b *bench) {
 		a, e := b.device(), b.asset(b.enrol(provisioning.Disallowed, behaves("ERROR", "UNSUPPORTED"))[0])
 		b.losing("COMMAND", 2)
@@ -38,7 +38,7 @@ func TestLostResultsAreAskedFor(t *testing.T) {
 }
 
 // A device that stays away is asked after ever more rarely.
-func TestPollsBackOff(t *testing.T) {
+func TestPoll_BacksOff(t *testing.T) {
 	days(t, time.Minute, func(b *bench) {
 		offline := false
 		a := b.asset(b.enrol(provisioning.Disallowed, emulator.Enrolment{Behaviour: emulator.Behaviour{Online: &offline}})[0])
@@ -60,7 +60,7 @@ func TestPollsBackOff(t *testing.T) {
 }
 
 // A command whose answer was lost is found again by what the device says.
-func TestAnUnconfirmedCommandIsAdoptedByItsNotification(t *testing.T) {
+func TestAdopt_ByNotification(t *testing.T) {
 	connected(t, func(b *bench) {
 		a := b.device()
 		b.fault(emulator.Fault{Method: "devices.issueCommand", DropConnection: true, AfterEffect: true})
@@ -76,7 +76,7 @@ func TestAnUnconfirmedCommandIsAdoptedByItsNotification(t *testing.T) {
 }
 
 // Or by the list of the device's operations, if that word is lost as well.
-func TestAnUnconfirmedCommandIsAdoptedByTheList(t *testing.T) {
+func TestAdopt_ByList(t *testing.T) {
 	connected(t, func(b *bench) {
 		a := b.device()
 		_, err := b.command(a, command.Lock, nil) // another of the type, with a name
@@ -97,7 +97,7 @@ func TestAnUnconfirmedCommandIsAdoptedByTheList(t *testing.T) {
 
 // A command that never reached the vendor stays UNCONFIRMED, and is not taken
 // for another of its type.
-func TestAnUnconfirmedCommandThatNeverArrivedStaysSo(t *testing.T) {
+func TestAdopt_NeverArrivedStaysUnconfirmed(t *testing.T) {
 	days(t, time.Minute, func(b *bench) {
 		a := b.device()
 		_, err := b.command(a, command.Lock, nil)
@@ -114,7 +114,7 @@ func TestAnUnconfirmedCommandThatNeverArrivedStaysSo(t *testing.T) {
 
 // A service that dies between the vendor's answer and its own note of it finds
 // the command again, and sends nothing twice.
-func TestACrashBetweenCallAndNote(t *testing.T) {
+func TestAdopt_CrashBetweenCallAndRecord(t *testing.T) {
 	for _, word := range []string{"comes", "is lost"} {
 		t.Run("the device's word "+word, func(t *testing.T) {
 			connected(t, func(b *bench) {
@@ -146,7 +146,7 @@ func TestACrashBetweenCallAndNote(t *testing.T) {
 }
 
 // A wipe whose every word is lost ends SUCCESS: the device is gone.
-func TestAWipeWithoutAWord(t *testing.T) {
+func TestPoll_WipeWithoutReport(t *testing.T) {
 	connected(t, func(b *bench) {
 		a := b.device()
 		b.losing("COMMAND", 1)
@@ -160,7 +160,7 @@ func TestAWipeWithoutAWord(t *testing.T) {
 }
 
 // An operation that the vendor has dropped has no outcome after a week.
-func TestAForgottenOperation(t *testing.T) {
+func TestPoll_ForgottenOperation(t *testing.T) {
 	days(t, time.Hour, func(b *bench) {
 		offline := false
 		a := b.asset(b.enrol(provisioning.Disallowed, emulator.Enrolment{Behaviour: emulator.Behaviour{Online: &offline}})[0])
@@ -180,7 +180,7 @@ func TestAForgottenOperation(t *testing.T) {
 
 // A change of policy is settled by the device's report, also when that is lost,
 // and by the vendor's having another policy in mind.
-func TestLostChangesOfPolicy(t *testing.T) {
+func TestPoll_LostChangesOfPolicy(t *testing.T) {
 	connected(t, func(b *bench) {
 		next := b.newPolicy("Kiosk", `{}`)
 		b.pass(2 * time.Second)
@@ -202,7 +202,7 @@ func TestLostChangesOfPolicy(t *testing.T) {
 
 // A device that leaves without a word ends, one that joins without a word
 // joins, and one that enrolls at the same time is left alone.
-func TestDevicesAreComparedWithTheVendors(t *testing.T) {
+func TestInventory_ComparesDevices(t *testing.T) {
 	days(t, time.Hour, func(b *bench) {
 		stays := b.device()
 		leaves := b.asset(b.enrol(provisioning.Allowed, emulator.Enrolment{})[0])
@@ -223,7 +223,7 @@ func TestDevicesAreComparedWithTheVendors(t *testing.T) {
 }
 
 // An incomplete list ends no device.
-func TestAnIncompleteListEndsNobody(t *testing.T) {
+func TestInventory_IncompleteListEndsNoDevice(t *testing.T) {
 	connected(t, func(b *bench) {
 		b.enrol(provisioning.Disallowed, emulator.Enrolment{Count: 101})
 		a := b.device() // on the second page
@@ -245,7 +245,7 @@ func TestAnIncompleteListEndsNobody(t *testing.T) {
 }
 
 // A device that the list leaves out, and that the vendor has, is not ended.
-func TestADeviceIsAskedForBeforeItEnds(t *testing.T) {
+func TestInventory_AsksBeforeADeviceEnds(t *testing.T) {
 	connected(t, func(b *bench) {
 		a := b.device()
 		ghost := b.asset(b.enrol(provisioning.Allowed, emulator.Enrolment{})[0])
@@ -263,7 +263,7 @@ func TestADeviceIsAskedForBeforeItEnds(t *testing.T) {
 }
 
 // A device that we took for gone by mistake comes back.
-func TestADeviceTakenForGoneComesBack(t *testing.T) {
+func TestInventory_DeviceReturns(t *testing.T) {
 	days(t, time.Hour, func(b *bench) {
 		a := b.device()
 		b.fault(emulator.Fault{Method: "devices.issueCommand", Status: 404, Reason: "NOT_FOUND"})
@@ -279,7 +279,7 @@ func TestADeviceTakenForGoneComesBack(t *testing.T) {
 
 // Background work leaves the quota to commands, and waits after the vendor's
 // own refusal.
-func TestTheQuotaIsSpentOnCommandsFirst(t *testing.T) {
+func TestQuota_CommandsFirst(t *testing.T) {
 	on(t, func(b *bench) {
 		b.start(func(c *platform.Config) { c.Quota = 20; c.Schedule.Commands = time.Hour })
 		b.connect()

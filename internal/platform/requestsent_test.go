@@ -54,7 +54,7 @@ func at(t *testing.T, address string, change func(*platform.Config)) *platform.P
 }
 
 // The vendor's answers, and what becomes of them (contract 7.1).
-func TestSendClassifiesEveryAnswer(t *testing.T) {
+func TestSend_ClassifiesEveryAnswer(t *testing.T) {
 	t.Parallel()
 	vendorError := func(code int, status, message string) http.HandlerFunc {
 		return func(w http.ResponseWriter, _ *http.Request) {
@@ -182,7 +182,7 @@ func wire(t *testing.T, serve func(request *http.Request, w net.Conn) bool) stri
 }
 
 // The phases in which an attempt may fail without a whole answer.
-func TestSendClassifiesByPhase(t *testing.T) {
+func TestSend_ClassifiesByPhase(t *testing.T) {
 	t.Parallel()
 	closed, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -236,7 +236,7 @@ func TestSendClassifiesByPhase(t *testing.T) {
 }
 
 // A command is never replayed on a kept connection that the server closed.
-func TestSendNeverReplaysACommand(t *testing.T) {
+func TestSend_NeverReplays(t *testing.T) {
 	t.Parallel()
 	var commands atomic.Int32
 	address := wire(t, func(_ *http.Request, w net.Conn) bool {
@@ -260,7 +260,7 @@ func TestSendNeverReplaysACommand(t *testing.T) {
 }
 
 // Whatever the vendor repeats of a request, the new password is nowhere.
-func TestSendConcealsThePassword(t *testing.T) {
+func TestSend_ConcealsThePassword(t *testing.T) {
 	t.Parallel()
 	const password = "Tr0ub4dor-marker"
 	for name, answer := range map[string]func(http.ResponseWriter){

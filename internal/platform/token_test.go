@@ -11,7 +11,7 @@ import (
 	"github.com/musterhq/muster/internal/provisioning"
 )
 
-func TestEnrolmentTokens(t *testing.T) {
+func TestTokens_Create(t *testing.T) {
 	on(t, func(b *bench) {
 		b.connect()
 		for usage, want := range map[provisioning.PersonalUsage]string{
@@ -45,7 +45,7 @@ func TestEnrolmentTokens(t *testing.T) {
 
 // A token needs its policy at the vendor: it is pushed, and pushed again if the
 // vendor has lost it.
-func TestATokensPolicyIsPushedIfItIsMissing(t *testing.T) {
+func TestTokens_MissingPolicyIsPushed(t *testing.T) {
 	on(t, func(b *bench) {
 		b.connect()
 		fresh := b.newPolicy("Fresh", `{}`)
@@ -63,7 +63,7 @@ func TestATokensPolicyIsPushedIfItIsMissing(t *testing.T) {
 	})
 }
 
-func TestEveryFailureOfATokenIsTheProviders(t *testing.T) {
+func TestTokens_FailuresAreTheProviders(t *testing.T) {
 	on(t, func(b *bench) {
 		b.connect()
 		for _, f := range []emulator.Fault{

@@ -120,7 +120,7 @@ func TestCreate(t *testing.T) {
 	}
 }
 
-func TestCreateWithoutNetworkOmitsIt(t *testing.T) {
+func TestCreate_WithoutNetwork(t *testing.T) {
 	t.Parallel()
 	got, err := newFixture().service.Create(t.Context(), caller(), provisioning.Request{PolicyID: "plain", PersonalUsage: provisioning.Unspecified})
 	text, _ := json.Marshal(got)
@@ -129,7 +129,7 @@ func TestCreateWithoutNetworkOmitsIt(t *testing.T) {
 	}
 }
 
-func TestCreateFails(t *testing.T) {
+func TestCreate_Fails(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
 		name      string
@@ -172,8 +172,8 @@ func TestCreateFails(t *testing.T) {
 	}
 }
 
-// TestDrawnForEyesAndReaders looks at the picture itself.
-func TestDrawnForEyesAndReaders(t *testing.T) {
+// TestImage_ForPeopleAndReaders looks at the picture itself.
+func TestImage_ForPeopleAndReaders(t *testing.T) {
 	t.Parallel()
 	data, err := provisioning.Draw([]byte("x"))
 	if err != nil {
@@ -203,8 +203,8 @@ func TestDrawnForEyesAndReaders(t *testing.T) {
 	}
 }
 
-// TestZbarReadsTheCode proves the picture on an independent reader.
-func TestZbarReadsTheCode(t *testing.T) {
+// TestImage_ZbarReadsIt proves the picture on an independent reader.
+func TestImage_ZbarReadsIt(t *testing.T) {
 	t.Parallel()
 	zbar := needs.Zbar().Of(t)
 	for i, w := range []provisioning.Wifi{

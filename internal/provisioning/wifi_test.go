@@ -44,7 +44,7 @@ func broken(a provisioning.Args) []string {
 	return fields
 }
 
-func TestWifiRules(t *testing.T) {
+func TestWifi_Rules(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
 		name string
@@ -165,7 +165,7 @@ func allowed(a provisioning.Args) bool {
 const vendorPayload = `{"android.app.extra.PROVISIONING_DEVICE_ADMIN_COMPONENT_NAME":"com.example/.R","a":{"z":1.50,"a":"<&>\u0041"},` +
 	`"android.app.extra.PROVISIONING_WIFI_SSID":"the vendor's own","unknown":[1, 2 ,3]}`
 
-func TestMergeKeepsWhatItDoesNotKnow(t *testing.T) {
+func TestMerge_KeepsUnknownMembers(t *testing.T) {
 	t.Parallel()
 	got, err := provisioning.Merge([]byte(vendorPayload), provisioning.Wifi{SSID: " <a>&'b' ", Password: `p"\ä`, Security: provisioning.WPA, Hidden: true})
 	if err != nil {
@@ -179,7 +179,7 @@ func TestMergeKeepsWhatItDoesNotKnow(t *testing.T) {
 	}
 }
 
-func TestMergeWithoutNetworkTouchesNothing(t *testing.T) {
+func TestMerge_WithoutNetwork(t *testing.T) {
 	t.Parallel()
 	odd := []byte(" {\"b\" : 1, \"a\":2}\n")
 	if got, err := provisioning.Merge(odd, provisioning.Wifi{}); err != nil || !bytes.Equal(got, odd) {
@@ -187,7 +187,7 @@ func TestMergeWithoutNetworkTouchesNothing(t *testing.T) {
 	}
 }
 
-func TestMergeOpenNetworkHasNoPassword(t *testing.T) {
+func TestMerge_OpenNetworkHasNoPassword(t *testing.T) {
 	t.Parallel()
 	got, err := provisioning.Merge([]byte("{}"), provisioning.Wifi{SSID: "x", Password: "left over"})
 	if err != nil || strings.Contains(string(got), "PASSWORD") || !strings.Contains(string(got), `SECURITY_TYPE":"NONE"`) {
@@ -195,7 +195,7 @@ func TestMergeOpenNetworkHasNoPassword(t *testing.T) {
 	}
 }
 
-func TestMergeRefusesWhatIsNoObject(t *testing.T) {
+func TestMerge_RefusesOtherThanObjects(t *testing.T) {
 	t.Parallel()
 	for _, payload := range []string{"", "[]", `"x"`, "{", `{"a":}`, `{"a":1`, `{"a" 1}`, "<html>"} {
 		if got, err := provisioning.Merge([]byte(payload), provisioning.Wifi{SSID: "x"}); err == nil {
@@ -204,7 +204,7 @@ func TestMergeRefusesWhatIsNoObject(t *testing.T) {
 	}
 }
 
-func TestMergeIsReadBackByAnyParser(t *testing.T) {
+func TestMerge_ReadBackByAnyParser(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
 		w := provisioning.Wifi{SSID: rapid.StringN(1, 32, 32).Draw(t, "ssid"), Password: rapid.StringN(8, 63, 63).Draw(t, "password"),

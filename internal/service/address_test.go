@@ -10,7 +10,7 @@ import (
 
 // Clients cannot choose the address that they are counted by: X-Forwarded-For is
 // believed as far as trusted proxies wrote it.
-func TestWhereARequestCameFrom(t *testing.T) {
+func TestAddress_ClientOfARequest(t *testing.T) {
 	t.Parallel()
 	trusted := []netip.Prefix{netip.MustParsePrefix("10.0.0.0/8"), netip.MustParsePrefix("fd00::/8")}
 	for _, test := range []struct {

@@ -14,7 +14,7 @@ import (
 	"github.com/musterhq/muster/internal/service"
 )
 
-func TestKeyFileIsMadeOnceAndReadByEveryone(t *testing.T) {
+func TestKeyFile_IsMadeOnce(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "new", "muster.keys")
 	const racers = 8
@@ -51,7 +51,7 @@ func TestKeyFileIsMadeOnceAndReadByEveryone(t *testing.T) {
 	}
 }
 
-func TestSealedDataOpensOnlyAsItWasSealed(t *testing.T) {
+func TestKeys_OpenOnlyAsSealed(t *testing.T) {
 	t.Parallel()
 	mine, other := newKeys(t), newKeys(t)
 	sealed := mine.Seal("answer", []byte("marker-4711"))
@@ -76,7 +76,7 @@ func TestSealedDataOpensOnlyAsItWasSealed(t *testing.T) {
 	}
 }
 
-func TestLoadKeysRefuses(t *testing.T) {
+func TestLoadKeys_Refuses(t *testing.T) {
 	t.Parallel()
 	for name, tc := range map[string]struct{ content, says string }{
 		"not JSON":      {"{", "damaged"},
@@ -107,7 +107,7 @@ func newKeys(t *testing.T) *service.Keys {
 }
 
 // New keys sign and seal; the old ones still open what they sealed.
-func TestRotateKeyFile(t *testing.T) {
+func TestKeyFile_Rotate(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "keys")
 	before, err := service.LoadOrMakeKeys(path, time.Now())

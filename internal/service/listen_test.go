@@ -21,7 +21,7 @@ import (
 	"github.com/musterhq/muster/internal/service"
 )
 
-func TestListenReadsARenewedCertificate(t *testing.T) {
+func TestListen_ReadsARenewedCertificate(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	cert, key := filepath.Join(dir, "cert.pem"), filepath.Join(dir, "key.pem")
@@ -47,7 +47,7 @@ func TestListenReadsARenewedCertificate(t *testing.T) {
 	}
 }
 
-func TestListenSaysWhatIsWrong(t *testing.T) {
+func TestListen_ReportsWhatIsWrong(t *testing.T) {
 	t.Parallel()
 	taken, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {

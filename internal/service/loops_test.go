@@ -12,7 +12,7 @@ import (
 	"github.com/musterhq/muster/internal/service"
 )
 
-func TestLoopsAreStartedAgain(t *testing.T) {
+func TestLoops_AreStartedAgain(t *testing.T) {
 	t.Parallel()
 	for name, end := range map[string]func() error{
 		"an error": func() error { return errors.New("lost the connection") },
@@ -49,7 +49,7 @@ func TestLoopsAreStartedAgain(t *testing.T) {
 	}
 }
 
-func TestLoopsEndWithTheirContext(t *testing.T) {
+func TestLoops_EndWithTheirContext(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())

@@ -16,7 +16,7 @@ import (
 	"github.com/musterhq/muster/internal/service"
 )
 
-func TestShareFiles(t *testing.T) {
+func TestOpenFiles_Share(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct{ limit, cpus, streams, requests int }{
 		{200, 2, 72, 72}, {1024, 2, 484, 484}, {20_000, 2, 19_432, 512}, {1 << 20, 64, 100_000, 948_272}, {10, 2, 1, 1},
@@ -98,7 +98,7 @@ func TestGate_Close(t *testing.T) {
 }
 
 // What the operator's page says of paths and limits is what the program does.
-func TestOperatingPage(t *testing.T) {
+func TestOpenFiles_OperatingPage(t *testing.T) {
 	t.Parallel()
 	page, err := os.ReadFile("../../docs/operating.md")
 	if err != nil {

@@ -141,7 +141,7 @@ func agentFile(t *testing.T) string {
 	return program
 }
 
-func TestWhatBecomesOfADevice(t *testing.T) {
+func TestProvision_EveryOutcome(t *testing.T) {
 	t.Parallel()
 	system := map[string]string{"debug.muster.agent": "ready"}
 	for name, c := range map[string]struct {
@@ -228,7 +228,7 @@ func leaves(t *testing.T, d *toy, fake *adbtest.ADB) {
 }
 
 // Nothing that a device says of itself reaches a terminal as it is.
-func TestHostileText(t *testing.T) {
+func TestProvision_HostileText(t *testing.T) {
 	t.Parallel()
 	d := newToy(t, "S1", map[string]string{"ro.product.model": "\x1b]0;x\x07\u202eVi\r\nsor" + strings.Repeat("x", 300), "debug.muster.agent": "enrolled", "persist.muster.device": ours})
 	tool := &usb.Tool{ADB: client(adbtest.New(t, d.Device)), Enroller: &enroller{}}
@@ -238,7 +238,7 @@ func TestHostileText(t *testing.T) {
 	}
 }
 
-func TestSomeOfThem(t *testing.T) {
+func TestProvision_SelectedDevices(t *testing.T) {
 	t.Parallel()
 	enrolled := map[string]string{"debug.muster.agent": "enrolled", "persist.muster.device": ours}
 	fake := adbtest.New(t, newToy(t, "A", enrolled).Device, newToy(t, "B", enrolled).Device)
@@ -255,7 +255,7 @@ func TestSomeOfThem(t *testing.T) {
 
 // Devices are provisioned as they come, each once while it stays, and again when it
 // comes back.
-func TestWatch(t *testing.T) {
+func TestProvision_Watch(t *testing.T) {
 	t.Parallel()
 	first, second := newToy(t, "A", map[string]string{"debug.muster.agent": "ready"}), newToy(t, "B", map[string]string{"debug.muster.agent": "ready"})
 	shy := *second.Device
@@ -285,7 +285,7 @@ func TestWatch(t *testing.T) {
 	}
 }
 
-func TestPrograms(t *testing.T) {
+func TestProvision_ChoosesProgram(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	program, err := os.ReadFile(agentFile(t))

@@ -32,7 +32,7 @@ func TestClean(t *testing.T) {
 	}
 }
 
-func TestCleanIsBoundedPrintableAndStable(t *testing.T) {
+func TestClean_IsBoundedPrintableAndStable(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
 		text := string(rapid.SliceOf(rapid.Byte()).Draw(t, "bytes")) + rapid.String().Draw(t, "text")

@@ -49,7 +49,7 @@ func TestLookup(t *testing.T) {
 	}
 }
 
-func TestTheLastGoodAddressIsRemembered(t *testing.T) {
+func TestLookup_RemembersLastGoodAddress(t *testing.T) {
 	t.Parallel()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {

@@ -30,7 +30,7 @@ func keys(t *testing.T) map[protocol.Algorithm]protocol.PrivateKey {
 }
 
 // Any change of any signed part of a request breaks its signature.
-func TestRequestSignatureCoversEveryPart(t *testing.T) {
+func TestRequest_SignatureCoversEveryPart(t *testing.T) {
 	t.Parallel()
 	for alg, key := range keys(t) {
 		public, err := key.Public()
@@ -72,7 +72,7 @@ func TestRequestSignatureCoversEveryPart(t *testing.T) {
 	}
 }
 
-func TestEnvelopeIsBoundToItsKindAndKey(t *testing.T) {
+func TestEnvelope_IsBoundToKindAndKey(t *testing.T) {
 	t.Parallel()
 	made := keys(t)
 	for alg, key := range made {

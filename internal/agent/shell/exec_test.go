@@ -7,7 +7,7 @@ import (
 )
 
 // A tool that never stops talking does not fill the device's memory.
-func TestOutputIsBounded(t *testing.T) {
+func TestRun_OutputIsBounded(t *testing.T) {
 	t.Parallel()
 	text, err := shell.Exec{Dirs: "/usr/bin:/bin"}.Run(t.Context(), "head", "-c", "3000000", "/dev/zero")
 	if err != nil || len(text) != 2<<20 {

@@ -17,7 +17,7 @@ var update = flag.Bool("update", false, "write the tables of docs/aosp.md again"
 const page = "../../../docs/aosp.md"
 
 // The tables of docs/aosp.md are what the code does.
-func TestGoldenTables(t *testing.T) {
+func TestTables_Golden(t *testing.T) {
 	t.Parallel()
 	text, err := os.ReadFile(page)
 	if err != nil {

@@ -34,7 +34,7 @@ func newBroker(t testing.TB, now func() time.Time) *pubsub.Broker {
 
 // A subscriber that acknowledges some messages, refuses others and lets the rest
 // lapse gets every message until it acknowledged it, and none after that.
-func TestAtLeastOnce(t *testing.T) {
+func TestBroker_DeliversAtLeastOnce(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
 		clock := time.Date(2026, 11, 21, 0, 0, 0, 0, time.UTC)
@@ -118,7 +118,7 @@ func TestAtLeastOnce(t *testing.T) {
 	})
 }
 
-func TestPublishTimesGrow(t *testing.T) {
+func TestBroker_PublishTimesGrow(t *testing.T) {
 	t.Parallel()
 	fixed := time.Date(2026, 11, 21, 0, 0, 0, 1, time.UTC)
 	b := newBroker(t, func() time.Time { return fixed })
@@ -139,7 +139,7 @@ func TestPublishTimesGrow(t *testing.T) {
 }
 
 // A backlog is bounded in number and in time.
-func TestBacklogIsBounded(t *testing.T) {
+func TestBroker_BacklogIsBounded(t *testing.T) {
 	t.Parallel()
 	clock := time.Date(2026, 11, 21, 0, 0, 0, 0, time.UTC)
 	b := newBroker(t, func() time.Time { return clock })
@@ -159,7 +159,7 @@ func TestBacklogIsBounded(t *testing.T) {
 }
 
 // Waiting pulls wake at a message, one each, and end with their context.
-func TestWaitingPulls(t *testing.T) {
+func TestPull_Waits(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		b := newBroker(t, time.Now)
@@ -188,7 +188,7 @@ func TestWaitingPulls(t *testing.T) {
 	})
 }
 
-func TestTopicsOfOtherProjectsStayApart(t *testing.T) {
+func TestBroker_ProjectsStayApart(t *testing.T) {
 	t.Parallel()
 	b := newBroker(t, time.Now)
 	if err := errors.Join(b.CreateTopic("projects/q/topics/t"), b.CreateTopic("projects/p/topics/u"),
@@ -222,7 +222,7 @@ func TestTopicsOfOtherProjectsStayApart(t *testing.T) {
 }
 
 // Settle waits for active subscribers only.
-func TestSettle(t *testing.T) {
+func TestBroker_Settle(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		b := newBroker(t, time.Now)

@@ -13,7 +13,7 @@ import (
 
 // A second opinion: the same schemas as JSON Schema, for an independent
 // validator. Both must agree on random documents.
-func TestAgreesWithJSONSchema(t *testing.T) {
+func TestValidate_AgreesWithJSONSchema(t *testing.T) {
 	t.Parallel()
 	d := load(t)
 	validator := compile(t)

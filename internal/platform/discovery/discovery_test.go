@@ -78,7 +78,7 @@ func TestValidate(t *testing.T) {
 	}
 }
 
-func TestViolationPlaces(t *testing.T) {
+func TestValidate_ViolationPlaces(t *testing.T) {
 	t.Parallel()
 	err := load(t).Validate("Policy", []byte(`{"deviceRadioState":{"wifiState":"ON"},"zzz":1}`))
 	var problem *discovery.Error
@@ -239,7 +239,7 @@ func BenchmarkLoad(b *testing.B) {
 }
 
 // Every method is found by its own path, and by no other.
-func TestMatchFindsEveryMethod(t *testing.T) {
+func TestMatch_FindsEveryMethod(t *testing.T) {
 	t.Parallel()
 	for _, read := range []func() (*discovery.Document, error){discovery.Load, discovery.LoadMessaging, discovery.LoadPubSub} {
 		d, err := read()

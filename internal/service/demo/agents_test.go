@@ -130,7 +130,7 @@ func (r *running) agents() (map[string]device, int) {
 
 // The demo has kiosks, a handheld and headsets with the real agent, which obey,
 // and which are the same after another start on the same directory.
-func TestAgentsOfTheDemo(t *testing.T) {
+func TestDemo_Agents(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	first := start(t, dir)

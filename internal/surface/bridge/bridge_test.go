@@ -87,7 +87,7 @@ func newSite(t *testing.T) (*servertest.Tenant, *servertest.Replica) {
 }
 
 // What a client sees over the bridge is what it sees over HTTP, to the byte.
-func TestBridgeIsTransparent(t *testing.T) {
+func TestBridge_IsTransparent(t *testing.T) {
 	t.Parallel()
 	tenant, replica := newSite(t)
 	key, endpoint := tenant.Key(tenant.Company, access.All), replica.PublicURL()+mcp.Path
@@ -158,7 +158,7 @@ func same(t *testing.T, what string, got, want any) {
 }
 
 // A client's revision is the service's to agree on, and is kept afterwards.
-func TestRevisionsPassThrough(t *testing.T) {
+func TestBridge_PassesRevisions(t *testing.T) {
 	t.Parallel()
 	tenant, replica := newSite(t)
 	key := tenant.Key(tenant.Company, access.DevicesRead)
@@ -182,7 +182,7 @@ func TestRevisionsPassThrough(t *testing.T) {
 }
 
 // A client that closes standard input after a request still gets its answer.
-func TestAnswersBeforeTheEnd(t *testing.T) {
+func TestBridge_AnswersBeforeTheEnd(t *testing.T) {
 	t.Parallel()
 	tenant, replica := newSite(t)
 	b := &bridge.Bridge{Endpoint: replica.PublicURL() + mcp.Path, Key: tenant.Key(tenant.Company, access.DevicesRead), Warn: func(string) {}}
@@ -198,7 +198,7 @@ func TestAnswersBeforeTheEnd(t *testing.T) {
 }
 
 // Failures reach the client as errors of its requests, and never the key.
-func TestFailuresAreTold(t *testing.T) {
+func TestBridge_ReportsFailures(t *testing.T) {
 	t.Parallel()
 	_, replica := newSite(t)
 	elsewhere := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
@@ -235,7 +235,7 @@ func TestFailuresAreTold(t *testing.T) {
 }
 
 // Canceling a request hangs up on the service; the client hears no answer.
-func TestCancellation(t *testing.T) {
+func TestBridge_Cancellation(t *testing.T) {
 	t.Parallel()
 	arrived, hungUp := make(chan struct{}), make(chan struct{})
 	slow := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -263,7 +263,7 @@ func TestCancellation(t *testing.T) {
 }
 
 // A client that goes away ends the bridge, and what it had asked for.
-func TestEndOfContext(t *testing.T) {
+func TestBridge_EndOfContext(t *testing.T) {
 	t.Parallel()
 	arrived := make(chan struct{})
 	slow := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {

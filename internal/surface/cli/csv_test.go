@@ -33,7 +33,7 @@ func TestReadAssets(t *testing.T) {
 	}
 }
 
-func TestReadAssetsRefuses(t *testing.T) {
+func TestReadAssets_Refuses(t *testing.T) {
 	t.Parallel()
 	for name, tc := range map[string]struct{ file, says string }{
 		"empty file":           {"", "the file is empty"},
@@ -61,7 +61,7 @@ func TestReadAssetsRefuses(t *testing.T) {
 	}
 }
 
-func TestReadAssetsSameSerialOfOtherBrand(t *testing.T) {
+func TestReadAssets_SameSerialOfOtherBrand(t *testing.T) {
 	t.Parallel()
 	got, err := cli.ReadAssets(strings.NewReader("identification,serialNumber,brand\na,S,x\nb,S,y\n"))
 	if err != nil || len(got) != 2 {

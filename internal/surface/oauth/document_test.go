@@ -58,7 +58,7 @@ func (w *world) asks(client string) *http.Response {
 	return response
 }
 
-func TestRow14ClientsByMetadataDocument(t *testing.T) {
+func TestClients_ByMetadataDocument(t *testing.T) {
 	w := newWorld(t, account.Admin)
 	var s *site
 	serve := func(body func() string, cache string) http.HandlerFunc {
@@ -103,7 +103,7 @@ func TestRow14ClientsByMetadataDocument(t *testing.T) {
 	}
 }
 
-func TestRow15DocumentsAreFetchedSafely(t *testing.T) {
+func TestDocuments_AreFetchedSafely(t *testing.T) {
 	w := newWorld(t, account.Admin)
 	var s *site
 	s = newSite(t, map[string]http.HandlerFunc{
@@ -139,7 +139,7 @@ func TestRow15DocumentsAreFetchedSafely(t *testing.T) {
 }
 
 // Strangers can make the service fetch only so much.
-func TestFetchesAreLimited(t *testing.T) {
+func TestDocuments_FetchesAreLimited(t *testing.T) {
 	w := newWorld(t, account.Admin)
 	got := &http.Response{}
 	for i := range 601 {

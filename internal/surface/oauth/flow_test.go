@@ -199,7 +199,7 @@ func redeem(client, code string) url.Values {
 	return url.Values{"grant_type": {"authorization_code"}, "client_id": {client}, "code": {code}, "redirect_uri": {redirect}, "code_verifier": {verifier}}
 }
 
-func TestSignInConsentTokenRefreshReplay(t *testing.T) {
+func TestFlow_SignInConsentTokenRefreshReplay(t *testing.T) {
 	w := newWorld(t, account.Admin)
 	client := w.register(redirect)
 	request := w.request(client)
@@ -253,7 +253,7 @@ func redeemWith(client, code, key, value string) url.Values {
 	return form
 }
 
-func TestNobodyGrantsMoreThanTheyMay(t *testing.T) {
+func TestConsent_GrantsNoMoreThanTheUserMay(t *testing.T) {
 	w := newWorld(t, account.Viewer)
 	client := w.register(redirect)
 	w.signIn()
@@ -266,7 +266,7 @@ func TestNobodyGrantsMoreThanTheyMay(t *testing.T) {
 	}
 }
 
-func TestBadRequestsNeverReachTheClientUntrusted(t *testing.T) {
+func TestAuthorize_BadRequestsAreNotRedirected(t *testing.T) {
 	w := newWorld(t, account.Admin)
 	client := w.register(redirect)
 	jar, _ := cookiejar.New(nil)
@@ -322,7 +322,7 @@ func TestBadRequestsNeverReachTheClientUntrusted(t *testing.T) {
 	}
 }
 
-func TestRepeatedParametersAndQueriesAreRefused(t *testing.T) {
+func TestAuthorize_RepeatedParametersAreRefused(t *testing.T) {
 	w := newWorld(t, account.Admin)
 	client := w.register(redirect)
 	twice := w.request(client)
@@ -360,7 +360,7 @@ func TestMetadata(t *testing.T) {
 	}
 }
 
-func TestSignInIsThrottledAndLocal(t *testing.T) {
+func TestSignIn_IsThrottledAndLocal(t *testing.T) {
 	w := newWorld(t, account.Admin)
 	response, _ := w.send("POST", w.server.URL+"/signin", url.Values{"email": {w.user.Email}, "password": {password}, "next": {"//evil.example/"}})
 	if to := response.Header.Get("Location"); to != "/" {
@@ -376,7 +376,7 @@ func TestSignInIsThrottledAndLocal(t *testing.T) {
 	}
 }
 
-func TestOtherOriginsCannotConsent(t *testing.T) {
+func TestConsent_OtherOriginsAreRefused(t *testing.T) {
 	w := newWorld(t, account.Admin)
 	client := w.register(redirect)
 	w.signIn()

@@ -10,7 +10,7 @@ import (
 	"github.com/musterhq/muster/internal/surface/oauth"
 )
 
-func TestWhichRedirectsMayBeRegistered(t *testing.T) {
+func TestRedirects_Registered(t *testing.T) {
 	t.Parallel()
 	for uri, good := range map[string]bool{
 		"https://app.example.com/cb":                   true,
@@ -53,7 +53,7 @@ func TestWhichRedirectsMayBeRegistered(t *testing.T) {
 	}
 }
 
-func TestRedirectsMatchExactlyButForALoopbackPort(t *testing.T) {
+func TestRedirects_MatchExactlyExceptLoopbackPorts(t *testing.T) {
 	t.Parallel()
 	registered := []string{"https://app.example.com/cb", "http://127.0.0.1/cb"}
 	for uri, good := range map[string]bool{
@@ -103,7 +103,7 @@ func TestRedirect_SchemesWithAMeaningOfTheirOwnAreRefused(t *testing.T) {
 	}
 }
 
-func TestOnlyPublicAddressesAreDialled(t *testing.T) {
+func TestDocuments_OnlyPublicAddresses(t *testing.T) {
 	t.Parallel()
 	for text, public := range map[string]bool{
 		"8.8.8.8": true, "2606:4700::1111": true,
@@ -118,7 +118,7 @@ func TestOnlyPublicAddressesAreDialled(t *testing.T) {
 	}
 }
 
-func TestMetadataDocuments(t *testing.T) {
+func TestDocuments_Metadata(t *testing.T) {
 	t.Parallel()
 	const id = "https://app.example.com/client.json"
 	for body, good := range map[string]bool{
@@ -151,7 +151,7 @@ func TestMetadataDocuments(t *testing.T) {
 	}
 }
 
-func TestDocumentsAreKeptWithinBounds(t *testing.T) {
+func TestDocuments_CacheIsBounded(t *testing.T) {
 	t.Parallel()
 	for header, want := range map[string]time.Duration{
 		"": 10 * time.Minute, "no-store": time.Minute, "max-age=5": time.Minute, "public, max-age=600": 10 * time.Minute,

@@ -111,7 +111,7 @@ func replayed(w *httptest.ResponseRecorder) bool {
 	return w.Header().Get("Idempotency-Replayed") == "true"
 }
 
-func TestSameAnswerAgain(t *testing.T) {
+func TestIdempotencyKey_SameAnswerAgain(t *testing.T) {
 	t.Parallel()
 	d := newDurable(t)
 	runs, refs := 0, []string{}
@@ -152,7 +152,7 @@ func TestSameAnswerAgain(t *testing.T) {
 	}
 }
 
-func TestOtherRequestWithTheSameKey(t *testing.T) {
+func TestIdempotencyKey_OtherRequest(t *testing.T) {
 	t.Parallel()
 	d := newDurable(t)
 	d.launch("k")
@@ -171,7 +171,7 @@ func TestOtherRequestWithTheSameKey(t *testing.T) {
 	}
 }
 
-func TestTwinUnderWay(t *testing.T) {
+func TestIdempotencyKey_RepetitionWhileRunning(t *testing.T) {
 	t.Parallel()
 	d := newDurable(t)
 	entered, leave := make(chan bool), make(chan bool)
@@ -199,7 +199,7 @@ func TestTwinUnderWay(t *testing.T) {
 
 // Which answers are kept: those of a request that reached its handler and
 // that may not simply be sent again.
-func TestWhichAnswersAreKept(t *testing.T) {
+func TestIdempotencyKey_WhichAnswersAreKept(t *testing.T) {
 	t.Parallel()
 	tests := []struct {
 		name   string
@@ -241,7 +241,7 @@ func TestWhichAnswersAreKept(t *testing.T) {
 	}
 }
 
-func TestRefusedBeforeTheHandler(t *testing.T) {
+func TestIdempotencyKey_RefusedBeforeTheHandler(t *testing.T) {
 	t.Parallel()
 	d := newDurable(t)
 	d.budget.left.Spent = false
@@ -270,7 +270,7 @@ func TestRefusedBeforeTheHandler(t *testing.T) {
 	}
 }
 
-func TestShapeOfKeys(t *testing.T) {
+func TestIdempotencyKey_Shape(t *testing.T) {
 	t.Parallel()
 	d := newDurable(t)
 	for key, ok := range map[string]bool{`"8e03978e-40d5-43dd-bc93-6894a57f9324"`: true, strings.Repeat("k", 255): true,
@@ -299,7 +299,7 @@ func (crash) ExtendClaim(context.Context, operation.Holding, time.Time) error {
 	return errors.New("dead")
 }
 
-func TestRepetitionAfterACrash(t *testing.T) {
+func TestIdempotencyKey_RepetitionAfterACrash(t *testing.T) {
 	t.Parallel()
 	d := newDurable(t)
 	db, err := database.Open(t.Context(), database.Options{URL: "sqlite:" + d.path, Now: d.clock.Now})
@@ -438,7 +438,7 @@ func (l *leases) ExtendClaim(_ context.Context, _ operation.Holding, until time.
 
 func (*leases) SettleClaim(context.Context, operation.Holding, []byte) error { return nil }
 
-func TestLeaseLastsAsLongAsTheHandler(t *testing.T) {
+func TestIdempotencyKey_LeaseLastsAsLongAsTheHandler(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		d := &durable{service: newService(t), clock: &clock{now: time.Now()}}
@@ -459,7 +459,7 @@ func TestLeaseLastsAsLongAsTheHandler(t *testing.T) {
 }
 
 // The service's key alone opens what is kept, and no text of it is in the file.
-func TestAnswersAreSealed(t *testing.T) {
+func TestIdempotencyKey_AnswersAreSealed(t *testing.T) {
 	t.Parallel()
 	d := newDurable(t)
 	d.handle = func(context.Context, operation.Call, string) (result, error) {

@@ -210,7 +210,7 @@ func TestAddresses(t *testing.T) {
 	}
 }
 
-func TestEveryDialect(t *testing.T) {
+func TestErrors_EveryDialect(t *testing.T) {
 	t.Parallel()
 	resttest.Refusals(t, newService(t).registry())
 }
@@ -230,7 +230,7 @@ func TestDescription(t *testing.T) {
 	}
 }
 
-func TestReferencePage(t *testing.T) {
+func TestDescription_ReferencePage(t *testing.T) {
 	t.Parallel()
 	s := newService(t)
 	page := s.send("GET", "/api/docs", "", "X-API-Key", "")
@@ -354,7 +354,7 @@ func TestBodies(t *testing.T) {
 	}
 }
 
-func TestStatusOfSuccess(t *testing.T) {
+func TestSuccess_Status(t *testing.T) {
 	t.Parallel()
 	s := newService(t)
 	if w := s.send("POST", "/api/v1/policies/p1/changes", "{}"); w.Code != 201 {
@@ -394,7 +394,7 @@ func TestBudgetHeaders(t *testing.T) {
 	}
 }
 
-func TestFailureBeforeDispatch(t *testing.T) {
+func TestErrors_BeforeDispatch(t *testing.T) {
 	t.Parallel()
 	s := newService(t)
 	s.budget.err = errors.New("the disk is full")
@@ -463,7 +463,7 @@ func TestRequestIDs(t *testing.T) {
 	}
 }
 
-func TestPanicsAreAnswered(t *testing.T) {
+func TestErrors_PanicIsAnswered(t *testing.T) {
 	t.Parallel()
 	s := newService(t)
 	s.handle = func(context.Context, operation.Call, string) (result, error) { panic("secret cause") }

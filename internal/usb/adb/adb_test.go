@@ -169,7 +169,7 @@ func TestClient_Start(t *testing.T) {
 }
 
 // Whatever the words are, the shell reads back the same.
-func TestQuoting(t *testing.T) {
+func TestCommand_Quoting(t *testing.T) {
 	t.Parallel()
 	c, _ := client(t)
 	rapid.Check(t, func(r *rapid.T) {
