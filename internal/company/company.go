@@ -31,6 +31,9 @@ type Company struct {
 	// empty while the company is not connected (contract 7.4).
 	Enterprise string
 	CreatedAt  time.Time
+	// UpgradeNotice: the company is older than the controls, and the overview says
+	// what is new until an administrator dismisses it.
+	UpgradeNotice bool
 }
 
 // PathName is the company's resource name.

@@ -10,12 +10,12 @@ import (
 	"github.com/musterhq/muster/internal/fault"
 )
 
-const companyColumns = `c.id, c.slug, c.name, c.inactive_after, c.keep_activity, c.enterprise, c.created_at, ` + settingsColumns
+const companyColumns = `c.id, c.slug, c.name, c.inactive_after, c.keep_activity, c.enterprise, c.created_at, c.upgrade_notice, ` + settingsColumns
 
 func scanCompany(r row) (c company.Company, err error) {
 	var inactive, keep, created int64
 	var s settingsRow
-	err = r.Scan(append([]any{&c.ID, &c.Slug, &c.Name, &inactive, &keep, &c.Enterprise, &created}, s.targets()...)...)
+	err = r.Scan(append([]any{&c.ID, &c.Slug, &c.Name, &inactive, &keep, &c.Enterprise, &created, &c.UpgradeNotice}, s.targets()...)...)
 	c.Settings = s.result()
 	c.InactiveAfter, c.CreatedAt = time.Duration(inactive)*time.Millisecond, instant(created)
 	c.KeepActivity = time.Duration(keep) * time.Millisecond
@@ -96,8 +96,8 @@ func (db *DB) UpdateCompany(ctx context.Context, id string, change func(*company
 // saveCompany saves and records what changed. What waits for a control that
 // changes is superseded.
 func (db *DB) saveCompany(ctx context.Context, t *tx, c, next company.Company) error {
-	args := append([]any{next.Name, next.InactiveAfter.Milliseconds(), next.KeepActivity.Milliseconds(), next.Enterprise}, settingValues(next.Settings)...)
-	if _, err := t.exec(ctx, `UPDATE companies SET name = ?, inactive_after = ?, keep_activity = ?, enterprise = ?,
+	args := append([]any{next.Name, next.InactiveAfter.Milliseconds(), next.KeepActivity.Milliseconds(), next.Enterprise, next.UpgradeNotice}, settingValues(next.Settings)...)
+	if _, err := t.exec(ctx, `UPDATE companies SET name = ?, inactive_after = ?, keep_activity = ?, enterprise = ?, upgrade_notice = ?,
 			(`+settingNames+`) = (`+marks(settingCount)+`) WHERE id = ?`, append(args, c.ID)...); err != nil {
 		return err
 	}

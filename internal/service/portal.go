@@ -29,7 +29,7 @@ func (s *Service) portal(mux *http.ServeMux, registry *operation.Registry, kerne
 			PublicURL: s.public, Hub: hub, Now: s.options.Now, Log: s.options.Logger,
 		}),
 		Sections: append(s.peoplesSections(signIn), []portal.Section{
-			&overview.Section{Assets: s.db, Commands: s.db, Policies: s.db, Proposals: s.db, Activity: s.db,
+			&overview.Section{Assets: s.db, Commands: s.db, Policies: s.db, Proposals: s.db, Activity: s.db, Companies: s.db, Keys: s.db,
 				Checklist: s.settingsSection(signIn).Checklist},
 			&devices.Section{Assets: s.db, Commands: s.db, Policies: s.db, Activity: s.db, Views: s.db, Identity: s.db, Enroller: s.link, Companions: s.companions},
 			&enroll.Section{Policies: s.db, Assets: s.db, App: s.link.AppState},

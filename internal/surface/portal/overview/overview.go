@@ -45,6 +45,8 @@ type Section struct {
 	Policies  Policies
 	Proposals Proposals
 	Activity  Activity
+	Companies Companies
+	Keys      Keys
 	// Checklist is shown in place of everything while the company is empty.
 	Checklist func(v *frame.Visit) templ.Component
 }
@@ -53,6 +55,7 @@ type Section struct {
 func (s *Section) Routes() []frame.Route {
 	return []frame.Route{
 		{Pattern: "GET /{$}", Serve: s.show},
+		{Pattern: "POST " + dismissPath, Needs: account.ManageCompany, Serve: s.dismiss},
 	}
 }
 
@@ -75,7 +78,7 @@ func (s *Section) show(v *frame.Visit) error {
 		if v.Partial() {
 			return v.Fragment(firstSteps(s.Checklist(v)))
 		}
-		return v.Show("Overview", frame.OverviewPath, welcome(v, s.Checklist(v)))
+		return v.Show("Overview", frame.OverviewPath, welcome(v, s.news(v), s.Checklist(v)))
 	}
 	t := tiles{Failed: map[string]bool{}}
 	for name, read := range map[string]func(*frame.Visit, *tiles) error{
@@ -89,7 +92,7 @@ func (s *Section) show(v *frame.Visit) error {
 	if v.Partial() {
 		return v.Fragment(grid(v, t))
 	}
-	return v.Show("Overview", frame.OverviewPath, page(v, t))
+	return v.Show("Overview", frame.OverviewPath, page(v, s.news(v), t))
 }
 
 // figure is a number that leads to its list.
