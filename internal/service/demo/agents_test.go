@@ -69,6 +69,12 @@ func start(t *testing.T, dir string) *running {
 	})
 	t.Cleanup(r.stop)
 	eventually(t, "the demo is up", func() bool { return out.find(`Three commands (to) try`) != "" })
+	for _, want := range []string{`Portal +(http://localhost:)`, `Controls +(at most 25 devices in 60 minutes)`,
+		`approval of policy changes: (off); authorization of destructive commands: off; a person with an account of any age`} {
+		if out.find(want) == "" {
+			t.Errorf("the demo does not print %s", want)
+		}
+	}
 	r.url, r.key = out.find(`(http://[^\s]+)`), out.find(`API key +(\S+)`)
 	return r
 }

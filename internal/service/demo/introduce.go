@@ -1,12 +1,34 @@
 package demo
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
+	"fmt"
+	"strings"
 
+	"github.com/musterhq/muster/internal/access"
 	"github.com/musterhq/muster/internal/surface/mcp"
 	"github.com/musterhq/muster/internal/surface/rest"
 )
+
+// controls says which of the company's controls are on.
+func (f *filler) controls() string {
+	c, ages := f.company.Settings.Controls, "of any age"
+	if c.ApproverAge > 0 {
+		ages = "older than " + c.ApproverAge.String()
+	}
+	limit := "no limit of destructive commands"
+	if l := c.DestructiveLimit; !l.Off() {
+		limit = fmt.Sprintf("at most %d devices in %d minutes get a destructive command", l.Devices, int(l.Window.Minutes()))
+	}
+	authorization := "off"
+	if c.DestructiveApproval {
+		authorization = "on"
+	}
+	return fmt.Sprintf("%s; approval of policy changes: %s; authorization of destructive commands: %s; a person with an account %s may approve and confirm",
+		limit, strings.ToLower(string(cmp.Or(c.ApplyApproval, access.ApproveNone))), authorization, ages)
+}
 
 // introduce prints what there is and what to try. The portal's address is the
 // first address, the key with every permission the first key (operator
@@ -31,6 +53,7 @@ func (f *filler) introduce(ctx context.Context) error {
 	f.say("  API key    %s  (may do everything)", key)
 	f.say("  API key    %s  (may read)", f.memory.Observer)
 	f.say("  API key    %s  (for an assistant: reads, sends commands, proposes and applies policy changes; erases nothing)", assistant)
+	f.say("  Controls   %s", f.controls())
 	f.say("\nConnect an assistant over MCP:\n\n  %s", client)
 	f.say("\n  One that starts programs instead: MUSTER_URL=%s MUSTER_API_KEY=%s muster mcp", address, assistant)
 	f.say("\nThree commands to try:\n")
