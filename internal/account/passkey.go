@@ -71,7 +71,7 @@ type Ceremonies interface {
 	// the signature.
 	FinishSigning(u User, known []Passkey, document, state, answer []byte) (Passkey, approval.Assertion, error)
 	// PublicKey is the public key of a passkey, as SubjectPublicKeyInfo.
-	PublicKey(p Passkey) ([]byte, error)
+	PublicKey(credential json.RawMessage) ([]byte, error)
 	// Party is the service as its passkeys know it.
 	Party() approval.Party
 }

@@ -33,6 +33,9 @@ type Action string
 const (
 	ProposalMade       Action = "proposal.made"
 	ProposalApplied    Action = "proposal.applied"
+	ProposalApproved   Action = "proposal.approved"
+	ProposalDeclined   Action = "proposal.declined"
+	ApprovalVoid       Action = "proposal.approval_void" // what would be applied is not what was approved
 	PolicyCreated      Action = "policy.created"
 	PolicySaved        Action = "policy.saved"
 	PolicyDeleted      Action = "policy.deleted"

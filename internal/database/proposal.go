@@ -3,6 +3,7 @@ package database
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"time"
 
 	"github.com/musterhq/muster/internal/access"
@@ -19,6 +20,7 @@ const lightColumns = `v.id, v.company_id, (SELECT slug FROM companies WHERE id =
 	v.impact, v.title, v.summary, v.policy_id, v.target_name, v.base_version, v.next_policy_id, v.next_name, v.next_name_key,
 	v.owner_kind, v.owner_id, v.owner_user_id, v.owner_name, v.created_at, v.expires_at, v.propose_ref, v.apply_ref, v.looks,
 	v.version, v.failure, v.outcome, v.request, v.fields, v.devices, v.reason, v.ticket,
+	v.warnings, v.approval, v.approved_by, v.approved_at, (SELECT apply_approval FROM companies WHERE id = v.company_id),
 	(SELECT COALESCE(CAST(SUM(n.count) AS BIGINT), 0) FROM asset_counts n
 		WHERE n.company_id = v.company_id AND n.policy_id = v.policy_id)`
 
@@ -28,21 +30,23 @@ const lightColumns = `v.id, v.company_id, (SELECT slug FROM companies WHERE id =
 func (db *DB) scanProposal(r row) (p proposal.Proposal, err error) {
 	var created, expires int64
 	var devices, present int
-	var key, request, fields, document string
+	var decided int64
+	var key, request, fields, warnings, document string
 	o := &p.Owner
 	if err := r.Scan(&p.ID, &p.CompanyID, &p.CompanySlug, &p.Capability, &p.Status,
 		&p.Impact, &p.Title, &p.Form, &p.PolicyID, &p.TargetName, &p.BaseVersion, &p.Next.PolicyID, &p.Next.Name, &key,
 		&o.Kind, &o.ID, &o.UserID, &o.Name, &created, &expires, &p.ProposeRef, &p.ApplyRef, &p.Looks,
-		&p.Version, &p.Failure, &p.Outcome, &request, &fields, &devices, &p.Note.Reason, &p.Note.Ticket, &present, &document); err != nil {
+		&p.Version, &p.Failure, &p.Outcome, &request, &fields, &devices, &p.Note.Reason, &p.Note.Ticket,
+		&warnings, &p.Approval.State, &p.Approval.By, &decided, &p.Rule, &present, &document); err != nil {
 		return p, err
 	}
 	p.TargetName, p.Title = policy.ShownName(p.TargetName), policy.ShownName(p.Title)
 	p.Renames, p.Next.Document = key != "", json.RawMessage(document)
-	p.CreatedAt, p.ExpiresAt = instant(created), instant(expires)
+	p.CreatedAt, p.ExpiresAt, p.Approval.At = instant(created), instant(expires), instant(decided)
 	if p.Status == proposal.Pending && !db.now().Before(p.ExpiresAt) {
 		p.Status = proposal.Expired
 	}
-	if err := decode(fields, &p.Fields); err != nil {
+	if err := errors.Join(decode(fields, &p.Fields), decode(warnings, &p.Warnings)); err != nil {
 		return p, err
 	}
 	if p.Status == proposal.Pending {
@@ -69,11 +73,11 @@ func (db *DB) Propose(ctx context.Context, p proposal.Proposal, lifetime time.Du
 	err := db.write(ctx, func(ctx context.Context, t *tx) error {
 		n, err := t.exec(ctx, `INSERT INTO proposals (id, company_id, capability, status, impact, title, summary, policy_id,
 				target_name, base_version, next_policy_id, next_name, next_name_key, owner_kind, owner_id, owner_user_id,
-				owner_name, created_at, expires_at, propose_ref, request, fields, next_document, devices, reason, ticket)
-			VALUES (`+marks(26)+`) ON CONFLICT (company_id, propose_ref) WHERE propose_ref <> '' DO NOTHING`,
+				owner_name, created_at, expires_at, propose_ref, request, fields, next_document, devices, reason, ticket, warnings)
+			VALUES (`+marks(27)+`) ON CONFLICT (company_id, propose_ref) WHERE propose_ref <> '' DO NOTHING`,
 			p.ID, p.CompanyID, string(p.Capability), string(p.Status), string(p.Impact), p.Title, p.Form, p.PolicyID,
 			p.TargetName, p.BaseVersion, p.Next.PolicyID, p.Next.Name, key, string(p.Owner.Kind), p.Owner.ID, p.Owner.UserID,
-			p.Owner.Name, millis(p.CreatedAt), millis(p.ExpiresAt), p.ProposeRef, encode(p.Request), encode(p.Fields), string(p.Next.Document), p.Devices, p.Note.Reason, p.Note.Ticket)
+			p.Owner.Name, millis(p.CreatedAt), millis(p.ExpiresAt), p.ProposeRef, encode(p.Request), encode(p.Fields), string(p.Next.Document), p.Devices, p.Note.Reason, p.Note.Ticket, warningsText(p))
 		if made = n == 1; err != nil || !made {
 			return err
 		}
@@ -86,6 +90,13 @@ func (db *DB) Propose(ctx context.Context, p proposal.Proposal, lifetime time.Du
 		db.hintProposal(p)
 	}
 	return p, err
+}
+
+func warningsText(p proposal.Proposal) string {
+	if len(p.Warnings) == 0 {
+		return ""
+	}
+	return encode(p.Warnings)
 }
 
 // Proposal returns a proposal of the company.

@@ -45,7 +45,11 @@ func (db *DB) claimProposal(ctx context.Context, t *tx, c proposal.Claim) (propo
 	}
 	// The policy is locked: what its devices make of the impact is decided here,
 	// whatever was read before.
-	if p = p.At(current.DeviceCount); p.NeedsConfirmation() && !c.Confirmed {
+	p = p.At(current.DeviceCount)
+	if stands, err := db.approvalStands(ctx, t, p, c); err != nil || !stands {
+		return proposal.NotApproved, err
+	}
+	if p.NeedsConfirmation() && !c.Confirmed {
 		return proposal.NotConfirmed, raise(ctx, t, p)
 	}
 	if free, err := newNameFree(ctx, t, p); err != nil || !free {

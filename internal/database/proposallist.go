@@ -10,7 +10,8 @@ import (
 var _ proposal.ReviewStore = (*DB)(nil)
 
 // listedColumns are those of a proposal's maker, as people know them.
-const listedColumns = `COALESCE(k.name, ''), COALESCE(k.prefix, ''), COALESCE(o.client_name, ''), COALESCE(u.name, ''), COALESCE(u.email, '')`
+const listedColumns = `COALESCE(k.name, ''), COALESCE(k.prefix, ''),
+	CASE k.created_by WHEN 'operator' THEN '' ELSE COALESCE(k.created_by, '') END, COALESCE(o.client_name, ''), COALESCE(u.name, ''), COALESCE(u.email, '')`
 
 const listedTables = ` FROM proposals v
 	LEFT JOIN api_keys k ON v.owner_kind = 'API_KEY' AND k.id = v.owner_id
@@ -19,7 +20,7 @@ const listedTables = ` FROM proposals v
 
 func (db *DB) scanListed(r row) (l proposal.Listed, err error) {
 	m := &l.Maker
-	l.Proposal, err = db.scanProposal(wider{r, []any{&m.KeyName, &m.KeyPrefix, &m.Client, &m.UserName, &m.UserEmail}})
+	l.Proposal, err = db.scanProposal(wider{r, []any{&m.KeyName, &m.KeyPrefix, &m.KeyMaker, &m.Client, &m.UserName, &m.UserEmail}})
 	m.Kind, m.ID = l.Owner.Kind, l.Owner.ID
 	return l, err
 }

@@ -49,7 +49,7 @@ func (c *Ceremonies) FinishSigning(u account.User, known []account.Passkey, docu
 	if err != nil {
 		return kept, a, refused(err)
 	}
-	if a.PublicKey, err = c.PublicKey(kept); err != nil {
+	if a.PublicKey, err = c.PublicKey(kept.Credential); err != nil {
 		return kept, a, fault.New(fault.Refused, "this passkey's kind of key cannot sign documents: use another passkey").Because(err)
 	}
 	said := parsed.Raw.AssertionResponse
@@ -64,9 +64,9 @@ func (c *Ceremonies) FinishSigning(u account.User, known []account.Passkey, docu
 }
 
 // PublicKey implements account.Ceremonies.
-func (c *Ceremonies) PublicKey(p account.Passkey) ([]byte, error) {
+func (c *Ceremonies) PublicKey(kept json.RawMessage) ([]byte, error) {
 	var credential webauthn.Credential
-	if err := json.Unmarshal(p.Credential, &credential); err != nil {
+	if err := json.Unmarshal(kept, &credential); err != nil {
 		return nil, err
 	}
 	return publicKey(credential.PublicKey)

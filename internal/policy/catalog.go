@@ -9,6 +9,7 @@ type row struct {
 	choices          []choice
 	path             []string
 	lostBy, lost     string // the value by which devices lose something for good, and what
+	warnings         []warning
 	// former are members that did the setting's work before path did. They are
 	// read while path is unset, and cleared when path is written.
 	former []former
@@ -17,6 +18,10 @@ type row struct {
 
 // choice pairs an allowed value with what the document holds for it, as JSON.
 type choice struct{ value, json string }
+
+// warning says what a value can do to devices beyond what its setting says: erase
+// data, or cut them off. A person may have to approve a change that has one.
+type warning struct{ value, text string }
 
 // kind says how a row reads and writes.
 type kind int
@@ -88,11 +93,18 @@ func (r row) as(k kind) row { r.kind = k; return r }
 // losing notes what devices lose for good when the setting gets a value.
 func (r row) losing(value, what string) row { r.lostBy, r.lost = value, what; return r }
 
+// warning declares what a value can do.
+func (r row) warning(value, text string) row {
+	r.warnings = append(r.warnings, warning{value, text})
+	return r
+}
+
 // catalog is contract 2.8, in its order.
 var catalog = [...]row{ //nolint:gochecknoglobals // a table that is never written to
 	enumerated("VENDOR_STORE_MODE", "Store mode", "APPS", false, "playStoreMode",
 		[][2]string{{"BLACKLIST", "BLACKLIST"}, {"WHITELIST", "WHITELIST"}}).
-		losing("WHITELIST", "Apps that devices uninstall, with their data."),
+		losing("WHITELIST", "Apps that devices uninstall, with their data.").
+		warning("WHITELIST", "Devices uninstall every app that the policy does not list, with its data."),
 	enumerated("DEFAULT_PERMISSION_POLICY", "Default runtime permission policy", "APPS", false, "defaultPermissionPolicy",
 		[][2]string{{"DENY", "DENY"}, {"PROMPT", "PROMPT"}}),
 	enumerated("APP_AUTO_UPDATE_POLICY", "App auto-update policy", "APPS", false, "appAutoUpdatePolicy",
@@ -126,24 +138,28 @@ var catalog = [...]row{ //nolint:gochecknoglobals // a table that is never writt
 	blocked("SMS", "SMS", "RESTRICTIONS", false, "smsDisabled"),
 	blocked("BLUETOOTH", "Bluetooth", "CONNECTIVITY", false, "bluetoothDisabled",
 		was("bluetoothConfigDisabled", [2]string{"true", Custom})).as(formerWins),
-	blocked("DATA_ROAMING", "Data roaming", "CONNECTIVITY", false, "dataRoamingDisabled"),
+	blocked("DATA_ROAMING", "Data roaming", "CONNECTIVITY", false, "dataRoamingDisabled").
+		warning("BLOCK", "Devices abroad without Wi-Fi cannot be reached."),
 	blocked("NETWORK_RESET", "Network settings reset", "CONNECTIVITY", false, "networkResetDisabled"),
 	blocked("VPN_CONFIGURATION", "Configuring VPNs", "CONNECTIVITY", false, "vpnConfigDisabled"),
 	enumerated("CONFIGURE_WIFI", "Configuring Wi-Fi networks", "CONNECTIVITY", false, "deviceConnectivityManagement.configureWifi",
 		[][2]string{{"ALLOW", "ALLOW_CONFIGURING_WIFI"}, {"BLOCK", "DISALLOW_CONFIGURING_WIFI"}},
 		was("wifiConfigDisabled", [2]string{"true", "BLOCK"})).
-		losing("BLOCK", "Wi-Fi networks that devices forget; a device without another network cannot be reached."),
+		losing("BLOCK", "Wi-Fi networks that devices forget; a device without another network cannot be reached.").
+		warning("BLOCK", "Devices forget Wi-Fi networks that the policy does not configure; one without another network cannot be reached."),
 	enumerated("WIFI_DIRECT", "Wi-Fi Direct", "CONNECTIVITY", false, "deviceConnectivityManagement.wifiDirectSettings",
 		[][2]string{{"ALLOW", "ALLOW_WIFI_DIRECT"}, {"BLOCK", "DISALLOW_WIFI_DIRECT"}}),
 	enumerated("TETHERING", "Tethering and hotspot", "CONNECTIVITY", false, "deviceConnectivityManagement.tetheringSettings",
 		[][2]string{{"ALLOW", "ALLOW_ALL_TETHERING"}, {"BLOCK", "DISALLOW_ALL_TETHERING"}},
 		was("tetheringConfigDisabled", [2]string{"true", "BLOCK"})),
 	enumerated("WIFI_STATE", "Wi-Fi on or off", "CONNECTIVITY", false, "deviceRadioState.wifiState",
-		[][2]string{{"DISABLED", "WIFI_DISABLED"}, {"ENABLED", "WIFI_ENABLED"}, {"USER_CHOICE", "WIFI_STATE_USER_CHOICE"}}),
+		[][2]string{{"DISABLED", "WIFI_DISABLED"}, {"ENABLED", "WIFI_ENABLED"}, {"USER_CHOICE", "WIFI_STATE_USER_CHOICE"}}).
+		warning("DISABLED", "Devices turn Wi-Fi off; one without a mobile network cannot be reached."),
 	enumerated("AIRPLANE_MODE", "Airplane mode", "CONNECTIVITY", false, "deviceRadioState.airplaneModeState",
 		[][2]string{{"DISABLED", "AIRPLANE_MODE_DISABLED"}, {"USER_CHOICE", "AIRPLANE_MODE_USER_CHOICE"}}),
 	enumerated("MINIMUM_WIFI_SECURITY", "Minimum Wi-Fi security", "CONNECTIVITY", false, "deviceRadioState.minimumWifiSecurityLevel",
-		[][2]string{{"OPEN_NETWORK", "OPEN_NETWORK_SECURITY"}, {"PERSONAL_NETWORK", "PERSONAL_NETWORK_SECURITY"}}),
+		[][2]string{{"OPEN_NETWORK", "OPEN_NETWORK_SECURITY"}, {"PERSONAL_NETWORK", "PERSONAL_NETWORK_SECURITY"}}).
+		warning("PERSONAL_NETWORK", "Devices leave Wi-Fi networks without a password; one without another network cannot be reached."),
 	enumerated("AUTO_DATE_TIME", "Automatic date, time and time zone", "RESTRICTIONS", false, "autoDateAndTimeZone",
 		[][2]string{{"ENFORCED", "AUTO_DATE_AND_TIME_ZONE_ENFORCED"}, {"USER_CHOICE", "AUTO_DATE_AND_TIME_ZONE_USER_CHOICE"}},
 		was("autoTimeRequired", [2]string{"true", Custom})),

@@ -67,6 +67,30 @@ func Lost(label, value string) string {
 	return ""
 }
 
+// Warning returns what the setting with an id can do to devices when it gets a value:
+// erase data, or cut them off; empty: neither.
+func Warning(id, value string) string {
+	if r := find(id); r != nil {
+		for _, w := range r.warnings {
+			if w.value == value {
+				return w.text
+			}
+		}
+	}
+	return ""
+}
+
+// Warnings are those of moves, in their order.
+func Warnings(moves []Move) []string {
+	var all []string
+	for _, m := range moves {
+		if text := Warning(m.Setting.ID, m.To); text != "" {
+			all = append(all, text)
+		}
+	}
+	return all
+}
+
 // Normal returns the allowed value that value means: case does not matter
 // (contract 4.3).
 func (s Setting) Normal(value string) (string, bool) {

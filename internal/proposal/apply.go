@@ -111,6 +111,9 @@ func notPending(p Proposal) error {
 		Unconfirmed: "it is not known whether it was applied: read the policy's settings before you propose again",
 		Expired:     "it was not applied in time: propose again",
 	}
+	if p.Status == Failed && p.Approval.State == Declined {
+		return fault.New(fault.NotPending, "the proposal is FAILED: %s; ask that person before you propose the same again", p.Outcome)
+	}
 	return fault.New(fault.NotPending, "the proposal is %s: %s", p.Status, advice[p.Status])
 }
 
@@ -124,7 +127,7 @@ type turn struct {
 // Whether the name has to be typed is decided by the store, in the transaction
 // that claims.
 func (s *Service) claim(ctx context.Context, call operation.Call, p Proposal, confirmed bool) (turn, error) {
-	c := Claim{ID: p.ID, Holder: resource.NewLeaseHolder("proposal"), For: turnFor, Ref: call.IdempotencyRef, Confirmed: confirmed}
+	c := Claim{ID: p.ID, Holder: resource.NewLeaseHolder("proposal"), For: turnFor, Ref: call.IdempotencyRef, Confirmed: confirmed, Check: s.checksSent(p)}
 	patience := s.TurnWait
 	if patience == 0 {
 		patience = DefaultTurnWait
@@ -145,6 +148,12 @@ func (s *Service) claim(ctx context.Context, call operation.Call, p Proposal, co
 				return turn{}, err
 			}
 			return turn{}, confirmationRequired(now)
+		case NotApproved:
+			now, err := s.Store.Proposal(ctx, p.CompanyID, p.ID)
+			if err != nil {
+				return turn{}, err
+			}
+			return turn{}, s.approvalRequired(now)
 		case Stale:
 			return turn{}, s.fail(ctx, p, stale(p))
 		case Gone:

@@ -146,6 +146,7 @@ type Proposal struct {
 	Devices     int  // that use the policy: now while it is PENDING, later when it was claimed
 	Rose        bool // the impact is higher than it is kept
 	Fields      []Field
+	Warnings    []string // what it can do to devices: erase data, cut them off
 	Request     Request
 
 	PolicyID    string // what it changes; of a copy: the source
@@ -167,6 +168,11 @@ type Proposal struct {
 	// ProposeRef and ApplyRef are the idempotency references of the calls that
 	// made it and that applied it.
 	ProposeRef, ApplyRef string
+
+	// Rule is the company's setting applyApproval now; Approval is what a person
+	// decided under it.
+	Rule     access.ApprovalRule
+	Approval Approval
 
 	// Looks is how often the platform's copy was looked at since the outcome
 	// became doubtful.

@@ -34,6 +34,7 @@ func (s *Service) ProposeChanges(ctx context.Context, call operation.Call, polic
 	made.Request = Request{Changes: changes}
 	made.Title = "Change settings of " + p.Name
 	made.Form = summariseChange(p, moves)
+	made.Warnings = policy.Warnings(moves)
 	made.Fields = fields(moves)
 	made.Next = Next{PolicyID: p.ID, Name: p.Name, Document: document}
 	return s.save(ctx, made)
@@ -71,6 +72,7 @@ func (s *Service) ProposeCopy(ctx context.Context, call operation.Call, sourceRe
 	made.TargetName = newName
 	made.Title = fmt.Sprintf("Create %s as a copy of %s", newName, source.Name)
 	made.Form = summariseCopy(source, newName, moves)
+	made.Warnings = policy.Warnings(moves)
 	made.Fields = fields(moves)
 	made.Next = Next{PolicyID: resource.NewID(), Name: newName, Document: document}
 	made.Renames = true
@@ -117,6 +119,7 @@ func (s *Service) ProposeRollback(ctx context.Context, call operation.Call, poli
 	made.Request = Request{Revision: revision}
 	made.Title = "Return " + p.Name + " to revision " + strconv.Itoa(revision)
 	made.Form = summariseRollback(p, revision, d)
+	made.Warnings = policy.Warnings(d.Moves)
 	made.Fields = fields(d.Moves)
 	if d.Name != nil {
 		made.Fields = append([]Field{{Label: "Name", Value: d.Name[1], PreviousValue: d.Name[0]}}, made.Fields...)
@@ -185,6 +188,7 @@ func (s *Service) draft(call operation.Call, c Capability, p policy.Policy) Prop
 		ID: resource.NewProposalID(), CompanyID: p.CompanyID, CompanySlug: p.CompanySlug, Capability: c, Status: Pending, Impact: Normal, Devices: p.DeviceCount,
 		PolicyID: p.ID, TargetName: p.Name, BaseVersion: p.Version,
 		Owner: ownerOf(call.Principal), ProposeRef: call.IdempotencyRef, Note: call.Note,
+		Rule: call.Principal.Settings.Controls.ApplyApproval,
 	}
 }
 
@@ -193,5 +197,5 @@ func (s *Service) save(ctx context.Context, made Proposal) (Proposal, error) {
 	if err := policy.CheckDocument(s.Checker, policy.Platform, made.Next.Document); err != nil {
 		return Proposal{}, fault.New(fault.Refused, "the platform would not know the policy that results: %s", err).Because(err)
 	}
-	return s.Store.Propose(ctx, made.At(made.Devices), Lifetime)
+	return s.Store.Propose(ctx, made.At(made.Devices), lifetime(made.Rule, made.Owner))
 }

@@ -63,6 +63,7 @@ type Maker struct {
 	ID        string // of the key, the connection or the user
 	KeyName   string // of an API key, with its
 	KeyPrefix string
+	KeyMaker  string // the id of the user who made the key; empty: the operator
 	Client    string // of a connection: what the client calls itself; never verified
 	UserName  string // of the user, or of the person behind a connection, with the
 	UserEmail string

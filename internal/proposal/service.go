@@ -32,6 +32,7 @@ type Service struct {
 	Publisher Publisher
 	// PublicURL is where the portal is, without a slash at the end.
 	PublicURL string
+	Keys      Keys         // nil: no passkeys at the service's address, so that no approval counts
 	Log       *slog.Logger // nil: silent
 
 	PushLimit time.Duration // 0: DefaultPushLimit

@@ -4,6 +4,7 @@ import (
 	"context"
 	"time"
 
+	"github.com/musterhq/muster/internal/approval"
 	"github.com/musterhq/muster/internal/company"
 	"github.com/musterhq/muster/internal/fault"
 	"github.com/musterhq/muster/internal/policy"
@@ -20,6 +21,10 @@ type Store interface {
 	// reference made or applied.
 	ProposalByRef(ctx context.Context, companyID, ref string) (Proposal, error)
 	Proposal(ctx context.Context, companyID, id string) (Proposal, error)
+	// DecideProposal saves a person's decision about a PENDING proposal that needs
+	// one and has none, if Check accepts it for the proposal as it then is. A
+	// declined proposal ends FAILED. fault.Refused and fault.NotPending say why not.
+	DecideProposal(ctx context.Context, d Decision) (Proposal, error)
 	// FailProposal ends a PENDING proposal FAILED, and reports whether it was PENDING.
 	FailProposal(ctx context.Context, id string, code fault.Code, outcome string) (bool, error)
 	// ClaimProposal begins to apply a proposal, as Claim says.
@@ -46,6 +51,9 @@ type Claim struct {
 	// Confirmed: the policy's name was typed. Without it, a proposal whose
 	// impact is HIGH with the devices that use the policy now is NotConfirmed.
 	Confirmed bool
+	// Check decides whether the approval of a proposal that needs one still counts,
+	// under the same locks. One that does not is void: the proposal waits again.
+	Check func(s Standing, want approval.Decision) error
 }
 
 // Claimed is the result of a Claim.
@@ -62,6 +70,8 @@ const (
 	// is kept.
 	NotConfirmed Claimed = "NOT_CONFIRMED"
 	NameTaken    Claimed = "NAME_TAKEN"
+	// NotApproved: a person must approve it, and has not, or not what it now is.
+	NotApproved Claimed = "NOT_APPROVED"
 )
 
 // Ending is how applying a proposal ended.

@@ -19,6 +19,7 @@ type View struct {
 	Target               Target               `json:"target" doc:"The policy that the proposal changes; for a copy its source, under the new name."`
 	Fields               []Field              `json:"fields" doc:"The exact change list that a person must review."`
 	ExpiresAt            *operation.Timestamp `json:"expiresAt" doc:"After it the proposal cannot be applied."`
+	Approval             *ApprovalView        `json:"approval,omitempty" doc:"Only while a person must approve the change in the portal before it can be applied."`
 	Result               *Result              `json:"result,omitempty" doc:"The policy as it now is; only when it was applied just now."`
 }
 
@@ -38,6 +39,28 @@ type Result struct {
 	PortalURL   string `json:"portalUrl" doc:"The policy in the portal."`
 }
 
+// ApprovalView is what a person decided about a proposal.
+type ApprovalView struct {
+	Required bool                 `json:"required" doc:"True."`
+	State    ApprovalState        `json:"state" enum:"WAITING|APPROVED|DECLINED" doc:"WAITING: ask a user who may edit the policy to open url; APPROVED: apply it; DECLINED: it has ended FAILED."`
+	URL      string               `json:"url" doc:"Where a person approves or declines it, with a passkey."`
+	By       *string              `json:"by" doc:"Who decided; null until then." example:"Ada"`
+	At       *operation.Timestamp `json:"at" doc:"When; null until then."`
+}
+
+// view is View with where a person approves it.
+func (s *Service) view(p Proposal) View {
+	v := p.View()
+	if !p.NeedsApproval() {
+		return v
+	}
+	v.Approval = &ApprovalView{Required: true, State: Waiting, URL: s.approvalURL(p)}
+	if p.Approval.State != "" {
+		v.Approval.State, v.Approval.By, v.Approval.At = p.Approval.State, &p.Approval.By, operation.TimestampOf(p.Approval.At)
+	}
+	return v
+}
+
 // View returns the proposal as every surface shows it.
 func (p Proposal) View() View {
 	fields := p.Fields
@@ -54,7 +77,7 @@ func (p Proposal) View() View {
 
 // applied is the view with the policy as it now is.
 func (s *Service) applied(p Proposal) View {
-	v := p.View()
+	v := s.view(p)
 	v.Result = &Result{
 		PolicyID:    resource.Of(p.CompanySlug, resource.Policies, p.Next.PolicyID),
 		DisplayName: p.Next.Name, Version: p.Version, Message: message(p),

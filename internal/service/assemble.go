@@ -12,6 +12,7 @@ import (
 	"github.com/musterhq/muster/internal/database"
 	"github.com/musterhq/muster/internal/enrollment"
 	"github.com/musterhq/muster/internal/operation"
+	"github.com/musterhq/muster/internal/passkey"
 	"github.com/musterhq/muster/internal/policy"
 	"github.com/musterhq/muster/internal/proposal"
 	"github.com/musterhq/muster/internal/provisioning"
@@ -117,6 +118,9 @@ func (s *Service) operations(commands *command.Service, agents provisioning.Issu
 	proposals := &proposal.Service{
 		Store: s.db, Policies: s.db, Companies: s.db, Checker: policies.Checker, Publisher: s.platform,
 		PublicURL: s.public, Log: s.options.Logger, Crash: s.options.Crash,
+	}
+	if ceremonies, err := passkey.New(s.public); err == nil {
+		proposals.Keys = ceremonies
 	}
 	proposal.Define(registry, proposals)
 	s.editor = policy.Editor{Service: policies}

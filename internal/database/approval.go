@@ -1,0 +1,202 @@
+package database
+
+import (
+	"context"
+	"encoding/hex"
+	"time"
+
+	"github.com/musterhq/muster/internal/access"
+	"github.com/musterhq/muster/internal/account"
+	"github.com/musterhq/muster/internal/activity"
+	"github.com/musterhq/muster/internal/approval"
+	"github.com/musterhq/muster/internal/fault"
+	"github.com/musterhq/muster/internal/proposal"
+	"github.com/musterhq/muster/internal/resource"
+)
+
+// DecideProposal implements proposal.Store.
+func (db *DB) DecideProposal(ctx context.Context, d proposal.Decision) (p proposal.Proposal, err error) {
+	err = db.write(ctx, func(ctx context.Context, t *tx) error {
+		p, err = db.decideProposal(ctx, t, d)
+		return err
+	})
+	if err == nil {
+		db.hintProposal(p)
+	}
+	return p, err
+}
+
+func (db *DB) decideProposal(ctx context.Context, t *tx, d proposal.Decision) (proposal.Proposal, error) {
+	p, err := db.lockProposal(ctx, t, d.ID)
+	if err != nil || p.CompanyID != d.CompanyID {
+		_, err = found(p, err, "proposal")
+		return p, err
+	}
+	current, err := lockPolicy(ctx, t, p.CompanyID, p.PolicyID)
+	if err != nil {
+		return p, err
+	}
+	p = p.At(current.DeviceCount)
+	switch {
+	case p.Status != proposal.Pending:
+		return p, fault.New(fault.NotPending, "the proposal is %s: there is nothing to decide any more", p.Status)
+	case p.Approval.State != "":
+		return p, fault.New(fault.NotPending, "%s has decided already", p.Approval.By)
+	case current.Deleted || current.Version != p.BaseVersion:
+		return p, fault.New(fault.Refused, "the policy was changed or deleted since: this can never be applied")
+	case !p.NeedsApproval():
+		return p, fault.New(fault.Refused, "the company asks for no approval of this change any more")
+	}
+	s, err := db.standing(ctx, t, p, d.Signed, d.UserID, d.PasskeyID)
+	if err != nil {
+		return p, err
+	}
+	if err := d.Check(s, d.Want); err != nil {
+		return p, err
+	}
+	if d.Want == approval.Approve && p.NeedsConfirmation() && !d.Confirmed {
+		return p, fault.New(fault.ConfirmationRequired, "type the policy's name to approve this")
+	}
+	head, err := d.Signed.Head()
+	if err != nil {
+		return p, err
+	}
+	p.Approval = proposal.Approval{State: proposal.Approved, By: head.Approver.Name, At: instant(millis(db.now()))}
+	return p, db.saveDecision(ctx, t, &p, d)
+}
+
+// saveDecision keeps a decision with its signature.
+func (db *DB) saveDecision(ctx context.Context, t *tx, p *proposal.Proposal, d proposal.Decision) error {
+	action := activity.ProposalApproved
+	if d.Want == approval.Decline {
+		action = activity.ProposalDeclined
+		p.Approval.State, p.Status, p.Failure, p.Outcome = proposal.Declined, proposal.Failed, fault.Refused, proposal.DeclinedBy(p.Approval.By)
+	}
+	id, err := db.keepSigned(ctx, t, p.CompanyID, p.ID, d.Signed)
+	if err != nil {
+		return err
+	}
+	if _, err := t.exec(ctx, `UPDATE proposals SET status = ?, failure = ?, outcome = ?, impact = ?, devices = ?, approval = ?, approved_by = ?, approved_at = ?, signed_id = ?
+		WHERE id = ?`, string(p.Status), string(p.Failure), p.Outcome, string(p.Impact), p.Devices, string(p.Approval.State), p.Approval.By,
+		millis(p.Approval.At), id, p.ID); err != nil {
+		return err
+	}
+	return db.recordProposal(ctx, t, *p, action, activity.OK)
+}
+
+// approvalStands reports whether a proposal that is locked with its policy may be
+// applied as far as approvals go. An approval of something else, or by a person who
+// may not approve any more, is void.
+func (db *DB) approvalStands(ctx context.Context, t *tx, p proposal.Proposal, c proposal.Claim) (bool, error) {
+	if !p.NeedsApproval() {
+		return true, nil
+	}
+	if p.Approval.State == proposal.Approved {
+		why, err := db.whyVoid(ctx, t, p, c)
+		if err != nil || why == nil {
+			return err == nil, err
+		}
+		if _, err := t.exec(ctx, `UPDATE proposals SET approval = '', approved_by = '', approved_at = 0, signed_id = '' WHERE id = ?`, p.ID); err != nil {
+			return false, err
+		}
+		p.Outcome = why.Error()
+		if err := db.recordProposal(ctx, t, p, activity.ApprovalVoid, activity.Refused); err != nil {
+			return false, err
+		}
+	}
+	return false, raise(ctx, t, p)
+}
+
+// whyVoid says why the approval of a proposal does not count; nil: it does.
+func (db *DB) whyVoid(ctx context.Context, t *tx, p proposal.Proposal, c proposal.Claim) (why, err error) {
+	signed, err := signedAs(ctx, t, `s.company_id = ? AND s.id = (SELECT signed_id FROM proposals WHERE id = ?)`, p.CompanyID, p.ID)
+	if fault.CodeOf(err) == fault.NotFound {
+		return err, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	head, wrong := signed.Head()
+	if wrong != nil {
+		return wrong, nil
+	}
+	s, err := db.standing(ctx, t, p, signed, head.Approver.ID, hex.EncodeToString(signed.CredentialID))
+	if err != nil {
+		return nil, err
+	}
+	return c.Check(s, approval.Approve), nil
+}
+
+// standing reads what a decision about a locked proposal depends on.
+func (db *DB) standing(ctx context.Context, t *tx, p proposal.Proposal, signed approval.Signed, userID, passkeyID string) (proposal.Standing, error) {
+	s := proposal.Standing{Signed: signed, Now: db.now()}
+	l, err := one(ctx, t, db.scanListed, `SELECT `+proposalColumns+`, `+listedColumns+listedTables+` WHERE v.id = ?`, p.ID)
+	if err != nil {
+		return s, err
+	}
+	s.Listed = proposal.Listed{Proposal: p, Maker: l.Maker}
+	c, err := findCompany(ctx, t, `c.id = ?`, p.CompanyID)
+	if err != nil {
+		return s, err
+	}
+	by, err := db.confirmer(ctx, t, p.CompanyID, userID, passkeyID)
+	if fault.CodeOf(err) == fault.NotFound {
+		return s, nil
+	}
+	if err != nil {
+		return s, err
+	}
+	s.Controls, s.Credential = c.Settings.Controls, by.Passkey.Credential
+	s.Approver = decider(by.User, by.RightsAt, by.Passkey)
+	return s, nil
+}
+
+// decider is a user with passkeys, as one who decides about what others ask for.
+func decider(u account.User, rightsAt time.Time, keys ...account.Passkey) access.Approver {
+	a := access.Approver{UserID: u.ID, Name: u.Name, Disabled: u.Disabled, Permissions: u.Rights.Permissions(), Policies: u.Policies,
+		CreatedAt: u.CreatedAt, RightsAt: rightsAt}
+	for _, k := range keys {
+		a.Passkeys = append(a.Passkeys, k.CreatedAt)
+	}
+	return a
+}
+
+// Decider returns a user as one who may decide, with all of their passkeys.
+func (db *DB) Decider(ctx context.Context, companyID, userID string) (access.Approver, error) {
+	u, err := findUser(ctx, db.read(), `u.id = ? AND u.company_id = ?`, userID, companyID)
+	if err != nil {
+		return access.Approver{}, err
+	}
+	rights, err := value[int64](ctx, db.read(), `SELECT rights_at FROM users WHERE id = ?`, userID)
+	if err != nil {
+		return access.Approver{}, err
+	}
+	keys, err := db.Passkeys(ctx, userID)
+	return decider(u, instant(rights), keys...), err
+}
+
+// keepSigned keeps a document that a person signed, and returns its id.
+func (db *DB) keepSigned(ctx context.Context, t *tx, companyID, subject string, s approval.Signed) (id string, err error) {
+	file, err := s.Export()
+	if err != nil {
+		return "", err
+	}
+	id = resource.NewID()
+	_, err = t.exec(ctx, `INSERT INTO signed_documents (id, company_id, subject, signed, at) VALUES (?, ?, ?, ?, ?)`,
+		id, companyID, subject, string(file), millis(db.now()))
+	return id, err
+}
+
+// SignedDocument returns the last document that a person signed about a subject, such
+// as a proposal; fault.NotFound if there is none.
+func (db *DB) SignedDocument(ctx context.Context, companyID, subject string) (approval.Signed, error) {
+	return signedAs(ctx, db.read(), `s.company_id = ? AND s.subject = ?`, companyID, subject)
+}
+
+func signedAs(ctx context.Context, c conn, where string, args ...any) (approval.Signed, error) {
+	file, err := value[string](ctx, c, `SELECT s.signed FROM signed_documents s WHERE `+where+` ORDER BY s.at DESC, s.id DESC LIMIT 1`, args...)
+	if file, err = found(file, err, "signed decision"); err != nil {
+		return approval.Signed{}, err
+	}
+	return approval.ParseExport([]byte(file))
+}
