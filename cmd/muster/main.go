@@ -4,6 +4,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"log/slog"
@@ -69,6 +70,11 @@ func run(args []string, in io.Reader, out, errOut io.Writer) int {
 	env := &cli.Env{Context: ctx, In: in, Out: out, Err: errOut, Now: time.Now, User: hostUser(), Open: service.OpenAdmin(time.Now, os.Getenv("MUSTER_KEY_FILE")), Signer: service.OpenSigner,
 		Maintenance: service.Maintenance{Log: slog.New(slog.NewTextHandler(errOut, nil))}}
 	if err := chosen.Run(env, streams{errOut}); err != nil {
+		own, ok := errors.AsType[*cli.ExitError](err)
+		if ok {
+			fmt.Fprintf(errOut, "muster: %s\n", own.Text)
+			return own.Code
+		}
 		fmt.Fprintf(errOut, "muster: %s\n", cli.Message(err))
 		return exitFailed
 	}

@@ -12,6 +12,7 @@ import (
 	"crypto/x509"
 	"encoding/asn1"
 	"encoding/base64"
+	"encoding/hex"
 	"encoding/json"
 	"math/big"
 	"strings"
@@ -92,7 +93,7 @@ func document(t testing.TB, edit func(*approval.Head)) []byte {
 
 func trust(s *signer) *approval.Trust {
 	return &approval.Trust{Company: "acme", Party: party, Keys: []approval.TrustedKey{
-		approval.NewTrustedKey([]byte("credential-1"), s.public, approval.Person{ID: "u1", Name: "Ada"}, "ada@acme.test", time.Unix(0, 0))}}
+		approval.NewTrustedKey(hex.EncodeToString([]byte("credential-1")), s.public, approval.Person{ID: "u1", Name: "Ada"}, "ada@acme.test", time.Unix(0, 0))}}
 }
 
 // TestVerify_EveryBitCounts flips each bit of an export, and of the keys' algorithms.

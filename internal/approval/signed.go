@@ -2,6 +2,7 @@ package approval
 
 import (
 	"bytes"
+	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -134,9 +135,11 @@ type TrustedKey struct {
 	Added        string `json:"added"`
 }
 
-// NewTrustedKey is a key of a person.
-func NewTrustedKey(credentialID, publicKey []byte, user Person, email string, added time.Time) TrustedKey {
-	return TrustedKey{encode(credentialID), encode(publicKey), user, email, Time(added)}
+// NewTrustedKey is a key of a person. A credential's id is hexadecimal where passkeys
+// are kept.
+func NewTrustedKey(credential string, publicKey []byte, user Person, email string, added time.Time) TrustedKey {
+	id, _ := hex.DecodeString(credential) // we wrote it
+	return TrustedKey{encode(id), encode(publicKey), user, email, Time(added)}
 }
 
 // Export writes the trust as a file for people to keep.

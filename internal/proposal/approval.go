@@ -2,6 +2,7 @@ package proposal
 
 import (
 	"bytes"
+	"context"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
@@ -210,6 +211,18 @@ type Decision struct {
 	Signed    approval.Signed
 	Confirmed bool // the policy's name was typed
 	Check     func(s Standing, want approval.Decision) error
+}
+
+// Decide saves a person's decision about a proposal of the company; typed is the
+// policy's name as they typed it, for a HIGH impact.
+func (r Reviewer) Decide(ctx context.Context, who access.Principal, d Decision, typed string) (Proposal, error) {
+	found, err := r.look(ctx, who, d.ID)
+	if err != nil {
+		return Proposal{}, err
+	}
+	d.CompanyID, d.UserID, d.Check = who.CompanyID, who.ID, r.Service.checks
+	d.Confirmed = confirms(typed, found.TargetName)
+	return r.Service.Store.DecideProposal(ctx, d)
 }
 
 // approvalRequired is the fault of a proposal that a person must approve first.

@@ -41,9 +41,9 @@ type Result struct {
 
 // ApprovalView is what a person decided about a proposal.
 type ApprovalView struct {
-	Required bool                 `json:"required" doc:"True."`
+	Required bool                 `json:"required" doc:"True." example:"true"`
 	State    ApprovalState        `json:"state" enum:"WAITING|APPROVED|DECLINED" doc:"WAITING: ask a user who may edit the policy to open url; APPROVED: apply it; DECLINED: it has ended FAILED."`
-	URL      string               `json:"url" doc:"Where a person approves or declines it, with a passkey."`
+	URL      string               `json:"url" doc:"Where a person approves or declines it, with a passkey." example:"https://muster.example/approvals/prp_7q2m9x4c6v1b8n3z5k0w4t6r2y"`
 	By       *string              `json:"by" doc:"Who decided; null until then." example:"Ada"`
 	At       *operation.Timestamp `json:"at" doc:"When; null until then."`
 }

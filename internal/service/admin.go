@@ -13,6 +13,7 @@ import (
 	"github.com/musterhq/muster/internal/agentserver"
 	"github.com/musterhq/muster/internal/config"
 	"github.com/musterhq/muster/internal/database"
+	"github.com/musterhq/muster/internal/passkey"
 	"github.com/musterhq/muster/internal/platform/discovery"
 	"github.com/musterhq/muster/internal/policy"
 	"github.com/musterhq/muster/internal/provisioning"
@@ -42,8 +43,9 @@ func OpenAdmin(now func() time.Time, keyFile string) func(context.Context, confi
 		if err != nil {
 			return nil, errors.Join(err, db.Close())
 		}
-		return &cli.Admin{Companies: db, Keys: db, Assets: db, Companions: db, Identity: db, Policies: policies, Users: db, Domains: db, Connections: db, Activity: db,
-			Chain: openChain(db, now), Copier: db, Platform: openPlatform(db, now), Provisioning: openProvisioning(db, now), Tokens: db, Unproved: unproved, Close: db.Close}, nil
+		return &cli.Admin{Companies: db, Keys: db, Assets: db, Companions: db, Identity: db, Policies: policies, Users: db, Domains: db, Connections: db, Activity: db, Signed: db,
+			Passkeys: func(publicURL string) (cli.Passkeys, error) { return passkey.New(publicURL) },
+			Chain:    openChain(db, now), Copier: db, Platform: openPlatform(db, now), Provisioning: openProvisioning(db, now), Tokens: db, Unproved: unproved, Close: db.Close}, nil
 	}
 }
 

@@ -30,6 +30,10 @@ type Admin struct {
 	Domains    account.DomainStore
 	// Connections are the OAuth connections of people's applications.
 	Connections oauth.ConnectionStore
+	// Signed is what people signed with their passkeys.
+	Signed SignedStore
+	// Passkeys reads passkeys as the service at a public address does.
+	Passkeys func(publicURL string) (Passkeys, error)
 	// Activity is the record of who did what.
 	Activity activity.Store
 	// Chain makes the sealer of the record's chain, with the keys of a file;

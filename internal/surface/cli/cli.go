@@ -29,6 +29,7 @@ type Commands struct {
 	Asset      AssetCommands      `cmd:"" help:"Assets: the inventory of a company."`
 	User       UserCommands       `cmd:"" help:"People who sign in to the portal."`
 	Connection ConnectionCommands `cmd:"" help:"OAuth connections of a company."`
+	Approval   ApprovalCommands   `cmd:"" help:"What people approved with a passkey: export, and check without a database."`
 	Activity   ActivityCommands   `cmd:"" help:"The record of who did what in a company."`
 	Backup     Backup             `cmd:"" help:"Make an online copy of the embedded database."`
 	Restore    Restore            `cmd:"" help:"Put a backup in the place of the embedded database."`

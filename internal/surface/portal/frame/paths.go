@@ -14,6 +14,7 @@ const (
 	DevicesPath   = "/devices"
 	PoliciesPath  = "/policies" // portalUrl of contract 2.6 and 2.7: /policies/<policy_id>
 	ProposalsPath = "/proposals"
+	ApprovalsPath = "/approvals" // approvalUrl: /approvals/<proposal_id>
 	EnrolPath     = "/enrol"
 	AccessPath    = "/access"
 	ControlsPath  = "/access/controls"
@@ -42,6 +43,9 @@ func PolicyPath(id string) string { return PoliciesPath + "/" + url.PathEscape(i
 
 // ProposalPath is a proposal's page.
 func ProposalPath(id string) string { return ProposalsPath + "/" + url.PathEscape(id) }
+
+// ApprovalPath is where a person approves a proposal.
+func ApprovalPath(id string) string { return ApprovalsPath + "/" + url.PathEscape(id) }
 
 // Section is an entry of the navigation.
 type Section struct {

@@ -4,6 +4,7 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/musterhq/muster/internal/access"
 	"github.com/musterhq/muster/internal/account"
 	"github.com/musterhq/muster/internal/asset"
 	"github.com/musterhq/muster/internal/fault"
@@ -167,7 +168,7 @@ func advice(r proposal.Review) string {
 	case r.Status == proposal.Failed:
 		return "Nothing was changed."
 	case r.Status == proposal.Expired:
-		return "It was not applied within ten minutes. Nothing was changed."
+		return "It was not applied in time. Nothing was changed."
 	case r.Status == proposal.Succeeded:
 		return "It was saved as version " + strconv.Itoa(r.Version) + "."
 	default:
@@ -189,11 +190,31 @@ func irrevocable(r proposal.Review) []string {
 	return all
 }
 
-// elapsed is how much of a proposal's ten minutes is left, in seconds, for the
-// picture of its countdown.
+// elapsed is how much of a proposal's time is left, in 600 parts, for the picture of
+// its countdown.
 func elapsed(v *frame.Visit, r proposal.Review) string {
-	left := r.ExpiresAt.Sub(v.Now)
-	return strconv.Itoa(int(max(0, min(left, proposal.Lifetime)).Seconds()))
+	whole := max(r.ExpiresAt.Sub(r.CreatedAt), time.Second)
+	left := max(0, min(r.ExpiresAt.Sub(v.Now), whole))
+	return strconv.Itoa(int(600 * left.Seconds() / whole.Seconds()))
+}
+
+// awaiting are those of a list that a person can approve.
+func awaiting(rows []proposal.Listed) []proposal.Listed {
+	var all []proposal.Listed
+	for _, l := range rows {
+		if l.AwaitsApproval() {
+			all = append(all, l)
+		}
+	}
+	return all
+}
+
+// timeToApply says how long the authors have.
+func timeToApply(v *frame.Visit) string {
+	if rule := v.Company.Settings.Controls.ApplyApproval; rule != "" && rule != access.ApproveNone {
+		return "Policy changes waiting for review. People have ten minutes to apply their own, API keys and AI clients 24 hours."
+	}
+	return "Policy changes waiting for review. The author has ten minutes to apply them."
 }
 
 // firstName is the policy that a proposal is about, as a link's text.

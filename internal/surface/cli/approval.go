@@ -1,0 +1,202 @@
+package cli
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+	"time"
+
+	"github.com/musterhq/muster/internal/account"
+	"github.com/musterhq/muster/internal/approval"
+	"github.com/musterhq/muster/internal/fault"
+	"github.com/musterhq/muster/internal/proposal"
+)
+
+// ApprovalCommands are about what people signed with their passkeys.
+type ApprovalCommands struct {
+	Export ApprovalExport `cmd:"" help:"Write what a person signed about a proposal, as one line of JSON that stands by itself."`
+	Keys   ApprovalKeys   `cmd:"" help:"Write the passkeys of a company's people, for approval verify --trust."`
+	Verify ApprovalVerify `cmd:"" help:"Check an exported approval, without a database. Exit code 1: a byte was changed, or the key is not trusted; 2: without --trust, which shows integrity only."`
+}
+
+// SignedStore finds what people signed.
+type SignedStore interface {
+	// SignedDocument returns the last document signed about a subject, or fault.NotFound.
+	SignedDocument(ctx context.Context, companyID, subject string) (approval.Signed, error)
+	Passkeys(ctx context.Context, userID string) ([]account.Passkey, error)
+}
+
+// Passkeys reads passkeys as a service at an address does.
+type Passkeys interface {
+	PublicKey(credential json.RawMessage) ([]byte, error)
+	Party() approval.Party
+}
+
+// ExitError ends the program with a code of its own.
+type ExitError struct {
+	Code int
+	Text string
+}
+
+func (e *ExitError) Error() string { return e.Text }
+
+// ApprovalExport writes a signed document.
+type ApprovalExport struct {
+	OfCompany
+	ID string `arg:"" help:"The proposal's id, prp_…, or what else was decided on."`
+}
+
+// Run writes the file to standard output.
+func (c *ApprovalExport) Run(env *Env) error {
+	return c.reading(env, func(ctx context.Context, admin *Admin) (answer, error) {
+		owner, err := admin.company(ctx, c.Company)
+		if err != nil {
+			return answer{}, err
+		}
+		signed, err := admin.Signed.SignedDocument(ctx, owner.ID, c.ID)
+		if fault.CodeOf(err) == fault.NotFound {
+			return answer{}, fmt.Errorf("no person of company %s has decided on %s", owner.Slug, c.ID)
+		}
+		if err != nil {
+			return answer{}, err
+		}
+		file, err := signed.Export()
+		if err == nil {
+			_, err = env.Out.Write(file)
+		}
+		return answer{}, err
+	})
+}
+
+// ApprovalKeys writes whose signatures count.
+type ApprovalKeys struct {
+	OfCompany
+	PublicURL string `name:"public-url" env:"MUSTER_PUBLIC_URL" default:"http://localhost:8080" placeholder:"URL" help:"Address of the service, which its passkeys belong to. Default: ${default}."`
+}
+
+// Run writes the file to standard output.
+func (c *ApprovalKeys) Run(env *Env) error {
+	return c.reading(env, func(ctx context.Context, admin *Admin) (answer, error) {
+		owner, err := admin.company(ctx, c.Company)
+		if err != nil {
+			return answer{}, err
+		}
+		keys, err := admin.Passkeys(c.PublicURL)
+		if err != nil {
+			return answer{}, err
+		}
+		people, err := admin.Users.Users(ctx, owner.ID)
+		if err != nil {
+			return answer{}, err
+		}
+		trust := approval.Trust{Company: owner.Slug, Party: keys.Party()}
+		for _, u := range people {
+			theirs, err := admin.Signed.Passkeys(ctx, u.ID)
+			if err != nil {
+				return answer{}, err
+			}
+			trust.Keys = append(trust.Keys, trusted(env, keys, u, theirs)...)
+		}
+		file, err := trust.Export()
+		if err == nil {
+			_, err = env.Out.Write(file)
+		}
+		return answer{}, err
+	})
+}
+
+// trusted are a person's passkeys that can sign documents.
+func trusted(env *Env, keys Passkeys, u account.User, theirs []account.Passkey) []approval.TrustedKey {
+	var all []approval.TrustedKey
+	for _, p := range theirs {
+		public, err := keys.PublicKey(p.Credential)
+		if err != nil {
+			if env.Err != nil {
+				fmt.Fprintf(env.Err, "muster: a passkey of %s cannot sign approvals: %s\n", u.Email, err)
+			}
+			continue
+		}
+		all = append(all, approval.NewTrustedKey(p.ID, public, approval.Person{ID: u.ID, Name: u.Name}, u.Email, p.CreatedAt))
+	}
+	return all
+}
+
+// ApprovalVerify checks an exported approval.
+type ApprovalVerify struct {
+	Output string `name:"output" short:"o" enum:"text,json" default:"text" help:"What to print: text, or one JSON value."`
+	File   string `arg:"" type:"path" help:"What approval export wrote."`
+	Trust  string `name:"trust" type:"path" placeholder:"KEYS" help:"What approval keys wrote."`
+}
+
+// verifiedView is what verify reports.
+type verifiedView struct {
+	Trusted  bool            `json:"trusted"`
+	Document json.RawMessage `json:"document"`
+}
+
+// Run prints who decided what, and when.
+func (c *ApprovalVerify) Run(env *Env) error {
+	file, err := os.ReadFile(c.File)
+	if err != nil {
+		return fmt.Errorf("cannot read the approval: %w", err)
+	}
+	var trust *approval.Trust
+	if c.Trust != "" {
+		text, err := os.ReadFile(c.Trust)
+		if err != nil {
+			return fmt.Errorf("cannot read the keys: %w", err)
+		}
+		known, err := approval.ParseTrust(text)
+		if err != nil {
+			return fmt.Errorf("cannot read the keys in %s: %w", c.Trust, err)
+		}
+		trust = &known
+	}
+	signed, err := approval.Verify(file, trust)
+	if err != nil {
+		return fmt.Errorf("%s does not verify: %w", c.File, err)
+	}
+	err = Print(env.Out, c.Output, verifiedView{trust != nil, signed.Document}, func(w io.Writer) { showSigned(w, signed) })
+	if err == nil && trust == nil {
+		return &ExitError{2, "integrity only: the file is whole, but whose key signed it is not known; give --trust with what `muster approval keys` wrote"}
+	}
+	return err
+}
+
+// showSigned says who decided what and when.
+func showSigned(w io.Writer, s approval.Signed) {
+	var c proposal.Change
+	if err := json.Unmarshal(s.Document, &c); err != nil {
+		fmt.Fprintln(w, string(s.Document))
+		return
+	}
+	word := "approved"
+	if c.Decision == approval.Decline {
+		word = "declined"
+	}
+	at, err := time.Parse(time.RFC3339, c.At)
+	if err != nil {
+		at = time.Time{}
+	}
+	fmt.Fprintf(w, "%q (user %s) %s %s of company %s, shown at %s.\n", c.Approver.Name, c.Approver.ID, word, c.Subject, c.Company, day(at))
+	if c.Domain != approval.PolicyChange {
+		fmt.Fprintln(w, string(s.Document))
+		return
+	}
+	fmt.Fprintf(w, "A %s of policy %q (%s) from version %d; impact %s, %d devices. Document: SHA-256 %s.\n",
+		c.Kind, c.Policy.Name, c.Policy.ID, c.BaseVersion, c.Impact, c.Devices, c.DocumentSHA256)
+	for _, v := range c.Changes {
+		fmt.Fprintf(w, "  %q: from %q to %q\n", v.Setting, v.From, v.To)
+	}
+	for _, warning := range c.Warnings {
+		fmt.Fprintf(w, "  Warning: %s\n", warning)
+	}
+	asked := c.Caller.Prefix
+	if c.Caller.User != nil {
+		asked = fmt.Sprintf("%q for %q", c.Caller.Client, c.Caller.User.Name)
+	}
+	fmt.Fprintf(w, "Proposed by %s %s (%s). Expires %s.\n", c.Caller.Kind, asked, c.Caller.ID, c.Expires)
+}
+
