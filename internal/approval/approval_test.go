@@ -139,36 +139,7 @@ func TestVerify_RefusesReencodings(t *testing.T) {
 	t.Parallel()
 	s := newES256(t)
 	signed := s.sign(document(t, nil), 5, party.RPID, nil)
-	var v struct{ R, S *big.Int }
-	if _, err := asn1.Unmarshal(signed.Signature, &v); err != nil {
-		t.Fatal(err)
-	}
-	n := elliptic.P256().Params().N
-	integer := func(b []byte) []byte { return append([]byte{2, byte(len(b))}, b...) }
-	sequence := func(b ...[]byte) []byte {
-		all := bytes.Join(b, nil)
-		return append([]byte{0x30, byte(len(all))}, all...)
-	}
-	der := func(r, s *big.Int) []byte { text, _ := asn1.Marshal(struct{ R, S *big.Int }{r, s}); return text }
-	padded := func(i *big.Int) []byte { return append([]byte{0, 0}, i.Bytes()...) }
-	again := signed.Signature
-	for name, other := range map[string][]byte{
-		"the higher s":      der(v.R, new(big.Int).Sub(n, v.S)),
-		"r past the order":  der(new(big.Int).Add(v.R, n), v.S),
-		"s past the order":  der(v.R, new(big.Int).Add(v.S, n)),
-		"negative r":        der(new(big.Int).Sub(v.R, n), v.S),
-		"negative s":        der(v.R, new(big.Int).Neg(v.S)),
-		"zeros before r":    sequence(integer(padded(v.R)), integer(v.S.Bytes())),
-		"zeros before s":    sequence(integer(v.R.Bytes()), integer(padded(v.S))),
-		"r || s":            append(v.R.FillBytes(make([]byte, 32)), v.S.FillBytes(make([]byte, 32))...),
-		"a byte after":      append(bytes.Clone(again), 0),
-		"a byte inside":     sequence(again[2:], []byte{0}),
-		"long length":       append([]byte{0x30, 0x81, again[1]}, again[2:]...),
-		"indefinite length": append(append([]byte{0x30, 0x80}, again[2:]...), 0, 0),
-		"a set":             append([]byte{0x31}, again[1:]...),
-		"nothing":           {},
-		"zero":              der(big.NewInt(0), big.NewInt(0)),
-	} {
+	for name, other := range otherForms(t, signed.Signature) {
 		changed := signed
 		changed.Signature = other
 		file, err := changed.Export()
@@ -226,6 +197,41 @@ func TestVerify_ChecksTheCeremony(t *testing.T) {
 		if _, err := approval.Verify(file, trust(s)); err == nil {
 			t.Errorf("%s passes", name)
 		}
+	}
+}
+
+// otherForms are other ways to write a signature of ECDSA.
+func otherForms(t *testing.T, signature []byte) map[string][]byte {
+	t.Helper()
+	var v struct{ R, S *big.Int }
+	if _, err := asn1.Unmarshal(signature, &v); err != nil {
+		t.Fatal(err)
+	}
+	n := elliptic.P256().Params().N
+	integer := func(b []byte) []byte { return append([]byte{2, byte(len(b))}, b...) }
+	sequence := func(b ...[]byte) []byte {
+		all := bytes.Join(b, nil)
+		return append([]byte{0x30, byte(len(all))}, all...)
+	}
+	der := func(r, s *big.Int) []byte { text, _ := asn1.Marshal(struct{ R, S *big.Int }{r, s}); return text }
+	padded := func(i *big.Int) []byte { return append([]byte{0, 0}, i.Bytes()...) }
+	again := signature
+	return map[string][]byte{
+		"the higher s":      der(v.R, new(big.Int).Sub(n, v.S)),
+		"r past the order":  der(new(big.Int).Add(v.R, n), v.S),
+		"s past the order":  der(v.R, new(big.Int).Add(v.S, n)),
+		"negative r":        der(new(big.Int).Sub(v.R, n), v.S),
+		"negative s":        der(v.R, new(big.Int).Neg(v.S)),
+		"zeros before r":    sequence(integer(padded(v.R)), integer(v.S.Bytes())),
+		"zeros before s":    sequence(integer(v.R.Bytes()), integer(padded(v.S))),
+		"r || s":            append(v.R.FillBytes(make([]byte, 32)), v.S.FillBytes(make([]byte, 32))...),
+		"a byte after":      append(bytes.Clone(again), 0),
+		"a byte inside":     sequence(again[2:], []byte{0}),
+		"long length":       append([]byte{0x30, 0x81, again[1]}, again[2:]...),
+		"indefinite length": append(append([]byte{0x30, 0x80}, again[2:]...), 0, 0),
+		"a set":             append([]byte{0x31}, again[1:]...),
+		"nothing":           {},
+		"zero":              der(big.NewInt(0), big.NewInt(0)),
 	}
 }
 

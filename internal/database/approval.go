@@ -139,16 +139,30 @@ func (db *DB) standing(ctx context.Context, t *tx, p proposal.Proposal, signed a
 	if err != nil {
 		return s, err
 	}
-	by, err := db.confirmer(ctx, t, p.CompanyID, userID, passkeyID)
-	if fault.CodeOf(err) == fault.NotFound {
-		return s, nil
+	s.Controls = c.Settings.Controls
+	u, err := findUser(ctx, t, `u.id = ? AND u.company_id = ?`+t.lock(), userID, p.CompanyID)
+	if err != nil {
+		return s, unlessMissing(err)
 	}
+	rights, err := value[int64](ctx, t, `SELECT rights_at FROM users WHERE id = ?`, userID)
 	if err != nil {
 		return s, err
 	}
-	s.Controls, s.Credential = c.Settings.Controls, by.Passkey.Credential
-	s.Approver = decider(by.User, by.RightsAt, by.Passkey)
+	key, err := one(ctx, t, scanPasskey, `SELECT p.id, p.user_id, p.name, p.credential, p.created_at, p.last_used_at
+		FROM passkeys p WHERE p.id = ? AND p.user_id = ?`, passkeyID, userID)
+	if key, err = found(key, err, "passkey"); err != nil {
+		return s, unlessMissing(err)
+	}
+	s.Credential, s.Approver = key.Credential, decider(u, instant(rights), key)
 	return s, nil
+}
+
+// unlessMissing is nil for what is not there.
+func unlessMissing(err error) error {
+	if fault.CodeOf(err) == fault.NotFound {
+		return nil
+	}
+	return err
 }
 
 // decider is a user with passkeys, as one who decides about what others ask for.

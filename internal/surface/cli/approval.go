@@ -199,4 +199,3 @@ func showSigned(w io.Writer, s approval.Signed) {
 	}
 	fmt.Fprintf(w, "Proposed by %s %s (%s). Expires %s.\n", c.Caller.Kind, asked, c.Caller.ID, c.Expires)
 }
-

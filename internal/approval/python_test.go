@@ -1,0 +1,97 @@
+package approval_test
+
+import (
+	"bytes"
+	"encoding/base64"
+	"encoding/json"
+	"os/exec"
+	"testing"
+
+	"github.com/musterhq/muster/internal/approval"
+)
+
+// many is what the Python verifier says about files, which it gets as JSON.
+const many = `
+import base64, json, sys
+sys.path.insert(0, sys.argv[1])
+import verify_approval as v
+cases, answers = json.load(sys.stdin), []
+for case in cases["files"]:
+    try:
+        v.verify(base64.b64decode(case), cases["trust"]); answers.append(True)
+    except Exception:
+        answers.append(False)
+json.dump(answers, sys.stdout)
+`
+
+// TestPythonVerifierAgrees gives docs/verify_approval.py what ours was given: whole
+// files, every byte changed, and other encodings.
+func TestPythonVerifierAgrees(t *testing.T) {
+	t.Parallel()
+	if err := exec.CommandContext(t.Context(), "python3", "-c", "import cryptography").Run(); err != nil {
+		t.Skip("python3 with the package cryptography is not here: the verifier in docs/ was not run")
+	}
+	s := newES256(t)
+	signed := s.sign(document(t, nil), 5, party.RPID, nil)
+	file, err := signed.Export()
+	if err != nil {
+		t.Fatal(err)
+	}
+	files := [][]byte{file, bytes.TrimSpace(file), append(bytes.Clone(file), '\n'), bytes.Replace(file, []byte("é"), []byte(`\u00e9`), 1)}
+	for _, change := range []func(map[string]any){func(c map[string]any) { c["type"] = "webauthn.create" }, func(c map[string]any) { c["origin"] = "https://evil.test" },
+		func(c map[string]any) { c["crossOrigin"] = true }, func(c map[string]any) { c["topOrigin"] = "x" }} {
+		one, _ := s.sign(document(t, nil), 5, party.RPID, change).Export()
+		files = append(files, one)
+	}
+	for _, flags := range []byte{0, 1, 4} {
+		one, _ := s.sign(document(t, nil), flags, party.RPID, nil).Export()
+		files = append(files, one)
+	}
+	for _, edit := range []func(*approval.Head){func(h *approval.Head) { h.Company = "other" }, func(h *approval.Head) { h.Approver.ID = "u2" },
+		func(h *approval.Head) { h.Domain = "x" }, func(h *approval.Head) { h.Decision = approval.Decline }} {
+		one, _ := s.sign(document(t, edit), 5, party.RPID, nil).Export()
+		files = append(files, one)
+	}
+	for _, other := range otherForms(t, signed.Signature) {
+		changed := signed
+		changed.Signature = other
+		one, _ := changed.Export()
+		files = append(files, one)
+	}
+	for i := range file {
+		for _, flip := range []byte{1, 0x20, 0x80} {
+			one := bytes.Clone(file)
+			one[i] ^= flip
+			files = append(files, one)
+		}
+	}
+	trusted := trust(s)
+	keys, err := trusted.Export()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var texts []string
+	for _, one := range files {
+		texts = append(texts, base64.StdEncoding.EncodeToString(one))
+	}
+	in, _ := json.Marshal(map[string]any{"files": texts, "trust": json.RawMessage(keys)})
+	run := exec.CommandContext(t.Context(), "python3", "-c", many, "../../docs")
+	run.Stdin = bytes.NewReader(in)
+	out, err := run.Output()
+	var theirs []bool
+	if err != nil || json.Unmarshal(out, &theirs) != nil || len(theirs) != len(files) {
+		t.Fatalf("%v: %s", err, out)
+	}
+	passed := 0
+	for i, one := range files {
+		_, err := approval.Verify(one, trusted)
+		if ours := err == nil; ours != theirs[i] {
+			t.Errorf("%q: ours says %v, Python's %v", one, err, theirs[i])
+		} else if ours {
+			passed++
+		}
+	}
+	if passed != 2 { // the file, and the declined one
+		t.Errorf("%d files pass", passed)
+	}
+}
