@@ -1,5 +1,5 @@
 -- The tables as the migrations leave them. Written by go test -run Schema -update.
--- Schema 20; programs from 19 may write.
+-- Schema 21; programs from 21 may write.
 
 CREATE TABLE activity (
     company_id TEXT NOT NULL,
@@ -504,7 +504,7 @@ CREATE TABLE proposals (
     request TEXT NOT NULL, -- JSON object
     fields TEXT NOT NULL, -- JSON array: the reviewed change list
     next_document TEXT NOT NULL -- JSON object
-, devices BIGINT NOT NULL DEFAULT 0, reason TEXT NOT NULL DEFAULT '', ticket TEXT NOT NULL DEFAULT '');
+, devices BIGINT NOT NULL DEFAULT 0, reason TEXT NOT NULL DEFAULT '', ticket TEXT NOT NULL DEFAULT '', warnings TEXT NOT NULL DEFAULT '', approval TEXT NOT NULL DEFAULT '', approved_by TEXT NOT NULL DEFAULT '', approved_at BIGINT NOT NULL DEFAULT 0, signed_id TEXT NOT NULL DEFAULT '');
 CREATE INDEX proposals_apply_ref ON proposals (company_id, apply_ref) WHERE apply_ref <> '';
 CREATE INDEX proposals_company ON proposals (company_id, created_at, id);
 CREATE UNIQUE INDEX proposals_executing ON proposals (next_policy_id) WHERE status = 'EXECUTING';
@@ -554,6 +554,14 @@ CREATE TABLE sessions (
 CREATE INDEX sessions_created ON sessions (created_at);
 CREATE UNIQUE INDEX sessions_token ON sessions (token_hash);
 CREATE INDEX sessions_user ON sessions (user_id, created_at);
+CREATE TABLE signed_documents (
+    id TEXT PRIMARY KEY,
+    company_id TEXT NOT NULL REFERENCES companies (id),
+    subject TEXT NOT NULL, -- the id of what was decided on
+    signed TEXT NOT NULL, -- document and signature, as they are exported
+    at BIGINT NOT NULL
+);
+CREATE INDEX signed_documents_subject ON signed_documents (company_id, subject, at);
 CREATE TABLE signin_steps (
     hash TEXT NOT NULL PRIMARY KEY, -- SHA-256, hexadecimal
     kind TEXT NOT NULL,
