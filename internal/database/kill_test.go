@@ -30,6 +30,10 @@ func TestMain(m *testing.M) {
 		fmt.Fprintln(os.Stderr, writeUntilKilled(url))
 		os.Exit(1)
 	}
+	if url, child := os.LookupEnv(wipesOn); child {
+		fmt.Fprintln(os.Stderr, wipeUntilKilled(url))
+		os.Exit(1)
+	}
 	os.Exit(m.Run())
 }
 
