@@ -10,6 +10,11 @@ import (
 // LostModeArgs are the arguments of start_lost_mode (contract 4.2, 8).
 type LostModeArgs struct {
 	asset.Target
+	LostModeBody
+}
+
+// LostModeBody is the body of START_LOST_MODE.
+type LostModeBody struct {
 	Message       string  `json:"message" rule:"required notblank lines maxchars=4096" doc:"Text shown on the lock screen." example:"This phone is lost. Please call the number below." label:"Message"`
 	PhoneNumber   string  `json:"phoneNumber" rule:"line maxchars=4096" doc:"Phone number shown on the lock screen." label:"Phone number" input:"tel"`
 	Email         *string `json:"email" rule:"email maxchars=320" doc:"E-mail address shown on the lock screen." label:"E-mail address"`
@@ -17,16 +22,7 @@ type LostModeArgs struct {
 	Organization  string  `json:"organization" rule:"line maxchars=4096" doc:"Name of the organization shown on the lock screen." label:"Organization"`
 }
 
-// LostModeBody is the body of START_LOST_MODE.
-type LostModeBody struct{ Message, PhoneNumber, Email, StreetAddress, Organization string }
-
-func (a LostModeArgs) body() any {
-	b := LostModeBody{Message: a.Message, PhoneNumber: a.PhoneNumber, StreetAddress: a.StreetAddress, Organization: a.Organization}
-	if a.Email != nil {
-		b.Email = *a.Email
-	}
-	return b
-}
+func (a LostModeArgs) body() any { return a.LostModeBody }
 
 // MessageArgs are the arguments of send_message.
 type MessageArgs struct {

@@ -50,7 +50,7 @@ func TestDevice_EnrollsReportsAndObeys(t *testing.T) {
 
 // What reaches the vendor for each command, to the letter.
 func TestSend_CommandsAsTheVendorGetsThem(t *testing.T) {
-	lost := command.LostModeBody{Message: "Call us", PhoneNumber: "+49 1", Email: "it@acme.test", StreetAddress: "Way 1", Organization: "Acme"}
+	lost := command.LostModeBody{Message: "Call us", PhoneNumber: "+49 1", Email: new("it@acme.test"), StreetAddress: "Way 1", Organization: "Acme"}
 	connected(t, func(b *bench) {
 		for _, c := range []struct {
 			send command.Type

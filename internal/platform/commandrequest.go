@@ -30,9 +30,12 @@ func vendorCommand(o command.Order) *androidmanagement.Command {
 	switch o.Command.Type {
 	case command.StartLostMode:
 		body, _ := o.Body.(command.LostModeBody)
+		if body.Email == nil {
+			body.Email = new(string)
+		}
 		v.StartLostModeParams = &androidmanagement.StartLostModeParams{
 			LostMessage: said(body.Message), LostPhoneNumber: said(body.PhoneNumber),
-			LostEmailAddress: body.Email, LostStreetAddress: said(body.StreetAddress),
+			LostEmailAddress: *body.Email, LostStreetAddress: said(body.StreetAddress),
 			LostOrganization: said(body.Organization),
 		}
 	case command.StopLostMode:

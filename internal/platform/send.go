@@ -51,24 +51,11 @@ func (p *Platform) Send(ctx context.Context, o command.Order) command.Receipt {
 		return p.movePolicy(ctx, o)
 	case command.StatusReport:
 		return p.refresh(ctx, o)
-	case command.NotificationMessage, command.LocationUpdate:
-		return command.Receipt{
-			Code: outcome.Unreachable,
-			Detail: "this device has no app of the service with a push token, and the platform itself cannot " +
-				wish(o.Command.Type),
-		}
 	}
 	return command.Receipt{
 		Code:   outcome.Unreachable,
-		Detail: "the platform cannot carry out this command; it is for devices with the service's own agent",
+		Detail: "the platform cannot carry out this command; it needs the service's own agent on the device",
 	}
-}
-
-func wish(t command.Type) string {
-	if t == command.LocationUpdate {
-		return "ask a device for its location"
-	}
-	return "show messages"
 }
 
 // issue sends a command through the vendor's issueCommand.
