@@ -1,0 +1,485 @@
+package proposal_test
+
+import (
+	"context"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/sha256"
+	"crypto/x509"
+	"encoding/base64"
+	"encoding/hex"
+	"encoding/json"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/musterhq/muster/internal/access"
+	"github.com/musterhq/muster/internal/account"
+	"github.com/musterhq/muster/internal/approval"
+	"github.com/musterhq/muster/internal/fault"
+	"github.com/musterhq/muster/internal/operation"
+	"github.com/musterhq/muster/internal/policy"
+	"github.com/musterhq/muster/internal/proposal"
+	"github.com/musterhq/muster/internal/resource"
+)
+
+// plainKeys are passkeys whose credential is their public key.
+type plainKeys struct{}
+
+func (plainKeys) Party() approval.Party {
+	return approval.Party{Origin: "https://muster.test", RPID: "muster.test"}
+}
+
+func (plainKeys) PublicKey(credential json.RawMessage) (key []byte, err error) {
+	return key, json.Unmarshal(credential, &key)
+}
+
+// approver is a user with a passkey.
+type approver struct {
+	account.User
+	key    *ecdsa.PrivateKey
+	public []byte
+	id     []byte
+}
+
+// approver makes a user of the rig's company, older than approverAge.
+func (r *rig) approver(role account.Role) *approver {
+	r.Helper()
+	rights, _ := role.Rights()
+	p := &approver{User: account.User{ID: resource.NewID(), CompanyID: r.company.ID, Name: "Ada", Role: role, Rights: rights,
+		Email: resource.NewID() + "@acme.test", CreatedAt: r.clock.Now().Add(-100 * time.Hour)}}
+	r.ok(r.db.CreateUser(r.Context(), p.User))
+	r.passkey(p, p.CreatedAt)
+	return p
+}
+
+func (r *rig) passkey(p *approver, at time.Time) {
+	r.Helper()
+	var err error
+	p.key, err = ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	r.ok(err)
+	p.public, err = x509.MarshalPKIXPublicKey(&p.key.PublicKey)
+	r.ok(err)
+	p.id = []byte(rand.Text())
+	credential, _ := json.Marshal(p.public)
+	r.ok(r.db.AddPasskey(r.Context(), account.Passkey{ID: hex.EncodeToString(p.id), UserID: p.ID, Name: "k", Credential: credential, CreatedAt: at}))
+}
+
+// approving makes the company ask for approvals.
+func (r *rig) approving(rule access.ApprovalRule) {
+	r.Helper()
+	r.controls(func(c *access.Controls) { c.ApplyApproval, c.ApproverAge = rule, 24*time.Hour })
+	r.service.Keys = plainKeys{}
+}
+
+// controls makes the company's stricter.
+func (r *rig) controls(edit func(*access.Controls)) {
+	r.Helper()
+	_, err := r.db.ChangeControls(r.Context(), r.company.ID, account.User{ID: "op", Name: "op"}, func(to *access.Settings) { edit(&to.Controls) })
+	r.ok(err)
+	c, err := r.db.CompanyByID(r.Context(), r.company.ID)
+	r.ok(err)
+	r.company.Settings = c.Settings
+}
+
+// sign is the signature of a proposal as it now is, or of what edit makes of it.
+func (r *rig) sign(p *approver, id string, want approval.Decision, edit func(*proposal.Change)) approval.Signed {
+	r.Helper()
+	l, err := r.db.ListedProposal(r.Context(), r.company.ID, id)
+	r.ok(err)
+	c := l.Change(approval.Head{Approver: approval.Person{ID: p.ID, Name: p.Name}, Decision: want, At: approval.Time(r.clock.Now())})
+	if edit != nil {
+		edit(&c)
+	}
+	document, err := approval.Canonical(c)
+	r.ok(err)
+	return r.signed(p, document)
+}
+
+func (r *rig) signed(p *approver, document []byte) approval.Signed {
+	r.Helper()
+	client, _ := json.Marshal(map[string]any{"type": "webauthn.get", "origin": plainKeys{}.Party().Origin,
+		"challenge": base64.RawURLEncoding.EncodeToString(approval.Challenge(document))})
+	host := sha256.Sum256([]byte(plainKeys{}.Party().RPID))
+	a := approval.Assertion{ClientData: client, AuthenticatorData: append(host[:], 5, 0, 0, 0, 0), CredentialID: p.id, PublicKey: p.public}
+	sum := sha256.Sum256(client)
+	digest := sha256.Sum256(append(slices.Clone(a.AuthenticatorData), sum[:]...))
+	signature, err := ecdsa.SignASN1(rand.Reader, p.key, digest[:])
+	r.ok(err)
+	a.Signature, err = approval.LowS(p.public, signature)
+	r.ok(err)
+	return approval.Signed{Document: document, Assertion: a}
+}
+
+// decides is what the page does with a signature.
+func (r *rig) decides(p *approver, id string, want approval.Decision, s approval.Signed) error {
+	r.Helper()
+	who := p.Principal(r.company.Slug, r.company.Settings)
+	_, err := proposal.Reviewer{Service: r.service, Store: r.db}.Decide(r.Context(), who,
+		proposal.Decision{ID: id, PasskeyID: hex.EncodeToString(p.id), Want: want, Signed: s}, "Warehouse")
+	return err
+}
+
+func (r *rig) approves(p *approver, id string) {
+	r.Helper()
+	r.ok(r.decides(p, id, approval.Approve, r.sign(p, id, approval.Approve, nil)))
+}
+
+// waits wants a proposal that is PENDING and waits for its approval.
+func (r *rig) waits(id string) {
+	r.Helper()
+	if got := r.proposal(id); got.Status != proposal.Pending || got.Approval.State != "" || !got.AwaitsApproval() {
+		r.Errorf("it is %s, %+v", got.Status, got.Approval)
+	}
+}
+
+// approvable is a rig that asks for every approval, with a policy of one device and
+// one who may approve.
+func approvable(r *rig) (policy.Policy, *approver) {
+	r.Helper()
+	r.approving(access.ApproveAll)
+	return r.newPolicy("Warehouse", 1), r.approver(account.Manager)
+}
+
+// TestDecide_OnlyWhatIsShown: a signature of anything else than the proposal approves
+// nothing.
+func TestDecide_OnlyWhatIsShown(t *testing.T) {
+	each(t, func(t *testing.T, r *rig) {
+		p, ada := approvable(r)
+		made, other := r.propose(p, "FACTORY_RESET", "BLOCK"), r.propose(p, "FACTORY_RESET", "BLOCK")
+		two, err := r.service.ProposeChanges(t.Context(), r.key("k"), p.ID, []policy.Change{{Setting: "CAMERA", Value: "BLOCK"}, {Setting: "SMS", Value: "BLOCK"}})
+		r.ok(err)
+		for name, edit := range map[string]func(*proposal.Change){
+			"version":        func(c *proposal.Change) { c.BaseVersion++ },
+			"policy":         func(c *proposal.Change) { c.Policy.ID = resource.NewID() },
+			"policy's name":  func(c *proposal.Change) { c.Policy.Name = "Other" },
+			"result":         func(c *proposal.Change) { c.Result = resource.NewID() },
+			"company":        func(c *proposal.Change) { c.Company = "other" },
+			"caller":         func(c *proposal.Change) { c.Caller.ID = "k2" },
+			"kind of caller": func(c *proposal.Change) { c.Caller.Kind = access.Connection },
+			"prefix":         func(c *proposal.Change) { c.Caller.Prefix = "mk_other" },
+			"order":          func(c *proposal.Change) { slices.Reverse(c.Changes) },
+			"value":          func(c *proposal.Change) { c.Changes[0].To = "ALLOW" },
+			"old value":      func(c *proposal.Change) { c.Changes[0].From = "BLOCK" },
+			"a change less":  func(c *proposal.Change) { c.Changes = c.Changes[1:] },
+			"document":       func(c *proposal.Change) { c.DocumentSHA256 = hex.EncodeToString(make([]byte, 32)) },
+			"impact":         func(c *proposal.Change) { c.Impact = "LOW" },
+			"warnings":       func(c *proposal.Change) { c.Warnings = []string{"none"} },
+			"proposal":       func(c *proposal.Change) { c.Subject = other.ID },
+			"expiry":         func(c *proposal.Change) { c.Expires = approval.Time(r.clock.Now().Add(time.Hour)) },
+			"domain":         func(c *proposal.Change) { c.Domain = approval.DestructiveCommand },
+			"kind":           func(c *proposal.Change) { c.Kind = "rollback" },
+			"decision":       func(c *proposal.Change) { c.Decision = approval.Decline },
+			"approver":       func(c *proposal.Change) { c.Approver.ID = resource.NewID() },
+		} {
+			if err := r.decides(ada, two.ID, approval.Approve, r.sign(ada, two.ID, approval.Approve, edit)); fault.CodeOf(err) != fault.Refused {
+				t.Errorf("another %s: %v", name, err)
+			}
+		}
+		r.code(fault.Refused, r.decides(ada, made.ID, approval.Approve, r.sign(ada, other.ID, approval.Approve, nil)))
+		r.code(fault.Refused, r.decides(ada, made.ID, approval.Approve, r.sign(ada, made.ID, approval.Decline, nil)))
+		bob := r.approver(account.Manager)
+		forged := r.sign(bob, made.ID, approval.Approve, func(c *proposal.Change) { c.Approver = approval.Person{ID: ada.ID, Name: ada.Name} })
+		r.code(fault.Refused, r.decides(ada, made.ID, approval.Approve, forged))
+		unsigned := r.sign(ada, made.ID, approval.Approve, nil)
+		unsigned.Signature = r.sign(ada, other.ID, approval.Approve, nil).Signature
+		r.code(fault.Refused, r.decides(ada, made.ID, approval.Approve, unsigned))
+		for _, id := range []string{made.ID, other.ID, two.ID} {
+			r.waits(id)
+			_, err := r.service.Apply(t.Context(), r.key("k"), id, "Warehouse")
+			r.code(fault.ConfirmationRequired, err)
+		}
+		r.approves(ada, made.ID)
+		r.code(fault.NotPending, r.decides(ada, made.ID, approval.Approve, r.sign(ada, made.ID, approval.Approve, nil)))
+		_, err = r.service.Apply(t.Context(), r.key("k2"), made.ID, "Warehouse")
+		r.code(fault.NotFound, err)
+		_, err = r.service.Apply(t.Context(), r.key("k"), made.ID, "") // the name is typed by the caller as well
+		r.code(fault.ConfirmationRequired, err)
+		_, err = r.apply(made)
+		r.ok(err)
+		_, err = r.apply(made)
+		r.code(fault.NotPending, err)
+		_, err = r.apply(other)
+		r.code(fault.StaleProposal, err)
+	})
+}
+
+// altered is a store in which something differs when a proposal is claimed.
+type altered struct {
+	proposal.Store
+	alter func(*proposal.Standing)
+}
+
+func (a altered) ClaimProposal(ctx context.Context, c proposal.Claim) (proposal.Claimed, error) {
+	check := c.Check
+	c.Check = func(s proposal.Standing, want approval.Decision) error {
+		s.Fields, s.Warnings, s.Next.Document = slices.Clone(s.Fields), slices.Clone(s.Warnings), slices.Clone(s.Next.Document)
+		a.alter(&s)
+		return check(s, want)
+	}
+	return a.Store.ClaimProposal(ctx, c)
+}
+
+// TestApply_OnlyWhatWasApproved: whatever differs from what a person approved voids the
+// approval in the transaction that claims.
+func TestApply_OnlyWhatWasApproved(t *testing.T) {
+	each(t, func(t *testing.T, r *rig) {
+		p, ada := approvable(r)
+		bob := r.approver(account.Manager)
+		made, err := r.service.ProposeChanges(t.Context(), r.key("k"), p.ID, []policy.Change{{Setting: "CAMERA", Value: "BLOCK"}, {Setting: "CONFIGURE_WIFI", Value: "BLOCK"}})
+		r.ok(err)
+		service := *r.service
+		refused := func(name string, alter func(*proposal.Standing)) {
+			t.Helper()
+			r.approves(ada, made.ID)
+			service.Store = altered{r.db, alter}
+			_, err := service.Apply(t.Context(), r.key("k"), made.ID, "Warehouse")
+			if f := fault.From(err); f.Code != fault.ConfirmationRequired || f.Approval == nil || !f.Approval.Required || f.Approval.URL != "https://muster.test/approvals/"+made.ID {
+				t.Errorf("another %s: %v", name, err)
+			}
+			r.waits(made.ID)
+		}
+		for name, alter := range map[string]func(*proposal.Standing){
+			"version":    func(s *proposal.Standing) { s.BaseVersion++ },
+			"policy":     func(s *proposal.Standing) { s.PolicyID = resource.NewID() },
+			"name":       func(s *proposal.Standing) { s.TargetName = "Other" },
+			"result":     func(s *proposal.Standing) { s.Next.PolicyID = resource.NewID() },
+			"company":    func(s *proposal.Standing) { s.CompanySlug = "other" },
+			"caller":     func(s *proposal.Standing) { s.Owner.ID = "k2" },
+			"order":      func(s *proposal.Standing) { slices.Reverse(s.Fields) },
+			"value":      func(s *proposal.Standing) { s.Fields[0].Value = "ALLOW" },
+			"old value":  func(s *proposal.Standing) { s.Fields[0].PreviousValue = "BLOCK" },
+			"document":   func(s *proposal.Standing) { s.Next.Document = append(s.Next.Document, ' ') },
+			"impact":     func(s *proposal.Standing) { s.Impact = proposal.High },
+			"warnings":   func(s *proposal.Standing) { s.Warnings = nil },
+			"expiry":     func(s *proposal.Standing) { s.ExpiresAt = s.ExpiresAt.Add(time.Second) },
+			"capability": func(s *proposal.Standing) { s.Capability = proposal.RollBack },
+			"proposal":   func(s *proposal.Standing) { s.ID = resource.NewProposalID() },
+			"person":     func(s *proposal.Standing) { s.Approver.UserID = bob.ID },
+			"no person":  func(s *proposal.Standing) { s.Approver = access.Approver{} },
+			"passkey":    func(s *proposal.Standing) { s.Credential, _ = json.Marshal(bob.public) },
+			"decision":   func(s *proposal.Standing) { s.Signed = r.sign(ada, made.ID, approval.Decline, nil) },
+			"signature": func(s *proposal.Standing) {
+				s.Signed.Signature = slices.Clone(s.Signed.Signature)
+				s.Signed.Signature[10] ^= 1
+			},
+			"flags": func(s *proposal.Standing) {
+				s.Signed.AuthenticatorData = slices.Clone(s.Signed.AuthenticatorData)
+				s.Signed.AuthenticatorData[32] = 1
+			},
+			"no signature": func(s *proposal.Standing) { s.Signed = approval.Signed{} },
+		} {
+			refused(name, alter)
+		}
+		refused("rights", func(s *proposal.Standing) { s.Approver.Permissions = access.PoliciesRead })
+		refused("policies", func(s *proposal.Standing) { s.Approver.Policies = []string{} })
+		r.approves(ada, made.ID)
+		_, err = r.apply(made)
+		r.ok(err)
+	})
+}
+
+// TestApply_ApproverMustStillBeAllowed changes the person, the company and the devices
+// between approving and applying.
+func TestApply_ApproverMustStillBeAllowed(t *testing.T) {
+	each(t, func(t *testing.T, r *rig) {
+		p, _ := approvable(r)
+		change := func(ada *approver, edit func(*account.User)) {
+			_, err := r.db.UpdateUser(t.Context(), r.company.ID, ada.ID, func(u *account.User) error { edit(u); return nil })
+			r.ok(err)
+		}
+		check := func(name string, between func(*approver)) {
+			t.Helper()
+			ada := r.approver(account.Manager)
+			made := r.propose(p, "CAMERA", "BLOCK")
+			r.approves(ada, made.ID)
+			between(ada)
+			if _, err := r.apply(made); fault.CodeOf(err) != fault.ConfirmationRequired {
+				t.Errorf("%s: %v", name, err)
+			}
+			r.waits(made.ID)
+		}
+		for name, between := range map[string]func(*approver){
+			"disabled":     func(ada *approver) { change(ada, func(u *account.User) { u.Disabled = true }) },
+			"lost right":   func(ada *approver) { change(ada, func(u *account.User) { u.Rights &^= account.EditPolicies }) },
+			"other policy": func(ada *approver) { change(ada, func(u *account.User) { u.Policies = []string{resource.NewID()} }) },
+			"no passkey":   func(ada *approver) { r.ok(r.db.RemovePasskey(t.Context(), ada.ID, hex.EncodeToString(ada.id))) },
+			"deleted": func(ada *approver) {
+				_, err := r.db.DeleteUser(t.Context(), r.company.ID, ada.ID)
+				r.ok(err)
+			},
+		} {
+			check(name, between)
+		}
+		check("older approvers", func(*approver) { r.controls(func(c *access.Controls) { c.ApproverAge = 300 * time.Hour }) })
+	})
+}
+
+// TestDecide_WhoApproves: who is too young, or asked for it, does not.
+func TestDecide_WhoApproves(t *testing.T) {
+	t.Parallel()
+	r := onSQLite(t)
+	p, ada := approvable(r)
+	made := r.propose(p, "CAMERA", "BLOCK")
+	young := r.approver(account.Manager)
+	r.ok(r.db.RemovePasskey(t.Context(), young.ID, hex.EncodeToString(young.id)))
+	r.passkey(young, r.clock.Now())
+	viewer := r.approver(account.Viewer)
+	r.code(fault.Refused, r.decides(young, made.ID, approval.Approve, r.sign(young, made.ID, approval.Approve, nil)))
+	r.code(fault.Forbidden, r.decides(viewer, made.ID, approval.Approve, r.sign(viewer, made.ID, approval.Approve, nil)))
+	r.clock.Advance(25 * time.Hour)
+	r.code(fault.NotPending, r.decides(ada, made.ID, approval.Approve, r.sign(ada, made.ID, approval.Approve, nil)))
+
+	r.controls(func(c *access.Controls) { c.SecondPerson = true })
+	call := r.key("c")
+	call.Principal.Kind, call.Principal.UserID = access.Connection, ada.ID
+	own, err := r.service.ProposeChanges(t.Context(), call, p.ID, set("CAMERA", "BLOCK"))
+	r.ok(err)
+	r.code(fault.Refused, r.decides(ada, own.ID, approval.Approve, r.sign(ada, own.ID, approval.Approve, nil)))
+	r.approves(young, own.ID) // a day older now
+	if _, err := r.service.Apply(t.Context(), call, own.ID, ""); err != nil {
+		t.Error(err)
+	}
+}
+
+// TestApply_DevicesWithinTheImpact: devices come and go within the impact; one that
+// makes it HIGH voids the approval.
+func TestApply_DevicesWithinTheImpact(t *testing.T) {
+	each(t, func(t *testing.T, r *rig) {
+		r.approving(access.ApproveRisky)
+		p, ada := r.newPolicy("Warehouse", 0), r.approver(account.Manager)
+		rising := r.propose(p, "FACTORY_RESET", "BLOCK") // NORMAL without devices
+		if rising.NeedsApproval() || rising.ExpiresAt.Sub(rising.CreatedAt) != proposal.ApprovalLifetime {
+			t.Errorf("made %+v", rising)
+		}
+		first := r.enroll(p)
+		_, err := r.apply(rising)
+		r.code(fault.ConfirmationRequired, err)
+		r.approves(ada, rising.ID)
+		r.enroll(p)
+		r.observe(p, first, true)
+		if _, err := r.apply(rising); err != nil {
+			t.Errorf("within the impact: %v", err)
+		}
+		r.controls(func(c *access.Controls) { c.ApplyApproval = access.ApproveAll })
+		q := r.newPolicy("Office", 0)
+		made := r.propose(q, "FACTORY_RESET", "BLOCK")
+		r.approves(ada, made.ID) // as NORMAL
+		r.enroll(q)
+		_, err = r.apply(made)
+		r.code(fault.ConfirmationRequired, err)
+		r.waits(made.ID)
+	})
+}
+
+// TestApply_PeopleAndTheDefaultNeedNone: nothing of this binds a person in the portal,
+// or a company that does not ask for it.
+func TestApply_PeopleAndTheDefaultNeedNone(t *testing.T) {
+	t.Parallel()
+	r := onSQLite(t)
+	p := r.newPolicy("Warehouse", 1)
+	made := r.propose(p, "CONFIGURE_WIFI", "BLOCK")
+	if made.NeedsApproval() || made.ExpiresAt.Sub(made.CreatedAt) != proposal.Lifetime {
+		t.Errorf("by default %+v", made)
+	}
+	_, err := r.apply(made)
+	r.ok(err)
+	r.approving(access.ApproveAll)
+	ada := r.approver(account.Manager)
+	own := operation.Call{Principal: ada.Principal(r.company.Slug, r.company.Settings)}
+	hers, err := r.service.ProposeChanges(t.Context(), own, p.ID, set("CAMERA", "BLOCK"))
+	r.ok(err)
+	if hers.ExpiresAt.Sub(hers.CreatedAt) != proposal.Lifetime {
+		t.Errorf("a person's %+v", hers)
+	}
+	if _, err := r.service.Apply(t.Context(), own, hers.ID, ""); err != nil {
+		t.Error(err)
+	}
+	r.code(fault.NotPending, r.decides(ada, hers.ID, approval.Approve, r.sign(ada, hers.ID, approval.Approve, nil)))
+}
+
+// TestApply_DeclinedIsFinal: a declined proposal is FAILED, by whatever is tried.
+func TestApply_DeclinedIsFinal(t *testing.T) {
+	each(t, func(t *testing.T, r *rig) {
+		p, ada := approvable(r)
+		made := r.propose(p, "CAMERA", "BLOCK")
+		before := r.sign(ada, made.ID, approval.Approve, nil)
+		r.ok(r.decides(ada, made.ID, approval.Decline, r.sign(ada, made.ID, approval.Decline, nil)))
+		r.code(fault.NotPending, r.decides(ada, made.ID, approval.Approve, before))
+		_, err := r.apply(made)
+		r.code(fault.NotPending, err)
+		if got := r.proposal(made.ID); got.Status != proposal.Failed || got.Outcome != proposal.DeclinedBy("Ada") || got.Approval.State != proposal.Declined {
+			t.Errorf("declined %+v", got)
+		}
+	})
+}
+
+// TestApply_ApprovedOnceOverReplicas: many calls on two replicas race with a person who
+// approves and one who declines. At most one decides, and at most one call applies.
+func TestApply_ApprovedOnceOverReplicas(t *testing.T) {
+	each(t, func(t *testing.T, r *rig) {
+		p, ada := approvable(r)
+		bob := r.approver(account.Manager)
+		second, _ := r.replica(r.open())
+		second.Keys = plainKeys{}
+		for range 5 {
+			made := r.propose(r.policy(p.ID), "CAMERA", map[string]string{"BLOCK": "ALLOW", "ALLOW": "BLOCK", "NOT_SET": "BLOCK"}[value(t, r.policy(p.ID).Document, "CAMERA")])
+			yes, no := r.sign(ada, made.ID, approval.Approve, nil), r.sign(bob, made.ID, approval.Decline, nil)
+			var group sync.WaitGroup
+			var mu sync.Mutex
+			decided, applied := 0, 0
+			count := func(n *int, err error) {
+				mu.Lock()
+				defer mu.Unlock()
+				if err == nil {
+					*n++
+				} else if c := fault.CodeOf(err); c != fault.NotPending && c != fault.ConfirmationRequired {
+					t.Error(err)
+				}
+			}
+			group.Go(func() { count(&decided, r.decides(ada, made.ID, approval.Approve, yes)) })
+			group.Go(func() { count(&decided, r.decides(bob, made.ID, approval.Decline, no)) })
+			for i := range 8 {
+				service := []*proposal.Service{r.service, second}[i%2]
+				group.Go(func() {
+					for range 20 {
+						_, err := service.Apply(t.Context(), r.key("k"), made.ID, "")
+						if count(&applied, err); fault.CodeOf(err) != fault.ConfirmationRequired {
+							return
+						}
+					}
+				})
+			}
+			group.Wait()
+			now := r.proposal(made.ID)
+			if now.Approval.State == proposal.Approved && now.Status == proposal.Pending {
+				_, err := r.apply(made)
+				count(&applied, err)
+				now = r.proposal(made.ID)
+			}
+			if want := map[proposal.Status]int{proposal.Succeeded: 1, proposal.Failed: 0}[now.Status]; decided != 1 || applied != want || !now.Status.Final() {
+				t.Errorf("%d decided, %d applied: %s, %+v", decided, applied, now.Status, now.Approval)
+			}
+		}
+	})
+}
+
+// TestNeedsApproval is the rule of the setting, whole.
+func TestNeedsApproval(t *testing.T) {
+	t.Parallel()
+	for _, rule := range append(access.ApprovalRules(), "") {
+		for _, kind := range []access.Kind{access.APIKey, access.Connection, access.User, access.System} {
+			for _, impact := range []proposal.Impact{proposal.Normal, proposal.High} {
+				for _, warnings := range [][]string{nil, {"x"}} {
+					bound := kind == access.APIKey || kind == access.Connection
+					want := bound && (rule == access.ApproveAll || rule == access.ApproveRisky && (impact == proposal.High || warnings != nil))
+					if got := proposal.NeedsApproval(rule, kind, impact, warnings); got != want {
+						t.Errorf("%s %s %s %v: %v", rule, kind, impact, warnings, got)
+					}
+				}
+			}
+		}
+	}
+}
