@@ -37,27 +37,29 @@ func TestBuild_AgentsForDevices(t *testing.T) {
 		"linux-arm64":   {elf.EM_AARCH64, ""},
 		"linux-amd64":   {elf.EM_X86_64, ""},
 	} {
-		path := filepath.Join(dir, "muster-agent-"+name)
-		info, err := os.Stat(path)
-		if err != nil {
-			t.Error(err)
-			continue
-		}
-		if info.Size() >= maxSize {
-			t.Errorf("%s has %d bytes, more than %d", name, info.Size(), maxSize)
-		}
-		file, err := elf.Open(path)
-		if err != nil {
-			t.Error(err)
-			continue
-		}
-		defer file.Close()
-		if file.Machine != want.machine || linker(t, file) != want.linker {
-			t.Errorf("%s is for %s and is linked by %q", name, file.Machine, linker(t, file))
-		}
-		if needed, err := file.ImportedLibraries(); want.linker == "" && (err != nil || len(needed) > 0) {
-			t.Errorf("%s needs %v, %v", name, needed, err)
-		}
+		t.Run(name, func(t *testing.T) {
+			path := filepath.Join(dir, "muster-agent-"+name)
+			info, err := os.Stat(path)
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			if info.Size() >= maxSize {
+				t.Errorf("%s has %d bytes, more than %d", name, info.Size(), maxSize)
+			}
+			file, err := elf.Open(path)
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			defer file.Close()
+			if file.Machine != want.machine || linker(t, file) != want.linker {
+				t.Errorf("%s is for %s and is linked by %q", name, file.Machine, linker(t, file))
+			}
+			if needed, err := file.ImportedLibraries(); want.linker == "" && (err != nil || len(needed) > 0) {
+				t.Errorf("%s needs %v, %v", name, needed, err)
+			}
+		})
 	}
 }
 

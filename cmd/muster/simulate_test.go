@@ -20,11 +20,13 @@ func TestSimulate_KeysFromAFile(t *testing.T) {
 	}
 	env := &cli.Env{In: strings.NewReader("k3\n")}
 	for path, want := range map[string][]string{"": {"k0"}, file: {"k0", "k1", "k2"}, "-": {"k0", "k3"}} {
-		var o fleetsim.Options
-		c := simulateCommand{Server: "http://127.0.0.1:1", Keys: []string{"k0"}, KeyFile: path}
-		if err := c.existing(env, &o); err != nil || !slices.Equal(o.Keys, want) {
-			t.Errorf("--api-key-file %q: %v, %v; want %v", path, o.Keys, err, want)
-		}
+		t.Run(path, func(t *testing.T) {
+			var o fleetsim.Options
+			c := simulateCommand{Server: "http://127.0.0.1:1", Keys: []string{"k0"}, KeyFile: path}
+			if err := c.existing(env, &o); err != nil || !slices.Equal(o.Keys, want) {
+				t.Errorf("--api-key-file %q: %v, %v; want %v", path, o.Keys, err, want)
+			}
+		})
 	}
 	both := simulateCommand{Tokens: "-", KeyFile: "-"}
 	if err := both.existing(env, &fleetsim.Options{}); err == nil {

@@ -33,13 +33,15 @@ func TestConfirmer_MayConfirm(t *testing.T) {
 		{"during a stop", account.Confirmer{User: account.User{ID: "b", Rights: admin, CreatedAt: old}, Passkey: account.Passkey{CreatedAt: old}}, true, "destructiveLimit", false},
 		{"resuming", account.Confirmer{User: account.User{ID: "b", Rights: admin, CreatedAt: old}, Passkey: account.Passkey{CreatedAt: old}}, true, "stop", true},
 	} {
-		s := access.Settings{Controls: access.DefaultControls()}
-		if c.stop {
-			s.Stop = access.Stop{At: old, Reason: "r"}
-		}
-		err := c.by.MayConfirm(access.Loosening{Control: c.of, AskedBy: access.Actor{ID: "a"}}, s, now)
-		if (err == nil) != c.want || err != nil && fault.CodeOf(err) != fault.Refused {
-			t.Errorf("%s: %v", c.name, err)
-		}
+		t.Run(c.name, func(t *testing.T) {
+			s := access.Settings{Controls: access.DefaultControls()}
+			if c.stop {
+				s.Stop = access.Stop{At: old, Reason: "r"}
+			}
+			err := c.by.MayConfirm(access.Loosening{Control: c.of, AskedBy: access.Actor{ID: "a"}}, s, now)
+			if (err == nil) != c.want || err != nil && fault.CodeOf(err) != fault.Refused {
+				t.Errorf("%s: %v", c.name, err)
+			}
+		})
 	}
 }

@@ -25,9 +25,11 @@ func TestUser_KeyCreationRules(t *testing.T) {
 		{"provisions some policies only", account.User{Rights: account.ManageKeys | account.ProvisionDevices, Policies: []string{"p"}}, access.Provisioning, false},
 		{"provisions all policies", account.User{Rights: account.ManageKeys | account.ProvisionDevices}, access.Provisioning, true},
 	} {
-		if err := test.user.MayGrant(test.wants); (err == nil) != test.may || err != nil && fault.CodeOf(err) != fault.Forbidden {
-			t.Errorf("%s: %v", test.name, err)
-		}
+		t.Run(test.name, func(t *testing.T) {
+			if err := test.user.MayGrant(test.wants); (err == nil) != test.may || err != nil && fault.CodeOf(err) != fault.Forbidden {
+				t.Errorf("%s: %v", test.name, err)
+			}
+		})
 	}
 }
 
@@ -49,10 +51,12 @@ func TestPassword_MatchesOnlyItself(t *testing.T) {
 		{"$argon2id$v=19$m=99999999,t=2,p=1$AAAA$AAAAAAAAAAAAAAAAAAAAAA", "x", false, true},
 		{"plain", "plain", false, true},
 	} {
-		got, err := passwords.Matches(t.Context(), test.hash, test.password)
-		if got != test.want || (err != nil) != test.fails {
-			t.Errorf("%q with %q: %v, %v", test.hash, test.password, got, err)
-		}
+		t.Run(test.hash, func(t *testing.T) {
+			got, err := passwords.Matches(t.Context(), test.hash, test.password)
+			if got != test.want || (err != nil) != test.fails {
+				t.Errorf("%q with %q: %v, %v", test.hash, test.password, got, err)
+			}
+		})
 	}
 }
 

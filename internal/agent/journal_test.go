@@ -63,27 +63,29 @@ func TestOpenJournal_DamagedLines(t *testing.T) {
 		"half a last line": {func(text []byte) []byte { return text[:len(text)-9] }, 0, []string{"c"}},
 		"nothing":          {func(text []byte) []byte { return text }, 0, nil},
 	} {
-		path := journalOf(t, "a", "b", "c")
-		text, err := os.ReadFile(path)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(path, test.damage(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
-		for range 2 { // the second time it reads what the first one left
-			j := openJournal(t, path)
-			for _, id := range []string{"a", "b", "c"} {
-				_, known := j.Entry(id)
-				if want := !slices.Contains(test.lost, id); known != want {
-					t.Errorf("%s: command %s is known: %v, want %v", name, id, known, want)
+		t.Run(name, func(t *testing.T) {
+			path := journalOf(t, "a", "b", "c")
+			text, err := os.ReadFile(path)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := os.WriteFile(path, test.damage(text), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			for range 2 { // the second time it reads what the first one left
+				j := openJournal(t, path)
+				for _, id := range []string{"a", "b", "c"} {
+					_, known := j.Entry(id)
+					if want := !slices.Contains(test.lost, id); known != want {
+						t.Errorf("%s: command %s is known: %v, want %v", name, id, known, want)
+					}
 				}
+				if j.Skipped() != test.skipped {
+					t.Errorf("%s: %d lines skipped, want %d", name, j.Skipped(), test.skipped)
+				}
+				test.skipped = 0 // it is gone after the first start
 			}
-			if j.Skipped() != test.skipped {
-				t.Errorf("%s: %d lines skipped, want %d", name, j.Skipped(), test.skipped)
-			}
-			test.skipped = 0 // it is gone after the first start
-		}
+		})
 	}
 }
 

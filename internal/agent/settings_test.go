@@ -103,16 +103,18 @@ func TestCommandLines_ShowDrift(t *testing.T) {
 		{"AUTO_DATE_TIME", "ENFORCED", func() { state.Platform.Global["auto_time"] = "0" }},
 		{"DEVELOPER_SETTINGS", "BLOCK", func() { state.Platform.Global["adb_enabled"] = "1" }},
 	} {
-		if r := agent.ApplyTo(t.Context(), d, test.setting, test.value); r.State != protocol.Applied {
-			t.Errorf("%s: %+v", test.setting, r)
-		}
-		if now, err := d.Read(t.Context(), test.setting); err != nil || now != test.value {
-			t.Errorf("%s reads %q, %v", test.setting, now, err)
-		}
-		test.drift()
-		if now, err := d.Read(t.Context(), test.setting); err != nil || now == test.value {
-			t.Errorf("%s drifted and reads %q, %v", test.setting, now, err)
-		}
+		t.Run(test.setting, func(t *testing.T) {
+			if r := agent.ApplyTo(t.Context(), d, test.setting, test.value); r.State != protocol.Applied {
+				t.Errorf("%s: %+v", test.setting, r)
+			}
+			if now, err := d.Read(t.Context(), test.setting); err != nil || now != test.value {
+				t.Errorf("%s reads %q, %v", test.setting, now, err)
+			}
+			test.drift()
+			if now, err := d.Read(t.Context(), test.setting); err != nil || now == test.value {
+				t.Errorf("%s drifted and reads %q, %v", test.setting, now, err)
+			}
+		})
 	}
 }
 

@@ -313,15 +313,17 @@ func TestCommands_EveryOne(t *testing.T) {
 			return s["SMS"] == "BLOCK" && s["CAMERA"] == "" && p.asset().Device.PolicyID == other.ID
 		}},
 	} {
-		result := p.send(test.kind, test.body)
-		if result.Status != test.first || result.CreatedAt == nil {
-			t.Errorf("%s answers %+v", test.kind, result)
-		}
-		p.mustCheckIn()
-		p.mustCheckIn()
-		if c := p.latest(); c.Type != test.kind || c.State != test.last || !test.seen() {
-			t.Errorf("%s ended %s %q, device %+v", test.kind, c.State, c.Outcome, p.device.State())
-		}
+		t.Run(test.first, func(t *testing.T) {
+			result := p.send(test.kind, test.body)
+			if result.Status != test.first || result.CreatedAt == nil {
+				t.Errorf("%s answers %+v", test.kind, result)
+			}
+			p.mustCheckIn()
+			p.mustCheckIn()
+			if c := p.latest(); c.Type != test.kind || c.State != test.last || !test.seen() {
+				t.Errorf("%s ended %s %q, device %+v", test.kind, c.State, c.Outcome, p.device.State())
+			}
+		})
 	}
 }
 
@@ -522,17 +524,19 @@ func TestRequest_ReplayedTamperedOrForeignIsRefused(t *testing.T) {
 		"another path": {func(r *http.Request) string { r.URL.Path = protocol.Base + "/unenroll"; return string(got.body) }, http.StatusUnauthorized},
 		"no signature": {func(r *http.Request) string { r.Header.Del(protocol.HeaderSignature); return string(got.body) }, http.StatusUnauthorized},
 	} {
-		r := got.request.Clone(t.Context())
-		body := test.change(r)
-		r.Body, r.ContentLength, r.RequestURI = io.NopCloser(strings.NewReader(body)), int64(len(body)), ""
-		response, err := http.DefaultClient.Do(r)
-		if err != nil {
-			t.Fatal(err)
-		}
-		response.Body.Close()
-		if response.StatusCode != test.status {
-			t.Errorf("%s: %d, want %d", what, response.StatusCode, test.status)
-		}
+		t.Run(what, func(t *testing.T) {
+			r := got.request.Clone(t.Context())
+			body := test.change(r)
+			r.Body, r.ContentLength, r.RequestURI = io.NopCloser(strings.NewReader(body)), int64(len(body)), ""
+			response, err := http.DefaultClient.Do(r)
+			if err != nil {
+				t.Fatal(err)
+			}
+			response.Body.Close()
+			if response.StatusCode != test.status {
+				t.Errorf("%s: %d, want %d", what, response.StatusCode, test.status)
+			}
+		})
 	}
 	if a := p.asset(); !a.Status.Enrolled() {
 		t.Errorf("a refused request ended the device: %s", a.Status)

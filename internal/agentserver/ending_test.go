@@ -86,10 +86,12 @@ func TestRelinquish_WithOpenWipe(t *testing.T) {
 		t.Fatal(err)
 	}
 	for id, want := range map[string]command.State{released.ID: command.Succeeded, wipe.ID: command.Failed} {
-		c, err := w.db.Command(t.Context(), id)
-		if err != nil || c.State != want || want == command.Failed && c.Outcome != command.ReleasedWithoutErasing {
-			t.Errorf("%s is %s %q, want %s, %v", c.Type, c.State, c.Outcome, want, err)
-		}
+		t.Run(id, func(t *testing.T) {
+			c, err := w.db.Command(t.Context(), id)
+			if err != nil || c.State != want || want == command.Failed && c.Outcome != command.ReleasedWithoutErasing {
+				t.Errorf("%s is %s %q, want %s, %v", c.Type, c.State, c.Outcome, want, err)
+			}
+		})
 	}
 	p.options.Crash = nil
 	p.start()

@@ -123,16 +123,18 @@ func TestPolicy_DriftIsRepaired(t *testing.T) {
 		"six hours later":   func() { now = now.Add(6*time.Hour + time.Minute) },
 		"at the next start": func() { _, _ = p.device.Do(t.Context(), agent.Action{Type: agent.Restart}) },
 	} {
-		delete(state.Platform.Restrictions, "no_camera")
-		p.mustCheckIn()
-		if state.Platform.Restrictions["no_camera"] {
-			t.Errorf("%s: repaired before it was looked for", what)
-		}
-		pass()
-		p.mustCheckIn()
-		if !state.Platform.Restrictions["no_camera"] {
-			t.Errorf("%s: the camera is still free", what)
-		}
+		t.Run(what, func(t *testing.T) {
+			delete(state.Platform.Restrictions, "no_camera")
+			p.mustCheckIn()
+			if state.Platform.Restrictions["no_camera"] {
+				t.Errorf("%s: repaired before it was looked for", what)
+			}
+			pass()
+			p.mustCheckIn()
+			if !state.Platform.Restrictions["no_camera"] {
+				t.Errorf("%s: the camera is still free", what)
+			}
+		})
 	}
 	if now := compliance(t, p); !now.PolicyCompliant || len(now.NonComplianceDetails) != 0 {
 		t.Errorf("the device told %+v", now)

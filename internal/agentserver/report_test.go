@@ -158,19 +158,21 @@ func TestCheckIn_LocationCommandWithoutAPlace(t *testing.T) {
 		{nil, command.Failed, "no location"},
 		{at(now.Add(5 * time.Minute).UnixMilli()), command.Succeeded, "found"}, // a clock that is not set right
 	} {
-		p.send(command.LocationUpdate, nil)
-		body := map[string]any{"acks": []map[string]any{{"commandId": p.latest().ID, "state": "DONE", "outcome": "found", "at": now.UnixMilli()}}}
-		if test.location != nil {
-			body["location"] = test.location
-		}
-		answer := w.report(t, p, int64(1_000_000+n), body)
-		c, kept := p.latest(), p.asset().Device.Location
-		if c.State != test.state || !strings.Contains(c.Outcome, test.outcome) || len(answer.Acked) != 1 || (kept != nil) != (test.state == command.Succeeded) {
-			t.Errorf("%v: %s %q, confirmed %v, place %+v; want %s %q", test.location, c.State, c.Outcome, answer.Acked, kept, test.state, test.outcome)
-		}
-		if kept != nil && kept.ReportedAt.After(time.Now()) {
-			t.Errorf("the place is of %v, in the future", kept.ReportedAt)
-		}
+		t.Run(test.outcome, func(t *testing.T) {
+			p.send(command.LocationUpdate, nil)
+			body := map[string]any{"acks": []map[string]any{{"commandId": p.latest().ID, "state": "DONE", "outcome": "found", "at": now.UnixMilli()}}}
+			if test.location != nil {
+				body["location"] = test.location
+			}
+			answer := w.report(t, p, int64(1_000_000+n), body)
+			c, kept := p.latest(), p.asset().Device.Location
+			if c.State != test.state || !strings.Contains(c.Outcome, test.outcome) || len(answer.Acked) != 1 || (kept != nil) != (test.state == command.Succeeded) {
+				t.Errorf("%v: %s %q, confirmed %v, place %+v; want %s %q", test.location, c.State, c.Outcome, answer.Acked, kept, test.state, test.outcome)
+			}
+			if kept != nil && kept.ReportedAt.After(time.Now()) {
+				t.Errorf("the place is of %v, in the future", kept.ReportedAt)
+			}
+		})
 	}
 }
 

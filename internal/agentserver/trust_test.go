@@ -72,19 +72,21 @@ func TestFormerKey_AnnouncesNothing(t *testing.T) {
 		"by the present key, long ago":      {ID: "evil", Made: time.UnixMilli(1), Former: []agentserver.Signer{{Key: present.Key, ID: "k2"}}},
 		"by the present key, in the future": {ID: "evil", Made: time.Now().Add(40 * 24 * time.Hour), Former: []agentserver.Signer{{Key: present.Key, ID: "k2"}}},
 	} {
-		key, err := protocol.NewPrivateKey(protocol.Ed25519)
-		if err != nil {
-			t.Fatal(err)
-		}
-		announced.Key = key
-		w.link.Signer = announced
-		if p.obeys() {
-			t.Errorf("announced %s, a key commands", name)
-		}
-		w.link.Signer = present
-		if !p.obeys() {
-			t.Errorf("announced %s, a key threw the present one out", name)
-		}
+		t.Run(name, func(t *testing.T) {
+			key, err := protocol.NewPrivateKey(protocol.Ed25519)
+			if err != nil {
+				t.Fatal(err)
+			}
+			announced.Key = key
+			w.link.Signer = announced
+			if p.obeys() {
+				t.Errorf("announced %s, a key commands", name)
+			}
+			w.link.Signer = present
+			if !p.obeys() {
+				t.Errorf("announced %s, a key threw the present one out", name)
+			}
+		})
 	}
 }
 
@@ -153,23 +155,25 @@ func TestAssignment_CannotBeSubstituted(t *testing.T) {
 	past := *kept
 	victim.mustCheckIn()
 	for name, assignment := range map[string]*protocol.Envelope{"another device's assignment": *foreign, "an assignment of the past": past, "no assignment": nil} {
-		victim.between(func(path string, answer *protocol.CheckinResponse, body []byte) []byte {
-			if strings.Contains(path, "/policy/") {
-				return *document
+		t.Run(name, func(t *testing.T) {
+			victim.between(func(path string, answer *protocol.CheckinResponse, body []byte) []byte {
+				if strings.Contains(path, "/policy/") {
+					return *document
+				}
+				if strings.HasSuffix(path, "/checkin") {
+					answer.Policy = &protocol.PolicyRef{ID: free.ID, Version: free.Version, ETag: `"x"`}
+					answer.Assignment = assignment
+					return nil
+				}
+				return body
+			})
+			if err := victim.checkIn(); err == nil {
+				t.Errorf("%s: nothing was refused", name)
 			}
-			if strings.HasSuffix(path, "/checkin") {
-				answer.Policy = &protocol.PolicyRef{ID: free.ID, Version: free.Version, ETag: `"x"`}
-				answer.Assignment = assignment
-				return nil
+			if got := victim.device.State().Settings["CAMERA"]; got != "BLOCK" {
+				t.Errorf("%s: the camera is %q", name, got)
 			}
-			return body
 		})
-		if err := victim.checkIn(); err == nil {
-			t.Errorf("%s: nothing was refused", name)
-		}
-		if got := victim.device.State().Settings["CAMERA"]; got != "BLOCK" {
-			t.Errorf("%s: the camera is %q", name, got)
-		}
 	}
 	victim.between(func(_ string, _ *protocol.CheckinResponse, body []byte) []byte { return body })
 	victim.mustCheckIn()

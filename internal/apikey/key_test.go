@@ -77,12 +77,14 @@ func TestKey_EndsAtExpiryAndRevocation(t *testing.T) {
 		{"expired", start.Add(time.Hour), time.Time{}, false},
 		{"revoked", start, start, false},
 	} {
-		k := key
-		k.RevokedAt = test.revoked
-		auth := apikey.Authenticator{Keys: &oneKey{key: k}, Now: func() time.Time { return test.now }}
-		if _, err := auth.Authenticate(t.Context(), text); (err == nil) != test.good {
-			t.Errorf("%s: %v", test.name, err)
-		}
+		t.Run(test.name, func(t *testing.T) {
+			k := key
+			k.RevokedAt = test.revoked
+			auth := apikey.Authenticator{Keys: &oneKey{key: k}, Now: func() time.Time { return test.now }}
+			if _, err := auth.Authenticate(t.Context(), text); (err == nil) != test.good {
+				t.Errorf("%s: %v", test.name, err)
+			}
+		})
 	}
 	_, foreign := apikey.New("c", "ci", "operator", access.DevicesRead, start, time.Time{})
 	forged := key

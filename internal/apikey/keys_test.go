@@ -50,20 +50,22 @@ func TestCreate_ByOperator(t *testing.T) {
 		{"long name", apikey.Request{CompanyID: "c", Name: strings.Repeat("n", 101), Permissions: access.All}, "name"},
 		{"the past", apikey.Request{CompanyID: "c", Name: "ci", Permissions: access.All, ExpiresIn: -1}, "expiresIn"},
 	} {
-		before := len(ring.kept)
-		key, text, err := keys.CreateForOperator(t.Context(), c.request)
-		if c.field != "" {
-			if told := fault.From(err); told.Code != fault.InvalidArguments || told.Fields[0].Field != c.field || text != "" || len(ring.kept) != before {
-				t.Errorf("%s: %+v", c.name, told)
+		t.Run(c.name, func(t *testing.T) {
+			before := len(ring.kept)
+			key, text, err := keys.CreateForOperator(t.Context(), c.request)
+			if c.field != "" {
+				if told := fault.From(err); told.Code != fault.InvalidArguments || told.Fields[0].Field != c.field || text != "" || len(ring.kept) != before {
+					t.Errorf("%s: %+v", c.name, told)
+				}
+				return
 			}
-			continue
-		}
-		if err != nil || !key.Matches(text) || key.CreatedBy != "operator" || key.CreatedAt.Nanosecond() != 5_000_000 || len(ring.kept) != before+1 {
-			t.Errorf("%s: %+v, %v", c.name, key, err)
-		}
-		if expires := c.request.ExpiresIn > 0; expires != !key.ExpiresAt.IsZero() || expires && !key.ExpiresAt.Equal(key.CreatedAt.Add(24*time.Hour)) {
-			t.Errorf("%s: expires at %s", c.name, key.ExpiresAt)
-		}
+			if err != nil || !key.Matches(text) || key.CreatedBy != "operator" || key.CreatedAt.Nanosecond() != 5_000_000 || len(ring.kept) != before+1 {
+				t.Errorf("%s: %+v, %v", c.name, key, err)
+			}
+			if expires := c.request.ExpiresIn > 0; expires != !key.ExpiresAt.IsZero() || expires && !key.ExpiresAt.Equal(key.CreatedAt.Add(24*time.Hour)) {
+				t.Errorf("%s: expires at %s", c.name, key.ExpiresAt)
+			}
+		})
 	}
 	revoked, err := keys.Revoke(t.Context(), "c", ring.kept[0].ID)
 	if err != nil || revoked.Usable(now) {
@@ -91,16 +93,18 @@ func TestCreate_ByUser(t *testing.T) {
 		{"nor with access to some policies only", admin, []string{"p"}, access.Provisioning, false},
 		{"a viewer grants nothing", viewer, nil, access.DevicesRead, false},
 	} {
-		ring := &keyring{}
-		keys := apikey.Keys{Store: ring, Now: time.Now}
-		by := account.User{ID: "u1", CompanyID: "c", Rights: c.rights, Policies: c.policies}
-		key, text, err := keys.CreateForUser(t.Context(), by, apikey.Request{CompanyID: "another", Name: "k", Permissions: c.grant})
-		if c.want && (err != nil || key.CompanyID != "c" || key.CreatedBy != "u1" || !key.Matches(text)) {
-			t.Errorf("%s: %+v, %v", c.name, key, err)
-		}
-		if !c.want && (fault.CodeOf(err) != fault.Forbidden || len(ring.kept) != 0) {
-			t.Errorf("%s: %+v, %v", c.name, key, err)
-		}
+		t.Run(c.name, func(t *testing.T) {
+			ring := &keyring{}
+			keys := apikey.Keys{Store: ring, Now: time.Now}
+			by := account.User{ID: "u1", CompanyID: "c", Rights: c.rights, Policies: c.policies}
+			key, text, err := keys.CreateForUser(t.Context(), by, apikey.Request{CompanyID: "another", Name: "k", Permissions: c.grant})
+			if c.want && (err != nil || key.CompanyID != "c" || key.CreatedBy != "u1" || !key.Matches(text)) {
+				t.Errorf("%s: %+v, %v", c.name, key, err)
+			}
+			if !c.want && (fault.CodeOf(err) != fault.Forbidden || len(ring.kept) != 0) {
+				t.Errorf("%s: %+v, %v", c.name, key, err)
+			}
+		})
 	}
 }
 

@@ -79,10 +79,12 @@ func TestParse_ChecksumIsTheCertificates(t *testing.T) {
 	for name, pairs := range map[string]map[uint32][]byte{
 		"v2": {v2: scheme(der)}, "v3": {v3: scheme(der)}, "both": {v2: scheme(der), v3: scheme(der)}, "with another pair": {7: {1}, v2: scheme(der)},
 	} {
-		got, err := apk.Parse(app(pairs))
-		if err != nil || got.Checksum != want || got.Signer != "CN=Release" {
-			t.Errorf("%s: %+v, %v, want the checksum %s", name, got, err, want)
-		}
+		t.Run(name, func(t *testing.T) {
+			got, err := apk.Parse(app(pairs))
+			if err != nil || got.Checksum != want || got.Signer != "CN=Release" {
+				t.Errorf("%s: %+v, %v, want the checksum %s", name, got, err, want)
+			}
+		})
 	}
 }
 
@@ -106,9 +108,11 @@ func TestParse_RefusesWhatACodeCannotName(t *testing.T) {
 		"not a certificate": {app(map[uint32][]byte{v2: scheme([]byte("rubbish"))}), "damaged"},
 		"cut off":           {app(map[uint32][]byte{v2: scheme(one)[:20]}), "damaged"},
 	} {
-		if got, err := apk.Parse(test.data); err == nil || !strings.Contains(err.Error(), test.want) {
-			t.Errorf("%s: %v, %v, want %q", name, got, err, test.want)
-		}
+		t.Run(name, func(t *testing.T) {
+			if got, err := apk.Parse(test.data); err == nil || !strings.Contains(err.Error(), test.want) {
+				t.Errorf("%s: %v, %v, want %q", name, got, err, test.want)
+			}
+		})
 	}
 }
 

@@ -201,17 +201,19 @@ func TestList(t *testing.T) {
 		"policy=enterprises/other/policies/" + office.ID:                           "",
 		"policy=enterprises%2Facme%2Fpolicies%2F" + office.ID + "&status=INACTIVE": "",
 	} {
-		page, failure := in.read(in.p, "list_assets", query)
-		if failure != nil {
-			t.Errorf("%s: %v", query, failure)
-			continue
-		}
-		if got := members(page, "identification"); got != want {
-			t.Errorf("%s: %q, want %q", query, got, want)
-		}
-		if counted, failure := in.read(in.p, "count_assets", filters(query)); failure != nil || counted["count"] != page["totalElements"] || len(counted) != 1 {
-			t.Errorf("%s: counted %v, %v; the page says %v", query, counted, failure, page["totalElements"])
-		}
+		t.Run(query, func(t *testing.T) {
+			page, failure := in.read(in.p, "list_assets", query)
+			if failure != nil {
+				t.Errorf("%s: %v", query, failure)
+				return
+			}
+			if got := members(page, "identification"); got != want {
+				t.Errorf("%s: %q, want %q", query, got, want)
+			}
+			if counted, failure := in.read(in.p, "count_assets", filters(query)); failure != nil || counted["count"] != page["totalElements"] || len(counted) != 1 {
+				t.Errorf("%s: counted %v, %v; the page says %v", query, counted, failure, page["totalElements"])
+			}
+		})
 	}
 }
 
@@ -234,13 +236,15 @@ func TestList_Refuses(t *testing.T) {
 		"sort=name,asc": "sort", "sort=syncedAt": "sort", "sort=syncedAt,down": "sort", "sort=syncedAt,DESC": "sort", "sort=": "sort", "sort=syncedAt,desc,x": "sort",
 		"page=-1": "page", "page=x": "page", "size=0": "size", "size=101": "size", "size=1.5": "size", "colour=red": "colour",
 	} {
-		_, failure := in.read(in.p, "list_assets", query)
-		switch {
-		case field == "" && failure != nil:
-			t.Errorf("%s: %v", query, failure)
-		case field != "" && (failure == nil || failure.Code != fault.InvalidArguments || len(failure.Fields) != 1 || failure.Fields[0].Field != field):
-			t.Errorf("%s: %+v, want %s", query, failure, field)
-		}
+		t.Run(query, func(t *testing.T) {
+			_, failure := in.read(in.p, "list_assets", query)
+			switch {
+			case field == "" && failure != nil:
+				t.Errorf("%s: %v", query, failure)
+			case field != "" && (failure == nil || failure.Code != fault.InvalidArguments || len(failure.Fields) != 1 || failure.Fields[0].Field != field):
+				t.Errorf("%s: %+v, want %s", query, failure, field)
+			}
+		})
 	}
 	if _, failure := in.read(in.p, "count_assets", "page=0"); failure == nil || failure.Code != fault.InvalidArguments {
 		t.Errorf("count takes a page: %v", failure)
@@ -260,9 +264,11 @@ func TestGet_ForeignAssetIsNotFound(t *testing.T) {
 		{in.p, "nothing"}, {in.p, ""}, {in.p, "enterprises/other/assets/" + id}, {in.p, "enterprises/acme/policies/" + id}, {in.p, "../" + id},
 		{other, id}, {other, "enterprises/acme/assets/" + id}, {other, "enterprises/other/assets/" + id},
 	} {
-		if _, failure := in.read(c.p, "get_asset", "", c.ref); failure == nil || failure.Code != fault.NotFound {
-			t.Errorf("%s for %s: %v", c.ref, c.p.CompanySlug, failure)
-		}
+		t.Run(c.ref, func(t *testing.T) {
+			if _, failure := in.read(c.p, "get_asset", "", c.ref); failure == nil || failure.Code != fault.NotFound {
+				t.Errorf("%s for %s: %v", c.ref, c.p.CompanySlug, failure)
+			}
+		})
 	}
 }
 
@@ -278,14 +284,18 @@ func TestList_LimitsOfUsers(t *testing.T) {
 		t.Errorf("%v, %v", page, failure)
 	}
 	for query, want := range map[string]float64{"": 1, "policy=" + in.policies[0].ID: 1, "policy=" + in.policies[1].ID: 0, "status=PENDING": 0} {
-		if got, failure := in.read(p, "count_assets", query); failure != nil || got["count"] != want {
-			t.Errorf("%s: %v, %v", query, got, failure)
-		}
+		t.Run(query, func(t *testing.T) {
+			if got, failure := in.read(p, "count_assets", query); failure != nil || got["count"] != want {
+				t.Errorf("%s: %v, %v", query, got, failure)
+			}
+		})
 	}
 	for ref, want := range map[string]bool{seen: true, hidden: false, "imported00": false} {
-		if _, failure := in.read(p, "get_asset", "", ref); (failure == nil) != want {
-			t.Errorf("%s: %v", ref, failure)
-		}
+		t.Run(ref, func(t *testing.T) {
+			if _, failure := in.read(p, "get_asset", "", ref); (failure == nil) != want {
+				t.Errorf("%s: %v", ref, failure)
+			}
+		})
 	}
 	if page, failure := in.read(p, "list_policies", ""); failure != nil || members(page, "displayName") != "Office" {
 		t.Errorf("%v, %v", page, failure)
@@ -306,10 +316,12 @@ func TestPolicies_List(t *testing.T) {
 		"": "Empty Field Office", "sort=displayName,desc": "Office Field Empty", "sort=updatedAt,asc": "Empty Field Office", "sort=version,asc&size=1&page=7": "",
 		"sort=updatedAt,desc&size=1": "Office", "size=2&page=1": "Office", "page=5": "",
 	} {
-		page, failure := in.read(in.p, "list_policies", query)
-		if failure != nil || members(page, "displayName") != want || page["totalElements"] != 3.0 {
-			t.Errorf("%s: %v, %v, want %s", query, page, failure, want)
-		}
+		t.Run(query, func(t *testing.T) {
+			page, failure := in.read(in.p, "list_policies", query)
+			if failure != nil || members(page, "displayName") != want || page["totalElements"] != 3.0 {
+				t.Errorf("%s: %v, %v, want %s", query, page, failure, want)
+			}
+		})
 	}
 	page, _ := in.read(in.p, "list_policies", "sort=updatedAt,desc")
 	text, err := json.Marshal(page["content"].([]any)[0])

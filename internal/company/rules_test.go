@@ -38,16 +38,18 @@ func TestNew(t *testing.T) {
 		{"acme", strings.Repeat("ä", 101), access.Settings{}, "name"},
 		{"acme", "Acme", access.Settings{DestructiveCommands: true}, "destructiveCommands"},
 	} {
-		got, err := company.New(c.slug, c.name, c.settings, start)
-		told := fault.From(err)
-		switch {
-		case c.field == "" && err != nil:
-			t.Errorf("%q, %q: %v", c.slug, c.name, err)
-		case c.field == "" && (got.ID == "" || got.Connected() || got.InactiveAfter != company.DefaultInactiveAfter || got.CreatedAt.Location() != time.UTC || got.CreatedAt.Nanosecond() != 123_000_000):
-			t.Errorf("%+v", got)
-		case c.field != "" && (told.Code != fault.InvalidArguments || len(told.Fields) != 1 || told.Fields[0].Field != c.field):
-			t.Errorf("%q, %q: %+v", c.slug, c.name, told)
-		}
+		t.Run(c.name, func(t *testing.T) {
+			got, err := company.New(c.slug, c.name, c.settings, start)
+			told := fault.From(err)
+			switch {
+			case c.field == "" && err != nil:
+				t.Errorf("%q, %q: %v", c.slug, c.name, err)
+			case c.field == "" && (got.ID == "" || got.Connected() || got.InactiveAfter != company.DefaultInactiveAfter || got.CreatedAt.Location() != time.UTC || got.CreatedAt.Nanosecond() != 123_000_000):
+				t.Errorf("%+v", got)
+			case c.field != "" && (told.Code != fault.InvalidArguments || len(told.Fields) != 1 || told.Fields[0].Field != c.field):
+				t.Errorf("%q, %q: %+v", c.slug, c.name, told)
+			}
+		})
 	}
 }
 
@@ -70,9 +72,11 @@ func TestChange(t *testing.T) {
 		{"inactive after a minute", func(c *company.Company) { c.InactiveAfter = time.Minute }, true},
 		{"inactive after a century", func(c *company.Company) { c.InactiveAfter = 100 * 365 * 24 * time.Hour }, false},
 	} {
-		changed := acme
-		if err := company.Change(c.edit)(&changed); (err == nil) != c.want || err != nil && fault.CodeOf(err) != fault.InvalidArguments {
-			t.Errorf("%s: %v", c.name, err)
-		}
+		t.Run(c.name, func(t *testing.T) {
+			changed := acme
+			if err := company.Change(c.edit)(&changed); (err == nil) != c.want || err != nil && fault.CodeOf(err) != fault.InvalidArguments {
+				t.Errorf("%s: %v", c.name, err)
+			}
+		})
 	}
 }

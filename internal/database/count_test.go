@@ -24,9 +24,7 @@ func (f *fixture) checkCounts() {
 	f.ok(err)
 	counted, err := f.db.Text(f.Context(), `SELECT company_id, status, policy_id, COUNT(*) FROM assets GROUP BY 1, 2, 3 ORDER BY 1, 2, 3`)
 	f.ok(err)
-	if !slices.Equal(kept, counted) {
-		f.Fatalf("kept counts %v, want %v", kept, counted)
-	}
+	equal(f, "kept counts", kept, counted)
 	kept, err = f.db.Text(f.Context(), `SELECT company_id, policy_id, month, count FROM patch_counts WHERE count <> 0 ORDER BY 1, 2, 3`)
 	f.ok(err)
 	reported, err := f.db.Text(f.Context(), `SELECT company_id, policy_id, specifications FROM assets WHERE status IN ('ACTIVE', 'INACTIVE', 'SYNCHRONIZING')`)
@@ -50,9 +48,7 @@ func (f *fixture) checkCounts() {
 	}
 	slices.Sort(counted)
 	slices.Sort(kept)
-	if !slices.Equal(kept, counted) {
-		f.Fatalf("kept patch levels %v, want %v", kept, counted)
-	}
+	equal(f, "kept patch levels", kept, counted)
 }
 
 // Whatever devices say, there are few cells; and who is limited to policies

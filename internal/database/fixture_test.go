@@ -3,9 +3,13 @@ package database_test
 import (
 	"encoding/json"
 	"fmt"
+	"reflect"
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"github.com/musterhq/muster/internal/access"
 	"github.com/musterhq/muster/internal/asset"
@@ -137,8 +141,9 @@ func (f *fixture) command(id string) command.Command {
 
 func equal[T any](t testing.TB, what string, got, want T) {
 	t.Helper()
-	if g, w := fmt.Sprintf("%+v", got), fmt.Sprintf("%+v", want); g != w {
-		t.Fatalf("%s = %s, want %s", what, g, w)
+	everything := cmp.Exporter(func(reflect.Type) bool { return true })
+	if diff := cmp.Diff(want, got, everything, cmpopts.EquateEmpty(), cmpopts.EquateErrors()); diff != "" {
+		t.Fatalf("%s (-want +got):\n%s", what, diff)
 	}
 }
 

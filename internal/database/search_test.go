@@ -216,9 +216,7 @@ func (f *fixture) checkTerms() {
 	}
 	slices.Sort(kept)
 	slices.Sort(want)
-	if !slices.Equal(kept, want) {
-		f.Fatalf("index\n%v, want\n%v", kept, want)
-	}
+	equal(f, "index", kept, want)
 }
 
 func TestAssetsFromBeforeTheIndexAreIndexed(t *testing.T) {

@@ -10,6 +10,8 @@ import (
 
 	am "google.golang.org/api/androidmanagement/v1"
 
+	"github.com/google/go-cmp/cmp"
+
 	"github.com/musterhq/muster/internal/emulator"
 )
 
@@ -55,7 +57,7 @@ func sameJSON(t *testing.T, a, b string) bool {
 	if err := json.Unmarshal([]byte(b), &y); err != nil {
 		t.Fatalf("%s: %v", b, err)
 	}
-	return fmt.Sprint(x) == fmt.Sprint(y)
+	return cmp.Equal(x, y)
 }
 
 // Commands issued in the same millisecond have ids of their own.

@@ -128,20 +128,22 @@ func TestFault_Effects(t *testing.T) {
 		{"not modified", emulator.Fault{Status: 304}, false, googleapi.IsNotModified},
 		{"an empty answer", emulator.Fault{Status: 200}, false, func(err error) bool { return err == nil }},
 	} {
-		before := r.version()
-		test.fault.Method = "policies.patch"
-		r.fault(test.fault)
-		begin := time.Now()
-		_, err := r.management.Enterprises.Policies.Patch(r.enterprise+"/policies/p", &am.Policy{MaximumTimeToLock: before + 1}).Do()
-		if !test.check(err) {
-			t.Errorf("%s: %v", test.name, err)
-		}
-		if took := time.Since(begin); took < time.Duration(test.fault.DelayMS)*time.Millisecond {
-			t.Errorf("%s took %v", test.name, took)
-		}
-		if happened := r.version() != before; happened != test.effect {
-			t.Errorf("%s: the effect happened: %v", test.name, happened)
-		}
+		t.Run(test.name, func(t *testing.T) {
+			before := r.version()
+			test.fault.Method = "policies.patch"
+			r.fault(test.fault)
+			begin := time.Now()
+			_, err := r.management.Enterprises.Policies.Patch(r.enterprise+"/policies/p", &am.Policy{MaximumTimeToLock: before + 1}).Do()
+			if !test.check(err) {
+				t.Errorf("%s: %v", test.name, err)
+			}
+			if took := time.Since(begin); took < time.Duration(test.fault.DelayMS)*time.Millisecond {
+				t.Errorf("%s took %v", test.name, took)
+			}
+			if happened := r.version() != before; happened != test.effect {
+				t.Errorf("%s: the effect happened: %v", test.name, happened)
+			}
+		})
 	}
 }
 

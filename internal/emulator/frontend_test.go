@@ -196,20 +196,22 @@ func TestEmulator_TokenOfAnotherScope(t *testing.T) {
 		t.Fatal(err)
 	}
 	for scope, want := range map[string]int{am.AndroidmanagementScope: 200, pubsub.PubsubScope: 403} {
-		config, err := google.JWTConfigFromJSON(key, scope)
-		if err != nil {
-			t.Fatal(err)
-		}
-		token, err := config.TokenSource(context.Background()).Token()
-		if err != nil {
-			t.Fatal(err)
-		}
-		if code, text := r.send("GET", "/v1/enterprises?projectId=muster", nil, "Authorization", "Bearer "+token.AccessToken); code != want {
-			t.Errorf("%s: %d %s, want %d", scope, code, text, want)
-		}
-		if code, text := r.send("GET", "/v1/enterprises?projectId=muster&access_token="+token.AccessToken, nil); code != want {
-			t.Errorf("%s in the query: %d %s, want %d", scope, code, text, want)
-		}
+		t.Run(scope, func(t *testing.T) {
+			config, err := google.JWTConfigFromJSON(key, scope)
+			if err != nil {
+				t.Fatal(err)
+			}
+			token, err := config.TokenSource(context.Background()).Token()
+			if err != nil {
+				t.Fatal(err)
+			}
+			if code, text := r.send("GET", "/v1/enterprises?projectId=muster", nil, "Authorization", "Bearer "+token.AccessToken); code != want {
+				t.Errorf("%s: %d %s, want %d", scope, code, text, want)
+			}
+			if code, text := r.send("GET", "/v1/enterprises?projectId=muster&access_token="+token.AccessToken, nil); code != want {
+				t.Errorf("%s in the query: %d %s, want %d", scope, code, text, want)
+			}
+		})
 	}
 }
 
@@ -238,9 +240,11 @@ func TestControl_RefusesPagesOfOtherOrigins(t *testing.T) {
 		{"plain text", 415, []string{"Content-Type", "text/plain"}},
 		{"a form with files", 415, []string{"Content-Type", "multipart/form-data; boundary=x"}},
 	} {
-		if code, text := r.send("POST", "/emulator/v1/reset", nil, c.headers...); code != c.code {
-			t.Errorf("%s: %d %s, want %d", c.name, code, text, c.code)
-		}
+		t.Run(c.name, func(t *testing.T) {
+			if code, text := r.send("POST", "/emulator/v1/reset", nil, c.headers...); code != c.code {
+				t.Errorf("%s: %d %s, want %d", c.name, code, text, c.code)
+			}
+		})
 	}
 }
 

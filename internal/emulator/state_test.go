@@ -124,13 +124,15 @@ func TestState_SavedWhileRunning(t *testing.T) {
 func TestState_Damaged(t *testing.T) {
 	t.Parallel()
 	for text, want := range map[string]string{`{"version":1,`: "is damaged", `{"version":99}`: "has form 99", `[]`: "is damaged"} {
-		dir := t.TempDir()
-		if err := os.WriteFile(filepath.Join(dir, "emulator.json"), []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
-		if _, err := emulator.New(emulator.Options{Now: time.Now, DataDir: dir}); err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("%s: %v", text, err)
-		}
+		t.Run(text, func(t *testing.T) {
+			dir := t.TempDir()
+			if err := os.WriteFile(filepath.Join(dir, "emulator.json"), []byte(text), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			if _, err := emulator.New(emulator.Options{Now: time.Now, DataDir: dir}); err == nil || !strings.Contains(err.Error(), want) {
+				t.Errorf("%s: %v", text, err)
+			}
+		})
 	}
 }
 

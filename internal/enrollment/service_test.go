@@ -13,13 +13,14 @@ import (
 	"unicode"
 	"unicode/utf8"
 
+	"pgregory.net/rapid"
+
 	"github.com/musterhq/muster/internal/access"
 	"github.com/musterhq/muster/internal/asset"
 	"github.com/musterhq/muster/internal/company"
 	"github.com/musterhq/muster/internal/database"
 	"github.com/musterhq/muster/internal/enrollment"
 	"github.com/musterhq/muster/internal/fault"
-	"pgregory.net/rapid"
 )
 
 var start = time.Date(2026, 11, 21, 9, 0, 0, 0, time.UTC)
@@ -44,11 +45,13 @@ func TestClean_RefusesWhatNamesNoDevice(t *testing.T) {
 		"mode":               func(o *enrollment.Observation) { o.Mode = "ROOT" },
 		"long message id":    func(o *enrollment.Observation) { o.MessageID = strings.Repeat("m", 513) },
 	} {
-		o := minimal()
-		change(&o)
-		if _, err := o.Clean(start); fault.CodeOf(err) != fault.InvalidArguments {
-			t.Errorf("%s: %v", name, err)
-		}
+		t.Run(name, func(t *testing.T) {
+			o := minimal()
+			change(&o)
+			if _, err := o.Clean(start); fault.CodeOf(err) != fault.InvalidArguments {
+				t.Errorf("%s: %v", name, err)
+			}
+		})
 	}
 }
 
@@ -84,9 +87,11 @@ func TestClean(t *testing.T) {
 		"apps":           {fmt.Sprint(len(got.Apps), got.Apps[0].Package, got.Apps[0].Name, len(got.Apps[0].Version), got.Apps[1]), "2aA128 {b    false}"},
 		"location":       {got.Location.ReportedAt.Equal(start), "true"},
 	} {
-		if fmt.Sprint(pair[0]) != fmt.Sprint(pair[1]) {
-			t.Errorf("%s is %v, want %v", what, pair[0], pair[1])
-		}
+		t.Run(what, func(t *testing.T) {
+			if fmt.Sprint(pair[0]) != fmt.Sprint(pair[1]) {
+				t.Errorf("%s is %v, want %v", what, pair[0], pair[1])
+			}
+		})
 	}
 }
 

@@ -40,9 +40,11 @@ func TestJudge(t *testing.T) {
 		{500, body("INTERNAL", ""), "unknown"}, {503, body("UNAVAILABLE", ""), "unknown"}, {502, "<html>", "unknown"},
 		{408, "", "unknown"}, {200, "", "unknown"},
 	} {
-		if got := fcm.Judge(test.status, test.body); got != test.want {
-			t.Errorf("%d %s: %s, want %s", test.status, test.body, got, test.want)
-		}
+		t.Run(test.body, func(t *testing.T) {
+			if got := fcm.Judge(test.status, test.body); got != test.want {
+				t.Errorf("%d %s: %s, want %s", test.status, test.body, got, test.want)
+			}
+		})
 	}
 }
 

@@ -28,9 +28,11 @@ func TestState_Allows(t *testing.T) {
 		{"no limit", limit.State{Devices: 1000}, true},
 		{"after the limit was lowered", limit.State{Limit: two, Devices: 30, Reserved: true}, false},
 	} {
-		if got := c.s.Allows(); got != c.want {
-			t.Errorf("%s: allowed %t", c.name, got)
-		}
+		t.Run(c.name, func(t *testing.T) {
+			if got := c.s.Allows(); got != c.want {
+				t.Errorf("%s: allowed %t", c.name, got)
+			}
+		})
 	}
 	if over := (limit.State{Limit: two, Devices: 4}).Over(); over != 3 {
 		t.Errorf("%d must leave, want 3", over)

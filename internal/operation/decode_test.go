@@ -2,9 +2,10 @@ package operation_test
 
 import (
 	"context"
-	"reflect"
 	"testing"
 	"time"
+
+	"github.com/google/go-cmp/cmp"
 
 	"github.com/musterhq/muster/internal/access"
 	"github.com/musterhq/muster/internal/fault"
@@ -169,8 +170,8 @@ func checkFault(t *testing.T, err *fault.Error, malformed bool, fields []string)
 	for _, f := range err.Fields {
 		got = append(got, f.Field+" "+f.Message)
 	}
-	if !reflect.DeepEqual(got, fields) {
-		t.Errorf("fields\n got %q\nwant %q", got, fields)
+	if diff := cmp.Diff(fields, got); diff != "" {
+		t.Errorf("fields (-want +got):\n%s", diff)
 	}
 }
 
@@ -183,8 +184,8 @@ func TestValuesAndDefaults(t *testing.T) {
 	want := everything{AssetID: "A", Text: "a", Mode: "WEP", Count: 3, Secret: new("pass"), Hidden: new(true),
 		Changes: []change{{Setting: "X", Value: "NONE"}}, Nested: change{}}
 	want.Nested.Value = got.Nested.Value // absent: left alone
-	if !reflect.DeepEqual(got, want) {
-		t.Errorf("got %+v, want %+v", got, want)
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("arguments (-want +got):\n%s", diff)
 	}
 }
 
@@ -230,8 +231,8 @@ func TestQuery(t *testing.T) {
 			checkFault(t, err, test.bad, test.fields)
 			continue
 		}
-		if err != nil || !reflect.DeepEqual(got, test.want) {
-			t.Errorf("%q: got %+v, %v", test.query, got, err)
+		if diff := cmp.Diff(test.want, got); err != nil || diff != "" {
+			t.Errorf("%q: %v; (-want +got):\n%s", test.query, err, diff)
 		}
 	}
 }

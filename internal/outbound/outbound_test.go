@@ -22,9 +22,11 @@ func TestPublic_RefusesEverySpecialNetwork(t *testing.T) {
 		"::1": false, "::ffff:10.0.0.1": false, "::10.0.0.1": false, "fe80::1%eth0": false, "fec0::1": false, "fc00::1": false,
 		"3fff::1": false, "5f00::1": false, "64:ff9b::a00:1": false, "2002:a00:1::": false, "2001:db8::1": false, "ff02::1": false,
 	} {
-		if got := outbound.Public(netip.MustParseAddr(text)); got != want {
-			t.Errorf("%s: got %v, want %v", text, got, want)
-		}
+		t.Run(text, func(t *testing.T) {
+			if got := outbound.Public(netip.MustParseAddr(text)); got != want {
+				t.Errorf("%s: got %v, want %v", text, got, want)
+			}
+		})
 	}
 }
 

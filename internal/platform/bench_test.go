@@ -12,6 +12,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
+
 	"github.com/musterhq/muster/internal/access"
 	"github.com/musterhq/muster/internal/asset"
 	"github.com/musterhq/muster/internal/command"
@@ -313,8 +315,8 @@ func (b *bench) calls(method string) int { return len(b.emulator.Calls(0, method
 
 func (b *bench) equal(what string, got, want any) {
 	b.Helper()
-	if got != want {
-		b.Errorf("%s = %v, want %v", what, got, want)
+	if diff := cmp.Diff(want, got); diff != "" {
+		b.Errorf("%s (-want +got):\n%s", what, diff)
 	}
 }
 

@@ -17,6 +17,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
+
 	"github.com/musterhq/muster/internal/access"
 	"github.com/musterhq/muster/internal/activity"
 	"github.com/musterhq/muster/internal/company"
@@ -246,7 +248,7 @@ func sameJSON(t *testing.T, a, b string) bool {
 			t.Errorf("%s: %v", text, err)
 		}
 	}
-	return fmt.Sprint(values[0]) == fmt.Sprint(values[1])
+	return cmp.Equal(values[0], values[1])
 }
 
 // Over USB, AGENT policies are provisioned, VR-only ones too, and no others.
@@ -258,17 +260,19 @@ func TestBundle(t *testing.T) {
 	f.service.Records = &records
 	for ref, want := range map[string]fault.Code{"vr": "", "enterprises/acme/policies/agent": "", "plain": fault.Unsupported, "gone": fault.Unsupported,
 		"none": fault.NotFound, "enterprises/other/policies/vr": fault.NotFound} {
-		f.issuer.life = 0
-		token, target, err := f.service.Bundle(t.Context(), caller(), ref)
-		if got := fault.CodeOf(err); err != nil && got != want || (err == nil) != (want == "") {
-			t.Errorf("%s: %v, want %q", ref, err, want)
-		}
-		if issued := f.issuer.life != 0; issued != (want == "") {
-			t.Errorf("%s: a token was made: %v", ref, issued)
-		}
-		if want == "" && (!bytes.Equal(token.Payload, []byte(vendorPayload)) || !strings.HasSuffix(ref, target.ID)) {
-			t.Errorf("%s: %s %s", ref, target.ID, token.Payload)
-		}
+		t.Run(ref, func(t *testing.T) {
+			f.issuer.life = 0
+			token, target, err := f.service.Bundle(t.Context(), caller(), ref)
+			if got := fault.CodeOf(err); err != nil && got != want || (err == nil) != (want == "") {
+				t.Errorf("%s: %v, want %q", ref, err, want)
+			}
+			if issued := f.issuer.life != 0; issued != (want == "") {
+				t.Errorf("%s: a token was made: %v", ref, issued)
+			}
+			if want == "" && (!bytes.Equal(token.Payload, []byte(vendorPayload)) || !strings.HasSuffix(ref, target.ID)) {
+				t.Errorf("%s: %s %s", ref, target.ID, token.Payload)
+			}
+		})
 	}
 	if want := []activity.Action{activity.ProvisioningHanded, activity.ProvisioningHanded}; !slices.Equal(records, want) {
 		t.Errorf("recorded %v, want %v", records, want)

@@ -12,8 +12,10 @@ func TestIsLabel(t *testing.T) {
 		"a": true, "Ünï & 日本": true, "12345": true, "": false, "123456789": false, "ääääääää": true,
 		" a": false, "a ": false, "a\tb": false, "a\x00": false, "\xff": false, "a\u202eb": false, "\u00a0a": false, "a\nb": false,
 	} {
-		if got := resource.IsLabel(text, 8); got != want {
-			t.Errorf("IsLabel(%q) = %v", text, got)
-		}
+		t.Run(text, func(t *testing.T) {
+			if got := resource.IsLabel(text, 8); got != want {
+				t.Errorf("IsLabel(%q) = %v", text, got)
+			}
+		})
 	}
 }

@@ -11,6 +11,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+
 	"github.com/musterhq/muster/internal/access"
 	"github.com/musterhq/muster/internal/account"
 	"github.com/musterhq/muster/internal/oauth"
@@ -41,8 +44,8 @@ func usable(may access.Permission, settings access.Settings, connection bool) []
 func same(t *testing.T, who string, got, want []string) {
 	t.Helper()
 	slices.Sort(got)
-	if !slices.Equal(got, want) {
-		t.Errorf("%s sees\n %v, want\n %v", who, got, want)
+	if diff := cmp.Diff(want, got, cmpopts.EquateEmpty()); diff != "" {
+		t.Errorf("tools that %s sees (-want +got):\n%s", who, diff)
 	}
 }
 

@@ -30,10 +30,12 @@ func TestAddress_ClientOfARequest(t *testing.T) {
 		{trusted, "10.1.1.1:1", nil, "10.1.1.1"},
 		{trusted, "[fd00::1]:1", []string{"2001:db8::7"}, "2001:db8::7"},
 	} {
-		r := httptest.NewRequest("GET", "/", nil)
-		r.RemoteAddr, r.Header["X-Forwarded-For"] = test.peer, test.forwarded
-		if got := service.ClientAddress(test.proxies, r); got != test.want {
-			t.Errorf("%s with %q: %s, want %s", test.peer, test.forwarded, got, test.want)
-		}
+		t.Run(test.peer, func(t *testing.T) {
+			r := httptest.NewRequest("GET", "/", nil)
+			r.RemoteAddr, r.Header["X-Forwarded-For"] = test.peer, test.forwarded
+			if got := service.ClientAddress(test.proxies, r); got != test.want {
+				t.Errorf("%s with %q: %s, want %s", test.peer, test.forwarded, got, test.want)
+			}
+		})
 	}
 }

@@ -70,9 +70,11 @@ func TestKeys_OpenOnlyAsSealed(t *testing.T) {
 		"empty":           func() ([]byte, error) { return mine.Open("answer", nil) },
 		"cut":             func() ([]byte, error) { return mine.Open("answer", sealed[:30]) },
 	} {
-		if got, err := open(); err == nil {
-			t.Errorf("%s: opened %q", name, got)
-		}
+		t.Run(name, func(t *testing.T) {
+			if got, err := open(); err == nil {
+				t.Errorf("%s: opened %q", name, got)
+			}
+		})
 	}
 }
 

@@ -101,12 +101,14 @@ func TestOwner_InstallsOwnsAndHandsOver(t *testing.T) {
 func TestOwner_KnowsItsOwn(t *testing.T) {
 	t.Parallel()
 	for id, want := range map[string]usb.Outcome{ours: usb.AlreadyEnrolled, others: usb.Elsewhere} {
-		p := newPhone(t)
-		p.write(t, "state", "enrolled")
-		p.write(t, "device", id)
-		if got := p.takes(t, &enroller{}, nil); got.Outcome != want || p.bundle() != "" {
-			t.Errorf("%+v, want %s", got, want)
-		}
+		t.Run(id, func(t *testing.T) {
+			p := newPhone(t)
+			p.write(t, "state", "enrolled")
+			p.write(t, "device", id)
+			if got := p.takes(t, &enroller{}, nil); got.Outcome != want || p.bundle() != "" {
+				t.Errorf("%+v, want %s", got, want)
+			}
+		})
 	}
 	p := newPhone(t) // it is the owner and has no code: a run before this one ended early
 	p.write(t, "state", "waiting")
@@ -144,12 +146,14 @@ func TestOwner_ExplainsRefusals(t *testing.T) {
 		{"pm install", "Failure [INSTALL_PARSE_FAILED_NOT_APK]", "not a whole"},
 		{"content write", "[ERROR] java.lang.IllegalStateException: this device is enrolled already", "enrolled already"},
 	} {
-		p := newPhone(t)
-		p.fail(t, test.tool, test.says)
-		got := p.takes(t, &enroller{}, nil)
-		if got.Outcome != usb.Failed || !strings.Contains(got.Detail, test.want) {
-			t.Errorf("%s says %q: %s %q, want %q", test.tool, test.says, got.Outcome, got.Detail, test.want)
-		}
+		t.Run(test.want, func(t *testing.T) {
+			p := newPhone(t)
+			p.fail(t, test.tool, test.says)
+			got := p.takes(t, &enroller{}, nil)
+			if got.Outcome != usb.Failed || !strings.Contains(got.Detail, test.want) {
+				t.Errorf("%s says %q: %s %q, want %q", test.tool, test.says, got.Outcome, got.Detail, test.want)
+			}
+		})
 	}
 }
 

@@ -6,11 +6,12 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"reflect"
 	"strings"
 	"sync"
 	"testing"
 	"time"
+
+	"github.com/google/go-cmp/cmp"
 
 	"github.com/musterhq/muster/internal/resource"
 	"github.com/musterhq/muster/internal/usb"
@@ -280,8 +281,11 @@ func TestProvision_Watch(t *testing.T) {
 	fake.Connect(first.Device)
 	got, err := tool.Watch(ctx)
 	want := []string{"A WORKING", "A ENROLLED", "B UNAUTHORIZED", "B WORKING", "B ENROLLED"}
-	if err != nil || !reflect.DeepEqual(said, want) || len(got) != 2 || got[1].Outcome != usb.Enrolled || d.issued != 2 {
-		t.Errorf("said %v; %+v, %v", said, got, err)
+	if diff := cmp.Diff(want, said); diff != "" {
+		t.Errorf("progress (-want +got):\n%s", diff)
+	}
+	if err != nil || len(got) != 2 || got[1].Outcome != usb.Enrolled || d.issued != 2 {
+		t.Errorf("%+v, %v; %d codes issued, want 2", got, err, d.issued)
 	}
 }
 
@@ -294,14 +298,16 @@ func TestProvision_ChoosesProgram(t *testing.T) {
 	}
 	abi := ""
 	for _, one := range []struct{ abi, arch string }{{"x86_64", "amd64"}, {"arm64-v8a", "arm64"}} {
-		if file, err := (usb.Programs{File: agentFile(t)}).Open(one.abi); err == nil {
-			abi = one.abi
-			_ = file.Close()
-			if err := errors.Join(os.Mkdir(filepath.Join(dir, "devices"), 0o700),
-				os.WriteFile(filepath.Join(dir, "devices/muster-agent-linux-"+one.arch), program[:4096], 0o600)); err != nil {
-				t.Fatal(err)
+		t.Run(one.abi, func(t *testing.T) {
+			if file, err := (usb.Programs{File: agentFile(t)}).Open(one.abi); err == nil {
+				abi = one.abi
+				_ = file.Close()
+				if err := errors.Join(os.Mkdir(filepath.Join(dir, "devices"), 0o700),
+					os.WriteFile(filepath.Join(dir, "devices/muster-agent-linux-"+one.arch), program[:4096], 0o600)); err != nil {
+					t.Fatal(err)
+				}
 			}
-		}
+		})
 	}
 	if abi == "" {
 		t.Skip("this machine has a processor that no device has")

@@ -36,9 +36,11 @@ func TestEmail(t *testing.T) {
 		"a@acme.example\n":                      false,
 		"a\u0085b@acme.example":                 false,
 	} {
-		if got := validate.Email(address); got != want {
-			t.Errorf("Email(%q) = %v, want %v", address, got, want)
-		}
+		t.Run(address, func(t *testing.T) {
+			if got := validate.Email(address); got != want {
+				t.Errorf("Email(%q) = %v, want %v", address, got, want)
+			}
+		})
 	}
 }
 
@@ -69,9 +71,11 @@ func TestPackage(t *testing.T) {
 		"com.example.\xff":                    false,
 		"com.example.app.with.many.more.dots": true,
 	} {
-		if got := validate.Package(name); got != want {
-			t.Errorf("Package(%q) = %v, want %v", name, got, want)
-		}
+		t.Run(name, func(t *testing.T) {
+			if got := validate.Package(name); got != want {
+				t.Errorf("Package(%q) = %v, want %v", name, got, want)
+			}
+		})
 	}
 }
 
@@ -80,8 +84,10 @@ func TestBlank(t *testing.T) {
 	for text, want := range map[string]bool{
 		"": true, " ": true, "\t\r\n\u00a0\u2003": true, "a": false, " a ": false, "\u200b": false,
 	} {
-		if got := validate.Blank(text); got != want {
-			t.Errorf("Blank(%q) = %v, want %v", text, got, want)
-		}
+		t.Run(text, func(t *testing.T) {
+			if got := validate.Blank(text); got != want {
+				t.Errorf("Blank(%q) = %v, want %v", text, got, want)
+			}
+		})
 	}
 }

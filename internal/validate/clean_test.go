@@ -6,8 +6,9 @@ import (
 	"unicode"
 	"unicode/utf8"
 
-	"github.com/musterhq/muster/internal/validate"
 	"pgregory.net/rapid"
+
+	"github.com/musterhq/muster/internal/validate"
 )
 
 func TestClean(t *testing.T) {
@@ -26,9 +27,11 @@ func TestClean(t *testing.T) {
 		"\u200b\u200bzero\u200bwidth":   "zerowidth",
 		"line\u2028separator\u0085next": "line separat",
 	} {
-		if got := validate.Clean(text, 12); got != want {
-			t.Errorf("Clean(%q) = %q, want %q", text, got, want)
-		}
+		t.Run(text, func(t *testing.T) {
+			if got := validate.Clean(text, 12); got != want {
+				t.Errorf("Clean(%q) = %q, want %q", text, got, want)
+			}
+		})
 	}
 }
 

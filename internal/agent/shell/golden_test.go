@@ -25,7 +25,9 @@ func TestTables_Golden(t *testing.T) {
 	}
 	got := string(text)
 	for name, table := range map[string]string{"settings": settings(), "commands": commands()} {
-		got = between(t, got, name, table)
+		t.Run(name, func(t *testing.T) {
+			got = between(t, got, name, table)
+		})
 	}
 	if got == string(text) {
 		return

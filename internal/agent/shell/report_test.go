@@ -42,16 +42,18 @@ func TestReport_LocationKeepsItsOwnTime(t *testing.T) {
 		"Location[gps 52.5,13.3 hAcc=12.0 et=?!?]":                                                              -1,
 		"Location[gps 52.5,13.3 hAcc=12.0]":                                                                     -1,
 	} {
-		d := shell.Device{Tools: &words{said: map[string]string{"dumpsys location": text}}, Root: root, UID: 1000, Now: func() time.Time { return now }}
-		report, err := d.Report(t.Context(), agent.Reporting{Location: true})
-		switch {
-		case err != nil:
-			t.Errorf("%s: %v", text, err)
-		case report.Location == nil && want >= 0 || report.Location != nil && want < 0:
-			t.Errorf("%s: %+v", text, report.Location)
-		case report.Location != nil && now.Sub(time.UnixMilli(report.Location.At)) != want:
-			t.Errorf("%s: %s old, want %s", text, now.Sub(time.UnixMilli(report.Location.At)), want)
-		}
+		t.Run(text, func(t *testing.T) {
+			d := shell.Device{Tools: &words{said: map[string]string{"dumpsys location": text}}, Root: root, UID: 1000, Now: func() time.Time { return now }}
+			report, err := d.Report(t.Context(), agent.Reporting{Location: true})
+			switch {
+			case err != nil:
+				t.Errorf("%s: %v", text, err)
+			case report.Location == nil && want >= 0 || report.Location != nil && want < 0:
+				t.Errorf("%s: %+v", text, report.Location)
+			case report.Location != nil && now.Sub(time.UnixMilli(report.Location.At)) != want:
+				t.Errorf("%s: %s old, want %s", text, now.Sub(time.UnixMilli(report.Location.At)), want)
+			}
+		})
 	}
 }
 

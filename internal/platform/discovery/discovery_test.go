@@ -108,10 +108,12 @@ func TestMatch(t *testing.T) {
 		{"GET", "/v1/enterprises/E/devices/D/", "", ""},
 		{"GET", "/v2/enterprises", "", ""},
 	} {
-		m, values, ok := d.Match(test.method, test.path)
-		if ok != (test.want != "") || ok && (m.ID != test.want || values["name"] != test.name) {
-			t.Errorf("%s %s: got %v %v", test.method, test.path, m, values)
-		}
+		t.Run(test.name, func(t *testing.T) {
+			m, values, ok := d.Match(test.method, test.path)
+			if ok != (test.want != "") || ok && (m.ID != test.want || values["name"] != test.name) {
+				t.Errorf("%s %s: got %v %v", test.method, test.path, m, values)
+			}
+		})
 	}
 }
 
@@ -127,18 +129,20 @@ func TestCheckQuery(t *testing.T) {
 		{"androidmanagement.enterprises.devices.list", "pageSize=1&pageSize=2", `may be given once`},
 		{"androidmanagement.enterprises.devices.delete", "wipeDataFlags=ALL", `Invalid value at 'wipe_data_flags'`},
 	} {
-		m, ok := d.Method(test.id)
-		if !ok {
-			t.Fatalf("no method %s", test.id)
-		}
-		query, err := url.ParseQuery(test.query)
-		if err != nil {
-			t.Fatal(err)
-		}
-		err = m.CheckQuery(query)
-		if (err != nil) != (test.want != "") || err != nil && !strings.Contains(err.Error(), test.want) {
-			t.Errorf("%s: got %v, want %q", test.query, err, test.want)
-		}
+		t.Run(test.query, func(t *testing.T) {
+			m, ok := d.Method(test.id)
+			if !ok {
+				t.Fatalf("no method %s", test.id)
+			}
+			query, err := url.ParseQuery(test.query)
+			if err != nil {
+				t.Fatal(err)
+			}
+			err = m.CheckQuery(query)
+			if (err != nil) != (test.want != "") || err != nil && !strings.Contains(err.Error(), test.want) {
+				t.Errorf("%s: got %v, want %q", test.query, err, test.want)
+			}
+		})
 	}
 }
 
@@ -155,10 +159,12 @@ func TestProperty(t *testing.T) {
 		{"statusReportingSettings.applicationReportingSettings.includeRemovedApps", "boolean", "", true},
 		{"deviceRadioState.wifi", "", "", false},
 	} {
-		p, ok := d.Property("Policy", test.path)
-		if ok != test.found || p.Type != test.kind || test.value != "" && !strings.Contains(strings.Join(p.Enum, " "), test.value) {
-			t.Errorf("%s: %+v %v", test.path, p, ok)
-		}
+		t.Run(test.path, func(t *testing.T) {
+			p, ok := d.Property("Policy", test.path)
+			if ok != test.found || p.Type != test.kind || test.value != "" && !strings.Contains(strings.Join(p.Enum, " "), test.value) {
+				t.Errorf("%s: %+v %v", test.path, p, ok)
+			}
+		})
 	}
 }
 
@@ -184,10 +190,12 @@ func TestParseDuration(t *testing.T) {
 		"0s": 0, "86400s": 24 * time.Hour, "0.5s": 500 * time.Millisecond, "-1.000000001s": -time.Second - 1,
 		"315360000s": 87600 * time.Hour, "315576000000s": 1<<63 - 1,
 	} {
-		got, err := discovery.ParseDuration(text)
-		if err != nil || got != want {
-			t.Errorf("%s: got %v, %v", text, got, err)
-		}
+		t.Run(text, func(t *testing.T) {
+			got, err := discovery.ParseDuration(text)
+			if err != nil || got != want {
+				t.Errorf("%s: got %v, %v", text, got, err)
+			}
+		})
 	}
 	for _, text := range []string{"", "1", "1m", "s", "1.0000000001s", "+1s", "1e3s", "315576000001s", "999999999999s"} {
 		if _, err := discovery.ParseDuration(text); err == nil {

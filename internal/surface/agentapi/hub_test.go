@@ -193,10 +193,12 @@ func TestHub_EndedDevice(t *testing.T) {
 			_ = answer.Body.Close()
 		},
 	} {
-		_, events := stream(t, server, name)
-		hints(t, events, true) // of the open command
-		end(name)
-		hints(t, events, true)
-		hints(t, events, false)
+		t.Run(name, func(t *testing.T) {
+			_, events := stream(t, server, name)
+			hints(t, events, true) // of the open command
+			end(name)
+			hints(t, events, true)
+			hints(t, events, false)
+		})
 	}
 }

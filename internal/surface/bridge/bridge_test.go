@@ -14,6 +14,7 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
@@ -113,11 +114,13 @@ func TestBridge_IsTransparent(t *testing.T) {
 		t.Errorf("the QR code arrives as %+v", code.Content)
 	}
 	for name, arguments := range map[string]map[string]any{"lock_device": {"assetId": "none"}, "get_asset": {"wrong": true}} {
-		got := call(over, name, arguments)
-		if !got.IsError {
-			t.Errorf("%s: no error", name)
-		}
-		same(t, name, got, call(straight, name, arguments))
+		t.Run(name, func(t *testing.T) {
+			got := call(over, name, arguments)
+			if !got.IsError {
+				t.Errorf("%s: no error", name)
+			}
+			same(t, name, got, call(straight, name, arguments))
+		})
 	}
 	_, overErr := over.CallTool(t.Context(), &sdk.CallToolParams{Name: "no_such_tool"})
 	_, straightErr := straight.CallTool(t.Context(), &sdk.CallToolParams{Name: "no_such_tool"})
@@ -152,8 +155,8 @@ func must[T any](v T, err error) T {
 
 func same(t *testing.T, what string, got, want any) {
 	t.Helper()
-	if g, w := must(json.Marshal(got)), must(json.Marshal(want)); !bytes.Equal(g, w) {
-		t.Errorf("%s over the bridge: %s\nstraight: %s", what, g, w)
+	if diff := cmp.Diff(string(must(json.Marshal(want))), string(must(json.Marshal(got)))); diff != "" {
+		t.Errorf("%s (-straight +over the bridge):\n%s", what, diff)
 	}
 }
 
@@ -219,18 +222,20 @@ func TestBridge_ReportsFailures(t *testing.T) {
 		moved.URL:                      "Temporary Redirect",
 		gone.URL:                       "connection refused",
 	} {
-		said := &warnings{}
-		b := &bridge.Bridge{Endpoint: endpoint, Key: "mk_wrong_secret", Warn: said.add}
-		var out bytes.Buffer
-		if err := b.Run(t.Context(), strings.NewReader(`{"jsonrpc":"2.0","id":3,"method":"tools/list"}`+"\n"), &out); err != nil {
-			t.Errorf("%s: %v", endpoint, err)
-		}
-		if !strings.Contains(out.String(), says) || !strings.Contains(out.String(), `"id":3`) || !strings.Contains(said.String(), says) {
-			t.Errorf("%s: the client reads %q, the operator %q; want %q", endpoint, out.String(), said, says)
-		}
-		if strings.Contains(out.String()+said.String(), "mk_wrong_secret") {
-			t.Errorf("%s: the key is told", endpoint)
-		}
+		t.Run(endpoint, func(t *testing.T) {
+			said := &warnings{}
+			b := &bridge.Bridge{Endpoint: endpoint, Key: "mk_wrong_secret", Warn: said.add}
+			var out bytes.Buffer
+			if err := b.Run(t.Context(), strings.NewReader(`{"jsonrpc":"2.0","id":3,"method":"tools/list"}`+"\n"), &out); err != nil {
+				t.Errorf("%s: %v", endpoint, err)
+			}
+			if !strings.Contains(out.String(), says) || !strings.Contains(out.String(), `"id":3`) || !strings.Contains(said.String(), says) {
+				t.Errorf("%s: the client reads %q, the operator %q; want %q", endpoint, out.String(), said, says)
+			}
+			if strings.Contains(out.String()+said.String(), "mk_wrong_secret") {
+				t.Errorf("%s: the key is told", endpoint)
+			}
+		})
 	}
 }
 
@@ -301,17 +306,19 @@ func TestBridge_AnswersLinesThatAreNoMessages(t *testing.T) {
 		{`"` + strings.Repeat("x", 2<<20) + `"`, parse}, {"7", invalid}, {`{"hello":"world"}`, invalid}, {`[{"jsonrpc":"2.0","id":1,"method":"ping"}]`, invalid},
 		{`{"jsonrpc":"2.0","id":1.5,"method":"ping"}`, invalid}, {`{"jsonrpc":"2.0","id":9007199254740993,"method":"ping"}`, invalid},
 	} {
-		go func() { _, _ = io.WriteString(in, "\n"+c.line+"\r\n") }()
-		var got struct {
-			ID    *json.RawMessage
-			Error struct {
-				Code    int
-				Message string
+		t.Run(c.line, func(t *testing.T) {
+			go func() { _, _ = io.WriteString(in, "\n"+c.line+"\r\n") }()
+			var got struct {
+				ID    *json.RawMessage
+				Error struct {
+					Code    int
+					Message string
+				}
 			}
-		}
-		if !lines.Scan() || json.Unmarshal(lines.Bytes(), &got) != nil || got.Error.Code != c.code || got.Error.Message == "" {
-			t.Fatalf("%.40q: %s, want error %d", c.line, lines.Bytes(), c.code)
-		}
+			if !lines.Scan() || json.Unmarshal(lines.Bytes(), &got) != nil || got.Error.Code != c.code || got.Error.Message == "" {
+				t.Fatalf("%.40q: %s, want error %d", c.line, lines.Bytes(), c.code)
+			}
+		})
 	}
 	if _, err := io.WriteString(in, `{"jsonrpc":"2.0","id":9007199254740992,"method":"ping"}`+"\n"); err != nil {
 		t.Fatal(err)

@@ -2,9 +2,10 @@ package cli_test
 
 import (
 	"fmt"
-	"reflect"
 	"strings"
 	"testing"
+
+	"github.com/google/go-cmp/cmp"
 
 	"github.com/musterhq/muster/internal/asset"
 	"github.com/musterhq/muster/internal/fault"
@@ -28,8 +29,8 @@ func TestReadAssets(t *testing.T) {
 		},
 		{Identification: "Spare", Status: asset.Pending, CustomData: map[string]string{}, Specifications: map[string]string{}},
 	}
-	if !reflect.DeepEqual(got, want) {
-		t.Errorf("got %+v\nwant %+v", got, want)
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("assets (-want +got):\n%s", diff)
 	}
 }
 

@@ -26,9 +26,11 @@ func TestHiddenTextNeverReachesAModel(t *testing.T) {
 		"vs\ufe0f\U000E0100":                "vs",
 		"":                                  "",
 	} {
-		if got := mcp.Clean(in); got != want {
-			t.Errorf("%q: %q, want %q", in, got, want)
-		}
+		t.Run(in, func(t *testing.T) {
+			if got := mcp.Clean(in); got != want {
+				t.Errorf("%q: %q, want %q", in, got, want)
+			}
+		})
 	}
 	if got := mcp.Clean(strings.Repeat("ä", 5000)); utf8.RuneCountInString(got) != 1001 || !strings.HasSuffix(got, "…") {
 		t.Errorf("a long text keeps %d characters", utf8.RuneCountInString(got))
@@ -75,10 +77,12 @@ func TestEnvelopesAreReadStrictly(t *testing.T) {
 		`null`:                                                   false,
 		`"2.0"`:                                                  false,
 	} {
-		m, err := mcp.ReadMessage([]byte(body))
-		if (err == nil) != good {
-			t.Errorf("%s: %+v, %v", body, m, err)
-		}
+		t.Run(body, func(t *testing.T) {
+			m, err := mcp.ReadMessage([]byte(body))
+			if (err == nil) != good {
+				t.Errorf("%s: %+v, %v", body, m, err)
+			}
+		})
 	}
 	m, err := mcp.ReadMessage([]byte(`{"jsonrpc":"2.0","id":7,"method":"tools/call","params":{"name":"wipe_device"}}`))
 	if err != nil || m.Method != "tools/call" || m.Tool != "wipe_device" || string(m.ID) != "7" {
@@ -94,9 +98,11 @@ func TestBearerTokensAreReadStrictly(t *testing.T) {
 		"Basic bWF0": "", "Bearer mat_abc, Bearer x": "", "Bearer mät": "", "Bearer a\nb": "", "Bearermat_abc": "",
 		"Bearer " + strings.Repeat("a", 257): "", "": "",
 	} {
-		if got, ok := mcp.Bearer(header); got != want || ok != (want != "") {
-			t.Errorf("%q: %q, %v", header, got, ok)
-		}
+		t.Run(header, func(t *testing.T) {
+			if got, ok := mcp.Bearer(header); got != want || ok != (want != "") {
+				t.Errorf("%q: %q, %v", header, got, ok)
+			}
+		})
 	}
 }
 

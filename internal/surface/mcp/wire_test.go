@@ -42,17 +42,19 @@ func TestIDs_ComeBackUnchangedOrAreRefused(t *testing.T) {
 		"9007199254740993": false, "-9007199254740993": false, "1.5": false, "1e3": false, "1180591620717411303424": false,
 		"true": false, "{}": false, "[1]": false, "null": false,
 	} {
-		for _, call := range []string{`"tools/list"`, `"tools/call","params":{"name":"count_assets","arguments":{}}`} {
-			got := assistant.Send(`{"jsonrpc":"2.0","id":` + id + `,"method":` + call + `}`)
-			var answer rpcAnswer
-			got.JSON(t, &answer)
-			switch {
-			case taken && (got.Status != http.StatusOK || answer.Result == nil || string(answer.ID) != id):
-				t.Errorf("id %s, %s: %d, id %s, want it back", id, call, got.Status, answer.ID)
-			case !taken && (got.Status != http.StatusBadRequest || answer.Error == nil || answer.Error.Code != -32600 || string(answer.ID) != "null"):
-				t.Errorf("id %s, %s: %d %s, want error -32600 without id", id, call, got.Status, got.Body)
+		t.Run(id, func(t *testing.T) {
+			for _, call := range []string{`"tools/list"`, `"tools/call","params":{"name":"count_assets","arguments":{}}`} {
+				got := assistant.Send(`{"jsonrpc":"2.0","id":` + id + `,"method":` + call + `}`)
+				var answer rpcAnswer
+				got.JSON(t, &answer)
+				switch {
+				case taken && (got.Status != http.StatusOK || answer.Result == nil || string(answer.ID) != id):
+					t.Errorf("id %s, %s: %d, id %s, want it back", id, call, got.Status, answer.ID)
+				case !taken && (got.Status != http.StatusBadRequest || answer.Error == nil || answer.Error.Code != -32600 || string(answer.ID) != "null"):
+					t.Errorf("id %s, %s: %d %s, want error -32600 without id", id, call, got.Status, got.Body)
+				}
 			}
-		}
+		})
 	}
 }
 
@@ -82,25 +84,27 @@ func TestRefusals_AreInOurWords(t *testing.T) {
 		"another revision":            {request("tools/list", "{}"), 400, -32600, []string{"Mcp-Protocol-Version", "1999-01-01"}},
 		"another type of body":        {request("tools/list", "{}"), 415, -32600, []string{"Content-Type", "text/plain"}},
 	} {
-		each := assistant
-		each.Header = assistant.Header.Clone()
-		for i := 0; i+1 < len(c.headers); i += 2 {
-			each.Header[c.headers[i]] = []string{c.headers[i+1]}
-		}
-		got := each.Send(c.body)
-		var answer rpcAnswer
-		if json.Unmarshal(got.Body, &answer) != nil || answer.Error == nil || got.Status != c.status || answer.Error.Code != c.code || answer.Error.Message == "" {
-			t.Errorf("%s: %d %s, want %d with error %d", what, got.Status, got.Body, c.status, c.code)
-			continue
-		}
-		for _, internal := range []string{"Go ", "json:", "unmarshal", "mcp.", "jsonrpc2", "struct", "secret", "handling"} {
-			if strings.Contains(answer.Error.Message, internal) {
-				t.Errorf("%s: the message %q holds %q", what, answer.Error.Message, internal)
+		t.Run(what, func(t *testing.T) {
+			each := assistant
+			each.Header = assistant.Header.Clone()
+			for i := 0; i+1 < len(c.headers); i += 2 {
+				each.Header[c.headers[i]] = []string{c.headers[i+1]}
 			}
-		}
-		if c.status == http.StatusOK && string(answer.ID) != `"q"` {
-			t.Errorf("%s: id %s", what, answer.ID)
-		}
+			got := each.Send(c.body)
+			var answer rpcAnswer
+			if json.Unmarshal(got.Body, &answer) != nil || answer.Error == nil || got.Status != c.status || answer.Error.Code != c.code || answer.Error.Message == "" {
+				t.Errorf("%s: %d %s, want %d with error %d", what, got.Status, got.Body, c.status, c.code)
+				return
+			}
+			for _, internal := range []string{"Go ", "json:", "unmarshal", "mcp.", "jsonrpc2", "struct", "secret", "handling"} {
+				if strings.Contains(answer.Error.Message, internal) {
+					t.Errorf("%s: the message %q holds %q", what, answer.Error.Message, internal)
+				}
+			}
+			if c.status == http.StatusOK && string(answer.ID) != `"q"` {
+				t.Errorf("%s: id %s", what, answer.ID)
+			}
+		})
 	}
 	// Arguments that are no object are the tool's to refuse, in its own terms.
 	failed := assistant.Call("count_assets", `[1]`).Failed(t)
@@ -171,22 +175,24 @@ func TestToolList_TellsTheInactivityPeriod(t *testing.T) {
 	env := servertest.New(t)
 	replica := env.Start()
 	for slug, want := range map[string]time.Duration{"30 days": 0, "1 day": 24 * time.Hour, "90 minutes": 90 * time.Minute} {
-		c := env.Company(strings.ReplaceAll("c-"+slug, " ", "-"), servertest.Everything())
-		if want != 0 {
-			if _, err := env.DB().UpdateCompany(t.Context(), c.ID, func(c *company.Company) error { c.InactiveAfter = want; return nil }); err != nil {
-				t.Fatal(err)
+		t.Run(slug, func(t *testing.T) {
+			c := env.Company(strings.ReplaceAll("c-"+slug, " ", "-"), servertest.Everything())
+			if want != 0 {
+				if _, err := env.DB().UpdateCompany(t.Context(), c.ID, func(c *company.Company) error { c.InactiveAfter = want; return nil }); err != nil {
+					t.Fatal(err)
+				}
 			}
-		}
-		told := 0
-		for _, tool := range servertest.WithKey(t, replica.PublicURL(), env.Key(c, access.All)).Tools() {
-			if strings.Contains(tool.Description, "INACTIVE after "+slug+" of silence.") {
-				told++
-			} else if strings.Contains(tool.Description, "of silence") {
-				t.Errorf("%s: %q, want %s", tool.Name, tool.Description, slug)
+			told := 0
+			for _, tool := range servertest.WithKey(t, replica.PublicURL(), env.Key(c, access.All)).Tools() {
+				if strings.Contains(tool.Description, "INACTIVE after "+slug+" of silence.") {
+					told++
+				} else if strings.Contains(tool.Description, "of silence") {
+					t.Errorf("%s: %q, want %s", tool.Name, tool.Description, slug)
+				}
 			}
-		}
-		if told != 3 {
-			t.Errorf("%s: told with %d tools, want the three that read assets", slug, told)
-		}
+			if told != 3 {
+				t.Errorf("%s: told with %d tools, want the three that read assets", slug, told)
+			}
+		})
 	}
 }

@@ -54,17 +54,19 @@ func TestConsent_SelectsWhatWasAskedButNeverDestruction(t *testing.T) {
 		"everything": {strings.Join(access.All.Scopes(), " "), []string{"mcp:devices:read", "mcp:policies:read", "mcp:devices:command",
 			"mcp:policies:write", "mcp:provisioning"}},
 	} {
-		request := w.request(client)
-		request.Set("scope", test.asked)
-		page := w.page(request)
-		if got := ticked(page); !slices.Equal(got, test.want) {
-			t.Errorf("%s: %q is selected, want %q", name, got, test.want)
-		}
-		for _, words := range []string{"clear the data of apps", "power off", "cannot be undone", "Acme"} {
-			if !strings.Contains(page, words) {
-				t.Errorf("%s: the page does not say %q", name, words)
+		t.Run(name, func(t *testing.T) {
+			request := w.request(client)
+			request.Set("scope", test.asked)
+			page := w.page(request)
+			if got := ticked(page); !slices.Equal(got, test.want) {
+				t.Errorf("%s: %q is selected, want %q", name, got, test.want)
 			}
-		}
+			for _, words := range []string{"clear the data of apps", "power off", "cannot be undone", "Acme"} {
+				if !strings.Contains(page, words) {
+					t.Errorf("%s: the page does not say %q", name, words)
+				}
+			}
+		})
 	}
 }
 
@@ -119,16 +121,18 @@ func TestConsent_WarnsByTheAddressOfThisRequest(t *testing.T) {
 		"https://editor.example/cb": {"", "editor.example"},
 		"editor://auth/cb":          {"", "the application on this device that opens editor: links"},
 	} {
-		request := w.request(client)
-		request.Set("redirect_uri", uri)
-		page := w.page(request)
-		if got := strings.Contains(page, warning); got != (want[0] != "") || !strings.Contains(page, want[1]) {
-			t.Errorf("%s: warned %v; the page does not say %q", uri, got, want[1])
-		}
-		_, answer := w.send("POST", w.server.URL+oauth.AuthorizePath, url.Values{"request": {request.Encode()}, "scope": {"mcp:devices:read"}, "decision": {"allow"}})
-		if to := onward(answer); !strings.HasPrefix(to, uri+"?") || !strings.Contains(to, "code=") {
-			t.Errorf("%s: the answer goes to %q", uri, to)
-		}
+		t.Run(uri, func(t *testing.T) {
+			request := w.request(client)
+			request.Set("redirect_uri", uri)
+			page := w.page(request)
+			if got := strings.Contains(page, warning); got != (want[0] != "") || !strings.Contains(page, want[1]) {
+				t.Errorf("%s: warned %v; the page does not say %q", uri, got, want[1])
+			}
+			_, answer := w.send("POST", w.server.URL+oauth.AuthorizePath, url.Values{"request": {request.Encode()}, "scope": {"mcp:devices:read"}, "decision": {"allow"}})
+			if to := onward(answer); !strings.HasPrefix(to, uri+"?") || !strings.Contains(to, "code=") {
+				t.Errorf("%s: the answer goes to %q", uri, to)
+			}
+		})
 	}
 }
 
@@ -185,14 +189,16 @@ func TestRegister_AnApplicationsSchemeIsForPublicClients(t *testing.T) {
 		`{"redirect_uris":["cursor://x/cb"],"token_endpoint_auth_method":"client_secret_post"}`:                                 http.StatusBadRequest,
 		`{"redirect_uris":["https://a.example/cb","javascript://x/cb"],"token_endpoint_auth_method":"none"}`:                    http.StatusBadRequest,
 	} {
-		response, err := http.Post(w.server.URL+oauth.RegisterPath, "application/json", strings.NewReader(body))
-		if err != nil {
-			t.Fatal(err)
-		}
-		_ = response.Body.Close()
-		if response.StatusCode != want {
-			t.Errorf("%s: %d, want %d", body, response.StatusCode, want)
-		}
+		t.Run(body, func(t *testing.T) {
+			response, err := http.Post(w.server.URL+oauth.RegisterPath, "application/json", strings.NewReader(body))
+			if err != nil {
+				t.Fatal(err)
+			}
+			_ = response.Body.Close()
+			if response.StatusCode != want {
+				t.Errorf("%s: %d, want %d", body, response.StatusCode, want)
+			}
+		})
 	}
 }
 
@@ -210,9 +216,11 @@ func TestDocument_OnlyJSONAndFailuresAreKept(t *testing.T) {
 	w.oauth.Documents = oauth.FetcherThatTrusts(trustAll, s.roots())
 	w.signIn()
 	for path, want := range map[string]int{"/html": http.StatusBadRequest, "/plain": http.StatusBadRequest, "/json": http.StatusOK, "/special": http.StatusOK} {
-		if got := w.asks(s.URL + path); got.StatusCode != want || got.Header.Get("WWW-Authenticate") != "" {
-			t.Errorf("%s: %d, want %d", path, got.StatusCode, want)
-		}
+		t.Run(path, func(t *testing.T) {
+			if got := w.asks(s.URL + path); got.StatusCode != want || got.Header.Get("WWW-Authenticate") != "" {
+				t.Errorf("%s: %d, want %d", path, got.StatusCode, want)
+			}
+		})
 	}
 	fetched := s.asked.Load()
 	w.asks(s.URL + "/html")

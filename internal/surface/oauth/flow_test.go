@@ -292,33 +292,35 @@ func TestAuthorize_BadRequestsAreNotRedirected(t *testing.T) {
 		"trailing slash":     {"resource", w.server.URL + "/mcp/", "signin"},
 		"no scope asked for": {"scope", "", "signin"},
 	} {
-		request := w.request(client)
-		request.Set(test.key, test.value)
-		if test.value == "" {
-			request.Del(test.key)
-		}
-		response, body := w.send("GET", w.server.URL+oauthserver.AuthorizePath+"?"+request.Encode(), nil)
-		location := response.Header.Get("Location")
-		switch test.code {
-		case "":
-			if response.StatusCode < 400 || location != "" || !strings.Contains(body, "Nothing was granted") {
-				t.Errorf("%s: %d to %q", name, response.StatusCode, location)
+		t.Run(name, func(t *testing.T) {
+			request := w.request(client)
+			request.Set(test.key, test.value)
+			if test.value == "" {
+				request.Del(test.key)
 			}
-		case "signin":
-			if !strings.HasPrefix(location, "/signin") {
-				t.Errorf("%s: %d to %q", name, response.StatusCode, location)
+			response, body := w.send("GET", w.server.URL+oauthserver.AuthorizePath+"?"+request.Encode(), nil)
+			location := response.Header.Get("Location")
+			switch test.code {
+			case "":
+				if response.StatusCode < 400 || location != "" || !strings.Contains(body, "Nothing was granted") {
+					t.Errorf("%s: %d to %q", name, response.StatusCode, location)
+				}
+			case "signin":
+				if !strings.HasPrefix(location, "/signin") {
+					t.Errorf("%s: %d to %q", name, response.StatusCode, location)
+				}
+			default:
+				// Before the person is signed in, the page has a link and does not redirect.
+				if location != "" || onward(body) != "" || response.StatusCode != http.StatusBadRequest || !strings.Contains(body, "Nothing was granted") {
+					t.Errorf("%s: a stranger is sent to %q (%d)", name, location, response.StatusCode)
+				}
+				signedIn, _ := visitor.send("GET", w.server.URL+oauthserver.AuthorizePath+"?"+request.Encode(), nil)
+				to, _ := url.Parse(signedIn.Header.Get("Location"))
+				if q := to.Query(); q.Get("error") != test.code || q.Get("iss") != w.server.URL || q.Get("state") != "s t" {
+					t.Errorf("%s: %d to %q", name, response.StatusCode, location)
+				}
 			}
-		default:
-			// Before the person is signed in, the page has a link and does not redirect.
-			if location != "" || onward(body) != "" || response.StatusCode != http.StatusBadRequest || !strings.Contains(body, "Nothing was granted") {
-				t.Errorf("%s: a stranger is sent to %q (%d)", name, location, response.StatusCode)
-			}
-			signedIn, _ := visitor.send("GET", w.server.URL+oauthserver.AuthorizePath+"?"+request.Encode(), nil)
-			to, _ := url.Parse(signedIn.Header.Get("Location"))
-			if q := to.Query(); q.Get("error") != test.code || q.Get("iss") != w.server.URL || q.Get("state") != "s t" {
-				t.Errorf("%s: %d to %q", name, response.StatusCode, location)
-			}
-		}
+		})
 	}
 }
 

@@ -47,9 +47,11 @@ func TestRedirects_Registered(t *testing.T) {
 		"https://[2606:4700::1111]:8443/cb":            true,
 		"https://app.example.com:8443/cb":              true,
 	} {
-		if why := oauth.RedirectFault(uri); (why == "") != good {
-			t.Errorf("%q: %q, want good %v", uri, why, good)
-		}
+		t.Run(uri, func(t *testing.T) {
+			if why := oauth.RedirectFault(uri); (why == "") != good {
+				t.Errorf("%q: %q, want good %v", uri, why, good)
+			}
+		})
 	}
 }
 
@@ -72,22 +74,28 @@ func TestRedirects_MatchExactlyExceptLoopbackPorts(t *testing.T) {
 		"https://127.0.0.1:51000/cb":      false,
 		"http://evil@127.0.0.1:51000/cb":  false,
 	} {
-		if got := oauth.RedirectAllowed(registered, uri); got != good {
-			t.Errorf("%q: %v, want %v", uri, got, good)
-		}
+		t.Run(uri, func(t *testing.T) {
+			if got := oauth.RedirectAllowed(registered, uri); got != good {
+				t.Errorf("%q: %v, want %v", uri, got, good)
+			}
+		})
 	}
 	apps := []string{"cursor://anysphere.cursor-mcp/oauth/callback"}
 	for uri, good := range map[string]bool{apps[0]: true, apps[0] + "/": false, apps[0] + "?x=1": false, "Cursor://anysphere.cursor-mcp/oauth/callback": false,
 		"cursor://anysphere.cursor-mcp:1/oauth/callback": false} {
-		if got := oauth.RedirectAllowed(apps, uri); got != good {
-			t.Errorf("%q: %v, want %v", uri, got, good)
-		}
+		t.Run(uri, func(t *testing.T) {
+			if got := oauth.RedirectAllowed(apps, uri); got != good {
+				t.Errorf("%q: %v, want %v", uri, got, good)
+			}
+		})
 	}
 	for uri, want := range map[string]bool{"http://127.0.0.1:1/cb": true, "http://[::1]/cb": true, "http://localhost/cb": true,
 		"https://app.example.com/cb": false, "https://localhost.evil.example/cb": false, apps[0]: false} {
-		if got := oauth.ToLoopback(uri); got != want {
-			t.Errorf("%q goes to this computer: %v, want %v", uri, got, want)
-		}
+		t.Run(uri, func(t *testing.T) {
+			if got := oauth.ToLoopback(uri); got != want {
+				t.Errorf("%q goes to this computer: %v, want %v", uri, got, want)
+			}
+		})
 	}
 }
 
@@ -112,9 +120,11 @@ func TestDocuments_OnlyPublicAddresses(t *testing.T) {
 		"100.64.0.1": false, "192.0.2.1": false, "198.18.0.1": false, "224.0.0.1": false, "255.255.255.255": false,
 		"64:ff9b::a9fe:a9fe": false, "2002:7f00:1::": false, "2001:db8::1": false,
 	} {
-		if got := outbound.Public(netip.MustParseAddr(text)); got != public {
-			t.Errorf("%s: %v, want %v", text, got, public)
-		}
+		t.Run(text, func(t *testing.T) {
+			if got := outbound.Public(netip.MustParseAddr(text)); got != public {
+				t.Errorf("%s: %v, want %v", text, got, public)
+			}
+		})
 	}
 }
 
@@ -137,17 +147,21 @@ func TestDocuments_Metadata(t *testing.T) {
 		`<html>`: false,
 		``:       false,
 	} {
-		if _, err := oauth.ParseDocument(id, []byte(body)); (err == nil) != good {
-			t.Errorf("%s: %v, want good %v", body, err, good)
-		}
+		t.Run(body, func(t *testing.T) {
+			if _, err := oauth.ParseDocument(id, []byte(body)); (err == nil) != good {
+				t.Errorf("%s: %v, want good %v", body, err, good)
+			}
+		})
 	}
 	for address, good := range map[string]bool{
 		id: true, "https://app.example.com": false, "https://app.example.com/": false, "http://app.example.com/c.json": false,
 		"https://app.example.com/../c": false, "https://app.example.com/c#x": false, "https://u@app.example.com/c": false, "mc_123": false,
 	} {
-		if got := oauth.IsDocumentID(address); got != good {
-			t.Errorf("%q is a document's address: %v, want %v", address, got, good)
-		}
+		t.Run(address, func(t *testing.T) {
+			if got := oauth.IsDocumentID(address); got != good {
+				t.Errorf("%q is a document's address: %v, want %v", address, got, good)
+			}
+		})
 	}
 }
 
@@ -157,9 +171,11 @@ func TestDocuments_CacheIsBounded(t *testing.T) {
 		"": 10 * time.Minute, "no-store": time.Minute, "max-age=5": time.Minute, "public, max-age=600": 10 * time.Minute,
 		"max-age=999999999": time.Hour, "max-age=x": 10 * time.Minute,
 	} {
-		if got := oauth.CacheFor(header); got != want {
-			t.Errorf("%q: %v, want %v", header, got, want)
-		}
+		t.Run(header, func(t *testing.T) {
+			if got := oauth.CacheFor(header); got != want {
+				t.Errorf("%q: %v, want %v", header, got, want)
+			}
+		})
 	}
 }
 

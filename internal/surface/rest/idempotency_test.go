@@ -161,10 +161,12 @@ func TestIdempotencyKey_OtherRequest(t *testing.T) {
 		"asset":   d.send("POST", "/api/v1/assets/a2/commands/launch-app", launchBody, "Idempotency-Key", "k"),
 		"command": d.send("POST", "/api/v1/assets/a1/commands/lock", "", "Idempotency-Key", "k"),
 	} {
-		wantCode := name != "command" // the older dialect has no code
-		if w.Code != 422 || strings.Contains(w.Body.String(), `"code":"idempotency_key_reused"`) != wantCode || replayed(w) {
-			t.Errorf("%s: %d %s", name, w.Code, w.Body)
-		}
+		t.Run(name, func(t *testing.T) {
+			wantCode := name != "command" // the older dialect has no code
+			if w.Code != 422 || strings.Contains(w.Body.String(), `"code":"idempotency_key_reused"`) != wantCode || replayed(w) {
+				t.Errorf("%s: %d %s", name, w.Code, w.Body)
+			}
+		})
 	}
 	if d.budget.spent != 1 {
 		t.Errorf("%d spent", d.budget.spent)
@@ -275,10 +277,12 @@ func TestIdempotencyKey_Shape(t *testing.T) {
 	d := newDurable(t)
 	for key, ok := range map[string]bool{`"8e03978e-40d5-43dd-bc93-6894a57f9324"`: true, strings.Repeat("k", 255): true,
 		strings.Repeat("k", 256): false, "a b": false, "é": false, "a\tb": false} {
-		w := d.launch(key)
-		if ok != (w.Code == 200) || !ok && (w.Code != 400 || !strings.Contains(w.Body.String(), `"field":"Idempotency-Key"`)) {
-			t.Errorf("%q: %d %s", key, w.Code, w.Body)
-		}
+		t.Run(key, func(t *testing.T) {
+			w := d.launch(key)
+			if ok != (w.Code == 200) || !ok && (w.Code != 400 || !strings.Contains(w.Body.String(), `"field":"Idempotency-Key"`)) {
+				t.Errorf("%q: %d %s", key, w.Code, w.Body)
+			}
+		})
 	}
 	r := httptest.NewRequest("POST", launchPath, strings.NewReader(launchBody))
 	r.Header = map[string][]string{"X-Api-Key": {"good"}, "Idempotency-Key": {"a", "b"}}

@@ -282,13 +282,15 @@ func TestMethods(t *testing.T) {
 		{"GET", "/assets/a1/commands/lock", 405, "POST"},
 		{"GET", "/assets/count", 200, ""},
 	} {
-		w := s.send(test.method, "/api/v1"+test.path, "")
-		if w.Code != test.status || w.Header().Get("Allow") != test.allow {
-			t.Errorf("%s %s: %d, Allow %q", test.method, test.path, w.Code, w.Header().Get("Allow"))
-		}
-		if test.status == 405 && (!strings.Contains(w.Body.String(), `"code":"method_not_allowed"`) || w.Header().Get("Content-Type") != "application/problem+json") {
-			t.Errorf("%s %s: %s", test.method, test.path, w.Body)
-		}
+		t.Run(test.method, func(t *testing.T) {
+			w := s.send(test.method, "/api/v1"+test.path, "")
+			if w.Code != test.status || w.Header().Get("Allow") != test.allow {
+				t.Errorf("%s %s: %d, Allow %q", test.method, test.path, w.Code, w.Header().Get("Allow"))
+			}
+			if test.status == 405 && (!strings.Contains(w.Body.String(), `"code":"method_not_allowed"`) || w.Header().Get("Content-Type") != "application/problem+json") {
+				t.Errorf("%s %s: %s", test.method, test.path, w.Body)
+			}
+		})
 	}
 	head, get := s.send("HEAD", "/api/v1/assets/a1", ""), s.send("GET", "/api/v1/assets/a1", "")
 	if head.Body.Len() != 0 || head.Header().Get("Content-Length") != get.Header().Get("Content-Length") || head.Header().Get("ETag") != get.Header().Get("ETag") {
@@ -305,10 +307,12 @@ func TestKeys(t *testing.T) {
 		"unknown":            {"X-API-Key", "bad"},
 		"unknown and bearer": {"X-API-Key", "bad", "Authorization", "Bearer good"},
 	} {
-		w := s.send("GET", "/api/v1/assets/a1", "", header...)
-		if w.Code != 401 || !strings.HasPrefix(w.Body.String(), `{"error":"Unauthorized","message":"`) || !strings.HasSuffix(w.Body.String(), `","status":401}`) {
-			t.Errorf("%s: %d %s", name, w.Code, w.Body)
-		}
+		t.Run(name, func(t *testing.T) {
+			w := s.send("GET", "/api/v1/assets/a1", "", header...)
+			if w.Code != 401 || !strings.HasPrefix(w.Body.String(), `{"error":"Unauthorized","message":"`) || !strings.HasSuffix(w.Body.String(), `","status":401}`) {
+				t.Errorf("%s: %d %s", name, w.Code, w.Body)
+			}
+		})
 	}
 	if w := s.send("GET", "/api/v1/assets/a1", "", "Authorization", "Bearer nonsense"); w.Code != 200 {
 		t.Errorf("with a key and a bearer token: %d", w.Code)
@@ -347,10 +351,12 @@ func TestBodies(t *testing.T) {
 		{"too large", launch, `{"text":"` + strings.Repeat("a", 256<<10) + `"}`, "application/json", 400, "larger than 262144 bytes"},
 		{"a query", launch + "?assetId=VICTIM", `{"text":"a"}`, "application/json", 400, `"field":"assetId"`},
 	} {
-		w := s.send("POST", test.path, test.body, "Content-Type", test.contentType)
-		if w.Code != test.status || !strings.Contains(w.Body.String(), test.contains) {
-			t.Errorf("%s: %d %s", test.name, w.Code, w.Body)
-		}
+		t.Run(test.name, func(t *testing.T) {
+			w := s.send("POST", test.path, test.body, "Content-Type", test.contentType)
+			if w.Code != test.status || !strings.Contains(w.Body.String(), test.contains) {
+				t.Errorf("%s: %d %s", test.name, w.Code, w.Body)
+			}
+		})
 	}
 }
 
@@ -419,10 +425,12 @@ func TestFaults_HaveTheirMembers(t *testing.T) {
 		`"code":"forbidden","retryable":false,"approvalUrl":"https://m.test/b"}`: &fault.Error{Code: fault.Forbidden,
 			Approval: &fault.Approval{URL: "https://m.test/b"}},
 	} {
-		s.handle = func(context.Context, operation.Call, string) (result, error) { return result{}, err }
-		if w := s.send("POST", "/api/v1/policies/p1/changes", "{}"); !strings.Contains(w.Body.String(), want) {
-			t.Errorf("%s: %d %s", want, w.Code, w.Body)
-		}
+		t.Run(want, func(t *testing.T) {
+			s.handle = func(context.Context, operation.Call, string) (result, error) { return result{}, err }
+			if w := s.send("POST", "/api/v1/policies/p1/changes", "{}"); !strings.Contains(w.Body.String(), want) {
+				t.Errorf("%s: %d %s", want, w.Code, w.Body)
+			}
+		})
 	}
 }
 
@@ -435,10 +443,12 @@ func TestValidators(t *testing.T) {
 		t.Fatalf("headers %v", first.Header())
 	}
 	for given, status := range map[string]int{tag: 304, "W/" + tag: 304, `"x", ` + tag: 304, "*": 304, `"x"`: 200, "": 200} {
-		w := s.send("GET", "/api/v1/assets/a1", "", "If-None-Match", given)
-		if w.Code != status || (status == 304) != (w.Body.Len() == 0) || w.Header().Get("ETag") != tag {
-			t.Errorf("If-None-Match %s: %d, %d bytes", given, w.Code, w.Body.Len())
-		}
+		t.Run(given, func(t *testing.T) {
+			w := s.send("GET", "/api/v1/assets/a1", "", "If-None-Match", given)
+			if w.Code != status || (status == 304) != (w.Body.Len() == 0) || w.Header().Get("ETag") != tag {
+				t.Errorf("If-None-Match %s: %d, %d bytes", given, w.Code, w.Body.Len())
+			}
+		})
 	}
 	if other := s.send("GET", "/api/v1/assets/a2", ""); other.Header().Get("ETag") == tag {
 		t.Error("another answer has the same ETag")
@@ -456,10 +466,12 @@ func TestRequestIDs(t *testing.T) {
 	s := newService(t)
 	for given, kept := range map[string]bool{"req-1_a.b:C": true, strings.Repeat("a", 64): true, "": false, strings.Repeat("a", 65): false,
 		"a b": false, "a\x00": false, "a\"b": false, "é": false} {
-		got := s.send("GET", "/api/v1/assets/a1", "", "X-Request-Id", given).Header().Get("X-Request-Id")
-		if kept != (got == given) || got == "" {
-			t.Errorf("%q became %q", given, got)
-		}
+		t.Run(given, func(t *testing.T) {
+			got := s.send("GET", "/api/v1/assets/a1", "", "X-Request-Id", given).Header().Get("X-Request-Id")
+			if kept != (got == given) || got == "" {
+				t.Errorf("%q became %q", given, got)
+			}
+		})
 	}
 }
 

@@ -7,11 +7,12 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"reflect"
 	"strings"
 	"testing"
 
 	"pgregory.net/rapid"
+
+	"github.com/google/go-cmp/cmp"
 
 	"github.com/musterhq/muster/internal/usb/adb"
 	"github.com/musterhq/muster/internal/usb/adbtest"
@@ -57,8 +58,8 @@ func TestClient_Devices(t *testing.T) {
 	got, err := c.Devices(t.Context())
 	want := []adb.Device{{Serial: "R58M123ABC", State: adb.Online}, {Serial: "emulator-5554", State: adb.Offline},
 		{Serial: "192.168.1.5:5555", State: adb.Unauthorized}, {Serial: "P1", State: adb.NoPermissions}, {Serial: "R58M", State: adb.Online}}
-	if err != nil || !reflect.DeepEqual(got, want) {
-		t.Errorf("devices %+v, %v; want %+v", got, err, want)
+	if diff := cmp.Diff(want, got); err != nil || diff != "" {
+		t.Errorf("devices: %v; (-want +got):\n%s", err, diff)
 	}
 }
 
@@ -80,8 +81,8 @@ func TestClient_Track(t *testing.T) {
 		}
 		return nil
 	})
-	if want := []int{0, 2, 1}; !errors.Is(err, end) || !reflect.DeepEqual(seen, want) {
-		t.Errorf("numbers of devices %v, %v; want %v", seen, err, want)
+	if diff := cmp.Diff([]int{0, 2, 1}, seen); !errors.Is(err, end) || diff != "" {
+		t.Errorf("numbers of devices: %v; (-want +got):\n%s", err, diff)
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	fake.Connect()
@@ -152,16 +153,20 @@ func TestClient_Start(t *testing.T) {
 	t.Parallel()
 	for address, want := range map[string]string{"127.0.0.1:5037": "-P 5037 start-server", "[::1]:5038": "-P 5038 start-server",
 		"localhost:1": "-P 1 start-server", "lab.example:2": "-P 2 -H lab.example start-server"} {
-		c := playing(t, `echo "$*" >&2; exit 1`)
-		c.Address = address
-		if _, err := c.Start(t.Context()); err == nil || err.Error() != "adb: "+want {
-			t.Errorf("%s: %v, want %q", address, err, want)
-		}
+		t.Run(address, func(t *testing.T) {
+			c := playing(t, `echo "$*" >&2; exit 1`)
+			c.Address = address
+			if _, err := c.Start(t.Context()); err == nil || err.Error() != "adb: "+want {
+				t.Errorf("%s: %v, want %q", address, err, want)
+			}
+		})
 	}
 	for code, want := range map[string]bool{"": false, "echo '* daemon started successfully' >&2": true} {
-		if started, err := playing(t, code).Start(t.Context()); err != nil || started != want {
-			t.Errorf("%q: started %v, %v; want %v", code, started, err, want)
-		}
+		t.Run(code, func(t *testing.T) {
+			if started, err := playing(t, code).Start(t.Context()); err != nil || started != want {
+				t.Errorf("%q: started %v, %v; want %v", code, started, err, want)
+			}
+		})
 	}
 	if _, err := (adb.Client{Program: filepath.Join(t.TempDir(), "adb"), Address: "127.0.0.1:1"}).Start(t.Context()); err == nil || !strings.Contains(err.Error(), "platform tools") {
 		t.Errorf("without the program: %v", err)
@@ -241,8 +246,10 @@ func TestAddress(t *testing.T) {
 		{"", "", "127.0.0.1:5037"}, {"", "6000", "127.0.0.1:6000"}, {"tcp:5038", "6000", "127.0.0.1:5038"}, {"tcp:host:5038", "", "host:5038"},
 		{"tcp:[::1]:5038", "", "[::1]:5038"}, {"localfilesystem:/x", "", ""}, {"tcp:", "", ""}, {"", "70000", ""}, {"", "x", ""}, {"tcp::1", "", ""},
 	} {
-		if got, err := adb.Address(c.socket, c.port); got != c.want || (err == nil) != (c.want != "") {
-			t.Errorf("%q %q: %q, %v", c.socket, c.port, got, err)
-		}
+		t.Run(c.socket, func(t *testing.T) {
+			if got, err := adb.Address(c.socket, c.port); got != c.want || (err == nil) != (c.want != "") {
+				t.Errorf("%q %q: %q, %v", c.socket, c.port, got, err)
+			}
+		})
 	}
 }
