@@ -27,9 +27,13 @@ type Store interface {
 	// window, this one included, unless limit was reached already: then it
 	// counts nothing and spent is false. closes is when the window ends.
 	Spend(ctx context.Context, key string, limit int, window time.Duration, now time.Time) (used int, spent bool, closes time.Time, err error)
+	// BudgetWindow returns the calls counted in the key's window and when it ends;
+	// zero: none is open.
+	BudgetWindow(ctx context.Context, key string, now time.Time) (used int, closes time.Time, err error)
 }
 
-// Limiter spends the contract's budget. It implements operation.Limiter.
+// Limiter spends the contract's budget. It implements operation.Limiter and
+// operation.Allowances.
 type Limiter struct {
 	Store Store
 	Now   func() time.Time
@@ -37,15 +41,39 @@ type Limiter struct {
 
 // Spend spends one call of the principal's budget.
 func (l Limiter) Spend(ctx context.Context, p access.Principal) (operation.Allowance, error) {
-	now, limit := l.Now(), Limit
-	if p.Kind == access.User {
-		limit = PeopleLimit
-	}
-	used, spent, closes, err := l.Store.Spend(ctx, p.BudgetKey(), limit, Window, now)
+	return l.SpendOwn(ctx, p, "", limitOf(p))
+}
+
+// SpendOwn spends one call of the allowance of a name.
+func (l Limiter) SpendOwn(ctx context.Context, p access.Principal, name string, calls int) (operation.Allowance, error) {
+	now := l.Now()
+	used, spent, closes, err := l.Store.Spend(ctx, operation.Account(name, p), calls, Window, now)
 	if err != nil {
 		return operation.Allowance{}, err
 	}
 	return operation.Allowance{
-		Spent: spent, Limit: limit, Remaining: max(0, limit-used), Reset: closes.Sub(now), Window: Window,
+		Spent: spent, Limit: calls, Remaining: max(0, calls-used), Reset: closes.Sub(now), Window: Window, Name: name,
 	}, nil
+}
+
+// Left says what is left of the principal's budget, or of the allowance of a name.
+func (l Limiter) Left(ctx context.Context, p access.Principal, name string, calls int) (operation.Allowance, error) {
+	if name == "" {
+		calls = limitOf(p)
+	}
+	now := l.Now()
+	left := operation.Allowance{Limit: calls, Remaining: calls, Window: Window, Name: name}
+	used, closes, err := l.Store.BudgetWindow(ctx, operation.Account(name, p), now)
+	if err == nil && closes.After(now) {
+		left.Remaining, left.Reset = max(0, calls-used), closes.Sub(now)
+	}
+	return left, err
+}
+
+// limitOf is how many calls the budget of a principal has.
+func limitOf(p access.Principal) int {
+	if p.Kind == access.User {
+		return PeopleLimit
+	}
+	return Limit
 }

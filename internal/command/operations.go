@@ -69,13 +69,12 @@ type arguments struct {
 // executor is the Service, as the catalog needs it.
 type executor interface {
 	Execute(ctx context.Context, call operation.Call, r Request) (Result, error)
+	Foresee(ctx context.Context, call operation.Call, r Request) (operation.Forecast, error)
 }
 
 // bare defines a command without a body.
 func bare(r *operation.Registry, s executor, o operation.Operation, t Type) {
-	operation.Define(r, o, func(ctx context.Context, call operation.Call, a asset.Target) (Result, error) {
-		return s.Execute(ctx, call, Request{Type: t, AssetID: a.AssetID})
-	})
+	define(r, s, o, func(a asset.Target) Request { return Request{Type: t, AssetID: a.AssetID} })
 }
 
 // with are the arguments of a command with a body.
@@ -83,9 +82,15 @@ func with[A interface{ Asset() string }](body func(A) any) arguments {
 	return arguments{
 		Inputs: operation.Inputs[A](),
 		define: func(r *operation.Registry, s executor, o operation.Operation, t Type) {
-			operation.Define(r, o, func(ctx context.Context, call operation.Call, a A) (Result, error) {
-				return s.Execute(ctx, call, Request{Type: t, AssetID: a.Asset(), Body: body(a)})
-			})
+			define(r, s, o, func(a A) Request { return Request{Type: t, AssetID: a.Asset(), Body: body(a)} })
 		},
 	}
+}
+
+func define[A any](r *operation.Registry, s executor, o operation.Operation, request func(A) Request) {
+	operation.DefineExplained(r, o, func(ctx context.Context, call operation.Call, a A) (Result, error) {
+		return s.Execute(ctx, call, request(a))
+	}, func(ctx context.Context, call operation.Call, a A) (operation.Forecast, error) {
+		return s.Foresee(ctx, call, request(a))
+	})
 }

@@ -81,36 +81,29 @@ func (s *Service) Execute(ctx context.Context, call operation.Call, r Request) (
 
 // prepare checks the request and makes the order.
 func (s *Service) prepare(ctx context.Context, call operation.Call, r Request) (Order, error) {
-	p := call.Principal
-	a, err := asset.Find(ctx, s.Inventory, p, r.AssetID)
+	now, err := s.look(ctx, call.Principal, r)
+	if err == nil {
+		err = now.Decide()
+	}
 	if err != nil {
 		return Order{}, err
 	}
-	body := r.Body
-	if ref, ok := r.Body.(policyRef); ok {
-		target, err := s.policy(ctx, p, string(ref))
-		if err != nil {
-			return Order{}, err
-		}
-		body = ChangePolicyBody{Policy: target}
-	}
-	if err := Eligible(r.Type, a, s.Push != nil); err != nil {
-		return Order{}, err
-	}
+	return s.order(ctx, call, now, r.Body)
+}
+
+// order is what a channel gets of a request that may be carried out.
+func (s *Service) order(ctx context.Context, call operation.Call, now Situation, body any) (Order, error) {
 	policyID := ""
-	if change, ok := body.(ChangePolicyBody); ok {
-		policyID = change.Policy.ID
-		if err := movable(*a.Device, change.Policy); err != nil {
-			return Order{}, err
-		}
+	if now.Policy != nil {
+		policyID, body = now.Policy.ID, ChangePolicyBody{Policy: *now.Policy}
 	}
-	owner, err := s.Inventory.CompanyByID(ctx, p.CompanyID)
+	owner, err := s.Inventory.CompanyByID(ctx, call.Principal.CompanyID)
 	if err != nil {
 		return Order{}, err
 	}
 	return Order{
-		Command: s.intent(call, r.Type, a, policyID),
-		Company: owner, AssetID: a.ID, Device: *a.Device, Body: body,
+		Command: s.intent(call, now.Type, *now.Asset, policyID),
+		Company: owner, AssetID: now.Asset.ID, Device: *now.Asset.Device, Body: body,
 	}, nil
 }
 
@@ -126,17 +119,6 @@ func (s *Service) policy(ctx context.Context, p access.Principal, ref string) (p
 		return policy.Policy{}, missing
 	}
 	return found, err
-}
-
-// movable checks a change of policy against the device.
-func movable(d asset.Device, to policy.Policy) error {
-	if string(to.Type) != string(d.Management) {
-		return unsupported("the policy is for %s devices, and this one is %s", managed(asset.Management(to.Type)), managed(d.Management))
-	}
-	if to.ID == d.PolicyID {
-		return unsupported("the device already uses this policy")
-	}
-	return nil
 }
 
 // intent is the command as it is stored before anything is sent.

@@ -8,6 +8,7 @@ import (
 	agentdevice "github.com/musterhq/muster/internal/agent/device"
 	"github.com/musterhq/muster/internal/asset"
 	"github.com/musterhq/muster/internal/company"
+	"github.com/musterhq/muster/internal/fault"
 	"github.com/musterhq/muster/internal/operation"
 	"github.com/musterhq/muster/internal/policy"
 )
@@ -41,6 +42,9 @@ type Store interface {
 	// company's limit is not made either: fault.RateLimited. ErrDoubt: it is not known whether
 	// anything was committed.
 	Begin(ctx context.Context, c Command, held *agentdevice.Delivery) (stored Command, begun bool, err error)
+	// WhyNot returns why Begin would refuse the command now, by the same decision, or
+	// nil. It changes nothing.
+	WhyNot(ctx context.Context, c Command) (*fault.Error, error)
 	// Take makes a step if the command is in one of its From states, and
 	// reports the command as it then is, and whether the step was taken. What
 	// success changes on the asset changes with it: lost mode, the end of the

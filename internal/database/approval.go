@@ -47,7 +47,7 @@ func (db *DB) decideProposal(ctx context.Context, t *tx, d proposal.Decision) (p
 	case !p.NeedsApproval():
 		return p, fault.New(fault.Refused, "the company asks for no approval of this change any more")
 	}
-	s, err := db.standing(ctx, t, p, d.Signed, d.UserID, d.PasskeyID)
+	s, err := db.standing(ctx, t, p, d.Signed, d.UserID, d.PasskeyID, t.lock())
 	if err != nil {
 		return p, err
 	}
@@ -92,7 +92,7 @@ func (db *DB) approvalStands(ctx context.Context, t *tx, p proposal.Proposal, c 
 		return true, nil
 	}
 	if p.Approval.State == proposal.Approved {
-		why, err := db.whyVoid(ctx, t, p, c)
+		why, err := db.whyVoid(ctx, t, p, c, t.lock())
 		if err != nil || why == nil {
 			return err == nil, err
 		}
@@ -108,7 +108,7 @@ func (db *DB) approvalStands(ctx context.Context, t *tx, p proposal.Proposal, c 
 }
 
 // whyVoid says why the approval of a proposal does not count; nil: it does.
-func (db *DB) whyVoid(ctx context.Context, t *tx, p proposal.Proposal, c proposal.Claim) (why, err error) {
+func (db *DB) whyVoid(ctx context.Context, t conn, p proposal.Proposal, c proposal.Claim, lock string) (why, err error) {
 	signed, err := signedAs(ctx, t, `s.company_id = ? AND s.id = (SELECT signed_id FROM proposals WHERE id = ?)`, p.CompanyID, p.ID)
 	if fault.CodeOf(err) == fault.NotFound {
 		return err, nil
@@ -120,15 +120,21 @@ func (db *DB) whyVoid(ctx context.Context, t *tx, p proposal.Proposal, c proposa
 	if wrong != nil {
 		return wrong, nil
 	}
-	s, err := db.standing(ctx, t, p, signed, head.Approver.ID, hex.EncodeToString(signed.CredentialID))
+	s, err := db.standing(ctx, t, p, signed, head.Approver.ID, hex.EncodeToString(signed.CredentialID), lock)
 	if err != nil {
 		return nil, err
 	}
 	return c.Check(s, approval.Approve), nil
 }
 
-// standing reads what a decision about a locked proposal depends on.
-func (db *DB) standing(ctx context.Context, t *tx, p proposal.Proposal, signed approval.Signed, userID, passkeyID string) (proposal.Standing, error) {
+// PeekApproval implements proposal.Store.
+func (db *DB) PeekApproval(ctx context.Context, p proposal.Proposal, c proposal.Claim) (why, err error) {
+	return db.whyVoid(ctx, db.read(), p, c, "")
+}
+
+// standing reads what a decision about a proposal depends on. With a lock it holds the
+// person; the proposal is locked then.
+func (db *DB) standing(ctx context.Context, t conn, p proposal.Proposal, signed approval.Signed, userID, passkeyID, lock string) (proposal.Standing, error) {
 	s := proposal.Standing{Signed: signed, Now: db.now()}
 	l, err := one(ctx, t, db.scanListed, `SELECT `+proposalColumns+`, `+listedColumns+listedTables+` WHERE v.id = ?`, p.ID)
 	if err != nil {
@@ -140,7 +146,7 @@ func (db *DB) standing(ctx context.Context, t *tx, p proposal.Proposal, signed a
 		return s, err
 	}
 	s.Controls = c.Settings.Controls
-	u, err := findUser(ctx, t, `u.id = ? AND u.company_id = ?`+t.lock(), userID, p.CompanyID)
+	u, err := findUser(ctx, t, `u.id = ? AND u.company_id = ?`+lock, userID, p.CompanyID)
 	if err != nil {
 		return s, unlessMissing(err)
 	}

@@ -68,6 +68,15 @@ func scanWindow(r row) (w budgetWindow, err error) {
 	return w, err
 }
 
+// BudgetWindow implements budget.Store.
+func (db *DB) BudgetWindow(ctx context.Context, key string, now time.Time) (int, time.Time, error) {
+	w, err := one(ctx, db.read(), scanWindow, `SELECT used, closes_at FROM budgets WHERE key = ? AND closes_at > ?`, key, millis(now))
+	if errors.Is(err, sql.ErrNoRows) {
+		return 0, time.Time{}, nil
+	}
+	return w.used, w.closes, err
+}
+
 // BudgetUsed returns how much of their present window keys of budgets have
 // spent; a key whose window is closed is left out.
 func (db *DB) BudgetUsed(ctx context.Context, keys []string, now time.Time) (map[string]int, error) {

@@ -8,6 +8,7 @@ import (
 	"github.com/musterhq/muster/internal/activity"
 	"github.com/musterhq/muster/internal/agent/device"
 	"github.com/musterhq/muster/internal/command"
+	"github.com/musterhq/muster/internal/fault"
 	"github.com/musterhq/muster/internal/limit"
 )
 
@@ -15,40 +16,72 @@ import (
 // count and command are one transaction, in which one caller of the company
 // waits for the other: the window never holds more devices than it may.
 func (db *DB) beginLimited(ctx context.Context, c command.Command, held *device.Delivery) (begun bool, refused, err error) {
-	err = db.write(ctx, func(ctx context.Context, t *tx) (err error) {
+	err = db.write(ctx, func(ctx context.Context, t *tx) error {
 		begun, refused = false, nil
-		if refused, err = db.countOfKey(ctx, t, c); err != nil || refused != nil {
-			return err
-		}
-		if !c.Type.Destructive() {
-			begun, err = db.beginCommand(ctx, t, c, held)
-			return db.noteOfKey(ctx, t, c, begun, err)
-		}
-		state, now, err := db.limitState(ctx, t, c)
+		admission, now, err := db.admission(ctx, t, c, t.hold())
 		if err != nil {
 			return err
 		}
-		if !state.Allows() {
-			refused, err = db.refuse(ctx, t, c, state, now)
-			return err
+		if f := admission.Decide(); f != nil {
+			refused = f
+			return db.recordRefusal(ctx, t, c, admission)
 		}
 		if begun, err = db.beginCommand(ctx, t, c, held); err != nil || !begun {
 			return err
 		}
-		return db.noteOfKey(ctx, t, c, true, noteUse(ctx, t, c, now))
+		if c.Type.Destructive() {
+			if err := noteUse(ctx, t, c, now); err != nil {
+				return err
+			}
+		}
+		return db.noteOfKey(ctx, t, c)
 	})
 	return begun, refused, err
 }
 
-// limitState locks what the company's callers share, and reads what the decision
-// about a command depends on. Nothing of it was read before the lock.
-func (db *DB) limitState(ctx context.Context, t *tx, c command.Command) (s limit.State, now time.Time, err error) {
+// WhyNot implements command.Store: it reads what Begin decides by, and locks nothing.
+func (db *DB) WhyNot(ctx context.Context, c command.Command) (*fault.Error, error) {
+	a, _, err := db.admission(ctx, db.read(), c, "")
+	if err != nil {
+		return nil, err
+	}
+	return a.Decide(), nil
+}
+
+// DestructiveLeft reads how many more devices of a company may get destructive commands
+// now, and when another leaves the window, 0 if none counts. It locks nothing.
+func (db *DB) DestructiveLeft(ctx context.Context, companyID string) (remaining int, frees time.Duration, limited bool, err error) {
+	s, now, err := db.companyState(ctx, db.read(), command.Command{CompanyID: companyID}, "")
+	if err == nil && s.Devices > 0 && s.Frees == 0 && !s.Limit.Off() {
+		s.Frees, err = leaves(ctx, db.read(), companyID, s, 0, now)
+	}
+	return s.Remaining(), s.Frees, !s.Limit.Off(), err
+}
+
+// admission reads what the decision about a command depends on. With a lock nothing
+// of it is read before the lock is held.
+func (db *DB) admission(ctx context.Context, t conn, c command.Command, lock string) (a limit.Admission, now time.Time, err error) {
+	if a.Key, err = db.keyState(ctx, t, c, lock); err == nil && a.Key.Allows() && c.Type.Destructive() {
+		var s limit.State
+		s, now, err = db.companyState(ctx, t, c, lock)
+		a.Company = &s
+	}
+	if err == nil && a.Decide() != nil && c.IdempotencyRef != "" { // the repetition of a request whose command there is already
+		a.Known, err = holds(ctx, t, `SELECT id FROM commands WHERE idempotency_ref = ? AND idempotency_ref <> '' AND company_id = ?`,
+			c.IdempotencyRef, c.CompanyID)
+	}
+	return a, now, err
+}
+
+// companyState reads what the company's limit depends on. With a lock it holds what
+// the company's callers share.
+func (db *DB) companyState(ctx context.Context, t conn, c command.Command, lock string) (s limit.State, now time.Time, err error) {
 	s.Limit, err = one(ctx, t, func(r row) (l access.DestructiveLimit, err error) {
 		var window int64
 		err = r.Scan(&l.Devices, &window)
 		l.Window = time.Duration(window) * time.Millisecond
 		return l, err
-	}, `SELECT c.limit_devices, c.limit_window FROM companies c WHERE c.id = ?`+t.hold(), c.CompanyID)
+	}, `SELECT c.limit_devices, c.limit_window FROM companies c WHERE c.id = ?`+lock, c.CompanyID)
 	if err != nil {
 		return s, now, err
 	}
@@ -59,32 +92,34 @@ func (db *DB) limitState(ctx context.Context, t *tx, c command.Command) (s limit
 	}, `SELECT COUNT(*), COALESCE(SUM(CASE WHEN u.asset_id = ? THEN 1 ELSE 0 END), 0) FROM destructive_uses u
 		WHERE u.company_id = ? AND u.at > ?`, c.AssetID, c.CompanyID, millis(now.Add(-s.Limit.Window)))
 	s.Devices, s.Counts = used[0], used[1] > 0
-	if err != nil || s.Allows() || c.Actor.Kind != access.User {
+	if err != nil || s.Allows() {
 		return s, now, err
 	}
-	s.Reserved, err = holds(ctx, t, `SELECT p.id FROM passkeys p WHERE p.user_id = ? LIMIT 1`, c.Actor.ID)
+	if c.Actor.Kind == access.User {
+		if s.Reserved, err = holds(ctx, t, `SELECT p.id FROM passkeys p WHERE p.user_id = ? LIMIT 1`, c.Actor.ID); err != nil || s.Allows() {
+			return s, now, err
+		}
+	}
+	s.Frees, err = leaves(ctx, t, c.CompanyID, s, s.Over()-1, now)
 	return s, now, err
 }
 
-// refuse records that a command was refused, and returns the refusal; nil for the
-// repetition of a request whose command there is already.
-func (db *DB) refuse(ctx context.Context, t *tx, c command.Command, s limit.State, now time.Time) (refusal, err error) {
-	if c.IdempotencyRef != "" {
-		known, err := holds(ctx, t, `SELECT id FROM commands WHERE idempotency_ref = ? AND idempotency_ref <> '' AND company_id = ?`,
-			c.IdempotencyRef, c.CompanyID)
-		if known || err != nil {
-			return nil, err
-		}
-	}
-	leaves, err := value[int64](ctx, t, `SELECT u.at FROM destructive_uses u WHERE u.company_id = ? AND u.at > ?
-		ORDER BY u.at, u.asset_id LIMIT 1 OFFSET ?`, c.CompanyID, millis(now.Add(-s.Limit.Window)), s.Over()-1)
-	if err != nil {
-		return nil, err
+// leaves is how long it takes until the device that is next but others leaves the window.
+func leaves(ctx context.Context, t conn, companyID string, s limit.State, others int, now time.Time) (time.Duration, error) {
+	at, err := value[int64](ctx, t, `SELECT u.at FROM destructive_uses u WHERE u.company_id = ? AND u.at > ?
+		ORDER BY u.at, u.asset_id LIMIT 1 OFFSET ?`, companyID, millis(now.Add(-s.Limit.Window)), others)
+	return instant(at).Add(s.Limit.Window).Sub(now), err
+}
+
+// recordRefusal records that a command was refused for the company's limit.
+func (db *DB) recordRefusal(ctx context.Context, t *tx, c command.Command, a limit.Admission) error {
+	if !a.OfCompany() {
+		return nil
 	}
 	e := commandEvent(ctx, c)
 	e.Outcome, e.Reference = activity.Refused, ""
-	e.Changes = []activity.Change{{Field: "destructiveLimit", After: s.Limit.String()}}
-	return s.Refusal(instant(leaves).Add(s.Limit.Window).Sub(now)), db.record(ctx, t, c.CompanyID, e)
+	e.Changes = []activity.Change{{Field: "destructiveLimit", After: a.Company.Limit.String()}}
+	return db.record(ctx, t, c.CompanyID, e)
 }
 
 // noteUse counts a device, from now on. A device that counts already counts for

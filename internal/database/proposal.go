@@ -108,6 +108,11 @@ func (db *DB) Proposal(ctx context.Context, companyID, id string) (proposal.Prop
 	return p, err
 }
 
+// PeekProposal returns a proposal of the company and changes nothing.
+func (db *DB) PeekProposal(ctx context.Context, companyID, id string) (proposal.Proposal, error) {
+	return db.findProposal(ctx, db.read(), `v.company_id = ? AND v.id = ?`, companyID, id)
+}
+
 // raise keeps that a proposal was shown with HIGH impact, which does not fall
 // again when devices leave the policy.
 func raise(ctx context.Context, c conn, p proposal.Proposal) error {

@@ -24,36 +24,17 @@ func (db *DB) ClaimProposal(ctx context.Context, c proposal.Claim) (came proposa
 }
 
 func (db *DB) claimProposal(ctx context.Context, t *tx, c proposal.Claim) (proposal.Claimed, error) {
-	p, err := db.lockProposal(ctx, t, c.ID)
+	now, err := db.applying(ctx, t, c)
 	if err != nil {
 		return "", err
 	}
-	if p.Status != proposal.Pending {
-		return proposal.NotPending, nil
-	}
-	if err := lockCompany(ctx, t, p.CompanyID, p.Renames); err != nil {
-		return "", err
-	}
-	current, err := lockPolicy(ctx, t, p.CompanyID, p.PolicyID)
-	switch {
-	case err != nil:
-		return "", err
-	case current.Deleted:
-		return proposal.Gone, nil
-	case current.Version != p.BaseVersion:
-		return proposal.Stale, nil
-	}
-	// The policy is locked: what its devices make of the impact is decided here,
-	// whatever was read before.
-	p = p.At(current.DeviceCount)
-	if stands, err := db.approvalStands(ctx, t, p, c); err != nil || !stands {
-		return proposal.NotApproved, err
-	}
-	if p.NeedsConfirmation() && !c.Confirmed {
-		return proposal.NotConfirmed, raise(ctx, t, p)
-	}
-	if free, err := newNameFree(ctx, t, p); err != nil || !free {
-		return proposal.NameTaken, err
+	p := now.Proposal
+	switch came := now.Decide(); came {
+	case proposal.Begun:
+	case proposal.NotConfirmed:
+		return came, raise(ctx, t, p)
+	default:
+		return came, nil
 	}
 	// One that is under way and whose turn has run out is looked after first.
 	if under, err := changing(ctx, t, p.Next.PolicyID); err != nil || under {
@@ -65,6 +46,37 @@ func (db *DB) claimProposal(ctx context.Context, t *tx, c proposal.Claim) (propo
 	_, err = t.exec(ctx, `UPDATE proposals SET status = 'EXECUTING', holder = ?, apply_ref = ?, look_at = ?, impact = ?, devices = ?
 		WHERE id = ?`, c.Holder, c.Ref, millis(db.now().Add(c.For)), string(p.Impact), p.Devices, c.ID)
 	return proposal.Begun, err
+}
+
+// applying reads what the decision about a claim depends on, and holds it: whatever
+// was read before, its policy's devices and version count as they are now.
+func (db *DB) applying(ctx context.Context, t *tx, c proposal.Claim) (proposal.Situation, error) {
+	now := proposal.Situation{Confirmed: c.Confirmed}
+	var err error
+	if now.Proposal, err = db.lockProposal(ctx, t, c.ID); err != nil || now.Status != proposal.Pending {
+		return now, err
+	}
+	if err := lockCompany(ctx, t, now.CompanyID, now.Renames); err != nil {
+		return now, err
+	}
+	current, err := lockPolicy(ctx, t, now.CompanyID, now.PolicyID)
+	if err != nil {
+		return now, err
+	}
+	now.Proposal, now.PolicyGone, now.PolicyVersion = now.At(current.DeviceCount), current.Deleted, current.Version
+	switch now.Decide() {
+	case proposal.Begun, proposal.NotConfirmed:
+		stands, err := db.approvalStands(ctx, t, now.Proposal, c)
+		if now.Unapproved = !stands; err != nil {
+			return now, err
+		}
+	}
+	if now.Decide() == proposal.Begun {
+		free, err := newNameFree(ctx, t, now.Proposal)
+		now.NameTaken = !free
+		return now, err
+	}
+	return now, nil
 }
 
 // TakeOverProposal implements proposal.ReconcilerStore.

@@ -23,6 +23,9 @@ type State struct {
 	Counts bool
 	// Reserved: the caller is a portal user with a passkey.
 	Reserved bool
+	// Frees is when so many devices have left the window that another has room, or,
+	// while there is room, when the next one leaves it; 0: none counts.
+	Frees time.Duration
 }
 
 // Allows reports whether the device may get a destructive command.
@@ -43,9 +46,54 @@ func (s State) most() int {
 	return s.Limit.Devices
 }
 
-// Refusal is the error for a state that does not allow; wait is when it will.
-func (s State) Refusal(wait time.Duration) *fault.Error {
-	return fault.Limited(wait, "the company's limit of destructive commands is reached: %d devices in %d minutes, over all its callers; "+
+// Refusal is the error for a state that does not allow.
+func (s State) Refusal() *fault.Error {
+	return fault.Limited(s.Frees, "the company's limit of destructive commands is reached: %d devices in %d minutes, over all its callers; "+
 		"retry in %d s, or ask an administrator of the company or the operator of the service to raise it",
-		s.most(), int(s.Limit.Window.Minutes()), operation.Seconds(wait))
+		s.most(), int(s.Limit.Window.Minutes()), operation.Seconds(s.Frees))
+}
+
+// KeyState is what a key's number of devices a day depends on. The zero value is
+// of a key without one.
+type KeyState struct {
+	PerDay int
+	Others int // devices that got a command of the key in 24 hours, without the one in question
+	Counts bool
+	Frees  time.Duration // as in State
+}
+
+// Allows reports whether the device may get a command of the key.
+func (s KeyState) Allows() bool { return s.PerDay == 0 || s.Counts || s.Others < s.PerDay }
+
+// Refusal is the error for a state that does not allow.
+func (s KeyState) Refusal() *fault.Error {
+	return fault.Limited(s.Frees, "this key may send commands to %d devices in 24 hours, and has: retry in %d s, or use another key", s.PerDay, operation.Seconds(s.Frees))
+}
+
+// Admission is all that the last decision about a command depends on, after those
+// about its caller, its arguments and its device.
+type Admission struct {
+	// Known: the command is there already, and is answered again.
+	Known bool
+	Key   KeyState
+	// Company is nil unless the command is destructive.
+	Company *State
+}
+
+// Decide returns why the command is not begun, or nil.
+func (a Admission) Decide() *fault.Error {
+	switch {
+	case a.Known:
+		return nil
+	case !a.Key.Allows():
+		return a.Key.Refusal()
+	case a.Company != nil && !a.Company.Allows():
+		return a.Company.Refusal()
+	}
+	return nil
+}
+
+// OfCompany reports whether it is the company's limit that refuses.
+func (a Admission) OfCompany() bool {
+	return !a.Known && a.Key.Allows() && a.Company != nil && !a.Company.Allows()
 }

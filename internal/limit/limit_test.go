@@ -41,7 +41,7 @@ func TestState_Allows(t *testing.T) {
 
 func TestState_Refusal(t *testing.T) {
 	t.Parallel()
-	err := limit.State{Limit: access.DestructiveLimit{Devices: 2, Window: time.Hour}, Devices: 2}.Refusal(90*time.Second + 1)
+	err := limit.State{Limit: access.DestructiveLimit{Devices: 2, Window: time.Hour}, Devices: 2, Frees: 90*time.Second + 1}.Refusal()
 	if err.Code != fault.RateLimited || !err.Retryable || err.RetryAfter != 90*time.Second+1 {
 		t.Errorf("refusal = %+v", err)
 	}

@@ -73,7 +73,7 @@ func (a *audit) naming() {
 
 func (a *audit) rights() {
 	o := a.operation
-	a.insist(o.Needs != 0, "it needs no permission")
+	a.insist((o.Needs != 0) == (o.Budget != Apart), "it needs no permission, or needs one beside an allowance of its own")
 	a.insist(o.Needs&^access.All == 0, "it needs an unknown permission")
 	want := access.NoGate
 	for permission, gate := range gateOf {
@@ -89,8 +89,12 @@ func (a *audit) rights() {
 func (a *audit) spending() {
 	o := a.operation
 	reads := o.Effect == Reading
-	a.insist(reads == (o.Budget == Free), "reads are free and everything else spends")
-	a.insist(reads == (o.Method == "GET"), "reads are GET and everything else is POST")
+	apart := o.Budget == Apart // it takes arguments of other operations, and changes nothing
+	a.insist(apart == (o.Calls > 0), "it has an allowance of its own without calls, or calls without one")
+	a.insist(!apart || reads, "an allowance of its own is for what reads")
+	a.insist(reads == (o.Budget == Free || apart), "reads are free and everything else spends")
+	a.insist(reads == (o.Method == "GET" || apart), "reads are GET and everything else is POST")
+	a.insist(o.Explains(), "it cannot be said what a call would do")
 	a.insist(reads || o.Method == "POST", "its method is %s", o.Method)
 	a.insist((o.Dialect == FirstFour) == (o.Budget == BeforeValidation), "the four older commands alone spend before validation")
 	a.insist(o.Dialect != Reads || reads, "it speaks the dialect of reads")

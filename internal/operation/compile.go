@@ -38,7 +38,7 @@ type field struct {
 
 // shape is the JSON type of a value.
 type shape struct {
-	kind    reflect.Kind // String, Bool, Int64, Slice or Struct
+	kind    reflect.Kind // String, Bool, Int64, Slice or Struct; Map: an Object
 	pointer bool
 	typ     reflect.Type // without the pointer
 	elem    *shape       // of a Slice
@@ -110,7 +110,7 @@ func compileField(owner string, sf reflect.StructField, at []int) field {
 		}
 		f.rule.required = true
 	}
-	if f.place == inQuery && (f.shape.kind == reflect.Slice || f.shape.kind == reflect.Struct) {
+	if f.place == inQuery && (f.shape.kind == reflect.Slice || f.shape.kind == reflect.Struct || f.shape.kind == reflect.Map) {
 		panic("operation " + owner + ": a query parameter is one value")
 	}
 	return f
@@ -120,6 +120,10 @@ func compileShape(owner string, typ reflect.Type) shape {
 	s := shape{typ: typ}
 	if typ.Kind() == reflect.Pointer {
 		s.pointer, s.typ = true, typ.Elem()
+	}
+	if s.typ == reflect.TypeFor[Object]() {
+		s.kind = reflect.Map
+		return s
 	}
 	switch s.typ.Kind() {
 	case reflect.String, reflect.Bool:

@@ -140,7 +140,10 @@ func TestAudit(t *testing.T) {
 		var r operation.Registry
 		o := sound()
 		change(&o)
-		operation.Define(&r, o, func(context.Context, operation.Call, documented) (int, error) { return 0, nil })
+		operation.DefineExplained(&r, o, func(context.Context, operation.Call, documented) (int, error) { return 0, nil },
+			func(context.Context, operation.Call, documented) (operation.Forecast, error) {
+				return operation.Forecast{}, nil
+			})
 		return operation.Audit(&r)
 	}
 	if said := audit(func(*operation.Operation) {}); len(said) > 0 {

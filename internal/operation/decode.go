@@ -154,6 +154,10 @@ func (d *decoder) value(s *shape, r *rule, v reflect.Value, path, name string) e
 		return d.object(s.plan, v, path+name+".")
 	case reflect.Slice:
 		return d.list(s, r, v, path, name)
+	case reflect.Map:
+		text, err := d.json.ReadValue()
+		v.SetBytes(bytes.Clone(text))
+		return err
 	default:
 		return d.scalar(s, r, v, path, name)
 	}
@@ -219,7 +223,7 @@ func (s *shape) json() (jsontext.Kind, string) {
 		return '0', "an integer"
 	case reflect.Slice:
 		return '[', "an array"
-	case reflect.Struct:
+	case reflect.Struct, reflect.Map:
 		return '{', "an object"
 	default:
 		return '"', "a string"

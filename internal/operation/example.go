@@ -93,6 +93,8 @@ func (s *shape) exampleJSON(r *rule, f *field) string {
 		return "1"
 	case reflect.Slice:
 		return "[" + s.elem.exampleJSON(r, f) + "]"
+	case reflect.Map:
+		return "{}"
 	case reflect.Struct:
 		return string(s.plan.example(func(*field) bool { return true }))
 	default:

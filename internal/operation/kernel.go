@@ -28,6 +28,8 @@ type Observer interface {
 // Config is what a Kernel needs.
 type Config struct {
 	Limiter Limiter // the contract's budget (contract 8)
+	// Apart are the allowances beside it; nil: all calls spend the budget.
+	Apart Allowances
 	// ReadsPerMinute is the ceiling of calls that spend no budget, for each
 	// caller and on this replica; 0: none (contract 8).
 	ReadsPerMinute int
@@ -40,6 +42,7 @@ type Config struct {
 // rights, budget and rules are the same on all of them (contract 1.5).
 type Kernel struct {
 	limiter  Limiter
+	apart    Allowances
 	reads    *ceiling
 	usedUp   usedUp
 	observer Observer
@@ -49,7 +52,7 @@ type Kernel struct {
 
 // NewKernel returns a kernel.
 func NewKernel(c Config) *Kernel {
-	k := &Kernel{limiter: c.Limiter, observer: c.Observer, log: c.Log, now: c.Now}
+	k := &Kernel{limiter: c.Limiter, apart: c.Apart, observer: c.Observer, log: c.Log, now: c.Now}
 	if k.log == nil {
 		k.log = slog.New(slog.DiscardHandler)
 	}
@@ -119,10 +122,32 @@ func (k *Kernel) Run(ctx context.Context, o *Operation, p access.Principal, meta
 }
 
 func (k *Kernel) admitAndRun(ctx context.Context, o *Operation, p access.Principal, meta Meta, s Source, out *Outcome) (any, error) {
+	args, err := o.admit(p, meta, s, purse{
+		spend: func() error { return k.spend(ctx, o, p, meta, out) },
+		count: func() error { return k.Count(p) },
+	})
+	if err != nil {
+		return nil, err
+	}
+	out.Reached = true
+	call := Call{Principal: p, RequestID: meta.RequestID, IdempotencyRef: meta.IdempotencyRef, Note: meta.Note, ReasonField: meta.ReasonField}
+	return k.call(ctx, o, call, args)
+}
+
+// purse is what a call spends from while it is admitted. An assessment only looks
+// into it.
+type purse struct {
+	spend func() error // the budget, or the operation's own allowance
+	count func() error // the ceiling of reads
+}
+
+// admit is the one decision about who may call what, with which arguments
+// (contract 5.10). It returns the arguments.
+func (o *Operation) admit(p access.Principal, meta Meta, s Source, from purse) (any, error) {
 	if p.ID == "" {
 		return nil, fault.New(fault.Unauthorized, "not signed in")
 	}
-	if err := k.spendBefore(ctx, o, p, meta, out); err != nil {
+	if err := o.spendFirst(p, from); err != nil {
 		return nil, err
 	}
 	if err := o.permits(p); err != nil {
@@ -132,17 +157,13 @@ func (k *Kernel) admitAndRun(ctx context.Context, o *Operation, p access.Princip
 	if err == nil {
 		err = meta.check(o, p)
 	}
+	if err == nil && (o.Budget == AfterValidation || o.Budget == Apart) {
+		err = from.spend()
+	}
 	if err != nil {
 		return nil, err
 	}
-	if o.Budget == AfterValidation {
-		if err := k.spend(ctx, o, p, meta, out); err != nil {
-			return nil, err
-		}
-	}
-	out.Reached = true
-	call := Call{Principal: p, RequestID: meta.RequestID, IdempotencyRef: meta.IdempotencyRef, Note: meta.Note}
-	return k.call(ctx, o, call, args)
+	return args, nil
 }
 
 // permits decides whether p may run the operation: the rights, the company's
@@ -154,14 +175,14 @@ func (o *Operation) permits(p access.Principal) error {
 	return p.Settings.Stop.Refuses(p.Kind)
 }
 
-// spendBefore counts a call whose budget, or ceiling, comes before everything
+// spendFirst counts a call whose budget, or ceiling, comes before everything
 // else. Of the four older commands only callers with DEVICES_COMMAND spend.
-func (k *Kernel) spendBefore(ctx context.Context, o *Operation, p access.Principal, meta Meta, out *Outcome) error {
+func (o *Operation) spendFirst(p access.Principal, from purse) error {
 	switch {
 	case o.Budget == Free:
-		return k.Count(p)
+		return from.count()
 	case o.Budget == BeforeValidation && p.Permissions.Has(access.DevicesCommand):
-		return k.spend(ctx, o, p, meta, out)
+		return from.spend()
 	}
 	return nil
 }
@@ -173,29 +194,38 @@ func (k *Kernel) Count(p access.Principal) error {
 	if k.reads == nil {
 		return nil
 	}
-	wait, ok := k.reads.count(p.BudgetKey(), k.now())
-	if ok {
+	return k.tooMany(k.reads.count(p.BudgetKey(), k.now()))
+}
+
+// tooMany is the fault of what is not within the ceiling of reads.
+func (k *Kernel) tooMany(wait time.Duration, within bool) error {
+	if within {
 		return nil
 	}
 	return fault.Limited(wait, "more than %d reads and refused calls a minute: retry in %d s", k.reads.limit, Seconds(wait))
 }
 
 func (k *Kernel) spend(ctx context.Context, o *Operation, p access.Principal, meta Meta, out *Outcome) error {
-	left := cmp.Or(meta.UsedUp, k.usedUp.find(p.BudgetKey(), k.now()))
+	key := o.accountOf(p)
+	left := cmp.Or(meta.UsedUp, k.usedUp.find(key, k.now()))
 	if left == nil {
-		asked, err := k.limiter.Spend(ctx, p)
+		asked, err := k.ask(ctx, o, p)
 		if err != nil {
 			return NotSent(o, err)
 		}
 		if left = &asked; !left.Spent {
-			k.usedUp.note(p.BudgetKey(), *left, k.now())
+			k.usedUp.note(key, *left, k.now())
 		}
 	}
 	out.Allowance = left
-	if !left.Spent {
-		return fault.Limited(left.Reset, "more than %d calls in %d s: retry in %d s", left.Limit, Seconds(left.Window), Seconds(left.Reset))
+	return refusal(*left, left.Spent)
+}
+
+func (k *Kernel) ask(ctx context.Context, o *Operation, p access.Principal) (Allowance, error) {
+	if o.Budget == Apart && k.apart != nil {
+		return k.apart.SpendOwn(ctx, p, o.Name, o.Calls)
 	}
-	return nil
+	return k.limiter.Spend(ctx, p)
 }
 
 // NotSent is the fault for a failure of our own before an operation began:

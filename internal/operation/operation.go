@@ -22,11 +22,12 @@ import (
 // Budget says when an operation spends the caller's ten a minute (contract 8).
 type Budget int
 
-// The three ways to spend.
+// The ways to spend.
 const (
 	Free             Budget = iota // reads
 	BeforeValidation               // lock, lost-mode, found, message: by callers with DEVICES_COMMAND
 	AfterValidation                // everything else that counts
+	Apart                          // an allowance of its own, Operation.Calls a minute for each caller
 )
 
 // Dialect names the error shapes that REST speaks for an operation
@@ -65,6 +66,7 @@ type Operation struct {
 	Needs   access.Permission
 	Gate    access.Gate
 	Budget  Budget
+	Calls   int // with Apart: how many a minute
 	Dialect Dialect
 	Effect  Effect
 	// Disruptive: the effect is more than an addition. It interrupts a device, or
@@ -88,6 +90,8 @@ type Operation struct {
 	result   reflect.Type
 	// run takes a pointer to the argument struct.
 	run func(ctx context.Context, call Call, args any) (any, error)
+	// foresee says what run would do; nil: run only reads, or it is not known.
+	foresee func(ctx context.Context, call Call, args any) (Forecast, error)
 }
 
 // Args is the struct type of the operation's arguments.
@@ -105,8 +109,10 @@ type Call struct {
 	// (contract 4.8). A command's intent keeps it, so that after
 	// a crash the repetition finds the command instead of sending another.
 	IdempotencyRef string
-	// Note is why the caller calls, in its own words.
-	Note access.Note
+	// Note is why the caller calls, in its own words, and ReasonField is what the
+	// surface calls its reason.
+	Note        access.Note
+	ReasonField string
 }
 
 // Uncertain is a result whose outcome may be unknown. REST answers 202
@@ -197,6 +203,7 @@ func (r *Registry) Rehearsal(h func(context.Context, *Operation, Call) (any, err
 	copied := &Registry{}
 	for _, o := range r.operations {
 		twin := *o
+		twin.foresee = nil
 		twin.run = func(ctx context.Context, call Call, _ any) (any, error) { return h(ctx, &twin, call) }
 		copied.operations = append(copied.operations, &twin)
 	}

@@ -44,6 +44,14 @@ func (c *ceiling) count(key string, now time.Time) (time.Duration, bool) {
 	return 0, true
 }
 
+// peek reports whether another read would be within the limit, else how long to wait.
+func (c *ceiling) peek(key string, now time.Time) (time.Duration, bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	w := c.windows[key]
+	return w.closes.Sub(now), w.used < c.limit || !now.Before(w.closes)
+}
+
 // makeRoom drops every window that has closed, and arbitrary others if that is
 // not enough, so that the next callers do not search again.
 func (c *ceiling) makeRoom(now time.Time) {

@@ -98,7 +98,7 @@ func (r rule) mustFit(owner string, s shape) {
 		panic("operation " + owner + ": minitems and maxitems are for lists")
 	case r.required && r.hasFallback:
 		panic("operation " + owner + ": required, yet it has a default")
-	case r.hasFallback && (s.pointer || s.kind == reflect.Slice || s.kind == reflect.Struct):
+	case r.hasFallback && (s.pointer || s.kind == reflect.Slice || s.kind == reflect.Struct || s.kind == reflect.Map):
 		panic("operation " + owner + ": only a plain value has a default")
 	}
 	if r.hasFallback {

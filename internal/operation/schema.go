@@ -137,6 +137,8 @@ func (s *shape) schema(w writer, r *rule) *jsonschema.Schema {
 		return &jsonschema.Schema{Type: "integer", Minimum: float(r.min), Maximum: float(r.max)}
 	case reflect.Slice:
 		return &jsonschema.Schema{Type: "array", Items: s.elem.schema(w, r), MinItems: limit(r.minItems), MaxItems: limit(r.maxItems)}
+	case reflect.Map:
+		return &jsonschema.Schema{Type: "object"}
 	case reflect.Struct:
 		return w.named(s.plan.typ, func() *jsonschema.Schema { return s.plan.schema(w, anyField) })
 	}

@@ -28,9 +28,6 @@ func (s *Service) Apply(ctx context.Context, call operation.Call, id, confirmati
 	if call.IdempotencyRef != "" && p.ApplyRef == call.IdempotencyRef {
 		return p, ended(p) // the process ended before this call was answered
 	}
-	if p.Status != Pending {
-		return Proposal{}, notPending(p)
-	}
 	if err := s.stillApplies(ctx, p); err != nil {
 		return Proposal{}, err
 	}
@@ -59,24 +56,18 @@ func confirms(typed, policyName string) bool {
 }
 
 // stillApplies is the fault of a proposal that can never be applied any more,
-// and ends it FAILED.
+// and ends it FAILED. Its confirmation counts only as the policy is when the
+// proposal is claimed.
 func (s *Service) stillApplies(ctx context.Context, p Proposal) error {
-	now, err := s.Policies.Policy(ctx, p.CompanyID, p.PolicyID)
-	switch {
-	case err != nil && fault.CodeOf(err) != fault.NotFound:
-		return err
-	case err != nil || now.Deleted:
-		return s.fail(ctx, p, fault.New(fault.NotFound, "the policy does not exist any more"))
-	case now.Version != p.BaseVersion:
-		return s.fail(ctx, p, stale(p))
-	case !p.Creates():
-		return nil
+	if p.Status != Pending {
+		return notPending(p)
 	}
-	if err := s.connected(ctx, p.CompanyID); err != nil {
-		if fault.CodeOf(err) == fault.Refused {
-			return s.fail(ctx, p, fault.From(err))
-		}
+	now, err := s.situation(ctx, p, true)
+	if err != nil {
 		return err
+	}
+	if came := now.Decide(); came != Begun {
+		return s.fail(ctx, p, s.refusal(came, p))
 	}
 	return nil
 }
@@ -103,7 +94,7 @@ func (s *Service) fail(ctx context.Context, p Proposal, why *fault.Error) error 
 	return notPending(now)
 }
 
-func notPending(p Proposal) error {
+func notPending(p Proposal) *fault.Error {
 	advice := map[Status]string{
 		Executing:   "it is being applied: read it again until that ends",
 		Succeeded:   "it was applied",
@@ -142,30 +133,14 @@ func (s *Service) claim(ctx context.Context, call operation.Call, p Proposal, co
 		switch came {
 		case Begun:
 			return turn{p, c.Holder}, nil
-		case NotConfirmed:
+		case NotConfirmed, NotApproved, NotPending:
 			now, err := s.Store.Proposal(ctx, p.CompanyID, p.ID)
 			if err != nil {
 				return turn{}, err
 			}
-			return turn{}, confirmationRequired(now)
-		case NotApproved:
-			now, err := s.Store.Proposal(ctx, p.CompanyID, p.ID)
-			if err != nil {
-				return turn{}, err
-			}
-			return turn{}, s.approvalRequired(now)
-		case Stale:
-			return turn{}, s.fail(ctx, p, stale(p))
-		case Gone:
-			return turn{}, s.fail(ctx, p, fault.New(fault.NotFound, "the policy does not exist any more"))
-		case NameTaken:
-			return turn{}, s.fail(ctx, p, fault.From(nameTaken()))
-		case NotPending:
-			now, err := s.Store.Proposal(ctx, p.CompanyID, p.ID)
-			if err != nil {
-				return turn{}, err
-			}
-			return turn{}, notPending(now)
+			return turn{}, s.refusal(came, now)
+		case Stale, Gone, NameTaken:
+			return turn{}, s.fail(ctx, p, s.refusal(came, p))
 		}
 		if !wait.For(waiting, turnPoll) {
 			break

@@ -13,15 +13,15 @@ const review = " Nothing changes until the proposal is applied: show its summary
 
 // Define declares the reading, making and applying of proposals (contract 4.3).
 func Define(r *operation.Registry, s *Service) {
-	operation.Define(r, operation.Operation{
+	operation.DefineExplained(r, operation.Operation{
 		Name: "get_policy_proposal", Title: "Read policy proposal", Method: "GET", Path: "/policy-proposals/{proposalId}",
 		Description: "Reads one policy proposal that you made, with its exact change list and its status. " +
 			"EXECUTING means that it is being applied: read it again until that ends.",
 		Needs: access.PoliciesRead, Dialect: operation.Policies, Effect: operation.Reading,
 		Faults: []fault.Code{fault.NotFound},
-	}, s.read)
+	}, s.read, s.foreseeRead)
 	proposals(r, s)
-	operation.Define(r, writing(operation.Operation{
+	operation.DefineExplained(r, writing(operation.Operation{
 		Name: "apply_policy_proposal", Title: "Apply policy proposal", Path: "/policy-proposals/{proposalId}/apply",
 		Description: "Applies one policy proposal that you made: exactly its reviewed change list is saved and sent to the policy's devices, and a new revision is saved. " +
 			"Call it only after the user has seen the list and approved it. With requiresConfirmation, ask the user to type the policy's name and pass exactly what was typed. " +
@@ -30,29 +30,29 @@ func Define(r *operation.Registry, s *Service) {
 		BodyOptional: true,
 		Disruptive:   true,
 		Faults:       []fault.Code{fault.NotFound, fault.NotPending, fault.StaleProposal, fault.Refused, fault.ConfirmationRequired},
-	}), s.apply)
+	}), s.apply, s.foreseeApply)
 }
 
 func proposals(r *operation.Registry, s *Service) {
 	ends := []fault.Code{fault.NotFound, fault.Unsupported, fault.Refused}
-	operation.Define(r, writing(operation.Operation{
+	operation.DefineExplained(r, writing(operation.Operation{
 		Name: "update_policy_settings", Title: "Propose policy settings", Path: "/policies/{policyId}/changes", Created: true,
 		Description: "Proposes new values for settings of one policy; get_policy_settings lists the settings and their allowed values. " +
 			"Only policies with editable true can be changed, and a list that would change nothing is refused." + review,
 		Faults: ends,
-	}), s.change)
-	operation.Define(r, writing(operation.Operation{
+	}), s.change, s.foreseeChange)
+	operation.DefineExplained(r, writing(operation.Operation{
 		Name: "create_policy", Title: "Propose new policy", Path: "/policies", Created: true,
 		Description: "Proposes a new policy as a copy of an existing one, with its apps, settings and restrictions and, if changes are given, with these settings changed. " +
 			"No device uses the new policy until devices are moved to it with change_device_policy." + review,
 		Faults: ends,
-	}), s.copy)
-	operation.Define(r, writing(operation.Operation{
+	}), s.copy, s.foreseeCopy)
+	operation.DefineExplained(r, writing(operation.Operation{
 		Name: "rollback_policy", Title: "Propose policy rollback", Path: "/policies/{policyId}/rollbacks", Created: true,
 		Description: "Proposes to return one policy to an earlier revision from list_policy_revisions: its apps, settings, restrictions and name. " +
 			"Description, labels and group stay as they are." + review,
 		Faults: ends,
-	}), s.rollBack)
+	}), s.rollBack, s.foreseeRollBack)
 }
 
 // writing completes the declaration of what changes policies.

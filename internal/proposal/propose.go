@@ -16,6 +16,14 @@ func (s *Service) ProposeChanges(ctx context.Context, call operation.Call, polic
 	if earlier, ok, err := s.repeated(ctx, call); ok || err != nil {
 		return earlier, err
 	}
+	made, err := s.draftChanges(ctx, call, policyRef, changes)
+	if err != nil {
+		return Proposal{}, err
+	}
+	return s.save(ctx, made)
+}
+
+func (s *Service) draftChanges(ctx context.Context, call operation.Call, policyRef string, changes []policy.Change) (Proposal, error) {
 	p, err := s.visible(ctx, call.Principal, policyRef)
 	if err != nil {
 		return Proposal{}, err
@@ -37,7 +45,7 @@ func (s *Service) ProposeChanges(ctx context.Context, call operation.Call, polic
 	made.Warnings = policy.Warnings(moves)
 	made.Fields = fields(moves)
 	made.Next = Next{PolicyID: p.ID, Name: p.Name, Document: document}
-	return s.save(ctx, made)
+	return made, nil
 }
 
 // ProposeCopy proposes a new policy: a copy of a policy's apps, settings and
@@ -46,6 +54,14 @@ func (s *Service) ProposeCopy(ctx context.Context, call operation.Call, sourceRe
 	if earlier, ok, err := s.repeated(ctx, call); ok || err != nil {
 		return earlier, err
 	}
+	made, err := s.draftCopy(ctx, call, sourceRef, displayName, changes)
+	if err != nil {
+		return Proposal{}, err
+	}
+	return s.save(ctx, made)
+}
+
+func (s *Service) draftCopy(ctx context.Context, call operation.Call, sourceRef, displayName string, changes []policy.Change) (Proposal, error) {
 	source, err := s.visible(ctx, call.Principal, sourceRef)
 	if err != nil {
 		return Proposal{}, err
@@ -76,7 +92,7 @@ func (s *Service) ProposeCopy(ctx context.Context, call operation.Call, sourceRe
 	made.Fields = fields(moves)
 	made.Next = Next{PolicyID: resource.NewID(), Name: newName, Document: document}
 	made.Renames = true
-	return s.save(ctx, made)
+	return made, nil
 }
 
 // ProposeRollback proposes to return a policy to an earlier revision: its
@@ -85,6 +101,14 @@ func (s *Service) ProposeRollback(ctx context.Context, call operation.Call, poli
 	if earlier, ok, err := s.repeated(ctx, call); ok || err != nil {
 		return earlier, err
 	}
+	made, err := s.draftRollback(ctx, call, policyRef, revision)
+	if err != nil {
+		return Proposal{}, err
+	}
+	return s.save(ctx, made)
+}
+
+func (s *Service) draftRollback(ctx context.Context, call operation.Call, policyRef string, revision int) (Proposal, error) {
 	p, err := s.visible(ctx, call.Principal, policyRef)
 	if err != nil {
 		return Proposal{}, err
@@ -125,7 +149,7 @@ func (s *Service) ProposeRollback(ctx context.Context, call operation.Call, poli
 		made.Fields = append([]Field{{Label: "Name", Value: d.Name[1], PreviousValue: d.Name[0]}}, made.Fields...)
 	}
 	made.Next = Next{PolicyID: p.ID, Name: target.Name, Document: target.Document}
-	return s.save(ctx, made)
+	return made, nil
 }
 
 // repeated finds what an earlier call with the same idempotency reference
@@ -162,9 +186,13 @@ func fields(moves []policy.Move) []Field {
 func (s *Service) connected(ctx context.Context, companyID string) error {
 	c, err := s.Companies.CompanyByID(ctx, companyID)
 	if err == nil && !c.Connected() {
-		return fault.New(fault.Refused, "the company is not connected to the device-management program: connect it first")
+		return notConnected()
 	}
 	return err
+}
+
+func notConnected() *fault.Error {
+	return fault.New(fault.Refused, "the company is not connected to the device-management program: connect it first")
 }
 
 // nameFree is fault.Refused if another policy than own has the name.
@@ -178,7 +206,7 @@ func (s *Service) nameFree(ctx context.Context, companyID, wanted, own string) e
 	return nameTaken()
 }
 
-func nameTaken() error {
+func nameTaken() *fault.Error {
 	return fault.New(fault.Refused, "there is a policy of that name already, or of one that looks the same: choose another name")
 }
 
@@ -192,10 +220,18 @@ func (s *Service) draft(call operation.Call, c Capability, p policy.Policy) Prop
 	}
 }
 
+// knows checks what would be applied.
+func (s *Service) knows(made Proposal) error {
+	if err := policy.CheckDocument(s.Checker, policy.Platform, made.Next.Document); err != nil {
+		return fault.New(fault.Refused, "the platform would not know the policy that results: %s", err).Because(err)
+	}
+	return nil
+}
+
 // save checks what would be applied and keeps it.
 func (s *Service) save(ctx context.Context, made Proposal) (Proposal, error) {
-	if err := policy.CheckDocument(s.Checker, policy.Platform, made.Next.Document); err != nil {
-		return Proposal{}, fault.New(fault.Refused, "the platform would not know the policy that results: %s", err).Because(err)
+	if err := s.knows(made); err != nil {
+		return Proposal{}, err
 	}
 	return s.Store.Propose(ctx, made.At(made.Devices), lifetime(made.Rule, made.Owner))
 }

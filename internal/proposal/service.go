@@ -64,10 +64,17 @@ func (s *Service) log() *slog.Logger {
 	return s.Log
 }
 
+// finder finds a proposal of a company.
+type finder func(ctx context.Context, companyID, id string) (Proposal, error)
+
 // Read returns a proposal of the principal's own. Anyone else's is
 // fault.NotFound, as one that does not exist is (contract 5.6).
 func (s *Service) Read(ctx context.Context, p access.Principal, id string) (Proposal, error) {
-	found, err := s.Look(ctx, p, id)
+	return s.own(ctx, p, id, s.Store.Proposal)
+}
+
+func (s *Service) own(ctx context.Context, p access.Principal, id string, find finder) (Proposal, error) {
+	found, err := s.seen(ctx, p, id, find)
 	if err == nil && !found.Owner.is(p) {
 		return Proposal{}, notFound()
 	}
@@ -78,10 +85,14 @@ func (s *Service) Read(ctx context.Context, p access.Principal, id string) (Prop
 // within the principal's limits. It is for portal users who may edit policies
 // (contract 5.6); the caller has checked that.
 func (s *Service) Look(ctx context.Context, p access.Principal, id string) (Proposal, error) {
+	return s.seen(ctx, p, id, s.Store.Proposal)
+}
+
+func (s *Service) seen(ctx context.Context, p access.Principal, id string, find finder) (Proposal, error) {
 	if !resource.IsProposalID(id) {
 		return Proposal{}, notFound()
 	}
-	found, err := s.Store.Proposal(ctx, p.CompanyID, id)
+	found, err := find(ctx, p.CompanyID, id)
 	if fault.CodeOf(err) == fault.NotFound {
 		return Proposal{}, notFound()
 	}

@@ -20,11 +20,17 @@ type Store interface {
 	// ProposalByRef returns the proposal that a call with the idempotency
 	// reference made or applied.
 	ProposalByRef(ctx context.Context, companyID, ref string) (Proposal, error)
+	// Proposal keeps that a proposal was shown with a higher impact; PeekProposal
+	// changes nothing.
 	Proposal(ctx context.Context, companyID, id string) (Proposal, error)
 	// DecideProposal saves a person's decision about a PENDING proposal that needs
 	// one and has none, if Check accepts it for the proposal as it then is. A
 	// declined proposal ends FAILED. fault.Refused and fault.NotPending say why not.
 	DecideProposal(ctx context.Context, d Decision) (Proposal, error)
+	PeekProposal(ctx context.Context, companyID, id string) (Proposal, error)
+	// PeekApproval says why the approval of a proposal that has one would not count
+	// for a claim now; nil: it would. It changes nothing.
+	PeekApproval(ctx context.Context, p Proposal, c Claim) (why, err error)
 	// FailProposal ends a PENDING proposal FAILED, and reports whether it was PENDING.
 	FailProposal(ctx context.Context, id string, code fault.Code, outcome string) (bool, error)
 	// ClaimProposal begins to apply a proposal, as Claim says.
@@ -72,6 +78,7 @@ const (
 	NameTaken    Claimed = "NAME_TAKEN"
 	// NotApproved: a person must approve it, and has not, or not what it now is.
 	NotApproved Claimed = "NOT_APPROVED"
+	Unconnected Claimed = "UNCONNECTED" // the company has no enterprise for a copy
 )
 
 // Ending is how applying a proposal ended.

@@ -2,6 +2,7 @@ package provisioning
 
 import (
 	"context"
+	"strconv"
 	"strings"
 	"time"
 
@@ -247,7 +248,7 @@ func (a Args) request() Request {
 
 // Define declares create_provisioning_qr_code.
 func Define(r *operation.Registry, s *Service) {
-	operation.Define(r, operation.Operation{
+	operation.DefineExplained(r, operation.Operation{
 		Name: "create_provisioning_qr_code", Title: "Create provisioning QR code", Method: "POST",
 		Path: "/policies/{policyId}/provisioning-qr-codes", Created: true,
 		Description: "Creates a QR code with a new enrollment token that enrolls new or factory-reset devices into the company under one policy, for 24 hours. " +
@@ -258,5 +259,18 @@ func Define(r *operation.Registry, s *Service) {
 		Faults: []fault.Code{fault.NotFound, fault.Unsupported, fault.Refused, fault.Provider},
 	}, func(ctx context.Context, call operation.Call, a Args) (Result, error) {
 		return s.Create(ctx, call.Principal, a.request())
+	}, func(ctx context.Context, call operation.Call, a Args) (operation.Forecast, error) {
+		return s.foresee(ctx, call.Principal, a.PolicyID)
 	})
+}
+
+// foresee says what Create would do, as far as it does not depend on the vendor.
+func (s *Service) foresee(ctx context.Context, p access.Principal, policyID string) (operation.Forecast, error) {
+	target, _, err := s.find(ctx, p, policyID, byCode)
+	f := operation.Forecast{Effects: []string{"Makes a code with which new or factory-reset devices enroll under the policy " +
+		strconv.Quote(target.Name) + " for 24 hours. No device changes by that."}}
+	if err == nil && s.Issuers[target.Type] == nil {
+		err = notIssued(nil)
+	}
+	return f, err
 }

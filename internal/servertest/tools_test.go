@@ -30,6 +30,9 @@ func usable(may access.Permission, settings access.Settings, connection bool) []
 		"destructiveCommands": settings.DeviceCommands && settings.DestructiveCommands,
 		"policyChanges":       settings.PolicyChanges, "provisioning": settings.Provisioning || !connection}
 	var names []string
+	if !connection || settings.OAuthConnections {
+		names = append(names, "explain_operation") // for each caller
+	}
 	for _, e := range resttest.Endpoints {
 		needs := strings.Fields(e.Permissions)
 		has := func(p string) bool { return slices.Contains(may.Names(), p) }

@@ -11,6 +11,7 @@ import (
 	"github.com/musterhq/muster/internal/command"
 	"github.com/musterhq/muster/internal/database"
 	"github.com/musterhq/muster/internal/enrollment"
+	"github.com/musterhq/muster/internal/explain"
 	"github.com/musterhq/muster/internal/operation"
 	"github.com/musterhq/muster/internal/passkey"
 	"github.com/musterhq/muster/internal/policy"
@@ -18,6 +19,7 @@ import (
 	"github.com/musterhq/muster/internal/provisioning"
 	"github.com/musterhq/muster/internal/surface/edge"
 	"github.com/musterhq/muster/internal/surface/rest"
+	"github.com/musterhq/muster/internal/surface/status"
 )
 
 // assemble wires the domain to its store, its channels and its surfaces.
@@ -64,12 +66,14 @@ func (s *Service) assemble(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	s.metrics.Operations(registry.All())
+	allowances := budget.Limiter{Store: s.db, Now: s.db.Now}
 	kernel := operation.NewKernel(operation.Config{
-		Limiter:        budget.Limiter{Store: s.db, Now: s.db.Now},
+		Limiter: allowances, Apart: allowances,
 		ReadsPerMinute: s.config.ReadsPerMinute, Observer: kernelMetrics{s.metrics},
 		Log: s.options.Logger, Now: s.options.Now,
 	})
+	explain.Define(registry, &explain.Service{Registry: registry, Kernel: kernel, Limits: s.db, Status: status.Of})
+	s.metrics.Operations(registry.All())
 	keys := apikey.Authenticator{Keys: s.db, Now: s.options.Now}
 	api := rest.New(rest.Config{
 		Registry: registry, Kernel: kernel, Authenticator: keys, PublicURL: s.public, Claims: s.db, Sealer: s.keys,

@@ -27,7 +27,7 @@ func layers() []layer {
 		{"operation", "leaf access", []string{"internal/operation"}},
 		{"type", "leaf access operation", []string{"internal/company", "internal/asset", "internal/policy", "internal/activity", "internal/agent/device"}},
 		{"use-case", "leaf access operation type", []string{
-			"internal/command", "internal/proposal", "internal/provisioning", "internal/enrollment", "internal/budget", "internal/limit", "internal/usb",
+			"internal/command", "internal/proposal", "internal/provisioning", "internal/enrollment", "internal/budget", "internal/limit", "internal/explain", "internal/usb",
 		}},
 		{"adapter", "leaf access account credential operation type use-case", []string{
 			"internal/database", "internal/platform", "internal/emulator", "internal/agentserver", "internal/fcm", "internal/identity",

@@ -33,7 +33,7 @@ func readCall(o *operation.Operation, p access.Principal, params *sdk.CallToolPa
 		key, _ = value.(string) // of another type: it is empty, which is refused
 		meta.Wrong = operation.CheckKey(metaKey, key)
 	}
-	if o.Effect == operation.Reading {
+	if o.Budget == operation.Free {
 		return key, meta, arguments
 	}
 	fields := operation.NoteFields{Reason: metaReason, Ticket: metaTicket}
@@ -48,7 +48,7 @@ func readCall(o *operation.Operation, p access.Principal, params *sdk.CallToolPa
 	if o.WantsReason(p) {
 		var text string
 		var wrong *fault.Error
-		if arguments, text, wrong = takeReason(arguments); wrong != nil {
+		if arguments, text, wrong = operation.TakeReason(arguments, reasonArgument); wrong != nil {
 			meta.Wrong = wrong
 		} else if text != "" {
 			fields.Reason, said[metaReason] = reasonArgument, text
@@ -58,25 +58,6 @@ func readCall(o *operation.Operation, p access.Principal, params *sdk.CallToolPa
 		meta.Note, meta.Wrong = fields.Read(said[metaReason], said[metaTicket])
 	}
 	return key, meta, arguments
-}
-
-// takeReason takes the argument reason out of the arguments. What is not an object of
-// distinct members is left for the operation to refuse.
-func takeReason(arguments operation.Flat) (rest operation.Flat, reason string, wrong *fault.Error) {
-	given, malformed := members(json.RawMessage(arguments))
-	text, ok := given[reasonArgument]
-	if malformed != nil || !ok {
-		return arguments, "", nil
-	}
-	if text.Kind() != '"' || json.Unmarshal(text, &reason) != nil {
-		return arguments, "", operation.WrongType(reasonArgument)
-	}
-	delete(given, reasonArgument)
-	others, err := json.Marshal(given)
-	if err != nil {
-		return arguments, "", nil
-	}
-	return others, reason, nil
 }
 
 // askReasons adds the argument to the tools for which the caller's company requires it.

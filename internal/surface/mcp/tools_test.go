@@ -77,7 +77,7 @@ func effects() map[string]string {
 	all := map[string]string{}
 	for effect, names := range map[string]string{
 		"reads": `list_assets count_assets get_asset list_policies list_device_commands
-			get_policy_settings list_policy_revisions get_policy_proposal`,
+			get_policy_settings list_policy_revisions get_policy_proposal explain_operation`,
 		"writes": `lock_device stop_lost_mode send_message request_status_report request_location_update
 			sync_policy launch_app update_policy_settings create_policy rollback_policy create_provisioning_qr_code`,
 		"disrupts": `start_lost_mode reboot_device shutdown_device change_device_policy apply_policy_proposal`,
@@ -195,6 +195,9 @@ func properties(schema map[string]any) map[string]any {
 
 func closed(t *testing.T, where string, schema map[string]any) {
 	t.Helper()
+	if where == "explain_operation.arguments" { // those of any other tool
+		return
+	}
 	if schema["type"] == "object" && schema["additionalProperties"] != false {
 		t.Errorf("%s: an object is open", where)
 	}

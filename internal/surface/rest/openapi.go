@@ -153,7 +153,10 @@ func (d *document) operation(o *operation.Operation) *described {
 		x.Parameters = append(x.Parameters, d.parameter(asParameter(p)))
 	}
 	shared := []string{"IfNoneMatch"}
-	if o.Method == http.MethodPost {
+	switch {
+	case o.Budget == operation.Apart:
+		shared = []string{"Reason", "Ticket"} // of the call that is explained
+	case o.Method == http.MethodPost:
 		shared = []string{"IdempotencyKey", "Reason", "Ticket"}
 	}
 	for _, name := range shared {
@@ -207,7 +210,7 @@ func (d *document) successes(o *operation.Operation, to map[string]*response) {
 	switch {
 	case o.Created:
 		status, text = http.StatusCreated, "Created."
-	case o.Method == http.MethodGet:
+	case o.Effect == operation.Reading:
 		text = "The result."
 	case o.Unconfirmed:
 		text = "The command was created and queued; its status stays IN_PROGRESS until the device confirms. Follow it in the device's command history."
@@ -229,6 +232,7 @@ const (
 	tagCommands  = "Device commands"
 	tagPolicies  = "Policies"
 	tagEnrolment = "Enrollment"
+	tagForesight = "Foresight"
 )
 
 func tags() []tag {
@@ -237,6 +241,7 @@ func tags() []tag {
 		{tagCommands, "Commands to one device at a time, and their history."},
 		{tagPolicies, "Policies, and changes to them in two steps: propose, let a person review, apply."},
 		{tagEnrolment, "QR codes that enroll new or factory-reset devices."},
+		{tagForesight, "What a call would be answered, without making it."},
 	}
 }
 
@@ -246,6 +251,8 @@ func tagOf(o *operation.Operation) string {
 		return tagCommands
 	case o.Dialect == operation.Provisioning:
 		return tagEnrolment
+	case o.Budget == operation.Apart:
+		return tagForesight
 	case strings.HasPrefix(o.Path, "/assets"):
 		return tagAssets
 	default:
@@ -261,6 +268,7 @@ func budgets() map[operation.Budget]string {
 	return map[operation.Budget]string{
 		operation.BeforeValidation: "counted before validation, for keys with DEVICES_COMMAND",
 		operation.AfterValidation:  "counted after permission checks and validation",
+		operation.Apart:            "an allowance of its own",
 	}
 }
 

@@ -65,7 +65,7 @@ func meanings() map[int]string {
 func codesOf(o *operation.Operation) []fault.Code {
 	codes := []fault.Code{fault.InvalidArguments, fault.Unauthorized, fault.Forbidden}
 	codes = append(codes, o.Faults...)
-	if o.Method == http.MethodPost {
+	if o.Effect != operation.Reading {
 		codes = append(codes, fault.InFlight, fault.KeyReused)
 	}
 	return append(codes, fault.RateLimited, fault.Internal)
@@ -279,7 +279,7 @@ func headersOf(o *operation.Operation, status int) map[string]parameter {
 		names = append(names, "X-Request-Id")
 	case status < http.StatusBadRequest && o.Method == http.MethodGet:
 		names = append(names, "ETag")
-	case status < http.StatusBadRequest:
+	case status < http.StatusBadRequest && o.Effect != operation.Reading:
 		names = append(names, "Idempotency-Replayed")
 	}
 	if o.Budget != operation.Free && (status < http.StatusBadRequest || status == http.StatusTooManyRequests) {

@@ -1,6 +1,7 @@
 package rest
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"encoding/base64"
 	"fmt"
@@ -47,8 +48,9 @@ func (a *reply) budget(left *operation.Allowance) {
 	if left == nil {
 		return
 	}
-	a.set("RateLimit-Policy", fmt.Sprintf(`"commands";q=%d;w=%d`, left.Limit, operation.Seconds(left.Window)))
-	a.set("RateLimit", fmt.Sprintf(`"commands";r=%d;t=%d`, left.Remaining, operation.Seconds(left.Reset)))
+	name := cmp.Or(left.Name, "commands")
+	a.set("RateLimit-Policy", fmt.Sprintf(`%q;q=%d;w=%d`, name, left.Limit, operation.Seconds(left.Window)))
+	a.set("RateLimit", fmt.Sprintf(`%q;r=%d;t=%d`, name, left.Remaining, operation.Seconds(left.Reset)))
 }
 
 // write sends the reply. Reads carry a validator and may be kept by the

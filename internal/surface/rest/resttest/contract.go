@@ -153,3 +153,7 @@ var Answers = map[Family]map[string]Answer{
 		"internal_error":    {500, problem + " code retryable"},
 	},
 }
+
+// Explain is contract 4.10. It is not among the Endpoints, because it needs no
+// permission and refuses nothing that another endpoint does not.
+var Explain = Endpoint{"POST", "/explain", "explain_operation", "", "", Reads, 200, "operation* arguments"}

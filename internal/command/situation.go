@@ -1,0 +1,73 @@
+package command
+
+import (
+	"context"
+
+	"github.com/musterhq/muster/internal/access"
+	"github.com/musterhq/muster/internal/asset"
+	"github.com/musterhq/muster/internal/fault"
+	"github.com/musterhq/muster/internal/policy"
+)
+
+// Situation is all that the decision about a command depends on, of what is known
+// about its device: see Decide.
+type Situation struct {
+	Type      Type
+	Asset     *asset.Asset // nil: none that the caller may see
+	Moves     bool         // to another policy
+	Policy    *policy.Policy
+	Companion bool // the service can push to companions on platform devices
+	// missing is the fault of an asset or a policy that is not there for the caller.
+	missing error
+}
+
+// Decide returns why the device cannot get the command now, or nil: first what is not
+// found, then what the device cannot do (contract 5.10).
+func (s Situation) Decide() error {
+	if s.missing != nil {
+		return s.missing
+	}
+	if err := Eligible(s.Type, *s.Asset, s.Companion); err != nil || !s.Moves {
+		return err
+	}
+	return movable(*s.Asset.Device, *s.Policy)
+}
+
+// movable checks a change of policy against the device.
+func movable(d asset.Device, to policy.Policy) error {
+	if string(to.Type) != string(d.Management) {
+		return unsupported("the policy is for %s devices, and this one is %s", managed(asset.Management(to.Type)), managed(d.Management))
+	}
+	if to.ID == d.PolicyID {
+		return unsupported("the device already uses this policy")
+	}
+	return nil
+}
+
+// look reads the situation of a request. The error is of what could not be read.
+func (s *Service) look(ctx context.Context, p access.Principal, r Request) (Situation, error) {
+	now := Situation{Type: r.Type, Companion: s.Push != nil}
+	a, err := asset.Find(ctx, s.Inventory, p, r.AssetID)
+	if err != nil {
+		return now.without(err)
+	}
+	now.Asset = &a
+	ref, moves := r.Body.(policyRef)
+	if now.Moves = moves; !moves {
+		return now, nil
+	}
+	target, err := s.policy(ctx, p, string(ref))
+	if err != nil {
+		return now.without(err)
+	}
+	now.Policy = &target
+	return now, nil
+}
+
+func (s Situation) without(err error) (Situation, error) {
+	if fault.CodeOf(err) != fault.NotFound {
+		return s, err
+	}
+	s.missing = err
+	return s, nil
+}
