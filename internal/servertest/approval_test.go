@@ -164,6 +164,53 @@ func (s *approvalSite) recorded(actions ...activity.Action) {
 	}
 }
 
+// TestApproval_OverMCP: the tool error has the address, and a client that can open it
+// is asked to; the same call succeeds once a person has approved.
+func TestApproval_OverMCP(t *testing.T) {
+	t.Parallel()
+	env := servertest.New(t)
+	s := newApprovalSite(t, env, access.ApproveAll)
+	id := s.propose("CAMERA", "BLOCK")["proposalId"].(string)
+	call := args{"proposalId": id}
+	agent := servertest.WithKey(t, s.replica.PublicURL(), s.client.Key)
+	var failed map[string]any
+	for _, one := range []servertest.Assistant{agent, agent.Legacy()} {
+		if err := json.Unmarshal([]byte(one.Call("apply_policy_proposal", call).Content[0].Text), &failed); err != nil ||
+			failed["approvalRequired"] != true || failed["approvalUrl"] != s.replica.PublicURL()+"/approvals/"+id || failed["code"] != "confirmation_required" {
+			t.Errorf("%v, %v", failed, err)
+		}
+	}
+	opens := agent.Saying("io.modelcontextprotocol/clientCapabilities", args{"elicitation": args{"url": args{}}})
+	asks := func(params map[string]any) (result struct {
+		ResultType    string
+		IsError       bool
+		InputRequests map[string]struct {
+			Method string
+			Params struct{ Mode, URL string }
+		}
+	}) {
+		t.Helper()
+		params["name"], params["arguments"] = "apply_policy_proposal", call
+		reply := opens.Request("tools/call", params)
+		if err := json.Unmarshal(reply.Result, &result); err != nil {
+			t.Fatalf("%v: %s", err, reply.Body)
+		}
+		return result
+	}
+	question := asks(args{})
+	if q := question.InputRequests["approval"]; question.ResultType != "input_required" || q.Params.Mode != "url" || q.Params.URL != s.replica.PublicURL()+"/approvals/"+id {
+		t.Errorf("asked %+v", question)
+	}
+	answered := args{"inputResponses": args{"approval": args{"action": "accept"}}}
+	if again := asks(answered); !again.IsError || again.InputRequests != nil { // saying so is no approval
+		t.Errorf("asked again %+v", again)
+	}
+	s.decide(s.page(id), id, "approve").Want(t, 200)
+	if done := asks(answered); done.IsError || done.InputRequests != nil {
+		t.Errorf("after the approval %+v", done)
+	}
+}
+
 // TestApproval_Declined: the proposal ends, and says that a person declined it.
 func TestApproval_Declined(t *testing.T) {
 	t.Parallel()

@@ -70,6 +70,9 @@ func (c surface) call(o *operation.Operation) sdk.ToolHandler {
 		outcome := c.once.Run(ctx, o, found.principal, meta, arguments, key)
 		if outcome.Fault != nil {
 			found.record.fail(outcome.Fault.Code)
+			if question := elicit(request.Params, outcome.Fault); question != nil {
+				return question, nil
+			}
 			return c.failed(found, o, outcome)
 		}
 		answer, err := succeeded(o, outcome.Result)
@@ -78,6 +81,20 @@ func (c surface) call(o *operation.Operation) sdk.ToolHandler {
 		}
 		return answer, err
 	}
+}
+
+// elicit asks a client that can open addresses to bring its user to where a person
+// decides; nil: there is nothing to decide, or the client cannot, or has done so. It
+// sends the call again then, and what was decided is read from the database alone.
+func elicit(params *sdk.CallToolParamsRaw, f *fault.Error) *sdk.CallToolResult {
+	able, _ := params.Meta[sdk.MetaKeyClientCapabilities].(map[string]any)
+	modes, _ := able["elicitation"].(map[string]any)
+	revision, _ := params.Meta[sdk.MetaKeyProtocolVersion].(string)
+	if _, opens := modes["url"]; !opens || revision < stateless || f.Approval == nil || len(params.InputResponses) > 0 {
+		return nil
+	}
+	return &sdk.CallToolResult{InputRequests: sdk.InputRequestMap{
+		"approval": &sdk.ElicitParams{Mode: "url", Message: clean(f.Detail), URL: f.Approval.URL}}}
 }
 
 func succeeded(o *operation.Operation, result any) (*sdk.CallToolResult, error) {
