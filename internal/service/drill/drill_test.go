@@ -66,8 +66,12 @@ func TestRun_FindsHarmWithoutAControl(t *testing.T) {
 			`CREATE TRIGGER hurry_again AFTER UPDATE ON loosenings BEGIN UPDATE loosenings SET effective_at = 0; END`}, nil, "became looser"},
 		"age of who confirms": {"stolen-administrator", nil, func(c *access.Controls) { c.ApproverAge = 0 }, "became looser"},
 		"second administrator": {"stolen-administrator", []string{
-			`CREATE TRIGGER disown AFTER INSERT ON loosenings BEGIN UPDATE loosenings SET asked_by = ''; END`,
-			`CREATE TRIGGER disown_again AFTER UPDATE ON loosenings BEGIN UPDATE loosenings SET asked_by = ''; END`}, nil, "became looser"},
+			// All that is asked for seems to be asked for by another administrator of long standing.
+			`CREATE TABLE another AS SELECT * FROM users WHERE email = 'admin@acme.test'`,
+			`UPDATE another SET id = 'another', email = 'another@acme.test', created_at = 0, rights_at = 0`,
+			`INSERT INTO users SELECT * FROM another`,
+			`CREATE TRIGGER disown AFTER INSERT ON loosenings BEGIN UPDATE loosenings SET asked_by = 'another'; END`,
+			`CREATE TRIGGER disown_again AFTER UPDATE ON loosenings BEGIN UPDATE loosenings SET asked_by = 'another'; END`}, nil, "became looser"},
 		"idempotency": {"confused-retry", []string{
 			`CREATE TRIGGER forget AFTER INSERT ON claims BEGIN DELETE FROM claims; END`,
 			`CREATE TRIGGER unbind AFTER INSERT ON commands BEGIN UPDATE commands SET idempotency_ref = '' WHERE id = NEW.id; END`}, nil, "a command was recorded 2 times"},
