@@ -70,7 +70,7 @@ func wipeUntilKilled(url string) error {
 			}
 			out.Lock()
 			defer out.Unlock()
-			_ = answers.Encode(a) // whoever asked has gone
+			_ = answers.Encode(a) // an error: the test has gone
 		}()
 	}
 }
