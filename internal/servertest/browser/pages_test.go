@@ -85,6 +85,7 @@ func screens() []screen {
 		{name: "policy-json", open: onPolicy("/json")},
 		{name: "proposals", path: "/proposals"},
 		{name: "proposal", open: onProposal},
+		{name: "approval", open: onApproval},
 		{name: "access", path: "/access"},
 		{name: "key-new", path: "/access/keys/new"},
 		{name: "controls", path: "/access/controls"},
