@@ -1,0 +1,117 @@
+// Package rulebook is the contract's rules about commands once more, written from the
+// documents alone and as small as they allow: it predicts what a call is answered. It
+// imports nothing of the service, so that a mistake there is not repeated here.
+package rulebook
+
+// World is a company, one caller and its devices, at one moment.
+type World struct {
+	DeviceCommands, DestructiveCommands bool // settings
+	RequireReason                       string
+	Stopped                             bool
+	Limit                               int             // of distinct devices; 0: off
+	Counts                              map[string]bool // devices in the limit's window
+	Rights                              map[string]bool
+	Spent                               int // of the ten in the caller's window
+	Devices                             map[string]Device
+}
+
+// Device is what the rules look at of a device.
+type Device struct {
+	Enrolled, Agent, CompanyOwned, FullyManaged, Push bool
+}
+
+// Call is one command to one device.
+type Call struct {
+	Tool, Device string
+	Reason       bool
+	Malformed    bool // an argument that the tool does not know
+}
+
+// Answer is a status, with the code of an error.
+type Answer struct {
+	Status int
+	Code   string
+}
+
+// Destructive reports whether a tool is one of the four.
+func Destructive(tool string) bool {
+	switch tool {
+	case "wipe_device", "reset_screen_lock", "change_screen_lock_password", "relinquish_ownership":
+		return true
+	}
+	return false
+}
+
+func early(tool string) bool {
+	return tool == "lock_device" || tool == "start_lost_mode" || tool == "stop_lost_mode" || tool == "send_message"
+}
+
+// Predict says what a call is answered, and makes the world what it is afterwards.
+func (w *World) Predict(c Call) Answer {
+	if early(c.Tool) && w.Rights["DEVICES_COMMAND"] { // the budget comes first
+		if w.Spent >= 10 {
+			return Answer{429, "rate_limited"}
+		}
+		w.Spent++
+	}
+	if refused := w.permission(c); refused.Status != 0 {
+		return refused
+	}
+	if c.Malformed || w.RequireReason == "ALL" && !c.Reason || w.RequireReason == "DESTRUCTIVE" && Destructive(c.Tool) && !c.Reason {
+		return Answer{400, "invalid_arguments"}
+	}
+	if !early(c.Tool) {
+		if w.Spent >= 10 {
+			return Answer{429, "rate_limited"}
+		}
+		w.Spent++
+	}
+	d, found := w.Devices[c.Device]
+	switch {
+	case !found:
+		return Answer{404, "not_found"}
+	case !d.takes(c.Tool):
+		return Answer{409, "unsupported"}
+	case !Destructive(c.Tool):
+		return Answer{200, ""}
+	case w.Limit > 0 && !w.Counts[c.Device] && len(w.Counts) >= w.Limit:
+		return Answer{429, "rate_limited"}
+	}
+	w.Counts[c.Device] = true
+	return Answer{200, ""}
+}
+
+func (w *World) permission(c Call) Answer {
+	right, open := "DEVICES_COMMAND", w.DeviceCommands
+	if Destructive(c.Tool) {
+		right, open = "DEVICES_COMMAND_DESTRUCTIVE", w.DeviceCommands && w.DestructiveCommands
+	}
+	if !w.Rights[right] || !w.Rights["DEVICES_READ"] || !open || w.Stopped {
+		return Answer{403, "forbidden"}
+	}
+	return Answer{}
+}
+
+// takes is the table of commands and devices.
+func (d Device) takes(tool string) bool {
+	if !d.Enrolled {
+		return false
+	}
+	switch tool {
+	case "lock_device", "clear_app_data", "reset_screen_lock", "change_screen_lock_password":
+		return !d.Agent
+	case "start_lost_mode", "stop_lost_mode":
+		return !d.Agent && d.CompanyOwned
+	case "sync_policy", "shutdown_device", "launch_app":
+		return d.Agent
+	case "reboot_device":
+		return d.CompanyOwned && d.FullyManaged
+	case "send_message":
+		return d.Push
+	case "request_location_update":
+		return d.Agent || d.Push
+	case "relinquish_ownership":
+		return d.Agent || d.CompanyOwned && !d.FullyManaged
+	}
+	return true
+}
