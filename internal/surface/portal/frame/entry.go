@@ -43,6 +43,8 @@ func tried(e activity.Entry, past, base string) string {
 func did() map[activity.Action]string {
 	return map[activity.Action]string{
 		activity.ProposalMade: "proposed a change of", activity.ProposalApplied: "applied a proposal to",
+		activity.ProposalApproved: "approved a proposal to", activity.ProposalDeclined: "declined a proposal to",
+		activity.ApprovalVoid:  "applied something else than was approved to",
 		activity.PolicyCreated: "created the policy", activity.PolicySaved: "saved the policy", activity.PolicyDeleted: "deleted the policy",
 		activity.SignedIn: "signed in as", activity.IdentityProved: "confirmed their identity as",
 		activity.SessionEnded: "ended a session of", activity.UserCreated: "added the user", activity.UserChanged: "changed the user",
