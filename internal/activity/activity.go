@@ -64,18 +64,22 @@ const (
 	LooseningConfirmed Action = "company.loosening_confirmed"
 	LooseningApplied   Action = "company.loosening_applied" // it has waited long enough
 	LooseningCanceled  Action = "company.loosening_canceled"
-	CompanyConnected   Action = "company.connected"
-	ChainRestarted     Action = "company.chain_restarted"
-	SignInSetUp        Action = "company.signin_changed"
-	CompanyDomains     Action = "company.domains_changed"
-	AssetsImported     Action = "asset.imported"
-	AssetChanged       Action = "asset.changed"
-	AssetEnrolled      Action = "asset.enrolled"
-	AssetTakenOver     Action = "asset.taken_over" // by another device, which enrolled as it
-	AssetMerged        Action = "asset.merged"
-	AssetEnded         Action = "asset.ended"         // its management
-	ProvisioningIssued Action = "provisioning.issued" // a QR code
-	ProvisioningHanded Action = "provisioning.handed" // to a device over USB
+	// A person is asked to authorize a call, and decides.
+	AuthorizationAsked    Action = "authorization.asked"
+	AuthorizationApproved Action = "authorization.approved"
+	AuthorizationDeclined Action = "authorization.declined"
+	CompanyConnected      Action = "company.connected"
+	ChainRestarted        Action = "company.chain_restarted"
+	SignInSetUp           Action = "company.signin_changed"
+	CompanyDomains        Action = "company.domains_changed"
+	AssetsImported        Action = "asset.imported"
+	AssetChanged          Action = "asset.changed"
+	AssetEnrolled         Action = "asset.enrolled"
+	AssetTakenOver        Action = "asset.taken_over" // by another device, which enrolled as it
+	AssetMerged           Action = "asset.merged"
+	AssetEnded            Action = "asset.ended"         // its management
+	ProvisioningIssued    Action = "provisioning.issued" // a QR code
+	ProvisioningHanded    Action = "provisioning.handed" // to a device over USB
 )
 
 // Command is the action of a command of a type such as LOCK.
@@ -86,7 +90,7 @@ func (a Action) Area() string { area, _, _ := strings.Cut(string(a), "."); retur
 
 // Areas lists every area, for filters.
 func Areas() []string {
-	return []string{"command", "proposal", "policy", "provisioning", "signin", "identity", "user", "key", "connection", "company", "asset"}
+	return []string{"command", "proposal", "policy", "provisioning", "signin", "identity", "user", "key", "connection", "company", "asset", "authorization"}
 }
 
 // Outcome is how what was done ended. A command's entry reports that it was

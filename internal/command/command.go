@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/musterhq/muster/internal/access"
+	"github.com/musterhq/muster/internal/authorization"
 )
 
 // State is where a command stands in the store.
@@ -78,4 +79,7 @@ type Command struct {
 	Note           access.Note // why it was sent, in the caller's words
 	// DevicesPerDay limits the key that sends it, while it begins; 0: no limit.
 	DevicesPerDay int
+	// Ask is what a person would have to authorize, while a command of a key or
+	// connection begins; nil for one that never needs it.
+	Ask *authorization.Ask
 }

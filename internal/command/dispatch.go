@@ -34,7 +34,7 @@ func (s *Service) dispatch(ctx context.Context, call operation.Call, o Order) (R
 		s.log().ErrorContext(ctx, "it is not known whether a command was kept for its device", "command", o.Command.ID, "asset", o.AssetID, "error", err)
 		return unconfirmedOf(o.Command, call.Principal.CompanySlug, o.Device.Management, notKnown("the service could not tell whether it was kept")), nil
 	case err != nil:
-		return Result{}, notDispatched(err)
+		return Result{}, s.refusal(err)
 	case !begun:
 		return s.repeat(ctx, call, Request{Type: o.Command.Type, AssetID: o.AssetID}, stored)
 	}

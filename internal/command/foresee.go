@@ -40,7 +40,7 @@ func (s *Service) Foresee(ctx context.Context, call operation.Call, r Request) (
 		return forecast, err
 	}
 	if refused != nil {
-		return forecast, refused
+		return forecast, s.refusal(refused)
 	}
 	if prepared != nil && failed(prepared.Code) {
 		return forecast, fault.From(prepared.fault())

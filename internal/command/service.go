@@ -39,6 +39,10 @@ type Service struct {
 	Log       *slog.Logger  // nil: silent
 	Observer  Observer      // nil: nothing is counted
 	SendLimit time.Duration // 0: DefaultSendLimit
+	// Digest is a keyed digest, for what a person authorizes: nothing is authorized
+	// without it. PublicURL is where the portal is, without a slash at the end.
+	Digest    func([]byte) []byte
+	PublicURL string
 
 	// Crash is called at each step of a command's life, so that tests can end
 	// the process there. Nil in production.
@@ -101,8 +105,12 @@ func (s *Service) order(ctx context.Context, call operation.Call, now Situation,
 	if err != nil {
 		return Order{}, err
 	}
+	intent := s.intent(call, now.Type, *now.Asset, policyID)
+	if intent.Ask, err = s.ask(ctx, call.Principal, intent, *now.Asset.Device, body); err != nil {
+		return Order{}, err
+	}
 	return Order{
-		Command: s.intent(call, now.Type, *now.Asset, policyID),
+		Command: intent,
 		Company: owner, AssetID: now.Asset.ID, Device: *now.Asset.Device, Body: body,
 	}, nil
 }

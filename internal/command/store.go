@@ -8,7 +8,6 @@ import (
 	agentdevice "github.com/musterhq/muster/internal/agent/device"
 	"github.com/musterhq/muster/internal/asset"
 	"github.com/musterhq/muster/internal/company"
-	"github.com/musterhq/muster/internal/fault"
 	"github.com/musterhq/muster/internal/operation"
 	"github.com/musterhq/muster/internal/policy"
 )
@@ -39,12 +38,14 @@ type Store interface {
 	// Begin commits a command's intent and, if it is not nil, what is held for
 	// its device, together. A second intent with the same IdempotencyRef is not
 	// made: the first is returned instead. A destructive command beyond the
-	// company's limit is not made either: fault.RateLimited. ErrDoubt: it is not known whether
+	// company's limit is not made either: fault.RateLimited. One that a person must
+	// authorize is made if they have, and uses the authorization up; if not, a
+	// *authorization.Refusal says where they can. ErrDoubt: it is not known whether
 	// anything was committed.
 	Begin(ctx context.Context, c Command, held *agentdevice.Delivery) (stored Command, begun bool, err error)
 	// WhyNot returns why Begin would refuse the command now, by the same decision, or
 	// nil. It changes nothing.
-	WhyNot(ctx context.Context, c Command) (*fault.Error, error)
+	WhyNot(ctx context.Context, c Command) (refused, err error)
 	// Take makes a step if the command is in one of its From states, and
 	// reports the command as it then is, and whether the step was taken. What
 	// success changes on the asset changes with it: lost mode, the end of the

@@ -36,7 +36,7 @@ func scanCommand(r row) (c command.Command, err error) {
 // the one that has its IdempotencyRef already.
 func (db *DB) Begin(ctx context.Context, c command.Command, held *agentdevice.Delivery) (stored command.Command, begun bool, err error) {
 	var refused error
-	if c.Type.Destructive() || c.DevicesPerDay > 0 {
+	if c.Type.Destructive() || c.DevicesPerDay > 0 || c.Ask != nil {
 		begun, refused, err = db.beginLimited(ctx, c, held)
 	} else {
 		err = db.statement(ctx, func(ctx context.Context, tx conn) error {

@@ -8,7 +8,6 @@ import (
 	"github.com/musterhq/muster/internal/activity"
 	"github.com/musterhq/muster/internal/agent/device"
 	"github.com/musterhq/muster/internal/command"
-	"github.com/musterhq/muster/internal/fault"
 	"github.com/musterhq/muster/internal/limit"
 )
 
@@ -18,7 +17,7 @@ import (
 func (db *DB) beginLimited(ctx context.Context, c command.Command, held *device.Delivery) (begun bool, refused, err error) {
 	err = db.write(ctx, func(ctx context.Context, t *tx) error {
 		begun, refused = false, nil
-		admission, now, err := db.admission(ctx, t, c, t.hold())
+		admission, controls, now, err := db.admission(ctx, t, c, t.hold())
 		if err != nil {
 			return err
 		}
@@ -26,8 +25,21 @@ func (db *DB) beginLimited(ctx context.Context, c command.Command, held *device.
 			refused = f
 			return db.recordRefusal(ctx, t, c, admission)
 		}
+		use, refusal, err := db.authorize(ctx, t, c, controls, now)
+		if err != nil {
+			return err
+		}
+		if refusal != nil {
+			refused = refusal
+			return db.askFor(ctx, t, c, refusal, now)
+		}
 		if begun, err = db.beginCommand(ctx, t, c, held); err != nil || !begun {
 			return err
+		}
+		if use != nil {
+			if err := useAuthorization(ctx, t, use, c, now); err != nil {
+				return err
+			}
 		}
 		if c.Type.Destructive() {
 			if err := noteUse(ctx, t, c, now); err != nil {
@@ -40,18 +52,25 @@ func (db *DB) beginLimited(ctx context.Context, c command.Command, held *device.
 }
 
 // WhyNot implements command.Store: it reads what Begin decides by, and locks nothing.
-func (db *DB) WhyNot(ctx context.Context, c command.Command) (*fault.Error, error) {
-	a, _, err := db.admission(ctx, db.read(), c, "")
+func (db *DB) WhyNot(ctx context.Context, c command.Command) (refused, err error) {
+	a, controls, now, err := db.admission(ctx, db.read(), c, "")
 	if err != nil {
 		return nil, err
 	}
-	return a.Decide(), nil
+	if f := a.Decide(); f != nil {
+		return f, nil
+	}
+	_, refusal, err := db.authorize(ctx, db.read(), c, controls, now)
+	if refusal != nil {
+		refused = refusal
+	}
+	return refused, err
 }
 
 // DestructiveLeft reads how many more devices of a company may get destructive commands
 // now, and when another leaves the window, 0 if none counts. It locks nothing.
 func (db *DB) DestructiveLeft(ctx context.Context, companyID string) (remaining int, frees time.Duration, limited bool, err error) {
-	s, now, err := db.companyState(ctx, db.read(), command.Command{CompanyID: companyID}, "")
+	s, _, now, err := db.companyState(ctx, db.read(), command.Command{CompanyID: companyID}, "")
 	if err == nil && s.Devices > 0 && s.Frees == 0 && !s.Limit.Off() {
 		s.Frees, err = leaves(ctx, db.read(), companyID, s, 0, now)
 	}
@@ -60,31 +79,28 @@ func (db *DB) DestructiveLeft(ctx context.Context, companyID string) (remaining 
 
 // admission reads what the decision about a command depends on. With a lock nothing
 // of it is read before the lock is held.
-func (db *DB) admission(ctx context.Context, t conn, c command.Command, lock string) (a limit.Admission, now time.Time, err error) {
+func (db *DB) admission(ctx context.Context, t conn, c command.Command, lock string) (a limit.Admission, k access.Controls, now time.Time, err error) {
 	if a.Key, err = db.keyState(ctx, t, c, lock); err == nil && a.Key.Allows() && c.Type.Destructive() {
 		var s limit.State
-		s, now, err = db.companyState(ctx, t, c, lock)
+		s, k, now, err = db.companyState(ctx, t, c, lock)
 		a.Company = &s
+	} else if err == nil && c.Ask != nil {
+		k, err = holdControls(ctx, t, c.CompanyID, lock)
+		now = db.now()
 	}
 	if err == nil && a.Decide() != nil && c.IdempotencyRef != "" { // the repetition of a request whose command there is already
-		a.Known, err = holds(ctx, t, `SELECT id FROM commands WHERE idempotency_ref = ? AND idempotency_ref <> '' AND company_id = ?`,
-			c.IdempotencyRef, c.CompanyID)
+		a.Known, err = isRepetition(ctx, t, c)
 	}
-	return a, now, err
+	return a, k, now, err
 }
 
 // companyState reads what the company's limit depends on. With a lock it holds what
 // the company's callers share.
-func (db *DB) companyState(ctx context.Context, t conn, c command.Command, lock string) (s limit.State, now time.Time, err error) {
-	s.Limit, err = one(ctx, t, func(r row) (l access.DestructiveLimit, err error) {
-		var window int64
-		err = r.Scan(&l.Devices, &window)
-		l.Window = time.Duration(window) * time.Millisecond
-		return l, err
-	}, `SELECT c.limit_devices, c.limit_window FROM companies c WHERE c.id = ?`+lock, c.CompanyID)
-	if err != nil {
-		return s, now, err
+func (db *DB) companyState(ctx context.Context, t conn, c command.Command, lock string) (s limit.State, k access.Controls, now time.Time, err error) {
+	if k, err = holdControls(ctx, t, c.CompanyID, lock); err != nil {
+		return s, k, now, err
 	}
+	s.Limit = k.DestructiveLimit
 	now = db.now()
 	used, err := one(ctx, t, func(r row) (u [2]int, err error) {
 		err = r.Scan(&u[0], &u[1])
@@ -93,15 +109,26 @@ func (db *DB) companyState(ctx context.Context, t conn, c command.Command, lock 
 		WHERE u.company_id = ? AND u.at > ?`, c.AssetID, c.CompanyID, millis(now.Add(-s.Limit.Window)))
 	s.Devices, s.Counts = used[0], used[1] > 0
 	if err != nil || s.Allows() {
-		return s, now, err
+		return s, k, now, err
 	}
 	if c.Actor.Kind == access.User {
 		if s.Reserved, err = holds(ctx, t, `SELECT p.id FROM passkeys p WHERE p.user_id = ? LIMIT 1`, c.Actor.ID); err != nil || s.Allows() {
-			return s, now, err
+			return s, k, now, err
 		}
 	}
 	s.Frees, err = leaves(ctx, t, c.CompanyID, s, s.Over()-1, now)
-	return s, now, err
+	return s, k, now, err
+}
+
+// holdControls reads what limits the callers of a company. With a lock it holds what they
+// share.
+func holdControls(ctx context.Context, t conn, companyID, lock string) (access.Controls, error) {
+	return one(ctx, t, func(r row) (k access.Controls, err error) {
+		var window int64
+		err = r.Scan(&k.DestructiveLimit.Devices, &window, &k.DestructiveApproval, &k.ApplyApproval)
+		k.DestructiveLimit.Window = time.Duration(window) * time.Millisecond
+		return k, err
+	}, `SELECT c.limit_devices, c.limit_window, c.destructive_approval, c.apply_approval FROM companies c WHERE c.id = ?`+lock, companyID)
 }
 
 // leaves is how long it takes until the device that is next but others leaves the window.

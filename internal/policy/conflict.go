@@ -82,6 +82,6 @@ func (e Editor) conflict(ctx context.Context, now Policy, expected int) (*Confli
 	case err != nil:
 		return nil, err
 	}
-	c.Since, err = Compare(now.Type, seen, now.state())
+	c.Since, err = Compare(now.Type, seen, now.Revision())
 	return c, err
 }

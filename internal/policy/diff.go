@@ -26,6 +26,21 @@ func (d Diff) Empty() bool {
 	return len(d.Moves) == 0 && len(d.Others) == 0 && d.Name == nil && !d.Description && !d.Labels && !d.Group
 }
 
+// OnlyName reports whether nothing but the name differs.
+func (d Diff) OnlyName() bool {
+	d.Name = nil
+	return d.Empty()
+}
+
+// Risky reports whether a setting of high impact differs, or one with a value that can
+// erase data or cut devices off, or a member of the document that no setting names: what
+// that one does is not known.
+func (d Diff) Risky() bool {
+	return len(d.Others) > 0 || slices.ContainsFunc(d.Moves, func(m Move) bool {
+		return m.Setting.HighImpact || Lost(m.Setting.Label, m.From) != "" || Lost(m.Setting.Label, m.To) != ""
+	})
+}
+
 // Compare returns what leads from one state of a policy to another.
 func Compare(t Type, from, to Revision) (Diff, error) {
 	d, err := CompareDocuments(t, from.Document, to.Document)

@@ -125,7 +125,7 @@ func (s Service) Restore(ctx context.Context, companyID, id string, expected, re
 	if next.Name != p.Name && earlier.NameRefused {
 		return Policy{}, fault.New(fault.Refused, "the policy was named %s at revision %d, which is refused now: save its settings under another name", earlier.Name, revision)
 	}
-	d, err := Compare(p.Type, p.state(), next.state())
+	d, err := Compare(p.Type, p.Revision(), next.Revision())
 	if err != nil || d.Empty() {
 		return p, err
 	}
@@ -176,7 +176,7 @@ func (s Service) Diff(ctx context.Context, companyID, id string, from, to int) (
 	if err != nil {
 		return Diff{}, err
 	}
-	states := [2]Revision{p.state(), p.state()}
+	states := [2]Revision{p.Revision(), p.Revision()}
 	for i, number := range [2]int{from, to} {
 		if number == 0 {
 			continue
@@ -196,8 +196,8 @@ func (s Service) check(t Type, document json.RawMessage) error {
 	return nil
 }
 
-// state is the policy's current state in the shape of a revision.
-func (p Policy) state() Revision {
+// Revision is the policy's current state in the shape of a revision.
+func (p Policy) Revision() Revision {
 	return Revision{PolicyID: p.ID, Version: p.Version, Name: p.Name, Document: p.Document,
 		Description: p.Description, Labels: p.Labels, Group: p.Group}
 }
@@ -208,7 +208,7 @@ func (p Policy) with(e Edit) (Policy, Diff, error) {
 	if err != nil {
 		return Policy{}, Diff{}, err
 	}
-	d, err := Compare(p.Type, p.state(), next.state())
+	d, err := Compare(p.Type, p.Revision(), next.Revision())
 	if err != nil {
 		return Policy{}, Diff{}, invalidDocument(err)
 	}

@@ -150,7 +150,7 @@ func (s *Service) commands() *command.Service {
 		Store: s.db, Finder: s.db, Inventory: s.db, Cancels: s.db,
 		Channels: map[asset.Management]command.Channel{},
 		Now:      s.options.Now, Log: s.options.Logger, Observer: commandMetrics{s.metrics},
-		Crash: s.options.Crash,
+		Crash: s.options.Crash, Digest: s.keys.Digest, PublicURL: s.public,
 	}
 }
 

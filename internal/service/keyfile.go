@@ -28,6 +28,7 @@ type Keys struct {
 	signing []signingKey           // the youngest, which signs, first
 	sealers map[string]cipher.AEAD // by key id
 	provers map[string][]byte      // by key id: what proves entries of the activity log
+	digests []byte                 // the key of Digest
 	current string                 // the id that seals and proves
 	all     []string               // the ids of both kinds
 }
@@ -184,8 +185,13 @@ func (f keyFile) keys() (*Keys, error) {
 		keys.sealers[record.ID] = sealer
 		keys.provers[record.ID] = authenticate(record.Secret, []byte("muster activity proof 1"))
 	}
+	keys.digests = authenticate(f.Sealing[0].Secret, []byte("muster authorization digest 1"))
 	return keys, nil
 }
+
+// Digest is a keyed digest of what an authorization is bound to. Data cannot be guessed
+// from it without the key file.
+func (k *Keys) Digest(data []byte) []byte { return authenticate(k.digests, data) }
 
 // Signing is the key that signs what devices obey.
 func (k *Keys) Signing() ed25519.PrivateKey { return k.signing[0].key }

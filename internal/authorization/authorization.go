@@ -1,0 +1,225 @@
+// Package authorization decides about calls of API keys and connections that a person
+// must authorize one by one: the four destructive commands, and the change of a
+// device's policy, where the company wants it so.
+//
+// An authorization is for one call: for one device in one enrollment, one command with
+// the same arguments, and one caller. It is pure; internal/database keeps the rows and
+// takes each step under the lock of the company.
+package authorization
+
+import (
+	"time"
+
+	"github.com/musterhq/muster/internal/access"
+	"github.com/musterhq/muster/internal/fault"
+)
+
+const (
+	// WaitFor is how long a person has to decide.
+	WaitFor = time.Hour
+	// UseWithin is how long the caller may use what was approved.
+	UseWithin = 10 * time.Minute
+	// DeclineHolds is how long the same call is refused without asking again.
+	DeclineHolds = time.Hour
+	// MaxWaiting is how many undecided ones a caller has at most.
+	MaxWaiting = 5
+	// KeepFor is how long one is kept after it was asked for.
+	KeepFor = 30 * 24 * time.Hour
+)
+
+// State is where an authorization stands.
+//
+//	(none) ──ask──► WAITING ──approve──► APPROVED ──use──► USED
+//	                   │  │                  └──ten minutes──► EXPIRED
+//	                   │  └──decline──► DECLINED
+//	                   └──one hour──► EXPIRED
+//
+// USED, DECLINED and EXPIRED are final.
+type State string
+
+// The states. EXPIRED is not stored: the other two become it with time.
+const (
+	Waiting  State = "WAITING"
+	Approved State = "APPROVED"
+	Declined State = "DECLINED"
+	Used     State = "USED"
+	Expired  State = "EXPIRED"
+)
+
+// Final reports whether the state never changes again.
+func (s State) Final() bool { return s == Declined || s == Used || s == Expired }
+
+// Caller is the key or connection that calls.
+type Caller struct {
+	Kind   access.Kind
+	ID     string
+	Prefix string // of a key
+	Name   string // of a key, or what a connection's client calls itself
+	// UserID is the user of the connection, or the maker of the key. It is empty for a
+	// key that the operator made.
+	UserID string
+}
+
+// Policy is a policy as it is at one moment.
+type Policy struct {
+	ID      string
+	Version int
+}
+
+// Move is the change of a device's policy, with both policies as they were compared.
+type Move struct{ From, To Policy }
+
+// Call is what a caller asks for.
+type Call struct {
+	CompanyID string
+	AssetID   string
+	Epoch     int    // the device's enrollment
+	Command   string // the command's type
+	// Digest is a keyed digest of all that the authorization is bound to, the arguments
+	// included: nothing can be read or guessed from it without the key.
+	Digest string
+	Caller Caller
+	Note   access.Note // why, in the caller's words
+	Move   Move        // of a change of policy, else zero
+}
+
+// Ask is a call with what decides whether a person must authorize it.
+type Ask struct {
+	Call
+	Difference Difference
+}
+
+// Authorization is one authorization.
+type Authorization struct {
+	ID string
+	Call
+	State     State // as it is stored: see At
+	CreatedAt time.Time
+
+	DecidedAt     time.Time // zero: not yet
+	DecidedBy     string    // the user's id
+	DecidedByName string
+	// Evidence is what the user signed, with the signature, as approval.Signed exports it.
+	Evidence []byte
+
+	UsedAt    time.Time // zero: not yet
+	CommandID string    // of the command that used it
+}
+
+// For reports whether it is the authorization of a call.
+func (a Authorization) For(c Call) bool {
+	return a.CompanyID == c.CompanyID && a.AssetID == c.AssetID && a.Epoch == c.Epoch && a.Command == c.Command && a.Digest == c.Digest &&
+		a.Caller.Kind == c.Caller.Kind && a.Caller.ID == c.Caller.ID && a.Move == c.Move
+}
+
+// At is the state at a time.
+func (a Authorization) At(now time.Time) State {
+	if (a.State == Waiting || a.State == Approved) && !now.Before(a.EndsAt()) {
+		return Expired
+	}
+	return a.State
+}
+
+// EndsAt is when it ends unless something is done: a waiting one is to be decided until
+// then, an approved one to be used.
+func (a Authorization) EndsAt() time.Time {
+	if a.State == Approved {
+		return a.DecidedAt.Add(UseWithin)
+	}
+	return a.CreatedAt.Add(WaitFor)
+}
+
+// MayBeDecided returns fault.Refused, saying why, for one that is decided or over.
+func (a Authorization) MayBeDecided(now time.Time) error {
+	switch state := a.At(now); state {
+	case Waiting:
+		return nil
+	case Declined:
+		return fault.New(fault.Refused, "this was declined already")
+	case Expired:
+		return fault.New(fault.Refused, "this has expired: the caller can ask again")
+	default:
+		return fault.New(fault.Refused, "this was approved already")
+	}
+}
+
+// Matter is what a person decides about, for a device that has a policy.
+func (a Authorization) Matter(devicePolicy string) access.Matter {
+	m := access.Matter{Needs: access.DevicesCommandDestructive | access.DevicesRead, AskedBy: a.Caller.UserID, Policies: []string{devicePolicy}}
+	if a.Move != (Move{}) {
+		m.Needs = access.PoliciesWrite | access.PoliciesRead
+		m.Policies = append(m.Policies, a.Move.From.ID, a.Move.To.ID)
+	}
+	return m
+}
+
+// Difference is how far two policies differ.
+type Difference int
+
+// The differences, from none.
+const (
+	Same   Difference = iota // in nothing but the name
+	Other                    // in something
+	Risky                    // in a setting of high impact or with a warning, or in what no setting names
+	NoMove                   // the command moves no device
+)
+
+// Needed reports whether a call needs an authorization.
+func Needed(kind access.Kind, c access.Controls, destructive bool, d Difference) bool {
+	if kind != access.APIKey && kind != access.Connection {
+		return false
+	}
+	if destructive {
+		return c.DestructiveApproval
+	}
+	switch c.ApplyApproval {
+	case access.ApproveRisky:
+		return d == Risky
+	case access.ApproveAll:
+		return d == Risky || d == Other
+	default:
+		return false
+	}
+}
+
+// Verdict is what a call that needs an authorization meets.
+type Verdict int
+
+// The verdicts.
+const (
+	Uses    Verdict = iota // an approved one, which it uses
+	Waits                  // one that waits for a person
+	Refused                // one that a person declined
+	Asks                   // none: it asks for one
+	TooMany                // none, and its caller has MaxWaiting that wait
+)
+
+// Snapshot is what the verdict depends on, at one moment.
+type Snapshot struct {
+	// Last is the authorization of the same call that still counts; nil: there is none.
+	Last *Authorization
+	// Waiting is how many of the caller's wait for a person.
+	Waiting int
+	Now     time.Time
+}
+
+// Decide returns the verdict about a call that needs an authorization.
+func Decide(s Snapshot) Verdict {
+	if s.Last != nil {
+		switch s.Last.At(s.Now) {
+		case Waiting:
+			return Waits
+		case Approved:
+			return Uses
+		case Declined:
+			if s.Now.Before(s.Last.DecidedAt.Add(DeclineHolds)) {
+				return Refused
+			}
+		case Used, Expired:
+		}
+	}
+	if s.Waiting >= MaxWaiting {
+		return TooMany
+	}
+	return Asks
+}

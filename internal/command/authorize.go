@@ -1,0 +1,89 @@
+package command
+
+import (
+	"context"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+
+	"github.com/musterhq/muster/internal/access"
+	"github.com/musterhq/muster/internal/asset"
+	"github.com/musterhq/muster/internal/authorization"
+	"github.com/musterhq/muster/internal/fault"
+	"github.com/musterhq/muster/internal/policy"
+)
+
+// ask is what a person would have to authorize of a command; nil for one of a person, and
+// for one that needs no authorization whatever the company's settings become.
+func (s *Service) ask(ctx context.Context, p access.Principal, c Command, d asset.Device, body any) (*authorization.Ask, error) {
+	if p.Kind != access.APIKey && p.Kind != access.Connection {
+		return nil, nil
+	}
+	ask := &authorization.Ask{Difference: authorization.NoMove, Call: authorization.Call{
+		CompanyID: c.CompanyID, AssetID: c.AssetID, Epoch: c.Epoch, Command: string(c.Type), Note: c.Note,
+		Caller: authorization.Caller{Kind: p.Kind, ID: p.ID, Prefix: p.Prefix, Name: p.Name},
+	}}
+	if p.Kind == access.Connection {
+		ask.Caller.UserID = p.UserID
+	}
+	switch change, moves := body.(ChangePolicyBody); {
+	case moves && p.Settings.Controls.ApplyApproval != access.ApproveNone && p.Settings.Controls.ApplyApproval != "":
+		var err error
+		if ask.Difference, ask.Move, err = s.difference(ctx, p.CompanyID, d.PolicyID, change.Policy); err != nil {
+			return nil, err
+		}
+	case !c.Type.Destructive():
+		return nil, nil
+	}
+	ask.Digest = s.digest(ask.Call, body)
+	return ask, nil
+}
+
+// difference is how far the policy that a device has differs from the one that it is to
+// have. One that cannot be compared counts as risky.
+func (s *Service) difference(ctx context.Context, companyID, from string, to policy.Policy) (authorization.Difference, authorization.Move, error) {
+	move := authorization.Move{From: authorization.Policy{ID: from}, To: authorization.Policy{ID: to.ID, Version: to.Version}}
+	has, err := s.Inventory.Policy(ctx, companyID, from)
+	if fault.CodeOf(err) == fault.NotFound {
+		return authorization.Risky, move, nil
+	}
+	if err != nil {
+		return authorization.Risky, move, err
+	}
+	move.From.Version = has.Version
+	d, err := policy.Compare(to.Type, has.Revision(), to.Revision())
+	switch {
+	case err != nil || has.Type != to.Type || has.Deleted:
+		return authorization.Risky, move, nil
+	case d.Risky():
+		return authorization.Risky, move, nil
+	case d.OnlyName() && has.VROnly == to.VROnly:
+		return authorization.Same, move, nil
+	}
+	return authorization.Other, move, nil
+}
+
+// digest is the keyed digest of all that an authorization is bound to. The arguments may
+// hold a password: without the key nothing can be guessed from it.
+func (s *Service) digest(c authorization.Call, body any) string {
+	if s.Digest == nil {
+		return "" // the store refuses it
+	}
+	arguments := map[string]any{}
+	switch b := body.(type) {
+	case PasswordBody:
+		arguments["newPassword"] = b.NewPassword
+	case ChangePolicyBody:
+		arguments["policyId"] = b.Policy.ID
+	}
+	text, _ := json.Marshal([]any{c.CompanyID, c.AssetID, c.Epoch, c.Command, c.Caller.Kind, c.Caller.ID, c.Move, arguments}) // texts and numbers: it cannot fail
+	return hex.EncodeToString(s.Digest(text))
+}
+
+// refusal makes what the store refused fit for the caller.
+func (s *Service) refusal(err error) error {
+	if r, ok := errors.AsType[*authorization.Refusal](err); ok {
+		return r.Fault(s.PublicURL)
+	}
+	return notDispatched(err)
+}

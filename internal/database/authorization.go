@@ -1,0 +1,171 @@
+package database
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"time"
+
+	"github.com/musterhq/muster/internal/access"
+	"github.com/musterhq/muster/internal/activity"
+	"github.com/musterhq/muster/internal/authorization"
+	"github.com/musterhq/muster/internal/command"
+	"github.com/musterhq/muster/internal/fault"
+	"github.com/musterhq/muster/internal/resource"
+)
+
+const authorizationColumns = `id, company_id, asset_id, epoch, command, digest, caller_kind, caller_id, caller_prefix, caller_name,
+	caller_user, reason, ticket, from_policy, from_version, to_policy, to_version, state, created_at, decided_at, decided_by,
+	decided_by_name, evidence, used_at, command_id`
+
+func scanAuthorization(r row) (a authorization.Authorization, err error) {
+	var created, decided, used int64
+	var evidence string
+	c := &a.Caller
+	err = r.Scan(&a.ID, &a.CompanyID, &a.AssetID, &a.Epoch, &a.Command, &a.Digest, &c.Kind, &c.ID, &c.Prefix, &c.Name,
+		&c.UserID, &a.Note.Reason, &a.Note.Ticket, &a.Move.From.ID, &a.Move.From.Version, &a.Move.To.ID, &a.Move.To.Version,
+		&a.State, &created, &decided, &a.DecidedBy, &a.DecidedByName, &evidence, &used, &a.CommandID)
+	a.CreatedAt, a.DecidedAt, a.UsedAt = instant(created), instant(decided), instant(used)
+	a.Evidence = []byte(evidence)
+	return a, err
+}
+
+// authorize returns the authorization that a command uses, or a refusal if it needs one
+// and has none; both nil: it needs none. The company is locked, so that of all calls one
+// uses an authorization.
+func (db *DB) authorize(ctx context.Context, t conn, c command.Command, controls access.Controls, now time.Time) (use *authorization.Authorization, refused *authorization.Refusal, err error) {
+	difference := authorization.NoMove
+	if c.Ask != nil {
+		difference = c.Ask.Difference
+	}
+	if !authorization.Needed(c.Actor.Kind, controls, c.Type.Destructive(), difference) {
+		return nil, nil, nil
+	}
+	if c.Ask == nil || c.Ask.Digest == "" {
+		return nil, nil, errors.New("database: a command that needs an authorization does not say what for")
+	}
+	if known, err := isRepetition(ctx, t, c); known || err != nil {
+		return nil, nil, err
+	}
+	if err := unmoved(ctx, t, c); err != nil {
+		return nil, nil, err
+	}
+	s, err := authorizationState(ctx, t, c.Ask.Call, now)
+	if err != nil {
+		return nil, nil, err
+	}
+	switch verdict := authorization.Decide(s); verdict {
+	case authorization.Uses:
+		return s.Last, nil, nil
+	case authorization.Asks, authorization.TooMany:
+		return nil, &authorization.Refusal{Verdict: verdict}, nil
+	default:
+		return nil, &authorization.Refusal{Verdict: verdict, ID: s.Last.ID}, nil
+	}
+}
+
+// askFor makes the authorization that a refused command waits for, where there is none.
+func (db *DB) askFor(ctx context.Context, t *tx, c command.Command, refused *authorization.Refusal, now time.Time) (err error) {
+	if refused.Verdict == authorization.Asks {
+		refused.ID, err = db.askPerson(ctx, t, c.Ask.Call, now)
+	}
+	return err
+}
+
+// isRepetition reports whether a command is that of a request which began one already.
+func isRepetition(ctx context.Context, t conn, c command.Command) (bool, error) {
+	if c.IdempotencyRef == "" {
+		return false, nil
+	}
+	return holds(ctx, t, `SELECT id FROM commands WHERE idempotency_ref = ? AND idempotency_ref <> '' AND company_id = ?`, c.IdempotencyRef, c.CompanyID)
+}
+
+// unmoved refuses a change of policy whose policies, or whose device, are no longer those
+// that were compared.
+func unmoved(ctx context.Context, t conn, c command.Command) error {
+	m := c.Ask.Move
+	if m == (authorization.Move{}) {
+		return nil
+	}
+	same, err := holds(ctx, t, `SELECT a.id FROM assets a JOIN policies p ON p.id = ? AND p.company_id = a.company_id
+		WHERE a.id = ? AND a.company_id = ? AND a.policy_id = ? AND p.version = ?
+		AND COALESCE((SELECT f.version FROM policies f WHERE f.id = a.policy_id), 0) = ?`,
+		m.To.ID, c.AssetID, c.CompanyID, m.From.ID, m.To.Version, m.From.Version)
+	if err == nil && !same {
+		err = fault.New(fault.Unavailable, "the device's policy or the new one changed at this moment: nothing was sent, send it again")
+	}
+	return err
+}
+
+// authorizationState is what the verdict about a call depends on. Of a call, one
+// authorization at most still counts: none is made beside it.
+func authorizationState(ctx context.Context, c conn, of authorization.Call, now time.Time) (authorization.Snapshot, error) {
+	s := authorization.Snapshot{Now: now}
+	last, err := one(ctx, c, scanAuthorization, `SELECT `+authorizationColumns+` FROM authorizations
+		WHERE company_id = ? AND digest = ? AND asset_id = ? AND epoch = ? AND command = ? AND caller_kind = ? AND caller_id = ?
+		AND (state = 'WAITING' AND created_at > ? OR state = 'APPROVED' AND decided_at > ? OR state = 'DECLINED' AND decided_at > ?) LIMIT 1`,
+		of.CompanyID, of.Digest, of.AssetID, of.Epoch, of.Command, string(of.Caller.Kind), of.Caller.ID, millis(now.Add(-authorization.WaitFor)),
+		millis(now.Add(-authorization.UseWithin)), millis(now.Add(-authorization.DeclineHolds)))
+	switch {
+	case err == nil && last.For(of):
+		s.Last = &last
+	case err != nil && !errors.Is(err, sql.ErrNoRows):
+		return s, err
+	}
+	s.Waiting, err = value[int](ctx, c, `SELECT COUNT(*) FROM authorizations WHERE company_id = ? AND caller_kind = ? AND caller_id = ?
+		AND state = 'WAITING' AND created_at > ?`, of.CompanyID, string(of.Caller.Kind), of.Caller.ID, millis(now.Add(-authorization.WaitFor)))
+	return s, err
+}
+
+// AuthorizationState is what the verdict about a call depends on now, for a caller who
+// only wants to know it: nothing is locked.
+func (db *DB) AuthorizationState(ctx context.Context, of authorization.Call) (authorization.Snapshot, error) {
+	return authorizationState(ctx, db.read(), of, db.now())
+}
+
+// askPerson keeps a new authorization, which waits for a person.
+func (db *DB) askPerson(ctx context.Context, t *tx, c authorization.Call, now time.Time) (string, error) {
+	id := resource.NewID()
+	if c.Caller.Kind == access.APIKey {
+		maker, err := value[string](ctx, t, `SELECT k.created_by FROM api_keys k WHERE k.id = ? AND EXISTS (SELECT 1 FROM users u WHERE u.id = k.created_by)`, c.Caller.ID)
+		if err != nil && !errors.Is(err, sql.ErrNoRows) {
+			return "", err
+		}
+		c.Caller.UserID = maker
+	}
+	if _, err := t.exec(ctx, `INSERT INTO authorizations (id, company_id, asset_id, epoch, command, digest, caller_kind, caller_id,
+			caller_prefix, caller_name, caller_user, reason, ticket, from_policy, from_version, to_policy, to_version, state, created_at)
+		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 'WAITING', ?)`,
+		id, c.CompanyID, c.AssetID, c.Epoch, c.Command, c.Digest, string(c.Caller.Kind), c.Caller.ID, c.Caller.Prefix, c.Caller.Name,
+		c.Caller.UserID, c.Note.Reason, c.Note.Ticket, c.Move.From.ID, c.Move.From.Version, c.Move.To.ID, c.Move.To.Version, millis(now)); err != nil {
+		return "", err
+	}
+	return id, db.recordAuthorization(ctx, t, activity.AuthorizationAsked, activity.OK, authorization.Authorization{ID: id, Call: c})
+}
+
+func (db *DB) recordAuthorization(ctx context.Context, t *tx, action activity.Action, outcome activity.Outcome, a authorization.Authorization) error {
+	return db.record(ctx, t, a.CompanyID, activity.Event{Action: action, Outcome: outcome, Reference: a.ID, Note: a.Note,
+		Target: activity.Target{Kind: activity.Asset, ID: a.AssetID}, Changes: []activity.Change{{Field: "command", After: a.Command}}})
+}
+
+// useAuthorization takes an authorization for the command that was just inserted.
+func useAuthorization(ctx context.Context, t *tx, a *authorization.Authorization, c command.Command, now time.Time) error {
+	n, err := t.exec(ctx, `UPDATE authorizations SET state = 'USED', used_at = ?, command_id = ?
+		WHERE id = ? AND state = 'APPROVED' AND decided_at > ?`, millis(now), c.ID, a.ID, millis(now.Add(-authorization.UseWithin)))
+	if err == nil && n != 1 {
+		err = errors.New("database: an authorization was used although its company is locked")
+	}
+	return err
+}
+
+// Authorization finds an authorization of a company; fault.NotFound.
+func (db *DB) Authorization(ctx context.Context, companyID, id string) (authorization.Authorization, error) {
+	a, err := one(ctx, db.read(), scanAuthorization, `SELECT `+authorizationColumns+` FROM authorizations WHERE id = ? AND company_id = ?`, id, companyID)
+	return found(a, err, "authorization")
+}
+
+// Authorizations lists those of a company that were asked for last, the newest first.
+func (db *DB) Authorizations(ctx context.Context, companyID string, limit int) ([]authorization.Authorization, error) {
+	return list(ctx, db.read(), scanAuthorization, `SELECT `+authorizationColumns+` FROM authorizations WHERE company_id = ?
+		ORDER BY created_at DESC, id DESC LIMIT ?`, companyID, limit)
+}

@@ -1,0 +1,501 @@
+package database_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/anishathalye/porcupine"
+
+	"github.com/musterhq/muster/internal/access"
+	"github.com/musterhq/muster/internal/account"
+	"github.com/musterhq/muster/internal/activity"
+	"github.com/musterhq/muster/internal/apikey"
+	"github.com/musterhq/muster/internal/approval"
+	"github.com/musterhq/muster/internal/asset"
+	"github.com/musterhq/muster/internal/authorization"
+	"github.com/musterhq/muster/internal/command"
+	"github.com/musterhq/muster/internal/company"
+	"github.com/musterhq/muster/internal/database"
+	"github.com/musterhq/muster/internal/fault"
+	"github.com/musterhq/muster/internal/policy"
+	"github.com/musterhq/muster/internal/resource"
+)
+
+func (f *fixture) setControls(change func(*access.Controls)) {
+	f.Helper()
+	_, err := f.db.UpdateCompany(f.Context(), f.company.ID, func(c *company.Company) error {
+		change(&c.Settings.Controls)
+		return nil
+	})
+	f.ok(err)
+}
+
+// destructiveApproval has persons authorize destructive commands, at any age.
+func (f *fixture) destructiveApproval() {
+	f.setControls(func(c *access.Controls) { c.DestructiveApproval, c.ApproverAge = true, 0 })
+}
+
+// asking is an intent of a key with what a person would authorize of it.
+func (f *fixture) asking(a asset.Asset, kind command.Type, digest string) command.Command {
+	f.Helper()
+	c := f.intent(a, kind)
+	c.Ask = &authorization.Ask{Difference: authorization.NoMove, Call: authorization.Call{CompanyID: c.CompanyID, AssetID: c.AssetID, Epoch: c.Epoch,
+		Command: string(kind), Digest: digest, Caller: authorization.Caller{Kind: c.Actor.Kind, ID: c.Actor.ID, Prefix: c.Actor.Prefix, Name: c.Actor.Name}}}
+	return c
+}
+
+// refusal begins a command that is refused for want of an authorization.
+func (f *fixture) refusal(db *database.DB, c command.Command) authorization.Refusal {
+	f.Helper()
+	_, begun, err := db.Begin(f.Context(), c, nil)
+	r, ok := errors.AsType[*authorization.Refusal](err)
+	if !ok || begun {
+		f.Fatalf("%s: begun %t, %v: want a refusal", c.Type, begun, err)
+	}
+	if _, err := f.db.Command(f.Context(), c.ID); fault.CodeOf(err) != fault.NotFound {
+		f.Fatalf("the refused command is there: %v", err)
+	}
+	return *r
+}
+
+// key is the passkey of a person.
+func (f *fixture) key(u account.User) account.Passkey {
+	f.Helper()
+	all, err := f.db.Passkeys(f.Context(), u.ID)
+	f.ok(err)
+	return all[0]
+}
+
+// decide has a person decide about what they see.
+func (f *fixture) decide(id string, by account.User, d approval.Decision) error {
+	f.Helper()
+	a, _, seen, err := f.db.SeenAuthorization(f.Context(), f.company.ID, id)
+	f.ok(err)
+	document, err := a.Document(seen, approval.Person{ID: by.ID, Name: by.Name}, d, approval.Time(f.clock.Now()))
+	f.ok(err)
+	return f.db.DecideAuthorization(f.Context(), f.company.ID, id, by.ID, f.key(by).ID, approval.Signed{Document: document})
+}
+
+func (f *fixture) approve(id string, by account.User) {
+	f.Helper()
+	f.ok(f.decide(id, by, approval.Approve))
+}
+
+func (f *fixture) authorization(id string) authorization.Authorization {
+	f.Helper()
+	a, err := f.db.Authorization(f.Context(), f.company.ID, id)
+	f.ok(err)
+	return a
+}
+
+// A command that a person authorized begins once, within ten minutes, on either
+// replica; the same call asks for the same authorization until then.
+func TestBegin_UsesAnAuthorizationOnce(t *testing.T) {
+	withCompany(t, func(f *fixture) {
+		f.destructiveApproval()
+		phone, ada, other := f.fleet(1)[0], f.person("Ada", true), f.open(f.T)
+		wipe := func() command.Command { return f.asking(phone, command.WipeCompanyData, "d1") }
+		first := f.refusal(f.db, wipe())
+		if first.Verdict != authorization.Asks || first.ID == "" {
+			t.Fatalf("first refusal = %+v", first)
+		}
+		if again := f.refusal(other, wipe()); again.ID != first.ID || again.Verdict != authorization.Waits {
+			t.Errorf("the same call again = %+v, want %s", again, first.ID)
+		}
+		f.approve(first.ID, ada)
+		if err := f.decide(first.ID, ada, approval.Decline); fault.CodeOf(err) != fault.Refused {
+			t.Errorf("decided twice: %v", err)
+		}
+		used := wipe()
+		if _, begun, err := other.Begin(f.Context(), used, nil); err != nil || !begun {
+			t.Fatalf("authorized: begun %t, %v", begun, err)
+		}
+		if a := f.authorization(first.ID); a.State != authorization.Used || a.CommandID != used.ID || a.UsedAt.IsZero() || a.DecidedBy != ada.ID || len(a.Evidence) == 0 {
+			t.Errorf("used authorization = %+v", a)
+		}
+		second := f.refusal(f.db, wipe())
+		if second.ID == first.ID || second.Verdict != authorization.Asks {
+			t.Errorf("after its use = %+v", second)
+		}
+		f.approve(second.ID, ada)
+		f.clock.Advance(authorization.UseWithin)
+		if late := f.refusal(f.db, wipe()); late.ID == second.ID {
+			t.Errorf("after ten minutes = %+v", late)
+		}
+		entries, err := f.db.Activity(f.Context(), activity.Filter{CompanyID: f.company.ID, Area: "authorization"}, activity.Cursor{}, 20)
+		f.ok(err)
+		if len(entries) != 6 { // three asked, two approved, one refused as decided
+			t.Errorf("%d entries: %+v", len(entries), entries)
+		}
+	})
+}
+
+// An authorization is for one device, enrollment, command, arguments, caller and company.
+func TestBegin_AuthorizationIsBound(t *testing.T) {
+	withCompany(t, func(f *fixture) {
+		f.destructiveApproval()
+		devices, ada := f.fleet(2), f.person("Ada", true)
+		first := f.refusal(f.db, f.asking(devices[0], command.WipeCompanyData, "d1"))
+		f.approve(first.ID, ada)
+		for name, edit := range map[string]func(*command.Command){
+			"device":     func(c *command.Command) { c.AssetID, c.Ask.AssetID = devices[1].ID, devices[1].ID },
+			"enrollment": func(c *command.Command) { c.Epoch++; c.Ask.Epoch++ },
+			"command": func(c *command.Command) {
+				c.Type, c.Ask.Command = command.ResetScreenLock, string(command.ResetScreenLock)
+			},
+			"arguments": func(c *command.Command) { c.Ask.Digest = "d2" },
+			"key":       func(c *command.Command) { c.Actor.ID, c.Ask.Caller.ID = "k2", "k2" },
+			"kind":      func(c *command.Command) { c.Actor.Kind, c.Ask.Caller.Kind = access.Connection, access.Connection },
+		} {
+			c := f.asking(devices[0], command.WipeCompanyData, "d1")
+			edit(&c)
+			if r := f.refusal(f.db, c); r.ID == first.ID {
+				t.Errorf("another %s: %+v", name, r)
+			}
+		}
+		acme := f.company
+		f.company = f.newCompany("other")
+		f.destructiveApproval()
+		foreign := f.asking(f.enrol("x1", f.newPolicy("Other").ID), command.WipeCompanyData, "d1")
+		if r := f.refusal(f.db, foreign); r.ID == first.ID {
+			t.Errorf("another company: %+v", r)
+		}
+		if _, err := f.db.Authorization(f.Context(), f.company.ID, first.ID); fault.CodeOf(err) != fault.NotFound {
+			t.Errorf("another company reads it: %v", err)
+		}
+		f.company = acme
+		if _, begun, err := f.db.Begin(f.Context(), f.asking(devices[0], command.WipeCompanyData, "d1"), nil); err != nil || !begun {
+			t.Errorf("the call that was authorized: %t, %v", begun, err)
+		}
+	})
+}
+
+// A call that the limit refuses uses no authorization and asks for none, and neither does
+// one whose command there is already.
+func TestBegin_RefusedCallsUseNoAuthorization(t *testing.T) {
+	withCompany(t, func(f *fixture) {
+		f.destructiveApproval()
+		devices, ada := f.fleet(2), f.person("Ada", true)
+		f.setLimit(1, 60)
+		ask := f.refusal(f.db, f.asking(devices[0], command.WipeCompanyData, "d1"))
+		f.approve(ask.ID, ada)
+		person := f.intent(devices[1], command.WipeCompanyData) // uses the limit, and needs no authorization
+		person.Actor = command.Actor{Kind: access.User, ID: f.person("Eve", false).ID}
+		if _, begun, err := f.db.Begin(f.Context(), person, nil); err != nil || !begun {
+			t.Fatalf("a person's command: %t, %v", begun, err)
+		}
+		_, _, err := f.db.Begin(f.Context(), f.asking(devices[0], command.WipeCompanyData, "d1"), nil)
+		f.code(fault.RateLimited, err)
+		_, _, err = f.db.Begin(f.Context(), f.asking(devices[0], command.ResetScreenLock, "d2"), nil)
+		f.code(fault.RateLimited, err)
+		if a := f.authorization(ask.ID); a.State != authorization.Approved {
+			t.Errorf("after the limit: %s", a.State)
+		}
+		if all, err := f.db.Authorizations(f.Context(), f.company.ID, 10); err != nil || len(all) != 1 {
+			t.Errorf("%d authorizations, %v", len(all), err)
+		}
+		f.setLimit(5, 60)
+		done := f.asking(devices[0], command.WipeCompanyData, "d1")
+		done.IdempotencyRef = "r1"
+		if _, begun, err := f.db.Begin(f.Context(), done, nil); err != nil || !begun {
+			t.Fatalf("authorized: %t, %v", begun, err)
+		}
+		again := f.asking(devices[0], command.WipeCompanyData, "d1")
+		again.IdempotencyRef = "r1"
+		if stored, begun, err := f.db.Begin(f.Context(), again, nil); err != nil || begun || stored.ID != done.ID {
+			t.Errorf("a repetition: %s, %t, %v", stored.ID, begun, err)
+		}
+		f.clock.Advance(authorization.KeepFor + time.Millisecond)
+		f.ok(f.db.Sweep(f.Context()))
+		if all, err := f.db.Authorizations(f.Context(), f.company.ID, 10); err != nil || len(all) != 0 {
+			t.Errorf("after thirty days: %d authorizations, %v", len(all), err)
+		}
+	})
+}
+
+// A caller has at most five that wait; a declined call is not asked for again for an hour.
+func TestBegin_AuthorizationsAreBounded(t *testing.T) {
+	withCompany(t, func(f *fixture) {
+		f.destructiveApproval()
+		devices, ada := f.fleet(7), f.person("Ada", true)
+		var asked []string
+		for _, d := range devices[:authorization.MaxWaiting] {
+			asked = append(asked, f.refusal(f.db, f.asking(d, command.WipeCompanyData, d.ID)).ID)
+		}
+		sixth := f.asking(devices[5], command.WipeCompanyData, "d6")
+		if r := f.refusal(f.db, sixth); r.ID != "" || r.Verdict != authorization.TooMany {
+			t.Errorf("the sixth: %+v", r)
+		}
+		another := f.asking(devices[6], command.WipeCompanyData, "d7")
+		another.Actor.ID, another.Ask.Caller.ID = "k2", "k2"
+		if r := f.refusal(f.db, another); r.ID == "" {
+			t.Errorf("another caller: %+v", r)
+		}
+		f.ok(f.decide(asked[0], ada, approval.Decline))
+		declined := f.asking(devices[0], command.WipeCompanyData, devices[0].ID)
+		if r := f.refusal(f.db, declined); r.ID != asked[0] || r.Verdict != authorization.Refused {
+			t.Errorf("after a decline: %+v", r)
+		}
+		if r := f.refusal(f.db, sixth); r.ID == "" {
+			t.Errorf("the sixth, when four wait: %+v", r)
+		}
+		f.clock.Advance(authorization.WaitFor)
+		if r := f.refusal(f.db, declined); r.Verdict != authorization.Asks || r.ID == asked[0] {
+			t.Errorf("an hour after a decline: %+v", r)
+		}
+		if err := f.decide(asked[1], ada, approval.Approve); fault.CodeOf(err) != fault.Refused {
+			t.Errorf("an hour old: %v", err)
+		}
+	})
+}
+
+// Who may decide is looked at when they do, and what they signed must be what there is.
+func TestDecideAuthorization_Refuses(t *testing.T) {
+	withCompany(t, func(f *fixture) {
+		f.destructiveApproval()
+		phone, ada, eve := f.fleet(1)[0], f.person("Ada", true), f.person("Eve", true)
+		id := f.refusal(f.db, f.asking(phone, command.WipeCompanyData, "d1")).ID
+		decide := func(by account.User, edit func(*authorization.Authorization, *authorization.Seen)) error {
+			a, _, seen, err := f.db.SeenAuthorization(f.Context(), f.company.ID, id)
+			f.ok(err)
+			if edit != nil {
+				edit(&a, &seen)
+			}
+			document, err := a.Document(seen, approval.Person{ID: by.ID, Name: by.Name}, approval.Approve, approval.Time(f.clock.Now()))
+			f.ok(err)
+			return f.db.DecideAuthorization(f.Context(), f.company.ID, id, ada.ID, f.key(ada).ID, approval.Signed{Document: document})
+		}
+		for name, err := range map[string]error{
+			"signed for another device":  decide(ada, func(a *authorization.Authorization, _ *authorization.Seen) { a.AssetID = "x" }),
+			"signed for another command": decide(ada, func(a *authorization.Authorization, _ *authorization.Seen) { a.Command = "REBOOT" }),
+			"signed by another":          decide(eve, nil),
+			"the name changed":           decide(ada, func(_ *authorization.Authorization, s *authorization.Seen) { s.DeviceName = "x" }),
+			"nothing":                    f.db.DecideAuthorization(f.Context(), f.company.ID, id, ada.ID, f.key(ada).ID, approval.Signed{Document: []byte("x")}),
+		} {
+			if fault.CodeOf(err) != fault.Refused {
+				t.Errorf("%s: %v", name, err)
+			}
+		}
+		f.setControls(func(c *access.Controls) { c.ApproverAge = time.Hour })
+		f.code(fault.Refused, decide(ada, nil))
+		f.clock.Advance(time.Minute)
+		f.setControls(func(c *access.Controls) { c.ApproverAge = 0 })
+		_, err := f.db.UpdateUser(f.Context(), f.company.ID, ada.ID, func(u *account.User) error { u.Rights &^= account.DestroyDevices; return nil })
+		f.ok(err)
+		f.code(fault.Refused, decide(ada, nil))
+		if a := f.authorization(id); a.State != authorization.Waiting {
+			t.Errorf("after refusals: %s", a.State)
+		}
+		f.approve(id, eve)
+		f.code(fault.NotFound, f.db.DecideAuthorization(f.Context(), resource.NewID(), id, eve.ID, f.key(eve).ID, approval.Signed{}))
+	})
+}
+
+// With secondPerson, the maker of the key and the user of the connection do not decide.
+func TestDecideAuthorization_SecondPerson(t *testing.T) {
+	withCompany(t, func(f *fixture) {
+		f.destructiveApproval()
+		f.setControls(func(c *access.Controls) { c.SecondPerson = true })
+		devices, ada, eve := f.fleet(2), f.person("Ada", true), f.person("Eve", true)
+		made, _ := apikey.New(f.company.ID, "K", ada.ID, access.All, f.clock.Now(), time.Time{})
+		f.ok(f.db.CreateKey(f.Context(), made))
+		key := made.ID
+		byKey := f.asking(devices[0], command.WipeCompanyData, "d1")
+		byKey.Actor.ID, byKey.Ask.Caller.ID = key, key
+		byClient := f.asking(devices[1], command.WipeCompanyData, "d2")
+		byClient.Actor.Kind, byClient.Ask.Caller = access.Connection, authorization.Caller{Kind: access.Connection, ID: "k1", UserID: ada.ID}
+		for _, c := range []command.Command{byKey, byClient} {
+			id := f.refusal(f.db, c).ID
+			f.code(fault.Refused, f.decide(id, ada, approval.Approve))
+			f.approve(id, eve)
+		}
+	})
+}
+
+// A move to another policy is refused if one of the two changed since they were compared.
+func TestBegin_MoveIsWhatWasCompared(t *testing.T) {
+	withCompany(t, func(f *fixture) {
+		f.setControls(func(c *access.Controls) { c.ApplyApproval, c.ApproverAge = access.ApproveAll, 0 })
+		from, to, ada := f.newPolicy("From"), f.newPolicy("To"), f.person("Ada", true)
+		phone := f.enrol("d1", from.ID)
+		move := func() command.Command {
+			c := f.asking(phone, command.ChangePolicy, "d1")
+			c.PolicyID = to.ID
+			c.Ask.Difference, c.Ask.Move = authorization.Risky, authorization.Move{From: authorization.Policy{ID: from.ID, Version: 1}, To: authorization.Policy{ID: to.ID, Version: 1}}
+			return c
+		}
+		id := f.refusal(f.db, move()).ID
+		if a := f.authorization(id); a.Move != move().Ask.Move {
+			t.Errorf("kept move = %+v", a.Move)
+		}
+		f.approve(id, ada)
+		next := to
+		next.Document = json.RawMessage(`{"a":2}`)
+		_, err := f.db.SavePolicy(f.Context(), next, 1, policy.Revision{SavedBy: policy.Author{Kind: "USER", ID: ada.ID, Name: "Ada"}, Origin: policy.FromPortal, SavedAt: f.clock.Now()})
+		f.ok(err)
+		_, _, err = f.db.Begin(f.Context(), move(), nil)
+		f.code(fault.Unavailable, err)
+		if a := f.authorization(id); a.State != authorization.Approved {
+			t.Errorf("after a refusal: %s", a.State)
+		}
+		same := move()
+		same.Ask.Difference = authorization.Same
+		if _, begun, err := f.db.Begin(f.Context(), same, nil); err != nil || !begun {
+			t.Errorf("a move that differs in nothing: %t, %v", begun, err)
+		}
+	})
+}
+
+// Who may decide is read with what decides it.
+func TestApprovers(t *testing.T) {
+	withCompany(t, func(f *fixture) {
+		ada, eve := f.person("Ada", true), f.person("Eve", false)
+		all, err := f.db.Approvers(f.Context(), f.company.ID)
+		f.ok(err)
+		for _, a := range all {
+			want := map[string]int{ada.ID: 1, eve.ID: 0}[a.UserID]
+			if len(a.Passkeys) != want || a.Permissions != access.All || a.CreatedAt.IsZero() {
+				t.Errorf("approver = %+v", a)
+			}
+		}
+		if len(all) != 2 {
+			t.Errorf("%d approvers", len(all))
+		}
+	})
+}
+
+// step is an attempt of a caller to send, or of a person to approve what was named.
+type step struct {
+	call    int
+	approve bool
+}
+
+type stepped struct{ done, lost bool }
+
+const callsOf = 2
+
+// authorizations is where the last authorization of each call stands: "", W, A.
+type authorizations [callsOf]byte
+
+func (a authorizations) after(in step) (authorizations, bool) {
+	was := a[in.call]
+	switch {
+	case in.approve && was == 'W':
+		a[in.call] = 'A'
+		return a, true
+	case in.approve:
+		return a, false
+	case was == 'A':
+		a[in.call] = 'U'
+		return a, true
+	default:
+		a[in.call] = 'W'
+		return a, false
+	}
+}
+
+func authorizing() porcupine.Model {
+	return (&porcupine.NondeterministicModel{
+		Init: func() []any { return []any{authorizations{}} },
+		Step: func(state, input, output any) []any {
+			next, done := state.(authorizations).after(input.(step))
+			switch got := output.(stepped); {
+			case got.lost:
+				return []any{state, next}
+			case input.(step).approve && !got.done: // what the person saw may be an earlier one of the call
+				return []any{state}
+			case got.done == done:
+				return []any{next}
+			default:
+				return nil
+			}
+		},
+	}).ToModel()
+}
+
+// Many callers on two replicas send the same calls while a person approves, some cut off
+// in the middle: there is one order of everything, in which each approval lets one pass.
+func TestBegin_AuthorizationIsLinearizable(t *testing.T) {
+	withCompany(t, func(f *fixture) {
+		f.destructiveApproval()
+		f.setLimit(0, 0)
+		devices, ada := f.fleet(callsOf), f.person("Ada", true)
+		replicas := []*database.DB{f.db, f.open(f.T)}
+		key := f.key(ada)
+		var mu sync.Mutex
+		var history []porcupine.Operation
+		var tick atomic.Int64
+		run := func(client int, in step, work func(ctx context.Context, db *database.DB) (bool, error), random *rand.Rand) {
+			ctx, cancel := context.WithCancel(f.Context())
+			defer cancel()
+			if random.IntN(6) == 0 {
+				time.AfterFunc(time.Duration(random.IntN(1500))*time.Microsecond, cancel)
+			}
+			db := replicas[random.IntN(2)]
+			called := tick.Add(1)
+			done, err := work(ctx, db)
+			out, returned := stepped{done: done}, tick.Add(1)
+			_, refused := errors.AsType[*authorization.Refusal](err)
+			if err != nil && !refused && fault.CodeOf(err) != fault.Refused {
+				out.lost, returned = true, 1<<40 // its effect may come at any time from now on
+			}
+			mu.Lock()
+			defer mu.Unlock()
+			history = append(history, porcupine.Operation{ClientId: client, Input: in, Output: out, Call: called, Return: returned})
+		}
+		for round := range 10 {
+			var clients sync.WaitGroup
+			for client := range 6 {
+				random := rand.New(rand.NewPCG(uint64(round), uint64(client)))
+				clients.Go(func() {
+					call := random.IntN(callsOf)
+					if client == 0 {
+						all, err := f.db.Authorizations(f.Context(), f.company.ID, 50)
+						if err != nil {
+							t.Error(err)
+							return
+						}
+						for _, a := range all { // the newest of the call
+							if a.Digest == fmt.Sprint("d", call) && a.State == authorization.Waiting {
+								run(client, step{call, true}, func(ctx context.Context, db *database.DB) (bool, error) {
+									seen := authorization.Seen{Company: f.company.Slug, DeviceName: devices[call].Identification}
+									document, err := a.Document(seen, approval.Person{ID: ada.ID, Name: ada.Name}, approval.Approve, "t")
+									if err == nil {
+										err = db.DecideAuthorization(ctx, f.company.ID, a.ID, ada.ID, key.ID, approval.Signed{Document: document})
+									}
+									return err == nil, err
+								}, random)
+								return
+							}
+						}
+						return
+					}
+					run(client, step{call, false}, func(ctx context.Context, db *database.DB) (bool, error) {
+						_, begun, err := db.Begin(ctx, f.asking(devices[call], command.WipeCompanyData, fmt.Sprint("d", call)), nil)
+						return begun, err
+					}, random)
+				})
+			}
+			clients.Wait()
+		}
+		passed := 0
+		for _, o := range history {
+			if out := o.Output.(stepped); out.done && !o.Input.(step).approve {
+				passed++
+			}
+		}
+		if passed == 0 {
+			t.Error("no call passed")
+		}
+		if result := porcupine.CheckOperationsTimeout(authorizing(), history, time.Minute); result != porcupine.Ok {
+			t.Errorf("%s: there is no order of %d attempts", result, len(history))
+		}
+	})
+}

@@ -1,0 +1,204 @@
+package database
+
+import (
+	"bytes"
+	"context"
+	"database/sql"
+	"errors"
+	"time"
+
+	"github.com/musterhq/muster/internal/access"
+	"github.com/musterhq/muster/internal/account"
+	"github.com/musterhq/muster/internal/activity"
+	"github.com/musterhq/muster/internal/approval"
+	"github.com/musterhq/muster/internal/asset"
+	"github.com/musterhq/muster/internal/authorization"
+	"github.com/musterhq/muster/internal/company"
+	"github.com/musterhq/muster/internal/fault"
+)
+
+// DecideAuthorization records what a user decided with a passkey just now. It decides
+// again, under the lock of the company, whether that counts, and whether what was signed
+// is what there is now: fault.Refused if not. A refusal is recorded.
+func (db *DB) DecideAuthorization(ctx context.Context, companyID, id, userID, passkeyID string, signed approval.Signed) error {
+	var refused error
+	err := db.write(ctx, func(ctx context.Context, t *tx) error {
+		refused = nil
+		c, err := findCompany(ctx, t, `c.id = ?`+t.hold(), companyID)
+		if err != nil {
+			return err
+		}
+		a, err := one(ctx, t, scanAuthorization, `SELECT `+authorizationColumns+` FROM authorizations WHERE id = ? AND company_id = ?`, id, companyID)
+		if a, err = found(a, err, "authorization"); err != nil {
+			return err
+		}
+		by, err := approver(ctx, t, companyID, userID, passkeyID)
+		if err != nil {
+			return err
+		}
+		decision, err := db.decides(ctx, t, c, a, by, signed)
+		if refused = err; fault.CodeOf(err) == fault.Refused {
+			return db.recordAuthorization(ctx, t, activity.AuthorizationApproved, activity.Refused, a)
+		}
+		if refused = nil; err != nil {
+			return err
+		}
+		return db.decide(ctx, t, a, by, decision, signed)
+	})
+	if err == nil {
+		err = refused
+	}
+	return err
+}
+
+// decides returns the decision, or fault.Refused if it does not count.
+func (db *DB) decides(ctx context.Context, t *tx, c company.Company, a authorization.Authorization, by access.Approver, signed approval.Signed) (approval.Decision, error) {
+	now := db.now()
+	if err := a.MayBeDecided(now); err != nil {
+		return "", err
+	}
+	device, seen, err := seenOf(ctx, t, c, a)
+	if err != nil {
+		return "", err
+	}
+	if device.Device == nil || device.Device.Epoch != a.Epoch {
+		return "", fault.New(fault.Refused, "the device is no longer enrolled as it was when this was asked for")
+	}
+	if err := by.May(a.Matter(device.Device.PolicyID), c.Settings.Controls, now); err != nil {
+		return "", err
+	}
+	head, err := signed.Head()
+	if err != nil {
+		return "", fault.New(fault.Refused, "what was signed cannot be read").Because(err)
+	}
+	want, err := a.Document(seen, approval.Person{ID: by.UserID, Name: by.Name}, head.Decision, head.At)
+	if err != nil {
+		return "", err
+	}
+	if !bytes.Equal(want, signed.Document) || head.Decision != approval.Approve && head.Decision != approval.Decline {
+		return "", fault.New(fault.Refused, "what you saw has changed since: look at it again")
+	}
+	return head.Decision, nil
+}
+
+// approver is the user who signed with a passkey.
+func approver(ctx context.Context, t *tx, companyID, userID, passkeyID string) (access.Approver, error) {
+	u, err := findUser(ctx, t, `u.id = ? AND u.company_id = ?`+t.lock(), userID, companyID)
+	if err != nil {
+		return access.Approver{}, err
+	}
+	rights, err := value[int64](ctx, t, `SELECT rights_at FROM users WHERE id = ?`, userID)
+	if err != nil {
+		return access.Approver{}, err
+	}
+	key, err := one(ctx, t, scanPasskey, `SELECT p.id, p.user_id, p.name, p.credential, p.created_at, p.last_used_at
+		FROM passkeys p WHERE p.id = ? AND p.user_id = ?`, passkeyID, userID)
+	key, err = found(key, err, "passkey")
+	return approverOf(u, instant(rights), key), err
+}
+
+// approverOf is a user with what decides whether they may decide.
+func approverOf(u account.User, rightsAt time.Time, keys ...account.Passkey) access.Approver {
+	a := access.Approver{UserID: u.ID, Name: u.Name, Disabled: u.Disabled, Permissions: u.Rights.Permissions(), Policies: u.Policies,
+		CreatedAt: u.CreatedAt, RightsAt: rightsAt}
+	for _, k := range keys {
+		a.Passkeys = append(a.Passkeys, k.CreatedAt)
+	}
+	return a
+}
+
+// decide takes the step from WAITING, and keeps what the user signed.
+func (db *DB) decide(ctx context.Context, t *tx, a authorization.Authorization, by access.Approver, decision approval.Decision, signed approval.Signed) error {
+	evidence, err := signed.Export()
+	if err != nil {
+		return err
+	}
+	to, action := authorization.Approved, activity.AuthorizationApproved
+	if decision == approval.Decline {
+		to, action = authorization.Declined, activity.AuthorizationDeclined
+	}
+	n, err := t.exec(ctx, `UPDATE authorizations SET state = ?, decided_at = ?, decided_by = ?, decided_by_name = ?, evidence = ?
+		WHERE id = ? AND state = 'WAITING'`, string(to), millis(db.now()), by.UserID, by.Name, string(evidence), a.ID)
+	if err != nil {
+		return err
+	}
+	if n != 1 {
+		return fault.New(fault.Refused, "this was decided at this moment")
+	}
+	return db.recordAuthorization(ctx, t, action, activity.OK, a)
+}
+
+// seenOf reads what people see of an authorization: its device, and names.
+func seenOf(ctx context.Context, c conn, of company.Company, a authorization.Authorization) (device asset.Asset, s authorization.Seen, err error) {
+	device, err = one(ctx, c, scanAsset, `SELECT `+assetColumns+` FROM assets a WHERE a.id = ? AND a.company_id = ?`, a.CompanyID, a.AssetID, a.CompanyID)
+	if err != nil && !errors.Is(err, sql.ErrNoRows) {
+		return device, s, err
+	}
+	s = authorization.Seen{Company: of.Slug, DeviceName: device.Identification}
+	for _, p := range []struct {
+		id   string
+		name *string
+	}{{a.Move.From.ID, &s.FromName}, {a.Move.To.ID, &s.ToName}} {
+		if p.id == "" {
+			continue
+		}
+		found, err := findPolicy(ctx, c, a.CompanyID, p.id, "")
+		if err != nil && fault.CodeOf(err) != fault.NotFound {
+			return device, s, err
+		}
+		*p.name = found.Name
+	}
+	return device, s, nil
+}
+
+// SeenAuthorization reads an authorization with what people see of it: the device is of
+// no enrollment if there is none any more. fault.NotFound: there is no such authorization.
+func (db *DB) SeenAuthorization(ctx context.Context, companyID, id string) (a authorization.Authorization, device asset.Asset, s authorization.Seen, err error) {
+	err = db.snapshot(ctx, func(ctx context.Context, c conn) error {
+		row, err := one(ctx, c, scanAuthorization, `SELECT `+authorizationColumns+` FROM authorizations WHERE id = ? AND company_id = ?`, id, companyID)
+		if a, err = found(row, err, "authorization"); err != nil {
+			return err
+		}
+		of, err := findCompany(ctx, c, `c.id = ?`, companyID)
+		if err != nil {
+			return err
+		}
+		device, s, err = seenOf(ctx, c, of, a)
+		return err
+	})
+	return a, device, s, err
+}
+
+// Approvers are the users of a company with what decides whether they may decide about
+// what keys and connections ask for.
+func (db *DB) Approvers(ctx context.Context, companyID string) (all []access.Approver, err error) {
+	type user struct {
+		account.User
+		rightsAt time.Time
+	}
+	users, err := list(ctx, db.read(), func(r row) (u user, err error) {
+		var fields userRow
+		var rights int64
+		if err := r.Scan(append(fields.fields(), &rights)...); err != nil {
+			return u, err
+		}
+		u.rightsAt = instant(rights)
+		u.User, err = fields.account()
+		return u, err
+	}, `SELECT `+userColumns+`, u.rights_at FROM users u WHERE u.company_id = ? ORDER BY u.id`, companyID)
+	if err != nil {
+		return nil, err
+	}
+	keys, err := list(ctx, db.read(), scanPasskey, `SELECT p.id, p.user_id, p.name, p.credential, p.created_at, p.last_used_at
+		FROM passkeys p JOIN users u ON u.id = p.user_id WHERE u.company_id = ?`, companyID)
+	for _, u := range users {
+		a := approverOf(u.User, u.rightsAt)
+		for _, k := range keys {
+			if k.UserID == u.ID {
+				a.Passkeys = append(a.Passkeys, k.CreatedAt)
+			}
+		}
+		all = append(all, a)
+	}
+	return all, err
+}
