@@ -37,7 +37,7 @@ func (d Diff) OnlyName() bool {
 // that one does is not known.
 func (d Diff) Risky() bool {
 	return len(d.Others) > 0 || slices.ContainsFunc(d.Moves, func(m Move) bool {
-		return m.Setting.HighImpact || Lost(m.Setting.Label, m.From) != "" || Lost(m.Setting.Label, m.To) != ""
+		return m.Setting.HighImpact || Warning(m.Setting.ID, m.From) != "" || Warning(m.Setting.ID, m.To) != ""
 	})
 }
 

@@ -7,6 +7,7 @@ import (
 	"github.com/musterhq/muster/internal/resource"
 	"github.com/musterhq/muster/internal/surface/portal"
 	"github.com/musterhq/muster/internal/surface/portal/approvals"
+	"github.com/musterhq/muster/internal/surface/portal/authorizations"
 	"github.com/musterhq/muster/internal/surface/portal/devices"
 	"github.com/musterhq/muster/internal/surface/portal/enroll"
 	"github.com/musterhq/muster/internal/surface/portal/frame"
@@ -33,6 +34,7 @@ func (s *Service) portal(mux *http.ServeMux, registry *operation.Registry, kerne
 			&overview.Section{Assets: s.db, Commands: s.db, Policies: s.db, Proposals: s.db, Activity: s.db, Companies: s.db, Keys: s.db,
 				Checklist: s.settingsSection(signIn).Checklist},
 			&devices.Section{Assets: s.db, Commands: s.db, Policies: s.db, Activity: s.db, Views: s.db, Identity: s.db, Enroller: s.link, Companions: s.companions},
+			&authorizations.Section{Store: s.db, Assets: s.db, Passkeys: signIn.Passkeys},
 			&enroll.Section{Policies: s.db, Assets: s.db, App: s.link.AppState},
 			&approvals.Section{Reviewer: s.reviewer, Store: s.db, Passkeys: signIn.Passkeys},
 			&policies.Section{Editor: s.editor, Reviewer: s.reviewer, Assets: s.db, Pusher: s.platform},

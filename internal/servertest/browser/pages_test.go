@@ -89,6 +89,7 @@ func screens() []screen {
 		{name: "access", path: "/access"},
 		{name: "key-new", path: "/access/keys/new"},
 		{name: "controls", path: "/access/controls"},
+		{name: "authorizations", path: "/authorizations"},
 		{name: "activity", path: "/activity"},
 		{name: "activity-details", open: func(t *testing.T, tab *browser.Tab, _ browser.Demo) {
 			tab.Go("/activity?area=key")

@@ -12,9 +12,12 @@ import (
 
 // ControlFlags change what limits a company's callers, at once.
 type ControlFlags struct {
-	ApproverAge      *time.Duration `name:"approver-age" placeholder:"DURATION" help:"How old a user, a right and a passkey must be to approve or confirm, such as 24h; 0s: any age."`
-	DestructiveLimit string         `name:"destructive-limit" placeholder:"N/DURATION|off" help:"How many devices may get destructive commands in how many minutes, from all callers together, such as 25/60m."`
-	RequireReason    string         `name:"require-reason" default:"" enum:",off,destructive,all" placeholder:"off|destructive|all" help:"Which calls of keys and connections must give a reason."`
+	ApplyApproval       string         `name:"apply-approval" default:"" enum:",off,risky,all" placeholder:"off|risky|all" help:"Which policy changes of keys and connections a person must approve."`
+	SecondPerson        string         `name:"second-person" default:"" enum:",on,off" placeholder:"on|off" help:"Whether the user behind a request is excluded from approving it."`
+	DestructiveApproval string         `name:"destructive-approval" default:"" enum:",on,off" placeholder:"on|off" help:"Whether a person must authorize each destructive command of a key or connection."`
+	ApproverAge         *time.Duration `name:"approver-age" placeholder:"DURATION" help:"How old a user, a right and a passkey must be to approve or confirm, such as 24h; 0s: any age."`
+	DestructiveLimit    string         `name:"destructive-limit" placeholder:"N/DURATION|off" help:"How many devices may get destructive commands in how many minutes, from all callers together, such as 25/60m."`
+	RequireReason       string         `name:"require-reason" default:"" enum:",off,destructive,all" placeholder:"off|destructive|all" help:"Which calls of keys and connections must give a reason."`
 }
 
 func (f ControlFlags) given() bool { return f != ControlFlags{} }
@@ -35,7 +38,14 @@ func (f ControlFlags) check() error {
 
 // apply changes controls. The flags have passed check.
 func (f ControlFlags) apply(c *access.Controls) {
+	c.ApplyApproval = cmp.Or(access.ApprovalRule(strings.ToUpper(f.ApplyApproval)), c.ApplyApproval)
 	c.RequireReason = cmp.Or(access.ReasonRule(strings.ToUpper(f.RequireReason)), c.RequireReason)
+	if f.SecondPerson != "" {
+		c.SecondPerson = f.SecondPerson == "on"
+	}
+	if f.DestructiveApproval != "" {
+		c.DestructiveApproval = f.DestructiveApproval == "on"
+	}
 	if f.ApproverAge != nil {
 		c.ApproverAge = *f.ApproverAge
 	}
@@ -46,17 +56,33 @@ func (f ControlFlags) apply(c *access.Controls) {
 
 // controlsView is access.Controls as -o json shows it.
 type controlsView struct {
-	ApproverAge      string            `json:"approverAge"`
-	DestructiveLimit string            `json:"destructiveLimit"`
-	RequireReason    access.ReasonRule `json:"requireReason"`
+	ApplyApproval       access.ApprovalRule `json:"applyApproval"`
+	SecondPerson        string              `json:"secondPerson"`
+	ApproverAge         string              `json:"approverAge"`
+	DestructiveApproval string              `json:"destructiveApproval"`
+	DestructiveLimit    string              `json:"destructiveLimit"`
+	RequireReason       access.ReasonRule   `json:"requireReason"`
 }
 
 func viewControls(c access.Controls) controlsView {
-	return controlsView{ApproverAge: c.ApproverAge.String(), DestructiveLimit: c.DestructiveLimit.String(), RequireReason: c.RequireReason}
+	return controlsView{
+		ApplyApproval: c.ApplyApproval, SecondPerson: onOff(c.SecondPerson), ApproverAge: c.ApproverAge.String(),
+		DestructiveApproval: onOff(c.DestructiveApproval), DestructiveLimit: c.DestructiveLimit.String(), RequireReason: c.RequireReason,
+	}
 }
 
 func (v controlsView) show(w io.Writer) {
 	row(w, "  destructive limit", v.DestructiveLimit)
+	row(w, "  destructive approval", v.DestructiveApproval)
+	row(w, "  apply approval", string(v.ApplyApproval))
+	row(w, "  second person", v.SecondPerson)
 	row(w, "  approver age", v.ApproverAge)
 	row(w, "  require reason", string(v.RequireReason))
+}
+
+func onOff(on bool) string {
+	if on {
+		return "ON"
+	}
+	return "OFF"
 }

@@ -24,6 +24,7 @@ type Store interface {
 	ChangeControls(ctx context.Context, companyID string, by account.User, change func(*access.Settings)) ([]access.Loosening, error)
 	CancelLoosening(ctx context.Context, companyID, id string) error
 	ConfirmLoosening(ctx context.Context, companyID, id, userID, passkeyID string) error
+	Approvers(ctx context.Context, companyID string) ([]access.Approver, error)
 }
 
 // Section serves the controls.
@@ -34,6 +35,7 @@ type Section struct {
 
 const (
 	pagePath   = frame.ControlsPath
+	rulesPath  = pagePath + "/approval"
 	stopPath   = pagePath + "/stop"
 	resumePath = pagePath + "/resume"
 )
@@ -47,6 +49,7 @@ func (s *Section) Routes() []frame.Route {
 	return []frame.Route{
 		{Pattern: "GET " + pagePath, Needs: manage, Serve: s.show},
 		{Pattern: "POST " + pagePath, Needs: manage, Serve: s.save},
+		{Pattern: "POST " + rulesPath, Needs: manage, Serve: s.saveRules},
 		{Pattern: "POST " + stopPath, Needs: manage, Serve: s.stop},
 		{Pattern: "POST " + resumePath, Needs: manage, DuringStop: true, Serve: s.resume},
 		{Pattern: "POST " + pagePath + "/{id}/cancel", Needs: manage, DuringStop: true, Serve: s.cancel},
@@ -58,8 +61,11 @@ func (s *Section) Routes() []frame.Route {
 // view is what the page shows.
 type view struct {
 	Limit, Age, Reason string
-	Waiting            []access.Loosening
-	Problem            string
+	// Few is how many users could approve what keys and AI clients ask for, where a
+	// second person is needed and there are not two; -1: there are enough.
+	Few     int
+	Waiting []access.Loosening
+	Problem string
 }
 
 func (s *Section) show(v *frame.Visit) error {
@@ -72,7 +78,59 @@ func (s *Section) render(v *frame.Visit, status int, p view) (err error) {
 	if p.Waiting, err = s.Store.Loosenings(v.Context(), v.Company.ID); err != nil {
 		return err
 	}
+	if p.Few, err = s.few(v); err != nil {
+		return err
+	}
 	return v.ShowStatus(status, "Limits and stop", frame.AccessPath, page(v, p))
+}
+
+// few counts the users who could approve, where a second person is needed.
+func (s *Section) few(v *frame.Visit) (int, error) {
+	c := v.Company.Settings.Controls
+	if !c.SecondPerson || c.ApplyApproval == access.ApproveNone && !c.DestructiveApproval {
+		return -1, nil
+	}
+	all, err := s.Store.Approvers(v.Context(), v.Company.ID)
+	could := 0
+	for _, who := range all {
+		policies := c.ApplyApproval == access.ApproveNone || who.May(access.Matter{Needs: access.PoliciesWrite}, c, v.Now) == nil
+		commands := !c.DestructiveApproval || who.May(access.Matter{Needs: access.DevicesCommandDestructive}, c, v.Now) == nil
+		if policies && commands {
+			could++
+		}
+	}
+	if could > 1 {
+		could = -1
+	}
+	return could, err
+}
+
+// saveRules changes what a person has to approve.
+func (s *Section) saveRules(v *frame.Visit) error {
+	if ok, err := proved(v); !ok {
+		return err
+	}
+	in, err := v.Form()
+	if err != nil {
+		return err
+	}
+	return s.change(v, "Saved.", func(to *access.Settings) {
+		to.Controls.ApplyApproval = access.ApprovalRule(in.Get("applyApproval"))
+		to.Controls.SecondPerson = in.Get("secondPerson") == "true"
+		to.Controls.DestructiveApproval = in.Get("destructiveApproval") == "true"
+	})
+}
+
+// ruleText is a value of applyApproval for people.
+func ruleText(r access.ApprovalRule) string {
+	switch r {
+	case access.ApproveAll:
+		return "All changes"
+	case access.ApproveRisky:
+		return "Risky changes: of high impact, or with a warning"
+	default:
+		return "None"
+	}
 }
 
 // proved sends the person to prove their identity, unless they did lately.
