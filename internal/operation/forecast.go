@@ -101,6 +101,12 @@ func (k *Kernel) Assess(ctx context.Context, o *Operation, p access.Principal, m
 	case a.Fault == nil:
 		a.Fault = refused
 	}
+	if refused != nil && refused.Approval != nil && forecast.Approval == nil {
+		forecast.Approval = &Approval{Required: true, State: "WAITING"}
+		if refused.Approval.URL != "" {
+			forecast.Approval.URL = &refused.Approval.URL
+		}
+	}
 	if refused == nil || refused.Code != fault.NotFound {
 		a.Forecast = &forecast
 	}
