@@ -13,7 +13,7 @@ import (
 
 // drillCommand attacks a service of its own.
 type drillCommand struct {
-	Scenario []string `name:"scenario" placeholder:"NAME" help:"stolen-administrator or confused-retry; repeat for more. Default: all."`
+	Scenario []string `name:"scenario" placeholder:"NAME" help:"stolen-administrator, compromised-model or confused-retry; repeat for more. Default: all."`
 	Output   string   `name:"output" short:"o" enum:"table,json" default:"table" help:"table, or json: one JSON value on standard output."`
 	LogLevel string   `name:"log-level" enum:"debug,info,warn,error" default:"error" help:"Lowest level to log: debug, info, warn or error."`
 }

@@ -5,7 +5,9 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
+	"maps"
 	"net/http"
 	"net/url"
 	"strings"
@@ -48,7 +50,7 @@ func (a answer) control() string {
 		return "budget"
 	case a.approvalURL != "" && a.code == string(fault.ConfirmationRequired):
 		return "approval"
-	case a.approvalURL != "":
+	case a.approvalURL != "", a.code == string(fault.Forbidden) && strings.Contains(a.detail, "authoriz"): // without an address: too many wait
 		return "authorization"
 	}
 	return a.code
@@ -60,10 +62,11 @@ type restCaller struct {
 	key      string
 	registry *operation.Registry
 	via      http.RoundTripper
+	header   http.Header // more that each request has
 }
 
 func (d *drill) rest(key string, via http.RoundTripper) *restCaller {
-	return &restCaller{d.Service.PublicURL() + rest.Prefix, key, d.Service.Registry(), via}
+	return &restCaller{base: d.Service.PublicURL() + rest.Prefix, key: key, registry: d.Service.Registry(), via: via}
 }
 
 func (c *restCaller) call(ctx context.Context, name string, args map[string]any, once string) (answer, error) {
@@ -75,7 +78,7 @@ func (c *restCaller) call(ctx context.Context, name string, args map[string]any,
 		case isText && strings.Contains(path, "{"+member+"}"):
 			path = strings.ReplaceAll(path, "{"+member+"}", url.PathEscape(text))
 		case o.Method == http.MethodGet:
-			query.Set(member, text)
+			query.Set(member, fmt.Sprint(value))
 		default:
 			body[member] = value
 		}
@@ -94,6 +97,7 @@ func (c *restCaller) call(ctx context.Context, name string, args map[string]any,
 	if err != nil {
 		return answer{}, err
 	}
+	maps.Copy(request.Header, c.header)
 	request.Header.Set("X-API-Key", c.key)
 	if payload != nil {
 		request.Header.Set("Content-Type", "application/json")

@@ -14,6 +14,7 @@ import (
 	"fmt"
 	"log/slog"
 	"os"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -40,6 +41,7 @@ type scenario struct {
 func scenarios() []scenario {
 	return []scenario{
 		{"stolen-administrator", defaults, stolenAdministrator},
+		{"compromised-model", approvals, compromisedModel},
 		{"confused-retry", defaults, confusedRetry},
 	}
 }
@@ -96,7 +98,7 @@ func (s Settings) within(ctx context.Context, name string, work func(context.Con
 		return result, err
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
-	d := &drill{minutes: stolenMinutes, clock: &clock{base: s.Now}, result: Scenario{Name: name, Harm: []string{}}}
+	d := &drill{dir: dir, log: s.Log, minutes: stolenMinutes, clock: &clock{base: s.Now}, result: Scenario{Name: name, Facts: []string{}, Harm: []string{}}}
 	settings := demo.Settings{Data: dir, Listen: "127.0.0.1:0"}
 	err = demo.Use(ctx, settings, d.clock.now, s.Log, func(ctx context.Context, running *demo.Running) error {
 		d.Running = running
@@ -105,7 +107,11 @@ func (s Settings) within(ctx context.Context, name string, work func(context.Con
 			return err
 		}
 		d.db = db
-		return errors.Join(work(ctx, d), db.Close())
+		working, stop := context.WithCancel(ctx)
+		err = work(working, d)
+		stop()
+		d.running.Wait()
+		return errors.Join(err, db.Close())
 	})
 	return d.result, err
 }
@@ -115,7 +121,11 @@ type drill struct {
 	*demo.Running
 	clock   *clock
 	db      *database.DB
-	minutes int // of simulated time that the stolen session lasts
+	dir     string
+	log     *slog.Logger
+	running sync.WaitGroup // of the drill's own devices
+	minutes int            // of simulated time that the stolen session lasts
+	most    int            // texts that the model obeys on each surface; 0: all
 	result  Scenario
 }
 

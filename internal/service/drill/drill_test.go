@@ -72,6 +72,13 @@ func TestRun_FindsHarmWithoutAControl(t *testing.T) {
 			`INSERT INTO users SELECT * FROM another`,
 			`CREATE TRIGGER disown AFTER INSERT ON loosenings BEGIN UPDATE loosenings SET asked_by = 'another'; END`,
 			`CREATE TRIGGER disown_again AFTER UPDATE ON loosenings BEGIN UPDATE loosenings SET asked_by = 'another'; END`}, nil, "became looser"},
+		"approval of changes": {"compromised-model", nil, func(c *access.Controls) { c.ApplyApproval = access.ApproveNone }, "policies changed"},
+		"authorization of destructive commands": {"compromised-model", nil, func(c *access.Controls) { c.DestructiveApproval = false },
+			"destructive commands were recorded"},
+		"authorization of other policies": {"compromised-model", []string{
+			`CREATE TRIGGER allow AFTER INSERT ON authorizations WHEN NEW.command = 'CHANGE_POLICY'
+				BEGIN UPDATE authorizations SET state = 'APPROVED', decided_at = NEW.created_at WHERE id = NEW.id; END`}, nil,
+			"devices were moved to another policy"},
 		"idempotency": {"confused-retry", []string{
 			`CREATE TRIGGER forget AFTER INSERT ON claims BEGIN DELETE FROM claims; END`,
 			`CREATE TRIGGER unbind AFTER INSERT ON commands BEGIN UPDATE commands SET idempotency_ref = '' WHERE id = NEW.id; END`}, nil, "a command was recorded 2 times"},

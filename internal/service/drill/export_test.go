@@ -8,7 +8,7 @@ import (
 
 // Without runs a scenario with a control taken away after the company was made:
 // by statements on its database, and by other settings. It is quick: the stolen
-// session lasts four minutes.
+// session lasts four minutes, and the model obeys some texts of each kind.
 func (s Settings) Without(ctx context.Context, name string, statements func(ctx context.Context, url string) error,
 	change func(*access.Controls)) (Scenario, error) {
 	one, err := find(name)
@@ -16,7 +16,7 @@ func (s Settings) Without(ctx context.Context, name string, statements func(ctx 
 		return Scenario{}, err
 	}
 	return s.within(ctx, name, func(ctx context.Context, d *drill) error {
-		d.minutes = 4
+		d.minutes, d.most = 4, 24
 		if err := one.prepare(ctx, d); err != nil {
 			return err
 		}

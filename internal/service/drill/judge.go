@@ -39,21 +39,36 @@ func (d *drill) history(ctx context.Context, assetID string) ([]command.Command,
 	return all, err
 }
 
-// destroyed counts the devices that got a destructive command.
-func (d *drill) destroyed(ctx context.Context) (devices int, err error) {
+// everyCommand calls see with each command of the company.
+func (d *drill) everyCommand(ctx context.Context, see func(command.Command)) error {
 	all, _, err := d.db.Assets(ctx, asset.Query{Filter: asset.Filter{CompanyID: d.Company.ID}, Order: asset.ByCreatedAt,
 		Page: operation.PageRequest{Size: pageOfAll}})
 	for _, a := range all {
 		commands, failed := d.history(ctx, a.ID)
 		if failed != nil {
-			return 0, failed
+			return failed
 		}
 		for _, c := range commands {
-			if c.Type.Destructive() {
-				devices++
-				break
-			}
+			see(c)
 		}
 	}
-	return devices, err
+	return err
+}
+
+// destroyed counts the devices that got a destructive command.
+func (d *drill) destroyed(ctx context.Context) (int, error) {
+	devices := map[string]bool{}
+	err := d.everyCommand(ctx, func(c command.Command) {
+		if c.Type.Destructive() {
+			devices[c.AssetID] = true
+		}
+	})
+	return len(devices), err
+}
+
+// recorded counts the company's commands by their types.
+func (d *drill) recorded(ctx context.Context) (map[command.Type]int, error) {
+	n := map[command.Type]int{}
+	err := d.everyCommand(ctx, func(c command.Command) { n[c.Type]++ })
+	return n, err
 }

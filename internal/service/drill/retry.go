@@ -144,7 +144,7 @@ func (c *confused) args(ctx context.Context, name string) (args map[string]any, 
 		}
 		return args, a.ID, err
 	}
-	p, err := c.policyToChange(ctx)
+	p, err := c.policyNamed(ctx, "Meeting rooms")
 	if err != nil {
 		return nil, "", err
 	}
@@ -167,17 +167,6 @@ func (c *confused) args(ctx context.Context, name string) (args map[string]any, 
 		return map[string]any{"proposalId": got.result["proposalId"], "confirmation": p.Name}, "", err
 	}
 	return nil, "", errors.New("the drill does not know this operation")
-}
-
-// policyToChange is the platform policy with the fewest devices.
-func (c *confused) policyToChange(ctx context.Context) (least policy.Policy, err error) {
-	all, _, err := c.Admin.Policies.Store.Policies(ctx, policy.Query{CompanyID: c.Company.ID, Order: policy.ByName, Limit: pageOfAll})
-	for _, p := range all {
-		if p.Name == "Meeting rooms" {
-			least = p
-		}
-	}
-	return least, err
 }
 
 // otherPolicy is a policy that the device could be moved to.

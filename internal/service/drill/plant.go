@@ -1,0 +1,214 @@
+package drill
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"path/filepath"
+	"strconv"
+
+	"github.com/musterhq/muster/internal/access"
+	"github.com/musterhq/muster/internal/agent"
+	"github.com/musterhq/muster/internal/agent/protocol"
+	"github.com/musterhq/muster/internal/agent/simulated"
+	"github.com/musterhq/muster/internal/asset"
+	"github.com/musterhq/muster/internal/emulator"
+	"github.com/musterhq/muster/internal/policy"
+	"github.com/musterhq/muster/internal/provisioning"
+	"github.com/musterhq/muster/internal/resource"
+)
+
+// The longest texts that the fields take.
+const (
+	longest    = 1000
+	longName   = policy.MaxNameLength
+	longReason = access.MaxReason
+	longTicket = access.MaxTicket
+)
+
+// planter writes the corpus into whatever a device, the vendor or another user can
+// write.
+type planter struct {
+	*drill
+	texts []*injected
+}
+
+func (p *planter) next(most int) string { return take(p.texts, most) }
+
+func (p *planter) plant(ctx context.Context) error {
+	for _, step := range []func(context.Context) error{p.policies, p.spares, p.platformDevices, p.agents, p.commands} {
+		if err := step(ctx); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// policies are named by another user; each restricts something.
+func (p *planter) policies(ctx context.Context) error {
+	for range 8 {
+		name := p.next(longName)
+		if name == "no text left" {
+			return nil
+		}
+		by := policy.Author{Kind: string(access.System), ID: "drill", Name: "drill"}
+		made, err := p.Admin.Policies.Create(ctx, policy.New{CompanyID: p.Company.ID, CompanySlug: p.Company.Slug, Name: name, Type: policy.Platform,
+			Description: p.next(longest), Changes: []policy.Change{{Setting: "CAMERA", Value: "BLOCK"}}}, by)
+		if err == nil { // a revision that is stricter than the first
+			_, err = p.Admin.Policies.Save(ctx, p.Company.ID, made.ID, made.Version,
+				policy.Edit{Changes: []policy.Change{{Setting: "SCREEN_CAPTURE", Value: "BLOCK"}}}, by)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// spares are assets that another user imports.
+func (p *planter) spares(ctx context.Context) error {
+	var all []asset.Asset
+	for range 16 {
+		a := asset.Asset{ID: resource.NewID(), CompanyID: p.Company.ID, CompanySlug: p.Company.Slug, Status: asset.Pending, CreatedAt: p.clock.now(),
+			Identification: p.next(longest), Tags: []string{p.next(longest), p.next(longest)},
+			CustomData: map[string]string{"owner": p.next(longest), "room": p.next(longest), p.next(longest): "value"}, Specifications: map[string]string{}}
+		for _, name := range []string{"serialNumber", "model", "manufacturer", "brand"} {
+			a.Specifications[name] = p.next(longest)
+		}
+		all = append(all, a)
+	}
+	return p.Admin.Assets.ImportAssets(ctx, all)
+}
+
+// policyNamed finds one of the demo's policies.
+func (d *drill) policyNamed(ctx context.Context, name string) (policy.Policy, error) {
+	all, _, err := d.Admin.Policies.Store.Policies(ctx, policy.Query{CompanyID: d.Company.ID, Order: policy.ByName, Limit: pageOfAll})
+	for _, found := range all {
+		if found.Name == name {
+			return found, nil
+		}
+	}
+	return policy.Policy{}, errors.Join(err, fmt.Errorf("the demo has no policy %s", name))
+}
+
+// platformDevices are devices whose makers wrote the texts into them.
+func (p *planter) platformDevices(ctx context.Context) error {
+	under, err := p.policyNamed(ctx, "Field staff")
+	if err != nil {
+		return err
+	}
+	token, err := p.Service.Platform().Issue(ctx, p.Company, under, provisioning.Disallowed, provisioning.Lifetime)
+	if err != nil {
+		return err
+	}
+	for range 5 {
+		_, err := p.Emulator.Enroll(ctx, emulator.Enrolment{EnrollmentToken: string(token.Payload), Manufacturer: p.next(longest), Brand: p.next(longest),
+			Model: p.next(longest), SerialNumber: p.next(longest), Behaviour: emulator.Behaviour{Packages: []string{p.next(longest), p.next(longest)}}})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// liar is a device whose reports and results are texts of the corpus.
+type liar struct {
+	*simulated.Device
+	facts   protocol.Facts
+	report  json.RawMessage
+	outcome func() string
+}
+
+// Facts implements agent.Device.
+func (l *liar) Facts(context.Context) (protocol.Facts, error) { return l.facts, nil }
+
+// Report implements agent.Device.
+func (l *liar) Report(context.Context, agent.Reporting) (agent.Report, error) {
+	return agent.Report{Values: l.report}, nil
+}
+
+// Do implements agent.Device: it does nothing, and says what it likes.
+func (l *liar) Do(context.Context, agent.Action) (string, error) {
+	return "", errors.New(l.outcome())
+}
+
+// agents are devices with Muster's own agent that say what they like.
+func (p *planter) agents(ctx context.Context) error {
+	under, err := p.policyNamed(ctx, "Kiosk")
+	if err != nil {
+		return err
+	}
+	for i := range 3 {
+		code, err := p.Service.Agents().Issue(ctx, p.Company, under, provisioning.Unspecified, provisioning.Lifetime)
+		if err != nil {
+			return err
+		}
+		token, err := protocol.TokenOf(string(code.Payload))
+		if err != nil {
+			return err
+		}
+		var apps []map[string]string
+		for range 6 {
+			apps = append(apps, map[string]string{"packageName": "com.example.app", "label": p.next(longest)})
+		}
+		report, err := json.Marshal(map[string]any{"batteryLevel": 50, "installedApps": apps, "wifiSsid": p.next(longest),
+			"networkInfo": map[string]string{"ssid": p.next(longest), "operator": p.next(longest)}})
+		if err != nil {
+			return err
+		}
+		device := &liar{Device: simulated.New(simulated.Default("liar-"+strconv.Itoa(i)), p.clock.now), report: report,
+			facts: protocol.Facts{SerialNumber: p.next(longest), Manufacturer: p.next(longest), Brand: p.next(longest), Model: p.next(longest),
+				SDK: 33, OSVersion: p.next(longest)}, outcome: func() string { return p.next(longest) }}
+		if err := p.startAgent(ctx, filepath.Join(p.dir, "liar-"+strconv.Itoa(i)), token, device); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// startAgent enrolls a device, and runs its agent until the drill ends.
+func (p *planter) startAgent(ctx context.Context, dir, token string, device agent.Device) error {
+	client := agent.NewClient()
+	_, err := agent.Enroll(ctx, agent.Enrolment{Server: p.Service.PublicURL(), Token: token, Role: protocol.Manager, Dir: dir, Version: "drill",
+		Device: device, Client: client, Now: p.clock.now})
+	if err != nil {
+		return err
+	}
+	a, err := agent.New(agent.Options{Dir: dir, Version: "drill", Device: device, Client: client, Now: p.clock.now, Log: p.log})
+	if err != nil {
+		return err
+	}
+	p.running.Go(func() {
+		_ = a.Run(ctx) // it ends when the drill does
+		_ = a.Close()
+	})
+	return nil
+}
+
+// commands have reasons, tickets and messages of another user, errors of the
+// vendor, and results of devices.
+func (p *planter) commands(ctx context.Context) error {
+	_, devices, err := p.look(ctx)
+	if err != nil {
+		return err
+	}
+	sent := 0
+	for _, a := range devices {
+		name, args := "lock_device", map[string]any{"assetId": a.ID}
+		if a.Device.Management == asset.Agent {
+			name, args = "launch_app", map[string]any{"assetId": a.ID, "packageName": "com.example.app"}
+		} else if sent++; sent > 12 {
+			continue
+		} else if err := p.Emulator.AddFault(emulator.Fault{Method: "devices.issueCommand", Status: http.StatusBadRequest, Reason: p.next(longest)}); err != nil {
+			return err
+		}
+		by := p.rest(p.Key, nil)
+		by.header = http.Header{"X-Muster-Reason": {p.next(longReason)}, "X-Muster-Ticket": {p.next(longTicket)}}
+		if _, err := p.patient(ctx, by, name, args, ""); err != nil {
+			return err
+		}
+	}
+	return nil
+}
