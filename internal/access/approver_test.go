@@ -36,15 +36,17 @@ func TestApprover_May(t *testing.T) {
 			a.CreatedAt, a.RightsAt, a.Passkeys, k.ApproverAge = young, now, []time.Time{now}, 0
 		}, ""},
 	} {
-		a, controls := good, access.DefaultControls()
-		c.edit(&a, &controls)
-		err := a.May(matter, controls, now)
-		if c.want == "" {
-			if err != nil {
-				t.Errorf("%s: %v", c.name, err)
+		t.Run(c.name, func(t *testing.T) {
+			a, controls := good, access.DefaultControls()
+			c.edit(&a, &controls)
+			err := a.May(matter, controls, now)
+			if c.want == "" {
+				if err != nil {
+					t.Errorf("%s: %v", c.name, err)
+				}
+			} else if fault.CodeOf(err) != fault.Refused || !strings.Contains(fault.From(err).Detail, c.want) {
+				t.Errorf("%s: %v, want %q", c.name, err, c.want)
 			}
-		} else if fault.CodeOf(err) != fault.Refused || !strings.Contains(fault.From(err).Detail, c.want) {
-			t.Errorf("%s: %v, want %q", c.name, err, c.want)
-		}
+		})
 	}
 }

@@ -17,13 +17,15 @@ func TestParseDestructiveLimit(t *testing.T) {
 		"off":         {},
 		"OFF":         {},
 	} {
-		got, err := access.ParseDestructiveLimit(text)
-		if err != nil || got != want {
-			t.Errorf("%q: %+v, %v", text, got, err)
-		}
-		if again, err := access.ParseDestructiveLimit(got.String()); err != nil || again != want {
-			t.Errorf("%q reads back as %+v, %v", got, again, err)
-		}
+		t.Run(text, func(t *testing.T) {
+			got, err := access.ParseDestructiveLimit(text)
+			if err != nil || got != want {
+				t.Errorf("%q: %+v, %v", text, got, err)
+			}
+			if again, err := access.ParseDestructiveLimit(got.String()); err != nil || again != want {
+				t.Errorf("%q reads back as %+v, %v", got, again, err)
+			}
+		})
 	}
 	for _, text := range []string{"", "25", "25/", "/60m", "0/60m", "-1/60m", "25/60", "25/0m", "25/90s", "25/30s", "25/169h", "100001/60m", "25/60m/1", "+25 /60m", "25/-60m"} {
 		if got, err := access.ParseDestructiveLimit(text); err == nil {

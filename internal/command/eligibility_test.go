@@ -97,8 +97,10 @@ func TestPushIsNeededWhereThePlatformHasNone(t *testing.T) {
 		{"location of an agent without token", command.LocationUpdate, kind{asset.Agent, asset.CompanyOwned, asset.FullyManaged, false}, false, true},
 		{"status report, no token", command.StatusReport, kind{asset.Platform, asset.CompanyOwned, asset.FullyManaged, false}, false, true},
 	} {
-		if err := command.Eligible(c.t, managedAsset(c.k), c.companion); (err == nil) != c.want {
-			t.Errorf("%s: %v", c.name, err)
-		}
+		t.Run(c.name, func(t *testing.T) {
+			if err := command.Eligible(c.t, managedAsset(c.k), c.companion); (err == nil) != c.want {
+				t.Errorf("%s: %v", c.name, err)
+			}
+		})
 	}
 }

@@ -244,18 +244,20 @@ func TestRefusedBeforeDispatch(t *testing.T) {
 		{"policy of the other type", command.ChangePolicy, agent.ID, field.ID, nil, fault.Unsupported},
 		{"wrong device", command.Shutdown, device.ID, "", nil, fault.Unsupported},
 	} {
-		p := f.caller()
-		if c.change != nil {
-			c.change(&p)
-		}
-		body := any(nil)
-		if c.policy != "" {
-			body = command.MoveTo(c.policy)
-		}
-		_, err := f.service.Execute(f.ctx(), operation.Call{Principal: p}, command.Request{Type: c.t, AssetID: c.asset, Body: body})
-		if fault.CodeOf(err) != c.want {
-			t.Errorf("%s: %v, want %s", c.name, err, c.want)
-		}
+		t.Run(c.name, func(t *testing.T) {
+			p := f.caller()
+			if c.change != nil {
+				c.change(&p)
+			}
+			body := any(nil)
+			if c.policy != "" {
+				body = command.MoveTo(c.policy)
+			}
+			_, err := f.service.Execute(f.ctx(), operation.Call{Principal: p}, command.Request{Type: c.t, AssetID: c.asset, Body: body})
+			if fault.CodeOf(err) != c.want {
+				t.Errorf("%s: %v, want %s", c.name, err, c.want)
+			}
+		})
 	}
 	if total, _ := f.channel.sends(); total != 0 || len(f.history(device))+len(f.history(agent)) != 0 {
 		t.Error("something was sent or recorded")
@@ -453,17 +455,19 @@ func TestArgumentsAreChecked(t *testing.T) {
 		{"change_screen_lock_password", map[string]any{"newPassword": "12345 "}, "newPassword"},
 		{"change_screen_lock_password", map[string]any{"newPassword": "12 345"}, ""},
 	} {
-		args := map[string]any{"assetId": a.ID}
-		for key, value := range c.args {
-			args[key] = value
-		}
-		_, failure := f.run(f.service, c.tool, args)
-		switch {
-		case c.field == "" && failure != nil:
-			t.Errorf("%s %v: %v", c.tool, c.args, failure)
-		case c.field != "" && (failure == nil || failure.Code != fault.InvalidArguments || len(failure.Fields) == 0 || failure.Fields[0].Field != c.field):
-			t.Errorf("%s %v: %+v, want %s", c.tool, c.args, failure, c.field)
-		}
+		t.Run(c.field, func(t *testing.T) {
+			args := map[string]any{"assetId": a.ID}
+			for key, value := range c.args {
+				args[key] = value
+			}
+			_, failure := f.run(f.service, c.tool, args)
+			switch {
+			case c.field == "" && failure != nil:
+				t.Errorf("%s %v: %v", c.tool, c.args, failure)
+			case c.field != "" && (failure == nil || failure.Code != fault.InvalidArguments || len(failure.Fields) == 0 || failure.Fields[0].Field != c.field):
+				t.Errorf("%s %v: %+v, want %s", c.tool, c.args, failure, c.field)
+			}
+		})
 	}
 }
 
@@ -506,9 +510,11 @@ func TestHistory(t *testing.T) {
 	first, second := page.Content[0], page.Content[1]
 	want := map[string]any{"type": "LOCK", "status": "SUCCESS", "createdAt": "2026-11-21T09:00:03.000Z", "feedbackAt": "2026-11-21T09:00:04.000Z", "outcome": "locked"}
 	for key, value := range want {
-		if first[key] != value {
-			t.Errorf("%s is %v, want %v", key, first[key], value)
-		}
+		t.Run(key, func(t *testing.T) {
+			if first[key] != value {
+				t.Errorf("%s is %v, want %v", key, first[key], value)
+			}
+		})
 	}
 	if len(first) != 5 || len(second) != 5 || second["feedbackAt"] != nil || second["outcome"] != nil || second["status"] != "IN_PROGRESS" {
 		t.Errorf("entries %v, %v", first, second)

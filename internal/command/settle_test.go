@@ -123,9 +123,11 @@ func TestAdopt(t *testing.T) {
 		"before it":      {AssetID: a.ID, Type: command.Lock, IssuedAt: c.CreatedAt.Add(-command.ClockSkew - time.Second)},
 		"long after it":  {AssetID: a.ID, Type: command.Lock, IssuedAt: c.CreatedAt.Add(2*command.DefaultSendLimit + command.ClockSkew + time.Second)},
 	} {
-		if got, err := f.service.Adopt(f.ctx(), "op-1", seen); fault.CodeOf(err) != fault.NotFound {
-			t.Errorf("%s: %+v, %v", name, got, err)
-		}
+		t.Run(name, func(t *testing.T) {
+			if got, err := f.service.Adopt(f.ctx(), "op-1", seen); fault.CodeOf(err) != fault.NotFound {
+				t.Errorf("%s: %+v, %v", name, got, err)
+			}
+		})
 	}
 	got, err := f.service.Adopt(f.ctx(), "op-1", command.Observation{AssetID: a.ID, Type: command.Lock, IssuedAt: c.CreatedAt.Add(3 * time.Second)})
 	if err != nil || got.ID != c.ID || got.State != command.Unconfirmed || got.Ref != "op-1" {
@@ -191,9 +193,11 @@ func TestPolicyApplied(t *testing.T) {
 	at := f.clock.Now().Add(time.Minute)
 	f.ok(f.service.PolicyApplied(f.ctx(), a.ID, field.ID, at))
 	for id, want := range map[string]command.State{move.ID: command.Succeeded, lock.ID: command.Sent} {
-		if c, err := f.db.Command(f.ctx(), id); err != nil || c.State != want || c.Type == command.ChangePolicy && !c.FeedbackAt.Equal(at) {
-			t.Errorf("%+v, %v, want %s", c, err, want)
-		}
+		t.Run(id, func(t *testing.T) {
+			if c, err := f.db.Command(f.ctx(), id); err != nil || c.State != want || c.Type == command.ChangePolicy && !c.FeedbackAt.Equal(at) {
+				t.Errorf("%+v, %v, want %s", c, err, want)
+			}
+		})
 	}
 }
 
@@ -215,9 +219,11 @@ func TestPolicyAppliedEndsWhatWasOvertaken(t *testing.T) {
 	intent("c3", field, command.Sent)
 	f.ok(f.service.PolicyApplied(f.ctx(), a.ID, office, f.clock.Now()))
 	for id, want := range map[string]command.State{"c1": command.Failed, "c2": command.Succeeded, "c3": command.Sent} {
-		if c, err := f.db.Command(f.ctx(), id); err != nil || c.State != want {
-			t.Errorf("%s is %+v, %v, want %s", id, c, err, want)
-		}
+		t.Run(id, func(t *testing.T) {
+			if c, err := f.db.Command(f.ctx(), id); err != nil || c.State != want {
+				t.Errorf("%s is %+v, %v, want %s", id, c, err, want)
+			}
+		})
 	}
 }
 

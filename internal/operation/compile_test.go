@@ -99,9 +99,11 @@ func TestContradictoryDeclarationsPanic(t *testing.T) {
 		"list of lists":    declared[bad[[][]string]](body),
 		"list of pointers": declared[bad[[]*string]](body),
 	} {
-		if !strings.Contains(said, "do_it") {
-			t.Errorf("%s: panic %q", name, said)
-		}
+		t.Run(name, func(t *testing.T) {
+			if !strings.Contains(said, "do_it") {
+				t.Errorf("%s: panic %q", name, said)
+			}
+		})
 	}
 	if said := declared[bad[[]string]](body); said != "" {
 		t.Errorf("a good declaration: %s", said)
@@ -171,9 +173,11 @@ func TestAudit(t *testing.T) {
 		"an id that is always found":   func(o *operation.Operation) { o.Faults = nil },
 		"unconfirmed by a plain value": func(o *operation.Operation) { o.Unconfirmed = true },
 	} {
-		if said := audit(change); len(said) == 0 {
-			t.Errorf("%s: nothing said", name)
-		}
+		t.Run(name, func(t *testing.T) {
+			if said := audit(change); len(said) == 0 {
+				t.Errorf("%s: nothing said", name)
+			}
+		})
 	}
 }
 

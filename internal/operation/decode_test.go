@@ -226,14 +226,16 @@ func TestQuery(t *testing.T) {
 		{query: "page=%zz", bad: true},
 	}
 	for _, test := range tests {
-		got, err := echo[listing](reading, &operation.Parts{Query: test.query})
-		if test.fields != nil || test.bad {
-			checkFault(t, err, test.bad, test.fields)
-			continue
-		}
-		if diff := cmp.Diff(test.want, got); err != nil || diff != "" {
-			t.Errorf("%q: %v; (-want +got):\n%s", test.query, err, diff)
-		}
+		t.Run(test.query, func(t *testing.T) {
+			got, err := echo[listing](reading, &operation.Parts{Query: test.query})
+			if test.fields != nil || test.bad {
+				checkFault(t, err, test.bad, test.fields)
+				return
+			}
+			if diff := cmp.Diff(test.want, got); err != nil || diff != "" {
+				t.Errorf("%q: %v; (-want +got):\n%s", test.query, err, diff)
+			}
+		})
 	}
 }
 
@@ -244,12 +246,14 @@ func TestCommandWithoutBody(t *testing.T) {
 	}
 	for body, ok := range map[string]bool{"": true, "{}": true, " { } ": true, `{"a":1}`: false, "null": false, "[]": false,
 		`{"assetId":"VICTIM"}`: false, "x": false, "{}{}": false, " ": false} {
-		got, err := echo[bare](writing, &operation.Parts{Path: []string{"MINE"}, Body: []byte(body)})
-		if ok != (err == nil) || (ok && got.AssetID != "MINE") {
-			t.Errorf("%q: %+v, %v", body, got, err)
-		}
-		if err != nil && !err.Malformed {
-			t.Errorf("%q is not malformed", body)
-		}
+		t.Run(body, func(t *testing.T) {
+			got, err := echo[bare](writing, &operation.Parts{Path: []string{"MINE"}, Body: []byte(body)})
+			if ok != (err == nil) || (ok && got.AssetID != "MINE") {
+				t.Errorf("%q: %+v, %v", body, got, err)
+			}
+			if err != nil && !err.Malformed {
+				t.Errorf("%q is not malformed", body)
+			}
+		})
 	}
 }

@@ -149,21 +149,23 @@ func TestFailuresAreHiddenAndLogged(t *testing.T) {
 			return "", fault.New(fault.Internal, "read the proposal").Because(errors.New("dreadful cause"))
 		},
 	} {
-		var log bytes.Buffer
-		k := operation.NewKernel(operation.Config{Limiter: plenty{}, Now: time.Now, Log: slog.New(slog.NewTextHandler(&log, nil))})
-		out := run(k, reboot, handler)
-		if out.Fault == nil || out.Fault.Code != fault.Internal || !out.Reached {
-			t.Fatalf("%s: %+v", name, out)
-		}
-		if strings.Contains(out.Fault.Detail, "dreadful") || !strings.Contains(out.Fault.Detail, "req-1") {
-			t.Errorf("%s: the caller is told %q", name, out.Fault.Detail)
-		}
-		if !strings.Contains(log.String(), "dreadful cause") || !strings.Contains(log.String(), "request_id=req-1") {
-			t.Errorf("%s: the log says %s", name, &log)
-		}
-		if name == "panic" && !strings.Contains(log.String(), "kernel_test.go") {
-			t.Errorf("no stack in the log: %s", &log)
-		}
+		t.Run(name, func(t *testing.T) {
+			var log bytes.Buffer
+			k := operation.NewKernel(operation.Config{Limiter: plenty{}, Now: time.Now, Log: slog.New(slog.NewTextHandler(&log, nil))})
+			out := run(k, reboot, handler)
+			if out.Fault == nil || out.Fault.Code != fault.Internal || !out.Reached {
+				t.Fatalf("%s: %+v", name, out)
+			}
+			if strings.Contains(out.Fault.Detail, "dreadful") || !strings.Contains(out.Fault.Detail, "req-1") {
+				t.Errorf("%s: the caller is told %q", name, out.Fault.Detail)
+			}
+			if !strings.Contains(log.String(), "dreadful cause") || !strings.Contains(log.String(), "request_id=req-1") {
+				t.Errorf("%s: the log says %s", name, &log)
+			}
+			if name == "panic" && !strings.Contains(log.String(), "kernel_test.go") {
+				t.Errorf("no stack in the log: %s", &log)
+			}
+		})
 	}
 }
 

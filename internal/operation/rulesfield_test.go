@@ -33,8 +33,10 @@ func TestRules_OneOfAndAtMost(t *testing.T) {
 	for body, ok := range map[string]bool{
 		`{"color":"RED","tags":["a","b"]}`: true, `{"color":"red"}`: false, `{"color":"BLUE","tags":["a","b","c"]}`: false,
 	} {
-		if _, err := echo[chosen](o, operation.Flat([]byte(body))); (err == nil) != ok {
-			t.Errorf("%s: %v", body, err)
-		}
+		t.Run(body, func(t *testing.T) {
+			if _, err := echo[chosen](o, operation.Flat([]byte(body))); (err == nil) != ok {
+				t.Errorf("%s: %v", body, err)
+			}
+		})
 	}
 }

@@ -230,17 +230,19 @@ func TestResultFitsItsSchema(t *testing.T) {
 	operation.Define(&r, reading, func(context.Context, operation.Call, struct{}) (operation.Page[view], error) { return page, nil })
 	schema := r.All()[0].OutputSchema()
 	for name, value := range map[string]any{"full": page, "none": operation.Page[view]{Request: operation.PageRequest{Size: 20}}} {
-		text, err := json.Marshal(value)
-		if err != nil {
-			t.Fatal(err)
-		}
-		parsed, err := jsonschema.UnmarshalJSON(bytes.NewReader(text))
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := compiled(t, schema).Validate(parsed); err != nil {
-			t.Errorf("%s: %v", name, err)
-		}
+		t.Run(name, func(t *testing.T) {
+			text, err := json.Marshal(value)
+			if err != nil {
+				t.Fatal(err)
+			}
+			parsed, err := jsonschema.UnmarshalJSON(bytes.NewReader(text))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := compiled(t, schema).Validate(parsed); err != nil {
+				t.Errorf("%s: %v", name, err)
+			}
+		})
 	}
 	content := schema.Properties["content"].Items
 	if len(content.Required) != 9 || content.Properties["name"].Description != "Its name." || len(content.Properties["maybe"].Enum) != 3 ||
@@ -261,9 +263,11 @@ func TestWordsOfTheSchema(t *testing.T) {
 		"text":   "Some text. Must not be blank.",
 		"hidden": "Needs secret.",
 	} {
-		if got := schema.Properties[name].Description; got != want {
-			t.Errorf("%s: %q, want %q", name, got, want)
-		}
+		t.Run(name, func(t *testing.T) {
+			if got := schema.Properties[name].Description; got != want {
+				t.Errorf("%s: %q, want %q", name, got, want)
+			}
+		})
 	}
 	if body := r.All()[0].BodySchema(); body.Properties["assetId"] != nil || schema.Properties["assetId"] == nil {
 		t.Error("the body's schema has the path argument, or the tool's has not")

@@ -9,8 +9,10 @@ import (
 func TestSortOrder(t *testing.T) {
 	t.Parallel()
 	for text, want := range map[string]bool{"name,asc": false, "name,desc": true} {
-		if field, descending := operation.SortOrder(text); field != "name" || descending != want {
-			t.Errorf("SortOrder(%q) = %q, %v, want name, %v", text, field, descending, want)
-		}
+		t.Run(text, func(t *testing.T) {
+			if field, descending := operation.SortOrder(text); field != "name" || descending != want {
+				t.Errorf("SortOrder(%q) = %q, %v, want name, %v", text, field, descending, want)
+			}
+		})
 	}
 }

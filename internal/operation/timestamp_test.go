@@ -22,8 +22,10 @@ func TestMomentIsWrittenWithMilliseconds(t *testing.T) {
 		{time.Date(2026, 11, 21, 18, 7, 18, 287999999, time.UTC), `"2026-11-21T18:07:18.287Z"`},
 		{time.Date(2026, 11, 21, 0, 30, 0, 0, cet), `"2026-11-20T23:30:00.000Z"`},
 	} {
-		if got, err := json.Marshal(operation.TimestampOf(c.at)); err != nil || string(got) != c.want {
-			t.Errorf("%v is written %s (%v), want %s", c.at, got, err, c.want)
-		}
+		t.Run(c.want, func(t *testing.T) {
+			if got, err := json.Marshal(operation.TimestampOf(c.at)); err != nil || string(got) != c.want {
+				t.Errorf("%v is written %s (%v), want %s", c.at, got, err, c.want)
+			}
+		})
 	}
 }

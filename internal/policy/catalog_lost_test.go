@@ -10,10 +10,12 @@ import (
 func TestLost(t *testing.T) {
 	t.Parallel()
 	for id, value := range map[string]string{"VENDOR_STORE_MODE": "WHITELIST", "CONFIGURE_WIFI": "BLOCK"} {
-		s, known := policy.Lookup(id)
-		if !known || policy.Lost(s.Label, value) == "" {
-			t.Errorf("%s = %s (%q) is not said to lose anything", id, value, s.Label)
-		}
+		t.Run(id, func(t *testing.T) {
+			s, known := policy.Lookup(id)
+			if !known || policy.Lost(s.Label, value) == "" {
+				t.Errorf("%s = %s (%q) is not said to lose anything", id, value, s.Label)
+			}
+		})
 	}
 	for _, s := range policy.Catalog() {
 		for _, value := range append(s.Allowed, "", policy.Custom) {

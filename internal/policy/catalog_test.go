@@ -188,9 +188,11 @@ func TestReading(t *testing.T) {
 		{"APPLICATION_REPORT_LEVEL", `{"statusReportingSettings":{"applicationReportsEnabled":true,"applicationReportingSettings":{"includeRemovedApps":true}}}`, "INSTALLED_AND_REMOVED_APPS"},
 		{"APPLICATION_REPORT_LEVEL", `{"statusReportingSettings":{"applicationReportsEnabled":1}}`, "CUSTOM"},
 	} {
-		if got := read(t, policy.Platform, test.document, test.setting); got != test.want {
-			t.Errorf("%s in %s: got %s, want %s", test.setting, test.document, got, test.want)
-		}
+		t.Run(test.document, func(t *testing.T) {
+			if got := read(t, policy.Platform, test.document, test.setting); got != test.want {
+				t.Errorf("%s in %s: got %s, want %s", test.setting, test.document, got, test.want)
+			}
+		})
 	}
 }
 
@@ -207,10 +209,12 @@ func TestWritingLeavesTheRestAlone(t *testing.T) {
 			`{"statusReportingSettings":{"applicationReportsEnabled":false,"applicationReportingSettings":{"n":1}}}`},
 		{"BLUETOOTH", "ALLOW", `{"bluetoothConfigDisabled":true}`, `{"bluetoothDisabled":false}`},
 	} {
-		got, _, err := policy.Apply(policy.Platform, json.RawMessage(test.document), []policy.Change{{Setting: test.setting, Value: test.value}})
-		if err != nil || string(got) != test.want {
-			t.Errorf("%s=%s\n got %s %v\nwant %s", test.setting, test.value, got, err, test.want)
-		}
+		t.Run(test.setting, func(t *testing.T) {
+			got, _, err := policy.Apply(policy.Platform, json.RawMessage(test.document), []policy.Change{{Setting: test.setting, Value: test.value}})
+			if err != nil || string(got) != test.want {
+				t.Errorf("%s=%s\n got %s %v\nwant %s", test.setting, test.value, got, err, test.want)
+			}
+		})
 	}
 }
 
@@ -243,14 +247,16 @@ func TestNormalChanges(t *testing.T) {
 		{"spaces", []policy.Change{{"CAMERA", " BLOCK"}}, "changes[0].value"},
 		{"exotic letters", []policy.Change{{"CAMERA", "bloc\u212a"}}, "changes[0].value"},
 	} {
-		got, faults := policy.NormalChanges(test.changes)
-		if test.want == "" {
-			if len(faults) > 0 || got[0].Value != "BLOCK" || got[1].Value != "ALLOW" {
-				t.Errorf("%s: %v %v", test.name, got, faults)
+		t.Run(test.name, func(t *testing.T) {
+			got, faults := policy.NormalChanges(test.changes)
+			if test.want == "" {
+				if len(faults) > 0 || got[0].Value != "BLOCK" || got[1].Value != "ALLOW" {
+					t.Errorf("%s: %v %v", test.name, got, faults)
+				}
+			} else if len(faults) != 1 || faults[0].Field != test.want {
+				t.Errorf("%s: %v", test.name, faults)
 			}
-		} else if len(faults) != 1 || faults[0].Field != test.want {
-			t.Errorf("%s: %v", test.name, faults)
-		}
+		})
 	}
 }
 
@@ -258,9 +264,11 @@ func TestAgentDocuments(t *testing.T) {
 	t.Parallel()
 	document := `{"settings":{"CAMERA":"BLOCK","SMS":"LATER","WIFI_STATE":null}}`
 	for setting, want := range map[string]string{"CAMERA": "BLOCK", "SMS": "CUSTOM", "WIFI_STATE": "NOT_SET", "BLUETOOTH": "NOT_SET"} {
-		if got := read(t, policy.Agent, document, setting); got != want {
-			t.Errorf("%s: got %s, want %s", setting, got, want)
-		}
+		t.Run(setting, func(t *testing.T) {
+			if got := read(t, policy.Agent, document, setting); got != want {
+				t.Errorf("%s: got %s, want %s", setting, got, want)
+			}
+		})
 	}
 	got, _, err := policy.Apply(policy.Agent, json.RawMessage(`{}`), []policy.Change{{"CAMERA", "BLOCK"}})
 	if err != nil || string(got) != `{"settings":{"CAMERA":"BLOCK"}}` {
@@ -270,9 +278,11 @@ func TestAgentDocuments(t *testing.T) {
 		`{"settings":{"CAMERA":"BLOCK"}}`: true, `{}`: true, `{"settings":{"CAMERA":"block"}}`: false,
 		`{"settings":{"X":"BLOCK"}}`: false, `{"settings":[]}`: false, `{"other":{}}`: false,
 	} {
-		if err := policy.CheckDocument(nil, policy.Agent, json.RawMessage(document)); (err == nil) != good {
-			t.Errorf("%s: %v", document, err)
-		}
+		t.Run(document, func(t *testing.T) {
+			if err := policy.CheckDocument(nil, policy.Agent, json.RawMessage(document)); (err == nil) != good {
+				t.Errorf("%s: %v", document, err)
+			}
+		})
 	}
 }
 
@@ -361,10 +371,12 @@ func TestCompareNamesWhatNoSettingNames(t *testing.T) {
 		{`{"defaultPermissionPolicy":"GRANT"}`, `{"defaultPermissionPolicy":"NEW"}`, "defaultPermissionPolicy"},
 		{`{"cameraAccess":"CAMERA_ACCESS_DISABLED"}`, `{}`, ""},
 	} {
-		d, err := policy.CompareDocuments(policy.Platform, json.RawMessage(test.from), json.RawMessage(test.to))
-		if got := strings.Join(d.Others, " "); err != nil || got != test.want {
-			t.Errorf("%s -> %s: got %q, want %q (%v)", test.from, test.to, got, test.want, err)
-		}
+		t.Run(test.from, func(t *testing.T) {
+			d, err := policy.CompareDocuments(policy.Platform, json.RawMessage(test.from), json.RawMessage(test.to))
+			if got := strings.Join(d.Others, " "); err != nil || got != test.want {
+				t.Errorf("%s -> %s: got %q, want %q (%v)", test.from, test.to, got, test.want, err)
+			}
+		})
 	}
 }
 

@@ -211,18 +211,22 @@ func TestRightsOfPeople(t *testing.T) {
 		"delete":  func(who access.Principal) error { return o.Delete(t.Context(), who, p.ID) },
 	}
 	for what, read := range reads {
-		for who, want := range map[*access.Principal]fault.Code{&ada: "", &viewer: "", &limited: fault.NotFound, &stranger: fault.NotFound, &nobody: fault.Forbidden} {
-			if got := fault.CodeOf(read(*who)); got != want {
-				t.Errorf("%s %s: %q, want %q", who.Name, what, got, want)
+		t.Run(what, func(t *testing.T) {
+			for who, want := range map[*access.Principal]fault.Code{&ada: "", &viewer: "", &limited: fault.NotFound, &stranger: fault.NotFound, &nobody: fault.Forbidden} {
+				if got := fault.CodeOf(read(*who)); got != want {
+					t.Errorf("%s %s: %q, want %q", who.Name, what, got, want)
+				}
 			}
-		}
+		})
 	}
 	for what, write := range writes {
-		for who, want := range map[*access.Principal]fault.Code{&viewer: fault.Forbidden, &limited: fault.NotFound, &stranger: fault.NotFound, &nobody: fault.Forbidden} {
-			if got := fault.CodeOf(write(*who)); got != want {
-				t.Errorf("%s %s: %q, want %q", who.Name, what, got, want)
+		t.Run(what, func(t *testing.T) {
+			for who, want := range map[*access.Principal]fault.Code{&viewer: fault.Forbidden, &limited: fault.NotFound, &stranger: fault.NotFound, &nobody: fault.Forbidden} {
+				if got := fault.CodeOf(write(*who)); got != want {
+					t.Errorf("%s %s: %q, want %q", who.Name, what, got, want)
+				}
 			}
-		}
+		})
 	}
 	for who, want := range map[*access.Principal]int{&ada: 2, &viewer: 2, &limited: 1, &stranger: 0} {
 		page, total, err := o.List(t.Context(), *who, policy.Query{Limit: 10, CompanyID: o.company.ID})

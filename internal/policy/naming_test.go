@@ -26,17 +26,21 @@ func TestCleanName_RefusesWhatNobodyCanSee(t *testing.T) {
 		"not UTF-8":          {"a\xff"},
 		"too long":           {strings.Repeat("é", 51)},
 	} {
-		for _, name := range names {
-			if clean, wrong := policy.CleanName(name); wrong == "" {
-				t.Errorf("%s: %+q is accepted as %+q", class, name, clean)
+		t.Run(class, func(t *testing.T) {
+			for _, name := range names {
+				if clean, wrong := policy.CleanName(name); wrong == "" {
+					t.Errorf("%s: %+q is accepted as %+q", class, name, clean)
+				}
 			}
-		}
+		})
 	}
 	for name, want := range map[string]string{" Vault ": "Vault", "Lager Süd": "Lager Süd", "日本 倉庫": "日本 倉庫",
 		"мобильные": "мобильные", "Cafe\u0301": "Café", strings.Repeat("e\u0301", 50): strings.Repeat("é", 50), "🔒 C-3 (50%)": "🔒 C-3 (50%)", "हिन्दी": "हिन्दी"} {
-		if clean, wrong := policy.CleanName(name); wrong != "" || clean != want {
-			t.Errorf("%+q is %+q, wrong: %q", name, clean, wrong)
-		}
+		t.Run(name, func(t *testing.T) {
+			if clean, wrong := policy.CleanName(name); wrong != "" || clean != want {
+				t.Errorf("%+q is %+q, wrong: %q", name, clean, wrong)
+			}
+		})
 	}
 }
 
@@ -78,9 +82,11 @@ func TestShownName_EscapesWhatWouldBeRefused(t *testing.T) {
 	t.Parallel()
 	for name, want := range map[string]string{"Vault": "Vault", "Café": "Café", "Vault\u200b": `Vault\u200b`, "a\u202eb": `a\u202eb`,
 		"\U000e0041": `\U000e0041`, "a\u00a0b": `a\u00a0b`, "\u0301": `\u0301`, "a\nb": `a\u000ab`} {
-		if got := policy.ShownName(name); got != want {
-			t.Errorf("%+q is shown as %+q, want %+q", name, got, want)
-		}
+		t.Run(name, func(t *testing.T) {
+			if got := policy.ShownName(name); got != want {
+				t.Errorf("%+q is shown as %+q, want %+q", name, got, want)
+			}
+		})
 	}
 }
 

@@ -149,10 +149,12 @@ func TestCreateRefuses(t *testing.T) {
 		{"not ours", policy.New{Name: "x", Type: policy.Agent, Document: []byte(`{"settings":{"CAMERA":"OFF"}}`)}, fault.Refused},
 		{"too large", policy.New{Name: "x", Type: policy.Platform, Document: []byte(`{"shortSupportMessage":{"defaultMessage":"` + strings.Repeat("x", 1<<20) + `"}}`)}, fault.Refused},
 	} {
-		test.new.CompanyID = "c"
-		if _, err := s.Create(t.Context(), test.new, operator); fault.CodeOf(err) != test.want {
-			t.Errorf("%s: got %v, want %q", test.name, err, test.want)
-		}
+		t.Run(test.name, func(t *testing.T) {
+			test.new.CompanyID = "c"
+			if _, err := s.Create(t.Context(), test.new, operator); fault.CodeOf(err) != test.want {
+				t.Errorf("%s: got %v, want %q", test.name, err, test.want)
+			}
+		})
 	}
 }
 

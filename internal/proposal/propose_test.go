@@ -110,9 +110,11 @@ func TestProposalsThatAreRefused(t *testing.T) {
 		"rollback of deleted":      {back(gone.ID, 1), fault.NotFound},
 		"copy equal to its source": {copied(other.ID, "Twin"), ""},
 	} {
-		if got := fault.CodeOf(test.err); got != test.want {
-			t.Errorf("%s: got %q (%v), want %q", name, got, test.err, test.want)
-		}
+		t.Run(name, func(t *testing.T) {
+			if got := fault.CodeOf(test.err); got != test.want {
+				t.Errorf("%s: got %q (%v), want %q", name, got, test.err, test.want)
+			}
+		})
 	}
 }
 
@@ -263,9 +265,11 @@ func TestWarningsInSummaries(t *testing.T) {
 		"VENDOR_STORE_MODE": {"WHITELIST", "uninstall every app"},
 		"CONFIGURE_WIFI":    {"BLOCK", "may become unreachable"},
 	} {
-		if made := r.propose(p, setting, test.to); !strings.Contains(made.Summary, test.want) || strings.Count(made.Summary, ". ") > 0 {
-			t.Errorf("%s: %q", setting, made.Summary)
-		}
+		t.Run(setting, func(t *testing.T) {
+			if made := r.propose(p, setting, test.to); !strings.Contains(made.Summary, test.want) || strings.Count(made.Summary, ". ") > 0 {
+				t.Errorf("%s: %q", setting, made.Summary)
+			}
+		})
 	}
 	if made := r.propose(p, "CONFIGURE_WIFI", "ALLOW"); strings.Contains(made.Summary, ";") {
 		t.Errorf("%q", made.Summary)
@@ -345,18 +349,20 @@ func TestOwnership(t *testing.T) {
 		"the key, limited since":        {limited.Principal, byKey, fault.NotFound},
 		"the key's id, another company": {stranger.Principal, byKey, fault.NotFound},
 	} {
-		_, err := r.service.Read(t.Context(), test.by, test.of.ID)
-		if got := fault.CodeOf(err); got != test.want {
-			t.Errorf("%s reads: %v", name, err)
-		}
-		if test.want == "" {
-			continue
-		}
-		call := r.key("k")
-		call.Principal = test.by
-		if _, err := r.service.Apply(t.Context(), call, test.of.ID, ""); fault.CodeOf(err) != test.want {
-			t.Errorf("%s applies: %v", name, err)
-		}
+		t.Run(name, func(t *testing.T) {
+			_, err := r.service.Read(t.Context(), test.by, test.of.ID)
+			if got := fault.CodeOf(err); got != test.want {
+				t.Errorf("%s reads: %v", name, err)
+			}
+			if test.want == "" {
+				return
+			}
+			call := r.key("k")
+			call.Principal = test.by
+			if _, err := r.service.Apply(t.Context(), call, test.of.ID, ""); fault.CodeOf(err) != test.want {
+				t.Errorf("%s applies: %v", name, err)
+			}
+		})
 	}
 	for _, id := range []string{"", "prp_", "prp_nowhere", byKey.ID[4:], byKey.ID + "x", "prp_../" + byKey.ID} {
 		_, err := r.service.Read(t.Context(), r.key("k").Principal, id)

@@ -57,16 +57,20 @@ func TestOpenCommands(t *testing.T) {
 		ago   time.Duration
 	}{{a.ID, a.Device.Epoch, command.Reboot, 2 * time.Hour}, {a.ID, a.Device.Epoch, command.Lock, time.Minute},
 		{a.ID, a.Device.Epoch, command.Shutdown, 31 * 24 * time.Hour}, {hidden.ID, hidden.Device.Epoch, command.StatusReport, 3 * time.Hour}} {
-		if _, _, err := o.DB().Begin(t.Context(), command.Command{ID: resource.NewID(), CompanyID: o.Company.ID, AssetID: c.id, Epoch: c.epoch, Type: c.kind,
-			State: command.Prepared, CreatedAt: o.Now().Add(-c.ago), Actor: command.Actor{Kind: access.User, ID: "u", Name: "Ada"}}, nil); err != nil {
-			t.Fatal(err)
-		}
+		t.Run(c.id, func(t *testing.T) {
+			if _, _, err := o.DB().Begin(t.Context(), command.Command{ID: resource.NewID(), CompanyID: o.Company.ID, AssetID: c.id, Epoch: c.epoch, Type: c.kind,
+				State: command.Prepared, CreatedAt: o.Now().Add(-c.ago), Actor: command.Actor{Kind: access.User, ID: "u", Name: "Ada"}}, nil); err != nil {
+				t.Fatal(err)
+			}
+		})
 	}
 	admin := o.get(t, o.person(t, account.Admin), "/commands", 200)
 	for text, want := range map[string]bool{"Restart": true, "Refresh report": true, "&lt;b&gt;Ada": true, ">Lock<": false, ">Shut down<": false} {
-		if strings.Contains(admin, text) != want {
-			t.Errorf("%q is listed: %v", text, !want)
-		}
+		t.Run(text, func(t *testing.T) {
+			if strings.Contains(admin, text) != want {
+				t.Errorf("%q is listed: %v", text, !want)
+			}
+		})
 	}
 	limited := o.get(t, o.person(t, account.Viewer, o.Policy.ID), "/commands", 200)
 	if !strings.Contains(limited, "Restart") || strings.Contains(limited, "Refresh report") {
@@ -96,10 +100,12 @@ func TestFilteringByPlaceAndEnrolment(t *testing.T) {
 		"/devices?status=DELETED":             {false, true},
 		"/devices?place=week&status=INACTIVE": {false, false},
 	} {
-		page := o.get(t, admin, path, 200)
-		if got := [2]bool{strings.Contains(page, "row-"+here.ID), strings.Contains(page, "row-"+gone.ID)}; got != want {
-			t.Errorf("%s shows %v, want %v", path, got, want)
-		}
+		t.Run(path, func(t *testing.T) {
+			page := o.get(t, admin, path, 200)
+			if got := [2]bool{strings.Contains(page, "row-"+here.ID), strings.Contains(page, "row-"+gone.ID)}; got != want {
+				t.Errorf("%s shows %v, want %v", path, got, want)
+			}
+		})
 	}
 }
 
@@ -116,9 +122,11 @@ func TestTheListAsCurl(t *testing.T) {
 		"/devices?sort=identification,asc":         "/api/v1/assets?sort=identification%2Casc&#39;",
 		"/devices?policy=" + o.Policy.ID + "&q=ab": "/api/v1/assets?policy=" + strings.ReplaceAll(o.Policy.PathName(), "/", "%2F") + "&#39;",
 	} {
-		if page := o.get(t, admin, path, 200); !strings.Contains(page, want) {
-			t.Errorf("%s has no %s", path, want)
-		}
+		t.Run(path, func(t *testing.T) {
+			if page := o.get(t, admin, path, 200); !strings.Contains(page, want) {
+				t.Errorf("%s has no %s", path, want)
+			}
+		})
 	}
 }
 
@@ -145,9 +153,11 @@ func TestAppsOfADevice(t *testing.T) {
 	page := o.get(t, admin, "/devices/"+a.ID+"/apps", 200)
 	for text, want := range map[string]bool{"2 apps are": true, ">Till<": true, ">2.0<": true, "Play Store": true, "com.acme.absent": true, "Not installed": true,
 		"Installed, but blocked": true, ">Removed<": true, "com.acme.offered": false} {
-		if strings.Contains(page, text) != want {
-			t.Errorf("%q: %v", text, !want)
-		}
+		t.Run(text, func(t *testing.T) {
+			if strings.Contains(page, text) != want {
+				t.Errorf("%q: %v", text, !want)
+			}
+		})
 	}
 	page = o.get(t, admin, "/devices/"+a.ID+"/apps?q=TILL", 200)
 	if !strings.Contains(page, ">Till<") || strings.Contains(page, ">Game<") {

@@ -328,10 +328,12 @@ func TestRights(t *testing.T) {
 		who       *servertest.Browser
 		operation string
 	}{{viewer, "lock_device"}, {viewer, "wipe_device"}, {operator, "wipe_device"}, {operator, "reset_screen_lock"}} {
-		answer := c.who.Send(o.base+"/devices/"+a.ID+"/commands/"+c.operation, url.Values{"confirm": {a.Identification}})
-		if answer.Status != 403 || !strings.Contains(string(answer.Body), "Grace Granter can grant it") {
-			t.Errorf("%s: %d", c.operation, answer.Status)
-		}
+		t.Run(c.operation, func(t *testing.T) {
+			answer := c.who.Send(o.base+"/devices/"+a.ID+"/commands/"+c.operation, url.Values{"confirm": {a.Identification}})
+			if answer.Status != 403 || !strings.Contains(string(answer.Body), "Grace Granter can grant it") {
+				t.Errorf("%s: %d", c.operation, answer.Status)
+			}
+		})
 	}
 	o.get(t, viewer, "/enrol", 403)
 	o.get(t, viewer, "/bulk?operation=lock_device&id="+a.ID, 403)
@@ -554,9 +556,11 @@ func TestAStreamHearsWhatItMissed(t *testing.T) {
 	}
 	all := []string{"assets", "asset:a", "asset:b"}
 	for name, old := range map[string]string{"another replica's mark": frame.NewHub().Mark(), "no mark": "x", "a mark of the future": h.Mark() + "999"} {
-		if got := missed(h, old); !slices.Equal(got, all) {
-			t.Errorf("%s: the stream hears %v", name, got)
-		}
+		t.Run(name, func(t *testing.T) {
+			if got := missed(h, old); !slices.Equal(got, all) {
+				t.Errorf("%s: the stream hears %v", name, got)
+			}
+		})
 	}
 	h.Changed(nil)
 	if got := missed(h, mark); !slices.Equal(got, all) {

@@ -24,12 +24,14 @@ func TestStopAll(t *testing.T) {
 		"/users/" + other.User.ID:               {"name": {"Other"}, "role": {"admin"}},
 		"/policies/" + o.Policy.ID + "/details": {"name": {"Other"}},
 	} {
-		answer := admin.Send(o.base+path, form)
-		if answer.Status == 404 || answer.Status == 405 {
-			t.Errorf("there is no form %s any more", path)
-		} else if answer.Status != 403 || !strings.Contains(string(answer.Body), "a stolen account") {
-			t.Errorf("%s: %d: %.300s", path, answer.Status, answer.Body)
-		}
+		t.Run(path, func(t *testing.T) {
+			answer := admin.Send(o.base+path, form)
+			if answer.Status == 404 || answer.Status == 405 {
+				t.Errorf("there is no form %s any more", path)
+			} else if answer.Status != 403 || !strings.Contains(string(answer.Body), "a stolen account") {
+				t.Errorf("%s: %d: %.300s", path, answer.Status, answer.Body)
+			}
+		})
 	}
 	if page := o.get(t, admin, "/devices", 200); !strings.Contains(page, "a stolen account") || !strings.Contains(page, "Limits and stop</a>") {
 		t.Error("the page does not show the stop, its reason and the way to it")

@@ -74,11 +74,13 @@ func TestSignIn_LeadsBackToFormsPage(t *testing.T) {
 	for referer, next := range map[string]string{
 		o.base + "/policies/x?y=1": "/policies/x?y=1", "https://evil.example/policies/x": "/", "": "/",
 	} {
-		answer := stranger.Send(o.base+"/policies/x/review", url.Values{"a": {"b"}}, "Referer", referer)
-		answer.Want(t, http.StatusSeeOther)
-		if got, want := answer.Header.Get("Location"), web.SignInAddress(next); got != want {
-			t.Errorf("from %q to %q, want %q", referer, got, want)
-		}
+		t.Run(referer, func(t *testing.T) {
+			answer := stranger.Send(o.base+"/policies/x/review", url.Values{"a": {"b"}}, "Referer", referer)
+			answer.Want(t, http.StatusSeeOther)
+			if got, want := answer.Header.Get("Location"), web.SignInAddress(next); got != want {
+				t.Errorf("from %q to %q, want %q", referer, got, want)
+			}
+		})
 	}
 	for _, header := range [][2]string{{"HX-Request", "true"}, {"Accept", "text/event-stream"}} {
 		stranger.Send(o.base+"/devices", nil, header[0], header[1]).Want(t, http.StatusUnauthorized)
