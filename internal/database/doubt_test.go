@@ -25,8 +25,10 @@ func TestDoubt(t *testing.T) {
 		"the answer is lost": {fmt.Errorf("reading: %w", io.ErrUnexpectedEOF), true},
 		"no answer in time":  {context.DeadlineExceeded, true},
 	} {
-		if got := database.PostgresDoubts(test.err); got != test.want {
-			t.Errorf("%s: doubt %v, want %v", text, got, test.want)
-		}
+		t.Run(text, func(t *testing.T) {
+			if got := database.PostgresDoubts(test.err); got != test.want {
+				t.Errorf("%s: doubt %v, want %v", text, got, test.want)
+			}
+		})
 	}
 }

@@ -128,13 +128,15 @@ func TestRestore_DamagedBackup(t *testing.T) {
 		"overwritten": append(append(append([]byte{}, content[:20_000]...), make([]byte, 30_000)...), content[50_000:]...),
 		"empty":       {},
 	} {
-		r.ok(os.WriteFile(r.backup, damage, 0o600))
-		if _, err := r.restore(); err == nil || strings.Contains(err.Error(), "\n") {
-			t.Errorf("%s: error = %v, want one line", name, err)
-		}
-		equal(t, name, r.companies(r.url), "acme later")
-		left, err := filepath.Glob(r.path + ".restoring*")
-		r.ok(err)
-		equal(t, name+": left behind", left, nil)
+		t.Run(name, func(t *testing.T) {
+			r.ok(os.WriteFile(r.backup, damage, 0o600))
+			if _, err := r.restore(); err == nil || strings.Contains(err.Error(), "\n") {
+				t.Errorf("%s: error = %v, want one line", name, err)
+			}
+			equal(t, name, r.companies(r.url), "acme later")
+			left, err := filepath.Glob(r.path + ".restoring*")
+			r.ok(err)
+			equal(t, name+": left behind", left, nil)
+		})
 	}
 }

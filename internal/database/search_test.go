@@ -38,11 +38,13 @@ func TestTermsOfAnAsset(t *testing.T) {
 		{what: "hostile", identification: "a\x00b\n@agent #x \u202ec\xff %_\\", tags: []string{"\x00", " "}, want: "a b agent x c\uFFFD"},
 		{what: "long", identification: strings.Repeat("é", 100), want: strings.Repeat("é", 48)},
 	} {
-		got := database.SearchTerms(c.identification, c.specifications, c.tags, c.device, c.management)
-		for i, term := range got {
-			got[i] = strings.ReplaceAll(term, " ", "_")
-		}
-		equal(t, c.what, strings.Join(got, " "), c.want)
+		t.Run(c.what, func(t *testing.T) {
+			got := database.SearchTerms(c.identification, c.specifications, c.tags, c.device, c.management)
+			for i, term := range got {
+				got[i] = strings.ReplaceAll(term, " ", "_")
+			}
+			equal(t, c.what, strings.Join(got, " "), c.want)
+		})
 	}
 	if n := len(database.SearchTerms(strings.Repeat("a-b ", 1000)+strings.Join(strings.Split(strings.Repeat("x", 99), ""), "-"), nil, nil, "", "")); n > 40 {
 		t.Errorf("%d terms of one asset", n)
