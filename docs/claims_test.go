@@ -11,7 +11,7 @@ import (
 var (
 	claimRow  = regexp.MustCompile(`(?m)^\| (S\d+) \| (.+) \| (.+) \| (.+) \|$`)
 	claimRef  = regexp.MustCompile(`\bS\d+\b`)
-	testNamed = regexp.MustCompile("`([a-z]+)\\.((?:Test|Fuzz)\\w+)`")
+	testNamed = regexp.MustCompile("`([a-z0-9]+)\\.((?:Test|Fuzz)\\w+)`")
 )
 
 // TestSecurity_ClaimsHaveTests checks that each claim of docs/security.md names a

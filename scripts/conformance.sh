@@ -9,7 +9,7 @@ set -euo pipefail
 cd "$(dirname "$0")/.."
 . scripts/packages.sh
 
-package=internal/servertest/conformance
+package=test/conformance
 programs=$PWD/.cache/conformance
 export CGO_ENABLED=1 # for the race detector, as in make test, so that both share one compilation
 test_packages

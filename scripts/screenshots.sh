@@ -9,7 +9,7 @@ test_packages
 command -v convert >/dev/null || debian_install imagemagick
 taken=$(mktemp -d)
 trap 'rm -rf "$taken"' EXIT
-MUSTER_SCREENSHOTS=$taken go test -count=1 -run '^TestPages$' ./internal/servertest/browser
+MUSTER_SCREENSHOTS=$taken go test -count=1 -run '^TestPages$' ./test/browser
 mkdir -p docs/screenshots
 # Forty colors and no loss keep text sharp, and a picture at about 20 kB: all of
 # them may take 2 MB, which a test checks.

@@ -11,8 +11,8 @@ test_packages
 # The app's tests run on one core while Go compiles.
 app= log=
 if [ $# -eq 0 ]; then
-	# The package that takes longest first, so that the others run beside it.
-	set -- ./internal/servertest ./...
+	# The packages that take longest first, so that the others run beside them.
+	set -- ./test/e2e ./test/contract ./...
 	log=$(mktemp)
 	scripts/app-test.sh >"$log" 2>&1 &
 	app=$!

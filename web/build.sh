@@ -4,7 +4,7 @@
 # is committed.
 set -euo pipefail
 cd "$(dirname "$0")"
-mkdir -p ../internal/servertest/browser/testdata
+mkdir -p ../test/browser/testdata
 out=../internal/surface/web/static
 # npm writes the second file when it has installed what the first one names.
 [ package-lock.json -ot node_modules/.package-lock.json ] || npm ci --ignore-scripts --no-audit --no-fund
@@ -16,4 +16,4 @@ cp node_modules/uplot/dist/uPlot.min.css "$out/uplot.css"
 node world.mjs "$out/world.svg"
 node confusables.mjs ../internal/policy/confusables.txt
 node icons.mjs "$out/icons.svg"
-cp node_modules/axe-core/axe.min.js ../internal/servertest/browser/testdata/axe.min.js
+cp node_modules/axe-core/axe.min.js ../test/browser/testdata/axe.min.js

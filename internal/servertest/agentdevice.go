@@ -68,7 +68,7 @@ func (l *Env) AgentPolicy(c company.Company, displayName string, settings ...str
 	var made struct{ PathName string }
 	l.CLI(&made, args...)
 	id := made.PathName[strings.LastIndexByte(made.PathName, '/')+1:]
-	p, err := l.Desk().Policies.Current(l.TB.Context(), c.ID, id)
+	p, err := l.Admin().Policies.Current(l.TB.Context(), c.ID, id)
 	if err != nil {
 		l.TB.Fatal(err)
 	}

@@ -45,7 +45,7 @@ type Browser struct {
 // Browser makes a portal user.
 func (l *Env) Browser(c company.Company, role account.Role, policies ...string) *Browser {
 	l.TB.Helper()
-	users := account.Users{Store: l.Desk().Users, Passwords: account.NewPasswords(1), Now: l.Now}
+	users := account.Users{Store: l.Admin().Users, Passwords: account.NewPasswords(1), Now: l.Now}
 	u, err := users.Create(l.TB.Context(), account.NewUserRequest{CompanyID: c.ID, Email: resource.NewID() + "@" + c.Slug + ".test",
 		Role: role, Policies: policies, Password: Password})
 	if err != nil {
@@ -62,7 +62,7 @@ func (l *Env) Browser(c company.Company, role account.Role, policies ...string) 
 // Change changes the person's account.
 func (p *Browser) Change(change func(*account.User)) {
 	p.env.TB.Helper()
-	_, err := p.env.Desk().Users.UpdateUser(p.env.TB.Context(), p.User.CompanyID, p.User.ID, func(u *account.User) error {
+	_, err := p.env.Admin().Users.UpdateUser(p.env.TB.Context(), p.User.CompanyID, p.User.ID, func(u *account.User) error {
 		change(u)
 		return nil
 	})

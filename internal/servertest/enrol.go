@@ -16,7 +16,7 @@ import (
 // company connect` does, and returns the company as it then is.
 func (l *Env) Connect(c company.Company) company.Company {
 	l.TB.Helper()
-	platform, err := l.Desk().Platform(l.Platform(), "http://127.0.0.1")
+	platform, err := l.Admin().Platform(l.Platform(), "http://127.0.0.1")
 	page := ""
 	if err == nil {
 		c, page, err = platform.Connect(l.TB.Context(), c.ID)

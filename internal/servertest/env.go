@@ -40,13 +40,13 @@ type Env struct {
 func New(tb testing.TB) *Env {
 	tb.Helper()
 	dir := tb.TempDir()
-	return newLab(tb, dir, "sqlite:"+filepath.Join(dir, "muster.db"))
+	return newEnv(tb, dir, "sqlite:"+filepath.Join(dir, "muster.db"))
 }
 
 // NewPostgres makes an environment on a PostgreSQL database of its own.
 func NewPostgres(tb testing.TB) *Env {
 	tb.Helper()
-	return newLab(tb, tb.TempDir(), pgtest.DSN(tb))
+	return newEnv(tb, tb.TempDir(), pgtest.DSN(tb))
 }
 
 // OnEach runs a test on an environment of each engine, in parallel.
@@ -60,13 +60,13 @@ func OnEach(t *testing.T, test func(t *testing.T, env *Env)) {
 	}
 }
 
-func newLab(tb testing.TB, dir, database string) *Env {
+func newEnv(tb testing.TB, dir, database string) *Env {
 	tb.Helper()
 	env := &Env{TB: tb, Database: database, Dir: dir, Log: &Log{}, keyFile: filepath.Join(dir, "muster.keys")}
 	if err := service.MakeKeyFile(env.keyFile, env.Now()); err != nil {
 		tb.Fatal(err)
 	}
-	env.admin, env.db = sync.OnceValues(env.openDesk), sync.OnceValues(env.openDB)
+	env.admin, env.db = sync.OnceValues(env.openAdmin), sync.OnceValues(env.openDB)
 	var err error
 	env.Emulator, err = service.NewEmulator(tb.Context(), "127.0.0.1:0", "", service.Options{Now: env.Now, Logger: env.logger("emulator")})
 	if err != nil {
@@ -150,8 +150,8 @@ func (r *Replica) Stop() {
 	}
 }
 
-// Desk is the database opened for administration, as the command line does.
-func (l *Env) Desk() *cli.Admin {
+// Admin is the database opened for administration, as the command line does.
+func (l *Env) Admin() *cli.Admin {
 	l.TB.Helper()
 	admin, err := l.admin()
 	if err != nil {
@@ -160,7 +160,7 @@ func (l *Env) Desk() *cli.Admin {
 	return admin
 }
 
-func (l *Env) openDesk() (*cli.Admin, error) {
+func (l *Env) openAdmin() (*cli.Admin, error) {
 	admin, err := service.OpenAdmin(l.Now, l.keyFile)(context.WithoutCancel(l.TB.Context()), config.Store{Database: l.Database}, cli.Writes)
 	if err == nil {
 		l.TB.Cleanup(func() { _ = admin.Close() })

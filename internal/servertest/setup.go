@@ -19,7 +19,7 @@ func (l *Env) Company(slug string, settings access.Settings) company.Company {
 	l.TB.Helper()
 	made, err := company.New(slug, strings.ToUpper(slug), settings, l.Now())
 	if err == nil {
-		err = l.Desk().Companies.CreateCompany(l.TB.Context(), made)
+		err = l.Admin().Companies.CreateCompany(l.TB.Context(), made)
 	}
 	if err != nil {
 		l.TB.Fatal(err)
@@ -37,7 +37,7 @@ func (l *Env) Key(c company.Company, permissions access.Permission) string {
 // KeyRow creates an API key and returns it with its text.
 func (l *Env) KeyRow(c company.Company, permissions access.Permission) (apikey.Key, string) {
 	l.TB.Helper()
-	key, text, err := apikey.Keys{Store: l.Desk().Keys, Now: l.Now}.CreateForOperator(l.TB.Context(), apikey.Request{
+	key, text, err := apikey.Keys{Store: l.Admin().Keys, Now: l.Now}.CreateForOperator(l.TB.Context(), apikey.Request{
 		CompanyID: c.ID, Name: "test", Permissions: permissions,
 	})
 	if err != nil {
@@ -49,7 +49,7 @@ func (l *Env) KeyRow(c company.Company, permissions access.Permission) (apikey.K
 // Policy creates a policy.
 func (l *Env) Policy(c company.Company, displayName string, kind policy.Type) policy.Policy {
 	l.TB.Helper()
-	made, err := l.Desk().Policies.Create(l.TB.Context(), policy.New{
+	made, err := l.Admin().Policies.Create(l.TB.Context(), policy.New{
 		CompanyID: c.ID, CompanySlug: c.Slug, Name: displayName, Type: kind,
 	}, policy.Author{Kind: string(access.System), ID: "test", Name: "test"})
 	if err != nil {

@@ -45,7 +45,7 @@
 // take either and build again.
 //
 // A class that only Go code names is listed as @source inline in web/input.css.
-// Every page has a line in internal/servertest/browser/pages_test.go: axe, the
+// Every page has a line in test/browser/pages_test.go: axe, the
 // content policy and the pictures of docs/screenshots (make screenshots).
 //
 // Words: verbs and counts ("Lock 3 devices"), never "Are you sure?".

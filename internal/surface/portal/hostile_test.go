@@ -72,7 +72,7 @@ func (o *office) plant(t *testing.T, user account.User, i int, text string) map[
 	_, err = db.RedeemCode(ctx, code.Hash, func(oauth.AuthorizationCode) error { return nil },
 		oauth.Tokens{Access: access.HashSecret("a" + client), AccessExpires: code.ExpiresAt, Refresh: access.HashSecret("r" + client), RefreshExpires: code.ExpiresAt})
 	ok(err)
-	p, err := o.Desk().Policies.Create(ctx, policy.New{CompanyID: o.Company.ID, CompanySlug: o.Company.Slug, Type: policy.Platform,
+	p, err := o.Admin().Policies.Create(ctx, policy.New{CompanyID: o.Company.ID, CompanySlug: o.Company.Slug, Type: policy.Platform,
 		Name: fmt.Sprintf("%d%.40s", i, text), Description: text, Labels: []string{text}, Group: text}, policy.Author{Kind: string(access.User), ID: user.ID, Name: text})
 	ok(err)
 	return map[string]string{"/access": text, "/users": text, "/devices": text, "/settings": text, "/policies": text[:min(len(text), 40)],

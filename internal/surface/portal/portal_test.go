@@ -198,7 +198,7 @@ func TestHostileTextIsText(t *testing.T) {
 	for i, text := range corpus() {
 		p := o.Env.Policy(o.Company, fmt.Sprintf("%d%.40s", i, text), policy.Platform)
 		a := o.device(t, fmt.Sprint("d", i), fmt.Sprint("S", i), text, p)
-		err := o.Desk().Assets.ImportAssets(t.Context(), []asset.Asset{{ID: resource.NewID(), CompanyID: o.Company.ID, CompanySlug: "acme", Identification: text,
+		err := o.Admin().Assets.ImportAssets(t.Context(), []asset.Asset{{ID: resource.NewID(), CompanyID: o.Company.ID, CompanySlug: "acme", Identification: text,
 			CreatedAt: o.Now(), Tags: []string{text}, CustomData: map[string]string{text: text}, Specifications: map[string]string{"model": text, "serialNumber": text}}})
 		if err != nil {
 			t.Fatal(err)

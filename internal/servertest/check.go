@@ -1,0 +1,95 @@
+package servertest
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"maps"
+	"net/http"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/musterhq/muster/internal/resource"
+	"github.com/musterhq/muster/internal/surface/rest/resttest"
+)
+
+// UniqueSlug is a slug that no other company has.
+func UniqueSlug() string { return "c-" + strings.ToLower(resource.NewID()[:12]) }
+
+// LockPath is the path that locks a device.
+func LockPath(d Device) string { return "/assets/" + d.AssetID + "/commands/lock" }
+
+// AwaitStatus waits until an asset has a status.
+func AwaitStatus(t *testing.T, tenant *Tenant, client Client, assetID, status string) {
+	t.Helper()
+	tenant.Eventually("asset "+assetID+" becomes "+status, func() error {
+		var asset struct{ Status string }
+		client.Get("/assets/"+assetID).Want(t, 200).JSON(t, &asset)
+		if asset.Status != status {
+			return fmt.Errorf("it is %s", asset.Status)
+		}
+		return nil
+	})
+}
+
+// FiveMembers checks that an entry of the history always has its five members, and says
+// nothing of who sent the command (contract 1.6, 2.3).
+func FiveMembers(t *testing.T, client Client, assetID string) {
+	t.Helper()
+	var page struct{ Content []map[string]json.RawMessage }
+	client.Get("/assets/"+assetID+"/commands").Want(t, 200).JSON(t, &page)
+	for _, entry := range page.Content {
+		if got := slices.Sorted(maps.Keys(entry)); strings.Join(got, " ") != "createdAt feedbackAt outcome status type" {
+			t.Errorf("an entry of the history has %v", got)
+		}
+	}
+}
+
+// Bodies is a valid body of each command, by the last segment of its path.
+func Bodies() map[string]any {
+	return map[string]any{
+		"lock": nil, "found": nil, "status-report": nil, "location-update": nil, "sync-policy": nil, "reboot": nil,
+		"shutdown": nil, "wipe": nil, "reset-screen-lock": nil, "relinquish-ownership": nil,
+		"lost-mode":                   map[string]string{"message": "Please call"},
+		"message":                     map[string]string{"title": "Hello", "body": "World"},
+		"launch-app":                  map[string]string{"packageName": "com.example.app"},
+		"clear-app-data":              map[string]any{"packageNames": []string{"com.example.app"}},
+		"change-policy":               map[string]string{"policyId": "none"},
+		"change-screen-lock-password": map[string]string{"newPassword": "correct horse 42"},
+	}
+}
+
+// FamilyOf is the family of answers of a command, by the last segment of its path.
+func FamilyOf(path string) resttest.Family {
+	if slices.Contains([]string{"lock", "lost-mode", "found", "message"}, path) {
+		return resttest.FirstFour
+	}
+	return resttest.Commands
+}
+
+// Sorted sorts words that spaces separate.
+func Sorted(words string) string {
+	all := strings.Fields(words)
+	slices.Sort(all)
+	return strings.Join(all, " ")
+}
+
+// Fetch gets a page without credentials, and returns its status and body.
+func Fetch(t *testing.T, url string) (int, string) {
+	t.Helper()
+	request, err := http.NewRequestWithContext(t.Context(), "GET", url, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	response, err := http.DefaultClient.Do(request)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer response.Body.Close()
+	body, err := io.ReadAll(response.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return response.StatusCode, string(body)
+}

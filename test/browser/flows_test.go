@@ -1,0 +1,140 @@
+package browser_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/chromedp/chromedp/kb"
+
+	"github.com/musterhq/muster/internal/access"
+	"github.com/musterhq/muster/internal/account"
+	"github.com/musterhq/muster/internal/emulator"
+	"github.com/musterhq/muster/internal/servertest"
+	"github.com/musterhq/muster/test/browser"
+	"github.com/musterhq/muster/test/needs"
+)
+
+// enter starts a service with a tenant, and signs a person in.
+func enter(t *testing.T, role account.Role) (*servertest.Tenant, *servertest.Replica, *browser.Tab) {
+	t.Helper()
+	needs.Chromium().Of(t)
+	env := servertest.New(t)
+	tenant, replica := env.NewTenant("acme"), env.Start()
+	tab := browser.Open(t, replica.PublicURL())
+	tab.SignIn(env.Browser(tenant.Company, role).User.Email, servertest.Password)
+	return tenant, replica, tab
+}
+
+// TestCommandPage_UpdatesLive: the page shows a command in progress, and its end as the
+// device confirms it, without being loaded again.
+func TestCommandPage_UpdatesLive(t *testing.T) {
+	t.Parallel()
+	tenant, replica, tab := enter(t, account.Admin)
+	device := tenant.Devices(replica, servertest.FullyManaged(), 1)[0]
+	off, on := false, true
+	tenant.Behave(device, emulator.Behaviour{Online: &off})
+	tab.Go("/devices/" + device.AssetID)
+	tab.Follow("form[action$='/commands/lock_device'] button")
+	tab.Sees("#latest", "Lock: In progress")
+	tab.Sees("#body", "In progress")
+	tab.Eval(`(window.stayed = true, "")`)
+	tenant.Behave(device, emulator.Behaviour{Online: &on})
+	tab.Sees("#body", "Success")
+	if tab.Eval(`String(window.stayed)`) != "true" {
+		t.Error("the page was loaded again")
+	}
+	if bad := tab.Bad(); bad != "" {
+		t.Error(bad)
+	}
+}
+
+// TestWipe_AsksForTheName: the button wakes when the name is typed, and not before.
+func TestWipe_AsksForTheName(t *testing.T) {
+	t.Parallel()
+	tenant, replica, tab := enter(t, account.Admin)
+	device := tenant.Devices(replica, servertest.FullyManaged(), 1)[0]
+	tab.Go("/devices/" + device.AssetID)
+	called := tab.Text("h1")
+	tab.Click("main details[data-popup] summary")
+	tab.Click("[data-opens=wipe_device]")
+	asleep := func() string {
+		return tab.Eval(`String(document.querySelector("#wipe_device button[type=submit]").disabled)`)
+	}
+	tab.Type("#wipe_device-confirm", "another")
+	if asleep() != "true" {
+		t.Error("the button is awake with another name")
+	}
+	tab.Type("#wipe_device-confirm", strings.ToUpper(called))
+	if asleep() != "false" {
+		t.Error("the button sleeps with the name")
+	}
+	tab.Follow("#wipe_device button[type=submit]")
+	tab.Sees("#head", "Deleted")
+}
+
+// TestEnrollPage_UpdatesLive: the page with the code shows that the device joins.
+func TestEnrollPage_UpdatesLive(t *testing.T) {
+	t.Parallel()
+	tenant, replica, tab := enter(t, account.Manager)
+	tab.Go("/enrol")
+	tab.Follow("form[action='/enrol'] button[type=submit]")
+	tab.Sees("#joined", "Waiting for the first device")
+	tenant.Devices(replica, servertest.FullyManaged(), 1)
+	tab.Waits(`document.querySelectorAll("#joined li a").length === 1`)
+	if bad := tab.Bad(); bad != "" {
+		t.Error(bad)
+	}
+}
+
+// TestBulkCommand_ShowsEachResult: a plan, one command for each device, a result for each.
+func TestBulkCommand_ShowsEachResult(t *testing.T) {
+	t.Parallel()
+	tenant, replica, tab := enter(t, account.Operator)
+	devices := tenant.Devices(replica, servertest.FullyManaged(), 3)
+	tab.Go("/devices")
+	tab.Click("[data-all]")
+	tab.Follow("button[value=lock_device]")
+	tab.Sees("h1", "Lock: 3 devices")
+	tab.Click("form[data-bulk] button[type=submit]")
+	tab.Sees("[data-bulk-says]", "Done: 3 of 3")
+	for _, d := range devices {
+		if n := len(tenant.Client(replica, access.All).History(d.AssetID)); n != 1 {
+			t.Errorf("%d commands", n)
+		}
+	}
+}
+
+// TestKeyboard_ReachesEverything: the keyboard goes everywhere.
+func TestKeyboard_ReachesEverything(t *testing.T) {
+	t.Parallel()
+	tenant, replica, tab := enter(t, account.Admin)
+	tenant.Devices(replica, servertest.FullyManaged(), 2)
+	tab.Go("/")
+	tab.Press("g")
+	tab.Press("d")
+	tab.Sees("h1", "Devices")
+	tab.Waits(`document.readyState === "complete"`)
+	tab.Press("j")
+	tab.Waits(`document.activeElement.matches("tr[data-row] a")`)
+	tab.Press("x")
+	tab.Sees("[data-selected]", "1 selected")
+	tab.Press("?")
+	tab.Waits(`document.querySelector("#help").open`)
+	tab.Press(kb.Escape)
+	tab.Press("/")
+	tab.Waits(`document.activeElement.matches("[data-find]")`)
+}
+
+// TestPages_FitNarrowScreens: at 320 pixels nothing runs out of the page.
+func TestPages_FitNarrowScreens(t *testing.T) {
+	t.Parallel()
+	tenant, replica, tab := enter(t, account.Admin)
+	device := tenant.Devices(replica, servertest.FullyManaged(), 1)[0]
+	tab.Size(320, 640)
+	for _, path := range []string{"/", "/devices", "/devices/" + device.AssetID, "/devices/" + device.AssetID + "/commands", "/enrol"} {
+		tab.Go(path)
+		if wide := tab.Eval(`String(document.documentElement.scrollWidth)`); wide != "320" {
+			t.Errorf("%s is %s pixels wide: %s", path, wide, tab.Eval(`[...document.querySelectorAll("main *")].filter((e) => e.getBoundingClientRect().right > 321 && !e.closest("[tabindex='0'], nav, pre, svg, .why")).slice(0, 5).map((e) => e.outerHTML.slice(0, 120)).join("\n")`))
+		}
+	}
+}

@@ -1,0 +1,173 @@
+package browser_test
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/musterhq/muster/test/browser"
+	"github.com/musterhq/muster/test/needs"
+)
+
+// screen is a page that is looked at: its picture is docs/screenshots/<name>.webp (make screenshots).
+type screen struct {
+	name string
+	// open brings the tab to the page; nil: path is enough.
+	path string
+	open func(t *testing.T, tab *browser.Tab, d browser.Demo)
+}
+
+// screens are all the portal's pages. Add a line for each page of yours.
+func screens() []screen {
+	return []screen{
+		{name: "overview", path: "/"},
+		{name: "devices", path: "/devices"},
+		{name: "devices-search", path: "/devices?q=galaxy&status=ACTIVE"},
+		{name: "devices-none", path: "/devices?q=nothing-like-it"},
+		{name: "devices-selected", open: func(t *testing.T, tab *browser.Tab, _ browser.Demo) {
+			tab.Go("/devices?density=compact")
+			tab.Click("tr[data-row]:nth-child(2) input[name=id]")
+			tab.Click("tr[data-row]:nth-child(3) input[name=id]")
+		}},
+		{name: "devices-quick", open: func(t *testing.T, tab *browser.Tab, _ browser.Demo) {
+			tab.Go("/devices")
+			tab.Click("tr[data-row]:nth-child(2) [data-opens=drawer]")
+			tab.Sees("#drawer-body", "Latest commands")
+		}},
+		{name: "commands-open", path: "/commands"},
+		{name: "device", open: func(t *testing.T, tab *browser.Tab, _ browser.Demo) { tab.OpenDevice("Pixel 8") }},
+		{name: "device-commands", open: func(t *testing.T, tab *browser.Tab, _ browser.Demo) {
+			tab.OpenDevice("Pixel 8")
+			tab.Go(tab.Path() + "/commands")
+		}},
+		{name: "device-location", open: func(t *testing.T, tab *browser.Tab, _ browser.Demo) {
+			tab.OpenDevice("Pixel 8")
+			tab.Go(tab.Path() + "/location")
+		}},
+		{name: "device-apps", open: func(t *testing.T, tab *browser.Tab, _ browser.Demo) {
+			tab.OpenDevice("Pixel 8")
+			tab.Go(tab.Path() + "/apps")
+		}},
+		{name: "device-policy", open: func(t *testing.T, tab *browser.Tab, _ browser.Demo) {
+			tab.OpenDevice("Pixel 8")
+			tab.Go(tab.Path() + "/policy")
+		}},
+		{name: "device-activity", open: func(t *testing.T, tab *browser.Tab, _ browser.Demo) {
+			tab.OpenDevice("Pixel 8")
+			tab.Go(tab.Path() + "/activity")
+		}},
+		{name: "device-wipe", open: func(t *testing.T, tab *browser.Tab, _ browser.Demo) {
+			tab.OpenDevice("Pixel 8")
+			tab.Click("main details[data-popup] summary")
+			tab.Click("[data-opens=wipe_device]")
+		}},
+		{name: "bulk", open: func(t *testing.T, tab *browser.Tab, _ browser.Demo) {
+			tab.Go("/devices?size=50")
+			tab.Click("[data-all]")
+			tab.Follow("button[value=lock_device]")
+		}},
+		{name: "enrol", path: "/enrol"},
+		{name: "enrol-code", open: func(t *testing.T, tab *browser.Tab, _ browser.Demo) {
+			tab.Go("/enrol")
+			tab.Follow("form[action='/enrol'] button[type=submit]")
+			tab.Sees("#joined", "waiting")
+		}},
+		{name: "palette", open: func(t *testing.T, tab *browser.Tab, _ browser.Demo) {
+			tab.Go("/devices")
+			tab.Click("[data-palette]")
+			tab.Type("#palette-input", "pixel")
+			tab.Sees("#palette-list", "Pixel 8")
+		}},
+		{name: "policies", path: "/policies"},
+		{name: "policy", open: onPolicy("")},
+		{name: "policy-revisions", open: onPolicy("/revisions")},
+		{name: "policy-devices", open: onPolicy("/devices")},
+		{name: "policy-json", open: onPolicy("/json")},
+		{name: "proposals", path: "/proposals"},
+		{name: "proposal", open: onProposal},
+		{name: "approval", open: onApproval},
+		{name: "access", path: "/access"},
+		{name: "key-new", path: "/access/keys/new"},
+		{name: "controls", path: "/access/controls"},
+		{name: "authorizations", path: "/authorizations"},
+		{name: "activity", path: "/activity"},
+		{name: "activity-details", open: func(t *testing.T, tab *browser.Tab, _ browser.Demo) {
+			tab.Go("/activity?area=key")
+			tab.Click("tbody summary")
+			tab.Waits(`document.querySelector("tbody details[open]") !== null`)
+		}},
+		{name: "activity-empty", path: "/activity?outcome=UNCONFIRMED&area=asset"},
+		{name: "users", path: "/users"},
+		{name: "user-new", path: "/users/new"},
+		{name: "account", path: "/account"},
+		{name: "prove", path: "/account/prove?next=%2Faccess"},
+		{name: "settings", path: "/settings"},
+		{name: "settings-signin", path: "/settings/signin"},
+		{name: "settings-platform", path: "/settings/platform"},
+		{name: "setup", path: "/setup"},
+		{name: "invitation", path: "/invitation"},
+		{name: "not-found", path: "/nowhere"},
+	}
+}
+
+// untidy finds controls without a look of their own, and times that run into the
+// words around them.
+const untidy = `[...document.querySelectorAll('[data-variant=""]')].map((e) => "no variant: " + e.outerHTML.slice(0, 120))
+	.concat((document.body.innerText.match(/[a-z](just now|\d+ (s|min|h) ago)|( ago|just now)[a-z]/g) ?? []).map((m) => "runs together: " + m)).join("\n")`
+
+// TestPages opens every page in both themes: axe finds nothing, the policy
+// refuses nothing, nothing throws. With MUSTER_SCREENSHOTS=dir it keeps pictures.
+func TestPages(t *testing.T) {
+	t.Parallel()
+	needs.Chromium().Of(t)
+	demo := browser.StartDemo(t)
+	demo.Seed(t)
+	tab := browser.Open(t, demo.URL)
+	tab.SignIn(demo.Email, demo.Password)
+	pictures := os.Getenv("MUSTER_SCREENSHOTS")
+	for _, s := range screens() {
+		for _, theme := range []string{"light", "dark"} {
+			t.Run(s.name+" "+theme, func(t *testing.T) {
+				tab := tab.For(t)
+				tab.Theme(theme)
+				if s.open != nil {
+					s.open(t, tab, demo)
+				} else {
+					tab.Go(s.path)
+				}
+				tab.Waits(`document.readyState === "complete" && !document.querySelector("[aria-busy=true]") && document.fonts.status === "loaded"`)
+				if pictures != "" {
+					name := s.name
+					if theme == "dark" {
+						name += "-dark"
+					}
+					if err := os.WriteFile(filepath.Join(pictures, name+".png"), tab.Shot(), 0o644); err != nil {
+						t.Fatal(err)
+					}
+				}
+				if bad := tab.Bad(); bad != "" {
+					t.Error(bad)
+				}
+				if bad := tab.Eval(untidy); bad != "" {
+					t.Error(bad)
+				}
+				if violations := tab.Axe(); violations != "" {
+					t.Error(violations)
+				}
+				if theme == "light" {
+					narrow(t, tab)
+				}
+			})
+		}
+	}
+}
+
+// narrow fails the test if the page runs out of a window of 320 pixels.
+func narrow(t *testing.T, tab *browser.Tab) {
+	t.Helper()
+	tab.Size(320, 900)
+	defer tab.Size(1440, 900)
+	if wide := tab.Eval(`String(document.documentElement.scrollWidth)`); wide != "320" {
+		t.Errorf("the page is %s pixels wide: %s", wide, tab.Eval(`[...document.querySelectorAll("main *")].filter((e) => e.getBoundingClientRect().right > 321 && !e.closest("[tabindex='0'], nav, pre, svg, .why")).slice(0, 5).map((e) => e.outerHTML.slice(0, 160)).join("\n")`))
+	}
+}

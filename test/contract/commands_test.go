@@ -1,0 +1,132 @@
+package contract_test
+
+import (
+	"maps"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/musterhq/muster/internal/access"
+	"github.com/musterhq/muster/internal/command"
+	"github.com/musterhq/muster/internal/policy"
+	"github.com/musterhq/muster/internal/servertest"
+	"github.com/musterhq/muster/internal/surface/rest/resttest"
+)
+
+// sending is one command as contract 4.2 has it for
+// a platform-managed device.
+type sending struct {
+	path      string
+	body      any
+	kind      servertest.Kind
+	command   command.Type
+	status    string // in the answer
+	createdAt bool
+	gone      bool // the device ends with it
+}
+
+func platformCommands(other policy.Policy) []sending {
+	whole, profile := servertest.FullyManaged(), servertest.WorkProfile()
+	return []sending{
+		{"lock", nil, whole, command.Lock, "IN_PROGRESS", true, false},
+		{"lost-mode", map[string]string{"message": "Please call", "phoneNumber": "+1 555 0100", "email": "it@example.com"}, whole, command.StartLostMode, "IN_PROGRESS", true, false},
+		{"found", nil, whole, command.StopLostMode, "IN_PROGRESS", true, false},
+		{"status-report", nil, whole, command.StatusReport, "SUCCESS", true, false},
+		{"reboot", nil, whole, command.Reboot, "IN_PROGRESS", false, false},
+		{"clear-app-data", map[string]any{"packageNames": []string{"com.example.app"}}, whole, command.ClearAppData, "IN_PROGRESS", true, false},
+		{"change-policy", map[string]string{"policyId": other.PathName()}, whole, command.ChangePolicy, "IN_PROGRESS", true, false},
+		{"reset-screen-lock", nil, whole, command.ResetScreenLock, "IN_PROGRESS", true, false},
+		{"change-screen-lock-password", map[string]string{"newPassword": "correct horse 42"}, whole, command.ChangeScreenLockPassword, "IN_PROGRESS", true, false},
+		{"wipe", nil, whole, command.WipeCompanyData, "IN_PROGRESS", false, true},
+		{"relinquish-ownership", nil, profile, command.RelinquishOwnership, "IN_PROGRESS", false, true},
+		{"lock", nil, servertest.Personal(), command.Lock, "IN_PROGRESS", true, false},
+		{"wipe", nil, servertest.Personal(), command.WipeCompanyData, "IN_PROGRESS", false, true},
+		{"lost-mode", map[string]string{"message": "Please call"}, profile, command.StartLostMode, "IN_PROGRESS", true, false},
+	}
+}
+
+// The main job end to end, on both engines: enroll by QR code, list, send every
+// command, read the history.
+func TestCommand_EveryType(t *testing.T) {
+	t.Parallel()
+	servertest.OnEach(t, func(t *testing.T, env *servertest.Env) {
+		tenant, replica := env.NewTenant("acme"), env.Start()
+		other := env.Policy(tenant.Company, "Other", policy.Platform)
+		devices := map[servertest.Kind][]servertest.Device{}
+		for _, s := range platformCommands(other) {
+			if len(devices[s.kind]) == 0 {
+				devices[s.kind] = tenant.Devices(replica, s.kind, 12)
+			}
+			device := devices[s.kind][0]
+			devices[s.kind] = devices[s.kind][1:]
+			sendAndFollow(t, tenant, replica, device, s)
+		}
+	})
+}
+
+func sendAndFollow(t *testing.T, tenant *servertest.Tenant, replica *servertest.Replica, device servertest.Device, s sending) {
+	t.Helper()
+	client := tenant.Client(replica, access.All)
+	servertest.AwaitStatus(t, tenant, client, device.AssetID, "ACTIVE")
+	answer := client.Post("/assets/"+device.AssetID+"/commands/"+s.path, s.body).Want(t, 200)
+	result := answer.Members(t)
+	want := []string{"assetId", "status", "type"}
+	if s.createdAt {
+		want = append(want, "createdAt")
+	}
+	slices.Sort(want)
+	if got := slices.Sorted(maps.Keys(result)); !slices.Equal(got, want) {
+		t.Errorf("%s answers with %v, want %v", s.path, got, want)
+	}
+	if result["assetId"] != "enterprises/acme/assets/"+device.AssetID || result["type"] != string(s.command) || result["status"] != s.status {
+		t.Errorf("%s answers %s", s.path, answer.Body)
+	}
+	entry := tenant.Settled(client, device.AssetID, "SUCCESS")
+	if entry.Type != string(s.command) || entry.CreatedAt == nil || entry.FeedbackAt == nil && s.status != "SUCCESS" {
+		t.Errorf("the history of %s says %+v", s.path, entry)
+	}
+	servertest.FiveMembers(t, client, device.AssetID)
+	if s.gone {
+		servertest.AwaitStatus(t, tenant, client, device.AssetID, "DELETED")
+		got := client.Post("/assets/"+device.AssetID+"/commands/lock", nil)
+		if got.Status != 409 {
+			t.Errorf("a lock after %s: %d %s", s.path, got.Status, got.Body)
+		}
+	}
+}
+
+// A device that a command does not support is 409, nothing is sent, and
+// nothing is left in the history (contract 4.2).
+func TestCommand_UnsupportedDevices(t *testing.T) {
+	t.Parallel()
+	env := servertest.New(t)
+	tenant, replica := env.NewTenant("acme"), env.Start()
+	for kind, paths := range map[servertest.Kind][]string{
+		servertest.FullyManaged(): {"message", "location-update", "sync-policy", "shutdown", "launch-app", "relinquish-ownership"},
+		servertest.WorkProfile():  {"reboot", "message", "location-update", "sync-policy", "shutdown", "launch-app"},
+		servertest.Personal():     {"reboot", "lost-mode", "found", "relinquish-ownership", "message", "location-update", "sync-policy", "shutdown", "launch-app"},
+	} {
+		device := tenant.Devices(replica, kind, 1)[0]
+		before := env.Calls("")
+		for _, path := range paths {
+			client := tenant.Client(replica, access.All)
+			got := client.Post("/assets/"+device.AssetID+"/commands/"+path, servertest.Bodies()[path])
+			want := resttest.Answers[servertest.FamilyOf(path)]["unsupported"]
+			if members := strings.Join(slices.Sorted(maps.Keys(got.Members(t))), " "); got.Status != want.Status || members != servertest.Sorted(want.Members) {
+				t.Errorf("%s on %v: %d with %s: %s", path, kind, got.Status, members, got.Body)
+			}
+			if history := client.History(device.AssetID); len(history) != 0 {
+				t.Errorf("%s on %v left %v in the history", path, kind, history)
+			}
+		}
+		if env.Calls("") != before {
+			t.Errorf("something was sent to the platform for %v", kind)
+		}
+	}
+	spare := newSpare(t, env, tenant.Company)
+	for path := range servertest.Bodies() {
+		if got := tenant.Client(replica, access.All).Post("/assets/"+spare+"/commands/"+path, servertest.Bodies()[path]); got.Status != 409 && path != "change-policy" {
+			t.Errorf("%s on an asset that is not enrolled: %d %s", path, got.Status, got.Body)
+		}
+	}
+}

@@ -1,0 +1,57 @@
+package contract_test
+
+import (
+	"bytes"
+	"flag"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/musterhq/muster/internal/operation"
+	"github.com/musterhq/muster/internal/servertest"
+	"github.com/musterhq/muster/internal/surface/rest"
+	"github.com/musterhq/muster/internal/surface/rest/resttest"
+)
+
+var update = flag.Bool("update", false, "rewrite the golden files in testdata")
+
+// whole is the registry of the whole service.
+func whole(t *testing.T) *operation.Registry {
+	t.Helper()
+	return servertest.New(t).Start().Registry()
+}
+
+func TestContract_DeclarationsMatch(t *testing.T) {
+	t.Parallel()
+	resttest.Declared(t, whole(t))
+}
+
+func TestContract_EveryRefusal(t *testing.T) {
+	t.Parallel()
+	resttest.Refusals(t, whole(t))
+}
+
+// The description of the whole interface is committed, so that a change of the
+// contract is a readable diff: go test ./internal/servertest -run OpenAPI -update
+func TestOpenAPIGolden(t *testing.T) {
+	t.Parallel()
+	registry := whole(t)
+	resttest.Described(t, registry)
+	golden := filepath.Join("testdata", "openapi.json")
+	got := rest.OpenAPI(registry, "https://muster.example")
+	if *update {
+		if err := os.MkdirAll("testdata", 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(golden, got, 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(golden)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !bytes.Equal(got, want) {
+		t.Errorf("the interface has changed: look at the diff of %s after -update", golden)
+	}
+}

@@ -1,0 +1,84 @@
+package contract_test
+
+import (
+	"net/url"
+	"strings"
+	"testing"
+
+	"github.com/musterhq/muster/internal/access"
+	"github.com/musterhq/muster/internal/account"
+	"github.com/musterhq/muster/internal/emulator"
+	"github.com/musterhq/muster/internal/resource"
+	"github.com/musterhq/muster/internal/servertest"
+)
+
+// A stop refuses what keys change, with the reason, and takes back what no device
+// has received; reading, and what people sent, goes on.
+func TestStop(t *testing.T) {
+	t.Parallel()
+	servertest.OnEach(t, func(t *testing.T, env *servertest.Env) {
+		tenant, replica := env.NewTenant("acme"), env.Start()
+		kiosk := &servertest.Tenant{Env: env, Company: tenant.Company, Policy: env.AgentPolicy(tenant.Company, "Kiosk")}
+		phone := kiosk.AgentDevice(replica)
+		if err := phone.CheckIn(); err != nil {
+			t.Fatal(err)
+		}
+		held := tenant.Devices(replica, servertest.FullyManaged(), 1)[0]
+		offline := false
+		env.Behave(held, emulator.Behaviour{Online: &offline})
+		client := tenant.Client(replica, access.All)
+		for _, id := range []string{phone.AssetID, held.AssetID} {
+			servertest.AwaitStatus(t, tenant, client, id, "ACTIVE")
+		}
+		admin := env.Browser(tenant.Company, account.Admin)
+		admin.SignIn(replica.PublicURL())
+		ask := func(status int) {
+			admin.Send(replica.PublicURL()+"/devices/"+phone.AssetID+"/commands/request_status_report", url.Values{"once": {resource.NewID()}}).Want(t, status)
+		}
+		ask(303)
+		client.Post("/assets/"+phone.AssetID+"/commands/reboot", nil).Want(t, 200)
+		client.Post(servertest.LockPath(held), nil).Want(t, 200)
+
+		var company struct{ Stop *struct{ Reason string } }
+		env.CLI(&company, "company", "stop", "--company", "acme", "--reason", "a key has leaked")
+		if company.Stop == nil || company.Stop.Reason != "a key has leaked" {
+			t.Errorf("stopped: %+v", company.Stop)
+		}
+		for _, refused := range []servertest.Answer{
+			client.Post(servertest.LockPath(held), nil),
+			client.Post("/assets/"+held.AssetID+"/commands/wipe", nil),
+			client.Post("/policies/"+tenant.Policy.ID+"/changes", map[string]any{"changes": []map[string]string{{"setting": "CAMERA", "value": "BLOCK"}}}),
+			client.Post("/policies/"+tenant.Policy.ID+"/provisioning-qr-codes", map[string]any{}),
+		} {
+			if detail, _ := refused.Want(t, 403).Members(t)["detail"].(string); !strings.Contains(detail, "a key has leaked") {
+				t.Errorf("refused with %q", detail)
+			}
+		}
+		client.Get("/assets").Want(t, 200)
+		if gone := tenant.Settled(client, held.AssetID, "ERROR"); gone.Outcome == nil || !strings.Contains(*gone.Outcome, "canceled") {
+			t.Errorf("the platform's command: %+v", gone)
+		}
+		gone := tenant.Settled(client, phone.AssetID, "ERROR")
+		if gone.Type != "REBOOT" || gone.Outcome == nil || !strings.HasPrefix(*gone.Outcome, "cancelled: ") || !strings.Contains(*gone.Outcome, "a key has leaked") {
+			t.Errorf("the agent's command: %+v", gone)
+		}
+		if persons := client.History(phone.AssetID)[1]; persons.Type != "STATUS_REPORT" || persons.Status != "IN_PROGRESS" {
+			t.Errorf("the person's command: %+v", persons)
+		}
+		ask(303)
+		if sent := client.History(phone.AssetID)[0]; sent.Type != "STATUS_REPORT" {
+			t.Errorf("a person sent %+v", sent)
+		}
+
+		env.CLI(&company, "company", "stop", "--company", "acme", "--reason", "an account was stolen", "--all")
+		before := len(client.History(phone.AssetID))
+		ask(403)
+		if now := len(client.History(phone.AssetID)); now != before {
+			t.Errorf("a person sent %d commands while the portal is stopped", now-before)
+		}
+		env.CLI(&company, "company", "resume", "--company", "acme")
+		if client.Post(servertest.LockPath(held), nil).Want(t, 200); company.Stop != nil {
+			t.Errorf("resumed: %+v", company.Stop)
+		}
+	})
+}

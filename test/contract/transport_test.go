@@ -1,0 +1,90 @@
+package contract_test
+
+import (
+	"bytes"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/musterhq/muster/internal/access"
+	"github.com/musterhq/muster/internal/config"
+	"github.com/musterhq/muster/internal/servertest"
+	"github.com/musterhq/muster/internal/service"
+)
+
+// lateBody is the beginning of a request's body whose rest is not sent in time.
+type lateBody struct{ begun io.Reader }
+
+func (b lateBody) Read(p []byte) (int, error) {
+	if n, err := b.begun.Read(p); err == nil {
+		return n, nil
+	}
+	return 0, os.ErrDeadlineExceeded
+}
+
+func (lateBody) Close() error { return nil }
+
+// A body that is not sent in time is 408 on every surface, and no fault of ours.
+func TestTransport_LateBodyIsRequestTimeout(t *testing.T) {
+	t.Parallel()
+	env := servertest.New(t)
+	acme := env.Company("acme", access.Settings{DeviceCommands: true, DestructiveCommands: true, PolicyChanges: true})
+	replica := env.Start()
+	key := env.Key(acme, access.All)
+	const form, json = "application/x-www-form-urlencoded", "application/json"
+	for path, begin := range map[string]struct{ media, body string }{
+		"/signin":                             {form, "email=a%40b.example&pass"},
+		"/signin/company":                     {form, "email=a"},
+		"/oauth/token":                        {form, "grant_type="},
+		"/oauth/register":                     {json, "{"},
+		"/mcp":                                {json, `{"jsonrpc":"2.0",`},
+		"/api/v1/policies":                    {json, `{"fromPolicyId":`},
+		"/api/v1/assets/x/commands/lost-mode": {json, `{"message":`},
+		"/agent/v1/enroll":                    {json, `{"token":`},
+	} {
+		request := httptest.NewRequest(http.MethodPost, replica.PublicURL()+path, lateBody{strings.NewReader(begin.body)})
+		request.Header.Set("Content-Type", begin.media)
+		request.Header.Set("Accept", "application/json, text/event-stream")
+		if path == "/mcp" || strings.HasPrefix(path, "/api/") {
+			request.Header.Set("X-API-Key", key)
+		}
+		w := httptest.NewRecorder()
+		func() {
+			defer func() {
+				if cause := recover(); cause != nil && cause != http.ErrAbortHandler {
+					t.Errorf("%s: panic: %v", path, cause)
+				}
+			}()
+			replica.Handler().ServeHTTP(w, request)
+		}()
+		if w.Code != http.StatusRequestTimeout {
+			t.Errorf("%s: %d %s, want 408", path, w.Code, w.Body)
+		}
+	}
+	if bytes.Contains(env.Log.Text(), []byte("level=ERROR")) {
+		t.Errorf("logged an error")
+	}
+}
+
+// Every answer forbids guessing its type; with a public address of https, it
+// makes browsers stay with https.
+func TestTransport_HeadersOfEveryAnswer(t *testing.T) {
+	t.Parallel()
+	for public, want := range map[string]string{"https://muster.example": "max-age=31536000", "http://muster.example": ""} {
+		replica := servertest.New(t).Start(func(c *config.Service, _ *service.Options) { c.PublicURL = public })
+		for _, path := range []string{"/", "/signin", "/mcp", "/healthz", "/readyz", "/metrics", "/api/v1/assets", "/api/v1/openapi.json", "/api/docs",
+			"/.well-known/oauth-authorization-server", "/agent/v1/nothing", "/nothing"} {
+			w := httptest.NewRecorder()
+			replica.Handler().ServeHTTP(w, httptest.NewRequest(http.MethodGet, public+path, nil))
+			if got := w.Header().Get("Strict-Transport-Security"); got != want {
+				t.Errorf("%s%s: Strict-Transport-Security is %q, want %q", public, path, got, want)
+			}
+			if got := w.Header().Get("X-Content-Type-Options"); got != "nosniff" {
+				t.Errorf("%s%s: X-Content-Type-Options is %q", public, path, got)
+			}
+		}
+	}
+}

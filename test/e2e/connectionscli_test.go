@@ -1,0 +1,109 @@
+package e2e_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"net/http"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/musterhq/muster/internal/account"
+	"github.com/musterhq/muster/internal/config"
+	"github.com/musterhq/muster/internal/fault"
+	"github.com/musterhq/muster/internal/servertest"
+	"github.com/musterhq/muster/internal/service"
+	"github.com/musterhq/muster/internal/surface/cli"
+)
+
+// run runs an administration command and returns what it prints.
+func runCommand(t *testing.T, env *servertest.Env, command interface{ Run(*cli.Env) error }) (string, error) {
+	t.Helper()
+	var out bytes.Buffer
+	err := command.Run(&cli.Env{Context: t.Context(), Out: &out, Now: env.Now, Open: service.OpenAdmin(env.Now, env.Config().KeyFile)})
+	return out.String(), err
+}
+
+// The operator sees connections, changes what they may do, and ends them,
+// while the service runs and to its next call (contract 5.11).
+func TestConnections_CommandLine(t *testing.T) {
+	t.Parallel()
+	env := servertest.New(t)
+	replica := env.Start()
+	acme, other := env.Company("acme", servertest.Everything()), env.Company("other", servertest.Everything())
+	ada := env.Browser(acme, account.Admin)
+	tokens := ada.Connect(replica.PublicURL(), "mcp:devices:read")
+	assistant := servertest.WithToken(t, replica.PublicURL(), tokens.Access)
+	of := func(slug, output string) cli.OfCompany {
+		return cli.OfCompany{Common: cli.Common{Store: config.Store{Database: env.Database}, Output: output}, Company: slug}
+	}
+	var listed []struct {
+		ID, ClientID, ClientName, UserID, UserEmail, State string
+		Scopes                                             []string
+		Grants                                             int
+		RevokedAt                                          *time.Time
+	}
+	list := func() {
+		t.Helper()
+		text, err := runCommand(t, env, &cli.ConnectionList{OfCompany: of("acme", "json")})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if strings.Contains(text, tokens.Access) || strings.Contains(text, tokens.Refresh) {
+			t.Error("a token is printed")
+		}
+		if err := json.Unmarshal([]byte(text), &listed); err != nil || len(listed) != 1 {
+			t.Fatalf("%v: %s", err, text)
+		}
+	}
+	list()
+	if c := listed[0]; c.State != "live" || c.ClientID != tokens.Client || c.ClientName != "Test" || c.UserEmail != ada.User.Email || c.UserID != ada.User.ID || c.Grants != 1 ||
+		!slices.Equal(c.Scopes, []string{"mcp:devices:read"}) || c.RevokedAt != nil {
+		t.Errorf("listed %+v", c)
+	}
+	id := listed[0].ID
+	if text, err := runCommand(t, env, &cli.ConnectionList{OfCompany: of("acme", "text")}); err != nil || !strings.Contains(text, ada.User.Email) {
+		t.Errorf("%v: %s", err, text)
+	}
+	if text, err := runCommand(t, env, &cli.ConnectionList{OfCompany: of(other.Slug, "json")}); err != nil || strings.TrimSpace(text) != "[]" {
+		t.Errorf("another company's: %v %s", err, text)
+	}
+	// Raised by the operator: the earlier client's way out of a missing scope.
+	if got := assistant.Legacy().Call("list_policies", nil).Failed(t); got.Code != "forbidden" || !strings.Contains(got.Message, "/access") ||
+		!strings.Contains(got.Message, "lacks the scope mcp:policies:read") {
+		t.Errorf("before: %+v", got)
+	}
+	if _, err := runCommand(t, env, &cli.ConnectionSet{OfCompany: of("acme", "json"), ID: id, Scope: []string{"mcp:policies:write"}}); err != nil {
+		t.Fatal(err)
+	}
+	assistant.Legacy().Call("list_policies", nil).OK(t, nil)
+	if got := assistant.Legacy().Call("count_assets", nil).Failed(t); got.Code != "forbidden" {
+		t.Errorf("a scope that was taken: %+v", got)
+	}
+	for what, command := range map[string]interface{ Run(*cli.Env) error }{
+		"another company's": &cli.ConnectionRevoke{OfCompany: of(other.Slug, "json"), ID: id},
+		"unknown":           &cli.ConnectionRevoke{OfCompany: of("acme", "json"), ID: "nothing"},
+	} {
+		if _, err := runCommand(t, env, command); fault.CodeOf(err) != fault.NotFound || strings.Contains(cli.Message(err), "\n") {
+			t.Errorf("%s: %v", what, err)
+		}
+	}
+	if _, err := runCommand(t, env, &cli.ConnectionSet{OfCompany: of("acme", "json"), ID: id, Scope: []string{"mcp:everything"}}); fault.CodeOf(err) != fault.InvalidArguments {
+		t.Errorf("a scope that does not exist: %v", err)
+	}
+	for range 2 { // again changes nothing
+		if _, err := runCommand(t, env, &cli.ConnectionRevoke{OfCompany: of("acme", "json"), ID: id}); err != nil {
+			t.Fatal(err)
+		}
+		if got := assistant.Call("list_policies", nil); got.Status != http.StatusUnauthorized {
+			t.Errorf("after the revocation: %d", got.Status)
+		}
+	}
+	if list(); listed[0].State != "revoked" || listed[0].Grants != 0 || listed[0].RevokedAt == nil {
+		t.Errorf("listed %+v", listed[0])
+	}
+	if _, err := runCommand(t, env, &cli.ConnectionSet{OfCompany: of("acme", "json"), ID: id, Scope: []string{"mcp:devices:read"}}); fault.CodeOf(err) != fault.Refused {
+		t.Errorf("a revoked one is changed: %v", err)
+	}
+}

@@ -1,0 +1,181 @@
+package e2e_test
+
+import (
+	"context"
+	"io"
+	"net/http"
+	"net/http/cookiejar"
+	"net/url"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/musterhq/muster/internal/account"
+	"github.com/musterhq/muster/internal/policy"
+	"github.com/musterhq/muster/internal/resource"
+	"github.com/musterhq/muster/internal/servertest"
+)
+
+// visitor is a person with a browser that runs no scripts.
+type visitor struct {
+	t    *testing.T
+	base string
+	http *http.Client
+}
+
+// visit makes a user with a role, limited to some policies or not, and signs
+// the person in.
+func visit(t *testing.T, env *servertest.Env, r *servertest.Replica, companyID string, role account.Role, only ...string) *visitor {
+	t.Helper()
+	email := resource.NewID() + "@acme.test"
+	if _, err := (account.Users{Store: env.DB(), Passwords: account.NewPasswords(1), Now: env.Now}).Create(t.Context(), account.NewUserRequest{
+		CompanyID: companyID, Email: email, Name: "Person " + string(role), Role: role, Policies: only, Password: "a long password"}); err != nil {
+		t.Fatal(err)
+	}
+	jar, err := cookiejar.New(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := &visitor{t, r.PublicURL(), &http.Client{Jar: jar}}
+	p.post(200, "/signin", url.Values{"email": {email}, "password": {"a long password"}})
+	return p
+}
+
+// do returns the text of the page where a request ends, and its path.
+func (p *visitor) do(want int, request *http.Request) (text, path string) {
+	p.t.Helper()
+	answer, err := p.http.Do(request)
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	defer answer.Body.Close()
+	body, err := io.ReadAll(answer.Body)
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	if answer.StatusCode != want {
+		p.t.Fatalf("%s %s ends %d at %s, want %d\n%.3000s", request.Method, request.URL.Path, answer.StatusCode, answer.Request.URL, want, body)
+	}
+	return string(body), answer.Request.URL.Path
+}
+
+func (p *visitor) get(want int, path string) string {
+	p.t.Helper()
+	request, err := http.NewRequestWithContext(context.WithoutCancel(p.t.Context()), http.MethodGet, p.base+path, http.NoBody)
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	text, _ := p.do(want, request)
+	return text
+}
+
+func (p *visitor) post(want int, path string, form url.Values) (text, at string) {
+	p.t.Helper()
+	request, err := http.NewRequestWithContext(context.WithoutCancel(p.t.Context()), http.MethodPost, p.base+path, strings.NewReader(form.Encode()))
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	request.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+	return p.do(want, request)
+}
+
+func (p *visitor) sees(text string, wanted ...string) {
+	p.t.Helper()
+	_, main, _ := strings.Cut(text, "<main")
+	for _, w := range wanted {
+		if !strings.Contains(text, w) {
+			p.t.Errorf("the page does not say %q:\n%.1500s", w, main)
+		}
+	}
+}
+
+// Policies in the portal without any script: made, changed by review, restored,
+// copied, deleted; both kinds of policy; nothing that was typed is markup.
+func TestPortalPolicies_WithoutScripts(t *testing.T) {
+	t.Parallel()
+	env := servertest.New(t)
+	tenant, replica := env.NewTenant("acme"), env.Start()
+	ada := visit(t, env, replica, tenant.Company.ID, account.Admin)
+	text, _ := ada.post(422, "/policies", url.Values{"name": {strings.ToUpper(tenant.Policy.Name)}, "type": {"PLATFORM"}})
+	ada.sees(text, "There is a policy")
+	text, at := ada.post(200, "/policies", url.Values{"name": {"<script>Kiosk"}, "type": {"AGENT"}})
+	ada.sees(text, "&lt;script&gt;Kiosk", "Fetched by agents", `name="s.CAMERA"`)
+	if strings.Contains(text, "<script>Kiosk") {
+		t.Error("a name is markup")
+	}
+
+	// An agent's policy: review on a page of its own, then save.
+	text, _ = ada.post(200, at+"/review", url.Values{"version": {"1"}, "s.CAMERA": {"BLOCK"}, "s.SMS": {""}})
+	ada.sees(text, "Review 1 change", "Save as version 2", `name="s.CAMERA" value="BLOCK"`)
+	text, _ = ada.post(200, at+"/save", url.Values{"version": {"1"}, "s.CAMERA": {"BLOCK"}})
+	ada.sees(text, "Saved &lt;script&gt;Kiosk as version 2.")
+	text, _ = ada.post(409, at+"/save", url.Values{"version": {"1"}, "s.CAMERA": {"ALLOW"}})
+	ada.sees(text, "was saved while you edited it", "Person admin", "1 of these settings was changed by both of you")
+	text, _ = ada.post(200, at+"/review", url.Values{"version": {"2"}, "s.CAMERA": {"BLOCK"}})
+	ada.sees(text, "Nothing to review")
+	text, _ = ada.post(200, at+"/restore", url.Values{"version": {"2"}, "revision": {"1"}})
+	ada.sees(text, "Returned to revision 1, saved as version 3.")
+	ada.sees(ada.get(200, at+"/revisions?from=1&to=2"), "From revision 1 to 2", "Rollback", "Person admin")
+	ada.sees(ada.get(200, at+"/json"), "&#34;settings&#34;")
+	ada.sees(ada.get(200, at+"/devices"), "No device uses this policy")
+
+	// A platform's policy: a proposal, which another admin sees and cannot apply.
+	of := "/policies/" + tenant.Policy.ID
+	text, proposed := ada.post(200, of+"/review", url.Values{"version": {"1"}, "s.CAMERA": {"BLOCK"}})
+	ada.sees(text, "Waiting for review", "left to apply it", "Apply 1 change to 0 devices")
+	bob := visit(t, env, replica, tenant.Company.ID, account.Admin)
+	bob.sees(bob.get(200, proposed), "is the only one who can apply it", "Propose the same as my own")
+	bob.post(404, proposed+"/apply", url.Values{"once": {resource.NewID()}})
+	text, _ = ada.post(200, proposed+"/apply", url.Values{"once": {resource.NewID()}})
+	ada.sees(text, "saved as version 2")
+	text, _ = ada.post(200, proposed+"/apply", url.Values{"once": {resource.NewID()}})
+	ada.sees(text, "it was applied")
+	ada.sees(ada.get(200, "/proposals?policy="+tenant.Policy.ID), "Change settings of")
+	ada.sees(ada.get(200, "/proposals?waiting=1"), "No proposal is here")
+	text, copied := ada.post(200, of+"/copy", url.Values{"name": {"Copy"}})
+	ada.sees(text, "Create Copy as a copy of", "The copy is exactly as its source", "Create the policy")
+	text, _ = ada.post(200, copied+"/apply", url.Values{})
+	ada.sees(text, "saved as version 1")
+	text, _ = ada.post(200, of+"/restore", url.Values{"version": {"2"}, "revision": {"1"}})
+	ada.sees(text, "to revision 1", "Roll back 0 devices")
+	text, _ = ada.post(200, of+"/copy", url.Values{"name": {"copy"}})
+	ada.sees(text, "There is a policy")
+	text, _ = ada.post(200, of+"/push", url.Values{})
+	ada.sees(text, "The platform has taken version 2.")
+	text, _ = ada.post(200, of+"/details", url.Values{"version": {"2"}, "name": {tenant.Policy.Name}, "labels": {"a, b,"}, "description": {"for all"}})
+	ada.sees(text, "as version 3", "for all")
+	text, _ = ada.post(200, at+"/delete", url.Values{})
+	ada.sees(text, "Deleted the policy")
+	ada.get(404, at)
+	ada.get(404, "/proposals/prp_5h9j3f7p1s6z4g8a2e0k7m9q3v")
+}
+
+// A user who may only read, or only some policies, sees and does no more.
+func TestPortalPolicies_LimitedUsers(t *testing.T) {
+	t.Parallel()
+	env := servertest.New(t)
+	tenant, replica := env.NewTenant("acme"), env.Start()
+	other := env.Policy(tenant.Company, "Other", policy.Platform)
+	viewer := visit(t, env, replica, tenant.Company.ID, account.Viewer)
+	text := viewer.get(200, "/policies/"+tenant.Policy.ID)
+	viewer.sees(text, "It takes the permission to edit policies")
+	if enabled := regexp.MustCompile(`<fieldset[^>]*data-setting[^>]*>`).FindString(text); !strings.Contains(enabled, "disabled") {
+		t.Errorf("a viewer's setting is %s", enabled)
+	}
+	viewer.get(403, "/proposals")
+	for path, form := range map[string]url.Values{"": {"name": {"New"}, "type": {"PLATFORM"}}, "/" + tenant.Policy.ID + "/review": {"version": {"1"}, "s.SMS": {"BLOCK"}},
+		"/" + tenant.Policy.ID + "/delete": {}, "/" + tenant.Policy.ID + "/push": {}, "/" + tenant.Policy.ID + "/restore": {"revision": {"1"}}} {
+		viewer.post(403, "/policies"+path, form)
+	}
+	limited := visit(t, env, replica, tenant.Company.ID, account.Manager, tenant.Policy.ID)
+	if text := limited.get(200, "/policies"); strings.Contains(text, other.ID) || !strings.Contains(text, tenant.Policy.ID) {
+		t.Errorf("a limited person's list:\n%.3000s", text)
+	}
+	limited.get(404, "/policies/"+other.ID)
+	limited.get(404, "/proposals?policy="+other.ID)
+	limited.post(404, "/policies/"+other.ID+"/review", url.Values{"version": {"1"}, "s.SMS": {"BLOCK"}})
+	limited.post(403, "/policies", url.Values{"name": {"New"}, "type": {"PLATFORM"}})
+	limited.post(400, "/policies/"+tenant.Policy.ID+"/review", url.Values{"s.SMS": {"BLOCK"}})
+	nobody := &visitor{t, replica.PublicURL(), &http.Client{}}
+	nobody.sees(nobody.get(200, "/policies"), "Sign in")
+}

@@ -1,0 +1,446 @@
+package e2e_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"net/netip"
+	"net/url"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/musterhq/muster/internal/access"
+	"github.com/musterhq/muster/internal/account"
+	"github.com/musterhq/muster/internal/activity"
+	"github.com/musterhq/muster/internal/apikey"
+	"github.com/musterhq/muster/internal/config"
+	"github.com/musterhq/muster/internal/servertest"
+	"github.com/musterhq/muster/internal/servertest/oidctest"
+	"github.com/musterhq/muster/internal/service"
+)
+
+// recorder is a server that notes what it is asked.
+type recorder struct {
+	*httptest.Server
+	mu   sync.Mutex
+	seen []string
+}
+
+func newRecorder(t *testing.T, answer http.HandlerFunc) *recorder {
+	t.Helper()
+	r := &recorder{}
+	r.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, q *http.Request) {
+		r.mu.Lock()
+		r.seen = append(r.seen, q.Method+" "+q.URL.Path)
+		r.mu.Unlock()
+		answer(w, q)
+	}))
+	t.Cleanup(r.Close)
+	return r
+}
+
+func (r *recorder) asked() []string {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return append([]string{}, r.seen...)
+}
+
+// describe is a description whose endpoints are elsewhere.
+func describe(issuer func() string, endpoints string) http.HandlerFunc {
+	return func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "application/json")
+		_ = json.NewEncoder(w).Encode(map[string]string{"issuer": issuer(), "authorization_endpoint": issuer() + "/a",
+			"token_endpoint": endpoints + "/admin/reset", "jwks_uri": issuer() + "/k"})
+	}
+}
+
+// TestProvider_ReachesNoPrivateAddress: without MUSTER_PRIVATE_PROVIDERS no
+// provider is asked at a private address; with it, none outside its networks,
+// none through a redirect, and none by http beyond loopback.
+func TestProvider_ReachesNoPrivateAddress(t *testing.T) {
+	t.Parallel()
+	secret := "SECRET-OF-AN-INTERNAL-SERVICE"
+	inside := newRecorder(t, func(w http.ResponseWriter, _ *http.Request) {
+		w.WriteHeader(http.StatusNotFound)
+		_, _ = fmt.Fprint(w, secret)
+	})
+	moved := newRecorder(t, func(w http.ResponseWriter, r *http.Request) {
+		http.Redirect(w, r, inside.URL+"/latest/meta-data", http.StatusFound)
+	})
+	fields := func(issuer string) []string {
+		return []string{"name", "x", "issuer", issuer, "clientId", "x", "domains", "acme.test", "enabled", "true", "role", "viewer"}
+	}
+	env := servertest.New(t)
+	acme := env.Company("acme", access.Settings{})
+	user := env.Browser(acme, account.Admin).User
+	closed := env.Start(func(c *config.Service, _ *service.Options) { c.PrivateProviders = nil })
+	admin := closed.Visitor(t, user)
+	for _, issuer := range []string{inside.URL, strings.Replace(inside.URL, "127.0.0.1", "localhost", 1),
+		strings.Replace(inside.URL, "http:", "https:", 1), "https://169.254.169.254", "https://[::1]", "http://example.com"} {
+		page := admin.Post("/settings/signin", fields(issuer)...)
+		if page.Status != 422 || !strings.Contains(page.Body, "MUSTER_PRIVATE_PROVIDERS") {
+			t.Errorf("%s: got %d, want 422 that names the setting", issuer, page.Status)
+		}
+	}
+	if asked := inside.asked(); len(asked) != 0 {
+		t.Fatalf("a private address was asked %v", asked)
+	}
+	open := env.Start()
+	admin = open.Visitor(t, user)
+	admin.Post("/settings/signin", fields(moved.URL)...).Want(t, 422)
+	if asked := inside.asked(); len(moved.asked()) != 1 || len(asked) != 0 {
+		t.Errorf("a redirect was followed to %v", asked)
+	}
+	admin.Post("/settings/signin", fields(inside.URL)...).Want(t, 422)
+	// The token endpoint is bound by the same rules as the issuer.
+	var evil *recorder
+	evil = newRecorder(t, describe(func() string { return evil.URL }, "http://10.0.0.1"))
+	admin.Post("/settings/signin", fields(evil.URL)...).Want(t, 200)
+	visitor := open.SignedOut(t)
+	page := visitor.Post("/signin/company", "email", "a@acme.test").Want(t, 200)
+	_, rest, _ := strings.Cut(page.Body, "state=")
+	state, _, _ := strings.Cut(rest, `"`)
+	visitor.Get("/signin/callback?code=x&state="+state).Want(t, 401)
+	if log := string(env.Log.Text()); strings.Contains(log, secret) {
+		t.Error("what a private address answered is in the log")
+	}
+	if _, err := (config.Service{PrivateProviders: []string{"10.0.0.0/8", "::1/128"}}).ProviderNetworks(); err != nil {
+		t.Errorf("networks: %v", err)
+	}
+	if wrong, err := (config.Service{PrivateProviders: []string{"10.0.0.1"}}).ProviderNetworks(); err == nil {
+		t.Errorf("an address was taken for a network: %v", []netip.Prefix(wrong))
+	}
+}
+
+// TestProvider_IsAskedSeldom: its description is kept for an hour, a long one is
+// not read, and strangers who begin to sign in are limited.
+func TestProvider_IsAskedSeldom(t *testing.T) {
+	t.Parallel()
+	env := servertest.New(t)
+	replica := env.Start()
+	acme := env.Company("acme", access.Settings{})
+	admin := env.Browser(acme, account.Admin).User
+	var long atomic.Bool
+	var front *recorder
+	front = newRecorder(t, func(w http.ResponseWriter, r *http.Request) {
+		if long.Load() {
+			_, _ = fmt.Fprint(w, `{"x":"`+strings.Repeat("x", 1<<20)+`"}`)
+			return
+		}
+		describe(func() string { return front.URL }, front.URL)(w, r)
+	})
+	save := func() servertest.Page {
+		return replica.Visitor(t, admin).Post("/settings/signin", "name", "x", "issuer", front.URL, "clientId", "x", "domains", "acme.test", "enabled", "true", "role", "viewer")
+	}
+	save().Want(t, 200)
+	stranger := env.Browser(acme, account.Viewer)
+	served := 0
+	for range 200 {
+		if stranger.Send(replica.PublicURL()+"/signin/company", url.Values{"email": {"a@acme.test"}}).Status == 200 {
+			served++
+		}
+	}
+	if served != 60 || len(front.asked()) != 1 {
+		t.Errorf("of 200 requests of one network: served %d, asked the provider %d times; want 60 and 1", served, len(front.asked()))
+	}
+	env.Advance(time.Hour)
+	long.Store(true)
+	if page := replica.SignedOut(t).Post("/signin/company", "email", "a@acme.test"); page.Status != http.StatusBadGateway {
+		t.Errorf("with a description of a mebibyte: got %d, want 502", page.Status)
+	}
+	save().Want(t, 422)
+}
+
+// TestProvider_SavingNeedsEveryRightOfItsUsers: who manages company settings
+// alone does not decide who its users are.
+func TestProvider_SavingNeedsEveryRightOfItsUsers(t *testing.T) {
+	t.Parallel()
+	env := servertest.New(t)
+	replica := env.Start()
+	acme := env.Company("acme", access.Settings{})
+	admin, clerk := env.Browser(acme, account.Admin), env.Browser(acme, account.Viewer)
+	viewer, _ := account.Viewer.Rights()
+	provider := oidctest.New(t, env.Now)
+	for rights, text := range map[account.Right]string{
+		viewer | account.ManageCompany:                       "manage-users",
+		viewer | account.ManageCompany | account.ManageUsers: "may do more than you",
+	} {
+		clerk.Change(func(u *account.User) { u.Rights = rights })
+		page := replica.Visitor(t, clerk.User).Post("/settings/signin", providerFields(provider, "acme.test")...)
+		if page.Status != 403 || !strings.Contains(page.Body, text) {
+			t.Errorf("%v: got %d, want 403 with %q", rights.Names(), page.Status, text)
+		}
+	}
+	if _, err := env.DB().Provider(t.Context(), acme.ID); err == nil {
+		t.Error("the provider was saved")
+	}
+	replica.Visitor(t, admin.User).Post("/settings/signin", providerFields(provider, "acme.test")...).Want(t, 200)
+}
+
+// TestCompanySignIn_FirstLinkNeedsTheOwnersProof: the provider's word alone does
+// not open an account that has a password or a passkey; once its owner has
+// confirmed, it does, and the log says so.
+func TestCompanySignIn_FirstLinkNeedsTheOwnersProof(t *testing.T) {
+	t.Parallel()
+	servertest.OnEach(t, func(t *testing.T, env *servertest.Env) {
+		replica := env.Start(servertest.OnLocalhost(t))
+		acme := env.Company("acme", access.Settings{})
+		admin, keyed := env.Browser(acme, account.Admin).User, env.Browser(acme, account.Viewer).User
+		provider := oidctest.New(t, env.Now)
+		replica.Visitor(t, admin).Post("/settings/signin", providerFields(provider, "acme.test")...).Want(t, 200)
+		provider.Be(oidctest.Browser{Subject: "1", Email: admin.Email}, nil)
+		visitor := replica.SignedOut(t)
+		page := signsIn(t, visitor, provider, admin.Email).Want(t, 200)
+		link := page.Field(t, "link")
+		if !strings.Contains(page.Body, "Confirm your account") || !strings.HasPrefix(visitor.Get("/account").Path, "/signin") {
+			t.Fatalf("the first sign-in: got %s, want the question", page.Path)
+		}
+		visitor.Post("/signin/link", "link", link, "password", "wrong password").Want(t, 401)
+		visitor.Post("/signin/link", "link", "mst_made-up", "password", servertest.Password).Want(t, 401)
+		if page := visitor.Post("/signin/link", "link", link, "password", servertest.Password); page.Path != "/account" {
+			t.Fatalf("with the password: got %d at %s, want /account", page.Status, page.Path)
+		}
+		replica.SignedOut(t).Post("/signin/link", "link", link, "password", servertest.Password).Want(t, 401)
+		if page := signsIn(t, replica.SignedOut(t), provider, admin.Email); page.Path != "/account" {
+			t.Errorf("the second sign-in: got %d at %s, want /account", page.Status, page.Path)
+		}
+		entries, err := env.DB().Activity(t.Context(), activity.Filter{CompanyID: acme.ID}, activity.Cursor{}, 100)
+		linked := 0
+		for _, e := range entries {
+			if e.Action == activity.IdentityLinked && e.Target.ID == admin.ID {
+				linked++
+			}
+		}
+		if err != nil || linked != 1 {
+			t.Errorf("entries of the link: got %d, %v, want 1", linked, err)
+		}
+		// A person with a passkey uses it: the password is not enough.
+		key := servertest.NewAuthenticator(t, replica.PublicURL())
+		replica.Visitor(t, keyed).AddPasskey(key).Want(t, 200)
+		provider.Be(oidctest.Browser{Subject: "2", Email: keyed.Email}, nil)
+		page = signsIn(t, visitor, provider, keyed.Email).Want(t, 200)
+		link = page.Field(t, "link")
+		page = visitor.Post("/signin/link", "link", link, "password", servertest.Password).Want(t, 401)
+		page = visitor.Post("/signin/link", "link", link, "token", page.Field(t, "token"), "answer", key.Get(page.Options(t)))
+		if page.Path != "/account" {
+			t.Errorf("with the passkey: got %d at %s, want /account", page.Status, page.Path)
+		}
+	})
+}
+
+// TestCompanySignIn_IsAsFreshAsTheProviderSays: a provider that did not ask the
+// person proves nothing for what is dangerous.
+func TestCompanySignIn_IsAsFreshAsTheProviderSays(t *testing.T) {
+	t.Parallel()
+	env := servertest.New(t)
+	replica := env.Start()
+	acme := env.Company("acme", access.Settings{DeviceCommands: true})
+	admin := env.Browser(acme, account.Admin).User
+	provider := oidctest.New(t, env.Now)
+	replica.Visitor(t, admin).Post("/settings/signin", providerFields(provider, "acme.test")...).Want(t, 200)
+	who := oidctest.Browser{Subject: "1", Email: admin.Email}
+	provider.Be(who, nil)
+	links(t, replica.SignedOut(t), provider, admin.Email).Want(t, 200)
+	for name, c := range map[string]struct {
+		spoil func(map[string]any)
+		fresh bool
+	}{
+		"hours ago":     {func(c map[string]any) { c["auth_time"] = env.Now().Add(-11 * time.Hour).Unix() }, false},
+		"not told":      {func(c map[string]any) { delete(c, "auth_time") }, false},
+		"just now":      {nil, true},
+		"in the future": {func(c map[string]any) { c["auth_time"] = env.Now().Add(time.Hour).Unix() }, true},
+	} {
+		provider.Be(who, c.spoil)
+		visitor := replica.SignedOut(t)
+		if page := signsIn(t, visitor, provider, admin.Email); page.Path != "/account" {
+			t.Fatalf("%s: got %d at %s, want /account", name, page.Status, page.Path)
+		}
+		page := visitor.Post("/access/gates", "gate", "destructiveCommands", "on", "true")
+		if asked := strings.HasPrefix(page.Path, "/account/prove"); asked == c.fresh {
+			t.Errorf("%s: asked for a proof: %v, at %s", name, asked, page.Path)
+		}
+		if name == "in the future" {
+			env.Advance(account.ReauthFresh + time.Second)
+			page := visitor.Post("/access/gates", "gate", "destructiveCommands", "on", "true")
+			if !strings.HasPrefix(page.Path, "/account/prove") {
+				t.Error("a clock that is ahead makes the proof last longer")
+			}
+		}
+	}
+	// A proof at the provider asks for a new sign-in there, and takes only one.
+	visitor := replica.SignedOut(t)
+	provider.Be(who, func(c map[string]any) { delete(c, "auth_time") })
+	signsIn(t, visitor, provider, admin.Email)
+	page := visitor.Post("/account/prove/company", "next", "/access").Want(t, 200)
+	if !strings.Contains(page.Body, "prompt=login") || !strings.Contains(page.Body, "max_age=0") {
+		t.Error("the provider is not asked to have the person sign in again")
+	}
+	_, rest, _ := strings.Cut(page.Body, `href="`+provider.URL)
+	address, _, _ := strings.Cut(rest, `"`)
+	if back := visitor.Away(provider.URL + strings.ReplaceAll(address, "&amp;", "&")); back.Status != 401 {
+		t.Errorf("a proof without a new sign-in: got %d at %s, want 401", back.Status, back.Path)
+	}
+}
+
+// TestCompanySignIn_AnotherIssuersAnswerIsRefused (RFC 9207).
+func TestCompanySignIn_AnotherIssuersAnswerIsRefused(t *testing.T) {
+	t.Parallel()
+	env := servertest.New(t)
+	replica := env.Start()
+	acme := env.Company("acme", access.Settings{})
+	admin := env.Browser(acme, account.Admin).User
+	provider := oidctest.New(t, env.Now)
+	replica.Visitor(t, admin).Post("/settings/signin", providerFields(provider, "acme.test")...).Want(t, 200)
+	visitor := replica.SignedOut(t)
+	address, _ := begins(visitor, provider, admin.Email)
+	to, err := url.Parse(address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	visitor.Get("/signin/callback?code=x&iss=https%3A%2F%2Fother.example&state="+url.QueryEscape(to.Query().Get("state"))).Want(t, 401)
+	if log := string(env.Log.Text()); !strings.Contains(log, "names another issuer") {
+		t.Error("the answer was refused for another reason")
+	}
+}
+
+// TestDomains_AreAssignedByTheOperator: with several companies on an
+// installation none takes another's domain; with one, nothing needs to be said.
+func TestDomains_AreAssignedByTheOperator(t *testing.T) {
+	t.Parallel()
+	servertest.OnEach(t, func(t *testing.T, env *servertest.Env) {
+		replica := env.Start()
+		acme := env.Company("acme", access.Settings{})
+		provider := oidctest.New(t, env.Now)
+		save := func(v *servertest.Visitor, domain string) servertest.Page {
+			return v.Post("/settings/signin", providerFields(provider, domain)...)
+		}
+		owner := replica.Visitor(t, env.Browser(acme, account.Admin).User)
+		save(owner, "acme.test").Want(t, 200)
+		evil := env.Company("evil", access.Settings{})
+		squatter := replica.Visitor(t, env.Browser(evil, account.Admin).User)
+		for _, domain := range []string{"acme.test", "example.com"} {
+			page := save(squatter, domain)
+			if want := "muster company domain add --company evil " + domain; page.Status != 422 || !strings.Contains(page.Body, want) {
+				t.Errorf("%s: got %d, want 422 that names %q", domain, page.Status, want)
+			}
+		}
+		var added struct{ Company, Domain string }
+		env.CLI(&added, "company", "domain", "add", "--company", "evil", "Example.com")
+		if added.Company != "evil" || added.Domain != "example.com" {
+			t.Errorf("added: got %+v", added)
+		}
+		save(squatter, "example.com").Want(t, 200)
+		save(owner, "acme.test").Want(t, 200)
+		var all []struct{ Domain string }
+		env.CLI(&all, "company", "domain", "list", "--company", "acme")
+		if len(all) != 1 || all[0].Domain != "acme.test" {
+			t.Errorf("domains of acme: got %+v, want acme.test", all)
+		}
+		env.CLI(&added, "company", "domain", "remove", "--company", "evil", "example.com")
+		if page := replica.SignedOut(t).Post("/signin/company", "email", "a@example.com"); page.Status != 404 {
+			t.Errorf("a removed domain: got %d, want 404", page.Status)
+		}
+		// An administrator of one company learns nothing about users of another.
+		known := env.Browser(acme, account.Viewer).User.Email
+		var told [2]string
+		for i, email := range []string{known, "missing@acme.test"} {
+			page := squatter.Post("/users", "email", email, "name", "X", "role", "viewer", "scope", "all").Want(t, 409)
+			_, text, _ := strings.Cut(page.Body, `role="alert"`)
+			text, _, _ = strings.Cut(text, "</div>")
+			told[i] = strings.ReplaceAll(text, email, "")
+		}
+		if told[0] != told[1] {
+			t.Errorf("an address that is a user and one that is none: got %q and %q", told[0], told[1])
+		}
+	})
+}
+
+// TestInvitation_IsRecordedAndNeverOpensAnAccountInUse.
+func TestInvitation_IsRecordedAndNeverOpensAnAccountInUse(t *testing.T) {
+	t.Parallel()
+	servertest.OnEach(t, func(t *testing.T, env *servertest.Env) {
+		replica := env.Start()
+		acme := env.Company("acme", access.Settings{})
+		admin, colleague := env.Browser(acme, account.Admin).User, env.Browser(acme, account.Admin)
+		provider := oidctest.New(t, env.Now)
+		v := replica.Visitor(t, admin)
+		v.Post("/settings/signin", providerFields(provider, "acme.test")...).Want(t, 200)
+		colleague.Change(func(u *account.User) { u.PasswordHash = "" }) // signs in through the provider alone
+		first := invitationCode(t, v.Post("/users/"+colleague.User.ID+"/invitation").Want(t, 200))
+		provider.Be(oidctest.Browser{Subject: "1", Email: colleague.User.Email}, nil)
+		if page := signsIn(t, replica.SignedOut(t), provider, colleague.User.Email); page.Path != "/account" {
+			t.Fatalf("the colleague: got %d at %s, want /account", page.Status, page.Path)
+		}
+		if page := v.Post("/users/"+colleague.User.ID+"/invitation").Want(t, 200); strings.Contains(page.Body, "/invitation#") || !strings.Contains(page.Body, "can sign in already") {
+			t.Errorf("an invitation for a user who signs in: got one at %s", page.Path)
+		}
+		// Not even with a link that was made before.
+		replica.SignedOut(t).Post("/invitation", "code", first, "password", "chosen by admin", "again", "chosen by admin").Want(t, 404)
+
+		page := v.Post("/users", "email", "new@acme.test", "name", "New", "role", "viewer", "scope", "all").Want(t, 200)
+		replica.SignedOut(t).Post("/invitation", "code", invitationCode(t, page), "password", "chosen by new", "again", "chosen by new").Want(t, 200)
+		entries, err := env.DB().Activity(t.Context(), activity.Filter{CompanyID: acme.ID}, activity.Cursor{}, 100)
+		if err != nil {
+			t.Fatal(err)
+		}
+		invited, accepted := 0, 0
+		for _, e := range entries {
+			if e.Action == activity.UserInvited && e.Actor.ID == admin.ID {
+				invited++
+			}
+			for _, c := range e.Changes {
+				if e.Target.Name == "new@acme.test" && strings.Contains(c.Field+c.After, "nvitation") && strings.Contains(c.After, admin.Name) {
+					accepted++
+				}
+			}
+		}
+		if invited != 2 || accepted != 2 {
+			t.Errorf("entries: got %d invitations by the inviter and %d that name the inviter, want 2 and 2", invited, accepted)
+		}
+	})
+}
+
+// TestDisable_NamesTheKeysOfTheUser: disabling says which keys of the user still
+// work, and revokes those that were chosen.
+func TestDisable_NamesTheKeysOfTheUser(t *testing.T) {
+	t.Parallel()
+	env := servertest.New(t)
+	replica := env.Start()
+	acme := env.Company("acme", servertest.Everything())
+	leaver := env.Browser(acme, account.Admin).User
+	makes := func() string {
+		v := replica.Visitor(t, leaver)
+		return secretOf(v.Post("/access/keys", keyFields(v.Get("/access/keys/new"), t, "DEVICES_READ")...).Want(t, 200))
+	}
+	kept, revoked := makes(), makes()
+	boss := replica.Visitor(t, env.Browser(acme, account.Admin).User)
+	page := boss.Get("/users/"+leaver.ID).Want(t, 200)
+	live, err := apikey.Keys{Store: env.DB(), Now: env.Now}.LiveOf(t.Context(), leaver)
+	if err != nil || len(live) != 2 {
+		t.Fatalf("live keys: got %d, %v, want 2", len(live), err)
+	}
+	chosen := ""
+	for _, k := range live {
+		if !strings.Contains(page.Body, k.Prefix) || strings.Count(page.Body, `name="revoke"`) != 2 {
+			t.Errorf("the page does not offer key %s", k.Prefix)
+		}
+		if strings.Contains(revoked, k.Prefix) {
+			chosen = k.ID
+		}
+	}
+	page = boss.Post("/users/"+leaver.ID+"/disabled", "disabled", "true", "revoke", chosen).Want(t, 200)
+	if !strings.Contains(page.Body, "Revoked: 1 API key") || !strings.Contains(page.Body, "Still working: 1 API key") {
+		t.Errorf("the notice does not name the keys: %.3000s", page.Body)
+	}
+	replica.As(kept).Get("/assets").Want(t, 200)
+	replica.As(revoked).Get("/assets").Want(t, 401)
+	var told struct{ LiveKeys []string }
+	env.CLI(&told, "user", "disable", "--company", "acme", leaver.ID)
+	if len(told.LiveKeys) != 1 {
+		t.Errorf("the command line names %v, want 1 key", told.LiveKeys)
+	}
+}

@@ -1,0 +1,85 @@
+package e2e_test
+
+import (
+	"bytes"
+	"net/url"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/musterhq/muster/internal/access"
+	"github.com/musterhq/muster/internal/account"
+	"github.com/musterhq/muster/internal/config"
+	"github.com/musterhq/muster/internal/servertest"
+	"github.com/musterhq/muster/internal/service"
+)
+
+// Attempts to sign in that fail or are throttled are in the log, in a form that
+// fail2ban reads, without what was typed. Requests have the client's address.
+func TestSignIn_RefusalsAreLogged(t *testing.T) {
+	t.Parallel()
+	for _, format := range []string{"text", "json"} {
+		t.Run(format, func(t *testing.T) {
+			t.Parallel()
+			env := servertest.New(t)
+			var log servertest.Log
+			replica := env.Start(func(_ *config.Service, o *service.Options) {
+				logger, err := service.NewLogger(&log, "info", format)
+				if err != nil {
+					t.Fatal(err)
+				}
+				o.Logger = logger
+			})
+			acme := env.Company("acme", access.Settings{})
+			person := env.Browser(acme, account.Viewer)
+			for range 12 { // the last are throttled
+				person.Send(replica.PublicURL()+"/signin", url.Values{"email": {"hunter2@acme.example"}, "password": {"hunter2hunter2"}})
+			}
+			replica.As(env.Key(acme, access.DevicesRead)).Get("/assets").Want(t, 200)
+			text := log.Text()
+			if strings.Contains(string(text), "hunter2") {
+				t.Error("what was typed is in the log")
+			}
+			for _, says := range []string{"wrong credentials", "too many attempts"} {
+				if !bytes.Contains(text, []byte(says)) {
+					t.Errorf("the log does not say %q:\n%s", says, text)
+				}
+			}
+			if request := lineWith(text, "list_assets"); !strings.Contains(request, "127.0.0.1") {
+				t.Errorf("the request's line has no address: %s", request)
+			}
+			if format == "json" && strings.Contains(lineWith(text, "list_assets"), `"took":`) && !strings.Contains(lineWith(text, "list_assets"), `"took":"`) {
+				t.Error("a duration has no unit")
+			}
+			banned(t, text)
+		})
+	}
+}
+
+func lineWith(text []byte, part string) string {
+	for line := range strings.Lines(string(text)) {
+		if strings.Contains(line, part) {
+			return line
+		}
+	}
+	return ""
+}
+
+// banned asks fail2ban itself, where it is installed.
+func banned(t *testing.T, text []byte) {
+	t.Helper()
+	tool, err := exec.LookPath("fail2ban-regex")
+	if err != nil {
+		return
+	}
+	file := filepath.Join(t.TempDir(), "muster.log")
+	if err := os.WriteFile(file, text, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	out, err := exec.CommandContext(t.Context(), tool, "--out", "ip", file, alerts+"/fail2ban-muster.conf").CombinedOutput()
+	if err != nil || strings.Count(string(out), "\n") != strings.Count(string(text), "sign-in refused") {
+		t.Errorf("fail2ban finds %q, %v", out, err)
+	}
+}
