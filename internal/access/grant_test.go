@@ -46,7 +46,7 @@ func expected(p access.Principal, needs access.Permission, gate access.Gate) boo
 	return true
 }
 
-func TestGrantAgreesWithTheContract(t *testing.T) {
+func TestGrant_AgreesWithContract(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
 		p := access.Principal{Kind: rapid.SampledFrom(kinds).Draw(t, "kind"), Settings: settings(t),
@@ -63,7 +63,7 @@ func TestGrantAgreesWithTheContract(t *testing.T) {
 	})
 }
 
-func TestAnUnknownGateIsClosed(t *testing.T) {
+func TestGrant_UnknownGateIsClosed(t *testing.T) {
 	t.Parallel()
 	on := access.Settings{DeviceCommands: true, DestructiveCommands: true, PolicyChanges: true, Provisioning: true, OAuthConnections: true}
 	if access.Grant(access.Principal{Kind: access.APIKey, Settings: on}, 0, "tomorrow") == nil {
@@ -71,7 +71,7 @@ func TestAnUnknownGateIsClosed(t *testing.T) {
 	}
 }
 
-func TestPermissionNamesAndScopesReadBack(t *testing.T) {
+func TestPermission_NamesAndScopesReadBack(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
 		p := access.Permission(rapid.Uint16Max(uint16(access.All)).Draw(t, "p"))

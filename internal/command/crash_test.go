@@ -40,9 +40,9 @@ func (f *fixture) dies(step string, call operation.Call, a asset.Asset, t comman
 	return died
 }
 
-// TestDeathAtEveryStep: nothing accepted is lost, nothing is sent twice, and
+// TestExecute_CrashAtEveryStep: nothing accepted is lost, nothing is sent twice, and
 // everything ends final or UNCONFIRMED.
-func TestDeathAtEveryStep(t *testing.T) {
+func TestExecute_CrashAtEveryStep(t *testing.T) {
 	t.Parallel()
 	for _, v := range []outcome.Code{outcome.Accepted, outcome.Done, outcome.Unknown, outcome.Refused} {
 		for step, want := range map[string]struct {
@@ -113,9 +113,9 @@ func (f *fixture) execute2(call operation.Call, a asset.Asset) (command.Result, 
 	return f.executeAs(f.service, call, a, command.Lock)
 }
 
-// TestRepetitionIsAnsweredWhateverTheDeviceIsNow: the earlier command answers
+// TestExecute_RepetitionIgnoresTheDevicesState: the earlier command answers
 // even where the device could not take it any more.
-func TestRepetitionIsAnsweredWhateverTheDeviceIsNow(t *testing.T) {
+func TestExecute_RepetitionIgnoresTheDevicesState(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
 	a := f.enrol(fullyManaged)
@@ -144,8 +144,8 @@ func TestRepetitionIsAnsweredWhateverTheDeviceIsNow(t *testing.T) {
 	}
 }
 
-// TestTwinsSendOnce: of many requests with one reference one sends.
-func TestTwinsSendOnce(t *testing.T) {
+// TestExecute_ConcurrentRepetitionsSendOnce: of many requests with one reference one sends.
+func TestExecute_ConcurrentRepetitionsSendOnce(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
 	a := f.enrol(fullyManaged)

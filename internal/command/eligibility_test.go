@@ -45,7 +45,7 @@ func TestEligible(t *testing.T) {
 	}
 }
 
-func TestEligibleByStatus(t *testing.T) {
+func TestEligible_ByStatus(t *testing.T) {
 	t.Parallel()
 	for status, want := range map[asset.Status]bool{asset.Active: true, asset.Inactive: true, asset.Synchronizing: true, asset.Pending: false, asset.Deleted: false} {
 		a := managedAsset(fullyManaged)
@@ -59,8 +59,8 @@ func TestEligibleByStatus(t *testing.T) {
 	}
 }
 
-// TestUnknownOwnershipCountsAsNotAllowed takes away one fact at a time.
-func TestUnknownOwnershipCountsAsNotAllowed(t *testing.T) {
+// TestEligible_UnknownOwnershipIsRefused takes away one fact at a time.
+func TestEligible_UnknownOwnershipIsRefused(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
 		t command.Type
@@ -80,7 +80,7 @@ func TestUnknownOwnershipCountsAsNotAllowed(t *testing.T) {
 	}
 }
 
-func TestPushIsNeededWhereThePlatformHasNone(t *testing.T) {
+func TestEligible_PushWherePlatformHasNone(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
 		name      string

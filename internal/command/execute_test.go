@@ -132,7 +132,7 @@ func (f *fixture) checkOutcome(k kind, t command.Type, v outcome.Code) {
 	}
 }
 
-func TestGoneEndsWhatWasOpen(t *testing.T) {
+func TestExecute_DeviceGoneEndsOpenCommands(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
 	a := f.enrol(fullyManaged)
@@ -153,7 +153,7 @@ func TestGoneEndsWhatWasOpen(t *testing.T) {
 	}
 }
 
-func TestPanicInAChannelIsUnknown(t *testing.T) {
+func TestExecute_PanicInChannelIsUnknown(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
 	f.channel.answer = func(context.Context, command.Order) command.Receipt { panic("boom") }
@@ -164,7 +164,7 @@ func TestPanicInAChannelIsUnknown(t *testing.T) {
 	}
 }
 
-func TestNoChannelIsNotSent(t *testing.T) {
+func TestExecute_NoChannelIsNotSent(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
 	f.service.Channels = nil
@@ -176,9 +176,9 @@ func TestNoChannelIsNotSent(t *testing.T) {
 	}
 }
 
-// TestWhoCarriesIt: messages, locations and reports go by push where there is
+// TestExecute_ChoosesChannel: messages, locations and reports go by push where there is
 // one, a report without push to the platform.
-func TestWhoCarriesIt(t *testing.T) {
+func TestExecute_ChoosesChannel(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
 		t      command.Type
@@ -210,8 +210,8 @@ func TestWhoCarriesIt(t *testing.T) {
 	}
 }
 
-// TestRefusedBeforeDispatch: the order of checks, and no trace in the history.
-func TestRefusedBeforeDispatch(t *testing.T) {
+// TestExecute_RefusedBeforeDispatch: the order of checks, and no trace in the history.
+func TestExecute_RefusedBeforeDispatch(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
 	device, agent := f.enrol(fullyManaged), f.enrol(agentManaged)
@@ -287,7 +287,7 @@ func (b *brokenStore) Take(ctx context.Context, id string, s command.Transition)
 	return b.Store.Take(ctx, id, s)
 }
 
-func TestStoreFailsBeforeTheIntent(t *testing.T) {
+func TestExecute_StoreFailsBeforeIntent(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
 	a := f.enrol(fullyManaged)
@@ -301,7 +301,7 @@ func TestStoreFailsBeforeTheIntent(t *testing.T) {
 	}
 }
 
-func TestStoreFailsAfterTheSend(t *testing.T) {
+func TestExecute_StoreFailsAfterSend(t *testing.T) {
 	t.Parallel()
 	for _, v := range outcome.Codes() {
 		f := newFixture(t)
@@ -333,7 +333,7 @@ func TestStoreFailsAfterTheSend(t *testing.T) {
 	}
 }
 
-func TestTheCallerMayGoAway(t *testing.T) {
+func TestExecute_CallerMayDisconnect(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
 	a := f.enrol(fullyManaged)
@@ -358,8 +358,8 @@ func TestTheCallerMayGoAway(t *testing.T) {
 	}
 }
 
-// TestThePasswordStaysNowhere sends a marker, which the vendor even quotes.
-func TestThePasswordStaysNowhere(t *testing.T) {
+// TestExecute_PasswordIsNotKept sends a marker, which the vendor even quotes.
+func TestExecute_PasswordIsNotKept(t *testing.T) {
 	t.Parallel()
 	const marker = "m4rker-pa55word"
 	f := newFixture(t)
@@ -404,7 +404,7 @@ func TestThePasswordStaysNowhere(t *testing.T) {
 	}
 }
 
-func TestArgumentsAreChecked(t *testing.T) {
+func TestArguments_AreChecked(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
 	a := f.enrol(fullyManaged)

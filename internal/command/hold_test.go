@@ -62,7 +62,7 @@ func (f *fixture) holding(s command.Store) (*command.Service, *holder) {
 
 // What is held is committed with its outcome: no second step is taken, and the
 // device is woken when everything can be read.
-func TestHeldOrderIsOneCommit(t *testing.T) {
+func TestPrepare_QueuedOrderIsOneCommit(t *testing.T) {
 	t.Parallel()
 	for kind, want := range map[command.Type]struct {
 		receipt command.Receipt
@@ -93,7 +93,7 @@ func TestHeldOrderIsOneCommit(t *testing.T) {
 	}
 }
 
-func TestOrderThatIsNotHeldIsSent(t *testing.T) {
+func TestPrepare_OtherOrdersAreSent(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
 	a := f.enrol(agentManaged)
@@ -107,7 +107,7 @@ func TestOrderThatIsNotHeldIsSent(t *testing.T) {
 	}
 }
 
-func TestRepeatedHeldOrderIsNotToldAgain(t *testing.T) {
+func TestPrepare_RepetitionIsNotAnnounced(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
 	a := f.enrol(agentManaged)
@@ -125,7 +125,7 @@ func TestRepeatedHeldOrderIsNotToldAgain(t *testing.T) {
 
 // A store that fails kept nothing, and the caller may try again; a store whose
 // answer was lost may have kept it, and then only the history knows.
-func TestStoreFailsOverAHeldOrder(t *testing.T) {
+func TestPrepare_StoreFails(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
 	a := f.enrol(agentManaged)

@@ -54,7 +54,7 @@ func TestSettle(t *testing.T) {
 	}
 }
 
-func TestSettleCleansWhatTheDeviceSays(t *testing.T) {
+func TestSettle_CleansTextOfDevices(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
 	c := f.begun(f.enrol(fullyManaged), command.Reboot, "op-1")
@@ -69,7 +69,7 @@ func TestSettleCleansWhatTheDeviceSays(t *testing.T) {
 	}
 }
 
-func TestSettleWhatNobodySent(t *testing.T) {
+func TestSettle_UnknownCommand(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
 	a := f.enrol(fullyManaged)
@@ -84,8 +84,8 @@ func TestSettleWhatNobodySent(t *testing.T) {
 	}
 }
 
-// TestTheDeviceMayBeFasterThanTheChannel: its word comes before the answer.
-func TestTheDeviceMayBeFasterThanTheChannel(t *testing.T) {
+// TestSettle_DeviceAnswersBeforeChannel: its word comes before the answer.
+func TestSettle_DeviceAnswersBeforeChannel(t *testing.T) {
 	t.Parallel()
 	for _, succeeded := range []bool{true, false} {
 		for _, v := range []outcome.Code{outcome.Accepted, outcome.Unknown} {
@@ -145,7 +145,7 @@ func TestAdopt(t *testing.T) {
 	}
 }
 
-func TestAdoptTakesTheClosest(t *testing.T) {
+func TestAdopt_TakesTheClosest(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
 	a := f.enrol(fullyManaged)
@@ -160,9 +160,9 @@ func TestAdoptTakesTheClosest(t *testing.T) {
 	}
 }
 
-// TestChangeOfPolicyIsUnderWay: from its acceptance on the device counts as
+// TestChangePolicy_IsPending: from its acceptance on the device counts as
 // using the new policy, and synchronizes until it reports it.
-func TestChangeOfPolicyIsUnderWay(t *testing.T) {
+func TestChangePolicy_IsPending(t *testing.T) {
 	t.Parallel()
 	for v, moved := range map[outcome.Code]bool{outcome.Accepted: true, outcome.Unknown: false, outcome.Refused: false, outcome.NotSent: false} {
 		f := newFixture(t)
@@ -201,7 +201,7 @@ func TestPolicyApplied(t *testing.T) {
 	}
 }
 
-func TestPolicyAppliedEndsWhatWasOvertaken(t *testing.T) {
+func TestPolicyApplied_EndsOlderChanges(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
 	a := f.enrol(fullyManaged)
@@ -260,7 +260,7 @@ func TestExpiry(t *testing.T) {
 	}
 }
 
-func TestSweepTakesBatches(t *testing.T) {
+func TestSweep_TakesBatches(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
 	a := f.enrol(fullyManaged)
@@ -277,9 +277,9 @@ func TestSweepTakesBatches(t *testing.T) {
 	}
 }
 
-// TestTheSweeperMayBeFasterThanTheChannel: an attempt that took too long was
+// TestSweep_EndsBeforeChannelAnswers: an attempt that took too long was
 // made UNCONFIRMED; what the channel knows in the end still counts.
-func TestTheSweeperMayBeFasterThanTheChannel(t *testing.T) {
+func TestSweep_EndsBeforeChannelAnswers(t *testing.T) {
 	t.Parallel()
 	for v, want := range map[outcome.Code]struct {
 		state command.State

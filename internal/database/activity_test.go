@@ -90,7 +90,7 @@ func (f *fixture) log(filter activity.Filter) []string {
 
 // Each change leaves its entry, with who the context says; one that fails, and
 // one that changes nothing, leaves none.
-func TestChangesAreRecorded(t *testing.T) {
+func TestActivity_ChangesAreRecorded(t *testing.T) {
 	withCompany(t, func(f *fixture) {
 		ctx := access.WithOrigin(f.Context(), access.Origin{Address: "192.0.2.7", Client: "curl/8\x00"})
 		ctx = access.WithActor(ctx, access.Actor{Kind: access.User, ID: "u9", UserID: "u9", Name: "Grace"}, "req-1")
@@ -140,7 +140,7 @@ func TestChangesAreRecorded(t *testing.T) {
 }
 
 // A command is recorded once with its attribution, and again when it fails.
-func TestCommandsAreRecorded(t *testing.T) {
+func TestActivity_CommandsAreRecorded(t *testing.T) {
 	withCompany(t, func(f *fixture) {
 		a := f.enrol("d1", "").ID
 		ctx := access.WithActor(f.Context(), access.Actor{Kind: access.APIKey, ID: "k1", Prefix: "abcdefgh", Name: "ci"}, "req-2")
@@ -169,7 +169,7 @@ func TestCommandsAreRecorded(t *testing.T) {
 }
 
 // Whatever is altered, taken away, put in or cut off, Verify reports where.
-func TestTamperingIsFound(t *testing.T) {
+func TestActivity_TamperingIsFound(t *testing.T) {
 	withCompany(t, func(f *fixture) {
 		for i := range 7 {
 			f.clock.Advance(time.Second)
@@ -207,7 +207,7 @@ func TestTamperingIsFound(t *testing.T) {
 }
 
 // What is over is removed from the beginning, and the rest still verifies.
-func TestOldEntriesAreForgotten(t *testing.T) {
+func TestActivity_OldEntriesAreRemoved(t *testing.T) {
 	withCompany(t, func(f *fixture) {
 		for range 4 {
 			f.clock.Advance(24 * time.Hour)
@@ -225,7 +225,7 @@ func TestOldEntriesAreForgotten(t *testing.T) {
 }
 
 // Every filter gives what a plain loop over everything gives, page by page.
-func TestActivityFilters(t *testing.T) {
+func TestActivity_Filters(t *testing.T) {
 	withCompany(t, func(f *fixture) {
 		policy := f.newPolicy("Warehouse")
 		mine, other := f.enrol("d1", policy.ID).ID, f.enrol("d2", "").ID
@@ -310,7 +310,7 @@ func TestActivityFilters(t *testing.T) {
 }
 
 // The export is all of the filter, in both forms, and harmless in a spreadsheet.
-func TestExport(t *testing.T) {
+func TestActivity_Export(t *testing.T) {
 	withCompany(t, func(f *fixture) {
 		for range activity.MaxPage + 5 {
 			f.ok(f.db.RecordActivity(f.Context(), f.company.ID, activity.Event{Action: activity.AssetChanged, Target: activity.Target{Name: "=HYPERLINK(\"x\")"}}))
@@ -343,7 +343,7 @@ func TestExport(t *testing.T) {
 
 // A chain whose head was removed, replaced or not signed by the service is
 // neither extended, pruned nor signed: only an operator's command goes on.
-func TestBrokenChainIsNotExtended(t *testing.T) {
+func TestChain_BrokenIsNotExtended(t *testing.T) {
 	forge := map[string]string{
 		"removed":      `DELETE FROM activity_heads`,
 		"replaced":     `UPDATE activity_heads SET hash = 'forged'`,
@@ -411,7 +411,7 @@ func (f *fixture) signatures() []string {
 
 // A head that is put back to an earlier one, with its signature, is noticed by a
 // service that has seen the later one.
-func TestEarlierHeadIsNoticed(t *testing.T) {
+func TestChain_EarlierHeadIsNoticed(t *testing.T) {
 	withCompany(t, func(f *fixture) {
 		k := f.keeper()
 		f.ok(k.Seal(f.Context()))
@@ -431,7 +431,7 @@ func TestEarlierHeadIsNoticed(t *testing.T) {
 }
 
 // The head of a new company is signed before anything is in the chain.
-func TestChainBeginsWithItsCompany(t *testing.T) {
+func TestChain_BeginsWithItsCompany(t *testing.T) {
 	withCompany(t, func(f *fixture) {
 		f.ok(f.keeper().Seal(f.Context()))
 		f.tamper(`DELETE FROM activity`)

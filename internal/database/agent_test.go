@@ -14,7 +14,7 @@ import (
 )
 
 // A token leads to its device, from when that has its asset.
-func TestAgentOfToken(t *testing.T) {
+func TestAgent_OfToken(t *testing.T) {
 	withCompany(t, func(f *fixture) {
 		p := f.newPolicy("Headsets")
 		hash := sha256.Sum256([]byte("token"))

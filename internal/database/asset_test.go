@@ -15,7 +15,7 @@ import (
 	"github.com/musterhq/muster/internal/resource"
 )
 
-func TestImportedAssetsArePending(t *testing.T) {
+func TestImport_AssetsArePending(t *testing.T) {
 	withCompany(t, func(f *fixture) {
 		want := asset.Asset{ID: resource.NewID(), CompanyID: f.company.ID, CompanySlug: "acme", Identification: "Till 3 ö", Status: asset.Pending,
 			CreatedAt: f.clock.Now(), CustomData: map[string]string{"department": "Sales", "\"": "\\"}, Tags: []string{"a", "b;c"},
@@ -32,7 +32,7 @@ func TestImportedAssetsArePending(t *testing.T) {
 	})
 }
 
-func TestImportIsAllOrNothing(t *testing.T) {
+func TestImport_IsAllOrNothing(t *testing.T) {
 	withCompany(t, func(f *fixture) {
 		var many []asset.Asset
 		for n := range 250 {
@@ -49,7 +49,7 @@ func TestImportIsAllOrNothing(t *testing.T) {
 	})
 }
 
-func TestAssetsOfAnotherCompanyAreNotThere(t *testing.T) {
+func TestAsset_OfAnotherCompanyIsNotFound(t *testing.T) {
 	withCompany(t, func(f *fixture) {
 		a, other := f.enrol("d", ""), f.newCompany("other")
 		_, err := f.db.Asset(f.Context(), other.ID, a.ID)
@@ -150,7 +150,7 @@ func queries(companyID string, policies []string) (all []asset.Query) {
 	return all
 }
 
-func TestEveryListIsThePageThatAReaderExpects(t *testing.T) {
+func TestLists_AreTheExpectedPages(t *testing.T) {
 	withCompany(t, func(f *fixture) {
 		all, policies := f.inventory(150)
 		f.newCompany("other")
@@ -187,7 +187,7 @@ func TestEveryListIsThePageThatAReaderExpects(t *testing.T) {
 }
 
 // No page is sorted by the engine: an index holds every order.
-func TestEveryListIsReadFromAnIndex(t *testing.T) {
+func TestLists_AreReadFromAnIndex(t *testing.T) {
 	withCompany(t, func(f *fixture) {
 		seen := collect(f.db)
 		policies := []string{f.newPolicy("p0").ID, f.newPolicy("p1").ID, f.newPolicy("p2").ID}

@@ -13,7 +13,7 @@ import (
 	"github.com/musterhq/muster/internal/fault"
 )
 
-func TestABackupIsACompleteDatabase(t *testing.T) {
+func TestBackup_IsACompleteDatabase(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t, sqliteEngine(t))
 	a := f.enrol("d", f.newPolicy("p").ID)
@@ -49,7 +49,7 @@ func TestABackupIsACompleteDatabase(t *testing.T) {
 	equal(f, "integrity", problems, []string{"ok"})
 }
 
-func TestPostgresHasItsOwnBackup(t *testing.T) {
+func TestBackup_PostgreSQLRefuses(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t, postgresEngine(t))
 	f.code(fault.Unsupported, f.db.Backup(f.Context(), filepath.Join(t.TempDir(), "x")))

@@ -10,7 +10,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-func TestExactlyTenOfAHundredPass(t *testing.T) {
+func TestBudget_TenOfAHundredPass(t *testing.T) {
 	each(t, func(t *testing.T, e *engine) {
 		one, two := e.open(t), e.open(t)
 		var passed atomic.Int32
@@ -37,7 +37,7 @@ func TestExactlyTenOfAHundredPass(t *testing.T) {
 	})
 }
 
-func TestTheBudgetSurvivesARestart(t *testing.T) {
+func TestBudget_SurvivesARestart(t *testing.T) {
 	each(t, func(t *testing.T, e *engine) {
 		for range 10 {
 			db := e.open(t)
@@ -55,7 +55,7 @@ func TestTheBudgetSurvivesARestart(t *testing.T) {
 }
 
 // The store agrees with a fixed window that a person can read.
-func TestSpendIsAFixedWindow(t *testing.T) {
+func TestBudget_IsAFixedWindow(t *testing.T) {
 	each(t, func(t *testing.T, e *engine) {
 		db, round := e.open(t), 0
 		rapid.Check(t, func(r *rapid.T) {

@@ -13,7 +13,7 @@ import (
 
 // Replicas whose machines are hours apart agree by the server's clock: on who
 // has a lease, and on when a proposal expires.
-func TestReplicasAgreeOnTheTime(t *testing.T) {
+func TestClock_ReplicasAgree(t *testing.T) {
 	t.Parallel()
 	url := pgtest.DSN(t)
 	replica := func(wrong time.Duration) *database.DB {
@@ -57,7 +57,7 @@ func TestReplicasAgreeOnTheTime(t *testing.T) {
 }
 
 // SQLite has no server: the time is this machine's.
-func TestEmbeddedClock(t *testing.T) {
+func TestClock_Embedded(t *testing.T) {
 	t.Parallel()
 	at := time.Date(2030, 1, 1, 0, 0, 0, 0, time.UTC)
 	db, err := database.Open(t.Context(), database.Options{URL: "sqlite:" + filepath.Join(t.TempDir(), "m.db"), ServerClock: true, Now: func() time.Time { return at }})

@@ -12,7 +12,7 @@ import (
 	"github.com/musterhq/muster/internal/operation"
 )
 
-func TestACommandIsKeptWhole(t *testing.T) {
+func TestCommand_IsStoredWhole(t *testing.T) {
 	withCompany(t, func(f *fixture) {
 		a := f.enrol("d", "")
 		c := f.intent(a, command.ChangePolicy)
@@ -44,7 +44,7 @@ func TestACommandIsKeptWhole(t *testing.T) {
 	})
 }
 
-func TestCommandsThatAreNotThere(t *testing.T) {
+func TestCommand_NotFound(t *testing.T) {
 	withCompany(t, func(f *fixture) {
 		a := f.enrol("d", "")
 		c := f.intent(a, command.Lock)
@@ -69,7 +69,7 @@ func TestCommandsThatAreNotThere(t *testing.T) {
 	})
 }
 
-func TestOneIntentPerIdempotencyRef(t *testing.T) {
+func TestBegin_OneIntentPerIdempotencyRef(t *testing.T) {
 	withCompany(t, func(f *fixture) {
 		a, second := f.enrol("d", ""), f.open(f)
 		var begun atomic.Int32
@@ -104,7 +104,7 @@ func TestOneIntentPerIdempotencyRef(t *testing.T) {
 	})
 }
 
-func TestOneStepWins(t *testing.T) {
+func TestTransition_OneWins(t *testing.T) {
 	withCompany(t, func(f *fixture) {
 		a, second := f.enrol("d", ""), f.open(f)
 		c := f.begin(a, command.Lock)
@@ -131,7 +131,7 @@ func TestOneStepWins(t *testing.T) {
 	})
 }
 
-func TestAHostileOutcomeIsKept(t *testing.T) {
+func TestTransition_HostileOutcomeIsStored(t *testing.T) {
 	withCompany(t, func(f *fixture) {
 		c := f.begin(f.enrol("d", ""), command.Lock)
 		_, taken, err := f.db.Take(f.Context(), c.ID, command.Transition{From: []command.State{command.Prepared}, To: command.Failed,
@@ -142,7 +142,7 @@ func TestAHostileOutcomeIsKept(t *testing.T) {
 	})
 }
 
-func TestFinalStatesAreNeverLeft(t *testing.T) {
+func TestTransition_FinalStatesStay(t *testing.T) {
 	withCompany(t, func(f *fixture) {
 		a := f.enrol("d", "")
 		for _, final := range []command.State{command.Succeeded, command.Failed} {
@@ -164,7 +164,7 @@ func TestFinalStatesAreNeverLeft(t *testing.T) {
 }
 
 // A reader who sees that a command succeeded finds the asset as it left it.
-func TestASuccessShowsOnTheAsset(t *testing.T) {
+func TestTransition_SuccessShowsOnTheAsset(t *testing.T) {
 	withCompany(t, func(f *fixture) {
 		for _, last := range []command.Type{command.WipeCompanyData, command.RelinquishOwnership} {
 			a := f.enrol("d-"+string(last), "")
@@ -191,7 +191,7 @@ func TestASuccessShowsOnTheAsset(t *testing.T) {
 	})
 }
 
-func TestHistoryIsNewestFirst(t *testing.T) {
+func TestHistory_IsNewestFirst(t *testing.T) {
 	withCompany(t, func(f *fixture) {
 		a, b := f.enrol("a", ""), f.enrol("b", "")
 		f.begin(b, command.Reboot)
@@ -224,7 +224,7 @@ func TestHistoryIsNewestFirst(t *testing.T) {
 	})
 }
 
-func TestReconcilersFindWhatIsOpen(t *testing.T) {
+func TestOpen_FoundByReconcilers(t *testing.T) {
 	withCompany(t, func(f *fixture) {
 		a := f.enrol("a", "")
 		old := f.begin(a, command.Lock)
@@ -261,7 +261,7 @@ func TestReconcilersFindWhatIsOpen(t *testing.T) {
 	})
 }
 
-func TestMarkDeletedEndsOneEnrolment(t *testing.T) {
+func TestMarkDeleted_EndsOneEnrollment(t *testing.T) {
 	withCompany(t, func(f *fixture) {
 		a := f.enrol("a", "")
 		wipe, lock := f.begin(a, command.WipeCompanyData), f.begin(a, command.Lock)

@@ -12,7 +12,7 @@ import (
 	"github.com/musterhq/muster/internal/fault"
 )
 
-func TestCompaniesAreFoundBySlugIDAndEnterprise(t *testing.T) {
+func TestCompany_FoundBySlugIDAndEnterprise(t *testing.T) {
 	withCompany(t, func(f *fixture) {
 		other := f.newCompany("zebra")
 		for what, find := range map[string]func() (company.Company, error){
@@ -30,7 +30,7 @@ func TestCompaniesAreFoundBySlugIDAndEnterprise(t *testing.T) {
 	})
 }
 
-func TestCompaniesThatAreNotThere(t *testing.T) {
+func TestCompany_NotFound(t *testing.T) {
 	withCompany(t, func(f *fixture) {
 		unbound := f.newCompany("unbound")
 		_, err := f.db.UpdateCompany(f.Context(), unbound.ID, func(c *company.Company) error { c.Enterprise = ""; return nil })
@@ -46,7 +46,7 @@ func TestCompaniesThatAreNotThere(t *testing.T) {
 	})
 }
 
-func TestSlugAndEnterpriseBelongToOneCompany(t *testing.T) {
+func TestCompany_SlugAndEnterpriseAreUnique(t *testing.T) {
 	withCompany(t, func(f *fixture) {
 		twin := f.company
 		twin.ID, twin.Enterprise = "twin", ""
@@ -60,7 +60,7 @@ func TestSlugAndEnterpriseBelongToOneCompany(t *testing.T) {
 	})
 }
 
-func TestUpdateCompanyIsAtomic(t *testing.T) {
+func TestUpdateCompany_IsAtomic(t *testing.T) {
 	withCompany(t, func(f *fixture) {
 		const times = 20
 		second := f.open(f)
@@ -87,7 +87,7 @@ func TestUpdateCompanyIsAtomic(t *testing.T) {
 	})
 }
 
-func TestUpdateCompanyChangesAllOrNothing(t *testing.T) {
+func TestUpdateCompany_ChangesAllOrNothing(t *testing.T) {
 	withCompany(t, func(f *fixture) {
 		want := f.company
 		want.Name, want.Settings, want.InactiveAfter = "New", access.Settings{PolicyChanges: true, OAuthConnections: true}, time.Hour

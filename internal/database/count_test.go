@@ -53,7 +53,7 @@ func (f *fixture) checkCounts() {
 
 // Whatever devices say, there are few cells; and who is limited to policies
 // sees only theirs.
-func TestPatchLevels(t *testing.T) {
+func TestCounts_PatchLevels(t *testing.T) {
 	withCompany(t, func(f *fixture) {
 		a, b := f.newPolicy("a").ID, f.newPolicy("b").ID
 		for n, level := range []string{"2026-10-05", "2026-10-01", "2026-09-05", "", "tomorrow", "1999-01-01", "2026-13-01", "2026-1", "2026x10-01", `"securityPatchLevel":"2026-08-01`} {
@@ -126,7 +126,7 @@ func (f *fixture) change(r *rapid.T, c company.Company, policies []string) error
 	return err
 }
 
-func TestKeptCountsEqualTheAssets(t *testing.T) {
+func TestCounts_EqualTheAssets(t *testing.T) {
 	withCompany(t, func(f *fixture) {
 		policies := []string{f.newPolicy("a").ID, f.newPolicy("b").ID}
 		round := 0
@@ -145,7 +145,7 @@ func TestKeptCountsEqualTheAssets(t *testing.T) {
 
 // The same under contention: observations of the same devices from many
 // goroutines over two replicas.
-func TestKeptCountsEqualTheAssetsUnderContention(t *testing.T) {
+func TestCounts_EqualTheAssetsUnderContention(t *testing.T) {
 	withCompany(t, func(f *fixture) {
 		second := f.open(f)
 		policies := []string{f.newPolicy("a").ID, f.newPolicy("b").ID}

@@ -177,7 +177,7 @@ func fullScan(query string, plan []string) string {
 	return ""
 }
 
-func TestTheCheckOfPlansFindsScans(t *testing.T) {
+func TestPlans_CheckFindsScans(t *testing.T) {
 	each(t, func(t *testing.T, e *engine) {
 		db := e.open(t)
 		plan := e.planner(t, db)

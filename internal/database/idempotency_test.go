@@ -28,7 +28,7 @@ func take(t *testing.T, db *database.DB, c operation.Claim, want operation.Claim
 	return h
 }
 
-func TestClaimIsHeldSettledAndForgotten(t *testing.T) {
+func TestClaim_IsHeldSettledAndForgotten(t *testing.T) {
 	each(t, func(t *testing.T, e *engine) {
 		db := e.open(t)
 		first := take(t, db, claim(e, "a", "f"), operation.Claimed)
@@ -58,7 +58,7 @@ func TestClaimIsHeldSettledAndForgotten(t *testing.T) {
 	})
 }
 
-func TestReleasedClaimIsANewOne(t *testing.T) {
+func TestClaim_ReleasedIsNew(t *testing.T) {
 	each(t, func(t *testing.T, e *engine) {
 		db := e.open(t)
 		first := take(t, db, claim(e, "a", "f"), operation.Claimed)
@@ -72,7 +72,7 @@ func TestReleasedClaimIsANewOne(t *testing.T) {
 	})
 }
 
-func TestClaimIsTakenOverAfterItsLease(t *testing.T) {
+func TestClaim_TakenOverAfterItsLease(t *testing.T) {
 	each(t, func(t *testing.T, e *engine) {
 		db := e.open(t)
 		first := take(t, db, claim(e, "a", "f"), operation.Claimed)
@@ -104,7 +104,7 @@ func TestClaimIsTakenOverAfterItsLease(t *testing.T) {
 	})
 }
 
-func TestLeasesEndAtStart(t *testing.T) {
+func TestLease_EndsAtStart(t *testing.T) {
 	each(t, func(t *testing.T, e *engine) {
 		db := e.open(t)
 		take(t, db, claim(e, "a", "f"), operation.Claimed)
@@ -120,7 +120,7 @@ func TestLeasesEndAtStart(t *testing.T) {
 	})
 }
 
-func TestClaimsAreSwept(t *testing.T) {
+func TestClaim_IsSwept(t *testing.T) {
 	each(t, func(t *testing.T, e *engine) {
 		db := e.open(t)
 		old := take(t, db, claim(e, "old", "f"), operation.Claimed)
@@ -142,7 +142,7 @@ func TestClaimsAreSwept(t *testing.T) {
 
 // Of many twins over two replicas one runs, at the first claim and at the
 // taking over alike.
-func TestOneOfManyClaims(t *testing.T) {
+func TestClaim_OneOfMany(t *testing.T) {
 	each(t, func(t *testing.T, e *engine) {
 		replicas := []*database.DB{e.open(t), e.open(t)}
 		for range 2 {

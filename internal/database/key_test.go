@@ -19,7 +19,7 @@ func (f *fixture) newKey(name string, permissions access.Permission) (apikey.Key
 	return k, text
 }
 
-func TestAKeyIsReadWithItsCompany(t *testing.T) {
+func TestKey_IsReadWithItsCompany(t *testing.T) {
 	withCompany(t, func(f *fixture) {
 		k, text := f.newKey("ci", access.DevicesRead|access.Provisioning)
 		got, p, err := f.db.KeyByPrefix(f.Context(), k.Prefix)
@@ -43,7 +43,7 @@ func TestAKeyIsReadWithItsCompany(t *testing.T) {
 	})
 }
 
-func TestKeysAreListedNewestFirstPerCompany(t *testing.T) {
+func TestKeys_ListedNewestFirst(t *testing.T) {
 	withCompany(t, func(f *fixture) {
 		first, _ := f.newKey("same name", access.DevicesRead)
 		f.clock.Advance(time.Second)
@@ -58,7 +58,7 @@ func TestKeysAreListedNewestFirstPerCompany(t *testing.T) {
 	})
 }
 
-func TestARevokedKeyStaysRevoked(t *testing.T) {
+func TestKey_StaysRevoked(t *testing.T) {
 	withCompany(t, func(f *fixture) {
 		k, _ := f.newKey("ci", access.DevicesRead)
 		other := f.newCompany("other")
@@ -77,7 +77,7 @@ func TestARevokedKeyStaysRevoked(t *testing.T) {
 	})
 }
 
-func TestUsesAreWrittenByClose(t *testing.T) {
+func TestKeyUses_WrittenByClose(t *testing.T) {
 	withCompany(t, func(f *fixture) {
 		k, _ := f.newKey("ci", access.DevicesRead)
 		unused, _ := f.newKey("unused", access.DevicesRead)
@@ -97,7 +97,7 @@ func TestUsesAreWrittenByClose(t *testing.T) {
 	})
 }
 
-func TestUsesAreWrittenWithinTenSeconds(t *testing.T) {
+func TestKeyUses_WrittenWithinTenSeconds(t *testing.T) {
 	t.Parallel()
 	e := sqliteEngine(t)
 	synctest.Test(t, func(t *testing.T) {
@@ -113,7 +113,7 @@ func TestUsesAreWrittenWithinTenSeconds(t *testing.T) {
 	})
 }
 
-func TestManyUsesAreWrittenTogether(t *testing.T) {
+func TestKeyUses_WrittenTogether(t *testing.T) {
 	withCompany(t, func(f *fixture) {
 		var keys []apikey.Key
 		for range 450 { // more than two statements' worth

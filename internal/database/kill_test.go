@@ -86,7 +86,7 @@ func writeSome(db *database.DB, companyID, device string) error {
 
 // A process that is killed with SIGKILL in the midst of writing, again and
 // again, leaves a whole database, with everything that it was told is kept.
-func TestAKilledWriterLosesNothingThatWasKept(t *testing.T) {
+func TestWrite_KilledProcessLosesNothing(t *testing.T) {
 	t.Parallel()
 	e := &engine{"sqlite", "sqlite:" + filepath.Join(t.TempDir(), "killed.db"), newClock()}
 	newFixture(t, e)

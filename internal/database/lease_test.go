@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-func TestALeaseHasOneHolder(t *testing.T) {
+func TestLease_HasOneHolder(t *testing.T) {
 	withCompany(t, func(f *fixture) {
 		second := f.open(f)
 		var got atomic.Int32
@@ -32,7 +32,7 @@ func TestALeaseHasOneHolder(t *testing.T) {
 	})
 }
 
-func TestALeaseEnds(t *testing.T) {
+func TestLease_Ends(t *testing.T) {
 	withCompany(t, func(f *fixture) {
 		lease := func(holder string, want bool) {
 			f.Helper()
@@ -56,7 +56,7 @@ func TestALeaseEnds(t *testing.T) {
 	})
 }
 
-func TestSweepRemovesOnlyWhatExpired(t *testing.T) {
+func TestSweep_RemovesOnlyWhatExpired(t *testing.T) {
 	withCompany(t, func(f *fixture) {
 		o := f.joined("d", "")
 		o.MessageID = "old"

@@ -39,7 +39,7 @@ var firstRows = []string{
 	 VALUES ('m1', 'c1', 'a1', 1, 'LOCK', 'SENT', 1700000000000, 0, '', 'API_KEY', 'k1', 'abc', 'ci', 'operations/1', 0, '', '')`,
 }
 
-func TestEveryOlderVersionIsMigrated(t *testing.T) {
+func TestMigrate_EveryOlderVersion(t *testing.T) {
 	t.Parallel()
 	versions, err := database.Versions()
 	if err != nil {

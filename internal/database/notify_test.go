@@ -61,7 +61,7 @@ func (h *heard) until(t *testing.T, what string, condition func() bool) {
 	}
 }
 
-func TestHintsReachTheSameReplicaAtOnce(t *testing.T) {
+func TestHints_ReachTheSameReplica(t *testing.T) {
 	each(t, func(t *testing.T, e *engine) {
 		db := e.open(t)
 		h, other := listen(t, db, "agent"), listen(t, db, "other")
@@ -76,7 +76,7 @@ func TestHintsReachTheSameReplicaAtOnce(t *testing.T) {
 	})
 }
 
-func TestHintsReachOtherReplicas(t *testing.T) {
+func TestHints_ReachOtherReplicas(t *testing.T) {
 	t.Parallel()
 	e := postgresEngine(t)
 	one, two := e.open(t), e.open(t)
@@ -98,7 +98,7 @@ func TestHintsReachOtherReplicas(t *testing.T) {
 	theirs.until(t, "a hint about everything came", func() bool { return theirs.all == 2 })
 }
 
-func TestListeningSurvivesTheConnection(t *testing.T) {
+func TestHints_SurviveTheConnection(t *testing.T) {
 	t.Parallel()
 	e := postgresEngine(t)
 	one, two := e.open(t), e.open(t)
@@ -119,7 +119,7 @@ func TestListeningSurvivesTheConnection(t *testing.T) {
 	h.until(t, "a hint came again", func() bool { return h.ids["a"] })
 }
 
-func TestAQuietConnectionIsAskedWhetherItLives(t *testing.T) {
+func TestHints_QuietConnectionIsChecked(t *testing.T) {
 	t.Parallel()
 	e := postgresEngine(t)
 	one, two := e.open(t), e.open(t)
@@ -133,7 +133,7 @@ func TestAQuietConnectionIsAskedWhetherItLives(t *testing.T) {
 	h.until(t, "the connection never broke", func() bool { return h.all == 1 })
 }
 
-func TestAStoppedListenerHearsNothing(t *testing.T) {
+func TestHints_EndWithTheListener(t *testing.T) {
 	each(t, func(t *testing.T, e *engine) {
 		db := e.open(t)
 		var heard []string

@@ -13,7 +13,7 @@ import (
 	"github.com/musterhq/muster/internal/resource"
 )
 
-func TestADeviceJoinsReportsAndLeaves(t *testing.T) {
+func TestObserve_DeviceJoinsReportsAndLeaves(t *testing.T) {
 	withCompany(t, func(f *fixture) {
 		p := f.newPolicy("Warehouse")
 		o := f.joined("enterprises/LCacme/devices/d1", p.ID)
@@ -57,7 +57,7 @@ func TestADeviceJoinsReportsAndLeaves(t *testing.T) {
 	})
 }
 
-func TestAReportChangesOnlyWhatItSays(t *testing.T) {
+func TestObserve_ChangesOnlyWhatIsReported(t *testing.T) {
 	withCompany(t, func(f *fixture) {
 		lost := true
 		o := f.joined("d", f.newPolicy("p").ID)
@@ -93,7 +93,7 @@ func TestAReportChangesOnlyWhatItSays(t *testing.T) {
 	})
 }
 
-func TestEachMessageIsAppliedOnce(t *testing.T) {
+func TestObserve_EachMessageOnce(t *testing.T) {
 	withCompany(t, func(f *fixture) {
 		o := f.joined("d", "")
 		o.MessageID = "m1"
@@ -106,7 +106,7 @@ func TestEachMessageIsAppliedOnce(t *testing.T) {
 	})
 }
 
-func TestStaleObservationsAreDropped(t *testing.T) {
+func TestObserve_StaleIsDropped(t *testing.T) {
 	withCompany(t, func(f *fixture) {
 		early := f.seen("d")
 		id := f.observe(f.joined("d", "")).AssetID
@@ -129,7 +129,7 @@ func TestStaleObservationsAreDropped(t *testing.T) {
 	})
 }
 
-func TestADeviceThatEndedBeforeWeMetIt(t *testing.T) {
+func TestObserve_UnknownDeviceThatEnded(t *testing.T) {
 	withCompany(t, func(f *fixture) {
 		o := f.seen("d")
 		o.Gone = true
@@ -142,7 +142,7 @@ func TestADeviceThatEndedBeforeWeMetIt(t *testing.T) {
 	})
 }
 
-func TestADeviceWhoseEnrolmentWasLostJoinsByReporting(t *testing.T) {
+func TestObserve_ReportEnrolls(t *testing.T) {
 	withCompany(t, func(f *fixture) {
 		change := f.observe(f.seen("d"))
 		if !change.Enrolled || change.Epoch != 1 {
@@ -156,7 +156,7 @@ func TestADeviceWhoseEnrolmentWasLostJoinsByReporting(t *testing.T) {
 	})
 }
 
-func TestADeviceEnrolsAgain(t *testing.T) {
+func TestObserve_DeviceEnrollsAgain(t *testing.T) {
 	withCompany(t, func(f *fixture) {
 		for what, again := range map[string]func(o *enrollment.Observation){
 			"under a previous name": func(o *enrollment.Observation) {
@@ -205,7 +205,7 @@ func (f *fixture) enrolAgain(what string, ended bool, again func(o *enrollment.O
 	equal(f, what, f.asset(a.ID).Status.Enrolled(), true)
 }
 
-func TestDevicesThatOnlyLookAlike(t *testing.T) {
+func TestObserve_SimilarDevicesStayApart(t *testing.T) {
 	withCompany(t, func(f *fixture) {
 		other := f.newCompany("other")
 		for what, change := range map[string]func(o *enrollment.Observation){
@@ -226,7 +226,7 @@ func TestDevicesThatOnlyLookAlike(t *testing.T) {
 	})
 }
 
-func TestSerialsThatSayNothingIdentifyNothing(t *testing.T) {
+func TestObserve_PlaceholderSerialsIdentifyNothing(t *testing.T) {
 	withCompany(t, func(f *fixture) {
 		ids := map[string]bool{}
 		for _, device := range []string{"d", "e", "f"} {
@@ -238,7 +238,7 @@ func TestSerialsThatSayNothingIdentifyNothing(t *testing.T) {
 	})
 }
 
-func TestTheStableIDFindsTheDevice(t *testing.T) {
+func TestObserve_StableIDFindsTheDevice(t *testing.T) {
 	withCompany(t, func(f *fixture) {
 		o := f.joined("d", "")
 		o.StableID, o.SerialNumber = "s", ""
@@ -255,7 +255,7 @@ func TestTheStableIDFindsTheDevice(t *testing.T) {
 	})
 }
 
-func TestAnImportedAssetIsEnrolledBySerial(t *testing.T) {
+func TestObserve_ImportedAssetEnrollsBySerial(t *testing.T) {
 	withCompany(t, func(f *fixture) {
 		imported := asset.Asset{ID: resource.NewID(), CompanyID: f.company.ID, Identification: "Till 3", CreatedAt: f.clock.Now(),
 			CustomData: map[string]string{"location": "Oslo"}, Tags: []string{"till"}, Specifications: map[string]string{"serialNumber": "sn-d "}}
@@ -278,7 +278,7 @@ func TestAnImportedAssetIsEnrolledBySerial(t *testing.T) {
 	})
 }
 
-func TestAssetsAreNamedAfterTheirDevices(t *testing.T) {
+func TestObserve_AssetIsNamedAfterItsDevice(t *testing.T) {
 	withCompany(t, func(f *fixture) {
 		for want, o := range map[string]func(o *enrollment.Observation){
 			"Phone 1 6789": func(o *enrollment.Observation) { o.SerialNumber = "123456789" },
@@ -294,7 +294,7 @@ func TestAssetsAreNamedAfterTheirDevices(t *testing.T) {
 	})
 }
 
-func TestAPolicyMoveIsSynchronizing(t *testing.T) {
+func TestObserve_PolicyMoveIsSynchronizing(t *testing.T) {
 	withCompany(t, func(f *fixture) {
 		p, q := f.newPolicy("p"), f.newPolicy("q")
 		a := f.enrol("d", p.ID)
@@ -316,7 +316,7 @@ func TestAPolicyMoveIsSynchronizing(t *testing.T) {
 	})
 }
 
-func TestSilentDevicesAreInactiveUntilTheyReport(t *testing.T) {
+func TestObserve_SilentDeviceIsInactive(t *testing.T) {
 	withCompany(t, func(f *fixture) {
 		p := f.newPolicy("p")
 		quiet, joining := f.enrol("quiet", p.ID), f.joined("joining", p.ID)
@@ -346,7 +346,7 @@ func TestSilentDevicesAreInactiveUntilTheyReport(t *testing.T) {
 	})
 }
 
-func TestDeviceNamesAreOfWhatIsManaged(t *testing.T) {
+func TestObserve_DeviceNameIsOfTheManagement(t *testing.T) {
 	withCompany(t, func(f *fixture) {
 		a, b := f.enrol("a", ""), f.enrol("b", "")
 		o := f.joined("agent", "")
@@ -359,7 +359,7 @@ func TestDeviceNamesAreOfWhatIsManaged(t *testing.T) {
 	})
 }
 
-func TestObservationsOfNoCompanyFail(t *testing.T) {
+func TestObserve_UnknownCompanyFails(t *testing.T) {
 	withCompany(t, func(f *fixture) {
 		o := f.joined("d", "")
 		o.CompanyID = "missing"
@@ -368,7 +368,7 @@ func TestObservationsOfNoCompanyFail(t *testing.T) {
 	})
 }
 
-func TestPushReachabilityBelongsToOneEnrolment(t *testing.T) {
+func TestObserve_PushReachabilityIsOfOneEnrollment(t *testing.T) {
 	withCompany(t, func(f *fixture) {
 		a := f.enrol("d", "")
 		f.ok(f.db.SetPushReachable(f.Context(), a.ID, 2, true))
@@ -380,7 +380,7 @@ func TestPushReachabilityBelongsToOneEnrolment(t *testing.T) {
 	})
 }
 
-func TestHostileTextIsStored(t *testing.T) {
+func TestObserve_HostileTextIsStored(t *testing.T) {
 	withCompany(t, func(f *fixture) {
 		o := f.joined("d\x00\xff", "")
 		hostile := "'; DROP TABLE assets; --\x00\xff\u202e\\\""
@@ -396,7 +396,7 @@ func TestHostileTextIsStored(t *testing.T) {
 	})
 }
 
-func TestAppsOfADevice(t *testing.T) {
+func TestApps_OfADevice(t *testing.T) {
 	withCompany(t, func(f *fixture) {
 		p := f.newPolicy("p")
 		a := f.enrol("d", p.ID)

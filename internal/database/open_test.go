@@ -9,7 +9,7 @@ import (
 	"github.com/musterhq/muster/internal/database/pgtest"
 )
 
-func TestOpenTwiceAtOnce(t *testing.T) {
+func TestOpen_TwiceAtOnce(t *testing.T) {
 	each(t, func(t *testing.T, e *engine) {
 		if e.name == "postgres" {
 			e.url = pgtest.DSN(t) // empty
@@ -27,7 +27,7 @@ func TestOpenTwiceAtOnce(t *testing.T) {
 	})
 }
 
-func TestOpenRefusesWhatItCannotOpen(t *testing.T) {
+func TestOpen_Refuses(t *testing.T) {
 	t.Parallel()
 	for _, url := range []string{"", "sqlite:", "mysql://x", "muster.db", "postgres://user:secret@127.0.0.1:1/x", "postgres://user:secret@%zz"} {
 		db, err := database.Open(t.Context(), database.Options{URL: url, Now: newClock().Now})

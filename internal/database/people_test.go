@@ -37,7 +37,7 @@ func person(t *testing.T, db *database.DB, now time.Time, role account.Role) (co
 	return c, u
 }
 
-func TestUsersStayInTheirCompany(t *testing.T) {
+func TestUser_StaysInTheCompany(t *testing.T) {
 	each(t, func(t *testing.T, e *engine) {
 		db := e.open(t)
 		now := e.clock.Now()
@@ -65,7 +65,7 @@ func TestUsersStayInTheirCompany(t *testing.T) {
 	})
 }
 
-func TestSessionsEndWithTheirUser(t *testing.T) {
+func TestSession_EndsWithTheUser(t *testing.T) {
 	each(t, func(t *testing.T, e *engine) {
 		db := e.open(t)
 		now := e.clock.Now()
@@ -133,7 +133,7 @@ func pair(e *engine) (oauth.Tokens, string) {
 
 func agree(oauth.AuthorizationCode) error { return nil }
 
-func TestAConnectionIsItsScopesCutByItsUser(t *testing.T) {
+func TestConnection_ScopesAreCutByTheUser(t *testing.T) {
 	each(t, func(t *testing.T, e *engine) {
 		db := e.open(t)
 		tokens, connection := redeem(t, db, e, consent(t, db, e, access.DevicesCommand|access.PoliciesWrite))
@@ -162,7 +162,7 @@ func TestAConnectionIsItsScopesCutByItsUser(t *testing.T) {
 	})
 }
 
-func TestACodeIsTakenOnceAndItsReplayRevokes(t *testing.T) {
+func TestCode_ReplayRevokes(t *testing.T) {
 	each(t, func(t *testing.T, e *engine) {
 		db := e.open(t)
 		code := consent(t, db, e, access.DevicesRead)
@@ -191,7 +191,7 @@ func TestACodeIsTakenOnceAndItsReplayRevokes(t *testing.T) {
 	})
 }
 
-func TestCodesAndTokensExpire(t *testing.T) {
+func TestCode_AndTokensExpire(t *testing.T) {
 	each(t, func(t *testing.T, e *engine) {
 		db := e.open(t)
 		code := consent(t, db, e, access.DevicesRead)
@@ -218,7 +218,7 @@ func TestCodesAndTokensExpire(t *testing.T) {
 
 // What can no longer be used is deleted, and only that: the tables stay bounded
 // whatever clients register, consent to and refresh.
-func TestOAuthIsSweptOnceItIsOfNoUse(t *testing.T) {
+func TestOAuth_SweptWhenExpired(t *testing.T) {
 	each(t, func(t *testing.T, e *engine) {
 		db := e.open(t)
 		rows := func(table string) string {
@@ -263,7 +263,7 @@ func TestOAuthIsSweptOnceItIsOfNoUse(t *testing.T) {
 }
 
 // A person who is shut out cannot keep a connection going.
-func TestAShutOutUsersTokensAreNotSwapped(t *testing.T) {
+func TestToken_OfDisabledUserIsNotRefreshed(t *testing.T) {
 	each(t, func(t *testing.T, e *engine) {
 		db := e.open(t)
 		tokens, connection := redeem(t, db, e, consent(t, db, e, access.DevicesRead))

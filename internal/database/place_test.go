@@ -17,7 +17,7 @@ func (f *fixture) at(device string, latitude float64) string {
 	return f.observe(o).AssetID
 }
 
-func TestTrailOfADevice(t *testing.T) {
+func TestTrail_OfADevice(t *testing.T) {
 	withCompany(t, func(f *fixture) {
 		p := f.newPolicy("Field")
 		id := f.enrol("d", p.ID).ID
@@ -54,7 +54,7 @@ func TestTrailOfADevice(t *testing.T) {
 	})
 }
 
-func TestCommandsAcrossDevices(t *testing.T) {
+func TestCommands_AcrossDevices(t *testing.T) {
 	withCompany(t, func(f *fixture) {
 		p := f.newPolicy("Field")
 		a := f.enrol("d", p.ID)
@@ -90,7 +90,7 @@ func TestCommandsAcrossDevices(t *testing.T) {
 	})
 }
 
-func TestSavedViews(t *testing.T) {
+func TestViews_AreSaved(t *testing.T) {
 	withCompany(t, func(f *fixture) {
 		for _, id := range []string{"ada", "bob"} {
 			f.ok(f.db.CreateUser(f.Context(), account.User{ID: id, CompanyID: f.company.ID, Email: id + "@example.com", Name: id, Role: account.Viewer, CreatedAt: f.clock.Now()}))

@@ -24,7 +24,7 @@ func (f *fixture) spend(project string, reserve int, background bool) bool {
 	return ok
 }
 
-func TestQuotaIsSharedExactlyAndFlowsBack(t *testing.T) {
+func TestQuota_IsSharedAndFlowsBack(t *testing.T) {
 	withCompany(t, func(f *fixture) {
 		const limit, callers = 50, 8
 		other := f.open(f.T)
@@ -59,7 +59,7 @@ func TestQuotaIsSharedExactlyAndFlowsBack(t *testing.T) {
 	})
 }
 
-func TestQuotaKeepsAReserveAndPausesBackgroundWork(t *testing.T) {
+func TestQuota_KeepsReserveForCommands(t *testing.T) {
 	withCompany(t, func(f *fixture) {
 		for f.spend("p", 997, false) {
 			continue
@@ -76,7 +76,7 @@ func TestQuotaKeepsAReserveAndPausesBackgroundWork(t *testing.T) {
 
 // In any window, however calls and time are mixed, no more than twice the limit
 // can be spent: what was saved up, and what flows back.
-func TestQuotaNeverExceedsItsBound(t *testing.T) {
+func TestQuota_NeverExceedsItsBound(t *testing.T) {
 	withCompany(t, func(f *fixture) {
 		run := 0
 		rapid.Check(f, func(r *rapid.T) {
@@ -112,7 +112,7 @@ func (f *fixture) toPush(companyID string) []string {
 	return ids
 }
 
-func TestPoliciesToPush(t *testing.T) {
+func TestPushes_FindsPolicies(t *testing.T) {
 	withCompany(t, func(f *fixture) {
 		ctx := f.Context()
 		a, b := f.newPolicy("A"), f.newPolicy("B")
@@ -141,7 +141,7 @@ func TestPoliciesToPush(t *testing.T) {
 	})
 }
 
-func TestCommandsToPoll(t *testing.T) {
+func TestPolls_FindsCommands(t *testing.T) {
 	withCompany(t, func(f *fixture) {
 		ctx := f.Context()
 		p := f.newPolicy("A")
@@ -170,7 +170,7 @@ func TestCommandsToPoll(t *testing.T) {
 	})
 }
 
-func TestAssetOfDevice(t *testing.T) {
+func TestAsset_OfDevice(t *testing.T) {
 	withCompany(t, func(f *fixture) {
 		a := f.enrol("enterprises/LC1/devices/1", "")
 		id, err := f.db.AssetOfDevice(f.Context(), f.company.ID, "enterprises/LC1/devices/1")
@@ -187,7 +187,7 @@ func TestAssetOfDevice(t *testing.T) {
 	})
 }
 
-func TestSignups(t *testing.T) {
+func TestSignups_AreStoredAndEnd(t *testing.T) {
 	withCompany(t, func(f *fixture) {
 		ctx := f.Context()
 		c, err := f.db.UpdateCompany(ctx, f.company.ID, func(c *company.Company) error { c.Enterprise = ""; return nil })

@@ -20,7 +20,7 @@ func (f *fixture) policy(id string) policy.Policy {
 	return p
 }
 
-func TestAPolicyIsKeptWhole(t *testing.T) {
+func TestPolicy_IsStoredWhole(t *testing.T) {
 	withCompany(t, func(f *fixture) {
 		p := policy.Policy{ID: "p1", CompanyID: f.company.ID, CompanySlug: "acme", Name: "Kiosk ö", Type: policy.Agent, VROnly: true,
 			Version: 1, Document: json.RawMessage(`{"b": [1, 2],  "a": null}`), Description: "d", Labels: []string{"x", "y"},
@@ -35,7 +35,7 @@ func TestAPolicyIsKeptWhole(t *testing.T) {
 	})
 }
 
-func TestPoliciesOfAnotherCompanyAreNotThere(t *testing.T) {
+func TestPolicy_OfAnotherCompanyIsNotFound(t *testing.T) {
 	withCompany(t, func(f *fixture) {
 		p, other := f.newPolicy("Mine"), f.newCompany("other")
 		_, err := f.db.Policy(f.Context(), other.ID, p.ID)
@@ -55,7 +55,7 @@ func TestPoliciesOfAnotherCompanyAreNotThere(t *testing.T) {
 	})
 }
 
-func TestNamesOfPoliciesAreUnique(t *testing.T) {
+func TestPolicy_NamesAreUnique(t *testing.T) {
 	withCompany(t, func(f *fixture) {
 		first, second := f.newPolicy("Größe"), f.newPolicy("Other")
 		at := f.clock.Now()
@@ -79,7 +79,7 @@ func TestNamesOfPoliciesAreUnique(t *testing.T) {
 	})
 }
 
-func TestExactlyOneOfManySavesWins(t *testing.T) {
+func TestSavePolicy_OneOfManyWins(t *testing.T) {
 	withCompany(t, func(f *fixture) {
 		p, second := f.newPolicy("Contended"), f.open(f)
 		var won, stale atomic.Int32
@@ -112,7 +112,7 @@ func TestExactlyOneOfManySavesWins(t *testing.T) {
 	})
 }
 
-func TestRevisionsAreNumberedAndLimited(t *testing.T) {
+func TestRevisions_AreNumberedAndLimited(t *testing.T) {
 	withCompany(t, func(f *fixture) {
 		p := f.newPolicy("Old")
 		for version := 1; version <= 5; version++ {
@@ -134,7 +134,7 @@ func TestRevisionsAreNumberedAndLimited(t *testing.T) {
 	})
 }
 
-func TestAPolicyInUseIsNotDeleted(t *testing.T) {
+func TestDeletePolicy_InUseIsRefused(t *testing.T) {
 	withCompany(t, func(f *fixture) {
 		p := f.newPolicy("Used")
 		a := f.enrol("d1", p.ID)
@@ -151,7 +151,7 @@ func TestAPolicyInUseIsNotDeleted(t *testing.T) {
 	})
 }
 
-func TestPoliciesAreListedInOrder(t *testing.T) {
+func TestPolicies_AreListedInOrder(t *testing.T) {
 	withCompany(t, func(f *fixture) {
 		ids := map[string]string{}
 		for _, n := range []string{"b", "C", "a"} {
@@ -189,7 +189,7 @@ func TestPoliciesAreListedInOrder(t *testing.T) {
 	})
 }
 
-func TestPushesAreKeptInStep(t *testing.T) {
+func TestPushes_FollowTheRevision(t *testing.T) {
 	withCompany(t, func(f *fixture) {
 		a, b := f.newPolicy("a"), f.newPolicy("b")
 		behind := func() string {

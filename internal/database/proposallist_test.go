@@ -26,9 +26,9 @@ func (f *fixture) propose(p policy.Policy, by proposal.Owner) proposal.Proposal 
 	return made
 }
 
-// TestProposalsAreListedWithTheirMakers makes proposals by a key, a connection
+// TestProposals_AreListedWithTheirMakers makes proposals by a key, a connection
 // and a user, and lists them page by page.
-func TestProposalsAreListedWithTheirMakers(t *testing.T) {
+func TestProposals_AreListedWithTheirMakers(t *testing.T) {
 	withCompany(t, func(f *fixture) {
 		one, two := f.newPolicy("One"), f.newPolicy("Two")
 		elsewhere := f.newCompany("other")

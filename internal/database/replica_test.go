@@ -11,7 +11,7 @@ import (
 
 // What a replica was sending when it died is found soon after, by any other;
 // what a living one sends is left alone.
-func TestWhatADeadReplicaSentIsAbandoned(t *testing.T) {
+func TestAbandon_CommandsOfADeadReplica(t *testing.T) {
 	withCompany(t, func(f *fixture) {
 		other := f.open(f)
 		f.ok(f.db.Present(f.Context()))

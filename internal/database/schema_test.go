@@ -19,7 +19,7 @@ const golden = "schema.sql"
 // Our own tables and indexes; the rest is the engine's and the migrator's.
 const ours = `name NOT LIKE 'sqlite_%' AND tbl_name NOT LIKE 'goose_%'`
 
-func TestSchemaIsTheGoldenOne(t *testing.T) {
+func TestSchema_Golden(t *testing.T) {
 	t.Parallel()
 	db := sqliteEngine(t).open(t)
 	all, err := db.Text(t.Context(), `SELECT sql || ';' FROM sqlite_master WHERE sql IS NOT NULL AND `+ours+` ORDER BY tbl_name, type DESC, name`)
@@ -42,7 +42,7 @@ func TestSchemaIsTheGoldenOne(t *testing.T) {
 	}
 }
 
-func TestSchemaIsTheSameOnBothEngines(t *testing.T) {
+func TestSchema_SameOnBothEngines(t *testing.T) {
 	t.Parallel()
 	lite, post := sqliteEngine(t).open(t), postgresEngine(t).open(t)
 	text := func(db *database.DB, query string) []string {
@@ -81,7 +81,7 @@ func TestSchemaIsTheSameOnBothEngines(t *testing.T) {
 }
 
 // Migrations that were released are never edited; their names say what they do.
-func TestMigrationsAreNumbered(t *testing.T) {
+func TestMigrations_AreNumbered(t *testing.T) {
 	t.Parallel()
 	files, err := os.ReadDir("migrations")
 	if err != nil {

@@ -15,7 +15,7 @@ import (
 	"github.com/musterhq/muster/internal/fault"
 )
 
-func TestTermsOfAnAsset(t *testing.T) {
+func TestSearch_TermsOfAnAsset(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
 		what           string
@@ -160,7 +160,7 @@ func TestSearch(t *testing.T) {
 // What is looked at one by one is looked up by its id. An index on the company
 // would serve as well in the eyes of an engine that has no statistics, and read
 // a million rows.
-func TestASearchLooksUpIDs(t *testing.T) {
+func TestSearch_LooksUpIDs(t *testing.T) {
 	withCompany(t, func(f *fixture) {
 		for n := range 3 {
 			f.enrol(fmt.Sprint("d", n), "")
@@ -188,7 +188,7 @@ func TestASearchLooksUpIDs(t *testing.T) {
 	})
 }
 
-func TestASearchGoesOnOnlyWhereOneStopped(t *testing.T) {
+func TestSearch_PageTokenContinues(t *testing.T) {
 	withCompany(t, func(f *fixture) {
 		for _, after := range []string{"x", "!", "e30", "WyIiLCIiXQ", "WyJ4IiwieSJd"} {
 			_, err := f.db.SearchAssets(f.Context(), asset.Search{Filter: asset.Filter{CompanyID: f.company.ID}, Order: asset.BySyncedAt, After: after})
@@ -221,7 +221,7 @@ func (f *fixture) checkTerms() {
 	equal(f, "index", kept, want)
 }
 
-func TestAssetsFromBeforeTheIndexAreIndexed(t *testing.T) {
+func TestSearch_IndexesOlderAssets(t *testing.T) {
 	withCompany(t, func(f *fixture) {
 		for n := range 7 {
 			f.enrol(fmt.Sprint("d", n), "")
@@ -263,7 +263,7 @@ func matches(s asset.Search, a asset.Asset) bool {
 	return true
 }
 
-func TestASearchFindsWhatMatches(t *testing.T) {
+func TestSearch_FindsWhatMatches(t *testing.T) {
 	withCompany(t, func(f *fixture) {
 		policies := []string{f.newPolicy("a").ID, f.newPolicy("b").ID}
 		round := 0

@@ -23,7 +23,7 @@ func (f *fixture) user(role account.Role) account.User {
 }
 
 // A step is there once, for its kind, until its time is over.
-func TestStepsAreTakenOnce(t *testing.T) {
+func TestSignInStep_IsTakenOnce(t *testing.T) {
 	withCompany(t, func(f *fixture) {
 		u := f.user(account.Viewer)
 		begin := func(kind account.PendingKind) access.SecretHash {
@@ -65,7 +65,7 @@ func TestStepsAreTakenOnce(t *testing.T) {
 	})
 }
 
-func TestPasskeysAndRecoveryCodes(t *testing.T) {
+func TestPasskeys_AndRecoveryCodes(t *testing.T) {
 	withCompany(t, func(f *fixture) {
 		u := f.user(account.Viewer)
 		p := account.Passkey{ID: "0a0b", UserID: u.ID, Name: "Key", Credential: json.RawMessage(`{}`), CreatedAt: f.clock.Now()}
@@ -94,7 +94,7 @@ func TestPasskeysAndRecoveryCodes(t *testing.T) {
 
 func anybody([]account.User) error { return nil }
 
-func TestProvidersAndIdentities(t *testing.T) {
+func TestProviders_AndIdentities(t *testing.T) {
 	withCompany(t, func(f *fixture) {
 		p := account.IdentityProvider{CompanyID: f.company.ID, Name: "ID", Issuer: "https://id.example", ClientID: "c", Secret: []byte{1, 2},
 			Domains: []string{"acme.example", "acme.test"}, Enabled: true, Role: account.Viewer}
@@ -122,7 +122,7 @@ func TestProvidersAndIdentities(t *testing.T) {
 }
 
 // Two administrators who take each other's right at one moment: one stays.
-func TestOneAdministratorStays(t *testing.T) {
+func TestUser_OneAdministratorStays(t *testing.T) {
 	withCompany(t, func(f *fixture) {
 		a, b := f.user(account.Admin), f.user(account.Admin)
 		f.user(account.Viewer)
@@ -149,7 +149,7 @@ func TestOneAdministratorStays(t *testing.T) {
 	})
 }
 
-func TestUsageOfKeys(t *testing.T) {
+func TestKey_Usage(t *testing.T) {
 	withCompany(t, func(f *fixture) {
 		since := f.clock.Now()
 		for range 3 {

@@ -24,7 +24,7 @@ func leases(t *testing.T, db *database.DB) string {
 	return names[0]
 }
 
-func TestAFailedTransactionLeavesNothing(t *testing.T) {
+func TestWrite_FailureLeavesNothing(t *testing.T) {
 	each(t, func(t *testing.T, e *engine) {
 		db, wrong := e.open(t), errors.New("on purpose")
 		if err := db.Write(t.Context(), wrong, fmt.Sprintf(addLease, "a")); !errors.Is(err, wrong) {
@@ -40,7 +40,7 @@ func TestAFailedTransactionLeavesNothing(t *testing.T) {
 }
 
 // One caller's failure is its own, although callers share commits.
-func TestFailuresDoNotSpread(t *testing.T) {
+func TestWrite_FailuresDoNotSpread(t *testing.T) {
 	each(t, func(t *testing.T, e *engine) {
 		db, wrong := e.open(t), errors.New("on purpose")
 		var all sync.WaitGroup
@@ -70,7 +70,7 @@ func TestFailuresDoNotSpread(t *testing.T) {
 	})
 }
 
-func TestAPanicIsItsCallersAlone(t *testing.T) {
+func TestWrite_PanicReachesOnlyItsCaller(t *testing.T) {
 	each(t, func(t *testing.T, e *engine) {
 		db := e.open(t)
 		func() {
@@ -90,7 +90,7 @@ func TestAPanicIsItsCallersAlone(t *testing.T) {
 	})
 }
 
-func TestAWriteInsideAWriteIsRefused(t *testing.T) {
+func TestWrite_NestedIsRefused(t *testing.T) {
 	each(t, func(t *testing.T, e *engine) {
 		if err := e.open(t).WriteInsideWrite(t.Context()); err == nil {
 			t.Fatal("want an error instead of a deadlock")
@@ -98,7 +98,7 @@ func TestAWriteInsideAWriteIsRefused(t *testing.T) {
 	})
 }
 
-func TestACallerWhoGaveUpWritesNothing(t *testing.T) {
+func TestWrite_CanceledCallerWritesNothing(t *testing.T) {
 	each(t, func(t *testing.T, e *engine) {
 		db := e.open(t)
 		ctx, cancel := context.WithCancel(t.Context())
@@ -112,7 +112,7 @@ func TestACallerWhoGaveUpWritesNothing(t *testing.T) {
 	})
 }
 
-func TestCloseWaitsForWritesAndEndsThem(t *testing.T) {
+func TestClose_WaitsForWrites(t *testing.T) {
 	each(t, func(t *testing.T, e *engine) {
 		db := e.open(t)
 		var all sync.WaitGroup

@@ -26,7 +26,7 @@ type bad[T any] struct {
 	A T `json:"a" rule:"required"`
 }
 
-func TestContradictoryDeclarationsPanic(t *testing.T) {
+func TestDefine_ContradictionsPanic(t *testing.T) {
 	t.Parallel()
 	at := func(path string) operation.Operation {
 		return operation.Operation{Name: "do_it", Method: "POST", Path: path}
@@ -110,7 +110,7 @@ func TestContradictoryDeclarationsPanic(t *testing.T) {
 	}
 }
 
-func TestDefinedTwicePanics(t *testing.T) {
+func TestDefine_TwicePanics(t *testing.T) {
 	t.Parallel()
 	defer func() {
 		if recover() == nil {
@@ -181,7 +181,7 @@ func TestAudit(t *testing.T) {
 	}
 }
 
-func TestAuditOfArguments(t *testing.T) {
+func TestAudit_Arguments(t *testing.T) {
 	t.Parallel()
 	var r operation.Registry
 	o := sound()

@@ -76,7 +76,7 @@ func echo[A any](o operation.Operation, s operation.Source) (A, *fault.Error) {
 var writing = operation.Operation{Name: "do", Method: "POST", Path: "/assets/{assetId}/do",
 	Needs: access.DevicesRead, Budget: operation.AfterValidation}
 
-func TestBodyIsReadStrictly(t *testing.T) {
+func TestDecode_BodyIsReadStrictly(t *testing.T) {
 	t.Parallel()
 	tests := []struct {
 		name, body string
@@ -175,7 +175,7 @@ func checkFault(t *testing.T, err *fault.Error, malformed bool, fields []string)
 	}
 }
 
-func TestValuesAndDefaults(t *testing.T) {
+func TestDecode_ValuesAndDefaults(t *testing.T) {
 	t.Parallel()
 	got, err := echo[everything](writing, operation.Flat(`{"assetId":"A","text":"a","mode":"WEP","hidden":true,"secret":"pass","changes":[{"setting":"X"}]}`))
 	if err != nil {
@@ -189,7 +189,7 @@ func TestValuesAndDefaults(t *testing.T) {
 	}
 }
 
-func TestFlatObjectNeedsPathArguments(t *testing.T) {
+func TestDecode_FlatObjectNeedsPathArguments(t *testing.T) {
 	t.Parallel()
 	_, err := echo[everything](writing, operation.Flat(`{"text":"a"}`))
 	checkFault(t, err, false, []string{"assetId is required"})
@@ -201,7 +201,7 @@ func TestFlatObjectNeedsPathArguments(t *testing.T) {
 	checkFault(t, err, true, []string{"assetId stands twice"})
 }
 
-func TestQuery(t *testing.T) {
+func TestDecode_Query(t *testing.T) {
 	t.Parallel()
 	reading := operation.Operation{Name: "list", Method: "GET", Path: "/assets", Needs: access.DevicesRead}
 	tests := []struct {
@@ -239,7 +239,7 @@ func TestQuery(t *testing.T) {
 	}
 }
 
-func TestCommandWithoutBody(t *testing.T) {
+func TestDecode_CommandWithoutBody(t *testing.T) {
 	t.Parallel()
 	type bare struct {
 		AssetID string `path:"assetId"`

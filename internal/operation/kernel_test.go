@@ -64,7 +64,7 @@ var (
 
 // The order of checks (contract 5.10): each row breaks several rules, and the
 // response must name the first in the order.
-func TestOrderOfChecks(t *testing.T) {
+func TestRun_OrderOfChecks(t *testing.T) {
 	t.Parallel()
 	const command, read = access.DevicesCommand, access.DevicesRead
 	on := access.Settings{DeviceCommands: true}
@@ -125,7 +125,7 @@ func run(k *operation.Kernel, o operation.Operation, handler func(context.Contex
 		operation.Flat(`{"assetId":"a","text":"b"}`))
 }
 
-func TestHandlerIsToldOfTheCall(t *testing.T) {
+func TestRun_HandlerGetsTheCall(t *testing.T) {
 	t.Parallel()
 	budget := &counted{left: 5}
 	k := operation.NewKernel(operation.Config{Limiter: budget, Now: time.Now})
@@ -140,7 +140,7 @@ func TestHandlerIsToldOfTheCall(t *testing.T) {
 	}
 }
 
-func TestFailuresAreHiddenAndLogged(t *testing.T) {
+func TestRun_FailuresAreHiddenAndLogged(t *testing.T) {
 	t.Parallel()
 	for name, handler := range map[string]func(context.Context, operation.Call, target) (string, error){
 		"error": func(context.Context, operation.Call, target) (string, error) { return "", errors.New("dreadful cause") },
@@ -169,7 +169,7 @@ func TestFailuresAreHiddenAndLogged(t *testing.T) {
 	}
 }
 
-func TestBrokenBudget(t *testing.T) {
+func TestRun_BudgetFails(t *testing.T) {
 	t.Parallel()
 	k := operation.NewKernel(operation.Config{Limiter: &counted{err: errors.New("disk")}, Now: time.Now})
 	handler := func(context.Context, operation.Call, target) (string, error) { t.Error("it ran"); return "", nil }
@@ -184,7 +184,7 @@ func TestBrokenBudget(t *testing.T) {
 	}
 }
 
-func TestCeilingOfReads(t *testing.T) {
+func TestRun_CeilingOfReads(t *testing.T) {
 	t.Parallel()
 	now := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 	k := operation.NewKernel(operation.Config{Limiter: &counted{}, ReadsPerMinute: 3, Now: func() time.Time { return now }})

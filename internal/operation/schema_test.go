@@ -115,14 +115,14 @@ func agreement(t *testing.T) func(t interface {
 	}
 }
 
-func TestSchemaAndDecoderAgree(t *testing.T) {
+func TestSchema_AgreesWithDecoder(t *testing.T) {
 	t.Parallel()
 	agree := agreement(t)
 	rapid.Check(t, func(t *rapid.T) { agree(t, anyObject(4).Draw(t, "object")) })
 }
 
 // Every rule by itself, on both sides of its border.
-func TestSchemaAndDecoderAgreeOnEachRule(t *testing.T) {
+func TestSchema_AgreesWithDecoderOnEachRule(t *testing.T) {
 	t.Parallel()
 	agree := agreement(t)
 	values := []any{nil, true, false, -1, 0, 1, 9, 10, 2.5, 3.0, 1e300, "", " ", "a", "\u00a0", "\u2003", "a\tb", "a\nb", "\n", "a\r\nb", "a\x00b", "\x7f\x80", "\x9fa", " ab", "ab\u3000", "a b", "ab",
@@ -219,7 +219,7 @@ type view struct {
 }
 
 // A result, as it is marshalled, is valid by its own schema.
-func TestResultFitsItsSchema(t *testing.T) {
+func TestSchema_ResultsFit(t *testing.T) {
 	t.Parallel()
 	full := view{Name: "n", Kind: "A", Maybe: new("X"), Seen: new(time.Now()), Extra: "e", Lately: time.Now(), Labels: []string{"l"},
 		Values: map[string]float64{"v": 1.5}, Report: json.RawMessage(`{"a":[1]}`), Image: []byte{1}, hidden: 1}
@@ -251,7 +251,7 @@ func TestResultFitsItsSchema(t *testing.T) {
 	}
 }
 
-func TestWordsOfTheSchema(t *testing.T) {
+func TestSchema_Descriptions(t *testing.T) {
 	t.Parallel()
 	var r operation.Registry
 	operation.Define(&r, writing, func(context.Context, operation.Call, everything) (int, error) { return 0, nil })

@@ -9,7 +9,7 @@ import (
 )
 
 // Callers compare such times as texts: a zero at the end may not be left out.
-func TestMomentIsWrittenWithMilliseconds(t *testing.T) {
+func TestMoment_HasMilliseconds(t *testing.T) {
 	t.Parallel()
 	cet := time.FixedZone("", 3600)
 	for _, c := range []struct {

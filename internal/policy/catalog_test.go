@@ -70,7 +70,7 @@ func read(t testing.TB, kind policy.Type, document, setting string) string {
 // Every setting, every allowed value, on documents that are empty, full of
 // former members, or hold values newer than this program: the value reads
 // back, the former members are gone, and the vendor knows the result.
-func TestEveryAllowedValueReadsBack(t *testing.T) {
+func TestSettings_EveryAllowedValueReadsBack(t *testing.T) {
 	t.Parallel()
 	v := vendor(t)
 	former := `{"cameraDisabled":true,"autoTimeRequired":true,"bluetoothConfigDisabled":true,"debuggingFeaturesAllowed":true,
@@ -139,7 +139,7 @@ func newer(t testing.TB, setting string) string {
 	return string(out)
 }
 
-func TestReading(t *testing.T) {
+func TestSettings_Read(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct{ setting, document, want string }{
 		{"SMS", `{"smsDisabled":true}`, "BLOCK"},
@@ -197,7 +197,7 @@ func TestReading(t *testing.T) {
 }
 
 // Writing touches the setting's own members and not one byte of another.
-func TestWritingLeavesTheRestAlone(t *testing.T) {
+func TestSettings_WriteLeavesTheRest(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct{ setting, value, document, want string }{
 		{"CAMERA", "BLOCK", `{"z":1.10, "cameraDisabled":false,"minimumApiLevel":12345678901234567890,"a":[ 1 ]}`,
@@ -218,7 +218,7 @@ func TestWritingLeavesTheRestAlone(t *testing.T) {
 	}
 }
 
-func TestDocumentsThatCannotBeRead(t *testing.T) {
+func TestSettings_UnreadableDocuments(t *testing.T) {
 	t.Parallel()
 	for _, document := range []string{``, `[]`, `null`, `{`, `{} {}`, `{"a":1,"a":2}`, `{"a":{"b":1,"b":2}}`, "{\"\xff\":1}", `{"a":1}x`} {
 		if _, err := policy.View(policy.Platform, json.RawMessage(document)); err == nil {
@@ -230,7 +230,7 @@ func TestDocumentsThatCannotBeRead(t *testing.T) {
 	}
 }
 
-func TestNormalChanges(t *testing.T) {
+func TestSettings_NormalizeChanges(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct {
 		name    string
@@ -260,7 +260,7 @@ func TestNormalChanges(t *testing.T) {
 	}
 }
 
-func TestAgentDocuments(t *testing.T) {
+func TestSettings_AgentDocuments(t *testing.T) {
 	t.Parallel()
 	document := `{"settings":{"CAMERA":"BLOCK","SMS":"LATER","WIFI_STATE":null}}`
 	for setting, want := range map[string]string{"CAMERA": "BLOCK", "SMS": "CUSTOM", "WIFI_STATE": "NOT_SET", "BLUETOOTH": "NOT_SET"} {
@@ -307,7 +307,7 @@ func someDocument(t *rapid.T) json.RawMessage {
 }
 
 // Reading all settings of a document and writing them back changes nothing.
-func TestReadWriteIdentity(t *testing.T) {
+func TestSettings_ReadWriteIdentity(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
 		document := someDocument(t)
@@ -330,7 +330,7 @@ func TestReadWriteIdentity(t *testing.T) {
 
 // What Compare lists as moves is exactly what leads from one document to the
 // other, and applying changes moves these settings and nothing else.
-func TestCompareTellsWhatMoved(t *testing.T) {
+func TestCompare_NamesWhatMoved(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
 		document := someDocument(t)
@@ -360,7 +360,7 @@ func TestCompareTellsWhatMoved(t *testing.T) {
 	})
 }
 
-func TestCompareNamesWhatNoSettingNames(t *testing.T) {
+func TestCompare_NamesMembersWithoutSetting(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct{ from, to, want string }{
 		{`{"applications":[]}`, `{"applications":[{"packageName":"a"}]}`, "applications"},

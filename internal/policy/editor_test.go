@@ -75,7 +75,7 @@ func set(setting, value string) []policy.Change {
 	return []policy.Change{{Setting: setting, Value: value}}
 }
 
-func TestPeopleSave(t *testing.T) {
+func TestSave_ByPeople(t *testing.T) {
 	t.Parallel()
 	o := newOffice(t)
 	ada := o.person("Ada", account.Manager)
@@ -103,7 +103,7 @@ func TestPeopleSave(t *testing.T) {
 	o.code(fault.Refused, err)
 }
 
-func TestPeopleRestore(t *testing.T) {
+func TestRestore_ByPeople(t *testing.T) {
 	t.Parallel()
 	o := newOffice(t)
 	ada := o.person("Ada", account.Admin)
@@ -136,7 +136,7 @@ func TestPeopleRestore(t *testing.T) {
 }
 
 // What a person is told who changed a version that is not current any more.
-func TestConflict(t *testing.T) {
+func TestSave_Conflict(t *testing.T) {
 	t.Parallel()
 	o := newOffice(t)
 	ada, bob := o.person("Ada", account.Admin), o.person("Bob", account.Manager)
@@ -180,7 +180,7 @@ func TestConflict(t *testing.T) {
 }
 
 // Each method keeps to the person's rights and limits.
-func TestRightsOfPeople(t *testing.T) {
+func TestSave_RightsOfPeople(t *testing.T) {
 	t.Parallel()
 	o := newOffice(t)
 	ada := o.person("Ada", account.Admin)

@@ -36,7 +36,7 @@ func run(t testing.TB, r *operation.Registry, tool string, p access.Principal, a
 	return string(text), ""
 }
 
-func TestReads(t *testing.T) {
+func TestPolicies_Reads(t *testing.T) {
 	t.Parallel()
 	s, kept := service(t)
 	registry := &operation.Registry{}

@@ -126,7 +126,7 @@ func TestCreate(t *testing.T) {
 	}
 }
 
-func TestCreateRefuses(t *testing.T) {
+func TestCreate_Refuses(t *testing.T) {
 	t.Parallel()
 	s, _ := service(t)
 	if _, err := s.Create(t.Context(), policy.New{CompanyID: "c", Name: "Größe ς", Type: policy.Agent}, operator); err != nil {

@@ -16,7 +16,7 @@ import (
 
 // A stale proposal can never be applied: it fails before a person is asked to
 // confirm it (contract 4.3).
-func TestStale(t *testing.T) {
+func TestApply_Stale(t *testing.T) {
 	each(t, func(t *testing.T, r *rig) {
 		p := r.newPolicy("Warehouse", 1)
 		high, copied := r.propose(p, "FACTORY_RESET", "BLOCK"), r.propose(p, "CAMERA", "BLOCK")
@@ -40,7 +40,7 @@ func TestStale(t *testing.T) {
 	})
 }
 
-func TestDeletedMeanwhile(t *testing.T) {
+func TestApply_PolicyDeleted(t *testing.T) {
 	t.Parallel()
 	r := onSQLite(t)
 	p := r.newPolicy("Warehouse", 0)
@@ -52,7 +52,7 @@ func TestDeletedMeanwhile(t *testing.T) {
 	r.code(fault.NotPending, err)
 }
 
-func TestVendorFaults(t *testing.T) {
+func TestApply_VendorFaults(t *testing.T) {
 	each(t, func(_ *testing.T, r *rig) {
 		for _, test := range []struct {
 			mood   answer
@@ -102,7 +102,7 @@ func TestVendorFaults(t *testing.T) {
 	})
 }
 
-func TestUnknownCopy(t *testing.T) {
+func TestApply_UnknownCopy(t *testing.T) {
 	each(t, func(_ *testing.T, r *rig) {
 		for mood, exists := range map[answer]bool{losesAnswer: true, losesRequest: false} {
 			r.part(string(mood), func(t *testing.T, r *rig) {
@@ -131,7 +131,7 @@ func TestUnknownCopy(t *testing.T) {
 
 // While an outcome is doubtful the policy can be changed; what was saved then
 // is what both sides have in the end.
-func TestChangesWhileDoubtful(t *testing.T) {
+func TestApply_ChangesWhileUnconfirmed(t *testing.T) {
 	each(t, func(t *testing.T, r *rig) {
 		p := r.newPolicy("Warehouse", 0)
 		doubtful, next := r.propose(p, "CAMERA", "BLOCK"), r.propose(p, "SMS", "BLOCK")
@@ -150,7 +150,7 @@ func TestChangesWhileDoubtful(t *testing.T) {
 
 // A request that took effect long after its outcome was found to be nothing
 // does not stay: the platform gets what is saved.
-func TestStraggler(t *testing.T) {
+func TestApply_LateAnswer(t *testing.T) {
 	t.Parallel()
 	r := onSQLite(t)
 	p := r.newPolicy("Warehouse", 0)
@@ -167,7 +167,7 @@ func TestStraggler(t *testing.T) {
 	}
 }
 
-func TestNobodySavesWhileApplying(t *testing.T) {
+func TestApply_BlocksOtherSaves(t *testing.T) {
 	each(t, func(t *testing.T, r *rig) {
 		p := r.newPolicy("Warehouse", 0)
 		made, other := r.propose(p, "CAMERA", "BLOCK"), r.propose(p, "SMS", "BLOCK")
@@ -197,7 +197,7 @@ func TestNobodySavesWhileApplying(t *testing.T) {
 }
 
 // Applying waits for the policy's turn, not forever.
-func TestTurnIsHeldTooLong(t *testing.T) {
+func TestApply_LeaseRunsOut(t *testing.T) {
 	t.Parallel()
 	r := onSQLite(t)
 	p := r.newPolicy("Warehouse", 0)
@@ -214,7 +214,7 @@ func TestTurnIsHeldTooLong(t *testing.T) {
 }
 
 // A caller who has gone away does not stop what was begun.
-func TestCallerGoesAway(t *testing.T) {
+func TestApply_CallerDisconnects(t *testing.T) {
 	t.Parallel()
 	r := onSQLite(t)
 	p := r.newPolicy("Warehouse", 0)
@@ -230,7 +230,7 @@ func TestCallerGoesAway(t *testing.T) {
 }
 
 // Of any number of applies at once, on two replicas, one wins.
-func TestRacingApplies(t *testing.T) {
+func TestApply_Concurrent(t *testing.T) {
 	each(t, func(t *testing.T, r *rig) {
 		p := r.newPolicy("Warehouse", 0)
 		made := r.propose(p, "CAMERA", "BLOCK")
@@ -257,7 +257,7 @@ func TestRacingApplies(t *testing.T) {
 
 // Two proposals of one version: one is applied, the other is stale, and the
 // vendor gets one document.
-func TestRacingProposals(t *testing.T) {
+func TestPropose_Concurrent(t *testing.T) {
 	each(t, func(t *testing.T, r *rig) {
 		p := r.newPolicy("Warehouse", 0)
 		second, _ := r.replica(r.open())
@@ -288,7 +288,7 @@ func TestRacingProposals(t *testing.T) {
 }
 
 // A repeated call under one Idempotency-Key finds what the first one did.
-func TestRepeatedCalls(t *testing.T) {
+func TestApply_Repeated(t *testing.T) {
 	each(t, func(t *testing.T, r *rig) {
 		p := r.newPolicy("Warehouse", 1)
 		keyed := func(ref string) operation.Call {
@@ -347,7 +347,7 @@ func (r *rig) dies(p proposal.Proposal, step string) {
 
 // Whenever the process ends, the proposal ends truthfully and both copies
 // agree: with the change if the proposal says so, without it otherwise.
-func TestCrashAtEveryStep(t *testing.T) {
+func TestApply_CrashAtEveryStep(t *testing.T) {
 	each(t, func(_ *testing.T, r *rig) {
 		for i, test := range []struct {
 			step string
@@ -433,7 +433,7 @@ func (r *rig) agrees(p proposal.Proposal, done bool) {
 
 // A service that starts alone with its database need not wait for the turns of
 // the dead.
-func TestStartAlone(t *testing.T) {
+func TestReconciler_StartAlone(t *testing.T) {
 	t.Parallel()
 	r := onSQLite(t)
 	p := r.newPolicy("Warehouse", 0)
@@ -450,7 +450,7 @@ func TestStartAlone(t *testing.T) {
 
 // A process that stalled for longer than its turn finds the proposal settled
 // without it, and what it sent by then does not stay.
-func TestStalled(t *testing.T) {
+func TestReconciler_Stalled(t *testing.T) {
 	each(t, func(t *testing.T, r *rig) {
 		p := r.newPolicy("Warehouse", 0)
 		made := r.propose(p, "CAMERA", "BLOCK")
@@ -476,7 +476,7 @@ func TestStalled(t *testing.T) {
 }
 
 // The store's own word: what is not PENDING cannot be claimed.
-func TestOnlyPendingIsClaimed(t *testing.T) {
+func TestApply_OnlyPendingIsClaimed(t *testing.T) {
 	each(t, func(t *testing.T, r *rig) {
 		for m, status := range map[answer]proposal.Status{takes: proposal.Succeeded, refuses: proposal.Failed, losesRequest: proposal.Unconfirmed} {
 			p := r.newPolicy(string(m), 0)

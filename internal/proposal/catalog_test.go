@@ -152,7 +152,7 @@ func lookUp(tb testing.TB, text []byte, path string) string {
 // the vendor then holds is valid by its own description (the rig's vendor
 // demands that of every push), has the value where the vendor expects it, none
 // of the members that it replaced, and all the rest as it was.
-func TestEverySettingThroughProposals(t *testing.T) {
+func TestPropose_EverySetting(t *testing.T) {
 	t.Parallel()
 	r := onSQLite(t)
 	table, n := vendorTable(), 0

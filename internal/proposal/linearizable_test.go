@@ -308,10 +308,10 @@ func (c *clients) settledBy(d killed) bool {
 	return false
 }
 
-// TestLinearizable runs many clients on two replicas of one database, some of
+// TestProposals_Linearizable runs many clients on two replicas of one database, some of
 // which die, against a vendor that refuses now and then: there is one order of
 // everything that they saw.
-func TestLinearizable(t *testing.T) {
+func TestProposals_Linearizable(t *testing.T) {
 	each(t, func(t *testing.T, r *rig) {
 		other, reconciler := r.replica(r.open())
 		r.service.TurnWait, other.TurnWait = 20*time.Second, 20*time.Second

@@ -24,9 +24,9 @@ type model struct {
 	order    []string // proposals in the order in which they were made
 }
 
-// TestModel draws sequences of saves, proposals, applies, deaths, vendor
+// TestProposals_Model draws sequences of saves, proposals, applies, deaths, vendor
 // faults, expiries and settlings.
-func TestModel(t *testing.T) {
+func TestProposals_Model(t *testing.T) {
 	t.Parallel()
 	r := onSQLite(t)
 	r.service.TurnWait = time.Millisecond // a dead one's turn is not waited for

@@ -11,7 +11,7 @@ import (
 	"github.com/musterhq/muster/internal/proposal"
 )
 
-func TestProposeAndApplyChanges(t *testing.T) {
+func TestPropose_AndApply(t *testing.T) {
 	each(t, func(t *testing.T, r *rig) {
 		p := r.newPolicy("Warehouse", 2, set("SMS", "BLOCK")...)
 		made, err := r.service.ProposeChanges(t.Context(), r.key("k"), p.PathName(), []policy.Change{
@@ -64,7 +64,7 @@ func TestProposeAndApplyChanges(t *testing.T) {
 	})
 }
 
-func TestProposalsThatAreRefused(t *testing.T) {
+func TestPropose_Refused(t *testing.T) {
 	t.Parallel()
 	r := onSQLite(t)
 	p := r.newPolicy("Warehouse", 1, set("CAMERA", "BLOCK")...)
@@ -118,7 +118,7 @@ func TestProposalsThatAreRefused(t *testing.T) {
 	}
 }
 
-func TestUnconnectedCompany(t *testing.T) {
+func TestPropose_UnconnectedCompany(t *testing.T) {
 	each(t, func(t *testing.T, r *rig) {
 		r.company = r.newCompany("offline", "")
 		p := r.newPolicy("Warehouse", 0)
@@ -167,7 +167,7 @@ func TestCopy(t *testing.T) {
 
 // A name taken after proposing refuses the apply, and one that is being given
 // cannot be taken.
-func TestNamesOfCopies(t *testing.T) {
+func TestCopy_Names(t *testing.T) {
 	each(t, func(t *testing.T, r *rig) {
 		p := r.newPolicy("Warehouse", 0)
 		first, err := r.service.ProposeCopy(t.Context(), r.key("k"), p.ID, "Berlin", nil)
@@ -241,7 +241,7 @@ func TestRollback(t *testing.T) {
 }
 
 // A rollback may need a name that another policy has taken since.
-func TestRollbackToATakenName(t *testing.T) {
+func TestRollback_ToATakenName(t *testing.T) {
 	t.Parallel()
 	r := onSQLite(t)
 	p := r.newPolicy("Warehouse", 0)
@@ -257,7 +257,7 @@ func TestRollbackToATakenName(t *testing.T) {
 	r.code(fault.Refused, err)
 }
 
-func TestWarningsInSummaries(t *testing.T) {
+func TestSummary_Warnings(t *testing.T) {
 	t.Parallel()
 	r := onSQLite(t)
 	p := r.newPolicy("Warehouse", 1, set("VENDOR_STORE_MODE", "BLACKLIST")...)
@@ -277,7 +277,7 @@ func TestWarningsInSummaries(t *testing.T) {
 }
 
 // The document that results must be one that the vendor knows.
-func TestDocumentsTheVendorDoesNotKnow(t *testing.T) {
+func TestPropose_UnknownDocuments(t *testing.T) {
 	t.Parallel()
 	r := onSQLite(t)
 	p := r.newPolicy("Warehouse", 0)
@@ -290,7 +290,7 @@ func TestDocumentsTheVendorDoesNotKnow(t *testing.T) {
 	r.ok(err)
 }
 
-func TestImpactRule(t *testing.T) {
+func TestSummary_ImpactRule(t *testing.T) {
 	t.Parallel()
 	high := map[string]bool{"UNTRUSTED_APPS_POLICY": true, "VENDOR_PROTECT": true, "FACTORY_RESET": true,
 		"DEVELOPER_SETTINGS": true, "USB_DATA_ACCESS": true, "ENCRYPTION_POLICY": true}
@@ -320,7 +320,7 @@ func TestImpactRule(t *testing.T) {
 
 // Only the owner reads and applies: the same key, or the same connection and
 // the same person behind it. Everyone else learns nothing (contract 5.6).
-func TestOwnership(t *testing.T) {
+func TestApply_Ownership(t *testing.T) {
 	t.Parallel()
 	r := onSQLite(t)
 	p := r.newPolicy("Warehouse", 1)

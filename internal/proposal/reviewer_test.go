@@ -50,7 +50,7 @@ func (r *rig) person(display string, role account.Role, only ...string) operatio
 
 // A person who likes a key's proposal makes the same his own and applies that;
 // the key's stays the key's (contract 5.6).
-func TestPeopleReview(t *testing.T) {
+func TestReview_ByPeople(t *testing.T) {
 	each(t, func(t *testing.T, r *rig) {
 		people, ada, bob := r.reviewer(), r.person("Ada", account.Manager), r.person("Bob", account.Admin)
 		p := r.newPolicy("Warehouse", 2)
@@ -101,7 +101,7 @@ func TestPeopleReview(t *testing.T) {
 	})
 }
 
-func TestPeopleProposeCopiesAndRollbacks(t *testing.T) {
+func TestReview_PeopleProposeCopiesAndRollbacks(t *testing.T) {
 	t.Parallel()
 	r := onSQLite(t)
 	people, ada := r.reviewer(), r.person("Ada", account.Manager)
@@ -139,7 +139,7 @@ func TestPeopleProposeCopiesAndRollbacks(t *testing.T) {
 
 // Looking and applying take the right to edit policies and stay within the
 // person's limits; the budget is the person's own.
-func TestRightsOfReviewers(t *testing.T) {
+func TestReview_Rights(t *testing.T) {
 	t.Parallel()
 	r := onSQLite(t)
 	people := r.reviewer()
@@ -181,7 +181,7 @@ func TestRightsOfReviewers(t *testing.T) {
 
 // A review names the size of the fleet when that alone makes the impact HIGH,
 // and says that a policy is gone.
-func TestReviewsOfLargeAndDeletedPolicies(t *testing.T) {
+func TestReview_LargeAndDeletedPolicies(t *testing.T) {
 	t.Parallel()
 	r := onSQLite(t)
 	people, ada := r.reviewer(), r.person("Ada", account.Admin)

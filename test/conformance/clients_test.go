@@ -11,7 +11,7 @@ import (
 
 // Both generations of the TypeScript client list, call, read an image and an
 // error, sign a person in, step up, and carry out a reviewed change of policy.
-func TestTypeScriptClients(t *testing.T) {
+func TestMCP_TypeScriptClients(t *testing.T) {
 	t.Parallel()
 	program, err := os.Executable() // TestMain makes it the bridge
 	if err != nil {

@@ -15,7 +15,7 @@ const googleSteps = 6
 
 // Google's clients make enterprises, rich policies, tokens, devices, commands
 // and operations at the emulator, with their default settings.
-func TestGoogleClients(t *testing.T) {
+func TestEmulator_GoogleClients(t *testing.T) {
 	t.Parallel()
 	needPrograms(t)
 	for name, run := range map[string]func(*testing.T, string) (int, string){

@@ -33,7 +33,7 @@ func (w *world) inspect(t *testing.T, see func(string), key string, arguments ..
 
 // The Inspector lists and calls in both eras, writes a QR code's picture, and
 // distinguishes errors by their codes.
-func TestInspector(t *testing.T) {
+func TestMCP_Inspector(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	key, reading := w.Key(w.Company, access.All), w.Key(w.Company, access.DevicesRead)

@@ -25,7 +25,7 @@ import (
 // and checks on both engines, with a key for everything, one that only reads,
 // and none. What it finds is explained in testdata/explained.json, or a failure.
 // It takes as many seconds as it is given, 100 for each engine.
-func TestOpenAPI(t *testing.T) {
+func TestREST_Schemathesis(t *testing.T) {
 	t.Parallel()
 	needPrograms(t)
 	explained := explanations(t)

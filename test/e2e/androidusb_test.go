@@ -48,7 +48,7 @@ run() {
 // muster usb makes the app the owner of a stock device, and the real core enrolls by
 // the bundle that it writes into the provider; again it knows its own, and after the
 // device was relinquished it enrolls it again.
-func TestUSBOfAStockDevice(t *testing.T) {
+func TestUSB_StockDevice(t *testing.T) {
 	t.Parallel()
 	p := newJavaPhone(t)
 	dir := t.TempDir()

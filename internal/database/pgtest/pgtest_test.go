@@ -17,7 +17,7 @@ func connect(t *testing.T, dsn string) *pgx.Conn {
 	return conn
 }
 
-func TestEachCallGivesADatabaseOfItsOwn(t *testing.T) {
+func TestDSN_EachCallHasItsOwnDatabase(t *testing.T) {
 	t.Parallel()
 	one, two := connect(t, pgtest.DSN(t)), connect(t, pgtest.DSN(t))
 	for _, conn := range []*pgx.Conn{one, two} {
@@ -31,7 +31,7 @@ func TestEachCallGivesADatabaseOfItsOwn(t *testing.T) {
 	}
 }
 
-func TestTheDatabaseGoesWithItsTest(t *testing.T) {
+func TestDSN_DatabaseEndsWithItsTest(t *testing.T) {
 	t.Parallel()
 	watcher := connect(t, pgtest.DSN(t))
 	var name string

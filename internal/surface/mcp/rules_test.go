@@ -9,7 +9,7 @@ import (
 	"github.com/musterhq/muster/internal/surface/mcp"
 )
 
-func TestHiddenTextNeverReachesAModel(t *testing.T) {
+func TestClean_HiddenTextNeverReachesAModel(t *testing.T) {
 	t.Parallel()
 	for in, want := range map[string]string{
 		"Lagerhaus 7 – Gerät":               "Lagerhaus 7 – Gerät",
@@ -37,7 +37,7 @@ func TestHiddenTextNeverReachesAModel(t *testing.T) {
 	}
 }
 
-func TestCleaningKeepsTheShapeOfAResult(t *testing.T) {
+func TestClean_KeepsTheShapeOfAResult(t *testing.T) {
 	t.Parallel()
 	in := `{"a":"x\u200b","a\u200b":{"shadow":1},"n":1.50,"big":12345678901234567890,"b":true,"z":null,"list":["\u202e",{"image":"kept","k\u200b":"v"}],"image":{"data":"AAAA"}}`
 	for pictured, want := range map[bool]string{
@@ -51,7 +51,7 @@ func TestCleaningKeepsTheShapeOfAResult(t *testing.T) {
 	}
 }
 
-func TestEnvelopesAreReadStrictly(t *testing.T) {
+func TestEnvelope_IsReadStrictly(t *testing.T) {
 	t.Parallel()
 	for body, good := range map[string]bool{
 		`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"wipe_device","arguments":{"assetId":"a"}}}`: true,
@@ -90,7 +90,7 @@ func TestEnvelopesAreReadStrictly(t *testing.T) {
 	}
 }
 
-func TestBearerTokensAreReadStrictly(t *testing.T) {
+func TestBearerToken_IsReadStrictly(t *testing.T) {
 	t.Parallel()
 	for header, want := range map[string]string{
 		"Bearer mat_abc": "mat_abc", "bearer mat_abc": "mat_abc", "BEARER mat_abc==": "mat_abc==",

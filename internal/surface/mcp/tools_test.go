@@ -91,7 +91,7 @@ func effects() map[string]string {
 }
 
 // The list of tools is part of the contract: a change of it shows as a diff.
-func TestGoldenToolList(t *testing.T) {
+func TestTools_Golden(t *testing.T) {
 	t.Parallel()
 	_, raw := listTools(t)
 	var got bytes.Buffer
@@ -114,7 +114,7 @@ func TestGoldenToolList(t *testing.T) {
 	}
 }
 
-func TestToolsAreTheContracts(t *testing.T) {
+func TestTools_AreTheContracts(t *testing.T) {
 	t.Parallel()
 	tools, _ := listTools(t)
 	want := effects()
@@ -217,7 +217,7 @@ func closed(t *testing.T, where string, schema map[string]any) {
 
 // An assistant learns from the instructions alone how to change a policy and
 // what an unknown outcome asks of it.
-func TestInstructionsTeachTheReview(t *testing.T) {
+func TestInstructions_ExplainTheReview(t *testing.T) {
 	t.Parallel()
 	var result struct {
 		Instructions, ProtocolVersion string

@@ -16,10 +16,10 @@ import (
 	"github.com/musterhq/muster/internal/resource"
 )
 
-// TestDevicesBySecurityPatch: all devices count, not the latest ones; the
+// TestDevices_BySecurityPatch: all devices count, not the latest ones; the
 // newest months have a bar each, older ones one together, and who is limited to
 // policies sees only theirs.
-func TestDevicesBySecurityPatch(t *testing.T) {
+func TestDevices_BySecurityPatch(t *testing.T) {
 	t.Parallel()
 	o := newOffice(t)
 	for n := range 9 {
@@ -45,8 +45,8 @@ func TestDevicesBySecurityPatch(t *testing.T) {
 	}
 }
 
-// TestOpenCommands: the overview's figure leads to the commands that it counts.
-func TestOpenCommands(t *testing.T) {
+// TestCommands_Open: the overview's figure leads to the commands that it counts.
+func TestCommands_Open(t *testing.T) {
 	t.Parallel()
 	o := newOffice(t)
 	a, hidden := o.device(t, "d1", "S1", "Phone of <b>Ada</b>", o.Policy), o.device(t, "d2", "S2", "Tablet", o.other)
@@ -81,8 +81,8 @@ func TestOpenCommands(t *testing.T) {
 	}
 }
 
-// TestFilteringByPlaceAndEnrolment: what the filters say is what the list shows.
-func TestFilteringByPlaceAndEnrolment(t *testing.T) {
+// TestDevices_FilterByPlaceAndEnrollment: what the filters say is what the list shows.
+func TestDevices_FilterByPlaceAndEnrollment(t *testing.T) {
 	t.Parallel()
 	o := newOffice(t)
 	here := o.device(t, "d1", "S1", "Phone", o.Policy)
@@ -109,9 +109,9 @@ func TestFilteringByPlaceAndEnrolment(t *testing.T) {
 	}
 }
 
-// TestTheListAsCurl: the command asks for what the list shows, as far as the
+// TestDevices_ListAsCurl: the command asks for what the list shows, as far as the
 // API has such filters.
-func TestTheListAsCurl(t *testing.T) {
+func TestDevices_ListAsCurl(t *testing.T) {
 	t.Parallel()
 	o := newOffice(t)
 	admin := o.person(t, account.Admin)
@@ -130,9 +130,9 @@ func TestTheListAsCurl(t *testing.T) {
 	}
 }
 
-// TestAppsOfADevice: what it reports beside what its policy says, and what is
+// TestDevice_Apps: what it reports beside what its policy says, and what is
 // missing.
-func TestAppsOfADevice(t *testing.T) {
+func TestDevice_Apps(t *testing.T) {
 	t.Parallel()
 	o := newOffice(t)
 	p := o.Env.Policy(o.Company, "Kiosks", policy.Platform)
@@ -168,9 +168,9 @@ func TestAppsOfADevice(t *testing.T) {
 	}
 }
 
-// TestADeviceBehindItsPolicy: the head of its page says so, on every tab; who
+// TestDevice_BehindItsPolicy: the head of its page says so, on every tab; who
 // may not see policies is not told of versions.
-func TestADeviceBehindItsPolicy(t *testing.T) {
+func TestDevice_BehindItsPolicy(t *testing.T) {
 	t.Parallel()
 	o := newOffice(t)
 	p := o.Env.Policy(o.Company, "Field", policy.Platform)

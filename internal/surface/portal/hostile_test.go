@@ -15,10 +15,10 @@ import (
 	"github.com/musterhq/muster/internal/resource"
 )
 
-// TestPeoplesTextIsText puts the corpus into what people and programs may name:
+// TestEscape_TextOfPeople puts the corpus into what people and programs may name:
 // the company, users, keys, saved views, AI clients, policies with all that is
 // beside their document. Each page shows it as text.
-func TestPeoplesTextIsText(t *testing.T) {
+func TestEscape_TextOfPeople(t *testing.T) {
 	t.Parallel()
 	o := newOffice(t)
 	admin := o.person(t, account.Admin)

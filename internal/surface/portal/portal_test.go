@@ -94,7 +94,7 @@ func (o *office) get(t *testing.T, p *servertest.Browser, path string, status in
 	return string(answer.Body)
 }
 
-func TestStrangersAreSentToSignIn(t *testing.T) {
+func TestSignIn_RequiredForEveryPage(t *testing.T) {
 	t.Parallel()
 	o := newOffice(t)
 	a := o.device(t, "d1", "S1", "Phone", o.Policy)
@@ -125,8 +125,8 @@ func (o *office) history(t *testing.T, a asset.Asset) int {
 	return len(page)
 }
 
-// TestPolicyOfContent: every page forbids inline scripts and styles, and has none.
-func TestPolicyOfContent(t *testing.T) {
+// TestHeaders_ContentSecurityPolicy: every page forbids inline scripts and styles, and has none.
+func TestHeaders_ContentSecurityPolicy(t *testing.T) {
 	t.Parallel()
 	o := newOffice(t)
 	a := o.device(t, "d1", "S1", "Phone", o.Policy)
@@ -188,10 +188,10 @@ func corpus() []string {
 	}
 }
 
-// TestHostileTextIsText puts the corpus into every field that devices and
+// TestEscape_HostileText puts the corpus into every field that devices and
 // people supply. No page gets an element or an attribute of it, and each shows
 // the text.
-func TestHostileTextIsText(t *testing.T) {
+func TestEscape_HostileText(t *testing.T) {
 	t.Parallel()
 	o := newOffice(t)
 	admin := o.person(t, account.Admin)
@@ -255,9 +255,9 @@ func textOf(t *testing.T, page string) string {
 	return b.String()
 }
 
-// TestOneSeesOnlyOnesPolicies: a person who is limited to a policy sees its
+// TestPolicies_LimitedUserSeesOwn: a person who is limited to a policy sees its
 // devices, and nothing reveals others.
-func TestOneSeesOnlyOnesPolicies(t *testing.T) {
+func TestPolicies_LimitedUserSeesOwn(t *testing.T) {
 	t.Parallel()
 	o := newOffice(t)
 	mine := o.device(t, "mine", "MINE-1", "Minephone", o.Policy)
@@ -290,8 +290,8 @@ func TestOneSeesOnlyOnesPolicies(t *testing.T) {
 	}
 }
 
-// TestOtherCompanies: nothing of a company is there for the people of another.
-func TestOtherCompanies(t *testing.T) {
+// TestIsolation_OtherCompanies: nothing of a company is there for the people of another.
+func TestIsolation_OtherCompanies(t *testing.T) {
 	t.Parallel()
 	o := newOffice(t)
 	a := o.device(t, "d1", "S1", "Phone", o.Policy)
@@ -351,9 +351,9 @@ func TestRights(t *testing.T) {
 	}
 }
 
-// TestDestructiveOnesAskForTheName: without the device's name nothing is sent,
+// TestCommands_DestructiveAskForTheName: without the device's name nothing is sent,
 // and a form that is sent twice commands once.
-func TestDestructiveOnesAskForTheName(t *testing.T) {
+func TestCommands_DestructiveAskForTheName(t *testing.T) {
 	t.Parallel()
 	o := newOffice(t)
 	device := o.Devices(o.replica, servertest.FullyManaged(), 1)[0]
@@ -381,8 +381,8 @@ func TestDestructiveOnesAskForTheName(t *testing.T) {
 	}
 }
 
-// TestCommandsNameTheirKey: contract 1.6.
-func TestCommandsNameTheirKey(t *testing.T) {
+// TestCommands_NameTheirKey: contract 1.6.
+func TestCommands_NameTheirKey(t *testing.T) {
 	t.Parallel()
 	o := newOffice(t)
 	device := o.Devices(o.replica, servertest.FullyManaged(), 1)[0]
@@ -426,8 +426,8 @@ func TestExport(t *testing.T) {
 	}
 }
 
-// TestForeignFormsAreRefused: another site's form does nothing.
-func TestForeignFormsAreRefused(t *testing.T) {
+// TestForms_FromOtherSitesAreRefused: another site's form does nothing.
+func TestForms_FromOtherSitesAreRefused(t *testing.T) {
 	t.Parallel()
 	o := newOffice(t)
 	a := o.device(t, "d1", "S1", "Phone", o.Policy)
@@ -440,9 +440,9 @@ func TestForeignFormsAreRefused(t *testing.T) {
 	}
 }
 
-// TestEnrolForm: what is wrong is said at its field, and the password is
+// TestEnroll_Form: what is wrong is said at its field, and the password is
 // never shown again.
-func TestEnrolForm(t *testing.T) {
+func TestEnroll_Form(t *testing.T) {
 	t.Parallel()
 	o := newOffice(t)
 	admin := o.person(t, account.Admin)
@@ -459,8 +459,8 @@ func TestEnrolForm(t *testing.T) {
 	}
 }
 
-// TestWeight: a page and all that it loads stay under 200 KB on the wire.
-func TestWeight(t *testing.T) {
+// TestPages_Weight: a page and all that it loads stay under 200 KB on the wire.
+func TestPages_Weight(t *testing.T) {
 	t.Parallel()
 	o := newOffice(t)
 	var a asset.Asset
@@ -534,9 +534,9 @@ func TestLive(t *testing.T) {
 	admin.Send(o.base+"/live", nil).Want(t, http.StatusBadRequest)
 }
 
-// TestAStreamHearsWhatItMissed: what changes between the making of a page and
+// TestLive_StreamRepeatsWhatItMissed: what changes between the making of a page and
 // the opening of its stream is reported when the stream opens.
-func TestAStreamHearsWhatItMissed(t *testing.T) {
+func TestLive_StreamRepeatsWhatItMissed(t *testing.T) {
 	t.Parallel()
 	const company = "c"
 	missed := func(h *frame.Hub, mark string) []string {
