@@ -28,4 +28,4 @@ if [ -n "$app" ]; then
 	rm -f "$log"
 fi
 say "go test -race $*"
-scripts/with-postgres.sh go test "${race[@]}" -vet=off -timeout 20m "$@"
+scripts/with-postgres.sh go test "${race[@]}" -vet=off -timeout 30m "$@"
