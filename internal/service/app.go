@@ -3,7 +3,6 @@ package service
 import (
 	"fmt"
 
-	"github.com/musterhq/muster/internal/agentserver"
 	"github.com/musterhq/muster/internal/apk"
 	"github.com/musterhq/muster/internal/config"
 )
@@ -19,14 +18,6 @@ func openApp(settings config.Service) (*apk.App, error) {
 		return nil, fmt.Errorf("cannot serve the app of MUSTER_AGENT_APK: %w", err)
 	}
 	return app, nil
-}
-
-// inCodes is what codes say of the app.
-func inCodes(app *apk.App, settings config.Service) agentserver.App {
-	if app == nil {
-		return agentserver.App{}
-	}
-	return agentserver.App{Checksum: app.Checksum, Location: settings.AgentAPKURL}
 }
 
 // app checks the Android app. The service does not start with one that it cannot use.

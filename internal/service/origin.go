@@ -4,7 +4,6 @@ import (
 	"net/http"
 
 	"github.com/musterhq/muster/internal/access"
-	"github.com/musterhq/muster/internal/activity"
 )
 
 // withOrigin notes where each request came from, for the activity log.
@@ -13,9 +12,4 @@ func (c clientAddress) withOrigin(next http.Handler) http.Handler {
 		o := access.Origin{Address: c.of(r), Client: r.UserAgent()}
 		next.ServeHTTP(w, r.WithContext(access.WithOrigin(r.Context(), o)))
 	})
-}
-
-// newRecords makes the keeper of the activity log's chain.
-func (s *Service) newRecords() *activity.Sealer {
-	return &activity.Sealer{Store: s.db, Signer: s.keys, Now: s.options.Now, Log: s.options.Logger, Alarm: s.metrics.BrokenChains}
 }

@@ -5,24 +5,13 @@ import (
 	"log/slog"
 	"time"
 
-	"github.com/musterhq/muster/internal/command"
 	"github.com/musterhq/muster/internal/company"
 	"github.com/musterhq/muster/internal/config"
 	"github.com/musterhq/muster/internal/database"
-	"github.com/musterhq/muster/internal/enrollment"
 	"github.com/musterhq/muster/internal/platform"
 	"github.com/musterhq/muster/internal/surface/cli"
 	"github.com/musterhq/muster/internal/surface/portal/settings"
 )
-
-// newPlatform makes the adapter to the vendor's platform, which settles what
-// commands sent and takes what devices tell.
-func (s *Service) newPlatform(commands *command.Service, enrolments *enrollment.Service) (*platform.Platform, error) {
-	options := platformConfig(s.config.Platform, s.public, s.db, s.options.Now)
-	options.Logger, options.Observer = s.options.Logger, s.metrics
-	options.Stores.Commands, options.Stores.Inventory, options.Stores.Records = commands, enrolments, s.db
-	return platform.New(options)
-}
 
 // platformConfig is what service and command line have in common.
 func platformConfig(p config.Platform, publicURL string, db *database.DB, now func() time.Time) platform.Config {
@@ -34,14 +23,11 @@ func platformConfig(p config.Platform, publicURL string, db *database.DB, now fu
 	}
 }
 
-// Platform is the adapter to the vendor's platform.
-func (s *Service) Platform() *platform.Platform { return s.platform }
-
-// deskPlatform is the platform as the command line uses it.
-type deskPlatform struct{ *platform.Platform }
+// adminPlatform is the platform as the command line uses it.
+type adminPlatform struct{ *platform.Platform }
 
 // Connect implements cli.Platform.
-func (d deskPlatform) Connect(ctx context.Context, companyID string) (company.Company, string, error) {
+func (d adminPlatform) Connect(ctx context.Context, companyID string) (company.Company, string, error) {
 	connection, err := d.Platform.Connect(ctx, companyID)
 	return connection.Company, connection.SignupURL, err
 }
@@ -51,6 +37,6 @@ func openPlatform(db *database.DB, now func() time.Time) func(config.Platform, s
 		options := platformConfig(p, publicURL, db, now)
 		options.Logger = slog.New(slog.DiscardHandler) // the command says what went wrong
 		made, err := platform.New(options)
-		return deskPlatform{made}, err
+		return adminPlatform{made}, err
 	}
 }

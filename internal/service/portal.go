@@ -1,43 +1,62 @@
 package service
 
 import (
-	"net/http"
-
-	"github.com/musterhq/muster/internal/operation"
+	"github.com/musterhq/muster/internal/apikey"
+	"github.com/musterhq/muster/internal/oauth"
+	"github.com/musterhq/muster/internal/policy"
+	"github.com/musterhq/muster/internal/proposal"
 	"github.com/musterhq/muster/internal/resource"
 	"github.com/musterhq/muster/internal/surface/portal"
+	"github.com/musterhq/muster/internal/surface/portal/activity"
 	"github.com/musterhq/muster/internal/surface/portal/approvals"
 	"github.com/musterhq/muster/internal/surface/portal/authorizations"
+	"github.com/musterhq/muster/internal/surface/portal/controls"
+	"github.com/musterhq/muster/internal/surface/portal/credentials"
 	"github.com/musterhq/muster/internal/surface/portal/devices"
 	"github.com/musterhq/muster/internal/surface/portal/enroll"
 	"github.com/musterhq/muster/internal/surface/portal/frame"
 	"github.com/musterhq/muster/internal/surface/portal/overview"
+	"github.com/musterhq/muster/internal/surface/portal/people"
 	"github.com/musterhq/muster/internal/surface/portal/policies"
-	"github.com/musterhq/muster/internal/surface/web"
+	"github.com/musterhq/muster/internal/surface/portal/settings"
 )
 
-// portal mounts the people's pages. Each section gets the stores that it needs.
-func (s *Service) portal(mux *http.ServeMux, registry *operation.Registry, kernel *operation.Kernel, signIn web.SignIn) {
+// portal makes the pages for people. Each section gets the stores that it needs.
+func (w *wiring) portal() *portal.Portal {
 	hub := frame.NewHub()
-	stop := s.db.Listen(resource.Changes, hub.Changed)
-	s.onClose(func() error {
+	stop := w.db.Listen(resource.Changes, hub.Changed)
+	w.onClose(func() error {
 		stop()
 		return nil
 	})
-	s.onDrain(hub.Close)
-	(&portal.Portal{
+	w.onDrain(hub.Close)
+	now, log, signIn := w.options.Now, w.options.Logger, w.signIn
+	keys := apikey.Keys{Store: w.db, Now: now}
+	reviewer := proposal.Reviewer{Service: w.proposals, Store: w.db}
+	company := &settings.Section{Companies: w.db, Federation: signIn.Federation, Platform: w.platform, Steps: w.db,
+		Assets: w.db, Policies: w.db, Keys: w.db, Users: w.db, Throttle: w.db, ClientAddress: signIn.ClientAddress, Now: now, Log: log}
+	return &portal.Portal{
 		Frame: frame.New(frame.Config{
-			Registry: registry, Kernel: kernel, Companies: s.db, Users: s.db, Sessions: signIn.Sessions, Sealer: s.keys,
-			PublicURL: s.public, Hub: hub, Now: s.options.Now, Log: s.options.Logger,
+			Registry: w.registry, Kernel: w.kernel, Companies: w.db, Users: w.db, Sessions: signIn.Sessions, Sealer: w.keys,
+			PublicURL: w.public, Hub: hub, Now: now, Log: log,
 		}),
-		Sections: append(s.peoplesSections(signIn), []portal.Section{
-			&overview.Section{Assets: s.db, Commands: s.db, Policies: s.db, Proposals: s.db, Activity: s.db, Companies: s.db, Keys: s.db,
-				Checklist: s.settingsSection(signIn).Checklist},
-			&devices.Section{Assets: s.db, Commands: s.db, Policies: s.db, Activity: s.db, Views: s.db, Identity: s.db, Enroller: s.link, Companions: s.companions},
-			&authorizations.Section{Store: s.db, Assets: s.db, Passkeys: signIn.Passkeys},
-			&enroll.Section{Policies: s.db, Assets: s.db, App: s.link.AppState},
-			&approvals.Section{Reviewer: s.reviewer, Store: s.db, Passkeys: signIn.Passkeys},
-			&policies.Section{Editor: s.editor, Reviewer: s.reviewer, Assets: s.db, Pusher: s.platform},
-		}...),
-	}).Mount(mux)
+		Sections: []portal.Section{
+			&activity.Section{Store: w.db, Chain: w.records},
+			&credentials.Section{Keys: keys, Connections: oauth.Connections{Store: w.db, Users: w.db, Now: now},
+				Companies: w.db, Usage: w.db, Steps: w.db},
+			&controls.Section{Store: w.db, Passkeys: signIn.Passkeys},
+			&people.Users{Service: signIn.Users, Store: w.db, Invitations: signIn.Invitations, Policies: w.db, Keys: keys},
+			&people.Account{SignIn: signIn.SignIn, Service: signIn.Users, Passkeys: signIn.Passkeys, Federation: signIn.Federation,
+				Sessions: signIn.Sessions, ClientAddress: signIn.ClientAddress},
+			company,
+			&overview.Section{Assets: w.db, Commands: w.db, Policies: w.db, Proposals: w.db, Activity: w.db, Companies: w.db, Keys: w.db,
+				Checklist: company.Checklist},
+			&devices.Section{Assets: w.db, Commands: w.db, Policies: w.db, Activity: w.db, Views: w.db, Identity: w.db, Enroller: w.link,
+				Companions: w.commands.Push != nil},
+			&enroll.Section{Policies: w.db, Assets: w.db, App: w.link.AppState},
+			&approvals.Section{Reviewer: reviewer, Store: w.db, Passkeys: signIn.Passkeys},
+			&authorizations.Section{Store: w.db, Assets: w.db, Passkeys: signIn.Passkeys},
+			&policies.Section{Editor: policy.Editor{Service: w.policies}, Reviewer: reviewer, Assets: w.db, Pusher: w.platform},
+		},
+	}
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"net"
 	"net/http"
+	"runtime/debug"
 	"sync"
 	"time"
 )
@@ -85,4 +86,12 @@ func shutdown(servers []*http.Server) error {
 		}
 	}
 	return errors.Join(errs...)
+}
+
+// buildVersion is the version that the build carries.
+func buildVersion() string {
+	if info, ok := debug.ReadBuildInfo(); ok && info.Main.Version != "" {
+		return info.Main.Version
+	}
+	return "devel"
 }

@@ -14,14 +14,11 @@ import (
 
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
-	"github.com/musterhq/muster/internal/activity"
 	"github.com/musterhq/muster/internal/agentserver"
 	"github.com/musterhq/muster/internal/config"
 	"github.com/musterhq/muster/internal/database"
 	"github.com/musterhq/muster/internal/operation"
 	"github.com/musterhq/muster/internal/platform"
-	"github.com/musterhq/muster/internal/policy"
-	"github.com/musterhq/muster/internal/proposal"
 )
 
 // Options are what a configuration cannot say.
@@ -53,9 +50,6 @@ type Service struct {
 	platform *platform.Platform
 	link     *agentserver.Server
 	registry *operation.Registry
-	editor   policy.Editor     // of policies, for the portal
-	reviewer proposal.Reviewer // of proposals, for the portal
-	records  *activity.Sealer
 	handler  http.Handler
 	shares   shares // of the files that the process may open
 	running  loops
@@ -67,7 +61,6 @@ type Service struct {
 	closers         []func() error
 	drains          []func()   // ends what would keep a request open for long
 	outdated        chan error // a newer program ended this one's work
-	companions      bool       // companions on platform devices can be reached
 }
 
 // New opens everything that a service needs. It fails before the first request
@@ -148,6 +141,12 @@ func (s *Service) Addr() net.Addr { return s.listener.Addr() }
 
 // Handler is everything that the main address serves.
 func (s *Service) Handler() http.Handler { return s.handler }
+
+// Platform is the adapter to the vendor's platform.
+func (s *Service) Platform() *platform.Platform { return s.platform }
+
+// Agents serves devices with our own agent; it issues their tokens.
+func (s *Service) Agents() *agentserver.Server { return s.link }
 
 // Registry holds every operation that the service offers.
 func (s *Service) Registry() *operation.Registry { return s.registry }

@@ -8,56 +8,11 @@ import (
 	"crypto/x509"
 	"encoding/hex"
 	"math/big"
-	"net/http"
 	"time"
 
-	agentdevice "github.com/musterhq/muster/internal/agent/device"
 	"github.com/musterhq/muster/internal/agent/protocol"
 	"github.com/musterhq/muster/internal/agentserver"
-	"github.com/musterhq/muster/internal/asset"
-	"github.com/musterhq/muster/internal/command"
-	"github.com/musterhq/muster/internal/enrollment"
-	"github.com/musterhq/muster/internal/surface/agentapi"
 )
-
-// agents mounts the agents' door and makes the link the channel of agent
-// devices.
-func (s *Service) agents(mux *http.ServeMux, commands *command.Service, observer *enrollment.Service) (*agentserver.Server, error) {
-	signer, es256, err := s.keys.signers()
-	if err != nil {
-		return nil, err
-	}
-	app, err := openApp(s.config)
-	if err != nil {
-		return nil, err
-	}
-	link := &agentserver.Server{Store: s.db, Enroller: s.db, Deliveries: s.db, Companions: s.db, Directory: s.db, Observer: observer, Commands: commands, Waker: s.db, Signer: signer, ES256: es256,
-		PublicURL: s.public, Pins: s.pins, App: inCodes(app, s.config), Now: s.options.Now, Log: s.options.Logger}
-	hub := agentapi.NewHub(s.options.Now, s.shares.Streams)
-	s.metrics.Streams(hub.Count, s.shares.Streams)
-	stopWake, stopEnd := s.db.Listen(agentdevice.WakeTopic, hub.Wake), s.db.Listen(agentdevice.EndTopic, hub.End)
-	s.onClose(func() error {
-		stopWake()
-		stopEnd()
-		hub.Close()
-		return nil
-	})
-	door := &agentapi.API{Service: link, Hub: hub, Log: s.options.Logger}
-	mux.Handle(protocol.Base+"/", door.Handler())
-	if app == nil {
-		mux.Handle("GET "+agentserver.AppPath, agentapi.NoApp(s.options.Logger))
-	} else {
-		mux.Handle("GET "+agentserver.AppPath, agentapi.App(app.Data))
-		s.options.Logger.Info("serving the Android app", "signer", app.Signer, "checksum", app.Checksum)
-	}
-	commands.Channels[asset.Agent] = link
-	s.loops = append(s.loops, s.every("agent sweeper", agentserver.SweepEvery, link.Sweep))
-	s.link = link
-	return link, nil
-}
-
-// Agents is the link to devices with our own agent; it issues their tokens.
-func (s *Service) Agents() *agentserver.Server { return s.link }
 
 // signers are the keys that sign what devices obey, by algorithm.
 func (k *Keys) signers() (ed25519, es256 agentserver.Signer, err error) {

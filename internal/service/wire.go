@@ -1,0 +1,295 @@
+package service
+
+import (
+	"cmp"
+	"context"
+	"net/http"
+	"strings"
+
+	"github.com/musterhq/muster/internal/account"
+	"github.com/musterhq/muster/internal/activity"
+	agentdevice "github.com/musterhq/muster/internal/agent/device"
+	"github.com/musterhq/muster/internal/agent/protocol"
+	"github.com/musterhq/muster/internal/agentserver"
+	"github.com/musterhq/muster/internal/apikey"
+	"github.com/musterhq/muster/internal/asset"
+	"github.com/musterhq/muster/internal/budget"
+	"github.com/musterhq/muster/internal/command"
+	"github.com/musterhq/muster/internal/enrollment"
+	"github.com/musterhq/muster/internal/explain"
+	"github.com/musterhq/muster/internal/fcm"
+	"github.com/musterhq/muster/internal/identity"
+	"github.com/musterhq/muster/internal/operation"
+	"github.com/musterhq/muster/internal/passkey"
+	"github.com/musterhq/muster/internal/platform"
+	"github.com/musterhq/muster/internal/policy"
+	"github.com/musterhq/muster/internal/proposal"
+	"github.com/musterhq/muster/internal/provisioning"
+	"github.com/musterhq/muster/internal/surface/agentapi"
+	"github.com/musterhq/muster/internal/surface/edge"
+	"github.com/musterhq/muster/internal/surface/mcp"
+	"github.com/musterhq/muster/internal/surface/oauth"
+	"github.com/musterhq/muster/internal/surface/portal"
+	"github.com/musterhq/muster/internal/surface/rest"
+	"github.com/musterhq/muster/internal/surface/status"
+	"github.com/musterhq/muster/internal/surface/web"
+)
+
+// wiring is what assemble makes, from the store up: each layer is one function, and
+// uses what those before it made.
+type wiring struct {
+	*Service
+	mux     *http.ServeMux
+	address clientAddress
+
+	// Use cases.
+	passkeys    *passkey.Ceremonies // nil: none at this address
+	records     *activity.Sealer
+	commands    *command.Service
+	enrollments *enrollment.Service
+	policies    policy.Service
+	proposals   *proposal.Service
+
+	// Surfaces.
+	kernel  *operation.Kernel
+	callers apikey.Authenticator
+	signIn  web.SignIn
+}
+
+// assemble puts the service together.
+func (s *Service) assemble(ctx context.Context) error {
+	if err := s.warnOfNames(ctx); err != nil {
+		return err
+	}
+	w := &wiring{Service: s, mux: http.NewServeMux()}
+	for _, layer := range []func() error{
+		w.useCases,
+		func() error { return w.takeOver(ctx) },
+		w.channels,   // to devices: the platform, agents, companions
+		w.operations, // what REST, MCP and the portal offer
+		w.agentAPI,
+		w.tools, // MCP
+		w.people,
+		w.pages,
+	} {
+		if err := layer(); err != nil {
+			return err
+		}
+	}
+	w.probes(w.mux)
+	api := rest.New(rest.Config{
+		Registry: s.registry, Kernel: w.kernel, Authenticator: w.callers, PublicURL: s.public, Claims: s.db, Sealer: s.keys,
+		Observer: restMetrics{s.metrics}, Log: s.options.Logger, Now: s.options.Now,
+	})
+	s.handler = edge.Harden(w.address.withOrigin(api.Wrap(w.mux)), s.public, s.options.Logger)
+	w.background()
+	return nil
+}
+
+// takeOver ends what a former process held, where this one is alone with its database.
+func (w *wiring) takeOver(ctx context.Context) error {
+	if _, embedded := w.config.SQLitePath(); !embedded {
+		return nil
+	}
+	for _, end := range []func(context.Context) error{
+		w.db.EndClaimLeases,
+		w.db.ExpireDeliveryLeases, // devices may not have received what was offered
+		w.commands.Abandon,        // they are not being sent
+		w.db.EndTurns,             // of proposals that are EXECUTING: the reconciler may look now
+	} {
+		if err := end(ctx); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (w *wiring) useCases() (err error) {
+	proxies, err := w.config.Proxies()
+	if err != nil {
+		return err
+	}
+	w.address = clientAddress{proxies}
+	if w.passkeys, err = passkey.New(w.public); err != nil {
+		w.options.Logger.Info("passkeys are not on offer", "reason", err)
+	}
+	w.records = &activity.Sealer{Store: w.db, Signer: w.keys, Now: w.options.Now, Log: w.options.Logger, Alarm: w.metrics.BrokenChains}
+	w.commands = &command.Service{
+		Store: w.db, Finder: w.db, Inventory: w.db, Cancels: w.db, Channels: map[asset.Management]command.Channel{},
+		Now: w.options.Now, Log: w.options.Logger, Observer: commandMetrics{w.metrics}, Crash: w.options.Crash,
+		Digest: w.keys.Digest, PublicURL: w.public,
+	}
+	w.enrollments = &enrollment.Service{Store: w.db, Companies: w.db, Now: w.options.Now}
+	if w.policies, err = policyService(w.db, w.options.Now); err != nil {
+		return err
+	}
+	w.proposals = &proposal.Service{
+		Store: w.db, Policies: w.db, Companies: w.db, Checker: w.policies.Checker,
+		PublicURL: w.public, Log: w.options.Logger, Crash: w.options.Crash,
+	}
+	if w.passkeys != nil {
+		w.proposals.Keys = w.passkeys
+	}
+	return nil
+}
+
+func (w *wiring) channels() (err error) {
+	settings := platformConfig(w.config.Platform, w.public, w.db, w.options.Now)
+	settings.Logger, settings.Observer = w.options.Logger, w.metrics
+	settings.Stores.Commands, settings.Stores.Inventory, settings.Stores.Records = w.commands, w.enrollments, w.db
+	if w.platform, err = platform.New(settings); err != nil {
+		return err
+	}
+	w.commands.Channels[asset.Platform] = w.platform
+	w.proposals.Publisher = w.platform
+	if err := w.push(); err != nil {
+		return err
+	}
+	ed25519, es256, err := w.keys.signers()
+	if err != nil {
+		return err
+	}
+	w.link = &agentserver.Server{
+		Store: w.db, Enroller: w.db, Deliveries: w.db, Companions: w.db, Directory: w.db, Observer: w.enrollments, Commands: w.commands,
+		Waker: w.db, Signer: ed25519, ES256: es256, PublicURL: w.public, Pins: w.pins, Now: w.options.Now, Log: w.options.Logger,
+	}
+	w.commands.Channels[asset.Agent] = w.link
+	return nil
+}
+
+// push makes the channel to companions on platform devices, or none: it takes the
+// platform's credentials, or its endpoint (docs/operating.md: FCM is then taken from
+// the same address).
+func (w *wiring) push() error {
+	settings := fcm.Config{
+		Endpoint: w.config.PlatformEndpoint, CredentialsFile: w.config.PlatformCredentials, Project: w.config.PlatformProject,
+		Store: w.db, Otherwise: w.platform, Now: w.options.Now, Log: w.options.Logger,
+	}
+	if settings.Endpoint != "" {
+		settings.Project = cmp.Or(settings.Project, platform.DefaultProject)
+	}
+	made, err := fcm.New(settings)
+	if made != nil {
+		w.commands.Push = made
+	}
+	return err
+}
+
+func (w *wiring) operations() error {
+	r := &operation.Registry{}
+	asset.Define(r, w.db)
+	policy.DefineList(r, w.db)
+	command.Define(r, w.commands)
+	policy.Define(r, w.db)
+	proposal.Define(r, w.proposals)
+	provisioning.Define(r, &provisioning.Service{
+		Catalogue: w.db, Records: w.db, PublicURL: w.public, Now: w.options.Now,
+		Issuers: map[policy.Type]provisioning.Issuer{policy.Platform: w.platform, policy.Agent: w.link},
+	})
+	budgets := budget.Limiter{Store: w.db, Now: w.db.Now}
+	w.kernel = operation.NewKernel(operation.Config{
+		Limiter: budgets, Apart: budgets, ReadsPerMinute: w.config.ReadsPerMinute, Observer: kernelMetrics{w.metrics},
+		Log: w.options.Logger, Now: w.options.Now,
+	})
+	explain.Define(r, &explain.Service{Registry: r, Kernel: w.kernel, Limits: w.db, Status: status.Of})
+	w.metrics.Operations(r.All())
+	w.registry = r
+	w.callers = apikey.Authenticator{Keys: w.db, Now: w.options.Now}
+	return nil
+}
+
+func (w *wiring) agentAPI() error {
+	hub := agentapi.NewHub(w.options.Now, w.shares.Streams)
+	w.metrics.Streams(hub.Count, w.shares.Streams)
+	stopWake, stopEnd := w.db.Listen(agentdevice.WakeTopic, hub.Wake), w.db.Listen(agentdevice.EndTopic, hub.End)
+	w.onClose(func() error {
+		stopWake()
+		stopEnd()
+		hub.Close()
+		return nil
+	})
+	api := &agentapi.API{Service: w.link, Hub: hub, Log: w.options.Logger}
+	w.mux.Handle(protocol.Base+"/", api.Handler())
+	app, err := openApp(w.config)
+	switch {
+	case err != nil:
+		return err
+	case app == nil:
+		w.mux.Handle("GET "+agentserver.AppPath, agentapi.NoApp(w.options.Logger))
+	default:
+		w.link.App = agentserver.App{Checksum: app.Checksum, Location: w.config.AgentAPKURL}
+		w.mux.Handle("GET "+agentserver.AppPath, agentapi.App(app.Data))
+		w.options.Logger.Info("serving the Android app", "signer", app.Signer, "checksum", app.Checksum)
+	}
+	return nil
+}
+
+func (w *wiring) tools() error {
+	tools, err := mcp.New(mcp.Config{
+		Registry: w.registry, Kernel: w.kernel, Keys: w.callers, Connections: w.db, Companies: w.db, PublicURL: w.public,
+		ResourceMetadata: w.public + oauth.ResourcePath + mcp.Path, ConnectionsPage: w.public + "/access",
+		Version: buildVersion(), Now: w.options.Now, Log: w.options.Logger, Observer: restMetrics{w.metrics}, Customize: w.options.CustomizeMCP,
+		Claims: w.db, Sealer: w.keys,
+	})
+	if err != nil {
+		return err
+	}
+	w.mux.Handle(mcp.Path, tools)
+	w.mux.Handle(mcp.Path+"/{$}", tools) // as people paste it
+	return nil
+}
+
+// The passwords that are checked at a time, of strangers, and of people whose
+// browser or session is known. Each takes 19 MiB.
+const (
+	hashesAtOnce   = 4
+	hashesReserved = 2
+)
+
+// people makes the ways in which people sign in.
+func (w *wiring) people() error {
+	private, err := w.config.ProviderNetworks()
+	if err != nil {
+		return err
+	}
+	now, passwords := w.options.Now, account.NewPasswords(hashesAtOnce)
+	keys := account.Passkeys{Store: w.db, Owners: w.db, Steps: w.db, Sealer: w.keys, Now: now}
+	if w.passkeys != nil {
+		keys.Ceremonies = w.passkeys
+	}
+	w.signIn = web.SignIn{
+		Sessions: web.Sessions{Store: w.db, Browsers: account.Browsers{Sealer: w.keys}, Now: now, Secure: strings.HasPrefix(w.public, "https://")},
+		SignIn: account.SignIn{Users: w.db, Sessions: w.db, Passwords: passwords, Reserved: account.NewPasswords(hashesReserved),
+			Throttle: w.db, Log: w.db, Now: now},
+		Users:       account.Users{Store: w.db, Domains: w.db, Passwords: passwords, Now: now},
+		Invitations: account.Invitations{Store: w.db, Passwords: passwords, Now: now},
+		Federation: account.Federation{
+			Providers: w.db, Users: w.db, Passkeys: w.db, Steps: w.db, Sealer: w.keys, Now: now,
+			Client: identity.New(w.public+web.CallbackPath, private, now),
+		},
+		Passkeys: keys, ClientAddress: w.address.of, Log: w.options.Logger,
+	}
+	return nil
+}
+
+// pages mounts what browsers load.
+func (w *wiring) pages() error {
+	own, err := portal.Static()
+	if err != nil {
+		return err
+	}
+	static, err := web.NewStatic(own)
+	if err != nil {
+		return err
+	}
+	server := &oauth.Server{Issuer: w.public, Resource: w.public + mcp.Path, Store: w.db, Throttle: w.db,
+		Documents: oauth.NewDocumentFetcher(nil), Now: w.options.Now, Log: w.options.Logger, ClientAddress: w.address.of}
+	pages := http.NewServeMux()
+	pages.Handle("GET "+web.StaticPath, static)
+	server.Mount(pages)
+	oauth.Consent{Server: server, Sessions: w.signIn.Sessions, Companies: w.db}.Mount(pages)
+	w.signIn.Mount(pages)
+	w.portal().Mount(pages)
+	w.mux.Handle("/", web.Secure(pages, oauth.TokenPath, oauth.RegisterPath, oauth.RevokePath))
+	return nil
+}
