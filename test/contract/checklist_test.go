@@ -40,8 +40,8 @@ var checklist = []struct {
 	{11, "A MUST: exact redirect URIs, but for a loopback's port; https or loopback only", row11Redirects, ""},
 	{12, "A MUST: refresh tokens rotate, reuse revokes the family", row12Rotation, ""},
 	{13, "A SHOULD: access tokens live shortly", row13ShortLife, ""},
-	{14, "A SHOULD/MUST: clients by metadata document", nil, "TestRow14ClientsByMetadataDocument"},
-	{15, "A SHOULD: no request forgery by that document", nil, "TestRow15DocumentsAreFetchedSafely"},
+	{14, "A SHOULD/MUST: clients by metadata document", nil, "TestClients_ByMetadataDocument"},
+	{15, "A SHOULD: no request forgery by that document", nil, "TestDocuments_AreFetchedSafely"},
 	{16, "A MUST/SHOULD: consent shows the redirect's host and warns of clients on the own machine", row16ConsentPage, ""},
 	{17, "A MAY: dynamic registration, limited, expiring, its name not trusted", row17Registration, ""},
 	{18, "A SHOULD/MUST: iss in answers and errors, advertised", row18Issuer, ""},
@@ -68,7 +68,7 @@ func newAuthSite(t *testing.T) *authSite {
 func TestAuthorization_Checklist(t *testing.T) {
 	t.Parallel()
 	tenant := newAuthSite(t)
-	sources, err := filepath.Glob(filepath.Join("..", "surface", "oauth", "*_test.go"))
+	sources, err := filepath.Glob("../../internal/surface/oauth/*_test.go")
 	if err != nil || len(sources) == 0 {
 		t.Fatalf("no tests of the authorization server: %v", err)
 	}

@@ -32,7 +32,7 @@ func TestContract_EveryRefusal(t *testing.T) {
 }
 
 // The description of the whole interface is committed, so that a change of the
-// contract is a readable diff: go test ./internal/servertest -run OpenAPI -update
+// contract is a readable diff: go test ./test/contract -run OpenAPI -update
 func TestOpenAPI_Golden(t *testing.T) {
 	t.Parallel()
 	registry := whole(t)

@@ -43,7 +43,7 @@ import (
 // floors: net/http that decodes a small POST, and a bare connection with a
 // goroutine that is pushed to. A run worth quoting is
 //
-//	go test ./internal/servertest -run '^$' -bench Agents/sqlite -agents 10000 -benchtime 3000x -timeout 60m
+//	go test ./test/e2e -run '^$' -bench Agents/sqlite -agents 10000 -benchtime 3000x -timeout 60m
 var loadAgents = flag.Int("agents", 500, "agents in the agents' benchmarks")
 
 func BenchmarkAgents(b *testing.B) {

@@ -39,7 +39,7 @@ import (
 // same database, the floor: net/http, encoding/json and the bare driver. A run
 // worth quoting is
 //
-//	go test ./internal/servertest -run '^$' -bench Load -assets 1000000 -benchtime 3s -timeout 60m
+//	go test ./test/e2e -run '^$' -bench Load -assets 1000000 -benchtime 3s -timeout 60m
 var loadAssets = flag.Int("assets", 20_000, "assets in the benchmarks' database")
 
 // loadAs makes this test program the service or the floor of a load test.
