@@ -99,8 +99,7 @@ type Authorization struct {
 	DecidedAt     time.Time // zero: not yet
 	DecidedBy     string    // the user's id
 	DecidedByName string
-	// Evidence is what the user signed, with the signature, as approval.Signed exports it.
-	Evidence []byte
+	PasskeyID     string // which signed the decision; what was signed is kept by the authorization's id
 
 	UsedAt    time.Time // zero: not yet
 	CommandID string    // of the command that used it

@@ -3,10 +3,8 @@ package database
 import (
 	"context"
 	"encoding/hex"
-	"time"
 
 	"github.com/musterhq/muster/internal/access"
-	"github.com/musterhq/muster/internal/account"
 	"github.com/musterhq/muster/internal/activity"
 	"github.com/musterhq/muster/internal/approval"
 	"github.com/musterhq/muster/internal/fault"
@@ -159,7 +157,7 @@ func (db *DB) standing(ctx context.Context, t conn, p proposal.Proposal, signed 
 	if key, err = found(key, err, "passkey"); err != nil {
 		return s, unlessMissing(err)
 	}
-	s.Credential, s.Approver = key.Credential, decider(u, instant(rights), key)
+	s.Credential, s.Approver = key.Credential, approverOf(u, instant(rights), key)
 	return s, nil
 }
 
@@ -169,16 +167,6 @@ func unlessMissing(err error) error {
 		return nil
 	}
 	return err
-}
-
-// decider is a user with passkeys, as one who decides about what others ask for.
-func decider(u account.User, rightsAt time.Time, keys ...account.Passkey) access.Approver {
-	a := access.Approver{UserID: u.ID, Name: u.Name, Disabled: u.Disabled, Permissions: u.Rights.Permissions(), Policies: u.Policies,
-		CreatedAt: u.CreatedAt, RightsAt: rightsAt}
-	for _, k := range keys {
-		a.Passkeys = append(a.Passkeys, k.CreatedAt)
-	}
-	return a
 }
 
 // Decider returns a user as one who may decide, with all of their passkeys.
@@ -192,7 +180,7 @@ func (db *DB) Decider(ctx context.Context, companyID, userID string) (access.App
 		return access.Approver{}, err
 	}
 	keys, err := db.Passkeys(ctx, userID)
-	return decider(u, instant(rights), keys...), err
+	return approverOf(u, instant(rights), keys...), err
 }
 
 // keepSigned keeps a document that a person signed, and returns its id.

@@ -16,17 +16,15 @@ import (
 
 const authorizationColumns = `id, company_id, asset_id, epoch, command, digest, caller_kind, caller_id, caller_prefix, caller_name,
 	caller_user, reason, ticket, from_policy, from_version, to_policy, to_version, state, created_at, decided_at, decided_by,
-	decided_by_name, evidence, used_at, command_id`
+	decided_by_name, passkey_id, used_at, command_id`
 
 func scanAuthorization(r row) (a authorization.Authorization, err error) {
 	var created, decided, used int64
-	var evidence string
 	c := &a.Caller
 	err = r.Scan(&a.ID, &a.CompanyID, &a.AssetID, &a.Epoch, &a.Command, &a.Digest, &c.Kind, &c.ID, &c.Prefix, &c.Name,
 		&c.UserID, &a.Note.Reason, &a.Note.Ticket, &a.Move.From.ID, &a.Move.From.Version, &a.Move.To.ID, &a.Move.To.Version,
-		&a.State, &created, &decided, &a.DecidedBy, &a.DecidedByName, &evidence, &used, &a.CommandID)
+		&a.State, &created, &decided, &a.DecidedBy, &a.DecidedByName, &a.PasskeyID, &used, &a.CommandID)
 	a.CreatedAt, a.DecidedAt, a.UsedAt = instant(created), instant(decided), instant(used)
-	a.Evidence = []byte(evidence)
 	return a, err
 }
 
@@ -51,6 +49,9 @@ func (db *DB) authorize(ctx context.Context, t conn, c command.Command, controls
 		return nil, nil, err
 	}
 	s, err := authorizationState(ctx, t, c.Ask.Call, now)
+	if err == nil && s.Last != nil && s.Last.State == authorization.Approved {
+		err = dropVoid(ctx, t, &s, c)
+	}
 	if err != nil {
 		return nil, nil, err
 	}
@@ -62,6 +63,27 @@ func (db *DB) authorize(ctx context.Context, t conn, c command.Command, controls
 	default:
 		return nil, &authorization.Refusal{Verdict: verdict, ID: s.Last.ID}, nil
 	}
+}
+
+// dropVoid leaves out an authorization by a person who may not give it any more.
+func dropVoid(ctx context.Context, t conn, s *authorization.Snapshot, c command.Command) error {
+	by, err := approver(ctx, t, c.CompanyID, s.Last.DecidedBy, s.Last.PasskeyID, "")
+	if fault.CodeOf(err) == fault.NotFound { // the user, or the passkey
+		s.Last = nil
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	of, err := findCompany(ctx, t, `c.id = ?`, c.CompanyID)
+	if err != nil {
+		return err
+	}
+	at, err := value[string](ctx, t, `SELECT policy_id FROM assets WHERE id = ? AND company_id = ?`, c.AssetID, c.CompanyID)
+	if err == nil && by.May(s.Last.Matter(at), of.Settings.Controls, s.Now) != nil {
+		s.Last = nil
+	}
+	return err
 }
 
 // askFor makes the authorization that a refused command waits for, where there is none.
@@ -115,12 +137,6 @@ func authorizationState(ctx context.Context, c conn, of authorization.Call, now 
 	s.Waiting, err = value[int](ctx, c, `SELECT COUNT(*) FROM authorizations WHERE company_id = ? AND caller_kind = ? AND caller_id = ?
 		AND state = 'WAITING' AND created_at > ?`, of.CompanyID, string(of.Caller.Kind), of.Caller.ID, millis(now.Add(-authorization.WaitFor)))
 	return s, err
-}
-
-// AuthorizationState is what the verdict about a call depends on now, for a caller who
-// only wants to know it: nothing is locked.
-func (db *DB) AuthorizationState(ctx context.Context, of authorization.Call) (authorization.Snapshot, error) {
-	return authorizationState(ctx, db.read(), of, db.now())
 }
 
 // askPerson keeps a new authorization, which waits for a person.

@@ -117,7 +117,7 @@ func TestBegin_UsesAnAuthorizationOnce(t *testing.T) {
 		if _, begun, err := other.Begin(f.Context(), used, nil); err != nil || !begun {
 			t.Fatalf("authorized: begun %t, %v", begun, err)
 		}
-		if a := f.authorization(first.ID); a.State != authorization.Used || a.CommandID != used.ID || a.UsedAt.IsZero() || a.DecidedBy != ada.ID || len(a.Evidence) == 0 {
+		if a := f.authorization(first.ID); a.State != authorization.Used || a.CommandID != used.ID || a.UsedAt.IsZero() || a.DecidedBy != ada.ID || a.PasskeyID != f.key(ada).ID {
 			t.Errorf("used authorization = %+v", a)
 		}
 		second := f.refusal(f.db, wipe())
@@ -133,6 +133,33 @@ func TestBegin_UsesAnAuthorizationOnce(t *testing.T) {
 		f.ok(err)
 		if len(entries) != 6 { // three asked, two approved, one refused as decided
 			t.Errorf("%d entries: %+v", len(entries), entries)
+		}
+	})
+}
+
+// What a person authorized does not count once they may not authorize it any more: the
+// same call asks for another.
+func TestBegin_AuthorizationOfAPersonWhoMayNoMore(t *testing.T) {
+	withCompany(t, func(f *fixture) {
+		f.destructiveApproval()
+		update := func(u account.User, change func(*account.User)) {
+			_, err := f.db.UpdateUser(f.Context(), f.company.ID, u.ID, func(u *account.User) error { change(u); return nil })
+			f.ok(err)
+		}
+		for i, end := range []func(account.User){
+			func(u account.User) { update(u, func(u *account.User) { u.Disabled = true }) },
+			func(u account.User) { update(u, func(u *account.User) { u.Rights &^= account.DestroyDevices }) },
+			func(u account.User) { f.ok(f.db.RemovePasskey(f.Context(), u.ID, f.key(u).ID)) },
+			func(account.User) { f.setControls(func(c *access.Controls) { c.ApproverAge = time.Hour }) },
+		} {
+			phone := f.enrol(fmt.Sprint("p", i), f.newPolicy(fmt.Sprint("P", i)).ID)
+			by, call := f.person(fmt.Sprint("user", i), true), f.asking(phone, command.WipeCompanyData, fmt.Sprint("d", i))
+			first := f.refusal(f.db, call)
+			f.approve(first.ID, by)
+			end(by)
+			if again := f.refusal(f.db, f.asking(phone, command.WipeCompanyData, call.Ask.Digest)); again.ID == first.ID {
+				t.Errorf("way %d: %+v", i, again)
+			}
 		}
 	})
 }

@@ -32,7 +32,7 @@ func (db *DB) DecideAuthorization(ctx context.Context, companyID, id, userID, pa
 		if a, err = found(a, err, "authorization"); err != nil {
 			return err
 		}
-		by, err := approver(ctx, t, companyID, userID, passkeyID)
+		by, err := approver(ctx, t, companyID, userID, passkeyID, t.lock())
 		if err != nil {
 			return err
 		}
@@ -43,7 +43,7 @@ func (db *DB) DecideAuthorization(ctx context.Context, companyID, id, userID, pa
 		if refused = nil; err != nil {
 			return err
 		}
-		return db.decide(ctx, t, a, by, decision, signed)
+		return db.decide(ctx, t, a, by, passkeyID, decision, signed)
 	})
 	if err == nil {
 		err = refused
@@ -82,8 +82,8 @@ func (db *DB) decides(ctx context.Context, t *tx, c company.Company, a authoriza
 }
 
 // approver is the user who signed with a passkey.
-func approver(ctx context.Context, t *tx, companyID, userID, passkeyID string) (access.Approver, error) {
-	u, err := findUser(ctx, t, `u.id = ? AND u.company_id = ?`+t.lock(), userID, companyID)
+func approver(ctx context.Context, t conn, companyID, userID, passkeyID, lock string) (access.Approver, error) {
+	u, err := findUser(ctx, t, `u.id = ? AND u.company_id = ?`+lock, userID, companyID)
 	if err != nil {
 		return access.Approver{}, err
 	}
@@ -108,22 +108,21 @@ func approverOf(u account.User, rightsAt time.Time, keys ...account.Passkey) acc
 }
 
 // decide takes the step from WAITING, and keeps what the user signed.
-func (db *DB) decide(ctx context.Context, t *tx, a authorization.Authorization, by access.Approver, decision approval.Decision, signed approval.Signed) error {
-	evidence, err := signed.Export()
-	if err != nil {
-		return err
-	}
+func (db *DB) decide(ctx context.Context, t *tx, a authorization.Authorization, by access.Approver, passkeyID string, decision approval.Decision, signed approval.Signed) error {
 	to, action := authorization.Approved, activity.AuthorizationApproved
 	if decision == approval.Decline {
 		to, action = authorization.Declined, activity.AuthorizationDeclined
 	}
-	n, err := t.exec(ctx, `UPDATE authorizations SET state = ?, decided_at = ?, decided_by = ?, decided_by_name = ?, evidence = ?
-		WHERE id = ? AND state = 'WAITING'`, string(to), millis(db.now()), by.UserID, by.Name, string(evidence), a.ID)
+	n, err := t.exec(ctx, `UPDATE authorizations SET state = ?, decided_at = ?, decided_by = ?, decided_by_name = ?, passkey_id = ?
+		WHERE id = ? AND state = 'WAITING'`, string(to), millis(db.now()), by.UserID, by.Name, passkeyID, a.ID)
 	if err != nil {
 		return err
 	}
 	if n != 1 {
 		return fault.New(fault.Refused, "this was decided at this moment")
+	}
+	if _, err := db.keepSigned(ctx, t, a.CompanyID, a.ID, signed); err != nil {
+		return err
 	}
 	return db.recordAuthorization(ctx, t, action, activity.OK, a)
 }

@@ -195,7 +195,7 @@ CREATE TABLE authorizations (
     decided_at BIGINT NOT NULL DEFAULT 0,
     decided_by TEXT NOT NULL DEFAULT '', -- a user's id
     decided_by_name TEXT NOT NULL DEFAULT '',
-    evidence TEXT NOT NULL DEFAULT '', -- what the user signed, with the signature
+    passkey_id TEXT NOT NULL DEFAULT '', -- the user's, which signed the decision
     used_at BIGINT NOT NULL DEFAULT 0,
     command_id TEXT NOT NULL DEFAULT ''
 );
