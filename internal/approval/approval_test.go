@@ -22,7 +22,7 @@ import (
 	"github.com/musterhq/muster/internal/approval"
 )
 
-var party = approval.Party{Origin: "https://muster.example.com", RPID: "muster.example.com"} //nolint:gochecknoglobals // never written to
+var party = approval.Party{Origin: "https://muster.example.com", RPID: "muster.example.com"}
 
 // signer is a passkey.
 type signer struct {

@@ -4,7 +4,6 @@ import (
 	"bufio"
 	"context"
 	"encoding/json"
-	"fmt"
 	"io"
 	"math/rand/v2"
 	"os"
@@ -247,6 +246,6 @@ func TestBegin_LimitIsLinearizableWithKills(t *testing.T) {
 			f.Errorf("%s: there is no order of %d attempts", result, len(k.history))
 		}
 		k.never()
-		f.Log(fmt.Sprintf("%d attempts, %d lost", len(k.history), k.lost))
+		f.Logf("%d attempts, %d lost", len(k.history), k.lost)
 	})
 }

@@ -6,7 +6,6 @@ package explain
 
 import (
 	"context"
-	"net/http"
 	"time"
 
 	"github.com/musterhq/muster/internal/access"
@@ -33,7 +32,8 @@ type Service struct {
 	Kernel   *operation.Kernel
 	Limits   Limits
 	// Status is the HTTP status of a code.
-	Status func(fault.Code) int
+	Status  func(fault.Code) int
+	Success func(created bool) int // its HTTP status
 }
 
 // Args are the arguments of explain_operation.
@@ -86,7 +86,7 @@ func Define(r *operation.Registry, s *Service) {
 
 // sample is the explanation of a wipe.
 func sample() Result {
-	r := Result{Allowed: true, Answer: Answer{Status: http.StatusOK, Message: accepted},
+	r := Result{Allowed: true, Answer: Answer{Status: 200, Message: accepted},
 		Budget: Left{Remaining: 10}, Destructive: &Left{Remaining: 24, ResetSeconds: 1800}}
 	r.describe(operation.Forecast{Devices: 1, Irreversible: true,
 		Effects: []string{"The device is reset to factory settings: all apps and data are erased, and it is no longer managed.", "This cannot be undone."}})
@@ -155,10 +155,8 @@ func (s *Service) answer(o *operation.Operation, f *fault.Error) Answer {
 	case f != nil:
 		code := string(f.Code)
 		return Answer{s.Status(f.Code), &code, f.Detail}
-	case o.Created:
-		return Answer{http.StatusCreated, nil, accepted}
 	default:
-		return Answer{http.StatusOK, nil, accepted}
+		return Answer{s.Success(o.Created), nil, accepted}
 	}
 }
 

@@ -191,7 +191,7 @@ func (w *wiring) operations() error {
 		Limiter: budgets, Apart: budgets, ReadsPerMinute: w.config.ReadsPerMinute, Observer: kernelMetrics{w.metrics},
 		Log: w.options.Logger, Now: w.options.Now,
 	})
-	explain.Define(r, &explain.Service{Registry: r, Kernel: w.kernel, Limits: w.db, Status: status.Of})
+	explain.Define(r, &explain.Service{Registry: r, Kernel: w.kernel, Limits: w.db, Status: status.Of, Success: status.Success})
 	w.metrics.Operations(r.All())
 	w.registry = r
 	w.callers = apikey.Authenticator{Keys: w.db, Now: w.options.Now}

@@ -12,6 +12,7 @@ import (
 	"github.com/google/jsonschema-go/jsonschema"
 
 	"github.com/musterhq/muster/internal/operation"
+	"github.com/musterhq/muster/internal/surface/status"
 )
 
 // OpenAPI describes the registry as an OpenAPI 3.1 document, from the same
@@ -206,16 +207,16 @@ func (d *document) successes(o *operation.Operation, to map[string]*response) {
 	content := func(which int) map[string]media {
 		return map[string]media{jsonType: {Schema: schema, Example: sampleResult(o, which)}}
 	}
-	status, text := http.StatusOK, "Done or accepted: see the result."
+	code, text := status.Success(o.Created), "Done or accepted: see the result."
 	switch {
 	case o.Created:
-		status, text = http.StatusCreated, "Created."
+		text = "Created."
 	case o.Effect == operation.Reading:
 		text = "The result."
 	case o.Unconfirmed:
 		text = "The command was created and queued; its status stays IN_PROGRESS until the device confirms. Follow it in the device's command history."
 	}
-	to[strconv.Itoa(status)] = &response{Description: text, Headers: headersOf(o, status), Content: content(0)}
+	to[strconv.Itoa(code)] = &response{Description: text, Headers: headersOf(o, code), Content: content(0)}
 	if o.Unconfirmed {
 		to[strconv.Itoa(http.StatusAccepted)] = &response{
 			Description: "UNCONFIRMED: it is not known whether the command was sent. This is not an error. Do not send it again: read the command history, and ask the user first.",

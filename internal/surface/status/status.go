@@ -8,6 +8,14 @@ import (
 	"github.com/musterhq/muster/internal/fault"
 )
 
+// Success returns the status of a call that succeeded.
+func Success(created bool) int {
+	if created {
+		return http.StatusCreated
+	}
+	return http.StatusOK
+}
+
 // Of returns the status of a code; of an unknown one, 500.
 func Of(code fault.Code) int {
 	switch code {
