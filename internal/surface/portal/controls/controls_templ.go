@@ -352,7 +352,7 @@ func rules(v *frame.Visit, p view) templ.Component {
 				}()
 			}
 			ctx = templ.InitializeContext(ctx)
-			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 32, "<select class=\"native-select select\" id=\"apply-approval\" name=\"applyApproval\">")
+			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 32, "<select class=\"native-select select w-full\" id=\"apply-approval\" name=\"applyApproval\">")
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
