@@ -3,11 +3,15 @@ package browser_test
 import (
 	"encoding/base64"
 	"encoding/json"
+	"net/http"
+	"net/url"
 	"testing"
 	"time"
 
 	"github.com/musterhq/muster/internal/access"
 	"github.com/musterhq/muster/internal/account"
+	"github.com/musterhq/muster/internal/asset"
+	companies "github.com/musterhq/muster/internal/company"
 	"github.com/musterhq/muster/internal/database"
 	"github.com/musterhq/muster/internal/policy"
 	"github.com/musterhq/muster/internal/proposal"
@@ -15,39 +19,96 @@ import (
 	"github.com/musterhq/muster/test/browser"
 )
 
+// decision is the demo's database while its administrator has a passkey and the company
+// wants people to decide.
+type decision struct {
+	*testing.T
+	db    *database.DB
+	owner companies.Company
+	ada   account.User
+}
+
+const passkeyID = "6b6579"
+
+func newDecision(t *testing.T, demo browser.Demo) *decision {
+	t.Helper()
+	d := &decision{T: t}
+	var err error
+	d.db, err = database.Open(t.Context(), database.Options{URL: "sqlite:" + demo.Data + "/muster.db", Now: time.Now})
+	d.ok(err)
+	d.owner, err = d.db.CompanyBySlug(t.Context(), "acme")
+	d.ok(err)
+	d.controls(access.ApproveAll, true)
+	d.ada, err = d.db.UserByEmail(t.Context(), demo.Email)
+	d.ok(err)
+	credential, err := json.Marshal(map[string]any{"id": base64.StdEncoding.EncodeToString([]byte("key")), "publicKey": ""})
+	d.ok(err)
+	d.ok(d.db.AddPasskey(t.Context(), account.Passkey{ID: passkeyID, UserID: d.ada.ID, Name: "key", Credential: credential, CreatedAt: time.Now().Add(-time.Hour)}))
+	return d
+}
+
+func (d *decision) ok(err error) {
+	d.Helper()
+	if err != nil {
+		d.Fatal(err)
+	}
+}
+
+func (d *decision) controls(apply access.ApprovalRule, destructive bool) {
+	d.Helper()
+	_, err := d.db.UpdateCompany(d.Context(), d.owner.ID, func(c *companies.Company) error {
+		c.Settings.Controls.ApplyApproval, c.Settings.Controls.DestructiveApproval = apply, destructive
+		return nil
+	})
+	d.ok(err)
+}
+
+// end takes everything back, for the pages that are looked at after this one.
+func (d *decision) end() {
+	d.Helper()
+	d.controls(access.ApproveNone, false)
+	d.ok(d.db.RemovePasskey(d.Context(), d.ada.ID, passkeyID))
+	d.ok(d.db.Close())
+}
+
 // onApproval opens the page on which a person with a passkey approves a change of HIGH
 // impact, with a warning and a caller's words.
 func onApproval(t *testing.T, tab *browser.Tab, demo browser.Demo) {
 	t.Helper()
-	ok := func(err error) {
-		t.Helper()
-		if err != nil {
-			t.Fatal(err)
-		}
-	}
-	db, err := database.Open(t.Context(), database.Options{URL: "sqlite:" + demo.Data + "/muster.db", Now: time.Now})
-	ok(err)
-	defer func() { _ = db.Close() }()
-	owner, err := db.CompanyBySlug(t.Context(), "acme")
-	ok(err)
-	_, err = db.ChangeControls(t.Context(), owner.ID, account.User{ID: "test", Name: "test"}, func(to *access.Settings) { to.Controls.ApplyApproval = access.ApproveAll })
-	ok(err)
-	all, _, err := db.Policies(t.Context(), policy.Query{CompanyID: owner.ID, Limit: 1})
-	ok(err)
+	d := newDecision(t, demo)
+	defer d.end()
+	all, _, err := d.db.Policies(t.Context(), policy.Query{CompanyID: d.owner.ID, Limit: 1})
+	d.ok(err)
 	p := all[0]
 	fields := []proposal.Field{{Label: "Factory reset from Settings", PreviousValue: "NOT_SET", Value: "BLOCK"}, {Label: "Configuring Wi-Fi networks", PreviousValue: "ALLOW", Value: "BLOCK"}}
-	made, err := db.Propose(t.Context(), proposal.Proposal{ID: resource.NewProposalID(), CompanyID: owner.ID, CompanySlug: owner.Slug, Capability: proposal.UpdateSettings,
+	made, err := d.db.Propose(t.Context(), proposal.Proposal{ID: resource.NewProposalID(), CompanyID: d.owner.ID, CompanySlug: d.owner.Slug, Capability: proposal.UpdateSettings,
 		Status: proposal.Pending, Impact: proposal.High, Title: "Change settings of " + p.Name, Form: "Sets two settings.", Fields: fields,
 		Warnings: []string{policy.Warning("CONFIGURE_WIFI", "BLOCK")}, PolicyID: p.ID, TargetName: p.Name, BaseVersion: p.Version,
 		Next: proposal.Next{PolicyID: p.ID, Name: p.Name, Document: p.Document}, Owner: proposal.Owner{Kind: access.APIKey, ID: "key", Name: "assistant"},
 		Note: access.Note{Reason: "the warehouse asked for it", Ticket: "OPS-1"}}, proposal.ApprovalLifetime)
-	ok(err)
-	ada, err := db.UserByEmail(t.Context(), demo.Email)
-	ok(err)
-	credential, err := json.Marshal(map[string]any{"id": base64.StdEncoding.EncodeToString([]byte("key")), "publicKey": ""})
-	ok(err)
-	ok(db.AddPasskey(t.Context(), account.Passkey{ID: "6b6579", UserID: ada.ID, Name: "key", Credential: credential, CreatedAt: time.Now().Add(-time.Hour)}))
+	d.ok(err)
 	tab.Go("/approvals/" + made.ID)
 	tab.Sees("#decide", "Decide")
-	ok(db.RemovePasskey(t.Context(), ada.ID, "6b6579"))
+}
+
+// onAuthorization opens the page on which a person authorizes a wipe that a key asked for.
+func onAuthorization(t *testing.T, tab *browser.Tab, demo browser.Demo) {
+	t.Helper()
+	d := newDecision(t, demo)
+	defer d.end()
+	found, err := d.db.SearchAssets(t.Context(), asset.Search{Filter: asset.Filter{CompanyID: d.owner.ID, Enrolled: true}, Size: 1})
+	d.ok(err)
+	request, err := http.NewRequestWithContext(t.Context(), http.MethodPost, demo.URL+"/api/v1/assets/"+found.Assets[0].ID+"/commands/wipe", http.NoBody)
+	d.ok(err)
+	request.Header.Set("X-API-Key", demo.Key)
+	request.Header.Set("X-Muster-Reason", "the device was stolen <b>today</b>")
+	response, err := http.DefaultClient.Do(request)
+	d.ok(err)
+	defer func() { _ = response.Body.Close() }()
+	var problem struct{ ApprovalURL string }
+	d.ok(json.NewDecoder(response.Body).Decode(&problem))
+	page, err := url.Parse(problem.ApprovalURL)
+	d.ok(err)
+	tab.Go(page.Path)
+	tab.Sees("#decide", "Decide")
 }

@@ -90,6 +90,7 @@ func screens() []screen {
 		{name: "key-new", path: "/access/keys/new"},
 		{name: "controls", path: "/access/controls"},
 		{name: "authorizations", path: "/authorizations"},
+		{name: "authorization", open: onAuthorization},
 		{name: "activity", path: "/activity"},
 		{name: "activity-details", open: func(t *testing.T, tab *browser.Tab, _ browser.Demo) {
 			tab.Go("/activity?area=key")
