@@ -185,3 +185,15 @@ func (db *DB) Authorizations(ctx context.Context, companyID string, limit int) (
 	return list(ctx, db.read(), scanAuthorization, `SELECT `+authorizationColumns+` FROM authorizations WHERE company_id = ?
 		ORDER BY created_at DESC, id DESC LIMIT ?`, companyID, limit)
 }
+
+// WaitingAuthorizations counts those that a person can decide now; policies nil: for any
+// device, else for devices with these.
+func (db *DB) WaitingAuthorizations(ctx context.Context, companyID string, policies []string) (int, error) {
+	if policies != nil && len(policies) == 0 {
+		return 0, nil
+	}
+	where, args := within(`z.company_id = ? AND z.state = 'WAITING' AND z.created_at > ?`,
+		[]any{companyID, millis(db.now().Add(-authorization.WaitFor))}, policies)
+	return value[int](ctx, db.read(), `SELECT COUNT(*) FROM authorizations z JOIN assets v ON v.id = z.asset_id AND v.company_id = z.company_id
+		AND v.epoch = z.epoch WHERE `+where, args...)
+}

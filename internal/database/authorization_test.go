@@ -106,6 +106,13 @@ func TestBegin_UsesAnAuthorizationOnce(t *testing.T) {
 		if first.Verdict != authorization.Asks || first.ID == "" {
 			t.Fatalf("first refusal = %+v", first)
 		}
+		for want, all := range map[int][][]string{1: {nil, {phone.Device.PolicyID}}, 0: {{}, {"other"}}} {
+			for _, ids := range all {
+				if n, err := f.db.WaitingAuthorizations(f.Context(), f.company.ID, ids); err != nil || n != want {
+					t.Errorf("waiting for devices with %v: %d, %v, want %d", ids, n, err, want)
+				}
+			}
+		}
 		if again := f.refusal(other, wipe()); again.ID != first.ID || again.Verdict != authorization.Waits {
 			t.Errorf("the same call again = %+v, want %s", again, first.ID)
 		}

@@ -10,6 +10,7 @@ import (
 	"github.com/musterhq/muster/internal/account"
 	"github.com/musterhq/muster/internal/activity"
 	"github.com/musterhq/muster/internal/asset"
+	"github.com/musterhq/muster/internal/authorization"
 	"github.com/musterhq/muster/internal/command"
 	"github.com/musterhq/muster/internal/policy"
 	"github.com/musterhq/muster/internal/surface/portal/frame"
@@ -31,6 +32,7 @@ type Policies interface {
 // Proposals counts what waits for a decision.
 type Proposals interface {
 	WaitingProposals(ctx context.Context, companyID string, policies []string) (int, error)
+	WaitingAuthorizations(ctx context.Context, companyID string, policies []string) (int, error)
 }
 
 // Activity reads the record.
@@ -129,11 +131,18 @@ func (s *Section) figures(v *frame.Visit, t *tiles) error {
 	if err != nil {
 		return err
 	}
+	asked, err := s.Proposals.WaitingAuthorizations(v.Context(), v.Company.ID, v.Principal.Policies)
+	if err != nil {
+		return err
+	}
 	t.Figures = []figure{
 		{"Enrolled", frame.DevicesPath + "?status=ENROLLED", frame.Number(enrolled), frame.Idle, !v.May(account.ViewDevices)},
 		{"Silent for 24 h", frame.DevicesPath + "?seen=quiet-day", many(silent.Total), warn(silent.Total), !v.May(account.ViewDevices)},
 		{"Commands open for 1 h", frame.OpenCommandsPath, atMost(late), warn(int64(late)), !v.May(account.ViewDevices)},
 		{"Proposals waiting", frame.ProposalsPath + "?waiting=1", frame.Number(waiting), warn(int64(waiting)), !v.May(account.EditPolicies)},
+	}
+	if asked > 0 { // only where the company wants people to authorize
+		t.Figures = append(t.Figures, figure{"Commands to authorize", authorization.Path, frame.Number(asked), frame.Warn, !v.May(account.ViewDevices)})
 	}
 	return nil
 }
