@@ -38,7 +38,7 @@ type Service struct {
 
 // Args are the arguments of explain_operation.
 type Args struct {
-	Operation string           `json:"operation" rule:"required notblank maxchars=64" doc:"Name of the tool that would be called." example:"wipe_device"`
+	Operation string           `json:"operation" rule:"required" doc:"Name of the tool that would be called." example:"wipe_device"`
 	Arguments operation.Object `json:"arguments" doc:"Its arguments, as the tool takes them; none if omitted." example:"{\"assetId\":\"8k2v0r6m4q1x7t9c3w5y2n8b6d\"}"`
 }
 
@@ -82,6 +82,11 @@ func Define(r *operation.Registry, s *Service) {
 		Budget: operation.Apart, Calls: Calls, Dialect: operation.Reads, Effect: operation.Reading,
 		Faults: []fault.Code{fault.Unavailable}, Samples: []any{sample()},
 	}, s.explain, s.foresee)
+	var names []string
+	for _, o := range r.All() {
+		names = append(names, o.Name)
+	}
+	r.Find(Tool).OneOf("operation", names)
 }
 
 // sample is the explanation of a wipe.
