@@ -3,13 +3,14 @@ package contract_test
 import (
 	"maps"
 	"slices"
-	"strconv"
 	"testing"
 	"time"
 
 	"pgregory.net/rapid"
 
 	"github.com/musterhq/muster/internal/access"
+	"github.com/musterhq/muster/internal/account"
+	"github.com/musterhq/muster/internal/apikey"
 	"github.com/musterhq/muster/internal/emulator"
 	"github.com/musterhq/muster/internal/servertest"
 	"github.com/musterhq/muster/internal/servertest/rulebook"
@@ -20,7 +21,7 @@ import (
 func TestRulebook_PredictsCallsAndExplanations(t *testing.T) {
 	t.Parallel()
 	servertest.OnEach(t, func(t *testing.T, env *servertest.Env) {
-		tenant, rival, replica := env.NewTenant("acme"), env.NewTenant("rival"), env.Start()
+		tenant, rival, replica := env.NewTenant("acme"), env.NewTenant("rival"), env.Start(servertest.OnLocalhost(t))
 		b := &book{t: t, tenant: tenant, replica: replica, devices: map[string]rulebook.Device{}}
 		admin := tenant.Client(replica, access.All)
 		for _, kind := range []struct {
@@ -39,6 +40,16 @@ func TestRulebook_PredictsCallsAndExplanations(t *testing.T) {
 			}
 		}
 		b.devices[newSpare(t, env, tenant.Company)] = rulebook.Device{}
+		agents := servertest.Tenant{Env: env, Company: tenant.Company, Policy: env.AgentPolicy(tenant.Company, "Kiosk")}
+		b.devices[agents.AgentDevice(replica).AssetID] = rulebook.Device{Enrolled: true, Agent: true, CompanyOwned: true, FullyManaged: true, Push: true}
+		gone := tenant.Devices(replica, servertest.FullyManaged(), 1)[0]
+		servertest.AwaitStatus(t, tenant, admin, gone.AssetID, "ACTIVE")
+		admin.Post("/assets/"+gone.AssetID+"/commands/wipe", nil).Want(t, 200)
+		servertest.AwaitStatus(t, tenant, admin, gone.AssetID, "DELETED")
+		b.devices[gone.AssetID] = rulebook.Device{}
+		env.CLI(new(any), "company", "set", "acme", "--approver-age", "0s")
+		b.user, b.passkey = env.Browser(tenant.Company, account.Admin).User, servertest.NewAuthenticator(t, replica.PublicURL())
+		replica.Visitor(t, b.user).AddPasskey(b.passkey).Want(t, 200)
 		foreign := rival.Devices(replica, servertest.FullyManaged(), 1)[0]
 		b.targets = append(slices.Sorted(maps.Keys(b.devices)), foreign.AssetID, "nothing")
 		rapid.Check(t, b.play)
@@ -52,6 +63,8 @@ type book struct {
 	replica *servertest.Replica
 	devices map[string]rulebook.Device
 	targets []string
+	user    account.User // who authorizes
+	passkey *servertest.Authenticator
 }
 
 // play sets the company up at random, and makes random calls with a new key.
@@ -61,7 +74,8 @@ func (b *book) play(r *rapid.T) {
 	w := rulebook.World{DeviceCommands: rapid.IntRange(0, 5).Draw(r, "commands") > 0,
 		RequireReason: rapid.SampledFrom([]string{"OFF", "OFF", "DESTRUCTIVE", "ALL"}).Draw(r, "reason"),
 		Stopped:       rapid.IntRange(0, 7).Draw(r, "stopped") == 0, Limit: rapid.IntRange(0, 3).Draw(r, "limit"),
-		Counts: map[string]bool{}, Rights: map[string]bool{}, Devices: b.devices}
+		PerDay: rapid.SampledFrom([]int{0, 0, 0, 1, 2, 4}).Draw(r, "per day"), Approval: some.Draw(r, "approval"), Asked: map[string]rulebook.Decision{},
+		Counts: map[string]bool{}, Commanded: map[string]bool{}, Rights: map[string]bool{}, Devices: b.devices}
 	w.DestructiveCommands = w.DeviceCommands && rapid.IntRange(0, 3).Draw(r, "destructive") > 0
 	b.set(w)
 	rights := access.DevicesRead
@@ -76,7 +90,7 @@ func (b *book) play(r *rapid.T) {
 	for _, name := range rights.Names() {
 		w.Rights[name] = true
 	}
-	client := b.tenant.Client(b.replica, rights)
+	client := b.client(apikey.Request{Name: "random", Permissions: rights, DevicesPerDay: w.PerDay})
 	calls := exampleCalls("", "", "", "")
 	var tools []string
 	for _, tool := range slices.Sorted(maps.Keys(calls)) {
@@ -84,75 +98,14 @@ func (b *book) play(r *rapid.T) {
 			tools = append(tools, tool)
 		}
 	}
-	for range rapid.IntRange(1, 14).Draw(r, "calls") {
-		c := rulebook.Call{Tool: rapid.SampledFrom(tools).Draw(r, "tool"), Device: rapid.SampledFrom(b.targets).Draw(r, "device"),
+	var c rulebook.Call
+	for i := range rapid.IntRange(1, 14).Draw(r, "calls") {
+		if i > 0 && rapid.IntRange(0, 3).Draw(r, "again") == 0 {
+			b.call(r, client, &w, c, maps.Clone(calls[c.Tool]))
+			continue
+		}
+		c = rulebook.Call{Tool: rapid.SampledFrom(tools).Draw(r, "tool"), Device: rapid.SampledFrom(b.targets).Draw(r, "device"),
 			Reason: some.Draw(r, "gives a reason"), Malformed: rapid.IntRange(0, 9).Draw(r, "malformed") == 0}
 		b.call(r, client, &w, c, maps.Clone(calls[c.Tool]))
 	}
-}
-
-// set gives the company the settings of a world.
-func (b *book) set(w rulebook.World) {
-	limit := "off"
-	if w.Limit > 0 {
-		limit = strconv.Itoa(w.Limit) + "/60m"
-	}
-	args := []string{"company", "set", "acme", "--destructive-limit", limit, "--require-reason", map[string]string{"OFF": "off", "DESTRUCTIVE": "destructive", "ALL": "all"}[w.RequireReason]}
-	for name, on := range map[string]bool{"device-commands": w.DeviceCommands, "destructive-commands": w.DestructiveCommands} {
-		if on {
-			args = append(args, "--enable", name)
-		} else {
-			args = append(args, "--disable", name)
-		}
-	}
-	b.tenant.CLI(new(any), args...)
-	if w.Stopped {
-		b.tenant.CLI(new(any), "company", "stop", "--company", "acme", "--reason", "a test")
-	} else {
-		b.tenant.CLI(new(any), "company", "resume", "--company", "acme")
-	}
-}
-
-// call has one call explained, makes it, and compares both with the rules.
-func (b *book) call(r *rapid.T, client servertest.Client, w *rulebook.World, c rulebook.Call, arguments map[string]any) {
-	left, room := 10-w.Spent, max(0, w.Limit-len(w.Counts))
-	want := w.Predict(c)
-	arguments["assetId"] = c.Device
-	if c.Malformed {
-		arguments["nonsense"] = 1
-	}
-	var headers []string
-	if c.Reason {
-		headers = []string{"X-Muster-Reason", "a test"}
-	}
-	var said explained
-	client.Post("/explain", map[string]any{"operation": c.Tool, "arguments": arguments}, headers...).Want(b.t, 200).JSON(b.t, &said)
-	code := ""
-	if said.Answer.Code != nil {
-		code = *said.Answer.Code
-	}
-	if got := (rulebook.Answer{Status: said.Answer.Status, Code: code}); got != want || said.Allowed != (want.Status == 200) {
-		r.Errorf("%+v is explained as %+v, want %+v", c, said, want)
-	}
-	if said.Budget.Remaining != left || (said.Destructive == nil) != (w.Limit == 0) || said.Destructive != nil && said.Destructive.Remaining != room {
-		r.Errorf("%+v: budget %+v, destructive %+v; want %d and %d left", c, said.Budget, said.Destructive, left, room)
-	}
-	path := commandPaths()[c.Tool]
-	delete(arguments, "assetId")
-	var body any
-	if len(arguments) > 0 {
-		body = arguments
-	}
-	answer := client.Post("/assets/"+c.Device+"/commands/"+path, body, headers...)
-	if answer.Status != want.Status {
-		r.Fatalf("%+v in %+v is answered %d %s, want %+v", c, *w, answer.Status, answer.Body, want)
-	}
-}
-
-// commandPaths are the last segments of the commands' addresses, by tool.
-func commandPaths() map[string]string {
-	return map[string]string{"lock_device": "lock", "start_lost_mode": "lost-mode", "stop_lost_mode": "found", "send_message": "message",
-		"request_status_report": "status-report", "request_location_update": "location-update", "sync_policy": "sync-policy", "reboot_device": "reboot",
-		"shutdown_device": "shutdown", "launch_app": "launch-app", "clear_app_data": "clear-app-data", "wipe_device": "wipe", "reset_screen_lock": "reset-screen-lock",
-		"change_screen_lock_password": "change-screen-lock-password", "relinquish_ownership": "relinquish-ownership"}
 }

@@ -13,6 +13,10 @@ type World struct {
 	Rights                              map[string]bool
 	Spent                               int // of the ten in the caller's window
 	Devices                             map[string]Device
+	PerDay                              int             // of distinct devices that the key commands; 0: any
+	Commanded                           map[string]bool // devices of the key's day
+	Approval                            bool            // persons authorize destructive commands
+	Asked                               map[string]Decision
 }
 
 // Device is what the rules look at of a device.
@@ -31,6 +35,7 @@ type Call struct {
 type Answer struct {
 	Status int
 	Code   string
+	Person bool // a person has to authorize it first
 }
 
 // Destructive reports whether a tool is one of the four.
@@ -50,7 +55,7 @@ func early(tool string) bool {
 func (w *World) Predict(c Call) Answer {
 	if early(c.Tool) && w.Rights["DEVICES_COMMAND"] { // the budget comes first
 		if w.Spent >= 10 {
-			return Answer{429, "rate_limited"}
+			return Answer{Status: 429, Code: "rate_limited"}
 		}
 		w.Spent++
 	}
@@ -58,27 +63,34 @@ func (w *World) Predict(c Call) Answer {
 		return refused
 	}
 	if c.Malformed || w.RequireReason == "ALL" && !c.Reason || w.RequireReason == "DESTRUCTIVE" && Destructive(c.Tool) && !c.Reason {
-		return Answer{400, "invalid_arguments"}
+		return Answer{Status: 400, Code: "invalid_arguments"}
 	}
 	if !early(c.Tool) {
 		if w.Spent >= 10 {
-			return Answer{429, "rate_limited"}
+			return Answer{Status: 429, Code: "rate_limited"}
 		}
 		w.Spent++
 	}
 	d, found := w.Devices[c.Device]
 	switch {
 	case !found:
-		return Answer{404, "not_found"}
+		return Answer{Status: 404, Code: "not_found"}
 	case !d.takes(c.Tool):
-		return Answer{409, "unsupported"}
-	case !Destructive(c.Tool):
-		return Answer{200, ""}
-	case w.Limit > 0 && !w.Counts[c.Device] && len(w.Counts) >= w.Limit:
-		return Answer{429, "rate_limited"}
+		return Answer{Status: 409, Code: "unsupported"}
+	case w.PerDay > 0 && !w.Commanded[c.Device] && len(w.Commanded) >= w.PerDay:
+		return Answer{Status: 429, Code: "rate_limited"}
 	}
-	w.Counts[c.Device] = true
-	return Answer{200, ""}
+	if Destructive(c.Tool) {
+		if w.Limit > 0 && !w.Counts[c.Device] && len(w.Counts) >= w.Limit {
+			return Answer{Status: 429, Code: "rate_limited"}
+		}
+		if w.Approval && !w.authorized(c) {
+			return Answer{Status: 403, Code: "forbidden", Person: true}
+		}
+		w.Counts[c.Device] = true
+	}
+	w.Commanded[c.Device] = true
+	return Answer{Status: 200}
 }
 
 func (w *World) permission(c Call) Answer {
@@ -87,7 +99,7 @@ func (w *World) permission(c Call) Answer {
 		right, open = "DEVICES_COMMAND_DESTRUCTIVE", w.DeviceCommands && w.DestructiveCommands
 	}
 	if !w.Rights[right] || !w.Rights["DEVICES_READ"] || !open || w.Stopped {
-		return Answer{403, "forbidden"}
+		return Answer{Status: 403, Code: "forbidden"}
 	}
 	return Answer{}
 }
