@@ -46,9 +46,13 @@ func (f *fixture) destructiveApproval() {
 func (f *fixture) asking(a asset.Asset, kind command.Type, digest string) command.Command {
 	f.Helper()
 	c := f.intent(a, kind)
-	c.Ask = &authorization.Ask{Difference: authorization.NoMove, Call: authorization.Call{CompanyID: c.CompanyID, AssetID: c.AssetID, Epoch: c.Epoch,
-		Command: string(kind), Digest: digest, Caller: authorization.Caller{Kind: c.Actor.Kind, ID: c.Actor.ID, Prefix: c.Actor.Prefix, Name: c.Actor.Name}}}
+	c.Ask = askOf(c, digest)
 	return c
+}
+
+func askOf(c command.Command, digest string) *authorization.Ask {
+	return &authorization.Ask{Difference: authorization.NoMove, Call: authorization.Call{CompanyID: c.CompanyID, AssetID: c.AssetID, Epoch: c.Epoch,
+		Command: string(c.Type), Digest: digest, Caller: authorization.Caller{Kind: c.Actor.Kind, ID: c.Actor.ID, Prefix: c.Actor.Prefix, Name: c.Actor.Name}}}
 }
 
 // refusal begins a command that is refused for want of an authorization.

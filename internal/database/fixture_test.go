@@ -114,8 +114,12 @@ func (f *fixture) enrol(device, policyID string) asset.Asset {
 
 // intent is a command to an asset's present enrollment.
 func (f *fixture) intent(a asset.Asset, kind command.Type) command.Command {
+	return intentAt(a, kind, f.clock.Now())
+}
+
+func intentAt(a asset.Asset, kind command.Type, now time.Time) command.Command {
 	c := command.Command{ID: resource.NewID(), CompanyID: a.CompanyID, AssetID: a.ID, Type: kind, State: command.Prepared,
-		CreatedAt: f.clock.Now(), Actor: command.Actor{Kind: access.APIKey, ID: "k1", Prefix: "abc", Name: "ci"}}
+		CreatedAt: now, Actor: command.Actor{Kind: access.APIKey, ID: "k1", Prefix: "abc", Name: "ci"}}
 	if a.Device != nil {
 		c.Epoch = a.Device.Epoch
 	}

@@ -1,13 +1,9 @@
 package database_test
 
 import (
-	"bufio"
 	"context"
-	"encoding/json"
-	"io"
+	"errors"
 	"math/rand/v2"
-	"os"
-	"os/exec"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -15,33 +11,42 @@ import (
 
 	"github.com/anishathalye/porcupine"
 
-	"github.com/musterhq/muster/internal/access"
+	"github.com/musterhq/muster/internal/approval"
 	"github.com/musterhq/muster/internal/asset"
+	"github.com/musterhq/muster/internal/authorization"
 	"github.com/musterhq/muster/internal/command"
 	"github.com/musterhq/muster/internal/database"
 	"github.com/musterhq/muster/internal/fault"
 	"github.com/musterhq/muster/internal/operation"
-	"github.com/musterhq/muster/internal/resource"
+	"github.com/musterhq/muster/test/replica"
 )
 
-// wipesOn makes this test program a replica that wipes what it is asked to wipe,
-// until it is killed.
+// wipesOn makes this test program a replica that begins and decides what it is asked
+// to, until it is killed.
 const wipesOn = "MUSTER_TEST_WIPES_ON"
 
-// wipeOrder is one line to a replica, and wipeAnswer its answer.
+// wipeOrder asks a replica for a wipe, or for a person's decision about one.
 type wipeOrder struct {
-	N       int
 	At      int64 // Unix milliseconds: the replicas' clock
 	Company string
 	Asset   string
 	Epoch   int
+	Digest  string        // of what a person would authorize; empty: nothing
+	Decides *wipeDecision // nil: wipe
 }
 
+type wipeDecision struct {
+	ID, User, Passkey string
+	Document          []byte
+}
+
+// wipeAnswer is what came of it; Error: it is not known what did.
 type wipeAnswer struct {
-	N     int
-	Begun bool
+	Done  bool
 	Error string
 }
+
+type wiper = replica.Replica[wipeOrder, wipeAnswer]
 
 func wipeUntilKilled(url string) error {
 	var clock atomic.Int64
@@ -49,113 +54,32 @@ func wipeUntilKilled(url string) error {
 	if err != nil {
 		return err
 	}
-	answers, out := json.NewEncoder(os.Stdout), sync.Mutex{}
-	if err := answers.Encode(wipeAnswer{}); err != nil { // it is ready
-		return err
-	}
-	for in := json.NewDecoder(os.Stdin); ; {
-		var o wipeOrder
-		if err := in.Decode(&o); err != nil {
-			return err
-		}
+	return replica.Serve(func(o wipeOrder) wipeAnswer {
 		clock.Store(o.At)
-		go func() {
-			_, begun, err := db.Begin(context.Background(), command.Command{ID: resource.NewID(), CompanyID: o.Company, AssetID: o.Asset, Epoch: o.Epoch,
-				Type: command.WipeCompanyData, State: command.Prepared, CreatedAt: time.UnixMilli(o.At),
-				Actor: command.Actor{Kind: access.APIKey, ID: "k1", Prefix: "abc", Name: "ci"}}, nil)
-			a := wipeAnswer{N: o.N, Begun: begun}
-			if err != nil && fault.CodeOf(err) != fault.RateLimited {
-				a.Error = err.Error()
-			}
-			out.Lock()
-			defer out.Unlock()
-			_ = answers.Encode(a) // an error: the test has gone
-		}()
-	}
-}
-
-// wiper is a replica in a process of its own.
-type wiper struct {
-	process *exec.Cmd
-	in      io.WriteCloser
-	mu      sync.Mutex
-	waiting map[int]chan wipeAnswer
-}
-
-func startWiper(t *testing.T, url string) *wiper {
-	t.Helper()
-	self, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
-	w := &wiper{process: exec.CommandContext(t.Context(), self), waiting: map[int]chan wipeAnswer{}}
-	w.process.Env = append(os.Environ(), wipesOn+"="+url)
-	w.process.Stderr = os.Stderr
-	out, err := w.process.StdoutPipe()
-	if err == nil {
-		w.in, err = w.process.StdinPipe()
-	}
-	if err == nil {
-		err = w.process.Start()
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
-	answers := json.NewDecoder(bufio.NewReader(out))
-	if err := answers.Decode(&wipeAnswer{}); err != nil {
-		t.Fatalf("the replica did not start: %v", err)
-	}
-	go w.read(answers)
-	return w
-}
-
-// read passes answers on until the process has ended; what it did not answer is lost.
-func (w *wiper) read(answers *json.Decoder) {
-	for {
-		var a wipeAnswer
-		err := answers.Decode(&a)
-		w.mu.Lock()
-		if err != nil {
-			for _, answer := range w.waiting {
-				close(answer)
-			}
-			w.waiting = nil
-			w.mu.Unlock()
-			return
+		done, err := o.obey(db)
+		_, unauthorized := errors.AsType[*authorization.Refusal](err)
+		if c := fault.CodeOf(err); err == nil || unauthorized || c == fault.RateLimited || c == fault.Refused {
+			return wipeAnswer{Done: done}
 		}
-		if answer := w.waiting[a.N]; answer != nil {
-			answer <- a
-			delete(w.waiting, a.N)
-		}
-		w.mu.Unlock()
-	}
+		return wipeAnswer{Error: err.Error()}
+	})
 }
 
-// wipe asks the replica; false: it was killed before it answered.
-func (w *wiper) wipe(o wipeOrder) (wipeAnswer, bool) {
-	answer := make(chan wipeAnswer, 1)
-	w.mu.Lock()
-	if w.waiting == nil {
-		w.mu.Unlock()
-		return wipeAnswer{}, false
+func (o wipeOrder) obey(db *database.DB) (done bool, err error) {
+	if d := o.Decides; d != nil {
+		err := db.DecideAuthorization(context.Background(), o.Company, d.ID, d.User, d.Passkey, approval.Signed{Document: d.Document})
+		return err == nil, err
 	}
-	w.waiting[o.N] = answer
-	line, _ := json.Marshal(o)
-	_, _ = w.in.Write(append(line, '\n')) // one that was killed answers nothing
-	w.mu.Unlock()
-	a, ok := <-answer
-	return a, ok
+	a := asset.Asset{ID: o.Asset, CompanyID: o.Company, Device: &asset.Device{Epoch: o.Epoch}}
+	c := intentAt(a, command.WipeCompanyData, time.UnixMilli(o.At))
+	if o.Digest != "" {
+		c.Ask = askOf(c, o.Digest)
+	}
+	_, done, err = db.Begin(context.Background(), c, nil)
+	return done, err
 }
 
-func (w *wiper) kill(t *testing.T) {
-	t.Helper()
-	if err := w.process.Process.Kill(); err != nil {
-		t.Error(err)
-	}
-	_ = w.process.Wait() // says that it was killed
-}
-
-// killing is a history of wipes over two replicas that are killed.
+// killing is a history over two replicas that are killed.
 type killing struct {
 	*fixture
 	devices  []asset.Asset
@@ -166,38 +90,69 @@ type killing struct {
 	lost     int
 }
 
-func (k *killing) wipe(caller, replica, device int) {
-	in := wiping{device, k.clock.Now().UnixMilli()}
-	a := k.devices[device]
+// ask asks a replica, and notes what came of it as output says.
+func (k *killing) ask(caller, to int, o wipeOrder, input any, output func(done, lost bool) any) {
+	if k.replicas[to].Ended() {
+		to = 1 - to
+	}
 	called := k.tick.Add(1)
-	got, ok := k.replicas[replica].wipe(wipeOrder{N: int(called), At: in.at, Company: k.company.ID, Asset: a.ID, Epoch: a.Device.Epoch})
-	out, returned := wiped{begun: got.Begun}, k.tick.Add(1)
+	got, answered := k.replicas[to].Ask(o)
+	returned, lost := k.tick.Add(1), !answered || got.Error != ""
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	if !ok || got.Error != "" {
+	if lost {
 		k.lost++
-		out.lost, returned = true, 1<<40 // its effect may come at any time from now on
+		returned = 1 << 40 // its effect may come at any time from now on
 	}
-	k.history = append(k.history, porcupine.Operation{ClientId: caller, Input: in, Output: out, Call: called, Return: returned})
+	k.history = append(k.history, porcupine.Operation{ClientId: caller, Input: input, Output: output(got.Done, lost), Call: called, Return: returned})
 }
 
-// round lets six callers wipe, and kills a replica while they do. Another takes its place.
-func (k *killing) round(round int) {
-	var callers sync.WaitGroup
-	for caller := range 6 {
-		random := rand.New(rand.NewPCG(uint64(round), uint64(caller)))
-		callers.Go(func() {
-			for range 3 {
-				k.wipe(caller, random.IntN(2), random.IntN(fleetOf))
-			}
-		})
+// order is that of a wipe of a device.
+func (k *killing) order(device int) wipeOrder {
+	a := k.devices[device]
+	return wipeOrder{At: k.clock.Now().UnixMilli(), Company: k.company.ID, Asset: a.ID, Epoch: a.Device.Epoch}
+}
+
+func (k *killing) wipe(caller int, random *rand.Rand) {
+	to, device := random.IntN(2), random.IntN(fleetOf)
+	o := k.order(device)
+	k.ask(caller, to, o, wiping{device, o.At}, func(done, lost bool) any { return wiped{done, lost} })
+}
+
+func (k *killing) start() *wiper { return replica.Start[wipeOrder, wipeAnswer](k.T, wipesOn+"="+k.url) }
+
+// rounds lets six callers act, and kills a replica while they do. Another takes its place.
+func (k *killing) rounds(n int, act func(caller int, random *rand.Rand), after func()) {
+	k.replicas = [2]*wiper{k.start(), k.start()}
+	for round := range n {
+		var callers sync.WaitGroup
+		for caller := range 6 {
+			random := rand.New(rand.NewPCG(uint64(round), uint64(caller)))
+			callers.Go(func() {
+				for range 3 {
+					act(caller, random)
+				}
+			})
+		}
+		killed := round % 2
+		time.Sleep(time.Duration(rand.N(12000)) * time.Microsecond) // in the midst of it
+		k.replicas[killed].Kill(k.T)
+		callers.Wait()
+		k.replicas[killed] = k.start()
+		after()
 	}
-	killed := round % 2
-	time.Sleep(time.Duration(rand.N(12000)) * time.Microsecond) // in the midst of it
-	k.replicas[killed].kill(k.T)
-	callers.Wait()
-	k.replicas[killed] = startWiper(k.T, k.url)
-	k.clock.Advance(2 * time.Minute)
+	for _, r := range k.replicas {
+		r.Kill(k.T)
+	}
+}
+
+// linearizable checks that there is one order of everything that was answered.
+func (k *killing) linearizable(model porcupine.Model) {
+	k.Helper()
+	if result := porcupine.CheckOperationsTimeout(model, k.history, time.Minute); result != porcupine.Ok {
+		k.Errorf("%s: there is no order of %d attempts", result, len(k.history))
+	}
+	k.Logf("%d attempts, %d lost", len(k.history), k.lost)
 }
 
 // never checks what is in the database: no window has more devices than the limit.
@@ -233,19 +188,8 @@ func TestBegin_LimitIsLinearizableWithKills(t *testing.T) {
 	withCompany(t, func(f *fixture) {
 		k := &killing{fixture: f, devices: f.fleet(fleetOf)}
 		f.setLimit(limitOf, int(limitWidth.Minutes()))
-		for i := range k.replicas {
-			k.replicas[i] = startWiper(f.T, f.url)
-		}
-		for round := range 10 {
-			k.round(round)
-		}
-		for _, w := range k.replicas {
-			w.kill(f.T)
-		}
-		if result := porcupine.CheckOperationsTimeout(wipes(), k.history, time.Minute); result != porcupine.Ok {
-			f.Errorf("%s: there is no order of %d attempts", result, len(k.history))
-		}
+		k.rounds(10, k.wipe, func() { k.clock.Advance(2 * time.Minute) })
+		k.linearizable(wipes())
 		k.never()
-		f.Logf("%d attempts, %d lost", len(k.history), k.lost)
 	})
 }

@@ -37,6 +37,12 @@ func (c *clock) Now() time.Time {
 	return c.now
 }
 
+func (c *clock) set(to time.Time) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.now = to
+}
+
 func (c *clock) Advance(d time.Duration) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
