@@ -308,7 +308,7 @@ func TestCommands_EveryOne(t *testing.T) {
 		{command.Shutdown, nil, "IN_PROGRESS", command.Succeeded, func() bool {
 			return p.device.State().Boot == 3 && p.latest().Outcome == "the device was switched off, and is on again"
 		}},
-		{command.ChangePolicy, command.ChangePolicyBody{Policy: other}, "IN_PROGRESS", command.Succeeded, func() bool {
+		{command.ChangePolicy, command.PolicyRef(other.ID), "IN_PROGRESS", command.Succeeded, func() bool {
 			s := p.device.State().Settings
 			return s["SMS"] == "BLOCK" && s["CAMERA"] == "" && p.asset().Device.PolicyID == other.ID
 		}},
@@ -602,7 +602,7 @@ func TestPolicy_CutOffIsTakenBack(t *testing.T) {
 	p := w.enrol(protocol.Ed25519)
 	p.mustCheckIn()
 	cutting := w.newPolicy("Cutting", policy.Change{Setting: "WIFI_STATE", Value: "DISABLED"})
-	p.send(command.ChangePolicy, command.ChangePolicyBody{Policy: cutting})
+	p.send(command.ChangePolicy, command.PolicyRef(cutting.ID))
 
 	now, off := time.Now(), false
 	p.options.Now = func() time.Time { return now }

@@ -218,7 +218,7 @@ func TestDamagedState_NothingStaysSet(t *testing.T) {
 		t.Errorf("after the release: %v", got)
 	}
 	moved, free := damaged(), w.newPolicy("Free", policy.Change{Setting: "SMS", Value: "BLOCK"})
-	moved.send(command.ChangePolicy, command.ChangePolicyBody{Policy: free})
+	moved.send(command.ChangePolicy, command.PolicyRef(free.ID))
 	moved.mustCheckIn()
 	moved.mustCheckIn()
 	if got := moved.device.State().Settings; got["CAMERA"] != "" || got["SMS"] != "BLOCK" {

@@ -57,7 +57,7 @@ func TestPolicy_EachSettingThatCutsOffIsTakenBack(t *testing.T) {
 		state := p.android()
 		p.mustCheckIn()
 		cutting := w.newPolicy("Cutting by "+test.change.Setting, test.change, policy.Change{Setting: "SMS", Value: "BLOCK"})
-		p.send(command.ChangePolicy, command.ChangePolicyBody{Policy: cutting})
+		p.send(command.ChangePolicy, command.PolicyRef(cutting.ID))
 		client := *agent.NewClient()
 		base := client.Transport
 		client.Transport = roundTripper(func(r *http.Request) (*http.Response, error) {
@@ -156,7 +156,7 @@ func TestPolicy_LocationSharingContradictsLocationMode(t *testing.T) {
 		{[]policy.Change{sharing, mode, {Setting: "CAMERA", Value: "BLOCK"}}, false, false, true},
 		{[]policy.Change{mode}, false, false, false},
 	} {
-		p.send(command.ChangePolicy, command.ChangePolicyBody{Policy: w.newPolicy(fmt.Sprint("Location ", n), test.changes...)})
+		p.send(command.ChangePolicy, command.PolicyRef(w.newPolicy(fmt.Sprint("Location ", n), test.changes...).ID))
 		p.mustCheckIn()
 		if now := state.Platform; now.Restrictions["no_share_location"] != test.blocked || now.LocationOff != test.off || now.Restrictions["no_camera"] != test.contradicts {
 			t.Errorf("%v: the device is %v, location off: %v", test.changes, now.Restrictions, now.LocationOff)
@@ -176,7 +176,7 @@ func TestStatusReport_NamesWhatIsNotApplied(t *testing.T) {
 	w := newWorld(t)
 	p := w.enrol(protocol.Ed25519)
 	p.mustCheckIn()
-	p.send(command.ChangePolicy, command.ChangePolicyBody{Policy: w.newPolicy("Owner's", policy.Change{Setting: "SCREEN_CAPTURE", Value: "BLOCK"})})
+	p.send(command.ChangePolicy, command.PolicyRef(w.newPolicy("Owner's", policy.Change{Setting: "SCREEN_CAPTURE", Value: "BLOCK"}).ID))
 	p.mustCheckIn()
 	for range 2 {
 		if now := compliance(t, p); now.PolicyCompliant || len(now.NonComplianceDetails) != 1 || now.NonComplianceDetails[0].Reason != "unsupported" {

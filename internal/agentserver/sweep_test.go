@@ -44,7 +44,7 @@ func TestSweep_FindsWhatHintsLost(t *testing.T) {
 	p.mustCheckIn()
 	now = now.Add(agentserver.SweepEvery)
 	hinted("after the command", false)
-	p.send(command.ChangePolicy, command.ChangePolicyBody{Policy: other})
+	p.send(command.ChangePolicy, command.PolicyRef(other.ID))
 	hinted("another policy", true)
 	p.mustCheckIn()
 	now = now.Add(agentserver.SweepEvery)

@@ -73,10 +73,11 @@ type ChangePolicyArgs struct {
 // ChangePolicyBody is the body of CHANGE_POLICY.
 type ChangePolicyBody struct{ Policy policy.Policy }
 
-func (a ChangePolicyArgs) body() any { return policyRef(a.PolicyID) }
+func (a ChangePolicyArgs) body() any { return PolicyRef(a.PolicyID) }
 
-// policyRef is the body of CHANGE_POLICY before the policy is found.
-type policyRef string
+// PolicyRef is the body of CHANGE_POLICY in a Request: a path name or short id. The Order
+// has the policy itself.
+type PolicyRef string
 
 // PasswordArgs are the arguments of change_screen_lock_password. They print
 // without the password.

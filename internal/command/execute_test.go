@@ -251,7 +251,7 @@ func TestExecute_RefusedBeforeDispatch(t *testing.T) {
 			}
 			body := any(nil)
 			if c.policy != "" {
-				body = command.MoveTo(c.policy)
+				body = command.PolicyRef(c.policy)
 			}
 			_, err := f.service.Execute(f.ctx(), operation.Call{Principal: p}, command.Request{Type: c.t, AssetID: c.asset, Body: body})
 			if fault.CodeOf(err) != c.want {

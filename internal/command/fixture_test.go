@@ -250,7 +250,7 @@ func (f *fixture) executeAs(s *command.Service, call operation.Call, a asset.Ass
 		if a.Device != nil && a.Device.Management == asset.Agent {
 			to = f.policies["Lobby"]
 		}
-		body = command.MoveTo(to.PathName())
+		body = command.PolicyRef(to.PathName())
 	}
 	return s.Execute(f.ctx(), call, command.Request{Type: t, AssetID: a.PathName(), Body: body})
 }

@@ -61,7 +61,7 @@ const (
 type Request struct {
 	Type    Type
 	AssetID string // path name or short id
-	Body    any    // as in Order
+	Body    any    // as in Order, but of CHANGE_POLICY: PolicyRef
 }
 
 // Execute runs one command: the checks of contract 7.1 in the order of

@@ -52,7 +52,7 @@ func (s *Service) look(ctx context.Context, p access.Principal, r Request) (Situ
 		return now.without(err)
 	}
 	now.Asset = &a
-	ref, moves := r.Body.(policyRef)
+	ref, moves := r.Body.(PolicyRef)
 	if now.Moves = moves; !moves {
 		return now, nil
 	}
