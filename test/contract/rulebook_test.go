@@ -10,7 +10,6 @@ import (
 
 	"github.com/musterhq/muster/internal/access"
 	"github.com/musterhq/muster/internal/account"
-	"github.com/musterhq/muster/internal/apikey"
 	"github.com/musterhq/muster/internal/emulator"
 	"github.com/musterhq/muster/internal/servertest"
 	"github.com/musterhq/muster/internal/servertest/rulebook"
@@ -77,7 +76,6 @@ func (b *book) play(r *rapid.T) {
 		PerDay: rapid.SampledFrom([]int{0, 0, 0, 1, 2, 4}).Draw(r, "per day"), Approval: some.Draw(r, "approval"), Asked: map[string]rulebook.Decision{},
 		Counts: map[string]bool{}, Commanded: map[string]bool{}, Rights: map[string]bool{}, Devices: b.devices}
 	w.DestructiveCommands = w.DeviceCommands && rapid.IntRange(0, 3).Draw(r, "destructive") > 0
-	b.set(w)
 	rights := access.DevicesRead
 	if rapid.IntRange(0, 7).Draw(r, "reads") == 0 {
 		rights = access.PoliciesRead
@@ -87,10 +85,7 @@ func (b *book) play(r *rapid.T) {
 			rights |= more
 		}
 	}
-	for _, name := range rights.Names() {
-		w.Rights[name] = true
-	}
-	client := b.client(apikey.Request{Name: "random", Permissions: rights, DevicesPerDay: w.PerDay})
+	client := b.caller(r, &w, rights)
 	calls := exampleCalls("", "", "", "")
 	var tools []string
 	for _, tool := range slices.Sorted(maps.Keys(calls)) {

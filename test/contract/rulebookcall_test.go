@@ -5,7 +5,6 @@ import (
 
 	"pgregory.net/rapid"
 
-	"github.com/musterhq/muster/internal/apikey"
 	"github.com/musterhq/muster/internal/servertest"
 	"github.com/musterhq/muster/internal/servertest/rulebook"
 )
@@ -18,7 +17,7 @@ func (b *book) set(w rulebook.World) {
 	}
 	approval := map[bool]string{false: "off", true: "on"}[w.Approval]
 	args := []string{"company", "set", "acme", "--destructive-limit", limit, "--destructive-approval", approval, "--require-reason", map[string]string{"OFF": "off", "DESTRUCTIVE": "destructive", "ALL": "all"}[w.RequireReason]}
-	for name, on := range map[string]bool{"device-commands": w.DeviceCommands, "destructive-commands": w.DestructiveCommands} {
+	for name, on := range map[string]bool{"device-commands": w.DeviceCommands, "destructive-commands": w.DestructiveCommands, "oauth-connections": true} {
 		if on {
 			args = append(args, "--enable", name)
 		} else {
@@ -33,16 +32,6 @@ func (b *book) set(w rulebook.World) {
 	}
 }
 
-// client is a new key's.
-func (b *book) client(key apikey.Request) servertest.Client {
-	key.CompanyID = b.tenant.Company.ID
-	_, text, err := apikey.Keys{Store: b.tenant.Admin().Keys, Now: b.tenant.Now}.CreateForOperator(b.t.Context(), key)
-	if err != nil {
-		b.t.Fatal(err)
-	}
-	return b.replica.As(text)
-}
-
 // decider is the person who authorizes, signed in with both factors.
 func (b *book) decider() decider {
 	d := decider{b.replica.SignedOut(b.t), b.passkey}
@@ -52,7 +41,7 @@ func (b *book) decider() decider {
 }
 
 // call has one call explained, makes it, and compares both with the rules.
-func (b *book) call(r *rapid.T, client servertest.Client, w *rulebook.World, c rulebook.Call, arguments map[string]any) {
+func (b *book) call(r *rapid.T, by rulebookCaller, w *rulebook.World, c rulebook.Call, arguments map[string]any) {
 	left, room := 10-w.Spent, max(0, w.Limit-len(w.Counts))
 	before := w.Asked[c.Asks()]
 	want := w.Predict(c)
@@ -60,12 +49,13 @@ func (b *book) call(r *rapid.T, client servertest.Client, w *rulebook.World, c r
 	if c.Malformed {
 		arguments["nonsense"] = 1
 	}
-	var headers []string
-	if c.Reason {
-		headers = []string{"X-Muster-Reason", "a test"}
+	said, refused := by.explain(b.t, c, arguments)
+	if refused != 0 { // such a caller may not even ask
+		if got := by.send(b.t, c, arguments); got.status != want.Status || refused != want.Status || !w.Barred && !w.Elsewhere {
+			r.Fatalf("%+v in %+v is answered %+v, and its explanation %d, want %+v", c, *w, got, refused, want)
+		}
+		return
 	}
-	var said explained
-	client.Post("/explain", map[string]any{"operation": c.Tool, "arguments": arguments}, headers...).Want(b.t, 200).JSON(b.t, &said)
 	code := ""
 	if said.Answer.Code != nil {
 		code = *said.Answer.Code
@@ -76,34 +66,17 @@ func (b *book) call(r *rapid.T, client servertest.Client, w *rulebook.World, c r
 	if said.Budget.Remaining != left || (said.Destructive == nil) != (w.Limit == 0) || said.Destructive != nil && said.Destructive.Remaining != room {
 		r.Errorf("%+v: budget %+v, destructive %+v; want %d and %d left", c, said.Budget, said.Destructive, left, room)
 	}
-	path := commandPaths()[c.Tool]
-	delete(arguments, "assetId")
-	var body any
-	if len(arguments) > 0 {
-		body = arguments
+	answer := by.send(b.t, c, arguments)
+	if answer.status != want.Status || answer.code != "" && answer.code != want.Code {
+		r.Fatalf("%+v in %+v is answered %+v, want %+v", c, *w, answer, want)
 	}
-	answer := client.Post("/assets/"+c.Device+"/commands/"+path, body, headers...)
-	if answer.Status != want.Status {
-		r.Fatalf("%+v in %+v is answered %d %s, want %+v", c, *w, answer.Status, answer.Body, want)
-	}
-	if answer.Status != 403 {
-		return
-	}
-	address, _ := answer.Members(b.t)["approvalUrl"].(string)
+	address := answer.address
 	if (address != "") != (want.Person && w.Asked[c.Asks()] != rulebook.None) {
-		r.Fatalf("%+v in %+v is answered %s, want %+v", c, *w, answer.Body, want)
+		r.Fatalf("%+v in %+v is answered %+v, want %+v", c, *w, answer, want)
 	}
 	if address != "" && before != rulebook.Declined && rapid.Bool().Draw(r, "a person decides") {
 		decline := rapid.IntRange(0, 3).Draw(r, "declines") == 0
 		b.decider().decide(b.t, address, decline)
 		w.Asked[c.Asks()] = map[bool]rulebook.Decision{false: rulebook.Authorized, true: rulebook.Declined}[decline]
 	}
-}
-
-// commandPaths are the last segments of the commands' addresses, by tool.
-func commandPaths() map[string]string {
-	return map[string]string{"lock_device": "lock", "start_lost_mode": "lost-mode", "stop_lost_mode": "found", "send_message": "message",
-		"request_status_report": "status-report", "request_location_update": "location-update", "sync_policy": "sync-policy", "reboot_device": "reboot",
-		"shutdown_device": "shutdown", "launch_app": "launch-app", "clear_app_data": "clear-app-data", "wipe_device": "wipe", "reset_screen_lock": "reset-screen-lock",
-		"change_screen_lock_password": "change-screen-lock-password", "relinquish_ownership": "relinquish-ownership"}
 }

@@ -17,6 +17,8 @@ type World struct {
 	Commanded                           map[string]bool // devices of the key's day
 	Approval                            bool            // persons authorize destructive commands
 	Asked                               map[string]Decision
+	Elsewhere                           bool // the key calls from outside its networks
+	Barred                              bool // a connection that is frozen, or that the company does not let in
 }
 
 // Device is what the rules look at of a device.
@@ -53,6 +55,12 @@ func early(tool string) bool {
 
 // Predict says what a call is answered, and makes the world what it is afterwards.
 func (w *World) Predict(c Call) Answer {
+	switch {
+	case w.Elsewhere:
+		return Answer{Status: 401}
+	case w.Barred:
+		return Answer{Status: 403, Code: "forbidden"}
+	}
 	if early(c.Tool) && w.Rights["DEVICES_COMMAND"] { // the budget comes first
 		if w.Spent >= 10 {
 			return Answer{Status: 429, Code: "rate_limited"}

@@ -1,0 +1,163 @@
+package contract_test
+
+import (
+	"encoding/json"
+	"maps"
+	"net/netip"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"github.com/musterhq/muster/internal/access"
+	"github.com/musterhq/muster/internal/account"
+	"github.com/musterhq/muster/internal/apikey"
+	"github.com/musterhq/muster/internal/oauth"
+	"github.com/musterhq/muster/internal/servertest"
+	"github.com/musterhq/muster/internal/servertest/rulebook"
+)
+
+// rulebookCaller is a key over REST, or a connection over MCP.
+type rulebookCaller struct {
+	key        servertest.Client
+	connection *servertest.Assistant
+}
+
+// caller is a new key, or a new connection of an administrator; the company has the
+// settings of the world from then on.
+func (b *book) caller(r *rapid.T, w *rulebook.World, rights access.Permission) (by rulebookCaller) {
+	if rapid.IntRange(0, 4).Draw(r, "connects") == 0 {
+		w.PerDay = 0
+		by.connection = b.connect(r, w, rights)
+		if rights&(access.DevicesCommand|access.DevicesCommandDestructive) != 0 {
+			rights |= access.DevicesRead
+		}
+	} else {
+		key := apikey.Request{CompanyID: b.tenant.Company.ID, Name: "random", Permissions: rights, DevicesPerDay: w.PerDay}
+		if w.Elsewhere = rapid.IntRange(0, 15).Draw(r, "elsewhere") == 0; w.Elsewhere {
+			key.Networks = []netip.Prefix{netip.MustParsePrefix("192.0.2.0/24")}
+		}
+		_, text, err := apikey.Keys{Store: b.tenant.Admin().Keys, Now: b.tenant.Now}.CreateForOperator(b.t.Context(), key)
+		if err != nil {
+			b.t.Fatal(err)
+		}
+		by.key = b.replica.As(text)
+		b.set(*w)
+	}
+	for _, name := range rights.Names() {
+		w.Rights[name] = true
+	}
+	return by
+}
+
+// connect makes a connection with the scopes of rights; it may be frozen then, or all of
+// the company's may be switched off.
+func (b *book) connect(r *rapid.T, w *rulebook.World, rights access.Permission) *servertest.Assistant {
+	var scopes []string
+	for right, scope := range map[access.Permission]string{access.DevicesRead: "mcp:devices:read", access.PoliciesRead: "mcp:policies:read",
+		access.DevicesCommand: "mcp:devices:command", access.DevicesCommandDestructive: "mcp:devices:destructive"} {
+		if rights&right != 0 {
+			scopes = append(scopes, scope)
+		}
+	}
+	b.set(rulebook.World{DeviceCommands: true, DestructiveCommands: true, RequireReason: "OFF"}) // consent gives no scope that is switched off
+	url := b.replica.PublicURL()
+	token := b.tenant.Browser(b.tenant.Company, account.Admin).Connect(url, scopes...).Access
+	b.set(*w)
+	barred := rapid.IntRange(0, 7).Draw(r, "barred")
+	w.Barred = barred < 2
+	switch barred {
+	case 0:
+		_, err := b.tenant.DB().UpdateConnection(b.t.Context(), b.tenant.Company.ID, b.tenant.ConnectionOf(token).ID, func(c *oauth.Connection) error {
+			c.Frozen = true
+			return nil
+		})
+		if err != nil {
+			b.t.Fatal(err)
+		}
+	case 1:
+		b.tenant.CLI(new(any), "company", "set", "acme", "--disable", "oauth-connections")
+	}
+	assistant := servertest.WithToken(b.t, url, token)
+	return &assistant
+}
+
+// asks is the assistant, which gives the call's reason with each tool call.
+func (by rulebookCaller) asks(c rulebook.Call) servertest.Assistant {
+	if c.Reason {
+		return by.connection.Saying("muster/reason", "a test")
+	}
+	return *by.connection
+}
+
+// headers give the call's reason over REST.
+func (by rulebookCaller) headers(c rulebook.Call) []string {
+	if c.Reason {
+		return []string{"X-Muster-Reason", "a test"}
+	}
+	return nil
+}
+
+// explain has a call explained; refused is the status if that is not answered.
+func (by rulebookCaller) explain(t *testing.T, c rulebook.Call, arguments map[string]any) (said explained, refused int) {
+	question := map[string]any{"operation": c.Tool, "arguments": arguments}
+	if by.connection == nil {
+		answer := by.key.Post("/explain", question, by.headers(c)...)
+		if answer.Status != 200 {
+			return said, answer.Status
+		}
+		answer.JSON(t, &said)
+		return said, 0
+	}
+	result := by.asks(c).Call("explain_operation", question)
+	if result.IsError {
+		return said, result.Failed(t).Status
+	}
+	result.OK(t, &said)
+	return said, 0
+}
+
+// received is how a call was answered. The four older commands have no code over REST.
+type received struct {
+	status        int
+	code, address string
+}
+
+// send makes the call: to the command's address with a key, to its tool with a connection.
+func (by rulebookCaller) send(t *testing.T, c rulebook.Call, arguments map[string]any) received {
+	if by.connection == nil {
+		body := maps.Clone(arguments)
+		delete(body, "assetId")
+		var sent any
+		if len(body) > 0 {
+			sent = body
+		}
+		answer := by.key.Post("/assets/"+c.Device+"/commands/"+commandPaths()[c.Tool], sent, by.headers(c)...)
+		var m struct{ Code, ApprovalURL string }
+		if answer.Status > 299 && len(answer.Body) > 0 {
+			answer.JSON(t, &m)
+		}
+		return received{answer.Status, m.Code, m.ApprovalURL}
+	}
+	result := by.asks(c).Call(c.Tool, arguments)
+	if result.Status == 403 { // a scope is missing
+		return received{status: 403}
+	}
+	if !result.IsError {
+		result.OK(t, nil)
+		return received{status: 200}
+	}
+	failed := result.Failed(t)
+	var m struct{ ApprovalURL string }
+	if err := json.Unmarshal([]byte(result.Content[0].Text), &m); err != nil {
+		t.Fatal(err)
+	}
+	return received{failed.Status, failed.Code, m.ApprovalURL}
+}
+
+// commandPaths are the last segments of the commands' addresses, by tool.
+func commandPaths() map[string]string {
+	return map[string]string{"lock_device": "lock", "start_lost_mode": "lost-mode", "stop_lost_mode": "found", "send_message": "message",
+		"request_status_report": "status-report", "request_location_update": "location-update", "sync_policy": "sync-policy", "reboot_device": "reboot",
+		"shutdown_device": "shutdown", "launch_app": "launch-app", "clear_app_data": "clear-app-data", "wipe_device": "wipe", "reset_screen_lock": "reset-screen-lock",
+		"change_screen_lock_password": "change-screen-lock-password", "relinquish_ownership": "relinquish-ownership"}
+}
