@@ -4,10 +4,8 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"fmt"
 	"log/slog"
 	"math"
-	"runtime/debug"
 	"slices"
 	"time"
 
@@ -250,11 +248,7 @@ func unread(o *Operation, err error) error {
 
 // call runs the handler; a panic is an unexpected error, not the end of the process.
 func (k *Kernel) call(ctx context.Context, o *Operation, call Call, args any) (result any, err error) {
-	defer func() {
-		if cause := recover(); cause != nil {
-			err = fmt.Errorf("panic: %v\n%s", cause, debug.Stack())
-		}
-	}()
+	defer fault.Rescue(func(panicked error) { err = panicked })
 	result, err = o.run(ctx, call, args)
 	return result, unread(o, err)
 }

@@ -5,11 +5,12 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"runtime/debug"
 	"sort"
 	"strings"
 	"sync"
 	"time"
+
+	"github.com/musterhq/muster/internal/fault"
 )
 
 // Loop is background work that runs until its context ends. One that returns
@@ -60,11 +61,7 @@ func (l *loops) keep(ctx context.Context, loop Loop) {
 }
 
 func runGuarded(ctx context.Context, loop Loop) (err error) {
-	defer func() {
-		if p := recover(); p != nil {
-			err = fmt.Errorf("panic: %v\n%s", p, debug.Stack())
-		}
-	}()
+	defer fault.Rescue(func(panicked error) { err = panicked })
 	return loop.Run(ctx)
 }
 

@@ -9,10 +9,8 @@ package rest
 
 import (
 	"context"
-	"fmt"
 	"log/slog"
 	"net/http"
-	"runtime/debug"
 	"strings"
 	"time"
 
@@ -130,15 +128,10 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 // answerSafely turns a panic of this package into a 500 with an id. (The
 // kernel does so for handlers.)
 func (s *Server) answerSafely(w http.ResponseWriter, q *request) (a reply) {
-	defer func() {
-		if cause := recover(); cause == http.ErrAbortHandler { //nolint:errorlint // a panic's value
-			panic(cause)
-		} else if cause != nil {
-			s.log.LogAttrs(q.Context(), slog.LevelError, "panic", slog.String("request_id", q.id),
-				slog.String("error", fmt.Sprint(cause)), slog.String("stack", string(debug.Stack())))
-			a = refuse(q.dialect(), q.instance(), fault.New(fault.Internal, "an unexpected error occurred; its id is %s", q.id))
-		}
-	}()
+	defer fault.Rescue(func(panicked error) {
+		s.log.LogAttrs(q.Context(), slog.LevelError, "panic", slog.String("request_id", q.id), slog.Any("error", panicked))
+		a = refuse(q.dialect(), q.instance(), fault.New(fault.Internal, "an unexpected error occurred; its id is %s", q.id))
+	}, http.ErrAbortHandler)
 	return s.answer(w, q)
 }
 

@@ -67,6 +67,9 @@ func (b *budget) Spend(context.Context, access.Principal) (operation.Allowance, 
 type keys map[string]access.Principal
 
 func (k keys) Authenticate(_ context.Context, text string) (access.Principal, error) {
+	if text == "broken" {
+		panic("secret cause")
+	}
 	if p, ok := k[text]; ok {
 		return p, nil
 	}
@@ -477,10 +480,15 @@ func TestRequestIDs(t *testing.T) {
 
 func TestErrors_PanicIsAnswered(t *testing.T) {
 	t.Parallel()
-	s := newService(t)
-	s.handle = func(context.Context, operation.Call, string) (result, error) { panic("secret cause") }
-	w := s.send("POST", "/api/v1/assets/a1/commands/launch-app", `{"text":"a"}`, "X-Request-Id", "req-7")
-	if w.Code != 500 || !strings.Contains(w.Body.String(), "req-7") || strings.Contains(w.Body.String(), "secret") {
-		t.Errorf("%d %s", w.Code, w.Body)
+	for where, key := range map[string]string{"in the handler": "good", "beside the kernel": "broken"} {
+		t.Run(where, func(t *testing.T) {
+			t.Parallel()
+			s := newService(t)
+			s.handle = func(context.Context, operation.Call, string) (result, error) { panic("secret cause") }
+			w := s.send("POST", "/api/v1/assets/a1/commands/launch-app", `{"text":"a"}`, "X-Request-Id", "req-7", "X-API-Key", key)
+			if w.Code != 500 || !strings.Contains(w.Body.String(), "req-7") || strings.Contains(w.Body.String(), "secret") {
+				t.Errorf("%d %s", w.Code, w.Body)
+			}
+		})
 	}
 }

@@ -84,7 +84,7 @@ func (f *Frame) serve(route Route) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		v := f.visit(w, r)
 		w.Header().Set("X-Request-Id", v.RequestID)
-		defer v.rescue()
+		defer fault.Rescue(v.fail, http.ErrAbortHandler)
 		var err error
 		if v.Company, err = f.Companies.CompanyByID(r.Context(), v.Principal.CompanyID); err == nil {
 			err = v.Require(route.Needs)

@@ -9,7 +9,6 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
-	"runtime/debug"
 	"strings"
 	"time"
 
@@ -220,16 +219,6 @@ func (v *Visit) Redirect(to string, flashes ...Flash) error {
 	}
 	http.Redirect(v.w, v.r, to, http.StatusSeeOther)
 	return nil
-}
-
-// rescue turns a panic into an error page.
-func (v *Visit) rescue() {
-	if cause := recover(); cause != nil {
-		if cause == http.ErrAbortHandler {
-			panic(cause)
-		}
-		v.fail(fmt.Errorf("panic: %v\n%s", cause, debug.Stack()))
-	}
 }
 
 // deniedOf returns the missing right behind an error, if that is what it is.
