@@ -18,7 +18,7 @@ const (
 // defaultLifetime is how long a command without a duration waits for its device.
 const defaultLifetime = 10 * time.Minute
 
-func issueCommand(e *Emulator, c *call) (any, error) {
+func issueCommand(e *Emulator, c *call, _ *enterprise, d *simulated) (any, error) {
 	command := &am.Command{}
 	if err := fromTree(c.body, command); err != nil {
 		return nil, err
@@ -34,14 +34,7 @@ func issueCommand(e *Emulator, c *call) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	_, d, err := e.findDevice(c)
-	if err != nil {
-		return nil, err
-	}
-	op := e.newOperation(d, command, lifetime)
-	return e.operationResource(d, op)
+	return e.operationResource(d, e.newOperation(d, command, lifetime))
 }
 
 // dropOutputs clears what only the server sets; the vendor ignores it in

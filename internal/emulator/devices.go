@@ -9,38 +9,22 @@ import (
 )
 
 // findDevice finds the device that a call names.
-func (e *Emulator) findDevice(c *call) (*enterprise, *simulated, error) {
-	n, err := e.world.enterprise(c.segment(1))
-	if err != nil {
-		return nil, nil, err
-	}
+func findDevice(e *Emulator, c *call, n *enterprise) (*simulated, error) {
 	d := e.world.device(n, c.segment(3))
-	if d == nil {
-		if e.settings.Quirks.EntityNotFoundAs500 {
-			return nil, nil, fail(500, "Requested entity was not found.")
-		}
-		return nil, nil, notFound()
+	if d == nil && e.settings.Quirks.EntityNotFoundAs500 {
+		return nil, fail(500, "Requested entity was not found.")
 	}
-	return n, d, nil
+	if d == nil {
+		return nil, notFound()
+	}
+	return d, nil
 }
 
-func getDevice(e *Emulator, c *call) (any, error) {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	_, d, err := e.findDevice(c)
-	if err != nil {
-		return nil, err
-	}
+func getDevice(_ *Emulator, _ *call, _ *enterprise, d *simulated) (any, error) {
 	return d.resource(), nil
 }
 
-func listDevices(e *Emulator, c *call) (any, error) {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	n, err := e.world.enterprise(c.segment(1))
-	if err != nil {
-		return nil, err
-	}
+func listDevices(_ *Emulator, c *call, n *enterprise) (any, error) {
 	known := make([]*simulated, 0, len(n.Devices))
 	for _, d := range n.Devices {
 		if !d.Deleted {
@@ -60,15 +44,9 @@ func listDevices(e *Emulator, c *call) (any, error) {
 
 // patchDevice changes what may be changed of a device: its policy and whether it
 // is disabled.
-func patchDevice(e *Emulator, c *call) (any, error) {
+func patchDevice(e *Emulator, c *call, n *enterprise, d *simulated) (any, error) {
 	want := &am.Device{}
 	if err := fromTree(c.body, want); err != nil {
-		return nil, err
-	}
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	n, d, err := e.findDevice(c)
-	if err != nil {
 		return nil, err
 	}
 	fields, err := e.deviceMask(c, want)
@@ -133,15 +111,9 @@ func (e *Emulator) scheduleChange(d *simulated) {
 
 // deleteDevice makes the platform forget a device. The device wipes itself when
 // it hears of it.
-func deleteDevice(e *Emulator, c *call) (any, error) {
+func deleteDevice(e *Emulator, c *call, _ *enterprise, d *simulated) (any, error) {
 	if utf8.RuneCountInString(c.query.Get("wipeReasonMessage")) > maxWipeReason {
 		return nil, invalid("Wipe reason message must be at most %d characters long.", maxWipeReason)
-	}
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	_, d, err := e.findDevice(c)
-	if err != nil {
-		return nil, err
 	}
 	d.Deleted = true
 	d.Operations = nil

@@ -86,15 +86,7 @@ func (e *Emulator) checkEnterprise(r *am.Enterprise) error {
 	return nil
 }
 
-func getEnterprise(e *Emulator, c *call) (any, error) {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	n, err := e.world.enterprise(c.segment(1))
-	if err != nil {
-		return nil, err
-	}
-	return n.Resource, nil
-}
+func getEnterprise(_ *Emulator, _ *call, n *enterprise) (any, error) { return n.Resource, nil }
 
 func listEnterprises(e *Emulator, c *call) (any, error) {
 	project := c.query.Get("projectId")
@@ -116,13 +108,7 @@ func listEnterprises(e *Emulator, c *call) (any, error) {
 	return &am.ListEnterprisesResponse{Enterprises: part, NextPageToken: next}, nil
 }
 
-func patchEnterprise(e *Emulator, c *call) (any, error) {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	n, err := e.world.enterprise(c.segment(1))
-	if err != nil {
-		return nil, err
-	}
+func patchEnterprise(e *Emulator, c *call, n *enterprise) (any, error) {
 	fixed := []string{"name", "enterpriseType", "managedGoogleDomainType", "managedGooglePlayAccountsEnterpriseType"}
 	old, err := toTree(n.Resource)
 	if err != nil {
@@ -156,13 +142,7 @@ func patchEnterprise(e *Emulator, c *call) (any, error) {
 	return resource, nil
 }
 
-func deleteEnterprise(e *Emulator, c *call) (any, error) {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	n, err := e.world.enterprise(c.segment(1))
-	if err != nil {
-		return nil, err
-	}
+func deleteEnterprise(e *Emulator, _ *call, n *enterprise) (any, error) {
 	delete(e.world.Enterprises, n.ID)
 	for _, t := range n.Tokens {
 		delete(e.world.byValue, t.Resource.Value)

@@ -7,31 +7,56 @@ func managementMethods() map[string]handler {
 		"androidmanagement.signupUrls.create": createSignupURL,
 
 		"androidmanagement.enterprises.create": createEnterprise,
-		"androidmanagement.enterprises.get":    getEnterprise,
+		"androidmanagement.enterprises.get":    ofEnterprise(getEnterprise),
 		"androidmanagement.enterprises.list":   listEnterprises,
-		"androidmanagement.enterprises.patch":  patchEnterprise,
-		"androidmanagement.enterprises.delete": deleteEnterprise,
+		"androidmanagement.enterprises.patch":  ofEnterprise(patchEnterprise),
+		"androidmanagement.enterprises.delete": ofEnterprise(deleteEnterprise),
 
-		"androidmanagement.enterprises.policies.get":    getPolicy,
-		"androidmanagement.enterprises.policies.list":   listPolicies,
-		"androidmanagement.enterprises.policies.patch":  patchPolicy,
-		"androidmanagement.enterprises.policies.delete": deletePolicy,
+		"androidmanagement.enterprises.policies.get":    ofResource(findPolicy, getPolicy),
+		"androidmanagement.enterprises.policies.list":   ofEnterprise(listPolicies),
+		"androidmanagement.enterprises.policies.patch":  ofEnterprise(patchPolicy),
+		"androidmanagement.enterprises.policies.delete": ofResource(findPolicy, deletePolicy),
 
-		"androidmanagement.enterprises.enrollmentTokens.create": createToken,
-		"androidmanagement.enterprises.enrollmentTokens.get":    getToken,
-		"androidmanagement.enterprises.enrollmentTokens.list":   listTokens,
-		"androidmanagement.enterprises.enrollmentTokens.delete": deleteToken,
+		"androidmanagement.enterprises.enrollmentTokens.create": ofEnterprise(createToken),
+		"androidmanagement.enterprises.enrollmentTokens.get":    ofResource(findToken, getToken),
+		"androidmanagement.enterprises.enrollmentTokens.list":   ofEnterprise(listTokens),
+		"androidmanagement.enterprises.enrollmentTokens.delete": ofResource(findToken, deleteToken),
 
-		"androidmanagement.enterprises.devices.get":          getDevice,
-		"androidmanagement.enterprises.devices.list":         listDevices,
-		"androidmanagement.enterprises.devices.patch":        patchDevice,
-		"androidmanagement.enterprises.devices.delete":       deleteDevice,
-		"androidmanagement.enterprises.devices.issueCommand": issueCommand,
+		"androidmanagement.enterprises.devices.get":          ofResource(findDevice, getDevice),
+		"androidmanagement.enterprises.devices.list":         ofEnterprise(listDevices),
+		"androidmanagement.enterprises.devices.patch":        ofResource(findDevice, patchDevice),
+		"androidmanagement.enterprises.devices.delete":       ofResource(findDevice, deleteDevice),
+		"androidmanagement.enterprises.devices.issueCommand": ofResource(findDevice, issueCommand),
 
-		"androidmanagement.enterprises.devices.operations.get":    getOperation,
-		"androidmanagement.enterprises.devices.operations.list":   listOperations,
-		"androidmanagement.enterprises.devices.operations.cancel": cancelOperation,
+		"androidmanagement.enterprises.devices.operations.get":    ofResource(findDevice, getOperation),
+		"androidmanagement.enterprises.devices.operations.list":   ofResource(findDevice, listOperations),
+		"androidmanagement.enterprises.devices.operations.cancel": ofResource(findDevice, cancelOperation),
 	}
+}
+
+// ofEnterprise is a method of an enterprise, or of what belongs to one. It runs with
+// the emulator's state locked.
+func ofEnterprise(do func(*Emulator, *call, *enterprise) (any, error)) handler {
+	return func(e *Emulator, c *call) (any, error) {
+		e.mu.Lock()
+		defer e.mu.Unlock()
+		n, err := e.world.enterprise(c.segment(1))
+		if err != nil {
+			return nil, err
+		}
+		return do(e, c, n)
+	}
+}
+
+// ofResource is a method of something in an enterprise that exists.
+func ofResource[T any](find func(*Emulator, *call, *enterprise) (T, error), do func(*Emulator, *call, *enterprise, T) (any, error)) handler {
+	return ofEnterprise(func(e *Emulator, c *call, n *enterprise) (any, error) {
+		found, err := find(e, c, n)
+		if err != nil {
+			return nil, err
+		}
+		return do(e, c, n, found)
+	})
 }
 
 // empty is the answer of methods that have nothing to say.

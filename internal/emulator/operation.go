@@ -118,38 +118,27 @@ func (e *Emulator) operationResource(d *simulated, op *operation) (*am.Operation
 	return &am.Operation{Name: d.name() + "/operations/" + op.ID, Done: op.Done, Error: op.Error, Metadata: googleapi.RawMessage(metadata)}, nil
 }
 
-func (e *Emulator) findOperation(c *call) (*simulated, *operation, error) {
-	_, d, err := e.findDevice(c)
-	if err != nil {
-		return nil, nil, err
-	}
+// operation finds the operation that a call names.
+func (d *simulated) operation(c *call) (*operation, error) {
 	id := c.segment(5)
 	at := slices.IndexFunc(d.Operations, func(op *operation) bool { return op.ID == id })
 	if at < 0 {
-		return nil, nil, notFound()
+		return nil, notFound()
 	}
-	return d, d.Operations[at], nil
+	return d.Operations[at], nil
 }
 
-func getOperation(e *Emulator, c *call) (any, error) {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	d, op, err := e.findOperation(c)
+func getOperation(e *Emulator, c *call, _ *enterprise, d *simulated) (any, error) {
+	op, err := d.operation(c)
 	if err != nil {
 		return nil, err
 	}
 	return e.operationResource(d, op)
 }
 
-func listOperations(e *Emulator, c *call) (any, error) {
+func listOperations(e *Emulator, c *call, _ *enterprise, d *simulated) (any, error) {
 	if c.query.Get("filter") != "" {
 		return nil, fail(501, "The emulator does not have filters on operations.")
-	}
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	_, d, err := e.findDevice(c)
-	if err != nil {
-		return nil, err
 	}
 	part, next, err := page(c, d.Operations, func(op *operation) string { return op.ID }, 100, 100)
 	if err != nil {
@@ -169,15 +158,10 @@ func listOperations(e *Emulator, c *call) (any, error) {
 // cancelOperation cancels a command that its device did not carry out yet. One
 // that is done stays as it is, without an error: the vendor promises only an
 // effort.
-func cancelOperation(e *Emulator, c *call) (any, error) {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	d, op, err := e.findOperation(c)
-	if err != nil {
-		return nil, err
-	}
-	if op.Done {
-		return empty{}, nil
+func cancelOperation(e *Emulator, c *call, _ *enterprise, d *simulated) (any, error) {
+	op, err := d.operation(c)
+	if err != nil || op.Done {
+		return empty{}, err
 	}
 	op.Done = true
 	op.Error = &am.Status{Code: 1, Message: "The operation was cancelled."}

@@ -10,26 +10,16 @@ import (
 // maxApplications is how many applications a policy may have.
 const maxApplications = 3000
 
-func getPolicy(e *Emulator, c *call) (any, error) {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	n, p, err := e.findPolicy(c)
-	if err != nil {
-		return nil, err
-	}
-	return p.resource(n), nil
-}
-
-func (e *Emulator) findPolicy(c *call) (*enterprise, *policy, error) {
-	n, err := e.world.enterprise(c.segment(1))
-	if err != nil {
-		return nil, nil, err
-	}
+func findPolicy(_ *Emulator, c *call, n *enterprise) (*policy, error) {
 	p := n.Policies[c.segment(3)]
 	if p == nil {
-		return nil, nil, notFound()
+		return nil, notFound()
 	}
-	return n, p, nil
+	return p, nil
+}
+
+func getPolicy(_ *Emulator, _ *call, n *enterprise, p *policy) (any, error) {
+	return p.resource(n), nil
 }
 
 // resource is the policy as the API answers it. The members are shared, so it
@@ -45,13 +35,7 @@ func (p *policy) resource(n *enterprise) json.RawMessage {
 	return text
 }
 
-func listPolicies(e *Emulator, c *call) (any, error) {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	n, err := e.world.enterprise(c.segment(1))
-	if err != nil {
-		return nil, err
-	}
+func listPolicies(_ *Emulator, c *call, n *enterprise) (any, error) {
 	ids, next, err := page(c, n.policyIDs(), func(id string) string { return id }, 100, 100)
 	if err != nil {
 		return nil, err
@@ -67,13 +51,7 @@ func listPolicies(e *Emulator, c *call) (any, error) {
 	return answer, nil
 }
 
-func patchPolicy(e *Emulator, c *call) (any, error) {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	n, err := e.world.enterprise(c.segment(1))
-	if err != nil {
-		return nil, err
-	}
+func patchPolicy(e *Emulator, c *call, n *enterprise) (any, error) {
 	id := c.segment(3)
 	p := n.Policies[id]
 	next := c.body
@@ -162,13 +140,7 @@ func checkPolicy(document map[string]any) error {
 	return nil
 }
 
-func deletePolicy(e *Emulator, c *call) (any, error) {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	n, p, err := e.findPolicy(c)
-	if err != nil {
-		return nil, err
-	}
+func deletePolicy(e *Emulator, _ *call, n *enterprise, p *policy) (any, error) {
 	if n.referenced(p.ID) {
 		return nil, failedPrecondition("Policy %s/policies/%s cannot be deleted because it is in use by at least one device.", n.name(), p.ID)
 	}

@@ -47,11 +47,16 @@ func queueStatus(err error) error {
 func topicTree(name string) map[string]any { return map[string]any{"name": name, "state": "ACTIVE"} }
 
 func createTopic(e *Emulator, c *call) (any, error) {
-	if err := e.broker.CreateTopic(c.name()); err != nil {
+	return e.changed(topicTree(c.name()), e.broker.CreateTopic(c.name()))
+}
+
+// changed is the answer of a method that changed the queues, unless that failed.
+func (e *Emulator) changed(answer any, err error) (any, error) {
+	if err != nil {
 		return nil, queueStatus(err)
 	}
 	e.markDirty()
-	return topicTree(c.name()), nil
+	return answer, nil
 }
 
 func getTopic(e *Emulator, c *call) (any, error) {
@@ -86,11 +91,7 @@ func listAnswer(name string, items []any, next string) map[string]any {
 }
 
 func deleteTopic(e *Emulator, c *call) (any, error) {
-	if err := e.broker.DeleteTopic(c.name()); err != nil {
-		return nil, queueStatus(err)
-	}
-	e.markDirty()
-	return empty{}, nil
+	return e.changed(empty{}, e.broker.DeleteTopic(c.name()))
 }
 
 func publishMessages(e *Emulator, c *call) (any, error) {
@@ -189,11 +190,7 @@ func listSubscriptions(e *Emulator, c *call) (any, error) {
 }
 
 func deleteSubscription(e *Emulator, c *call) (any, error) {
-	if err := e.broker.DeleteSubscription(c.name()); err != nil {
-		return nil, queueStatus(err)
-	}
-	e.markDirty()
-	return empty{}, nil
+	return e.changed(empty{}, e.broker.DeleteSubscription(c.name()))
 }
 
 // onDemand makes a subscription that does not exist, to every topic of its project,
@@ -268,11 +265,7 @@ func acknowledgeMessages(e *Emulator, c *call) (any, error) {
 	if len(ids) == 0 {
 		return nil, invalid("No ack ids specified.")
 	}
-	if err := e.broker.Acknowledge(c.name(), ids); err != nil {
-		return nil, queueStatus(err)
-	}
-	e.markDirty()
-	return empty{}, nil
+	return e.changed(empty{}, e.broker.Acknowledge(c.name(), ids))
 }
 
 func modifyAckDeadline(e *Emulator, c *call) (any, error) {

@@ -17,15 +17,9 @@ import (
 // tokens end whose duration is longer than Go can hold (292 years).
 var latest = time.Date(9999, 12, 31, 23, 59, 59, 0, time.UTC) //nolint:gochecknoglobals // a constant that Go cannot declare as one
 
-func createToken(e *Emulator, c *call) (any, error) {
+func createToken(e *Emulator, c *call, n *enterprise) (any, error) {
 	resource := &am.EnrollmentToken{}
 	if err := fromTree(c.body, resource); err != nil {
-		return nil, err
-	}
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	n, err := e.world.enterprise(c.segment(1))
-	if err != nil {
 		return nil, err
 	}
 	t, err := e.makeToken(n, resource)
@@ -135,35 +129,17 @@ func (t *token) partial() *am.EnrollmentToken {
 	}
 }
 
-func (e *Emulator) findToken(c *call) (*enterprise, *token, error) {
-	n, err := e.world.enterprise(c.segment(1))
-	if err != nil {
-		return nil, nil, err
-	}
+func findToken(e *Emulator, c *call, n *enterprise) (*token, error) {
 	t := n.Tokens[c.segment(3)]
 	if t == nil || !t.valid(e.now()) {
-		return nil, nil, notFound()
+		return nil, notFound()
 	}
-	return n, t, nil
+	return t, nil
 }
 
-func getToken(e *Emulator, c *call) (any, error) {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	_, t, err := e.findToken(c)
-	if err != nil {
-		return nil, err
-	}
-	return t.partial(), nil
-}
+func getToken(_ *Emulator, _ *call, _ *enterprise, t *token) (any, error) { return t.partial(), nil }
 
-func listTokens(e *Emulator, c *call) (any, error) {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	n, err := e.world.enterprise(c.segment(1))
-	if err != nil {
-		return nil, err
-	}
+func listTokens(e *Emulator, c *call, n *enterprise) (any, error) {
 	var found []*am.EnrollmentToken
 	for _, id := range slices.Sorted(maps.Keys(n.Tokens)) {
 		if t := n.Tokens[id]; t.valid(e.now()) {
@@ -177,13 +153,7 @@ func listTokens(e *Emulator, c *call) (any, error) {
 	return &am.ListEnrollmentTokensResponse{EnrollmentTokens: part, NextPageToken: next}, nil
 }
 
-func deleteToken(e *Emulator, c *call) (any, error) {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	n, t, err := e.findToken(c)
-	if err != nil {
-		return nil, err
-	}
+func deleteToken(e *Emulator, _ *call, n *enterprise, t *token) (any, error) {
 	delete(n.Tokens, t.ID)
 	delete(e.world.byValue, t.Resource.Value)
 	e.touch()
