@@ -29,16 +29,6 @@ type ofChain struct {
 	KeyFile string `name:"key-file" env:"MUSTER_KEY_FILE" placeholder:"FILE" help:"The service's key file; by default the one beside the SQLite file."`
 }
 
-// chain is a company with the sealer of its chain.
-func (c ofChain) chain(ctx context.Context, admin *Admin) (company.Company, *activity.Sealer, error) {
-	owner, err := admin.company(ctx, c.Company)
-	if err != nil {
-		return owner, nil, err
-	}
-	sealer, err := admin.Chain(c.Store, c.KeyFile)
-	return owner, sealer, err
-}
-
 // ActivityVerify checks a company's chain, in the database or in an export.
 type ActivityVerify struct {
 	Common
@@ -81,8 +71,8 @@ func (c *ActivityVerify) Run(env *Env) error {
 	}
 	sound := true
 	why := ""
-	err := c.run(env, func(ctx context.Context, admin *Admin) (answer, error) {
-		owner, sealer, err := ofChain{OfCompany{c.Common, c.Company}, c.KeyFile}.chain(ctx, admin)
+	err := OfCompany{c.Common, c.Company}.run(env, func(ctx context.Context, admin *Admin, owner company.Company) (answer, error) {
+		sealer, err := admin.Chain(c.Store, c.KeyFile)
 		if err != nil {
 			return answer{}, err
 		}
@@ -181,8 +171,8 @@ type ActivityRestart struct {
 
 // Run restarts the chain.
 func (c *ActivityRestart) Run(env *Env) error {
-	return c.run(env, func(ctx context.Context, admin *Admin) (answer, error) {
-		owner, sealer, err := c.chain(ctx, admin)
+	return c.run(env, func(ctx context.Context, admin *Admin, owner company.Company) (answer, error) {
+		sealer, err := admin.Chain(c.Store, c.KeyFile)
 		if err != nil {
 			return answer{}, err
 		}
@@ -208,9 +198,8 @@ func (c within) Validate() error {
 	return nil
 }
 
-func (c within) filter(ctx context.Context, admin *Admin, now time.Time) (activity.Filter, error) {
-	owner, err := admin.company(ctx, c.Company)
-	return activity.Filter{CompanyID: owner.ID, Area: c.Area, From: now.Add(-c.Last), To: now.Add(time.Minute)}, err
+func (c within) filter(owner company.Company, now time.Time) activity.Filter {
+	return activity.Filter{CompanyID: owner.ID, Area: c.Area, From: now.Add(-c.Last), To: now.Add(time.Minute)}
 }
 
 // ActivityList lists entries.
@@ -221,12 +210,8 @@ type ActivityList struct {
 
 // Run prints the list.
 func (c *ActivityList) Run(env *Env) error {
-	return c.reading(env, func(ctx context.Context, admin *Admin) (answer, error) {
-		filter, err := c.filter(ctx, admin, env.Now())
-		if err != nil {
-			return answer{}, err
-		}
-		entries, err := admin.Activity.Activity(ctx, filter, activity.Cursor{}, max(1, c.Limit))
+	return c.reading(env, func(ctx context.Context, admin *Admin, owner company.Company) (answer, error) {
+		entries, err := admin.Activity.Activity(ctx, c.filter(owner, env.Now()), activity.Cursor{}, max(1, c.Limit))
 		return answer{activity.Lines(entries), func(w io.Writer) {
 			row(w, "AT", "KIND", "WHO", "ACTION", "TARGET", "OUTCOME", "TICKET", "REASON")
 			for _, e := range entries {
@@ -253,11 +238,8 @@ type ActivityExport struct {
 
 // Run writes the export to standard output and nothing else.
 func (c *ActivityExport) Run(env *Env) error {
-	return c.reading(env, func(ctx context.Context, admin *Admin) (answer, error) {
-		filter, err := c.filter(ctx, admin, env.Now())
-		if err != nil {
-			return answer{}, err
-		}
+	return c.reading(env, func(ctx context.Context, admin *Admin, owner company.Company) (answer, error) {
+		filter := c.filter(owner, env.Now())
 		if c.Format == string(activity.NDJSON) && c.Area == "" {
 			return answer{}, c.chain(ctx, env, admin, filter)
 		}

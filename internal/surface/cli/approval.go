@@ -10,6 +10,7 @@ import (
 
 	"github.com/musterhq/muster/internal/account"
 	"github.com/musterhq/muster/internal/approval"
+	"github.com/musterhq/muster/internal/company"
 	"github.com/musterhq/muster/internal/fault"
 	"github.com/musterhq/muster/internal/proposal"
 )
@@ -50,11 +51,7 @@ type ApprovalExport struct {
 
 // Run writes the file to standard output.
 func (c *ApprovalExport) Run(env *Env) error {
-	return c.reading(env, func(ctx context.Context, admin *Admin) (answer, error) {
-		owner, err := admin.company(ctx, c.Company)
-		if err != nil {
-			return answer{}, err
-		}
+	return c.reading(env, func(ctx context.Context, admin *Admin, owner company.Company) (answer, error) {
 		signed, err := admin.Signed.SignedDocument(ctx, owner.ID, c.ID)
 		if fault.CodeOf(err) == fault.NotFound {
 			return answer{}, fmt.Errorf("no person of company %s has decided on %s", owner.Slug, c.ID)
@@ -78,11 +75,7 @@ type ApprovalKeys struct {
 
 // Run writes the file to standard output.
 func (c *ApprovalKeys) Run(env *Env) error {
-	return c.reading(env, func(ctx context.Context, admin *Admin) (answer, error) {
-		owner, err := admin.company(ctx, c.Company)
-		if err != nil {
-			return answer{}, err
-		}
+	return c.reading(env, func(ctx context.Context, admin *Admin, owner company.Company) (answer, error) {
 		keys, err := admin.Passkeys(c.PublicURL)
 		if err != nil {
 			return answer{}, err

@@ -50,11 +50,7 @@ func (c *AssetImport) Run(env *Env) error {
 	if err != nil {
 		return err
 	}
-	return c.run(env, func(ctx context.Context, admin *Admin) (answer, error) {
-		owner, err := admin.company(ctx, c.Company)
-		if err != nil {
-			return answer{}, err
-		}
+	return c.run(env, func(ctx context.Context, admin *Admin, owner company.Company) (answer, error) {
 		view := importView{Imported: len(assets), Assets: make([]importedView, len(assets))}
 		for i := range assets {
 			assets[i].ID, assets[i].CompanyID, assets[i].CompanySlug = resource.NewID(), owner.ID, owner.Slug
@@ -88,11 +84,7 @@ type AssetList struct {
 
 // Run prints the list, by identification.
 func (c *AssetList) Run(env *Env) error {
-	return c.reading(env, func(ctx context.Context, admin *Admin) (answer, error) {
-		owner, err := admin.company(ctx, c.Company)
-		if err != nil {
-			return answer{}, err
-		}
+	return c.reading(env, func(ctx context.Context, admin *Admin, owner company.Company) (answer, error) {
 		filter := asset.Filter{CompanyID: owner.ID, Status: asset.Status(c.Status)}
 		if c.Policy != "" {
 			under, err := admin.policy(ctx, owner, c.Policy)

@@ -27,11 +27,7 @@ type assetTokenView struct {
 
 // Run makes the token. It is shown here once.
 func (c *AssetToken) Run(env *Env) error {
-	return c.run(env, func(ctx context.Context, admin *Admin) (answer, error) {
-		owner, err := admin.company(ctx, c.Company)
-		if err != nil {
-			return answer{}, err
-		}
+	return c.run(env, func(ctx context.Context, admin *Admin, owner company.Company) (answer, error) {
 		id, err := shortAsset(owner, c.Asset)
 		if err != nil {
 			return answer{}, err
@@ -65,11 +61,7 @@ type mergeView struct {
 
 // Run merges.
 func (c *AssetMerge) Run(env *Env) error {
-	return c.run(env, func(ctx context.Context, admin *Admin) (answer, error) {
-		owner, err := admin.company(ctx, c.Company)
-		if err != nil {
-			return answer{}, err
-		}
+	return c.run(env, func(ctx context.Context, admin *Admin, owner company.Company) (answer, error) {
 		kept, err := shortAsset(owner, c.Kept)
 		if err != nil {
 			return answer{}, err

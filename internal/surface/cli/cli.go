@@ -17,6 +17,7 @@ import (
 
 	"github.com/musterhq/muster/internal/access"
 	"github.com/musterhq/muster/internal/activity"
+	"github.com/musterhq/muster/internal/company"
 	"github.com/musterhq/muster/internal/config"
 	"github.com/musterhq/muster/internal/fault"
 )
@@ -96,6 +97,51 @@ func (c Common) run(env *Env, work func(ctx context.Context, admin *Admin) (answ
 // reading is run for a command that has nothing to do on an empty database.
 func (c Common) reading(env *Env, work func(ctx context.Context, admin *Admin) (answer, error)) error {
 	return c.open(env, Reads, work)
+}
+
+// inCompany is work on the company that a command names.
+type inCompany func(ctx context.Context, admin *Admin, owner company.Company) (answer, error)
+
+func (work inCompany) of(slug string) func(ctx context.Context, admin *Admin) (answer, error) {
+	return func(ctx context.Context, admin *Admin) (answer, error) {
+		owner, err := admin.company(ctx, slug)
+		if err != nil {
+			return answer{}, err
+		}
+		return work(ctx, admin, owner)
+	}
+}
+
+// list answers with things: a view of each, or a table of their cells.
+func list[T, V any](things []T, view func(T) V, header []string, cells func(T) []string) answer {
+	views := make([]V, len(things))
+	for i, thing := range things {
+		views[i] = view(thing)
+	}
+	return answer{views, func(w io.Writer) {
+		row(w, header...)
+		for _, thing := range things {
+			row(w, cells(thing)...)
+		}
+	}}
+}
+
+// missing says where to look where a company has nothing of a kind by a name.
+func missing(err error, slug, kind, name string) error {
+	if fault.CodeOf(err) != fault.NotFound {
+		return err
+	}
+	return fault.New(fault.NotFound, "company %[1]s has no %[2]s %[3]q: `muster %[2]s list --company %[1]s` shows those there are", slug, kind, name)
+}
+
+// run is Common.run for work on the company.
+func (c OfCompany) run(env *Env, work inCompany) error {
+	return c.open(env, Writes, work.of(c.Company))
+}
+
+// reading is Common.reading for work on the company.
+func (c OfCompany) reading(env *Env, work inCompany) error {
+	return c.open(env, Reads, work.of(c.Company))
 }
 
 func (c Common) open(env *Env, intent Intent, work func(ctx context.Context, admin *Admin) (answer, error)) (err error) {

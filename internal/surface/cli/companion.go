@@ -7,9 +7,9 @@ import (
 
 	agentdevice "github.com/musterhq/muster/internal/agent/device"
 	"github.com/musterhq/muster/internal/asset"
+	"github.com/musterhq/muster/internal/company"
 	"github.com/musterhq/muster/internal/fault"
 	"github.com/musterhq/muster/internal/operation"
-	"github.com/musterhq/muster/internal/resource"
 )
 
 // AssetCompanion makes a token with which the companion app on one device
@@ -27,14 +27,10 @@ type companionView struct {
 
 // Run makes the token. It is shown here once.
 func (c *AssetCompanion) Run(env *Env) error {
-	return c.run(env, func(ctx context.Context, admin *Admin) (answer, error) {
-		owner, err := admin.company(ctx, c.Company)
+	return c.run(env, func(ctx context.Context, admin *Admin, owner company.Company) (answer, error) {
+		id, err := shortAsset(owner, c.Asset)
 		if err != nil {
 			return answer{}, err
-		}
-		id, ok := resource.Short(owner.Slug, resource.Assets, c.Asset)
-		if !ok {
-			return answer{}, fault.New(fault.NotFound, "company %s has no asset %q", owner.Slug, c.Asset)
 		}
 		a, err := admin.Assets.Asset(ctx, owner.ID, id)
 		if err != nil {

@@ -119,16 +119,9 @@ type CompanyList struct{ Common }
 func (c *CompanyList) Run(env *Env) error {
 	return c.reading(env, func(ctx context.Context, admin *Admin) (answer, error) {
 		all, err := admin.Companies.Companies(ctx)
-		views := make([]companyView, len(all))
-		for i, one := range all {
-			views[i] = viewCompany(one)
-		}
-		return answer{views, func(w io.Writer) {
-			row(w, "SLUG", "NAME", "ENTERPRISE", "ENABLED")
-			for _, one := range all {
-				row(w, one.Slug, one.Name, orDash(one.Enterprise), enabled(one.Settings))
-			}
-		}}, err
+		return list(all, viewCompany, []string{"SLUG", "NAME", "ENTERPRISE", "ENABLED"}, func(one company.Company) []string {
+			return []string{one.Slug, one.Name, orDash(one.Enterprise), enabled(one.Settings)}
+		}), err
 	})
 }
 
@@ -148,6 +141,8 @@ func (n Named) Validate() error {
 	}
 	return nil
 }
+
+func (n Named) run(env *Env, work inCompany) error { return n.open(env, Writes, work.of(n.slug())) }
 
 // CompanyShow shows one company.
 type CompanyShow struct{ Named }
@@ -188,11 +183,7 @@ func (c *CompanySet) Validate() error {
 
 // Run saves the change.
 func (c *CompanySet) Run(env *Env) error {
-	return c.run(env, func(ctx context.Context, admin *Admin) (answer, error) {
-		found, err := admin.company(ctx, c.slug())
-		if err != nil {
-			return answer{}, err
-		}
+	return c.run(env, func(ctx context.Context, admin *Admin, found company.Company) (answer, error) {
 		changed, err := admin.Companies.UpdateCompany(ctx, found.ID, company.Change(func(to *company.Company) {
 			to.Name = cmp.Or(strings.TrimSpace(c.Name), to.Name)
 			to.InactiveAfter = cmp.Or(c.InactiveAfter, to.InactiveAfter)

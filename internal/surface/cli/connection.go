@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/musterhq/muster/internal/access"
+	"github.com/musterhq/muster/internal/company"
 	"github.com/musterhq/muster/internal/fault"
 	"github.com/musterhq/muster/internal/oauth"
 	"github.com/musterhq/muster/internal/operation"
@@ -26,11 +27,7 @@ type ConnectionList struct{ OfCompany }
 
 // Run prints the list.
 func (c *ConnectionList) Run(env *Env) error {
-	return c.reading(env, func(ctx context.Context, admin *Admin) (answer, error) {
-		owner, err := admin.company(ctx, c.Company)
-		if err != nil {
-			return answer{}, err
-		}
+	return c.reading(env, func(ctx context.Context, admin *Admin, owner company.Company) (answer, error) {
 		connections, err := admin.Connections.Connections(ctx, owner.ID)
 		if err != nil {
 			return answer{}, err
@@ -40,17 +37,14 @@ func (c *ConnectionList) Run(env *Env) error {
 		for _, u := range users {
 			emails[u.ID] = u.Email
 		}
-		views := make([]connectionView, len(connections))
-		for i, o := range connections {
-			views[i] = viewConnection(o)
-			views[i].UserEmail = emails[o.UserID]
+		view := func(o oauth.Connection) connectionView {
+			v := viewConnection(o)
+			v.UserEmail = emails[o.UserID]
+			return v
 		}
-		return answer{views, func(w io.Writer) {
-			row(w, "ID", "CLIENT", "USER", "STATE", "GRANTS", "LAST USED", "MAY")
-			for _, o := range connections {
-				row(w, o.ID, o.ClientName, emails[o.UserID], connectionState(o), strconv.Itoa(o.Grants), day(o.LastUsedAt), o.Scopes.String())
-			}
-		}}, err
+		return list(connections, view, []string{"ID", "CLIENT", "USER", "STATE", "GRANTS", "LAST USED", "MAY"}, func(o oauth.Connection) []string {
+			return []string{o.ID, o.ClientName, emails[o.UserID], connectionState(o), strconv.Itoa(o.Grants), day(o.LastUsedAt), o.Scopes.String()}
+		}), err
 	})
 }
 
@@ -77,30 +71,23 @@ func (c *ConnectionSet) Run(env *Env) error {
 	if err != nil {
 		return fault.New(fault.InvalidArguments, "%s: use one of %s", err, strings.Join(access.All.Scopes(), ", "))
 	}
-	return c.run(env, func(ctx context.Context, admin *Admin) (answer, error) {
-		return admin.changeConnection(ctx, c.Company, c.ID, "Changed", func(o *oauth.Connection) error {
-			if !o.RevokedAt.IsZero() {
-				return fault.New(fault.Refused, "connection %s is revoked: its user has to connect again", o.ID)
-			}
-			o.Scopes = scopes
-			return nil
-		})
+	return c.changeConnection(env, c.ID, "Changed", func(o *oauth.Connection) error {
+		if !o.RevokedAt.IsZero() {
+			return fault.New(fault.Refused, "connection %s is revoked: its user has to connect again", o.ID)
+		}
+		o.Scopes = scopes
+		return nil
 	})
 }
 
-// changeConnection changes a connection of a company.
-func (d *Admin) changeConnection(ctx context.Context, slug, id, done string, change func(*oauth.Connection) error) (answer, error) {
-	owner, err := d.company(ctx, slug)
-	if err != nil {
-		return answer{}, err
-	}
-	o, err := d.Connections.UpdateConnection(ctx, owner.ID, id, change)
-	if fault.CodeOf(err) == fault.NotFound {
-		err = fault.New(fault.NotFound, "company %s has no connection %q: `muster connection list --company %s` shows those there are", owner.Slug, id, owner.Slug)
-	}
-	return answer{viewConnection(o), func(w io.Writer) {
-		fmt.Fprintf(w, "%s connection %s (%s): %s.\n", done, o.ID, o.ClientName, o.Scopes)
-	}}, err
+// changeConnection changes a connection of the company.
+func (c OfCompany) changeConnection(env *Env, id, done string, change func(*oauth.Connection) error) error {
+	return c.run(env, func(ctx context.Context, admin *Admin, owner company.Company) (answer, error) {
+		o, err := admin.Connections.UpdateConnection(ctx, owner.ID, id, change)
+		return answer{viewConnection(o), func(w io.Writer) {
+			fmt.Fprintf(w, "%s connection %s (%s): %s.\n", done, o.ID, o.ClientName, o.Scopes)
+		}}, missing(err, owner.Slug, "connection", id)
+	})
 }
 
 // ConnectionRevoke ends a connection.
@@ -111,13 +98,11 @@ type ConnectionRevoke struct {
 
 // Run revokes the connection.
 func (c *ConnectionRevoke) Run(env *Env) error {
-	return c.run(env, func(ctx context.Context, admin *Admin) (answer, error) {
-		return admin.changeConnection(ctx, c.Company, c.ID, "Revoked", func(o *oauth.Connection) error {
-			if o.RevokedAt.IsZero() {
-				o.RevokedAt = env.Now()
-			}
-			return nil
-		})
+	return c.changeConnection(env, c.ID, "Revoked", func(o *oauth.Connection) error {
+		if o.RevokedAt.IsZero() {
+			o.RevokedAt = env.Now()
+		}
+		return nil
 	})
 }
 

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/musterhq/muster/internal/account"
+	"github.com/musterhq/muster/internal/company"
 	"github.com/musterhq/muster/internal/fault"
 	"github.com/musterhq/muster/internal/operation"
 )
@@ -40,11 +41,7 @@ func (c *DomainAdd) Run(env *Env) error {
 	if err != nil {
 		return err
 	}
-	return c.run(env, func(ctx context.Context, admin *Admin) (answer, error) {
-		owner, err := admin.company(ctx, c.Company)
-		if err != nil {
-			return answer{}, err
-		}
+	return c.run(env, func(ctx context.Context, admin *Admin, owner company.Company) (answer, error) {
 		added := account.Domain{Name: domain, CompanyID: owner.ID, AddedAt: env.Now()}
 		return answer{viewDomain(owner.Slug, added), func(w io.Writer) { fmt.Fprintf(w, "%s belongs to %s.\n", domain, owner.Slug) }},
 			admin.Domains.AddDomain(ctx, added)
@@ -60,12 +57,8 @@ func (c *DomainRemove) Run(env *Env) error {
 	if err != nil {
 		return err
 	}
-	return c.run(env, func(ctx context.Context, admin *Admin) (answer, error) {
-		owner, err := admin.company(ctx, c.Company)
-		if err != nil {
-			return answer{}, err
-		}
-		err = admin.Domains.RemoveDomain(ctx, owner.ID, domain)
+	return c.run(env, func(ctx context.Context, admin *Admin, owner company.Company) (answer, error) {
+		err := admin.Domains.RemoveDomain(ctx, owner.ID, domain)
 		if fault.CodeOf(err) == fault.NotFound {
 			err = fault.New(fault.NotFound, "company %s has no domain %s: `muster company domain list --company %s` shows those there are", owner.Slug, domain, owner.Slug)
 		}
@@ -78,22 +71,10 @@ type DomainList struct{ OfCompany }
 
 // Run prints the list.
 func (c *DomainList) Run(env *Env) error {
-	return c.run(env, func(ctx context.Context, admin *Admin) (answer, error) {
-		owner, err := admin.company(ctx, c.Company)
-		if err != nil {
-			return answer{}, err
-		}
+	return c.run(env, func(ctx context.Context, admin *Admin, owner company.Company) (answer, error) {
 		all, err := admin.Domains.Domains(ctx, owner.ID)
-		views := make([]domainView, len(all))
-		for i, d := range all {
-			views[i] = viewDomain(owner.Slug, d)
-		}
-		return answer{views, func(w io.Writer) {
-			row(w, "DOMAIN", "ADDED")
-			for _, d := range all {
-				row(w, d.Name, day(d.AddedAt))
-			}
-		}}, err
+		view := func(d account.Domain) domainView { return viewDomain(owner.Slug, d) }
+		return list(all, view, []string{"DOMAIN", "ADDED"}, func(d account.Domain) []string { return []string{d.Name, day(d.AddedAt)} }), err
 	})
 }
 

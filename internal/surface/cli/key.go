@@ -9,6 +9,7 @@ import (
 
 	"github.com/musterhq/muster/internal/access"
 	"github.com/musterhq/muster/internal/apikey"
+	"github.com/musterhq/muster/internal/company"
 	"github.com/musterhq/muster/internal/fault"
 	"github.com/musterhq/muster/internal/operation"
 )
@@ -95,11 +96,7 @@ func (c *KeyCreate) Run(env *Env) error {
 	if c.PerDay != nil {
 		perDay = *c.PerDay
 	}
-	return c.run(env, func(ctx context.Context, admin *Admin) (answer, error) {
-		owner, err := admin.company(ctx, c.Company)
-		if err != nil {
-			return answer{}, err
-		}
+	return c.run(env, func(ctx context.Context, admin *Admin, owner company.Company) (answer, error) {
 		key, text, err := admin.keys(env).CreateForOperator(ctx, apikey.Request{
 			CompanyID: owner.ID, Name: strings.TrimSpace(c.Name), Permissions: permissions, ExpiresIn: c.lifetime(),
 			Networks: networks, DevicesPerDay: perDay,
@@ -122,22 +119,12 @@ type KeyList struct{ OfCompany }
 
 // Run prints the list.
 func (c *KeyList) Run(env *Env) error {
-	return c.reading(env, func(ctx context.Context, admin *Admin) (answer, error) {
-		owner, err := admin.company(ctx, c.Company)
-		if err != nil {
-			return answer{}, err
-		}
+	return c.reading(env, func(ctx context.Context, admin *Admin, owner company.Company) (answer, error) {
 		keys, err := admin.Keys.Keys(ctx, owner.ID)
-		views := make([]keyView, len(keys))
-		for i, key := range keys {
-			views[i] = viewKey(key)
-		}
-		return answer{views, func(w io.Writer) {
-			row(w, "ID", "PREFIX", "NAME", "STATE", "CREATED", "LAST USED", "PERMISSIONS", "LIMITS")
-			for _, key := range keys {
-				row(w, key.ID, key.Prefix, key.Name, keyState(key, env.Now()), day(key.CreatedAt), day(key.LastUsedAt), key.Permissions.String(), orDash(keyLimits(key)))
-			}
-		}}, err
+		header := []string{"ID", "PREFIX", "NAME", "STATE", "CREATED", "LAST USED", "PERMISSIONS", "LIMITS"}
+		return list(keys, viewKey, header, func(key apikey.Key) []string {
+			return []string{key.ID, key.Prefix, key.Name, keyState(key, env.Now()), day(key.CreatedAt), day(key.LastUsedAt), key.Permissions.String(), orDash(keyLimits(key))}
+		}), err
 	})
 }
 
@@ -179,18 +166,11 @@ type KeyRevoke struct {
 
 // Run revokes the key.
 func (c *KeyRevoke) Run(env *Env) error {
-	return c.run(env, func(ctx context.Context, admin *Admin) (answer, error) {
-		owner, err := admin.company(ctx, c.Company)
-		if err != nil {
-			return answer{}, err
-		}
+	return c.run(env, func(ctx context.Context, admin *Admin, owner company.Company) (answer, error) {
 		key, err := admin.keys(env).Revoke(ctx, owner.ID, c.ID)
-		if fault.CodeOf(err) == fault.NotFound {
-			err = fault.New(fault.NotFound, "company %s has no key %q: `muster key list --company %s` shows those there are", owner.Slug, c.ID, owner.Slug)
-		}
 		return answer{viewKey(key), func(w io.Writer) {
 			fmt.Fprintf(w, "Revoked key %s (%s).\n", key.ID, key.Name)
-		}}, err
+		}}, missing(err, owner.Slug, "key", c.ID)
 	})
 }
 

@@ -73,11 +73,7 @@ func (c *CompanyConnect) Run(env *Env) error {
 	if err := c.Platform.Check(); err != nil {
 		return err
 	}
-	return c.run(env, func(ctx context.Context, admin *Admin) (answer, error) {
-		owner, err := admin.company(ctx, c.slug())
-		if err != nil {
-			return answer{}, err
-		}
+	return c.run(env, func(ctx context.Context, admin *Admin, owner company.Company) (answer, error) {
 		platform, err := admin.Platform(c.Platform, c.PublicURL)
 		if err != nil {
 			return answer{}, err

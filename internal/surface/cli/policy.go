@@ -86,11 +86,7 @@ func (c *PolicyCreate) Run(env *Env) error {
 	if err != nil {
 		return err
 	}
-	return c.run(env, func(ctx context.Context, admin *Admin) (answer, error) {
-		owner, err := admin.company(ctx, c.Company)
-		if err != nil {
-			return answer{}, err
-		}
+	return c.run(env, func(ctx context.Context, admin *Admin, owner company.Company) (answer, error) {
 		made, err := admin.Policies.Create(ctx, policy.New{
 			CompanyID: owner.ID, CompanySlug: owner.Slug, Name: c.Name,
 			Type: policy.Type(c.Type), VROnly: c.VROnly, Changes: changes, Document: document,
@@ -109,22 +105,11 @@ type PolicyList struct{ OfCompany }
 
 // Run prints the list.
 func (c *PolicyList) Run(env *Env) error {
-	return c.reading(env, func(ctx context.Context, admin *Admin) (answer, error) {
-		owner, err := admin.company(ctx, c.Company)
-		if err != nil {
-			return answer{}, err
-		}
+	return c.reading(env, func(ctx context.Context, admin *Admin, owner company.Company) (answer, error) {
 		all, err := admin.policies(ctx, owner)
-		views := make([]policyView, len(all))
-		for i, one := range all {
-			views[i] = viewPolicy(one)
-		}
-		return answer{views, func(w io.Writer) {
-			row(w, "ID", "NAME", "TYPE", "VERSION", "AT PLATFORM", "DEVICES", "UPDATED")
-			for _, p := range all {
-				row(w, p.ID, p.Name, policyType(p), strconv.Itoa(p.Version), pushed(p), strconv.Itoa(p.DeviceCount), day(p.UpdatedAt))
-			}
-		}}, err
+		return list(all, viewPolicy, []string{"ID", "NAME", "TYPE", "VERSION", "AT PLATFORM", "DEVICES", "UPDATED"}, func(p policy.Policy) []string {
+			return []string{p.ID, p.Name, policyType(p), strconv.Itoa(p.Version), pushed(p), strconv.Itoa(p.DeviceCount), day(p.UpdatedAt)}
+		}), err
 	})
 }
 
@@ -154,11 +139,7 @@ type OfPolicy struct {
 
 // with finds the policy and works on it.
 func (c OfPolicy) with(env *Env, work func(ctx context.Context, admin *Admin, owner company.Company, p policy.Policy) (answer, error)) error {
-	return c.reading(env, func(ctx context.Context, admin *Admin) (answer, error) {
-		owner, err := admin.company(ctx, c.Company)
-		if err != nil {
-			return answer{}, err
-		}
+	return c.reading(env, func(ctx context.Context, admin *Admin, owner company.Company) (answer, error) {
 		found, err := admin.policy(ctx, owner, c.Policy)
 		if err != nil {
 			return answer{}, err
@@ -169,16 +150,12 @@ func (c OfPolicy) with(env *Env, work func(ctx context.Context, admin *Admin, ow
 
 // policy finds a company's policy by its short id or path name.
 func (d *Admin) policy(ctx context.Context, owner company.Company, ref string) (policy.Policy, error) {
-	missing := fault.New(fault.NotFound, "company %s has no policy %q: `muster policy list --company %s` shows those there are", owner.Slug, ref, owner.Slug)
-	id, ok := resource.Short(owner.Slug, resource.Policies, ref)
-	if !ok {
-		return policy.Policy{}, missing
+	var found policy.Policy
+	err := error(fault.New(fault.NotFound, "%q is no id of a policy", ref))
+	if id, ok := resource.Short(owner.Slug, resource.Policies, ref); ok {
+		found, err = d.Policies.Current(ctx, owner.ID, id)
 	}
-	found, err := d.Policies.Current(ctx, owner.ID, id)
-	if fault.CodeOf(err) == fault.NotFound {
-		err = missing
-	}
-	return found, err
+	return found, missing(err, owner.Slug, "policy", ref)
 }
 
 // PolicyShow shows one policy.

@@ -19,14 +19,12 @@ type CompanyStop struct {
 
 // Run stops the company. One that is stopped already gets the new reason.
 func (c *CompanyStop) Run(env *Env) error {
-	return c.run(env, func(ctx context.Context, admin *Admin) (answer, error) {
-		return c.Named.stop(ctx, admin, "Stopped", func(s access.Stop) access.Stop {
-			next := access.Stop{At: s.At, Reason: strings.TrimSpace(c.Reason), All: c.All}
-			if !s.On() {
-				next.At = env.Now()
-			}
-			return next
-		})
+	return c.stop(env, "Stopped", func(s access.Stop) access.Stop {
+		next := access.Stop{At: s.At, Reason: strings.TrimSpace(c.Reason), All: c.All}
+		if !s.On() {
+			next.At = env.Now()
+		}
+		return next
 	})
 }
 
@@ -35,20 +33,16 @@ type CompanyResume struct{ Named }
 
 // Run resumes the company.
 func (c *CompanyResume) Run(env *Env) error {
-	return c.run(env, func(ctx context.Context, admin *Admin) (answer, error) {
-		return c.Named.stop(ctx, admin, "Resumed", func(access.Stop) access.Stop { return access.Stop{} })
-	})
+	return c.stop(env, "Resumed", func(access.Stop) access.Stop { return access.Stop{} })
 }
 
-func (n Named) stop(ctx context.Context, admin *Admin, verb string, next func(access.Stop) access.Stop) (answer, error) {
-	found, err := admin.company(ctx, n.slug())
-	if err != nil {
-		return answer{}, err
-	}
-	changed, err := admin.Companies.UpdateCompany(ctx, found.ID, company.Change(func(to *company.Company) {
-		to.Settings.Stop = next(to.Settings.Stop)
-	}))
-	return showCompany(verb, changed), err
+func (n Named) stop(env *Env, verb string, next func(access.Stop) access.Stop) error {
+	return n.run(env, func(ctx context.Context, admin *Admin, found company.Company) (answer, error) {
+		changed, err := admin.Companies.UpdateCompany(ctx, found.ID, company.Change(func(to *company.Company) {
+			to.Settings.Stop = next(to.Settings.Stop)
+		}))
+		return showCompany(verb, changed), err
+	})
 }
 
 // stopView is access.Stop as -o json shows it; null: none.

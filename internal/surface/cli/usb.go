@@ -190,10 +190,7 @@ func (c *USB) admin(ctx context.Context, admin *Admin, settings config.Service) 
 		return nil, err
 	}
 	d.policy, err = d.provisioning.Provisionable(ctx, d.principal, c.Policy)
-	if fault.CodeOf(err) == fault.NotFound {
-		err = fault.New(fault.NotFound, "company %s has no policy %q: `muster policy list --company %s` shows those there are", slug, c.Policy, slug)
-	}
-	return d, err
+	return d, missing(err, slug, "policy", c.Policy)
 }
 
 // Issue implements usb.Admin.

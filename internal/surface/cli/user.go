@@ -13,6 +13,7 @@ import (
 
 	"github.com/musterhq/muster/internal/account"
 	"github.com/musterhq/muster/internal/apikey"
+	"github.com/musterhq/muster/internal/company"
 	"github.com/musterhq/muster/internal/fault"
 	"github.com/musterhq/muster/internal/operation"
 	"github.com/musterhq/muster/internal/resource"
@@ -79,12 +80,8 @@ func (c *UserCreate) Run(env *Env) error {
 	if err != nil {
 		return err
 	}
-	return c.run(env, func(ctx context.Context, admin *Admin) (answer, error) {
-		owner, err := admin.company(ctx, c.Company)
-		if err != nil {
-			return answer{}, err
-		}
-		policies, err := admin.policyIDs(ctx, owner.ID, owner.Slug, c.Policy)
+	return c.run(env, func(ctx context.Context, admin *Admin, owner company.Company) (answer, error) {
+		policies, err := admin.policyIDs(ctx, owner, c.Policy)
 		if err != nil {
 			return answer{}, err
 		}
@@ -109,21 +106,14 @@ func (d *Admin) people(env *Env) account.Users {
 }
 
 // policyIDs finds the policies that are named; none named: nil, which is all.
-func (d *Admin) policyIDs(ctx context.Context, companyID, slug string, refs []string) ([]string, error) {
+func (d *Admin) policyIDs(ctx context.Context, owner company.Company, refs []string) ([]string, error) {
 	var ids []string
 	for _, ref := range refs {
-		id, ok := resource.Short(slug, resource.Policies, ref)
-		var err error
-		if ok {
-			_, err = d.Policies.Current(ctx, companyID, id)
-		}
-		if !ok || fault.CodeOf(err) == fault.NotFound {
-			return nil, fault.New(fault.NotFound, "company %s has no policy %q: `muster policy list --company %s` shows those there are", slug, ref, slug)
-		}
+		found, err := d.policy(ctx, owner, ref)
 		if err != nil {
 			return nil, err
 		}
-		ids = append(ids, id)
+		ids = append(ids, found.ID)
 	}
 	return ids, nil
 }
@@ -133,26 +123,16 @@ type UserList struct{ OfCompany }
 
 // Run prints the list.
 func (c *UserList) Run(env *Env) error {
-	return c.reading(env, func(ctx context.Context, admin *Admin) (answer, error) {
-		owner, err := admin.company(ctx, c.Company)
-		if err != nil {
-			return answer{}, err
-		}
+	return c.reading(env, func(ctx context.Context, admin *Admin, owner company.Company) (answer, error) {
 		users, err := admin.Users.Users(ctx, owner.ID)
-		views := make([]userView, len(users))
-		for i, u := range users {
-			views[i] = viewUser(owner.Slug, u)
-		}
-		return answer{views, func(w io.Writer) {
-			row(w, "ID", "E-MAIL", "NAME", "ROLE", "STATE", "LAST SIGN-IN")
-			for _, u := range users {
-				state := "enabled"
-				if u.Disabled {
-					state = "disabled"
-				}
-				row(w, u.ID, u.Email, u.Name, string(u.Role), state, day(u.LastSignInAt))
+		view := func(u account.User) userView { return viewUser(owner.Slug, u) }
+		return list(users, view, []string{"ID", "E-MAIL", "NAME", "ROLE", "STATE", "LAST SIGN-IN"}, func(u account.User) []string {
+			state := "enabled"
+			if u.Disabled {
+				state = "disabled"
 			}
-		}}, err
+			return []string{u.ID, u.Email, u.Name, string(u.Role), state, day(u.LastSignInAt)}
+		}), err
 	})
 }
 
@@ -164,11 +144,7 @@ type oneUser struct {
 
 // change does something to the user and says so.
 func (c oneUser) change(env *Env, said string, work func(ctx context.Context, people account.Users, companyID, id string) (account.User, error)) error {
-	return c.run(env, func(ctx context.Context, admin *Admin) (answer, error) {
-		owner, err := admin.company(ctx, c.Company)
-		if err != nil {
-			return answer{}, err
-		}
+	return c.run(env, func(ctx context.Context, admin *Admin, owner company.Company) (answer, error) {
 		id := c.User
 		if strings.Contains(id, "@") {
 			u, err := admin.Users.UserByEmail(ctx, strings.ToLower(id))
@@ -178,11 +154,8 @@ func (c oneUser) change(env *Env, said string, work func(ctx context.Context, pe
 			id = u.ID
 		}
 		u, err := work(ctx, admin.people(env), owner.ID, id)
-		if fault.CodeOf(err) == fault.NotFound {
-			err = fault.New(fault.NotFound, "company %s has no user %q: `muster user list --company %s` shows those there are", owner.Slug, c.User, owner.Slug)
-		}
 		if err != nil || !u.Disabled {
-			return answer{viewUser(owner.Slug, u), func(w io.Writer) { fmt.Fprintf(w, said+".\n", u.Email) }}, err
+			return answer{viewUser(owner.Slug, u), func(w io.Writer) { fmt.Fprintf(w, said+".\n", u.Email) }}, missing(err, owner.Slug, "user", c.User)
 		}
 		live, err := apikey.Keys{Store: admin.Keys, Now: env.Now}.LiveOf(ctx, u)
 		view := disabledView{viewUser(owner.Slug, u), make([]string, len(live))}
