@@ -1,8 +1,8 @@
 package main
 
 import (
-	"github.com/musterhq/muster/internal/service"
 	"github.com/musterhq/muster/internal/service/demo"
+	"github.com/musterhq/muster/internal/service/ops"
 	"github.com/musterhq/muster/internal/surface/cli"
 )
 
@@ -16,7 +16,7 @@ type demoCommand struct {
 
 // Run serves the demo until the context ends.
 func (c *demoCommand) Run(env *cli.Env, to streams) error {
-	logger, err := service.NewLogger(to.err, c.LogLevel, "text")
+	logger, err := ops.NewLogger(to.err, c.LogLevel, "text")
 	if err != nil {
 		return err
 	}

@@ -10,7 +10,7 @@ import (
 	"strings"
 
 	"github.com/musterhq/muster/internal/config"
-	"github.com/musterhq/muster/internal/service"
+	"github.com/musterhq/muster/internal/service/ops"
 	"github.com/musterhq/muster/internal/surface/cli"
 )
 
@@ -24,14 +24,14 @@ type doctorCommand struct {
 
 // report is what the doctor says.
 type report struct {
-	OK       bool              `json:"ok"`
-	Findings []service.Finding `json:"findings"`
+	OK       bool          `json:"ok"`
+	Findings []ops.Finding `json:"findings"`
 }
 
 // Run prints the findings; it fails if anything is wrong.
 func (c *doctorCommand) Run(env *cli.Env) error {
 	if c.MakeKeyFile != "" {
-		if err := service.MakeKeyFile(c.MakeKeyFile, env.Now()); err != nil {
+		if err := ops.MakeKeyFile(c.MakeKeyFile, env.Now()); err != nil {
 			return err
 		}
 		return cli.Print(env.Out, c.Output, map[string]string{"path": c.MakeKeyFile}, func(w io.Writer) {
@@ -39,19 +39,19 @@ func (c *doctorCommand) Run(env *cli.Env) error {
 		})
 	}
 	if c.RotateKeyFile != "" {
-		if err := service.RotateKeyFile(c.RotateKeyFile, env.Now()); err != nil {
+		if err := ops.RotateKeyFile(c.RotateKeyFile, env.Now()); err != nil {
 			return err
 		}
 		return cli.Print(env.Out, c.Output, map[string]string{"path": c.RotateKeyFile}, func(w io.Writer) {
 			fmt.Fprintf(w, "The key file %s has new keys. Back it up, give it to every replica, and restart them. Do not remove the old keys from it.\n", c.RotateKeyFile)
 		})
 	}
-	said := report{Findings: append(service.Diagnose(env.Context, c.Service, env.Now), unknownSettings()...)}
-	said.OK = !slices.ContainsFunc(said.Findings, func(f service.Finding) bool { return f.Status == service.Failed })
+	said := report{Findings: append(ops.Diagnose(env.Context, c.Service, env.Now), unknownSettings()...)}
+	said.OK = !slices.ContainsFunc(said.Findings, func(f ops.Finding) bool { return f.Status == ops.Failed })
 	err := cli.Print(env.Out, c.Output, said, func(w io.Writer) {
 		for _, f := range said.Findings {
 			fmt.Fprintf(w, "%s\t%s\t%s\n", f.Status, f.Check, f.Detail)
-			if f.Remedy != "" && f.Status != service.Fine {
+			if f.Remedy != "" && f.Status != ops.Fine {
 				fmt.Fprintf(w, "\t\tto fix it: %s\n", f.Remedy)
 			}
 		}
@@ -64,14 +64,14 @@ func (c *doctorCommand) Run(env *cli.Env) error {
 
 // unknownSettings warns of MUSTER_* variables that mean nothing, such as
 // misspelt ones.
-func unknownSettings() (findings []service.Finding) {
+func unknownSettings() (findings []ops.Finding) {
 	var known []string
 	for _, field := range reflect.VisibleFields(reflect.TypeFor[config.Service]()) {
 		known = append(known, field.Tag.Get("env"))
 	}
 	for _, setting := range os.Environ() {
 		if name, _, _ := strings.Cut(setting, "="); strings.HasPrefix(name, "MUSTER_") && !slices.Contains(known, name) {
-			findings = append(findings, service.Finding{Check: "settings", Status: service.Warning,
+			findings = append(findings, ops.Finding{Check: "settings", Status: ops.Warning,
 				Detail: name + " is not a setting of muster serve", Remedy: "correct its name or take it away"})
 		}
 	}

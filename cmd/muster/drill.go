@@ -6,8 +6,8 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/musterhq/muster/internal/service"
 	"github.com/musterhq/muster/internal/service/drill"
+	"github.com/musterhq/muster/internal/service/ops"
 	"github.com/musterhq/muster/internal/surface/cli"
 )
 
@@ -40,7 +40,7 @@ func (c *drillCommand) Validate() error {
 
 // Run runs the scenarios and prints what they found.
 func (c *drillCommand) Run(env *cli.Env, to streams) error {
-	logger, err := service.NewLogger(to.err, c.LogLevel, "text")
+	logger, err := ops.NewLogger(to.err, c.LogLevel, "text")
 	if err != nil {
 		return err
 	}

@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"github.com/musterhq/muster/internal/service"
+	"github.com/musterhq/muster/internal/service/ops"
 	"github.com/musterhq/muster/internal/surface/cli"
 )
 
@@ -17,7 +18,7 @@ type emulatorCommand struct {
 
 // Run serves until the context ends.
 func (c *emulatorCommand) Run(env *cli.Env, to streams) error {
-	logger, err := service.NewLogger(to.err, c.LogLevel, c.LogFormat)
+	logger, err := ops.NewLogger(to.err, c.LogLevel, c.LogFormat)
 	if err != nil {
 		return err
 	}

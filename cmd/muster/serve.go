@@ -3,6 +3,7 @@ package main
 import (
 	"github.com/musterhq/muster/internal/config"
 	"github.com/musterhq/muster/internal/service"
+	"github.com/musterhq/muster/internal/service/ops"
 	"github.com/musterhq/muster/internal/surface/cli"
 )
 
@@ -11,7 +12,7 @@ type serveCommand struct{ config.Service }
 
 // Run serves until the context ends, then drains.
 func (c *serveCommand) Run(env *cli.Env, to streams) error {
-	logger, err := service.NewLogger(to.err, c.LogLevel, c.LogFormat)
+	logger, err := ops.NewLogger(to.err, c.LogLevel, c.LogFormat)
 	if err != nil {
 		return err
 	}

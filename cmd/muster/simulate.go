@@ -12,7 +12,7 @@ import (
 	"time"
 
 	"github.com/musterhq/muster/internal/fleetsim"
-	"github.com/musterhq/muster/internal/service"
+	"github.com/musterhq/muster/internal/service/ops"
 	"github.com/musterhq/muster/internal/service/proving"
 	"github.com/musterhq/muster/internal/surface/cli"
 )
@@ -65,7 +65,7 @@ func (c *simulateCommand) Run(env *cli.Env, to streams) (err error) {
 	} else {
 		err := c.existing(env, &o)
 		if err == nil {
-			err = enoughFiles(len(o.Tokens), filesElsewhere, service.OpenFileLimit())
+			err = enoughFiles(len(o.Tokens), filesElsewhere, ops.OpenFileLimit())
 		}
 		if err != nil {
 			return err
@@ -116,10 +116,10 @@ func (c *simulateCommand) ownGround(env *cli.Env, to streams, dir string, o *fle
 	if c.Agents < 1 || c.Pace < 1 || c.Pace > 8 {
 		return nil, errors.New("--agents must be at least 1, and --pace between 1 and 8")
 	}
-	if err := enoughFiles(c.Agents, filesOwn, service.OpenFileLimit()); err != nil {
+	if err := enoughFiles(c.Agents, filesOwn, ops.OpenFileLimit()); err != nil {
 		return nil, err
 	}
-	logger, err := service.NewLogger(to.err, "error", "text")
+	logger, err := ops.NewLogger(to.err, "error", "text")
 	if err != nil {
 		return nil, err
 	}

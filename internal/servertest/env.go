@@ -19,6 +19,7 @@ import (
 	"github.com/musterhq/muster/internal/database/pgtest"
 	"github.com/musterhq/muster/internal/emulator"
 	"github.com/musterhq/muster/internal/service"
+	"github.com/musterhq/muster/internal/service/ops"
 	"github.com/musterhq/muster/internal/surface/cli"
 	"github.com/musterhq/muster/test/poll"
 )
@@ -63,7 +64,7 @@ func OnEach(t *testing.T, test func(t *testing.T, env *Env)) {
 func newEnv(tb testing.TB, dir, database string) *Env {
 	tb.Helper()
 	env := &Env{TB: tb, Database: database, Dir: dir, Log: &Log{}, keyFile: filepath.Join(dir, "muster.keys")}
-	if err := service.MakeKeyFile(env.keyFile, env.Now()); err != nil {
+	if err := ops.MakeKeyFile(env.keyFile, env.Now()); err != nil {
 		tb.Fatal(err)
 	}
 	env.admin, env.db = sync.OnceValues(env.openAdmin), sync.OnceValues(env.openDB)

@@ -17,6 +17,7 @@ import (
 	"github.com/musterhq/muster/internal/platform/discovery"
 	"github.com/musterhq/muster/internal/policy"
 	"github.com/musterhq/muster/internal/provisioning"
+	"github.com/musterhq/muster/internal/service/ops"
 	"github.com/musterhq/muster/internal/surface/cli"
 )
 
@@ -57,14 +58,14 @@ func proveEntries(ctx context.Context, db *database.DB, store config.Store, keyF
 		return "", err
 	}
 	path := config.Service{Store: store, KeyFile: keyFile}.WithDefaults().KeyFile
-	keys, err := LoadKeys(path)
+	keys, err := ops.LoadKeys(path)
 	switch {
 	case err != nil && len(needed) == 0:
 		return "", nil
 	case err != nil:
 		return err.Error(), nil
 	}
-	if _, err := db.AdmitKeys(ctx, keys.all, false); err != nil {
+	if _, err := db.AdmitKeys(ctx, keys.IDs(), false); err != nil {
 		return err.Error(), nil
 	}
 	db.ProveWith(keys)
@@ -75,7 +76,7 @@ func proveEntries(ctx context.Context, db *database.DB, store config.Store, keyF
 // database, and none if there is no such file.
 func OpenSigner(store config.Store, keyFile string) (activity.Signer, error) {
 	path := config.Service{Store: store, KeyFile: keyFile}.WithDefaults().KeyFile
-	keys, err := LoadKeys(path)
+	keys, err := ops.LoadKeys(path)
 	switch {
 	case err == nil:
 		return keys, nil
@@ -88,7 +89,7 @@ func OpenSigner(store config.Store, keyFile string) (activity.Signer, error) {
 // openChain returns how the command line gets at the activity log's chain.
 func openChain(db *database.DB, now func() time.Time) func(config.Store, string) (*activity.Sealer, error) {
 	return func(store config.Store, keyFile string) (*activity.Sealer, error) {
-		keys, err := LoadKeys(config.Service{Store: store, KeyFile: keyFile}.WithDefaults().KeyFile)
+		keys, err := ops.LoadKeys(config.Service{Store: store, KeyFile: keyFile}.WithDefaults().KeyFile)
 		if err != nil {
 			return nil, fmt.Errorf("%w (MUSTER_KEY_FILE): it must be the running service's own", err)
 		}
@@ -102,7 +103,7 @@ func openChain(db *database.DB, now func() time.Time) func(config.Store, string)
 func openProvisioning(db *database.DB, now func() time.Time) func(context.Context, config.Service) (*provisioning.Service, error) {
 	return func(ctx context.Context, settings config.Service) (*provisioning.Service, error) {
 		settings = settings.WithDefaults()
-		keys, err := LoadKeys(settings.KeyFile)
+		keys, err := ops.LoadKeys(settings.KeyFile)
 		if err != nil {
 			return nil, fmt.Errorf("%w (MUSTER_KEY_FILE): it must be the running service's own", err)
 		}
@@ -110,18 +111,18 @@ func openProvisioning(db *database.DB, now func() time.Time) func(context.Contex
 		if err != nil {
 			return nil, err
 		}
-		if err := belongs(keys, found); err != nil && !settings.AcceptLostKeys {
+		if err := keys.Belong(found); err != nil && !settings.AcceptLostKeys {
 			return nil, lost(settings.KeyFile, err)
 		}
 		if err := admit(ctx, db, keys, settings, slog.Default()); err != nil {
 			return nil, err
 		}
-		signer, es256, err := keys.signers()
+		signer, es256, err := keys.Signers()
 		if err != nil {
 			return nil, err
 		}
 		link := &agentserver.Server{Store: db, Signer: signer, ES256: es256, PublicURL: settings.PublicURL, Now: now,
-			Pins: func() ([]string, error) { return pinsOf(settings.TLSCert, settings.PublicURL, now()) }}
+			Pins: func() ([]string, error) { return ops.Pins(settings.TLSCert, settings.PublicURL, now()) }}
 		return &provisioning.Service{Catalogue: db, Records: db, PublicURL: settings.PublicURL, Now: now,
 			Issuers: map[policy.Type]provisioning.Issuer{policy.Agent: link}}, nil
 	}

@@ -2,12 +2,13 @@ package service
 
 import (
 	"context"
-	"crypto/ed25519"
 	"log/slog"
 	"net"
 	"net/http"
 	"net/netip"
 	"time"
+
+	"github.com/musterhq/muster/internal/service/ops"
 )
 
 // Supervisor lets tests run loops by themselves.
@@ -31,32 +32,14 @@ func ListenLogged(ctx context.Context, address, cert, key string, log *slog.Logg
 	if cert == "" {
 		return listen(ctx, address, nil)
 	}
-	return listen(ctx, address, &certificateFiles{cert: cert, key: key, log: log, now: time.Now})
+	return listen(ctx, address, ops.NewCertificate(cert, key, log, time.Now))
 }
 
 func ClientAddress(proxies []netip.Prefix, r *http.Request) string {
 	return clientAddress{proxies}.of(r)
 }
 
-// ShareFiles returns how many wake streams and how many connections of requests
-// a replica takes.
-func ShareFiles(limit, cpus int) (streams, requests int) {
-	s := shareFiles(limit, cpus)
-	return s.Streams, s.Requests
-}
-
-func NewGate(on net.Listener, limit int) (net.Listener, func(net.Conn, http.ConnState)) {
-	g := newGate(on, limit)
-	return g, g.connState
-}
-
 const (
 	MaxHeaderBytes  = maxHeaderBytes
 	MaxRequestBytes = maxRequestBytes
 )
-
-// ES256CommandKey is the id of the P-256 command key that comes of a secret.
-func ES256CommandKey(secret []byte) (string, error) {
-	s, err := signerOf([]signingKey{{key: ed25519.NewKeyFromSeed(secret)}}, signingKey.es256)
-	return s.ID, err
-}

@@ -10,6 +10,8 @@ import (
 	"net/http"
 	"syscall"
 	"time"
+
+	"github.com/musterhq/muster/internal/service/ops"
 )
 
 // Limits of one HTTP exchange. An operation's own body limit is the surface's.
@@ -33,7 +35,7 @@ func newServer(handler http.Handler, log *slog.Logger) *http.Server {
 }
 
 // listen opens an address, over TLS if certificates are given.
-func listen(ctx context.Context, address string, certificates *certificateFiles) (net.Listener, error) {
+func listen(ctx context.Context, address string, certificates *ops.Certificate) (net.Listener, error) {
 	var config net.ListenConfig
 	listener, err := config.Listen(ctx, "tcp", address)
 	if errors.Is(err, syscall.EADDRINUSE) {
@@ -45,11 +47,11 @@ func listen(ctx context.Context, address string, certificates *certificateFiles)
 	if certificates == nil {
 		return listener, nil
 	}
-	if _, err := certificates.get(nil); err != nil {
+	if _, err := certificates.Get(nil); err != nil {
 		return nil, errors.Join(err, listener.Close())
 	}
 	// HTTP/1.1 alone: wake-up streams of agents take over their connection.
 	return tls.NewListener(listener, &tls.Config{
-		MinVersion: tls.VersionTLS12, NextProtos: []string{"http/1.1"}, GetCertificate: certificates.get,
+		MinVersion: tls.VersionTLS12, NextProtos: []string{"http/1.1"}, GetCertificate: certificates.Get,
 	}), nil
 }

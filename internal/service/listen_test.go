@@ -8,6 +8,7 @@ import (
 	"crypto/tls"
 	"crypto/x509"
 	"encoding/pem"
+	"fmt"
 	"log/slog"
 	"math/big"
 	"net"
@@ -18,6 +19,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/musterhq/muster/internal/agent/protocol"
 	"github.com/musterhq/muster/internal/service"
 )
 
@@ -163,4 +165,19 @@ func (b *safeBuffer) String() string {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return b.text.String()
+}
+
+// What the operator's page says of paths and limits is what the program does.
+func TestListen_OperatingPage(t *testing.T) {
+	t.Parallel()
+	page, err := os.ReadFile("../../docs/operating.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, fact := range []string{"`" + protocol.Base + "/wake`", fmt.Sprintf("headers to %d KiB", service.MaxHeaderBytes>>10),
+		fmt.Sprintf("body to %d KiB", protocol.MaxBody>>10), fmt.Sprintf("larger than %d MiB", service.MaxRequestBytes>>20), "LimitNOFILE="} {
+		if !strings.Contains(strings.Join(strings.Fields(string(page)), " "), fact) {
+			t.Errorf("docs/operating.md does not say %q", fact)
+		}
+	}
 }

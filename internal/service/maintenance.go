@@ -5,6 +5,7 @@ import (
 
 	"github.com/musterhq/muster/internal/config"
 	"github.com/musterhq/muster/internal/database"
+	"github.com/musterhq/muster/internal/service/ops"
 	"github.com/musterhq/muster/internal/surface/cli"
 )
 
@@ -46,7 +47,7 @@ func (k Maintenance) Restore(env *cli.Env, settings config.Service, file string)
 	if err != nil {
 		return done, err
 	}
-	if err := belongs(keys, prepared.Found); err != nil {
+	if err := keys.Belong(prepared.Found); err != nil {
 		if !settings.AcceptLostKeys {
 			return done, lost(settings.KeyFile, err)
 		}
@@ -57,10 +58,10 @@ func (k Maintenance) Restore(env *cli.Env, settings config.Service, file string)
 }
 
 // keysOf reads the key file, which a database that needs no keys may lack.
-func (k Maintenance) keysOf(settings config.Service, found database.Inspection) (*Keys, error) {
-	keys, err := LoadKeys(settings.KeyFile)
-	if err != nil && (belongs(&Keys{}, found) == nil || settings.AcceptLostKeys) {
-		return &Keys{}, nil
+func (k Maintenance) keysOf(settings config.Service, found database.Inspection) (*ops.Keys, error) {
+	keys, err := ops.LoadKeys(settings.KeyFile)
+	if err != nil && ((&ops.Keys{}).Belong(found) == nil || settings.AcceptLostKeys) {
+		return &ops.Keys{}, nil
 	}
 	return keys, err
 }

@@ -2,7 +2,6 @@ package service
 
 import (
 	"context"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -10,9 +9,9 @@ import (
 	"os"
 	"strings"
 
-	"github.com/musterhq/muster/internal/activity"
 	"github.com/musterhq/muster/internal/config"
 	"github.com/musterhq/muster/internal/database"
+	"github.com/musterhq/muster/internal/service/ops"
 )
 
 // openDatabase opens the key file and the database, and changes neither unless
@@ -53,37 +52,22 @@ func (s *Service) openKeys(found database.Inspection) (err error) {
 	path, accept := s.config.KeyFile, s.config.AcceptLostKeys
 	_, embedded := s.config.SQLitePath()
 	if _, missing := os.Stat(path); errors.Is(missing, fs.ErrNotExist) {
-		if err := belongs(&Keys{}, found); err != nil && !accept {
+		if err := (&ops.Keys{}).Belong(found); err != nil && !accept {
 			return lost(path, fmt.Errorf("it does not exist, and %w", err))
 		}
 		if embedded {
-			s.keys, err = LoadOrMakeKeys(path, s.options.Now())
+			s.keys, err = ops.LoadOrMakeKeys(path, s.options.Now())
 			return err
 		}
 	}
-	if s.keys, err = LoadKeys(path); err != nil {
+	if s.keys, err = ops.LoadKeys(path); err != nil {
 		if !embedded {
 			err = fmt.Errorf("%w (MUSTER_KEY_FILE; `muster doctor --make-key-file FILE` makes one for a new database)", err)
 		}
 		return err
 	}
-	if err := belongs(s.keys, found); err != nil && !accept {
+	if err := s.keys.Belong(found); err != nil && !accept {
 		return lost(path, err)
-	}
-	return nil
-}
-
-// belongs returns why keys are not those of a database.
-func belongs(keys *Keys, found database.Inspection) error {
-	if err := found.Lacks(keys.all); err != nil {
-		return err
-	}
-	foreign := found.Unsigned(func(h activity.Head) bool {
-		signature, err := hex.DecodeString(h.Signature)
-		return err == nil && keys.VerifyStatement(h.Statement(), signature)
-	})
-	if len(foreign) > 0 {
-		return errors.New("the key file lacks the key that signed the database's activity log")
 	}
 	return nil
 }
@@ -94,8 +78,8 @@ func lost(path string, err error) error {
 }
 
 // admit records the keys in the database before the first of them is used.
-func admit(ctx context.Context, db *database.DB, keys *Keys, settings config.Service, log *slog.Logger) error {
-	given, err := db.AdmitKeys(ctx, keys.all, settings.AcceptLostKeys)
+func admit(ctx context.Context, db *database.DB, keys *ops.Keys, settings config.Service, log *slog.Logger) error {
+	given, err := db.AdmitKeys(ctx, keys.IDs(), settings.AcceptLostKeys)
 	if err != nil {
 		return lost(settings.KeyFile, err)
 	}
@@ -115,4 +99,16 @@ func (s *Service) present(ctx context.Context) error {
 		}
 	}
 	return err
+}
+
+// warnOfNames logs at start that there are such names.
+func (s *Service) warnOfNames(ctx context.Context) error {
+	odd, err := s.db.OddNames(ctx)
+	if err != nil {
+		return err
+	}
+	if len(odd) > 0 {
+		s.options.Logger.WarnContext(ctx, "policy names that look alike or hide characters: run muster doctor", "count", len(odd))
+	}
+	return nil
 }

@@ -2,25 +2,23 @@ package service
 
 import (
 	"context"
-	"log/slog"
 	"time"
 
 	"github.com/musterhq/muster/internal/company"
 	"github.com/musterhq/muster/internal/config"
 	"github.com/musterhq/muster/internal/database"
 	"github.com/musterhq/muster/internal/platform"
+	"github.com/musterhq/muster/internal/service/ops"
 	"github.com/musterhq/muster/internal/surface/cli"
 	"github.com/musterhq/muster/internal/surface/portal/settings"
 )
 
 // platformConfig is what service and command line have in common.
 func platformConfig(p config.Platform, publicURL string, db *database.DB, now func() time.Time) platform.Config {
-	return platform.Config{
-		Endpoint: p.PlatformEndpoint, CredentialsFile: p.PlatformCredentials,
-		Project: p.PlatformProject, Subscription: p.PlatformSubscription,
-		CallbackURL: publicURL + settings.CallbackPath, Now: now,
-		Stores: platform.Stores{Companies: db, Policies: db, Signups: db, Leases: db, Quota: db},
-	}
+	c := ops.PlatformConfig(p, now)
+	c.CallbackURL = publicURL + settings.CallbackPath
+	c.Stores = platform.Stores{Companies: db, Policies: db, Signups: db, Leases: db, Quota: db}
+	return c
 }
 
 // adminPlatform is the platform as the command line uses it.
@@ -34,9 +32,7 @@ func (d adminPlatform) Connect(ctx context.Context, companyID string) (company.C
 
 func openPlatform(db *database.DB, now func() time.Time) func(config.Platform, string) (cli.Platform, error) {
 	return func(p config.Platform, publicURL string) (cli.Platform, error) {
-		options := platformConfig(p, publicURL, db, now)
-		options.Logger = slog.New(slog.DiscardHandler) // the command says what went wrong
-		made, err := platform.New(options)
+		made, err := platform.New(platformConfig(p, publicURL, db, now)) // the command says what went wrong: no log
 		return adminPlatform{made}, err
 	}
 }

@@ -8,6 +8,8 @@ import (
 	"runtime/debug"
 	"sync"
 	"time"
+
+	"github.com/musterhq/muster/internal/service/ops"
 )
 
 // Run serves and works until ctx ends; then it drains: it is not ready, but
@@ -23,16 +25,18 @@ func (s *Service) Run(ctx context.Context) error {
 
 	var serving sync.WaitGroup
 	failed := make(chan error, 2)
-	requests := newGate(s.listener, s.shares.Requests)
-	servers := []*http.Server{s.serve(&serving, failed, requests, s.handler, requests.connState)}
+	requests := ops.NewGate(s.listener, s.shares.Requests)
+	servers := []*http.Server{s.serve(&serving, failed, requests, s.handler, requests.ConnState)}
 	if s.metricsListener != nil {
-		servers = append(servers, s.serve(&serving, failed, s.metricsListener, s.metricsOnly(), nil))
+		metrics := http.NewServeMux()
+		s.metrics.Mount(metrics)
+		servers = append(servers, s.serve(&serving, failed, s.metricsListener, metrics, nil))
 	}
 	s.options.Logger.Info("serving", "address", s.Addr().String(), "publicURL", s.public,
 		"version", buildVersion(), "database", s.config.Engine(), "limits", s.shares)
-	if s.shares.Streams < fewStreams {
+	if s.shares.Few() {
 		s.options.Logger.Warn("few open files are allowed, so few agents are woken at once; the others poll",
-			"openFiles", s.shares.OpenFiles, "wakeStreams", s.shares.Streams, "remedy", openFilesRemedy)
+			"openFiles", s.shares.OpenFiles, "wakeStreams", s.shares.Streams, "remedy", ops.OpenFilesRemedy)
 	}
 
 	var err error

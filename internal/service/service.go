@@ -19,6 +19,7 @@ import (
 	"github.com/musterhq/muster/internal/database"
 	"github.com/musterhq/muster/internal/operation"
 	"github.com/musterhq/muster/internal/platform"
+	"github.com/musterhq/muster/internal/service/ops"
 )
 
 // Options are what a configuration cannot say.
@@ -45,13 +46,13 @@ type Service struct {
 	options  Options
 	public   string
 	db       *database.DB
-	keys     *Keys
-	metrics  *Metrics
+	keys     *ops.Keys
+	metrics  *ops.Metrics
 	platform *platform.Platform
 	link     *agentserver.Server
 	registry *operation.Registry
 	handler  http.Handler
-	shares   shares // of the files that the process may open
+	shares   ops.Shares // of the files that the process may open
 	running  loops
 	loops    []Loop
 	draining atomic.Bool
@@ -70,7 +71,7 @@ func New(ctx context.Context, settings config.Service, o Options) (_ *Service, e
 	if err := settings.Check(); err != nil {
 		return nil, err
 	}
-	s := &Service{config: settings, options: o, metrics: NewMetrics(), shares: currentShares(), outdated: make(chan error, 1), running: loops{log: o.Logger, down: map[string]string{}}}
+	s := &Service{config: settings, options: o, metrics: ops.NewMetrics(), shares: ops.CurrentShares(), outdated: make(chan error, 1), running: loops{log: o.Logger, down: map[string]string{}}}
 	defer func() {
 		if err != nil {
 			err = errors.Join(err, s.Close())
@@ -89,13 +90,16 @@ func New(ctx context.Context, settings config.Service, o Options) (_ *Service, e
 }
 
 func (s *Service) listen(ctx context.Context) (err error) {
-	certificates := s.certificates()
+	var certificates *ops.Certificate // nil: something in front of the service ends TLS
+	if s.config.TLSCert != "" {
+		certificates = ops.NewCertificate(s.config.TLSCert, s.config.TLSKey, s.options.Logger, s.options.Now)
+	}
 	s.listener, err = listen(ctx, s.config.Listen, certificates)
 	if err != nil {
 		return err
 	}
 	if certificates != nil {
-		s.metrics.Certificate(certificates.notAfter)
+		s.metrics.Certificate(certificates.NotAfter)
 	}
 	s.onClose(closeOnce(s.listener))
 	s.public = s.config.PublicAddress(s.listener.Addr())

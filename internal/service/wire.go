@@ -25,6 +25,7 @@ import (
 	"github.com/musterhq/muster/internal/policy"
 	"github.com/musterhq/muster/internal/proposal"
 	"github.com/musterhq/muster/internal/provisioning"
+	"github.com/musterhq/muster/internal/service/ops"
 	"github.com/musterhq/muster/internal/surface/agentapi"
 	"github.com/musterhq/muster/internal/surface/edge"
 	"github.com/musterhq/muster/internal/surface/mcp"
@@ -76,10 +77,10 @@ func (s *Service) assemble(ctx context.Context) error {
 			return err
 		}
 	}
-	w.probes(w.mux)
+	w.probes()
 	api := rest.New(rest.Config{
 		Registry: s.registry, Kernel: w.kernel, Authenticator: w.callers, PublicURL: s.public, Claims: s.db, Sealer: s.keys,
-		Observer: restMetrics{s.metrics}, Log: s.options.Logger, Now: s.options.Now,
+		Observer: s.metrics.Requests(), Log: s.options.Logger, Now: s.options.Now,
 	})
 	s.handler = edge.Harden(w.address.withOrigin(api.Wrap(w.mux)), s.public, s.options.Logger)
 	w.background()
@@ -116,7 +117,7 @@ func (w *wiring) useCases() (err error) {
 	w.records = &activity.Sealer{Store: w.db, Signer: w.keys, Now: w.options.Now, Log: w.options.Logger, Alarm: w.metrics.BrokenChains}
 	w.commands = &command.Service{
 		Store: w.db, Finder: w.db, Inventory: w.db, Cancels: w.db, Channels: map[asset.Management]command.Channel{},
-		Now: w.options.Now, Log: w.options.Logger, Observer: commandMetrics{w.metrics}, Crash: w.options.Crash,
+		Now: w.options.Now, Log: w.options.Logger, Observer: w.metrics.Commands(), Crash: w.options.Crash,
 		Digest: w.keys.Digest, PublicURL: w.public,
 	}
 	w.enrollments = &enrollment.Service{Store: w.db, Companies: w.db, Now: w.options.Now}
@@ -145,13 +146,14 @@ func (w *wiring) channels() (err error) {
 	if err := w.push(); err != nil {
 		return err
 	}
-	ed25519, es256, err := w.keys.signers()
+	ed25519, es256, err := w.keys.Signers()
 	if err != nil {
 		return err
 	}
 	w.link = &agentserver.Server{
 		Store: w.db, Enroller: w.db, Deliveries: w.db, Companions: w.db, Directory: w.db, Observer: w.enrollments, Commands: w.commands,
-		Waker: w.db, Signer: ed25519, ES256: es256, PublicURL: w.public, Pins: w.pins, Now: w.options.Now, Log: w.options.Logger,
+		Waker: w.db, Signer: ed25519, ES256: es256, PublicURL: w.public, Now: w.options.Now, Log: w.options.Logger,
+		Pins: func() ([]string, error) { return ops.Pins(w.config.TLSCert, w.public, w.options.Now()) },
 	}
 	w.commands.Channels[asset.Agent] = w.link
 	return nil
@@ -188,7 +190,7 @@ func (w *wiring) operations() error {
 	})
 	budgets := budget.Limiter{Store: w.db, Now: w.db.Now}
 	w.kernel = operation.NewKernel(operation.Config{
-		Limiter: budgets, Apart: budgets, ReadsPerMinute: w.config.ReadsPerMinute, Observer: kernelMetrics{w.metrics},
+		Limiter: budgets, Apart: budgets, ReadsPerMinute: w.config.ReadsPerMinute, Observer: w.metrics.Kernel(),
 		Log: w.options.Logger, Now: w.options.Now,
 	})
 	explain.Define(r, &explain.Service{Registry: r, Kernel: w.kernel, Limits: w.db, Status: status.Of, Success: status.Success})
@@ -210,7 +212,7 @@ func (w *wiring) agentAPI() error {
 	})
 	api := &agentapi.API{Service: w.link, Hub: hub, Log: w.options.Logger}
 	w.mux.Handle(protocol.Base+"/", api.Handler())
-	app, err := openApp(w.config)
+	app, err := ops.OpenApp(w.config)
 	switch {
 	case err != nil:
 		return err
@@ -228,7 +230,7 @@ func (w *wiring) tools() error {
 	tools, err := mcp.New(mcp.Config{
 		Registry: w.registry, Kernel: w.kernel, Keys: w.callers, Connections: w.db, Companies: w.db, PublicURL: w.public,
 		ResourceMetadata: w.public + oauth.ResourcePath + mcp.Path, ConnectionsPage: w.public + "/access",
-		Version: buildVersion(), Now: w.options.Now, Log: w.options.Logger, Observer: restMetrics{w.metrics}, Customize: w.options.CustomizeMCP,
+		Version: buildVersion(), Now: w.options.Now, Log: w.options.Logger, Observer: w.metrics.Requests(), Customize: w.options.CustomizeMCP,
 		Claims: w.db, Sealer: w.keys,
 	})
 	if err != nil {
@@ -292,4 +294,12 @@ func (w *wiring) pages() error {
 	w.portal().Mount(pages)
 	w.mux.Handle("/", web.Secure(pages, oauth.TokenPath, oauth.RegisterPath, oauth.RevokePath))
 	return nil
+}
+
+// probes mounts what watches over the process.
+func (w *wiring) probes() {
+	ops.Probes{Draining: w.draining.Load, Loops: w.running.check, Database: w.db, Log: w.options.Logger}.Mount(w.mux)
+	if w.config.MetricsListen == "" {
+		w.metrics.Mount(w.mux)
+	}
 }

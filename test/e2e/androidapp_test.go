@@ -16,6 +16,7 @@ import (
 	"github.com/musterhq/muster/internal/config"
 	"github.com/musterhq/muster/internal/servertest"
 	"github.com/musterhq/muster/internal/service"
+	"github.com/musterhq/muster/internal/service/ops"
 )
 
 // The service has an app: a code names where it is and who signed it, and it is
@@ -96,26 +97,26 @@ func TestDoctor_AndroidApp(t *testing.T) {
 		t.Fatal(err)
 	}
 	for path, want := range map[string]struct {
-		status service.Severity
+		status ops.Severity
 		says   string
 	}{
-		"":                                       {service.Fine, "none"},
-		"../../internal/apk/testdata/signed.apk": {service.Fine, "signed by CN="},
-		filepath.Join(dir, "absent.apk"):         {service.Failed, "no such file"},
-		unreadable:                               {service.Failed, "unreadable.apk"},
-		text:                                     {service.Failed, "not a signed Android app"},
-		dir:                                      {service.Failed, "not an Android app"},
+		"":                                       {ops.Fine, "none"},
+		"../../internal/apk/testdata/signed.apk": {ops.Fine, "signed by CN="},
+		filepath.Join(dir, "absent.apk"):         {ops.Failed, "no such file"},
+		unreadable:                               {ops.Failed, "unreadable.apk"},
+		text:                                     {ops.Failed, "not a signed Android app"},
+		dir:                                      {ops.Failed, "not an Android app"},
 	} {
 		settings := env.Config()
 		settings.AgentAPK = path
-		findings := service.Diagnose(t.Context(), settings, env.Now)
-		found := slices.IndexFunc(findings, func(f service.Finding) bool { return f.Check == "Android app" })
+		findings := ops.Diagnose(t.Context(), settings, env.Now)
+		found := slices.IndexFunc(findings, func(f ops.Finding) bool { return f.Check == "Android app" })
 		if found < 0 {
 			t.Errorf("%q: not checked", path)
 			continue
 		}
 		f := findings[found]
-		if f.Status != want.status || !strings.Contains(f.Detail, want.says) || (f.Remedy == "") != (f.Status == service.Fine) {
+		if f.Status != want.status || !strings.Contains(f.Detail, want.says) || (f.Remedy == "") != (f.Status == ops.Fine) {
 			t.Errorf("%q: %+v, want %+v", path, f, want)
 		}
 	}

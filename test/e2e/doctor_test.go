@@ -11,7 +11,7 @@ import (
 	"github.com/musterhq/muster/internal/config"
 	"github.com/musterhq/muster/internal/emulator"
 	"github.com/musterhq/muster/internal/servertest"
-	"github.com/musterhq/muster/internal/service"
+	"github.com/musterhq/muster/internal/service/ops"
 )
 
 // The doctor finds what would stop people and devices from reaching the service,
@@ -28,36 +28,36 @@ func TestDoctor_FindsWhatCannotWork(t *testing.T) {
 	stranger := httptest.NewServer(http.NotFoundHandler())
 	t.Cleanup(stranger.Close)
 	certFile, keyFile, _ := selfSigned(t, "muster.test")
-	find := func(change func(*config.Service)) []service.Finding {
+	find := func(change func(*config.Service)) []ops.Finding {
 		settings := env.Config()
 		change(&settings)
-		return service.Diagnose(t.Context(), settings, env.Now)
+		return ops.Diagnose(t.Context(), settings, env.Now)
 	}
-	want := func(title string, status service.Severity, check, says string, findings []service.Finding) {
+	want := func(title string, status ops.Severity, check, says string, findings []ops.Finding) {
 		t.Helper()
-		if !slices.ContainsFunc(findings, func(f service.Finding) bool {
-			return f.Check == check && f.Status == status && strings.Contains(f.Detail, says) && (f.Remedy != "" || status == service.Fine)
+		if !slices.ContainsFunc(findings, func(f ops.Finding) bool {
+			return f.Check == check && f.Status == status && strings.Contains(f.Detail, says) && (f.Remedy != "" || status == ops.Fine)
 		}) {
 			t.Errorf("%s: no %s of %q that says %q in %+v", title, status, check, says, findings)
 		}
 	}
-	want("served already", service.Fine, "listen address", "a Muster service is running", find(func(c *config.Service) { c.Listen = running.Addr().String() }))
-	want("port taken", service.Failed, "listen address", "another program listens", find(func(c *config.Service) { c.Listen = stranger.Listener.Addr().String() }))
-	want("public URL", service.Fine, "public URL", "a Muster service answers", find(func(c *config.Service) { c.PublicURL = running.PublicURL() }))
-	want("someone else's URL", service.Failed, "public URL", "is not Muster", find(func(c *config.Service) { c.PublicURL = stranger.URL }))
-	want("another host's certificate", service.Failed, "TLS certificate", "other.test", find(func(c *config.Service) {
+	want("served already", ops.Fine, "listen address", "a Muster service is running", find(func(c *config.Service) { c.Listen = running.Addr().String() }))
+	want("port taken", ops.Failed, "listen address", "another program listens", find(func(c *config.Service) { c.Listen = stranger.Listener.Addr().String() }))
+	want("public URL", ops.Fine, "public URL", "a Muster service answers", find(func(c *config.Service) { c.PublicURL = running.PublicURL() }))
+	want("someone else's URL", ops.Failed, "public URL", "is not Muster", find(func(c *config.Service) { c.PublicURL = stranger.URL }))
+	want("another host's certificate", ops.Failed, "TLS certificate", "other.test", find(func(c *config.Service) {
 		c.TLSCert, c.TLSKey, c.PublicURL = certFile, keyFile, "https://other.test"
 	}))
-	want("credentials taken", service.Fine, "platform", "takes our credentials", find(func(*config.Service) {}))
+	want("credentials taken", ops.Fine, "platform", "takes our credentials", find(func(*config.Service) {}))
 	env.Fault(emulator.Fault{Method: "list", Status: 403, Reason: "PERMISSION_DENIED", Times: 1})
-	want("credentials refused", service.Failed, "platform", "", find(func(*config.Service) {}))
+	want("credentials refused", ops.Failed, "platform", "", find(func(*config.Service) {}))
 	findings := find(func(c *config.Service) {
 		c.Listen, c.PublicURL, c.TLSCert = "nowhere", "https://m.example/path", certFile
 	})
 	for _, says := range []string{"MUSTER_LISTEN", "must have no path", "belong together"} {
-		want("everything at once", service.Failed, "settings", says, findings)
+		want("everything at once", ops.Failed, "settings", says, findings)
 	}
-	if !slices.ContainsFunc(findings, func(f service.Finding) bool { return f.Check == "platform" }) {
+	if !slices.ContainsFunc(findings, func(f ops.Finding) bool { return f.Check == "platform" }) {
 		t.Error("a wrong setting keeps the doctor from looking at the rest")
 	}
 }

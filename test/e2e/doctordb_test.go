@@ -11,7 +11,7 @@ import (
 
 	"github.com/musterhq/muster/internal/config"
 	"github.com/musterhq/muster/internal/servertest"
-	"github.com/musterhq/muster/internal/service"
+	"github.com/musterhq/muster/internal/service/ops"
 )
 
 // Each way in which a database cannot be used has its own remedy, and is reported in
@@ -34,7 +34,7 @@ func TestDoctor_DatabaseThatCannotBeUsed(t *testing.T) {
 	} {
 		settings := env.Config()
 		settings.Database = row.database
-		says := failed(t, title, "database", service.Diagnose(t.Context(), settings, env.Now))
+		says := failed(t, title, "database", ops.Diagnose(t.Context(), settings, env.Now))
 		if !strings.Contains(says.Detail, row.says) || !strings.Contains(says.Remedy, row.remedy) {
 			t.Errorf("%s: %+v", title, says)
 		}
@@ -51,10 +51,10 @@ func TestDoctor_PostgreSQL(t *testing.T) {
 	t.Parallel()
 	servertest.OnEach(t, func(t *testing.T, env *servertest.Env) {
 		env.Admin() // makes the tables
-		diagnose := func(change func(*config.Service), now func() time.Time) []service.Finding {
+		diagnose := func(change func(*config.Service), now func() time.Time) []ops.Finding {
 			settings := env.Config()
 			change(&settings)
-			return service.Diagnose(t.Context(), settings, now)
+			return ops.Diagnose(t.Context(), settings, now)
 		}
 		if strings.HasPrefix(env.Database, "sqlite:") {
 			return
@@ -64,7 +64,7 @@ func TestDoctor_PostgreSQL(t *testing.T) {
 			t.Errorf("%+v", says)
 		}
 		for _, f := range diagnose(func(*config.Service) {}, time.Now) {
-			if f.Check == "clock" && f.Status != service.Fine {
+			if f.Check == "clock" && f.Status != ops.Fine {
 				t.Errorf("%+v", f)
 			}
 		}
@@ -94,11 +94,11 @@ func TestDoctor_PostgreSQL(t *testing.T) {
 }
 
 // failed is the check's one failure.
-func failed(t *testing.T, title, check string, findings []service.Finding) service.Finding {
+func failed(t *testing.T, title, check string, findings []ops.Finding) ops.Finding {
 	t.Helper()
-	var found []service.Finding
+	var found []ops.Finding
 	for _, f := range findings {
-		if f.Check == check && f.Status == service.Failed {
+		if f.Check == check && f.Status == ops.Failed {
 			found = append(found, f)
 		}
 	}

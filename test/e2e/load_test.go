@@ -32,6 +32,7 @@ import (
 	"github.com/musterhq/muster/internal/database/benchtest"
 	"github.com/musterhq/muster/internal/database/pgtest"
 	"github.com/musterhq/muster/internal/service"
+	"github.com/musterhq/muster/internal/service/ops"
 )
 
 // The goals P2 and P6 to P9 of docs/performance.md through the whole service: a
@@ -183,7 +184,7 @@ func startUnderLoad(b testing.TB, as, database string, before ...string) *underL
 	process.Stderr = os.Stderr
 	out, err := process.StdoutPipe()
 	if err == nil && as == "service" {
-		err = service.MakeKeyFile(strings.TrimPrefix(process.Env[len(process.Env)-1], "MUSTER_KEY_FILE="), time.Now())
+		err = ops.MakeKeyFile(strings.TrimPrefix(process.Env[len(process.Env)-1], "MUSTER_KEY_FILE="), time.Now())
 	}
 	if err == nil {
 		err = process.Start()

@@ -7,7 +7,7 @@ import (
 
 	"github.com/musterhq/muster/internal/policy"
 	"github.com/musterhq/muster/internal/servertest"
-	"github.com/musterhq/muster/internal/service"
+	"github.com/musterhq/muster/internal/service/ops"
 )
 
 // A database may hold policy names from before the rules of names. The doctor
@@ -21,15 +21,15 @@ func TestPolicyNames_OldOnesAreReported(t *testing.T) {
 	vault := env.Policy(acme, "Vault", policy.Platform)
 	env.Advance(time.Second) // the older of two names that look alike is not reported
 	twin := env.Policy(acme, "Other", policy.Platform)
-	diagnose := func() (found []service.Finding) {
-		for _, f := range service.Diagnose(t.Context(), env.Config(), env.Now) {
+	diagnose := func() (found []ops.Finding) {
+		for _, f := range ops.Diagnose(t.Context(), env.Config(), env.Now) {
 			if f.Check == check {
 				found = append(found, f)
 			}
 		}
 		return found
 	}
-	if found := diagnose(); len(found) != 1 || found[0].Status != service.Fine {
+	if found := diagnose(); len(found) != 1 || found[0].Status != ops.Fine {
 		t.Errorf("before: %+v", found)
 	}
 	env.Start().Stop()
@@ -41,7 +41,7 @@ func TestPolicyNames_OldOnesAreReported(t *testing.T) {
 	alter(t, raw, `UPDATE policies SET name = ?, name_key = ? WHERE id = ?`, "Vault\u200b", "vault\u200b", twin.ID)
 	told := ""
 	for _, f := range diagnose() {
-		if f.Status != service.Warning || f.Remedy == "" {
+		if f.Status != ops.Warning || f.Remedy == "" {
 			t.Errorf("%+v, want a warning with a remedy", f)
 		}
 		told += f.Detail + "\n"

@@ -14,6 +14,7 @@ import (
 	"github.com/musterhq/muster/internal/config"
 	"github.com/musterhq/muster/internal/servertest"
 	"github.com/musterhq/muster/internal/service"
+	"github.com/musterhq/muster/internal/service/ops"
 )
 
 // Attempts to sign in that fail or are throttled are in the log, in a form that
@@ -26,7 +27,7 @@ func TestSignIn_RefusalsAreLogged(t *testing.T) {
 			env := servertest.New(t)
 			var log servertest.Log
 			replica := env.Start(func(_ *config.Service, o *service.Options) {
-				logger, err := service.NewLogger(&log, "info", format)
+				logger, err := ops.NewLogger(&log, "info", format)
 				if err != nil {
 					t.Fatal(err)
 				}

@@ -1,4 +1,4 @@
-package service
+package ops
 
 import (
 	"context"
@@ -191,8 +191,8 @@ func (d *doctor) keyFile(found *database.Inspection) {
 	info, err := os.Stat(path)
 	_, embedded := d.settings.SQLitePath()
 	switch {
-	case errors.Is(err, fs.ErrNotExist) && found != nil && belongs(&Keys{}, *found) != nil:
-		d.note("key file", Failed, fmt.Sprintf("%s does not exist, and the database needs keys: %v", path, belongs(&Keys{}, *found)), restore)
+	case errors.Is(err, fs.ErrNotExist) && found != nil && (&Keys{}).Belong(*found) != nil:
+		d.note("key file", Failed, fmt.Sprintf("%s does not exist, and the database needs keys: %v", path, (&Keys{}).Belong(*found)), restore)
 		return
 	case errors.Is(err, fs.ErrNotExist) && embedded:
 		d.note("key file", Fine, path+" does not exist yet; the first start makes it", "")
@@ -209,7 +209,7 @@ func (d *doctor) keyFile(found *database.Inspection) {
 		return
 	}
 	if found != nil {
-		if err := belongs(keys, *found); err != nil {
+		if err := keys.Belong(*found); err != nil {
 			d.note("key file", Failed, path+" belongs to another database: "+err.Error(), restore)
 			return
 		}

@@ -1,4 +1,4 @@
-package service
+package ops
 
 import (
 	"context"
@@ -17,12 +17,14 @@ import (
 	"github.com/musterhq/muster/internal/platform"
 )
 
-// platformProbe configures an adapter that only looks, without a database.
-func platformProbe(p config.Platform, now func() time.Time) platform.Config {
-	settings := platformConfig(p, "", nil, now)
-	settings.Stores = platform.Stores{}
-	settings.Logger = slog.New(slog.DiscardHandler) // the finding says what is wrong
-	return settings
+// PlatformConfig configures an adapter that only looks, without a database and a log:
+// the doctor's findings say what is wrong.
+func PlatformConfig(p config.Platform, now func() time.Time) platform.Config {
+	return platform.Config{
+		Endpoint: p.PlatformEndpoint, CredentialsFile: p.PlatformCredentials,
+		Project: p.PlatformProject, Subscription: p.PlatformSubscription,
+		Now: now, Logger: slog.New(slog.DiscardHandler),
+	}
 }
 
 // credentials asks the platform whether it takes them.
@@ -39,7 +41,7 @@ func (d *doctor) listens(ctx context.Context) {
 	const check = "listen address"
 	address := d.settings.Listen
 	if _, _, err := net.SplitHostPort(address); err != nil {
-		return // told as a setting
+		return // reported as a setting
 	}
 	var listener net.ListenConfig
 	l, err := listener.Listen(ctx, "tcp", address)
@@ -70,7 +72,7 @@ func (d *doctor) answers(ctx context.Context, public string) {
 	const check = "public URL"
 	address, err := url.Parse(public)
 	if err != nil || address.Host == "" {
-		return // told as a setting
+		return // reported as a setting
 	}
 	err = isMuster(ctx, http.DefaultClient, public)
 	unknown, missing := errors.AsType[*net.DNSError](err)

@@ -1,6 +1,6 @@
 //go:build !unix
 
-package service
+package ops
 
 // OpenFileLimit is how many files the process may have open.
 func OpenFileLimit() int { return unknownFiles }

@@ -1,4 +1,4 @@
-package service_test
+package ops_test
 
 import (
 	"bufio"
@@ -7,13 +7,10 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
-	"os"
-	"strings"
 	"testing"
 	"time"
 
-	"github.com/musterhq/muster/internal/agent/protocol"
-	"github.com/musterhq/muster/internal/service"
+	"github.com/musterhq/muster/internal/service/ops"
 )
 
 func TestOpenFiles_Share(t *testing.T) {
@@ -21,9 +18,9 @@ func TestOpenFiles_Share(t *testing.T) {
 	for _, test := range []struct{ limit, cpus, streams, requests int }{
 		{200, 2, 72, 72}, {1024, 2, 484, 484}, {20_000, 2, 19_432, 512}, {1 << 20, 64, 100_000, 948_272}, {10, 2, 1, 1},
 	} {
-		streams, requests := service.ShareFiles(test.limit, test.cpus)
-		if streams != test.streams || requests != test.requests {
-			t.Errorf("%d open files, %d CPUs: %d streams and %d requests, want %d and %d", test.limit, test.cpus, streams, requests, test.streams, test.requests)
+		want := ops.Shares{OpenFiles: test.limit, Streams: test.streams, Requests: test.requests}
+		if got := ops.ShareFiles(test.limit, test.cpus); got != want {
+			t.Errorf("%d CPUs: %+v, want %+v", test.cpus, got, want)
 		}
 	}
 }
@@ -38,7 +35,8 @@ func TestGate_ClosesIdleConnections(t *testing.T) {
 		}
 		w.WriteHeader(http.StatusNoContent)
 	}))
-	server.Listener, server.Config.ConnState = service.NewGate(server.Listener, 2)
+	gate := ops.NewGate(server.Listener, 2)
+	server.Listener, server.Config.ConnState = gate, gate.ConnState
 	server.Start()
 	t.Cleanup(server.Close)
 	connect := func() net.Conn {
@@ -82,8 +80,8 @@ func TestGate_Close(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	gate, state := service.NewGate(inner, 1)
-	state(nil, http.StateNew)
+	gate := ops.NewGate(inner, 1)
+	gate.ConnState(nil, http.StateNew)
 	ended := make(chan error, 1)
 	go func() {
 		_, err := gate.Accept()
@@ -94,20 +92,5 @@ func TestGate_Close(t *testing.T) {
 	}
 	if err := <-ended; err == nil {
 		t.Error("a closed gate accepted a connection")
-	}
-}
-
-// What the operator's page says of paths and limits is what the program does.
-func TestOpenFiles_OperatingPage(t *testing.T) {
-	t.Parallel()
-	page, err := os.ReadFile("../../docs/operating.md")
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, fact := range []string{"`" + protocol.Base + "/wake`", fmt.Sprintf("headers to %d KiB", service.MaxHeaderBytes>>10),
-		fmt.Sprintf("body to %d KiB", protocol.MaxBody>>10), fmt.Sprintf("larger than %d MiB", service.MaxRequestBytes>>20), "LimitNOFILE="} {
-		if !strings.Contains(strings.Join(strings.Fields(string(page)), " "), fact) {
-			t.Errorf("docs/operating.md does not say %q", fact)
-		}
 	}
 }

@@ -1,4 +1,4 @@
-package service
+package ops
 
 import (
 	"crypto/tls"
@@ -9,9 +9,9 @@ import (
 	"time"
 )
 
-// certificateFiles serves a certificate from files and reads them again when
+// Certificate serves a certificate from files and reads them again when
 // they change, so that a renewed certificate needs no restart.
-type certificateFiles struct {
+type Certificate struct {
 	cert, key string
 	log       *slog.Logger
 	now       func() time.Time
@@ -22,17 +22,15 @@ type certificateFiles struct {
 	failed string // the failure that was logged last
 }
 
-// certificates returns the files of a configuration; nil: none are set.
-func (s *Service) certificates() *certificateFiles {
-	if s.config.TLSCert == "" {
-		return nil
-	}
-	return &certificateFiles{cert: s.config.TLSCert, key: s.config.TLSKey, log: s.options.Logger, now: s.options.Now}
+// NewCertificate returns the certificate of two files, which are read when it is first
+// asked for.
+func NewCertificate(cert, key string, log *slog.Logger, now func() time.Time) *Certificate {
+	return &Certificate{cert: cert, key: key, log: log, now: now}
 }
 
-// get implements tls.Config.GetCertificate. While the files cannot be read, as
+// Get implements tls.Config.GetCertificate. While the files cannot be read, as
 // half-way through a renewal, the pair that was read before goes on serving.
-func (c *certificateFiles) get(*tls.ClientHelloInfo) (*tls.Certificate, error) {
+func (c *Certificate) Get(*tls.ClientHelloInfo) (*tls.Certificate, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	stamp, err := c.stamps()
@@ -59,23 +57,23 @@ func (c *certificateFiles) get(*tls.ClientHelloInfo) (*tls.Certificate, error) {
 	return c.loaded, nil
 }
 
-func (c *certificateFiles) warnExpired() {
+func (c *Certificate) warnExpired() {
 	if ends := c.loaded.Leaf.NotAfter; !c.now().Before(ends) {
 		c.log.Warn("certificate expired", "file", c.cert, "not_after", ends.UTC())
 	}
 }
 
-// notAfter is when the certificate that is served ends, in Unix seconds. It
+// NotAfter is when the certificate that is served ends, in Unix seconds. It
 // reads changed files, so that a failed renewal shows without a connection.
-func (c *certificateFiles) notAfter() float64 {
-	pair, err := c.get(nil)
+func (c *Certificate) NotAfter() float64 {
+	pair, err := c.Get(nil)
 	if err != nil {
 		return 0
 	}
 	return float64(pair.Leaf.NotAfter.Unix())
 }
 
-func (c *certificateFiles) stamps() (stamp [2]time.Time, err error) {
+func (c *Certificate) stamps() (stamp [2]time.Time, err error) {
 	for i, path := range []string{c.cert, c.key} {
 		info, err := os.Stat(path)
 		if err != nil {

@@ -1,4 +1,4 @@
-package service
+package ops
 
 import (
 	"crypto/ecdsa"
@@ -14,8 +14,8 @@ import (
 	"github.com/musterhq/muster/internal/agentserver"
 )
 
-// signers are the keys that sign what devices obey, by algorithm.
-func (k *Keys) signers() (ed25519, es256 agentserver.Signer, err error) {
+// Signers are the keys that sign what devices obey, by algorithm.
+func (k *Keys) Signers() (ed25519, es256 agentserver.Signer, err error) {
 	if ed25519, err = signerOf(k.signing, signingKey.ed25519); err != nil {
 		return ed25519, es256, err
 	}

@@ -1,4 +1,4 @@
-package service
+package ops
 
 import (
 	"context"
@@ -147,7 +147,7 @@ const platformPatience = 5 * time.Second
 func (d *doctor) platform(ctx context.Context) {
 	const check = "platform"
 	p := d.settings.Platform
-	adapter, err := platform.New(platformProbe(p, d.now))
+	adapter, err := platform.New(PlatformConfig(p, d.now))
 	if err != nil {
 		d.note(check, Failed, err.Error(), "correct MUSTER_PLATFORM_CREDENTIALS; docs/operating.md says how such a file is made")
 		return

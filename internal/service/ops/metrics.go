@@ -1,4 +1,4 @@
-package service
+package ops
 
 import (
 	"net/http"
@@ -98,9 +98,9 @@ func (m *Metrics) Operations(all []*operation.Operation) {
 	}
 }
 
-// Handler serves the metrics as Prometheus text.
-func (m *Metrics) Handler() http.Handler {
-	return promhttp.HandlerFor(m.registry, promhttp.HandlerOpts{MaxRequestsInFlight: 4})
+// Mount adds the address of the metrics, which are Prometheus text.
+func (m *Metrics) Mount(mux *http.ServeMux) {
+	mux.Handle("GET /metrics", promhttp.HandlerFor(m.registry, promhttp.HandlerOpts{MaxRequestsInFlight: 4}))
 }
 
 // Request notes one answered request.

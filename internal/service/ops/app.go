@@ -1,4 +1,4 @@
-package service
+package ops
 
 import (
 	"fmt"
@@ -7,9 +7,9 @@ import (
 	"github.com/musterhq/muster/internal/config"
 )
 
-// openApp returns the Android app that the service hands out: the operator's own,
+// OpenApp returns the Android app that the service hands out: the operator's own,
 // or that of a release; nil: none.
-func openApp(settings config.Service) (*apk.App, error) {
+func OpenApp(settings config.Service) (*apk.App, error) {
 	if settings.AgentAPK == "" {
 		return apk.Embedded()
 	}
@@ -23,7 +23,7 @@ func openApp(settings config.Service) (*apk.App, error) {
 // app checks the Android app. The service does not start with one that it cannot use.
 func (d *doctor) app() {
 	const check = "Android app"
-	switch app, err := openApp(d.settings); {
+	switch app, err := OpenApp(d.settings); {
 	case err != nil:
 		d.note(check, Failed, err.Error(), "name an app that apksigner signed and this user may read (make app), or leave MUSTER_AGENT_APK empty")
 	case app == nil:

@@ -1,4 +1,4 @@
-package service
+package ops
 
 import (
 	"crypto/aes"
@@ -8,6 +8,7 @@ import (
 	"crypto/rand"
 	"crypto/sha256"
 	"encoding/base64"
+	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -18,6 +19,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/musterhq/muster/internal/activity"
+	"github.com/musterhq/muster/internal/database"
 	"github.com/musterhq/muster/internal/resource"
 )
 
@@ -31,6 +34,24 @@ type Keys struct {
 	digests []byte                 // the key of Digest
 	current string                 // the id that seals and proves
 	all     []string               // the ids of both kinds
+}
+
+// IDs are the ids of all keys of the file.
+func (k *Keys) IDs() []string { return k.all }
+
+// Belong returns why keys are not those of a database.
+func (k *Keys) Belong(to database.Inspection) error {
+	if err := to.Lacks(k.all); err != nil {
+		return err
+	}
+	foreign := to.Unsigned(func(h activity.Head) bool {
+		signature, err := hex.DecodeString(h.Signature)
+		return err == nil && k.VerifyStatement(h.Statement(), signature)
+	})
+	if len(foreign) > 0 {
+		return errors.New("the key file lacks the key that signed the database's activity log")
+	}
+	return nil
 }
 
 // signingKey is a key that signs what devices obey, and since when.

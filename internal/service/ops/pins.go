@@ -1,4 +1,4 @@
-package service
+package ops
 
 import (
 	"crypto/x509"
@@ -11,15 +11,11 @@ import (
 	"github.com/musterhq/muster/internal/agent/protocol"
 )
 
-// pins are what devices are told of the service's certificate: nothing where
-// the world trusts it, or where something in front of the service shows one;
-// else the key of its authority, or its own. The file is read each time, because
-// it may have been renewed.
-func (s *Service) pins() ([]string, error) {
-	return pinsOf(s.config.TLSCert, s.public, s.options.Now())
-}
-
-func pinsOf(certificate, public string, now time.Time) ([]string, error) {
+// Pins are what devices are told of the service's certificate, a PEM file: nothing
+// where the world trusts it for the public address, or where something in front of the
+// service shows one (certificate is empty then); else the key of its authority, or its
+// own. The file is read each time, because it may have been renewed.
+func Pins(certificate, public string, now time.Time) ([]string, error) {
 	if certificate == "" {
 		return nil, nil
 	}

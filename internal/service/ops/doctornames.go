@@ -1,4 +1,4 @@
-package service
+package ops
 
 import (
 	"context"
@@ -31,16 +31,4 @@ func (d *doctor) policyNames(ctx context.Context, db *database.DB) {
 		}
 		d.note(check, Warning, detail, "rename the policy in the portal")
 	}
-}
-
-// warnOfNames logs at start that there are such names.
-func (s *Service) warnOfNames(ctx context.Context) error {
-	odd, err := s.db.OddNames(ctx)
-	if err != nil {
-		return err
-	}
-	if len(odd) > 0 {
-		s.options.Logger.WarnContext(ctx, "policy names that look alike or hide characters: run muster doctor", "count", len(odd))
-	}
-	return nil
 }

@@ -1,4 +1,4 @@
-package service_test
+package ops_test
 
 import (
 	"bytes"
@@ -11,19 +11,19 @@ import (
 	"testing"
 	"time"
 
-	"github.com/musterhq/muster/internal/service"
+	"github.com/musterhq/muster/internal/service/ops"
 )
 
 func TestKeyFile_IsMadeOnce(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "new", "muster.keys")
 	const racers = 8
-	keys := make([]*service.Keys, racers)
+	keys := make([]*ops.Keys, racers)
 	var all sync.WaitGroup
 	for i := range racers {
 		all.Go(func() {
 			var err error
-			if keys[i], err = service.LoadOrMakeKeys(path, time.Now()); err != nil {
+			if keys[i], err = ops.LoadOrMakeKeys(path, time.Now()); err != nil {
 				t.Error(err)
 			}
 		})
@@ -92,16 +92,16 @@ func TestLoadKeys_Refuses(t *testing.T) {
 			if err := os.WriteFile(path, []byte(tc.content), 0o600); err != nil {
 				t.Fatal(err)
 			}
-			if _, err := service.LoadOrMakeKeys(path, time.Now()); err == nil || !strings.Contains(err.Error(), tc.says) {
+			if _, err := ops.LoadOrMakeKeys(path, time.Now()); err == nil || !strings.Contains(err.Error(), tc.says) {
 				t.Errorf("got %v; want an error that says %q", err, tc.says)
 			}
 		})
 	}
 }
 
-func newKeys(t *testing.T) *service.Keys {
+func newKeys(t *testing.T) *ops.Keys {
 	t.Helper()
-	keys, err := service.LoadOrMakeKeys(filepath.Join(t.TempDir(), "keys"), time.Now())
+	keys, err := ops.LoadOrMakeKeys(filepath.Join(t.TempDir(), "keys"), time.Now())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -112,15 +112,15 @@ func newKeys(t *testing.T) *service.Keys {
 func TestKeyFile_Rotate(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "keys")
-	before, err := service.LoadOrMakeKeys(path, time.Now())
+	before, err := ops.LoadOrMakeKeys(path, time.Now())
 	if err != nil {
 		t.Fatal(err)
 	}
 	sealed := before.Seal("answer", []byte("secret"))
-	if err := service.RotateKeyFile(path, time.Now()); err != nil {
+	if err := ops.RotateKeyFile(path, time.Now()); err != nil {
 		t.Fatal(err)
 	}
-	after, err := service.LoadKeys(path)
+	after, err := ops.LoadKeys(path)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -137,7 +137,7 @@ func TestKeyFile_Rotate(t *testing.T) {
 	if err != nil || info.Mode() != fs.FileMode(0o600) {
 		t.Errorf("the key file is %v, %v; want mode 0600", info, err)
 	}
-	if err := service.RotateKeyFile(filepath.Join(t.TempDir(), "none"), time.Now()); err == nil {
+	if err := ops.RotateKeyFile(filepath.Join(t.TempDir(), "none"), time.Now()); err == nil {
 		t.Error("a file that is not there was rotated")
 	}
 }

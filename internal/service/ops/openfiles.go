@@ -1,4 +1,4 @@
-package service
+package ops
 
 import (
 	"container/list"
@@ -18,52 +18,57 @@ const (
 	filesPerCPU    = 4  // SQLite has up to two readers per CPU, with two files each
 	requestShare   = 512
 	maxWakeStreams = 100_000
-	unknownFiles   = 1 << 20 // where the system does not tell its limit
+	unknownFiles   = 1 << 20 // where the system does not report its limit
 )
 
-// shares are how many connections of each kind a replica holds.
-type shares struct {
+// Shares are how many connections of each kind a replica holds.
+type Shares struct {
 	OpenFiles int // the limit of the process
 	Streams   int // wake streams of agents
 	Requests  int // connections of everything else
 }
 
-// shareFiles divides what is left of the limit after the program's own files:
+// ShareFiles divides what is left of the limit after the program's own files:
 // the requests get requestShare, or half where there is less.
-func shareFiles(limit, cpus int) shares {
+func ShareFiles(limit, cpus int) Shares {
 	free := max(2, limit-ownFiles-filesPerCPU*cpus)
 	streams := min(maxWakeStreams, free-min(requestShare, free/2))
-	return shares{OpenFiles: limit, Streams: streams, Requests: free - streams}
+	return Shares{OpenFiles: limit, Streams: streams, Requests: free - streams}
 }
 
-func currentShares() shares { return shareFiles(OpenFileLimit(), runtime.GOMAXPROCS(0)) }
+// CurrentShares are those of this process.
+func CurrentShares() Shares { return ShareFiles(OpenFileLimit(), runtime.GOMAXPROCS(0)) }
 
 // LogValue implements slog.LogValuer.
-func (s shares) LogValue() slog.Value {
+func (s Shares) LogValue() slog.Value {
 	return slog.GroupValue(slog.Int("openFiles", s.OpenFiles), slog.Int("wakeStreams", s.Streams), slog.Int("requests", s.Requests))
 }
 
 // fewStreams is below what a fleet of some size needs.
 const fewStreams = 4000
 
-const openFilesRemedy = "raise the limit: LimitNOFILE=1048576 in the systemd unit, or `ulimit -n` in the shell that starts the service"
+// Few reports whether a fleet of some size has more agents than wake streams.
+func (s Shares) Few() bool { return s.Streams < fewStreams }
+
+// OpenFilesRemedy says how a process may open more files.
+const OpenFilesRemedy = "raise the limit: LimitNOFILE=1048576 in the systemd unit, or `ulimit -n` in the shell that starts the service"
 
 // openFiles says what the limit of this process would mean for the service: the
 // service's own limit may be another.
 func (d *doctor) openFiles() {
-	s := currentShares()
+	s := CurrentShares()
 	detail := fmt.Sprintf("started from this shell, a replica may open %d files: %d wake streams of agents, %d connections of requests", s.OpenFiles, s.Streams, s.Requests)
-	if s.Streams < fewStreams {
-		d.note("open files", Warning, detail, openFilesRemedy+"; agents without a stream poll every 15 minutes")
+	if s.Few() {
+		d.note("open files", Warning, detail, OpenFilesRemedy+"; agents without a stream poll every 15 minutes")
 		return
 	}
 	d.note("open files", Fine, detail, "")
 }
 
-// gate is a listener that holds at most a number of connections for requests.
+// Gate is a listener that holds at most a number of connections for requests.
 // At the limit it closes the connection that has been idle the longest, and
 // accepts no other until there is room. A hijacked connection no longer counts.
-type gate struct {
+type Gate struct {
 	net.Listener
 	limit int
 
@@ -75,21 +80,22 @@ type gate struct {
 	closed bool
 }
 
-func newGate(on net.Listener, limit int) *gate {
-	g := &gate{Listener: on, limit: limit, waits: map[net.Conn]*list.Element{}}
+// NewGate returns a gate in front of a listener.
+func NewGate(on net.Listener, limit int) *Gate {
+	g := &Gate{Listener: on, limit: limit, waits: map[net.Conn]*list.Element{}}
 	g.room.L = &g.mu
 	return g
 }
 
 // Accept implements net.Listener.
-func (g *gate) Accept() (net.Conn, error) {
+func (g *Gate) Accept() (net.Conn, error) {
 	g.mu.Lock()
 	for g.open >= g.limit && !g.closed {
 		if oldest := g.idle.Front(); oldest != nil {
 			c := g.idle.Remove(oldest).(net.Conn)
 			delete(g.waits, c)
 			g.mu.Unlock()
-			_ = c.Close() // its server notices, and calls connState
+			_ = c.Close() // its server notices, and calls ConnState
 			g.mu.Lock()
 			continue
 		}
@@ -100,7 +106,7 @@ func (g *gate) Accept() (net.Conn, error) {
 }
 
 // Close implements net.Listener.
-func (g *gate) Close() error {
+func (g *Gate) Close() error {
 	g.mu.Lock()
 	g.closed = true
 	g.room.Broadcast()
@@ -108,9 +114,9 @@ func (g *gate) Close() error {
 	return g.Listener.Close()
 }
 
-// connState is called by the server for each change of a connection. The server
+// ConnState is called by the server for each change of a connection. The server
 // calls it for a new connection before it accepts the next.
-func (g *gate) connState(c net.Conn, state http.ConnState) {
+func (g *Gate) ConnState(c net.Conn, state http.ConnState) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if place, idle := g.waits[c]; idle {
