@@ -27,7 +27,7 @@ var errErase = errors.New("the service has ordered to erase this device: it cann
 // former returns the device that enrolls again; nil: the state directory holds
 // none. It fails with ErrEnrolled for one that the service still manages, unless
 // that is what Again asks for, and for one of another service or role.
-func (e Enrolment) former(ctx context.Context, s store) (*former, error) {
+func (e Enrollment) former(ctx context.Context, s store) (*former, error) {
 	id, err := s.identity()
 	switch {
 	case errors.Is(err, ErrNotEnrolled):
@@ -77,7 +77,7 @@ func (l *link) standing(ctx context.Context) (protocol.TombstoneAction, error) {
 
 // catchUp follows the command keys that the service has had since this device was
 // last in touch: the answer to the enrollment names the present one.
-func (e Enrolment) catchUp(ctx context.Context, l *link) error {
+func (e Enrollment) catchUp(ctx context.Context, l *link) error {
 	boot, err := e.Device.BootID(ctx)
 	if err != nil {
 		return err
@@ -91,7 +91,7 @@ func (e Enrolment) catchUp(ctx context.Context, l *link) error {
 
 // fits refuses an enrollment that would change the key by which this device knows
 // its service. It is asked before the token is spent.
-func (f *former) fits(e Enrolment) error {
+func (f *former) fits(e Enrollment) error {
 	f.link.mu.Lock()
 	known := f.link.id.CommandKeys[len(f.link.id.CommandKeys)-1].Key.Algorithm
 	f.link.mu.Unlock()

@@ -16,8 +16,8 @@ import (
 	"github.com/musterhq/muster/internal/agent/protocol"
 )
 
-// Enrolment is what a device needs to enroll.
-type Enrolment struct {
+// Enrollment is what a device needs to enroll.
+type Enrollment struct {
 	Server    string
 	Token     string // one-time, from the QR code or the USB tool
 	Role      protocol.Role
@@ -55,7 +55,7 @@ var ErrEnrolled = errors.New("this device is enrolled already: use --again for a
 // was superseded or released, and still holds its identity, enrolls again; one
 // that is managed does with Again, and signs with its former key that it is the
 // same device.
-func Enroll(ctx context.Context, e Enrolment) (deviceID string, err error) {
+func Enroll(ctx context.Context, e Enrollment) (deviceID string, err error) {
 	if err := checkServer(e.Server); err != nil {
 		return "", err
 	}
@@ -93,7 +93,7 @@ func Enroll(ctx context.Context, e Enrolment) (deviceID string, err error) {
 }
 
 // key returns the key that was made for this token, or makes one and keeps it.
-func (e Enrolment) key(s store) (protocol.PrivateKey, []byte, error) {
+func (e Enrollment) key(s store) (protocol.PrivateKey, []byte, error) {
 	var p pending
 	err := s.load(pendingFile, &p)
 	if err == nil && p.Token == e.Token && p.Server == e.Server {
@@ -115,9 +115,9 @@ func (e Enrolment) key(s store) (protocol.PrivateKey, []byte, error) {
 }
 
 // algorithm is that of the device's key.
-func (e Enrolment) algorithm() protocol.Algorithm { return cmp.Or(e.Algorithm, protocol.Ed25519) }
+func (e Enrollment) algorithm() protocol.Algorithm { return cmp.Or(e.Algorithm, protocol.Ed25519) }
 
-func (e Enrolment) redeem(ctx context.Context, key protocol.PrivateKey, before *former) (protocol.EnrollResponse, error) {
+func (e Enrollment) redeem(ctx context.Context, key protocol.PrivateKey, before *former) (protocol.EnrollResponse, error) {
 	var answer protocol.EnrollResponse
 	facts, err := e.Device.Facts(ctx)
 	if err != nil {

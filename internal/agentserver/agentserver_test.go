@@ -152,17 +152,17 @@ type phone struct {
 	assetID string
 }
 
-func (w *world) enrol(alg protocol.Algorithm) *phone {
+func (w *world) enroll(alg protocol.Algorithm) *phone {
 	w.t.Helper()
-	return w.enrolAs(alg, "SN-"+resource.NewID(), w.token())
+	return w.enrollAs(alg, "SN-"+resource.NewID(), w.token())
 }
 
-// enrolAs enrolls a device that claims a serial number.
-func (w *world) enrolAs(alg protocol.Algorithm, serial, token string) *phone {
+// enrollAs enrolls a device that claims a serial number.
+func (w *world) enrollAs(alg protocol.Algorithm, serial, token string) *phone {
 	w.t.Helper()
 	p := &phone{world: w, device: simulated.New(simulated.Default(serial), time.Now)}
 	p.options = agent.Options{Dir: w.t.TempDir(), Version: "test", Device: p.device, Client: agent.NewClient(), Now: time.Now, Log: slog.New(slog.DiscardHandler)}
-	id, err := agent.Enroll(w.t.Context(), agent.Enrolment{Server: w.server.URL, Token: token, Role: protocol.Manager, Algorithm: alg,
+	id, err := agent.Enroll(w.t.Context(), agent.Enrollment{Server: w.server.URL, Token: token, Role: protocol.Manager, Algorithm: alg,
 		Dir: p.options.Dir, Version: "test", Device: p.device, Client: p.options.Client, Now: time.Now})
 	if err != nil {
 		w.t.Fatal(err)
@@ -240,7 +240,7 @@ func (p *phone) latest() command.Command {
 func TestEnroll_AppliesPolicyAndReports(t *testing.T) {
 	w := newWorld(t)
 	for _, alg := range []protocol.Algorithm{protocol.Ed25519, protocol.ES256} {
-		p := w.enrol(alg)
+		p := w.enroll(alg)
 		if a := p.asset(); a.Status != asset.Synchronizing || a.Device == nil || a.Device.Management != asset.Agent || a.Device.PolicyID != w.policy.ID || !a.Device.PushReachable {
 			t.Fatalf("%s: enrolled as %+v %+v", alg, a, a.Device)
 		}
@@ -255,32 +255,32 @@ func TestEnroll_AppliesPolicyAndReports(t *testing.T) {
 func TestEnroll_TokenIsSpentOnce(t *testing.T) {
 	w := newWorld(t)
 	token := w.token()
-	enrol := func(dir string) (string, error) {
+	enroll := func(dir string) (string, error) {
 		d := simulated.New(simulated.Default("SN-1"), time.Now)
-		return agent.Enroll(t.Context(), agent.Enrolment{Server: w.server.URL, Token: token, Role: protocol.Manager, Dir: dir,
+		return agent.Enroll(t.Context(), agent.Enrollment{Server: w.server.URL, Token: token, Role: protocol.Manager, Dir: dir,
 			Device: d, Client: agent.NewClient(), Now: time.Now})
 	}
 	dir := t.TempDir()
 	w.losing(func(*http.Request) bool { return true })
-	if _, err := enrol(dir); err == nil {
+	if _, err := enroll(dir); err == nil {
 		t.Fatal("the lost answer arrived")
 	}
 	w.lose.Store(nil)
-	id, err := enrol(dir)
+	id, err := enroll(dir)
 	if err != nil {
 		t.Fatal(err)
 	}
 	if _, total, err := w.db.Assets(t.Context(), asset.Query{Filter: asset.Filter{CompanyID: w.company.ID}, Page: operation.PageRequest{Size: 20}, Order: asset.BySyncedAt}); err != nil || total != 1 {
 		t.Errorf("%d assets for one device %s, %v", total, id, err)
 	}
-	if _, err := enrol(t.TempDir()); err == nil {
+	if _, err := enroll(t.TempDir()); err == nil {
 		t.Error("another device enrolled with the spent token")
 	}
 }
 
 func TestCommands_EveryOne(t *testing.T) {
 	w := newWorld(t)
-	p := w.enrol(protocol.Ed25519)
+	p := w.enroll(protocol.Ed25519)
 	p.mustCheckIn()
 	other := w.newPolicy("Other", policy.Change{Setting: "SMS", Value: "BLOCK"})
 	for _, test := range []struct {
@@ -330,7 +330,7 @@ func TestCommands_EveryOne(t *testing.T) {
 func TestWipeAndRelinquish_EndTheRelation(t *testing.T) {
 	w := newWorld(t)
 	for _, kind := range []command.Type{command.WipeCompanyData, command.RelinquishOwnership} {
-		p := w.enrol(protocol.Ed25519)
+		p := w.enroll(protocol.Ed25519)
 		p.mustCheckIn()
 		p.send(kind, nil)
 		err := p.checkIn()
@@ -359,7 +359,7 @@ func TestWipeAndRelinquish_EndTheRelation(t *testing.T) {
 
 func TestExecute_MissingCapabilityIsRefused(t *testing.T) {
 	w := newWorld(t)
-	p := w.enrol(protocol.Ed25519)
+	p := w.enroll(protocol.Ed25519)
 	shell := simulated.Default("SN-shell")
 	shell.Form = simulated.Shell
 	p.options.Device = simulated.New(shell, time.Now)
@@ -375,7 +375,7 @@ func TestExecute_MissingCapabilityIsRefused(t *testing.T) {
 // takes effect once.
 func TestCheckIn_LostAnswersAndDoubleDeliveries(t *testing.T) {
 	w := newWorld(t)
-	p := w.enrol(protocol.Ed25519)
+	p := w.enroll(protocol.Ed25519)
 	p.mustCheckIn()
 	for lost := 1; lost <= 4; lost++ {
 		p.send(command.LaunchApp, command.LaunchAppBody{PackageName: "com.example.app"})
@@ -408,7 +408,7 @@ func expireLeases(t *testing.T, w *world) {
 func TestAgent_CrashAtEveryStep(t *testing.T) {
 	w := newWorld(t)
 	for _, step := range []string{"before confirm", "before received", "before started", "after started", "before done"} {
-		p := w.enrol(protocol.Ed25519)
+		p := w.enroll(protocol.Ed25519)
 		p.mustCheckIn()
 		p.send(command.NotificationMessage, command.MessageBody{Title: "a", Body: "b"})
 		p.send(command.Reboot, nil)
@@ -446,7 +446,7 @@ var errCrash = errors.New("crash")
 
 func TestStream_WakesARunningAgent(t *testing.T) {
 	w := newWorld(t)
-	p := w.enrol(protocol.Ed25519)
+	p := w.enroll(protocol.Ed25519)
 	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan error, 1)
 	go func() { done <- p.agent.Run(ctx) }()
@@ -500,7 +500,7 @@ func (f roundTripper) RoundTrip(r *http.Request) (*http.Response, error) { retur
 
 func TestRequest_ReplayedTamperedOrForeignIsRefused(t *testing.T) {
 	w := newWorld(t)
-	p, other := w.enrol(protocol.Ed25519), w.enrol(protocol.Ed25519)
+	p, other := w.enroll(protocol.Ed25519), w.enroll(protocol.Ed25519)
 	got := p.capture()
 	for what, test := range map[string]struct {
 		change func(*http.Request) string // returns the body
@@ -545,7 +545,7 @@ func TestRequest_ReplayedTamperedOrForeignIsRefused(t *testing.T) {
 
 func TestClock_SkewIsCorrected(t *testing.T) {
 	w := newWorld(t)
-	p := w.enrol(protocol.Ed25519)
+	p := w.enroll(protocol.Ed25519)
 	off := -40 * 24 * time.Hour
 	p.options.Now = func() time.Time { return time.Now().Add(off) }
 	p.start()
@@ -560,7 +560,7 @@ func TestClock_SkewIsCorrected(t *testing.T) {
 // Only the service makes an agent let go, whatever the answer says.
 func TestTombstone_MustBeSigned(t *testing.T) {
 	w := newWorld(t)
-	p := w.enrol(protocol.Ed25519)
+	p := w.enroll(protocol.Ed25519)
 	p.mustCheckIn()
 	stranger, _ := protocol.NewPrivateKey(protocol.Ed25519)
 	forged, _ := protocol.Seal(stranger, "k1", protocol.KindTombstone, protocol.Tombstone{DeviceID: p.agent.DeviceID(), Action: protocol.Unenroll})
@@ -599,7 +599,7 @@ func TestTombstone_MustBeSigned(t *testing.T) {
 
 func TestPolicy_CutOffIsTakenBack(t *testing.T) {
 	w := newWorld(t)
-	p := w.enrol(protocol.Ed25519)
+	p := w.enroll(protocol.Ed25519)
 	p.mustCheckIn()
 	cutting := w.newPolicy("Cutting", policy.Change{Setting: "WIFI_STATE", Value: "DISABLED"})
 	p.send(command.ChangePolicy, command.PolicyRef(cutting.ID))

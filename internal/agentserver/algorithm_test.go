@@ -15,7 +15,7 @@ import (
 func TestCommandKey_OfTheDevicesAlgorithm(t *testing.T) {
 	w := newWorld(t)
 	for alg, other := range map[protocol.Algorithm]*agentserver.Signer{protocol.ES256: &w.link.Signer, protocol.Ed25519: &w.link.ES256} {
-		p := w.enrol(alg)
+		p := w.enroll(alg)
 		p.mustCheckIn()
 		if d, err := w.db.AgentDevice(t.Context(), p.agent.DeviceID()); err != nil || d.CommandAlgorithm != alg {
 			t.Fatalf("a device with a key of %s was given a command key of %s: %v", alg, d.CommandAlgorithm, err)
@@ -47,7 +47,7 @@ func TestCommandKey_OfTheDevicesAlgorithm(t *testing.T) {
 // The succession of command keys works for P-256 as it does for Ed25519.
 func TestCommandKey_SuccessionES256(t *testing.T) {
 	w := newWorld(t)
-	p := w.enrol(protocol.ES256)
+	p := w.enroll(protocol.ES256)
 	p.mustCheckIn()
 	key, err := protocol.NewPrivateKey(protocol.ES256)
 	if err != nil {

@@ -15,9 +15,9 @@ import (
 // live device is a device of its own, and the live one notices nothing.
 func TestEnroll_SerialNumberOfLiveDevice(t *testing.T) {
 	w := newWorld(t)
-	victim := w.enrolAs(protocol.Ed25519, "SN-1", w.token())
+	victim := w.enrollAs(protocol.Ed25519, "SN-1", w.token())
 	victim.mustCheckIn()
-	rogue := w.enrolAs(protocol.Ed25519, "SN-1", w.token())
+	rogue := w.enrollAs(protocol.Ed25519, "SN-1", w.token())
 	rogue.mustCheckIn()
 	if rogue.assetID == victim.assetID {
 		t.Fatal("the newcomer became the live device's asset")
@@ -34,12 +34,12 @@ func TestEnroll_SerialNumberOfLiveDevice(t *testing.T) {
 // A device that was released may come back by its serial number.
 func TestEnroll_SerialNumberOfReleasedDevice(t *testing.T) {
 	w := newWorld(t)
-	p := w.enrolAs(protocol.Ed25519, "SN-1", w.token())
+	p := w.enrollAs(protocol.Ed25519, "SN-1", w.token())
 	p.mustCheckIn()
 	if err := p.agent.Unenroll(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	if again := w.enrolAs(protocol.Ed25519, "SN-1", w.token()); again.assetID != p.assetID {
+	if again := w.enrollAs(protocol.Ed25519, "SN-1", w.token()); again.assetID != p.assetID {
 		t.Error("the device became another asset")
 	}
 }
@@ -47,7 +47,7 @@ func TestEnroll_SerialNumberOfReleasedDevice(t *testing.T) {
 // A device that is to be erased cannot leave instead.
 func TestUnenroll_WithOpenWipe(t *testing.T) {
 	w := newWorld(t)
-	p := w.enrol(protocol.Ed25519)
+	p := w.enroll(protocol.Ed25519)
 	p.mustCheckIn()
 	p.send(command.WipeCompanyData, nil)
 	if err := p.agent.Unenroll(t.Context()); err != nil {
@@ -65,7 +65,7 @@ func TestUnenroll_WithOpenWipe(t *testing.T) {
 // history says so; the device is told to erase itself if it comes back.
 func TestRelinquish_WithOpenWipe(t *testing.T) {
 	w := newWorld(t)
-	p := w.enrol(protocol.Ed25519)
+	p := w.enroll(protocol.Ed25519)
 	p.mustCheckIn()
 	p.send(command.RelinquishOwnership, nil)
 	p.options.Crash = func(at string) {
@@ -104,7 +104,7 @@ func TestRelinquish_WithOpenWipe(t *testing.T) {
 // erased: the wipe stays open, and is offered again.
 func TestWipe_DeviceHeardOfAgain(t *testing.T) {
 	w := newWorld(t)
-	p := w.enrol(protocol.Ed25519)
+	p := w.enroll(protocol.Ed25519)
 	p.mustCheckIn()
 	p.send(command.WipeCompanyData, nil)
 	wipe := p.latest()

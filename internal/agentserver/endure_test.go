@@ -39,7 +39,7 @@ func readState(t *testing.T, path string, v any) {
 func TestReports_SurviveAKill(t *testing.T) {
 	w := newWorld(t)
 	for _, kind := range []command.Type{command.LocationUpdate, command.StatusReport} {
-		p := w.enrol(protocol.Ed25519)
+		p := w.enroll(protocol.Ed25519)
 		p.mustCheckIn()
 		before := p.asset().Device.StatusReport
 		p.send(kind, nil)
@@ -95,7 +95,7 @@ func (d *slow) Do(ctx context.Context, a agent.Action) (string, error) {
 func TestPowerCommand_NothingRunsUntilTheRestart(t *testing.T) {
 	w := newWorld(t)
 	for _, restarts := range []bool{true, false} {
-		p := w.enrol(protocol.Ed25519)
+		p := w.enroll(protocol.Ed25519)
 		now := time.Now()
 		p.options.Now = func() time.Time { return now }
 		device := &slow{Device: p.device}
@@ -131,7 +131,7 @@ func TestPowerCommand_NothingRunsUntilTheRestart(t *testing.T) {
 // service hands out is not expired for it.
 func TestDeadline_FastClock(t *testing.T) {
 	w := newWorld(t)
-	p := w.enrol(protocol.Ed25519)
+	p := w.enroll(protocol.Ed25519)
 	p.options.Now = func() time.Time { return time.Now().Add(9*time.Minute + 55*time.Second) }
 	p.start()
 	p.mustCheckIn()
@@ -150,7 +150,7 @@ func TestDeadline_FastClock(t *testing.T) {
 func TestDamagedState(t *testing.T) {
 	w := newWorld(t)
 	for _, text := range []string{"", "{", `{"policy":{"id":"x"},"checksum":"00000000"}`} {
-		p := w.enrol(protocol.Ed25519)
+		p := w.enroll(protocol.Ed25519)
 		p.mustCheckIn()
 		if err := os.WriteFile(filepath.Join(p.options.Dir, "applied.json"), []byte(text), 0o600); err != nil {
 			t.Fatal(err)
@@ -163,7 +163,7 @@ func TestDamagedState(t *testing.T) {
 			t.Errorf("after %q in applied.json: policy %q, report %s", text, now.Policy.ID, p.asset().Device.StatusReport)
 		}
 	}
-	p := w.enrol(protocol.Ed25519)
+	p := w.enroll(protocol.Ed25519)
 	path := filepath.Join(p.options.Dir, "identity.json")
 	whole, err := os.ReadFile(path)
 	if err != nil {
@@ -199,7 +199,7 @@ func TestDamagedState(t *testing.T) {
 func TestDamagedState_NothingStaysSet(t *testing.T) {
 	w := newWorld(t)
 	damaged := func() *phone {
-		p := w.enrol(protocol.Ed25519)
+		p := w.enroll(protocol.Ed25519)
 		p.mustCheckIn()
 		if got := p.device.State().Settings["CAMERA"]; got != "BLOCK" {
 			t.Fatalf("the policy is not applied: camera %q", got)
@@ -247,7 +247,7 @@ func (d *unmoved) Run(ctx context.Context, tool string, args ...string) (string,
 // way; and only silence makes it a success.
 func TestWipe_AndroidIsErasedWhenItIsSilent(t *testing.T) {
 	w := newWorld(t)
-	p := w.enrol(protocol.Ed25519)
+	p := w.enroll(protocol.Ed25519)
 	now := time.Now()
 	p.options.Now = func() time.Time { return now }
 	state := simulated.Default("SN-unmoved")

@@ -22,7 +22,7 @@ import (
 // working, and its inventory can be read.
 func FuzzCheckIn(f *testing.F) {
 	w := makeWorld(f)
-	p := w.enrol(protocol.Ed25519)
+	p := w.enroll(protocol.Ed25519)
 	p.mustCheckIn()
 	sequence := int64(1_000_000)
 	for _, seed := range []string{

@@ -51,7 +51,7 @@ func TestPolicy_EachSettingThatCutsOffIsTakenBack(t *testing.T) {
 		{policy.Change{Setting: "AIRPLANE_MODE", Value: "DISABLED"}, func(s *simulated.State) bool { return s.Platform.Restrictions["no_airplane_mode"] }},
 		{policy.Change{Setting: "VPN_CONFIGURATION", Value: "BLOCK"}, func(s *simulated.State) bool { return s.Platform.Restrictions["no_config_vpn"] }},
 	} {
-		p := w.enrol(protocol.Ed25519)
+		p := w.enroll(protocol.Ed25519)
 		now := time.Now()
 		p.options.Now = func() time.Time { return now }
 		state := p.android()
@@ -114,7 +114,7 @@ func compliance(t *testing.T, p *phone) told {
 // start, and set again.
 func TestPolicy_DriftIsRepaired(t *testing.T) {
 	w := newWorld(t)
-	p := w.enrol(protocol.Ed25519)
+	p := w.enroll(protocol.Ed25519)
 	now := time.Now()
 	p.options.Now = func() time.Time { return now }
 	state := p.android()
@@ -145,7 +145,7 @@ func TestPolicy_DriftIsRepaired(t *testing.T) {
 // location is enforced, also if it was set before, and the rest of the policy holds.
 func TestPolicy_LocationSharingContradictsLocationMode(t *testing.T) {
 	w := newWorld(t)
-	p := w.enrol(protocol.Ed25519)
+	p := w.enroll(protocol.Ed25519)
 	state := p.android()
 	sharing, mode := policy.Change{Setting: "LOCATION_SHARING", Value: "BLOCK"}, policy.Change{Setting: "LOCATION_MODE", Value: "ENFORCED"}
 	for n, test := range []struct {
@@ -174,7 +174,7 @@ func TestPolicy_LocationSharingContradictsLocationMode(t *testing.T) {
 // A status report does not forget what could not be applied.
 func TestStatusReport_NamesWhatIsNotApplied(t *testing.T) {
 	w := newWorld(t)
-	p := w.enrol(protocol.Ed25519)
+	p := w.enroll(protocol.Ed25519)
 	p.mustCheckIn()
 	p.send(command.ChangePolicy, command.PolicyRef(w.newPolicy("Owner's", policy.Change{Setting: "SCREEN_CAPTURE", Value: "BLOCK"}).ID))
 	p.mustCheckIn()

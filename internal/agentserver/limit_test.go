@@ -20,7 +20,7 @@ func TestLink_RequestLimit(t *testing.T) {
 	start := time.Now()
 	now := start
 	w.link.Now = func() time.Time { return now }
-	greedy, other := w.enrol(protocol.Ed25519), w.enrol(protocol.Ed25519)
+	greedy, other := w.enroll(protocol.Ed25519), w.enroll(protocol.Ed25519)
 	sequence := int64(1000)
 	send := func() (int, protocol.ErrorResponse, string) {
 		sequence++
@@ -60,7 +60,7 @@ func TestLink_RequestLimit(t *testing.T) {
 // A device that ends has its stream hinted at and closed.
 func TestLink_EndClosesTheStream(t *testing.T) {
 	w := newWorld(t)
-	p := w.enrol(protocol.Ed25519)
+	p := w.enroll(protocol.Ed25519)
 	p.mustCheckIn()
 	answer, err := w.server.Client().Do(w.signed(t, p, http.MethodGet, "/wake", 1_000_000, nil))
 	if err != nil || answer.StatusCode != http.StatusOK {

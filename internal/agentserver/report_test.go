@@ -50,7 +50,7 @@ func (p *phone) members() (members map[string]any) {
 // with their number.
 func TestCheckIn_StoredReportsAreBounded(t *testing.T) {
 	w := newWorld(t)
-	p := w.enrol(protocol.Ed25519)
+	p := w.enroll(protocol.Ed25519)
 	p.mustCheckIn()
 	serial := p.asset().Specifications["serialNumber"]
 	size := func() int {
@@ -89,7 +89,7 @@ func TestCheckIn_StoredReportsAreBounded(t *testing.T) {
 // under the same names, however they are written.
 func TestCheckIn_OwnMembersOfTheStatusReport(t *testing.T) {
 	w := newWorld(t)
-	p := w.enrol(protocol.Ed25519)
+	p := w.enroll(protocol.Ed25519)
 	p.mustCheckIn()
 	failed := map[string]any{"id": w.policy.ID, "version": 1, "settings": []map[string]any{{"id": "CAMERA", "state": "failed", "detail": "no"}}}
 	w.report(t, p, 1_000_000, map[string]any{"policy": failed})
@@ -110,7 +110,7 @@ func TestCheckIn_OwnMembersOfTheStatusReport(t *testing.T) {
 // A place is kept while it is asked for, with a time that can be.
 func TestCheckIn_LocationOnlyWhenAsked(t *testing.T) {
 	w := newWorld(t)
-	p := w.enrol(protocol.Ed25519)
+	p := w.enroll(protocol.Ed25519)
 	p.mustCheckIn()
 	sequence := int64(1_000_000)
 	place := func(at int64) *asset.Location {
@@ -137,7 +137,7 @@ func TestCheckIn_LocationOnlyWhenAsked(t *testing.T) {
 // A location command succeeds only with a place that can be kept.
 func TestCheckIn_LocationCommandWithoutAPlace(t *testing.T) {
 	w := newWorld(t)
-	p := w.enrol(protocol.Ed25519)
+	p := w.enroll(protocol.Ed25519)
 	p.mustCheckIn()
 	now := time.Now()
 	at := func(ms int64) map[string]any {
@@ -179,7 +179,7 @@ func TestCheckIn_LocationCommandWithoutAPlace(t *testing.T) {
 // A word that the service does not know ends nothing and is not confirmed.
 func TestCheckIn_UnknownAcknowledgement(t *testing.T) {
 	w := newWorld(t)
-	p := w.enrol(protocol.Ed25519)
+	p := w.enroll(protocol.Ed25519)
 	p.mustCheckIn()
 	p.send(command.SyncPolicy, nil)
 	id := p.latest().ID
@@ -203,7 +203,7 @@ func TestCheckIn_UnknownAcknowledgement(t *testing.T) {
 // sent.
 func TestCheckIn_OrderWithinAMillisecond(t *testing.T) {
 	w := newWorld(t)
-	p := w.enrol(protocol.Ed25519)
+	p := w.enroll(protocol.Ed25519)
 	p.mustCheckIn()
 	at := time.Now()
 	w.commands.Now = func() time.Time { return at }
@@ -226,7 +226,7 @@ func TestCheckIn_OrderWithinAMillisecond(t *testing.T) {
 // A command that the device cannot carry out is refused before anything is kept.
 func TestExecute_MissingCapabilityLeavesNoEntry(t *testing.T) {
 	w := newWorld(t)
-	p := w.enrol(protocol.Ed25519)
+	p := w.enroll(protocol.Ed25519)
 	p.mustCheckIn()
 	w.report(t, p, 1_000_000, map[string]any{"capabilities": []string{"notify"}})
 	_, err := w.commands.Execute(t.Context(), w.call, command.Request{Type: command.WipeCompanyData, AssetID: p.assetID})

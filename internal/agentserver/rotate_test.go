@@ -19,7 +19,7 @@ func TestRotate_DeviceKey(t *testing.T) {
 	w := newWorld(t)
 	for _, alg := range []protocol.Algorithm{protocol.Ed25519, protocol.ES256} {
 		for _, lost := range []string{"nothing", "the request", "the answer"} {
-			p := w.enrol(alg)
+			p := w.enroll(alg)
 			p.mustCheckIn()
 			before := p.key()
 			client := *p.options.Client
@@ -66,7 +66,7 @@ func (p *phone) key() protocol.PublicKey {
 
 func TestRotate_OldDeviceKey(t *testing.T) {
 	w := newWorld(t)
-	p := w.enrol(protocol.Ed25519)
+	p := w.enroll(protocol.Ed25519)
 	p.mustCheckIn()
 	before := p.key()
 	ahead := 366 * 24 * time.Hour
@@ -99,7 +99,7 @@ func (w *world) follow(id string, keep bool) {
 // device trusts leads to the next, and only that.
 func TestRotate_ServiceKey(t *testing.T) {
 	w := newWorld(t)
-	p, away := w.enrol(protocol.Ed25519), w.enrol(protocol.Ed25519)
+	p, away := w.enroll(protocol.Ed25519), w.enroll(protocol.Ed25519)
 	p.mustCheckIn()
 	away.mustCheckIn()
 	for _, id := range []string{"k2", "k3"} {
@@ -127,7 +127,7 @@ func TestRotate_ServiceKey(t *testing.T) {
 // corrected, by the new key; the former key has lost its power a week later.
 func TestRotate_RefusalsLeadToTheNewKey(t *testing.T) {
 	w := newWorld(t)
-	p := w.enrol(protocol.Ed25519)
+	p := w.enroll(protocol.Ed25519)
 	p.mustCheckIn()
 	old := w.link.Signer
 	w.follow("k2", true)

@@ -38,7 +38,7 @@ func (p *phone) runs(network roundTripper, ready <-chan struct{}) {
 // overtakes it costs one more request, not five seconds without wake-ups.
 func TestStream_RefusalIsMended(t *testing.T) {
 	w := newWorld(t)
-	p := w.enrol(protocol.Ed25519)
+	p := w.enroll(protocol.Ed25519)
 	base := agent.NewClient().Transport
 	var mu sync.Mutex
 	var said []string
@@ -85,7 +85,7 @@ func TestStream_RefusalIsMended(t *testing.T) {
 // That there are no wake-ups is said once, not at each attempt.
 func TestStream_WarnsOnce(t *testing.T) {
 	w := newWorld(t)
-	p := w.enrol(protocol.Ed25519)
+	p := w.enroll(protocol.Ed25519)
 	base := agent.NewClient().Transport
 	var log bytes.Buffer
 	p.options.Log, p.options.Pace = slog.New(slog.NewTextHandler(&log, nil)), 1000

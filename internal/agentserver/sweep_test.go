@@ -23,7 +23,7 @@ func TestSweep_FindsWhatHintsLost(t *testing.T) {
 	now := time.Now()
 	ears := &deaf{}
 	w.link.Waker, w.link.Now = ears, func() time.Time { return now }
-	p := w.enrol(protocol.Ed25519)
+	p := w.enroll(protocol.Ed25519)
 	p.mustCheckIn()
 	other := w.newPolicy("Other", policy.Change{Setting: "SMS", Value: "BLOCK"})
 	hinted := func(what string, want bool) {

@@ -30,7 +30,7 @@ func (p *phone) obeys() bool {
 // or not there is a third, and whether or not the agent was restarted in between.
 func TestFormerKey_LosesItsPower(t *testing.T) {
 	w := newWorld(t)
-	p := w.enrol(protocol.Ed25519)
+	p := w.enroll(protocol.Ed25519)
 	p.mustCheckIn()
 	former := agentserver.Signer{Key: w.link.Signer.Key, ID: w.link.Signer.ID}
 	w.follow("k2", true)
@@ -60,7 +60,7 @@ func TestFormerKey_LosesItsPower(t *testing.T) {
 // it follows.
 func TestFormerKey_AnnouncesNothing(t *testing.T) {
 	w := newWorld(t)
-	p := w.enrol(protocol.Ed25519)
+	p := w.enroll(protocol.Ed25519)
 	p.mustCheckIn()
 	former := agentserver.Signer{Key: w.link.Signer.Key, ID: w.link.Signer.ID}
 	w.follow("k2", true)
@@ -145,11 +145,11 @@ func TestAssignment_CannotBeSubstituted(t *testing.T) {
 	w := newWorld(t)
 	kiosk, free := w.policy, w.newPolicy("Free", policy.Change{Setting: "REPORT_SOFTWARE_INFO", Value: "ENABLED"})
 	w.policy = free
-	own := w.enrol(protocol.Ed25519)
+	own := w.enroll(protocol.Ed25519)
 	foreign, document := own.listen()
 	own.mustCheckIn()
 	w.policy = kiosk
-	victim := w.enrol(protocol.Ed25519)
+	victim := w.enroll(protocol.Ed25519)
 	kept, _ := victim.listen()
 	victim.mustCheckIn()
 	past := *kept
@@ -182,7 +182,7 @@ func TestAssignment_CannotBeSubstituted(t *testing.T) {
 // An older version of the device's own policy, signed as it is, does not come back.
 func TestAssignment_RefusesOlderDocument(t *testing.T) {
 	w := newWorld(t)
-	p := w.enrol(protocol.Ed25519)
+	p := w.enroll(protocol.Ed25519)
 	_, document := p.listen()
 	p.mustCheckIn()
 	old := bytes.Clone(*document)
@@ -210,7 +210,7 @@ func TestAssignment_RefusesOlderDocument(t *testing.T) {
 // same, until a service has signed one.
 func TestAssignment_OlderService(t *testing.T) {
 	w := newWorld(t)
-	p := w.enrol(protocol.Ed25519)
+	p := w.enroll(protocol.Ed25519)
 	p.between(func(path string, answer *protocol.CheckinResponse, body []byte) []byte {
 		if strings.HasSuffix(path, "/checkin") {
 			answer.Assignment = nil

@@ -71,8 +71,8 @@ func (in *inventory) ok(err error) {
 	}
 }
 
-// enrol enrolls a device under a policy, n hours before now, and returns its id.
-func (in *inventory) enrol(device string, p policy.Policy, hours int) string {
+// enroll enrolls a device under a policy, n hours before now, and returns its id.
+func (in *inventory) enroll(device string, p policy.Policy, hours int) string {
 	in.Helper()
 	at := start.Add(time.Duration(-hours) * time.Hour)
 	change, err := in.db.Observe(in.ctx(), enrollment.Observation{CompanyID: in.company.ID, Device: device, Management: asset.Platform,
@@ -121,7 +121,7 @@ func members(page map[string]any, member string) string {
 func TestGet_Object(t *testing.T) {
 	t.Parallel()
 	in := newInventory(t)
-	id := in.enrol("d1", in.policies[0], 1)
+	id := in.enroll("d1", in.policies[0], 1)
 	want := `{"pathName":"enterprises/acme/assets/` + id + `","identification":"Phone N-d1","status":"ACTIVE","syncedAt":"2026-11-21T08:00:00.000Z",` +
 		`"customData":{"tags":[]},"specifications":{"brand":"acme","model":"Phone","osVersion":"14","serialNumber":"SN-d1"},` +
 		`"managedDevice":{"managementType":"PLATFORM","ownership":"COMPANY_OWNED","policyId":"enterprises/acme/policies/` + in.policies[0].ID + `",` +
@@ -179,7 +179,7 @@ func TestList(t *testing.T) {
 	t.Parallel()
 	in := newInventory(t)
 	for i, p := range []int{0, 0, 1} {
-		in.enrol(fmt.Sprintf("d%d", i), in.policies[p], i+1)
+		in.enroll(fmt.Sprintf("d%d", i), in.policies[p], i+1)
 	}
 	in.imported(2)
 	office, empty := in.policies[0], in.policies[2]
@@ -234,7 +234,7 @@ func TestList_Refuses(t *testing.T) {
 	for query, field := range map[string]string{
 		"status=GONE": "status", "status=active": "status", "status=": "status",
 		"sort=name,asc": "sort", "sort=syncedAt": "sort", "sort=syncedAt,down": "sort", "sort=syncedAt,DESC": "sort", "sort=": "sort", "sort=syncedAt,desc,x": "sort",
-		"page=-1": "page", "page=x": "page", "size=0": "size", "size=101": "size", "size=1.5": "size", "colour=red": "colour",
+		"page=-1": "page", "page=x": "page", "size=0": "size", "size=101": "size", "size=1.5": "size", "shade=red": "shade",
 	} {
 		t.Run(query, func(t *testing.T) {
 			_, failure := in.read(in.p, "list_assets", query)
@@ -254,7 +254,7 @@ func TestList_Refuses(t *testing.T) {
 func TestGet_ForeignAssetIsNotFound(t *testing.T) {
 	t.Parallel()
 	in := newInventory(t)
-	id := in.enrol("d1", in.policies[0], 1)
+	id := in.enroll("d1", in.policies[0], 1)
 	other := in.p
 	other.CompanyID, other.CompanySlug = "other", "other"
 	for _, c := range []struct {
@@ -276,7 +276,7 @@ func TestGet_ForeignAssetIsNotFound(t *testing.T) {
 func TestList_LimitsOfUsers(t *testing.T) {
 	t.Parallel()
 	in := newInventory(t)
-	seen, hidden := in.enrol("d1", in.policies[0], 1), in.enrol("d2", in.policies[1], 1)
+	seen, hidden := in.enroll("d1", in.policies[0], 1), in.enroll("d2", in.policies[1], 1)
 	in.imported(1)
 	p := in.p
 	p.Policies = []string{in.policies[0].ID}
@@ -311,7 +311,7 @@ func TestList_LimitsOfUsers(t *testing.T) {
 func TestPolicies_List(t *testing.T) {
 	t.Parallel()
 	in := newInventory(t)
-	in.enrol("d1", in.policies[0], 1)
+	in.enroll("d1", in.policies[0], 1)
 	for query, want := range map[string]string{
 		"": "Empty Field Office", "sort=displayName,desc": "Office Field Empty", "sort=updatedAt,asc": "Empty Field Office", "sort=version,asc&size=1&page=7": "",
 		"sort=updatedAt,desc&size=1": "Office", "size=2&page=1": "Office", "page=5": "",

@@ -56,7 +56,7 @@ func TestExecute_CrashAtEveryStep(t *testing.T) {
 		} {
 			f := newFixture(t)
 			f.channel.answers(command.Receipt{Code: v, Ref: "op-1"})
-			a := f.enrol(fullyManaged)
+			a := f.enroll(fullyManaged)
 			call := operation.Call{Principal: f.caller(), IdempotencyRef: "request-1"}
 			if !f.dies(step, call, a, command.Lock) {
 				t.Fatalf("it did not die %s", step)
@@ -118,7 +118,7 @@ func (f *fixture) execute2(call operation.Call, a asset.Asset) (command.Result, 
 func TestExecute_RepetitionIgnoresTheDevicesState(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
-	a := f.enrol(fullyManaged)
+	a := f.enroll(fullyManaged)
 	wipe := operation.Call{Principal: f.caller(), IdempotencyRef: "wipe"}
 	move := operation.Call{Principal: f.caller(), IdempotencyRef: "move"}
 	if _, err := f.executeAs(f.service, move, a, command.ChangePolicy); err != nil {
@@ -148,7 +148,7 @@ func TestExecute_RepetitionIgnoresTheDevicesState(t *testing.T) {
 func TestExecute_ConcurrentRepetitionsSendOnce(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
-	a := f.enrol(fullyManaged)
+	a := f.enroll(fullyManaged)
 	var twins sync.WaitGroup
 	for range 20 {
 		twins.Go(func() {

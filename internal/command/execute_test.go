@@ -92,7 +92,7 @@ func (f *fixture) checkOutcome(k kind, t command.Type, v outcome.Code) {
 	r := command.Receipt{Code: v, Detail: "told to callers", Cause: errors.New("internals")}
 	f.channel.answers(r)
 	f.push.answers(r)
-	a := f.enrol(k)
+	a := f.enroll(k)
 	want := ends(v, t)
 	got, err := f.execute(a, t)
 	where := k.String() + " " + string(t) + " " + string(v)
@@ -135,7 +135,7 @@ func (f *fixture) checkOutcome(k kind, t command.Type, v outcome.Code) {
 func TestExecute_DeviceGoneEndsOpenCommands(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
-	a := f.enrol(fullyManaged)
+	a := f.enroll(fullyManaged)
 	for _, kindOf := range []command.Type{command.Lock, command.WipeCompanyData} {
 		if _, err := f.execute(a, kindOf); err != nil {
 			t.Fatal(err)
@@ -157,7 +157,7 @@ func TestExecute_PanicInChannelIsUnknown(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
 	f.channel.answer = func(context.Context, command.Order) command.Receipt { panic("boom") }
-	a := f.enrol(fullyManaged)
+	a := f.enroll(fullyManaged)
 	_, err := f.execute(a, command.Lock)
 	if fault.CodeOf(err) != fault.Internal || fault.From(err).Retryable || f.latest(a).State != command.Unconfirmed {
 		t.Errorf("%v, %+v", err, f.latest(a))
@@ -168,7 +168,7 @@ func TestExecute_NoChannelIsNotSent(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
 	f.service.Channels = nil
-	a := f.enrol(agentManaged)
+	a := f.enroll(agentManaged)
 	_, err := f.execute(a, command.Shutdown)
 	row := f.latest(a)
 	if fault.CodeOf(err) != fault.Unavailable || row.State != command.Failed || !strings.HasPrefix(row.Outcome, "not sent: ") {
@@ -199,7 +199,7 @@ func TestExecute_ChoosesChannel(t *testing.T) {
 		if c.noPush {
 			f.service.Push = nil
 		}
-		if _, err := f.execute(f.enrol(c.k), c.t); err != nil {
+		if _, err := f.execute(f.enroll(c.k), c.t); err != nil {
 			t.Errorf("%s on %s: %v", c.t, c.k, err)
 		}
 		byPush, _ := f.push.sends()
@@ -214,7 +214,7 @@ func TestExecute_ChoosesChannel(t *testing.T) {
 func TestExecute_RefusedBeforeDispatch(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
-	device, agent := f.enrol(fullyManaged), f.enrol(agentManaged)
+	device, agent := f.enroll(fullyManaged), f.enroll(agentManaged)
 	imported := asset.Asset{ID: "imported", CompanyID: f.company.ID, CompanySlug: "acme", Identification: "spare", Status: asset.Pending, CreatedAt: f.clock.Now()}
 	f.ok(f.db.ImportAssets(f.ctx(), []asset.Asset{imported}))
 	office, field, kiosk := f.policies["Office"], f.policies["Field"], f.policies["Kiosk"]
@@ -290,7 +290,7 @@ func (b *brokenStore) Take(ctx context.Context, id string, s command.Transition)
 func TestExecute_StoreFailsBeforeIntent(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
-	a := f.enrol(fullyManaged)
+	a := f.enroll(fullyManaged)
 	_, err := f.executeAs(f.newService(&brokenStore{Store: f.db, begin: errDown}), operation.Call{Principal: f.caller()}, a, command.Lock)
 	told := fault.From(err)
 	if told.Code != fault.Unavailable || !told.Retryable || strings.Contains(told.Detail, "db.internal") {
@@ -306,7 +306,7 @@ func TestExecute_StoreFailsAfterSend(t *testing.T) {
 	for _, v := range outcome.Codes() {
 		f := newFixture(t)
 		f.channel.answers(command.Receipt{Code: v})
-		a := f.enrol(fullyManaged)
+		a := f.enroll(fullyManaged)
 		broken := &brokenStore{Store: f.db, take: true}
 		got, err := f.executeAs(f.newService(broken), operation.Call{Principal: f.caller()}, a, command.Reboot)
 		if v == outcome.NotSent && fault.CodeOf(err) != fault.Unavailable || v != outcome.NotSent && got.Status != "UNCONFIRMED" {
@@ -336,7 +336,7 @@ func TestExecute_StoreFailsAfterSend(t *testing.T) {
 func TestExecute_CallerMayDisconnect(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
-	a := f.enrol(fullyManaged)
+	a := f.enroll(fullyManaged)
 	ctx, leave := context.WithCancel(f.ctx())
 	f.channel.answer = func(inner context.Context, _ command.Order) command.Receipt {
 		leave()
@@ -363,7 +363,7 @@ func TestExecute_PasswordIsNotKept(t *testing.T) {
 	t.Parallel()
 	const marker = "m4rker-pa55word"
 	f := newFixture(t)
-	a := f.enrol(fullyManaged)
+	a := f.enroll(fullyManaged)
 	var told []string
 	for _, v := range outcome.Codes() {
 		if v == outcome.Gone {
@@ -407,7 +407,7 @@ func TestExecute_PasswordIsNotKept(t *testing.T) {
 func TestArguments_AreChecked(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
-	a := f.enrol(fullyManaged)
+	a := f.enroll(fullyManaged)
 	long := strings.Repeat("ä", 4097)
 	for _, c := range []struct {
 		tool  string
@@ -482,7 +482,7 @@ func packages(n int) []string {
 func TestHistory(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
-	a := f.enrol(fullyManaged)
+	a := f.enroll(fullyManaged)
 	for range 3 {
 		f.clock.Advance(time.Second)
 		if _, err := f.execute(a, command.Lock); err != nil {

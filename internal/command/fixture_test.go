@@ -170,8 +170,8 @@ var (
 
 func (k kind) String() string { return fmt.Sprintf("%s %s %s", k.management, k.ownership, k.mode) }
 
-// enrol enrolls a new device and returns its asset.
-func (f *fixture) enrol(k kind) asset.Asset {
+// enroll enrolls a new device and returns its asset.
+func (f *fixture) enroll(k kind) asset.Asset {
 	f.Helper()
 	under := f.policies["Office"]
 	if k.management == asset.Agent {

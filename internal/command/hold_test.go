@@ -73,7 +73,7 @@ func TestPrepare_QueuedOrderIsOneCommit(t *testing.T) {
 		command.NotificationMessage: {command.Receipt{Code: outcome.Done, Outcome: "accepted for delivery"}, command.Succeeded, "accepted for delivery"},
 	} {
 		f := newFixture(t)
-		a := f.enrol(agentManaged)
+		a := f.enroll(agentManaged)
 		f.channel.answers(want.receipt)
 		service, h := f.holding(&brokenStore{Store: f.db, take: true})
 		got, err := f.executeAs(service, operation.Call{Principal: f.caller()}, a, kind)
@@ -96,7 +96,7 @@ func TestPrepare_QueuedOrderIsOneCommit(t *testing.T) {
 func TestPrepare_OtherOrdersAreSent(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
-	a := f.enrol(agentManaged)
+	a := f.enroll(agentManaged)
 	service, h := f.holding(f.db)
 	h.refuses = true
 	if _, err := f.executeAs(service, operation.Call{Principal: f.caller()}, a, command.Reboot); err != nil {
@@ -110,7 +110,7 @@ func TestPrepare_OtherOrdersAreSent(t *testing.T) {
 func TestPrepare_RepetitionIsNotAnnounced(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
-	a := f.enrol(agentManaged)
+	a := f.enroll(agentManaged)
 	service, h := f.holding(f.db)
 	call := operation.Call{Principal: f.caller(), IdempotencyRef: "request-1"}
 	for range 2 {
@@ -128,7 +128,7 @@ func TestPrepare_RepetitionIsNotAnnounced(t *testing.T) {
 func TestPrepare_StoreFails(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
-	a := f.enrol(agentManaged)
+	a := f.enroll(agentManaged)
 	service, h := f.holding(&brokenStore{Store: f.db, begin: errDown})
 	if _, err := f.executeAs(service, operation.Call{Principal: f.caller()}, a, command.Reboot); fault.CodeOf(err) != fault.Unavailable {
 		t.Errorf("a store that fails: %v", err)

@@ -35,7 +35,7 @@ func TestLifecycle(t *testing.T) {
 		f.channel, f.push = &channel{sent: map[string]int{}}, &channel{sent: map[string]int{}}
 		f.service = f.newService(f.db)
 		l := &lifecycle{fixture: f, finals: map[string]string{}}
-		l.device = l.enrol(rapid.SampledFrom([]kind{fullyManaged, companyWork, agentManaged}).Draw(t, "device"))
+		l.device = l.enroll(rapid.SampledFrom([]kind{fullyManaged, companyWork, agentManaged}).Draw(t, "device"))
 		t.Repeat(map[string]func(*rapid.T){
 			"":       l.check,
 			"send":   l.send,

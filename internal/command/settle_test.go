@@ -37,7 +37,7 @@ func (f *fixture) lost(a asset.Asset, t command.Type) command.Command {
 func TestSettle(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
-	a := f.enrol(fullyManaged)
+	a := f.enroll(fullyManaged)
 	at := f.clock.Now().Add(time.Minute)
 	c := f.begun(a, command.Lock, "op-1")
 	now, settled, err := f.service.Settle(f.ctx(), command.Feedback{Ref: "op-1", Succeeded: true, At: at})
@@ -57,12 +57,12 @@ func TestSettle(t *testing.T) {
 func TestSettle_CleansTextOfDevices(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
-	c := f.begun(f.enrol(fullyManaged), command.Reboot, "op-1")
+	c := f.begun(f.enroll(fullyManaged), command.Reboot, "op-1")
 	now, _, err := f.service.Settle(f.ctx(), command.Feedback{CommandID: c.ID, Outcome: "no\x00\x1b[31m\n\u202e way " + strings.Repeat("x", 1000), At: f.clock.Now()})
 	if err != nil || now.State != command.Failed || !strings.HasPrefix(now.Outcome, "no[31m way x") || len(now.Outcome) > 500 {
 		t.Errorf("%+v, %v", now, err)
 	}
-	c = f.begun(f.enrol(fullyManaged), command.Reboot, "op-2")
+	c = f.begun(f.enroll(fullyManaged), command.Reboot, "op-2")
 	now, _, err = f.service.Settle(f.ctx(), command.Feedback{CommandID: c.ID})
 	if err != nil || now.Outcome == "" || !now.FeedbackAt.IsZero() {
 		t.Errorf("a failure without a word: %+v, %v", now, err)
@@ -72,7 +72,7 @@ func TestSettle_CleansTextOfDevices(t *testing.T) {
 func TestSettle_UnknownCommand(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
-	a := f.enrol(fullyManaged)
+	a := f.enroll(fullyManaged)
 	for _, feedback := range []command.Feedback{
 		{CommandID: "nothing"}, {Ref: "nothing"}, {},
 		{Ref: "nothing", Sighting: command.Observation{AssetID: a.ID, Type: command.Lock, IssuedAt: f.clock.Now()}},
@@ -90,7 +90,7 @@ func TestSettle_DeviceAnswersBeforeChannel(t *testing.T) {
 	for _, succeeded := range []bool{true, false} {
 		for _, v := range []outcome.Code{outcome.Accepted, outcome.Unknown} {
 			f := newFixture(t)
-			a := f.enrol(fullyManaged)
+			a := f.enroll(fullyManaged)
 			f.channel.answer = func(ctx context.Context, o command.Order) command.Receipt {
 				_, settled, err := f.service.Settle(ctx, command.Feedback{Ref: "op-1", Succeeded: succeeded, Outcome: "said so", At: f.clock.Now(),
 					Sighting: command.Observation{AssetID: o.AssetID, Type: o.Command.Type, IssuedAt: f.clock.Now()}})
@@ -114,7 +114,7 @@ func TestSettle_DeviceAnswersBeforeChannel(t *testing.T) {
 func TestAdopt(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
-	a, other := f.enrol(fullyManaged), f.enrol(fullyManaged)
+	a, other := f.enroll(fullyManaged), f.enroll(fullyManaged)
 	named := f.begun(a, command.Lock, "op-0")
 	c := f.lost(a, command.Lock)
 	for name, seen := range map[string]command.Observation{
@@ -148,7 +148,7 @@ func TestAdopt(t *testing.T) {
 func TestAdopt_TakesTheClosest(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
-	a := f.enrol(fullyManaged)
+	a := f.enroll(fullyManaged)
 	first := f.lost(a, command.Lock)
 	f.clock.Advance(30 * time.Second)
 	second := f.lost(a, command.Lock)
@@ -166,7 +166,7 @@ func TestChangePolicy_IsPending(t *testing.T) {
 	t.Parallel()
 	for v, moved := range map[outcome.Code]bool{outcome.Accepted: true, outcome.Unknown: false, outcome.Refused: false, outcome.NotSent: false} {
 		f := newFixture(t)
-		a := f.enrol(fullyManaged)
+		a := f.enroll(fullyManaged)
 		f.channel.answers(command.Receipt{Code: v})
 		_, _ = f.execute(a, command.ChangePolicy)
 		now := f.asset(a.ID)
@@ -183,7 +183,7 @@ func TestChangePolicy_IsPending(t *testing.T) {
 func TestPolicyApplied(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
-	a := f.enrol(fullyManaged)
+	a := f.enroll(fullyManaged)
 	office, field := f.policies["Office"], f.policies["Field"]
 	move, lock := f.begun(a, command.ChangePolicy, ""), f.begun(a, command.Lock, "op-1")
 	f.ok(f.service.PolicyApplied(f.ctx(), a.ID, office.ID, f.clock.Now())) // still the old one
@@ -204,7 +204,7 @@ func TestPolicyApplied(t *testing.T) {
 func TestPolicyApplied_EndsOlderChanges(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
-	a := f.enrol(fullyManaged)
+	a := f.enroll(fullyManaged)
 	intent := func(id string, to string, state command.State) {
 		f.clock.Advance(time.Second)
 		c := command.Command{ID: id, CompanyID: a.CompanyID, AssetID: a.ID, Epoch: a.Device.Epoch, Type: command.ChangePolicy, State: state,
@@ -230,7 +230,7 @@ func TestPolicyApplied_EndsOlderChanges(t *testing.T) {
 func TestExpiry(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
-	a := f.enrol(fullyManaged)
+	a := f.enroll(fullyManaged)
 	accepted, unsure := f.begun(a, command.Reboot, "op-1"), f.lost(a, command.Reboot)
 	move := f.begun(a, command.ChangePolicy, "")
 	if want := accepted.CreatedAt.Add(command.Reboot.Lifetime(asset.Platform)); !accepted.Deadline.Equal(want) {
@@ -263,7 +263,7 @@ func TestExpiry(t *testing.T) {
 func TestSweep_TakesBatches(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
-	a := f.enrol(fullyManaged)
+	a := f.enroll(fullyManaged)
 	for range 450 {
 		if _, _, err := f.db.Begin(f.ctx(), f.intent(a), nil); err != nil {
 			t.Fatal(err)
@@ -289,7 +289,7 @@ func TestSweep_EndsBeforeChannelAnswers(t *testing.T) {
 		outcome.Done: {command.Succeeded, ""}, outcome.Refused: {command.Failed, fault.Refused}, outcome.NotSent: {command.Failed, fault.Unavailable},
 	} {
 		f := newFixture(t)
-		a := f.enrol(fullyManaged)
+		a := f.enroll(fullyManaged)
 		f.channel.answer = func(ctx context.Context, _ command.Order) command.Receipt {
 			f.clock.Advance(time.Hour)
 			f.ok(f.service.Sweep(ctx))

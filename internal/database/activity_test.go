@@ -142,7 +142,7 @@ func TestActivity_ChangesAreRecorded(t *testing.T) {
 // A command is recorded once with its attribution, and again when it fails.
 func TestActivity_CommandsAreRecorded(t *testing.T) {
 	withCompany(t, func(f *fixture) {
-		a := f.enrol("d1", "").ID
+		a := f.enroll("d1", "").ID
 		ctx := access.WithActor(f.Context(), access.Actor{Kind: access.APIKey, ID: "k1", Prefix: "abcdefgh", Name: "ci"}, "req-2")
 		c := command.Command{ID: resource.NewID(), CompanyID: f.company.ID, AssetID: a, Epoch: 1, Type: command.Lock, State: command.Prepared,
 			CreatedAt: f.clock.Now(), IdempotencyRef: "once", Actor: command.Actor{Kind: access.APIKey, ID: "k1", Prefix: "abcdefgh", Name: "ci"}}
@@ -228,7 +228,7 @@ func TestActivity_OldEntriesAreRemoved(t *testing.T) {
 func TestActivity_Filters(t *testing.T) {
 	withCompany(t, func(f *fixture) {
 		policy := f.newPolicy("Warehouse")
-		mine, other := f.enrol("d1", policy.ID).ID, f.enrol("d2", "").ID
+		mine, other := f.enroll("d1", policy.ID).ID, f.enroll("d2", "").ID
 		start := f.clock.Now()
 		for i := range 60 {
 			f.clock.Advance(time.Duration(i%3) * time.Minute)

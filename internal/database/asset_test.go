@@ -51,7 +51,7 @@ func TestImport_IsAllOrNothing(t *testing.T) {
 
 func TestAsset_OfAnotherCompanyIsNotFound(t *testing.T) {
 	withCompany(t, func(f *fixture) {
-		a, other := f.enrol("d", ""), f.newCompany("other")
+		a, other := f.enroll("d", ""), f.newCompany("other")
 		_, err := f.db.Asset(f.Context(), other.ID, a.ID)
 		f.code(fault.NotFound, err)
 		page, total, err := f.db.Assets(f.Context(), asset.Query{Filter: asset.Filter{CompanyID: other.ID},
@@ -191,8 +191,8 @@ func TestLists_AreReadFromAnIndex(t *testing.T) {
 	withCompany(t, func(f *fixture) {
 		seen := collect(f.db)
 		policies := []string{f.newPolicy("p0").ID, f.newPolicy("p1").ID, f.newPolicy("p2").ID}
-		f.enrol("d0", policies[0])
-		f.enrol("d1", policies[1])
+		f.enroll("d0", policies[0])
+		f.enroll("d1", policies[1])
 		f.ok(f.db.ImportAssets(f.Context(), []asset.Asset{{ID: "p", CompanyID: f.company.ID}}))
 		for _, q := range queries(f.company.ID, policies) {
 			q.Page.Size = 20

@@ -19,7 +19,7 @@ func TestAssignPolicy(t *testing.T) {
 			f.ok(err)
 			return n
 		}
-		a := f.enrol("d1", before.ID)
+		a := f.enroll("d1", before.ID)
 		equal(t, "status", a.Status, asset.Active)
 		f.ok(f.db.AssignPolicy(ctx, a.ID, a.Device.Epoch+1, after.ID))
 		equal(t, "policy after another epoch's move", f.asset(a.ID).Device.PolicyID, before.ID)

@@ -163,7 +163,7 @@ func TestBegin_AuthorizationOfAPersonWhoMayNoMore(t *testing.T) {
 			func(u account.User) { f.ok(f.db.RemovePasskey(f.Context(), u.ID, f.key(u).ID)) },
 			func(account.User) { f.setControls(func(c *access.Controls) { c.ApproverAge = time.Hour }) },
 		} {
-			phone := f.enrol(fmt.Sprint("p", i), f.newPolicy(fmt.Sprint("P", i)).ID)
+			phone := f.enroll(fmt.Sprint("p", i), f.newPolicy(fmt.Sprint("P", i)).ID)
 			by, call := f.person(fmt.Sprint("user", i), true), f.asking(phone, command.WipeCompanyData, fmt.Sprint("d", i))
 			first := f.refusal(f.db, call)
 			f.approve(first.ID, by)
@@ -201,7 +201,7 @@ func TestBegin_AuthorizationIsBound(t *testing.T) {
 		acme := f.company
 		f.company = f.newCompany("other")
 		f.destructiveApproval()
-		foreign := f.asking(f.enrol("x1", f.newPolicy("Other").ID), command.WipeCompanyData, "d1")
+		foreign := f.asking(f.enroll("x1", f.newPolicy("Other").ID), command.WipeCompanyData, "d1")
 		if r := f.refusal(f.db, foreign); r.ID == first.ID {
 			t.Errorf("another company: %+v", r)
 		}
@@ -362,7 +362,7 @@ func TestBegin_MoveIsWhatWasCompared(t *testing.T) {
 	withCompany(t, func(f *fixture) {
 		f.setControls(func(c *access.Controls) { c.ApplyApproval, c.ApproverAge = access.ApproveAll, 0 })
 		from, to, ada := f.newPolicy("From"), f.newPolicy("To"), f.person("Ada", true)
-		phone := f.enrol("d1", from.ID)
+		phone := f.enroll("d1", from.ID)
 		move := func() command.Command {
 			c := f.asking(phone, command.ChangePolicy, "d1")
 			c.PolicyID = to.ID

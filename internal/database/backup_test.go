@@ -16,7 +16,7 @@ import (
 func TestBackup_IsACompleteDatabase(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t, sqliteEngine(t))
-	a := f.enrol("d", f.newPolicy("p").ID)
+	a := f.enroll("d", f.newPolicy("p").ID)
 	c := f.begin(a, command.Lock)
 	path := filepath.Join(t.TempDir(), "it's a copy.db")
 

@@ -14,7 +14,7 @@ import (
 
 func TestCommand_IsStoredWhole(t *testing.T) {
 	withCompany(t, func(f *fixture) {
-		a := f.enrol("d", "")
+		a := f.enroll("d", "")
 		c := f.intent(a, command.ChangePolicy)
 		c.Deadline, c.PolicyID, c.IdempotencyRef = f.clock.Now().Add(time.Hour), "p1", "ref"
 		stored, begun, err := f.db.Begin(f.Context(), c, nil)
@@ -46,7 +46,7 @@ func TestCommand_IsStoredWhole(t *testing.T) {
 
 func TestCommand_NotFound(t *testing.T) {
 	withCompany(t, func(f *fixture) {
-		a := f.enrol("d", "")
+		a := f.enroll("d", "")
 		c := f.intent(a, command.Lock)
 		c.IdempotencyRef = "ref"
 		_, _, err := f.db.Begin(f.Context(), c, nil)
@@ -71,7 +71,7 @@ func TestCommand_NotFound(t *testing.T) {
 
 func TestBegin_OneIntentPerIdempotencyRef(t *testing.T) {
 	withCompany(t, func(f *fixture) {
-		a, second := f.enrol("d", ""), f.open(f)
+		a, second := f.enroll("d", ""), f.open(f)
 		var begun atomic.Int32
 		var ids sync.Map
 		var all sync.WaitGroup
@@ -106,7 +106,7 @@ func TestBegin_OneIntentPerIdempotencyRef(t *testing.T) {
 
 func TestTransition_OneWins(t *testing.T) {
 	withCompany(t, func(f *fixture) {
-		a, second := f.enrol("d", ""), f.open(f)
+		a, second := f.enroll("d", ""), f.open(f)
 		c := f.begin(a, command.Lock)
 		var taken atomic.Int32
 		var all sync.WaitGroup
@@ -133,7 +133,7 @@ func TestTransition_OneWins(t *testing.T) {
 
 func TestTransition_HostileOutcomeIsStored(t *testing.T) {
 	withCompany(t, func(f *fixture) {
-		c := f.begin(f.enrol("d", ""), command.Lock)
+		c := f.begin(f.enroll("d", ""), command.Lock)
 		_, taken, err := f.db.Take(f.Context(), c.ID, command.Transition{From: []command.State{command.Prepared}, To: command.Failed,
 			Outcome: "no\x00 such\xff ?"})
 		f.ok(err)
@@ -144,7 +144,7 @@ func TestTransition_HostileOutcomeIsStored(t *testing.T) {
 
 func TestTransition_FinalStatesStay(t *testing.T) {
 	withCompany(t, func(f *fixture) {
-		a := f.enrol("d", "")
+		a := f.enroll("d", "")
 		for _, final := range []command.State{command.Succeeded, command.Failed} {
 			c := f.begin(a, command.Lock)
 			_, taken, err := f.db.Take(f.Context(), c.ID, command.Transition{From: []command.State{command.Prepared}, To: final})
@@ -167,7 +167,7 @@ func TestTransition_FinalStatesStay(t *testing.T) {
 func TestTransition_SuccessShowsOnTheAsset(t *testing.T) {
 	withCompany(t, func(f *fixture) {
 		for _, last := range []command.Type{command.WipeCompanyData, command.RelinquishOwnership} {
-			a := f.enrol("d-"+string(last), "")
+			a := f.enroll("d-"+string(last), "")
 			for _, s := range []struct {
 				sent   command.Type
 				lost   bool
@@ -193,7 +193,7 @@ func TestTransition_SuccessShowsOnTheAsset(t *testing.T) {
 
 func TestHistory_IsNewestFirst(t *testing.T) {
 	withCompany(t, func(f *fixture) {
-		a, b := f.enrol("a", ""), f.enrol("b", "")
+		a, b := f.enroll("a", ""), f.enroll("b", "")
 		f.begin(b, command.Reboot)
 		var want []string
 		for n := range 25 {
@@ -226,7 +226,7 @@ func TestHistory_IsNewestFirst(t *testing.T) {
 
 func TestOpen_FoundByReconcilers(t *testing.T) {
 	withCompany(t, func(f *fixture) {
-		a := f.enrol("a", "")
+		a := f.enroll("a", "")
 		old := f.begin(a, command.Lock)
 		f.clock.Advance(time.Minute)
 		young := f.begin(a, command.Reboot)
@@ -263,7 +263,7 @@ func TestOpen_FoundByReconcilers(t *testing.T) {
 
 func TestMarkDeleted_EndsOneEnrollment(t *testing.T) {
 	withCompany(t, func(f *fixture) {
-		a := f.enrol("a", "")
+		a := f.enroll("a", "")
 		wipe, lock := f.begin(a, command.WipeCompanyData), f.begin(a, command.Lock)
 		f.ok(f.db.MarkDeleted(f.Context(), a.ID, 2, f.clock.Now()))
 		equal(f, "status after another epoch's end", f.asset(a.ID).Status, asset.Active)

@@ -53,7 +53,7 @@ func TestCompanion_HintedWhenItsDeviceEnds(t *testing.T) {
 			"enrolled again": func(device string, _ asset.Asset) { f.observe(f.joined(device, "")) },
 		} {
 			device := resource.NewID()
-			a := f.enrol(device, "")
+			a := f.enroll(device, "")
 			d := f.companion(a)
 			f.observe(f.seen(device))
 			mu.Lock()

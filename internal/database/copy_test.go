@@ -16,7 +16,7 @@ import (
 func TestCopy_ThereAndBack(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t, sqliteEngine(t))
-	a := f.enrol("d1", f.newPolicy("Kiosk “ö”").ID)
+	a := f.enroll("d1", f.newPolicy("Kiosk “ö”").ID)
 	f.begin(a, command.Lock)
 	for range 120 {
 		f.observe(f.joined("d"+f.clock.Now().Format("150405"), ""))
@@ -41,7 +41,7 @@ func TestCopy_ThereAndBack(t *testing.T) {
 	equal(t, "asset", encodeJSON(t, g.asset(a.ID)), encodeJSON(t, f.asset(a.ID)))
 	g.checkCounts()
 	g.checkTerms()
-	g.enrol("later", "")
+	g.enroll("later", "")
 }
 
 func encodeJSON(t *testing.T, v any) string {

@@ -106,8 +106,8 @@ func (f *fixture) asset(id string) asset.Asset {
 	return a
 }
 
-// enrol enrolls a device and returns its asset.
-func (f *fixture) enrol(device, policyID string) asset.Asset {
+// enroll enrolls a device and returns its asset.
+func (f *fixture) enroll(device, policyID string) asset.Asset {
 	f.Helper()
 	return f.asset(f.observe(f.joined(device, policyID)).AssetID)
 }

@@ -81,7 +81,7 @@ func TestKeyUses_WrittenByClose(t *testing.T) {
 	withCompany(t, func(f *fixture) {
 		k, _ := f.newKey("ci", access.DevicesRead)
 		unused, _ := f.newKey("unused", access.DevicesRead)
-		device := f.enrol("d", "")
+		device := f.enroll("d", "")
 		second := f.open(f)
 		f.clock.Advance(time.Minute)
 		f.ok(second.TouchKey(f.Context(), k.ID))

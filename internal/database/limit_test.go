@@ -54,7 +54,7 @@ func (f *fixture) fleet(size int) []asset.Asset {
 	p := f.newPolicy("Fleet")
 	all := make([]asset.Asset, size)
 	for i := range all {
-		all[i] = f.enrol(fmt.Sprint("d", i), p.ID)
+		all[i] = f.enroll(fmt.Sprint("d", i), p.ID)
 	}
 	return all
 }

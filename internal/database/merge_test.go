@@ -24,8 +24,8 @@ func (f *fixture) agentPolicy(display string) policy.Policy {
 	return p
 }
 
-// enrolAgent enrolls an agent that claims a serial number; asset may be empty.
-func (f *fixture) enrolAgent(p policy.Policy, serial, assetID string) (agentdevice.Device, error) {
+// enrollAgent enrolls an agent that claims a serial number; asset may be empty.
+func (f *fixture) enrollAgent(p policy.Policy, serial, assetID string) (agentdevice.Device, error) {
 	f.Helper()
 	token := agentdevice.Token{Hash: sha256.Sum256([]byte(resource.NewID())), CompanyID: f.company.ID, AssetID: assetID, ExpiresAt: f.clock.Now().Add(time.Hour)}
 	var err error
@@ -66,13 +66,13 @@ func TestEnrollAgent_SerialIsAClaim(t *testing.T) {
 	withCompany(t, func(f *fixture) {
 		p := f.agentPolicy("Kiosk")
 		phone := f.observe(f.joined("phone", ""))
-		first, err := f.enrolAgent(p, "SN-phone", "")
+		first, err := f.enrollAgent(p, "SN-phone", "")
 		f.ok(err)
 		if first.AssetID == phone.AssetID {
 			f.Fatal("an agent took over a platform device's asset")
 		}
 		equal(f, "management of the phone", f.asset(phone.AssetID).Device.Management, asset.Platform)
-		second, err := f.enrolAgent(p, "SN-phone", "")
+		second, err := f.enrollAgent(p, "SN-phone", "")
 		f.ok(err)
 		if second.AssetID == first.AssetID {
 			f.Fatal("an agent took over another agent's live asset")
@@ -83,7 +83,7 @@ func TestEnrollAgent_SerialIsAClaim(t *testing.T) {
 		ended, err := f.db.EndAgent(f.Context(), first, agentdevice.Ending{How: agentdevice.Unenrolled, At: f.clock.Now()})
 		f.ok(err)
 		equal(f, "ended", ended, true)
-		third, err := f.enrolAgent(p, "SN-phone", "")
+		third, err := f.enrollAgent(p, "SN-phone", "")
 		f.ok(err)
 		equal(f, "the asset that had ended", third.AssetID, first.AssetID)
 		equal(f, "recorded enrollments, takeovers, ends", words(f.recorded(activity.AssetEnrolled), f.recorded(activity.AssetTakenOver), f.recorded(activity.AssetEnded)), "4 0 1")
@@ -95,7 +95,7 @@ func TestEnrollAgent_SerialIsAClaim(t *testing.T) {
 func TestEnrollAgent_TokenForAsset(t *testing.T) {
 	withCompany(t, func(f *fixture) {
 		p := f.agentPolicy("Kiosk")
-		first, err := f.enrolAgent(p, "SN-1", "")
+		first, err := f.enrollAgent(p, "SN-1", "")
 		f.ok(err)
 		stale, err := f.db.CreateAssetToken(f.Context(), agentdevice.Token{Hash: sha256.Sum256([]byte("stale")), CompanyID: f.company.ID,
 			AssetID: first.AssetID, ExpiresAt: f.clock.Now().Add(time.Hour)})
@@ -103,7 +103,7 @@ func TestEnrollAgent_TokenForAsset(t *testing.T) {
 		equal(f, "policy", stale.PolicyID, p.ID)
 		wipe := f.begin(f.asset(first.AssetID), command.WipeCompanyData)
 		f.ok(f.db.Deliver(f.Context(), agentdevice.Delivery{CommandID: wipe.ID, DeviceID: first.ID, Type: string(wipe.Type), Args: []byte(`{}`), Brings: agentdevice.WipePending}))
-		second, err := f.enrolAgent(p, "other", first.AssetID)
+		second, err := f.enrollAgent(p, "other", first.AssetID)
 		f.ok(err)
 		equal(f, "asset, epoch", words(second.AssetID, second.Epoch), words(first.AssetID, 2))
 		before, err := f.db.AgentDevice(f.Context(), first.ID)
@@ -125,7 +125,7 @@ func TestEnrollAgent_TokenForAsset(t *testing.T) {
 func TestEnrollAgent_FormerKey(t *testing.T) {
 	withCompany(t, func(f *fixture) {
 		p := f.agentPolicy("Kiosk")
-		first, err := f.enrolAgent(p, "SN-1", "")
+		first, err := f.enrollAgent(p, "SN-1", "")
 		f.ok(err)
 		again := func(former agentdevice.Device) (agentdevice.Device, error) {
 			token := agentdevice.Token{Hash: sha256.Sum256([]byte(resource.NewID())), CompanyID: f.company.ID, PolicyID: p.ID, ExpiresAt: f.clock.Now().Add(time.Hour)}
@@ -142,7 +142,7 @@ func TestEnrollAgent_FormerKey(t *testing.T) {
 		equal(f, "asset, epoch", words(second.AssetID, second.Epoch), words(first.AssetID, 2))
 		_, err = again(first)
 		f.code(fault.Refused, err)
-		other, err := f.enrolAgent(p, "SN-2", "")
+		other, err := f.enrollAgent(p, "SN-2", "")
 		f.ok(err)
 		token := agentdevice.Token{Hash: sha256.Sum256([]byte(resource.NewID())), CompanyID: f.company.ID, PolicyID: p.ID, AssetID: other.AssetID, Epoch: 1, ExpiresAt: f.clock.Now().Add(time.Hour)}
 		_, err = f.db.CreateAssetToken(f.Context(), token)
@@ -160,7 +160,7 @@ func TestMergeAssets(t *testing.T) {
 		p := f.agentPolicy("Kiosk")
 		phone := f.asset(f.observe(f.joined("phone", "")).AssetID)
 		lock := f.begin(phone, command.Lock)
-		agent, err := f.enrolAgent(p, "SN-phone", "")
+		agent, err := f.enrollAgent(p, "SN-phone", "")
 		f.ok(err)
 		for _, wrong := range [][2]string{{phone.ID, phone.ID}} {
 			f.code(fault.Refused, f.db.MergeAssets(f.Context(), f.company.ID, wrong[0], wrong[1]))

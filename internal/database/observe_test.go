@@ -168,20 +168,20 @@ func TestObserve_DeviceEnrollsAgain(t *testing.T) {
 			"under the same name": func(*enrollment.Observation) {},
 		} {
 			for _, ended := range []bool{false, true} {
-				f.enrolAgain(fmt.Sprintf("%s, ended %v", what, ended), ended, again)
+				f.enrollAgain(fmt.Sprintf("%s, ended %v", what, ended), ended, again)
 			}
 		}
-		f.enrolAgain("under another management", true, func(o *enrollment.Observation) {
+		f.enrollAgain("under another management", true, func(o *enrollment.Observation) {
 			o.Device, o.Management = o.Device+"-agent", asset.Agent
 		})
 		f.checkCounts()
 	})
 }
 
-// enrolAgain enrolls a device, has it end if it should, and enrolls it again.
-func (f *fixture) enrolAgain(what string, ended bool, again func(o *enrollment.Observation)) {
+// enrollAgain enrolls a device, has it end if it should, and enrolls it again.
+func (f *fixture) enrollAgain(what string, ended bool, again func(o *enrollment.Observation)) {
 	device := what
-	a := f.enrol(device, f.newPolicy(what).ID)
+	a := f.enroll(device, f.newPolicy(what).ID)
 	wipe, lock := f.begin(a, command.WipeCompanyData), f.begin(a, command.Lock)
 	if ended {
 		f.ok(f.db.MarkDeleted(f.Context(), a.ID, 1, f.clock.Now()))
@@ -215,7 +215,7 @@ func TestObserve_SimilarDevicesStayApart(t *testing.T) {
 			"a stable id of its own": func(o *enrollment.Observation) { o.StableID = "s" },
 			"another company":        func(o *enrollment.Observation) { o.CompanyID = other.ID },
 		} {
-			a := f.enrol(what, "")
+			a := f.enroll(what, "")
 			o := f.joined(what, "")
 			o.Device = "new " + what
 			change(&o)
@@ -297,7 +297,7 @@ func TestObserve_AssetIsNamedAfterItsDevice(t *testing.T) {
 func TestObserve_PolicyMoveIsSynchronizing(t *testing.T) {
 	withCompany(t, func(f *fixture) {
 		p, q := f.newPolicy("p"), f.newPolicy("q")
-		a := f.enrol("d", p.ID)
+		a := f.enroll("d", p.ID)
 		counts := func() string { return words(f.policy(p.ID).DeviceCount, f.policy(q.ID).DeviceCount) }
 		equal(f, "devices", counts(), "1 0")
 		move := enrollment.Observation{CompanyID: f.company.ID, Device: "d", PolicyID: q.ID, ObservedAt: f.clock.Now().Add(time.Second)}
@@ -319,11 +319,11 @@ func TestObserve_PolicyMoveIsSynchronizing(t *testing.T) {
 func TestObserve_SilentDeviceIsInactive(t *testing.T) {
 	withCompany(t, func(f *fixture) {
 		p := f.newPolicy("p")
-		quiet, joining := f.enrol("quiet", p.ID), f.joined("joining", p.ID)
+		quiet, joining := f.enroll("quiet", p.ID), f.joined("joining", p.ID)
 		joining.AppliedPolicy, joining.ReportedAt = "", time.Time{}
 		stuck := f.asset(f.observe(joining).AssetID)
 		f.clock.Advance(time.Hour)
-		lively := f.enrol("lively", p.ID)
+		lively := f.enroll("lively", p.ID)
 		mark := func(limit int) int {
 			n, err := f.db.MarkInactive(f.Context(), f.company.ID, f.clock.Now().Add(-time.Minute), limit)
 			f.ok(err)
@@ -348,7 +348,7 @@ func TestObserve_SilentDeviceIsInactive(t *testing.T) {
 
 func TestObserve_DeviceNameIsOfTheManagement(t *testing.T) {
 	withCompany(t, func(f *fixture) {
-		a, b := f.enrol("a", ""), f.enrol("b", "")
+		a, b := f.enroll("a", ""), f.enroll("b", "")
 		o := f.joined("agent", "")
 		o.Management = asset.Agent
 		f.observe(o)
@@ -370,7 +370,7 @@ func TestObserve_UnknownCompanyFails(t *testing.T) {
 
 func TestObserve_PushReachabilityIsOfOneEnrollment(t *testing.T) {
 	withCompany(t, func(f *fixture) {
-		a := f.enrol("d", "")
+		a := f.enroll("d", "")
 		f.ok(f.db.SetPushReachable(f.Context(), a.ID, 2, true))
 		equal(f, "of another epoch", f.asset(a.ID).Device.PushReachable, false)
 		f.ok(f.db.SetPushReachable(f.Context(), a.ID, 1, true))
@@ -399,7 +399,7 @@ func TestObserve_HostileTextIsStored(t *testing.T) {
 func TestApps_OfADevice(t *testing.T) {
 	withCompany(t, func(f *fixture) {
 		p := f.newPolicy("p")
-		a := f.enrol("d", p.ID)
+		a := f.enroll("d", p.ID)
 		check := func(want string, since time.Time) {
 			f.Helper()
 			i, err := f.db.InstalledApps(f.Context(), f.company.ID, a.ID)

@@ -20,8 +20,8 @@ func (f *fixture) at(device string, latitude float64) string {
 func TestTrail_OfADevice(t *testing.T) {
 	withCompany(t, func(f *fixture) {
 		p := f.newPolicy("Field")
-		id := f.enrol("d", p.ID).ID
-		f.enrol("still", p.ID)
+		id := f.enroll("d", p.ID).ID
+		f.enroll("still", p.ID)
 		f.at("d", 1)
 		f.clock.Advance(asset.PlacesKept - time.Minute)
 		f.at("d", 2)
@@ -57,7 +57,7 @@ func TestTrail_OfADevice(t *testing.T) {
 func TestCommands_AcrossDevices(t *testing.T) {
 	withCompany(t, func(f *fixture) {
 		p := f.newPolicy("Field")
-		a := f.enrol("d", p.ID)
+		a := f.enroll("d", p.ID)
 		f.begin(a, command.Lock)
 		f.clock.Advance(24 * time.Hour)
 		c := f.begin(a, command.Reboot)

@@ -148,7 +148,7 @@ func TestPolls_FindsCommands(t *testing.T) {
 	withCompany(t, func(f *fixture) {
 		ctx := f.Context()
 		p := f.newPolicy("A")
-		a := f.enrol("enterprises/LC1/devices/1", p.ID)
+		a := f.enroll("enterprises/LC1/devices/1", p.ID)
 		sent := f.begin(a, command.Lock)
 		_, _, err := f.db.Take(ctx, sent.ID, command.Transition{From: []command.State{command.Prepared}, To: command.Sent, Ref: "op1"})
 		f.ok(err)
@@ -175,7 +175,7 @@ func TestPolls_FindsCommands(t *testing.T) {
 
 func TestAsset_OfDevice(t *testing.T) {
 	withCompany(t, func(f *fixture) {
-		a := f.enrol("enterprises/LC1/devices/1", "")
+		a := f.enroll("enterprises/LC1/devices/1", "")
 		id, err := f.db.AssetOfDevice(f.Context(), f.company.ID, "enterprises/LC1/devices/1")
 		f.ok(err)
 		equal(f, "asset", id, a.ID)

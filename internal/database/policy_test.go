@@ -137,7 +137,7 @@ func TestRevisions_AreNumberedAndLimited(t *testing.T) {
 func TestDeletePolicy_InUseIsRefused(t *testing.T) {
 	withCompany(t, func(f *fixture) {
 		p := f.newPolicy("Used")
-		a := f.enrol("d1", p.ID)
+		a := f.enroll("d1", p.ID)
 		equal(f, "devices", f.policy(p.ID).DeviceCount, 1)
 		f.code(fault.Refused, f.db.DeletePolicy(f.Context(), f.company.ID, p.ID, f.clock.Now()))
 		f.ok(f.db.MarkDeleted(f.Context(), a.ID, 1, f.clock.Now()))

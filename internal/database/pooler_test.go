@@ -101,7 +101,7 @@ func TestOpen_PoolerInSessionMode(t *testing.T) {
 	f := &fixture{T: t, engine: e, db: e.open(t)}
 	other := e.open(t)
 	f.company = f.newCompany("acme")
-	f.begin(f.enrol("d", ""), "LOCK")
+	f.begin(f.enroll("d", ""), "LOCK")
 	all, err := other.Companies(t.Context())
 	f.ok(err)
 	equal(f, "companies", len(all), 1)

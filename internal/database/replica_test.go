@@ -16,7 +16,7 @@ func TestAbandon_CommandsOfADeadReplica(t *testing.T) {
 		other := f.open(f)
 		f.ok(f.db.Present(f.Context()))
 		f.ok(other.Present(f.Context()))
-		a := f.enrol("d", "")
+		a := f.enroll("d", "")
 		c := f.begin(a, command.Lock)
 		long := f.clock.Now().Add(-time.Hour)
 		abandoned := func() int {

@@ -95,7 +95,7 @@ func TestSearch(t *testing.T) {
 		}))
 		other := f.newCompany("other")
 		f.ok(f.db.ImportAssets(f.Context(), []asset.Asset{{ID: "foreign1", CompanyID: other.ID, Identification: "Desk of another", Tags: []string{"Shop"}}}))
-		phone := f.enrol("enterprises/LC1/devices/d4c3", p.ID)
+		phone := f.enroll("enterprises/LC1/devices/d4c3", p.ID)
 		o := f.joined("agentdevice", "")
 		o.Management, o.SerialNumber, o.Model = asset.Agent, "R58-XYZ", "Headset 2"
 		headset := f.asset(f.observe(o).AssetID)
@@ -163,7 +163,7 @@ func TestSearch(t *testing.T) {
 func TestSearch_LooksUpIDs(t *testing.T) {
 	withCompany(t, func(f *fixture) {
 		for n := range 3 {
-			f.enrol(fmt.Sprint("d", n), "")
+			f.enroll(fmt.Sprint("d", n), "")
 		}
 		f.db.SetSearchLimits(2, 10, 2) // the filter is not few
 		looked := map[string]int{}
@@ -224,7 +224,7 @@ func (f *fixture) checkTerms() {
 func TestSearch_IndexesOlderAssets(t *testing.T) {
 	withCompany(t, func(f *fixture) {
 		for n := range 7 {
-			f.enrol(fmt.Sprint("d", n), "")
+			f.enroll(fmt.Sprint("d", n), "")
 		}
 		f.checkTerms()
 		f.ok(f.db.Write(f.Context(), nil, `DELETE FROM asset_terms WHERE company_id = '`+f.company.ID+`'`,

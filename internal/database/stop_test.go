@@ -24,7 +24,7 @@ func (f *fixture) stop(s access.Stop) {
 // people sent, what another company's keys sent.
 func TestWithdraw(t *testing.T) {
 	withCompany(t, func(f *fixture) {
-		d, err := f.enrolAgent(f.agentPolicy("Kiosk"), "SN-1", "")
+		d, err := f.enrollAgent(f.agentPolicy("Kiosk"), "SN-1", "")
 		f.ok(err)
 		d, err = f.db.AgentDevice(f.Context(), d.ID)
 		f.ok(err)
@@ -93,7 +93,7 @@ func TestWithdraw(t *testing.T) {
 // while, for as long as it is open and the company is stopped.
 func TestToCancel(t *testing.T) {
 	withCompany(t, func(f *fixture) {
-		a := f.enrol("d1", f.newPolicy("Fleet").ID)
+		a := f.enroll("d1", f.newPolicy("Fleet").ID)
 		send := func(by access.Kind, ref string) command.Command {
 			c := f.intent(a, command.Lock)
 			c.Actor.Kind, c.State, c.Ref = by, command.Sent, ref

@@ -148,7 +148,7 @@ func TestOpen_FirstVersionStillServes(t *testing.T) {
 
 func TestRecount(t *testing.T) {
 	withCompany(t, func(f *fixture) {
-		a := f.enrol("d1", f.newPolicy("p").ID)
+		a := f.enroll("d1", f.newPolicy("p").ID)
 		f.observe(f.joined("d2", a.Device.PolicyID))
 		// An older program wrote beside a newer one. There is nothing to explain the statements
 		// of this connection, which read everything.

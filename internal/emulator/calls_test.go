@@ -16,7 +16,7 @@ import (
 func TestCalls_AreListed(t *testing.T) {
 	t.Parallel()
 	virtual(t, func(t *testing.T, r *rig) {
-		device := r.device(emulator.Enrolment{})
+		device := r.device(emulator.Enrollment{})
 		start := time.Now()
 		time.Sleep(time.Second)
 		r.fault(emulator.Fault{Method: "devices.issueCommand", Status: 503})

@@ -8,8 +8,8 @@ import (
 	"strings"
 )
 
-// catalogue holds the makes that simulated devices take in turn.
-func catalogue() []hardware {
+// catalog holds the makes that simulated devices take in turn.
+func catalog() []hardware {
 	return []hardware{
 		{Manufacturer: "Google", Brand: "google", Model: "Pixel 8", Board: "shiba", MemoryGB: 8, StorageGB: 128, Width: 1080, Height: 2400, Density: 420, HasPhone: true},
 		{Manufacturer: "samsung", Brand: "samsung", Model: "SM-G736B", Board: "qcom", MemoryGB: 6, StorageGB: 128, Width: 1080, Height: 2408, Density: 450, HasPhone: true},
@@ -40,8 +40,8 @@ func androidVersion(apiLevel int) string {
 
 // build makes the hardware of a new device: the asked-for make, or the next of
 // the catalog, with ids of its own.
-func (e *Emulator) build(seq int64, want Enrolment) hardware {
-	makes := catalogue()
+func (e *Emulator) build(seq int64, want Enrollment) hardware {
+	makes := catalog()
 	h := makes[int(seq)%len(makes)]
 	for _, known := range makes {
 		if want.Model != "" && known.Model == want.Model {

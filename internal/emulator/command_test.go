@@ -29,7 +29,7 @@ func stopLostMode() *am.Command {
 func TestOperations_Shape(t *testing.T) {
 	t.Parallel()
 	virtual(t, func(t *testing.T, r *rig) {
-		device := r.device(emulator.Enrolment{})
+		device := r.device(emulator.Enrollment{})
 		time.Sleep(1669 * time.Millisecond)
 		code, text := r.raw("POST", "/v1/"+device+":issueCommand", `{"type":"REBOOT","duration":"315360000s"}`)
 		created := time.Now().UTC()
@@ -64,7 +64,7 @@ func sameJSON(t *testing.T, a, b string) bool {
 func TestOperations_IDsAreUnique(t *testing.T) {
 	t.Parallel()
 	virtual(t, func(t *testing.T, r *rig) {
-		device := r.device(emulator.Enrolment{})
+		device := r.device(emulator.Enrollment{})
 		seen := map[string]bool{}
 		for range 20 {
 			op := r.issue(device, &am.Command{Type: "LOCK"})
@@ -113,12 +113,12 @@ func TestCommands_Support(t *testing.T) {
 			{&am.Command{Type: "RESET_PASSWORD", NewPassword: "abcd"}, full, 34, ""},
 			{&am.Command{Type: "RESET_PASSWORD"}, full, 34, ""},
 		} {
-			want := emulator.Enrolment{APILevel: test.level}
+			want := emulator.Enrollment{APILevel: test.level}
 			usage := test.kind
 			if test.kind == byo {
 				usage, want.Ownership = personalUse, "PERSONALLY_OWNED"
 			}
-			device := r.enrol(policy, usage, want)
+			device := r.enroll(policy, usage, want)
 			command := *test.command
 			op := r.complete(device, &command)
 			if got := metadata(t, op).ErrorCode; got != test.want || !op.Done || (op.Error != nil) != (test.want != "") {
@@ -134,7 +134,7 @@ func TestCommands_Support(t *testing.T) {
 func TestCommands_Refused(t *testing.T) {
 	t.Parallel()
 	virtual(t, func(t *testing.T, r *rig) {
-		device := r.device(emulator.Enrolment{})
+		device := r.device(emulator.Enrollment{})
 		long := strings.Repeat("x", 4097)
 		for _, test := range []struct {
 			body string
@@ -172,7 +172,7 @@ func TestCommands_Refused(t *testing.T) {
 func TestCommands_TypeIsInferred(t *testing.T) {
 	t.Parallel()
 	virtual(t, func(t *testing.T, r *rig) {
-		device := r.device(emulator.Enrolment{})
+		device := r.device(emulator.Enrollment{})
 		op := r.issue(device, &am.Command{StopLostModeParams: &am.StopLostModeParams{}, ErrorCode: "UNKNOWN", CreateTime: "2001-01-01T00:00:00Z", UserName: "me"})
 		if m := metadata(t, op); m.Type != "STOP_LOST_MODE" || m.ErrorCode != "" || m.CreateTime == "2001-01-01T00:00:00Z" || m.UserName == "me" {
 			t.Errorf("issued %+v", m)
@@ -183,8 +183,8 @@ func TestCommands_TypeIsInferred(t *testing.T) {
 func TestCommands_ClearAppData(t *testing.T) {
 	t.Parallel()
 	virtual(t, func(t *testing.T, r *rig) {
-		device := r.device(emulator.Enrolment{})
-		old := r.enrol(r.enterprise+"/policies/p", "", emulator.Enrolment{APILevel: 27})
+		device := r.device(emulator.Enrollment{})
+		old := r.enroll(r.enterprise+"/policies/p", "", emulator.Enrollment{APILevel: 27})
 		clear := func(device string) map[string]am.PerAppResult {
 			op := r.complete(device, &am.Command{Type: "CLEAR_APP_DATA", ClearAppsDataParams: &am.ClearAppsDataParams{PackageNames: []string{"com.example.app", "com.none", "com.android.settings"}}})
 			return metadata(t, op).ClearAppsDataStatus.Results
@@ -202,7 +202,7 @@ func TestCommands_ClearAppData(t *testing.T) {
 func TestCommands_LostMode(t *testing.T) {
 	t.Parallel()
 	virtual(t, func(t *testing.T, r *rig) {
-		device := r.device(emulator.Enrolment{Behaviour: emulator.Behaviour{Latitude: ptr(1.5), Longitude: ptr(-2.5), Battery: ptr(42)}})
+		device := r.device(emulator.Enrollment{Behavior: emulator.Behavior{Latitude: ptr(1.5), Longitude: ptr(-2.5), Battery: ptr(42)}})
 		start := func() string { return metadata(t, r.complete(device, startLostMode())).StartLostModeStatus.Status }
 		stop := func() string { return metadata(t, r.complete(device, stopLostMode())).StopLostModeStatus.Status }
 		check := func(got, want, notified string) {
@@ -244,7 +244,7 @@ func TestCommands_LostMode(t *testing.T) {
 func TestCommands_PasswordResetDelaysLostMode(t *testing.T) {
 	t.Parallel()
 	virtual(t, func(t *testing.T, r *rig) {
-		device := r.device(emulator.Enrolment{})
+		device := r.device(emulator.Enrollment{})
 		r.complete(device, &am.Command{Type: "RESET_PASSWORD", NewPassword: "correct horse"})
 		if got := metadata(t, r.complete(device, startLostMode())).StartLostModeStatus.Status; got != "RESET_PASSWORD_RECENTLY" {
 			t.Errorf("got %s", got)
@@ -260,7 +260,7 @@ func TestCommands_PasswordResetDelaysLostMode(t *testing.T) {
 func TestCommands_PasswordsAreNotChanged(t *testing.T) {
 	t.Parallel()
 	virtual(t, func(t *testing.T, r *rig) {
-		device := r.device(emulator.Enrolment{})
+		device := r.device(emulator.Enrollment{})
 		if got := metadata(t, r.complete(device, &am.Command{Type: "RESET_PASSWORD", NewPassword: "1234"})).ErrorCode; got != "" {
 			t.Errorf("the password is %s", got)
 		}
@@ -275,7 +275,7 @@ func TestCommands_PasswordDemanded(t *testing.T) {
 	t.Parallel()
 	virtual(t, func(t *testing.T, r *rig) {
 		r.bind()
-		device := r.enrol(r.policy("p", &am.Policy{PasswordPolicies: []*am.PasswordRequirements{{PasswordMinimumLength: 6}}}), "", emulator.Enrolment{})
+		device := r.enroll(r.policy("p", &am.Policy{PasswordPolicies: []*am.PasswordRequirements{{PasswordMinimumLength: 6}}}), "", emulator.Enrollment{})
 		if got := metadata(t, r.complete(device, &am.Command{Type: "RESET_PASSWORD"})).ErrorCode; got != "INVALID_VALUE" {
 			t.Errorf("got %q", got)
 		}
@@ -290,7 +290,7 @@ func TestCommands_PasswordIsNotKept(t *testing.T) {
 			t.Parallel()
 			const secret = "marker-8f3a"
 			virtual(t, func(t *testing.T, r *rig) {
-				device := r.device(emulator.Enrolment{Behaviour: emulator.Behaviour{Online: ptr(false)}})
+				device := r.device(emulator.Enrollment{Behavior: emulator.Behavior{Online: ptr(false)}})
 				op := r.issue(device, &am.Command{Type: "RESET_PASSWORD", NewPassword: secret})
 				if got := metadata(t, op).NewPassword; (got == secret) != echo {
 					t.Errorf("the metadata's password is %q", got)
@@ -313,7 +313,7 @@ func TestCommands_PasswordIsNotKept(t *testing.T) {
 func TestCommands_OfflineDevice(t *testing.T) {
 	t.Parallel()
 	virtual(t, func(t *testing.T, r *rig) {
-		device := r.device(emulator.Enrolment{Behaviour: emulator.Behaviour{Online: ptr(false)}})
+		device := r.device(emulator.Enrollment{Behavior: emulator.Behavior{Online: ptr(false)}})
 		short := r.issue(device, &am.Command{Type: "LOCK"})
 		long := r.issue(device, &am.Command{Type: "REBOOT", Duration: "3600s"})
 		time.Sleep(10*time.Minute + time.Second)
@@ -342,13 +342,13 @@ func TestCommands_HeldDevice(t *testing.T) {
 		t.Run(outcome, func(t *testing.T) {
 			t.Parallel()
 			virtual(t, func(t *testing.T, r *rig) {
-				device := r.device(emulator.Enrolment{Behaviour: emulator.Behaviour{CommandOutcome: "HOLD", ErrorCode: "UNSUPPORTED"}})
+				device := r.device(emulator.Enrollment{Behavior: emulator.Behavior{CommandOutcome: "HOLD", ErrorCode: "UNSUPPORTED"}})
 				op := r.complete(device, &am.Command{Type: "LOCK", Duration: "86400s"})
 				if op.Done {
 					t.Fatal("a held command is done")
 				}
 				r.wantKinds("")
-				r.set(device, emulator.Behaviour{CommandOutcome: outcome})
+				r.set(device, emulator.Behavior{CommandOutcome: outcome})
 				op = r.operation(op.Name)
 				if !op.Done || metadata(t, op).ErrorCode != code || (op.Error != nil) != (code != "") {
 					t.Errorf("ended as %+v, %+v", op, metadata(t, op))
@@ -362,7 +362,7 @@ func TestCommands_HeldDevice(t *testing.T) {
 func TestQuirk_SilentBehaviorChange(t *testing.T) {
 	t.Parallel()
 	virtual(t, func(t *testing.T, r *rig) {
-		device := r.device(emulator.Enrolment{Behaviour: emulator.Behaviour{CommandOutcome: "HOLD"}})
+		device := r.device(emulator.Enrollment{Behavior: emulator.Behavior{CommandOutcome: "HOLD"}})
 		op := r.complete(device, &am.Command{Type: "LOCK"})
 		r.control("PATCH", "/devices/"+device[strings.LastIndex(device, "/")+1:], `{"commandOutcome":"ERROR","notify":false}`)
 		r.wantKinds("")
@@ -384,7 +384,7 @@ func TestOperations_Cancel(t *testing.T) {
 		t.Run(fmt.Sprint(silent), func(t *testing.T) {
 			t.Parallel()
 			virtual(t, func(t *testing.T, r *rig) {
-				device := r.device(emulator.Enrolment{})
+				device := r.device(emulator.Enrollment{})
 				op := r.issue(device, &am.Command{Type: "WIPE", WipeParams: &am.WipeParams{}})
 				cancel := func() {
 					t.Helper()
@@ -418,7 +418,7 @@ func TestOperations_Cancel(t *testing.T) {
 func TestQuirk_Expiry(t *testing.T) {
 	t.Parallel()
 	virtual(t, func(t *testing.T, r *rig) {
-		device := r.device(emulator.Enrolment{Behaviour: emulator.Behaviour{Online: ptr(false)}})
+		device := r.device(emulator.Enrollment{Behavior: emulator.Behavior{Online: ptr(false)}})
 		op := r.issue(device, &am.Command{Type: "LOCK", Duration: "1.5s"})
 		time.Sleep(2 * time.Second)
 		if got := r.operation(op.Name); !got.Done || got.Error != nil || metadata(t, got).ErrorCode != "UNKNOWN" {
@@ -438,7 +438,7 @@ func TestCommands_DeviceLeaves(t *testing.T) {
 			t.Parallel()
 			virtual(t, func(t *testing.T, r *rig) {
 				r.bind()
-				device := r.enrol(r.policy("p", &am.Policy{}), usage, emulator.Enrolment{Behaviour: emulator.Behaviour{Online: ptr(false)}})
+				device := r.enroll(r.policy("p", &am.Policy{}), usage, emulator.Enrollment{Behavior: emulator.Behavior{Online: ptr(false)}})
 				command := &am.Command{Type: kind, Duration: "31536000s"}
 				if kind == "WIPE" {
 					command.WipeParams = &am.WipeParams{WipeDataFlags: []string{"WIPE_EXTERNAL_STORAGE"}}
@@ -447,7 +447,7 @@ func TestCommands_DeviceLeaves(t *testing.T) {
 				time.Sleep(24 * time.Hour)
 				r.get(device)
 				r.pull()
-				r.set(device, emulator.Behaviour{Online: ptr(true)})
+				r.set(device, emulator.Behavior{Online: ptr(true)})
 				notes := r.wantKinds("COMMAND STATUS_REPORT")
 				var last am.Device
 				if err := json.Unmarshal(notes[1].data, &last); err != nil || last.AppliedState != "DELETED" || last.Name != device {
@@ -467,9 +467,9 @@ func TestCommands_DeviceLeaves(t *testing.T) {
 func TestOperations_OldAreDropped(t *testing.T) {
 	t.Parallel()
 	virtual(t, func(t *testing.T, r *rig) {
-		device := r.device(emulator.Enrolment{})
+		device := r.device(emulator.Enrollment{})
 		first := r.complete(device, &am.Command{Type: "LOCK"})
-		r.set(device, emulator.Behaviour{CommandOutcome: "HOLD"})
+		r.set(device, emulator.Behavior{CommandOutcome: "HOLD"})
 		held := r.issue(device, &am.Command{Type: "LOCK", Duration: "86400s"})
 		for range 110 {
 			r.issue(device, &am.Command{Type: "LOCK", Duration: "60s"})

@@ -78,16 +78,16 @@ func (e *Emulator) simulated(device string) (*simulated, error) {
 	return d, nil
 }
 
-// SetBehaviour changes how a device behaves. A device that comes online, or is
+// SetBehavior changes how a device behaves. A device that comes online, or is
 // no longer held, carries out at once what was queued for it; one that comes
 // online also reports. It returns when the notifications of that were accepted;
 // with notify false there are none.
-func (e *Emulator) SetBehaviour(ctx context.Context, device string, b Behaviour, notify bool) (DeviceView, error) {
+func (e *Emulator) SetBehavior(ctx context.Context, device string, b Behavior, notify bool) (DeviceView, error) {
 	if err := b.check(); err != nil {
 		return DeviceView{}, err
 	}
 	out := &outbox{muted: !notify}
-	view, err := e.setBehaviour(device, &b, out)
+	view, err := e.setBehavior(device, &b, out)
 	if err != nil {
 		return DeviceView{}, err
 	}
@@ -95,7 +95,7 @@ func (e *Emulator) SetBehaviour(ctx context.Context, device string, b Behaviour,
 	return view, nil
 }
 
-func (e *Emulator) setBehaviour(device string, b *Behaviour, out *outbox) (DeviceView, error) {
+func (e *Emulator) setBehavior(device string, b *Behavior, out *outbox) (DeviceView, error) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	d, err := e.simulated(device)

@@ -15,7 +15,7 @@ func (e *Emulator) addControl(mux *http.ServeMux) {
 		"POST /emulator/v1/devices":                    e.controlEnrol,
 		"GET /emulator/v1/devices":                     e.controlDevices,
 		"GET /emulator/v1/devices/{device}":            e.controlDevice,
-		"PATCH /emulator/v1/devices/{device}":          e.controlBehaviour,
+		"PATCH /emulator/v1/devices/{device}":          e.controlBehavior,
 		"POST /emulator/v1/devices/{device}/actions":   e.controlAction,
 		"POST /emulator/v1/faults":                     e.controlAddFault,
 		"GET /emulator/v1/faults":                      e.controlFaults,
@@ -71,7 +71,7 @@ func readControl(r *http.Request, into any) error {
 }
 
 func (e *Emulator) controlEnrol(r *http.Request) (any, error) {
-	var want Enrolment
+	var want Enrollment
 	if err := readControl(r, &want); err != nil {
 		return nil, err
 	}
@@ -97,15 +97,15 @@ func (e *Emulator) controlDevice(r *http.Request) (any, error) {
 	return e.Device(r.PathValue("device"))
 }
 
-func (e *Emulator) controlBehaviour(r *http.Request) (any, error) {
+func (e *Emulator) controlBehavior(r *http.Request) (any, error) {
 	var want struct {
-		Behaviour
+		Behavior
 		Notify *bool `json:"notify"`
 	}
 	if err := readControl(r, &want); err != nil {
 		return nil, err
 	}
-	return e.SetBehaviour(r.Context(), r.PathValue("device"), want.Behaviour, want.Notify == nil || *want.Notify)
+	return e.SetBehavior(r.Context(), r.PathValue("device"), want.Behavior, want.Notify == nil || *want.Notify)
 }
 
 func (e *Emulator) controlAction(r *http.Request) (any, error) {

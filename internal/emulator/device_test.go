@@ -18,7 +18,7 @@ func TestDevices_List(t *testing.T) {
 	virtual(t, func(t *testing.T, r *rig) {
 		r.bind()
 		token := r.token(&am.EnrollmentToken{PolicyName: r.policy("p", &am.Policy{})})
-		names, err := r.emulator.Enroll(t.Context(), emulator.Enrolment{EnrollmentToken: token.Value, Count: 120})
+		names, err := r.emulator.Enroll(t.Context(), emulator.Enrollment{EnrollmentToken: token.Value, Count: 120})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -69,7 +69,7 @@ func TestDevices_List(t *testing.T) {
 func TestDevices_Fields(t *testing.T) {
 	t.Parallel()
 	virtual(t, func(t *testing.T, r *rig) {
-		device := r.device(emulator.Enrolment{Model: "TC58"})
+		device := r.device(emulator.Enrollment{Model: "TC58"})
 		for fields, want := range map[string]string{
 			"name":                                `{"name":"` + device + `"}`,
 			"hardwareInfo(model,brand),ownership": `{"hardwareInfo":{"brand":"Zebra","model":"TC58"},"ownership":"COMPANY_OWNED"}`,
@@ -92,7 +92,7 @@ func TestDevices_Fields(t *testing.T) {
 func TestDevices_Patch(t *testing.T) {
 	t.Parallel()
 	virtual(t, func(t *testing.T, r *rig) {
-		device := r.device(emulator.Enrolment{})
+		device := r.device(emulator.Enrollment{})
 		other := r.policy("q", &am.Policy{})
 		patch := func(d *am.Device, mask string) (*am.Device, error) {
 			return r.management.Enterprises.Devices.Patch(device, d).UpdateMask(mask).Do()
@@ -129,7 +129,7 @@ func TestDevices_Patch(t *testing.T) {
 func TestDevices_Delete(t *testing.T) {
 	t.Parallel()
 	virtual(t, func(t *testing.T, r *rig) {
-		device := r.device(emulator.Enrolment{Behaviour: emulator.Behaviour{Online: ptr(false)}})
+		device := r.device(emulator.Enrollment{Behavior: emulator.Behavior{Online: ptr(false)}})
 		_, err := r.management.Enterprises.Devices.Delete(device).WipeReasonMessage(strings.Repeat("x", 201)).Do()
 		wantCode(t, err, 400, "200 characters")
 		if _, err := r.management.Enterprises.Devices.Delete(device).WipeDataFlags("WIPE_ESIMS", "WIPE_EXTERNAL_STORAGE").Do(); err != nil {
@@ -147,7 +147,7 @@ func TestDevices_Delete(t *testing.T) {
 		}
 		time.Sleep(time.Hour)
 		r.wantKinds("")
-		r.set(device, emulator.Behaviour{Online: ptr(true)})
+		r.set(device, emulator.Behavior{Online: ptr(true)})
 		notes := r.wantKinds("STATUS_REPORT")
 		if len(notes) == 1 && !strings.Contains(string(notes[0].data), `"state":"DELETED"`) {
 			t.Errorf("said %s", notes[0].data)
@@ -179,7 +179,7 @@ func TestDevices_ReportLevels(t *testing.T) {
 				t.Fatal(text)
 			}
 			for _, ownership := range []string{"COMPANY_OWNED", "PERSONALLY_OWNED"} {
-				d := r.get(r.enrol(policy, personalUse, emulator.Enrolment{Ownership: ownership}))
+				d := r.get(r.enroll(policy, personalUse, emulator.Enrollment{Ownership: ownership}))
 				for part, reported := range all(d) {
 					want := part == setting && (ownership == "COMPANY_OWNED" || !slices.Contains(onlyCompany, part))
 					if reported != want {
@@ -221,7 +221,7 @@ func TestDevices_NonCompliance(t *testing.T) {
 				if code, text := r.raw("PATCH", "/v1/"+policy, test.policy); code != 200 {
 					t.Fatal(text)
 				}
-				d := r.get(r.enrol(policy, test.usage, emulator.Enrolment{Ownership: test.ownership, APILevel: test.level}))
+				d := r.get(r.enroll(policy, test.usage, emulator.Enrollment{Ownership: test.ownership, APILevel: test.level}))
 				if got := strings.Join(reasons(d), " "); got != test.want || d.PolicyCompliant != (test.want == "") {
 					t.Errorf("complies: %v, %s", d.PolicyCompliant, got)
 				}
@@ -234,7 +234,7 @@ func TestAuth_UnapprovedProject(t *testing.T) {
 	t.Parallel()
 	virtual(t, func(t *testing.T, r *rig) {
 		r.bind()
-		d := r.get(r.enrol(r.policy("p", &am.Policy{FactoryResetDisabled: true}), "", emulator.Enrolment{}))
+		d := r.get(r.enroll(r.policy("p", &am.Policy{FactoryResetDisabled: true}), "", emulator.Enrollment{}))
 		if len(d.NonComplianceDetails) != 1 || d.NonComplianceDetails[0].NonComplianceReason != "PROJECT_NOT_PERMITTED" || d.NonComplianceDetails[0].SpecificNonComplianceReason != "PERMISSIBLE_USAGE_RESTRICTION" {
 			t.Errorf("complains %+v", d.NonComplianceDetails)
 		}
@@ -244,7 +244,7 @@ func TestAuth_UnapprovedProject(t *testing.T) {
 func TestPolicies_InstallApplications(t *testing.T) {
 	t.Parallel()
 	virtual(t, func(t *testing.T, r *rig) {
-		device := r.device(emulator.Enrolment{})
+		device := r.device(emulator.Enrollment{})
 		r.policy("p", &am.Policy{
 			Applications:            []*am.ApplicationPolicy{{PackageName: "com.example.app", InstallType: "BLOCKED"}, {PackageName: "com.acme", InstallType: "FORCE_INSTALLED"}},
 			StatusReportingSettings: &am.StatusReportingSettings{ApplicationReportsEnabled: true},
@@ -261,10 +261,10 @@ func TestPolicies_InstallApplications(t *testing.T) {
 func TestDevices_PeriodicReport(t *testing.T) {
 	t.Parallel()
 	virtual(t, func(t *testing.T, r *rig) {
-		device := r.device(emulator.Enrolment{})
+		device := r.device(emulator.Enrollment{})
 		time.Sleep(49 * time.Hour)
 		r.wantKinds("STATUS_REPORT STATUS_REPORT")
-		r.set(device, emulator.Behaviour{Online: ptr(false)})
+		r.set(device, emulator.Behavior{Online: ptr(false)})
 		time.Sleep(72 * time.Hour)
 		r.wantKinds("")
 	})
@@ -274,7 +274,7 @@ func TestDevices_PeriodicReport(t *testing.T) {
 func TestControl_UserActions(t *testing.T) {
 	t.Parallel()
 	virtual(t, func(t *testing.T, r *rig) {
-		device := r.device(emulator.Enrolment{})
+		device := r.device(emulator.Enrollment{})
 		id := device[strings.LastIndex(device, "/")+1:]
 		act := func(name, action string) (int, string) {
 			return r.raw("POST", "/emulator/v1/devices/"+name+"/actions", `{"action":"`+action+`"}`)
@@ -294,7 +294,7 @@ func TestControl_UserActions(t *testing.T) {
 		r.wantKinds("")
 		r.control("POST", "/devices/"+id+"/actions", `{"action":"STATUS_REPORT"}`)
 		r.wantKinds("STATUS_REPORT")
-		profile := r.enrol(r.enterprise+"/policies/p", personalUse, emulator.Enrolment{Ownership: "PERSONALLY_OWNED"})
+		profile := r.enroll(r.enterprise+"/policies/p", personalUse, emulator.Enrollment{Ownership: "PERSONALLY_OWNED"})
 		r.pull()
 		r.control("POST", "/devices/"+profile[strings.LastIndex(profile, "/")+1:]+"/actions", `{"action":"REMOVE_WORK_PROFILE"}`)
 		r.wantKinds("") // no notification
@@ -313,7 +313,7 @@ func TestControl_UserActions(t *testing.T) {
 func TestControl_UserRemovalKeepsRecord(t *testing.T) {
 	t.Parallel()
 	virtual(t, func(t *testing.T, r *rig) {
-		device := r.device(emulator.Enrolment{})
+		device := r.device(emulator.Enrollment{})
 		if err := r.emulator.Act(t.Context(), device, emulator.ActionFactoryReset, false); err != nil {
 			t.Fatal(err)
 		}

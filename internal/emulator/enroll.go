@@ -9,8 +9,8 @@ import (
 	"time"
 )
 
-// Enrolment asks for new devices. Only EnrollmentToken is required.
-type Enrolment struct {
+// Enrollment asks for new devices. Only EnrollmentToken is required.
+type Enrollment struct {
 	// EnrollmentToken is a token's value, or the whole text of its QR code.
 	EnrollmentToken string `json:"enrollmentToken"`
 	// Count is how many devices enroll, 1 if it is 0, at most 10,000.
@@ -26,12 +26,12 @@ type Enrolment struct {
 	SerialNumber string `json:"serialNumber"` // for one device; a known one re-enrolls that hardware
 	APILevel     int    `json:"apiLevel"`     // 34 (Android 14) if it is 0
 
-	Behaviour
+	Behavior
 }
 
-// Behaviour is how simulated devices behave. Members that are nil or empty stay
+// Behavior is how simulated devices behave. Members that are nil or empty stay
 // as they are; a new device is online and succeeds after [DefaultLatency].
-type Behaviour struct {
+type Behavior struct {
 	Online         *bool    `json:"online"`
 	CommandOutcome string   `json:"commandOutcome"` // SUCCESS, ERROR or HOLD
 	ErrorCode      string   `json:"errorCode"`      // of failing commands; UNKNOWN if it is empty
@@ -45,7 +45,7 @@ type Behaviour struct {
 // maxEnrolled bounds how many devices enroll by one call.
 const maxEnrolled = 10_000
 
-func (b *Behaviour) check() error {
+func (b *Behavior) check() error {
 	switch {
 	case !slices.Contains([]string{"", OutcomeSuccess, OutcomeError, OutcomeHold}, b.CommandOutcome):
 		return invalid("commandOutcome must be SUCCESS, ERROR or HOLD")
@@ -66,7 +66,7 @@ func (b *Behaviour) check() error {
 }
 
 // set gives a device a behavior.
-func (d *simulated) set(b *Behaviour) {
+func (d *simulated) set(b *Behavior) {
 	if b.Online != nil {
 		d.Online = *b.Online
 	}
@@ -96,7 +96,7 @@ func (d *simulated) set(b *Behaviour) {
 // Enroll enrolls devices with a token and gives their names. It returns when the
 // notifications were accepted: acknowledged, if a subscriber pulls them. A bad
 // request is an error whose text says what is wrong with it.
-func (e *Emulator) Enroll(ctx context.Context, want Enrolment) ([]string, error) {
+func (e *Emulator) Enroll(ctx context.Context, want Enrollment) ([]string, error) {
 	if want.Count == 0 {
 		want.Count = 1
 	}
@@ -104,7 +104,7 @@ func (e *Emulator) Enroll(ctx context.Context, want Enrolment) ([]string, error)
 		return nil, err
 	}
 	out := &outbox{muted: want.Notify != nil && !*want.Notify}
-	names, err := e.enrolAll(want, out)
+	names, err := e.enrollAll(want, out)
 	if err != nil {
 		return nil, err
 	}
@@ -112,7 +112,7 @@ func (e *Emulator) Enroll(ctx context.Context, want Enrolment) ([]string, error)
 	return names, nil
 }
 
-func (w *Enrolment) check() error {
+func (w *Enrollment) check() error {
 	switch {
 	case w.Count < 1 || w.Count > maxEnrolled:
 		return invalid("count must be from 1 to %d", maxEnrolled)
@@ -123,10 +123,10 @@ func (w *Enrolment) check() error {
 	case w.SerialNumber != "" && w.Count != 1:
 		return invalid("serialNumber is for one device, count is %d", w.Count)
 	}
-	return w.Behaviour.check()
+	return w.Behavior.check()
 }
 
-func (e *Emulator) enrolAll(want Enrolment, out *outbox) ([]string, error) {
+func (e *Emulator) enrollAll(want Enrollment, out *outbox) ([]string, error) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	ref, err := e.redeemable(want)
@@ -137,7 +137,7 @@ func (e *Emulator) enrolAll(want Enrolment, out *outbox) ([]string, error) {
 	for range want.Count {
 		d := e.newDevice(ref, want)
 		names = append(names, d.name())
-		e.notify(ref.enterprise, "ENROLLMENT", d.enrolmentReport(e.now()), out)
+		e.notify(ref.enterprise, "ENROLLMENT", d.enrollmentReport(e.now()), out)
 		// A device that enrolls is connected, whatever becomes of it later.
 		e.applyPolicy(d)
 		e.report(d, out)
@@ -165,7 +165,7 @@ func (e *Emulator) scheduleSetupDeadline(d *simulated) {
 }
 
 // redeemable finds the token and checks that it may enroll what is wanted.
-func (e *Emulator) redeemable(want Enrolment) (*enrolmentRef, error) {
+func (e *Emulator) redeemable(want Enrollment) (*enrollmentRef, error) {
 	value := tokenValue(want.EnrollmentToken)
 	if value == "" {
 		return nil, invalid("enrollmentToken is missing")
@@ -215,7 +215,7 @@ func tokenValue(text string) string {
 	return value
 }
 
-func (e *Emulator) newDevice(ref *enrolmentRef, want Enrolment) *simulated {
+func (e *Emulator) newDevice(ref *enrollmentRef, want Enrollment) *simulated {
 	n, now := ref.enterprise, e.now()
 	e.world.LastDevice++
 	d := &simulated{
@@ -241,7 +241,7 @@ func (e *Emulator) newDevice(ref *enrolmentRef, want Enrolment) *simulated {
 	if d.personal() && d.APILevel >= 31 {
 		d.Hardware.SpecificID = specificID(n.ID, d.Hardware.Serial)
 	}
-	d.set(&want.Behaviour)
+	d.set(&want.Behavior)
 	d.power("BOOT_COMPLETED", now)
 	d.power("BATTERY_LEVEL_COLLECTED", now)
 	if want.SerialNumber != "" {

@@ -128,7 +128,7 @@ func TestEnroll_Refused(t *testing.T) {
 		refuse(`{"enrollmentToken":"nonsense"}`, "not known")
 		refuse(`{"enrollmentToken":"`+deleted.Value+`"}`, "not known")
 		refuse(`{}`, "enrollmentToken is missing")
-		refuse(`{"enrolmentToken":"x"}`, "unknown field")
+		refuse(`{"token":"x"}`, "unknown field")
 		refuse(value+`,"count":2}`, "is for one device")
 		refuse(value+`,"count":-1}`, "count must be")
 		refuse(value+`,"count":10001}`, "count must be")
@@ -167,7 +167,7 @@ func TestEnroll_QRCode(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		names, err := r.emulator.Enroll(t.Context(), emulator.Enrolment{EnrollmentToken: string(text), Count: 3})
+		names, err := r.emulator.Enroll(t.Context(), emulator.Enrollment{EnrollmentToken: string(text), Count: 3})
 		if err != nil || len(names) != 3 {
 			t.Fatalf("%v, %v", names, err)
 		}
@@ -205,12 +205,12 @@ func TestEnroll_WithoutPolicy(t *testing.T) {
 	t.Parallel()
 	virtual(t, func(t *testing.T, r *rig) {
 		r.bind()
-		first := r.enrol("", "", emulator.Enrolment{})
+		first := r.enroll("", "", emulator.Enrollment{})
 		if d := r.get(first); d.State != "PROVISIONING" || d.PolicyName != r.enterprise+"/policies/default" {
 			t.Errorf("device is %+v", d)
 		}
 		time.Sleep(4 * time.Minute)
-		second := r.enrol("", "", emulator.Enrolment{})
+		second := r.enroll("", "", emulator.Enrollment{})
 		time.Sleep(90 * time.Second)
 		_, err := r.management.Enterprises.Devices.Get(first).Do()
 		wantCode(t, err, 404, "")
@@ -226,9 +226,9 @@ func TestEnroll_WithoutPolicy(t *testing.T) {
 func TestEnroll_Again(t *testing.T) {
 	t.Parallel()
 	virtual(t, func(t *testing.T, r *rig) {
-		first := r.device(emulator.Enrolment{SerialNumber: "S1"})
-		second := r.enrol(r.enterprise+"/policies/p", "", emulator.Enrolment{SerialNumber: "S1"})
-		third := r.enrol(r.enterprise+"/policies/p", "", emulator.Enrolment{SerialNumber: "S1"})
+		first := r.device(emulator.Enrollment{SerialNumber: "S1"})
+		second := r.enroll(r.enterprise+"/policies/p", "", emulator.Enrollment{SerialNumber: "S1"})
+		third := r.enroll(r.enterprise+"/policies/p", "", emulator.Enrollment{SerialNumber: "S1"})
 		d := r.get(third)
 		if d.HardwareInfo.SerialNumber != "S1" || strings.Join(d.PreviousDeviceNames, " ") != first+" "+second {
 			t.Errorf("previous names are %v", d.PreviousDeviceNames)
@@ -248,7 +248,7 @@ func TestEnroll_PersonalDevicesHideTheSerialNumber(t *testing.T) {
 			level     int
 			hidden    bool
 		}{{"PERSONALLY_OWNED", 34, true}, {"PERSONALLY_OWNED", 30, false}, {"COMPANY_OWNED", 34, false}} {
-			h := r.get(r.enrol(policy, personalUse, emulator.Enrolment{Ownership: test.ownership, APILevel: test.level, SerialNumber: "S" + test.ownership})).HardwareInfo
+			h := r.get(r.enroll(policy, personalUse, emulator.Enrollment{Ownership: test.ownership, APILevel: test.level, SerialNumber: "S" + test.ownership})).HardwareInfo
 			if (h.EnterpriseSpecificId != "") != test.hidden || test.hidden && h.SerialNumber != h.EnterpriseSpecificId || !test.hidden && h.SerialNumber != "S"+test.ownership {
 				t.Errorf("%+v: %+v", test, h)
 			}

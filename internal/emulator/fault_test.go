@@ -51,7 +51,7 @@ func TestFault_Status(t *testing.T) {
 func TestFault_Selection(t *testing.T) {
 	t.Parallel()
 	virtual(t, func(t *testing.T, r *rig) {
-		device := r.device(emulator.Enrolment{})
+		device := r.device(emulator.Enrollment{})
 		issue := func() int {
 			code, _ := r.raw("POST", "/v1/"+device+":issueCommand", `{"type":"LOCK"}`)
 			return code

@@ -18,7 +18,7 @@ import (
 func TestNotifications_Types(t *testing.T) {
 	t.Parallel()
 	virtual(t, func(t *testing.T, r *rig) {
-		device := r.device(emulator.Enrolment{})
+		device := r.device(emulator.Enrollment{})
 		patch := func(topic string, types ...string) {
 			t.Helper()
 			if _, err := r.management.Enterprises.Patch(r.enterprise, &am.Enterprise{PubsubTopic: topic, EnabledNotificationTypes: types}).UpdateMask("pubsubTopic,enabledNotificationTypes").Do(); err != nil {
@@ -39,7 +39,7 @@ func TestNotifications_Types(t *testing.T) {
 func TestNotifications_Unreliable(t *testing.T) {
 	t.Parallel()
 	virtual(t, func(t *testing.T, r *rig) {
-		device := r.device(emulator.Enrolment{})
+		device := r.device(emulator.Enrollment{})
 		lock := func() { r.complete(device, &am.Command{Type: "LOCK"}) }
 		r.fault(emulator.Fault{Method: "notifications", Match: "COMMAND", Lose: true, Times: 2})
 		lock()
@@ -95,15 +95,15 @@ func TestControl_WaitsForTheConsumer(t *testing.T) {
 		r.pull()
 		time.Sleep(time.Minute)
 		token := r.token(&am.EnrollmentToken{PolicyName: r.policy("p", &am.Policy{})})
-		enrol := func() time.Duration {
+		enroll := func() time.Duration {
 			t.Helper()
 			begin := time.Now()
-			if _, err := r.emulator.Enroll(t.Context(), emulator.Enrolment{EnrollmentToken: token.Value, Count: 20}); err != nil {
+			if _, err := r.emulator.Enroll(t.Context(), emulator.Enrollment{EnrollmentToken: token.Value, Count: 20}); err != nil {
 				t.Fatal(err)
 			}
 			return time.Since(begin)
 		}
-		if waited := enrol(); waited != 0 {
+		if waited := enroll(); waited != 0 {
 			t.Errorf("waited %v without a subscriber", waited)
 		}
 		r.pull()
@@ -113,7 +113,7 @@ func TestControl_WaitsForTheConsumer(t *testing.T) {
 		done := make(chan struct{})
 		go func() { defer close(done); r.consumer(ctx, 300*time.Millisecond, &seen) }()
 		synctest.Wait()
-		if waited := enrol(); waited != 40*300*time.Millisecond {
+		if waited := enroll(); waited != 40*300*time.Millisecond {
 			t.Errorf("waited %v for 40 notifications of 300 ms each", waited)
 		}
 		synctest.Wait()
@@ -127,7 +127,7 @@ func TestControl_WaitsForTheConsumer(t *testing.T) {
 			_, _ = r.queue.Projects.Subscriptions.Pull(defaultSubscription, &pubsub.PullRequest{MaxMessages: 10}).Do()
 		}()
 		synctest.Wait()
-		if waited := enrol(); waited == 0 || waited > 6*time.Second {
+		if waited := enroll(); waited == 0 || waited > 6*time.Second {
 			t.Errorf("waited %v for a consumer that does not acknowledge", waited)
 		}
 	})
@@ -260,7 +260,7 @@ func TestPubsub_PullEnds(t *testing.T) {
 func TestControl_Reset(t *testing.T) {
 	t.Parallel()
 	virtual(t, func(t *testing.T, r *rig) {
-		device := r.device(emulator.Enrolment{})
+		device := r.device(emulator.Enrollment{})
 		r.issue(device, &am.Command{Type: "LOCK"})
 		r.fault(emulator.Fault{Method: "get", Status: 500})
 		r.control("PATCH", "/settings", `{"quota":{"requests":1,"perSeconds":1}}`)
@@ -290,7 +290,7 @@ func TestControl_Reset(t *testing.T) {
 func TestNotifications_Data(t *testing.T) {
 	t.Parallel()
 	virtual(t, func(t *testing.T, r *rig) {
-		device := r.device(emulator.Enrolment{})
+		device := r.device(emulator.Enrollment{})
 		op := r.complete(device, &am.Command{Type: "LOCK"})
 		notes := r.wantKinds("COMMAND")
 		text, err := json.Marshal(op)

@@ -119,7 +119,7 @@ func TestPolicies_Refused(t *testing.T) {
 func TestPolicies_DeleteWhileReferenced(t *testing.T) {
 	t.Parallel()
 	virtual(t, func(t *testing.T, r *rig) {
-		device := r.device(emulator.Enrolment{})
+		device := r.device(emulator.Enrollment{})
 		policy := r.enterprise + "/policies/p"
 		_, err := r.management.Enterprises.Policies.Delete(policy).Do()
 		wantCode(t, err, 400, "in use")
@@ -167,9 +167,9 @@ func TestPolicies_List(t *testing.T) {
 func TestPolicies_ReachDevices(t *testing.T) {
 	t.Parallel()
 	virtual(t, func(t *testing.T, r *rig) {
-		device := r.device(emulator.Enrolment{Count: 1})
-		held := r.enrol(r.enterprise+"/policies/p", "", emulator.Enrolment{Behaviour: emulator.Behaviour{CommandOutcome: "HOLD"}})
-		offline := r.enrol(r.enterprise+"/policies/p", "", emulator.Enrolment{Behaviour: emulator.Behaviour{Online: ptr(false)}})
+		device := r.device(emulator.Enrollment{Count: 1})
+		held := r.enroll(r.enterprise+"/policies/p", "", emulator.Enrollment{Behavior: emulator.Behavior{CommandOutcome: "HOLD"}})
+		offline := r.enroll(r.enterprise+"/policies/p", "", emulator.Enrollment{Behavior: emulator.Behavior{Online: ptr(false)}})
 		r.pull()
 		r.policy("p", &am.Policy{SmsDisabled: true})
 		if got := r.get(device).AppliedPolicyVersion; got != 1 {
@@ -186,8 +186,8 @@ func TestPolicies_ReachDevices(t *testing.T) {
 		if err := json.Unmarshal(notes[0].data, &told); err != nil || told.Name != device || told.AppliedPolicyVersion != 2 {
 			t.Errorf("told %s", notes[0].data)
 		}
-		r.set(held, emulator.Behaviour{CommandOutcome: "SUCCESS"})
-		r.set(offline, emulator.Behaviour{Online: ptr(true)})
+		r.set(held, emulator.Behavior{CommandOutcome: "SUCCESS"})
+		r.set(offline, emulator.Behavior{Online: ptr(true)})
 		if r.get(held).AppliedPolicyVersion != 2 || r.get(offline).AppliedPolicyVersion != 2 {
 			t.Error("the released devices did not catch up")
 		}

@@ -95,8 +95,8 @@ func (d *simulated) identify(r *am.Device) {
 	r.AppliedState = d.appliedState()
 }
 
-// enrolmentReport is what a device says of itself as it enrolls.
-func (d *simulated) enrolmentReport(now time.Time) *am.Device {
+// enrollmentReport is what a device says of itself as it enrolls.
+func (d *simulated) enrollmentReport(now time.Time) *am.Device {
 	r := &am.Device{ApiLevel: int64(d.APILevel), HardwareInfo: d.hardwareInfo(), LastStatusReportTime: timestamp(now)}
 	d.identify(r)
 	return r
@@ -106,7 +106,7 @@ func (d *simulated) enrolmentReport(now time.Time) *am.Device {
 // Displays, hardware status and power events of personally owned devices are
 // never reported.
 func (d *simulated) statusReport(now time.Time) *am.Device {
-	r := d.enrolmentReport(now)
+	r := d.enrollmentReport(now)
 	levels := d.Applied.Report
 	if d.Applied.Version > 0 {
 		r.AppliedPolicyName = d.owner.name() + "/policies/" + d.Applied.PolicyID

@@ -215,8 +215,8 @@ func (r *rig) token(t *am.EnrollmentToken) *am.EnrollmentToken {
 // personalUse is the token that makes work profiles.
 const personalUse = "PERSONAL_USAGE_ALLOWED"
 
-// enrol makes one device with a fresh token.
-func (r *rig) enrol(policy, usage string, want emulator.Enrolment) string {
+// enroll makes one device with a fresh token.
+func (r *rig) enroll(policy, usage string, want emulator.Enrollment) string {
 	r.t.Helper()
 	want.EnrollmentToken = r.token(&am.EnrollmentToken{PolicyName: policy, AllowPersonalUsage: usage}).Value
 	names, err := r.emulator.Enroll(r.t.Context(), want)
@@ -228,10 +228,10 @@ func (r *rig) enrol(policy, usage string, want emulator.Enrolment) string {
 
 // device binds an enterprise with an empty policy "p" and enrolls one fully
 // managed device; the notifications until then are thrown away.
-func (r *rig) device(want emulator.Enrolment) string {
+func (r *rig) device(want emulator.Enrollment) string {
 	r.t.Helper()
 	r.bind()
-	name := r.enrol(r.policy("p", &am.Policy{}), "", want)
+	name := r.enroll(r.policy("p", &am.Policy{}), "", want)
 	r.pull()
 	return name
 }
@@ -359,9 +359,9 @@ func (r *rig) fault(f emulator.Fault) {
 	}
 }
 
-func (r *rig) set(device string, b emulator.Behaviour) {
+func (r *rig) set(device string, b emulator.Behavior) {
 	r.t.Helper()
-	if _, err := r.emulator.SetBehaviour(r.t.Context(), device, b, true); err != nil {
+	if _, err := r.emulator.SetBehavior(r.t.Context(), device, b, true); err != nil {
 		r.t.Fatal(err)
 	}
 }

@@ -21,7 +21,7 @@ func TestEmulator_ManyDevices(t *testing.T) {
 		policy := r.policy("p", &am.Policy{})
 		token := r.token(&am.EnrollmentToken{PolicyName: policy})
 		goroutines := runtime.NumGoroutine()
-		names, err := r.emulator.Enroll(t.Context(), emulator.Enrolment{EnrollmentToken: token.Value, Count: count})
+		names, err := r.emulator.Enroll(t.Context(), emulator.Enrollment{EnrollmentToken: token.Value, Count: count})
 		if err != nil || len(names) != count {
 			t.Fatal(err)
 		}
@@ -63,7 +63,7 @@ func BenchmarkEnroll(b *testing.B) {
 		b.Fatal(err)
 	}
 	for b.Loop() {
-		if _, err := e.Enroll(b.Context(), emulator.Enrolment{EnrollmentToken: token.Value}); err != nil {
+		if _, err := e.Enroll(b.Context(), emulator.Enrollment{EnrollmentToken: token.Value}); err != nil {
 			b.Fatal(err)
 		}
 	}

@@ -62,7 +62,7 @@ func (e *Emulator) revive() {
 	w := &e.world
 	for _, n := range w.Enterprises {
 		for _, t := range n.Tokens {
-			w.byValue[t.Resource.Value] = &enrolmentRef{enterprise: n, token: t}
+			w.byValue[t.Resource.Value] = &enrollmentRef{enterprise: n, token: t}
 		}
 		for _, d := range n.Devices {
 			d.owner = n

@@ -33,9 +33,9 @@ func TestState_SurvivesARestart(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	virtual(t, func(t *testing.T, r *rig) {
-		device := r.device(emulator.Enrolment{Behaviour: emulator.Behaviour{CommandOutcome: "HOLD", LatencyMS: ptr(2000)}})
-		lost := r.enrol(r.enterprise+"/policies/p", "", emulator.Enrolment{Model: "TC58"})
-		gone := r.enrol(r.enterprise+"/policies/p", "", emulator.Enrolment{Behaviour: emulator.Behaviour{Online: ptr(false)}})
+		device := r.device(emulator.Enrollment{Behavior: emulator.Behavior{CommandOutcome: "HOLD", LatencyMS: ptr(2000)}})
+		lost := r.enroll(r.enterprise+"/policies/p", "", emulator.Enrollment{Model: "TC58"})
+		gone := r.enroll(r.enterprise+"/policies/p", "", emulator.Enrollment{Behavior: emulator.Behavior{Online: ptr(false)}})
 		token := r.token(&am.EnrollmentToken{PolicyName: "p"})
 		if _, err := r.management.Enterprises.Devices.Delete(gone).Do(); err != nil {
 			t.Fatal(err)
@@ -45,7 +45,7 @@ func TestState_SurvivesARestart(t *testing.T) {
 		r.complete(lost, startLostMode())
 		push := r.emulator.RegisterPush("", "")
 		r.pull()
-		r.set(device, emulator.Behaviour{CommandOutcome: "HOLD"})
+		r.set(device, emulator.Behavior{CommandOutcome: "HOLD"})
 		secret := r.issue(lost, &am.Command{Type: "RESET_PASSWORD", NewPassword: "marker-77"})
 		before := r.get(lost)
 		r = r.restart(dir)
@@ -58,17 +58,17 @@ func TestState_SurvivesARestart(t *testing.T) {
 			t.Error("the commands did not go on")
 		}
 		r.wantKinds("COMMAND COMMAND")
-		r.set(device, emulator.Behaviour{CommandOutcome: "SUCCESS"})
+		r.set(device, emulator.Behavior{CommandOutcome: "SUCCESS"})
 		if !r.operation(held.Name).Done {
 			t.Error("the held command was forgotten")
 		}
-		r.set(gone, emulator.Behaviour{Online: ptr(true)})
+		r.set(gone, emulator.Behavior{Online: ptr(true)})
 		r.wantKinds("COMMAND STATUS_REPORT")
 		time.Sleep(5 * time.Minute)
 		if notes := r.pull(); !strings.HasPrefix(kinds(notes), "USAGE_LOGS") {
 			t.Errorf("the lost device is silent: %s", kinds(notes))
 		}
-		if _, err := r.emulator.Enroll(t.Context(), emulator.Enrolment{EnrollmentToken: token.Value}); err != nil {
+		if _, err := r.emulator.Enroll(t.Context(), emulator.Enrollment{EnrollmentToken: token.Value}); err != nil {
 			t.Errorf("the token was forgotten: %v", err)
 		}
 		if !r.emulator.DropPush(push) {
@@ -89,8 +89,8 @@ func TestState_MessagesSurviveARestart(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	virtual(t, func(t *testing.T, r *rig) {
-		r.device(emulator.Enrolment{})
-		r.enrol(r.enterprise+"/policies/p", "", emulator.Enrolment{})
+		r.device(emulator.Enrollment{})
+		r.enroll(r.enterprise+"/policies/p", "", emulator.Enrollment{})
 		if code, text := r.raw("POST", "/v1/"+defaultSubscription+":pull", `{"maxMessages":1}`); code != 200 || !strings.Contains(text, "ENROLLMENT") {
 			t.Fatalf("%d %s", code, text)
 		}

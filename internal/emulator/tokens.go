@@ -28,7 +28,7 @@ func createToken(e *Emulator, c *call, n *enterprise) (any, error) {
 	}
 	e.dropOldTokens(n)
 	n.Tokens[t.ID] = t
-	e.world.byValue[t.Resource.Value] = &enrolmentRef{enterprise: n, token: t}
+	e.world.byValue[t.Resource.Value] = &enrollmentRef{enterprise: n, token: t}
 	e.touch()
 	return t.Resource, nil
 }

@@ -21,14 +21,14 @@ type world struct {
 	Accounts    map[string]*account    `json:"accounts,omitempty"`
 	Messages    []PushMessage          `json:"-"` // what was sent through FCM
 	lastMessage int64
-	bearers     map[string]bearer        // access tokens
-	byValue     map[string]*enrolmentRef // enrollment tokens by their value
-	byDevice    map[string]*simulated    // devices by id, deleted ones too
-	pushed      chan struct{}            // closed when a push message was sent
+	bearers     map[string]bearer         // access tokens
+	byValue     map[string]*enrollmentRef // enrollment tokens by their value
+	byDevice    map[string]*simulated     // devices by id, deleted ones too
+	pushed      chan struct{}             // closed when a push message was sent
 }
 
-// enrolmentRef is a token and the enterprise it enrolls into.
-type enrolmentRef struct {
+// enrollmentRef is a token and the enterprise it enrolls into.
+type enrollmentRef struct {
 	enterprise *enterprise
 	token      *token
 }
@@ -37,7 +37,7 @@ func newWorld() world {
 	return world{
 		Signups: map[string]*signup{}, Enterprises: map[string]*enterprise{}, Tokens: map[string]*pushToken{},
 		Accounts: map[string]*account{}, bearers: map[string]bearer{},
-		byValue: map[string]*enrolmentRef{}, byDevice: map[string]*simulated{}, pushed: make(chan struct{}),
+		byValue: map[string]*enrollmentRef{}, byDevice: map[string]*simulated{}, pushed: make(chan struct{}),
 	}
 }
 

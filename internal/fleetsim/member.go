@@ -66,7 +66,7 @@ func (m *member) client() *http.Client {
 func (m *member) live(ctx context.Context) {
 	wait.For(ctx, time.Duration(m.dice.share()*float64(m.fleet.Ramp)))
 	for ctx.Err() == nil {
-		if err := m.enrol(ctx); err == nil {
+		if err := m.enroll(ctx); err == nil {
 			break
 		} else {
 			m.trouble.Store(err.Error())
@@ -95,8 +95,8 @@ func (m *member) live(ctx context.Context) {
 	}
 }
 
-func (m *member) enrol(ctx context.Context) error {
-	_, err := agent.Enroll(ctx, agent.Enrolment{Server: m.fleet.Server, Token: m.token, Role: protocol.Manager, Dir: m.dir,
+func (m *member) enroll(ctx context.Context) error {
+	_, err := agent.Enroll(ctx, agent.Enrollment{Server: m.fleet.Server, Token: m.token, Role: protocol.Manager, Dir: m.dir,
 		Version: version, Device: m.device, Client: m.client(), Now: m.now})
 	if errors.Is(err, agent.ErrEnrolled) {
 		return nil // by a run before, on the same directory

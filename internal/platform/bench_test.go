@@ -245,8 +245,8 @@ func (b *bench) runOnly(loop func(context.Context) error) {
 
 func (b *bench) halt() { b.stop(); b.running.Wait() }
 
-// enrol makes a QR code and enrolls simulated devices with it.
-func (b *bench) enrol(usage provisioning.PersonalUsage, e emulator.Enrolment) []string {
+// enroll makes a QR code and enrolls simulated devices with it.
+func (b *bench) enroll(usage provisioning.PersonalUsage, e emulator.Enrollment) []string {
 	b.Helper()
 	token, err := b.platform.Issue(b.Context(), b.company, b.saved(b.policy.ID), usage, provisioning.Lifetime)
 	b.ok(err)
@@ -259,7 +259,7 @@ func (b *bench) enrol(usage provisioning.PersonalUsage, e emulator.Enrolment) []
 // device enrolls one fully managed device and returns its asset.
 func (b *bench) device() asset.Asset {
 	b.Helper()
-	return b.asset(b.enrol(provisioning.Disallowed, emulator.Enrolment{})[0])
+	return b.asset(b.enroll(provisioning.Disallowed, emulator.Enrollment{})[0])
 }
 
 // asset is the asset of a device that was enrolled.

@@ -130,7 +130,7 @@ func TestSend_EveryCommandOnEveryKindOfDevice(t *testing.T) {
 			{command.RelinquishOwnership, nil, [3]string{no, ok, no}},
 		} {
 			for i, kind := range kinds {
-				a := b.asset(b.enrol(kind.usage, emulator.Enrolment{Ownership: kind.ownership})[0])
+				a := b.asset(b.enroll(kind.usage, emulator.Enrollment{Ownership: kind.ownership})[0])
 				before := b.calls("devices.issueCommand")
 				_, err := b.command(a, c.send, c.body)
 				b.pass(time.Second)
@@ -172,7 +172,7 @@ func TestOutcome_PlainWords(t *testing.T) {
 			name   string
 			first  command.Type // sent before
 			body1  any
-			device emulator.Enrolment
+			device emulator.Enrollment
 			send   command.Type
 			body   any
 			state  command.State
@@ -192,7 +192,7 @@ func TestOutcome_PlainWords(t *testing.T) {
 				state: command.Failed, says: "com.android.phone: protected by the system; com.nowhere: not installed; the data of the other apps was deleted"},
 			{name: "wiped", send: command.WipeCompanyData, state: command.Succeeded, says: "no longer managed"},
 		} {
-			a := b.asset(b.enrol(provisioning.Disallowed, c.device)[0])
+			a := b.asset(b.enroll(provisioning.Disallowed, c.device)[0])
 			if c.first != "" {
 				_, err := b.command(a, c.first, c.body1)
 				b.ok(err)
@@ -209,8 +209,8 @@ func TestOutcome_PlainWords(t *testing.T) {
 	})
 }
 
-func behaves(outcome, code string) emulator.Enrolment {
-	return emulator.Enrolment{Behaviour: emulator.Behaviour{CommandOutcome: outcome, ErrorCode: code}}
+func behaves(outcome, code string) emulator.Enrollment {
+	return emulator.Enrollment{Behavior: emulator.Behavior{CommandOutcome: outcome, ErrorCode: code}}
 }
 
 func TestStatusReport_ReadsTheLastReport(t *testing.T) {

@@ -104,7 +104,7 @@ func TestNotifications_DoubledLateAndReordered(t *testing.T) {
 		settings := b.emulator.Settings()
 		settings.Notifications = emulator.Reliability{DuplicateShare: 0.5, DelayShare: 0.5, DelayMS: 2500, Seed: 42}
 		b.ok(b.emulator.SetSettings(settings))
-		names := b.enrol(provisioning.Disallowed, emulator.Enrolment{Count: 20})
+		names := b.enroll(provisioning.Disallowed, emulator.Enrollment{Count: 20})
 		b.pass(10 * time.Second)
 		for i, name := range names {
 			a := b.asset(name)
@@ -145,7 +145,7 @@ func TestNotifications_StaleReportsAreIgnored(t *testing.T) {
 		b.pass(time.Minute)
 		b.equal("after late reports", b.again(a).Status, asset.Deleted)
 
-		again := b.asset(b.enrol(provisioning.Disallowed, emulator.Enrolment{
+		again := b.asset(b.enroll(provisioning.Disallowed, emulator.Enrollment{
 			SerialNumber: a.Specifications["serialNumber"], Brand: a.Specifications["brand"]})[0])
 		b.equal("the same asset", again.ID, a.ID)
 		b.equal("a new epoch", again.Device.Epoch, 2)
@@ -171,7 +171,7 @@ func TestNotifications_DeletedInEitherMessage(t *testing.T) {
 func TestNotifications_LocationOfALostDevice(t *testing.T) {
 	connected(t, func(b *bench) {
 		lat, long := 52.5, 13.4
-		a := b.asset(b.enrol(provisioning.Disallowed, emulator.Enrolment{Behaviour: emulator.Behaviour{Latitude: &lat, Longitude: &long}})[0])
+		a := b.asset(b.enroll(provisioning.Disallowed, emulator.Enrollment{Behavior: emulator.Behavior{Latitude: &lat, Longitude: &long}})[0])
 		_, err := b.command(a, command.StartLostMode, command.LostModeBody{Message: "Hi"})
 		b.ok(err)
 		b.pass(10 * time.Minute)
@@ -211,7 +211,7 @@ func TestNotifications_SurviveFailuresOfTheService(t *testing.T) {
 		b.start(func(c *platform.Config) { inventory.Inventory = c.Stores.Inventory; c.Stores.Inventory = inventory })
 		b.connect()
 		b.run()
-		name := b.enrol(provisioning.Disallowed, emulator.Enrolment{})[0]
+		name := b.enroll(provisioning.Disallowed, emulator.Enrollment{})[0]
 		b.pass(2 * time.Minute)
 		b.equal("status", b.asset(name).Status, asset.Active)
 		b.equal("failures met", inventory.fails, 0)
@@ -227,7 +227,7 @@ func TestNotifications_PullingContinues(t *testing.T) {
 		b.fault(emulator.Fault{Method: "pubsub.pull", DropConnection: true, Times: 2})
 		b.fault(emulator.Fault{Method: "pubsub.acknowledge", Status: 503, Times: 2})
 		b.pass(time.Minute)
-		name := b.enrol(provisioning.Disallowed, emulator.Enrolment{})[0]
+		name := b.enroll(provisioning.Disallowed, emulator.Enrollment{})[0]
 		b.pass(2 * time.Minute)
 		b.equal("status", b.asset(name).Status, asset.Active)
 		b.halt()
@@ -249,7 +249,7 @@ func TestNotifications_TwoReplicasApplyOnce(t *testing.T) {
 		settings := b.emulator.Settings()
 		settings.Notifications = emulator.Reliability{DuplicateShare: 1, Seed: 1}
 		b.ok(b.emulator.SetSettings(settings))
-		names := b.enrol(provisioning.Disallowed, emulator.Enrolment{Count: 30})
+		names := b.enroll(provisioning.Disallowed, emulator.Enrollment{Count: 30})
 		b.pass(20 * time.Second)
 		for _, name := range names {
 			a := b.asset(name)

@@ -68,7 +68,7 @@ func (p *Platform) ReadCopy(ctx context.Context, c company.Company, of policy.Po
 // members that they do not know.
 func (p *Platform) get(ctx context.Context, name string) ([]byte, error) {
 	address := googleapi.ResolveRelative(p.am.BasePath, "v1/"+name) + "?alt=json&prettyPrint=false"
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, address, http.NoBody)
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, address, nil)
 	if err != nil {
 		return nil, err
 	}

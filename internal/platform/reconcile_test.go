@@ -21,7 +21,7 @@ func (b *bench) losing(kind string, times int) {
 // first after two minutes.
 func TestPoll_AsksForLostResults(t *testing.T) {
 	connected(t, func(b *bench) {
-		a, e := b.device(), b.asset(b.enrol(provisioning.Disallowed, behaves("ERROR", "UNSUPPORTED"))[0])
+		a, e := b.device(), b.asset(b.enroll(provisioning.Disallowed, behaves("ERROR", "UNSUPPORTED"))[0])
 		b.losing("COMMAND", 2)
 		for _, device := range []asset.Asset{a, e} {
 			_, err := b.command(device, command.Lock, nil)
@@ -41,7 +41,7 @@ func TestPoll_AsksForLostResults(t *testing.T) {
 func TestPoll_BacksOff(t *testing.T) {
 	days(t, time.Minute, func(b *bench) {
 		offline := false
-		a := b.asset(b.enrol(provisioning.Disallowed, emulator.Enrolment{Behaviour: emulator.Behaviour{Online: &offline}})[0])
+		a := b.asset(b.enroll(provisioning.Disallowed, emulator.Enrollment{Behavior: emulator.Behavior{Online: &offline}})[0])
 		b.halt()
 		b.runOnly(b.platform.Operations)
 		_, err := b.command(a, command.Lock, nil)
@@ -163,7 +163,7 @@ func TestPoll_WipeWithoutReport(t *testing.T) {
 func TestPoll_ForgottenOperation(t *testing.T) {
 	days(t, time.Hour, func(b *bench) {
 		offline := false
-		a := b.asset(b.enrol(provisioning.Disallowed, emulator.Enrolment{Behaviour: emulator.Behaviour{Online: &offline}})[0])
+		a := b.asset(b.enroll(provisioning.Disallowed, emulator.Enrollment{Behavior: emulator.Behavior{Online: &offline}})[0])
 		b.halt()
 		b.runOnly(b.platform.Operations)
 		_, err := b.command(a, command.WipeCompanyData, nil)
@@ -205,10 +205,10 @@ func TestPoll_LostChangesOfPolicy(t *testing.T) {
 func TestInventory_ComparesDevices(t *testing.T) {
 	days(t, time.Hour, func(b *bench) {
 		stays := b.device()
-		leaves := b.asset(b.enrol(provisioning.Allowed, emulator.Enrolment{})[0])
+		leaves := b.asset(b.enroll(provisioning.Allowed, emulator.Enrollment{})[0])
 		b.ok(b.emulator.Act(b.Context(), leaves.Device.Name, emulator.ActionRemoveProfile, false))
 		mute := false
-		names := b.enrol(provisioning.Disallowed, emulator.Enrolment{Count: 120, Notify: &mute})
+		names := b.enroll(provisioning.Disallowed, emulator.Enrollment{Count: 120, Notify: &mute})
 		b.pass(time.Minute)
 		b.equal("ghost", b.again(leaves).Status, asset.Active)
 		b.pass(40 * time.Minute)
@@ -225,7 +225,7 @@ func TestInventory_ComparesDevices(t *testing.T) {
 // An incomplete list ends no device.
 func TestInventory_IncompleteListEndsNoDevice(t *testing.T) {
 	connected(t, func(b *bench) {
-		b.enrol(provisioning.Disallowed, emulator.Enrolment{Count: 101})
+		b.enroll(provisioning.Disallowed, emulator.Enrollment{Count: 101})
 		a := b.device() // on the second page
 		b.halt()
 		b.fault(emulator.Fault{Method: "devices.list", Match: "devices", Status: 200, Corrupt: "truncate"})
@@ -248,7 +248,7 @@ func TestInventory_IncompleteListEndsNoDevice(t *testing.T) {
 func TestInventory_AsksBeforeADeviceEnds(t *testing.T) {
 	connected(t, func(b *bench) {
 		a := b.device()
-		ghost := b.asset(b.enrol(provisioning.Allowed, emulator.Enrolment{})[0])
+		ghost := b.asset(b.enroll(provisioning.Allowed, emulator.Enrollment{})[0])
 		b.ok(b.emulator.Act(b.Context(), ghost.Device.Name, emulator.ActionRemoveProfile, false))
 		b.halt()
 		b.fault(emulator.Fault{Method: "get", Status: 403}) // the enterprise cannot be confirmed

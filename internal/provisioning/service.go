@@ -18,15 +18,15 @@ import (
 // issueLimit bounds one call of an issuer.
 const issueLimit = 30 * time.Second
 
-// Catalogue is what the service needs to know of policies and companies.
-type Catalogue interface {
+// Catalog is what the service needs to know of policies and companies.
+type Catalog interface {
 	Policy(ctx context.Context, companyID, id string) (policy.Policy, error)
 	CompanyByID(ctx context.Context, id string) (company.Company, error)
 }
 
 // Service makes provisioning QR codes.
 type Service struct {
-	Catalogue Catalogue
+	Catalog Catalog
 	// Issuers make the tokens of policies by their type; one that is missing
 	// answers as a vendor that does not.
 	Issuers map[policy.Type]Issuer
@@ -161,14 +161,14 @@ func (s *Service) find(ctx context.Context, p access.Principal, ref string, w wa
 	if !ok || !p.MaySee(id) {
 		return policy.Policy{}, company.Company{}, missing
 	}
-	found, err := s.Catalogue.Policy(ctx, p.CompanyID, id)
+	found, err := s.Catalog.Policy(ctx, p.CompanyID, id)
 	if fault.CodeOf(err) == fault.NotFound {
 		return found, company.Company{}, missing
 	}
 	if err != nil {
 		return found, company.Company{}, err
 	}
-	owner, err := s.Catalogue.CompanyByID(ctx, p.CompanyID)
+	owner, err := s.Catalog.CompanyByID(ctx, p.CompanyID)
 	refused := w.refuse(found)
 	switch {
 	case err != nil:

@@ -30,13 +30,13 @@ import (
 
 var start = time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
 
-// catalogue is one company with a few policies.
-type catalogue struct {
+// catalog is one company with a few policies.
+type catalog struct {
 	company  company.Company
 	policies map[string]policy.Policy
 }
 
-func (c catalogue) Policy(_ context.Context, companyID, id string) (policy.Policy, error) {
+func (c catalog) Policy(_ context.Context, companyID, id string) (policy.Policy, error) {
 	p, ok := c.policies[id]
 	if !ok || companyID != c.company.ID {
 		return policy.Policy{}, fault.New(fault.NotFound, "no such policy")
@@ -44,7 +44,7 @@ func (c catalogue) Policy(_ context.Context, companyID, id string) (policy.Polic
 	return p, nil
 }
 
-func (c catalogue) CompanyByID(context.Context, string) (company.Company, error) {
+func (c catalog) CompanyByID(context.Context, string) (company.Company, error) {
 	return c.company, nil
 }
 
@@ -62,7 +62,7 @@ func (i *issuer) Issue(_ context.Context, _ company.Company, _ policy.Policy, us
 }
 
 type fixture struct {
-	catalogue
+	catalog
 	issuer  *issuer
 	service *provisioning.Service
 }
@@ -78,7 +78,7 @@ func newFixture() *fixture {
 		p.CompanyID, p.CompanySlug = "c1", "acme"
 		f.policies[p.ID] = p
 	}
-	f.service = &provisioning.Service{Catalogue: f, Issuers: map[policy.Type]provisioning.Issuer{policy.Platform: f.issuer},
+	f.service = &provisioning.Service{Catalog: f, Issuers: map[policy.Type]provisioning.Issuer{policy.Platform: f.issuer},
 		PublicURL: "https://muster.example/", Now: func() time.Time { return start }}
 	return f
 }
@@ -162,7 +162,7 @@ func TestCreate_Fails(t *testing.T) {
 			if c.change != nil {
 				c.change(f, &p)
 			}
-			f.service.Catalogue = f.catalogue
+			f.service.Catalog = f.catalog
 			_, err := f.service.Create(t.Context(), p, provisioning.Request{PolicyID: c.policy, Wifi: provisioning.Wifi{SSID: "x"}})
 			if err == nil || fault.CodeOf(err) != c.want || fault.From(err).Retryable != c.retryable {
 				t.Errorf("got %v, want %s", err, c.want)

@@ -39,7 +39,7 @@ func (r *Replica) Companion(c company.Company, d Device) *Companion {
 	device := simulated.New(simulated.Default("companion"), r.env.Now)
 	push := simulated.Push{Device: device, Emulator: r.env.Emulator.URL(), Client: agent.NewClient()}
 	dir := tb.TempDir()
-	_, err := agent.Enroll(tb.Context(), agent.Enrolment{Server: r.PublicURL(), Token: r.env.CompanionToken(c, d.AssetID), Role: protocol.Companion,
+	_, err := agent.Enroll(tb.Context(), agent.Enrollment{Server: r.PublicURL(), Token: r.env.CompanionToken(c, d.AssetID), Role: protocol.Companion,
 		Dir: dir, Version: "test", Device: device, Client: agent.NewClient(), Now: r.env.Now})
 	if err != nil {
 		tb.Fatal(err)

@@ -54,7 +54,7 @@ func Personal() Kind { return Kind{"ALLOWED", emulator.PersonallyOwned} }
 func (s *Tenant) Devices(r *Replica, k Kind, count int) []Device {
 	s.TB.Helper()
 	code := s.Client(r, access.All).QRCode(s.Policy, map[string]any{"personalUsage": k.Usage})
-	return s.Enrol(s.Company, emulator.Enrolment{EnrollmentToken: code, Count: count, Ownership: k.Ownership})
+	return s.Enroll(s.Company, emulator.Enrollment{EnrollmentToken: code, Count: count, Ownership: k.Ownership})
 }
 
 // Entry is one entry of a command history.

@@ -123,7 +123,7 @@ func openProvisioning(db *database.DB, now func() time.Time) func(context.Contex
 		}
 		link := &agentserver.Server{Store: db, Signer: signer, ES256: es256, PublicURL: settings.PublicURL, Now: now,
 			Pins: func() ([]string, error) { return ops.Pins(settings.TLSCert, settings.PublicURL, now()) }}
-		return &provisioning.Service{Catalogue: db, Records: db, PublicURL: settings.PublicURL, Now: now,
+		return &provisioning.Service{Catalog: db, Records: db, PublicURL: settings.PublicURL, Now: now,
 			Issuers: map[policy.Type]provisioning.Issuer{policy.Agent: link}}, nil
 	}
 }

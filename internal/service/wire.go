@@ -185,7 +185,7 @@ func (w *wiring) operations() error {
 	policy.Define(r, w.db)
 	proposal.Define(r, w.proposals)
 	provisioning.Define(r, &provisioning.Service{
-		Catalogue: w.db, Records: w.db, PublicURL: w.public, Now: w.options.Now,
+		Catalog: w.db, Records: w.db, PublicURL: w.public, Now: w.options.Now,
 		Issuers: map[policy.Type]provisioning.Issuer{policy.Platform: w.platform, policy.Agent: w.link},
 	})
 	budgets := budget.Limiter{Store: w.db, Now: w.db.Now}

@@ -22,7 +22,7 @@ const (
 	// deviceProperty is set by the agent: as which device it is enrolled.
 	deviceProperty = "persist.muster.device"
 	daemonReady    = "ready"
-	daemonEnrol    = "enrol"
+	daemonEnroll   = "enrol"
 	daemonEnrolled = "enrolled"
 	daemonBundle   = "/data/muster-inbox/bundle.json"
 )
@@ -62,7 +62,7 @@ func (w *work) provision() error {
 	case !ready:
 		w.result.Outcome, w.result.Detail = NotReady, "Android is still starting on it"
 		return nil
-	case daemon == daemonReady || daemon == daemonEnrol:
+	case daemon == daemonReady || daemon == daemonEnroll:
 		w.result.Way = System
 		return w.system()
 	case daemon == daemonEnrolled:
@@ -152,7 +152,7 @@ func (w *work) system() error {
 	if err := w.hand(bundle, daemonBundle); err != nil {
 		return err
 	}
-	err = w.each([]string{"chmod", "640", daemonBundle}, []string{"setprop", daemonProperty, daemonReady}, []string{"setprop", daemonProperty, daemonEnrol})
+	err = w.each([]string{"chmod", "640", daemonBundle}, []string{"setprop", daemonProperty, daemonReady}, []string{"setprop", daemonProperty, daemonEnroll})
 	if err != nil {
 		return err
 	}

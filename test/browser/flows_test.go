@@ -32,13 +32,13 @@ func TestCommandPage_UpdatesLive(t *testing.T) {
 	tenant, replica, tab := enter(t, account.Admin)
 	device := tenant.Devices(replica, servertest.FullyManaged(), 1)[0]
 	off, on := false, true
-	tenant.Behave(device, emulator.Behaviour{Online: &off})
+	tenant.Behave(device, emulator.Behavior{Online: &off})
 	tab.Go("/devices/" + device.AssetID)
 	tab.Follow("form[action$='/commands/lock_device'] button")
 	tab.Sees("#latest", "Lock: In progress")
 	tab.Sees("#body", "In progress")
 	tab.Eval(`(window.stayed = true, "")`)
-	tenant.Behave(device, emulator.Behaviour{Online: &on})
+	tenant.Behave(device, emulator.Behavior{Online: &on})
 	tab.Sees("#body", "Success")
 	if tab.Eval(`String(window.stayed)`) != "true" {
 		t.Error("the page was loaded again")

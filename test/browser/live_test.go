@@ -23,8 +23,8 @@ import (
 func returns(tenant *servertest.Tenant, d servertest.Device) {
 	tenant.TB.Helper()
 	off, on := false, true
-	tenant.Behave(d, emulator.Behaviour{Online: &off})
-	tenant.Behave(d, emulator.Behaviour{Online: &on})
+	tenant.Behave(d, emulator.Behavior{Online: &off})
+	tenant.Behave(d, emulator.Behavior{Online: &on})
 }
 
 // A session that ends is reported in a dialog: the page, and what was typed on it,

@@ -325,7 +325,7 @@ func refusedApplies() []refusal {
 	unconfirmed := func(name string, more args) refusal {
 		return apply(name, 422, "confirmation_required", func(p *plant) (string, string, args, func()) {
 			key, of := p.all(), p.policy()
-			p.Enrol(p.Company, emulator.Enrolment{EnrollmentToken: p.Client(p.r, access.All).QRCode(of, args{}), Count: 1})
+			p.Enroll(p.Company, emulator.Enrollment{EnrollmentToken: p.Client(p.r, access.All).QRCode(of, args{}), Count: 1})
 			id := p.ok(key, "update_policy_settings", args{"policyId": of.ID, "changes": change("FACTORY_RESET", "BLOCK")})["proposalId"].(string)
 			return key, id, more, func() {
 				if got := p.status(key, id); got != "PENDING" || p.current(of.ID).Version != 1 {

@@ -42,7 +42,7 @@ func TestPolicies_ProposeApplyAndRollBack(t *testing.T) {
 
 func changes(t *testing.T, p *plant) {
 	key, of := p.all(), p.policy()
-	enrolled := p.Enrol(p.Company, emulator.Enrolment{Count: 1,
+	enrolled := p.Enroll(p.Company, emulator.Enrollment{Count: 1,
 		EnrollmentToken: p.Client(p.r, access.All).QRCode(of, args{"personalUsage": "ALLOWED"})})
 	before := p.ok(key, "get_policy_settings", args{"policyId": of.PathName()})
 	if got := members(before); got != "deviceCount displayName editable policyId settings version" {

@@ -34,7 +34,7 @@ func TestRulebook_PredictsCallsAndExplanations(t *testing.T) {
 			for _, d := range tenant.Devices(replica, kind.Kind, 2) {
 				servertest.AwaitStatus(t, tenant, admin, d.AssetID, "ACTIVE")
 				offline := false
-				env.Behave(d, emulator.Behaviour{Online: &offline}) // nothing that is sent comes true
+				env.Behave(d, emulator.Behavior{Online: &offline}) // nothing that is sent comes true
 				b.devices[d.AssetID] = kind.is
 			}
 		}

@@ -25,7 +25,7 @@ func TestStop(t *testing.T) {
 		}
 		held := tenant.Devices(replica, servertest.FullyManaged(), 1)[0]
 		offline := false
-		env.Behave(held, emulator.Behaviour{Online: &offline})
+		env.Behave(held, emulator.Behavior{Online: &offline})
 		client := tenant.Client(replica, access.All)
 		for _, id := range []string{phone.AssetID, held.AssetID} {
 			servertest.AwaitStatus(t, tenant, client, id, "ACTIVE")

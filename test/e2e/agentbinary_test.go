@@ -100,22 +100,22 @@ func TestAgentProgram_SimulatedDevicesDiffer(t *testing.T) {
 			t.Fatalf("muster-agent %v: %v\n%s", args, err, out)
 		}
 	}
-	enrol := func(state string) {
+	enroll := func(state string) {
 		t.Helper()
 		token, server := servertest.AgentToken(t, client.QRCode(tenant.Policy, map[string]any{}))
 		agent("enroll", "--server", server, "--token", token, "--state", state)
 		agent("run", "--once", "--state", state)
 	}
 	first, second := t.TempDir(), t.TempDir()
-	enrol(first)
-	enrol(second)
+	enroll(first)
+	enroll(second)
 	var count struct{ Count int }
 	client.Get("/assets/count?status=ACTIVE").Want(t, 200).JSON(t, &count)
 	if count.Count != 2 {
 		t.Errorf("two devices enrolled, and the inventory has %d", count.Count)
 	}
 	agent("unenroll", "--state", first)
-	enrol(first)
+	enroll(first)
 	client.Get("/assets/count").Want(t, 200).JSON(t, &count)
 	if count.Count != 2 {
 		t.Errorf("after a device enrolled again the inventory has %d assets", count.Count)

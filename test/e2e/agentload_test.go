@@ -128,7 +128,7 @@ func newLoadFleet(b testing.TB, url string, agents, keys int, before ...string) 
 	f.ours = startUnderLoad(b, "service", url, before...)
 	check(f.each(64, func(n int) error {
 		a := f.agents[n]
-		if err := a.enrol(f, n); err != nil {
+		if err := a.enroll(f, n); err != nil {
 			return err
 		}
 		known, err := db.AgentDevice(ctx, a.id)
@@ -168,7 +168,7 @@ type loadAgent struct {
 	sequence int64
 }
 
-func (a *loadAgent) enrol(f *loadFleet, n int) (err error) {
+func (a *loadAgent) enroll(f *loadFleet, n int) (err error) {
 	if a.key, err = protocol.NewPrivateKey(protocol.Ed25519); err != nil {
 		return err
 	}

@@ -27,8 +27,8 @@ func kiosk(env *servertest.Env, tenant *servertest.Tenant, name string, changes 
 	return made
 }
 
-// enrolAndroid enrolls the real agent with the token of a QR code.
-func enrolAndroid(t *testing.T, tenant *servertest.Tenant, replica *servertest.Replica, android *servertest.Android, p policy.Policy) servertest.Device {
+// enrollAndroid enrolls the real agent with the token of a QR code.
+func enrollAndroid(t *testing.T, tenant *servertest.Tenant, replica *servertest.Replica, android *servertest.Android, p policy.Policy) servertest.Device {
 	t.Helper()
 	var code struct {
 		Extras map[string]string `json:"android.app.extra.PROVISIONING_ADMIN_EXTRAS_BUNDLE"`
@@ -63,7 +63,7 @@ func TestAndroid_EveryCommand(t *testing.T) {
 	first := kiosk(env, tenant, "Kiosk", policy.Change{Setting: "CAMERA", Value: "BLOCK"}, policy.Change{Setting: "LOCATION_MODE", Value: "ENFORCED"},
 		policy.Change{Setting: "REPORT_MEMORY_INFO", Value: "ENABLED"}, policy.Change{Setting: "SCREEN_CAPTURE", Value: "BLOCK"})
 	second := kiosk(env, tenant, "Other", policy.Change{Setting: "SMS", Value: "BLOCK"})
-	device := enrolAndroid(t, tenant, replica, android, first)
+	device := enrollAndroid(t, tenant, replica, android, first)
 
 	ctx, cancel := context.WithCancel(t.Context())
 	running, said := android.Agent(ctx, "run")
@@ -156,7 +156,7 @@ func TestAndroid_Wipe(t *testing.T) {
 			android := servertest.NewAndroid(t, uid, simulated.Default("SN-1"))
 			env := servertest.New(t)
 			tenant, replica := env.NewTenant("acme"), env.Start()
-			device := enrolAndroid(t, tenant, replica, android, kiosk(env, tenant, "Kiosk", policy.Change{Setting: "FACTORY_RESET", Value: "BLOCK"}))
+			device := enrollAndroid(t, tenant, replica, android, kiosk(env, tenant, "Kiosk", policy.Change{Setting: "FACTORY_RESET", Value: "BLOCK"}))
 			android.Do("run", "--once")
 			client := tenant.Client(replica, access.All)
 			client.Post("/assets/"+device.AssetID+"/commands/wipe", nil).Want(t, want)

@@ -225,22 +225,22 @@ func TestCompanion_BelongsToOneDevice(t *testing.T) {
 		tenant, replica := env.NewTenant("acme"), env.Start()
 		device := tenant.Devices(replica, servertest.FullyManaged(), 1)[0]
 		client := tenant.Client(replica, access.All)
-		enrol := func(token string, role protocol.Role) error {
-			_, err := agent.Enroll(t.Context(), agent.Enrolment{Server: replica.PublicURL(), Token: token, Role: role, Dir: t.TempDir(),
+		enroll := func(token string, role protocol.Role) error {
+			_, err := agent.Enroll(t.Context(), agent.Enrollment{Server: replica.PublicURL(), Token: token, Role: role, Dir: t.TempDir(),
 				Device: simulated.New(simulated.Default("late"), env.Now), Client: agent.NewClient(), Now: env.Now})
 			return err
 		}
 		token := env.CompanionToken(tenant.Company, device.AssetID)
-		if err := enrol(token, protocol.Manager); err == nil {
+		if err := enroll(token, protocol.Manager); err == nil {
 			t.Error("a companion's token made a manager")
 		}
-		if err := enrol("met_x", protocol.Companion); err == nil {
+		if err := enroll("met_x", protocol.Companion); err == nil {
 			t.Error("another token made a companion")
 		}
-		if err := enrol(token, protocol.Companion); err != nil {
+		if err := enroll(token, protocol.Companion); err != nil {
 			t.Error(err)
 		}
-		if err := enrol(token, protocol.Companion); err == nil {
+		if err := enroll(token, protocol.Companion); err == nil {
 			t.Error("a spent token made another companion")
 		}
 		companion := replica.Companion(tenant.Company, device)
@@ -253,7 +253,7 @@ func TestCompanion_BelongsToOneDevice(t *testing.T) {
 		if companion.Device.State().Wiped {
 			t.Error("a companion wiped its device")
 		}
-		if err := enrol(early, protocol.Companion); err == nil {
+		if err := enroll(early, protocol.Companion); err == nil {
 			t.Error("a companion joined a device that had ended")
 		}
 	})

@@ -103,7 +103,7 @@ func (f *filler) runAgent(ctx context.Context, p policy.Policy, g device) error 
 		return nil // released on purpose: so it stays
 	}
 	options := agent.Options{Dir: dir, Version: "demo", Device: device, Client: f.agentClient(), Now: f.now, Log: f.log}
-	if err := f.enrolAgent(ctx, p, options); err != nil {
+	if err := f.enrollAgent(ctx, p, options); err != nil {
 		return err
 	}
 	a, err := agent.New(options)
@@ -120,9 +120,9 @@ func (f *filler) runAgent(ctx context.Context, p policy.Policy, g device) error 
 	return nil
 }
 
-// enrolAgent enrolls a device that is not, as the USB tool or a scanned code
+// enrollAgent enrolls a device that is not, as the USB tool or a scanned code
 // would have it do.
-func (f *filler) enrolAgent(ctx context.Context, p policy.Policy, o agent.Options) error {
+func (f *filler) enrollAgent(ctx context.Context, p policy.Policy, o agent.Options) error {
 	if a, err := agent.New(o); err == nil {
 		return a.Close() // it is enrolled
 	} else if !errors.Is(err, agent.ErrNotEnrolled) {
@@ -137,7 +137,7 @@ func (f *filler) enrolAgent(ctx context.Context, p policy.Policy, o agent.Option
 	if err != nil {
 		return err
 	}
-	_, err = agent.Enroll(ctx, agent.Enrolment{Server: f.service.PublicURL(), Token: token, Role: protocol.Manager, Dir: o.Dir,
+	_, err = agent.Enroll(ctx, agent.Enrollment{Server: f.service.PublicURL(), Token: token, Role: protocol.Manager, Dir: o.Dir,
 		Version: o.Version, Device: o.Device, Client: o.Client, Now: o.Now})
 	return err
 }

@@ -36,7 +36,7 @@ func (d *Demo) fill(ctx context.Context) error {
 	}
 	defer admin.Close()
 	f := &filler{Demo: d, admin: admin}
-	for _, step := range []func(context.Context) error{f.remember, f.makeCompany, f.makeKeys, f.makeUser, f.connect, f.makeSpares, f.enrolAll, f.runAgents} {
+	for _, step := range []func(context.Context) error{f.remember, f.makeCompany, f.makeKeys, f.makeUser, f.connect, f.makeSpares, f.enrollAll, f.runAgents} {
 		if err := step(ctx); err != nil {
 			return err
 		}
@@ -94,8 +94,8 @@ func (f *filler) makeSpares(ctx context.Context) error {
 	return f.admin.Assets.ImportAssets(ctx, assets)
 }
 
-// enrolAll enrolls what is missing of each group.
-func (f *filler) enrolAll(ctx context.Context) error {
+// enrollAll enrolls what is missing of each group.
+func (f *filler) enrollAll(ctx context.Context) error {
 	for _, g := range fleet() {
 		p, err := f.policy(ctx, g)
 		if err != nil {
@@ -109,7 +109,7 @@ func (f *filler) enrolAll(ctx context.Context) error {
 			}
 			missing := m.count - int(enrolled)
 			enrolled = 0
-			if err := f.enrol(ctx, p, g.usage, m, missing); err != nil {
+			if err := f.enroll(ctx, p, g.usage, m, missing); err != nil {
 				return err
 			}
 		}
@@ -133,15 +133,15 @@ func (f *filler) policy(ctx context.Context, g group) (policy.Policy, error) {
 	}, policy.Author{Kind: string(access.System), ID: "demo", Name: "demo"})
 }
 
-// enrol enrolls devices with a real token and waits until the service knows
+// enroll enrolls devices with a real token and waits until the service knows
 // them. Only then do they take on their mood.
-func (f *filler) enrol(ctx context.Context, p policy.Policy, usage provisioning.PersonalUsage, m model, count int) error {
+func (f *filler) enroll(ctx context.Context, p policy.Policy, usage provisioning.PersonalUsage, m model, count int) error {
 	f.say("Enrolling %d × %s %s under “%s” …", count, m.manufacturer, m.model, p.Name)
 	token, err := f.service.Platform().Issue(ctx, f.company, p, usage, provisioning.Lifetime)
 	if err != nil {
 		return err
 	}
-	want := emulator.Enrolment{
+	want := emulator.Enrollment{
 		EnrollmentToken: string(token.Payload), Count: count,
 		Manufacturer: m.manufacturer, Brand: m.brand, Model: m.model, APILevel: m.apiLevel,
 	}
@@ -156,7 +156,7 @@ func (f *filler) enrol(ctx context.Context, p policy.Policy, usage provisioning.
 		return err
 	}
 	for _, device := range devices {
-		if _, err := f.emulator.SetBehaviour(ctx, path.Base(device), m.mood.behaviour(), true); err != nil {
+		if _, err := f.emulator.SetBehavior(ctx, path.Base(device), m.mood.emulated(), true); err != nil {
 			return err
 		}
 	}
@@ -165,13 +165,13 @@ func (f *filler) enrol(ctx context.Context, p policy.Policy, usage provisioning.
 
 // How long the service may take to learn of devices that have enrolled.
 const (
-	enrolPatience = time.Minute
-	enrolGlance   = 50 * time.Millisecond
+	enrollPatience = time.Minute
+	enrollGlance   = 50 * time.Millisecond
 )
 
 func (f *filler) awaitDevices(ctx context.Context, p policy.Policy, more int) error {
 	want := p.DeviceCount + more
-	ctx, cancel := context.WithTimeout(ctx, enrolPatience)
+	ctx, cancel := context.WithTimeout(ctx, enrollPatience)
 	defer cancel()
 	for {
 		now, err := f.admin.Policies.Current(ctx, f.company.ID, p.ID)
@@ -181,7 +181,7 @@ func (f *filler) awaitDevices(ctx context.Context, p policy.Policy, more int) er
 		select {
 		case <-ctx.Done():
 			return fmt.Errorf("the service did not learn of the devices under %s: %w", p.Name, ctx.Err())
-		case <-time.After(enrolGlance):
+		case <-time.After(enrollGlance):
 		}
 	}
 }

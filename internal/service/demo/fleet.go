@@ -36,20 +36,20 @@ const (
 	holding behavior = "holding" // never says what became of a command
 )
 
-// behaviour is the mood as the emulator takes it.
-func (m behavior) behaviour() emulator.Behaviour {
+// emulated is the mood as the emulator takes it.
+func (m behavior) emulated() emulator.Behavior {
 	off, on, seconds := false, true, 30_000
 	switch m {
 	case offline:
-		return emulator.Behaviour{Online: &off}
+		return emulator.Behavior{Online: &off}
 	case slow:
-		return emulator.Behaviour{Online: &on, LatencyMS: &seconds}
+		return emulator.Behavior{Online: &on, LatencyMS: &seconds}
 	case failing:
-		return emulator.Behaviour{Online: &on, CommandOutcome: emulator.OutcomeError}
+		return emulator.Behavior{Online: &on, CommandOutcome: emulator.OutcomeError}
 	case holding:
-		return emulator.Behaviour{Online: &on, CommandOutcome: emulator.OutcomeHold}
+		return emulator.Behavior{Online: &on, CommandOutcome: emulator.OutcomeHold}
 	default:
-		return emulator.Behaviour{Online: &on}
+		return emulator.Behavior{Online: &on}
 	}
 }
 

@@ -104,8 +104,8 @@ func (p *planter) platformDevices(ctx context.Context) error {
 		return err
 	}
 	for range 5 {
-		_, err := p.Emulator.Enroll(ctx, emulator.Enrolment{EnrollmentToken: string(token.Payload), Manufacturer: p.next(longest), Brand: p.next(longest),
-			Model: p.next(longest), SerialNumber: p.next(longest), Behaviour: emulator.Behaviour{Packages: []string{p.next(longest), p.next(longest)}}})
+		_, err := p.Emulator.Enroll(ctx, emulator.Enrollment{EnrollmentToken: string(token.Payload), Manufacturer: p.next(longest), Brand: p.next(longest),
+			Model: p.next(longest), SerialNumber: p.next(longest), Behavior: emulator.Behavior{Packages: []string{p.next(longest), p.next(longest)}}})
 		if err != nil {
 			return err
 		}
@@ -171,7 +171,7 @@ func (p *planter) agents(ctx context.Context) error {
 // startAgent enrolls a device, and runs its agent until the drill ends.
 func (p *planter) startAgent(ctx context.Context, dir, token string, device agent.Device) error {
 	client := agent.NewClient()
-	_, err := agent.Enroll(ctx, agent.Enrolment{Server: p.Service.PublicURL(), Token: token, Role: protocol.Manager, Dir: dir, Version: "drill",
+	_, err := agent.Enroll(ctx, agent.Enrollment{Server: p.Service.PublicURL(), Token: token, Role: protocol.Manager, Dir: dir, Version: "drill",
 		Device: device, Client: client, Now: p.clock.now})
 	if err != nil {
 		return err

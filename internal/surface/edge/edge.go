@@ -31,7 +31,7 @@ func Harden(next http.Handler, public string, log *slog.Logger) http.Handler {
 // of its own that follows from it.
 func Punctual(next http.Handler, log *slog.Logger) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if r.Body != nil && r.Body != http.NoBody {
+		if r.Body != nil && r.ContentLength != 0 {
 			r.Body = &body{ReadCloser: r.Body, late: func() {
 				log.LogAttrs(r.Context(), slog.LevelInfo, "request body not sent in time",
 					slog.String("method", r.Method), slog.String("path", r.URL.Path))

@@ -31,7 +31,7 @@ func (s *Server) serveRegister(w http.ResponseWriter, r *http.Request) {
 	var m clientMetadata
 	wrong := &protocolFault{invalidMetadata, "the body must be a JSON object of at most 16 KiB, with no member twice"}
 	if err == nil && json.Unmarshal(body, &m) == nil {
-		wrong = m.normalise()
+		wrong = m.normalize()
 	}
 	// Refusals are counted apart: a client that cannot register must not keep
 	// the others of its network from it.
@@ -55,8 +55,8 @@ func (s *Server) serveRegister(w http.ResponseWriter, r *http.Request) {
 	writeJSON(w, http.StatusCreated, noStore, answer)
 }
 
-// normalise checks a registration and fills in what it left out.
-func (m *clientMetadata) normalise() *protocolFault {
+// normalize checks a registration and fills in what it left out.
+func (m *clientMetadata) normalize() *protocolFault {
 	if wrong := m.check(); wrong != nil {
 		return wrong
 	}

@@ -39,7 +39,7 @@ func TestActivity_SaysWhatBecameOfCommand(t *testing.T) {
 			t.Parallel()
 			o := newOffice(t)
 			device := o.Devices(o.replica, servertest.FullyManaged(), 1)[0]
-			o.Behave(device, emulator.Behaviour{CommandOutcome: test.outcome})
+			o.Behave(device, emulator.Behavior{CommandOutcome: test.outcome})
 			key, text := o.KeyRow(o.Company, access.All)
 			client := o.replica.As(text)
 			client.Post("/assets/"+device.AssetID+"/commands/lock", nil).Want(t, http.StatusOK)

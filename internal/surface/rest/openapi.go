@@ -229,11 +229,11 @@ func (d *document) successes(o *operation.Operation, to map[string]*response) {
 }
 
 const (
-	tagAssets    = "Assets"
-	tagCommands  = "Device commands"
-	tagPolicies  = "Policies"
-	tagEnrolment = "Enrollment"
-	tagForesight = "Foresight"
+	tagAssets     = "Assets"
+	tagCommands   = "Device commands"
+	tagPolicies   = "Policies"
+	tagEnrollment = "Enrollment"
+	tagForesight  = "Foresight"
 )
 
 func tags() []tag {
@@ -241,7 +241,7 @@ func tags() []tag {
 		{tagAssets, "The inventory: what there is, and what is known of it."},
 		{tagCommands, "Commands to one device at a time, and their history."},
 		{tagPolicies, "Policies, and changes to them in two steps: propose, let a person review, apply."},
-		{tagEnrolment, "QR codes that enroll new or factory-reset devices."},
+		{tagEnrollment, "QR codes that enroll new or factory-reset devices."},
 		{tagForesight, "What a call would be answered, without making it."},
 	}
 }
@@ -251,7 +251,7 @@ func tagOf(o *operation.Operation) string {
 	case strings.Contains(o.Path, "/commands"):
 		return tagCommands
 	case o.Dialect == operation.Provisioning:
-		return tagEnrolment
+		return tagEnrollment
 	case o.Budget == operation.Apart:
 		return tagForesight
 	case strings.HasPrefix(o.Path, "/assets"):

@@ -21,7 +21,7 @@ const maxBody = 256 << 10
 // its body is not told yet: rights and budget come first.
 func readParts(w http.ResponseWriter, r *http.Request, path []string) *operation.Parts {
 	parts := &operation.Parts{Path: path, Query: r.URL.RawQuery}
-	if isRead(r.Method) || r.Body == nil || r.Body == http.NoBody {
+	if isRead(r.Method) || r.Body == nil || r.ContentLength == 0 {
 		return parts
 	}
 	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxBody))

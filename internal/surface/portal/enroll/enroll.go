@@ -80,7 +80,7 @@ func (s *Section) ask(v *frame.Visit) error {
 	if err != nil {
 		return err
 	}
-	return v.Show("Enroll", frame.EnrolPath, formPage(v, f))
+	return v.Show("Enroll", frame.EnrollPath, formPage(v, f))
 }
 
 // create makes a code and shows it, once: it may hold the Wi-Fi password.
@@ -100,7 +100,7 @@ func (s *Section) create(v *frame.Visit) error {
 		return err
 	}
 	c.Own = len(of) == 1 && of[0].Type == policy.Agent
-	return v.Show("Enroll", frame.EnrolPath, codePage(v, c))
+	return v.Show("Enroll", frame.EnrollPath, codePage(v, c))
 }
 
 func arguments(form url.Values) map[string]any {
@@ -135,7 +135,7 @@ func (s *Section) again(v *frame.Visit, form url.Values, cause error) error {
 	if code == http.StatusInternalServerError {
 		return cause
 	}
-	return v.ShowStatus(code, "Enroll", frame.EnrolPath, formPage(v, f))
+	return v.ShowStatus(code, "Enroll", frame.EnrollPath, formPage(v, f))
 }
 
 // code is a code that was made.

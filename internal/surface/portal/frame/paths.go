@@ -15,7 +15,7 @@ const (
 	PoliciesPath  = "/policies" // portalUrl of contract 2.6 and 2.7: /policies/<policy_id>
 	ProposalsPath = "/proposals"
 	ApprovalsPath = "/approvals" // approvalUrl: /approvals/<proposal_id>
-	EnrolPath     = "/enrol"
+	EnrollPath    = "/enrol"
 	AccessPath    = "/access"
 	ControlsPath  = "/access/controls"
 	ActivityPath  = "/activity"
@@ -61,7 +61,7 @@ func Sections() []Section {
 		{DevicesPath, "Devices", "smartphone", "d", account.ViewDevices},
 		{PoliciesPath, "Policies", "shield-check", "p", account.ViewPolicies},
 		{ProposalsPath, "Proposals", "git-pull-request", "r", account.EditPolicies},
-		{EnrolPath, "Enroll", "qr-code", "e", account.ProvisionDevices},
+		{EnrollPath, "Enroll", "qr-code", "e", account.ProvisionDevices},
 		{AccessPath, "AI access & keys", "key-round", "k", 0},
 		{ActivityPath, "Activity", "activity", "a", account.ViewActivity},
 		{SettingsPath, "Settings", "settings", "s", 0},

@@ -30,7 +30,7 @@ func (s *Section) tasks(v *frame.Visit) []task {
 		{Done: v.Company.Connected(), Title: "Connect to the platform", Text: "Bind the company to Google's device management, for phones without our own agent. Skip it for agent-managed devices.",
 			Path: platformPath, Action: "Connect", Needs: account.ManageCompany, Optional: true},
 		{Title: "Create a policy", Text: "What devices under it may do.", Path: frame.PoliciesPath, Action: "Policies", Needs: account.EditPolicies},
-		{Title: "Enroll the first device", Text: "Make a QR code and scan it with a new phone.", Path: frame.EnrolPath, Action: "Enroll", Needs: account.ProvisionDevices},
+		{Title: "Enroll the first device", Text: "Make a QR code and scan it with a new phone.", Path: frame.EnrollPath, Action: "Enroll", Needs: account.ProvisionDevices},
 		{Title: "Add a second administrator", Text: "So that one lost password does not lock the company out.", Path: frame.UsersPath, Action: "Users", Needs: account.ManageUsers},
 		{Title: "Let programs and AI assistants in", Text: "Choose what they may do, and make the first key.", Path: frame.AccessPath, Action: "AI access", Needs: account.ManageCompany, Optional: true},
 	}

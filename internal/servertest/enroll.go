@@ -58,9 +58,9 @@ type Device struct {
 // ID is the last segment of the device's name.
 func (d Device) ID() string { return filepath.Base(d.Name) }
 
-// Enrol enrolls devices with the text of a QR code and waits until the service
+// Enroll enrolls devices with the text of a QR code and waits until the service
 // knows them.
-func (l *Env) Enrol(c company.Company, want emulator.Enrolment) []Device {
+func (l *Env) Enroll(c company.Company, want emulator.Enrollment) []Device {
 	l.TB.Helper()
 	names, err := l.Emulator.Enroll(l.TB.Context(), want)
 	if err != nil {
@@ -78,9 +78,9 @@ func (l *Env) Enrol(c company.Company, want emulator.Enrolment) []Device {
 }
 
 // Behave changes how a device behaves.
-func (l *Env) Behave(d Device, b emulator.Behaviour) {
+func (l *Env) Behave(d Device, b emulator.Behavior) {
 	l.TB.Helper()
-	if _, err := l.Emulator.SetBehaviour(l.TB.Context(), d.ID(), b, true); err != nil {
+	if _, err := l.Emulator.SetBehavior(l.TB.Context(), d.ID(), b, true); err != nil {
 		l.TB.Fatal(err)
 	}
 }
