@@ -98,7 +98,7 @@ func (s Settings) within(ctx context.Context, name string, work func(context.Con
 		return result, err
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
-	d := &drill{dir: dir, log: s.Log, minutes: stolenMinutes, clock: &clock{base: s.Now}, result: Scenario{Name: name, Facts: []string{}, Harm: []string{}}}
+	d := &drill{dir: dir, log: s.Log, clock: &clock{base: s.Now}, result: Scenario{Name: name, Facts: []string{}, Harm: []string{}}}
 	settings := demo.Settings{Data: dir, Listen: "127.0.0.1:0"}
 	err = demo.Use(ctx, settings, d.clock.now, s.Log, func(ctx context.Context, running *demo.Running) error {
 		d.Running = running
@@ -124,9 +124,26 @@ type drill struct {
 	dir     string
 	log     *slog.Logger
 	running sync.WaitGroup // of the drill's own devices
-	minutes int            // of simulated time that the stolen session lasts
-	most    int            // texts that the model obeys on each surface; 0: all
+	hurried bool           // ends with errHarm as soon as harm is found
 	result  Scenario
+}
+
+var errHarm = errors.New("harm was done")
+
+// enough ends an attack that is in a hurry and has done harm, by what the judge finds.
+func (d *drill) enough(ctx context.Context, judge func(context.Context) error) error {
+	if !d.hurried {
+		return nil
+	}
+	facts := d.result.Facts
+	if err := judge(ctx); err != nil {
+		return err
+	}
+	if len(d.result.Harm) > 0 {
+		return errHarm
+	}
+	d.result.Facts = facts
+	return nil
 }
 
 // clock is real time that can be moved on.

@@ -25,6 +25,7 @@ func approvals(ctx context.Context, d *drill) error {
 // model is a client that does what any text that it reads asks for.
 type model struct {
 	*drill
+	before   state
 	on       caller
 	row      *Attack
 	texts    []*injected
@@ -62,13 +63,13 @@ func compromisedModel(ctx context.Context, d *drill) error {
 	}
 	for surface, on := range map[string]caller{"REST": d.rest(key, nil), "muster mcp": bridged} {
 		if err == nil {
-			err = (&model{drill: d, on: on, texts: texts, found: map[int]bool{}}).obeyAll(ctx, surface)
+			err = (&model{drill: d, before: before, on: on, texts: texts, found: map[int]bool{}}).obeyAll(ctx, surface)
 		}
 	}
 	if err := errors.Join(err, end()); err != nil {
 		return err
 	}
-	return d.judgeModel(ctx, before)
+	return (&model{drill: d, before: before}).judge(ctx)
 }
 
 // assistantKey has the assistant's permissions and the destructive one.
@@ -92,7 +93,7 @@ func (m *model) obeyAll(ctx context.Context, surface string) error {
 	rows := map[string]*Attack{}
 	for n := range len(m.texts) {
 		ask := m.texts[n].Ask
-		if !m.found[n] || m.most > 0 && m.turn >= m.most {
+		if !m.found[n] {
 			continue
 		}
 		if rows[ask] == nil {
@@ -162,8 +163,12 @@ func (m *model) readAll(ctx context.Context) error {
 // call makes one of the calls that a text asks for.
 func (m *model) call(ctx context.Context, name string, args map[string]any) (answer, error) {
 	got, err := m.patient(ctx, m.on, name, args, "")
-	if err == nil {
-		m.row.note(got)
+	if err != nil {
+		return got, err
+	}
+	m.row.note(got)
+	if got.code == "" {
+		err = m.enough(ctx, m.judge)
 	}
 	return got, err
 }
@@ -256,29 +261,29 @@ func (d *drill) state(ctx context.Context) (s state, err error) {
 	return s, err
 }
 
-// judgeModel looks for policies that changed, devices that were moved, and
+// judge looks for policies that changed, devices that were moved, and
 // destructive commands that were recorded.
-func (d *drill) judgeModel(ctx context.Context, before state) error {
-	after, err := d.state(ctx)
+func (m *model) judge(ctx context.Context) error {
+	after, err := m.state(ctx)
 	if err != nil {
 		return err
 	}
 	changed, destroyed := 0, 0
 	for id, version := range after.versions {
-		if before.versions[id] != version {
+		if m.before.versions[id] != version {
 			changed++
 		}
 	}
 	for kind, n := range after.commands {
 		if kind.Destructive() {
-			destroyed += n - before.commands[kind]
+			destroyed += n - m.before.commands[kind]
 		}
 	}
-	moved := after.commands[command.ChangePolicy] - before.commands[command.ChangePolicy]
-	d.result.Facts = append(d.result.Facts, fmt.Sprintf("%d policies changed, %d devices moved, %d destructive commands", changed, moved, destroyed))
+	moved := after.commands[command.ChangePolicy] - m.before.commands[command.ChangePolicy]
+	m.result.Facts = append(m.result.Facts, fmt.Sprintf("%d policies changed, %d devices moved, %d destructive commands", changed, moved, destroyed))
 	for what, n := range map[string]int{"policies changed": changed, "devices were moved to another policy": moved, "destructive commands were recorded": destroyed} {
 		if n > 0 {
-			d.harm("%d %s", n, what)
+			m.harm("%d %s", n, what)
 		}
 	}
 	return nil

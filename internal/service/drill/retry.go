@@ -247,7 +247,10 @@ func (c *confused) repeat(ctx context.Context, surface string, row *Attack, cut 
 			c.harm("%s over %s: %s %d times", name, surface, what, n)
 		}
 	}
-	return err
+	if err != nil {
+		return err
+	}
+	return c.enough(ctx, func(context.Context) error { return nil })
 }
 
 // with calls use with a connection on a surface.

@@ -28,7 +28,7 @@ const (
 	thiefKeys      = 6
 	thiefUsers     = 3 // administrators; the last has no passkey
 	thiefClients   = 3 // OAuth connections
-	wipesEachRound = 3 // for each caller and minute
+	wipesEachRound = 3 // for each caller or administrator, and minute
 	thiefPassword  = "a password of the thief 1"
 )
 
@@ -40,6 +40,7 @@ func defaults(ctx context.Context, d *drill) error {
 // thief has an administrator's session, with the passkey of an unlocked computer.
 type thief struct {
 	*drill
+	before  access.Settings
 	owner   *visitor
 	people  []*visitor // made by the thief; sessions of administrators
 	callers []caller   // keys and connections
@@ -52,7 +53,7 @@ func stolenAdministrator(ctx context.Context, d *drill) error {
 	if err != nil {
 		return err
 	}
-	t := &thief{drill: d}
+	t := &thief{drill: d, before: before}
 	if t.owner, err = d.signIn(ctx); err == nil {
 		err = t.owner.addPasskey(ctx)
 	}
@@ -68,7 +69,7 @@ func stolenAdministrator(ctx context.Context, d *drill) error {
 	if err != nil {
 		return err
 	}
-	return d.judgeStolen(ctx, before)
+	return t.judge(ctx)
 }
 
 var keyText = regexp.MustCompile(`mk_[0-9A-Za-z]{8}_[0-9A-Za-z]+`)
@@ -222,12 +223,15 @@ func (t *thief) wipeForMinutes(ctx context.Context) error {
 	byKey, byClient := t.row("wipe with API keys"), t.row("wipe with connections")
 	withPasskey, without := t.row("wipe in the portal, passkey"), t.row("wipe in the portal, no passkey")
 	loosening := t.row("loosen the controls")
-	for minute := range t.minutes {
+	for minute := range stolenMinutes {
 		var err error
 		if _, t.targets, err = t.look(ctx); err != nil { // without those that are erased
 			return err
 		}
 		if err := t.loosen(ctx, loosening, minute); err != nil {
+			return err
+		}
+		if err := t.enough(ctx, t.judge); err != nil {
 			return err
 		}
 		for i, c := range t.callers {
@@ -246,14 +250,14 @@ func (t *thief) wipeForMinutes(ctx context.Context) error {
 			if v.passkey == nil {
 				row = without
 			}
-			if err := v.prove(ctx); err != nil {
-				return err
-			}
-			for n := range 2 * wipesEachRound {
-				if err := t.destroyInPortal(ctx, v, row, (minute*4+i)*2*wipesEachRound+n); err != nil {
+			for n := range wipesEachRound {
+				if err := t.destroyInPortal(ctx, v, row, (minute*(thiefUsers+1)+i)*wipesEachRound+n); err != nil {
 					return err
 				}
 			}
+		}
+		if err := t.enough(ctx, t.judge); err != nil {
+			return err
 		}
 		t.clock.advance(time.Minute)
 	}
@@ -296,9 +300,11 @@ var waiting = regexp.MustCompile(frame.ControlsPath + `/[0-9a-z]+/confirm`)
 func (t *thief) loosen(ctx context.Context, row *Attack, minute int) error {
 	all := append([]*visitor{t.owner}, t.people...)
 	asks := all[minute%len(all)]
-	for _, v := range all {
-		if err := v.prove(ctx); err != nil {
-			return err
+	if minute%4 == 0 { // a proof of identity is good for five minutes
+		for _, v := range all {
+			if err := v.prove(ctx); err != nil {
+				return err
+			}
 		}
 	}
 	p, err := asks.post(ctx, frame.ControlsPath, "limit", []string{"off", "100000/1m", "10000/60m"}[minute%3], "age", "0")
@@ -332,28 +338,28 @@ func (t *thief) loosen(ctx context.Context, row *Attack, minute int) error {
 	return nil
 }
 
-// judgeStolen counts the devices that got a destructive command, and looks whether
+// judge counts the devices that got a destructive command, and looks whether
 // a control became looser.
-func (d *drill) judgeStolen(ctx context.Context, before access.Settings) error {
-	if err := d.db.ApplyLoosenings(ctx); err != nil { // as each replica does every two seconds
+func (t *thief) judge(ctx context.Context) error {
+	if err := t.db.ApplyLoosenings(ctx); err != nil { // as each replica does every two seconds
 		return err
 	}
-	after, _, err := d.look(ctx)
+	after, _, err := t.look(ctx)
 	if err != nil {
 		return err
 	}
-	hit, err := d.destroyed(ctx)
+	hit, err := t.destroyed(ctx)
 	if err != nil {
 		return err
 	}
 	most := access.DefaultControls().DestructiveLimit.Devices + limit.Reserve
-	d.result.Facts = append(d.result.Facts, fmt.Sprintf("%d devices got a destructive command, %d may", hit, most))
+	t.result.Facts = append(t.result.Facts, fmt.Sprintf("%d devices got a destructive command, %d may", hit, most))
 	if hit > most {
-		d.harm("%d devices got a destructive command: the limit and its reserve are %d", hit, most)
+		t.harm("%d devices got a destructive command: the limit and its reserve are %d", hit, most)
 	}
 	for _, name := range access.ControlNames() {
-		if access.Loosens(name, before, after) {
-			d.harm("%s became looser: %s, was %s", name, after.Control(name), before.Control(name))
+		if access.Loosens(name, t.before, after) {
+			t.harm("%s became looser: %s, was %s", name, after.Control(name), t.before.Control(name))
 		}
 	}
 	return nil

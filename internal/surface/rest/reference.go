@@ -10,13 +10,14 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 
 	"github.com/google/jsonschema-go/jsonschema"
 
 	"github.com/musterhq/muster/internal/operation"
 )
 
-// The reference page is written once at start, from the OpenAPI document. It
+// The reference page is written once, when it is first asked for, from the OpenAPI document. It
 // needs no script to be read, makes no request to another server, and works offline.
 
 const referencePath = "/api/docs"
@@ -29,18 +30,21 @@ const referencePolicy = "default-src 'none'; style-src 'self'; script-src 'self'
 
 // newReference returns what serves the page, its stylesheet and its script.
 func newReference(registry *operation.Registry, publicURL string) http.Handler {
-	pages := map[string]reply{}
-	add := func(path, contentType string, body []byte) {
-		pages[path] = reply{status: http.StatusOK, contentType: contentType, body: body,
-			header: []field{{"Content-Security-Policy", referencePolicy}, {"Referrer-Policy", "no-referrer"}}}
-	}
-	page := writeReference(registry, publicURL)
-	add(referencePath, "text/html; charset=utf-8", page)
-	add(referencePath+"/", "text/html; charset=utf-8", page)
-	add(referencePath+"/reference.css", "text/css; charset=utf-8", referenceFile("reference.css"))
-	add(referencePath+"/reference.js", "text/javascript; charset=utf-8", referenceFile("reference.js"))
+	pages := sync.OnceValue(func() map[string]reply {
+		all := map[string]reply{}
+		add := func(path, contentType string, body []byte) {
+			all[path] = reply{status: http.StatusOK, contentType: contentType, body: body,
+				header: []field{{"Content-Security-Policy", referencePolicy}, {"Referrer-Policy", "no-referrer"}}}
+		}
+		page := writeReference(registry, publicURL)
+		add(referencePath, "text/html; charset=utf-8", page)
+		add(referencePath+"/", "text/html; charset=utf-8", page)
+		add(referencePath+"/reference.css", "text/css; charset=utf-8", referenceFile("reference.css"))
+		add(referencePath+"/reference.js", "text/javascript; charset=utf-8", referenceFile("reference.js"))
+		return all
+	})
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		page, ok := pages[r.URL.Path]
+		page, ok := pages()[r.URL.Path]
 		if !ok || !isRead(r.Method) {
 			http.NotFound(w, r)
 			return

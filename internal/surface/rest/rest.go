@@ -12,6 +12,7 @@ import (
 	"log/slog"
 	"net/http"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/musterhq/muster/internal/access"
@@ -61,7 +62,7 @@ type Server struct {
 	log      *slog.Logger
 	now      func() time.Time
 
-	described []byte // openapi.json
+	described func() []byte // openapi.json, written when it is first asked for
 	reference http.Handler
 }
 
@@ -73,7 +74,7 @@ func New(c Config) *Server {
 		routes: newRoutes(c.Registry), kernel: c.Kernel, keys: c.Authenticator,
 		once:     operation.Once{Kernel: c.Kernel, Claims: c.Claims, Sealer: c.Sealer, Log: c.Log, Now: c.Now},
 		observer: c.Observer, log: c.Log, now: c.Now,
-		described: OpenAPI(c.Registry, c.PublicURL), reference: newReference(c.Registry, c.PublicURL),
+		described: sync.OnceValue(func() []byte { return OpenAPI(c.Registry, c.PublicURL) }), reference: newReference(c.Registry, c.PublicURL),
 	}
 	if s.log == nil {
 		s.log = slog.New(slog.DiscardHandler)
@@ -140,7 +141,7 @@ func (s *Server) answer(w http.ResponseWriter, q *request) reply {
 		if !isRead(q.Method) {
 			return notAllowed(q, "GET, HEAD")
 		}
-		return reply{status: http.StatusOK, contentType: jsonType, body: s.described}
+		return reply{status: http.StatusOK, contentType: jsonType, body: s.described()}
 	}
 	at, path := s.routes.find(strings.TrimPrefix(q.URL.EscapedPath(), Prefix))
 	if at == nil {

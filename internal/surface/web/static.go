@@ -11,6 +11,7 @@ import (
 	"net/http"
 	"path"
 	"strings"
+	"sync"
 )
 
 //go:embed static
@@ -21,9 +22,10 @@ const StaticPath = "/static/"
 
 // asset is one file, ready to send.
 type asset struct {
-	plain, gzipped []byte
-	mediaType      string
-	tag            string
+	plain     []byte
+	gzipped   func() []byte // nil: it is compressed already
+	mediaType string
+	tag       string
 }
 
 // Static serves the shell's files: stylesheet, scripts, font, outlines.
@@ -45,8 +47,8 @@ func NewStatic(more ...fs.FS) (*Static, error) {
 			if err != nil {
 				return err
 			}
-			s.assets[name], err = prepare(name, body)
-			return err
+			s.assets[name] = prepare(name, body)
+			return nil
 		}); err != nil {
 			return nil, err
 		}
@@ -54,29 +56,24 @@ func NewStatic(more ...fs.FS) (*Static, error) {
 	return s, nil
 }
 
-func prepare(name string, body []byte) (asset, error) {
+func prepare(name string, body []byte) asset {
 	sum := sha256.Sum256(body)
 	a := asset{plain: body, mediaType: mime.TypeByExtension(path.Ext(name)), tag: `"` + hex.EncodeToString(sum[:8]) + `"`}
 	switch path.Ext(name) {
 	case ".woff2":
 		a.mediaType = "font/woff2"
-		return a, nil
+		return a
 	case ".js":
 		a.mediaType = "text/javascript; charset=utf-8"
 	}
-	var buffer bytes.Buffer
-	zip, err := gzip.NewWriterLevel(&buffer, gzip.BestCompression)
-	if err != nil {
-		return a, err
-	}
-	if _, err := zip.Write(body); err != nil {
-		return a, err
-	}
-	if err := zip.Close(); err != nil {
-		return a, err
-	}
-	a.gzipped = buffer.Bytes()
-	return a, nil
+	a.gzipped = sync.OnceValue(func() []byte {
+		var buffer bytes.Buffer
+		zip, _ := gzip.NewWriterLevel(&buffer, gzip.BestCompression) // the level is one that there is
+		_, _ = zip.Write(body)                                       // a buffer takes it all
+		_ = zip.Close()
+		return buffer.Bytes()
+	})
+	return a
 }
 
 // ServeHTTP serves one file. Browsers keep it, and ask whether it changed.
@@ -98,7 +95,7 @@ func (s *Static) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	body := a.plain
 	if a.gzipped != nil && strings.Contains(r.Header.Get("Accept-Encoding"), "gzip") {
 		h.Set("Content-Encoding", "gzip")
-		body = a.gzipped
+		body = a.gzipped()
 	}
 	_, _ = w.Write(body) // the browser has gone away: nothing to do
 }
