@@ -82,7 +82,8 @@ func (c *enrollCommand) Run(env *environment) error {
 	}
 	way := agent.Connection{Pins: code.Pins, NameServers: c.DNS}
 	id, err := agent.Enroll(env.ctx, agent.Enrollment{Server: code.Server, Token: code.Token, Role: protocol.Role(c.Role), Algorithm: protocol.Algorithm(c.Alg),
-		Dir: c.State, Version: version, Device: device, Client: c.client(way), Connection: way, CommandKey: code.CommandKey, Again: c.Again, Now: time.Now})
+		Options:    agent.Options{Dir: c.State, Version: version, Device: device, Client: c.client(way), Now: time.Now},
+		Connection: way, CommandKey: code.CommandKey, Again: c.Again})
 	if err != nil {
 		return err
 	}

@@ -11,13 +11,13 @@ import (
 	"io/fs"
 	"net/http"
 	"strings"
-	"time"
 
 	"github.com/musterhq/muster/internal/agent/protocol"
 )
 
 // Enrollment is what a device needs to enroll.
 type Enrollment struct {
+	Options   // those that the agent runs with afterwards
 	Server    string
 	Token     string // one-time, from the QR code or the USB tool
 	Role      protocol.Role
@@ -26,14 +26,9 @@ type Enrollment struct {
 	// the code; empty: the answer to the enrollment is believed.
 	CommandKey string
 	// Again: a device that the service manages enrolls again, as the same asset.
-	Again   bool
-	Dir     string // where the device keeps its state
-	Version string // of the agent
-	Device  Device
-	Client  *http.Client
+	Again bool
 	// Connection is kept: Client was made from it.
 	Connection Connection
-	Now        func() time.Time
 }
 
 // pending is a key that was made for a token whose answer was not seen yet:

@@ -9,8 +9,8 @@ import (
 	"github.com/musterhq/muster/internal/agent"
 	"github.com/musterhq/muster/internal/agent/protocol"
 	"github.com/musterhq/muster/internal/agent/shell"
+	"github.com/musterhq/muster/internal/agent/shell/shelltest"
 	"github.com/musterhq/muster/internal/agent/simulated"
-	"github.com/musterhq/muster/internal/agent/simulated/toolbox"
 	"github.com/musterhq/muster/internal/policy"
 )
 
@@ -65,7 +65,7 @@ func tryMachine(t *testing.T, m machine, settings []policy.Setting) {
 	t.Helper()
 	model := simulated.New(m.state(), time.Now)
 	state := m.state()
-	lines := &shell.Device{Tools: toolbox.Runner{Machine: &toolbox.Machine{State: &state, UID: m.uid()}}, Root: t.TempDir(), UID: m.uid(), Now: time.Now}
+	lines := &shell.Device{Tools: shelltest.Runner{Machine: &shelltest.Machine{State: &state, UID: m.uid()}}, Root: t.TempDir(), UID: m.uid(), Now: time.Now}
 	for _, s := range settings {
 		for _, value := range append(slices.Clone(s.Allowed), "") {
 			want, got := agent.ApplyTo(t.Context(), model, s.ID, value), agent.ApplyTo(t.Context(), lines, s.ID, value)
@@ -90,7 +90,7 @@ func tryMachine(t *testing.T, m machine, settings []policy.Setting) {
 func TestCommandLines_ShowDrift(t *testing.T) {
 	t.Parallel()
 	state := simulated.Default("SN-1")
-	d := &shell.Device{Tools: toolbox.Runner{Machine: &toolbox.Machine{State: &state, UID: 0}}, Root: t.TempDir(), UID: 0, Now: time.Now}
+	d := &shell.Device{Tools: shelltest.Runner{Machine: &shelltest.Machine{State: &state, UID: 0}}, Root: t.TempDir(), UID: 0, Now: time.Now}
 	for _, test := range []struct {
 		setting, value string
 		drift          func()

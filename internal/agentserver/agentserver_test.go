@@ -162,8 +162,7 @@ func (w *world) enrollAs(alg protocol.Algorithm, serial, token string) *phone {
 	w.t.Helper()
 	p := &phone{world: w, device: simulated.New(simulated.Default(serial), time.Now)}
 	p.options = agent.Options{Dir: w.t.TempDir(), Version: "test", Device: p.device, Client: agent.NewClient(), Now: time.Now, Log: slog.New(slog.DiscardHandler)}
-	id, err := agent.Enroll(w.t.Context(), agent.Enrollment{Server: w.server.URL, Token: token, Role: protocol.Manager, Algorithm: alg,
-		Dir: p.options.Dir, Version: "test", Device: p.device, Client: p.options.Client, Now: time.Now})
+	id, err := agent.Enroll(w.t.Context(), agent.Enrollment{Server: w.server.URL, Token: token, Role: protocol.Manager, Algorithm: alg, Options: p.options})
 	if err != nil {
 		w.t.Fatal(err)
 	}
@@ -257,8 +256,8 @@ func TestEnroll_TokenIsSpentOnce(t *testing.T) {
 	token := w.token()
 	enroll := func(dir string) (string, error) {
 		d := simulated.New(simulated.Default("SN-1"), time.Now)
-		return agent.Enroll(t.Context(), agent.Enrollment{Server: w.server.URL, Token: token, Role: protocol.Manager, Dir: dir,
-			Device: d, Client: agent.NewClient(), Now: time.Now})
+		return agent.Enroll(t.Context(), agent.Enrollment{Server: w.server.URL, Token: token, Role: protocol.Manager,
+			Options: agent.Options{Dir: dir, Device: d, Client: agent.NewClient(), Now: time.Now}})
 	}
 	dir := t.TempDir()
 	w.losing(func(*http.Request) bool { return true })

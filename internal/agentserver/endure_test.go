@@ -16,8 +16,8 @@ import (
 	"github.com/musterhq/muster/internal/agent"
 	"github.com/musterhq/muster/internal/agent/protocol"
 	"github.com/musterhq/muster/internal/agent/shell"
+	"github.com/musterhq/muster/internal/agent/shell/shelltest"
 	"github.com/musterhq/muster/internal/agent/simulated"
-	"github.com/musterhq/muster/internal/agent/simulated/toolbox"
 	"github.com/musterhq/muster/internal/asset"
 	"github.com/musterhq/muster/internal/command"
 	"github.com/musterhq/muster/internal/policy"
@@ -229,7 +229,7 @@ func TestDamagedState_NothingStaysSet(t *testing.T) {
 // unmoved is Android that answers the order to erase itself as it always does, and
 // does nothing.
 type unmoved struct {
-	toolbox.Runner
+	shelltest.Runner
 	asked []string
 }
 
@@ -251,7 +251,7 @@ func TestWipe_AndroidIsErasedWhenItIsSilent(t *testing.T) {
 	now := time.Now()
 	p.options.Now = func() time.Time { return now }
 	state := simulated.Default("SN-unmoved")
-	tools := &unmoved{Runner: toolbox.Runner{Machine: &toolbox.Machine{State: &state, UID: 1000}}}
+	tools := &unmoved{Runner: shelltest.Runner{Machine: &shelltest.Machine{State: &state, UID: 1000}}}
 	root := t.TempDir()
 	if err := os.MkdirAll(filepath.Join(root, "cache/recovery"), 0o700); err != nil {
 		t.Fatal(err)

@@ -13,8 +13,8 @@ import (
 	"github.com/musterhq/muster/internal/agent"
 	"github.com/musterhq/muster/internal/agent/protocol"
 	"github.com/musterhq/muster/internal/agent/shell"
+	"github.com/musterhq/muster/internal/agent/shell/shelltest"
 	"github.com/musterhq/muster/internal/agent/simulated"
-	"github.com/musterhq/muster/internal/agent/simulated/toolbox"
 	"github.com/musterhq/muster/internal/command"
 	"github.com/musterhq/muster/internal/policy"
 )
@@ -22,7 +22,7 @@ import (
 // android puts the device under Android's command lines.
 func (p *phone) android() *simulated.State {
 	state := simulated.Default("SN-lines")
-	p.options.Device = linesDevice{&shell.Device{Tools: toolbox.Runner{Machine: &toolbox.Machine{State: &state, UID: 1000}},
+	p.options.Device = linesDevice{&shell.Device{Tools: shelltest.Runner{Machine: &shelltest.Machine{State: &state, UID: 1000}},
 		Root: p.world.t.TempDir(), UID: 1000, Now: p.options.Now}, p.device}
 	p.start()
 	return &state

@@ -57,8 +57,10 @@ func newMember(f *fleet, number int, token string) *member {
 // now is the device's own clock, which may be off.
 func (m *member) now() time.Time { return m.fleet.Now().Add(m.skew) }
 
-func (m *member) client() *http.Client {
-	return &http.Client{Transport: m.network, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
+func (m *member) options() agent.Options {
+	client := &http.Client{Transport: m.network, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
+	return agent.Options{Dir: m.dir, Version: "simulated", Device: m.device, Client: client, Now: m.now,
+		Pace: m.fleet.Pace, Log: m.fleet.Log, Crash: m.crash}
 }
 
 // live is the device's life: it appears, enrolls, and runs its agent until the
@@ -96,15 +98,12 @@ func (m *member) live(ctx context.Context) {
 }
 
 func (m *member) enroll(ctx context.Context) error {
-	_, err := agent.Enroll(ctx, agent.Enrollment{Server: m.fleet.Server, Token: m.token, Role: protocol.Manager, Dir: m.dir,
-		Version: version, Device: m.device, Client: m.client(), Now: m.now})
+	_, err := agent.Enroll(ctx, agent.Enrollment{Options: m.options(), Server: m.fleet.Server, Token: m.token, Role: protocol.Manager})
 	if errors.Is(err, agent.ErrEnrolled) {
 		return nil // by a run before, on the same directory
 	}
 	return err
 }
-
-const version = "simulated"
 
 var (
 	errCrash = errors.New("the agent was killed")
@@ -115,8 +114,7 @@ var (
 // steps; what it wrote until then is all that the next life has.
 func (m *member) session(ctx context.Context) (err error) {
 	m.lives.Add(1)
-	a, err := agent.New(agent.Options{Dir: m.dir, Version: version, Device: m.device, Client: m.client(), Now: m.now,
-		Pace: m.fleet.Pace, Log: m.fleet.Log, Crash: m.crash})
+	a, err := agent.New(m.options())
 	if err != nil {
 		return err
 	}

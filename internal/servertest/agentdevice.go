@@ -124,8 +124,7 @@ func (s *Tenant) AgentDevice(r *Replica, change ...func(*simulated.State)) *Agen
 	p.Options = agent.Options{Dir: s.TB.TempDir(), Version: "test", Device: p.Device, Now: s.Now, Log: slog.New(slog.DiscardHandler),
 		Client: &http.Client{Transport: reach{&p.to}, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}}
 	p.Reach(r)
-	id, err := agent.Enroll(s.TB.Context(), agent.Enrollment{Server: server, Token: token, Role: protocol.Manager, Dir: p.Options.Dir,
-		Version: "test", Device: p.Device, Client: p.Options.Client, Now: s.Now})
+	id, err := agent.Enroll(s.TB.Context(), agent.Enrollment{Options: p.Options, Server: server, Token: token, Role: protocol.Manager})
 	if err != nil {
 		s.TB.Fatal(err)
 	}

@@ -11,8 +11,8 @@ import (
 	"syscall"
 	"testing"
 
+	"github.com/musterhq/muster/internal/agent/shell/shelltest"
 	"github.com/musterhq/muster/internal/agent/simulated"
-	"github.com/musterhq/muster/internal/agent/simulated/toolbox"
 	"github.com/musterhq/muster/test/needs"
 )
 
@@ -36,8 +36,8 @@ func NewAndroid(tb testing.TB, uid uint32, state simulated.State) *Android {
 		a.must(os.Chown(filepath.Join(a.Dir, dir), int(uid), int(uid)))
 	}
 	a.build("cmd/muster-agent", "muster-agent")
-	a.build("internal/agent/simulated/toolbox/testdata/android", "toolbox")
-	for _, tool := range toolbox.Names() {
+	a.build("internal/agent/shell/shelltest/testdata/android", "toolbox")
+	for _, tool := range shelltest.Names() {
 		a.must(os.Symlink("toolbox", filepath.Join(a.Dir, "system/bin", tool)))
 	}
 	model, err := json.Marshal(state)

@@ -38,14 +38,13 @@ func (r *Replica) Companion(c company.Company, d Device) *Companion {
 	tb.Helper()
 	device := simulated.New(simulated.Default("companion"), r.env.Now)
 	push := simulated.Push{Device: device, Emulator: r.env.Emulator.URL(), Client: agent.NewClient()}
-	dir := tb.TempDir()
-	_, err := agent.Enroll(tb.Context(), agent.Enrollment{Server: r.PublicURL(), Token: r.env.CompanionToken(c, d.AssetID), Role: protocol.Companion,
-		Dir: dir, Version: "test", Device: device, Client: agent.NewClient(), Now: r.env.Now})
+	options := agent.Options{Dir: tb.TempDir(), Version: "test", Device: device, Push: push, Client: agent.NewClient(), Now: r.env.Now,
+		Log: slog.New(slog.DiscardHandler)}
+	_, err := agent.Enroll(tb.Context(), agent.Enrollment{Options: options, Server: r.PublicURL(), Token: r.env.CompanionToken(c, d.AssetID), Role: protocol.Companion})
 	if err != nil {
 		tb.Fatal(err)
 	}
-	a, err := agent.New(agent.Options{Dir: dir, Version: "test", Device: device, Push: push, Client: agent.NewClient(), Now: r.env.Now,
-		Log: slog.New(slog.DiscardHandler)})
+	a, err := agent.New(options)
 	if err != nil {
 		tb.Fatal(err)
 	}

@@ -226,8 +226,8 @@ func TestCompanion_BelongsToOneDevice(t *testing.T) {
 		device := tenant.Devices(replica, servertest.FullyManaged(), 1)[0]
 		client := tenant.Client(replica, access.All)
 		enroll := func(token string, role protocol.Role) error {
-			_, err := agent.Enroll(t.Context(), agent.Enrollment{Server: replica.PublicURL(), Token: token, Role: role, Dir: t.TempDir(),
-				Device: simulated.New(simulated.Default("late"), env.Now), Client: agent.NewClient(), Now: env.Now})
+			_, err := agent.Enroll(t.Context(), agent.Enrollment{Server: replica.PublicURL(), Token: token, Role: role, Options: agent.Options{Dir: t.TempDir(),
+				Device: simulated.New(simulated.Default("late"), env.Now), Client: agent.NewClient(), Now: env.Now}})
 			return err
 		}
 		token := env.CompanionToken(tenant.Company, device.AssetID)

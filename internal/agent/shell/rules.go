@@ -3,6 +3,8 @@ package shell
 import (
 	"fmt"
 	"slices"
+
+	"github.com/musterhq/muster/internal/agent"
 )
 
 // rule is how one setting of the catalog is brought about by Android's own
@@ -23,7 +25,7 @@ type rule struct {
 	owner       bool
 	ownerValues []string
 	lab         bool   // an agent started over USB can do it, without the lock
-	feature     string // that the device must have, or it has no meaning there
+	phone       bool   // without telephony it has no meaning
 	own         bool   // it steers the agent itself
 	none        string // why it has no meaning at all
 	check       string // what is read when nothing can be set
@@ -51,8 +53,6 @@ type toggle struct {
 	restore bool // taking the setting back switches it on again
 }
 
-const telephony = "android.hardware.telephony"
-
 // restricted is a setting ALLOW | BLOCK that is user restrictions alone.
 func restricted(id string, sdk int, keys ...string) rule {
 	r := rule{id: id, sdk: sdk, on: []string{"BLOCK"}}
@@ -69,7 +69,7 @@ func (r rule) with(name string, sdk int) rule {
 
 func (r rule) on33(name string) rule { return r.with(name, 33) }
 
-func (r rule) needs(feature string) rule { r.feature = feature; return r }
+func (r rule) onPhones() rule { r.phone = true; return r }
 
 func (r rule) noted(text string) rule { r.note = text; return r }
 
@@ -79,25 +79,81 @@ func ownerOnly(id string, sdk int, note string) rule {
 
 func reporting(id string) rule { return rule{id: id, own: true} }
 
-// Needs is what a setting takes from its device.
-type Needs struct {
-	SDK   int    // the Android API level from which it works
-	Owner bool   // only a device owner can
-	Lab   bool   // an agent started over USB can, too
-	Phone bool   // it needs telephony
-	Own   bool   // it steers the agent itself
-	None  string // why it has no meaning
-	// OwnerValues are values that only a device owner can set.
-	OwnerValues []string
+// Powers are what a device has and its agent may, as far as settings depend on it.
+type Powers struct {
+	SDK    int
+	System bool // the agent is a system daemon or owns the device; else it was started over USB
+	Owner  bool // the agent owns the device
+	// What takes time to find out is asked when a setting depends on it.
+	Telephony func() (bool, error)
+	Headset   func() (bool, error)
+	Verifier  func() (bool, error) // an app verifies packages
 }
 
-// AllNeeds returns what each setting takes, for models of devices.
-func AllNeeds() map[string]Needs {
-	all := map[string]Needs{}
+// byID are the rules of the settings.
+var byID = func() map[string]rule { //nolint:gochecknoglobals // a table that is never written to
+	all := map[string]rule{}
 	for _, r := range rules() {
-		all[r.id] = Needs{SDK: r.sdk, Owner: r.owner, Lab: r.lab, Phone: r.feature == telephony, Own: r.own, None: r.none, OwnerValues: r.ownerValues}
+		all[r.id] = r
 	}
 	return all
+}()
+
+// Check says why a device cannot do what a value of a setting means, if it cannot.
+// Without a value it says whether the setting can be read.
+func Check(setting, value string, p Powers) error {
+	_, err := find(setting, value, p)
+	return err
+}
+
+// find returns a setting's rule if the device and its agent can follow it.
+func find(setting, value string, p Powers) (rule, error) {
+	r, known := byID[setting]
+	switch {
+	case !known:
+		return r, fmt.Errorf("%w: unknown setting", agent.ErrUnsupported)
+	case r.none != "":
+		return r, fmt.Errorf("%w: %s", agent.ErrNotApplicable, r.none)
+	case r.own:
+		return r, nil
+	case r.phone:
+		if has, err := p.Telephony(); err != nil {
+			return r, err
+		} else if !has {
+			return r, fmt.Errorf("%w: it has no telephony", agent.ErrNotApplicable)
+		}
+	}
+	switch {
+	case p.SDK < r.sdk:
+		return r, fmt.Errorf("%w: it takes API level %d, the device has %d", agent.ErrUnsupported, r.sdk, p.SDK)
+	case (r.owner || slices.Contains(r.ownerValues, value)) && !p.Owner:
+		return r, fmt.Errorf("%w: it takes a device owner", agent.ErrUnsupported)
+	case !p.System && !r.lab:
+		return r, fmt.Errorf("%w: an agent started over USB may not", agent.ErrUnsupported)
+	}
+	return r, safe(r.id+" "+value, p)
+}
+
+// safe refuses what would cut the device off from its people or from us.
+func safe(change string, p Powers) error {
+	var ask func() (bool, error)
+	var safe bool // the answer with which the change does no harm
+	var harm string
+	switch change {
+	case "BLUETOOTH BLOCK":
+		ask, safe, harm = p.Headset, false, "the controllers of a headset are Bluetooth"
+	case "WIFI_STATE DISABLED":
+		ask, safe, harm = p.Telephony, true, "Wi-Fi is this device's only way to the service"
+	case "VENDOR_PROTECT ENABLED":
+		ask, safe, harm = p.Verifier, true, "no app on it verifies packages"
+	default:
+		return nil
+	}
+	is, err := ask()
+	if err == nil && is != safe {
+		err = fmt.Errorf("%w: %s", agent.ErrUnsupported, harm)
+	}
+	return err
 }
 
 // rules returns the 39 settings in the contract's order.
@@ -125,10 +181,10 @@ func rules() []rule {
 		restricted("USB_DATA_ACCESS", 18, "no_usb_file_transfer"),
 		locationMode(),
 		restricted("LOCATION_SHARING", 18, "no_share_location").noted("BLOCK switches location off, and is refused beside LOCATION_MODE ENFORCED."),
-		restricted("OUTGOING_CALLS", 21, "no_outgoing_calls").needs(telephony),
-		restricted("SMS", 21, "no_sms").needs(telephony),
+		restricted("OUTGOING_CALLS", 21, "no_outgoing_calls").onPhones(),
+		restricted("SMS", 21, "no_sms").onPhones(),
 		restricted("BLUETOOTH", 26, "no_bluetooth").noted("BLOCK is refused on headsets, whose controllers are Bluetooth."),
-		restricted("DATA_ROAMING", 24, "no_data_roaming").needs(telephony),
+		restricted("DATA_ROAMING", 24, "no_data_roaming").onPhones(),
 		restricted("NETWORK_RESET", 23, "no_network_reset"),
 		restricted("VPN_CONFIGURATION", 21, "no_config_vpn"),
 		restricted("CONFIGURE_WIFI", 18, "no_config_wifi").on33("no_add_wifi_config").noted("Under the lock-out guard."),

@@ -2,55 +2,33 @@ package shell
 
 import (
 	"context"
-	"fmt"
 	"slices"
 	"strings"
-
-	"github.com/musterhq/muster/internal/agent"
 )
 
-// headset is the feature by which a headset is known.
-const headset = "android.hardware.vr.headtracking"
-
-// find returns a setting's rule if this device and this agent can follow it.
+// find returns a setting's rule, and the device's API level, if this device and
+// this agent can follow it.
 func (d *Device) find(ctx context.Context, setting, value string) (rule, int, error) {
-	all := rules()
-	i := slices.IndexFunc(all, func(r rule) bool { return r.id == setting })
-	if i < 0 {
-		return rule{}, 0, fmt.Errorf("%w: unknown setting", agent.ErrUnsupported)
-	}
-	r := all[i]
 	level, err := d.sdk(ctx)
 	if err != nil {
-		return r, 0, err
+		return rule{}, 0, err
 	}
-	switch {
-	case r.none != "":
-		return r, level, fmt.Errorf("%w: %s", agent.ErrNotApplicable, r.none)
-	case r.own:
-		return r, level, nil
-	case r.feature != "":
-		has, err := d.hasFeature(ctx, r.feature)
-		if err != nil {
-			return r, level, err
-		}
-		if !has {
-			return r, level, fmt.Errorf("%w: it lacks %s", agent.ErrNotApplicable, r.feature)
-		}
+	has := func(feature string) func() (bool, error) {
+		return func() (bool, error) { return d.hasFeature(ctx, feature) }
 	}
-	switch {
-	case level < r.sdk:
-		return r, level, fmt.Errorf("%w: it takes API level %d, the device has %d", agent.ErrUnsupported, r.sdk, level)
-	case r.owner || slices.Contains(r.ownerValues, value):
-		return r, level, fmt.Errorf("%w: it takes a device owner", agent.ErrUnsupported)
-	case !d.system() && !r.lab:
-		return r, level, fmt.Errorf("%w: an agent started over USB may not", agent.ErrUnsupported)
-	}
-	return r, level, nil
+	r, err := find(setting, value, Powers{SDK: level, System: d.system(), Telephony: has("android.hardware.telephony"),
+		Headset: has("android.hardware.vr.headtracking"), Verifier: func() (bool, error) {
+			text, err := d.Tools.Run(ctx, "cmd", "package", "query-receivers", "--brief", "-a", "android.intent.action.PACKAGE_NEEDS_VERIFICATION")
+			return strings.Contains(text, "/"), err
+		}})
+	return r, level, err
 }
 
 // Settings implements agent.Device.
-func (d *Device) Settings() (ids []string) {
+func (d *Device) Settings() []string { return Settings() }
+
+// Settings are the ids of the settings, in the contract's order.
+func Settings() (ids []string) {
 	for _, r := range rules() {
 		ids = append(ids, r.id)
 	}
@@ -62,9 +40,6 @@ func (d *Device) Settings() (ids []string) {
 func (d *Device) Apply(ctx context.Context, setting, value string) error {
 	r, level, err := d.find(ctx, setting, value)
 	if err != nil || r.own {
-		return err
-	}
-	if err := d.safe(ctx, r, value); err != nil {
 		return err
 	}
 	hold := slices.Contains(r.on, value)
@@ -82,31 +57,6 @@ func (d *Device) Apply(ctx context.Context, setting, value string) error {
 		}
 	}
 	return d.restrict(ctx, r, level, true)
-}
-
-// safe refuses what would cut the device off from its people or from us.
-func (d *Device) safe(ctx context.Context, r rule, value string) error {
-	switch {
-	case r.id == "BLUETOOTH" && value == "BLOCK":
-		worn, err := d.hasFeature(ctx, headset)
-		if err == nil && worn {
-			err = fmt.Errorf("%w: the controllers of a headset are Bluetooth", agent.ErrUnsupported)
-		}
-		return err
-	case r.id == "WIFI_STATE" && value == "DISABLED":
-		phone, err := d.hasFeature(ctx, telephony)
-		if err == nil && !phone {
-			err = fmt.Errorf("%w: Wi-Fi is this device's only way to the service", agent.ErrUnsupported)
-		}
-		return err
-	case r.id == "VENDOR_PROTECT" && value == "ENABLED":
-		text, err := d.Tools.Run(ctx, "cmd", "package", "query-receivers", "--brief", "-a", "android.intent.action.PACKAGE_NEEDS_VERIFICATION")
-		if err == nil && !strings.Contains(text, "/") {
-			err = fmt.Errorf("%w: no app on it verifies packages", agent.ErrUnsupported)
-		}
-		return err
-	}
-	return nil
 }
 
 // restrict sets or lifts the user restrictions of a setting. Over USB it can do

@@ -48,7 +48,7 @@ type State struct {
 	Telephony bool `json:"telephony"`
 	Headset   bool `json:"headset"`
 	// Platform is what Android itself keeps, for agents that drive the device by
-	// Android's own command lines (package toolbox).
+	// Android's own command lines (package shelltest).
 	Platform Platform `json:"platform"`
 	// PushToken and PushSeen are what the push service knows of the device.
 	PushToken string `json:"pushToken,omitempty"`
@@ -101,6 +101,38 @@ func Default(serial string) State {
 		Form:  System, Boot: 1, Settings: map[string]string{}, Packages: []string{"com.example.app", "com.android.settings"},
 		Fix: &Fix{Latitude: 52.5163, Longitude: 13.3777, Accuracy: 12}, Battery: 80, Telephony: true,
 	}
+}
+
+// Installed reports whether the device has an app.
+func (s *State) Installed(name string) bool { return slices.Contains(s.Packages, name) }
+
+// Show puts a message on the screen. One of the same tag goes.
+func (s *State) Show(message Notification) {
+	s.Shown = slices.DeleteFunc(s.Shown, func(n Notification) bool { return n.Tag == message.Tag })
+	s.Shown = append(s.Shown, message)
+}
+
+// Open brings an app to the front, if the device has it.
+func (s *State) Open(name string) bool {
+	if !s.Installed(name) {
+		return false
+	}
+	s.OpenApp = name
+	return true
+}
+
+// Restart restarts the device, or switches it off.
+func (s *State) Restart(off bool) {
+	s.Boot++
+	s.Off = off
+}
+
+// Erase takes the device back to how it left the factory, and restarts it.
+func (s *State) Erase() {
+	fresh := Default(s.Facts.SerialNumber)
+	fresh.Facts, fresh.Form, fresh.Boot, fresh.Wiped = s.Facts, s.Form, s.Boot, true
+	fresh.Restart(false)
+	*s = fresh
 }
 
 // New returns a device in memory.
@@ -210,32 +242,27 @@ func (d *Device) act(a agent.Action) (string, error) {
 	}
 	switch a.Type {
 	case agent.ShowMessage:
-		s.Shown = slices.DeleteFunc(s.Shown, func(n Notification) bool { return n.Tag == a.CommandID })
-		s.Shown = append(s.Shown, Notification{a.CommandID, args.Title, args.Body})
+		s.Show(Notification{a.CommandID, args.Title, args.Body})
 		return "shown", nil
 	case agent.OpenApp:
-		if !slices.Contains(s.Packages, args.PackageName) {
+		if !s.Open(args.PackageName) {
 			return "", fmt.Errorf("NOT_INSTALLED: %s is not installed", args.PackageName)
 		}
-		s.OpenApp = args.PackageName
 		return "opened", nil
 	case agent.Restart:
-		s.Boot++
+		s.Restart(false)
 		return "restarting", nil
 	case agent.PowerOff:
 		if s.Form == Owner {
 			return "", agent.ErrUnsupported // Android offers a device owner no way to switch off
 		}
-		s.Boot++
-		s.Off = true
+		s.Restart(true)
 		return "switching off", nil
 	case agent.Erase:
 		if s.Form == Shell {
 			return "", agent.ErrUnsupported
 		}
-		fresh := Default(s.Facts.SerialNumber)
-		fresh.Facts, fresh.Form, fresh.Boot, fresh.Wiped = s.Facts, s.Form, s.Boot+1, true
-		*s = fresh
+		s.Erase()
 		return "erased", nil
 	case agent.LetGo:
 		s.Released = true

@@ -3,8 +3,6 @@ package simulated
 import (
 	"context"
 	"encoding/json"
-	"fmt"
-	"maps"
 	"slices"
 
 	"github.com/musterhq/muster/internal/agent"
@@ -12,17 +10,16 @@ import (
 	"github.com/musterhq/muster/internal/agent/shell"
 )
 
-// settings are those of the catalog with what each takes, as on a real device.
-var settings = shell.AllNeeds() //nolint:gochecknoglobals // a table that is never written to
-
 // Settings implements agent.Device.
-func (d *Device) Settings() []string { return slices.Sorted(maps.Keys(settings)) }
+func (d *Device) Settings() []string {
+	return slices.Sorted(slices.Values(shell.Settings()))
+}
 
 // Read implements agent.Device.
 func (d *Device) Read(_ context.Context, setting string) (string, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if err := d.able(setting); err != nil {
+	if err := d.check(setting, ""); err != nil {
 		return "", err
 	}
 	return d.state.Settings[setting], nil
@@ -32,20 +29,8 @@ func (d *Device) Read(_ context.Context, setting string) (string, error) {
 func (d *Device) Apply(_ context.Context, setting, value string) error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if err := d.able(setting); err != nil {
+	if err := d.check(setting, value); err != nil {
 		return err
-	}
-	if slices.Contains(settings[setting].OwnerValues, value) && d.state.Form != Owner {
-		return fmt.Errorf("%w: it takes a device owner", agent.ErrUnsupported)
-	}
-	if setting == "VENDOR_PROTECT" && value == "ENABLED" && d.state.Platform.NoVerifier {
-		return fmt.Errorf("%w: no app on it verifies packages", agent.ErrUnsupported)
-	}
-	if d.state.Headset && setting == "BLUETOOTH" && value == "BLOCK" {
-		return fmt.Errorf("%w: the controllers of a headset are Bluetooth", agent.ErrUnsupported)
-	}
-	if setting == "WIFI_STATE" && value == "DISABLED" && !d.state.Telephony {
-		return fmt.Errorf("%w: Wi-Fi is this device's only way to the service", agent.ErrUnsupported)
 	}
 	if value == "" {
 		delete(d.state.Settings, setting)
@@ -55,26 +40,12 @@ func (d *Device) Apply(_ context.Context, setting, value string) error {
 	return d.save()
 }
 
-func (d *Device) able(setting string) error {
-	p, known := settings[setting]
+// check refuses what the settings' rules refuse on such a device.
+func (d *Device) check(setting, value string) error {
 	s := &d.state
-	switch {
-	case !known:
-		return fmt.Errorf("%w: unknown setting", agent.ErrUnsupported)
-	case p.None != "":
-		return fmt.Errorf("%w: %s", agent.ErrNotApplicable, p.None)
-	case p.Own:
-		return nil
-	case p.Phone && !s.Telephony:
-		return fmt.Errorf("%w: it has no telephony", agent.ErrNotApplicable)
-	case s.Facts.SDK < p.SDK:
-		return fmt.Errorf("%w: it takes API level %d, the device has %d", agent.ErrUnsupported, p.SDK, s.Facts.SDK)
-	case p.Owner && s.Form != Owner:
-		return fmt.Errorf("%w: it takes a device owner", agent.ErrUnsupported)
-	case s.Form == Shell && !p.Lab:
-		return fmt.Errorf("%w: an agent started over USB may not", agent.ErrUnsupported)
-	}
-	return nil
+	is := func(yes bool) func() (bool, error) { return func() (bool, error) { return yes, nil } }
+	return shell.Check(setting, value, shell.Powers{SDK: s.Facts.SDK, System: s.Form != Shell, Owner: s.Form == Owner,
+		Telephony: is(s.Telephony), Headset: is(s.Headset), Verifier: is(!s.Platform.NoVerifier)})
 }
 
 // Report implements agent.Device.

@@ -2,20 +2,17 @@ package demo
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"net/http"
 	"path/filepath"
 
-	"github.com/musterhq/muster/internal/access"
 	"github.com/musterhq/muster/internal/agent"
 	"github.com/musterhq/muster/internal/agent/protocol"
 	"github.com/musterhq/muster/internal/agent/simulated"
 	"github.com/musterhq/muster/internal/policy"
-	"github.com/musterhq/muster/internal/provisioning"
 )
 
-// gadget is a device with Muster's own agent.
+// device is a device with Muster's own agent.
 type device struct {
 	dir   string // below the demo's directory
 	facts protocol.Facts
@@ -36,7 +33,7 @@ func gadgets() []struct {
 		policy policy.New
 		all    []device
 	}{
-		{policy.New{Name: "Kiosk", Changes: []policy.Change{{Setting: "CAMERA", Value: "BLOCK"}, {Setting: "FACTORY_RESET", Value: "BLOCK"},
+		{policy.New{Name: "Kiosk", Type: policy.Agent, Changes: []policy.Change{{Setting: "CAMERA", Value: "BLOCK"}, {Setting: "FACTORY_RESET", Value: "BLOCK"},
 			{Setting: "REPORT_HARDWARE_STATUS", Value: "ENABLED"}, {Setting: "REPORT_SOFTWARE_INFO", Value: "ENABLED"}, {Setting: "APPLICATION_REPORT_LEVEL", Value: "INSTALLED_APPS"}}},
 			[]device{
 				{"kiosk-1", protocol.Facts{SerialNumber: "K22-00417", Manufacturer: "Elo", Brand: "elo", Model: "I-Series 4", SDK: 33, OSVersion: "13"},
@@ -46,7 +43,7 @@ func gadgets() []struct {
 				{"handheld", protocol.Facts{SerialNumber: "RG-7H31C", Manufacturer: "Unitech", Brand: "unitech", Model: "EA660", SDK: 33, OSVersion: "13"},
 					simulated.Owner, true, false, simulated.Fix{Latitude: 53.5438, Longitude: 9.9886, Accuracy: 9}, 64},
 			}},
-		{policy.New{Name: "Training headsets", VROnly: true, Changes: []policy.Change{{Setting: "SCREEN_CAPTURE", Value: "BLOCK"}, {Setting: "UNINSTALL_APPS", Value: "BLOCK"}}},
+		{policy.New{Name: "Training headsets", Type: policy.Agent, VROnly: true, Changes: []policy.Change{{Setting: "SCREEN_CAPTURE", Value: "BLOCK"}, {Setting: "UNINSTALL_APPS", Value: "BLOCK"}}},
 			[]device{
 				{"headset-1", protocol.Facts{SerialNumber: "PA9410-118", Manufacturer: "Pico", Brand: "Pico", Model: "PICO 4 Enterprise", SDK: 29, OSVersion: "10"},
 					simulated.Owner, false, true, simulated.Fix{}, 81},
@@ -60,7 +57,7 @@ func gadgets() []struct {
 // every one of them live until ctx ends; d.agents waits for them.
 func (f *filler) runAgents(ctx context.Context) error {
 	for _, group := range gadgets() {
-		p, err := f.agentPolicy(ctx, group.policy)
+		p, err := f.policy(ctx, group.policy)
 		if err != nil {
 			return err
 		}
@@ -73,26 +70,7 @@ func (f *filler) runAgents(ctx context.Context) error {
 	return nil
 }
 
-// agentPolicy returns the policy of this name, made if need be.
-func (f *filler) agentPolicy(ctx context.Context, made policy.New) (policy.Policy, error) {
-	p, found, err := f.findPolicy(ctx, made.Name)
-	if err != nil || found {
-		return p, err
-	}
-	made.CompanyID, made.CompanySlug, made.Type = f.company.ID, slug, policy.Agent
-	return f.admin.Policies.Create(ctx, made, policy.Author{Kind: string(access.System), ID: "demo", Name: "demo"})
-}
-
-func (f *filler) findPolicy(ctx context.Context, name string) (policy.Policy, bool, error) {
-	all, _, err := f.admin.Policies.Store.Policies(ctx, policy.Query{CompanyID: f.company.ID, Order: policy.ByName, Limit: 100})
-	for _, p := range all {
-		if p.Name == name {
-			return p, true, nil
-		}
-	}
-	return policy.Policy{}, false, err
-}
-
+// runAgent enrolls a device as the USB tool or a scanned code would have it do.
 func (f *filler) runAgent(ctx context.Context, p policy.Policy, g device) error {
 	dir := filepath.Join(f.settings.Data, "agents", g.dir)
 	device, err := simulated.Open(dir, g.state(), f.now)
@@ -103,43 +81,10 @@ func (f *filler) runAgent(ctx context.Context, p policy.Policy, g device) error 
 		return nil // released on purpose: so it stays
 	}
 	options := agent.Options{Dir: dir, Version: "demo", Device: device, Client: f.agentClient(), Now: f.now, Log: f.log}
-	if err := f.enrollAgent(ctx, p, options); err != nil {
-		return err
-	}
-	a, err := agent.New(options)
-	if err != nil {
-		return err
-	}
-	f.agents.Go(func() {
-		err := a.Run(ctx)
-		if ctx.Err() == nil && !errors.Is(err, agent.ErrEnded) {
-			f.log.Error("a simulated agent ended", "device", g.dir, "error", err)
-		}
-		_ = a.Close() // every step is on the disk
+	return simulated.Live(ctx, &f.agents, options, f.service.PublicURL(), func() (string, error) {
+		f.say("Enrolling a device with its own agent under “%s” …", p.Name)
+		return f.running().AgentToken(ctx, p)
 	})
-	return nil
-}
-
-// enrollAgent enrolls a device that is not, as the USB tool or a scanned code
-// would have it do.
-func (f *filler) enrollAgent(ctx context.Context, p policy.Policy, o agent.Options) error {
-	if a, err := agent.New(o); err == nil {
-		return a.Close() // it is enrolled
-	} else if !errors.Is(err, agent.ErrNotEnrolled) {
-		return err
-	}
-	f.say("Enrolling a device with its own agent under “%s” …", p.Name)
-	code, err := f.service.Agents().Issue(ctx, f.company, p, provisioning.Unspecified, provisioning.Lifetime)
-	if err != nil {
-		return err
-	}
-	token, err := protocol.TokenOf(string(code.Payload))
-	if err != nil {
-		return err
-	}
-	_, err = agent.Enroll(ctx, agent.Enrollment{Server: f.service.PublicURL(), Token: token, Role: protocol.Manager, Dir: o.Dir,
-		Version: o.Version, Device: o.Device, Client: o.Client, Now: o.Now})
-	return err
 }
 
 // agentClient reaches the service where it is now: a demo may be started again

@@ -97,7 +97,7 @@ func (f *filler) makeSpares(ctx context.Context) error {
 // enrollAll enrolls what is missing of each group.
 func (f *filler) enrollAll(ctx context.Context) error {
 	for _, g := range fleet() {
-		p, err := f.policy(ctx, g)
+		p, err := f.policy(ctx, g.policy)
 		if err != nil {
 			return err
 		}
@@ -117,20 +117,14 @@ func (f *filler) enrollAll(ctx context.Context) error {
 	return nil
 }
 
-// policy returns the group's policy, made if need be.
-func (f *filler) policy(ctx context.Context, g group) (policy.Policy, error) {
-	all, _, err := f.admin.Policies.Store.Policies(ctx, policy.Query{CompanyID: f.company.ID, Order: policy.ByName, Limit: 100})
-	if err != nil {
-		return policy.Policy{}, err
+// policy returns the policy of this name, made if need be.
+func (f *filler) policy(ctx context.Context, made policy.New) (policy.Policy, error) {
+	p, found, err := f.running().Policy(ctx, made.Name)
+	if err != nil || found {
+		return p, err
 	}
-	for _, p := range all {
-		if p.Name == g.policy {
-			return p, nil
-		}
-	}
-	return f.admin.Policies.Create(ctx, policy.New{
-		CompanyID: f.company.ID, CompanySlug: slug, Name: g.policy, Type: policy.Platform, Changes: g.changes,
-	}, policy.Author{Kind: string(access.System), ID: "demo", Name: "demo"})
+	made.CompanyID, made.CompanySlug = f.company.ID, slug
+	return f.admin.Policies.Create(ctx, made, policy.Author{Kind: string(access.System), ID: "demo", Name: "demo"})
 }
 
 // enroll enrolls devices with a real token and waits until the service knows

@@ -8,8 +8,7 @@ import (
 
 // group is a policy with the devices that enroll under it.
 type group struct {
-	policy  string
-	changes []policy.Change
+	policy  policy.New
 	usage   provisioning.PersonalUsage
 	devices []model
 }
@@ -57,36 +56,36 @@ func (m behavior) emulated() emulator.Behavior {
 // ownerships and moods.
 func fleet() []group {
 	return []group{
-		{policy: "Field staff", usage: provisioning.Disallowed,
-			changes: []policy.Change{{Setting: "SCREEN_CAPTURE", Value: "BLOCK"}, {Setting: "LOCATION_MODE", Value: "ENFORCED"}},
+		{usage: provisioning.Disallowed, policy: policy.New{Name: "Field staff", Type: policy.Platform,
+			Changes: []policy.Change{{Setting: "SCREEN_CAPTURE", Value: "BLOCK"}, {Setting: "LOCATION_MODE", Value: "ENFORCED"}}},
 			devices: []model{
 				{count: 5, manufacturer: "Google", brand: "google", model: "Pixel 8", apiLevel: 34},
 				{count: 3, manufacturer: "Samsung", brand: "samsung", model: "Galaxy XCover7", apiLevel: 34},
 				{count: 1, manufacturer: "Samsung", brand: "samsung", model: "Galaxy XCover7", apiLevel: 34, mood: offline},
 				{count: 1, manufacturer: "Nokia", brand: "Nokia", model: "XR21", apiLevel: 33, mood: slow},
 			}},
-		{policy: "Warehouse scanners", usage: provisioning.Userless,
-			changes: []policy.Change{{Setting: "CAMERA", Value: "BLOCK"}, {Setting: "FACTORY_RESET", Value: "BLOCK"}, {Setting: "OUTGOING_CALLS", Value: "BLOCK"}},
+		{usage: provisioning.Userless, policy: policy.New{Name: "Warehouse scanners", Type: policy.Platform,
+			Changes: []policy.Change{{Setting: "CAMERA", Value: "BLOCK"}, {Setting: "FACTORY_RESET", Value: "BLOCK"}, {Setting: "OUTGOING_CALLS", Value: "BLOCK"}}},
 			devices: []model{
 				{count: 4, manufacturer: "Zebra Technologies", brand: "Zebra", model: "TC58", apiLevel: 33},
 				{count: 2, manufacturer: "Honeywell", brand: "Honeywell", model: "CT45", apiLevel: 31},
 				{count: 1, manufacturer: "Honeywell", brand: "Honeywell", model: "CT45", apiLevel: 31, mood: failing},
 				{count: 1, manufacturer: "Zebra Technologies", brand: "Zebra", model: "TC58", apiLevel: 33, mood: offline},
 			}},
-		{policy: "Office phones", usage: provisioning.Allowed,
-			changes: []policy.Change{{Setting: "UNTRUSTED_APPS_POLICY", Value: "DISALLOW_INSTALL"}},
+		{usage: provisioning.Allowed, policy: policy.New{Name: "Office phones", Type: policy.Platform,
+			Changes: []policy.Change{{Setting: "UNTRUSTED_APPS_POLICY", Value: "DISALLOW_INSTALL"}}},
 			devices: []model{
 				{count: 4, manufacturer: "Google", brand: "google", model: "Pixel 9", apiLevel: 35},
 				{count: 1, manufacturer: "Motorola", brand: "motorola", model: "ThinkPhone", apiLevel: 34, mood: holding},
 			}},
-		{policy: "Bring your own", usage: provisioning.Allowed,
+		{usage: provisioning.Allowed, policy: policy.New{Name: "Bring your own", Type: policy.Platform},
 			devices: []model{
 				{count: 2, manufacturer: "Fairphone", brand: "Fairphone", model: "FP5", apiLevel: 34, personal: true},
 				{count: 2, manufacturer: "OnePlus", brand: "OnePlus", model: "12R", apiLevel: 34, personal: true},
 				{count: 1, manufacturer: "Xiaomi", brand: "Redmi", model: "Note 13", apiLevel: 33, personal: true, mood: offline},
 			}},
-		{policy: "Meeting rooms", usage: provisioning.Userless,
-			changes: []policy.Change{{Setting: "BLUETOOTH", Value: "BLOCK"}, {Setting: "USB_DATA_ACCESS", Value: "BLOCK"}},
+		{usage: provisioning.Userless, policy: policy.New{Name: "Meeting rooms", Type: policy.Platform,
+			Changes: []policy.Change{{Setting: "BLUETOOTH", Value: "BLOCK"}, {Setting: "USB_DATA_ACCESS", Value: "BLOCK"}}},
 			devices: []model{
 				{count: 2, manufacturer: "Lenovo", brand: "Lenovo", model: "Tab M10", apiLevel: 32},
 			}},

@@ -6,8 +6,11 @@ import (
 	"log/slog"
 	"time"
 
+	"github.com/musterhq/muster/internal/agent/protocol"
 	"github.com/musterhq/muster/internal/company"
 	"github.com/musterhq/muster/internal/config"
+	"github.com/musterhq/muster/internal/policy"
+	"github.com/musterhq/muster/internal/provisioning"
 	"github.com/musterhq/muster/internal/service"
 	"github.com/musterhq/muster/internal/surface/cli"
 )
@@ -27,6 +30,26 @@ type Running struct {
 // Use brings a demo up in its directory, calls use with it, and ends it.
 func Use(ctx context.Context, s Settings, now func() time.Time, log *slog.Logger, use func(context.Context, *Running) error) error {
 	return (&Demo{settings: s, now: now, log: log, out: io.Discard, use: use}).run(ctx)
+}
+
+// Policy finds a policy of the company by its name.
+func (r *Running) Policy(ctx context.Context, name string) (p policy.Policy, found bool, err error) {
+	all, _, err := r.Admin.Policies.Store.Policies(ctx, policy.Query{CompanyID: r.Company.ID, Order: policy.ByName, Limit: 100})
+	for _, p := range all {
+		if p.Name == name {
+			return p, true, err
+		}
+	}
+	return p, false, err
+}
+
+// AgentToken makes a token with which a device with our own agent enrolls.
+func (r *Running) AgentToken(ctx context.Context, p policy.Policy) (string, error) {
+	code, err := r.Service.Agents().Issue(ctx, r.Company, p, provisioning.Unspecified, provisioning.Lifetime)
+	if err != nil {
+		return "", err
+	}
+	return protocol.TokenOf(string(code.Payload))
 }
 
 func (f *filler) running() *Running {

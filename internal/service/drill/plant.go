@@ -84,13 +84,11 @@ func (p *planter) spares(ctx context.Context) error {
 
 // policyNamed finds one of the demo's policies.
 func (d *drill) policyNamed(ctx context.Context, name string) (policy.Policy, error) {
-	all, _, err := d.Admin.Policies.Store.Policies(ctx, policy.Query{CompanyID: d.Company.ID, Order: policy.ByName, Limit: pageOfAll})
-	for _, found := range all {
-		if found.Name == name {
-			return found, nil
-		}
+	p, found, err := d.Policy(ctx, name)
+	if err == nil && !found {
+		err = fmt.Errorf("the demo has no policy %s", name)
 	}
-	return policy.Policy{}, errors.Join(err, fmt.Errorf("the demo has no policy %s", name))
+	return p, err
 }
 
 // platformDevices are devices whose makers wrote the texts into them.
@@ -141,14 +139,6 @@ func (p *planter) agents(ctx context.Context) error {
 		return err
 	}
 	for i := range 3 {
-		code, err := p.Service.Agents().Issue(ctx, p.Company, under, provisioning.Unspecified, provisioning.Lifetime)
-		if err != nil {
-			return err
-		}
-		token, err := protocol.TokenOf(string(code.Payload))
-		if err != nil {
-			return err
-		}
 		var apps []map[string]string
 		for range 6 {
 			apps = append(apps, map[string]string{"packageName": "com.example.app", "label": p.next(longest)})
@@ -161,29 +151,13 @@ func (p *planter) agents(ctx context.Context) error {
 		device := &liar{Device: simulated.New(simulated.Default("liar-"+strconv.Itoa(i)), p.clock.now), report: report,
 			facts: protocol.Facts{SerialNumber: p.next(longest), Manufacturer: p.next(longest), Brand: p.next(longest), Model: p.next(longest),
 				SDK: 33, OSVersion: p.next(longest)}, outcome: func() string { return p.next(longest) }}
-		if err := p.startAgent(ctx, filepath.Join(p.dir, "liar-"+strconv.Itoa(i)), token, device); err != nil {
+		options := agent.Options{Dir: filepath.Join(p.dir, "liar-"+strconv.Itoa(i)), Version: "drill", Device: device, Client: agent.NewClient(),
+			Now: p.clock.now, Log: p.log}
+		issue := func() (string, error) { return p.AgentToken(ctx, under) }
+		if err := simulated.Live(ctx, &p.running, options, p.Service.PublicURL(), issue); err != nil {
 			return err
 		}
 	}
-	return nil
-}
-
-// startAgent enrolls a device, and runs its agent until the drill ends.
-func (p *planter) startAgent(ctx context.Context, dir, token string, device agent.Device) error {
-	client := agent.NewClient()
-	_, err := agent.Enroll(ctx, agent.Enrollment{Server: p.Service.PublicURL(), Token: token, Role: protocol.Manager, Dir: dir, Version: "drill",
-		Device: device, Client: client, Now: p.clock.now})
-	if err != nil {
-		return err
-	}
-	a, err := agent.New(agent.Options{Dir: dir, Version: "drill", Device: device, Client: client, Now: p.clock.now, Log: p.log})
-	if err != nil {
-		return err
-	}
-	p.running.Go(func() {
-		_ = a.Run(ctx) // it ends when the drill does
-		_ = a.Close()
-	})
 	return nil
 }
 

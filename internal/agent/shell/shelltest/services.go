@@ -1,4 +1,4 @@
-package toolbox
+package shelltest
 
 import (
 	"fmt"
@@ -24,7 +24,7 @@ func (c call) pm() error {
 	case "set-user-restriction":
 		return c.restrict()
 	case "path":
-		if slices.Contains(c.State.Packages, c.arg(1)) {
+		if c.State.Installed(c.arg(1)) {
 			fmt.Fprintf(c.out, "package:/data/app/%s/base.apk\n", c.args[1])
 			return nil
 		}
@@ -116,16 +116,14 @@ func (c call) notify() error {
 	if len(rest) != 2 {
 		return c.usage()
 	}
-	s := c.State
-	s.Shown = slices.DeleteFunc(s.Shown, func(n simulated.Notification) bool { return n.Tag == rest[0] })
-	s.Shown = append(s.Shown, simulated.Notification{Tag: rest[0], Title: title, Body: rest[1]})
+	c.State.Show(simulated.Notification{Tag: rest[0], Title: title, Body: rest[1]})
 	fmt.Fprintf(c.out, "posting:\n  Notification(channel=shell_cmd tag=%s)\n", rest[0])
 	return nil
 }
 
 func (c call) resolve() error {
 	name := c.args[len(c.args)-1]
-	if !slices.Contains(c.State.Packages, name) {
+	if !c.State.Installed(name) {
 		fmt.Fprintln(c.out, "No activity found")
 		return nil
 	}
@@ -137,11 +135,10 @@ func (c call) am() error {
 	switch c.arg(0) {
 	case "start":
 		name, _, _ := strings.Cut(c.arg(2), "/")
-		if c.arg(1) != "-n" || !slices.Contains(c.State.Packages, name) {
+		if c.arg(1) != "-n" || !c.State.Open(name) {
 			fmt.Fprintf(c.out, "Starting: Intent { cmp=%s }\nError type 3\nError: Activity class {%s} does not exist.\n", c.arg(2), c.arg(2))
 			return nil
 		}
-		c.State.OpenApp = name
 		fmt.Fprintf(c.out, "Starting: Intent { cmp=%s }\n", c.arg(2))
 		return nil
 	case "broadcast":
@@ -154,10 +151,8 @@ func (c call) am() error {
 		if c.State.Platform.Restrictions["no_factory_reset"] {
 			return fail(1, "java.lang.SecurityException: factory reset is not allowed for this user")
 		}
-		fresh := simulated.Default(c.State.Facts.SerialNumber)
-		fresh.Facts, fresh.Form, fresh.Boot, fresh.Wiped = c.State.Facts, c.State.Form, c.State.Boot, true
-		*c.State = fresh
-		c.restart(false)
+		c.State.Erase()
+		c.restarted()
 		fmt.Fprintln(c.out, "Broadcasting: Intent { act=android.intent.action.FACTORY_RESET }\nBroadcast completed: result=0")
 		return nil
 	}

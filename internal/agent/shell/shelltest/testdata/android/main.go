@@ -15,8 +15,8 @@ import (
 	"strings"
 	"syscall"
 
+	"github.com/musterhq/muster/internal/agent/shell/shelltest"
 	"github.com/musterhq/muster/internal/agent/simulated"
-	"github.com/musterhq/muster/internal/agent/simulated/toolbox"
 )
 
 // The device's files, below its root.
@@ -69,7 +69,7 @@ func run() (int, error) {
 		return 0, err
 	}
 	restarted := false
-	m := toolbox.Machine{State: &state, UID: os.Getuid(), Restarted: func() { restarted = true }}
+	m := shelltest.Machine{State: &state, UID: os.Getuid(), Restarted: func() { restarted = true }}
 	code := m.Run(tool, os.Args[1:], os.Stdout, os.Stderr)
 	if text, err = json.Marshal(state); err != nil {
 		return 0, err

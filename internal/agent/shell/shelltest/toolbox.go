@@ -1,7 +1,7 @@
-// Package toolbox plays Android's command-line tools on the simulated device: it
+// Package shelltest plays Android's command-line tools on the simulated device: it
 // answers in their words, and refuses like they do, by API level and by who
 // asks. It is what the agent's command-line backend is tested on.
-package toolbox
+package shelltest
 
 import (
 	"fmt"
@@ -201,8 +201,11 @@ func (c call) reboot() error {
 }
 
 func (c call) restart(off bool) {
-	c.State.Boot++
-	c.State.Off = off
+	c.State.Restart(off)
+	c.restarted()
+}
+
+func (c call) restarted() {
 	if c.Restarted != nil {
 		c.Restarted()
 	}
