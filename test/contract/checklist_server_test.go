@@ -36,12 +36,14 @@ func row11Redirects(t *testing.T, s *authSite) {
 		servertest.ClientRedirect + "/": false, servertest.ClientRedirect + "?x=1": false, "https://app.example.com:8443/cb": false,
 		"https://evil.example/cb": false, "http://127.0.0.1:49152/other": false, "http://localhost:49152/cb": false, "": false,
 	} {
-		request := servertest.Asks(s.base, client)
-		request.Set("redirect_uri", uri)
-		answer := ada.Send(s.base+oauthserver.AuthorizePath+"?"+request.Encode(), nil)
-		if good && answer.Status != http.StatusOK || !good && (answer.Status != http.StatusBadRequest || answer.Header.Get("Location") != "") {
-			t.Errorf("redirect %q: %d to %q", uri, answer.Status, answer.Header.Get("Location"))
-		}
+		t.Run(uri, func(t *testing.T) {
+			request := servertest.Asks(s.base, client)
+			request.Set("redirect_uri", uri)
+			answer := ada.Send(s.base+oauthserver.AuthorizePath+"?"+request.Encode(), nil)
+			if good && answer.Status != http.StatusOK || !good && (answer.Status != http.StatusBadRequest || answer.Header.Get("Location") != "") {
+				t.Errorf("redirect %q: %d to %q", uri, answer.Status, answer.Header.Get("Location"))
+			}
+		})
 	}
 	// The token request must name the very same address.
 	code := ada.Consents(s.base, servertest.Asks(s.base, client), "mcp:devices:read")
@@ -144,9 +146,11 @@ func row17Registration(t *testing.T, _ *authSite) {
 		`{"redirect_uris":["https://a.example/"` + strings.Repeat(`,"https://a.example/"`, 10) + `]}`:    "invalid_redirect_uri",
 		`{"redirect_uris":["https://a.example/` + strings.Repeat("x", 2048) + `"],"client_name":"Long"}`: "invalid_redirect_uri",
 	} {
-		if got := s.person(t, account.Viewer).SendJSON(s.base+oauthserver.RegisterPath, body).Want(t, http.StatusBadRequest); got.Members(t)["error"] != code {
-			t.Errorf("%.80s: %s", body, got.Body)
-		}
+		t.Run(fmt.Sprintf("%.60s", body), func(t *testing.T) {
+			if got := s.person(t, account.Viewer).SendJSON(s.base+oauthserver.RegisterPath, body).Want(t, http.StatusBadRequest); got.Members(t)["error"] != code {
+				t.Errorf("%.80s: %s", body, got.Body)
+			}
+		})
 	}
 	s.Advance(24 * time.Hour)
 	ada.SignIn(s.base)
@@ -173,10 +177,12 @@ func row18Issuer(t *testing.T, s *authSite) {
 		"nothing": ada.Send(ask, url.Values{"request": {request.Encode()}, "decision": {"allow"}}),
 		"error":   ada.Send(ask+"?"+wrong.Encode(), nil),
 	} {
-		got := sentBack(t, answer)
-		if got.Get("iss") != s.base || got.Get("state") != "s" || (got.Get("code") == "") == (got.Get("error") == "") {
-			t.Errorf("%s: %v", what, got)
-		}
+		t.Run(what, func(t *testing.T) {
+			got := sentBack(t, answer)
+			if got.Get("iss") != s.base || got.Get("state") != "s" || (got.Get("code") == "") == (got.Get("error") == "") {
+				t.Errorf("%s: %v", what, got)
+			}
+		})
 	}
 }
 
@@ -188,24 +194,26 @@ func row19Resource(t *testing.T, s *authSite) {
 		s.base + "/mcp": true, s.base + "/mcp/": true, strings.Replace(s.base, "http://", "HTTP://", 1) + "/mcp": true, "": true,
 		"https://elsewhere.example/mcp": false, s.base + "/api/v1": false, s.base: false, s.base + "/mcp#x": false, "mcp": false,
 	} {
-		request := servertest.Asks(s.base, client)
-		request.Set("resource", resource)
-		if resource == "" {
-			request.Del("resource")
-		}
-		answer := ada.Send(s.base+oauthserver.AuthorizePath+"?"+request.Encode(), nil)
-		if good {
-			answer.Want(t, http.StatusOK)
-		} else if got := sentBack(t, answer); got.Get("error") != "invalid_target" {
-			t.Errorf("resource %q: %v", resource, got)
-		}
-		form := servertest.RedeemForm(client, ada.Consents(s.base, servertest.Asks(s.base, client), "mcp:devices:read"))
-		if resource != "" {
-			form.Set("resource", resource)
-		}
-		if got := ada.Token(s.base, form); good && got.Status != http.StatusOK || !good && got.Error != "invalid_target" {
-			t.Errorf("resource %q at the token endpoint: %+v", resource, got)
-		}
+		t.Run(resource, func(t *testing.T) {
+			request := servertest.Asks(s.base, client)
+			request.Set("resource", resource)
+			if resource == "" {
+				request.Del("resource")
+			}
+			answer := ada.Send(s.base+oauthserver.AuthorizePath+"?"+request.Encode(), nil)
+			if good {
+				answer.Want(t, http.StatusOK)
+			} else if got := sentBack(t, answer); got.Get("error") != "invalid_target" {
+				t.Errorf("resource %q: %v", resource, got)
+			}
+			form := servertest.RedeemForm(client, ada.Consents(s.base, servertest.Asks(s.base, client), "mcp:devices:read"))
+			if resource != "" {
+				form.Set("resource", resource)
+			}
+			if got := ada.Token(s.base, form); good && got.Status != http.StatusOK || !good && got.Error != "invalid_target" {
+				t.Errorf("resource %q at the token endpoint: %+v", resource, got)
+			}
+		})
 	}
 }
 
@@ -269,11 +277,13 @@ func row22Handles(t *testing.T, s *authSite) {
 		"an API key":                         servertest.WithKey(t, s.base, s.Key(acme, access.All)),
 		"another company":                    servertest.WithToken(t, s.base, s.person(t, account.Admin).Connect(s.base, "mcp:policies:write").Access),
 	} {
-		for _, tool := range []string{"get_policy_proposal", "apply_policy_proposal"} {
-			if e := stranger.Call(tool, handle).Failed(t); e.Code != "not_found" || e.Status != http.StatusNotFound {
-				t.Errorf("%s by %s: %+v", tool, who, e)
+		t.Run(who, func(t *testing.T) {
+			for _, tool := range []string{"get_policy_proposal", "apply_policy_proposal"} {
+				if e := stranger.Call(tool, handle).Failed(t); e.Code != "not_found" || e.Status != http.StatusNotFound {
+					t.Errorf("%s by %s: %+v", tool, who, e)
+				}
 			}
-		}
+		})
 	}
 	// The connection is the same after its tokens were swapped, and after the
 	// person consented to more.

@@ -184,10 +184,12 @@ func row04TokensAreValidated(t *testing.T, s *authSite) {
 		"a cut token": good.Access[:len(good.Access)-1], "another's token": "mat_" + strings.Repeat("a", 49),
 		"a JSON web token": "eyJhbGciOiJub25lIn0.eyJhdWQiOiJtY3AifQ.",
 	} {
-		answer := servertest.WithToken(t, s.base, token).Call("count_assets", nil).Answer
-		if got := challenge(t, answer.Want(t, http.StatusUnauthorized)); got["error"] != "invalid_token" {
-			t.Errorf("%s: %v", what, got)
-		}
+		t.Run(what, func(t *testing.T) {
+			answer := servertest.WithToken(t, s.base, token).Call("count_assets", nil).Answer
+			if got := challenge(t, answer.Want(t, http.StatusUnauthorized)); got["error"] != "invalid_token" {
+				t.Errorf("%s: %v", what, got)
+			}
+		})
 	}
 	for _, query := range []string{"?access_token=" + good.Access, "?api_key=x", "?x=1&access_token=" + good.Access} {
 		if status := post(t, s.base+mcp.Path+query, `{"jsonrpc":"2.0","id":1,"method":"tools/list"}`); status != http.StatusBadRequest {
@@ -240,15 +242,17 @@ func row06InsufficientScope(t *testing.T, s *authSite) {
 		"change_device_policy":        "mcp:devices:read mcp:devices:command mcp:policies:read",
 		"wipe_device":                 "mcp:devices:read mcp:devices:destructive",
 	} {
-		answer := assistant.Call(tool, nil).Answer
-		got := challenge(t, answer.Want(t, http.StatusForbidden))
-		if got["error"] != "insufficient_scope" || got["scope"] != want || got["resource_metadata"] != s.base+oauth.ResourcePath+"/mcp" {
-			t.Errorf("%s: %v, want %s", tool, got, want)
-		}
-		// An earlier client cannot ask for more by itself: it receives a tool error.
-		if e := assistant.Legacy().Call(tool, nil).Failed(t); e.Code != "forbidden" || e.Status != http.StatusForbidden {
-			t.Errorf("%s for an earlier client: %+v", tool, e)
-		}
+		t.Run(tool, func(t *testing.T) {
+			answer := assistant.Call(tool, nil).Answer
+			got := challenge(t, answer.Want(t, http.StatusForbidden))
+			if got["error"] != "insufficient_scope" || got["scope"] != want || got["resource_metadata"] != s.base+oauth.ResourcePath+"/mcp" {
+				t.Errorf("%s: %v, want %s", tool, got, want)
+			}
+			// An earlier client cannot ask for more by itself: it receives a tool error.
+			if e := assistant.Legacy().Call(tool, nil).Failed(t); e.Code != "forbidden" || e.Status != http.StatusForbidden {
+				t.Errorf("%s for an earlier client: %+v", tool, e)
+			}
+		})
 	}
 	// What asking for more would not change is no matter of scopes.
 	viewer := servertest.WithToken(t, s.base, s.person(t, account.Viewer).Connect(s.base, "mcp:devices:read").Access)
@@ -350,11 +354,13 @@ func row10ProofKey(t *testing.T, s *authSite) {
 		"no challenge": func(q url.Values) { q.Del("code_challenge") }, "plain": func(q url.Values) { q.Set("code_challenge_method", "plain") },
 		"no method": func(q url.Values) { q.Del("code_challenge_method") }, "a short challenge": func(q url.Values) { q.Set("code_challenge", "abc") },
 	} {
-		request := servertest.Asks(s.base, client)
-		change(request)
-		if got := sentBack(t, ada.Send(s.base+oauth.AuthorizePath+"?"+request.Encode(), nil)); got.Get("error") != "invalid_request" {
-			t.Errorf("%s: %v", what, got)
-		}
+		t.Run(what, func(t *testing.T) {
+			request := servertest.Asks(s.base, client)
+			change(request)
+			if got := sentBack(t, ada.Send(s.base+oauth.AuthorizePath+"?"+request.Encode(), nil)); got.Get("error") != "invalid_request" {
+				t.Errorf("%s: %v", what, got)
+			}
+		})
 	}
 	code := ada.Consents(s.base, servertest.Asks(s.base, client), "mcp:devices:read")
 	for _, verifier := range []string{"", strings.Repeat("x", 43)} {

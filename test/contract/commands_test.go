@@ -106,22 +106,24 @@ func TestCommand_UnsupportedDevices(t *testing.T) {
 		servertest.WorkProfile():  {"reboot", "message", "location-update", "sync-policy", "shutdown", "launch-app"},
 		servertest.Personal():     {"reboot", "lost-mode", "found", "relinquish-ownership", "message", "location-update", "sync-policy", "shutdown", "launch-app"},
 	} {
-		device := tenant.Devices(replica, kind, 1)[0]
-		before := env.Calls("")
-		for _, path := range paths {
-			client := tenant.Client(replica, access.All)
-			got := client.Post("/assets/"+device.AssetID+"/commands/"+path, servertest.Bodies()[path])
-			want := resttest.Answers[servertest.FamilyOf(path)]["unsupported"]
-			if members := strings.Join(slices.Sorted(maps.Keys(got.Members(t))), " "); got.Status != want.Status || members != servertest.Sorted(want.Members) {
-				t.Errorf("%s on %v: %d with %s: %s", path, kind, got.Status, members, got.Body)
+		t.Run(kind.Ownership+" "+kind.Usage, func(t *testing.T) {
+			device := tenant.Devices(replica, kind, 1)[0]
+			before := env.Calls("")
+			for _, path := range paths {
+				client := tenant.Client(replica, access.All)
+				got := client.Post("/assets/"+device.AssetID+"/commands/"+path, servertest.Bodies()[path])
+				want := resttest.Answers[servertest.FamilyOf(path)]["unsupported"]
+				if members := strings.Join(slices.Sorted(maps.Keys(got.Members(t))), " "); got.Status != want.Status || members != servertest.Sorted(want.Members) {
+					t.Errorf("%s on %v: %d with %s: %s", path, kind, got.Status, members, got.Body)
+				}
+				if history := client.History(device.AssetID); len(history) != 0 {
+					t.Errorf("%s on %v left %v in the history", path, kind, history)
+				}
 			}
-			if history := client.History(device.AssetID); len(history) != 0 {
-				t.Errorf("%s on %v left %v in the history", path, kind, history)
+			if env.Calls("") != before {
+				t.Errorf("something was sent to the platform for %v", kind)
 			}
-		}
-		if env.Calls("") != before {
-			t.Errorf("something was sent to the platform for %v", kind)
-		}
+		})
 	}
 	spare := newSpare(t, env, tenant.Company)
 	for path := range servertest.Bodies() {

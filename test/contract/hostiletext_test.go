@@ -230,10 +230,12 @@ func TestTools_HostileTextStaysData(t *testing.T) {
 		"the agent's":    assistant.Call("update_policy_settings", map[string]any{"policyId": agents.ID, "changes": []any{map[string]any{"setting": "CAMERA", "value": "BLOCK"}}}),
 		"the name taken": assistant.Call("create_policy", map[string]any{"fromPolicyId": named.PathName(), "displayName": policyOrder}),
 	} {
-		e := result.Failed(t)
-		if strings.Contains(e.Message, "IGNORE ALL") || strings.ContainsFunc(e.Message, isUnseen) {
-			t.Errorf("%s: the error repeats what was said: %+v", what, e)
-		}
+		t.Run(what, func(t *testing.T) {
+			e := result.Failed(t)
+			if strings.Contains(e.Message, "IGNORE ALL") || strings.ContainsFunc(e.Message, isUnseen) {
+				t.Errorf("%s: the error repeats what was said: %+v", what, e)
+			}
+		})
 	}
 	restIsExact(t, f, replica)
 }

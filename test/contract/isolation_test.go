@@ -130,15 +130,17 @@ func TestIsolation_Lists(t *testing.T) {
 			"/assets?policy=" + url.QueryEscape(theirs.policy.PathName()): 0,
 			"/assets?policy=" + theirs.policy.ID:                          0,
 		} {
-			var page struct {
-				Content       []json.RawMessage
-				TotalElements int
-			}
-			answer := client.Get(path).Want(t, 200)
-			answer.JSON(t, &page)
-			if len(page.Content) != want || page.TotalElements != want || strings.Contains(string(answer.Body), "theirs") {
-				t.Errorf("%s holds %d of %d: %s", path, len(page.Content), page.TotalElements, answer.Body)
-			}
+			t.Run(path, func(t *testing.T) {
+				var page struct {
+					Content       []json.RawMessage
+					TotalElements int
+				}
+				answer := client.Get(path).Want(t, 200)
+				answer.JSON(t, &page)
+				if len(page.Content) != want || page.TotalElements != want || strings.Contains(string(answer.Body), "theirs") {
+					t.Errorf("%s holds %d of %d: %s", path, len(page.Content), page.TotalElements, answer.Body)
+				}
+			})
 		}
 	})
 }

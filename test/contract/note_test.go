@@ -77,22 +77,24 @@ func TestNote_IsChecked(t *testing.T) {
 		"a control":       {"a\u0085b", "", "Reason"},
 		"a later control": {"", "a\u009bb", "Ticket"},
 	} {
-		answer := replica.As(env.Key(acme, access.All)).Post("/assets/"+spare+"/commands/reboot", nil, "X-Muster-Reason", c.reason, "X-Muster-Ticket", c.ticket)
-		want := http.StatusConflict
-		if c.field != "" {
-			want = http.StatusBadRequest
-		}
-		if answer.Status != want || c.field != "" && !strings.Contains(string(answer.Body), "X-Muster-"+c.field) {
-			t.Errorf("%s over REST: %d %s", name, answer.Status, answer.Body)
-		}
-		if name == "ISO 8859-1" {
-			continue // JSON cannot carry it
-		}
-		e := servertest.WithKey(t, replica.PublicURL(), env.Key(acme, access.All)).Saying(metaReason, c.reason).Saying(metaTicket, c.ticket).
-			Call("reboot_device", map[string]any{"assetId": spare}).Failed(t)
-		if e.Status != want || c.field != "" && !strings.Contains(e.Message, "muster/"+strings.ToLower(c.field)) {
-			t.Errorf("%s over MCP: %+v", name, e)
-		}
+		t.Run(name, func(t *testing.T) {
+			answer := replica.As(env.Key(acme, access.All)).Post("/assets/"+spare+"/commands/reboot", nil, "X-Muster-Reason", c.reason, "X-Muster-Ticket", c.ticket)
+			want := http.StatusConflict
+			if c.field != "" {
+				want = http.StatusBadRequest
+			}
+			if answer.Status != want || c.field != "" && !strings.Contains(string(answer.Body), "X-Muster-"+c.field) {
+				t.Errorf("%s over REST: %d %s", name, answer.Status, answer.Body)
+			}
+			if name == "ISO 8859-1" {
+				return // JSON cannot carry it
+			}
+			e := servertest.WithKey(t, replica.PublicURL(), env.Key(acme, access.All)).Saying(metaReason, c.reason).Saying(metaTicket, c.ticket).
+				Call("reboot_device", map[string]any{"assetId": spare}).Failed(t)
+			if e.Status != want || c.field != "" && !strings.Contains(e.Message, "muster/"+strings.ToLower(c.field)) {
+				t.Errorf("%s over MCP: %+v", name, e)
+			}
+		})
 	}
 	if e := servertest.WithKey(t, replica.PublicURL(), env.Key(acme, access.All)).Saying(metaReason, 7).Call("reboot_device", map[string]any{"assetId": spare}).Failed(t); e.Code != "invalid_arguments" {
 		t.Errorf("a number: %+v", e)
@@ -145,39 +147,41 @@ func TestRequireReason(t *testing.T) {
 		{access.ReasonDestructive, 4, map[string]bool{"wipe_device": true, "relinquish_ownership": true, "lock_device": false, "clear_app_data": false}},
 		{access.ReasonAll, 21, map[string]bool{"wipe_device": true, "lock_device": true, "create_provisioning_qr_code": true}},
 	} {
-		require(c.rule)
-		if got := asks(env.Key(acme, access.All)); len(got) != c.asking {
-			t.Errorf("%s: %d tools ask: %v", c.rule, len(got), got)
-		}
-		for name, needs := range c.tools {
-			o := replica.Registry().Find(name)
-			path, arguments := inWorld(o, world{asset: spare, policy: own.ID})
-			if name == "clear_app_data" {
-				arguments["packageNames"] = []string{"com.example.app"}
+		t.Run(string(c.rule), func(t *testing.T) {
+			require(c.rule)
+			if got := asks(env.Key(acme, access.All)); len(got) != c.asking {
+				t.Errorf("%s: %d tools ask: %v", c.rule, len(got), got)
 			}
-			body := payload(o, exampleBody(o))
-			for said, refused := range map[string]bool{"": needs, "it was lost": false} {
-				key := env.Key(acme, access.All)
-				answer := replica.As(key).Do(o.Method, path, body, "X-Muster-Reason", said)
-				if got := answer.Status == http.StatusBadRequest; got != refused || refused && !strings.Contains(string(answer.Body), "X-Muster-Reason") {
-					t.Errorf("%s, %s with %q over REST: %d %s", c.rule, name, said, answer.Status, answer.Body)
+			for name, needs := range c.tools {
+				o := replica.Registry().Find(name)
+				path, arguments := inWorld(o, world{asset: spare, policy: own.ID})
+				if name == "clear_app_data" {
+					arguments["packageNames"] = []string{"com.example.app"}
 				}
-				if needs && said != "" {
-					arguments["reason"] = said
-				} else {
-					delete(arguments, "reason")
-				}
-				if got := servertest.WithKey(t, replica.PublicURL(), env.Key(acme, access.All)).Call(name, arguments); got.IsError {
-					if e := got.Failed(t); (e.Status == http.StatusBadRequest) != refused {
-						t.Errorf("%s, %s with %q over MCP: %+v", c.rule, name, said, e)
+				body := payload(o, exampleBody(o))
+				for said, refused := range map[string]bool{"": needs, "it was lost": false} {
+					key := env.Key(acme, access.All)
+					answer := replica.As(key).Do(o.Method, path, body, "X-Muster-Reason", said)
+					if got := answer.Status == http.StatusBadRequest; got != refused || refused && !strings.Contains(string(answer.Body), "X-Muster-Reason") {
+						t.Errorf("%s, %s with %q over REST: %d %s", c.rule, name, said, answer.Status, answer.Body)
+					}
+					if needs && said != "" {
+						arguments["reason"] = said
+					} else {
+						delete(arguments, "reason")
+					}
+					if got := servertest.WithKey(t, replica.PublicURL(), env.Key(acme, access.All)).Call(name, arguments); got.IsError {
+						if e := got.Failed(t); (e.Status == http.StatusBadRequest) != refused {
+							t.Errorf("%s, %s with %q over MCP: %+v", c.rule, name, said, e)
+						}
 					}
 				}
 			}
-		}
-		e := servertest.WithKey(t, replica.PublicURL(), env.Key(acme, access.All)).Saying(metaReason, "said beside").Call("wipe_device", target).Failed(t)
-		if e.Status != http.StatusConflict {
-			t.Errorf("%s: a reason in _meta: %+v", c.rule, e)
-		}
+			e := servertest.WithKey(t, replica.PublicURL(), env.Key(acme, access.All)).Saying(metaReason, "said beside").Call("wipe_device", target).Failed(t)
+			if e.Status != http.StatusConflict {
+				t.Errorf("%s: a reason in _meta: %+v", c.rule, e)
+			}
+		})
 	}
 }
 
@@ -198,21 +202,23 @@ func TestKey_IsBoundToItsNetworks(t *testing.T) {
 	}
 	for from, want := range map[string]int{"": 401, "192.0.2.7": 200, "198.51.100.1": 401, "2001:db8::1": 200, "::ffff:192.0.2.8": 200,
 		"192.0.2.7, 198.51.100.1": 401, "nonsense": 401} {
-		header := []string{}
-		assistant := servertest.WithKey(t, replica.PublicURL(), key)
-		bearer := servertest.WithToken(t, replica.PublicURL(), key)
-		if from != "" {
-			header = []string{"X-Forwarded-For", from}
-			assistant.Header["X-Forwarded-For"], bearer.Header["X-Forwarded-For"] = []string{from}, []string{from}
-		}
-		if got := replica.As(key).Do("GET", "/assets", nil, header...); got.Status != want {
-			t.Errorf("REST from %q: %d, want %d", from, got.Status, want)
-		}
-		for _, a := range []servertest.Assistant{assistant, bearer} {
-			if got := a.Call("count_assets", nil); got.Status != want {
-				t.Errorf("MCP from %q: %d, want %d", from, got.Status, want)
+		t.Run(from, func(t *testing.T) {
+			header := []string{}
+			assistant := servertest.WithKey(t, replica.PublicURL(), key)
+			bearer := servertest.WithToken(t, replica.PublicURL(), key)
+			if from != "" {
+				header = []string{"X-Forwarded-For", from}
+				assistant.Header["X-Forwarded-For"], bearer.Header["X-Forwarded-For"] = []string{from}, []string{from}
 			}
-		}
+			if got := replica.As(key).Do("GET", "/assets", nil, header...); got.Status != want {
+				t.Errorf("REST from %q: %d, want %d", from, got.Status, want)
+			}
+			for _, a := range []servertest.Assistant{assistant, bearer} {
+				if got := a.Call("count_assets", nil); got.Status != want {
+					t.Errorf("MCP from %q: %d, want %d", from, got.Status, want)
+				}
+			}
+		})
 	}
 }
 

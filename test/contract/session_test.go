@@ -21,23 +21,25 @@ func TestSessions_CookieAttributes(t *testing.T) {
 		"":                       {"muster=ms_", "HttpOnly", "SameSite=Lax", "Path=/"},
 		"https://muster.example": {"__Host-muster=ms_", "HttpOnly", "SameSite=Lax", "Path=/", "Secure"},
 	} {
-		env := servertest.New(t)
-		replica := env.Start(func(c *config.Service, _ *service.Options) { c.PublicURL = public })
-		ada := env.Browser(env.Company("acme", servertest.Everything()), account.Admin)
-		answer := ada.Send("http://"+replica.Addr().String()+"/signin", url.Values{"email": {ada.User.Email}, "password": {servertest.Password}})
-		cookies := answer.Want(t, http.StatusSeeOther).Header.Values("Set-Cookie")
-		cookies = slices.DeleteFunc(cookies, func(c string) bool { return !strings.Contains(c, "muster=ms_") })
-		if len(cookies) != 1 { // beside that of a browser that has signed in before
-			t.Fatalf("%d cookies of sessions", len(cookies))
-		}
-		for _, part := range want {
-			if !strings.Contains(cookies[0], part) {
-				t.Errorf("under %q the cookie %q lacks %q", public, cookies[0], part)
+		t.Run(public, func(t *testing.T) {
+			env := servertest.New(t)
+			replica := env.Start(func(c *config.Service, _ *service.Options) { c.PublicURL = public })
+			ada := env.Browser(env.Company("acme", servertest.Everything()), account.Admin)
+			answer := ada.Send("http://"+replica.Addr().String()+"/signin", url.Values{"email": {ada.User.Email}, "password": {servertest.Password}})
+			cookies := answer.Want(t, http.StatusSeeOther).Header.Values("Set-Cookie")
+			cookies = slices.DeleteFunc(cookies, func(c string) bool { return !strings.Contains(c, "muster=ms_") })
+			if len(cookies) != 1 { // beside that of a browser that has signed in before
+				t.Fatalf("%d cookies of sessions", len(cookies))
 			}
-		}
-		if strings.Contains(cookies[0], "Domain") || strings.Contains(string(env.Log.Text()), "ms_") {
-			t.Errorf("the cookie goes to other names, or its token to the log: %q", cookies[0])
-		}
+			for _, part := range want {
+				if !strings.Contains(cookies[0], part) {
+					t.Errorf("under %q the cookie %q lacks %q", public, cookies[0], part)
+				}
+			}
+			if strings.Contains(cookies[0], "Domain") || strings.Contains(string(env.Log.Text()), "ms_") {
+				t.Errorf("the cookie goes to other names, or its token to the log: %q", cookies[0])
+			}
+		})
 	}
 }
 

@@ -224,23 +224,25 @@ func TestTools_QRCodeIsAnImageBlock(t *testing.T) {
 	for who, assistant := range map[string]servertest.Assistant{
 		"key": servertest.WithKey(t, s.base, s.Key(tenant.Company, access.PoliciesRead|access.Provisioning)), "connection": servertest.WithToken(t, s.base, token.Access),
 	} {
-		for _, a := range []servertest.Assistant{assistant, assistant.Legacy()} {
-			result := a.Call("create_provisioning_qr_code", map[string]any{"policyId": tenant.Policy.ID, "wifiSsid": "Depot", "wifiPassword": wifiMarker})
-			result.OK(t, nil)
-			if len(result.Content) != 2 || result.Content[0].Type != "text" || result.Content[1].Type != "image" || result.Content[1].MimeType != "image/png" {
-				t.Fatalf("%s: blocks %+v", who, result.Content)
+		t.Run(who, func(t *testing.T) {
+			for _, a := range []servertest.Assistant{assistant, assistant.Legacy()} {
+				result := a.Call("create_provisioning_qr_code", map[string]any{"policyId": tenant.Policy.ID, "wifiSsid": "Depot", "wifiPassword": wifiMarker})
+				result.OK(t, nil)
+				if len(result.Content) != 2 || result.Content[0].Type != "text" || result.Content[1].Type != "image" || result.Content[1].MimeType != "image/png" {
+					t.Fatalf("%s: blocks %+v", who, result.Content)
+				}
+				picture, err := base64.StdEncoding.DecodeString(result.Content[1].Data)
+				if err != nil {
+					t.Fatal(err)
+				}
+				if _, err := png.Decode(bytes.NewReader(picture)); err != nil {
+					t.Errorf("%s: %v", who, err)
+				}
+				if result.Content[0].Text != string(result.StructuredContent) || strings.Contains(result.Content[0].Text, wifiMarker) || strings.Contains(result.Content[0].Text, `"image"`) {
+					t.Errorf("%s: text %s", who, result.Content[0].Text)
+				}
 			}
-			picture, err := base64.StdEncoding.DecodeString(result.Content[1].Data)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if _, err := png.Decode(bytes.NewReader(picture)); err != nil {
-				t.Errorf("%s: %v", who, err)
-			}
-			if result.Content[0].Text != string(result.StructuredContent) || strings.Contains(result.Content[0].Text, wifiMarker) || strings.Contains(result.Content[0].Text, `"image"`) {
-				t.Errorf("%s: text %s", who, result.Content[0].Text)
-			}
-		}
+		})
 	}
 }
 
@@ -274,16 +276,18 @@ func TestTools_AmbiguousRequestsAreRefused(t *testing.T) {
 		"half an object":        good[:len(good)-1],
 		"another version":       strings.Replace(good, `"2.0"`, `"1.0"`, 1),
 	} {
-		got := assistant.Send(body)
-		var answer struct {
-			JSONRPC string
-			ID      any
-			Error   struct{ Code int }
-		}
-		got.JSON(t, &answer)
-		if got.Status != http.StatusBadRequest || answer.JSONRPC != "2.0" || answer.ID != nil || answer.Error.Code != -32600 && answer.Error.Code != -32700 {
-			t.Errorf("%s: %d %s", what, got.Status, got.Body)
-		}
+		t.Run(what, func(t *testing.T) {
+			got := assistant.Send(body)
+			var answer struct {
+				JSONRPC string
+				ID      any
+				Error   struct{ Code int }
+			}
+			got.JSON(t, &answer)
+			if got.Status != http.StatusBadRequest || answer.JSONRPC != "2.0" || answer.ID != nil || answer.Error.Code != -32600 && answer.Error.Code != -32700 {
+				t.Errorf("%s: %d %s", what, got.Status, got.Body)
+			}
+		})
 	}
 	// An argument in another case is no argument: REST's own words for it.
 	if e := assistant.Call("get_asset", map[string]any{"assetid": spare}).Failed(t); e.Code != "invalid_arguments" || !strings.Contains(e.Message, "assetid") {
@@ -308,14 +312,16 @@ func TestTools_ClientsWithoutStreams(t *testing.T) {
 	s := newAuthSite(t)
 	key := s.Key(s.Company(servertest.UniqueSlug(), servertest.Everything()), access.DevicesRead)
 	for accept, want := range map[string]int{"": 200, "*/*": 200, "application/json": 200, "application/json;q=0.9, text/plain": 200, "text/html": 400} {
-		assistant := servertest.WithKey(t, s.base, key)
-		if assistant.Header["Accept"] = []string{accept}; accept == "" {
-			assistant.Header["Accept"] = nil
-		}
-		if got := assistant.Send(`{"jsonrpc":"2.0","id":1,"method":"tools/list","params":{"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28",`+
-			`"io.modelcontextprotocol/clientInfo":{"name":"t","version":"1"},"io.modelcontextprotocol/clientCapabilities":{}}}}`, "Mcp-Method", "tools/list"); got.Status != want {
-			t.Errorf("Accept %q: %d %s", accept, got.Status, got.Body)
-		}
+		t.Run(accept, func(t *testing.T) {
+			assistant := servertest.WithKey(t, s.base, key)
+			if assistant.Header["Accept"] = []string{accept}; accept == "" {
+				assistant.Header["Accept"] = nil
+			}
+			if got := assistant.Send(`{"jsonrpc":"2.0","id":1,"method":"tools/list","params":{"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28",`+
+				`"io.modelcontextprotocol/clientInfo":{"name":"t","version":"1"},"io.modelcontextprotocol/clientCapabilities":{}}}}`, "Mcp-Method", "tools/list"); got.Status != want {
+				t.Errorf("Accept %q: %d %s", accept, got.Status, got.Body)
+			}
+		})
 	}
 }
 

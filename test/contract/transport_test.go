@@ -45,24 +45,26 @@ func TestTransport_LateBodyIsRequestTimeout(t *testing.T) {
 		"/api/v1/assets/x/commands/lost-mode": {json, `{"message":`},
 		"/agent/v1/enroll":                    {json, `{"token":`},
 	} {
-		request := httptest.NewRequest(http.MethodPost, replica.PublicURL()+path, lateBody{strings.NewReader(begin.body)})
-		request.Header.Set("Content-Type", begin.media)
-		request.Header.Set("Accept", "application/json, text/event-stream")
-		if path == "/mcp" || strings.HasPrefix(path, "/api/") {
-			request.Header.Set("X-API-Key", key)
-		}
-		w := httptest.NewRecorder()
-		func() {
-			defer func() {
-				if cause := recover(); cause != nil && cause != http.ErrAbortHandler {
-					t.Errorf("%s: panic: %v", path, cause)
-				}
+		t.Run(path, func(t *testing.T) {
+			request := httptest.NewRequest(http.MethodPost, replica.PublicURL()+path, lateBody{strings.NewReader(begin.body)})
+			request.Header.Set("Content-Type", begin.media)
+			request.Header.Set("Accept", "application/json, text/event-stream")
+			if path == "/mcp" || strings.HasPrefix(path, "/api/") {
+				request.Header.Set("X-API-Key", key)
+			}
+			w := httptest.NewRecorder()
+			func() {
+				defer func() {
+					if cause := recover(); cause != nil && cause != http.ErrAbortHandler {
+						t.Errorf("%s: panic: %v", path, cause)
+					}
+				}()
+				replica.Handler().ServeHTTP(w, request)
 			}()
-			replica.Handler().ServeHTTP(w, request)
-		}()
-		if w.Code != http.StatusRequestTimeout {
-			t.Errorf("%s: %d %s, want 408", path, w.Code, w.Body)
-		}
+			if w.Code != http.StatusRequestTimeout {
+				t.Errorf("%s: %d %s, want 408", path, w.Code, w.Body)
+			}
+		})
 	}
 	if bytes.Contains(env.Log.Text(), []byte("level=ERROR")) {
 		t.Errorf("logged an error")
@@ -74,17 +76,19 @@ func TestTransport_LateBodyIsRequestTimeout(t *testing.T) {
 func TestTransport_HeadersOfEveryAnswer(t *testing.T) {
 	t.Parallel()
 	for public, want := range map[string]string{"https://muster.example": "max-age=31536000", "http://muster.example": ""} {
-		replica := servertest.New(t).Start(func(c *config.Service, _ *service.Options) { c.PublicURL = public })
-		for _, path := range []string{"/", "/signin", "/mcp", "/healthz", "/readyz", "/metrics", "/api/v1/assets", "/api/v1/openapi.json", "/api/docs",
-			"/.well-known/oauth-authorization-server", "/agent/v1/nothing", "/nothing"} {
-			w := httptest.NewRecorder()
-			replica.Handler().ServeHTTP(w, httptest.NewRequest(http.MethodGet, public+path, nil))
-			if got := w.Header().Get("Strict-Transport-Security"); got != want {
-				t.Errorf("%s%s: Strict-Transport-Security is %q, want %q", public, path, got, want)
+		t.Run(public, func(t *testing.T) {
+			replica := servertest.New(t).Start(func(c *config.Service, _ *service.Options) { c.PublicURL = public })
+			for _, path := range []string{"/", "/signin", "/mcp", "/healthz", "/readyz", "/metrics", "/api/v1/assets", "/api/v1/openapi.json", "/api/docs",
+				"/.well-known/oauth-authorization-server", "/agent/v1/nothing", "/nothing"} {
+				w := httptest.NewRecorder()
+				replica.Handler().ServeHTTP(w, httptest.NewRequest(http.MethodGet, public+path, nil))
+				if got := w.Header().Get("Strict-Transport-Security"); got != want {
+					t.Errorf("%s%s: Strict-Transport-Security is %q, want %q", public, path, got, want)
+				}
+				if got := w.Header().Get("X-Content-Type-Options"); got != "nosniff" {
+					t.Errorf("%s%s: X-Content-Type-Options is %q", public, path, got)
+				}
 			}
-			if got := w.Header().Get("X-Content-Type-Options"); got != "nosniff" {
-				t.Errorf("%s%s: X-Content-Type-Options is %q", public, path, got)
-			}
-		}
+		})
 	}
 }

@@ -205,14 +205,16 @@ func TestAgentPolicy_Refusals(t *testing.T) {
 		"/policies/" + tenant.Policy.ID + "/changes":                map[string]any{"changes": []map[string]string{{"setting": "CAMERA", "value": "ALLOW"}}},
 		"/policies/" + tenant.Policy.ID + "/rollbacks":              map[string]any{"revision": 1},
 	} {
-		var problem struct {
-			Code      string
-			Retryable *bool
-		}
-		client.Post(path, body).Want(t, 409).JSON(t, &problem)
-		if problem.Code != "unsupported" || problem.Retryable == nil || *problem.Retryable {
-			t.Errorf("%s: %+v", path, problem)
-		}
+		t.Run(path, func(t *testing.T) {
+			var problem struct {
+				Code      string
+				Retryable *bool
+			}
+			client.Post(path, body).Want(t, 409).JSON(t, &problem)
+			if problem.Code != "unsupported" || problem.Retryable == nil || *problem.Retryable {
+				t.Errorf("%s: %+v", path, problem)
+			}
+		})
 	}
 	var settings struct {
 		Editable bool

@@ -117,17 +117,19 @@ func TestAgentTrust_ForgedRequestsAreRefused(t *testing.T) {
 				r.Header = http.Header{"X-Api-Key": {env.Key(tenant.Company, access.All)}}
 			}, 401, protocol.BadSignature},
 		} {
-			for name, replica := range map[string]*servertest.Replica{"here": here, "there": there} {
-				r := fresh()
-				c.change(&r)
-				status, refused := c.by.send(t, replica.PublicURL(), r, c.after)
-				if status != c.status || refused.Error != c.code {
-					t.Errorf("%s, %s: %d %s, want %d %s", what, name, status, refused.Error, c.status, c.code)
+			t.Run(what, func(t *testing.T) {
+				for name, replica := range map[string]*servertest.Replica{"here": here, "there": there} {
+					r := fresh()
+					c.change(&r)
+					status, refused := c.by.send(t, replica.PublicURL(), r, c.after)
+					if status != c.status || refused.Error != c.code {
+						t.Errorf("%s, %s: %d %s, want %d %s", what, name, status, refused.Error, c.status, c.code)
+					}
+					if corrects := c.code == protocol.Replayed || c.code == protocol.ClockSkew; corrects != (refused.Signed != nil) {
+						t.Errorf("%s, %s: the refusal is signed: %v", what, name, refused.Signed != nil)
+					}
 				}
-				if corrects := c.code == protocol.Replayed || c.code == protocol.ClockSkew; corrects != (refused.Signed != nil) {
-					t.Errorf("%s, %s: the refusal is signed: %v", what, name, refused.Signed != nil)
-				}
-			}
+			})
 		}
 		phone.MustCheckIn() // it goes on after the highest number that was taken
 		servertest.AwaitStatus(t, tenant, tenant.Client(here, access.All), phone.AssetID, "ACTIVE")

@@ -107,18 +107,20 @@ func TestDoctor_AndroidApp(t *testing.T) {
 		text:                                     {ops.Failed, "not a signed Android app"},
 		dir:                                      {ops.Failed, "not an Android app"},
 	} {
-		settings := env.Config()
-		settings.AgentAPK = path
-		findings := ops.Diagnose(t.Context(), settings, env.Now)
-		found := slices.IndexFunc(findings, func(f ops.Finding) bool { return f.Check == "Android app" })
-		if found < 0 {
-			t.Errorf("%q: not checked", path)
-			continue
-		}
-		f := findings[found]
-		if f.Status != want.status || !strings.Contains(f.Detail, want.says) || (f.Remedy == "") != (f.Status == ops.Fine) {
-			t.Errorf("%q: %+v, want %+v", path, f, want)
-		}
+		t.Run(filepath.Base(path), func(t *testing.T) {
+			settings := env.Config()
+			settings.AgentAPK = path
+			findings := ops.Diagnose(t.Context(), settings, env.Now)
+			found := slices.IndexFunc(findings, func(f ops.Finding) bool { return f.Check == "Android app" })
+			if found < 0 {
+				t.Errorf("%q: not checked", path)
+				return
+			}
+			f := findings[found]
+			if f.Status != want.status || !strings.Contains(f.Detail, want.says) || (f.Remedy == "") != (f.Status == ops.Fine) {
+				t.Errorf("%q: %+v, want %+v", path, f, want)
+			}
+		})
 	}
 }
 

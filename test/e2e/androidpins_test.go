@@ -75,27 +75,29 @@ func TestAndroidCore_Pins(t *testing.T) {
 		{"another authority", "localhost", hour(1), []*x509.Certificate{root}, stranger, false},
 		{"another authority, which is shown but has not signed it", "localhost", hour(1), []*x509.Certificate{stranger, root}, stranger, false},
 	} {
-		cert, key := leaf(c.host, c.until)
-		if c.pin == nil {
-			c.pin = cert
-		}
-		shown := tls.Certificate{Certificate: [][]byte{cert.Raw}, PrivateKey: key}
-		for _, above := range c.chain {
-			shown.Certificate = append(shown.Certificate, above.Raw)
-		}
-		server := httptest.NewUnstartedServer(http.NotFoundHandler())
-		server.TLS = &tls.Config{Certificates: []tls.Certificate{shown}}
-		server.Config.ErrorLog = log.New(io.Discard, "", 0)
-		server.StartTLS()
-		t.Cleanup(server.Close)
-		address := strings.Replace(server.URL, "127.0.0.1", "localhost", 1)
-		out, _ := p.try("enroll", "--server", address, "--token", "met_x", "--pin", protocol.Pin(c.pin))
-		if reached := strings.Contains(out, "refused the enrollment"); reached != c.takes {
-			t.Errorf("pinned %s: reached %v, want %v: %s", c.name, reached, c.takes, out)
-		}
-		if out, _ := p.try("enroll", "--server", address, "--token", "met_x"); strings.Contains(out, "refused the enrollment") {
-			t.Errorf("pinned %s: without pins it is trusted", c.name)
-		}
+		t.Run(c.name, func(t *testing.T) {
+			cert, key := leaf(c.host, c.until)
+			if c.pin == nil {
+				c.pin = cert
+			}
+			shown := tls.Certificate{Certificate: [][]byte{cert.Raw}, PrivateKey: key}
+			for _, above := range c.chain {
+				shown.Certificate = append(shown.Certificate, above.Raw)
+			}
+			server := httptest.NewUnstartedServer(http.NotFoundHandler())
+			server.TLS = &tls.Config{Certificates: []tls.Certificate{shown}}
+			server.Config.ErrorLog = log.New(io.Discard, "", 0)
+			server.StartTLS()
+			t.Cleanup(server.Close)
+			address := strings.Replace(server.URL, "127.0.0.1", "localhost", 1)
+			out, _ := p.try("enroll", "--server", address, "--token", "met_x", "--pin", protocol.Pin(c.pin))
+			if reached := strings.Contains(out, "refused the enrollment"); reached != c.takes {
+				t.Errorf("pinned %s: reached %v, want %v: %s", c.name, reached, c.takes, out)
+			}
+			if out, _ := p.try("enroll", "--server", address, "--token", "met_x"); strings.Contains(out, "refused the enrollment") {
+				t.Errorf("pinned %s: without pins it is trusted", c.name)
+			}
+		})
 	}
 }
 

@@ -85,9 +85,11 @@ func TestConnections_CommandLine(t *testing.T) {
 		"another company's": &cli.ConnectionRevoke{OfCompany: of(other.Slug, "json"), ID: id},
 		"unknown":           &cli.ConnectionRevoke{OfCompany: of("acme", "json"), ID: "nothing"},
 	} {
-		if _, err := runCommand(t, env, command); fault.CodeOf(err) != fault.NotFound || strings.Contains(cli.Message(err), "\n") {
-			t.Errorf("%s: %v", what, err)
-		}
+		t.Run(what, func(t *testing.T) {
+			if _, err := runCommand(t, env, command); fault.CodeOf(err) != fault.NotFound || strings.Contains(cli.Message(err), "\n") {
+				t.Errorf("%s: %v", what, err)
+			}
+		})
 	}
 	if _, err := runCommand(t, env, &cli.ConnectionSet{OfCompany: of("acme", "json"), ID: id, Scope: []string{"mcp:everything"}}); fault.CodeOf(err) != fault.InvalidArguments {
 		t.Errorf("a scope that does not exist: %v", err)

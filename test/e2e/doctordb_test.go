@@ -32,17 +32,19 @@ func TestDoctor_DatabaseThatCannotBeUsed(t *testing.T) {
 		"no listener":       {"postgres://missing@127.0.0.1:1/none", "connection refused", "start the database"},
 		"unknown host":      {"postgres://missing@muster.invalid/none", "muster.invalid", "correct the host"},
 	} {
-		settings := env.Config()
-		settings.Database = row.database
-		says := failed(t, title, "database", ops.Diagnose(t.Context(), settings, env.Now))
-		if !strings.Contains(says.Detail, row.says) || !strings.Contains(says.Remedy, row.remedy) {
-			t.Errorf("%s: %+v", title, says)
-		}
-		lines := strings.Split(says.Detail, "; ")
-		slices.Sort(lines)
-		if strings.Contains(says.Detail, "\n") || len(slices.Compact(slices.Clone(lines))) != len(lines) {
-			t.Errorf("%s: not one line that says each thing once: %q", title, says.Detail)
-		}
+		t.Run(title, func(t *testing.T) {
+			settings := env.Config()
+			settings.Database = row.database
+			says := failed(t, title, "database", ops.Diagnose(t.Context(), settings, env.Now))
+			if !strings.Contains(says.Detail, row.says) || !strings.Contains(says.Remedy, row.remedy) {
+				t.Errorf("%s: %+v", title, says)
+			}
+			lines := strings.Split(says.Detail, "; ")
+			slices.Sort(lines)
+			if strings.Contains(says.Detail, "\n") || len(slices.Compact(slices.Clone(lines))) != len(lines) {
+				t.Errorf("%s: not one line that says each thing once: %q", title, says.Detail)
+			}
+		})
 	}
 }
 

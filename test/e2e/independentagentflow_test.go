@@ -280,13 +280,15 @@ func TestIndependentAgent_FalseService(t *testing.T) {
 		"nothing": {404, nil}, "a redirect": {302, nil}, "rubbish": {200, []byte("<html>")}, "an empty answer": {200, []byte("{}")},
 		"another policy": {200, []byte(`{"policy":{"id":"` + free.ID + `","version":1,"etag":"x"}}`)},
 	} {
-		n.through(func(r *http.Request) (*http.Response, error) {
-			return &http.Response{StatusCode: answer.status, Header: http.Header{"Location": {"http://127.0.0.1:1/"}}, Request: r,
-				Body: io.NopCloser(bytes.NewReader(answer.body))}, nil
+		t.Run(name, func(t *testing.T) {
+			n.through(func(r *http.Request) (*http.Response, error) {
+				return &http.Response{StatusCode: answer.status, Header: http.Header{"Location": {"http://127.0.0.1:1/"}}, Request: r,
+					Body: io.NopCloser(bytes.NewReader(answer.body))}, nil
+			})
+			if err := n.checkIn(); err == nil || errors.Is(err, errStrangerGone) || n.settings["CAMERA"] != "BLOCK" || len(n.settings) != before {
+				t.Errorf("%s: %v, settings %v", name, err, n.settings)
+			}
 		})
-		if err := n.checkIn(); err == nil || errors.Is(err, errStrangerGone) || n.settings["CAMERA"] != "BLOCK" || len(n.settings) != before {
-			t.Errorf("%s: %v, settings %v", name, err, n.settings)
-		}
 	}
 	n.through(nil)
 	n.mustCheckIn()

@@ -169,11 +169,13 @@ func TestProvider_SavingNeedsEveryRightOfItsUsers(t *testing.T) {
 		viewer | account.ManageCompany:                       "manage-users",
 		viewer | account.ManageCompany | account.ManageUsers: "may do more than you",
 	} {
-		clerk.Change(func(u *account.User) { u.Rights = rights })
-		page := replica.Visitor(t, clerk.User).Post("/settings/signin", providerFields(provider, "acme.test")...)
-		if page.Status != 403 || !strings.Contains(page.Body, text) {
-			t.Errorf("%v: got %d, want 403 with %q", rights.Names(), page.Status, text)
-		}
+		t.Run(text, func(t *testing.T) {
+			clerk.Change(func(u *account.User) { u.Rights = rights })
+			page := replica.Visitor(t, clerk.User).Post("/settings/signin", providerFields(provider, "acme.test")...)
+			if page.Status != 403 || !strings.Contains(page.Body, text) {
+				t.Errorf("%v: got %d, want 403 with %q", rights.Names(), page.Status, text)
+			}
+		})
 	}
 	if _, err := env.DB().Provider(t.Context(), acme.ID); err == nil {
 		t.Error("the provider was saved")
@@ -254,22 +256,24 @@ func TestCompanySignIn_IsAsFreshAsTheProviderSays(t *testing.T) {
 		"just now":      {nil, true},
 		"in the future": {func(c map[string]any) { c["auth_time"] = env.Now().Add(time.Hour).Unix() }, true},
 	} {
-		provider.Be(who, c.spoil)
-		visitor := replica.SignedOut(t)
-		if page := signsIn(t, visitor, provider, admin.Email); page.Path != "/account" {
-			t.Fatalf("%s: got %d at %s, want /account", name, page.Status, page.Path)
-		}
-		page := visitor.Post("/access/gates", "gate", "destructiveCommands", "on", "true")
-		if asked := strings.HasPrefix(page.Path, "/account/prove"); asked == c.fresh {
-			t.Errorf("%s: asked for a proof: %v, at %s", name, asked, page.Path)
-		}
-		if name == "in the future" {
-			env.Advance(account.ReauthFresh + time.Second)
-			page := visitor.Post("/access/gates", "gate", "destructiveCommands", "on", "true")
-			if !strings.HasPrefix(page.Path, "/account/prove") {
-				t.Error("a clock that is ahead makes the proof last longer")
+		t.Run(name, func(t *testing.T) {
+			provider.Be(who, c.spoil)
+			visitor := replica.SignedOut(t)
+			if page := signsIn(t, visitor, provider, admin.Email); page.Path != "/account" {
+				t.Fatalf("%s: got %d at %s, want /account", name, page.Status, page.Path)
 			}
-		}
+			page := visitor.Post("/access/gates", "gate", "destructiveCommands", "on", "true")
+			if asked := strings.HasPrefix(page.Path, "/account/prove"); asked == c.fresh {
+				t.Errorf("%s: asked for a proof: %v, at %s", name, asked, page.Path)
+			}
+			if name == "in the future" {
+				env.Advance(account.ReauthFresh + time.Second)
+				page := visitor.Post("/access/gates", "gate", "destructiveCommands", "on", "true")
+				if !strings.HasPrefix(page.Path, "/account/prove") {
+					t.Error("a clock that is ahead makes the proof last longer")
+				}
+			}
+		})
 	}
 	// A proof at the provider asks for a new sign-in there, and takes only one.
 	visitor := replica.SignedOut(t)

@@ -145,23 +145,25 @@ func TestReplicas_RevocationReachesAll(t *testing.T) {
 				return nil
 			},
 		} {
-			tokens := ada.Connect(front.URL, "mcp:devices:read")
-			for i := range 2 {
-				servertest.WithToken(t, front.At(i), tokens.Access).Call("count_assets", nil).OK(t, nil)
-			}
-			ada.Send(front.URL+oauthserver.RevokePath, url.Values{"token": {"mat_unknown"}, "client_id": {tokens.Client}}).Want(t, http.StatusOK)
-			start := time.Now()
-			if err := end(tokens); err != nil {
-				t.Fatal(err)
-			}
-			for i := range 2 {
-				if got := servertest.WithToken(t, front.At(i), tokens.Access).Call("count_assets", nil); got.Status != http.StatusUnauthorized {
-					t.Errorf("ended by %s: replica %d answers %d after %v", what, i, got.Status, time.Since(start))
+			t.Run(what, func(t *testing.T) {
+				tokens := ada.Connect(front.URL, "mcp:devices:read")
+				for i := range 2 {
+					servertest.WithToken(t, front.At(i), tokens.Access).Call("count_assets", nil).OK(t, nil)
 				}
-			}
-			if got := ada.Swap(front.URL, tokens); got.Error != "invalid_grant" {
-				t.Errorf("ended by %s: refresh %+v", what, got)
-			}
+				ada.Send(front.URL+oauthserver.RevokePath, url.Values{"token": {"mat_unknown"}, "client_id": {tokens.Client}}).Want(t, http.StatusOK)
+				start := time.Now()
+				if err := end(tokens); err != nil {
+					t.Fatal(err)
+				}
+				for i := range 2 {
+					if got := servertest.WithToken(t, front.At(i), tokens.Access).Call("count_assets", nil); got.Status != http.StatusUnauthorized {
+						t.Errorf("ended by %s: replica %d answers %d after %v", what, i, got.Status, time.Since(start))
+					}
+				}
+				if got := ada.Swap(front.URL, tokens); got.Error != "invalid_grant" {
+					t.Errorf("ended by %s: refresh %+v", what, got)
+				}
+			})
 		}
 		for i := range 2 {
 			servertest.WithKey(t, front.At(i), text).Call("count_assets", nil).OK(t, nil)

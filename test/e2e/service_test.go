@@ -29,10 +29,12 @@ func TestService_ProbesAndMetrics(t *testing.T) {
 			"/healthz": `"status":"ok"`, "/readyz": `"status":"ready"`,
 			"/metrics": `muster_http_request_duration_seconds_count{operation="list_assets",status="200"} 1`,
 		} {
-			status, body := servertest.Fetch(t, replica.PublicURL()+path)
-			if status != 200 || !strings.Contains(body, says) {
-				t.Errorf("%s answers %d %s; want %s", path, status, body, says)
-			}
+			t.Run(path, func(t *testing.T) {
+				status, body := servertest.Fetch(t, replica.PublicURL()+path)
+				if status != 200 || !strings.Contains(body, says) {
+					t.Errorf("%s answers %d %s; want %s", path, status, body, says)
+				}
+			})
 		}
 	})
 }

@@ -28,9 +28,11 @@ func TestUsers_ChangesNeedAFreshProof(t *testing.T) {
 		"invitation": stale.Post("/users/" + colleague.ID + "/invitation"),
 		"enable":     stale.Post("/users/"+colleague.ID+"/disabled", "disabled", "false"),
 	} {
-		if !strings.HasPrefix(page.Path, "/account/prove?next=%2Fusers") {
-			t.Errorf("%s: got %d at %s, want the proof of identity", name, page.Status, page.Path)
-		}
+		t.Run(name, func(t *testing.T) {
+			if !strings.HasPrefix(page.Path, "/account/prove?next=%2Fusers") {
+				t.Errorf("%s: got %d at %s, want the proof of identity", name, page.Status, page.Path)
+			}
+		})
 	}
 	if _, err := env.DB().UserByEmail(t.Context(), "mallory@acme.test"); err == nil {
 		t.Error("a user was made without a proof")
