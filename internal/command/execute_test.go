@@ -11,6 +11,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
+
 	"github.com/musterhq/muster/internal/access"
 	agentdevice "github.com/musterhq/muster/internal/agent/device"
 	"github.com/musterhq/muster/internal/asset"
@@ -98,8 +100,10 @@ func (f *fixture) checkOutcome(k kind, t command.Type, v outcome.Code) {
 	where := k.String() + " " + string(t) + " " + string(v)
 
 	row := f.latest(a)
-	if row.State != want.state || row.Actor.ID != "key-1" || row.Actor.Prefix != "abcdefgh" || row.Type != t {
-		f.Errorf("%s: the row is %+v", where, row)
+	stored := row
+	stored.State, stored.Type, stored.Actor.ID, stored.Actor.Prefix = want.state, t, "key-1", "abcdefgh"
+	if diff := cmp.Diff(stored, row); diff != "" {
+		f.Errorf("%s: the row (-want +got):\n%s", where, diff)
 	}
 	if row.State.Final() && v != outcome.Done && t != command.NotificationMessage && row.Outcome == "" {
 		f.Errorf("%s: the history does not say why", where)

@@ -4,6 +4,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
+
 	"github.com/musterhq/muster/internal/access"
 	"github.com/musterhq/muster/internal/command"
 	"github.com/musterhq/muster/internal/operation"
@@ -72,6 +74,14 @@ func TestDefine_Destructive(t *testing.T) {
 	}
 }
 
+// shape is what the surfaces make of a declaration.
+type shape struct {
+	Method, Path         string
+	Needs                access.Permission
+	Gate                 access.Gate
+	Unconfirmed, Created bool
+}
+
 func TestDeclarations(t *testing.T) {
 	t.Parallel()
 	r := &operation.Registry{}
@@ -80,15 +90,17 @@ func TestDeclarations(t *testing.T) {
 	want := declared()
 	for _, o := range r.All() {
 		if o.Name == "list_device_commands" {
-			if o.Path != "/assets/{assetId}/commands" || o.Method != "GET" || o.Needs != access.DevicesRead || o.Budget != operation.Free {
-				t.Errorf("history is declared as %+v", o)
+			got := shape{o.Method, o.Path, o.Needs, o.Gate, o.Unconfirmed, o.Created}
+			if diff := cmp.Diff(shape{Method: "GET", Path: "/assets/{assetId}/commands", Needs: access.DevicesRead}, got); diff != "" || o.Budget != operation.Free {
+				t.Errorf("the history spends %d and is declared as (-want +got):\n%s", o.Budget, diff)
 			}
 			continue
 		}
 		row, ok := want[o.Name]
 		delete(want, o.Name)
-		if !ok || o.Path != "/assets/{assetId}/commands/"+row.path || o.Method != "POST" || o.Needs != row.needs || o.Gate != row.gate || !o.Unconfirmed || o.Created {
-			t.Errorf("%s is declared as %s %s, needs %s, gate %s", o.Name, o.Method, o.Path, o.Needs, o.Gate)
+		got := shape{o.Method, o.Path, o.Needs, o.Gate, o.Unconfirmed, o.Created}
+		if diff := cmp.Diff(shape{"POST", "/assets/{assetId}/commands/" + row.path, row.needs, row.gate, true, false}, got); !ok || diff != "" {
+			t.Errorf("%s (-want +got):\n%s", o.Name, diff)
 		}
 		budget, dialect := operation.AfterValidation, operation.Commands
 		if older[row.path] {

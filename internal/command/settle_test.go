@@ -6,6 +6,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
+
 	"github.com/musterhq/muster/internal/asset"
 	"github.com/musterhq/muster/internal/command"
 	"github.com/musterhq/muster/internal/fault"
@@ -130,8 +132,11 @@ func TestAdopt(t *testing.T) {
 		})
 	}
 	got, err := f.service.Adopt(f.ctx(), "op-1", command.Observation{AssetID: a.ID, Type: command.Lock, IssuedAt: c.CreatedAt.Add(3 * time.Second)})
-	if err != nil || got.ID != c.ID || got.State != command.Unconfirmed || got.Ref != "op-1" {
-		t.Fatalf("%+v, %v", got, err)
+	f.ok(err)
+	adopted := got
+	adopted.ID, adopted.State, adopted.Ref = c.ID, command.Unconfirmed, "op-1"
+	if diff := cmp.Diff(adopted, got); diff != "" {
+		t.Fatalf("adopted (-want +got):\n%s", diff)
 	}
 	if _, err := f.service.Adopt(f.ctx(), "op-2", command.Observation{AssetID: a.ID, Type: command.Lock, IssuedAt: c.CreatedAt}); fault.CodeOf(err) != fault.NotFound {
 		t.Errorf("it was adopted twice: %v", err)

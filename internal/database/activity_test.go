@@ -121,10 +121,10 @@ func TestActivity_ChangesAreRecorded(t *testing.T) {
 		entries, err := f.db.Activity(f.Context(), activity.Filter{CompanyID: f.company.ID, Area: "key"}, activity.Cursor{}, 10)
 		f.ok(err)
 		e := entries[1]
-		if e.Actor.Name != "Grace" || e.RequestID != "req-1" || e.Address != "192.0.2.7" || e.Client != "curl/8" ||
-			e.Target != (activity.Target{Kind: activity.Key, ID: key.ID, Name: "ci"}) || e.Outcome != activity.OK {
-			f.Errorf("the entry is %+v", e)
-		}
+		revoked := e
+		revoked.Actor.Name, revoked.RequestID, revoked.Address, revoked.Client = "Grace", "req-1", "192.0.2.7", "curl/8"
+		revoked.Target, revoked.Outcome = activity.Target{Kind: activity.Key, ID: key.ID, Name: "ci"}, activity.OK
+		equal(f, "the entry", e, revoked)
 		everything := fmt.Sprint(f.db.Text(f.Context(), `SELECT * FROM activity`))
 		for _, secret := range []string{text, text[12:], "a-secret-hash"} {
 			if strings.Contains(everything, secret) {

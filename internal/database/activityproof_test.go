@@ -134,14 +134,20 @@ func TestExport_VerifiesOffline(t *testing.T) {
 			return o
 		}
 		whole := export(time.Time{})
-		if o := check(whole, heads.String(), newSigner()); !o.Sound() || o.Checked != 6 || o.Unsealed != 1 || o.Compared != 2 || o.Older != 0 || !o.Proofs {
+		o := check(whole, heads.String(), newSigner())
+		want := o
+		want.Checked, want.Unsealed, want.Compared, want.Older, want.Proofs = 6, 1, 2, 0, true
+		if equal(f, "whole", o, want); !o.Sound() {
 			f.Errorf("whole: %+v", o)
 		}
 		if o := check(whole, heads.String(), nil); !o.Sound() || o.Proofs || o.Key == "" {
 			f.Errorf("without the key file: %+v", o)
 		}
 		part := export(f.clock.Now().Add(-time.Second))
-		if o := check(part, heads.String(), newSigner()); !o.Sound() || o.Checked != 1 || o.From != 6 || o.Compared != 1 || o.Older != 1 {
+		o = check(part, heads.String(), newSigner())
+		want = o
+		want.Checked, want.From, want.Compared, want.Older = 1, 6, 1, 1
+		if equal(f, "a part", o, want); !o.Sound() {
 			f.Errorf("a part: %+v", o)
 		}
 		for from, to := range map[string]string{"because 1": "because 7", `"T-1"`: `"T-2"`, `"n0"`: `"n9"`, `"before":"<1>"`: `"before":"<3>"`,

@@ -128,9 +128,10 @@ func TestBegin_UsesAnAuthorizationOnce(t *testing.T) {
 		if _, begun, err := other.Begin(f.Context(), used, nil); err != nil || !begun {
 			t.Fatalf("authorized: begun %t, %v", begun, err)
 		}
-		if a := f.authorization(first.ID); a.State != authorization.Used || a.CommandID != used.ID || a.UsedAt.IsZero() || a.DecidedBy != ada.ID || a.PasskeyID != f.key(ada).ID {
-			t.Errorf("used authorization = %+v", a)
-		}
+		a := f.authorization(first.ID)
+		want := a
+		want.State, want.CommandID, want.UsedAt, want.DecidedBy, want.PasskeyID = authorization.Used, used.ID, f.clock.Now(), ada.ID, f.key(ada).ID
+		equal(f, "used authorization", a, want)
 		second := f.refusal(f.db, wipe())
 		if second.ID == first.ID || second.Verdict != authorization.Asks {
 			t.Errorf("after its use = %+v", second)

@@ -44,9 +44,11 @@ func TestUser_StaysInTheCompany(t *testing.T) {
 		c, u := person(t, db, now, account.Manager)
 		other, _ := person(t, db, now, account.Viewer)
 
-		if got, err := db.UserByID(t.Context(), c.ID, u.ID); err != nil || got.Email != u.Email || got.Rights != u.Rights || got.Policies != nil {
-			t.Errorf("read back %+v, %v", got, err)
+		got, err := db.UserByID(t.Context(), c.ID, u.ID)
+		if err != nil {
+			t.Fatal(err)
 		}
+		equal(t, "read back", got, u)
 		if _, err := db.UserByID(t.Context(), other.ID, u.ID); fault.CodeOf(err) != fault.NotFound {
 			t.Errorf("another company's user: %v", err)
 		}

@@ -6,6 +6,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
+
 	"github.com/musterhq/muster/internal/access"
 	"github.com/musterhq/muster/internal/account"
 	"github.com/musterhq/muster/internal/company"
@@ -114,8 +116,10 @@ func TestRestore_ByPeople(t *testing.T) {
 	o.ok(err)
 	back, err := o.Restore(t.Context(), ada, p.ID, 2, 1)
 	o.ok(err)
-	if back.Version != 3 || back.Name != "Warehouse" || back.Description != "new" || string(back.Document) != string(p.Document) {
-		t.Errorf("restored %+v", back)
+	want := back
+	want.Version, want.Name, want.Description, want.Document = 3, "Warehouse", "new", p.Document
+	if diff := cmp.Diff(want, back); diff != "" {
+		t.Errorf("restored (-want +got):\n%s", diff)
 	}
 	newest, err := o.Revision(t.Context(), ada, p.ID, 3)
 	if o.ok(err); newest.Origin != policy.FromRollback || newest.SavedBy.Name != "Ada" {

@@ -48,14 +48,14 @@ func TestPropose_AndApply(t *testing.T) {
 		if value(t, now.Document, "CAMERA") != "BLOCK" || value(t, now.Document, "SMS") != "BLOCK" || r.vendor.holds(p.ID) != string(now.Document) {
 			t.Errorf("document %s", now.Document)
 		}
-		if now.Description != p.Description || len(now.Labels) != 2 || now.Group != p.Group || now.Name != p.Name {
-			t.Errorf("more changed than settings: %+v", now)
-		}
+		kept := now
+		kept.Name, kept.Description, kept.Labels, kept.Group = p.Name, p.Description, p.Labels, p.Group
+		same(t, "beside the settings", now, kept)
 		newest := r.revisions(p.ID)[0]
-		if newest.Revision != 2 || newest.Origin != policy.FromProposal || newest.ProposalID != made.ID ||
-			newest.SavedBy != (policy.Author{Kind: "API_KEY", ID: "k", Name: "key k"}) || !newest.SavedAt.Equal(r.clock.Now()) {
-			t.Errorf("revision %+v", newest)
-		}
+		want := newest
+		want.Revision, want.Origin, want.ProposalID = 2, policy.FromProposal, made.ID
+		want.SavedBy, want.SavedAt = policy.Author{Kind: "API_KEY", ID: "k", Name: "key k"}, r.clock.Now()
+		same(t, "the revision", newest, want)
 		if version, err := r.db.PushedVersion(t.Context(), p.ID, r.vendor.copies[p.ID].Version); err != nil || version != 2 {
 			t.Errorf("the vendor's version is our %d, %v", version, err)
 		}
@@ -148,8 +148,10 @@ func TestCopy(t *testing.T) {
 		done, err := r.service.Apply(t.Context(), r.key("k"), made.ID, "")
 		r.ok(err)
 		created := r.policy(done.Next.PolicyID)
-		if created.ID == p.ID || created.Name != "Berlin" || created.Version != 1 || created.Type != policy.Platform || created.DeviceCount != 0 || created.Push.Version != 1 {
-			t.Errorf("created %+v", created)
+		want := created
+		want.Name, want.Version, want.Type, want.DeviceCount, want.Push.Version = "Berlin", 1, policy.Platform, 0, 1
+		if same(t, "the copy", created, want); created.ID == p.ID {
+			t.Error("the copy is the policy itself")
 		}
 		d, err := policy.CompareDocuments(policy.Platform, p.Document, created.Document)
 		r.ok(err)
@@ -204,7 +206,7 @@ func TestRollback(t *testing.T) {
 	each(t, func(t *testing.T, r *rig) {
 		p := r.newPolicy("Warehouse", 1, set("CAMERA", "BLOCK")...)
 		newName, description := "Store", "new words"
-		saved, err := r.policies.Save(t.Context(), r.company.ID, p.ID, 1, policy.Edit{Name: &newName, Description: &description,
+		_, err := r.policies.Save(t.Context(), r.company.ID, p.ID, 1, policy.Edit{Name: &newName, Description: &description,
 			Document: []byte(strings.Replace(string(p.Document), "{", `{"applications":[{"packageName":"com.example.app"}],`, 1)),
 			Changes:  set("CAMERA", "ALLOW")}, operator())
 		r.ok(err)
@@ -231,9 +233,9 @@ func TestRollback(t *testing.T) {
 		_, err = r.service.Apply(t.Context(), r.key("k"), made.ID, "  sTORE ")
 		r.ok(err)
 		now := r.policy(p.ID)
-		if now.Version != 3 || now.Name != "Warehouse" || now.Description != description || len(now.Labels) != 2 || string(now.Document) != string(p.Document) {
-			t.Errorf("returned to %+v, from %+v", now, saved)
-		}
+		want := now
+		want.Version, want.Name, want.Description, want.Labels, want.Document = 3, "Warehouse", description, p.Labels, p.Document
+		same(t, "the policy after its return", now, want)
 		if newest := r.revisions(p.ID)[0]; newest.Origin != policy.FromRollback || newest.Description != description {
 			t.Errorf("revision %+v", newest)
 		}

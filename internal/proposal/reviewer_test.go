@@ -88,9 +88,9 @@ func TestReview_ByPeople(t *testing.T) {
 			t.Errorf("applied %+v", done)
 		}
 		newest := r.revisions(p.ID)[0]
-		if newest.SavedBy != (policy.Author{Kind: "USER", ID: ada.Principal.ID, Name: "Ada"}) || newest.ProposalID != own.ID || newest.Origin != policy.FromProposal {
-			t.Errorf("revision %+v", newest)
-		}
+		want := newest
+		want.SavedBy, want.ProposalID, want.Origin = policy.Author{Kind: "USER", ID: ada.Principal.ID, Name: "Ada"}, own.ID, policy.FromProposal
+		same(t, "the revision", newest, want)
 
 		stale, err := people.Look(t.Context(), ada.Principal, made.ID)
 		if r.ok(err); !stale.Stale || len(stale.Since.Moves) != 1 || stale.Since.Moves[0].Setting.ID != "FACTORY_RESET" {

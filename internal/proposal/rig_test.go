@@ -10,6 +10,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+
 	"github.com/musterhq/muster/internal/access"
 	"github.com/musterhq/muster/internal/asset"
 	"github.com/musterhq/muster/internal/company"
@@ -369,4 +372,12 @@ func (r *rig) part(name string, test func(t *testing.T, r *rig)) {
 		test(t, &sub)
 		r.devices = sub.devices
 	})
+}
+
+// same compares what a test read with what it expects.
+func same[T any](t testing.TB, what string, got, want T) {
+	t.Helper()
+	if diff := cmp.Diff(want, got, cmpopts.EquateEmpty()); diff != "" {
+		t.Errorf("%s (-want +got):\n%s", what, diff)
+	}
 }

@@ -9,6 +9,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
+
 	"github.com/musterhq/muster/internal/access"
 	"github.com/musterhq/muster/internal/agent"
 	"github.com/musterhq/muster/internal/agent/simulated"
@@ -139,9 +141,11 @@ func TestAgentCommand_ReportsAreReadable(t *testing.T) {
 	}
 	client.Get("/assets/"+phone.AssetID).Want(t, 200).JSON(t, &a)
 	d := a.ManagedDevice
-	if a.Status != "ACTIVE" || d.ManagementType != "AGENT" || d.Ownership != "COMPANY_OWNED" || d.PolicyID != tenant.Policy.PathName() ||
-		d.PolicyName != "Kiosk" || d.PolicyVersionApplied != 1 || !d.PushReachable {
-		t.Errorf("the asset is %+v", a)
+	want := d
+	want.ManagementType, want.Ownership, want.PolicyID, want.PolicyName = "AGENT", "COMPANY_OWNED", tenant.Policy.PathName(), "Kiosk"
+	want.PolicyVersionApplied, want.PushReachable = 1, true
+	if diff := cmp.Diff(want, d); diff != "" || a.Status != "ACTIVE" {
+		t.Errorf("the asset is %s (-want +got):\n%s", a.Status, diff)
 	}
 	if d.StatusReport["batteryLevel"] != 80.0 || d.StatusReport["softwareInfo"] == nil || d.StatusReport["networkInfo"] != nil || d.StatusReport["reportedAt"] == nil {
 		t.Errorf("the status report is %v", d.StatusReport)

@@ -4,10 +4,11 @@ import (
 	"bytes"
 	"encoding/json"
 	"net/http"
-	"slices"
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/google/go-cmp/cmp"
 
 	"github.com/musterhq/muster/internal/account"
 	"github.com/musterhq/muster/internal/config"
@@ -58,9 +59,11 @@ func TestConnections_CommandLine(t *testing.T) {
 		}
 	}
 	list()
-	if c := listed[0]; c.State != "live" || c.ClientID != tokens.Client || c.ClientName != "Test" || c.UserEmail != ada.User.Email || c.UserID != ada.User.ID || c.Grants != 1 ||
-		!slices.Equal(c.Scopes, []string{"mcp:devices:read"}) || c.RevokedAt != nil {
-		t.Errorf("listed %+v", c)
+	want := listed[0]
+	want.State, want.ClientID, want.ClientName, want.UserEmail, want.UserID = "live", tokens.Client, "Test", ada.User.Email, ada.User.ID
+	want.Grants, want.Scopes, want.RevokedAt = 1, []string{"mcp:devices:read"}, nil
+	if diff := cmp.Diff(want, listed[0]); diff != "" {
+		t.Errorf("listed (-want +got):\n%s", diff)
 	}
 	id := listed[0].ID
 	if text, err := runCommand(t, env, &cli.ConnectionList{OfCompany: of("acme", "text")}); err != nil || !strings.Contains(text, ada.User.Email) {

@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"github.com/alecthomas/kong"
+	"github.com/google/go-cmp/cmp"
 
 	"github.com/musterhq/muster/internal/access"
 	"github.com/musterhq/muster/internal/policy"
@@ -118,8 +119,10 @@ func TestUSB_HeadsetWithAgentInItsSystem(t *testing.T) {
 	c := newCable(t, headset)
 	results, err := c.usb()
 	got := results["VR-1"]
-	if err != nil || got.Outcome != usb.Enrolled || got.Way != usb.System || got.Model != "Sim 1" || got.AndroidVersion != "14" {
-		t.Fatalf("%+v, %v", results, err)
+	want := got
+	want.Outcome, want.Way, want.Model, want.AndroidVersion = usb.Enrolled, usb.System, "Sim 1", "14"
+	if diff := cmp.Diff(want, got); err != nil || diff != "" {
+		t.Fatalf("%v (-want +got):\n%s", err, diff)
 	}
 	id := c.serves(t, got)
 	if s := headset.State(); !s.Platform.Restrictions["no_camera"] {
