@@ -85,13 +85,15 @@ func TestRole_Rights(t *testing.T) {
 		account.Operator: {look | access.DevicesCommand, 0},
 		account.Viewer:   {look, 0},
 	} {
-		rights, known := role.Rights()
-		if !known || rights.Permissions() != want.operations || rights&(account.ManageKeys|account.ManageUsers|account.ManageCompany|account.ViewActivity) != want.rest {
-			t.Errorf("%s: %v", role, rights.Names())
-		}
-		if back, err := account.ParseRights(rights.Names()); err != nil || back != rights {
-			t.Errorf("%s reads back as %v, %v", role, back, err)
-		}
+		t.Run(string(role), func(t *testing.T) {
+			rights, known := role.Rights()
+			if !known || rights.Permissions() != want.operations || rights&(account.ManageKeys|account.ManageUsers|account.ManageCompany|account.ViewActivity) != want.rest {
+				t.Errorf("%s: %v", role, rights.Names())
+			}
+			if back, err := account.ParseRights(rights.Names()); err != nil || back != rights {
+				t.Errorf("%s reads back as %v, %v", role, back, err)
+			}
+		})
 	}
 	if _, known := account.Role("root").Rights(); known {
 		t.Error("there is a role root")
@@ -111,14 +113,16 @@ func TestUser_PrincipalHasTheRightsOfTheRole(t *testing.T) {
 		account.EditPolicies: access.PoliciesRead | access.PoliciesWrite, account.ProvisionDevices: access.PoliciesRead | access.Provisioning,
 		account.ManageKeys: 0, account.ManageUsers: 0, account.ManageCompany: 0, account.ViewActivity: 0,
 	} {
-		person := account.User{ID: "u", CompanyID: "c", Rights: right, Policies: []string{"p"}}.Principal("acme", access.Settings{})
-		if person.Permissions != want || person.Kind != access.User || person.UserID != "u" || !person.MaySee("p") || person.MaySee("q") {
-			t.Errorf("%v: %+v", right.Names(), person)
-		}
-		for _, gate := range []access.Gate{access.NoGate, access.DeviceCommands, access.DestructiveCommands, access.PolicyChanges, access.ProvisioningGate} {
-			if err := access.Grant(person, want, gate); err != nil {
-				t.Errorf("%v: a setting for agents binds a person: %v", right.Names(), err)
+		t.Run(right.Names()[0], func(t *testing.T) {
+			person := account.User{ID: "u", CompanyID: "c", Rights: right, Policies: []string{"p"}}.Principal("acme", access.Settings{})
+			if person.Permissions != want || person.Kind != access.User || person.UserID != "u" || !person.MaySee("p") || person.MaySee("q") {
+				t.Errorf("%v: %+v", right.Names(), person)
 			}
-		}
+			for _, gate := range []access.Gate{access.NoGate, access.DeviceCommands, access.DestructiveCommands, access.PolicyChanges, access.ProvisioningGate} {
+				if err := access.Grant(person, want, gate); err != nil {
+					t.Errorf("%v: a setting for agents binds a person: %v", right.Names(), err)
+				}
+			}
+		})
 	}
 }

@@ -47,9 +47,11 @@ func TestNeeded(t *testing.T) {
 		{"approvals of policies alone", access.APIKey, with("ALL", false), true, authorization.NoMove, false},
 		{"authorizations of destructive commands alone", access.APIKey, with("OFF", true), false, authorization.Risky, false},
 	} {
-		if got := authorization.Needed(c.kind, c.controls, c.destructive, c.difference); got != c.want {
-			t.Errorf("%s: needed %t, want %t", c.name, got, c.want)
-		}
+		t.Run(c.name, func(t *testing.T) {
+			if got := authorization.Needed(c.kind, c.controls, c.destructive, c.difference); got != c.want {
+				t.Errorf("%s: needed %t, want %t", c.name, got, c.want)
+			}
+		})
 	}
 }
 
@@ -76,9 +78,11 @@ func TestDecide(t *testing.T) {
 		{"one was declined an hour ago", one(authorization.Declined, -100, -60), 0, authorization.Asks},
 		{"one was declined long ago, and five wait", one(authorization.Declined, -100, -60), 5, authorization.TooMany},
 	} {
-		if got := authorization.Decide(authorization.Snapshot{Last: c.last, Waiting: c.waiting, Now: at(0)}); got != c.want {
-			t.Errorf("%s: verdict %d, want %d", c.name, got, c.want)
-		}
+		t.Run(c.name, func(t *testing.T) {
+			if got := authorization.Decide(authorization.Snapshot{Last: c.last, Waiting: c.waiting, Now: at(0)}); got != c.want {
+				t.Errorf("%s: verdict %d, want %d", c.name, got, c.want)
+			}
+		})
 	}
 }
 
@@ -141,9 +145,11 @@ func TestDocument_IsBoundToEverything(t *testing.T) {
 		"expiry":   func(a *authorization.Authorization, _ *authorization.Seen, _ *approval.Person) { a.CreatedAt = at(1) },
 		"approver": func(_ *authorization.Authorization, _ *authorization.Seen, p *approval.Person) { p.ID = "u2" },
 	} {
-		if bytes.Equal(text(edit), base) {
-			t.Errorf("%s: the document is the same", name)
-		}
+		t.Run(name, func(t *testing.T) {
+			if bytes.Equal(text(edit), base) {
+				t.Errorf("%s: the document is the same", name)
+			}
+		})
 	}
 	declined, err := a.Document(s, person, approval.Decline, "2026-03-01T12:00:00Z")
 	if err != nil || bytes.Equal(declined, base) {

@@ -70,16 +70,18 @@ func TestRow_Inputs(t *testing.T) {
 		command.ChangePolicy:             "policyId:policy",
 		command.ChangeScreenLockPassword: "newPassword:password",
 	} {
-		var got []string
-		for _, in := range kind.Row().Arguments.Inputs {
-			got = append(got, in.Name+":"+in.Kind)
-			if in.Label == "" || in.Max == 0 && in.Kind != "policy" {
-				t.Errorf("%s: %+v", kind, in)
+		t.Run(string(kind), func(t *testing.T) {
+			var got []string
+			for _, in := range kind.Row().Arguments.Inputs {
+				got = append(got, in.Name+":"+in.Kind)
+				if in.Label == "" || in.Max == 0 && in.Kind != "policy" {
+					t.Errorf("%s: %+v", kind, in)
+				}
 			}
-		}
-		if strings.Join(got, " ") != want {
-			t.Errorf("%s asks for %q, want %q", kind, got, want)
-		}
+			if strings.Join(got, " ") != want {
+				t.Errorf("%s asks for %q, want %q", kind, got, want)
+			}
+		})
 	}
 	if in := command.NotificationMessage.Row().Arguments.Inputs[0]; in.Max != 60 || !in.Required || in.Label != "Title" {
 		t.Errorf("the message's title: %+v", in)

@@ -48,11 +48,13 @@ func TestEligible(t *testing.T) {
 func TestEligible_ByStatus(t *testing.T) {
 	t.Parallel()
 	for status, want := range map[asset.Status]bool{asset.Active: true, asset.Inactive: true, asset.Synchronizing: true, asset.Pending: false, asset.Deleted: false} {
-		a := managedAsset(fullyManaged)
-		a.Status = status
-		if err := command.Eligible(command.Lock, a, true); (err == nil) != want {
-			t.Errorf("%s: %v", status, err)
-		}
+		t.Run(string(status), func(t *testing.T) {
+			a := managedAsset(fullyManaged)
+			a.Status = status
+			if err := command.Eligible(command.Lock, a, true); (err == nil) != want {
+				t.Errorf("%s: %v", status, err)
+			}
+		})
 	}
 	if err := command.Eligible(command.Lock, asset.Asset{Status: asset.Active}, true); fault.CodeOf(err) != fault.Unsupported {
 		t.Errorf("without a device: %v", err)

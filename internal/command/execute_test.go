@@ -199,18 +199,20 @@ func TestExecute_ChoosesChannel(t *testing.T) {
 		{command.NotificationMessage, agentManaged, false, false},
 		{command.LocationUpdate, agentManaged, true, false},
 	} {
-		f := newFixture(t)
-		if c.noPush {
-			f.service.Push = nil
-		}
-		if _, err := f.execute(f.enroll(c.k), c.t); err != nil {
-			t.Errorf("%s on %s: %v", c.t, c.k, err)
-		}
-		byPush, _ := f.push.sends()
-		byChannel, _ := f.channel.sends()
-		if (byPush == 1) != c.pushed || (byChannel == 1) == c.pushed {
-			t.Errorf("%s on %s: %d by push, %d by channel", c.t, c.k, byPush, byChannel)
-		}
+		t.Run(string(c.t)+" on "+c.k.String(), func(t *testing.T) {
+			f := newFixture(t)
+			if c.noPush {
+				f.service.Push = nil
+			}
+			if _, err := f.execute(f.enroll(c.k), c.t); err != nil {
+				t.Errorf("%s on %s: %v", c.t, c.k, err)
+			}
+			byPush, _ := f.push.sends()
+			byChannel, _ := f.channel.sends()
+			if (byPush == 1) != c.pushed || (byChannel == 1) == c.pushed {
+				t.Errorf("%s on %s: %d by push, %d by channel", c.t, c.k, byPush, byChannel)
+			}
+		})
 	}
 }
 

@@ -72,24 +72,26 @@ func TestPrepare_QueuedOrderIsOneCommit(t *testing.T) {
 		command.Reboot:              {command.Receipt{Code: outcome.Accepted, Ref: "ref-1"}, command.Sent, ""},
 		command.NotificationMessage: {command.Receipt{Code: outcome.Done, Outcome: "accepted for delivery"}, command.Succeeded, "accepted for delivery"},
 	} {
-		f := newFixture(t)
-		a := f.enroll(agentManaged)
-		f.channel.answers(want.receipt)
-		service, h := f.holding(&brokenStore{Store: f.db, take: true})
-		got, err := f.executeAs(service, operation.Call{Principal: f.caller()}, a, kind)
-		f.ok(err)
-		if got.Status != want.state.Status() || got.CreatedAt == nil {
-			t.Errorf("%s: answered %+v", kind, got)
-		}
-		if len(h.told) != 1 || h.told[0].State != want.state || h.told[0].Outcome != want.outcome || h.told[0].Ref != want.receipt.Ref {
-			t.Errorf("%s: the device was told of %+v", kind, h.told)
-		}
-		if sends, _ := f.channel.sends(); sends != 0 {
-			t.Errorf("%s: it was sent as well", kind)
-		}
-		if f.counter.seen[string(kind)+" "+string(want.receipt.Code)] != 1 {
-			t.Errorf("%s: counted %v", kind, f.counter.seen)
-		}
+		t.Run(string(kind), func(t *testing.T) {
+			f := newFixture(t)
+			a := f.enroll(agentManaged)
+			f.channel.answers(want.receipt)
+			service, h := f.holding(&brokenStore{Store: f.db, take: true})
+			got, err := f.executeAs(service, operation.Call{Principal: f.caller()}, a, kind)
+			f.ok(err)
+			if got.Status != want.state.Status() || got.CreatedAt == nil {
+				t.Errorf("%s: answered %+v", kind, got)
+			}
+			if len(h.told) != 1 || h.told[0].State != want.state || h.told[0].Outcome != want.outcome || h.told[0].Ref != want.receipt.Ref {
+				t.Errorf("%s: the device was told of %+v", kind, h.told)
+			}
+			if sends, _ := f.channel.sends(); sends != 0 {
+				t.Errorf("%s: it was sent as well", kind)
+			}
+			if f.counter.seen[string(kind)+" "+string(want.receipt.Code)] != 1 {
+				t.Errorf("%s: counted %v", kind, f.counter.seen)
+			}
+		})
 	}
 }
 
