@@ -116,7 +116,12 @@ func (f *fixture) checkOutcome(k kind, t command.Type, v outcome.Code) {
 	}
 	if err == nil {
 		created := got.CreatedAt != nil
-		if got.Status != want.status || got.AssetID != a.PathName() || got.Type != t || created != says(want.status, t, k.management) || (got.Detail != "") != (want.status == "UNCONFIRMED") {
+		answered := got
+		answered.Status, answered.AssetID, answered.Type = want.status, a.PathName(), t
+		if diff := cmp.Diff(answered, got); diff != "" {
+			f.Errorf("%s (-want +got):\n%s", where, diff)
+		}
+		if created != says(want.status, t, k.management) || (got.Detail != "") != (want.status == "UNCONFIRMED") {
 			f.Errorf("%s: %+v", where, got)
 		}
 		if created && !got.CreatedAt.Equal(row.CreatedAt) {

@@ -154,9 +154,12 @@ func TestActivity_CommandsAreRecorded(t *testing.T) {
 		filter := activity.Filter{CompanyID: f.company.ID, AssetID: a, Area: "command"}
 		entries, err := f.db.Activity(f.Context(), filter, activity.Cursor{}, 10)
 		f.ok(err)
-		if len(entries) != 1 || entries[0].Actor.Prefix != "abcdefgh" || entries[0].State != "PREPARED" || entries[0].RequestID != "req-2" {
+		if len(entries) != 1 {
 			f.Fatalf("after Begin: %+v", entries)
 		}
+		begun := entries[0]
+		begun.Actor.Prefix, begun.State, begun.RequestID = "abcdefgh", "PREPARED", "req-2"
+		equal(f, "after Begin", entries[0], begun)
 		f.clock.Advance(time.Second)
 		_, _, err = f.db.Take(f.Context(), entries[0].Reference, command.Transition{From: []command.State{command.Prepared}, To: command.Failed, Outcome: "no"})
 		f.ok(err)

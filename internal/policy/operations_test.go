@@ -7,6 +7,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
+
 	"github.com/musterhq/muster/internal/access"
 	"github.com/musterhq/muster/internal/fault"
 	"github.com/musterhq/muster/internal/operation"
@@ -55,8 +57,10 @@ func TestPolicies_Reads(t *testing.T) {
 	if err := json.Unmarshal([]byte(text), &settings); err != nil || code != "" {
 		t.Fatal(err, code)
 	}
-	if settings.PolicyID != agent.PathName() || settings.DisplayName != "Kiosk" || settings.Version != 1 || settings.Editable || len(settings.Settings) != 39 {
-		t.Errorf("got %+v", settings)
+	read := settings
+	read.PolicyID, read.DisplayName, read.Version, read.Editable = agent.PathName(), "Kiosk", 1, false
+	if diff := cmp.Diff(read, settings); diff != "" || len(settings.Settings) != 39 {
+		t.Fatalf("%d settings (-want +got):\n%s", len(settings.Settings), diff)
 	}
 	if v := settings.Settings[6]; v.ID != "CAMERA" || v.Value != "BLOCK" || len(v.AllowedValues) != 2 {
 		t.Errorf("got %+v", v)

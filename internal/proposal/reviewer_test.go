@@ -67,8 +67,10 @@ func TestReview_ByPeople(t *testing.T) {
 
 		own, err := r.again(ada, made.ID)
 		r.ok(err)
-		if own.ID == made.ID || own.Owner.Kind != access.User || own.Owner.ID != ada.Principal.ID || own.Fields[0] != made.Fields[0] || own.Impact != proposal.High {
-			t.Errorf("own %+v", own)
+		hers := own
+		hers.Owner.Kind, hers.Owner.ID, hers.Fields, hers.Impact = access.User, ada.Principal.ID, made.Fields, proposal.High
+		if same(t, "her own", own, hers); own.ID == made.ID {
+			t.Error("she applies the other's proposal")
 		}
 		look, err := people.Look(t.Context(), ada.Principal, own.ID)
 		if r.ok(err); !look.Appliable() || look.Maker.Text() != "Ada" {

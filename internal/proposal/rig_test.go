@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"path/filepath"
+	"reflect"
 	"slices"
 	"sync"
 	"testing"
@@ -377,7 +378,8 @@ func (r *rig) part(name string, test func(t *testing.T, r *rig)) {
 // same compares what a test read with what it expects.
 func same[T any](t testing.TB, what string, got, want T) {
 	t.Helper()
-	if diff := cmp.Diff(want, got, cmpopts.EquateEmpty()); diff != "" {
+	everything := cmp.Exporter(func(reflect.Type) bool { return true })
+	if diff := cmp.Diff(want, got, everything, cmpopts.EquateEmpty()); diff != "" {
 		t.Errorf("%s (-want +got):\n%s", what, diff)
 	}
 }

@@ -9,6 +9,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
+
 	"github.com/musterhq/muster/internal/access"
 	"github.com/musterhq/muster/internal/account"
 	"github.com/musterhq/muster/internal/activity"
@@ -291,8 +293,11 @@ func TestCompanySignIn_LinksAndCreatesUsers(t *testing.T) {
 	if _, in, body := try("new@acme.test", oidctest.Browser{Subject: "9", Email: "new@acme.test", Name: "New Person"}, nil); !in {
 		t.Errorf("a new person: %.800s", body)
 	}
-	if u, err := env.DB().UserByEmail(t.Context(), "new@acme.test"); err != nil || u.Role != account.Operator || u.Name != "New Person" || u.CompanyID != acme.ID {
-		t.Errorf("the new person is %+v, %v", u, err)
+	made, err := env.DB().UserByEmail(t.Context(), "new@acme.test")
+	want := made
+	want.Role, want.Name, want.CompanyID = account.Operator, "New Person", acme.ID
+	if diff := cmp.Diff(want, made); err != nil || diff != "" {
+		t.Errorf("the new person: %v (-want +got):\n%s", err, diff)
 	}
 	// A code that arrives in another browser signs no one in.
 	provider.Be(oidctest.Browser{Subject: "5", Email: admin.User.Email}, nil)
