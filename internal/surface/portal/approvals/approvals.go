@@ -155,21 +155,14 @@ func (s *Section) decide(v *frame.Visit, want approval.Decision) error {
 	here := frame.ApprovalPath(id)
 	signed, key, err := v.Signed(s.Passkeys)
 	if err == nil {
-		in, wrong := v.Form()
-		if wrong != nil {
-			return wrong
-		}
 		_, err = s.Reviewer.Decide(v.Context(), v.Principal,
-			proposal.Decision{ID: id, PasskeyID: key.ID, Want: want, Signed: signed}, in.Get("confirmation"))
+			proposal.Decision{ID: id, PasskeyID: key.ID, Want: want, Signed: signed}, v.Form.Get("confirmation"))
 	}
-	switch fault.CodeOf(err) {
-	case "":
-		if want == approval.Decline {
-			return v.Redirect(here, frame.Done("Declined. It can never be applied."))
-		}
-		return v.Redirect(here, frame.Done("Approved. The caller can apply it until it expires."))
-	case fault.Refused, fault.NotPending, fault.ConfirmationRequired, fault.Unauthorized, fault.Unsupported:
-		return v.Redirect(here, v.Failed(err))
+	switch {
+	case err != nil:
+		return v.Refused(here, err, fault.Refused, fault.NotPending, fault.ConfirmationRequired, fault.Unauthorized, fault.Unsupported)
+	case want == approval.Decline:
+		return v.Redirect(here, frame.Done("Declined. It can never be applied."))
 	}
-	return err
+	return v.Redirect(here, frame.Done("Approved. The caller can apply it until it expires."))
 }

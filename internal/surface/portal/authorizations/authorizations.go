@@ -164,13 +164,10 @@ func (s *Section) decide(v *frame.Visit) error {
 	if err == nil {
 		err = s.Store.DecideAuthorization(v.Context(), v.Company.ID, a.ID, v.User.ID, key.ID, signed)
 	}
-	switch fault.CodeOf(err) {
-	case "":
-		return v.Redirect(here, frame.Done("Recorded."))
-	case fault.Refused, fault.Unauthorized, fault.Unsupported, fault.InvalidArguments:
-		return v.Redirect(here, v.Failed(err))
+	if err != nil {
+		return v.Refused(here, err, fault.Refused, fault.Unauthorized, fault.Unsupported, fault.InvalidArguments)
 	}
-	return err
+	return v.Redirect(here, frame.Done("Recorded."))
 }
 
 // listed bounds the list.

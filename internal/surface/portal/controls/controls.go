@@ -15,7 +15,6 @@ import (
 	"github.com/musterhq/muster/internal/account"
 	"github.com/musterhq/muster/internal/fault"
 	"github.com/musterhq/muster/internal/surface/portal/frame"
-	"github.com/musterhq/muster/internal/surface/web"
 )
 
 // Store changes a company's controls.
@@ -107,13 +106,10 @@ func (s *Section) few(v *frame.Visit) (int, error) {
 
 // saveRules changes what a person has to approve.
 func (s *Section) saveRules(v *frame.Visit) error {
-	if ok, err := proved(v); !ok {
-		return err
+	if !v.Proved() {
+		return v.AskProof(pagePath, "try again")
 	}
-	in, err := v.Form()
-	if err != nil {
-		return err
-	}
+	in := v.Form
 	return s.change(v, "Saved.", func(to *access.Settings) {
 		to.Controls.ApplyApproval = access.ApprovalRule(in.Get("applyApproval"))
 		to.Controls.SecondPerson = in.Get("secondPerson") == "true"
@@ -133,22 +129,11 @@ func ruleText(r access.ApprovalRule) string {
 	}
 }
 
-// proved sends the person to prove their identity, unless they did lately.
-func proved(v *frame.Visit) (bool, error) {
-	if v.Proved() {
-		return true, nil
-	}
-	return false, v.Redirect(web.ProveAddress(pagePath), frame.Flash{Tone: frame.Warn, Text: "Confirm it's you, then try again. Nothing has changed yet."})
-}
-
 func (s *Section) save(v *frame.Visit) error {
-	if ok, err := proved(v); !ok {
-		return err
+	if !v.Proved() {
+		return v.AskProof(pagePath, "try again")
 	}
-	in, err := v.Form()
-	if err != nil {
-		return err
-	}
+	in := v.Form
 	p := view{Limit: strings.TrimSpace(in.Get("limit")), Age: strings.TrimSpace(in.Get("age"))}
 	limit, wrong := access.ParseDestructiveLimit(p.Limit)
 	if wrong != nil {
@@ -169,11 +154,8 @@ func (s *Section) save(v *frame.Visit) error {
 // change changes controls, and says what waits.
 func (s *Section) change(v *frame.Visit, done string, edit func(*access.Settings)) error {
 	waiting, err := s.Store.ChangeControls(v.Context(), v.Company.ID, v.User, edit)
-	if code := fault.CodeOf(err); code == fault.InvalidArguments || code == fault.Refused {
-		return v.Redirect(pagePath, v.Failed(err))
-	}
 	if err != nil {
-		return err
+		return v.Refused(pagePath, err, fault.InvalidArguments, fault.Refused)
 	}
 	if len(waiting) > 0 {
 		return v.Redirect(pagePath, frame.Flash{Tone: frame.Warn, Text: "This loosens a control: it takes effect in 24 hours, or when a second administrator confirms it. Until then it can be canceled."})
@@ -184,10 +166,7 @@ func (s *Section) change(v *frame.Visit, done string, edit func(*access.Settings
 // stop stops what keys and connections change. It asks for no proof: stopping is
 // never delayed.
 func (s *Section) stop(v *frame.Visit) error {
-	in, err := v.Form()
-	if err != nil {
-		return err
-	}
+	in := v.Form
 	return s.change(v, "Changes are stopped.", func(to *access.Settings) {
 		next := access.Stop{At: v.Now, Reason: strings.TrimSpace(in.Get("reason")), All: to.Stop.All || in.Get("all") == "true"}
 		if to.Stop.On() {
@@ -198,19 +177,16 @@ func (s *Section) stop(v *frame.Visit) error {
 }
 
 func (s *Section) resume(v *frame.Visit) error {
-	if ok, err := proved(v); !ok {
-		return err
+	if !v.Proved() {
+		return v.AskProof(pagePath, "try again")
 	}
 	return s.change(v, "Resumed.", func(to *access.Settings) { to.Stop = access.Stop{} })
 }
 
 func (s *Section) cancel(v *frame.Visit) error {
 	err := s.Store.CancelLoosening(v.Context(), v.Company.ID, v.PathValue("id"))
-	if fault.CodeOf(err) == fault.NotFound {
-		return v.Redirect(pagePath, v.Failed(err))
-	}
 	if err != nil {
-		return err
+		return v.Refused(pagePath, err, fault.NotFound)
 	}
 	return v.Redirect(pagePath, frame.Done("Canceled. Nothing has changed."))
 }
@@ -229,11 +205,8 @@ func (s *Section) ask(v *frame.Visit) error {
 			continue
 		}
 		challenge, err := s.Passkeys.BeginProof(v.Context(), v.User, kind(l.ID))
-		if code := fault.CodeOf(err); code == fault.Refused || code == fault.Unsupported {
-			return v.Redirect(pagePath, v.Failed(err))
-		}
 		if err != nil {
-			return err
+			return v.Refused(pagePath, err, fault.Refused, fault.Unsupported)
 		}
 		return v.Show("Confirm a change", frame.AccessPath, confirmPage(v, l, challenge))
 	}
@@ -241,22 +214,16 @@ func (s *Section) ask(v *frame.Visit) error {
 }
 
 func (s *Section) confirm(v *frame.Visit) error {
-	in, err := v.Form()
-	if err != nil {
-		return err
-	}
+	in := v.Form
 	id := v.PathValue("id")
 	shown, err := s.Passkeys.FinishProofBy(v.Context(), v.User, kind(id), in.Get("token"), json.RawMessage(in.Get("answer")))
 	if err == nil {
 		err = s.Store.ConfirmLoosening(v.Context(), v.Company.ID, id, v.User.ID, shown.ID)
 	}
-	switch fault.CodeOf(err) {
-	case "":
-		return v.Redirect(pagePath, frame.Done("Confirmed: the change has taken effect."))
-	case fault.Unauthorized, fault.Refused, fault.NotFound, fault.Unsupported:
-		return v.Redirect(pagePath, v.Failed(err))
+	if err != nil {
+		return v.Refused(pagePath, err, fault.Unauthorized, fault.Refused, fault.NotFound, fault.Unsupported)
 	}
-	return err
+	return v.Redirect(pagePath, frame.Done("Confirmed: the change has taken effect."))
 }
 
 // title names a control for people.

@@ -6,7 +6,6 @@ import (
 	"github.com/musterhq/muster/internal/fault"
 	"github.com/musterhq/muster/internal/oauth"
 	"github.com/musterhq/muster/internal/surface/portal/frame"
-	"github.com/musterhq/muster/internal/surface/web"
 )
 
 // connectionRow is a connection in the table.
@@ -75,10 +74,7 @@ func scopesOf(o oauth.Connection, owner, by account.User) (all []scope) {
 }
 
 func (s *Section) setScopes(v *frame.Visit) error {
-	form, err := v.Form()
-	if err != nil {
-		return err
-	}
+	form := v.Form
 	// Not ParseScopes: what is taken away stays away, implied or not.
 	var scopes access.Permission
 	for _, name := range form["scope"] {
@@ -89,18 +85,14 @@ func (s *Section) setScopes(v *frame.Visit) error {
 		scopes |= p
 	}
 	if scopes.Has(access.DevicesCommandDestructive) && !v.Proved() {
-		return v.Redirect(web.ProveAddress(frame.AccessPath), frame.Flash{Tone: frame.Warn,
-			Text: "Confirm it's you, then allow destructive commands. Nothing has changed yet."})
+		return v.AskProof(frame.AccessPath, "allow destructive commands")
 	}
 	o, err := s.Connections.SetScopes(v.Context(), v.User, v.PathValue("connection"), scopes)
 	return s.told(v, err, "What "+o.ClientName+" may do is changed, from its next call on.")
 }
 
 func (s *Section) freeze(v *frame.Visit) error {
-	form, err := v.Form()
-	if err != nil {
-		return err
-	}
+	form := v.Form
 	frozen := form.Get("frozen") == "true"
 	o, err := s.Connections.Freeze(v.Context(), v.User, v.PathValue("connection"), frozen)
 	if frozen {
@@ -116,11 +108,8 @@ func (s *Section) revokeConnection(v *frame.Visit) error {
 
 // told goes back to the page and says how it went.
 func (s *Section) told(v *frame.Visit, err error, done string) error {
-	switch fault.CodeOf(err) {
-	case "":
-		return v.Redirect(frame.AccessPath+"#connections", frame.Done(done))
-	case fault.Refused, fault.InvalidArguments:
-		return v.Redirect(frame.AccessPath+"#connections", v.Failed(err))
+	if err != nil {
+		return v.Refused(frame.AccessPath+"#connections", err, fault.Refused, fault.InvalidArguments)
 	}
-	return err
+	return v.Redirect(frame.AccessPath+"#connections", frame.Done(done))
 }

@@ -15,7 +15,6 @@ import (
 	"github.com/musterhq/muster/internal/fault"
 	"github.com/musterhq/muster/internal/oauth"
 	"github.com/musterhq/muster/internal/surface/portal/frame"
-	"github.com/musterhq/muster/internal/surface/web"
 )
 
 // Companies changes a company's settings, and knows who switched them.
@@ -153,25 +152,18 @@ func gates(s access.Settings, switches []company.Switch) []gate {
 // switchGate turns one setting on or off. Turning destructive commands on takes
 // a fresh proof of identity.
 func (s *Section) switchGate(v *frame.Visit) error {
-	form, err := v.Form()
-	if err != nil {
-		return err
-	}
+	form := v.Form
 	on := form.Get("on") == "true"
 	for _, g := range gates(v.Company.Settings, nil) {
 		if string(g.Gate) != form.Get("gate") {
 			continue
 		}
 		if g.Danger && on && !v.Proved() {
-			return v.Redirect(web.ProveAddress(frame.AccessPath), frame.Flash{Tone: frame.Warn,
-				Text: "Confirm it's you, then turn destructive commands on. Nothing has changed yet."})
+			return v.AskProof(frame.AccessPath, "turn destructive commands on")
 		}
 		_, err := s.Companies.UpdateCompany(v.Context(), v.Company.ID, company.Change(func(c *company.Company) { g.settingOnOff(&c.Settings, on) }))
-		if fault.CodeOf(err) == fault.InvalidArguments {
-			return v.Redirect(frame.AccessPath, v.Failed(err))
-		}
 		if err != nil {
-			return err
+			return v.Refused(frame.AccessPath, err, fault.InvalidArguments)
 		}
 		word := "off"
 		if on {

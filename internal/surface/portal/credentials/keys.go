@@ -200,15 +200,13 @@ func (s *Section) showForm(v *frame.Visit, status int, form keyForm) error {
 }
 
 func (s *Section) createKey(v *frame.Visit) error {
-	in, err := v.Form()
-	if err != nil {
-		return err
-	}
+	in := v.Form
 	form := keyForm{Name: in.Get("name"), Expires: in.Get("expires"), Networks: in.Get("networks"), PerDay: in.Get("perDay")}
-	if form.Chosen, err = access.ParsePermissions(in["permission"]); err != nil {
+	chosen, err := access.ParsePermissions(in["permission"])
+	if err != nil {
 		return fault.Invalid(err.Error())
 	}
-	form.Chosen = form.Chosen.WithImplied() // a key that may only command can do nothing
+	form.Chosen = chosen.WithImplied() // a key that may only command can do nothing
 	i := slices.IndexFunc(lifetimes(), func(l lifetime) bool { return l.Value == form.Expires })
 	if i < 0 {
 		return fault.Invalid("choose when the key expires", fault.Field{Field: "expires", Message: "must be one of those on offer"})

@@ -84,10 +84,7 @@ func (s *Section) command(v *frame.Visit) error {
 	if err := v.Require(a.needs()); err != nil {
 		return err
 	}
-	form, err := v.Form()
-	if err != nil {
-		return err
-	}
+	form := v.Form
 	back := frame.DevicePath(d.ID)
 	if name := (device{Asset: d}).name(); a.typed() && !policy.SameName(form.Get("confirm"), name) {
 		return v.Redirect(back, frame.Flash{Tone: frame.Bad, Text: "Nothing was sent: the name that you typed is not “" + name + "”."})

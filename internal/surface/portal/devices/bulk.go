@@ -104,10 +104,7 @@ func (s *Section) bulkOne(v *frame.Visit) error {
 	if !ok {
 		return fault.New(fault.NotFound, "there is no such command for several devices")
 	}
-	form, err := v.Form()
-	if err != nil {
-		return err
-	}
+	form := v.Form
 	result, err := v.Run(a.Operation, a.arguments(v.PathValue("id"), form.Get), form.Get(frame.OnceField))
 	switch f := fault.From(err); {
 	case err == nil:

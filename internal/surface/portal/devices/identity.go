@@ -86,10 +86,7 @@ func (s *Section) merge(v *frame.Visit) error {
 	if err != nil {
 		return err
 	}
-	form, err := v.Form()
-	if err != nil {
-		return err
-	}
+	form := v.Form
 	other, err := asset.Find(v.Context(), s.Assets, v.Principal, form.Get("other"))
 	if err != nil {
 		return err

@@ -13,10 +13,7 @@ import (
 
 // saveView keeps the list as it is under a name.
 func (s *Section) saveView(v *frame.Visit) error {
-	form, err := v.Form()
-	if err != nil {
-		return err
-	}
+	form := v.Form
 	values, err := url.ParseQuery(form.Get("query"))
 	if err != nil {
 		return err

@@ -85,10 +85,7 @@ func (s *Section) ask(v *frame.Visit) error {
 
 // create makes a code and shows it, once: it may hold the Wi-Fi password.
 func (s *Section) create(v *frame.Visit) error {
-	form, err := v.Form()
-	if err != nil {
-		return err
-	}
+	form := v.Form
 	made, err := v.Run("create_provisioning_qr_code", arguments(form), "")
 	if err != nil {
 		return s.again(v, form, err)

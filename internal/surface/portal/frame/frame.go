@@ -92,6 +92,9 @@ func (f *Frame) serve(route Route) http.Handler {
 		if err == nil && !route.DuringStop && r.Method != http.MethodGet && r.Method != http.MethodHead {
 			err = v.Running()
 		}
+		if err == nil && r.Method == http.MethodPost {
+			err = v.readForm()
+		}
 		if err == nil {
 			err = route.Serve(v)
 		}

@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
 	"time"
 
@@ -31,7 +32,8 @@ type Visit struct {
 	RequestID string
 	Now       time.Time
 	PublicURL string
-	Mark      string // what the hub had heard when the visit began
+	Mark      string     // what the hub had heard when the visit began
+	Form      url.Values // what was posted
 
 	frame   *Frame
 	w       http.ResponseWriter
@@ -48,8 +50,14 @@ func (f *Frame) visit(w http.ResponseWriter, r *http.Request) *Visit {
 }
 
 // Proved reports whether the person proved lately enough who they are for
-// something dangerous; if not, send them to web.ProveAddress.
+// something dangerous; if not, use AskProof.
 func (v *Visit) Proved() bool { return v.Session.Fresh(v.Now) }
+
+// AskProof sends a person who has not proved lately who they are to do that first.
+// Then they come to next, where they can do what they wanted.
+func (v *Visit) AskProof(next, what string) error {
+	return v.Redirect(web.ProveAddress(next), Flash{Tone: Warn, Text: "Confirm it's you, then " + what + ". Nothing has changed yet."})
+}
 
 // Running returns fault.Forbidden while changes in the portal are stopped.
 func (v *Visit) Running() error { return v.Principal.Settings.Stop.Refuses(access.User) }
@@ -124,13 +132,14 @@ func (v *Visit) findGranters() string {
 // maxForm bounds a posted form, in bytes.
 const maxForm = 2 << 20
 
-// Form reads the posted form.
-func (v *Visit) Form() (url.Values, error) {
+// readForm reads the posted form.
+func (v *Visit) readForm() error {
 	v.r.Body = http.MaxBytesReader(v.w, v.r.Body, maxForm)
 	if err := v.r.ParseForm(); err != nil {
-		return nil, fault.Invalid("the form cannot be read").Because(err)
+		return fault.Invalid("the form cannot be read").Because(err)
 	}
-	return v.r.PostForm, nil
+	v.Form = v.r.PostForm
+	return nil
 }
 
 // Run runs an operation of the registry as the person, with the arguments as
@@ -219,6 +228,15 @@ func (v *Visit) Redirect(to string, flashes ...Flash) error {
 	}
 	http.Redirect(v.w, v.r, to, http.StatusSeeOther)
 	return nil
+}
+
+// Refused leads to a page that says why something was not done, if the error has one
+// of the codes. Any other error is returned.
+func (v *Visit) Refused(to string, err error, codes ...fault.Code) error {
+	if slices.Contains(codes, fault.CodeOf(err)) {
+		return v.Redirect(to, v.Failed(err))
+	}
+	return err
 }
 
 // deniedOf returns the missing right behind an error, if that is what it is.

@@ -76,13 +76,11 @@ func (s *Account) show(v *frame.Visit) error {
 // password sets another password. It takes the present one; every session
 // ends, and a new one begins here.
 func (s *Account) password(v *frame.Visit) error {
-	in, err := v.Form()
-	if err != nil {
-		return err
-	}
+	in := v.Form
 	if v.User.PasswordHash == "" && !v.Proved() {
 		return v.Redirect(web.ProveAddress(frame.AccountPath), frame.Flash{Tone: frame.Warn, Text: "Confirm it's you, then set a password."})
 	}
+	var err error
 	if v.User.PasswordHash != "" {
 		if err = s.SignIn.CheckAgain(v.Context(), v.Session, v.User, in.Get("current")); fault.CodeOf(err) == fault.Unauthorized {
 			err = fault.Invalid("the current password is wrong", fault.Field{Field: "current", Message: "is wrong"})
@@ -124,17 +122,9 @@ func (s *Account) endSession(v *frame.Visit) error {
 	return v.Redirect(frame.AccountPath, frame.Done("The session has ended."))
 }
 
-// proved sends people to prove their identity first.
-func proved(v *frame.Visit, next, what string) (bool, error) {
-	if v.Proved() {
-		return true, nil
-	}
-	return false, v.Redirect(web.ProveAddress(next), frame.Flash{Tone: frame.Warn, Text: "Confirm it's you, then " + what + ". Nothing has changed yet."})
-}
-
 func (s *Account) newPasskey(v *frame.Visit) error {
-	if ok, err := proved(v, frame.AccountPath+"/passkeys/new", "add a passkey"); !ok {
-		return err
+	if !v.Proved() {
+		return v.AskProof(frame.AccountPath+"/passkeys/new", "add a passkey")
 	}
 	challenge, err := s.Passkeys.BeginAdd(v.Context(), v.User)
 	if err != nil {
@@ -144,20 +134,13 @@ func (s *Account) newPasskey(v *frame.Visit) error {
 }
 
 func (s *Account) addPasskey(v *frame.Visit) error {
-	in, err := v.Form()
-	if err != nil {
-		return err
-	}
-	if ok, err := proved(v, frame.AccountPath+"/passkeys/new", "add a passkey"); !ok {
-		return err
+	in := v.Form
+	if !v.Proved() {
+		return v.AskProof(frame.AccountPath+"/passkeys/new", "add a passkey")
 	}
 	codes, err := s.Passkeys.FinishAdd(v.Context(), v.User, in.Get("token"), in.Get("name"), json.RawMessage(in.Get("answer")))
-	switch fault.CodeOf(err) {
-	case "":
-	case fault.Refused, fault.Unauthorized:
-		return v.Redirect(frame.AccountPath, v.Failed(err))
-	default:
-		return err
+	if err != nil {
+		return v.Refused(frame.AccountPath, err, fault.Refused, fault.Unauthorized)
 	}
 	if len(codes) == 0 {
 		return v.Redirect(frame.AccountPath, frame.Done("The passkey is added."))
@@ -166,8 +149,8 @@ func (s *Account) addPasskey(v *frame.Visit) error {
 }
 
 func (s *Account) removePasskey(v *frame.Visit) error {
-	if ok, err := proved(v, frame.AccountPath, "remove the passkey"); !ok {
-		return err
+	if !v.Proved() {
+		return v.AskProof(frame.AccountPath, "remove the passkey")
 	}
 	if err := s.Passkeys.Store.RemovePasskey(v.Context(), v.User.ID, v.PathValue("passkey")); err != nil {
 		return err
@@ -176,8 +159,8 @@ func (s *Account) removePasskey(v *frame.Visit) error {
 }
 
 func (s *Account) renewCodes(v *frame.Visit) error {
-	if ok, err := proved(v, frame.AccountPath, "make new recovery codes"); !ok {
-		return err
+	if !v.Proved() {
+		return v.AskProof(frame.AccountPath, "make new recovery codes")
 	}
 	known, err := s.Passkeys.Store.Passkeys(v.Context(), v.User.ID)
 	if err != nil {

@@ -80,8 +80,8 @@ func (s *Users) form(v *frame.Visit, f userForm) (userForm, error) {
 }
 
 func (s *Users) fresh(v *frame.Visit) error {
-	if ok, err := proved(v, frame.UsersPath+"/new", "invite a user"); !ok {
-		return err
+	if !v.Proved() {
+		return v.AskProof(frame.UsersPath+"/new", "invite a user")
 	}
 	rights, _ := account.Viewer.Rights()
 	f, err := s.form(v, userForm{New: true, User: account.User{Role: account.Viewer, Rights: rights, Policies: v.User.Policies}})
@@ -113,13 +113,10 @@ func read(in url.Values) (account.Role, account.Right, []string, error) {
 // invite makes a user. It takes a fresh proof of identity: otherwise a session
 // that was left open could make an administrator, whose new session is fresh.
 func (s *Users) invite(v *frame.Visit) error {
-	if ok, err := proved(v, frame.UsersPath+"/new", "invite the user"); !ok {
-		return err
+	if !v.Proved() {
+		return v.AskProof(frame.UsersPath+"/new", "invite the user")
 	}
-	in, err := v.Form()
-	if err != nil {
-		return err
-	}
+	in := v.Form
 	role, rights, policies, err := read(in)
 	if err != nil {
 		return err
@@ -150,11 +147,8 @@ func (s *Users) again(v *frame.Visit, f userForm, err error) error {
 // Earlier ones end.
 func (s *Users) invitation(v *frame.Visit, u account.User) error {
 	token, err := s.Invitations.Begin(v.Context(), v.User, u)
-	if fault.CodeOf(err) == fault.Refused {
-		return v.Redirect(userPath(u.ID), v.Failed(err))
-	}
 	if err != nil {
-		return err
+		return v.Refused(userPath(u.ID), err, fault.Refused)
 	}
 	return v.Show("Invitation", frame.SettingsPath, invited(v, u, v.PublicURL+"/invitation#"+token))
 }
@@ -180,13 +174,10 @@ func (s *Users) save(v *frame.Visit) error {
 	if err != nil {
 		return err
 	}
-	if ok, err := proved(v, userPath(u.ID), "save "+u.Name); !ok {
-		return err
+	if !v.Proved() {
+		return v.AskProof(userPath(u.ID), "save "+u.Name)
 	}
-	in, err := v.Form()
-	if err != nil {
-		return err
-	}
+	in := v.Form
 	role, rights, policies, err := read(in)
 	if err != nil {
 		return err
@@ -203,25 +194,19 @@ func (s *Users) save(v *frame.Visit) error {
 // disable disables or enables a user. Keys that the user made are the
 // company's and go on working: those that the form names are revoked.
 func (s *Users) disable(v *frame.Visit) error {
-	in, err := v.Form()
-	if err != nil {
-		return err
-	}
+	in := v.Form
 	disabled, page := in.Get("disabled") == "true", userPath(v.PathValue("user"))
 	if !disabled { // disabling is never delayed
 		if err := v.Running(); err != nil {
 			return err
 		}
-		if ok, err := proved(v, page, "enable the user"); !ok {
-			return err
+		if !v.Proved() {
+			return v.AskProof(page, "enable the user")
 		}
 	}
 	u, err := s.Service.Change(v.Context(), s.Store, v.User, v.PathValue("user"), account.UserChange{Disabled: &disabled})
-	if code := fault.CodeOf(err); code == fault.Refused || code == fault.Forbidden {
-		return v.Redirect(page, v.Failed(err))
-	}
 	if err != nil {
-		return err
+		return v.Refused(page, err, fault.Refused, fault.Forbidden)
 	}
 	if !disabled {
 		return v.Redirect(frame.UsersPath, frame.Done(u.Name+" can sign in again."))
@@ -265,8 +250,8 @@ func (s *Users) inviteAgain(v *frame.Visit) error {
 	if err != nil {
 		return err
 	}
-	if ok, err := proved(v, userPath(u.ID), "make the invitation"); !ok {
-		return err
+	if !v.Proved() {
+		return v.AskProof(userPath(u.ID), "make the invitation")
 	}
 	// Changing nothing still shows whether this user may be changed by that one.
 	if _, err := s.Service.Change(v.Context(), s.Store, v.User, u.ID, account.UserChange{}); err != nil {

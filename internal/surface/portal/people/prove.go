@@ -49,10 +49,7 @@ func (s *Account) showProof(v *frame.Visit, status int, next, wrong string) erro
 }
 
 func (s *Account) proveByPassword(v *frame.Visit) error {
-	in, err := v.Form()
-	if err != nil {
-		return err
-	}
+	in := v.Form
 	next := web.LocalPath(in.Get("next"))
 	known, err := s.Passkeys.Store.Passkeys(v.Context(), v.User.ID)
 	if err != nil {
@@ -66,11 +63,8 @@ func (s *Account) proveByPassword(v *frame.Visit) error {
 }
 
 func (s *Account) proveByPasskey(v *frame.Visit) error {
-	in, err := v.Form()
-	if err != nil {
-		return err
-	}
-	err = s.Passkeys.FinishProof(v.Context(), v.User, account.ProvePasskey, in.Get("token"), json.RawMessage(in.Get("answer")))
+	in := v.Form
+	err := s.Passkeys.FinishProof(v.Context(), v.User, account.ProvePasskey, in.Get("token"), json.RawMessage(in.Get("answer")))
 	return s.settle(v, web.LocalPath(in.Get("next")), err)
 }
 
@@ -95,10 +89,7 @@ func (s *Account) settle(v *frame.Visit, next string, err error) error {
 // proveAtProvider shows the way to the provider. It is a link, as the page's
 // policy lets no form lead elsewhere.
 func (s *Account) proveAtProvider(v *frame.Visit) error {
-	in, err := v.Form()
-	if err != nil {
-		return err
-	}
+	in := v.Form
 	address, journey, err := s.Federation.StartProof(v.Context(), v.User, web.LocalPath(in.Get("next")))
 	if err != nil {
 		return err

@@ -50,10 +50,7 @@ func (s *Section) revisions(v *frame.Visit) error {
 // restore goes back to a revision: by a proposal of the person's own, or for an
 // agent's policy by saving it.
 func (s *Section) restore(v *frame.Visit) error {
-	form, err := v.Form()
-	if err != nil {
-		return err
-	}
+	form := v.Form
 	p, err := s.open(v)
 	if err != nil {
 		return err
@@ -74,12 +71,8 @@ func (s *Section) restore(v *frame.Visit) error {
 	if c, ok := conflictOf(err); ok {
 		return v.ShowStatus(http.StatusConflict, p.Name, frame.PoliciesPath, conflictPage(v, sheet{c.Current, "revisions"}, c, nil))
 	}
-	switch fault.CodeOf(err) {
-	case "":
-	case fault.Refused, fault.Unavailable:
-		return v.Redirect(back, v.Failed(err))
-	default:
-		return err
+	if err != nil {
+		return v.Refused(back, err, fault.Refused, fault.Unavailable)
 	}
 	if after.Version == p.Version {
 		return v.Redirect(back, frame.Flash{Tone: frame.Idle, Text: "The policy is as it was at this revision."})

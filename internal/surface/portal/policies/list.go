@@ -50,10 +50,7 @@ func (s *Section) list(v *frame.Visit) error {
 
 // create saves a new, empty policy and opens it.
 func (s *Section) create(v *frame.Visit) error {
-	form, err := v.Form()
-	if err != nil {
-		return err
-	}
+	form := v.Form
 	wanted := policy.New{Name: form.Get("name"), Type: policy.Type(form.Get("type"))}
 	if wanted.Type == "VR" {
 		wanted.Type, wanted.VROnly = policy.Agent, true

@@ -116,12 +116,9 @@ func (s *Section) state(v *frame.Visit) error {
 
 // apply applies the person's own proposal.
 func (s *Section) apply(v *frame.Visit) error {
-	form, err := v.Form()
-	if err != nil {
-		return err
-	}
+	form := v.Form
 	id := v.PathValue("id")
-	_, err = v.Run("apply_policy_proposal", map[string]any{"proposalId": id, "confirmation": form.Get("confirmation")}, form.Get(frame.OnceField))
+	_, err := v.Run("apply_policy_proposal", map[string]any{"proposalId": id, "confirmation": form.Get("confirmation")}, form.Get(frame.OnceField))
 	switch fault.CodeOf(err) {
 	case "":
 		return v.Redirect(frame.ProposalPath(id), frame.Done("Applied. Devices receive it by themselves."))
@@ -142,14 +139,10 @@ func (s *Section) again(v *frame.Visit) error {
 		return err
 	}
 	result, err := v.Run(name, args, "")
-	switch fault.CodeOf(err) {
-	case "":
-		return v.Redirect(frame.ProposalPath(result.(proposal.View).ProposalID), frame.Done("This proposal is your own: look at its list, then apply it."))
-	case fault.Refused, fault.RateLimited, fault.Unsupported:
-		return v.Redirect(frame.ProposalPath(id), v.Failed(err))
-	default:
-		return err
+	if err != nil {
+		return v.Refused(frame.ProposalPath(id), err, fault.Refused, fault.RateLimited, fault.Unsupported)
 	}
+	return v.Redirect(frame.ProposalPath(result.(proposal.View).ProposalID), frame.Done("This proposal is your own: look at its list, then apply it."))
 }
 
 // advice says what to do about a proposal as it stands.

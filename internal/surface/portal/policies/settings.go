@@ -102,10 +102,7 @@ func asked(form url.Values, seen []policy.Value) []policy.Change {
 // edited reads a form of settings: the policy as it is, the version that the
 // person saw, and what they want changed.
 func (s *Section) edited(v *frame.Visit) (p policy.Policy, version int, changes []policy.Change, err error) {
-	form, err := v.Form()
-	if err != nil {
-		return p, 0, nil, err
-	}
+	form := v.Form
 	if p, err = s.open(v); err != nil {
 		return p, 0, nil, err
 	}
@@ -157,12 +154,8 @@ func (s *Section) review(v *frame.Visit) error {
 // refused is said where the person came from.
 func (s *Section) propose(v *frame.Visit, operation string, args map[string]any, from string) error {
 	result, err := v.Run(operation, args, "")
-	switch fault.CodeOf(err) {
-	case "":
-	case fault.Refused, fault.InvalidArguments, fault.RateLimited, fault.Unsupported:
-		return v.Redirect(from, v.Failed(err))
-	default:
-		return err
+	if err != nil {
+		return v.Refused(from, err, fault.Refused, fault.InvalidArguments, fault.RateLimited, fault.Unsupported)
 	}
 	made, ok := result.(proposal.View)
 	if !ok {
@@ -189,12 +182,8 @@ func (s *Section) saved(v *frame.Visit, p policy.Policy, version int, changes []
 	if c, ok := conflictOf(err); ok {
 		return v.ShowStatus(http.StatusConflict, p.Name, frame.PoliciesPath, conflictPage(v, sheet{c.Current, ""}, c, changes))
 	}
-	switch fault.CodeOf(err) {
-	case "":
-	case fault.Refused, fault.InvalidArguments, fault.Unavailable:
-		return v.Redirect(frame.PolicyPath(p.ID), v.Failed(err))
-	default:
-		return err
+	if err != nil {
+		return v.Refused(frame.PolicyPath(p.ID), err, fault.Refused, fault.InvalidArguments, fault.Unavailable)
 	}
 	if after.Version == p.Version {
 		return v.Redirect(frame.PolicyPath(p.ID), frame.Flash{Tone: frame.Idle, Text: "Nothing was changed."})
@@ -204,10 +193,7 @@ func (s *Section) saved(v *frame.Visit, p policy.Policy, version int, changes []
 
 // details saves name, description, labels and group.
 func (s *Section) details(v *frame.Visit) error {
-	form, err := v.Form()
-	if err != nil {
-		return err
-	}
+	form := v.Form
 	p, err := s.open(v)
 	if err != nil {
 		return err
@@ -234,10 +220,7 @@ func labelsOf(text string) []string {
 
 // copy proposes a copy of the policy.
 func (s *Section) copy(v *frame.Visit) error {
-	form, err := v.Form()
-	if err != nil {
-		return err
-	}
+	form := v.Form
 	id := v.PathValue("id")
 	return s.propose(v, "create_policy", map[string]any{"fromPolicyId": id, "displayName": form.Get("name")}, frame.PolicyPath(id))
 }

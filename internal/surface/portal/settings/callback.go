@@ -74,13 +74,10 @@ func (s *Section) callback(v *frame.Visit) error {
 
 // finished leads to the platform page, which shows what became of a sign-up.
 func (s *Section) finished(v *frame.Visit, pushed int, err error) error {
-	switch fault.CodeOf(err) {
-	case "":
-		return v.Redirect(platformPath, frame.Done(connected(pushed)))
-	case fault.Refused, fault.Provider, fault.NotFound:
-		return v.Redirect(platformPath, v.Failed(err))
+	if err != nil {
+		return v.Refused(platformPath, err, fault.Refused, fault.Provider, fault.NotFound)
 	}
-	return err
+	return v.Redirect(platformPath, frame.Done(connected(pushed)))
 }
 
 func connected(pushed int) string {

@@ -36,13 +36,10 @@ func (s *Section) platform(v *frame.Visit) error {
 // unfinished can still be finished.
 func (s *Section) connect(v *frame.Visit) error {
 	_, err := s.Platform.StartSignup(v.Context(), v.Company.ID, v.Session.ID)
-	switch fault.CodeOf(err) {
-	case "":
-		return v.Redirect(signupPath)
-	case fault.Refused, fault.Provider:
-		return v.Redirect(platformPath, v.Failed(err))
+	if err != nil {
+		return v.Refused(platformPath, err, fault.Refused, fault.Provider)
 	}
-	return err
+	return v.Redirect(signupPath)
 }
 
 // signup shows the second step: the way to the vendor's page.

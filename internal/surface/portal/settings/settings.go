@@ -129,13 +129,10 @@ func (s *Section) general(v *frame.Visit) error {
 func days(d time.Duration) string { return strconv.FormatFloat(d.Hours()/24, 'f', -1, 64) }
 
 func (s *Section) saveGeneral(v *frame.Visit) error {
-	in, err := v.Form()
-	if err != nil {
-		return err
-	}
+	in := v.Form
 	f := generalForm{Name: in.Get("name"), Inactive: in.Get("inactiveAfter"), Keep: in.Get("keepActivity"), May: true}
 	inactive, keep := parseDays(f.Inactive), parseDays(f.Keep)
-	_, err = s.Companies.UpdateCompany(v.Context(), v.Company.ID, company.Change(func(c *company.Company) {
+	_, err := s.Companies.UpdateCompany(v.Context(), v.Company.ID, company.Change(func(c *company.Company) {
 		c.Name, c.InactiveAfter, c.KeepActivity = strings.TrimSpace(f.Name), inactive, keep
 	}))
 	if fault.CodeOf(err) == fault.InvalidArguments {
@@ -187,12 +184,9 @@ func (s *Section) showSignIn(v *frame.Visit, status int, f signInForm) error {
 // the provider decides who signs in. The client's secret is never shown
 // again; an empty field leaves it.
 func (s *Section) saveSignIn(v *frame.Visit) error {
-	in, err := v.Form()
-	if err != nil {
-		return err
-	}
+	in := v.Form
 	if !v.Proved() {
-		return v.Redirect(web.ProveAddress(signInPath), frame.Flash{Tone: frame.Warn, Text: "Confirm it's you, then save company sign-in. Nothing has changed yet."})
+		return v.AskProof(signInPath, "save company sign-in")
 	}
 	before, err := s.Federation.Providers.Provider(v.Context(), v.Company.ID)
 	if err != nil && fault.CodeOf(err) != fault.NotFound {
