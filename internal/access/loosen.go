@@ -2,9 +2,11 @@ package access
 
 import (
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/musterhq/muster/internal/fault"
+	"github.com/musterhq/muster/internal/text"
 )
 
 // LoosenAfter is how long a change waits that loosens a control, unless a second
@@ -36,11 +38,11 @@ func (s Settings) Control(name ControlName) string {
 	case ApplyApprovalControl:
 		return string(c.ApplyApproval)
 	case SecondPersonControl:
-		return onOff(c.SecondPerson)
+		return strings.ToUpper(text.OnOff(c.SecondPerson))
 	case ApproverAgeControl:
 		return c.ApproverAge.String()
 	case DestructiveApprovalControl:
-		return onOff(c.DestructiveApproval)
+		return strings.ToUpper(text.OnOff(c.DestructiveApproval))
 	case DestructiveLimitControl:
 		return c.DestructiveLimit.String()
 	case StopControl:
@@ -78,13 +80,6 @@ func (s *Settings) SetControl(name ControlName, text string) (err error) {
 		err = fmt.Errorf("there is no control %s", name)
 	}
 	return err
-}
-
-func onOff(on bool) string {
-	if on {
-		return "ON"
-	}
-	return "OFF"
 }
 
 // Loosens reports whether the control allows more after the change than before.

@@ -8,6 +8,7 @@ import (
 	"github.com/musterhq/muster/internal/access"
 	"github.com/musterhq/muster/internal/activity"
 	"github.com/musterhq/muster/internal/company"
+	"github.com/musterhq/muster/internal/text"
 )
 
 // recordCompany records what a save changed about a company, and who switched
@@ -25,7 +26,7 @@ func (db *DB) recordCompany(ctx context.Context, t *tx, action activity.Action, 
 		if former[i].Enabled == gate.Enabled {
 			continue
 		}
-		changes = append(changes, activity.Change{Field: string(gate.Gate), Before: onOff(former[i].Enabled), After: onOff(gate.Enabled)})
+		changes = append(changes, activity.Change{Field: string(gate.Gate), Before: text.OnOff(former[i].Enabled), After: text.OnOff(gate.Enabled)})
 		if err := db.noteSwitch(ctx, t, after.ID, gate); err != nil {
 			return err
 		}
@@ -41,9 +42,9 @@ func (db *DB) recordCompany(ctx context.Context, t *tx, action activity.Action, 
 func controlChanges(before, after access.Controls) []activity.Change {
 	return []activity.Change{
 		{Field: "applyApproval", Before: string(before.ApplyApproval), After: string(after.ApplyApproval)},
-		{Field: "secondPerson", Before: onOff(before.SecondPerson), After: onOff(after.SecondPerson)},
+		{Field: "secondPerson", Before: text.OnOff(before.SecondPerson), After: text.OnOff(after.SecondPerson)},
 		{Field: "approverAge", Before: before.ApproverAge.String(), After: after.ApproverAge.String()},
-		{Field: "destructiveApproval", Before: onOff(before.DestructiveApproval), After: onOff(after.DestructiveApproval)},
+		{Field: "destructiveApproval", Before: text.OnOff(before.DestructiveApproval), After: text.OnOff(after.DestructiveApproval)},
 		{Field: "destructiveLimit", Before: before.DestructiveLimit.String(), After: after.DestructiveLimit.String()},
 		{Field: "requireReason", Before: string(before.RequireReason), After: string(after.RequireReason)},
 	}
@@ -58,13 +59,6 @@ func gates(s access.Settings) []company.Switch {
 		{Gate: access.ProvisioningGate, Enabled: s.Provisioning},
 		{Gate: access.OAuthGate, Enabled: s.OAuthConnections},
 	}
-}
-
-func onOff(on bool) string {
-	if on {
-		return "on"
-	}
-	return "off"
 }
 
 // span is a duration in words; nothing for none.

@@ -8,6 +8,7 @@ import (
 	"github.com/musterhq/muster/internal/access"
 	"github.com/musterhq/muster/internal/activity"
 	"github.com/musterhq/muster/internal/oauth"
+	"github.com/musterhq/muster/internal/text"
 )
 
 // connectionColumns are a connection's, with the scopes of all its grants. One
@@ -151,7 +152,7 @@ func (db *DB) recordConnection(ctx context.Context, t *tx, before, after oauth.C
 	}
 	changes := activity.Differences(
 		activity.Change{Field: "scopes", Before: strings.Join(before.Scopes.Scopes(), " "), After: strings.Join(after.Scopes.Scopes(), " ")},
-		activity.Change{Field: "frozen", Before: onOff(before.Frozen), After: onOff(after.Frozen)},
+		activity.Change{Field: "frozen", Before: text.OnOff(before.Frozen), After: text.OnOff(after.Frozen)},
 	)
 	if len(changes) == 0 && action == activity.ConnectionChanged {
 		return nil

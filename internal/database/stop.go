@@ -11,6 +11,7 @@ import (
 	"github.com/musterhq/muster/internal/activity"
 	agentdevice "github.com/musterhq/muster/internal/agent/device"
 	"github.com/musterhq/muster/internal/command"
+	"github.com/musterhq/muster/internal/text"
 )
 
 // automated are open commands, as c, that keys and connections of a company sent.
@@ -32,7 +33,7 @@ func (db *DB) recordStop(ctx context.Context, t *tx, before, after access.Stop, 
 		e.Action = activity.CompanyResumed
 	}
 	e.Changes = activity.Differences(activity.Change{Field: "reason", Before: before.Reason, After: after.Reason},
-		activity.Change{Field: "portal", Before: onOff(before.All), After: onOff(after.All)})
+		activity.Change{Field: "portal", Before: text.OnOff(before.All), After: text.OnOff(after.All)})
 	return db.record(ctx, t, e.Target.ID, e)
 }
 

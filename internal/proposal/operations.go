@@ -64,34 +64,22 @@ func writing(o operation.Operation) operation.Operation {
 
 func (s *Service) read(ctx context.Context, call operation.Call, a ReadArgs) (View, error) {
 	p, err := s.Read(ctx, call.Principal, a.ProposalID)
-	if err != nil {
-		return View{}, err
-	}
-	return s.view(p), nil
+	return s.view(p), err
 }
 
 func (s *Service) change(ctx context.Context, call operation.Call, a ChangeArgs) (View, error) {
 	p, err := s.ProposeChanges(ctx, call, a.PolicyID, asChanges(a.Changes))
-	if err != nil {
-		return View{}, err
-	}
-	return s.view(p), nil
+	return s.view(p), err
 }
 
 func (s *Service) copy(ctx context.Context, call operation.Call, a CopyArgs) (View, error) {
 	p, err := s.ProposeCopy(ctx, call, a.FromPolicyID, a.DisplayName, asChanges(a.Changes))
-	if err != nil {
-		return View{}, err
-	}
-	return s.view(p), nil
+	return s.view(p), err
 }
 
 func (s *Service) rollBack(ctx context.Context, call operation.Call, a RollbackArgs) (View, error) {
 	p, err := s.ProposeRollback(ctx, call, a.PolicyID, a.Revision)
-	if err != nil {
-		return View{}, err
-	}
-	return s.view(p), nil
+	return s.view(p), err
 }
 
 func (s *Service) apply(ctx context.Context, call operation.Call, a ApplyArgs) (View, error) {

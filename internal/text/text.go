@@ -1,7 +1,11 @@
 // Package text holds what several packages do to the texts that they write.
 package text
 
-import "strings"
+import (
+	"strings"
+	"unicode"
+	"unicode/utf8"
+)
 
 // UpperFirst writes the first letter of ASCII text as a capital.
 func UpperFirst(s string) string {
@@ -9,6 +13,27 @@ func UpperFirst(s string) string {
 		return s
 	}
 	return strings.ToUpper(s[:1]) + s[1:]
+}
+
+// Sentence makes a phrase a sentence: with a capital, and a stop at its end.
+func Sentence(phrase string) string {
+	first, size := utf8.DecodeRuneInString(phrase)
+	if size == 0 {
+		return ""
+	}
+	phrase = string(unicode.ToUpper(first)) + phrase[size:]
+	if !strings.ContainsRune(".!?", rune(phrase[len(phrase)-1])) {
+		phrase += "."
+	}
+	return phrase
+}
+
+// OnOff is a switch in a word.
+func OnOff(on bool) string {
+	if on {
+		return "on"
+	}
+	return "off"
 }
 
 // Plural returns one for the number 1, else more.

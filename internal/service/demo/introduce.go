@@ -10,6 +10,7 @@ import (
 	"github.com/musterhq/muster/internal/access"
 	"github.com/musterhq/muster/internal/surface/mcp"
 	"github.com/musterhq/muster/internal/surface/rest"
+	"github.com/musterhq/muster/internal/text"
 )
 
 // controls says which of the company's controls are on.
@@ -22,12 +23,8 @@ func (f *filler) controls() string {
 	if l := c.DestructiveLimit; !l.Off() {
 		limit = fmt.Sprintf("at most %d devices in %d minutes get a destructive command", l.Devices, int(l.Window.Minutes()))
 	}
-	authorization := "off"
-	if c.DestructiveApproval {
-		authorization = "on"
-	}
 	return fmt.Sprintf("%s; approval of policy changes: %s; authorization of destructive commands: %s; a person with an account %s may approve and confirm",
-		limit, strings.ToLower(string(cmp.Or(c.ApplyApproval, access.ApproveNone))), authorization, ages)
+		limit, strings.ToLower(string(cmp.Or(c.ApplyApproval, access.ApproveNone))), text.OnOff(c.DestructiveApproval), ages)
 }
 
 // introduce prints what there is and what to try. The portal's address is the

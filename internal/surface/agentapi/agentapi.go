@@ -42,11 +42,11 @@ func (d *API) Handler() http.Handler {
 	mux := http.NewServeMux()
 	base := protocol.Base
 	mux.HandleFunc("POST "+base+"/enroll", d.enroll)
-	mux.HandleFunc("POST "+base+"/checkin", signed(d, d.checkIn))
+	mux.HandleFunc("POST "+base+"/checkin", posted(d, d.checkIn))
 	mux.HandleFunc("GET "+base+"/policy/{id}", signed(d, d.policy))
 	mux.HandleFunc("GET "+base+"/wake", d.wake)
-	mux.HandleFunc("POST "+base+"/push-token", signed(d, d.pushToken))
-	mux.HandleFunc("POST "+base+"/rotate", signed(d, d.rotate))
+	mux.HandleFunc("POST "+base+"/push-token", posted(d, d.pushToken))
+	mux.HandleFunc("POST "+base+"/rotate", posted(d, d.rotate))
 	mux.HandleFunc("POST "+base+"/unenroll", signed(d, d.unenroll))
 	mux.HandleFunc(base+"/", func(w http.ResponseWriter, r *http.Request) {
 		d.refuse(w, r, &protocol.Refusal{Code: protocol.NotFound, Message: "no such call"})
@@ -130,14 +130,21 @@ func (d *API) enroll(w http.ResponseWriter, r *http.Request) {
 	d.answer(w, r, answer, err)
 }
 
-func (d *API) checkIn(w http.ResponseWriter, r *http.Request, v visit) {
-	var request protocol.CheckinRequest
-	if json.Unmarshal(v.body, &request) != nil {
-		d.refuse(w, r, &protocol.Refusal{Code: protocol.Malformed, Message: "the body must be one JSON object"})
-		return
-	}
-	answer, err := d.Service.CheckIn(r.Context(), v.device, request)
-	d.answer(w, r, answer, err)
+// posted is signed for a call whose body is one JSON object.
+func posted[T any](d *API, serve func(context.Context, visit, T) (any, error)) http.HandlerFunc {
+	return signed(d, func(w http.ResponseWriter, r *http.Request, v visit) {
+		var request T
+		if json.Unmarshal(v.body, &request) != nil {
+			d.refuse(w, r, &protocol.Refusal{Code: protocol.Malformed, Message: "the body must be one JSON object"})
+			return
+		}
+		answer, err := serve(r.Context(), v, request)
+		d.answer(w, r, answer, err)
+	})
+}
+
+func (d *API) checkIn(ctx context.Context, v visit, request protocol.CheckinRequest) (any, error) {
+	return d.Service.CheckIn(ctx, v.device, request)
 }
 
 func (d *API) policy(w http.ResponseWriter, r *http.Request, v visit) {
@@ -154,22 +161,15 @@ func (d *API) policy(w http.ResponseWriter, r *http.Request, v visit) {
 	d.answer(w, r, sealed, nil)
 }
 
-func (d *API) rotate(w http.ResponseWriter, r *http.Request, v visit) {
-	var request protocol.RotateRequest
-	if json.Unmarshal(v.body, &request) != nil {
-		d.refuse(w, r, &protocol.Refusal{Code: protocol.Malformed, Message: "the body must be one JSON object"})
-		return
-	}
-	d.answer(w, r, struct{}{}, d.Service.Rotate(r.Context(), v.device, request, v.sequence))
+func (d *API) rotate(ctx context.Context, v visit, request protocol.RotateRequest) (any, error) {
+	return struct{}{}, d.Service.Rotate(ctx, v.device, request, v.sequence)
 }
 
-func (d *API) pushToken(w http.ResponseWriter, r *http.Request, v visit) {
-	var request protocol.PushTokenRequest
-	if json.Unmarshal(v.body, &request) != nil || len(request.Token) > maxPushToken {
-		d.refuse(w, r, &protocol.Refusal{Code: protocol.Malformed, Message: "the body must be one JSON object with a token"})
-		return
+func (d *API) pushToken(ctx context.Context, v visit, request protocol.PushTokenRequest) (any, error) {
+	if len(request.Token) > maxPushToken {
+		return nil, &protocol.Refusal{Code: protocol.Malformed, Message: "the push token is too long"}
 	}
-	d.answer(w, r, struct{}{}, d.Service.RegisterPush(r.Context(), v.device, request))
+	return struct{}{}, d.Service.RegisterPush(ctx, v.device, request)
 }
 
 const maxPushToken = 4096 // bytes

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/musterhq/muster/internal/access"
+	"github.com/musterhq/muster/internal/text"
 )
 
 // ControlFlags change what limits a company's callers, at once.
@@ -66,8 +67,8 @@ type controlsView struct {
 
 func viewControls(c access.Controls) controlsView {
 	return controlsView{
-		ApplyApproval: c.ApplyApproval, SecondPerson: onOff(c.SecondPerson), ApproverAge: c.ApproverAge.String(),
-		DestructiveApproval: onOff(c.DestructiveApproval), DestructiveLimit: c.DestructiveLimit.String(), RequireReason: c.RequireReason,
+		ApplyApproval: c.ApplyApproval, SecondPerson: strings.ToUpper(text.OnOff(c.SecondPerson)), ApproverAge: c.ApproverAge.String(),
+		DestructiveApproval: strings.ToUpper(text.OnOff(c.DestructiveApproval)), DestructiveLimit: c.DestructiveLimit.String(), RequireReason: c.RequireReason,
 	}
 }
 
@@ -78,11 +79,4 @@ func (v controlsView) show(w io.Writer) {
 	row(w, "  second person", v.SecondPerson)
 	row(w, "  approver age", v.ApproverAge)
 	row(w, "  require reason", string(v.RequireReason))
-}
-
-func onOff(on bool) string {
-	if on {
-		return "ON"
-	}
-	return "OFF"
 }

@@ -6,6 +6,7 @@ import (
 
 	"github.com/musterhq/muster/internal/account"
 	"github.com/musterhq/muster/internal/fault"
+	"github.com/musterhq/muster/internal/text"
 )
 
 // company sends a person to their company's provider. It is a page with a link
@@ -23,15 +24,12 @@ func (s SignIn) company(w http.ResponseWriter, r *http.Request) {
 		s.Sessions.SetJourney(w, journey)
 		s.answer(w, r, http.StatusOK, awayPage(address))
 	case fault.NotFound:
-		form.Wrong = "No company sign-in is set up for this address. Use your password."
-		s.render(w, r, http.StatusNotFound, form)
+		s.again(w, r, http.StatusNotFound, form, "No company sign-in is set up for this address. Use your password.")
 	case fault.InvalidArguments:
-		form.Wrong = "Enter your e-mail address first."
-		s.render(w, r, http.StatusUnprocessableEntity, form)
+		s.again(w, r, http.StatusUnprocessableEntity, form, "Enter your e-mail address first.")
 	case fault.Provider:
-		form.Wrong = "Your company's sign-in does not answer. Try again in a moment."
 		s.Log.WarnContext(r.Context(), "identity provider does not answer", "err", err)
-		s.render(w, r, http.StatusBadGateway, form)
+		s.again(w, r, http.StatusBadGateway, form, "Your company's sign-in does not answer. Try again in a moment.")
 	default:
 		s.refuse(w, r, form, err)
 	}
@@ -43,25 +41,21 @@ func (s SignIn) callback(w http.ResponseWriter, r *http.Request) {
 	form := signInForm{Next: "/"}
 	journey := s.Sessions.TakeJourney(w, r)
 	if journey == "" {
-		form.Wrong = "This sign-in was not begun in this browser. Start again."
-		s.render(w, r, http.StatusBadRequest, form)
+		s.again(w, r, http.StatusBadRequest, form, "This sign-in was not begun in this browser. Start again.")
 		return
 	}
 	if q.Get("code") == "" {
-		form.Wrong = "Your company's sign-in did not sign you in. Start again."
-		s.render(w, r, http.StatusUnauthorized, form)
+		s.again(w, r, http.StatusUnauthorized, form, "Your company's sign-in did not sign you in. Start again.")
 		return
 	}
 	a, err := s.Federation.Finish(r.Context(), journey, account.Return{State: q.Get("state"), Code: q.Get("code"), Issuer: q.Get("iss")})
 	form.Next = LocalPath(a.Journey.Next)
 	switch code := fault.CodeOf(err); {
 	case code == fault.Refused && a.Journey.State == "": // no journey of this browser
-		form.Wrong = sentence(fault.From(err).Detail)
-		s.render(w, r, http.StatusBadRequest, form)
+		s.again(w, r, http.StatusBadRequest, form, text.Sentence(fault.From(err).Detail))
 	case code == fault.Refused || code == fault.Provider || code == fault.NotFound:
 		s.Log.InfoContext(r.Context(), "company sign-in refused", "err", err)
-		form.Wrong = sentence(fault.From(err).Detail)
-		s.render(w, r, http.StatusUnauthorized, form)
+		s.again(w, r, http.StatusUnauthorized, form, text.Sentence(fault.From(err).Detail))
 	case err != nil:
 		s.broken(w, r, form, err)
 	case a.Confirm != "":
@@ -136,10 +130,10 @@ func (s SignIn) link(w http.ResponseWriter, r *http.Request) {
 	switch fault.CodeOf(err) {
 	case "":
 	case fault.Unauthorized, fault.Refused:
-		s.askLink(w, r, http.StatusUnauthorized, token, sentence(fault.From(err).Detail))
+		s.askLink(w, r, http.StatusUnauthorized, token, text.Sentence(fault.From(err).Detail))
 		return
 	case fault.RateLimited:
-		s.askLink(w, r, http.StatusTooManyRequests, token, sentence(fault.From(err).Detail))
+		s.askLink(w, r, http.StatusTooManyRequests, token, text.Sentence(fault.From(err).Detail))
 		return
 	default:
 		s.broken(w, r, signInForm{Next: "/"}, err)

@@ -6,6 +6,7 @@ import (
 	"github.com/musterhq/muster/internal/access"
 	"github.com/musterhq/muster/internal/account"
 	"github.com/musterhq/muster/internal/fault"
+	"github.com/musterhq/muster/internal/text"
 )
 
 // invitation asks a person who was invited for a password. The code is behind
@@ -24,7 +25,7 @@ func (s SignIn) accept(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	if err := account.CheckPassword(password); err != nil {
-		wrong(http.StatusUnprocessableEntity, sentence(fault.From(err).Detail))
+		wrong(http.StatusUnprocessableEntity, text.Sentence(fault.From(err).Detail))
 		return
 	}
 	user, by, err := s.Invitations.Accept(r.Context(), code, password)
@@ -35,7 +36,7 @@ func (s SignIn) accept(w http.ResponseWriter, r *http.Request) {
 	case fault.NotFound:
 		wrong(http.StatusNotFound, "This invitation is over or was used already. Ask for a new one.")
 	case fault.RateLimited:
-		wrong(http.StatusTooManyRequests, sentence(fault.From(err).Detail))
+		wrong(http.StatusTooManyRequests, text.Sentence(fault.From(err).Detail))
 	default:
 		s.broken(w, r, signInForm{Next: "/"}, err)
 	}

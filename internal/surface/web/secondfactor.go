@@ -97,8 +97,7 @@ func (s SignIn) second(w http.ResponseWriter, r *http.Request) {
 	token := r.PostFormValue("token")
 	step, err := s.Passkeys.Steps.Step(r.Context(), access.HashSecret(token), account.SecondFactor)
 	if fault.CodeOf(err) == fault.NotFound {
-		form.Wrong = "This took too long. Begin again."
-		s.render(w, r, http.StatusUnauthorized, form)
+		s.again(w, r, http.StatusUnauthorized, form, "This took too long. Begin again.")
 		return
 	}
 	var user account.User
@@ -122,8 +121,7 @@ func (s SignIn) second(w http.ResponseWriter, r *http.Request) {
 	switch fault.CodeOf(err) {
 	case "":
 		if user.Disabled {
-			form.Wrong = "The account is disabled."
-			s.render(w, r, http.StatusUnauthorized, form)
+			s.again(w, r, http.StatusUnauthorized, form, "The account is disabled.")
 			return
 		}
 		s.enter(w, r, user, method, form)
@@ -133,8 +131,7 @@ func (s SignIn) second(w http.ResponseWriter, r *http.Request) {
 			return
 		}
 		s.refused(r, "wrong second factor")
-		form.Wrong = "The second factor was not right. Begin again."
-		s.render(w, r, http.StatusUnauthorized, form)
+		s.again(w, r, http.StatusUnauthorized, form, "The second factor was not right. Begin again.")
 	default:
 		s.broken(w, r, form, err)
 	}

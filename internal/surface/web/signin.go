@@ -5,13 +5,12 @@ import (
 	"math"
 	"net/http"
 	"strconv"
-	"unicode"
-	"unicode/utf8"
 
 	"github.com/a-h/templ"
 
 	"github.com/musterhq/muster/internal/account"
 	"github.com/musterhq/muster/internal/fault"
+	"github.com/musterhq/muster/internal/text"
 )
 
 // SignIn serves the pages by which people come and go.
@@ -75,25 +74,16 @@ func (s SignIn) refuse(w http.ResponseWriter, r *http.Request, form signInForm, 
 	switch fault.CodeOf(err) {
 	case fault.Unauthorized:
 		s.refused(r, "wrong credentials")
-		form.Wrong = sentence(detail)
-		s.render(w, r, http.StatusUnauthorized, form)
+		s.again(w, r, http.StatusUnauthorized, form, text.Sentence(detail))
 	case fault.RateLimited:
 		s.refused(r, "too many attempts")
 		w.Header().Set("Retry-After", strconv.Itoa(max(1, int(math.Ceil(fault.From(err).RetryAfter.Seconds())))))
-		form.Wrong = sentence(detail)
-		s.render(w, r, http.StatusTooManyRequests, form)
+		s.again(w, r, http.StatusTooManyRequests, form, text.Sentence(detail))
 	case fault.Refused, fault.Unsupported:
-		form.Wrong = sentence(detail)
-		s.render(w, r, http.StatusUnauthorized, form)
+		s.again(w, r, http.StatusUnauthorized, form, text.Sentence(detail))
 	default:
 		s.broken(w, r, form, err)
 	}
-}
-
-// sentence is a detail as a page shows it.
-func sentence(detail string) string {
-	first, size := utf8.DecodeRuneInString(detail)
-	return string(unicode.ToUpper(first)) + detail[size:] + "."
 }
 
 // refused logs an attempt to sign in that failed, so that a tool such as fail2ban
@@ -115,8 +105,13 @@ func (s SignIn) signOut(w http.ResponseWriter, r *http.Request) {
 // broken reports a failure of ours.
 func (s SignIn) broken(w http.ResponseWriter, r *http.Request, form signInForm, err error) {
 	s.Log.ErrorContext(r.Context(), "sign-in failed", "error", err)
-	form.Wrong = "Something went wrong here. Try again."
-	s.render(w, r, http.StatusInternalServerError, form)
+	s.again(w, r, http.StatusInternalServerError, form, "Something went wrong here. Try again.")
+}
+
+// again shows the form again with what is wrong.
+func (s SignIn) again(w http.ResponseWriter, r *http.Request, status int, form signInForm, wrong string) {
+	form.Wrong = wrong
+	s.render(w, r, status, form)
 }
 
 func (s SignIn) render(w http.ResponseWriter, r *http.Request, status int, form signInForm) {

@@ -10,7 +10,7 @@ import (
 )
 
 // levels are the user restrictions with the API level that brought each.
-var levels = map[string]int{ //nolint:gochecknoglobals // a table that is never written to
+var levels = map[string]int{
 	"no_modify_accounts": 18, "no_config_wifi": 18, "no_uninstall_apps": 18, "no_share_location": 18, "no_usb_file_transfer": 18,
 	"no_remove_user": 18, "no_install_apps": 18, "no_install_unknown_sources": 18, "no_config_bluetooth": 18,
 	"ensure_verify_apps": 21, "no_factory_reset": 21, "no_add_user": 21, "no_debugging_features": 21, "no_outgoing_calls": 21,

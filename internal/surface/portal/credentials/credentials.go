@@ -15,6 +15,7 @@ import (
 	"github.com/musterhq/muster/internal/fault"
 	"github.com/musterhq/muster/internal/oauth"
 	"github.com/musterhq/muster/internal/surface/portal/frame"
+	"github.com/musterhq/muster/internal/text"
 )
 
 // Companies changes a company's settings, and knows who switched them.
@@ -165,11 +166,7 @@ func (s *Section) switchGate(v *frame.Visit) error {
 		if err != nil {
 			return v.Refused(frame.AccessPath, err, fault.InvalidArguments)
 		}
-		word := "off"
-		if on {
-			word = "on"
-		}
-		return v.Redirect(frame.AccessPath, frame.Done(g.Title+": "+word+"."))
+		return v.Redirect(frame.AccessPath, frame.Done(g.Title+": "+text.OnOff(on)+"."))
 	}
 	return fault.Invalid("there is no such setting")
 }

@@ -4,25 +4,14 @@ import (
 	"fmt"
 	"strings"
 	"time"
-	"unicode"
-	"unicode/utf8"
 
 	"github.com/musterhq/muster/internal/account"
+	"github.com/musterhq/muster/internal/text"
 	"github.com/musterhq/muster/internal/validate"
 )
 
 // Sentence makes a fault's detail a sentence.
-func Sentence(text string) string {
-	first, size := utf8.DecodeRuneInString(text)
-	if size == 0 {
-		return ""
-	}
-	text = string(unicode.ToUpper(first)) + text[size:]
-	if !strings.ContainsRune(".!?", rune(text[len(text)-1])) {
-		text += "."
-	}
-	return text
-}
+func Sentence(detail string) string { return text.Sentence(detail) }
 
 // maxPlain bounds a name on a page, in characters.
 const maxPlain = 300

@@ -27,15 +27,12 @@ type past struct {
 }
 
 // revisions lists the history, newest first, and compares any two.
-func (s *Section) revisions(v *frame.Visit) error {
-	p, err := s.open(v)
+func (s *Section) revisions(v *frame.Visit, p policy.Policy) error {
+	all, err := s.Editor.Revisions(v.Context(), v.Principal, p.ID, maxRevisions)
 	if err != nil {
 		return err
 	}
-	h := past{}
-	if h.All, err = s.Editor.Revisions(v.Context(), v.Principal, p.ID, maxRevisions); err != nil {
-		return err
-	}
+	h := past{All: all}
 	from, _ := strconv.Atoi(v.Query().Get("from"))
 	to, _ := strconv.Atoi(v.Query().Get("to"))
 	if from > 0 && to > 0 && from != to {
@@ -49,12 +46,8 @@ func (s *Section) revisions(v *frame.Visit) error {
 
 // restore goes back to a revision: by a proposal of the person's own, or for an
 // agent's policy by saving it.
-func (s *Section) restore(v *frame.Visit) error {
+func (s *Section) restore(v *frame.Visit, p policy.Policy) error {
 	form := v.Form
-	p, err := s.open(v)
-	if err != nil {
-		return err
-	}
 	revision, err := strconv.Atoi(form.Get("revision"))
 	if err != nil {
 		return fault.Invalid("the form names no revision")
@@ -92,11 +85,7 @@ func (s *Section) some(v *frame.Visit, policyID string) ([]asset.Asset, error) {
 }
 
 // devices shows which devices are under the policy, and what they applied.
-func (s *Section) devices(v *frame.Visit) error {
-	p, err := s.open(v)
-	if err != nil {
-		return err
-	}
+func (s *Section) devices(v *frame.Visit, p policy.Policy) error {
 	some, err := s.some(v, p.ID)
 	if err != nil {
 		return err
@@ -105,13 +94,10 @@ func (s *Section) devices(v *frame.Visit) error {
 }
 
 // document shows the whole document, to read.
-func (s *Section) document(v *frame.Visit) error {
-	p, err := s.open(v)
-	if err != nil {
-		return err
-	}
+func (s *Section) document(v *frame.Visit, p policy.Policy) error {
 	var pretty bytes.Buffer
-	if err := json.Indent(&pretty, p.Document, "", "  "); err != nil {
+	err := json.Indent(&pretty, p.Document, "", "  ")
+	if err != nil {
 		return err
 	}
 	apps := []policy.App{}

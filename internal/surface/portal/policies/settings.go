@@ -69,11 +69,18 @@ func (s *Section) open(v *frame.Visit) (policy.Policy, error) {
 	return s.Editor.Open(v.Context(), v.Principal, v.PathValue("id"))
 }
 
-func (s *Section) settings(v *frame.Visit) error {
-	p, err := s.open(v)
-	if err != nil {
-		return err
+// of is a page or an action of the policy of the address.
+func (s *Section) of(serve func(*frame.Visit, policy.Policy) error) frame.Handler {
+	return func(v *frame.Visit) error {
+		p, err := s.open(v)
+		if err != nil {
+			return err
+		}
+		return serve(v, p)
 	}
+}
+
+func (s *Section) settings(v *frame.Visit, p policy.Policy) error {
 	if v.Partial() {
 		return v.Fragment(heldPart(v, p))
 	}
@@ -192,12 +199,8 @@ func (s *Section) saved(v *frame.Visit, p policy.Policy, version int, changes []
 }
 
 // details saves name, description, labels and group.
-func (s *Section) details(v *frame.Visit) error {
+func (s *Section) details(v *frame.Visit, p policy.Policy) error {
 	form := v.Form
-	p, err := s.open(v)
-	if err != nil {
-		return err
-	}
 	version, err := strconv.Atoi(form.Get("version"))
 	if err != nil {
 		return fault.Invalid("the form does not say which version was seen")
@@ -226,11 +229,7 @@ func (s *Section) copy(v *frame.Visit) error {
 }
 
 // push sends the policy to the platform again.
-func (s *Section) push(v *frame.Visit) error {
-	p, err := s.open(v)
-	if err != nil {
-		return err
-	}
+func (s *Section) push(v *frame.Visit, p policy.Policy) error {
 	if err := s.Pusher.PushPolicy(v.Context(), v.Company.ID, p.ID); err != nil {
 		return v.Redirect(frame.PolicyPath(p.ID), v.Failed(err))
 	}
@@ -238,11 +237,7 @@ func (s *Section) push(v *frame.Visit) error {
 }
 
 // delete deletes the policy.
-func (s *Section) delete(v *frame.Visit) error {
-	p, err := s.open(v)
-	if err != nil {
-		return err
-	}
+func (s *Section) delete(v *frame.Visit, p policy.Policy) error {
 	switch err := s.Editor.Delete(v.Context(), v.Principal, p.ID); fault.CodeOf(err) {
 	case "":
 		return v.Redirect(frame.PoliciesPath, frame.Done("Deleted the policy "+p.Name+"."))
