@@ -63,7 +63,7 @@ func (c *doctorCommand) Run(env *cli.Env) error {
 }
 
 // unknownSettings warns of MUSTER_* variables that mean nothing, such as
-// misspelt ones.
+// misspelled ones.
 func unknownSettings() (findings []ops.Finding) {
 	var known []string
 	for _, field := range reflect.VisibleFields(reflect.TypeFor[config.Service]()) {

@@ -144,9 +144,9 @@ func setsPassword(t command.Type) bool { return t.Row().Vendor == "RESET_PASSWOR
 
 // ended says what an operation's error means.
 func ended(status *androidmanagement.Status, t command.Type) string {
-	const cancelled, deadlineExceeded = 1, 4
+	const canceled, deadlineExceeded = 1, 4
 	switch status.Code {
-	case cancelled:
+	case canceled:
 		return "the command was canceled before the device received it"
 	case deadlineExceeded:
 		return expired

@@ -41,7 +41,7 @@ func (s *Service) draftChanges(ctx context.Context, call operation.Call, policyR
 	made := s.draft(call, UpdateSettings, p)
 	made.Request = Request{Changes: changes}
 	made.Title = "Change settings of " + p.Name
-	made.Form = summariseChange(p, moves)
+	made.Form = summarizeChange(p, moves)
 	made.Warnings = policy.Warnings(moves)
 	made.Fields = fields(moves)
 	made.Next = Next{PolicyID: p.ID, Name: p.Name, Document: document}
@@ -87,7 +87,7 @@ func (s *Service) draftCopy(ctx context.Context, call operation.Call, sourceRef,
 	made.Request = Request{Changes: changes, DisplayName: newName}
 	made.TargetName = newName
 	made.Title = fmt.Sprintf("Create %s as a copy of %s", newName, source.Name)
-	made.Form = summariseCopy(source, newName, moves)
+	made.Form = summarizeCopy(source, newName, moves)
 	made.Warnings = policy.Warnings(moves)
 	made.Fields = fields(moves)
 	made.Next = Next{PolicyID: resource.NewID(), Name: newName, Document: document}
@@ -142,7 +142,7 @@ func (s *Service) draftRollback(ctx context.Context, call operation.Call, policy
 	}
 	made.Request = Request{Revision: revision}
 	made.Title = "Return " + p.Name + " to revision " + strconv.Itoa(revision)
-	made.Form = summariseRollback(p, revision, d)
+	made.Form = summarizeRollback(p, revision, d)
 	made.Warnings = policy.Warnings(d.Moves)
 	made.Fields = fields(d.Moves)
 	if d.Name != nil {

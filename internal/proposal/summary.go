@@ -11,12 +11,12 @@ import (
 // spelledOut is how many settings a summary names before it counts them.
 const spelledOut = 3
 
-// summariseChange says in one sentence what a change of settings does.
-func summariseChange(p policy.Policy, moves []policy.Move) string {
+// summarizeChange says in one sentence what a change of settings does.
+func summarizeChange(p policy.Policy, moves []policy.Move) string {
 	return fmt.Sprintf("In the policy %q, which %s, %s%s.", p.Name, devicesHere, settings(moves), warnings(moves))
 }
 
-func summariseCopy(source policy.Policy, newName string, moves []policy.Move) string {
+func summarizeCopy(source policy.Policy, newName string, moves []policy.Move) string {
 	then := ""
 	if len(moves) > 0 {
 		then = " and in the copy " + settings(moves)
@@ -24,7 +24,7 @@ func summariseCopy(source policy.Policy, newName string, moves []policy.Move) st
 	return fmt.Sprintf("Creates the policy %q as a copy of %q%s; 0 devices use it until devices are moved to it.", newName, source.Name, then)
 }
 
-func summariseRollback(p policy.Policy, revision int, d policy.Diff) string {
+func summarizeRollback(p policy.Policy, revision int, d policy.Diff) string {
 	var what []string
 	if len(d.Moves) > 0 {
 		what = append(what, settings(d.Moves))

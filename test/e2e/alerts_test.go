@@ -34,15 +34,15 @@ func TestAlerts_NameMetricsThatExist(t *testing.T) {
 	}
 	for _, name := range named {
 		family := strings.TrimSuffix(strings.TrimSuffix(name, "_bucket"), "_count")
-		if !strings.Contains(metrics, "# TYPE "+family+" ") && !labelledByUse(family) {
+		if !strings.Contains(metrics, "# TYPE "+family+" ") && !labeledByUse(family) {
 			t.Errorf("no metric %s", name)
 		}
 	}
 }
 
-// labelledByUse are families that have no series before they are used: an alert
+// labeledByUse are families that have no series before they are used: an alert
 // on them compares rates, it does not wait for a first event.
-func labelledByUse(family string) bool { return family == "muster_http_request_duration_seconds" }
+func labeledByUse(family string) bool { return family == "muster_http_request_duration_seconds" }
 
 // The alerts fire when they should, by Prometheus's own test runner.
 func TestAlerts_Fire(t *testing.T) {

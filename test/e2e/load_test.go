@@ -152,7 +152,7 @@ func exampleView() asset.View {
 	at := time.Date(2026, 11, 21, 9, 0, 0, 0, time.UTC)
 	return asset.Asset{
 		ID: "asset0000000000010010212581", CompanySlug: "acme", Identification: "Phone 12", Status: asset.Active, SyncedAt: at, Tags: []string{"shop", "rack 12"},
-		CustomData: map[string]string{"department": "Sales 4", "location": "Oslo", "costCentre": "4711"},
+		CustomData: map[string]string{"department": "Sales 4", "location": "Oslo", "costCenter": "4711"},
 		Specifications: map[string]string{
 			"serialNumber": "S12345678", "model": "Phone 1", "manufacturer": "Acme", "brand": "Acme", "osVersion": "14", "securityPatchLevel": "2026-10-05",
 		},

@@ -44,7 +44,7 @@ const load = `INSERT INTO assets (id, company_id, status, policy_id, identificat
 	SELECT 'asset00000000000' || (10000000000 + h), CAST(? AS TEXT), status, CASE WHEN h % 100 < 90 THEN policy ELSE '' END,
 		'Phone ' || (h % 977), CAST(? AS BIGINT) + h, CAST(? AS BIGINT) + (h % 99991), FALSE, 's' || h, 'acme', 1, management, 'COMPANY_OWNED',
 		'DEVICE_OWNER', 'enterprises/LC00acme/devices/' || h, policy, 1, CAST(? AS BIGINT), CAST(? AS BIGINT) + h, 34,
-		'{"department":"Sales ' || (h % 13) || '","location":"Oslo","costCentre":"4711"}', '["shop","rack ' || (h % 5003) || '"]',
+		'{"department":"Sales ' || (h % 13) || '","location":"Oslo","costCenter":"4711"}', '["shop","rack ' || (h % 5003) || '"]',
 		'{"serialNumber":"S' || h || '","model":"Phone 1","manufacturer":"Acme","brand":"Acme","osVersion":"14","securityPatchLevel":"2026-10-05"}',
 		'', '{"reportedAt":"2026-11-20T09:00:00Z","batteryLevel":' || (h % 100) || '}',
 		CASE WHEN management = 'AGENT' THEN ? ELSE ? END || h || ? || h || ? || (h % 977) || ? || (h % 5003) || ? || (h % 5003) || ? FROM k`

@@ -138,7 +138,7 @@ type lifetime struct {
 	Lasts        time.Duration
 }
 
-// groups are all permissions, greyed with the reason where the person may not
+// groups are all permissions, grayed with the reason where the person may not
 // hand them out (contract 5.3).
 func groups(u account.User) []group {
 	reason := func(p access.Permission) string {
