@@ -5,11 +5,12 @@
 say() { printf '\n== %s\n' "$*" >&2; }
 
 # The flags of every step that uses the race detector: with the same flags the
-# steps share one compilation. The SQLite engine, which is C translated to Go, is
-# not watched: that made tests of the database four times as slow, and no race of
-# ours is in there.
+# steps share one compilation. What computes on memory of its own is not watched:
+# the SQLite engine, which is C translated to Go, and the hashing of passwords and
+# compression. That made tests up to four times as slow, and no race of ours is in there.
 # shellcheck disable=SC2034 # used by the scripts that source this file
-race=(-race '-gcflags=modernc.org/...=-race=false')
+race=(-race '-gcflags=modernc.org/...=-race=false' '-gcflags=golang.org/x/crypto/argon2=-race=false'
+	'-gcflags=compress/flate=-race=false' '-gcflags=crypto/internal/...=-race=false')
 
 # has_postgres looks for PostgreSQL's programs where pgtest/programs.sh does.
 has_postgres() {
