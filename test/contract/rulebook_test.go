@@ -23,6 +23,7 @@ func TestRulebook_PredictsCallsAndExplanations(t *testing.T) {
 		tenant, rival, replica := env.NewTenant("acme"), env.NewTenant("rival"), env.Start(servertest.OnLocalhost(t))
 		b := &book{t: t, tenant: tenant, replica: replica, devices: map[string]rulebook.Device{}}
 		admin := tenant.Client(replica, access.All)
+		b.admin = admin
 		for _, kind := range []struct {
 			servertest.Kind
 			is rulebook.Device
@@ -51,6 +52,8 @@ func TestRulebook_PredictsCallsAndExplanations(t *testing.T) {
 		replica.Visitor(t, b.user).AddPasskey(b.passkey).Want(t, 200)
 		foreign := rival.Devices(replica, servertest.FullyManaged(), 1)[0]
 		b.targets = append(slices.Sorted(maps.Keys(b.devices)), foreign.AssetID, "nothing")
+		b.makePolicies(agents.Policy)
+		b.foreign = admin.Post("/policies/"+tenant.Policy.ID+"/changes", args{"changes": change("CAMERA", "BLOCK")}).Want(t, 201).Members(t)["proposalId"].(string)
 		rapid.Check(t, b.play)
 	})
 }
@@ -62,45 +65,76 @@ type book struct {
 	replica *servertest.Replica
 	devices map[string]rulebook.Device
 	targets []string
+	admin   servertest.Client
 	user    account.User // who authorizes
 	passkey *servertest.Authenticator
+
+	policies  map[string]rulebook.Policy // without their values
+	names     map[string]string          // of the policies that can be changed
+	moves     []string                   // policies to which devices are moved
+	moved     []string                   // devices that can be moved
+	changed   []string                   // policies that are changed, or refuse it
+	proposals []string                   // ids of the caller's, by their places in the world
+	foreign   string                     // another caller's
+	stopped   bool                       // the company is
+	person    *decider                   // signed in for this play
+	plays     int
+	failed    bool
 }
+
+// mostPlays bounds the time of the test; rapid has no bound for one test.
+const mostPlays = 24
 
 // play sets the company up at random, and makes random calls with a new key.
 func (b *book) play(r *rapid.T) {
+	if b.plays++; b.plays > mostPlays && !b.failed {
+		return
+	}
+	defer func() { b.failed = b.failed || r.Failed() }()
 	b.tenant.Advance(2 * time.Hour) // every window has closed
+	b.proposals, b.person = nil, nil
 	some := rapid.Bool()
-	w := rulebook.World{DeviceCommands: rapid.IntRange(0, 5).Draw(r, "commands") > 0,
-		RequireReason: rapid.SampledFrom([]string{"OFF", "OFF", "DESTRUCTIVE", "ALL"}).Draw(r, "reason"),
-		Stopped:       rapid.IntRange(0, 7).Draw(r, "stopped") == 0, Limit: rapid.IntRange(0, 3).Draw(r, "limit"),
+	w := rulebook.World{DeviceCommands: !rarely(r, 6, "commands off"), RequireReason: rapid.SampledFrom([]string{"OFF", "OFF", "DESTRUCTIVE", "ALL"}).Draw(r, "reason"),
+		Stopped: rarely(r, 8, "stopped"), Limit: rapid.IntRange(0, 3).Draw(r, "limit"),
 		PerDay: rapid.SampledFrom([]int{0, 0, 0, 1, 2, 4}).Draw(r, "per day"), Approval: some.Draw(r, "approval"), Asked: map[string]rulebook.Decision{},
-		Counts: map[string]bool{}, Commanded: map[string]bool{}, Rights: map[string]bool{}, Devices: b.devices}
-	w.DestructiveCommands = w.DeviceCommands && rapid.IntRange(0, 3).Draw(r, "destructive") > 0
+		Counts: map[string]bool{}, Commanded: map[string]bool{}, Rights: map[string]bool{},
+		PolicyChanges: !rarely(r, 6, "policy changes off"), ApplyApproval: rapid.SampledFrom([]string{"OFF", "RISKY", "ALL"}).Draw(r, "apply approval")}
+	b.now(&w)
+	w.DestructiveCommands = w.DeviceCommands && !rarely(r, 4, "destructive off")
 	rights := access.DevicesRead
-	if rapid.IntRange(0, 7).Draw(r, "reads") == 0 {
+	if rarely(r, 8, "does not read") {
 		rights = access.PoliciesRead
 	}
-	for _, more := range []access.Permission{access.DevicesCommand, access.DevicesCommandDestructive} {
+	for _, more := range []access.Permission{access.DevicesCommand, access.DevicesCommandDestructive, access.PoliciesRead, access.PoliciesWrite} {
 		if some.Draw(r, "may") || some.Draw(r, "may at last") {
 			rights |= more
 		}
 	}
+	tools := []string{"apply_policy_proposal", "update_policy_settings", "change_device_policy"}
+	policies := some.Draw(r, "policies") // what is played with
+	if policies {
+		rights |= access.DevicesRead | access.DevicesCommand | access.PoliciesRead | access.PoliciesWrite
+		w.DeviceCommands, w.PolicyChanges, w.Stopped = true, true, false
+	}
 	client := b.caller(r, &w, rights)
 	calls := exampleCalls("", "", "", "")
-	var tools []string
 	for _, tool := range slices.Sorted(maps.Keys(calls)) {
-		if _, acts := calls[tool]["assetId"]; acts && tool != "get_asset" && tool != "list_device_commands" && tool != "change_device_policy" {
+		if _, acts := calls[tool]["assetId"]; acts && !policies && tool != "get_asset" && tool != "list_device_commands" {
 			tools = append(tools, tool)
 		}
 	}
 	var c rulebook.Call
-	for i := range rapid.IntRange(1, 14).Draw(r, "calls") {
-		if i > 0 && rapid.IntRange(0, 3).Draw(r, "again") == 0 {
-			b.call(r, client, &w, c, maps.Clone(calls[c.Tool]))
+	for i := range 14 - rapid.IntRange(0, 13).Draw(r, "calls less") {
+		if i > 0 && rarely(r, 4, "again") {
+			b.call(r, client, &w, c, b.arguments(&w, c, calls[c.Tool]))
 			continue
 		}
-		c = rulebook.Call{Tool: rapid.SampledFrom(tools).Draw(r, "tool"), Device: rapid.SampledFrom(b.targets).Draw(r, "device"),
-			Reason: some.Draw(r, "gives a reason"), Malformed: rapid.IntRange(0, 9).Draw(r, "malformed") == 0}
-		b.call(r, client, &w, c, maps.Clone(calls[c.Tool]))
+		c = b.draw(r, &w, tools)
+		b.call(r, client, &w, c, b.arguments(&w, c, calls[c.Tool]))
 	}
+}
+
+// rarely is true once in so many times, or less: rapid prefers small numbers.
+func rarely(r *rapid.T, times int, what string) bool {
+	return rapid.IntRange(1, times).Draw(r, what) == times
 }

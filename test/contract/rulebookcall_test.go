@@ -2,6 +2,7 @@ package contract_test
 
 import (
 	"strconv"
+	"strings"
 
 	"pgregory.net/rapid"
 
@@ -16,8 +17,8 @@ func (b *book) set(w rulebook.World) {
 		limit = strconv.Itoa(w.Limit) + "/60m"
 	}
 	approval := map[bool]string{false: "off", true: "on"}[w.Approval]
-	args := []string{"company", "set", "acme", "--destructive-limit", limit, "--destructive-approval", approval, "--require-reason", map[string]string{"OFF": "off", "DESTRUCTIVE": "destructive", "ALL": "all"}[w.RequireReason]}
-	for name, on := range map[string]bool{"device-commands": w.DeviceCommands, "destructive-commands": w.DestructiveCommands, "oauth-connections": true} {
+	args := []string{"company", "set", "acme", "--destructive-limit", limit, "--destructive-approval", approval, "--apply-approval", strings.ToLower(w.ApplyApproval), "--require-reason", map[string]string{"OFF": "off", "DESTRUCTIVE": "destructive", "ALL": "all"}[w.RequireReason]}
+	for name, on := range map[string]bool{"device-commands": w.DeviceCommands, "destructive-commands": w.DestructiveCommands, "policy-changes": w.PolicyChanges, "oauth-connections": true} {
 		if on {
 			args = append(args, "--enable", name)
 		} else {
@@ -25,7 +26,10 @@ func (b *book) set(w rulebook.World) {
 		}
 	}
 	b.tenant.CLI(new(any), args...)
-	if w.Stopped {
+	if w.Stopped == b.stopped {
+		return
+	}
+	if b.stopped = w.Stopped; w.Stopped {
 		b.tenant.CLI(new(any), "company", "stop", "--company", "acme", "--reason", "a test")
 	} else {
 		b.tenant.CLI(new(any), "company", "resume", "--company", "acme")
@@ -34,21 +38,22 @@ func (b *book) set(w rulebook.World) {
 
 // decider is the person who authorizes, signed in with both factors.
 func (b *book) decider() decider {
+	if b.person != nil {
+		return *b.person
+	}
 	d := decider{b.replica.SignedOut(b.t), b.passkey}
 	second := d.Post("/signin", "email", b.user.Email, "password", servertest.Password)
 	d.Post("/signin/second", "token", second.Field(b.t, "token"), "answer", d.key.Get(second.Options(b.t))).Want(b.t, 200)
+	b.person = &d
 	return d
 }
 
 // call has one call explained, makes it, and compares both with the rules.
 func (b *book) call(r *rapid.T, by rulebookCaller, w *rulebook.World, c rulebook.Call, arguments map[string]any) {
 	left, room := 10-w.Spent, max(0, w.Limit-len(w.Counts))
-	before := w.Asked[c.Asks()]
+	asks := w.Asks(c)
+	before := w.Asked[asks]
 	want := w.Predict(c)
-	arguments["assetId"] = c.Device
-	if c.Malformed {
-		arguments["nonsense"] = 1
-	}
 	said, refused := by.explain(b.t, c, arguments)
 	if refused != 0 { // such a caller may not even ask
 		if got := by.send(b.t, c, arguments); got.status != want.Status || refused != want.Status || !w.Barred && !w.Elsewhere {
@@ -60,7 +65,7 @@ func (b *book) call(r *rapid.T, by rulebookCaller, w *rulebook.World, c rulebook
 	if said.Answer.Code != nil {
 		code = *said.Answer.Code
 	}
-	if got := (rulebook.Answer{Status: said.Answer.Status, Code: code, Person: want.Person}); got != want || want.Person && said.Approval == nil || said.Allowed != (want.Status == 200) {
+	if got := (rulebook.Answer{Status: said.Answer.Status, Code: code, Person: want.Person}); got != want || want.Person && said.Approval == nil || said.Allowed != (want.Status < 300) {
 		r.Errorf("%+v is explained as %+v, want %+v", c, said, want)
 	}
 	if said.Budget.Remaining != left || (said.Destructive == nil) != (w.Limit == 0) || said.Destructive != nil && said.Destructive.Remaining != room {
@@ -70,13 +75,21 @@ func (b *book) call(r *rapid.T, by rulebookCaller, w *rulebook.World, c rulebook
 	if answer.status != want.Status || answer.code != "" && answer.code != want.Code {
 		r.Fatalf("%+v in %+v is answered %+v, want %+v", c, *w, answer, want)
 	}
-	address := answer.address
-	if (address != "") != (want.Person && w.Asked[c.Asks()] != rulebook.None) {
+	if answer.proposal != "" {
+		b.proposals = append(b.proposals, answer.proposal)
+	}
+	address, proposal := answer.address, c.Tool == "apply_policy_proposal"
+	if (address != "") != (want.Person && (proposal || w.Asked[asks] != rulebook.None)) {
 		r.Fatalf("%+v in %+v is answered %+v, want %+v", c, *w, answer, want)
 	}
-	if address != "" && before != rulebook.Declined && rapid.Bool().Draw(r, "a person decides") {
-		decline := rapid.IntRange(0, 3).Draw(r, "declines") == 0
+	if address == "" || before == rulebook.Declined || !rapid.Bool().Draw(r, "a person decides") {
+		return
+	}
+	if proposal {
+		b.review(r, address, w.Proposals[c.Proposal])
+	} else {
+		decline := rarely(r, 4, "declines")
 		b.decider().decide(b.t, address, decline)
-		w.Asked[c.Asks()] = map[bool]rulebook.Decision{false: rulebook.Authorized, true: rulebook.Declined}[decline]
+		w.Asked[asks] = map[bool]rulebook.Decision{false: rulebook.Authorized, true: rulebook.Declined}[decline]
 	}
 }

@@ -25,15 +25,18 @@ type rulebookCaller struct {
 // caller is a new key, or a new connection of an administrator; the company has the
 // settings of the world from then on.
 func (b *book) caller(r *rapid.T, w *rulebook.World, rights access.Permission) (by rulebookCaller) {
-	if rapid.IntRange(0, 4).Draw(r, "connects") == 0 {
+	if rarely(r, 3, "connects") {
 		w.PerDay = 0
 		by.connection = b.connect(r, w, rights)
 		if rights&(access.DevicesCommand|access.DevicesCommandDestructive) != 0 {
 			rights |= access.DevicesRead
 		}
+		if rights&access.PoliciesWrite != 0 {
+			rights |= access.PoliciesRead
+		}
 	} else {
 		key := apikey.Request{CompanyID: b.tenant.Company.ID, Name: "random", Permissions: rights, DevicesPerDay: w.PerDay}
-		if w.Elsewhere = rapid.IntRange(0, 15).Draw(r, "elsewhere") == 0; w.Elsewhere {
+		if w.Elsewhere = rarely(r, 12, "elsewhere"); w.Elsewhere {
 			key.Networks = []netip.Prefix{netip.MustParsePrefix("192.0.2.0/24")}
 		}
 		_, text, err := apikey.Keys{Store: b.tenant.Admin().Keys, Now: b.tenant.Now}.CreateForOperator(b.t.Context(), key)
@@ -53,20 +56,19 @@ func (b *book) caller(r *rapid.T, w *rulebook.World, rights access.Permission) (
 // the company's may be switched off.
 func (b *book) connect(r *rapid.T, w *rulebook.World, rights access.Permission) *servertest.Assistant {
 	var scopes []string
-	for right, scope := range map[access.Permission]string{access.DevicesRead: "mcp:devices:read", access.PoliciesRead: "mcp:policies:read",
+	for right, scope := range map[access.Permission]string{access.DevicesRead: "mcp:devices:read", access.PoliciesRead: "mcp:policies:read", access.PoliciesWrite: "mcp:policies:write",
 		access.DevicesCommand: "mcp:devices:command", access.DevicesCommandDestructive: "mcp:devices:destructive"} {
 		if rights&right != 0 {
 			scopes = append(scopes, scope)
 		}
 	}
-	b.set(rulebook.World{DeviceCommands: true, DestructiveCommands: true, RequireReason: "OFF"}) // consent gives no scope that is switched off
+	b.set(rulebook.World{DeviceCommands: true, DestructiveCommands: true, PolicyChanges: true, RequireReason: "OFF", ApplyApproval: "OFF"}) // consent gives no scope that is switched off
 	url := b.replica.PublicURL()
 	token := b.tenant.Browser(b.tenant.Company, account.Admin).Connect(url, scopes...).Access
 	b.set(*w)
-	barred := rapid.IntRange(0, 7).Draw(r, "barred")
-	w.Barred = barred < 2
-	switch barred {
-	case 0:
+	frozen, off := rarely(r, 8, "frozen"), rarely(r, 8, "connections off")
+	w.Barred = frozen || off
+	if frozen {
 		_, err := b.tenant.DB().UpdateConnection(b.t.Context(), b.tenant.Company.ID, b.tenant.ConnectionOf(token).ID, func(c *oauth.Connection) error {
 			c.Frozen = true
 			return nil
@@ -74,7 +76,8 @@ func (b *book) connect(r *rapid.T, w *rulebook.World, rights access.Permission) 
 		if err != nil {
 			b.t.Fatal(err)
 		}
-	case 1:
+	}
+	if off {
 		b.tenant.CLI(new(any), "company", "set", "acme", "--disable", "oauth-connections")
 	}
 	assistant := servertest.WithToken(b.t, url, token)
@@ -118,29 +121,48 @@ func (by rulebookCaller) explain(t *testing.T, c rulebook.Call, arguments map[st
 
 // received is how a call was answered. The four older commands have no code over REST.
 type received struct {
-	status        int
-	code, address string
+	status                  int
+	code, address, proposal string
 }
 
 // send makes the call: to the command's address with a key, to its tool with a connection.
 func (by rulebookCaller) send(t *testing.T, c rulebook.Call, arguments map[string]any) received {
 	if by.connection == nil {
 		body := maps.Clone(arguments)
+		path := "/assets/" + c.Device + "/commands/" + commandPaths()[c.Tool]
+		switch c.Tool {
+		case "update_policy_settings":
+			path = "/policies/" + c.Policy + "/changes"
+		case "apply_policy_proposal":
+			path = "/policy-proposals/" + body["proposalId"].(string) + "/apply"
+		}
 		delete(body, "assetId")
+		delete(body, "proposalId")
+		if c.Tool != "change_device_policy" {
+			delete(body, "policyId")
+		}
 		var sent any
 		if len(body) > 0 {
 			sent = body
 		}
-		answer := by.key.Post("/assets/"+c.Device+"/commands/"+commandPaths()[c.Tool], sent, by.headers(c)...)
-		var m struct{ Code, ApprovalURL string }
-		if answer.Status > 299 && len(answer.Body) > 0 {
+		answer := by.key.Post(path, sent, by.headers(c)...)
+		var m struct{ Code, ApprovalURL, ProposalID string }
+		if len(answer.Body) > 0 {
 			answer.JSON(t, &m)
 		}
-		return received{answer.Status, m.Code, m.ApprovalURL}
+		if answer.Status != 201 {
+			m.ProposalID = ""
+		}
+		return received{answer.Status, m.Code, m.ApprovalURL, m.ProposalID}
 	}
 	result := by.asks(c).Call(c.Tool, arguments)
 	if result.Status == 403 { // a scope is missing
 		return received{status: 403}
+	}
+	if !result.IsError && c.Tool == "update_policy_settings" {
+		var made struct{ ProposalID string }
+		result.OK(t, &made)
+		return received{status: 201, proposal: made.ProposalID}
 	}
 	if !result.IsError {
 		result.OK(t, nil)
@@ -151,7 +173,7 @@ func (by rulebookCaller) send(t *testing.T, c rulebook.Call, arguments map[strin
 	if err := json.Unmarshal([]byte(result.Content[0].Text), &m); err != nil {
 		t.Fatal(err)
 	}
-	return received{failed.Status, failed.Code, m.ApprovalURL}
+	return received{status: failed.Status, code: failed.Code, address: m.ApprovalURL}
 }
 
 // commandPaths are the last segments of the commands' addresses, by tool.
@@ -159,5 +181,5 @@ func commandPaths() map[string]string {
 	return map[string]string{"lock_device": "lock", "start_lost_mode": "lost-mode", "stop_lost_mode": "found", "send_message": "message",
 		"request_status_report": "status-report", "request_location_update": "location-update", "sync_policy": "sync-policy", "reboot_device": "reboot",
 		"shutdown_device": "shutdown", "launch_app": "launch-app", "clear_app_data": "clear-app-data", "wipe_device": "wipe", "reset_screen_lock": "reset-screen-lock",
-		"change_screen_lock_password": "change-screen-lock-password", "relinquish_ownership": "relinquish-ownership"}
+		"change_screen_lock_password": "change-screen-lock-password", "relinquish_ownership": "relinquish-ownership", "change_device_policy": "change-policy"}
 }

@@ -11,15 +11,13 @@ const (
 	Declined
 )
 
-// Asks names what a person decides about.
-func (c Call) Asks() string { return c.Tool + " " + c.Device }
-
 // authorized reports whether a person has authorized a call, which uses that up. What
 // has not been asked yet is asked, as long as fewer than five wait.
 func (w *World) authorized(c Call) bool {
-	switch w.Asked[c.Asks()] {
+	asks := w.Asks(c)
+	switch w.Asked[asks] {
 	case Authorized:
-		w.Asked[c.Asks()] = None
+		w.Asked[asks] = None
 		return true
 	case None:
 		waiting := 0
@@ -29,7 +27,7 @@ func (w *World) authorized(c Call) bool {
 			}
 		}
 		if waiting < 5 {
-			w.Asked[c.Asks()] = Waiting
+			w.Asked[asks] = Waiting
 		}
 	}
 	return false

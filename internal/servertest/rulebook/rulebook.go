@@ -1,11 +1,15 @@
-// Package rulebook is the contract's rules about commands once more, written from the
+// Package rulebook is the contract's rules about commands and policy changes once more, written from the
 // documents alone and as small as they allow: it predicts what a call is answered. It
 // imports nothing of the service, so that a mistake there is not repeated here.
 package rulebook
 
+import "slices"
+
 // World is a company, one caller and its devices, at one moment.
 type World struct {
 	DeviceCommands, DestructiveCommands bool // settings
+	PolicyChanges                       bool
+	ApplyApproval                       string
 	RequireReason                       string
 	Stopped                             bool
 	Limit                               int             // of distinct devices; 0: off
@@ -17,20 +21,26 @@ type World struct {
 	Commanded                           map[string]bool // devices of the key's day
 	Approval                            bool            // persons authorize destructive commands
 	Asked                               map[string]Decision
-	Elsewhere                           bool // the key calls from outside its networks
-	Barred                              bool // a connection that is frozen, or that the company does not let in
+	Policies                            map[string]Policy
+	Proposals                           []*Proposal // of the caller, which names them by their places
+	Elsewhere                           bool        // the key calls from outside its networks
+	Barred                              bool        // a connection that is frozen, or that the company does not let in
 }
 
 // Device is what the rules look at of a device.
 type Device struct {
 	Enrolled, Agent, CompanyOwned, FullyManaged, Push bool
+	Policy                                            string
 }
 
-// Call is one command to one device.
+// Call is one command to one device, one proposal, or one call to apply one.
 type Call struct {
-	Tool, Device string
-	Reason       bool
-	Malformed    bool // an argument that the tool does not know
+	Tool, Device           string
+	Policy, Setting, Value string // the policy to change, or to move the device to
+	Proposal               int
+	Confirmed              bool // the policy's name is sent with it
+	Reason                 bool
+	Malformed              bool // an argument that the tool does not know
 }
 
 // Answer is a status, with the code of an error.
@@ -79,7 +89,23 @@ func (w *World) Predict(c Call) Answer {
 		}
 		w.Spent++
 	}
+	switch c.Tool {
+	case "update_policy_settings":
+		return w.propose(c)
+	case "apply_policy_proposal":
+		return w.apply(c)
+	}
+	return w.command(c)
+}
+
+// command answers for a command that is admitted.
+func (w *World) command(c Call) Answer {
 	d, found := w.Devices[c.Device]
+	if found && c.Tool == "change_device_policy" {
+		if refused := w.moves(c); refused.Status != 0 {
+			return refused
+		}
+	}
 	switch {
 	case !found:
 		return Answer{Status: 404, Code: "not_found"}
@@ -97,16 +123,29 @@ func (w *World) Predict(c Call) Answer {
 		}
 		w.Counts[c.Device] = true
 	}
+	if c.Tool == "change_device_policy" {
+		if w.differ(w.Policies[d.Policy], w.Policies[c.Policy]) && !w.authorized(c) {
+			return Answer{Status: 403, Code: "forbidden", Person: true}
+		}
+		d.Policy = c.Policy
+		w.Devices[c.Device] = d
+	}
 	w.Commanded[c.Device] = true
 	return Answer{Status: 200}
 }
 
 func (w *World) permission(c Call) Answer {
-	right, open := "DEVICES_COMMAND", w.DeviceCommands
-	if Destructive(c.Tool) {
-		right, open = "DEVICES_COMMAND_DESTRUCTIVE", w.DeviceCommands && w.DestructiveCommands
+	needs, open := []string{"DEVICES_COMMAND", "DEVICES_READ"}, w.DeviceCommands
+	switch {
+	case c.Tool == "update_policy_settings", c.Tool == "apply_policy_proposal":
+		needs, open = []string{"POLICIES_WRITE", "POLICIES_READ"}, w.PolicyChanges
+	case c.Tool == "change_device_policy":
+		needs = append(needs, "POLICIES_READ")
+	case Destructive(c.Tool):
+		needs, open = []string{"DEVICES_COMMAND_DESTRUCTIVE", "DEVICES_READ"}, w.DeviceCommands && w.DestructiveCommands
 	}
-	if !w.Rights[right] || !w.Rights["DEVICES_READ"] || !open || w.Stopped {
+	lacks := slices.ContainsFunc(needs, func(right string) bool { return !w.Rights[right] })
+	if lacks || !open || w.Stopped {
 		return Answer{Status: 403, Code: "forbidden"}
 	}
 	return Answer{}

@@ -1,0 +1,105 @@
+package rulebook
+
+import (
+	"fmt"
+	"maps"
+)
+
+// Policy is what the rules look at of a policy.
+type Policy struct {
+	Agent   bool // it is for agents
+	Used    bool // by one device at least, always
+	Version int
+	Values  map[string]string // of some settings
+}
+
+// Proposal is one of the caller's proposals to give one setting a value.
+type Proposal struct {
+	Policy, Setting, Value string
+	Base                   int // the policy's version
+	Over                   bool
+	Decision               Decision
+}
+
+// high are the settings of high impact among those that are proposed, and warned the
+// values that can cut a device off.
+func high(setting string) bool          { return setting == "FACTORY_RESET" }
+func warned(setting, value string) bool { return setting == "CONFIGURE_WIFI" && value == "BLOCK" }
+
+// moves answers for a change of a device's policy, as far as the policies decide.
+func (w *World) moves(c Call) Answer {
+	to, found := w.Policies[c.Policy]
+	d := w.Devices[c.Device]
+	switch {
+	case !found:
+		return Answer{Status: 404, Code: "not_found"}
+	case !d.Enrolled, to.Agent != d.Agent, d.Policy == c.Policy:
+		return Answer{Status: 409, Code: "unsupported"}
+	}
+	return Answer{}
+}
+
+// differ reports whether a person has to authorize a move between two policies.
+func (w *World) differ(from, to Policy) bool {
+	if maps.Equal(from.Values, to.Values) {
+		return false
+	}
+	if w.ApplyApproval == "ALL" {
+		return true
+	}
+	for setting, value := range to.Values {
+		if was := from.Values[setting]; was != value && (high(setting) || warned(setting, was) || warned(setting, value)) {
+			return w.ApplyApproval == "RISKY"
+		}
+	}
+	return false
+}
+
+// propose answers for update_policy_settings.
+func (w *World) propose(c Call) Answer {
+	p, found := w.Policies[c.Policy]
+	switch {
+	case !found:
+		return Answer{Status: 404, Code: "not_found"}
+	case p.Agent:
+		return Answer{Status: 409, Code: "unsupported"}
+	case p.Values[c.Setting] == c.Value:
+		return Answer{Status: 422, Code: "refused"}
+	}
+	w.Proposals = append(w.Proposals, &Proposal{Policy: c.Policy, Setting: c.Setting, Value: c.Value, Base: p.Version, Decision: Waiting})
+	return Answer{Status: 201}
+}
+
+// apply answers for apply_policy_proposal.
+func (w *World) apply(c Call) Answer {
+	if c.Proposal < 0 || c.Proposal >= len(w.Proposals) {
+		return Answer{Status: 404, Code: "not_found"}
+	}
+	one := w.Proposals[c.Proposal]
+	on := w.Policies[one.Policy]
+	confirm := on.Used && high(one.Setting)
+	person := w.ApplyApproval == "ALL" || w.ApplyApproval == "RISKY" && (confirm || warned(one.Setting, one.Value))
+	switch {
+	case one.Over || one.Decision == Declined:
+		return Answer{Status: 409, Code: "not_pending"}
+	case one.Base != on.Version:
+		one.Over = true
+		return Answer{Status: 409, Code: "stale_proposal"}
+	case person && one.Decision != Authorized:
+		return Answer{Status: 422, Code: "confirmation_required", Person: true}
+	case confirm && !c.Confirmed:
+		return Answer{Status: 422, Code: "confirmation_required"}
+	}
+	one.Over = true
+	on.Version++
+	on.Values = maps.Clone(on.Values)
+	on.Values[one.Setting] = one.Value
+	w.Policies[one.Policy] = on
+	return Answer{Status: 200}
+}
+
+// Asks names what a person decides about, of a command.
+func (w *World) Asks(c Call) string {
+	from := w.Devices[c.Device].Policy
+	return fmt.Sprint(c.Tool, c.Device, from, w.Policies[from].Version, c.Policy, w.Policies[c.Policy].Version)
+}

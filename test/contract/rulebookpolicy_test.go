@@ -1,0 +1,127 @@
+package contract_test
+
+import (
+	"maps"
+	"net/url"
+	"slices"
+	"strings"
+
+	"pgregory.net/rapid"
+
+	"github.com/musterhq/muster/internal/policy"
+	"github.com/musterhq/muster/internal/servertest"
+	"github.com/musterhq/muster/internal/servertest/rulebook"
+)
+
+// rulebookSettings are a setting of each kind: of no risk, of high impact, and one whose
+// value BLOCK can cut devices off.
+func rulebookSettings() []string { return []string{"CAMERA", "FACTORY_RESET", "CONFIGURE_WIFI"} }
+
+// makePolicies gives the company a second policy, which a device always has, as one has
+// the first, and a spare one, which no device ever has.
+func (b *book) makePolicies(agents policy.Policy) {
+	office := &servertest.Tenant{Env: b.tenant.Env, Company: b.tenant.Company, Policy: b.tenant.Env.Policy(b.tenant.Company, "Office", policy.Platform)}
+	spare := b.tenant.Env.Policy(b.tenant.Company, "Spare", policy.Platform)
+	for _, keeps := range []*servertest.Tenant{b.tenant, office} {
+		d := keeps.Devices(b.replica, servertest.FullyManaged(), 1)[0]
+		servertest.AwaitStatus(b.t, b.tenant, b.admin, d.AssetID, "ACTIVE")
+	}
+	b.names = map[string]string{b.tenant.Policy.ID: b.tenant.Policy.Name, office.Policy.ID: "Office", spare.ID: "Spare"}
+	b.policies = map[string]rulebook.Policy{b.tenant.Policy.ID: {Used: true}, office.Policy.ID: {Used: true}, spare.ID: {}, agents.ID: {Agent: true}}
+	b.moves = []string{b.tenant.Policy.ID, office.Policy.ID, b.tenant.Policy.ID, office.Policy.ID, agents.ID, "nothing"}
+	b.moved = slices.DeleteFunc(slices.Clone(b.targets), func(id string) bool { return !b.devices[id].Enrolled || b.devices[id].Agent })
+	b.changed = []string{b.tenant.Policy.ID, office.Policy.ID, spare.ID, agents.ID, "nothing"}
+}
+
+// now gives the world the policies as they are, and the devices those that they have.
+func (b *book) now(w *rulebook.World) {
+	w.Devices, w.Policies = maps.Clone(b.devices), maps.Clone(b.policies)
+	for id, d := range w.Devices {
+		var read struct{ ManagedDevice *struct{ PolicyID string } }
+		b.admin.Get("/assets/"+id).Want(b.t, 200).JSON(b.t, &read)
+		if read.ManagedDevice != nil {
+			d.Policy = read.ManagedDevice.PolicyID[strings.LastIndex(read.ManagedDevice.PolicyID, "/")+1:]
+			w.Devices[id] = d
+		}
+	}
+	for id, p := range w.Policies {
+		var read struct{ Settings []struct{ ID, Value string } }
+		b.admin.Get("/policies/"+id+"/settings").Want(b.t, 200).JSON(b.t, &read)
+		p.Values = map[string]string{}
+		for _, s := range read.Settings {
+			if slices.Contains(rulebookSettings(), s.ID) {
+				p.Values[s.ID] = s.Value
+			}
+		}
+		w.Policies[id] = p
+	}
+}
+
+// draw is a random call.
+func (b *book) draw(r *rapid.T, w *rulebook.World, tools []string) rulebook.Call {
+	c := rulebook.Call{Tool: rapid.SampledFrom(tools).Draw(r, "tool"), Reason: rapid.Bool().Draw(r, "gives a reason"),
+		Malformed: rarely(r, 8, "malformed")}
+	if c.Tool == "apply_policy_proposal" && len(w.Proposals) == 0 && !rarely(r, 3, "another's") {
+		c.Tool = "update_policy_settings"
+	}
+	switch c.Tool {
+	case "update_policy_settings":
+		c.Policy = rapid.SampledFrom(b.changed).Draw(r, "policy")
+		c.Setting = rapid.SampledFrom(rulebookSettings()).Draw(r, "setting")
+		c.Value = map[bool]string{false: "ALLOW", true: "BLOCK"}[rapid.Bool().Draw(r, "blocks")]
+	case "apply_policy_proposal":
+		c.Proposal = max(0, len(w.Proposals)-1-rapid.IntRange(0, 3).Draw(r, "proposals ago"))
+		c.Confirmed = rapid.Bool().Draw(r, "typed")
+	case "change_device_policy":
+		c.Policy = rapid.SampledFrom(b.moves).Draw(r, "policy")
+		c.Device = rapid.SampledFrom(b.moved).Draw(r, "device")
+		if rarely(r, 4, "another device") {
+			c.Device = rapid.SampledFrom(b.targets).Draw(r, "device")
+		}
+	default:
+		c.Device = rapid.SampledFrom(b.targets).Draw(r, "device")
+	}
+	return c
+}
+
+// arguments are those of a call. A proposal that there is not is one of another caller.
+func (b *book) arguments(w *rulebook.World, c rulebook.Call, example map[string]any) map[string]any {
+	all := maps.Clone(example)
+	switch c.Tool {
+	case "update_policy_settings":
+		all = args{"policyId": c.Policy, "changes": change(c.Setting, c.Value)}
+	case "apply_policy_proposal":
+		all = args{"proposalId": b.foreign}
+		if c.Proposal < len(w.Proposals) {
+			all["proposalId"] = b.proposals[c.Proposal]
+			if c.Confirmed {
+				all["confirmation"] = b.names[w.Proposals[c.Proposal].Policy]
+			}
+		}
+	case "change_device_policy":
+		all["policyId"] = c.Policy
+		fallthrough
+	default:
+		all["assetId"] = c.Device
+	}
+	if c.Malformed {
+		all["nonsense"] = 1
+	}
+	return all
+}
+
+// review is the person's decision about a proposal; for one of high impact its name is typed.
+func (b *book) review(r *rapid.T, address string, p *rulebook.Proposal) {
+	u, err := url.Parse(address)
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	what := "/approve"
+	if p.Decision = rulebook.Authorized; rarely(r, 4, "declines") {
+		p.Decision, what = rulebook.Declined, "/decline"
+	}
+	d := b.decider()
+	form := d.Get(u.Path).Want(b.t, 200)
+	_, form.Body, _ = strings.Cut(form.Body, `action="`+u.Path+what+`"`)
+	d.Post(u.Path+what, "confirmation", b.names[p.Policy], "token", form.Field(b.t, "token"), "answer", d.key.Get(form.Options(b.t))).Want(b.t, 200)
+}
