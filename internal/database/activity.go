@@ -31,8 +31,7 @@ func (db *DB) RecordActivity(ctx context.Context, companyID string, e activity.E
 
 // record writes an entry with the change that c is making.
 func (db *DB) record(ctx context.Context, c conn, companyID string, e activity.Event) error {
-	_, err := c.exec(ctx, `INSERT INTO activity (`+activityColumns+`) VALUES (`+marks(activityCount)+`)`, db.entry(ctx, companyID, e)...)
-	return err
+	return c.exec(ctx, `INSERT INTO activity (`+activityColumns+`) VALUES (`+marks(activityCount)+`)`, db.entry(ctx, companyID, e)...)
 }
 
 // entry returns the values of activityColumns. What people and devices called

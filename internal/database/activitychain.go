@@ -34,9 +34,8 @@ func (db *DB) beginChain(ctx context.Context, c conn, companyID string) error {
 		h.ProvedFrom = 1
 		h.Signature = hex.EncodeToString(signer.SignStatement(h.Statement()))
 	}
-	_, err := c.exec(ctx, `INSERT INTO activity_heads (company_id, first_seq, anchor, last_seq, hash, signature, proved_from)
+	return c.exec(ctx, `INSERT INTO activity_heads (company_id, first_seq, anchor, last_seq, hash, signature, proved_from)
 		VALUES (?, ?, '', 0, '', ?, ?)`, companyID, h.First, h.Signature, h.ProvedFrom)
-	return err
 }
 
 // lockHead returns a company's head, which no other transaction moves until
@@ -66,9 +65,8 @@ func findHead(ctx context.Context, c conn, companyID, lock string) (activity.Hea
 }
 
 func saveHead(ctx context.Context, t *tx, h activity.Head, sign func([]byte) []byte) error {
-	_, err := t.exec(ctx, `UPDATE activity_heads SET first_seq = ?, anchor = ?, last_seq = ?, hash = ?, proved_from = ?, signature = ? WHERE company_id = ?`,
+	return t.exec(ctx, `UPDATE activity_heads SET first_seq = ?, anchor = ?, last_seq = ?, hash = ?, proved_from = ?, signature = ? WHERE company_id = ?`,
 		h.First, h.Anchor, h.Last, h.Hash, h.ProvedFrom, hex.EncodeToString(sign(h.Statement())), h.CompanyID)
-	return err
 }
 
 // Unsealed implements activity.ChainStore.
@@ -109,7 +107,7 @@ func (db *DB) SealActivity(ctx context.Context, companyID string, limit int, sea
 			if seal.Doubt != nil {
 				seal.Doubt(head, e)
 			}
-			if _, err := t.exec(ctx, `UPDATE activity SET seq = ?, hash = ? WHERE company_id = ? AND at = ? AND id = ?`,
+			if err := t.exec(ctx, `UPDATE activity SET seq = ?, hash = ? WHERE company_id = ? AND at = ? AND id = ?`,
 				e.Seq, head.Hash, companyID, millis(e.At), e.ID); err != nil {
 				return err
 			}
@@ -140,8 +138,7 @@ func (db *DB) RestartActivity(ctx context.Context, companyID string, after int64
 			}
 			last = max(last, highest, head.Last)
 			if highest > 0 {
-				_, err := t.exec(ctx, `UPDATE activity SET seq = 0, hash = '' WHERE company_id = ? AND seq > 0 AND seq > ?`, companyID, highest-unsealBatch)
-				return err
+				return t.exec(ctx, `UPDATE activity SET seq = 0, hash = '' WHERE company_id = ? AND seq > 0 AND seq > ?`, companyID, highest-unsealBatch)
 			}
 			done = true
 			if head.First == 0 {
@@ -288,7 +285,7 @@ func (db *DB) ForgetActivity(ctx context.Context, companyID string, before time.
 		if removed == 0 {
 			return nil
 		}
-		if _, err := t.exec(ctx, `DELETE FROM activity WHERE company_id = ? AND seq > 0 AND seq < ?`, companyID, head.First); err != nil {
+		if err := t.exec(ctx, `DELETE FROM activity WHERE company_id = ? AND seq > 0 AND seq < ?`, companyID, head.First); err != nil {
 			return err
 		}
 		return saveHead(ctx, t, head, seal.Sign)

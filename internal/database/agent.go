@@ -81,14 +81,14 @@ func (db *DB) Contact(ctx context.Context, id string, key protocol.PublicKey, se
 func (db *DB) UpdateAgent(ctx context.Context, deviceID string, change agentdevice.Change) error {
 	return db.write(ctx, func(ctx context.Context, t *tx) error {
 		if change.Capabilities != nil {
-			if _, err := t.exec(ctx, `UPDATE agent_devices SET capabilities = ? WHERE id = ?`, encode(change.Capabilities), deviceID); err != nil {
+			if err := t.exec(ctx, `UPDATE agent_devices SET capabilities = ? WHERE id = ?`, encode(change.Capabilities), deviceID); err != nil {
 				return err
 			}
 		}
 		if change.Key == nil {
 			return nil
 		}
-		n, err := t.exec(ctx, `UPDATE agent_devices SET key_alg = ?, key_spki = ? WHERE id = ? AND key_spki = ? AND key_alg = ?`,
+		n, err := t.execCount(ctx, `UPDATE agent_devices SET key_alg = ?, key_spki = ? WHERE id = ? AND key_spki = ? AND key_alg = ?`,
 			string(change.Key.Algorithm), change.Key.SPKI, deviceID, change.Was.SPKI, string(change.Was.Algorithm))
 		if err == nil && n == 0 {
 			err = fault.New(fault.Refused, "the device has another key by now")

@@ -18,7 +18,7 @@ import (
 // CreateAgentToken adds a token, and drops those that ended a day ago.
 func (db *DB) CreateAgentToken(ctx context.Context, t agentdevice.Token) error {
 	return db.write(ctx, func(ctx context.Context, tx *tx) error {
-		if _, err := tx.exec(ctx, `DELETE FROM agent_tokens WHERE expires_at < ?`, millis(db.now().Add(-24*time.Hour))); err != nil {
+		if err := tx.exec(ctx, `DELETE FROM agent_tokens WHERE expires_at < ?`, millis(db.now().Add(-24*time.Hour))); err != nil {
 			return err
 		}
 		return insertToken(ctx, tx, t)
@@ -73,8 +73,7 @@ func (db *DB) EnrollAgent(ctx context.Context, e agentdevice.Enrollment, o enrol
 		if err = bind(ctx, t, got); err != nil || !fresh {
 			return err
 		}
-		_, err = t.exec(ctx, `UPDATE agent_tokens SET device_id = ?, spent_at = ? WHERE hash = ?`, got.ID, millis(db.now()), hex.EncodeToString(e.Hash[:]))
-		return err
+		return t.exec(ctx, `UPDATE agent_tokens SET device_id = ?, spent_at = ? WHERE hash = ?`, got.ID, millis(db.now()), hex.EncodeToString(e.Hash[:]))
 	})
 	if err == nil {
 		db.hintAsset(got.CompanyID, got.AssetID)
@@ -102,7 +101,7 @@ func formerAsset(ctx context.Context, t *tx, companyID string, e agentdevice.Enr
 func bind(ctx context.Context, t *tx, d agentdevice.Device) error {
 	err := supersede(ctx, t, d.AssetID, d.ID)
 	if err == nil {
-		_, err = t.exec(ctx, `UPDATE agent_devices SET asset_id = ?, epoch = ? WHERE id = ?`, d.AssetID, d.Epoch, d.ID)
+		err = t.exec(ctx, `UPDATE agent_devices SET asset_id = ?, epoch = ? WHERE id = ?`, d.AssetID, d.Epoch, d.ID)
 	}
 	return err
 }
@@ -138,7 +137,7 @@ func redeem(ctx context.Context, t *tx, kind string, hash [sha256.Size]byte, d a
 
 func insertAgent(ctx context.Context, t *tx, d agentdevice.Device, companyID string) (agentdevice.Device, error) {
 	d.CompanyID = companyID
-	_, err := t.exec(ctx, `INSERT INTO agent_devices (id, company_id, asset_id, epoch, role, key_alg, key_spki, command_alg, last_sequence, state,
+	err := t.exec(ctx, `INSERT INTO agent_devices (id, company_id, asset_id, epoch, role, key_alg, key_spki, command_alg, last_sequence, state,
 			wiped, capabilities, push_token, open_deliveries, erasing_at, enrolled_at, seen_at)
 		VALUES (?, ?, '', 0, ?, ?, ?, ?, 0, ?, FALSE, 'null', '', 0, 0, ?, ?)`, d.ID, companyID, string(d.Role), string(d.Key.Algorithm),
 		d.Key.SPKI, string(d.CommandAlgorithm), string(d.State), millis(d.EnrolledAt), millis(d.SeenAt))
@@ -158,7 +157,7 @@ func supersede(ctx context.Context, t *tx, assetID, except string) error {
 		if err := endAgent(ctx, t, id); err != nil {
 			return err
 		}
-		if _, err := t.exec(ctx, `UPDATE agent_devices SET superseded = TRUE WHERE id = ?`, id); err != nil {
+		if err := t.exec(ctx, `UPDATE agent_devices SET superseded = TRUE WHERE id = ?`, id); err != nil {
 			return err
 		}
 	}
@@ -240,12 +239,11 @@ func holds(ctx context.Context, c conn, query string, args ...any) (bool, error)
 // endAgent ends a device's row with its deliveries.
 func endAgent(ctx context.Context, t *tx, id string) error {
 	t.ended = append(t.ended, id)
-	if _, err := t.exec(ctx, `UPDATE agent_devices SET state = ?, wiped = EXISTS (`+openWipe+`), open_deliveries = 0, erasing_at = 0, push_token = ''
+	if err := t.exec(ctx, `UPDATE agent_devices SET state = ?, wiped = EXISTS (`+openWipe+`), open_deliveries = 0, erasing_at = 0, push_token = ''
 		WHERE id = ?`, string(agentdevice.Deleted), id); err != nil {
 		return err
 	}
-	_, err := t.exec(ctx, `DELETE FROM agent_deliveries WHERE device_id = ?`, id)
-	return err
+	return t.exec(ctx, `DELETE FROM agent_deliveries WHERE device_id = ?`, id)
 }
 
 // EndOrphans ends the commands that were kept for up to limit devices at the
@@ -259,7 +257,7 @@ func (db *DB) EndOrphans(ctx context.Context, limit int) error {
 }
 
 func endOrphans(ctx context.Context, t *tx, deviceID string) error {
-	if _, err := t.exec(ctx, `UPDATE agent_devices SET open_deliveries = 0 WHERE id = ? AND state = 'DELETED'`, deviceID); err != nil {
+	if err := t.exec(ctx, `UPDATE agent_devices SET open_deliveries = 0 WHERE id = ? AND state = 'DELETED'`, deviceID); err != nil {
 		return err
 	}
 	orphans, err := list(ctx, t, scanDelivery, `DELETE FROM agent_deliveries WHERE device_id = ? RETURNING `+deliveryColumns, deviceID)

@@ -74,7 +74,7 @@ func (db *DB) saveDecision(ctx context.Context, t *tx, p *proposal.Proposal, d p
 	if err != nil {
 		return err
 	}
-	if _, err := t.exec(ctx, `UPDATE proposals SET status = ?, failure = ?, outcome = ?, impact = ?, devices = ?, approval = ?, approved_by = ?, approved_at = ?, signed_id = ?
+	if err := t.exec(ctx, `UPDATE proposals SET status = ?, failure = ?, outcome = ?, impact = ?, devices = ?, approval = ?, approved_by = ?, approved_at = ?, signed_id = ?
 		WHERE id = ?`, string(p.Status), string(p.Failure), p.Outcome, string(p.Impact), p.Devices, string(p.Approval.State), p.Approval.By,
 		millis(p.Approval.At), id, p.ID); err != nil {
 		return err
@@ -94,7 +94,7 @@ func (db *DB) approvalStands(ctx context.Context, t *tx, p proposal.Proposal, c 
 		if err != nil || why == nil {
 			return err == nil, err
 		}
-		if _, err := t.exec(ctx, `UPDATE proposals SET approval = '', approved_by = '', approved_at = 0, signed_id = '' WHERE id = ?`, p.ID); err != nil {
+		if err := t.exec(ctx, `UPDATE proposals SET approval = '', approved_by = '', approved_at = 0, signed_id = '' WHERE id = ?`, p.ID); err != nil {
 			return false, err
 		}
 		p.Outcome = why.Error()
@@ -190,7 +190,7 @@ func (db *DB) keepSigned(ctx context.Context, t *tx, companyID, subject string, 
 		return "", err
 	}
 	id = resource.NewID()
-	_, err = t.exec(ctx, `INSERT INTO signed_documents (id, company_id, subject, signed, at) VALUES (?, ?, ?, ?, ?)`,
+	err = t.exec(ctx, `INSERT INTO signed_documents (id, company_id, subject, signed, at) VALUES (?, ?, ?, ?, ?)`,
 		id, companyID, subject, string(file), millis(db.now()))
 	return id, err
 }

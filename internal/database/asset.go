@@ -122,7 +122,7 @@ func insertAssets(ctx context.Context, t *tx, assets []asset.Asset, counts count
 			encodeMap(a.CustomData), encodeList(a.Tags), encodeMap(a.Specifications), text)
 		counts.add(a.CompanyID, asset.Pending, "", 1)
 	}
-	if _, err := t.exec(ctx, `INSERT INTO assets (id, company_id, status, identification, synced_at, created_at,
+	if err := t.exec(ctx, `INSERT INTO assets (id, company_id, status, identification, synced_at, created_at,
 			named, serial_key, brand_key, custom_data, tags, specifications, search_terms)
 		VALUES `+strings.TrimSuffix(strings.Repeat(each+", ", len(assets)), ", "), args...); err != nil {
 		return err

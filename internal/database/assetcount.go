@@ -43,7 +43,7 @@ func (c counts) save(ctx context.Context, t *tx) error {
 			}
 			continue
 		}
-		if _, err := t.exec(ctx, `INSERT INTO asset_counts (company_id, status, policy_id, count) VALUES (?, ?, ?, ?)
+		if err := t.exec(ctx, `INSERT INTO asset_counts (company_id, status, policy_id, count) VALUES (?, ?, ?, ?)
 			ON CONFLICT (company_id, status, policy_id) DO UPDATE SET count = asset_counts.count + excluded.count`,
 			k.company, k.status, k.policy, c[k]); err != nil {
 			return err

@@ -53,7 +53,7 @@ func (h lockedAsset) save(ctx context.Context, t *tx) error {
 	if err != nil {
 		return err
 	}
-	_, err = t.exec(ctx, `UPDATE assets SET status = ?, policy_id = ?, identification = ?, synced_at = ?, enrolled_at = ?,
+	err = t.exec(ctx, `UPDATE assets SET status = ?, policy_id = ?, identification = ?, synced_at = ?, enrolled_at = ?,
 			last_seen_at = ?, serial_key = ?, brand_key = ?, stable_id = ?, epoch = ?, management = ?, ownership = ?,
 			mode = ?, device_name = ?, applied_policy_id = ?, applied_version = ?, api_level = ?, lost_mode = ?, push_reachable = ?,
 			specifications = ?, location = ?, status_report = ?, search_terms = ?
@@ -282,9 +282,8 @@ func markInactive(ctx context.Context, t *tx, companyID string, status asset.Sta
 // SetPushReachable notes whether a device can be woken by push.
 func (db *DB) SetPushReachable(ctx context.Context, assetID string, epoch int, reachable bool) error {
 	return db.statement(ctx, func(ctx context.Context, tx conn) error {
-		_, err := tx.exec(ctx, `UPDATE assets SET push_reachable = ? WHERE id = ? AND epoch = ? AND push_reachable <> ?`,
+		return tx.exec(ctx, `UPDATE assets SET push_reachable = ? WHERE id = ? AND epoch = ? AND push_reachable <> ?`,
 			reachable, assetID, epoch, reachable)
-		return err
 	})
 }
 
@@ -294,12 +293,11 @@ func (db *DB) TouchDevice(assetID string, at time.Time) { db.deviceUse.note(asse
 
 // bury marks a device's name as ended.
 func bury(ctx context.Context, t *tx, companyID, name, assetID string, at time.Time) error {
-	_, err := t.exec(ctx, `INSERT INTO device_names (company_id, name, asset_id, observed_at, ended) VALUES (?, ?, ?, ?, TRUE)
+	return t.exec(ctx, `INSERT INTO device_names (company_id, name, asset_id, observed_at, ended) VALUES (?, ?, ?, ?, TRUE)
 		ON CONFLICT (company_id, name) DO UPDATE SET ended = TRUE, asset_id = excluded.asset_id,
 			observed_at = CASE WHEN device_names.observed_at > excluded.observed_at
 				THEN device_names.observed_at ELSE excluded.observed_at END`,
 		companyID, name, assetID, millis(at))
-	return err
 }
 
 // nameRow is what is known of a device's name.
@@ -323,8 +321,7 @@ func lockName(ctx context.Context, t *tx, companyID, name string) (nameRow, bool
 
 // setName makes name the asset's live name.
 func setName(ctx context.Context, t *tx, companyID, name, assetID string, observed int64) error {
-	_, err := t.exec(ctx, `INSERT INTO device_names (company_id, name, asset_id, observed_at, ended) VALUES (?, ?, ?, ?, FALSE)
+	return t.exec(ctx, `INSERT INTO device_names (company_id, name, asset_id, observed_at, ended) VALUES (?, ?, ?, ?, FALSE)
 		ON CONFLICT (company_id, name) DO UPDATE SET asset_id = excluded.asset_id, observed_at = excluded.observed_at, ended = FALSE`,
 		companyID, name, assetID, observed)
-	return err
 }

@@ -45,7 +45,6 @@ func (db *DB) CreateAssetToken(ctx context.Context, k agentdevice.Token) (agentd
 }
 
 func insertToken(ctx context.Context, t *tx, k agentdevice.Token) error {
-	_, err := t.exec(ctx, `INSERT INTO agent_tokens (hash, company_id, policy_id, asset_id, epoch, expires_at, device_id, spent_at)
+	return t.exec(ctx, `INSERT INTO agent_tokens (hash, company_id, policy_id, asset_id, epoch, expires_at, device_id, spent_at)
 		VALUES (?, ?, ?, ?, ?, ?, '', 0)`, hex.EncodeToString(k.Hash[:]), k.CompanyID, k.PolicyID, k.AssetID, k.Epoch, millis(k.ExpiresAt))
-	return err
 }

@@ -149,7 +149,7 @@ func (db *DB) askPerson(ctx context.Context, t *tx, c authorization.Call, now ti
 		}
 		c.Caller.UserID = maker
 	}
-	if _, err := t.exec(ctx, `INSERT INTO authorizations (id, company_id, asset_id, epoch, command, digest, caller_kind, caller_id,
+	if err := t.exec(ctx, `INSERT INTO authorizations (id, company_id, asset_id, epoch, command, digest, caller_kind, caller_id,
 			caller_prefix, caller_name, caller_user, reason, ticket, from_policy, from_version, to_policy, to_version, state, created_at)
 		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 'WAITING', ?)`,
 		id, c.CompanyID, c.AssetID, c.Epoch, c.Command, c.Digest, string(c.Caller.Kind), c.Caller.ID, c.Caller.Prefix, c.Caller.Name,
@@ -166,7 +166,7 @@ func (db *DB) recordAuthorization(ctx context.Context, t *tx, action activity.Ac
 
 // useAuthorization takes an authorization for the command that was just inserted.
 func useAuthorization(ctx context.Context, t *tx, a *authorization.Authorization, c command.Command, now time.Time) error {
-	n, err := t.exec(ctx, `UPDATE authorizations SET state = 'USED', used_at = ?, command_id = ?
+	n, err := t.execCount(ctx, `UPDATE authorizations SET state = 'USED', used_at = ?, command_id = ?
 		WHERE id = ? AND state = 'APPROVED' AND decided_at > ?`, millis(now), c.ID, a.ID, millis(now.Add(-authorization.UseWithin)))
 	if err == nil && n != 1 {
 		err = errors.New("database: an authorization was used although its company is locked")

@@ -113,7 +113,7 @@ func (db *DB) decide(ctx context.Context, t *tx, a authorization.Authorization, 
 	if decision == approval.Decline {
 		to, action = authorization.Declined, activity.AuthorizationDeclined
 	}
-	n, err := t.exec(ctx, `UPDATE authorizations SET state = ?, decided_at = ?, decided_by = ?, decided_by_name = ?, passkey_id = ?
+	n, err := t.execCount(ctx, `UPDATE authorizations SET state = ?, decided_at = ?, decided_by = ?, decided_by_name = ?, passkey_id = ?
 		WHERE id = ? AND state = 'WAITING'`, string(to), millis(db.now()), by.UserID, by.Name, passkeyID, a.ID)
 	if err != nil {
 		return err

@@ -35,9 +35,8 @@ func (db *DB) GiveBack(ctx context.Context, keys []string, now time.Time) error 
 		return nil
 	}
 	return db.statementRelaxed(ctx, func(ctx context.Context, t conn) error {
-		_, err := t.exec(ctx, `UPDATE budgets SET used = used - 1 WHERE key IN (`+marks(len(keys))+`) AND used > 0 AND closes_at > ?`,
+		return t.exec(ctx, `UPDATE budgets SET used = used - 1 WHERE key IN (`+marks(len(keys))+`) AND used > 0 AND closes_at > ?`,
 			append(anys(keys), millis(now))...)
-		return err
 	})
 }
 

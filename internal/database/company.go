@@ -26,7 +26,7 @@ func scanCompany(r row) (c company.Company, err error) {
 // is another's.
 func (db *DB) CreateCompany(ctx context.Context, c company.Company) error {
 	err := db.write(ctx, func(ctx context.Context, t *tx) error {
-		if _, err := t.exec(ctx, `INSERT INTO companies (id, slug, name, inactive_after, keep_activity, enterprise, created_at, `+settingNames+`)
+		if err := t.exec(ctx, `INSERT INTO companies (id, slug, name, inactive_after, keep_activity, enterprise, created_at, `+settingNames+`)
 			VALUES (`+marks(7+settingCount)+`)`, append([]any{c.ID, c.Slug, c.Name, c.InactiveAfter.Milliseconds(),
 			cmp.Or(c.KeepActivity, company.DefaultKeepActivity).Milliseconds(), c.Enterprise, millis(c.CreatedAt)}, settingValues(c.Settings)...)...); err != nil {
 			return err
@@ -97,7 +97,7 @@ func (db *DB) UpdateCompany(ctx context.Context, id string, change func(*company
 // changes is superseded.
 func (db *DB) saveCompany(ctx context.Context, t *tx, c, next company.Company) error {
 	args := append([]any{next.Name, next.InactiveAfter.Milliseconds(), next.KeepActivity.Milliseconds(), next.Enterprise, next.UpgradeNotice}, settingValues(next.Settings)...)
-	if _, err := t.exec(ctx, `UPDATE companies SET name = ?, inactive_after = ?, keep_activity = ?, enterprise = ?, upgrade_notice = ?,
+	if err := t.exec(ctx, `UPDATE companies SET name = ?, inactive_after = ?, keep_activity = ?, enterprise = ?, upgrade_notice = ?,
 			(`+settingNames+`) = (`+marks(settingCount)+`) WHERE id = ?`, append(args, c.ID)...); err != nil {
 		return err
 	}

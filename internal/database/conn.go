@@ -12,8 +12,9 @@ import (
 
 // conn runs statements: in a transaction, or each by itself on the readers.
 type conn interface {
-	// exec returns how many rows the statement changed.
-	exec(ctx context.Context, query string, args ...any) (int64, error)
+	exec(ctx context.Context, query string, args ...any) error
+	// execCount returns how many rows the statement changed.
+	execCount(ctx context.Context, query string, args ...any) (int64, error)
 	query(ctx context.Context, query string, args ...any) (*sql.Rows, error)
 }
 
@@ -32,7 +33,12 @@ type session struct {
 // read is the conn for reading outside a transaction.
 func (db *DB) read() conn { return session{db, db.reader} }
 
-func (s session) exec(ctx context.Context, query string, args ...any) (int64, error) {
+func (s session) exec(ctx context.Context, query string, args ...any) error {
+	_, err := s.execCount(ctx, query, args...)
+	return err
+}
+
+func (s session) execCount(ctx context.Context, query string, args ...any) (int64, error) {
 	s.db.traced(query, args)
 	result, err := s.run.ExecContext(ctx, s.db.dialect.bind(query), args...)
 	if err != nil {

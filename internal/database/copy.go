@@ -265,7 +265,7 @@ func (t copiedTable) send(ctx context.Context, from conn, to *tx) (TableCopy, er
 			return nil
 		}
 		row := "(" + marks(len(t.columns)) + ")"
-		_, err := to.exec(ctx, `INSERT INTO `+t.name+` (`+strings.Join(t.columns, ", ")+`) VALUES `+
+		err := to.exec(ctx, `INSERT INTO `+t.name+` (`+strings.Join(t.columns, ", ")+`) VALUES `+
 			strings.TrimSuffix(strings.Repeat(row+", ", len(batch)/len(t.columns)), ", "), batch...)
 		batch = nil
 		return err

@@ -84,12 +84,11 @@ func (db *DB) Offer(ctx context.Context, d agentdevice.Device, until time.Time, 
 // dropExpired ends a device's deliveries whose deadline has passed.
 func (db *DB) dropExpired(ctx context.Context, deviceID string, now int64) error {
 	return db.writeRelaxed(ctx, func(ctx context.Context, t *tx) error {
-		dropped, err := t.exec(ctx, `DELETE FROM agent_deliveries WHERE device_id = ? AND deadline <> 0 AND deadline <= ?`, deviceID, now)
+		dropped, err := t.execCount(ctx, `DELETE FROM agent_deliveries WHERE device_id = ? AND deadline <> 0 AND deadline <= ?`, deviceID, now)
 		if err != nil || dropped == 0 {
 			return err
 		}
-		_, err = t.exec(ctx, `UPDATE agent_devices SET open_deliveries = open_deliveries - ? WHERE id = ?`, dropped, deviceID)
-		return err
+		return t.exec(ctx, `UPDATE agent_devices SET open_deliveries = open_deliveries - ? WHERE id = ?`, dropped, deviceID)
 	})
 }
 
@@ -109,14 +108,13 @@ func (db *DB) Accept(ctx context.Context, deviceID, commandID string, at time.Ti
 		if v, err = found(v, err, "delivery"); err != nil || !v.Accepted.IsZero() {
 			return err
 		}
-		if _, err := t.exec(ctx, `UPDATE agent_deliveries SET accepted_at = ? WHERE command_id = ?`, millis(at), commandID); err != nil {
+		if err := t.exec(ctx, `UPDATE agent_deliveries SET accepted_at = ? WHERE command_id = ?`, millis(at), commandID); err != nil {
 			return err
 		}
 		if v.Type != "WIPE_COMPANY_DATA" {
 			return nil
 		}
-		_, err = t.exec(ctx, `UPDATE agent_devices SET erasing_at = ? WHERE id = ?`, millis(at), deviceID)
-		return err
+		return t.exec(ctx, `UPDATE agent_devices SET erasing_at = ? WHERE id = ?`, millis(at), deviceID)
 	})
 	return v, err
 }
@@ -156,8 +154,7 @@ func endDelivery(ctx context.Context, db *DB, c conn, deviceID, commandID string
 // before may not have been received.
 func (db *DB) ExpireDeliveryLeases(ctx context.Context) error {
 	return db.statement(ctx, func(ctx context.Context, c conn) error {
-		_, err := c.exec(ctx, `UPDATE agent_deliveries SET lease_until = ? WHERE lease_until > ?`, millis(db.now()), millis(db.now()))
-		return err
+		return c.exec(ctx, `UPDATE agent_deliveries SET lease_until = ? WHERE lease_until > ?`, millis(db.now()), millis(db.now()))
 	})
 }
 

@@ -164,7 +164,7 @@ func Text(ctx context.Context, pool *sql.DB, query string, args ...any) ([]strin
 func (db *DB) Write(ctx context.Context, err error, statements ...string) error {
 	return db.write(ctx, func(ctx context.Context, t *tx) error {
 		for _, s := range statements {
-			if _, err := t.exec(ctx, s); err != nil {
+			if err := t.exec(ctx, s); err != nil {
 				return err
 			}
 		}
@@ -180,7 +180,7 @@ func (db *DB) WriteInsideWrite(ctx context.Context) error {
 // PanicInsideWrite panics in a transaction that has run a statement.
 func (db *DB) PanicInsideWrite(ctx context.Context, statement string) error {
 	return db.write(ctx, func(ctx context.Context, t *tx) error {
-		if _, err := t.exec(ctx, statement); err != nil {
+		if err := t.exec(ctx, statement); err != nil {
 			return err
 		}
 		panic("on purpose")

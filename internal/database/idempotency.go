@@ -101,7 +101,7 @@ func (db *DB) takeOver(ctx context.Context, c operation.Claim, seen claimRow) (o
 
 func (db *DB) changeClaim(ctx context.Context, query string, args ...any) (n int64, err error) {
 	err = db.statement(ctx, func(ctx context.Context, on conn) error {
-		n, err = on.exec(ctx, query, args...)
+		n, err = on.execCount(ctx, query, args...)
 		return err
 	})
 	return n, err

@@ -38,7 +38,7 @@ func (db *DB) BeginInvitation(ctx context.Context, token access.SecretHash, s ac
 		if invited, err = lockInvited(ctx, t, s.CompanyID, s.UserID); err != nil {
 			return err
 		}
-		if _, err := t.exec(ctx, `DELETE FROM signin_steps WHERE user_id = ? AND kind = ?`, s.UserID, string(s.Kind)); err != nil {
+		if err := t.exec(ctx, `DELETE FROM signin_steps WHERE user_id = ? AND kind = ?`, s.UserID, string(s.Kind)); err != nil {
 			return err
 		}
 		if err := saveStep(ctx, t, token, s); err != nil {

@@ -51,7 +51,7 @@ func scanKey(r row) (apikey.Key, error) {
 // CreateKey adds an API key; of its secret only the hash is kept.
 func (db *DB) CreateKey(ctx context.Context, k apikey.Key) error {
 	return db.write(ctx, func(ctx context.Context, t *tx) error {
-		if _, err := t.exec(ctx, `INSERT INTO api_keys (id, prefix, company_id, name, hash, permissions, created_by,
+		if err := t.exec(ctx, `INSERT INTO api_keys (id, prefix, company_id, name, hash, permissions, created_by,
 				created_at, expires_at, policies, networks, devices_per_day) VALUES (`+marks(12)+`)`,
 			k.ID, k.Prefix, k.CompanyID, k.Name, hex.EncodeToString(k.Hash[:]), int64(k.Permissions), k.CreatedBy,
 			millis(k.CreatedAt), millis(k.ExpiresAt), encode(k.Policies), encode(k.Networks), k.DevicesPerDay); err != nil {

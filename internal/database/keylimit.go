@@ -43,11 +43,10 @@ func (db *DB) noteOfKey(ctx context.Context, t *tx, c command.Command) error {
 		return nil
 	}
 	now := db.now()
-	if _, err := t.exec(ctx, `INSERT INTO key_devices (key_id, asset_id, at) VALUES (?, ?, ?)
+	if err := t.exec(ctx, `INSERT INTO key_devices (key_id, asset_id, at) VALUES (?, ?, ?)
 		ON CONFLICT (key_id, asset_id) DO UPDATE SET at = CASE WHEN excluded.at > key_devices.at THEN excluded.at ELSE key_devices.at END`,
 		c.Actor.ID, c.AssetID, millis(now)); err != nil {
 		return err
 	}
-	_, err := t.exec(ctx, `DELETE FROM key_devices WHERE key_id = ? AND at <= ?`, c.Actor.ID, millis(now.Add(-keyWindow)))
-	return err
+	return t.exec(ctx, `DELETE FROM key_devices WHERE key_id = ? AND at <= ?`, c.Actor.ID, millis(now.Add(-keyWindow)))
 }

@@ -125,7 +125,6 @@ func (t *lastUsed) write(ctx context.Context, tx *tx, notes map[string]int64) er
 
 func (t *lastUsed) update(ctx context.Context, tx *tx, args []any) error {
 	values := strings.TrimSuffix(strings.Repeat("(CAST(? AS TEXT), CAST(? AS BIGINT)), ", len(args)/2), ", ")
-	_, err := tx.exec(ctx, `UPDATE `+t.table+` SET `+t.field+` = v.column2 FROM (VALUES `+values+`) AS v
+	return tx.exec(ctx, `UPDATE `+t.table+` SET `+t.field+` = v.column2 FROM (VALUES `+values+`) AS v
 		WHERE `+t.table+`.id = v.column1 AND `+t.table+`.`+t.field+` < v.column2`, args...)
-	return err
 }

@@ -18,7 +18,7 @@ const takeLease = `INSERT INTO leases (name, holder, expires_at) VALUES (?, ?, ?
 func (db *DB) Lease(ctx context.Context, name, holder string, ttl time.Duration) (bool, error) {
 	now, got := db.now(), false
 	err := db.statementRelaxed(ctx, func(ctx context.Context, tx conn) error {
-		n, err := tx.exec(ctx, takeLease, name, holder, millis(now.Add(ttl)), millis(now))
+		n, err := tx.execCount(ctx, takeLease, name, holder, millis(now.Add(ttl)), millis(now))
 		got = n == 1
 		return err
 	})
@@ -28,7 +28,6 @@ func (db *DB) Lease(ctx context.Context, name, holder string, ttl time.Duration)
 // Release gives a lease back before it ends.
 func (db *DB) Release(ctx context.Context, name, holder string) error {
 	return db.statementRelaxed(ctx, func(ctx context.Context, tx conn) error {
-		_, err := tx.exec(ctx, `DELETE FROM leases WHERE name = ? AND holder = ?`, name, holder)
-		return err
+		return tx.exec(ctx, `DELETE FROM leases WHERE name = ? AND holder = ?`, name, holder)
 	})
 }

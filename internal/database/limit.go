@@ -152,12 +152,11 @@ func (db *DB) recordRefusal(ctx context.Context, t *tx, c command.Command, a lim
 // noteUse counts a device, from now on. A device that counts already counts for
 // as long as a new one, so that any window holds all that got a command in it.
 func noteUse(ctx context.Context, t *tx, c command.Command, now time.Time) error {
-	if _, err := t.exec(ctx, `INSERT INTO destructive_uses (company_id, asset_id, at) VALUES (?, ?, ?)
+	if err := t.exec(ctx, `INSERT INTO destructive_uses (company_id, asset_id, at) VALUES (?, ?, ?)
 		ON CONFLICT (company_id, asset_id) DO UPDATE SET
 			at = CASE WHEN excluded.at > destructive_uses.at THEN excluded.at ELSE destructive_uses.at END`,
 		c.CompanyID, c.AssetID, millis(now)); err != nil {
 		return err
 	}
-	_, err := t.exec(ctx, `DELETE FROM destructive_uses WHERE company_id = ? AND at <= ?`, c.CompanyID, millis(now.Add(-access.MaxLimitWindow)))
-	return err
+	return t.exec(ctx, `DELETE FROM destructive_uses WHERE company_id = ? AND at <= ?`, c.CompanyID, millis(now.Add(-access.MaxLimitWindow)))
 }

@@ -17,14 +17,13 @@ const (
 
 // notePlace remembers where a device was, and forgets what is long ago.
 func notePlace(ctx context.Context, t *tx, assetID string, l asset.Location) error {
-	if _, err := t.exec(ctx, `INSERT INTO asset_places (asset_id, reported_at, latitude, longitude, accuracy) VALUES (?, ?, ?, ?, ?)
+	if err := t.exec(ctx, `INSERT INTO asset_places (asset_id, reported_at, latitude, longitude, accuracy) VALUES (?, ?, ?, ?, ?)
 		ON CONFLICT (asset_id, reported_at) DO NOTHING`, assetID, millis(l.ReportedAt),
 		int64(math.Round(l.Latitude*perDegree)), int64(math.Round(l.Longitude*perDegree)), int64(math.Round(l.AccuracyMeters*perMetre))); err != nil {
 		return err
 	}
-	_, err := t.exec(ctx, `DELETE FROM asset_places WHERE asset_id = ? AND reported_at < ?`,
+	return t.exec(ctx, `DELETE FROM asset_places WHERE asset_id = ? AND reported_at < ?`,
 		assetID, millis(l.ReportedAt.Add(-asset.PlacesKept)))
-	return err
 }
 
 // Trail implements asset.Places.
@@ -75,16 +74,14 @@ func (db *DB) SavedViews(ctx context.Context, companyID, userID string) ([]asset
 // SaveView implements asset.Views.
 func (db *DB) SaveView(ctx context.Context, v asset.SavedView) error {
 	return db.statement(ctx, func(ctx context.Context, c conn) error {
-		_, err := c.exec(ctx, `INSERT INTO saved_views (id, company_id, user_id, name, query, shared, created_at) VALUES (?, ?, ?, ?, ?, ?, ?)`,
+		return c.exec(ctx, `INSERT INTO saved_views (id, company_id, user_id, name, query, shared, created_at) VALUES (?, ?, ?, ?, ?, ?, ?)`,
 			v.ID, v.CompanyID, v.UserID, v.Name, v.Query, v.Shared, millis(v.CreatedAt))
-		return err
 	})
 }
 
 // DropView implements asset.Views.
 func (db *DB) DropView(ctx context.Context, companyID, userID, id string) error {
 	return db.statement(ctx, func(ctx context.Context, c conn) error {
-		_, err := c.exec(ctx, `DELETE FROM saved_views WHERE id = ? AND company_id = ? AND user_id = ?`, id, companyID, userID)
-		return err
+		return c.exec(ctx, `DELETE FROM saved_views WHERE id = ? AND company_id = ? AND user_id = ?`, id, companyID, userID)
 	})
 }

@@ -65,7 +65,7 @@ func (db *DB) ask(ctx context.Context, t *tx, l access.Loosening) error {
 	if err := db.dropLoosenings(ctx, t, l.CompanyID, l.Control); err != nil {
 		return err
 	}
-	if _, err := t.exec(ctx, `INSERT INTO loosenings (id, company_id, control, value_before, value_after, asked_by, asked_by_name, asked_at, effective_at)
+	if err := t.exec(ctx, `INSERT INTO loosenings (id, company_id, control, value_before, value_after, asked_by, asked_by_name, asked_at, effective_at)
 		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)`, l.ID, l.CompanyID, string(l.Control), l.Before, l.After, l.AskedBy.ID, l.AskedBy.Name,
 		millis(l.AskedAt), millis(l.EffectiveAt)); err != nil {
 		return err
@@ -173,7 +173,7 @@ func (db *DB) confirmer(ctx context.Context, t *tx, l access.Loosening, userID, 
 
 // loosen sets the control, and removes what waited.
 func (db *DB) loosen(ctx context.Context, t *tx, c company.Company, l access.Loosening, action activity.Action) error {
-	if _, err := t.exec(ctx, `DELETE FROM loosenings WHERE id = ?`, l.ID); err != nil {
+	if err := t.exec(ctx, `DELETE FROM loosenings WHERE id = ?`, l.ID); err != nil {
 		return err
 	}
 	next := c

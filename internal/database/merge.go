@@ -131,7 +131,7 @@ func moveDevice(ctx context.Context, t *tx, from, to lockedAsset) error {
 		{`DELETE FROM asset_apps WHERE asset_id = ?`, []any{to.id}},
 		{`UPDATE asset_apps SET asset_id = ? WHERE asset_id = ?`, []any{to.id, from.id}},
 	} {
-		if _, err := t.exec(ctx, change.text, change.args...); err != nil {
+		if err := t.exec(ctx, change.text, change.args...); err != nil {
 			return err
 		}
 	}

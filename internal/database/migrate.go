@@ -109,7 +109,7 @@ func (db *DB) inUpgrade(ctx context.Context, pool *sql.DB, f work) (err error) {
 	defer func() { _ = begun.Rollback() }() // of no effect after Commit
 	t := &tx{session: session{db, begun}}
 	if lock := catalogOf(db.dialect).lockSchema(); lock != "" {
-		if _, err := t.exec(ctx, lock); err != nil {
+		if err := t.exec(ctx, lock); err != nil {
 			return err
 		}
 	}
@@ -140,7 +140,7 @@ func (db *DB) change(ctx context.Context, t *tx, use SchemaUse) error {
 		if slices.Contains(done, m.version) {
 			continue
 		}
-		if _, err := t.exec(ctx, m.text); err != nil {
+		if err := t.exec(ctx, m.text); err != nil {
 			return fmt.Errorf("%s: %w", m.name, err)
 		}
 		db.logger.InfoContext(ctx, "database migrated", "migration", m.name)
@@ -173,7 +173,7 @@ func applied(ctx context.Context, c conn, d dialect) ([]int64, error) {
 // and against the first version.
 func recordMigrations(ctx context.Context, t *tx, all []migration, now time.Time) error {
 	for _, m := range all {
-		if _, err := t.exec(ctx, `INSERT INTO applied_migrations (version, applied_at) VALUES (?, ?) ON CONFLICT (version) DO NOTHING`,
+		if err := t.exec(ctx, `INSERT INTO applied_migrations (version, applied_at) VALUES (?, ?) ON CONFLICT (version) DO NOTHING`,
 			m.version, millis(now)); err != nil {
 			return err
 		}
@@ -184,7 +184,7 @@ func recordMigrations(ctx context.Context, t *tx, all []migration, now time.Time
 		`CREATE TABLE ` + formerTable + ` (id BIGINT NOT NULL PRIMARY KEY, version_id TEXT NOT NULL, is_applied BOOLEAN NOT NULL, tstamp TIMESTAMP NOT NULL DEFAULT CURRENT_TIMESTAMP)`,
 		`INSERT INTO ` + formerTable + ` (id, version_id, is_applied) VALUES (1, '0', TRUE), (2, '` + refusal + `', TRUE)`,
 	} {
-		if _, err := t.exec(ctx, statement); err != nil {
+		if err := t.exec(ctx, statement); err != nil {
 			return err
 		}
 	}

@@ -65,9 +65,8 @@ func (db *DB) wakeReplicas(config *pgx.ConnConfig) {
 
 // publish sends payloads to every replica, this one too.
 func (db *DB) publish(ctx context.Context, payloads []string) error {
-	_, err := db.read().exec(ctx, `SELECT pg_notify('`+wakeChannel+`', payload)
+	return db.read().exec(ctx, `SELECT pg_notify('`+wakeChannel+`', payload)
 		FROM json_array_elements_text(CAST(? AS JSON)) AS payload`, encode(payloads))
-	return err
 }
 
 // hear listens until ctx ends, and connects again when the connection breaks.

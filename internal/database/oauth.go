@@ -36,23 +36,21 @@ func (db *DB) SaveOAuthClient(ctx context.Context, c oauth.Client) error {
 		secret = hex.EncodeToString(c.SecretHash[:])
 	}
 	return db.statement(ctx, func(ctx context.Context, t conn) error {
-		_, err := t.exec(ctx, `INSERT INTO oauth_clients (id, name, redirect_uris, dynamic, secret_hash, created_at, expires_at)
+		return t.exec(ctx, `INSERT INTO oauth_clients (id, name, redirect_uris, dynamic, secret_hash, created_at, expires_at)
 			VALUES (?, ?, ?, ?, ?, ?, ?)
 			ON CONFLICT (id) DO UPDATE SET name = excluded.name, redirect_uris = excluded.redirect_uris,
 				expires_at = excluded.expires_at`,
 			c.ID, c.Name, encode(c.RedirectURIs), c.Dynamic, secret, millis(c.CreatedAt), millis(c.ExpiresAt))
-		return err
 	})
 }
 
 // SaveCode records a consent with its code.
 func (db *DB) SaveCode(ctx context.Context, c oauth.AuthorizationCode) error {
 	return db.statement(ctx, func(ctx context.Context, t conn) error {
-		_, err := t.exec(ctx, `INSERT INTO oauth_codes (hash, company_id, user_id, client_id, client_name, scopes, redirect_uri,
+		return t.exec(ctx, `INSERT INTO oauth_codes (hash, company_id, user_id, client_id, client_name, scopes, redirect_uri,
 				code_challenge, resource, expires_at, grant_id)
 			VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, '')`, hex.EncodeToString(c.Hash[:]), c.CompanyID, c.UserID, c.ClientID, c.ClientName,
 			int64(c.Scopes), c.RedirectURI, c.CodeChallenge, c.Resource, millis(c.ExpiresAt))
-		return err
 	})
 }
 
@@ -125,7 +123,7 @@ func (db *DB) RedeemCode(ctx context.Context, hash access.SecretHash, take func(
 		if err != nil {
 			return err
 		}
-		if _, err := t.exec(ctx, `UPDATE oauth_codes SET grant_id = ? WHERE hash = ?`, made.GrantID, text); err != nil {
+		if err := t.exec(ctx, `UPDATE oauth_codes SET grant_id = ? WHERE hash = ?`, made.GrantID, text); err != nil {
 			return err
 		}
 		return issueTokens(ctx, t, made.GrantID, "", 0, issue)
@@ -196,7 +194,7 @@ func (db *DB) RotateToken(ctx context.Context, refresh access.SecretHash, client
 		case !s.granted.WithImplied().Has(wanted):
 			return fault.New(fault.Forbidden, "the scopes are more than those granted")
 		}
-		if _, err := t.exec(ctx, `UPDATE oauth_tokens SET reuses = CASE WHEN rotated_at = 0 THEN 0 ELSE reuses + 1 END,
+		if err := t.exec(ctx, `UPDATE oauth_tokens SET reuses = CASE WHEN rotated_at = 0 THEN 0 ELSE reuses + 1 END,
 				rotated_at = CASE WHEN rotated_at = 0 THEN ? ELSE rotated_at END WHERE hash = ?`, now, text); err != nil {
 			return err
 		}
@@ -215,11 +213,10 @@ func (db *DB) RotateToken(ctx context.Context, refresh access.SecretHash, client
 // issueTokens keeps a pair that was made for a refresh token, or a code. The
 // access token has the narrower scopes, or 0: the grant's.
 func issueTokens(ctx context.Context, t *tx, grantID, parent string, scopes access.Permission, issue oauth.Tokens) error {
-	_, err := t.exec(ctx, `INSERT INTO oauth_tokens (hash, grant_id, refresh, scopes, expires_at, parent, rotated_at, reuses)
+	return t.exec(ctx, `INSERT INTO oauth_tokens (hash, grant_id, refresh, scopes, expires_at, parent, rotated_at, reuses)
 		VALUES (?, ?, FALSE, ?, ?, ?, 0, 0), (?, ?, TRUE, 0, ?, ?, 0, 0)`,
 		hex.EncodeToString(issue.Access[:]), grantID, int64(scopes), millis(issue.AccessExpires), parent,
 		hex.EncodeToString(issue.Refresh[:]), grantID, millis(issue.RefreshExpires), parent)
-	return err
 }
 
 // RevokeToken ends the grant of a client's token.

@@ -33,7 +33,7 @@ func (db *DB) PasskeyUser(ctx context.Context, id string) (account.User, error) 
 // AddPasskey implements access.PasskeyStore.
 func (db *DB) AddPasskey(ctx context.Context, p account.Passkey) error {
 	err := db.write(ctx, func(ctx context.Context, t *tx) error {
-		if _, err := t.exec(ctx, `INSERT INTO passkeys (id, user_id, name, credential, created_at, last_used_at) VALUES (?, ?, ?, ?, ?, 0)`,
+		if err := t.exec(ctx, `INSERT INTO passkeys (id, user_id, name, credential, created_at, last_used_at) VALUES (?, ?, ?, ?, ?, 0)`,
 			p.ID, p.UserID, p.Name, string(p.Credential), millis(p.CreatedAt)); err != nil {
 			return err
 		}
@@ -48,8 +48,7 @@ func (db *DB) AddPasskey(ctx context.Context, p account.Passkey) error {
 // UsePasskey implements access.PasskeyStore.
 func (db *DB) UsePasskey(ctx context.Context, p account.Passkey) error {
 	return db.statement(ctx, func(ctx context.Context, c conn) error {
-		_, err := c.exec(ctx, `UPDATE passkeys SET credential = ?, last_used_at = ? WHERE id = ?`, string(p.Credential), millis(p.LastUsedAt), p.ID)
-		return err
+		return c.exec(ctx, `UPDATE passkeys SET credential = ?, last_used_at = ? WHERE id = ?`, string(p.Credential), millis(p.LastUsedAt), p.ID)
 	})
 }
 
@@ -70,7 +69,7 @@ func (db *DB) RemovePasskey(ctx context.Context, userID, id string) error {
 		if called, err = found(called, err, "passkey"); err != nil {
 			return err
 		}
-		if _, err := t.exec(ctx, `DELETE FROM recovery_codes WHERE user_id = ?
+		if err := t.exec(ctx, `DELETE FROM recovery_codes WHERE user_id = ?
 			AND NOT EXISTS (SELECT 1 FROM passkeys p WHERE p.user_id = ?)`, userID, userID); err != nil {
 			return err
 		}
@@ -84,11 +83,11 @@ func (db *DB) SetRecoveryCodes(ctx context.Context, userID string, hashes []acce
 		if err := lockUser(ctx, t, userID); err != nil {
 			return err
 		}
-		if _, err := t.exec(ctx, `DELETE FROM recovery_codes WHERE user_id = ?`, userID); err != nil {
+		if err := t.exec(ctx, `DELETE FROM recovery_codes WHERE user_id = ?`, userID); err != nil {
 			return err
 		}
 		for _, h := range hashes {
-			if _, err := t.exec(ctx, `INSERT INTO recovery_codes (user_id, hash) VALUES (?, ?)`, userID, hex.EncodeToString(h[:])); err != nil {
+			if err := t.exec(ctx, `INSERT INTO recovery_codes (user_id, hash) VALUES (?, ?)`, userID, hex.EncodeToString(h[:])); err != nil {
 				return err
 			}
 		}
@@ -99,7 +98,7 @@ func (db *DB) SetRecoveryCodes(ctx context.Context, userID string, hashes []acce
 // UseRecoveryCode implements access.PasskeyStore.
 func (db *DB) UseRecoveryCode(ctx context.Context, userID string, hash access.SecretHash) error {
 	return db.statement(ctx, func(ctx context.Context, c conn) error {
-		n, err := c.exec(ctx, `DELETE FROM recovery_codes WHERE user_id = ? AND hash = ?`, userID, hex.EncodeToString(hash[:]))
+		n, err := c.execCount(ctx, `DELETE FROM recovery_codes WHERE user_id = ? AND hash = ?`, userID, hex.EncodeToString(hash[:]))
 		if err == nil && n == 0 {
 			err = fault.New(fault.NotFound, "no such recovery code")
 		}

@@ -8,10 +8,9 @@ import (
 )
 
 func savePatch(ctx context.Context, t *tx, k kind, n int64) error {
-	_, err := t.exec(ctx, `INSERT INTO patch_counts (company_id, policy_id, month, count) VALUES (?, ?, ?, ?)
+	return t.exec(ctx, `INSERT INTO patch_counts (company_id, policy_id, month, count) VALUES (?, ?, ?, ?)
 		ON CONFLICT (company_id, policy_id, month) DO UPDATE SET count = patch_counts.count + excluded.count`,
 		k.company, k.policy, k.month, n)
-	return err
 }
 
 // PatchLevels implements asset.PatchLevels, from the kept counts.

@@ -23,7 +23,7 @@ func scanStep(r row) (s account.PendingSignIn, err error) {
 // SaveStep implements access.PendingStore, and drops what has expired.
 func (db *DB) SaveStep(ctx context.Context, token access.SecretHash, s account.PendingSignIn) error {
 	err := db.write(ctx, func(ctx context.Context, t *tx) error {
-		if _, err := t.exec(ctx, `DELETE FROM signin_steps WHERE expires_at < ?`, millis(db.now())); err != nil {
+		if err := t.exec(ctx, `DELETE FROM signin_steps WHERE expires_at < ?`, millis(db.now())); err != nil {
 			return err
 		}
 		return saveStep(ctx, t, token, s)
@@ -35,9 +35,8 @@ func (db *DB) SaveStep(ctx context.Context, token access.SecretHash, s account.P
 }
 
 func saveStep(ctx context.Context, t *tx, token access.SecretHash, s account.PendingSignIn) error {
-	_, err := t.exec(ctx, `INSERT INTO signin_steps (hash, `+stepColumns+`) VALUES (?, ?, ?, ?, ?, ?)`,
+	return t.exec(ctx, `INSERT INTO signin_steps (hash, `+stepColumns+`) VALUES (?, ?, ?, ?, ?, ?)`,
 		hex.EncodeToString(token[:]), string(s.Kind), s.CompanyID, s.UserID, string(s.Data), millis(s.ExpiresAt))
-	return err
 }
 
 // Step implements access.PendingStore.
@@ -61,7 +60,6 @@ func (db *DB) TakeStep(ctx context.Context, token access.SecretHash, kind accoun
 // DropSteps implements access.PendingStore.
 func (db *DB) DropSteps(ctx context.Context, userID string, kind account.PendingKind) error {
 	return db.statement(ctx, func(ctx context.Context, c conn) error {
-		_, err := c.exec(ctx, `DELETE FROM signin_steps WHERE user_id = ? AND user_id <> '' AND kind = ?`, userID, string(kind))
-		return err
+		return c.exec(ctx, `DELETE FROM signin_steps WHERE user_id = ? AND user_id <> '' AND kind = ?`, userID, string(kind))
 	})
 }

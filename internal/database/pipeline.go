@@ -26,7 +26,7 @@ func (db *DB) chain(ctx context.Context, tx conn, first part, then ...part) (boo
 		for _, p := range then {
 			args = append(args, p.args...)
 		}
-		n, err := tx.exec(ctx, statements[0], args...)
+		n, err := tx.execCount(ctx, statements[0], args...)
 		return n == 1, err
 	}
 	if _, err := one(ctx, tx, scanValue[string], statements[0], args...); err != nil {
@@ -36,7 +36,7 @@ func (db *DB) chain(ctx context.Context, tx conn, first part, then ...part) (boo
 		return false, err
 	}
 	for n, p := range then {
-		if _, err := tx.exec(ctx, statements[n+1], p.args...); err != nil {
+		if err := tx.exec(ctx, statements[n+1], p.args...); err != nil {
 			return false, err
 		}
 	}

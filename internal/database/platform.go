@@ -29,7 +29,7 @@ func (db *DB) SpendQuery(ctx context.Context, project string, limit, reserve int
 	args = append(append(args, filled...), cost, int64(reserve)*cost, background, at)
 	spent := false
 	err := db.statementRelaxed(ctx, func(ctx context.Context, tx conn) error {
-		n, err := tx.exec(ctx, `INSERT INTO platform_quotas AS q (project, units, filled_at, paused_until) VALUES (?, ?, ?, 0)
+		n, err := tx.execCount(ctx, `INSERT INTO platform_quotas AS q (project, units, filled_at, paused_until) VALUES (?, ?, ?, 0)
 			ON CONFLICT (project) DO UPDATE SET units = `+quotaFilled+` - ?,
 				filled_at = CASE WHEN ? > q.filled_at THEN ? ELSE q.filled_at END
 			WHERE `+quotaFilled+` - ? >= ? AND (NOT ? OR q.paused_until <= ?)`, args...)
@@ -42,8 +42,7 @@ func (db *DB) SpendQuery(ctx context.Context, project string, limit, reserve int
 // PauseQueries holds a project's background queries back until a time.
 func (db *DB) PauseQueries(ctx context.Context, project string, until time.Time) error {
 	return db.statementRelaxed(ctx, func(ctx context.Context, tx conn) error {
-		_, err := tx.exec(ctx, `UPDATE platform_quotas SET paused_until = ? WHERE project = ?`, millis(until), project)
-		return err
+		return tx.exec(ctx, `UPDATE platform_quotas SET paused_until = ? WHERE project = ?`, millis(until), project)
 	})
 }
 
@@ -64,7 +63,7 @@ func (db *DB) PoliciesToPush(ctx context.Context, companyID string, now time.Tim
 // it is saved, or pushed by request.
 func (db *DB) SetPushFailed(ctx context.Context, policyID string, version int, text string, at time.Time, backoff func(failing time.Duration) time.Duration) error {
 	return db.write(ctx, func(ctx context.Context, t *tx) error {
-		if _, err := t.exec(ctx, `UPDATE policies SET push_error = ?, push_tried_at = ? WHERE id = ?`, text, millis(at), policyID); err != nil {
+		if err := t.exec(ctx, `UPDATE policies SET push_error = ?, push_tried_at = ? WHERE id = ?`, text, millis(at), policyID); err != nil {
 			return err
 		}
 		since, err := value[int64](ctx, t, `INSERT INTO push_retries AS r (policy_id, version, failing_since, next_at, refused)
@@ -75,8 +74,7 @@ func (db *DB) SetPushFailed(ctx context.Context, policyID string, version int, t
 			return err
 		}
 		next := at.Add(backoff(at.Sub(instant(since))))
-		_, err = t.exec(ctx, `UPDATE push_retries SET next_at = ? WHERE policy_id = ?`, millis(next), policyID)
-		return err
+		return t.exec(ctx, `UPDATE push_retries SET next_at = ? WHERE policy_id = ?`, millis(next), policyID)
 	})
 }
 
@@ -94,9 +92,8 @@ func (db *DB) CommandsToPoll(ctx context.Context, state command.State, created, 
 // SetPolled notes when to ask after a command again.
 func (db *DB) SetPolled(ctx context.Context, commandID string, next time.Time) error {
 	return db.statementRelaxed(ctx, func(ctx context.Context, tx conn) error {
-		_, err := tx.exec(ctx, `INSERT INTO command_polls (command_id, next_at) VALUES (?, ?)
+		return tx.exec(ctx, `INSERT INTO command_polls (command_id, next_at) VALUES (?, ?)
 			ON CONFLICT (command_id) DO UPDATE SET next_at = excluded.next_at`, commandID, millis(next))
-		return err
 	})
 }
 
@@ -111,9 +108,8 @@ func (db *DB) AssetOfDevice(ctx context.Context, companyID, device string) (stri
 // SaveSignup keeps a sign-up that was begun.
 func (db *DB) SaveSignup(ctx context.Context, s company.Signup) error {
 	return db.statement(ctx, func(ctx context.Context, tx conn) error {
-		_, err := tx.exec(ctx, `INSERT INTO signups (state, company_id, session_id, name, address, created_at) VALUES (?, ?, ?, ?, ?, ?)`,
+		return tx.exec(ctx, `INSERT INTO signups (state, company_id, session_id, name, address, created_at) VALUES (?, ?, ?, ?, ?, ?)`,
 			s.State, s.CompanyID, s.Session, s.Name, s.Address, millis(s.Begun))
-		return err
 	})
 }
 
@@ -131,7 +127,7 @@ func (db *DB) SetSignupNonce(ctx context.Context, state, nonce string) error {
 
 func (db *DB) changeSignup(ctx context.Context, query, value, state string) error {
 	return db.statement(ctx, func(ctx context.Context, tx conn) error {
-		n, err := tx.exec(ctx, query, value, state)
+		n, err := tx.execCount(ctx, query, value, state)
 		if err == nil && n == 0 {
 			err = fault.New(fault.NotFound, "there is no such sign-up")
 		}
@@ -182,7 +178,7 @@ func (db *DB) FinishSignup(ctx context.Context, state, enterprise string) error 
 		if err != nil {
 			return err
 		}
-		n, err := t.exec(ctx, `UPDATE companies SET enterprise = ? WHERE id = ? AND enterprise IN ('', ?)`, enterprise, companyID, enterprise)
+		n, err := t.execCount(ctx, `UPDATE companies SET enterprise = ? WHERE id = ? AND enterprise IN ('', ?)`, enterprise, companyID, enterprise)
 		if err == nil && n == 0 {
 			err = fault.New(fault.Refused, "the company is connected to another enterprise already")
 		}

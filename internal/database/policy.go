@@ -101,7 +101,7 @@ func (db *DB) CreatePolicy(ctx context.Context, p policy.Policy, by policy.Autho
 }
 
 func createPolicy(ctx context.Context, t *tx, p policy.Policy, r policy.Revision) error {
-	if _, err := t.exec(ctx, `INSERT INTO policies (id, company_id, name, name_key, type, vr_only, version,
+	if err := t.exec(ctx, `INSERT INTO policies (id, company_id, name, name_key, type, vr_only, version,
 			document, description, labels, group_name, created_at, updated_at)
 		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
 		p.ID, p.CompanyID, p.Name, policy.NameKey(p.Name), p.Type, p.VROnly, p.Version,
@@ -161,7 +161,7 @@ func writePolicy(ctx context.Context, t *tx, next policy.Policy, was string, exp
 	if next.Name != was {
 		names, args = `name = ?, name_key = ?, `, append(args, next.Name, policy.NameKey(next.Name))
 	}
-	n, err := t.exec(ctx, `UPDATE policies SET `+names+`version = version + 1, document = ?,
+	n, err := t.execCount(ctx, `UPDATE policies SET `+names+`version = version + 1, document = ?,
 			description = ?, labels = ?, group_name = ?, updated_at = ?
 		WHERE id = ? AND company_id = ? AND version = ? AND NOT deleted`,
 		append(args, string(next.Document), next.Description, encode(next.Labels), next.Group,
@@ -197,7 +197,7 @@ func (db *DB) DeletePolicy(ctx context.Context, companyID, id string, at time.Ti
 		if under, err := changing(ctx, t, id); err != nil || under {
 			return busy(err)
 		}
-		if _, err = t.exec(ctx, `UPDATE policies SET deleted = TRUE, updated_at = ? WHERE id = ?`, millis(at), id); err != nil {
+		if err = t.exec(ctx, `UPDATE policies SET deleted = TRUE, updated_at = ? WHERE id = ?`, millis(at), id); err != nil {
 			return err
 		}
 		return db.record(ctx, t, companyID, activity.Event{Action: activity.PolicyDeleted, Target: policyTarget(p.ID, p.Name)})

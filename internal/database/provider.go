@@ -60,18 +60,18 @@ func (db *DB) SaveProvider(ctx context.Context, p account.IdentityProvider, chec
 		if err := db.claimDomains(ctx, t, p.CompanyID, p.Domains); err != nil {
 			return err
 		}
-		if _, err := t.exec(ctx, `INSERT INTO identity_providers (company_id, name, issuer, client_id, client_secret, enabled, creates_users, role, updated_at)
+		if err := t.exec(ctx, `INSERT INTO identity_providers (company_id, name, issuer, client_id, client_secret, enabled, creates_users, role, updated_at)
 			VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (company_id) DO UPDATE SET name = excluded.name, issuer = excluded.issuer,
 				client_id = excluded.client_id, client_secret = excluded.client_secret, enabled = excluded.enabled,
 				creates_users = excluded.creates_users, role = excluded.role, updated_at = excluded.updated_at`,
 			p.CompanyID, p.Name, p.Issuer, p.ClientID, base64.StdEncoding.EncodeToString(p.Secret), p.Enabled, p.CreatesUsers, string(p.Role), millis(db.now())); err != nil {
 			return err
 		}
-		if _, err := t.exec(ctx, `DELETE FROM identity_domains WHERE company_id = ?`, p.CompanyID); err != nil {
+		if err := t.exec(ctx, `DELETE FROM identity_domains WHERE company_id = ?`, p.CompanyID); err != nil {
 			return err
 		}
 		for _, domain := range p.Domains {
-			if _, err := t.exec(ctx, `INSERT INTO identity_domains (domain, company_id) VALUES (?, ?)`, domain, p.CompanyID); err != nil {
+			if err := t.exec(ctx, `INSERT INTO identity_domains (domain, company_id) VALUES (?, ?)`, domain, p.CompanyID); err != nil {
 				return err
 			}
 		}
@@ -125,7 +125,7 @@ func (db *DB) IdentityUser(ctx context.Context, companyID, issuer, subject strin
 // LinkIdentity implements access.ProviderStore.
 func (db *DB) LinkIdentity(ctx context.Context, l account.IdentityLink) error {
 	return db.write(ctx, func(ctx context.Context, t *tx) error {
-		n, err := t.exec(ctx, `INSERT INTO identities (company_id, issuer, subject, user_id, created_at) VALUES (?, ?, ?, ?, ?)
+		n, err := t.execCount(ctx, `INSERT INTO identities (company_id, issuer, subject, user_id, created_at) VALUES (?, ?, ?, ?, ?)
 			ON CONFLICT (company_id, issuer, subject) DO NOTHING`, l.CompanyID, l.Issuer, l.Subject, l.UserID, millis(db.now()))
 		if err != nil || n == 0 {
 			return err

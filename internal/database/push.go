@@ -15,23 +15,21 @@ func (db *DB) SetPushed(ctx context.Context, policyID string, version int, vendo
 }
 
 func setPushed(ctx context.Context, t *tx, policyID string, version int, vendorVersion int64, at time.Time) error {
-	if _, err := t.exec(ctx, `UPDATE policies SET push_version = ?, push_error = '', pushed_at = ?, push_tried_at = ?
+	if err := t.exec(ctx, `UPDATE policies SET push_version = ?, push_error = '', pushed_at = ?, push_tried_at = ?
 		WHERE id = ? AND push_version <= ?`, version, millis(at), millis(at), policyID, version); err != nil {
 		return err
 	}
-	_, err := t.exec(ctx, `INSERT INTO policy_pushes (policy_id, vendor_version, version) VALUES (?, ?, ?)
+	return t.exec(ctx, `INSERT INTO policy_pushes (policy_id, vendor_version, version) VALUES (?, ?, ?)
 		ON CONFLICT (policy_id, vendor_version) DO UPDATE SET version = excluded.version`, policyID, vendorVersion, version)
-	return err
 }
 
 // forgetPush notes that it is not known what the platform holds: the saved
 // version is pushed again, also if it was refused before.
 func forgetPush(ctx context.Context, t *tx, policyID string) error {
-	if _, err := t.exec(ctx, `DELETE FROM push_retries WHERE policy_id = ?`, policyID); err != nil {
+	if err := t.exec(ctx, `DELETE FROM push_retries WHERE policy_id = ?`, policyID); err != nil {
 		return err
 	}
-	_, err := t.exec(ctx, `UPDATE policies SET push_version = 0, push_tried_at = 0 WHERE id = ?`, policyID)
-	return err
+	return t.exec(ctx, `UPDATE policies SET push_version = 0, push_tried_at = 0 WHERE id = ?`, policyID)
 }
 
 // PushedVersion translates the vendor's version of a policy into ours, or

@@ -23,7 +23,7 @@ var keptCounts = []struct{ table, keys, must string }{ //nolint:gochecknoglobals
 // a program that did not know a count may have written beside one that did.
 func recount(ctx context.Context, t *tx) (wrong int64, err error) {
 	if lock := catalogOf(t.db.dialect).lockTable("assets"); lock != "" {
-		if _, err := t.exec(ctx, lock); err != nil {
+		if err := t.exec(ctx, lock); err != nil {
 			return 0, err
 		}
 	}
@@ -43,10 +43,10 @@ func recount(ctx context.Context, t *tx) (wrong int64, err error) {
 			continue
 		}
 		wrong += max(differs, surplus)
-		if _, err := t.exec(ctx, `DELETE FROM `+kept.table); err != nil {
+		if err := t.exec(ctx, `DELETE FROM `+kept.table); err != nil {
 			return 0, err
 		}
-		if _, err := t.exec(ctx, `INSERT INTO `+kept.table+` (`+kept.keys+`, count) `+must); err != nil {
+		if err := t.exec(ctx, `INSERT INTO `+kept.table+` (`+kept.keys+`, count) `+must); err != nil {
 			return 0, err
 		}
 	}

@@ -43,8 +43,7 @@ func (db *DB) Absent(ctx context.Context) error {
 		return nil
 	}
 	leave := func(ctx context.Context, c conn) error {
-		_, err := c.exec(ctx, `DELETE FROM leases WHERE name = ? AND holder = ?`, replicaPrefix+*replica, holderOf(*replica))
-		return err
+		return c.exec(ctx, `DELETE FROM leases WHERE name = ? AND holder = ?`, replicaPrefix+*replica, holderOf(*replica))
 	}
 	if db.writer != nil {
 		return db.writer.run(ctx, func(ctx context.Context, t *tx) error { return leave(ctx, t) }, true)

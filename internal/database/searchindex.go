@@ -43,7 +43,7 @@ func splitTerms(text string) []string {
 // each other out.
 func (c *termChanges) save(ctx context.Context, t *tx) error {
 	for _, r := range c.dropped {
-		if _, err := t.exec(ctx, `DELETE FROM asset_terms WHERE company_id = ? AND term = ? AND asset_id = ?`,
+		if err := t.exec(ctx, `DELETE FROM asset_terms WHERE company_id = ? AND term = ? AND asset_id = ?`,
 			r.companyID, r.term, r.assetID); err != nil {
 			return err
 		}
@@ -75,9 +75,8 @@ func insertTerms(ctx context.Context, t *tx, rows []termRow) error {
 		r := rows[min(i, len(rows)-1)]
 		args = append(args, r.companyID, r.term, r.assetID)
 	}
-	_, err := t.exec(ctx, `INSERT INTO asset_terms (company_id, term, asset_id)
+	return t.exec(ctx, `INSERT INTO asset_terms (company_id, term, asset_id)
 		VALUES `+strings.TrimSuffix(strings.Repeat("(?, ?, ?), ", size), ", ")+` ON CONFLICT DO NOTHING`, args...)
-	return err
 }
 
 // indexRows is how many assets one transaction indexes.
@@ -120,7 +119,7 @@ func indexSome(ctx context.Context, t *tx) (int, error) {
 		if err != nil {
 			return 0, err
 		}
-		if _, err := t.exec(ctx, `UPDATE assets SET search_terms = ? WHERE id = ?`, text, a.id); err != nil {
+		if err := t.exec(ctx, `UPDATE assets SET search_terms = ? WHERE id = ?`, text, a.id); err != nil {
 			return 0, err
 		}
 		changes.change(a.companyID, a.id, "", text)

@@ -46,10 +46,10 @@ func scanSession(r row) (account.Session, error) {
 // CreateSession adds a session and notes the sign-in.
 func (db *DB) CreateSession(ctx context.Context, s account.Session) error {
 	return db.write(ctx, func(ctx context.Context, t *tx) error {
-		if _, err := t.exec(ctx, `UPDATE users SET last_sign_in_at = ? WHERE id = ?`, millis(s.CreatedAt), s.UserID); err != nil {
+		if err := t.exec(ctx, `UPDATE users SET last_sign_in_at = ? WHERE id = ?`, millis(s.CreatedAt), s.UserID); err != nil {
 			return err
 		}
-		if _, err := t.exec(ctx, `INSERT INTO sessions (id, token_hash, user_id, company_id, created_at, seen_at, proved_at,
+		if err := t.exec(ctx, `INSERT INTO sessions (id, token_hash, user_id, company_id, created_at, seen_at, proved_at,
 				address, agent)
 			VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)`, s.ID, hex.EncodeToString(s.TokenHash[:]), s.UserID, s.CompanyID,
 			millis(s.CreatedAt), millis(s.SeenAt), millis(s.ProvedAt), s.Address, s.Agent); err != nil {
@@ -121,8 +121,7 @@ func (db *DB) SessionByToken(ctx context.Context, hash account.SessionTokenHash)
 // TouchSession notes a session's last use.
 func (db *DB) TouchSession(ctx context.Context, id string, seen time.Time) error {
 	return db.writeRelaxed(ctx, func(ctx context.Context, t *tx) error {
-		_, err := t.exec(ctx, `UPDATE sessions SET seen_at = ? WHERE id = ? AND seen_at < ?`, millis(seen), id, millis(seen))
-		return err
+		return t.exec(ctx, `UPDATE sessions SET seen_at = ? WHERE id = ? AND seen_at < ?`, millis(seen), id, millis(seen))
 	})
 }
 
@@ -143,7 +142,7 @@ func (db *DB) ProveSession(ctx context.Context, id string, at time.Time) error {
 // EndSession ends one of a user's sessions.
 func (db *DB) EndSession(ctx context.Context, userID, id string) error {
 	return db.write(ctx, func(ctx context.Context, t *tx) error {
-		n, err := t.exec(ctx, `DELETE FROM sessions WHERE id = ? AND user_id = ?`, id, userID)
+		n, err := t.execCount(ctx, `DELETE FROM sessions WHERE id = ? AND user_id = ?`, id, userID)
 		if err != nil || n == 0 {
 			return err
 		}

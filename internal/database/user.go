@@ -44,7 +44,7 @@ func scanUser(r row) (account.User, error) {
 // CreateUser adds a portal user.
 func (db *DB) CreateUser(ctx context.Context, u account.User) error {
 	err := db.write(ctx, func(ctx context.Context, t *tx) error {
-		if _, err := t.exec(ctx, `INSERT INTO users (id, company_id, email, name, role, rights, policies, password_hash,
+		if err := t.exec(ctx, `INSERT INTO users (id, company_id, email, name, role, rights, policies, password_hash,
 				disabled, created_at, last_sign_in_at)
 			VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
 			u.ID, u.CompanyID, u.Email, u.Name, string(u.Role), int64(u.Rights), encode(u.Policies), u.PasswordHash,
@@ -110,7 +110,7 @@ func (db *DB) DeleteUser(ctx context.Context, companyID, id string) (u account.U
 			return err
 		}
 		for _, statement := range ofUser() {
-			if _, err := t.exec(ctx, statement, id); err != nil {
+			if err := t.exec(ctx, statement, id); err != nil {
 				return err
 			}
 		}
@@ -167,14 +167,14 @@ func (db *DB) updateUser(ctx context.Context, companyID, id string, change func(
 // saveUser saves a user, and records what changed, with more that the record is
 // to say.
 func (db *DB) saveUser(ctx context.Context, t *tx, before, next account.User, more ...activity.Change) error {
-	if _, err := t.exec(ctx, `UPDATE users SET email = ?, name = ?, role = ?, rights = ?, policies = ?, password_hash = ?,
+	if err := t.exec(ctx, `UPDATE users SET email = ?, name = ?, role = ?, rights = ?, policies = ?, password_hash = ?,
 			disabled = ?, last_sign_in_at = ?, rights_at = CASE WHEN CAST(? AS BOOLEAN) THEN CAST(? AS BIGINT) ELSE rights_at END WHERE id = ?`,
 		next.Email, next.Name, string(next.Role), int64(next.Rights), encode(next.Policies), next.PasswordHash,
 		next.Disabled, millis(next.LastSignInAt), gains(before, next), millis(db.now()), next.ID); err != nil {
 		return err
 	}
 	if next.Disabled || next.PasswordHash != before.PasswordHash {
-		if _, err := t.exec(ctx, `DELETE FROM sessions WHERE user_id = ?`, next.ID); err != nil {
+		if err := t.exec(ctx, `DELETE FROM sessions WHERE user_id = ?`, next.ID); err != nil {
 			return err
 		}
 	}

@@ -95,16 +95,14 @@ func tableNames(ctx context.Context, c conn, d dialect) ([]string, error) {
 
 // saveVersion says what this program made of the database.
 func saveVersion(ctx context.Context, t conn) error {
-	_, err := t.exec(ctx, `INSERT INTO versions (id, schema_number, lowest_writer) VALUES (1, ?, ?)
+	return t.exec(ctx, `INSERT INTO versions (id, schema_number, lowest_writer) VALUES (1, ?, ?)
 		ON CONFLICT (id) DO UPDATE SET schema_number = excluded.schema_number, lowest_writer = excluded.lowest_writer`,
 		SchemaNumber(), lowestWriter)
-	return err
 }
 
 // announce asks older programs to end. It returns when that is durable.
 func announce(ctx context.Context, t conn) error {
-	_, err := t.exec(ctx, `UPDATE versions SET lowest_writer = ? WHERE id = 1 AND lowest_writer < ?`, lowestWriter, lowestWriter)
-	return err
+	return t.exec(ctx, `UPDATE versions SET lowest_writer = ? WHERE id = 1 AND lowest_writer < ?`, lowestWriter, lowestWriter)
 }
 
 // outdated is the error of every write once a newer program has changed the
