@@ -1,6 +1,7 @@
 package emulator
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
@@ -48,19 +49,9 @@ func (e *Emulator) build(seq int64, want Enrollment) hardware {
 			h = known
 		}
 	}
-	if want.Manufacturer != "" {
-		h.Manufacturer, h.Brand = want.Manufacturer, want.Manufacturer
-	}
-	if want.Brand != "" {
-		h.Brand = want.Brand
-	}
-	if want.Model != "" {
-		h.Model = want.Model
-	}
-	h.Serial = want.SerialNumber
-	if h.Serial == "" {
-		h.Serial = randomText(11, upperDigits)
-	}
+	h.Brand = cmp.Or(want.Brand, want.Manufacturer, h.Brand)
+	h.Manufacturer, h.Model = cmp.Or(want.Manufacturer, h.Manufacturer), cmp.Or(want.Model, h.Model)
+	h.Serial = cmp.Or(want.SerialNumber, randomText(11, upperDigits))
 	if h.HasPhone {
 		h.IMEI = withCheckDigit("35" + fmt.Sprintf("%012d", e.random.Int64N(1_000_000_000_000)))
 	}

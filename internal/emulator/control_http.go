@@ -13,18 +13,18 @@ import (
 func (e *Emulator) addControl(mux *http.ServeMux) {
 	for pattern, serve := range map[string]func(*http.Request) (any, error){
 		"POST /emulator/v1/devices":                    e.controlEnrol,
-		"GET /emulator/v1/devices":                     e.controlDevices,
+		"GET /emulator/v1/devices":                     shown("devices", e.Devices),
 		"GET /emulator/v1/devices/{device}":            e.controlDevice,
 		"PATCH /emulator/v1/devices/{device}":          e.controlBehavior,
 		"POST /emulator/v1/devices/{device}/actions":   e.controlAction,
 		"POST /emulator/v1/faults":                     e.controlAddFault,
-		"GET /emulator/v1/faults":                      e.controlFaults,
-		"DELETE /emulator/v1/faults":                   e.controlClearFaults,
+		"GET /emulator/v1/faults":                      shown("faults", e.Faults),
+		"DELETE /emulator/v1/faults":                   done(e.ClearFaults),
 		"GET /emulator/v1/calls":                       e.controlCalls,
-		"DELETE /emulator/v1/calls":                    e.controlClearCalls,
+		"DELETE /emulator/v1/calls":                    done(e.ClearCalls),
 		"GET /emulator/v1/settings":                    e.controlSettings,
 		"PATCH /emulator/v1/settings":                  e.controlSetSettings,
-		"POST /emulator/v1/reset":                      e.controlReset,
+		"POST /emulator/v1/reset":                      done(e.Reset),
 		"POST /emulator/v1/signups/{id}":               e.controlSignup,
 		"POST /emulator/v1/push-tokens":                e.controlRegisterPush,
 		"DELETE /emulator/v1/push-tokens/{token}":      e.controlDropPush,
@@ -89,8 +89,17 @@ func (e *Emulator) controlEnrol(r *http.Request) (any, error) {
 	return map[string]any{"devices": devices}, nil
 }
 
-func (e *Emulator) controlDevices(*http.Request) (any, error) {
-	return map[string]any{"devices": e.Devices()}, nil
+// shown answers with a list.
+func shown[T any](name string, list func() []T) func(*http.Request) (any, error) {
+	return func(*http.Request) (any, error) { return map[string]any{name: list()}, nil }
+}
+
+// done answers that something was done.
+func done(do func()) func(*http.Request) (any, error) {
+	return func(*http.Request) (any, error) {
+		do()
+		return empty{}, nil
+	}
 }
 
 func (e *Emulator) controlDevice(r *http.Request) (any, error) {
@@ -132,26 +141,12 @@ func (e *Emulator) controlAddFault(r *http.Request) (any, error) {
 	return empty{}, e.AddFault(want)
 }
 
-func (e *Emulator) controlFaults(*http.Request) (any, error) {
-	return map[string]any{"faults": e.Faults()}, nil
-}
-
-func (e *Emulator) controlClearFaults(*http.Request) (any, error) {
-	e.ClearFaults()
-	return empty{}, nil
-}
-
 func (e *Emulator) controlCalls(r *http.Request) (any, error) {
 	since, err := parseNumber(r.URL.Query().Get("since"))
 	if err != nil {
 		return nil, invalid("since must be a number")
 	}
 	return map[string]any{"calls": e.Calls(since, r.URL.Query().Get("method"))}, nil
-}
-
-func (e *Emulator) controlClearCalls(*http.Request) (any, error) {
-	e.ClearCalls()
-	return empty{}, nil
 }
 
 func (e *Emulator) controlSettings(*http.Request) (any, error) { return e.Settings(), nil }
@@ -162,11 +157,6 @@ func (e *Emulator) controlSetSettings(r *http.Request) (any, error) {
 		return nil, err
 	}
 	return settings, e.SetSettings(settings)
-}
-
-func (e *Emulator) controlReset(*http.Request) (any, error) {
-	e.Reset()
-	return empty{}, nil
 }
 
 func (e *Emulator) controlSignup(r *http.Request) (any, error) {

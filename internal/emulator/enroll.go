@@ -1,6 +1,7 @@
 package emulator
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -183,19 +184,12 @@ func (e *Emulator) redeemable(want Enrollment) (*enrollmentRef, error) {
 	case r.OneTimeOnly && want.Count > 1:
 		return nil, invalid("enrollmentToken is for one device, count is %d", want.Count)
 	case want.Ownership == PersonallyOwned && r.AllowPersonalUsage != personalUsageAllowed:
-		return nil, invalid("enrollmentToken forbids personally owned devices: its allowPersonalUsage is %s", orUnspecified(r.AllowPersonalUsage))
+		return nil, invalid("enrollmentToken forbids personally owned devices: its allowPersonalUsage is %s", cmp.Or(r.AllowPersonalUsage, "ALLOW_PERSONAL_USAGE_UNSPECIFIED"))
 	}
 	return ref, nil
 }
 
 const personalUsageAllowed = "PERSONAL_USAGE_ALLOWED"
-
-func orUnspecified(usage string) string {
-	if usage == "" {
-		return "ALLOW_PERSONAL_USAGE_UNSPECIFIED"
-	}
-	return usage
-}
 
 // tokenValue takes the value out of a QR code's text; anything else is a value.
 func tokenValue(text string) string {
@@ -221,7 +215,7 @@ func (e *Emulator) newDevice(ref *enrollmentRef, want Enrollment) *simulated {
 	d := &simulated{
 		ID: randomHex(8), Seq: e.world.LastDevice, Enrolled: now, UserID: fmt.Sprint(1000 + e.world.LastDevice),
 		TokenName: ref.token.Resource.Name, TokenData: ref.token.Resource.AdditionalData,
-		Ownership: CompanyOwned, Mode: deviceOwner, APILevel: defaultAPILevel,
+		Ownership: cmp.Or(want.Ownership, CompanyOwned), Mode: deviceOwner, APILevel: cmp.Or(want.APILevel, defaultAPILevel),
 		PolicyID: ref.token.PolicyID, State: "ACTIVE",
 		Online: true, Outcome: OutcomeSuccess, LatencyMS: int(DefaultLatency / time.Millisecond),
 		Packages: []string{"com.example.app"}, Battery: 60 + e.random.IntN(40),
@@ -231,12 +225,6 @@ func (e *Emulator) newDevice(ref *enrollmentRef, want Enrollment) *simulated {
 	d.Hardware = e.build(d.Seq, want)
 	if ref.token.Resource.AllowPersonalUsage == personalUsageAllowed {
 		d.Mode = profileOwner
-	}
-	if want.Ownership != "" {
-		d.Ownership = want.Ownership
-	}
-	if want.APILevel != 0 {
-		d.APILevel = want.APILevel
 	}
 	if d.personal() && d.APILevel >= 31 {
 		d.Hardware.SpecificID = specificID(n.ID, d.Hardware.Serial)

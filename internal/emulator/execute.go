@@ -1,6 +1,7 @@
 package emulator
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 	"time"
@@ -20,11 +21,7 @@ func (e *Emulator) carryOut(d *simulated, op *operation, out *outbox) {
 	op.Done = true
 	e.touch()
 	if d.Outcome == OutcomeError {
-		code := d.ErrorCode
-		if code == "" {
-			code = "UNKNOWN"
-		}
-		op.fail(code)
+		op.fail(cmp.Or(d.ErrorCode, "UNKNOWN"))
 		e.notifyCommand(d, op, out)
 		return
 	}

@@ -1,6 +1,7 @@
 package emulator
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -166,13 +167,10 @@ func checkTTL(message map[string]any) error {
 // RegisterPush makes a push token as the app on a device would. An empty project
 // is the default one; device may be empty.
 func (e *Emulator) RegisterPush(project, device string) string {
-	if project == "" {
-		project = DefaultProject
-	}
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	value := randomText(22, upperDigits+lowerDigits) + ":APA91b" + randomText(134, upperDigits+lowerDigits)
-	e.world.Tokens[value] = &pushToken{Value: value, Project: project, Device: device}
+	e.world.Tokens[value] = &pushToken{Value: value, Project: cmp.Or(project, DefaultProject), Device: device}
 	e.touch()
 	return value
 }

@@ -1,6 +1,7 @@
 package fcm
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -8,6 +9,7 @@ import (
 	"log/slog"
 	"net/http"
 	"net/http/httptrace"
+	"os"
 	"strconv"
 	"sync/atomic"
 	"time"
@@ -17,6 +19,7 @@ import (
 	"google.golang.org/api/option"
 
 	"github.com/musterhq/muster/internal/command"
+	"github.com/musterhq/muster/internal/serviceaccount"
 	"github.com/musterhq/muster/internal/wait"
 )
 
@@ -31,23 +34,28 @@ func (p *Push) connect() error {
 		own.Protocols.SetHTTP1(true)
 		transport = own
 	}
-	var err error
-	if p.tokens, err = newTokens(&p.cfg, transport); err != nil {
-		return err
+	var account serviceaccount.Account // without credentials that of an emulator
+	if p.cfg.CredentialsFile != "" {
+		key, err := os.ReadFile(p.cfg.CredentialsFile)
+		if err != nil {
+			return fmt.Errorf("push: credentials: %w: give the path of a service account's key file", err)
+		}
+		if account, err = serviceaccount.Parse(key, transport, fcm.FirebaseMessagingScope); err != nil {
+			return fmt.Errorf("push: %w", err)
+		}
 	}
+	p.token, p.cfg.Project = account.Token, cmp.Or(p.cfg.Project, account.Project)
 	options := []option.ClientOption{
-		option.WithHTTPClient(&http.Client{Transport: authorized{transport}, CheckRedirect: followNone}),
+		option.WithHTTPClient(&http.Client{Transport: serviceaccount.Transport{Next: transport}, CheckRedirect: serviceaccount.FollowNone}),
 		option.WithLogger(slog.New(slog.DiscardHandler)), // its own would print what is pushed
 	}
 	if p.cfg.Endpoint != "" {
 		options = append(options, option.WithEndpoint(p.cfg.Endpoint+"/"))
 	}
+	var err error
 	p.fcm, err = fcm.NewService(context.Background(), options...)
 	return err
 }
-
-// followNone makes a redirect the answer: to follow one would be a second attempt.
-func followNone(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
 
 // push makes one push, and up to two more while the service says "too many":
 // then nothing was sent. nil: it was accepted.
@@ -70,12 +78,12 @@ func (p *Push) push(ctx context.Context, o command.Order, token string) *failure
 func (p *Push) attempt(ctx context.Context, o command.Order, token string) *failure {
 	ctx, cancel := context.WithTimeout(ctx, p.cfg.CallTimeout)
 	defer cancel()
-	access, err := p.tokens.token()
+	access, err := p.token()
 	if err != nil {
 		return &failure{code: outcome.Denied, reason: "no access token", err: err}
 	}
 	var written atomic.Bool
-	ctx = httptrace.WithClientTrace(context.WithValue(ctx, accessKey{}, access),
+	ctx = httptrace.WithClientTrace(serviceaccount.WithToken(ctx, access),
 		&httptrace.ClientTrace{GetConn: func(string) { written.Store(false) }, WroteHeaders: func() { written.Store(true) }})
 	request := &fcm.SendMessageRequest{Message: &fcm.Message{Token: token,
 		Data:    map[string]string{"muster": "wake", "command": o.Command.ID},
@@ -102,19 +110,6 @@ func (p *Push) life(o command.Order) string {
 	}
 	left := min(max(o.Command.Deadline.Sub(p.cfg.Now()), 0), maxLife)
 	return strconv.Itoa(int(left/time.Second)) + "s"
-}
-
-type accessKey struct{}
-
-// authorized adds the access token that was obtained before the call.
-type authorized struct{ next http.RoundTripper }
-
-func (a authorized) RoundTrip(r *http.Request) (*http.Response, error) {
-	if access, _ := r.Context().Value(accessKey{}).(string); access != "" {
-		r = r.Clone(r.Context())
-		r.Header.Set("Authorization", "Bearer "+access)
-	}
-	return a.next.RoundTrip(r)
 }
 
 // failure is a push that was not accepted.

@@ -73,9 +73,9 @@ type Config struct {
 // Push is the channel to companions. It implements command.Channel.
 type Push struct {
 	command.Direct
-	cfg    Config
-	fcm    *fcm.Service
-	tokens tokens
+	cfg   Config
+	fcm   *fcm.Service
+	token func() (string, error)
 }
 
 var _ command.Channel = (*Push)(nil)

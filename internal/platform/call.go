@@ -1,12 +1,13 @@
 package platform
 
 import (
-	"github.com/musterhq/muster/internal/outcome"
-
 	"context"
 	"log/slog"
 	"strings"
 	"time"
+
+	"github.com/musterhq/muster/internal/outcome"
+	"github.com/musterhq/muster/internal/serviceaccount"
 )
 
 // Observer counts what happens, for metrics. Its methods return at once.
@@ -84,7 +85,7 @@ func (p *Platform) call(ctx context.Context, method string, r rank, attempt func
 // attempt obtains a token and makes the attempt. Until the token is there,
 // nothing was sent.
 func (p *Platform) attempt(ctx context.Context, method string, attempt func(context.Context) error) error {
-	token, err := p.tokens.token()
+	token, err := p.token()
 	if err != nil {
 		f := notSent(method, "no access token for the platform", err)
 		if tokenDenied(err) {
@@ -93,7 +94,7 @@ func (p *Platform) attempt(ctx context.Context, method string, attempt func(cont
 		return f
 	}
 	var reached phase
-	ctx, cancel := reached.watch(context.WithValue(ctx, tokenKey{}, token), reads(method))
+	ctx, cancel := reached.watch(serviceaccount.WithToken(ctx, token), reads(method))
 	defer cancel(nil)
 	return classify(method, attempt(ctx), &reached)
 }

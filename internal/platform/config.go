@@ -84,7 +84,7 @@ type Platform struct {
 	log    *slog.Logger
 	now    func() time.Time
 	http   *http.Client
-	tokens tokens
+	token  func() (string, error)
 	am     *androidmanagement.Service
 	pubsub *pubsub.Service
 	seen   Observer
@@ -104,13 +104,13 @@ func New(cfg Config) (*Platform, error) {
 	if cfg.Now == nil {
 		return nil, errors.New("platform: Config.Now is missing: give it a clock")
 	}
-	tokens, project, err := newTokens(&cfg)
+	token, project, err := newToken(&cfg)
 	if err != nil {
 		return nil, err
 	}
 	cfg.complete(project)
 	p := &Platform{
-		cfg: cfg, now: cfg.Now, store: cfg.Stores, tokens: tokens,
+		cfg: cfg, now: cfg.Now, store: cfg.Stores, token: token,
 		log: cfg.Logger, seen: cfg.Observer,
 		holder: resource.NewLeaseHolder("platform"),
 	}

@@ -12,6 +12,8 @@ import (
 	androidmanagement "google.golang.org/api/androidmanagement/v1"
 	"google.golang.org/api/option"
 	"google.golang.org/api/pubsub/v1"
+
+	"github.com/musterhq/muster/internal/serviceaccount"
 )
 
 // maxAnswer bounds an answer of the vendor, in bytes: above its largest
@@ -27,7 +29,7 @@ func (p *Platform) connect() error {
 	if transport == nil {
 		transport = newTransport()
 	}
-	p.http = &http.Client{Transport: carrier{transport}, CheckRedirect: followNone}
+	p.http = &http.Client{Transport: limited{serviceaccount.Transport{Next: transport}}, CheckRedirect: serviceaccount.FollowNone}
 	options := []option.ClientOption{
 		option.WithHTTPClient(p.http), option.WithLogger(slog.New(slog.DiscardHandler)),
 	}
@@ -41,10 +43,6 @@ func (p *Platform) connect() error {
 	p.pubsub, err = pubsub.NewService(context.Background(), options...)
 	return err
 }
-
-// followNone makes a redirect the answer: to follow one would be a second
-// attempt.
-func followNone(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
 
 // newTransport speaks HTTP/1.1 only: there a request is either alone on its
 // connection or not written at all, and phases are certain.
@@ -64,16 +62,10 @@ func newTransport() *http.Transport {
 	}
 }
 
-type tokenKey struct{}
+// limited bounds answers.
+type limited struct{ next http.RoundTripper }
 
-// carrier adds the token that was obtained before the call, and bounds answers.
-type carrier struct{ next http.RoundTripper }
-
-func (c carrier) RoundTrip(r *http.Request) (*http.Response, error) {
-	if token, _ := r.Context().Value(tokenKey{}).(string); token != "" {
-		r = r.Clone(r.Context())
-		r.Header.Set("Authorization", "Bearer "+token)
-	}
+func (c limited) RoundTrip(r *http.Request) (*http.Response, error) {
 	answer, err := c.next.RoundTrip(r)
 	if err != nil {
 		return nil, err

@@ -251,9 +251,4 @@ func enabled(s access.Settings) string {
 	return orDash(strings.Join(on, ","))
 }
 
-func orDash(text string) string {
-	if text == "" {
-		return "-"
-	}
-	return text
-}
+func orDash(text string) string { return cmp.Or(text, "-") }

@@ -81,7 +81,7 @@ func selected(v *frame.Visit) []string {
 	return ids[:min(len(ids), maxSelected)]
 }
 
-// found are the selected assets that the person may see.
+// found are those of the assets that the person may see.
 func (s *Section) found(v *frame.Visit, ids []string) ([]asset.Asset, error) {
 	var all []asset.Asset
 	for _, id := range ids {

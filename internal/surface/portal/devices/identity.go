@@ -6,7 +6,6 @@ import (
 
 	"github.com/musterhq/muster/internal/account"
 	"github.com/musterhq/muster/internal/asset"
-	"github.com/musterhq/muster/internal/fault"
 	"github.com/musterhq/muster/internal/provisioning"
 	"github.com/musterhq/muster/internal/surface/portal/frame"
 )
@@ -23,18 +22,10 @@ func mayMerge(v *frame.Visit) bool { return v.May(account.CommandDevices | accou
 // device's serial number.
 func (s *Section) twins(v *frame.Visit, d asset.Asset) ([]asset.Asset, error) {
 	ids, err := s.Identity.SameSerial(v.Context(), d.CompanyID, d.ID)
-	var found []asset.Asset
-	for _, id := range ids {
-		twin, err := asset.Find(v.Context(), s.Assets, v.Principal, id)
-		if fault.CodeOf(err) == fault.NotFound {
-			continue
-		}
-		if err != nil {
-			return nil, err
-		}
-		found = append(found, twin)
+	if err != nil {
+		return nil, err
 	}
-	return found, err
+	return s.found(v, ids)
 }
 
 // enrollAgain makes a code with which a device enrolls as this asset, and shows
@@ -67,13 +58,17 @@ func (a again) picture() string {
 
 func mergePath(id string) string { return frame.DevicePath(id) + "/merge" }
 
+// pair finds the asset of the address and another one.
+func (s *Section) pair(v *frame.Visit, ref string) (kept, other asset.Asset, err error) {
+	if kept, err = asset.Find(v.Context(), s.Assets, v.Principal, v.PathValue("id")); err == nil {
+		other, err = asset.Find(v.Context(), s.Assets, v.Principal, ref)
+	}
+	return kept, other, err
+}
+
 // compare shows two assets side by side, before one is kept.
 func (s *Section) compare(v *frame.Visit) error {
-	kept, err := asset.Find(v.Context(), s.Assets, v.Principal, v.PathValue("id"))
-	if err != nil {
-		return err
-	}
-	other, err := asset.Find(v.Context(), s.Assets, v.Principal, v.Query().Get("other"))
+	kept, other, err := s.pair(v, v.Query().Get("other"))
 	if err != nil {
 		return err
 	}
@@ -82,12 +77,7 @@ func (s *Section) compare(v *frame.Visit) error {
 
 // merge makes the device of the asset named in the form that of this one.
 func (s *Section) merge(v *frame.Visit) error {
-	kept, err := asset.Find(v.Context(), s.Assets, v.Principal, v.PathValue("id"))
-	if err != nil {
-		return err
-	}
-	form := v.Form
-	other, err := asset.Find(v.Context(), s.Assets, v.Principal, form.Get("other"))
+	kept, other, err := s.pair(v, v.Form.Get("other"))
 	if err != nil {
 		return err
 	}
