@@ -70,12 +70,12 @@ func Maven() Need {
 
 // Root may start processes of other users.
 func Root() Need {
-	return Need{Name: "root", Remedy: "run the tests as root", Without: "the agent as a system service of Android",
+	return Need{Name: "root", Remedy: "run the tests as root, with setpriv of util-linux", Without: "the agent as a system service of Android",
 		find: func() (string, error) {
 			if os.Getuid() != 0 {
 				return "", errors.New("this is another user")
 			}
-			return "", nil
+			return program("setpriv")
 		}}
 }
 
