@@ -8,21 +8,21 @@ import (
 	"github.com/musterhq/muster/internal/fault"
 )
 
-var errEnded = errors.New("ended on purpose") //nolint:gochecknoglobals // a sentinel
+var errEnded = errors.New("ended on purpose")
 
-// rescued runs f and returns what Rescue made of it, and the panic that went on.
-func rescued(f func()) (failed error, passed any) {
+// rescued runs f and returns the panic that went on, and what Rescue made of it.
+func rescued(f func()) (passed any, failed error) {
 	defer func() { passed = recover() }()
 	func() {
 		defer fault.Rescue(func(err error) { failed = err }, errEnded)
 		f()
 	}()
-	return failed, nil
+	return nil, failed
 }
 
 func TestRescue_PanicIsAnError(t *testing.T) {
 	t.Parallel()
-	failed, passed := rescued(func() { panic(fault.New(fault.NotFound, "dreadful cause")) })
+	passed, failed := rescued(func() { panic(fault.New(fault.NotFound, "dreadful cause")) })
 	if passed != nil || failed == nil {
 		t.Fatalf("failed with %v, and %v went on", failed, passed)
 	}
@@ -45,7 +45,7 @@ func TestRescue_LeavesAlone(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			if failed, passed := rescued(row.run); failed != nil || passed != row.want {
+			if passed, failed := rescued(row.run); failed != nil || passed != row.want {
 				t.Errorf("failed with %v, and %v went on", failed, passed)
 			}
 		})
