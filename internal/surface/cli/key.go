@@ -26,7 +26,7 @@ type KeyCommands struct {
 type KeyCreate struct {
 	OfCompany
 	Name       string         `name:"name" required:"" help:"What the key is for; at most 100 characters, need not be unique."`
-	Preset     string         `name:"preset" default:"" enum:",read-only,help-admin,assistant,automation" placeholder:"NAME" help:"Permissions for a use: read-only (DEVICES_READ, POLICIES_READ), help-admin (also DEVICES_COMMAND), assistant (also POLICIES_WRITE), automation (also PROVISIONING)."`
+	Preset     string         `name:"preset" default:"" enum:",read-only,help-desk,assistant,automation" placeholder:"NAME" help:"Permissions for a use: read-only (DEVICES_READ, POLICIES_READ), help-desk (also DEVICES_COMMAND), assistant (also POLICIES_WRITE), automation (also PROVISIONING)."`
 	Permission []string       `name:"permission" enum:"DEVICES_READ,DEVICES_COMMAND,DEVICES_COMMAND_DESTRUCTIVE,POLICIES_READ,POLICIES_WRITE,PROVISIONING" placeholder:"NAME" help:"A permission, also beside a preset; repeat for more: DEVICES_READ, DEVICES_COMMAND, DEVICES_COMMAND_DESTRUCTIVE, POLICIES_READ, POLICIES_WRITE, PROVISIONING."`
 	ExpiresIn  *time.Duration `name:"expires-in" placeholder:"DURATION" help:"When the key stops working, such as 24h; by default never."`
 	Network    []string       `name:"network" placeholder:"CIDR" help:"A network from which the key may be used, such as 192.0.2.0/24; repeat for more. By default anywhere. Behind a proxy the service needs MUSTER_TRUSTED_PROXIES to know the address."`
