@@ -15,6 +15,7 @@ import (
 	"github.com/musterhq/muster/internal/servertest"
 	"github.com/musterhq/muster/internal/surface/mcp"
 	"github.com/musterhq/muster/internal/surface/oauth"
+	"github.com/musterhq/muster/test/needs"
 )
 
 // checklist is what the MCP authorization specification (2026-07-28) asks of a
@@ -218,6 +219,7 @@ func post(t *testing.T, address, body string) int {
 }
 
 func row05NoPassthrough(t *testing.T, s *authSite) {
+	needs.Zbar().Of(t)
 	tenant := s.NewTenant(servertest.UniqueSlug())
 	device := tenant.Devices(s.replica, servertest.FullyManaged(), 1)[0]
 	token := s.Browser(tenant.Company, account.Admin).Connect(s.base, "mcp:devices:command")

@@ -11,6 +11,7 @@ import (
 	"github.com/musterhq/muster/internal/policy"
 	"github.com/musterhq/muster/internal/servertest"
 	"github.com/musterhq/muster/internal/surface/rest/resttest"
+	"github.com/musterhq/muster/test/needs"
 )
 
 // sending is one command as contract 4.2 has it for
@@ -99,6 +100,7 @@ func sendAndFollow(t *testing.T, tenant *servertest.Tenant, replica *servertest.
 // nothing is left in the history (contract 4.2).
 func TestCommand_UnsupportedDevices(t *testing.T) {
 	t.Parallel()
+	needs.Zbar().Of(t) // before the rows: a row cannot skip the whole test
 	env := servertest.New(t)
 	tenant, replica := env.NewTenant("acme"), env.Start()
 	for kind, paths := range map[servertest.Kind][]string{

@@ -12,6 +12,7 @@ import (
 	"github.com/musterhq/muster/internal/emulator"
 	"github.com/musterhq/muster/internal/policy"
 	"github.com/musterhq/muster/internal/servertest"
+	"github.com/musterhq/muster/test/needs"
 )
 
 // args are the arguments of a tool.
@@ -113,6 +114,7 @@ type refusal struct {
 // retryable false for all but rate_limited.
 func TestPolicies_Refusals(t *testing.T) {
 	t.Parallel()
+	needs.Zbar().Of(t)
 	env := servertest.New(t)
 	tenant, other := env.NewTenant("acme"), env.NewTenant("other")
 	loose := env.Company("loose", servertest.Everything())

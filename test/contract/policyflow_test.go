@@ -18,6 +18,7 @@ import (
 	"github.com/musterhq/muster/internal/proposal"
 	"github.com/musterhq/muster/internal/servertest"
 	"github.com/musterhq/muster/internal/service"
+	"github.com/musterhq/muster/test/needs"
 )
 
 func members(m any) string {
@@ -32,6 +33,7 @@ const proposalMembers = "capability expiresAt fields impact proposalId requiresC
 // shows which version and what the device could not do.
 func TestPolicies_ProposeApplyAndRollBack(t *testing.T) {
 	t.Parallel()
+	needs.Zbar().Of(t)
 	servertest.OnEach(t, func(t *testing.T, env *servertest.Env) {
 		tenant, replica := env.NewTenant("acme"), env.Start()
 		for _, d := range callers() {
