@@ -46,7 +46,7 @@ func compromisedModel(ctx context.Context, d *drill) error {
 	if err != nil {
 		return err
 	}
-	if err := (&planter{d, texts}).plant(ctx); err != nil {
+	if err := (&planter{drill: d, texts: texts}).plant(ctx); err != nil {
 		return err
 	}
 	before, err := d.state(ctx)

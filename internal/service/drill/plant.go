@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"path/filepath"
 	"strconv"
+	"sync"
 
 	"github.com/musterhq/muster/internal/access"
 	"github.com/musterhq/muster/internal/agent"
@@ -32,10 +33,15 @@ const (
 // write.
 type planter struct {
 	*drill
+	mu    sync.Mutex // the devices take their texts while others are planted
 	texts []*injected
 }
 
-func (p *planter) next(most int) string { return take(p.texts, most) }
+func (p *planter) next(most int) string {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return take(p.texts, most)
+}
 
 func (p *planter) plant(ctx context.Context) error {
 	for _, step := range []func(context.Context) error{p.policies, p.spares, p.platformDevices, p.agents, p.commands} {
