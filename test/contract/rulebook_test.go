@@ -99,18 +99,19 @@ func (b *book) play(r *rapid.T) {
 		PerDay: rapid.SampledFrom([]int{0, 0, 0, 1, 2, 4}).Draw(r, "per day"), Approval: some.Draw(r, "approval"), Asked: map[string]rulebook.Decision{},
 		Counts: map[string]bool{}, Commanded: map[string]bool{}, Rights: map[string]bool{},
 		PolicyChanges: !rarely(r, 6, "policy changes off"), ApplyApproval: rapid.SampledFrom([]string{"OFF", "RISKY", "ALL"}).Draw(r, "apply approval")}
+	w.Provisioning = !rarely(r, 6, "QR codes off")
 	b.now(&w)
 	w.DestructiveCommands = w.DeviceCommands && !rarely(r, 4, "destructive off")
 	rights := access.DevicesRead
 	if rarely(r, 8, "does not read") {
 		rights = access.PoliciesRead
 	}
-	for _, more := range []access.Permission{access.DevicesCommand, access.DevicesCommandDestructive, access.PoliciesRead, access.PoliciesWrite} {
+	for _, more := range []access.Permission{access.DevicesCommand, access.DevicesCommandDestructive, access.PoliciesRead, access.PoliciesWrite, access.Provisioning} {
 		if some.Draw(r, "may") || some.Draw(r, "may at last") {
 			rights |= more
 		}
 	}
-	tools := []string{"apply_policy_proposal", "update_policy_settings", "change_device_policy"}
+	tools := []string{"apply_policy_proposal", "update_policy_settings", "rollback_policy", "create_policy", "change_device_policy"}
 	policies := some.Draw(r, "policies") // what is played with
 	if policies {
 		rights |= access.DevicesRead | access.DevicesCommand | access.PoliciesRead | access.PoliciesWrite

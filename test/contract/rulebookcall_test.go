@@ -18,7 +18,7 @@ func (b *book) set(w rulebook.World) {
 	}
 	approval := map[bool]string{false: "off", true: "on"}[w.Approval]
 	args := []string{"company", "set", "acme", "--destructive-limit", limit, "--destructive-approval", approval, "--apply-approval", strings.ToLower(w.ApplyApproval), "--require-reason", map[string]string{"OFF": "off", "DESTRUCTIVE": "destructive", "ALL": "all"}[w.RequireReason]}
-	for name, on := range map[string]bool{"device-commands": w.DeviceCommands, "destructive-commands": w.DestructiveCommands, "policy-changes": w.PolicyChanges, "oauth-connections": true} {
+	for name, on := range map[string]bool{"device-commands": w.DeviceCommands, "destructive-commands": w.DestructiveCommands, "policy-changes": w.PolicyChanges, "provisioning": w.Provisioning, "oauth-connections": true} {
 		if on {
 			args = append(args, "--enable", name)
 		} else {

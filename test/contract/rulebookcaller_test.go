@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"maps"
 	"net/netip"
+	"strings"
 	"testing"
 
 	"pgregory.net/rapid"
@@ -31,11 +32,12 @@ func (b *book) caller(r *rapid.T, w *rulebook.World, rights access.Permission) (
 		if rights&(access.DevicesCommand|access.DevicesCommandDestructive) != 0 {
 			rights |= access.DevicesRead
 		}
-		if rights&access.PoliciesWrite != 0 {
+		if rights&(access.PoliciesWrite|access.Provisioning) != 0 {
 			rights |= access.PoliciesRead
 		}
 	} else {
 		key := apikey.Request{CompanyID: b.tenant.Company.ID, Name: "random", Permissions: rights, DevicesPerDay: w.PerDay}
+		w.Provisioning = true // the setting binds connections alone
 		if w.Elsewhere = rarely(r, 12, "elsewhere"); w.Elsewhere {
 			key.Networks = []netip.Prefix{netip.MustParsePrefix("192.0.2.0/24")}
 		}
@@ -57,12 +59,13 @@ func (b *book) caller(r *rapid.T, w *rulebook.World, rights access.Permission) (
 func (b *book) connect(r *rapid.T, w *rulebook.World, rights access.Permission) *servertest.Assistant {
 	var scopes []string
 	for right, scope := range map[access.Permission]string{access.DevicesRead: "mcp:devices:read", access.PoliciesRead: "mcp:policies:read", access.PoliciesWrite: "mcp:policies:write",
-		access.DevicesCommand: "mcp:devices:command", access.DevicesCommandDestructive: "mcp:devices:destructive"} {
+		access.DevicesCommand: "mcp:devices:command", access.DevicesCommandDestructive: "mcp:devices:destructive",
+		access.Provisioning: "mcp:provisioning"} {
 		if rights&right != 0 {
 			scopes = append(scopes, scope)
 		}
 	}
-	b.set(rulebook.World{DeviceCommands: true, DestructiveCommands: true, PolicyChanges: true, RequireReason: "OFF", ApplyApproval: "OFF"}) // consent gives no scope that is switched off
+	b.set(rulebook.World{DeviceCommands: true, DestructiveCommands: true, PolicyChanges: true, Provisioning: true, RequireReason: "OFF", ApplyApproval: "OFF"}) // consent gives no scope that is switched off
 	url := b.replica.PublicURL()
 	token := b.tenant.Browser(b.tenant.Company, account.Admin).Connect(url, scopes...).Access
 	b.set(*w)
@@ -125,47 +128,24 @@ type received struct {
 	code, address, proposal string
 }
 
-// send makes the call: to the command's address with a key, to its tool with a connection.
+// send makes the call: to its address with a key, to its tool with a connection.
 func (by rulebookCaller) send(t *testing.T, c rulebook.Call, arguments map[string]any) received {
 	if by.connection == nil {
-		body := maps.Clone(arguments)
-		path := "/assets/" + c.Device + "/commands/" + commandPaths()[c.Tool]
-		switch c.Tool {
-		case "update_policy_settings":
-			path = "/policies/" + c.Policy + "/changes"
-		case "apply_policy_proposal":
-			path = "/policy-proposals/" + body["proposalId"].(string) + "/apply"
-		}
-		delete(body, "assetId")
-		delete(body, "proposalId")
-		if c.Tool != "change_device_policy" {
-			delete(body, "policyId")
-		}
-		var sent any
-		if len(body) > 0 {
-			sent = body
-		}
-		answer := by.key.Post(path, sent, by.headers(c)...)
-		var m struct{ Code, ApprovalURL, ProposalID string }
-		if len(answer.Body) > 0 {
-			answer.JSON(t, &m)
-		}
-		if answer.Status != 201 {
-			m.ProposalID = ""
-		}
-		return received{answer.Status, m.Code, m.ApprovalURL, m.ProposalID}
+		return by.post(t, c, arguments)
 	}
 	result := by.asks(c).Call(c.Tool, arguments)
 	if result.Status == 403 { // a scope is missing
 		return received{status: 403}
 	}
-	if !result.IsError && c.Tool == "update_policy_settings" {
+	if !result.IsError {
 		var made struct{ ProposalID string }
 		result.OK(t, &made)
-		return received{status: 201, proposal: made.ProposalID}
-	}
-	if !result.IsError {
-		result.OK(t, nil)
+		switch c.Tool {
+		case "create_provisioning_qr_code":
+			return received{status: 201}
+		case "update_policy_settings", "create_policy", "rollback_policy":
+			return received{status: 201, proposal: made.ProposalID}
+		}
 		return received{status: 200}
 	}
 	failed := result.Failed(t)
@@ -174,6 +154,51 @@ func (by rulebookCaller) send(t *testing.T, c rulebook.Call, arguments map[strin
 		t.Fatal(err)
 	}
 	return received{status: failed.Status, code: failed.Code, address: m.ApprovalURL}
+}
+
+// post makes the call over REST.
+func (by rulebookCaller) post(t *testing.T, c rulebook.Call, arguments map[string]any) received {
+	method, path := rulebookAddress(c.Tool)
+	body := maps.Clone(arguments)
+	for _, name := range []string{"assetId", "policyId", "proposalId"} {
+		if in := "{" + name + "}"; strings.Contains(path, in) {
+			path = strings.Replace(path, in, body[name].(string), 1)
+			delete(body, name)
+		}
+	}
+	var sent any
+	if method == "GET" {
+		if _, odd := body["nonsense"]; odd {
+			path += "?nonsense=1"
+		}
+	} else if len(body) > 0 {
+		sent = body
+	}
+	answer := by.key.Do(method, path, sent, by.headers(c)...)
+	var m struct{ Code, ApprovalURL, ProposalID string }
+	if len(answer.Body) > 0 && (method == "POST" || answer.Status >= 400) {
+		answer.JSON(t, &m)
+	}
+	if answer.Status != 201 {
+		m.ProposalID = ""
+	}
+	return received{answer.Status, m.Code, m.ApprovalURL, m.ProposalID}
+}
+
+// rulebookAddress is where an operation is over REST.
+func rulebookAddress(tool string) (method, path string) {
+	gets := map[string]string{"list_assets": "/assets", "count_assets": "/assets/count", "get_asset": "/assets/{assetId}", "list_device_commands": "/assets/{assetId}/commands",
+		"list_policies": "/policies", "get_policy_settings": "/policies/{policyId}/settings", "list_policy_revisions": "/policies/{policyId}/revisions",
+		"get_policy_proposal": "/policy-proposals/{proposalId}"}
+	if path = gets[tool]; path != "" {
+		return "GET", path
+	}
+	posts := map[string]string{"update_policy_settings": "/policies/{policyId}/changes", "create_policy": "/policies", "rollback_policy": "/policies/{policyId}/rollbacks",
+		"apply_policy_proposal": "/policy-proposals/{proposalId}/apply", "create_provisioning_qr_code": "/policies/{policyId}/provisioning-qr-codes"}
+	if path = posts[tool]; path == "" {
+		path = "/assets/{assetId}/commands/" + commandPaths()[tool]
+	}
+	return "POST", path
 }
 
 // commandPaths are the last segments of the commands' addresses, by tool.

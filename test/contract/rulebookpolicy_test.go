@@ -1,6 +1,7 @@
 package contract_test
 
 import (
+	"fmt"
 	"maps"
 	"net/url"
 	"slices"
@@ -53,14 +54,22 @@ func (b *book) now(w *rulebook.World) {
 				p.Values[s.ID] = s.Value
 			}
 		}
+		if p.First == nil { // before the first play
+			p.First = p.Values
+			b.policies[id] = rulebook.Policy{Agent: p.Agent, Used: p.Used, First: p.Values}
+		}
 		w.Policies[id] = p
 	}
+	w.Names = map[string]bool{"Office": true}
 }
 
 // draw is a random call.
 func (b *book) draw(r *rapid.T, w *rulebook.World, tools []string) rulebook.Call {
 	c := rulebook.Call{Tool: rapid.SampledFrom(tools).Draw(r, "tool"), Reason: rapid.Bool().Draw(r, "gives a reason"),
 		Malformed: rarely(r, 8, "malformed")}
+	if rarely(r, 5, "another kind") {
+		c.Tool = rapid.SampledFrom(otherTools()).Draw(r, "tool")
+	}
 	if c.Tool == "apply_policy_proposal" && len(w.Proposals) == 0 && !rarely(r, 3, "another's") {
 		c.Tool = "update_policy_settings"
 	}
@@ -69,7 +78,17 @@ func (b *book) draw(r *rapid.T, w *rulebook.World, tools []string) rulebook.Call
 		c.Policy = rapid.SampledFrom(b.changed).Draw(r, "policy")
 		c.Setting = rapid.SampledFrom(rulebookSettings()).Draw(r, "setting")
 		c.Value = map[bool]string{false: "ALLOW", true: "BLOCK"}[rapid.Bool().Draw(r, "blocks")]
-	case "apply_policy_proposal":
+	case "create_policy":
+		c.Policy = rapid.SampledFrom(b.changed).Draw(r, "policy")
+		c.Name = rapid.SampledFrom([]string{fmt.Sprint("Copy ", b.plays), fmt.Sprint("Another ", b.plays), "Office"}).Draw(r, "name")
+	case "rollback_policy":
+		c.Policy, c.Revision = rapid.SampledFrom(b.changed).Draw(r, "policy"), 1
+		if rarely(r, 6, "no such revision") {
+			c.Revision = 1 << 20
+		}
+	case "get_policy_settings", "list_policy_revisions", "create_provisioning_qr_code":
+		c.Policy = rapid.SampledFrom(b.changed).Draw(r, "policy")
+	case "apply_policy_proposal", "get_policy_proposal":
 		c.Proposal = max(0, len(w.Proposals)-1-rapid.IntRange(0, 3).Draw(r, "proposals ago"))
 		c.Confirmed = rapid.Bool().Draw(r, "typed")
 	case "change_device_policy":
@@ -84,20 +103,33 @@ func (b *book) draw(r *rapid.T, w *rulebook.World, tools []string) rulebook.Call
 	return c
 }
 
+// otherTools are the operations that are no command, change no policy, and apply nothing.
+func otherTools() []string {
+	return []string{"list_assets", "count_assets", "get_asset", "list_device_commands", "list_policies", "get_policy_settings", "list_policy_revisions",
+		"get_policy_proposal", "create_provisioning_qr_code"}
+}
+
 // arguments are those of a call. A proposal that there is not is one of another caller.
 func (b *book) arguments(w *rulebook.World, c rulebook.Call, example map[string]any) map[string]any {
 	all := maps.Clone(example)
 	switch c.Tool {
+	case "list_assets", "count_assets", "list_policies":
 	case "update_policy_settings":
 		all = args{"policyId": c.Policy, "changes": change(c.Setting, c.Value)}
-	case "apply_policy_proposal":
+	case "create_policy":
+		all = args{"fromPolicyId": c.Policy, "displayName": c.Name}
+	case "rollback_policy":
+		all = args{"policyId": c.Policy, "revision": c.Revision}
+	case "apply_policy_proposal", "get_policy_proposal":
 		all = args{"proposalId": b.foreign}
 		if c.Proposal < len(w.Proposals) {
 			all["proposalId"] = b.proposals[c.Proposal]
-			if c.Confirmed {
+			if c.Confirmed && c.Tool == "apply_policy_proposal" {
 				all["confirmation"] = b.names[w.Proposals[c.Proposal].Policy]
 			}
 		}
+	case "get_policy_settings", "list_policy_revisions", "create_provisioning_qr_code":
+		all["policyId"] = c.Policy
 	case "change_device_policy":
 		all["policyId"] = c.Policy
 		fallthrough

@@ -11,14 +11,19 @@ type Policy struct {
 	Used    bool // by one device at least, always
 	Version int
 	Values  map[string]string // of some settings
+	First   map[string]string // those that it had at its first revision
 }
 
-// Proposal is one of the caller's proposals to give one setting a value.
+// Proposal is one of the caller's proposals: settings get values, a policy returns to
+// its first revision, or a copy of it is made under a new name.
 type Proposal struct {
-	Policy, Setting, Value string
-	Base                   int // the policy's version
-	Over                   bool
-	Decision               Decision
+	Policy   string
+	Values   map[string]string
+	Rollback bool
+	Copy     string
+	Base     int // the policy's version
+	Over     bool
+	Decision Decision
 }
 
 // high are the settings of high impact among those that are proposed, and warned the
@@ -55,19 +60,59 @@ func (w *World) differ(from, to Policy) bool {
 	return false
 }
 
-// propose answers for update_policy_settings.
+// propose answers for update_policy_settings, create_policy and rollback_policy.
 func (w *World) propose(c Call) Answer {
 	p, found := w.Policies[c.Policy]
+	made := &Proposal{Policy: c.Policy, Values: map[string]string{}, Base: p.Version, Decision: Waiting}
+	switch c.Tool {
+	case "create_policy":
+		made.Copy = c.Name
+	case "rollback_policy":
+		found = found && c.Revision == 1
+		made.Rollback = true
+		for setting, value := range p.First {
+			if p.Values[setting] != value {
+				made.Values[setting] = value
+			}
+		}
+	default:
+		if p.Values[c.Setting] != c.Value {
+			made.Values[c.Setting] = c.Value
+		}
+	}
 	switch {
 	case !found:
 		return Answer{Status: 404, Code: "not_found"}
 	case p.Agent:
 		return Answer{Status: 409, Code: "unsupported"}
-	case p.Values[c.Setting] == c.Value:
+	case made.Copy != "" && w.Names[made.Copy], made.Copy == "" && len(made.Values) == 0:
 		return Answer{Status: 422, Code: "refused"}
 	}
-	w.Proposals = append(w.Proposals, &Proposal{Policy: c.Policy, Setting: c.Setting, Value: c.Value, Base: p.Version, Decision: Waiting})
+	w.Proposals = append(w.Proposals, made)
 	return Answer{Status: 201}
+}
+
+// High reports whether the impact of a proposal is HIGH, and risky whether a person
+// approves it under RISKY.
+func (w *World) High(p *Proposal) bool {
+	if p.Copy != "" || !w.Policies[p.Policy].Used {
+		return false
+	}
+	for setting := range p.Values {
+		if high(setting) {
+			return true
+		}
+	}
+	return p.Rollback
+}
+
+func (w *World) risky(p *Proposal) bool {
+	for setting, value := range p.Values {
+		if warned(setting, value) {
+			return true
+		}
+	}
+	return w.High(p)
 }
 
 // apply answers for apply_policy_proposal.
@@ -77,8 +122,7 @@ func (w *World) apply(c Call) Answer {
 	}
 	one := w.Proposals[c.Proposal]
 	on := w.Policies[one.Policy]
-	confirm := on.Used && high(one.Setting)
-	person := w.ApplyApproval == "ALL" || w.ApplyApproval == "RISKY" && (confirm || warned(one.Setting, one.Value))
+	person := w.ApplyApproval == "ALL" || w.ApplyApproval == "RISKY" && w.risky(one)
 	switch {
 	case one.Over || one.Decision == Declined:
 		return Answer{Status: 409, Code: "not_pending"}
@@ -87,13 +131,20 @@ func (w *World) apply(c Call) Answer {
 		return Answer{Status: 409, Code: "stale_proposal"}
 	case person && one.Decision != Authorized:
 		return Answer{Status: 422, Code: "confirmation_required", Person: true}
-	case confirm && !c.Confirmed:
+	case w.High(one) && !c.Confirmed:
 		return Answer{Status: 422, Code: "confirmation_required"}
 	}
 	one.Over = true
+	if one.Copy != "" {
+		if w.Names[one.Copy] {
+			return Answer{Status: 422, Code: "refused"}
+		}
+		w.Names[one.Copy] = true
+		return Answer{Status: 200}
+	}
 	on.Version++
 	on.Values = maps.Clone(on.Values)
-	on.Values[one.Setting] = one.Value
+	maps.Copy(on.Values, one.Values)
 	w.Policies[one.Policy] = on
 	return Answer{Status: 200}
 }

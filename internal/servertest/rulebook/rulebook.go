@@ -8,7 +8,7 @@ import "slices"
 // World is a company, one caller and its devices, at one moment.
 type World struct {
 	DeviceCommands, DestructiveCommands bool // settings
-	PolicyChanges                       bool
+	PolicyChanges, Provisioning         bool
 	ApplyApproval                       string
 	RequireReason                       string
 	Stopped                             bool
@@ -22,6 +22,7 @@ type World struct {
 	Approval                            bool            // persons authorize destructive commands
 	Asked                               map[string]Decision
 	Policies                            map[string]Policy
+	Names                               map[string]bool // of policies, that copies may not have
 	Proposals                           []*Proposal // of the caller, which names them by their places
 	Elsewhere                           bool        // the key calls from outside its networks
 	Barred                              bool        // a connection that is frozen, or that the company does not let in
@@ -33,10 +34,12 @@ type Device struct {
 	Policy                                            string
 }
 
-// Call is one command to one device, one proposal, or one call to apply one.
+// Call is one call of one operation.
 type Call struct {
 	Tool, Device           string
-	Policy, Setting, Value string // the policy to change, or to move the device to
+	Policy, Setting, Value string // the policy to read, to change, or to move the device to
+	Name                   string // of the copy
+	Revision               int    // to return to: the first, or none
 	Proposal               int
 	Confirmed              bool // the policy's name is sent with it
 	Reason                 bool
@@ -70,6 +73,8 @@ func (w *World) Predict(c Call) Answer {
 		return Answer{Status: 401}
 	case w.Barred:
 		return Answer{Status: 403, Code: "forbidden"}
+	case reads(c.Tool):
+		return w.read(c)
 	}
 	if early(c.Tool) && w.Rights["DEVICES_COMMAND"] { // the budget comes first
 		if w.Spent >= 10 {
@@ -90,10 +95,12 @@ func (w *World) Predict(c Call) Answer {
 		w.Spent++
 	}
 	switch c.Tool {
-	case "update_policy_settings":
+	case "update_policy_settings", "create_policy", "rollback_policy":
 		return w.propose(c)
 	case "apply_policy_proposal":
 		return w.apply(c)
+	case "create_provisioning_qr_code":
+		return w.lookup(c, 201)
 	}
 	return w.command(c)
 }
@@ -134,21 +141,25 @@ func (w *World) command(c Call) Answer {
 	return Answer{Status: 200}
 }
 
+// permission answers for a call that changes something, and that the caller may not make.
 func (w *World) permission(c Call) Answer {
-	needs, open := []string{"DEVICES_COMMAND", "DEVICES_READ"}, w.DeviceCommands
+	open := w.DeviceCommands
 	switch {
-	case c.Tool == "update_policy_settings", c.Tool == "apply_policy_proposal":
-		needs, open = []string{"POLICIES_WRITE", "POLICIES_READ"}, w.PolicyChanges
-	case c.Tool == "change_device_policy":
-		needs = append(needs, "POLICIES_READ")
+	case c.Tool == "create_provisioning_qr_code":
+		open = w.Provisioning
+	case !command(c.Tool):
+		open = w.PolicyChanges
 	case Destructive(c.Tool):
-		needs, open = []string{"DEVICES_COMMAND_DESTRUCTIVE", "DEVICES_READ"}, w.DeviceCommands && w.DestructiveCommands
+		open = open && w.DestructiveCommands
 	}
-	lacks := slices.ContainsFunc(needs, func(right string) bool { return !w.Rights[right] })
-	if lacks || !open || w.Stopped {
+	if !w.has(needs(c.Tool)) || !open || w.Stopped {
 		return Answer{Status: 403, Code: "forbidden"}
 	}
 	return Answer{}
+}
+
+func (w *World) has(rights []string) bool {
+	return !slices.ContainsFunc(rights, func(right string) bool { return !w.Rights[right] })
 }
 
 // takes is the table of commands and devices.
