@@ -1,11 +1,13 @@
 package discovery_test
 
 import (
+	"encoding/json"
 	"errors"
 	"net/url"
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -130,10 +132,11 @@ func TestCheckQuery(t *testing.T) {
 		{"androidmanagement.enterprises.devices.delete", "wipeDataFlags=ALL", `Invalid value at 'wipe_data_flags'`},
 	} {
 		t.Run(test.query, func(t *testing.T) {
-			m, ok := d.Method(test.id)
-			if !ok {
+			at := slices.IndexFunc(d.Methods(), func(m *discovery.Method) bool { return m.ID == test.id })
+			if at < 0 {
 				t.Fatalf("no method %s", test.id)
 			}
+			m := d.Methods()[at]
 			query, err := url.ParseQuery(test.query)
 			if err != nil {
 				t.Fatal(err)
@@ -259,6 +262,30 @@ func TestMatch_FindsEveryMethod(t *testing.T) {
 			found, _, ok := d.Match(m.HTTPMethod, "/"+path)
 			if !ok || found != m {
 				t.Errorf("%s %s finds %v, want %s", m.HTTPMethod, path, found, m.ID)
+			}
+		}
+	}
+}
+
+// Every reference in a document leads to a schema of it: no check asks again.
+func TestDocuments_ReferencesLeadToSchemas(t *testing.T) {
+	t.Parallel()
+	for _, name := range []string{"androidmanagement", "fcm", "pubsub"} {
+		text, err := os.ReadFile(name + "-api.json")
+		if err != nil {
+			t.Fatal(err)
+		}
+		var document struct{ Schemas map[string]any }
+		if err := json.Unmarshal(text, &document); err != nil {
+			t.Fatal(err)
+		}
+		references := regexp.MustCompile(`"\$ref": "([^"]+)"`).FindAllStringSubmatch(string(text), -1)
+		if len(references) == 0 {
+			t.Errorf("%s has no references", name)
+		}
+		for _, reference := range references {
+			if document.Schemas[reference[1]] == nil {
+				t.Errorf("%s refers to the unknown schema %s", name, reference[1])
 			}
 		}
 	}

@@ -81,80 +81,27 @@ func parse(text []byte, typePrefix string) (*Document, error) {
 		Name: file.Name, Version: file.Version, Revision: file.Revision,
 		typePrefix: typePrefix, global: file.Parameters, schemas: file.Schemas,
 	}
-	if err := d.collect(&file.resource); err != nil {
-		return nil, err
-	}
+	d.collect(&file.resource)
 	slices.SortFunc(d.methods, func(a, b *Method) int { return strings.Compare(a.ID, b.ID) })
-	return d, d.checkReferences()
+	return d, nil
 }
 
-func (d *Document) collect(r *resource) error {
+func (d *Document) collect(r *resource) {
 	for _, m := range r.Methods {
-		if err := m.prepare(d); err != nil {
-			return err
-		}
+		m.prepare(d)
 		d.methods = append(d.methods, m)
 	}
 	for _, sub := range r.Resources {
-		if err := d.collect(sub); err != nil {
-			return err
-		}
+		d.collect(sub)
 	}
-	return nil
 }
 
-// checkReferences refuses a document that names a schema it does not have, so
-// that no check has to ask again.
-func (d *Document) checkReferences() error {
-	var walk func(s *schema, at string) error
-	walk = func(s *schema, at string) error {
-		if s == nil {
-			return nil
-		}
-		if s.Ref != "" && d.schemas[s.Ref] == nil {
-			return fmt.Errorf("discovery document %s: %s refers to the unknown schema %q", d.Name, at, s.Ref)
-		}
-		for name, p := range s.Properties {
-			if err := walk(p, at+"."+name); err != nil {
-				return err
-			}
-		}
-		if err := walk(s.Items, at+"[]"); err != nil {
-			return err
-		}
-		return walk(s.AdditionalProperties, at+"{}")
-	}
-	for name, s := range d.schemas {
-		if err := walk(s, name); err != nil {
-			return err
-		}
-	}
-	for _, m := range d.methods {
-		for _, name := range []string{m.Request.Schema, m.Response.Schema} {
-			if name != "" && d.schemas[name] == nil {
-				return fmt.Errorf("discovery document %s: %s uses the unknown schema %q", d.Name, m.ID, name)
-			}
-		}
-	}
-	return nil
-}
-
-// resolve follows a reference.
+// resolve follows a reference; a test makes sure that each leads to a schema.
 func (d *Document) resolve(s *schema) *schema {
 	for s.Ref != "" {
 		s = d.schemas[s.Ref]
 	}
 	return s
-}
-
-// Schemas gives the names of all schemas, sorted.
-func (d *Document) Schemas() []string {
-	names := make([]string, 0, len(d.schemas))
-	for name := range d.schemas {
-		names = append(names, name)
-	}
-	slices.Sort(names)
-	return names
 }
 
 // Property is what a schema says about one of its members.

@@ -5,7 +5,6 @@ import (
 	"net/url"
 	"regexp"
 	"slices"
-	"sort"
 	"strconv"
 	"strings"
 )
@@ -22,9 +21,7 @@ type Method struct {
 	Scopes     []string              `json:"scopes"` // a call's token has one of them
 
 	global  map[string]*Parameter
-	pattern *regexp.Regexp // of the whole path, without the leading slash
-	prefix  string         // with which every such path begins
-	names   []string       // of the path parameters, in the pattern's order
+	pattern *regexp.Regexp // of the whole path, without the leading slash; groups are path parameters
 }
 
 // Reference names a schema; it is empty where a method has none.
@@ -47,46 +44,18 @@ type Parameter struct {
 var templateVariable = regexp.MustCompile(`\{\+?([A-Za-z0-9_]+)\}`)
 
 // prepare compiles the path: each variable becomes a group with the pattern of
-// its parameter. Literal colons before a custom verb stay as they are.
-func (m *Method) prepare(d *Document) error {
+// its parameter. What is between the variables is letters, digits, slashes and colons.
+func (m *Method) prepare(d *Document) {
 	m.global = d.global
-	var pattern strings.Builder
-	pattern.WriteString("^")
-	rest := m.Path
-	for {
-		at := templateVariable.FindStringSubmatchIndex(rest)
-		if at == nil {
-			break
-		}
-		name := rest[at[2]:at[3]]
-		inner := "[^/]+"
+	pattern := templateVariable.ReplaceAllStringFunc(m.Path, func(variable string) string {
+		name, inner := strings.Trim(variable, "{+}"), "[^/]+"
 		if p := m.Parameters[name]; p != nil && p.Pattern != "" {
 			inner = strings.TrimSuffix(strings.TrimPrefix(p.Pattern, "^"), "$")
 		}
 		// An id never holds a colon: it starts the custom verb.
-		inner = strings.ReplaceAll(inner, "[^/]", "[^/:]")
-		pattern.WriteString(regexp.QuoteMeta(rest[:at[0]]) + "(" + inner + ")")
-		m.names = append(m.names, name)
-		rest = rest[at[1]:]
-	}
-	pattern.WriteString(regexp.QuoteMeta(rest) + "$")
-	compiled, err := regexp.Compile(pattern.String())
-	if err != nil {
-		return fmt.Errorf("discovery document %s: path of %s: %w", d.Name, m.ID, err)
-	}
-	m.pattern = compiled
-	m.prefix, _, _ = strings.Cut(strings.NewReplacer("^", "", "(", "", `\`, "").Replace(pattern.String()), "[")
-	m.prefix = strings.TrimSuffix(m.prefix, "$")
-	return nil
-}
-
-// Method finds a method by its id.
-func (d *Document) Method(id string) (*Method, bool) {
-	i, found := sort.Find(len(d.methods), func(i int) int { return strings.Compare(id, d.methods[i].ID) })
-	if !found {
-		return nil, false
-	}
-	return d.methods[i], true
+		return "(?P<" + name + ">" + strings.ReplaceAll(inner, "[^/]", "[^/:]") + ")"
+	})
+	m.pattern = regexp.MustCompile("^" + pattern + "$")
 }
 
 // Methods gives all methods, by id.
@@ -97,15 +66,15 @@ func (d *Document) Methods() []*Method { return slices.Clone(d.methods) }
 func (d *Document) Match(httpMethod, path string) (*Method, map[string]string, bool) {
 	path = strings.TrimPrefix(path, "/")
 	for _, m := range d.methods {
-		if m.HTTPMethod != httpMethod || !strings.HasPrefix(path, m.prefix) {
+		if m.HTTPMethod != httpMethod {
 			continue
 		}
 		groups := m.pattern.FindStringSubmatch(path)
 		if groups == nil {
 			continue
 		}
-		values := make(map[string]string, len(m.names))
-		for i, name := range m.names {
+		values := map[string]string{}
+		for i, name := range m.pattern.SubexpNames()[1:] {
 			values[name] = groups[i+1]
 		}
 		return m, values, true
