@@ -7,21 +7,17 @@ import (
 )
 
 // schedulePolicy lets a device apply its policy after its latency, and report.
-func (e *Emulator) schedulePolicy(_ *enterprise, d *simulated) {
+func (e *Emulator) schedulePolicy(d *simulated) {
 	e.after(d.latency(), func() {
-		if e.world.byDevice[d.ID] != d {
-			return
+		if e.ready(d) && e.applyPolicy(d) {
+			e.report(d, &outbox{})
 		}
-		e.catchUpPolicy(d, &outbox{})
 	})
 }
 
-// catchUpPolicy makes a device that acts apply its policy, if there is a newer
-// one, and report.
-func (e *Emulator) catchUpPolicy(d *simulated, out *outbox) {
-	if d.acts() && !d.Deleted && e.applyPolicy(d) {
-		e.report(d, out)
-	}
+// ready reports whether a device that the platform knows acts now.
+func (e *Emulator) ready(d *simulated) bool {
+	return e.world.byDevice[d.ID] == d && !d.Deleted && d.acts()
 }
 
 // applyPolicy makes a device apply its policy. It reports whether anything was
@@ -31,7 +27,7 @@ func (e *Emulator) applyPolicy(d *simulated) bool {
 	if p == nil || d.Applied.PolicyID == p.ID && d.Applied.Version == p.Version {
 		return false
 	}
-	d.Applied = applied{PolicyID: p.ID, Version: p.Version, At: e.now(), Report: reportLevelsOf(p.Document), Password: wantsPassword(p.Document)}
+	d.Applied = applied{PolicyID: p.ID, Version: p.Version, At: e.now(), Reporting: reportingOf(p), Password: wantsPassword(p.Document)}
 	d.install(p.Document)
 	d.NonCompliance = e.nonCompliance(d, p.Document)
 	e.touch()

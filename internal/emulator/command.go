@@ -34,7 +34,7 @@ func issueCommand(e *Emulator, c *call, _ *enterprise, d *simulated) (any, error
 	if err != nil {
 		return nil, err
 	}
-	return e.operationResource(d, e.newOperation(d, command, lifetime))
+	return d.operationResource(e.newOperation(d, command, lifetime)), nil
 }
 
 // dropOutputs clears what only the server sets; the vendor ignores it in

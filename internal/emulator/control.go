@@ -86,29 +86,21 @@ func (e *Emulator) SetBehavior(ctx context.Context, device string, b Behavior, n
 	if err := b.check(); err != nil {
 		return DeviceView{}, err
 	}
-	out := &outbox{muted: !notify}
-	view, err := e.setBehavior(device, &b, out)
-	if err != nil {
-		return DeviceView{}, err
-	}
-	e.settle(ctx, out)
-	return view, nil
-}
-
-func (e *Emulator) setBehavior(device string, b *Behavior, out *outbox) (DeviceView, error) {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	d, err := e.simulated(device)
-	if err != nil {
-		return DeviceView{}, err
-	}
-	wasOnline, acted := d.Online, d.acts()
-	d.set(b)
-	e.touch()
-	if d.acts() && !acted {
-		e.catchUp(d, !wasOnline, out)
-	}
-	return d.view(), nil
+	var view DeviceView
+	err := e.settled(ctx, notify, func(out *outbox) error {
+		d, err := e.simulated(device)
+		if err != nil {
+			return err
+		}
+		wasOnline, acted := d.Online, d.acts()
+		d.set(&b)
+		if d.acts() && !acted {
+			e.catchUp(d, !wasOnline, out)
+		}
+		view = d.view()
+		return nil
+	})
+	return view, err
 }
 
 // catchUp makes a device do all that waits for it.
@@ -138,22 +130,16 @@ const (
 // of that were accepted. With notify false there are none: that is how a work
 // profile usually goes.
 func (e *Emulator) Act(ctx context.Context, device, action string, notify bool) error {
-	out := &outbox{muted: !notify}
-	if err := e.act(device, action, out); err != nil {
-		return err
-	}
-	e.settle(ctx, out)
-	return nil
+	return e.settled(ctx, notify, func(out *outbox) error {
+		d, err := e.simulated(device)
+		if err != nil {
+			return err
+		}
+		return e.act(d, action, out)
+	})
 }
 
-func (e *Emulator) act(device, action string, out *outbox) error {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	d, err := e.simulated(device)
-	if err != nil {
-		return err
-	}
-	e.touch()
+func (e *Emulator) act(d *simulated, action string, out *outbox) error {
 	switch action {
 	case ActionStatusReport:
 		e.report(d, out)
@@ -161,13 +147,13 @@ func (e *Emulator) act(device, action string, out *outbox) error {
 		return e.userLeaves(d, action, out)
 	case ActionExitLostMode:
 		if !d.lost() {
-			return failedPrecondition("the device is not in lost mode")
+			return failAs("FAILED_PRECONDITION", "the device is not in lost mode")
 		}
 		d.LostSince, d.LostModeExit = time.Time{}, e.now()
 		e.report(d, out)
 	case ActionReportLocation:
 		if !d.lost() {
-			return failedPrecondition("the device is not in lost mode")
+			return failAs("FAILED_PRECONDITION", "the device is not in lost mode")
 		}
 		e.notify(d.owner, "USAGE_LOGS", d.lostLocation(e.now()), out)
 	default:
@@ -178,7 +164,7 @@ func (e *Emulator) act(device, action string, out *outbox) error {
 
 func (e *Emulator) userLeaves(d *simulated, action string, out *outbox) error {
 	if action == ActionRemoveProfile && d.fullyManaged() {
-		return failedPrecondition("the device is fully managed: it has no work profile")
+		return failAs("FAILED_PRECONDITION", "the device is fully managed: it has no work profile")
 	}
 	if e.settings.Quirks.UserRemovalKeepsRecord {
 		d.Online = false

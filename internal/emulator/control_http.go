@@ -3,7 +3,6 @@ package emulator
 import (
 	"encoding/json"
 	"errors"
-	"fmt"
 	"io"
 	"net/http"
 	"time"
@@ -12,12 +11,12 @@ import (
 // addControl adds the control API, which stands beside the vendor's.
 func (e *Emulator) addControl(mux *http.ServeMux) {
 	for pattern, serve := range map[string]func(*http.Request) (any, error){
-		"POST /emulator/v1/devices":                    e.controlEnrol,
+		"POST /emulator/v1/devices":                    taking(e.controlEnrol),
 		"GET /emulator/v1/devices":                     shown("devices", e.Devices),
 		"GET /emulator/v1/devices/{device}":            e.controlDevice,
-		"PATCH /emulator/v1/devices/{device}":          e.controlBehavior,
-		"POST /emulator/v1/devices/{device}/actions":   e.controlAction,
-		"POST /emulator/v1/faults":                     e.controlAddFault,
+		"PATCH /emulator/v1/devices/{device}":          taking(e.controlBehavior),
+		"POST /emulator/v1/devices/{device}/actions":   taking(e.controlAction),
+		"POST /emulator/v1/faults":                     taking(e.controlAddFault),
 		"GET /emulator/v1/faults":                      shown("faults", e.Faults),
 		"DELETE /emulator/v1/faults":                   done(e.ClearFaults),
 		"GET /emulator/v1/calls":                       e.controlCalls,
@@ -26,7 +25,7 @@ func (e *Emulator) addControl(mux *http.ServeMux) {
 		"PATCH /emulator/v1/settings":                  e.controlSetSettings,
 		"POST /emulator/v1/reset":                      done(e.Reset),
 		"POST /emulator/v1/signups/{id}":               e.controlSignup,
-		"POST /emulator/v1/push-tokens":                e.controlRegisterPush,
+		"POST /emulator/v1/push-tokens":                taking(e.controlRegisterPush),
 		"DELETE /emulator/v1/push-tokens/{token}":      e.controlDropPush,
 		"GET /emulator/v1/messages":                    e.controlMessages,
 		"POST /emulator/v1/service-accounts":           e.controlNewAccount,
@@ -70,11 +69,18 @@ func readControl(r *http.Request, into any) error {
 	return nil
 }
 
-func (e *Emulator) controlEnrol(r *http.Request) (any, error) {
-	var want Enrollment
-	if err := readControl(r, &want); err != nil {
-		return nil, err
+// taking serves a call with its body.
+func taking[T any](serve func(*http.Request, T) (any, error)) func(*http.Request) (any, error) {
+	return func(r *http.Request) (any, error) {
+		var body T
+		if err := readControl(r, &body); err != nil {
+			return nil, err
+		}
+		return serve(r, body)
 	}
+}
+
+func (e *Emulator) controlEnrol(r *http.Request, want Enrollment) (any, error) {
 	names, err := e.Enroll(r.Context(), want)
 	if err != nil {
 		return nil, err
@@ -106,25 +112,23 @@ func (e *Emulator) controlDevice(r *http.Request) (any, error) {
 	return e.Device(r.PathValue("device"))
 }
 
-func (e *Emulator) controlBehavior(r *http.Request) (any, error) {
-	var want struct {
-		Behavior
-		Notify *bool `json:"notify"`
-	}
-	if err := readControl(r, &want); err != nil {
-		return nil, err
-	}
+// behaviorCall is a call that changes how a device behaves.
+type behaviorCall struct {
+	Behavior
+	Notify *bool `json:"notify"`
+}
+
+func (e *Emulator) controlBehavior(r *http.Request, want behaviorCall) (any, error) {
 	return e.SetBehavior(r.Context(), r.PathValue("device"), want.Behavior, want.Notify == nil || *want.Notify)
 }
 
-func (e *Emulator) controlAction(r *http.Request) (any, error) {
-	var want struct {
-		Action string `json:"action"`
-		Notify *bool  `json:"notify"`
-	}
-	if err := readControl(r, &want); err != nil {
-		return nil, err
-	}
+// actionCall is a call that makes a device or its user act.
+type actionCall struct {
+	Action string `json:"action"`
+	Notify *bool  `json:"notify"`
+}
+
+func (e *Emulator) controlAction(r *http.Request, want actionCall) (any, error) {
 	// A user who ends the management does so without a word, unless asked otherwise.
 	notify := want.Action != ActionRemoveProfile && want.Action != ActionFactoryReset
 	if want.Notify != nil {
@@ -133,11 +137,7 @@ func (e *Emulator) controlAction(r *http.Request) (any, error) {
 	return empty{}, e.Act(r.Context(), r.PathValue("device"), want.Action, notify)
 }
 
-func (e *Emulator) controlAddFault(r *http.Request) (any, error) {
-	var want Fault
-	if err := readControl(r, &want); err != nil {
-		return nil, err
-	}
+func (e *Emulator) controlAddFault(_ *http.Request, want Fault) (any, error) {
 	return empty{}, e.AddFault(want)
 }
 
@@ -164,14 +164,13 @@ func (e *Emulator) controlSignup(r *http.Request) (any, error) {
 	return map[string]any{"enterpriseToken": token, "callbackUrl": callback}, err
 }
 
-func (e *Emulator) controlRegisterPush(r *http.Request) (any, error) {
-	var want struct {
-		Project string `json:"project"`
-		Device  string `json:"device"`
-	}
-	if err := readControl(r, &want); err != nil {
-		return nil, err
-	}
+// pushCall is a call that registers an app for push.
+type pushCall struct {
+	Project string `json:"project"`
+	Device  string `json:"device"`
+}
+
+func (e *Emulator) controlRegisterPush(_ *http.Request, want pushCall) (any, error) {
 	return map[string]any{"token": e.RegisterPush(want.Project, want.Device)}, nil
 }
 
@@ -207,7 +206,7 @@ func (e *Emulator) controlNewAccount(r *http.Request) (any, error) {
 func (e *Emulator) controlRevokeAccount(r *http.Request) (any, error) {
 	email := r.PathValue("email")
 	if !e.RevokeServiceAccount(email) {
-		return nil, fail(http.StatusNotFound, "%s", fmt.Sprintf("there is no service account %q", email))
+		return nil, fail(http.StatusNotFound, "there is no service account %q", email)
 	}
 	return empty{}, nil
 }

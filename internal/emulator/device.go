@@ -69,11 +69,11 @@ type simulated struct {
 
 // applied is the policy that a device has applied.
 type applied struct {
-	PolicyID string       `json:"policyId,omitempty"`
-	Version  int64        `json:"version,omitempty"`
-	At       time.Time    `json:"at"`
-	Report   reportLevels `json:"report"`
-	Password bool         `json:"password,omitempty"` // a password is required
+	PolicyID  string                      `json:"policyId,omitempty"`
+	Version   int64                       `json:"version,omitempty"`
+	At        time.Time                   `json:"at"`
+	Reporting *am.StatusReportingSettings `json:"reporting,omitempty"`
+	Password  bool                        `json:"password,omitempty"` // a password is required
 }
 
 // hardware is what a device is made of.
@@ -133,15 +133,6 @@ func (d *simulated) power(kind string, at time.Time) {
 	if extra := len(d.Power) - powerEventsKept; extra > 0 {
 		d.Power = slices.Delete(d.Power, 0, extra)
 	}
-}
-
-// device finds a device that the platform knows, in an enterprise.
-func (w *world) device(n *enterprise, id string) *simulated {
-	d := w.byDevice[id]
-	if d == nil || d.owner != n || d.Deleted {
-		return nil
-	}
-	return d
 }
 
 // forget takes a device out of the world for good.

@@ -10,14 +10,14 @@ import (
 
 // findDevice finds the device that a call names.
 func findDevice(e *Emulator, c *call, n *enterprise) (*simulated, error) {
-	d := e.world.device(n, c.segment(3))
-	if d == nil && e.settings.Quirks.EntityNotFoundAs500 {
+	d := e.world.byDevice[c.segment(3)]
+	switch {
+	case d != nil && d.owner == n && !d.Deleted:
+		return d, nil
+	case e.settings.Quirks.EntityNotFoundAs500:
 		return nil, fail(500, "Requested entity was not found.")
 	}
-	if d == nil {
-		return nil, notFound()
-	}
-	return d, nil
+	return nil, notFound()
 }
 
 func getDevice(_ *Emulator, _ *call, _ *enterprise, d *simulated) (any, error) {
@@ -101,11 +101,10 @@ func (e *Emulator) deviceMask(c *call, want *am.Device) (map[string]bool, error)
 // state was changed.
 func (e *Emulator) scheduleChange(d *simulated) {
 	e.after(d.latency(), func() {
-		if e.world.byDevice[d.ID] != d || d.Deleted || !d.acts() {
-			return
+		if e.ready(d) {
+			e.applyPolicy(d)
+			e.report(d, &outbox{})
 		}
-		e.applyPolicy(d)
-		e.report(d, &outbox{})
 	})
 }
 

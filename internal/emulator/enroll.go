@@ -68,29 +68,22 @@ func (b *Behavior) check() error {
 
 // set gives a device a behavior.
 func (d *simulated) set(b *Behavior) {
-	if b.Online != nil {
-		d.Online = *b.Online
-	}
-	if b.CommandOutcome != "" {
-		d.Outcome = b.CommandOutcome
-	}
-	if b.ErrorCode != "" {
-		d.ErrorCode = b.ErrorCode
-	}
-	if b.LatencyMS != nil {
-		d.LatencyMS = *b.LatencyMS
-	}
+	replace(&d.Online, b.Online)
+	replace(&d.LatencyMS, b.LatencyMS)
+	replace(&d.Battery, b.Battery)
+	replace(&d.Latitude, b.Latitude)
+	replace(&d.Longitude, b.Longitude)
+	d.Outcome = cmp.Or(b.CommandOutcome, d.Outcome)
+	d.ErrorCode = cmp.Or(b.ErrorCode, d.ErrorCode)
 	if b.Packages != nil {
 		d.Packages = slices.Clone(b.Packages)
 	}
-	if b.Battery != nil {
-		d.Battery = *b.Battery
-	}
-	if b.Latitude != nil {
-		d.Latitude = *b.Latitude
-	}
-	if b.Longitude != nil {
-		d.Longitude = *b.Longitude
+}
+
+// replace puts a new value, if there is one, in the place of another.
+func replace[T any](old, by *T) {
+	if by != nil {
+		*old = *by
 	}
 }
 
@@ -104,13 +97,12 @@ func (e *Emulator) Enroll(ctx context.Context, want Enrollment) ([]string, error
 	if err := want.check(); err != nil {
 		return nil, err
 	}
-	out := &outbox{muted: want.Notify != nil && !*want.Notify}
-	names, err := e.enrollAll(want, out)
-	if err != nil {
-		return nil, err
-	}
-	e.settle(ctx, out)
-	return names, nil
+	var names []string
+	err := e.settled(ctx, want.Notify == nil || *want.Notify, func(out *outbox) (err error) {
+		names, err = e.enrollAll(want, out)
+		return err
+	})
+	return names, err
 }
 
 func (w *Enrollment) check() error {
@@ -128,8 +120,6 @@ func (w *Enrollment) check() error {
 }
 
 func (e *Emulator) enrollAll(want Enrollment, out *outbox) ([]string, error) {
-	e.mu.Lock()
-	defer e.mu.Unlock()
 	ref, err := e.redeemable(want)
 	if err != nil {
 		return nil, err
@@ -146,7 +136,6 @@ func (e *Emulator) enrollAll(want Enrollment, out *outbox) ([]string, error) {
 		e.scheduleSetupDeadline(d)
 	}
 	ref.token.Used = ref.token.Resource.OneTimeOnly
-	e.touch()
 	return names, nil
 }
 

@@ -2,6 +2,7 @@ package emulator
 
 import (
 	"maps"
+	"net/http"
 	"regexp"
 	"slices"
 	"unicode/utf8"
@@ -11,14 +12,10 @@ import (
 
 var topicForm = regexp.MustCompile(`^projects/[^/]+/topics/[^/]+$`)
 
-func createEnterprise(e *Emulator, c *call) (any, error) {
+func createEnterprise(e *Emulator, c *call, resource *am.Enterprise) (any, error) {
 	project := c.query.Get("projectId")
 	if project == "" {
 		return nil, invalid("Project ID must be specified.")
-	}
-	resource := &am.Enterprise{}
-	if err := fromTree(c.body, resource); err != nil {
-		return nil, err
 	}
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -56,7 +53,7 @@ func (e *Emulator) redeemSignup(c *call, project string) (string, error) {
 			continue
 		}
 		if s.Project != project {
-			return "", fail(403, "The caller does not have permission")
+			return "", usual(http.StatusForbidden)
 		}
 		if s.Token == "" || s.Token != enterpriseToken || s.Redeemed {
 			return "", invalid("The enterprise token is not valid.")

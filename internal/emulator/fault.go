@@ -1,8 +1,10 @@
 package emulator
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
+	"net/http"
 	"regexp"
 	"slices"
 	"strings"
@@ -131,20 +133,10 @@ var codeForm = regexp.MustCompile(`^[A-Z][A-Z0-9_]+$`)
 
 // status gives the error that a fault answers with.
 func (f *Fault) status() *status {
-	code := f.Status
-	if known, ok := codeOf(f.Reason); ok && code == 0 {
-		code = known
-	}
-	if known, ok := messagingCodes()[f.Reason]; ok && code == 0 {
-		code = known
-	}
-	if code == 0 {
-		code = 503
-	}
-	s := fail(code, "%s", faultMessage(code))
-	switch _, known := codeOf(f.Reason); {
+	s := usual(cmp.Or(f.Status, statusOf(f.Reason), messagingCodes()[f.Reason], http.StatusServiceUnavailable))
+	switch {
 	case f.Reason == "":
-	case known:
+	case statusOf(f.Reason) != 0:
 		s.name = f.Reason
 	case codeForm.MatchString(f.Reason):
 		s.details = append(s.details, map[string]any{"@type": "type.googleapis.com/google.rpc.ErrorInfo", "reason": f.Reason, "domain": "googleapis.com"})
@@ -155,28 +147,4 @@ func (f *Fault) status() *status {
 		s.details = []any{messagingDetail(f.Reason)}
 	}
 	return s
-}
-
-// faultMessage is the vendor's usual sentence for a status.
-func faultMessage(code int) string {
-	switch code {
-	case 400:
-		return "Request contains an invalid argument."
-	case 401:
-		return "Request had invalid authentication credentials. Expected OAuth 2 access token, login cookie or other valid authentication credential. See https://developers.google.com/identity/sign-in/web/devconsole-project."
-	case 403:
-		return "The caller does not have permission"
-	case 404:
-		return "Requested entity was not found."
-	case 409:
-		return "The operation was aborted."
-	case 429:
-		return quotaMessage
-	case 500:
-		return "Internal error encountered."
-	case 504:
-		return "Deadline expired before operation could complete."
-	default:
-		return "The service is currently unavailable."
-	}
 }

@@ -1,12 +1,18 @@
 package emulator
 
+import (
+	"net/http"
+
+	am "google.golang.org/api/androidmanagement/v1"
+)
+
 // managementMethods are the methods of the Android Management API that the
 // emulator has.
 func managementMethods() map[string]handler {
 	return map[string]handler{
 		"androidmanagement.signupUrls.create": createSignupURL,
 
-		"androidmanagement.enterprises.create": createEnterprise,
+		"androidmanagement.enterprises.create": withBody(createEnterprise),
 		"androidmanagement.enterprises.get":    ofEnterprise(getEnterprise),
 		"androidmanagement.enterprises.list":   listEnterprises,
 		"androidmanagement.enterprises.patch":  ofEnterprise(patchEnterprise),
@@ -17,7 +23,7 @@ func managementMethods() map[string]handler {
 		"androidmanagement.enterprises.policies.patch":  ofEnterprise(patchPolicy),
 		"androidmanagement.enterprises.policies.delete": ofResource(findPolicy, deletePolicy),
 
-		"androidmanagement.enterprises.enrollmentTokens.create": ofEnterprise(createToken),
+		"androidmanagement.enterprises.enrollmentTokens.create": ofResource(bodyOf[am.EnrollmentToken], createToken),
 		"androidmanagement.enterprises.enrollmentTokens.get":    ofResource(findToken, getToken),
 		"androidmanagement.enterprises.enrollmentTokens.list":   ofEnterprise(listTokens),
 		"androidmanagement.enterprises.enrollmentTokens.delete": ofResource(findToken, deleteToken),
@@ -40,9 +46,9 @@ func ofEnterprise(do func(*Emulator, *call, *enterprise) (any, error)) handler {
 	return func(e *Emulator, c *call) (any, error) {
 		e.mu.Lock()
 		defer e.mu.Unlock()
-		n, err := e.world.enterprise(c.segment(1))
-		if err != nil {
-			return nil, err
+		n := e.world.Enterprises[c.segment(1)]
+		if n == nil { // the vendor says so of those that are not the caller's
+			return nil, usual(http.StatusForbidden)
 		}
 		return do(e, c, n)
 	}
@@ -57,6 +63,23 @@ func ofResource[T any](find func(*Emulator, *call, *enterprise) (T, error), do f
 		}
 		return do(e, c, n, found)
 	})
+}
+
+// withBody is a method whose calls have a body of the vendor's type.
+func withBody[T any](do func(*Emulator, *call, *T) (any, error)) handler {
+	return func(e *Emulator, c *call) (any, error) {
+		body, err := bodyOf[T](e, c, nil)
+		if err != nil {
+			return nil, err
+		}
+		return do(e, c, body)
+	}
+}
+
+// bodyOf reads a call's body into the vendor's type.
+func bodyOf[T any](_ *Emulator, c *call, _ *enterprise) (*T, error) {
+	body := new(T)
+	return body, fromTree(c.body, body)
 }
 
 // empty is the answer of methods that have nothing to say.

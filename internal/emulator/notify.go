@@ -112,13 +112,22 @@ func (e *Emulator) announceTopic(n *enterprise) {
 // patience is how long a control call waits without any acknowledgment.
 const patience = 5 * time.Second
 
-// settle waits until the notifications of an action were accepted: acknowledged
-// by those who pull. It does not wait for subscriptions without a subscriber.
-func (e *Emulator) settle(ctx context.Context, out *outbox) {
-	e.mu.Lock()
-	receipts := slices.Clone(out.receipts)
-	e.mu.Unlock()
-	if len(receipts) > 0 {
+// settled carries out an action with the state locked, and then waits until its
+// notifications were accepted: acknowledged by those who pull. It does not wait for
+// subscriptions without a subscriber.
+func (e *Emulator) settled(ctx context.Context, notify bool, act func(*outbox) error) error {
+	receipts, err := e.acted(notify, act)
+	if err == nil && len(receipts) > 0 {
 		e.broker.Settle(ctx, receipts, patience)
 	}
+	return err
+}
+
+func (e *Emulator) acted(notify bool, act func(*outbox) error) ([]pubsub.Receipt, error) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.touch()
+	out := &outbox{muted: !notify}
+	err := act(out)
+	return slices.Clone(out.receipts), err // delayed notifications come later
 }

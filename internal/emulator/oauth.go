@@ -113,7 +113,7 @@ func (e *Emulator) authorize(r *http.Request, method *discovery.Method) error {
 	b, known := e.world.bearers[token]
 	switch {
 	case !known || !e.now().Before(b.ends):
-		return fail(http.StatusUnauthorized, "%s", faultMessage(http.StatusUnauthorized))
+		return usual(http.StatusUnauthorized)
 	case !slices.ContainsFunc(method.Scopes, func(scope string) bool { return slices.Contains(b.scopes, scope) }):
 		return fail(http.StatusForbidden, "Request had insufficient authentication scopes.")
 	}

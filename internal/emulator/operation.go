@@ -1,13 +1,11 @@
 package emulator
 
 import (
-	"encoding/json"
 	"slices"
 	"strconv"
 	"time"
 
 	am "google.golang.org/api/androidmanagement/v1"
-	"google.golang.org/api/googleapi"
 )
 
 // operation is a command on its way to a device.
@@ -93,29 +91,20 @@ func (e *Emulator) expire(d *simulated, op *operation) {
 }
 
 func (e *Emulator) notifyCommand(d *simulated, op *operation, out *outbox) {
-	resource, err := e.operationResource(d, op)
-	if err != nil {
-		e.logger.Error("operation cannot be written", "err", err)
-		return
-	}
-	e.notify(d.owner, "COMMAND", resource, out)
+	e.notify(d.owner, "COMMAND", d.operationResource(op), out)
 }
 
 // operationResource is an operation as the API answers it. It is a copy.
-func (e *Emulator) operationResource(d *simulated, op *operation) (*am.Operation, error) {
+func (d *simulated) operationResource(op *operation) *am.Operation {
 	tree, err := toTree(op.Command)
 	if err != nil {
-		return nil, err
+		panic(err) // what was read from JSON always marshals
 	}
 	tree["@type"] = commandType
 	if op.secret != "" {
 		tree["newPassword"] = op.secret
 	}
-	metadata, err := json.Marshal(tree)
-	if err != nil {
-		return nil, err
-	}
-	return &am.Operation{Name: d.name() + "/operations/" + op.ID, Done: op.Done, Error: op.Error, Metadata: googleapi.RawMessage(metadata)}, nil
+	return &am.Operation{Name: d.name() + "/operations/" + op.ID, Done: op.Done, Error: op.Error, Metadata: marshaled(tree)}
 }
 
 // operation finds the operation that a call names.
@@ -128,15 +117,15 @@ func (d *simulated) operation(c *call) (*operation, error) {
 	return d.Operations[at], nil
 }
 
-func getOperation(e *Emulator, c *call, _ *enterprise, d *simulated) (any, error) {
+func getOperation(_ *Emulator, c *call, _ *enterprise, d *simulated) (any, error) {
 	op, err := d.operation(c)
 	if err != nil {
 		return nil, err
 	}
-	return e.operationResource(d, op)
+	return d.operationResource(op), nil
 }
 
-func listOperations(e *Emulator, c *call, _ *enterprise, d *simulated) (any, error) {
+func listOperations(_ *Emulator, c *call, _ *enterprise, d *simulated) (any, error) {
 	if c.query.Get("filter") != "" {
 		return nil, fail(501, "The emulator does not have filters on operations.")
 	}
@@ -146,11 +135,7 @@ func listOperations(e *Emulator, c *call, _ *enterprise, d *simulated) (any, err
 	}
 	answer := &am.ListOperationsResponse{NextPageToken: next}
 	for _, op := range part {
-		resource, err := e.operationResource(d, op)
-		if err != nil {
-			return nil, err
-		}
-		answer.Operations = append(answer.Operations, resource)
+		answer.Operations = append(answer.Operations, d.operationResource(op))
 	}
 	return answer, nil
 }

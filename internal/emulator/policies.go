@@ -1,10 +1,12 @@
 package emulator
 
 import (
-	"encoding/json"
 	"maps"
 	"reflect"
+	"slices"
 	"strconv"
+
+	"google.golang.org/api/googleapi"
 )
 
 // maxApplications is how many applications a policy may have.
@@ -24,30 +26,25 @@ func getPolicy(_ *Emulator, _ *call, n *enterprise, p *policy) (any, error) {
 
 // resource is the policy as the API answers it. The members are shared, so it
 // must be marshalled before the lock is given up; see [policy.resource]'s callers.
-func (p *policy) resource(n *enterprise) json.RawMessage {
+func (p *policy) resource(n *enterprise) googleapi.RawMessage {
 	tree := maps.Clone(p.Document)
 	tree["name"] = n.name() + "/policies/" + p.ID
 	tree["version"] = strconv.FormatInt(p.Version, 10)
-	text, err := json.Marshal(tree)
-	if err != nil {
-		panic(err) // a decoded JSON tree always marshals
-	}
-	return text
+	return marshaled(tree)
 }
 
 func listPolicies(_ *Emulator, c *call, n *enterprise) (any, error) {
-	ids, next, err := page(c, n.policyIDs(), func(id string) string { return id }, 100, 100)
+	ids, next, err := page(c, slices.Sorted(maps.Keys(n.Policies)), func(id string) string { return id }, 100, 100)
 	if err != nil {
 		return nil, err
 	}
-	var answer struct {
-		Policies      []json.RawMessage `json:"policies,omitempty"`
-		NextPageToken string            `json:"nextPageToken,omitempty"`
-	}
+	answer := struct {
+		Policies      []googleapi.RawMessage `json:"policies,omitempty"`
+		NextPageToken string                 `json:"nextPageToken,omitempty"`
+	}{NextPageToken: next}
 	for _, id := range ids {
 		answer.Policies = append(answer.Policies, n.Policies[id].resource(n))
 	}
-	answer.NextPageToken = next
 	return answer, nil
 }
 
@@ -98,7 +95,7 @@ func (e *Emulator) storePolicy(n *enterprise, p *policy, document, effective map
 	p.Version++
 	for _, d := range n.Devices {
 		if d.PolicyID == p.ID && !d.Deleted {
-			e.schedulePolicy(n, d)
+			e.schedulePolicy(d)
 		}
 	}
 }
@@ -141,8 +138,8 @@ func checkPolicy(document map[string]any) error {
 }
 
 func deletePolicy(e *Emulator, _ *call, n *enterprise, p *policy) (any, error) {
-	if n.referenced(p.ID) {
-		return nil, failedPrecondition("Policy %s/policies/%s cannot be deleted because it is in use by at least one device.", n.name(), p.ID)
+	if slices.ContainsFunc(n.Devices, func(d *simulated) bool { return !d.Deleted && d.PolicyID == p.ID }) {
+		return nil, failAs("FAILED_PRECONDITION", "Policy %s/policies/%s cannot be deleted because it is in use by at least one device.", n.name(), p.ID)
 	}
 	delete(n.Policies, p.ID)
 	e.touch()

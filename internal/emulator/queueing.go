@@ -3,12 +3,12 @@ package emulator
 import (
 	"context"
 	"encoding/base64"
-	"encoding/json"
 	"errors"
 	"net/http"
-	"strconv"
 	"strings"
 	"time"
+
+	vendor "google.golang.org/api/pubsub/v1"
 
 	"github.com/musterhq/muster/internal/emulator/pubsub"
 )
@@ -20,14 +20,14 @@ func pubsubMethods() map[string]handler {
 		"pubsub.projects.topics.get":                      getTopic,
 		"pubsub.projects.topics.list":                     listTopics,
 		"pubsub.projects.topics.delete":                   deleteTopic,
-		"pubsub.projects.topics.publish":                  publishMessages,
-		"pubsub.projects.subscriptions.create":            createSubscription,
+		"pubsub.projects.topics.publish":                  withBody(publishMessages),
+		"pubsub.projects.subscriptions.create":            withBody(createSubscription),
 		"pubsub.projects.subscriptions.get":               getSubscription,
 		"pubsub.projects.subscriptions.list":              listSubscriptions,
 		"pubsub.projects.subscriptions.delete":            deleteSubscription,
-		"pubsub.projects.subscriptions.pull":              pullMessages,
-		"pubsub.projects.subscriptions.acknowledge":       acknowledgeMessages,
-		"pubsub.projects.subscriptions.modifyAckDeadline": modifyAckDeadline,
+		"pubsub.projects.subscriptions.pull":              withBody(pullMessages),
+		"pubsub.projects.subscriptions.acknowledge":       withBody(acknowledgeMessages),
+		"pubsub.projects.subscriptions.modifyAckDeadline": withBody(modifyAckDeadline),
 	}
 }
 
@@ -39,15 +39,15 @@ func queueStatus(err error) error {
 	}
 	resource := problem.Resource[strings.LastIndexByte(problem.Resource, '/')+1:]
 	if errors.Is(err, pubsub.ErrExists) {
-		return alreadyExists("Resource already exists in the project (resource=%s).", resource)
+		return failAs("ALREADY_EXISTS", "Resource already exists in the project (resource=%s).", resource)
 	}
 	return fail(http.StatusNotFound, "Resource not found (resource=%s).", resource)
 }
 
-func topicTree(name string) map[string]any { return map[string]any{"name": name, "state": "ACTIVE"} }
+func topicAnswer(name string) *vendor.Topic { return &vendor.Topic{Name: name, State: "ACTIVE"} }
 
 func createTopic(e *Emulator, c *call) (any, error) {
-	return e.changed(topicTree(c.name()), e.broker.CreateTopic(c.name()))
+	return e.changed(topicAnswer(c.name()), e.broker.CreateTopic(c.name()))
 }
 
 // changed is the answer of a method that changed the queues, unless that failed.
@@ -63,7 +63,7 @@ func getTopic(e *Emulator, c *call) (any, error) {
 	if !e.broker.HasTopic(c.name()) {
 		return nil, queueStatus(&pubsub.Error{Err: pubsub.ErrNotFound, Resource: c.name()})
 	}
-	return topicTree(c.name()), nil
+	return topicAnswer(c.name()), nil
 }
 
 func listTopics(e *Emulator, c *call) (any, error) {
@@ -71,44 +71,22 @@ func listTopics(e *Emulator, c *call) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	var topics []any
+	answer := &vendor.ListTopicsResponse{NextPageToken: next}
 	for _, name := range part {
-		topics = append(topics, topicTree(name))
+		answer.Topics = append(answer.Topics, topicAnswer(name))
 	}
-	return listAnswer("topics", topics, next), nil
-}
-
-// listAnswer is a page of a list; empty members are left out.
-func listAnswer(name string, items []any, next string) map[string]any {
-	answer := map[string]any{}
-	if len(items) > 0 {
-		answer[name] = items
-	}
-	if next != "" {
-		answer["nextPageToken"] = next
-	}
-	return answer
+	return answer, nil
 }
 
 func deleteTopic(e *Emulator, c *call) (any, error) {
 	return e.changed(empty{}, e.broker.DeleteTopic(c.name()))
 }
 
-func publishMessages(e *Emulator, c *call) (any, error) {
-	var request struct {
-		Messages []struct {
-			Data        string            `json:"data"`
-			Attributes  map[string]string `json:"attributes"`
-			OrderingKey string            `json:"orderingKey"`
-		} `json:"messages"`
-	}
-	if err := fromTree(c.body, &request); err != nil {
-		return nil, err
-	}
+func publishMessages(e *Emulator, c *call, request *vendor.PublishRequest) (any, error) {
 	if len(request.Messages) == 0 || len(request.Messages) > 1000 {
 		return nil, invalid("The value for message_count must be between 1 and 1000.")
 	}
-	var ids []string
+	answer := &vendor.PublishResponse{}
 	for _, m := range request.Messages {
 		data, err := base64.StdEncoding.DecodeString(m.Data)
 		if err != nil {
@@ -121,33 +99,23 @@ func publishMessages(e *Emulator, c *call) (any, error) {
 		if err != nil {
 			return nil, queueStatus(err)
 		}
-		ids = append(ids, receipt.ID)
+		answer.MessageIds = append(answer.MessageIds, receipt.ID)
 	}
 	e.markDirty()
-	return map[string]any{"messageIds": ids}, nil
+	return answer, nil
 }
 
-func subscriptionTree(s pubsub.Subscription) map[string]any {
+func subscriptionAnswer(s pubsub.Subscription) *vendor.Subscription {
 	topic := s.Topic
 	if topic == "" {
 		topic = topicName(strings.Split(s.Name, "/")[1], DefaultTopic)
 	}
-	return map[string]any{
-		"name": s.Name, "topic": topic, "ackDeadlineSeconds": int(s.AckDeadline / time.Second),
-		"messageRetentionDuration": "604800s", "state": "ACTIVE",
-	}
+	return &vendor.Subscription{Name: s.Name, Topic: topic, AckDeadlineSeconds: int64(s.AckDeadline / time.Second),
+		MessageRetentionDuration: "604800s", State: "ACTIVE"}
 }
 
-func createSubscription(e *Emulator, c *call) (any, error) {
-	var want struct {
-		Topic              string          `json:"topic"`
-		AckDeadlineSeconds int             `json:"ackDeadlineSeconds"`
-		PushConfig         json.RawMessage `json:"pushConfig"`
-	}
-	if err := fromTree(c.body, &want); err != nil {
-		return nil, err
-	}
-	if len(want.PushConfig) > 2 { // more than {}
+func createSubscription(e *Emulator, c *call, want *vendor.Subscription) (any, error) {
+	if push, _ := c.body["pushConfig"].(map[string]any); len(push) > 0 {
 		return nil, fail(http.StatusNotImplemented, "The emulator does not have push subscriptions.")
 	}
 	if want.AckDeadlineSeconds != 0 && (want.AckDeadlineSeconds < 10 || want.AckDeadlineSeconds > 600) {
@@ -164,29 +132,27 @@ func createSubscription(e *Emulator, c *call) (any, error) {
 		return nil, queueStatus(err)
 	}
 	e.markDirty()
-	return e.subscriptionAnswer(s.Name)
+	return getSubscription(e, c)
 }
 
-func (e *Emulator) subscriptionAnswer(name string) (any, error) {
-	s, err := e.broker.Subscription(name)
+func getSubscription(e *Emulator, c *call) (any, error) {
+	s, err := e.broker.Subscription(c.name())
 	if err != nil {
 		return nil, queueStatus(err)
 	}
-	return subscriptionTree(s), nil
+	return subscriptionAnswer(s), nil
 }
-
-func getSubscription(e *Emulator, c *call) (any, error) { return e.subscriptionAnswer(c.name()) }
 
 func listSubscriptions(e *Emulator, c *call) (any, error) {
 	part, next, err := page(c, e.broker.Subscriptions(c.segment(1)), func(s pubsub.Subscription) string { return s.Name }, 100, 1000)
 	if err != nil {
 		return nil, err
 	}
-	var found []any
+	answer := &vendor.ListSubscriptionsResponse{NextPageToken: next}
 	for _, s := range part {
-		found = append(found, subscriptionTree(s))
+		answer.Subscriptions = append(answer.Subscriptions, subscriptionAnswer(s))
 	}
-	return listAnswer("subscriptions", found, next), nil
+	return answer, nil
 }
 
 func deleteSubscription(e *Emulator, c *call) (any, error) {
@@ -208,32 +174,31 @@ func (e *Emulator) strictPubSub() bool {
 }
 
 // pullMessages delivers messages, or waits a while for one.
-func pullMessages(e *Emulator, c *call) (any, error) {
-	limit, err := bodyInt(c, "maxMessages")
-	if err != nil || limit < 1 {
+func pullMessages(e *Emulator, c *call, request *vendor.PullRequest) (any, error) {
+	if request.MaxMessages < 1 {
 		return nil, invalid("Invalid value for maxMessages: it must be positive.")
 	}
 	e.mu.Lock()
 	wait := e.settings.pullWait()
 	e.mu.Unlock()
-	if c.body["returnImmediately"] == true {
+	if request.ReturnImmediately {
 		wait = 0
 	}
 	e.onDemand(c.name())
 	ctx, cancel := e.untilClosing(c.ctx)
 	defer cancel()
-	received, err := e.broker.Pull(ctx, c.name(), min(limit, 1000), wait)
+	received, err := e.broker.Pull(ctx, c.name(), min(int(request.MaxMessages), 1000), wait)
 	if err != nil && ctx.Err() != nil { // the caller went away, or the emulator ends
-		return nil, fail(http.StatusServiceUnavailable, "The service is currently unavailable.")
+		return nil, usual(http.StatusServiceUnavailable)
 	}
 	if err != nil {
 		return nil, queueStatus(err)
 	}
-	var messages []any
+	answer := &vendor.PullResponse{}
 	for _, r := range received {
-		messages = append(messages, map[string]any{"ackId": r.AckID, "message": messageTree(r.Message)})
+		answer.ReceivedMessages = append(answer.ReceivedMessages, &vendor.ReceivedMessage{AckId: r.AckID, Message: messageAnswer(r.Message)})
 	}
-	return listAnswer("receivedMessages", messages, ""), nil
+	return answer, nil
 }
 
 // untilClosing gives a context that ends with the request or the emulator.
@@ -246,59 +211,26 @@ func (e *Emulator) untilClosing(parent context.Context) (context.Context, contex
 	}
 }
 
-func messageTree(m pubsub.Message) map[string]any {
-	tree := map[string]any{"messageId": m.ID, "publishTime": m.PublishTime.UTC().Format(time.RFC3339Nano)}
-	if len(m.Data) > 0 {
-		tree["data"] = base64.StdEncoding.EncodeToString(m.Data)
-	}
-	if len(m.Attributes) > 0 {
-		tree["attributes"] = m.Attributes
-	}
-	if m.OrderingKey != "" {
-		tree["orderingKey"] = m.OrderingKey
-	}
-	return tree
+func messageAnswer(m pubsub.Message) *vendor.PubsubMessage {
+	return &vendor.PubsubMessage{MessageId: m.ID, PublishTime: m.PublishTime.UTC().Format(time.RFC3339Nano),
+		Data: base64.StdEncoding.EncodeToString(m.Data), Attributes: m.Attributes, OrderingKey: m.OrderingKey}
 }
 
-func acknowledgeMessages(e *Emulator, c *call) (any, error) {
-	ids := bodyStrings(c, "ackIds")
-	if len(ids) == 0 {
+func acknowledgeMessages(e *Emulator, c *call, request *vendor.AcknowledgeRequest) (any, error) {
+	if len(request.AckIds) == 0 {
 		return nil, invalid("No ack ids specified.")
 	}
-	return e.changed(empty{}, e.broker.Acknowledge(c.name(), ids))
+	return e.changed(empty{}, e.broker.Acknowledge(c.name(), request.AckIds))
 }
 
-func modifyAckDeadline(e *Emulator, c *call) (any, error) {
-	seconds, err := bodyInt(c, "ackDeadlineSeconds")
-	if err != nil || seconds < 0 || seconds > 600 {
+func modifyAckDeadline(e *Emulator, c *call, request *vendor.ModifyAckDeadlineRequest) (any, error) {
+	if seconds := request.AckDeadlineSeconds; seconds < 0 || seconds > 600 {
 		return nil, invalid("Invalid ack deadline given: the value must be between 0 and 600 seconds.")
 	}
-	ids := bodyStrings(c, "ackIds")
-	if len(ids) == 0 {
+	if len(request.AckIds) == 0 {
 		return nil, invalid("No ack ids specified.")
 	}
-	if err := e.broker.ModifyAckDeadline(c.name(), ids, time.Duration(seconds)*time.Second); err != nil {
-		return nil, queueStatus(err)
-	}
-	return empty{}, nil
-}
-
-func bodyInt(c *call, name string) (int, error) {
-	number, _ := c.body[name].(json.Number)
-	if number == "" {
-		return 0, nil
-	}
-	return strconv.Atoi(string(number))
-}
-
-func bodyStrings(c *call, name string) []string {
-	list, _ := c.body[name].([]any)
-	var texts []string
-	for _, element := range list {
-		text, _ := element.(string)
-		texts = append(texts, text)
-	}
-	return texts
+	return e.changed(empty{}, e.broker.ModifyAckDeadline(c.name(), request.AckIds, time.Duration(request.AckDeadlineSeconds)*time.Second))
 }
 
 // markDirty notes that the state changed, without the lock.

@@ -37,7 +37,7 @@ func (e *Emulator) spendQuota() error {
 	if e.quota.spend(e.settings.Quota, e.now()) {
 		return nil
 	}
-	s := fail(http.StatusTooManyRequests, "%s", quotaMessage)
+	s := usual(http.StatusTooManyRequests)
 	s.details = []any{map[string]any{
 		"@type": "type.googleapis.com/google.rpc.ErrorInfo", "reason": "RATE_LIMIT_EXCEEDED", "domain": "googleapis.com",
 		"metadata": map[string]any{"service": "androidmanagement.googleapis.com", "quota_metric": "androidmanagement.googleapis.com/requests"},

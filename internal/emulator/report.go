@@ -1,6 +1,7 @@
 package emulator
 
 import (
+	"cmp"
 	"slices"
 	"strconv"
 	"time"
@@ -8,32 +9,17 @@ import (
 	am "google.golang.org/api/androidmanagement/v1"
 )
 
-// reportLevels is what a policy lets a device report.
-type reportLevels struct {
-	Applications bool `json:"applications,omitempty"`
-	Removed      bool `json:"removed,omitempty"`
-	Settings     bool `json:"settings,omitempty"`
-	Displays     bool `json:"displays,omitempty"`
-	Hardware     bool `json:"hardware,omitempty"`
-	Memory       bool `json:"memory,omitempty"`
-	Network      bool `json:"network,omitempty"`
-	Power        bool `json:"power,omitempty"`
-	Software     bool `json:"software,omitempty"`
-	Properties   bool `json:"properties,omitempty"`
+// reportingOf is what a policy lets a device report.
+func reportingOf(p *policy) *am.StatusReportingSettings {
+	said := &am.StatusReportingSettings{}
+	settings, _ := p.Document["statusReportingSettings"].(map[string]any)
+	_ = fromTree(settings, said) // the document was checked against the vendor's schema
+	return said
 }
 
-// reportLevelsOf reads a policy document.
-func reportLevelsOf(document map[string]any) reportLevels {
-	settings, _ := document["statusReportingSettings"].(map[string]any)
-	applications, _ := settings["applicationReportingSettings"].(map[string]any)
-	on := func(from map[string]any, name string) bool { return from[name] == true }
-	return reportLevels{
-		Applications: on(settings, "applicationReportsEnabled"), Removed: on(applications, "includeRemovedApps"),
-		Settings: on(settings, "deviceSettingsEnabled"), Displays: on(settings, "displayInfoEnabled"),
-		Hardware: on(settings, "hardwareStatusEnabled"), Memory: on(settings, "memoryInfoEnabled"),
-		Network: on(settings, "networkInfoEnabled"), Power: on(settings, "powerManagementEventsEnabled"),
-		Software: on(settings, "softwareInfoEnabled"), Properties: on(settings, "systemPropertiesEnabled"),
-	}
+// reporting is what the applied policy lets the device report.
+func (d *simulated) reporting() *am.StatusReportingSettings {
+	return cmp.Or(d.Applied.Reporting, &am.StatusReportingSettings{})
 }
 
 // reportInterval is how often a device reports without being asked.
@@ -107,7 +93,7 @@ func (d *simulated) enrollmentReport(now time.Time) *am.Device {
 // never reported.
 func (d *simulated) statusReport(now time.Time) *am.Device {
 	r := d.enrollmentReport(now)
-	levels := d.Applied.Report
+	levels := d.reporting()
 	if d.Applied.Version > 0 {
 		r.AppliedPolicyName = d.owner.name() + "/policies/" + d.Applied.PolicyID
 		r.AppliedPolicyVersion = d.Applied.Version
@@ -116,26 +102,26 @@ func (d *simulated) statusReport(now time.Time) *am.Device {
 		r.NonComplianceDetails = d.NonCompliance
 	}
 	r.SecurityPosture = &am.SecurityPosture{DevicePosture: "SECURE"}
-	if levels.Software {
+	if levels.SoftwareInfoEnabled {
 		r.SoftwareInfo = d.softwareInfo()
 	}
-	if levels.Memory {
+	if levels.MemoryInfoEnabled {
 		r.MemoryInfo = &am.MemoryInfo{TotalRam: int64(d.Hardware.MemoryGB) << 30, TotalInternalStorage: int64(d.Hardware.StorageGB) << 30}
 		r.MemoryEvents = []*am.MemoryEvent{
 			{CreateTime: timestamp(now), EventType: "RAM_MEASURED", ByteCount: int64(d.Hardware.MemoryGB) << 29},
 			{CreateTime: timestamp(now), EventType: "INTERNAL_STORAGE_MEASURED", ByteCount: int64(d.Hardware.StorageGB) << 29},
 		}
 	}
-	if levels.Network {
+	if levels.NetworkInfoEnabled {
 		r.NetworkInfo = d.networkInfo()
 	}
-	if levels.Settings {
+	if levels.DeviceSettingsEnabled {
 		r.DeviceSettings = &am.DeviceSettings{EncryptionStatus: "ACTIVE_PER_USER", IsDeviceSecure: true, IsEncrypted: true, VerifyAppsEnabled: true}
 	}
-	if levels.Properties {
+	if levels.SystemPropertiesEnabled {
 		r.SystemProperties = map[string]string{"ro.product.model": d.Hardware.Model, "ro.build.version.sdk": strconv.Itoa(d.APILevel)}
 	}
-	if levels.Applications {
+	if levels.ApplicationReportsEnabled {
 		r.ApplicationReports = d.applicationReports()
 	}
 	if !d.personal() {
@@ -145,14 +131,14 @@ func (d *simulated) statusReport(now time.Time) *am.Device {
 }
 
 func (d *simulated) addCompanyReports(r *am.Device, now time.Time) {
-	levels, h := d.Applied.Report, d.Hardware
-	if levels.Displays {
+	levels, h := d.reporting(), d.Hardware
+	if levels.DisplayInfoEnabled {
 		r.Displays = []*am.Display{{Name: "Built-in Screen", DisplayId: 0, State: "ON", RefreshRate: 60, Width: int64(h.Width), Height: int64(h.Height), Density: int64(h.Density)}}
 	}
-	if levels.Hardware {
+	if levels.HardwareStatusEnabled {
 		r.HardwareStatusSamples = []*am.HardwareStatus{{CreateTime: timestamp(now), BatteryTemperatures: []float64{29.5}, CpuTemperatures: []float64{38.1}, SkinTemperatures: []float64{30.2}}}
 	}
-	if levels.Power {
+	if levels.PowerManagementEventsEnabled {
 		r.PowerManagementEvents = slices.Clone(d.Power)
 	}
 }

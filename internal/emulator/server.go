@@ -259,9 +259,7 @@ func truncate(w http.ResponseWriter, answer any, err error) {
 	w.Header().Set("Content-Length", strconv.Itoa(len(text)))
 	w.WriteHeader(http.StatusOK)
 	_, _ = w.Write(text[:len(text)/2])
-	if flusher, ok := w.(http.Flusher); ok {
-		flusher.Flush()
-	}
+	_ = http.NewResponseController(w).Flush() // what cannot be flushed is cut off all the same
 	panic(http.ErrAbortHandler)
 }
 
@@ -276,8 +274,5 @@ func (r *statusRecorder) WriteHeader(code int) {
 	r.ResponseWriter.WriteHeader(code)
 }
 
-func (r *statusRecorder) Flush() {
-	if flusher, ok := r.ResponseWriter.(http.Flusher); ok {
-		flusher.Flush()
-	}
-}
+// Unwrap lets http.ResponseController find what is recorded.
+func (r *statusRecorder) Unwrap() http.ResponseWriter { return r.ResponseWriter }

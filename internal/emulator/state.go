@@ -77,12 +77,15 @@ func (e *Emulator) reviveDevice(d *simulated) {
 		e.after(d.latency(), func() { e.finishDeletion(d, &outbox{}) })
 		return
 	}
+	if p := d.owner.Policies[d.Applied.PolicyID]; p != nil && d.Applied.Reporting == nil { // a file from before it was kept
+		d.Applied.Reporting = reportingOf(p)
+	}
 	for _, op := range d.Operations {
 		if !op.Done {
 			e.scheduleOperation(d, op)
 		}
 	}
-	e.schedulePolicy(d.owner, d)
+	e.schedulePolicy(d)
 	e.schedulePeriodicReport(d)
 	e.scheduleSetupDeadline(d)
 	if d.lost() {

@@ -1,6 +1,7 @@
 package emulator
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"net/http"
@@ -19,67 +20,76 @@ type status struct {
 
 func (s *status) Error() string { return s.message }
 
-// canonical maps HTTP statuses to the vendor's canonical codes.
-func canonical(code int) string {
-	switch code {
-	case http.StatusBadRequest:
-		return "INVALID_ARGUMENT"
-	case http.StatusUnauthorized:
-		return "UNAUTHENTICATED"
-	case http.StatusForbidden:
-		return "PERMISSION_DENIED"
-	case http.StatusNotFound:
-		return "NOT_FOUND"
-	case http.StatusConflict:
-		return "ABORTED"
-	case http.StatusTooManyRequests:
-		return "RESOURCE_EXHAUSTED"
-	case http.StatusNotImplemented:
-		return "UNIMPLEMENTED"
-	case http.StatusServiceUnavailable:
-		return "UNAVAILABLE"
-	case http.StatusGatewayTimeout:
-		return "DEADLINE_EXCEEDED"
-	case http.StatusInternalServerError:
-		return "INTERNAL"
-	default:
-		return "UNKNOWN"
-	}
+// canonical is one of the vendor's canonical codes.
+type canonical struct {
+	name     string
+	status   int    // of HTTP
+	sentence string // the vendor's usual one; empty: that of unavailable
 }
 
-// codeOf is the inverse of canonical, with the codes that share a status.
-func codeOf(name string) (int, bool) {
-	code, ok := map[string]int{
-		"INVALID_ARGUMENT": 400, "FAILED_PRECONDITION": 400, "OUT_OF_RANGE": 400,
-		"UNAUTHENTICATED": 401, "PERMISSION_DENIED": 403, "NOT_FOUND": 404,
-		"ABORTED": 409, "ALREADY_EXISTS": 409, "RESOURCE_EXHAUSTED": 429, "CANCELLED": 499,
-		"INTERNAL": 500, "DATA_LOSS": 500, "UNKNOWN": 500, "UNIMPLEMENTED": 501,
-		"UNAVAILABLE": 503, "DEADLINE_EXCEEDED": 504,
-	}[name]
-	return code, ok
+const unavailable = "The service is currently unavailable."
+
+// canonicals are the canonical codes; of those that share a status, the usual one
+// is first.
+var canonicals = []canonical{ //nolint:gochecknoglobals // a table that is never written to
+	{"INVALID_ARGUMENT", 400, "Request contains an invalid argument."},
+	{"FAILED_PRECONDITION", 400, ""},
+	{"OUT_OF_RANGE", 400, ""},
+	{"UNAUTHENTICATED", 401, "Request had invalid authentication credentials. Expected OAuth 2 access token, login cookie or other valid " +
+		"authentication credential. See https://developers.google.com/identity/sign-in/web/devconsole-project."},
+	{"PERMISSION_DENIED", 403, "The caller does not have permission"},
+	{"NOT_FOUND", 404, "Requested entity was not found."},
+	{"ABORTED", 409, "The operation was aborted."},
+	{"ALREADY_EXISTS", 409, ""},
+	{"RESOURCE_EXHAUSTED", 429, quotaMessage},
+	{"CANCELLED", 499, ""},
+	{"INTERNAL", 500, "Internal error encountered."},
+	{"DATA_LOSS", 500, ""},
+	{"UNKNOWN", 500, ""},
+	{"UNIMPLEMENTED", 501, ""},
+	{"UNAVAILABLE", 503, unavailable},
+	{"DEADLINE_EXCEEDED", 504, "Deadline expired before operation could complete."},
+}
+
+// canonicalOf is the usual code of an HTTP status.
+func canonicalOf(status int) canonical {
+	for _, c := range canonicals {
+		if c.status == status {
+			return c
+		}
+	}
+	return canonical{name: "UNKNOWN", status: status}
+}
+
+// statusOf is the HTTP status of a canonical code, or 0 for another word.
+func statusOf(name string) int {
+	for _, c := range canonicals {
+		if c.name == name {
+			return c.status
+		}
+	}
+	return 0
+}
+
+// usual is the vendor's usual error for a status.
+func usual(code int) *status {
+	return fail(code, "%s", cmp.Or(canonicalOf(code).sentence, unavailable))
 }
 
 func fail(code int, format string, arguments ...any) *status {
-	return &status{code: code, name: canonical(code), message: fmt.Sprintf(format, arguments...)}
+	return &status{code: code, name: canonicalOf(code).name, message: fmt.Sprintf(format, arguments...)}
 }
 
 func invalid(format string, arguments ...any) *status {
 	return fail(http.StatusBadRequest, format, arguments...)
 }
 
-func notFound() *status {
-	return fail(http.StatusNotFound, "Requested entity was not found.")
-}
+func notFound() *status { return usual(http.StatusNotFound) }
 
-func failedPrecondition(format string, arguments ...any) *status {
-	s := invalid(format, arguments...)
-	s.name = "FAILED_PRECONDITION"
-	return s
-}
-
-func alreadyExists(format string, arguments ...any) *status {
-	s := fail(http.StatusConflict, format, arguments...)
-	s.name = "ALREADY_EXISTS"
+// failAs is an error with a canonical code that is not the usual one of its status.
+func failAs(name, format string, arguments ...any) *status {
+	s := fail(statusOf(name), format, arguments...)
+	s.name = name
 	return s
 }
 
@@ -94,7 +104,7 @@ func asStatus(err error) *status {
 	if errors.As(err, &violations) {
 		return violationStatus(violations)
 	}
-	return fail(http.StatusInternalServerError, "Internal error encountered.")
+	return usual(http.StatusInternalServerError)
 }
 
 func violationStatus(err *discovery.Error) *status {

@@ -17,11 +17,7 @@ import (
 // tokens end whose duration is longer than Go can hold (292 years).
 var latest = time.Date(9999, 12, 31, 23, 59, 59, 0, time.UTC) //nolint:gochecknoglobals // a constant that Go cannot declare as one
 
-func createToken(e *Emulator, c *call, n *enterprise) (any, error) {
-	resource := &am.EnrollmentToken{}
-	if err := fromTree(c.body, resource); err != nil {
-		return nil, err
-	}
+func createToken(e *Emulator, _ *call, n *enterprise, resource *am.EnrollmentToken) (any, error) {
 	t, err := e.makeToken(n, resource)
 	if err != nil {
 		return nil, err

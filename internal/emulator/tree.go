@@ -5,6 +5,8 @@ import (
 	"encoding/json"
 	"strings"
 
+	"google.golang.org/api/googleapi"
+
 	"github.com/musterhq/muster/internal/platform/discovery"
 )
 
@@ -14,15 +16,19 @@ func toTree(value any) (map[string]any, error) {
 	if err != nil {
 		return nil, err
 	}
-	return readTree(text)
-}
-
-func readTree(text []byte) (map[string]any, error) {
 	tree := map[string]any{}
 	decoder := json.NewDecoder(bytes.NewReader(text))
 	decoder.UseNumber()
-	err := decoder.Decode(&tree)
-	return tree, err
+	return tree, decoder.Decode(&tree)
+}
+
+// marshaled is a tree as JSON.
+func marshaled(tree map[string]any) googleapi.RawMessage {
+	text, err := json.Marshal(tree)
+	if err != nil {
+		panic(err) // a decoded JSON tree always marshals
+	}
+	return text
 }
 
 // fromTree reads a tree into a value.

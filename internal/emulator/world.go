@@ -3,9 +3,7 @@ package emulator
 import (
 	"crypto/rand"
 	"encoding/hex"
-	"maps"
 	"math/big"
-	"slices"
 	"time"
 
 	am "google.golang.org/api/androidmanagement/v1"
@@ -70,24 +68,6 @@ type token struct {
 }
 
 func (t *token) valid(now time.Time) bool { return !t.Used && now.Before(t.Expires) }
-
-// enterprise finds an enterprise by the first part of a resource's name. The
-// vendor says 403 for those that are not the caller's.
-func (w *world) enterprise(id string) (*enterprise, error) {
-	n := w.Enterprises[id]
-	if n == nil {
-		return nil, fail(403, "The caller does not have permission")
-	}
-	return n, nil
-}
-
-// policyIDs gives the ids of the policies, sorted.
-func (n *enterprise) policyIDs() []string { return slices.Sorted(maps.Keys(n.Policies)) }
-
-// referenced reports whether a device uses a policy.
-func (n *enterprise) referenced(policyID string) bool {
-	return slices.ContainsFunc(n.Devices, func(d *simulated) bool { return !d.Deleted && d.PolicyID == policyID })
-}
 
 // randomText gives n characters of an alphabet. Names and tokens are as hard to
 // guess as the vendor's.
