@@ -148,47 +148,33 @@ func entry(block []byte, id uint32) ([]byte, error) {
 	return nil, nil
 }
 
-// next cuts what a length of four bytes precedes off the front.
-func next(data []byte) (value, rest []byte, err error) {
+// next cuts what a length of four bytes precedes off the front. Of damaged data it
+// leaves nothing, in which there is nothing to be found either.
+func next(data []byte) (value, rest []byte) {
 	if len(data) < 4 {
-		return nil, nil, errForm
+		return nil, nil
 	}
 	size := uint64(binary.LittleEndian.Uint32(data))
 	if size > uint64(len(data)-4) {
-		return nil, nil, errForm
+		return nil, nil
 	}
-	return data[4 : 4+size], data[4+size:], nil
+	return data[4 : 4+size], data[4+size:]
 }
 
 // certificate returns the first certificate of the one signer.
 func certificate(value []byte) (*x509.Certificate, error) {
-	signers, rest, err := next(value)
-	if err != nil || len(rest) > 0 {
+	signers, rest := next(value)
+	signer, others := next(signers)
+	switch {
+	case len(rest) > 0:
 		return nil, errForm
-	}
-	signer, others, err := next(signers)
-	if err != nil {
-		return nil, errForm
-	}
-	if len(others) > 0 {
+	case len(others) > 0:
 		return nil, fmt.Errorf("more than %d key signed it: a code can name one", maxSigners)
 	}
-	signed, _, err := next(signer)
-	if err != nil {
-		return nil, errForm
-	}
-	_, signed, err = next(signed) // the digests
-	if err != nil {
-		return nil, errForm
-	}
-	certificates, _, err := next(signed)
-	if err != nil {
-		return nil, errForm
-	}
-	first, _, err := next(certificates)
-	if err != nil {
-		return nil, errForm
-	}
+	signed, _ := next(signer)
+	_, signed = next(signed) // the digests
+	certificates, _ := next(signed)
+	first, _ := next(certificates)
 	found, err := x509.ParseCertificate(first)
 	if err != nil || !bytes.Equal(found.Raw, first) {
 		return nil, errForm
