@@ -1,6 +1,7 @@
 package shell
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"math"
@@ -79,21 +80,23 @@ func parseSwitch(text string) (bool, error) {
 	}
 }
 
-// parseBattery reads the level in percent from `dumpsys battery`.
-func parseBattery(text string) (int, bool) {
-	level, scale := -1, 100
+// members reads lines "name: value".
+func members(text string) map[string]string {
+	all := map[string]string{}
 	for line := range strings.Lines(text) {
-		name, value, _ := strings.Cut(strings.TrimSpace(line), ": ")
-		n, err := strconv.Atoi(value)
-		switch {
-		case err != nil:
-		case name == "level":
-			level = n
-		case name == "scale":
-			scale = n
+		if name, value, ok := strings.Cut(line, ":"); ok {
+			all[strings.TrimSpace(name)] = strings.TrimSpace(value)
 		}
 	}
-	if level < 0 || scale <= 0 || level > scale {
+	return all
+}
+
+// parseBattery reads the level in percent from `dumpsys battery`.
+func parseBattery(text string) (int, bool) {
+	told := members(text)
+	level, err := strconv.Atoi(told["level"])
+	scale, err2 := strconv.Atoi(cmp.Or(told["scale"], "100"))
+	if err != nil || err2 != nil || level < 0 || scale <= 0 || level > scale {
 		return 0, false
 	}
 	return int(math.Round(float64(level) * 100 / float64(scale))), true
@@ -166,43 +169,26 @@ func parsePackages(text string) []string {
 
 // parseSize reads `wm size`: the override if there is one, else the physical size.
 func parseSize(text string) (width, height int, ok bool) {
-	for line := range strings.Lines(text) {
-		_, size, found := strings.Cut(line, " size: ")
-		if !found {
-			continue
-		}
-		w, h, _ := strings.Cut(strings.TrimSpace(size), "x")
-		x, err1 := strconv.Atoi(w)
-		y, err2 := strconv.Atoi(h)
-		if err1 == nil && err2 == nil && x > 0 && y > 0 {
-			width, height, ok = x, y, true
-		}
-	}
-	return width, height, ok
+	told := members(text)
+	w, h, _ := strings.Cut(cmp.Or(told["Override size"], told["Physical size"]), "x")
+	width, err1 := strconv.Atoi(w)
+	height, err2 := strconv.Atoi(h)
+	return width, height, err1 == nil && err2 == nil && width > 0 && height > 0
 }
 
-// parseDensity reads `wm density`.
+// parseDensity reads `wm density`, in the same way.
 func parseDensity(text string) (int, bool) {
-	density := 0
-	for line := range strings.Lines(text) {
-		_, value, _ := strings.Cut(line, " density: ")
-		if n, err := strconv.Atoi(strings.TrimSpace(value)); err == nil && n > 0 {
-			density = n
-		}
-	}
-	return density, density > 0
+	told := members(text)
+	density, err := strconv.Atoi(cmp.Or(told["Override density"], told["Physical density"]))
+	return density, err == nil && density > 0
 }
 
 // parseMemory reads /proc/meminfo: bytes by name.
 func parseMemory(text string) map[string]int64 {
 	all := map[string]int64{}
-	for line := range strings.Lines(text) {
-		name, value, ok := strings.Cut(line, ":")
-		fields := strings.Fields(value)
-		if !ok || len(fields) != 2 || fields[1] != "kB" {
-			continue
-		}
-		if n, err := strconv.ParseInt(fields[0], 10, 64); err == nil && n >= 0 && n < math.MaxInt64>>10 {
+	for name, value := range members(text) {
+		kilobytes, ok := strings.CutSuffix(value, " kB")
+		if n, err := strconv.ParseInt(kilobytes, 10, 64); ok && err == nil && n >= 0 && n < math.MaxInt64>>10 {
 			all[name] = n << 10
 		}
 	}
@@ -232,12 +218,8 @@ var componentForm = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9_]*(\.[A-Za-z][A-Za-z
 // parseComponent reads the component that `cmd package resolve-activity
 // --brief` found for a package: its last line.
 func parseComponent(text, packageName string) (string, bool) {
-	last := ""
-	for line := range strings.Lines(text) {
-		if word := strings.TrimSpace(line); word != "" {
-			last = word
-		}
-	}
+	lines := strings.Split(strings.TrimSpace(text), "\n")
+	last := strings.TrimSpace(lines[len(lines)-1])
 	return last, componentForm.MatchString(last) && strings.HasPrefix(last, packageName+"/")
 }
 
