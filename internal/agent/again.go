@@ -65,7 +65,7 @@ func (l *link) standing(ctx context.Context) (protocol.TombstoneAction, error) {
 	var none json.RawMessage
 	_, err := l.exchange(ctx, http.MethodGet, "/policy/none", nil, &none)
 	var r *refusal
-	if err == nil || errors.As(err, &r) && r.Answer.Error == protocol.NotFound {
+	if err == nil || errors.As(err, &r) && r.Answer.Code == protocol.NotFound {
 		return "", nil
 	}
 	stone, ok := l.tombstone(err)

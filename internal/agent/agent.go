@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"log/slog"
 	"net/http"
+	"slices"
 	"sync"
 	"time"
 
@@ -214,22 +215,10 @@ func (a *Agent) compose(ctx context.Context) (protocol.CheckinRequest, error) {
 	if err != nil {
 		return request, err
 	}
-	if a.told == nil || !sameCapabilities(a.told, can) {
+	if a.told == nil || !slices.Equal(a.told, can) {
 		request.Capabilities = can
 	}
 	return request, nil
-}
-
-func sameCapabilities(x, y []protocol.Capability) bool {
-	if len(x) != len(y) {
-		return false
-	}
-	for i := range x {
-		if x[i] != y[i] {
-			return false
-		}
-	}
-	return true
 }
 
 // acks are the words that the service has not confirmed.
@@ -351,7 +340,7 @@ func (a *Agent) refused(ctx context.Context, err error) error {
 // signed one.
 func (l *link) tombstone(err error) (stone protocol.Tombstone, ok bool) {
 	var r *refusal
-	if !errors.As(err, &r) || r.Answer.Error != protocol.Ended || r.Answer.Signed == nil {
+	if !errors.As(err, &r) || r.Answer.Code != protocol.Ended || r.Answer.Signed == nil {
 		return stone, false
 	}
 	_ = l.learn(r.Answer.Keys) // what is not believed opens nothing below

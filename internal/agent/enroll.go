@@ -155,7 +155,7 @@ func (e Enrollment) redeem(ctx context.Context, key protocol.PrivateKey, before 
 		if before.erased(refused) {
 			return answer, errErase
 		}
-		return answer, fmt.Errorf("the service refused the enrollment (%s): %s", refused.Answer.Error, refused.Answer.Message)
+		return answer, fmt.Errorf("the service refused the enrollment (%s): %s", refused.Answer.Code, refused.Answer.Message)
 	}
 	return answer, json.NewDecoder(io.LimitReader(response.Body, maxAnswer)).Decode(&answer)
 }

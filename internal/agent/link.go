@@ -28,13 +28,13 @@ const reserve = 1000
 // change anything on the device.
 type refusal struct {
 	Status     int
-	Answer     protocol.ErrorResponse
+	Answer     protocol.Refusal
 	RetryAfter time.Duration
 	Signature  string // of the refused request
 }
 
 func (r *refusal) Error() string {
-	return fmt.Sprintf("the service refused with status %d: %s", r.Status, r.Answer.Error)
+	return fmt.Sprintf("the service refused with status %d: %s", r.Status, r.Answer.Code)
 }
 
 // link signs requests and keeps what signing needs: key, sequence, clock.
@@ -252,7 +252,7 @@ func (l *link) try(ctx context.Context, method, path string, body []byte, answer
 // the service that says so, about this very request.
 func (l *link) correct(r *refusal) bool {
 	_ = l.learn(r.Answer.Keys) // what is not announced by a known key is not believed below either
-	if r.Answer.Error != protocol.ClockSkew && r.Answer.Error != protocol.Replayed || r.Answer.Signed == nil {
+	if r.Answer.Code != protocol.ClockSkew && r.Answer.Code != protocol.Replayed || r.Answer.Signed == nil {
 		return false
 	}
 	var said protocol.Time

@@ -44,7 +44,7 @@ func (l *link) rotate(ctx context.Context) error {
 	now := l.signer()
 	err = l.offerKey(ctx, now, next)
 	var refused *refusal
-	if errors.As(err, &refused) && refused.Answer.Error == protocol.BadSignature {
+	if errors.As(err, &refused) && refused.Answer.Code == protocol.BadSignature {
 		err = l.offerKey(ctx, next, next)
 	}
 	if err != nil {

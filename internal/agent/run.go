@@ -150,7 +150,7 @@ func (a *Agent) afterStream(failures int, err error) time.Duration {
 		return 0
 	}
 	next := max(jitter(wakeRetry), backoff(failures, err))
-	if refused.Answer.Error == protocol.Ended {
+	if refused.Answer.Code == protocol.Ended {
 		a.Hint()
 		next = max(next, goneRetry)
 	}

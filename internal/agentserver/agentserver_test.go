@@ -370,11 +370,29 @@ func TestExecute_MissingCapabilityIsRefused(t *testing.T) {
 	}
 }
 
+// counting is a device that counts what it did for each command.
+type counting struct {
+	*simulated.Device
+	done map[string]int
+}
+
+// Do implements agent.Device.
+func (d *counting) Do(ctx context.Context, a agent.Action) (string, error) {
+	outcome, err := d.Device.Do(ctx, a)
+	if err == nil {
+		d.done[a.CommandID]++
+	}
+	return outcome, err
+}
+
 // A lost answer, at any request, changes nothing about the end: each command
 // takes effect once.
 func TestCheckIn_LostAnswersAndDoubleDeliveries(t *testing.T) {
 	w := newWorld(t)
 	p := w.enroll(protocol.Ed25519)
+	device := &counting{p.device, map[string]int{}}
+	p.options.Device = device
+	p.start()
 	p.mustCheckIn()
 	for lost := 1; lost <= 4; lost++ {
 		p.send(command.LaunchApp, command.LaunchAppBody{PackageName: "com.example.app"})
@@ -389,8 +407,8 @@ func TestCheckIn_LostAnswersAndDoubleDeliveries(t *testing.T) {
 			p.mustCheckIn()
 		}
 		c := p.latest()
-		if c.State != command.Succeeded || p.device.Executed(c.ID) != 1 {
-			t.Errorf("lost answer %d: %s %q, executed %d times", lost, c.State, c.Outcome, p.device.Executed(c.ID))
+		if c.State != command.Succeeded || device.done[c.ID] != 1 {
+			t.Errorf("lost answer %d: %s %q, executed %d times", lost, c.State, c.Outcome, device.done[c.ID])
 		}
 	}
 }
@@ -567,7 +585,7 @@ func TestTombstone_MustBeSigned(t *testing.T) {
 		evil := httptest.NewServer(http.HandlerFunc(func(rw http.ResponseWriter, _ *http.Request) {
 			rw.Header().Set("Location", "http://127.0.0.1:1/")
 			rw.WriteHeader(status)
-			_ = json.NewEncoder(rw).Encode(protocol.ErrorResponse{Error: protocol.Ended, Signed: &forged})
+			_ = json.NewEncoder(rw).Encode(protocol.Refusal{Code: protocol.Ended, Signed: &forged})
 		}))
 		client := *agent.NewClient()
 		client.Transport = roundTripper(func(r *http.Request) (*http.Response, error) {

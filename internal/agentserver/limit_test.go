@@ -22,10 +22,10 @@ func TestLink_RequestLimit(t *testing.T) {
 	w.link.Now = func() time.Time { return now }
 	greedy, other := w.enroll(protocol.Ed25519), w.enroll(protocol.Ed25519)
 	sequence := int64(1000)
-	send := func() (int, protocol.ErrorResponse, string) {
+	send := func() (int, protocol.Refusal, string) {
 		sequence++
 		answer := w.forge(t, greedy, sequence, []byte(`{}`), false)
-		var refused protocol.ErrorResponse
+		var refused protocol.Refusal
 		_ = json.Unmarshal(answer.Body.Bytes(), &refused)
 		return answer.Code, refused, answer.Header().Get("Retry-After")
 	}
@@ -35,7 +35,7 @@ func TestLink_RequestLimit(t *testing.T) {
 		}
 	}
 	status, why, after := send()
-	if status != http.StatusTooManyRequests || why.Error != protocol.RateLimited || after != "1" {
+	if status != http.StatusTooManyRequests || why.Code != protocol.RateLimited || after != "1" {
 		t.Fatalf("beyond the limit: %d %+v, Retry-After %q, want 429 rate_limited and 1", status, why, after)
 	}
 	public, err := w.link.Signer.Key.Public()

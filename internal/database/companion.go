@@ -16,7 +16,7 @@ import (
 )
 
 // CreateCompanionToken adds a token, and drops those that ended a day ago.
-func (db *DB) CreateCompanionToken(ctx context.Context, k agentdevice.CompanionToken) error {
+func (db *DB) CreateCompanionToken(ctx context.Context, k agentdevice.Token) error {
 	return db.write(ctx, func(ctx context.Context, t *tx) error {
 		if err := t.exec(ctx, `DELETE FROM companion_tokens WHERE expires_at < ?`, millis(db.now().Add(-24*time.Hour))); err != nil {
 			return err

@@ -17,7 +17,7 @@ import (
 // companion enrolls a companion of a platform device.
 func (f *fixture) companion(a asset.Asset) agentdevice.Device {
 	f.Helper()
-	token := agentdevice.CompanionToken{Hash: sha256.Sum256([]byte(resource.NewID())), CompanyID: f.company.ID, AssetID: a.ID, Epoch: a.Device.Epoch, ExpiresAt: f.clock.Now().Add(time.Hour)}
+	token := agentdevice.Token{Hash: sha256.Sum256([]byte(resource.NewID())), CompanyID: f.company.ID, AssetID: a.ID, Epoch: a.Device.Epoch, ExpiresAt: f.clock.Now().Add(time.Hour)}
 	f.ok(f.db.CreateCompanionToken(f.Context(), token))
 	d, err := f.db.RedeemCompanionToken(f.Context(), token.Hash, agentdevice.Device{ID: resource.NewID(), Role: protocol.Companion,
 		Key: protocol.PublicKey{SPKI: resource.NewID()}, State: agentdevice.Active}, f.clock.Now())

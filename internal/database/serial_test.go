@@ -152,7 +152,7 @@ func newScene(e *engine, t *testing.T, db *database.DB, number int) *scene {
 	_, _, err := db.Take(t.Context(), s.lock.ID, command.Transition{From: []command.State{command.Prepared}, To: command.Sent, Ref: "operations/" + s.lock.ID})
 	f.ok(err)
 	s.companion = sha256.Sum256([]byte(f.company.ID))
-	f.ok(db.CreateCompanionToken(t.Context(), agentdevice.CompanionToken{Hash: s.companion, CompanyID: f.company.ID, AssetID: s.asset.ID,
+	f.ok(db.CreateCompanionToken(t.Context(), agentdevice.Token{Hash: s.companion, CompanyID: f.company.ID, AssetID: s.asset.ID,
 		Epoch: s.asset.Device.Epoch, ExpiresAt: s.at.Add(time.Hour)}))
 	p := s.policy
 	s.proposal, err = db.Propose(t.Context(), proposal.Proposal{ID: resource.NewProposalID(), CompanyID: p.CompanyID, CompanySlug: p.CompanySlug,

@@ -44,7 +44,7 @@ func newForger(t *testing.T, p *servertest.AgentDevice) forger {
 }
 
 // send signs a request and sends it, changed after it was signed.
-func (f forger) send(t *testing.T, url string, r protocol.Request, change func(*http.Request)) (int, protocol.ErrorResponse) {
+func (f forger) send(t *testing.T, url string, r protocol.Request, change func(*http.Request)) (int, protocol.Refusal) {
 	t.Helper()
 	sig, err := f.key.Sign(r.Message())
 	if err != nil {
@@ -66,7 +66,7 @@ func (f forger) send(t *testing.T, url string, r protocol.Request, change func(*
 		t.Fatal(err)
 	}
 	defer response.Body.Close()
-	var refused protocol.ErrorResponse
+	var refused protocol.Refusal
 	_ = json.NewDecoder(response.Body).Decode(&refused) // also of an answer that is no refusal
 	return response.StatusCode, refused
 }
@@ -122,8 +122,8 @@ func TestAgentTrust_ForgedRequestsAreRefused(t *testing.T) {
 					r := fresh()
 					c.change(&r)
 					status, refused := c.by.send(t, replica.PublicURL(), r, c.after)
-					if status != c.status || refused.Error != c.code {
-						t.Errorf("%s, %s: %d %s, want %d %s", what, name, status, refused.Error, c.status, c.code)
+					if status != c.status || refused.Code != c.code {
+						t.Errorf("%s, %s: %d %s, want %d %s", what, name, status, refused.Code, c.status, c.code)
 					}
 					if corrects := c.code == protocol.Replayed || c.code == protocol.ClockSkew; corrects != (refused.Signed != nil) {
 						t.Errorf("%s, %s: the refusal is signed: %v", what, name, refused.Signed != nil)

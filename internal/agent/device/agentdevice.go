@@ -66,13 +66,13 @@ type Device struct {
 	PolicyVersion int
 }
 
-// Token is a one-time enrollment token.
+// Token is a one-time enrollment token, of a device or of a companion.
 type Token struct {
 	Hash      [sha256.Size]byte
 	CompanyID string
 	PolicyID  string
-	// AssetID is the one asset that the token enrolls, while it is at Epoch;
-	// empty: the token is for any device.
+	// AssetID is the one asset that the token enrolls or a companion is for, while it
+	// is at Epoch; empty: the token is for any device.
 	AssetID   string
 	Epoch     int
 	ExpiresAt time.Time

@@ -17,17 +17,6 @@ const (
 	ManagerTokenPrefix   = "met_"
 )
 
-// CompanionToken is a one-time token that ties an agent to one enrollment of one
-// platform device. Which device that is was decided by who made the token: no
-// device can claim to be another.
-type CompanionToken struct {
-	Hash      [sha256.Size]byte
-	CompanyID string
-	AssetID   string
-	Epoch     int
-	ExpiresAt time.Time
-}
-
 // CompanionReport is what a companion reports about its device, cleaned.
 type CompanionReport struct {
 	Status   json.RawMessage // nil: none
@@ -37,7 +26,10 @@ type CompanionReport struct {
 
 // CompanionStore keeps companions. Find methods return fault.NotFound.
 type CompanionStore interface {
-	CreateCompanionToken(ctx context.Context, t CompanionToken) error
+	// CreateCompanionToken keeps a token that ties an agent to one enrollment of one
+	// platform device. Which device that is was decided by who made the token: no
+	// device can claim to be another.
+	CreateCompanionToken(ctx context.Context, t Token) error
 	// RedeemCompanionToken is Store.RedeemAgentToken for companions; the device
 	// it returns is tied to its asset.
 	RedeemCompanionToken(ctx context.Context, hash [sha256.Size]byte, d Device, again time.Time) (Device, error)
@@ -62,7 +54,7 @@ const CompanionLifetime = 24 * time.Hour
 // is shown once.
 func (c Companions) Issue(ctx context.Context, companyID, assetID string, epoch int) (string, time.Time, error) {
 	text, expires := access.NewSecret(CompanionTokenPrefix), c.Now().Add(CompanionLifetime)
-	err := c.Store.CreateCompanionToken(ctx, CompanionToken{Hash: sha256.Sum256([]byte(text)), CompanyID: companyID,
+	err := c.Store.CreateCompanionToken(ctx, Token{Hash: sha256.Sum256([]byte(text)), CompanyID: companyID,
 		AssetID: assetID, Epoch: epoch, ExpiresAt: expires})
 	return text, expires, err
 }

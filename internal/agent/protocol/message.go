@@ -238,23 +238,15 @@ const (
 	InternalErr  ErrorCode = "internal"      // 500
 )
 
-// ErrorResponse is the body of a refusal. Only a verified Signed has any power
-// over the device.
-type ErrorResponse struct {
-	Error   ErrorCode `json:"error"`
+// Refusal is why the service refused a request, and the body of its answer. Only a
+// verified Signed has any power over the device.
+type Refusal struct {
+	Code    ErrorCode `json:"error"`
 	Message string    `json:"message"`
 	Signed  *Envelope `json:"signed,omitempty"`
 	// Keys lead from any key that the service ever had to the one that signed.
-	Keys []Envelope `json:"keys,omitempty"`
-}
-
-// Refusal is why the service refused a request: what ErrorResponse carries.
-type Refusal struct {
-	Code       ErrorCode
-	Message    string
-	Signed     *Envelope
-	Keys       []Envelope
-	RetryAfter int // seconds, with Busy and RateLimited
+	Keys       []Envelope `json:"keys,omitempty"`
+	RetryAfter int        `json:"-"` // seconds, with Busy and RateLimited
 }
 
 // Error implements error.

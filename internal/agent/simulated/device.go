@@ -89,8 +89,6 @@ type Device struct {
 	path  string // empty: in memory alone
 	state State
 	now   func() time.Time
-	// executed counts what was done for each command, for tests of exactly once.
-	executed map[string]int
 }
 
 // Default is the device that muster-agent run --driver simulated starts with: com.example.app is
@@ -140,7 +138,7 @@ func New(s State, now func() time.Time) *Device {
 	if s.Settings == nil {
 		s.Settings = map[string]string{}
 	}
-	return &Device{state: s, now: now, executed: map[string]int{}}
+	return &Device{state: s, now: now}
 }
 
 // Open returns the device that a file keeps, or makes it with the given state.
@@ -191,13 +189,6 @@ func (d *Device) State() State {
 	return s
 }
 
-// Executed returns how often a command took effect.
-func (d *Device) Executed(commandID string) int {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	return d.executed[commandID]
-}
-
 // Facts implements agent.Device.
 func (d *Device) Facts(context.Context) (protocol.Facts, error) { return d.State().Facts, nil }
 
@@ -230,7 +221,6 @@ func (d *Device) Do(_ context.Context, a agent.Action) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	d.executed[a.CommandID]++
 	return outcome, d.save()
 }
 

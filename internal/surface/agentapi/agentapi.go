@@ -210,7 +210,7 @@ func (d *API) refuse(w http.ResponseWriter, r *http.Request, err error) {
 	if known.Code == protocol.Busy {
 		w.Header().Set("Connection", "close") // what is short is connections
 	}
-	write(w, statusOf(known.Code), protocol.ErrorResponse{Error: known.Code, Message: known.Message, Signed: known.Signed, Keys: known.Keys})
+	write(w, statusOf(known.Code), known)
 }
 
 func statusOf(code protocol.ErrorCode) int {
