@@ -39,8 +39,11 @@ func reasons(p Proposal, devices int, moves []policy.Move) []string {
 			why = append(why, "it changes "+m.Setting.Label)
 		}
 	}
-	if devices >= HighImpactDevices || len(why) == 0 {
+	switch {
+	case devices >= HighImpactDevices:
 		why = append(why, fmt.Sprintf("%d or more devices use the policy", HighImpactDevices))
+	case len(why) == 0: // an impact never falls
+		why = append(why, fmt.Sprintf("%d or more devices used the policy after it was proposed", HighImpactDevices))
 	}
 	return why
 }

@@ -187,11 +187,17 @@ func TestReview_LargeAndDeletedPolicies(t *testing.T) {
 	t.Parallel()
 	r := onSQLite(t)
 	people, ada := r.reviewer(), r.person("Ada", account.Admin)
-	p := r.newPolicy("Fleet", proposal.HighImpactDevices)
+	p := r.newPolicy("Fleet", proposal.HighImpactDevices-1)
+	device := r.enroll(p)
 	made := r.propose(p, "CAMERA", "BLOCK")
 	look, err := people.Look(t.Context(), ada.Principal, made.ID)
 	if r.ok(err); len(look.Why) != 1 || look.Why[0] != "50 or more devices use the policy" {
 		t.Errorf("why %q", look.Why)
+	}
+	r.observe(p, device, true)
+	look, err = people.Look(t.Context(), ada.Principal, made.ID)
+	if r.ok(err); len(look.Why) != 1 || look.Why[0] != "50 or more devices used the policy after it was proposed" {
+		t.Errorf("with a device less: why %q", look.Why)
 	}
 	empty := r.newPolicy("Empty", 0)
 	lost, err := r.service.ProposeChanges(t.Context(), ada, empty.ID, set("CAMERA", "BLOCK"))

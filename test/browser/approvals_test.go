@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"net/http"
 	"net/url"
+	"strings"
 	"testing"
 	"time"
 
@@ -14,8 +15,6 @@ import (
 	companies "github.com/musterhq/muster/internal/company"
 	"github.com/musterhq/muster/internal/database"
 	"github.com/musterhq/muster/internal/policy"
-	"github.com/musterhq/muster/internal/proposal"
-	"github.com/musterhq/muster/internal/resource"
 	"github.com/musterhq/muster/test/browser"
 )
 
@@ -71,6 +70,20 @@ func (d *decision) end() {
 	d.ok(d.db.Close())
 }
 
+// post makes a call with the demo's key, which gives a reason, and decodes its answer.
+func (d *decision) post(demo browser.Demo, path, body, reason string, answer any) {
+	d.Helper()
+	request, err := http.NewRequestWithContext(d.Context(), http.MethodPost, demo.URL+"/api/v1"+path, strings.NewReader(body))
+	d.ok(err)
+	request.Header.Set("X-API-Key", demo.Key)
+	request.Header.Set("X-Muster-Reason", reason)
+	request.Header.Set("X-Muster-Ticket", "OPS-1")
+	response, err := http.DefaultClient.Do(request)
+	d.ok(err)
+	defer func() { _ = response.Body.Close() }()
+	d.ok(json.NewDecoder(response.Body).Decode(answer))
+}
+
 // onApproval opens the page on which a person with a passkey approves a change of HIGH
 // impact, with a warning and a caller's words.
 func onApproval(t *testing.T, tab *browser.Tab, demo browser.Demo) {
@@ -79,15 +92,10 @@ func onApproval(t *testing.T, tab *browser.Tab, demo browser.Demo) {
 	defer d.end()
 	all, _, err := d.db.Policies(t.Context(), policy.Query{CompanyID: d.owner.ID, Limit: 1})
 	d.ok(err)
-	p := all[0]
-	fields := []proposal.Field{{Label: "Factory reset from Settings", PreviousValue: "NOT_SET", Value: "BLOCK"}, {Label: "Configuring Wi-Fi networks", PreviousValue: "ALLOW", Value: "BLOCK"}}
-	made, err := d.db.Propose(t.Context(), proposal.Proposal{ID: resource.NewProposalID(), CompanyID: d.owner.ID, CompanySlug: d.owner.Slug, Capability: proposal.UpdateSettings,
-		Status: proposal.Pending, Impact: proposal.High, Title: "Change settings of " + p.Name, Form: "Sets two settings.", Fields: fields,
-		Warnings: []string{policy.Warning("CONFIGURE_WIFI", "BLOCK")}, PolicyID: p.ID, TargetName: p.Name, BaseVersion: p.Version,
-		Next: proposal.Next{PolicyID: p.ID, Name: p.Name, Document: p.Document}, Owner: proposal.Owner{Kind: access.APIKey, ID: "key", Name: "assistant"},
-		Note: access.Note{Reason: "the warehouse asked for it", Ticket: "OPS-1"}}, proposal.ApprovalLifetime)
-	d.ok(err)
-	tab.Go("/approvals/" + made.ID)
+	var made struct{ ProposalID string }
+	d.post(demo, "/policies/"+all[0].ID+"/changes", `{"changes":[{"setting":"FACTORY_RESET","value":"BLOCK"},{"setting":"CONFIGURE_WIFI","value":"BLOCK"}]}`,
+		"the warehouse asked for it", &made)
+	tab.Go("/approvals/" + made.ProposalID)
 	tab.Sees("#decide", "Decide")
 }
 
@@ -98,15 +106,8 @@ func onAuthorization(t *testing.T, tab *browser.Tab, demo browser.Demo) {
 	defer d.end()
 	found, err := d.db.SearchAssets(t.Context(), asset.Search{Filter: asset.Filter{CompanyID: d.owner.ID, Enrolled: true}, Size: 1})
 	d.ok(err)
-	request, err := http.NewRequestWithContext(t.Context(), http.MethodPost, demo.URL+"/api/v1/assets/"+found.Assets[0].ID+"/commands/wipe", http.NoBody)
-	d.ok(err)
-	request.Header.Set("X-API-Key", demo.Key)
-	request.Header.Set("X-Muster-Reason", "the device was stolen <b>today</b>")
-	response, err := http.DefaultClient.Do(request)
-	d.ok(err)
-	defer func() { _ = response.Body.Close() }()
 	var problem struct{ ApprovalURL string }
-	d.ok(json.NewDecoder(response.Body).Decode(&problem))
+	d.post(demo, "/assets/"+found.Assets[0].ID+"/commands/wipe", "{}", "the device was stolen <b>today</b>", &problem)
 	page, err := url.Parse(problem.ApprovalURL)
 	d.ok(err)
 	tab.Go(page.Path)
