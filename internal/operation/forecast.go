@@ -137,13 +137,13 @@ func (k *Kernel) left(ctx context.Context, p access.Principal, o *Operation) (Al
 	if o != nil {
 		key, name, calls = o.accountOf(p), o.Name, o.Calls
 	}
-	if known := k.usedUp.find(key, k.now()); known != nil {
+	if known := k.usedUp.find(key, k.Now()); known != nil {
 		return *known, nil
 	}
-	if k.apart == nil {
+	if k.Apart == nil {
 		return Allowance{Limit: calls, Remaining: max(1, calls)}, nil
 	}
-	return k.apart.Left(ctx, p, name, calls)
+	return k.Apart.Left(ctx, p, name, calls)
 }
 
 // full is the refusal of a read above the ceiling, without counting it.
@@ -151,7 +151,7 @@ func (k *Kernel) full(p access.Principal) error {
 	if k.reads == nil {
 		return nil
 	}
-	return k.tooMany(k.reads.peek(p.BudgetKey(), k.now()))
+	return k.tooMany(k.reads.peek(p.BudgetKey(), k.Now()))
 }
 
 // refusal is the fault of a call for which there is nothing left; nil: there is.

@@ -17,8 +17,6 @@ import (
 // Observer is informed what the kernel did, for metrics. It must be quick and safe
 // for concurrent use.
 type Observer interface {
-	// Done is called once for each call; code is empty for a success.
-	Done(o *Operation, code fault.Code, took time.Duration)
 	// Limited is called for each call that was refused for its rate.
 	Limited(o *Operation)
 }
@@ -39,20 +37,16 @@ type Config struct {
 // Kernel runs operations. It is the one way in for every surface, so that
 // rights, budget and rules are the same on all of them (contract 1.5).
 type Kernel struct {
-	limiter  Limiter
-	apart    Allowances
-	reads    *ceiling
-	usedUp   usedUp
-	observer Observer
-	log      *slog.Logger
-	now      func() time.Time
+	Config
+	reads  *ceiling
+	usedUp usedUp
 }
 
 // NewKernel returns a kernel.
 func NewKernel(c Config) *Kernel {
-	k := &Kernel{limiter: c.Limiter, apart: c.Apart, observer: c.Observer, log: c.Log, now: c.Now}
-	if k.log == nil {
-		k.log = slog.New(slog.DiscardHandler)
+	k := &Kernel{Config: c}
+	if k.Log == nil {
+		k.Log = slog.New(slog.DiscardHandler)
 	}
 	if c.ReadsPerMinute > 0 {
 		k.reads = &ceiling{limit: c.ReadsPerMinute, windows: map[string]window{}}
@@ -91,7 +85,6 @@ type Outcome struct {
 // Run admits a call and runs it (contract 5.10). A zero principal is
 // fault.Unauthorized.
 func (k *Kernel) Run(ctx context.Context, o *Operation, p access.Principal, meta Meta, s Source) Outcome {
-	start := k.now()
 	ctx = access.WithActor(ctx, p.Actor(), meta.RequestID)
 	if meta.Note != (access.Note{}) {
 		ctx = access.WithNote(ctx, meta.Note)
@@ -106,15 +99,8 @@ func (k *Kernel) Run(ctx context.Context, o *Operation, p access.Principal, meta
 	} else {
 		out.Result = result
 	}
-	if k.observer != nil {
-		code := fault.Code("")
-		if out.Fault != nil {
-			code = out.Fault.Code
-		}
-		k.observer.Done(o, code, k.now().Sub(start))
-		if code == fault.RateLimited && !out.Reached {
-			k.observer.Limited(o)
-		}
+	if k.Observer != nil && out.Fault != nil && out.Fault.Code == fault.RateLimited && !out.Reached {
+		k.Observer.Limited(o)
 	}
 	return out
 }
@@ -192,7 +178,7 @@ func (k *Kernel) Count(p access.Principal) error {
 	if k.reads == nil {
 		return nil
 	}
-	return k.tooMany(k.reads.count(p.BudgetKey(), k.now()))
+	return k.tooMany(k.reads.count(p.BudgetKey(), k.Now()))
 }
 
 // tooMany is the fault of what is not within the ceiling of reads.
@@ -205,14 +191,14 @@ func (k *Kernel) tooMany(wait time.Duration, within bool) error {
 
 func (k *Kernel) spend(ctx context.Context, o *Operation, p access.Principal, meta Meta, out *Outcome) error {
 	key := o.accountOf(p)
-	left := cmp.Or(meta.UsedUp, k.usedUp.find(key, k.now()))
+	left := cmp.Or(meta.UsedUp, k.usedUp.find(key, k.Now()))
 	if left == nil {
 		asked, err := k.ask(ctx, o, p)
 		if err != nil {
 			return NotSent(o, err)
 		}
 		if left = &asked; !left.Spent {
-			k.usedUp.note(key, *left, k.now())
+			k.usedUp.note(key, *left, k.Now())
 		}
 	}
 	out.Allowance = left
@@ -220,10 +206,10 @@ func (k *Kernel) spend(ctx context.Context, o *Operation, p access.Principal, me
 }
 
 func (k *Kernel) ask(ctx context.Context, o *Operation, p access.Principal) (Allowance, error) {
-	if o.Budget == Apart && k.apart != nil {
-		return k.apart.SpendOwn(ctx, p, o.Name, o.Calls)
+	if o.Budget == Apart && k.Apart != nil {
+		return k.Apart.SpendOwn(ctx, p, o.Name, o.Calls)
 	}
-	return k.limiter.Spend(ctx, p)
+	return k.Limiter.Spend(ctx, p)
 }
 
 // NotSent is the fault for a failure of our own before an operation began:
@@ -274,7 +260,7 @@ func (k *Kernel) Explain(ctx context.Context, o *Operation, p access.Principal, 
 		c.Detail += "; its id is " + id
 		e = &c
 	}
-	k.log.LogAttrs(ctx, level, "operation failed", slog.String("operation", o.Name), slog.String("code", string(e.Code)),
+	k.Log.LogAttrs(ctx, level, "operation failed", slog.String("operation", o.Name), slog.String("code", string(e.Code)),
 		slog.String("request_id", id), slog.String("caller", p.BudgetKey()), slog.Any("error", err))
 	return e
 }

@@ -64,5 +64,5 @@ func (k *Kernel) UsedUp(o *Operation, p access.Principal) *Allowance {
 	if o.Budget == Free || o.Budget == BeforeValidation && !p.Permissions.Has(access.DevicesCommand) {
 		return nil
 	}
-	return k.usedUp.find(o.accountOf(p), k.now())
+	return k.usedUp.find(o.accountOf(p), k.Now())
 }

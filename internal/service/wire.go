@@ -80,7 +80,7 @@ func (s *Service) assemble(ctx context.Context) error {
 	w.probes()
 	api := rest.New(rest.Config{
 		Registry: s.registry, Kernel: w.kernel, Authenticator: w.callers, PublicURL: s.public, Claims: s.db, Sealer: s.keys,
-		Observer: s.metrics.Requests(), Log: s.options.Logger, Now: s.options.Now,
+		Observer: s.metrics, Log: s.options.Logger, Now: s.options.Now,
 	})
 	s.handler = edge.Harden(w.address.withOrigin(api.Wrap(w.mux)), s.public, s.options.Logger)
 	w.background()
@@ -117,7 +117,7 @@ func (w *wiring) useCases() (err error) {
 	w.records = &activity.Sealer{Store: w.db, Signer: w.keys, Now: w.options.Now, Log: w.options.Logger, Alarm: w.metrics.BrokenChains}
 	w.commands = &command.Service{
 		Store: w.db, Finder: w.db, Inventory: w.db, Cancels: w.db, Channels: map[asset.Management]command.Channel{},
-		Now: w.options.Now, Log: w.options.Logger, Observer: w.metrics.Commands(), Crash: w.options.Crash,
+		Now: w.options.Now, Log: w.options.Logger, Observer: w.metrics, Crash: w.options.Crash,
 		Digest: w.keys.Digest, PublicURL: w.public,
 	}
 	w.enrollments = &enrollment.Service{Store: w.db, Companies: w.db, Now: w.options.Now}
@@ -190,7 +190,7 @@ func (w *wiring) operations() error {
 	})
 	budgets := budget.Limiter{Store: w.db, Now: w.db.Now}
 	w.kernel = operation.NewKernel(operation.Config{
-		Limiter: budgets, Apart: budgets, ReadsPerMinute: w.config.ReadsPerMinute, Observer: w.metrics.Kernel(),
+		Limiter: budgets, Apart: budgets, ReadsPerMinute: w.config.ReadsPerMinute, Observer: w.metrics,
 		Log: w.options.Logger, Now: w.options.Now,
 	})
 	explain.Define(r, &explain.Service{Registry: r, Kernel: w.kernel, Limits: w.db, Status: status.Of, Success: status.Success})
@@ -230,7 +230,7 @@ func (w *wiring) tools() error {
 	tools, err := mcp.New(mcp.Config{
 		Registry: w.registry, Kernel: w.kernel, Keys: w.callers, Connections: w.db, Companies: w.db, PublicURL: w.public,
 		ResourceMetadata: w.public + oauth.ResourcePath + mcp.Path, ConnectionsPage: w.public + "/access",
-		Version: buildVersion(), Now: w.options.Now, Log: w.options.Logger, Observer: w.metrics.Requests(), Customize: w.options.CustomizeMCP,
+		Version: buildVersion(), Now: w.options.Now, Log: w.options.Logger, Observer: w.metrics, Customize: w.options.CustomizeMCP,
 		Claims: w.db, Sealer: w.keys,
 	})
 	if err != nil {

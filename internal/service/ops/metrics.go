@@ -1,6 +1,7 @@
 package ops
 
 import (
+	"cmp"
 	"net/http"
 	"strconv"
 	"time"
@@ -103,16 +104,19 @@ func (m *Metrics) Mount(mux *http.ServeMux) {
 	mux.Handle("GET /metrics", promhttp.HandlerFor(m.registry, promhttp.HandlerOpts{MaxRequestsInFlight: 4}))
 }
 
-// Request notes one answered request.
-func (m *Metrics) Request(operation string, status int, took time.Duration) {
-	m.requests.WithLabelValues(operation, strconv.Itoa(status)).Observe(took.Seconds())
+// Served implements the observer of REST and MCP. A request that met no operation is
+// counted as "none".
+func (m *Metrics) Served(operation string, status int, took time.Duration) {
+	m.requests.WithLabelValues(cmp.Or(operation, "none"), strconv.Itoa(status)).Observe(took.Seconds())
 }
 
-// BudgetRefused notes a request refused for a spent budget.
-func (m *Metrics) BudgetRefused(operation string) { m.refusals.WithLabelValues(operation).Inc() }
+// Limited implements operation.Observer.
+func (m *Metrics) Limited(o *operation.Operation) { m.refusals.WithLabelValues(o.Name).Inc() }
 
-// Command notes that a command reached a state.
-func (m *Metrics) Command(kind, outcome string) { m.commands.WithLabelValues(kind, outcome).Inc() }
+// CommandFinished implements command.Observer.
+func (m *Metrics) CommandFinished(t command.Type, outcome string) {
+	m.commands.WithLabelValues(string(t), outcome).Inc()
+}
 
 // VendorCall notes one call of the vendor's API.
 func (m *Metrics) VendorCall(method, class string, took time.Duration) {

@@ -54,13 +54,9 @@ type Config struct {
 
 // Server is the REST surface.
 type Server struct {
-	routes   *node
-	kernel   *operation.Kernel
-	keys     Authenticator
-	once     operation.Once
-	observer Observer
-	log      *slog.Logger
-	now      func() time.Time
+	Config
+	routes *node
+	once   operation.Once
 
 	described func() []byte // openapi.json, written when it is first asked for
 	reference http.Handler
@@ -71,13 +67,12 @@ type Server struct {
 // Do not mount it on an http.ServeMux: that redirects "//" and "..". Use Wrap.
 func New(c Config) *Server {
 	s := &Server{
-		routes: newRoutes(c.Registry), kernel: c.Kernel, keys: c.Authenticator,
-		once:     operation.Once{Kernel: c.Kernel, Claims: c.Claims, Sealer: c.Sealer, Log: c.Log, Now: c.Now},
-		observer: c.Observer, log: c.Log, now: c.Now,
+		Config: c, routes: newRoutes(c.Registry),
+		once:      operation.Once{Kernel: c.Kernel, Claims: c.Claims, Sealer: c.Sealer, Log: c.Log, Now: c.Now},
 		described: sync.OnceValue(func() []byte { return OpenAPI(c.Registry, c.PublicURL) }), reference: newReference(c.Registry, c.PublicURL),
 	}
-	if s.log == nil {
-		s.log = slog.New(slog.DiscardHandler)
+	if s.Log == nil {
+		s.Log = slog.New(slog.DiscardHandler)
 	}
 	return s
 }
@@ -118,19 +113,19 @@ type request struct {
 
 // ServeHTTP answers one request under Prefix.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	start := s.now()
+	start := s.Now()
 	q := &request{Request: r, id: resource.RequestID(r.Header.Get("X-Request-Id"))}
 	w.Header()["X-Request-Id"] = []string{q.id}
 	a := s.answerSafely(w, q)
 	status := a.write(w, r)
-	s.note(q, status, s.now().Sub(start))
+	s.note(q, status, s.Now().Sub(start))
 }
 
 // answerSafely turns a panic of this package into a 500 with an id. (The
 // kernel does so for handlers.)
 func (s *Server) answerSafely(w http.ResponseWriter, q *request) (a reply) {
 	defer fault.Rescue(func(panicked error) {
-		s.log.LogAttrs(q.Context(), slog.LevelError, "panic", slog.String("request_id", q.id), slog.Any("error", panicked))
+		s.Log.LogAttrs(q.Context(), slog.LevelError, "panic", slog.String("request_id", q.id), slog.Any("error", panicked))
 		a = refuse(q.dialect(), q.instance(), fault.New(fault.Internal, "an unexpected error occurred; its id is %s", q.id))
 	}, http.ErrAbortHandler)
 	return s.answer(w, q)
@@ -168,7 +163,7 @@ func notAllowed(q *request, methods string) reply {
 func (s *Server) operate(w http.ResponseWriter, q *request, path []string) reply {
 	caller, err := s.authenticate(q)
 	if err != nil {
-		return s.fail(q, err)
+		return refuse(q.dialect(), q.instance(), s.explain(q, err))
 	}
 	q.caller = caller
 	return s.run(q, readParts(w, q.Request, path))
@@ -199,13 +194,9 @@ func (s *Server) run(q *request, parts *operation.Parts) reply {
 	return a
 }
 
-// fail answers an error that did not come through the kernel.
-func (s *Server) fail(q *request, err error) reply {
-	return refuse(q.dialect(), q.instance(), s.explain(q, err))
-}
-
+// explain makes an error that did not come through the kernel fit for the caller.
 func (s *Server) explain(q *request, err error) *fault.Error {
-	return s.kernel.Explain(q.Context(), q.operation, q.caller, operation.Meta{RequestID: q.id}, err)
+	return s.Kernel.Explain(q.Context(), q.operation, q.caller, operation.Meta{RequestID: q.id}, err)
 }
 
 // authenticate looks at X-API-Key alone: an Authorization header is ignored
@@ -215,7 +206,7 @@ func (s *Server) authenticate(q *request) (access.Principal, error) {
 	if len(given) != 1 {
 		return access.Principal{}, fault.New(fault.Unauthorized, "API key missing, invalid, expired or revoked: send one X-API-Key header")
 	}
-	caller, err := s.keys.Authenticate(q.Context(), given[0])
+	caller, err := s.Authenticator.Authenticate(q.Context(), given[0])
 	if err != nil && fault.CodeOf(err) != fault.Unauthorized {
 		err = operation.NotSent(q.operation, err)
 	}
@@ -238,10 +229,10 @@ func (s *Server) note(q *request, status int, took time.Duration) {
 	if q.operation != nil {
 		name = q.operation.Name
 	}
-	if s.observer != nil {
-		s.observer.Served(name, status, took)
+	if s.Observer != nil {
+		s.Observer.Served(name, status, took)
 	}
-	s.log.LogAttrs(q.Context(), slog.LevelInfo, "request", slog.String("request_id", q.id), slog.String("method", q.Method),
+	s.Log.LogAttrs(q.Context(), slog.LevelInfo, "request", slog.String("request_id", q.id), slog.String("method", q.Method),
 		slog.String("path", q.instance()), slog.String("operation", name), slog.Int("status", status),
 		slog.Duration("took", took), slog.String("caller", q.caller.ID), slog.String("key", q.caller.Prefix),
 		slog.String("client", access.OriginOf(q.Context()).Address))
