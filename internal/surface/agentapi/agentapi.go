@@ -5,6 +5,7 @@ package agentapi
 
 import (
 	"bytes"
+	"cmp"
 	"compress/gzip"
 	"context"
 	"encoding/json"
@@ -17,6 +18,7 @@ import (
 
 	agentdevice "github.com/musterhq/muster/internal/agent/device"
 	"github.com/musterhq/muster/internal/agent/protocol"
+	"github.com/musterhq/muster/internal/surface/edge"
 )
 
 // Link is the service behind the door.
@@ -183,14 +185,7 @@ func (d *API) answer(w http.ResponseWriter, r *http.Request, answer any, err err
 		d.refuse(w, r, err)
 		return
 	}
-	write(w, http.StatusOK, answer)
-}
-
-func write(w http.ResponseWriter, status int, v any) {
-	w.Header().Set("Content-Type", "application/json")
-	w.Header().Set("Cache-Control", "no-store")
-	w.WriteHeader(status)
-	_ = json.NewEncoder(w).Encode(v) // the device has gone away: it will ask again
+	edge.JSON(w, http.StatusOK, edge.NoStore, answer)
 }
 
 // refuse answers an error. Unexpected errors are logged and not sent.
@@ -210,27 +205,18 @@ func (d *API) refuse(w http.ResponseWriter, r *http.Request, err error) {
 	if known.Code == protocol.Busy {
 		w.Header().Set("Connection", "close") // what is short is connections
 	}
-	write(w, statusOf(known.Code), known)
+	edge.JSON(w, cmp.Or(statuses[known.Code], http.StatusInternalServerError), edge.NoStore, known)
 }
 
-func statusOf(code protocol.ErrorCode) int {
-	switch code {
-	case protocol.ClockSkew, protocol.BadSignature:
-		return http.StatusUnauthorized
-	case protocol.BadToken:
-		return http.StatusForbidden
-	case protocol.NotFound:
-		return http.StatusNotFound
-	case protocol.Replayed:
-		return http.StatusConflict
-	case protocol.Ended:
-		return http.StatusGone
-	case protocol.Malformed:
-		return http.StatusBadRequest
-	case protocol.Busy:
-		return http.StatusServiceUnavailable
-	case protocol.RateLimited:
-		return http.StatusTooManyRequests
-	}
-	return http.StatusInternalServerError
+// statuses are those of the codes; that of any other is 500.
+var statuses = map[protocol.ErrorCode]int{ //nolint:gochecknoglobals // a table that is never written to
+	protocol.ClockSkew:    http.StatusUnauthorized,
+	protocol.BadSignature: http.StatusUnauthorized,
+	protocol.BadToken:     http.StatusForbidden,
+	protocol.NotFound:     http.StatusNotFound,
+	protocol.Replayed:     http.StatusConflict,
+	protocol.Ended:        http.StatusGone,
+	protocol.Malformed:    http.StatusBadRequest,
+	protocol.Busy:         http.StatusServiceUnavailable,
+	protocol.RateLimited:  http.StatusTooManyRequests,
 }

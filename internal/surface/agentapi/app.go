@@ -29,10 +29,6 @@ func NoApp(log *slog.Logger) http.Handler {
 	page := web.Notice("No device-owner app here", "This service does not ship the Android app that a QR code installs: its operator sets MUSTER_AGENT_APK. "+
 		"Devices whose system image holds muster-agent enroll with the token that is inside the code.", "")
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		w.Header().Set("Content-Type", "text/html; charset=utf-8")
-		w.WriteHeader(http.StatusNotFound)
-		if err := page.Render(r.Context(), w); err != nil {
-			log.DebugContext(r.Context(), "page broke off", "error", err)
-		}
+		web.Answer(w, r, log, http.StatusNotFound, page)
 	})
 }

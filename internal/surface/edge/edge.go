@@ -3,6 +3,7 @@
 package edge
 
 import (
+	"encoding/json"
 	"errors"
 	"io"
 	"log/slog"
@@ -26,6 +27,17 @@ func Harden(next http.Handler, public string, log *slog.Logger) http.Handler {
 	})
 }
 
+// NoStore is the Cache-Control of answers that nothing may keep.
+const NoStore = "no-store"
+
+// JSON answers with a value. cache says who may keep the answer.
+func JSON(w http.ResponseWriter, status int, cache string, value any) {
+	w.Header().Set("Content-Type", "application/json")
+	w.Header().Set("Cache-Control", cache)
+	w.WriteHeader(status)
+	_ = json.NewEncoder(w).Encode(value) // the client has gone away: nothing to do
+}
+
 // Punctual answers 408 when the time for reading a request ends before its body
 // did. No surface has to tell that from other faults of a body, or from a fault
 // of its own that follows from it.
@@ -35,12 +47,8 @@ func Punctual(next http.Handler, log *slog.Logger) http.Handler {
 			r.Body = &body{ReadCloser: r.Body, late: func() {
 				log.LogAttrs(r.Context(), slog.LevelInfo, "request body not sent in time",
 					slog.String("method", r.Method), slog.String("path", r.URL.Path))
-				h := w.Header()
-				h.Set("Content-Type", "application/json")
-				h.Set("Cache-Control", "no-store")
-				h.Set("Connection", "close")
-				w.WriteHeader(http.StatusRequestTimeout)
-				_, _ = io.WriteString(w, `{"error":"Request Timeout","message":"the request body was not sent in time","status":408}`+"\n")
+				w.Header().Set("Connection", "close")
+				JSON(w, http.StatusRequestTimeout, NoStore, map[string]any{"error": "Request Timeout", "message": "the request body was not sent in time", "status": http.StatusRequestTimeout})
 				_ = http.NewResponseController(w).Flush() // the client may be gone
 				panic(http.ErrAbortHandler)
 			}}

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"errors"
 	"io"
-	"reflect"
 	"slices"
 	"strings"
 	"unicode"
@@ -12,8 +11,6 @@ import (
 
 	"github.com/go-json-experiment/json/jsontext"
 	"github.com/google/jsonschema-go/jsonschema"
-
-	"github.com/musterhq/muster/internal/operation"
 )
 
 // maxText is how long a text from a device or a person may be when a model
@@ -23,14 +20,7 @@ const maxText = 1000
 // clean removes what could hide or reorder text in front of a model, and
 // shortens it: control, bidirectional, zero-width and tag characters.
 func clean(text string) string {
-	plain := true
-	for _, r := range text {
-		if hidden(r) {
-			plain = false
-			break
-		}
-	}
-	if plain && utf8.RuneCountInString(text) <= maxText {
+	if !strings.ContainsFunc(text, hidden) && utf8.RuneCountInString(text) <= maxText {
 		return text
 	}
 	var b strings.Builder
@@ -73,10 +63,8 @@ func cleanJSON(body []byte, pictured bool) ([]byte, error) {
 		if err != nil {
 			return nil, err
 		}
-		isName := false
-		if kind, n := in.StackIndex(in.StackDepth()); kind == '{' && n%2 == 1 && token.Kind() == '"' {
-			isName = true
-		}
+		kind, n := in.StackIndex(in.StackDepth())
+		isName := kind == '{' && n%2 == 1 && token.Kind() == '"'
 		if pictured && isName && in.StackDepth() == 1 && token.String() == pictureMember {
 			if err := in.SkipValue(); err != nil {
 				return nil, err
@@ -122,9 +110,6 @@ func markUntrusted(s *jsonschema.Schema) bool {
 	}
 	return markUntrusted(s.Items) || marked
 }
-
-// anyOf returns a zero result of the operation.
-func anyOf(o *operation.Operation) any { return reflect.Zero(o.Result()).Interface() }
 
 func without(names []string, name string) []string {
 	return slices.DeleteFunc(slices.Clone(names), func(n string) bool { return n == name })

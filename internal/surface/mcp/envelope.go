@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"slices"
 	"strings"
 
 	"github.com/go-json-experiment/json/jsontext"
@@ -14,6 +15,7 @@ import (
 
 	"github.com/musterhq/muster/internal/access"
 	"github.com/musterhq/muster/internal/operation"
+	"github.com/musterhq/muster/internal/surface/edge"
 )
 
 // stateless is the first protocol revision whose clients know how to ask for
@@ -40,11 +42,8 @@ func invalid(message string) *jsonrpc.Error {
 
 // offered reports whether the protocol's method is one of ours.
 func offered(method string) bool {
-	switch method {
-	case "initialize", "server/discover", "ping", "tools/list", "tools/call", "subscriptions/listen":
-		return true
-	}
-	return isNotification(method)
+	ours := []string{"initialize", "server/discover", "ping", "tools/list", "tools/call", "subscriptions/listen"}
+	return slices.Contains(ours, method) || isNotification(method)
 }
 
 func isNotification(method string) bool { return strings.HasPrefix(method, "notifications/") }
@@ -52,10 +51,7 @@ func isNotification(method string) bool { return strings.HasPrefix(method, "noti
 // refuse answers a request with an error of JSON-RPC's. The id is null where it
 // cannot be trusted to be the request's.
 func refuse(w http.ResponseWriter, status int, id jsontext.Value, e *jsonrpc.Error) {
-	w.Header().Set("Content-Type", "application/json")
-	w.Header().Set("Cache-Control", "no-store")
-	w.WriteHeader(status)
-	_ = json.NewEncoder(w).Encode(map[string]any{"jsonrpc": "2.0", "id": json.RawMessage(id), "error": e}) // the client has gone away: nothing to do
+	edge.JSON(w, status, edge.NoStore, map[string]any{"jsonrpc": "2.0", "id": json.RawMessage(id), "error": e})
 }
 
 // envelope checks a request's JSON before the SDK reads it: no batches, no

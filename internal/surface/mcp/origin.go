@@ -45,6 +45,5 @@ func isLocalPage(origin, host string) bool {
 	if err != nil || u.Host != host {
 		return false
 	}
-	ip := net.ParseIP(u.Hostname())
-	return u.Hostname() == "localhost" || ip != nil && ip.IsLoopback()
+	return u.Hostname() == "localhost" || net.ParseIP(u.Hostname()).IsLoopback()
 }

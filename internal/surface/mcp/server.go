@@ -9,7 +9,6 @@ package mcp
 
 import (
 	"context"
-	"encoding/json"
 	"log/slog"
 	"net/http"
 	"time"
@@ -22,6 +21,7 @@ import (
 	"github.com/musterhq/muster/internal/company"
 	"github.com/musterhq/muster/internal/oauth"
 	"github.com/musterhq/muster/internal/operation"
+	"github.com/musterhq/muster/internal/surface/edge"
 )
 
 // Path is where the tools are served, under the public URL.
@@ -32,8 +32,8 @@ type Config struct {
 	Registry    *operation.Registry
 	Kernel      *operation.Kernel
 	Keys        apikey.Authenticator
-	Connections Connections
-	Companies   Companies // nil: no company's inactivity period is told
+	Connections oauth.ConnectionStore
+	Companies   company.Store // nil: no company's inactivity period is told
 	// PublicURL is the address under which the service is reached; pages of any
 	// other origin are refused.
 	PublicURL string
@@ -51,17 +51,6 @@ type Config struct {
 	// Customize, if not nil, adds to the protocol server; conformance tests
 	// mount their fixtures on our middleware with it.
 	Customize func(*sdk.Server)
-}
-
-// Connections finds OAuth connections by their access tokens.
-type Connections interface {
-	ConnectionByToken(ctx context.Context, token access.SecretHash) (oauth.Connection, access.Principal, error)
-	TouchConnection(ctx context.Context, id, grantID string) error
-}
-
-// Companies finds companies.
-type Companies interface {
-	CompanyByID(ctx context.Context, id string) (company.Company, error)
 }
 
 // maxBody limits a request, in bytes.
@@ -147,8 +136,5 @@ func (c Config) hide(list *sdk.ListToolsResult, found caller) {
 
 // reply writes an error of the transport in REST's shared shape.
 func reply(w http.ResponseWriter, status int, code, message string) {
-	w.Header().Set("Content-Type", "application/json")
-	w.Header().Set("Cache-Control", "no-store")
-	w.WriteHeader(status)
-	_ = json.NewEncoder(w).Encode(map[string]any{"error": code, "message": message, "status": status}) // the client has gone away: nothing to do
+	edge.JSON(w, status, edge.NoStore, map[string]any{"error": code, "message": message, "status": status})
 }

@@ -51,8 +51,7 @@ func describe(o *operation.Operation) (*sdk.Tool, error) {
 }
 
 func isPictured(o *operation.Operation) bool {
-	_, ok := anyOf(o).(Pictured)
-	return ok
+	return o.Result().Implements(reflect.TypeFor[Pictured]())
 }
 
 func drop(s *jsonschema.Schema, member string) {

@@ -1,7 +1,6 @@
 package oauth
 
 import (
-	"context"
 	"errors"
 	"net/http"
 	"net/url"
@@ -19,12 +18,7 @@ import (
 type Consent struct {
 	Server    *Server
 	Sessions  web.Sessions
-	Companies Companies
-}
-
-// Companies finds the company that a person acts for.
-type Companies interface {
-	CompanyByID(ctx context.Context, id string) (company.Company, error)
+	Companies company.Store
 }
 
 // Mount adds the authorize endpoint.
@@ -52,11 +46,11 @@ func (c Consent) ask(w http.ResponseWriter, r *http.Request) {
 // decide carries out the person's answer.
 func (c Consent) decide(w http.ResponseWriter, r *http.Request) {
 	r.Body = http.MaxBytesReader(w, r.Body, maxConsentForm)
-	if err := r.ParseForm(); err != nil {
-		c.notice(w, r, http.StatusBadRequest, "This form cannot be read", "Go back to the application and start again.")
-		return
+	var query url.Values
+	err := r.ParseForm()
+	if err == nil {
+		query, err = url.ParseQuery(r.PostForm.Get("request"))
 	}
-	query, err := url.ParseQuery(r.PostForm.Get("request"))
 	if err != nil {
 		c.notice(w, r, http.StatusBadRequest, "This form cannot be read", "Go back to the application and start again.")
 		return
@@ -109,10 +103,7 @@ func (c Consent) allow(w http.ResponseWriter, r *http.Request, a authorization, 
 
 // goOn leads to an answer for the client.
 func (c Consent) goOn(w http.ResponseWriter, r *http.Request, title, address string, a authorization) {
-	w.Header().Set("Content-Type", "text/html; charset=utf-8")
-	if err := web.Onward(title, "You go back to "+destination(a.RedirectURI)+".", address).Render(r.Context(), w); err != nil {
-		c.Server.Log.DebugContext(r.Context(), "page broke off", "err", err)
-	}
+	web.Answer(w, r, c.Server.Log, http.StatusOK, web.Onward(title, "You go back to "+destination(a.RedirectURI)+".", address))
 }
 
 // refuse answers an error: on a page of ours until the redirect URI is known to
@@ -120,14 +111,13 @@ func (c Consent) goOn(w http.ResponseWriter, r *http.Request, title, address str
 // client with any redirect URI (RFC 9700, 4.11.2); after that at the redirect
 // URI.
 func (c Consent) refuse(w http.ResponseWriter, r *http.Request, a authorization, err error) {
-	var limited *limitFault
-	if errors.As(err, &limited) {
+	if limited, ok := errors.AsType[*limitFault](err); ok {
 		w.Header().Set("Retry-After", strconv.Itoa(limited.Seconds))
 		c.notice(w, r, http.StatusTooManyRequests, "Too many requests", "Too many applications were introduced from your address. Nothing was granted. Try again later.")
 		return
 	}
-	var known *protocolFault
-	if !errors.As(err, &known) {
+	known, ok := errors.AsType[*protocolFault](err)
+	if !ok {
 		c.Server.Log.ErrorContext(r.Context(), "authorization failed", "error", err)
 		known = &protocolFault{serverError, "an unexpected error occurred; try again"}
 	}
@@ -139,11 +129,7 @@ func (c Consent) refuse(w http.ResponseWriter, r *http.Request, a authorization,
 	}
 	to := a.answer(c.Server.Issuer, url.Values{"error": {known.Code}, "error_description": {known.Description}})
 	if _, signedIn, err := c.Sessions.Visitor(r); err != nil || !signedIn {
-		w.Header().Set("Content-Type", "text/html; charset=utf-8")
-		w.WriteHeader(http.StatusBadRequest)
-		if err := refusedPage(known.Description, destination(a.RedirectURI), to).Render(r.Context(), w); err != nil {
-			c.Server.Log.DebugContext(r.Context(), "page broke off", "err", err)
-		}
+		web.Answer(w, r, c.Server.Log, http.StatusBadRequest, refusedPage(known.Description, destination(a.RedirectURI), to))
 		return
 	}
 	if r.Method == http.MethodGet {
@@ -176,11 +162,7 @@ func (c Consent) enabled(w http.ResponseWriter, r *http.Request, v web.Visitor) 
 }
 
 func (c Consent) notice(w http.ResponseWriter, r *http.Request, status int, title, text string) {
-	w.Header().Set("Content-Type", "text/html; charset=utf-8")
-	w.WriteHeader(status)
-	if err := web.Notice(title, text, "").Render(r.Context(), w); err != nil {
-		c.Server.Log.DebugContext(r.Context(), "page broke off", "err", err)
-	}
+	web.Answer(w, r, c.Server.Log, status, web.Notice(title, text, ""))
 }
 
 func (c Consent) show(w http.ResponseWriter, r *http.Request, a authorization, v web.Visitor) {
@@ -198,8 +180,5 @@ func (c Consent) show(w http.ResponseWriter, r *http.Request, a authorization, v
 		q.Prove = web.ProveAddress(AuthorizePath + "?" + a.Query.Encode())
 		q.locked()
 	}
-	w.Header().Set("Content-Type", "text/html; charset=utf-8")
-	if err := consentPage(q).Render(r.Context(), w); err != nil {
-		c.Server.Log.DebugContext(r.Context(), "page broke off", "err", err)
-	}
+	web.Answer(w, r, c.Server.Log, http.StatusOK, consentPage(q))
 }

@@ -4,6 +4,7 @@ import (
 	"net"
 	"net/url"
 	"regexp"
+	"slices"
 	"strings"
 )
 
@@ -58,20 +59,11 @@ func appScheme(redirect string) string {
 var hostShape = regexp.MustCompile(`^([A-Za-z0-9._-]+|\[[0-9A-Fa-f:.]+\])(:[0-9]{1,5})?$`)
 
 func isPrintable(text string) bool {
-	for _, r := range text {
-		if r < 0x20 || r > 0x7e {
-			return false
-		}
-	}
-	return true
+	return !strings.ContainsFunc(text, func(r rune) bool { return r < 0x20 || r > 0x7e })
 }
 
 func isLoopback(host string) bool {
-	if host == "localhost" {
-		return true
-	}
-	ip := net.ParseIP(host)
-	return ip != nil && ip.IsLoopback()
+	return host == "localhost" || net.ParseIP(host).IsLoopback()
 }
 
 // redirectMatches compares a requested redirect URI with a registered one:
@@ -95,12 +87,7 @@ func redirectMatches(registered, requested string) bool {
 
 // redirectAllowed returns whether any of the registered URIs matches.
 func redirectAllowed(registered []string, requested string) bool {
-	for _, uri := range registered {
-		if redirectMatches(uri, requested) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(registered, func(uri string) bool { return redirectMatches(uri, requested) })
 }
 
 // toLoopback reports whether an answer goes to a program on the person's own

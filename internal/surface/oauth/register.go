@@ -12,6 +12,7 @@ import (
 	"github.com/musterhq/muster/internal/access"
 	"github.com/musterhq/muster/internal/oauth"
 	"github.com/musterhq/muster/internal/resource"
+	"github.com/musterhq/muster/internal/surface/edge"
 )
 
 const maxRegistration = 16 << 10 // bytes
@@ -52,7 +53,7 @@ func (s *Server) serveRegister(w http.ResponseWriter, r *http.Request) {
 		s.fail(w, r, err)
 		return
 	}
-	writeJSON(w, http.StatusCreated, noStore, answer)
+	edge.JSON(w, http.StatusCreated, edge.NoStore, answer)
 }
 
 // normalize checks a registration and fills in what it left out.

@@ -8,7 +8,6 @@
 package oauth
 
 import (
-	"encoding/json"
 	"errors"
 	"log/slog"
 	"math"
@@ -20,6 +19,7 @@ import (
 	"github.com/musterhq/muster/internal/account"
 	"github.com/musterhq/muster/internal/fault"
 	"github.com/musterhq/muster/internal/oauth"
+	"github.com/musterhq/muster/internal/surface/edge"
 )
 
 // How long the parts live.
@@ -72,51 +72,33 @@ func (s *Server) Mount(mux *http.ServeMux) {
 	mux.HandleFunc("POST "+RevokePath, s.serveRevoke)
 }
 
-// serverMetadata is RFC 8414's document.
-type serverMetadata struct {
-	Issuer                     string   `json:"issuer"`
-	AuthorizationEndpoint      string   `json:"authorization_endpoint"`
-	TokenEndpoint              string   `json:"token_endpoint"`
-	RegistrationEndpoint       string   `json:"registration_endpoint"`
-	RevocationEndpoint         string   `json:"revocation_endpoint"`
-	ScopesSupported            []string `json:"scopes_supported"`
-	ResponseTypesSupported     []string `json:"response_types_supported"`
-	ResponseModesSupported     []string `json:"response_modes_supported"`
-	GrantTypesSupported        []string `json:"grant_types_supported"`
-	AuthMethodsSupported       []string `json:"token_endpoint_auth_methods_supported"`
-	RevocationAuthMethods      []string `json:"revocation_endpoint_auth_methods_supported"`
-	ChallengeMethodsSupported  []string `json:"code_challenge_methods_supported"`
-	IssParameterSupported      bool     `json:"authorization_response_iss_parameter_supported"`
-	ClientIDDocumentsSupported bool     `json:"client_id_metadata_document_supported"`
-}
-
+// serveServerMetadata answers RFC 8414's document.
 func (s *Server) serveServerMetadata(w http.ResponseWriter, _ *http.Request) {
 	methods := []string{"none", "client_secret_basic", "client_secret_post"}
-	writeJSON(w, http.StatusOK, "public, max-age=300", serverMetadata{
-		Issuer: s.Issuer, AuthorizationEndpoint: s.Issuer + AuthorizePath, TokenEndpoint: s.Issuer + TokenPath,
-		RegistrationEndpoint: s.Issuer + RegisterPath, RevocationEndpoint: s.Issuer + RevokePath,
-		ScopesSupported: access.All.Scopes(), ResponseTypesSupported: []string{"code"},
-		ResponseModesSupported: []string{"query"},
-		GrantTypesSupported:    []string{"authorization_code", "refresh_token"},
-		AuthMethodsSupported:   methods, RevocationAuthMethods: methods,
-		ChallengeMethodsSupported: []string{"S256"}, IssParameterSupported: true, ClientIDDocumentsSupported: true,
+	edge.JSON(w, http.StatusOK, "public, max-age=300", map[string]any{
+		"issuer":                                         s.Issuer,
+		"authorization_endpoint":                         s.Issuer + AuthorizePath,
+		"token_endpoint":                                 s.Issuer + TokenPath,
+		"registration_endpoint":                          s.Issuer + RegisterPath,
+		"revocation_endpoint":                            s.Issuer + RevokePath,
+		"scopes_supported":                               access.All.Scopes(),
+		"response_types_supported":                       []string{"code"},
+		"response_modes_supported":                       []string{"query"},
+		"grant_types_supported":                          []string{"authorization_code", "refresh_token"},
+		"token_endpoint_auth_methods_supported":          methods,
+		"revocation_endpoint_auth_methods_supported":     methods,
+		"code_challenge_methods_supported":               []string{"S256"},
+		"authorization_response_iss_parameter_supported": true,
+		"client_id_metadata_document_supported":          true,
 	})
 }
 
-// resourceMetadata is RFC 9728's document.
-type resourceMetadata struct {
-	Resource               string   `json:"resource"`
-	AuthorizationServers   []string `json:"authorization_servers"`
-	ScopesSupported        []string `json:"scopes_supported"`
-	BearerMethodsSupported []string `json:"bearer_methods_supported"`
-	ResourceName           string   `json:"resource_name"`
-}
-
+// serveResourceMetadata answers RFC 9728's document.
 func (s *Server) serveResourceMetadata(w http.ResponseWriter, _ *http.Request) {
-	writeJSON(w, http.StatusOK, "public, max-age=300", resourceMetadata{
+	edge.JSON(w, http.StatusOK, "public, max-age=300", map[string]any{
+		"resource": s.Resource, "authorization_servers": []string{s.Issuer}, "resource_name": "Muster",
 		// What a client needs to begin with; more is asked for when a tool needs it.
-		Resource: s.Resource, AuthorizationServers: []string{s.Issuer}, ScopesSupported: reading.Scopes(),
-		BearerMethodsSupported: []string{"header"}, ResourceName: "Muster",
+		"scopes_supported": reading.Scopes(), "bearer_methods_supported": []string{"header"},
 	})
 }
 
@@ -160,32 +142,23 @@ func (s *Server) limit(r *http.Request, what string, perHour int) error {
 	}
 }
 
-func writeJSON(w http.ResponseWriter, status int, cache string, v any) {
-	w.Header().Set("Content-Type", "application/json")
-	w.Header().Set("Cache-Control", cache)
-	w.WriteHeader(status)
-	_ = json.NewEncoder(w).Encode(v) // the client has gone away: nothing to do
-}
-
-const noStore = "no-store"
-
 func (s *Server) refuse(w http.ResponseWriter, f *protocolFault) {
 	if f.Code == invalidClient {
 		w.Header().Set("WWW-Authenticate", `Basic realm="Muster"`)
 	}
-	writeJSON(w, f.status(), noStore, f)
+	edge.JSON(w, f.status(), edge.NoStore, f)
 }
 
 // fail answers an error of a program's endpoint; what is unexpected is logged
 // and not told.
 func (s *Server) fail(w http.ResponseWriter, r *http.Request, err error) {
-	var limited *limitFault
-	var known *protocolFault
+	limited, isLimit := errors.AsType[*limitFault](err)
+	known, isKnown := errors.AsType[*protocolFault](err)
 	switch {
-	case errors.As(err, &limited):
+	case isLimit:
 		w.Header().Set("Retry-After", strconv.Itoa(limited.Seconds))
-		writeJSON(w, http.StatusTooManyRequests, noStore, limited.protocolFault)
-	case errors.As(err, &known):
+		edge.JSON(w, http.StatusTooManyRequests, edge.NoStore, limited.protocolFault)
+	case isKnown:
 		s.refuse(w, known)
 	default:
 		s.Log.ErrorContext(r.Context(), "OAuth endpoint failed", "path", r.URL.Path, "error", err)

@@ -12,6 +12,7 @@ import (
 	"github.com/musterhq/muster/internal/access"
 	"github.com/musterhq/muster/internal/fault"
 	"github.com/musterhq/muster/internal/oauth"
+	"github.com/musterhq/muster/internal/surface/edge"
 )
 
 const maxTokenForm = 16 << 10 // bytes
@@ -77,7 +78,7 @@ func (s *Server) grant(w http.ResponseWriter, r *http.Request, client oauth.Clie
 		return err
 	}
 	answer.Scope = strings.Join(connection.Scopes.Scopes(), " ")
-	writeJSON(w, http.StatusOK, noStore, answer)
+	edge.JSON(w, http.StatusOK, edge.NoStore, answer)
 	return nil
 }
 
@@ -138,7 +139,7 @@ func (s *Server) serveRevoke(w http.ResponseWriter, r *http.Request) {
 		s.fail(w, r, err)
 		return
 	}
-	w.Header().Set("Cache-Control", noStore)
+	w.Header().Set("Cache-Control", edge.NoStore)
 	w.WriteHeader(http.StatusOK)
 }
 

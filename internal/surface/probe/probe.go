@@ -4,9 +4,10 @@ package probe
 
 import (
 	"context"
-	"encoding/json"
 	"net/http"
 	"time"
+
+	"github.com/musterhq/muster/internal/surface/edge"
 )
 
 // Check is one condition of readiness. An error's text is shown to
@@ -22,7 +23,7 @@ const timeLimit = 2 * time.Second
 // Live answers 200 while the process lives.
 func Live() http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-		answer(w, http.StatusOK, map[string]string{"status": "ok"})
+		edge.JSON(w, http.StatusOK, edge.NoStore, map[string]string{"status": "ok"})
 	})
 }
 
@@ -39,13 +40,6 @@ func Ready(checks ...Check) http.Handler {
 				said["status"], said[check.Name] = "not ready", err.Error()
 			}
 		}
-		answer(w, status, said)
+		edge.JSON(w, status, edge.NoStore, said)
 	})
-}
-
-func answer(w http.ResponseWriter, status int, body map[string]string) {
-	w.Header().Set("Content-Type", "application/json")
-	w.Header().Set("Cache-Control", "no-store")
-	w.WriteHeader(status)
-	_ = json.NewEncoder(w).Encode(body)
 }

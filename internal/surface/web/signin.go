@@ -126,9 +126,5 @@ func (s SignIn) render(w http.ResponseWriter, r *http.Request, status int, form 
 }
 
 func (s SignIn) answer(w http.ResponseWriter, r *http.Request, status int, page templ.Component) {
-	w.Header().Set("Content-Type", "text/html; charset=utf-8")
-	w.WriteHeader(status)
-	if err := page.Render(r.Context(), w); err != nil {
-		s.Log.DebugContext(r.Context(), "page broke off", "error", err)
-	}
+	Answer(w, r, s.Log, status, page)
 }

@@ -4,8 +4,11 @@
 package web
 
 import (
+	"log/slog"
 	"net/http"
 	"strings"
+
+	"github.com/a-h/templ"
 )
 
 // policy is the content security policy of every page: nothing from elsewhere,
@@ -33,4 +36,13 @@ func Secure(next http.Handler, exempt ...string) http.Handler {
 		}
 		next.ServeHTTP(w, r)
 	}))
+}
+
+// Answer sends a page.
+func Answer(w http.ResponseWriter, r *http.Request, log *slog.Logger, status int, page templ.Component) {
+	w.Header().Set("Content-Type", "text/html; charset=utf-8")
+	w.WriteHeader(status)
+	if err := page.Render(r.Context(), w); err != nil {
+		log.DebugContext(r.Context(), "page broke off", "error", err)
+	}
 }
