@@ -14,15 +14,21 @@ type Place struct {
 	Location           Location
 }
 
-// Places reads where devices are and were, for people. Every method is bound
-// to one company, and to the filter's Policies.
-type Places interface {
+// Overview reads the inventory for people. Every method is bound to one company, and to
+// the policies that it is given or that the filter names; nil: to all.
+type Overview interface {
+	Store
+	SearchAssets(ctx context.Context, s Search) (Found, error)
+	InstalledApps(ctx context.Context, companyID, assetID string) (Inventory, error)
 	// Trail returns where an asset was since a time, the oldest first, at most
 	// limit of the newest.
 	Trail(ctx context.Context, companyID, assetID string, since time.Time, limit int) ([]Location, error)
 	// Located returns the last places of the devices that reported last, at
 	// most limit of them.
 	Located(ctx context.Context, f Filter, limit int) ([]Place, error)
+	// PatchLevels counts devices by patch level, the newest first and what was not
+	// reported last.
+	PatchLevels(ctx context.Context, companyID string, policies []string) ([]PatchLevel, error)
 }
 
 // PatchLevel is how many enrolled devices have a security patch level of a
@@ -30,13 +36,6 @@ type Places interface {
 type PatchLevel struct {
 	Month   string
 	Devices int64
-}
-
-// PatchLevels counts devices by patch level, for people.
-type PatchLevels interface {
-	// PatchLevels returns those that a company's devices have, the newest first
-	// and what was not reported last; policies limits them, nil does not.
-	PatchLevels(ctx context.Context, companyID string, policies []string) ([]PatchLevel, error)
 }
 
 // SavedView is a person's view of the list of devices: its filters, order and

@@ -60,4 +60,6 @@ type Store interface {
 	// UpdateCompany changes what change changes, atomically; change may run
 	// more than once and must be pure.
 	UpdateCompany(ctx context.Context, id string, change func(*Company) error) (Company, error)
+	// Switches reports who last switched each of the settings for AI agents.
+	Switches(ctx context.Context, companyID string) ([]Switch, error)
 }

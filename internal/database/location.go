@@ -26,7 +26,7 @@ func notePlace(ctx context.Context, t *tx, assetID string, l asset.Location) err
 		assetID, millis(l.ReportedAt.Add(-asset.PlacesKept)))
 }
 
-// Trail implements asset.Places.
+// Trail implements asset.Overview.
 func (db *DB) Trail(ctx context.Context, companyID, assetID string, since time.Time, limit int) ([]asset.Location, error) {
 	places, err := list(ctx, db.read(), func(r row) (l asset.Location, err error) {
 		var at, latitude, longitude, accuracy int64
@@ -40,7 +40,7 @@ func (db *DB) Trail(ctx context.Context, companyID, assetID string, since time.T
 	return places, err
 }
 
-// Located implements asset.Places.
+// Located implements asset.Overview.
 func (db *DB) Located(ctx context.Context, f asset.Filter, limit int) ([]asset.Place, error) {
 	policies, limited := onlyPolicies(f)
 	if limited && len(policies) == 0 {

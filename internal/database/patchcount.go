@@ -13,7 +13,7 @@ func savePatch(ctx context.Context, t *tx, k kind, n int64) error {
 		k.company, k.policy, k.month, n)
 }
 
-// PatchLevels implements asset.PatchLevels, from the kept counts.
+// PatchLevels implements asset.Overview, from the kept counts.
 func (db *DB) PatchLevels(ctx context.Context, companyID string, policies []string) ([]asset.PatchLevel, error) {
 	query, args := `SELECT month, CAST(SUM(count) AS BIGINT) FROM patch_counts WHERE company_id = ?`, []any{companyID}
 	if policies != nil {

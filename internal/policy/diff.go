@@ -21,6 +21,20 @@ type Diff struct {
 	Description, Labels, Group bool
 }
 
+// Unnamed are the differences that neither a setting nor the name explains.
+func (d Diff) Unnamed() []string {
+	all := slices.Clone(d.Others)
+	for _, one := range []struct {
+		differs bool
+		word    string
+	}{{d.Description, "description"}, {d.Labels, "labels"}, {d.Group, "group"}} {
+		if one.differs {
+			all = append(all, one.word)
+		}
+	}
+	return all
+}
+
 // Empty reports whether nothing differs.
 func (d Diff) Empty() bool {
 	return len(d.Moves) == 0 && len(d.Others) == 0 && d.Name == nil && !d.Description && !d.Labels && !d.Group

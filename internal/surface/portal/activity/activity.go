@@ -6,8 +6,10 @@ package activity
 import (
 	"context"
 	"fmt"
+	"maps"
 	"net/http"
 	"net/url"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -48,8 +50,14 @@ const (
 )
 
 // spans are the stretches of time on offer, the first by default.
-func spans() []option {
-	return []option{{"30d", "Last 30 days"}, {"7d", "Last 7 days"}, {"24h", "Last 24 hours"}, {"90d", "Last 90 days"}, {"400d", "Last 400 days"}}
+func spans() []span {
+	return []span{{"30d", "Last 30 days", 30 * day}, {"7d", "Last 7 days", 7 * day}, {"24h", "Last 24 hours", day},
+		{"90d", "Last 90 days", 90 * day}, {"400d", "Last 400 days", 400 * day}}
+}
+
+type span struct {
+	Value, Label string
+	Lasts        time.Duration
 }
 
 type option struct{ Value, Label string }
@@ -135,25 +143,15 @@ func read(v *frame.Visit) (activity.Filter, url.Values, int) {
 }
 
 // period is the time that the address asks for, in whole seconds.
-func period(v *frame.Visit, from, to, span string) (time.Time, time.Time) {
+func period(v *frame.Visit, from, to, wanted string) (time.Time, time.Time) {
 	end := v.Now.UTC().Truncate(time.Minute).Add(time.Minute)
 	begin, errFrom := strconv.ParseInt(from, 10, 64)
 	until, errTo := strconv.ParseInt(to, 10, 64)
 	if errFrom == nil && errTo == nil && begin > 0 && until-begin >= 1000 && until-begin <= (4000*day).Milliseconds() {
 		return time.UnixMilli(begin).UTC(), time.UnixMilli(until).UTC()
 	}
-	lasts := 30 * day
-	switch span {
-	case "24h":
-		lasts = day
-	case "7d":
-		lasts = 7 * day
-	case "90d":
-		lasts = 90 * day
-	case "400d":
-		lasts = 400 * day
-	}
-	return end.Add(-lasts), end
+	chosen := max(0, slices.IndexFunc(spans(), func(s span) bool { return s.Value == wanted }))
+	return end.Add(-spans()[chosen].Lasts), end
 }
 
 func cursor(text string) activity.Cursor {
@@ -166,14 +164,10 @@ func cursor(text string) activity.Cursor {
 }
 
 func with(q url.Values, name, value string) url.Values {
-	out := url.Values{}
-	for k, values := range q {
-		out[k] = values
-	}
+	out := maps.Clone(q)
+	out.Set(name, value)
 	if value == "" {
 		out.Del(name)
-	} else {
-		out.Set(name, value)
 	}
 	return out
 }

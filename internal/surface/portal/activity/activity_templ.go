@@ -830,15 +830,15 @@ func filters(p view) templ.Component {
 				}
 			}
 		}
-		templ_7745c5c3_Err = choice("actor", "Who", p.Query.Get("actor"), "Everyone", actorOptions()).Render(ctx, templ_7745c5c3_Buffer)
+		templ_7745c5c3_Err = choice("actor", "Who", p.Query.Get("actor"), "Everyone", options(actorKinds(), kindWord)).Render(ctx, templ_7745c5c3_Buffer)
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
-		templ_7745c5c3_Err = choice("area", "What", p.Query.Get("area"), "Everything", areaOptions()).Render(ctx, templ_7745c5c3_Buffer)
+		templ_7745c5c3_Err = choice("area", "What", p.Query.Get("area"), "Everything", options(activity.Areas(), areaWord)).Render(ctx, templ_7745c5c3_Buffer)
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
-		templ_7745c5c3_Err = choice("outcome", "Outcome", p.Query.Get("outcome"), "Any", outcomeOptions()).Render(ctx, templ_7745c5c3_Buffer)
+		templ_7745c5c3_Err = choice("outcome", "Outcome", p.Query.Get("outcome"), "Any", options(activity.Outcomes(), outcomeWord)).Render(ctx, templ_7745c5c3_Buffer)
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}

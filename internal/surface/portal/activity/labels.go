@@ -1,6 +1,7 @@
 package activity
 
 import (
+	"cmp"
 	"net/url"
 
 	"github.com/musterhq/muster/internal/access"
@@ -9,15 +10,8 @@ import (
 )
 
 func kindWord(k access.Kind) string {
-	switch k {
-	case access.APIKey:
-		return "API keys"
-	case access.Connection:
-		return "AI connections"
-	case access.User:
-		return "People"
-	}
-	return "Muster and its operator"
+	words := map[access.Kind]string{access.APIKey: "API keys", access.Connection: "AI connections", access.User: "People"}
+	return cmp.Or(words[k], "Muster and its operator")
 }
 
 func areaWord(area string) string {
@@ -52,33 +46,22 @@ func outcomeWord(o activity.Outcome) string {
 	return words[o]
 }
 
-func actorOptions() (all []option) {
-	for _, k := range actorKinds() {
-		all = append(all, option{string(k), kindWord(k)})
-	}
-	return all
-}
-
-func areaOptions() (all []option) {
-	for _, a := range activity.Areas() {
-		all = append(all, option{a, areaWord(a)})
-	}
-	return all
-}
-
-func outcomeOptions() (all []option) {
-	for _, o := range activity.Outcomes() {
-		all = append(all, option{string(o), outcomeWord(o)})
+func options[T ~string](values []T, word func(T) string) (all []option) {
+	for _, value := range values {
+		all = append(all, option{string(value), word(value)})
 	}
 	return all
 }
 
 // rangeOptions begin with the time that a bar of the histogram chose, if one did.
-func rangeOptions(p view) []option {
+func rangeOptions(p view) (all []option) {
 	if p.Query.Get("from") != "" {
-		return append([]option{{"", "As chosen"}}, spans()...)
+		all = append(all, option{"", "As chosen"})
 	}
-	return spans()
+	for _, s := range spans() {
+		all = append(all, option{s.Value, s.Label})
+	}
+	return all
 }
 
 func barLabel(b bar) string {

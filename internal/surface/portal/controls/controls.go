@@ -3,6 +3,7 @@
 package controls
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"net/http"
@@ -45,12 +46,13 @@ func confirmPath(id string) string { return pagePath + "/" + url.PathEscape(id) 
 // Routes are the section's addresses.
 func (s *Section) Routes() []frame.Route {
 	const manage = account.ManageCompany
+	proof := frame.Proof{Next: pagePath, Then: "try again"}
 	return []frame.Route{
 		{Pattern: "GET " + pagePath, Needs: manage, Serve: s.show},
-		{Pattern: "POST " + pagePath, Needs: manage, Serve: s.save},
-		{Pattern: "POST " + rulesPath, Needs: manage, Serve: s.saveRules},
+		{Pattern: "POST " + pagePath, Needs: manage, Proof: proof, Serve: s.save},
+		{Pattern: "POST " + rulesPath, Needs: manage, Proof: proof, Serve: s.saveRules},
 		{Pattern: "POST " + stopPath, Needs: manage, Serve: s.stop},
-		{Pattern: "POST " + resumePath, Needs: manage, DuringStop: true, Serve: s.resume},
+		{Pattern: "POST " + resumePath, Needs: manage, DuringStop: true, Proof: proof, Serve: s.resume},
 		{Pattern: "POST " + pagePath + "/{id}/cancel", Needs: manage, DuringStop: true, Serve: s.cancel},
 		{Pattern: "GET " + pagePath + "/{id}/confirm", Needs: manage, Serve: s.ask},
 		{Pattern: "POST " + pagePath + "/{id}/confirm", Needs: manage, DuringStop: true, Serve: s.confirm},
@@ -106,35 +108,21 @@ func (s *Section) few(v *frame.Visit) (int, error) {
 
 // saveRules changes what a person has to approve.
 func (s *Section) saveRules(v *frame.Visit) error {
-	if !v.Proved() {
-		return v.AskProof(pagePath, "try again")
-	}
-	in := v.Form
 	return s.change(v, "Saved.", func(to *access.Settings) {
-		to.Controls.ApplyApproval = access.ApprovalRule(in.Get("applyApproval"))
-		to.Controls.SecondPerson = in.Get("secondPerson") == "true"
-		to.Controls.DestructiveApproval = in.Get("destructiveApproval") == "true"
+		to.Controls.ApplyApproval = access.ApprovalRule(v.Form.Get("applyApproval"))
+		to.Controls.SecondPerson = v.Form.Get("secondPerson") == "true"
+		to.Controls.DestructiveApproval = v.Form.Get("destructiveApproval") == "true"
 	})
 }
 
 // ruleText is a value of applyApproval for people.
 func ruleText(r access.ApprovalRule) string {
-	switch r {
-	case access.ApproveAll:
-		return "All changes"
-	case access.ApproveRisky:
-		return "Risky changes: of high impact, or with a warning"
-	default:
-		return "None"
-	}
+	texts := map[access.ApprovalRule]string{access.ApproveAll: "All changes", access.ApproveRisky: "Risky changes: of high impact, or with a warning"}
+	return cmp.Or(texts[r], "None")
 }
 
 func (s *Section) save(v *frame.Visit) error {
-	if !v.Proved() {
-		return v.AskProof(pagePath, "try again")
-	}
-	in := v.Form
-	p := view{Limit: strings.TrimSpace(in.Get("limit")), Age: strings.TrimSpace(in.Get("age"))}
+	p := view{Limit: strings.TrimSpace(v.Form.Get("limit")), Age: strings.TrimSpace(v.Form.Get("age"))}
 	limit, wrong := access.ParseDestructiveLimit(p.Limit)
 	if wrong != nil {
 		p.Problem = frame.Sentence(wrong.Error())
@@ -166,9 +154,8 @@ func (s *Section) change(v *frame.Visit, done string, edit func(*access.Settings
 // stop stops what keys and connections change. It asks for no proof: stopping is
 // never delayed.
 func (s *Section) stop(v *frame.Visit) error {
-	in := v.Form
 	return s.change(v, "Changes are stopped.", func(to *access.Settings) {
-		next := access.Stop{At: v.Now, Reason: strings.TrimSpace(in.Get("reason")), All: to.Stop.All || in.Get("all") == "true"}
+		next := access.Stop{At: v.Now, Reason: strings.TrimSpace(v.Form.Get("reason")), All: to.Stop.All || v.Form.Get("all") == "true"}
 		if to.Stop.On() {
 			next.At = to.Stop.At
 		}
@@ -177,9 +164,6 @@ func (s *Section) stop(v *frame.Visit) error {
 }
 
 func (s *Section) resume(v *frame.Visit) error {
-	if !v.Proved() {
-		return v.AskProof(pagePath, "try again")
-	}
 	return s.change(v, "Resumed.", func(to *access.Settings) { to.Stop = access.Stop{} })
 }
 
@@ -214,9 +198,8 @@ func (s *Section) ask(v *frame.Visit) error {
 }
 
 func (s *Section) confirm(v *frame.Visit) error {
-	in := v.Form
 	id := v.PathValue("id")
-	shown, err := s.Passkeys.FinishProofBy(v.Context(), v.User, kind(id), in.Get("token"), json.RawMessage(in.Get("answer")))
+	shown, err := s.Passkeys.FinishProofBy(v.Context(), v.User, kind(id), v.Form.Get("token"), json.RawMessage(v.Form.Get("answer")))
 	if err == nil {
 		err = s.Store.ConfirmLoosening(v.Context(), v.Company.ID, id, v.User.ID, shown.ID)
 	}
@@ -228,19 +211,13 @@ func (s *Section) confirm(v *frame.Visit) error {
 
 // title names a control for people.
 func title(l access.Loosening) string {
-	switch l.Control {
-	case access.DestructiveLimitControl:
-		return "Limit of destructive commands"
-	case access.ApproverAgeControl:
-		return "Minimum age of a second administrator"
-	case access.StopControl:
-		return "Stop"
-	case access.ApplyApprovalControl:
-		return "Approval of policy changes"
-	case access.SecondPersonControl:
-		return "Second person"
-	case access.DestructiveApprovalControl:
-		return "Authorization of destructive commands"
+	titles := map[access.ControlName]string{
+		access.DestructiveLimitControl:    "Limit of destructive commands",
+		access.ApproverAgeControl:         "Minimum age of a second administrator",
+		access.StopControl:                "Stop",
+		access.ApplyApprovalControl:       "Approval of policy changes",
+		access.SecondPersonControl:        "Second person",
+		access.DestructiveApprovalControl: "Authorization of destructive commands",
 	}
-	return string(l.Control)
+	return cmp.Or(titles[l.Control], string(l.Control))
 }

@@ -74,10 +74,9 @@ func scopesOf(o oauth.Connection, owner, by account.User) (all []scope) {
 }
 
 func (s *Section) setScopes(v *frame.Visit) error {
-	form := v.Form
 	// Not ParseScopes: what is taken away stays away, implied or not.
 	var scopes access.Permission
-	for _, name := range form["scope"] {
+	for _, name := range v.Form["scope"] {
 		p, err := access.ParsePermissions([]string{name})
 		if err != nil {
 			return fault.Invalid(err.Error())
@@ -92,8 +91,7 @@ func (s *Section) setScopes(v *frame.Visit) error {
 }
 
 func (s *Section) freeze(v *frame.Visit) error {
-	form := v.Form
-	frozen := form.Get("frozen") == "true"
+	frozen := v.Form.Get("frozen") == "true"
 	o, err := s.Connections.Freeze(v.Context(), v.User, v.PathValue("connection"), frozen)
 	if frozen {
 		return s.told(v, err, o.ClientName+" is frozen: its calls are refused until it is thawed.")

@@ -18,12 +18,6 @@ import (
 	"github.com/musterhq/muster/internal/text"
 )
 
-// Companies changes a company's settings, and knows who switched them.
-type Companies interface {
-	UpdateCompany(ctx context.Context, id string, change func(*company.Company) error) (company.Company, error)
-	Switches(ctx context.Context, companyID string) ([]company.Switch, error)
-}
-
 // Usage reports what callers did and what is left of their budgets.
 type Usage interface {
 	ActivityOfActors(ctx context.Context, companyID string, kind access.Kind, since time.Time, width time.Duration) (map[string][]activity.Bucket, error)
@@ -34,7 +28,7 @@ type Usage interface {
 type Section struct {
 	Keys        apikey.Keys
 	Connections oauth.Connections
-	Companies   Companies
+	Companies   company.Store
 	Usage       Usage
 	Steps       account.PendingStore
 }
@@ -153,10 +147,9 @@ func gates(s access.Settings, switches []company.Switch) []gate {
 // switchGate turns one setting on or off. Turning destructive commands on takes
 // a fresh proof of identity.
 func (s *Section) switchGate(v *frame.Visit) error {
-	form := v.Form
-	on := form.Get("on") == "true"
+	on := v.Form.Get("on") == "true"
 	for _, g := range gates(v.Company.Settings, nil) {
-		if string(g.Gate) != form.Get("gate") {
+		if string(g.Gate) != v.Form.Get("gate") {
 			continue
 		}
 		if g.Danger && on && !v.Proved() {

@@ -200,9 +200,8 @@ func (s *Section) showForm(v *frame.Visit, status int, form keyForm) error {
 }
 
 func (s *Section) createKey(v *frame.Visit) error {
-	in := v.Form
-	form := keyForm{Name: in.Get("name"), Expires: in.Get("expires"), Networks: in.Get("networks"), PerDay: in.Get("perDay")}
-	chosen, err := access.ParsePermissions(in["permission"])
+	form := keyForm{Name: v.Form.Get("name"), Expires: v.Form.Get("expires"), Networks: v.Form.Get("networks"), PerDay: v.Form.Get("perDay")}
+	chosen, err := access.ParsePermissions(v.Form["permission"])
 	if err != nil {
 		return fault.Invalid(err.Error())
 	}
@@ -220,7 +219,7 @@ func (s *Section) createKey(v *frame.Visit) error {
 		form.Wrong, form.Problem = frame.Fields(err), frame.Sentence(fault.From(err).Detail)
 		return s.showForm(v, http.StatusUnprocessableEntity, form)
 	}
-	step, err := s.Steps.TakeStep(v.Context(), access.HashSecret(in.Get(frame.OnceField)), account.NewKeyForm)
+	step, err := s.Steps.TakeStep(v.Context(), access.HashSecret(v.Form.Get(frame.OnceField)), account.NewKeyForm)
 	if fault.CodeOf(err) == fault.NotFound || err == nil && step.UserID != v.User.ID {
 		return v.Redirect(frame.AccessPath, frame.Flash{Tone: frame.Warn, Text: "This form was sent before: look for the key in the list. Its secret is not shown again."})
 	}

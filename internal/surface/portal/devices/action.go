@@ -84,9 +84,8 @@ func (s *Section) command(v *frame.Visit) error {
 	if err := v.Require(a.needs()); err != nil {
 		return err
 	}
-	form := v.Form
 	back := frame.DevicePath(d.ID)
-	if name := (device{Asset: d}).name(); a.typed() && !policy.SameName(form.Get("confirm"), name) {
+	if name := (device{Asset: d}).name(); a.typed() && !policy.SameName(v.Form.Get("confirm"), name) {
 		return v.Redirect(back, frame.Flash{Tone: frame.Bad, Text: "Nothing was sent: the name that you typed is not “" + name + "”."})
 	}
 	// The device is lost to the company: a session that was left open must not be enough.
@@ -94,7 +93,7 @@ func (s *Section) command(v *frame.Visit) error {
 		return v.Redirect(web.ProveAddress(back), frame.Flash{Tone: frame.Warn,
 			Text: "Confirm it's you, then choose “" + a.Label + "” again. Nothing was sent."})
 	}
-	result, err := v.Run(a.Operation, a.arguments(d.ID, form.Get), form.Get(frame.OnceField))
+	result, err := v.Run(a.Operation, a.arguments(d.ID, v.Form.Get), v.Form.Get(frame.OnceField))
 	if err != nil {
 		return v.Redirect(back, s.refused(v, a, err))
 	}

@@ -91,11 +91,7 @@ func merged(i asset.Inventory, named []policy.App) []appRow {
 
 // installs reports whether an install type puts the app on the device unasked.
 func installs(installType string) bool {
-	switch installType {
-	case "FORCE_INSTALLED", "PREINSTALLED", "REQUIRED_FOR_SETUP", "KIOSK":
-		return true
-	}
-	return false
+	return slices.Contains([]string{"FORCE_INSTALLED", "PREINSTALLED", "REQUIRED_FOR_SETUP", "KIOSK"}, installType)
 }
 
 func holds(a appRow, text string) bool {
@@ -104,16 +100,9 @@ func holds(a appRow, text string) bool {
 
 // source says where an app came from.
 func source(constant string) string {
-	switch constant {
-	case "INSTALLED_FROM_PLAY_STORE":
-		return "Play Store"
-	case "SYSTEM_APP_FACTORY_VERSION":
-		return "System"
-	case "SYSTEM_APP_UPDATED_VERSION":
-		return "System, updated"
-	default:
-		return words(constant)
-	}
+	return cmp.Or(map[string]string{
+		"INSTALLED_FROM_PLAY_STORE": "Play Store", "SYSTEM_APP_FACTORY_VERSION": "System", "SYSTEM_APP_UPDATED_VERSION": "System, updated",
+	}[constant], words(constant))
 }
 
 // noApps says why there are no apps to show.

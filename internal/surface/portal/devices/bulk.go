@@ -26,12 +26,8 @@ func bulkActions() []action {
 }
 
 func findBulk(operation string) (action, bool) {
-	for _, a := range bulkActions() {
-		if a.Operation == operation {
-			return a, true
-		}
-	}
-	return action{}, false
+	a, ok := findAction(operation)
+	return a, ok && a.Bulk
 }
 
 // bulk is a plan: which of the selected devices will get the command.
@@ -104,8 +100,7 @@ func (s *Section) bulkOne(v *frame.Visit) error {
 	if !ok {
 		return fault.New(fault.NotFound, "there is no such command for several devices")
 	}
-	form := v.Form
-	result, err := v.Run(a.Operation, a.arguments(v.PathValue("id"), form.Get), form.Get(frame.OnceField))
+	result, err := v.Run(a.Operation, a.arguments(v.PathValue("id"), v.Form.Get), v.Form.Get(frame.OnceField))
 	switch f := fault.From(err); {
 	case err == nil:
 		return v.Fragment(outcome(told(a, result.(command.Result))))

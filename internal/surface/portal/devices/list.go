@@ -1,6 +1,7 @@
 package devices
 
 import (
+	"cmp"
 	"net/url"
 	"slices"
 	"strings"
@@ -195,22 +196,17 @@ func (t table) chips() []chip {
 }
 
 func (t table) policyName(id string) string {
-	for _, p := range t.Policies {
-		if p.ID == id {
-			return p.Name
-		}
-	}
-	return id
+	return cmp.Or(t.policy(id).Name, id)
 }
 
-// version is the policy's present version; 0: not known.
-func (t table) version(id string) int {
+// policy is one of the policies on offer; zero: it is not known.
+func (t table) policy(id string) policy.Policy {
 	for _, p := range t.Policies {
 		if p.ID == id {
-			return p.Version
+			return p
 		}
 	}
-	return 0
+	return policy.Policy{}
 }
 
 // totalText says how many devices match.
@@ -227,23 +223,14 @@ func (t table) curl() string {
 	if s := asset.Status(known(statusWords(), t.Get("status"))); s != "" && s != enrolled {
 		q.Set("status", string(s))
 	}
-	for _, p := range t.Policies {
-		if p.ID == t.Get("policy") {
-			q.Set("policy", p.PathName())
-		}
+	if p := t.policy(t.Get("policy")); p.ID != "" {
+		q.Set("policy", p.PathName())
 	}
 	if by, usual, _ := strings.Cut(t.Spec.Default, ","); t.Sort != by || t.Descending != (usual == "desc") {
-		q.Set("sort", t.sorted())
+		q.Set("sort", t.SortText())
 	}
 	if len(q) == 0 {
 		return "/assets"
 	}
 	return "/assets?" + q.Encode()
-}
-
-func (t table) sorted() string {
-	if t.Descending {
-		return t.Sort + ",desc"
-	}
-	return t.Sort + ",asc"
 }

@@ -491,7 +491,7 @@ func cell(v *frame.Visit, t table, c column, a asset.Asset) templ.Component {
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}
-				if a.Device.PolicyApplied < t.version(a.Device.PolicyID) {
+				if a.Device.PolicyApplied < t.policy(a.Device.PolicyID).Version {
 					templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 38, "<span class=\"text-warn\">behind</span>")
 					if templ_7745c5c3_Err != nil {
 						return templ_7745c5c3_Err

@@ -13,14 +13,13 @@ import (
 
 // saveView keeps the list as it is under a name.
 func (s *Section) saveView(v *frame.Visit) error {
-	form := v.Form
-	values, err := url.ParseQuery(form.Get("query"))
+	values, err := url.ParseQuery(v.Form.Get("query"))
 	if err != nil {
 		return err
 	}
 	l := frame.ParseList(spec(), values).At(0) // nothing but what the list knows
-	view := asset.SavedView{ID: resource.NewID(), CompanyID: v.Company.ID, UserID: v.User.ID, Name: strings.TrimSpace(form.Get("name")),
-		Shared: form.Get("shared") != "", CreatedAt: v.Now}
+	view := asset.SavedView{ID: resource.NewID(), CompanyID: v.Company.ID, UserID: v.User.ID, Name: strings.TrimSpace(v.Form.Get("name")),
+		Shared: v.Form.Get("shared") != "", CreatedAt: v.Now}
 	if _, query, ok := strings.Cut(l.URL(), "?"); ok {
 		view.Query = query
 	}

@@ -16,31 +16,10 @@ import (
 	"github.com/musterhq/muster/internal/surface/portal/frame"
 )
 
-// Assets reads the inventory.
-type Assets interface {
-	Asset(ctx context.Context, companyID, id string) (asset.Asset, error)
-	Assets(ctx context.Context, q asset.Query) ([]asset.Asset, int64, error)
-	CountAssets(ctx context.Context, f asset.Filter) (int64, error)
-	SearchAssets(ctx context.Context, s asset.Search) (asset.Found, error)
-	InstalledApps(ctx context.Context, companyID, assetID string) (asset.Inventory, error)
-	Trail(ctx context.Context, companyID, assetID string, since time.Time, limit int) ([]asset.Location, error)
-}
-
 // Commands reads a device's commands, with who sent them (contract 1.6).
 type Commands interface {
 	History(ctx context.Context, companyID, assetID string, page operation.PageRequest) ([]command.Command, int64, error)
 	UnfinishedList(ctx context.Context, companyID string, policies []string, from, before time.Time, limit int) ([]command.Named, error)
-}
-
-// Activity reads the record.
-type Activity interface {
-	Activity(ctx context.Context, f activity.Filter, after activity.Cursor, limit int) ([]activity.Entry, error)
-}
-
-// Policies reads policies.
-type Policies interface {
-	Policy(ctx context.Context, companyID, id string) (policy.Policy, error)
-	Policies(ctx context.Context, q policy.Query) ([]policy.Policy, int64, error)
 }
 
 // Identity says which device an asset is.
@@ -58,10 +37,10 @@ type Enroller interface {
 
 // Section serves the list and the pages of devices.
 type Section struct {
-	Assets   Assets
+	Assets   asset.Overview
 	Commands Commands
-	Policies Policies
-	Activity Activity
+	Policies policy.Store
+	Activity activity.Store
 	Views    asset.Views
 	Identity Identity
 	Enroller Enroller

@@ -3,7 +3,6 @@
 package enroll
 
 import (
-	"context"
 	"encoding/base64"
 	"net/http"
 	"net/url"
@@ -19,20 +18,10 @@ import (
 	"github.com/musterhq/muster/internal/surface/status"
 )
 
-// Policies lists policies.
-type Policies interface {
-	Policies(ctx context.Context, q policy.Query) ([]policy.Policy, int64, error)
-}
-
-// Assets finds what has just joined.
-type Assets interface {
-	SearchAssets(ctx context.Context, s asset.Search) (asset.Found, error)
-}
-
 // Section serves the page.
 type Section struct {
-	Policies Policies
-	Assets   Assets
+	Policies policy.Lister
+	Assets   asset.Overview
 	App      func() provisioning.AppState // what codes of own-agent policies install
 }
 
@@ -85,13 +74,12 @@ func (s *Section) ask(v *frame.Visit) error {
 
 // create makes a code and shows it, once: it may hold the Wi-Fi password.
 func (s *Section) create(v *frame.Visit) error {
-	form := v.Form
-	made, err := v.Run("create_provisioning_qr_code", arguments(form), "")
+	made, err := v.Run("create_provisioning_qr_code", arguments(v.Form), "")
 	if err != nil {
-		return s.again(v, form, err)
+		return s.again(v, v.Form, err)
 	}
 	result := made.(provisioning.Result)
-	c := code{Result: result, Since: v.Now, PolicyID: form.Get("policy"), App: s.App()}
+	c := code{Result: result, Since: v.Now, PolicyID: v.Form.Get("policy"), App: s.App()}
 	of, _, err := s.Policies.Policies(v.Context(), policy.Query{CompanyID: v.Company.ID, IDs: []string{c.PolicyID}, Order: policy.ByName, Limit: 1})
 	if err != nil {
 		return err

@@ -1,6 +1,7 @@
 package frame
 
 import (
+	"cmp"
 	"strings"
 
 	"github.com/musterhq/muster/internal/access"
@@ -80,15 +81,8 @@ func Who(a access.Actor) string {
 
 // ActorIcon is the icon of a sort of actor.
 func ActorIcon(k access.Kind) string {
-	switch k {
-	case access.APIKey:
-		return "key-round"
-	case access.Connection:
-		return "bot"
-	case access.User:
-		return "user"
-	}
-	return "server"
+	icons := map[access.Kind]string{access.APIKey: "key-round", access.Connection: "bot", access.User: "user"}
+	return cmp.Or(icons[k], "server")
 }
 
 // Ended is how an entry ended, and how that is meant: of a command, as it is now.
@@ -117,8 +111,5 @@ func Ended(e activity.Entry) (Tone, string) {
 
 // TargetName is what something was done to, for people.
 func TargetName(t activity.Target) string {
-	if t.Name == "" {
-		return t.ID
-	}
-	return Plain(t.Name)
+	return cmp.Or(Plain(t.Name), t.ID)
 }

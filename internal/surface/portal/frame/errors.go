@@ -1,6 +1,8 @@
 package frame
 
 import (
+	"cmp"
+	"errors"
 	"net/http"
 
 	"github.com/musterhq/muster/internal/fault"
@@ -18,7 +20,7 @@ func (v *Visit) fail(err error) {
 		v.answer(v.write(code, notice(problem)))
 		return
 	}
-	v.answer(v.show(code, problem.Title, "", problemPage(problem)))
+	v.answer(v.ShowStatus(code, problem.Title, "", problemPage(problem)))
 }
 
 func (v *Visit) answer(err error) {
@@ -39,7 +41,7 @@ type Problem struct {
 // explain turns an error into a text and a status. An unexpected error is
 // logged, and shown with the request's id alone.
 func (v *Visit) explain(err error) (int, Problem) {
-	if d, ok := deniedOf(err); ok {
+	if d, ok := errors.AsType[*Denied](err); ok {
 		return http.StatusForbidden, Problem{Title: "You may not see this", RequestID: v.RequestID,
 			Right: Describe(d.Right), Granters: v.Granters()}
 	}
@@ -60,24 +62,11 @@ func (v *Visit) explain(err error) (int, Problem) {
 }
 
 func titleOf(code fault.Code) string {
-	switch code {
-	case fault.NotFound:
-		return "Page not found"
-	case fault.Forbidden:
-		return "You may not do this"
-	case fault.InvalidArguments:
-		return "Check your entries"
-	case fault.RateLimited:
-		return "Too much at once"
-	case fault.Unsupported:
-		return "This cannot be done here"
-	case fault.Refused, fault.StaleProposal, fault.NotPending, fault.ConfirmationRequired:
-		return "It was refused"
-	case fault.Provider:
-		return "The platform did not do it"
-	case fault.Unavailable:
-		return "It was not sent"
-	default:
-		return "Something went wrong here"
-	}
+	const refused = "It was refused"
+	return cmp.Or(map[fault.Code]string{
+		fault.NotFound: "Page not found", fault.Forbidden: "You may not do this", fault.InvalidArguments: "Check your entries",
+		fault.RateLimited: "Too much at once", fault.Unsupported: "This cannot be done here",
+		fault.Refused: refused, fault.StaleProposal: refused, fault.NotPending: refused, fault.ConfirmationRequired: refused,
+		fault.Provider: "The platform did not do it", fault.Unavailable: "It was not sent",
+	}[code], "Something went wrong here")
 }

@@ -1,6 +1,7 @@
 package frame
 
 import (
+	"cmp"
 	"encoding/base64"
 	"encoding/json"
 	"net/http"
@@ -35,11 +36,7 @@ func Done(text string) Flash { return Flash{Tone: OK, Text: text} }
 // Failed is the flash of a fault; v gives it the request's id.
 func (v *Visit) Failed(err error) Flash {
 	_, p := v.explain(err)
-	text := p.Text
-	if text == "" {
-		text = p.Title
-	}
-	return Flash{Tone: Bad, Text: text, RequestID: v.RequestID}
+	return Flash{Tone: Bad, Text: cmp.Or(p.Text, p.Title), RequestID: v.RequestID}
 }
 
 // Fields are a fault's fields by their names, to be shown at the inputs.

@@ -1,7 +1,6 @@
 package frame
 
 import (
-	"context"
 	"log/slog"
 	"net/http"
 	"time"
@@ -13,22 +12,12 @@ import (
 	"github.com/musterhq/muster/internal/surface/web"
 )
 
-// Companies finds the visitor's company.
-type Companies interface {
-	CompanyByID(ctx context.Context, id string) (company.Company, error)
-}
-
-// Users finds the people of a company: who can grant a right.
-type Users interface {
-	Users(ctx context.Context, companyID string) ([]account.User, error)
-}
-
 // Config is what every page needs.
 type Config struct {
 	Registry  *operation.Registry
 	Kernel    *operation.Kernel
-	Companies Companies
-	Users     Users
+	Companies company.Store
+	Users     account.UserStore
 	Sessions  web.Sessions
 	Sealer    account.Sealer // of notices in cookies
 	PublicURL string         // without a slash at the end
@@ -54,8 +43,13 @@ type Route struct {
 	Serve   Handler
 	// DuringStop: what it changes goes on while changes in the portal are stopped.
 	DuringStop bool
+	Proof      Proof            // that it takes of who the person is
 	Guest      http.HandlerFunc // answers without a session; nil: sign in first
 }
+
+// Proof sends a person who has not proved lately who they are to do that first, and then
+// to Next, where they can do what Then says. Empty: no proof is needed.
+type Proof struct{ Next, Then string }
 
 // Mount adds routes.
 func (f *Frame) Mount(mux *http.ServeMux, routes []Route) {
@@ -75,9 +69,7 @@ func (f *Frame) missing(w http.ResponseWriter, r *http.Request) {
 			ServeHTTP(w, r.WithContext(web.With(r.Context(), visitor)))
 		return
 	}
-	w.Header().Set("Content-Type", "text/html; charset=utf-8")
-	w.WriteHeader(http.StatusNotFound)
-	_ = web.Notice("Page not found", "Check the address, or start at "+f.PublicURL+".", "").Render(r.Context(), w)
+	web.Answer(w, r, f.Log, http.StatusNotFound, web.Notice("Page not found", "Check the address, or start at "+f.PublicURL+".", ""))
 }
 
 func (f *Frame) serve(route Route) http.Handler {
@@ -95,7 +87,11 @@ func (f *Frame) serve(route Route) http.Handler {
 		if err == nil && r.Method == http.MethodPost {
 			err = v.readForm()
 		}
-		if err == nil {
+		switch {
+		case err != nil:
+		case route.Proof.Then != "" && !v.Proved():
+			err = v.AskProof(route.Proof.Next, route.Proof.Then)
+		default:
 			err = route.Serve(v)
 		}
 		if err != nil {
@@ -108,7 +104,6 @@ func (f *Frame) serve(route Route) http.Handler {
 func (f *Frame) broken(w http.ResponseWriter, r *http.Request, err error) {
 	v := f.visit(w, r)
 	f.Log.ErrorContext(r.Context(), "cannot read the session", "request_id", v.RequestID, "error", err)
-	w.Header().Set("Content-Type", "text/html; charset=utf-8")
-	w.WriteHeader(http.StatusServiceUnavailable)
-	_ = web.Notice("Muster cannot be reached just now", "Its database does not answer. Try again in a moment.", v.RequestID).Render(r.Context(), w)
+	web.Answer(w, r, f.Log, http.StatusServiceUnavailable,
+		web.Notice("Muster cannot be reached just now", "Its database does not answer. Try again in a moment.", v.RequestID))
 }

@@ -13,7 +13,7 @@ import (
 	"github.com/musterhq/muster/internal/company"
 )
 
-type oneCompany struct{}
+type oneCompany struct{ company.Store }
 
 func (oneCompany) CompanyByID(context.Context, string) (company.Company, error) {
 	return company.Company{}, nil

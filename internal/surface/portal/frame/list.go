@@ -1,6 +1,7 @@
 package frame
 
 import (
+	"maps"
 	"net/url"
 	"slices"
 	"strconv"
@@ -73,8 +74,8 @@ func (l List) Filtered() int {
 
 // URL is the address of the table as it is.
 func (l List) URL() string {
-	q := clone(l.Values)
-	if by := l.sortText(); by != l.Spec.Default {
+	q := maps.Clone(l.Values)
+	if by := l.SortText(); by != l.Spec.Default {
 		q.Set("sort", by)
 	}
 	if l.Page > 0 {
@@ -104,8 +105,8 @@ func (l List) QueryText() string {
 	return query
 }
 
-// sortText is the sort parameter.
-func (l List) sortText() string {
+// SortText is the sort parameter.
+func (l List) SortText() string {
 	if l.Descending {
 		return l.Sort + ",desc"
 	}
@@ -115,7 +116,7 @@ func (l List) sortText() string {
 // With returns the first page of the table with one filter set; an empty value
 // takes it away.
 func (l List) With(filter, value string) List {
-	l.Values = clone(l.Values)
+	l.Values = maps.Clone(l.Values)
 	l.Page = 0
 	if value == "" {
 		l.Values.Del(filter)
@@ -127,7 +128,7 @@ func (l List) With(filter, value string) List {
 
 // Cleared returns the table without filters.
 func (l List) Cleared() List {
-	l.Values = clone(l.Values)
+	l.Values = maps.Clone(l.Values)
 	for _, f := range l.Spec.Filters {
 		l.Values.Del(f)
 	}
@@ -152,12 +153,4 @@ func (l List) At(page int) List {
 func (l List) Sized(size int) List {
 	l.Size, l.Page = size, 0
 	return l
-}
-
-func clone(v url.Values) url.Values {
-	c := url.Values{}
-	for key, values := range v {
-		c[key] = slices.Clone(values)
-	}
-	return c
 }

@@ -1,6 +1,7 @@
 package frame
 
 import (
+	"cmp"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -45,16 +46,7 @@ func problemText(p Problem) string {
 }
 
 func iconOf(tone Tone) string {
-	switch tone {
-	case OK:
-		return "circle-check"
-	case Warn:
-		return "triangle-alert"
-	case Bad:
-		return "circle-alert"
-	default:
-		return "info"
-	}
+	return cmp.Or(map[Tone]string{OK: "circle-check", Warn: "triangle-alert", Bad: "circle-alert"}[tone], "info")
 }
 
 func roleOf(tone Tone) string {

@@ -5,7 +5,6 @@ import (
 	"compress/gzip"
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"net/http"
 	"net/url"
@@ -176,15 +175,11 @@ const OnceField = "once"
 
 // Show answers with a whole page. active is the Path of its Section.
 func (v *Visit) Show(title, active string, body templ.Component) error {
-	return v.show(http.StatusOK, title, active, body)
+	return v.ShowStatus(http.StatusOK, title, active, body)
 }
 
 // ShowStatus is Show with another status, such as for a form with mistakes.
 func (v *Visit) ShowStatus(status int, title, active string, body templ.Component) error {
-	return v.show(status, title, active, body)
-}
-
-func (v *Visit) show(status int, title, active string, body templ.Component) error {
 	v.takeFlashes()
 	return v.write(status, page(v, title, active, body))
 }
@@ -237,13 +232,6 @@ func (v *Visit) Refused(to string, err error, codes ...fault.Code) error {
 		return v.Redirect(to, v.Failed(err))
 	}
 	return err
-}
-
-// deniedOf returns the missing right behind an error, if that is what it is.
-func deniedOf(err error) (*Denied, bool) {
-	var d *Denied
-	ok := errors.As(err, &d)
-	return d, ok
 }
 
 // NewOnce is a fresh value for OnceField.

@@ -184,18 +184,7 @@ func longest(bars []bar) []bar {
 }
 
 func fill(tone frame.Tone) string {
-	switch tone {
-	case frame.OK:
-		return "fill-ok"
-	case frame.Warn:
-		return "fill-warn"
-	case frame.Bad:
-		return "fill-bad"
-	case frame.Idle:
-		return "fill-idle"
-	default:
-		return "fill-primary"
-	}
+	return "fill-" + cmp.Or(string(tone), "primary")
 }
 
 func onOff(on bool) (frame.Tone, string) {

@@ -1,26 +1,14 @@
 package overview
 
 import (
-	"context"
 	"strconv"
 	"strings"
 
 	"github.com/musterhq/muster/internal/access"
 	"github.com/musterhq/muster/internal/account"
-	"github.com/musterhq/muster/internal/apikey"
 	"github.com/musterhq/muster/internal/company"
 	"github.com/musterhq/muster/internal/surface/portal/frame"
 )
-
-// Companies remembers that a notice was dismissed.
-type Companies interface {
-	UpdateCompany(ctx context.Context, id string, change func(*company.Company) error) (company.Company, error)
-}
-
-// Keys lists a company's API keys.
-type Keys interface {
-	Keys(ctx context.Context, companyID string) ([]apikey.Key, error)
-}
 
 const dismissPath = "/overview/notice/dismiss"
 

@@ -9,25 +9,14 @@ import (
 
 	"github.com/musterhq/muster/internal/account"
 	"github.com/musterhq/muster/internal/activity"
+	"github.com/musterhq/muster/internal/apikey"
 	"github.com/musterhq/muster/internal/asset"
 	"github.com/musterhq/muster/internal/authorization"
 	"github.com/musterhq/muster/internal/command"
+	"github.com/musterhq/muster/internal/company"
 	"github.com/musterhq/muster/internal/policy"
 	"github.com/musterhq/muster/internal/surface/portal/frame"
 )
-
-// Assets reads the inventory.
-type Assets interface {
-	CountAssets(ctx context.Context, f asset.Filter) (int64, error)
-	SearchAssets(ctx context.Context, s asset.Search) (asset.Found, error)
-	Located(ctx context.Context, f asset.Filter, limit int) ([]asset.Place, error)
-	PatchLevels(ctx context.Context, companyID string, policies []string) ([]asset.PatchLevel, error)
-}
-
-// Policies lists policies with how many devices use them.
-type Policies interface {
-	Policies(ctx context.Context, q policy.Query) ([]policy.Policy, int64, error)
-}
 
 // Proposals counts what waits for a decision.
 type Proposals interface {
@@ -35,20 +24,15 @@ type Proposals interface {
 	WaitingAuthorizations(ctx context.Context, companyID string, policies []string) (int, error)
 }
 
-// Activity reads the record.
-type Activity interface {
-	Activity(ctx context.Context, f activity.Filter, after activity.Cursor, limit int) ([]activity.Entry, error)
-}
-
 // Section serves the overview.
 type Section struct {
-	Assets    Assets
+	Assets    asset.Overview
 	Commands  command.Overview
-	Policies  Policies
+	Policies  policy.Lister
 	Proposals Proposals
-	Activity  Activity
-	Companies Companies
-	Keys      Keys
+	Activity  activity.Store
+	Companies company.Store
+	Keys      apikey.Store
 	// Checklist is shown in place of everything while the company is empty.
 	Checklist func(v *frame.Visit) templ.Component
 }

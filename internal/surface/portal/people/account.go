@@ -23,14 +23,15 @@ type Account struct {
 
 // Routes are the section's addresses.
 func (s *Account) Routes() []frame.Route {
+	adding := frame.Proof{Next: frame.AccountPath + "/passkeys/new", Then: "add a passkey"}
 	return []frame.Route{
 		{Pattern: "GET " + frame.AccountPath, Serve: s.show},
 		{Pattern: "POST " + frame.AccountPath + "/password", Serve: s.password},
 		{Pattern: "POST " + frame.AccountPath + "/sessions/{session}/end", DuringStop: true, Serve: s.endSession},
-		{Pattern: "GET " + frame.AccountPath + "/passkeys/new", Serve: s.newPasskey},
-		{Pattern: "POST " + frame.AccountPath + "/passkeys", Serve: s.addPasskey},
-		{Pattern: "POST " + frame.AccountPath + "/passkeys/{passkey}/remove", Serve: s.removePasskey},
-		{Pattern: "POST " + frame.AccountPath + "/recovery", Serve: s.renewCodes},
+		{Pattern: "GET " + frame.AccountPath + "/passkeys/new", Proof: adding, Serve: s.newPasskey},
+		{Pattern: "POST " + frame.AccountPath + "/passkeys", Proof: adding, Serve: s.addPasskey},
+		{Pattern: "POST " + frame.AccountPath + "/passkeys/{passkey}/remove", Proof: frame.Proof{Next: frame.AccountPath, Then: "remove the passkey"}, Serve: s.removePasskey},
+		{Pattern: "POST " + frame.AccountPath + "/recovery", Proof: frame.Proof{Next: frame.AccountPath, Then: "make new recovery codes"}, Serve: s.renewCodes},
 		{Pattern: "GET " + web.ProvePath, Serve: s.askProof},
 		{Pattern: "POST " + web.ProvePath, DuringStop: true, Serve: s.proveByPassword},
 		{Pattern: "POST " + web.ProvePath + "/passkey", DuringStop: true, Serve: s.proveByPasskey},
@@ -76,21 +77,20 @@ func (s *Account) show(v *frame.Visit) error {
 // password sets another password. It takes the present one; every session
 // ends, and a new one begins here.
 func (s *Account) password(v *frame.Visit) error {
-	in := v.Form
 	if v.User.PasswordHash == "" && !v.Proved() {
 		return v.Redirect(web.ProveAddress(frame.AccountPath), frame.Flash{Tone: frame.Warn, Text: "Confirm it's you, then set a password."})
 	}
 	var err error
 	if v.User.PasswordHash != "" {
-		if err = s.SignIn.CheckAgain(v.Context(), v.Session, v.User, in.Get("current")); fault.CodeOf(err) == fault.Unauthorized {
+		if err = s.SignIn.CheckAgain(v.Context(), v.Session, v.User, v.Form.Get("current")); fault.CodeOf(err) == fault.Unauthorized {
 			err = fault.Invalid("the current password is wrong", fault.Field{Field: "current", Message: "is wrong"})
 		}
 	}
-	if err == nil && in.Get("password") != in.Get("again") {
+	if err == nil && v.Form.Get("password") != v.Form.Get("again") {
 		err = fault.Invalid("the two new passwords differ", fault.Field{Field: "again", Message: "differs from the one above"})
 	}
 	if err == nil {
-		_, err = s.Service.SetPassword(v.Context(), v.Company.ID, v.User.ID, in.Get("password"))
+		_, err = s.Service.SetPassword(v.Context(), v.Company.ID, v.User.ID, v.Form.Get("password"))
 	}
 	if fault.CodeOf(err) == fault.InvalidArguments {
 		page, failed := s.view(v)
@@ -123,9 +123,6 @@ func (s *Account) endSession(v *frame.Visit) error {
 }
 
 func (s *Account) newPasskey(v *frame.Visit) error {
-	if !v.Proved() {
-		return v.AskProof(frame.AccountPath+"/passkeys/new", "add a passkey")
-	}
 	challenge, err := s.Passkeys.BeginAdd(v.Context(), v.User)
 	if err != nil {
 		return err
@@ -134,11 +131,7 @@ func (s *Account) newPasskey(v *frame.Visit) error {
 }
 
 func (s *Account) addPasskey(v *frame.Visit) error {
-	in := v.Form
-	if !v.Proved() {
-		return v.AskProof(frame.AccountPath+"/passkeys/new", "add a passkey")
-	}
-	codes, err := s.Passkeys.FinishAdd(v.Context(), v.User, in.Get("token"), in.Get("name"), json.RawMessage(in.Get("answer")))
+	codes, err := s.Passkeys.FinishAdd(v.Context(), v.User, v.Form.Get("token"), v.Form.Get("name"), json.RawMessage(v.Form.Get("answer")))
 	if err != nil {
 		return v.Refused(frame.AccountPath, err, fault.Refused, fault.Unauthorized)
 	}
@@ -149,9 +142,6 @@ func (s *Account) addPasskey(v *frame.Visit) error {
 }
 
 func (s *Account) removePasskey(v *frame.Visit) error {
-	if !v.Proved() {
-		return v.AskProof(frame.AccountPath, "remove the passkey")
-	}
 	if err := s.Passkeys.Store.RemovePasskey(v.Context(), v.User.ID, v.PathValue("passkey")); err != nil {
 		return err
 	}
@@ -159,9 +149,6 @@ func (s *Account) removePasskey(v *frame.Visit) error {
 }
 
 func (s *Account) renewCodes(v *frame.Visit) error {
-	if !v.Proved() {
-		return v.AskProof(frame.AccountPath, "make new recovery codes")
-	}
 	known, err := s.Passkeys.Store.Passkeys(v.Context(), v.User.ID)
 	if err != nil {
 		return err

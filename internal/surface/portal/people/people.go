@@ -4,7 +4,6 @@
 package people
 
 import (
-	"context"
 	"net/url"
 	"slices"
 
@@ -15,32 +14,29 @@ import (
 	"github.com/musterhq/muster/internal/surface/portal/frame"
 )
 
-// Policies lists a company's policies, for what a user is limited to.
-type Policies interface {
-	Policies(ctx context.Context, q policy.Query) ([]policy.Policy, int64, error)
-}
-
 // Users serves users and roles.
 type Users struct {
 	Service     account.Users
 	Store       account.PeopleStore
 	Invitations account.Invitations
 	Keys        apikey.Keys
-	Policies    Policies
+	Policies    policy.Lister // for what a user is limited to
 }
 
 // Routes are the section's addresses.
 func (s *Users) Routes() []frame.Route {
 	return []frame.Route{
 		{Pattern: "GET " + frame.UsersPath, Needs: account.ManageUsers, Serve: s.list},
-		{Pattern: "GET " + frame.UsersPath + "/new", Needs: account.ManageUsers, Serve: s.fresh},
-		{Pattern: "POST " + frame.UsersPath, Needs: account.ManageUsers, Serve: s.invite},
+		{Pattern: "GET " + newUserPath, Needs: account.ManageUsers, Proof: frame.Proof{Next: newUserPath, Then: "invite a user"}, Serve: s.fresh},
+		{Pattern: "POST " + frame.UsersPath, Needs: account.ManageUsers, Proof: frame.Proof{Next: newUserPath, Then: "invite the user"}, Serve: s.invite},
 		{Pattern: "GET " + frame.UsersPath + "/{user}", Needs: account.ManageUsers, Serve: s.edit},
 		{Pattern: "POST " + frame.UsersPath + "/{user}", Needs: account.ManageUsers, Serve: s.save},
 		{Pattern: "POST " + frame.UsersPath + "/{user}/disabled", Needs: account.ManageUsers, DuringStop: true, Serve: s.disable},
 		{Pattern: "POST " + frame.UsersPath + "/{user}/invitation", Needs: account.ManageUsers, Serve: s.inviteAgain},
 	}
 }
+
+const newUserPath = frame.UsersPath + "/new"
 
 func userPath(id string) string { return frame.UsersPath + "/" + url.PathEscape(id) }
 
@@ -80,9 +76,6 @@ func (s *Users) form(v *frame.Visit, f userForm) (userForm, error) {
 }
 
 func (s *Users) fresh(v *frame.Visit) error {
-	if !v.Proved() {
-		return v.AskProof(frame.UsersPath+"/new", "invite a user")
-	}
 	rights, _ := account.Viewer.Rights()
 	f, err := s.form(v, userForm{New: true, User: account.User{Role: account.Viewer, Rights: rights, Policies: v.User.Policies}})
 	if err != nil {
@@ -113,15 +106,11 @@ func read(in url.Values) (account.Role, account.Right, []string, error) {
 // invite makes a user. It takes a fresh proof of identity: otherwise a session
 // that was left open could make an administrator, whose new session is fresh.
 func (s *Users) invite(v *frame.Visit) error {
-	if !v.Proved() {
-		return v.AskProof(frame.UsersPath+"/new", "invite the user")
-	}
-	in := v.Form
-	role, rights, policies, err := read(in)
+	role, rights, policies, err := read(v.Form)
 	if err != nil {
 		return err
 	}
-	r := account.NewUserRequest{Email: in.Get("email"), Name: in.Get("name"), Role: role, Rights: &rights, Policies: policies}
+	r := account.NewUserRequest{Email: v.Form.Get("email"), Name: v.Form.Get("name"), Role: role, Rights: &rights, Policies: policies}
 	u, err := s.Service.Invite(v.Context(), v.User, r)
 	if err == nil {
 		return s.invitation(v, u)
@@ -177,12 +166,11 @@ func (s *Users) save(v *frame.Visit) error {
 	if !v.Proved() {
 		return v.AskProof(userPath(u.ID), "save "+u.Name)
 	}
-	in := v.Form
-	role, rights, policies, err := read(in)
+	role, rights, policies, err := read(v.Form)
 	if err != nil {
 		return err
 	}
-	called := in.Get("name")
+	called := v.Form.Get("name")
 	changed, err := s.Service.Change(v.Context(), s.Store, v.User, u.ID, account.UserChange{Name: &called, Role: &role, Rights: &rights, Policies: &policies})
 	if err != nil {
 		u.Name, u.Role, u.Rights, u.Policies = called, role, rights, policies
@@ -194,8 +182,7 @@ func (s *Users) save(v *frame.Visit) error {
 // disable disables or enables a user. Keys that the user made are the
 // company's and go on working: those that the form names are revoked.
 func (s *Users) disable(v *frame.Visit) error {
-	in := v.Form
-	disabled, page := in.Get("disabled") == "true", userPath(v.PathValue("user"))
+	disabled, page := v.Form.Get("disabled") == "true", userPath(v.PathValue("user"))
 	if !disabled { // disabling is never delayed
 		if err := v.Running(); err != nil {
 			return err
@@ -211,7 +198,7 @@ func (s *Users) disable(v *frame.Visit) error {
 	if !disabled {
 		return v.Redirect(frame.UsersPath, frame.Done(u.Name+" can sign in again."))
 	}
-	done, err := s.endKeys(v, u, in["revoke"])
+	done, err := s.endKeys(v, u, v.Form["revoke"])
 	if err != nil {
 		return err
 	}

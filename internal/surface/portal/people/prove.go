@@ -49,8 +49,7 @@ func (s *Account) showProof(v *frame.Visit, status int, next, wrong string) erro
 }
 
 func (s *Account) proveByPassword(v *frame.Visit) error {
-	in := v.Form
-	next := web.LocalPath(in.Get("next"))
+	next := web.LocalPath(v.Form.Get("next"))
 	known, err := s.Passkeys.Store.Passkeys(v.Context(), v.User.ID)
 	if err != nil {
 		return err
@@ -58,14 +57,13 @@ func (s *Account) proveByPassword(v *frame.Visit) error {
 	if len(known) > 0 {
 		return s.showProof(v, http.StatusForbidden, next, "Use your passkey.")
 	}
-	err = s.SignIn.CheckAgain(v.Context(), v.Session, v.User, in.Get("password"))
+	err = s.SignIn.CheckAgain(v.Context(), v.Session, v.User, v.Form.Get("password"))
 	return s.settle(v, next, err)
 }
 
 func (s *Account) proveByPasskey(v *frame.Visit) error {
-	in := v.Form
-	err := s.Passkeys.FinishProof(v.Context(), v.User, account.ProvePasskey, in.Get("token"), json.RawMessage(in.Get("answer")))
-	return s.settle(v, web.LocalPath(in.Get("next")), err)
+	err := s.Passkeys.FinishProof(v.Context(), v.User, account.ProvePasskey, v.Form.Get("token"), json.RawMessage(v.Form.Get("answer")))
+	return s.settle(v, web.LocalPath(v.Form.Get("next")), err)
 }
 
 func (s *Account) settle(v *frame.Visit, next string, err error) error {
@@ -89,8 +87,7 @@ func (s *Account) settle(v *frame.Visit, next string, err error) error {
 // proveAtProvider shows the way to the provider. It is a link, as the page's
 // policy lets no form lead elsewhere.
 func (s *Account) proveAtProvider(v *frame.Visit) error {
-	in := v.Form
-	address, journey, err := s.Federation.StartProof(v.Context(), v.User, web.LocalPath(in.Get("next")))
+	address, journey, err := s.Federation.StartProof(v.Context(), v.User, web.LocalPath(v.Form.Get("next")))
 	if err != nil {
 		return err
 	}

@@ -47,8 +47,7 @@ func (s *Section) revisions(v *frame.Visit, p policy.Policy) error {
 // restore goes back to a revision: by a proposal of the person's own, or for an
 // agent's policy by saving it.
 func (s *Section) restore(v *frame.Visit, p policy.Policy) error {
-	form := v.Form
-	revision, err := strconv.Atoi(form.Get("revision"))
+	revision, err := strconv.Atoi(v.Form.Get("revision"))
 	if err != nil {
 		return fault.Invalid("the form names no revision")
 	}
@@ -56,7 +55,7 @@ func (s *Section) restore(v *frame.Visit, p policy.Policy) error {
 	if p.Type == policy.Platform {
 		return s.propose(v, "rollback_policy", map[string]any{"policyId": p.ID, "revision": revision}, back)
 	}
-	version, err := strconv.Atoi(form.Get("version"))
+	version, err := strconv.Atoi(v.Form.Get("version"))
 	if err != nil {
 		return fault.Invalid("the form does not say which version was seen")
 	}

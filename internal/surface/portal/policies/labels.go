@@ -1,6 +1,7 @@
 package policies
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 
@@ -22,32 +23,19 @@ func word(value string) string {
 
 // help says what a setting's name does not.
 func help(id string) string {
-	switch id {
-	case "VENDOR_STORE_MODE":
-		return "From blacklist to whitelist, devices uninstall every app that the policy does not list."
-	case "UNTRUSTED_APPS_POLICY":
-		return "Installing apps from elsewhere than the store."
-	case "FACTORY_RESET":
-		return "Whether the person may reset the device in its settings."
-	case "DEVELOPER_SETTINGS":
-		return "Developer options, USB debugging and safe boot."
-	case "USB_DATA_ACCESS":
-		return "Blocked: USB charges, and nothing else."
-	case "CONFIGURE_WIFI":
-		return "Blocked: fully managed devices forget every network that the policy does not configure, and may become unreachable."
-	case "ENCRYPTION_POLICY":
-		return "Whether storage must be encrypted, and a password given at start."
-	case "NETWORK_RESET":
-		return "Works on fully managed devices only."
-	case "BLUETOOTH":
-		return "Blocked: Bluetooth is off."
-	case "LOCATION_MODE":
-		return "Enforced: location is on and cannot be turned off."
-	case "LOCATION_SHARING":
-		return "Blocked: Android turns location off. Agents refuse this while Location is enforced."
-	default:
-		return ""
-	}
+	return map[string]string{
+		"VENDOR_STORE_MODE":     "From blacklist to whitelist, devices uninstall every app that the policy does not list.",
+		"UNTRUSTED_APPS_POLICY": "Installing apps from elsewhere than the store.",
+		"FACTORY_RESET":         "Whether the person may reset the device in its settings.",
+		"DEVELOPER_SETTINGS":    "Developer options, USB debugging and safe boot.",
+		"USB_DATA_ACCESS":       "Blocked: USB charges, and nothing else.",
+		"CONFIGURE_WIFI":        "Blocked: fully managed devices forget every network that the policy does not configure, and may become unreachable.",
+		"ENCRYPTION_POLICY":     "Whether storage must be encrypted, and a password given at start.",
+		"NETWORK_RESET":         "Works on fully managed devices only.",
+		"BLUETOOTH":             "Blocked: Bluetooth is off.",
+		"LOCATION_MODE":         "Enforced: location is on and cannot be turned off.",
+		"LOCATION_SHARING":      "Blocked: Android turns location off. Agents refuse this while Location is enforced.",
+	}[id]
 }
 
 // wide reports whether a setting's values need a list: four or more, or long.
@@ -90,28 +78,13 @@ func held(v *frame.Visit, p policy.Policy) (frame.Tone, string) {
 
 // originWord says what made a revision.
 func originWord(r policy.Revision) string {
-	switch r.Origin {
-	case policy.FromProposal:
-		return "Proposal"
-	case policy.FromRollback:
-		return "Rollback"
-	case policy.FromCreate:
-		return "Created"
-	default:
-		return "Portal"
-	}
+	words := map[policy.Origin]string{policy.FromProposal: "Proposal", policy.FromRollback: "Rollback", policy.FromCreate: "Created"}
+	return cmp.Or(words[r.Origin], "Portal")
 }
 
 // authorWord says who saved a revision.
 func authorWord(a policy.Author) string {
-	switch a.Kind {
-	case "API_KEY":
-		return a.Name + " (API key)"
-	case "CONNECTION":
-		return a.Name + " (AI client)"
-	default:
-		return a.Name
-	}
+	return a.Name + map[string]string{"API_KEY": " (API key)", "CONNECTION": " (AI client)"}[a.Kind]
 }
 
 // statusWord says where a proposal stands.
@@ -152,21 +125,6 @@ func unsetHelp(value string) string {
 func labelOf(id string) string {
 	s, _ := policy.Lookup(id)
 	return s.Label
-}
-
-// unnamed lists what differs between two states of a policy that neither a
-// setting nor the name tells.
-func unnamed(d policy.Diff) string {
-	words := slices.Clone(d.Others)
-	for _, one := range []struct {
-		differs bool
-		word    string
-	}{{d.Description, "description"}, {d.Labels, "labels"}, {d.Group, "group"}} {
-		if one.differs {
-			words = append(words, one.word)
-		}
-	}
-	return strings.Join(words, ", ")
 }
 
 // joined lists words as a sentence does.

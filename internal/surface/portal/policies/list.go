@@ -50,8 +50,7 @@ func (s *Section) list(v *frame.Visit) error {
 
 // create saves a new, empty policy and opens it.
 func (s *Section) create(v *frame.Visit) error {
-	form := v.Form
-	wanted := policy.New{Name: form.Get("name"), Type: policy.Type(form.Get("type"))}
+	wanted := policy.New{Name: v.Form.Get("name"), Type: policy.Type(v.Form.Get("type"))}
 	if wanted.Type == "VR" {
 		wanted.Type, wanted.VROnly = policy.Agent, true
 	}
@@ -64,7 +63,7 @@ func (s *Section) create(v *frame.Visit) error {
 		if readErr != nil {
 			return readErr
 		}
-		t.New = newForm{Name: form.Get("name"), Type: form.Get("type"), Wrong: wrong(err, "displayName"), Open: true}
+		t.New = newForm{Name: v.Form.Get("name"), Type: v.Form.Get("type"), Wrong: wrong(err, "displayName"), Open: true}
 		return v.ShowStatus(http.StatusUnprocessableEntity, "Policies", frame.PoliciesPath, listPage(v, t))
 	default:
 		return err

@@ -116,9 +116,8 @@ func (s *Section) state(v *frame.Visit) error {
 
 // apply applies the person's own proposal.
 func (s *Section) apply(v *frame.Visit) error {
-	form := v.Form
 	id := v.PathValue("id")
-	_, err := v.Run("apply_policy_proposal", map[string]any{"proposalId": id, "confirmation": form.Get("confirmation")}, form.Get(frame.OnceField))
+	_, err := v.Run("apply_policy_proposal", map[string]any{"proposalId": id, "confirmation": v.Form.Get("confirmation")}, v.Form.Get(frame.OnceField))
 	switch fault.CodeOf(err) {
 	case "":
 		return v.Redirect(frame.ProposalPath(id), frame.Done("Applied. Devices receive it by themselves."))

@@ -17,11 +17,6 @@ import (
 	"github.com/musterhq/muster/internal/surface/portal/frame"
 )
 
-// Assets finds the devices of a policy.
-type Assets interface {
-	Assets(ctx context.Context, q asset.Query) ([]asset.Asset, int64, error)
-}
-
 // Pusher sends a policy to the platform again.
 type Pusher interface {
 	PushPolicy(ctx context.Context, companyID, policyID string) error
@@ -31,7 +26,7 @@ type Pusher interface {
 type Section struct {
 	Editor   policy.Editor
 	Reviewer proposal.Reviewer
-	Assets   Assets
+	Assets   asset.Store
 	Pusher   Pusher
 }
 

@@ -109,11 +109,10 @@ func asked(form url.Values, seen []policy.Value) []policy.Change {
 // edited reads a form of settings: the policy as it is, the version that the
 // person saw, and what they want changed.
 func (s *Section) edited(v *frame.Visit) (p policy.Policy, version int, changes []policy.Change, err error) {
-	form := v.Form
 	if p, err = s.open(v); err != nil {
 		return p, 0, nil, err
 	}
-	version, err = strconv.Atoi(form.Get("version"))
+	version, err = strconv.Atoi(v.Form.Get("version"))
 	if err != nil {
 		return p, 0, nil, fault.Invalid("the form does not say which version was seen")
 	}
@@ -126,7 +125,7 @@ func (s *Section) edited(v *frame.Visit) (p policy.Policy, version int, changes 
 		seen = r.Document
 	}
 	values, err := policy.View(p.Type, seen)
-	return p, version, asked(form, values), err
+	return p, version, asked(v.Form, values), err
 }
 
 // review takes a form of settings to its review: a proposal of the person's
@@ -200,13 +199,12 @@ func (s *Section) saved(v *frame.Visit, p policy.Policy, version int, changes []
 
 // details saves name, description, labels and group.
 func (s *Section) details(v *frame.Visit, p policy.Policy) error {
-	form := v.Form
-	version, err := strconv.Atoi(form.Get("version"))
+	version, err := strconv.Atoi(v.Form.Get("version"))
 	if err != nil {
 		return fault.Invalid("the form does not say which version was seen")
 	}
-	newName, text, inGroup := form.Get("name"), strings.TrimSpace(form.Get("description")), strings.TrimSpace(form.Get("group"))
-	labels := labelsOf(form.Get("labels"))
+	newName, text, inGroup := v.Form.Get("name"), strings.TrimSpace(v.Form.Get("description")), strings.TrimSpace(v.Form.Get("group"))
+	labels := labelsOf(v.Form.Get("labels"))
 	return s.saved(v, p, version, nil, policy.Edit{Name: &newName, Description: &text, Labels: &labels, Group: &inGroup})
 }
 
@@ -223,9 +221,8 @@ func labelsOf(text string) []string {
 
 // copy proposes a copy of the policy.
 func (s *Section) copy(v *frame.Visit) error {
-	form := v.Form
 	id := v.PathValue("id")
-	return s.propose(v, "create_policy", map[string]any{"fromPolicyId": id, "displayName": form.Get("name")}, frame.PolicyPath(id))
+	return s.propose(v, "create_policy", map[string]any{"fromPolicyId": id, "displayName": v.Form.Get("name")}, frame.PolicyPath(id))
 }
 
 // push sends the policy to the platform again.

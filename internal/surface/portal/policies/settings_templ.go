@@ -2012,7 +2012,7 @@ func otherwise(d policy.Diff) templ.Component {
 				return templ_7745c5c3_Err
 			}
 		}
-		if words := unnamed(d); words != "" {
+		if words := strings.Join(d.Unnamed(), ", "); words != "" {
 			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 167, "<p class=\"text-sm\">What no setting names: <span class=\"mono break-all\">")
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err

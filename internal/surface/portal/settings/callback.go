@@ -7,8 +7,6 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/a-h/templ"
-
 	"github.com/musterhq/muster/internal/account"
 	"github.com/musterhq/muster/internal/company"
 	"github.com/musterhq/muster/internal/fault"
@@ -97,7 +95,7 @@ func (s *Section) guestCallback(w http.ResponseWriter, r *http.Request) {
 		s.finishCommandLine(w, r, signup.State, token)
 	default:
 		next := web.SignInAddress(r.URL.RequestURI())
-		s.guestPage(w, r, http.StatusUnauthorized, callbackPage("Sign in to finish",
+		web.Answer(w, r, s.Log, http.StatusUnauthorized, callbackPage("Sign in to finish",
 			"Your session has ended. Sign in again, and Muster finishes the connection to Google. Nothing is lost.", next))
 	}
 }
@@ -109,7 +107,7 @@ func (s *Section) finishCommandLine(w http.ResponseWriter, r *http.Request, stat
 		s.refuseGuest(w, r, err)
 		return
 	}
-	s.guestPage(w, r, http.StatusOK, callbackPage("Connected",
+	web.Answer(w, r, s.Log, http.StatusOK, callbackPage("Connected",
 		"Company: "+frame.Plain(bound.Name)+". "+connected(pushed)+" You may close this page.", ""))
 }
 
@@ -118,22 +116,16 @@ func (s *Section) refuseGuest(w http.ResponseWriter, r *http.Request, err error)
 	f := fault.From(err)
 	switch f.Code {
 	case fault.NotFound:
-		s.guestPage(w, r, http.StatusNotFound, callbackPage("Not found", "This sign-up is unknown here. Start again.", ""))
+		web.Answer(w, r, s.Log, http.StatusNotFound, callbackPage("Not found", "This sign-up is unknown here. Start again.", ""))
 	case fault.RateLimited:
 		w.Header().Set("Retry-After", strconv.Itoa(max(1, int(math.Ceil(f.RetryAfter.Seconds())))))
-		s.guestPage(w, r, http.StatusTooManyRequests, callbackPage("Too many requests", frame.Sentence(f.Detail), ""))
+		web.Answer(w, r, s.Log, http.StatusTooManyRequests, callbackPage("Too many requests", frame.Sentence(f.Detail), ""))
 	case fault.Refused, fault.Provider:
 		s.Log.WarnContext(r.Context(), "cannot finish a sign-up", slog.Any("err", err))
-		s.guestPage(w, r, http.StatusBadGateway, callbackPage("Not connected",
+		web.Answer(w, r, s.Log, http.StatusBadGateway, callbackPage("Not connected",
 			frame.Sentence(f.Detail)+" You need not sign up again: sign in to Muster and finish there.", platformPath))
 	default:
 		s.Log.ErrorContext(r.Context(), "cannot finish a sign-up", slog.Any("err", err))
-		s.guestPage(w, r, http.StatusInternalServerError, callbackPage("Not connected", "Muster failed. Load this page again in a moment.", ""))
+		web.Answer(w, r, s.Log, http.StatusInternalServerError, callbackPage("Not connected", "Muster failed. Load this page again in a moment.", ""))
 	}
-}
-
-func (s *Section) guestPage(w http.ResponseWriter, r *http.Request, status int, page templ.Component) {
-	w.Header().Set("Content-Type", "text/html; charset=utf-8")
-	w.WriteHeader(status)
-	_ = page.Render(r.Context(), w) // the browser has gone away: nothing to do
 }

@@ -21,11 +21,6 @@ import (
 	"github.com/musterhq/muster/internal/surface/web"
 )
 
-// Companies changes companies.
-type Companies interface {
-	UpdateCompany(ctx context.Context, id string, change func(*company.Company) error) (company.Company, error)
-}
-
 // Platform connects companies to the device-management platform.
 type Platform interface {
 	// StartSignup returns the page on which an administrator signs the company
@@ -44,24 +39,14 @@ type Platform interface {
 	ResumeSignup(ctx context.Context, companyID string) (bound company.Company, pushed int, err error)
 }
 
-// Inventory and Policies tell how far the company has come.
-type Inventory interface {
-	CountAssets(ctx context.Context, f asset.Filter) (int64, error)
-}
-
-// Policies lists policies.
-type Policies interface {
-	Policies(ctx context.Context, q policy.Query) ([]policy.Policy, int64, error)
-}
-
 // Section serves the settings.
 type Section struct {
-	Companies  Companies
+	Companies  company.Store
 	Federation account.Federation
 	Platform   Platform
 	Steps      account.PendingStore
-	Assets     Inventory
-	Policies   Policies
+	Assets     asset.Store
+	Policies   policy.Lister
 	Keys       apikey.Store
 	Users      account.UserStore
 	// Throttle counts the visits of CallbackPath by ClientAddress.
@@ -82,7 +67,7 @@ func (s *Section) Routes() []frame.Route {
 		{Pattern: "GET " + frame.SettingsPath, Serve: s.general},
 		{Pattern: "POST " + frame.SettingsPath, Needs: account.ManageCompany, Serve: s.saveGeneral},
 		{Pattern: "GET " + signInPath, Needs: account.ManageCompany, Serve: s.signIn},
-		{Pattern: "POST " + signInPath, Needs: account.ManageCompany, Serve: s.saveSignIn},
+		{Pattern: "POST " + signInPath, Needs: account.ManageCompany, Proof: frame.Proof{Next: signInPath, Then: "save company sign-in"}, Serve: s.saveSignIn},
 		{Pattern: "GET " + platformPath, Needs: account.ManageCompany, Serve: s.platform},
 		{Pattern: "POST " + platformPath, Needs: account.ManageCompany, Serve: s.connect},
 		{Pattern: "GET " + platformPath + "/signup", Needs: account.ManageCompany, Serve: s.signup},
@@ -129,8 +114,7 @@ func (s *Section) general(v *frame.Visit) error {
 func days(d time.Duration) string { return strconv.FormatFloat(d.Hours()/24, 'f', -1, 64) }
 
 func (s *Section) saveGeneral(v *frame.Visit) error {
-	in := v.Form
-	f := generalForm{Name: in.Get("name"), Inactive: in.Get("inactiveAfter"), Keep: in.Get("keepActivity"), May: true}
+	f := generalForm{Name: v.Form.Get("name"), Inactive: v.Form.Get("inactiveAfter"), Keep: v.Form.Get("keepActivity"), May: true}
 	inactive, keep := parseDays(f.Inactive), parseDays(f.Keep)
 	_, err := s.Companies.UpdateCompany(v.Context(), v.Company.ID, company.Change(func(c *company.Company) {
 		c.Name, c.InactiveAfter, c.KeepActivity = strings.TrimSpace(f.Name), inactive, keep
@@ -184,18 +168,14 @@ func (s *Section) showSignIn(v *frame.Visit, status int, f signInForm) error {
 // the provider decides who signs in. The client's secret is never shown
 // again; an empty field leaves it.
 func (s *Section) saveSignIn(v *frame.Visit) error {
-	in := v.Form
-	if !v.Proved() {
-		return v.AskProof(signInPath, "save company sign-in")
-	}
 	before, err := s.Federation.Providers.Provider(v.Context(), v.Company.ID)
 	if err != nil && fault.CodeOf(err) != fault.NotFound {
 		return err
 	}
-	p := account.IdentityProvider{CompanyID: v.Company.ID, Name: strings.TrimSpace(in.Get("name")), Issuer: strings.TrimSpace(in.Get("issuer")),
-		ClientID: strings.TrimSpace(in.Get("clientId")), Domains: strings.Fields(strings.ToLower(strings.ReplaceAll(in.Get("domains"), ",", " "))),
-		Enabled: in.Get("enabled") == "true", CreatesUsers: in.Get("createsUsers") == "true", Role: account.Role(in.Get("role")), Secret: before.Secret}
-	if secret := strings.TrimSpace(in.Get("clientSecret")); secret != "" {
+	p := account.IdentityProvider{CompanyID: v.Company.ID, Name: strings.TrimSpace(v.Form.Get("name")), Issuer: strings.TrimSpace(v.Form.Get("issuer")),
+		ClientID: strings.TrimSpace(v.Form.Get("clientId")), Domains: strings.Fields(strings.ToLower(strings.ReplaceAll(v.Form.Get("domains"), ",", " "))),
+		Enabled: v.Form.Get("enabled") == "true", CreatesUsers: v.Form.Get("createsUsers") == "true", Role: account.Role(v.Form.Get("role")), Secret: before.Secret}
+	if secret := strings.TrimSpace(v.Form.Get("clientSecret")); secret != "" {
 		p.Secret = s.Federation.SealSecret(v.Company.ID, secret)
 	} else if before.Issuer != p.Issuer {
 		p.Secret = nil // the secret of one provider is not sent to another
@@ -209,7 +189,7 @@ func (s *Section) saveSignIn(v *frame.Visit) error {
 		if fault.CodeOf(err) == fault.Forbidden {
 			status = http.StatusForbidden
 		}
-		return s.showSignIn(v, status, signInForm{IdentityProvider: p, DomainsText: in.Get("domains"),
+		return s.showSignIn(v, status, signInForm{IdentityProvider: p, DomainsText: v.Form.Get("domains"),
 			Wrong: frame.Fields(err), Problem: frame.Sentence(fault.From(err).Detail)})
 	}
 	return err
