@@ -15,8 +15,8 @@ type demoCommand struct {
 }
 
 // Run serves the demo until the context ends.
-func (c *demoCommand) Run(env *cli.Env, to streams) error {
-	logger, err := ops.NewLogger(to.err, c.LogLevel, "text")
+func (c *demoCommand) Run(env *cli.Env) error {
+	logger, err := ops.NewLogger(env.Err, c.LogLevel, "text")
 	if err != nil {
 		return err
 	}

@@ -39,8 +39,8 @@ func (c *drillCommand) Validate() error {
 }
 
 // Run runs the scenarios and prints what they found.
-func (c *drillCommand) Run(env *cli.Env, to streams) error {
-	logger, err := ops.NewLogger(to.err, c.LogLevel, "text")
+func (c *drillCommand) Run(env *cli.Env) error {
+	logger, err := ops.NewLogger(env.Err, c.LogLevel, "text")
 	if err != nil {
 		return err
 	}

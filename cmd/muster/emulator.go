@@ -17,8 +17,8 @@ type emulatorCommand struct {
 }
 
 // Run serves until the context ends.
-func (c *emulatorCommand) Run(env *cli.Env, to streams) error {
-	logger, err := ops.NewLogger(to.err, c.LogLevel, c.LogFormat)
+func (c *emulatorCommand) Run(env *cli.Env) error {
+	logger, err := ops.NewLogger(env.Err, c.LogLevel, c.LogFormat)
 	if err != nil {
 		return err
 	}

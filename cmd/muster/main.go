@@ -69,7 +69,7 @@ func run(args []string, in io.Reader, out, errOut io.Writer) int {
 	}
 	env := &cli.Env{Context: ctx, In: in, Out: out, Err: errOut, Now: time.Now, User: hostUser(), Open: service.OpenAdmin(time.Now, os.Getenv("MUSTER_KEY_FILE")), Signer: service.OpenSigner,
 		Maintenance: service.Maintenance{Log: slog.New(slog.NewTextHandler(errOut, nil))}}
-	if err := chosen.Run(env, streams{errOut}); err != nil {
+	if err := chosen.Run(env); err != nil {
 		own, ok := errors.AsType[*cli.ExitError](err)
 		if ok {
 			fmt.Fprintf(errOut, "muster: %s\n", own.Text)
@@ -92,9 +92,6 @@ func hostUser() string {
 	}
 	return current.Username
 }
-
-// streams carries standard error to the commands that log.
-type streams struct{ err io.Writer }
 
 // dropEmptySettings makes an empty variable the same as none, as compose files
 // and unit files set them.

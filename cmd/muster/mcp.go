@@ -42,13 +42,13 @@ and the header X-API-Key, or let it sign in with OAuth.`
 }
 
 // Run carries messages until standard input ends.
-func (c *mcpCommand) Run(env *cli.Env, to streams) error {
-	warn := func(text string) { fmt.Fprintf(to.err, "muster mcp: %s\n", text) }
+func (c *mcpCommand) Run(env *cli.Env) error {
+	warn := func(text string) { fmt.Fprintf(env.Err, "muster mcp: %s\n", text) }
 	address, err := url.Parse(strings.TrimRight(c.URL, "/"))
 	if err != nil || address.Scheme != "http" && address.Scheme != "https" || address.Host == "" || address.User != nil || address.RawQuery != "" {
 		return errors.New("MUSTER_URL must be the service's http:// or https:// address, without user or query")
 	}
-	if address.Scheme == "http" && !loopback(address.Hostname()) {
+	if address.Scheme == "http" && address.Hostname() != "localhost" && !net.ParseIP(address.Hostname()).IsLoopback() {
 		warn("the API key travels unprotected over http://: use https:// beyond this machine")
 	}
 	key, err := c.key()
@@ -73,9 +73,4 @@ func (c *mcpCommand) key() (string, error) {
 		return key, nil
 	}
 	return "", fmt.Errorf("%s must hold the API key alone, on one line", c.KeyFile)
-}
-
-func loopback(host string) bool {
-	ip := net.ParseIP(host)
-	return host == "localhost" || ip != nil && ip.IsLoopback()
 }

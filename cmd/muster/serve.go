@@ -11,8 +11,8 @@ import (
 type serveCommand struct{ config.Service }
 
 // Run serves until the context ends, then drains.
-func (c *serveCommand) Run(env *cli.Env, to streams) error {
-	logger, err := ops.NewLogger(to.err, c.LogLevel, c.LogFormat)
+func (c *serveCommand) Run(env *cli.Env) error {
+	logger, err := ops.NewLogger(env.Err, c.LogLevel, c.LogFormat)
 	if err != nil {
 		return err
 	}

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"log/slog"
 	"os"
 	"strings"
@@ -49,15 +48,15 @@ var errProblems = errors.New("the simulation found problems: see above")
 
 // Run runs the simulation and prints its report. It fails if anything was lost,
 // done twice or did not converge.
-func (c *simulateCommand) Run(env *cli.Env, to streams) (err error) {
+func (c *simulateCommand) Run(env *cli.Env) (err error) {
 	dir, err := os.MkdirTemp("", "muster-simulate-")
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
-	o := c.options(env, to, dir)
+	o := c.options(env, dir)
 	if c.Server == "" {
-		ground, err := c.ownGround(env, to, dir, &o)
+		ground, err := c.ownGround(env, dir, &o)
 		if err != nil {
 			return err
 		}
@@ -103,23 +102,23 @@ func enoughFiles(agents, each, limit int) error {
 	return nil
 }
 
-func (c *simulateCommand) options(env *cli.Env, to streams, dir string) fleetsim.Options {
+func (c *simulateCommand) options(env *cli.Env, dir string) fleetsim.Options {
 	o := fleetsim.Options{Ramp: c.Ramp, Commands: c.Commands, Duration: c.Duration, Patience: c.Patience, Offline: c.Offline, OfflineFor: c.OfflineFor,
 		Skew: c.Skew, Lost: c.Lost, Duplicated: c.Duplicated, Crashes: c.Crashes, Endings: c.Endings, Seed: c.Seed, Dir: dir,
 		Now: env.Now, Clock: env.Now, Log: slog.New(slog.DiscardHandler)}
-	o.Say = func(format string, args ...any) { fmt.Fprintf(to.err, format+"\n", args...) }
+	o.Say = func(format string, args ...any) { fmt.Fprintf(env.Err, format+"\n", args...) }
 	return o
 }
 
 // ownGround starts a service of the simulation's own.
-func (c *simulateCommand) ownGround(env *cli.Env, to streams, dir string, o *fleetsim.Options) (*proving.Ground, error) {
+func (c *simulateCommand) ownGround(env *cli.Env, dir string, o *fleetsim.Options) (*proving.Ground, error) {
 	if c.Agents < 1 || c.Pace < 1 || c.Pace > 8 {
 		return nil, errors.New("--agents must be at least 1, and --pace between 1 and 8")
 	}
 	if err := enoughFiles(c.Agents, filesOwn, ops.OpenFileLimit()); err != nil {
 		return nil, err
 	}
-	logger, err := ops.NewLogger(to.err, "error", "text")
+	logger, err := ops.NewLogger(env.Err, "error", "text")
 	if err != nil {
 		return nil, err
 	}
@@ -156,22 +155,15 @@ func (c *simulateCommand) existing(env *cli.Env, o *fleetsim.Options) error {
 
 // fileLines returns the lines of a file; none without a path, and those of
 // standard input for "-".
-func fileLines(env *cli.Env, path string) ([]string, error) {
-	switch path {
-	case "":
+func fileLines(env *cli.Env, path string) (all []string, err error) {
+	if path == "" {
 		return nil, nil
-	case "-":
-		return readLines(env.In)
 	}
-	file, err := os.Open(path)
+	in, err := env.Input(path)
 	if err != nil {
 		return nil, err
 	}
-	defer file.Close()
-	return readLines(file)
-}
-
-func readLines(in io.Reader) (all []string, err error) {
+	defer in.Close()
 	const longest = 64 << 10
 	lines := bufio.NewScanner(in)
 	lines.Buffer(nil, longest)

@@ -69,27 +69,22 @@ func (c *ActivityVerify) Run(env *Env) error {
 	if c.Export != "" {
 		return c.offline(env)
 	}
-	sound := true
-	why := ""
-	err := OfCompany{c.Common, c.Company}.run(env, func(ctx context.Context, admin *Admin, owner company.Company) (answer, error) {
+	return OfCompany{c.Common, c.Company}.run(env, func(ctx context.Context, admin *Admin, owner company.Company) (answer, error) {
 		sealer, err := admin.Chain(c.Store, c.KeyFile)
 		if err != nil {
 			return answer{}, err
 		}
 		v, err := sealer.Check(ctx, owner.ID)
-		sound = v.Sound()
-		why = fmt.Sprintf("the chain of company %s is broken at entry %d: %s", owner.Slug, v.Broken, v.Why)
+		if err == nil && !v.Sound() {
+			err = &ExitError{1, fmt.Sprintf("the chain of company %s is broken at entry %d: %s", owner.Slug, v.Broken, v.Why)}
+		}
 		return answer{viewChain(v), func(w io.Writer) {
-			if sound {
+			if v.Sound() {
 				fmt.Fprintf(w, "%d entries, from %d to %d, form an unbroken chain. Its head, %s, is signed by this service.\n", v.Checked, v.Head.First, v.Head.Last, v.Head.Hash)
 				unproved(w, v)
 			}
 		}}, err
 	})
-	if err == nil && !sound {
-		err = errors.New(why)
-	}
-	return err
 }
 
 // unproved says which entries only the chain covers.
@@ -111,12 +106,9 @@ type offlineView struct {
 }
 
 func (c *ActivityVerify) offline(env *Env) error {
-	var signer activity.Signer
-	if env.Signer != nil {
-		var err error
-		if signer, err = env.Signer(c.Store, c.KeyFile); err != nil {
-			return err
-		}
+	signer, err := env.Signer(c.Store, c.KeyFile)
+	if err != nil {
+		return err
 	}
 	export, err := os.Open(c.Export)
 	if err != nil {
@@ -252,12 +244,9 @@ func (c *ActivityExport) Run(env *Env) error {
 
 // chain exports entries with what verifies them.
 func (c *ActivityExport) chain(ctx context.Context, env *Env, admin *Admin, filter activity.Filter) error {
-	var keys activity.Signer
-	if env.Signer != nil {
-		var err error
-		if keys, err = env.Signer(c.Store, c.KeyFile); err != nil {
-			return err
-		}
+	keys, err := env.Signer(c.Store, c.KeyFile)
+	if err != nil {
+		return err
 	}
 	if err := activity.ExportChain(ctx, admin.Activity, filter.CompanyID, filter.From, keys, env.Out); err != nil {
 		return fmt.Errorf("the export broke off: %w", err)

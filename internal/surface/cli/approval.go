@@ -35,7 +35,7 @@ type Passkeys interface {
 	Party() approval.Party
 }
 
-// ExitError ends the program with a code of its own.
+// ExitError ends the program with a code of its own. An answer beside it is printed.
 type ExitError struct {
 	Code int
 	Text string

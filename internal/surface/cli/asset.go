@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"os"
 
 	"github.com/musterhq/muster/internal/asset"
 	"github.com/musterhq/muster/internal/company"
@@ -41,9 +40,9 @@ type importedView struct {
 
 // Run imports the file.
 func (c *AssetImport) Run(env *Env) error {
-	in, err := c.input(env)
+	in, err := env.Input(c.File)
 	if err != nil {
-		return err
+		return fault.Invalid(err.Error())
 	}
 	defer in.Close()
 	assets, err := ReadAssets(in)
@@ -61,17 +60,6 @@ func (c *AssetImport) Run(env *Env) error {
 			fmt.Fprintf(w, "Imported %d assets into %s.\n", len(assets), owner.PathName())
 		}}, admin.Assets.ImportAssets(ctx, assets)
 	})
-}
-
-func (c *AssetImport) input(env *Env) (io.ReadCloser, error) {
-	if c.File == "-" {
-		return io.NopCloser(env.In), nil
-	}
-	file, err := os.Open(c.File)
-	if err != nil {
-		return nil, fault.Invalid(err.Error())
-	}
-	return file, nil
 }
 
 // AssetList lists assets, as the API shows them.

@@ -7,10 +7,13 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
+	"os"
 	"strings"
 	"text/tabwriter"
 	"time"
@@ -44,7 +47,8 @@ type Env struct {
 	Context context.Context
 	In      io.Reader
 	Out     io.Writer
-	// Err takes what commands ask at a terminal; nil: nothing is asked.
+	// Err takes what commands ask at a terminal, warnings and logs; nil: nothing is
+	// asked, and there are none.
 	Err io.Writer
 	Now func() time.Time
 	// User is who runs the command, as the operating system knows.
@@ -59,6 +63,14 @@ type Env struct {
 	Signer func(store config.Store, keyFile string) (activity.Signer, error)
 	// Maintenance changes databases as a whole.
 	Maintenance Maintenance
+}
+
+// Input opens a file to read; - is standard input.
+func (e *Env) Input(path string) (io.ReadCloser, error) {
+	if path == "-" {
+		return io.NopCloser(e.In), nil
+	}
+	return os.Open(path)
 }
 
 // Intent is what a command does with the database.
@@ -161,13 +173,11 @@ func (c Common) open(env *Env, intent Intent, work func(ctx context.Context, adm
 	if closing := admin.Close(); err == nil {
 		err = closing
 	}
-	if err != nil {
-		return err
+	_, reported := errors.AsType[*ExitError](err) // by the answer
+	if err != nil && !reported || said.text == nil {
+		return err // or the work wrote its answer itself
 	}
-	if said.text == nil {
-		return nil // the work wrote its answer itself
-	}
-	return Print(env.Out, c.Output, said.json, said.text)
+	return cmp.Or(Print(env.Out, c.Output, said.json, said.text), err)
 }
 
 // Print writes an answer in the chosen form.

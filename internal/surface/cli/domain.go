@@ -85,9 +85,5 @@ type domainView struct {
 }
 
 func viewDomain(slug string, d account.Domain) domainView {
-	view := domainView{Company: slug, Domain: d.Name}
-	if !d.AddedAt.IsZero() {
-		view.AddedAt = operation.TimestampOf(d.AddedAt)
-	}
-	return view
+	return domainView{slug, d.Name, operation.TimestampOf(d.AddedAt)}
 }

@@ -75,13 +75,6 @@ func (c *KeyCreate) warn(env *Env, p access.Permission) {
 	}
 }
 
-func (c *KeyCreate) lifetime() time.Duration {
-	if c.ExpiresIn == nil {
-		return 0 // never ends
-	}
-	return *c.ExpiresIn
-}
-
 // Run creates the key and shows it.
 func (c *KeyCreate) Run(env *Env) error {
 	permissions, err := c.permissions()
@@ -92,14 +85,10 @@ func (c *KeyCreate) Run(env *Env) error {
 	if err != nil {
 		return err
 	}
-	perDay := 0
-	if c.PerDay != nil {
-		perDay = *c.PerDay
-	}
 	return c.run(env, func(ctx context.Context, admin *Admin, owner company.Company) (answer, error) {
 		key, text, err := admin.keys(env).CreateForOperator(ctx, apikey.Request{
-			CompanyID: owner.ID, Name: strings.TrimSpace(c.Name), Permissions: permissions, ExpiresIn: c.lifetime(),
-			Networks: networks, DevicesPerDay: perDay,
+			CompanyID: owner.ID, Name: strings.TrimSpace(c.Name), Permissions: permissions, ExpiresIn: deref(c.ExpiresIn),
+			Networks: networks, DevicesPerDay: deref(c.PerDay),
 		})
 		if err == nil {
 			c.warn(env, permissions)
@@ -190,12 +179,12 @@ type keyView struct {
 }
 
 func viewKey(k apikey.Key) keyView {
-	var perDay *int
-	if k.DevicesPerDay > 0 {
-		perDay = &k.DevicesPerDay
-	}
-	return keyView{
-		ID: k.ID, Prefix: k.Prefix, Name: k.Name, Permissions: k.Permissions.Names(), Networks: networkTexts(k), PerDay: perDay, CreatedBy: k.CreatedBy,
+	view := keyView{
+		ID: k.ID, Prefix: k.Prefix, Name: k.Name, Permissions: k.Permissions.Names(), Networks: networkTexts(k), CreatedBy: k.CreatedBy,
 		CreatedAt: operation.TimestampOf(k.CreatedAt), ExpiresAt: operation.TimestampOf(k.ExpiresAt), RevokedAt: operation.TimestampOf(k.RevokedAt), LastUsedAt: operation.TimestampOf(k.LastUsedAt),
 	}
+	if k.DevicesPerDay > 0 {
+		view.PerDay = &k.DevicesPerDay
+	}
+	return view
 }

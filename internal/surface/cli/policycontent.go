@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"fmt"
 	"io"
-	"os"
 
 	"github.com/musterhq/muster/internal/fault"
 	"github.com/musterhq/muster/internal/policy"
@@ -20,22 +19,19 @@ type PolicyContent struct {
 
 // document reads the document that was given; nil if none was.
 func (c PolicyContent) document(env *Env) ([]byte, error) {
-	switch c.Document {
-	case "":
+	if c.Document == "" {
 		return nil, nil
-	case "-":
-		return limited(env.In, "standard input")
 	}
-	file, err := os.Open(c.Document)
+	file, err := env.Input(c.Document)
 	if err != nil {
 		return nil, fault.Invalid("cannot open the document: " + err.Error())
 	}
 	defer file.Close() //nolint:errcheck // it was only read
-	return limited(file, c.Document)
-}
-
-func limited(from io.Reader, what string) ([]byte, error) {
-	text, err := io.ReadAll(io.LimitReader(from, policy.MaxDocumentBytes+1))
+	what := c.Document
+	if what == "-" {
+		what = "standard input"
+	}
+	text, err := io.ReadAll(io.LimitReader(file, policy.MaxDocumentBytes+1))
 	if err != nil {
 		return nil, fault.Invalid("cannot read " + what + ": " + err.Error())
 	}
@@ -45,10 +41,10 @@ func limited(from io.Reader, what string) ([]byte, error) {
 	return bytes.TrimSpace(text), nil
 }
 
-// deref is the text, or none.
-func deref(text *string) string {
-	if text == nil {
-		return ""
+// deref is a flag's value, or the zero value of one that was not given.
+func deref[T any](flag *T) (value T) {
+	if flag != nil {
+		value = *flag
 	}
-	return *text
+	return value
 }

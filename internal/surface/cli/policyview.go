@@ -103,20 +103,11 @@ func pushed(p policy.Policy) string {
 // PolicySettings shows settings.
 type PolicySettings struct{ OfPolicy }
 
-type settingsView struct {
-	PolicyID    string         `json:"policyId"`
-	DisplayName string         `json:"displayName"`
-	Version     int            `json:"version"`
-	DeviceCount int            `json:"deviceCount"`
-	Editable    bool           `json:"editable"`
-	Settings    []policy.Value `json:"settings"`
-}
-
 // Run prints the settings as contract 2.4 has them.
 func (c *PolicySettings) Run(env *Env) error {
 	return c.with(env, func(_ context.Context, _ *Admin, _ company.Company, p policy.Policy) (answer, error) {
 		values, err := policy.View(p.Type, p.Document)
-		view := settingsView{p.PathName(), p.Name, p.Version, p.DeviceCount, p.Editable(), values}
+		view := policy.Settings{PolicyID: p.PathName(), DisplayName: p.Name, Version: p.Version, DeviceCount: p.DeviceCount, Editable: p.Editable(), Settings: values}
 		return answer{view, func(w io.Writer) {
 			row(w, "GROUP", "SETTING", "VALUE", "ALLOWED")
 			for _, v := range values {
@@ -132,16 +123,6 @@ type PolicyRevisions struct {
 	Limit int `name:"limit" default:"20" help:"How many to show, at least 1."`
 }
 
-type revisionView struct {
-	Revision    int                  `json:"revision"`
-	Version     int                  `json:"version"`
-	SavedAt     *operation.Timestamp `json:"savedAt"`
-	SavedBy     policy.Author        `json:"savedBy"`
-	DisplayName string               `json:"displayName"`
-	Origin      policy.Origin        `json:"origin"`
-	ProposalID  string               `json:"proposalId,omitempty"`
-}
-
 // Validate wants at least one.
 func (c *PolicyRevisions) Validate() error {
 	if c.Limit < 1 {
@@ -154,16 +135,10 @@ func (c *PolicyRevisions) Validate() error {
 func (c *PolicyRevisions) Run(env *Env) error {
 	return c.with(env, func(ctx context.Context, admin *Admin, owner company.Company, p policy.Policy) (answer, error) {
 		all, err := admin.Policies.Store.Revisions(ctx, owner.ID, p.ID, c.Limit)
-		views := make([]revisionView, len(all))
-		for i, r := range all {
-			views[i] = revisionView{r.Revision, r.Version, operation.TimestampOf(r.SavedAt), r.SavedBy, r.Name, r.Origin, r.ProposalID}
-		}
-		return answer{views, func(w io.Writer) {
-			row(w, "REVISION", "VERSION", "SAVED", "BY", "ORIGIN", "NAME")
-			for _, r := range all {
-				row(w, strconv.Itoa(r.Revision), strconv.Itoa(r.Version), day(r.SavedAt), r.SavedBy.Name, string(r.Origin), r.Name)
-			}
-		}}, err
+		header := []string{"REVISION", "VERSION", "SAVED", "BY", "ORIGIN", "NAME"}
+		return list(all, policy.Revision.Record, header, func(r policy.Revision) []string {
+			return []string{strconv.Itoa(r.Revision), strconv.Itoa(r.Version), day(r.SavedAt), r.SavedBy.Name, string(r.Origin), r.Name}
+		}), err
 	})
 }
 
@@ -191,20 +166,12 @@ type fieldView struct {
 func (c *PolicyDiff) Run(env *Env) error {
 	return c.with(env, func(ctx context.Context, admin *Admin, owner company.Company, p policy.Policy) (answer, error) {
 		diff, err := admin.Policies.Diff(ctx, owner.ID, p.ID, c.From, c.To)
-		view := diffView{PolicyID: p.PathName(), Fields: []fieldView{}, Others: append([]string{}, diff.Others...)}
+		view := diffView{PolicyID: p.PathName(), Fields: []fieldView{}, Others: append([]string{}, diff.Unnamed()...)}
 		if diff.Name != nil {
 			view.Fields = append(view.Fields, fieldView{"", "Name", diff.Name[0], diff.Name[1]})
 		}
 		for _, move := range diff.Moves {
 			view.Fields = append(view.Fields, fieldView{move.Setting.ID, move.Setting.Label, move.From, move.To})
-		}
-		for _, other := range []struct {
-			label   string
-			differs bool
-		}{{"description", diff.Description}, {"labels", diff.Labels}, {"group", diff.Group}} {
-			if other.differs {
-				view.Others = append(view.Others, other.label)
-			}
 		}
 		return answer{view, func(w io.Writer) {
 			row(w, "SETTING", "WAS", "IS")

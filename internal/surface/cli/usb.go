@@ -67,8 +67,7 @@ func (c *USB) Run(env *Env) error {
 	if err != nil {
 		return err
 	}
-	var left error
-	err = c.run(env, func(ctx context.Context, admin *Admin) (answer, error) {
+	return c.run(env, func(ctx context.Context, admin *Admin) (answer, error) {
 		issuing, err := c.admin(ctx, admin, settings)
 		if err != nil {
 			return answer{}, err
@@ -100,17 +99,13 @@ func (c *USB) Run(env *Env) error {
 			err = tool.Transcript.Err
 		}
 		view := summary(issuing.policy.PathName(), results)
-		if view.Failed > 0 {
-			left = fmt.Errorf("%d of %d devices are not provisioned: see what is said of each", view.Failed, len(results))
+		if err == nil && view.Failed > 0 {
+			err = &ExitError{1, fmt.Sprintf("%d of %d devices are not provisioned: see what is said of each", view.Failed, len(results))}
 		}
 		return answer{view, func(w io.Writer) {
 			fmt.Fprintf(w, "%d enrolled, %d were enrolled already, %d failed.\n", view.Enrolled, view.Already, view.Failed)
 		}}, err
 	})
-	if err == nil {
-		err = left
-	}
-	return err
 }
 
 // app is the Android app: what was given, or what this program holds. An agent that
