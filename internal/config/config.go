@@ -5,6 +5,7 @@
 package config
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"net"
@@ -68,20 +69,13 @@ const (
 
 // WithDefaults returns the configuration with its empty fields filled in.
 func (c Service) WithDefaults() Service {
-	set := func(field *string, value string) {
-		if *field == "" {
-			*field = value
-		}
-	}
-	set(&c.Database, DefaultDatabase)
-	set(&c.Listen, DefaultListen)
-	set(&c.LogLevel, "info")
-	set(&c.LogFormat, "text")
-	if c.ReadsPerMinute == 0 {
-		c.ReadsPerMinute = DefaultReadsPerMinute
-	}
+	c.Database = cmp.Or(c.Database, DefaultDatabase)
+	c.Listen = cmp.Or(c.Listen, DefaultListen)
+	c.LogLevel = cmp.Or(c.LogLevel, "info")
+	c.LogFormat = cmp.Or(c.LogFormat, "text")
+	c.ReadsPerMinute = cmp.Or(c.ReadsPerMinute, DefaultReadsPerMinute)
 	if path, ok := c.SQLitePath(); ok {
-		set(&c.KeyFile, KeyFileBeside(path))
+		c.KeyFile = cmp.Or(c.KeyFile, KeyFileBeside(path))
 	}
 	c.PublicURL = strings.TrimRight(c.PublicURL, "/")
 	return c
@@ -107,13 +101,9 @@ func (c Service) Check() error {
 		}
 	}
 	if c.AgentAPKURL != "" {
-		if err := checkAddress("MUSTER_AGENT_APK_URL", c.AgentAPKURL); err != nil {
-			wrong = append(wrong, err)
-		}
+		wrong = append(wrong, checkAddress("MUSTER_AGENT_APK_URL", c.AgentAPKURL))
 	}
-	if err := c.Platform.Check(); err != nil {
-		wrong = append(wrong, err)
-	}
+	wrong = append(wrong, c.Platform.Check())
 	if _, _, err := net.SplitHostPort(c.Listen); err != nil {
 		add("MUSTER_LISTEN %q is not HOST:PORT, such as %s", c.Listen, DefaultListen)
 	}
@@ -123,13 +113,9 @@ func (c Service) Check() error {
 	if c.ReadsPerMinute < 0 {
 		add("MUSTER_READS_PER_MINUTE %d is negative", c.ReadsPerMinute)
 	}
-	if _, err := c.Proxies(); err != nil {
-		wrong = append(wrong, err)
-	}
-	if _, err := c.ProviderNetworks(); err != nil {
-		wrong = append(wrong, err)
-	}
-	return errors.Join(wrong...)
+	_, proxies := c.Proxies()
+	_, providers := c.ProviderNetworks()
+	return errors.Join(append(wrong, proxies, providers)...)
 }
 
 // Proxies are the networks of TrustedProxies.

@@ -156,13 +156,10 @@ func takeReason(arguments operation.Flat, said access.Note) (operation.Flat, acc
 
 // answer is what the call would be answered.
 func (s *Service) answer(o *operation.Operation, f *fault.Error) Answer {
-	switch {
-	case f != nil:
-		code := string(f.Code)
-		return Answer{s.Status(f.Code), &code, f.Detail}
-	default:
+	if f == nil {
 		return Answer{s.Success(o.Created), nil, accepted}
 	}
+	return Answer{s.Status(f.Code), new(string(f.Code)), f.Detail}
 }
 
 func (r *Result) describe(f operation.Forecast) {

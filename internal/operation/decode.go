@@ -7,7 +7,9 @@ import (
 	"io"
 	"math"
 	"reflect"
+	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/go-json-experiment/json/jsontext"
 
@@ -323,12 +325,7 @@ func (f *faults) syntax(d *jsontext.Decoder, err error) {
 }
 
 func (f *faults) has(name string) bool {
-	for _, field := range f.fields {
-		if field.Field == name {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(f.fields, func(field fault.Field) bool { return field.Field == name })
 }
 
 // err returns the faults as one error, or nil.
@@ -347,18 +344,14 @@ func (f *faults) err() error {
 // inWords joins the first few faults into a sentence.
 func inWords(fields []fault.Field) string {
 	const most = 10
-	var text []byte
-	for i, field := range fields {
-		if i == most {
-			text = fmt.Appendf(text, "; and %d more", len(fields)-most)
-			break
-		}
-		if i > 0 {
-			text = append(text, "; "...)
-		}
-		text = append(append(append(text, field.Field...), ' '), field.Message...)
+	var texts []string
+	for _, field := range fields[:min(len(fields), most)] {
+		texts = append(texts, field.Field+" "+field.Message)
 	}
-	return string(text)
+	if more := len(fields) - most; more > 0 {
+		texts = append(texts, fmt.Sprintf("and %d more", more))
+	}
+	return strings.Join(texts, "; ")
 }
 
 // printable shortens a name that a caller made up and quotes what cannot be shown.

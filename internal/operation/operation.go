@@ -177,12 +177,6 @@ func (r *Rules) AtMost(field string, entries func() int) {
 	}
 }
 
-// Said returns every rule stated.
-func (r *Rules) Said() []Rule { return r.said }
-
-// Faults returns the rules that the value breaks.
-func (r *Rules) Faults() []fault.Field { return r.faults }
-
 // Registry holds every operation, in the order of their definition.
 type Registry struct{ operations []*Operation }
 

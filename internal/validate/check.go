@@ -53,11 +53,4 @@ func Package(s string) bool {
 }
 
 // Blank reports whether s is empty or holds nothing but white space.
-func Blank(s string) bool {
-	for _, r := range s {
-		if !unicode.IsSpace(r) {
-			return false
-		}
-	}
-	return true
-}
+func Blank(s string) bool { return strings.TrimSpace(s) == "" }

@@ -1,11 +1,9 @@
 package rest
 
 import (
-	"cmp"
 	"encoding/json"
 	"maps"
 	"net/http"
-	"slices"
 	"strconv"
 	"strings"
 
@@ -271,20 +269,6 @@ func budgets() map[operation.Budget]string {
 		operation.AfterValidation:  "counted after permission checks and validation",
 		operation.Apart:            "an allowance of its own",
 	}
-}
-
-// ordered lists what is described, in the order of the registry.
-func (d *document) ordered(registry *operation.Registry) []*described {
-	var all []*described
-	for _, o := range registry.All() {
-		all = append(all, d.Paths[o.Path][strings.ToLower(o.Method)])
-	}
-	slices.SortStableFunc(all, func(a, b *described) int { return cmp.Compare(d.rank(a), d.rank(b)) })
-	return all
-}
-
-func (d *document) rank(x *described) int {
-	return slices.IndexFunc(d.Tags, func(t tag) bool { return t.Name == x.Tags[0] })
 }
 
 const introduction = `REST interface of the device management service.

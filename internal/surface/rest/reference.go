@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"html/template"
+	"maps"
 	"net/http"
 	"slices"
 	"strconv"
@@ -15,6 +16,7 @@ import (
 	"github.com/google/jsonschema-go/jsonschema"
 
 	"github.com/musterhq/muster/internal/operation"
+	"github.com/musterhq/muster/internal/surface/status"
 )
 
 // The reference page is written once, when it is first asked for, from the OpenAPI document. It
@@ -96,8 +98,8 @@ func writeReference(registry *operation.Registry, publicURL string) []byte {
 	page := referencePage{Server: d.Servers[0].URL, Intro: paragraphs(introduction)}
 	for _, t := range d.Tags {
 		section := referenceSection{ID: anchor(t.Name), Name: t.Name, Description: t.Description}
-		for _, x := range d.ordered(registry) {
-			if x.Tags[0] == t.Name {
+		for _, o := range registry.All() {
+			if x := d.Paths[o.Path][strings.ToLower(o.Method)]; x.Tags[0] == t.Name {
 				section.Operations = append(section.Operations, d.reference(x))
 			}
 		}
@@ -116,22 +118,16 @@ func writeReference(registry *operation.Registry, publicURL string) []byte {
 func (d *document) reference(x *described) referenceOperation {
 	o := x.operation
 	view := referenceOperation{described: x, Method: o.Method, Path: o.Path, PermissionsText: strings.Join(x.Permissions, ", ")}
-	for _, p := range o.Parameters() {
-		where := "query"
-		if p.InPath {
-			where = "path"
-		}
-		view.Arguments = append(view.Arguments, referenceField{Name: p.Name, Where: where, Type: typeText(p.Schema), Text: p.Doc, Required: p.Required})
+	for _, declared := range o.Parameters() {
+		p := asParameter(declared)
+		view.Arguments = append(view.Arguments, referenceField{Name: p.Name, Where: p.In, Type: typeText(p.Schema), Text: p.Description, Required: p.Required})
 	}
 	if o.HasBody() {
 		view.Arguments = append(view.Arguments, fieldsOf(o.BodySchema(), "", "body")...)
 	}
 	view.Result = fieldsOf(o.ResultSchema(nil), "", "")
 	view.Call = callText(d.Servers[0].URL, o)
-	view.AnswerStatus = "200"
-	if o.Created {
-		view.AnswerStatus = "201"
-	}
+	view.AnswerStatus = strconv.Itoa(status.Success(o.Created))
 	view.Answer = indented(x.Responses[view.AnswerStatus].Content[jsonType].Example)
 	view.Answers = d.answersOf(x)
 	return view
@@ -220,12 +216,7 @@ func (d *document) answersOf(x *described) []referenceAnswer {
 		}
 		row := referenceAnswer{Status: status, Text: r.Description}
 		for _, m := range r.Content {
-			var codes []string
-			for name := range m.Examples {
-				codes = append(codes, name)
-			}
-			slices.Sort(codes)
-			row.Codes = strings.Join(codes, ", ")
+			row.Codes = strings.Join(slices.Sorted(maps.Keys(m.Examples)), ", ")
 		}
 		rows = append(rows, row)
 	}

@@ -3,6 +3,7 @@
 package status
 
 import (
+	"cmp"
 	"net/http"
 
 	"github.com/musterhq/muster/internal/fault"
@@ -16,27 +17,22 @@ func Success(created bool) int {
 	return http.StatusOK
 }
 
-// Of returns the status of a code; of an unknown one, 500.
-func Of(code fault.Code) int {
-	switch code {
-	case fault.InvalidArguments:
-		return http.StatusBadRequest
-	case fault.Unauthorized:
-		return http.StatusUnauthorized
-	case fault.Forbidden:
-		return http.StatusForbidden
-	case fault.NotFound:
-		return http.StatusNotFound
-	case fault.Unsupported, fault.NotPending, fault.StaleProposal, fault.InFlight:
-		return http.StatusConflict
-	case fault.Refused, fault.ConfirmationRequired, fault.KeyReused:
-		return http.StatusUnprocessableEntity
-	case fault.RateLimited:
-		return http.StatusTooManyRequests
-	case fault.Provider:
-		return http.StatusBadGateway
-	case fault.Unavailable:
-		return http.StatusServiceUnavailable
-	}
-	return http.StatusInternalServerError
+var statuses = map[fault.Code]int{ //nolint:gochecknoglobals // a table that is never written to
+	fault.InvalidArguments:     http.StatusBadRequest,
+	fault.Unauthorized:         http.StatusUnauthorized,
+	fault.Forbidden:            http.StatusForbidden,
+	fault.NotFound:             http.StatusNotFound,
+	fault.Unsupported:          http.StatusConflict,
+	fault.NotPending:           http.StatusConflict,
+	fault.StaleProposal:        http.StatusConflict,
+	fault.InFlight:             http.StatusConflict,
+	fault.Refused:              http.StatusUnprocessableEntity,
+	fault.ConfirmationRequired: http.StatusUnprocessableEntity,
+	fault.KeyReused:            http.StatusUnprocessableEntity,
+	fault.RateLimited:          http.StatusTooManyRequests,
+	fault.Provider:             http.StatusBadGateway,
+	fault.Unavailable:          http.StatusServiceUnavailable,
 }
+
+// Of returns the status of a code; of an unknown one, 500.
+func Of(code fault.Code) int { return cmp.Or(statuses[code], http.StatusInternalServerError) }
