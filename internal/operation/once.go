@@ -40,8 +40,6 @@ type Once struct {
 	Kernel *Kernel
 	Claims Claims // nil: keys are ignored
 	Sealer Sealer
-	Log    *slog.Logger // may be nil
-	Now    func() time.Time
 }
 
 // Sealer encrypts what is kept. What was sealed for one purpose does not open
@@ -140,7 +138,7 @@ func (c Once) claim(o *Operation, p access.Principal, key string, args any) Clai
 			theirs, err := c.Sealer.Open(purpose, sealed)
 			return err == nil && bytes.Equal(theirs, fingerprint)
 		},
-		Now: c.Now(), Lease: leaseLength, Keep: keepAnswers,
+		Now: c.Kernel.Now(), Lease: leaseLength, Keep: keepAnswers,
 	}
 }
 
@@ -180,7 +178,7 @@ func (c Once) hold(ctx context.Context, held Holding, o *Operation, p access.Pri
 		err = c.settle(ctx, held, out)
 	case held.Attempt > 1 && !out.Reached:
 		// What the attempt before began is still to be found by the next one.
-		err = c.Claims.ExtendClaim(ctx, held, c.Now())
+		err = c.Claims.ExtendClaim(ctx, held, c.Kernel.Now())
 	default:
 		err = c.Claims.ReleaseClaim(ctx, held)
 	}
@@ -203,7 +201,7 @@ func (c Once) extend(ctx context.Context, held Holding) (stop func()) {
 			case <-ctx.Done():
 				return
 			case <-ticker.C:
-				if err := c.Claims.ExtendClaim(ctx, held, c.Now().Add(leaseLength)); err != nil && ctx.Err() == nil {
+				if err := c.Claims.ExtendClaim(ctx, held, c.Kernel.Now().Add(leaseLength)); err != nil && ctx.Err() == nil {
 					c.warn(ctx, "cannot extend a lease", Meta{}, err)
 				}
 			}
@@ -217,10 +215,8 @@ func (c Once) extend(ctx context.Context, held Holding) (stop func()) {
 }
 
 func (c Once) warn(ctx context.Context, message string, meta Meta, err error) {
-	if c.Log != nil {
-		//nolint:sloglint // the callers' messages are constants
-		c.Log.LogAttrs(ctx, slog.LevelWarn, message, slog.String("request_id", meta.RequestID), slog.Any("error", err))
-	}
+	//nolint:sloglint // the callers' messages are constants
+	c.Kernel.Log.LogAttrs(ctx, slog.LevelWarn, message, slog.String("request_id", meta.RequestID), slog.Any("error", err))
 }
 
 // keeps reports whether an outcome is kept.

@@ -52,7 +52,7 @@ type wiring struct {
 	proposals   *proposal.Service
 
 	// Surfaces.
-	kernel  *operation.Kernel
+	once    operation.Once // with the kernel
 	callers apikey.Authenticator
 	signIn  web.SignIn
 }
@@ -79,7 +79,7 @@ func (s *Service) assemble(ctx context.Context) error {
 	}
 	w.probes()
 	api := rest.New(rest.Config{
-		Registry: s.registry, Kernel: w.kernel, Authenticator: w.callers, PublicURL: s.public, Claims: s.db, Sealer: s.keys,
+		Registry: s.registry, Once: w.once, Authenticator: w.callers, PublicURL: s.public,
 		Observer: s.metrics, Log: s.options.Logger, Now: s.options.Now,
 	})
 	s.handler = edge.Harden(w.address.withOrigin(api.Wrap(w.mux)), s.public, s.options.Logger)
@@ -189,11 +189,11 @@ func (w *wiring) operations() error {
 		Issuers: map[policy.Type]provisioning.Issuer{policy.Platform: w.platform, policy.Agent: w.link},
 	})
 	budgets := budget.Limiter{Store: w.db, Now: w.db.Now}
-	w.kernel = operation.NewKernel(operation.Config{
+	w.once = operation.Once{Claims: w.db, Sealer: w.keys, Kernel: operation.NewKernel(operation.Config{
 		Limiter: budgets, Apart: budgets, ReadsPerMinute: w.config.ReadsPerMinute, Observer: w.metrics,
 		Log: w.options.Logger, Now: w.options.Now,
-	})
-	explain.Define(r, &explain.Service{Registry: r, Kernel: w.kernel, Limits: w.db, Status: status.Of, Success: status.Success})
+	})}
+	explain.Define(r, &explain.Service{Registry: r, Kernel: w.once.Kernel, Limits: w.db, Status: status.Of, Success: status.Success})
 	w.metrics.Operations(r.All())
 	w.registry = r
 	w.callers = apikey.Authenticator{Keys: w.db, Now: w.options.Now}
@@ -228,10 +228,9 @@ func (w *wiring) agentAPI() error {
 
 func (w *wiring) tools() error {
 	tools, err := mcp.New(mcp.Config{
-		Registry: w.registry, Kernel: w.kernel, Keys: w.callers, Connections: w.db, Companies: w.db, PublicURL: w.public,
+		Registry: w.registry, Once: w.once, Keys: w.callers, Connections: w.db, Companies: w.db, PublicURL: w.public,
 		ResourceMetadata: w.public + oauth.ResourcePath + mcp.Path, ConnectionsPage: w.public + "/access",
 		Version: buildVersion(), Now: w.options.Now, Log: w.options.Logger, Observer: w.metrics, Customize: w.options.CustomizeMCP,
-		Claims: w.db, Sealer: w.keys,
 	})
 	if err != nil {
 		return err

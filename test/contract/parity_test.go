@@ -55,13 +55,13 @@ func (r *rehearsal) serve(t *testing.T, registry *operation.Registry) (servertes
 	rehearsed := registry.Rehearsal(func(context.Context, *operation.Operation, operation.Call) (any, error) { return nil, r.result })
 	kernel := operation.NewKernel(operation.Config{Limiter: r, ReadsPerMinute: 1, Now: now})
 	keys := apikey.Authenticator{Keys: r, Now: now}
-	tools, err := mcp.New(mcp.Config{Registry: rehearsed, Kernel: kernel, Keys: keys, Now: now, Log: slog.New(slog.DiscardHandler)})
+	tools, err := mcp.New(mcp.Config{Registry: rehearsed, Once: operation.Once{Kernel: kernel}, Keys: keys, Now: now, Log: slog.New(slog.DiscardHandler)})
 	if err != nil {
 		t.Fatal(err)
 	}
 	mux := http.NewServeMux()
 	mux.Handle(mcp.Path, tools)
-	server := httptest.NewServer(rest.New(rest.Config{Registry: rehearsed, Kernel: kernel, Authenticator: keys, Now: now}).Wrap(mux))
+	server := httptest.NewServer(rest.New(rest.Config{Registry: rehearsed, Once: operation.Once{Kernel: kernel}, Authenticator: keys, Now: now}).Wrap(mux))
 	t.Cleanup(server.Close)
 	return servertest.Client{TB: t, URL: server.URL, Key: text}, servertest.WithKey(t, server.URL, text)
 }

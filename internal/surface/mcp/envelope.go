@@ -75,7 +75,7 @@ func (c Config) envelope(next http.Handler) http.Handler {
 		modern := r.Header.Get("Mcp-Protocol-Version") >= stateless
 		missing := c.missingScopes(found, called)
 		if wrong != nil || called == nil || missing != 0 && modern { // no operation is run
-			if limited := c.Kernel.Count(found.principal); limited != nil {
+			if limited := c.Once.Kernel.Count(found.principal); limited != nil {
 				slowDown(w, m.ID, limited)
 				return
 			}

@@ -30,7 +30,7 @@ const Path = "/mcp"
 // Config is what the surface needs.
 type Config struct {
 	Registry    *operation.Registry
-	Kernel      *operation.Kernel
+	Once        operation.Once
 	Keys        apikey.Authenticator
 	Connections oauth.ConnectionStore
 	Companies   company.Store // nil: no company's inactivity period is told
@@ -41,13 +41,10 @@ type Config struct {
 	ResourceMetadata string
 	// ConnectionsPage is where a person changes what a connection may do.
 	ConnectionsPage string
-	// Claims and Sealer serve idempotency keys; without Claims they are ignored.
-	Claims   operation.Claims
-	Sealer   operation.Sealer
-	Version  string
-	Now      func() time.Time
-	Log      *slog.Logger
-	Observer Observer // nil: none
+	Version         string
+	Now             func() time.Time
+	Log             *slog.Logger
+	Observer        Observer // nil: none
 	// Customize, if not nil, adds to the protocol server; conformance tests
 	// mount their fixtures on our middleware with it.
 	Customize func(*sdk.Server)
@@ -65,13 +62,12 @@ func New(c Config) (http.Handler, error) {
 			cache.TTLMs, cache.CacheScope = 60_000, "private" // the list depends on who asks
 		},
 	})
-	once := operation.Once{Kernel: c.Kernel, Claims: c.Claims, Sealer: c.Sealer, Log: c.Log, Now: c.Now}
 	for _, o := range c.Registry.All() {
 		tool, err := describe(o)
 		if err != nil {
 			return nil, err
 		}
-		server.AddTool(tool, surface{c, once}.call(o))
+		server.AddTool(tool, c.call(o))
 	}
 	if c.Customize != nil {
 		c.Customize(server)
@@ -85,12 +81,6 @@ func New(c Config) (http.Handler, error) {
 	})
 	carried := auth.RequireBearerToken(carry, &auth.RequireBearerTokenOptions{AllowMissingExpiration: true})(handler)
 	return c.noted(c.originCheck(c.credentials(c.envelope(c.translated(carried))))), nil
-}
-
-// surface is what runs tools.
-type surface struct {
-	Config
-	once operation.Once
 }
 
 // principalOf returns the caller that the credential middleware found.

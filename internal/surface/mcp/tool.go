@@ -61,12 +61,12 @@ func drop(s *jsonschema.Schema, member string) {
 }
 
 // call runs an operation through the kernel for the caller of the tool.
-func (c surface) call(o *operation.Operation) sdk.ToolHandler {
+func (c Config) call(o *operation.Operation) sdk.ToolHandler {
 	return func(ctx context.Context, request *sdk.CallToolRequest) (*sdk.CallToolResult, error) {
 		found := principalOf(request.Extra)
 		key, meta, arguments := readCall(o, found.principal, request.Params)
 		meta.RequestID = found.record.id
-		outcome := c.once.Run(ctx, o, found.principal, meta, arguments, key)
+		outcome := c.Once.Run(ctx, o, found.principal, meta, arguments, key)
 		if outcome.Fault != nil {
 			found.record.fail(outcome.Fault.Code)
 			if question := elicit(request.Params, outcome.Fault); question != nil {
@@ -130,7 +130,7 @@ type toolError struct {
 	*fault.Approval
 }
 
-func (c surface) failed(found caller, o *operation.Operation, outcome operation.Outcome) (*sdk.CallToolResult, error) {
+func (c Config) failed(found caller, o *operation.Operation, outcome operation.Outcome) (*sdk.CallToolResult, error) {
 	f := outcome.Fault
 	e := toolError{Code: f.Code, Message: clean(f.Detail), Status: status.Of(f.Code), Retryable: f.MayRetry(), Approval: f.Approval}
 	if f.Review != nil {

@@ -56,7 +56,7 @@ type translator struct {
 func (t *translator) WriteHeader(status int) {
 	if status >= http.StatusBadRequest && !t.counted {
 		t.counted = true
-		if limited := t.config.Kernel.Count(t.by); limited != nil {
+		if limited := t.config.Once.Kernel.Count(t.by); limited != nil {
 			t.over = true
 			slowDown(t.ResponseWriter, t.id, limited)
 			return

@@ -33,6 +33,7 @@ type scopeGroup struct {
 // scopeChoice is one scope in words.
 type scopeChoice struct {
 	permission access.Permission
+	gate       access.Gate // the company setting that it needs
 	Scope      string
 	Text       string
 	Ticked     bool
@@ -42,35 +43,23 @@ type scopeChoice struct {
 	Locked     bool   // until the person proves who they are
 }
 
-// dangers are the scopes in words, grouped by what they can do.
-type dangers []struct {
-	title  string
-	danger bool
-	scopes []scopeWords
-}
-
-type scopeWords struct {
-	permission access.Permission
-	gate       access.Gate // the company setting that it needs
-	text       string
-}
-
-func inWords() dangers {
-	return dangers{
-		{"Read", false, []scopeWords{
-			{access.DevicesRead, access.NoGate, "See devices, their reports, locations and command history"},
-			{access.PoliciesRead, access.NoGate, "See policies, their settings and proposals"}}},
-		{"Change", false, []scopeWords{
-			{access.DevicesCommand, access.DeviceCommands, "Send commands: lock, message, lost mode, restart, power off, move to another policy, and clear the data of apps, which cannot be undone"},
-			{access.PoliciesWrite, access.PolicyChanges, "Change policies. The application is asked to show you each change first; Muster cannot check that it does"},
-			{access.Provisioning, access.ProvisioningGate, "Create QR codes that enroll new devices"}}},
-		{"Destroy", true, []scopeWords{
-			{access.DevicesCommandDestructive, access.DestructiveCommands, "Wipe devices, remove or change screen locks, release ownership"}}},
+// inWords are the scopes in words, grouped by what they can do.
+func inWords() []scopeGroup {
+	return []scopeGroup{
+		{"Read", false, []scopeChoice{
+			{permission: access.DevicesRead, gate: access.NoGate, Text: "See devices, their reports, locations and command history"},
+			{permission: access.PoliciesRead, gate: access.NoGate, Text: "See policies, their settings and proposals"}}},
+		{"Change", false, []scopeChoice{
+			{permission: access.DevicesCommand, gate: access.DeviceCommands, Text: "Send commands: lock, message, lost mode, restart, power off, move to another policy, and clear the data of apps, which cannot be undone"},
+			{permission: access.PoliciesWrite, gate: access.PolicyChanges, Text: "Change policies. The application is asked to show you each change first; Muster cannot check that it does"},
+			{permission: access.Provisioning, gate: access.ProvisioningGate, Text: "Create QR codes that enroll new devices"}}},
+		{"Destroy", true, []scopeChoice{
+			{permission: access.DevicesCommandDestructive, gate: access.DestructiveCommands, Text: "Wipe devices, remove or change screen locks, release ownership"}}},
 	}
 }
 
 // barred says why a person cannot grant the scope; empty: they can.
-func (s scopeWords) barred(person access.Principal) string {
+func (s scopeChoice) barred(person access.Principal) string {
 	if !person.Permissions.Has(s.permission) {
 		return "You do not have this permission. An administrator can give it to you."
 	}
@@ -84,8 +73,8 @@ func (s scopeWords) barred(person access.Principal) string {
 // grantable are the scopes that a person can grant.
 func grantable(person access.Principal) access.Permission {
 	var all access.Permission
-	for _, d := range inWords() {
-		for _, s := range d.scopes {
+	for _, g := range inWords() {
+		for _, s := range g.Scopes {
 			if s.barred(person) == "" {
 				all |= s.permission
 			}
@@ -99,19 +88,16 @@ func grantable(person access.Principal) access.Permission {
 // one of its tools, can ask for anything.
 func question(a authorization, v web.Visitor, company string, has access.Permission) consentQuestion {
 	q := consentQuestion{Client: displayName(a.Client), Company: company, Destination: destination(a.RedirectURI),
-		Loopback: toLoopback(a.RedirectURI), User: v.User.Email, Request: a.Query.Encode()}
+		Loopback: toLoopback(a.RedirectURI), User: v.User.Email, Request: a.Query.Encode(), Groups: inWords()}
 	if isDocumentID(a.Client.ID) {
 		q.ClientHost = host(a.Client.ID)
 	}
-	for _, d := range inWords() {
-		group := scopeGroup{Title: d.title, Danger: d.danger}
-		for _, s := range d.scopes {
-			choice := scopeChoice{permission: s.permission, Scope: s.permission.Scopes()[0], Text: s.text, Asked: a.Scopes.Has(s.permission),
-				Has: has.Has(s.permission), Barred: s.barred(v.Principal)}
-			choice.Ticked = choice.Asked && choice.Barred == "" && !d.danger
-			group.Scopes = append(group.Scopes, choice)
+	for _, g := range q.Groups {
+		for i := range g.Scopes {
+			s := &g.Scopes[i]
+			s.Scope, s.Asked, s.Has, s.Barred = s.permission.Scopes()[0], a.Scopes.Has(s.permission), has.Has(s.permission), s.barred(v.Principal)
+			s.Ticked = s.Asked && s.Barred == "" && !g.Danger
 		}
-		q.Groups = append(q.Groups, group)
 	}
 	return q
 }

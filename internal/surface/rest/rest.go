@@ -40,23 +40,19 @@ type Observer interface {
 // Config is what the server needs.
 type Config struct {
 	Registry      *operation.Registry
-	Kernel        *operation.Kernel
+	Once          operation.Once // runs the operations, with the kernel that explains what fails beside it
 	Authenticator Authenticator
 	// PublicURL is the service's address, for the description.
 	PublicURL string
-	// Claims and Sealer serve Idempotency-Key; without Claims it is ignored.
-	Claims   operation.Claims
-	Sealer   operation.Sealer
-	Observer Observer     // may be nil
-	Log      *slog.Logger // may be nil
-	Now      func() time.Time
+	Observer  Observer     // may be nil
+	Log       *slog.Logger // may be nil
+	Now       func() time.Time
 }
 
 // Server is the REST surface.
 type Server struct {
 	Config
 	routes *node
-	once   operation.Once
 
 	described func() []byte // openapi.json, written when it is first asked for
 	reference http.Handler
@@ -68,7 +64,6 @@ type Server struct {
 func New(c Config) *Server {
 	s := &Server{
 		Config: c, routes: newRoutes(c.Registry),
-		once:      operation.Once{Kernel: c.Kernel, Claims: c.Claims, Sealer: c.Sealer, Log: c.Log, Now: c.Now},
 		described: sync.OnceValue(func() []byte { return OpenAPI(c.Registry, c.PublicURL) }), reference: newReference(c.Registry, c.PublicURL),
 	}
 	if s.Log == nil {
@@ -176,7 +171,7 @@ func (s *Server) run(q *request, parts *operation.Parts) reply {
 	if !isRead(q.Method) && wrong == nil {
 		meta.Note, meta.Wrong = note(q.Request)
 	}
-	out := s.once.Run(q.Context(), q.operation, q.caller, meta, parts, key)
+	out := s.Once.Run(q.Context(), q.operation, q.caller, meta, parts, key)
 	var a reply
 	if out.Fault == nil {
 		var err error
@@ -196,7 +191,7 @@ func (s *Server) run(q *request, parts *operation.Parts) reply {
 
 // explain makes an error that did not come through the kernel fit for the caller.
 func (s *Server) explain(q *request, err error) *fault.Error {
-	return s.Kernel.Explain(q.Context(), q.operation, q.caller, operation.Meta{RequestID: q.id}, err)
+	return s.Once.Kernel.Explain(q.Context(), q.operation, q.caller, operation.Meta{RequestID: q.id}, err)
 }
 
 // authenticate looks at X-API-Key alone: an Authorization header is ignored

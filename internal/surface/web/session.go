@@ -137,17 +137,12 @@ func With(ctx context.Context, v Visitor) context.Context {
 	return context.WithValue(ctx, visitorKey{}, v)
 }
 
-// From returns the visitor that Require found.
+// From returns the visitor that Admit found.
 func From(ctx context.Context) Visitor { v, _ := ctx.Value(visitorKey{}).(Visitor); return v }
 
-// Require lets only signed-in people through. Others are sent to sign in and
-// come back to where they wanted to go, or to the page that they sent a form
-// from; scripts get 401.
-func (s Sessions) Require(next http.Handler, failed func(http.ResponseWriter, *http.Request, error)) http.Handler {
-	return s.Admit(next, nil, failed)
-}
-
-// Admit is Require, but guest, if not nil, answers those who are not signed in.
+// Admit lets only signed-in people through. Others are sent to sign in and come back to
+// where they wanted to go, or to the page that they sent a form from; scripts get 401.
+// guest, if not nil, answers those who are not signed in.
 func (s Sessions) Admit(next http.Handler, guest http.HandlerFunc, failed func(http.ResponseWriter, *http.Request, error)) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		v, ok, err := s.Visitor(r)

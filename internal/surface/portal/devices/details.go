@@ -191,9 +191,6 @@ func pretty(raw json.RawMessage) string {
 	if json.Unmarshal(raw, &value) != nil {
 		return ""
 	}
-	text, err := json.MarshalIndent(value, "", "  ")
-	if err != nil {
-		return ""
-	}
+	text, _ := json.MarshalIndent(value, "", "  ") // it was JSON
 	return string(text)
 }

@@ -56,7 +56,7 @@ func (f *Frame) Mount(mux *http.ServeMux, routes []Route) {
 	for _, route := range routes {
 		mux.Handle(route.Pattern, f.Sessions.Admit(f.serve(route), route.Guest, f.broken))
 	}
-	mux.Handle("GET "+LivePath, f.Sessions.Require(f.serve(Route{Serve: f.live}), f.broken))
+	mux.Handle("GET "+LivePath, f.Sessions.Admit(f.serve(Route{Serve: f.live}), nil, f.broken))
 	mux.HandleFunc("/", f.missing)
 }
 

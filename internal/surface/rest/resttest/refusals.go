@@ -91,7 +91,7 @@ func (s surface) serve(registry *operation.Registry, requests ...*http.Request) 
 	now := func() time.Time { return time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC) }
 	server := rest.New(rest.Config{
 		Registry: registry.Rehearsal(s.handle),
-		Kernel:   operation.NewKernel(operation.Config{Limiter: s, ReadsPerMinute: 1, Now: now}), Authenticator: s, Now: now,
+		Once:     operation.Once{Kernel: operation.NewKernel(operation.Config{Limiter: s, ReadsPerMinute: 1, Now: now})}, Authenticator: s, Now: now,
 	})
 	var w *httptest.ResponseRecorder
 	for _, r := range requests {
