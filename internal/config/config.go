@@ -146,7 +146,7 @@ func (s Store) Check() error {
 	if _, ok := s.SQLitePath(); ok {
 		return nil
 	}
-	if s.postgres() {
+	if strings.HasPrefix(s.Database, "postgres://") || strings.HasPrefix(s.Database, "postgresql://") {
 		return s.checkPostgres()
 	}
 	return errors.New("MUSTER_DATABASE must be sqlite:PATH or a postgres:// URL")
@@ -161,10 +161,6 @@ func (s Store) checkPostgres() error {
 		return errors.New("MUSTER_DATABASE is not a valid postgres:// URL: percent-encode special characters of the user and the password, such as %40 for @, %2F for /, %3A for :, %23 for # and %3F for ?")
 	}
 	return nil
-}
-
-func (s Store) postgres() bool {
-	return strings.HasPrefix(s.Database, "postgres://") || strings.HasPrefix(s.Database, "postgresql://")
 }
 
 // SQLitePath returns the file of an embedded database.

@@ -30,42 +30,27 @@ type rule struct {
 // parseRule reads a rule tag and panics on a word that it does not know.
 func parseRule(owner, tag string) rule {
 	var r rule
+	flags := map[string]*bool{"required": &r.required, "notblank": &r.notblank, "email": &r.email, "trimmed": &r.trimmed, "secret": &r.secret}
+	lengths := map[string]*int{"minchars": &r.minChars, "maxchars": &r.maxChars, "maxbytes": &r.maxBytes, "minitems": &r.minItems, "maxitems": &r.maxItems}
+	bounds := map[string]**int64{"min": &r.min, "max": &r.max}
 	for word := range strings.FieldsSeq(tag) {
 		key, value, _ := strings.Cut(word, "=")
-		switch key {
-		case "required":
-			r.required = true
-		case "notblank":
-			r.notblank = true
-		case "email":
-			r.email = true
-		case "package":
+		switch {
+		case flags[key] != nil:
+			*flags[key] = true
+		case lengths[key] != nil:
+			*lengths[key] = int(number(owner, word, value))
+		case bounds[key] != nil:
+			*bounds[key] = new(number(owner, word, value))
+		case key == "package":
 			r.pkg, r.maxChars = true, validate.MaxPackage
-		case "trimmed":
-			r.trimmed = true
-		case "line":
+		case key == "line":
 			r.controls = noControls
-		case "lines":
+		case key == "lines":
 			r.controls = lineBreaks
-		case "secret":
-			r.secret = true
-		case "minchars":
-			r.minChars = int(number(owner, word, value))
-		case "maxchars":
-			r.maxChars = int(number(owner, word, value))
-		case "maxbytes":
-			r.maxBytes = int(number(owner, word, value))
-		case "minitems":
-			r.minItems = int(number(owner, word, value))
-		case "maxitems":
-			r.maxItems = int(number(owner, word, value))
-		case "min":
-			r.min = new(number(owner, word, value))
-		case "max":
-			r.max = new(number(owner, word, value))
-		case "default":
+		case key == "default":
 			r.fallback, r.hasFallback = value, true
-		case "enum":
+		case key == "enum":
 			r.enum = strings.Split(value, "|")
 		default:
 			panic("operation " + owner + ": unknown rule " + word)

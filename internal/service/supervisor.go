@@ -5,7 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"sort"
+	"maps"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -34,7 +35,6 @@ type loops struct {
 // start runs every loop until ctx ends; wait returns when all have ended.
 func (l *loops) start(ctx context.Context, all []Loop) {
 	for _, loop := range all {
-		l.mark(loop.Name, "")
 		l.work.Go(func() { l.keep(ctx, loop) })
 	}
 }
@@ -79,13 +79,8 @@ func (l *loops) mark(name, why string) {
 func (l *loops) check() error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	names := make([]string, 0, len(l.down))
-	for name := range l.down {
-		names = append(names, name)
-	}
-	if len(names) == 0 {
+	if len(l.down) == 0 {
 		return nil
 	}
-	sort.Strings(names)
-	return fmt.Errorf("background loops down: %s", strings.Join(names, ", "))
+	return fmt.Errorf("background loops down: %s", strings.Join(slices.Sorted(maps.Keys(l.down)), ", "))
 }

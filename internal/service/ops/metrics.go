@@ -8,6 +8,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/collectors"
+	"github.com/prometheus/client_golang/prometheus/promauto"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 
 	"github.com/musterhq/muster/internal/command"
@@ -33,41 +34,36 @@ type Metrics struct {
 
 // NewMetrics returns the metrics of one service, at zero.
 func NewMetrics() *Metrics {
+	registry := prometheus.NewRegistry()
+	registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	factory := promauto.With(registry)
+	counter := func(name, help string, labels ...string) *prometheus.CounterVec {
+		return factory.NewCounterVec(prometheus.CounterOpts{Name: name, Help: help}, labels)
+	}
+	histogram := func(name, help string, buckets []float64, labels ...string) *prometheus.HistogramVec {
+		return factory.NewHistogramVec(prometheus.HistogramOpts{Name: name, Help: help, Buckets: buckets}, labels)
+	}
 	m := &Metrics{
-		registry: prometheus.NewRegistry(),
-		requests: prometheus.NewHistogramVec(prometheus.HistogramOpts{
-			Name: "muster_http_request_duration_seconds", Help: "Time to answer a request, by operation and status.",
-			Buckets: []float64{.001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 10, 30},
-		}, []string{"operation", "status"}),
-		refusals: prometheus.NewCounterVec(prometheus.CounterOpts{
-			Name: "muster_budget_refusals_total", Help: "Requests refused because the caller's budget was spent, by operation.",
-		}, []string{"operation"}),
-		commands: prometheus.NewCounterVec(prometheus.CounterOpts{
-			Name: "muster_commands_total", Help: "Commands by type and by the state that they reached.",
-		}, []string{"type", "outcome"}),
-		calls: prometheus.NewHistogramVec(prometheus.HistogramOpts{
-			Name: "muster_vendor_call_duration_seconds", Help: "Calls of the vendor's API, by method and class of outcome.",
-			Buckets: []float64{.005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10, 30},
-		}, []string{"method", "class"}),
-		failures: prometheus.NewCounterVec(prometheus.CounterOpts{
-			Name: "muster_vendor_failures_total", Help: "Calls of the vendor's API that did not succeed, by class of outcome.",
-		}, []string{"class"}),
-		lag: prometheus.NewHistogram(prometheus.HistogramOpts{
+		registry: registry,
+		requests: histogram("muster_http_request_duration_seconds", "Time to answer a request, by operation and status.",
+			[]float64{.001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 10, 30}, "operation", "status"),
+		refusals: counter("muster_budget_refusals_total", "Requests refused because the caller's budget was spent, by operation.", "operation"),
+		commands: counter("muster_commands_total", "Commands by type and by the state that they reached.", "type", "outcome"),
+		calls: histogram("muster_vendor_call_duration_seconds", "Calls of the vendor's API, by method and class of outcome.",
+			[]float64{.005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10, 30}, "method", "class"),
+		failures: counter("muster_vendor_failures_total", "Calls of the vendor's API that did not succeed, by class of outcome.", "class"),
+		lag: factory.NewHistogram(prometheus.HistogramOpts{
 			Name: "muster_notification_lag_seconds", Help: "Time from the platform's publishing of a notification to its being applied.",
 			Buckets: []float64{.05, .1, .25, .5, 1, 2.5, 5, 10, 30, 60, 300, 3600},
 		}),
-		notified: prometheus.NewCounterVec(prometheus.CounterOpts{
-			Name: "muster_notifications_total", Help: "Notifications of the platform, by kind and by what became of them.",
-		}, []string{"kind", "outcome"}),
-		behind: prometheus.NewGaugeVec(prometheus.GaugeOpts{
+		notified: counter("muster_notifications_total", "Notifications of the platform, by kind and by what became of them.", "kind", "outcome"),
+		behind: factory.NewGaugeVec(prometheus.GaugeOpts{
 			Name: "muster_policies_behind", Help: "Policies whose saved version the platform does not hold: waiting, or failing. The same on every replica, at most 15 s old.",
 		}, []string{"state"}),
+		chains: factory.NewGauge(prometheus.GaugeOpts{
+			Name: "muster_activity_chains_broken", Help: "Companies whose activity log has a head that this service has not signed.",
+		}),
 	}
-	m.chains = prometheus.NewGauge(prometheus.GaugeOpts{
-		Name: "muster_activity_chains_broken", Help: "Companies whose activity log has a head that this service has not signed.",
-	})
-	m.registry.MustRegister(m.chains, m.requests, m.refusals, m.commands, m.calls, m.failures, m.lag, m.notified, m.behind,
-		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	m.begin()
 	return m
 }
