@@ -46,9 +46,9 @@ var errRefusedKey = errors.New("the service refuses the API key: it is missing, 
 // Run carries messages until the client closes in or ctx ends; requests under
 // way are answered first. A line that is not a JSON-RPC message is answered with
 // an error. Run returns an error if in cannot be read or out cannot be written.
-func (b *Bridge) Run(ctx context.Context, in io.Reader, out io.Writer) error {
-	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
+func (b *Bridge) Run(given context.Context, in io.Reader, out io.Writer) error {
+	ctx, cancel := context.WithCancelCause(given)
+	defer cancel(nil)
 	output := &lineWriter{to: out}
 	client, err := (&sdk.IOTransport{Reader: io.NopCloser(&lineReader{from: bufio.NewReaderSize(in, maxLine), refused: output}), Writer: output}).Connect(ctx)
 	if err != nil {
@@ -60,7 +60,10 @@ func (b *Bridge) Run(ctx context.Context, in io.Reader, out io.Writer) error {
 	}}
 	err = r.read(ctx)
 	r.work.Wait()
-	return errors.Join(err, r.broken(), client.Close())
+	if cause := context.Cause(ctx); !errors.Is(cause, context.Cause(given)) {
+		err = errors.Join(err, cause)
+	}
+	return errors.Join(err, client.Close())
 }
 
 // run is the state of one Run.
@@ -68,14 +71,13 @@ type run struct {
 	bridge *Bridge
 	client sdk.Connection
 	http   *http.Client
-	stop   context.CancelFunc
+	stop   context.CancelCauseFunc // with what ends the bridge
 	work   sync.WaitGroup
 	slots  chan struct{}
 
 	mu       sync.Mutex
 	calls    map[jsonrpc.ID]context.CancelFunc // requests under way
 	revision string                            // agreed at initialize; later revisions tell theirs in each request
-	failed   error
 }
 
 // read takes messages from the client until there are no more.
@@ -167,7 +169,7 @@ func (r *run) carry(ctx context.Context, message jsonrpc.Message) {
 		r.agree(answer)
 	}
 	if err := r.client.Write(ctx, answer); err != nil {
-		r.fail(fmt.Errorf("cannot write to standard output: %w", err))
+		r.stop(fmt.Errorf("cannot write to standard output: %w", err))
 	}
 }
 
@@ -235,17 +237,4 @@ func (r *run) RoundTrip(request *http.Request) (*http.Response, error) {
 		return nil, errRefusedKey
 	}
 	return response, err
-}
-
-func (r *run) fail(err error) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.failed = err
-	r.stop()
-}
-
-func (r *run) broken() error {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return r.failed
 }

@@ -18,7 +18,8 @@
 //	return v.ShowStatus(422, title, active, form(v, values, err))  // frame.Fields(err) by input
 //	return err                                                     // page or notice with request id
 //
-// Rights: Route.Needs guards an address, v.May and v.Require the rest. What is
+// Rights: Route.Needs guards an address, v.May and v.Require the rest; Route.Proof
+// asks for a fresh proof of who the person is. What is
 // done to devices, policies and codes goes through v.Run("lock_device", args,
 // once), which is the operation of that name with the person as its caller, so
 // that rights, eligibility and budget are the contract's. Lists are read with

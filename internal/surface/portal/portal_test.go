@@ -10,7 +10,6 @@ import (
 	"net/http"
 	"net/url"
 	"regexp"
-	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -25,7 +24,6 @@ import (
 	"github.com/musterhq/muster/internal/policy"
 	"github.com/musterhq/muster/internal/resource"
 	"github.com/musterhq/muster/internal/servertest"
-	"github.com/musterhq/muster/internal/surface/portal/frame"
 )
 
 // office is a company with two policies and devices of its own making.
@@ -532,45 +530,4 @@ func TestLive(t *testing.T) {
 	default:
 	}
 	admin.Send(o.base+"/live", nil).Want(t, http.StatusBadRequest)
-}
-
-// TestLive_StreamRepeatsWhatItMissed: what changes between the making of a page and
-// the opening of its stream is reported when the stream opens.
-func TestLive_StreamRepeatsWhatItMissed(t *testing.T) {
-	t.Parallel()
-	const company = "c"
-	missed := func(h *frame.Hub, mark string) []string {
-		return h.Missed(mark, company, "assets", "asset:a", "asset:b")
-	}
-	h := frame.NewHub()
-	mark := h.Mark()
-	if got := missed(h, mark); got != nil {
-		t.Errorf("nothing happened, and the stream hears %v", got)
-	}
-	h.Changed([]string{resource.Change(company, "asset", "a"), resource.Change("other", "asset", "b")})
-	if got := missed(h, mark); !slices.Equal(got, []string{"assets", "asset:a"}) {
-		t.Errorf("the stream hears %v", got)
-	}
-	if got := missed(h, h.Mark()); got != nil {
-		t.Errorf("what the page shows already is told again: %v", got)
-	}
-	all := []string{"assets", "asset:a", "asset:b"}
-	for name, old := range map[string]string{"another replica's mark": frame.NewHub().Mark(), "no mark": "x", "a mark of the future": h.Mark() + "999"} {
-		t.Run(name, func(t *testing.T) {
-			if got := missed(h, old); !slices.Equal(got, all) {
-				t.Errorf("%s: the stream hears %v", name, got)
-			}
-		})
-	}
-	h.Changed(nil)
-	if got := missed(h, mark); !slices.Equal(got, all) {
-		t.Errorf("after anything may have changed: %v", got)
-	}
-	mark = h.Mark()
-	for range 1000 {
-		h.Changed([]string{resource.Change("other", "asset", "b")})
-	}
-	if got := missed(h, mark); !slices.Equal(got, all) {
-		t.Errorf("after more than is kept: %v", got)
-	}
 }

@@ -116,13 +116,6 @@ func (s *stream) hear(hint string) {
 	s.tell(s.about(kind, id)...)
 }
 
-// Missed is what a stream of these topics is told of what came after the mark.
-func (h *Hub) Missed(mark, company string, topics ...string) []string {
-	s := &stream{company: company, topics: topics, signal: make(chan struct{}, 1)}
-	h.since(mark, s)
-	return s.take()
-}
-
 // about are the page's topics that a hint may mean; one without an id means
 // some thing of the kind.
 func (s *stream) about(kind, id string) []string {
@@ -174,13 +167,6 @@ func (h *Hub) Close() {
 	}
 	h.mu.Unlock()
 	h.running.Wait()
-}
-
-// Open is how many streams are open.
-func (h *Hub) Open() int {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	return len(h.streams)
 }
 
 func (h *Hub) add(s *stream) bool {
