@@ -23,9 +23,9 @@ type World struct {
 	Asked                               map[string]Decision
 	Policies                            map[string]Policy
 	Names                               map[string]bool // of policies, that copies may not have
-	Proposals                           []*Proposal // of the caller, which names them by their places
-	Elsewhere                           bool        // the key calls from outside its networks
-	Barred                              bool        // a connection that is frozen, or that the company does not let in
+	Proposals                           []*Proposal     // of the caller, which names them by their places
+	Elsewhere                           bool            // the key calls from outside its networks
+	Barred                              bool            // a connection that is frozen, or that the company does not let in
 }
 
 // Device is what the rules look at of a device.
