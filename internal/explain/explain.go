@@ -19,18 +19,14 @@ const Tool = "explain_operation"
 // Calls is how many calls a minute a caller may have explained.
 const Calls = 60
 
-// Limits reads how many destructive commands a company has left.
-type Limits interface {
-	// DestructiveLeft returns how many more devices may get one now, and when another
-	// leaves the window, 0 if none counts; limited is false without a limit.
-	DestructiveLeft(ctx context.Context, companyID string) (remaining int, frees time.Duration, limited bool, err error)
-}
-
 // Service explains the calls of a registry.
 type Service struct {
 	Registry *operation.Registry
 	Kernel   *operation.Kernel
-	Limits   Limits
+	// DestructiveLeft returns how many more devices of a company may get a destructive
+	// command now, and when another leaves the window, 0 if none counts; limited is false
+	// without a limit.
+	DestructiveLeft func(ctx context.Context, companyID string) (remaining int, frees time.Duration, limited bool, err error)
 	// Status is the HTTP status of a code.
 	Status  func(fault.Code) int
 	Success func(created bool) int // its HTTP status
@@ -113,7 +109,7 @@ func (s *Service) explain(ctx context.Context, call operation.Call, a Args) (Res
 	if err != nil {
 		return Result{}, err
 	}
-	remaining, frees, limited, err := s.Limits.DestructiveLeft(ctx, p.CompanyID)
+	remaining, frees, limited, err := s.DestructiveLeft(ctx, p.CompanyID)
 	if err != nil {
 		return Result{}, err
 	}

@@ -14,13 +14,6 @@ import (
 	"github.com/musterhq/muster/internal/resource"
 )
 
-// Observer is informed what the kernel did, for metrics. It must be quick and safe
-// for concurrent use.
-type Observer interface {
-	// Limited is called for each call that was refused for its rate.
-	Limited(o *Operation)
-}
-
 // Config is what a Kernel needs.
 type Config struct {
 	Limiter Limiter // the contract's budget (contract 8)
@@ -29,9 +22,11 @@ type Config struct {
 	// ReadsPerMinute is the ceiling of calls that spend no budget, for each
 	// caller and on this replica; 0: none (contract 8).
 	ReadsPerMinute int
-	Observer       Observer     // may be nil
-	Log            *slog.Logger // may be nil
-	Now            func() time.Time
+	// Limited, if not nil, is called for each call that was refused for its rate, for
+	// metrics. It must be quick and safe for concurrent use.
+	Limited func(o *Operation)
+	Log     *slog.Logger // may be nil
+	Now     func() time.Time
 }
 
 // Kernel runs operations. It is the one way in for every surface, so that
@@ -99,8 +94,8 @@ func (k *Kernel) Run(ctx context.Context, o *Operation, p access.Principal, meta
 	} else {
 		out.Result = result
 	}
-	if k.Observer != nil && out.Fault != nil && out.Fault.Code == fault.RateLimited && !out.Reached {
-		k.Observer.Limited(o)
+	if k.Limited != nil && out.Fault != nil && out.Fault.Code == fault.RateLimited && !out.Reached {
+		k.Limited(o)
 	}
 	return out
 }

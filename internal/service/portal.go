@@ -51,12 +51,12 @@ func (w *wiring) portal() *portal.Portal {
 			company,
 			&overview.Section{Assets: w.db, Commands: w.db, Policies: w.db, Proposals: w.db, Activity: w.db, Companies: w.db, Keys: w.db,
 				Checklist: company.Checklist},
-			&devices.Section{Assets: w.db, Commands: w.db, Policies: w.db, Activity: w.db, Views: w.db, Identity: w.db, Enroller: w.link,
+			&devices.Section{Assets: w.db, Commands: w.db, Open: w.db, Policies: w.db, Activity: w.db, Views: w.db, Identity: w.db, EnrollAgain: w.link.EnrollAgain,
 				Companions: w.commands.Push != nil},
 			&enroll.Section{Policies: w.db, Assets: w.db, App: w.link.AppState},
-			&approvals.Section{Reviewer: reviewer, Store: w.db, Passkeys: signIn.Passkeys},
+			&approvals.Section{Reviewer: reviewer, Decider: w.db.Decider, Passkeys: signIn.Passkeys},
 			&authorizations.Section{Store: w.db, Assets: w.db, Passkeys: signIn.Passkeys},
-			&policies.Section{Editor: policy.Editor{Service: w.policies}, Reviewer: reviewer, Assets: w.db, Pusher: w.platform},
+			&policies.Section{Editor: policy.Editor{Service: w.policies}, Reviewer: reviewer, Assets: w.db, Push: w.platform.PushPolicy},
 		},
 	}
 }

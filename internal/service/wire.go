@@ -80,7 +80,7 @@ func (s *Service) assemble(ctx context.Context) error {
 	w.probes()
 	api := rest.New(rest.Config{
 		Registry: s.registry, Once: w.once, Authenticator: w.callers, PublicURL: s.public,
-		Observer: s.metrics, Log: s.options.Logger, Now: s.options.Now,
+		Served: s.metrics.Served, Log: s.options.Logger, Now: s.options.Now,
 	})
 	s.handler = edge.Harden(w.address.withOrigin(api.Wrap(w.mux)), s.public, s.options.Logger)
 	w.background()
@@ -190,10 +190,10 @@ func (w *wiring) operations() error {
 	})
 	budgets := budget.Limiter{Store: w.db, Now: w.db.Now}
 	w.once = operation.Once{Claims: w.db, Sealer: w.keys, Kernel: operation.NewKernel(operation.Config{
-		Limiter: budgets, Apart: budgets, ReadsPerMinute: w.config.ReadsPerMinute, Observer: w.metrics,
+		Limiter: budgets, Apart: budgets, ReadsPerMinute: w.config.ReadsPerMinute, Limited: w.metrics.Limited,
 		Log: w.options.Logger, Now: w.options.Now,
 	})}
-	explain.Define(r, &explain.Service{Registry: r, Kernel: w.once.Kernel, Limits: w.db, Status: status.Of, Success: status.Success})
+	explain.Define(r, &explain.Service{Registry: r, Kernel: w.once.Kernel, DestructiveLeft: w.db.DestructiveLeft, Status: status.Of, Success: status.Success})
 	w.metrics.Operations(r.All())
 	w.registry = r
 	w.callers = apikey.Authenticator{Keys: w.db, Now: w.options.Now}
@@ -230,7 +230,7 @@ func (w *wiring) tools() error {
 	tools, err := mcp.New(mcp.Config{
 		Registry: w.registry, Once: w.once, Keys: w.callers, Connections: w.db, Companies: w.db, PublicURL: w.public,
 		ResourceMetadata: w.public + oauth.ResourcePath + mcp.Path, ConnectionsPage: w.public + "/access",
-		Version: buildVersion(), Now: w.options.Now, Log: w.options.Logger, Observer: w.metrics, Customize: w.options.CustomizeMCP,
+		Version: buildVersion(), Now: w.options.Now, Log: w.options.Logger, Served: w.metrics.Served, Customize: w.options.CustomizeMCP,
 	})
 	if err != nil {
 		return err

@@ -129,7 +129,7 @@ func TestAuthorization_OfDestructiveCommands(t *testing.T) {
 			return
 		}
 		seen := map[string][]byte{"log": env.Log.Text()}
-		if err := env.Admin().Copier.Backup(t.Context(), filepath.Join(env.Dir, "copy.db")); err != nil {
+		if err := env.Admin().Backup(t.Context(), filepath.Join(env.Dir, "copy.db")); err != nil {
 			t.Fatal(err)
 		}
 		readAll(t, env.Dir, seen)

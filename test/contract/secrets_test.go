@@ -59,7 +59,7 @@ func TestSecrets_PasswordsLeaveNoTrace(t *testing.T) {
 	seen["wifi"] = client.Post("/policies/x/provisioning-qr-codes", map[string]any{"wifiPassword": wifiMarker}).Want(t, 400).Body
 	_, metrics := servertest.Fetch(t, replica.PublicURL()+"/metrics")
 	seen["metrics"] = []byte(metrics)
-	if err := env.Admin().Copier.Backup(t.Context(), filepath.Join(env.Dir, "copy.db")); err != nil {
+	if err := env.Admin().Backup(t.Context(), filepath.Join(env.Dir, "copy.db")); err != nil {
 		t.Fatal(err)
 	}
 	replica.Stop()

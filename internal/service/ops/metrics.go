@@ -100,13 +100,13 @@ func (m *Metrics) Mount(mux *http.ServeMux) {
 	mux.Handle("GET /metrics", promhttp.HandlerFor(m.registry, promhttp.HandlerOpts{MaxRequestsInFlight: 4}))
 }
 
-// Served implements the observer of REST and MCP. A request that met no operation is
+// Served notes an answer of REST or MCP. A request that met no operation is
 // counted as "none".
 func (m *Metrics) Served(operation string, status int, took time.Duration) {
 	m.requests.WithLabelValues(cmp.Or(operation, "none"), strconv.Itoa(status)).Observe(took.Seconds())
 }
 
-// Limited implements operation.Observer.
+// Limited notes a call that was refused for its rate.
 func (m *Metrics) Limited(o *operation.Operation) { m.refusals.WithLabelValues(o.Name).Inc() }
 
 // CommandFinished implements command.Observer.

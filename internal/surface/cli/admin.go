@@ -38,8 +38,9 @@ type Admin struct {
 	Activity activity.Store
 	// Chain makes the sealer of the record's chain, with the keys of a file;
 	// empty: the file beside an embedded database.
-	Chain  func(store config.Store, keyFile string) (*activity.Sealer, error)
-	Copier Copier
+	Chain func(store config.Store, keyFile string) (*activity.Sealer, error)
+	// Backup makes an online copy of the database at a path that does not exist.
+	Backup func(ctx context.Context, path string) error
 	// Platform makes the way to the vendor's platform; publicURL is where the
 	// running service is reached.
 	Platform func(settings config.Platform, publicURL string) (Platform, error)
@@ -64,9 +65,4 @@ type TokenFinder interface {
 	// AgentOfToken finds the device that a token enrolled, once it has its asset.
 	AgentOfToken(ctx context.Context, hash [sha256.Size]byte) (agentdevice.Device, error)
 	AgentDevice(ctx context.Context, id string) (agentdevice.Device, error)
-}
-
-// Copier makes an online copy of the database at a path that does not exist.
-type Copier interface {
-	Backup(ctx context.Context, path string) error
 }

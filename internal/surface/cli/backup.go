@@ -17,6 +17,6 @@ func (c *Backup) Run(env *Env) error {
 	return c.reading(env, func(ctx context.Context, admin *Admin) (answer, error) {
 		return answer{map[string]string{"path": c.To}, func(w io.Writer) {
 			fmt.Fprintf(w, "Copied the database to %s.\nThe key file is not in it: keep a copy of that too, in another place.\n", c.To)
-		}}, admin.Copier.Backup(ctx, c.To)
+		}}, admin.Backup(ctx, c.To)
 	})
 }

@@ -48,7 +48,8 @@ func Punctual(next http.Handler, log *slog.Logger) http.Handler {
 				log.LogAttrs(r.Context(), slog.LevelInfo, "request body not sent in time",
 					slog.String("method", r.Method), slog.String("path", r.URL.Path))
 				w.Header().Set("Connection", "close")
-				JSON(w, http.StatusRequestTimeout, NoStore, map[string]any{"error": "Request Timeout", "message": "the request body was not sent in time", "status": http.StatusRequestTimeout})
+				JSON(w, http.StatusRequestTimeout, NoStore, map[string]any{
+					"error": "Request Timeout", "message": "the request body was not sent in time", "status": http.StatusRequestTimeout})
 				_ = http.NewResponseController(w).Flush() // the client may be gone
 				panic(http.ErrAbortHandler)
 			}}

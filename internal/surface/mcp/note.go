@@ -5,18 +5,12 @@ import (
 	"log/slog"
 	"net/http"
 	"sync/atomic"
-	"time"
 
 	"github.com/musterhq/muster/internal/access"
 	"github.com/musterhq/muster/internal/fault"
 	"github.com/musterhq/muster/internal/resource"
 	"github.com/musterhq/muster/internal/surface/status"
 )
-
-// Observer counts requests, as it does those of REST.
-type Observer interface {
-	Served(operation string, status int, took time.Duration)
-}
 
 // record is what the access log reports about a request.
 type record struct {
@@ -44,8 +38,8 @@ func (c Config) noted(next http.Handler) http.Handler {
 		if failed := noted.failed.Load(); failed != 0 {
 			code = int(failed)
 		}
-		if c.Observer != nil {
-			c.Observer.Served(noted.operation, code, took)
+		if c.Served != nil {
+			c.Served(noted.operation, code, took)
 		}
 		p := noted.caller.principal
 		c.Log.LogAttrs(r.Context(), slog.LevelInfo, "request", slog.String("request_id", noted.id), slog.String("method", r.Method),

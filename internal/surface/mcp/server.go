@@ -44,7 +44,8 @@ type Config struct {
 	Version         string
 	Now             func() time.Time
 	Log             *slog.Logger
-	Observer        Observer // nil: none
+	// Served, if not nil, counts requests, as it does those of REST.
+	Served func(operation string, status int, took time.Duration)
 	// Customize, if not nil, adds to the protocol server; conformance tests
 	// mount their fixtures on our middleware with it.
 	Customize func(*sdk.Server)

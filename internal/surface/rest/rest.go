@@ -30,13 +30,6 @@ type Authenticator interface {
 	Authenticate(ctx context.Context, key string) (access.Principal, error)
 }
 
-// Observer is informed of every request, for metrics.
-type Observer interface {
-	// Served is called once an answer is written; operation is empty where the
-	// request met none.
-	Served(operation string, status int, took time.Duration)
-}
-
 // Config is what the server needs.
 type Config struct {
 	Registry      *operation.Registry
@@ -44,9 +37,11 @@ type Config struct {
 	Authenticator Authenticator
 	// PublicURL is the service's address, for the description.
 	PublicURL string
-	Observer  Observer     // may be nil
-	Log       *slog.Logger // may be nil
-	Now       func() time.Time
+	// Served, if not nil, is called once an answer is written, for metrics; operation is
+	// empty where the request met none.
+	Served func(operation string, status int, took time.Duration)
+	Log    *slog.Logger // may be nil
+	Now    func() time.Time
 }
 
 // Server is the REST surface.
@@ -224,8 +219,8 @@ func (s *Server) note(q *request, status int, took time.Duration) {
 	if q.operation != nil {
 		name = q.operation.Name
 	}
-	if s.Observer != nil {
-		s.Observer.Served(name, status, took)
+	if s.Served != nil {
+		s.Served(name, status, took)
 	}
 	s.Log.LogAttrs(q.Context(), slog.LevelInfo, "request", slog.String("request_id", q.id), slog.String("method", q.Method),
 		slog.String("path", q.instance()), slog.String("operation", name), slog.Int("status", status),

@@ -4,7 +4,6 @@
 package activity
 
 import (
-	"context"
 	"fmt"
 	"maps"
 	"net/http"
@@ -21,17 +20,10 @@ import (
 	"github.com/musterhq/muster/internal/surface/portal/frame"
 )
 
-// Chain checks the record's chain.
-type Chain interface {
-	Verify(ctx context.Context, companyID string) (activity.Verification, error)
-	// Broken says what is wrong with a company's chain; empty: nothing is known.
-	Broken(companyID string) string
-}
-
 // Section serves the activity log.
 type Section struct {
 	Store activity.Store
-	Chain Chain
+	Chain *activity.Sealer
 }
 
 // Routes are the section's addresses.

@@ -15,16 +15,11 @@ import (
 	"github.com/musterhq/muster/internal/surface/portal/frame"
 )
 
-// Store knows who may decide.
-type Store interface {
-	// Decider returns a user as one who may decide, with all of their passkeys.
-	Decider(ctx context.Context, companyID, userID string) (access.Approver, error)
-}
-
 // Section serves the page.
 type Section struct {
 	Reviewer proposal.Reviewer
-	Store    Store
+	// Decider returns a user as one who may decide, with all of their passkeys.
+	Decider  func(ctx context.Context, companyID, userID string) (access.Approver, error)
 	Passkeys account.Passkeys
 }
 
@@ -105,7 +100,7 @@ func (s *Section) admit(v *frame.Visit, a *asked) error {
 		a.Barred = "Passkeys do not work at this address of Muster, which has no host name. The operator has to give it one."
 		return nil
 	}
-	who, err := s.Store.Decider(v.Context(), v.Company.ID, v.User.ID)
+	who, err := s.Decider(v.Context(), v.Company.ID, v.User.ID)
 	if err != nil {
 		return err
 	}

@@ -35,7 +35,7 @@ func (s *Section) enrollAgain(v *frame.Visit) error {
 	if err != nil {
 		return err
 	}
-	payload, token, err := s.Enroller.EnrollAgain(v.Context(), d.CompanyID, d.ID)
+	payload, token, err := s.EnrollAgain(v.Context(), d.CompanyID, d.ID)
 	if err != nil {
 		return v.Redirect(frame.DevicePath(d.ID), v.Failed(err))
 	}

@@ -10,7 +10,7 @@ const maxLate = 200
 // late lists the commands that were sent long enough ago to be wondered about,
 // the newest first.
 func (s *Section) late(v *frame.Visit) error {
-	open, err := s.Commands.UnfinishedList(v.Context(), v.Company.ID, v.Principal.Policies, v.Now.Add(-frame.LateFor), v.Now.Add(-frame.OverdueAfter), maxLate)
+	open, err := s.Open.UnfinishedList(v.Context(), v.Company.ID, v.Principal.Policies, v.Now.Add(-frame.LateFor), v.Now.Add(-frame.OverdueAfter), maxLate)
 	if err != nil {
 		return err
 	}

@@ -4,23 +4,15 @@ package devices
 
 import (
 	"context"
-	"time"
 
 	"github.com/musterhq/muster/internal/account"
 	"github.com/musterhq/muster/internal/activity"
 	agentdevice "github.com/musterhq/muster/internal/agent/device"
 	"github.com/musterhq/muster/internal/asset"
 	"github.com/musterhq/muster/internal/command"
-	"github.com/musterhq/muster/internal/operation"
 	"github.com/musterhq/muster/internal/policy"
 	"github.com/musterhq/muster/internal/surface/portal/frame"
 )
-
-// Commands reads a device's commands, with who sent them (contract 1.6).
-type Commands interface {
-	History(ctx context.Context, companyID, assetID string, page operation.PageRequest) ([]command.Command, int64, error)
-	UnfinishedList(ctx context.Context, companyID string, policies []string, from, before time.Time, limit int) ([]command.Named, error)
-}
 
 // Identity says which device an asset is.
 type Identity interface {
@@ -30,20 +22,17 @@ type Identity interface {
 	MergeAssets(ctx context.Context, companyID, keptID, otherID string) error
 }
 
-// Enroller makes codes with which a device enrolls as one asset.
-type Enroller interface {
-	EnrollAgain(ctx context.Context, companyID, assetID string) (payload []byte, t agentdevice.Token, err error)
-}
-
 // Section serves the list and the pages of devices.
 type Section struct {
 	Assets   asset.Overview
-	Commands Commands
+	Commands command.Store // with who sent them (contract 1.6)
+	Open     command.Overview
 	Policies policy.Store
 	Activity activity.Store
 	Views    asset.Views
 	Identity Identity
-	Enroller Enroller
+	// EnrollAgain makes a code with which a device enrolls as one asset.
+	EnrollAgain func(ctx context.Context, companyID, assetID string) (payload []byte, t agentdevice.Token, err error)
 	// Companions says whether the service can push to companions on platform
 	// devices.
 	Companions bool

@@ -17,17 +17,13 @@ import (
 	"github.com/musterhq/muster/internal/surface/portal/frame"
 )
 
-// Pusher sends a policy to the platform again.
-type Pusher interface {
-	PushPolicy(ctx context.Context, companyID, policyID string) error
-}
-
 // Section serves policies and proposals.
 type Section struct {
 	Editor   policy.Editor
 	Reviewer proposal.Reviewer
 	Assets   asset.Store
-	Pusher   Pusher
+	// Push sends a policy to the platform again.
+	Push func(ctx context.Context, companyID, policyID string) error
 }
 
 // Routes are the section's addresses.

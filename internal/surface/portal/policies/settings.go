@@ -227,7 +227,7 @@ func (s *Section) copy(v *frame.Visit) error {
 
 // push sends the policy to the platform again.
 func (s *Section) push(v *frame.Visit, p policy.Policy) error {
-	if err := s.Pusher.PushPolicy(v.Context(), v.Company.ID, p.ID); err != nil {
+	if err := s.Push(v.Context(), v.Company.ID, p.ID); err != nil {
 		return v.Redirect(frame.PolicyPath(p.ID), v.Failed(err))
 	}
 	return v.Redirect(frame.PolicyPath(p.ID), frame.Done("The platform has taken version "+strconv.Itoa(p.Version)+"."))
