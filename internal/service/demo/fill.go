@@ -18,6 +18,7 @@ import (
 	"github.com/musterhq/muster/internal/resource"
 	"github.com/musterhq/muster/internal/service"
 	"github.com/musterhq/muster/internal/surface/cli"
+	"github.com/musterhq/muster/internal/wait"
 )
 
 // filler makes what the demo shows. Every step looks first what is there, so
@@ -150,7 +151,7 @@ func (f *filler) enroll(ctx context.Context, p policy.Policy, usage provisioning
 		return err
 	}
 	for _, device := range devices {
-		if _, err := f.emulator.SetBehavior(ctx, path.Base(device), m.mood.emulated(), true); err != nil {
+		if _, err := f.emulator.SetBehavior(ctx, path.Base(device), m.mood, true); err != nil {
 			return err
 		}
 	}
@@ -172,10 +173,8 @@ func (f *filler) awaitDevices(ctx context.Context, p policy.Policy, more int) er
 		if err == nil && now.DeviceCount >= want {
 			return nil
 		}
-		select {
-		case <-ctx.Done():
+		if !wait.For(ctx, enrollGlance) {
 			return fmt.Errorf("the service did not learn of the devices under %s: %w", p.Name, ctx.Err())
-		case <-time.After(enrollGlance):
 		}
 	}
 }

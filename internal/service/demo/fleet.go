@@ -21,40 +21,16 @@ type model struct {
 	model        string
 	apiLevel     int
 	personal     bool
-	mood         behavior
-}
-
-// mood is how a simulated device behaves once it has enrolled.
-type behavior string
-
-const (
-	willing behavior = ""        // online, answers within a second
-	offline behavior = "offline" // does not answer until it is switched on
-	slow    behavior = "slow"    // answers after half a minute
-	failing behavior = "failing" // fails every command
-	holding behavior = "holding" // never says what became of a command
-)
-
-// emulated is the mood as the emulator takes it.
-func (m behavior) emulated() emulator.Behavior {
-	off, on, seconds := false, true, 30_000
-	switch m {
-	case offline:
-		return emulator.Behavior{Online: &off}
-	case slow:
-		return emulator.Behavior{Online: &on, LatencyMS: &seconds}
-	case failing:
-		return emulator.Behavior{Online: &on, CommandOutcome: emulator.OutcomeError}
-	case holding:
-		return emulator.Behavior{Online: &on, CommandOutcome: emulator.OutcomeHold}
-	default:
-		return emulator.Behavior{Online: &on}
-	}
+	mood         emulator.Behavior // once it has enrolled
 }
 
 // fleet is the demo's company: about thirty devices of several makes,
 // ownerships and moods.
 func fleet() []group {
+	offline := emulator.Behavior{Online: new(false)}                    // does not answer until it is switched on
+	slow := emulator.Behavior{LatencyMS: new(30_000)}                   // answers after half a minute
+	failing := emulator.Behavior{CommandOutcome: emulator.OutcomeError} // fails every command
+	holding := emulator.Behavior{CommandOutcome: emulator.OutcomeHold}  // never says what became of a command
 	return []group{
 		{usage: provisioning.Disallowed, policy: policy.New{Name: "Field staff", Type: policy.Platform,
 			Changes: []policy.Change{{Setting: "SCREEN_CAPTURE", Value: "BLOCK"}, {Setting: "LOCATION_MODE", Value: "ENFORCED"}}},

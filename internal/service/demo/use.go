@@ -4,6 +4,7 @@ import (
 	"context"
 	"io"
 	"log/slog"
+	"slices"
 	"time"
 
 	"github.com/musterhq/muster/internal/agent/protocol"
@@ -32,15 +33,20 @@ func Use(ctx context.Context, s Settings, now func() time.Time, log *slog.Logger
 	return (&Demo{settings: s, now: now, log: log, out: io.Discard, use: use}).run(ctx)
 }
 
+// Policies are the policies of the company, by name.
+func (r *Running) Policies(ctx context.Context) ([]policy.Policy, error) {
+	all, _, err := r.Admin.Policies.Store.Policies(ctx, policy.Query{CompanyID: r.Company.ID, Order: policy.ByName, Limit: 1000})
+	return all, err
+}
+
 // Policy finds a policy of the company by its name.
 func (r *Running) Policy(ctx context.Context, name string) (p policy.Policy, found bool, err error) {
-	all, _, err := r.Admin.Policies.Store.Policies(ctx, policy.Query{CompanyID: r.Company.ID, Order: policy.ByName, Limit: 100})
-	for _, p := range all {
-		if p.Name == name {
-			return p, true, err
-		}
+	all, err := r.Policies(ctx)
+	at := slices.IndexFunc(all, func(p policy.Policy) bool { return p.Name == name })
+	if at < 0 {
+		return p, false, err
 	}
-	return p, false, err
+	return all[at], true, err
 }
 
 // AgentToken makes a token with which a device with our own agent enrolls.

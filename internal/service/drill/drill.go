@@ -14,6 +14,7 @@ import (
 	"fmt"
 	"log/slog"
 	"os"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -58,37 +59,19 @@ func Names() (all []string) {
 // that a scenario could not be run; harm is in the report.
 func Run(ctx context.Context, s Settings) (Report, error) {
 	var report Report
-	names := s.Scenarios
-	if len(names) == 0 {
-		names = Names()
-	}
-	for _, name := range names {
-		one, err := find(name)
-		if err != nil {
-			return report, err
+	for _, one := range scenarios() {
+		if len(s.Scenarios) > 0 && !slices.Contains(s.Scenarios, one.name) {
+			continue
 		}
-		result, err := s.run(ctx, one)
+		result, err := s.within(ctx, one.name, func(ctx context.Context, d *drill) error {
+			return errors.Join(one.prepare(ctx, d), one.attack(ctx, d))
+		})
 		if err != nil {
-			return report, fmt.Errorf("cannot run the scenario %s: %w", name, err)
+			return report, fmt.Errorf("cannot run the scenario %s: %w", one.name, err)
 		}
 		report.Scenarios = append(report.Scenarios, result)
 	}
 	return report, nil
-}
-
-func find(name string) (scenario, error) {
-	for _, s := range scenarios() {
-		if s.name == name {
-			return s, nil
-		}
-	}
-	return scenario{}, fmt.Errorf("there is no scenario %q", name)
-}
-
-func (s Settings) run(ctx context.Context, one scenario) (Scenario, error) {
-	return s.within(ctx, one.name, func(ctx context.Context, d *drill) error {
-		return errors.Join(one.prepare(ctx, d), one.attack(ctx, d))
-	})
 }
 
 // within calls work on a fresh company of its own.

@@ -3,6 +3,8 @@ package drill
 import (
 	"context"
 	"errors"
+	"fmt"
+	"slices"
 
 	"github.com/musterhq/muster/internal/access"
 )
@@ -11,10 +13,11 @@ import (
 // by statements on its database, and by other settings. It ends at the first harm.
 func (s Settings) Without(ctx context.Context, name string, statements func(ctx context.Context, url string) error,
 	change func(*access.Controls)) (Scenario, error) {
-	one, err := find(name)
-	if err != nil {
-		return Scenario{}, err
+	at := slices.Index(Names(), name)
+	if at < 0 {
+		return Scenario{}, fmt.Errorf("there is no scenario %q", name)
 	}
+	one := scenarios()[at]
 	return s.within(ctx, name, func(ctx context.Context, d *drill) error {
 		d.hurried = true
 		if err := one.prepare(ctx, d); err != nil {

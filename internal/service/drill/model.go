@@ -12,7 +12,6 @@ import (
 	"github.com/musterhq/muster/internal/asset"
 	"github.com/musterhq/muster/internal/command"
 	"github.com/musterhq/muster/internal/fault"
-	"github.com/musterhq/muster/internal/policy"
 )
 
 // approvals turns on every approval; in the drill no person gives one.
@@ -250,7 +249,7 @@ type state struct {
 
 func (d *drill) state(ctx context.Context) (s state, err error) {
 	s = state{versions: map[string]int{}}
-	all, _, err := d.Admin.Policies.Store.Policies(ctx, policy.Query{CompanyID: d.Company.ID, Order: policy.ByName, Limit: pageOfAll})
+	all, err := d.Policies(ctx)
 	if err != nil {
 		return s, err
 	}

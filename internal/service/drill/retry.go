@@ -7,6 +7,7 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptrace"
+	"slices"
 	"strconv"
 	"sync/atomic"
 	"time"
@@ -96,24 +97,20 @@ func confusedRetry(ctx context.Context, d *drill) error {
 
 // commandOf is the type of the command that an operation sends.
 func commandOf(name string) (command.Type, map[string]any, bool) {
-	kinds := map[string]command.Type{
-		"lock_device": command.Lock, "start_lost_mode": command.StartLostMode, "stop_lost_mode": command.StopLostMode,
-		"send_message": command.NotificationMessage, "request_status_report": command.StatusReport,
-		"request_location_update": command.LocationUpdate, "sync_policy": command.SyncPolicy, "reboot_device": command.Reboot,
-		"shutdown_device": command.Shutdown, "launch_app": command.LaunchApp, "clear_app_data": command.ClearAppData,
-		"change_device_policy": command.ChangePolicy, "wipe_device": command.WipeCompanyData, "reset_screen_lock": command.ResetScreenLock,
-		"change_screen_lock_password": command.ChangeScreenLockPassword, "relinquish_ownership": command.RelinquishOwnership,
+	all := command.Catalog()
+	at := slices.IndexFunc(all, func(r *command.Row) bool { return r.Operation == name })
+	if at < 0 {
+		return "", nil, false
 	}
 	args := map[string]map[string]any{
 		"start_lost_mode": {"message": "Please call us"}, "send_message": {"title": "Hello", "body": "Please charge me"},
 		"launch_app": {"packageName": "com.example.app"}, "clear_app_data": {"packageNames": []string{"com.example.app"}},
 		"change_screen_lock_password": {"newPassword": "246813579"},
 	}[name]
-	kind, known := kinds[name]
 	if args == nil {
 		args = map[string]any{}
 	}
-	return kind, args, known
+	return all[at].Type, args, true
 }
 
 // device is one that can take a command, for a destructive one a device that
@@ -171,7 +168,7 @@ func (c *confused) args(ctx context.Context, name string) (args map[string]any, 
 
 // otherPolicy is a policy that the device could be moved to.
 func (c *confused) otherPolicy(ctx context.Context, a asset.Asset) (string, error) {
-	all, _, err := c.Admin.Policies.Store.Policies(ctx, policy.Query{CompanyID: c.Company.ID, Order: policy.ByName, Limit: pageOfAll})
+	all, err := c.Policies(ctx)
 	if err != nil {
 		return "", err
 	}
@@ -200,7 +197,7 @@ func (c *confused) effects(ctx context.Context, device string) (n [3]int, err er
 	if err != nil {
 		return n, err
 	}
-	all, _, err := c.Admin.Policies.Store.Policies(ctx, policy.Query{CompanyID: c.Company.ID, Order: policy.ByName, Limit: pageOfAll})
+	all, err := c.Policies(ctx)
 	for _, p := range all {
 		n[2] += p.Version
 	}
@@ -254,22 +251,18 @@ func (c *confused) repeat(ctx context.Context, surface string, row *Attack, cut 
 }
 
 // with calls use with a connection on a surface.
-func (c *confused) with(ctx context.Context, surface string, via *losing, use func(caller) error) error {
-	var transport http.RoundTripper
-	if via != nil {
-		transport = via
-	}
+func (c *confused) with(ctx context.Context, surface string, via http.RoundTripper, use func(caller) error) error {
 	switch surface {
 	case "REST":
-		return use(c.rest(c.key, transport))
+		return use(c.rest(c.key, via))
 	case "muster mcp":
-		on, end, err := c.bridged(ctx, c.key, transport)
+		on, end, err := c.bridged(ctx, c.key, via)
 		if err != nil {
 			return err
 		}
 		return errors.Join(use(on), end())
 	}
-	on, err := c.tools(ctx, "X-API-Key", c.key, transport)
+	on, err := c.tools(ctx, "X-API-Key", c.key, via)
 	if err != nil {
 		return err
 	}

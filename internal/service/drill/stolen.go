@@ -168,7 +168,11 @@ func (t *thief) connectClient(ctx context.Context, v *visitor) (token string, er
 		ID string `json:"client_id"`
 	}
 	metadata := `{"client_name":"Thief","redirect_uris":["` + clientRedirect + `"],"token_endpoint_auth_method":"none"}`
-	if err := postJSON(ctx, v.base+oauth.RegisterPath, "application/json", metadata, &registered); err != nil {
+	p, err := v.do(ctx, http.MethodPost, oauth.RegisterPath, "application/json", metadata)
+	if err == nil {
+		err = p.decode(&registered)
+	}
+	if err != nil {
 		return "", err
 	}
 	sum := sha256.Sum256([]byte(clientVerifier))
@@ -179,8 +183,7 @@ func (t *thief) connectClient(ctx context.Context, v *visitor) (token string, er
 	for _, scope := range access.All.Scopes() {
 		fields = append(fields, "scope", scope)
 	}
-	p, err := v.post(ctx, oauth.AuthorizePath, fields...)
-	if err != nil {
+	if p, err = v.post(ctx, oauth.AuthorizePath, fields...); err != nil {
 		return "", err
 	}
 	back, err := p.shown(onward)
@@ -194,28 +197,20 @@ func (t *thief) connectClient(ctx context.Context, v *visitor) (token string, er
 	var tokens struct {
 		Access string `json:"access_token"`
 	}
-	form := url.Values{"grant_type": {"authorization_code"}, "client_id": {registered.ID}, "code": {u.Query().Get("code")},
-		"redirect_uri": {clientRedirect}, "code_verifier": {clientVerifier}}
-	err = postJSON(ctx, v.base+oauth.TokenPath, "application/x-www-form-urlencoded", form.Encode(), &tokens)
+	p, err = v.post(ctx, oauth.TokenPath, "grant_type", "authorization_code", "client_id", registered.ID, "code", u.Query().Get("code"),
+		"redirect_uri", clientRedirect, "code_verifier", clientVerifier)
+	if err == nil {
+		err = p.decode(&tokens)
+	}
 	return tokens.Access, err
 }
 
-// postJSON posts a body and decodes the answer.
-func postJSON(ctx context.Context, address, kind, body string, into any) error {
-	request, err := http.NewRequestWithContext(ctx, http.MethodPost, address, strings.NewReader(body))
-	if err != nil {
-		return err
+// decode reads a page that is JSON.
+func (p page) decode(into any) error {
+	if p.status >= http.StatusBadRequest {
+		return fmt.Errorf("%s answers %d", p.path, p.status)
 	}
-	request.Header.Set("Content-Type", kind)
-	response, err := http.DefaultClient.Do(request)
-	if err != nil {
-		return err
-	}
-	defer response.Body.Close()
-	if response.StatusCode >= http.StatusBadRequest {
-		return fmt.Errorf("%s answers %s", address, response.Status)
-	}
-	return json.NewDecoder(response.Body).Decode(into)
+	return json.Unmarshal([]byte(p.body), into)
 }
 
 // wipeForMinutes attacks for ten minutes: each caller, each minute.

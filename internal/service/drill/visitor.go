@@ -48,7 +48,7 @@ func (d *drill) signIn(ctx context.Context) (*visitor, error) {
 }
 
 func (v *visitor) get(ctx context.Context, path string) (page, error) {
-	return v.do(ctx, http.MethodGet, path, nil)
+	return v.do(ctx, http.MethodGet, path, "", "")
 }
 
 // post sends a form of names and values in turn.
@@ -57,24 +57,24 @@ func (v *visitor) post(ctx context.Context, path string, fields ...string) (page
 	for i := 0; i+1 < len(fields); i += 2 {
 		form.Add(fields[i], fields[i+1])
 	}
-	return v.do(ctx, http.MethodPost, path, form)
+	return v.do(ctx, http.MethodPost, path, "application/x-www-form-urlencoded", form.Encode())
 }
 
-func (v *visitor) do(ctx context.Context, method, path string, form url.Values) (page, error) {
-	request, err := http.NewRequestWithContext(ctx, method, v.base+path, strings.NewReader(form.Encode()))
+func (v *visitor) do(ctx context.Context, method, path, kind, body string) (page, error) {
+	request, err := http.NewRequestWithContext(ctx, method, v.base+path, strings.NewReader(body))
 	if err != nil {
 		return page{}, err
 	}
-	if form != nil {
-		request.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+	if kind != "" {
+		request.Header.Set("Content-Type", kind)
 	}
 	response, err := v.client.Do(request)
 	if err != nil {
 		return page{}, err
 	}
 	defer response.Body.Close()
-	body, err := io.ReadAll(response.Body)
-	return page{response.StatusCode, response.Request.URL.RequestURI(), string(body)}, err
+	text, err := io.ReadAll(response.Body)
+	return page{response.StatusCode, response.Request.URL.RequestURI(), string(text)}, err
 }
 
 // attribute is the value of the first attribute that begins with the text.
@@ -124,18 +124,23 @@ func (v *visitor) addPasskey(ctx context.Context) error {
 	return err
 }
 
-// signInByPasskey opens another session.
-func (v *visitor) signInByPasskey(ctx context.Context) error {
-	v.client.Jar, _ = cookiejar.New(nil)
-	p, err := v.get(ctx, web.SignInPath)
+// byPasskey answers, with the visitor's passkey, what one address asks for at another.
+func (v *visitor) byPasskey(ctx context.Context, asks, takes string) (page, error) {
+	p, err := v.get(ctx, asks)
 	if err != nil {
-		return err
+		return p, err
 	}
 	token, signed, err := p.answered(v.passkey.Get)
 	if err != nil {
-		return err
+		return p, err
 	}
-	p, err = v.post(ctx, web.SignInPath+"/passkey", "next", "/account", "token", token, "answer", signed)
+	return v.post(ctx, takes, "next", "/account", "token", token, "answer", signed)
+}
+
+// signInByPasskey opens another session.
+func (v *visitor) signInByPasskey(ctx context.Context) error {
+	v.client.Jar, _ = cookiejar.New(nil)
+	p, err := v.byPasskey(ctx, web.SignInPath, web.SignInPath+"/passkey")
 	if err == nil && p.path != "/account" {
 		err = fmt.Errorf("the passkey does not sign in: %d at %s", p.status, p.path)
 	}
@@ -143,19 +148,12 @@ func (v *visitor) signInByPasskey(ctx context.Context) error {
 }
 
 // prove proves the visitor's identity again.
-func (v *visitor) prove(ctx context.Context) error {
-	p, err := v.get(ctx, web.ProveAddress("/account"))
-	if err != nil {
-		return err
-	}
+func (v *visitor) prove(ctx context.Context) (err error) {
+	var p page
 	if v.passkey == nil {
 		p, err = v.post(ctx, web.ProvePath, "next", "/account", "password", v.password)
 	} else {
-		var token, signed string
-		if token, signed, err = p.answered(v.passkey.Get); err != nil {
-			return err
-		}
-		p, err = v.post(ctx, web.ProvePath+"/passkey", "next", "/account", "token", token, "answer", signed)
+		p, err = v.byPasskey(ctx, web.ProveAddress("/account"), web.ProvePath+"/passkey")
 	}
 	if err == nil && p.path != "/account" {
 		err = fmt.Errorf("the identity was not proved: %d at %s", p.status, p.path)
