@@ -98,17 +98,14 @@ func Run(ctx context.Context, o Options) (Report, error) {
 	for _, m := range f.members {
 		all.Go(func() { m.live(living) })
 	}
-	err = f.drive(ctx, before)
+	report, err := f.drive(ctx, before)
 	stop()
 	all.Wait()
 	f.http.CloseIdleConnections()
 	if err != nil && ctx.Err() != nil {
-		return Report{}, errors.Join(err, context.Cause(ctx))
+		err = errors.Join(err, context.Cause(ctx))
 	}
-	if err != nil {
-		return Report{}, err
-	}
-	return f.rest.report, nil
+	return report, err
 }
 
 func newFleet(o Options) (*fleet, error) {
@@ -140,32 +137,30 @@ func newFleet(o Options) (*fleet, error) {
 }
 
 // drive takes the fleet through its run.
-func (f *fleet) drive(ctx context.Context, before int64) error {
+func (f *fleet) drive(ctx context.Context, before int64) (Report, error) {
 	f.Say("Enrolling %d agents …", len(f.members))
 	err := f.await(ctx, "every agent is enrolled and has its policy", f.settledIn)
-	if late, ok := errors.AsType[*lateError](err); ok { // the summary says how far it came
-		f.problem("%v", late)
-		f.rest.report = f.report(0)
-		return nil
+	if errors.Is(err, errLate) { // the summary says how far it came
+		f.problem("%v", err)
+		return f.report(0), nil
 	}
 	if err != nil {
-		return err
+		return Report{}, err
 	}
 	memory := (footprint() - before) / int64(len(f.members))
 	if err := f.rest.findAssets(ctx); err != nil {
-		return err
+		return Report{}, err
 	}
 	f.Say("Sending commands …")
 	if err := f.rest.sendAll(ctx); err != nil {
-		return err
+		return Report{}, err
 	}
 	f.calm.Store(true)
 	f.Say("Waiting until everything has settled …")
 	if err := f.rest.verify(ctx); err != nil {
-		return err
+		return Report{}, err
 	}
-	f.rest.report = f.report(memory)
-	return nil
+	return f.report(memory), nil
 }
 
 // settledIn counts the agents that are not yet enrolled, or have no policy.
@@ -184,11 +179,8 @@ const (
 	tellEvery = 10 * time.Second
 )
 
-// lateError is what was not reached within the patience.
-type lateError struct{ text string }
-
-// Error implements error.
-func (e *lateError) Error() string { return e.text }
+// errLate is in the error of what was not reached within the patience.
+var errLate = errors.New("not in time")
 
 // await waits, for as long as there is patience, until nothing is missing.
 func (f *fleet) await(ctx context.Context, what string, missing func() int) error {
@@ -206,7 +198,7 @@ func (f *fleet) await(ctx context.Context, what string, missing func() int) erro
 		case <-ctx.Done():
 			return context.Cause(ctx)
 		case <-limit.C:
-			return &lateError{fmt.Sprintf("not in time: %s (%d are missing): %s", what, left, f.troubles())}
+			return fmt.Errorf("%w: %s (%d are missing): %s", errLate, what, left, f.troubles())
 		case <-tell.C:
 			f.Say("%d of %d are missing; %s", left, len(f.members), f.troubles())
 		case <-tick.C:

@@ -93,7 +93,7 @@ func (r *Report) count(m *member) {
 			r.Succeeded++
 		case e.Status == "ERROR":
 			r.Failed++
-			r.Failures[e.Type+": "+kindOf(text(e.Outcome))]++
+			r.Failures[e.Type+": "+kindOf(e.Outcome)]++
 		case e.Status == "UNCONFIRMED":
 			r.Unconfirmed++
 		default:
@@ -111,13 +111,6 @@ var moment = regexp.MustCompile(`\d{4}-\d\d-\d\d[T ][0-9:.]+(Z|[+-]\d\d:?\d\d)?`
 // kindOf is an outcome without the times in it, so that equal reasons count
 // together.
 func kindOf(outcome string) string { return moment.ReplaceAllString(outcome, "(time)") }
-
-func text(s *string) string {
-	if s == nil {
-		return ""
-	}
-	return *s
-}
 
 func latency(all []time.Duration) Latency {
 	if len(all) == 0 {

@@ -22,7 +22,6 @@ type rest struct {
 	fleet  *fleet
 	client *http.Client
 	keys   chan string // those with budget left
-	report Report
 }
 
 // reply is an answer of the API.

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"path"
+	"slices"
 	"strconv"
 	"time"
 
@@ -15,8 +16,8 @@ import (
 type entry struct {
 	Type      string
 	Status    string
-	CreatedAt *time.Time
-	Outcome   *string
+	CreatedAt time.Time
+	Outcome   string // empty: none yet
 }
 
 // verify waits until the service's own word about every device is as it must
@@ -136,12 +137,7 @@ func (m *member) hasReports(a assetView) error {
 
 // leaves reports whether the device was told to.
 func (m *member) leaves() bool {
-	for _, o := range m.orders {
-		if o.path == "wipe" || o.path == "relinquish-ownership" {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(m.orders, func(o order) bool { return o.path == "wipe" || o.path == "relinquish-ownership" })
 }
 
 // erased reports whether the device has erased itself. The service knows after
@@ -211,7 +207,7 @@ func (m *member) find(o order) (heard, bool) {
 // outcome is what the history says of an order.
 func (m *member) outcome(o order) string {
 	for _, e := range m.history {
-		if e.Type == o.kind && e.CreatedAt != nil && e.CreatedAt.UnixMilli() == o.createdAt {
+		if e.Type == o.kind && e.CreatedAt.UnixMilli() == o.createdAt {
 			return e.Status
 		}
 	}
