@@ -92,9 +92,7 @@ func (e Enrollment) catchUp(ctx context.Context, l *link) error {
 // fits refuses an enrollment that would change the key by which this device knows
 // its service. It is asked before the token is spent.
 func (f *former) fits(e Enrollment) error {
-	f.link.mu.Lock()
-	known := f.link.id.CommandKeys[len(f.link.id.CommandKeys)-1].Key.Algorithm
-	f.link.mu.Unlock()
+	known := f.link.identity().newestKey().Key.Algorithm
 	switch {
 	case e.algorithm() != known: // the service signs with the algorithm of the device's key
 		return fmt.Errorf("this device knows its service by a key of the algorithm %s: use --alg %s", known, known)
@@ -106,9 +104,7 @@ func (f *former) fits(e Enrollment) error {
 
 // trusts reports whether a command key is the newest that the device trusts.
 func (l *link) trusts(spki string) bool {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.id.CommandKeys[len(l.id.CommandKeys)-1].Key.SPKI == spki
+	return l.identity().newestKey().Key.SPKI == spki
 }
 
 // sign adds the former device's word to an enrollment.
@@ -141,9 +137,8 @@ func (f *former) hand(s store, next *identity) error {
 	if !f.link.trusts(next.CommandKeys[0].Key.SPKI) {
 		return errors.New("the answer does not name the command key that this device knows: it stays what it was; create a new code, and see what answers at the service's address")
 	}
-	f.link.mu.Lock()
-	next.Assigned, next.Latest = f.link.id.Assigned, max(next.Latest, f.link.id.Latest)
-	f.link.mu.Unlock()
+	was := f.link.identity()
+	next.Assigned, next.Latest = was.Assigned, max(next.Latest, was.Latest)
 	for _, name := range []string{journalFile, orderFile} {
 		if err := s.remove(name); err != nil {
 			return err

@@ -16,13 +16,6 @@ type Push interface {
 	Wait(ctx context.Context) error
 }
 
-// companion reports whether the agent has no power over its device.
-func (l *link) companion() bool {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.id.Role == protocol.Companion
-}
-
 // forCompanions reports the commands that a companion carries out. Whatever else
 // a service may send, it does not.
 func forCompanions(commandType string) bool {

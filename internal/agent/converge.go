@@ -56,7 +56,7 @@ func (a *Agent) assigned(ctx context.Context, answer protocol.CheckinResponse, s
 	if answer.Policy != nil {
 		want = *answer.Policy
 	}
-	if answer.Assignment == nil && !a.link.wantsAssignments() {
+	if answer.Assignment == nil && !a.link.identity().Assigned {
 		return want, "", nil
 	}
 	said, err := a.link.assignment(answer.Assignment, sequence)
@@ -72,12 +72,6 @@ func (a *Agent) assigned(ctx context.Context, answer protocol.CheckinResponse, s
 		want = protocol.PolicyRef{ID: said.PolicyID, Version: said.Version}
 	}
 	return want, said.CompanyID, nil
-}
-
-func (l *link) wantsAssignments() bool {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.id.Assigned
 }
 
 // assignment opens the assignment in the answer to the request with the sequence

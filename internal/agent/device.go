@@ -78,17 +78,18 @@ var (
 // Reporting says which groups a report may hold: those that the policy turned
 // on. What is off is not collected.
 type Reporting struct {
-	Applications   string // the value of APPLICATION_REPORT_LEVEL, or ""
-	DeviceSettings bool
-	Display        bool
-	Hardware       bool
-	Memory         bool
-	Network        bool
-	Power          bool
-	Software       bool
-	Properties     bool
+	Policy map[string]string // setting → value, as applied
 	// Location asks for a fix. Only a command does.
 	Location bool
+}
+
+// On reports whether a setting REPORT_… turns its group on.
+func (r Reporting) On(setting string) bool { return r.Policy[setting] == "ENABLED" }
+
+// Applications reports whether the installed apps are to be listed.
+func (r Reporting) Applications() bool {
+	level := r.Policy["APPLICATION_REPORT_LEVEL"]
+	return level == "INSTALLED_APPS" || level == "INSTALLED_AND_REMOVED_APPS"
 }
 
 // Report is what a device reports.

@@ -194,9 +194,7 @@ func (a *Agent) perform(ctx context.Context, c protocol.Command) (string, error)
 
 // collect makes a report, or takes a fix, for the next check-in.
 func (a *Agent) collect(ctx context.Context, location bool) (string, error) {
-	groups := a.reporting()
-	groups.Location = location
-	report, err := a.options.Device.Report(ctx, groups)
+	report, err := a.options.Device.Report(ctx, Reporting{Policy: a.applied.Wanted, Location: location})
 	if err != nil {
 		return "", err
 	}
@@ -228,13 +226,4 @@ func (a *Agent) withTroubles(values json.RawMessage) json.RawMessage {
 		return values
 	}
 	return text
-}
-
-// reporting is what the applied policy lets the device tell.
-func (a *Agent) reporting() Reporting {
-	on := func(id string) bool { return a.applied.Wanted[id] == "ENABLED" }
-	return Reporting{Applications: a.applied.Wanted["APPLICATION_REPORT_LEVEL"],
-		DeviceSettings: on("REPORT_DEVICE_SETTINGS"), Display: on("REPORT_DISPLAY_INFO"), Hardware: on("REPORT_HARDWARE_STATUS"),
-		Memory: on("REPORT_MEMORY_INFO"), Network: on("REPORT_NETWORK_INFO"), Power: on("REPORT_POWER_EVENTS"),
-		Software: on("REPORT_SOFTWARE_INFO"), Properties: on("REPORT_SYSTEM_PROPERTIES")}
 }

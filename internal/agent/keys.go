@@ -49,11 +49,9 @@ func (l *link) open(e protocol.Envelope, kind string, v any) error {
 
 // newestKey is the id of the youngest key that the agent trusts: the service
 // announces those that came after it.
-func (l *link) newestKey() string {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.id.CommandKeys[len(l.id.CommandKeys)-1].ID
-}
+func (l *link) newestKey() string { return l.identity().newestKey().ID }
+
+func (id identity) newestKey() protocol.CommandKey { return id.CommandKeys[len(id.CommandKeys)-1] }
 
 // learn follows the announcements, oldest first, from the newest key that the
 // agent trusts to the present one. What another key announces is passed over: a
@@ -79,7 +77,7 @@ func (l *link) learn(announced []protocol.Envelope) error {
 func (l *link) trust(k protocol.CommandKey) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	now, newest := l.signedNow(), l.id.CommandKeys[len(l.id.CommandKeys)-1]
+	now, newest := l.signedNow(), l.id.newestKey()
 	for _, known := range l.id.CommandKeys {
 		if known.ID == k.ID {
 			return errors.New("the announced key is known already")

@@ -105,16 +105,20 @@ func checkServer(server string) error {
 
 // serviceTime is the service's clock as far as the agent knows it.
 func (l *link) serviceTime() time.Time {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.now().Add(time.Duration(l.id.OffsetMS) * time.Millisecond)
+	return l.now().Add(time.Duration(l.identity().OffsetMS) * time.Millisecond)
 }
 
-func (l *link) deviceID() string {
+// identity is the agent's identity as it is now.
+func (l *link) identity() identity {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return l.id.DeviceID
+	return l.id
 }
+
+func (l *link) deviceID() string { return l.identity().DeviceID }
+
+// companion reports whether the agent has no power over its device.
+func (l *link) companion() bool { return l.identity().Role == protocol.Companion }
 
 // take reserves the next sequence number.
 func (l *link) take() (int64, error) {
@@ -133,10 +137,7 @@ func (l *link) take() (int64, error) {
 
 // sign signs a request that has the sequence number.
 func (l *link) sign(key protocol.PrivateKey, sequence int64, method, path string, body []byte) (http.Header, error) {
-	l.mu.Lock()
-	r := protocol.Request{Method: method, Path: path, Device: l.id.DeviceID, Sequence: sequence, Body: body,
-		Time: l.now().UnixMilli() + l.id.OffsetMS}
-	l.mu.Unlock()
+	r := protocol.Request{Method: method, Path: path, Device: l.deviceID(), Sequence: sequence, Body: body, Time: l.serviceTime().UnixMilli()}
 	sig, err := key.Sign(r.Message())
 	if err != nil {
 		return nil, err
@@ -172,9 +173,7 @@ func (l *link) send(ctx context.Context, method, path string, body []byte, extra
 
 // carry sends a request that is signed.
 func (l *link) carry(ctx context.Context, method, path string, body []byte, headers, extra http.Header) (*http.Response, error) {
-	l.mu.Lock()
-	address := strings.TrimSuffix(l.id.Server, "/") + protocol.Base + path
-	l.mu.Unlock()
+	address := strings.TrimSuffix(l.identity().Server, "/") + protocol.Base + path
 	request, err := http.NewRequestWithContext(ctx, method, address, bytes.NewReader(body))
 	if err != nil {
 		return nil, err
@@ -223,18 +222,26 @@ func (l *link) call(ctx context.Context, path string, message, answer any) (int6
 	return l.exchange(ctx, http.MethodPost, path, body, answer)
 }
 
-// exchange makes a request and decodes the answer. A refusal for the clock or
-// the sequence that the service has signed is corrected, and the request made once
-// more. Every error is unreached.
-func (l *link) exchange(ctx context.Context, method, path string, body []byte, answer any) (int64, error) {
+// exchange makes a request and decodes the answer. Every error is unreached.
+func (l *link) exchange(ctx context.Context, method, path string, body []byte, answer any) (sequence int64, err error) {
+	err = l.corrected(func() (err error) {
+		sequence, err = l.try(ctx, method, path, body, answer)
+		return err
+	})
+	if err != nil {
+		return 0, unreached{err}
+	}
+	return sequence, nil
+}
+
+// corrected makes a request. A refusal for the clock or the sequence that the
+// service has signed is corrected, and the request made again, twice at most.
+func (l *link) corrected(request func() error) error {
 	for attempt := 0; ; attempt++ {
-		sequence, err := l.try(ctx, method, path, body, answer)
-		if err == nil {
-			return sequence, nil
-		}
+		err := request()
 		var refused *refusal
 		if attempt == 2 || !errors.As(err, &refused) || !l.correct(refused) {
-			return 0, unreached{err}
+			return err
 		}
 	}
 }

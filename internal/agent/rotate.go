@@ -23,11 +23,9 @@ func (a *Agent) Rotate(ctx context.Context) error {
 
 // rotation changes the key when it is old, or when a change was begun.
 func (a *Agent) rotation(ctx context.Context) error {
-	a.link.mu.Lock()
-	begun, made := len(a.link.id.NextKey) > 0, a.link.id.KeyMade
-	a.link.mu.Unlock()
-	old := made != 0 && a.link.serviceTime().UnixMilli() > made+keyLife.Milliseconds()
-	if !begun && !old {
+	id := a.link.identity()
+	old := id.KeyMade != 0 && a.link.serviceTime().UnixMilli() > id.KeyMade+keyLife.Milliseconds()
+	if len(id.NextKey) == 0 && !old {
 		return nil
 	}
 	return a.link.rotate(ctx)
@@ -42,10 +40,10 @@ func (l *link) rotate(ctx context.Context) error {
 		return err
 	}
 	now := l.signer()
-	err = l.offerKey(ctx, now, next)
+	err = l.corrected(func() error { return l.offerKey(ctx, now, next) })
 	var refused *refusal
 	if errors.As(err, &refused) && refused.Answer.Code == protocol.BadSignature {
-		err = l.offerKey(ctx, next, next)
+		err = l.corrected(func() error { return l.offerKey(ctx, next, next) })
 	}
 	if err != nil {
 		return err
@@ -83,18 +81,8 @@ func (l *link) nextKey() (protocol.PrivateKey, error) {
 	return next, l.save(begun)
 }
 
-// offerKey makes one offer, again if the service corrects clock or sequence.
+// offerKey makes one offer.
 func (l *link) offerKey(ctx context.Context, holder, next protocol.PrivateKey) error {
-	for attempt := 0; ; attempt++ {
-		err := l.offerOnce(ctx, holder, next)
-		var refused *refusal
-		if attempt == 2 || !errors.As(err, &refused) || !l.correct(refused) {
-			return err
-		}
-	}
-}
-
-func (l *link) offerOnce(ctx context.Context, holder, next protocol.PrivateKey) error {
 	sequence, err := l.take()
 	if err != nil {
 		return err

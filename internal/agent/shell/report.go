@@ -33,10 +33,11 @@ func (d *Device) Report(ctx context.Context, groups agent.Reporting) (agent.Repo
 		on      bool
 		collect func()
 	}{
-		{groups.Applications == "INSTALLED_APPS" || groups.Applications == "INSTALLED_AND_REMOVED_APPS", c.applications},
-		{groups.DeviceSettings, c.settings}, {groups.Display, c.display}, {groups.Hardware, c.hardware},
-		{groups.Memory, c.memory}, {groups.Network, c.network}, {groups.Power, c.power},
-		{groups.Software, c.software}, {groups.Properties, c.properties},
+		{groups.Applications(), c.applications},
+		{groups.On("REPORT_DEVICE_SETTINGS"), c.settings}, {groups.On("REPORT_DISPLAY_INFO"), c.display},
+		{groups.On("REPORT_HARDWARE_STATUS"), c.hardware}, {groups.On("REPORT_MEMORY_INFO"), c.memory},
+		{groups.On("REPORT_NETWORK_INFO"), c.network}, {groups.On("REPORT_POWER_EVENTS"), c.power},
+		{groups.On("REPORT_SOFTWARE_INFO"), c.software}, {groups.On("REPORT_SYSTEM_PROPERTIES"), c.properties},
 	} {
 		if group.on {
 			group.collect()
@@ -44,7 +45,7 @@ func (d *Device) Report(ctx context.Context, groups agent.Reporting) (agent.Repo
 	}
 	text, err := json.Marshal(c.values)
 	report := agent.Report{Values: text, Specifications: map[string]string{"osVersion": props["ro.build.version.release"]}}
-	if groups.Software {
+	if groups.On("REPORT_SOFTWARE_INFO") {
 		report.Specifications["securityPatchLevel"] = props["ro.build.version.security_patch"]
 	}
 	return report, err

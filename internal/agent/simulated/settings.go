@@ -59,21 +59,21 @@ func (d *Device) Report(_ context.Context, groups agent.Reporting) (agent.Report
 			values[name] = value
 		}
 	}
-	add(groups.Applications == "INSTALLED_APPS" || groups.Applications == "INSTALLED_AND_REMOVED_APPS", "applications", s.Packages)
-	add(groups.DeviceSettings, "deviceSettings", map[string]any{"encrypted": true, "adbEnabled": s.Form == Shell})
-	add(groups.Display, "displays", []map[string]any{{"width": 1080, "height": 2400, "density": 420}})
-	add(groups.Hardware, "hardwareStatus", map[string]any{"cpuTemperature": 41.5})
-	add(groups.Memory, "memoryInfo", map[string]any{"totalRam": 4 << 30, "totalInternalStorage": 64 << 30})
-	add(groups.Network, "networkInfo", map[string]any{"wifiConnected": true})
-	add(groups.Power, "powerEvents", []map[string]any{{"type": "BOOT", "boot": s.Boot}})
-	add(groups.Software, "softwareInfo", map[string]any{"androidVersion": s.Facts.OSVersion, "securityPatchLevel": "2026-10-01"})
-	add(groups.Properties, "systemProperties", map[string]string{"ro.build.type": "user"})
+	add(groups.Applications(), "applications", s.Packages)
+	add(groups.On("REPORT_DEVICE_SETTINGS"), "deviceSettings", map[string]any{"encrypted": true, "adbEnabled": s.Form == Shell})
+	add(groups.On("REPORT_DISPLAY_INFO"), "displays", []map[string]any{{"width": 1080, "height": 2400, "density": 420}})
+	add(groups.On("REPORT_HARDWARE_STATUS"), "hardwareStatus", map[string]any{"cpuTemperature": 41.5})
+	add(groups.On("REPORT_MEMORY_INFO"), "memoryInfo", map[string]any{"totalRam": 4 << 30, "totalInternalStorage": 64 << 30})
+	add(groups.On("REPORT_NETWORK_INFO"), "networkInfo", map[string]any{"wifiConnected": true})
+	add(groups.On("REPORT_POWER_EVENTS"), "powerEvents", []map[string]any{{"type": "BOOT", "boot": s.Boot}})
+	add(groups.On("REPORT_SOFTWARE_INFO"), "softwareInfo", map[string]any{"androidVersion": s.Facts.OSVersion, "securityPatchLevel": "2026-10-01"})
+	add(groups.On("REPORT_SYSTEM_PROPERTIES"), "systemProperties", map[string]string{"ro.build.type": "user"})
 	text, err := json.Marshal(values)
 	if err != nil {
 		return agent.Report{}, err
 	}
 	report := agent.Report{Values: text, Specifications: map[string]string{"osVersion": s.Facts.OSVersion}}
-	if groups.Software {
+	if groups.On("REPORT_SOFTWARE_INFO") {
 		report.Specifications["securityPatchLevel"] = "2026-10-01"
 	}
 	if groups.Location && s.Fix != nil && s.Settings["LOCATION_MODE"] != "DISABLED" {
