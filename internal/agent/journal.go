@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/musterhq/muster/internal/agent/protocol"
+	"github.com/musterhq/muster/internal/durable"
 )
 
 // Stage is how far the agent has come with a command.
@@ -75,7 +76,7 @@ const (
 // line is dropped. Any other damaged line is the disk's fault: it is passed over
 // and counted (Skipped), and what follows it is kept.
 func OpenJournal(path string, now time.Time) (*Journal, error) {
-	j := &Journal{path: path, entries: map[string]Entry{}, limit: compactAbove, syncDir: syncDir}
+	j := &Journal{path: path, entries: map[string]Entry{}, limit: compactAbove, syncDir: durable.Sync}
 	file, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
 	if err != nil {
 		return nil, fmt.Errorf("cannot open the journal: %w", err)
@@ -281,7 +282,7 @@ func (j *Journal) swap() error {
 		}
 		lines = append(lines, line...)
 	}
-	file, err := replaceFile(j.path, lines)
+	file, err := durable.Replace(j.path, lines)
 	if err != nil {
 		return err
 	}
@@ -296,39 +297,8 @@ func (j *Journal) swap() error {
 // Close closes the file.
 func (j *Journal) Close() error { return j.file.Close() }
 
-// writeFile replaces a file, whole or not at all.
+// writeFile replaces a file, whole or not at all, if need be in the place of the
+// reserve.
 func writeFile(path string, data []byte) error {
-	dir := filepath.Dir(path)
-	return withReserve(dir, func() error {
-		file, err := replaceFile(path, data)
-		if err != nil {
-			return err
-		}
-		return errors.Join(file.Close(), syncDir(dir))
-	})
-}
-
-// replaceFile puts a new file in place of another and returns it open. After an
-// error the other is still there. The caller makes the place durable (syncDir).
-func replaceFile(path string, data []byte) (*os.File, error) {
-	file, err := os.CreateTemp(filepath.Dir(path), filepath.Base(path)+".new-*") // 0600
-	if err != nil {
-		return nil, err
-	}
-	_, err = file.Write(data)
-	if err = errors.Join(err, file.Sync()); err == nil {
-		err = os.Rename(file.Name(), path)
-	}
-	if err != nil {
-		return nil, errors.Join(err, file.Close(), os.Remove(file.Name()))
-	}
-	return file, nil
-}
-
-func syncDir(path string) error {
-	dir, err := os.Open(path)
-	if err != nil {
-		return err
-	}
-	return errors.Join(dir.Sync(), dir.Close())
+	return withReserve(filepath.Dir(path), func() error { return durable.Write(path, data) })
 }

@@ -11,6 +11,7 @@ import (
 	"regexp"
 
 	"github.com/musterhq/muster/internal/agent/protocol"
+	"github.com/musterhq/muster/internal/durable"
 )
 
 // ErrNotEnrolled is returned where the state directory holds no identity.
@@ -148,7 +149,7 @@ func (s store) remove(name string) error {
 	if err := os.Remove(s.path(name)); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
-	return syncDir(s.dir)
+	return durable.Sync(s.dir)
 }
 
 func (s store) identity() (identity, error) {

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 
+	"github.com/musterhq/muster/internal/durable"
 	"github.com/musterhq/muster/internal/fault"
 )
 
@@ -39,7 +40,7 @@ func (db *DB) Backup(ctx context.Context, path string) error {
 	if err := finishBackup(ctx, partial); err != nil {
 		return errors.Join(fmt.Errorf("cannot back up to %s: %w", path, err), remove(partial))
 	}
-	if err := durable(partial); err != nil {
+	if err := durable.Sync(partial); err != nil {
 		return errors.Join(err, remove(partial))
 	}
 	return os.Rename(partial, path)
@@ -56,15 +57,6 @@ func finishBackup(ctx context.Context, path string) error {
 		return err
 	}
 	return mark(ctx, path)
-}
-
-// durable waits until a file is on the disk.
-func durable(path string) error {
-	f, err := os.Open(path)
-	if err != nil {
-		return err
-	}
-	return errors.Join(f.Sync(), f.Close())
 }
 
 func remove(path string) error {

@@ -13,6 +13,8 @@ import (
 	"time"
 
 	sqlite3 "modernc.org/sqlite/lib"
+
+	"github.com/musterhq/muster/internal/durable"
 )
 
 // Restoring is a backup that lies, checked, beside the database whose place it is
@@ -103,7 +105,7 @@ func (r *Restoring) take(ctx context.Context, backup string) error {
 	if err := sound(ctx, pool, "integrity_check"); err != nil {
 		return errors.Join(fmt.Errorf("the backup is damaged: use another one (%w)", err), pool.Close())
 	}
-	return errors.Join(pool.Close(), durable(r.fresh))
+	return errors.Join(pool.Close(), durable.Sync(r.fresh))
 }
 
 // Discard removes the copy.
@@ -132,7 +134,7 @@ func (r *Restoring) Commit(ctx context.Context, now time.Time) (aside string, er
 	if err := errors.Join(remove(r.path+"-wal"), remove(r.path+"-shm"), remove(r.path+"-journal")); err != nil {
 		return aside, err
 	}
-	return aside, durable(filepath.Dir(r.path))
+	return aside, durable.Sync(filepath.Dir(r.path))
 }
 
 // keepAside gives a database, and a log that could not be taken in, another name.

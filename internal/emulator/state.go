@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"time"
 
+	"github.com/musterhq/muster/internal/durable"
 	"github.com/musterhq/muster/internal/emulator/pubsub"
 )
 
@@ -101,10 +102,13 @@ func (e *Emulator) Save() error {
 		return nil
 	}
 	text, err := e.marshalState()
-	if err != nil {
-		return fmt.Errorf("emulator: write the state: %w", err)
+	if err == nil {
+		err = os.MkdirAll(e.options.DataDir, 0o700)
 	}
-	if err := writeFile(e.options.DataDir, e.statePath(), text); err != nil {
+	if err == nil {
+		err = durable.Write(e.statePath(), text)
+	}
+	if err != nil {
 		return fmt.Errorf("emulator: write the state: %w", err)
 	}
 	return nil
@@ -115,34 +119,6 @@ func (e *Emulator) marshalState() ([]byte, error) {
 	defer e.mu.Unlock()
 	e.dirty = false
 	return json.Marshal(stateFile{Version: stateVersion, Settings: e.settings, World: e.world, PubSub: e.broker.Snapshot()})
-}
-
-func writeFile(dir, path string, text []byte) error {
-	if err := os.MkdirAll(dir, 0o700); err != nil {
-		return err
-	}
-	temporary, err := os.CreateTemp(dir, ".emulator-*")
-	if err != nil {
-		return err
-	}
-	_, err = temporary.Write(text)
-	err = errors.Join(err, temporary.Sync(), temporary.Close())
-	if err == nil {
-		err = os.Rename(temporary.Name(), path)
-	}
-	if err != nil {
-		_ = os.Remove(temporary.Name())
-		return err
-	}
-	return syncDirectory(dir)
-}
-
-func syncDirectory(dir string) error {
-	opened, err := os.Open(dir)
-	if err != nil {
-		return err
-	}
-	return errors.Join(opened.Sync(), opened.Close())
 }
 
 // Saving is coalesced: at most every saveInterval, and at most a twentieth of

@@ -19,7 +19,7 @@ func layers() []layer {
 	return []layer{
 		{"leaf", "leaf", []string{
 			"internal/approval", "internal/fault", "internal/validate", "internal/resource", "internal/agent/protocol", "internal/apk", "internal/config",
-			"internal/outbound", "internal/serviceaccount", "internal/text", "internal/wait", "internal/outcome", "internal/usb/adb", "internal/platform/discovery",
+			"internal/outbound", "internal/serviceaccount", "internal/text", "internal/wait", "internal/durable", "internal/outcome", "internal/usb/adb", "internal/platform/discovery",
 		}},
 		{"access", "leaf", []string{"internal/access"}},
 		{"account", "leaf access", []string{"internal/account"}},

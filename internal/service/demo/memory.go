@@ -14,6 +14,7 @@ import (
 	"github.com/musterhq/muster/internal/access"
 	"github.com/musterhq/muster/internal/account"
 	"github.com/musterhq/muster/internal/apikey"
+	"github.com/musterhq/muster/internal/durable"
 	"github.com/musterhq/muster/internal/fault"
 )
 
@@ -54,11 +55,7 @@ func (f *filler) keep() error {
 	if err != nil {
 		return err
 	}
-	next := f.memoryFile() + ".new"
-	if err := os.WriteFile(next, append(text, '\n'), 0o600); err != nil {
-		return err
-	}
-	return os.Rename(next, f.memoryFile())
+	return durable.Write(f.memoryFile(), append(text, '\n'))
 }
 
 // makeKeys makes the demo's keys, unless it has them.
