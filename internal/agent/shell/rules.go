@@ -41,16 +41,28 @@ type key struct {
 // put is a setting of Android that the agent writes.
 type put struct{ table, name, value string }
 
-// toggle is something that can be switched, and read.
+// toggle is something that can be switched, and read (parseSwitch).
 type toggle struct {
-	values  map[string]bool // the setting's values: switched on or off
-	since   int             // from which level the cmd forms exist
-	turn    func(on bool) []string
-	before  func(on bool) []string // below since
-	read    []string
-	old     []string // below since
-	parse   func(out string) (bool, error)
-	restore bool // taking the setting back switches it on again
+	values    map[string]bool // the setting's values: switched on or off
+	since     int             // from which level the cmd forms exist
+	turn      order
+	before    order // below since
+	read, old []string
+	restore   bool // taking the setting back switches it on again
+}
+
+// order is a command line, and its last word for on and off.
+type order struct {
+	words   []string
+	on, off string
+}
+
+func (o order) line(on bool) []string {
+	last := o.off
+	if on {
+		last = o.on
+	}
+	return append(slices.Clone(o.words), last)
 }
 
 // restricted is a setting ALLOW | BLOCK that is user restrictions alone.
@@ -66,8 +78,6 @@ func (r rule) with(name string, sdk int) rule {
 	r.keys = append(slices.Clone(r.keys), key{name, sdk})
 	return r
 }
-
-func (r rule) on33(name string) rule { return r.with(name, 33) }
 
 func (r rule) onPhones() rule { r.phone = true; return r }
 
@@ -187,9 +197,9 @@ func rules() []rule {
 		restricted("DATA_ROAMING", 24, "no_data_roaming").onPhones(),
 		restricted("NETWORK_RESET", 23, "no_network_reset"),
 		restricted("VPN_CONFIGURATION", 21, "no_config_vpn"),
-		restricted("CONFIGURE_WIFI", 18, "no_config_wifi").on33("no_add_wifi_config").noted("Under the lock-out guard."),
+		restricted("CONFIGURE_WIFI", 18, "no_config_wifi").with("no_add_wifi_config", 33).noted("Under the lock-out guard."),
 		restricted("WIFI_DIRECT", 33, "no_wifi_direct"),
-		restricted("TETHERING", 21, "no_config_tethering").on33("no_wifi_tethering"),
+		restricted("TETHERING", 21, "no_config_tethering").with("no_wifi_tethering", 33),
 		wifiState(),
 		airplaneMode(),
 		ownerOnly("MINIMUM_WIFI_SECURITY", 33, "No command line sets it."),
@@ -204,41 +214,30 @@ func rules() []rule {
 }
 
 func locationMode() rule {
-	word := func(on bool) string { return fmt.Sprint(on) }
-	mode := func(on bool) string {
-		if on {
-			return "3"
-		}
-		return "0"
-	}
 	return rule{id: "LOCATION_MODE", sdk: 28, lab: true, keys: []key{{name: "no_config_location"}}, on: []string{"ENFORCED", "DISABLED"},
 		toggle: &toggle{values: map[string]bool{"ENFORCED": true, "DISABLED": false}, since: 30,
-			turn:   func(on bool) []string { return []string{"cmd", "location", "set-location-enabled", word(on)} },
-			before: func(on bool) []string { return []string{"settings", "put", "secure", "location_mode", mode(on)} },
-			read:   []string{"cmd", "location", "is-location-enabled"}, old: []string{"settings", "get", "secure", "location_mode"},
-			parse: parseSwitch},
+			turn:   order{[]string{"cmd", "location", "set-location-enabled"}, "true", "false"},
+			before: order{[]string{"settings", "put", "secure", "location_mode"}, "3", "0"},
+			read:   []string{"cmd", "location", "is-location-enabled"}, old: []string{"settings", "get", "secure", "location_mode"}},
 		note: "An agent started over USB switches it, and cannot hold it."}
 }
 
 func wifiState() rule {
-	words := map[bool]string{true: "enabled", false: "disabled"}
-	verbs := map[bool]string{true: "enable", false: "disable"}
+	state := []string{"settings", "get", "global", "wifi_on"}
 	return rule{id: "WIFI_STATE", sdk: 21, lab: true, keys: []key{{"no_change_wifi_state", 33}}, on: []string{"ENABLED", "DISABLED"},
 		toggle: &toggle{values: map[string]bool{"ENABLED": true, "DISABLED": false}, since: 30, restore: true,
-			turn:   func(on bool) []string { return []string{"cmd", "wifi", "set-wifi-enabled", words[on]} },
-			before: func(on bool) []string { return []string{"svc", "wifi", verbs[on]} },
-			read:   []string{"settings", "get", "global", "wifi_on"}, old: []string{"settings", "get", "global", "wifi_on"},
-			parse: parseSwitch},
+			turn:   order{[]string{"cmd", "wifi", "set-wifi-enabled"}, "enabled", "disabled"},
+			before: order{[]string{"svc", "wifi"}, "enable", "disable"},
+			read:   state, old: state},
 		note: "Below API 33 it is switched and not held. DISABLED is refused where Wi-Fi is the only way out. Under the lock-out guard."}
 }
 
 func airplaneMode() rule {
-	verbs, flags := map[bool]string{true: "enable", false: "disable"}, map[bool]string{true: "1", false: "0"}
 	state := []string{"settings", "get", "global", "airplane_mode_on"}
 	return rule{id: "AIRPLANE_MODE", sdk: 28, keys: []key{{name: "no_airplane_mode"}}, on: []string{"DISABLED"},
 		toggle: &toggle{values: map[string]bool{"DISABLED": false}, since: 30,
-			turn:   func(on bool) []string { return []string{"cmd", "connectivity", "airplane-mode", verbs[on]} },
-			before: func(on bool) []string { return []string{"settings", "put", "global", "airplane_mode_on", flags[on]} },
-			read:   state, old: state, parse: parseSwitch},
+			turn:   order{[]string{"cmd", "connectivity", "airplane-mode"}, "enable", "disable"},
+			before: order{[]string{"settings", "put", "global", "airplane_mode_on"}, "1", "0"},
+			read:   state, old: state},
 		note: "Under the lock-out guard."}
 }

@@ -89,11 +89,11 @@ func (d *Device) turn(ctx context.Context, r rule, level int, value string) erro
 	if !named && !(value == "" && r.toggle.restore) {
 		return nil // it is the user's own
 	}
-	argv := r.toggle.turn
+	order := r.toggle.turn
 	if level < r.toggle.since {
-		argv = r.toggle.before
+		order = r.toggle.before
 	}
-	words := argv(on || !named)
+	words := order.line(on || !named)
 	_, err := d.Tools.Run(ctx, words[0], words[1:]...)
 	return err
 }
@@ -163,7 +163,7 @@ func (d *Device) switched(ctx context.Context, t *toggle, level int) (bool, erro
 	if err != nil {
 		return false, err
 	}
-	return t.parse(text)
+	return parseSwitch(text)
 }
 
 func (d *Device) encryption(ctx context.Context) (string, error) {
