@@ -35,8 +35,6 @@ type callLog struct {
 	bare  int64 // calls before this one lost their bodies
 }
 
-func newCallLog() *callLog { return &callLog{} }
-
 // add keeps a call and gives its number.
 func (l *callLog) add(c Call) int64 {
 	l.mu.Lock()

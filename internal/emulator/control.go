@@ -176,10 +176,11 @@ func (e *Emulator) userLeaves(d *simulated, action string, out *outbox) error {
 
 // AddFault lets the next calls of a method meet a fault.
 func (e *Emulator) AddFault(f Fault) error {
-	if err := f.check(e.knowsMethod); err != nil {
-		return invalid("%s", err)
+	err := f.check(e.knowsMethod)
+	if err == nil {
+		err = e.faults.add(f)
 	}
-	if err := e.faults.add(f); err != nil {
+	if err != nil {
 		return invalid("%s", err)
 	}
 	return nil

@@ -48,7 +48,7 @@ func New(options Options) (*Emulator, error) {
 	}
 	e := &Emulator{
 		options: options, now: options.Now, logger: options.Logger,
-		broker: pubsub.New(options.Now), faults: &faultTable{}, calls: newCallLog(),
+		broker: pubsub.New(options.Now), faults: &faultTable{}, calls: &callLog{},
 		events: schedule{wake: make(chan struct{}, 1)},
 	}
 	e.life, e.end = context.WithCancel(context.Background())

@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"regexp"
 	"slices"
+	"strings"
 	"unicode/utf8"
 
 	am "google.golang.org/api/androidmanagement/v1"
@@ -48,20 +49,17 @@ func (e *Emulator) redeemSignup(c *call, project string) (string, error) {
 		}
 		return "", invalid("Either signupUrlName and enterpriseToken, or agreementAccepted must be specified.")
 	}
-	for _, s := range e.world.Signups {
-		if s.name() != name {
-			continue
-		}
-		if s.Project != project {
-			return "", usual(http.StatusForbidden)
-		}
-		if s.Token == "" || s.Token != enterpriseToken || s.Redeemed {
-			return "", invalid("The enterprise token is not valid.")
-		}
-		s.Redeemed = true
-		return "CUSTOMER_MANAGED", nil
+	s := e.world.Signups[strings.TrimPrefix(name, "signupUrls/")]
+	switch {
+	case s == nil || s.name() != name:
+		return "", notFound()
+	case s.Project != project:
+		return "", usual(http.StatusForbidden)
+	case s.Token == "" || s.Token != enterpriseToken || s.Redeemed:
+		return "", invalid("The enterprise token is not valid.")
 	}
-	return "", notFound()
+	s.Redeemed = true
+	return "CUSTOMER_MANAGED", nil
 }
 
 func (e *Emulator) checkEnterprise(r *am.Enterprise) error {

@@ -10,7 +10,6 @@ import (
 	"encoding/base64"
 	"encoding/json"
 	"encoding/pem"
-	"errors"
 	"net/http"
 	"slices"
 	"strings"
@@ -31,18 +30,6 @@ type account struct {
 	KeyID   string `json:"keyId"`
 	Key     []byte `json:"key"` // the public key, PKIX
 	Revoked bool   `json:"revoked,omitempty"`
-}
-
-// keyFile is a service account's key, in the form that the vendor's libraries
-// read.
-type keyFile struct {
-	Type         string `json:"type"`
-	ProjectID    string `json:"project_id"`
-	PrivateKeyID string `json:"private_key_id"`
-	PrivateKey   string `json:"private_key"`
-	ClientEmail  string `json:"client_email"`
-	ClientID     string `json:"client_id"`
-	TokenURI     string `json:"token_uri"`
 }
 
 // NewServiceAccount makes a service account and gives its key file, whose token
@@ -66,9 +53,9 @@ func (e *Emulator) NewServiceAccount(base string) (key []byte, err error) {
 	e.world.Accounts[email] = a
 	e.touch()
 	e.mu.Unlock()
-	return json.MarshalIndent(keyFile{
-		Type: "service_account", ProjectID: DefaultProject, PrivateKeyID: a.KeyID, ClientEmail: email, ClientID: randomText(21, "0123456789"),
-		PrivateKey: string(pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: secret})), TokenURI: base + "/token",
+	return json.MarshalIndent(map[string]string{ // in the form that the vendor's libraries read
+		"type": "service_account", "project_id": DefaultProject, "private_key_id": a.KeyID, "client_email": email, "client_id": randomText(21, "0123456789"),
+		"private_key": string(pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: secret})), "token_uri": base + "/token",
 	}, "", "  ")
 }
 
@@ -122,19 +109,7 @@ func (e *Emulator) authorize(r *http.Request, method *discovery.Method) error {
 
 // serveToken trades a service account's signed assertion for an access token.
 func (e *Emulator) serveToken(w http.ResponseWriter, r *http.Request) {
-	grant := func() (any, error) { return e.grant(r) }
-	if fault := e.faults.take([]string{tokenMethod}, r.URL.Path); fault != nil {
-		e.serveFault(w, r, fault, grant)
-		return
-	}
-	answer, err := grant()
-	var refusal *grantError
-	if errors.As(err, &refusal) {
-		text, _ := json.Marshal(refusal)
-		writeJSON(w, r, http.StatusBadRequest, text)
-		return
-	}
-	e.answer(w, r, answer, err)
+	e.serve(w, r, []string{tokenMethod}, func() (any, error) { return e.grant(r) })
 }
 
 // grantError is an OAuth error.

@@ -59,9 +59,11 @@ func (e *Emulator) serveMethod(w http.ResponseWriter, r *http.Request, route rou
 		defer func() { e.calls.finish(seq, recorder.code) }()
 		w = recorder
 	}
-	perform := func() (any, error) {
-		return e.perform(r, route, method, parameters, raw)
-	}
+	e.serve(w, r, names, func() (any, error) { return e.perform(r, route, method, parameters, raw) })
+}
+
+// serve answers with what a method does, or with the fault that the call meets.
+func (e *Emulator) serve(w http.ResponseWriter, r *http.Request, names []string, perform func() (any, error)) {
 	if fault := e.faults.take(names, r.URL.Path); fault != nil {
 		e.serveFault(w, r, fault, perform)
 		return
@@ -165,12 +167,16 @@ func (e *Emulator) answer(w http.ResponseWriter, r *http.Request, answer any, er
 }
 
 func (e *Emulator) answerError(w http.ResponseWriter, r *http.Request, err error) {
-	s := asStatus(err)
-	text, marshalErr := json.Marshal(s.body())
-	if marshalErr != nil {
-		text = []byte(`{}`)
+	code, body := http.StatusBadRequest, any(nil)
+	var refusal *grantError
+	if errors.As(err, &refusal) {
+		body = refusal
+	} else {
+		s := asStatus(err)
+		code, body = s.code, s.body()
 	}
-	writeJSON(w, r, s.code, text)
+	text, _ := json.Marshal(body) // texts and numbers always marshal
+	writeJSON(w, r, code, text)
 }
 
 // writeJSON writes JSON, indented unless the query says prettyPrint=false.

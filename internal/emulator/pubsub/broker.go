@@ -3,6 +3,7 @@ package pubsub
 import (
 	"errors"
 	"fmt"
+	"iter"
 	"maps"
 	"slices"
 	"strings"
@@ -186,7 +187,7 @@ func (b *Broker) Publish(topic string, m Message) (Receipt, error) {
 	m.ID = fmt.Sprintf("%016d", 10_000_000_000+b.lastID)
 	receipt := Receipt{ID: m.ID}
 	for _, q := range b.subscriptions {
-		if q.settings.Topic == topic || q.settings.Topic == "" && sameProject(q.settings.Name, topic) {
+		if q.settings.Topic == topic || q.settings.Topic == "" && project(q.settings.Name) == project(topic) {
 			receipt.deliveries = append(receipt.deliveries, q.add(&m))
 		}
 	}
@@ -207,23 +208,14 @@ func (b *Broker) announce() {
 	b.changed = make(chan struct{})
 }
 
+// project is the project in the name of a topic or a subscription.
 func project(name string) string {
-	parts := strings.SplitN(name, "/", 3)
-	if len(parts) < 2 {
-		return ""
-	}
-	return parts[1]
+	_, rest, _ := strings.Cut(name, "/")
+	id, _, _ := strings.Cut(rest, "/")
+	return id
 }
 
-func sameProject(a, b string) bool { return project(a) == project(b) }
-
-func inProject(names func(func(string) bool), wanted string) []string {
-	var found []string
-	for name := range names {
-		if project(name) == wanted {
-			found = append(found, name)
-		}
-	}
-	slices.Sort(found)
-	return found
+func inProject(names iter.Seq[string], wanted string) []string {
+	found := slices.Sorted(names)
+	return slices.DeleteFunc(found, func(name string) bool { return project(name) != wanted })
 }

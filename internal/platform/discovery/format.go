@@ -2,7 +2,7 @@ package discovery
 
 import (
 	"fmt"
-	"math/big"
+	"math"
 	"regexp"
 	"strconv"
 	"time"
@@ -54,19 +54,17 @@ func ParseDuration(text string) (time.Duration, error) {
 	if !durationForm.MatchString(text) {
 		return 0, fmt.Errorf("Illegal duration format; not a decimal number of seconds") //nolint:staticcheck // the vendor's words
 	}
-	seconds, ok := new(big.Rat).SetString(text[:len(text)-1])
-	if !ok || seconds.Cmp(big.NewRat(maxDurationSeconds, 1)) > 0 || seconds.Cmp(big.NewRat(-maxDurationSeconds, 1)) < 0 {
+	if d, err := time.ParseDuration(text); err == nil {
+		return d, nil
+	}
+	seconds, err := strconv.ParseFloat(text[:len(text)-1], 64)
+	switch {
+	case err != nil || math.Abs(seconds) > maxDurationSeconds:
 		return 0, fmt.Errorf("Duration value exceeds limits") //nolint:staticcheck // the vendor's words
+	case seconds < 0:
+		return math.MinInt64, nil
 	}
-	nanos := new(big.Rat).Mul(seconds, big.NewRat(int64(time.Second), 1))
-	whole := new(big.Int).Quo(nanos.Num(), nanos.Denom())
-	if !whole.IsInt64() {
-		if whole.Sign() < 0 {
-			return -1 << 63, nil
-		}
-		return 1<<63 - 1, nil
-	}
-	return time.Duration(whole.Int64()), nil
+	return math.MaxInt64, nil
 }
 
 // FormatDuration writes a duration in the vendor's form.
