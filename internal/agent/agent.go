@@ -114,20 +114,15 @@ func (a *Agent) Once(ctx context.Context) (time.Duration, error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	keepReserve(a.options.Dir)
-	if err := a.recover(ctx); err != nil {
-		return 0, err
+	for _, step := range []func(context.Context) error{a.recover, a.eraseAgain} {
+		if err := step(ctx); err != nil {
+			return 0, err
+		}
 	}
-	if err := a.eraseAgain(ctx); err != nil {
-		return 0, err
-	}
-	if err := a.obey(ctx); err != nil {
-		return 0, a.refused(ctx, err)
-	}
-	if err := a.rotation(ctx); err != nil {
-		return 0, a.refused(ctx, err)
-	}
-	if err := a.registerPush(ctx); err != nil {
-		return 0, a.refused(ctx, err)
+	for _, step := range []func(context.Context) error{a.obey, a.rotation, a.registerPush} {
+		if err := step(ctx); err != nil {
+			return 0, a.refused(ctx, err)
+		}
 	}
 	for range maxRounds {
 		next, err := a.round(ctx)
@@ -174,10 +169,7 @@ func (a *Agent) round(ctx context.Context) (time.Duration, error) {
 	if err := a.delivered(request, answer); err != nil {
 		return 0, err
 	}
-	if err := a.link.learn(answer.Keys); err != nil {
-		a.options.Log.WarnContext(ctx, "a key that the service announced is not trusted", "error", err)
-	}
-	if err := a.accept(ctx, answer.Commands); err != nil {
+	if err := a.accept(ctx, answer); err != nil {
 		return 0, err
 	}
 	// Commands do not wait for a policy that cannot be had now; but the policy is
@@ -278,11 +270,15 @@ func (a *Agent) delivered(request protocol.CheckinRequest, answer protocol.Check
 	return nil
 }
 
-// accept takes commands into the journal. What is not signed by the service,
-// or not for this device, is dropped; what is known already is not run again.
-func (a *Agent) accept(ctx context.Context, sealed []protocol.Envelope) error {
+// accept takes the keys and commands of an answer, the latter into the journal.
+// What is not signed by the service, or not for this device, is dropped; what is
+// known already is not run again.
+func (a *Agent) accept(ctx context.Context, answer protocol.CheckinResponse) error {
+	if err := a.link.learn(answer.Keys); err != nil {
+		a.options.Log.WarnContext(ctx, "a key that the service announced is not trusted", "error", err)
+	}
 	var entries []Entry
-	for _, envelope := range sealed {
+	for _, envelope := range answer.Commands {
 		var c protocol.Command
 		if err := a.link.open(envelope, protocol.KindCommand, &c); err != nil {
 			a.options.Log.WarnContext(ctx, "a command that the service did not sign is dropped", "error", err)

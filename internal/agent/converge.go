@@ -112,10 +112,7 @@ func (a *Agent) refollow(ctx context.Context) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	if err := a.link.learn(answer.Keys); err != nil {
-		a.options.Log.WarnContext(ctx, "a key that the service announced is not trusted", "error", err)
-	}
-	if err := a.accept(ctx, answer.Commands); err != nil {
+	if err := a.accept(ctx, answer); err != nil {
 		return "", err
 	}
 	if err := a.follow(ctx, answer, sequence, true); err != nil {
@@ -161,10 +158,14 @@ func (a *Agent) converge(ctx context.Context, ref protocol.PolicyRef, want map[s
 	}
 	a.crash("before apply")
 	for _, id := range a.mayHaveSet() {
-		if _, kept := want[id]; !kept {
-			next.Settings = appendUnless(next.Settings, a.apply(ctx, id, ""))
-		} else if contradicts(want, id) {
-			a.apply(ctx, id, "") // before the setting that it contradicts; the report follows below
+		_, kept := want[id]
+		if kept && !contradicts(want, id) {
+			continue
+		}
+		// What contradicts goes before the setting that it contradicts, and is reported
+		// below. What was taken back without trouble is not worth a word.
+		if back := a.apply(ctx, id, ""); !kept && back.State == protocol.SettingFailed {
+			next.Settings = append(next.Settings, back)
 		}
 	}
 	for _, id := range slices.Sorted(maps.Keys(want)) {
@@ -186,14 +187,6 @@ func (a *Agent) mayHaveSet() []string {
 		return a.options.Device.Settings()
 	}
 	return slices.Sorted(maps.Keys(a.applied.Wanted))
-}
-
-// appendUnless leaves out what was taken back without trouble.
-func appendUnless(all []protocol.SettingReport, r protocol.SettingReport) []protocol.SettingReport {
-	if r.State == protocol.SettingFailed {
-		return append(all, r)
-	}
-	return all
 }
 
 // contradicts reports whether a setting of a policy undoes another one of it. On

@@ -64,22 +64,17 @@ func New(options Options) (*Emulator, error) {
 }
 
 func (e *Emulator) loadDocuments() error {
-	var err error
-	if e.management, err = discovery.Load(); err != nil {
+	management, err1 := discovery.Load()
+	messaging, err2 := discovery.LoadMessaging()
+	queueing, err3 := discovery.LoadPubSub()
+	if err := errors.Join(err1, err2, err3); err != nil {
 		return fmt.Errorf("emulator: %w", err)
 	}
-	messaging, err := discovery.LoadMessaging()
-	if err != nil {
-		return fmt.Errorf("emulator: %w", err)
-	}
-	queueing, err := discovery.LoadPubSub()
-	if err != nil {
-		return fmt.Errorf("emulator: %w", err)
-	}
+	e.management = management
 	e.routes = []route{
 		{document: queueing, methods: pubsubMethods()},
 		{document: messaging, methods: messagingMethods()},
-		{document: e.management, methods: managementMethods(), isManagement: true},
+		{document: management, methods: managementMethods(), isManagement: true},
 	}
 	return nil
 }

@@ -23,12 +23,10 @@ const (
 // ownerOldest is the API level of Android 9, the first that takes the app.
 const ownerOldest = 28
 
-// The states in which the app says it is.
+// States in which the app says it is; of the others it says more in words.
 const (
-	ownerNone       = "not_owner" // installed, and not the device owner
-	ownerEnrolled   = "enrolled"
-	ownerRefused    = "refused"
-	ownerSuperseded = "superseded"
+	ownerNone     = "not_owner" // installed, and not the device owner
+	ownerEnrolled = "enrolled"
 )
 
 // ownerState is what the app says of itself.
@@ -144,7 +142,7 @@ func (w *work) setOwner() error {
 
 // handOver writes the bundle into the app's provider. It is never an argument.
 func (w *work) handOver(b Bundle) error {
-	if err := w.hand(b, ownerBundle); err != nil {
+	if err := w.push(b.Text, ownerBundle); err != nil {
 		return err
 	}
 	said, err := w.ask("sh", "-c", "content write --uri "+ownerProvider+"/bundle < "+ownerBundle)

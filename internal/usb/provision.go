@@ -149,7 +149,7 @@ func (w *work) system() error {
 	defer w.tidy(daemonBundle)
 	// Only system and shell may look into this directory (init file), so that the
 	// wide mode that adb gives a file does no harm.
-	if err := w.hand(bundle, daemonBundle); err != nil {
+	if err := w.push(bundle.Text, daemonBundle); err != nil {
 		return err
 	}
 	err = w.each([]string{"chmod", "640", daemonBundle}, []string{"setprop", daemonProperty, daemonReady}, []string{"setprop", daemonProperty, daemonEnroll})
@@ -164,9 +164,6 @@ func (w *work) system() error {
 	}
 	return nil
 }
-
-// hand copies a bundle to a path on the device.
-func (w *work) hand(b Bundle, path string) error { return w.push(b.Text, path) }
 
 // push copies data to a path on the device. It lies on this machine in a file without
 // a name, so that nothing is left of it if this program is killed.
@@ -221,7 +218,7 @@ func (w *work) lab() error {
 	if err != nil {
 		return err
 	}
-	if err := w.hand(bundle, labBundle); err != nil {
+	if err := w.push(bundle.Text, labBundle); err != nil {
 		return err
 	}
 	err = w.each([]string{"chmod", "700", labProgram}, []string{"chmod", "600", labBundle},

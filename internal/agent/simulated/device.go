@@ -32,18 +32,18 @@ const (
 
 // State is the whole device.
 type State struct {
-	Facts    protocol.Facts    `json:"facts"`
-	Form     Form              `json:"form"`
-	Boot     int               `json:"boot"`
-	Settings map[string]string `json:"settings"`
-	Packages []string          `json:"packages"`
-	Shown    []Notification    `json:"shown"`
-	OpenApp  string            `json:"openApp"`
-	Fix      *Fix              `json:"fix"`
-	Battery  int               `json:"battery"`
-	Off      bool              `json:"off"`
-	Wiped    bool              `json:"wiped"`
-	Released bool              `json:"released"`
+	Facts    protocol.Facts     `json:"facts"`
+	Form     Form               `json:"form"`
+	Boot     int                `json:"boot"`
+	Settings map[string]string  `json:"settings"`
+	Packages []string           `json:"packages"`
+	Shown    []Notification     `json:"shown"`
+	OpenApp  string             `json:"openApp"`
+	Fix      *protocol.Location `json:"fix"` // its time is that of the report
+	Battery  int                `json:"battery"`
+	Off      bool               `json:"off"`
+	Wiped    bool               `json:"wiped"`
+	Released bool               `json:"released"`
 	// Telephony and Headset say what the machine is.
 	Telephony bool `json:"telephony"`
 	Headset   bool `json:"headset"`
@@ -76,13 +76,6 @@ type Notification struct {
 	Body  string `json:"body"`
 }
 
-// Fix is where the device is.
-type Fix struct {
-	Latitude  float64 `json:"latitude"`
-	Longitude float64 `json:"longitude"`
-	Accuracy  float64 `json:"accuracyMeters"`
-}
-
 // Device is a simulated device. It implements agent.Device.
 type Device struct {
 	mu    sync.Mutex
@@ -97,7 +90,7 @@ func Default(serial string) State {
 	return State{
 		Facts: protocol.Facts{SerialNumber: serial, Manufacturer: "Simulated", Brand: "simulated", Model: "Sim 1", SDK: 34, OSVersion: "14"},
 		Form:  System, Boot: 1, Settings: map[string]string{}, Packages: []string{"com.example.app", "com.android.settings"},
-		Fix: &Fix{Latitude: 52.5163, Longitude: 13.3777, Accuracy: 12}, Battery: 80, Telephony: true,
+		Fix: &protocol.Location{Latitude: 52.5163, Longitude: 13.3777, AccuracyMeters: 12}, Battery: 80, Telephony: true,
 	}
 }
 

@@ -6,7 +6,6 @@ import (
 	"slices"
 
 	"github.com/musterhq/muster/internal/agent"
-	"github.com/musterhq/muster/internal/agent/protocol"
 	"github.com/musterhq/muster/internal/agent/shell"
 )
 
@@ -77,8 +76,9 @@ func (d *Device) Report(_ context.Context, groups agent.Reporting) (agent.Report
 		report.Specifications["securityPatchLevel"] = "2026-10-01"
 	}
 	if groups.Location && s.Fix != nil && s.Settings["LOCATION_MODE"] != "DISABLED" {
-		report.Location = &protocol.Location{Latitude: s.Fix.Latitude, Longitude: s.Fix.Longitude,
-			AccuracyMeters: s.Fix.Accuracy, At: d.now().UnixMilli()}
+		fix := *s.Fix
+		fix.At = d.now().UnixMilli()
+		report.Location = &fix
 	}
 	return report, nil
 }

@@ -2,6 +2,7 @@ package discovery
 
 import (
 	"fmt"
+	"maps"
 	"net/url"
 	"regexp"
 	"slices"
@@ -87,22 +88,22 @@ func (d *Document) Match(httpMethod, path string) (*Method, map[string]string, b
 // error is an [*Error].
 func (m *Method) CheckQuery(query url.Values) error {
 	var found Error
-	for _, name := range slices.Sorted(keysOf(query)) {
+	for _, name := range slices.Sorted(maps.Keys(query)) {
 		p := m.Parameters[name]
 		if p == nil || p.Location != "query" {
 			p = m.global[name]
 		}
 		if p == nil {
-			found.add("", name, fmt.Sprintf("Invalid JSON payload received. Unknown name %q: Cannot bind query parameter. Field '%s' could not be found in request message.", name, name))
+			found.add("", fmt.Sprintf("Invalid JSON payload received. Unknown name %q: Cannot bind query parameter. Field '%s' could not be found in request message.", name, name))
 			continue
 		}
 		if len(query[name]) > 1 && !p.Repeated {
-			found.add(snake(name), name, fmt.Sprintf("Invalid value at '%s', the parameter may be given once", snake(name)))
+			found.add(snake(name), fmt.Sprintf("Invalid value at '%s', the parameter may be given once", snake(name)))
 			continue
 		}
 		for _, value := range query[name] {
 			if problem := p.check(value); problem != "" {
-				found.add(snake(name), name, fmt.Sprintf("Invalid value at '%s' (%s), %q", snake(name), problem, value))
+				found.add(snake(name), fmt.Sprintf("Invalid value at '%s' (%s), %q", snake(name), problem, value))
 			}
 		}
 	}

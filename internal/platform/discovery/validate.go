@@ -4,6 +4,7 @@ import (
 	"encoding/base64"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"math"
 	"slices"
 	"strconv"
@@ -61,25 +62,23 @@ func rootName(schemaName string) string {
 	return snake(strings.ToLower(schemaName[:1]) + schemaName[1:])
 }
 
-// place is where the checker is, in both spellings.
+// place is where the checker is.
 type place struct {
-	field, path string
+	field       string
 	owner, name string // schema and property, to name an enum's type
 }
 
 func (p place) member(owner, name string) place {
-	return place{field: dotted(p.field, snake(name)), path: dotted(p.path, name), owner: owner, name: name}
+	return place{field: dotted(p.field, snake(name)), owner: owner, name: name}
 }
 
 func (p place) index(i int) place {
 	p.field += "[" + strconv.Itoa(i) + "]"
-	p.path += "[" + strconv.Itoa(i) + "]"
 	return p
 }
 
-func (p place) entry(i int, key string) place {
+func (p place) entry(i int) place {
 	p.field += "[" + strconv.Itoa(i) + "].value"
-	p.path += "[" + strconv.Quote(key) + "]"
 	return p
 }
 
@@ -98,7 +97,7 @@ type checker struct {
 
 // object checks the members of a message and drops those that are null.
 func (c *checker) object(object map[string]any, s *schema, at place) {
-	for _, name := range slices.Sorted(keysOf(object)) {
+	for _, name := range slices.Sorted(maps.Keys(object)) {
 		value := object[name]
 		property := s.Properties[name]
 		switch {
@@ -119,7 +118,7 @@ func (c *checker) unknown(name string, at place) {
 	if at.field != "" {
 		where = " at '" + at.field + "'"
 	}
-	c.found.add(at.field, dotted(at.path, name), fmt.Sprintf("Invalid JSON payload received. Unknown name %q%s: Cannot find field.", name, where))
+	c.found.add(at.field, fmt.Sprintf("Invalid JSON payload received. Unknown name %q%s: Cannot find field.", name, where))
 }
 
 // value checks a value and returns it in its usual spelling.
@@ -161,8 +160,8 @@ func (c *checker) objectOrMap(value any, s *schema, at place) {
 		c.object(object, s, at)
 		return
 	}
-	for i, key := range slices.Sorted(keysOf(object)) {
-		object[key] = c.value(object[key], s.AdditionalProperties, at.entry(i, key))
+	for i, key := range slices.Sorted(maps.Keys(object)) {
+		object[key] = c.value(object[key], s.AdditionalProperties, at.entry(i))
 	}
 }
 
@@ -224,7 +223,7 @@ func (c *checker) invalid(at place, typeName string, value any, why string) {
 			shown = "(not shown)"
 		}
 	}
-	c.found.add(at.field, at.path, fmt.Sprintf("Invalid value at '%s' (%s), %s", at.field, typeName, shown))
+	c.found.add(at.field, fmt.Sprintf("Invalid value at '%s' (%s), %s", at.field, typeName, shown))
 }
 
 // shorten writes a value for a complaint, at most 200 bytes of it.

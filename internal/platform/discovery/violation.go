@@ -1,8 +1,6 @@
 package discovery
 
 import (
-	"iter"
-	"maps"
 	"strings"
 	"unicode"
 )
@@ -13,8 +11,6 @@ type Violation struct {
 	// with the name of the request's body, as in "policy.device_radio_state".
 	// It is empty for the document as a whole.
 	Field string
-	// Path is the same place in JSON member names, as in "deviceRadioState".
-	Path string
 	// Description is the vendor's sentence about it.
 	Description string
 }
@@ -36,9 +32,9 @@ func (e *Error) Error() string {
 	return strings.Join(lines, "\n")
 }
 
-func (e *Error) add(field, path, description string) {
+func (e *Error) add(field, description string) {
 	if len(e.Violations) < maxViolations {
-		e.Violations = append(e.Violations, Violation{Field: field, Path: path, Description: description})
+		e.Violations = append(e.Violations, Violation{Field: field, Description: description})
 	}
 }
 
@@ -63,5 +59,3 @@ func snake(name string) string {
 	}
 	return b.String()
 }
-
-func keysOf[K comparable, V any](m map[K]V) iter.Seq[K] { return maps.Keys(m) }

@@ -20,35 +20,35 @@ type device struct {
 	// phone and headset say what the machine is.
 	phone   bool
 	headset bool
-	fix     simulated.Fix
+	fix     *protocol.Location // nil: it has no way to find out
 	battery int
 }
 
-// gadgets are the demo's devices that no vendor's platform manages, by policy.
-func gadgets() []struct {
+// gadgets are some of them under one policy.
+type gadgets struct {
 	policy policy.New
 	all    []device
-} {
-	return []struct {
-		policy policy.New
-		all    []device
-	}{
+}
+
+// unmanaged are the demo's devices that no vendor's platform manages.
+func unmanaged() []gadgets {
+	return []gadgets{
 		{policy.New{Name: "Kiosk", Type: policy.Agent, Changes: []policy.Change{{Setting: "CAMERA", Value: "BLOCK"}, {Setting: "FACTORY_RESET", Value: "BLOCK"},
 			{Setting: "REPORT_HARDWARE_STATUS", Value: "ENABLED"}, {Setting: "REPORT_SOFTWARE_INFO", Value: "ENABLED"}, {Setting: "APPLICATION_REPORT_LEVEL", Value: "INSTALLED_APPS"}}},
 			[]device{
 				{"kiosk-1", protocol.Facts{SerialNumber: "K22-00417", Manufacturer: "Elo", Brand: "elo", Model: "I-Series 4", SDK: 33, OSVersion: "13"},
-					simulated.System, false, false, simulated.Fix{Latitude: 52.5251, Longitude: 13.3694, Accuracy: 40}, 100},
+					simulated.System, false, false, &protocol.Location{Latitude: 52.5251, Longitude: 13.3694, AccuracyMeters: 40}, 100},
 				{"kiosk-2", protocol.Facts{SerialNumber: "K22-00418", Manufacturer: "Elo", Brand: "elo", Model: "I-Series 4", SDK: 33, OSVersion: "13"},
-					simulated.System, false, false, simulated.Fix{Latitude: 48.1402, Longitude: 11.5600, Accuracy: 40}, 100},
+					simulated.System, false, false, &protocol.Location{Latitude: 48.1402, Longitude: 11.5600, AccuracyMeters: 40}, 100},
 				{"handheld", protocol.Facts{SerialNumber: "RG-7H31C", Manufacturer: "Unitech", Brand: "unitech", Model: "EA660", SDK: 33, OSVersion: "13"},
-					simulated.Owner, true, false, simulated.Fix{Latitude: 53.5438, Longitude: 9.9886, Accuracy: 9}, 64},
+					simulated.Owner, true, false, &protocol.Location{Latitude: 53.5438, Longitude: 9.9886, AccuracyMeters: 9}, 64},
 			}},
 		{policy.New{Name: "Training headsets", Type: policy.Agent, VROnly: true, Changes: []policy.Change{{Setting: "SCREEN_CAPTURE", Value: "BLOCK"}, {Setting: "UNINSTALL_APPS", Value: "BLOCK"}}},
 			[]device{
 				{"headset-1", protocol.Facts{SerialNumber: "PA9410-118", Manufacturer: "Pico", Brand: "Pico", Model: "PICO 4 Enterprise", SDK: 29, OSVersion: "10"},
-					simulated.Owner, false, true, simulated.Fix{}, 81},
+					simulated.Owner, false, true, nil, 81},
 				{"headset-2", protocol.Facts{SerialNumber: "FA3C2-5570", Manufacturer: "HTC", Brand: "htc", Model: "VIVE Focus 3", SDK: 29, OSVersion: "10"},
-					simulated.Owner, false, true, simulated.Fix{}, 37},
+					simulated.Owner, false, true, nil, 37},
 			}},
 	}
 }
@@ -56,7 +56,7 @@ func gadgets() []struct {
 // runAgents enrolls the devices with our own agent that are missing, and has
 // every one of them live until ctx ends; d.agents waits for them.
 func (f *filler) runAgents(ctx context.Context) error {
-	for _, group := range gadgets() {
+	for _, group := range unmanaged() {
 		p, err := f.policy(ctx, group.policy)
 		if err != nil {
 			return err
@@ -109,9 +109,6 @@ func (h here) RoundTrip(r *http.Request) (*http.Response, error) {
 
 func (g device) state() simulated.State {
 	s := simulated.Default(g.facts.SerialNumber)
-	s.Facts, s.Form, s.Telephony, s.Headset, s.Battery, s.Fix = g.facts, g.form, g.phone, g.headset, g.battery, nil
-	if g.fix != (simulated.Fix{}) {
-		s.Fix = &g.fix
-	}
+	s.Facts, s.Form, s.Telephony, s.Headset, s.Battery, s.Fix = g.facts, g.form, g.phone, g.headset, g.battery, g.fix
 	return s
 }

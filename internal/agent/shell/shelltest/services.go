@@ -169,7 +169,7 @@ func (c call) dumpsys() error {
 		fmt.Fprintln(c.out, "Location Manager State:\n  Last Known Locations:")
 		if f := c.State.Fix; f != nil && !c.State.Platform.LocationOff {
 			fmt.Fprintf(c.out, "    last location=Location[network %f,%f hAcc=900.0 et=+1d2h]\n", f.Latitude+0.01, f.Longitude)
-			fmt.Fprintf(c.out, "    last location=Location[fused %f,%f hAcc=%.1f et=+1d2h3m4s5ms alt=34.0]\n", f.Latitude, f.Longitude, f.Accuracy)
+			fmt.Fprintf(c.out, "    last location=Location[fused %f,%f hAcc=%.1f et=+1d2h3m4s5ms alt=34.0]\n", f.Latitude, f.Longitude, f.AccuracyMeters)
 		}
 	case "connectivity":
 		fmt.Fprintln(c.out, "NetworkAgentInfo [WIFI () - 100]\n  LinkProperties{InterfaceName: wlan0 DnsAddresses: [ /192.0.2.53,/2001:db8::53 ] Domains: lan}")
