@@ -15,9 +15,6 @@ import (
 const activityColumns = `company_id, at, id, actor_kind, actor_id, actor_user_id, actor_name, actor_prefix, area, action,
 	target_kind, target_id, target_name, outcome, reference, changes, request_id, address, client, reason, ticket, proof`
 
-// activityCount is how many columns those are.
-const activityCount = 22
-
 // The limits of an entry's texts, in characters.
 const (
 	maxActivityName   = 200
@@ -31,7 +28,7 @@ func (db *DB) RecordActivity(ctx context.Context, companyID string, e activity.E
 
 // record writes an entry with the change that c is making.
 func (db *DB) record(ctx context.Context, c conn, companyID string, e activity.Event) error {
-	return c.exec(ctx, `INSERT INTO activity (`+activityColumns+`) VALUES (`+marks(activityCount)+`)`, db.entry(ctx, companyID, e)...)
+	return c.insert(ctx, "activity", activityColumns, db.entry(ctx, companyID, e))
 }
 
 // entry returns the values of activityColumns. What people and devices called
@@ -81,42 +78,17 @@ const readActivity = `e.company_id, e.at, e.id, e.actor_kind, e.actor_id, e.acto
 	e.reason, e.ticket, e.proof`
 
 // activityRow receives readActivity.
-type activityRow struct {
-	entry   activity.Entry
-	at      int64
-	changes string
-}
-
-func (r *activityRow) fields() []any {
-	e := &r.entry
+func activityFields(e *activity.Entry) []any {
 	a, t := &e.Actor, &e.Target
-	return []any{&e.CompanyID, &r.at, &e.ID, &a.Kind, &a.ID, &a.UserID, &a.Name, &a.Prefix, &e.Action,
-		&t.Kind, &t.ID, &t.Name, &e.Outcome, &e.Reference, &r.changes, &e.RequestID, &e.Address, &e.Client, &e.Seq, &e.Hash,
+	return []any{&e.CompanyID, at(&e.At), &e.ID, &a.Kind, &a.ID, &a.UserID, &a.Name, &a.Prefix, &e.Action,
+		&t.Kind, &t.ID, &t.Name, &e.Outcome, &e.Reference, asJSON(&e.Changes), &e.RequestID, &e.Address, &e.Client, &e.Seq, &e.Hash,
 		&e.Note.Reason, &e.Note.Ticket, &e.Proof}
 }
 
-func (r *activityRow) value() (activity.Entry, error) {
-	r.entry.At = instant(r.at)
-	return r.entry, decode(r.changes, &r.entry.Changes)
-}
-
-func scanActivity(r row) (activity.Entry, error) {
-	var a activityRow
-	if err := r.Scan(a.fields()...); err != nil {
-		return activity.Entry{}, err
-	}
-	return a.value()
-}
-
 // scanListed reads an entry with what is known now.
-func scanListed(r row) (activity.Entry, error) {
-	var a activityRow
-	var device, state, outcome string
-	if err := r.Scan(append(a.fields(), &device, &state, &outcome)...); err != nil {
-		return activity.Entry{}, err
-	}
-	e, err := a.value()
-	e.State, e.Detail = state, outcome
+func scanListed(r row) (e activity.Entry, err error) {
+	var device string
+	err = r.Scan(append(activityFields(&e), &device, &e.State, &e.Detail)...)
 	if e.Target.Name == "" {
 		e.Target.Name = device
 	}

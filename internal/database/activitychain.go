@@ -15,15 +15,11 @@ const (
 	headColumns      = firstHeadColumns + `, h.proved_from`
 )
 
-func scanHead(r row) (h activity.Head, err error) {
-	err = r.Scan(&h.CompanyID, &h.First, &h.Anchor, &h.Last, &h.Hash, &h.Signature, &h.ProvedFrom)
-	return h, err
-}
+func headFields(h *activity.Head) []any { return append(firstHeadFields(h), &h.ProvedFrom) }
 
 // scanFirstHead reads a head of the first version's tables.
-func scanFirstHead(r row) (h activity.Head, err error) {
-	err = r.Scan(&h.CompanyID, &h.First, &h.Anchor, &h.Last, &h.Hash, &h.Signature)
-	return h, err
+func firstHeadFields(h *activity.Head) []any {
+	return []any{&h.CompanyID, &h.First, &h.Anchor, &h.Last, &h.Hash, &h.Signature}
 }
 
 // beginChain gives a new company the head of its chain, number 0, signed where the
@@ -47,20 +43,16 @@ func lockHead(ctx context.Context, t *tx, companyID string) (activity.Head, erro
 // findHead returns a company's head; one that is missing is zero but for the
 // company. Of an unsigned one it also reports how old the entries are.
 func findHead(ctx context.Context, c conn, companyID, lock string) (activity.Head, error) {
-	h, err := one(ctx, c, scanHead, `SELECT `+headColumns+` FROM activity_heads h WHERE h.company_id = ?`+lock, companyID)
+	h, err := one(ctx, c, into(headFields), `SELECT `+headColumns+` FROM activity_heads h WHERE h.company_id = ?`+lock, companyID)
 	if errors.Is(err, sql.ErrNoRows) {
 		return activity.Head{CompanyID: companyID}, nil
 	}
 	if err != nil || h.Signature != "" {
 		return h, err
 	}
-	var oldest, sealed sql.NullInt64
-	_, err = one(ctx, c, func(r row) (struct{}, error) { return struct{}{}, r.Scan(&oldest, &sealed) },
-		`SELECT MIN(e.at), MAX(e.seq) FROM activity e WHERE e.company_id = ?`, companyID)
-	if oldest.Valid {
-		h.Oldest = instant(oldest.Int64)
-	}
-	h.Sealed = sealed.Int64
+	kept, err := one(ctx, c, into(func(h *activity.Head) []any { return []any{at(&h.Oldest), &h.Sealed} }),
+		`SELECT COALESCE(MIN(e.at), 0), COALESCE(MAX(e.seq), 0) FROM activity e WHERE e.company_id = ?`, companyID)
+	h.Oldest, h.Sealed = kept.Oldest, kept.Sealed
 	return h, err
 }
 
@@ -96,7 +88,7 @@ func (db *DB) SealActivity(ctx context.Context, companyID string, limit int, sea
 		if err != nil {
 			return err
 		}
-		fresh, err := list(ctx, t, scanActivity, `SELECT `+readActivity+` FROM activity e
+		fresh, err := list(ctx, t, into(activityFields), `SELECT `+readActivity+` FROM activity e
 			WHERE e.company_id = ? AND e.seq = 0 ORDER BY e.at, e.id LIMIT ?`, companyID, limit)
 		if err != nil || len(fresh) == 0 && head.Signature != "" && head.ProvedFrom > 0 {
 			return err
@@ -178,7 +170,7 @@ func (db *DB) WalkActivity(ctx context.Context, companyID string, head func(acti
 		}
 		defer func() { err = errors.Join(err, rows.Close()) }()
 		for rows.Next() {
-			e, err := scanActivity(rows)
+			e, err := into(activityFields)(rows)
 			if err != nil {
 				return err
 			}
@@ -238,15 +230,11 @@ func each(ctx context.Context, c conn, query string, show func(activity.Entry) e
 	}
 	defer func() { err = errors.Join(err, rows.Close()) }()
 	for rows.Next() {
-		var a activityRow
-		if err := rows.Scan(append(a.fields(), &a.entry.Device)...); err != nil {
+		var e activity.Entry
+		if err := rows.Scan(append(activityFields(&e), &e.Device)...); err != nil {
 			return err
 		}
-		e, err := a.value()
-		if err == nil {
-			err = show(e)
-		}
-		if err != nil {
+		if err := show(e); err != nil {
 			return err
 		}
 	}
@@ -268,10 +256,7 @@ func (db *DB) ForgetActivity(ctx context.Context, companyID string, before time.
 		if err != nil {
 			return err
 		}
-		oldest, err := list(ctx, t, func(r row) (l link, err error) {
-			err = r.Scan(&l.seq, &l.at, &l.hash)
-			return l, err
-		}, `SELECT e.seq, e.at, e.hash FROM activity e WHERE e.company_id = ? AND e.seq > 0 ORDER BY e.seq LIMIT ?`, companyID, limit)
+		oldest, err := list(ctx, t, into(func(l *link) []any { return []any{&l.seq, &l.at, &l.hash} }), `SELECT e.seq, e.at, e.hash FROM activity e WHERE e.company_id = ? AND e.seq > 0 ORDER BY e.seq LIMIT ?`, companyID, limit)
 		if err != nil {
 			return err
 		}

@@ -3,9 +3,7 @@ package database
 import (
 	"context"
 	"crypto/sha256"
-	"database/sql"
 	"encoding/hex"
-	"errors"
 	"time"
 
 	agentdevice "github.com/musterhq/muster/internal/agent/device"
@@ -26,20 +24,13 @@ const agentPolicy = `COALESCE((SELECT a.policy_id FROM assets a
 	COALESCE((SELECT p.version FROM assets a JOIN policies p ON p.id = a.policy_id
 		WHERE a.id = agent_devices.asset_id AND a.epoch = agent_devices.epoch AND agent_devices.role <> 'companion'), 0)`
 
-func scanAgent(r row) (d agentdevice.Device, err error) {
-	var capabilities string
-	var enrolled, seen int64
-	if err := r.Scan(&d.ID, &d.CompanyID, &d.AssetID, &d.Epoch, &d.Role, &d.Key.Algorithm, &d.Key.SPKI, &d.CommandAlgorithm, &d.LastSequence, &d.State,
-		&d.Wiped, &d.Superseded, &capabilities, &d.PushToken, &d.Open, &enrolled, &seen, &d.Silent, &d.PolicyID, &d.PolicyVersion); err != nil {
-		return d, err
-	}
-	d.EnrolledAt, d.SeenAt = instant(enrolled), instant(seen)
-	return d, decode(capabilities, &d.Capabilities)
+func agentFields(d *agentdevice.Device) []any {
+	return []any{&d.ID, &d.CompanyID, &d.AssetID, &d.Epoch, &d.Role, &d.Key.Algorithm, &d.Key.SPKI, &d.CommandAlgorithm, &d.LastSequence, &d.State,
+		&d.Wiped, &d.Superseded, asJSON(&d.Capabilities), &d.PushToken, &d.Open, at(&d.EnrolledAt), at(&d.SeenAt), &d.Silent, &d.PolicyID, &d.PolicyVersion}
 }
 
 func findAgent(ctx context.Context, c conn, where string, args ...any) (agentdevice.Device, error) {
-	d, err := one(ctx, c, scanAgent, `SELECT `+agentColumns+` FROM agent_devices WHERE `+where, args...)
-	return found(d, err, "device")
+	return find(ctx, c, "device", into(agentFields), `SELECT `+agentColumns+` FROM agent_devices WHERE `+where, args...)
 }
 
 // AgentDevice finds a device, also one that ended.
@@ -65,15 +56,12 @@ func (db *DB) AgentOf(ctx context.Context, assetID string, epoch int) (agentdevi
 func (db *DB) Contact(ctx context.Context, id string, key protocol.PublicKey, sequence int64) (agentdevice.Device, bool, error) {
 	var d agentdevice.Device
 	err := db.statementRelaxed(ctx, func(ctx context.Context, c conn) (err error) {
-		d, err = one(ctx, c, scanAgent, `UPDATE agent_devices SET last_sequence = ?, seen_at = ?
+		d, err = one(ctx, c, into(agentFields), `UPDATE agent_devices SET last_sequence = ?, seen_at = ?
 			WHERE agent_devices.id = ? AND agent_devices.last_sequence < ? AND agent_devices.key_spki = ? AND agent_devices.key_alg = ? AND agent_devices.state <> '`+string(agentdevice.Deleted)+`'
 			RETURNING `+agentColumns, sequence, millis(db.now()), id, sequence, key.SPKI, string(key.Algorithm))
 		return err
 	})
-	if errors.Is(err, sql.ErrNoRows) {
-		return agentdevice.Device{}, false, nil
-	}
-	return d, err == nil, err
+	return maybe(d, err)
 }
 
 // UpdateAgent changes what a device says of itself. It fails with fault.Refused
@@ -100,6 +88,6 @@ func (db *DB) UpdateAgent(ctx context.Context, deviceID string, change agentdevi
 // Erased returns devices that set out to erase themselves before a time and
 // have been silent since that time.
 func (db *DB) Erased(ctx context.Context, before time.Time, limit int) ([]agentdevice.Device, error) {
-	return list(ctx, db.read(), scanAgent, `SELECT `+agentColumns+` FROM agent_devices
+	return list(ctx, db.read(), into(agentFields), `SELECT `+agentColumns+` FROM agent_devices
 		WHERE agent_devices.erasing_at <> 0 AND agent_devices.erasing_at < ? AND agent_devices.seen_at < ? ORDER BY agent_devices.erasing_at LIMIT ?`, millis(before), millis(before), limit)
 }

@@ -109,17 +109,13 @@ func bind(ctx context.Context, t *tx, d agentdevice.Device) error {
 // redeem makes the device of a token, or finds the one that the same key got
 // for it since again.
 func redeem(ctx context.Context, t *tx, kind string, hash [sha256.Size]byte, d agentdevice.Device, again time.Time) (agentdevice.Device, spentToken, bool, error) {
-	token, err := one(ctx, t, func(r row) (s spentToken, err error) {
-		var expires, spent int64
-		err = r.Scan(&s.CompanyID, &s.PolicyID, &s.assetID, &s.epoch, &expires, &s.device, &spent)
-		s.Hash, s.ExpiresAt, s.spent = hash, instant(expires), instant(spent)
-		return s, err
-	}, kind+t.lock(), hex.EncodeToString(hash[:]))
+	token, known, err := maybe(one(ctx, t, into(func(s *spentToken) []any {
+		return []any{&s.CompanyID, &s.PolicyID, &s.assetID, &s.epoch, at(&s.ExpiresAt), &s.device, at(&s.spent)}
+	}), kind+t.lock(), digest(hash[:])))
 	refused := fault.New(fault.Refused, "the token is unknown, spent or expired")
-	if token, err = found(token, err, "token"); fault.CodeOf(err) == fault.NotFound {
-		return agentdevice.Device{}, token, false, refused
-	}
 	switch {
+	case err == nil && !known:
+		return agentdevice.Device{}, token, false, refused
 	case err != nil:
 		return agentdevice.Device{}, token, false, err
 	case token.device != "" && token.spent.After(again):
@@ -229,11 +225,8 @@ func mayEnd(ctx context.Context, t *tx, d agentdevice.Device, e agentdevice.Endi
 
 // holds reports whether a query for one text finds any.
 func holds(ctx context.Context, c conn, query string, args ...any) (bool, error) {
-	_, err := value[string](ctx, c, query, args...)
-	if errors.Is(err, sql.ErrNoRows) {
-		return false, nil
-	}
-	return err == nil, err
+	_, there, err := maybe(value[string](ctx, c, query, args...))
+	return there, err
 }
 
 // endAgent ends a device's row with its deliveries.
@@ -260,7 +253,7 @@ func endOrphans(ctx context.Context, t *tx, deviceID string) error {
 	if err := t.exec(ctx, `UPDATE agent_devices SET open_deliveries = 0 WHERE id = ? AND state = 'DELETED'`, deviceID); err != nil {
 		return err
 	}
-	orphans, err := list(ctx, t, scanDelivery, `DELETE FROM agent_deliveries WHERE device_id = ? RETURNING `+deliveryColumns, deviceID)
+	orphans, err := list(ctx, t, into(deliveryFields), `DELETE FROM agent_deliveries WHERE device_id = ? RETURNING `+deliveryColumns, deviceID)
 	if err != nil {
 		return err
 	}

@@ -4,7 +4,6 @@ import (
 	"context"
 
 	"github.com/musterhq/muster/internal/asset"
-	"github.com/musterhq/muster/internal/fault"
 )
 
 // noteApps keeps what a device says of its apps; nil: it says nothing of them,
@@ -28,16 +27,6 @@ func forgetApps(ctx context.Context, t *tx, assetID string) error {
 // InstalledApps returns the apps that a device reported; none if it reports
 // none, or is not the company's.
 func (db *DB) InstalledApps(ctx context.Context, companyID, assetID string) (asset.Inventory, error) {
-	i, err := one(ctx, db.read(), func(r row) (i asset.Inventory, err error) {
-		var since int64
-		var apps string
-		if err = r.Scan(&since, &apps); err == nil {
-			i.Since, err = instant(since), decode(apps, &i.Apps)
-		}
-		return i, err
-	}, `SELECT p.since, p.apps FROM asset_apps p JOIN assets a ON a.id = p.asset_id WHERE p.asset_id = ? AND a.company_id = ?`, assetID, companyID)
-	if i, err = found(i, err, "app"); fault.CodeOf(err) == fault.NotFound {
-		return asset.Inventory{}, nil
-	}
+	i, _, err := maybe(one(ctx, db.read(), into(func(i *asset.Inventory) []any { return []any{at(&i.Since), asJSON(&i.Apps)} }), `SELECT p.since, p.apps FROM asset_apps p JOIN assets a ON a.id = p.asset_id WHERE p.asset_id = ? AND a.company_id = ?`, assetID, companyID))
 	return i, err
 }

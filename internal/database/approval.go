@@ -13,11 +13,8 @@ import (
 )
 
 // DecideProposal implements proposal.Store.
-func (db *DB) DecideProposal(ctx context.Context, d proposal.Decision) (p proposal.Proposal, err error) {
-	err = db.write(ctx, func(ctx context.Context, t *tx) error {
-		p, err = db.decideProposal(ctx, t, d)
-		return err
-	})
+func (db *DB) DecideProposal(ctx context.Context, d proposal.Decision) (proposal.Proposal, error) {
+	p, err := written(ctx, db, func(ctx context.Context, t *tx) (proposal.Proposal, error) { return db.decideProposal(ctx, t, d) })
 	if err == nil {
 		db.hintProposal(p)
 	}
@@ -144,43 +141,24 @@ func (db *DB) standing(ctx context.Context, t conn, p proposal.Proposal, signed 
 		return s, err
 	}
 	s.Controls = c.Settings.Controls
-	u, err := findUser(ctx, t, `u.id = ? AND u.company_id = ?`+lock, userID, p.CompanyID)
-	if err != nil {
-		return s, unlessMissing(err)
+	by, key, err := approver(ctx, t, p.CompanyID, userID, passkeyID, lock)
+	if err == nil {
+		s.Credential, s.Approver = key.Credential, by
 	}
-	rights, err := value[int64](ctx, t, `SELECT rights_at FROM users WHERE id = ?`, userID)
-	if err != nil {
-		return s, err
+	if fault.CodeOf(err) == fault.NotFound { // what is missing gives no standing
+		err = nil
 	}
-	key, err := one(ctx, t, scanPasskey, `SELECT p.id, p.user_id, p.name, p.credential, p.created_at, p.last_used_at
-		FROM passkeys p WHERE p.id = ? AND p.user_id = ?`, passkeyID, userID)
-	if key, err = found(key, err, "passkey"); err != nil {
-		return s, unlessMissing(err)
-	}
-	s.Credential, s.Approver = key.Credential, approverOf(u, instant(rights), key)
-	return s, nil
-}
-
-// unlessMissing is nil for what is not there.
-func unlessMissing(err error) error {
-	if fault.CodeOf(err) == fault.NotFound {
-		return nil
-	}
-	return err
+	return s, err
 }
 
 // Decider returns a user as one who may decide, with all of their passkeys.
 func (db *DB) Decider(ctx context.Context, companyID, userID string) (access.Approver, error) {
-	u, err := findUser(ctx, db.read(), `u.id = ? AND u.company_id = ?`, userID, companyID)
-	if err != nil {
-		return access.Approver{}, err
-	}
-	rights, err := value[int64](ctx, db.read(), `SELECT rights_at FROM users WHERE id = ?`, userID)
+	u, err := findRated(ctx, db.read(), companyID, userID, "")
 	if err != nil {
 		return access.Approver{}, err
 	}
 	keys, err := db.Passkeys(ctx, userID)
-	return approverOf(u, instant(rights), keys...), err
+	return u.approver(keys...), err
 }
 
 // keepSigned keeps a document that a person signed, and returns its id.
@@ -202,8 +180,9 @@ func (db *DB) SignedDocument(ctx context.Context, companyID, subject string) (ap
 }
 
 func signedAs(ctx context.Context, c conn, where string, args ...any) (approval.Signed, error) {
-	file, err := value[string](ctx, c, `SELECT s.signed FROM signed_documents s WHERE `+where+` ORDER BY s.at DESC, s.id DESC LIMIT 1`, args...)
-	if file, err = found(file, err, "signed decision"); err != nil {
+	file, err := find(ctx, c, "signed decision", scanValue[string],
+		`SELECT s.signed FROM signed_documents s WHERE `+where+` ORDER BY s.at DESC, s.id DESC LIMIT 1`, args...)
+	if err != nil {
 		return approval.Signed{}, err
 	}
 	return approval.ParseExport([]byte(file))

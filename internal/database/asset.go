@@ -27,7 +27,6 @@ const assetColumns = `a.id, a.company_id, (SELECT slug FROM companies WHERE id =
 type assetRow struct {
 	asset                             asset.Asset
 	device                            asset.Device
-	synced, created, enrolled, seen   int64
 	custom, tags, specifications      string
 	policyName                        *string
 	appliedPolicy, location, statusOf string
@@ -37,16 +36,15 @@ type assetRow struct {
 func (r *assetRow) targets() []any {
 	a, d := &r.asset, &r.device
 	return []any{&a.ID, &a.CompanyID, &a.CompanySlug, &a.Status, &a.Identification,
-		&r.synced, &r.created, &r.custom, &r.tags, &r.specifications, &d.PolicyID,
+		at(&a.SyncedAt), at(&a.CreatedAt), &r.custom, &r.tags, &r.specifications, &d.PolicyID,
 		&r.policyName, &d.Epoch, &d.Management, &d.Ownership, &d.Mode,
-		&d.Name, &r.appliedPolicy, &r.appliedVersion, &r.enrolled, &r.seen, &d.LostMode,
+		&d.Name, &r.appliedPolicy, &r.appliedVersion, at(&d.EnrolledAt), at(&d.LastSeenAt), &d.LostMode,
 		&d.PushReachable, &d.APILevel, &r.location, &r.statusOf}
 }
 
 // result puts the columns together. The device is there while it is managed.
 func (r *assetRow) result() (asset.Asset, error) {
 	a, d := &r.asset, &r.device
-	a.SyncedAt, a.CreatedAt = instant(r.synced), instant(r.created)
 	var errs [3]error
 	a.CustomData, errs[0] = decodeMap(r.custom)
 	a.Tags, errs[1] = decodeList(r.tags)
@@ -57,7 +55,7 @@ func (r *assetRow) result() (asset.Asset, error) {
 	if !a.Status.Enrolled() {
 		return *a, nil
 	}
-	d.EnrolledAt, d.LastSeenAt = instant(r.enrolled), instant(r.seen)
+
 	if r.policyName != nil {
 		d.PolicyName = policy.ShownName(*r.policyName)
 	}
@@ -81,9 +79,11 @@ func scanAsset(r row) (asset.Asset, error) {
 
 // Asset returns an asset of the company.
 func (db *DB) Asset(ctx context.Context, companyID, id string) (asset.Asset, error) {
-	a, err := one(ctx, db.read(), scanAsset,
-		`SELECT `+assetColumns+` FROM assets a WHERE a.id = ? AND a.company_id = ?`, companyID, id, companyID)
-	return found(a, err, "asset")
+	return findAsset(ctx, db.read(), companyID, id)
+}
+
+func findAsset(ctx context.Context, c conn, companyID, id string) (asset.Asset, error) {
+	return find(ctx, c, "asset", scanAsset, `SELECT `+assetColumns+` FROM assets a WHERE a.id = ? AND a.company_id = ?`, companyID, id, companyID)
 }
 
 // importRows is how many assets one statement adds.

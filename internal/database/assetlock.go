@@ -2,7 +2,7 @@ package database
 
 import (
 	"context"
-	"database/sql"
+
 	"errors"
 	"time"
 
@@ -29,22 +29,21 @@ type lockedAsset struct {
 	tags, terms                        string
 }
 
-const lockedColumns = `id, company_id, status, policy_id, identification, named, synced_at, enrolled_at, last_seen_at,
+// savedColumns are those that save writes, in the order of fields.
+const savedColumns = `status, policy_id, identification, synced_at, enrolled_at, last_seen_at,
 	serial_key, brand_key, stable_id, epoch, management, ownership, mode, device_name, applied_policy_id,
-	applied_version, api_level, lost_mode, push_reachable, specifications, location, status_report, tags, search_terms`
+	applied_version, api_level, lost_mode, push_reachable, specifications, location, status_report, search_terms`
 
-func scanHeld(r row) (h lockedAsset, err error) {
-	err = r.Scan(&h.id, &h.companyID, &h.status, &h.policyID, &h.identification, &h.named, &h.synced, &h.enrolled, &h.seen,
+func (h *lockedAsset) fields() []any {
+	return []any{&h.status, &h.policyID, &h.identification, &h.synced, &h.enrolled, &h.seen,
 		&h.serialKey, &h.brandKey, &h.stableID, &h.epoch, &h.management, &h.ownership, &h.mode, &h.device, &h.appliedPolicy,
-		&h.appliedVersion, &h.apiLevel, &h.lostMode, &h.pushReachable, &h.specifications, &h.location, &h.reported,
-		&h.tags, &h.terms)
-	return h, err
+		&h.appliedVersion, &h.apiLevel, &h.lostMode, &h.pushReachable, &h.specifications, &h.location, &h.reported, &h.terms}
 }
 
 // hold locks an asset's row until the transaction ends.
 func hold(ctx context.Context, t *tx, id string) (lockedAsset, error) {
-	h, err := one(ctx, t, scanHeld, `SELECT `+lockedColumns+` FROM assets WHERE id = ?`+t.lock(), id)
-	return found(h, err, "asset")
+	return find(ctx, t, "asset", into(func(h *lockedAsset) []any { return append(h.fields(), &h.id, &h.companyID, &h.named, &h.tags) }),
+		`SELECT `+savedColumns+`, id, company_id, named, tags FROM assets WHERE id = ?`+t.lock(), id)
 }
 
 // save writes the row back, and what a search finds it by.
@@ -53,19 +52,13 @@ func (h lockedAsset) save(ctx context.Context, t *tx) error {
 	if err != nil {
 		return err
 	}
-	err = t.exec(ctx, `UPDATE assets SET status = ?, policy_id = ?, identification = ?, synced_at = ?, enrolled_at = ?,
-			last_seen_at = ?, serial_key = ?, brand_key = ?, stable_id = ?, epoch = ?, management = ?, ownership = ?,
-			mode = ?, device_name = ?, applied_policy_id = ?, applied_version = ?, api_level = ?, lost_mode = ?, push_reachable = ?,
-			specifications = ?, location = ?, status_report = ?, search_terms = ?
-		WHERE id = ?`, string(h.status), h.policyID, h.identification, h.synced, h.enrolled,
-		h.seen, h.serialKey, h.brandKey, h.stableID, h.epoch, h.management, h.ownership,
-		h.mode, h.device, h.appliedPolicy, h.appliedVersion, h.apiLevel, h.lostMode, h.pushReachable,
-		h.specifications, h.location, h.reported, text, h.id)
-	if err != nil {
-		return err
-	}
 	changes := &termChanges{}
 	changes.change(h.companyID, h.id, h.terms, text)
+	h.terms = text
+	values := h.fields()
+	if err := t.exec(ctx, `UPDATE assets SET (`+savedColumns+`) = (`+marks(len(values))+`) WHERE id = ?`, append(values, h.id)...); err != nil {
+		return err
+	}
 	return changes.save(ctx, t)
 }
 
@@ -167,7 +160,7 @@ func failOpen(ctx context.Context, t *tx, h lockedAsset) error {
 	if h.management == string(asset.Agent) {
 		wipe = command.ReleasedWithoutErasing
 	}
-	failed, err := list(ctx, t, scanCommand, `UPDATE commands SET state = 'ERROR',
+	failed, err := list(ctx, t, into(commandFields), `UPDATE commands SET state = 'ERROR',
 			outcome = CASE WHEN type = 'WIPE_COMPANY_DATA' THEN CAST(? AS TEXT) ELSE CAST(? AS TEXT) END
 		WHERE `+isOpen+` AND asset_id = ? RETURNING `+commandColumns, wipe, enrolledAgain, h.id)
 	if err != nil {
@@ -233,10 +226,7 @@ func (db *DB) DeviceNames(ctx context.Context, companyID string, m asset.Managem
 		name string
 		at   int64
 	}
-	devices, err := list(ctx, db.read(), func(r row) (d device, err error) {
-		err = r.Scan(&d.name, &d.at)
-		return d, err
-	}, `SELECT device_name, enrolled_at FROM assets
+	devices, err := list(ctx, db.read(), into(func(d *device) []any { return []any{&d.name, &d.at} }), `SELECT device_name, enrolled_at FROM assets
 		WHERE company_id = ? AND status IN ('ACTIVE', 'INACTIVE', 'SYNCHRONIZING') AND management = ?`, companyID, string(m))
 	names := make(map[string]time.Time, len(devices))
 	for _, d := range devices {
@@ -281,10 +271,8 @@ func markInactive(ctx context.Context, t *tx, companyID string, status asset.Sta
 
 // SetPushReachable notes whether a device can be woken by push.
 func (db *DB) SetPushReachable(ctx context.Context, assetID string, epoch int, reachable bool) error {
-	return db.statement(ctx, func(ctx context.Context, tx conn) error {
-		return tx.exec(ctx, `UPDATE assets SET push_reachable = ? WHERE id = ? AND epoch = ? AND push_reachable <> ?`,
-			reachable, assetID, epoch, reachable)
-	})
+	return db.exec(ctx, `UPDATE assets SET push_reachable = ? WHERE id = ? AND epoch = ? AND push_reachable <> ?`,
+		reachable, assetID, epoch, reachable)
 }
 
 // TouchDevice notes that a device was heard of. The note is written with
@@ -309,14 +297,8 @@ type nameRow struct {
 
 // lockName returns what is known of a device's name and locks it.
 func lockName(ctx context.Context, t *tx, companyID, name string) (nameRow, bool, error) {
-	n, err := one(ctx, t, func(r row) (n nameRow, err error) {
-		err = r.Scan(&n.assetID, &n.observed, &n.ended)
-		return n, err
-	}, `SELECT asset_id, observed_at, ended FROM device_names WHERE company_id = ? AND name = ?`+t.lock(), companyID, name)
-	if errors.Is(err, sql.ErrNoRows) {
-		return n, false, nil
-	}
-	return n, err == nil, err
+	return maybe(one(ctx, t, into(func(n *nameRow) []any { return []any{&n.assetID, &n.observed, &n.ended} }),
+		`SELECT asset_id, observed_at, ended FROM device_names WHERE company_id = ? AND name = ?`+t.lock(), companyID, name))
 }
 
 // setName makes name the asset's live name.

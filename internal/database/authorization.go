@@ -18,14 +18,11 @@ const authorizationColumns = `id, company_id, asset_id, epoch, command, digest, 
 	caller_user, reason, ticket, from_policy, from_version, to_policy, to_version, state, created_at, decided_at, decided_by,
 	decided_by_name, passkey_id, used_at, command_id`
 
-func scanAuthorization(r row) (a authorization.Authorization, err error) {
-	var created, decided, used int64
+func authorizationFields(a *authorization.Authorization) []any {
 	c := &a.Caller
-	err = r.Scan(&a.ID, &a.CompanyID, &a.AssetID, &a.Epoch, &a.Command, &a.Digest, &c.Kind, &c.ID, &c.Prefix, &c.Name,
+	return []any{&a.ID, &a.CompanyID, &a.AssetID, &a.Epoch, &a.Command, &a.Digest, &c.Kind, &c.ID, &c.Prefix, &c.Name,
 		&c.UserID, &a.Note.Reason, &a.Note.Ticket, &a.Move.From.ID, &a.Move.From.Version, &a.Move.To.ID, &a.Move.To.Version,
-		&a.State, &created, &decided, &a.DecidedBy, &a.DecidedByName, &a.PasskeyID, &used, &a.CommandID)
-	a.CreatedAt, a.DecidedAt, a.UsedAt = instant(created), instant(decided), instant(used)
-	return a, err
+		&a.State, at(&a.CreatedAt), at(&a.DecidedAt), &a.DecidedBy, &a.DecidedByName, &a.PasskeyID, at(&a.UsedAt), &a.CommandID}
 }
 
 // authorize returns the authorization that a command uses, or a refusal if it needs one
@@ -67,7 +64,7 @@ func (db *DB) authorize(ctx context.Context, t conn, c command.Command, controls
 
 // dropVoid leaves out an authorization by a person who may not give it any more.
 func dropVoid(ctx context.Context, t conn, s *authorization.Snapshot, c command.Command) error {
-	by, err := approver(ctx, t, c.CompanyID, s.Last.DecidedBy, s.Last.PasskeyID, "")
+	by, _, err := approver(ctx, t, c.CompanyID, s.Last.DecidedBy, s.Last.PasskeyID, "")
 	if fault.CodeOf(err) == fault.NotFound { // the user, or the passkey
 		s.Last = nil
 		return nil
@@ -123,7 +120,7 @@ func unmoved(ctx context.Context, t conn, c command.Command) error {
 // authorization at most still counts: none is made beside it.
 func authorizationState(ctx context.Context, c conn, of authorization.Call, now time.Time) (authorization.Snapshot, error) {
 	s := authorization.Snapshot{Now: now}
-	last, err := one(ctx, c, scanAuthorization, `SELECT `+authorizationColumns+` FROM authorizations
+	last, err := one(ctx, c, into(authorizationFields), `SELECT `+authorizationColumns+` FROM authorizations
 		WHERE company_id = ? AND digest = ? AND asset_id = ? AND epoch = ? AND command = ? AND caller_kind = ? AND caller_id = ?
 		AND (state = 'WAITING' AND created_at > ? OR state = 'APPROVED' AND decided_at > ? OR state = 'DECLINED' AND decided_at > ?) LIMIT 1`,
 		of.CompanyID, of.Digest, of.AssetID, of.Epoch, of.Command, string(of.Caller.Kind), of.Caller.ID, millis(now.Add(-authorization.WaitFor)),
@@ -149,14 +146,11 @@ func (db *DB) askPerson(ctx context.Context, t *tx, c authorization.Call, now ti
 		}
 		c.Caller.UserID = maker
 	}
-	if err := t.exec(ctx, `INSERT INTO authorizations (id, company_id, asset_id, epoch, command, digest, caller_kind, caller_id,
-			caller_prefix, caller_name, caller_user, reason, ticket, from_policy, from_version, to_policy, to_version, state, created_at)
-		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 'WAITING', ?)`,
-		id, c.CompanyID, c.AssetID, c.Epoch, c.Command, c.Digest, string(c.Caller.Kind), c.Caller.ID, c.Caller.Prefix, c.Caller.Name,
-		c.Caller.UserID, c.Note.Reason, c.Note.Ticket, c.Move.From.ID, c.Move.From.Version, c.Move.To.ID, c.Move.To.Version, millis(now)); err != nil {
+	asked := authorization.Authorization{ID: id, Call: c, State: authorization.Waiting, CreatedAt: now}
+	if err := t.insert(ctx, "authorizations", authorizationColumns, authorizationFields(&asked)); err != nil {
 		return "", err
 	}
-	return id, db.recordAuthorization(ctx, t, activity.AuthorizationAsked, activity.OK, authorization.Authorization{ID: id, Call: c})
+	return id, db.recordAuthorization(ctx, t, activity.AuthorizationAsked, activity.OK, asked)
 }
 
 func (db *DB) recordAuthorization(ctx context.Context, t *tx, action activity.Action, outcome activity.Outcome, a authorization.Authorization) error {
@@ -176,13 +170,16 @@ func useAuthorization(ctx context.Context, t *tx, a *authorization.Authorization
 
 // Authorization finds an authorization of a company; fault.NotFound.
 func (db *DB) Authorization(ctx context.Context, companyID, id string) (authorization.Authorization, error) {
-	a, err := one(ctx, db.read(), scanAuthorization, `SELECT `+authorizationColumns+` FROM authorizations WHERE id = ? AND company_id = ?`, id, companyID)
-	return found(a, err, "authorization")
+	return findAuthorization(ctx, db.read(), companyID, id)
+}
+
+func findAuthorization(ctx context.Context, c conn, companyID, id string) (authorization.Authorization, error) {
+	return find(ctx, c, "authorization", into(authorizationFields), `SELECT `+authorizationColumns+` FROM authorizations WHERE id = ? AND company_id = ?`, id, companyID)
 }
 
 // Authorizations lists those of a company that were asked for last, the newest first.
 func (db *DB) Authorizations(ctx context.Context, companyID string, limit int) ([]authorization.Authorization, error) {
-	return list(ctx, db.read(), scanAuthorization, `SELECT `+authorizationColumns+` FROM authorizations WHERE company_id = ?
+	return list(ctx, db.read(), into(authorizationFields), `SELECT `+authorizationColumns+` FROM authorizations WHERE company_id = ?
 		ORDER BY created_at DESC, id DESC LIMIT ?`, companyID, limit)
 }
 

@@ -3,8 +3,8 @@ package database
 import (
 	"bytes"
 	"context"
-	"database/sql"
-	"errors"
+
+	"slices"
 	"time"
 
 	"github.com/musterhq/muster/internal/access"
@@ -28,11 +28,11 @@ func (db *DB) DecideAuthorization(ctx context.Context, companyID, id, userID, pa
 		if err != nil {
 			return err
 		}
-		a, err := one(ctx, t, scanAuthorization, `SELECT `+authorizationColumns+` FROM authorizations WHERE id = ? AND company_id = ?`, id, companyID)
-		if a, err = found(a, err, "authorization"); err != nil {
+		a, err := findAuthorization(ctx, t, companyID, id)
+		if err != nil {
 			return err
 		}
-		by, err := approver(ctx, t, companyID, userID, passkeyID, t.lock())
+		by, _, err := approver(ctx, t, companyID, userID, passkeyID, t.lock())
 		if err != nil {
 			return err
 		}
@@ -82,25 +82,33 @@ func (db *DB) decides(ctx context.Context, t *tx, c company.Company, a authoriza
 }
 
 // approver is the user who signed with a passkey.
-func approver(ctx context.Context, t conn, companyID, userID, passkeyID, lock string) (access.Approver, error) {
-	u, err := findUser(ctx, t, `u.id = ? AND u.company_id = ?`+lock, userID, companyID)
+func approver(ctx context.Context, t conn, companyID, userID, passkeyID, lock string) (access.Approver, account.Passkey, error) {
+	u, err := findRated(ctx, t, companyID, userID, lock)
 	if err != nil {
-		return access.Approver{}, err
+		return access.Approver{}, account.Passkey{}, err
 	}
-	rights, err := value[int64](ctx, t, `SELECT rights_at FROM users WHERE id = ?`, userID)
-	if err != nil {
-		return access.Approver{}, err
-	}
-	key, err := one(ctx, t, scanPasskey, `SELECT p.id, p.user_id, p.name, p.credential, p.created_at, p.last_used_at
-		FROM passkeys p WHERE p.id = ? AND p.user_id = ?`, passkeyID, userID)
-	key, err = found(key, err, "passkey")
-	return approverOf(u, instant(rights), key), err
+	key, err := findPasskey(ctx, t, userID, passkeyID)
+	return u.approver(key), key, err
 }
 
-// approverOf is a user with what decides whether they may decide.
-func approverOf(u account.User, rightsAt time.Time, keys ...account.Passkey) access.Approver {
+// rated is a user with the time since which they have their rights.
+type rated struct {
+	account.User
+	rightsAt time.Time
+}
+
+const ratedColumns = userColumns + `, u.rights_at`
+
+func ratedFields(u *rated) []any { return append(userFields(&u.User), at(&u.rightsAt)) }
+
+func findRated(ctx context.Context, c conn, companyID, userID, lock string) (rated, error) {
+	return find(ctx, c, "user", into(ratedFields), `SELECT `+ratedColumns+` FROM users u WHERE u.id = ? AND u.company_id = ?`+lock, userID, companyID)
+}
+
+// approver is a user with what decides whether they may decide.
+func (u rated) approver(keys ...account.Passkey) access.Approver {
 	a := access.Approver{UserID: u.ID, Name: u.Name, Disabled: u.Disabled, Permissions: u.Rights.Permissions(), Policies: u.Policies,
-		CreatedAt: u.CreatedAt, RightsAt: rightsAt}
+		CreatedAt: u.CreatedAt, RightsAt: u.rightsAt}
 	for _, k := range keys {
 		a.Passkeys = append(a.Passkeys, k.CreatedAt)
 	}
@@ -129,8 +137,8 @@ func (db *DB) decide(ctx context.Context, t *tx, a authorization.Authorization, 
 
 // seenOf reads what people see of an authorization: its device, and names.
 func seenOf(ctx context.Context, c conn, of company.Company, a authorization.Authorization) (device asset.Asset, s authorization.Seen, err error) {
-	device, err = one(ctx, c, scanAsset, `SELECT `+assetColumns+` FROM assets a WHERE a.id = ? AND a.company_id = ?`, a.CompanyID, a.AssetID, a.CompanyID)
-	if err != nil && !errors.Is(err, sql.ErrNoRows) {
+	device, err = findAsset(ctx, c, a.CompanyID, a.AssetID)
+	if err != nil && fault.CodeOf(err) != fault.NotFound {
 		return device, s, err
 	}
 	s = authorization.Seen{Company: of.Slug, DeviceName: device.Identification}
@@ -154,8 +162,7 @@ func seenOf(ctx context.Context, c conn, of company.Company, a authorization.Aut
 // no enrollment if there is none any more. fault.NotFound: there is no such authorization.
 func (db *DB) SeenAuthorization(ctx context.Context, companyID, id string) (a authorization.Authorization, device asset.Asset, s authorization.Seen, err error) {
 	err = db.snapshot(ctx, func(ctx context.Context, c conn) error {
-		row, err := one(ctx, c, scanAuthorization, `SELECT `+authorizationColumns+` FROM authorizations WHERE id = ? AND company_id = ?`, id, companyID)
-		if a, err = found(row, err, "authorization"); err != nil {
+		if a, err = findAuthorization(ctx, c, companyID, id); err != nil {
 			return err
 		}
 		of, err := findCompany(ctx, c, `c.id = ?`, companyID)
@@ -171,33 +178,14 @@ func (db *DB) SeenAuthorization(ctx context.Context, companyID, id string) (a au
 // Approvers are the users of a company with what decides whether they may decide about
 // what keys and connections ask for.
 func (db *DB) Approvers(ctx context.Context, companyID string) (all []access.Approver, err error) {
-	type user struct {
-		account.User
-		rightsAt time.Time
-	}
-	users, err := list(ctx, db.read(), func(r row) (u user, err error) {
-		var fields userRow
-		var rights int64
-		if err := r.Scan(append(fields.fields(), &rights)...); err != nil {
-			return u, err
-		}
-		u.rightsAt = instant(rights)
-		u.User, err = fields.account()
-		return u, err
-	}, `SELECT `+userColumns+`, u.rights_at FROM users u WHERE u.company_id = ? ORDER BY u.id`, companyID)
+	users, err := list(ctx, db.read(), into(ratedFields), `SELECT `+ratedColumns+` FROM users u WHERE u.company_id = ? ORDER BY u.id`, companyID)
 	if err != nil {
 		return nil, err
 	}
-	keys, err := list(ctx, db.read(), scanPasskey, `SELECT p.id, p.user_id, p.name, p.credential, p.created_at, p.last_used_at
-		FROM passkeys p JOIN users u ON u.id = p.user_id WHERE u.company_id = ?`, companyID)
+	keys, err := list(ctx, db.read(), into(passkeyFields), `SELECT `+passkeyColumns+` FROM passkeys p JOIN users u ON u.id = p.user_id WHERE u.company_id = ?`, companyID)
 	for _, u := range users {
-		a := approverOf(u.User, u.rightsAt)
-		for _, k := range keys {
-			if k.UserID == u.ID {
-				a.Passkeys = append(a.Passkeys, k.CreatedAt)
-			}
-		}
-		all = append(all, a)
+		own := slices.DeleteFunc(slices.Clone(keys), func(k account.Passkey) bool { return k.UserID != u.ID })
+		all = append(all, u.approver(own...))
 	}
 	return all, err
 }

@@ -18,7 +18,7 @@ func (db *DB) Spend(ctx context.Context, key string, limit int, window time.Dura
 				spent = err == nil
 				return err
 			}
-			w, err = one(ctx, t, scanWindow, `SELECT used, closes_at FROM budgets WHERE key = ?`, key)
+			w, err = one(ctx, t, into(windowFields), `SELECT used, closes_at FROM budgets WHERE key = ?`, key)
 			// A window that opened between the two statements has room again.
 			if err != nil || w.used >= limit && w.closes.After(now) {
 				return err
@@ -34,10 +34,9 @@ func (db *DB) GiveBack(ctx context.Context, keys []string, now time.Time) error 
 	if len(keys) == 0 {
 		return nil
 	}
-	return db.statementRelaxed(ctx, func(ctx context.Context, t conn) error {
-		return t.exec(ctx, `UPDATE budgets SET used = used - 1 WHERE key IN (`+marks(len(keys))+`) AND used > 0 AND closes_at > ?`,
-			append(anys(keys), millis(now))...)
-	})
+	_, err := db.execRelaxed(ctx, `UPDATE budgets SET used = used - 1 WHERE key IN (`+marks(len(keys))+`) AND used > 0 AND closes_at > ?`,
+		append(anys(keys), millis(now))...)
+	return err
 }
 
 // spendTries bounds how often a call is tried again because others opened new
@@ -46,7 +45,7 @@ const spendTries = 5
 
 // spend counts a call, or returns sql.ErrNoRows.
 func spend(ctx context.Context, t conn, key string, limit int, window time.Duration, now time.Time) (budgetWindow, error) {
-	return one(ctx, t, scanWindow, `INSERT INTO budgets (key, used, closes_at) VALUES (?, 1, ?)
+	return one(ctx, t, into(windowFields), `INSERT INTO budgets (key, used, closes_at) VALUES (?, 1, ?)
 		ON CONFLICT (key) DO UPDATE SET
 			used = CASE WHEN budgets.closes_at <= ? THEN 1 ELSE budgets.used + 1 END,
 			closes_at = CASE WHEN budgets.closes_at <= ? THEN excluded.closes_at ELSE budgets.closes_at END
@@ -60,19 +59,11 @@ type budgetWindow struct {
 	closes time.Time
 }
 
-func scanWindow(r row) (w budgetWindow, err error) {
-	var closes int64
-	err = r.Scan(&w.used, &closes)
-	w.closes = instant(closes)
-	return w, err
-}
+func windowFields(w *budgetWindow) []any { return []any{&w.used, at(&w.closes)} }
 
 // BudgetWindow implements budget.Store.
 func (db *DB) BudgetWindow(ctx context.Context, key string, now time.Time) (int, time.Time, error) {
-	w, err := one(ctx, db.read(), scanWindow, `SELECT used, closes_at FROM budgets WHERE key = ? AND closes_at > ?`, key, millis(now))
-	if errors.Is(err, sql.ErrNoRows) {
-		return 0, time.Time{}, nil
-	}
+	w, _, err := maybe(one(ctx, db.read(), into(windowFields), `SELECT used, closes_at FROM budgets WHERE key = ? AND closes_at > ?`, key, millis(now)))
 	return w.used, w.closes, err
 }
 

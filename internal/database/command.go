@@ -12,7 +12,6 @@ import (
 	"github.com/musterhq/muster/internal/activity"
 	agentdevice "github.com/musterhq/muster/internal/agent/device"
 	"github.com/musterhq/muster/internal/command"
-	"github.com/musterhq/muster/internal/fault"
 	"github.com/musterhq/muster/internal/operation"
 )
 
@@ -23,13 +22,10 @@ const commandColumns = `id, company_id, asset_id, epoch, type, state, created_at
 // engines see that they may use them.
 const isOpen = `state IN ('PREPARED', 'SENT', 'UNCONFIRMED')`
 
-func scanCommand(r row) (c command.Command, err error) {
-	var created, feedback, deadline int64
+func commandFields(c *command.Command) []any {
 	a := &c.Actor
-	err = r.Scan(&c.ID, &c.CompanyID, &c.AssetID, &c.Epoch, &c.Type, &c.State, &created, &feedback, &c.Outcome,
-		&a.Kind, &a.ID, &a.Prefix, &a.Name, &c.Ref, &deadline, &c.PolicyID, &c.IdempotencyRef, &c.Note.Reason, &c.Note.Ticket)
-	c.CreatedAt, c.FeedbackAt, c.Deadline = instant(created), instant(feedback), instant(deadline)
-	return c, err
+	return []any{&c.ID, &c.CompanyID, &c.AssetID, &c.Epoch, &c.Type, &c.State, at(&c.CreatedAt), at(&c.FeedbackAt), &c.Outcome,
+		&a.Kind, &a.ID, &a.Prefix, &a.Name, &c.Ref, at(&c.Deadline), &c.PolicyID, &c.IdempotencyRef, &c.Note.Reason, &c.Note.Ticket}
 }
 
 // Begin commits a command's intent and what is held for its device, or returns
@@ -66,9 +62,7 @@ func (db *DB) Begin(ctx context.Context, c command.Command, held *agentdevice.De
 // beginCommand inserts a command, what is held for its device and its entry in
 // the activity log.
 func (db *DB) beginCommand(ctx context.Context, tx conn, c command.Command, held *agentdevice.Delivery) (bool, error) {
-	a := c.Actor
-	first := part{insertCommand, []any{c.ID, c.CompanyID, c.AssetID, c.Epoch, string(c.Type), string(c.State), millis(c.CreatedAt),
-		millis(c.FeedbackAt), c.Outcome, string(a.Kind), a.ID, a.Prefix, a.Name, c.Ref, millis(c.Deadline), c.PolicyID, c.IdempotencyRef, c.Note.Reason, c.Note.Ticket, db.sender()}}
+	first := part{insertCommand, append(commandFields(&c), db.sender())}
 	entry := part{insertCommandEntry, db.entry(ctx, c.CompanyID, commandEvent(ctx, c))}
 	if held == nil {
 		return db.chain(ctx, tx, first, entry)
@@ -139,7 +133,7 @@ func (db *DB) transition(ctx context.Context, id string, s command.Transition) (
 		}
 		query, args := transitionStatement(id, s, condition)
 		err = db.statement(ctx, func(ctx context.Context, c conn) (err error) {
-			taken, err = one(ctx, c, scanCommand, query, args...)
+			taken, err = one(ctx, c, into(commandFields), query, args...)
 			return err
 		})
 		if s.To != command.Succeeded || !errors.Is(err, sql.ErrNoRows) {
@@ -164,7 +158,7 @@ const showing = `('START_LOST_MODE', 'STOP_LOST_MODE', 'WIPE_COMPANY_DATA', 'REL
 // take makes a step inside a transaction that holds the command's row.
 func (db *DB) take(ctx context.Context, tx conn, id string, s command.Transition) (command.Command, error) {
 	query, args := transitionStatement(id, s, "")
-	taken, err := one(ctx, tx, scanCommand, query, args...)
+	taken, err := one(ctx, tx, into(commandFields), query, args...)
 	if err != nil {
 		return taken, err
 	}
@@ -202,42 +196,36 @@ func transitionStatement(id string, s command.Transition, condition string) (str
 
 // Command finds a command by its id.
 func (db *DB) Command(ctx context.Context, id string) (command.Command, error) {
-	c, err := one(ctx, db.read(), scanCommand, `SELECT `+commandColumns+` FROM commands WHERE id = ?`, id)
-	return found(c, err, "command")
+	return find(ctx, db.read(), "command", into(commandFields), `SELECT `+commandColumns+` FROM commands WHERE id = ?`, id)
 }
 
 // CommandByRef finds a command by its channel's name of it.
 func (db *DB) CommandByRef(ctx context.Context, ref string) (command.Command, error) {
-	c, err := one(ctx, db.read(), scanCommand, `SELECT `+commandColumns+` FROM commands WHERE ref = ? AND ref <> ''`, ref)
-	return found(c, err, "command")
+	return find(ctx, db.read(), "command", into(commandFields), `SELECT `+commandColumns+` FROM commands WHERE ref = ? AND ref <> ''`, ref)
 }
 
 // CommandByIdempotencyRef finds the command that a request began.
 func (db *DB) CommandByIdempotencyRef(ctx context.Context, companyID, ref string) (command.Command, error) {
-	c, err := one(ctx, db.read(), scanCommand, `SELECT `+commandColumns+` FROM commands
+	return find(ctx, db.read(), "command", into(commandFields), `SELECT `+commandColumns+` FROM commands
 		WHERE idempotency_ref = ? AND idempotency_ref <> '' AND company_id = ?`, ref, companyID)
-	return found(c, err, "command")
 }
 
 // History returns one page of an asset's commands, newest first, and how many
 // there are; fault.NotFound if the company has no such asset.
 func (db *DB) History(ctx context.Context, companyID, assetID string, page operation.PageRequest) ([]command.Command, int64, error) {
-	total, err := value[int64](ctx, db.read(), `SELECT (SELECT COUNT(*) FROM commands WHERE asset_id = a.id)
+	total, err := find(ctx, db.read(), "asset", scanValue[int64], `SELECT (SELECT COUNT(*) FROM commands WHERE asset_id = a.id)
 		FROM assets a WHERE a.id = ? AND a.company_id = ?`, assetID, companyID)
-	if errors.Is(err, sql.ErrNoRows) {
-		return nil, 0, fault.New(fault.NotFound, "no such asset")
-	}
 	if err != nil || page.Offset() >= total {
 		return nil, total, err
 	}
-	rows, err := list(ctx, db.read(), scanCommand, `SELECT `+commandColumns+` FROM commands
+	rows, err := list(ctx, db.read(), into(commandFields), `SELECT `+commandColumns+` FROM commands
 		WHERE asset_id = ? ORDER BY created_at DESC, id DESC LIMIT ? OFFSET ?`, assetID, page.Size, page.Offset())
 	return rows, total, err
 }
 
 // Open returns commands in a state that is not final, oldest first.
 func (db *DB) Open(ctx context.Context, state command.State, before time.Time, limit int) ([]command.Command, error) {
-	return list(ctx, db.read(), scanCommand, `SELECT `+commandColumns+` FROM commands
+	return list(ctx, db.read(), into(commandFields), `SELECT `+commandColumns+` FROM commands
 		WHERE `+isOpen+` AND state = ? AND created_at < ? ORDER BY created_at, id LIMIT ?`,
 		string(state), millis(before), limit)
 }
@@ -248,13 +236,13 @@ func (db *DB) OpenOf(ctx context.Context, assetID string) ([]command.Command, er
 }
 
 func openOf(ctx context.Context, c conn, assetID, lock string) ([]command.Command, error) {
-	return list(ctx, c, scanCommand, `SELECT `+commandColumns+` FROM commands
+	return list(ctx, c, into(commandFields), `SELECT `+commandColumns+` FROM commands
 		WHERE `+isOpen+` AND asset_id = ? ORDER BY created_at, id`+lock, assetID)
 }
 
 // Overdue returns commands whose deadline has passed, earliest first.
 func (db *DB) Overdue(ctx context.Context, before time.Time, limit int) ([]command.Command, error) {
-	return list(ctx, db.read(), scanCommand, `SELECT `+commandColumns+` FROM commands
+	return list(ctx, db.read(), into(commandFields), `SELECT `+commandColumns+` FROM commands
 		WHERE state IN ('SENT', 'UNCONFIRMED') AND deadline > 0 AND deadline < ? ORDER BY deadline, id LIMIT ?`,
 		millis(before), limit)
 }

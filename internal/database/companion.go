@@ -110,9 +110,7 @@ func (db *DB) DropPushToken(ctx context.Context, d agentdevice.Device) error {
 
 // ReleaseDelivery lets a held delivery be offered.
 func (db *DB) ReleaseDelivery(ctx context.Context, commandID string) error {
-	return db.write(ctx, func(ctx context.Context, t *tx) error {
-		return t.exec(ctx, `UPDATE agent_deliveries SET held_until = 0 WHERE command_id = ?`, commandID)
-	})
+	return db.exec(ctx, `UPDATE agent_deliveries SET held_until = 0 WHERE command_id = ?`, commandID)
 }
 
 // seenEvery is how exactly it is kept when an idle companion was heard of.

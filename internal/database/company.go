@@ -3,7 +3,7 @@ package database
 import (
 	"cmp"
 	"context"
-	"time"
+	"strings"
 
 	"github.com/musterhq/muster/internal/activity"
 	"github.com/musterhq/muster/internal/company"
@@ -12,23 +12,18 @@ import (
 
 const companyColumns = `c.id, c.slug, c.name, c.inactive_after, c.keep_activity, c.enterprise, c.created_at, c.upgrade_notice, ` + settingsColumns
 
-func scanCompany(r row) (c company.Company, err error) {
-	var inactive, keep, created int64
-	var s settingsRow
-	err = r.Scan(append([]any{&c.ID, &c.Slug, &c.Name, &inactive, &keep, &c.Enterprise, &created, &c.UpgradeNotice}, s.targets()...)...)
-	c.Settings = s.result()
-	c.InactiveAfter, c.CreatedAt = time.Duration(inactive)*time.Millisecond, instant(created)
-	c.KeepActivity = time.Duration(keep) * time.Millisecond
-	return c, err
+func companyFields(c *company.Company) []any {
+	return append([]any{&c.ID, &c.Slug, &c.Name, lasting(&c.InactiveAfter), lasting(&c.KeepActivity), &c.Enterprise, at(&c.CreatedAt),
+		&c.UpgradeNotice}, settingsFields(&c.Settings)...)
 }
 
 // CreateCompany adds a company; fault.Refused if the slug, or the enterprise,
 // is another's.
 func (db *DB) CreateCompany(ctx context.Context, c company.Company) error {
 	err := db.write(ctx, func(ctx context.Context, t *tx) error {
-		if err := t.exec(ctx, `INSERT INTO companies (id, slug, name, inactive_after, keep_activity, enterprise, created_at, `+settingNames+`)
-			VALUES (`+marks(7+settingCount)+`)`, append([]any{c.ID, c.Slug, c.Name, c.InactiveAfter.Milliseconds(),
-			cmp.Or(c.KeepActivity, company.DefaultKeepActivity).Milliseconds(), c.Enterprise, millis(c.CreatedAt)}, settingValues(c.Settings)...)...); err != nil {
+		stored := c
+		stored.KeepActivity = cmp.Or(c.KeepActivity, company.DefaultKeepActivity)
+		if err := t.insert(ctx, "companies", companyColumns, companyFields(&stored)); err != nil {
 			return err
 		}
 		if err := db.beginChain(ctx, t, c.ID); err != nil {
@@ -58,13 +53,12 @@ func (db *DB) CompanyByEnterprise(ctx context.Context, enterprise string) (compa
 }
 
 func findCompany(ctx context.Context, c conn, where string, arg any) (company.Company, error) {
-	c_, err := one(ctx, c, scanCompany, `SELECT `+companyColumns+` FROM companies c WHERE `+where, arg)
-	return found(c_, err, "company")
+	return find(ctx, c, "company", into(companyFields), `SELECT `+companyColumns+` FROM companies c WHERE `+where, arg)
 }
 
 // Companies returns every company, by slug.
 func (db *DB) Companies(ctx context.Context) ([]company.Company, error) {
-	return list(ctx, db.read(), scanCompany, `SELECT `+companyColumns+` FROM companies c ORDER BY c.slug`)
+	return list(ctx, db.read(), into(companyFields), `SELECT `+companyColumns+` FROM companies c ORDER BY c.slug`)
 }
 
 // UpdateCompany changes what change changes, but for id, slug and creation;
@@ -96,9 +90,10 @@ func (db *DB) UpdateCompany(ctx context.Context, id string, change func(*company
 // saveCompany saves and records what changed. What waits for a control that
 // changes is superseded.
 func (db *DB) saveCompany(ctx context.Context, t *tx, c, next company.Company) error {
-	args := append([]any{next.Name, next.InactiveAfter.Milliseconds(), next.KeepActivity.Milliseconds(), next.Enterprise, next.UpgradeNotice}, settingValues(next.Settings)...)
+	settings := settingsFields(&next.Settings)
+	args := append([]any{next.Name, next.InactiveAfter.Milliseconds(), next.KeepActivity.Milliseconds(), next.Enterprise, next.UpgradeNotice}, settings...)
 	if err := t.exec(ctx, `UPDATE companies SET name = ?, inactive_after = ?, keep_activity = ?, enterprise = ?, upgrade_notice = ?,
-			(`+settingNames+`) = (`+marks(settingCount)+`) WHERE id = ?`, append(args, c.ID)...); err != nil {
+			(`+strings.ReplaceAll(settingsColumns, "c.", "")+`) = (`+marks(len(settings))+`) WHERE id = ?`, append(args, c.ID)...); err != nil {
 		return err
 	}
 	if err := db.supersede(ctx, t, c, next); err != nil {

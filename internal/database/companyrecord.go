@@ -87,10 +87,7 @@ func (db *DB) noteSwitch(ctx context.Context, t *tx, companyID string, s company
 // Switches returns who last switched each of a company's settings for AI
 // agents; one that was never switched is left out.
 func (db *DB) Switches(ctx context.Context, companyID string) ([]company.Switch, error) {
-	return list(ctx, db.read(), func(r row) (s company.Switch, err error) {
-		var at int64
-		err = r.Scan(&s.Gate, &s.Enabled, &at, &s.By.Kind, &s.By.ID, &s.By.Name)
-		s.At = instant(at)
-		return s, err
-	}, `SELECT g.gate, g.enabled, g.at, g.actor_kind, g.actor_id, g.actor_name FROM gate_switches g WHERE g.company_id = ? ORDER BY g.gate`, companyID)
+	return list(ctx, db.read(), into(func(s *company.Switch) []any {
+		return []any{&s.Gate, &s.Enabled, at(&s.At), &s.By.Kind, &s.By.ID, &s.By.Name}
+	}), `SELECT g.gate, g.enabled, g.at, g.actor_kind, g.actor_id, g.actor_name FROM gate_switches g WHERE g.company_id = ? ORDER BY g.gate`, companyID)
 }

@@ -16,6 +16,7 @@ type conn interface {
 	// execCount returns how many rows the statement changed.
 	execCount(ctx context.Context, query string, args ...any) (int64, error)
 	query(ctx context.Context, query string, args ...any) (*sql.Rows, error)
+	insert(ctx context.Context, table, columns string, values []any) error
 }
 
 // runner is what *sql.DB, *sql.Tx, *sql.Conn and statements have in common.
@@ -102,6 +103,28 @@ func value[T any](ctx context.Context, c conn, query string, args ...any) (T, er
 func scanValue[T any](r row) (t T, err error) {
 	err = r.Scan(&t)
 	return t, err
+}
+
+// find is one for a row that has a name: if there is none, fault.NotFound says so.
+func find[T any](ctx context.Context, c conn, noun string, scan func(row) (T, error), query string, args ...any) (T, error) {
+	t, err := one(ctx, c, scan, query, args...)
+	return found(t, err, noun)
+}
+
+// maybe reports whether there was a row, instead of sql.ErrNoRows.
+func maybe[T any](t T, err error) (T, bool, error) {
+	if errors.Is(err, sql.ErrNoRows) {
+		return t, false, nil
+	}
+	return t, err == nil, err
+}
+
+// insert adds a row. The columns may have the alias of their table.
+func (s session) insert(ctx context.Context, table, columns string, values []any) error {
+	if alias, _, named := strings.Cut(columns, "."); named {
+		columns = strings.ReplaceAll(columns, alias+".", "")
+	}
+	return s.exec(ctx, `INSERT INTO `+table+` (`+columns+`) VALUES (`+marks(len(values))+`)`, values...)
 }
 
 // found turns the absence of a row into fault.NotFound with the noun's name.

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/musterhq/muster/internal/access"
+	"github.com/musterhq/muster/internal/account"
 	"github.com/musterhq/muster/internal/activity"
 	"github.com/musterhq/muster/internal/oauth"
 	"github.com/musterhq/muster/internal/text"
@@ -27,28 +28,9 @@ const grantedScopes = `(SELECT MAX(g.scopes & 1) + MAX(g.scopes & 2) + MAX(g.sco
 	+ MAX(g.scopes & 32) FROM oauth_grants g WHERE g.connection_id = o.id)`
 
 // connectionRow receives connectionColumns.
-type connectionRow struct {
-	connection             oauth.Connection
-	scopes                 int64
-	created, used, revoked int64
-}
-
-func (r *connectionRow) fields() []any {
-	o := &r.connection
-	return []any{&o.ID, &o.CompanyID, &o.UserID, &o.ClientID, &o.ClientName, &r.scopes, &o.Grants, &o.Frozen, &r.created, &r.used, &r.revoked}
-}
-
-func (r *connectionRow) value() oauth.Connection {
-	o := r.connection
-	o.Scopes = access.Permission(r.scopes)
-	o.CreatedAt, o.LastUsedAt, o.RevokedAt = instant(r.created), instant(r.used), instant(r.revoked)
-	return o
-}
-
-func scanConnection(r row) (oauth.Connection, error) {
-	var o connectionRow
-	err := r.Scan(o.fields()...)
-	return o.value(), err
+func connectionFields(o *oauth.Connection) []any {
+	return []any{&o.ID, &o.CompanyID, &o.UserID, &o.ClientID, &o.ClientName, &o.Scopes, &o.Grants, &o.Frozen,
+		at(&o.CreatedAt), at(&o.LastUsedAt), at(&o.RevokedAt)}
 }
 
 // ConnectionByToken finds the connection of a live access token, as a
@@ -57,34 +39,17 @@ func scanConnection(r row) (oauth.Connection, error) {
 // that its token is invalid makes its user sign in again, with the same result.
 func (db *DB) ConnectionByToken(ctx context.Context, token access.SecretHash) (oauth.Connection, access.Principal, error) {
 	type caller struct {
-		connection oauth.Connection
-		principal  access.Principal
+		oauth.Connection
+		user     account.User
+		narrowed access.Permission
+		slug     string
+		settings access.Settings
 	}
-	scan := func(r row) (caller, error) {
-		var o connectionRow
-		var u userRow
-		var slug, grant string
-		var narrowed int64
-		var s settingsRow
-		fields := append(append(o.fields(), u.fields()...), &grant, &narrowed, &slug)
-		if err := r.Scan(append(fields, s.targets()...)...); err != nil {
-			return caller{}, err
-		}
-		user, err := u.account()
-		if err != nil {
-			return caller{}, err
-		}
-		c := caller{connection: o.value(), principal: user.Principal(slug, s.result())}
-		c.principal.Kind, c.principal.ID = access.Connection, c.connection.ID
-		c.principal.Name, c.principal.Frozen = c.connection.ClientName, c.connection.Frozen
-		c.connection.Grantable = c.principal.Permissions
-		c.principal.Permissions &= c.connection.Scopes.WithImplied()
-		if c.connection.GrantID = grant; narrowed != 0 {
-			c.principal.Permissions &= access.Permission(narrowed)
-		}
-		return c, nil
+	fields := func(c *caller) []any {
+		fields := append(connectionFields(&c.Connection), userFields(&c.user)...)
+		return append(append(fields, &c.GrantID, &c.narrowed, &c.slug), settingsFields(&c.settings)...)
 	}
-	c, err := one(ctx, db.read(), scan, `SELECT `+grantColumns+`, `+userColumns+`, g.id, k.scopes, c.slug, `+settingsColumns+`
+	c, err := find(ctx, db.read(), "connection", into(fields), `SELECT `+grantColumns+`, `+userColumns+`, g.id, k.scopes, c.slug, `+settingsColumns+`
 		FROM oauth_tokens k
 		JOIN oauth_grants g ON g.id = k.grant_id
 		JOIN oauth_connections o ON o.id = g.connection_id
@@ -92,8 +57,17 @@ func (db *DB) ConnectionByToken(ctx context.Context, token access.SecretHash) (o
 		JOIN companies c ON c.id = o.company_id
 		WHERE k.hash = ? AND NOT k.refresh AND k.expires_at > ? AND o.revoked_at = 0 AND NOT u.disabled`,
 		hex.EncodeToString(token[:]), millis(db.now()))
-	c, err = found(c, err, "connection")
-	return c.connection, c.principal, err
+	if err != nil {
+		return oauth.Connection{}, access.Principal{}, err
+	}
+	p := c.user.Principal(c.slug, c.settings)
+	p.Kind, p.ID, p.Name, p.Frozen = access.Connection, c.ID, c.ClientName, c.Frozen
+	c.Grantable = p.Permissions
+	p.Permissions &= c.Scopes.WithImplied()
+	if c.narrowed != 0 {
+		p.Permissions &= c.narrowed
+	}
+	return c.Connection, p, nil
 }
 
 // TouchConnection notes the last use of a connection and its grant, at most ten
@@ -113,7 +87,7 @@ const lastUsedEvery = 10_000
 
 // Connections lists a company's connections, the newest first.
 func (db *DB) Connections(ctx context.Context, companyID string) ([]oauth.Connection, error) {
-	return list(ctx, db.read(), scanConnection, `SELECT `+connectionColumns+` FROM oauth_connections o
+	return list(ctx, db.read(), into(connectionFields), `SELECT `+connectionColumns+` FROM oauth_connections o
 		WHERE o.company_id = ? ORDER BY o.created_at DESC, o.id`, companyID)
 }
 

@@ -11,12 +11,8 @@ import (
 
 const deliveryColumns = `command_id, device_id, type, args, created_at, deadline, final, accepted_at, number`
 
-func scanDelivery(r row) (v agentdevice.Delivery, err error) {
-	var args string
-	var created, deadline, accepted int64
-	err = r.Scan(&v.CommandID, &v.DeviceID, &v.Type, &args, &created, &deadline, &v.Final, &accepted, &v.Number)
-	v.Args, v.CreatedAt, v.Deadline, v.Accepted = []byte(args), instant(created), instant(deadline), instant(accepted)
-	return v, err
+func deliveryFields(v *agentdevice.Delivery) []any {
+	return []any{&v.CommandID, &v.DeviceID, &v.Type, asText(&v.Args), at(&v.CreatedAt), at(&v.Deadline), &v.Final, at(&v.Accepted), &v.Number}
 }
 
 // Deliver makes a delivery. One that exists already stays as it is.
@@ -67,7 +63,7 @@ func (db *DB) Offer(ctx context.Context, d agentdevice.Device, until time.Time, 
 	var offered []agentdevice.Delivery
 	// A lease that is lost with the machine's power means one more offer.
 	err := db.statementRelaxed(ctx, func(ctx context.Context, c conn) (err error) {
-		offered, err = list(ctx, c, scanDelivery, `UPDATE agent_deliveries SET lease_until = ? WHERE command_id IN
+		offered, err = list(ctx, c, into(deliveryFields), `UPDATE agent_deliveries SET lease_until = ? WHERE command_id IN
 			(SELECT command_id FROM agent_deliveries WHERE device_id = ? AND `+due+` ORDER BY created_at, number, command_id LIMIT ?)`+free+`
 			RETURNING `+deliveryColumns, args...)
 		return err
@@ -97,15 +93,11 @@ func (db *DB) dropExpired(ctx context.Context, deviceID string, now int64) error
 // can be understood.
 func (db *DB) Accept(ctx context.Context, deviceID, commandID string, at time.Time) (agentdevice.Delivery, error) {
 	if at.IsZero() {
-		v, err := one(ctx, db.read(), scanDelivery, `SELECT `+deliveryColumns+` FROM agent_deliveries
-			WHERE command_id = ? AND device_id = ?`, commandID, deviceID)
-		return found(v, err, "delivery")
+		return findDelivery(ctx, db.read(), deviceID, commandID, "")
 	}
 	var v agentdevice.Delivery
 	err := db.write(ctx, func(ctx context.Context, t *tx) (err error) {
-		v, err = one(ctx, t, scanDelivery, `SELECT `+deliveryColumns+` FROM agent_deliveries
-			WHERE command_id = ? AND device_id = ?`+t.lock(), commandID, deviceID)
-		if v, err = found(v, err, "delivery"); err != nil || !v.Accepted.IsZero() {
+		if v, err = findDelivery(ctx, t, deviceID, commandID, t.lock()); err != nil || !v.Accepted.IsZero() {
 			return err
 		}
 		if err := t.exec(ctx, `UPDATE agent_deliveries SET accepted_at = ? WHERE command_id = ?`, millis(at), commandID); err != nil {
@@ -153,9 +145,7 @@ func endDelivery(ctx context.Context, db *DB, c conn, deviceID, commandID string
 // that is alone with its database calls it at its start: what it had offered
 // before may not have been received.
 func (db *DB) ExpireDeliveryLeases(ctx context.Context) error {
-	return db.statement(ctx, func(ctx context.Context, c conn) error {
-		return c.exec(ctx, `UPDATE agent_deliveries SET lease_until = ? WHERE lease_until > ?`, millis(db.now()), millis(db.now()))
-	})
+	return db.exec(ctx, `UPDATE agent_deliveries SET lease_until = ? WHERE lease_until > ?`, millis(db.now()), millis(db.now()))
 }
 
 // Waiting returns devices for which something became due between two times: a
@@ -171,4 +161,9 @@ func (db *DB) Waiting(ctx context.Context, after, until time.Time, limit int) ([
 			WHERE p.type = 'AGENT' AND p.updated_at > ? AND p.updated_at <= ? AND NOT p.deleted
 			AND (a.applied_policy_id <> p.id OR a.applied_version <> p.version)
 		LIMIT ?`, from, to, from, to, from, to, limit)
+}
+
+func findDelivery(ctx context.Context, c conn, deviceID, commandID, lock string) (agentdevice.Delivery, error) {
+	return find(ctx, c, "delivery", into(deliveryFields),
+		`SELECT `+deliveryColumns+` FROM agent_deliveries WHERE command_id = ? AND device_id = ?`+lock, commandID, deviceID)
 }

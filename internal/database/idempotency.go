@@ -20,9 +20,8 @@ type claimRow struct {
 	leasedUntil              int64
 }
 
-func scanClaim(r row) (c claimRow, err error) {
-	err = r.Scan(&c.ref, &c.fingerprint, &c.attempt, &c.leasedUntil, &c.answer)
-	return c, err
+func claimFields(c *claimRow) []any {
+	return []any{&c.ref, &c.fingerprint, &c.attempt, &c.leasedUntil, &c.answer}
 }
 
 // Claim implements operation.Claims.
@@ -51,7 +50,7 @@ func (db *DB) FindClaim(ctx context.Context, c operation.Claim) (operation.Holdi
 // empty.
 func (db *DB) seeClaim(ctx context.Context, c operation.Claim) (operation.Holding, claimRow, error) {
 	h := operation.Holding{State: operation.Claimed, ID: c.ID}
-	seen, err := one(ctx, db.read(), scanClaim, `SELECT ref, fingerprint, attempt, leased_until, answer FROM claims
+	seen, err := one(ctx, db.read(), into(claimFields), `SELECT ref, fingerprint, attempt, leased_until, answer FROM claims
 		WHERE id = ? AND expires_at > ?`, c.ID, millis(c.Now))
 	switch {
 	case errors.Is(err, sql.ErrNoRows):
@@ -87,7 +86,7 @@ func (db *DB) firstClaim(ctx context.Context, c operation.Claim) (operation.Hold
 // takeOver takes a claim whose lease has ended, unless another was faster.
 func (db *DB) takeOver(ctx context.Context, c operation.Claim, seen claimRow) (operation.Holding, error) {
 	h := operation.Holding{State: operation.Claimed, ID: c.ID, Ref: seen.ref, Attempt: seen.attempt + 1}
-	n, err := db.changeClaim(ctx, `UPDATE claims SET attempt = ?, leased_until = ?
+	n, err := db.execCount(ctx, `UPDATE claims SET attempt = ?, leased_until = ?
 		WHERE id = ? AND ref = ? AND attempt = ? AND answer = '' AND leased_until <= ?`,
 		h.Attempt, millis(c.Now.Add(c.Lease)), c.ID, seen.ref, seen.attempt, millis(c.Now))
 	if err != nil {
@@ -99,38 +98,26 @@ func (db *DB) takeOver(ctx context.Context, c operation.Claim, seen claimRow) (o
 	return h, nil
 }
 
-func (db *DB) changeClaim(ctx context.Context, query string, args ...any) (n int64, err error) {
-	err = db.statement(ctx, func(ctx context.Context, on conn) error {
-		n, err = on.execCount(ctx, query, args...)
-		return err
-	})
-	return n, err
-}
-
 // ExtendClaim implements operation.Claims.
 func (db *DB) ExtendClaim(ctx context.Context, h operation.Holding, until time.Time) error {
-	_, err := db.changeClaim(ctx, `UPDATE claims SET leased_until = ? WHERE id = ? AND ref = ? AND attempt = ? AND answer = ''`,
+	return db.exec(ctx, `UPDATE claims SET leased_until = ? WHERE id = ? AND ref = ? AND attempt = ? AND answer = ''`,
 		millis(until), h.ID, h.Ref, h.Attempt)
-	return err
 }
 
 // SettleClaim implements operation.Claims.
 func (db *DB) SettleClaim(ctx context.Context, h operation.Holding, answer []byte) error {
-	_, err := db.changeClaim(ctx, `UPDATE claims SET answer = ? WHERE id = ? AND ref = ? AND attempt = ? AND answer = ''`,
+	return db.exec(ctx, `UPDATE claims SET answer = ? WHERE id = ? AND ref = ? AND attempt = ? AND answer = ''`,
 		base64.StdEncoding.EncodeToString(answer), h.ID, h.Ref, h.Attempt)
-	return err
 }
 
 // ReleaseClaim implements operation.Claims.
 func (db *DB) ReleaseClaim(ctx context.Context, h operation.Holding) error {
-	_, err := db.changeClaim(ctx, `DELETE FROM claims WHERE id = ? AND ref = ? AND attempt = ? AND answer = ''`, h.ID, h.Ref, h.Attempt)
-	return err
+	return db.exec(ctx, `DELETE FROM claims WHERE id = ? AND ref = ? AND attempt = ? AND answer = ''`, h.ID, h.Ref, h.Attempt)
 }
 
 // EndClaimLeases lets every claim be taken over at once. Only a service that
 // is alone with its database may do so, and only before it serves: the
 // process that held a lease is gone.
 func (db *DB) EndClaimLeases(ctx context.Context) error {
-	_, err := db.changeClaim(ctx, `UPDATE claims SET leased_until = 0 WHERE answer = '' AND leased_until > 0`)
-	return err
+	return db.exec(ctx, `UPDATE claims SET leased_until = 0 WHERE answer = '' AND leased_until > 0`)
 }

@@ -2,8 +2,6 @@ package database
 
 import (
 	"context"
-	"database/sql"
-	"errors"
 
 	"github.com/musterhq/muster/internal/asset"
 	"github.com/musterhq/muster/internal/enrollment"
@@ -88,21 +86,13 @@ func fitsSerial(h lockedAsset, o enrollment.Observation) bool {
 // names, last.
 func byName(ctx context.Context, t *tx, o enrollment.Observation) ([]string, error) {
 	names := append([]string{o.Device}, o.Previous...)
-	return optional(value[string](ctx, t, `SELECT asset_id FROM device_names WHERE company_id = ? AND name IN (`+marks(len(names))+`)
-		AND asset_id <> '' ORDER BY observed_at DESC, name LIMIT 1`, append([]any{o.CompanyID}, anys(names)...)...))
+	return list(ctx, t, scanValue[string], `SELECT asset_id FROM device_names WHERE company_id = ? AND name IN (`+marks(len(names))+`)
+		AND asset_id <> '' ORDER BY observed_at DESC, name LIMIT 1`, append([]any{o.CompanyID}, anys(names)...)...)
 }
 
 func byStableID(ctx context.Context, t *tx, o enrollment.Observation) ([]string, error) {
-	return optional(value[string](ctx, t, `SELECT id FROM assets WHERE company_id = ? AND stable_id = ? AND stable_id <> ''
-		ORDER BY created_at, id LIMIT 1`, o.CompanyID, o.StableID))
-}
-
-// optional is one id or none.
-func optional(id string, err error) ([]string, error) {
-	if errors.Is(err, sql.ErrNoRows) {
-		return nil, nil
-	}
-	return []string{id}, err
+	return list(ctx, t, scanValue[string], `SELECT id FROM assets WHERE company_id = ? AND stable_id = ? AND stable_id <> ''
+		ORDER BY created_at, id LIMIT 1`, o.CompanyID, o.StableID)
 }
 
 // bySerial finds the assets with the device's serial number: those that were

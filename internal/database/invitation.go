@@ -2,7 +2,6 @@ package database
 
 import (
 	"context"
-	"encoding/hex"
 
 	"github.com/musterhq/muster/internal/access"
 	"github.com/musterhq/muster/internal/account"
@@ -53,9 +52,8 @@ func (db *DB) BeginInvitation(ctx context.Context, token access.SecretHash, s ac
 func (db *DB) AcceptInvitation(ctx context.Context, token access.SecretHash, passwordHash, by string) (account.User, error) {
 	var accepted account.User
 	err := db.write(ctx, func(ctx context.Context, t *tx) error {
-		s, err := one(ctx, t, scanStep, `DELETE FROM signin_steps WHERE hash = ? AND kind = ? AND expires_at > ? RETURNING `+stepColumns,
-			hex.EncodeToString(token[:]), string(account.Invitation), millis(db.now()))
-		if s, err = found(s, err, "invitation"); err != nil {
+		s, err := db.takeStep(ctx, t, token, account.Invitation, "invitation")
+		if err != nil {
 			return err
 		}
 		before, err := lockInvited(ctx, t, s.CompanyID, s.UserID)

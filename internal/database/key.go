@@ -2,9 +2,7 @@ package database
 
 import (
 	"context"
-	"encoding/hex"
-	"errors"
-	"fmt"
+
 	"strconv"
 	"strings"
 	"time"
@@ -19,42 +17,15 @@ const keyColumns = `k.id, k.prefix, k.company_id, k.name, k.hash, k.permissions,
 	k.networks, k.devices_per_day`
 
 // keyRow collects a key's columns.
-type keyRow struct {
-	key                             apikey.Key
-	hash, policies, networks        string
-	created, expires, revoked, used int64
-}
-
-func (r *keyRow) targets() []any {
-	k := &r.key
-	return []any{&k.ID, &k.Prefix, &k.CompanyID, &k.Name, &r.hash, &k.Permissions, &k.CreatedBy,
-		&r.created, &r.expires, &r.revoked, &r.used, &r.policies, &r.networks, &r.key.DevicesPerDay}
-}
-
-func (r *keyRow) result() (apikey.Key, error) {
-	r.key.CreatedAt, r.key.ExpiresAt = instant(r.created), instant(r.expires)
-	r.key.RevokedAt, r.key.LastUsedAt = instant(r.revoked), instant(r.used)
-	if n, err := hex.Decode(r.key.Hash[:], []byte(r.hash)); err != nil || n != len(r.key.Hash) {
-		return apikey.Key{}, fmt.Errorf("the stored hash of API key %s is damaged", r.key.ID)
-	}
-	return r.key, errors.Join(decode(r.policies, &r.key.Policies), decode(r.networks, &r.key.Networks))
-}
-
-func scanKey(r row) (apikey.Key, error) {
-	var k keyRow
-	if err := r.Scan(k.targets()...); err != nil {
-		return apikey.Key{}, err
-	}
-	return k.result()
+func keyFields(k *apikey.Key) []any {
+	return []any{&k.ID, &k.Prefix, &k.CompanyID, &k.Name, digest(k.Hash[:]), &k.Permissions, &k.CreatedBy,
+		at(&k.CreatedAt), at(&k.ExpiresAt), at(&k.RevokedAt), at(&k.LastUsedAt), asJSON(&k.Policies), asJSON(&k.Networks), &k.DevicesPerDay}
 }
 
 // CreateKey adds an API key; of its secret only the hash is kept.
 func (db *DB) CreateKey(ctx context.Context, k apikey.Key) error {
 	return db.write(ctx, func(ctx context.Context, t *tx) error {
-		if err := t.exec(ctx, `INSERT INTO api_keys (id, prefix, company_id, name, hash, permissions, created_by,
-				created_at, expires_at, policies, networks, devices_per_day) VALUES (`+marks(12)+`)`,
-			k.ID, k.Prefix, k.CompanyID, k.Name, hex.EncodeToString(k.Hash[:]), int64(k.Permissions), k.CreatedBy,
-			millis(k.CreatedAt), millis(k.ExpiresAt), encode(k.Policies), encode(k.Networks), k.DevicesPerDay); err != nil {
+		if err := t.insert(ctx, "api_keys", keyColumns, keyFields(&k)); err != nil {
 			return err
 		}
 		changes := []activity.Change{{Field: "permissions", After: k.Permissions.String()}, {Field: "prefix", After: k.Prefix}}
@@ -73,7 +44,7 @@ func (db *DB) CreateKey(ctx context.Context, k apikey.Key) error {
 
 // Keys returns a company's API keys, revoked ones too, newest first.
 func (db *DB) Keys(ctx context.Context, companyID string) ([]apikey.Key, error) {
-	return list(ctx, db.read(), scanKey, `SELECT `+keyColumns+` FROM api_keys k
+	return list(ctx, db.read(), into(keyFields), `SELECT `+keyColumns+` FROM api_keys k
 		WHERE k.company_id = ? ORDER BY k.created_at DESC, k.id DESC`, companyID)
 }
 
@@ -87,7 +58,7 @@ func (db *DB) RevokeKey(ctx context.Context, companyID, id string, at time.Time)
 			return err
 		}
 		// SQLite does not know a table's alias in RETURNING.
-		k, err = one(ctx, t, scanKey, `UPDATE api_keys
+		k, err = one(ctx, t, into(keyFields), `UPDATE api_keys
 			SET revoked_at = CASE WHEN revoked_at = 0 THEN CAST(? AS BIGINT) ELSE revoked_at END
 			WHERE id = ? AND company_id = ? RETURNING `+strings.ReplaceAll(keyColumns, "k.", ""), millis(at), id, companyID)
 		if err != nil || was != 0 {
@@ -109,18 +80,11 @@ func (db *DB) KeyByPrefix(ctx context.Context, prefix string) (apikey.Key, acces
 		key       apikey.Key
 		principal access.Principal
 	}
-	both, err := one(ctx, db.read(), func(r row) (p pair, err error) {
-		var k keyRow
-		var s settingsRow
-		if err := r.Scan(append(append(k.targets(), &p.principal.CompanySlug), s.targets()...)...); err != nil {
-			return p, err
-		}
-		p.principal.Settings = s.result()
-		p.key, err = k.result()
-		return p, err
-	}, `SELECT `+keyColumns+`, c.slug, `+settingsColumns+`
+	both, err := find(ctx, db.read(), "API key", into(func(p *pair) []any {
+		return append(append(keyFields(&p.key), &p.principal.CompanySlug), settingsFields(&p.principal.Settings)...)
+	}), `SELECT `+keyColumns+`, c.slug, `+settingsColumns+`
 		FROM api_keys k JOIN companies c ON c.id = k.company_id WHERE k.prefix = ?`, prefix)
-	if both, err = found(both, err, "API key"); err != nil {
+	if err != nil {
 		return apikey.Key{}, access.Principal{}, err
 	}
 	k, p := both.key, both.principal

@@ -16,18 +16,13 @@ const takeLease = `INSERT INTO leases (name, holder, expires_at) VALUES (?, ?, ?
 // under a lease, and must be harmless should two think that they hold it: a
 // replica that stalls longer than ttl does not know.
 func (db *DB) Lease(ctx context.Context, name, holder string, ttl time.Duration) (bool, error) {
-	now, got := db.now(), false
-	err := db.statementRelaxed(ctx, func(ctx context.Context, tx conn) error {
-		n, err := tx.execCount(ctx, takeLease, name, holder, millis(now.Add(ttl)), millis(now))
-		got = n == 1
-		return err
-	})
-	return got, err
+	now := db.now()
+	n, err := db.execRelaxed(ctx, takeLease, name, holder, millis(now.Add(ttl)), millis(now))
+	return n == 1, err
 }
 
 // Release gives a lease back before it ends.
 func (db *DB) Release(ctx context.Context, name, holder string) error {
-	return db.statementRelaxed(ctx, func(ctx context.Context, tx conn) error {
-		return tx.exec(ctx, `DELETE FROM leases WHERE name = ? AND holder = ?`, name, holder)
-	})
+	_, err := db.execRelaxed(ctx, `DELETE FROM leases WHERE name = ? AND holder = ?`, name, holder)
+	return err
 }

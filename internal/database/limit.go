@@ -102,10 +102,7 @@ func (db *DB) companyState(ctx context.Context, t conn, c command.Command, lock 
 	}
 	s.Limit = k.DestructiveLimit
 	now = db.now()
-	used, err := one(ctx, t, func(r row) (u [2]int, err error) {
-		err = r.Scan(&u[0], &u[1])
-		return u, err
-	}, `SELECT COUNT(*), COALESCE(SUM(CASE WHEN u.asset_id = ? THEN 1 ELSE 0 END), 0) FROM destructive_uses u
+	used, err := one(ctx, t, into(func(u *[2]int) []any { return []any{&u[0], &u[1]} }), `SELECT COUNT(*), COALESCE(SUM(CASE WHEN u.asset_id = ? THEN 1 ELSE 0 END), 0) FROM destructive_uses u
 		WHERE u.company_id = ? AND u.at > ?`, c.AssetID, c.CompanyID, millis(now.Add(-s.Limit.Window)))
 	s.Devices, s.Counts = used[0], used[1] > 0
 	if err != nil || s.Allows() {
@@ -123,12 +120,9 @@ func (db *DB) companyState(ctx context.Context, t conn, c command.Command, lock 
 // holdControls reads what limits the callers of a company. With a lock it holds what they
 // share.
 func holdControls(ctx context.Context, t conn, companyID, lock string) (access.Controls, error) {
-	return one(ctx, t, func(r row) (k access.Controls, err error) {
-		var window int64
-		err = r.Scan(&k.DestructiveLimit.Devices, &window, &k.DestructiveApproval, &k.ApplyApproval)
-		k.DestructiveLimit.Window = time.Duration(window) * time.Millisecond
-		return k, err
-	}, `SELECT c.limit_devices, c.limit_window, c.destructive_approval, c.apply_approval FROM companies c WHERE c.id = ?`+lock, companyID)
+	return one(ctx, t, into(func(k *access.Controls) []any {
+		return []any{&k.DestructiveLimit.Devices, lasting(&k.DestructiveLimit.Window), &k.DestructiveApproval, &k.ApplyApproval}
+	}), `SELECT c.limit_devices, c.limit_window, c.destructive_approval, c.apply_approval FROM companies c WHERE c.id = ?`+lock, companyID)
 }
 
 // leaves is how long it takes until the device that is next but others leaves the window.

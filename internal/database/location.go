@@ -50,38 +50,30 @@ func (db *DB) Located(ctx context.Context, f asset.Filter, limit int) ([]asset.P
 	if limited {
 		where, args = ` AND policy_id IN (`+marks(len(policies))+`)`, append(args, anys(policies)...)
 	}
-	return list(ctx, db.read(), func(r row) (p asset.Place, err error) {
-		var location string
-		if err = r.Scan(&p.ID, &p.Identification, &location); err == nil {
-			err = decode(location, &p.Location)
-		}
-		return p, err
-	}, `SELECT id, identification, location FROM assets WHERE company_id = ? AND location <> ''
+	return list(ctx, db.read(), into(func(p *asset.Place) []any { return []any{&p.ID, &p.Identification, asJSON(&p.Location)} }), `SELECT id, identification, location FROM assets WHERE company_id = ? AND location <> ''
 		AND status IN ('ACTIVE', 'INACTIVE', 'SYNCHRONIZING')`+where+` ORDER BY synced_at DESC, id LIMIT ?`, append(args, limit)...)
+}
+
+const viewColumns = `id, company_id, user_id, name, query, shared, created_at`
+
+func viewFields(v *asset.SavedView) []any {
+	return []any{&v.ID, &v.CompanyID, &v.UserID, &v.Name, &v.Query, &v.Shared, at(&v.CreatedAt)}
 }
 
 // SavedViews implements asset.Views.
 func (db *DB) SavedViews(ctx context.Context, companyID, userID string) ([]asset.SavedView, error) {
-	return list(ctx, db.read(), func(r row) (v asset.SavedView, err error) {
-		var created int64
-		err = r.Scan(&v.ID, &v.CompanyID, &v.UserID, &v.Name, &v.Query, &v.Shared, &created)
-		v.CreatedAt = instant(created)
-		return v, err
-	}, `SELECT id, company_id, user_id, name, query, shared, created_at FROM saved_views
+	return list(ctx, db.read(), into(viewFields), `SELECT `+viewColumns+` FROM saved_views
 		WHERE company_id = ? AND (shared OR user_id = ?) ORDER BY name, id LIMIT ?`, companyID, userID, asset.MaxViews)
 }
 
 // SaveView implements asset.Views.
 func (db *DB) SaveView(ctx context.Context, v asset.SavedView) error {
 	return db.statement(ctx, func(ctx context.Context, c conn) error {
-		return c.exec(ctx, `INSERT INTO saved_views (id, company_id, user_id, name, query, shared, created_at) VALUES (?, ?, ?, ?, ?, ?, ?)`,
-			v.ID, v.CompanyID, v.UserID, v.Name, v.Query, v.Shared, millis(v.CreatedAt))
+		return c.insert(ctx, "saved_views", viewColumns, viewFields(&v))
 	})
 }
 
 // DropView implements asset.Views.
 func (db *DB) DropView(ctx context.Context, companyID, userID, id string) error {
-	return db.statement(ctx, func(ctx context.Context, c conn) error {
-		return c.exec(ctx, `DELETE FROM saved_views WHERE id = ? AND company_id = ? AND user_id = ?`, id, companyID, userID)
-	})
+	return db.exec(ctx, `DELETE FROM saved_views WHERE id = ? AND company_id = ? AND user_id = ?`, id, companyID, userID)
 }

@@ -14,11 +14,13 @@ import (
 
 const looseningColumns = `l.id, l.company_id, l.control, l.value_before, l.value_after, l.asked_by, l.asked_by_name, l.asked_at, l.effective_at`
 
+func looseningFields(l *access.Loosening) []any {
+	return []any{&l.ID, &l.CompanyID, &l.Control, &l.Before, &l.After, &l.AskedBy.ID, &l.AskedBy.Name, at(&l.AskedAt), at(&l.EffectiveAt)}
+}
+
 func scanLoosening(r row) (l access.Loosening, err error) {
-	var asked, effective int64
-	err = r.Scan(&l.ID, &l.CompanyID, &l.Control, &l.Before, &l.After, &l.AskedBy.ID, &l.AskedBy.Name, &asked, &effective)
+	err = r.Scan(looseningFields(&l)...)
 	l.AskedBy.Kind, l.AskedBy.UserID = access.User, l.AskedBy.ID
-	l.AskedAt, l.EffectiveAt = instant(asked), instant(effective)
 	return l, err
 }
 
@@ -65,9 +67,7 @@ func (db *DB) ask(ctx context.Context, t *tx, l access.Loosening) error {
 	if err := db.dropLoosenings(ctx, t, l.CompanyID, l.Control); err != nil {
 		return err
 	}
-	if err := t.exec(ctx, `INSERT INTO loosenings (id, company_id, control, value_before, value_after, asked_by, asked_by_name, asked_at, effective_at)
-		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)`, l.ID, l.CompanyID, string(l.Control), l.Before, l.After, l.AskedBy.ID, l.AskedBy.Name,
-		millis(l.AskedAt), millis(l.EffectiveAt)); err != nil {
+	if err := t.insert(ctx, "loosenings", looseningColumns, looseningFields(&l)); err != nil {
 		return err
 	}
 	return db.recordLoosening(ctx, t, activity.LooseningAsked, activity.OK, l)
@@ -109,8 +109,7 @@ func (db *DB) lockLoosening(ctx context.Context, t *tx, companyID, id string) (c
 	if c, err = findCompany(ctx, t, `c.id = ?`+t.lock(), companyID); err != nil {
 		return c, l, err
 	}
-	l, err = one(ctx, t, scanLoosening, `SELECT `+looseningColumns+` FROM loosenings l WHERE l.id = ? AND l.company_id = ?`, id, companyID)
-	l, err = found(l, err, "change that waits")
+	l, err = find(ctx, t, "change that waits", scanLoosening, `SELECT `+looseningColumns+` FROM loosenings l WHERE l.id = ? AND l.company_id = ?`, id, companyID)
 	return c, l, err
 }
 
@@ -155,19 +154,14 @@ func (db *DB) confirmer(ctx context.Context, t *tx, l access.Loosening, userID, 
 	if by.User, err = findUser(ctx, t, `u.id = ? AND u.company_id = ?`+t.lock(), userID, l.CompanyID); err != nil {
 		return by, err
 	}
-	times, err := one(ctx, t, func(r row) (at [2]int64, err error) {
-		err = r.Scan(&at[0], &at[1])
-		return at, err
-	}, `SELECT COALESCE(MAX(CASE WHEN id = ? THEN rights_at END), 0),
+	since, err := one(ctx, t, into(func(by *account.Confirmer) []any { return []any{at(&by.RightsAt), at(&by.AskedSince)} }), `SELECT COALESCE(MAX(CASE WHEN id = ? THEN rights_at END), 0),
 		COALESCE(MAX(CASE WHEN id = ? THEN CASE WHEN rights_at > created_at THEN rights_at ELSE created_at END END), ?)
 		FROM users WHERE company_id = ? AND id IN (?, ?)`, userID, l.AskedBy.ID, millis(db.now()), l.CompanyID, userID, l.AskedBy.ID)
 	if err != nil {
 		return by, err
 	}
-	by.RightsAt, by.AskedSince = instant(times[0]), instant(times[1])
-	by.Passkey, err = one(ctx, t, scanPasskey, `SELECT p.id, p.user_id, p.name, p.credential, p.created_at, p.last_used_at
-		FROM passkeys p WHERE p.id = ? AND p.user_id = ?`, passkeyID, userID)
-	by.Passkey, err = found(by.Passkey, err, "passkey")
+	by.RightsAt, by.AskedSince = since.RightsAt, since.AskedSince
+	by.Passkey, err = findPasskey(ctx, t, userID, passkeyID)
 	return by, err
 }
 

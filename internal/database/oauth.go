@@ -10,23 +10,17 @@ import (
 )
 
 func scanOAuthClient(r row) (c oauth.Client, err error) {
-	var uris, secret string
-	var created, expires int64
-	if err := r.Scan(&c.ID, &c.Name, &uris, &c.Dynamic, &secret, &created, &expires); err != nil {
+	var secret string
+	if err := r.Scan(&c.ID, &c.Name, asJSON(&c.RedirectURIs), &c.Dynamic, &secret, at(&c.CreatedAt), at(&c.ExpiresAt)); err != nil || secret == "" {
 		return c, err
 	}
-	c.CreatedAt, c.ExpiresAt = instant(created), instant(expires)
-	if _, err := hex.Decode(c.SecretHash[:], []byte(secret)); err != nil {
-		return c, err
-	}
-	return c, decode(uris, &c.RedirectURIs)
+	return c, digest(c.SecretHash[:]).Scan(secret)
 }
 
 // OAuthClient finds a client, also one whose time has run out.
 func (db *DB) OAuthClient(ctx context.Context, id string) (oauth.Client, error) {
-	c, err := one(ctx, db.read(), scanOAuthClient, `SELECT id, name, redirect_uris, dynamic, secret_hash, created_at, expires_at
+	return find(ctx, db.read(), "client", scanOAuthClient, `SELECT id, name, redirect_uris, dynamic, secret_hash, created_at, expires_at
 		FROM oauth_clients WHERE id = ?`, id)
-	return found(c, err, "client")
 }
 
 // SaveOAuthClient adds or replaces a client.
@@ -35,33 +29,24 @@ func (db *DB) SaveOAuthClient(ctx context.Context, c oauth.Client) error {
 	if c.Confidential() {
 		secret = hex.EncodeToString(c.SecretHash[:])
 	}
-	return db.statement(ctx, func(ctx context.Context, t conn) error {
-		return t.exec(ctx, `INSERT INTO oauth_clients (id, name, redirect_uris, dynamic, secret_hash, created_at, expires_at)
-			VALUES (?, ?, ?, ?, ?, ?, ?)
-			ON CONFLICT (id) DO UPDATE SET name = excluded.name, redirect_uris = excluded.redirect_uris,
-				expires_at = excluded.expires_at`,
-			c.ID, c.Name, encode(c.RedirectURIs), c.Dynamic, secret, millis(c.CreatedAt), millis(c.ExpiresAt))
-	})
+	return db.exec(ctx, `INSERT INTO oauth_clients (id, name, redirect_uris, dynamic, secret_hash, created_at, expires_at)
+		VALUES (?, ?, ?, ?, ?, ?, ?)
+		ON CONFLICT (id) DO UPDATE SET name = excluded.name, redirect_uris = excluded.redirect_uris, expires_at = excluded.expires_at`,
+		c.ID, c.Name, encode(c.RedirectURIs), c.Dynamic, secret, millis(c.CreatedAt), millis(c.ExpiresAt))
 }
 
 // SaveCode records a consent with its code.
 func (db *DB) SaveCode(ctx context.Context, c oauth.AuthorizationCode) error {
 	return db.statement(ctx, func(ctx context.Context, t conn) error {
-		return t.exec(ctx, `INSERT INTO oauth_codes (hash, company_id, user_id, client_id, client_name, scopes, redirect_uri,
-				code_challenge, resource, expires_at, grant_id)
-			VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, '')`, hex.EncodeToString(c.Hash[:]), c.CompanyID, c.UserID, c.ClientID, c.ClientName,
-			int64(c.Scopes), c.RedirectURI, c.CodeChallenge, c.Resource, millis(c.ExpiresAt))
+		return t.insert(ctx, "oauth_codes", codeColumns+", hash", append(codeFields(&codeRow{AuthorizationCode: c}), digest(c.Hash[:])))
 	})
 }
 
 // ConsentedScopes returns what the user lets the client do already.
 func (db *DB) ConsentedScopes(ctx context.Context, userID, clientID string) (access.Permission, error) {
-	scopes, err := value[int64](ctx, db.read(), `SELECT COALESCE(`+grantedScopes+`, 0) FROM oauth_connections o
-		WHERE o.user_id = ? AND o.client_id = ? AND o.revoked_at = 0`, userID, clientID)
-	if _, err = found(scopes, err, "connection"); fault.CodeOf(err) == fault.NotFound {
-		return 0, nil
-	}
-	return access.Permission(scopes), err
+	scopes, _, err := maybe(value[access.Permission](ctx, db.read(), `SELECT COALESCE(`+grantedScopes+`, 0) FROM oauth_connections o
+		WHERE o.user_id = ? AND o.client_id = ? AND o.revoked_at = 0`, userID, clientID))
+	return scopes, err
 }
 
 // codeRow is a code with the grant that it was redeemed for; empty: none yet.
@@ -70,20 +55,17 @@ type codeRow struct {
 	grantID string
 }
 
-func scanCode(r row) (c codeRow, err error) {
-	var scopes, expires int64
-	err = r.Scan(&c.CompanyID, &c.UserID, &c.ClientID, &c.ClientName, &scopes, &c.RedirectURI, &c.CodeChallenge, &c.Resource,
-		&expires, &c.grantID)
-	c.Scopes, c.ExpiresAt = access.Permission(scopes), instant(expires)
-	return c, err
+const codeColumns = `k.company_id, k.user_id, k.client_id, k.client_name, k.scopes, k.redirect_uri, k.code_challenge, k.resource, k.expires_at, k.grant_id`
+
+func codeFields(c *codeRow) []any {
+	return []any{&c.CompanyID, &c.UserID, &c.ClientID, &c.ClientName, &c.Scopes, &c.RedirectURI, &c.CodeChallenge, &c.Resource,
+		at(&c.ExpiresAt), &c.grantID}
 }
 
 // findCode returns a code of a user who is not disabled.
 func findCode(ctx context.Context, t *tx, hash, lock string) (codeRow, error) {
-	c, err := one(ctx, t, scanCode, `SELECT k.company_id, k.user_id, k.client_id, k.client_name, k.scopes, k.redirect_uri,
-			k.code_challenge, k.resource, k.expires_at, k.grant_id
+	return find(ctx, t, "code", into(codeFields), `SELECT `+codeColumns+`
 		FROM oauth_codes k WHERE k.hash = ? AND EXISTS (SELECT 1 FROM users u WHERE u.id = k.user_id AND NOT u.disabled)`+lock, hash)
-	return found(c, err, "code")
 }
 
 // refusedSecret is the fault of a code or token that is not worth anything.
@@ -149,11 +131,8 @@ type refreshRow struct {
 	userDisabled, successorUsed bool
 }
 
-func scanRefresh(r row) (s refreshRow, err error) {
-	var scopes int64
-	err = r.Scan(&s.clientID, &s.grantID, &scopes, &s.expires, &s.rotated, &s.reuses, &s.userDisabled, &s.successorUsed)
-	s.granted = access.Permission(scopes)
-	return s, err
+func refreshFields(s *refreshRow) []any {
+	return []any{&s.clientID, &s.grantID, &s.granted, &s.expires, &s.rotated, &s.reuses, &s.userDisabled, &s.successorUsed}
 }
 
 // theft reports whether the use of a token that was rotated cannot be a client's
@@ -175,11 +154,11 @@ func (db *DB) RotateToken(ctx context.Context, refresh access.SecretHash, client
 		if err != nil {
 			return orRefused(err)
 		}
-		s, err := one(ctx, t, scanRefresh, `SELECT o.client_id, g.id, g.scopes, k.expires_at, k.rotated_at, k.reuses, u.disabled,
+		s, err := find(ctx, t, "token", into(refreshFields), `SELECT o.client_id, g.id, g.scopes, k.expires_at, k.rotated_at, k.reuses, u.disabled,
 				EXISTS (SELECT 1 FROM oauth_tokens n WHERE n.parent = k.hash AND n.parent <> '' AND n.refresh AND n.rotated_at > 0)
 			FROM oauth_tokens k JOIN oauth_grants g ON g.id = k.grant_id JOIN oauth_connections o ON o.id = g.connection_id
 			JOIN users u ON u.id = o.user_id WHERE k.hash = ? AND k.refresh`, text)
-		if s, err = found(s, err, "token"); err != nil {
+		if err != nil {
 			return orRefused(err)
 		}
 		now := millis(db.now())
@@ -228,8 +207,8 @@ func (db *DB) RevokeToken(ctx context.Context, token access.SecretHash, clientID
 		if err != nil {
 			return err
 		}
-		id, err := value[string](ctx, t, `SELECT grant_id FROM oauth_tokens WHERE hash = ?`, text)
-		if id, err = found(id, err, "token"); err != nil {
+		id, err := find(ctx, t, "token", scanValue[string], `SELECT grant_id FROM oauth_tokens WHERE hash = ?`, text)
+		if err != nil {
 			return err
 		}
 		return db.endGrant(ctx, t, o, id, "the application gave its token back")

@@ -13,16 +13,15 @@ import (
 // lockConnection returns a connection that no other changes until the
 // transaction ends. Its codes, grants and tokens are locked after it.
 func lockConnection(ctx context.Context, t *tx, where string, args ...any) (oauth.Connection, error) {
-	id, err := value[string](ctx, t, `SELECT o.id FROM oauth_connections o WHERE `+where+t.lock(), args...)
-	if id, err = found(id, err, "connection"); err != nil {
+	id, err := find(ctx, t, "connection", scanValue[string], `SELECT o.id FROM oauth_connections o WHERE `+where+t.lock(), args...)
+	if err != nil {
 		return oauth.Connection{}, err
 	}
 	return findConnection(ctx, t, id)
 }
 
 func findConnection(ctx context.Context, t *tx, id string) (oauth.Connection, error) {
-	o, err := one(ctx, t, scanConnection, `SELECT `+connectionColumns+` FROM oauth_connections o WHERE o.id = ?`, id)
-	return found(o, err, "connection")
+	return find(ctx, t, "connection", into(connectionFields), `SELECT `+connectionColumns+` FROM oauth_connections o WHERE o.id = ?`, id)
 }
 
 // addGrant adds a grant with a code's scopes to the person's connection with

@@ -30,11 +30,7 @@ func (db *DB) Observe(ctx context.Context, o enrollment.Observation) (enrollment
 		o.ObservedAt = db.now()
 	}
 	o = keepable(o)
-	var change enrollment.Change
-	err := db.write(ctx, func(ctx context.Context, t *tx) (err error) {
-		change, err = observe(ctx, t, o)
-		return err
-	})
+	change, err := written(ctx, db, func(ctx context.Context, t *tx) (enrollment.Change, error) { return observe(ctx, t, o) })
 	if err != nil {
 		return enrollment.Change{}, err
 	}
@@ -115,8 +111,7 @@ func mayMove(ctx context.Context, t *tx, h lockedAsset, o enrollment.Observation
 
 // lockJoins makes the joins of a company wait for each other.
 func lockJoins(ctx context.Context, t *tx, companyID string) error {
-	_, err := value[string](ctx, t, `SELECT id FROM companies WHERE id = ?`+t.lock(), companyID)
-	_, err = found("", err, "company")
+	_, err := find(ctx, t, "company", scanValue[string], `SELECT id FROM companies WHERE id = ?`+t.lock(), companyID)
 	return err
 }
 

@@ -3,7 +3,6 @@ package database
 import (
 	"context"
 	"encoding/hex"
-	"encoding/json"
 
 	"github.com/musterhq/muster/internal/access"
 	"github.com/musterhq/muster/internal/account"
@@ -11,18 +10,19 @@ import (
 	"github.com/musterhq/muster/internal/fault"
 )
 
-func scanPasskey(r row) (p account.Passkey, err error) {
-	var credential string
-	var created, used int64
-	err = r.Scan(&p.ID, &p.UserID, &p.Name, &credential, &created, &used)
-	p.Credential, p.CreatedAt, p.LastUsedAt = json.RawMessage(credential), instant(created), instant(used)
-	return p, err
+const passkeyColumns = `p.id, p.user_id, p.name, p.credential, p.created_at, p.last_used_at`
+
+func passkeyFields(p *account.Passkey) []any {
+	return []any{&p.ID, &p.UserID, &p.Name, asText(&p.Credential), at(&p.CreatedAt), at(&p.LastUsedAt)}
+}
+
+func findPasskey(ctx context.Context, c conn, userID, id string) (account.Passkey, error) {
+	return find(ctx, c, "passkey", into(passkeyFields), `SELECT `+passkeyColumns+` FROM passkeys p WHERE p.id = ? AND p.user_id = ?`, id, userID)
 }
 
 // Passkeys implements access.PasskeyStore.
 func (db *DB) Passkeys(ctx context.Context, userID string) ([]account.Passkey, error) {
-	return list(ctx, db.read(), scanPasskey, `SELECT p.id, p.user_id, p.name, p.credential, p.created_at, p.last_used_at
-		FROM passkeys p WHERE p.user_id = ? ORDER BY p.created_at, p.id`, userID)
+	return list(ctx, db.read(), into(passkeyFields), `SELECT `+passkeyColumns+` FROM passkeys p WHERE p.user_id = ? ORDER BY p.created_at, p.id`, userID)
 }
 
 // PasskeyUser implements access.PasskeyOwners.
@@ -33,8 +33,7 @@ func (db *DB) PasskeyUser(ctx context.Context, id string) (account.User, error) 
 // AddPasskey implements access.PasskeyStore.
 func (db *DB) AddPasskey(ctx context.Context, p account.Passkey) error {
 	err := db.write(ctx, func(ctx context.Context, t *tx) error {
-		if err := t.exec(ctx, `INSERT INTO passkeys (id, user_id, name, credential, created_at, last_used_at) VALUES (?, ?, ?, ?, ?, 0)`,
-			p.ID, p.UserID, p.Name, string(p.Credential), millis(p.CreatedAt)); err != nil {
+		if err := t.insert(ctx, "passkeys", passkeyColumns, passkeyFields(&p)); err != nil {
 			return err
 		}
 		return db.recordPerson(ctx, t, p.UserID, activity.PasskeyAdded, activity.OK, activity.Change{Field: "passkey", After: p.Name})
@@ -47,9 +46,7 @@ func (db *DB) AddPasskey(ctx context.Context, p account.Passkey) error {
 
 // UsePasskey implements access.PasskeyStore.
 func (db *DB) UsePasskey(ctx context.Context, p account.Passkey) error {
-	return db.statement(ctx, func(ctx context.Context, c conn) error {
-		return c.exec(ctx, `UPDATE passkeys SET credential = ?, last_used_at = ? WHERE id = ?`, string(p.Credential), millis(p.LastUsedAt), p.ID)
-	})
+	return db.exec(ctx, `UPDATE passkeys SET credential = ?, last_used_at = ? WHERE id = ?`, string(p.Credential), millis(p.LastUsedAt), p.ID)
 }
 
 // lockUser makes changes of a user's second factors wait for each other: each
@@ -65,8 +62,8 @@ func (db *DB) RemovePasskey(ctx context.Context, userID, id string) error {
 		if err := lockUser(ctx, t, userID); err != nil {
 			return err
 		}
-		called, err := value[string](ctx, t, `DELETE FROM passkeys WHERE id = ? AND user_id = ? RETURNING name`, id, userID)
-		if called, err = found(called, err, "passkey"); err != nil {
+		called, err := find(ctx, t, "passkey", scanValue[string], `DELETE FROM passkeys WHERE id = ? AND user_id = ? RETURNING name`, id, userID)
+		if err != nil {
 			return err
 		}
 		if err := t.exec(ctx, `DELETE FROM recovery_codes WHERE user_id = ?
@@ -97,13 +94,11 @@ func (db *DB) SetRecoveryCodes(ctx context.Context, userID string, hashes []acce
 
 // UseRecoveryCode implements access.PasskeyStore.
 func (db *DB) UseRecoveryCode(ctx context.Context, userID string, hash access.SecretHash) error {
-	return db.statement(ctx, func(ctx context.Context, c conn) error {
-		n, err := c.execCount(ctx, `DELETE FROM recovery_codes WHERE user_id = ? AND hash = ?`, userID, hex.EncodeToString(hash[:]))
-		if err == nil && n == 0 {
-			err = fault.New(fault.NotFound, "no such recovery code")
-		}
-		return err
-	})
+	n, err := db.execCount(ctx, `DELETE FROM recovery_codes WHERE user_id = ? AND hash = ?`, userID, hex.EncodeToString(hash[:]))
+	if err == nil && n == 0 {
+		err = fault.New(fault.NotFound, "no such recovery code")
+	}
+	return err
 }
 
 // RecoveryCodes implements access.PasskeyStore.

@@ -2,8 +2,6 @@ package database
 
 import (
 	"context"
-	"encoding/hex"
-	"encoding/json"
 
 	"github.com/musterhq/muster/internal/access"
 	"github.com/musterhq/muster/internal/account"
@@ -12,12 +10,8 @@ import (
 
 const stepColumns = `kind, company_id, user_id, data, expires_at`
 
-func scanStep(r row) (s account.PendingSignIn, err error) {
-	var data string
-	var expires int64
-	err = r.Scan(&s.Kind, &s.CompanyID, &s.UserID, &data, &expires)
-	s.Data, s.ExpiresAt = json.RawMessage(data), instant(expires)
-	return s, err
+func stepFields(s *account.PendingSignIn) []any {
+	return []any{&s.Kind, &s.CompanyID, &s.UserID, asText(&s.Data), at(&s.ExpiresAt)}
 }
 
 // SaveStep implements access.PendingStore, and drops what has expired.
@@ -35,31 +29,31 @@ func (db *DB) SaveStep(ctx context.Context, token access.SecretHash, s account.P
 }
 
 func saveStep(ctx context.Context, t *tx, token access.SecretHash, s account.PendingSignIn) error {
-	return t.exec(ctx, `INSERT INTO signin_steps (hash, `+stepColumns+`) VALUES (?, ?, ?, ?, ?, ?)`,
-		hex.EncodeToString(token[:]), string(s.Kind), s.CompanyID, s.UserID, string(s.Data), millis(s.ExpiresAt))
+	return t.insert(ctx, "signin_steps", stepColumns+", hash", append(stepFields(&s), digest(token[:])))
 }
 
 // Step implements access.PendingStore.
 func (db *DB) Step(ctx context.Context, token access.SecretHash, kind account.PendingKind) (account.PendingSignIn, error) {
-	s, err := one(ctx, db.read(), scanStep, `SELECT `+stepColumns+` FROM signin_steps WHERE hash = ? AND kind = ? AND expires_at > ?`,
-		hex.EncodeToString(token[:]), string(kind), millis(db.now()))
-	return found(s, err, "step")
+	return find(ctx, db.read(), "step", into(stepFields), `SELECT `+stepColumns+` FROM signin_steps WHERE hash = ? AND kind = ? AND expires_at > ?`,
+		digest(token[:]), string(kind), millis(db.now()))
 }
 
 // TakeStep implements access.PendingStore.
 func (db *DB) TakeStep(ctx context.Context, token access.SecretHash, kind account.PendingKind) (account.PendingSignIn, error) {
 	var s account.PendingSignIn
 	err := db.statement(ctx, func(ctx context.Context, c conn) (err error) {
-		s, err = one(ctx, c, scanStep, `DELETE FROM signin_steps WHERE hash = ? AND kind = ? AND expires_at > ? RETURNING `+stepColumns,
-			hex.EncodeToString(token[:]), string(kind), millis(db.now()))
+		s, err = db.takeStep(ctx, c, token, kind, "step")
 		return err
 	})
-	return found(s, err, "step")
+	return s, err
+}
+
+func (db *DB) takeStep(ctx context.Context, c conn, token access.SecretHash, kind account.PendingKind, noun string) (account.PendingSignIn, error) {
+	return find(ctx, c, noun, into(stepFields), `DELETE FROM signin_steps WHERE hash = ? AND kind = ? AND expires_at > ? RETURNING `+stepColumns,
+		digest(token[:]), string(kind), millis(db.now()))
 }
 
 // DropSteps implements access.PendingStore.
 func (db *DB) DropSteps(ctx context.Context, userID string, kind account.PendingKind) error {
-	return db.statement(ctx, func(ctx context.Context, c conn) error {
-		return c.exec(ctx, `DELETE FROM signin_steps WHERE user_id = ? AND user_id <> '' AND kind = ?`, userID, string(kind))
-	})
+	return db.exec(ctx, `DELETE FROM signin_steps WHERE user_id = ? AND user_id <> '' AND kind = ?`, userID, string(kind))
 }

@@ -27,30 +27,24 @@ func (db *DB) SpendQuery(ctx context.Context, project string, limit, reserve int
 	args := []any{project, capacity - cost, at}
 	args = append(append(args, filled...), cost, at, at)
 	args = append(append(args, filled...), cost, int64(reserve)*cost, background, at)
-	spent := false
-	err := db.statementRelaxed(ctx, func(ctx context.Context, tx conn) error {
-		n, err := tx.execCount(ctx, `INSERT INTO platform_quotas AS q (project, units, filled_at, paused_until) VALUES (?, ?, ?, 0)
-			ON CONFLICT (project) DO UPDATE SET units = `+quotaFilled+` - ?,
-				filled_at = CASE WHEN ? > q.filled_at THEN ? ELSE q.filled_at END
-			WHERE `+quotaFilled+` - ? >= ? AND (NOT ? OR q.paused_until <= ?)`, args...)
-		spent = n == 1
-		return err
-	})
-	return spent, err
+	n, err := db.execRelaxed(ctx, `INSERT INTO platform_quotas AS q (project, units, filled_at, paused_until) VALUES (?, ?, ?, 0)
+		ON CONFLICT (project) DO UPDATE SET units = `+quotaFilled+` - ?,
+			filled_at = CASE WHEN ? > q.filled_at THEN ? ELSE q.filled_at END
+		WHERE `+quotaFilled+` - ? >= ? AND (NOT ? OR q.paused_until <= ?)`, args...)
+	return n == 1, err
 }
 
 // PauseQueries holds a project's background queries back until a time.
 func (db *DB) PauseQueries(ctx context.Context, project string, until time.Time) error {
-	return db.statementRelaxed(ctx, func(ctx context.Context, tx conn) error {
-		return tx.exec(ctx, `UPDATE platform_quotas SET paused_until = ? WHERE project = ?`, millis(until), project)
-	})
+	_, err := db.execRelaxed(ctx, `UPDATE platform_quotas SET paused_until = ? WHERE project = ?`, millis(until), project)
+	return err
 }
 
 // PoliciesToPush returns up to limit policies of connected companies, or of one
 // of them, that are behind and whose next try is due. Those whose last try is
 // longest ago come first.
 func (db *DB) PoliciesToPush(ctx context.Context, companyID string, now time.Time, limit int) ([]policy.Policy, error) {
-	return list(ctx, db.read(), scanPolicy, `SELECT `+policyColumns+policyTables+`
+	return list(ctx, db.read(), into(policyFields), `SELECT `+policyColumns+policyTables+`
 		LEFT JOIN push_retries r ON r.policy_id = p.id AND r.version = p.version
 		WHERE p.type = 'PLATFORM' AND NOT p.deleted AND p.push_version <> p.version AND c.enterprise <> ''
 			AND (? = '' OR p.company_id = ?)
@@ -82,7 +76,7 @@ func (db *DB) SetPushFailed(ctx context.Context, policyID string, version int, t
 // state that is not final, created before a time, whose outcome is to be asked
 // for by now; oldest first.
 func (db *DB) CommandsToPoll(ctx context.Context, state command.State, created, now time.Time, limit int) ([]command.Command, error) {
-	return list(ctx, db.read(), scanCommand, `SELECT `+commandColumns+` FROM commands
+	return list(ctx, db.read(), into(commandFields), `SELECT `+commandColumns+` FROM commands
 		WHERE `+isOpen+` AND state = ? AND created_at < ?
 			AND EXISTS (SELECT 1 FROM assets a WHERE a.id = commands.asset_id AND a.management = 'PLATFORM')
 			AND NOT EXISTS (SELECT 1 FROM command_polls p WHERE p.command_id = commands.id AND p.next_at > ?)
@@ -91,26 +85,22 @@ func (db *DB) CommandsToPoll(ctx context.Context, state command.State, created, 
 
 // SetPolled notes when to ask after a command again.
 func (db *DB) SetPolled(ctx context.Context, commandID string, next time.Time) error {
-	return db.statementRelaxed(ctx, func(ctx context.Context, tx conn) error {
-		return tx.exec(ctx, `INSERT INTO command_polls (command_id, next_at) VALUES (?, ?)
-			ON CONFLICT (command_id) DO UPDATE SET next_at = excluded.next_at`, commandID, millis(next))
-	})
+	_, err := db.execRelaxed(ctx, `INSERT INTO command_polls (command_id, next_at) VALUES (?, ?)
+		ON CONFLICT (command_id) DO UPDATE SET next_at = excluded.next_at`, commandID, millis(next))
+	return err
 }
 
 // AssetOfDevice returns the id of the asset that is, or last was, the device of
 // that name; fault.NotFound if no asset ever was.
 func (db *DB) AssetOfDevice(ctx context.Context, companyID, device string) (string, error) {
-	id, err := value[string](ctx, db.read(), `SELECT asset_id FROM device_names WHERE company_id = ? AND name = ? AND asset_id <> ''`,
+	return find(ctx, db.read(), "device", scanValue[string], `SELECT asset_id FROM device_names WHERE company_id = ? AND name = ? AND asset_id <> ''`,
 		companyID, device)
-	return found(id, err, "device")
 }
 
 // SaveSignup keeps a sign-up that was begun.
 func (db *DB) SaveSignup(ctx context.Context, s company.Signup) error {
-	return db.statement(ctx, func(ctx context.Context, tx conn) error {
-		return tx.exec(ctx, `INSERT INTO signups (state, company_id, session_id, name, address, created_at) VALUES (?, ?, ?, ?, ?, ?)`,
-			s.State, s.CompanyID, s.Session, s.Name, s.Address, millis(s.Begun))
-	})
+	return db.exec(ctx, `INSERT INTO signups (state, company_id, session_id, name, address, created_at) VALUES (?, ?, ?, ?, ?, ?)`,
+		s.State, s.CompanyID, s.Session, s.Name, s.Address, millis(s.Begun))
 }
 
 // KeepSignupToken notes what the vendor brought back, until the sign-up is
@@ -126,42 +116,35 @@ func (db *DB) SetSignupNonce(ctx context.Context, state, nonce string) error {
 }
 
 func (db *DB) changeSignup(ctx context.Context, query, value, state string) error {
-	return db.statement(ctx, func(ctx context.Context, tx conn) error {
-		n, err := tx.execCount(ctx, query, value, state)
-		if err == nil && n == 0 {
-			err = fault.New(fault.NotFound, "there is no such sign-up")
-		}
-		return err
-	})
+	n, err := db.execCount(ctx, query, value, state)
+	if err == nil && n == 0 {
+		err = fault.New(fault.NotFound, "there is no such sign-up")
+	}
+	return err
 }
 
 const signupColumns = `state, company_id, session_id, name, address, token, nonce, enterprise, created_at`
 
-func scanSignup(r row) (s company.Signup, err error) {
-	var at int64
-	err = r.Scan(&s.State, &s.CompanyID, &s.Session, &s.Name, &s.Address, &s.Token, &s.Nonce, &s.Enterprise, &at)
-	s.Begun = instant(at)
-	return s, err
+func signupFields(s *company.Signup) []any {
+	return []any{&s.State, &s.CompanyID, &s.Session, &s.Name, &s.Address, &s.Token, &s.Nonce, &s.Enterprise, at(&s.Begun)}
 }
 
 // OpenSignup returns the company's newest sign-up of those begun since and not
 // finished; fault.NotFound if there is none.
 func (db *DB) OpenSignup(ctx context.Context, companyID string, since time.Time) (company.Signup, error) {
-	s, err := one(ctx, db.read(), scanSignup, `SELECT `+signupColumns+` FROM signups
+	return find(ctx, db.read(), "sign-up", into(signupFields), `SELECT `+signupColumns+` FROM signups
 		WHERE company_id = ? AND created_at >= ? AND enterprise = '' AND address <> '' ORDER BY created_at DESC LIMIT 1`, companyID, millis(since))
-	return found(s, err, "sign-up")
 }
 
 // Signup returns a sign-up by its state.
 func (db *DB) Signup(ctx context.Context, state string) (company.Signup, error) {
-	s, err := one(ctx, db.read(), scanSignup, `SELECT `+signupColumns+` FROM signups WHERE state = ?`, state)
-	return found(s, err, "sign-up")
+	return find(ctx, db.read(), "sign-up", into(signupFields), `SELECT `+signupColumns+` FROM signups WHERE state = ?`, state)
 }
 
 // MarkedSignups returns a company's finished sign-ups whose enterprise still has
 // the nonce in its name.
 func (db *DB) MarkedSignups(ctx context.Context, companyID string) ([]company.Signup, error) {
-	return list(ctx, db.read(), scanSignup, `SELECT `+signupColumns+` FROM signups
+	return list(ctx, db.read(), into(signupFields), `SELECT `+signupColumns+` FROM signups
 		WHERE company_id = ? AND nonce <> '' AND enterprise <> '' ORDER BY created_at LIMIT 10`, companyID)
 }
 
@@ -170,8 +153,9 @@ func (db *DB) MarkedSignups(ctx context.Context, companyID string) ([]company.Si
 // another company to this one.
 func (db *DB) FinishSignup(ctx context.Context, state, enterprise string) error {
 	err := db.write(ctx, func(ctx context.Context, t *tx) error {
-		companyID, err := value[string](ctx, t, `UPDATE signups SET enterprise = ?, token = '' WHERE state = ? RETURNING company_id`, enterprise, state)
-		if _, err = found(companyID, err, "sign-up"); err != nil {
+		companyID, err := find(ctx, t, "sign-up", scanValue[string],
+			`UPDATE signups SET enterprise = ?, token = '' WHERE state = ? RETURNING company_id`, enterprise, state)
+		if err != nil {
 			return err
 		}
 		before, err := findCompany(ctx, t, `c.id = ?`+t.lock(), companyID)

@@ -2,7 +2,7 @@ package database
 
 import (
 	"context"
-	"encoding/json"
+
 	"time"
 
 	"github.com/musterhq/muster/internal/activity"
@@ -20,17 +20,19 @@ const policyColumns = `p.id, p.company_id, c.slug, p.name, p.type, p.vr_only, p.
 
 const policyTables = ` FROM policies p JOIN companies c ON c.id = p.company_id`
 
-func scanPolicy(r row) (p policy.Policy, err error) {
-	var document, labels string
-	var created, updated, pushed int64
-	if err := r.Scan(&p.ID, &p.CompanyID, &p.CompanySlug, &p.Name, &p.Type, &p.VROnly, &p.Version, &document,
-		&p.Description, &labels, &p.Group, &created, &updated, &p.Deleted,
-		&p.Push.Version, &p.Push.Error, &pushed, &p.DeviceCount); err != nil {
-		return p, err
-	}
-	p.Name, p.Document = policy.ShownName(p.Name), json.RawMessage(document)
-	p.CreatedAt, p.UpdatedAt, p.Push.PushedAt = instant(created), instant(updated), instant(pushed)
-	return p, decode(labels, &p.Labels)
+func policyFields(p *policy.Policy) []any {
+	return []any{&p.ID, &p.CompanyID, &p.CompanySlug, (*shownName)(&p.Name), &p.Type, &p.VROnly, &p.Version, asText(&p.Document),
+		&p.Description, asJSON(&p.Labels), &p.Group, at(&p.CreatedAt), at(&p.UpdatedAt), &p.Deleted,
+		&p.Push.Version, &p.Push.Error, at(&p.Push.PushedAt), &p.DeviceCount}
+}
+
+// shownName is a policy's name as it is shown.
+type shownName string
+
+func (n *shownName) Scan(column any) error {
+	name, err := kept[string](column)
+	*n = shownName(policy.ShownName(name))
+	return err
 }
 
 // Policy returns a policy of the company, a tombstone too.
@@ -39,9 +41,7 @@ func (db *DB) Policy(ctx context.Context, companyID, id string) (policy.Policy, 
 }
 
 func findPolicy(ctx context.Context, c conn, companyID, id, lock string) (policy.Policy, error) {
-	p, err := one(ctx, c, scanPolicy,
-		`SELECT `+policyColumns+policyTables+` WHERE p.id = ? AND p.company_id = ?`+lock, id, companyID)
-	return found(p, err, "policy")
+	return find(ctx, c, "policy", into(policyFields), `SELECT `+policyColumns+policyTables+` WHERE p.id = ? AND p.company_id = ?`+lock, id, companyID)
 }
 
 // policyOrders are the columns of the list's orders.
@@ -75,7 +75,7 @@ func (db *DB) Policies(ctx context.Context, q policy.Query) ([]policy.Policy, in
 	if q.Descending {
 		direction = " DESC"
 	}
-	page, err := list(ctx, db.read(), scanPolicy, `SELECT `+policyColumns+policyTables+where+
+	page, err := list(ctx, db.read(), into(policyFields), `SELECT `+policyColumns+policyTables+where+
 		` ORDER BY `+policyOrder(q.Order)+direction+`, p.id`+direction+` LIMIT ? OFFSET ?`,
 		append(args, q.Limit, q.Offset)...)
 	return page, total, err
@@ -115,11 +115,7 @@ func createPolicy(ctx context.Context, t *tx, p policy.Policy, r policy.Revision
 // expected, and the revision with next's content. While a proposal about the
 // policy is being applied it is fault.Unavailable.
 func (db *DB) SavePolicy(ctx context.Context, next policy.Policy, expected int, r policy.Revision) (policy.Policy, error) {
-	var saved policy.Policy
-	err := db.write(ctx, func(ctx context.Context, t *tx) (err error) {
-		saved, err = savePolicy(ctx, t, next, expected, r)
-		return err
-	})
+	saved, err := written(ctx, db, func(ctx context.Context, t *tx) (policy.Policy, error) { return savePolicy(ctx, t, next, expected, r) })
 	if err == nil {
 		db.hintPolicy(saved.CompanyID, saved.ID)
 	}

@@ -10,10 +10,7 @@ import (
 // named is a policy's name as it is kept.
 type named struct{ company, id, name string }
 
-func scanNamed(r row) (n named, err error) {
-	err = r.Scan(&n.company, &n.id, &n.name)
-	return n, err
-}
+func namedFields(n *named) []any { return []any{&n.company, &n.id, &n.name} }
 
 // PolicyNamed returns the id of another policy of the company whose name people
 // would take for this one.
@@ -24,7 +21,7 @@ func (db *DB) PolicyNamed(ctx context.Context, companyID, name, except string) (
 // policyNamed compares all names of the company: names change rarely, and what
 // looks alike changes with Unicode, so it is not kept with the policies.
 func policyNamed(ctx context.Context, c conn, companyID, name, except string) (string, error) {
-	all, err := list(ctx, c, scanNamed, `SELECT p.company_id, p.id, p.name FROM policies p
+	all, err := list(ctx, c, into(namedFields), `SELECT p.company_id, p.id, p.name FROM policies p
 		WHERE p.company_id = ? AND NOT p.deleted`, companyID)
 	if err != nil {
 		return "", err
@@ -57,7 +54,7 @@ func nameFree(ctx context.Context, t *tx, companyID, name, own string) error {
 // nameKept reports whether a proposal that is being applied is to give the
 // name to another policy.
 func nameKept(ctx context.Context, c conn, companyID, name, policyID string) (bool, error) {
-	all, err := list(ctx, c, scanNamed, `SELECT v.company_id, v.next_policy_id, v.next_name FROM proposals v
+	all, err := list(ctx, c, into(namedFields), `SELECT v.company_id, v.next_policy_id, v.next_name FROM proposals v
 		WHERE v.company_id = ? AND v.next_name_key <> '' AND v.status = 'EXECUTING' AND v.next_policy_id <> ?`, companyID, policyID)
 	if err != nil {
 		return false, err
@@ -74,7 +71,7 @@ func nameKept(ctx context.Context, c conn, companyID, name, policyID string) (bo
 // OddNames returns the policies, over all companies, whose names would be
 // refused now, because of their characters or because they look like another's.
 func (db *DB) OddNames(ctx context.Context) ([]policy.OddName, error) {
-	all, err := list(ctx, db.read(), scanNamed, `SELECT c.slug, p.id, p.name FROM companies c
+	all, err := list(ctx, db.read(), into(namedFields), `SELECT c.slug, p.id, p.name FROM companies c
 		JOIN policies p ON p.company_id = c.id WHERE NOT p.deleted ORDER BY c.slug, p.created_at, p.id`)
 	if err != nil {
 		return nil, err

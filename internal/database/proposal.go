@@ -2,8 +2,7 @@ package database
 
 import (
 	"context"
-	"encoding/json"
-	"errors"
+
 	"time"
 
 	"github.com/musterhq/muster/internal/access"
@@ -28,33 +27,24 @@ const lightColumns = `v.id, v.company_id, (SELECT slug FROM companies WHERE id =
 // is over by the database's clock; until then its impact and summary are those
 // of the devices that use the policy now.
 func (db *DB) scanProposal(r row) (p proposal.Proposal, err error) {
-	var created, expires int64
 	var devices, present int
-	var decided int64
-	var key, request, fields, warnings, document string
+	var key string
 	o := &p.Owner
 	if err := r.Scan(&p.ID, &p.CompanyID, &p.CompanySlug, &p.Capability, &p.Status,
-		&p.Impact, &p.Title, &p.Form, &p.PolicyID, &p.TargetName, &p.BaseVersion, &p.Next.PolicyID, &p.Next.Name, &key,
-		&o.Kind, &o.ID, &o.UserID, &o.Name, &created, &expires, &p.ProposeRef, &p.ApplyRef, &p.Looks,
-		&p.Version, &p.Failure, &p.Outcome, &request, &fields, &devices, &p.Note.Reason, &p.Note.Ticket,
-		&warnings, &p.Approval.State, &p.Approval.By, &decided, &p.Rule, &present, &document); err != nil {
+		&p.Impact, (*shownName)(&p.Title), &p.Form, &p.PolicyID, (*shownName)(&p.TargetName), &p.BaseVersion, &p.Next.PolicyID, &p.Next.Name, &key,
+		&o.Kind, &o.ID, &o.UserID, &o.Name, at(&p.CreatedAt), at(&p.ExpiresAt), &p.ProposeRef, &p.ApplyRef, &p.Looks,
+		&p.Version, &p.Failure, &p.Outcome, asJSON(&p.Request), asJSON(&p.Fields), &devices, &p.Note.Reason, &p.Note.Ticket,
+		asJSON(&p.Warnings), &p.Approval.State, &p.Approval.By, at(&p.Approval.At), &p.Rule, &present, asText(&p.Next.Document)); err != nil {
 		return p, err
 	}
-	p.TargetName, p.Title = policy.ShownName(p.TargetName), policy.ShownName(p.Title)
-	p.Renames, p.Next.Document = key != "", json.RawMessage(document)
-	p.CreatedAt, p.ExpiresAt, p.Approval.At = instant(created), instant(expires), instant(decided)
+	p.Renames = key != ""
 	if p.Status == proposal.Pending && !db.now().Before(p.ExpiresAt) {
 		p.Status = proposal.Expired
-	}
-	if err := errors.Join(decode(fields, &p.Fields), decode(warnings, &p.Warnings)); err != nil {
-		return p, err
 	}
 	if p.Status == proposal.Pending {
 		devices = present
 	}
-	if err := decode(request, &p.Request); err != nil {
-		return p, err
-	}
+
 	kept := p.Impact
 	p = p.At(devices)
 	p.Rose = p.Impact != kept
@@ -133,8 +123,7 @@ func (db *DB) ProposalByRef(ctx context.Context, companyID, ref string) (proposa
 }
 
 func (db *DB) findProposal(ctx context.Context, c conn, where string, args ...any) (proposal.Proposal, error) {
-	p, err := one(ctx, c, db.scanProposal, `SELECT `+proposalColumns+` FROM proposals v WHERE `+where, args...)
-	return found(p, err, "proposal")
+	return find(ctx, c, "proposal", db.scanProposal, `SELECT `+proposalColumns+` FROM proposals v WHERE `+where, args...)
 }
 
 // FailProposal implements proposal.Store.

@@ -15,12 +15,8 @@ import (
 // lock of its company; a version under that of its policy.
 
 // ClaimProposal implements proposal.Store.
-func (db *DB) ClaimProposal(ctx context.Context, c proposal.Claim) (came proposal.Claimed, err error) {
-	err = db.write(ctx, func(ctx context.Context, t *tx) (err error) {
-		came, err = db.claimProposal(ctx, t, c)
-		return err
-	})
-	return came, err
+func (db *DB) ClaimProposal(ctx context.Context, c proposal.Claim) (proposal.Claimed, error) {
+	return written(ctx, db, func(ctx context.Context, t *tx) (proposal.Claimed, error) { return db.claimProposal(ctx, t, c) })
 }
 
 func (db *DB) claimProposal(ctx context.Context, t *tx, c proposal.Claim) (proposal.Claimed, error) {
@@ -226,8 +222,7 @@ func saveChange(ctx context.Context, t *tx, p proposal.Proposal, r policy.Revisi
 }
 
 func (db *DB) lockProposal(ctx context.Context, t *tx, id string) (proposal.Proposal, error) {
-	p, err := one(ctx, t, db.scanProposal, `SELECT `+proposalColumns+` FROM proposals v WHERE v.id = ?`+t.lock(), id)
-	return found(p, err, "proposal")
+	return db.findProposal(ctx, t, `v.id = ?`+t.lock(), id)
 }
 
 // lockCompany locks the company against other changes of names, if wanted.
@@ -242,8 +237,7 @@ func lockCompany(ctx context.Context, t *tx, companyID string, wanted bool) erro
 // lockPolicy returns a policy that no one else changes until the transaction
 // ends.
 func lockPolicy(ctx context.Context, t *tx, companyID, id string) (policy.Policy, error) {
-	if _, err := value[string](ctx, t, `SELECT id FROM policies WHERE id = ? AND company_id = ?`+t.lock(), id, companyID); err != nil {
-		_, err = found("", err, "policy")
+	if _, err := find(ctx, t, "policy", scanValue[string], `SELECT id FROM policies WHERE id = ? AND company_id = ?`+t.lock(), id, companyID); err != nil {
 		return policy.Policy{}, err
 	}
 	return findPolicy(ctx, t, companyID, id, "")

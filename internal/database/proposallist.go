@@ -35,9 +35,8 @@ func (w wider) Scan(fields ...any) error { return w.row.Scan(append(fields, w.la
 
 // ListedProposal implements proposal.ReviewStore.
 func (db *DB) ListedProposal(ctx context.Context, companyID, id string) (proposal.Listed, error) {
-	l, err := one(ctx, db.read(), db.scanListed, `SELECT `+proposalColumns+`, `+listedColumns+listedTables+
+	return find(ctx, db.read(), "proposal", db.scanListed, `SELECT `+proposalColumns+`, `+listedColumns+listedTables+
 		` WHERE v.company_id = ? AND v.id = ?`, companyID, id)
-	return found(l, err, "proposal")
 }
 
 // CompanyProposals implements proposal.ReviewStore.

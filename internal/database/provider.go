@@ -15,11 +15,9 @@ const providerColumns = `i.company_id, i.name, i.issuer, i.client_id, i.client_s
 
 func scanProvider(r row) (p account.IdentityProvider, err error) {
 	var secret string
-	var updated int64
-	if err := r.Scan(&p.CompanyID, &p.Name, &p.Issuer, &p.ClientID, &secret, &p.Enabled, &p.CreatesUsers, &p.Role, &updated); err != nil {
+	if err := r.Scan(&p.CompanyID, &p.Name, &p.Issuer, &p.ClientID, &secret, &p.Enabled, &p.CreatesUsers, &p.Role, at(&p.UpdatedAt)); err != nil {
 		return p, err
 	}
-	p.UpdatedAt = instant(updated)
 	p.Secret, err = base64.StdEncoding.DecodeString(secret)
 	return p, err
 }
@@ -35,8 +33,8 @@ func (db *DB) ProviderByDomain(ctx context.Context, domain string) (account.Iden
 }
 
 func findProvider(ctx context.Context, c conn, where string, arg any) (account.IdentityProvider, error) {
-	p, err := one(ctx, c, scanProvider, `SELECT `+providerColumns+` FROM identity_providers i WHERE `+where, arg)
-	if p, err = found(p, err, "identity provider"); err != nil {
+	p, err := find(ctx, c, "identity provider", scanProvider, `SELECT `+providerColumns+` FROM identity_providers i WHERE `+where, arg)
+	if err != nil {
 		return p, err
 	}
 	p.Domains, err = list(ctx, c, scanValue[string], `SELECT d.domain FROM identity_domains d WHERE d.company_id = ? ORDER BY d.domain`, p.CompanyID)
@@ -93,7 +91,7 @@ func lockUsers(ctx context.Context, t *tx, companyID string) ([]account.User, er
 	if err := lockCompany(ctx, t, companyID, true); err != nil {
 		return nil, err
 	}
-	return list(ctx, t, scanUser, `SELECT `+userColumns+` FROM users u WHERE u.company_id = ?`+t.lock(), companyID)
+	return list(ctx, t, into(userFields), `SELECT `+userColumns+` FROM users u WHERE u.company_id = ?`+t.lock(), companyID)
 }
 
 func (db *DB) recordProvider(ctx context.Context, t *tx, before, after account.IdentityProvider) error {
@@ -118,8 +116,8 @@ func (db *DB) recordProvider(ctx context.Context, t *tx, before, after account.I
 
 // IdentityUser implements access.ProviderStore.
 func (db *DB) IdentityUser(ctx context.Context, companyID, issuer, subject string) (string, error) {
-	id, err := value[string](ctx, db.read(), `SELECT user_id FROM identities WHERE company_id = ? AND issuer = ? AND subject = ?`, companyID, issuer, subject)
-	return found(id, err, "identity")
+	return find(ctx, db.read(), "identity", scanValue[string],
+		`SELECT user_id FROM identities WHERE company_id = ? AND issuer = ? AND subject = ?`, companyID, issuer, subject)
 }
 
 // LinkIdentity implements access.ProviderStore.

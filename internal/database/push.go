@@ -35,9 +35,8 @@ func forgetPush(ctx context.Context, t *tx, policyID string) error {
 // PushedVersion translates the vendor's version of a policy into ours, or
 // returns fault.NotFound for one that was not pushed by us.
 func (db *DB) PushedVersion(ctx context.Context, policyID string, vendorVersion int64) (int, error) {
-	v, err := value[int](ctx, db.read(), `SELECT version FROM policy_pushes WHERE policy_id = ? AND vendor_version = ?`,
-		policyID, vendorVersion)
-	return found(v, err, "version of the policy at the platform")
+	return find(ctx, db.read(), "version of the policy at the platform", scanValue[int],
+		`SELECT version FROM policy_pushes WHERE policy_id = ? AND vendor_version = ?`, policyID, vendorVersion)
 }
 
 // PoliciesBehind counts the policies of connected companies whose saved version
@@ -45,7 +44,7 @@ func (db *DB) PushedVersion(ctx context.Context, policyID string, vendorVersion 
 // or could not be sent.
 func (db *DB) PoliciesBehind(ctx context.Context) (waiting, failing int, err error) {
 	type counts struct{ all, failing int }
-	n, err := one(ctx, db.read(), func(r row) (n counts, err error) { return n, r.Scan(&n.all, &n.failing) },
+	n, err := one(ctx, db.read(), into(func(n *counts) []any { return []any{&n.all, &n.failing} }),
 		`SELECT COUNT(*), COALESCE(CAST(SUM(CASE WHEN p.push_error <> '' THEN 1 ELSE 0 END) AS BIGINT), 0)`+policyTables+`
 		WHERE p.type = 'PLATFORM' AND NOT p.deleted AND p.push_version <> p.version AND c.enterprise <> ''`)
 	return n.all - n.failing, n.failing, err

@@ -56,9 +56,5 @@ func recount(ctx context.Context, t *tx) (wrong int64, err error) {
 // Recount makes what is kept in counts again, and returns how many were wrong.
 // On PostgreSQL it waits for those who change assets, and they for it.
 func (db *DB) Recount(ctx context.Context) (wrong int64, err error) {
-	err = db.write(ctx, func(ctx context.Context, t *tx) error {
-		wrong, err = recount(ctx, t)
-		return err
-	})
-	return wrong, err
+	return written(ctx, db, recount)
 }

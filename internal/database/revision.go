@@ -2,7 +2,7 @@ package database
 
 import (
 	"context"
-	"encoding/json"
+
 	"strconv"
 
 	"github.com/musterhq/muster/internal/access"
@@ -14,16 +14,11 @@ const revisionColumns = `r.policy_id, r.revision, r.version, r.saved_at, r.saved
 	r.saved_by_name, r.name, r.origin, r.proposal_id, r.description, r.labels, r.group_name, r.document`
 
 func scanRevision(r row) (v policy.Revision, err error) {
-	var saved int64
-	var labels, document string
-	if err := r.Scan(&v.PolicyID, &v.Revision, &v.Version, &saved, &v.SavedBy.Kind, &v.SavedBy.ID,
-		&v.SavedBy.Name, &v.Name, &v.Origin, &v.ProposalID, &v.Description, &labels, &v.Group, &document); err != nil {
-		return v, err
-	}
+	err = r.Scan(&v.PolicyID, &v.Revision, &v.Version, at(&v.SavedAt), &v.SavedBy.Kind, &v.SavedBy.ID,
+		&v.SavedBy.Name, &v.Name, &v.Origin, &v.ProposalID, &v.Description, asJSON(&v.Labels), &v.Group, asText(&v.Document))
 	shown := policy.ShownName(v.Name)
 	v.Name, v.NameRefused = shown, shown != v.Name
-	v.SavedAt, v.Document = instant(saved), json.RawMessage(document)
-	return v, decode(labels, &v.Labels)
+	return v, err
 }
 
 // addRevision records the policy as it now is. Every save makes one revision,
@@ -73,8 +68,7 @@ func (db *DB) Revisions(ctx context.Context, companyID, policyID string, limit i
 
 // Revision returns one revision of a policy.
 func (db *DB) Revision(ctx context.Context, companyID, policyID string, revision int) (policy.Revision, error) {
-	r, err := one(ctx, db.read(), scanRevision, `SELECT `+revisionColumns+` FROM policy_revisions r
+	return find(ctx, db.read(), "revision", scanRevision, `SELECT `+revisionColumns+` FROM policy_revisions r
 		JOIN policies p ON p.id = r.policy_id
 		WHERE r.policy_id = ? AND r.revision = ? AND p.company_id = ?`, policyID, revision, companyID)
-	return found(r, err, "revision")
 }

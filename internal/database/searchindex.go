@@ -105,10 +105,9 @@ type unindexed struct {
 }
 
 func indexSome(ctx context.Context, t *tx) (int, error) {
-	all, err := list(ctx, t, func(r row) (a unindexed, err error) {
-		err = r.Scan(&a.id, &a.companyID, &a.identification, &a.specifications, &a.tags, &a.device, &a.status, &a.management)
-		return a, err
-	}, `SELECT id, company_id, identification, specifications, tags, device_name, status, management
+	all, err := list(ctx, t, into(func(a *unindexed) []any {
+		return []any{&a.id, &a.companyID, &a.identification, &a.specifications, &a.tags, &a.device, &a.status, &a.management}
+	}), `SELECT id, company_id, identification, specifications, tags, device_name, status, management
 		FROM assets WHERE search_terms = '' ORDER BY id LIMIT ?`+t.skipLocked(), indexRows)
 	if err != nil {
 		return 0, err

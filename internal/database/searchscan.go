@@ -208,13 +208,11 @@ func (q *search) value(p place) any {
 }
 
 func (q *search) places(ctx context.Context, query string, args []any) (hits, error) {
-	all, err := list(ctx, q.db.read(), func(r row) (p place, err error) {
+	all, err := list(ctx, q.db.read(), into(func(p *place) []any {
 		if q.numeric {
-			err = r.Scan(&p.number, &p.id, &p.match)
-		} else {
-			err = r.Scan(&p.text, &p.id, &p.match)
+			return []any{&p.number, &p.id, &p.match}
 		}
-		return p, err
-	}, query, args...)
+		return []any{&p.text, &p.id, &p.match}
+	}), query, args...)
 	return hits{keys: all}, err
 }

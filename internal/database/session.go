@@ -2,9 +2,7 @@ package database
 
 import (
 	"context"
-	"database/sql"
 	"encoding/hex"
-	"errors"
 	"math"
 	"time"
 
@@ -17,30 +15,8 @@ import (
 const sessionColumns = `s.id, s.token_hash, s.user_id, s.company_id, s.created_at, s.seen_at, s.proved_at, s.address, s.agent`
 
 // sessionRow receives sessionColumns.
-type sessionRow struct {
-	session               account.Session
-	hash                  string
-	created, seen, proved int64
-}
-
-func (r *sessionRow) fields() []any {
-	s := &r.session
-	return []any{&s.ID, &r.hash, &s.UserID, &s.CompanyID, &r.created, &r.seen, &r.proved, &s.Address, &s.Agent}
-}
-
-func (r *sessionRow) value() (account.Session, error) {
-	s := r.session
-	s.CreatedAt, s.SeenAt, s.ProvedAt = instant(r.created), instant(r.seen), instant(r.proved)
-	_, err := hex.Decode(s.TokenHash[:], []byte(r.hash))
-	return s, err
-}
-
-func scanSession(r row) (account.Session, error) {
-	var s sessionRow
-	if err := r.Scan(s.fields()...); err != nil {
-		return account.Session{}, err
-	}
-	return s.value()
+func sessionFields(s *account.Session) []any {
+	return []any{&s.ID, digest(s.TokenHash[:]), &s.UserID, &s.CompanyID, at(&s.CreatedAt), at(&s.SeenAt), at(&s.ProvedAt), &s.Address, &s.Agent}
 }
 
 // CreateSession adds a session and notes the sign-in.
@@ -49,10 +25,7 @@ func (db *DB) CreateSession(ctx context.Context, s account.Session) error {
 		if err := t.exec(ctx, `UPDATE users SET last_sign_in_at = ? WHERE id = ?`, millis(s.CreatedAt), s.UserID); err != nil {
 			return err
 		}
-		if err := t.exec(ctx, `INSERT INTO sessions (id, token_hash, user_id, company_id, created_at, seen_at, proved_at,
-				address, agent)
-			VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)`, s.ID, hex.EncodeToString(s.TokenHash[:]), s.UserID, s.CompanyID,
-			millis(s.CreatedAt), millis(s.SeenAt), millis(s.ProvedAt), s.Address, s.Agent); err != nil {
+		if err := t.insert(ctx, "sessions", sessionColumns, sessionFields(&s)); err != nil {
 			return err
 		}
 		return db.recordPerson(ctx, t, s.UserID, activity.SignedIn, activity.OK, activity.Change{Field: "method", After: s.Method})
@@ -93,25 +66,14 @@ type signedIn struct {
 
 // SessionByToken finds a session with its user and its company's settings.
 func (db *DB) SessionByToken(ctx context.Context, hash account.SessionTokenHash) (account.Session, account.User, access.Principal, error) {
-	scan := func(r row) (in signedIn, err error) {
-		var s sessionRow
-		var u userRow
-		var settings settingsRow
-		fields := append(append(s.fields(), u.fields()...), &in.company.Slug)
-		if err := r.Scan(append(fields, settings.targets()...)...); err != nil {
-			return in, err
-		}
-		in.company.Settings = settings.result()
-		if in.session, err = s.value(); err != nil {
-			return in, err
-		}
-		in.user, err = u.account()
-		return in, err
+	fields := func(in *signedIn) []any {
+		fields := append(append(sessionFields(&in.session), userFields(&in.user)...), &in.company.Slug)
+		return append(fields, settingsFields(&in.company.Settings)...)
 	}
-	in, err := one(ctx, db.read(), scan, `SELECT `+sessionColumns+`, `+userColumns+`, c.slug, `+settingsColumns+`
+	in, err := find(ctx, db.read(), "session", into(fields), `SELECT `+sessionColumns+`, `+userColumns+`, c.slug, `+settingsColumns+`
 		FROM sessions s JOIN users u ON u.id = s.user_id JOIN companies c ON c.id = u.company_id
 		WHERE s.token_hash = ? AND NOT u.disabled`, hex.EncodeToString(hash[:]))
-	in, err = found(in, err, "session")
+
 	if err != nil {
 		return account.Session{}, account.User{}, access.Principal{}, err
 	}
@@ -120,19 +82,15 @@ func (db *DB) SessionByToken(ctx context.Context, hash account.SessionTokenHash)
 
 // TouchSession notes a session's last use.
 func (db *DB) TouchSession(ctx context.Context, id string, seen time.Time) error {
-	return db.writeRelaxed(ctx, func(ctx context.Context, t *tx) error {
-		return t.exec(ctx, `UPDATE sessions SET seen_at = ? WHERE id = ? AND seen_at < ?`, millis(seen), id, millis(seen))
-	})
+	_, err := db.execRelaxed(ctx, `UPDATE sessions SET seen_at = ? WHERE id = ? AND seen_at < ?`, millis(seen), id, millis(seen))
+	return err
 }
 
 // ProveSession notes that the person proved again who they are.
 func (db *DB) ProveSession(ctx context.Context, id string, at time.Time) error {
 	return db.write(ctx, func(ctx context.Context, t *tx) error {
-		user, err := value[string](ctx, t, `UPDATE sessions SET proved_at = ? WHERE id = ? RETURNING user_id`, millis(at), id)
-		if errors.Is(err, sql.ErrNoRows) {
-			return nil
-		}
-		if err != nil {
+		user, there, err := maybe(value[string](ctx, t, `UPDATE sessions SET proved_at = ? WHERE id = ? RETURNING user_id`, millis(at), id))
+		if err != nil || !there {
 			return err
 		}
 		return db.recordPerson(ctx, t, user, activity.IdentityProved, activity.OK)
@@ -152,6 +110,6 @@ func (db *DB) EndSession(ctx context.Context, userID, id string) error {
 
 // Sessions lists a user's sessions, the newest first.
 func (db *DB) Sessions(ctx context.Context, userID string) ([]account.Session, error) {
-	return list(ctx, db.read(), scanSession, `SELECT `+sessionColumns+` FROM sessions s WHERE s.user_id = ?
+	return list(ctx, db.read(), into(sessionFields), `SELECT `+sessionColumns+` FROM sessions s WHERE s.user_id = ?
 		ORDER BY s.created_at DESC, s.id`, userID)
 }

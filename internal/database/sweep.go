@@ -69,11 +69,8 @@ func (db *DB) Sweep(ctx context.Context) error {
 	}
 	for _, s := range sweeps(db.now()) {
 		for removed := int64(sweepRows); removed == sweepRows; {
-			err := db.statementRelaxed(ctx, func(ctx context.Context, tx conn) (err error) {
-				removed, err = tx.execCount(ctx, s.statement, millis(s.before), sweepRows)
-				return err
-			})
-			if err != nil {
+			var err error
+			if removed, err = db.execRelaxed(ctx, s.statement, millis(s.before), sweepRows); err != nil {
 				return err
 			}
 		}

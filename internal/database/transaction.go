@@ -44,6 +44,15 @@ func (db *DB) write(ctx context.Context, f work) error {
 	return err
 }
 
+// written is write with a result, that of the attempt that was committed.
+func written[T any](ctx context.Context, db *DB, f func(ctx context.Context, t *tx) (T, error)) (result T, err error) {
+	err = db.write(ctx, func(ctx context.Context, t *tx) (err error) {
+		result, err = f(ctx, t)
+		return err
+	})
+	return result, err
+}
+
 // writeRelaxed runs f in a transaction that the machine's power cut may undo.
 func (db *DB) writeRelaxed(ctx context.Context, f work) error { return db.run(ctx, f, true) }
 
@@ -68,6 +77,30 @@ func (db *DB) single(ctx context.Context, f func(ctx context.Context, c conn) er
 		return err
 	}
 	return retry(ctx, func() error { return f(context.WithoutCancel(ctx), db.read()) })
+}
+
+// exec runs a single statement, durable when exec returns.
+func (db *DB) exec(ctx context.Context, query string, args ...any) error {
+	_, err := db.execCount(ctx, query, args...)
+	return err
+}
+
+// execCount is exec that returns how many rows the statement changed.
+func (db *DB) execCount(ctx context.Context, query string, args ...any) (n int64, err error) {
+	err = db.statement(ctx, func(ctx context.Context, c conn) (err error) {
+		n, err = c.execCount(ctx, query, args...)
+		return err
+	})
+	return n, err
+}
+
+// execRelaxed is execCount for a change that the machine's power cut may undo.
+func (db *DB) execRelaxed(ctx context.Context, query string, args ...any) (n int64, err error) {
+	err = db.statementRelaxed(ctx, func(ctx context.Context, c conn) (err error) {
+		n, err = c.execCount(ctx, query, args...)
+		return err
+	})
+	return n, err
 }
 
 // snapshot runs f, which only reads, on one unchanging state of the database.

@@ -14,41 +14,15 @@ const userColumns = `u.id, u.company_id, u.email, u.name, u.role, u.rights, u.po
 	u.created_at, u.last_sign_in_at`
 
 // userRow receives userColumns.
-type userRow struct {
-	user                account.User
-	policies            string
-	rights              int64
-	created, lastSignIn int64
-}
-
-func (r *userRow) fields() []any {
-	u := &r.user
-	return []any{&u.ID, &u.CompanyID, &u.Email, &u.Name, &u.Role, &r.rights, &r.policies, &u.PasswordHash, &u.Disabled,
-		&r.created, &r.lastSignIn}
-}
-
-func (r *userRow) account() (account.User, error) {
-	r.user.Rights = account.Right(r.rights)
-	r.user.CreatedAt, r.user.LastSignInAt = instant(r.created), instant(r.lastSignIn)
-	return r.user, decode(r.policies, &r.user.Policies)
-}
-
-func scanUser(r row) (account.User, error) {
-	var u userRow
-	if err := r.Scan(u.fields()...); err != nil {
-		return account.User{}, err
-	}
-	return u.account()
+func userFields(u *account.User) []any {
+	return []any{&u.ID, &u.CompanyID, &u.Email, &u.Name, &u.Role, &u.Rights, asJSON(&u.Policies), &u.PasswordHash, &u.Disabled,
+		at(&u.CreatedAt), at(&u.LastSignInAt)}
 }
 
 // CreateUser adds a portal user.
 func (db *DB) CreateUser(ctx context.Context, u account.User) error {
 	err := db.write(ctx, func(ctx context.Context, t *tx) error {
-		if err := t.exec(ctx, `INSERT INTO users (id, company_id, email, name, role, rights, policies, password_hash,
-				disabled, created_at, last_sign_in_at)
-			VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
-			u.ID, u.CompanyID, u.Email, u.Name, string(u.Role), int64(u.Rights), encode(u.Policies), u.PasswordHash,
-			u.Disabled, millis(u.CreatedAt), millis(u.LastSignInAt)); err != nil {
+		if err := t.insert(ctx, "users", userColumns, userFields(&u)); err != nil {
 			return err
 		}
 		return db.recordUser(ctx, t, activity.UserCreated, account.User{}, u)
@@ -70,13 +44,12 @@ func (db *DB) UserByEmail(ctx context.Context, email string) (account.User, erro
 }
 
 func findUser(ctx context.Context, c conn, where string, args ...any) (account.User, error) {
-	u, err := one(ctx, c, scanUser, `SELECT `+userColumns+` FROM users u WHERE `+where, args...)
-	return found(u, err, "user")
+	return find(ctx, c, "user", into(userFields), `SELECT `+userColumns+` FROM users u WHERE `+where, args...)
 }
 
 // Users lists a company's users, by address.
 func (db *DB) Users(ctx context.Context, companyID string) ([]account.User, error) {
-	return list(ctx, db.read(), scanUser, `SELECT `+userColumns+` FROM users u WHERE u.company_id = ? ORDER BY u.email`, companyID)
+	return list(ctx, db.read(), into(userFields), `SELECT `+userColumns+` FROM users u WHERE u.company_id = ? ORDER BY u.email`, companyID)
 }
 
 // UpdateUser changes what change changes, but for id, company and creation. A
@@ -126,7 +99,7 @@ func (db *DB) UpdateUserAmong(ctx context.Context, companyID, id string, change 
 		if err := lockCompany(ctx, t, companyID, true); err != nil {
 			return err
 		}
-		all, err := list(ctx, t, scanUser, `SELECT `+userColumns+` FROM users u WHERE u.company_id = ? AND u.id <> ?`, companyID, id)
+		all, err := list(ctx, t, into(userFields), `SELECT `+userColumns+` FROM users u WHERE u.company_id = ? AND u.id <> ?`, companyID, id)
 		if err != nil {
 			return err
 		}
