@@ -256,7 +256,8 @@ func (db *DB) ForgetActivity(ctx context.Context, companyID string, before time.
 		if err != nil {
 			return err
 		}
-		oldest, err := list(ctx, t, into(func(l *link) []any { return []any{&l.seq, &l.at, &l.hash} }), `SELECT e.seq, e.at, e.hash FROM activity e WHERE e.company_id = ? AND e.seq > 0 ORDER BY e.seq LIMIT ?`, companyID, limit)
+		oldest, err := list(ctx, t, into(func(l *link) []any { return []any{&l.seq, &l.at, &l.hash} }),
+			`SELECT e.seq, e.at, e.hash FROM activity e WHERE e.company_id = ? AND e.seq > 0 ORDER BY e.seq LIMIT ?`, companyID, limit)
 		if err != nil {
 			return err
 		}

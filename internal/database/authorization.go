@@ -174,7 +174,8 @@ func (db *DB) Authorization(ctx context.Context, companyID, id string) (authoriz
 }
 
 func findAuthorization(ctx context.Context, c conn, companyID, id string) (authorization.Authorization, error) {
-	return find(ctx, c, "authorization", into(authorizationFields), `SELECT `+authorizationColumns+` FROM authorizations WHERE id = ? AND company_id = ?`, id, companyID)
+	return find(ctx, c, "authorization", into(authorizationFields),
+		`SELECT `+authorizationColumns+` FROM authorizations WHERE id = ? AND company_id = ?`, id, companyID)
 }
 
 // Authorizations lists those of a company that were asked for last, the newest first.

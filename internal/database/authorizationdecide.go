@@ -182,7 +182,8 @@ func (db *DB) Approvers(ctx context.Context, companyID string) (all []access.App
 	if err != nil {
 		return nil, err
 	}
-	keys, err := list(ctx, db.read(), into(passkeyFields), `SELECT `+passkeyColumns+` FROM passkeys p JOIN users u ON u.id = p.user_id WHERE u.company_id = ?`, companyID)
+	keys, err := list(ctx, db.read(), into(passkeyFields),
+		`SELECT `+passkeyColumns+` FROM passkeys p JOIN users u ON u.id = p.user_id WHERE u.company_id = ?`, companyID)
 	for _, u := range users {
 		own := slices.DeleteFunc(slices.Clone(keys), func(k account.Passkey) bool { return k.UserID != u.ID })
 		all = append(all, u.approver(own...))

@@ -181,7 +181,8 @@ func describeTable(ctx context.Context, c conn, name string) (t copiedTable, err
 		name, kind string
 		key        int
 	}
-	columns, err := list(ctx, c, into(func(col *column) []any { return []any{&col.name, &col.kind, &col.key} }), `SELECT name, type, pk FROM pragma_table_info('`+name+`') ORDER BY cid`)
+	columns, err := list(ctx, c, into(func(col *column) []any { return []any{&col.name, &col.kind, &col.key} }),
+		`SELECT name, type, pk FROM pragma_table_info('`+name+`') ORDER BY cid`)
 	if err != nil {
 		return t, err
 	}

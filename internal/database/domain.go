@@ -50,7 +50,8 @@ func (db *DB) RemoveDomain(ctx context.Context, companyID, domain string) error 
 
 // Domains implements access.DomainStore.
 func (db *DB) Domains(ctx context.Context, companyID string) ([]account.Domain, error) {
-	return list(ctx, db.read(), into(func(d *account.Domain) []any { return []any{&d.Name, &d.CompanyID, at(&d.AddedAt)} }), `SELECT d.domain, d.company_id, d.added_at FROM company_domains d WHERE d.company_id = ? ORDER BY d.domain`, companyID)
+	return list(ctx, db.read(), into(func(d *account.Domain) []any { return []any{&d.Name, &d.CompanyID, at(&d.AddedAt)} }),
+		`SELECT d.domain, d.company_id, d.added_at FROM company_domains d WHERE d.company_id = ? ORDER BY d.domain`, companyID)
 }
 
 func (db *DB) recordDomain(ctx context.Context, t *tx, companyID string, change activity.Change) error {

@@ -102,7 +102,8 @@ func (db *DB) companyState(ctx context.Context, t conn, c command.Command, lock 
 	}
 	s.Limit = k.DestructiveLimit
 	now = db.now()
-	used, err := one(ctx, t, into(func(u *[2]int) []any { return []any{&u[0], &u[1]} }), `SELECT COUNT(*), COALESCE(SUM(CASE WHEN u.asset_id = ? THEN 1 ELSE 0 END), 0) FROM destructive_uses u
+	used, err := one(ctx, t, into(func(u *[2]int) []any { return []any{&u[0], &u[1]} }),
+		`SELECT COUNT(*), COALESCE(SUM(CASE WHEN u.asset_id = ? THEN 1 ELSE 0 END), 0) FROM destructive_uses u
 		WHERE u.company_id = ? AND u.at > ?`, c.AssetID, c.CompanyID, millis(now.Add(-s.Limit.Window)))
 	s.Devices, s.Counts = used[0], used[1] > 0
 	if err != nil || s.Allows() {

@@ -154,7 +154,8 @@ func (db *DB) confirmer(ctx context.Context, t *tx, l access.Loosening, userID, 
 	if by.User, err = findUser(ctx, t, `u.id = ? AND u.company_id = ?`+t.lock(), userID, l.CompanyID); err != nil {
 		return by, err
 	}
-	since, err := one(ctx, t, into(func(by *account.Confirmer) []any { return []any{at(&by.RightsAt), at(&by.AskedSince)} }), `SELECT COALESCE(MAX(CASE WHEN id = ? THEN rights_at END), 0),
+	since, err := one(ctx, t, into(func(by *account.Confirmer) []any { return []any{at(&by.RightsAt), at(&by.AskedSince)} }),
+		`SELECT COALESCE(MAX(CASE WHEN id = ? THEN rights_at END), 0),
 		COALESCE(MAX(CASE WHEN id = ? THEN CASE WHEN rights_at > created_at THEN rights_at ELSE created_at END END), ?)
 		FROM users WHERE company_id = ? AND id IN (?, ?)`, userID, l.AskedBy.ID, millis(db.now()), l.CompanyID, userID, l.AskedBy.ID)
 	if err != nil {

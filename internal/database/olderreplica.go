@@ -92,5 +92,6 @@ func (db *DB) replicas(ctx context.Context, c conn) ([]replicaLease, error) {
 	if err != nil || !slices.Contains(tables, "leases") {
 		return nil, err
 	}
-	return list(ctx, c, into(func(l *replicaLease) []any { return []any{&l.name, &l.holder, &l.until} }), `SELECT name, holder, expires_at FROM leases WHERE name LIKE '`+replicaPrefix+`%' AND expires_at > ?`, millis(db.now()))
+	return list(ctx, c, into(func(l *replicaLease) []any { return []any{&l.name, &l.holder, &l.until} }),
+		`SELECT name, holder, expires_at FROM leases WHERE name LIKE '`+replicaPrefix+`%' AND expires_at > ?`, millis(db.now()))
 }

@@ -22,7 +22,8 @@ func (db *DB) PatchLevels(ctx context.Context, companyID string, policies []stri
 		}
 		query, args = query+` AND policy_id IN (`+marks(len(policies))+`)`, append(args, anys(policies)...)
 	}
-	return list(ctx, db.read(), into(func(p *asset.PatchLevel) []any { return []any{&p.Month, &p.Devices} }), query+` GROUP BY month HAVING SUM(count) > 0 ORDER BY month DESC`, args...)
+	return list(ctx, db.read(), into(func(p *asset.PatchLevel) []any { return []any{&p.Month, &p.Devices} }),
+		query+` GROUP BY month HAVING SUM(count) > 0 ORDER BY month DESC`, args...)
 }
 
 // patchField is how a patch level begins in specifications as they are stored.

@@ -41,7 +41,8 @@ func (db *DB) recordStop(ctx context.Context, t *tx, before, after access.Stop, 
 type stopped struct{ company, reason string }
 
 func (db *DB) stopped(ctx context.Context) ([]stopped, error) {
-	return list(ctx, db.read(), into(func(s *stopped) []any { return []any{&s.company, &s.reason} }), `SELECT c.id, c.stop_reason FROM companies c WHERE c.stopped_at > 0 ORDER BY c.stopped_at, c.id`)
+	return list(ctx, db.read(), into(func(s *stopped) []any { return []any{&s.company, &s.reason} }),
+		`SELECT c.id, c.stop_reason FROM companies c WHERE c.stopped_at > 0 ORDER BY c.stopped_at, c.id`)
 }
 
 // waiting is a command that waits here for its device.
@@ -52,7 +53,8 @@ type waiting struct{ command, device, kind string }
 func (db *DB) Withdraw(ctx context.Context, outcome string, limit int) (withdrawn []command.Type, err error) {
 	companies, err := db.stopped(ctx)
 	for _, s := range companies {
-		found, err := list(ctx, db.read(), into(func(w *waiting) []any { return []any{&w.command, &w.device, &w.kind} }), `SELECT c.id, v.device_id, c.type FROM agent_deliveries v JOIN commands c ON c.id = v.command_id
+		found, err := list(ctx, db.read(), into(func(w *waiting) []any { return []any{&w.command, &w.device, &w.kind} }),
+			`SELECT c.id, v.device_id, c.type FROM agent_deliveries v JOIN commands c ON c.id = v.command_id
 			WHERE `+automated+` AND v.lease_until = v.created_at AND v.accepted_at = 0 AND c.ref LIKE 'agent/%' ORDER BY c.created_at, c.id LIMIT ?`, s.company, limit)
 		if err != nil {
 			return withdrawn, err

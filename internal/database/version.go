@@ -80,7 +80,8 @@ func readVersion(ctx context.Context, c conn, d dialect) (Version, error) {
 	case err != nil:
 		return Version{}, err
 	case slices.Contains(tables, "versions"):
-		return one(ctx, c, into(func(v *Version) []any { return []any{&v.Schema, &v.LowestWriter} }), `SELECT schema_number, lowest_writer FROM versions WHERE id = 1`)
+		return one(ctx, c, into(func(v *Version) []any { return []any{&v.Schema, &v.LowestWriter} }),
+			`SELECT schema_number, lowest_writer FROM versions WHERE id = 1`)
 	case slices.Contains(tables, formerTable):
 		return Version{1, 1}, nil
 	}

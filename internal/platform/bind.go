@@ -47,11 +47,7 @@ func (p *Platform) startSignup(ctx context.Context, owner company.Company, sessi
 	}
 	state := resource.NewID()
 	callback.RawQuery = url.Values{"state": {state}}.Encode()
-	var answer *androidmanagement.SignupUrl
-	err = p.call(ctx, methodNewSignup, urgent, func(ctx context.Context) (err error) {
-		answer, err = p.am.SignupUrls.Create().ProjectId(p.cfg.Project).CallbackUrl(callback.String()).Context(ctx).Do()
-		return err
-	})
+	answer, err := ask(ctx, p, methodNewSignup, urgent, p.am.SignupUrls.Create().ProjectId(p.cfg.Project).CallbackUrl(callback.String()))
 	if err == nil && (answer == nil || answer.Name == "" || answer.Url == "") {
 		err = errors.New("platform: the answer names no sign-up")
 	}
@@ -204,12 +200,8 @@ func (p *Platform) enterprise(ctx context.Context, owner company.Company, signup
 		EnterpriseDisplayName: markedName(owner, signup.Nonce),
 		PubsubTopic:           topic, EnabledNotificationTypes: notificationTypes(),
 	}
-	var answer *androidmanagement.Enterprise
-	err = p.call(ctx, methodNewEnterprise, urgent, func(ctx context.Context) (err error) {
-		answer, err = p.am.Enterprises.Create(request).ProjectId(p.cfg.Project).SignupUrlName(signup.Name).
-			EnterpriseToken(token).Context(ctx).Do()
-		return err
-	})
+	answer, err := ask(ctx, p, methodNewEnterprise, urgent, p.am.Enterprises.Create(request).ProjectId(p.cfg.Project).SignupUrlName(signup.Name).
+		EnterpriseToken(token))
 	if err == nil && answer != nil && answer.Name != "" {
 		return answer.Name, nil
 	}
@@ -230,11 +222,7 @@ func (p *Platform) enterprise(ctx context.Context, owner company.Company, signup
 func (p *Platform) orphan(ctx context.Context, nonce string) (string, bool) {
 	token := ""
 	for {
-		var answer *androidmanagement.ListEnterprisesResponse
-		err := p.call(ctx, methodListEnterprises, urgent, func(ctx context.Context) (err error) {
-			answer, err = p.am.Enterprises.List().ProjectId(p.cfg.Project).PageSize(100).PageToken(token).Context(ctx).Do()
-			return err
-		})
+		answer, err := ask(ctx, p, methodListEnterprises, urgent, p.am.Enterprises.List().ProjectId(p.cfg.Project).PageSize(100).PageToken(token))
 		if err != nil {
 			return "", false
 		}
@@ -256,12 +244,9 @@ func (p *Platform) rename(ctx context.Context, owner company.Company, signup com
 	if signup.Nonce == "" || !owner.Connected() {
 		return
 	}
-	err := p.call(ctx, methodPatchEnterprise, urgent, func(ctx context.Context) error {
-		_, err := p.am.Enterprises.Patch(owner.Enterprise, &androidmanagement.Enterprise{
-			EnterpriseDisplayName: validate.Clean(owner.Name, maxDisplayName),
-		}).UpdateMask("enterpriseDisplayName").Context(ctx).Do()
-		return err
-	})
+	_, err := ask(ctx, p, methodPatchEnterprise, urgent, p.am.Enterprises.Patch(owner.Enterprise, &androidmanagement.Enterprise{
+		EnterpriseDisplayName: validate.Clean(owner.Name, maxDisplayName),
+	}).UpdateMask("enterpriseDisplayName"))
 	if err == nil {
 		err = p.store.Signups.SetSignupNonce(ctx, signup.State, "")
 	}
@@ -286,12 +271,9 @@ func (p *Platform) adjust(ctx context.Context, enterprise string) error {
 	if err != nil {
 		return notBound(err)
 	}
-	err = p.call(ctx, methodPatchEnterprise, urgent, func(ctx context.Context) error {
-		_, err := p.am.Enterprises.Patch(enterprise, &androidmanagement.Enterprise{
-			PubsubTopic: topic, EnabledNotificationTypes: notificationTypes(),
-		}).UpdateMask("pubsubTopic,enabledNotificationTypes").Context(ctx).Do()
-		return err
-	})
+	_, err = ask(ctx, p, methodPatchEnterprise, urgent, p.am.Enterprises.Patch(enterprise, &androidmanagement.Enterprise{
+		PubsubTopic: topic, EnabledNotificationTypes: notificationTypes(),
+	}).UpdateMask("pubsubTopic,enabledNotificationTypes"))
 	if err != nil {
 		return notBound(err)
 	}

@@ -8,6 +8,8 @@ import (
 
 	"github.com/musterhq/muster/internal/outcome"
 	"github.com/musterhq/muster/internal/serviceaccount"
+
+	"google.golang.org/api/googleapi"
 )
 
 // Observer counts what happens, for metrics. Its methods return at once.
@@ -52,6 +54,7 @@ const (
 	urgent     rank = iota // a caller waits: commands, tokens, policies being applied
 	upkeep                 // policies brought up to date
 	background             // reconcilers
+	free                   // Pub/Sub, which has no part in the quota
 )
 
 // reserve is what a call of this rank leaves of the quota.
@@ -68,18 +71,36 @@ func (r rank) reserve(quota int) int {
 // call makes one attempt at a method of the vendor's API: quota, token, then
 // the attempt, with its time limit. The error is a *Failure.
 func (p *Platform) call(ctx context.Context, method string, r rank, attempt func(context.Context) error) error {
-	start := p.now()
-	ctx, cancel := context.WithTimeout(ctx, p.cfg.CallTimeout)
+	start, limit := p.now(), p.cfg.CallTimeout
+	if method == methodPull { // takes as long as the server lets it wait
+		limit = p.cfg.PullTimeout
+	}
+	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
 	err := p.spend(ctx, method, r)
 	if err == nil {
 		err = p.attempt(ctx, method, attempt)
 	}
 	p.counted(ctx, method, err, start)
-	if codeOf(err) == outcome.Throttled {
+	if codeOf(err) == outcome.Throttled && r != free {
 		p.pause(ctx)
 	}
 	return err
+}
+
+// request is a request of the vendor's client, which calls of a method make.
+type request[R, T any] interface {
+	Context(ctx context.Context) R
+	Do(options ...googleapi.CallOption) (T, error)
+}
+
+// ask is call with a request, and returns its answer.
+func ask[T any, R request[R, T]](ctx context.Context, p *Platform, method string, r rank, what R) (answer T, err error) {
+	err = p.call(ctx, method, r, func(ctx context.Context) (err error) {
+		answer, err = what.Context(ctx).Do()
+		return err
+	})
+	return answer, err
 }
 
 // attempt obtains a token and makes the attempt. Until the token is there,
@@ -106,7 +127,7 @@ func reads(method string) bool {
 
 // spend takes one query from the project's shared quota.
 func (p *Platform) spend(ctx context.Context, method string, r rank) error {
-	if p.store.Quota == nil || p.cfg.Quota < 0 {
+	if p.store.Quota == nil || p.cfg.Quota < 0 || r == free {
 		return nil
 	}
 	ok, err := p.store.Quota.SpendQuery(ctx, p.cfg.Project, p.cfg.Quota, r.reserve(p.cfg.Quota), QuotaWindow, r == background, p.now())

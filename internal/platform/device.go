@@ -27,11 +27,7 @@ func deleted(d *androidmanagement.Device) bool {
 // readDevice reads a device and as of when the answer is, by the vendor's own
 // clock: notifications carry times of that clock, and the newer word wins.
 func (p *Platform) readDevice(ctx context.Context, name string, r rank) (*androidmanagement.Device, time.Time, error) {
-	var d *androidmanagement.Device
-	err := p.call(ctx, methodGetDevice, r, func(ctx context.Context) (err error) {
-		d, err = p.am.Enterprises.Devices.Get(name).Context(ctx).Do()
-		return err
-	})
+	d, err := ask(ctx, p, methodGetDevice, r, p.am.Enterprises.Devices.Get(name))
 	if err == nil && (d == nil || d.Name == "") {
 		err = &Failure{Method: methodGetDevice, Code: outcome.Unknown, Message: "the answer names no device"}
 	}

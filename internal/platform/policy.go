@@ -7,6 +7,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"io"
 	"net/http"
 
 	"google.golang.org/api/googleapi"
@@ -22,7 +23,14 @@ func (p *Platform) patchPolicy(ctx context.Context, name string, body []byte, r 
 		Version int64  `json:"version,string"`
 	}
 	err := p.call(ctx, methodPatchPolicy, r, func(ctx context.Context) error {
-		return p.patch(ctx, name, body, &answer)
+		text, err := p.exchange(ctx, http.MethodPatch, name, body)
+		if err != nil {
+			return err
+		}
+		if err := json.Unmarshal(text, &answer); err != nil {
+			return fmt.Errorf("the answer cannot be read: %w", err)
+		}
+		return nil
 	})
 	if err == nil && answer.Name == "" {
 		err = &Failure{Method: methodPatchPolicy, Code: outcome.Unknown, Message: "the answer names no policy"}
@@ -30,35 +38,37 @@ func (p *Platform) patchPolicy(ctx context.Context, name string, body []byte, r 
 	return answer.Version, err
 }
 
-func (p *Platform) patch(ctx context.Context, name string, body []byte, answer any) error {
+// exchange sends the text of a policy, or none, and returns the vendor's as it
+// is: its client's types would drop members that they do not know.
+func (p *Platform) exchange(ctx context.Context, method, name string, body []byte) ([]byte, error) {
 	address := googleapi.ResolveRelative(p.am.BasePath, "v1/"+name) + "?alt=json&prettyPrint=false"
-	request, err := http.NewRequestWithContext(ctx, http.MethodPatch, address, bytes.NewReader(body))
+	request, err := http.NewRequestWithContext(ctx, method, address, bytes.NewReader(body))
 	if err != nil {
-		return err
+		return nil, err
 	}
-	request.Header.Set("Content-Type", "application/json")
+	if body != nil {
+		request.Header.Set("Content-Type", "application/json")
+	}
 	request.Header.Set("User-Agent", googleapi.UserAgent)
 	response, err := p.http.Do(request)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	defer googleapi.CloseBody(response)
 	if err := googleapi.CheckResponse(response); err != nil {
-		return err
+		return nil, err
 	}
-	if err := json.NewDecoder(response.Body).Decode(answer); err != nil {
-		return fmt.Errorf("the answer cannot be read: %w", err)
+	text, err := io.ReadAll(io.LimitReader(response.Body, maxCopy+1))
+	if err == nil && len(text) > maxCopy {
+		err = fmt.Errorf("the answer is longer than %d bytes", maxCopy)
 	}
-	return nil
+	return text, err
 }
 
 // policyExists asks whether the vendor holds a policy: false only if it says
 // that it does not.
 func (p *Platform) policyExists(ctx context.Context, name string) (bool, error) {
-	err := p.call(ctx, methodGetPolicy, urgent, func(ctx context.Context) error {
-		_, err := p.am.Enterprises.Policies.Get(name).Fields("name").Context(ctx).Do()
-		return err
-	})
+	_, err := ask(ctx, p, methodGetPolicy, urgent, p.am.Enterprises.Policies.Get(name).Fields("name"))
 	if codeOf(err) == outcome.Missing {
 		return false, nil
 	}

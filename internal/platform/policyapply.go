@@ -5,7 +5,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"io"
 	"math/big"
 	"net/http"
 	"reflect"
@@ -16,8 +15,6 @@ import (
 	"github.com/musterhq/muster/internal/platform/discovery"
 	"github.com/musterhq/muster/internal/policy"
 	"github.com/musterhq/muster/internal/proposal"
-
-	"google.golang.org/api/googleapi"
 )
 
 var _ proposal.Publisher = (*Platform)(nil)
@@ -45,7 +42,7 @@ const maxCopy = 8 << 20
 func (p *Platform) ReadCopy(ctx context.Context, c company.Company, of policy.Policy) (policy.Copy, error) {
 	var text []byte
 	err := p.call(ctx, methodGetPolicy, urgent, func(ctx context.Context) (err error) {
-		text, err = p.get(ctx, policyName(c.Enterprise, of.ID))
+		text, err = p.exchange(ctx, http.MethodGet, policyName(c.Enterprise, of.ID), nil)
 		return err
 	})
 	if codeOf(err) == outcome.Missing {
@@ -62,30 +59,6 @@ func (p *Platform) ReadCopy(ctx context.Context, c company.Company, of policy.Po
 	}
 	same, err := sameMeaning(text, of.Document)
 	return policy.Copy{Exists: true, Same: same, Version: answer.Version}, err
-}
-
-// get reads a resource as the vendor wrote it: its client's types would drop
-// members that they do not know.
-func (p *Platform) get(ctx context.Context, name string) ([]byte, error) {
-	address := googleapi.ResolveRelative(p.am.BasePath, "v1/"+name) + "?alt=json&prettyPrint=false"
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, address, nil)
-	if err != nil {
-		return nil, err
-	}
-	request.Header.Set("User-Agent", googleapi.UserAgent)
-	response, err := p.http.Do(request)
-	if err != nil {
-		return nil, err
-	}
-	defer googleapi.CloseBody(response)
-	if err := googleapi.CheckResponse(response); err != nil {
-		return nil, err
-	}
-	text, err := io.ReadAll(io.LimitReader(response.Body, maxCopy+1))
-	if err == nil && len(text) > maxCopy {
-		err = fmt.Errorf("the answer is longer than %d bytes", maxCopy)
-	}
-	return text, err
 }
 
 // sameMeaning compares the vendor's copy of a policy with a document of ours.

@@ -9,7 +9,6 @@ import (
 	"github.com/musterhq/muster/internal/company"
 	"github.com/musterhq/muster/internal/outcome"
 
-	androidmanagement "google.golang.org/api/androidmanagement/v1"
 	"google.golang.org/api/pubsub/v1"
 )
 
@@ -63,10 +62,7 @@ func (p *Platform) ProbeAPI(ctx context.Context) Finding {
 }
 
 func (p *Platform) probeAPI(ctx context.Context) (Finding, bool) {
-	err := p.call(ctx, methodListEnterprises, urgent, func(ctx context.Context) error {
-		_, err := p.am.Enterprises.List().ProjectId(p.cfg.Project).PageSize(1).Context(ctx).Do()
-		return err
-	})
+	_, err := ask(ctx, p, methodListEnterprises, urgent, p.am.Enterprises.List().ProjectId(p.cfg.Project).PageSize(1))
 	f := Finding{Check: "platform", Grade: Bad, Detail: plain(err)}
 	switch codeOf(err) {
 	case outcome.Done:
@@ -108,12 +104,7 @@ func (p *Platform) probeSubscription(ctx context.Context) (Finding, string) {
 
 // subscription reads our subscription.
 func (p *Platform) subscription(ctx context.Context) (*pubsub.Subscription, error) {
-	var s *pubsub.Subscription
-	err := p.queue(ctx, methodGetSubscription, p.cfg.CallTimeout, func(ctx context.Context) (err error) {
-		s, err = p.pubsub.Projects.Subscriptions.Get(p.cfg.Subscription).Context(ctx).Do()
-		return err
-	})
-	return s, err
+	return ask(ctx, p, methodGetSubscription, free, p.pubsub.Projects.Subscriptions.Get(p.cfg.Subscription))
 }
 
 // topic is where enterprises are to publish: as configured, else where our
@@ -134,11 +125,7 @@ func (p *Platform) probeCompany(ctx context.Context, owner company.Company, topi
 	if !owner.Connected() {
 		return Finding{check, Warning, "not connected to the platform", "muster company connect --company " + owner.Slug}
 	}
-	var e *androidmanagement.Enterprise
-	err := p.call(ctx, methodGetEnterprise, urgent, func(ctx context.Context) (err error) {
-		e, err = p.am.Enterprises.Get(owner.Enterprise).Context(ctx).Do()
-		return err
-	})
+	e, err := ask(ctx, p, methodGetEnterprise, urgent, p.am.Enterprises.Get(owner.Enterprise))
 	switch {
 	case codeOf(err) == outcome.Missing || codeOf(err) == outcome.Denied:
 		return Finding{check, Bad, owner.Enterprise + " does not exist, or is not ours", "connect the company again, or restore the enterprise at the platform"}

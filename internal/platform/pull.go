@@ -74,25 +74,11 @@ const idlePull = 500 * time.Millisecond
 
 // pull waits for messages. It takes as long as the server lets it wait.
 func (p *Platform) pull(ctx context.Context) ([]*pubsub.ReceivedMessage, error) {
-	var answer *pubsub.PullResponse
-	err := p.queue(ctx, methodPull, p.cfg.PullTimeout, func(ctx context.Context) (err error) {
-		answer, err = p.pubsub.Projects.Subscriptions.Pull(p.cfg.Subscription, &pubsub.PullRequest{MaxMessages: batch}).Context(ctx).Do()
-		return err
-	})
+	answer, err := ask(ctx, p, methodPull, free, p.pubsub.Projects.Subscriptions.Pull(p.cfg.Subscription, &pubsub.PullRequest{MaxMessages: batch}))
 	if err != nil || answer == nil {
 		return nil, err
 	}
 	return answer.ReceivedMessages, nil
-}
-
-// queue makes one call of Pub/Sub, which has no part in the quota.
-func (p *Platform) queue(ctx context.Context, method string, limit time.Duration, attempt func(context.Context) error) error {
-	start := p.now()
-	ctx, cancel := context.WithTimeout(ctx, limit)
-	defer cancel()
-	err := p.attempt(ctx, method, attempt)
-	p.counted(ctx, method, err, start)
-	return err
 }
 
 // work handles messages and answers for them. It is not interrupted by the end
@@ -155,10 +141,7 @@ func byDevice(messages []*pubsub.ReceivedMessage) [][]delivery {
 func (p *Platform) answer(ctx context.Context, done, again []string) {
 	subscriptions := p.pubsub.Projects.Subscriptions
 	if len(done) > 0 {
-		err := p.queue(ctx, methodAcknowledge, p.cfg.CallTimeout, func(ctx context.Context) error {
-			_, err := subscriptions.Acknowledge(p.cfg.Subscription, &pubsub.AcknowledgeRequest{AckIds: done}).Context(ctx).Do()
-			return err
-		})
+		_, err := ask(ctx, p, methodAcknowledge, free, subscriptions.Acknowledge(p.cfg.Subscription, &pubsub.AcknowledgeRequest{AckIds: done}))
 		if err != nil {
 			p.log.WarnContext(ctx, "cannot acknowledge notifications; they come again", slog.Any("error", err))
 		}
@@ -167,10 +150,7 @@ func (p *Platform) answer(ctx context.Context, done, again []string) {
 		return
 	}
 	request := &pubsub.ModifyAckDeadlineRequest{AckIds: again, AckDeadlineSeconds: int64(redeliverAfter / time.Second)}
-	err := p.queue(ctx, methodModifyDeadline, p.cfg.CallTimeout, func(ctx context.Context) error {
-		_, err := subscriptions.ModifyAckDeadline(p.cfg.Subscription, request).Context(ctx).Do()
-		return err
-	})
+	_, err := ask(ctx, p, methodModifyDeadline, free, subscriptions.ModifyAckDeadline(p.cfg.Subscription, request))
 	if err != nil {
 		p.log.WarnContext(ctx, "cannot ask for notifications again; they come when their deadline passes", slog.Any("error", err))
 	}

@@ -10,8 +10,6 @@ import (
 	"github.com/musterhq/muster/internal/company"
 	"github.com/musterhq/muster/internal/fault"
 	"github.com/musterhq/muster/internal/outcome"
-
-	androidmanagement "google.golang.org/api/androidmanagement/v1"
 )
 
 const (
@@ -89,11 +87,7 @@ func (p *Platform) resolve(ctx context.Context, c command.Command) error {
 
 // resolveByName reads the command's operation.
 func (p *Platform) resolveByName(ctx context.Context, owner company.Company, c command.Command, device string) error {
-	var answer *androidmanagement.Operation
-	err := p.call(ctx, methodGetOperation, background, func(ctx context.Context) (err error) {
-		answer, err = p.am.Enterprises.Devices.Operations.Get(c.Ref).Context(ctx).Do()
-		return err
-	})
+	answer, err := ask(ctx, p, methodGetOperation, background, p.am.Enterprises.Devices.Operations.Get(c.Ref))
 	if codeOf(err) == outcome.Missing {
 		return p.resolveForgotten(ctx, owner, c, device)
 	}
@@ -189,11 +183,8 @@ func (p *Platform) operationsOf(ctx context.Context, device string) ([]operation
 	var all []operation
 	token := ""
 	for range maxOperationPages {
-		var answer *androidmanagement.ListOperationsResponse
-		err := p.call(ctx, methodListOperations, background, func(ctx context.Context) (err error) {
-			answer, err = p.am.Enterprises.Devices.Operations.List(device + "/operations").PageSize(100).PageToken(token).Context(ctx).Do()
-			return err
-		})
+		answer, err := ask(ctx, p, methodListOperations, background,
+			p.am.Enterprises.Devices.Operations.List(device+"/operations").PageSize(100).PageToken(token))
 		if err != nil {
 			return nil, err
 		}

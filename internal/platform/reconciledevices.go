@@ -88,12 +88,8 @@ func (p *Platform) CompareDevices(ctx context.Context, owner company.Company) er
 func (p *Platform) deviceNames(ctx context.Context, enterprise string) (map[string]bool, error) {
 	names, token := map[string]bool{}, ""
 	for {
-		var answer *androidmanagement.ListDevicesResponse
-		err := p.call(ctx, methodListDevices, background, func(ctx context.Context) (err error) {
-			answer, err = p.am.Enterprises.Devices.List(enterprise).PageSize(100).PageToken(token).
-				Fields(googleapi.Field("nextPageToken"), googleapi.Field("devices/name")).Context(ctx).Do()
-			return err
-		})
+		answer, err := ask(ctx, p, methodListDevices, background, p.am.Enterprises.Devices.List(enterprise).PageSize(100).PageToken(token).
+			Fields(googleapi.Field("nextPageToken"), googleapi.Field("devices/name")))
 		if err != nil {
 			return nil, err
 		}

@@ -60,12 +60,8 @@ func (p *Platform) Send(ctx context.Context, o command.Order) command.Receipt {
 
 // issue sends a command through the vendor's issueCommand.
 func (p *Platform) issue(ctx context.Context, o command.Order) command.Receipt {
-	var answer *androidmanagement.Operation
 	request := vendorCommand(o)
-	err := p.call(ctx, methodIssueCommand, urgent, func(ctx context.Context) (err error) {
-		answer, err = p.am.Enterprises.Devices.IssueCommand(o.Device.Name, request).Context(ctx).Do()
-		return err
-	})
+	answer, err := ask(ctx, p, methodIssueCommand, urgent, p.am.Enterprises.Devices.IssueCommand(o.Device.Name, request))
 	if err == nil && (answer == nil || answer.Name == "") {
 		err = &Failure{Method: methodIssueCommand, Code: outcome.Unknown, Message: "the answer names no operation"}
 	}
@@ -95,12 +91,8 @@ func (p *Platform) movePolicy(ctx context.Context, o command.Order) command.Rece
 		return *refusal
 	}
 	name := policyName(o.Company.Enterprise, body.Policy.ID)
-	var answer *androidmanagement.Device
-	err := p.call(ctx, methodPatchDevice, urgent, func(ctx context.Context) (err error) {
-		answer, err = p.am.Enterprises.Devices.Patch(o.Device.Name, &androidmanagement.Device{PolicyName: name}).
-			UpdateMask("policyName").Context(ctx).Do()
-		return err
-	})
+	answer, err := ask(ctx, p, methodPatchDevice, urgent, p.am.Enterprises.Devices.Patch(o.Device.Name, &androidmanagement.Device{PolicyName: name}).
+		UpdateMask("policyName"))
 	switch {
 	case err != nil:
 		return p.failed(ctx, o, err)
@@ -161,8 +153,6 @@ func goneReceipt() command.Receipt {
 
 // enterpriseExists asks the vendor for an enterprise.
 func (p *Platform) enterpriseExists(ctx context.Context, name string) error {
-	return p.call(ctx, methodGetEnterprise, urgent, func(ctx context.Context) error {
-		_, err := p.am.Enterprises.Get(name).Fields("name").Context(ctx).Do()
-		return err
-	})
+	_, err := ask(ctx, p, methodGetEnterprise, urgent, p.am.Enterprises.Get(name).Fields("name"))
+	return err
 }

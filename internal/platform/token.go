@@ -58,12 +58,8 @@ func (p *Platform) newToken(ctx context.Context, c company.Company, of policy.Po
 		// than an id that means nothing elsewhere.
 		AdditionalData: `{"t":"` + resource.NewID() + `"}`,
 	}
-	var answer *androidmanagement.EnrollmentToken
 	issued := p.now()
-	err := p.call(ctx, methodNewToken, urgent, func(ctx context.Context) (err error) {
-		answer, err = p.am.Enterprises.EnrollmentTokens.Create(c.Enterprise, request).Context(ctx).Do()
-		return err
-	})
+	answer, err := ask(ctx, p, methodNewToken, urgent, p.am.Enterprises.EnrollmentTokens.Create(c.Enterprise, request))
 	if err != nil {
 		return provisioning.Token{}, err
 	}
