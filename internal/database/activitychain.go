@@ -164,21 +164,8 @@ func (db *DB) WalkActivity(ctx context.Context, companyID string, head func(acti
 		if err := head(h); err != nil {
 			return err
 		}
-		rows, err := c.query(ctx, `SELECT `+readActivity+` FROM activity e WHERE e.company_id = ? AND e.seq > 0 ORDER BY e.seq`, companyID)
-		if err != nil {
-			return err
-		}
-		defer func() { err = errors.Join(err, rows.Close()) }()
-		for rows.Next() {
-			e, err := into(activityFields)(rows)
-			if err != nil {
-				return err
-			}
-			if err := entry(e); err != nil {
-				return err
-			}
-		}
-		return rows.Err()
+		return each(ctx, c, into(activityFields), entry,
+			`SELECT `+readActivity+` FROM activity e WHERE e.company_id = ? AND e.seq > 0 ORDER BY e.seq`, companyID)
 	})
 }
 
@@ -203,7 +190,7 @@ func (db *DB) ExportActivity(ctx context.Context, companyID string, since time.T
 			where string
 			arg   int64
 		}{{`e.seq = 0 AND e.at >= ? ORDER BY e.at DESC, e.id DESC`, millis(since)}, {`e.seq >= ? AND e.seq > 0 ORDER BY e.seq DESC`, from}} {
-			if err := each(ctx, c, exportedActivity+` WHERE e.company_id = ? AND `+part.where, entry, companyID, part.arg); err != nil {
+			if err := each(ctx, c, into(exportedFields), entry, exportedActivity+` WHERE e.company_id = ? AND `+part.where, companyID, part.arg); err != nil {
 				return err
 			}
 		}
@@ -222,24 +209,7 @@ func (db *DB) ExportActivity(ctx context.Context, companyID string, since time.T
 const exportedActivity = `SELECT ` + readActivity + `, COALESCE(d.identification, '') FROM activity e
 	LEFT JOIN assets d ON e.target_kind = 'ASSET' AND d.id = e.target_id AND d.company_id = e.company_id`
 
-// each shows every entry of a query of exportedActivity.
-func each(ctx context.Context, c conn, query string, show func(activity.Entry) error, args ...any) (err error) {
-	rows, err := c.query(ctx, query, args...)
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, rows.Close()) }()
-	for rows.Next() {
-		var e activity.Entry
-		if err := rows.Scan(append(activityFields(&e), &e.Device)...); err != nil {
-			return err
-		}
-		if err := show(e); err != nil {
-			return err
-		}
-	}
-	return rows.Err()
-}
+func exportedFields(e *activity.Entry) []any { return append(activityFields(e), &e.Device) }
 
 // ForgetActivity implements activity.ChainStore.
 func (db *DB) ForgetActivity(ctx context.Context, companyID string, before time.Time, limit int, seal activity.Seal) (removed int, err error) {

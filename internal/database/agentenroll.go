@@ -70,14 +70,12 @@ func (db *DB) EnrollAgent(ctx context.Context, e agentdevice.Enrollment, o enrol
 			return err
 		}
 		got.AssetID, got.Epoch = change.AssetID, change.Epoch
+		t.changed(got.CompanyID, "asset", got.AssetID)
 		if err = bind(ctx, t, got); err != nil || !fresh {
 			return err
 		}
 		return t.exec(ctx, `UPDATE agent_tokens SET device_id = ?, spent_at = ? WHERE hash = ?`, got.ID, millis(db.now()), hex.EncodeToString(e.Hash[:]))
 	})
-	if err == nil {
-		db.hintAsset(got.CompanyID, got.AssetID)
-	}
 	return got, err
 }
 
@@ -183,6 +181,7 @@ func (db *DB) EndAgent(ctx context.Context, d agentdevice.Device, e agentdevice.
 			return err
 		}
 		ended = true
+		t.changed(d.CompanyID, "asset", d.AssetID)
 		if h.id != "" && h.epoch == d.Epoch && h.status.Enrolled() {
 			erased := e.How == agentdevice.Erased
 			if err := h.end(ctx, t, e.At, ending{how: string(e.How), erased: erased}); err != nil {
@@ -191,11 +190,7 @@ func (db *DB) EndAgent(ctx context.Context, d agentdevice.Device, e agentdevice.
 		}
 		return endAgent(ctx, t, d.ID)
 	})
-	if err != nil || !ended {
-		return false, err
-	}
-	db.hintAsset(d.CompanyID, d.AssetID)
-	return true, nil
+	return ended && err == nil, err
 }
 
 // holdAgentsAsset locks the asset that ends with a device; none for a companion.
@@ -231,7 +226,7 @@ func holds(ctx context.Context, c conn, query string, args ...any) (bool, error)
 
 // endAgent ends a device's row with its deliveries.
 func endAgent(ctx context.Context, t *tx, id string) error {
-	t.ended = append(t.ended, id)
+	t.hint(agentdevice.EndTopic, id)
 	if err := t.exec(ctx, `UPDATE agent_devices SET state = ?, wiped = EXISTS (`+openWipe+`), open_deliveries = 0, erasing_at = 0, push_token = ''
 		WHERE id = ?`, string(agentdevice.Deleted), id); err != nil {
 		return err

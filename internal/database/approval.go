@@ -14,11 +14,7 @@ import (
 
 // DecideProposal implements proposal.Store.
 func (db *DB) DecideProposal(ctx context.Context, d proposal.Decision) (proposal.Proposal, error) {
-	p, err := written(ctx, db, func(ctx context.Context, t *tx) (proposal.Proposal, error) { return db.decideProposal(ctx, t, d) })
-	if err == nil {
-		db.hintProposal(p)
-	}
-	return p, err
+	return written(ctx, db, func(ctx context.Context, t *tx) (proposal.Proposal, error) { return db.decideProposal(ctx, t, d) })
 }
 
 func (db *DB) decideProposal(ctx context.Context, t *tx, d proposal.Decision) (proposal.Proposal, error) {
@@ -76,6 +72,7 @@ func (db *DB) saveDecision(ctx context.Context, t *tx, p *proposal.Proposal, d p
 		millis(p.Approval.At), id, p.ID); err != nil {
 		return err
 	}
+	t.changed(p.CompanyID, "proposal", p.ID)
 	return db.recordProposal(ctx, t, *p, action, activity.OK)
 }
 

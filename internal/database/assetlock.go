@@ -177,30 +177,26 @@ func failOpen(ctx context.Context, t *tx, h lockedAsset) error {
 // MarkDeleted ends a device's management, unless the asset was enrolled again
 // since epoch or is not enrolled.
 func (db *DB) MarkDeleted(ctx context.Context, assetID string, epoch int, at time.Time) error {
-	company := ""
-	err := db.write(ctx, func(ctx context.Context, t *tx) error {
+	return db.write(ctx, func(ctx context.Context, t *tx) error {
 		h, err := hold(ctx, t, assetID)
-		if company = h.companyID; err != nil || h.epoch != epoch || !h.status.Enrolled() {
+		if err != nil || h.epoch != epoch || !h.status.Enrolled() {
 			return err
 		}
+		t.changed(h.companyID, "asset", assetID)
 		return h.end(ctx, t, at, ending{how: "the channel no longer has the device"})
 	})
-	if err == nil {
-		db.hintAsset(company, assetID)
-	}
-	return err
 }
 
 // AssignPolicy notes that a device is to have another policy, unless the asset
 // was enrolled again since epoch or is not enrolled. A silent device stays
 // INACTIVE; one that speaks is SYNCHRONIZING until it has applied the policy.
 func (db *DB) AssignPolicy(ctx context.Context, assetID string, epoch int, policyID string) error {
-	company := ""
-	err := db.write(ctx, func(ctx context.Context, t *tx) error {
+	return db.write(ctx, func(ctx context.Context, t *tx) error {
 		h, err := hold(ctx, t, assetID)
-		if company = h.companyID; err != nil || h.epoch != epoch || !h.status.Enrolled() || h.policyID == policyID {
+		if err != nil || h.epoch != epoch || !h.status.Enrolled() || h.policyID == policyID {
 			return err
 		}
+		t.changed(h.companyID, "asset", assetID)
 		counts := counts{}
 		h.count(counts, -1)
 		h.policyID = policyID
@@ -213,10 +209,6 @@ func (db *DB) AssignPolicy(ctx context.Context, assetID string, epoch int, polic
 		}
 		return counts.save(ctx, t)
 	})
-	if err == nil {
-		db.hintAsset(company, assetID)
-	}
-	return err
 }
 
 // DeviceNames returns the names of the company's managed devices of one
@@ -248,11 +240,11 @@ func (db *DB) MarkInactive(ctx context.Context, companyID string, silentSince ti
 			}
 			marked += n
 		}
+		if marked > 0 {
+			t.changed(companyID, "asset", "")
+		}
 		return nil
 	})
-	if err == nil && marked > 0 {
-		db.hintAsset(companyID, "")
-	}
 	return marked, err
 }
 

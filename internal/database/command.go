@@ -13,6 +13,7 @@ import (
 	agentdevice "github.com/musterhq/muster/internal/agent/device"
 	"github.com/musterhq/muster/internal/command"
 	"github.com/musterhq/muster/internal/operation"
+	"github.com/musterhq/muster/internal/resource"
 )
 
 const commandColumns = `id, company_id, asset_id, epoch, type, state, created_at, feedback_at, outcome,
@@ -48,7 +49,7 @@ func (db *DB) Begin(ctx context.Context, c command.Command, held *agentdevice.De
 	case err != nil:
 		return command.Command{}, false, err
 	case begun:
-		db.hintCommand(c)
+		db.commandMoved(c)
 		if held != nil {
 			db.Notify(agentdevice.WakeTopic, held.DeviceID)
 		}
@@ -109,13 +110,18 @@ func (db *DB) recordStep(ctx context.Context, tx conn, c command.Command) error 
 	return db.record(ctx, tx, c.CompanyID, e)
 }
 
+// commandMoved hints, as changed does, that an asset's command was made or moved.
+func (db *DB) commandMoved(c command.Command) {
+	db.Notify(resource.Changes, resource.Change(c.CompanyID, "command", c.AssetID))
+}
+
 // Take makes a step if the command is in one of its From states. Final states
 // are never left, whatever From says.
 func (db *DB) Take(ctx context.Context, id string, s command.Transition) (command.Command, bool, error) {
 	taken, err := db.transition(ctx, id, s)
 	if !errors.Is(err, sql.ErrNoRows) {
 		if err == nil {
-			db.hintCommand(taken)
+			db.commandMoved(taken)
 		}
 		return taken, err == nil, err
 	}
@@ -144,11 +150,9 @@ func (db *DB) transition(ctx context.Context, id string, s command.Transition) (
 		if taken, err = db.take(ctx, t, id, s); err != nil || s.To != command.Succeeded {
 			return err
 		}
+		t.changed(taken.CompanyID, "asset", taken.AssetID)
 		return show(ctx, t, taken)
 	})
-	if err == nil && s.To == command.Succeeded {
-		db.hintAsset(taken.CompanyID, taken.AssetID)
-	}
 	return taken, err
 }
 

@@ -50,7 +50,7 @@ func (db *DB) RedeemCompanionToken(ctx context.Context, hash [sha256.Size]byte, 
 		if err != nil {
 			return err
 		}
-		t.ended = append(t.ended, ended...)
+		t.hint(agentdevice.EndTopic, ended...)
 		if err := t.exec(ctx, `UPDATE agent_devices SET asset_id = ?, epoch = ? WHERE id = ?`, got.AssetID, got.Epoch, got.ID); err != nil {
 			return err
 		}
@@ -70,7 +70,7 @@ func (h lockedAsset) hintCompanions(ctx context.Context, t *tx) error {
 	}
 	ids, err := list(ctx, t, scanValue[string], `SELECT id FROM agent_devices WHERE asset_id = ? AND role = '`+string(protocol.Companion)+`'
 		AND state <> '`+string(agentdevice.Deleted)+`'`, h.id)
-	t.ended = append(t.ended, ids...)
+	t.hint(agentdevice.EndTopic, ids...)
 	return err
 }
 

@@ -62,21 +62,35 @@ func (db *DB) traced(query string, args []any) {
 // row is one row of a result.
 type row interface{ Scan(dest ...any) error }
 
-// list returns every row of a query.
-func list[T any](ctx context.Context, c conn, scan func(row) (T, error), query string, args ...any) (all []T, err error) {
+// each shows every row of a query.
+func each[T any](ctx context.Context, c conn, scan func(row) (T, error), show func(T) error, query string, args ...any) (err error) {
 	rows, err := c.query(ctx, query, args...)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	defer func() { err = errors.Join(err, rows.Close()) }()
 	for rows.Next() {
 		t, err := scan(rows)
-		if err != nil {
-			return nil, err
+		if err == nil {
+			err = show(t)
 		}
-		all = append(all, t)
+		if err != nil {
+			return err
+		}
 	}
-	return all, rows.Err()
+	return rows.Err()
+}
+
+// list returns every row of a query.
+func list[T any](ctx context.Context, c conn, scan func(row) (T, error), query string, args ...any) (all []T, err error) {
+	err = each(ctx, c, scan, func(t T) error {
+		all = append(all, t)
+		return nil
+	}, query, args...)
+	if err != nil {
+		return nil, err
+	}
+	return all, nil
 }
 
 // one returns the only row of a query, or sql.ErrNoRows.

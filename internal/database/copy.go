@@ -12,6 +12,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/musterhq/muster/internal/wait"
 )
 
 // TableCopy is one table that was copied: the same rows on both sides.
@@ -70,10 +72,8 @@ func Copy(ctx context.Context, from Options, to string) (copied []TableCopy, err
 func (db *DB) unserved(ctx context.Context) error {
 	before, err := db.replicas(ctx, db.read())
 	for waited := time.Duration(0); err == nil && len(before) > 0 && waited < silence; waited += lookAgain {
-		select {
-		case <-ctx.Done():
+		if !wait.For(ctx, lookAgain) {
 			return ctx.Err()
-		case <-time.After(lookAgain):
 		}
 		var now []replicaLease
 		now, err = db.replicas(ctx, db.read())

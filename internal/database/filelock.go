@@ -9,6 +9,8 @@ import (
 	"os"
 	"syscall"
 	"time"
+
+	"github.com/musterhq/muster/internal/wait"
 )
 
 // SQLite locks bytes from pendingByte on of a file that it has open.
@@ -56,10 +58,8 @@ func LockedBy(ctx context.Context, path string) (pid int, err error) {
 		if pid = now; waited >= lockPatience {
 			return pid, nil
 		}
-		select {
-		case <-ctx.Done():
+		if !wait.For(ctx, lockPause) {
 			return 0, ctx.Err()
-		case <-time.After(lockPause):
 		}
 	}
 }

@@ -26,7 +26,7 @@ func (db *DB) SameSerial(ctx context.Context, companyID, id string) ([]string, e
 // superseded, the other asset is left without a device and without its serial
 // number, and the open commands of both have failed.
 func (db *DB) MergeAssets(ctx context.Context, companyID, keptID, otherID string) error {
-	err := db.write(ctx, func(ctx context.Context, t *tx) error {
+	return db.write(ctx, func(ctx context.Context, t *tx) error {
 		if err := lockJoins(ctx, t, companyID); err != nil {
 			return err
 		}
@@ -34,13 +34,10 @@ func (db *DB) MergeAssets(ctx context.Context, companyID, keptID, otherID string
 		if err != nil {
 			return err
 		}
+		t.changed(companyID, "asset", keptID)
+		t.changed(companyID, "asset", otherID)
 		return merge(ctx, t, kept, other)
 	})
-	if err == nil {
-		db.hintAsset(companyID, keptID)
-		db.hintAsset(companyID, otherID)
-	}
-	return err
 }
 
 // holdBoth locks two assets that can be merged.

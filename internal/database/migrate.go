@@ -13,6 +13,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/musterhq/muster/internal/wait"
 )
 
 //go:embed migrations/*.sql
@@ -92,10 +94,7 @@ func (db *DB) migrate(ctx context.Context, pool *sql.DB, use SchemaUse) error {
 		if !transient(err) && !locked(err) || n == attempts || ctx.Err() != nil {
 			return wrap(err, "cannot migrate the database")
 		}
-		select {
-		case <-ctx.Done():
-		case <-time.After(time.Duration(n) * 20 * time.Millisecond):
-		}
+		wait.For(ctx, time.Duration(n)*20*time.Millisecond)
 	}
 }
 

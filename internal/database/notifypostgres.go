@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5"
+
+	"github.com/musterhq/muster/internal/wait"
 )
 
 const (
@@ -85,10 +87,7 @@ func (w *wakes) hear(ctx context.Context, config *pgx.ConnConfig) {
 			w.logger.Warn("cannot hear other replicas; connecting again", slog.Any("error", err))
 		}
 		connected = false
-		select {
-		case <-ctx.Done():
-		case <-time.After(pause):
-		}
+		wait.For(ctx, pause)
 		pause = min(2*pause, longestPause)
 	}
 }

@@ -30,12 +30,15 @@ func (db *DB) Observe(ctx context.Context, o enrollment.Observation) (enrollment
 		o.ObservedAt = db.now()
 	}
 	o = keepable(o)
-	change, err := written(ctx, db, func(ctx context.Context, t *tx) (enrollment.Change, error) { return observe(ctx, t, o) })
+	change, err := written(ctx, db, func(ctx context.Context, t *tx) (enrollment.Change, error) {
+		change, err := observe(ctx, t, o)
+		if change.Applied {
+			t.changed(o.CompanyID, "asset", change.AssetID)
+		}
+		return change, err
+	})
 	if err != nil {
 		return enrollment.Change{}, err
-	}
-	if change.Applied {
-		db.hintAsset(o.CompanyID, change.AssetID)
 	}
 	return change, nil
 }

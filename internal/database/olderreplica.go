@@ -7,6 +7,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/musterhq/muster/internal/wait"
 )
 
 const (
@@ -52,10 +54,8 @@ func (db *DB) endOlder(ctx context.Context, pool *sql.DB, seen Version) error {
 	}
 	db.logger.DebugContext(ctx, "waiting for older programs to end", "replicas", len(before))
 	for waited, quiet := lookAgain, lookAgain; ; waited, quiet = waited+lookAgain, quiet+lookAgain {
-		select {
-		case <-ctx.Done():
+		if !wait.For(ctx, lookAgain) {
 			return ctx.Err()
-		case <-time.After(lookAgain):
 		}
 		now, err := db.olderReplicas(ctx, c)
 		if err != nil {

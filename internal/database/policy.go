@@ -85,19 +85,16 @@ func (db *DB) Policies(ctx context.Context, q policy.Query) ([]policy.Policy, in
 func (db *DB) CreatePolicy(ctx context.Context, p policy.Policy, by policy.Author, proposalID string) error {
 	p.Version = 1
 	r := policy.Revision{SavedAt: p.CreatedAt, SavedBy: by, Origin: policy.FromCreate, ProposalID: proposalID}
-	err := db.write(ctx, func(ctx context.Context, t *tx) error {
+	return db.write(ctx, func(ctx context.Context, t *tx) error {
 		if err := lockCompany(ctx, t, p.CompanyID, true); err != nil {
 			return err
 		}
 		if err := nameFree(ctx, t, p.CompanyID, p.Name, p.ID); err != nil {
 			return err
 		}
+		t.changed(p.CompanyID, "policy", p.ID)
 		return createPolicy(ctx, t, p, r)
 	})
-	if err == nil {
-		db.hintPolicy(p.CompanyID, p.ID)
-	}
-	return err
 }
 
 func createPolicy(ctx context.Context, t *tx, p policy.Policy, r policy.Revision) error {
@@ -115,11 +112,10 @@ func createPolicy(ctx context.Context, t *tx, p policy.Policy, r policy.Revision
 // expected, and the revision with next's content. While a proposal about the
 // policy is being applied it is fault.Unavailable.
 func (db *DB) SavePolicy(ctx context.Context, next policy.Policy, expected int, r policy.Revision) (policy.Policy, error) {
-	saved, err := written(ctx, db, func(ctx context.Context, t *tx) (policy.Policy, error) { return savePolicy(ctx, t, next, expected, r) })
-	if err == nil {
-		db.hintPolicy(saved.CompanyID, saved.ID)
-	}
-	return saved, err
+	return written(ctx, db, func(ctx context.Context, t *tx) (policy.Policy, error) {
+		t.changed(next.CompanyID, "policy", next.ID)
+		return savePolicy(ctx, t, next, expected, r)
+	})
 }
 
 func savePolicy(ctx context.Context, t *tx, next policy.Policy, expected int, r policy.Revision) (policy.Policy, error) {

@@ -21,18 +21,24 @@ func (db *DB) PolicyNamed(ctx context.Context, companyID, name, except string) (
 // policyNamed compares all names of the company: names change rarely, and what
 // looks alike changes with Unicode, so it is not kept with the policies.
 func policyNamed(ctx context.Context, c conn, companyID, name, except string) (string, error) {
-	all, err := list(ctx, c, into(namedFields), `SELECT p.company_id, p.id, p.name FROM policies p
-		WHERE p.company_id = ? AND NOT p.deleted`, companyID)
-	if err != nil {
-		return "", err
+	id, err := alike(ctx, c, name, except, `SELECT p.company_id, p.id, p.name FROM policies p WHERE p.company_id = ? AND NOT p.deleted`, companyID)
+	if err == nil && id == "" {
+		err = fault.New(fault.NotFound, "no such policy")
 	}
+	return id, err
+}
+
+// alike returns the id of the first row of a query whose name looks like name,
+// other than except; empty: none does.
+func alike(ctx context.Context, c conn, name, except, query, companyID string) (string, error) {
+	all, err := list(ctx, c, into(namedFields), query, companyID)
 	look := policy.LookOf(name)
 	for _, other := range all {
 		if other.id != except && look.Like(policy.LookOf(other.name)) {
-			return other.id, nil
+			return other.id, err
 		}
 	}
-	return "", fault.New(fault.NotFound, "no such policy")
+	return "", err
 }
 
 // nameFree is fault.Refused if another policy of the company has a name that
@@ -54,18 +60,9 @@ func nameFree(ctx context.Context, t *tx, companyID, name, own string) error {
 // nameKept reports whether a proposal that is being applied is to give the
 // name to another policy.
 func nameKept(ctx context.Context, c conn, companyID, name, policyID string) (bool, error) {
-	all, err := list(ctx, c, into(namedFields), `SELECT v.company_id, v.next_policy_id, v.next_name FROM proposals v
-		WHERE v.company_id = ? AND v.next_name_key <> '' AND v.status = 'EXECUTING' AND v.next_policy_id <> ?`, companyID, policyID)
-	if err != nil {
-		return false, err
-	}
-	look := policy.LookOf(name)
-	for _, other := range all {
-		if look.Like(policy.LookOf(other.name)) {
-			return true, nil
-		}
-	}
-	return false, nil
+	id, err := alike(ctx, c, name, policyID, `SELECT v.company_id, v.next_policy_id, v.next_name FROM proposals v
+		WHERE v.company_id = ? AND v.next_name_key <> '' AND v.status = 'EXECUTING'`, companyID)
+	return id != "", err
 }
 
 // OddNames returns the policies, over all companies, whose names would be

@@ -71,13 +71,11 @@ func (db *DB) Propose(ctx context.Context, p proposal.Proposal, lifetime time.Du
 		if made = n == 1; err != nil || !made {
 			return err
 		}
+		t.changed(p.CompanyID, "proposal", p.ID)
 		return db.recordProposal(ctx, t, p, activity.ProposalMade, activity.OK)
 	})
 	if err == nil && !made {
 		return db.ProposalByRef(ctx, p.CompanyID, p.ProposeRef)
-	}
-	if err == nil {
-		db.hintProposal(p)
 	}
 	return p, err
 }

@@ -101,10 +101,6 @@ func (db *DB) FinishProposal(ctx context.Context, e proposal.Ending) (after prop
 		after, held, err = db.finishProposal(ctx, t, e)
 		return err
 	})
-	if err == nil && held {
-		db.hintProposal(after)
-		db.hintPolicy(after.CompanyID, after.Next.PolicyID)
-	}
 	return after, held, err
 }
 
@@ -147,6 +143,8 @@ func (db *DB) finishProposal(ctx context.Context, t *tx, e proposal.Ending) (pro
 			return p, false, err
 		}
 	}
+	t.changed(p.CompanyID, "proposal", p.ID)
+	t.changed(p.CompanyID, "policy", p.Next.PolicyID)
 	return p, true, releasePolicyLease(ctx, t, p.Next.PolicyID, e.Holder)
 }
 

@@ -75,7 +75,6 @@ func (db *DB) Withdraw(ctx context.Context, outcome string, limit int) (withdraw
 // withdraw ends a command if it still is not offered. The row of its delivery
 // decides: either an offer changed it before, or none can come any more.
 func (db *DB) withdraw(ctx context.Context, w waiting, outcome string) (taken bool, err error) {
-	var ended command.Command
 	err = db.write(ctx, func(ctx context.Context, t *tx) error {
 		taken = false
 		if _, err := holds(ctx, t, `SELECT id FROM agent_devices WHERE id = ?`+t.lock(), w.device); err != nil {
@@ -92,17 +91,15 @@ func (db *DB) withdraw(ctx context.Context, w waiting, outcome string) (taken bo
 		if err := endDelivery(ctx, db, t, w.device, w.command, restored); err != nil {
 			return err
 		}
-		ended, err = db.take(ctx, t, w.command, command.Transition{From: []command.State{command.Sent, command.Unconfirmed}, To: command.Failed,
+		ended, err := db.take(ctx, t, w.command, command.Transition{From: []command.State{command.Sent, command.Unconfirmed}, To: command.Failed,
 			Outcome: outcome})
 		if errors.Is(err, sql.ErrNoRows) { // settled otherwise: nothing to carry out in any case
 			return nil
 		}
 		taken = err == nil
+		t.changed(ended.CompanyID, "command", ended.AssetID)
 		return err
 	})
-	if taken && err == nil {
-		db.hintCommand(ended)
-	}
 	return taken, err
 }
 

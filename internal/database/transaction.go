@@ -7,15 +7,32 @@ import (
 	"math/rand/v2"
 	"time"
 
-	agentdevice "github.com/musterhq/muster/internal/agent/device"
+	"github.com/musterhq/muster/internal/resource"
+	"github.com/musterhq/muster/internal/wait"
 )
 
 // tx is a writing transaction. It is a conn.
 type tx struct {
 	session
-	// ended are the agents whose enrollment the transaction ended. They are hinted
-	// to once it is durable.
-	ended []string
+	// hints are what is notified once the transaction is durable: ids by topic.
+	hints map[string][]string
+}
+
+func (t *tx) hint(topic string, ids ...string) {
+	if len(ids) == 0 {
+		return
+	}
+	if t.hints == nil {
+		t.hints = map[string][]string{}
+	}
+	t.hints[topic] = append(t.hints[topic], ids...)
+}
+
+// changed hints to the pages that are open, on every replica, that an asset, a
+// policy or a proposal changed, or an asset's command; id empty: some did.
+// Last-seen times alone are not announced.
+func (t *tx) changed(companyID, kind, id string) {
+	t.hint(resource.Changes, resource.Change(companyID, kind, id))
 }
 
 // lock makes a SELECT lock its rows until the transaction ends.
@@ -30,16 +47,18 @@ func (t *tx) skipLocked() string { return t.db.dialect.lock(true) }
 // work is what a transaction does; see the package comment.
 type work func(ctx context.Context, t *tx) error
 
-// write runs f in a transaction, durable when write returns. Every replica is
-// then told which agents it ended.
+// write runs f in a transaction, durable when write returns. Every replica then
+// gets its hints.
 func (db *DB) write(ctx context.Context, f work) error {
 	var last *tx // of the attempt that was committed
 	err := db.run(ctx, func(ctx context.Context, t *tx) error {
 		last = t
 		return f(ctx, t)
 	}, false)
-	if err == nil && len(last.ended) > 0 {
-		db.Notify(agentdevice.EndTopic, last.ended...)
+	if err == nil {
+		for topic, ids := range last.hints {
+			db.Notify(topic, ids...)
+		}
 	}
 	return err
 }
@@ -162,13 +181,8 @@ const attempts = 10
 func retry(ctx context.Context, f func() error) error {
 	for n := 1; ; n++ {
 		err := f()
-		if !transient(err) || n == attempts {
+		if !transient(err) || n == attempts || !wait.For(ctx, rand.N(time.Duration(n)*10*time.Millisecond)) {
 			return err
-		}
-		select {
-		case <-ctx.Done():
-			return err
-		case <-time.After(rand.N(time.Duration(n) * 10 * time.Millisecond)):
 		}
 	}
 }
