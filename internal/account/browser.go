@@ -40,12 +40,7 @@ type Browsers struct{ Sealer Sealer }
 
 // Open returns the browser of a cookie; zero if the cookie is not ours.
 func (s Browsers) Open(cookie string) (b Browser) {
-	sealed, err := base64.RawURLEncoding.DecodeString(cookie)
-	if err != nil || s.Sealer == nil {
-		return Browser{}
-	}
-	text, err := s.Sealer.Open(purposeBrowser, sealed)
-	if err != nil || json.Unmarshal(text, &b) != nil {
+	if s.Sealer == nil || openText(s.Sealer, purposeBrowser, cookie, &b) != nil {
 		return Browser{}
 	}
 	return b
@@ -53,6 +48,24 @@ func (s Browsers) Open(cookie string) (b Browser) {
 
 // Seal returns the browser's cookie.
 func (s Browsers) Seal(b Browser) string {
-	text, _ := json.Marshal(b) // it cannot fail
-	return base64.RawURLEncoding.EncodeToString(s.Sealer.Seal(purposeBrowser, text))
+	cookie, _ := sealText(s.Sealer, purposeBrowser, b) // it cannot fail
+	return cookie
+}
+
+// sealText is a value as a cookie or a page of a browser holds it.
+func sealText(s Sealer, purpose string, v any) (string, error) {
+	text, err := json.Marshal(v)
+	return base64.RawURLEncoding.EncodeToString(s.Seal(purpose, text)), err
+}
+
+// openText reads what sealText made.
+func openText(s Sealer, purpose, text string, into any) error {
+	sealed, err := base64.RawURLEncoding.DecodeString(text)
+	if err == nil {
+		sealed, err = s.Open(purpose, sealed)
+	}
+	if err == nil {
+		err = json.Unmarshal(sealed, into)
+	}
+	return err
 }

@@ -144,18 +144,24 @@ func (s Passkeys) FinishAdd(ctx context.Context, u User, token, called string, a
 // BeginProof begins to prove that it is u, by a step of the kind. Beside a
 // password, a touch is enough; alone, the passkey must verify the user.
 func (s Passkeys) BeginProof(ctx context.Context, u User, kind PendingKind) (Challenge, error) {
-	if s.Ceremonies == nil {
-		return Challenge{}, s.unavailable()
-	}
-	known, err := s.Store.Passkeys(ctx, u.ID)
+	known, err := s.known(ctx, u)
 	if err != nil {
 		return Challenge{}, err
 	}
-	if len(known) == 0 {
-		return Challenge{}, fault.New(fault.Refused, "you have no passkey")
-	}
 	options, state, err := s.Ceremonies.BeginProof(u, known, kind != SecondFactor)
 	return s.challenge(ctx, kind, u, options, state, err)
+}
+
+// known returns the passkeys of a user who is to use one.
+func (s Passkeys) known(ctx context.Context, u User) ([]Passkey, error) {
+	if s.Ceremonies == nil {
+		return nil, s.unavailable()
+	}
+	known, err := s.Store.Passkeys(ctx, u.ID)
+	if err == nil && len(known) == 0 {
+		err = fault.New(fault.Refused, "you have no passkey")
+	}
+	return known, err
 }
 
 // FinishProof returns nil if the answer proves that it is u.

@@ -2,7 +2,7 @@ package account
 
 import (
 	"context"
-	"encoding/base64"
+
 	"encoding/json"
 	"time"
 
@@ -28,8 +28,8 @@ func (s Passkeys) BeginSignIn() (Challenge, error) {
 	if err != nil {
 		return Challenge{}, err
 	}
-	text, err := json.Marshal(challenge{state, s.Now().Add(PendingLife)})
-	return Challenge{Token: base64.RawURLEncoding.EncodeToString(s.Sealer.Seal(purposeChallenge, text)), Options: options}, err
+	token, err := sealText(s.Sealer, purposeChallenge, challenge{state, s.Now().Add(PendingLife)})
+	return Challenge{Token: token, Options: options}, err
 }
 
 // FinishSignIn returns the user whose passkey answered. It fails with
@@ -41,14 +41,7 @@ func (s Passkeys) FinishSignIn(ctx context.Context, token string, answer json.Ra
 	}
 	late := fault.New(fault.Refused, "this took too long or was done already: try again")
 	var c challenge
-	sealed, err := base64.RawURLEncoding.DecodeString(token)
-	if err == nil {
-		sealed, err = s.Sealer.Open(purposeChallenge, sealed)
-	}
-	if err == nil {
-		err = json.Unmarshal(sealed, &c)
-	}
-	if err != nil || !s.Now().Before(c.ExpiresAt) {
+	if err := openText(s.Sealer, purposeChallenge, token, &c); err != nil || !s.Now().Before(c.ExpiresAt) {
 		return User{}, late
 	}
 	p, once, err := s.Ceremonies.FinishSignIn(c.State, answer, func(id string) (u User, known []Passkey, err error) {

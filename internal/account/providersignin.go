@@ -3,8 +3,7 @@ package account
 import (
 	"context"
 	"crypto/subtle"
-	"encoding/base64"
-	"encoding/json"
+
 	"time"
 
 	"github.com/musterhq/muster/internal/access"
@@ -68,20 +67,14 @@ func (s Federation) start(ctx context.Context, p IdentityProvider, j ProviderSig
 	if address, err = s.Client.Address(ctx, p, j); err != nil {
 		return "", "", err
 	}
-	data, err := json.Marshal(j)
-	return address, base64.RawURLEncoding.EncodeToString(s.Sealer.Seal(purposeProviderSignIn, data)), err
+	cookie, err = sealText(s.Sealer, purposeProviderSignIn, j)
+	return address, cookie, err
 }
 
 // open returns the journey in a cookie, whose state must be the one that came
 // back: fault.Refused for one that this browser did not begin, or that is over.
 func (s Federation) open(cookie, state string) (j ProviderSignIn, err error) {
-	sealed, err := base64.RawURLEncoding.DecodeString(cookie)
-	if err == nil {
-		sealed, err = s.Sealer.Open(purposeProviderSignIn, sealed)
-	}
-	if err == nil {
-		err = json.Unmarshal(sealed, &j)
-	}
+	err = openText(s.Sealer, purposeProviderSignIn, cookie, &j)
 	if err != nil || subtle.ConstantTimeCompare([]byte(j.State), []byte(state)) != 1 {
 		return ProviderSignIn{}, fault.New(fault.Refused, "this sign-in was not begun in this browser: start again").Because(err)
 	}

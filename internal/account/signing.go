@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 
 	"github.com/musterhq/muster/internal/approval"
-	"github.com/musterhq/muster/internal/fault"
 )
 
 // SignDocument is the step of a person who signs a document with a passkey.
@@ -20,15 +19,9 @@ type signing struct {
 // BeginSigning asks for a signature of a canonical document by a passkey of u's that
 // verifies its user. The document says what it is about, and whose signature it wants.
 func (s Passkeys) BeginSigning(ctx context.Context, u User, document []byte) (Challenge, error) {
-	if s.Ceremonies == nil {
-		return Challenge{}, s.unavailable()
-	}
-	known, err := s.Store.Passkeys(ctx, u.ID)
+	known, err := s.known(ctx, u)
 	if err != nil {
 		return Challenge{}, err
-	}
-	if len(known) == 0 {
-		return Challenge{}, fault.New(fault.Refused, "you have no passkey")
 	}
 	options, state, err := s.Ceremonies.BeginSigning(u, known, document)
 	if err != nil {

@@ -63,20 +63,22 @@ func EncodeChanges(changes []Change) string {
 // Head is where a company's chain stands. Entries before First were removed
 // when their time was over; Anchor is the hash of the last of them. A head is
 // made with its company, so one that is missing (First is 0) was taken away.
+//
+// Exports and the log have it as JSON.
 type Head struct {
-	CompanyID string
-	First     int64
-	Anchor    string
-	Last      int64 // the number of the head; 0: nothing was sealed yet
-	Hash      string
-	Signature string // of Statement, in hexadecimal; empty: the chain has not begun
+	CompanyID string `json:"companyId"`
+	First     int64  `json:"first"`
+	Anchor    string `json:"anchor"`
+	Last      int64  `json:"last"` // the number of the head; 0: nothing was sealed yet
+	Hash      string `json:"hash"`
 	// ProvedFrom is the first place whose entry must have a proof. 0: the head is
 	// from before there were proofs, or no holder of the keys has signed it.
-	ProvedFrom int64
+	ProvedFrom int64  `json:"provedFrom"`
+	Signature  string `json:"signature"` // of Statement, in hexadecimal; empty: the chain has not begun
 	// Oldest and Sealed are the time of the company's first entry and the highest
 	// place of one. They are known only of a head without a signature.
-	Oldest time.Time
-	Sealed int64
+	Oldest time.Time `json:"-"`
+	Sealed int64     `json:"-"`
 }
 
 // Statement is what the service signs. A head without ProvedFrom is from before there

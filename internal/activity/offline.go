@@ -19,30 +19,15 @@ import (
 	"github.com/musterhq/muster/internal/access"
 )
 
-// headText is a head as exports and the log have it.
-type headText struct {
-	CompanyID  string `json:"companyId"`
-	First      int64  `json:"first"`
-	Anchor     string `json:"anchor"`
-	Last       int64  `json:"last"`
-	Hash       string `json:"hash"`
-	ProvedFrom int64  `json:"provedFrom"`
-	Signature  string `json:"signature"`
-}
-
 // text is the head as one JSON object.
 func (h Head) text() string {
-	out, _ := json.Marshal(headText{h.CompanyID, h.First, h.Anchor, h.Last, h.Hash, h.ProvedFrom, h.Signature}) // it cannot fail
+	out, _ := json.Marshal(h) // it cannot fail
 	return string(out)
-}
-
-func (t headText) head() Head {
-	return Head{CompanyID: t.CompanyID, First: t.First, Anchor: t.Anchor, Last: t.Last, Hash: t.Hash, ProvedFrom: t.ProvedFrom, Signature: t.Signature}
 }
 
 // headLine is the last line of an export that can be verified without the database.
 type headLine struct {
-	Head *headText `json:"head"`
+	Head *Head `json:"head"`
 	// Before is the hash of the entry before the first of the export.
 	Before string `json:"before"`
 	// Keys are the public keys of the service, in base64.
@@ -63,7 +48,7 @@ func ExportChain(ctx context.Context, store ChainExporter, companyID string, sin
 	encoder := json.NewEncoder(out)
 	encoder.SetEscapeHTML(false)
 	err := store.ExportActivity(ctx, companyID, since, func(e Entry) error { return encoder.Encode(e.line()) }, func(h Head, before string) error {
-		last := headLine{Head: &headText{h.CompanyID, h.First, h.Anchor, h.Last, h.Hash, h.ProvedFrom, h.Signature}, Before: before, Keys: []string{}}
+		last := headLine{Head: &h, Before: before, Keys: []string{}}
 		if keys != nil {
 			for _, key := range keys.PublicKeys() {
 				last.Keys = append(last.Keys, base64.StdEncoding.EncodeToString(key))
@@ -163,7 +148,7 @@ func (o *offline) read(export io.Reader) error {
 }
 
 func (o *offline) takeHead(end headLine) {
-	o.head, o.before = end.Head.head(), end.Before
+	o.head, o.before = *end.Head, end.Before
 	for _, text := range end.Keys {
 		if key, err := base64.StdEncoding.DecodeString(text); err == nil && len(key) == ed25519.PublicKeySize {
 			o.keys = append(o.keys, key)
@@ -279,11 +264,9 @@ func notedHead(text string) (Head, bool) {
 	if json.Unmarshal(body, &inner) == nil { // the log in JSON quotes it
 		body = []byte(inner)
 	}
-	var t headText
-	if json.Unmarshal(body, &t) != nil || t.CompanyID == "" || t.Signature == "" {
-		return Head{}, false
-	}
-	return t.head(), true
+	var h Head
+	err := json.Unmarshal(body, &h)
+	return h, err == nil && h.CompanyID != "" && h.Signature != ""
 }
 
 // entry reads a line back.

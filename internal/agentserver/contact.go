@@ -112,8 +112,13 @@ func (l *Server) skewed(r protocol.Request) bool {
 // correctable is a refusal with the service's clock and the last sequence, bound
 // to the request by its signature.
 func (l *Server) correctable(code protocol.ErrorCode, message string, d agentdevice.Device, signature string) error {
-	said, err := l.seal(d, protocol.KindTime, protocol.Time{DeviceID: d.ID, ServerTime: l.Now().UnixMilli(),
+	return l.refusal(code, message, d, protocol.KindTime, protocol.Time{DeviceID: d.ID, ServerTime: l.Now().UnixMilli(),
 		LastSequence: d.LastSequence, InReplyTo: signature})
+}
+
+// refusal is a refusal with what the service says to the device about it, signed.
+func (l *Server) refusal(code protocol.ErrorCode, message string, d agentdevice.Device, kind string, said any) error {
+	sealed, err := l.seal(d, kind, said)
 	if err != nil {
 		return err
 	}
@@ -121,7 +126,7 @@ func (l *Server) correctable(code protocol.ErrorCode, message string, d agentdev
 	if err != nil {
 		return err
 	}
-	return &protocol.Refusal{Code: code, Message: message, Signed: &said, Keys: keys}
+	return &protocol.Refusal{Code: code, Message: message, Signed: &sealed, Keys: keys}
 }
 
 func (l *Server) tombstone(d agentdevice.Device) error {
@@ -136,15 +141,8 @@ func (l *Server) tombstone(d agentdevice.Device) error {
 }
 
 func (l *Server) tombstoned(d agentdevice.Device, action protocol.TombstoneAction) error {
-	stone, err := l.seal(d, protocol.KindTombstone, protocol.Tombstone{DeviceID: d.ID, Action: action})
-	if err != nil {
-		return err
-	}
-	keys, err := l.signer(d.CommandAlgorithm).succession("")
-	if err != nil {
-		return err
-	}
-	return &protocol.Refusal{Code: protocol.Ended, Message: "the device is no longer managed", Signed: &stone, Keys: keys}
+	return l.refusal(protocol.Ended, "the device is no longer managed", d, protocol.KindTombstone,
+		protocol.Tombstone{DeviceID: d.ID, Action: action})
 }
 
 // Policy returns the signed document of the policy that the device is to have.

@@ -1,6 +1,7 @@
 package command
 
 import (
+	"cmp"
 	"slices"
 
 	"github.com/musterhq/muster/internal/fault"
@@ -52,37 +53,37 @@ func (r Receipt) admissible(t Type) Receipt {
 // step is the transition that the receipt means. A final word also settles a
 // command that the sweeper has made UNCONFIRMED.
 func (r Receipt) step(t Type) Transition {
-	said := orElse(r.Outcome, r.Detail)
+	said := cmp.Or(r.Outcome, r.Detail)
 	final := []State{Prepared, Unconfirmed}
 	switch r.Code {
 	case outcome.Accepted:
 		if t == NotificationMessage {
-			return Transition{From: final, To: Succeeded, Ref: r.Ref, Outcome: orElse(said, "accepted for delivery")}
+			return Transition{From: final, To: Succeeded, Ref: r.Ref, Outcome: cmp.Or(said, "accepted for delivery")}
 		}
 		return Transition{From: []State{Prepared}, To: Sent, Ref: r.Ref, Outcome: r.Outcome}
 	case outcome.Done:
 		return Transition{From: final, To: Succeeded, Ref: r.Ref, Outcome: said, Feedback: r.FeedbackAt}
 	case outcome.NotSent:
-		return Transition{From: final, To: Failed, Outcome: "not sent: " + orElse(said, "failed inside the service")}
+		return Transition{From: final, To: Failed, Outcome: "not sent: " + cmp.Or(said, "failed inside the service")}
 	case outcome.Gone:
-		return Transition{From: final, To: Failed, Outcome: orElse(said, "the device is no longer managed")}
+		return Transition{From: final, To: Failed, Outcome: cmp.Or(said, "the device is no longer managed")}
 	case outcome.Unreachable:
-		return Transition{From: final, To: Failed, Outcome: orElse(said, "the device cannot be reached")}
+		return Transition{From: final, To: Failed, Outcome: cmp.Or(said, "the device cannot be reached")}
 	case outcome.Refused:
-		return Transition{From: final, To: Failed, Ref: r.Ref, Outcome: "refused: " + orElse(said, "no reason was given"), Feedback: r.FeedbackAt}
+		return Transition{From: final, To: Failed, Ref: r.Ref, Outcome: "refused: " + cmp.Or(said, "no reason was given"), Feedback: r.FeedbackAt}
 	case outcome.Missing, outcome.Throttled, outcome.Conflict, outcome.Denied:
-		return Transition{From: final, To: Failed, Outcome: "not sent: " + orElse(said, "the platform rejected it")}
+		return Transition{From: final, To: Failed, Outcome: "not sent: " + cmp.Or(said, "the platform rejected it")}
 	case outcome.Unknown:
-		return Transition{From: []State{Prepared}, To: Unconfirmed, Ref: r.Ref, Outcome: orElse(said, "it is not known whether it was sent")}
+		return Transition{From: []State{Prepared}, To: Unconfirmed, Ref: r.Ref, Outcome: cmp.Or(said, "it is not known whether it was sent")}
 	default:
-		return Transition{From: []State{Prepared}, To: Unconfirmed, Ref: r.Ref, Outcome: orElse(r.Outcome, "unexpected error; it is not known whether it was sent")}
+		return Transition{From: []State{Prepared}, To: Unconfirmed, Ref: r.Ref, Outcome: cmp.Or(r.Outcome, "unexpected error; it is not known whether it was sent")}
 	}
 }
 
 // fault is the error that the receipt is answered with (contract 7.1).
 func (r Receipt) fault() error {
 	f := func(code fault.Code, retryable bool, otherwise string) error {
-		return (&fault.Error{Code: code, Retryable: retryable, Detail: orElse(r.Detail, otherwise)}).Because(r.Cause)
+		return (&fault.Error{Code: code, Retryable: retryable, Detail: cmp.Or(r.Detail, otherwise)}).Because(r.Cause)
 	}
 	switch r.Code {
 	case outcome.NotSent:
@@ -101,11 +102,4 @@ func (r Receipt) fault() error {
 		return (&fault.Error{Code: fault.Internal,
 			Detail: "an unexpected error occurred, and it is not known whether the command reached the device: do not send it again at once, look at the asset and at the command history"}).Because(r.Cause)
 	}
-}
-
-func orElse(text, otherwise string) string {
-	if text != "" {
-		return text
-	}
-	return otherwise
 }

@@ -1,6 +1,8 @@
 package command
 
 import (
+	"cmp"
+
 	"github.com/musterhq/muster/internal/asset"
 	"github.com/musterhq/muster/internal/operation"
 	"github.com/musterhq/muster/internal/resource"
@@ -38,7 +40,7 @@ func unconfirmedOf(c Command, slug string, m asset.Management, detail string) Re
 	if !c.Type.Row().Early {
 		r.CreatedAt = nil // contract 7.1, 202
 	}
-	r.Detail = orElse(detail, notKnown("nothing confirmed it"))
+	r.Detail = cmp.Or(detail, notKnown("nothing confirmed it"))
 	return r
 }
 
