@@ -10,7 +10,6 @@ import (
 
 	"github.com/musterhq/muster/internal/activity"
 	"github.com/musterhq/muster/internal/asset"
-	"github.com/musterhq/muster/internal/fault"
 	"github.com/musterhq/muster/internal/policy"
 )
 
@@ -105,10 +104,7 @@ func (db *DB) ImportAssets(ctx context.Context, assets []asset.Asset) error {
 		return db.record(ctx, t, assets[0].CompanyID, activity.Event{Action: activity.AssetsImported,
 			Changes: []activity.Change{{Field: "assets", After: strconv.Itoa(len(assets))}}})
 	})
-	if unique(err) {
-		return fault.New(fault.Refused, "an asset with one of these ids exists already")
-	}
-	return err
+	return taken(err, "an asset with one of these ids exists already")
 }
 
 func insertAssets(ctx context.Context, t *tx, assets []asset.Asset, counts counts) error {
@@ -119,7 +115,7 @@ func insertAssets(ctx context.Context, t *tx, assets []asset.Asset, counts count
 		changes.change(a.CompanyID, a.ID, "", text)
 		args = append(args, a.ID, a.CompanyID, string(asset.Pending), a.Identification, millis(a.SyncedAt), millis(a.CreatedAt),
 			a.Identification != "", identityKey(a.Specifications["serialNumber"]), identityKey(a.Specifications["brand"]),
-			encodeMap(a.CustomData), encodeList(a.Tags), encodeMap(a.Specifications), text)
+			encodeSome(a.CustomData), encodeSome(a.Tags), encodeSome(a.Specifications), text)
 		counts.add(a.CompanyID, asset.Pending, "", 1)
 	}
 	if err := t.exec(ctx, `INSERT INTO assets (id, company_id, status, identification, synced_at, created_at,
@@ -130,20 +126,12 @@ func insertAssets(ctx context.Context, t *tx, assets []asset.Asset, counts count
 	return changes.save(ctx, t)
 }
 
-// encodeMap is a map as JSON; an empty one is an empty text.
-func encodeMap(m map[string]string) string {
-	if len(m) == 0 {
+// encodeSome is a map or a list as JSON; an empty one is an empty text.
+func encodeSome[T map[string]string | []string](some T) string {
+	if len(some) == 0 {
 		return ""
 	}
-	return encode(m)
-}
-
-// encodeList is a list as JSON; an empty one is an empty text.
-func encodeList(l []string) string {
-	if len(l) == 0 {
-		return ""
-	}
-	return encode(l)
+	return encode(some)
 }
 
 // identityKey makes serial numbers and brands comparable. What Android reports

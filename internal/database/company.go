@@ -7,7 +7,6 @@ import (
 
 	"github.com/musterhq/muster/internal/activity"
 	"github.com/musterhq/muster/internal/company"
-	"github.com/musterhq/muster/internal/fault"
 )
 
 const companyColumns = `c.id, c.slug, c.name, c.inactive_after, c.keep_activity, c.enterprise, c.created_at, c.upgrade_notice, ` + settingsColumns
@@ -31,10 +30,7 @@ func (db *DB) CreateCompany(ctx context.Context, c company.Company) error {
 		}
 		return db.recordCompany(ctx, t, activity.CompanyCreated, company.Company{}, c)
 	})
-	if unique(err) {
-		return fault.New(fault.Refused, "there is a company %s already", c.Slug)
-	}
-	return err
+	return taken(err, "there is a company %s already", c.Slug)
 }
 
 // CompanyByID finds a company by its id.
@@ -78,10 +74,7 @@ func (db *DB) UpdateCompany(ctx context.Context, id string, change func(*company
 		updated = next
 		return db.saveCompany(ctx, t, c, next)
 	})
-	if unique(err) {
-		err = fault.New(fault.Refused, "the enterprise %s belongs to another company", updated.Enterprise)
-	}
-	if err != nil {
+	if err = taken(err, "the enterprise %s belongs to another company", updated.Enterprise); err != nil {
 		return company.Company{}, err
 	}
 	return updated, nil

@@ -32,7 +32,7 @@ func Copy(ctx context.Context, from Options, to string) (copied []TableCopy, err
 	}
 	found, err := Inspect(ctx, from.URL)
 	if err == nil {
-		err = found.check(Existing)
+		err = found.Check(Existing)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("the source: %w", err)
@@ -48,7 +48,7 @@ func Copy(ctx context.Context, from Options, to string) (copied []TableCopy, err
 	}
 	goal, err := Inspect(ctx, to)
 	if err == nil && !goal.Empty() {
-		err = goal.check(Existing)
+		err = goal.Check(Existing)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("the target: %w", err)

@@ -13,6 +13,8 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 	"modernc.org/sqlite"
 	sqlite3 "modernc.org/sqlite/lib"
+
+	"github.com/musterhq/muster/internal/fault"
 )
 
 // dialect is what differs between the engines.
@@ -37,11 +39,6 @@ type dialect interface {
 	snapshot() sql.IsolationLevel
 	// schema turns a migration's text into the engine's.
 	schema(text string) string
-}
-
-// catalog is what differs when the tables themselves are looked at or changed.
-// Every dialect is one.
-type catalog interface {
 	// tables is a query for the names of all tables.
 	tables() string
 	// lockSchema lets one transaction at a time change the tables; empty: the
@@ -52,8 +49,6 @@ type catalog interface {
 	// there are no roles.
 	mayChange() string
 }
-
-func catalogOf(d dialect) catalog { return d.(catalog) }
 
 // fromFirst stands where a statement that follows another reads from it.
 const fromFirst = "/* FROM first */"
@@ -175,6 +170,14 @@ func (d postgresDialect) bind(query string) string {
 }
 
 // unique reports whether err says that a unique index already has the row.
+// taken turns an error because another row has the same key into fault.Refused.
+func taken(err error, format string, args ...any) error {
+	if unique(err) {
+		return fault.New(fault.Refused, format, args...)
+	}
+	return err
+}
+
 func unique(err error) bool {
 	if e, ok := errors.AsType[*pgconn.PgError](err); ok {
 		return e.Code == "23505"

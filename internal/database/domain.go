@@ -96,6 +96,5 @@ func (db *DB) claimDomains(ctx context.Context, t *tx, companyID string, domains
 
 // ForeignDomain implements access.DomainOwners.
 func (db *DB) ForeignDomain(ctx context.Context, companyID, domain string) (bool, error) {
-	n, err := value[int64](ctx, db.read(), `SELECT COUNT(*) FROM company_domains WHERE domain = ? AND company_id <> ?`, domain, companyID)
-	return n > 0, err
+	return holds(ctx, db.read(), `SELECT domain FROM company_domains WHERE domain = ? AND company_id <> ?`, domain, companyID)
 }

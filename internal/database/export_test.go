@@ -191,7 +191,7 @@ func (db *DB) PanicInsideWrite(ctx context.Context, statement string) error {
 var (
 	DecodeMap  = decodeMap
 	DecodeList = decodeList
-	EncodeMap  = encodeMap
+	EncodeMap  = encodeSome[map[string]string]
 )
 
 // PostgresDoubts reports whether PostgreSQL may have done what failed so.

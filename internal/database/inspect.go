@@ -45,9 +45,6 @@ func Inspect(ctx context.Context, url string) (found Inspection, err error) {
 	return found, wrapPostgres(err)
 }
 
-// Check returns a *SchemaError if the use must be refused.
-func (v Version) Check(use SchemaUse) error { return v.check(use) }
-
 // look opens a database for reading alone; nil: it is a SQLite file that does
 // not exist.
 func look(ctx context.Context, url string) (*DB, error) {

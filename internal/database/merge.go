@@ -27,7 +27,7 @@ func (db *DB) SameSerial(ctx context.Context, companyID, id string) ([]string, e
 // number, and the open commands of both have failed.
 func (db *DB) MergeAssets(ctx context.Context, companyID, keptID, otherID string) error {
 	return db.write(ctx, func(ctx context.Context, t *tx) error {
-		if err := lockJoins(ctx, t, companyID); err != nil {
+		if err := lockCompany(ctx, t, companyID, true); err != nil {
 			return err
 		}
 		kept, other, err := holdBoth(ctx, t, companyID, keptID, otherID)

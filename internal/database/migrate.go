@@ -74,7 +74,7 @@ func (db *DB) upgrade(ctx context.Context, pool *sql.DB, use SchemaUse, seen Ver
 // mayChange refuses a role that could not make the change, before anything is
 // written and before older replicas are told to end.
 func (db *DB) mayChange(ctx context.Context, pool *sql.DB) error {
-	query := catalogOf(db.dialect).mayChange()
+	query := db.dialect.mayChange()
 	if query == "" {
 		return nil
 	}
@@ -107,7 +107,7 @@ func (db *DB) inUpgrade(ctx context.Context, pool *sql.DB, f work) (err error) {
 	}
 	defer func() { _ = begun.Rollback() }() // of no effect after Commit
 	t := &tx{session: session{db, begun}}
-	if lock := catalogOf(db.dialect).lockSchema(); lock != "" {
+	if lock := db.dialect.lockSchema(); lock != "" {
 		if err := t.exec(ctx, lock); err != nil {
 			return err
 		}
@@ -124,7 +124,7 @@ func (db *DB) change(ctx context.Context, t *tx, use SchemaUse) error {
 	if err != nil || version.Schema >= SchemaNumber() {
 		return err
 	}
-	if err := version.check(use); err != nil {
+	if err := version.Check(use); err != nil {
 		return err
 	}
 	done, err := applied(ctx, t, db.dialect)

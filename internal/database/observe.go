@@ -63,7 +63,7 @@ func observe(ctx context.Context, t *tx, o enrollment.Observation) (enrollment.C
 		// Joins of a company wait for each other, or one device that is announced
 		// twice at once would become two assets. After the wait the device may be
 		// known: the decision is about what is known then.
-		if err = lockJoins(ctx, t, o.CompanyID); err == nil {
+		if err = lockCompany(ctx, t, o.CompanyID, true); err == nil {
 			known, exists, err = lockName(ctx, t, o.CompanyID, o.Device)
 		}
 	}
@@ -109,12 +109,6 @@ func mayMove(ctx context.Context, t *tx, h lockedAsset, o enrollment.Observation
 	if err == nil && !live {
 		err = fault.New(fault.Refused, "the policy was deleted")
 	}
-	return err
-}
-
-// lockJoins makes the joins of a company wait for each other.
-func lockJoins(ctx context.Context, t *tx, companyID string) error {
-	_, err := find(ctx, t, "company", scanValue[string], `SELECT id FROM companies WHERE id = ?`+t.lock(), companyID)
 	return err
 }
 
@@ -241,7 +235,7 @@ func (h *lockedAsset) learnFacts(o enrollment.Observation) error {
 			facts[key] = value
 		}
 	}
-	h.specifications = encodeMap(facts)
+	h.specifications = encodeSome(facts)
 	if err := h.hear(o); err != nil {
 		return err
 	}

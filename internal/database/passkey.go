@@ -38,10 +38,7 @@ func (db *DB) AddPasskey(ctx context.Context, p account.Passkey) error {
 		}
 		return db.recordPerson(ctx, t, p.UserID, activity.PasskeyAdded, activity.OK, activity.Change{Field: "passkey", After: p.Name})
 	})
-	if unique(err) {
-		return fault.New(fault.Refused, "this passkey is known already")
-	}
-	return err
+	return taken(err, "this passkey is known already")
 }
 
 // UsePasskey implements access.PasskeyStore.

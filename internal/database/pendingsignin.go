@@ -5,7 +5,6 @@ import (
 
 	"github.com/musterhq/muster/internal/access"
 	"github.com/musterhq/muster/internal/account"
-	"github.com/musterhq/muster/internal/fault"
 )
 
 const stepColumns = `kind, company_id, user_id, data, expires_at`
@@ -22,10 +21,7 @@ func (db *DB) SaveStep(ctx context.Context, token access.SecretHash, s account.P
 		}
 		return saveStep(ctx, t, token, s)
 	})
-	if unique(err) {
-		return fault.New(fault.Refused, "this step was begun already")
-	}
-	return err
+	return taken(err, "this step was begun already")
 }
 
 func saveStep(ctx context.Context, t *tx, token access.SecretHash, s account.PendingSignIn) error {

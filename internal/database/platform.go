@@ -173,8 +173,5 @@ func (db *DB) FinishSignup(ctx context.Context, state, enterprise string) error 
 			Target:  activity.Target{Kind: activity.Company, ID: companyID, Name: before.Name},
 			Changes: []activity.Change{{Field: "enterprise", After: enterprise}}})
 	})
-	if unique(err) {
-		return fault.New(fault.Refused, "the enterprise %s belongs to another company", enterprise)
-	}
-	return err
+	return taken(err, "the enterprise %s belongs to another company", enterprise)
 }

@@ -23,7 +23,7 @@ func (db *DB) openPostgres(ctx context.Context, o Options) error {
 	if err != nil {
 		return err
 	}
-	if err := seen.check(o.Schema); err != nil {
+	if err := seen.Check(o.Schema); err != nil {
 		return err
 	}
 	if seen.Schema < SchemaNumber() {

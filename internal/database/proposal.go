@@ -67,7 +67,7 @@ func (db *DB) Propose(ctx context.Context, p proposal.Proposal, lifetime time.Du
 			VALUES (`+marks(27)+`) ON CONFLICT (company_id, propose_ref) WHERE propose_ref <> '' DO NOTHING`,
 			p.ID, p.CompanyID, string(p.Capability), string(p.Status), string(p.Impact), p.Title, p.Form, p.PolicyID,
 			p.TargetName, p.BaseVersion, p.Next.PolicyID, p.Next.Name, key, string(p.Owner.Kind), p.Owner.ID, p.Owner.UserID,
-			p.Owner.Name, millis(p.CreatedAt), millis(p.ExpiresAt), p.ProposeRef, encode(p.Request), encode(p.Fields), string(p.Next.Document), p.Devices, p.Note.Reason, p.Note.Ticket, warningsText(p))
+			p.Owner.Name, millis(p.CreatedAt), millis(p.ExpiresAt), p.ProposeRef, encode(p.Request), encode(p.Fields), string(p.Next.Document), p.Devices, p.Note.Reason, p.Note.Ticket, encodeSome(p.Warnings))
 		if made = n == 1; err != nil || !made {
 			return err
 		}
@@ -78,13 +78,6 @@ func (db *DB) Propose(ctx context.Context, p proposal.Proposal, lifetime time.Du
 		return db.ProposalByRef(ctx, p.CompanyID, p.ProposeRef)
 	}
 	return p, err
-}
-
-func warningsText(p proposal.Proposal) string {
-	if len(p.Warnings) == 0 {
-		return ""
-	}
-	return encode(p.Warnings)
 }
 
 // Proposal returns a proposal of the company.

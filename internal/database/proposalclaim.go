@@ -228,7 +228,7 @@ func lockCompany(ctx context.Context, t *tx, companyID string, wanted bool) erro
 	if !wanted {
 		return nil
 	}
-	_, err := value[string](ctx, t, `SELECT id FROM companies WHERE id = ?`+t.lock(), companyID)
+	_, err := find(ctx, t, "company", scanValue[string], `SELECT id FROM companies WHERE id = ?`+t.lock(), companyID)
 	return err
 }
 
@@ -256,8 +256,7 @@ func newNameFree(ctx context.Context, t *tx, p proposal.Proposal) (bool, error) 
 
 // changing reports whether a proposal about the policy is being applied.
 func changing(ctx context.Context, c conn, policyID string) (bool, error) {
-	n, err := value[int](ctx, c, `SELECT COUNT(*) FROM proposals WHERE next_policy_id = ? AND status = 'EXECUTING'`, policyID)
-	return n > 0, err
+	return holds(ctx, c, `SELECT id FROM proposals WHERE next_policy_id = ? AND status = 'EXECUTING' LIMIT 1`, policyID)
 }
 
 // takePolicyLease gives the policy's turn to the holder unless another has it.
@@ -272,7 +271,6 @@ func releasePolicyLease(ctx context.Context, t *tx, policyID, holder string) err
 }
 
 func holdsPolicyLease(ctx context.Context, c conn, policyID, holder string, now time.Time) (bool, error) {
-	n, err := value[int](ctx, c, `SELECT COUNT(*) FROM leases WHERE name = ? AND holder = ? AND expires_at > ?`,
+	return holds(ctx, c, `SELECT name FROM leases WHERE name = ? AND holder = ? AND expires_at > ?`,
 		policy.LeaseKey(policyID), holder, millis(now))
-	return n > 0, err
 }

@@ -75,10 +75,7 @@ func (db *DB) SaveProvider(ctx context.Context, p account.IdentityProvider, chec
 		}
 		return db.recordProvider(ctx, t, before, p)
 	})
-	if unique(err) {
-		return fault.New(fault.Refused, "one of the domains signs in with another company")
-	}
-	return err
+	return taken(err, "one of the domains signs in with another company")
 }
 
 // lockUsers locks a company and all of its users. The users are first, in order,

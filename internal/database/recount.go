@@ -22,7 +22,7 @@ var keptCounts = []struct{ table, keys, must string }{ //nolint:gochecknoglobals
 // recount makes what is kept in counts again, and returns how many were wrong:
 // a program that did not know a count may have written beside one that did.
 func recount(ctx context.Context, t *tx) (wrong int64, err error) {
-	if lock := catalogOf(t.db.dialect).lockTable("assets"); lock != "" {
+	if lock := t.db.dialect.lockTable("assets"); lock != "" {
 		if err := t.exec(ctx, lock); err != nil {
 			return 0, err
 		}

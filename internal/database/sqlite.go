@@ -16,7 +16,7 @@ func (db *DB) openSQLite(ctx context.Context, path string, use SchemaUse) error 
 	if err != nil {
 		return err
 	}
-	if err := seen.check(use); err != nil {
+	if err := seen.Check(use); err != nil {
 		return err
 	}
 	if err := adopt(ctx, path); err != nil {

@@ -6,7 +6,6 @@ import (
 
 	"github.com/musterhq/muster/internal/account"
 	"github.com/musterhq/muster/internal/activity"
-	"github.com/musterhq/muster/internal/fault"
 	"github.com/musterhq/muster/internal/text"
 )
 
@@ -27,10 +26,7 @@ func (db *DB) CreateUser(ctx context.Context, u account.User) error {
 		}
 		return db.recordUser(ctx, t, activity.UserCreated, account.User{}, u)
 	})
-	if unique(err) {
-		return fault.New(fault.Refused, "there is a user %s already", u.Email)
-	}
-	return err
+	return taken(err, "there is a user %s already", u.Email)
 }
 
 // UserByID finds a user of a company.
@@ -128,10 +124,7 @@ func (db *DB) updateUser(ctx context.Context, companyID, id string, change func(
 		updated = next
 		return db.saveUser(ctx, t, u, next)
 	})
-	if unique(err) {
-		err = fault.New(fault.Refused, "there is a user %s already", updated.Email)
-	}
-	if err != nil {
+	if err = taken(err, "there is a user %s already", updated.Email); err != nil {
 		return account.User{}, err
 	}
 	return updated, nil

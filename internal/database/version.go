@@ -54,8 +54,8 @@ type SchemaError struct{ Detail, Remedy string }
 
 func (e *SchemaError) Error() string { return e.Detail + ": " + e.Remedy }
 
-// check returns a *SchemaError if the use must be refused.
-func (v Version) check(use SchemaUse) error {
+// Check returns a *SchemaError if the use must be refused.
+func (v Version) Check(use SchemaUse) error {
 	own := SchemaNumber()
 	newer := v.Schema > own && use != Upgrade
 	switch {
@@ -89,7 +89,7 @@ func readVersion(ctx context.Context, c conn, d dialect) (Version, error) {
 }
 
 func tableNames(ctx context.Context, c conn, d dialect) ([]string, error) {
-	return list(ctx, c, scanValue[string], catalogOf(d).tables())
+	return list(ctx, c, scanValue[string], d.tables())
 }
 
 // saveVersion says what this program made of the database.
