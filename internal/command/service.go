@@ -5,11 +5,9 @@ import (
 	"log/slog"
 	"time"
 
-	"github.com/musterhq/muster/internal/access"
 	"github.com/musterhq/muster/internal/asset"
 	"github.com/musterhq/muster/internal/fault"
 	"github.com/musterhq/muster/internal/operation"
-	"github.com/musterhq/muster/internal/policy"
 	"github.com/musterhq/muster/internal/resource"
 )
 
@@ -113,20 +111,6 @@ func (s *Service) order(ctx context.Context, call operation.Call, now Situation,
 		Command: intent,
 		Company: owner, AssetID: now.Asset.ID, Device: *now.Asset.Device, Body: body,
 	}, nil
-}
-
-// policy finds the policy to move a device to; a tombstone is not found.
-func (s *Service) policy(ctx context.Context, p access.Principal, ref string) (policy.Policy, error) {
-	missing := policy.Missing()
-	id, ok := resource.Short(p.CompanySlug, resource.Policies, ref)
-	if !ok || !p.MaySee(id) {
-		return policy.Policy{}, missing
-	}
-	found, err := s.Inventory.Policy(ctx, p.CompanyID, id)
-	if fault.CodeOf(err) == fault.NotFound || err == nil && found.Deleted {
-		return policy.Policy{}, missing
-	}
-	return found, err
 }
 
 // intent is the command as it is stored before anything is sent.

@@ -56,7 +56,7 @@ func (s *Service) look(ctx context.Context, p access.Principal, r Request) (Situ
 	if now.Moves = moves; !moves {
 		return now, nil
 	}
-	target, err := s.policy(ctx, p, string(ref))
+	target, err := policy.Find(ctx, s.Inventory, p, string(ref))
 	if err != nil {
 		return now.without(err)
 	}

@@ -22,16 +22,9 @@ const (
 )
 
 // Push brings the platform's copy of a policy up to the version that is saved
-// now, and notes what came of it. It waits while another pushes the policy.
+// now, and notes what came of it. It waits while another pushes the policy. Once
+// begun it does not depend on the caller.
 func (p *Platform) Push(ctx context.Context, c company.Company, id string) policy.PushResult {
-	return p.pushing(ctx, c, id, func(ctx context.Context) policy.PushResult {
-		return p.pushSaved(ctx, c, id, urgent)
-	})
-}
-
-// pushing runs work while no other replica pushes the policy. Once begun it
-// does not depend on the caller.
-func (p *Platform) pushing(ctx context.Context, c company.Company, id string, work func(context.Context) policy.PushResult) policy.PushResult {
 	if !c.Connected() {
 		return unsent("the company is not connected to the device-management program", nil)
 	}
@@ -42,7 +35,7 @@ func (p *Platform) pushing(ctx context.Context, c company.Company, id string, wo
 		return unsent("another is pushing the policy, or the store failed", err)
 	}
 	defer p.release(ctx, lease, holder)
-	return work(ctx)
+	return p.pushSaved(ctx, c, id, urgent)
 }
 
 // pushSaved pushes the saved version of a policy. The caller holds its lease.

@@ -38,8 +38,8 @@ func (p *Platform) Probe(ctx context.Context) []Finding {
 		return []Finding{{"platform", Warning, "no platform is configured: only devices with the service's own agent can be managed",
 			"set MUSTER_PLATFORM_CREDENTIALS to a service account's key file, or MUSTER_PLATFORM_ENDPOINT to an emulator's address"}}
 	}
-	api, ok := p.probeAPI(ctx)
-	if !ok {
+	api := p.ProbeAPI(ctx)
+	if api.Grade != Fine {
 		return []Finding{api}
 	}
 	notified, topic := p.probeSubscription(ctx)
@@ -57,16 +57,12 @@ func (p *Platform) Probe(ctx context.Context) []Finding {
 // ProbeAPI looks whether the platform is reached and takes our credentials. It
 // needs no store.
 func (p *Platform) ProbeAPI(ctx context.Context) Finding {
-	f, _ := p.probeAPI(ctx)
-	return f
-}
 
-func (p *Platform) probeAPI(ctx context.Context) (Finding, bool) {
 	_, err := ask(ctx, p, methodListEnterprises, urgent, p.am.Enterprises.List().ProjectId(p.cfg.Project).PageSize(1))
 	f := Finding{Check: "platform", Grade: Bad, Detail: plain(err)}
 	switch codeOf(err) {
 	case outcome.Done:
-		return Finding{"platform", Fine, "reached, and it takes our credentials for project " + p.cfg.Project, ""}, true
+		return Finding{"platform", Fine, "reached, and it takes our credentials for project " + p.cfg.Project, ""}
 	case outcome.NotSent:
 		f.Remedy = "check the network, the proxy and MUSTER_PLATFORM_ENDPOINT"
 	case outcome.Denied, outcome.Missing:
@@ -77,7 +73,7 @@ func (p *Platform) probeAPI(ctx context.Context) (Finding, bool) {
 	default:
 		f.Remedy = "try again in a minute"
 	}
-	return f, false
+	return f
 }
 
 // probeSubscription also returns the topic to which enterprises should publish;

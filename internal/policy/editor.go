@@ -34,7 +34,7 @@ func (e Editor) open(ctx context.Context, who access.Principal, needs access.Per
 	if err := access.Grant(who, needs, access.NoGate); err != nil {
 		return Policy{}, err
 	}
-	return Reader{Store: e.Service.Store}.Visible(ctx, who, ref)
+	return Find(ctx, e.Service.Store, who, ref)
 }
 
 // Open returns a policy at its current version: View shows its settings, Apps

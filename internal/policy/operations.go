@@ -77,19 +77,24 @@ func readOne(tool, title, path, description string) operation.Operation {
 	}
 }
 
-// Visible returns the policy that ref means to the principal: a short id or a
+// Finder returns a policy of a company.
+type Finder interface {
+	Policy(ctx context.Context, companyID, id string) (Policy, error)
+}
+
+// Find returns the policy that ref means to the principal: a short id or a
 // path name. One that does not exist, is deleted, another company's or beyond
 // the principal's limits is fault.NotFound.
-func (rd Reader) Visible(ctx context.Context, p access.Principal, ref string) (Policy, error) {
+func Find(ctx context.Context, s Finder, p access.Principal, ref string) (Policy, error) {
 	id, ok := resource.Short(p.CompanySlug, resource.Policies, ref)
 	if !ok || !p.MaySee(id) {
 		return Policy{}, Missing()
 	}
-	return Service{Store: rd.Store}.Current(ctx, p.CompanyID, id)
+	return current(ctx, s, p.CompanyID, id)
 }
 
 func (rd Reader) settings(ctx context.Context, call operation.Call, args Target) (Settings, error) {
-	p, err := rd.Visible(ctx, call.Principal, args.PolicyID)
+	p, err := Find(ctx, rd.Store, call.Principal, args.PolicyID)
 	if err != nil {
 		return Settings{}, err
 	}
@@ -102,7 +107,7 @@ func (rd Reader) settings(ctx context.Context, call operation.Call, args Target)
 }
 
 func (rd Reader) revisions(ctx context.Context, call operation.Call, args RevisionsArgs) (Revisions, error) {
-	p, err := rd.Visible(ctx, call.Principal, args.PolicyID)
+	p, err := Find(ctx, rd.Store, call.Principal, args.PolicyID)
 	if err != nil {
 		return Revisions{}, err
 	}

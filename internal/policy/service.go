@@ -157,7 +157,11 @@ func (s Service) Delete(ctx context.Context, companyID, id string) error {
 
 // Current returns a policy that is not deleted, or fault.NotFound.
 func (s Service) Current(ctx context.Context, companyID, id string) (Policy, error) {
-	p, err := s.Store.Policy(ctx, companyID, id)
+	return current(ctx, s.Store, companyID, id)
+}
+
+func current(ctx context.Context, s Finder, companyID, id string) (Policy, error) {
+	p, err := s.Policy(ctx, companyID, id)
 	if fault.CodeOf(err) == fault.NotFound || err == nil && p.Deleted {
 		return Policy{}, Missing()
 	}

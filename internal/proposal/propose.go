@@ -13,18 +13,11 @@ import (
 
 // ProposeChanges proposes new values of settings of an existing policy.
 func (s *Service) ProposeChanges(ctx context.Context, call operation.Call, policyRef string, changes []policy.Change) (Proposal, error) {
-	if earlier, ok, err := s.repeated(ctx, call); ok || err != nil {
-		return earlier, err
-	}
-	made, err := s.draftChanges(ctx, call, policyRef, changes)
-	if err != nil {
-		return Proposal{}, err
-	}
-	return s.save(ctx, made)
+	return s.propose(ctx, call, func() (Proposal, error) { return s.draftChanges(ctx, call, policyRef, changes) })
 }
 
 func (s *Service) draftChanges(ctx context.Context, call operation.Call, policyRef string, changes []policy.Change) (Proposal, error) {
-	p, err := s.visible(ctx, call.Principal, policyRef)
+	p, err := policy.Find(ctx, s.Policies, call.Principal, policyRef)
 	if err != nil {
 		return Proposal{}, err
 	}
@@ -51,18 +44,11 @@ func (s *Service) draftChanges(ctx context.Context, call operation.Call, policyR
 // ProposeCopy proposes a new policy: a copy of a policy's apps, settings and
 // restrictions, with changes of settings on top.
 func (s *Service) ProposeCopy(ctx context.Context, call operation.Call, sourceRef, displayName string, changes []policy.Change) (Proposal, error) {
-	if earlier, ok, err := s.repeated(ctx, call); ok || err != nil {
-		return earlier, err
-	}
-	made, err := s.draftCopy(ctx, call, sourceRef, displayName, changes)
-	if err != nil {
-		return Proposal{}, err
-	}
-	return s.save(ctx, made)
+	return s.propose(ctx, call, func() (Proposal, error) { return s.draftCopy(ctx, call, sourceRef, displayName, changes) })
 }
 
 func (s *Service) draftCopy(ctx context.Context, call operation.Call, sourceRef, displayName string, changes []policy.Change) (Proposal, error) {
-	source, err := s.visible(ctx, call.Principal, sourceRef)
+	source, err := policy.Find(ctx, s.Policies, call.Principal, sourceRef)
 	if err != nil {
 		return Proposal{}, err
 	}
@@ -98,18 +84,11 @@ func (s *Service) draftCopy(ctx context.Context, call operation.Call, sourceRef,
 // ProposeRollback proposes to return a policy to an earlier revision: its
 // document and its name. Description, labels and group stay (contract 4.3).
 func (s *Service) ProposeRollback(ctx context.Context, call operation.Call, policyRef string, revision int) (Proposal, error) {
-	if earlier, ok, err := s.repeated(ctx, call); ok || err != nil {
-		return earlier, err
-	}
-	made, err := s.draftRollback(ctx, call, policyRef, revision)
-	if err != nil {
-		return Proposal{}, err
-	}
-	return s.save(ctx, made)
+	return s.propose(ctx, call, func() (Proposal, error) { return s.draftRollback(ctx, call, policyRef, revision) })
 }
 
 func (s *Service) draftRollback(ctx context.Context, call operation.Call, policyRef string, revision int) (Proposal, error) {
-	p, err := s.visible(ctx, call.Principal, policyRef)
+	p, err := policy.Find(ctx, s.Policies, call.Principal, policyRef)
 	if err != nil {
 		return Proposal{}, err
 	}
@@ -228,9 +207,17 @@ func (s *Service) knows(made Proposal) error {
 	return nil
 }
 
-// save checks what would be applied and keeps it.
-func (s *Service) save(ctx context.Context, made Proposal) (Proposal, error) {
-	if err := s.knows(made); err != nil {
+// propose drafts a proposal, checks what would be applied, and keeps it. A
+// repeated call has the proposal of the first.
+func (s *Service) propose(ctx context.Context, call operation.Call, draft func() (Proposal, error)) (Proposal, error) {
+	if earlier, ok, err := s.repeated(ctx, call); ok || err != nil {
+		return earlier, err
+	}
+	made, err := draft()
+	if err == nil {
+		err = s.knows(made)
+	}
+	if err != nil {
 		return Proposal{}, err
 	}
 	return s.Store.Propose(ctx, made.At(made.Devices), lifetime(made.Rule, made.Owner))

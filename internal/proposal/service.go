@@ -106,19 +106,6 @@ func notFound() error {
 	return fault.New(fault.NotFound, "there is no proposal with this id that you made: take the proposalId from the call that made it, or propose again")
 }
 
-// visible returns a policy that proposals of the principal may be about.
-func (s *Service) visible(ctx context.Context, p access.Principal, ref string) (policy.Policy, error) {
-	id, ok := resource.Short(p.CompanySlug, resource.Policies, ref)
-	if !ok || !p.MaySee(id) {
-		return policy.Policy{}, policy.Missing()
-	}
-	found, err := s.Policies.Policy(ctx, p.CompanyID, id)
-	if fault.CodeOf(err) == fault.NotFound || err == nil && found.Deleted {
-		return policy.Policy{}, policy.Missing()
-	}
-	return found, err
-}
-
 // editable is fault.Unsupported for a policy that proposals cannot change.
 func editable(p policy.Policy) error {
 	if !p.Editable() {
