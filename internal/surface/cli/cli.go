@@ -100,17 +100,6 @@ type answer struct {
 	text func(w io.Writer)
 }
 
-// run opens the admin for a command that writes, does the work and prints its
-// answer.
-func (c Common) run(env *Env, work func(ctx context.Context, admin *Admin) (answer, error)) error {
-	return c.open(env, Writes, work)
-}
-
-// reading is run for a command that has nothing to do on an empty database.
-func (c Common) reading(env *Env, work func(ctx context.Context, admin *Admin) (answer, error)) error {
-	return c.open(env, Reads, work)
-}
-
 // inCompany is work on the company that a command names.
 type inCompany func(ctx context.Context, admin *Admin, owner company.Company) (answer, error)
 
@@ -146,16 +135,18 @@ func missing(err error, slug, kind, name string) error {
 	return fault.New(fault.NotFound, "company %[1]s has no %[2]s %[3]q: `muster %[2]s list --company %[1]s` shows those there are", slug, kind, name)
 }
 
-// run is Common.run for work on the company.
+// run opens the admin for a command that writes, works on the company and prints the
+// answer.
 func (c OfCompany) run(env *Env, work inCompany) error {
 	return c.open(env, Writes, work.of(c.Company))
 }
 
-// reading is Common.reading for work on the company.
+// reading is run for a command that has nothing to do on an empty database.
 func (c OfCompany) reading(env *Env, work inCompany) error {
 	return c.open(env, Reads, work.of(c.Company))
 }
 
+// open opens the admin, does the work and prints its answer.
 func (c Common) open(env *Env, intent Intent, work func(ctx context.Context, admin *Admin) (answer, error)) (err error) {
 	if err := c.Store.Check(); err != nil {
 		return err

@@ -99,7 +99,7 @@ func (c *CompanyCreate) Run(env *Env) error {
 	if err != nil {
 		return err
 	}
-	return c.run(env, func(ctx context.Context, admin *Admin) (answer, error) {
+	return c.open(env, Writes, func(ctx context.Context, admin *Admin) (answer, error) {
 		if err := admin.Companies.CreateCompany(ctx, made); err != nil {
 			return answer{}, err
 		}
@@ -117,7 +117,7 @@ type CompanyList struct{ Common }
 
 // Run prints the list.
 func (c *CompanyList) Run(env *Env) error {
-	return c.reading(env, func(ctx context.Context, admin *Admin) (answer, error) {
+	return c.open(env, Reads, func(ctx context.Context, admin *Admin) (answer, error) {
 		all, err := admin.Companies.Companies(ctx)
 		return list(all, viewCompany, []string{"SLUG", "NAME", "ENTERPRISE", "ENABLED"}, func(one company.Company) []string {
 			return []string{one.Slug, one.Name, orDash(one.Enterprise), enabled(one.Settings)}
@@ -149,7 +149,7 @@ type CompanyShow struct{ Named }
 
 // Run prints the company.
 func (c *CompanyShow) Run(env *Env) error {
-	return c.reading(env, func(ctx context.Context, admin *Admin) (answer, error) {
+	return c.open(env, Reads, func(ctx context.Context, admin *Admin) (answer, error) {
 		found, err := admin.company(ctx, c.slug())
 		return showCompany("Company", found), err
 	})

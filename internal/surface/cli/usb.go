@@ -67,7 +67,7 @@ func (c *USB) Run(env *Env) error {
 	if err != nil {
 		return err
 	}
-	return c.run(env, func(ctx context.Context, admin *Admin) (answer, error) {
+	return c.open(env, Writes, func(ctx context.Context, admin *Admin) (answer, error) {
 		issuing, err := c.admin(ctx, admin, settings)
 		if err != nil {
 			return answer{}, err

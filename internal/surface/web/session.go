@@ -59,12 +59,6 @@ func (s Sessions) Visitor(r *http.Request) (Visitor, bool, error) {
 	return Visitor{Session: session, User: user, Principal: principal}, true, nil
 }
 
-// Set gives the browser its session. SameSite is Lax, because clients send
-// people to the consent page from elsewhere.
-func (s Sessions) Set(w http.ResponseWriter, token string) {
-	s.set(w, s.cookieName(), token, account.SessionLimit)
-}
-
 // Clear takes the session from the browser.
 func (s Sessions) Clear(w http.ResponseWriter) {
 	s.set(w, s.cookieName(), "", -time.Second)
@@ -108,12 +102,14 @@ func (s Sessions) Client(r *http.Request, address string) account.Client {
 // Enter gives the browser a session, and has it known as one in which the person
 // signed in.
 func (s Sessions) Enter(w http.ResponseWriter, token string, from account.Client, email string) {
-	s.Set(w, token)
+	s.set(w, s.cookieName(), token, account.SessionLimit)
 	if s.Browsers.Sealer != nil {
 		s.set(w, s.browserCookie(), s.Browsers.Seal(from.Browser.With(email)), keepBrowser)
 	}
 }
 
+// set sets a cookie. SameSite is Lax, because clients send people to the consent page
+// from elsewhere.
 func (s Sessions) set(w http.ResponseWriter, name, value string, age time.Duration) {
 	http.SetCookie(w, &http.Cookie{Name: name, Value: value, Path: "/", HttpOnly: true, Secure: s.Secure,
 		SameSite: http.SameSiteLaxMode, MaxAge: int(age / time.Second)})
