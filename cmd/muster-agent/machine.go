@@ -17,11 +17,8 @@ import (
 	"github.com/musterhq/muster/internal/agent/simulated"
 )
 
-// The drivers.
-const (
-	simulatedDriver = "simulated"
-	shellDriver     = "shell"
-)
+// shellDriver is the driver of real devices; the other one simulates a device.
+const shellDriver = "shell"
 
 // common is what every command takes.
 type common struct {

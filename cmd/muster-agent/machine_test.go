@@ -9,7 +9,7 @@ import (
 // The push service that enroll was given is the one that run listens to.
 func TestPush_IsRemembered(t *testing.T) {
 	t.Parallel()
-	c := common{State: t.TempDir(), Driver: simulatedDriver}
+	c := common{State: t.TempDir(), Driver: "simulated"}
 	listensTo := func(given, want string) {
 		t.Helper()
 		c.Push = given

@@ -27,13 +27,9 @@ import (
 // HTTP/1.1 only, where a request was either written or not, and gets its access
 // token before the call, so that a failed token is not taken for a failed push.
 func (p *Push) connect() error {
-	transport := p.cfg.Transport
-	if transport == nil {
-		own := http.DefaultTransport.(*http.Transport).Clone()
-		own.ForceAttemptHTTP2, own.Protocols = false, new(http.Protocols)
-		own.Protocols.SetHTTP1(true)
-		transport = own
-	}
+	transport := http.DefaultTransport.(*http.Transport).Clone()
+	transport.ForceAttemptHTTP2, transport.Protocols = false, new(http.Protocols)
+	transport.Protocols.SetHTTP1(true)
 	var account serviceaccount.Account // without credentials that of an emulator
 	if p.cfg.CredentialsFile != "" {
 		key, err := os.ReadFile(p.cfg.CredentialsFile)
@@ -76,7 +72,7 @@ func (p *Push) push(ctx context.Context, o command.Order, token string) *failure
 // attempt makes one call. Once its headers are written, only an answer tells
 // what became of it.
 func (p *Push) attempt(ctx context.Context, o command.Order, token string) *failure {
-	ctx, cancel := context.WithTimeout(ctx, p.cfg.CallTimeout)
+	ctx, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
 	access, err := p.token()
 	if err != nil {

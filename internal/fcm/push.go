@@ -15,7 +15,6 @@ import (
 	"encoding/json"
 	"errors"
 	"log/slog"
-	"net/http"
 	"strings"
 	"time"
 
@@ -29,8 +28,8 @@ import (
 
 // The limits of one attempt.
 const (
-	// DefaultCallTimeout bounds one call of the push service, its token included.
-	DefaultCallTimeout = 15 * time.Second
+	// callTimeout bounds one call of the push service, its token included.
+	callTimeout = 15 * time.Second
 	// hold is how long a command waits for the push service's answer before the
 	// companion may have it anyway: longer than an attempt with its retries takes.
 	hold = 60 * time.Second
@@ -59,8 +58,6 @@ type Config struct {
 	Endpoint        string
 	CredentialsFile string
 	Project         string // that of the credentials if empty
-	Transport       http.RoundTripper
-	CallTimeout     time.Duration // 0: DefaultCallTimeout
 
 	Store Store
 	// Otherwise takes status reports of devices whose companion is gone: the
@@ -86,9 +83,6 @@ func New(cfg Config) (*Push, error) {
 	if cfg.Endpoint == "" && cfg.CredentialsFile == "" {
 		return nil, nil
 	}
-	if cfg.CallTimeout == 0 {
-		cfg.CallTimeout = DefaultCallTimeout
-	}
 	cfg.Endpoint = strings.TrimRight(cfg.Endpoint, "/")
 	p := &Push{cfg: cfg}
 	return p, p.connect()
@@ -97,7 +91,7 @@ func New(cfg Config) (*Push, error) {
 // Send pushes for one order. It goes on when the caller has gone away, within
 // its own limit.
 func (p *Push) Send(ctx context.Context, o command.Order) command.Receipt {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), p.cfg.CallTimeout+retryBudget+p.cfg.CallTimeout)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), callTimeout+retryBudget+callTimeout)
 	defer cancel()
 	device, err := p.cfg.Store.AgentOf(ctx, o.AssetID, o.Device.Epoch)
 	switch {
@@ -166,7 +160,7 @@ func (p *Push) release(ctx context.Context, o command.Order) {
 // unreachable answers for a device that no push reaches. The platform still
 // knows something to report of it.
 func (p *Push) unreachable(ctx context.Context, o command.Order, why string, cause error) command.Receipt {
-	if o.Command.Type == command.StatusReport && p.cfg.Otherwise != nil {
+	if o.Command.Type == command.StatusReport {
 		return p.cfg.Otherwise.Send(ctx, o)
 	}
 	return command.Receipt{Code: outcome.Unreachable, Detail: why, Cause: cause}

@@ -81,9 +81,6 @@ func (r *Resolver) system(ctx context.Context, host string) ([]netip.Addr, error
 
 // android asks the servers of the networks that the device is in.
 func (r *Resolver) android(ctx context.Context, host string) ([]netip.Addr, error) {
-	if r.Tools == nil {
-		return nil, nil
-	}
 	text, err := r.Tools.Run(ctx, "dumpsys", "connectivity")
 	if err != nil {
 		return nil, err
@@ -137,9 +134,6 @@ func unmapped(all []netip.Addr) []netip.Addr {
 // ping lets Android's own resolver find the address: ping prints it. Whether
 // anything answers does not matter.
 func (r *Resolver) ping(ctx context.Context, host string) ([]netip.Addr, error) {
-	if r.Tools == nil {
-		return nil, nil
-	}
 	text, err := r.Tools.Run(ctx, "ping", "-c", "1", "-W", "1", host)
 	if ip, ok := ParsePing(text); ok {
 		return []netip.Addr{ip}, nil
@@ -213,9 +207,6 @@ func (r *Resolver) remembered(host string) []netip.Addr {
 
 func (r *Resolver) load() map[string]netip.Addr {
 	kept := map[string]netip.Addr{}
-	if r.Memory == "" {
-		return kept
-	}
 	text, err := os.ReadFile(r.Memory)
 	if err != nil || json.Unmarshal(text, &kept) != nil {
 		return map[string]netip.Addr{} // a lost memory is made again
