@@ -2,6 +2,7 @@ package emulator
 
 import (
 	"context"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -45,11 +46,7 @@ func (d *simulated) view() DeviceView {
 func (e *Emulator) Devices() []DeviceView {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	all := make([]*simulated, 0, len(e.world.byDevice))
-	for _, d := range e.world.byDevice {
-		all = append(all, d)
-	}
-	slices.SortFunc(all, func(a, b *simulated) int { return int(a.Seq - b.Seq) })
+	all := slices.SortedFunc(maps.Values(e.world.byDevice), func(a, b *simulated) int { return int(a.Seq - b.Seq) })
 	views := make([]DeviceView, len(all))
 	for i, d := range all {
 		views[i] = d.view()

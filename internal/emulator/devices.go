@@ -25,12 +25,7 @@ func getDevice(_ *Emulator, _ *call, _ *enterprise, d *simulated) (any, error) {
 }
 
 func listDevices(_ *Emulator, c *call, n *enterprise) (any, error) {
-	known := make([]*simulated, 0, len(n.Devices))
-	for _, d := range n.Devices {
-		if !d.Deleted {
-			known = append(known, d)
-		}
-	}
+	known := slices.DeleteFunc(slices.Clone(n.Devices), func(d *simulated) bool { return d.Deleted })
 	part, next, err := page(c, known, func(d *simulated) string { return fmt.Sprintf("%020d", d.Seq) }, 10, 100)
 	if err != nil {
 		return nil, err

@@ -22,9 +22,6 @@ const (
 	Failed          Outcome = "FAILED"
 )
 
-// Good reports whether nothing is left to do.
-func (o Outcome) Good() bool { return o == Enrolled || o == AlreadyEnrolled }
-
 // rank orders the outcomes of one device in a session: the best counts.
 func (o Outcome) rank() int {
 	switch o {

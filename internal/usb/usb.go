@@ -11,6 +11,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"sync"
@@ -218,10 +219,7 @@ func (t *Tool) note(r Result) {
 func (t *Tool) results() []Result {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	all := []Result{}
-	for _, r := range t.last {
-		all = append(all, r)
-	}
+	all := slices.AppendSeq([]Result{}, maps.Values(t.last))
 	slices.SortFunc(all, func(a, b Result) int { return strings.Compare(a.Serial, b.Serial) })
 	return all
 }

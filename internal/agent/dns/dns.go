@@ -117,18 +117,14 @@ func (r *Resolver) ask(ctx context.Context, host string, servers []netip.AddrPor
 		found, err := one.LookupNetIP(ctx, "ip", host)
 		cancel()
 		if err == nil && len(found) > 0 {
-			return unmapped(found), nil
+			for i := range found {
+				found[i] = found[i].Unmap()
+			}
+			return found, nil
 		}
 		failed = append(failed, err)
 	}
 	return nil, errors.Join(failed...)
-}
-
-func unmapped(all []netip.Addr) []netip.Addr {
-	for i := range all {
-		all[i] = all[i].Unmap()
-	}
-	return all
 }
 
 // ping lets Android's own resolver find the address: ping prints it. Whether
