@@ -54,9 +54,10 @@ func (h lockedAsset) save(ctx context.Context, t *tx) error {
 	}
 	changes := &termChanges{}
 	changes.change(h.companyID, h.id, h.terms, text)
-	h.terms = text
-	values := h.fields()
-	if err := t.exec(ctx, `UPDATE assets SET (`+savedColumns+`) = (`+marks(len(values))+`) WHERE id = ?`, append(values, h.id)...); err != nil {
+	if err := t.exec(ctx, `UPDATE assets SET (`+savedColumns+`) = (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+		WHERE id = ?`, string(h.status), h.policyID, h.identification, h.synced, h.enrolled, h.seen,
+		h.serialKey, h.brandKey, h.stableID, h.epoch, h.management, h.ownership, h.mode, h.device, h.appliedPolicy,
+		h.appliedVersion, h.apiLevel, h.lostMode, h.pushReachable, h.specifications, h.location, h.reported, text, h.id); err != nil {
 		return err
 	}
 	return changes.save(ctx, t)
