@@ -86,3 +86,19 @@ func TestSignIn_LeadsBackToFormsPage(t *testing.T) {
 		stranger.Send(o.base+"/devices", nil, header[0], header[1]).Want(t, http.StatusUnauthorized)
 	}
 }
+
+// Each choice of the log's filters has a word.
+func TestActivity_NamesEveryChoice(t *testing.T) {
+	t.Parallel()
+	o := newOffice(t)
+	page := o.get(t, o.person(t, account.Admin), "/activity", http.StatusOK)
+	choices := regexp.MustCompile(`<option[^>]*>([^<]*)</option>`).FindAllStringSubmatch(page, -1)
+	if len(choices) < 12 {
+		t.Errorf("%d choices", len(choices))
+	}
+	for _, c := range choices {
+		if strings.TrimSpace(c[1]) == "" {
+			t.Errorf("%s has no word", c[0])
+		}
+	}
+}

@@ -16,7 +16,8 @@ func kindWord(k access.Kind) string {
 
 func areaWord(area string) string {
 	words := map[string]string{"command": "Commands", "proposal": "Proposals", "policy": "Policies", "provisioning": "Enrollment codes",
-		"signin": "Sign-ins", "identity": "Company sign-in", "user": "Users", "key": "API keys", "connection": "Connections", "company": "Settings", "asset": "Assets"}
+		"signin": "Sign-ins", "identity": "Company sign-in", "user": "Users", "key": "API keys", "connection": "Connections", "company": "Settings", "asset": "Assets",
+		"authorization": "Authorizations"}
 	return words[area]
 }
 
