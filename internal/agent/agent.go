@@ -335,8 +335,8 @@ func (a *Agent) refused(ctx context.Context, err error) error {
 // tombstone returns the tombstone of this device in a refusal, if the service has
 // signed one.
 func (l *link) tombstone(err error) (stone protocol.Tombstone, ok bool) {
-	var r *refusal
-	if !errors.As(err, &r) || r.Answer.Code != protocol.Ended || r.Answer.Signed == nil {
+	r, ok := errors.AsType[*refusal](err)
+	if !ok || r.Answer.Code != protocol.Ended || r.Answer.Signed == nil {
 		return stone, false
 	}
 	_ = l.learn(r.Answer.Keys) // what is not believed opens nothing below

@@ -239,8 +239,7 @@ func (l *link) exchange(ctx context.Context, method, path string, body []byte, a
 func (l *link) corrected(request func() error) error {
 	for attempt := 0; ; attempt++ {
 		err := request()
-		var refused *refusal
-		if attempt == 2 || !errors.As(err, &refused) || !l.correct(refused) {
+		if refused, ok := errors.AsType[*refusal](err); attempt == 2 || !ok || !l.correct(refused) {
 			return err
 		}
 	}

@@ -41,8 +41,7 @@ func (l *link) rotate(ctx context.Context) error {
 	}
 	now := l.signer()
 	err = l.corrected(func() error { return l.offerKey(ctx, now, next) })
-	var refused *refusal
-	if errors.As(err, &refused) && refused.Answer.Code == protocol.BadSignature {
+	if refused, ok := errors.AsType[*refusal](err); ok && refused.Answer.Code == protocol.BadSignature {
 		err = l.corrected(func() error { return l.offerKey(ctx, next, next) })
 	}
 	if err != nil {

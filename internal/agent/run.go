@@ -91,8 +91,7 @@ func (a *Agent) wait(ctx context.Context, d time.Duration, woken <-chan struct{}
 // backoff is the wait after a failure: what the service asked for, else
 // anything up to a limit that doubles.
 func backoff(failures int, err error) time.Duration {
-	var r *refusal
-	if errors.As(err, &r) && r.RetryAfter > 0 {
+	if r, ok := errors.AsType[*refusal](err); ok && r.RetryAfter > 0 {
 		return jitter(min(r.RetryAfter, lastBackoff))
 	}
 	if errors.Is(err, ErrSuperseded) {
@@ -142,8 +141,8 @@ func (a *Agent) listen(ctx context.Context) {
 // that of a check-in: clock and sequence are corrected at once, and what ends the
 // relation is left to a check-in, which is also refused.
 func (a *Agent) afterStream(failures int, err error) time.Duration {
-	var refused *refusal
-	if !errors.As(err, &refused) {
+	refused, ok := errors.AsType[*refusal](err)
+	if !ok {
 		return jitter(wakeRetry)
 	}
 	if failures < 2 && a.link.correct(refused) {

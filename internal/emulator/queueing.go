@@ -33,8 +33,8 @@ func pubsubMethods() map[string]handler {
 
 // queueStatus gives the broker's errors the vendor's form.
 func queueStatus(err error) error {
-	var problem *pubsub.Error
-	if !errors.As(err, &problem) {
+	problem, ok := errors.AsType[*pubsub.Error](err)
+	if !ok {
 		return err
 	}
 	resource := problem.Resource[strings.LastIndexByte(problem.Resource, '/')+1:]

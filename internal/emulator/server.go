@@ -168,8 +168,7 @@ func (e *Emulator) answer(w http.ResponseWriter, r *http.Request, answer any, er
 
 func (e *Emulator) answerError(w http.ResponseWriter, r *http.Request, err error) {
 	code, body := http.StatusBadRequest, any(nil)
-	var refusal *grantError
-	if errors.As(err, &refusal) {
+	if refusal, ok := errors.AsType[*grantError](err); ok {
 		body = refusal
 	} else {
 		s := asStatus(err)

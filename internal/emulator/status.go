@@ -96,12 +96,10 @@ func failAs(name, format string, arguments ...any) *status {
 // asStatus turns any error into the vendor's form. What is not a status or a
 // violation of the discovery document is an internal error without its text.
 func asStatus(err error) *status {
-	var s *status
-	if errors.As(err, &s) {
+	if s, ok := errors.AsType[*status](err); ok {
 		return s
 	}
-	var violations *discovery.Error
-	if errors.As(err, &violations) {
+	if violations, ok := errors.AsType[*discovery.Error](err); ok {
 		return violationStatus(violations)
 	}
 	return usual(http.StatusInternalServerError)
