@@ -3,6 +3,7 @@ package database
 import (
 	"context"
 
+	"fmt"
 	"strconv"
 	"strings"
 	"time"
@@ -10,6 +11,7 @@ import (
 	"github.com/musterhq/muster/internal/access"
 	"github.com/musterhq/muster/internal/activity"
 	"github.com/musterhq/muster/internal/apikey"
+	"github.com/musterhq/muster/internal/fault"
 )
 
 const keyColumns = `k.id, k.prefix, k.company_id, k.name, k.hash, k.permissions, k.created_by,
@@ -84,6 +86,9 @@ func (db *DB) KeyByPrefix(ctx context.Context, prefix string) (apikey.Key, acces
 		return append(append(keyFields(&p.key), &p.principal.CompanySlug), settingsFields(&p.principal.Settings)...)
 	}), `SELECT `+keyColumns+`, c.slug, `+settingsColumns+`
 		FROM api_keys k JOIN companies c ON c.id = k.company_id WHERE k.prefix = ?`, prefix)
+	if err != nil && fault.CodeOf(err) != fault.NotFound {
+		err = fmt.Errorf("cannot read the API key %s: %w", prefix, err)
+	}
 	if err != nil {
 		return apikey.Key{}, access.Principal{}, err
 	}

@@ -2,6 +2,7 @@ package database_test
 
 import (
 	"slices"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -40,6 +41,19 @@ func TestKey_IsReadWithItsCompany(t *testing.T) {
 		equal(f, "policy changes", p.Settings.PolicyChanges, true)
 		_, _, err = f.db.KeyByPrefix(f.Context(), "missing")
 		f.code(fault.NotFound, err)
+	})
+}
+
+func TestKey_DamagedHashIsNamed(t *testing.T) {
+	withCompany(t, func(f *fixture) {
+		k, _ := f.newKey("ci", access.DevicesRead)
+		for _, hash := range []string{"", "abc", strings.Repeat("x", 64), strings.Repeat("0", 66)} {
+			f.ok(f.db.Write(f.Context(), nil, `UPDATE api_keys SET hash = '`+hash+`' WHERE id = '`+k.ID+`'`))
+			_, _, err := f.db.KeyByPrefix(f.Context(), k.Prefix)
+			if err == nil || !strings.Contains(err.Error(), k.Prefix) || !strings.Contains(err.Error(), "hash") {
+				f.Errorf("the hash %q: %v", hash, err)
+			}
+		}
 	})
 }
 

@@ -73,7 +73,6 @@ func (db *DB) SessionByToken(ctx context.Context, hash account.SessionTokenHash)
 	in, err := find(ctx, db.read(), "session", into(fields), `SELECT `+sessionColumns+`, `+userColumns+`, c.slug, `+settingsColumns+`
 		FROM sessions s JOIN users u ON u.id = s.user_id JOIN companies c ON c.id = u.company_id
 		WHERE s.token_hash = ? AND NOT u.disabled`, hex.EncodeToString(hash[:]))
-
 	if err != nil {
 		return account.Session{}, account.User{}, access.Principal{}, err
 	}
