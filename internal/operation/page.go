@@ -3,6 +3,7 @@ package operation
 import (
 	"encoding/json"
 	"reflect"
+	"strings"
 )
 
 // PageRequest asks for one page of a list. Embed it in an argument struct, with
@@ -73,3 +74,10 @@ func (p Page[T]) MarshalJSON() ([]byte, error) {
 
 // Wire implements Wired: a Page is written as a PageJSON.
 func (Page[T]) Wire() reflect.Type { return reflect.TypeFor[PageJSON[T]]() }
+
+// SortOrder splits the value of a sort argument, such as "syncedAt,desc". Which
+// values there are is the enum rule of the argument.
+func SortOrder(text string) (field string, descending bool) {
+	field, direction, _ := strings.Cut(text, ",")
+	return field, direction == "desc"
+}

@@ -1,13 +1,14 @@
 package platform
 
 import (
+	"context"
 	"strconv"
 	"time"
 
+	androidmanagement "google.golang.org/api/androidmanagement/v1"
+
 	"github.com/musterhq/muster/internal/asset"
 	"github.com/musterhq/muster/internal/command"
-
-	androidmanagement "google.golang.org/api/androidmanagement/v1"
 )
 
 // commandTypes are our types that a command of the vendor may be.
@@ -63,3 +64,13 @@ func said(text string) *androidmanagement.UserFacingMessage {
 
 // seconds writes a duration as the vendor reads it.
 func seconds(d time.Duration) string { return strconv.FormatInt(int64(d/time.Second), 10) + "s" }
+
+// Cancel implements command.Canceler. The vendor's word alone says whether the
+// device has received the command: it is asked for, and may come later.
+func (p *Platform) Cancel(ctx context.Context, c command.Command) error {
+	_, err := ask(ctx, p, methodCancelOperation, upkeep, p.am.Enterprises.Devices.Operations.Cancel(c.Ref))
+	if err != nil {
+		return err
+	}
+	return p.resolve(ctx, c)
+}

@@ -1,8 +1,6 @@
 package platform
 
 import (
-	"github.com/musterhq/muster/internal/outcome"
-
 	"bytes"
 	"context"
 	"encoding/json"
@@ -11,6 +9,8 @@ import (
 	"net/http"
 
 	"google.golang.org/api/googleapi"
+
+	"github.com/musterhq/muster/internal/outcome"
 )
 
 // patchPolicy replaces the vendor's copy of a policy, or makes it, and returns
@@ -73,4 +73,19 @@ func (p *Platform) policyExists(ctx context.Context, name string) (bool, error) 
 		return false, nil
 	}
 	return err == nil, err
+}
+
+// outgoing is a policy's document as it is sent: whole, explicit false values
+// included, without the two members that only the vendor writes.
+func outgoing(document json.RawMessage) ([]byte, error) {
+	var members map[string]json.RawMessage
+	if err := json.Unmarshal(document, &members); err != nil {
+		return nil, fmt.Errorf("the policy's document is not a JSON object: %w", err)
+	}
+	if members == nil {
+		members = map[string]json.RawMessage{}
+	}
+	delete(members, "name")
+	delete(members, "version")
+	return json.Marshal(members)
 }

@@ -12,6 +12,7 @@ import (
 	"encoding/json"
 	"time"
 
+	"github.com/musterhq/muster/internal/outcome"
 	"github.com/musterhq/muster/internal/resource"
 )
 
@@ -137,3 +138,25 @@ const (
 	ByUpdatedAt Order = "updatedAt"
 	ByVersion   Order = "version"
 )
+
+// Copy is the platform's copy of a policy, compared with a document of ours.
+type Copy struct {
+	Exists  bool
+	Same    bool  // it means the same as the document
+	Version int64 // what the platform calls it
+}
+
+// LeaseKey is the name of the lease under which a policy's document is sent to the
+// platform and the outcome is saved. It makes documents of one policy reach the
+// platform in the order of their versions.
+func LeaseKey(policyID string) string { return "platform/policy/" + policyID }
+
+// PushResult is the result of one attempt to bring the platform's copy of a policy up to
+// date: Done (the platform holds the version), Refused (it evaluated and refused it),
+// NotSent (nothing changed: nothing was sent, or the platform was busy or denied access)
+// or Unknown. After Unknown the reconciler brings both copies together.
+type PushResult struct {
+	Code   outcome.Code
+	Detail string // for people: why, unless it was pushed
+	Cause  error  // for the log
+}

@@ -11,6 +11,8 @@ import (
 	"encoding/base32"
 	"regexp"
 	"strings"
+	"unicode"
+	"unicode/utf8"
 )
 
 // Collection is the plural noun inside a resource name.
@@ -79,4 +81,48 @@ func NewProposalID() string { return proposalPrefix + NewID() }
 func IsProposalID(s string) bool {
 	id, ok := strings.CutPrefix(s, proposalPrefix)
 	return ok && IsID(id)
+}
+
+// Changes is the topic of hints that something changed, between replicas and
+// to pages that are open.
+const Changes = "changes"
+
+// Change is one such hint: a company, a kind of thing (asset, command, policy,
+// proposal, key, user, connection, event) and its id.
+func Change(companyID, kind, id string) string { return companyID + "/" + kind + "/" + id }
+
+// ParseChange takes a hint apart.
+func ParseChange(hint string) (companyID, kind, id string) {
+	companyID, rest, _ := strings.Cut(hint, "/")
+	kind, id, _ = strings.Cut(rest, "/")
+	return companyID, kind, id
+}
+
+// IsLabel reports whether text may be the name that a person gives to a
+// company or a key: 1 to limit printable characters without outer spaces.
+func IsLabel(text string, limit int) bool {
+	if text == "" || !utf8.ValidString(text) || utf8.RuneCountInString(text) > limit {
+		return false
+	}
+	notPrintable := func(r rune) bool { return !unicode.IsPrint(r) }
+	return strings.IndexFunc(text, notPrintable) < 0 && strings.TrimSpace(text) == text
+}
+
+// maxRequestID bounds the ids that callers may bring, in characters.
+const maxRequestID = 64
+
+// RequestID is the caller's own id for a request, if it is fit for a log and a
+// header (1 to 64 letters, digits and any of - _ . :), else a new one.
+func RequestID(given string) string {
+	if given == "" || len(given) > maxRequestID {
+		return NewID()
+	}
+	for _, c := range []byte(given) {
+		switch {
+		case 'a' <= c && c <= 'z', 'A' <= c && c <= 'Z', '0' <= c && c <= '9', c == '-', c == '_', c == '.', c == ':':
+		default:
+			return NewID()
+		}
+	}
+	return given
 }

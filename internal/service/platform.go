@@ -2,14 +2,21 @@ package service
 
 import (
 	"context"
+	"errors"
+	"net"
+	"net/http"
+	"os"
+	"sync"
 	"time"
 
 	"github.com/musterhq/muster/internal/company"
 	"github.com/musterhq/muster/internal/config"
 	"github.com/musterhq/muster/internal/database"
+	"github.com/musterhq/muster/internal/emulator"
 	"github.com/musterhq/muster/internal/platform"
 	"github.com/musterhq/muster/internal/service/ops"
 	"github.com/musterhq/muster/internal/surface/cli"
+	"github.com/musterhq/muster/internal/surface/edge"
 	"github.com/musterhq/muster/internal/surface/portal/settings"
 )
 
@@ -35,4 +42,56 @@ func openPlatform(db *database.DB, now func() time.Time) func(config.Platform, s
 		made, err := platform.New(platformConfig(p, publicURL, db, now)) // the command says what went wrong: no log
 		return adminPlatform{made}, err
 	}
+}
+
+// Emulator is the platform's emulator, listening.
+type Emulator struct {
+	*emulator.Emulator
+	listener net.Listener
+	options  Options
+}
+
+// NewEmulator opens the emulator on an address. Its state is kept in dataDir,
+// or in memory only if that is empty.
+func NewEmulator(ctx context.Context, address, dataDir string, o Options) (*Emulator, error) {
+	if dataDir != "" {
+		if err := os.MkdirAll(dataDir, 0o700); err != nil {
+			return nil, err
+		}
+	}
+	listener, err := listen(ctx, address, nil)
+	if err != nil {
+		return nil, err
+	}
+	inner, err := emulator.New(emulator.Options{
+		Now: o.Now, Logger: o.Logger, DataDir: dataDir,
+	})
+	if err != nil {
+		return nil, errors.Join(err, listener.Close())
+	}
+	return &Emulator{inner, listener, o}, nil
+}
+
+// URL is the address under which the emulator is reached.
+func (e *Emulator) URL() string { return "http://" + e.listener.Addr().String() }
+
+// Run serves, and lets the simulated devices live, until ctx ends; then it
+// saves the state.
+func (e *Emulator) Run(ctx context.Context) error {
+	server := newServer(edge.Punctual(e.Handler(), e.options.Logger), e.options.Logger)
+	server.WriteTimeout = 0 // a pull and an injected delay may take minutes
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	var serving sync.WaitGroup
+	var failed error
+	serving.Go(func() {
+		if err := server.Serve(e.listener); !errors.Is(err, http.ErrServerClosed) {
+			failed = err
+			cancel()
+		}
+	})
+	err := e.Emulator.Run(ctx)
+	err = errors.Join(err, shutdown([]*http.Server{server}))
+	serving.Wait()
+	return errors.Join(failed, err, e.Save()) // with what the last calls changed
 }

@@ -1,6 +1,9 @@
 package usb
 
 import (
+	"errors"
+	"strings"
+
 	"github.com/musterhq/muster/internal/usb/adb"
 )
 
@@ -71,4 +74,55 @@ func listed(d adb.Device) Result {
 		r.Outcome, r.Detail = NoPermissions, "this computer's user may not use the USB port: see Android's udev rules (Debian: android-sdk-platform-tools-common)"
 	}
 	return r
+}
+
+// refusal is what a tool of Android says, in part and in lower case, with what it
+// means and what to do.
+type refusal struct{ says, means string }
+
+// ownerRefusals are those of dpm set-device-owner (AOSP, DevicePolicyManagerService:
+// the preconditions of a device owner).
+func ownerRefusals() []refusal {
+	return []refusal{
+		{"already some accounts", "the device has accounts: remove each in its settings (also those of apps), enroll it, and add them again"},
+		{"already several users", "the device has more than one user: remove guests, other users, work profiles, cloned apps and secure folders"},
+		{"device owner is already set", "another app is its device owner: relinquish it at the service that manages it, or reset the device"},
+		{"already has a device owner", "another app is its device owner: relinquish it at the service that manages it, or reset the device"},
+		{"already has a profile owner", "it has a work profile: remove that in its settings"},
+		{"already set-up", "this maker allows a device owner only before the setup is complete: reset the device, skip accounts in the setup, switch on USB debugging"},
+		{"already provisioned", "this maker allows a device owner only before the setup is complete: reset the device, skip accounts in the setup, switch on USB debugging"},
+		{"already paired", "it is paired with another device: undo that in its settings"},
+		{"user not running", "Android is still starting: unlock it once, and try again"},
+		{"is not system user", "another user than its first is in the foreground: switch to the first"},
+		{"headless system user", "its Android runs without a first user in the foreground, where the app cannot own it"},
+		{"manage_device_admins", "its maker guards this: switch on “USB debugging (Security settings)” in the developer options, which may take an account for the moment"},
+		{"unknown admin", "Android does not see the app: it may be installed for another user; uninstall it and try again"},
+		{"device_admin feature", "its maker left device management out of its Android"},
+		{"can't set package", "its maker's Android refuses device owners over USB"},
+	}
+}
+
+// installRefusals are those of pm install.
+func installRefusals() []refusal {
+	return []refusal{
+		{"install_failed_version_downgrade", "a newer version is installed: use a muster of that version or a newer one"},
+		{"install_failed_update_incompatible", "an app that another key signed is installed: relinquish the device at its service and uninstall it"},
+		{"install_failed_insufficient_storage", "its storage is full"},
+		{"install_failed_older_sdk", "its Android is older than 9 (API level 28)"},
+		{"install_failed_verification_failure", "Play Protect refused the app: allow it on the device, or switch “Verify apps over USB” off in the developer options"},
+		{"install_failed_user_restricted", "the device forbids installation over USB: allow it in the developer options, or confirm it on the device"},
+		{"no_install_apps", "its policy forbids to install apps (VENDOR_STORE_MODE): take that back first"},
+		{"install_parse_failed", "the file is not a whole Android app"},
+	}
+}
+
+// explain is the error for a refusal, with the tool's own words.
+func explain(what string, said adb.Output, known []refusal) error {
+	text := strings.ToLower(said.Out + "\n" + said.Err)
+	for _, r := range known {
+		if strings.Contains(text, r.says) {
+			return errors.New(what + ": " + r.means + " (it said: " + said.Said() + ")")
+		}
+	}
+	return errors.New(what + ": it said: " + said.Said())
 }

@@ -2,8 +2,12 @@ package cli
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
+	"strconv"
+
+	"github.com/musterhq/muster/internal/config"
 )
 
 // Backup copies the embedded database while the service runs.
@@ -18,5 +22,130 @@ func (c *Backup) Run(env *Env) error {
 		return answer{map[string]string{"path": c.To}, func(w io.Writer) {
 			fmt.Fprintf(w, "Copied the database to %s.\nThe key file is not in it: keep a copy of that too, in another place.\n", c.To)
 		}}, admin.Backup(ctx, c.To)
+	})
+}
+
+// Restored is what a restore did.
+type Restored struct {
+	Path   string `json:"path"`            // of the database
+	Aside  string `json:"aside,omitempty"` // where the old one is; empty: there was none
+	Schema int64  `json:"schema"`          // of the backup
+	Own    int64  `json:"-"`               // this program's
+}
+
+// Restore puts a backup in the place of the embedded database.
+type Restore struct {
+	Common
+	File           string `arg:"" placeholder:"FILE" help:"A file that muster backup made."`
+	KeyFile        string `name:"key-file" env:"MUSTER_KEY_FILE" placeholder:"FILE" help:"The service's keys, which must be those of the backup; by default beside the SQLite file."`
+	AcceptLostKeys bool   `name:"accept-lost-keys" help:"Restore although the key file lacks keys that the backup names."`
+}
+
+// Run restores.
+func (c *Restore) Run(env *Env) error {
+	if err := c.Store.Check(); err != nil {
+		return err
+	}
+	if _, embedded := c.SQLitePath(); !embedded {
+		return errors.New("muster restores its embedded database only: use pg_restore or psql for PostgreSQL")
+	}
+	settings := config.Service{Store: c.Store, KeyFile: c.KeyFile, AcceptLostKeys: c.AcceptLostKeys}.WithDefaults()
+	done, err := env.Maintenance.Restore(env, settings, c.File)
+	if err != nil {
+		return err
+	}
+	return Print(env.Out, c.Output, done, func(w io.Writer) {
+		fmt.Fprintf(w, "Restored %s to %s.\n", c.File, done.Path)
+		if done.Aside != "" {
+			fmt.Fprintf(w, "The database that was there is kept as %s; remove it when you no longer need it.\n", done.Aside)
+		}
+		if done.Schema < done.Own {
+			fmt.Fprintf(w, "The backup is at schema %d: `muster serve` or `muster migrate` brings it to %d.\n", done.Schema, done.Own)
+		}
+	})
+}
+
+// Copied is what a copy did, table by table.
+type Copied struct {
+	Rows   int64         `json:"rows"`
+	Tables []CopiedTable `json:"tables"`
+}
+
+// CopiedTable is one table, whose rows and checksum are the same on both sides.
+type CopiedTable struct {
+	Name     string `json:"name"`
+	Rows     int64  `json:"rows"`
+	Checksum string `json:"checksum"` // SHA-256 of all rows in order, hexadecimal
+}
+
+// Copy moves a whole database to the other engine.
+type Copy struct {
+	From   string `name:"from" required:"" placeholder:"DATABASE" help:"The database to copy: sqlite:PATH or a postgres:// URL. No service may run on it."`
+	To     string `name:"to" required:"" placeholder:"DATABASE" help:"The database to copy into, which must be empty."`
+	Output string `name:"output" short:"o" enum:"text,json" default:"text" help:"What to print: text, or one JSON value."`
+}
+
+// Run copies.
+func (c *Copy) Run(env *Env) error {
+	from, to := config.Store{Database: c.From}, config.Store{Database: c.To}
+	if from.Check() != nil || to.Check() != nil {
+		return errors.New("--from and --to must each be sqlite:PATH or a postgres:// URL")
+	}
+	done, err := env.Maintenance.Copy(env, from, to)
+	if err != nil {
+		return err
+	}
+	return Print(env.Out, c.Output, done, func(w io.Writer) {
+		row(w, "TABLE", "ROWS", "SHA-256")
+		for _, t := range done.Tables {
+			row(w, t.Name, strconv.FormatInt(t.Rows, 10), t.Checksum[:16])
+		}
+		fmt.Fprintf(w, "Copied %d rows; counts and checksums are the same on both sides.\nGive the service the same key file, and set MUSTER_DATABASE to the copy.\n", done.Rows)
+	})
+}
+
+// Maintenance changes databases as a whole. It is nothing that an Admin can do: a
+// Admin works on one database at this program's schema.
+type Maintenance interface {
+	// Migrate brings a database to this program's schema, recounts what is kept
+	// in counts, and returns both numbers and how many counts were wrong.
+	Migrate(env *Env, store config.Store) (Migrated, error)
+	// Restore puts a backup in the place of the embedded database.
+	Restore(env *Env, settings config.Service, file string) (Restored, error)
+	// Copy copies a whole database into an empty one.
+	Copy(env *Env, from, to config.Store) (Copied, error)
+}
+
+// Migrated is what a migration did.
+type Migrated struct {
+	From      int64 `json:"from"` // 0: the database was empty
+	To        int64 `json:"to"`
+	Corrected int64 `json:"corrected"` // counts
+}
+
+// Migrate changes the schema without serving.
+type Migrate struct{ Common }
+
+// Run brings the database to this program's schema.
+func (c *Migrate) Run(env *Env) error {
+	if err := c.Store.Check(); err != nil {
+		return err
+	}
+	done, err := env.Maintenance.Migrate(env, c.Store)
+	if err != nil {
+		return err
+	}
+	return Print(env.Out, c.Output, done, func(w io.Writer) {
+		switch done.From {
+		case done.To:
+			fmt.Fprintf(w, "The database is at schema %d already.\n", done.To)
+		case 0:
+			fmt.Fprintf(w, "Set up the empty database at schema %d.\n", done.To)
+		default:
+			fmt.Fprintf(w, "Changed the database from schema %d to %d.\n", done.From, done.To)
+		}
+		if done.Corrected > 0 {
+			fmt.Fprintf(w, "Corrected %d kept counts.\n", done.Corrected)
+		}
 	})
 }

@@ -5,6 +5,7 @@ package credentials
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	"github.com/musterhq/muster/internal/access"
@@ -162,4 +163,33 @@ func (s *Section) switchGate(v *frame.Visit) error {
 		return v.Redirect(frame.AccessPath, frame.Done(g.Title+": "+text.OnOff(on)+"."))
 	}
 	return fault.Invalid("there is no such setting")
+}
+
+func turn(g gate) string {
+	if g.On {
+		return "Turn off"
+	}
+	return "Turn on"
+}
+
+func variant(g gate) string {
+	if g.Danger && !g.On {
+		return "destructive"
+	}
+	return "outline"
+}
+
+// barHeight is a bar's of the sparkline, of 18.
+func barHeight(n int64, all []int64) int64 {
+	if n == 0 {
+		return 1
+	}
+	return max(2, n*18/max(1, slices.Max(all)))
+}
+
+func opacity(n int64) string {
+	if n == 0 {
+		return "0.25"
+	}
+	return "0.9"
 }

@@ -16,6 +16,7 @@ import (
 
 	"github.com/musterhq/muster/internal/access"
 	"github.com/musterhq/muster/internal/account"
+	"github.com/musterhq/muster/internal/approval"
 	"github.com/musterhq/muster/internal/company"
 	"github.com/musterhq/muster/internal/fault"
 	"github.com/musterhq/muster/internal/operation"
@@ -240,4 +241,10 @@ func NewOnce() string { return resource.NewID() }
 // Note logs that a part of a page failed, while the rest is shown.
 func (v *Visit) Note(part string, err error) {
 	v.frame.Log.ErrorContext(v.Context(), "part of a page failed", "part", part, "request_id", v.RequestID, "path", v.r.URL.Path, "error", err)
+}
+
+// Signed reads a posted SignForm: the document that the person has signed, and the
+// passkey that they signed it with. The other fields are in Form.
+func (v *Visit) Signed(keys account.Passkeys) (approval.Signed, account.Passkey, error) {
+	return keys.FinishSigning(v.Context(), v.User, v.Form.Get("token"), json.RawMessage(v.Form.Get("answer")))
 }
