@@ -56,15 +56,20 @@ func takesOrders(lock *os.File) error {
 	return err
 }
 
-// orAsk does something with the state directory; where an agent runs, it asks that
-// agent to do it instead.
-func (c common) orAsk(env *environment, order agent.Order, do func() error) error {
+// orAsk does something with the agent of the state directory; where one runs, it asks
+// that to do it instead.
+func (c common) orAsk(env *environment, order agent.Order, do func(*agent.Agent) error) error {
 	lock, err := c.lock()
 	var busy *busyError
 	switch {
 	case err == nil:
 		defer lock.Close()
-		return do()
+		a, err := c.open(env)
+		if err != nil {
+			return err
+		}
+		defer a.Close()
+		return do(a)
 	case !errors.As(err, &busy):
 		return err
 	}

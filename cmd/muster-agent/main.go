@@ -147,12 +147,7 @@ type rotateCommand struct{ common }
 
 // Run changes it.
 func (c *rotateCommand) Run(env *environment) error {
-	return c.orAsk(env, agent.RotateKey, func() error {
-		a, err := c.open(env)
-		if err != nil {
-			return err
-		}
-		defer a.Close()
+	return c.orAsk(env, agent.RotateKey, func(a *agent.Agent) error {
 		if err := a.Rotate(env.ctx); err != nil {
 			return err
 		}
@@ -166,12 +161,7 @@ type unenrollCommand struct{ common }
 
 // Run informs the service and forgets it.
 func (c *unenrollCommand) Run(env *environment) error {
-	return c.orAsk(env, agent.SayGoodBye, func() error {
-		a, err := c.open(env)
-		if err != nil {
-			return err
-		}
-		defer a.Close()
+	return c.orAsk(env, agent.SayGoodBye, func(a *agent.Agent) error {
 		defer c.released(env)
 		return a.Unenroll(env.ctx)
 	})

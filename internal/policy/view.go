@@ -115,22 +115,28 @@ func (r *row) read(o *object) string {
 }
 
 func (r *row) value(o *object) string {
-	v, reachable := o.get(r.path)
+	v, value := r.choice(o, r.path, func(c choice) string { return c.json })
+	if value == Custom && r.kind != unspecifiedCounts && unspecified(v) {
+		return NotSet
+	}
+	return value
+}
+
+// choice is the value whose form in the document is what a path holds.
+func (r *row) choice(o *object, path []string, form func(choice) string) (v jsontext.Value, value string) {
+	v, reachable := o.get(path)
 	if !reachable {
-		return Custom
+		return nil, Custom
 	}
 	if v == nil {
-		return NotSet
+		return nil, NotSet
 	}
 	for _, c := range r.choices {
-		if same(v, c.json) {
-			return c.value
+		if same(v, form(c)) {
+			return v, c.value
 		}
 	}
-	if r.kind != unspecifiedCounts && unspecified(v) {
-		return NotSet
-	}
-	return Custom
+	return v, Custom
 }
 
 func (f former) value(o *object) string {
@@ -184,19 +190,8 @@ func (r *row) writeLevel(o *object, value string) {
 
 // readAgent is the rule of an AGENT document: {"settings": {id: value}}.
 func (r *row) readAgent(o *object) string {
-	v, reachable := o.get([]string{"settings", r.id})
-	if !reachable {
-		return Custom
-	}
-	if v == nil {
-		return NotSet
-	}
-	for _, c := range r.choices {
-		if same(v, string(quoted(c.value))) {
-			return c.value
-		}
-	}
-	return Custom
+	_, value := r.choice(o, []string{"settings", r.id}, func(c choice) string { return string(quoted(c.value)) })
+	return value
 }
 
 // same compares a JSON scalar with another's plain text. Strings are compared

@@ -31,12 +31,10 @@ func (s *Service) draftChanges(ctx context.Context, call operation.Call, policyR
 	if len(moves) == 0 {
 		return Proposal{}, fault.New(fault.Refused, "nothing would change: the policy has these values already")
 	}
-	made := s.draft(call, UpdateSettings, p)
+	made := s.draft(call, UpdateSettings, p, moves)
 	made.Request = Request{Changes: changes}
 	made.Title = "Change settings of " + p.Name
 	made.Form = summarizeChange(p, moves)
-	made.Warnings = policy.Warnings(moves)
-	made.Fields = fields(moves)
 	made.Next = Next{PolicyID: p.ID, Name: p.Name, Document: document}
 	return made, nil
 }
@@ -69,13 +67,11 @@ func (s *Service) draftCopy(ctx context.Context, call operation.Call, sourceRef,
 	if err := s.nameFree(ctx, source.CompanyID, newName, ""); err != nil {
 		return Proposal{}, err
 	}
-	made := s.draft(call, CreatePolicy, source)
+	made := s.draft(call, CreatePolicy, source, moves)
 	made.Request = Request{Changes: changes, DisplayName: newName}
 	made.TargetName = newName
 	made.Title = fmt.Sprintf("Create %s as a copy of %s", newName, source.Name)
 	made.Form = summarizeCopy(source, newName, moves)
-	made.Warnings = policy.Warnings(moves)
-	made.Fields = fields(moves)
 	made.Next = Next{PolicyID: resource.NewID(), Name: newName, Document: document}
 	made.Renames = true
 	return made, nil
@@ -110,7 +106,7 @@ func (s *Service) draftRollback(ctx context.Context, call operation.Call, policy
 	if d.Empty() {
 		return Proposal{}, fault.New(fault.Refused, "nothing would change: the policy is as it was at revision %d", revision)
 	}
-	made := s.draft(call, RollBack, p)
+	made := s.draft(call, RollBack, p, d.Moves)
 	if made.Renames = p.Name != target.Name; made.Renames {
 		if target.NameRefused {
 			return Proposal{}, fault.New(fault.Refused, "the policy was named %s at revision %d, which is refused now: save the settings of that revision under another name in the portal", target.Name, revision)
@@ -122,8 +118,6 @@ func (s *Service) draftRollback(ctx context.Context, call operation.Call, policy
 	made.Request = Request{Revision: revision}
 	made.Title = "Return " + p.Name + " to revision " + strconv.Itoa(revision)
 	made.Form = summarizeRollback(p, revision, d)
-	made.Warnings = policy.Warnings(d.Moves)
-	made.Fields = fields(d.Moves)
 	if d.Name != nil {
 		made.Fields = append([]Field{{Label: "Name", Value: d.Name[1], PreviousValue: d.Name[0]}}, made.Fields...)
 	}
@@ -189,13 +183,13 @@ func nameTaken() *fault.Error {
 	return fault.New(fault.Refused, "there is a policy of that name already, or of one that looks the same: choose another name")
 }
 
-// draft is a proposal about a policy as it now is.
-func (s *Service) draft(call operation.Call, c Capability, p policy.Policy) Proposal {
+// draft is a proposal about a policy as it now is, which moves settings.
+func (s *Service) draft(call operation.Call, c Capability, p policy.Policy, moves []policy.Move) Proposal {
 	return Proposal{
 		ID: resource.NewProposalID(), CompanyID: p.CompanyID, CompanySlug: p.CompanySlug, Capability: c, Status: Pending, Impact: Normal, Devices: p.DeviceCount,
 		PolicyID: p.ID, TargetName: p.Name, BaseVersion: p.Version,
 		Owner: ownerOf(call.Principal), ProposeRef: call.IdempotencyRef, Note: call.Note,
-		Rule: call.Principal.Settings.Controls.ApplyApproval,
+		Rule: call.Principal.Settings.Controls.ApplyApproval, Warnings: policy.Warnings(moves), Fields: fields(moves),
 	}
 }
 

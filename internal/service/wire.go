@@ -32,7 +32,6 @@ import (
 	"github.com/musterhq/muster/internal/surface/oauth"
 	"github.com/musterhq/muster/internal/surface/portal"
 	"github.com/musterhq/muster/internal/surface/rest"
-	"github.com/musterhq/muster/internal/surface/status"
 	"github.com/musterhq/muster/internal/surface/web"
 )
 
@@ -193,7 +192,7 @@ func (w *wiring) operations() error {
 		Limiter: budgets, Apart: budgets, ReadsPerMinute: w.config.ReadsPerMinute, Limited: w.metrics.Limited,
 		Log: w.options.Logger, Now: w.options.Now,
 	})}
-	explain.Define(r, &explain.Service{Registry: r, Kernel: w.once.Kernel, DestructiveLeft: w.db.DestructiveLeft, Status: status.Of, Success: status.Success})
+	explain.Define(r, &explain.Service{Registry: r, Kernel: w.once.Kernel, DestructiveLeft: w.db.DestructiveLeft, Status: edge.Status, Success: edge.Success})
 	w.metrics.Operations(r.All())
 	w.registry = r
 	w.callers = apikey.Authenticator{Keys: w.db, Now: w.options.Now}

@@ -70,6 +70,25 @@ func (b *Broker) sleep(ctx context.Context, q *queue, next, now time.Time, timeo
 // Acknowledge takes messages out of the subscription. Unknown ackIds are
 // ignored, as the vendor does.
 func (b *Broker) Acknowledge(subscription string, ackIDs []string) error {
+	return b.each(subscription, ackIDs, func(q *queue, d *delivery) { q.finish(d) }, func(*queue) { b.announce() })
+}
+
+// ModifyAckDeadline gives delivered messages another deadline, counted from now;
+// zero makes them ready again at once.
+func (b *Broker) ModifyAckDeadline(subscription string, ackIDs []string, deadline time.Duration) error {
+	return b.each(subscription, ackIDs, func(q *queue, d *delivery) {
+		switch {
+		case d.element != nil:
+		case deadline <= 0:
+			q.release(d)
+		default:
+			d.deadline = b.now().Add(deadline)
+		}
+	}, (*queue).wake)
+}
+
+// each changes the deliveries that a subscription knows of some ackIds, and then ends.
+func (b *Broker) each(subscription string, ackIDs []string, change func(*queue, *delivery), end func(*queue)) error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	q, err := b.queue(subscription)
@@ -79,33 +98,9 @@ func (b *Broker) Acknowledge(subscription string, ackIDs []string) error {
 	q.lastSeen = b.now()
 	for _, id := range ackIDs {
 		if d := q.find(id); d != nil {
-			q.finish(d)
+			change(q, d)
 		}
 	}
-	b.announce()
-	return nil
-}
-
-// ModifyAckDeadline gives delivered messages another deadline, counted from now;
-// zero makes them ready again at once.
-func (b *Broker) ModifyAckDeadline(subscription string, ackIDs []string, deadline time.Duration) error {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	q, err := b.queue(subscription)
-	if err != nil {
-		return err
-	}
-	q.lastSeen = b.now()
-	for _, id := range ackIDs {
-		d := q.find(id)
-		switch {
-		case d == nil || d.element != nil:
-		case deadline <= 0:
-			q.release(d)
-		default:
-			d.deadline = b.now().Add(deadline)
-		}
-	}
-	q.wake()
+	end(q)
 	return nil
 }

@@ -79,11 +79,7 @@ func (c *PolicyCreate) Validate() error {
 
 // Run creates the policy.
 func (c *PolicyCreate) Run(env *Env) error {
-	changes, err := c.changes()
-	if err != nil {
-		return err
-	}
-	document, err := c.document(env)
+	changes, document, err := c.read(env, c.SettingValues)
 	if err != nil {
 		return err
 	}
@@ -181,11 +177,7 @@ type PolicySet struct {
 
 // Run saves the change.
 func (c *PolicySet) Run(env *Env) error {
-	changes, err := c.changes()
-	if err != nil {
-		return err
-	}
-	document, err := c.document(env)
+	changes, document, err := c.read(env, c.SettingValues)
 	if err != nil {
 		return err
 	}

@@ -194,6 +194,14 @@ type PolicyContent struct {
 	Group       *string  `name:"group" help:"The group of policies that it belongs to."`
 }
 
+// read reads the changes of settings, and the document, that were given.
+func (c PolicyContent) read(env *Env, values SettingValues) (changes []policy.Change, document []byte, err error) {
+	if changes, err = values.changes(); err == nil {
+		document, err = c.document(env)
+	}
+	return changes, document, err
+}
+
 // document reads the document that was given; nil if none was.
 func (c PolicyContent) document(env *Env) ([]byte, error) {
 	if c.Document == "" {

@@ -1,5 +1,5 @@
-// Package edge is what the answers of every surface have in common: headers, and
-// what happens to a request whose body is late.
+// Package edge is what the answers of every surface have in common: headers, statuses,
+// and what happens to a request whose body is late.
 package edge
 
 import (

@@ -11,7 +11,7 @@ import (
 
 	"github.com/musterhq/muster/internal/fault"
 	"github.com/musterhq/muster/internal/operation"
-	"github.com/musterhq/muster/internal/surface/status"
+	"github.com/musterhq/muster/internal/surface/edge"
 )
 
 // Pictured is a result with a picture, which becomes an image block; its text
@@ -132,7 +132,7 @@ type toolError struct {
 
 func (c Config) failed(found caller, o *operation.Operation, outcome operation.Outcome) (*sdk.CallToolResult, error) {
 	f := outcome.Fault
-	e := toolError{Code: f.Code, Message: clean(f.Detail), Status: status.Of(f.Code), Retryable: f.MayRetry(), Approval: f.Approval}
+	e := toolError{Code: f.Code, Message: clean(f.Detail), Status: edge.Status(f.Code), Retryable: f.MayRetry(), Approval: f.Approval}
 	if f.Review != nil {
 		review := *f.Review
 		review.Summary = clean(review.Summary)

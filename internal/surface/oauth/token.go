@@ -29,12 +29,7 @@ type tokenAnswer struct {
 
 // serveToken answers the authorization code and refresh token grants.
 func (s *Server) serveToken(w http.ResponseWriter, r *http.Request) {
-	form, wrong := readForm(w, r)
-	if wrong != nil {
-		s.refuse(w, wrong)
-		return
-	}
-	client, err := s.authenticate(r, form)
+	form, client, err := s.asks(w, r)
 	if err == nil {
 		err = s.limit(r, "token:"+client.ID+":", tokensPerHour)
 	}
@@ -126,12 +121,7 @@ func (s *Server) authenticate(r *http.Request, form url.Values) (oauth.Client, e
 // serveRevoke ends the grant of a token (RFC 7009): an unknown token is
 // no error.
 func (s *Server) serveRevoke(w http.ResponseWriter, r *http.Request) {
-	form, wrong := readForm(w, r)
-	if wrong != nil {
-		s.refuse(w, wrong)
-		return
-	}
-	client, err := s.authenticate(r, form)
+	form, client, err := s.asks(w, r)
 	if err == nil {
 		err = s.Store.RevokeToken(r.Context(), access.HashSecret(form.Get("token")), client.ID)
 	}
@@ -141,6 +131,16 @@ func (s *Server) serveRevoke(w http.ResponseWriter, r *http.Request) {
 	}
 	w.Header().Set("Cache-Control", edge.NoStore)
 	w.WriteHeader(http.StatusOK)
+}
+
+// asks reads what a client asks for, and who it is.
+func (s *Server) asks(w http.ResponseWriter, r *http.Request) (url.Values, oauth.Client, error) {
+	form, wrong := readForm(w, r)
+	if wrong != nil {
+		return nil, oauth.Client{}, wrong
+	}
+	client, err := s.authenticate(r, form)
+	return form, client, err
 }
 
 // readForm reads a form from the body alone: what stands in the query is not

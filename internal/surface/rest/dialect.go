@@ -8,7 +8,7 @@ import (
 
 	"github.com/musterhq/muster/internal/fault"
 	"github.com/musterhq/muster/internal/operation"
-	"github.com/musterhq/muster/internal/surface/status"
+	"github.com/musterhq/muster/internal/surface/edge"
 )
 
 const (
@@ -23,7 +23,7 @@ func statusOf(code fault.Code) int {
 	if code == methodNotAllowed {
 		return http.StatusMethodNotAllowed
 	}
-	return status.Of(code)
+	return edge.Status(code)
 }
 
 // problem is RFC 9457's object with our extension members.

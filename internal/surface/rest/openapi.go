@@ -10,7 +10,7 @@ import (
 	"github.com/google/jsonschema-go/jsonschema"
 
 	"github.com/musterhq/muster/internal/operation"
-	"github.com/musterhq/muster/internal/surface/status"
+	"github.com/musterhq/muster/internal/surface/edge"
 )
 
 // OpenAPI describes the registry as an OpenAPI 3.1 document, from the same
@@ -205,7 +205,7 @@ func (d *document) successes(o *operation.Operation, to map[string]*response) {
 	content := func(which int) map[string]media {
 		return map[string]media{jsonType: {Schema: schema, Example: sampleResult(o, which)}}
 	}
-	code, text := status.Success(o.Created), "Done or accepted: see the result."
+	code, text := edge.Success(o.Created), "Done or accepted: see the result."
 	switch {
 	case o.Created:
 		text = "Created."

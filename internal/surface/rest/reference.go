@@ -16,7 +16,7 @@ import (
 	"github.com/google/jsonschema-go/jsonschema"
 
 	"github.com/musterhq/muster/internal/operation"
-	"github.com/musterhq/muster/internal/surface/status"
+	"github.com/musterhq/muster/internal/surface/edge"
 )
 
 // The reference page is written once, when it is first asked for, from the OpenAPI document. It
@@ -127,7 +127,7 @@ func (d *document) reference(x *described) referenceOperation {
 	}
 	view.Result = fieldsOf(o.ResultSchema(nil), "", "")
 	view.Call = callText(d.Servers[0].URL, o)
-	view.AnswerStatus = strconv.Itoa(status.Success(o.Created))
+	view.AnswerStatus = strconv.Itoa(edge.Success(o.Created))
 	view.Answer = indented(x.Responses[view.AnswerStatus].Content[jsonType].Example)
 	view.Answers = d.answersOf(x)
 	return view

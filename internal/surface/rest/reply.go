@@ -10,7 +10,7 @@ import (
 	"strings"
 
 	"github.com/musterhq/muster/internal/operation"
-	"github.com/musterhq/muster/internal/surface/status"
+	"github.com/musterhq/muster/internal/surface/edge"
 )
 
 // reply is an answer before it is written.
@@ -28,7 +28,7 @@ func (a *reply) set(name, value string) { a.header = append(a.header, field{name
 // accept writes a success. A result whose outcome is unknown is 202
 // (contract 7.1).
 func accept(o *operation.Operation, result any) (reply, error) {
-	a := reply{status: status.Success(o.Created), contentType: jsonType}
+	a := reply{status: edge.Success(o.Created), contentType: jsonType}
 	if u, ok := result.(operation.Uncertain); ok && u.Unconfirmed() {
 		a.status = http.StatusAccepted
 	}

@@ -14,8 +14,8 @@ import (
 	"github.com/musterhq/muster/internal/fault"
 	"github.com/musterhq/muster/internal/policy"
 	"github.com/musterhq/muster/internal/provisioning"
+	"github.com/musterhq/muster/internal/surface/edge"
 	"github.com/musterhq/muster/internal/surface/portal/frame"
-	"github.com/musterhq/muster/internal/surface/status"
 )
 
 // Section serves the page.
@@ -116,7 +116,7 @@ func (s *Section) again(v *frame.Visit, form url.Values, cause error) error {
 	if len(f.Wrong) > 0 {
 		f.Problem = ""
 	}
-	code := status.Of(fault.From(cause).Code)
+	code := edge.Status(fault.From(cause).Code)
 	if code == http.StatusInternalServerError {
 		return cause
 	}

@@ -6,7 +6,7 @@ import (
 	"net/http"
 
 	"github.com/musterhq/muster/internal/fault"
-	"github.com/musterhq/muster/internal/surface/status"
+	"github.com/musterhq/muster/internal/surface/edge"
 )
 
 // fail answers an error: with a whole page; or, for a part of a page, with a
@@ -58,7 +58,7 @@ func (v *Visit) explain(err error) (int, Problem) {
 	if v.r.Method == http.MethodGet && f.Code != fault.NotFound {
 		p.Retry = v.r.URL.RequestURI()
 	}
-	return status.Of(f.Code), p
+	return edge.Status(f.Code), p
 }
 
 func titleOf(code fault.Code) string {

@@ -1,6 +1,4 @@
-// Package status says what a fault's code means: its HTTP status, and whether
-// the call may be repeated. It is the same on every surface (contract 7.1, 7.3, 7.4).
-package status
+package edge
 
 import (
 	"cmp"
@@ -34,5 +32,6 @@ var statuses = map[fault.Code]int{ //nolint:gochecknoglobals // a table that is 
 	fault.Unavailable:          http.StatusServiceUnavailable,
 }
 
-// Of returns the status of a code; of an unknown one, 500.
-func Of(code fault.Code) int { return cmp.Or(statuses[code], http.StatusInternalServerError) }
+// Status is what a fault's code means over HTTP, on every surface (contract 7.1, 7.3, 7.4);
+// of an unknown one, 500.
+func Status(code fault.Code) int { return cmp.Or(statuses[code], http.StatusInternalServerError) }
