@@ -46,7 +46,7 @@ func newStored(t *testing.T, engine string) *stored {
 	}
 	s.old = firsttest.Load(t, s.url, false)
 	s.old.Keys(t, s.keys)
-	s.processes = processes{t, dir, []string{"MUSTER_DATABASE=" + s.url, "MUSTER_KEY_FILE=" + s.keys}}
+	s.processes = processes{t: t, dir: dir, env: []string{"MUSTER_DATABASE=" + s.url, "MUSTER_KEY_FILE=" + s.keys}}
 	return s
 }
 

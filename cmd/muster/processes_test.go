@@ -3,6 +3,7 @@ package main
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"os"
 	"os/exec"
@@ -13,9 +14,11 @@ import (
 
 // processes runs commands of muster in a directory of its own.
 type processes struct {
-	t   *testing.T
-	dir string
-	env []string
+	t       *testing.T
+	dir     string
+	env     []string
+	program string              // empty: muster
+	user    *syscall.Credential // nil: the user of the test
 }
 
 // with returns processes with more variables.
@@ -25,7 +28,8 @@ func (p processes) with(variables ...string) processes {
 }
 
 func (p processes) command(args ...string) *exec.Cmd {
-	c := exec.CommandContext(p.t.Context(), "muster", args...)
+	c := exec.CommandContext(p.t.Context(), cmp.Or(p.program, "muster"), args...)
+	c.SysProcAttr = &syscall.SysProcAttr{Credential: p.user}
 	c.Dir, c.Env, c.Stderr = p.dir, append([]string{"PATH=" + os.Getenv("PATH"), "HOME=" + p.dir, "MUSTER_LISTEN=127.0.0.1:0"}, p.env...), os.Stderr
 	return c
 }

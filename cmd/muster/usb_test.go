@@ -18,7 +18,7 @@ func TestUSB_RealProcesses(t *testing.T) {
 	t.Parallel()
 	headset := servertest.NewHeadset(t, "VR-9", true)
 	adb := adbtest.New(t, headset.Device).Dir()
-	p := processes{t, t.TempDir(), []string{"PATH=" + adb + ":" + os.Getenv("PATH")}}
+	p := processes{t: t, dir: t.TempDir(), env: []string{"PATH=" + adb + ":" + os.Getenv("PATH")}}
 	var company, policy struct{ PathName string }
 	p.json(&company, "company", "create", "--slug", "acme", "--name", "Acme")
 	p.json(&policy, "policy", "create", "--company", "acme", "--name", "Headsets", "--type", "AGENT", "--vr-only", "--set", "CAMERA=BLOCK")

@@ -2,32 +2,112 @@ package database
 
 import (
 	"context"
-	"database/sql"
 	"errors"
 	"fmt"
-	"io"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
-	"time"
-
-	sqlite3 "modernc.org/sqlite/lib"
 
 	"github.com/musterhq/muster/internal/durable"
 	"github.com/musterhq/muster/internal/fault"
 )
 
 // Backup makes a copy of the embedded database at a path that does not exist,
-// as it is at this moment, while readers and writers go on. fault.Unsupported
+// as it is at this moment, while readers and writers go on, and notes when. What
+// backups that were killed left in the directory is removed. fault.Unsupported
 // for PostgreSQL, which has its own tools.
-func (db *DB) Backup(ctx context.Context, path string) error {
+func (db *DB) Backup(ctx context.Context, path string) (err error) {
 	if db.writer == nil {
 		return fault.New(fault.Unsupported, "muster backs up its embedded database only: use pg_dump for PostgreSQL")
 	}
 	if _, err := os.Lstat(path); !errors.Is(err, os.ErrNotExist) {
 		return fault.New(fault.Refused, "%s exists already: name a file that does not", path).Because(err)
 	}
+	removeLeftovers(filepath.Dir(path))
+	partial, err := newPartial(path)
+	if err != nil {
+		return fmt.Errorf("cannot back up to %s: %w", path, err)
+	}
+	defer func() {
+		if err != nil {
+			err = errors.Join(fmt.Errorf("cannot back up to %s: %w", path, err), remove(partial.Name()))
+		}
+		err = errors.Join(err, partial.Close())
+	}()
+	if err := db.vacuumInto(ctx, partial.Name()); err != nil {
+		return err
+	}
+	if err := finishBackup(ctx, partial.Name()); err != nil {
+		return err
+	}
+	if err := partial.Sync(); err != nil {
+		return err
+	}
+	if err := os.Rename(partial.Name(), path); err != nil {
+		return err
+	}
+	if err := durable.Sync(filepath.Dir(path)); err != nil {
+		return err
+	}
+	return db.setBackedUp(ctx)
+}
+
+// partialSuffix ends the name of a backup that is being made.
+const partialSuffix = ".partial"
+
+// newPartial makes the file that becomes the backup at path. It is locked while it is
+// open, so that another backup does not take it for a leftover.
+func newPartial(path string) (*os.File, error) {
+	name := path + partialSuffix
+	file, err := os.OpenFile(name, os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o600)
+	if errors.Is(err, os.ErrExist) {
+		return nil, fmt.Errorf("%s exists: wait for the backup that writes it, or remove it", name)
+	}
+	if err != nil {
+		return nil, err
+	}
+	if err := errors.Join(lockFile(file), durable.TakeAfter(file, path)); err != nil {
+		return nil, errors.Join(err, file.Close(), remove(name))
+	}
+	return file, nil
+}
+
+// removeLeftovers removes the files of backups that no process makes any more. A file
+// that cannot be removed stays, because the backup does not depend on it.
+func removeLeftovers(dir string) {
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		return
+	}
+	for _, entry := range entries {
+		path := filepath.Join(dir, entry.Name())
+		if entry.Type().IsRegular() && strings.HasSuffix(path, partialSuffix) && leftover(path) {
+			_ = errors.Join(remove(path), remove(path+"-journal"))
+		}
+	}
+}
+
+// sqliteHeader begins every SQLite file that is not empty.
+const sqliteHeader = "SQLite format 3\x00"
+
+// leftover reports whether a file is a database, or empty, and no process writes it.
+func leftover(path string) bool {
+	file, err := os.Open(path)
+	if err != nil {
+		return false
+	}
+	defer func() { _ = file.Close() }()
+	header := make([]byte, len(sqliteHeader))
+	n, _ := file.Read(header)
+	if n > 0 && string(header[:n]) != sqliteHeader || lockFile(file) != nil {
+		return false
+	}
+	inUse, err := heldByOther(path) // by an older program, which locks nothing else
+	return !inUse && (err == nil || errors.Is(err, errors.ErrUnsupported))
+}
+
+// vacuumInto copies the database into an empty file.
+func (db *DB) vacuumInto(ctx context.Context, path string) error {
 	c, err := db.pool.Conn(ctx)
 	if err != nil {
 		return err
@@ -38,20 +118,8 @@ func (db *DB) Backup(ctx context.Context, path string) error {
 		return err
 	}
 	defer func() { _, _ = c.ExecContext(context.WithoutCancel(ctx), `PRAGMA query_only(1)`) }()
-	partial := path + ".partial"
-	if err := remove(partial); err != nil { // of a backup that was killed
-		return err
-	}
-	if _, err := c.ExecContext(ctx, `VACUUM INTO ?`, partial); err != nil {
-		return errors.Join(fmt.Errorf("cannot back up to %s: %w", path, err), remove(partial))
-	}
-	if err := finishBackup(ctx, partial); err != nil {
-		return errors.Join(fmt.Errorf("cannot back up to %s: %w", path, err), remove(partial))
-	}
-	if err := durable.Sync(partial); err != nil {
-		return errors.Join(err, remove(partial))
-	}
-	return os.Rename(partial, path)
+	_, err = c.ExecContext(ctx, `VACUUM INTO ?`, path)
+	return err
 }
 
 // finishBackup checks the copy, for a backup of a damaged database is none, and
@@ -72,187 +140,4 @@ func remove(path string) error {
 		return err
 	}
 	return nil
-}
-
-// Restoring is a backup that lies, checked, beside the database whose place it is
-// to take. Discard or Commit ends it.
-type Restoring struct {
-	Found Inspection // of the backup
-
-	path, fresh string
-}
-
-var errServed = errors.New("the database is in use: stop `muster serve` and every other program that has it open, then restore")
-
-// PrepareRestore copies a backup beside the SQLite database at path and checks
-// the copy. The backup itself is only read.
-func PrepareRestore(ctx context.Context, path, backup string) (r *Restoring, err error) {
-	if err := directory(path); err != nil {
-		return nil, err
-	}
-	from, err := os.Stat(backup)
-	if err != nil {
-		return nil, fmt.Errorf("cannot read the backup: %w", err)
-	}
-	if to, err := os.Stat(path); err == nil && os.SameFile(from, to) {
-		return nil, fmt.Errorf("%s is the database itself: name a backup of it", backup)
-	}
-	hold, err := alone(ctx, path)
-	if err != nil {
-		return nil, err
-	}
-	if err := hold(); err != nil {
-		return nil, err
-	}
-	r = &Restoring{path: path, fresh: path + ".restoring"}
-	defer func() {
-		if err != nil {
-			err = fmt.Errorf("cannot restore %s: %w", backup, errors.Join(explainBackup(err), r.Discard()))
-		}
-	}()
-	if err := r.take(ctx, backup); err != nil {
-		return r, err
-	}
-	if r.Found, err = Inspect(ctx, "sqlite:"+r.fresh); err != nil {
-		return r, err
-	}
-	if r.Found.Empty() {
-		return r, errors.New("it holds no data of Muster: name a file that `muster backup` made")
-	}
-	return r, nil
-}
-
-// explainBackup says of a damaged backup what explainSQLite says of a database.
-func explainBackup(err error) error {
-	switch sqliteCode(err) {
-	case sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB:
-		return fmt.Errorf("the backup is damaged, or is no database: use another one (%w)", err)
-	}
-	return explainSQLite(err)
-}
-
-// take copies the backup, with a log if it has one of its own, and checks it.
-func (r *Restoring) take(ctx context.Context, backup string) error {
-	if err := r.Discard(); err != nil { // of a restore that was killed
-		return err
-	}
-	logged, err := walSize(backup)
-	if err != nil {
-		return err
-	}
-	if err := refuseForeignLog(ctx, backup, logged); err != nil {
-		return err
-	}
-	if err := copyFile(backup, r.fresh); err != nil {
-		return err
-	}
-	if logged > 0 {
-		if err := copyFile(backup+"-wal", r.fresh+"-wal"); err != nil {
-			return err
-		}
-	}
-	// Setting the mark takes in the log.
-	if err := mark(ctx, r.fresh); err != nil {
-		return err
-	}
-	pool, err := lookSQLite(ctx, r.fresh)
-	if err != nil {
-		return err
-	}
-	if err := sound(ctx, pool, "integrity_check"); err != nil {
-		return errors.Join(fmt.Errorf("the backup is damaged: use another one (%w)", err), pool.Close())
-	}
-	return errors.Join(pool.Close(), durable.Sync(r.fresh))
-}
-
-// Discard removes the copy.
-func (r *Restoring) Discard() error {
-	return errors.Join(remove(r.fresh), remove(r.fresh+"-wal"), remove(r.fresh+"-shm"), remove(r.fresh+"-journal"))
-}
-
-// Commit puts the backup in the place of the database and returns where that is
-// kept now; empty: there was none. Killed at any moment, it leaves the old
-// database, or the backup, which is refused while the old one's log is there.
-func (r *Restoring) Commit(ctx context.Context, now time.Time) (aside string, err error) {
-	release, err := alone(ctx, r.path)
-	if err != nil {
-		return "", err
-	}
-	defer func() { err = errors.Join(err, release()) }()
-	if _, err := os.Stat(r.path); err == nil {
-		aside = r.path + ".before-restore-" + now.UTC().Format("20060102T150405.000Z")
-		if err := keepAside(r.path, aside); err != nil {
-			return "", err
-		}
-	}
-	if err := os.Rename(r.fresh, r.path); err != nil {
-		return "", err
-	}
-	if err := errors.Join(remove(r.path+"-wal"), remove(r.path+"-shm"), remove(r.path+"-journal")); err != nil {
-		return aside, err
-	}
-	return aside, durable.Sync(filepath.Dir(r.path))
-}
-
-// keepAside gives a database, and a log that could not be taken in, another name.
-func keepAside(path, aside string) error {
-	for _, suffix := range []string{"", "-wal", "-journal"} {
-		err := os.Link(path+suffix, aside+suffix)
-		if err != nil && !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, fs.ErrExist) {
-			err = copyFile(path+suffix, aside+suffix) // a file system without links
-		}
-		if err != nil && !errors.Is(err, fs.ErrNotExist) {
-			return fmt.Errorf("cannot keep the old database: %w", err)
-		}
-	}
-	return nil
-}
-
-// alone takes the database at path from all others, until release: none
-// may have it open. Its log is taken in first, where it is sound.
-func alone(ctx context.Context, path string) (release func() error, err error) {
-	nothing := func() error { return nil }
-	if _, err := os.Stat(path); err != nil {
-		if errors.Is(err, fs.ErrNotExist) {
-			err = nil
-		}
-		return nothing, err
-	}
-	pool, err := sql.Open("sqlite", strings.Replace(sqliteDSN(path, "exclusive", "locking_mode(EXCLUSIVE)"), "busy_timeout%2810000%29", "busy_timeout%28200%29", 1))
-	if err != nil {
-		return nil, err
-	}
-	pool.SetMaxOpenConns(1)
-	var mode string
-	err = pool.QueryRowContext(ctx, `PRAGMA journal_mode=DELETE`).Scan(&mode)
-	var held *sql.Tx
-	if err == nil {
-		held, err = pool.BeginTx(ctx, nil)
-	}
-	if err == nil {
-		return func() error { return errors.Join(held.Rollback(), pool.Close()) }, nil
-	}
-	closing := pool.Close()
-	if locked(err) {
-		return nil, errServed
-	}
-	// It is too damaged for SQLite to say who has it open.
-	if inUse, looking := heldByOther(path); looking == nil && inUse {
-		return nil, errServed
-	}
-	return nothing, closing
-}
-
-func copyFile(from, to string) (err error) {
-	source, err := os.Open(from)
-	if err != nil {
-		return err
-	}
-	defer func() { _ = source.Close() }()
-	target, err := os.OpenFile(to, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
-	if err != nil {
-		return err
-	}
-	_, err = io.Copy(target, source)
-	return errors.Join(err, target.Sync(), target.Close())
 }

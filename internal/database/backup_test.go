@@ -1,12 +1,12 @@
 package database_test
 
 import (
-	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/musterhq/muster/internal/command"
 	"github.com/musterhq/muster/internal/database"
@@ -30,13 +30,12 @@ func TestBackup_IsACompleteDatabase(t *testing.T) {
 			}
 		})
 	}
-	f.ok(os.WriteFile(path+".partial", []byte("of a backup that was killed"), 0o600))
 	f.ok(f.db.Backup(f.Context(), path))
 	all.Wait()
-	if _, err := os.Stat(path + ".partial"); !errors.Is(err, os.ErrNotExist) {
-		t.Errorf("what is left beside the copy: %v", err)
-	}
 	f.code(fault.Refused, f.db.Backup(f.Context(), path))
+	made, err := f.db.BackedUp(f.Context())
+	f.ok(err)
+	equal(f, "backed up", made.Equal(f.clock.Now().Truncate(time.Millisecond)), true)
 
 	restored, err := database.Open(f.Context(), database.Options{URL: "sqlite:" + path, Now: f.clock.Now})
 	f.ok(err)
@@ -47,6 +46,37 @@ func TestBackup_IsACompleteDatabase(t *testing.T) {
 	problems, err := restored.Text(f.Context(), `PRAGMA integrity_check`)
 	f.ok(err)
 	equal(f, "integrity", problems, []string{"ok"})
+}
+
+// What a backup under another name left when it was killed goes with the next one. What
+// another backup writes, and what is no database, stays.
+func TestBackup_RemovesLeftovers(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t, sqliteEngine(t))
+	dir := t.TempDir()
+	write := func(name, text string) string {
+		path := filepath.Join(dir, name)
+		f.ok(os.WriteFile(path, []byte(text), 0o600))
+		return path
+	}
+	const header = "SQLite format 3\x00"
+	write("muster-2026-11-01.db.partial", header+"the first pages")
+	write("muster-2026-11-01.db.partial-journal", "")
+	write("muster-2026-11-02.db.partial", "")
+	write("download.partial", "of another program")
+	write("muster-2026-11-03.db", header)
+	other, err := os.OpenFile(write("muster-2026-11-04.db.partial", header), os.O_RDWR, 0)
+	f.ok(err)
+	f.ok(database.LockFile(other))
+	f.ok(f.db.Backup(f.Context(), filepath.Join(dir, "new.db")))
+	f.ok(other.Close())
+	var left []string
+	entries, err := os.ReadDir(dir)
+	f.ok(err)
+	for _, entry := range entries {
+		left = append(left, entry.Name())
+	}
+	equal(f, "left", left, []string{"download.partial", "muster-2026-11-03.db", "muster-2026-11-04.db.partial", "new.db"})
 }
 
 func TestBackup_PostgreSQLRefuses(t *testing.T) {

@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"os"
 	"slices"
 	"strings"
 	"time"
@@ -16,6 +17,9 @@ import (
 
 // OnStatement has f told of every statement that db runs.
 func (db *DB) OnStatement(f func(query string, args []any)) { db.trace.Store(&f) }
+
+// LockFile locks a file as a backup under way does.
+func LockFile(file *os.File) error { return lockFile(file) }
 
 // SetQuiet sets how long the listening connection may hear nothing.
 func (db *DB) SetQuiet(d time.Duration) { db.wakes.quiet = d }

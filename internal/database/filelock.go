@@ -28,6 +28,12 @@ func heldByOther(path string) (bool, error) {
 	return lock.Type != syscall.F_UNLCK, err
 }
 
+// lockFile locks a file against other calls of it, until it is closed. An error says
+// that it is locked already. SQLite's locks are of another kind.
+func lockFile(file *os.File) error {
+	return syscall.Flock(int(file.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
+}
+
 const (
 	// exclusiveByte is locked for writing by a process that lets no other read.
 	exclusiveByte = pendingByte + 2

@@ -3,10 +3,15 @@ package database
 import (
 	"context"
 	"database/sql"
+	"errors"
+	"io/fs"
 	"net/url"
+	"os"
 	"runtime"
 
 	_ "modernc.org/sqlite" // registers the driver "sqlite"
+
+	"github.com/musterhq/muster/internal/durable"
 )
 
 // openSQLite opens the pool of readers and the one writing connection.
@@ -20,6 +25,9 @@ func (db *DB) openSQLite(ctx context.Context, path string, use SchemaUse) error 
 		return err
 	}
 	if err := adopt(ctx, path); err != nil {
+		return err
+	}
+	if err := makeSQLite(path); err != nil {
 		return err
 	}
 	writing, err := sql.Open("sqlite", sqliteDSN(path, "immediate",
@@ -51,6 +59,19 @@ func (db *DB) openSQLite(ctx context.Context, path string, use SchemaUse) error 
 	db.onClose(statements.Close)
 	db.reader = statements
 	return db.Ping(ctx)
+}
+
+// makeSQLite makes the file that does not exist, for who owns the directory if root
+// makes it. SQLite gives the files beside it the same owner.
+func makeSQLite(path string) error {
+	file, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o600)
+	if errors.Is(err, fs.ErrExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	return errors.Join(durable.Inherit(file), file.Close())
 }
 
 // sqliteDSN makes a URI of a path. Busy connections are waited for up to ten

@@ -8,7 +8,8 @@ import (
 	"path/filepath"
 )
 
-// Write replaces a file, whole or not at all, readable by its owner alone.
+// Write replaces a file, whole or not at all. The new one has the owner and the mode
+// of the old one (TakeAfter); without an old one, its owner alone can read it.
 func Write(path string, data []byte) error {
 	file, err := Replace(path, data)
 	if err != nil {
@@ -17,18 +18,35 @@ func Write(path string, data []byte) error {
 	return errors.Join(file.Close(), Sync(filepath.Dir(path)))
 }
 
-// Replace puts a new file in the place of another and returns it open. After an
-// error the other is still there. The caller makes the place durable (Sync).
+// Replace puts a new file in the place of another, as Write does, and returns it open.
+// A symbolic link stays: the file that it names is replaced. After an error the other
+// is still there. The caller makes the place durable (Sync).
 func Replace(path string, data []byte) (*os.File, error) {
+	if named, err := filepath.EvalSymlinks(path); err == nil {
+		path = named
+	}
+	file, err := Prepare(path, data)
+	if err != nil {
+		return nil, err
+	}
+	if err := os.Rename(file.Name(), path); err != nil {
+		return nil, errors.Join(err, file.Close(), os.Remove(file.Name()))
+	}
+	return file, nil
+}
+
+// Prepare writes what is to take the place of the file at path under another name
+// beside it, with the owner and the mode of that file, and returns it open.
+func Prepare(path string, data []byte) (*os.File, error) {
 	file, err := os.CreateTemp(filepath.Dir(path), filepath.Base(path)+".new-*") // 0600
 	if err != nil {
 		return nil, err
 	}
 	_, err = file.Write(data)
-	if err = errors.Join(err, file.Sync()); err == nil {
-		err = os.Rename(file.Name(), path)
+	if err == nil {
+		err = TakeAfter(file, path)
 	}
-	if err != nil {
+	if err = errors.Join(err, file.Sync()); err != nil {
 		return nil, errors.Join(err, file.Close(), os.Remove(file.Name()))
 	}
 	return file, nil

@@ -70,7 +70,7 @@ func Maven() Need {
 
 // Root may start processes of other users.
 func Root() Need {
-	return Need{Name: "root", Remedy: "run the tests as root, with setpriv of util-linux", Without: "the agent as a system service of Android",
+	return Need{Name: "root", Remedy: "run the tests as root, with setpriv of util-linux", Without: "the agent as a system service of Android, and files that root leaves to the service",
 		find: func() (string, error) {
 			if os.Getuid() != 0 {
 				return "", errors.New("this is another user")

@@ -21,6 +21,7 @@ import (
 
 	"github.com/musterhq/muster/internal/activity"
 	"github.com/musterhq/muster/internal/database"
+	"github.com/musterhq/muster/internal/durable"
 	"github.com/musterhq/muster/internal/resource"
 )
 
@@ -108,7 +109,8 @@ func readKeyFile(path string) (file keyFile, err error) {
 
 // RotateKeyFile puts fresh keys before those that a key file has. The old ones
 // stay: they open what they sealed, and lead devices that were away to the new
-// signing key. The file is replaced whole; replicas read it when they start.
+// signing key. The file is replaced whole, and keeps its owner and its mode;
+// replicas read it when they start.
 func RotateKeyFile(path string, now time.Time) error {
 	file, err := readKeyFile(path)
 	if err != nil {
@@ -119,12 +121,14 @@ func RotateKeyFile(path string, now time.Time) error {
 	}
 	file.Signing = slices.Insert(file.Signing, 0, newKeyRecord(now))
 	file.Sealing = slices.Insert(file.Sealing, 0, newKeyRecord(now))
-	fresh, err := writeKeys(path, file)
+	data, err := file.text()
 	if err != nil {
 		return err
 	}
-	defer os.Remove(fresh)
-	return os.Rename(fresh, path)
+	if err := durable.Write(path, data); err != nil {
+		return fmt.Errorf("cannot write the key file: %w", err)
+	}
+	return nil
 }
 
 // LoadOrMakeKeys reads the key file, making it first if it is not there.
@@ -136,7 +140,7 @@ func LoadOrMakeKeys(path string, now time.Time) (*Keys, error) {
 }
 
 // MakeKeyFile writes fresh keys to a file that must not exist, readable by its
-// owner alone. Of several that race, one file wins and is never torn.
+// owner alone: who makes it, or the owner of the directory if root does. Of several that race, one file wins and is never torn.
 func MakeKeyFile(path string, now time.Time) error {
 	file := keyFile{
 		Version: keyFileVersion,
@@ -149,29 +153,22 @@ func MakeKeyFile(path string, now time.Time) error {
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 		return fmt.Errorf("cannot make the key file's directory: %w", err)
 	}
-	fresh, err := writeKeys(path, file)
+	data, err := file.text()
 	if err != nil {
 		return err
 	}
-	defer os.Remove(fresh)
-	return os.Link(fresh, path) // unlike a rename, never replaces a file
+	fresh, err := durable.Prepare(path, data)
+	if err != nil {
+		return fmt.Errorf("cannot make the key file: %w", err)
+	}
+	defer os.Remove(fresh.Name())
+	// Unlike a rename, a link never replaces a file.
+	return errors.Join(fresh.Close(), os.Link(fresh.Name(), path))
 }
 
-// writeKeys writes the file under another name beside it, synced.
-func writeKeys(path string, file keyFile) (string, error) {
-	data, err := json.MarshalIndent(file, "", "  ")
-	if err != nil {
-		return "", err
-	}
-	temporary, err := os.CreateTemp(filepath.Dir(path), filepath.Base(path)+".new-*") // 0600
-	if err != nil {
-		return "", fmt.Errorf("cannot make the key file: %w", err)
-	}
-	_, err = temporary.Write(append(data, '\n'))
-	if err := errors.Join(err, temporary.Sync(), temporary.Close()); err != nil {
-		return "", errors.Join(fmt.Errorf("cannot write the key file: %w", err), os.Remove(temporary.Name()))
-	}
-	return temporary.Name(), nil
+func (f keyFile) text() ([]byte, error) {
+	data, err := json.MarshalIndent(f, "", "  ")
+	return append(data, '\n'), err
 }
 
 func newKeyRecord(now time.Time) keyRecord {
