@@ -9,9 +9,9 @@ import (
 	"time"
 
 	"github.com/musterhq/muster/internal/access"
-	"github.com/musterhq/muster/internal/approval"
 	"github.com/musterhq/muster/internal/fault"
 	"github.com/musterhq/muster/internal/resource"
+	"github.com/musterhq/muster/internal/signature"
 )
 
 // Passkey is a WebAuthn credential of a person: the second factor beside the
@@ -69,11 +69,11 @@ type Ceremonies interface {
 	BeginSigning(u User, known []Passkey, document []byte) (options, state json.RawMessage, err error)
 	// FinishSigning returns the passkey that signed the document, as it now is, and
 	// the signature.
-	FinishSigning(u User, known []Passkey, document, state, answer []byte) (Passkey, approval.Assertion, error)
+	FinishSigning(u User, known []Passkey, document, state, answer []byte) (Passkey, signature.Assertion, error)
 	// PublicKey is the public key of a passkey, as SubjectPublicKeyInfo.
 	PublicKey(credential json.RawMessage) ([]byte, error)
 	// Party is the service as its passkeys know it.
-	Party() approval.Party
+	Party() signature.Party
 }
 
 // Passkeys adds and checks passkeys. Ceremonies is nil where the service's

@@ -7,8 +7,8 @@ import (
 	"time"
 
 	"github.com/musterhq/muster/internal/access"
-	"github.com/musterhq/muster/internal/approval"
 	"github.com/musterhq/muster/internal/fault"
+	"github.com/musterhq/muster/internal/signature"
 )
 
 // SignDocument is the step of a person who signs a document with a passkey.
@@ -37,8 +37,8 @@ func (s Passkeys) BeginSigning(ctx context.Context, u User, document []byte) (Ch
 
 // FinishSigning returns the document that was begun with the token, signed, and the
 // passkey that signed it. A token signs once.
-func (s Passkeys) FinishSigning(ctx context.Context, u User, token string, answer json.RawMessage) (approval.Signed, Passkey, error) {
-	none := approval.Signed{}
+func (s Passkeys) FinishSigning(ctx context.Context, u User, token string, answer json.RawMessage) (signature.Signed, Passkey, error) {
+	none := signature.Signed{}
 	step, err := s.take(ctx, SignDocument, u, token)
 	if err != nil {
 		return none, Passkey{}, err
@@ -59,7 +59,7 @@ func (s Passkeys) FinishSigning(ctx context.Context, u User, token string, answe
 		return none, Passkey{}, err
 	}
 	p.LastUsedAt = s.now()
-	return approval.Signed{Document: begun.Document, Assertion: assertion}, p, s.Store.UsePasskey(ctx, p)
+	return signature.Signed{Document: begun.Document, Assertion: assertion}, p, s.Store.UsePasskey(ctx, p)
 }
 
 // Confirmer is the administrator who confirms a loosening, with what decides

@@ -7,21 +7,21 @@ import (
 	"errors"
 
 	"github.com/musterhq/muster/internal/access"
+	"github.com/musterhq/muster/internal/approval"
 	"github.com/musterhq/muster/internal/asset"
-	"github.com/musterhq/muster/internal/authorization"
 	"github.com/musterhq/muster/internal/fault"
 	"github.com/musterhq/muster/internal/policy"
 )
 
 // ask is what a person would have to authorize of a command; nil for one of a person, and
 // for one that needs no authorization whatever the company's settings become.
-func (s *Service) ask(ctx context.Context, p access.Principal, c Command, d asset.Device, body any) (*authorization.Ask, error) {
+func (s *Service) ask(ctx context.Context, p access.Principal, c Command, d asset.Device, body any) (*approval.Ask, error) {
 	if p.Kind != access.APIKey && p.Kind != access.Connection {
 		return nil, nil
 	}
-	ask := &authorization.Ask{Difference: authorization.NoMove, Call: authorization.Call{
+	ask := &approval.Ask{Difference: approval.NoMove, Call: approval.Call{
 		CompanyID: c.CompanyID, AssetID: c.AssetID, Epoch: c.Epoch, Command: string(c.Type), Note: c.Note,
-		Caller: authorization.Caller{Kind: p.Kind, ID: p.ID, Prefix: p.Prefix, Name: p.Name},
+		Caller: approval.Caller{Kind: p.Kind, ID: p.ID, Prefix: p.Prefix, Name: p.Name},
 	}}
 	if p.Kind == access.Connection {
 		ask.Caller.UserID = p.UserID
@@ -41,31 +41,31 @@ func (s *Service) ask(ctx context.Context, p access.Principal, c Command, d asse
 
 // difference is how far the policy that a device has differs from the one that it is to
 // have. One that cannot be compared counts as risky.
-func (s *Service) difference(ctx context.Context, companyID, from string, to policy.Policy) (authorization.Difference, authorization.Move, error) {
-	move := authorization.Move{From: authorization.Policy{ID: from}, To: authorization.Policy{ID: to.ID, Version: to.Version}}
+func (s *Service) difference(ctx context.Context, companyID, from string, to policy.Policy) (approval.Difference, approval.Move, error) {
+	move := approval.Move{From: approval.Policy{ID: from}, To: approval.Policy{ID: to.ID, Version: to.Version}}
 	has, err := s.Inventory.Policy(ctx, companyID, from)
 	if fault.CodeOf(err) == fault.NotFound {
-		return authorization.Risky, move, nil
+		return approval.Risky, move, nil
 	}
 	if err != nil {
-		return authorization.Risky, move, err
+		return approval.Risky, move, err
 	}
 	move.From.Version = has.Version
 	d, err := policy.Compare(to.Type, has.Revision(), to.Revision())
 	switch {
 	case err != nil || has.Type != to.Type || has.Deleted:
-		return authorization.Risky, move, nil
+		return approval.Risky, move, nil
 	case d.Risky():
-		return authorization.Risky, move, nil
+		return approval.Risky, move, nil
 	case d.OnlyName() && has.VROnly == to.VROnly:
-		return authorization.Same, move, nil
+		return approval.Same, move, nil
 	}
-	return authorization.Other, move, nil
+	return approval.Other, move, nil
 }
 
 // digest is the keyed digest of all that an authorization is bound to. The arguments may
 // hold a password: without the key nothing can be guessed from it.
-func (s *Service) digest(c authorization.Call, body any) string {
+func (s *Service) digest(c approval.Call, body any) string {
 	if s.Digest == nil {
 		return "" // the store refuses it
 	}
@@ -82,7 +82,7 @@ func (s *Service) digest(c authorization.Call, body any) string {
 
 // refusal makes what the store refused fit for the caller.
 func (s *Service) refusal(err error) error {
-	if r, ok := errors.AsType[*authorization.Refusal](err); ok {
+	if r, ok := errors.AsType[*approval.Refusal](err); ok {
 		return r.Fault(s.PublicURL)
 	}
 	return notDispatched(err)

@@ -13,8 +13,8 @@ import (
 
 	"github.com/musterhq/muster/internal/access"
 	agentdevice "github.com/musterhq/muster/internal/agent/device"
+	"github.com/musterhq/muster/internal/approval"
 	"github.com/musterhq/muster/internal/asset"
-	"github.com/musterhq/muster/internal/authorization"
 	"github.com/musterhq/muster/internal/company"
 	"github.com/musterhq/muster/internal/outcome"
 )
@@ -86,7 +86,7 @@ type Command struct {
 	DevicesPerDay int
 	// Ask is what a person would have to authorize, while a command of a key or
 	// connection begins; nil for one that never needs it.
-	Ask *authorization.Ask
+	Ask *approval.Ask
 }
 
 // Channel carries commands to devices: the platform, the service for agents,

@@ -6,10 +6,10 @@ import (
 
 	"github.com/musterhq/muster/internal/access"
 	"github.com/musterhq/muster/internal/activity"
-	"github.com/musterhq/muster/internal/approval"
 	"github.com/musterhq/muster/internal/fault"
 	"github.com/musterhq/muster/internal/proposal"
 	"github.com/musterhq/muster/internal/resource"
+	"github.com/musterhq/muster/internal/signature"
 )
 
 // DecideProposal implements proposal.Store.
@@ -45,7 +45,7 @@ func (db *DB) decideProposal(ctx context.Context, t *tx, d proposal.Decision) (p
 	if err := d.Check(s, d.Want); err != nil {
 		return p, err
 	}
-	if d.Want == approval.Approve && p.NeedsConfirmation() && !d.Confirmed {
+	if d.Want == signature.Approve && p.NeedsConfirmation() && !d.Confirmed {
 		return p, fault.New(fault.ConfirmationRequired, "type the policy's name to approve this")
 	}
 	head, err := d.Signed.Head()
@@ -59,7 +59,7 @@ func (db *DB) decideProposal(ctx context.Context, t *tx, d proposal.Decision) (p
 // saveDecision keeps a decision with its signature.
 func (db *DB) saveDecision(ctx context.Context, t *tx, p *proposal.Proposal, d proposal.Decision) error {
 	action := activity.ProposalApproved
-	if d.Want == approval.Decline {
+	if d.Want == signature.Decline {
 		action = activity.ProposalDeclined
 		p.Approval.State, p.Status, p.Failure, p.Outcome = proposal.Declined, proposal.Failed, fault.Refused, proposal.DeclinedBy(p.Approval.By)
 	}
@@ -116,7 +116,7 @@ func (db *DB) whyVoid(ctx context.Context, t conn, p proposal.Proposal, c propos
 	if err != nil {
 		return nil, err
 	}
-	return c.Check(s, approval.Approve), nil
+	return c.Check(s, signature.Approve), nil
 }
 
 // PeekApproval implements proposal.Store.
@@ -126,7 +126,7 @@ func (db *DB) PeekApproval(ctx context.Context, p proposal.Proposal, c proposal.
 
 // standing reads what a decision about a proposal depends on. With a lock it holds the
 // person; the proposal is locked then.
-func (db *DB) standing(ctx context.Context, t conn, p proposal.Proposal, signed approval.Signed, userID, passkeyID, lock string) (proposal.Standing, error) {
+func (db *DB) standing(ctx context.Context, t conn, p proposal.Proposal, signed signature.Signed, userID, passkeyID, lock string) (proposal.Standing, error) {
 	s := proposal.Standing{Signed: signed, Now: db.now()}
 	l, err := one(ctx, t, db.scanListed, `SELECT `+proposalColumns+`, `+listedColumns+listedTables+` WHERE v.id = ?`, p.ID)
 	if err != nil {
@@ -159,7 +159,7 @@ func (db *DB) Decider(ctx context.Context, companyID, userID string) (access.App
 }
 
 // keepSigned keeps a document that a person signed, and returns its id.
-func (db *DB) keepSigned(ctx context.Context, t *tx, companyID, subject string, s approval.Signed) (id string, err error) {
+func (db *DB) keepSigned(ctx context.Context, t *tx, companyID, subject string, s signature.Signed) (id string, err error) {
 	file, err := s.Export()
 	if err != nil {
 		return "", err
@@ -172,15 +172,15 @@ func (db *DB) keepSigned(ctx context.Context, t *tx, companyID, subject string, 
 
 // SignedDocument returns the last document that a person signed about a subject, such
 // as a proposal; fault.NotFound if there is none.
-func (db *DB) SignedDocument(ctx context.Context, companyID, subject string) (approval.Signed, error) {
+func (db *DB) SignedDocument(ctx context.Context, companyID, subject string) (signature.Signed, error) {
 	return signedAs(ctx, db.read(), `s.company_id = ? AND s.subject = ?`, companyID, subject)
 }
 
-func signedAs(ctx context.Context, c conn, where string, args ...any) (approval.Signed, error) {
+func signedAs(ctx context.Context, c conn, where string, args ...any) (signature.Signed, error) {
 	file, err := find(ctx, c, "signed decision", scanValue[string],
 		`SELECT s.signed FROM signed_documents s WHERE `+where+` ORDER BY s.at DESC, s.id DESC LIMIT 1`, args...)
 	if err != nil {
-		return approval.Signed{}, err
+		return signature.Signed{}, err
 	}
-	return approval.ParseExport([]byte(file))
+	return signature.ParseExport([]byte(file))
 }

@@ -8,7 +8,7 @@ import (
 
 	"github.com/musterhq/muster/internal/access"
 	"github.com/musterhq/muster/internal/activity"
-	"github.com/musterhq/muster/internal/authorization"
+	"github.com/musterhq/muster/internal/approval"
 	"github.com/musterhq/muster/internal/command"
 	"github.com/musterhq/muster/internal/fault"
 	"github.com/musterhq/muster/internal/resource"
@@ -18,7 +18,7 @@ const authorizationColumns = `id, company_id, asset_id, epoch, command, digest, 
 	caller_user, reason, ticket, from_policy, from_version, to_policy, to_version, state, created_at, decided_at, decided_by,
 	decided_by_name, passkey_id, used_at, command_id`
 
-func authorizationFields(a *authorization.Authorization) []any {
+func authorizationFields(a *approval.Authorization) []any {
 	c := &a.Caller
 	return []any{&a.ID, &a.CompanyID, &a.AssetID, &a.Epoch, &a.Command, &a.Digest, &c.Kind, &c.ID, &c.Prefix, &c.Name,
 		&c.UserID, &a.Note.Reason, &a.Note.Ticket, &a.Move.From.ID, &a.Move.From.Version, &a.Move.To.ID, &a.Move.To.Version,
@@ -28,12 +28,12 @@ func authorizationFields(a *authorization.Authorization) []any {
 // authorize returns the authorization that a command uses, or a refusal if it needs one
 // and has none; both nil: it needs none. The company is locked, so that of all calls one
 // uses an authorization.
-func (db *DB) authorize(ctx context.Context, t conn, c command.Command, controls access.Controls, now time.Time) (use *authorization.Authorization, refused *authorization.Refusal, err error) {
-	difference := authorization.NoMove
+func (db *DB) authorize(ctx context.Context, t conn, c command.Command, controls access.Controls, now time.Time) (use *approval.Authorization, refused *approval.Refusal, err error) {
+	difference := approval.NoMove
 	if c.Ask != nil {
 		difference = c.Ask.Difference
 	}
-	if !authorization.Needed(c.Actor.Kind, controls, c.Type.Destructive(), difference) {
+	if !approval.Needed(c.Actor.Kind, controls, c.Type.Destructive(), difference) {
 		return nil, nil, nil
 	}
 	if c.Ask == nil || c.Ask.Digest == "" {
@@ -46,24 +46,24 @@ func (db *DB) authorize(ctx context.Context, t conn, c command.Command, controls
 		return nil, nil, err
 	}
 	s, err := authorizationState(ctx, t, c.Ask.Call, now)
-	if err == nil && s.Last != nil && s.Last.State == authorization.Approved {
+	if err == nil && s.Last != nil && s.Last.State == approval.Approved {
 		err = dropVoid(ctx, t, &s, c)
 	}
 	if err != nil {
 		return nil, nil, err
 	}
-	switch verdict := authorization.Decide(s); verdict {
-	case authorization.Uses:
+	switch verdict := approval.Decide(s); verdict {
+	case approval.Uses:
 		return s.Last, nil, nil
-	case authorization.Asks, authorization.TooMany:
-		return nil, &authorization.Refusal{Verdict: verdict}, nil
+	case approval.Asks, approval.TooMany:
+		return nil, &approval.Refusal{Verdict: verdict}, nil
 	default:
-		return nil, &authorization.Refusal{Verdict: verdict, ID: s.Last.ID}, nil
+		return nil, &approval.Refusal{Verdict: verdict, ID: s.Last.ID}, nil
 	}
 }
 
 // dropVoid leaves out an authorization by a person who may not give it any more.
-func dropVoid(ctx context.Context, t conn, s *authorization.Snapshot, c command.Command) error {
+func dropVoid(ctx context.Context, t conn, s *approval.Snapshot, c command.Command) error {
 	by, _, err := approver(ctx, t, c.CompanyID, s.Last.DecidedBy, s.Last.PasskeyID, "")
 	if fault.CodeOf(err) == fault.NotFound { // the user, or the passkey
 		s.Last = nil
@@ -84,8 +84,8 @@ func dropVoid(ctx context.Context, t conn, s *authorization.Snapshot, c command.
 }
 
 // askFor makes the authorization that a refused command waits for, where there is none.
-func (db *DB) askFor(ctx context.Context, t *tx, c command.Command, refused *authorization.Refusal, now time.Time) (err error) {
-	if refused.Verdict == authorization.Asks {
+func (db *DB) askFor(ctx context.Context, t *tx, c command.Command, refused *approval.Refusal, now time.Time) (err error) {
+	if refused.Verdict == approval.Asks {
 		refused.ID, err = db.askPerson(ctx, t, c.Ask.Call, now)
 	}
 	return err
@@ -103,7 +103,7 @@ func isRepetition(ctx context.Context, t conn, c command.Command) (bool, error) 
 // that were compared.
 func unmoved(ctx context.Context, t conn, c command.Command) error {
 	m := c.Ask.Move
-	if m == (authorization.Move{}) {
+	if m == (approval.Move{}) {
 		return nil
 	}
 	same, err := holds(ctx, t, `SELECT a.id FROM assets a JOIN policies p ON p.id = ? AND p.company_id = a.company_id
@@ -118,13 +118,13 @@ func unmoved(ctx context.Context, t conn, c command.Command) error {
 
 // authorizationState is what the verdict about a call depends on. Of a call, one
 // authorization at most still counts: none is made beside it.
-func authorizationState(ctx context.Context, c conn, of authorization.Call, now time.Time) (authorization.Snapshot, error) {
-	s := authorization.Snapshot{Now: now}
+func authorizationState(ctx context.Context, c conn, of approval.Call, now time.Time) (approval.Snapshot, error) {
+	s := approval.Snapshot{Now: now}
 	last, err := one(ctx, c, into(authorizationFields), `SELECT `+authorizationColumns+` FROM authorizations
 		WHERE company_id = ? AND digest = ? AND asset_id = ? AND epoch = ? AND command = ? AND caller_kind = ? AND caller_id = ?
 		AND (state = 'WAITING' AND created_at > ? OR state = 'APPROVED' AND decided_at > ? OR state = 'DECLINED' AND decided_at > ?) LIMIT 1`,
-		of.CompanyID, of.Digest, of.AssetID, of.Epoch, of.Command, string(of.Caller.Kind), of.Caller.ID, millis(now.Add(-authorization.WaitFor)),
-		millis(now.Add(-authorization.UseWithin)), millis(now.Add(-authorization.DeclineHolds)))
+		of.CompanyID, of.Digest, of.AssetID, of.Epoch, of.Command, string(of.Caller.Kind), of.Caller.ID, millis(now.Add(-approval.WaitFor)),
+		millis(now.Add(-approval.UseWithin)), millis(now.Add(-approval.DeclineHolds)))
 	switch {
 	case err == nil && last.For(of):
 		s.Last = &last
@@ -132,12 +132,12 @@ func authorizationState(ctx context.Context, c conn, of authorization.Call, now 
 		return s, err
 	}
 	s.Waiting, err = value[int](ctx, c, `SELECT COUNT(*) FROM authorizations WHERE company_id = ? AND caller_kind = ? AND caller_id = ?
-		AND state = 'WAITING' AND created_at > ?`, of.CompanyID, string(of.Caller.Kind), of.Caller.ID, millis(now.Add(-authorization.WaitFor)))
+		AND state = 'WAITING' AND created_at > ?`, of.CompanyID, string(of.Caller.Kind), of.Caller.ID, millis(now.Add(-approval.WaitFor)))
 	return s, err
 }
 
 // askPerson keeps a new authorization, which waits for a person.
-func (db *DB) askPerson(ctx context.Context, t *tx, c authorization.Call, now time.Time) (string, error) {
+func (db *DB) askPerson(ctx context.Context, t *tx, c approval.Call, now time.Time) (string, error) {
 	id := resource.NewID()
 	if c.Caller.Kind == access.APIKey {
 		maker, err := value[string](ctx, t, `SELECT k.created_by FROM api_keys k WHERE k.id = ? AND EXISTS (SELECT 1 FROM users u WHERE u.id = k.created_by)`, c.Caller.ID)
@@ -146,22 +146,22 @@ func (db *DB) askPerson(ctx context.Context, t *tx, c authorization.Call, now ti
 		}
 		c.Caller.UserID = maker
 	}
-	asked := authorization.Authorization{ID: id, Call: c, State: authorization.Waiting, CreatedAt: now}
+	asked := approval.Authorization{ID: id, Call: c, State: approval.Waiting, CreatedAt: now}
 	if err := t.insert(ctx, "authorizations", authorizationColumns, authorizationFields(&asked)); err != nil {
 		return "", err
 	}
 	return id, db.recordAuthorization(ctx, t, activity.AuthorizationAsked, activity.OK, asked)
 }
 
-func (db *DB) recordAuthorization(ctx context.Context, t *tx, action activity.Action, outcome activity.Outcome, a authorization.Authorization) error {
+func (db *DB) recordAuthorization(ctx context.Context, t *tx, action activity.Action, outcome activity.Outcome, a approval.Authorization) error {
 	return db.record(ctx, t, a.CompanyID, activity.Event{Action: action, Outcome: outcome, Reference: a.ID, Note: a.Note,
 		Target: activity.Target{Kind: activity.Asset, ID: a.AssetID}, Changes: []activity.Change{{Field: "command", After: a.Command}}})
 }
 
 // useAuthorization takes an authorization for the command that was just inserted.
-func useAuthorization(ctx context.Context, t *tx, a *authorization.Authorization, c command.Command, now time.Time) error {
+func useAuthorization(ctx context.Context, t *tx, a *approval.Authorization, c command.Command, now time.Time) error {
 	n, err := t.execCount(ctx, `UPDATE authorizations SET state = 'USED', used_at = ?, command_id = ?
-		WHERE id = ? AND state = 'APPROVED' AND decided_at > ?`, millis(now), c.ID, a.ID, millis(now.Add(-authorization.UseWithin)))
+		WHERE id = ? AND state = 'APPROVED' AND decided_at > ?`, millis(now), c.ID, a.ID, millis(now.Add(-approval.UseWithin)))
 	if err == nil && n != 1 {
 		err = errors.New("database: an authorization was used although its company is locked")
 	}
@@ -169,17 +169,17 @@ func useAuthorization(ctx context.Context, t *tx, a *authorization.Authorization
 }
 
 // Authorization finds an authorization of a company; fault.NotFound.
-func (db *DB) Authorization(ctx context.Context, companyID, id string) (authorization.Authorization, error) {
+func (db *DB) Authorization(ctx context.Context, companyID, id string) (approval.Authorization, error) {
 	return findAuthorization(ctx, db.read(), companyID, id)
 }
 
-func findAuthorization(ctx context.Context, c conn, companyID, id string) (authorization.Authorization, error) {
+func findAuthorization(ctx context.Context, c conn, companyID, id string) (approval.Authorization, error) {
 	return find(ctx, c, "authorization", into(authorizationFields),
 		`SELECT `+authorizationColumns+` FROM authorizations WHERE id = ? AND company_id = ?`, id, companyID)
 }
 
 // Authorizations lists those of a company that were asked for last, the newest first.
-func (db *DB) Authorizations(ctx context.Context, companyID string, limit int) ([]authorization.Authorization, error) {
+func (db *DB) Authorizations(ctx context.Context, companyID string, limit int) ([]approval.Authorization, error) {
 	return list(ctx, db.read(), into(authorizationFields), `SELECT `+authorizationColumns+` FROM authorizations WHERE company_id = ?
 		ORDER BY created_at DESC, id DESC LIMIT ?`, companyID, limit)
 }
@@ -191,7 +191,7 @@ func (db *DB) WaitingAuthorizations(ctx context.Context, companyID string, polic
 		return 0, nil
 	}
 	where, args := within(`z.company_id = ? AND z.state = 'WAITING' AND z.created_at > ?`,
-		[]any{companyID, millis(db.now().Add(-authorization.WaitFor))}, policies)
+		[]any{companyID, millis(db.now().Add(-approval.WaitFor))}, policies)
 	return value[int](ctx, db.read(), `SELECT COUNT(*) FROM authorizations z JOIN assets v ON v.id = z.asset_id AND v.company_id = z.company_id
 		AND v.epoch = z.epoch WHERE `+where, args...)
 }

@@ -19,13 +19,13 @@ import (
 	"github.com/musterhq/muster/internal/apikey"
 	"github.com/musterhq/muster/internal/approval"
 	"github.com/musterhq/muster/internal/asset"
-	"github.com/musterhq/muster/internal/authorization"
 	"github.com/musterhq/muster/internal/command"
 	"github.com/musterhq/muster/internal/company"
 	"github.com/musterhq/muster/internal/database"
 	"github.com/musterhq/muster/internal/fault"
 	"github.com/musterhq/muster/internal/policy"
 	"github.com/musterhq/muster/internal/resource"
+	"github.com/musterhq/muster/internal/signature"
 )
 
 func (f *fixture) setControls(change func(*access.Controls)) {
@@ -50,16 +50,16 @@ func (f *fixture) asking(a asset.Asset, kind command.Type, digest string) comman
 	return c
 }
 
-func askOf(c command.Command, digest string) *authorization.Ask {
-	return &authorization.Ask{Difference: authorization.NoMove, Call: authorization.Call{CompanyID: c.CompanyID, AssetID: c.AssetID, Epoch: c.Epoch,
-		Command: string(c.Type), Digest: digest, Caller: authorization.Caller{Kind: c.Actor.Kind, ID: c.Actor.ID, Prefix: c.Actor.Prefix, Name: c.Actor.Name}}}
+func askOf(c command.Command, digest string) *approval.Ask {
+	return &approval.Ask{Difference: approval.NoMove, Call: approval.Call{CompanyID: c.CompanyID, AssetID: c.AssetID, Epoch: c.Epoch,
+		Command: string(c.Type), Digest: digest, Caller: approval.Caller{Kind: c.Actor.Kind, ID: c.Actor.ID, Prefix: c.Actor.Prefix, Name: c.Actor.Name}}}
 }
 
 // refusal begins a command that is refused for want of an authorization.
-func (f *fixture) refusal(db *database.DB, c command.Command) authorization.Refusal {
+func (f *fixture) refusal(db *database.DB, c command.Command) approval.Refusal {
 	f.Helper()
 	_, begun, err := db.Begin(f.Context(), c, nil)
-	r, ok := errors.AsType[*authorization.Refusal](err)
+	r, ok := errors.AsType[*approval.Refusal](err)
 	if !ok || begun {
 		f.Fatalf("%s: begun %t, %v: want a refusal", c.Type, begun, err)
 	}
@@ -78,21 +78,21 @@ func (f *fixture) key(u account.User) account.Passkey {
 }
 
 // decide has a person decide about what they see.
-func (f *fixture) decide(id string, by account.User, d approval.Decision) error {
+func (f *fixture) decide(id string, by account.User, d signature.Decision) error {
 	f.Helper()
 	a, _, seen, err := f.db.SeenAuthorization(f.Context(), f.company.ID, id)
 	f.ok(err)
-	document, err := a.Document(seen, approval.Person{ID: by.ID, Name: by.Name}, d, approval.Time(f.clock.Now()))
+	document, err := a.Document(seen, signature.Person{ID: by.ID, Name: by.Name}, d, signature.Time(f.clock.Now()))
 	f.ok(err)
-	return f.db.DecideAuthorization(f.Context(), f.company.ID, id, by.ID, f.key(by).ID, approval.Signed{Document: document})
+	return f.db.DecideAuthorization(f.Context(), f.company.ID, id, by.ID, f.key(by).ID, signature.Signed{Document: document})
 }
 
 func (f *fixture) approve(id string, by account.User) {
 	f.Helper()
-	f.ok(f.decide(id, by, approval.Approve))
+	f.ok(f.decide(id, by, signature.Approve))
 }
 
-func (f *fixture) authorization(id string) authorization.Authorization {
+func (f *fixture) authorization(id string) approval.Authorization {
 	f.Helper()
 	a, err := f.db.Authorization(f.Context(), f.company.ID, id)
 	f.ok(err)
@@ -107,7 +107,7 @@ func TestBegin_UsesAnAuthorizationOnce(t *testing.T) {
 		phone, ada, other := f.fleet(1)[0], f.person("Ada", true), f.open(f.T)
 		wipe := func() command.Command { return f.asking(phone, command.WipeCompanyData, "d1") }
 		first := f.refusal(f.db, wipe())
-		if first.Verdict != authorization.Asks || first.ID == "" {
+		if first.Verdict != approval.Asks || first.ID == "" {
 			t.Fatalf("first refusal = %+v", first)
 		}
 		for want, all := range map[int][][]string{1: {nil, {phone.Device.PolicyID}}, 0: {{}, {"other"}}} {
@@ -117,11 +117,11 @@ func TestBegin_UsesAnAuthorizationOnce(t *testing.T) {
 				}
 			}
 		}
-		if again := f.refusal(other, wipe()); again.ID != first.ID || again.Verdict != authorization.Waits {
+		if again := f.refusal(other, wipe()); again.ID != first.ID || again.Verdict != approval.Waits {
 			t.Errorf("the same call again = %+v, want %s", again, first.ID)
 		}
 		f.approve(first.ID, ada)
-		if err := f.decide(first.ID, ada, approval.Decline); fault.CodeOf(err) != fault.Refused {
+		if err := f.decide(first.ID, ada, signature.Decline); fault.CodeOf(err) != fault.Refused {
 			t.Errorf("decided twice: %v", err)
 		}
 		used := wipe()
@@ -130,14 +130,14 @@ func TestBegin_UsesAnAuthorizationOnce(t *testing.T) {
 		}
 		a := f.authorization(first.ID)
 		want := a
-		want.State, want.CommandID, want.UsedAt, want.DecidedBy, want.PasskeyID = authorization.Used, used.ID, f.clock.Now(), ada.ID, f.key(ada).ID
+		want.State, want.CommandID, want.UsedAt, want.DecidedBy, want.PasskeyID = approval.Used, used.ID, f.clock.Now(), ada.ID, f.key(ada).ID
 		equal(f, "used authorization", a, want)
 		second := f.refusal(f.db, wipe())
-		if second.ID == first.ID || second.Verdict != authorization.Asks {
+		if second.ID == first.ID || second.Verdict != approval.Asks {
 			t.Errorf("after its use = %+v", second)
 		}
 		f.approve(second.ID, ada)
-		f.clock.Advance(authorization.UseWithin)
+		f.clock.Advance(approval.UseWithin)
 		if late := f.refusal(f.db, wipe()); late.ID == second.ID {
 			t.Errorf("after ten minutes = %+v", late)
 		}
@@ -234,7 +234,7 @@ func TestBegin_RefusedCallsUseNoAuthorization(t *testing.T) {
 		f.code(fault.RateLimited, err)
 		_, _, err = f.db.Begin(f.Context(), f.asking(devices[0], command.ResetScreenLock, "d2"), nil)
 		f.code(fault.RateLimited, err)
-		if a := f.authorization(ask.ID); a.State != authorization.Approved {
+		if a := f.authorization(ask.ID); a.State != approval.Approved {
 			t.Errorf("after the limit: %s", a.State)
 		}
 		if all, err := f.db.Authorizations(f.Context(), f.company.ID, 10); err != nil || len(all) != 1 {
@@ -251,7 +251,7 @@ func TestBegin_RefusedCallsUseNoAuthorization(t *testing.T) {
 		if stored, begun, err := f.db.Begin(f.Context(), again, nil); err != nil || begun || stored.ID != done.ID {
 			t.Errorf("a repetition: %s, %t, %v", stored.ID, begun, err)
 		}
-		f.clock.Advance(authorization.KeepFor + time.Millisecond)
+		f.clock.Advance(approval.KeepFor + time.Millisecond)
 		f.ok(f.db.Sweep(f.Context()))
 		if all, err := f.db.Authorizations(f.Context(), f.company.ID, 10); err != nil || len(all) != 0 {
 			t.Errorf("after thirty days: %d authorizations, %v", len(all), err)
@@ -265,11 +265,11 @@ func TestBegin_AuthorizationsAreBounded(t *testing.T) {
 		f.destructiveApproval()
 		devices, ada := f.fleet(7), f.person("Ada", true)
 		var asked []string
-		for _, d := range devices[:authorization.MaxWaiting] {
+		for _, d := range devices[:approval.MaxWaiting] {
 			asked = append(asked, f.refusal(f.db, f.asking(d, command.WipeCompanyData, d.ID)).ID)
 		}
 		sixth := f.asking(devices[5], command.WipeCompanyData, "d6")
-		if r := f.refusal(f.db, sixth); r.ID != "" || r.Verdict != authorization.TooMany {
+		if r := f.refusal(f.db, sixth); r.ID != "" || r.Verdict != approval.TooMany {
 			t.Errorf("the sixth: %+v", r)
 		}
 		another := f.asking(devices[6], command.WipeCompanyData, "d7")
@@ -277,19 +277,19 @@ func TestBegin_AuthorizationsAreBounded(t *testing.T) {
 		if r := f.refusal(f.db, another); r.ID == "" {
 			t.Errorf("another caller: %+v", r)
 		}
-		f.ok(f.decide(asked[0], ada, approval.Decline))
+		f.ok(f.decide(asked[0], ada, signature.Decline))
 		declined := f.asking(devices[0], command.WipeCompanyData, devices[0].ID)
-		if r := f.refusal(f.db, declined); r.ID != asked[0] || r.Verdict != authorization.Refused {
+		if r := f.refusal(f.db, declined); r.ID != asked[0] || r.Verdict != approval.Refused {
 			t.Errorf("after a decline: %+v", r)
 		}
 		if r := f.refusal(f.db, sixth); r.ID == "" {
 			t.Errorf("the sixth, when four wait: %+v", r)
 		}
-		f.clock.Advance(authorization.WaitFor)
-		if r := f.refusal(f.db, declined); r.Verdict != authorization.Asks || r.ID == asked[0] {
+		f.clock.Advance(approval.WaitFor)
+		if r := f.refusal(f.db, declined); r.Verdict != approval.Asks || r.ID == asked[0] {
 			t.Errorf("an hour after a decline: %+v", r)
 		}
-		if err := f.decide(asked[1], ada, approval.Approve); fault.CodeOf(err) != fault.Refused {
+		if err := f.decide(asked[1], ada, signature.Approve); fault.CodeOf(err) != fault.Refused {
 			t.Errorf("an hour old: %v", err)
 		}
 	})
@@ -301,22 +301,22 @@ func TestDecideAuthorization_Refuses(t *testing.T) {
 		f.destructiveApproval()
 		phone, ada, eve := f.fleet(1)[0], f.person("Ada", true), f.person("Eve", true)
 		id := f.refusal(f.db, f.asking(phone, command.WipeCompanyData, "d1")).ID
-		decide := func(by account.User, edit func(*authorization.Authorization, *authorization.Seen)) error {
+		decide := func(by account.User, edit func(*approval.Authorization, *approval.Seen)) error {
 			a, _, seen, err := f.db.SeenAuthorization(f.Context(), f.company.ID, id)
 			f.ok(err)
 			if edit != nil {
 				edit(&a, &seen)
 			}
-			document, err := a.Document(seen, approval.Person{ID: by.ID, Name: by.Name}, approval.Approve, approval.Time(f.clock.Now()))
+			document, err := a.Document(seen, signature.Person{ID: by.ID, Name: by.Name}, signature.Approve, signature.Time(f.clock.Now()))
 			f.ok(err)
-			return f.db.DecideAuthorization(f.Context(), f.company.ID, id, ada.ID, f.key(ada).ID, approval.Signed{Document: document})
+			return f.db.DecideAuthorization(f.Context(), f.company.ID, id, ada.ID, f.key(ada).ID, signature.Signed{Document: document})
 		}
 		for name, err := range map[string]error{
-			"signed for another device":  decide(ada, func(a *authorization.Authorization, _ *authorization.Seen) { a.AssetID = "x" }),
-			"signed for another command": decide(ada, func(a *authorization.Authorization, _ *authorization.Seen) { a.Command = "REBOOT" }),
+			"signed for another device":  decide(ada, func(a *approval.Authorization, _ *approval.Seen) { a.AssetID = "x" }),
+			"signed for another command": decide(ada, func(a *approval.Authorization, _ *approval.Seen) { a.Command = "REBOOT" }),
 			"signed by another":          decide(eve, nil),
-			"the name changed":           decide(ada, func(_ *authorization.Authorization, s *authorization.Seen) { s.DeviceName = "x" }),
-			"nothing":                    f.db.DecideAuthorization(f.Context(), f.company.ID, id, ada.ID, f.key(ada).ID, approval.Signed{Document: []byte("x")}),
+			"the name changed":           decide(ada, func(_ *approval.Authorization, s *approval.Seen) { s.DeviceName = "x" }),
+			"nothing":                    f.db.DecideAuthorization(f.Context(), f.company.ID, id, ada.ID, f.key(ada).ID, signature.Signed{Document: []byte("x")}),
 		} {
 			if fault.CodeOf(err) != fault.Refused {
 				t.Errorf("%s: %v", name, err)
@@ -329,11 +329,11 @@ func TestDecideAuthorization_Refuses(t *testing.T) {
 		_, err := f.db.UpdateUser(f.Context(), f.company.ID, ada.ID, func(u *account.User) error { u.Rights &^= account.DestroyDevices; return nil })
 		f.ok(err)
 		f.code(fault.Refused, decide(ada, nil))
-		if a := f.authorization(id); a.State != authorization.Waiting {
+		if a := f.authorization(id); a.State != approval.Waiting {
 			t.Errorf("after refusals: %s", a.State)
 		}
 		f.approve(id, eve)
-		f.code(fault.NotFound, f.db.DecideAuthorization(f.Context(), resource.NewID(), id, eve.ID, f.key(eve).ID, approval.Signed{}))
+		f.code(fault.NotFound, f.db.DecideAuthorization(f.Context(), resource.NewID(), id, eve.ID, f.key(eve).ID, signature.Signed{}))
 	})
 }
 
@@ -349,10 +349,10 @@ func TestDecideAuthorization_SecondPerson(t *testing.T) {
 		byKey := f.asking(devices[0], command.WipeCompanyData, "d1")
 		byKey.Actor.ID, byKey.Ask.Caller.ID = key, key
 		byClient := f.asking(devices[1], command.WipeCompanyData, "d2")
-		byClient.Actor.Kind, byClient.Ask.Caller = access.Connection, authorization.Caller{Kind: access.Connection, ID: "k1", UserID: ada.ID}
+		byClient.Actor.Kind, byClient.Ask.Caller = access.Connection, approval.Caller{Kind: access.Connection, ID: "k1", UserID: ada.ID}
 		for _, c := range []command.Command{byKey, byClient} {
 			id := f.refusal(f.db, c).ID
-			f.code(fault.Refused, f.decide(id, ada, approval.Approve))
+			f.code(fault.Refused, f.decide(id, ada, signature.Approve))
 			f.approve(id, eve)
 		}
 	})
@@ -367,7 +367,7 @@ func TestBegin_MoveIsWhatWasCompared(t *testing.T) {
 		move := func() command.Command {
 			c := f.asking(phone, command.ChangePolicy, "d1")
 			c.PolicyID = to.ID
-			c.Ask.Difference, c.Ask.Move = authorization.Risky, authorization.Move{From: authorization.Policy{ID: from.ID, Version: 1}, To: authorization.Policy{ID: to.ID, Version: 1}}
+			c.Ask.Difference, c.Ask.Move = approval.Risky, approval.Move{From: approval.Policy{ID: from.ID, Version: 1}, To: approval.Policy{ID: to.ID, Version: 1}}
 			return c
 		}
 		id := f.refusal(f.db, move()).ID
@@ -381,11 +381,11 @@ func TestBegin_MoveIsWhatWasCompared(t *testing.T) {
 		f.ok(err)
 		_, _, err = f.db.Begin(f.Context(), move(), nil)
 		f.code(fault.Unavailable, err)
-		if a := f.authorization(id); a.State != authorization.Approved {
+		if a := f.authorization(id); a.State != approval.Approved {
 			t.Errorf("after a refusal: %s", a.State)
 		}
 		same := move()
-		same.Ask.Difference = authorization.Same
+		same.Ask.Difference = approval.Same
 		if _, begun, err := f.db.Begin(f.Context(), same, nil); err != nil || !begun {
 			t.Errorf("a move that differs in nothing: %t, %v", begun, err)
 		}
@@ -481,7 +481,7 @@ func TestBegin_AuthorizationIsLinearizable(t *testing.T) {
 			called := tick.Add(1)
 			done, err := work(ctx, db)
 			out, returned := stepped{done: done}, tick.Add(1)
-			_, refused := errors.AsType[*authorization.Refusal](err)
+			_, refused := errors.AsType[*approval.Refusal](err)
 			if err != nil && !refused && fault.CodeOf(err) != fault.Refused {
 				out.lost, returned = true, 1<<40 // its effect may come at any time from now on
 			}
@@ -502,12 +502,12 @@ func TestBegin_AuthorizationIsLinearizable(t *testing.T) {
 							return
 						}
 						for _, a := range all { // the newest of the call
-							if a.Digest == fmt.Sprint("d", call) && a.State == authorization.Waiting {
+							if a.Digest == fmt.Sprint("d", call) && a.State == approval.Waiting {
 								run(client, step{call, true}, func(ctx context.Context, db *database.DB) (bool, error) {
-									seen := authorization.Seen{Company: f.company.Slug, DeviceName: devices[call].Identification}
-									document, err := a.Document(seen, approval.Person{ID: ada.ID, Name: ada.Name}, approval.Approve, "t")
+									seen := approval.Seen{Company: f.company.Slug, DeviceName: devices[call].Identification}
+									document, err := a.Document(seen, signature.Person{ID: ada.ID, Name: ada.Name}, signature.Approve, "t")
 									if err == nil {
-										err = db.DecideAuthorization(ctx, f.company.ID, a.ID, ada.ID, key.ID, approval.Signed{Document: document})
+										err = db.DecideAuthorization(ctx, f.company.ID, a.ID, ada.ID, key.ID, signature.Signed{Document: document})
 									}
 									return err == nil, err
 								}, random)

@@ -12,15 +12,15 @@ import (
 	"github.com/musterhq/muster/internal/activity"
 	"github.com/musterhq/muster/internal/approval"
 	"github.com/musterhq/muster/internal/asset"
-	"github.com/musterhq/muster/internal/authorization"
 	"github.com/musterhq/muster/internal/company"
 	"github.com/musterhq/muster/internal/fault"
+	"github.com/musterhq/muster/internal/signature"
 )
 
 // DecideAuthorization records what a user decided with a passkey just now. It decides
 // again, under the lock of the company, whether that counts, and whether what was signed
 // is what there is now: fault.Refused if not. A refusal is recorded.
-func (db *DB) DecideAuthorization(ctx context.Context, companyID, id, userID, passkeyID string, signed approval.Signed) error {
+func (db *DB) DecideAuthorization(ctx context.Context, companyID, id, userID, passkeyID string, signed signature.Signed) error {
 	var refused error
 	err := db.write(ctx, func(ctx context.Context, t *tx) error {
 		refused = nil
@@ -52,7 +52,7 @@ func (db *DB) DecideAuthorization(ctx context.Context, companyID, id, userID, pa
 }
 
 // decides returns the decision, or fault.Refused if it does not count.
-func (db *DB) decides(ctx context.Context, t *tx, c company.Company, a authorization.Authorization, by access.Approver, signed approval.Signed) (approval.Decision, error) {
+func (db *DB) decides(ctx context.Context, t *tx, c company.Company, a approval.Authorization, by access.Approver, signed signature.Signed) (signature.Decision, error) {
 	now := db.now()
 	if err := a.MayBeDecided(now); err != nil {
 		return "", err
@@ -71,11 +71,11 @@ func (db *DB) decides(ctx context.Context, t *tx, c company.Company, a authoriza
 	if err != nil {
 		return "", fault.New(fault.Refused, "what was signed cannot be read").Because(err)
 	}
-	want, err := a.Document(seen, approval.Person{ID: by.UserID, Name: by.Name}, head.Decision, head.At)
+	want, err := a.Document(seen, signature.Person{ID: by.UserID, Name: by.Name}, head.Decision, head.At)
 	if err != nil {
 		return "", err
 	}
-	if !bytes.Equal(want, signed.Document) || head.Decision != approval.Approve && head.Decision != approval.Decline {
+	if !bytes.Equal(want, signed.Document) || head.Decision != signature.Approve && head.Decision != signature.Decline {
 		return "", fault.New(fault.Refused, "what you saw has changed since: look at it again")
 	}
 	return head.Decision, nil
@@ -116,10 +116,10 @@ func (u rated) approver(keys ...account.Passkey) access.Approver {
 }
 
 // decide takes the step from WAITING, and keeps what the user signed.
-func (db *DB) decide(ctx context.Context, t *tx, a authorization.Authorization, by access.Approver, passkeyID string, decision approval.Decision, signed approval.Signed) error {
-	to, action := authorization.Approved, activity.AuthorizationApproved
-	if decision == approval.Decline {
-		to, action = authorization.Declined, activity.AuthorizationDeclined
+func (db *DB) decide(ctx context.Context, t *tx, a approval.Authorization, by access.Approver, passkeyID string, decision signature.Decision, signed signature.Signed) error {
+	to, action := approval.Approved, activity.AuthorizationApproved
+	if decision == signature.Decline {
+		to, action = approval.Declined, activity.AuthorizationDeclined
 	}
 	n, err := t.execCount(ctx, `UPDATE authorizations SET state = ?, decided_at = ?, decided_by = ?, decided_by_name = ?, passkey_id = ?
 		WHERE id = ? AND state = 'WAITING'`, string(to), millis(db.now()), by.UserID, by.Name, passkeyID, a.ID)
@@ -136,12 +136,12 @@ func (db *DB) decide(ctx context.Context, t *tx, a authorization.Authorization, 
 }
 
 // seenOf reads what people see of an authorization: its device, and names.
-func seenOf(ctx context.Context, c conn, of company.Company, a authorization.Authorization) (device asset.Asset, s authorization.Seen, err error) {
+func seenOf(ctx context.Context, c conn, of company.Company, a approval.Authorization) (device asset.Asset, s approval.Seen, err error) {
 	device, err = findAsset(ctx, c, a.CompanyID, a.AssetID)
 	if err != nil && fault.CodeOf(err) != fault.NotFound {
 		return device, s, err
 	}
-	s = authorization.Seen{Company: of.Slug, DeviceName: device.Identification}
+	s = approval.Seen{Company: of.Slug, DeviceName: device.Identification}
 	for _, p := range []struct {
 		id   string
 		name *string
@@ -160,7 +160,7 @@ func seenOf(ctx context.Context, c conn, of company.Company, a authorization.Aut
 
 // SeenAuthorization reads an authorization with what people see of it: the device is of
 // no enrollment if there is none any more. fault.NotFound: there is no such authorization.
-func (db *DB) SeenAuthorization(ctx context.Context, companyID, id string) (a authorization.Authorization, device asset.Asset, s authorization.Seen, err error) {
+func (db *DB) SeenAuthorization(ctx context.Context, companyID, id string) (a approval.Authorization, device asset.Asset, s approval.Seen, err error) {
 	err = db.snapshot(ctx, func(ctx context.Context, c conn) error {
 		if a, err = findAuthorization(ctx, c, companyID, id); err != nil {
 			return err

@@ -7,8 +7,8 @@ import (
 
 	"github.com/musterhq/muster/internal/account"
 	"github.com/musterhq/muster/internal/approval"
-	"github.com/musterhq/muster/internal/authorization"
 	"github.com/musterhq/muster/internal/operation"
+	"github.com/musterhq/muster/internal/signature"
 )
 
 // asks lets a caller send one of the calls, or the first of them be the person, who
@@ -28,11 +28,11 @@ func (k *killing) asks(by account.User, passkey string) func(int, *rand.Rand) {
 			k.Error(err)
 		}
 		for _, a := range all {
-			if a.Digest != o.Digest || a.State != authorization.Waiting {
+			if a.Digest != o.Digest || a.State != approval.Waiting {
 				continue
 			}
-			seen := authorization.Seen{Company: k.company.Slug, DeviceName: k.devices[call].Identification}
-			document, err := a.Document(seen, approval.Person{ID: by.ID, Name: by.Name}, approval.Approve, approval.Time(k.clock.Now()))
+			seen := approval.Seen{Company: k.company.Slug, DeviceName: k.devices[call].Identification}
+			document, err := a.Document(seen, signature.Person{ID: by.ID, Name: by.Name}, signature.Approve, signature.Time(k.clock.Now()))
 			if err != nil {
 				k.Error(err)
 			}
@@ -58,7 +58,7 @@ func (k *killing) eachOnce() {
 	all, err := k.db.Authorizations(k.Context(), k.company.ID, 1000)
 	k.ok(err)
 	for _, a := range all {
-		if used := a.State == authorization.Used; used != (a.CommandID != "") || used && begun[a.CommandID] != a.AssetID {
+		if used := a.State == approval.Used; used != (a.CommandID != "") || used && begun[a.CommandID] != a.AssetID {
 			k.Errorf("%s authorization of %s has the command %q", a.State, a.AssetID, a.CommandID)
 		}
 		delete(begun, a.CommandID)

@@ -13,11 +13,11 @@ import (
 
 	"github.com/musterhq/muster/internal/approval"
 	"github.com/musterhq/muster/internal/asset"
-	"github.com/musterhq/muster/internal/authorization"
 	"github.com/musterhq/muster/internal/command"
 	"github.com/musterhq/muster/internal/database"
 	"github.com/musterhq/muster/internal/fault"
 	"github.com/musterhq/muster/internal/operation"
+	"github.com/musterhq/muster/internal/signature"
 	"github.com/musterhq/muster/test/replica"
 )
 
@@ -57,7 +57,7 @@ func wipeUntilKilled(url string) error {
 	return replica.Serve(func(o wipeOrder) wipeAnswer {
 		clock.Store(o.At)
 		done, err := o.obey(db)
-		_, unauthorized := errors.AsType[*authorization.Refusal](err)
+		_, unauthorized := errors.AsType[*approval.Refusal](err)
 		if c := fault.CodeOf(err); err == nil || unauthorized || c == fault.RateLimited || c == fault.Refused {
 			return wipeAnswer{Done: done}
 		}
@@ -67,7 +67,7 @@ func wipeUntilKilled(url string) error {
 
 func (o wipeOrder) obey(db *database.DB) (done bool, err error) {
 	if d := o.Decides; d != nil {
-		err := db.DecideAuthorization(context.Background(), o.Company, d.ID, d.User, d.Passkey, approval.Signed{Document: d.Document})
+		err := db.DecideAuthorization(context.Background(), o.Company, d.ID, d.User, d.Passkey, signature.Signed{Document: d.Document})
 		return err == nil, err
 	}
 	a := asset.Asset{ID: o.Asset, CompanyID: o.Company, Device: &asset.Device{Epoch: o.Epoch}}

@@ -5,7 +5,7 @@ import (
 	"time"
 
 	"github.com/musterhq/muster/internal/account"
-	"github.com/musterhq/muster/internal/authorization"
+	"github.com/musterhq/muster/internal/approval"
 )
 
 const (
@@ -41,7 +41,7 @@ func sweeps(now time.Time) []struct {
 		statement string
 		before    time.Time
 	}{
-		{`DELETE FROM authorizations WHERE id IN (SELECT id FROM authorizations WHERE created_at < ? ORDER BY created_at LIMIT ?)`, now.Add(-authorization.KeepFor)},
+		{`DELETE FROM authorizations WHERE id IN (SELECT id FROM authorizations WHERE created_at < ? ORDER BY created_at LIMIT ?)`, now.Add(-approval.KeepFor)},
 		{`DELETE FROM messages WHERE (company_id, id) IN (SELECT company_id, id FROM messages WHERE seen_at < ? ORDER BY seen_at LIMIT ?)`, now.Add(-messageLife)},
 		{`DELETE FROM budgets WHERE key IN (SELECT key FROM budgets WHERE closes_at < ? ORDER BY closes_at LIMIT ?)`, now.Add(-time.Hour)},
 		{`DELETE FROM command_polls WHERE command_id IN (SELECT command_id FROM command_polls WHERE next_at < ? ORDER BY next_at LIMIT ?)`, now.Add(-pollLife)},

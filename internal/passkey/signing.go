@@ -14,13 +14,13 @@ import (
 	"github.com/go-webauthn/webauthn/webauthn"
 
 	"github.com/musterhq/muster/internal/account"
-	"github.com/musterhq/muster/internal/approval"
 	"github.com/musterhq/muster/internal/fault"
+	"github.com/musterhq/muster/internal/signature"
 )
 
 // Party implements account.Ceremonies.
-func (c *Ceremonies) Party() approval.Party {
-	return approval.Party{Origin: c.party.Config.RPOrigins[0], RPID: c.party.Config.RPID}
+func (c *Ceremonies) Party() signature.Party {
+	return signature.Party{Origin: c.party.Config.RPOrigins[0], RPID: c.party.Config.RPID}
 }
 
 // BeginSigning implements account.Ceremonies: the challenge is the document's.
@@ -30,7 +30,7 @@ func (c *Ceremonies) BeginSigning(u account.User, known []account.Passkey, docum
 		return nil, nil, err
 	}
 	assertion, session, err := c.party.BeginLogin(p, webauthn.WithUserVerification(protocol.VerificationRequired),
-		webauthn.WithChallenge(approval.Challenge(document)))
+		webauthn.WithChallenge(signature.Challenge(document)))
 	if err != nil {
 		return nil, nil, err
 	}
@@ -39,8 +39,8 @@ func (c *Ceremonies) BeginSigning(u account.User, known []account.Passkey, docum
 
 // FinishSigning implements account.Ceremonies. What it returns has passed the check
 // that apply and `muster approval verify` make.
-func (c *Ceremonies) FinishSigning(u account.User, known []account.Passkey, document, state, answer []byte) (account.Passkey, approval.Assertion, error) {
-	var a approval.Assertion
+func (c *Ceremonies) FinishSigning(u account.User, known []account.Passkey, document, state, answer []byte) (account.Passkey, signature.Assertion, error) {
+	var a signature.Assertion
 	kept, err := c.FinishProof(u, known, state, answer)
 	if err != nil {
 		return kept, a, err
@@ -54,7 +54,7 @@ func (c *Ceremonies) FinishSigning(u account.User, known []account.Passkey, docu
 	}
 	said := parsed.Raw.AssertionResponse
 	a.AuthenticatorData, a.ClientData, a.CredentialID = said.AuthenticatorData, said.ClientDataJSON, parsed.RawID
-	if a.Signature, err = approval.LowS(a.PublicKey, said.Signature); err == nil {
+	if a.Signature, err = signature.LowS(a.PublicKey, said.Signature); err == nil {
 		err = a.Verify(document, c.Party())
 	}
 	if err != nil {
@@ -102,7 +102,7 @@ func publicKey(cose []byte) (text []byte, err error) {
 		return nil, err
 	}
 	if text, err = x509.MarshalPKIXPublicKey(key); err == nil {
-		err = approval.CheckKey(text)
+		err = signature.CheckKey(text)
 	}
 	return text, err
 }

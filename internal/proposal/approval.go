@@ -10,8 +10,8 @@ import (
 	"time"
 
 	"github.com/musterhq/muster/internal/access"
-	"github.com/musterhq/muster/internal/approval"
 	"github.com/musterhq/muster/internal/fault"
+	"github.com/musterhq/muster/internal/signature"
 )
 
 // ApprovalLifetime is how long a proposal of a key or connection can be applied in a
@@ -81,7 +81,7 @@ func lifetime(rule access.ApprovalRule, o Owner) time.Duration {
 // decides. Devices may become fewer, or more within the same impact; everything else
 // is exactly so.
 type Change struct {
-	approval.Head
+	signature.Head
 	Kind           string         `json:"kind"`
 	Policy         ChangedPolicy  `json:"policy"`
 	Result         string         `json:"result"` // id of the policy that applying changes or makes
@@ -110,17 +110,17 @@ type ChangedValue struct {
 
 // Caller is who proposed.
 type Caller struct {
-	Kind   access.Kind      `json:"kind"`
-	ID     string           `json:"id"`
-	Prefix string           `json:"prefix,omitempty"` // of a key
-	Client string           `json:"client,omitempty"` // of a connection, with its
-	User   *approval.Person `json:"user,omitempty"`
+	Kind   access.Kind       `json:"kind"`
+	ID     string            `json:"id"`
+	Prefix string            `json:"prefix,omitempty"` // of a key
+	Client string            `json:"client,omitempty"` // of a connection, with its
+	User   *signature.Person `json:"user,omitempty"`
 }
 
 // Change is the canonical change of the proposal as it now is. Of the head, the person,
 // the decision and the time are taken.
-func (l Listed) Change(head approval.Head) Change {
-	head.Domain, head.Company, head.Subject, head.Expires = approval.PolicyChange, l.CompanySlug, l.ID, approval.Time(l.ExpiresAt)
+func (l Listed) Change(head signature.Head) Change {
+	head.Domain, head.Company, head.Subject, head.Expires = signature.PolicyChange, l.CompanySlug, l.ID, signature.Time(l.ExpiresAt)
 	sum := sha256.Sum256(l.Next.Document)
 	c := Change{Head: head, Kind: map[Capability]string{CreatePolicy: "copy", RollBack: "rollback"}[l.Capability],
 		Policy: ChangedPolicy{l.PolicyID, l.TargetName}, Result: l.Next.PolicyID, BaseVersion: l.BaseVersion,
@@ -133,7 +133,7 @@ func (l Listed) Change(head approval.Head) Change {
 		c.Changes = append(c.Changes, ChangedValue{f.Label, f.PreviousValue, f.Value})
 	}
 	if l.Owner.Kind == access.Connection {
-		c.Caller.User = &approval.Person{ID: l.Owner.UserID, Name: l.Maker.UserName}
+		c.Caller.User = &signature.Person{ID: l.Owner.UserID, Name: l.Maker.UserName}
 	}
 	return c
 }
@@ -150,13 +150,13 @@ func (l Listed) AskedBy() string {
 type Keys interface {
 	// PublicKey is the public key of a stored passkey, as a signature names it.
 	PublicKey(credential json.RawMessage) ([]byte, error)
-	Party() approval.Party
+	Party() signature.Party
 }
 
 // Standing is all that decides whether a person's decision counts now.
 type Standing struct {
 	Listed
-	Signed     approval.Signed
+	Signed     signature.Signed
 	Controls   access.Controls
 	Approver   access.Approver // who signed, with the passkey; zero: is not there any more
 	Credential json.RawMessage // that passkey as it is stored
@@ -170,7 +170,7 @@ func (l Listed) Matter() access.Matter {
 
 // Check returns nil if the person's signature is for the decision about exactly what
 // would be applied now, by a passkey of theirs, and they may decide.
-func (s Standing) Check(keys Keys, want approval.Decision) error {
+func (s Standing) Check(keys Keys, want signature.Decision) error {
 	if keys == nil {
 		return fault.New(fault.Unsupported, "passkeys need a host name: they do not work at an IP address")
 	}
@@ -187,7 +187,7 @@ func (s Standing) Check(keys Keys, want approval.Decision) error {
 	}
 	now := s.Change(c.Head)
 	now.Devices = c.Devices // whose number the impact bounds
-	text, err := approval.Canonical(now)
+	text, err := signature.Canonical(now)
 	if err != nil || !bytes.Equal(text, s.Signed.Document) || c.Decision != want || c.Approver.ID != s.Approver.UserID {
 		return changed.Because(err)
 	}
@@ -207,10 +207,10 @@ type Decision struct {
 	ID        string
 	UserID    string
 	PasskeyID string
-	Want      approval.Decision
-	Signed    approval.Signed
+	Want      signature.Decision
+	Signed    signature.Signed
 	Confirmed bool // the policy's name was typed
-	Check     func(s Standing, want approval.Decision) error
+	Check     func(s Standing, want signature.Decision) error
 }
 
 // Decide saves a person's decision about a proposal of the company; typed is the
@@ -238,11 +238,11 @@ func (s *Service) approvalRequired(p Proposal) *fault.Error {
 func (s *Service) approvalURL(p Proposal) string { return s.PublicURL + "/approvals/" + p.ID }
 
 // checks is Standing.Check with the service's keys.
-func (s *Service) checks(st Standing, want approval.Decision) error { return st.Check(s.Keys, want) }
+func (s *Service) checks(st Standing, want signature.Decision) error { return st.Check(s.Keys, want) }
 
 // checksSent is checks for a proposal as it was read, which is what will be sent.
-func (s *Service) checksSent(p Proposal) func(Standing, approval.Decision) error {
-	return func(st Standing, want approval.Decision) error {
+func (s *Service) checksSent(p Proposal) func(Standing, signature.Decision) error {
+	return func(st Standing, want signature.Decision) error {
 		if st.Next.PolicyID != p.Next.PolicyID || st.Next.Name != p.Next.Name || !bytes.Equal(st.Next.Document, p.Next.Document) {
 			return fault.New(fault.Refused, "the proposal was altered while it was applied")
 		}

@@ -17,19 +17,19 @@ import (
 
 	"github.com/musterhq/muster/internal/access"
 	"github.com/musterhq/muster/internal/account"
-	"github.com/musterhq/muster/internal/approval"
 	"github.com/musterhq/muster/internal/fault"
 	"github.com/musterhq/muster/internal/operation"
 	"github.com/musterhq/muster/internal/policy"
 	"github.com/musterhq/muster/internal/proposal"
 	"github.com/musterhq/muster/internal/resource"
+	"github.com/musterhq/muster/internal/signature"
 )
 
 // plainKeys are passkeys whose credential is their public key.
 type plainKeys struct{}
 
-func (plainKeys) Party() approval.Party {
-	return approval.Party{Origin: "https://muster.test", RPID: "muster.test"}
+func (plainKeys) Party() signature.Party {
+	return signature.Party{Origin: "https://muster.test", RPID: "muster.test"}
 }
 
 func (plainKeys) PublicKey(credential json.RawMessage) (key []byte, err error) {
@@ -85,36 +85,36 @@ func (r *rig) controls(edit func(*access.Controls)) {
 }
 
 // sign is the signature of a proposal as it now is, or of what edit makes of it.
-func (r *rig) sign(p *approver, id string, want approval.Decision, edit func(*proposal.Change)) approval.Signed {
+func (r *rig) sign(p *approver, id string, want signature.Decision, edit func(*proposal.Change)) signature.Signed {
 	r.Helper()
 	l, err := r.db.ListedProposal(r.Context(), r.company.ID, id)
 	r.ok(err)
-	c := l.Change(approval.Head{Approver: approval.Person{ID: p.ID, Name: p.Name}, Decision: want, At: approval.Time(r.clock.Now())})
+	c := l.Change(signature.Head{Approver: signature.Person{ID: p.ID, Name: p.Name}, Decision: want, At: signature.Time(r.clock.Now())})
 	if edit != nil {
 		edit(&c)
 	}
-	document, err := approval.Canonical(c)
+	document, err := signature.Canonical(c)
 	r.ok(err)
 	return r.signed(p, document)
 }
 
-func (r *rig) signed(p *approver, document []byte) approval.Signed {
+func (r *rig) signed(p *approver, document []byte) signature.Signed {
 	r.Helper()
 	client, _ := json.Marshal(map[string]any{"type": "webauthn.get", "origin": plainKeys{}.Party().Origin,
-		"challenge": base64.RawURLEncoding.EncodeToString(approval.Challenge(document))})
+		"challenge": base64.RawURLEncoding.EncodeToString(signature.Challenge(document))})
 	host := sha256.Sum256([]byte(plainKeys{}.Party().RPID))
-	a := approval.Assertion{ClientData: client, AuthenticatorData: append(host[:], 5, 0, 0, 0, 0), CredentialID: p.id, PublicKey: p.public}
+	a := signature.Assertion{ClientData: client, AuthenticatorData: append(host[:], 5, 0, 0, 0, 0), CredentialID: p.id, PublicKey: p.public}
 	sum := sha256.Sum256(client)
 	digest := sha256.Sum256(append(slices.Clone(a.AuthenticatorData), sum[:]...))
-	signature, err := ecdsa.SignASN1(rand.Reader, p.key, digest[:])
+	value, err := ecdsa.SignASN1(rand.Reader, p.key, digest[:])
 	r.ok(err)
-	a.Signature, err = approval.LowS(p.public, signature)
+	a.Signature, err = signature.LowS(p.public, value)
 	r.ok(err)
-	return approval.Signed{Document: document, Assertion: a}
+	return signature.Signed{Document: document, Assertion: a}
 }
 
 // decides is what the page does with a signature.
-func (r *rig) decides(p *approver, id string, want approval.Decision, s approval.Signed) error {
+func (r *rig) decides(p *approver, id string, want signature.Decision, s signature.Signed) error {
 	r.Helper()
 	who := p.Principal(r.company.Slug, r.company.Settings)
 	_, err := proposal.Reviewer{Service: r.service, Store: r.db}.Decide(r.Context(), who,
@@ -124,7 +124,7 @@ func (r *rig) decides(p *approver, id string, want approval.Decision, s approval
 
 func (r *rig) approves(p *approver, id string) {
 	r.Helper()
-	r.ok(r.decides(p, id, approval.Approve, r.sign(p, id, approval.Approve, nil)))
+	r.ok(r.decides(p, id, signature.Approve, r.sign(p, id, signature.Approve, nil)))
 }
 
 // waits wants a proposal that is PENDING and waits for its approval.
@@ -168,31 +168,31 @@ func TestDecide_OnlyWhatIsShown(t *testing.T) {
 			"impact":         func(c *proposal.Change) { c.Impact = "LOW" },
 			"warnings":       func(c *proposal.Change) { c.Warnings = []string{"none"} },
 			"proposal":       func(c *proposal.Change) { c.Subject = other.ID },
-			"expiry":         func(c *proposal.Change) { c.Expires = approval.Time(r.clock.Now().Add(time.Hour)) },
-			"domain":         func(c *proposal.Change) { c.Domain = approval.DestructiveCommand },
+			"expiry":         func(c *proposal.Change) { c.Expires = signature.Time(r.clock.Now().Add(time.Hour)) },
+			"domain":         func(c *proposal.Change) { c.Domain = signature.DestructiveCommand },
 			"kind":           func(c *proposal.Change) { c.Kind = "rollback" },
-			"decision":       func(c *proposal.Change) { c.Decision = approval.Decline },
+			"decision":       func(c *proposal.Change) { c.Decision = signature.Decline },
 			"approver":       func(c *proposal.Change) { c.Approver.ID = resource.NewID() },
 		} {
-			if err := r.decides(ada, two.ID, approval.Approve, r.sign(ada, two.ID, approval.Approve, edit)); fault.CodeOf(err) != fault.Refused {
+			if err := r.decides(ada, two.ID, signature.Approve, r.sign(ada, two.ID, signature.Approve, edit)); fault.CodeOf(err) != fault.Refused {
 				t.Errorf("another %s: %v", name, err)
 			}
 		}
-		r.code(fault.Refused, r.decides(ada, made.ID, approval.Approve, r.sign(ada, other.ID, approval.Approve, nil)))
-		r.code(fault.Refused, r.decides(ada, made.ID, approval.Approve, r.sign(ada, made.ID, approval.Decline, nil)))
+		r.code(fault.Refused, r.decides(ada, made.ID, signature.Approve, r.sign(ada, other.ID, signature.Approve, nil)))
+		r.code(fault.Refused, r.decides(ada, made.ID, signature.Approve, r.sign(ada, made.ID, signature.Decline, nil)))
 		bob := r.approver(account.Manager)
-		forged := r.sign(bob, made.ID, approval.Approve, func(c *proposal.Change) { c.Approver = approval.Person{ID: ada.ID, Name: ada.Name} })
-		r.code(fault.Refused, r.decides(ada, made.ID, approval.Approve, forged))
-		unsigned := r.sign(ada, made.ID, approval.Approve, nil)
-		unsigned.Signature = r.sign(ada, other.ID, approval.Approve, nil).Signature
-		r.code(fault.Refused, r.decides(ada, made.ID, approval.Approve, unsigned))
+		forged := r.sign(bob, made.ID, signature.Approve, func(c *proposal.Change) { c.Approver = signature.Person{ID: ada.ID, Name: ada.Name} })
+		r.code(fault.Refused, r.decides(ada, made.ID, signature.Approve, forged))
+		unsigned := r.sign(ada, made.ID, signature.Approve, nil)
+		unsigned.Signature = r.sign(ada, other.ID, signature.Approve, nil).Signature
+		r.code(fault.Refused, r.decides(ada, made.ID, signature.Approve, unsigned))
 		for _, id := range []string{made.ID, other.ID, two.ID} {
 			r.waits(id)
 			_, err := r.service.Apply(t.Context(), r.key("k"), id, "Warehouse")
 			r.code(fault.ConfirmationRequired, err)
 		}
 		r.approves(ada, made.ID)
-		r.code(fault.NotPending, r.decides(ada, made.ID, approval.Approve, r.sign(ada, made.ID, approval.Approve, nil)))
+		r.code(fault.NotPending, r.decides(ada, made.ID, signature.Approve, r.sign(ada, made.ID, signature.Approve, nil)))
 		_, err = r.service.Apply(t.Context(), r.key("k2"), made.ID, "Warehouse")
 		r.code(fault.NotFound, err)
 		_, err = r.service.Apply(t.Context(), r.key("k"), made.ID, "") // the name is typed by the caller as well
@@ -214,7 +214,7 @@ type altered struct {
 
 func (a altered) ClaimProposal(ctx context.Context, c proposal.Claim) (proposal.Claimed, error) {
 	check := c.Check
-	c.Check = func(s proposal.Standing, want approval.Decision) error {
+	c.Check = func(s proposal.Standing, want signature.Decision) error {
 		s.Fields, s.Warnings, s.Next.Document = slices.Clone(s.Fields), slices.Clone(s.Warnings), slices.Clone(s.Next.Document)
 		a.alter(&s)
 		return check(s, want)
@@ -260,7 +260,7 @@ func TestApply_OnlyWhatWasApproved(t *testing.T) {
 			"person":     func(s *proposal.Standing) { s.Approver.UserID = bob.ID },
 			"no person":  func(s *proposal.Standing) { s.Approver = access.Approver{} },
 			"passkey":    func(s *proposal.Standing) { s.Credential, _ = json.Marshal(bob.public) },
-			"decision":   func(s *proposal.Standing) { s.Signed = r.sign(ada, made.ID, approval.Decline, nil) },
+			"decision":   func(s *proposal.Standing) { s.Signed = r.sign(ada, made.ID, signature.Decline, nil) },
 			"signature": func(s *proposal.Standing) {
 				s.Signed.Signature = slices.Clone(s.Signed.Signature)
 				s.Signed.Signature[10] ^= 1
@@ -269,7 +269,7 @@ func TestApply_OnlyWhatWasApproved(t *testing.T) {
 				s.Signed.AuthenticatorData = slices.Clone(s.Signed.AuthenticatorData)
 				s.Signed.AuthenticatorData[32] = 1
 			},
-			"no signature": func(s *proposal.Standing) { s.Signed = approval.Signed{} },
+			"no signature": func(s *proposal.Standing) { s.Signed = signature.Signed{} },
 		} {
 			refused(name, alter)
 		}
@@ -327,17 +327,17 @@ func TestDecide_WhoApproves(t *testing.T) {
 	r.ok(r.db.RemovePasskey(t.Context(), young.ID, hex.EncodeToString(young.id)))
 	r.passkey(young, r.clock.Now())
 	viewer := r.approver(account.Viewer)
-	r.code(fault.Refused, r.decides(young, made.ID, approval.Approve, r.sign(young, made.ID, approval.Approve, nil)))
-	r.code(fault.Forbidden, r.decides(viewer, made.ID, approval.Approve, r.sign(viewer, made.ID, approval.Approve, nil)))
+	r.code(fault.Refused, r.decides(young, made.ID, signature.Approve, r.sign(young, made.ID, signature.Approve, nil)))
+	r.code(fault.Forbidden, r.decides(viewer, made.ID, signature.Approve, r.sign(viewer, made.ID, signature.Approve, nil)))
 	r.clock.Advance(25 * time.Hour)
-	r.code(fault.NotPending, r.decides(ada, made.ID, approval.Approve, r.sign(ada, made.ID, approval.Approve, nil)))
+	r.code(fault.NotPending, r.decides(ada, made.ID, signature.Approve, r.sign(ada, made.ID, signature.Approve, nil)))
 
 	r.controls(func(c *access.Controls) { c.SecondPerson = true })
 	call := r.key("c")
 	call.Principal.Kind, call.Principal.UserID = access.Connection, ada.ID
 	own, err := r.service.ProposeChanges(t.Context(), call, p.ID, set("CAMERA", "BLOCK"))
 	r.ok(err)
-	r.code(fault.Refused, r.decides(ada, own.ID, approval.Approve, r.sign(ada, own.ID, approval.Approve, nil)))
+	r.code(fault.Refused, r.decides(ada, own.ID, signature.Approve, r.sign(ada, own.ID, signature.Approve, nil)))
 	r.approves(young, own.ID) // a day older now
 	if _, err := r.service.Apply(t.Context(), call, own.ID, ""); err != nil {
 		t.Error(err)
@@ -397,7 +397,7 @@ func TestApply_PeopleAndTheDefaultNeedNone(t *testing.T) {
 	if _, err := r.service.Apply(t.Context(), own, hers.ID, ""); err != nil {
 		t.Error(err)
 	}
-	r.code(fault.NotPending, r.decides(ada, hers.ID, approval.Approve, r.sign(ada, hers.ID, approval.Approve, nil)))
+	r.code(fault.NotPending, r.decides(ada, hers.ID, signature.Approve, r.sign(ada, hers.ID, signature.Approve, nil)))
 }
 
 // TestApply_DeclinedIsFinal: a declined proposal is FAILED, by whatever is tried.
@@ -405,9 +405,9 @@ func TestApply_DeclinedIsFinal(t *testing.T) {
 	each(t, func(t *testing.T, r *rig) {
 		p, ada := approvable(r)
 		made := r.propose(p, "CAMERA", "BLOCK")
-		before := r.sign(ada, made.ID, approval.Approve, nil)
-		r.ok(r.decides(ada, made.ID, approval.Decline, r.sign(ada, made.ID, approval.Decline, nil)))
-		r.code(fault.NotPending, r.decides(ada, made.ID, approval.Approve, before))
+		before := r.sign(ada, made.ID, signature.Approve, nil)
+		r.ok(r.decides(ada, made.ID, signature.Decline, r.sign(ada, made.ID, signature.Decline, nil)))
+		r.code(fault.NotPending, r.decides(ada, made.ID, signature.Approve, before))
 		_, err := r.apply(made)
 		r.code(fault.NotPending, err)
 		if got := r.proposal(made.ID); got.Status != proposal.Failed || got.Outcome != proposal.DeclinedBy("Ada") || got.Approval.State != proposal.Declined {
@@ -426,7 +426,7 @@ func TestApply_ApprovedOnceOverReplicas(t *testing.T) {
 		second.Keys = plainKeys{}
 		for range 5 {
 			made := r.propose(r.policy(p.ID), "CAMERA", map[string]string{"BLOCK": "ALLOW", "ALLOW": "BLOCK", "NOT_SET": "BLOCK"}[value(t, r.policy(p.ID).Document, "CAMERA")])
-			yes, no := r.sign(ada, made.ID, approval.Approve, nil), r.sign(bob, made.ID, approval.Decline, nil)
+			yes, no := r.sign(ada, made.ID, signature.Approve, nil), r.sign(bob, made.ID, signature.Decline, nil)
 			var group sync.WaitGroup
 			var mu sync.Mutex
 			decided, applied := 0, 0
@@ -439,8 +439,8 @@ func TestApply_ApprovedOnceOverReplicas(t *testing.T) {
 					t.Error(err)
 				}
 			}
-			group.Go(func() { count(&decided, r.decides(ada, made.ID, approval.Approve, yes)) })
-			group.Go(func() { count(&decided, r.decides(bob, made.ID, approval.Decline, no)) })
+			group.Go(func() { count(&decided, r.decides(ada, made.ID, signature.Approve, yes)) })
+			group.Go(func() { count(&decided, r.decides(bob, made.ID, signature.Decline, no)) })
 			for i := range 8 {
 				service := []*proposal.Service{r.service, second}[i%2]
 				group.Go(func() {

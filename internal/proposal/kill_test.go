@@ -23,13 +23,13 @@ import (
 	"github.com/anishathalye/porcupine"
 
 	"github.com/musterhq/muster/internal/account"
-	"github.com/musterhq/muster/internal/approval"
 	"github.com/musterhq/muster/internal/company"
 	"github.com/musterhq/muster/internal/database"
 	"github.com/musterhq/muster/internal/fault"
 	"github.com/musterhq/muster/internal/outcome"
 	"github.com/musterhq/muster/internal/policy"
 	"github.com/musterhq/muster/internal/proposal"
+	"github.com/musterhq/muster/internal/signature"
 	"github.com/musterhq/muster/test/replica"
 )
 
@@ -50,9 +50,9 @@ type applyOrder struct {
 	At              time.Time // the replicas' clock
 	Vendor          string    // the address of the vendor for this replica
 	ID              string
-	Wants           approval.Decision // empty: apply
+	Wants           signature.Decision // empty: apply
 	User, PasskeyID string
-	Signed          approval.Signed
+	Signed          signature.Signed
 }
 
 type applyAnswer struct {
@@ -90,7 +90,7 @@ func (r *rig) obey(o applyOrder) error {
 		return err
 	}
 	_, err := r.db.DecideProposal(context.Background(), proposal.Decision{CompanyID: r.company.ID, ID: o.ID, UserID: o.User, PasskeyID: o.PasskeyID,
-		Want: o.Wants, Signed: o.Signed, Check: func(s proposal.Standing, want approval.Decision) error { return s.Check(plainKeys{}, want) }})
+		Want: o.Wants, Signed: o.Signed, Check: func(s proposal.Standing, want signature.Decision) error { return s.Check(plainKeys{}, want) }})
 	return err
 }
 
@@ -145,8 +145,8 @@ type attempted struct {
 }
 
 const (
-	approving = string(approval.Approve)
-	declining = string(approval.Decline)
+	approving = string(signature.Approve)
+	declining = string(signature.Decline)
 	applying  = "APPLY"
 	reading   = "READ"
 )
@@ -292,7 +292,7 @@ func (k *killing) saw(client int, called int64, what attempt, out attempted) {
 	k.history = append(k.history, porcupine.Operation{ClientId: client, Input: what, Output: out, Call: called, Return: returned})
 }
 
-func decision(p *approver, want approval.Decision, s approval.Signed) applyOrder {
+func decision(p *approver, want signature.Decision, s signature.Signed) applyOrder {
 	return applyOrder{Wants: want, User: p.ID, PasskeyID: hex.EncodeToString(p.id), Signed: s}
 }
 
@@ -322,8 +322,8 @@ func (k *killing) round(n int) {
 		made := k.propose(k.policy(p.ID), "CAMERA", cmp.Or(to, "BLOCK"))
 		k.between(func() { k.made[i] = made })
 		id := made.ID
-		orders[i] = [2]applyOrder{decision(k.ada, approval.Approve, k.sign(k.ada, id, approval.Approve, nil)),
-			decision(k.bob, approval.Decline, k.sign(k.bob, id, approval.Decline, nil))}
+		orders[i] = [2]applyOrder{decision(k.ada, signature.Approve, k.sign(k.ada, id, signature.Approve, nil)),
+			decision(k.bob, signature.Decline, k.sign(k.bob, id, signature.Decline, nil))}
 	}
 	var once sync.Once
 	killed := -1

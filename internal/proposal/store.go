@@ -4,10 +4,10 @@ import (
 	"context"
 	"time"
 
-	"github.com/musterhq/muster/internal/approval"
 	"github.com/musterhq/muster/internal/company"
 	"github.com/musterhq/muster/internal/fault"
 	"github.com/musterhq/muster/internal/policy"
+	"github.com/musterhq/muster/internal/signature"
 )
 
 // Store keeps proposals. Time is the database's: an expiry is compared where
@@ -59,7 +59,7 @@ type Claim struct {
 	Confirmed bool
 	// Check decides whether the approval of a proposal that needs one still counts,
 	// under the same locks. One that does not is void: the proposal waits again.
-	Check func(s Standing, want approval.Decision) error
+	Check func(s Standing, want signature.Decision) error
 }
 
 // Claimed is the result of a Claim.

@@ -9,10 +9,10 @@ import (
 	"github.com/musterhq/muster/internal/access"
 	"github.com/musterhq/muster/internal/account"
 	"github.com/musterhq/muster/internal/activity"
-	"github.com/musterhq/muster/internal/approval"
 	"github.com/musterhq/muster/internal/company"
 	"github.com/musterhq/muster/internal/policy"
 	"github.com/musterhq/muster/internal/servertest"
+	"github.com/musterhq/muster/internal/signature"
 )
 
 // approvalSite is a company that wants approvals, with a key that changes policies and
@@ -125,12 +125,12 @@ func (s *approvalSite) exported(id, domain string) {
 	var file, keys json.RawMessage
 	s.env.CLI(&file, "approval", "export", "--company", "acme", id)
 	s.env.CLI(&keys, "approval", "keys", "--company", "acme", "--public-url", s.replica.PublicURL())
-	trust, err := approval.ParseTrust(keys)
+	trust, err := signature.ParseTrust(keys)
 	if err != nil {
 		s.Fatal(err)
 	}
 	file = append(file, '\n')
-	signed, err := approval.Verify(file, &trust)
+	signed, err := signature.Verify(file, &trust)
 	if err != nil {
 		s.Fatal(err)
 	}
@@ -139,7 +139,7 @@ func (s *approvalSite) exported(id, domain string) {
 	}
 	for i := range len(file) * 8 {
 		file[i/8] ^= 1 << (i % 8)
-		if _, err := approval.Verify(file, &trust); err == nil {
+		if _, err := signature.Verify(file, &trust); err == nil {
 			s.Errorf("bit %d is not missed", i)
 		}
 		file[i/8] ^= 1 << (i % 8)

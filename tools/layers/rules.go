@@ -18,14 +18,14 @@ type layer struct {
 func layers() []layer {
 	return []layer{
 		{"leaf", "leaf", []string{
-			"internal/approval", "internal/fault", "internal/validate", "internal/resource", "internal/agent/protocol", "internal/apk", "internal/config",
+			"internal/signature", "internal/fault", "internal/validate", "internal/resource", "internal/agent/protocol", "internal/apk", "internal/config",
 			"internal/outbound", "internal/serviceaccount", "internal/text", "internal/wait", "internal/durable", "internal/outcome", "internal/usb/adb", "internal/platform/discovery",
 		}},
 		{"access", "leaf", []string{"internal/access"}},
 		{"account", "leaf access", []string{"internal/account"}},
 		{"credential", "leaf access account", []string{"internal/apikey", "internal/oauth"}},
 		{"operation", "leaf access", []string{"internal/operation"}},
-		{"type", "leaf access operation", []string{"internal/company", "internal/asset", "internal/policy", "internal/activity", "internal/agent/device", "internal/authorization"}},
+		{"type", "leaf access operation", []string{"internal/company", "internal/asset", "internal/policy", "internal/activity", "internal/agent/device", "internal/approval"}},
 		{"use-case", "leaf access operation type", []string{
 			"internal/command", "internal/proposal", "internal/provisioning", "internal/enrollment", "internal/budget", "internal/limit", "internal/explain", "internal/usb",
 		}},

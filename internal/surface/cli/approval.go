@@ -9,10 +9,10 @@ import (
 	"time"
 
 	"github.com/musterhq/muster/internal/account"
-	"github.com/musterhq/muster/internal/approval"
 	"github.com/musterhq/muster/internal/company"
 	"github.com/musterhq/muster/internal/fault"
 	"github.com/musterhq/muster/internal/proposal"
+	"github.com/musterhq/muster/internal/signature"
 )
 
 // ApprovalCommands are about what people signed with their passkeys.
@@ -25,14 +25,14 @@ type ApprovalCommands struct {
 // SignedStore finds what people signed.
 type SignedStore interface {
 	// SignedDocument returns the last document signed about a subject, or fault.NotFound.
-	SignedDocument(ctx context.Context, companyID, subject string) (approval.Signed, error)
+	SignedDocument(ctx context.Context, companyID, subject string) (signature.Signed, error)
 	Passkeys(ctx context.Context, userID string) ([]account.Passkey, error)
 }
 
 // Passkeys reads passkeys as a service at an address does.
 type Passkeys interface {
 	PublicKey(credential json.RawMessage) ([]byte, error)
-	Party() approval.Party
+	Party() signature.Party
 }
 
 // ExitError ends the program with a code of its own. An answer beside it is printed.
@@ -84,7 +84,7 @@ func (c *ApprovalKeys) Run(env *Env) error {
 		if err != nil {
 			return answer{}, err
 		}
-		trust := approval.Trust{Company: owner.Slug, Party: keys.Party()}
+		trust := signature.Trust{Company: owner.Slug, Party: keys.Party()}
 		for _, u := range people {
 			theirs, err := admin.Signed.Passkeys(ctx, u.ID)
 			if err != nil {
@@ -101,8 +101,8 @@ func (c *ApprovalKeys) Run(env *Env) error {
 }
 
 // trusted are a person's passkeys that can sign documents.
-func trusted(env *Env, keys Passkeys, u account.User, theirs []account.Passkey) []approval.TrustedKey {
-	var all []approval.TrustedKey
+func trusted(env *Env, keys Passkeys, u account.User, theirs []account.Passkey) []signature.TrustedKey {
+	var all []signature.TrustedKey
 	for _, p := range theirs {
 		public, err := keys.PublicKey(p.Credential)
 		if err != nil {
@@ -111,7 +111,7 @@ func trusted(env *Env, keys Passkeys, u account.User, theirs []account.Passkey) 
 			}
 			continue
 		}
-		all = append(all, approval.NewTrustedKey(p.ID, public, approval.Person{ID: u.ID, Name: u.Name}, u.Email, p.CreatedAt))
+		all = append(all, signature.NewTrustedKey(p.ID, public, signature.Person{ID: u.ID, Name: u.Name}, u.Email, p.CreatedAt))
 	}
 	return all
 }
@@ -135,19 +135,19 @@ func (c *ApprovalVerify) Run(env *Env) error {
 	if err != nil {
 		return fmt.Errorf("cannot read the approval: %w", err)
 	}
-	var trust *approval.Trust
+	var trust *signature.Trust
 	if c.Trust != "" {
 		text, err := os.ReadFile(c.Trust)
 		if err != nil {
 			return fmt.Errorf("cannot read the keys: %w", err)
 		}
-		known, err := approval.ParseTrust(text)
+		known, err := signature.ParseTrust(text)
 		if err != nil {
 			return fmt.Errorf("cannot read the keys in %s: %w", c.Trust, err)
 		}
 		trust = &known
 	}
-	signed, err := approval.Verify(file, trust)
+	signed, err := signature.Verify(file, trust)
 	if err != nil {
 		return fmt.Errorf("%s does not verify: %w", c.File, err)
 	}
@@ -159,14 +159,14 @@ func (c *ApprovalVerify) Run(env *Env) error {
 }
 
 // showSigned says who decided what and when.
-func showSigned(w io.Writer, s approval.Signed) {
+func showSigned(w io.Writer, s signature.Signed) {
 	var c proposal.Change
 	if err := json.Unmarshal(s.Document, &c); err != nil {
 		fmt.Fprintln(w, string(s.Document))
 		return
 	}
 	word := "approved"
-	if c.Decision == approval.Decline {
+	if c.Decision == signature.Decline {
 		word = "declined"
 	}
 	at, err := time.Parse(time.RFC3339, c.At)
@@ -174,7 +174,7 @@ func showSigned(w io.Writer, s approval.Signed) {
 		at = time.Time{}
 	}
 	fmt.Fprintf(w, "%q (user %s) %s %s of company %s, shown at %s.\n", c.Approver.Name, c.Approver.ID, word, c.Subject, c.Company, day(at))
-	if c.Domain != approval.PolicyChange {
+	if c.Domain != signature.PolicyChange {
 		fmt.Fprintln(w, string(s.Document))
 		return
 	}

@@ -9,9 +9,9 @@ import (
 
 	"github.com/musterhq/muster/internal/access"
 	"github.com/musterhq/muster/internal/account"
-	"github.com/musterhq/muster/internal/approval"
 	"github.com/musterhq/muster/internal/fault"
 	"github.com/musterhq/muster/internal/proposal"
+	"github.com/musterhq/muster/internal/signature"
 	"github.com/musterhq/muster/internal/surface/portal/frame"
 )
 
@@ -26,13 +26,13 @@ type Section struct {
 // Routes are the section's addresses.
 func (s *Section) Routes() []frame.Route {
 	const edit = account.ViewPolicies | account.EditPolicies
-	decide := func(d approval.Decision) frame.Handler {
+	decide := func(d signature.Decision) frame.Handler {
 		return func(v *frame.Visit) error { return s.decide(v, d) }
 	}
 	return []frame.Route{
 		{Pattern: "GET " + frame.ApprovalsPath + "/{id}", Needs: edit, Serve: s.show},
-		{Pattern: "POST " + frame.ApprovalsPath + "/{id}/approve", Needs: edit, Serve: decide(approval.Approve)},
-		{Pattern: "POST " + frame.ApprovalsPath + "/{id}/decline", Needs: edit, Serve: decide(approval.Decline)},
+		{Pattern: "POST " + frame.ApprovalsPath + "/{id}/approve", Needs: edit, Serve: decide(signature.Approve)},
+		{Pattern: "POST " + frame.ApprovalsPath + "/{id}/decline", Needs: edit, Serve: decide(signature.Decline)},
 	}
 }
 
@@ -61,8 +61,8 @@ func (s *Section) show(v *frame.Visit) error {
 		}
 	}
 	if a.Closed == "" && a.Barred == "" {
-		if a.Approve, err = s.begin(v, a, approval.Approve); err == nil {
-			a.Decline, err = s.begin(v, a, approval.Decline)
+		if a.Approve, err = s.begin(v, a, signature.Approve); err == nil {
+			a.Decline, err = s.begin(v, a, signature.Decline)
 		}
 		if err != nil {
 			return err
@@ -136,8 +136,8 @@ func oldEnough(who access.Approver, c access.Controls) time.Time {
 }
 
 // begin asks for a signature of the change as it is shown.
-func (s *Section) begin(v *frame.Visit, a asked, d approval.Decision) (account.Challenge, error) {
-	document, err := approval.Canonical(a.Change(approval.Head{Approver: approval.Person{ID: v.User.ID, Name: v.User.Name}, Decision: d, At: approval.Time(v.Now)}))
+func (s *Section) begin(v *frame.Visit, a asked, d signature.Decision) (account.Challenge, error) {
+	document, err := signature.Canonical(a.Change(signature.Head{Approver: signature.Person{ID: v.User.ID, Name: v.User.Name}, Decision: d, At: signature.Time(v.Now)}))
 	if err != nil {
 		return account.Challenge{}, err
 	}
@@ -145,7 +145,7 @@ func (s *Section) begin(v *frame.Visit, a asked, d approval.Decision) (account.C
 }
 
 // decide takes the signed decision.
-func (s *Section) decide(v *frame.Visit, want approval.Decision) error {
+func (s *Section) decide(v *frame.Visit, want signature.Decision) error {
 	id := v.PathValue("id")
 	here := frame.ApprovalPath(id)
 	signed, key, err := v.Signed(s.Passkeys)
@@ -156,7 +156,7 @@ func (s *Section) decide(v *frame.Visit, want approval.Decision) error {
 	switch {
 	case err != nil:
 		return v.Refused(here, err, fault.Refused, fault.NotPending, fault.ConfirmationRequired, fault.Unauthorized, fault.Unsupported)
-	case want == approval.Decline:
+	case want == signature.Decline:
 		return v.Redirect(here, frame.Done("Declined. It can never be applied."))
 	}
 	return v.Redirect(here, frame.Done("Approved. The caller can apply it until it expires."))

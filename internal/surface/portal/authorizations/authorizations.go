@@ -12,9 +12,9 @@ import (
 	"github.com/musterhq/muster/internal/account"
 	"github.com/musterhq/muster/internal/approval"
 	"github.com/musterhq/muster/internal/asset"
-	"github.com/musterhq/muster/internal/authorization"
 	"github.com/musterhq/muster/internal/command"
 	"github.com/musterhq/muster/internal/fault"
+	"github.com/musterhq/muster/internal/signature"
 	"github.com/musterhq/muster/internal/surface/portal/frame"
 )
 
@@ -22,11 +22,11 @@ import (
 type Store interface {
 	// SeenAuthorization returns an authorization with its device as it now is, and with
 	// the names that people see.
-	SeenAuthorization(ctx context.Context, companyID, id string) (authorization.Authorization, asset.Asset, authorization.Seen, error)
+	SeenAuthorization(ctx context.Context, companyID, id string) (approval.Authorization, asset.Asset, approval.Seen, error)
 	// Authorizations lists those that were asked for last.
-	Authorizations(ctx context.Context, companyID string, limit int) ([]authorization.Authorization, error)
+	Authorizations(ctx context.Context, companyID string, limit int) ([]approval.Authorization, error)
 	// DecideAuthorization records what a user signed; fault.Refused if it does not count.
-	DecideAuthorization(ctx context.Context, companyID, id, userID, passkeyID string, signed approval.Signed) error
+	DecideAuthorization(ctx context.Context, companyID, id, userID, passkeyID string, signed signature.Signed) error
 	// Approvers are the company's users as those who may decide.
 	Approvers(ctx context.Context, companyID string) ([]access.Approver, error)
 }
@@ -42,18 +42,18 @@ type Section struct {
 func (s *Section) Routes() []frame.Route {
 	const view = account.ViewDevices
 	return []frame.Route{
-		{Pattern: "GET " + authorization.Path, Needs: view, Serve: s.list},
-		{Pattern: "GET " + authorization.Path + "/{id}", Needs: view, Serve: s.show},
-		{Pattern: "POST " + authorization.Path + "/{id}", Needs: view, Serve: s.decide},
+		{Pattern: "GET " + approval.Path, Needs: view, Serve: s.list},
+		{Pattern: "GET " + approval.Path + "/{id}", Needs: view, Serve: s.show},
+		{Pattern: "POST " + approval.Path + "/{id}", Needs: view, Serve: s.decide},
 	}
 }
 
-func pathOf(id string) string { return authorization.Path + "/" + url.PathEscape(id) }
+func pathOf(id string) string { return approval.Path + "/" + url.PathEscape(id) }
 
 // asked is what the page shows.
 type asked struct {
-	authorization.Authorization
-	Seen    authorization.Seen
+	approval.Authorization
+	Seen    approval.Seen
 	Device  asset.Asset
 	Command *command.Row
 	// Closed says why there is nothing to decide, Barred why this person may not; Alone:
@@ -86,8 +86,8 @@ func (s *Section) show(v *frame.Visit) error {
 		err = s.admit(v, &a)
 	}
 	if err == nil && a.Closed == "" && a.Barred == "" {
-		if a.Approve, err = s.begin(v, a, approval.Approve); err == nil {
-			a.Decline, err = s.begin(v, a, approval.Decline)
+		if a.Approve, err = s.begin(v, a, signature.Approve); err == nil {
+			a.Decline, err = s.begin(v, a, signature.Decline)
 		}
 	}
 	if err != nil {
@@ -100,15 +100,15 @@ func (s *Section) show(v *frame.Visit) error {
 func (a asked) closed(now time.Time) string {
 	by := frame.Plain(a.DecidedByName)
 	switch a.At(now) {
-	case authorization.Used:
+	case approval.Used:
 		return by + " authorized it, and the caller used it: the command was recorded. It cannot be used again."
-	case authorization.Declined:
+	case approval.Declined:
 		return by + " declined it. Nothing was sent."
-	case authorization.Approved:
+	case approval.Approved:
 		return by + " authorized it. The caller can send the command once, until ten minutes after that."
-	case authorization.Expired:
+	case approval.Expired:
 		return "It has expired. Nothing was sent; the caller can ask again."
-	case authorization.Waiting:
+	case approval.Waiting:
 	}
 	if a.gone() {
 		return "The device is no longer enrolled as it was when this was asked for: this can never be used."
@@ -145,8 +145,8 @@ func (s *Section) admit(v *frame.Visit, a *asked) error {
 }
 
 // begin asks for a signature of what is shown.
-func (s *Section) begin(v *frame.Visit, a asked, d approval.Decision) (account.Challenge, error) {
-	document, err := a.Document(a.Seen, approval.Person{ID: v.User.ID, Name: v.User.Name}, d, approval.Time(v.Now))
+func (s *Section) begin(v *frame.Visit, a asked, d signature.Decision) (account.Challenge, error) {
+	document, err := a.Document(a.Seen, signature.Person{ID: v.User.ID, Name: v.User.Name}, d, signature.Time(v.Now))
 	if err != nil {
 		return account.Challenge{}, err
 	}
@@ -175,7 +175,7 @@ const listed = 100
 
 // entry is a line of the list.
 type entry struct {
-	authorization.Authorization
+	approval.Authorization
 	Device string
 	Title  string
 }
@@ -200,7 +200,7 @@ func (s *Section) list(v *frame.Visit) error {
 }
 
 // caller names who calls, as people know them.
-func caller(c authorization.Caller) string {
+func caller(c approval.Caller) string {
 	if c.Kind == access.Connection {
 		return "the AI client " + frame.Plain(c.Name)
 	}
@@ -208,15 +208,15 @@ func caller(c authorization.Caller) string {
 }
 
 // status is a state in a word.
-func status(s authorization.State) (frame.Tone, string) {
+func status(s approval.State) (frame.Tone, string) {
 	switch s {
-	case authorization.Waiting:
+	case approval.Waiting:
 		return frame.Warn, "Waits for a person"
-	case authorization.Approved:
+	case approval.Approved:
 		return frame.OK, "Authorized"
-	case authorization.Used:
+	case approval.Used:
 		return frame.OK, "Used"
-	case authorization.Declined:
+	case approval.Declined:
 		return frame.Bad, "Declined"
 	default:
 		return frame.Idle, "Expired"

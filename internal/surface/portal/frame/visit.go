@@ -16,11 +16,11 @@ import (
 
 	"github.com/musterhq/muster/internal/access"
 	"github.com/musterhq/muster/internal/account"
-	"github.com/musterhq/muster/internal/approval"
 	"github.com/musterhq/muster/internal/company"
 	"github.com/musterhq/muster/internal/fault"
 	"github.com/musterhq/muster/internal/operation"
 	"github.com/musterhq/muster/internal/resource"
+	"github.com/musterhq/muster/internal/signature"
 	"github.com/musterhq/muster/internal/surface/web"
 )
 
@@ -245,6 +245,6 @@ func (v *Visit) Note(part string, err error) {
 
 // Signed reads a posted SignForm: the document that the person has signed, and the
 // passkey that they signed it with. The other fields are in Form.
-func (v *Visit) Signed(keys account.Passkeys) (approval.Signed, account.Passkey, error) {
+func (v *Visit) Signed(keys account.Passkeys) (signature.Signed, account.Passkey, error) {
 	return keys.FinishSigning(v.Context(), v.User, v.Form.Get("token"), json.RawMessage(v.Form.Get("answer")))
 }

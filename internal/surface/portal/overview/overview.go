@@ -10,8 +10,8 @@ import (
 	"github.com/musterhq/muster/internal/account"
 	"github.com/musterhq/muster/internal/activity"
 	"github.com/musterhq/muster/internal/apikey"
+	"github.com/musterhq/muster/internal/approval"
 	"github.com/musterhq/muster/internal/asset"
-	"github.com/musterhq/muster/internal/authorization"
 	"github.com/musterhq/muster/internal/command"
 	"github.com/musterhq/muster/internal/company"
 	"github.com/musterhq/muster/internal/policy"
@@ -126,7 +126,7 @@ func (s *Section) figures(v *frame.Visit, t *tiles) error {
 		{"Proposals waiting", frame.ProposalsPath + "?waiting=1", frame.Number(waiting), warn(int64(waiting)), !v.May(account.EditPolicies)},
 	}
 	if asked > 0 { // only where the company wants people to authorize
-		t.Figures = append(t.Figures, figure{"Commands to authorize", authorization.Path, frame.Number(asked), frame.Warn, !v.May(account.ViewDevices)})
+		t.Figures = append(t.Figures, figure{"Commands to authorize", approval.Path, frame.Number(asked), frame.Warn, !v.May(account.ViewDevices)})
 	}
 	return nil
 }

@@ -1,10 +1,10 @@
-package authorization
+package approval
 
 import (
 	"time"
 
 	"github.com/musterhq/muster/internal/access"
-	"github.com/musterhq/muster/internal/approval"
+	"github.com/musterhq/muster/internal/signature"
 )
 
 // Seen is what a person sees of an authorization beside it: it is signed as well.
@@ -18,7 +18,7 @@ type Seen struct {
 // document is what a person signs. Its arguments are the digest that the authorization
 // is bound to.
 type document struct {
-	approval.Head
+	signature.Head
 	Device     deviceText    `json:"device"`
 	Command    string        `json:"command"`
 	Arguments  string        `json:"arguments"`
@@ -53,10 +53,10 @@ type callerText struct {
 }
 
 // Document is the canonical document of a decision. at is when it was shown.
-func (a Authorization) Document(s Seen, approver approval.Person, decision approval.Decision, at string) ([]byte, error) {
+func (a Authorization) Document(s Seen, approver signature.Person, decision signature.Decision, at string) ([]byte, error) {
 	d := document{
-		Head: approval.Head{Domain: approval.DestructiveCommand, Company: s.Company, Subject: a.ID, Approver: approver,
-			Decision: decision, At: at, Expires: approval.Time(a.CreatedAt.Add(WaitFor))},
+		Head: signature.Head{Domain: signature.DestructiveCommand, Company: s.Company, Subject: a.ID, Approver: approver,
+			Decision: decision, At: at, Expires: signature.Time(a.CreatedAt.Add(WaitFor))},
 		Device:  deviceText{a.AssetID, s.DeviceName, a.Epoch},
 		Command: a.Command, Arguments: a.Digest,
 		Caller:     callerText{a.Caller.Kind, a.Caller.ID, a.Caller.Prefix, a.Caller.Name, a.Caller.UserID},
@@ -65,5 +65,5 @@ func (a Authorization) Document(s Seen, approver approval.Person, decision appro
 	if a.Move != (Move{}) {
 		d.Policies = &policiesText{policyText{a.Move.From.ID, s.FromName, a.Move.From.Version}, policyText{a.Move.To.ID, s.ToName, a.Move.To.Version}}
 	}
-	return approval.Canonical(d)
+	return signature.Canonical(d)
 }

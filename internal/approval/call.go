@@ -1,11 +1,11 @@
-// Package authorization decides about calls of API keys and connections that a person
+// Package approval decides about calls of API keys and connections that a person
 // must authorize one by one: the four destructive commands, and the change of a
 // device's policy, where the company wants it so.
 //
 // An authorization is for one call: for one device in one enrollment, one command with
 // the same arguments, and one caller. It is pure; internal/database keeps the rows and
 // takes each step under the lock of the company.
-package authorization
+package approval
 
 import (
 	"fmt"

@@ -1,4 +1,4 @@
-package approval_test
+package signature_test
 
 import (
 	"bytes"
@@ -7,7 +7,7 @@ import (
 	"os/exec"
 	"testing"
 
-	"github.com/musterhq/muster/internal/approval"
+	"github.com/musterhq/muster/internal/signature"
 )
 
 // many is what the Python verifier says about files, which it gets as JSON.
@@ -47,8 +47,8 @@ func TestPythonVerifierAgrees(t *testing.T) {
 		one, _ := s.sign(document(t, nil), flags, party.RPID, nil).Export()
 		files = append(files, one)
 	}
-	for _, edit := range []func(*approval.Head){func(h *approval.Head) { h.Company = "other" }, func(h *approval.Head) { h.Approver.ID = "u2" },
-		func(h *approval.Head) { h.Domain = "x" }, func(h *approval.Head) { h.Decision = approval.Decline }} {
+	for _, edit := range []func(*signature.Head){func(h *signature.Head) { h.Company = "other" }, func(h *signature.Head) { h.Approver.ID = "u2" },
+		func(h *signature.Head) { h.Domain = "x" }, func(h *signature.Head) { h.Decision = signature.Decline }} {
 		one, _ := s.sign(document(t, edit), 5, party.RPID, nil).Export()
 		files = append(files, one)
 	}
@@ -84,7 +84,7 @@ func TestPythonVerifierAgrees(t *testing.T) {
 	}
 	passed := 0
 	for i, one := range files {
-		_, err := approval.Verify(one, trusted)
+		_, err := signature.Verify(one, trusted)
 		if ours := err == nil; ours != theirs[i] {
 			t.Errorf("%q: ours says %v, Python's %v", one, err, theirs[i])
 		} else if ours {

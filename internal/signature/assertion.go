@@ -1,9 +1,9 @@
-// Package approval is what a person signs with a passkey: a document in one
+// Package signature is what a person signs with a passkey: a document in one
 // canonical form, whose SHA-256 is the challenge of a WebAuthn assertion. The document,
 // the assertion and the public key are all that is needed to check it.
 //
 // It knows no database and no clock. Who may sign what is decided elsewhere.
-package approval
+package signature
 
 import (
 	"bytes"

@@ -1,4 +1,4 @@
-package approval_test
+package signature_test
 
 import (
 	"bytes"
@@ -19,10 +19,10 @@ import (
 	"testing"
 	"time"
 
-	"github.com/musterhq/muster/internal/approval"
+	"github.com/musterhq/muster/internal/signature"
 )
 
-var party = approval.Party{Origin: "https://muster.example.com", RPID: "muster.example.com"}
+var party = signature.Party{Origin: "https://muster.example.com", RPID: "muster.example.com"}
 
 // signer is a passkey.
 type signer struct {
@@ -50,16 +50,16 @@ func newES256(t testing.TB) *signer {
 }
 
 // sign answers a document's challenge; change edits what the browser says.
-func (s *signer) sign(document []byte, flags byte, rpID string, change func(map[string]any)) approval.Signed {
+func (s *signer) sign(document []byte, flags byte, rpID string, change func(map[string]any)) signature.Signed {
 	s.Helper()
 	client := map[string]any{"type": "webauthn.get", "origin": party.Origin, "crossOrigin": false,
-		"challenge": base64.RawURLEncoding.EncodeToString(approval.Challenge(document))}
+		"challenge": base64.RawURLEncoding.EncodeToString(signature.Challenge(document))}
 	if change != nil {
 		change(client)
 	}
 	text, _ := json.Marshal(client)
 	host := sha256.Sum256([]byte(rpID))
-	a := approval.Assertion{ClientData: text, AuthenticatorData: append(host[:], flags, 0, 0, 0, 7), CredentialID: []byte("credential-1"), PublicKey: s.public}
+	a := signature.Assertion{ClientData: text, AuthenticatorData: append(host[:], flags, 0, 0, 0, 7), CredentialID: []byte("credential-1"), PublicKey: s.public}
 	sum := sha256.Sum256(text)
 	message := append(bytes.Clone(a.AuthenticatorData), sum[:]...)
 	digest, hash := sha256.Sum256(message), crypto.Hash(crypto.SHA256)
@@ -67,33 +67,33 @@ func (s *signer) sign(document []byte, flags byte, rpID string, change func(map[
 	if _, ok := s.key.(ed25519.PrivateKey); ok {
 		toSign, hash = message, 0
 	}
-	signature, err := s.key.Sign(rand.Reader, toSign, hash)
+	value, err := s.key.Sign(rand.Reader, toSign, hash)
 	if err != nil {
 		s.Fatal(err)
 	}
-	if a.Signature, err = approval.LowS(s.public, signature); err != nil {
+	if a.Signature, err = signature.LowS(s.public, value); err != nil {
 		s.Fatal(err)
 	}
-	return approval.Signed{Document: document, Assertion: a}
+	return signature.Signed{Document: document, Assertion: a}
 }
 
-func document(t testing.TB, edit func(*approval.Head)) []byte {
+func document(t testing.TB, edit func(*signature.Head)) []byte {
 	t.Helper()
-	h := approval.Head{Domain: approval.PolicyChange, Company: "acme", Subject: "prp_1", Approver: approval.Person{ID: "u1", Name: "Ada é"},
-		Decision: approval.Approve, At: approval.Time(time.Unix(1e9, 0)), Expires: approval.Time(time.Unix(1e9+600, 0))}
+	h := signature.Head{Domain: signature.PolicyChange, Company: "acme", Subject: "prp_1", Approver: signature.Person{ID: "u1", Name: "Ada é"},
+		Decision: signature.Approve, At: signature.Time(time.Unix(1e9, 0)), Expires: signature.Time(time.Unix(1e9+600, 0))}
 	if edit != nil {
 		edit(&h)
 	}
-	text, err := approval.Canonical(h)
+	text, err := signature.Canonical(h)
 	if err != nil {
 		t.Fatal(err)
 	}
 	return text
 }
 
-func trust(s *signer) *approval.Trust {
-	return &approval.Trust{Company: "acme", Party: party, Keys: []approval.TrustedKey{
-		approval.NewTrustedKey(hex.EncodeToString([]byte("credential-1")), s.public, approval.Person{ID: "u1", Name: "Ada"}, "ada@acme.test", time.Unix(0, 0))}}
+func trust(s *signer) *signature.Trust {
+	return &signature.Trust{Company: "acme", Party: party, Keys: []signature.TrustedKey{
+		signature.NewTrustedKey(hex.EncodeToString([]byte("credential-1")), s.public, signature.Person{ID: "u1", Name: "Ada"}, "ada@acme.test", time.Unix(0, 0))}}
 }
 
 // TestVerify_EveryBitCounts flips each bit of an export, and of the keys' algorithms.
@@ -112,21 +112,21 @@ func TestVerify_EveryBitCounts(t *testing.T) {
 				t.Fatal(err)
 			}
 			by := trust(s)
-			if _, err := approval.Verify(file, by); err != nil {
+			if _, err := signature.Verify(file, by); err != nil {
 				t.Fatal(err)
 			}
-			if _, err := approval.Verify(file, nil); err != nil {
+			if _, err := signature.Verify(file, nil); err != nil {
 				t.Fatal(err)
 			}
 			for i := range len(file) * 8 {
 				flipped := bytes.Clone(file)
 				flipped[i/8] ^= 1 << (i % 8)
-				if _, err := approval.Verify(flipped, by); err == nil {
+				if _, err := signature.Verify(flipped, by); err == nil {
 					t.Errorf("bit %d of %q is not missed", i, file[max(0, i/8-8):i/8+1])
 				}
 			}
 			for i := range len(file) {
-				if _, err := approval.Verify(file[:i], by); err == nil {
+				if _, err := signature.Verify(file[:i], by); err == nil {
 					t.Errorf("%d bytes of %d are enough", i, len(file))
 				}
 			}
@@ -146,7 +146,7 @@ func TestVerify_RefusesReencodings(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, err := approval.Verify(file, trust(s)); err == nil {
+		if _, err := signature.Verify(file, trust(s)); err == nil {
 			t.Errorf("%s passes", name)
 		}
 	}
@@ -162,7 +162,7 @@ func TestVerify_RefusesReencodings(t *testing.T) {
 			if bytes.Equal(other, file) {
 				t.Fatal(name, "changes nothing")
 			}
-			if _, err := approval.Verify(other, trust(s)); err == nil {
+			if _, err := signature.Verify(other, trust(s)); err == nil {
 				t.Errorf("%s passes", name)
 			}
 		})
@@ -174,30 +174,30 @@ func TestVerify_ChecksTheCeremony(t *testing.T) {
 	t.Parallel()
 	s := newES256(t)
 	set := func(name string, value any) func(map[string]any) { return func(c map[string]any) { c[name] = value } }
-	other := document(t, func(h *approval.Head) { h.Subject = "prp_2" })
-	for name, signed := range map[string]approval.Signed{
+	other := document(t, func(h *signature.Head) { h.Subject = "prp_2" })
+	for name, signed := range map[string]signature.Signed{
 		"a registration":    s.sign(document(t, nil), 5, party.RPID, set("type", "webauthn.create")),
 		"another origin":    s.sign(document(t, nil), 5, party.RPID, set("origin", "https://muster.example.com:444")),
 		"a slash":           s.sign(document(t, nil), 5, party.RPID, set("origin", "https://muster.example.com/")),
 		"a frame":           s.sign(document(t, nil), 5, party.RPID, set("crossOrigin", true)),
 		"a top page":        s.sign(document(t, nil), 5, party.RPID, set("topOrigin", "https://evil.test")),
-		"another challenge": s.sign(document(t, nil), 5, party.RPID, set("challenge", base64.RawURLEncoding.EncodeToString(approval.Challenge(other)))),
-		"padded challenge":  s.sign(document(t, nil), 5, party.RPID, set("challenge", base64.URLEncoding.EncodeToString(approval.Challenge(document(t, nil))))),
+		"another challenge": s.sign(document(t, nil), 5, party.RPID, set("challenge", base64.RawURLEncoding.EncodeToString(signature.Challenge(other)))),
+		"padded challenge":  s.sign(document(t, nil), 5, party.RPID, set("challenge", base64.URLEncoding.EncodeToString(signature.Challenge(document(t, nil))))),
 		"another host":      s.sign(document(t, nil), 5, "evil.test", nil),
 		"no presence":       s.sign(document(t, nil), 4, party.RPID, nil),
 		"no verification":   s.sign(document(t, nil), 1, party.RPID, nil),
-		"another domain":    s.sign(document(t, func(h *approval.Head) { h.Domain = "muster/other/1" }), 5, party.RPID, nil),
-		"another company":   s.sign(document(t, func(h *approval.Head) { h.Company = "other" }), 5, party.RPID, nil),
-		"another approver":  s.sign(document(t, func(h *approval.Head) { h.Approver.ID = "u2" }), 5, party.RPID, nil),
+		"another domain":    s.sign(document(t, func(h *signature.Head) { h.Domain = "muster/other/1" }), 5, party.RPID, nil),
+		"another company":   s.sign(document(t, func(h *signature.Head) { h.Company = "other" }), 5, party.RPID, nil),
+		"another approver":  s.sign(document(t, func(h *signature.Head) { h.Approver.ID = "u2" }), 5, party.RPID, nil),
 		"another key":       newES256(t).sign(document(t, nil), 5, party.RPID, nil),
-		"no decision":       s.sign(document(t, func(h *approval.Head) { h.Decision = "MAYBE" }), 5, party.RPID, nil),
+		"no decision":       s.sign(document(t, func(h *signature.Head) { h.Decision = "MAYBE" }), 5, party.RPID, nil),
 	} {
 		t.Run(name, func(t *testing.T) {
 			file, err := signed.Export()
 			if err != nil {
 				t.Fatal(err)
 			}
-			if _, err := approval.Verify(file, trust(s)); err == nil {
+			if _, err := signature.Verify(file, trust(s)); err == nil {
 				t.Errorf("%s passes", name)
 			}
 		})
@@ -249,13 +249,13 @@ func TestCanonical(t *testing.T) {
 		`9007199254740991`:                                 `9007199254740991`,
 	} {
 		t.Run(in, func(t *testing.T) {
-			if got, err := approval.Normal([]byte(in)); err != nil || string(got) != want {
+			if got, err := signature.Normal([]byte(in)); err != nil || string(got) != want {
 				t.Errorf("%s: got %s, %v, want %s", in, got, err, want)
 			}
 		})
 	}
 	for _, in := range []string{`1.5`, `1e3`, `9007199254740992`, `-0`, `{} {}`, `{`, "\"\xff\"", ``} {
-		if got, err := approval.Normal([]byte(in)); err == nil {
+		if got, err := signature.Normal([]byte(in)); err == nil {
 			t.Errorf("%s: got %s", in, got)
 		}
 	}
@@ -267,11 +267,11 @@ func FuzzCanonical(f *testing.F) {
 		f.Add([]byte(seed))
 	}
 	f.Fuzz(func(t *testing.T, text []byte) {
-		normal, err := approval.Normal(text)
+		normal, err := signature.Normal(text)
 		if err != nil {
 			return
 		}
-		if !approval.IsCanonical(normal) {
+		if !signature.IsCanonical(normal) {
 			t.Fatalf("%q is not its own form", normal)
 		}
 		var was, is any
@@ -292,7 +292,7 @@ func FuzzParseExport(f *testing.F) {
 	f.Add(file)
 	f.Add([]byte("{}\n"))
 	f.Fuzz(func(t *testing.T, text []byte) {
-		if s, err := approval.ParseExport(text); err == nil {
+		if s, err := signature.ParseExport(text); err == nil {
 			if again, err := s.Export(); err != nil || !bytes.Equal(again, text) {
 				t.Fatalf("%q is written %q, %v", text, again, err)
 			}

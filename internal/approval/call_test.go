@@ -1,0 +1,158 @@
+package approval_test
+
+import (
+	"bytes"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/musterhq/muster/internal/access"
+	"github.com/musterhq/muster/internal/approval"
+	"github.com/musterhq/muster/internal/fault"
+	"github.com/musterhq/muster/internal/signature"
+)
+
+func at(minutes int) time.Time {
+	return time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC).Add(time.Duration(minutes) * time.Minute)
+}
+
+func TestNeeded(t *testing.T) {
+	t.Parallel()
+	off := access.DefaultControls()
+	with := func(rule access.ApprovalRule, destructive bool) access.Controls {
+		c := off
+		c.ApplyApproval, c.DestructiveApproval = rule, destructive
+		return c
+	}
+	for _, c := range []struct {
+		name        string
+		kind        access.Kind
+		controls    access.Controls
+		destructive bool
+		difference  approval.Difference
+		want        bool
+	}{
+		{"the defaults, destructive", access.APIKey, off, true, approval.NoMove, false},
+		{"the defaults, a move", access.APIKey, off, false, approval.Risky, false},
+		{"a key's destructive command", access.APIKey, with("OFF", true), true, approval.NoMove, true},
+		{"a connection's", access.Connection, with("OFF", true), true, approval.NoMove, true},
+		{"a user's", access.User, with("ALL", true), true, approval.NoMove, false},
+		{"the operator's", access.System, with("ALL", true), true, approval.NoMove, false},
+		{"another command", access.APIKey, with("ALL", true), false, approval.NoMove, false},
+		{"a risky move under RISKY", access.Connection, with("RISKY", false), false, approval.Risky, true},
+		{"another move under RISKY", access.APIKey, with("RISKY", false), false, approval.Other, false},
+		{"another move under ALL", access.APIKey, with("ALL", false), false, approval.Other, true},
+		{"a move to a renamed copy under ALL", access.APIKey, with("ALL", false), false, approval.Same, false},
+		{"a user's move", access.User, with("ALL", false), false, approval.Risky, false},
+		{"approvals of policies alone", access.APIKey, with("ALL", false), true, approval.NoMove, false},
+		{"authorizations of destructive commands alone", access.APIKey, with("OFF", true), false, approval.Risky, false},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			if got := approval.Needed(c.kind, c.controls, c.destructive, c.difference); got != c.want {
+				t.Errorf("%s: needed %t, want %t", c.name, got, c.want)
+			}
+		})
+	}
+}
+
+func TestDecide(t *testing.T) {
+	t.Parallel()
+	one := func(s approval.State, created, decided int) *approval.Authorization {
+		return &approval.Authorization{State: s, CreatedAt: at(created), DecidedAt: at(decided)}
+	}
+	for _, c := range []struct {
+		name    string
+		last    *approval.Authorization
+		waiting int
+		want    approval.Verdict
+	}{
+		{"none", nil, 0, approval.Asks},
+		{"none, and four wait", nil, 4, approval.Asks},
+		{"none, and five wait", nil, 5, approval.TooMany},
+		{"one waits", one(approval.Waiting, -59, 0), 5, approval.Waits},
+		{"one waited for an hour", one(approval.Waiting, -60, 0), 0, approval.Asks},
+		{"one was approved", one(approval.Approved, -30, -9), 5, approval.Uses},
+		{"one was approved ten minutes ago", one(approval.Approved, -30, -10), 0, approval.Asks},
+		{"one was used", one(approval.Used, -30, -1), 0, approval.Asks},
+		{"one was declined", one(approval.Declined, -100, -59), 0, approval.Refused},
+		{"one was declined an hour ago", one(approval.Declined, -100, -60), 0, approval.Asks},
+		{"one was declined long ago, and five wait", one(approval.Declined, -100, -60), 5, approval.TooMany},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			if got := approval.Decide(approval.Snapshot{Last: c.last, Waiting: c.waiting, Now: at(0)}); got != c.want {
+				t.Errorf("%s: verdict %d, want %d", c.name, got, c.want)
+			}
+		})
+	}
+}
+
+func TestRefusal_Fault(t *testing.T) {
+	t.Parallel()
+	f := (&approval.Refusal{Verdict: approval.Waits, ID: "abc"}).Fault("https://m.test")
+	if f.Code != fault.Forbidden || f.MayRetry() || f.Approval == nil || f.Approval.URL != "https://m.test/authorizations/abc" || !strings.Contains(f.Detail, f.Approval.URL) {
+		t.Errorf("waits: %+v", f)
+	}
+	f = (&approval.Refusal{Verdict: approval.Refused, ID: "abc"}).Fault("https://m.test")
+	if f.Code != fault.Forbidden || f.Approval == nil || !strings.Contains(f.Detail, "declined") {
+		t.Errorf("declined: %+v", f)
+	}
+	f = (&approval.Refusal{Verdict: approval.TooMany}).Fault("https://m.test")
+	if f.Code != fault.Forbidden || f.Approval == nil || f.Approval.URL != "" || !strings.Contains(f.Detail, "5 calls of this caller wait") {
+		t.Errorf("too many: %+v", f)
+	}
+}
+
+// What a person signs differs in whatever differs.
+func TestDocument_IsBoundToEverything(t *testing.T) {
+	t.Parallel()
+	a := approval.Authorization{ID: "i", CreatedAt: at(0), Call: approval.Call{CompanyID: "c", AssetID: "d", Epoch: 1, Command: "CHANGE_POLICY",
+		Digest: "x", Caller: approval.Caller{Kind: access.APIKey, ID: "k", Prefix: "p", Name: "n", UserID: "u"},
+		Move: approval.Move{From: approval.Policy{ID: "f", Version: 1}, To: approval.Policy{ID: "t", Version: 2}}}}
+	s := approval.Seen{Company: "acme", DeviceName: "Phone", FromName: "F", ToName: "T"}
+	person := signature.Person{ID: "u1", Name: "Ada"}
+	text := func(edit func(*approval.Authorization, *approval.Seen, *signature.Person)) []byte {
+		a, s, person := a, s, person
+		edit(&a, &s, &person)
+		d, err := a.Document(s, person, signature.Approve, "2026-03-01T12:00:00Z")
+		if err != nil || !signature.IsCanonical(d) {
+			t.Fatalf("%v: %s", err, d)
+		}
+		return d
+	}
+	base := text(func(*approval.Authorization, *approval.Seen, *signature.Person) {})
+	if !bytes.Contains(base, []byte(`"domain":"muster/authorization/1"`)) {
+		t.Errorf("%s", base)
+	}
+	for name, edit := range map[string]func(*approval.Authorization, *approval.Seen, *signature.Person){
+		"id":      func(a *approval.Authorization, _ *approval.Seen, _ *signature.Person) { a.ID = "j" },
+		"company": func(_ *approval.Authorization, s *approval.Seen, _ *signature.Person) { s.Company = "other" },
+		"device":  func(a *approval.Authorization, _ *approval.Seen, _ *signature.Person) { a.AssetID = "e" },
+		"name": func(_ *approval.Authorization, s *approval.Seen, _ *signature.Person) {
+			s.DeviceName = "Tablet"
+		},
+		"enrollment": func(a *approval.Authorization, _ *approval.Seen, _ *signature.Person) { a.Epoch = 2 },
+		"command":    func(a *approval.Authorization, _ *approval.Seen, _ *signature.Person) { a.Command = "REBOOT" },
+		"arguments":  func(a *approval.Authorization, _ *approval.Seen, _ *signature.Person) { a.Digest = "y" },
+		"kind": func(a *approval.Authorization, _ *approval.Seen, _ *signature.Person) {
+			a.Caller.Kind = access.Connection
+		},
+		"caller":   func(a *approval.Authorization, _ *approval.Seen, _ *signature.Person) { a.Caller.ID = "l" },
+		"user":     func(a *approval.Authorization, _ *approval.Seen, _ *signature.Person) { a.Caller.UserID = "v" },
+		"from":     func(a *approval.Authorization, _ *approval.Seen, _ *signature.Person) { a.Move.From.ID = "g" },
+		"to":       func(a *approval.Authorization, _ *approval.Seen, _ *signature.Person) { a.Move.To.ID = "g" },
+		"version":  func(a *approval.Authorization, _ *approval.Seen, _ *signature.Person) { a.Move.To.Version = 3 },
+		"policy":   func(_ *approval.Authorization, s *approval.Seen, _ *signature.Person) { s.ToName = "U" },
+		"expiry":   func(a *approval.Authorization, _ *approval.Seen, _ *signature.Person) { a.CreatedAt = at(1) },
+		"approver": func(_ *approval.Authorization, _ *approval.Seen, p *signature.Person) { p.ID = "u2" },
+	} {
+		t.Run(name, func(t *testing.T) {
+			if bytes.Equal(text(edit), base) {
+				t.Errorf("%s: the document is the same", name)
+			}
+		})
+	}
+	declined, err := a.Document(s, person, signature.Decline, "2026-03-01T12:00:00Z")
+	if err != nil || bytes.Equal(declined, base) {
+		t.Errorf("a decline reads like an approval: %v", err)
+	}
+}
