@@ -3,14 +3,12 @@ package database_test
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"strings"
 	"testing"
 
 	"github.com/musterhq/muster/internal/command"
 	"github.com/musterhq/muster/internal/database"
 	"github.com/musterhq/muster/internal/database/pgtest"
-	"github.com/musterhq/muster/test/poll"
 )
 
 func TestCopy_ThereAndBack(t *testing.T) {
@@ -80,15 +78,7 @@ func TestCopy_Refuses(t *testing.T) {
 	refuse(old.url, post, "made by an older Muster")
 
 	serving, stop := context.WithCancel(t.Context())
-	spoken := make(chan error, 1)
-	go func() { spoken <- database.Speak(serving, f.url, f.clock.Now) }()
-	poll.Until(t, "the other service's lease", func() error {
-		lines, err := f.db.Text(t.Context(), `SELECT name FROM leases`)
-		if err == nil && len(lines) == 0 {
-			err = errors.New("there is none")
-		}
-		return err
-	})
+	spoken := f.speak(serving)
 	refuse(f.url, post, "a service works on the source")
 	stop()
 	f.ok(<-spoken)

@@ -92,8 +92,9 @@ func (db *DB) SetVersion(ctx context.Context, schema, lowest int64) error {
 }
 
 // Speak is a replica of the first version, which says that it is present.
-func Speak(ctx context.Context, url string, now func() time.Time) error {
-	driver, source := "sqlite", "file:"+strings.TrimPrefix(url, "sqlite:")+"?_pragma=busy_timeout(10000)"
+// It calls first once it has said so the first time.
+func Speak(ctx context.Context, url string, now func() time.Time, first func()) error {
+	driver, source := "sqlite", "file:"+strings.TrimPrefix(url, "sqlite:")+"?_pragma=busy_timeout(10000)&_pragma=journal_mode(wal)"
 	if strings.HasPrefix(url, "postgres") {
 		driver, source = "pgx", url
 	}
@@ -107,6 +108,9 @@ func Speak(ctx context.Context, url string, now func() time.Time) error {
 		if _, err := pool.Exec(fmt.Sprintf(`INSERT INTO leases (name, holder, expires_at) VALUES ('replica/r1', 'r1', %d)
 			ON CONFLICT (name) DO UPDATE SET expires_at = excluded.expires_at`, until)); err != nil {
 			return err
+		}
+		if n == 0 {
+			first()
 		}
 		select {
 		case <-ctx.Done():

@@ -123,6 +123,20 @@ func TestOpen_NewerDatabase(t *testing.T) {
 	})
 }
 
+// speak runs a program of the first version, which has said that it is present, until
+// the context ends. What it ends in is sent.
+func (f *fixture) speak(ctx context.Context) <-chan error {
+	f.Helper()
+	spoken, present := make(chan error, 1), make(chan struct{})
+	go func() { spoken <- database.Speak(ctx, f.url, f.clock.Now, func() { close(present) }) }()
+	select {
+	case <-present:
+	case err := <-spoken:
+		f.Fatalf("the older program could not say that it is present: %v", err)
+	}
+	return spoken
+}
+
 // A program of the first version cannot be told to end; one that has ended is
 // not waited for beyond its last word.
 func TestOpen_FirstVersionStillServes(t *testing.T) {
@@ -133,8 +147,7 @@ func TestOpen_FirstVersionStillServes(t *testing.T) {
 			f := &fixture{T: t, engine: emptyEngine(t, engine)}
 			f.ok(database.MigrateTo(t.Context(), f.url, 84))
 			speaking, stop := context.WithCancel(t.Context())
-			spoken := make(chan error, 1)
-			go func() { spoken <- database.Speak(speaking, f.url, f.clock.Now) }()
+			spoken := f.speak(speaking)
 			f.refused(f.try(t.Context(), database.Upgrade), "stop every older `muster serve`")
 			stop()
 			f.ok(<-spoken)
