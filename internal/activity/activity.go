@@ -69,6 +69,7 @@ const (
 	AuthorizationApproved Action = "authorization.approved"
 	AuthorizationDeclined Action = "authorization.declined"
 	CompanyConnected      Action = "company.connected"
+	CompanyDisconnected   Action = "company.disconnected"
 	ChainRestarted        Action = "company.chain_restarted"
 	SignInSetUp           Action = "company.signin_changed"
 	CompanyDomains        Action = "company.domains_changed"

@@ -158,3 +158,15 @@ func Change(edit func(*Company)) func(*Company) error {
 		return c.Check()
 	}
 }
+
+// Trouble is what is wrong with a company's enterprise at the platform.
+type Trouble struct {
+	LostSince     time.Time // the platform does not have it; zero: it has
+	Disconnecting time.Time // when giving it up began; zero: it did not
+}
+
+// Foreign is an enterprise of another installation whose notifications came here.
+type Foreign struct {
+	Enterprise  string
+	First, Last time.Time
+}

@@ -75,6 +75,8 @@ func (h lockedAsset) count(c counts, n int64) {
 type ending struct {
 	how    string // for the activity log
 	erased bool   // the device erased itself, as it was told to
+	// unknown: no channel leads to the device any more, and its commands stay open.
+	unknown bool
 }
 
 // end is the end of a device's management: the asset is DELETED, belongs to no
@@ -94,7 +96,11 @@ func (h lockedAsset) end(ctx context.Context, t *tx, at time.Time, e ending) err
 	if err := bury(ctx, t, h.companyID, name, h.id, at); err != nil {
 		return err
 	}
-	if err := endCommands(ctx, t, h, e, at); err != nil {
+	settle := endCommands
+	if e.unknown {
+		settle = leaveOpen
+	}
+	if err := settle(ctx, t, h, e, at); err != nil {
 		return err
 	}
 	if err := h.hintCompanions(ctx, t); err != nil {

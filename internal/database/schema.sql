@@ -1,5 +1,5 @@
 -- The tables as the migrations leave them. Written by go test -run Schema -update.
--- Schema 22; programs from 22 may write.
+-- Schema 23; programs from 22 may write.
 
 CREATE TABLE activity (
     company_id TEXT NOT NULL,
@@ -303,6 +303,17 @@ CREATE TABLE device_names (
     PRIMARY KEY (company_id, name)
 );
 CREATE INDEX device_names_asset ON device_names (asset_id);
+CREATE TABLE disconnections (
+	enterprise TEXT NOT NULL PRIMARY KEY,
+	company_id TEXT NOT NULL REFERENCES companies (id),
+	begun_at   BIGINT NOT NULL,
+	ended_at   BIGINT NOT NULL
+);
+CREATE TABLE foreign_enterprises (
+	enterprise TEXT NOT NULL PRIMARY KEY,
+	first_at   BIGINT NOT NULL,
+	last_at    BIGINT NOT NULL
+);
 CREATE TABLE gate_switches (
     company_id TEXT NOT NULL REFERENCES companies (id),
     gate TEXT NOT NULL,
@@ -362,6 +373,11 @@ CREATE TABLE loosenings (
 );
 CREATE UNIQUE INDEX loosenings_control ON loosenings (company_id, control);
 CREATE INDEX loosenings_due ON loosenings (effective_at, id);
+CREATE TABLE lost_enterprises (
+	company_id TEXT NOT NULL PRIMARY KEY REFERENCES companies (id),
+	enterprise TEXT NOT NULL,
+	since      BIGINT NOT NULL
+);
 CREATE TABLE messages (
     company_id TEXT NOT NULL,
     id TEXT NOT NULL,
@@ -433,6 +449,10 @@ CREATE TABLE "oauth_tokens" (
 CREATE INDEX oauth_tokens_expires ON oauth_tokens (expires_at);
 CREATE INDEX oauth_tokens_grant ON oauth_tokens (grant_id);
 CREATE INDEX oauth_tokens_parent ON oauth_tokens (parent) WHERE parent <> '';
+CREATE TABLE operator_acts (
+	name TEXT NOT NULL PRIMARY KEY,
+	at   BIGINT NOT NULL
+);
 CREATE TABLE passkeys (
     id TEXT NOT NULL PRIMARY KEY, -- the credential's id, hexadecimal
     user_id TEXT NOT NULL REFERENCES users (id),

@@ -153,7 +153,7 @@ func (b *bench) replica(db *database.DB, commands *command.Service, change func(
 	cfg := platform.Config{
 		Endpoint: "http://vendor.test", Now: time.Now, Logger: b.log.logger(), Transport: transport,
 		Stores: platform.Stores{
-			Companies: db, Policies: db, Signups: db, Leases: db, Quota: db, Records: db,
+			Companies: db, Policies: db, Signups: db, Leases: db, Quota: db, Records: db, Enterprises: db,
 			Inventory: &enrollment.Service{Store: db, Companies: db, Now: time.Now}, Commands: commands,
 		},
 	}
@@ -219,7 +219,9 @@ func days(t *testing.T, asking time.Duration, test func(b *bench)) {
 		settings := b.emulator.Settings()
 		settings.PullWaitMS = 90_000
 		b.ok(b.emulator.SetSettings(settings))
-		b.start(func(c *platform.Config) { c.Schedule.Push, c.Schedule.Commands = time.Hour, asking })
+		b.start(func(c *platform.Config) {
+			c.Schedule.Push, c.Schedule.Enterprises, c.Schedule.Commands = time.Hour, time.Hour, asking
+		})
 		b.connect()
 		b.run()
 		test(b)

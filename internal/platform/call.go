@@ -43,7 +43,7 @@ func NotificationKinds() []string {
 }
 
 // NotificationOutcomes: see NotificationKinds.
-func NotificationOutcomes() []string { return []string{applied, ignored, malformed, failed} }
+func NotificationOutcomes() []string { return []string{applied, ignored, Foreign, malformed, failed} }
 
 type unobserved struct{}
 

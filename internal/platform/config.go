@@ -91,6 +91,8 @@ type Platform struct {
 	store  Stores
 	holder string // this replica's name in the leases of loops
 	pulls  pullTrouble
+
+	strangers strangers
 }
 
 var (

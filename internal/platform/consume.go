@@ -14,10 +14,11 @@ import (
 	androidmanagement "google.golang.org/api/androidmanagement/v1"
 )
 
-// What became of a notification. All but failed are acknowledged.
+// What became of a notification. All but failed and a young Foreign are acknowledged.
 const (
 	applied   = "applied"
 	ignored   = "ignored"   // says nothing to us, nothing new, or is about no device of ours
+	Foreign   = "foreign"   // of an enterprise that no company here has
 	malformed = "malformed" // will never be readable
 	failed    = "failed"    // our own trouble: it is to come again
 )
@@ -28,10 +29,11 @@ func (p *Platform) consume(ctx context.Context, n *notification) (string, error)
 	if n.kind == kindOther {
 		return ignored, nil
 	}
-	owner, err := p.store.Companies.CompanyByEnterprise(ctx, enterpriseOf(n.subject()))
+	enterprise := enterpriseOf(n.subject())
+	owner, err := p.store.Companies.CompanyByEnterprise(ctx, enterprise)
 	switch {
 	case fault.CodeOf(err) == fault.NotFound:
-		return ignored, nil
+		return p.consumeForeign(ctx, n, enterprise)
 	case err != nil:
 		return failed, err
 	}
@@ -162,9 +164,9 @@ func lastLocation(events []*androidmanagement.UsageLogEvent) *asset.Location {
 	return newest
 }
 
-// handle consumes one message whatever it is, counts it, and reports whether it
-// is to be acknowledged.
-func (p *Platform) handle(ctx context.Context, d delivery) bool {
+// handle consumes one message whatever it is, counts it, and returns after what time
+// it is asked for again; zero: it is to be acknowledged.
+func (p *Platform) handle(ctx context.Context, d delivery) time.Duration {
 	n, err := d.notification, d.err
 	result := malformed
 	if err == nil {
@@ -181,5 +183,5 @@ func (p *Platform) handle(ctx context.Context, d delivery) bool {
 	}
 	p.log.LogAttrs(ctx, level, "platform notification", slog.String("kind", n.kind), slog.String("named", n.named),
 		slog.String("message", n.id), slog.String("result", result), slog.Duration("lag", lag), slog.Any("error", err))
-	return result != failed
+	return p.again(&n, result)
 }

@@ -3,6 +3,7 @@ package platform_test
 import (
 	"bytes"
 	"log/slog"
+	"strings"
 	"sync"
 )
 
@@ -27,3 +28,6 @@ func (l *logged) String() string {
 func (l *logged) logger() *slog.Logger {
 	return slog.New(slog.NewTextHandler(l, &slog.HandlerOptions{Level: slog.LevelDebug}))
 }
+
+// count is how many lines have a message.
+func (l *logged) count(message string) int { return strings.Count(l.String(), message) }

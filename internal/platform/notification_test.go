@@ -87,7 +87,7 @@ func TestNotifications_EmptyMessages(t *testing.T) {
 			b.publish("STATUS_REPORT", data)
 			b.publish("COMMAND", data)
 		}
-		b.pass(time.Second)
+		b.pass(11 * time.Minute) // so long is the other company's given back
 		names, err := b.db.DeviceNames(b.Context(), b.company.ID, asset.Platform)
 		b.ok(err)
 		b.equal("devices", len(names), 0)

@@ -124,7 +124,7 @@ func (p *Platform) probeCompany(ctx context.Context, owner company.Company, topi
 	e, err := ask(ctx, p, methodGetEnterprise, urgent, p.am.Enterprises.Get(owner.Enterprise))
 	switch {
 	case codeOf(err) == outcome.Missing || codeOf(err) == outcome.Denied:
-		return Finding{check, Bad, owner.Enterprise + " does not exist, or is not ours", "connect the company again, or restore the enterprise at the platform"}
+		return Finding{check, Bad, owner.Enterprise + " does not exist, or is not ours", disconnectRemedy(owner)}
 	case err != nil:
 		return Finding{check, Bad, plain(err), "try again in a minute"}
 	case topic != "" && e.PubsubTopic != topic:

@@ -91,7 +91,7 @@ func (p *Platform) work(ctx context.Context, messages []*pubsub.ReceivedMessage)
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), handleTimeout)
 	defer cancel()
 	var mu sync.Mutex
-	var done, again []string
+	answers := map[time.Duration][]string{}
 	var all sync.WaitGroup
 	slots := make(chan struct{}, handlers)
 	for _, deliveries := range byDevice(messages) {
@@ -99,19 +99,21 @@ func (p *Platform) work(ctx context.Context, messages []*pubsub.ReceivedMessage)
 		all.Go(func() {
 			defer func() { <-slots }()
 			for _, d := range deliveries {
-				ok := p.handle(ctx, d)
+				again := p.handle(ctx, d)
 				mu.Lock()
-				if ok {
-					done = append(done, d.ackID)
-				} else {
-					again = append(again, d.ackID)
-				}
+				answers[again] = append(answers[again], d.ackID)
 				mu.Unlock()
 			}
 		})
 	}
 	all.Wait()
-	p.answer(ctx, done, again)
+	for again, ids := range answers {
+		if again == 0 {
+			p.acknowledge(ctx, ids)
+		} else {
+			p.giveBack(ctx, ids, again)
+		}
+	}
 }
 
 // byDevice decodes messages and groups them by the device that they are about,
@@ -137,21 +139,19 @@ func byDevice(messages []*pubsub.ReceivedMessage) [][]delivery {
 	return all
 }
 
-// answer acknowledges what is done and asks for the rest again. If that fails,
-// all of it comes again, and what was applied is recognized.
-func (p *Platform) answer(ctx context.Context, done, again []string) {
-	subscriptions := p.pubsub.Projects.Subscriptions
-	if len(done) > 0 {
-		_, err := ask(ctx, p, methodAcknowledge, free, subscriptions.Acknowledge(p.cfg.Subscription, &pubsub.AcknowledgeRequest{AckIds: done}))
-		if err != nil {
-			p.log.WarnContext(ctx, "cannot acknowledge notifications; they come again", slog.Any("error", err))
-		}
+// acknowledge ends messages. If that fails, they come again, and what was applied is
+// recognized.
+func (p *Platform) acknowledge(ctx context.Context, ids []string) {
+	_, err := ask(ctx, p, methodAcknowledge, free, p.pubsub.Projects.Subscriptions.Acknowledge(p.cfg.Subscription, &pubsub.AcknowledgeRequest{AckIds: ids}))
+	if err != nil {
+		p.log.WarnContext(ctx, "cannot acknowledge notifications; they come again", slog.Any("error", err))
 	}
-	if len(again) == 0 {
-		return
-	}
-	request := &pubsub.ModifyAckDeadlineRequest{AckIds: again, AckDeadlineSeconds: int64(redeliverAfter / time.Second)}
-	_, err := ask(ctx, p, methodModifyDeadline, free, subscriptions.ModifyAckDeadline(p.cfg.Subscription, request))
+}
+
+// giveBack asks for messages again after a time, also for another program that pulls.
+func (p *Platform) giveBack(ctx context.Context, ids []string, after time.Duration) {
+	request := &pubsub.ModifyAckDeadlineRequest{AckIds: ids, AckDeadlineSeconds: int64(after / time.Second)}
+	_, err := ask(ctx, p, methodModifyDeadline, free, p.pubsub.Projects.Subscriptions.ModifyAckDeadline(p.cfg.Subscription, request))
 	if err != nil {
 		p.log.WarnContext(ctx, "cannot ask for notifications again; they come when their deadline passes", slog.Any("error", err))
 	}

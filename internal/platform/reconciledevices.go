@@ -27,8 +27,12 @@ func (p *Platform) Inventories(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
+		troubles, err := p.store.Enterprises.EnterpriseTroubles(ctx)
+		if err != nil {
+			return err
+		}
 		for _, owner := range owners {
-			if !owner.Connected() {
+			if !owner.Connected() || !troubles[owner.ID].LostSince.IsZero() {
 				continue
 			}
 			if e := p.compareOnce(ctx, owner); e != nil {

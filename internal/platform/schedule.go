@@ -26,6 +26,9 @@ type Schedule struct {
 	Polls     []time.Duration
 	// Devices is how often an enterprise's devices are listed.
 	Devices time.Duration
+	// Enterprises is how often the project's enterprises are listed: one query for
+	// each hundred of them.
+	Enterprises time.Duration
 }
 
 func (s *Schedule) complete() {
@@ -33,6 +36,7 @@ func (s *Schedule) complete() {
 	s.Commands = cmp.Or(s.Commands, 10*time.Second)
 	s.FirstPoll = cmp.Or(s.FirstPoll, 2*time.Minute)
 	s.Devices = cmp.Or(s.Devices, 30*time.Minute)
+	s.Enterprises = cmp.Or(s.Enterprises, 30*time.Second)
 	if len(s.Polls) == 0 {
 		s.Polls = []time.Duration{5 * time.Minute, 15 * time.Minute, time.Hour}
 	}
@@ -51,10 +55,10 @@ func (s *Schedule) after(age time.Duration) time.Duration {
 }
 
 // Run does all background work until the context ends, and waits for it:
-// Notifications, Pushes, Operations and Inventories.
+// Notifications, Pushes, Operations, Inventories and Enterprises.
 func (p *Platform) Run(ctx context.Context) error {
 	var all sync.WaitGroup
-	work := []func(context.Context) error{p.Notifications, p.Pushes, p.Operations, p.Inventories}
+	work := []func(context.Context) error{p.Notifications, p.Pushes, p.Operations, p.Inventories, p.Enterprises}
 	errs := make([]error, len(work))
 	for i, run := range work {
 		all.Go(func() { errs[i] = run(ctx) })

@@ -13,17 +13,18 @@ import (
 
 // Stores are what the adapter needs of the rest of the service. *database.DB is
 // all of them but Inventory and Commands, which are the domain's services.
-// A program that only pushes policies or connects companies needs Companies, Policies,
-// Signups, Leases and Quota.
+// A program that only pushes policies, connects or disconnects companies needs
+// Companies, Enterprises, Policies, Signups, Leases and Quota.
 type Stores struct {
-	Companies Companies
-	Policies  Policies
-	Signups   Signups
-	Leases    Leases
-	Quota     Quota     // nil: no limit of our own
-	Inventory Inventory // *enrollment.Service
-	Commands  Commands  // *command.Service
-	Records   Records
+	Companies   Companies
+	Enterprises Enterprises
+	Policies    Policies
+	Signups     Signups
+	Leases      Leases
+	Quota       Quota     // nil: no limit of our own
+	Inventory   Inventory // *enrollment.Service
+	Commands    Commands  // *command.Service
+	Records     Records
 }
 
 // Companies finds companies. An unknown one is fault.NotFound.
@@ -31,6 +32,27 @@ type Companies interface {
 	CompanyByID(ctx context.Context, id string) (company.Company, error)
 	CompanyByEnterprise(ctx context.Context, enterprise string) (company.Company, error)
 	Companies(ctx context.Context) ([]company.Company, error)
+}
+
+// Enterprises keeps what is wrong with enterprises, ours and those of others.
+type Enterprises interface {
+	// BeginDisconnection stores that a company's enterprise is to be given up;
+	// fault.Refused if it is another one or, unless it is lost, manages devices.
+	BeginDisconnection(ctx context.Context, companyID, enterprise string, lost bool, at time.Time) error
+	// CancelDisconnection takes that back.
+	CancelDisconnection(ctx context.Context, enterprise string) error
+	// FinishDisconnection ends the devices and takes the enterprise from the company.
+	// It may be called again after it was interrupted.
+	FinishDisconnection(ctx context.Context, companyID, enterprise string, at time.Time) error
+	// FormerEnterprise reports whether an enterprise was given up here.
+	FormerEnterprise(ctx context.Context, enterprise string) (bool, error)
+	// NoteForeign notes that a notification came of an enterprise that no company has.
+	NoteForeign(ctx context.Context, enterprise string, at time.Time) error
+	// EnterpriseTroubles returns what is noted of companies' enterprises, by company.
+	EnterpriseTroubles(ctx context.Context) (map[string]company.Trouble, error)
+	// SetEnterpriseLost notes that the platform does not have a company's enterprise,
+	// or has it again.
+	SetEnterpriseLost(ctx context.Context, companyID, enterprise string, lost bool, at time.Time) error
 }
 
 // Inventory takes what the platform reports about devices.

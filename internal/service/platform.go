@@ -24,7 +24,7 @@ import (
 func platformConfig(p config.Platform, publicURL string, db *database.DB, now func() time.Time) platform.Config {
 	c := ops.PlatformConfig(p, now)
 	c.CallbackURL = publicURL + settings.CallbackPath
-	c.Stores = platform.Stores{Companies: db, Policies: db, Signups: db, Leases: db, Quota: db}
+	c.Stores = platform.Stores{Companies: db, Enterprises: db, Policies: db, Signups: db, Leases: db, Quota: db}
 	return c
 }
 

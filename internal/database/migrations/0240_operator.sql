@@ -19,10 +19,11 @@ CREATE TABLE lost_enterprises (
 	since      BIGINT NOT NULL
 );
 
--- Enterprises that are being given up. The row is there from before the platform is
--- told until the company is disconnected.
+-- Enterprises that were given up, or are being given up while ended_at is 0. The row is
+-- there from before the platform is told.
 CREATE TABLE disconnections (
-	company_id TEXT NOT NULL PRIMARY KEY REFERENCES companies (id),
-	enterprise TEXT NOT NULL,
-	begun_at   BIGINT NOT NULL
+	enterprise TEXT NOT NULL PRIMARY KEY,
+	company_id TEXT NOT NULL REFERENCES companies (id),
+	begun_at   BIGINT NOT NULL,
+	ended_at   BIGINT NOT NULL
 );
