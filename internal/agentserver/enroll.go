@@ -50,8 +50,8 @@ func (l *Server) Issue(ctx context.Context, c company.Company, p policy.Policy, 
 }
 
 // EnrollAgain makes a token for one asset, and the text of its QR code.
-func (l *Server) EnrollAgain(ctx context.Context, companyID, assetID string) ([]byte, agentdevice.Token, error) {
-	text, made, err := agentdevice.AssetTokens{Store: l.Enroller, Now: l.Now}.Issue(ctx, companyID, assetID, "")
+func (l *Server) EnrollAgain(ctx context.Context, companyID, assetID string, by *access.Replacement) ([]byte, agentdevice.Token, error) {
+	text, made, err := agentdevice.AssetTokens{Store: l.Enroller, Now: l.Now}.Issue(ctx, companyID, assetID, "", by)
 	if err != nil {
 		return nil, made, err
 	}

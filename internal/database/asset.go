@@ -114,7 +114,7 @@ func insertAssets(ctx context.Context, t *tx, assets []asset.Asset, counts count
 		text := searchTerms(a.Identification, a.Specifications, a.Tags, "", "")
 		changes.change(a.CompanyID, a.ID, "", text)
 		args = append(args, a.ID, a.CompanyID, string(asset.Pending), a.Identification, millis(a.SyncedAt), millis(a.CreatedAt),
-			a.Identification != "", identityKey(a.Specifications["serialNumber"]), identityKey(a.Specifications["brand"]),
+			a.Identification != "", asset.IdentityKey(a.Specifications["serialNumber"]), asset.IdentityKey(a.Specifications["brand"]),
 			encodeSome(a.CustomData), encodeSome(a.Tags), encodeSome(a.Specifications), text)
 		counts.add(a.CompanyID, asset.Pending, "", 1)
 	}
@@ -132,13 +132,4 @@ func encodeSome[T map[string]string | []string](some T) string {
 		return ""
 	}
 	return encode(some)
-}
-
-// identityKey makes serial numbers and brands comparable. What Android reports
-// when it may not tell the serial number identifies nothing.
-func identityKey(s string) string {
-	if key := strings.ToLower(strings.TrimSpace(s)); key != "unknown" {
-		return key
-	}
-	return ""
 }

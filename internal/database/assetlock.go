@@ -46,6 +46,9 @@ func hold(ctx context.Context, t *tx, id string) (lockedAsset, error) {
 		`SELECT `+savedColumns+`, id, company_id, named, tags FROM assets WHERE id = ?`+t.lock(), id)
 }
 
+// claim is what the asset says of which device it is.
+func (h lockedAsset) claim() asset.Claim { return asset.Claim{Status: h.status, Serial: h.serialKey} }
+
 // save writes the row back, and what a search finds it by.
 func (h lockedAsset) save(ctx context.Context, t *tx) error {
 	text, err := storedTerms(h.identification, h.specifications, h.tags, h.device, h.status, asset.Management(h.management))

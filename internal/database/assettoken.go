@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/hex"
 
+	"github.com/musterhq/muster/internal/access"
 	"github.com/musterhq/muster/internal/activity"
 	agentdevice "github.com/musterhq/muster/internal/agent/device"
 	"github.com/musterhq/muster/internal/asset"
@@ -12,36 +13,41 @@ import (
 
 // CreateAssetToken adds a token for one asset as it is now, and records that.
 // Without a policy it is the asset's own. It returns the token as it was kept.
-func (db *DB) CreateAssetToken(ctx context.Context, k agentdevice.Token) (agentdevice.Token, error) {
-	err := db.write(ctx, func(ctx context.Context, t *tx) error {
+// by is nil for the operator.
+func (db *DB) CreateAssetToken(ctx context.Context, k agentdevice.Token, by *access.Replacement) (agentdevice.Token, error) {
+	made := k
+	err := db.replacing(ctx, k.CompanyID, func(ctx context.Context, t *tx) (refused, err error) {
+		made = k
 		h, err := hold(ctx, t, k.AssetID)
 		switch {
 		case err != nil:
-			return err
+			return nil, err
 		case h.companyID != k.CompanyID:
-			return fault.New(fault.NotFound, "no such asset")
+			return nil, fault.New(fault.NotFound, "no such asset")
 		case h.status.Enrolled() && h.management != string(asset.Agent):
-			return fault.New(fault.Unsupported, "the platform manages this device: an agent cannot enroll as its asset; end its management first, or merge the two assets afterwards")
+			return nil, fault.New(fault.Unsupported, "the platform manages this device: an agent cannot enroll as its asset; end its management first, or merge the two assets afterwards")
 		}
-		k.Epoch = h.epoch
-		if k.PolicyID == "" {
-			k.PolicyID = h.policyID
+		if made.Epoch = h.epoch; made.PolicyID == "" {
+			made.PolicyID = h.policyID
 		}
-		named, err := holds(ctx, t, `SELECT name FROM policies WHERE id = ? AND company_id = ? AND type = 'AGENT' AND NOT deleted`, k.PolicyID, k.CompanyID)
+		named, err := holds(ctx, t, `SELECT name FROM policies WHERE id = ? AND company_id = ? AND type = 'AGENT' AND NOT deleted`, made.PolicyID, k.CompanyID)
 		if err == nil && !named {
 			err = fault.New(fault.Refused, "the asset has no AGENT policy: name the one with which it is to enroll")
 		}
 		if err != nil {
-			return err
+			return nil, err
 		}
-		if err := insertToken(ctx, t, k); err != nil {
-			return err
+		if refused, err := db.letLeave(ctx, t, h, by, activity.ProvisioningIssued); refused != nil || err != nil {
+			return refused, err
 		}
-		return db.record(ctx, t, k.CompanyID, activity.Event{Action: activity.ProvisioningIssued,
+		if err := insertToken(ctx, t, made); err != nil {
+			return nil, err
+		}
+		return nil, db.record(ctx, t, k.CompanyID, activity.Event{Action: activity.ProvisioningIssued,
 			Target:  activity.Target{Kind: activity.Asset, ID: h.id, Name: h.identification},
-			Changes: activity.Differences(activity.Change{Field: "policyId", After: k.PolicyID})})
+			Changes: activity.Differences(activity.Change{Field: "policyId", After: made.PolicyID})})
 	})
-	return k, err
+	return made, err
 }
 
 func insertToken(ctx context.Context, t *tx, k agentdevice.Token) error {

@@ -72,7 +72,7 @@ func mayContinue(h lockedAsset, o enrollment.Observation) bool {
 // read it from the device, and only if no stable id says otherwise.
 func fitsSerial(h lockedAsset, o enrollment.Observation) bool {
 	switch {
-	case h.serialKey != identityKey(o.SerialNumber) || h.brandKey != "" && h.brandKey != identityKey(o.Brand):
+	case h.serialKey != asset.IdentityKey(o.SerialNumber) || h.brandKey != "" && h.brandKey != asset.IdentityKey(o.Brand):
 		return false
 	case h.stableID != "" && o.StableID != "" && h.stableID != o.StableID:
 		return false
@@ -98,7 +98,7 @@ func byStableID(ctx context.Context, t *tx, o enrollment.Observation) ([]string,
 // bySerial finds the assets with the device's serial number: those that were
 // managed first, then those that were imported.
 func bySerial(ctx context.Context, t *tx, o enrollment.Observation) ([]string, error) {
-	serial := identityKey(o.SerialNumber)
+	serial := asset.IdentityKey(o.SerialNumber)
 	if serial == "" {
 		return nil, nil
 	}

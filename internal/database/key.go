@@ -122,14 +122,16 @@ func (db *DB) keyState(ctx context.Context, t conn, c command.Command, lock stri
 	}
 	now := db.now()
 	since := millis(now.Add(-keyWindow))
-	others, err := value[int64](ctx, t, `SELECT COUNT(*) FROM key_devices d WHERE d.key_id = ? AND d.asset_id <> ? AND d.at > ?`, c.Actor.ID, c.AssetID, since)
+	others, err := value[int64](ctx, t, `SELECT COUNT(*) FROM key_devices d WHERE d.key_id = ? AND NOT (d.asset_id = ? AND d.epoch = ?) AND d.at > ?`,
+		c.Actor.ID, c.AssetID, c.Epoch, since)
 	if s.Others = int(others); err != nil || s.Allows() {
 		return s, err
 	}
-	if s.Counts, err = holds(ctx, t, `SELECT d.asset_id FROM key_devices d WHERE d.key_id = ? AND d.asset_id = ? AND d.at > ?`, c.Actor.ID, c.AssetID, since); err != nil || s.Allows() {
+	if s.Counts, err = holds(ctx, t, `SELECT d.asset_id FROM key_devices d WHERE d.key_id = ? AND d.asset_id = ? AND d.epoch = ? AND d.at > ?`,
+		c.Actor.ID, c.AssetID, c.Epoch, since); err != nil || s.Allows() {
 		return s, err
 	}
-	leaves, err := value[int64](ctx, t, `SELECT d.at FROM key_devices d WHERE d.key_id = ? AND d.at > ? ORDER BY d.at, d.asset_id LIMIT 1 OFFSET ?`,
+	leaves, err := value[int64](ctx, t, `SELECT d.at FROM key_devices d WHERE d.key_id = ? AND d.at > ? ORDER BY d.at, d.asset_id, d.epoch LIMIT 1 OFFSET ?`,
 		c.Actor.ID, since, others-int64(c.DevicesPerDay))
 	s.Frees = instant(leaves).Add(keyWindow).Sub(now)
 	return s, err
@@ -141,9 +143,9 @@ func (db *DB) noteOfKey(ctx context.Context, t *tx, c command.Command) error {
 		return nil
 	}
 	now := db.now()
-	if err := t.exec(ctx, `INSERT INTO key_devices (key_id, asset_id, at) VALUES (?, ?, ?)
-		ON CONFLICT (key_id, asset_id) DO UPDATE SET at = CASE WHEN excluded.at > key_devices.at THEN excluded.at ELSE key_devices.at END`,
-		c.Actor.ID, c.AssetID, millis(now)); err != nil {
+	if err := t.exec(ctx, `INSERT INTO key_devices (key_id, asset_id, epoch, at) VALUES (?, ?, ?, ?)
+		ON CONFLICT (key_id, asset_id, epoch) DO UPDATE SET at = CASE WHEN excluded.at > key_devices.at THEN excluded.at ELSE key_devices.at END`,
+		c.Actor.ID, c.AssetID, c.Epoch, millis(now)); err != nil {
 		return err
 	}
 	return t.exec(ctx, `DELETE FROM key_devices WHERE key_id = ? AND at <= ?`, c.Actor.ID, millis(now.Add(-keyWindow)))

@@ -8,6 +8,7 @@ import (
 	"github.com/musterhq/muster/internal/activity"
 	"github.com/musterhq/muster/internal/agent/device"
 	"github.com/musterhq/muster/internal/command"
+	"github.com/musterhq/muster/internal/fault"
 	"github.com/musterhq/muster/internal/limit"
 )
 
@@ -36,6 +37,9 @@ func (db *DB) beginLimited(ctx context.Context, c command.Command, held *device.
 		if begun, err = db.beginCommand(ctx, t, c, held); err != nil || !begun {
 			return err
 		}
+		if err := sameDevice(ctx, t, c); err != nil {
+			return err
+		}
 		if use != nil {
 			if err := useAuthorization(ctx, t, use, c, now); err != nil {
 				return err
@@ -49,6 +53,19 @@ func (db *DB) beginLimited(ctx context.Context, c command.Command, held *device.
 		return db.noteOfKey(ctx, t, c)
 	})
 	return begun, refused, err
+}
+
+// sameDevice refuses a destructive command whose asset got or lost its device since the
+// command was prepared. Whatever replaces a device holds the company, which is locked here.
+func sameDevice(ctx context.Context, t *tx, c command.Command) error {
+	if !c.Type.Destructive() {
+		return nil
+	}
+	same, err := value[bool](ctx, t, `SELECT epoch = ? AND status IN ('ACTIVE', 'INACTIVE', 'SYNCHRONIZING') FROM assets WHERE id = ?`, c.Epoch, c.AssetID)
+	if err == nil && !same {
+		err = fault.New(fault.Unavailable, "the device of this asset changed at this moment: nothing was sent, look at the asset and send it again")
+	}
+	return err
 }
 
 // WhyNot implements command.Store: it reads what Begin decides by, and locks nothing.
@@ -103,14 +120,15 @@ func (db *DB) companyState(ctx context.Context, t conn, c command.Command, lock 
 	s.Limit = k.DestructiveLimit
 	now = db.now()
 	used, err := one(ctx, t, into(func(u *[2]int) []any { return []any{&u[0], &u[1]} }),
-		`SELECT COUNT(*), COALESCE(SUM(CASE WHEN u.asset_id = ? THEN 1 ELSE 0 END), 0) FROM destructive_uses u
-		WHERE u.company_id = ? AND u.at > ?`, c.AssetID, c.CompanyID, millis(now.Add(-s.Limit.Window)))
+		`SELECT COUNT(*), COALESCE(SUM(CASE WHEN u.asset_id = ? AND u.epoch = ? THEN 1 ELSE 0 END), 0) FROM destructive_uses u
+		WHERE u.company_id = ? AND u.at > ?`, c.AssetID, c.Epoch, c.CompanyID, millis(now.Add(-s.Limit.Window)))
 	s.Devices, s.Counts = used[0], used[1] > 0
 	if err != nil || s.Allows() {
 		return s, k, now, err
 	}
 	if c.Actor.Kind == access.User {
-		if s.Reserved, err = holds(ctx, t, `SELECT p.id FROM passkeys p WHERE p.user_id = ? LIMIT 1`, c.Actor.ID); err != nil || s.Allows() {
+		if s.Reserved, err = holds(ctx, t, `SELECT p.id FROM passkeys p WHERE p.user_id = ? AND p.created_at <= ? LIMIT 1`,
+			c.Actor.ID, millis(now.Add(-k.ApproverAge))); err != nil || s.Allows() {
 			return s, k, now, err
 		}
 	}
@@ -122,14 +140,14 @@ func (db *DB) companyState(ctx context.Context, t conn, c command.Command, lock 
 // share.
 func holdControls(ctx context.Context, t conn, companyID, lock string) (access.Controls, error) {
 	return one(ctx, t, into(func(k *access.Controls) []any {
-		return []any{&k.DestructiveLimit.Devices, lasting(&k.DestructiveLimit.Window), &k.DestructiveApproval, &k.ApplyApproval}
-	}), `SELECT c.limit_devices, c.limit_window, c.destructive_approval, c.apply_approval FROM companies c WHERE c.id = ?`+lock, companyID)
+		return []any{&k.DestructiveLimit.Devices, lasting(&k.DestructiveLimit.Window), &k.DestructiveApproval, &k.ApplyApproval, lasting(&k.ApproverAge)}
+	}), `SELECT c.limit_devices, c.limit_window, c.destructive_approval, c.apply_approval, c.approver_age FROM companies c WHERE c.id = ?`+lock, companyID)
 }
 
 // leaves is how long it takes until the device that is next but others leaves the window.
 func leaves(ctx context.Context, t conn, companyID string, s limit.State, others int, now time.Time) (time.Duration, error) {
 	at, err := value[int64](ctx, t, `SELECT u.at FROM destructive_uses u WHERE u.company_id = ? AND u.at > ?
-		ORDER BY u.at, u.asset_id LIMIT 1 OFFSET ?`, companyID, millis(now.Add(-s.Limit.Window)), others)
+		ORDER BY u.at, u.asset_id, u.epoch LIMIT 1 OFFSET ?`, companyID, millis(now.Add(-s.Limit.Window)), others)
 	return instant(at).Add(s.Limit.Window).Sub(now), err
 }
 
@@ -138,19 +156,23 @@ func (db *DB) recordRefusal(ctx context.Context, t *tx, c command.Command, a lim
 	if !a.OfCompany() {
 		return nil
 	}
-	e := commandEvent(ctx, c)
+	return db.recordLimited(ctx, t, c.CompanyID, a.Company.Limit, commandEvent(ctx, c))
+}
+
+// recordLimited records an event as one that the company's limit refused.
+func (db *DB) recordLimited(ctx context.Context, t *tx, companyID string, l access.DestructiveLimit, e activity.Event) error {
 	e.Outcome, e.Reference = activity.Refused, ""
-	e.Changes = []activity.Change{{Field: "destructiveLimit", After: a.Company.Limit.String()}}
-	return db.record(ctx, t, c.CompanyID, e)
+	e.Changes = []activity.Change{{Field: "destructiveLimit", After: l.String()}}
+	return db.record(ctx, t, companyID, e)
 }
 
 // noteUse counts a device, from now on. A device that counts already counts for
 // as long as a new one, so that any window holds all that got a command in it.
 func noteUse(ctx context.Context, t *tx, c command.Command, now time.Time) error {
-	if err := t.exec(ctx, `INSERT INTO destructive_uses (company_id, asset_id, at) VALUES (?, ?, ?)
-		ON CONFLICT (company_id, asset_id) DO UPDATE SET
+	if err := t.exec(ctx, `INSERT INTO destructive_uses (company_id, asset_id, epoch, at) VALUES (?, ?, ?, ?)
+		ON CONFLICT (company_id, asset_id, epoch) DO UPDATE SET
 			at = CASE WHEN excluded.at > destructive_uses.at THEN excluded.at ELSE destructive_uses.at END`,
-		c.CompanyID, c.AssetID, millis(now)); err != nil {
+		c.CompanyID, c.AssetID, c.Epoch, millis(now)); err != nil {
 		return err
 	}
 	return t.exec(ctx, `DELETE FROM destructive_uses WHERE company_id = ? AND at <= ?`, c.CompanyID, millis(now.Add(-access.MaxLimitWindow)))

@@ -18,7 +18,6 @@ import (
 	"github.com/musterhq/muster/internal/activity"
 	"github.com/musterhq/muster/internal/asset"
 	"github.com/musterhq/muster/internal/command"
-	"github.com/musterhq/muster/internal/company"
 	"github.com/musterhq/muster/internal/database"
 	"github.com/musterhq/muster/internal/fault"
 	"github.com/musterhq/muster/internal/limit"
@@ -29,15 +28,11 @@ import (
 func (f *fixture) setLimit(devices, minutes int) access.DestructiveLimit {
 	f.Helper()
 	l := access.DestructiveLimit{Devices: devices, Window: time.Duration(minutes) * time.Minute}
-	_, err := f.db.UpdateCompany(f.Context(), f.company.ID, func(c *company.Company) error {
-		c.Settings.Controls.DestructiveLimit = l
-		return nil
-	})
-	f.ok(err)
+	f.setControls(func(k *access.Controls) { k.DestructiveLimit = l })
 	return l
 }
 
-// person adds a user, with a passkey where wanted.
+// person adds a user, with a passkey of the time of the user where wanted.
 func (f *fixture) person(name string, passkey bool) account.User {
 	f.Helper()
 	u := account.User{ID: resource.NewID(), CompanyID: f.company.ID, Email: name + "@acme.test", Name: name, Role: account.Admin, CreatedAt: f.clock.Now()}
@@ -87,7 +82,9 @@ func TestBegin_DestructiveLimit(t *testing.T) {
 		devices := f.fleet(9)
 		callers := []command.Actor{{Kind: access.APIKey, ID: "k1"}, {Kind: access.Connection, ID: "c1"},
 			{Kind: access.User, ID: f.person("without", false).ID}, {Kind: access.User, ID: f.person("with", true).ID}}
-		l, replicas := f.setLimit(2, 10), []*database.DB{f.db, f.open(t)}
+		const age = 5 * time.Hour
+		l, replicas, grown := f.setLimit(2, 10), []*database.DB{f.db, f.open(t)}, f.clock.Now().Add(age)
+		f.setControls(func(k *access.Controls) { k.ApproverAge = age })
 		kinds := []command.Type{command.WipeCompanyData, command.ResetScreenLock, command.ChangeScreenLockPassword, command.RelinquishOwnership}
 		var history []use
 		last := map[int]time.Time{}
@@ -98,7 +95,7 @@ func TestBegin_DestructiveLimit(t *testing.T) {
 				c := f.intent(devices[device], rapid.SampledFrom(kinds).Draw(r, "type"))
 				c.Actor = rapid.SampledFrom(callers).Draw(r, "caller")
 				most := l.Devices
-				if c.Actor.ID == callers[3].ID {
+				if c.Actor.ID == callers[3].ID && !now.Before(grown) { // the passkey is old enough
 					most += limit.Reserve
 				}
 				counting, counts := 0, false

@@ -3,6 +3,7 @@ package database
 import (
 	"context"
 
+	"github.com/musterhq/muster/internal/access"
 	"github.com/musterhq/muster/internal/activity"
 	agentdevice "github.com/musterhq/muster/internal/agent/device"
 	"github.com/musterhq/muster/internal/asset"
@@ -24,19 +25,19 @@ func (db *DB) SameSerial(ctx context.Context, companyID, id string) ([]string, e
 // MergeAssets makes the device of one asset that of another, which is kept: it
 // begins a new enrollment of the kept one. The device that this was before is
 // superseded, the other asset is left without a device and without its serial
-// number, and the open commands of both have failed.
-func (db *DB) MergeAssets(ctx context.Context, companyID, keptID, otherID string) error {
-	return db.write(ctx, func(ctx context.Context, t *tx) error {
-		if err := lockCompany(ctx, t, companyID, true); err != nil {
-			return err
-		}
+// number, and the open commands of both have failed. by is nil for the operator.
+func (db *DB) MergeAssets(ctx context.Context, companyID, keptID, otherID string, by *access.Replacement) error {
+	return db.replacing(ctx, companyID, func(ctx context.Context, t *tx) (refused, err error) {
 		kept, other, err := holdBoth(ctx, t, companyID, keptID, otherID)
 		if err != nil {
-			return err
+			return nil, err
+		}
+		if refused, err := db.letLeave(ctx, t, kept, by, activity.AssetMerged); refused != nil || err != nil {
+			return refused, err
 		}
 		t.changed(companyID, "asset", keptID)
 		t.changed(companyID, "asset", otherID)
-		return merge(ctx, t, kept, other)
+		return nil, merge(ctx, t, kept, other)
 	})
 }
 
@@ -61,6 +62,8 @@ func holdBoth(ctx context.Context, t *tx, companyID, keptID, otherID string) (ke
 		err = fault.New(fault.Refused, "an asset cannot be merged with itself")
 	case !other.status.Enrolled():
 		err = fault.New(fault.Refused, "the asset that is to be merged has no device: name the one with the device second")
+	case !kept.claim().MayBe(other.claim()):
+		err = fault.New(fault.Refused, "the assets have different serial numbers, or none: two assets are merged if one was never enrolled, or if both have the same serial number")
 	case ending:
 		err = fault.New(fault.Refused, "the device that is to be merged is being wiped or released: wait until that has ended")
 	}
@@ -91,6 +94,9 @@ func merge(ctx context.Context, t *tx, kept, other lockedAsset) error {
 		if err := h.save(ctx, t); err != nil {
 			return err
 		}
+	}
+	if err := other.recordEnded(ctx, t, "merged: its device became that of the asset "+kept.id); err != nil {
+		return err
 	}
 	if err := moveDevice(ctx, t, other, kept); err != nil {
 		return err

@@ -33,7 +33,7 @@ func (f *fixture) enrollAgent(p policy.Policy, serial, assetID string) (agentdev
 		token.PolicyID = p.ID
 		err = f.db.CreateAgentToken(f.Context(), token)
 	} else {
-		token, err = f.db.CreateAssetToken(f.Context(), token)
+		token, err = f.db.CreateAssetToken(f.Context(), token, nil)
 	}
 	f.ok(err)
 	return f.redeem(token, serial)
@@ -98,7 +98,7 @@ func TestEnrollAgent_TokenForAsset(t *testing.T) {
 		first, err := f.enrollAgent(p, "SN-1", "")
 		f.ok(err)
 		stale, err := f.db.CreateAssetToken(f.Context(), agentdevice.Token{Hash: sha256.Sum256([]byte("stale")), CompanyID: f.company.ID,
-			AssetID: first.AssetID, ExpiresAt: f.clock.Now().Add(time.Hour)})
+			AssetID: first.AssetID, ExpiresAt: f.clock.Now().Add(time.Hour)}, nil)
 		f.ok(err)
 		equal(f, "policy", stale.PolicyID, p.ID)
 		wipe := f.begin(f.asset(first.AssetID), command.WipeCompanyData)
@@ -114,9 +114,9 @@ func TestEnrollAgent_TokenForAsset(t *testing.T) {
 		_, err = f.redeem(stale, "SN-1")
 		f.code(fault.Refused, err)
 		phone := f.observe(f.joined("phone", ""))
-		_, err = f.db.CreateAssetToken(f.Context(), agentdevice.Token{CompanyID: f.company.ID, AssetID: phone.AssetID, PolicyID: p.ID})
+		_, err = f.db.CreateAssetToken(f.Context(), agentdevice.Token{CompanyID: f.company.ID, AssetID: phone.AssetID, PolicyID: p.ID}, nil)
 		f.code(fault.Unsupported, err)
-		_, err = f.db.CreateAssetToken(f.Context(), agentdevice.Token{CompanyID: f.newCompany("other").ID, AssetID: first.AssetID, PolicyID: p.ID})
+		_, err = f.db.CreateAssetToken(f.Context(), agentdevice.Token{CompanyID: f.newCompany("other").ID, AssetID: first.AssetID, PolicyID: p.ID}, nil)
 		f.code(fault.NotFound, err)
 	})
 }
@@ -145,7 +145,7 @@ func TestEnrollAgent_FormerKey(t *testing.T) {
 		other, err := f.enrollAgent(p, "SN-2", "")
 		f.ok(err)
 		token := agentdevice.Token{Hash: sha256.Sum256([]byte(resource.NewID())), CompanyID: f.company.ID, PolicyID: p.ID, AssetID: other.AssetID, Epoch: 1, ExpiresAt: f.clock.Now().Add(time.Hour)}
-		_, err = f.db.CreateAssetToken(f.Context(), token)
+		_, err = f.db.CreateAssetToken(f.Context(), token, nil)
 		f.ok(err)
 		moved := agentdevice.Device{ID: resource.NewID(), Role: protocol.Manager, Key: protocol.PublicKey{SPKI: resource.NewID()}, State: agentdevice.Active}
 		moved, err = f.db.EnrollAgent(f.Context(), agentdevice.Enrollment{Hash: token.Hash, Device: moved, Again: f.clock.Now(), Former: second.ID, FormerKey: second.Key}, f.agent("SN-1"))
@@ -163,10 +163,10 @@ func TestMergeAssets(t *testing.T) {
 		agent, err := f.enrollAgent(p, "SN-phone", "")
 		f.ok(err)
 		for _, wrong := range [][2]string{{phone.ID, phone.ID}} {
-			f.code(fault.Refused, f.db.MergeAssets(f.Context(), f.company.ID, wrong[0], wrong[1]))
+			f.code(fault.Refused, f.db.MergeAssets(f.Context(), f.company.ID, wrong[0], wrong[1], nil))
 		}
-		f.code(fault.NotFound, f.db.MergeAssets(f.Context(), f.newCompany("other").ID, phone.ID, agent.AssetID))
-		f.ok(f.db.MergeAssets(f.Context(), f.company.ID, phone.ID, agent.AssetID))
+		f.code(fault.NotFound, f.db.MergeAssets(f.Context(), f.newCompany("other").ID, phone.ID, agent.AssetID, nil))
+		f.ok(f.db.MergeAssets(f.Context(), f.company.ID, phone.ID, agent.AssetID, nil))
 		kept := f.asset(phone.ID)
 		equal(f, "kept", words(kept.Status.Enrolled(), kept.Device.Management, kept.Device.Name, kept.Device.PolicyID, kept.Device.Epoch), words(true, asset.Agent, agent.ID, p.ID, 2))
 		equal(f, "the other", f.asset(agent.AssetID).Status, asset.Deleted)
@@ -181,7 +181,7 @@ func TestMergeAssets(t *testing.T) {
 		report := f.seen(agent.ID)
 		report.Management, report.AppliedPolicy, report.AppliedVersion = asset.Agent, p.ID, 1
 		equal(f, "a report of the agent", f.observe(report).AssetID, phone.ID)
-		f.code(fault.Refused, f.db.MergeAssets(f.Context(), f.company.ID, phone.ID, agent.AssetID))
+		f.code(fault.Refused, f.db.MergeAssets(f.Context(), f.company.ID, phone.ID, agent.AssetID, nil))
 		equal(f, "recorded", f.recorded(activity.AssetMerged), 1)
 		f.checkCounts()
 	})

@@ -205,8 +205,8 @@ func (h *lockedAsset) learn(o enrollment.Observation) {
 	h.mode = cmp.Or(string(o.Mode), h.mode)
 	h.apiLevel = cmp.Or(o.APILevel, h.apiLevel)
 	h.stableID = cmp.Or(o.StableID, h.stableID)
-	h.serialKey = cmp.Or(identityKey(o.SerialNumber), h.serialKey)
-	h.brandKey = cmp.Or(identityKey(o.Brand), h.brandKey)
+	h.serialKey = cmp.Or(asset.IdentityKey(o.SerialNumber), h.serialKey)
+	h.brandKey = cmp.Or(asset.IdentityKey(o.Brand), h.brandKey)
 	h.policyID = cmp.Or(o.PolicyID, h.policyID)
 	switch {
 	case o.AppliedPolicy == "":
@@ -345,7 +345,7 @@ const tailLength = 4
 // and the end of its serial number.
 func identification(facts map[string]string, device string) string {
 	tail := facts["serialNumber"]
-	if identityKey(tail) == "" {
+	if asset.IdentityKey(tail) == "" {
 		tail = device[strings.LastIndexByte(device, '/')+1:]
 	}
 	if r := []rune(tail); len(r) > tailLength {

@@ -287,13 +287,14 @@ CREATE TABLE company_domains (
     added_at BIGINT NOT NULL
 );
 CREATE INDEX company_domains_company ON company_domains (company_id, domain);
-CREATE TABLE destructive_uses (
+CREATE TABLE "destructive_uses" (
     company_id TEXT NOT NULL REFERENCES companies (id),
     asset_id TEXT NOT NULL,
+    epoch BIGINT NOT NULL,
     at BIGINT NOT NULL,
-    PRIMARY KEY (company_id, asset_id)
+    PRIMARY KEY (company_id, asset_id, epoch)
 );
-CREATE INDEX destructive_uses_at ON destructive_uses (company_id, at, asset_id);
+CREATE INDEX destructive_uses_at ON destructive_uses (company_id, at, asset_id, epoch);
 CREATE TABLE device_names (
     company_id TEXT NOT NULL,
     name TEXT NOT NULL,
@@ -349,11 +350,12 @@ CREATE TABLE identity_providers (
     role TEXT NOT NULL, -- of users that are created so
     updated_at BIGINT NOT NULL
 );
-CREATE TABLE key_devices (
+CREATE TABLE "key_devices" (
     key_id TEXT NOT NULL,
     asset_id TEXT NOT NULL,
+    epoch BIGINT NOT NULL,
     at BIGINT NOT NULL,
-    PRIMARY KEY (key_id, asset_id)
+    PRIMARY KEY (key_id, asset_id, epoch)
 );
 CREATE TABLE leases (
     name TEXT NOT NULL PRIMARY KEY,

@@ -10,7 +10,7 @@ import (
 	"github.com/musterhq/muster/internal/operation"
 )
 
-// Reserve is how many devices more portal users with a passkey have, so that
+// Reserve is how many devices more portal users with an old enough passkey have, so that
 // automation cannot use up what people need.
 const Reserve = 5
 
@@ -21,7 +21,8 @@ type State struct {
 	Devices int
 	// Counts: the device in question is one of them already.
 	Counts bool
-	// Reserved: the caller is a portal user with a passkey.
+	// Reserved: the caller is a portal user with a passkey that is older than the
+	// company's approverAge.
 	Reserved bool
 	// Frees is when so many devices have left the window that another has room, or,
 	// while there is room, when the next one leaves it; 0: none counts.

@@ -289,9 +289,22 @@ func TestSameSerial_IsComparedBeforeMerging(t *testing.T) {
 		t.Errorf("the page is %s pixels wide in a window of 390", wide)
 	}
 	tab.Size(1440, 900)
-	tab.Follow("form[action='/devices/" + old.AssetID + "/merge'] button")
+	confirm := "#confirm-" + old.AssetID
+	name := tab.Eval(`document.querySelector("[data-wants='confirm-` + old.AssetID + `']").dataset.text`)
+	tab.Type(confirm, name+"x")
+	tab.Waits(`document.querySelector("[data-wants='confirm-` + old.AssetID + `']").disabled`)
+	tab.Press("\b\r") // with the keyboard alone
 	tab.Sees("#notices", "Assets merged")
+	tab.Follow("a[href$='/enroll']")
+	tab.Sees("#main", "is no longer managed")
+	tab.Size(390, 900)
+	s.sound(t, "enroll-again-390")
+	tab.Size(1440, 900)
+	tab.Scripts(false)
+	tab.Go("/devices/" + old.AssetID + "/enroll")
+	tab.Type(confirm, name)
 	tab.Follow("form[action$='/enroll'] button")
 	tab.Sees("#main", "Works once")
+	tab.Scripts(true)
 	s.sound(t, "enroll-again")
 }

@@ -150,7 +150,7 @@ func (c *AssetToken) Run(env *Env) error {
 				return answer{}, fault.New(fault.NotFound, "company %s has no policy %q", owner.Slug, c.Policy)
 			}
 		}
-		text, made, err := agentdevice.AssetTokens{Store: admin.Identity, Now: env.Now}.Issue(ctx, owner.ID, id, policyID)
+		text, made, err := agentdevice.AssetTokens{Store: admin.Identity, Now: env.Now}.Issue(ctx, owner.ID, id, policyID, nil)
 		view := assetTokenView{text, operation.Timestamp{Time: made.ExpiresAt}, resource.Of(owner.Slug, resource.Policies, made.PolicyID)}
 		return answer{view, func(w io.Writer) {
 			fmt.Fprintf(w, "Token for %s, valid once and until %s; it is not shown again:\n\n%s\n", c.Asset, day(made.ExpiresAt), text)
@@ -184,7 +184,7 @@ func (c *AssetMerge) Run(env *Env) error {
 		view := mergeView{resource.Of(owner.Slug, resource.Assets, kept), resource.Of(owner.Slug, resource.Assets, other)}
 		return answer{view, func(w io.Writer) {
 			fmt.Fprintf(w, "%s has the device of %s now.\n", view.Kept, view.Merged)
-		}}, admin.Identity.MergeAssets(ctx, owner.ID, kept, other)
+		}}, admin.Identity.MergeAssets(ctx, owner.ID, kept, other, nil)
 	})
 }
 

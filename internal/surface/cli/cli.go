@@ -261,7 +261,7 @@ type Admin struct {
 type Identity interface {
 	agentdevice.AssetTokenStore
 	// MergeAssets makes the device of the other asset that of the kept one.
-	MergeAssets(ctx context.Context, companyID, keptID, otherID string) error
+	MergeAssets(ctx context.Context, companyID, keptID, otherID string, by *access.Replacement) error
 }
 
 // TokenFinder finds devices with our own agent, or returns fault.NotFound.

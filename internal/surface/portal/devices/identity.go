@@ -4,8 +4,10 @@ import (
 	"encoding/base64"
 	"time"
 
+	"github.com/musterhq/muster/internal/access"
 	"github.com/musterhq/muster/internal/account"
 	"github.com/musterhq/muster/internal/asset"
+	"github.com/musterhq/muster/internal/policy"
 	"github.com/musterhq/muster/internal/provisioning"
 	"github.com/musterhq/muster/internal/surface/portal/frame"
 )
@@ -28,6 +30,35 @@ func (s *Section) twins(v *frame.Visit, d asset.Asset) ([]asset.Asset, error) {
 	return s.found(v, ids)
 }
 
+// replacement is what the person brings whose form lets the device of an asset leave it.
+func replacement(v *frame.Visit, d asset.Asset) *access.Replacement {
+	return &access.Replacement{UserID: v.User.ID, MayDestroy: v.May(account.DestroyDevices),
+		Named: policy.SameName(v.Form.Get("confirm"), (device{Asset: d}).name())}
+}
+
+// barredFromReplacing says why the person cannot let the device of an asset leave it;
+// empty: they can, or it has none that is managed.
+func barredFromReplacing(v *frame.Visit, d asset.Asset) string {
+	if !d.Status.Enrolled() || v.May(account.DestroyDevices) {
+		return ""
+	}
+	return "Its device would leave it. That takes the permission to " + frame.Describe(account.DestroyDevices) + ". " + v.Granters() + " can grant it."
+}
+
+func enrollPath(id string) string { return frame.DevicePath(id) + "/enroll" }
+
+// askEnrollAgain shows what a new enrollment of an asset does, before its code is made.
+func (s *Section) askEnrollAgain(v *frame.Visit) error {
+	d, err := asset.Find(v.Context(), s.Assets, v.Principal, v.PathValue("id"))
+	if err != nil {
+		return err
+	}
+	if !v.Proved() {
+		return v.AskProof(enrollPath(d.ID), "make the code")
+	}
+	return v.Show("Enroll again", frame.DevicesPath, enrollPage(v, device{Asset: d}))
+}
+
 // enrollAgain makes a code with which a device enrolls as this asset, and shows
 // it once.
 func (s *Section) enrollAgain(v *frame.Visit) error {
@@ -35,9 +66,12 @@ func (s *Section) enrollAgain(v *frame.Visit) error {
 	if err != nil {
 		return err
 	}
-	payload, token, err := s.EnrollAgain(v.Context(), d.CompanyID, d.ID)
+	if !v.Proved() {
+		return v.AskProof(enrollPath(d.ID), "make the code")
+	}
+	payload, token, err := s.EnrollAgain(v.Context(), d.CompanyID, d.ID, replacement(v, d))
 	if err != nil {
-		return v.Redirect(frame.DevicePath(d.ID), v.Failed(err))
+		return v.Redirect(enrollPath(d.ID), v.Failed(err))
 	}
 	picture, err := provisioning.Draw(payload)
 	if err != nil {
@@ -58,32 +92,53 @@ func (a again) picture() string {
 
 func mergePath(id string) string { return frame.DevicePath(id) + "/merge" }
 
-// pair finds the asset of the address and another one.
-func (s *Section) pair(v *frame.Visit, ref string) (kept, other asset.Asset, err error) {
-	if kept, err = asset.Find(v.Context(), s.Assets, v.Principal, v.PathValue("id")); err == nil {
-		other, err = asset.Find(v.Context(), s.Assets, v.Principal, ref)
+func comparePath(kept, other string) string { return mergePath(kept) + "?other=" + other }
+
+// pair finds the asset of the address and another one. Without a fresh proof of identity
+// it has none: the person is sent to prove it, and then to the comparison.
+func (s *Section) pair(v *frame.Visit, ref string) (pair []asset.Asset, err error) {
+	for _, one := range []string{v.PathValue("id"), ref} {
+		found, err := asset.Find(v.Context(), s.Assets, v.Principal, one)
+		if err != nil {
+			return nil, err
+		}
+		pair = append(pair, found)
 	}
-	return kept, other, err
+	if !v.Proved() {
+		return nil, v.AskProof(comparePath(pair[0].ID, pair[1].ID), "compare the assets")
+	}
+	return pair, nil
 }
 
 // compare shows two assets side by side, before one is kept.
 func (s *Section) compare(v *frame.Visit) error {
-	kept, other, err := s.pair(v, v.Query().Get("other"))
-	if err != nil {
+	pair, err := s.pair(v, v.Query().Get("other"))
+	if pair == nil || err != nil {
 		return err
 	}
-	return v.Show("Merge two assets", frame.DevicesPath, mergePage(v, device{Asset: kept}, device{Asset: other}))
+	return v.Show("Merge two assets", frame.DevicesPath, mergePage(v, device{Asset: pair[0]}, device{Asset: pair[1]}))
 }
 
 // merge makes the device of the asset named in the form that of this one.
 func (s *Section) merge(v *frame.Visit) error {
-	kept, other, err := s.pair(v, v.Form.Get("other"))
-	if err != nil {
+	pair, err := s.pair(v, v.Form.Get("other"))
+	if pair == nil || err != nil {
 		return err
 	}
-	back := frame.DevicePath(kept.ID)
-	if err := s.Identity.MergeAssets(v.Context(), kept.CompanyID, kept.ID, other.ID); err != nil {
-		return v.Redirect(back, v.Failed(err))
+	kept, other := pair[0], pair[1]
+	if err := s.Identity.MergeAssets(v.Context(), kept.CompanyID, kept.ID, other.ID, replacement(v, kept)); err != nil {
+		return v.Redirect(comparePath(kept.ID, other.ID), v.Failed(err))
 	}
-	return v.Redirect(back, frame.Done("Assets merged. This asset now has the device of "+(device{Asset: other}).name()+"."))
+	return v.Redirect(frame.DevicePath(kept.ID), frame.Done("Assets merged. This asset now has the device of "+(device{Asset: other}).name()+"."))
+}
+
+// notMergeable says why the first of two assets cannot get the device of the other; empty: it can.
+func notMergeable(v *frame.Visit, kept, other asset.Asset) string {
+	switch {
+	case !other.Status.Enrolled():
+		return "The other asset has no enrolled device."
+	case !kept.Claim().MayBe(other.Claim()):
+		return "Both were enrolled, and they do not have the same serial number."
+	}
+	return barredFromReplacing(v, kept)
 }

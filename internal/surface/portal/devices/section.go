@@ -5,6 +5,7 @@ package devices
 import (
 	"context"
 
+	"github.com/musterhq/muster/internal/access"
 	"github.com/musterhq/muster/internal/account"
 	"github.com/musterhq/muster/internal/activity"
 	agentdevice "github.com/musterhq/muster/internal/agent/device"
@@ -19,7 +20,7 @@ type Identity interface {
 	// SameSerial returns other assets that claim the asset's serial number.
 	SameSerial(ctx context.Context, companyID, id string) ([]string, error)
 	// MergeAssets makes the device of the other asset that of the kept one.
-	MergeAssets(ctx context.Context, companyID, keptID, otherID string) error
+	MergeAssets(ctx context.Context, companyID, keptID, otherID string, by *access.Replacement) error
 }
 
 // Section serves the list and the pages of devices.
@@ -32,7 +33,7 @@ type Section struct {
 	Views    asset.Views
 	Identity Identity
 	// EnrollAgain makes a code with which a device enrolls as one asset.
-	EnrollAgain func(ctx context.Context, companyID, assetID string) (payload []byte, t agentdevice.Token, err error)
+	EnrollAgain func(ctx context.Context, companyID, assetID string, by *access.Replacement) (payload []byte, t agentdevice.Token, err error)
 	// Companions says whether the service can push to companions on platform
 	// devices.
 	Companions bool
@@ -57,6 +58,7 @@ func (s *Section) Routes() []frame.Route {
 		{Pattern: "GET /devices/{id}/activity", Needs: see, Serve: s.tab(activityTab)},
 		{Pattern: "GET /devices/{id}/quick", Needs: see, Serve: s.quick},
 		{Pattern: "POST /devices/{id}/commands/{operation}", Needs: see, Serve: s.command},
+		{Pattern: "GET /devices/{id}/enroll", Needs: see | account.ProvisionDevices, Serve: s.askEnrollAgain},
 		{Pattern: "POST /devices/{id}/enroll", Needs: see | account.ProvisionDevices, Serve: s.enrollAgain},
 		{Pattern: "GET /devices/{id}/merge", Needs: do | account.ProvisionDevices, Serve: s.compare},
 		{Pattern: "POST /devices/{id}/merge", Needs: do | account.ProvisionDevices, Serve: s.merge},
