@@ -41,6 +41,10 @@ func (s session) exec(ctx context.Context, query string, args ...any) error {
 
 func (s session) execCount(ctx context.Context, query string, args ...any) (int64, error) {
 	s.db.traced(query, args)
+	args, err := arguments(query, args)
+	if err != nil {
+		return 0, err
+	}
 	result, err := s.run.ExecContext(ctx, s.db.dialect.bind(query), args...)
 	if err != nil {
 		return 0, err
@@ -50,6 +54,10 @@ func (s session) execCount(ctx context.Context, query string, args ...any) (int6
 
 func (s session) query(ctx context.Context, query string, args ...any) (*sql.Rows, error) {
 	s.db.traced(query, args)
+	args, err := arguments(query, args)
+	if err != nil {
+		return nil, err
+	}
 	return s.run.QueryContext(ctx, s.db.dialect.bind(query), args...)
 }
 

@@ -270,6 +270,9 @@ func (t copiedTable) send(ctx context.Context, from conn, to *tx) (TableCopy, er
 		return err
 	}
 	sum, err := t.read(ctx, from, func(values []any) error {
+		if err := t.checkTexts(values); err != nil {
+			return err
+		}
 		if batch = append(batch, values...); len(batch) < copyRows*len(t.columns) {
 			return nil
 		}
@@ -279,4 +282,20 @@ func (t copiedTable) send(ctx context.Context, from conn, to *tx) (TableCopy, er
 		return sum, err
 	}
 	return sum, insert()
+}
+
+// checkTexts names the row and the column of a text that PostgreSQL cannot keep.
+func (t copiedTable) checkTexts(values []any) error {
+	for i, v := range values {
+		if text, is := v.(string); !is || isText(text) {
+			continue
+		}
+		row := make([]string, len(t.key))
+		for n, column := range t.key {
+			row[n] = fmt.Sprintf("%s = %#v", column, values[slices.Index(t.columns, column)])
+		}
+		return fmt.Errorf("its column %s has a text that is not UTF-8 or has the character NUL, in the row with %s: correct or delete that row in the source, and copy again",
+			t.columns[i], strings.Join(row, ", "))
+	}
+	return nil
 }

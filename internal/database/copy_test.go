@@ -5,10 +5,12 @@ import (
 	"encoding/json"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/musterhq/muster/internal/command"
 	"github.com/musterhq/muster/internal/database"
 	"github.com/musterhq/muster/internal/database/pgtest"
+	"github.com/musterhq/muster/internal/oauth"
 )
 
 func TestCopy_ThereAndBack(t *testing.T) {
@@ -85,4 +87,16 @@ func TestCopy_Refuses(t *testing.T) {
 	found, err := database.Inspect(t.Context(), post)
 	f.ok(err)
 	equal(t, "the target is empty still", found.Empty(), true)
+}
+
+// A text from before it was refused, which PostgreSQL cannot keep, is named with its row.
+func TestCopy_NamesTheRowThatCannotBeKept(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t, sqliteEngine(t))
+	f.ok(f.db.SaveOAuthClient(t.Context(), oauth.Client{ID: "mc_1", Name: "Helper", CreatedAt: f.clock.Now(), ExpiresAt: f.clock.Now().Add(time.Hour)}))
+	f.tamper(`UPDATE oauth_clients SET name = 'a' || char(0) || 'b'`)
+	_, err := database.Copy(t.Context(), database.Options{URL: f.url, Now: f.clock.Now}, pgtest.DSN(t))
+	if err == nil || !strings.Contains(err.Error(), `table oauth_clients: its column name has a text`) || !strings.Contains(err.Error(), `id = "mc_1"`) {
+		t.Errorf("the error names neither table, column nor row: %v", err)
+	}
 }

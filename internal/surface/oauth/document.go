@@ -14,6 +14,8 @@ import (
 	"strings"
 	"sync"
 	"time"
+	"unicode"
+	"unicode/utf8"
 
 	"github.com/go-json-experiment/json"
 
@@ -63,6 +65,9 @@ func (m clientMetadata) check() *protocolFault {
 	}
 	if len(m.ClientName) > maxClientName {
 		return &protocolFault{invalidMetadata, fmt.Sprintf("client_name is longer than %d bytes", maxClientName)}
+	}
+	if !utf8.ValidString(m.ClientName) || strings.ContainsFunc(m.ClientName, unicode.IsControl) {
+		return &protocolFault{invalidMetadata, "client_name must be UTF-8 without control characters"}
 	}
 	return nil
 }

@@ -7,7 +7,6 @@ import (
 	"mime"
 	"net/http"
 	"strings"
-	"unicode/utf8"
 
 	"github.com/musterhq/muster/internal/access"
 	"github.com/musterhq/muster/internal/fault"
@@ -82,18 +81,5 @@ func note(r *http.Request) (access.Note, *fault.Error) {
 	case len(tickets) > 1:
 		return access.Note{}, operation.WrongType(noteFields.Ticket)
 	}
-	return noteFields.Read(headerText(r.Header.Get(noteFields.Reason)), headerText(r.Header.Get(noteFields.Ticket)))
-}
-
-// headerText is a header's value as text: UTF-8, or else ISO 8859-1, in which many
-// HTTP clients send headers.
-func headerText(value string) string {
-	if utf8.ValidString(value) {
-		return value
-	}
-	text := make([]rune, len(value))
-	for i := range len(value) {
-		text[i] = rune(value[i])
-	}
-	return string(text)
+	return noteFields.Read(r.Header.Get(noteFields.Reason), r.Header.Get(noteFields.Ticket))
 }
