@@ -105,6 +105,9 @@ func (r *Restoring) take(ctx context.Context, backup string) error {
 	if err := sound(ctx, pool, "integrity_check"); err != nil {
 		return errors.Join(fmt.Errorf("the backup is damaged: use another one (%w)", err), pool.Close())
 	}
+	if err := foreign(ctx, pool); err != nil {
+		return errors.Join(fmt.Errorf("it is not a backup of Muster alone: use another one (%w)", err), pool.Close())
+	}
 	return errors.Join(pool.Close(), durable.Sync(r.fresh))
 }
 

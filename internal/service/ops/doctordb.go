@@ -181,7 +181,11 @@ func (d *doctor) integrity(ctx context.Context, found database.Inspection) {
 		d.note("integrity", Failed, err.Error(), "stop the service and put a backup in its place with `muster restore FILE`")
 		return
 	}
-	d.note("integrity", Fine, "the file is not damaged", "")
+	if err := database.Foreign(ctx, d.settings.Database); err != nil {
+		d.note("integrity", Failed, err.Error(), "find out who changed the file and what it did since; then stop the service and put a backup from before in its place with `muster restore FILE`")
+		return
+	}
+	d.note("integrity", Fine, "the file is not damaged, and has Muster's tables and nothing else", "")
 }
 
 // keyFile looks at the key file and whether it belongs to the database; nil: that
