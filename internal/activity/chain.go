@@ -71,8 +71,8 @@ type Head struct {
 	Anchor    string `json:"anchor"`
 	Last      int64  `json:"last"` // the number of the head; 0: nothing was sealed yet
 	Hash      string `json:"hash"`
-	// ProvedFrom is the first place whose entry must have a proof. 0: the head is
-	// from before there were proofs, or no holder of the keys has signed it.
+	// ProvedFrom is the first place whose entry must have a proof. 0: no program
+	// that knows proofs has signed the head.
 	ProvedFrom int64  `json:"provedFrom"`
 	Signature  string `json:"signature"` // of Statement, in hexadecimal; empty: the chain has not begun
 	// Oldest and Sealed are the time of the company's first entry and the highest
@@ -100,10 +100,15 @@ func (h *Head) Extend(e *Entry) {
 	e.Hash = h.Hash
 }
 
-// DemandProofs fixes, once, from which place on entries must have proofs: from the
-// first of those that are sealed now which has one.
+// DemandProofs fixes, once, from which place on entries must have proofs. Of a chain that
+// has not begun: from the first place, because who sets a head back to the beginning
+// may also have made up the entries. Of a head from before there were proofs: from
+// the first of those that are sealed now which has one.
 func (h *Head) DemandProofs(fresh []Entry) {
 	if h.ProvedFrom > 0 {
+		return
+	}
+	if h.ProvedFrom = 1; h.Signature == "" {
 		return
 	}
 	h.ProvedFrom = h.Last + 1

@@ -233,6 +233,15 @@ type Verification struct {
 // Sound reports whether nothing is wrong.
 func (v Verification) Sound() bool { return v.Why == "" }
 
+// Unproved is the last place whose entry need not have a proof, so that the chain alone
+// covers it; 0: every entry of the chain must have one.
+func (v Verification) Unproved() int64 {
+	if n := min(v.Head.ProvedFrom-1, v.Head.Last); n >= v.Head.First && v.Checked > 0 {
+		return n
+	}
+	return 0
+}
+
 // Verify seals what is new and then checks a company's whole chain.
 func (k *Sealer) Verify(ctx context.Context, companyID string) (Verification, error) {
 	err := k.Begin(ctx, companyID)

@@ -10,6 +10,7 @@ import (
 
 	"github.com/musterhq/muster/internal/access"
 	"github.com/musterhq/muster/internal/activity"
+	"github.com/musterhq/muster/internal/company"
 )
 
 // note records n entries.
@@ -65,6 +66,10 @@ func TestProofs_BeginWithTheUpgrade(t *testing.T) {
 		f.db.ProveWith(nil)
 		old := f.newCompany("idle")
 		f.company = f.newCompany("busy")
+		for _, c := range []company.Company{old, f.company} { // a service from before proofs signed their heads
+			h := activity.Head{CompanyID: c.ID, First: 1}
+			f.tamper(fmt.Sprintf(`UPDATE activity_heads SET signature = '%x' WHERE company_id = '%s'`, newSigner().SignStatement(h.Statement()), c.ID))
+		}
 		f.note(2)
 		f.db.ProveWith(prover{newSigner()})
 		f.note(1)
@@ -85,6 +90,35 @@ func TestProofs_BeginWithTheUpgrade(t *testing.T) {
 		}
 		if v := f.verify(); v.Checked != 5 || v.Broken != v.Head.Last {
 			f.Errorf("after a restart by a program without keys only its own entry lacks a proof: %+v", v)
+		}
+	})
+}
+
+// A chain that was set back to its beginning while no service ran takes no entries without
+// proofs, and neither does one that a program without the keys began.
+func TestProofs_OfAChainThatHasNotBegun(t *testing.T) {
+	withCompany(t, func(f *fixture) {
+		f.note(3)
+		if v := f.verify(); !v.Sound() || v.Head.ProvedFrom != 1 || v.Unproved() != 0 {
+			f.Fatalf("before: %+v", v)
+		}
+		f.tamper(`UPDATE activity SET actor_name = 'Bob (framed)', proof = '', seq = 0, hash = ''`)
+		f.tamper(`UPDATE activity_heads SET first_seq = 1, anchor = '', last_seq = 0, hash = '', signature = '', proved_from = 0`)
+		if v := f.verify(); v.Sound() || v.Broken != 1 || !strings.Contains(v.Why, "no proof") {
+			f.Errorf("begun again: %+v", v)
+		}
+		f.db.ProveWith(nil)
+		f.company = f.newCompany("by hand")
+		f.db.ProveWith(prover{newSigner()})
+		f.note(1)
+		if v := f.verify(); v.Sound() || v.Broken != 1 {
+			f.Errorf("begun without the keys: %+v", v)
+		}
+		if _, err := f.keeper().Restart(f.Context(), f.company.ID, activity.Target{}, "known"); err != nil {
+			f.Fatal(err)
+		}
+		if v := f.verify(); !v.Sound() || v.Unproved() == 0 {
+			f.Errorf("restarted: %+v", v)
 		}
 	})
 }

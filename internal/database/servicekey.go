@@ -32,11 +32,6 @@ func (i *Inspection) readKeys(ctx context.Context, c conn, tables []string) (err
 	return err
 }
 
-// NeededKeys are the ids of the service's keys that the database needs.
-func (db *DB) NeededKeys(ctx context.Context) ([]string, error) {
-	return list(ctx, db.read(), scanValue[string], neededKeys)
-}
-
 // ProveWith makes entries of the activity log proved from now on. It is for a program
 // that alone uses db; AdmitKeys comes first.
 func (db *DB) ProveWith(p activity.Prover) { db.prover = p }

@@ -36,7 +36,7 @@ func OpenAdmin(now func() time.Time, keyFile string) func(context.Context, confi
 		}
 		unproved := ""
 		if intent == cli.Writes {
-			if unproved, err = proveEntries(ctx, db, store, keyFile); err != nil {
+			if unproved, err = proveEntries(ctx, db, store, keyFile, now); err != nil {
 				return nil, errors.Join(err, db.Close())
 			}
 		}
@@ -50,19 +50,19 @@ func OpenAdmin(now func() time.Time, keyFile string) func(context.Context, confi
 	}
 }
 
-// proveEntries gives a database the service's keys, and returns why it cannot. A database
-// that no service has used yet names no keys: entries from before its first are not proved.
-func proveEntries(ctx context.Context, db *database.DB, store config.Store, keyFile string) (why string, err error) {
-	needed, err := db.NeededKeys(ctx)
+// proveEntries gives a database the service's keys, and returns why it cannot. Beside a
+// new embedded database it makes the key file, as the first start of the service does.
+func proveEntries(ctx context.Context, db *database.DB, store config.Store, keyFile string, now func() time.Time) (why string, err error) {
+	found, err := database.Inspect(ctx, store.Database)
 	if err != nil {
 		return "", err
 	}
-	path := config.Service{Store: store, KeyFile: keyFile}.WithDefaults().KeyFile
-	keys, err := ops.LoadKeys(path)
-	switch {
-	case err != nil && len(needed) == 0:
-		return "", nil
-	case err != nil:
+	settings, load := config.Service{Store: store, KeyFile: keyFile}.WithDefaults(), ops.LoadKeys
+	if _, embedded := settings.SQLitePath(); embedded && (&ops.Keys{}).Belong(found) == nil {
+		load = func(path string) (*ops.Keys, error) { return ops.LoadOrMakeKeys(path, now()) }
+	}
+	keys, err := load(settings.KeyFile)
+	if err != nil {
 		return err.Error(), nil
 	}
 	if _, err := db.AdmitKeys(ctx, keys.IDs(), false); err != nil {

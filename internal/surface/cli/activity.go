@@ -56,12 +56,15 @@ type chainView struct {
 	First   int64  `json:"first"`
 	Last    int64  `json:"last"`
 	Hash    string `json:"hash"`
-	Broken  int64  `json:"broken"` // the place where it is broken; 0: it is not
-	Why     string `json:"why"`
+	// ProvedFrom is the first place whose entry must have a proof: the chain alone
+	// covers entries before it.
+	ProvedFrom int64  `json:"provedFrom"`
+	Broken     int64  `json:"broken"` // the place where it is broken; 0: it is not
+	Why        string `json:"why"`
 }
 
 func viewChain(v activity.Verification) chainView {
-	return chainView{v.Sound(), v.Checked, v.Head.First, v.Head.Last, v.Head.Hash, v.Broken, v.Why}
+	return chainView{v.Sound(), v.Checked, v.Head.First, v.Head.Last, v.Head.Hash, v.Head.ProvedFrom, v.Broken, v.Why}
 }
 
 // Run prints the verdict. A broken chain is printed too, and is a failure.
@@ -87,10 +90,10 @@ func (c *ActivityVerify) Run(env *Env) error {
 	})
 }
 
-// unproved says which entries only the chain covers.
+// unproved warns of entries that the chain alone covers.
 func unproved(w io.Writer, v activity.Verification) {
-	if n := min(v.Head.ProvedFrom-1, v.Head.Last); n >= v.Head.First && v.Checked > 0 {
-		fmt.Fprintf(w, "The chain alone covers the entries up to %d, which were written before entries had proofs or before the service first ran.\n", n)
+	if n := v.Unproved(); n > 0 {
+		fmt.Fprintf(w, "Warning: the entries up to %d need no proof. They are from before entries had proofs, or a restart of the chain took them in: the chain shows that they did not change since, not who wrote them.\n", n)
 	}
 }
 

@@ -196,8 +196,12 @@ func (s *Section) verify(v *frame.Visit) error {
 		return v.Redirect(frame.ActivityPath, frame.Flash{Tone: frame.Bad,
 			Text: fmt.Sprintf("The chain is broken: at entry %d, %s.", verdict.Broken, verdict.Why)})
 	}
-	return v.Redirect(frame.ActivityPath, frame.Done(fmt.Sprintf("%s from entry %d to a head signed by this service: %d, %s. Compare it with one that you noted earlier.",
-		frame.Count(verdict.Checked, "entry forms an unbroken chain", "entries form an unbroken chain"), verdict.Head.First, verdict.Head.Last, short(verdict.Head.Hash))))
+	text := fmt.Sprintf("%s from entry %d to a head signed by this service: %d, %s. Compare it with one that you noted earlier.",
+		frame.Count(verdict.Checked, "entry forms an unbroken chain", "entries form an unbroken chain"), verdict.Head.First, verdict.Head.Last, short(verdict.Head.Hash))
+	if n := verdict.Unproved(); n > 0 {
+		return v.Redirect(frame.ActivityPath, frame.Flash{Tone: frame.Warn, Text: fmt.Sprintf("%s Entries up to %d need no proof: the chain shows that they did not change since, not who wrote them.", text, n)})
+	}
+	return v.Redirect(frame.ActivityPath, frame.Done(text))
 }
 
 func short(hash string) string { return hash[:min(len(hash), 16)] }
