@@ -56,16 +56,18 @@ debian_install() {
 # test_packages installs what the tests use besides Go. Without them, the tests
 # that need them are skipped, or fail where CI=true.
 test_packages() {
-	local missing=()
+	local missing=() program
 	command -v gcc >/dev/null || missing+=(gcc libc6-dev) # for -race
 	command -v zbarimg >/dev/null || missing+=(zbar-tools)
 	command -v adb >/dev/null || missing+=(adb) # muster usb
 	command -v chromium >/dev/null || command -v google-chrome >/dev/null || missing+=(chromium) # the portal's pages
 	command -v javac >/dev/null || missing+=(openjdk-17-jdk-headless) # the Android app
 	command -v mvn >/dev/null || missing+=(maven)                     # fetches what the app is built with
-	# Only in CI: Debian's package also starts a pooler as a service.
-	if [ "${CI-}" = true ] && ! command -v pgbouncer >/dev/null && [ ! -x /usr/sbin/pgbouncer ]; then
-		missing+=(pgbouncer)
+	# Only in CI: Debian's packages also start a pooler and proxies as services.
+	if [ "${CI-}" = true ]; then
+		for program in pgbouncer nginx haproxy caddy; do
+			command -v $program >/dev/null || [ -x /usr/sbin/$program ] || missing+=($program)
+		done
 	fi
 	command -v apksigner >/dev/null || missing+=(apksigner)           # signs and verifies it
 	command -v unzip >/dev/null || missing+=(unzip)

@@ -26,7 +26,7 @@ func (s *Service) Run(ctx context.Context) error {
 	var serving sync.WaitGroup
 	failed := make(chan error, 2)
 	requests := ops.NewGate(s.listener, s.shares.Requests)
-	servers := []*http.Server{s.serve(&serving, failed, requests, s.handler, requests.ConnState)}
+	servers := []*http.Server{s.serve(&serving, failed, requests, s.leaving(s.handler), requests.ConnState)}
 	if s.metricsListener != nil {
 		metrics := http.NewServeMux()
 		s.metrics.Mount(metrics)
@@ -63,6 +63,17 @@ func (s *Service) Run(ctx context.Context) error {
 	err = errors.Join(err, s.Close())
 	s.options.Logger.Info("stopped")
 	return err
+}
+
+// leaving has clients and proxies open no further request on their connections while the
+// service drains: one that is sent when the service closes the connection is lost.
+func (s *Service) leaving(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if s.draining.Load() {
+			w.Header().Set("Connection", "close")
+		}
+		next.ServeHTTP(w, r)
+	})
 }
 
 // serve runs one server in a goroutine that serving waits for. state, if it is

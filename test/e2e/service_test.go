@@ -180,7 +180,8 @@ func TestDrain_FinishesRequests(t *testing.T) {
 }
 
 // Told to stop, a replica is not ready at once but goes on serving, so that a
-// proxy that checks readiness turns away before connections are refused.
+// proxy that checks readiness turns away before connections are refused, and
+// closes connections after their answer, so that no request meets a closed one.
 func TestDrain_ServesWhileProxiesTurnAway(t *testing.T) {
 	t.Parallel()
 	env := servertest.New(t)
@@ -190,7 +191,8 @@ func TestDrain_ServesWhileProxiesTurnAway(t *testing.T) {
 		defer close(stopped)
 		replica.Stop()
 	}()
-	served := 0
+	served, kept := 0, &http.Client{Transport: &http.Transport{}}
+	defer kept.CloseIdleConnections()
 	env.Eventually("the replica stops", func() error {
 		fresh := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
 		ready, err := fresh.Get(replica.PublicURL() + "/readyz")
@@ -198,11 +200,14 @@ func TestDrain_ServesWhileProxiesTurnAway(t *testing.T) {
 			return nil // it takes no connections any more
 		}
 		_ = ready.Body.Close()
-		answer, err := fresh.Get(replica.PublicURL() + "/api/v1/openapi.json")
+		answer, err := kept.Get(replica.PublicURL() + "/api/v1/openapi.json")
 		if err == nil {
 			_ = answer.Body.Close()
 			if ready.StatusCode == 503 && answer.StatusCode == 200 {
 				served++
+				if !answer.Close {
+					t.Error("a connection stays open for a request that would be lost")
+				}
 			}
 		}
 		return fmt.Errorf("it serves")

@@ -38,6 +38,24 @@ func PgBouncer() Need {
 		find: func() (string, error) { return program("pgbouncer", "/usr/sbin/pgbouncer") }}
 }
 
+// Nginx is a proxy for which the documentation has an example.
+func Nginx() Need {
+	return Need{Name: "nginx", Remedy: "apt-get install nginx", Without: "the example of nginx",
+		find: func() (string, error) { return program("nginx", "/usr/sbin/nginx") }}
+}
+
+// HAProxy is a proxy; see Nginx.
+func HAProxy() Need {
+	return Need{Name: "HAProxy", Remedy: "apt-get install haproxy", Without: "the example of HAProxy",
+		find: func() (string, error) { return program("haproxy", "/usr/sbin/haproxy") }}
+}
+
+// Caddy is a proxy; see Nginx.
+func Caddy() Need {
+	return Need{Name: "Caddy", Remedy: "apt-get install caddy", Without: "the example of Caddy",
+		find: func() (string, error) { return program("caddy") }}
+}
+
 // Chromium is a browser that the DevTools protocol controls.
 func Chromium() Need {
 	return Need{Name: "Chromium", Remedy: "apt-get install chromium", Without: "the portal in a browser",
@@ -102,7 +120,7 @@ func Fail2ban() Need {
 // All lists the needs of `go test ./...`. The conformance suites have needs of their
 // own, which `make conformance` installs.
 func All() []Need {
-	return []Need{PostgreSQL(), PgBouncer(), Chromium(), Zbar(), JDK(), Enjarify(), Maven(), Root(), Mount(), Promtool(), Fail2ban()}
+	return []Need{PostgreSQL(), PgBouncer(), Nginx(), HAProxy(), Caddy(), Chromium(), Zbar(), JDK(), Enjarify(), Maven(), Root(), Mount(), Promtool(), Fail2ban()}
 }
 
 // Find returns where it is, or why it is missing.
