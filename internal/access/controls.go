@@ -45,6 +45,9 @@ const (
 	ApproveAll   ApprovalRule = "ALL"
 )
 
+// On reports whether changes need an approval at all. A value that was never set is OFF.
+func (r ApprovalRule) On() bool { return r != "" && r != ApproveNone }
+
 // ApprovalRules lists the values from loose to strict.
 func ApprovalRules() []ApprovalRule { return []ApprovalRule{ApproveNone, ApproveRisky, ApproveAll} }
 

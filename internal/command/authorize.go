@@ -27,7 +27,7 @@ func (s *Service) ask(ctx context.Context, p access.Principal, c Command, d asse
 		ask.Caller.UserID = p.UserID
 	}
 	switch change, moves := body.(ChangePolicyBody); {
-	case moves && p.Settings.Controls.ApplyApproval != access.ApproveNone && p.Settings.Controls.ApplyApproval != "":
+	case moves && p.Settings.Controls.ApplyApproval.On():
 		var err error
 		if ask.Difference, ask.Move, err = s.difference(ctx, p.CompanyID, d.PolicyID, change.Policy); err != nil {
 			return nil, err

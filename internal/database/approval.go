@@ -27,7 +27,9 @@ func (db *DB) decideProposal(ctx context.Context, t *tx, d proposal.Decision) (p
 	if err != nil {
 		return p, err
 	}
-	p = p.At(current.DeviceCount)
+	if p, err = nowAt(ctx, t, p, current); err != nil {
+		return p, err
+	}
 	switch {
 	case p.Status != proposal.Pending:
 		return p, fault.New(fault.NotPending, "the proposal is %s: there is nothing to decide any more", p.Status)

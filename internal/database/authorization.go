@@ -26,23 +26,27 @@ func authorizationFields(a *approval.Authorization) []any {
 }
 
 // authorize returns the authorization that a command uses, or a refusal if it needs one
-// and has none; both nil: it needs none. The company is locked, so that of all calls one
-// uses an authorization.
-func (db *DB) authorize(ctx context.Context, t conn, c command.Command, controls access.Controls, now time.Time) (use *approval.Authorization, refused *approval.Refusal, err error) {
-	difference := approval.NoMove
+// and has none; both nil: it needs none. With a lock the company is locked, so that of all
+// calls one uses an authorization, and what a move depends on is locked here.
+func (db *DB) authorize(ctx context.Context, t conn, c command.Command, controls access.Controls, now time.Time, lock string) (use *approval.Authorization, refused *approval.Refusal, err error) {
+	difference, compared := approval.NoMove, false
 	if c.Ask != nil {
-		difference = c.Ask.Difference
+		difference, compared = c.Ask.Difference, c.Ask.Move != approval.Move{} && controls.ApplyApproval.On()
 	}
-	if !approval.Needed(c.Actor.Kind, controls, c.Type.Destructive(), difference) {
+	needed := approval.Needed(c.Actor.Kind, controls, c.Type.Destructive(), difference)
+	if !needed && !compared {
 		return nil, nil, nil
 	}
-	if c.Ask == nil || c.Ask.Digest == "" {
+	if needed && (c.Ask == nil || c.Ask.Digest == "") {
 		return nil, nil, errors.New("database: a command that needs an authorization does not say what for")
 	}
 	if known, err := isRepetition(ctx, t, c); known || err != nil {
 		return nil, nil, err
 	}
-	if err := unmoved(ctx, t, c); err != nil {
+	if compared {
+		err = mayMoveNow(ctx, t, c, lock)
+	}
+	if err != nil || !needed {
 		return nil, nil, err
 	}
 	s, err := authorizationState(ctx, t, c.Ask.Call, now)
@@ -97,23 +101,6 @@ func isRepetition(ctx context.Context, t conn, c command.Command) (bool, error) 
 		return false, nil
 	}
 	return holds(ctx, t, `SELECT id FROM commands WHERE idempotency_ref = ? AND idempotency_ref <> '' AND company_id = ?`, c.IdempotencyRef, c.CompanyID)
-}
-
-// unmoved refuses a change of policy whose policies, or whose device, are no longer those
-// that were compared.
-func unmoved(ctx context.Context, t conn, c command.Command) error {
-	m := c.Ask.Move
-	if m == (approval.Move{}) {
-		return nil
-	}
-	same, err := holds(ctx, t, `SELECT a.id FROM assets a JOIN policies p ON p.id = ? AND p.company_id = a.company_id
-		WHERE a.id = ? AND a.company_id = ? AND a.policy_id = ? AND p.version = ?
-		AND COALESCE((SELECT f.version FROM policies f WHERE f.id = a.policy_id), 0) = ?`,
-		m.To.ID, c.AssetID, c.CompanyID, m.From.ID, m.To.Version, m.From.Version)
-	if err == nil && !same {
-		err = fault.New(fault.Unavailable, "the device's policy or the new one changed at this moment: nothing was sent, send it again")
-	}
-	return err
 }
 
 // authorizationState is what the verdict about a call depends on. Of a call, one

@@ -384,9 +384,7 @@ func TestBegin_MoveIsWhatWasCompared(t *testing.T) {
 		if a := f.authorization(id); a.State != approval.Approved {
 			t.Errorf("after a refusal: %s", a.State)
 		}
-		same := move()
-		same.Ask.Difference = approval.Same
-		if _, begun, err := f.db.Begin(f.Context(), same, nil); err != nil || !begun {
+		if _, begun, err := f.db.Begin(f.Context(), f.moving(phone, from, f.newPolicy("Another")), nil); err != nil || !begun {
 			t.Errorf("a move that differs in nothing: %t, %v", begun, err)
 		}
 	})

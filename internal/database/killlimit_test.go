@@ -11,12 +11,14 @@ import (
 
 	"github.com/anishathalye/porcupine"
 
+	"github.com/musterhq/muster/internal/access"
 	"github.com/musterhq/muster/internal/approval"
 	"github.com/musterhq/muster/internal/asset"
 	"github.com/musterhq/muster/internal/command"
 	"github.com/musterhq/muster/internal/database"
 	"github.com/musterhq/muster/internal/fault"
 	"github.com/musterhq/muster/internal/operation"
+	"github.com/musterhq/muster/internal/proposal"
 	"github.com/musterhq/muster/internal/signature"
 	"github.com/musterhq/muster/test/replica"
 )
@@ -25,7 +27,8 @@ import (
 // to, until it is killed.
 const wipesOn = "MUSTER_TEST_WIPES_ON"
 
-// wipeOrder asks a replica for a wipe, or for a person's decision about one.
+// wipeOrder asks a replica for a wipe, for a person's decision about one, or for what
+// else the tests with kills name.
 type wipeOrder struct {
 	At      int64 // Unix milliseconds: the replicas' clock
 	Company string
@@ -33,6 +36,10 @@ type wipeOrder struct {
 	Epoch   int
 	Digest  string        // of what a person would authorize; empty: nothing
 	Decides *wipeDecision // nil: wipe
+	Merges  string        // the asset whose device a person makes that of Asset
+	By      access.Replacement
+	Moves   *command.Command
+	Claims  string // the proposal to apply
 }
 
 type wipeDecision struct {
@@ -58,7 +65,7 @@ func wipeUntilKilled(url string) error {
 		clock.Store(o.At)
 		done, err := o.obey(db)
 		_, unauthorized := errors.AsType[*approval.Refusal](err)
-		if c := fault.CodeOf(err); err == nil || unauthorized || c == fault.RateLimited || c == fault.Refused {
+		if c := fault.CodeOf(err); err == nil || unauthorized || c == fault.RateLimited || c == fault.Refused || c == fault.Unavailable {
 			return wipeAnswer{Done: done}
 		}
 		return wipeAnswer{Error: err.Error()}
@@ -66,6 +73,17 @@ func wipeUntilKilled(url string) error {
 }
 
 func (o wipeOrder) obey(db *database.DB) (done bool, err error) {
+	switch {
+	case o.Merges != "":
+		err := db.MergeAssets(context.Background(), o.Company, o.Asset, o.Merges, &o.By)
+		return err == nil, err
+	case o.Moves != nil:
+		_, done, err = db.Begin(context.Background(), *o.Moves, nil)
+		return done, err
+	case o.Claims != "":
+		came, err := db.ClaimProposal(context.Background(), claimOf(o.Claims))
+		return came == proposal.Begun, err
+	}
 	if d := o.Decides; d != nil {
 		err := db.DecideAuthorization(context.Background(), o.Company, d.ID, d.User, d.Passkey, signature.Signed{Document: d.Document})
 		return err == nil, err

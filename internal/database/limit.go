@@ -2,6 +2,7 @@ package database
 
 import (
 	"context"
+	"errors"
 	"time"
 
 	"github.com/musterhq/muster/internal/access"
@@ -26,7 +27,7 @@ func (db *DB) beginLimited(ctx context.Context, c command.Command, held *device.
 			refused = f
 			return db.recordRefusal(ctx, t, c, admission)
 		}
-		use, refusal, err := db.authorize(ctx, t, c, controls, now)
+		use, refusal, err := db.authorize(ctx, t, c, controls, now, t.hold())
 		if err != nil {
 			return err
 		}
@@ -77,7 +78,10 @@ func (db *DB) WhyNot(ctx context.Context, c command.Command) (refused, err error
 	if f := a.Decide(); f != nil {
 		return f, nil
 	}
-	_, refusal, err := db.authorize(ctx, db.read(), c, controls, now)
+	_, refusal, err := db.authorize(ctx, db.read(), c, controls, now, "")
+	if f, ok := errors.AsType[*fault.Error](err); ok {
+		return f, nil
+	}
 	if refusal != nil {
 		refused = refusal
 	}

@@ -21,20 +21,26 @@ const lightColumns = `v.id, v.company_id, (SELECT slug FROM companies WHERE id =
 	v.version, v.failure, v.outcome, v.request, v.fields, v.devices, v.reason, v.ticket,
 	v.warnings, v.approval, v.approved_by, v.approved_at, (SELECT apply_approval FROM companies WHERE id = v.company_id),
 	(SELECT COALESCE(CAST(SUM(n.count) AS BIGINT), 0) FROM asset_counts n
-		WHERE n.company_id = v.company_id AND n.policy_id = v.policy_id)`
+		WHERE n.company_id = v.company_id AND n.policy_id = v.policy_id),
+	CASE WHEN v.status = 'PENDING' THEN (SELECT COUNT(DISTINCT m.asset_id) ` + openMoves + ` AND m.policy_id = v.next_policy_id) ELSE 0 END`
+
+// openMoves are the open commands, as m, that move a device to a policy which it does not
+// count as using.
+const openMoves = `FROM commands m JOIN assets d ON d.id = m.asset_id AND d.epoch = m.epoch AND d.policy_id <> m.policy_id
+	WHERE m.state IN ('PREPARED', 'SENT', 'UNCONFIRMED') AND m.type = 'CHANGE_POLICY'`
 
 // scanProposal reads a row. A PENDING proposal reads as EXPIRED once its time
 // is over by the database's clock; until then its impact and summary are those
 // of the devices that use the policy now.
 func (db *DB) scanProposal(r row) (p proposal.Proposal, err error) {
-	var devices, present int
+	var devices, present, moving int
 	var key string
 	o := &p.Owner
 	if err := r.Scan(&p.ID, &p.CompanyID, &p.CompanySlug, &p.Capability, &p.Status,
 		&p.Impact, (*shownName)(&p.Title), &p.Form, &p.PolicyID, (*shownName)(&p.TargetName), &p.BaseVersion, &p.Next.PolicyID, &p.Next.Name, &key,
 		&o.Kind, &o.ID, &o.UserID, &o.Name, at(&p.CreatedAt), at(&p.ExpiresAt), &p.ProposeRef, &p.ApplyRef, &p.Looks,
 		&p.Version, &p.Failure, &p.Outcome, asJSON(&p.Request), asJSON(&p.Fields), &devices, &p.Note.Reason, &p.Note.Ticket,
-		asJSON(&p.Warnings), &p.Approval.State, &p.Approval.By, at(&p.Approval.At), &p.Rule, &present, asText(&p.Next.Document)); err != nil {
+		asJSON(&p.Warnings), &p.Approval.State, &p.Approval.By, at(&p.Approval.At), &p.Rule, &present, &moving, asText(&p.Next.Document)); err != nil {
 		return p, err
 	}
 	p.Renames = key != ""
@@ -43,12 +49,23 @@ func (db *DB) scanProposal(r row) (p proposal.Proposal, err error) {
 	}
 	if p.Status == proposal.Pending {
 		devices = present
+		if p.Rule.On() {
+			p.Moving = moving
+		}
 	}
-
 	kept := p.Impact
 	p = p.At(devices)
 	p.Rose = p.Impact != kept
 	return p, nil
+}
+
+// MovesTo implements proposal.Store.
+func (db *DB) MovesTo(ctx context.Context, policyID string) (int, error) {
+	return movesTo(ctx, db.read(), policyID)
+}
+
+func movesTo(ctx context.Context, c conn, policyID string) (int, error) {
+	return value[int](ctx, c, `SELECT COUNT(DISTINCT m.asset_id) `+openMoves+` AND m.policy_id = ?`, policyID)
 }
 
 // Propose implements proposal.Store.

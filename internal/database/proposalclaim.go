@@ -59,7 +59,10 @@ func (db *DB) applying(ctx context.Context, t *tx, c proposal.Claim) (proposal.S
 	if err != nil {
 		return now, err
 	}
-	now.Proposal, now.PolicyGone, now.PolicyVersion = now.At(current.DeviceCount), current.Deleted, current.Version
+	if now.Proposal, err = nowAt(ctx, t, now.Proposal, current); err != nil {
+		return now, err
+	}
+	now.PolicyGone, now.PolicyVersion = current.Deleted, current.Version
 	switch now.Decide() {
 	case proposal.Begun, proposal.NotConfirmed:
 		stands, err := db.approvalStands(ctx, t, now.Proposal, c)
@@ -73,6 +76,15 @@ func (db *DB) applying(ctx context.Context, t *tx, c proposal.Claim) (proposal.S
 		return now, err
 	}
 	return now, nil
+}
+
+// nowAt is a proposal with the devices of now. The policy is locked: a move to it by a key
+// or connection is recorded, and counts, or it will meet what the caller decides.
+func nowAt(ctx context.Context, t *tx, p proposal.Proposal, of policy.Policy) (_ proposal.Proposal, err error) {
+	if p.Moving = 0; p.Rule.On() {
+		p.Moving, err = movesTo(ctx, t, p.Next.PolicyID)
+	}
+	return p.At(of.DeviceCount), err
 }
 
 // TakeOverProposal implements proposal.ReconcilerStore.

@@ -1,5 +1,5 @@
 -- The tables as the migrations leave them. Written by go test -run Schema -update.
--- Schema 23; programs from 22 may write.
+-- Schema 25; programs from 22 may write.
 
 CREATE TABLE activity (
     company_id TEXT NOT NULL,
@@ -252,6 +252,7 @@ CREATE INDEX commands_company ON commands (company_id, created_at, id, state);
 CREATE INDEX commands_deadline ON commands (deadline, id) WHERE state IN ('SENT', 'UNCONFIRMED') AND deadline > 0;
 CREATE INDEX commands_history ON commands (asset_id, created_at, id);
 CREATE UNIQUE INDEX commands_idempotency ON commands (idempotency_ref) WHERE idempotency_ref <> '';
+CREATE INDEX commands_moves ON commands (policy_id, asset_id) WHERE state IN ('PREPARED', 'SENT', 'UNCONFIRMED') AND type = 'CHANGE_POLICY';
 CREATE INDEX commands_open ON commands (state, created_at, id) WHERE state IN ('PREPARED', 'SENT', 'UNCONFIRMED');
 CREATE INDEX commands_open_of ON commands (asset_id) WHERE state IN ('PREPARED', 'SENT', 'UNCONFIRMED');
 CREATE UNIQUE INDEX commands_ref ON commands (ref) WHERE ref <> '';

@@ -71,7 +71,7 @@ func (p Proposal) AwaitsApproval() bool { return p.Status == Pending && p.Unappr
 
 // lifetime is how long a proposal of the owner can be applied.
 func lifetime(rule access.ApprovalRule, o Owner) time.Duration {
-	if rule != "" && rule != access.ApproveNone && (o.Kind == access.APIKey || o.Kind == access.Connection) {
+	if rule.On() && (o.Kind == access.APIKey || o.Kind == access.Connection) {
 		return ApprovalLifetime
 	}
 	return Lifetime

@@ -144,6 +144,7 @@ type Proposal struct {
 	Summary     string // Form with the number of devices
 	Form        string
 	Devices     int  // that use the policy: now while it is PENDING, later when it was claimed
+	Moving      int  // that an open command moves to the policy: they count for the impact; 0 while the rule is OFF
 	Rose        bool // the impact is higher than it is kept
 	Fields      []Field
 	Warnings    []string // what it can do to devices: erase data, cut them off
@@ -182,11 +183,11 @@ type Proposal struct {
 // Creates reports whether applying makes a new policy.
 func (p Proposal) Creates() bool { return p.Capability == CreatePolicy }
 
-// At returns the proposal as it is when a number of devices uses its policy.
-// Impact rises with the devices and never falls.
+// At returns the proposal as it is when a number of devices uses its policy, and
+// Moving ones are on their way to it. Impact rises with the devices and never falls.
 func (p Proposal) At(devices int) Proposal {
-	p.Devices, p.Summary = devices, summarize(p.Form, devices)
-	if ImpactOf(p.Capability, devices, highImpact(p.Fields)) == High {
+	p.Devices, p.Summary = devices, summarize(p.Form, devices, p.Moving)
+	if ImpactOf(p.Capability, devices+p.Moving, highImpact(p.Fields)) == High {
 		p.Impact = High
 	}
 	return p

@@ -214,5 +214,16 @@ func (s *Service) propose(ctx context.Context, call operation.Call, draft func()
 	if err != nil {
 		return Proposal{}, err
 	}
-	return s.Store.Propose(ctx, made.At(made.Devices), lifetime(made.Rule, made.Owner))
+	if made, err = s.counted(ctx, made); err != nil {
+		return Proposal{}, err
+	}
+	return s.Store.Propose(ctx, made, lifetime(made.Rule, made.Owner))
+}
+
+// counted is a draft with the impact that it has now.
+func (s *Service) counted(ctx context.Context, made Proposal) (_ Proposal, err error) {
+	if made.Rule.On() {
+		made.Moving, err = s.Store.MovesTo(ctx, made.Next.PolicyID)
+	}
+	return made.At(made.Devices), err
 }

@@ -139,14 +139,18 @@ func (p Proposal) forecast() operation.Forecast {
 }
 
 // foreseePropose says what proposing would do: it is drafted and not kept.
-func (s *Service) foreseePropose(made Proposal, err error) (operation.Forecast, error) {
+func (s *Service) foreseePropose(ctx context.Context, made Proposal, err error) (operation.Forecast, error) {
 	if err == nil {
 		err = s.knows(made)
 	}
 	if _, refused := errors.AsType[*fault.Error](err); err != nil && !refused || made.ID == "" {
 		return operation.Forecast{}, err
 	}
-	f := made.At(made.Devices).forecast()
+	made, failed := s.counted(ctx, made)
+	if failed != nil {
+		return operation.Forecast{}, failed
+	}
+	f := made.forecast()
 	f.Irreversible = false
 	f.Effects = append([]string{"Nothing changes until the proposal is applied."}, f.Effects...)
 	return f, err
@@ -158,15 +162,18 @@ func (s *Service) foreseeRead(ctx context.Context, call operation.Call, a ReadAr
 }
 
 func (s *Service) foreseeChange(ctx context.Context, call operation.Call, a ChangeArgs) (operation.Forecast, error) {
-	return s.foreseePropose(s.draftChanges(ctx, call, a.PolicyID, asChanges(a.Changes)))
+	made, err := s.draftChanges(ctx, call, a.PolicyID, asChanges(a.Changes))
+	return s.foreseePropose(ctx, made, err)
 }
 
 func (s *Service) foreseeCopy(ctx context.Context, call operation.Call, a CopyArgs) (operation.Forecast, error) {
-	return s.foreseePropose(s.draftCopy(ctx, call, a.FromPolicyID, a.DisplayName, asChanges(a.Changes)))
+	made, err := s.draftCopy(ctx, call, a.FromPolicyID, a.DisplayName, asChanges(a.Changes))
+	return s.foreseePropose(ctx, made, err)
 }
 
 func (s *Service) foreseeRollBack(ctx context.Context, call operation.Call, a RollbackArgs) (operation.Forecast, error) {
-	return s.foreseePropose(s.draftRollback(ctx, call, a.PolicyID, a.Revision))
+	made, err := s.draftRollback(ctx, call, a.PolicyID, a.Revision)
+	return s.foreseePropose(ctx, made, err)
 }
 
 func (s *Service) foreseeApply(ctx context.Context, call operation.Call, a ApplyArgs) (operation.Forecast, error) {

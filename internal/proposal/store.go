@@ -28,6 +28,9 @@ type Store interface {
 	// declined proposal ends FAILED. fault.Refused and fault.NotPending say why not.
 	DecideProposal(ctx context.Context, d Decision) (Proposal, error)
 	PeekProposal(ctx context.Context, companyID, id string) (Proposal, error)
+	// MovesTo counts the devices that an open command moves to a policy, and that do
+	// not count among those that use it.
+	MovesTo(ctx context.Context, policyID string) (int, error)
 	// PeekApproval says why the approval of a proposal that has one would not count
 	// for a claim now; nil: it would. It changes nothing.
 	PeekApproval(ctx context.Context, p Proposal, c Claim) (why, err error)

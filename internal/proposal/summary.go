@@ -50,9 +50,9 @@ const (
 )
 
 // summarize completes the form of a summary.
-func summarize(form string, devices int) string {
-	parts := strings.Split(strings.ReplaceAll(form, devicesHere, use(devices)), withDevices)
-	if devices == 0 {
+func summarize(form string, devices, moving int) string {
+	parts := strings.Split(strings.ReplaceAll(form, devicesHere, use(devices, moving)), withDevices)
+	if devices+moving == 0 {
 		for i := 1; i < len(parts); i += 2 {
 			parts[i] = ""
 		}
@@ -60,9 +60,13 @@ func summarize(form string, devices int) string {
 	return strings.Join(parts, "")
 }
 
-// use says how many devices use a policy.
-func use(devices int) string {
-	return fmt.Sprintf("%d %s", devices, text.Plural(devices, "device uses", "devices use"))
+// use says how many devices use a policy, and how many are moved to it.
+func use(devices, moving int) string {
+	said := fmt.Sprintf("%d %s", devices, text.Plural(devices, "device uses", "devices use"))
+	if moving > 0 {
+		said += fmt.Sprintf(" and %d %s being moved to", moving, text.Plural(moving, "device is", "devices are"))
+	}
+	return said
 }
 
 // settings says which settings get which values, or counts them.

@@ -1,0 +1,270 @@
+package database_test
+
+import (
+	"math/rand/v2"
+	"testing"
+	"time"
+
+	"github.com/anishathalye/porcupine"
+
+	"github.com/musterhq/muster/internal/access"
+	"github.com/musterhq/muster/internal/approval"
+	"github.com/musterhq/muster/internal/asset"
+	"github.com/musterhq/muster/internal/command"
+	"github.com/musterhq/muster/internal/fault"
+	"github.com/musterhq/muster/internal/policy"
+	"github.com/musterhq/muster/internal/proposal"
+	"github.com/musterhq/muster/internal/resource"
+)
+
+// moving is a command of a key that moves a device between two policies of version 1,
+// which were compared and found equal.
+func (f *fixture) moving(a asset.Asset, from, to policy.Policy) command.Command {
+	f.Helper()
+	c := f.asking(a, command.ChangePolicy, a.ID)
+	c.PolicyID = to.ID
+	c.Ask.Difference, c.Ask.Move = approval.Same, approval.Move{From: approval.Policy{ID: from.ID, Version: 1}, To: approval.Policy{ID: to.ID, Version: 1}}
+	return c
+}
+
+// loosening is a proposal of a key for a setting of high impact.
+func loosening(p policy.Policy) proposal.Proposal {
+	return proposal.Proposal{ID: resource.NewProposalID(), CompanyID: p.CompanyID, CompanySlug: p.CompanySlug,
+		Capability: proposal.UpdateSettings, Status: proposal.Pending, Impact: proposal.Normal, Title: "t", Form: "which \x01",
+		Fields: []proposal.Field{{Label: "Factory reset from Settings", Value: "ALLOW", PreviousValue: "BLOCK"}}, PolicyID: p.ID, TargetName: p.Name,
+		BaseVersion: p.Version, Next: proposal.Next{PolicyID: p.ID, Name: p.Name, Document: []byte(`{"a":2}`)},
+		Owner: proposal.Owner{Kind: access.APIKey, ID: "k1", Name: "ci"}}
+}
+
+func (f *fixture) loosening(p policy.Policy) proposal.Proposal {
+	f.Helper()
+	made, err := f.db.Propose(f.Context(), loosening(p), time.Hour)
+	f.ok(err)
+	return made
+}
+
+func claimOf(id string) proposal.Claim {
+	return proposal.Claim{ID: id, Holder: "h", For: time.Minute, Confirmed: true}
+}
+
+func (f *fixture) claim(id string) proposal.Claimed {
+	f.Helper()
+	came, err := f.db.ClaimProposal(f.Context(), claimOf(id))
+	f.ok(err)
+	return came
+}
+
+func (f *fixture) finish(id, holder string, e proposal.Ending) {
+	f.Helper()
+	e.ID, e.Holder = id, holder
+	_, held, err := f.db.FinishProposal(f.Context(), e)
+	f.ok(err)
+	equal(f, "held", held, true)
+}
+
+// A key or connection moves no device from or to a policy while a proposal about it is
+// under way, whatever the policies differ in, until its outcome is known.
+func TestBegin_MoveWaitsForAProposal(t *testing.T) {
+	withCompany(t, func(f *fixture) {
+		f.setControls(func(k *access.Controls) { k.ApplyApproval = access.ApproveRisky })
+		one, two, three := f.newPolicy("One"), f.newPolicy("Two"), f.newPolicy("Three")
+		devices := []asset.Asset{f.enroll("d1", one.ID), f.enroll("d2", two.ID), f.enroll("d3", one.ID), f.enroll("d4", one.ID)}
+		moves := []command.Command{f.moving(devices[0], one, two), f.moving(devices[1], two, one)} // to it, and from it
+		refused := func(when string, want fault.Code) {
+			f.Helper()
+			for _, c := range moves {
+				c.ID = resource.NewID()
+				if why, err := f.db.WhyNot(f.Context(), c); fault.CodeOf(why) != want || err != nil {
+					f.Errorf("%s: foreseen %v, %v, want %s", when, why, err, want)
+				}
+				if _, begun, err := f.db.Begin(f.Context(), c, nil); fault.CodeOf(err) != want || begun != (want == "") {
+					f.Errorf("%s: begun %t, %v, want %s", when, begun, err, want)
+				}
+			}
+		}
+		earlier := f.moving(devices[2], one, two)
+		earlier.IdempotencyRef = "r1"
+		_, _, err := f.db.Begin(f.Context(), earlier, nil)
+		f.ok(err)
+		// Another device that uses the policy, so that the proposal needs a person, who has approved for the test.
+		made := f.propose(two, proposal.Owner{Kind: access.User, ID: "u1", UserID: "u1", Name: "Ada"})
+		equal(f, "claimed", f.claim(made.ID), proposal.Begun)
+		refused("while it is applied", fault.Unavailable)
+		if other, begun, err := f.db.Begin(f.Context(), f.moving(devices[3], one, three), nil); err != nil || !begun {
+			f.Errorf("a move between other policies: %v, %v", other, err)
+		}
+		if again, begun, err := f.db.Begin(f.Context(), earlier, nil); err != nil || begun || again.ID != earlier.ID {
+			f.Errorf("a repetition: %v, %t, %v", again.ID, begun, err)
+		}
+		person := f.intent(devices[3], command.ChangePolicy)
+		person.Actor, person.PolicyID = command.Actor{Kind: access.User, ID: "u1"}, two.ID
+		if _, begun, err := f.db.Begin(f.Context(), person, nil); err != nil || !begun {
+			f.Errorf("a person's move: %t, %v", begun, err)
+		}
+		f.setControls(func(k *access.Controls) { k.ApplyApproval = access.ApproveNone })
+		free := f.moving(devices[3], one, two)
+		free.Ask = nil // as the service sends it then
+		if _, begun, err := f.db.Begin(f.Context(), free, nil); err != nil || !begun {
+			f.Errorf("with the rule off: %t, %v", begun, err)
+		}
+		f.setControls(func(k *access.Controls) { k.ApplyApproval = access.ApproveAll })
+
+		f.finish(made.ID, "h", proposal.Ending{Status: proposal.Unconfirmed, LookIn: time.Second})
+		refused("while the outcome is not known", fault.Unavailable)
+		look := func(holder string, e proposal.Ending) {
+			f.clock.Advance(time.Minute)
+			_, taken, err := f.db.TakeOverProposal(f.Context(), made.ID, holder, time.Minute)
+			f.ok(err)
+			equal(f, "taken over", taken, true)
+			f.finish(made.ID, holder, e)
+		}
+		look("blind", proposal.Ending{Status: proposal.Unconfirmed, LookIn: time.Second})
+		refused("while the platform cannot be asked", fault.Unavailable)
+		look("seeing", proposal.Ending{Status: proposal.Failed, Looked: true, LookIn: time.Second})
+		refused("after it was reconciled", "")
+	})
+}
+
+// The policies are compared before: another version is another policy, also where nothing
+// has to be authorized.
+func TestBegin_EqualMoveIsWhatWasCompared(t *testing.T) {
+	withCompany(t, func(f *fixture) {
+		f.setControls(func(k *access.Controls) { k.ApplyApproval = access.ApproveRisky })
+		from, to := f.newPolicy("From"), f.newPolicy("To")
+		move := f.moving(f.enroll("d1", from.ID), from, to)
+		equal(f, "claimed", f.claim(f.loosening(to).ID), proposal.Begun)
+		f.finish(f.loosened(to), "h", proposal.Ending{Save: true, Status: proposal.Succeeded})
+		_, begun, err := f.db.Begin(f.Context(), move, nil)
+		f.code(fault.Unavailable, err)
+		equal(f, "begun", begun, false)
+	})
+}
+
+// loosened is the proposal of a policy that is being applied.
+func (f *fixture) loosened(p policy.Policy) string {
+	f.Helper()
+	all, err := f.db.CompanyProposals(f.Context(), proposal.Query{CompanyID: f.company.ID, PolicyID: p.ID, Limit: 1})
+	f.ok(err)
+	return all[0].ID
+}
+
+// A device that is on its way to a policy counts for the impact and the approval of what is
+// applied to it, and is not one that uses it.
+func TestClaim_CountsMovesUnderWay(t *testing.T) {
+	withCompany(t, func(f *fixture) {
+		for _, rule := range []access.ApprovalRule{access.ApproveNone, access.ApproveRisky} {
+			f.setControls(func(k *access.Controls) { k.ApplyApproval = rule })
+			from, to := f.newPolicy("From "+string(rule)), f.newPolicy("To "+string(rule))
+			phone := f.enroll("d-"+string(rule), from.ID)
+			read, unread := f.loosening(to), f.loosening(to)
+			equal(f, "impact before", read.Impact, proposal.Normal)
+			move := f.moving(phone, from, to)
+			_, _, err := f.db.Begin(f.Context(), move, nil)
+			f.ok(err)
+			moving, err := f.db.MovesTo(f.Context(), to.ID)
+			f.ok(err)
+			equal(f, "devices under way", moving, 1)
+			read, err = f.db.Proposal(f.Context(), f.company.ID, read.ID)
+			f.ok(err)
+			if rule == access.ApproveNone {
+				equal(f, "with the rule off", words(read.Impact, read.Devices, read.Moving), words(proposal.Normal, 0, 0))
+				equal(f, "a claim with the rule off", f.claim(unread.ID), proposal.Begun)
+				continue
+			}
+			equal(f, "while it is under way", words(read.Impact, read.Devices, read.Unapproved()), words(proposal.High, 0, true))
+			equal(f, "the summary", read.Summary, "which 0 devices use and 1 device is being moved to")
+			equal(f, "a claim", f.claim(unread.ID), proposal.NotApproved)
+			_, _, err = f.db.Take(f.Context(), move.ID, command.Transition{From: []command.State{command.Prepared}, To: command.Failed, Outcome: "no"})
+			f.ok(err)
+			another := f.loosening(to)
+			equal(f, "after the move failed", another.Impact, proposal.Normal)
+			equal(f, "a claim after the move failed", f.claim(another.ID), proposal.Begun)
+		}
+	})
+}
+
+// moved is an attempt to move a device or to claim the proposal, of one round.
+type moved struct {
+	round int
+	claim bool
+}
+
+// A change of high impact and a move to its policy never both begin while no person
+// approves, over two replicas that are killed.
+func TestBegin_MoveAndChangeAreLinearizableWithKills(t *testing.T) {
+	withCompany(t, func(f *fixture) {
+		f.setControls(func(k *access.Controls) { k.ApplyApproval = access.ApproveRisky })
+		k := &killing{fixture: f}
+		var from, to policy.Policy
+		var phones []asset.Asset
+		var made proposal.Proposal
+		round := 0
+		prepare := func() {
+			round++
+			f.clock.Advance(time.Second)
+			from, to = f.newPolicy(words("From", round)), f.newPolicy(words("To", round))
+			phones = nil
+			for n := range 3 {
+				phones = append(phones, f.enroll(words("d", round, n), from.ID))
+			}
+			made = f.loosening(to)
+		}
+		prepare()
+		k.rounds(10, func(caller int, random *rand.Rand) {
+			in, o := moved{round, random.IntN(2) == 0}, wipeOrder{At: f.clock.Now().UnixMilli(), Company: f.company.ID}
+			if in.claim {
+				o.Claims = made.ID
+			} else {
+				c := f.moving(phones[random.IntN(len(phones))], from, to)
+				o.Moves = &c
+			}
+			k.ask(caller, random.IntN(2), o, in, func(done, lost bool) any { return wiped{done, lost} })
+		}, prepare)
+		k.linearizable(moves())
+	})
+}
+
+const (
+	moveBegan  = 1
+	claimBegan = 2
+)
+
+// begun is what has begun in each round.
+type begun [16]byte
+
+func (b begun) after(in moved) (begun, bool) {
+	was := b[in.round]
+	switch {
+	case was&claimBegan != 0, in.claim && was&moveBegan != 0:
+		return b, false
+	case in.claim:
+		b[in.round] |= claimBegan
+	default:
+		b[in.round] |= moveBegan
+	}
+	return b, true
+}
+
+func moves() porcupine.Model {
+	return (&porcupine.NondeterministicModel{
+		Partition: func(history []porcupine.Operation) (rounds [][]porcupine.Operation) {
+			rounds = make([][]porcupine.Operation, len(begun{}))
+			for _, o := range history {
+				rounds[o.Input.(moved).round] = append(rounds[o.Input.(moved).round], o)
+			}
+			return rounds
+		},
+		Init: func() []any { return []any{begun{}} },
+		Step: func(state, input, output any) []any {
+			next, done := state.(begun).after(input.(moved))
+			switch got := output.(wiped); {
+			case got.lost:
+				return []any{state, next}
+			case got.begun == done:
+				return []any{next}
+			default:
+				return nil
+			}
+		},
+	}).ToModel()
+}
