@@ -29,6 +29,9 @@ type Matter struct {
 	// AskedBy is the user of the connection, or the maker of the key, that asked;
 	// empty: the operator made the key.
 	AskedBy string
+	// AskedSince is when that user's account was made, or when the user last got a
+	// right; zero: long ago, also of a user who was deleted.
+	AskedSince time.Time
 }
 
 // May returns fault.Refused, saying why, for a decision that does not count.
@@ -45,6 +48,8 @@ func (a Approver) May(m Matter, c Controls, now time.Time) error {
 		return fault.New(fault.Refused, "you may not decide this: it concerns a policy that you may not see")
 	case c.SecondPerson && m.AskedBy != "" && m.AskedBy == a.UserID:
 		return fault.New(fault.Refused, "a second person must decide this: your own AI client asked for it, or a key that you made")
+	case c.SecondPerson && m.AskedBy != "" && m.AskedSince.After(since): // one person could ask with a new account of their own
+		return fault.New(fault.Refused, "the account and the rights of the user behind this request must be older than %s before it can be decided", age)
 	case a.CreatedAt.After(since):
 		return fault.New(fault.Refused, "your account must be older than %s to decide this", age)
 	case a.RightsAt.After(since):
@@ -55,4 +60,18 @@ func (a Approver) May(m Matter, c Controls, now time.Time) error {
 		return fault.New(fault.Refused, "your passkey must be older than %s to decide this", age)
 	}
 	return nil
+}
+
+// OldEnoughAt is when all that must have an age for the decision has it: account, right
+// and a passkey, and, where a second person decides, account and rights of the user who
+// asked. Zero without a passkey.
+func (a Approver) OldEnoughAt(m Matter, c Controls) time.Time {
+	if len(a.Passkeys) == 0 {
+		return time.Time{}
+	}
+	young := []time.Time{a.CreatedAt, a.RightsAt, slices.MinFunc(a.Passkeys, time.Time.Compare)}
+	if c.SecondPerson && m.AskedBy != "" {
+		young = append(young, m.AskedSince)
+	}
+	return slices.MaxFunc(young, time.Time.Compare).Add(c.ApproverAge)
 }

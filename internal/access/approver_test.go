@@ -50,3 +50,38 @@ func TestApprover_May(t *testing.T) {
 		})
 	}
 }
+
+// With a second person, account and rights of the user who asked have an age too: they
+// could be a new account of the person who decides.
+func TestApprover_WhoAsked(t *testing.T) {
+	t.Parallel()
+	now := time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
+	old, young := now.Add(-25*time.Hour), now.Add(-23*time.Hour)
+	a := access.Approver{UserID: "u1", Permissions: access.All, CreatedAt: old, RightsAt: old, Passkeys: []time.Time{old}}
+	second := access.DefaultControls()
+	second.SecondPerson = true
+	for _, c := range []struct {
+		name string
+		m    access.Matter
+		k    access.Controls
+		may  bool
+		from time.Time
+	}{
+		{"an old user asked", access.Matter{AskedBy: "u2", AskedSince: old}, second, true, now.Add(-time.Hour)},
+		{"a new user asked", access.Matter{AskedBy: "u2", AskedSince: young}, second, false, now.Add(time.Hour)},
+		{"a user asked who is deleted", access.Matter{AskedBy: "u2"}, second, true, now.Add(-time.Hour)},
+		{"a key of the operator asked", access.Matter{}, second, true, now.Add(-time.Hour)},
+		{"no second person", access.Matter{AskedBy: "u2", AskedSince: young}, access.DefaultControls(), true, now.Add(-time.Hour)},
+	} {
+		err := a.May(c.m, c.k, now)
+		if (err == nil) != c.may || err != nil && !strings.Contains(fault.From(err).Detail, "behind this request must be older than 24h") {
+			t.Errorf("%s: %v, want %t", c.name, err, c.may)
+		}
+		if from := a.OldEnoughAt(c.m, c.k); !from.Equal(c.from) || a.May(c.m, c.k, from) != nil {
+			t.Errorf("%s: from %v, want %v; then %v", c.name, from, c.from, a.May(c.m, c.k, from))
+		}
+	}
+	if a.Passkeys = nil; !a.OldEnoughAt(access.Matter{}, second).IsZero() {
+		t.Error("a time is named for a person without a passkey")
+	}
+}

@@ -59,6 +59,9 @@ type Caller struct {
 	// UserID is the user of the connection, or the maker of the key. It is empty for a
 	// key that the operator made.
 	UserID string
+	// UserSince is when that user's account was made, or when the user last got a
+	// right; zero: there is no such user.
+	UserSince time.Time
 }
 
 // Policy is a policy as it is at one moment.
@@ -145,7 +148,7 @@ func (a Authorization) MayBeDecided(now time.Time) error {
 
 // Matter is what a person decides about, for a device that has a policy.
 func (a Authorization) Matter(devicePolicy string) access.Matter {
-	m := access.Matter{Needs: access.DevicesCommandDestructive | access.DevicesRead, AskedBy: a.Caller.UserID, Policies: []string{devicePolicy}}
+	m := access.Matter{Needs: access.DevicesCommandDestructive | access.DevicesRead, AskedBy: a.Caller.UserID, AskedSince: a.Caller.UserSince, Policies: []string{devicePolicy}}
 	if a.Move != (Move{}) {
 		m.Needs = access.PoliciesWrite | access.PoliciesRead
 		m.Policies = append(m.Policies, a.Move.From.ID, a.Move.To.ID)

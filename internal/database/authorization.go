@@ -25,6 +25,13 @@ func authorizationFields(a *approval.Authorization) []any {
 		&a.State, at(&a.CreatedAt), at(&a.DecidedAt), &a.DecidedBy, &a.DecidedByName, &a.PasskeyID, at(&a.UsedAt), &a.CommandID}
 }
 
+// readAuthorization is authorizationColumns and Caller.UserSince, which is not stored.
+const readAuthorization = authorizationColumns + `, COALESCE((SELECT ` + sinceColumn + ` FROM users u WHERE u.id = caller_user), 0)`
+
+func readAuthorizationFields(a *approval.Authorization) []any {
+	return append(authorizationFields(a), at(&a.Caller.UserSince))
+}
+
 // authorize returns the authorization that a command uses, or a refusal if it needs one
 // and has none; both nil: it needs none. With a lock the company is locked, so that of all
 // calls one uses an authorization, and what a move depends on is locked here.
@@ -107,7 +114,7 @@ func isRepetition(ctx context.Context, t conn, c command.Command) (bool, error) 
 // authorization at most still counts: none is made beside it.
 func authorizationState(ctx context.Context, c conn, of approval.Call, now time.Time) (approval.Snapshot, error) {
 	s := approval.Snapshot{Now: now}
-	last, err := one(ctx, c, into(authorizationFields), `SELECT `+authorizationColumns+` FROM authorizations
+	last, err := one(ctx, c, into(readAuthorizationFields), `SELECT `+readAuthorization+` FROM authorizations
 		WHERE company_id = ? AND digest = ? AND asset_id = ? AND epoch = ? AND command = ? AND caller_kind = ? AND caller_id = ?
 		AND (state = 'WAITING' AND created_at > ? OR state = 'APPROVED' AND decided_at > ? OR state = 'DECLINED' AND decided_at > ?) LIMIT 1`,
 		of.CompanyID, of.Digest, of.AssetID, of.Epoch, of.Command, string(of.Caller.Kind), of.Caller.ID, millis(now.Add(-approval.WaitFor)),
@@ -161,13 +168,13 @@ func (db *DB) Authorization(ctx context.Context, companyID, id string) (approval
 }
 
 func findAuthorization(ctx context.Context, c conn, companyID, id string) (approval.Authorization, error) {
-	return find(ctx, c, "authorization", into(authorizationFields),
-		`SELECT `+authorizationColumns+` FROM authorizations WHERE id = ? AND company_id = ?`, id, companyID)
+	return find(ctx, c, "authorization", into(readAuthorizationFields),
+		`SELECT `+readAuthorization+` FROM authorizations WHERE id = ? AND company_id = ?`, id, companyID)
 }
 
 // Authorizations lists those of a company that were asked for last, the newest first.
 func (db *DB) Authorizations(ctx context.Context, companyID string, limit int) ([]approval.Authorization, error) {
-	return list(ctx, db.read(), into(authorizationFields), `SELECT `+authorizationColumns+` FROM authorizations WHERE company_id = ?
+	return list(ctx, db.read(), into(readAuthorizationFields), `SELECT `+readAuthorization+` FROM authorizations WHERE company_id = ?
 		ORDER BY created_at DESC, id DESC LIMIT ?`, companyID, limit)
 }
 

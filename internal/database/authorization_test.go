@@ -358,6 +358,60 @@ func TestDecideAuthorization_SecondPerson(t *testing.T) {
 	})
 }
 
+// A second person does not decide for a user whose account, rights or policies are new:
+// when it is decided, and when it is used.
+func TestDecideAuthorization_SecondPersonNewAccount(t *testing.T) {
+	withCompany(t, func(f *fixture) {
+		f.destructiveApproval()
+		devices, eve := f.fleet(1), f.person("Eve", true)
+		f.clock.Advance(time.Hour)
+		f.setControls(func(c *access.Controls) { c.SecondPerson, c.ApproverAge = true, time.Hour })
+		puppet := f.person("Puppet", false)
+		c := f.asking(devices[0], command.WipeCompanyData, "d1")
+		c.Actor.Kind, c.Ask.Caller = access.Connection, approval.Caller{Kind: access.Connection, ID: "k1", UserID: puppet.ID}
+		id := f.refusal(f.db, c).ID
+		f.code(fault.Refused, f.decide(id, eve, signature.Approve))
+		limit := func(ids []string) {
+			_, err := f.db.UpdateUser(f.Context(), f.company.ID, puppet.ID, func(u *account.User) error { u.Policies = ids; return nil })
+			f.ok(err)
+		}
+		limit([]string{devices[0].Device.PolicyID})
+		f.clock.Advance(time.Hour)
+		id = f.refusal(f.db, c).ID // the first has expired
+		f.approve(id, eve)
+		limit(nil) // more policies
+		if again := f.refusal(f.db, c); again.ID == id {
+			t.Error("the decision still counts for a user who got rights")
+		}
+		f.clock.Advance(time.Hour)
+		f.approve(f.refusal(f.db, c).ID, eve)
+		_, err := f.db.DeleteUser(f.Context(), f.company.ID, puppet.ID)
+		f.ok(err)
+		if _, begun, err := f.db.Begin(f.Context(), c, nil); err != nil || !begun {
+			t.Errorf("the operator deleted who asked: %t, %v", begun, err)
+		}
+	})
+}
+
+// A policy more is a right more: of a user who may see others than before.
+func TestUpdateUser_MorePoliciesAreANewRight(t *testing.T) {
+	withCompany(t, func(f *fixture) {
+		u := f.person("Helper", true)
+		for _, c := range []struct {
+			to     []string
+			gained bool
+		}{{[]string{"a", "b"}, false}, {[]string{"b"}, false}, {[]string{"b"}, false}, {[]string{"c"}, true}, {[]string{}, false},
+			{[]string{"c"}, true}, {nil, true}, {nil, false}} {
+			f.clock.Advance(time.Hour)
+			_, err := f.db.UpdateUser(f.Context(), f.company.ID, u.ID, func(u *account.User) error { u.Policies = c.to; return nil })
+			f.ok(err)
+			who, err := f.db.Decider(f.Context(), f.company.ID, u.ID)
+			f.ok(err)
+			equal(f, fmt.Sprint("a new right with policies ", c.to), who.RightsAt.Equal(f.clock.Now()), c.gained)
+		}
+	})
+}
+
 // A move to another policy is refused if one of the two changed since they were compared.
 func TestBegin_MoveIsWhatWasCompared(t *testing.T) {
 	withCompany(t, func(f *fixture) {

@@ -99,6 +99,9 @@ type rated struct {
 
 const ratedColumns = userColumns + `, u.rights_at`
 
+// sinceColumn is when an account was made, or when its user last got a right.
+const sinceColumn = `CASE WHEN u.rights_at > u.created_at THEN u.rights_at ELSE u.created_at END`
+
 func ratedFields(u *rated) []any { return append(userFields(&u.User), at(&u.rightsAt)) }
 
 func findRated(ctx context.Context, c conn, companyID, userID, lock string) (rated, error) {

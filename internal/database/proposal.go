@@ -192,7 +192,8 @@ var _ proposal.ReviewStore = (*DB)(nil)
 
 // listedColumns are those of a proposal's maker, as people know them.
 const listedColumns = `COALESCE(k.name, ''), COALESCE(k.prefix, ''),
-	CASE k.created_by WHEN 'operator' THEN '' ELSE COALESCE(k.created_by, '') END, COALESCE(o.client_name, ''), COALESCE(u.name, ''), COALESCE(u.email, '')`
+	CASE k.created_by WHEN 'operator' THEN '' ELSE COALESCE(k.created_by, '') END, COALESCE(o.client_name, ''), COALESCE(u.name, ''), COALESCE(u.email, ''),
+	COALESCE((SELECT ` + sinceColumn + ` FROM users u WHERE u.id = CASE v.owner_kind WHEN 'API_KEY' THEN k.created_by ELSE v.owner_user_id END), 0)`
 
 const listedTables = ` FROM proposals v
 	LEFT JOIN api_keys k ON v.owner_kind = 'API_KEY' AND k.id = v.owner_id
@@ -201,7 +202,7 @@ const listedTables = ` FROM proposals v
 
 func (db *DB) scanListed(r row) (l proposal.Listed, err error) {
 	m := &l.Maker
-	l.Proposal, err = db.scanProposal(wider{r, []any{&m.KeyName, &m.KeyPrefix, &m.KeyMaker, &m.Client, &m.UserName, &m.UserEmail}})
+	l.Proposal, err = db.scanProposal(wider{r, []any{&m.KeyName, &m.KeyPrefix, &m.KeyMaker, &m.Client, &m.UserName, &m.UserEmail, at(&m.Since)}})
 	m.Kind, m.ID = l.Owner.Kind, l.Owner.ID
 	return l, err
 }

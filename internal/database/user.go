@@ -2,6 +2,7 @@ package database
 
 import (
 	"context"
+	"slices"
 	"strings"
 
 	"github.com/musterhq/muster/internal/account"
@@ -147,9 +148,11 @@ func (db *DB) saveUser(ctx context.Context, t *tx, before, next account.User, mo
 	return db.recordUser(ctx, t, activity.UserChanged, before, next, more...)
 }
 
-// gains reports whether a user can do more than before.
+// gains reports whether a user can do more than before, or the same for more policies.
 func gains(before, next account.User) bool {
-	return next.Rights&^before.Rights != 0 || before.Disabled && !next.Disabled
+	return next.Rights&^before.Rights != 0 || before.Disabled && !next.Disabled ||
+		before.Policies != nil && (next.Policies == nil ||
+			slices.ContainsFunc(next.Policies, func(id string) bool { return !slices.Contains(before.Policies, id) }))
 }
 
 // recordUser records what a save changed about a user; of a password only

@@ -165,7 +165,7 @@ type Standing struct {
 
 // Matter is what the approver of the proposal must be able to do.
 func (l Listed) Matter() access.Matter {
-	return access.Matter{Needs: mayReview, Policies: []string{l.PolicyID}, AskedBy: l.AskedBy()}
+	return access.Matter{Needs: mayReview, Policies: []string{l.PolicyID}, AskedBy: l.AskedBy(), AskedSince: l.Maker.Since}
 }
 
 // Check returns nil if the person's signature is for the decision about exactly what

@@ -17,6 +17,7 @@ import (
 
 	"github.com/musterhq/muster/internal/access"
 	"github.com/musterhq/muster/internal/account"
+	"github.com/musterhq/muster/internal/apikey"
 	"github.com/musterhq/muster/internal/fault"
 	"github.com/musterhq/muster/internal/operation"
 	"github.com/musterhq/muster/internal/policy"
@@ -342,6 +343,41 @@ func TestDecide_WhoApproves(t *testing.T) {
 	if _, err := r.service.Apply(t.Context(), call, own.ID, ""); err != nil {
 		t.Error(err)
 	}
+}
+
+// TestApply_WhoAskedIsNew: with a second person, an approval does not count while account
+// or rights of the user behind the request are new.
+func TestApply_WhoAskedIsNew(t *testing.T) {
+	each(t, func(t *testing.T, r *rig) {
+		p, ada := approvable(r)
+		r.controls(func(c *access.Controls) { c.SecondPerson = true })
+		puppet := account.User{ID: resource.NewID(), CompanyID: r.company.ID, Name: "Puppet", Email: "puppet@acme.test", Role: account.Manager, CreatedAt: r.clock.Now()}
+		r.ok(r.db.CreateUser(t.Context(), puppet))
+		made, _ := apikey.New(r.company.ID, "K", puppet.ID, access.All, r.clock.Now(), time.Time{})
+		r.ok(r.db.CreateKey(t.Context(), made))
+		call := r.key(made.ID)
+		proposed := func() proposal.Proposal {
+			p, err := r.service.ProposeChanges(t.Context(), call, p.ID, set("CAMERA", "BLOCK"))
+			r.ok(err)
+			return p
+		}
+		own := proposed()
+		r.code(fault.Refused, r.decides(ada, own.ID, signature.Approve, r.sign(ada, own.ID, signature.Approve, nil)))
+		r.clock.Advance(25 * time.Hour)
+		own = proposed()
+		r.approves(ada, own.ID)
+		_, err := r.db.UpdateUser(t.Context(), r.company.ID, puppet.ID, func(u *account.User) error { u.Rights = account.ViewDevices; return nil })
+		r.ok(err)
+		if _, err := r.service.Apply(t.Context(), call, own.ID, ""); fault.CodeOf(err) != fault.ConfirmationRequired {
+			t.Errorf("the user behind the key got a right: %v", err)
+		}
+		_, err = r.db.DeleteUser(t.Context(), r.company.ID, puppet.ID)
+		r.ok(err)
+		r.approves(ada, own.ID)
+		if _, err := r.service.Apply(t.Context(), call, own.ID, ""); err != nil {
+			t.Errorf("the operator deleted the user: %v", err)
+		}
+	})
 }
 
 // TestApply_DevicesWithinTheImpact: devices come and go within the impact; one that

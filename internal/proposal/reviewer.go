@@ -67,6 +67,9 @@ type Maker struct {
 	Client    string // of a connection: what the client calls itself; never verified
 	UserName  string // of the user, or of the person behind a connection, with the
 	UserEmail string
+	// Since is when the account of the user behind the key or connection was made, or
+	// when that user last got a right; zero: there is no such user.
+	Since time.Time
 }
 
 // Text names the maker in one line.

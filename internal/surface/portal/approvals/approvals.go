@@ -4,7 +4,6 @@ package approvals
 
 import (
 	"context"
-	"slices"
 	"time"
 
 	"github.com/musterhq/muster/internal/access"
@@ -114,25 +113,10 @@ func (s *Section) admit(v *frame.Visit, a *asked) error {
 	}
 	a.Barred = frame.Sentence(fault.From(refused).Detail)
 	a.NoPasskey = len(who.Passkeys) == 0
-	if from := oldEnough(who, controls); !a.NoPasskey && from.After(v.Now) && who.May(a.Matter(), controls, from) == nil {
+	if from := who.OldEnoughAt(a.Matter(), controls); from.After(v.Now) && who.May(a.Matter(), controls, from) == nil {
 		a.From = from
 	}
 	return nil
-}
-
-// oldEnough is when a person, their rights and one of their passkeys have the age
-// that the company asks for.
-func oldEnough(who access.Approver, c access.Controls) time.Time {
-	from := who.CreatedAt
-	if len(who.Passkeys) > 0 {
-		if first := slices.MinFunc(who.Passkeys, time.Time.Compare); first.After(from) {
-			from = first
-		}
-	}
-	if who.RightsAt.After(from) {
-		from = who.RightsAt
-	}
-	return from.Add(c.ApproverAge)
 }
 
 // begin asks for a signature of the change as it is shown.

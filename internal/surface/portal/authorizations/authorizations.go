@@ -61,6 +61,7 @@ type asked struct {
 	Closed, Barred string
 	Alone          bool
 	NoPasskey      bool
+	From           time.Time // when the person may decide, if only an age is missing
 
 	Approve, Decline account.Challenge
 }
@@ -137,6 +138,9 @@ func (s *Section) admit(v *frame.Visit, a *asked) error {
 		}
 		if refused := who.May(matter, controls, v.Now); refused != nil {
 			a.Barred, a.NoPasskey = frame.Sentence(fault.From(refused).Detail), len(who.Passkeys) == 0
+			if from := who.OldEnoughAt(matter, controls); from.After(v.Now) && who.May(matter, controls, from) == nil {
+				a.From = from
+			}
 			a.Alone = !slices.ContainsFunc(all, may)
 		}
 		return nil
