@@ -64,8 +64,12 @@ const (
 // ReasonRules lists the values from loose to strict.
 func ReasonRules() []ReasonRule { return []ReasonRule{ReasonNone, ReasonDestructive, ReasonAll} }
 
-// MaxApproverAge bounds the setting approverAge.
-const MaxApproverAge = 365 * 24 * time.Hour
+// What bounds the setting approverAge. In the portal it is MaxPortalApproverAge: a greater
+// one keeps every administrator from confirming anything, until the operator lowers it.
+const (
+	MaxApproverAge       = 365 * 24 * time.Hour
+	MaxPortalApproverAge = 7 * 24 * time.Hour
+)
 
 // DestructiveLimit is how many distinct devices a company's callers together may
 // send destructive commands to in any window of the length. The zero value is

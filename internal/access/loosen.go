@@ -24,11 +24,12 @@ const (
 	DestructiveApprovalControl ControlName = "destructiveApproval"
 	DestructiveLimitControl    ControlName = "destructiveLimit"
 	StopControl                ControlName = "stop"
+	KeepActivityControl        ControlName = "keepActivity"
 )
 
 // ControlNames lists all of them.
 func ControlNames() []ControlName {
-	return []ControlName{ApplyApprovalControl, SecondPersonControl, ApproverAgeControl, DestructiveApprovalControl, DestructiveLimitControl, StopControl}
+	return []ControlName{ApplyApprovalControl, SecondPersonControl, ApproverAgeControl, DestructiveApprovalControl, DestructiveLimitControl, StopControl, KeepActivityControl}
 }
 
 // Control is the value of a control as text.
@@ -53,6 +54,8 @@ func (s Settings) Control(name ControlName) string {
 			return "ALL"
 		}
 		return "ON"
+	case KeepActivityControl:
+		return s.KeepActivity.String()
 	}
 	return ""
 }
@@ -76,6 +79,8 @@ func (s *Settings) SetControl(name ControlName, text string) (err error) {
 			return fmt.Errorf("a stop cannot become %s", text)
 		}
 		s.Stop = Stop{}
+	case KeepActivityControl:
+		s.KeepActivity, err = time.ParseDuration(text)
 	default:
 		err = fmt.Errorf("there is no control %s", name)
 	}
@@ -98,6 +103,8 @@ func Loosens(name ControlName, before, after Settings) bool {
 		return !a.DestructiveLimit.Within(b.DestructiveLimit)
 	case StopControl:
 		return before.Stop.On() && !after.Stop.On() || before.Stop.All && !after.Stop.All
+	case KeepActivityControl: // what is deleted can no longer be looked at
+		return after.KeepActivity < before.KeepActivity
 	}
 	return true
 }

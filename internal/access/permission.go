@@ -91,6 +91,9 @@ func ParseScopes(scopes []string) (Permission, error) {
 	return p.WithImplied(), nil
 }
 
+// Writes reports whether the permissions allow more than reading.
+func (p Permission) Writes() bool { return p&^(DevicesRead|PoliciesRead) != 0 }
+
 // AllowsNothing reports whether no operation can be called with the rights alone:
 // each takes the right to read devices or policies.
 func (p Permission) AllowsNothing() bool { return p&(DevicesRead|PoliciesRead) == 0 }

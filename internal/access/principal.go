@@ -1,6 +1,8 @@
 package access
 
 import (
+	"time"
+
 	"github.com/musterhq/muster/internal/fault"
 )
 
@@ -26,6 +28,8 @@ type Settings struct {
 
 	Controls Controls `json:"-"` // bind everyone, whatever the switches say
 	Stop     Stop     `json:"-"`
+	// KeepActivity is how long entries of the activity log are kept.
+	KeepActivity time.Duration `json:"-"`
 }
 
 // Principal is an authenticated caller, with what decides its rights.

@@ -3,6 +3,7 @@
 package company
 
 import (
+	"cmp"
 	"context"
 	"maps"
 	"slices"
@@ -28,8 +29,6 @@ type Company struct {
 	Name          string
 	Settings      access.Settings
 	InactiveAfter time.Duration
-	// KeepActivity is how long entries of the activity log are kept.
-	KeepActivity time.Duration
 	// Enterprise is the platform's name of the company, "enterprises/LC…";
 	// empty while the company is not connected (contract 7.4).
 	Enterprise string
@@ -109,9 +108,10 @@ func New(slug, displayName string, settings access.Settings, now time.Time) (Com
 	if settings.Controls == (access.Controls{}) {
 		settings.Controls = access.DefaultControls()
 	}
+	settings.KeepActivity = cmp.Or(settings.KeepActivity, DefaultKeepActivity)
 	c := Company{
 		ID: resource.NewID(), Slug: slug, Name: displayName, Settings: settings,
-		InactiveAfter: DefaultInactiveAfter, KeepActivity: DefaultKeepActivity, CreatedAt: now.UTC().Truncate(time.Millisecond),
+		InactiveAfter: DefaultInactiveAfter, CreatedAt: now.UTC().Truncate(time.Millisecond),
 	}
 	return c, c.Check()
 }
@@ -130,7 +130,7 @@ func (c Company) Check() error {
 	must(resource.IsLabel(c.Name, MaxName), "name", "must have 1 to 100 printable characters and no spaces around them")
 	must(c.InactiveAfter >= MinInactiveAfter && c.InactiveAfter <= MaxInactiveAfter, "inactiveAfter",
 		"must be between one minute and ten years")
-	must(c.KeepActivity >= MinKeepActivity && c.KeepActivity <= MaxKeepActivity, "keepActivity",
+	must(c.Settings.KeepActivity >= MinKeepActivity && c.Settings.KeepActivity <= MaxKeepActivity, "keepActivity",
 		"must be between 30 days and ten years")
 	must(c.Settings.DeviceCommands || !c.Settings.DestructiveCommands, "destructiveCommands",
 		"needs deviceCommands: turn that on as well")

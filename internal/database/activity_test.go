@@ -217,7 +217,7 @@ func TestActivity_OldEntriesAreRemoved(t *testing.T) {
 			f.ok(f.db.RecordActivity(f.Context(), f.company.ID, activity.Event{Action: activity.AssetChanged}))
 			f.ok(f.keeper().Seal(f.Context()))
 		}
-		f.clock.Advance(f.company.KeepActivity - 36*time.Hour)
+		f.clock.Advance(company.DefaultKeepActivity - 36*time.Hour)
 		f.ok(f.keeper().Forget(f.Context()))
 		v, err := f.keeper().Verify(f.Context(), f.company.ID)
 		f.ok(err)

@@ -254,7 +254,7 @@ func (db *DB) ActivityLifetimes(ctx context.Context) (map[string]time.Duration, 
 	all, err := db.Companies(ctx)
 	lifetimes := make(map[string]time.Duration, len(all))
 	for _, c := range all {
-		lifetimes[c.ID] = c.KeepActivity
+		lifetimes[c.ID] = c.Settings.KeepActivity
 	}
 	return lifetimes, err
 }

@@ -10,10 +10,10 @@ import (
 	"github.com/musterhq/muster/internal/company"
 )
 
-const companyColumns = `c.id, c.slug, c.name, c.inactive_after, c.keep_activity, c.enterprise, c.created_at, c.upgrade_notice, ` + settingsColumns
+const companyColumns = `c.id, c.slug, c.name, c.inactive_after, c.enterprise, c.created_at, c.upgrade_notice, ` + settingsColumns
 
 func companyFields(c *company.Company) []any {
-	return append([]any{&c.ID, &c.Slug, &c.Name, lasting(&c.InactiveAfter), lasting(&c.KeepActivity), &c.Enterprise, at(&c.CreatedAt),
+	return append([]any{&c.ID, &c.Slug, &c.Name, lasting(&c.InactiveAfter), &c.Enterprise, at(&c.CreatedAt),
 		&c.UpgradeNotice}, settingsFields(&c.Settings)...)
 }
 
@@ -22,7 +22,7 @@ func companyFields(c *company.Company) []any {
 func (db *DB) CreateCompany(ctx context.Context, c company.Company) error {
 	err := db.write(ctx, func(ctx context.Context, t *tx) error {
 		stored := c
-		stored.KeepActivity = cmp.Or(c.KeepActivity, company.DefaultKeepActivity)
+		stored.Settings.KeepActivity = cmp.Or(c.Settings.KeepActivity, company.DefaultKeepActivity)
 		if err := t.insert(ctx, "companies", companyColumns, companyFields(&stored)); err != nil {
 			return err
 		}
@@ -84,9 +84,10 @@ func (db *DB) UpdateCompany(ctx context.Context, id string, change func(*company
 // saveCompany saves and records what changed. What waits for a control that
 // changes is superseded.
 func (db *DB) saveCompany(ctx context.Context, t *tx, c, next company.Company) error {
+	next.Settings.KeepActivity = cmp.Or(next.Settings.KeepActivity, c.Settings.KeepActivity)
 	settings := settingsFields(&next.Settings)
-	args := append([]any{next.Name, next.InactiveAfter.Milliseconds(), next.KeepActivity.Milliseconds(), next.Enterprise, next.UpgradeNotice}, settings...)
-	if err := t.exec(ctx, `UPDATE companies SET name = ?, inactive_after = ?, keep_activity = ?, enterprise = ?, upgrade_notice = ?,
+	args := append([]any{next.Name, next.InactiveAfter.Milliseconds(), next.Enterprise, next.UpgradeNotice}, settings...)
+	if err := t.exec(ctx, `UPDATE companies SET name = ?, inactive_after = ?, enterprise = ?, upgrade_notice = ?,
 			(`+strings.ReplaceAll(settingsColumns, "c.", "")+`) = (`+marks(len(settings))+`) WHERE id = ?`, append(args, c.ID)...); err != nil {
 		return err
 	}
@@ -100,12 +101,12 @@ func (db *DB) saveCompany(ctx context.Context, t *tx, c, next company.Company) e
 // settingsFields.
 const settingsColumns = `c.device_commands, c.destructive_commands, c.policy_changes, c.provisioning, c.oauth_connections,
 	c.apply_approval, c.second_person, c.approver_age, c.destructive_approval, c.limit_devices, c.limit_window, c.require_reason,
-	c.stopped_at, c.stop_reason, c.stop_all`
+	c.stopped_at, c.stop_reason, c.stop_all, c.keep_activity`
 
 func settingsFields(s *access.Settings) []any {
 	c := &s.Controls
 	return []any{&s.DeviceCommands, &s.DestructiveCommands, &s.PolicyChanges, &s.Provisioning, &s.OAuthConnections,
 		&c.ApplyApproval, &c.SecondPerson, lasting(&c.ApproverAge), &c.DestructiveApproval,
 		&c.DestructiveLimit.Devices, lasting(&c.DestructiveLimit.Window), &c.RequireReason,
-		at(&s.Stop.At), &s.Stop.Reason, &s.Stop.All}
+		at(&s.Stop.At), &s.Stop.Reason, &s.Stop.All, lasting(&s.KeepActivity)}
 }

@@ -18,7 +18,7 @@ func (db *DB) recordCompany(ctx context.Context, t *tx, action activity.Action, 
 	changes := activity.Differences(append(controlChanges(was.Controls, is.Controls),
 		activity.Change{Field: "name", Before: before.Name, After: after.Name},
 		activity.Change{Field: "inactiveAfter", Before: span(before.InactiveAfter), After: span(after.InactiveAfter)},
-		activity.Change{Field: "keepActivity", Before: span(before.KeepActivity), After: span(after.KeepActivity)},
+		activity.Change{Field: "keepActivity", Before: span(before.Settings.KeepActivity), After: span(after.Settings.KeepActivity)},
 		activity.Change{Field: "enterprise", Before: before.Enterprise, After: after.Enterprise},
 	)...)
 	former := gates(was)

@@ -29,20 +29,21 @@ func (db *DB) Loosenings(ctx context.Context, companyID string) ([]access.Loosen
 	return list(ctx, db.read(), scanLoosening, `SELECT `+looseningColumns+` FROM loosenings l WHERE l.company_id = ? ORDER BY l.effective_at, l.id`, companyID)
 }
 
-// ChangeControls changes a company's controls for a person: what tightens takes
-// effect at once, what loosens waits. It returns what waits now because of it.
-func (db *DB) ChangeControls(ctx context.Context, companyID string, by account.User, change func(*access.Settings)) (waiting []access.Loosening, err error) {
+// ChangeControls changes a company for a person: what loosens a control waits, all else
+// takes effect at once. It returns what waits now because of it.
+func (db *DB) ChangeControls(ctx context.Context, companyID string, by account.User, change func(*company.Company)) (waiting []access.Loosening, err error) {
 	err = db.write(ctx, func(ctx context.Context, t *tx) error {
 		waiting = nil
 		c, err := findCompany(ctx, t, `c.id = ?`+t.lock(), companyID)
 		if err != nil {
 			return err
 		}
-		wanted, next := c, c
-		if err := company.Change(func(to *company.Company) { change(&to.Settings) })(&wanted); err != nil {
+		wanted := c
+		if err := company.Change(change)(&wanted); err != nil {
 			return err
 		}
-		next.Settings = wanted.Settings
+		next := wanted
+		next.ID, next.CreatedAt = c.ID, c.CreatedAt
 		now := db.now()
 		for _, control := range access.ControlNames() {
 			if !access.Loosens(control, c.Settings, wanted.Settings) {

@@ -22,7 +22,7 @@ func (f *fixture) now() access.Settings {
 // controls asks, as a person in the portal, for other controls.
 func (f *fixture) controls(by account.User, edit func(*access.Settings)) []access.Loosening {
 	f.Helper()
-	waiting, err := f.db.ChangeControls(f.Context(), f.company.ID, by, edit)
+	waiting, err := f.db.ChangeControls(f.Context(), f.company.ID, by, func(c *company.Company) { edit(&c.Settings) })
 	f.ok(err)
 	return waiting
 }

@@ -18,6 +18,7 @@ import (
 	"github.com/musterhq/muster/internal/access"
 	"github.com/musterhq/muster/internal/account"
 	"github.com/musterhq/muster/internal/apikey"
+	"github.com/musterhq/muster/internal/company"
 	"github.com/musterhq/muster/internal/fault"
 	"github.com/musterhq/muster/internal/operation"
 	"github.com/musterhq/muster/internal/policy"
@@ -78,7 +79,7 @@ func (r *rig) approving(rule access.ApprovalRule) {
 // controls makes the company's stricter.
 func (r *rig) controls(edit func(*access.Controls)) {
 	r.Helper()
-	_, err := r.db.ChangeControls(r.Context(), r.company.ID, account.User{ID: "op", Name: "op"}, func(to *access.Settings) { edit(&to.Controls) })
+	_, err := r.db.ChangeControls(r.Context(), r.company.ID, account.User{ID: "op", Name: "op"}, func(to *company.Company) { edit(&to.Settings.Controls) })
 	r.ok(err)
 	c, err := r.db.CompanyByID(r.Context(), r.company.ID)
 	r.ok(err)

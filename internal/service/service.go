@@ -20,6 +20,7 @@ import (
 	"github.com/musterhq/muster/internal/operation"
 	"github.com/musterhq/muster/internal/platform"
 	"github.com/musterhq/muster/internal/service/ops"
+	"github.com/musterhq/muster/internal/surface/portal/frame"
 )
 
 // Options are what a configuration cannot say.
@@ -51,6 +52,7 @@ type Service struct {
 	platform *platform.Platform
 	link     *agentserver.Server
 	registry *operation.Registry
+	routes   []frame.Route
 	handler  http.Handler
 	shares   ops.Shares // of the files that the process may open
 	running  loops
@@ -154,6 +156,9 @@ func (s *Service) Agents() *agentserver.Server { return s.link }
 
 // Registry holds every operation that the service offers.
 func (s *Service) Registry() *operation.Registry { return s.registry }
+
+// Pages are the addresses of the portal.
+func (s *Service) Pages() []frame.Route { return s.routes }
 
 // MetricsURL is where metrics are served if they have an address of their own.
 func (s *Service) MetricsURL() string {

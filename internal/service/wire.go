@@ -289,7 +289,9 @@ func (w *wiring) pages() error {
 	server.Mount(pages)
 	oauth.Consent{Server: server, Sessions: w.signIn.Sessions, Companies: w.db}.Mount(pages)
 	w.signIn.Mount(pages)
-	w.portal().Mount(pages)
+	sections := w.portal()
+	w.routes = sections.Routes()
+	sections.Mount(pages)
 	w.mux.Handle("/", web.Secure(pages, oauth.TokenPath, oauth.RegisterPath, oauth.RevokePath))
 	return nil
 }

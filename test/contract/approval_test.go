@@ -44,7 +44,7 @@ func newApprovalSite(t *testing.T, env *servertest.Env, rule access.ApprovalRule
 // rule sets the setting; the replicas know it a second later.
 func (s *approvalSite) rule(by account.User, rule access.ApprovalRule) {
 	s.Helper()
-	if _, err := s.env.DB().ChangeControls(s.Context(), s.company.ID, by, func(to *access.Settings) { to.Controls.ApplyApproval = rule }); err != nil {
+	if _, err := s.env.DB().ChangeControls(s.Context(), s.company.ID, by, func(to *company.Company) { to.Settings.Controls.ApplyApproval = rule }); err != nil {
 		s.Fatal(err)
 	}
 }

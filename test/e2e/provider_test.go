@@ -279,6 +279,11 @@ func TestCompanySignIn_IsAsFreshAsTheProviderSays(t *testing.T) {
 	visitor := replica.SignedOut(t)
 	provider.Be(who, func(c map[string]any) { delete(c, "auth_time") })
 	signsIn(t, visitor, provider, admin.Email)
+	visitor.Post("/account/prove/company", "next", "/access").Want(t, 403) // the person has a password
+	if _, err := env.DB().UpdateUser(t.Context(), acme.ID, admin.ID, func(u *account.User) error { u.PasswordHash = ""; return nil }); err != nil {
+		t.Fatal(err)
+	}
+	signsIn(t, visitor, provider, admin.Email)
 	page := visitor.Post("/account/prove/company", "next", "/access").Want(t, 200)
 	if !strings.Contains(page.Body, "prompt=login") || !strings.Contains(page.Body, "max_age=0") {
 		t.Error("the provider is not asked to have the person sign in again")

@@ -187,7 +187,7 @@ func (c *CompanySet) Run(env *Env) error {
 		changed, err := admin.Companies.UpdateCompany(ctx, found.ID, company.Change(func(to *company.Company) {
 			to.Name = cmp.Or(strings.TrimSpace(c.Name), to.Name)
 			to.InactiveAfter = cmp.Or(c.InactiveAfter, to.InactiveAfter)
-			to.KeepActivity = cmp.Or(c.KeepActivity, to.KeepActivity)
+			to.Settings.KeepActivity = cmp.Or(c.KeepActivity, to.Settings.KeepActivity)
 			c.Switches.apply(&to.Settings)
 			c.ControlFlags.apply(&to.Settings.Controls)
 		}))
@@ -221,7 +221,7 @@ type companyView struct {
 func viewCompany(c company.Company) companyView {
 	view := companyView{
 		Slug: c.Slug, PathName: c.PathName(), Name: c.Name, Settings: c.Settings, Controls: viewControls(c.Settings.Controls), Stop: viewStop(c.Settings.Stop),
-		InactiveAfter: c.InactiveAfter.String(), KeepActivity: c.KeepActivity.String(), Connected: c.Connected(), CreatedAt: operation.TimestampOf(c.CreatedAt),
+		InactiveAfter: c.InactiveAfter.String(), KeepActivity: c.Settings.KeepActivity.String(), Connected: c.Connected(), CreatedAt: operation.TimestampOf(c.CreatedAt),
 	}
 	if c.Connected() {
 		view.Enterprise = &c.Enterprise
@@ -235,7 +235,7 @@ func showCompany(verb string, c company.Company) answer {
 		row(w, "  enabled", enabled(c.Settings))
 		viewControls(c.Settings.Controls).show(w)
 		row(w, "  inactive after", c.InactiveAfter.String())
-		row(w, "  activity kept", c.KeepActivity.String())
+		row(w, "  activity kept", c.Settings.KeepActivity.String())
 		row(w, "  enterprise", orDash(c.Enterprise))
 		viewStop(c.Settings.Stop).show(w)
 	}}

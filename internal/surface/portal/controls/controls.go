@@ -8,12 +8,14 @@ import (
 	"encoding/json"
 	"net/http"
 	"net/url"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
 
 	"github.com/musterhq/muster/internal/access"
 	"github.com/musterhq/muster/internal/account"
+	"github.com/musterhq/muster/internal/company"
 	"github.com/musterhq/muster/internal/fault"
 	"github.com/musterhq/muster/internal/surface/portal/frame"
 )
@@ -21,7 +23,7 @@ import (
 // Store changes a company's controls.
 type Store interface {
 	Loosenings(ctx context.Context, companyID string) ([]access.Loosening, error)
-	ChangeControls(ctx context.Context, companyID string, by account.User, change func(*access.Settings)) ([]access.Loosening, error)
+	ChangeControls(ctx context.Context, companyID string, by account.User, change func(*company.Company)) ([]access.Loosening, error)
 	CancelLoosening(ctx context.Context, companyID, id string) error
 	ConfirmLoosening(ctx context.Context, companyID, id, userID, passkeyID string) error
 	Approvers(ctx context.Context, companyID string) ([]access.Approver, error)
@@ -72,8 +74,10 @@ type view struct {
 func (s *Section) show(v *frame.Visit) error {
 	c := v.Company.Settings.Controls
 	return s.render(v, http.StatusOK, view{Limit: strings.ToLower(c.DestructiveLimit.String()),
-		Age: strconv.FormatFloat(c.ApproverAge.Hours(), 'f', -1, 64)})
+		Age: hoursText(c.ApproverAge)})
 }
+
+func hoursText(d time.Duration) string { return strconv.FormatFloat(d.Hours(), 'f', -1, 64) }
 
 func (s *Section) render(v *frame.Visit, status int, p view) (err error) {
 	if p.Waiting, err = s.Store.Loosenings(v.Context(), v.Company.ID); err != nil {
@@ -108,8 +112,12 @@ func (s *Section) few(v *frame.Visit) (int, error) {
 
 // saveRules changes what a person has to approve.
 func (s *Section) saveRules(v *frame.Visit) error {
+	rule := access.ApprovalRule(v.Form.Get("applyApproval"))
+	if !slices.Contains(access.ApprovalRules(), rule) {
+		return fault.Invalid("choose which policy changes need approval", fault.Field{Field: "applyApproval", Message: "must be OFF, RISKY or ALL"})
+	}
 	return s.change(v, "Saved.", func(to *access.Settings) {
-		to.Controls.ApplyApproval = access.ApprovalRule(v.Form.Get("applyApproval"))
+		to.Controls.ApplyApproval = rule
 		to.Controls.SecondPerson = v.Form.Get("secondPerson") == "true"
 		to.Controls.DestructiveApproval = v.Form.Get("destructiveApproval") == "true"
 	})
@@ -129,19 +137,23 @@ func (s *Section) save(v *frame.Visit) error {
 		return s.render(v, http.StatusUnprocessableEntity, p)
 	}
 	hours, wrong := strconv.ParseFloat(p.Age, 64)
-	if wrong != nil || hours < 0 || hours > access.MaxApproverAge.Hours() {
-		p.Problem = "The age must be from 0 to 8760 hours."
-		return s.render(v, http.StatusUnprocessableEntity, p)
+	age := v.Company.Settings.Controls.ApproverAge // the operator may have set a greater one, which stays
+	if p.Age != hoursText(age) {
+		if wrong != nil || hours < 0 || hours > access.MaxPortalApproverAge.Hours() {
+			p.Problem = "The age must be from 0 to 168 hours (7 days). The operator can set a greater one."
+			return s.render(v, http.StatusUnprocessableEntity, p)
+		}
+		age = time.Duration(hours * float64(time.Hour)).Truncate(time.Millisecond)
 	}
 	return s.change(v, "Saved.", func(to *access.Settings) {
 		to.Controls.DestructiveLimit = limit
-		to.Controls.ApproverAge = time.Duration(hours * float64(time.Hour)).Truncate(time.Millisecond)
+		to.Controls.ApproverAge = age
 	})
 }
 
 // change changes controls, and says what waits.
 func (s *Section) change(v *frame.Visit, done string, edit func(*access.Settings)) error {
-	waiting, err := s.Store.ChangeControls(v.Context(), v.Company.ID, v.User, edit)
+	waiting, err := s.Store.ChangeControls(v.Context(), v.Company.ID, v.User, func(c *company.Company) { edit(&c.Settings) })
 	if err != nil {
 		return v.Refused(pagePath, err, fault.InvalidArguments, fault.Refused)
 	}
@@ -218,6 +230,21 @@ func title(l access.Loosening) string {
 		access.ApplyApprovalControl:       "Approval of policy changes",
 		access.SecondPersonControl:        "Second person",
 		access.DestructiveApprovalControl: "Authorization of destructive commands",
+		access.KeepActivityControl:        "How long activity is kept",
 	}
 	return cmp.Or(titles[l.Control], string(l.Control))
+}
+
+// valueText is a control's value for people.
+func valueText(of access.ControlName, text string) string {
+	d, err := time.ParseDuration(text)
+	switch {
+	case err != nil:
+		return text
+	case of == access.KeepActivityControl:
+		return strconv.FormatFloat(d.Hours()/24, 'f', -1, 64) + " days"
+	case of == access.ApproverAgeControl:
+		return hoursText(d) + " hours"
+	}
+	return text
 }

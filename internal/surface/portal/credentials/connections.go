@@ -73,22 +73,45 @@ func scopesOf(o oauth.Connection, owner, by account.User) (all []scope) {
 	return all
 }
 
-func (s *Section) setScopes(v *frame.Visit) error {
-	// Not ParseScopes: what is taken away stays away, implied or not.
-	var scopes access.Permission
+// chosenScopes are the scopes that the form has ticked. What is taken away stays away,
+// implied or not.
+func chosenScopes(v *frame.Visit) (scopes access.Permission, err error) {
 	for _, name := range v.Form["scope"] {
 		p, err := access.ParsePermissions([]string{name})
 		if err != nil {
-			return fault.Invalid(err.Error())
+			return 0, fault.Invalid(err.Error())
 		}
 		scopes |= p
 	}
-	if scopes.Has(access.DevicesCommandDestructive) && !v.Proved() {
-		return v.AskProof(frame.AccessPath, "allow destructive commands")
+	return scopes, nil
+}
+
+// widens reports whether the form gives a connection more than it has, beyond reading.
+func (s *Section) widens(v *frame.Visit) (bool, error) {
+	scopes, err := chosenScopes(v)
+	if err != nil {
+		return false, err
+	}
+	all, err := s.Connections.Store.Connections(v.Context(), v.Company.ID)
+	for _, o := range all {
+		if o.ID == v.PathValue("connection") {
+			scopes &^= o.Scopes
+		}
+	}
+	return scopes.Writes(), err
+}
+
+func (s *Section) setScopes(v *frame.Visit) error {
+	scopes, err := chosenScopes(v)
+	if err != nil {
+		return err
 	}
 	o, err := s.Connections.SetScopes(v.Context(), v.User, v.PathValue("connection"), scopes)
 	return s.told(v, err, "What "+o.ClientName+" may do is changed, from its next call on.")
 }
+
+// thaws reports whether a connection may act again.
+func thaws(v *frame.Visit) (bool, error) { return v.Form.Get("frozen") != "true", nil }
 
 func (s *Section) freeze(v *frame.Visit) error {
 	frozen := v.Form.Get("frozen") == "true"

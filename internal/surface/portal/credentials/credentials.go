@@ -38,12 +38,15 @@ type Section struct {
 func (s *Section) Routes() []frame.Route {
 	return []frame.Route{
 		{Pattern: "GET " + frame.AccessPath, Serve: s.show},
-		{Pattern: "POST " + frame.AccessPath + "/gates", Needs: account.ManageCompany, Serve: s.switchGate},
+		{Pattern: "POST " + frame.AccessPath + "/gates", Needs: account.ManageCompany,
+			Proof: frame.Proof{Next: frame.AccessPath, Then: "turn it on", If: opens}, Serve: s.switchGate},
 		{Pattern: "GET " + newKeyPath, Needs: account.ManageKeys, Serve: s.newKey},
-		{Pattern: "POST " + keysPath, Needs: account.ManageKeys, Serve: s.createKey},
+		{Pattern: "POST " + keysPath, Needs: account.ManageKeys, Proof: frame.Proof{Next: newKeyPath, Then: "make the key", If: writes}, Serve: s.createKey},
 		{Pattern: "POST " + keysPath + "/{key}/revoke", Needs: account.ManageKeys, Serve: s.revokeKey},
-		{Pattern: "POST " + connectionsPath + "/{connection}/scopes", Serve: s.setScopes},
-		{Pattern: "POST " + connectionsPath + "/{connection}/freeze", Needs: account.ManageKeys, Serve: s.freeze},
+		{Pattern: "POST " + connectionsPath + "/{connection}/scopes",
+			Proof: frame.Proof{Next: frame.AccessPath, Then: "allow more", If: s.widens}, Serve: s.setScopes},
+		{Pattern: "POST " + connectionsPath + "/{connection}/freeze", Needs: account.ManageKeys,
+			Proof: frame.Proof{Next: frame.AccessPath, Then: "thaw it", If: thaws}, Serve: s.freeze},
 		{Pattern: "POST " + connectionsPath + "/{connection}/revoke", Serve: s.revokeConnection},
 	}
 }
@@ -145,16 +148,15 @@ func gates(s access.Settings, switches []company.Switch) []gate {
 	return all
 }
 
-// switchGate turns one setting on or off. Turning destructive commands on takes
-// a fresh proof of identity.
+// opens reports whether a setting is turned on.
+func opens(v *frame.Visit) (bool, error) { return v.Form.Get("on") == "true", nil }
+
+// switchGate turns one setting on or off.
 func (s *Section) switchGate(v *frame.Visit) error {
 	on := v.Form.Get("on") == "true"
 	for _, g := range gates(v.Company.Settings, nil) {
 		if string(g.Gate) != v.Form.Get("gate") {
 			continue
-		}
-		if g.Danger && on && !v.Proved() {
-			return v.AskProof(frame.AccessPath, "turn destructive commands on")
 		}
 		_, err := s.Companies.UpdateCompany(v.Context(), v.Company.ID, company.Change(func(c *company.Company) { g.settingOnOff(&c.Settings, on) }))
 		if err != nil {

@@ -17,7 +17,6 @@ import (
 	"github.com/musterhq/muster/internal/apikey"
 	"github.com/musterhq/muster/internal/fault"
 	"github.com/musterhq/muster/internal/surface/portal/frame"
-	"github.com/musterhq/muster/internal/surface/web"
 )
 
 // keyRow is a key in the table.
@@ -108,9 +107,7 @@ type keyForm struct {
 	Once             string
 	Wrong            map[string]string
 	Problem          string
-	// Prove is where to prove one's identity; empty: it was proved lately.
-	Prove  string
-	Groups []group
+	Groups           []group
 }
 
 // group is permissions that belong together.
@@ -174,10 +171,8 @@ func implied(p access.Permission) string {
 }
 
 func (s *Section) newKey(v *frame.Visit) error {
-	q := v.Query()
-	chosen, _ := access.ParsePermissions(q["permission"]) // what a stale address names is left out
-	return s.showForm(v, http.StatusOK, keyForm{Name: q.Get("name"), Chosen: chosen, Expires: q.Get("expires"),
-		Networks: q.Get("networks"), PerDay: q.Get("perDay")})
+	chosen, _ := access.ParsePermissions(v.Query()["permission"]) // what a stale address names is left out
+	return s.showForm(v, http.StatusOK, keyForm{Chosen: chosen})
 }
 
 // showForm shows the form with a fresh token: one form makes one key.
@@ -191,12 +186,13 @@ func (s *Section) showForm(v *frame.Visit, status int, form keyForm) error {
 	if form.Expires == "" {
 		form.Expires = lifetimes()[0].Value
 	}
-	if !v.Proved() {
-		back := url.Values{"name": {form.Name}, "expires": {form.Expires}, "permission": form.Chosen.Names(),
-			"networks": {form.Networks}, "perDay": {form.PerDay}}
-		form.Prove = web.ProveAddress(newKeyPath + "?" + back.Encode())
-	}
 	return v.ShowStatus(status, "New API key", frame.AccessPath, keyPage(v, form))
+}
+
+// writes reports whether the form's key may do more than read.
+func writes(v *frame.Visit) (bool, error) {
+	chosen, err := access.ParsePermissions(v.Form["permission"])
+	return err == nil && chosen.Writes(), nil // what cannot be read makes no key
 }
 
 func (s *Section) createKey(v *frame.Visit) error {
@@ -209,10 +205,6 @@ func (s *Section) createKey(v *frame.Visit) error {
 	i := slices.IndexFunc(lifetimes(), func(l lifetime) bool { return l.Value == form.Expires })
 	if i < 0 {
 		return fault.Invalid("choose when the key expires", fault.Field{Field: "expires", Message: "must be one of those on offer"})
-	}
-	if form.Chosen.Has(access.DevicesCommandDestructive) && !v.Proved() {
-		form.Problem = "A key for destructive commands takes a fresh proof that it is you."
-		return s.showForm(v, http.StatusForbidden, form)
 	}
 	networks, perDay, err := form.limits()
 	if err != nil {

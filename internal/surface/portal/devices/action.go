@@ -11,7 +11,6 @@ import (
 	"github.com/musterhq/muster/internal/fault"
 	"github.com/musterhq/muster/internal/policy"
 	"github.com/musterhq/muster/internal/surface/portal/frame"
-	"github.com/musterhq/muster/internal/surface/web"
 )
 
 // action is a command that can be sent to a device.
@@ -71,6 +70,13 @@ func (s *Section) barred(v *frame.Visit, a action, d asset.Asset) string {
 	return ""
 }
 
+// destroys reports whether the command is destructive: a session that was left open must
+// not be enough for it.
+func destroys(v *frame.Visit) (bool, error) {
+	a, ok := findAction(v.PathValue("operation"))
+	return ok && a.Destructive, nil
+}
+
 // command serves POST /devices/{id}/commands/{operation}.
 func (s *Section) command(v *frame.Visit) error {
 	a, ok := findAction(v.PathValue("operation"))
@@ -87,11 +93,6 @@ func (s *Section) command(v *frame.Visit) error {
 	back := frame.DevicePath(d.ID)
 	if name := (device{Asset: d}).name(); a.typed() && !policy.SameName(v.Form.Get("confirm"), name) {
 		return v.Redirect(back, frame.Flash{Tone: frame.Bad, Text: "Nothing was sent: the name that you typed is not “" + name + "”."})
-	}
-	// The device is lost to the company: a session that was left open must not be enough.
-	if a.EndsManagement && !v.Proved() {
-		return v.Redirect(web.ProveAddress(back), frame.Flash{Tone: frame.Warn,
-			Text: "Confirm it's you, then choose “" + a.Label + "” again. Nothing was sent."})
 	}
 	result, err := v.Run(a.Operation, a.arguments(d.ID, v.Form.Get), v.Form.Get(frame.OnceField))
 	if err != nil {

@@ -42,6 +42,9 @@ type Section struct {
 // Routes are the section's addresses.
 func (s *Section) Routes() []frame.Route {
 	see, do := account.ViewDevices, account.ViewDevices|account.CommandDevices
+	proof := frame.Proof{Next: "/devices/{id}", Then: "choose the command again", If: destroys}
+	again := frame.Proof{Next: "/devices/{id}/enroll", Then: "make the code"}
+	merging := frame.Proof{Next: "/devices/{id}/merge?other={other}", Then: "compare the assets"}
 	return []frame.Route{
 		{Pattern: "GET /devices", Needs: see, Serve: s.list},
 		{Pattern: "GET /devices/export.csv", Needs: see, Serve: s.export},
@@ -49,7 +52,7 @@ func (s *Section) Routes() []frame.Route {
 		{Pattern: "POST /views/{id}/drop", Needs: see, Serve: s.dropView},
 		{Pattern: "GET " + frame.OpenCommandsPath, Needs: see, Serve: s.late},
 		{Pattern: "GET /bulk", Needs: do, Serve: s.plan},
-		{Pattern: "POST /bulk/{operation}/{id}", Needs: do, Serve: s.bulkOne},
+		{Pattern: "POST /bulk/{operation}/{id}", Needs: do, Proof: proof, Serve: s.bulkOne},
 		{Pattern: "GET /devices/{id}", Needs: see, Serve: s.tab(overviewTab)},
 		{Pattern: "GET /devices/{id}/commands", Needs: see, Serve: s.tab(commandsTab)},
 		{Pattern: "GET /devices/{id}/location", Needs: see, Serve: s.tab(locationTab)},
@@ -57,11 +60,11 @@ func (s *Section) Routes() []frame.Route {
 		{Pattern: "GET /devices/{id}/policy", Needs: see, Serve: s.tab(policyTab)},
 		{Pattern: "GET /devices/{id}/activity", Needs: see, Serve: s.tab(activityTab)},
 		{Pattern: "GET /devices/{id}/quick", Needs: see, Serve: s.quick},
-		{Pattern: "POST /devices/{id}/commands/{operation}", Needs: see, Serve: s.command},
-		{Pattern: "GET /devices/{id}/enroll", Needs: see | account.ProvisionDevices, Serve: s.askEnrollAgain},
-		{Pattern: "POST /devices/{id}/enroll", Needs: see | account.ProvisionDevices, Serve: s.enrollAgain},
-		{Pattern: "GET /devices/{id}/merge", Needs: do | account.ProvisionDevices, Serve: s.compare},
-		{Pattern: "POST /devices/{id}/merge", Needs: do | account.ProvisionDevices, Serve: s.merge},
+		{Pattern: "POST /devices/{id}/commands/{operation}", Needs: see, Proof: proof, Serve: s.command},
+		{Pattern: "GET /devices/{id}/enroll", Needs: see | account.ProvisionDevices, Proof: again, Serve: s.askEnrollAgain},
+		{Pattern: "POST /devices/{id}/enroll", Needs: see | account.ProvisionDevices, Proof: again, Serve: s.enrollAgain},
+		{Pattern: "GET /devices/{id}/merge", Needs: do | account.ProvisionDevices, Proof: merging, Serve: s.compare},
+		{Pattern: "POST /devices/{id}/merge", Needs: do | account.ProvisionDevices, Proof: merging, Serve: s.merge},
 		{Pattern: "GET " + frame.SearchPath, Serve: s.search},
 	}
 }

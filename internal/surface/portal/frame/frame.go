@@ -47,9 +47,20 @@ type Route struct {
 	Guest      http.HandlerFunc // answers without a session; nil: sign in first
 }
 
-// Proof sends a person who has not proved lately who they are to do that first, and then
-// to Next, where they can do what Then says. Empty: no proof is needed.
-type Proof struct{ Next, Then string }
+// Proof says that an address takes a fresh proof of who the person is: without one nothing
+// is done, and the person gives it first. The zero value takes none.
+type Proof struct {
+	Then string // what the person can do then, such as "add a passkey"; empty: no proof
+	// Next is the page where they can; {name} in it is the value of the path or the form.
+	Next string
+	// If reports whether this request takes a proof; nil: every one does.
+	If func(v *Visit) (bool, error)
+}
+
+// ProofHeader marks a request that asks, with the whole form, whether it takes a proof.
+// Nothing is done: the answer is 204, or 403 with the header if a proof is missing. The
+// page's script asks so before it sends a form, so that what was typed stays in the page.
+const ProofHeader = "Muster-Proof"
 
 // Mount adds routes.
 func (f *Frame) Mount(mux *http.ServeMux, routes []Route) {
@@ -87,10 +98,16 @@ func (f *Frame) serve(route Route) http.Handler {
 		if err == nil && r.Method == http.MethodPost {
 			err = v.readForm()
 		}
+		unproved := false
+		if err == nil {
+			unproved, err = v.unproved(route.Proof)
+		}
 		switch {
 		case err != nil:
-		case route.Proof.Then != "" && !v.Proved():
-			err = v.AskProof(route.Proof.Next, route.Proof.Then)
+		case r.Header.Get(ProofHeader) != "":
+			v.tell(unproved)
+		case unproved:
+			err = v.askProof(route.Proof)
 		default:
 			err = route.Serve(v)
 		}

@@ -2,12 +2,14 @@ package frame
 
 import (
 	"bytes"
+	"cmp"
 	"compress/gzip"
 	"context"
 	"encoding/json"
 	"fmt"
 	"net/http"
 	"net/url"
+	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -49,15 +51,42 @@ func (f *Frame) visit(w http.ResponseWriter, r *http.Request) *Visit {
 	return v
 }
 
-// Proved reports whether the person proved lately enough who they are for
-// something dangerous; if not, use AskProof.
+// Proved reports whether the person proved lately who they are. Routes declare what
+// takes that: see Proof.
 func (v *Visit) Proved() bool { return v.Session.Fresh(v.Now) }
 
-// AskProof sends a person who has not proved lately who they are to do that first.
-// Then they come to next, where they can do what they wanted.
-func (v *Visit) AskProof(next, what string) error {
-	return v.Redirect(web.ProveAddress(next), Flash{Tone: Warn, Text: "Confirm it's you, then " + what + ". Nothing has changed yet."})
+// unproved reports whether the request takes a proof that the person has not given lately.
+func (v *Visit) unproved(p Proof) (bool, error) {
+	switch {
+	case p.Then == "" || v.Proved():
+		return false, nil
+	case p.If == nil:
+		return true, nil
+	}
+	return p.If(v)
 }
+
+// tell answers a request that asks whether a proof is missing.
+func (v *Visit) tell(unproved bool) {
+	if !unproved {
+		v.w.WriteHeader(http.StatusNoContent)
+		return
+	}
+	v.w.Header().Set(ProofHeader, "missing")
+	v.w.WriteHeader(http.StatusForbidden)
+}
+
+// askProof sends the person to prove who they are. Then they come to the page where they
+// can do what they wanted; what they typed is not kept.
+func (v *Visit) askProof(p Proof) error {
+	next := pathValues.ReplaceAllStringFunc(p.Next, func(name string) string {
+		name = strings.Trim(name, "{}")
+		return cmp.Or(url.PathEscape(v.PathValue(name)), url.QueryEscape(v.r.FormValue(name)))
+	})
+	return v.Redirect(web.ProveAddress(next), Flash{Tone: Warn, Text: "Confirm it's you, then " + p.Then + ". Nothing has changed yet."})
+}
+
+var pathValues = regexp.MustCompile(`\{[a-z]+\}`)
 
 // Running returns fault.Forbidden while changes in the portal are stopped.
 func (v *Visit) Running() error { return v.Principal.Settings.Stop.Refuses(access.User) }
@@ -186,7 +215,10 @@ func (v *Visit) ShowStatus(status int, title, active string, body templ.Componen
 }
 
 // Fragment answers with a part of a page.
-func (v *Visit) Fragment(part templ.Component) error { return v.write(http.StatusOK, part) }
+func (v *Visit) Fragment(part templ.Component) error { return v.FragmentStatus(http.StatusOK, part) }
+
+// FragmentStatus is Fragment with another status.
+func (v *Visit) FragmentStatus(status int, part templ.Component) error { return v.write(status, part) }
 
 // write renders first and answers then, so that a failure is still reported.
 func (v *Visit) write(status int, c templ.Component) error {

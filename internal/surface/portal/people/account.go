@@ -24,16 +24,17 @@ type Account struct {
 // Routes are the section's addresses.
 func (s *Account) Routes() []frame.Route {
 	adding := frame.Proof{Next: frame.AccountPath + "/passkeys/new", Then: "add a passkey"}
+	then := func(what string) frame.Proof { return frame.Proof{Next: frame.AccountPath, Then: what} }
 	return []frame.Route{
 		{Pattern: "GET " + frame.AccountPath, Serve: s.show},
-		{Pattern: "POST " + frame.AccountPath + "/password", Serve: s.password},
+		{Pattern: "POST " + frame.AccountPath + "/password", Proof: then("set the password"), Serve: s.password},
 		{Pattern: "POST " + frame.AccountPath + "/sessions/{session}/end", DuringStop: true, Serve: s.endSession},
 		{Pattern: "GET " + frame.AccountPath + "/passkeys/new", Proof: adding, Serve: s.newPasskey},
 		{Pattern: "POST " + frame.AccountPath + "/passkeys", Proof: adding, Serve: s.addPasskey},
-		{Pattern: "POST " + frame.AccountPath + "/passkeys/{passkey}/remove",
-			Proof: frame.Proof{Next: frame.AccountPath, Then: "remove the passkey"}, Serve: s.removePasskey},
-		{Pattern: "POST " + frame.AccountPath + "/recovery", Proof: frame.Proof{Next: frame.AccountPath, Then: "make new recovery codes"}, Serve: s.renewCodes},
+		{Pattern: "POST " + frame.AccountPath + "/passkeys/{passkey}/remove", Proof: then("remove the passkey"), Serve: s.removePasskey},
+		{Pattern: "POST " + frame.AccountPath + "/recovery", Proof: then("make new recovery codes"), Serve: s.renewCodes},
 		{Pattern: "GET " + web.ProvePath, Serve: s.askProof},
+		{Pattern: "GET " + provedPath, Proof: frame.Proof{Next: provedPath, Then: "go back to the other window"}, Serve: s.proved},
 		{Pattern: "POST " + web.ProvePath, DuringStop: true, Serve: s.proveByPassword},
 		{Pattern: "POST " + web.ProvePath + "/passkey", DuringStop: true, Serve: s.proveByPasskey},
 		{Pattern: "POST " + web.ProvePath + "/company", DuringStop: true, Serve: s.proveAtProvider},
@@ -76,20 +77,9 @@ func (s *Account) show(v *frame.Visit) error {
 }
 
 // password sets another password. It takes the present one; every session
-// ends, and a new one begins here.
+// ends, and a new one begins here, which proves no more than the old one.
 func (s *Account) password(v *frame.Visit) error {
-	if v.User.PasswordHash == "" && !v.Proved() {
-		return v.Redirect(web.ProveAddress(frame.AccountPath), frame.Flash{Tone: frame.Warn, Text: "Confirm it's you, then set a password."})
-	}
-	var err error
-	if v.User.PasswordHash != "" {
-		if err = s.SignIn.CheckAgain(v.Context(), v.Session, v.User, v.Form.Get("current")); fault.CodeOf(err) == fault.Unauthorized {
-			err = fault.Invalid("the current password is wrong", fault.Field{Field: "current", Message: "is wrong"})
-		}
-	}
-	if err == nil && v.Form.Get("password") != v.Form.Get("again") {
-		err = fault.Invalid("the two new passwords differ", fault.Field{Field: "again", Message: "differs from the one above"})
-	}
+	err := s.checkPasswords(v, v.Form.Get("current"), v.Form.Get("password"))
 	if err == nil {
 		_, err = s.Service.SetPassword(v.Context(), v.Company.ID, v.User.ID, v.Form.Get("password"))
 	}
@@ -105,12 +95,30 @@ func (s *Account) password(v *frame.Visit) error {
 		return err
 	}
 	from := s.Sessions.Client(v.Request(), s.ClientAddress(v.Request()))
-	token, err := s.SignIn.Open(v.Context(), v.User, "password", from)
+	token, err := s.SignIn.OpenProved(v.Context(), v.User, "password", from, v.Session.ProvedAt)
 	if err != nil {
 		return err
 	}
 	s.Sessions.Enter(v.Writer(), token, from, v.User.Email)
 	return v.Redirect(frame.AccountPath, frame.Done("The password is changed. Your other sessions have ended."))
+}
+
+// checkPasswords checks the password that the person has, and the new one against it.
+func (s *Account) checkPasswords(v *frame.Visit, current, next string) error {
+	if v.User.PasswordHash != "" {
+		switch err := s.SignIn.CheckAgain(v.Context(), v.Session, v.User, current); {
+		case fault.CodeOf(err) == fault.Unauthorized:
+			return fault.Invalid("the current password is wrong", fault.Field{Field: "current", Message: "is wrong"})
+		case err != nil:
+			return err
+		case next == current:
+			return fault.Invalid("the new password is the current one: choose another", fault.Field{Field: "password", Message: "is the current one"})
+		}
+	}
+	if next != v.Form.Get("again") {
+		return fault.Invalid("the two new passwords differ", fault.Field{Field: "again", Message: "differs from the one above"})
+	}
+	return nil
 }
 
 func (s *Account) endSession(v *frame.Visit) error {

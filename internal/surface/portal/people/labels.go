@@ -30,6 +30,14 @@ func rights() (all []account.Right) {
 	return all
 }
 
+// formPage is the page of the form.
+func formPage(f userForm) string {
+	if f.New {
+		return newUserPath
+	}
+	return userPath(f.User.ID)
+}
+
 func stateOf(u account.User) (frame.Tone, string) {
 	switch {
 	case u.Disabled:

@@ -25,14 +25,16 @@ type Users struct {
 
 // Routes are the section's addresses.
 func (s *Users) Routes() []frame.Route {
+	then := func(what string) frame.Proof { return frame.Proof{Next: frame.UsersPath + "/{user}", Then: what} }
 	return []frame.Route{
 		{Pattern: "GET " + frame.UsersPath, Needs: account.ManageUsers, Serve: s.list},
 		{Pattern: "GET " + newUserPath, Needs: account.ManageUsers, Proof: frame.Proof{Next: newUserPath, Then: "invite a user"}, Serve: s.fresh},
 		{Pattern: "POST " + frame.UsersPath, Needs: account.ManageUsers, Proof: frame.Proof{Next: newUserPath, Then: "invite the user"}, Serve: s.invite},
 		{Pattern: "GET " + frame.UsersPath + "/{user}", Needs: account.ManageUsers, Serve: s.edit},
-		{Pattern: "POST " + frame.UsersPath + "/{user}", Needs: account.ManageUsers, Serve: s.save},
-		{Pattern: "POST " + frame.UsersPath + "/{user}/disabled", Needs: account.ManageUsers, DuringStop: true, Serve: s.disable},
-		{Pattern: "POST " + frame.UsersPath + "/{user}/invitation", Needs: account.ManageUsers, Serve: s.inviteAgain},
+		{Pattern: "POST " + frame.UsersPath + "/{user}", Needs: account.ManageUsers, Proof: then("save the user"), Serve: s.save},
+		{Pattern: "POST " + frame.UsersPath + "/{user}/disabled", Needs: account.ManageUsers, DuringStop: true,
+			Proof: then("choose again"), Serve: s.disable},
+		{Pattern: "POST " + frame.UsersPath + "/{user}/invitation", Needs: account.ManageUsers, Proof: then("make the invitation"), Serve: s.inviteAgain},
 	}
 }
 
@@ -103,8 +105,7 @@ func read(in url.Values) (account.Role, account.Right, []string, error) {
 	return role, rights, slices.Clip(append([]string{}, in["policy"]...)), nil
 }
 
-// invite makes a user. It takes a fresh proof of identity: otherwise a session
-// that was left open could make an administrator, whose new session is fresh.
+// invite makes a user.
 func (s *Users) invite(v *frame.Visit) error {
 	role, rights, policies, err := read(v.Form)
 	if err != nil {
@@ -163,9 +164,6 @@ func (s *Users) save(v *frame.Visit) error {
 	if err != nil {
 		return err
 	}
-	if !v.Proved() {
-		return v.AskProof(userPath(u.ID), "save "+u.Name)
-	}
 	role, rights, policies, err := read(v.Form)
 	if err != nil {
 		return err
@@ -183,12 +181,9 @@ func (s *Users) save(v *frame.Visit) error {
 // company's and go on working: those that the form names are revoked.
 func (s *Users) disable(v *frame.Visit) error {
 	disabled, page := v.Form.Get("disabled") == "true", userPath(v.PathValue("user"))
-	if !disabled { // disabling is never delayed
+	if !disabled { // disabling goes on during a stop
 		if err := v.Running(); err != nil {
 			return err
-		}
-		if !v.Proved() {
-			return v.AskProof(page, "enable the user")
 		}
 	}
 	u, err := s.Service.Change(v.Context(), s.Store, v.User, v.PathValue("user"), account.UserChange{Disabled: &disabled})
@@ -236,9 +231,6 @@ func (s *Users) inviteAgain(v *frame.Visit) error {
 	u, err := s.find(v)
 	if err != nil {
 		return err
-	}
-	if !v.Proved() {
-		return v.AskProof(userPath(u.ID), "make the invitation")
 	}
 	// Changing nothing still shows whether this user may be changed by that one.
 	if _, err := s.Service.Change(v.Context(), s.Store, v.User, u.ID, account.UserChange{}); err != nil {

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/musterhq/muster/internal/access"
 	"github.com/musterhq/muster/internal/account"
 	"github.com/musterhq/muster/internal/apikey"
 	"github.com/musterhq/muster/internal/asset"
@@ -39,9 +40,15 @@ type Platform interface {
 	ResumeSignup(ctx context.Context, companyID string) (bound company.Company, pushed int, err error)
 }
 
+// Controls changes a company; what loosens a control waits.
+type Controls interface {
+	ChangeControls(ctx context.Context, companyID string, by account.User, change func(*company.Company)) ([]access.Loosening, error)
+}
+
 // Section serves the settings.
 type Section struct {
 	Companies  company.Store
+	Controls   Controls
 	Federation account.Federation
 	Platform   Platform
 	Steps      account.PendingStore
@@ -65,7 +72,8 @@ const (
 func (s *Section) Routes() []frame.Route {
 	return []frame.Route{
 		{Pattern: "GET " + frame.SettingsPath, Serve: s.general},
-		{Pattern: "POST " + frame.SettingsPath, Needs: account.ManageCompany, Serve: s.saveGeneral},
+		{Pattern: "POST " + frame.SettingsPath, Needs: account.ManageCompany,
+			Proof: frame.Proof{Next: frame.SettingsPath, Then: "save the settings", If: shortens}, Serve: s.saveGeneral},
 		{Pattern: "GET " + signInPath, Needs: account.ManageCompany, Serve: s.signIn},
 		{Pattern: "POST " + signInPath, Needs: account.ManageCompany, Proof: frame.Proof{Next: signInPath, Then: "save company sign-in"}, Serve: s.saveSignIn},
 		{Pattern: "GET " + platformPath, Needs: account.ManageCompany, Serve: s.platform},
@@ -104,7 +112,7 @@ type generalForm struct {
 
 func (s *Section) general(v *frame.Visit) error {
 	c := v.Company
-	f := generalForm{Name: c.Name, Inactive: days(c.InactiveAfter), Keep: days(c.KeepActivity), May: v.May(account.ManageCompany)}
+	f := generalForm{Name: c.Name, Inactive: days(c.InactiveAfter), Keep: days(c.Settings.KeepActivity), May: v.May(account.ManageCompany)}
 	if !f.May {
 		f.Granters = v.Granters()
 	}
@@ -113,18 +121,28 @@ func (s *Section) general(v *frame.Visit) error {
 
 func days(d time.Duration) string { return strconv.FormatFloat(d.Hours()/24, 'f', -1, 64) }
 
+// shortens reports whether the form shortens a retention.
+func shortens(v *frame.Visit) (bool, error) {
+	return parseDays(v.Form.Get("keepActivity")) < v.Company.Settings.KeepActivity, nil
+}
+
+// saveGeneral saves the settings. A shorter retention waits, as it loosens a control.
 func (s *Section) saveGeneral(v *frame.Visit) error {
 	f := generalForm{Name: v.Form.Get("name"), Inactive: v.Form.Get("inactiveAfter"), Keep: v.Form.Get("keepActivity"), May: true}
 	inactive, keep := parseDays(f.Inactive), parseDays(f.Keep)
-	_, err := s.Companies.UpdateCompany(v.Context(), v.Company.ID, company.Change(func(c *company.Company) {
-		c.Name, c.InactiveAfter, c.KeepActivity = strings.TrimSpace(f.Name), inactive, keep
-	}))
+	waiting, err := s.Controls.ChangeControls(v.Context(), v.Company.ID, v.User, func(c *company.Company) {
+		c.Name, c.InactiveAfter, c.Settings.KeepActivity = strings.TrimSpace(f.Name), inactive, keep
+	})
 	if fault.CodeOf(err) == fault.InvalidArguments {
 		f.Wrong = frame.Fields(err)
 		return v.ShowStatus(http.StatusUnprocessableEntity, "Settings", frame.SettingsPath, generalPage(v, f))
 	}
 	if err != nil {
 		return err
+	}
+	if len(waiting) > 0 {
+		return v.Redirect(frame.SettingsPath, frame.Flash{Tone: frame.Warn, Link: frame.ControlsPath, LinkText: "Waiting changes",
+			Text: "The shorter time for activity takes effect in 24 hours, or when a second administrator confirms it. All else is saved."})
 	}
 	return v.Redirect(frame.SettingsPath, frame.Done("The settings are saved."))
 }
@@ -164,8 +182,7 @@ func (s *Section) showSignIn(v *frame.Visit, status int, f signInForm) error {
 	return v.ShowStatus(status, "Company sign-in", frame.SettingsPath, signInPage(v, f))
 }
 
-// saveSignIn saves the provider. It takes a fresh proof of identity: who sets
-// the provider decides who signs in. The client's secret is never shown
+// saveSignIn saves the provider. The client's secret is never shown
 // again; an empty field leaves it.
 func (s *Section) saveSignIn(v *frame.Visit) error {
 	before, err := s.Federation.Providers.Provider(v.Context(), v.Company.ID)

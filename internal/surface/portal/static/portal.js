@@ -64,6 +64,70 @@
   });
   document.addEventListener("cancel", (event) => { if (event.target.id === "signed-out") event.preventDefault(); }, true);
 
+  // ── A fresh proof of identity ──────────────────────────────────────────
+  // A form with data-proof asks first, with all that it would send, whether it
+  // takes one. The proof is given in a dialog, or with company sign-in in another
+  // window. What was typed stays here, and is sent after that.
+  const proofs = new BroadcastChannel("muster-proved");
+  let waiting = null; // the form that waits for the proof, and its button
+  const letGo = (form, button) => {
+    form.dataset.proof = "given";
+    form.requestSubmit(button);
+    form.dataset.proof = "";
+  };
+  const goOn = () => {
+    if (!waiting) return;
+    const { form, button } = waiting;
+    waiting = null;
+    $("#prove").close();
+    checkProof(form, button);
+  };
+  const checkProof = async (form, button) => {
+    let answer;
+    try {
+      answer = await ask(form.getAttribute("action"), { method: "POST", body: new URLSearchParams(new FormData(form, button)), headers: { "Muster-Proof": "asked" } });
+      if (answer === null) return; // signed out
+      if (answer.status === 403 && answer.headers.get("Muster-Proof")) {
+        answer = await ask("/account/prove", { headers: { "HX-Request-Type": "partial" } });
+        if (answer === null) return;
+        waiting = { form, button };
+        await showProof(answer);
+        return;
+      }
+    } catch { /* the browser shows what is wrong when it sends the form */ }
+    letGo(form, button);
+  };
+  const showProof = async (answer) => {
+    if (answer.status === 204) { goOn(); return; }
+    if (answer.status === 401 && !answer.headers.get("Muster-Proof")) { signedOut(); return; }
+    const box = $("#prove"), body = $("[data-prove]", box);
+    body.replaceChildren(...new DOMParser().parseFromString(await answer.text(), "text/html").body.childNodes);
+    if (!$("script[src='/static/signin.js']")) {
+      const script = document.createElement("script");
+      script.src = "/static/signin.js";
+      document.head.append(script);
+    }
+    if (!box.open) box.showModal();
+    $("input:not([type=hidden]), button", body)?.focus();
+  };
+  document.addEventListener("submit", async (event) => {
+    const form = event.target;
+    if (form.dataset.proof === "") {
+      event.preventDefault();
+      event.stopImmediatePropagation();
+      checkProof(form, event.submitter);
+    } else if (form.closest("#prove") && !form.target && (!form.dataset.passkey || form.elements.answer.value)) {
+      event.preventDefault();
+      const body = new URLSearchParams(new FormData(form));
+      try {
+        await showProof(await fetch(form.getAttribute("action"), { method: "POST", body, headers: { "HX-Request": "true", "HX-Request-Type": "partial" } }));
+      } catch { say("The service cannot be reached. Try again."); }
+    }
+  });
+  document.addEventListener("close", (event) => { if (event.target.id === "prove") waiting = null; }, true);
+  proofs.onmessage = goOn;
+  if ($("[data-proved]")) proofs.postMessage("");
+
   // ── Live: a part with data-live="asset:ID …" is fetched anew on a hint ──
   let stream = null, listening = "", broken = 0;
   // data-every="3" lets a part be fetched every three seconds at most; one with
