@@ -1,6 +1,7 @@
 package command
 
 import (
+	"fmt"
 	"time"
 
 	"github.com/musterhq/muster/internal/asset"
@@ -25,11 +26,19 @@ func Eligible(t Type, a asset.Asset, companion bool) error {
 	case support == nil:
 		return unsupported("%s does not work on %s devices, and this is one", t, managed(d.Management))
 	case support.Push && !(d.PushReachable && (companion || d.Management == asset.Agent)):
-		return unsupported("the device has no valid push token: it needs our agent, installed and registered")
+		return unsupported("%s", lacksPush(t, d.Management))
 	case !support.Needs.met(*d):
 		return unsupported("%s needs %s; %s", t, support.Needs, describe(*d))
 	}
 	return nil
+}
+
+// lacksPush says what a device needs for a command that is pushed to it.
+func lacksPush(t Type, m asset.Management) string {
+	if m == asset.Agent {
+		return "the device has no valid push token: its agent must be installed and enrolled"
+	}
+	return fmt.Sprintf("the device has no valid push token: on a device of the Android platform %s needs Muster's companion app, and no release of that app exists yet", t)
 }
 
 // Requirement is whose a device must be and how much of it must be managed, in

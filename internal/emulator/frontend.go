@@ -156,7 +156,8 @@ func (e *Emulator) refuseBrowsers(r *http.Request) error {
 		return fail(http.StatusForbidden, "The control API does not take calls from pages of other origins.")
 	}
 	if origin := r.Header.Get("Origin"); origin != "" {
-		if from, err := url.Parse(origin); err != nil || from.Host != r.Host {
+		// A search domain may complete a name without a dot, so that a page could stand there.
+		if from, err := url.Parse(origin); err != nil || from.Host != r.Host || bare(r.Host) {
 			return fail(http.StatusForbidden, "The control API does not take calls from pages of other origins.")
 		}
 	}
@@ -174,13 +175,25 @@ func (e *Emulator) knownHost(host string) bool {
 	if public, err := url.Parse(e.options.PublicURL); err == nil && public.Host != "" && strings.EqualFold(public.Host, host) {
 		return true
 	}
-	if name, _, err := net.SplitHostPort(host); err == nil {
-		host = name
-	}
+	host = withoutPort(host)
 	if _, err := netip.ParseAddr(strings.Trim(host, "[]")); err == nil {
 		return true
 	}
 	// No name below these can be registered (RFC 6761, ICANN's reservation of internal).
 	host = strings.ToLower(host)
 	return !strings.Contains(host, ".") || strings.HasSuffix(host, ".localhost") || strings.HasSuffix(host, ".internal") || strings.HasSuffix(host, ".test")
+}
+
+// bare reports whether a host is a name without a dot other than localhost, such as
+// a container's.
+func bare(host string) bool {
+	host = withoutPort(host)
+	return !strings.ContainsAny(host, ".:") && !strings.EqualFold(host, "localhost")
+}
+
+func withoutPort(host string) string {
+	if name, _, err := net.SplitHostPort(host); err == nil {
+		return name
+	}
+	return host
 }

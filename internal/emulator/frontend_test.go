@@ -231,6 +231,7 @@ func TestControl_RefusesPagesOfOtherOrigins(t *testing.T) {
 		{"JSON", 200, []string{"Content-Type", "application/json"}},
 		{"localhost", 200, []string{"Host", "localhost:" + port}},
 		{"a container's name", 200, []string{"Host", "emulator:" + port}},
+		{"a page at a name that a search domain completes", 403, []string{"Host", "evil:" + port, "Origin", "http://evil:" + port}},
 		{"its own page", 200, []string{"Origin", r.base}},
 		{"another origin", 403, []string{"Origin", "https://evil.example"}},
 		{"no origin that can be named", 403, []string{"Origin", "null"}},

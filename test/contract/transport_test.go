@@ -2,6 +2,7 @@ package contract_test
 
 import (
 	"bytes"
+	"encoding/json"
 	"io"
 	"net/http"
 	"net/http/httptest"
@@ -90,5 +91,19 @@ func TestTransport_HeadersOfEveryAnswer(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// The document names the public address, whatever name it is asked for by: a copy of it
+// that was saved on the server is of use elsewhere.
+func TestOpenAPI_NamesThePublicURL(t *testing.T) {
+	t.Parallel()
+	replica := servertest.New(t).Start(func(c *config.Service, _ *service.Options) { c.PublicURL = "https://muster.example.com" })
+	for _, path := range []string{"/openapi.json", "/api/v1/openapi.json"} {
+		_, text := servertest.Fetch(t, "http://"+replica.Addr().String()+path)
+		var document struct{ Servers []struct{ URL string } }
+		if err := json.Unmarshal([]byte(text), &document); err != nil || len(document.Servers) != 1 || document.Servers[0].URL != "https://muster.example.com/api/v1" {
+			t.Errorf("%s names %+v, %v", path, document.Servers, err)
+		}
 	}
 }
