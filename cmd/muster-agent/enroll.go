@@ -24,7 +24,7 @@ type enrollCommand struct {
 	Again  bool     `name:"again" help:"Enroll a device again that its service manages: it stays the same asset. Stop the agent first. A device that was superseded or released needs no flag."`
 	Role   string   `name:"role" enum:"manager,companion" default:"manager" help:"manager, or companion on a device that the platform manages."`
 	Pin    pins     `name:"pin" placeholder:"PIN" help:"The pin of the service's certificate from the QR code; repeat it for a second."`
-	Key    string   `name:"command-key" placeholder:"KEY" help:"The service's command key for the device key's algorithm, from the QR code; without it the service's answer is believed."`
+	Key    string   `name:"command-key" placeholder:"KEY" help:"The service's command key for the device key's algorithm, from the QR code, or sha256: and its digest; without it the device keeps the key that signs the answer."`
 	DNS    []string `name:"dns" placeholder:"IP" help:"A name server to ask where Android tells of none."`
 	Alg    string   `name:"alg" enum:"ed25519,es256" default:"ed25519" help:"The device key's algorithm: ed25519 or es256."`
 }
@@ -81,15 +81,18 @@ func (c *enrollCommand) Run(env *environment) error {
 		return err
 	}
 	way := agent.Connection{Pins: code.Pins, NameServers: c.DNS}
-	id, err := agent.Enroll(env.ctx, agent.Enrollment{Server: code.Server, Token: code.Token, Role: protocol.Role(c.Role), Algorithm: protocol.Algorithm(c.Alg),
+	enrolled, err := agent.Enroll(env.ctx, agent.Enrollment{Server: code.Server, Token: code.Token, Role: protocol.Role(c.Role), Algorithm: protocol.Algorithm(c.Alg),
 		Options:    agent.Options{Dir: c.State, Version: version, Device: device, Client: c.client(way), Now: time.Now},
 		Connection: way, CommandKey: code.CommandKey, Again: c.Again})
 	if err != nil {
 		return err
 	}
-	fmt.Fprintf(env.out, "Enrolled as %s.\n", id)
+	fmt.Fprintf(env.out, "Enrolled as %s.\n", enrolled.DeviceID)
+	if code.CommandKey == "" {
+		fmt.Fprintf(env.out, "No command key was named: from now on this device obeys the key that signed the answer, %s.\n", enrolled.Key)
+	}
 	if android, ok := device.(*shell.Device); ok {
-		if err := android.Enrolled(env.ctx, id); err != nil {
+		if err := android.Enrolled(env.ctx, enrolled.DeviceID); err != nil {
 			return fmt.Errorf("the device is enrolled, but its system was not told to start the agent: %w", err)
 		}
 	}

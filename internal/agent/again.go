@@ -96,15 +96,10 @@ func (f *former) fits(e Enrollment) error {
 	switch {
 	case e.algorithm() != known: // the service signs with the algorithm of the device's key
 		return fmt.Errorf("this device knows its service by a key of the algorithm %s: use --alg %s", known, known)
-	case e.CommandKey != "" && !f.link.trusts(e.CommandKey):
+	case e.CommandKey != "" && !f.link.identity().newestKey().Key.Named(e.CommandKey):
 		return errors.New("the code is of a service that this device does not know: run muster-agent unenroll first")
 	}
 	return nil
-}
-
-// trusts reports whether a command key is the newest that the device trusts.
-func (l *link) trusts(spki string) bool {
-	return l.identity().newestKey().Key.SPKI == spki
 }
 
 // sign adds the former device's word to an enrollment.
@@ -134,11 +129,11 @@ func (f *former) hand(s store, next *identity) error {
 	if f == nil {
 		return nil
 	}
-	if !f.link.trusts(next.CommandKeys[0].Key.SPKI) {
+	was := f.link.identity()
+	if was.newestKey().Key != next.newestKey().Key {
 		return errors.New("the answer does not name the command key that this device knows: it stays what it was; create a new code, and see what answers at the service's address")
 	}
-	was := f.link.identity()
-	next.Assigned, next.Latest = was.Assigned, max(next.Latest, was.Latest)
+	next.Latest = max(next.Latest, was.Latest)
 	for _, name := range []string{journalFile, orderFile} {
 		if err := s.remove(name); err != nil {
 			return err

@@ -275,7 +275,7 @@ func (a *Agent) delivered(request protocol.CheckinRequest, answer protocol.Check
 // known already is not run again.
 func (a *Agent) accept(ctx context.Context, answer protocol.CheckinResponse) error {
 	if err := a.link.learn(answer.Keys); err != nil {
-		a.options.Log.WarnContext(ctx, "a key that the service announced is not trusted", "error", err)
+		a.options.Log.WarnContext(ctx, "keys that the service announced are not trusted", "error", err)
 	}
 	var entries []Entry
 	for _, envelope := range answer.Commands {
@@ -333,7 +333,7 @@ func (a *Agent) refused(ctx context.Context, err error) error {
 }
 
 // tombstone returns the tombstone of this device in a refusal, if the service has
-// signed one.
+// signed one in answer to this very request.
 func (l *link) tombstone(err error) (stone protocol.Tombstone, ok bool) {
 	r, ok := errors.AsType[*refusal](err)
 	if !ok || r.Answer.Code != protocol.Ended || r.Answer.Signed == nil {
@@ -341,7 +341,10 @@ func (l *link) tombstone(err error) (stone protocol.Tombstone, ok bool) {
 	}
 	_ = l.learn(r.Answer.Keys) // what is not believed opens nothing below
 	err = l.open(*r.Answer.Signed, protocol.KindTombstone, &stone)
-	return stone, err == nil && stone.DeviceID == l.deviceID()
+	if err != nil || stone.DeviceID != l.deviceID() || r.Signature == "" || stone.InReplyTo != r.Signature || stone.Time <= 0 {
+		return protocol.Tombstone{}, false
+	}
+	return stone, l.heard(stone.Time) == nil
 }
 
 // letGo gives the device back and forgets the service. Each step may be

@@ -12,6 +12,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -137,6 +138,7 @@ type commandWorld struct {
 	t                 *testing.T
 	dir               string
 	service, does     string
+	key               protocol.PrivateKey // the service's
 	command, document protocol.Envelope
 	now               time.Time
 	check, asked      int // which of the three times, and how many check-ins in all
@@ -149,7 +151,7 @@ type commandWorld struct {
 func newCommandWorld(t *testing.T, key protocol.PrivateKey, kind, stage, how string) *commandWorld {
 	t.Helper()
 	parts := strings.Split(how, ",")
-	w := &commandWorld{t: t, dir: memoryDir(t), service: parts[1], does: parts[2], now: time.UnixMilli(commandsNow), boot: "boot-1",
+	w := &commandWorld{t: t, key: key, dir: memoryDir(t), service: parts[1], does: parts[2], now: time.UnixMilli(commandsNow), boot: "boot-1",
 		settings: map[string]string{"CAMERA": "BLOCK"}}
 	c := commandOf(kind, parts[0] == "late")
 	w.command, w.document = commandEnvelope(t, key, c), policyEnvelope(t, key)
@@ -161,7 +163,7 @@ func newCommandWorld(t *testing.T, key protocol.PrivateKey, kind, stage, how str
 	if err != nil {
 		t.Fatal(err)
 	}
-	w.write("identity.json", object{"server": "https://muster.example", "deviceId": "d1", "role": "manager", "key": secret, "reserved": 1, "keyMade": commandsNow,
+	w.write("identity.json", object{"server": "https://muster.example", "deviceId": "d1", "role": "manager", "key": secret, "reserved": 1, "keyMade": commandsNow, "latest": commandsNow,
 		"commandKeys": []protocol.CommandKey{{ID: "k1", Key: public, NotBefore: 1}}, "connection": object{}})
 	w.write("applied.json", object{"policy": protocol.PolicyRef{ID: "p1", Version: 1}, "wanted": w.settings, "reported": true, "bootId": "boot-1",
 		"settings": []protocol.SettingReport{{ID: "CAMERA", State: protocol.Applied}}, "checkAt": commandsNow + 24*time.Hour.Milliseconds()})
@@ -200,7 +202,7 @@ func commandEnvelope(t *testing.T, key protocol.PrivateKey, c protocol.Command) 
 
 func policyEnvelope(t *testing.T, key protocol.PrivateKey) protocol.Envelope {
 	t.Helper()
-	sealed, err := protocol.Seal(key, "k1", protocol.KindPolicy, protocol.Policy{ID: "p1", Version: 1, Settings: map[string]string{"CAMERA": "BLOCK"}})
+	sealed, err := protocol.Seal(key, "k1", protocol.KindPolicy, protocol.Policy{ID: "p1", CompanyID: "acme", Version: 1, Settings: map[string]string{"CAMERA": "BLOCK"}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -287,7 +289,7 @@ func (w *commandWorld) RoundTrip(r *http.Request) (*http.Response, error) {
 	}
 	var answer any = w.document
 	if strings.HasSuffix(r.URL.Path, "/checkin") {
-		answer = w.checkin(body)
+		answer = w.checkin(body, r.Header.Get(protocol.HeaderSequence))
 	} else {
 		w.said("fetch:%s", strings.TrimPrefix(r.URL.RequestURI(), protocol.Base))
 	}
@@ -300,13 +302,19 @@ func (w *commandWorld) RoundTrip(r *http.Request) (*http.Response, error) {
 
 // checkin writes down what the device told, and answers. The command is handed out
 // until the service has its last word.
-func (w *commandWorld) checkin(body []byte) protocol.CheckinResponse {
+func (w *commandWorld) checkin(body []byte, sequence string) protocol.CheckinResponse {
 	var request protocol.CheckinRequest
 	if err := json.Unmarshal(body, &request); err != nil {
 		w.t.Error(err)
 	}
+	number, _ := strconv.ParseInt(sequence, 10, 64)
+	assignment, err := protocol.Seal(w.key, "k1", protocol.KindAssignment, protocol.Assignment{DeviceID: "d1", CompanyID: "acme", PolicyID: "p1", Version: 1,
+		Number: number, Time: w.now.UnixMilli()})
+	if err != nil {
+		w.t.Error(err)
+	}
 	said := "checkin:" + request.BootID
-	answer := protocol.CheckinResponse{NextSeconds: 900, Policy: &protocol.PolicyRef{ID: "p1", Version: 1}}
+	answer := protocol.CheckinResponse{NextSeconds: 900, Assignment: &assignment}
 	w.asked++
 	hears := w.asked > 2 || w.service != "silent"
 	for _, ack := range request.Acks {

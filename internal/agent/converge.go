@@ -32,69 +32,51 @@ func (a *Agent) follow(ctx context.Context, answer protocol.CheckinResponse, seq
 	if a.link.companion() {
 		return nil
 	}
-	want, company, err := a.assigned(ctx, answer, sequence, force)
-	if err != nil || want.ID == "" || a.has(want) && !force {
-		return err
+	if answer.Assignment == nil {
+		if force {
+			return errors.New("the service did not sign which policy this device is to have")
+		}
+		a.options.Log.WarnContext(ctx, "the service did not sign which policy this device is to have: it keeps what it has")
+		return nil
 	}
-	policy, err := a.fetch(ctx, want, company)
+	said, err := a.link.assignment(*answer.Assignment, sequence)
 	if err != nil {
 		return err
 	}
-	return a.converge(ctx, want, policy.Settings)
-}
-
-// has reports whether the device has this version of the policy.
-func (a *Agent) has(p protocol.PolicyRef) bool {
-	return p.ID == a.applied.Policy.ID && p.Version == a.applied.Policy.Version
-}
-
-// assigned returns the policy that an answer gives the device, and the company
-// that it is of; none if the answer names none. The service's signature decides.
-// Only a service that has never signed an assignment for this device is believed
-// without: it is an older one.
-func (a *Agent) assigned(ctx context.Context, answer protocol.CheckinResponse, sequence int64, force bool) (want protocol.PolicyRef, company string, err error) {
-	if answer.Policy != nil {
-		want = *answer.Policy
+	if said.PolicyID == a.applied.Policy.ID && said.Version == a.applied.Policy.Version && !force {
+		return nil
 	}
-	if answer.Assignment == nil && !a.link.identity().Assigned {
-		return want, "", nil
+	policy, err := a.fetch(ctx, said)
+	if err != nil {
+		return err
 	}
-	said, err := a.link.assignment(answer.Assignment, sequence)
-	switch {
-	case err == nil:
-	case !force && (want.ID == "" || a.has(want)): // nothing would change
-		a.options.Log.DebugContext(ctx, "an assignment is not trusted", "error", err)
-		return protocol.PolicyRef{}, "", nil
-	default:
-		return protocol.PolicyRef{}, "", err
-	}
-	if said.PolicyID != want.ID || said.Version != want.Version {
-		want = protocol.PolicyRef{ID: said.PolicyID, Version: said.Version}
-	}
-	return want, said.CompanyID, nil
+	return a.converge(ctx, protocol.PolicyRef{ID: said.PolicyID, Version: said.Version}, policy.Settings)
 }
 
 // assignment opens the assignment in the answer to the request with the sequence
-// number. From the first one on the device asks for one.
-func (l *link) assignment(sealed *protocol.Envelope, sequence int64) (protocol.Assignment, error) {
+// number.
+func (l *link) assignment(sealed protocol.Envelope, sequence int64) (protocol.Assignment, error) {
 	var said protocol.Assignment
-	if sealed == nil {
-		return said, errors.New("the service did not sign which policy this device is to have")
-	}
-	if err := l.open(*sealed, protocol.KindAssignment, &said); err != nil {
+	if err := l.open(sealed, protocol.KindAssignment, &said); err != nil {
 		return said, fmt.Errorf("cannot trust the assignment of a policy: %w", err)
 	}
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if said.DeviceID != l.id.DeviceID || said.Number != sequence {
+	if said.DeviceID != l.deviceID() || said.Number != sequence || said.PolicyID == "" {
 		return said, errors.New("the assignment of a policy is for another device or another request")
 	}
-	next := l.id
-	next.Assigned, next.Latest = true, max(next.Latest, said.Time)
-	if !l.id.Assigned || next.Latest-l.id.Latest > latestEvery.Milliseconds() {
-		return said, l.save(next)
+	return said, l.heard(said.Time)
+}
+
+// heard keeps a time, in Unix milliseconds, that the service has signed, if it is
+// much later than the one that is kept.
+func (l *link) heard(at int64) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if at-l.id.Latest <= latestEvery.Milliseconds() {
+		return nil
 	}
-	return said, nil
+	next := l.id
+	next.Latest = at
+	return l.save(next)
 }
 
 // latestEvery is how far the latest signed time may run ahead of what is on disk.
@@ -122,20 +104,20 @@ func (a *Agent) refollow(ctx context.Context) (string, error) {
 }
 
 // fetch gets a policy's document and checks that it is the one that was named.
-func (a *Agent) fetch(ctx context.Context, want protocol.PolicyRef, company string) (protocol.Policy, error) {
+func (a *Agent) fetch(ctx context.Context, want protocol.Assignment) (protocol.Policy, error) {
 	var p protocol.Policy
 	var sealed protocol.Envelope
-	path := "/policy/" + url.PathEscape(want.ID) + "?v=" + strconv.Itoa(want.Version)
+	path := "/policy/" + url.PathEscape(want.PolicyID) + "?v=" + strconv.Itoa(want.Version)
 	if _, err := a.link.exchange(ctx, http.MethodGet, path, nil, &sealed); err != nil {
 		return p, err
 	}
 	if err := a.link.open(sealed, protocol.KindPolicy, &p); err != nil {
 		return p, err
 	}
-	if p.ID != want.ID || p.Version < want.Version {
-		return p, fmt.Errorf("asked for policy %s version %d, got %s version %d", want.ID, want.Version, p.ID, p.Version)
+	if p.ID != want.PolicyID || p.Version < want.Version {
+		return p, fmt.Errorf("asked for policy %s version %d, got %s version %d", want.PolicyID, want.Version, p.ID, p.Version)
 	}
-	if company != "" && p.CompanyID != "" && p.CompanyID != company {
+	if p.CompanyID != want.CompanyID {
 		return p, fmt.Errorf("policy %s is of another company", p.ID)
 	}
 	return p, nil

@@ -22,8 +22,8 @@ type Enrollment struct {
 	Token     string // one-time, from the QR code or the USB tool
 	Role      protocol.Role
 	Algorithm protocol.Algorithm
-	// CommandKey is the SubjectPublicKeyInfo of the service's command key, from
-	// the code; empty: the answer to the enrollment is believed.
+	// CommandKey names the service's command key, from the code (see
+	// protocol.PublicKey.Named); empty: the device keeps the key that signs the answer.
 	CommandKey string
 	// Again: a device that the service manages enrolls again, as the same asset.
 	Again bool
@@ -45,14 +45,21 @@ const pendingFile = "enrolling.json"
 // service has not given up.
 var ErrEnrolled = errors.New("this device is enrolled already: use --again for another enrollment at its service, or run muster-agent unenroll first")
 
+// Enrolled is what came of an enrollment.
+type Enrolled struct {
+	DeviceID string
+	// Key is the name of the command key that the device obeys from now on.
+	Key string
+}
+
 // Enroll redeems the token and keeps the identity that it gets for it. After a
 // lost answer or a crash it may be called again with the same token. A device that
 // was superseded or released, and still holds its identity, enrolls again; one
 // that is managed does with Again, and signs with its former key that it is the
 // same device.
-func Enroll(ctx context.Context, e Enrollment) (deviceID string, err error) {
+func Enroll(ctx context.Context, e Enrollment) (Enrolled, error) {
 	if err := checkServer(e.Server); err != nil {
-		return "", err
+		return Enrolled{}, err
 	}
 	s := store{e.Dir}
 	before, err := e.former(ctx, s)
@@ -60,31 +67,29 @@ func Enroll(ctx context.Context, e Enrollment) (deviceID string, err error) {
 		err = before.fits(e)
 	}
 	if err != nil {
-		return "", err
+		return Enrolled{}, err
 	}
 	key, raw, err := e.key(s)
 	if err != nil {
-		return "", err
+		return Enrolled{}, err
 	}
 	answer, err := e.redeem(ctx, key, before)
 	if err != nil {
-		return "", err
+		return Enrolled{}, err
 	}
-	if answer.DeviceID == "" || len(answer.CommandKeys) == 0 {
-		return "", errors.New("the service's answer to the enrollment names no device or no key")
+	name, err := answer.CommandKey.Key.Name()
+	if err != nil {
+		return Enrolled{}, err
 	}
-	if e.CommandKey != "" && answer.CommandKeys[0].Key.SPKI != e.CommandKey {
-		return "", errors.New("the answering server does not have the command key that the code names: create a new code, and look for a proxy in between")
-	}
-	id := identity{Server: e.Server, DeviceID: answer.DeviceID, Role: e.Role, Key: raw, CommandKeys: answer.CommandKeys,
-		Reserved: 1, OffsetMS: answer.ServerTime - e.Now().UnixMilli(), KeyMade: answer.ServerTime, Latest: answer.ServerTime, Connection: e.Connection}
+	id := identity{Server: e.Server, DeviceID: answer.DeviceID, Role: e.Role, Key: raw, CommandKeys: []protocol.CommandKey{answer.CommandKey},
+		Reserved: 1, OffsetMS: answer.Time - e.Now().UnixMilli(), KeyMade: answer.Time, Latest: answer.Time, Connection: e.Connection}
 	if err := before.hand(s, &id); err != nil {
-		return "", err
+		return Enrolled{}, err
 	}
 	if err := s.save(identityFile, id); err != nil {
-		return "", err
+		return Enrolled{}, err
 	}
-	return id.DeviceID, s.remove(pendingFile)
+	return Enrolled{DeviceID: id.DeviceID, Key: name}, s.remove(pendingFile)
 }
 
 // key returns the key that was made for this token, or makes one and keeps it.
@@ -112,27 +117,29 @@ func (e Enrollment) key(s store) (protocol.PrivateKey, []byte, error) {
 // algorithm is that of the device's key.
 func (e Enrollment) algorithm() protocol.Algorithm { return cmp.Or(e.Algorithm, protocol.Ed25519) }
 
-func (e Enrollment) redeem(ctx context.Context, key protocol.PrivateKey, before *former) (protocol.EnrollResponse, error) {
-	var answer protocol.EnrollResponse
+// request is what the device asks, signed with its key and with its former one.
+func (e Enrollment) request(ctx context.Context, key protocol.PrivateKey, before *former) (protocol.EnrollRequest, error) {
+	asks := protocol.EnrollRequest{Token: e.Token, AgentVersion: e.Version, Role: e.Role, Time: e.Now().UnixMilli()}
 	facts, err := e.Device.Facts(ctx)
 	if err != nil {
-		return answer, err
+		return asks, err
 	}
-	told, err := json.Marshal(facts)
+	if asks.Facts, err = json.Marshal(facts); err != nil {
+		return asks, err
+	}
+	if asks.Key, err = key.Public(); err != nil {
+		return asks, err
+	}
+	if asks.Proof, err = key.Sign(protocol.EnrollMessage(e.Token, asks.Key, asks.Facts, asks.Time)); err != nil {
+		return asks, err
+	}
+	return asks, before.sign(&asks)
+}
+
+// redeem asks the service, and returns what it signed in answer to this request.
+func (e Enrollment) redeem(ctx context.Context, key protocol.PrivateKey, before *former) (answer protocol.Enrolled, err error) {
+	asks, err := e.request(ctx, key, before)
 	if err != nil {
-		return answer, err
-	}
-	public, err := key.Public()
-	if err != nil {
-		return answer, err
-	}
-	now := e.Now().UnixMilli()
-	proof, err := key.Sign(protocol.EnrollMessage(e.Token, public, told, now))
-	if err != nil {
-		return answer, err
-	}
-	asks := protocol.EnrollRequest{Token: e.Token, Key: public, Facts: told, AgentVersion: e.Version, Role: e.Role, Time: now, Proof: proof}
-	if err := before.sign(&asks); err != nil {
 		return answer, err
 	}
 	body, err := json.Marshal(asks)
@@ -151,11 +158,15 @@ func (e Enrollment) redeem(ctx context.Context, key protocol.PrivateKey, before 
 	}
 	defer response.Body.Close()
 	if response.StatusCode != http.StatusOK {
-		refused := readRefusal(response, "")
+		refused := readRefusal(response, asks.Proof)
 		if before.erased(refused) {
 			return answer, errErase
 		}
 		return answer, fmt.Errorf("the service refused the enrollment (%s): %s", refused.Answer.Code, refused.Answer.Message)
 	}
-	return answer, json.NewDecoder(io.LimitReader(response.Body, maxAnswer)).Decode(&answer)
+	var sealed protocol.Envelope
+	if err := json.NewDecoder(io.LimitReader(response.Body, maxAnswer)).Decode(&sealed); err != nil {
+		return answer, fmt.Errorf("cannot read the service's answer: %w", err)
+	}
+	return sealed.OpenEnrolled(e.CommandKey, asks.Key, asks.Proof)
 }

@@ -30,6 +30,41 @@ func WithReserve(dir string, write func() error) error { return withReserve(dir,
 // Settled reports whether what a device shows is what was asked for.
 func Settled(want, got string) bool { return settled(want, got) }
 
+// Judge is an enrolled device that judges what a service says.
+type Judge struct{ link *link }
+
+// NewJudge opens the device of a state directory.
+func NewJudge(dir string, now func() time.Time) (Judge, error) {
+	l, err := newLink(store{dir}, nil, now)
+	return Judge{l}, err
+}
+
+// Tombstone is the action of a tombstone that it takes, in the answer to the request
+// with the signature.
+func (j Judge) Tombstone(r protocol.Refusal, signature string) protocol.TombstoneAction {
+	stone, _ := j.link.tombstone(&refusal{Status: 410, Answer: r, Signature: signature})
+	return stone.Action
+}
+
+// Learn hears announcements. It returns the ids of the keys that it then trusts.
+func (j Judge) Learn(announced []protocol.Envelope) (ids []string) {
+	_ = j.link.learn(announced)
+	for _, k := range j.link.identity().CommandKeys {
+		ids = append(ids, k.ID)
+	}
+	return ids
+}
+
+// Assigned is the policy that an assignment gives it, in the answer to the request
+// with the sequence number.
+func (j Judge) Assigned(sealed protocol.Envelope, sequence int64) string {
+	said, err := j.link.assignment(sealed, sequence)
+	if err != nil {
+		return ""
+	}
+	return said.PolicyID
+}
+
 // Compact rewrites the journal, and from then on makes its directory durable by sync.
 func (j *Journal) Compact(sync func(dir string) error) {
 	j.mu.Lock()

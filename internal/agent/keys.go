@@ -1,6 +1,7 @@
 package agent
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"time"
@@ -55,22 +56,29 @@ func (id identity) newestKey() protocol.CommandKey { return id.CommandKeys[len(i
 
 // learn follows the announcements, oldest first, from the newest key that the
 // agent trusts to the present one. What another key announces is passed over: a
-// former key that leaked must not name a successor of its own.
+// former key that leaked must not name a successor of its own. So is what is not
+// trusted, for the error says why: a forged announcement does not hide a true one
+// behind it.
 func (l *link) learn(announced []protocol.Envelope) error {
+	var passed []error
 	for _, e := range announced {
 		if e.KeyID != l.newestKey() {
 			continue
 		}
 		var k protocol.CommandKey
-		if err := l.open(e, protocol.KindKey, &k); err != nil {
-			return err
+		err := l.open(e, protocol.KindKey, &k)
+		if err == nil {
+			err = l.trust(k)
 		}
-		if err := l.trust(k); err != nil {
-			return err
+		if err != nil && len(passed) < maxPassed {
+			passed = append(passed, err)
 		}
 	}
-	return nil
+	return errors.Join(passed...)
 }
+
+// maxPassed bounds what learn says of announcements that are not trusted.
+const maxPassed = 3
 
 // trust adds the key that the newest one announced. The keys before may lose
 // their power by it, a key that others announced does not.
@@ -85,6 +93,9 @@ func (l *link) trust(k protocol.CommandKey) error {
 	}
 	if k.Key.Algorithm != newest.Key.Algorithm {
 		return fmt.Errorf("the key %q is of another algorithm than the key that it follows", k.ID)
+	}
+	if err := k.Key.Check(); err != nil || k.ID == "" {
+		return fmt.Errorf("the key %q cannot be kept: %w", k.ID, cmp.Or(err, protocol.ErrKey))
 	}
 	if k.NotBefore < newest.NotBefore || k.NotBefore > now+keyAhead.Milliseconds() {
 		return fmt.Errorf("the key %q begins before the key that it follows, or in the future", k.ID)

@@ -40,9 +40,6 @@ type identity struct {
 	// Latest is the latest time, in Unix milliseconds, that the service has
 	// signed. The device's own clock cannot take it back.
 	Latest int64 `json:"latest,omitempty"`
-	// Assigned: the service has signed an assignment. From then on it must sign
-	// each, so that leaving the signature out gains nothing.
-	Assigned bool `json:"assigned,omitempty"`
 }
 
 // sound reports what an identity lacks without which there is nothing to run.

@@ -3,9 +3,12 @@ package agent_test
 import (
 	"bytes"
 	"crypto/ecdsa"
+	"crypto/ed25519"
 	"crypto/elliptic"
 	"crypto/sha256"
 	"crypto/x509"
+	"encoding/base64"
+	"encoding/hex"
 	"encoding/json"
 	"flag"
 	"os"
@@ -34,14 +37,22 @@ func TestVectors_Golden(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	request := protocol.Request{Method: "POST", Path: "/agent/v1/policy/p%20q?v=3", Device: "d1", Time: 1_795_000_000_123, Sequence: 42, Body: []byte(`{"ü":"</>&"}`)}
+	name, err := public.Name()
+	if err != nil {
+		t.Fatal(err)
+	}
+	service, err := key.Marshal()
+	if err != nil {
+		t.Fatal(err)
+	}
+	request := protocol.Request{Method: "POST", Path: "/agent/v2/policy/p%20q?v=3", Device: "d1", Time: 1_795_000_000_123, Sequence: 42, Body: []byte(`{"ü":"</>&"}`)}
 	signature, err := key.Sign(request.Message())
 	if err != nil {
 		t.Fatal(err)
 	}
 	facts := []byte(`{"serialNumber":"SN <1> & ü","sdk":34}`)
 	all := object{
-		"key": public,
+		"key": public, "keyName": name, "service": base64.RawURLEncoding.EncodeToString(service), "badKeys": vectorBadKeys(t),
 		"request": object{"method": request.Method, "path": request.Path, "device": request.Device, "time": request.Time, "sequence": request.Sequence,
 			"body": string(request.Body), "message": string(request.Message()), "signature": signature},
 		"enroll": object{"token": "met_token", "facts": string(facts), "time": request.Time,
@@ -49,6 +60,7 @@ func TestVectors_Golden(t *testing.T) {
 			"former":  "d0", "formerMessage": string(protocol.FormerMessage("d0", "met_token", public, facts, request.Time))},
 		"rotate":    object{"device": "d1", "sequence": 43, "message": string(protocol.RotateMessage("d1", public, 43))},
 		"envelopes": vectorEnvelopes(t, key, public),
+		"trust":     vectorTrust(t),
 		"journal":   vectorJournal(t),
 		"settled":   vectorSettled(),
 		"guarded":   agent.Connectivity(),
@@ -102,7 +114,9 @@ func vectorEnvelopes(t *testing.T, key protocol.PrivateKey, public protocol.Publ
 		{protocol.KindCommand, protocol.Command{DeviceID: "d1", ID: "c1", Type: "NOTIFICATION_MESSAGE", Args: json.RawMessage(`{"title":"ü","body":"$(reboot)\n"}`), NotBefore: 1, Deadline: 2}},
 		{protocol.KindPolicy, protocol.Policy{ID: "p1", CompanyID: "c", Version: 3, Settings: map[string]string{"CAMERA": "BLOCK"}, VROnly: true}},
 		{protocol.KindAssignment, protocol.Assignment{DeviceID: "d1", CompanyID: "c", PolicyID: "p1", Version: 3, Number: 42, Time: 4}},
-		{protocol.KindTombstone, protocol.Tombstone{DeviceID: "d1", Action: protocol.WipeAgain}},
+		{protocol.KindTombstone, protocol.Tombstone{DeviceID: "d1", Action: protocol.WipeAgain, InReplyTo: "sig", Time: 8}},
+		{protocol.KindEnrolled, protocol.Enrolled{DeviceID: "d1", Key: public, Proof: protocol.Digest([]byte("proof")),
+			CommandKey: protocol.CommandKey{ID: "k1", Key: public, NotBefore: 9}, Time: 10}},
 		{protocol.KindTime, protocol.Time{DeviceID: "d1", ServerTime: 5, LastSequence: 6, InReplyTo: "sig"}},
 		{protocol.KindKey, protocol.CommandKey{ID: "k2", Key: public, NotBefore: 7}},
 	} {
@@ -116,6 +130,55 @@ func vectorEnvelopes(t *testing.T, key protocol.PrivateKey, public protocol.Publ
 		}
 		all = append(all, object{"kind": one.kind, "envelope": sealed, "payload": string(payload)})
 	}
+	return all
+}
+
+// vectorBadKeys are keys of the name es256 that can verify nothing.
+func vectorBadKeys(t *testing.T) (all []object) {
+	t.Helper()
+	add := func(what string, spki []byte) {
+		key := protocol.PublicKey{Algorithm: protocol.ES256, SPKI: base64.RawURLEncoding.EncodeToString(spki)}
+		if key.Check() == nil {
+			t.Errorf("%s is taken for a key", what)
+		}
+		all = append(all, object{"what": what, "key": key})
+	}
+	secret := bytes.Repeat([]byte{1}, 48)
+	p384, err := ecdsa.ParseRawPrivateKey(elliptic.P384(), secret)
+	if err != nil {
+		t.Fatal(err)
+	}
+	other, err := x509.MarshalPKIXPublicKey(&p384.PublicKey)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ed, err := x509.MarshalPKIXPublicKey(ed25519.NewKeyFromSeed(secret[:32]).Public())
+	if err != nil {
+		t.Fatal(err)
+	}
+	public, err := vectorKey(t, "device").Public()
+	if err != nil {
+		t.Fatal(err)
+	}
+	good, err := base64.RawURLEncoding.DecodeString(public.SPKI)
+	if err != nil {
+		t.Fatal(err)
+	}
+	astray, long := bytes.Clone(good), append(bytes.Clone(good), 0)
+	astray[len(astray)-1] ^= 1
+	bitcoin, err := hex.DecodeString("3056301006072a8648ce3d020106052b8104000a034200" +
+		"0479be667ef9dcbbac55a06295ce870b07029bfcdb2dce28d959f2815b16f81798483ada7726a3c4655da4fbfc0e1108a8fd17b448a68554199c47d08ffb10d4b8")
+	if err != nil {
+		t.Fatal(err)
+	}
+	add("a key on P-384", other)
+	add("a key on secp256k1", bitcoin)
+	add("an Ed25519 key", ed)
+	add("a point that is not on the curve", astray)
+	add("a key with a byte behind it", long)
+	add("half a key", good[:len(good)/2])
+	add("text", []byte("no key"))
+	add("nothing", nil)
 	return all
 }
 

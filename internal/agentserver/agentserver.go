@@ -157,10 +157,10 @@ func (l *Server) seal(d agentdevice.Device, kind string, v any) (protocol.Envelo
 	return protocol.Seal(signer.Key, signer.ID, kind, v)
 }
 
-// commandKeys are the keys that a new device trusts: one, of the algorithm that
-// its own key has.
-func (l *Server) commandKeys(alg protocol.Algorithm) ([]protocol.CommandKey, error) {
+// commandKey is the key that a new device trusts. It has the algorithm of the
+// device's own.
+func (l *Server) commandKey(alg protocol.Algorithm) (protocol.CommandKey, error) {
 	signer := l.signer(alg)
 	public, err := signer.Key.Public()
-	return []protocol.CommandKey{{ID: signer.ID, Key: public, NotBefore: signer.Made.UnixMilli()}}, err
+	return protocol.CommandKey{ID: signer.ID, Key: public, NotBefore: signer.Made.UnixMilli()}, err
 }

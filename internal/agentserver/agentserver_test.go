@@ -162,11 +162,11 @@ func (w *world) enrollAs(alg protocol.Algorithm, serial, token string) *phone {
 	w.t.Helper()
 	p := &phone{world: w, device: simulated.New(simulated.Default(serial), time.Now)}
 	p.options = agent.Options{Dir: w.t.TempDir(), Version: "test", Device: p.device, Client: agent.NewClient(), Now: time.Now, Log: slog.New(slog.DiscardHandler)}
-	id, err := agent.Enroll(w.t.Context(), agent.Enrollment{Server: w.server.URL, Token: token, Role: protocol.Manager, Algorithm: alg, Options: p.options})
+	got, err := agent.Enroll(w.t.Context(), agent.Enrollment{Server: w.server.URL, Token: token, Role: protocol.Manager, Algorithm: alg, Options: p.options})
 	if err != nil {
 		w.t.Fatal(err)
 	}
-	enrolled, err := w.db.AgentDevice(w.t.Context(), id)
+	enrolled, err := w.db.AgentDevice(w.t.Context(), got.DeviceID)
 	if err != nil {
 		w.t.Fatal(err)
 	}
@@ -256,8 +256,9 @@ func TestEnroll_TokenIsSpentOnce(t *testing.T) {
 	token := w.token()
 	enroll := func(dir string) (string, error) {
 		d := simulated.New(simulated.Default("SN-1"), time.Now)
-		return agent.Enroll(t.Context(), agent.Enrollment{Server: w.server.URL, Token: token, Role: protocol.Manager,
+		enrolled, err := agent.Enroll(t.Context(), agent.Enrollment{Server: w.server.URL, Token: token, Role: protocol.Manager,
 			Options: agent.Options{Dir: dir, Device: d, Client: agent.NewClient(), Now: time.Now}})
+		return enrolled.DeviceID, err
 	}
 	dir := t.TempDir()
 	w.losing(func(*http.Request) bool { return true })

@@ -58,7 +58,6 @@ func (l *Server) CheckIn(ctx context.Context, d agentdevice.Device, r protocol.C
 	if ended {
 		return answer, nil
 	}
-	answer.Policy = ref(d.PolicyID, d.PolicyVersion)
 	if answer.Assignment, err = l.assignment(d, now); err != nil {
 		return answer, err
 	}

@@ -16,17 +16,15 @@ import (
 // enrollCompanion ties an agent to the platform device that the token names. It
 // joins nothing to the inventory: the device is there already, and is managed by
 // the platform.
-func (l *Server) enrollCompanion(ctx context.Context, token string, made agentdevice.Device) (protocol.EnrollResponse, error) {
-	var none protocol.EnrollResponse
-	d, err := l.Companions.RedeemCompanionToken(ctx, sha256.Sum256([]byte(token)), made, made.EnrolledAt.Add(-redeemAgain))
+func (l *Server) enrollCompanion(ctx context.Context, r protocol.EnrollRequest, made agentdevice.Device) (protocol.Envelope, error) {
+	d, err := l.Companions.RedeemCompanionToken(ctx, sha256.Sum256([]byte(r.Token)), made, made.EnrolledAt.Add(-redeemAgain))
 	if fault.CodeOf(err) == fault.Refused {
-		return none, badToken()
+		return protocol.Envelope{}, badToken()
 	}
 	if err != nil {
-		return none, err
+		return protocol.Envelope{}, err
 	}
-	keys, err := l.commandKeys(d.CommandAlgorithm)
-	return protocol.EnrollResponse{DeviceID: d.ID, ServerTime: made.EnrolledAt.UnixMilli(), CommandKeys: keys, NextSeconds: 1}, err
+	return l.welcome(d, r)
 }
 
 // hearCompanion applies what a companion reports about its device. It says nothing of
@@ -46,7 +44,7 @@ func (l *Server) hearCompanion(ctx context.Context, d agentdevice.Device, r prot
 	if err := l.endCompanion(ctx, d); err != nil {
 		return false, err
 	}
-	return false, l.tombstone(d)
+	return false, l.tombstone(d, d.Signature)
 }
 
 // companionReport cleans what a companion reports as an enrolled device's words

@@ -18,6 +18,12 @@ import (
 // number. Nothing that it refuses has any effect. A refusal that the device can
 // correct carries the service's signed word.
 func (l *Server) Authenticate(ctx context.Context, r protocol.Request, signature string) (agentdevice.Device, error) {
+	d, err := l.admit(ctx, r, signature)
+	d.Signature = signature
+	return d, err
+}
+
+func (l *Server) admit(ctx context.Context, r protocol.Request, signature string) (agentdevice.Device, error) {
 	sender := l.keys.get(r.Device)
 	if sender == nil || sender.key.Verify(r.Message(), signature) != nil {
 		return l.authenticate(ctx, r, signature)
@@ -38,7 +44,7 @@ func (l *Server) Authenticate(ctx context.Context, r protocol.Request, signature
 	return l.contact(ctx, device, r, signature)
 }
 
-// authenticate is Authenticate for a device whose key is not in memory.
+// authenticate is admit for a device whose key is not in memory.
 func (l *Server) authenticate(ctx context.Context, r protocol.Request, signature string) (agentdevice.Device, error) {
 	device, err := l.identify(ctx, r, signature)
 	if err != nil {
@@ -71,7 +77,7 @@ func (l *Server) contact(ctx context.Context, device agentdevice.Device, r proto
 		return none, l.correctable(protocol.ClockSkew, "the device's clock is off", device, signature)
 	}
 	if device.State == agentdevice.Deleted {
-		return none, l.tombstone(device)
+		return none, l.tombstone(device, signature)
 	}
 	now, taken, err := l.Store.Contact(ctx, device.ID, device.Key, r.Sequence)
 	if err != nil || taken {
@@ -82,7 +88,7 @@ func (l *Server) contact(ctx context.Context, device agentdevice.Device, r proto
 		return none, err
 	}
 	if device.State == agentdevice.Deleted {
-		return none, l.tombstone(device)
+		return none, l.tombstone(device, signature)
 	}
 	return none, l.correctable(protocol.Replayed, "the sequence number was used before", device, signature)
 }
@@ -129,7 +135,9 @@ func (l *Server) refusal(code protocol.ErrorCode, message string, d agentdevice.
 	return &protocol.Refusal{Code: code, Message: message, Signed: &sealed, Keys: keys}
 }
 
-func (l *Server) tombstone(d agentdevice.Device) error {
+// tombstone is the refusal of a device that has ended, in answer to the request with
+// the signature.
+func (l *Server) tombstone(d agentdevice.Device, signature string) error {
 	action := protocol.Unenroll
 	switch {
 	case d.Wiped:
@@ -137,12 +145,12 @@ func (l *Server) tombstone(d agentdevice.Device) error {
 	case d.Superseded && !d.IsCompanion():
 		action = protocol.Superseded
 	}
-	return l.tombstoned(d, action)
+	return l.tombstoned(d, signature, action)
 }
 
-func (l *Server) tombstoned(d agentdevice.Device, action protocol.TombstoneAction) error {
+func (l *Server) tombstoned(d agentdevice.Device, signature string, action protocol.TombstoneAction) error {
 	return l.refusal(protocol.Ended, "the device is no longer managed", d, protocol.KindTombstone,
-		protocol.Tombstone{DeviceID: d.ID, Action: action})
+		protocol.Tombstone{DeviceID: d.ID, Action: action, InReplyTo: signature, Time: l.Now().UnixMilli()})
 }
 
 // Policy returns the signed document of the policy that the device is to have.
@@ -188,13 +196,14 @@ func (l *Server) Unenroll(ctx context.Context, d agentdevice.Device) error {
 	if err != nil || ended {
 		return err
 	}
-	if d, err = l.Store.AgentDevice(ctx, d.ID); err != nil || d.State == agentdevice.Deleted && !d.Wiped && !d.Superseded {
+	now, err := l.Store.AgentDevice(ctx, d.ID)
+	switch {
+	case err != nil || now.State == agentdevice.Deleted && !now.Wiped && !now.Superseded:
 		return err
+	case now.State != agentdevice.Deleted:
+		return l.tombstoned(now, d.Signature, protocol.WipeAgain)
 	}
-	if d.State != agentdevice.Deleted {
-		return l.tombstoned(d, protocol.WipeAgain)
-	}
-	return l.tombstone(d)
+	return l.tombstone(now, d.Signature)
 }
 
 // RegisterPush keeps the device's FCM token.
@@ -214,10 +223,3 @@ func (l *Server) assignment(d agentdevice.Device, now time.Time) (*protocol.Enve
 }
 
 func etag(id string, version int) string { return `"` + id + "." + strconv.Itoa(version) + `"` }
-
-func ref(id string, version int) *protocol.PolicyRef {
-	if id == "" {
-		return nil
-	}
-	return &protocol.PolicyRef{ID: id, Version: version, ETag: etag(id, version)}
-}

@@ -64,11 +64,11 @@ func (l *Server) Code(token string) ([]byte, error) {
 	extras := map[string]string{appPackage + ".SERVER_URL": l.PublicURL, appPackage + ".ENROLLMENT_TOKEN": token}
 	// The code does not know whose device will read it: it names both keys.
 	for name, alg := range map[string]protocol.Algorithm{".COMMAND_KEY": protocol.Ed25519, ".COMMAND_KEY_ES256": protocol.ES256} {
-		keys, err := l.commandKeys(alg)
+		key, err := l.commandKey(alg)
 		if err != nil {
 			return nil, err
 		}
-		extras[appPackage+name] = keys[0].Key.SPKI
+		extras[appPackage+name] = key.Key.SPKI
 	}
 	pins, err := l.pins()
 	if err != nil {
@@ -118,10 +118,11 @@ func (l *Server) AppState() provisioning.AppState {
 	return provisioning.AppServed
 }
 
-// Enroll redeems a token. A repetition of the same token with the same key gets
-// the same device again.
-func (l *Server) Enroll(ctx context.Context, r protocol.EnrollRequest) (protocol.EnrollResponse, error) {
-	var none protocol.EnrollResponse
+// Enroll redeems a token and returns what the service says to that, signed (see
+// protocol.Enrolled). A repetition of the same token with the same key gets the same
+// device again.
+func (l *Server) Enroll(ctx context.Context, r protocol.EnrollRequest) (protocol.Envelope, error) {
+	var none protocol.Envelope
 	var facts protocol.Facts
 	if json.Unmarshal(r.Facts, &facts) != nil || r.Role != protocol.Manager && r.Role != protocol.Companion {
 		return none, &protocol.Refusal{Code: protocol.Malformed, Message: "facts or role cannot be read"}
@@ -136,7 +137,7 @@ func (l *Server) Enroll(ctx context.Context, r protocol.EnrollRequest) (protocol
 	now := l.Now()
 	made := agentdevice.Device{ID: resource.NewID(), Role: r.Role, Key: r.Key, CommandAlgorithm: r.Key.Algorithm, State: agentdevice.Active, EnrolledAt: now, SeenAt: now}
 	if companion {
-		return l.enrollCompanion(ctx, r.Token, made)
+		return l.enrollCompanion(ctx, r, made)
 	}
 	enrollment := agentdevice.Enrollment{Hash: sha256.Sum256([]byte(r.Token)), Device: made, Again: now.Add(-redeemAgain)}
 	if r.Former != nil {
@@ -155,7 +156,7 @@ func (l *Server) Enroll(ctx context.Context, r protocol.EnrollRequest) (protocol
 	if err != nil {
 		return none, err
 	}
-	return l.welcome(ctx, d.ID, now)
+	return l.welcome(d, r)
 }
 
 // former checks that the key of the device that this one was so far signed the
@@ -171,7 +172,7 @@ func (l *Server) former(ctx context.Context, r protocol.EnrollRequest, e *agentd
 	case known.Key.Verify(protocol.FormerMessage(known.ID, r.Token, r.Key, r.Facts, r.Time), r.Former.Sig) != nil:
 		return refused
 	case known.Wiped || known.State == agentdevice.WipePending:
-		return l.tombstoned(known, protocol.WipeAgain)
+		return l.tombstoned(known, r.Proof, protocol.WipeAgain)
 	}
 	e.Former, e.FormerKey = known.ID, known.Key
 	return nil
@@ -194,12 +195,13 @@ func observation(d agentdevice.Device, facts protocol.Facts) enrollment.Observat
 // unknownYet stands for the company, which the token names.
 const unknownYet = "-"
 
-func (l *Server) welcome(ctx context.Context, deviceID string, now time.Time) (protocol.EnrollResponse, error) {
-	d, err := l.Store.AgentDevice(ctx, deviceID) // with its policy's version
+// welcome is the signed answer to an enrollment. It answers this request and no
+// other.
+func (l *Server) welcome(d agentdevice.Device, r protocol.EnrollRequest) (protocol.Envelope, error) {
+	key, err := l.commandKey(d.CommandAlgorithm)
 	if err != nil {
-		return protocol.EnrollResponse{}, err
+		return protocol.Envelope{}, err
 	}
-	keys, err := l.commandKeys(d.CommandAlgorithm)
-	return protocol.EnrollResponse{DeviceID: d.ID, ServerTime: now.UnixMilli(), CommandKeys: keys,
-		Policy: ref(d.PolicyID, d.PolicyVersion), NextSeconds: 1}, err
+	return l.seal(d, protocol.KindEnrolled, protocol.Enrolled{DeviceID: d.ID, Key: r.Key, Proof: protocol.Digest([]byte(r.Proof)),
+		CommandKey: key, Time: l.Now().UnixMilli()})
 }

@@ -11,7 +11,7 @@ import (
 
 // enrolling is a request of a device that claims a serial number; sign adds the
 // former device's word.
-func (w *world) enrolling(t testing.TB, serial string, sign func(r *protocol.EnrollRequest)) (protocol.EnrollResponse, protocol.PrivateKey, error) {
+func (w *world) enrolling(t testing.TB, serial string, sign func(r *protocol.EnrollRequest)) (protocol.Enrolled, protocol.PrivateKey, error) {
 	t.Helper()
 	key, err := protocol.NewPrivateKey(protocol.Ed25519)
 	if err != nil {
@@ -26,7 +26,11 @@ func (w *world) enrolling(t testing.TB, serial string, sign func(r *protocol.Enr
 		t.Fatal(err)
 	}
 	sign(&r)
-	answer, err := w.link.Enroll(t.Context(), r)
+	sealed, err := w.link.Enroll(t.Context(), r)
+	if err != nil {
+		return protocol.Enrolled{}, key, err
+	}
+	answer, err := sealed.OpenEnrolled("", r.Key, r.Proof)
 	return answer, key, err
 }
 

@@ -117,7 +117,9 @@ func TestRotate_ServiceKey(t *testing.T) {
 	}
 	w.follow("k9", false) // no key that the devices know announces it
 	p.send(command.LaunchApp, command.LaunchAppBody{PackageName: "com.example.app"})
-	p.mustCheckIn()
+	if err := p.checkIn(); err == nil {
+		t.Error("the assignment of a key that was not announced is believed")
+	}
 	if c := p.latest(); c.State.Final() {
 		t.Errorf("a key that was not announced has power: %s", c.State)
 	}
@@ -143,17 +145,15 @@ func TestRotate_RefusalsLeadToTheNewKey(t *testing.T) {
 	present := w.link.Signer
 	w.link.Signer = agentserver.Signer{Key: old.Key, ID: old.ID}
 	p.send(command.LaunchApp, command.LaunchAppBody{PackageName: "com.example.app"})
-	p.mustCheckIn()
+	if err := p.checkIn(); err == nil {
+		t.Error("the assignment of a key that was followed long ago is believed")
+	}
 	if c := p.latest(); c.State.Final() {
 		t.Errorf("a key that was followed long ago has power: %s", c.State)
 	}
 	w.link.Signer = present
 	w.follow("k4", true)
-	d, err := w.db.AgentDevice(t.Context(), p.agent.DeviceID())
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := w.link.Unenroll(t.Context(), d); err != nil {
+	if err := w.link.Unenroll(t.Context(), w.device(p)); err != nil {
 		t.Fatal(err)
 	}
 	if err := p.checkIn(); !errors.Is(err, agent.ErrEnded) {

@@ -124,11 +124,11 @@ func (s *Tenant) AgentDevice(r *Replica, change ...func(*simulated.State)) *Agen
 	p.Options = agent.Options{Dir: s.TB.TempDir(), Version: "test", Device: p.Device, Now: s.Now, Log: slog.New(slog.DiscardHandler),
 		Client: &http.Client{Transport: reach{&p.to}, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}}
 	p.Reach(r)
-	id, err := agent.Enroll(s.TB.Context(), agent.Enrollment{Options: p.Options, Server: server, Token: token, Role: protocol.Manager})
+	enrolled, err := agent.Enroll(s.TB.Context(), agent.Enrollment{Options: p.Options, Server: server, Token: token, Role: protocol.Manager})
 	if err != nil {
 		s.TB.Fatal(err)
 	}
-	known, err := s.DB().AgentDevice(s.TB.Context(), id)
+	known, err := s.DB().AgentDevice(s.TB.Context(), enrolled.DeviceID)
 	if err != nil {
 		s.TB.Fatal(err)
 	}

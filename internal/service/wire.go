@@ -210,7 +210,9 @@ func (w *wiring) agentAPI() error {
 		return nil
 	})
 	api := &agentapi.API{Service: w.link, Hub: hub, Log: w.options.Logger}
-	w.mux.Handle(protocol.Base+"/", api.Handler())
+	door := api.Handler()
+	w.mux.Handle(protocol.Base+"/", door)
+	w.mux.Handle(protocol.FormerBase+"/", door)
 	app, err := ops.OpenApp(w.config)
 	switch {
 	case err != nil:

@@ -44,7 +44,7 @@ func TestTransport_LateBodyIsRequestTimeout(t *testing.T) {
 		"/mcp":                                {json, `{"jsonrpc":"2.0",`},
 		"/api/v1/policies":                    {json, `{"fromPolicyId":`},
 		"/api/v1/assets/x/commands/lost-mode": {json, `{"message":`},
-		"/agent/v1/enroll":                    {json, `{"token":`},
+		"/agent/v2/enroll":                    {json, `{"token":`},
 	} {
 		t.Run(path, func(t *testing.T) {
 			request := httptest.NewRequest(http.MethodPost, replica.PublicURL()+path, lateBody{strings.NewReader(begin.body)})
@@ -80,7 +80,7 @@ func TestTransport_HeadersOfEveryAnswer(t *testing.T) {
 		t.Run(public, func(t *testing.T) {
 			replica := servertest.New(t).Start(func(c *config.Service, _ *service.Options) { c.PublicURL = public })
 			for _, path := range []string{"/", "/signin", "/mcp", "/healthz", "/readyz", "/metrics", "/api/v1/assets", "/api/v1/openapi.json", "/api/docs",
-				"/.well-known/oauth-authorization-server", "/agent/v1/nothing", "/nothing"} {
+				"/.well-known/oauth-authorization-server", "/agent/v1/nothing", "/agent/v2/nothing", "/nothing"} {
 				w := httptest.NewRecorder()
 				replica.Handler().ServeHTTP(w, httptest.NewRequest(http.MethodGet, public+path, nil))
 				if got := w.Header().Get("Strict-Transport-Security"); got != want {

@@ -186,13 +186,24 @@ func (a *loadAgent) enroll(f *loadFleet, n int) (err error) {
 	if err != nil {
 		return err
 	}
-	var enrolled protocol.EnrollResponse
-	if err := postTo(f.ours.client, f.ours.url+protocol.Base+"/enroll", body, nil, &enrolled); err != nil {
+	var sealed protocol.Envelope
+	if err := postTo(f.ours.client, f.ours.url+protocol.Base+"/enroll", body, nil, &sealed); err != nil {
+		return err
+	}
+	enrolled, err := sealed.OpenEnrolled("", public, proof)
+	if err != nil {
 		return err
 	}
 	a.id = enrolled.DeviceID
-	_, err = a.checkIn(f, protocol.CheckinRequest{AgentVersion: "1", Capabilities: []protocol.Capability{protocol.Launch},
-		Policy: &protocol.PolicyReport{PolicyRef: *enrolled.Policy}})
+	answer, err := a.checkIn(f, protocol.CheckinRequest{AgentVersion: "1", Capabilities: []protocol.Capability{protocol.Launch}})
+	if err != nil {
+		return err
+	}
+	var assigned protocol.Assignment
+	if err := answer.Assignment.Open(enrolled.CommandKey.Key, protocol.KindAssignment, &assigned); err != nil {
+		return err
+	}
+	_, err = a.checkIn(f, protocol.CheckinRequest{AgentVersion: "1", Policy: &protocol.PolicyReport{PolicyRef: protocol.PolicyRef{ID: assigned.PolicyID, Version: assigned.Version}}})
 	return err
 }
 

@@ -58,8 +58,7 @@ type strangerMemory struct {
 	Key                   []byte // PKCS #8
 	Next, Offset, Latest  int64
 	Keys                  []strangerKey // oldest first
-	Assigned, Reported    bool
-	Superseded            bool
+	Reported, Superseded  bool
 	Policy                object // id, version
 	Wanted                object
 	Commands              map[string]*strangerCommand
@@ -204,28 +203,45 @@ func (s *stranger) enroll(code, serial string) error {
 	if err != nil {
 		return err
 	}
-	response, err := s.client.Post(of("SERVER_URL")+"/agent/v1/enroll", "application/json", bytes.NewReader(body))
+	response, err := s.client.Post(of("SERVER_URL")+"/agent/v2/enroll", "application/json", bytes.NewReader(body))
 	if err != nil {
 		return err
 	}
 	defer response.Body.Close()
+	var sealed envelope
 	var answer struct {
-		DeviceID    string
-		ServerTime  int64
-		CommandKeys []strangerKey
+		DeviceID, Proof string
+		Time            int64
+		CommandKey      strangerKey
+		Key             struct{ Alg, SPKI string }
 	}
-	if err := json.NewDecoder(response.Body).Decode(&answer); err != nil || response.StatusCode != 200 {
+	if err := json.NewDecoder(response.Body).Decode(&sealed); err != nil || response.StatusCode != 200 {
 		return fmt.Errorf("enroll: status %d, %w", response.StatusCode, err)
+	}
+	said, err := base64.RawURLEncoding.DecodeString(sealed.Payload)
+	if err == nil {
+		err = json.Unmarshal(said, &answer)
+	}
+	if err != nil {
+		return err
 	}
 	named := "COMMAND_KEY"
 	if s.alg == "es256" {
 		named += "_ES256"
 	}
-	if answer.CommandKeys[0].Key.SPKI != of(named) {
+	if answer.CommandKey.Key.SPKI != of(named) {
 		return errors.New("the server has another command key")
 	}
-	s.memory.Server, s.memory.Device, s.memory.Keys = of("SERVER_URL"), answer.DeviceID, answer.CommandKeys[:1]
-	s.memory.Offset, s.memory.Latest, s.memory.Next = answer.ServerTime-now, answer.ServerTime, 1
+	s.memory.Keys = []strangerKey{answer.CommandKey}
+	if err := s.open(&sealed, "enrolled", &answer); err != nil {
+		return err
+	}
+	sum := sha256.Sum256([]byte(proof))
+	if answer.Proof != text64(sum[:]) || answer.Key.SPKI != text64(der) {
+		return errors.New("the answer is to another enrollment")
+	}
+	s.memory.Server, s.memory.Device = of("SERVER_URL"), answer.DeviceID
+	s.memory.Offset, s.memory.Latest, s.memory.Next = answer.Time-now, answer.Time, 1
 	s.memory.Commands, s.settings, s.shown = map[string]*strangerCommand{}, object{}, map[string]string{}
 	s.save()
 	return nil
@@ -288,8 +304,8 @@ func (s *stranger) send(ctx context.Context, method, path string, body []byte) (
 	s.memory.Next++
 	s.save() // the number is on disk before it is used
 	now := fmt.Sprint(s.time())
-	sig := s.sign("muster-agent-v1", method, "/agent/v1"+path, s.memory.Device, now, fmt.Sprint(sequence), hash(body))
-	request, err := http.NewRequestWithContext(ctx, method, s.memory.Server+"/agent/v1"+path, bytes.NewReader(body))
+	sig := s.sign("muster-agent-v1", method, "/agent/v2"+path, s.memory.Device, now, fmt.Sprint(sequence), hash(body))
+	request, err := http.NewRequestWithContext(ctx, method, s.memory.Server+"/agent/v2"+path, bytes.NewReader(body))
 	if err != nil {
 		return nil, 0, "", err
 	}
@@ -351,8 +367,8 @@ func (s *stranger) refused(text []byte, sig string) (corrected bool, err error) 
 		s.save()
 		return true, nil
 	case "ended":
-		var stone struct{ DeviceID, Action string }
-		if s.open(r.Signed, "tombstone", &stone) != nil || stone.DeviceID != s.memory.Device {
+		var stone struct{ DeviceID, Action, InReplyTo string }
+		if s.open(r.Signed, "tombstone", &stone) != nil || stone.DeviceID != s.memory.Device || stone.InReplyTo != sig {
 			return false, errors.New(r.Error)
 		}
 		switch stone.Action {
@@ -559,16 +575,13 @@ func (s *stranger) follow(answer strangerAnswer, sequence int64, again bool) err
 		Version                       int
 		Number, Time                  int64
 	}
-	if answer.Assignment == nil && !s.memory.Assigned {
-		return errors.New("this service does not sign assignments")
-	}
 	if err := s.open(answer.Assignment, "assignment", &to); err != nil {
 		return err
 	}
 	if to.DeviceID != s.memory.Device || to.Number != sequence {
 		return errors.New("an assignment for another device or request")
 	}
-	s.memory.Assigned, s.memory.Latest = true, max(s.memory.Latest, to.Time)
+	s.memory.Latest = max(s.memory.Latest, to.Time)
 	if have := s.memory.Policy; !again && have != nil && have["id"] == to.PolicyID && fmt.Sprint(have["version"]) == fmt.Sprint(to.Version) {
 		return nil
 	}

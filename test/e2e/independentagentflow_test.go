@@ -267,9 +267,9 @@ func TestIndependentAgent_FalseService(t *testing.T) {
 	n.post(n.known(spy).AssetID, "relinquish-ownership", nil)
 	_ = spy.checkIn() // released: the next answer is its tombstone
 	spy.memory.Ended = ""
-	foreign := bytes.Clone(heard["/agent/v1/checkin"])
+	foreign := bytes.Clone(heard["/agent/v2/checkin"])
 	_ = spy.checkIn()
-	stone := bytes.Clone(heard["/agent/v1/checkin"])
+	stone := bytes.Clone(heard["/agent/v2/checkin"])
 	n.through(nil)
 	before := len(n.settings)
 	for name, answer := range map[string]struct {

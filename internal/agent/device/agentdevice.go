@@ -47,13 +47,16 @@ type Device struct {
 	// CommandAlgorithm is that of the command key which the device was given when
 	// it enrolled: all that it obeys is signed so for as long as it is enrolled.
 	CommandAlgorithm protocol.Algorithm
-	LastSequence     int64
-	State            State
-	Wiped            bool // DELETED by a wipe, or while one was open: a later contact is told to erase
-	Superseded       bool // DELETED because another device has become its asset since
-	Capabilities     []protocol.Capability
-	EnrolledAt       time.Time
-	SeenAt           time.Time
+	// LastSequence is that of the request in which the device is in contact now, and
+	// Signature its signature; that is not stored.
+	LastSequence int64
+	Signature    string
+	State        State
+	Wiped        bool // DELETED by a wipe, or while one was open: a later contact is told to erase
+	Superseded   bool // DELETED because another device has become its asset since
+	Capabilities []protocol.Capability
+	EnrolledAt   time.Time
+	SeenAt       time.Time
 	// Silent: the inventory has given it up as INACTIVE.
 	Silent bool
 	// Open counts the commands that the device has not had or not finished.

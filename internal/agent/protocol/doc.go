@@ -2,24 +2,29 @@
 // the messages, and how requests, commands, policies and tombstones are signed.
 // Both halves import it; it imports neither.
 //
-// Everything travels as JSON over HTTPS under /agent/v1:
+// Everything travels as JSON over HTTPS under /agent/v2:
 //
-//	POST /enroll       one-time token → device id            EnrollRequest → EnrollResponse
+//	POST /enroll       one-time token → device id            EnrollRequest → Envelope of Enrolled
 //	POST /checkin      acks and reports up, commands down     CheckinRequest → CheckinResponse
 //	GET  /policy/{id}  a policy document, ETag and 304        → Envelope of Policy
-//	GET  /wake         an SSE stream of hints: "data: w"
+//	GET  /wake         a stream of events: hints, signed commands (see Event)
 //	POST /push-token   registers an FCM token                 PushTokenRequest
 //	POST /rotate       a new device key, signed by both       RotateRequest
 //	POST /unenroll     the device's goodbye
 //
 // The device signs every request but /enroll with its own key (see Request).
 // The service signs, with a key that is kept outside its database, whatever has
-// power over a device (see Envelope): commands, policies, assignments of
-// policies, tombstones, its own time. An answer without such a signature never makes an agent let go.
+// power over a device (see Envelope): the identity that it gets, commands, policies,
+// assignments of policies, tombstones, its own time. An answer without such a
+// signature never makes an agent let go.
 package protocol
 
-// Base is the path under which the agent's door answers.
-const Base = "/agent/v1"
+// Base is the path under which the agent's door answers. Under FormerBase it
+// answers every request with UpgradeRequired.
+const (
+	Base       = "/agent/v2"
+	FormerBase = "/agent/v1"
+)
 
 // The headers of a signed request.
 const (

@@ -28,13 +28,15 @@ type EnrollRequest struct {
 	Proof  string  `json:"proof"` // over EnrollMessage
 }
 
-// EnrollResponse is the device's new identity.
-type EnrollResponse struct {
-	DeviceID    string       `json:"deviceId"`
-	ServerTime  int64        `json:"serverTime"`
-	CommandKeys []CommandKey `json:"commandKeys"` // current first
-	Policy      *PolicyRef   `json:"policy,omitempty"`
-	NextSeconds int          `json:"nextSeconds"`
+// Enrolled is the device's new identity, in the answer to one request.
+type Enrolled struct {
+	DeviceID string    `json:"deviceId"`
+	Key      PublicKey `json:"key"`   // the device's
+	Proof    string    `json:"proof"` // Digest of the request's proof
+	// CommandKey is the key that signed this: the one that the device trusts from
+	// now on.
+	CommandKey CommandKey `json:"commandKey"`
+	Time       int64      `json:"time"` // Unix milliseconds
 }
 
 // CommandKey is a key that the service signs with. All but the first key that
@@ -45,11 +47,10 @@ type CommandKey struct {
 	NotBefore int64     `json:"notBefore"` // Unix milliseconds
 }
 
-// PolicyRef says which policy a device is to have.
+// PolicyRef says which policy a device has.
 type PolicyRef struct {
 	ID      string `json:"id"`
 	Version int    `json:"version"`
-	ETag    string `json:"etag"`
 }
 
 // Assignment says, for one device and in the answer to one request, which policy
@@ -69,7 +70,7 @@ type Assignment struct {
 // device of a version. An Assignment gives it to a device.
 type Policy struct {
 	ID        string            `json:"id"`
-	CompanyID string            `json:"companyId,omitempty"` // older services do not say
+	CompanyID string            `json:"companyId"`
 	Version   int               `json:"version"`
 	Settings  map[string]string `json:"settings"` // setting id → value
 	VROnly    bool              `json:"vrOnly,omitempty"`
@@ -182,8 +183,7 @@ type CheckinResponse struct {
 	ServerTime  int64      `json:"serverTime"`
 	Commands    []Envelope `json:"commands,omitempty"`   // of Command
 	Acked       []string   `json:"acked,omitempty"`      // command ids whose acks are durable
-	Policy      *PolicyRef `json:"policy,omitempty"`     // what the device is to have
-	Assignment  *Envelope  `json:"assignment,omitempty"` // of Assignment: the same, signed
+	Assignment  *Envelope  `json:"assignment,omitempty"` // of Assignment; none: the device keeps what it has
 	Keys        []Envelope `json:"keys,omitempty"`       // of CommandKey: those that followed KeyID, oldest first
 	NextSeconds int        `json:"nextSeconds"`          // until the next check-in, if not woken
 }
@@ -194,10 +194,14 @@ type Former struct {
 	Sig      string `json:"sig"`
 }
 
-// Tombstone informs a device that the service releases it.
+// Tombstone informs a device that the service releases it, in the answer to one
+// request: a device takes no other, so that a tombstone cannot be kept and used
+// later.
 type Tombstone struct {
-	DeviceID string          `json:"deviceId"`
-	Action   TombstoneAction `json:"action"`
+	DeviceID  string          `json:"deviceId"`
+	Action    TombstoneAction `json:"action"`
+	InReplyTo string          `json:"inReplyTo"` // the refused request's signature; that of an enrollment is its proof
+	Time      int64           `json:"time"`      // Unix milliseconds
 }
 
 // TombstoneAction is what a tombstone orders.
@@ -226,16 +230,17 @@ type ErrorCode string
 
 // The codes.
 const (
-	ClockSkew    ErrorCode = "clock_skew"    // 401 with Signed of Time
-	Replayed     ErrorCode = "replayed"      // 409 with Signed of Time
-	BadSignature ErrorCode = "bad_signature" // 401
-	BadToken     ErrorCode = "bad_token"     // 403: unknown, spent or expired
-	Malformed    ErrorCode = "malformed"     // 400
-	Ended        ErrorCode = "ended"         // 410 with Signed of Tombstone
-	Busy         ErrorCode = "busy"          // 503 with Retry-After
-	RateLimited  ErrorCode = "rate_limited"  // 429 with Retry-After and Signed of Time
-	NotFound     ErrorCode = "not_found"     // 404
-	InternalErr  ErrorCode = "internal"      // 500
+	ClockSkew       ErrorCode = "clock_skew"       // 401 with Signed of Time
+	Replayed        ErrorCode = "replayed"         // 409 with Signed of Time
+	BadSignature    ErrorCode = "bad_signature"    // 401
+	BadToken        ErrorCode = "bad_token"        // 403: unknown, spent or expired
+	Malformed       ErrorCode = "malformed"        // 400
+	Ended           ErrorCode = "ended"            // 410 with Signed of Tombstone
+	Busy            ErrorCode = "busy"             // 503 with Retry-After
+	RateLimited     ErrorCode = "rate_limited"     // 429 with Retry-After and Signed of Time
+	NotFound        ErrorCode = "not_found"        // 404
+	UpgradeRequired ErrorCode = "upgrade_required" // 426: another version of the protocol
+	InternalErr     ErrorCode = "internal"         // 500
 )
 
 // Refusal is why the service refused a request, and the body of its answer. Only a

@@ -13,6 +13,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"regexp"
 	"strconv"
 	"strings"
 )
@@ -27,8 +28,12 @@ const (
 	ES256   Algorithm = "es256"
 )
 
-// ErrSignature is returned for a signature that does not verify.
-var ErrSignature = errors.New("agentproto: signature does not verify")
+// ErrSignature is returned for a signature that does not verify, ErrKey for a key
+// that cannot verify.
+var (
+	ErrSignature = errors.New("agentproto: signature does not verify")
+	ErrKey       = errors.New("agentproto: this is no key that can verify")
+)
 
 var text64 = base64.RawURLEncoding.Strict() //nolint:gochecknoglobals // an Encoding does not change
 
@@ -46,6 +51,39 @@ func canonical(text string) ([]byte, error) {
 type PublicKey struct {
 	Algorithm Algorithm `json:"alg"`
 	SPKI      string    `json:"spki"`
+}
+
+// digestPrefix begins the text that names a key by its digest.
+const digestPrefix = "sha256:"
+
+// Digest is the SHA-256 of data in base64url.
+func Digest(data []byte) string {
+	sum := sha256.Sum256(data)
+	return text64.EncodeToString(sum[:])
+}
+
+// Named reports whether name means this key: it is the key's SPKI, or "sha256:"
+// with the Digest of the SPKI's bytes.
+func (k PublicKey) Named(name string) bool {
+	digest, short := strings.CutPrefix(name, digestPrefix)
+	if !short {
+		return k.SPKI == name
+	}
+	spki, err := canonical(k.SPKI)
+	return err == nil && Digest(spki) == digest
+}
+
+// Name is the short text that means this key, see Named.
+func (k PublicKey) Name() (string, error) {
+	spki, err := canonical(k.SPKI)
+	return digestPrefix + Digest(spki), err
+}
+
+// Check returns ErrKey for a key that can verify nothing: it is no key, or one of
+// another algorithm than it says.
+func (k PublicKey) Check() error {
+	_, err := k.parse()
+	return err
 }
 
 // PrivateKey signs with one of the algorithms.
@@ -114,32 +152,51 @@ func (k PrivateKey) Sign(message []byte) (string, error) {
 	return text64.EncodeToString(sig), err
 }
 
-// Verify returns ErrSignature unless sig is the key's signature of message.
-func (k PublicKey) Verify(message []byte, sig string) error {
+// parse reads the key: an Ed25519 key, or one on P-256, as its algorithm says.
+func (k PublicKey) parse() (any, error) {
 	spki, err := canonical(k.SPKI)
 	if err != nil {
-		return ErrSignature
+		return nil, ErrKey
 	}
+	public, err := x509.ParsePKIXPublicKey(spki)
+	if err != nil {
+		return nil, ErrKey
+	}
+	switch public := public.(type) {
+	case ed25519.PublicKey:
+		if k.Algorithm == Ed25519 {
+			return public, nil
+		}
+	case *ecdsa.PublicKey:
+		if k.Algorithm == ES256 && public.Curve == elliptic.P256() {
+			return public, nil
+		}
+	}
+	return nil, ErrKey
+}
+
+// Verify returns ErrSignature unless sig is the key's signature of message.
+func (k PublicKey) Verify(message []byte, sig string) error {
 	raw, err := canonical(sig)
 	if err != nil {
 		return ErrSignature
 	}
-	public, err := x509.ParsePKIXPublicKey(spki)
+	public, err := k.parse()
 	if err != nil {
 		return ErrSignature
 	}
+	good := false
 	switch public := public.(type) {
 	case ed25519.PublicKey:
-		if k.Algorithm == Ed25519 && ed25519.Verify(public, message, raw) {
-			return nil
-		}
+		good = ed25519.Verify(public, message, raw)
 	case *ecdsa.PublicKey:
 		sum := sha256.Sum256(message)
-		if k.Algorithm == ES256 && public.Curve == elliptic.P256() && ecdsa.VerifyASN1(public, sum[:], raw) {
-			return nil
-		}
+		good = ecdsa.VerifyASN1(public, sum[:], raw)
 	}
-	return ErrSignature
+	if !good {
+		return ErrSignature
+	}
+	return nil
 }
 
 // Request is what a device signs of a request.
@@ -195,6 +252,7 @@ const (
 	KindTombstone  = "tombstone"  // Tombstone
 	KindTime       = "time"       // Time
 	KindKey        = "key"        // CommandKey
+	KindEnrolled   = "enrolled"   // Enrolled
 )
 
 // Seal signs v as an envelope of the kind.
@@ -222,6 +280,39 @@ func (e Envelope) Open(key PublicKey, kind string, v any) error {
 	}
 	return json.Unmarshal(payload, v)
 }
+
+// OpenEnrolled opens the answer to an enrollment. It is signed with the key that it
+// names, for the device's key and for this very proof; named is what the code says
+// about that key (see PublicKey.Named), empty if it says nothing.
+func (e Envelope) OpenEnrolled(named string, device PublicKey, proof string) (Enrolled, error) {
+	var claimed, said Enrolled
+	payload, err := canonical(e.Payload)
+	if err != nil || json.Unmarshal(payload, &claimed) != nil {
+		return said, errors.New("the service's answer to the enrollment is not signed")
+	}
+	key := claimed.CommandKey
+	switch {
+	case named != "" && !key.Key.Named(named):
+		return said, errors.New("the answering server does not have the command key that the code names: create a new code, and look for a proxy in between")
+	case key.Key.Algorithm != device.Algorithm:
+		return said, fmt.Errorf("the service signs with %q, which is not the algorithm of this device's key", key.Key.Algorithm)
+	case key.ID == "" || key.ID != e.KeyID:
+		return said, errors.New("the service's answer to the enrollment is signed with another key than it names")
+	}
+	if err := e.Open(key.Key, KindEnrolled, &said); err != nil {
+		return said, fmt.Errorf("cannot trust the service's answer to the enrollment: %w", err)
+	}
+	if said.Key != device || said.Proof != Digest([]byte(proof)) {
+		return said, errors.New("the service's answer is to another enrollment")
+	}
+	if !idForm.MatchString(said.DeviceID) {
+		return said, errors.New("the service's answer to the enrollment holds no device id that can be used")
+	}
+	return said, nil
+}
+
+// idForm is that of a device's id: it must fit into a header.
+var idForm = regexp.MustCompile(`^[!-~]{1,128}$`)
 
 func (e Envelope) message() []byte {
 	return []byte(strings.Join([]string{"muster-service-v1", e.Kind, e.KeyID, e.Payload}, "\n"))

@@ -25,7 +25,7 @@ func TokenOf(text string) (string, error) {
 type Code struct {
 	Server     string
 	Token      string
-	CommandKey string // for a device with an Ed25519 key; empty: the service's answer is believed
+	CommandKey string // for a device with an Ed25519 key; empty: the device keeps the key that signs the answer
 	// CommandKeyES256 is that for a device with a P-256 key.
 	CommandKeyES256 string
 	Pins            []string // none: its certificate must be one that the world trusts

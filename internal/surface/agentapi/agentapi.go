@@ -1,5 +1,5 @@
 // Package agentapi is the agents' door: the HTTP side of the agent's protocol,
-// under /agent/v1 (docs/agent-protocol.md). It takes no API keys and sets no
+// under /agent/v2 (docs/agent-protocol.md). It takes no API keys and sets no
 // cookies; a device proves itself by signing each request.
 package agentapi
 
@@ -27,7 +27,7 @@ import (
 
 // Link is the service behind the door.
 type Service interface {
-	Enroll(ctx context.Context, r protocol.EnrollRequest) (protocol.EnrollResponse, error)
+	Enroll(ctx context.Context, r protocol.EnrollRequest) (protocol.Envelope, error)
 	Authenticate(ctx context.Context, r protocol.Request, signature string) (agentdevice.Device, error)
 	CheckIn(ctx context.Context, d agentdevice.Device, r protocol.CheckinRequest) (protocol.CheckinResponse, error)
 	Policy(ctx context.Context, d agentdevice.Device, id string) (protocol.Envelope, string, error)
@@ -43,7 +43,7 @@ type API struct {
 	Log     *slog.Logger
 }
 
-// Handler returns the handler of protocol.Base.
+// Handler returns the handler of protocol.Base and protocol.FormerBase.
 func (d *API) Handler() http.Handler {
 	mux := http.NewServeMux()
 	base := protocol.Base
@@ -57,7 +57,17 @@ func (d *API) Handler() http.Handler {
 	mux.HandleFunc(base+"/", func(w http.ResponseWriter, r *http.Request) {
 		d.refuse(w, r, &protocol.Refusal{Code: protocol.NotFound, Message: "no such call"})
 	})
+	mux.HandleFunc(protocol.FormerBase+"/", d.upgrade)
 	return mux
+}
+
+// upgrade answers an agent of the protocol's first version, whoever it is: nothing in the
+// answer is signed, so that no agent lets go because of it.
+func (d *API) upgrade(w http.ResponseWriter, r *http.Request) {
+	w.Header().Set("Connection", "Upgrade")
+	w.Header().Set("Upgrade", "muster-agent/2")
+	d.refuse(w, r, &protocol.Refusal{Code: protocol.UpgradeRequired,
+		Message: "this service speaks " + protocol.Base + " only: update the agent, and enroll the device again"})
 }
 
 // visit is one authenticated request.
@@ -214,15 +224,16 @@ func (d *API) refuse(w http.ResponseWriter, r *http.Request, err error) {
 
 // statuses are those of the codes; that of any other is 500.
 var statuses = map[protocol.ErrorCode]int{ //nolint:gochecknoglobals // a table that is never written to
-	protocol.ClockSkew:    http.StatusUnauthorized,
-	protocol.BadSignature: http.StatusUnauthorized,
-	protocol.BadToken:     http.StatusForbidden,
-	protocol.NotFound:     http.StatusNotFound,
-	protocol.Replayed:     http.StatusConflict,
-	protocol.Ended:        http.StatusGone,
-	protocol.Malformed:    http.StatusBadRequest,
-	protocol.Busy:         http.StatusServiceUnavailable,
-	protocol.RateLimited:  http.StatusTooManyRequests,
+	protocol.ClockSkew:       http.StatusUnauthorized,
+	protocol.BadSignature:    http.StatusUnauthorized,
+	protocol.BadToken:        http.StatusForbidden,
+	protocol.NotFound:        http.StatusNotFound,
+	protocol.Replayed:        http.StatusConflict,
+	protocol.Ended:           http.StatusGone,
+	protocol.UpgradeRequired: http.StatusUpgradeRequired,
+	protocol.Malformed:       http.StatusBadRequest,
+	protocol.Busy:            http.StatusServiceUnavailable,
+	protocol.RateLimited:     http.StatusTooManyRequests,
 }
 
 // App serves the device-owner app that a QR code installs. Android's download asks

@@ -224,7 +224,8 @@ final class Keeper implements Runnable, Log {
         e.keys = keys;
         e.transport = transport(code.pins);
         try {
-            log.info("enrolled", e.enroll());
+            Enrollment.Enrolled enrolled = e.enroll();
+            log.info("enrolled", enrolled.deviceId + (code.commandKey.isEmpty() ? ", obeys " + enrolled.key + ", which no code named" : ""));
         } catch (IOException refused) {
             if (Enrollment.refusedForGood(refused)) {
                 files.dropCode();

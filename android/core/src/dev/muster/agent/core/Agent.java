@@ -135,19 +135,8 @@ public final class Agent implements Closeable {
      * service has signed ends the relation.
      */
     IOException refused(IOException e) throws IOException {
-        Refusal r = Refusal.in(e);
-        if (r == null || !r.error.equals(Refusal.ENDED) || r.signed == null) {
-            return e;
-        }
-        link.trust.learnQuietly(r.keys); // what is not believed opens nothing below
-        String action;
-        try {
-            Fields stone = link.trust.open(r.signed, Envelope.TOMBSTONE);
-            if (!stone.text("deviceId").equals(deviceId())) {
-                return e;
-            }
-            action = stone.text("action");
-        } catch (IOException unsigned) {
+        String action = link.trust.tombstone(Refusal.in(e));
+        if (action.isEmpty()) {
             return e;
         }
         if (link.identity().companion()) {

@@ -54,7 +54,7 @@ final class CheckIn {
             }
         }
         List<Object> acks = agent.acks();
-        Map<String, Object> request = bare(agent, boot);
+        Map<String, Object> request = bare(agent.options.version, boot, agent.link);
         put(request, "acks", acks.isEmpty() ? null : acks);
         put(request, "status", agent.reports.status);
         put(request, "location", agent.reports.fix == null ? null : agent.reports.fix.json());
@@ -77,15 +77,15 @@ final class CheckIn {
     }
 
     /** bare is a check-in that reports nothing. */
-    static Map<String, Object> bare(Agent agent, String boot) {
-        return Fields.members("agentVersion", agent.options.version, "bootId", boot, "keyId", agent.link.trust.newestKey());
+    static Map<String, Object> bare(String version, String boot, Link link) {
+        return Fields.members("agentVersion", version, "bootId", boot, "keyId", link.trust.newestKey());
     }
 
     static void learn(Agent agent, Fields answer) {
         try {
             agent.link.trust.learn(Refusal.envelopes(answer, "keys"));
         } catch (IOException e) {
-            agent.log.warn("a key that the service announced is not trusted", e);
+            agent.log.warn("keys that the service announced are not trusted", e);
         }
     }
 

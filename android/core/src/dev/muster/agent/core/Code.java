@@ -16,7 +16,7 @@ public final class Code {
 
     public final String server;
     public final String token;
-    /** commandKey is the P-256 one; empty: the service's answer is believed. */
+    /** commandKey is the P-256 one; empty: the device keeps the key that signs the answer. */
     public final String commandKey;
     /** pins: none, if its certificate must be one that the world trusts. */
     public final List<String> pins;

@@ -5,6 +5,7 @@ import java.io.IOException;
 import java.security.GeneralSecurityException;
 import java.util.ArrayList;
 import java.util.Arrays;
+import java.util.Collections;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
@@ -23,8 +24,8 @@ public final class Enrollment {
 
     public String role = "manager";
     /**
-     * commandKey is the SubjectPublicKeyInfo of the service's P-256 command key, from the code; empty:
-     * the answer to the enrollment is believed.
+     * commandKey names the service's P-256 command key, from the code: its spki, or "sha256:" and its digest;
+     * empty: the device keeps the key that signs the answer.
      */
     public String commandKey = "";
 
@@ -39,31 +40,38 @@ public final class Enrollment {
     public Transport transport;
     public Clock clock = Clock.SYSTEM;
 
+    /** Enrolled is what came of an enrollment. */
+    public static final class Enrolled {
+        public final String deviceId;
+        /** key is the name of the command key that the device obeys from now on. */
+        public final String key;
+
+        Enrolled(String deviceId, String key) {
+            this.deviceId = deviceId;
+            this.key = key;
+        }
+    }
+
     /**
-     * enroll redeems the token, keeps the identity that it gets for it, and returns the device's id.
-     * After a lost answer or a crash it may be called again with the same token.
+     * enroll redeems the token and keeps the identity that it gets for it. After a lost answer or a crash it
+     * may be called again with the same token.
      */
-    public String enroll() throws IOException {
+    public Enrolled enroll() throws IOException {
         Server.check(server);
         Store store = new Store(directory);
-        Identity former = former(store);
-        String name = keyName(former);
+        Link former = former(store);
+        String name = keyName(former == null ? null : former.identity());
         DeviceKey key = key(store, name);
         Fields answer = redeem(key, former);
-        List<CommandKey> commandKeys = CommandKey.readAll(answer.objects("commandKeys"));
-        if (answer.text("deviceId").isEmpty() || commandKeys.isEmpty()) {
-            throw new IOException("the service's answer to the enrollment names no device or no key");
+        CommandKey commandKey = CommandKey.read(answer.object("commandKey"));
+        Identity id = identity(answer, commandKey);
+        if (former != null) {
+            if (!former.trust.newest().key.same(commandKey.key)) {
+                throw new IOException("the answer does not name the command key that this device knows: create a new code,"
+                        + " and see what answers at the service's address");
+            }
+            id.latest = Math.max(id.latest, former.identity().latest);
         }
-        CommandKey first = commandKeys.get(0);
-        if (!commandKey.isEmpty() && !first.key.spki.equals(commandKey)) {
-            throw new IOException("the answering server does not have the command key that the code names: create a new code,"
-                    + " and see who is between");
-        }
-        if (!first.key.algorithm.equals(PublicKey.ES256)) {
-            throw new IOException("the service signs with " + first.key.algorithm + ", which this device cannot verify:"
-                    + " update the service");
-        }
-        Identity id = identity(answer, commandKeys);
         id.key = name;
         if (former != null) {
             forget(store);
@@ -71,14 +79,18 @@ public final class Enrollment {
         store.save(Store.IDENTITY, id.json());
         store.remove(Store.PENDING);
         if (former != null) {
-            drop(former.key);
-            drop(former.nextKey);
+            drop(former.identity().key);
+            drop(former.identity().nextKey);
         }
-        return id.deviceId;
+        return new Enrolled(id.deviceId, commandKey.key.name());
     }
 
-    /** former is who the device was so far; null: it was not enrolled. */
-    private Identity former(Store store) throws IOException {
+    /**
+     * former is who the device was so far, with the command keys that the service has had since; null: it was
+     * not enrolled. A device that is to be erased does not enroll out of that, nor one at a service that it
+     * does not know.
+     */
+    private Link former(Store store) throws IOException {
         Identity was;
         try {
             was = store.identity();
@@ -88,7 +100,31 @@ public final class Enrollment {
         if (!again) {
             throw new IOException("this device is enrolled already: unenroll it first");
         }
-        return was;
+        if (!Server.url(was.server, "").equals(Server.url(server, "")) || !was.role.equals(role)) {
+            throw new IOException("this device is enrolled at another service, or in another role: unenroll it first");
+        }
+        Link link = new Link(store, transport, keys, clock);
+        catchUp(link);
+        if (!commandKey.isEmpty() && !link.trust.newest().key.named(commandKey)) {
+            throw new IOException("the code is of a service that this device does not know: unenroll it first");
+        }
+        return link;
+    }
+
+    /** catchUp follows the command keys that the service has had since this device was last in touch. */
+    private void catchUp(Link link) throws IOException {
+        try {
+            Fields answer = link.call("/checkin", CheckIn.bare(version, new SafeDevice(device).bootId(), link)).answer;
+            link.trust.learnQuietly(Refusal.envelopes(answer, "keys"));
+        } catch (UnreachedException e) {
+            String action = link.trust.tombstone(Refusal.in(e));
+            if (action.equals("wipe") && !link.identity().companion()) {
+                throw new IOException("the service has ordered to erase this device: it cannot enroll again");
+            }
+            if (action.isEmpty()) {
+                throw e;
+            }
+        }
     }
 
     /**
@@ -130,14 +166,14 @@ public final class Enrollment {
         throw new IllegalStateException("there are three names for two keys");
     }
 
-    private Identity identity(Fields answer, List<CommandKey> commandKeys) throws JsonException {
+    private Identity identity(Fields answer, CommandKey commandKey) throws JsonException {
         Identity id = new Identity();
         id.server = server;
         id.deviceId = answer.text("deviceId");
         id.role = role;
-        id.commandKeys = commandKeys;
+        id.commandKeys = Collections.singletonList(commandKey);
         id.reserved = 1;
-        id.latest = answer.number("serverTime");
+        id.latest = answer.number("time");
         id.offset = id.latest - clock.now();
         id.keyMade = id.latest;
         id.pins = new ArrayList<>(pins);
@@ -186,23 +222,16 @@ public final class Enrollment {
     }
 
     /** formerProof proves which device this was; null: it was none. */
-    private Map<String, Object> formerProof(Identity former, byte[] message) throws IOException {
+    private static Map<String, Object> formerProof(Link former, byte[] message) throws IOException {
         if (former == null) {
             return null;
         }
-        DeviceKey before;
-        try {
-            before = keys.key(former.key);
-        } catch (GeneralSecurityException e) {
-            throw new IOException("cannot use the device's former key: " + e.getMessage(), e);
-        }
-        if (before == null) {
-            return null; // it enrolls as any other newcomer
-        }
-        return Fields.members("deviceId", former.deviceId, "sig", Link.sign(before, formerMessage(former.deviceId, message)));
+        String id = former.identity().deviceId;
+        return Fields.members("deviceId", id, "sig", Link.sign(former.key(), formerMessage(id, message)));
     }
 
-    private Fields redeem(DeviceKey key, Identity former) throws IOException {
+    /** redeem asks the service, and returns what it signed in answer to this request. */
+    private Fields redeem(DeviceKey key, Link former) throws IOException {
         Map<String, Object> facts = new SafeDevice(device).facts();
         long now = clock.now();
         PublicKey own = publicKey(key);
@@ -221,13 +250,43 @@ public final class Enrollment {
         }
         try {
             if (answer.status() != 200) {
-                Refusal refused = Refusal.read(answer, "");
+                Refusal refused = Refusal.read(answer, proof);
+                if (former != null && former.trust.tombstone(refused).equals("wipe")) {
+                    throw new IOException("the service has ordered to erase this device: it cannot enroll again");
+                }
                 throw new IOException("the service refused the enrollment (" + refused.error + "): " + refused.said, refused);
             }
-            return Json.object(new String(Disk.readAll(answer.body(), MAX_ANSWER), Text.UTF_8));
+            Envelope sealed = Envelope.read(Json.object(new String(Disk.readAll(answer.body(), MAX_ANSWER), Text.UTF_8)));
+            return open(sealed, commandKey, own, proof);
         } finally {
             answer.close();
         }
+    }
+
+    /**
+     * open opens the answer to an enrollment. It is signed with the key that it names, for the device's key and
+     * for this very proof; named is what the code says about that key, "" if it says nothing.
+     */
+    static Fields open(Envelope sealed, String named, PublicKey device, String proof) throws IOException {
+        CommandKey key = CommandKey.read(sealed.claims().object("commandKey"));
+        if (!named.isEmpty() && !key.key.named(named)) {
+            throw new IOException("the answering server does not have the command key that the code names: create a new code,"
+                    + " and look for a proxy in between");
+        }
+        if (!key.key.algorithm.equals(device.algorithm)) {
+            throw new IOException("the service signs with \"" + key.key.algorithm + "\", which is not the algorithm of this device's key");
+        }
+        if (key.id.isEmpty() || !key.id.equals(sealed.keyId)) {
+            throw new IOException("the service's answer to the enrollment is signed with another key than it names");
+        }
+        Fields said = sealed.open(key.key, Envelope.ENROLLED);
+        if (!PublicKey.read(said.object("key")).same(device) || !said.text("proof").equals(Text.encode(Text.sha256(Text.bytes(proof))))) {
+            throw new IOException("the service's answer is to another enrollment");
+        }
+        if (!said.text("deviceId").matches("[!-~]{1,128}")) { // it must fit into a header
+            throw new IOException("the service's answer to the enrollment holds no device id that can be used");
+        }
+        return said;
     }
 
     static PublicKey publicKey(DeviceKey key) throws IOException {

@@ -11,6 +11,7 @@ public final class Envelope {
     static final String TOMBSTONE = "tombstone";
     static final String TIME = "time";
     static final String KEY = "key";
+    static final String ENROLLED = "enrolled";
 
     final String kind;
     final String payload; // JSON in base64url
@@ -38,6 +39,11 @@ public final class Envelope {
         return m;
     }
 
+    /** claims is what the payload says, before anything is verified. */
+    Fields claims() throws JsonException {
+        return Json.object(new String(Text.decode(payload), Text.UTF_8));
+    }
+
     /** open verifies the envelope as one of the kind and returns its payload. */
     Fields open(PublicKey key, String kind) throws JsonException {
         if (!this.kind.equals(kind)) {
@@ -46,6 +52,6 @@ public final class Envelope {
         if (!key.verifies(Text.lines("muster-service-v1", kind, keyId, payload), signature)) {
             throw new JsonException("cannot open an envelope: the signature does not verify");
         }
-        return Json.object(new String(Text.decode(payload), Text.UTF_8));
+        return claims();
     }
 }

@@ -28,11 +28,6 @@ final class Identity implements Cloneable {
     List<String> pins = new ArrayList<>();
     /** latest is the latest time that the service has signed. The device's own clock cannot take it back. */
     long latest;
-    /**
-     * assigned: the service has signed an assignment. From then on it must sign each, so that leaving
-     * the signature out gains nothing.
-     */
-    boolean assigned;
 
     /** copy returns an identity that can be changed. Its lists are replaced, never changed. */
     Identity copy() {
@@ -61,7 +56,6 @@ final class Identity implements Cloneable {
         Fields connection = f.object("connection");
         id.pins = connection == null ? new ArrayList<String>() : connection.texts("pins");
         id.latest = f.number("latest");
-        id.assigned = f.flag("assigned");
         id.sound();
         return id;
     }
@@ -81,6 +75,6 @@ final class Identity implements Cloneable {
         }
         return Fields.members("server", server, "deviceId", deviceId, "role", role, "key", key, "commandKeys", all, "reserved",
                 reserved, "offsetMs", offset, "nextKey", Fields.some(nextKey), "keyMade", keyMade, "connection",
-                Fields.members("pins", pins), "latest", latest, "assigned", assigned);
+                Fields.members("pins", pins), "latest", latest);
     }
 }

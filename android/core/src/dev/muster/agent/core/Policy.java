@@ -36,28 +36,16 @@ final class Policy {
         if (agent.link.identity().companion()) {
             return;
         }
-        PolicyRef want = PolicyRef.read(answer.object("policy"));
-        String company = "";
         Envelope sealed = Envelope.read(answer.object("assignment"));
-        // Only a service that has never signed an assignment for this device is believed without: it is an older one.
-        if (sealed != null || agent.link.identity().assigned) {
-            try {
-                Fields said = agent.link.trust.assignment(sealed, sequence);
-                PolicyRef named = new PolicyRef(said.text("policyId"), said.number("version"), "");
-                want = named.same(want) ? want : named;
-                company = said.text("companyId");
-            } catch (IOException e) {
-                if (!force && (want.none() || want.same(applied.policy))) { // nothing would change
-                    agent.log.debug("an assignment is not trusted", e);
-                    return;
-                }
-                throw e;
-            }
-        }
-        if (want.none() || want.same(applied.policy) && !force) {
+        if (sealed == null && !force) {
+            agent.log.warn("the service did not sign which policy this device is to have", "it keeps what it has");
             return;
         }
-        converge(want, fetch(want, company));
+        Fields said = agent.link.trust.assignment(sealed, sequence);
+        PolicyRef want = new PolicyRef(said.text("policyId"), said.number("version"));
+        if (!want.same(applied.policy) || force) {
+            converge(want, fetch(want, said.text("companyId")));
+        }
     }
 
     /** fetch gets a policy's settings and checks that they are of the one that was named. */
@@ -68,7 +56,7 @@ final class Policy {
             throw new IOException("asked for policy " + want.id + " version " + want.version + ", got " + p.text("id") + " version "
                     + p.number("version"));
         }
-        if (!company.isEmpty() && !p.text("companyId").isEmpty() && !p.text("companyId").equals(company)) {
+        if (!p.text("companyId").equals(company)) {
             throw new IOException("policy " + want.id + " is of another company");
         }
         return p.textMap("settings");

@@ -2,22 +2,20 @@ package dev.muster.agent.core;
 
 import java.util.Map;
 
-/** PolicyRef says which policy a device is to have. */
+/** PolicyRef says which policy a device has. */
 final class PolicyRef {
-    static final PolicyRef NONE = new PolicyRef("", 0, "");
+    static final PolicyRef NONE = new PolicyRef("", 0);
 
     final String id;
     final long version;
-    final String etag;
 
-    PolicyRef(String id, long version, String etag) {
+    PolicyRef(String id, long version) {
         this.id = id;
         this.version = version;
-        this.etag = etag;
     }
 
     static PolicyRef read(Fields f) throws JsonException {
-        return f == null ? NONE : new PolicyRef(f.text("id"), f.number("version"), f.text("etag"));
+        return f == null ? NONE : new PolicyRef(f.text("id"), f.number("version"));
     }
 
     /** same reports whether the other is this version of the policy. */
@@ -30,6 +28,6 @@ final class PolicyRef {
     }
 
     Map<String, Object> json() {
-        return Fields.members("id", id, "version", version, "etag", etag);
+        return Fields.members("id", id, "version", version);
     }
 }

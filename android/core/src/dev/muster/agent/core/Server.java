@@ -6,7 +6,7 @@ import java.net.URISyntaxException;
 
 /** Server is the service's address. */
 final class Server {
-    static final String BASE = "/agent/v1";
+    static final String BASE = "/agent/v2";
 
     private Server() {}
 

@@ -25,7 +25,7 @@ final class Trust {
         throw new IOException("signed with the key \"" + e.keyId + "\", which this device does not trust");
     }
 
-    private CommandKey newest() {
+    CommandKey newest() {
         List<CommandKey> keys = link.identity().commandKeys;
         return keys.get(keys.size() - 1);
     }
@@ -38,13 +38,23 @@ final class Trust {
     /**
      * learn follows the announcements, oldest first, from the newest key that the agent trusts to the
      * present one. What another key announces is passed over: a former key that leaked must not name a
-     * successor of its own.
+     * successor of its own. So is what is not trusted, for the error says why: a forged announcement does
+     * not hide a true one behind it.
      */
     void learn(List<Envelope> announced) throws IOException {
+        IOException passed = null;
         for (Envelope e : announced) {
-            if (e.keyId.equals(newestKey())) {
-                trust(CommandKey.read(open(e, Envelope.KEY)));
+            if (!e.keyId.equals(newestKey())) {
+                continue;
             }
+            try {
+                trust(CommandKey.read(open(e, Envelope.KEY)));
+            } catch (IOException refused) {
+                passed = refused;
+            }
+        }
+        if (passed != null) {
+            throw passed;
         }
     }
 
@@ -72,6 +82,10 @@ final class Trust {
             if (!k.key.algorithm.equals(newest().key.algorithm)) {
                 throw new IOException("the key \"" + k.id + "\" is of another algorithm than the key that it follows");
             }
+            k.key.check();
+            if (k.id.isEmpty()) {
+                throw new IOException("the announced key has no id");
+            }
             Identity next = link.identity().copy();
             List<CommandKey> keys = new ArrayList<>(next.commandKeys);
             keys.add(k);
@@ -80,10 +94,7 @@ final class Trust {
         }
     }
 
-    /**
-     * assignment opens the assignment in the answer to the request with the sequence number. From the
-     * first one on the device asks for one.
-     */
+    /** assignment opens the assignment in the answer to the request with the sequence number. */
     Fields assignment(Envelope sealed, long sequence) throws IOException {
         if (sealed == null) {
             throw new IOException("the service did not sign which policy this device is to have");
@@ -94,18 +105,44 @@ final class Trust {
         } catch (IOException e) {
             throw new IOException("cannot trust the assignment of a policy: " + e.getMessage(), e);
         }
-        synchronized (link) {
-            Identity id = link.identity();
-            if (!said.text("deviceId").equals(id.deviceId) || said.number("number") != sequence) {
-                throw new IOException("the assignment of a policy is for another device or another request");
+        if (!said.text("deviceId").equals(link.identity().deviceId) || said.number("number") != sequence
+                || said.text("policyId").isEmpty()) {
+            throw new IOException("the assignment of a policy is for another device or another request");
+        }
+        heard(said.number("time"));
+        return said;
+    }
+
+    /**
+     * tombstone returns the action of the tombstone in a refusal, if the service has signed one for this
+     * device in answer to this very request; else "".
+     */
+    String tombstone(Refusal r) {
+        if (r == null || !r.error.equals(Refusal.ENDED) || r.signed == null) {
+            return "";
+        }
+        learnQuietly(r.keys); // what is not believed opens nothing below
+        try {
+            Fields stone = open(r.signed, Envelope.TOMBSTONE);
+            if (!stone.text("deviceId").equals(link.identity().deviceId) || r.signature.isEmpty()
+                    || !stone.text("inReplyTo").equals(r.signature) || stone.number("time") <= 0) {
+                return "";
             }
-            Identity next = id.copy();
-            next.assigned = true;
-            next.latest = Math.max(next.latest, said.number("time"));
-            if (!id.assigned || next.latest - id.latest > LATEST_EVERY) {
+            heard(stone.number("time"));
+            return stone.text("action");
+        } catch (IOException e) {
+            return "";
+        }
+    }
+
+    /** heard keeps a time that the service has signed, if it is much later than the one that is kept. */
+    private void heard(long at) throws IOException {
+        synchronized (link) {
+            if (at - link.identity().latest > LATEST_EVERY) {
+                Identity next = link.identity().copy();
+                next.latest = at;
                 link.save(next);
             }
-            return said;
         }
     }
 }

@@ -177,7 +177,11 @@ public final class Main {
         e.keys = new FileKeyStore(state);
         e.transport = new HttpTransport(e.pins, CLOCK);
         e.clock = CLOCK;
-        System.out.println("Enrolled as " + e.enroll() + ".");
+        Enrollment.Enrolled enrolled = e.enroll();
+        System.out.println("Enrolled as " + enrolled.deviceId + ".");
+        if (e.commandKey.isEmpty()) {
+            System.out.println("No command key was named: from now on this device obeys the key that signed the answer, " + enrolled.key + ".");
+        }
     }
 
     /** takeBundle reads a code's text from a file and deletes the file, whatever is in it: it holds a secret. */

@@ -1,13 +1,12 @@
 package dev.muster.agent.core;
 
-import java.io.ByteArrayInputStream;
 import java.io.File;
 import java.io.IOException;
-import java.io.InputStream;
 import java.nio.file.Files;
 import java.security.GeneralSecurityException;
 import java.security.KeyPair;
 import java.security.KeyPairGenerator;
+import java.security.PrivateKey;
 import java.security.Signature;
 import java.security.spec.ECGenParameterSpec;
 import java.util.ArrayList;
@@ -38,6 +37,7 @@ public final class Commands implements Device, Transport, Clock, Log, KeyStore {
     private final String service;
     private final String does;
     private final KeyPair pair;
+    private final PrivateKey secret;
     private final Map<String, String> settings = new LinkedHashMap<>();
     private final StringBuilder trace = new StringBuilder();
     private long now;
@@ -56,6 +56,7 @@ public final class Commands implements Device, Transport, Clock, Log, KeyStore {
         now = vectors.number("now");
         command = vectors.object("commands").object(type).object(parts[0]);
         document = vectors.object("document");
+        secret = Seal.key(vectors.text("service"));
         settings.put("CAMERA", "BLOCK");
         Identity id = new Identity();
         id.server = "https://muster.example";
@@ -64,10 +65,11 @@ public final class Commands implements Device, Transport, Clock, Log, KeyStore {
         id.commandKeys.add(new CommandKey("k1", PublicKey.read(vectors.object("key")), 1));
         id.reserved = 1;
         id.keyMade = now;
+        id.latest = now;
         Store store = new Store(directory);
         store.save(Store.IDENTITY, id.json());
         Applied applied = new Applied();
-        applied.policy = new PolicyRef("p1", 1, "");
+        applied.policy = new PolicyRef("p1", 1);
         applied.wanted = new LinkedHashMap<>(settings);
         applied.settings.add(new SettingReport("CAMERA", SettingReport.APPLIED, ""));
         applied.reported = true;
@@ -185,10 +187,14 @@ public final class Commands implements Device, Transport, Clock, Log, KeyStore {
             throw new IOException("away");
         }
         if (url.endsWith("/checkin")) {
-            return new Told(checkIn(Json.object(new String(body, Text.UTF_8))));
+            Map<String, Object> assigned = Fields.members("deviceId", "d1", "companyId", "acme", "policyId", "p1", "version", 1L, "number",
+                    Long.parseLong(headers.get("Muster-Seq")), "time", now);
+            Map<String, Object> told = checkIn(Json.object(new String(body, Text.UTF_8)));
+            told.put("assignment", Seal.seal(secret, "k1", Envelope.ASSIGNMENT, assigned).json());
+            return new Told(200, told);
         }
         said("fetch:" + url.substring(url.indexOf("/policy")));
-        return new Told(document.map());
+        return new Told(200, document.map());
     }
 
     /** checkIn writes down what the device told, and answers. The command is handed out until its last word. */
@@ -210,37 +216,8 @@ public final class Commands implements Device, Transport, Clock, Log, KeyStore {
             }
         }
         said(text.toString());
-        return Fields.members("acked", acked, "policy", new PolicyRef("p1", 1, "").json(), "nextSeconds", 900L, "commands",
+        return Fields.members("acked", acked, "nextSeconds", 900L, "commands",
                 over ? null : Collections.<Object>singletonList(command.map()));
-    }
-
-    private static final class Told implements Answer {
-        private final byte[] text;
-
-        Told(Map<String, Object> answer) {
-            text = Text.bytes(Json.write(answer));
-        }
-
-        @Override
-        public int status() {
-            return 200;
-        }
-
-        @Override
-        public String header(String name) {
-            return "";
-        }
-
-        @Override
-        public InputStream body() {
-            return new ByteArrayInputStream(text);
-        }
-
-        @Override
-        public void abort() {}
-
-        @Override
-        public void close() {}
     }
 
     /** answer refuses as the device does. */

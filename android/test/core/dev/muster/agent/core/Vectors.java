@@ -13,6 +13,12 @@ public final class Vectors {
     public static void main(String[] args) throws IOException {
         Fields all = Json.object(new String(Files.readAllBytes(new File(args[0]).toPath()), Text.UTF_8));
         PublicKey key = PublicKey.read(all.object("key"));
+        same("the key's name", all.text("keyName"), key.name());
+        check("a key by its name", key.named(key.name()) && key.named(key.spki) && !key.named("sha256:") && !key.named(""));
+        key.check();
+        for (Fields bad : all.objects("badKeys")) {
+            check(bad.text("what"), !can(PublicKey.read(bad.object("key"))));
+        }
         Fields r = all.object("request");
         byte[] message = Link.canonical(r.text("method"), r.text("path"), r.text("device"), r.number("time"), r.number("sequence"),
                 Text.bytes(r.text("body")));
@@ -30,6 +36,7 @@ public final class Vectors {
         same("rotate", rotate.text("message"),
                 new String(Rotation.message(rotate.text("device"), key, rotate.number("sequence")), Text.UTF_8));
         envelopes(key, all.objects("envelopes"));
+        Trusting.check(all.object("trust"), key);
         journal(all.texts("journal"));
         same("settings under the lock-out guard", all.texts("guarded"), Policy.CONNECTIVITY);
         for (Fields s : all.objects("settled")) {
@@ -49,6 +56,15 @@ public final class Vectors {
             }
             Envelope relabeled = new Envelope(sealed.kind, sealed.payload, "another", sealed.signature);
             check(sealed.kind + " of another key id", !opens(relabeled, key, sealed.kind));
+        }
+    }
+
+    private static boolean can(PublicKey key) {
+        try {
+            key.check();
+            return true;
+        } catch (JsonException refused) {
+            return false;
         }
     }
 
@@ -139,14 +155,14 @@ public final class Vectors {
         }
     }
 
-    private static void same(String what, Object want, Object got) {
+    static void same(String what, Object want, Object got) {
         if (!want.equals(got)) {
             throw new AssertionError(what + ": got " + got + ", want " + want);
         }
         checked++;
     }
 
-    private static void check(String what, boolean holds) {
+    static void check(String what, boolean holds) {
         if (!holds) {
             throw new AssertionError(what);
         }

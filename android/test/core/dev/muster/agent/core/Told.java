@@ -1,0 +1,37 @@
+package dev.muster.agent.core;
+
+import java.io.ByteArrayInputStream;
+import java.io.InputStream;
+import java.util.Map;
+
+/** Told is an answer with a JSON object. */
+final class Told implements Transport.Answer {
+    private final int status;
+    private final byte[] text;
+
+    Told(int status, Map<String, Object> answer) {
+        this.status = status;
+        text = Text.bytes(Json.write(answer));
+    }
+
+    @Override
+    public int status() {
+        return status;
+    }
+
+    @Override
+    public String header(String name) {
+        return "";
+    }
+
+    @Override
+    public InputStream body() {
+        return new ByteArrayInputStream(text);
+    }
+
+    @Override
+    public void abort() {}
+
+    @Override
+    public void close() {}
+}

@@ -1,0 +1,221 @@
+package agentserver_test
+
+import (
+	"bytes"
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"io"
+	"log/slog"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/musterhq/muster/internal/agent"
+	agentdevice "github.com/musterhq/muster/internal/agent/device"
+	"github.com/musterhq/muster/internal/agent/protocol"
+	"github.com/musterhq/muster/internal/agent/simulated"
+	"github.com/musterhq/muster/internal/command"
+)
+
+// answering is a client between a device and its service that changes the answers.
+func answering(change func(path string, status int, body []byte) (int, []byte)) *http.Client {
+	client := *agent.NewClient()
+	base := client.Transport
+	client.Transport = roundTripper(func(r *http.Request) (*http.Response, error) {
+		response, err := base.RoundTrip(r)
+		if err != nil || strings.HasSuffix(r.URL.Path, "/wake") {
+			return response, err
+		}
+		body, err := io.ReadAll(response.Body)
+		response.Body.Close()
+		if err != nil {
+			return nil, err
+		}
+		response.StatusCode, body = change(r.URL.Path, response.StatusCode, body)
+		response.Body, response.ContentLength = io.NopCloser(bytes.NewReader(body)), int64(len(body))
+		return response, nil
+	})
+	return &client
+}
+
+// enrolledBy is an answer to the request of an enrollment that the key signed for
+// itself.
+func enrolledBy(t *testing.T, key protocol.PrivateKey, service []byte) []byte {
+	t.Helper()
+	public, err1 := key.Public()
+	var sealed protocol.Envelope
+	var said protocol.Enrolled
+	err2 := json.Unmarshal(service, &sealed)
+	payload, err3 := base64.RawURLEncoding.DecodeString(sealed.Payload)
+	err4 := json.Unmarshal(payload, &said)
+	said.CommandKey = protocol.CommandKey{ID: "evil", Key: public, NotBefore: 1}
+	forged, err5 := protocol.Seal(key, "evil", protocol.KindEnrolled, said)
+	text, err6 := json.Marshal(forged)
+	if err := errors.Join(err1, err2, err3, err4, err5, err6); err != nil {
+		t.Fatal(err)
+	}
+	return text
+}
+
+// Who ends TLS at the enrollment of a device whose code names the command key adds no
+// key, gives it no other identity, and does not spend its code: with the true answer
+// it enrolls.
+func TestEnrollment_WithOneInBetween(t *testing.T) {
+	w := newWorld(t)
+	evil, err := protocol.NewPrivateKey(protocol.Ed25519)
+	if err != nil {
+		t.Fatal(err)
+	}
+	public, err1 := evil.Public()
+	named, err2 := w.link.Signer.Key.Public()
+	digest, err3 := named.Name()
+	if err := errors.Join(err1, err2, err3); err != nil {
+		t.Fatal(err)
+	}
+	var foreign []byte // the answer to another device's enrollment
+	first := agent.Enrollment{Server: w.server.URL, Token: w.token(), Role: protocol.Manager, Options: agent.Options{Dir: t.TempDir(), Now: time.Now,
+		Device: simulated.New(simulated.Default("SN-0"), time.Now), Log: slog.New(slog.DiscardHandler),
+		Client: answering(func(_ string, status int, body []byte) (int, []byte) { foreign = body; return status, body })}}
+	if _, err := agent.Enroll(t.Context(), first); err != nil {
+		t.Fatal(err)
+	}
+	second := func(body []byte, member string, value any) []byte {
+		var all map[string]any
+		_ = json.Unmarshal(body, &all)
+		all[member] = value
+		text, _ := json.Marshal(all)
+		return text
+	}
+	for name, change := range map[string]func(body []byte) []byte{
+		"signed by another":           func(body []byte) []byte { return enrolledBy(t, evil, body) },
+		"another device's":            func([]byte) []byte { return foreign },
+		"cut":                         func(body []byte) []byte { return body[:len(body)/2] },
+		"without its signature":       func(body []byte) []byte { return second(body, "sig", "") },
+		"under another key's id":      func(body []byte) []byte { return second(body, "keyId", "evil") },
+		"of another kind":             func(body []byte) []byte { return second(body, "kind", protocol.KindAssignment) },
+		"empty":                       func([]byte) []byte { return []byte("{}") },
+		"as the first version had it": func([]byte) []byte { return []byte(`{"deviceId":"d","serverTime":1,"commandKeys":[]}`) },
+		"to an earlier, lost request": nil,
+		"with members that nobody signed": func(body []byte) []byte {
+			return second(second(body, "commandKeys", []any{protocol.CommandKey{ID: "evil", Key: public, NotBefore: 1}}), "serverTime", 4102444800000)
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var lost []byte
+			e := first
+			e.Token, e.CommandKey, e.Dir = w.token(), digest, t.TempDir()
+			e.Client = answering(func(_ string, status int, body []byte) (int, []byte) {
+				if change != nil {
+					return status, change(body)
+				}
+				if lost == nil {
+					lost = body
+					return http.StatusBadGateway, nil
+				}
+				return status, lost
+			})
+			if change == nil {
+				if _, err := agent.Enroll(t.Context(), e); err == nil {
+					t.Fatal("the lost answer arrived")
+				}
+				now := e.Now
+				e.Now = func() time.Time { return now().Add(time.Second) }
+			}
+			_, err := agent.Enroll(t.Context(), e)
+			if unsigned := strings.HasPrefix(name, "with members"); (err == nil) != unsigned {
+				t.Errorf("an answer %s: %v", name, err)
+			}
+			e.Client = agent.NewClient()
+			if err != nil {
+				if _, err := agent.LoadConnection(e.Dir); !errors.Is(err, agent.ErrNotEnrolled) {
+					t.Errorf("an answer %s: the device has an identity: %v", name, err)
+				}
+				if _, err := agent.Enroll(t.Context(), e); err != nil {
+					t.Errorf("with the true answer: %v", err)
+				}
+			}
+			text, err := os.ReadFile(filepath.Join(e.Dir, "identity.json"))
+			var kept struct {
+				CommandKeys []protocol.CommandKey
+				Latest      int64
+			}
+			if err == nil {
+				err = json.Unmarshal(text, &kept)
+			}
+			if err != nil || len(kept.CommandKeys) != 1 || kept.CommandKeys[0].Key != named || kept.Latest > time.Now().Add(time.Minute).UnixMilli() {
+				t.Errorf("the device trusts %+v since %d, %v", kept.CommandKeys, kept.Latest, err)
+			}
+		})
+	}
+}
+
+// A tombstone that was kept, of a wipe that has been taken back since, does nothing in
+// answer to another request.
+func TestTombstone_KeptForLater(t *testing.T) {
+	w := newWorld(t)
+	p := w.enroll(protocol.Ed25519)
+	p.mustCheckIn()
+	p.send(command.WipeCompanyData, nil)
+	var kept []byte
+	p.options.Client = answering(func(path string, status int, body []byte) (int, []byte) {
+		if kept == nil && strings.HasSuffix(path, "/unenroll") {
+			kept = body
+			return http.StatusBadGateway, nil // and the device has not heard it
+		}
+		return status, body
+	})
+	p.start()
+	if err := p.agent.Unenroll(t.Context()); err == nil || !bytes.Contains(kept, []byte(`"ended"`)) {
+		t.Fatalf("%v, the answer %q", err, kept)
+	}
+	if err := w.db.EndDelivery(t.Context(), p.agent.DeviceID(), p.latest().ID, agentdevice.Active); err != nil {
+		t.Fatal(err)
+	}
+	p.mustCheckIn()
+	p.options.Client = &http.Client{Transport: roundTripper(func(r *http.Request) (*http.Response, error) {
+		return &http.Response{StatusCode: http.StatusGone, Header: http.Header{}, Body: io.NopCloser(bytes.NewReader(kept)), Request: r}, nil
+	})}
+	p.start()
+	if err := p.checkIn(); err == nil || errors.Is(err, agent.ErrEnded) || p.device.State().Wiped {
+		t.Errorf("the tombstone of another request: %v, the device is %+v", err, p.device.State())
+	}
+	if err := p.agent.Unenroll(t.Context()); err == nil || p.device.State().Wiped {
+		t.Errorf("the tombstone of another request to unenroll: %v, the device is %+v", err, p.device.State())
+	}
+	p.options.Client = agent.NewClient()
+	p.start()
+	p.mustCheckIn()
+}
+
+// Agents of the protocol's first version were never released. Whatever is asked there is
+// answered without a signature, so that nothing lets go because of it.
+func TestFormerVersion_IsToldToUpgrade(t *testing.T) {
+	w := newWorld(t)
+	p := w.enroll(protocol.Ed25519)
+	if err := p.agent.Unenroll(t.Context()); err != nil { // from now on its requests are answered with a tombstone
+		t.Fatal(err)
+	}
+	for _, path := range []string{"/", "/enroll", "/checkin", "/policy/x?v=1", "/wake", "/push-token", "/rotate", "/unenroll", "/other"} {
+		for _, method := range []string{http.MethodGet, http.MethodPost, http.MethodPut, http.MethodDelete} {
+			r, err := http.NewRequestWithContext(t.Context(), method, w.server.URL+protocol.FormerBase+path, strings.NewReader(`{"token":"met_x"}`))
+			if err != nil {
+				t.Fatal(err)
+			}
+			r.Header.Set(protocol.HeaderDevice, "x")
+			response, err := http.DefaultClient.Do(r)
+			if err != nil {
+				t.Fatal(err)
+			}
+			var said map[string]any
+			err = json.NewDecoder(response.Body).Decode(&said)
+			response.Body.Close()
+			if err != nil || response.StatusCode != http.StatusUpgradeRequired || said["error"] != "upgrade_required" || said["signed"] != nil {
+				t.Errorf("%s %s: %d %v, %v", method, path, response.StatusCode, said, err)
+			}
+		}
+	}
+}
