@@ -89,7 +89,7 @@ func (c *enrollCommand) Run(env *environment) error {
 	}
 	fmt.Fprintf(env.out, "Enrolled as %s.\n", enrolled.DeviceID)
 	if code.CommandKey == "" {
-		fmt.Fprintf(env.out, "No command key was named: from now on this device obeys the key that signed the answer, %s.\n", enrolled.Key)
+		env.log.Warn("no command key was named: from now on this device obeys the key that signed the answer", "key", enrolled.Key)
 	}
 	if android, ok := device.(*shell.Device); ok {
 		if err := android.Enrolled(env.ctx, enrolled.DeviceID); err != nil {

@@ -300,13 +300,30 @@ func (a *Agent) accept(ctx context.Context, answer protocol.CheckinResponse) err
 			entries = append(entries, e)
 			continue
 		}
-		entries = append(entries, Entry{Command: c, Stage: Received, At: a.link.serviceTime().UnixMilli()})
+		if e, ok := a.received(ctx, c); ok {
+			entries = append(entries, e)
+		}
 	}
 	if len(entries) == 0 {
 		return nil
 	}
 	a.crash("before received")
 	return a.journal.Write(entries...)
+}
+
+// received is the entry of a new command. One that cannot be kept has failed, and
+// holds back no other.
+func (a *Agent) received(ctx context.Context, c protocol.Command) (Entry, bool) {
+	e := Entry{Command: c, Stage: Received, At: a.link.serviceTime().UnixMilli()}
+	if !keeps(e) {
+		e.Command = protocol.Command{ID: c.ID, Type: c.Type}
+		e.Stage, e.Result, e.Outcome = Done, protocol.Failed, "the device cannot keep this command: it is too large"
+	}
+	if !keeps(e) {
+		a.options.Log.WarnContext(ctx, "a command that cannot be kept is dropped", "id", oneLine(c.ID))
+		return e, false
+	}
+	return e, true
 }
 
 // ErrSuperseded is returned while another device stands in the inventory as

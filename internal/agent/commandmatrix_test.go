@@ -27,28 +27,38 @@ const commandsFile = "../../android/test/commands.tsv"
 // commandsNow is when the commands of the table arrive, in Unix milliseconds.
 const commandsNow = 1_795_000_000_000
 
-// unreadable is a command whose arguments are not what its type has.
-const unreadable = "UNREADABLE"
+const (
+	// unreadable is a command whose arguments are not what its type has.
+	unreadable = "UNREADABLE"
+	// tooLarge is one that no journal can keep. Another comes beside it.
+	tooLarge = "TOO_LARGE"
+)
 
 func commandTypes() []string {
 	return []string{"NOTIFICATION_MESSAGE", "STATUS_REPORT", "LOCATION_UPDATE", "SYNC_POLICY", "CHANGE_POLICY", "REBOOT", "SHUTDOWN", "LAUNCH_APP",
-		"WIPE_COMPANY_DATA", "RELINQUISH_OWNERSHIP", "UNKNOWN", unreadable}
+		"WIPE_COMPANY_DATA", "RELINQUISH_OWNERSHIP", "UNKNOWN", unreadable, tooLarge}
 }
 
 // commandOf is the command of a type in the table.
 func commandOf(kind string, late bool) protocol.Command {
-	c := protocol.Command{DeviceID: "d1", ID: "c1", Type: kind, Args: json.RawMessage(`{"title":"t","body":"b","packageName":"p"}`),
+	c := protocol.Command{DeviceID: "d1", ID: "c1", Type: kind, Args: json.RawMessage(`{"title":"t","body":"b\nb\t\u2028\u0000b","packageName":"p"}`),
 		NotBefore: 1, Deadline: commandsNow + 10*time.Hour.Milliseconds()}
 	if late {
 		c.Deadline = commandsNow - time.Hour.Milliseconds()
 	}
-	if kind == unreadable {
+	switch kind {
+	case unreadable:
 		c.Type, c.Args = "NOTIFICATION_MESSAGE", json.RawMessage(`{"title":1}`)
+	case tooLarge:
+		c.Type, c.Args = "NOTIFICATION_MESSAGE", json.RawMessage(`{"title":"t","body":"`+strings.Repeat("x", 70<<10)+`"}`)
 	}
 	return c
 }
 
-func journalStages() []string {
+func journalStages(kind string) []string {
+	if kind == tooLarge {
+		return []string{"NEW"}
+	}
 	return []string{"NEW", "RECEIVED", "ACCEPTED", "STARTED", "STARTED_LONG_AGO", "STARTED_BEFORE_BOOT", "DONE", "FAILED", "CONFIRMED"}
 }
 
@@ -105,7 +115,7 @@ func TestCommands_Golden(t *testing.T) {
 	key := vectorKey(t, "device")
 	lines := []string{"# Written by internal/agent.TestCommands_Golden -update."}
 	for _, kind := range commandTypes() {
-		for _, stage := range journalStages() {
+		for _, stage := range journalStages(kind) {
 			var outcomes []string
 			when := map[string][]string{}
 			for _, how := range circumstances(kind) {
@@ -135,17 +145,18 @@ func TestCommands_Golden(t *testing.T) {
 // commandWorld is a device, its service and the way between, for one command. It
 // writes down what happens.
 type commandWorld struct {
-	t                 *testing.T
-	dir               string
-	service, does     string
-	key               protocol.PrivateKey // the service's
-	command, document protocol.Envelope
-	now               time.Time
-	check, asked      int // which of the three times, and how many check-ins in all
-	boot              string
-	restarted, over   bool // over: the service has the command's last word
-	settings          map[string]string
-	trace             []string
+	t               *testing.T
+	dir             string
+	service, does   string
+	key             protocol.PrivateKey // the service's
+	document        protocol.Envelope
+	commands        []protocol.Envelope
+	now             time.Time
+	check, asked    int // which of the three times, and how many check-ins in all
+	boot            string
+	restarted, over bool // over: the service has the command's last word
+	settings        map[string]string
+	trace           []string
 }
 
 func newCommandWorld(t *testing.T, key protocol.PrivateKey, kind, stage, how string) *commandWorld {
@@ -154,7 +165,12 @@ func newCommandWorld(t *testing.T, key protocol.PrivateKey, kind, stage, how str
 	w := &commandWorld{t: t, key: key, dir: memoryDir(t), service: parts[1], does: parts[2], now: time.UnixMilli(commandsNow), boot: "boot-1",
 		settings: map[string]string{"CAMERA": "BLOCK"}}
 	c := commandOf(kind, parts[0] == "late")
-	w.command, w.document = commandEnvelope(t, key, c), policyEnvelope(t, key)
+	w.commands, w.document = []protocol.Envelope{commandEnvelope(t, key, c)}, policyEnvelope(t, key)
+	if kind == tooLarge {
+		beside := commandOf("LAUNCH_APP", false)
+		beside.ID = "c2"
+		w.commands = append(w.commands, commandEnvelope(t, key, beside))
+	}
 	public, err := key.Public()
 	if err != nil {
 		t.Fatal(err)
@@ -334,7 +350,7 @@ func (w *commandWorld) checkin(body []byte, sequence string) protocol.CheckinRes
 	}
 	w.said("%s", said)
 	if !w.over {
-		answer.Commands = []protocol.Envelope{w.command}
+		answer.Commands = w.commands
 	}
 	return answer
 }
@@ -343,7 +359,7 @@ func (w *commandWorld) checkin(body []byte, sequence string) protocol.CheckinRes
 func (w *commandWorld) refusal() error {
 	switch w.does {
 	case "refuses":
-		return errors.New("no")
+		return errors.New("no\n\tway\u2028out\x00")
 	case "cannot":
 		return agent.ErrUnsupported
 	case "orders":
@@ -390,7 +406,8 @@ func (w *commandWorld) Do(_ context.Context, a agent.Action) (string, error) {
 		return "", err
 	}
 	said := "do:" + a.Type
-	for _, argument := range []string{a.CommandID, args.Title, args.Body, args.PackageName} {
+	body := strings.NewReplacer("\n", "[n]", "\t", "[t]", "\u2028", "[2028]", "\x00", "[0]").Replace(args.Body)
+	for _, argument := range []string{a.CommandID, args.Title, body, args.PackageName} {
 		if argument != "" {
 			said += "," + argument
 		}

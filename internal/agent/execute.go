@@ -5,7 +5,11 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
+	"unicode"
+	"unicode/utf16"
+	"unicode/utf8"
 
 	"github.com/musterhq/muster/internal/agent/protocol"
 )
@@ -172,8 +176,29 @@ func (a *Agent) run(ctx context.Context, e Entry) error {
 }
 
 func (a *Agent) finish(e Entry, result protocol.AckState, outcome string) error {
-	e.Stage, e.Result, e.Outcome, e.At = Done, result, outcome, a.link.serviceTime().UnixMilli()
+	e.Stage, e.Result, e.Outcome, e.At = Done, result, oneLine(outcome), a.link.serviceTime().UnixMilli()
 	return a.journal.Write(e)
+}
+
+// maxOutcome is how long a line about a command's end may be, in UTF-16 code units.
+const maxOutcome = 1000
+
+// oneLine is a text as one line of UTF-8: what breaks lines, controls or is no
+// character becomes a space, and it ends after maxOutcome.
+func oneLine(text string) string {
+	var line strings.Builder
+	units := 0
+	for i, c := range text {
+		if units >= maxOutcome {
+			break
+		}
+		if unicode.IsControl(c) || c == 0x2028 || c == 0x2029 || c == utf8.RuneError && !strings.HasPrefix(text[i:], string(utf8.RuneError)) {
+			c = ' '
+		}
+		line.WriteRune(c)
+		units += utf16.RuneLen(c)
+	}
+	return strings.Trim(line.String(), " ")
 }
 
 // perform does what the command says.

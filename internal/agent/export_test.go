@@ -30,6 +30,9 @@ func WithReserve(dir string, write func() error) error { return withReserve(dir,
 // Settled reports whether what a device shows is what was asked for.
 func Settled(want, got string) bool { return settled(want, got) }
 
+// OneLine is a text as an outcome.
+func OneLine(text string) string { return oneLine(text) }
+
 // Judge is an enrolled device that judges what a service says.
 type Judge struct{ link *link }
 

@@ -149,6 +149,16 @@ func parseLine(line []byte) (Entry, bool) {
 	return e, true
 }
 
+// maxGrowth is by how much the later steps of a command may lengthen its line, in
+// bytes.
+const maxGrowth = 8 << 10
+
+// keeps reports whether a command fits, also with what its later steps add.
+func keeps(e Entry) bool {
+	body, err := json.Marshal(e)
+	return err == nil && len(body) <= maxJournalLine-maxGrowth
+}
+
 func formatLine(e Entry) ([]byte, error) {
 	body, err := json.Marshal(e)
 	if err != nil {

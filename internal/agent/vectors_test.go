@@ -63,6 +63,7 @@ func TestVectors_Golden(t *testing.T) {
 		"trust":     vectorTrust(t),
 		"journal":   vectorJournal(t),
 		"settled":   vectorSettled(),
+		"lines":     vectorLines(),
 		"guarded":   agent.Connectivity(),
 		"now":       int64(commandsNow),
 		"commands":  vectorCommands(t, key),
@@ -187,6 +188,9 @@ func vectorCommands(t *testing.T, key protocol.PrivateKey) object {
 	t.Helper()
 	all := object{}
 	for _, kind := range commandTypes() {
+		if kind == tooLarge { // the app's test makes it
+			continue
+		}
 		all[kind] = object{"intime": commandEnvelope(t, key, commandOf(kind, false)), "late": commandEnvelope(t, key, commandOf(kind, true))}
 	}
 	return all
@@ -217,6 +221,15 @@ func vectorJournal(t *testing.T) []string {
 		t.Fatal(err)
 	}
 	return strings.Split(strings.TrimSuffix(string(text), "\n"), "\n")
+}
+
+// vectorLines are texts with the one line that stands for each.
+func vectorLines() (all []object) {
+	for _, text := range []string{"", "done", "no\nway\r\n", "\ta\x00b\u0085c\u2028d\u2029e\u007ff", " kept  inside ", "ü 漢 🎉 \u00a0\ufffd", strings.Repeat("x", 1500),
+		"x" + strings.Repeat("🎉", 700)} {
+		all = append(all, object{"text": text, "line": agent.OneLine(text)})
+	}
+	return all
 }
 
 // vectorSettled says for pairs of what was asked for and what a device shows

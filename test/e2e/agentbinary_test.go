@@ -35,7 +35,7 @@ func TestAgentProgram_SurvivesKills(t *testing.T) {
 		}
 		return string(out)
 	}
-	if out := agent("enroll", "--server", server, "--token", token); !strings.HasPrefix(out, "Enrolled as ") {
+	if out := agent("enroll", "--server", server, "--token", token); enrolledAs(out) == "" {
 		t.Errorf("enroll printed %q", out)
 	}
 	agent("run", "--once", "--driver", "simulated")
@@ -138,7 +138,7 @@ func TestTheAgentProgram_OneWriter(t *testing.T) {
 		}
 		return string(out)
 	}
-	id := strings.TrimSuffix(strings.TrimPrefix(agent(false, "enroll", "--server", server, "--token", token), "Enrolled as "), ".\n")
+	id := enrolledAs(agent(false, "enroll", "--server", server, "--token", token))
 	running := startAgent(t, program, state)
 	known := func() agentdevice.Device {
 		d, err := tenant.DB().AgentDevice(t.Context(), id)
@@ -213,7 +213,7 @@ func TestTheAgentProgram_EnrollsAgain(t *testing.T) {
 		}
 		known := func(out string) agentdevice.Device {
 			t.Helper()
-			d, err := tenant.DB().AgentDevice(t.Context(), strings.TrimSuffix(strings.TrimPrefix(out, "Enrolled as "), ".\n"))
+			d, err := tenant.DB().AgentDevice(t.Context(), enrolledAs(out))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -282,4 +282,11 @@ func readJSON(t *testing.T, file string, v any) {
 	if err != nil {
 		t.Fatal(fmt.Errorf("%s: %w", file, err))
 	}
+}
+
+// enrolledAs is the device's id in what an agent's program says when it enrolled.
+func enrolledAs(out string) string {
+	_, id, _ := strings.Cut(out, "Enrolled as ")
+	id, _, _ = strings.Cut(id, ".\n")
+	return id
 }

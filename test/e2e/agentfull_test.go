@@ -68,7 +68,7 @@ func TestAndroidCore_FullStorageIsNoWayOutOfAWipe(t *testing.T) {
 		return append([]string{"java", "-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", "-cp", p.classes, "dev.muster.agent.jvm.Main"}, append(args, "--state", disk.dir)...)
 	}
 	out := disk.must(agent("enroll", "--server", server, "--token", token)...)
-	d, err := tenant.DB().AgentDevice(t.Context(), strings.TrimSuffix(strings.TrimPrefix(out, "Enrolled as "), ".\n"))
+	d, err := tenant.DB().AgentDevice(t.Context(), enrolledAs(out))
 	if err != nil {
 		t.Fatal(err)
 	}

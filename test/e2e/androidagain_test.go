@@ -47,7 +47,7 @@ func TestAndroidCore_EnrollsAgain(t *testing.T) {
 		}
 		out := p.must("enroll", "--again", "--bundle", bundle(t, client.QRCode(tenant.Policy, map[string]any{})))
 		p.must("run", "--once")
-		id := strings.TrimSuffix(strings.TrimPrefix(out, "Enrolled as "), ".\n")
+		id := enrolledAs(out)
 		d, err := tenant.DB().AgentDevice(t.Context(), id)
 		if err != nil || d.AssetID != p.assetID {
 			t.Errorf("it is asset %q now, %v, want %q", d.AssetID, err, p.assetID)

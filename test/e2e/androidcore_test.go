@@ -117,7 +117,7 @@ func (p *javaPhone) enroll(tenant *servertest.Tenant, client servertest.Client, 
 	}
 	// The token is spent, and the same key redeems it again: as after a lost answer.
 	out := p.must("enroll", "--server", by, "--token", code.Token, "--command-key", code.CommandKeyES256)
-	id := strings.TrimSuffix(strings.TrimPrefix(out, "Enrolled as "), ".\n")
+	id := enrolledAs(out)
 	p.must("run", "--once")
 	d, err := tenant.DB().AgentDevice(p.t.Context(), id)
 	if err != nil {

@@ -144,7 +144,7 @@ final class CheckIn {
             }
             Entry known = agent.journal.entry(c.id);
             if (known == null) {
-                entries.add(Entry.received(c, agent.link.serviceTime()));
+                received(agent, c, entries);
             } else if (known.is(Entry.CONFIRMED)) {
                 // The service has forgotten: say it again, and make again what was reported.
                 entries.add(c.reports() ? Entry.received(c, known.at) : known.unconfirmed());
@@ -153,6 +153,20 @@ final class CheckIn {
         if (!entries.isEmpty()) {
             agent.steps.before("before received");
             agent.journal.write(entries.toArray(new Entry[0]));
+        }
+    }
+
+    /** received adds a new command. One that cannot be kept has failed, and holds back no other. */
+    private static void received(Agent agent, Command c, List<Entry> entries) {
+        long now = agent.link.serviceTime();
+        Entry e = Entry.received(c, now);
+        if (!Journal.keeps(e)) {
+            e = Entry.received(c.bare(), now).done(Entry.FAILED, "the device cannot keep this command: it is too large", now);
+        }
+        if (Journal.keeps(e)) {
+            entries.add(e);
+        } else {
+            agent.log.warn("a command that cannot be kept is dropped", Text.line(c.id));
         }
     }
 }

@@ -138,7 +138,7 @@ final class Executor {
     }
 
     void finish(Entry e, String result, String outcome) throws IOException {
-        agent.journal.write(e.done(result, outcome, agent.link.serviceTime()));
+        agent.journal.write(e.done(result, Text.line(outcome), agent.link.serviceTime()));
     }
 
     /** perform does what the command says. What the agent does not carry out itself is the device's. */

@@ -119,6 +119,14 @@ final class Journal implements Closeable {
         }
     }
 
+    /** MAX_GROWTH is by how much the later steps of a command may lengthen its line, in bytes. */
+    private static final int MAX_GROWTH = 8 << 10;
+
+    /** keeps reports whether a command fits, also with what its later steps add. */
+    static boolean keeps(Entry e) {
+        return Text.bytes(Json.write(e.json())).length <= MAX_LINE - MAX_GROWTH;
+    }
+
     static byte[] formatLine(Entry e) throws IOException {
         byte[] body = Text.bytes(Json.write(e.json()));
         byte[] line = Text.bytes(Disk.checksum(body) + " " + new String(body, Text.UTF_8) + "\n");

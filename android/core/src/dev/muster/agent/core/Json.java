@@ -236,12 +236,18 @@ public final class Json {
             if (c == '"' || c == '\\') {
                 out.append('\\').append(c);
             } else if (c < ' ' || c == 0x2028 || c == 0x2029 || Character.isSurrogate(c) && !paired(s, i)) {
-                out.append(String.format("\\u%04x", Character.isSurrogate(c) ? 0xFFFD : c));
+                out.append(escape(c));
             } else {
                 out.append(c);
             }
         }
         out.append('"');
+    }
+
+    /** escape writes a code unit in ASCII, so that parse reads the same again, also half a surrogate pair. */
+    private static String escape(char c) {
+        String digits = Integer.toHexString(c);
+        return "\\u" + "0000".substring(digits.length()) + digits;
     }
 
     /** paired reports whether the surrogate at i belongs to a pair: only those can be sent as UTF-8. */

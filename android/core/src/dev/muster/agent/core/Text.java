@@ -49,6 +49,24 @@ final class Text {
         return s.toString();
     }
 
+    /** MAX_OUTCOME is how long a line about a command's end may be, in code units. */
+    private static final int MAX_OUTCOME = 1000;
+
+    /**
+     * line is a text as one line of UTF-8: what breaks lines, controls or is half of a pair becomes a space, and
+     * it ends after MAX_OUTCOME code units.
+     */
+    static String line(String s) {
+        StringBuilder out = new StringBuilder();
+        for (int i = 0; s != null && i < s.length() && out.length() < MAX_OUTCOME; ) {
+            int c = s.codePointAt(i);
+            i += Character.charCount(c);
+            boolean bad = Character.isISOControl(c) || c == 0x2028 || c == 0x2029 || c >= Character.MIN_SURROGATE && c <= Character.MAX_SURROGATE;
+            out.appendCodePoint(bad ? ' ' : c);
+        }
+        return out.toString().trim();
+    }
+
     /** lines joins what is signed: one item a line. */
     static byte[] lines(String... items) {
         StringBuilder s = new StringBuilder();

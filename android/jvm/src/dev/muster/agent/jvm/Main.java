@@ -180,7 +180,7 @@ public final class Main {
         Enrollment.Enrolled enrolled = e.enroll();
         System.out.println("Enrolled as " + enrolled.deviceId + ".");
         if (e.commandKey.isEmpty()) {
-            System.out.println("No command key was named: from now on this device obeys the key that signed the answer, " + enrolled.key + ".");
+            LOG.warn("no command key was named: from now on this device obeys the key that signed the answer", enrolled.key);
         }
     }
 

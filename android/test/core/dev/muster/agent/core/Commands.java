@@ -22,8 +22,11 @@ import java.util.Map;
  * vectors.json, which has the service's signed messages.
  */
 public final class Commands implements Device, Transport, Clock, Log, KeyStore {
+    /** TOO_LARGE is a command that no journal can keep. Another comes beside it. */
+    private static final String TOO_LARGE = "TOO_LARGE";
+
     private static final String[] TYPES = {Command.MESSAGE, Command.STATUS, Command.LOCATION, Command.SYNC_POLICY, Command.CHANGE_POLICY,
-        Command.REBOOT, Command.SHUTDOWN, Command.LAUNCH, Command.WIPE, Command.RELINQUISH, "UNKNOWN", "UNREADABLE"};
+        Command.REBOOT, Command.SHUTDOWN, Command.LAUNCH, Command.WIPE, Command.RELINQUISH, "UNKNOWN", "UNREADABLE", TOO_LARGE};
     private static final String[] STAGES = {"NEW", "RECEIVED", "ACCEPTED", "STARTED", "STARTED_LONG_AGO", "STARTED_BEFORE_BOOT", "DONE",
         "FAILED", "CONFIRMED"};
     private static final String[] HOW = {"late,answers,does", "intime,answers,does", "intime,answers,refuses", "intime,answers,cannot",
@@ -32,7 +35,7 @@ public final class Commands implements Device, Transport, Clock, Log, KeyStore {
     private static final long QUARTER = 15 * 60_000;
 
     private final File directory;
-    private final Fields command;
+    private final List<Object> commands = new ArrayList<>();
     private final Fields document;
     private final String service;
     private final String does;
@@ -54,9 +57,20 @@ public final class Commands implements Device, Transport, Clock, Log, KeyStore {
         service = parts[1];
         does = parts[2];
         now = vectors.number("now");
-        command = vectors.object("commands").object(type).object(parts[0]);
         document = vectors.object("document");
         secret = Seal.key(vectors.text("service"));
+        Fields command = vectors.object("commands").object(type.equals(TOO_LARGE) ? Command.LAUNCH : type).object(parts[0]);
+        Fields said = Json.object(new String(Text.decode(command.text("payload")), Text.UTF_8));
+        if (type.equals(TOO_LARGE)) {
+            char[] body = new char[70 << 10];
+            Arrays.fill(body, 'x');
+            commands.add(ordered(Command.MESSAGE, "c1", said, Fields.members("title", "t", "body", new String(body))));
+            Fields beside = Json.object(new String(Text.decode(vectors.object("commands").object(Command.LAUNCH).object("intime").text("payload")),
+                    Text.UTF_8));
+            commands.add(ordered(Command.LAUNCH, "c2", beside, beside.map().get("args")));
+        } else {
+            commands.add(command.map());
+        }
         settings.put("CAMERA", "BLOCK");
         Identity id = new Identity();
         id.server = "https://muster.example";
@@ -76,12 +90,21 @@ public final class Commands implements Device, Transport, Clock, Log, KeyStore {
         applied.bootId = boot;
         applied.checkAt = now + 24 * 4 * QUARTER;
         store.save(Store.APPLIED, applied.json());
-        Entry e = entry(stage, Command.read(Json.object(new String(Text.decode(command.text("payload")), Text.UTF_8))));
+        Entry e = entry(stage, Command.read(said));
         if (e != null) {
             try (Journal journal = Journal.open(store.path(Store.JOURNAL), now)) {
                 journal.write(e);
             }
         }
+    }
+
+    /** ordered is a command that the service signed, as another one but for its type, id and arguments. */
+    private Object ordered(String type, String id, Fields other, Object args) throws IOException {
+        Map<String, Object> c = new LinkedHashMap<>(other.map());
+        c.put("type", type);
+        c.put("id", id);
+        c.put("args", args);
+        return Seal.seal(secret, "k1", Envelope.COMMAND, c).json();
     }
 
     private Entry entry(String stage, Command c) {
@@ -117,7 +140,7 @@ public final class Commands implements Device, Transport, Clock, Log, KeyStore {
             if (type.equals(Command.WIPE)) {
                 all.addAll(Arrays.asList(HOW_WIPES));
             }
-            for (String stage : STAGES) {
+            for (String stage : type.equals(TOO_LARGE) ? new String[] {"NEW"} : STAGES) {
                 Map<String, String> when = new LinkedHashMap<>();
                 for (String how : all) {
                     String outcome = new Commands(new File(args[0], "d" + devices++), vectors, pair, type, stage, how).live();
@@ -217,14 +240,14 @@ public final class Commands implements Device, Transport, Clock, Log, KeyStore {
         }
         said(text.toString());
         return Fields.members("acked", acked, "nextSeconds", 900L, "commands",
-                over ? null : Collections.<Object>singletonList(command.map()));
+                over ? null : commands);
     }
 
     /** answer refuses as the device does. */
     private void answer() throws DeviceException {
         switch (does) {
             case "refuses":
-                throw DeviceException.failed("no");
+                throw DeviceException.failed("no\n\tway" + (char) 0x2028 + "out" + (char) 0);
             case "cannot":
                 throw DeviceException.unsupported("");
             case "orders":
@@ -233,9 +256,13 @@ public final class Commands implements Device, Transport, Clock, Log, KeyStore {
         }
     }
 
+    private static String marked(String body) {
+        return body.replace("\n", "[n]").replace("\t", "[t]").replace(String.valueOf((char) 0x2028), "[2028]").replace("\0", "[0]");
+    }
+
     @Override
     public String act(Action a) throws DeviceException {
-        String[] arguments = {a.commandId, a.text("title"), a.text("body"), a.text("packageName"), a.again ? "again" : ""};
+        String[] arguments = {a.commandId, a.text("title"), marked(a.text("body")), a.text("packageName"), a.again ? "again" : ""};
         StringBuilder text = new StringBuilder("do:" + a.type);
         for (String argument : arguments) {
             if (!argument.isEmpty()) {

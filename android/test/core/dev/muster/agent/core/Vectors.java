@@ -42,6 +42,11 @@ public final class Vectors {
         for (Fields s : all.objects("settled")) {
             check("settled " + s.map(), Settings.settled(s.text("want"), s.text("got")) == s.flag("settled"));
         }
+        for (Fields s : all.objects("lines")) {
+            same("a line", s.text("line"), Text.line(s.text("text")));
+        }
+        same("a line of half a pair", "a b", Text.line("a\ud83cb"));
+        texts();
         files();
         System.out.println(checked + " checks passed");
     }
@@ -138,6 +143,29 @@ public final class Vectors {
         check("the first is forgotten", journal.entry("d0-0") == null);
         check("the file has " + file.length(), file.length() < 12 << 20);
         journal.close();
+    }
+
+    /** texts: what is written is read again, over all code units, alone and side by side. */
+    private static void texts() throws IOException {
+        StringBuilder all = new StringBuilder();
+        for (int unit = 0; unit <= 0xFFFF; unit++) {
+            String text = String.valueOf((char) unit);
+            if (!text.equals(Json.parse(Json.write(text)))) {
+                throw new AssertionError("the code unit " + unit + " is read as another");
+            }
+            String bytes = new String(Text.bytes(Json.write(text)), Text.UTF_8);
+            if (!text.equals(Json.parse(bytes))) {
+                throw new AssertionError("the code unit " + unit + " does not pass as UTF-8");
+            }
+            all.append((char) unit).append((char) (0xD800 + unit % 0x800)).append((char) unit);
+        }
+        same("all code units", all.toString(), Json.parse(new String(Text.bytes(Json.write(all)), Text.UTF_8)));
+        Entry entry = Entry.received(new Command("d", "c", "T", Fields.members("body", "\n\u2028\ud800"), 0, 0), 1).done("FAILED", "a\nb\udc00", 2);
+        same("an entry", entry.json(), Journal.parseLine(trimmed(Journal.formatLine(entry))).json());
+    }
+
+    private static byte[] trimmed(byte[] line) {
+        return Arrays.copyOf(line, line.length - 1);
     }
 
     private static void files() throws IOException {
