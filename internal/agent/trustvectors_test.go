@@ -101,7 +101,7 @@ func (f forger) enrollments() (all []object) {
 		{"the service's answer, its key named", service.SPKI, good, true},
 		{"the service's answer, its key's digest named", digest, good, true},
 		{"the service's answer, no key named", "", good, true},
-		{"another's answer, no key named: nobody can tell", "", evils, true},
+		{"another's answer, no key named: it cannot be told apart", "", evils, true},
 		{"another's answer, the service's key named", service.SPKI, evils, false},
 		{"another's answer, the service's key's digest named", digest, evils, false},
 		{"the service's key, signed by another", service.SPKI, f.seal(f.evil, "k1", protocol.KindEnrolled, said(nil)), false},

@@ -100,7 +100,7 @@ func TestEnrollment_WithOneInBetween(t *testing.T) {
 		"empty":                       func([]byte) []byte { return []byte("{}") },
 		"as the first version had it": func([]byte) []byte { return []byte(`{"deviceId":"d","serverTime":1,"commandKeys":[]}`) },
 		"to an earlier, lost request": nil,
-		"with members that nobody signed": func(body []byte) []byte {
+		"with members that are not signed": func(body []byte) []byte {
 			return second(second(body, "commandKeys", []any{protocol.CommandKey{ID: "evil", Key: public, NotBefore: 1}}), "serverTime", 4102444800000)
 		},
 	} {

@@ -61,7 +61,7 @@ func (d *API) Handler() http.Handler {
 	return mux
 }
 
-// upgrade answers an agent of the protocol's first version, whoever it is: nothing in the
+// upgrade answers an agent of the protocol's first version, managed or not: nothing in the
 // answer is signed, so that no agent lets go because of it.
 func (d *API) upgrade(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("Connection", "Upgrade")
