@@ -11,10 +11,10 @@ import (
 )
 
 // CleanName returns a display name as it is kept, in NFC and without outer
-// spaces, and what is wrong with it: nothing if the text is empty. A name has 1
+// spaces (U+0020 alone), and what is wrong with it: nothing if the text is empty. A name has 1
 // to 50 characters that can be seen, and spaces between them.
 func CleanName(text string) (clean, wrong string) {
-	clean = norm.NFC.String(strings.TrimSpace(text))
+	clean = norm.NFC.String(strings.Trim(text, " "))
 	switch {
 	case clean == "":
 		return clean, "must not be blank"

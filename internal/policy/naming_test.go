@@ -20,7 +20,7 @@ func TestCleanName_RefusesWhatNobodyCanSee(t *testing.T) {
 		"default ignorable":  {"\u115f", "\u3164", "a\uffa0b", "a\u034fb", "\u17b4"},
 		"private use":        {"a\ue000", "\U000f0000", "\U0010fffd"},
 		"unassigned":         {"a\u0378", "a\uffff", "a\U0001ffff"},
-		"blank":              {"a\u00a0b", "a\u3000b", "a\u2003b", "a\u2028b", "a\u1680b", "\u2800", "a\u2800b"},
+		"blank":              {"a\u00a0b", "\u00a0a", "a\u00a0", "a\u2003", "\u3000a", "a\u2028", "a\t", "a\u3000b", "a\u2003b", "a\u2028b", "a\u1680b", "\u2800", "a\u2800b"},
 		"nothing to see":     {"\u0301", "\u0301\u0302 \u0303"},
 		"blank at all":       {"", " ", "\u200b"},
 		"not UTF-8":          {"a\xff"},
