@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"errors"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -228,4 +229,28 @@ func TestServe_EndsWhenItIsOutdated(t *testing.T) {
 			t.Errorf("%d lines say why:\n%s", n, service.log)
 		}
 	})
+}
+
+// A large file is checked while the service runs, which ends if it is damaged.
+func TestServe_ChecksALargeFileLater(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	p, path := processes{t: t, dir: dir}, filepath.Join(dir, "muster.db")
+	p.run("company", "create", "acme")
+	firsttest.Exec(t, "sqlite:"+path, `PRAGMA synchronous=OFF;
+		WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 300) INSERT INTO operator_acts SELECT i || hex(zeroblob(262144)), 0 FROM n;
+		PRAGMA wal_checkpoint(TRUNCATE)`) // each row is in the table and in its index
+	p.serve().end()
+	file, err := os.OpenFile(path, os.O_RDWR, 0)
+	if err == nil {
+		_, err = file.WriteAt(bytes.Repeat([]byte{0xff}, 64<<10), 140<<20)
+		err = errors.Join(err, file.Close())
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	service := p.serve()
+	if code := service.wait(); code != exitFailed || !strings.Contains(service.log.String(), "muster restore FILE") {
+		t.Errorf("it ends with %d\n%s", code, service.log)
+	}
 }

@@ -37,17 +37,17 @@ func TestDoctor_LockedDatabase(t *testing.T) {
 type finding struct{ Check, Status, Detail, Remedy string }
 
 // doctor is what the doctor finds, by check.
-func (s *stored) doctor(title string) map[string]finding {
-	s.t.Helper()
+func (p processes) doctor(title string) map[string]finding {
+	p.t.Helper()
 	var said struct {
 		OK       bool
 		Findings []finding
 	}
-	c := s.command("doctor", "-o", "json")
+	c := p.command("doctor", "-o", "json")
 	c.Stderr = nil
 	text, _ := c.Output() // it fails if anything is wrong
 	if err := json.Unmarshal(text, &said); err != nil {
-		s.t.Fatalf("%s: the doctor says %q: %v", title, text, err)
+		p.t.Fatalf("%s: the doctor says %q: %v", title, text, err)
 	}
 	found, failed := map[string]finding{}, false
 	for _, f := range said.Findings {
@@ -55,7 +55,7 @@ func (s *stored) doctor(title string) map[string]finding {
 		failed = failed || f.Status == "failed"
 	}
 	if code := c.ProcessState.ExitCode(); failed != (code == exitFailed) || failed == said.OK {
-		s.t.Errorf("%s: the doctor ends with %d and says %s", title, code, text)
+		p.t.Errorf("%s: the doctor ends with %d and says %s", title, code, text)
 	}
 	return found
 }

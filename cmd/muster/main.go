@@ -43,10 +43,40 @@ type program struct {
 	Emulator emulatorCommand `cmd:"" help:"Run the platform's emulator by itself."`
 	MCP      mcpCommand      `cmd:"" name:"mcp" help:"Let an MCP client that speaks over standard input and output use a service."`
 	cli.Commands
-	Simulate simulateCommand `cmd:"" help:"Run simulated agents against a service, or against one of their own, and check the outcome."`
-	Drill    drillCommand    `cmd:"" help:"Attack a service of its own on simulated devices, and report which control refused what; exits with 1 if harm was done."`
-	Doctor   doctorCommand   `cmd:"" help:"Check the set-up and say how to fix it."`
-	Version  versionCommand  `cmd:"" help:"Show the build."`
+	Simulate   simulateCommand   `cmd:"" help:"Run simulated agents against a service, or against one of their own, and check the outcome."`
+	Drill      drillCommand      `cmd:"" help:"Attack a service of its own on simulated devices, and report which control refused what; exits with 1 if harm was done."`
+	Doctor     doctorCommand     `cmd:"" help:"Check the set-up and say how to fix it."`
+	Version    versionCommand    `cmd:"" help:"Show the build."`
+	Completion completionCommand `cmd:"" help:"Print what makes a shell complete command lines: bash, zsh or fish."`
+}
+
+// firstSteps is what a person who does not know the program is shown.
+const firstSteps = `Self-hosted management of Android devices. First steps:
+
+  muster demo                  try it out: a company with about 30 simulated devices
+  muster company create acme   set up a database with a first company
+  muster user create --company acme --role admin you@example.com
+                               the person who signs in to the portal
+  muster doctor                check the settings and say how to correct them
+  muster serve                 run the service
+
+  muster help COMMAND          explains one command; muster completion completes them
+  docs/operating.md            everything about running it
+
+`
+
+// withHelp is a command line that asks for help in another way, as kong knows it. alone
+// reports one that names no command: it is shown the first steps, too.
+func withHelp(args []string) (said []string, alone bool) {
+	switch {
+	case len(args) == 0, len(args) == 1 && args[0] == "help":
+		return []string{"--help"}, true
+	case args[0] == "help":
+		return append(args[1:len(args):len(args)], "--help"), false
+	case len(args) == 1 && args[0] == "--version":
+		return []string{"version"}, false
+	}
+	return args, false
 }
 
 // run executes one command line and returns the exit code.
@@ -60,7 +90,16 @@ func run(args []string, in io.Reader, out, errOut io.Writer) int {
 		kong.ConfigureHelp(kong.HelpOptions{Compact: true, NoExpandSubcommands: true}),
 		kong.Writers(out, errOut),
 		kong.Exit(func(code int) { exited = code }),
+		cli.Durations(),
 	)
+	if len(args) > 0 && args[0] == completing {
+		complete(parser, args[1:], out)
+		return exitOK
+	}
+	args, alone := withHelp(args)
+	if alone {
+		fmt.Fprint(out, firstSteps)
+	}
 	chosen, err := parser.Parse(args)
 	if exited >= 0 {
 		return exited // help was asked for
@@ -114,7 +153,7 @@ func (c *serveCommand) Run(env *cli.Env) error {
 	if err != nil {
 		return err
 	}
-	running, err := service.New(env.Context, c.Service, service.Options{Now: env.Now, ServerClock: true, Logger: logger})
+	running, err := service.New(env.Context, c.Service, service.Options{Now: env.Now, ServerClock: true, Logger: logger, Version: version})
 	if err != nil && env.Context.Err() != nil {
 		return nil // told to stop before it had begun
 	}

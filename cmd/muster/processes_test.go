@@ -83,11 +83,16 @@ type served struct {
 }
 
 // serve starts the service, and ends it with the test at the latest.
-func (p processes) serve() *served {
+func (p processes) serve() *served { p.t.Helper(); return p.startUntil("publicURL=", "serve") }
+
+// startUntil starts a process, and waits for its line that says after before where it
+// answers.
+func (p processes) startUntil(before string, args ...string) *served {
 	p.t.Helper()
-	s := &served{t: p.t, process: p.command("serve"), log: &strings.Builder{}, drained: make(chan struct{})}
+	s := &served{t: p.t, process: p.command(args...), log: &strings.Builder{}, drained: make(chan struct{})}
 	s.process.Stderr = nil
 	log, err := s.process.StderrPipe()
+	s.process.Stdout = s.process.Stderr
 	if err == nil {
 		err = s.process.Start()
 	}
@@ -97,8 +102,8 @@ func (p processes) serve() *served {
 	lines := bufio.NewScanner(log)
 	for s.address == "" && lines.Scan() {
 		s.log.WriteString(lines.Text() + "\n")
-		if _, after, found := strings.Cut(lines.Text(), "publicURL="); found {
-			s.address, _, _ = strings.Cut(after, " ")
+		if _, after, found := strings.Cut(lines.Text(), before); found {
+			s.address = strings.Fields(after)[0]
 		}
 	}
 	go func() {

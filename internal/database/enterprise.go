@@ -198,8 +198,8 @@ const maxEnterprise = 200
 
 // ForeignEnterprises returns the enterprises of other installations whose notifications
 // came here within a day, the last first.
-func (db *DB) ForeignEnterprises(ctx context.Context) ([]company.Foreign, error) {
+func (db *DB) ForeignEnterprises(ctx context.Context, now time.Time) ([]company.Foreign, error) {
 	return list(ctx, db.read(), into(func(f *company.Foreign) []any { return []any{&f.Enterprise, at(&f.First), at(&f.Last)} }),
 		`SELECT enterprise, first_at, last_at FROM foreign_enterprises f WHERE last_at >= ?
-			AND NOT EXISTS (SELECT 1 FROM companies c WHERE c.enterprise = f.enterprise) ORDER BY last_at DESC, enterprise`, millis(db.now().Add(-foreignKept)))
+			AND NOT EXISTS (SELECT 1 FROM companies c WHERE c.enterprise = f.enterprise) ORDER BY last_at DESC, enterprise`, millis(now.Add(-foreignKept)))
 }

@@ -29,6 +29,9 @@ type Options struct {
 	ServerClock bool
 	// Schema says what may be done with a database of another version.
 	Schema SchemaUse
+	// Alone refuses a SQLite file that another process has opened so. It is for what
+	// serves.
+	Alone bool
 	// Prover proves entries of the activity log where they are written, and signs
 	// heads if it is an activity.Signer; nil: they have no proof.
 	Prover activity.Prover
@@ -56,6 +59,7 @@ type DB struct {
 	search            searchLimits
 	replica           atomic.Pointer[string] // see Present
 	outdated          atomic.Pointer[error]  // see Current
+	storage           storage
 }
 
 // Open opens the database. What it does with an empty one, with a SQLite file
@@ -90,7 +94,7 @@ func Open(ctx context.Context, o Options) (*DB, error) {
 
 func (db *DB) open(ctx context.Context, o Options) error {
 	if path, ok := strings.CutPrefix(o.URL, "sqlite:"); ok && path != "" {
-		return wrapSQLite(path, db.openSQLite(ctx, path, o.Schema))
+		return wrapSQLite(path, db.openSQLite(ctx, path, o))
 	}
 	if postgresURL(o.URL) {
 		return wrapPostgres(db.openPostgres(ctx, o))
@@ -107,6 +111,12 @@ func postgresURL(url string) bool {
 func wrapSQLite(path string, err error) error {
 	if err == nil {
 		return nil
+	}
+	switch sqliteCode(err) {
+	case sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_PERM, sqlite3.SQLITE_READONLY:
+		if unusable := Usable(path); unusable != nil {
+			err = unusable
+		}
 	}
 	return fmt.Errorf("cannot open the SQLite database %s: %w", path, explainSQLite(err))
 }
@@ -142,6 +152,9 @@ func (db *DB) onClose(f func() error) { db.closers = append(db.closers, f) }
 func Remedy(err error) string {
 	if refused, ok := errors.AsType[*pgconn.PgError](err); ok {
 		return remedyPostgres(refused)
+	}
+	if unusable, ok := errors.AsType[*AccessError](err); ok {
+		return unusable.Remedy
 	}
 	switch sqliteCode(err) {
 	case sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED:

@@ -8,14 +8,18 @@ import (
 	"net/url"
 	"os"
 	"runtime"
+	"syscall"
+	"time"
 
 	_ "modernc.org/sqlite" // registers the driver "sqlite"
 
 	"github.com/musterhq/muster/internal/durable"
+	"github.com/musterhq/muster/internal/wait"
 )
 
 // openSQLite opens the pool of readers and the one writing connection.
-func (db *DB) openSQLite(ctx context.Context, path string, use SchemaUse) error {
+func (db *DB) openSQLite(ctx context.Context, path string, o Options) error {
+	use := o.Schema
 	db.dialect = sqliteDialect{}
 	seen, err := peekSQLite(ctx, path)
 	if err != nil {
@@ -29,6 +33,11 @@ func (db *DB) openSQLite(ctx context.Context, path string, use SchemaUse) error 
 	}
 	if err := makeSQLite(path); err != nil {
 		return err
+	}
+	if o.Alone {
+		if err := db.takeAlone(ctx, path); err != nil {
+			return err
+		}
 	}
 	writing, err := sql.Open("sqlite", sqliteDSN(path, "immediate",
 		"journal_mode(WAL)", "synchronous(FULL)", "foreign_keys(1)", "wal_autocheckpoint(4000)"))
@@ -72,6 +81,31 @@ func makeSQLite(path string) error {
 		return err
 	}
 	return errors.Join(durable.Inherit(file), file.Close())
+}
+
+// A service that ends gives its file back at once; another may begin at that moment.
+const alonePatience, alonePause = 3 * time.Second, 100 * time.Millisecond
+
+// takeAlone keeps other services from the file until the database is closed. Commands
+// are not kept from it. The file is closed last: to close it ends SQLite's own locks.
+func (db *DB) takeAlone(ctx context.Context, path string) error {
+	file, err := os.Open(path)
+	if err != nil {
+		return err
+	}
+	for waited := time.Duration(0); ; waited += alonePause {
+		if err = lockFile(file); err == nil {
+			db.onClose(file.Close)
+			return nil
+		}
+		if !errors.Is(err, syscall.EWOULDBLOCK) { // a file system without such locks
+			db.onClose(file.Close)
+			return nil
+		}
+		if waited >= alonePatience || !wait.For(ctx, alonePause) {
+			return errors.Join(errors.New("another service has it open: a SQLite file serves one `muster serve`; stop the other, or use PostgreSQL for several"), file.Close())
+		}
+	}
 }
 
 // sqliteDSN makes a URI of a path. Busy connections are waited for up to ten

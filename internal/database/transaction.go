@@ -95,7 +95,7 @@ func (db *DB) single(ctx context.Context, f func(ctx context.Context, c conn) er
 	if err := db.mayWrite(); err != nil {
 		return err
 	}
-	return retry(ctx, func() error { return f(context.WithoutCancel(ctx), db.read()) })
+	return db.storage.note(retry(ctx, func() error { return f(context.WithoutCancel(ctx), db.read()) }), db.now())
 }
 
 // exec runs a single statement, durable when exec returns.
@@ -146,9 +146,9 @@ func (db *DB) run(ctx context.Context, f work, relaxed bool) error {
 		return err
 	}
 	if db.writer != nil {
-		return db.writer.run(ctx, f, relaxed)
+		return db.storage.note(db.writer.run(ctx, f, relaxed), db.now())
 	}
-	return retry(ctx, func() error { return db.runPostgres(ctx, f) })
+	return db.storage.note(retry(ctx, func() error { return db.runPostgres(ctx, f) }), db.now())
 }
 
 // writeLimit ends a transaction that hangs although nothing cancels it.

@@ -151,7 +151,7 @@ func TestNotifications_OfAnotherInstallation(t *testing.T) {
 			for _, name := range names[one] {
 				b.equal("status of "+name, one.asset(name).Status, asset.Active)
 			}
-			foreign, err := one.db.ForeignEnterprises(b.Context())
+			foreign, err := one.db.ForeignEnterprises(b.Context(), time.Now())
 			b.ok(err)
 			b.equal("foreign enterprises", len(foreign), 1)
 			b.equal("logged", one.log.count("notifications of another installation's enterprise"), 1)

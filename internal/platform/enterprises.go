@@ -3,6 +3,7 @@ package platform
 import (
 	"context"
 	"log/slog"
+	"slices"
 	"sync"
 	"time"
 
@@ -25,7 +26,7 @@ func (p *Platform) Enterprises(ctx context.Context) error {
 
 func (p *Platform) noteLost(ctx context.Context) error {
 	owners, err := p.store.Companies.Companies(ctx)
-	if err != nil {
+	if err != nil || !slices.ContainsFunc(owners, company.Company.Connected) {
 		return err
 	}
 	listed, err := p.enterpriseNames(ctx, background)

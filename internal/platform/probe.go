@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"time"
 
 	"github.com/musterhq/muster/internal/company"
 	"github.com/musterhq/muster/internal/outcome"
@@ -42,13 +43,28 @@ func (p *Platform) Probe(ctx context.Context) []Finding {
 	if api.Grade != Fine {
 		return []Finding{api}
 	}
+	return append([]Finding{api}, p.ProbeCompanies(ctx)...)
+}
+
+// ProbeCompanies looks whether notifications are delivered to our subscription, and at
+// each company's enterprise. It needs the stores Companies and Enterprises.
+func (p *Platform) ProbeCompanies(ctx context.Context) []Finding {
 	notified, topic := p.probeSubscription(ctx)
-	findings := []Finding{api, notified}
+	findings := []Finding{notified}
 	owners, err := p.store.Companies.Companies(ctx)
+	troubles := map[string]company.Trouble{}
+	if err == nil {
+		troubles, err = p.store.Enterprises.EnterpriseTroubles(ctx)
+	}
 	if err != nil {
 		return append(findings, Finding{"enterprises", Bad, "the companies cannot be read: " + err.Error(), "check the database"})
 	}
 	for _, owner := range owners {
+		if begun := troubles[owner.ID].Disconnecting; !begun.IsZero() {
+			findings = append(findings, Finding{"company " + owner.Slug, Bad, "it is being disconnected since " + begun.Format(time.RFC3339) + ", and that is not finished",
+				"muster company disconnect --company " + owner.Slug + " --confirm " + owner.Slug})
+			continue
+		}
 		findings = append(findings, p.probeCompany(ctx, owner, topic))
 	}
 	return findings

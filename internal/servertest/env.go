@@ -162,7 +162,7 @@ func (l *Env) Admin() *cli.Admin {
 }
 
 func (l *Env) openAdmin() (*cli.Admin, error) {
-	admin, err := service.OpenAdmin(l.Now, l.keyFile)(context.WithoutCancel(l.TB.Context()), config.Store{Database: l.Database}, cli.Writes)
+	admin, err := service.OpenAdmin(l.Now, l.keyFile)(context.WithoutCancel(l.TB.Context()), config.Store{Database: l.Database}, cli.Creates)
 	if err == nil {
 		l.TB.Cleanup(func() { _ = admin.Close() })
 	}

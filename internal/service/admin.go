@@ -22,20 +22,20 @@ import (
 )
 
 // OpenAdmin returns how the command line opens a database for administration.
-// Commands that write set up an empty one. Their entries of the activity log are proved
+// cli.Creates sets up an empty one. Their entries of the activity log are proved
 // with the service's keys: those of keyFile, or of the file beside an embedded database.
 func OpenAdmin(now func() time.Time, keyFile string) func(context.Context, config.Store, cli.Intent) (*cli.Admin, error) {
 	return func(ctx context.Context, store config.Store, intent cli.Intent) (*cli.Admin, error) {
-		use := database.SetUp
-		if intent == cli.Reads {
-			use = database.Existing
+		use := database.Existing
+		if intent == cli.Creates {
+			use = database.SetUp
 		}
 		db, err := database.Open(ctx, database.Options{URL: store.Database, Now: now, Schema: use})
 		if err != nil {
 			return nil, err
 		}
 		unproved := ""
-		if intent == cli.Writes {
+		if intent != cli.Reads {
 			if unproved, err = proveEntries(ctx, db, store, keyFile, now); err != nil {
 				return nil, errors.Join(err, db.Close())
 			}
@@ -44,7 +44,7 @@ func OpenAdmin(now func() time.Time, keyFile string) func(context.Context, confi
 		if err != nil {
 			return nil, errors.Join(err, db.Close())
 		}
-		return &cli.Admin{Companies: db, Keys: db, Assets: db, Companions: db, Identity: db, Policies: policies, Users: db, Domains: db, Connections: db, Activity: db, Signed: db,
+		return &cli.Admin{Companies: db, Keys: db, Assets: db, Enterprises: db, Companions: db, Identity: db, Names: db, Policies: policies, Users: db, Domains: db, Connections: db, Activity: db, Signed: db,
 			Passkeys: func(publicURL string) (cli.Passkeys, error) { return passkey.New(publicURL) },
 			Chain:    openChain(db, now), Backup: db.Backup, Platform: openPlatform(db, now), Provisioning: openProvisioning(db, now), Tokens: db, Unproved: unproved, Close: db.Close}, nil
 	}

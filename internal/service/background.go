@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/musterhq/muster/internal/agentserver"
+	"github.com/musterhq/muster/internal/company"
 	"github.com/musterhq/muster/internal/config"
 	"github.com/musterhq/muster/internal/database"
 	"github.com/musterhq/muster/internal/proposal"
@@ -48,12 +49,41 @@ func (w *wiring) background() {
 			}
 			return err
 		}),
+		w.every("operator figures", figuresInterval, w.operatorFigures),
 		w.every("activity chain", sealInterval, w.records.Seal),
 		w.every("activity heads", inspectInterval, w.records.Inspect),
 		w.every("activity head log", noteInterval, w.records.Note),
 		w.every("activity retention", forgetInterval, w.records.Forget),
 		{Name: "platform", Run: w.platform.Run},
 	}
+	if w.checkedLater() {
+		w.loops = append(w.loops, Loop{Name: "integrity", Run: w.checkDatabase})
+	}
+}
+
+// operatorFigures notes what the operator is to look after.
+func (w *wiring) operatorFigures(ctx context.Context) error {
+	troubles, err := w.db.EnterpriseTroubles(ctx)
+	if err != nil {
+		return err
+	}
+	made, err := w.db.BackedUp(ctx)
+	if err != nil {
+		return err
+	}
+	w.metrics.EnterprisesLost(lostOf(troubles))
+	w.metrics.BackedUp(made)
+	return nil
+}
+
+// lostOf counts the enterprises that the platform does not have.
+func lostOf(troubles map[string]company.Trouble) (n int) {
+	for _, trouble := range troubles {
+		if !trouble.LostSince.IsZero() {
+			n++
+		}
+	}
+	return n
 }
 
 // every is a loop that works at once and then at intervals. A failure is

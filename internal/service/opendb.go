@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"os"
 	"strings"
+	"time"
 
 	"github.com/musterhq/muster/internal/config"
 	"github.com/musterhq/muster/internal/database"
@@ -25,14 +26,19 @@ func (s *Service) openDatabase(ctx context.Context) error {
 	if err := found.Check(database.Upgrade); err != nil {
 		return err
 	}
-	if err := database.QuickCheck(ctx, url); err != nil {
-		return err
+	if !s.checkedLater() {
+		if err := database.QuickCheck(ctx, url); err != nil {
+			return err
+		}
 	}
 	if err := s.openKeys(found); err != nil {
 		return err
 	}
+	if err := ops.PrivateKeyFile(s.config.KeyFile); err != nil {
+		return err
+	}
 	s.db, err = database.Open(ctx, database.Options{URL: url, Now: s.options.Now, ServerClock: s.options.ServerClock,
-		Schema: database.Upgrade, Logger: s.options.Logger, Prover: s.keys})
+		Schema: database.Upgrade, Alone: true, Logger: s.options.Logger, Prover: s.keys})
 	if err != nil {
 		return err
 	}
@@ -44,6 +50,41 @@ func (s *Service) openDatabase(ctx context.Context) error {
 		return nil
 	})
 	return admit(ctx, s.db, s.keys, s.config, s.options.Logger)
+}
+
+// checkAtOnce is the size of a SQLite file, in bytes, up to which it is checked before
+// the start. A check reads the whole file: one to three seconds for each GB, or longer
+// from a slow disk. A larger file is checked while the service runs.
+const checkAtOnce = 256 << 20
+
+func (s *Service) checkedLater() bool {
+	path, embedded := s.config.SQLitePath()
+	info, err := os.Stat(path)
+	return embedded && err == nil && info.Size() > checkAtOnce
+}
+
+// checkDatabase checks a large file once, and ends the service if it is damaged.
+func (s *Service) checkDatabase(ctx context.Context) error {
+	began := time.Now()
+	err := database.QuickCheck(ctx, s.config.Database)
+	switch {
+	case ctx.Err() != nil:
+		return ctx.Err()
+	case err != nil:
+		s.end(err)
+	default:
+		s.options.Logger.InfoContext(ctx, "database checked", "took", time.Since(began))
+	}
+	<-ctx.Done()
+	return ctx.Err()
+}
+
+// end ends the service with an error.
+func (s *Service) end(why error) {
+	select {
+	case s.ended <- why:
+	default: // it ends already
+	}
 }
 
 // openKeys reads the key file. Beside an embedded database it is made at the
@@ -93,10 +134,7 @@ func admit(ctx context.Context, db *database.DB, keys *ops.Keys, settings config
 func (s *Service) present(ctx context.Context) error {
 	err := s.db.Present(ctx)
 	if s.db.Outdated() {
-		select {
-		case s.outdated <- err:
-		default: // it ends already
-		}
+		s.end(err)
 	}
 	return err
 }

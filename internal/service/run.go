@@ -5,7 +5,6 @@ import (
 	"errors"
 	"net"
 	"net/http"
-	"runtime/debug"
 	"sync"
 	"time"
 
@@ -33,7 +32,7 @@ func (s *Service) Run(ctx context.Context) error {
 		servers = append(servers, s.serve(&serving, failed, s.metricsListener, metrics, nil))
 	}
 	s.options.Logger.Info("serving", "address", s.Addr().String(), "publicURL", s.public,
-		"version", buildVersion(), "database", s.config.Engine(), "limits", s.shares)
+		"version", ops.ReadBuild(s.options.Version).Version, "database", s.config.Engine(), "limits", s.shares)
 	if s.shares.Few() {
 		s.options.Logger.Warn("few open files are allowed, so few agents are woken at once; the others poll",
 			"openFiles", s.shares.OpenFiles, "wakeStreams", s.shares.Streams, "remedy", ops.OpenFilesRemedy)
@@ -42,15 +41,15 @@ func (s *Service) Run(ctx context.Context) error {
 	var err error
 	select {
 	case <-ctx.Done():
-		s.options.Logger.Info("draining", "delay", s.config.DrainDelay.String(), "limit", drainTimeout.String())
+		s.options.Logger.Info("draining", "delay", s.config.DrainDelay, "limit", drainTimeout)
 		s.draining.Store(true)
 		select {
 		case <-time.After(s.config.DrainDelay):
 		case err = <-failed:
 		}
 	case err = <-failed:
-	case err = <-s.outdated:
-		stopLoops() // the database takes nothing more from this program
+	case err = <-s.ended:
+		stopLoops() // this program is to write nothing more
 	}
 	s.draining.Store(true)
 	for _, end := range s.drains {
@@ -101,12 +100,4 @@ func shutdown(servers []*http.Server) error {
 		}
 	}
 	return errors.Join(errs...)
-}
-
-// buildVersion is the version that the build carries.
-func buildVersion() string {
-	if info, ok := debug.ReadBuildInfo(); ok && info.Main.Version != "" {
-		return info.Main.Version
-	}
-	return "devel"
 }

@@ -32,6 +32,8 @@ type Options struct {
 	ServerClock bool
 	// Logger is required.
 	Logger *slog.Logger
+	// Version is the version that the linker set; empty: that of the go command's stamp.
+	Version string
 	// Crash is called at each step of a command's life, so that tests can end
 	// the process there (command.Service). Nil in production.
 	Crash func(step string)
@@ -63,7 +65,7 @@ type Service struct {
 	metricsListener net.Listener // nil: on the main one
 	closers         []func() error
 	drains          []func()   // ends what would keep a request open for long
-	outdated        chan error // a newer program ended this one's work
+	ended           chan error // why this process may not go on
 }
 
 // New opens everything that a service needs. It fails before the first request
@@ -73,7 +75,7 @@ func New(ctx context.Context, settings config.Service, o Options) (_ *Service, e
 	if err := settings.Check(); err != nil {
 		return nil, err
 	}
-	s := &Service{config: settings, options: o, metrics: ops.NewMetrics(), shares: ops.CurrentShares(), outdated: make(chan error, 1), running: loops{log: o.Logger, down: map[string]string{}}}
+	s := &Service{config: settings, options: o, metrics: ops.NewMetrics(), shares: ops.CurrentShares(), ended: make(chan error, 1), running: loops{log: o.Logger, down: map[string]string{}}}
 	defer func() {
 		if err != nil {
 			err = errors.Join(err, s.Close())

@@ -3,7 +3,10 @@ package service
 import (
 	"cmp"
 	"context"
+	"errors"
+	"fmt"
 	"net/http"
+	"path/filepath"
 	"strings"
 
 	"github.com/musterhq/muster/internal/account"
@@ -15,6 +18,7 @@ import (
 	"github.com/musterhq/muster/internal/asset"
 	"github.com/musterhq/muster/internal/budget"
 	"github.com/musterhq/muster/internal/command"
+	"github.com/musterhq/muster/internal/database"
 	"github.com/musterhq/muster/internal/enrollment"
 	"github.com/musterhq/muster/internal/explain"
 	"github.com/musterhq/muster/internal/fcm"
@@ -231,7 +235,7 @@ func (w *wiring) tools() error {
 	tools, err := mcp.New(mcp.Config{
 		Registry: w.registry, Once: w.once, Keys: w.callers, Connections: w.db, Companies: w.db, PublicURL: w.public,
 		ResourceMetadata: w.public + oauth.ResourcePath + mcp.Path, ConnectionsPage: w.public + "/access",
-		Version: buildVersion(), Now: w.options.Now, Log: w.options.Logger, Served: w.metrics.Served, Customize: w.options.CustomizeMCP,
+		Version: ops.ReadBuild(w.options.Version).Version, Now: w.options.Now, Log: w.options.Logger, Served: w.metrics.Served, Customize: w.options.CustomizeMCP,
 	})
 	if err != nil {
 		return err
@@ -298,9 +302,44 @@ func (w *wiring) pages() error {
 	return nil
 }
 
+// scarce is how little a disk has left, in bytes, when writes are about to fail.
+const scarce = 1 << 20
+
+// disk says why the database's disk takes no writes; nil: it does.
+func (w *wiring) disk(context.Context) error {
+	if why := w.db.StorageTrouble(); why != "" {
+		return errors.New(why + ": writes fail")
+	}
+	if left, known := w.diskFree(); known && left < scarce {
+		return errors.New("full: writes are about to fail")
+	}
+	return nil
+}
+
+// diskFree is what the disk of an embedded database has left, in bytes.
+func (w *wiring) diskFree() (int64, bool) {
+	path, embedded := w.config.SQLitePath()
+	if !embedded {
+		return 0, false
+	}
+	return database.DiskFree(filepath.Dir(path))
+}
+
+// enterprises says how many companies' enterprises the platform does not have.
+func (w *wiring) enterprises(ctx context.Context) error {
+	troubles, err := w.db.EnterpriseTroubles(ctx)
+	if lost := lostOf(troubles); err == nil && lost > 0 {
+		err = fmt.Errorf("does not have the enterprise of %d companies: run muster doctor", lost)
+	}
+	return err
+}
+
 // probes mounts what watches over the process.
 func (w *wiring) probes() {
-	ops.Probes{Draining: w.draining.Load, Loops: w.running.check, Database: w.db, Log: w.options.Logger}.Mount(w.mux)
+	ops.Probes{Draining: w.draining.Load, Loops: w.running.check, Database: w.db, Disk: w.disk, Platform: w.enterprises, Log: w.options.Logger}.Mount(w.mux)
+	build := ops.ReadBuild(w.options.Version)
+	w.metrics.Build(build.Version, build.Revision)
+	w.metrics.Storage(w.db.WriteFailures, w.diskFree)
 	if w.config.MetricsListen == "" {
 		w.metrics.Mount(w.mux)
 	}

@@ -105,7 +105,7 @@ func newLoadFleet(b testing.TB, url string, agents, keys int, before ...string) 
 	}
 	c, err := company.New("acme", "Acme", access.Settings{DeviceCommands: true}, time.Now())
 	check(err)
-	admin, err := service.OpenAdmin(time.Now, "")(ctx, config.Store{Database: url}, cli.Writes)
+	admin, err := service.OpenAdmin(time.Now, "")(ctx, config.Store{Database: url}, cli.Creates)
 	check(err)
 	check(admin.Companies.CreateCompany(ctx, c))
 	p, err := admin.Policies.Create(ctx, policy.New{CompanyID: c.ID, CompanySlug: c.Slug, Name: "Kiosk", Type: policy.Agent}, policy.Author{Kind: "SYSTEM"})

@@ -5,6 +5,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -34,15 +35,60 @@ func TestAlerts_NameMetricsThatExist(t *testing.T) {
 	}
 	for _, name := range named {
 		family := strings.TrimSuffix(strings.TrimSuffix(name, "_bucket"), "_count")
-		if !strings.Contains(metrics, "# TYPE "+family+" ") && !labeledByUse(family) {
+		if !strings.Contains(metrics, "# TYPE "+family+" ") {
 			t.Errorf("no metric %s", name)
 		}
 	}
+	for _, series := range []string{
+		`muster_http_request_duration_seconds_count{operation="list_assets",status="500"} 0`,
+		`muster_http_request_duration_seconds_count{operation="none",status="503"} 0`,
+		`muster_notifications_total{kind="ENROLLMENT",outcome="foreign"} 0`,
+	} {
+		if !strings.Contains(metrics, series+"\n") {
+			t.Errorf("a process that has just started has no %s", series)
+		}
+	}
+	documentedLabels(t, metrics)
 }
 
-// labeledByUse are families that have no series before they are used: an alert
-// on them compares rates, it does not wait for a first event.
-func labeledByUse(family string) bool { return family == "muster_http_request_duration_seconds" }
+// documentedLabels compares the labels of every metric with those that
+// docs/operating.md lists.
+func documentedLabels(t *testing.T, metrics string) {
+	t.Helper()
+	text, err := os.ReadFile("../../docs/operating.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	documented := map[string]string{}
+	for _, row := range regexp.MustCompile("(?m)^\\| (`muster_[^|]*) \\|([^|]*)\\|$").FindAllStringSubmatch(string(text), -1) {
+		labels, _, _ := strings.Cut(row[2], ";")
+		labels = strings.Replace(labels, "none", "", 1)
+		for _, name := range regexp.MustCompile("`(muster_[a-z_]+)`").FindAllStringSubmatch(row[1], -1) {
+			documented[name[1]] = strings.ReplaceAll(strings.TrimSpace(labels), " ", "")
+		}
+	}
+	for _, family := range regexp.MustCompile(`(?m)^# TYPE (muster_[a-z_]+) `).FindAllStringSubmatch(metrics, -1) {
+		want, ok := documented[family[1]]
+		if !ok {
+			t.Errorf("docs/operating.md does not list %s", family[1])
+			continue
+		}
+		series := regexp.MustCompile(`(?m)^` + family[1] + `(?:_count)?(?:\{([^}]*)\})? `).FindStringSubmatch(metrics)
+		if series == nil {
+			continue // labeled by use
+		}
+		var labels []string
+		for _, label := range regexp.MustCompile(`([a-z_]+)="`).FindAllStringSubmatch(series[1], -1) {
+			labels = append(labels, label[1])
+		}
+		sorted := strings.Split(want, ",")
+		slices.Sort(sorted)
+		slices.Sort(labels)
+		if got := strings.Join(labels, ","); got != strings.Join(sorted, ",") {
+			t.Errorf("the labels of %s are %q, and docs/operating.md says %q", family[1], got, want)
+		}
+	}
+}
 
 // The alerts fire when they should, by Prometheus's own test runner.
 func TestAlerts_Fire(t *testing.T) {

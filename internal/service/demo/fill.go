@@ -31,7 +31,7 @@ type filler struct {
 }
 
 func (d *Demo) fill(ctx context.Context) error {
-	admin, err := service.OpenAdmin(d.now, "")(ctx, d.config().Store, cli.Writes)
+	admin, err := service.OpenAdmin(d.now, "")(ctx, d.config().Store, cli.Creates)
 	if err != nil {
 		return err
 	}

@@ -37,6 +37,7 @@ type doctor struct {
 	settings config.Service
 	now      func() time.Time
 	findings []Finding
+	reached  bool // the platform takes our credentials
 }
 
 func (d *doctor) note(check string, status Severity, detail, remedy string) {

@@ -18,7 +18,7 @@ import (
 // database looks at the database and at the keys that belong to it. It changes
 // nothing: a database that does not exist is not made, an older one not upgraded.
 func (d *doctor) database(ctx context.Context) {
-	if d.locked(ctx) {
+	if d.unusable() || d.locked(ctx) {
 		d.diskFree()
 		d.keyFile(nil)
 		return
@@ -36,6 +36,44 @@ func (d *doctor) database(ctx context.Context) {
 	d.integrity(ctx, found)
 	d.keyFile(&found)
 	d.contents(ctx, found)
+}
+
+// unusable reports whether this user cannot write to an embedded database.
+func (d *doctor) unusable() bool {
+	path, embedded := d.settings.SQLitePath()
+	if !embedded {
+		return false
+	}
+	err := database.Usable(path)
+	refused, _ := errors.AsType[*database.AccessError](err)
+	if refused == nil {
+		d.owners(path)
+		return false
+	}
+	d.note("database", Failed, refused.Detail, refused.Remedy)
+	return true
+}
+
+// owners looks, for root, whether the service's user can use the files that root sees:
+// the user who owns the directory or, if that is root, the database.
+func (d *doctor) owners(path string) {
+	if os.Geteuid() != 0 {
+		return
+	}
+	uid, gid, known := database.OwnerOf(filepath.Dir(path))
+	if !known || uid == 0 {
+		if uid, gid, known = database.OwnerOf(path); !known || uid == 0 {
+			return
+		}
+	}
+	for _, file := range []string{path, path + "-wal", path + "-shm", d.settings.KeyFile} {
+		info, err := os.Stat(file)
+		if err != nil || database.May(info, uid, gid, file != d.settings.KeyFile) {
+			continue
+		}
+		d.note("owner", Failed, fmt.Sprintf("%s has mode %04o and another owner: the service's user (id %d) cannot use it", file, info.Mode().Perm(), uid),
+			fmt.Sprintf("chown %d:%d %s", uid, gid, file))
+	}
 }
 
 // locked reports whether another program keeps an embedded database to itself.
@@ -73,6 +111,10 @@ func (d *doctor) contents(ctx context.Context, found database.Inspection) {
 	}
 	if known {
 		d.policyNames(ctx, db)
+		d.deciders(ctx, db)
+		d.foreign(ctx, db)
+		d.companies(ctx, db)
+		d.backedUp(ctx, db)
 	}
 }
 
@@ -205,10 +247,17 @@ func (d *doctor) keyFile(found *database.Inspection) {
 	case err != nil:
 		d.note("key file", Failed, err.Error(), "make it once with `muster doctor --make-key-file FILE` and give the same file to every replica")
 		return
-	case info.Mode().Perm()&0o077 != 0:
-		d.note("key file", Failed, fmt.Sprintf("%s may be read by others (mode %04o)", path, info.Mode().Perm()), "chmod 600 "+path)
+	}
+	private := PrivateKeyFile(path)
+	if private != nil {
+		d.note("key file", Failed, fmt.Sprintf("%s may be read or changed by others (mode %04o), and muster serve refuses it", path, info.Mode().Perm()), "chmod 600 "+path)
 	}
 	keys, err := LoadKeys(path)
+	if errors.Is(err, fs.ErrPermission) {
+		refused, _ := errors.AsType[*database.AccessError](database.NoAccess(path))
+		d.note("key file", Failed, refused.Detail, refused.Remedy)
+		return
+	}
 	if err != nil {
 		d.note("key file", Failed, err.Error(), "restore the file from a backup; a new one cannot open what the old one sealed")
 		return
@@ -219,8 +268,8 @@ func (d *doctor) keyFile(found *database.Inspection) {
 			return
 		}
 	}
-	if info.Mode().Perm()&0o077 == 0 {
-		d.note("key file", Fine, path+" is readable by its owner alone and belongs to the database", "")
+	if private == nil {
+		d.note("key file", Fine, path+" is not readable by others and belongs to the database", "")
 	}
 }
 

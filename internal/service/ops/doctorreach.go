@@ -32,6 +32,11 @@ func (d *doctor) credentials(ctx context.Context, adapter *platform.Platform) {
 	ctx, cancel := context.WithTimeout(ctx, 2*platformPatience)
 	defer cancel()
 	f := adapter.ProbeAPI(ctx)
+	d.graded(f)
+	d.reached = f.Grade == platform.Fine
+}
+
+func (d *doctor) graded(f platform.Finding) {
 	status := map[platform.Grade]Severity{platform.Fine: Fine, platform.Warning: Warning, platform.Bad: Failed}[f.Grade]
 	d.note(f.Check, status, f.Detail, f.Remedy)
 }

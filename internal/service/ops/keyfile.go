@@ -15,6 +15,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
 	"time"
@@ -91,6 +92,21 @@ func LoadKeys(path string) (*Keys, error) {
 		return nil, fmt.Errorf("the key file %s is damaged (%v): restore it from a backup", path, err)
 	}
 	return keys, nil
+}
+
+// sharedRights are those that others may not have on a key file. A group may read it.
+const sharedRights = 0o037
+
+// PrivateKeyFile refuses a key file that others may read.
+func PrivateKeyFile(path string) error {
+	info, err := os.Stat(path)
+	if err != nil {
+		return fmt.Errorf("cannot read the key file: %w", err)
+	}
+	if mode := info.Mode().Perm(); mode&sharedRights != 0 && runtime.GOOS != "windows" {
+		return fmt.Errorf("the key file %s may be read or changed by others (mode %04o): run `chmod 600 %s`, or 640 for a group that reads it", path, mode, path)
+	}
+	return nil
 }
 
 func readKeyFile(path string) (file keyFile, err error) {

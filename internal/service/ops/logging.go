@@ -14,22 +14,21 @@ func NewLogger(w io.Writer, level, format string) (*slog.Logger, error) {
 			return nil, fmt.Errorf("MUSTER_LOG_LEVEL %q: use debug, info, warn or error", level)
 		}
 	}
-	options := &slog.HandlerOptions{Level: lowest, ReplaceAttr: withUnits}
 	switch format {
 	case "json":
-		return slog.New(slog.NewJSONHandler(w, options)), nil
+		return slog.New(slog.NewJSONHandler(w, &slog.HandlerOptions{Level: lowest, ReplaceAttr: inSeconds})), nil
 	case "text", "":
-		return slog.New(slog.NewTextHandler(w, options)), nil
+		return slog.New(slog.NewTextHandler(w, &slog.HandlerOptions{Level: lowest})), nil
 	default:
 		return nil, fmt.Errorf("MUSTER_LOG_FORMAT %q: use text or json", format)
 	}
 }
 
-// withUnits writes durations as 1.5s in JSON too, where they would be
-// nanoseconds without a unit.
-func withUnits(_ []string, a slog.Attr) slog.Attr {
+// inSeconds writes durations in JSON as numbers that can be compared, with their unit
+// in the name: took becomes tookSeconds.
+func inSeconds(_ []string, a slog.Attr) slog.Attr {
 	if a.Value.Kind() == slog.KindDuration {
-		return slog.String(a.Key, a.Value.Duration().String())
+		return slog.Float64(a.Key+"Seconds", a.Value.Duration().Seconds())
 	}
 	return a
 }

@@ -3,6 +3,7 @@ package ops
 import (
 	"cmp"
 	"net/http"
+	"runtime"
 	"strconv"
 	"time"
 
@@ -30,6 +31,8 @@ type Metrics struct {
 	notified *prometheus.CounterVec
 	behind   *prometheus.GaugeVec
 	chains   prometheus.Gauge
+	lost     prometheus.Gauge
+	backup   prometheus.Gauge
 }
 
 // NewMetrics returns the metrics of one service, at zero.
@@ -63,9 +66,49 @@ func NewMetrics() *Metrics {
 		chains: factory.NewGauge(prometheus.GaugeOpts{
 			Name: "muster_activity_chains_broken", Help: "Companies whose activity log has a head that this service has not signed.",
 		}),
+		lost: factory.NewGauge(prometheus.GaugeOpts{
+			Name: "muster_enterprises_lost", Help: "Companies whose enterprise the platform does not have. The same on every replica, at most 15 s old.",
+		}),
+		backup: prometheus.NewGauge(prometheus.GaugeOpts{
+			Name: "muster_last_backup_seconds", Help: "When muster backup last copied the embedded database, in Unix seconds; 0: never.",
+		}),
 	}
 	m.begin()
 	return m
+}
+
+// Build names the build, as labels of a metric that is always 1.
+func (m *Metrics) Build(version, revision string) {
+	gauge := prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: "muster_build_info", Help: "The build that runs; always 1."}, []string{"version", "revision", "go"})
+	m.registry.MustRegister(gauge)
+	gauge.WithLabelValues(version, revision, runtime.Version()).Set(1)
+}
+
+// Storage has the writes that the disk refused read when metrics are and, for an embedded
+// database, what the disk has left and when it was last backed up.
+func (m *Metrics) Storage(failures func() int64, free func() (int64, bool)) {
+	m.registry.MustRegister(prometheus.NewCounterFunc(prometheus.CounterOpts{
+		Name: "muster_database_write_failures_total", Help: "Writes that the database's disk refused: it is full, failing or not writable.",
+	}, func() float64 { return float64(failures()) }))
+	if _, known := free(); !known {
+		return
+	}
+	m.registry.MustRegister(m.backup, prometheus.NewGaugeFunc(prometheus.GaugeOpts{
+		Name: "muster_disk_free_bytes", Help: "What the disk of the embedded database has left.",
+	}, func() float64 {
+		left, _ := free()
+		return float64(left)
+	}))
+}
+
+// EnterprisesLost notes how many companies' enterprises the platform does not have.
+func (m *Metrics) EnterprisesLost(count int) { m.lost.Set(float64(count)) }
+
+// BackedUp notes when the last backup was made; zero: never.
+func (m *Metrics) BackedUp(at time.Time) {
+	if !at.IsZero() {
+		m.backup.Set(float64(at.Unix()))
+	}
 }
 
 // begin makes every series of the counters, at 0. Prometheus takes the first
@@ -88,12 +131,27 @@ func pairs[K ~string](vector *prometheus.CounterVec, first []K, second []string)
 	}
 }
 
-// Operations makes the series of every operation that may be refused.
+// born are the statuses of which the series of every operation exist from the start:
+// successes, and what alerts wait for.
+func born() []int {
+	return []int{http.StatusOK, http.StatusInternalServerError, http.StatusBadGateway, http.StatusServiceUnavailable}
+}
+
+// Operations makes the series of every operation.
 func (m *Metrics) Operations(all []*operation.Operation) {
+	for _, status := range born() {
+		m.requests.WithLabelValues(noOperation, strconv.Itoa(status))
+	}
 	for _, o := range all {
 		m.refusals.WithLabelValues(o.Name)
+		for _, status := range born() {
+			m.requests.WithLabelValues(o.Name, strconv.Itoa(status))
+		}
 	}
 }
+
+// noOperation is the operation of a request that met none.
+const noOperation = "none"
 
 // Mount adds the address of the metrics, which are Prometheus text.
 func (m *Metrics) Mount(mux *http.ServeMux) {
@@ -101,9 +159,9 @@ func (m *Metrics) Mount(mux *http.ServeMux) {
 }
 
 // Served notes an answer of REST or MCP. A request that met no operation is
-// counted as "none".
+// counted as noOperation.
 func (m *Metrics) Served(operation string, status int, took time.Duration) {
-	m.requests.WithLabelValues(cmp.Or(operation, "none"), strconv.Itoa(status)).Observe(took.Seconds())
+	m.requests.WithLabelValues(cmp.Or(operation, noOperation), strconv.Itoa(status)).Observe(took.Seconds())
 }
 
 // Limited notes a call that was refused for its rate.

@@ -112,7 +112,7 @@ func (g *Ground) Close() error {
 
 // fill makes the company with everything in it.
 func (g *Ground) fill(ctx context.Context) error {
-	desk, err := service.OpenAdmin(g.settings.Now, "")(ctx, g.config.Store, cli.Writes)
+	desk, err := service.OpenAdmin(g.settings.Now, "")(ctx, g.config.Store, cli.Creates)
 	if err != nil {
 		return err
 	}

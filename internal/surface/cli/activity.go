@@ -181,7 +181,7 @@ func (c *ActivityRestart) Run(env *Env) error {
 // within are the filters of both.
 type within struct {
 	OfCompany
-	Last time.Duration `name:"last" default:"720h" placeholder:"DURATION" help:"How far back; by default 720h."`
+	Last time.Duration `name:"last" default:"30d" placeholder:"DURATION" help:"How far back; by default 30d."`
 	Area string        `name:"area" placeholder:"AREA" help:"Only command, proposal, policy, provisioning, signin, user, key, connection, company or asset."`
 }
 

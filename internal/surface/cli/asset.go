@@ -126,7 +126,7 @@ func listAssets(w io.Writer, owner company.Company, assets []asset.Asset) {
 // AssetToken makes a token with which a device enrolls as one asset, live or not.
 type AssetToken struct {
 	OfCompany
-	Asset  string `arg:"" help:"The asset's id or path name."`
+	Asset  string `arg:"" help:"The asset's name, id or path name."`
 	Policy string `name:"policy" placeholder:"POLICY" help:"The AGENT policy with which the device enrolls; by default that of the asset."`
 }
 
@@ -139,16 +139,17 @@ type assetTokenView struct {
 // Run makes the token. It is shown here once.
 func (c *AssetToken) Run(env *Env) error {
 	return c.run(env, func(ctx context.Context, admin *Admin, owner company.Company) (answer, error) {
-		id, err := shortAsset(owner, c.Asset)
+		id, err := admin.asset(ctx, owner, c.Asset)
 		if err != nil {
 			return answer{}, err
 		}
 		policyID := ""
 		if c.Policy != "" {
-			var ok bool
-			if policyID, ok = resource.Short(owner.Slug, resource.Policies, c.Policy); !ok {
-				return answer{}, fault.New(fault.NotFound, "company %s has no policy %q", owner.Slug, c.Policy)
+			under, err := admin.policy(ctx, owner, c.Policy)
+			if err != nil {
+				return answer{}, err
 			}
+			policyID = under.ID
 		}
 		text, made, err := agentdevice.AssetTokens{Store: admin.Identity, Now: env.Now}.Issue(ctx, owner.ID, id, policyID, nil)
 		view := assetTokenView{text, operation.Timestamp{Time: made.ExpiresAt}, resource.Of(owner.Slug, resource.Policies, made.PolicyID)}
@@ -161,7 +162,7 @@ func (c *AssetToken) Run(env *Env) error {
 // AssetMerge merges two assets.
 type AssetMerge struct {
 	OfCompany
-	Kept string `arg:"" help:"The asset that is kept, with its history: its id or path name."`
+	Kept string `arg:"" help:"The asset that is kept, with its history: its name, id or path name."`
 	New  string `arg:"" help:"The asset whose device it becomes."`
 }
 
@@ -173,11 +174,11 @@ type mergeView struct {
 // Run merges.
 func (c *AssetMerge) Run(env *Env) error {
 	return c.run(env, func(ctx context.Context, admin *Admin, owner company.Company) (answer, error) {
-		kept, err := shortAsset(owner, c.Kept)
+		kept, err := admin.asset(ctx, owner, c.Kept)
 		if err != nil {
 			return answer{}, err
 		}
-		other, err := shortAsset(owner, c.New)
+		other, err := admin.asset(ctx, owner, c.New)
 		if err != nil {
 			return answer{}, err
 		}
@@ -186,12 +187,4 @@ func (c *AssetMerge) Run(env *Env) error {
 			fmt.Fprintf(w, "%s has the device of %s now.\n", view.Kept, view.Merged)
 		}}, admin.Identity.MergeAssets(ctx, owner.ID, kept, other, nil)
 	})
-}
-
-func shortAsset(owner company.Company, ref string) (string, error) {
-	id, ok := resource.Short(owner.Slug, resource.Assets, ref)
-	if !ok {
-		return "", fault.New(fault.NotFound, "company %s has no asset %q", owner.Slug, ref)
-	}
-	return id, nil
 }

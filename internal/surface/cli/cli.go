@@ -63,8 +63,7 @@ type Env struct {
 	User string
 	// ADB is the adb program of Android's developer tools; empty: adb in PATH.
 	ADB string
-	// Open opens a database that is at this program's schema. An empty one is set
-	// up first, for a command that writes.
+	// Open opens a database that is at this program's schema.
 	Open func(ctx context.Context, store config.Store, intent Intent) (*Admin, error)
 	// Signer returns the keys of a key file; empty: of the file beside an embedded
 	// database, and nil if there is no such file.
@@ -84,10 +83,12 @@ func (e *Env) Input(path string) (io.ReadCloser, error) {
 // Intent is what a command does with the database.
 type Intent int
 
-// The intents.
+// The intents. Creates alone sets up an empty database: the others find no company in
+// one, and refuse it without making a file.
 const (
 	Writes Intent = iota
 	Reads
+	Creates
 )
 
 // Common is what every command takes.
@@ -226,9 +227,13 @@ type Admin struct {
 	Companies company.Store
 	Keys      apikey.Store
 	Assets    asset.Store
+	// Enterprises says what is wrong with companies' enterprises, and who may decide
+	// about requests.
+	Enterprises Enterprises
 	// Companions are the agents beside the platform's management.
 	Companions agentdevice.CompanionStore
 	Identity   Identity
+	Names      AssetNames
 	Policies   policy.Service
 	Users      account.UserStore
 	Domains    account.DomainStore
@@ -255,6 +260,14 @@ type Admin struct {
 	// Unproved says why what the command records has no proof; empty: it has one.
 	Unproved string
 	Close    func() error
+}
+
+// Enterprises reads what a company depends on.
+type Enterprises interface {
+	// EnterpriseTroubles returns what is wrong with companies' enterprises, by company.
+	EnterpriseTroubles(ctx context.Context) (map[string]company.Trouble, error)
+	// Approvers are a company's users with what decides whether they may decide.
+	Approvers(ctx context.Context, companyID string) ([]access.Approver, error)
 }
 
 // Identity says which device an asset is.

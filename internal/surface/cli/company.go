@@ -18,14 +18,15 @@ import (
 
 // CompanyCommands manage companies.
 type CompanyCommands struct {
-	Create  CompanyCreate  `cmd:"" help:"Create a company."`
-	List    CompanyList    `cmd:"" help:"List the companies."`
-	Show    CompanyShow    `cmd:"" help:"Show one company."`
-	Set     CompanySet     `cmd:"" help:"Change a company's name and settings."`
-	Stop    CompanyStop    `cmd:"" help:"Refuse every change by API keys and connections, at once."`
-	Resume  CompanyResume  `cmd:"" help:"End a stop."`
-	Connect CompanyConnect `cmd:"" help:"Connect a company to an enterprise at the vendor's platform, and push its policies."`
-	Domain  DomainCommands `cmd:"" help:"Manage the e-mail domains of a company, whose people its identity provider signs in."`
+	Create     CompanyCreate     `cmd:"" help:"Create a company."`
+	List       CompanyList       `cmd:"" help:"List the companies."`
+	Show       CompanyShow       `cmd:"" help:"Show one company."`
+	Set        CompanySet        `cmd:"" help:"Change a company's name and settings."`
+	Stop       CompanyStop       `cmd:"" help:"Refuse every change by API keys and connections, at once."`
+	Resume     CompanyResume     `cmd:"" help:"End a stop."`
+	Connect    CompanyConnect    `cmd:"" help:"Connect a company to an enterprise at the vendor's platform, and push its policies."`
+	Disconnect CompanyDisconnect `cmd:"" help:"Give up a company's enterprise: one that the platform no longer has, or one without devices, which is deleted there."`
+	Domain     DomainCommands    `cmd:"" help:"Manage the e-mail domains of a company, whose people its identity provider signs in."`
 }
 
 // Switches turn a company's settings for AI agent access on and off.
@@ -84,22 +85,30 @@ type CompanyCreate struct {
 	Switches
 	KeyFile string `name:"key-file" env:"MUSTER_KEY_FILE" placeholder:"FILE" help:"The service's key file, which signs the beginning of the activity log; without one the service does it when it runs."`
 
-	Slug string `name:"slug" required:"" help:"Short name in path names; it never changes: 1 to 40 lower-case letters, digits and inner hyphens."`
-	Name string `name:"name" help:"Name for people; by default the slug."`
+	Company string `arg:"" optional:"" name:"company" help:"The slug, instead of --slug."`
+	Slug    string `name:"slug" help:"Short name in path names; it never changes: 1 to 40 lower-case letters, digits and inner hyphens."`
+	Name    string `name:"name" help:"Name for people; by default the slug."`
 }
 
-// Run creates the company.
+// Validate wants the slug, one way or both alike.
+func (c *CompanyCreate) Validate() error {
+	_, err := oneOf("slug", c.Slug, c.Company)
+	return err
+}
+
+// Run creates the company. It sets up an empty database.
 func (c *CompanyCreate) Run(env *Env) error {
 	if err := c.Switches.check(); err != nil {
 		return err
 	}
 	var settings access.Settings
 	c.Switches.apply(&settings)
-	made, err := company.New(c.Slug, cmp.Or(strings.TrimSpace(c.Name), c.Slug), settings, env.Now())
+	slug := cmp.Or(c.Slug, c.Company)
+	made, err := company.New(slug, cmp.Or(strings.TrimSpace(c.Name), slug), settings, env.Now())
 	if err != nil {
 		return err
 	}
-	return c.open(env, Writes, func(ctx context.Context, admin *Admin) (answer, error) {
+	return c.open(env, Creates, func(ctx context.Context, admin *Admin) (answer, error) {
 		if err := admin.Companies.CreateCompany(ctx, made); err != nil {
 			return answer{}, err
 		}
@@ -108,7 +117,7 @@ func (c *CompanyCreate) Run(env *Env) error {
 				return answer{}, fmt.Errorf("the company is created, but its activity log is not signed yet: %w", err)
 			}
 		}
-		return showCompany("Created", made), nil
+		return showCompany("Created", made, company.Trouble{}), nil
 	})
 }
 
@@ -119,8 +128,13 @@ type CompanyList struct{ Common }
 func (c *CompanyList) Run(env *Env) error {
 	return c.open(env, Reads, func(ctx context.Context, admin *Admin) (answer, error) {
 		all, err := admin.Companies.Companies(ctx)
-		return list(all, viewCompany, []string{"SLUG", "NAME", "ENTERPRISE", "ENABLED"}, func(one company.Company) []string {
-			return []string{one.Slug, one.Name, orDash(one.Enterprise), enabled(one.Settings)}
+		if err != nil {
+			return answer{}, err
+		}
+		troubles, err := admin.Enterprises.EnterpriseTroubles(ctx)
+		view := func(one company.Company) companyView { return viewCompany(one, troubles[one.ID]) }
+		return list(all, view, []string{"SLUG", "NAME", "ENTERPRISE", "ENABLED"}, func(one company.Company) []string {
+			return []string{one.Slug, one.Name, enterprise(one, troubles[one.ID]), enabled(one.Settings)}
 		}), err
 	})
 }
@@ -151,8 +165,17 @@ type CompanyShow struct{ Named }
 func (c *CompanyShow) Run(env *Env) error {
 	return c.open(env, Reads, func(ctx context.Context, admin *Admin) (answer, error) {
 		found, err := admin.company(ctx, c.slug())
-		return showCompany("Company", found), err
+		return admin.show(ctx, "Company", found, err)
 	})
+}
+
+// show prints a company with what is wrong with its enterprise.
+func (a *Admin) show(ctx context.Context, verb string, found company.Company, err error) (answer, error) {
+	if err != nil {
+		return answer{}, err
+	}
+	troubles, err := a.Enterprises.EnterpriseTroubles(ctx)
+	return showCompany(verb, found, troubles[found.ID]), err
 }
 
 // CompanySet changes one company.
@@ -161,15 +184,15 @@ type CompanySet struct {
 	Switches
 	ControlFlags
 	Name          string        `name:"name" help:"New name for people."`
-	InactiveAfter time.Duration `name:"inactive-after" placeholder:"DURATION" help:"How long an enrolled device may be silent before it is INACTIVE, such as 720h."`
-	KeepActivity  time.Duration `name:"keep-activity" placeholder:"DURATION" help:"How long entries of the activity log are kept, such as 9600h."`
+	InactiveAfter time.Duration `name:"inactive-after" placeholder:"DURATION" help:"How long an enrolled device may be silent before it is INACTIVE, such as 30d."`
+	KeepActivity  time.Duration `name:"keep-activity" placeholder:"DURATION" help:"How long entries of the activity log are kept, such as 400d."`
 }
 
 // Validate wants something to change, within what a company may have.
 func (c *CompanySet) Validate() error {
 	between := func(flag string, d, least, most time.Duration) error {
 		if d != 0 && (d < least || d > most) {
-			return fmt.Errorf("--%s must be from %s to %s", flag, least, most)
+			return fmt.Errorf("--%s must be from %s to %s", flag, span(least), span(most))
 		}
 		return nil
 	}
@@ -191,7 +214,19 @@ func (c *CompanySet) Run(env *Env) error {
 			c.Switches.apply(&to.Settings)
 			c.ControlFlags.apply(&to.Settings.Controls)
 		}))
-		return showCompany("Changed", changed), err
+		if err != nil {
+			return answer{}, err
+		}
+		people, err := admin.Enterprises.Approvers(ctx, changed.ID)
+		if err != nil {
+			return answer{}, err
+		}
+		for _, rule := range company.Undecidable(changed, people, env.Now()) {
+			if env.Err != nil {
+				fmt.Fprintf(env.Err, "muster: %s\n", rule)
+			}
+		}
+		return admin.show(ctx, "Changed", changed, nil)
 	})
 }
 
@@ -215,13 +250,16 @@ type companyView struct {
 	KeepActivity  string               `json:"keepActivity"`
 	Connected     bool                 `json:"connected"`
 	Enterprise    *string              `json:"enterprise"`
+	LostSince     *operation.Timestamp `json:"enterpriseLostSince"` // null: the platform has the enterprise
+	Disconnecting *operation.Timestamp `json:"disconnectingSince"`  // null: no disconnection is under way
 	CreatedAt     *operation.Timestamp `json:"createdAt"`
 }
 
-func viewCompany(c company.Company) companyView {
+func viewCompany(c company.Company, trouble company.Trouble) companyView {
 	view := companyView{
 		Slug: c.Slug, PathName: c.PathName(), Name: c.Name, Settings: c.Settings, Controls: viewControls(c.Settings.Controls), Stop: viewStop(c.Settings.Stop),
 		InactiveAfter: c.InactiveAfter.String(), KeepActivity: c.Settings.KeepActivity.String(), Connected: c.Connected(), CreatedAt: operation.TimestampOf(c.CreatedAt),
+		LostSince: operation.TimestampOf(trouble.LostSince), Disconnecting: operation.TimestampOf(trouble.Disconnecting),
 	}
 	if c.Connected() {
 		view.Enterprise = &c.Enterprise
@@ -229,14 +267,25 @@ func viewCompany(c company.Company) companyView {
 	return view
 }
 
-func showCompany(verb string, c company.Company) answer {
-	return answer{viewCompany(c), func(w io.Writer) {
+// enterprise is a company's enterprise, and what is wrong with it.
+func enterprise(c company.Company, trouble company.Trouble) string {
+	switch {
+	case !trouble.Disconnecting.IsZero():
+		return c.Enterprise + ", whose disconnection is not finished: run it again"
+	case !trouble.LostSince.IsZero():
+		return c.Enterprise + ", which the platform does not have since " + day(trouble.LostSince)
+	}
+	return orDash(c.Enterprise)
+}
+
+func showCompany(verb string, c company.Company, trouble company.Trouble) answer {
+	return answer{viewCompany(c, trouble), func(w io.Writer) {
 		fmt.Fprintf(w, "%s %s (%s)\n", verb, c.PathName(), c.Name)
 		row(w, "  enabled", enabled(c.Settings))
 		viewControls(c.Settings.Controls).show(w)
 		row(w, "  inactive after", c.InactiveAfter.String())
 		row(w, "  activity kept", c.Settings.KeepActivity.String())
-		row(w, "  enterprise", orDash(c.Enterprise))
+		row(w, "  enterprise", enterprise(c, trouble))
 		viewStop(c.Settings.Stop).show(w)
 	}}
 }

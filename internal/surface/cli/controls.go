@@ -115,7 +115,7 @@ func (n Named) stop(env *Env, verb string, next func(access.Stop) access.Stop) e
 		changed, err := admin.Companies.UpdateCompany(ctx, found.ID, company.Change(func(to *company.Company) {
 			to.Settings.Stop = next(to.Settings.Stop)
 		}))
-		return showCompany(verb, changed), err
+		return admin.show(ctx, verb, changed, err)
 	})
 }
 

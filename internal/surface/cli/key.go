@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -25,10 +26,11 @@ type KeyCommands struct {
 // KeyCreate makes a key.
 type KeyCreate struct {
 	OfCompany
-	Name       string         `name:"name" required:"" help:"What the key is for; at most 100 characters, need not be unique."`
+	Name       string         `name:"name" help:"What the key is for; at most 100 characters, need not be unique."`
+	Named      string         `arg:"" optional:"" name:"key" help:"The name, instead of --name."`
 	Preset     string         `name:"preset" default:"" enum:",read-only,help-desk,assistant,automation" placeholder:"NAME" help:"Permissions for a use: read-only (DEVICES_READ, POLICIES_READ), help-desk (also DEVICES_COMMAND), assistant (also POLICIES_WRITE), automation (also PROVISIONING)."`
 	Permission []string       `name:"permission" enum:"DEVICES_READ,DEVICES_COMMAND,DEVICES_COMMAND_DESTRUCTIVE,POLICIES_READ,POLICIES_WRITE,PROVISIONING" placeholder:"NAME" help:"A permission, also beside a preset; repeat for more: DEVICES_READ, DEVICES_COMMAND, DEVICES_COMMAND_DESTRUCTIVE, POLICIES_READ, POLICIES_WRITE, PROVISIONING."`
-	ExpiresIn  *time.Duration `name:"expires-in" placeholder:"DURATION" help:"When the key stops working, such as 24h; by default never."`
+	ExpiresIn  *time.Duration `name:"expires-in" placeholder:"DURATION" help:"When the key stops working, such as 90d; by default never."`
 	Network    []string       `name:"network" placeholder:"CIDR" help:"A network from which the key may be used, such as 192.0.2.0/24; repeat for more. By default anywhere. Behind a proxy the service needs MUSTER_TRUSTED_PROXIES to know the address."`
 	PerDay     *int           `name:"devices-per-day" placeholder:"N" help:"How many devices the key may send commands to in any 24 hours; by default any number."`
 }
@@ -36,6 +38,9 @@ type KeyCreate struct {
 // Validate refuses a lifetime or a number that is none as bad usage: 0 must not come to
 // mean forever, or any number.
 func (c *KeyCreate) Validate() error {
+	if _, err := oneOf("name", c.Name, c.Named); err != nil {
+		return err
+	}
 	if c.ExpiresIn != nil && *c.ExpiresIn <= 0 {
 		return fault.Invalid("--expires-in must be longer than 0, such as 24h")
 	}
@@ -87,7 +92,7 @@ func (c *KeyCreate) Run(env *Env) error {
 	}
 	return c.run(env, func(ctx context.Context, admin *Admin, owner company.Company) (answer, error) {
 		key, text, err := admin.keys(env).CreateForOperator(ctx, apikey.Request{
-			CompanyID: owner.ID, Name: strings.TrimSpace(c.Name), Permissions: permissions, ExpiresIn: deref(c.ExpiresIn),
+			CompanyID: owner.ID, Name: strings.TrimSpace(cmp.Or(c.Name, c.Named)), Permissions: permissions, ExpiresIn: deref(c.ExpiresIn),
 			Networks: networks, DevicesPerDay: deref(c.PerDay),
 		})
 		if err == nil {
@@ -150,16 +155,20 @@ func networkTexts(key apikey.Key) []string {
 // KeyRevoke revokes a key.
 type KeyRevoke struct {
 	OfCompany
-	ID string `arg:"" help:"The key's id, as key list shows it."`
+	Key string `arg:"" help:"The key's name, prefix or id, as key list shows them."`
 }
 
 // Run revokes the key.
 func (c *KeyRevoke) Run(env *Env) error {
 	return c.run(env, func(ctx context.Context, admin *Admin, owner company.Company) (answer, error) {
-		key, err := admin.keys(env).Revoke(ctx, owner.ID, c.ID)
+		id, err := admin.key(ctx, owner, c.Key)
+		if err != nil {
+			return answer{}, err
+		}
+		key, err := admin.keys(env).Revoke(ctx, owner.ID, id)
 		return answer{viewKey(key), func(w io.Writer) {
 			fmt.Fprintf(w, "Revoked key %s (%s).\n", key.ID, key.Name)
-		}}, missing(err, owner.Slug, "key", c.ID)
+		}}, missing(err, owner.Slug, "key", c.Key)
 	})
 }
 

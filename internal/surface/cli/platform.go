@@ -2,6 +2,7 @@ package cli
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 
@@ -20,6 +21,9 @@ type Platform interface {
 	// Connect binds a company to an enterprise and pushes its policies. If a
 	// person has to sign the company up, it returns the page where.
 	Connect(ctx context.Context, companyID string) (connected company.Company, signupPage string, err error)
+	// Disconnect gives up a company's enterprise. It may be called again after it was
+	// interrupted.
+	Disconnect(ctx context.Context, companyID string) (company.Company, error)
 	// Push brings the platform's copy of a policy up to date.
 	Push(ctx context.Context, c company.Company, policyID string) policy.PushResult
 }
@@ -87,11 +91,49 @@ func (c *CompanyConnect) Run(env *Env) error {
 			return answer{}, err
 		}
 		if page == "" {
-			return showCompany("Connected", owner), nil
+			return showCompany("Connected", owner, company.Trouble{}), nil
 		}
-		return answer{connectView{viewCompany(owner), page}, func(w io.Writer) {
+		return answer{connectView{viewCompany(owner, company.Trouble{}), page}, func(w io.Writer) {
 			fmt.Fprintf(w, "Sign %s up on this page; it returns to %s, where the service must be running:\n\n%s\n", owner.Name, c.PublicURL, page)
 		}}, nil
+	})
+}
+
+// CompanyDisconnect gives up a company's enterprise at the platform.
+type CompanyDisconnect struct {
+	Named
+	PlatformFlags
+	Confirm string `name:"confirm" required:"" placeholder:"SLUG" help:"The company's slug once more."`
+}
+
+// Validate wants the slug typed twice.
+func (c *CompanyDisconnect) Validate() error {
+	if err := c.Named.Validate(); err != nil {
+		return err
+	}
+	if c.Confirm != c.slug() {
+		return fmt.Errorf("--confirm must repeat the company's slug, %s", c.slug())
+	}
+	return nil
+}
+
+// Run disconnects the company. What was begun is finished by running it again.
+func (c *CompanyDisconnect) Run(env *Env) error {
+	if err := c.Platform.Check(); err != nil {
+		return err
+	}
+	if !c.given() {
+		return errors.New("the platform must say whether it has the enterprise: set MUSTER_PLATFORM_CREDENTIALS or MUSTER_PLATFORM_ENDPOINT as the service does")
+	}
+	return c.run(env, func(ctx context.Context, admin *Admin, owner company.Company) (answer, error) {
+		platform, err := admin.Platform(c.Platform, "")
+		if err != nil {
+			return answer{}, err
+		}
+		if owner, err = platform.Disconnect(ctx, owner.ID); err != nil {
+			return answer{}, err
+		}
+		return showCompany("Disconnected", owner, company.Trouble{}), nil
 	})
 }
 
@@ -99,7 +141,7 @@ func (c *CompanyConnect) Run(env *Env) error {
 // enrolls (docs/agent-protocol.md "Companions").
 type AssetCompanion struct {
 	OfCompany
-	Asset string `arg:"" help:"The asset's id or path name."`
+	Asset string `arg:"" help:"The asset's name, id or path name."`
 }
 
 type companionView struct {
@@ -111,7 +153,7 @@ type companionView struct {
 // Run makes the token. It is shown here once.
 func (c *AssetCompanion) Run(env *Env) error {
 	return c.run(env, func(ctx context.Context, admin *Admin, owner company.Company) (answer, error) {
-		id, err := shortAsset(owner, c.Asset)
+		id, err := admin.asset(ctx, owner, c.Asset)
 		if err != nil {
 			return answer{}, err
 		}

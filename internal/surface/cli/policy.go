@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -12,7 +13,6 @@ import (
 	"github.com/musterhq/muster/internal/fault"
 	"github.com/musterhq/muster/internal/outcome"
 	"github.com/musterhq/muster/internal/policy"
-	"github.com/musterhq/muster/internal/resource"
 )
 
 // PolicyCommands manage policies. Changes are saved at once, as by a person in
@@ -64,7 +64,8 @@ type PolicyCreate struct {
 	SettingValues
 	PolicyContent
 	PlatformFlags
-	Name   string `name:"name" required:"" help:"Name for people: at most 50 characters, unique in the company."`
+	Name   string `name:"name" help:"Name for people: at most 50 characters, unique in the company."`
+	Named  string `arg:"" optional:"" name:"policy" help:"The name, instead of --name."`
 	Type   string `name:"type" enum:"PLATFORM,AGENT" default:"PLATFORM" help:"Whose devices it is for: PLATFORM (managed through the vendor's platform) or AGENT (managed by Muster's own agent)."`
 	VROnly bool   `name:"vr-only" help:"For VR headsets only; they are provisioned over USB (AGENT policies)."`
 }
@@ -73,6 +74,9 @@ type PolicyCreate struct {
 func (c *PolicyCreate) Validate() error {
 	if c.VROnly && c.Type != string(policy.Agent) {
 		return fault.Invalid("--vr-only needs --type AGENT")
+	}
+	if _, err := oneOf("name", c.Name, c.Named); err != nil {
+		return err
 	}
 	return c.SettingValues.Validate()
 }
@@ -85,7 +89,7 @@ func (c *PolicyCreate) Run(env *Env) error {
 	}
 	return c.run(env, func(ctx context.Context, admin *Admin, owner company.Company) (answer, error) {
 		made, err := admin.Policies.Create(ctx, policy.New{
-			CompanyID: owner.ID, CompanySlug: owner.Slug, Name: c.Name,
+			CompanyID: owner.ID, CompanySlug: owner.Slug, Name: cmp.Or(c.Name, c.Named),
 			Type: policy.Type(c.Type), VROnly: c.VROnly, Changes: changes, Document: document,
 			Description: deref(c.Description), Labels: c.Label, Group: deref(c.Group),
 		}, author())
@@ -131,28 +135,28 @@ func (d *Admin) policies(ctx context.Context, owner company.Company) (all []poli
 // OfPolicy is OfCompany for commands about one policy.
 type OfPolicy struct {
 	OfCompany
-	Policy string `arg:"" placeholder:"POLICY" help:"The policy's id: short, or its path name."`
+	Policy string `arg:"" placeholder:"POLICY" help:"The policy's name, id or path name."`
 }
 
 // with finds the policy and works on it.
-func (c OfPolicy) with(env *Env, work func(ctx context.Context, admin *Admin, owner company.Company, p policy.Policy) (answer, error)) error {
-	return c.reading(env, func(ctx context.Context, admin *Admin, owner company.Company) (answer, error) {
+func (c OfPolicy) with(env *Env, work onPolicy) error {
+	return c.reading(env, c.onPolicy(work))
+}
+
+// changing is with for a command that writes.
+func (c OfPolicy) changing(env *Env, work onPolicy) error { return c.run(env, c.onPolicy(work)) }
+
+// onPolicy is work on the policy that a command names.
+type onPolicy func(ctx context.Context, admin *Admin, owner company.Company, p policy.Policy) (answer, error)
+
+func (c OfPolicy) onPolicy(work onPolicy) inCompany {
+	return func(ctx context.Context, admin *Admin, owner company.Company) (answer, error) {
 		found, err := admin.policy(ctx, owner, c.Policy)
 		if err != nil {
 			return answer{}, err
 		}
 		return work(ctx, admin, owner, found)
-	})
-}
-
-// policy finds a company's policy by its short id or path name.
-func (d *Admin) policy(ctx context.Context, owner company.Company, ref string) (policy.Policy, error) {
-	var found policy.Policy
-	err := error(fault.New(fault.NotFound, "%q is no id of a policy", ref))
-	if id, ok := resource.Short(owner.Slug, resource.Policies, ref); ok {
-		found, err = d.Policies.Current(ctx, owner.ID, id)
 	}
-	return found, missing(err, owner.Slug, "policy", ref)
 }
 
 // PolicyShow shows one policy.
@@ -188,7 +192,7 @@ func (c *PolicySet) Run(env *Env) error {
 	if c.Label != nil {
 		edit.Labels = &c.Label
 	}
-	return c.with(env, func(ctx context.Context, admin *Admin, owner company.Company, p policy.Policy) (answer, error) {
+	return c.changing(env, func(ctx context.Context, admin *Admin, owner company.Company, p policy.Policy) (answer, error) {
 		expected := p.Version
 		if c.Version > 0 {
 			expected = c.Version
@@ -211,7 +215,7 @@ type PolicyDelete struct{ OfPolicy }
 
 // Run deletes the policy.
 func (c *PolicyDelete) Run(env *Env) error {
-	return c.with(env, func(ctx context.Context, admin *Admin, owner company.Company, p policy.Policy) (answer, error) {
+	return c.changing(env, func(ctx context.Context, admin *Admin, owner company.Company, p policy.Policy) (answer, error) {
 		return answer{map[string]any{"pathName": p.PathName(), "deleted": true}, func(w io.Writer) {
 			fmt.Fprintf(w, "Deleted %s (%s).\n", p.PathName(), p.Name)
 		}}, admin.Policies.Delete(ctx, owner.ID, p.ID)
@@ -229,7 +233,7 @@ func (c *PolicyPush) Run(env *Env) error {
 	if err := c.Platform.Check(); err != nil {
 		return err
 	}
-	return c.with(env, func(ctx context.Context, admin *Admin, owner company.Company, p policy.Policy) (answer, error) {
+	return c.changing(env, func(ctx context.Context, admin *Admin, owner company.Company, p policy.Policy) (answer, error) {
 		if p.Type != policy.Platform {
 			return answer{}, fault.New(fault.Unsupported, "the policy %q is not one of the platform's: agents fetch it themselves", p.Name)
 		}

@@ -31,8 +31,8 @@ import (
 // key file, which signs what devices obey.
 type USB struct {
 	Common
-	Company    string        `name:"company" placeholder:"SLUG" help:"The company's slug; needed where --policy is a short id."`
-	Policy     string        `name:"policy" required:"" placeholder:"PATHNAME" help:"The AGENT policy under which devices enroll: its path name, or its short id."`
+	Company    string        `name:"company" placeholder:"SLUG" help:"The company's slug; needed where --policy is no path name."`
+	Policy     string        `name:"policy" required:"" placeholder:"POLICY" help:"The AGENT policy under which devices enroll: its path name, or its name or id."`
 	Serial     []string      `name:"serial" sep:"none" placeholder:"SERIAL" help:"Only the device that adb lists under this serial number; repeat for more. By default every device that is connected."`
 	Watch      bool          `name:"watch" help:"Go on with devices as they are plugged in, until interrupted."`
 	Server     string        `name:"server" env:"MUSTER_PUBLIC_URL" placeholder:"URL" help:"The address under which devices reach the service; by default its public URL."`
@@ -174,7 +174,7 @@ func (c *USB) admin(ctx context.Context, admin *Admin, settings config.Service) 
 		slug = owner
 	}
 	if slug == "" {
-		return nil, fault.Invalid(fmt.Sprintf("--policy %q is a short id: give its path name, or --company as well", c.Policy))
+		return nil, fault.Invalid(fmt.Sprintf("--policy %q is a name or a short id: give its path name, or --company as well", c.Policy))
 	}
 	owner, err := admin.company(ctx, slug)
 	if err != nil {
@@ -184,7 +184,11 @@ func (c *USB) admin(ctx context.Context, admin *Admin, settings config.Service) 
 	if d.provisioning, err = admin.Provisioning(ctx, settings); err != nil {
 		return nil, err
 	}
-	d.policy, err = d.provisioning.Provisionable(ctx, d.principal, c.Policy)
+	named, err := admin.policy(ctx, owner, c.Policy)
+	if err != nil {
+		return nil, err
+	}
+	d.policy, err = d.provisioning.Provisionable(ctx, d.principal, named.PathName())
 	return d, missing(err, slug, "policy", c.Policy)
 }
 

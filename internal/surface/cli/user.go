@@ -2,6 +2,7 @@ package cli
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -33,11 +34,18 @@ type UserCommands struct {
 // UserCreate makes a user.
 type UserCreate struct {
 	OfCompany
-	Email  string   `name:"email" required:"" help:"The address that the user signs in with."`
+	Email  string   `name:"email" help:"The address that the user signs in with."`
+	User   string   `arg:"" optional:"" name:"user" help:"The address, instead of --email."`
 	Name   string   `name:"name" help:"The user's name; by default the address."`
 	Role   string   `name:"role" enum:"admin,manager,operator,viewer" default:"viewer" help:"What the user may do: admin, manager, operator or viewer."`
-	Policy []string `name:"policy" placeholder:"PATHNAME" help:"Limit the user to this policy and its devices; repeat for more. By default all."`
+	Policy []string `name:"policy" placeholder:"POLICY" help:"Limit the user to this policy and its devices; repeat for more. By default all."`
 	newPassword
+}
+
+// Validate wants the address, one way or both alike.
+func (c *UserCreate) Validate() error {
+	_, err := oneOf("email", c.Email, c.User)
+	return err
 }
 
 // newPassword takes a password from a terminal or from standard input.
@@ -85,7 +93,7 @@ func (c *UserCreate) Run(env *Env) error {
 		if err != nil {
 			return answer{}, err
 		}
-		u, err := admin.people(env).Create(ctx, account.NewUserRequest{CompanyID: owner.ID, Email: c.Email, Name: c.Name,
+		u, err := admin.people(env).Create(ctx, account.NewUserRequest{CompanyID: owner.ID, Email: cmp.Or(c.Email, c.User), Name: c.Name,
 			Role: account.Role(c.Role), Policies: policies, Password: password})
 		return answer{viewUser(owner.Slug, u), func(w io.Writer) { fmt.Fprintf(w, "Created user %s (%s).\n", u.Email, u.Role) }}, err
 	})
@@ -139,19 +147,15 @@ func (c *UserList) Run(env *Env) error {
 // oneUser is what commands about one user take.
 type oneUser struct {
 	OfCompany
-	User string `arg:"" help:"The user's id or e-mail address."`
+	User string `arg:"" help:"The user's e-mail address, name or id."`
 }
 
 // change does something to the user and says so.
 func (c oneUser) change(env *Env, said string, work func(ctx context.Context, people account.Users, companyID, id string) (account.User, error)) error {
 	return c.run(env, func(ctx context.Context, admin *Admin, owner company.Company) (answer, error) {
-		id := c.User
-		if strings.Contains(id, "@") {
-			u, err := admin.Users.UserByEmail(ctx, strings.ToLower(id))
-			if err != nil && fault.CodeOf(err) != fault.NotFound {
-				return answer{}, err
-			}
-			id = u.ID
+		id, err := admin.user(ctx, owner, c.User)
+		if err != nil {
+			return answer{}, err
 		}
 		u, err := work(ctx, admin.people(env), owner.ID, id)
 		if err != nil || !u.Disabled {

@@ -15,6 +15,8 @@ import (
 type Check struct {
 	Name string
 	Test func(ctx context.Context) error
+	// Advice: what fails is said, and the process is ready all the same.
+	Advice bool
 }
 
 // timeLimit bounds one answer of /readyz.
@@ -27,7 +29,8 @@ func Live() http.Handler {
 	})
 }
 
-// Ready answers 200 when every check passes, else 503, naming each check.
+// Ready answers 200 when every check passes that is no advice, else 503, naming each
+// check.
 func Ready(checks ...Check) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		ctx, cancel := context.WithTimeout(r.Context(), timeLimit)
@@ -36,8 +39,10 @@ func Ready(checks ...Check) http.Handler {
 		for _, check := range checks {
 			said[check.Name] = "ok"
 			if err := check.Test(ctx); err != nil {
-				status = http.StatusServiceUnavailable
-				said["status"], said[check.Name] = "not ready", err.Error()
+				said[check.Name] = err.Error()
+				if !check.Advice {
+					status, said["status"] = http.StatusServiceUnavailable, "not ready"
+				}
 			}
 		}
 		edge.JSON(w, status, edge.NoStore, said)

@@ -1,0 +1,134 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+
+	"github.com/alecthomas/kong"
+
+	"github.com/musterhq/muster/internal/surface/cli"
+)
+
+// completionCommand prints what makes a shell complete command lines.
+type completionCommand struct {
+	Shell string `arg:"" enum:"bash,zsh,fish" help:"The shell: bash, zsh or fish."`
+}
+
+// Help is printed below the flags.
+func (completionCommand) Help() string {
+	return `bash: echo 'source <(muster completion bash)' >> ~/.bashrc
+zsh:  echo 'source <(muster completion zsh)' >> ~/.zshrc (after compinit)
+fish: muster completion fish > ~/.config/fish/completions/muster.fish`
+}
+
+// completing is the first argument by which a shell asks for words.
+const completing = "__complete"
+
+// Run prints the script. It asks this program for words each time.
+func (c *completionCommand) Run(env *cli.Env) error {
+	script := map[string]string{
+		"bash": `_muster() {
+	local IFS=$'\n'
+	COMPREPLY=($(muster ` + completing + ` "${COMP_WORDS[@]:1:COMP_CWORD}" 2>/dev/null))
+}
+complete -o default -F _muster muster
+`,
+		"zsh": `#compdef muster
+_muster() {
+	local -a found
+	found=("${(@f)$(muster ` + completing + ` "${(@)words[2,CURRENT]}" 2>/dev/null)}")
+	if [[ -n "$found" ]]; then compadd -a found; else _files; fi
+}
+compdef _muster muster
+`,
+		"fish": `complete -c muster -a '(muster ` + completing + ` (commandline -opc)[2..] (commandline -ct) 2>/dev/null)'
+`,
+	}[c.Shell]
+	_, err := io.WriteString(env.Out, script)
+	return err
+}
+
+// complete prints the words that the last of args may become, one a line.
+func complete(parser *kong.Kong, args []string, out io.Writer) {
+	if len(args) == 0 {
+		args = []string{""}
+	}
+	done, last := args[:len(args)-1], args[len(args)-1]
+	node, arguments := parser.Model.Node, 0
+	var open *kong.Flag // whose value comes next
+	for _, word := range done {
+		name, _, valued := strings.Cut(word, "=")
+		switch {
+		case open != nil:
+			open = nil
+		case strings.HasPrefix(word, "-"):
+			if flag := flagOf(node, name); flag != nil && !flag.IsBool() && !valued {
+				open = flag
+			}
+		default:
+			if child := childOf(node, word); child != nil {
+				node = child
+			} else {
+				arguments++
+			}
+		}
+	}
+	for _, word := range candidates(node, open, arguments, strings.HasPrefix(last, "-")) {
+		if strings.HasPrefix(word, last) {
+			fmt.Fprintln(out, word)
+		}
+	}
+}
+
+// candidates are all words that may come next.
+func candidates(node *kong.Node, open *kong.Flag, arguments int, flag bool) (words []string) {
+	switch {
+	case open != nil:
+		return values(open.Value)
+	case flag:
+		for _, level := range node.AllFlags(true) {
+			for _, one := range level {
+				words = append(words, "--"+one.Name)
+			}
+		}
+		return words
+	case arguments < len(node.Positional):
+		return values(node.Positional[arguments])
+	}
+	for _, child := range node.Children {
+		if child.Type == kong.CommandNode && !child.Hidden {
+			words = append(words, child.Name)
+		}
+	}
+	return words
+}
+
+// values are those that a flag or an argument may have, if they are few.
+func values(v *kong.Value) []string {
+	if v.Enum == "" {
+		return nil
+	}
+	return slices.DeleteFunc(strings.Split(v.Enum, ","), func(text string) bool { return text == "" })
+}
+
+func flagOf(node *kong.Node, name string) *kong.Flag {
+	for _, level := range node.AllFlags(false) {
+		for _, flag := range level {
+			if name == "--"+flag.Name || flag.Short != 0 && name == "-"+string(flag.Short) {
+				return flag
+			}
+		}
+	}
+	return nil
+}
+
+func childOf(node *kong.Node, name string) *kong.Node {
+	for _, child := range node.Children {
+		if child.Type == kong.CommandNode && child.Name == name {
+			return child
+		}
+	}
+	return nil
+}

@@ -1,0 +1,139 @@
+package cli
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"strings"
+
+	"github.com/musterhq/muster/internal/account"
+	"github.com/musterhq/muster/internal/apikey"
+	"github.com/musterhq/muster/internal/company"
+	"github.com/musterhq/muster/internal/fault"
+	"github.com/musterhq/muster/internal/policy"
+	"github.com/musterhq/muster/internal/resource"
+)
+
+// Users, keys, policies and assets are named by their id or by their name. An id goes
+// first. A name that several have is refused with the ids.
+
+// AssetNames finds assets by what people call them.
+type AssetNames interface {
+	// AssetsNamed returns the ids of a company's assets with an identification, at most
+	// limit.
+	AssetsNamed(ctx context.Context, companyID, identification string, limit int) ([]string, error)
+}
+
+// maxShownIDs is how many ids of one name are shown.
+const maxShownIDs = 10
+
+// single is the one id that a name has.
+func single(owner company.Company, kind, ref string, ids []string) (string, error) {
+	switch {
+	case len(ids) == 1:
+		return ids[0], nil
+	case len(ids) == 0:
+		return "", missing(fault.New(fault.NotFound, "not found"), owner.Slug, kind, ref)
+	}
+	shown, more := ids, ""
+	if len(ids) > maxShownIDs {
+		shown, more = ids[:maxShownIDs], ", …"
+	}
+	return "", fault.New(fault.Refused, "company %s has several of the kind %s that are called %q: name one by its id: %s%s", owner.Slug, kind, ref, strings.Join(shown, ", "), more)
+}
+
+// named returns the ids of the things that match.
+func named[T any](things []T, id func(T) string, matches func(T) bool) (ids []string) {
+	for _, thing := range things {
+		if matches(thing) {
+			ids = append(ids, id(thing))
+		}
+	}
+	return ids
+}
+
+// policy finds a company's policy by its short id, its path name or its name.
+func (d *Admin) policy(ctx context.Context, owner company.Company, ref string) (policy.Policy, error) {
+	if id, ok := resource.Short(owner.Slug, resource.Policies, ref); ok {
+		found, err := d.Policies.Current(ctx, owner.ID, id)
+		if fault.CodeOf(err) != fault.NotFound {
+			return found, err
+		}
+	}
+	all, err := d.policies(ctx, owner)
+	if err != nil {
+		return policy.Policy{}, err
+	}
+	id, err := single(owner, "policy", ref, named(all, func(p policy.Policy) string { return p.ID },
+		func(p policy.Policy) bool { return p.Name == ref || policy.SameName(ref, p.Name) }))
+	if err != nil {
+		return policy.Policy{}, err
+	}
+	return d.Policies.Current(ctx, owner.ID, id)
+}
+
+// asset finds the short id of a company's asset by that, its path name or its
+// identification.
+func (d *Admin) asset(ctx context.Context, owner company.Company, ref string) (string, error) {
+	if id, ok := resource.Short(owner.Slug, resource.Assets, ref); ok {
+		_, err := d.Assets.Asset(ctx, owner.ID, id)
+		if fault.CodeOf(err) != fault.NotFound {
+			return id, err
+		}
+	}
+	ids, err := d.Names.AssetsNamed(ctx, owner.ID, ref, maxShownIDs+1)
+	if err != nil {
+		return "", err
+	}
+	return single(owner, "asset", ref, ids)
+}
+
+// user finds the id of a company's user by that, the e-mail address or the name.
+func (d *Admin) user(ctx context.Context, owner company.Company, ref string) (string, error) {
+	all, err := d.Users.Users(ctx, owner.ID)
+	if err != nil {
+		return "", err
+	}
+	id := func(u account.User) string { return u.ID }
+	for _, matches := range []func(account.User) bool{
+		func(u account.User) bool { return u.ID == ref || strings.EqualFold(u.Email, ref) },
+		func(u account.User) bool { return u.Name == ref },
+	} {
+		if ids := named(all, id, matches); len(ids) > 0 {
+			return single(owner, "user", ref, ids)
+		}
+	}
+	return single(owner, "user", ref, nil)
+}
+
+// key finds the id of a company's API key by that, its prefix or its name. Of several
+// with one name, one that alone is not revoked is meant.
+func (d *Admin) key(ctx context.Context, owner company.Company, ref string) (string, error) {
+	all, err := d.Keys.Keys(ctx, owner.ID)
+	if err != nil {
+		return "", err
+	}
+	id := func(k apikey.Key) string { return k.ID }
+	for _, matches := range []func(apikey.Key) bool{
+		func(k apikey.Key) bool { return k.ID == ref },
+		func(k apikey.Key) bool { return k.Prefix == ref },
+		func(k apikey.Key) bool { return k.Name == ref && k.RevokedAt.IsZero() },
+		func(k apikey.Key) bool { return k.Name == ref },
+	} {
+		if ids := named(all, id, matches); len(ids) > 0 {
+			return single(owner, "key", ref, ids)
+		}
+	}
+	return single(owner, "key", ref, nil)
+}
+
+// oneOf is what is given by a flag or as the argument, one way or both alike.
+func oneOf(flag, byFlag, argument string) (string, error) {
+	switch {
+	case byFlag == "" && argument == "":
+		return "", fmt.Errorf("give --%s, or the same as the argument", flag)
+	case byFlag != "" && argument != "" && byFlag != argument:
+		return "", fmt.Errorf("--%s and the argument differ: give one of them", flag)
+	}
+	return cmp.Or(byFlag, argument), nil
+}
