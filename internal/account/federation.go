@@ -214,7 +214,9 @@ func (s Federation) Finish(ctx context.Context, cookie string, back Return) (Arr
 func (s Federation) resolve(ctx context.Context, p IdentityProvider, c Claims, a *Arrival) error {
 	id, err := s.Providers.IdentityUser(ctx, p.CompanyID, p.Issuer, c.Subject)
 	if err == nil {
-		a.User, err = enabled(s.Users.UserByID(ctx, p.CompanyID, id))
+		if a.User, err = enabled(s.Users.UserByID(ctx, p.CompanyID, id)); err == nil {
+			err = p.serves(a.User.Email)
+		}
 		return err
 	}
 	if fault.CodeOf(err) != fault.NotFound {
@@ -224,8 +226,8 @@ func (s Federation) resolve(ctx context.Context, p IdentityProvider, c Claims, a
 	if err != nil || !c.EmailVerified {
 		return fault.New(fault.Refused, "%s has not verified your e-mail address", p.Name)
 	}
-	if !slices.Contains(p.Domains, domainOf(email)) {
-		return fault.New(fault.Refused, "addresses at %s do not sign in here", domainOf(email))
+	if err := p.serves(email); err != nil {
+		return err
 	}
 	u, err := s.Users.UserByEmail(ctx, email)
 	switch {
@@ -244,9 +246,20 @@ func (s Federation) resolve(ctx context.Context, p IdentityProvider, c Claims, a
 	return s.Providers.LinkIdentity(ctx, IdentityLink{p.CompanyID, a.User.ID, p.Issuer, c.Subject})
 }
 
+// serves returns fault.Refused for an address of a domain that the provider does not, or
+// no longer, sign in.
+func (p IdentityProvider) serves(email string) error {
+	if slices.Contains(p.Domains, domainOf(email)) {
+		return nil
+	}
+	return fault.New(fault.Refused, "addresses at %s do not sign in here", domainOf(email))
+}
+
 // linkFirst links a user who exists. One who has a password or a passkey proves
 // once that the account is theirs: the provider's word alone would let the person who
-// set it up into any account of its domains.
+// set it up into any account of its domains. On that word alone a user is linked who may
+// do no more than users whom the provider makes; one who may do more was invited, and
+// accepts the invitation with its token.
 func (s Federation) linkFirst(ctx context.Context, p IdentityProvider, c Claims, u User, a *Arrival) (err error) {
 	if a.User, err = enabled(u, nil); err != nil {
 		return err
@@ -257,6 +270,9 @@ func (s Federation) linkFirst(ctx context.Context, p IdentityProvider, c Claims,
 		return err
 	}
 	if u.PasswordHash == "" && len(known) == 0 {
+		if rights, _ := p.Role.Rights(); !rights.Has(u.Rights) {
+			return fault.New(fault.Refused, "you may do more than users whom %s makes: open your invitation first and set a password, then sign in here again", p.Name)
+		}
 		return s.Providers.LinkIdentity(ctx, link)
 	}
 	data, err := json.Marshal(Linking{IdentityLink: link, Next: a.Journey.Next, Provider: p.Name})

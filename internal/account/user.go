@@ -146,11 +146,25 @@ func (u User) MayGrant(p access.Permission) error {
 // fault.InvalidArguments.
 func NormalEmail(text string) (string, error) {
 	address, err := mail.ParseAddress(text)
-	if err != nil || address.Address != text || len(text) > 320 || strings.IndexFunc(text, unicode.IsSpace) >= 0 {
+	if err != nil || address.Address != text || len(text) > 320 || strings.ContainsFunc(text, unicode.IsSpace) || strings.ContainsFunc(text, becomesASCII) {
 		return "", fault.Invalid("the e-mail address is not valid",
 			fault.Field{Field: "email", Message: "must be an e-mail address such as ada@example.com"})
 	}
 	return strings.ToLower(text), nil
+}
+
+// becomesASCII reports whether a character that is not of ASCII, such as the Kelvin sign,
+// is taken for an ASCII letter where case does not count: its address would be another's.
+func becomesASCII(r rune) bool {
+	if r <= unicode.MaxASCII {
+		return false
+	}
+	for other := unicode.SimpleFold(r); other != r; other = unicode.SimpleFold(other) {
+		if other <= unicode.MaxASCII {
+			return true
+		}
+	}
+	return unicode.ToLower(r) <= unicode.MaxASCII
 }
 
 // UserStore keeps portal users. Find methods return fault.NotFound.

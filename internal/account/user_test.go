@@ -126,3 +126,19 @@ func TestUser_PrincipalHasTheRightsOfTheRole(t *testing.T) {
 		})
 	}
 }
+
+// A character that becomes an ASCII letter where case does not count makes no address:
+// it would be that of another person.
+func TestNormalEmail_NoCharacterBecomesASCII(t *testing.T) {
+	t.Parallel()
+	for _, address := range []string{"mi\u212Ae@acme.test", "mike@ac\u212Ae.test", "\u0130da@acme.test", "ad\u017F@acme.test"} {
+		if normal, err := account.NormalEmail(address); err == nil {
+			t.Errorf("%q is taken for %q", address, normal)
+		}
+	}
+	for address, want := range map[string]string{"Mike@Acme.test": "mike@acme.test", "\u00C9va@acme.test": "\u00E9va@acme.test"} {
+		if normal, err := account.NormalEmail(address); err != nil || normal != want {
+			t.Errorf("%q: %q, %v", address, normal, err)
+		}
+	}
+}

@@ -129,16 +129,19 @@ type refreshRow struct {
 	granted                     access.Permission
 	expires, rotated, reuses    int64
 	userDisabled, successorUsed bool
+	siblingUsed                 bool
 }
 
 func refreshFields(s *refreshRow) []any {
-	return []any{&s.clientID, &s.grantID, &s.granted, &s.expires, &s.rotated, &s.reuses, &s.userDisabled, &s.successorUsed}
+	return []any{&s.clientID, &s.grantID, &s.granted, &s.expires, &s.rotated, &s.reuses, &s.userDisabled, &s.successorUsed, &s.siblingUsed}
 }
 
-// theft reports whether the use of a token that was rotated cannot be a client's
-// parallel or repeated request.
+// theft reports whether the use of a token cannot be a client's: of a token that was
+// rotated, unless it is a parallel or repeated request; and of a token beside another of
+// the same parent that was rotated. A client goes on with one of the tokens that parallel
+// requests got; where two are used, two hold them.
 func (s refreshRow) theft(now int64) bool {
-	return s.rotated != 0 && (now-s.rotated > oauth.ReuseWindow.Milliseconds() || s.reuses >= oauth.MaxReuses || s.successorUsed)
+	return s.siblingUsed || s.rotated != 0 && (now-s.rotated > oauth.ReuseWindow.Milliseconds() || s.reuses >= oauth.MaxReuses || s.successorUsed)
 }
 
 // RotateToken swaps a refresh token for new tokens.
@@ -155,7 +158,8 @@ func (db *DB) RotateToken(ctx context.Context, refresh access.SecretHash, client
 			return orRefused(err)
 		}
 		s, err := find(ctx, t, "token", into(refreshFields), `SELECT o.client_id, g.id, g.scopes, k.expires_at, k.rotated_at, k.reuses, u.disabled,
-				EXISTS (SELECT 1 FROM oauth_tokens n WHERE n.parent = k.hash AND n.parent <> '' AND n.refresh AND n.rotated_at > 0)
+				EXISTS (SELECT 1 FROM oauth_tokens n WHERE n.parent = k.hash AND n.parent <> '' AND n.refresh AND n.rotated_at > 0),
+				EXISTS (SELECT 1 FROM oauth_tokens n WHERE n.parent = k.parent AND n.parent <> '' AND n.refresh AND n.hash <> k.hash AND n.rotated_at > 0)
 			FROM oauth_tokens k JOIN oauth_grants g ON g.id = k.grant_id JOIN oauth_connections o ON o.id = g.connection_id
 			JOIN users u ON u.id = o.user_id WHERE k.hash = ? AND k.refresh`, text)
 		if err != nil {

@@ -235,3 +235,47 @@ func TestRefresh_NarrowerScopes(t *testing.T) {
 		wantAllowed(t, db, "the next token", whole.Access, access.DevicesRead|access.PoliciesRead)
 	})
 }
+
+// Of the tokens that parallel refreshes got a client goes on with one. Where two are
+// used, two hold them, however long after: the grant ends.
+func TestRefresh_AForkEndsTheGrant(t *testing.T) {
+	each(t, func(t *testing.T, e *engine) {
+		db := e.open(t)
+		code := consent(t, db, e, access.DevicesRead)
+		swap := func(from oauth.Tokens) (oauth.Tokens, error) {
+			next, _ := pair(e)
+			_, err := db.RotateToken(t.Context(), from.Refresh, code.ClientID, 0, next)
+			return next, err
+		}
+		must := func(from oauth.Tokens) oauth.Tokens {
+			t.Helper()
+			next, err := swap(from)
+			if err != nil {
+				t.Fatal(err)
+			}
+			return next
+		}
+		stolen, _ := redeem(t, db, e, code)
+		client := must(stolen)
+		e.clock.Advance(100 * time.Second)
+		thief := must(stolen)
+		e.clock.Advance(15 * time.Minute)
+		client = must(client)
+		wantAllowed(t, db, "the client's token", client.Access, access.DevicesRead)
+		if _, err := swap(thief); fault.CodeOf(err) != fault.Refused {
+			t.Errorf("the second branch goes on: %v", err)
+		}
+		wantEnded(t, db, "the client's token after the fork", client.Access)
+
+		first, _ := redeem(t, db, e, again(t, db, e, code, access.DevicesRead))
+		for range 5 { // in parallel, and on with the last
+			var last oauth.Tokens
+			for range 4 {
+				last = must(first)
+			}
+			first = last
+			e.clock.Advance(15 * time.Minute)
+		}
+		wantAllowed(t, db, "a token of a client that refreshes in parallel", must(first).Access, access.DevicesRead)
+	})
+}

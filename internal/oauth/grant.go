@@ -102,8 +102,9 @@ type Store interface {
 	// grant's, and more than the grant's is fault.Forbidden. A token that was
 	// swapped before is swapped again within ReuseWindow, at most MaxReuses
 	// times, until one of its successors was swapped; after that it ends its
-	// grant and is fault.Refused. So is an unknown, expired or foreign token,
-	// which changes nothing.
+	// grant and is fault.Refused. So does a token beside another of the same
+	// swap that was swapped already: two use what one client got. An unknown,
+	// expired or foreign token is refused and changes nothing.
 	RotateToken(ctx context.Context, refresh access.SecretHash, clientID string, wanted access.Permission, issue Tokens) (Connection, error)
 	// RevokeToken ends the grant that the token belongs to.
 	RevokeToken(ctx context.Context, token access.SecretHash, clientID string) error

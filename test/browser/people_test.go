@@ -183,12 +183,10 @@ func TestPasskeys_SignInAndProof(t *testing.T) {
 
 	s.env.Advance(account.ReauthFresh * 2)
 	tab.Go("/access")
-	tab.Follow("#gate-destructiveCommands button[type=submit]")
-	tab.Sees("main", "Confirm it's you")
+	tab.Click("#gate-destructiveCommands button[type=submit]")
+	tab.Sees("#prove", "Use a passkey")
 	s.sound(t, "prove-passkey")
-	tab.Click("form[data-passkey=get] button[type=submit]")
-	tab.Waits(`location.pathname === "/access"`)
-	tab.Follow("#gate-destructiveCommands button[type=submit]")
+	tab.Click("#prove form[data-passkey=get] button[type=submit]")
 	tab.Sees("#notices", "Destructive commands: on")
 
 	for i, wanted := range []string{`location.pathname === "/"`, `document.body.innerText.includes("second factor was not right")`} {
@@ -307,4 +305,35 @@ func TestSameSerial_IsComparedBeforeMerging(t *testing.T) {
 	tab.Sees("#main", "Works once")
 	tab.Scripts(true)
 	s.sound(t, "enroll-again")
+}
+
+// A form that takes a proof of identity asks for it in a dialog, keeps what was typed, and
+// is sent once the proof is given; a wrong password is asked for again.
+func TestProof_KeepsWhatWasTyped(t *testing.T) {
+	t.Parallel()
+	s := newSite(t, access.Settings{DeviceCommands: true})
+	tab := s.tab
+	tab.SignIn(s.admin.Email, servertest.Password)
+	tab.Go("/settings")
+	s.env.Advance(account.ReauthFresh * 2)
+	tab.Eval(`(document.querySelector("#company-name").value = "", "")`)
+	tab.Type("#company-name", "Another name")
+	tab.Eval(`(document.querySelector("#keep-activity").value = "", "")`)
+	tab.Type("#keep-activity", "40")
+	tab.Click("form[action='/settings'] button[type=submit]")
+	tab.Sees("#prove", "Your password")
+	s.sound(t, "prove-dialog")
+	tab.Size(390, 900)
+	s.sound(t, "prove-dialog-small")
+	tab.Size(1440, 900)
+	tab.Type("#prove-password", "not the password")
+	tab.Click("#prove form button[type=submit]")
+	tab.Sees("#prove", "did not prove it")
+	if typed := tab.Eval(`document.querySelector("#company-name").value`); typed != "Another name" {
+		t.Errorf("what was typed became %q", typed)
+	}
+	tab.Type("#prove-password", servertest.Password)
+	tab.Click("#prove form button[type=submit]")
+	tab.Sees("#notices", "takes effect in 24 hours")
+	tab.Sees("#main", "Another name")
 }

@@ -374,7 +374,7 @@ func TestInvitation_IsRecordedAndNeverOpensAnAccountInUse(t *testing.T) {
 	servertest.OnEach(t, func(t *testing.T, env *servertest.Env) {
 		replica := env.Start()
 		acme := env.Company("acme", access.Settings{})
-		admin, colleague := env.Browser(acme, account.Admin).User, env.Browser(acme, account.Admin)
+		admin, colleague := env.Browser(acme, account.Admin).User, env.Browser(acme, account.Viewer)
 		provider := oidctest.New(t, env.Now)
 		v := replica.Visitor(t, admin)
 		v.Post("/settings/signin", providerFields(provider, "acme.test")...).Want(t, 200)
@@ -451,5 +451,64 @@ func TestDisable_NamesTheKeysOfTheUser(t *testing.T) {
 	env.CLI(&told, "user", "disable", "--company", "acme", leaver.ID)
 	if len(told.LiveKeys) != 1 {
 		t.Errorf("the command line names %v, want 1 key", told.LiveKeys)
+	}
+}
+
+// TestCompanySignIn_InvitedUsersWhoMayDoMore: a provider's word opens no account that may do
+// more than the users whom it makes. Its user accepts the invitation first.
+func TestCompanySignIn_InvitedUsersWhoMayDoMore(t *testing.T) {
+	t.Parallel()
+	env := servertest.New(t)
+	replica := env.Start()
+	acme := env.Company("acme", access.Settings{})
+	root := env.Browser(acme, account.Admin)
+	root.Change(func(u *account.User) { u.Email = "root@elsewhere.test" })
+	root.User.Email = "root@elsewhere.test"
+	clerk := env.Browser(acme, account.Viewer)
+	viewer, _ := account.Viewer.Rights()
+	clerk.Change(func(u *account.User) { u.Rights = viewer | account.ManageCompany | account.ManageUsers })
+	provider := oidctest.New(t, env.Now)
+	replica.Visitor(t, clerk.User).Post("/settings/signin", providerFields(provider, "acme.test")...).Want(t, 200)
+	visitor := replica.Visitor(t, root.User)
+	codes := map[string]string{}
+	for email, role := range map[string]string{"boss@acme.test": "admin", "guest@acme.test": "viewer"} {
+		codes[email] = invitationCode(t, visitor.Post("/users", "email", email, "name", "N", "role", role, "scope", "all").Want(t, 200))
+	}
+	arrives := func(email string) servertest.Page {
+		provider.Be(oidctest.Browser{Subject: "at " + email, Email: email}, nil)
+		return signsIn(t, replica.SignedOut(t), provider, email)
+	}
+	if page := arrives("guest@acme.test"); page.Path != "/account" {
+		t.Errorf("a viewer: %d at %s", page.Status, page.Path)
+	}
+	if page := arrives("boss@acme.test"); page.Status != 401 || !strings.Contains(page.Body, "open your invitation first") {
+		t.Errorf("an administrator: %d at %s", page.Status, page.Path)
+	}
+	replica.SignedOut(t).Post("/invitation", "code", codes["boss@acme.test"], "password", "chosen by boss", "again", "chosen by boss").Want(t, 200)
+	if page := arrives("boss@acme.test"); !strings.Contains(page.Body, `action="/signin/link"`) {
+		t.Errorf("an administrator who has a password does not confirm: %d at %s", page.Status, page.Path)
+	}
+}
+
+// TestCompanySignIn_DomainTakenAway ends sign-in of who was linked, by whichever address
+// the journey begins.
+func TestCompanySignIn_DomainTakenAway(t *testing.T) {
+	t.Parallel()
+	env := servertest.New(t)
+	replica := env.Start()
+	acme := env.Company("acme", access.Settings{})
+	admin := env.Browser(acme, account.Admin).User
+	provider := oidctest.New(t, env.Now)
+	replica.Visitor(t, admin).Post("/settings/signin", providerFields(provider, "acme.test other.test")...).Want(t, 200)
+	provider.Be(oidctest.Browser{Subject: "1", Email: admin.Email}, nil)
+	links(t, replica.SignedOut(t), provider, admin.Email).Want(t, 200)
+	if page := signsIn(t, replica.SignedOut(t), provider, "colleague@other.test"); page.Path != "/account" {
+		t.Fatalf("before: %d at %s", page.Status, page.Path)
+	}
+	if err := env.DB().RemoveDomain(t.Context(), acme.ID, "acme.test"); err != nil {
+		t.Fatal(err)
+	}
+	if page := signsIn(t, replica.SignedOut(t), provider, "colleague@other.test"); page.Status != 401 || !strings.Contains(page.Body, "do not sign in here") {
+		t.Errorf("after: %d at %s", page.Status, page.Path)
 	}
 }

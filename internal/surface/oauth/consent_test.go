@@ -109,7 +109,7 @@ func TestConsent_MoreThanReadingTakesAFreshProof(t *testing.T) {
 func TestConsent_WarnsByTheAddressOfThisRequest(t *testing.T) {
 	w := newWorld(t, account.Admin)
 	response, err := http.Post(w.server.URL+oauth.RegisterPath, "application/json", strings.NewReader(`{"client_name":"Editor","redirect_uris":[
-		"http://127.0.0.1/cb","https://editor.example/cb","editor://auth/cb"],"token_endpoint_auth_method":"none"}`))
+		"http://127.0.0.1/cb","https://editor.example/cb","com.example.editor://auth/cb"],"token_endpoint_auth_method":"none"}`))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -117,9 +117,9 @@ func TestConsent_WarnsByTheAddressOfThisRequest(t *testing.T) {
 	w.signIn()
 	const warning = "It runs on your own computer"
 	for uri, want := range map[string][2]string{
-		"http://127.0.0.1:4711/cb":  {warning, "a program on this computer (127.0.0.1:4711)"},
-		"https://editor.example/cb": {"", "editor.example"},
-		"editor://auth/cb":          {"", "the application on this device that opens editor: links"},
+		"http://127.0.0.1:4711/cb":     {warning, "a program on this computer (127.0.0.1:4711)"},
+		"https://editor.example/cb":    {"", "editor.example"},
+		"com.example.editor://auth/cb": {"", "the application on this device that opens com.example.editor: links"},
 	} {
 		t.Run(uri, func(t *testing.T) {
 			request := w.request(client)

@@ -248,3 +248,10 @@ func TestControls_Retention(t *testing.T) {
 		ada.Send(o.base+"/access/controls", url.Values{"limit": {"25/60m"}, "age": {age}}).Want(t, status)
 	}
 }
+
+// A view whose filter cannot be read is refused, and says why.
+func TestSaveView_UnreadableFilter(t *testing.T) {
+	t.Parallel()
+	o := newOffice(t)
+	o.person(t, account.Viewer).Send(o.base+"/views", url.Values{"name": {"n"}, "query": {"%_"}}).Want(t, 400)
+}

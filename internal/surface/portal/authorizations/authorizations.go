@@ -69,13 +69,22 @@ type asked struct {
 // find reads an authorization for a device that the person may see.
 func (s *Section) find(v *frame.Visit) (a asked, err error) {
 	if a.Authorization, a.Device, a.Seen, err = s.Store.SeenAuthorization(v.Context(), v.Company.ID, v.PathValue("id")); err != nil {
+		if fault.CodeOf(err) == fault.NotFound {
+			err = errUnknown()
+		}
 		return a, err
 	}
 	if v.Principal.Policies != nil && (a.Device.Device == nil || !v.Principal.MaySee(a.Device.Device.PolicyID)) {
-		return a, fault.New(fault.NotFound, "Check the address: there is no such authorization.")
+		return a, errUnknown()
 	}
 	a.Command = command.Type(a.Authorization.Command).Row()
 	return a, nil
+}
+
+// errUnknown is of an address of no authorization, and of one that the person may not see:
+// the two are not told apart.
+func errUnknown() error {
+	return fault.New(fault.NotFound, "Check the address: there is no such authorization.")
 }
 
 func (s *Section) show(v *frame.Visit) error {

@@ -6,6 +6,7 @@ import (
 
 	"github.com/musterhq/muster/internal/account"
 	"github.com/musterhq/muster/internal/asset"
+	"github.com/musterhq/muster/internal/fault"
 	"github.com/musterhq/muster/internal/policy"
 	"github.com/musterhq/muster/internal/resource"
 	"github.com/musterhq/muster/internal/surface/portal/frame"
@@ -15,7 +16,7 @@ import (
 func (s *Section) saveView(v *frame.Visit) error {
 	values, err := url.ParseQuery(v.Form.Get("query"))
 	if err != nil {
-		return err
+		return fault.Invalid("the view's filter cannot be read", fault.Field{Field: "query", Message: "must be a query string"}).Because(err)
 	}
 	l := frame.ParseList(spec(), values).At(0) // nothing but what the list knows
 	view := asset.SavedView{ID: resource.NewID(), CompanyID: v.Company.ID, UserID: v.User.ID, Name: strings.TrimSpace(v.Form.Get("name")),
