@@ -75,6 +75,9 @@ func TestChain_ForgeryIsNotSigned(t *testing.T) {
 				t.Errorf("readyz answers %d; a broken log stops no service", status)
 			}
 			repair(t, env)
+			if page := v.Post("/activity/verify").Want(t, 200).Body; !strings.Contains(page, "need no proof") {
+				t.Error("the page does not warn of the entries that the restart took in")
+			}
 		})
 	}
 }
@@ -119,7 +122,12 @@ func repair(t *testing.T, env *servertest.Env) {
 	if text, err := runCommand(t, env, restart); err != nil {
 		t.Fatalf("%v\n%s", err, text)
 	}
-	if text, err := runCommand(t, env, verify); err != nil || !strings.Contains(text, `"sound": true`) {
+	text, err := runCommand(t, env, verify)
+	if err != nil || !strings.Contains(text, `"sound": true`) || !strings.Contains(text, `"provedFrom": 1`) || strings.Contains(text, `"provedFrom": 1,`) {
 		t.Errorf("verify of the restarted chain: %v\n%s", err, text)
+	}
+	verify.Output = "table"
+	if text, err := runCommand(t, env, verify); err != nil || !strings.Contains(text, "Warning: the entries up to") {
+		t.Errorf("verify does not warn of what the restart took in: %v\n%s", err, text)
 	}
 }
