@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 	"time"
+	"unicode/utf8"
 
 	"github.com/musterhq/muster/internal/access"
 	"github.com/musterhq/muster/internal/database/triggertest"
@@ -35,6 +36,11 @@ func TestRun_DoesNoHarm(t *testing.T) {
 				t.Fatal(err)
 			}
 			t.Log("\n" + table.String())
+			for line := range strings.Lines(table.String()) {
+				if n := utf8.RuneCountInString(strings.TrimSuffix(line, "\n")); n > 120 {
+					t.Errorf("a line of %d columns: %s", n, line)
+				}
+			}
 			if !report.Harmless() {
 				t.Errorf("harm was done: %q", report.Scenarios[0].Harm)
 			}
@@ -58,6 +64,11 @@ func TestRun_FindsHarmWithoutAControl(t *testing.T) {
 	}{
 		"limit": {"stolen-administrator", []string{
 			`CREATE TRIGGER forget AFTER INSERT ON destructive_uses BEGIN DELETE FROM destructive_uses; END`}, nil, "devices got a destructive command"},
+		"limit of replacements": {"stolen-administrator", []string{
+			`CREATE TRIGGER forget AFTER INSERT ON destructive_uses
+				WHEN NOT EXISTS (SELECT 1 FROM commands c WHERE c.asset_id = NEW.asset_id AND c.epoch = NEW.epoch AND c.type IN
+					('WIPE_COMPANY_DATA', 'RESET_SCREEN_LOCK', 'CHANGE_SCREEN_LOCK_PASSWORD', 'RELINQUISH_OWNERSHIP'))
+				BEGIN DELETE FROM destructive_uses WHERE asset_id = NEW.asset_id AND epoch = NEW.epoch; END`}, nil, "left their assets"},
 		"reserve": {"stolen-administrator", []string{
 			`CREATE TRIGGER forget AFTER INSERT ON destructive_uses WHEN (SELECT COUNT(*) FROM destructive_uses) > 25
 				BEGIN DELETE FROM destructive_uses WHERE asset_id = NEW.asset_id; END`}, nil, "devices got a destructive command"},
@@ -83,6 +94,13 @@ func TestRun_FindsHarmWithoutAControl(t *testing.T) {
 				BEGIN UPDATE authorizations SET state = 'APPROVED', decided_at = NEW.created_at, passkey_id = '00',
 				decided_by = (SELECT user_id FROM passkeys WHERE id = '00') WHERE id = NEW.id; END`}, nil,
 			"devices were moved to another policy"},
+		"a change under way": {"compromised-model", []string{
+			// It is applied without being seen.
+			`CREATE TRIGGER hide AFTER UPDATE ON proposals WHEN NEW.status = 'EXECUTING' AND NEW.capability <> 'create_policy'
+				BEGIN UPDATE proposals SET status = 'UNCONFIRMED', looks = 1 WHERE id = NEW.id; END`}, nil, "reached a device without a person"},
+		"a move under way": {"compromised-model", []string{
+			`CREATE TRIGGER hide AFTER INSERT ON commands WHEN NEW.type = 'CHANGE_POLICY'
+				BEGIN UPDATE commands SET policy_id = '' WHERE id = NEW.id; END`}, nil, "reached a device without a person"},
 		"idempotency": {"confused-retry", []string{
 			`CREATE TRIGGER forget AFTER INSERT ON claims BEGIN DELETE FROM claims; END`,
 			`CREATE TRIGGER unbind AFTER INSERT ON commands BEGIN UPDATE commands SET idempotency_ref = '' WHERE id = NEW.id; END`}, nil, "a command was recorded 2 times"},

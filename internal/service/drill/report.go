@@ -7,10 +7,13 @@ import (
 	"io"
 	"maps"
 	"slices"
+	"strconv"
 	"strings"
 	"text/tabwriter"
+	"unicode/utf8"
 
 	"github.com/musterhq/muster/internal/access"
+	"github.com/musterhq/muster/internal/activity"
 	"github.com/musterhq/muster/internal/asset"
 	"github.com/musterhq/muster/internal/command"
 	"github.com/musterhq/muster/internal/company"
@@ -64,24 +67,56 @@ func (r Report) JSON(w io.Writer) error {
 	}{r, !r.Harmless()})
 }
 
-// Table writes the report for people.
+// The widths of the columns that are wrapped, so that the table has at most 120.
+const (
+	attackWidth  = 30
+	refusedWidth = 30
+	harmWidth    = 17
+)
+
+// Table writes the report for people, in at most 120 columns.
 func (r Report) Table(w io.Writer) error {
 	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(table, "SCENARIO\tATTACK\tCALLS\tACCEPTED\tREFUSED BY\tHARM")
+	line := func(scenario, attack, calls, accepted string, refused, harm []string) {
+		names := wrapped([]string{attack}, attackWidth)
+		for i := range max(len(names), len(refused), len(harm)) {
+			cell := func(of []string) string {
+				if i < len(of) {
+					return of[i]
+				}
+				return ""
+			}
+			fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%s\t%s\n", scenario, cell(names), calls, accepted, cell(refused), cell(harm))
+			scenario, calls, accepted = "", "", ""
+		}
+	}
 	for _, s := range r.Scenarios {
 		for _, a := range s.Attacks {
-			fmt.Fprintf(table, "%s\t%s\t%d\t%d\t%s\t%s\n", s.Name, a.Attack, a.Calls, a.Accepted, a.refusals(), "-")
+			line(s.Name, a.Attack, strconv.Itoa(a.Calls), strconv.Itoa(a.Accepted), wrapped([]string{a.refusals()}, refusedWidth), []string{"-"})
 		}
-		fmt.Fprintf(table, "%s\tresult\t\t\t%s\t%s\n", s.Name, strings.Join(s.Facts, "; "), harmText(s.Harm))
+		harm := s.Harm
+		if len(harm) == 0 {
+			harm = []string{"none"}
+		}
+		line(s.Name, "result", "", "", wrapped(s.Facts, refusedWidth), wrapped(harm, harmWidth))
 	}
 	return table.Flush()
 }
 
-func harmText(harm []string) string {
-	if len(harm) == 0 {
-		return "none"
+// wrapped breaks texts at spaces into lines of a width, as far as words allow.
+func wrapped(texts []string, width int) (lines []string) {
+	for _, text := range texts {
+		current := ""
+		for _, word := range strings.Fields(text) {
+			if current != "" && utf8.RuneCountInString(current)+1+utf8.RuneCountInString(word) > width {
+				lines, current = append(lines, current), ""
+			}
+			current = strings.TrimSpace(current + " " + word)
+		}
+		lines = append(lines, current)
 	}
-	return strings.Join(harm, "; ")
+	return lines
 }
 
 func (a *Attack) refusals() string {
@@ -140,15 +175,38 @@ func (d *drill) everyCommand(ctx context.Context, see func(command.Command)) err
 	return err
 }
 
-// destroyed counts the devices that got a destructive command.
+// destroyed counts the devices that got a destructive command, or that a person let leave
+// their assets: an asset in one enrollment is one device.
 func (d *drill) destroyed(ctx context.Context) (int, error) {
-	devices := map[string]bool{}
-	err := d.everyCommand(ctx, func(c command.Command) {
+	type device struct {
+		asset string
+		epoch int
+	}
+	hit := map[device]bool{}
+	if err := d.everyCommand(ctx, func(c command.Command) {
 		if c.Type.Destructive() {
-			devices[c.AssetID] = true
+			hit[device{c.AssetID, c.Epoch}] = true
 		}
-	})
-	return len(devices), err
+	}); err != nil {
+		return 0, err
+	}
+	_, managed, err := d.look(ctx)
+	if err != nil {
+		return 0, err
+	}
+	for _, a := range managed {
+		for epoch := 1; epoch < a.Device.Epoch; epoch++ { // the demo enrolls no device twice
+			hit[device{a.ID, epoch}] = true
+		}
+		codes, err := d.db.Activity(ctx, activity.Filter{CompanyID: d.Company.ID, AssetID: a.ID, Action: activity.ProvisioningIssued, Outcome: activity.OK}, activity.Cursor{}, 1)
+		if err != nil {
+			return 0, err
+		}
+		if len(codes) > 0 && a.Device.Epoch == 1 { // else a code may be of an enrollment that counts above
+			hit[device{a.ID, 1}] = true
+		}
+	}
+	return len(hit), nil
 }
 
 // recorded counts the company's commands by their types.

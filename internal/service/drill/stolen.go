@@ -44,6 +44,7 @@ type thief struct {
 	owner   *visitor
 	people  []*visitor // made by the thief; sessions of administrators
 	callers []caller   // keys and connections
+	twins   []twin     // machines of the thief that claim to be devices of the company
 	targets []asset.Asset
 }
 
@@ -61,7 +62,7 @@ func stolenAdministrator(ctx context.Context, d *drill) error {
 		d.clock.advance(2 * access.DefaultControls().ApproverAge)
 		err = t.owner.signInByPasskey(ctx)
 	}
-	for _, step := range []func(context.Context) error{t.makeKeys, t.makePeople, t.makeClients, t.wipeForMinutes} {
+	for _, step := range []func(context.Context) error{t.makeKeys, t.makePeople, t.makeClients, t.makeTwins, t.wipeForMinutes} {
 		if err == nil {
 			err = step(ctx)
 		}
@@ -217,7 +218,7 @@ func (p page) decode(into any) error {
 func (t *thief) wipeForMinutes(ctx context.Context) error {
 	byKey, byClient := t.row("wipe with API keys"), t.row("wipe with connections")
 	withPasskey, without := t.row("wipe in the portal, passkey"), t.row("wipe in the portal, no passkey")
-	loosening := t.row("loosen the controls")
+	loosening, replacing := t.row("loosen the controls"), t.row("merge, and enroll again")
 	for minute := range stolenMinutes {
 		var err error
 		if _, t.targets, err = t.look(ctx); err != nil { // without those that are erased
@@ -250,6 +251,9 @@ func (t *thief) wipeForMinutes(ctx context.Context) error {
 					return err
 				}
 			}
+		}
+		if err := t.replace(ctx, replacing, minute); err != nil {
+			return err
 		}
 		if err := t.enough(ctx, t.judge); err != nil {
 			return err
@@ -348,9 +352,10 @@ func (t *thief) judge(ctx context.Context) error {
 		return err
 	}
 	most := access.DefaultControls().DestructiveLimit.Devices + limit.Reserve
-	t.result.Facts = append(t.result.Facts, fmt.Sprintf("%d devices got a destructive command, %d may", hit, most))
+	t.result.Facts = append(t.result.Facts, fmt.Sprintf("%d devices got a destructive command or left their assets; allowed are %d, of which %d for people with a passkey "+
+		"of age; a second command to a device is free", hit, most, limit.Reserve))
 	if hit > most {
-		t.harm("%d devices got a destructive command: the limit and its reserve are %d", hit, most)
+		t.harm("%d devices got a destructive command or left their assets: the limit and its reserve are %d", hit, most)
 	}
 	for _, name := range access.ControlNames() {
 		if access.Loosens(name, t.before, after) {

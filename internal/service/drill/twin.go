@@ -1,0 +1,89 @@
+package drill
+
+import (
+	"context"
+	"path/filepath"
+	"strconv"
+	"time"
+
+	"github.com/musterhq/muster/internal/agent"
+	"github.com/musterhq/muster/internal/agent/simulated"
+	"github.com/musterhq/muster/internal/asset"
+	"github.com/musterhq/muster/internal/surface/portal/frame"
+	"github.com/musterhq/muster/internal/wait"
+)
+
+// twin is a machine of the thief with the serial number of a device of the company.
+type twin struct{ victim, own asset.Asset }
+
+// makeTwins enrolls a machine for each device with our own agent, so that the two assets
+// can be merged.
+func (t *thief) makeTwins(ctx context.Context) error {
+	row := t.row("enroll twins of devices")
+	under, err := t.policyNamed(ctx, "Kiosk")
+	if err != nil {
+		return err
+	}
+	_, before, err := t.look(ctx)
+	if err != nil {
+		return err
+	}
+	for i, victim := range before {
+		if victim.Device.Management != asset.Agent {
+			continue
+		}
+		device := simulated.New(simulated.Default(victim.Specifications["serialNumber"]), t.clock.now)
+		options := agent.Options{Dir: filepath.Join(t.dir, "twin-"+strconv.Itoa(i)), Version: "drill", Device: device, Client: agent.NewClient(),
+			Now: t.clock.now, Log: t.log}
+		issue := func() (string, error) { return t.AgentToken(ctx, under) }
+		if err := simulated.Live(ctx, &t.running, options, t.Service.PublicURL(), issue); err != nil {
+			return err
+		}
+		own, err := t.twinOf(ctx, victim)
+		if err != nil {
+			return err
+		}
+		row.note(answer{})
+		t.twins = append(t.twins, twin{victim, own})
+	}
+	return nil
+}
+
+// pollPause is how long the drill waits before it looks again.
+const pollPause = 20 * time.Millisecond
+
+// twinOf waits for the asset that has the serial number of another.
+func (t *thief) twinOf(ctx context.Context, victim asset.Asset) (asset.Asset, error) {
+	for {
+		_, all, err := t.look(ctx)
+		if err != nil {
+			return asset.Asset{}, err
+		}
+		for _, a := range all {
+			if a.ID != victim.ID && a.Specifications["serialNumber"] == victim.Specifications["serialNumber"] {
+				return a, nil
+			}
+		}
+		if !wait.For(ctx, pollPause) {
+			return asset.Asset{}, ctx.Err()
+		}
+	}
+}
+
+// replace makes codes with which another machine becomes a device of the company, in one
+// minute, and merges the thief's machines into the devices, in the next.
+func (t *thief) replace(ctx context.Context, row *Attack, minute int) error {
+	all := append([]*visitor{t.owner}, t.people...)
+	for i, pair := range t.twins {
+		path, fields := frame.DevicePath(pair.victim.ID)+"/enroll", []string{"confirm", pair.victim.Identification}
+		if (minute+i)%2 == 1 {
+			path, fields = frame.DevicePath(pair.victim.ID)+"/merge", append(fields, "other", pair.own.ID)
+		}
+		p, err := all[(minute+i)%len(all)].post(ctx, path, fields...)
+		if err != nil {
+			return err
+		}
+		row.note(p.outcome())
+	}
+	return nil
+}
