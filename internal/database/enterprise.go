@@ -152,10 +152,12 @@ func (db *DB) EnterpriseTroubles(ctx context.Context) (map[string]company.Troubl
 		company.Trouble
 	}
 	rows, err := list(ctx, db.read(), into(func(r *row) []any { return []any{&r.companyID, at(&r.LostSince), at(&r.Disconnecting)} }),
-		`SELECT c.id, COALESCE(l.since, 0), COALESCE(d.begun_at, 0) FROM companies c
+		`SELECT c.id, COALESCE(l.since, 0), COALESCE(d.begun_at, 0)
+		FROM (SELECT company_id FROM lost_enterprises UNION SELECT company_id FROM disconnections WHERE ended_at = 0) AS troubled
+		JOIN companies c ON c.id = troubled.company_id
 		LEFT JOIN lost_enterprises l ON l.company_id = c.id AND l.enterprise = c.enterprise
 		LEFT JOIN disconnections d ON d.company_id = c.id AND d.enterprise = c.enterprise AND d.ended_at = 0
-		WHERE c.enterprise <> '' AND (l.since IS NOT NULL OR d.begun_at IS NOT NULL)`)
+		WHERE l.since IS NOT NULL OR d.begun_at IS NOT NULL`)
 	troubles := map[string]company.Trouble{}
 	for _, r := range rows {
 		troubles[r.companyID] = r.Trouble

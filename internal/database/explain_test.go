@@ -33,6 +33,12 @@ var mayScan = map[string]string{
 	`UPDATE claims SET leased_until = 0`:                                         "once at start",
 	`JOIN policies p ON p.company_id = c.id WHERE NOT p.deleted ORDER BY c.slug`: "doctor looks at the names of all policies",
 
+	`(SELECT id FROM policies WHERE company_id = ? AND type = 'PLATFORM')`: "an operator disconnects a company",
+	`pushed_at = 0 WHERE company_id = ? AND type = 'PLATFORM'`:             "an operator disconnects a company",
+	`FROM (SELECT company_id FROM lost_enterprises UNION`:                  "few companies lose an enterprise or are disconnected",
+	`DELETE FROM foreign_enterprises WHERE last_at`:                        "at most 100 rows",
+	`FROM foreign_enterprises f WHERE last_at >=`:                          "doctor looks at at most 100 rows, and at all companies",
+
 	"FROM service_keys WHERE lost_at = 0": "two rows, and two more with each rotation",
 	"FROM leases WHERE name LIKE":         "one row a replica and loop, looked at while the tables change",
 }
