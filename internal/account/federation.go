@@ -1,6 +1,7 @@
 package account
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"net/url"
@@ -28,6 +29,21 @@ type IdentityProvider struct {
 	CreatesUsers bool
 	Role         Role
 	UpdatedAt    time.Time
+	// SavedBy is the name of who saved it last, and SavedRights what that person might do
+	// then, with all policies; empty and 0: not known.
+	SavedBy     string
+	SavedRights Right
+}
+
+// vouches returns fault.Refused for a user whom the provider signs in, and who may do more
+// than the users whom it makes and than the person who saved it.
+func (p IdentityProvider) vouches(u User) error {
+	rights, _ := p.Role.Rights()
+	if !p.Enabled || p.serves(u.Email) != nil || (rights | p.SavedRights).Has(u.Rights) {
+		return nil
+	}
+	return fault.New(fault.Refused, "cannot give %s these rights: company sign-in for %s was saved by %s, who may do less; save company sign-in again first, or give fewer rights",
+		u.Email, domainOf(u.Email), cmp.Or(p.SavedBy, "a person who is not known"))
 }
 
 // Check returns fault.InvalidArguments, naming every field at fault.
@@ -149,6 +165,9 @@ func (s Federation) Save(ctx context.Context, by User, p IdentityProvider) error
 		if err := s.Client.Check(ctx, p); err != nil {
 			return err
 		}
+	}
+	if p.SavedBy, p.SavedRights = by.Name, by.Rights; by.Policies != nil {
+		p.SavedRights = 0
 	}
 	return s.Providers.SaveProvider(ctx, p, func(users []User) error {
 		for _, u := range users {

@@ -199,7 +199,7 @@ type NewUserRequest struct {
 // Users makes and disables portal users, for the command line and the portal.
 type Users struct {
 	Store     UserStore
-	Domains   DomainOwners // for Invite
+	Domains   DomainOwners // for Invite and Change
 	Passwords *Passwords
 	Now       func() time.Time
 }

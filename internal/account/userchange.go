@@ -33,7 +33,12 @@ func (s Users) Change(ctx context.Context, store PeopleStore, by User, id string
 	if !by.Rights.Has(ManageUsers) {
 		return User{}, fault.New(fault.Forbidden, "changing users needs the right %s", ManageUsers.Names()[0])
 	}
+	provider, err := s.provider(ctx, by.CompanyID)
+	if err != nil {
+		return User{}, err
+	}
 	return store.UpdateUserAmong(ctx, by.CompanyID, id, func(u *User, others int) error {
+		rights := u.Rights
 		if beyond(by, *u) {
 			return fault.New(fault.Forbidden, "you cannot change %s, who may do more than you", u.Name)
 		}
@@ -43,6 +48,11 @@ func (s Users) Change(ctx context.Context, store PeopleStore, by User, id string
 		}
 		if beyond(by, *u) {
 			return fault.New(fault.Forbidden, "you cannot give rights or policies that you do not have yourself")
+		}
+		if u.Rights&^rights != 0 {
+			if err := provider.vouches(*u); err != nil {
+				return err
+			}
 		}
 		if manages := u.Rights.Has(ManageUsers) && !u.Disabled; managed && !manages {
 			switch {
@@ -91,6 +101,15 @@ func beyond(by, u User) bool {
 		slices.ContainsFunc(u.Policies, func(id string) bool { return !slices.Contains(by.Policies, id) }))
 }
 
+// provider is the company's identity provider; zero: there is none.
+func (s Users) provider(ctx context.Context, companyID string) (IdentityProvider, error) {
+	p, err := s.Domains.Provider(ctx, companyID)
+	if fault.CodeOf(err) == fault.NotFound {
+		return IdentityProvider{}, nil
+	}
+	return p, err
+}
+
 // Invite makes a user who has no password yet; the invitation lets them set it.
 func (s Users) Invite(ctx context.Context, by User, r NewUserRequest) (User, error) {
 	if !by.Rights.Has(ManageUsers) {
@@ -103,6 +122,13 @@ func (s Users) Invite(ctx context.Context, by User, r NewUserRequest) (User, err
 	}
 	if beyond(by, u) {
 		return User{}, fault.New(fault.Forbidden, "you cannot give rights or policies that you do not have yourself")
+	}
+	provider, err := s.provider(ctx, u.CompanyID)
+	if err == nil {
+		err = provider.vouches(u)
+	}
+	if err != nil {
+		return User{}, err
 	}
 	// An address of another company's domain is refused whether or not that
 	// company has such a user, which the inviting person may not learn.

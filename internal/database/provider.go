@@ -11,11 +11,11 @@ import (
 	"github.com/musterhq/muster/internal/text"
 )
 
-const providerColumns = `i.company_id, i.name, i.issuer, i.client_id, i.client_secret, i.enabled, i.creates_users, i.role, i.updated_at`
+const providerColumns = `i.company_id, i.name, i.issuer, i.client_id, i.client_secret, i.enabled, i.creates_users, i.role, i.updated_at, i.saved_by, i.saved_rights`
 
 func scanProvider(r row) (p account.IdentityProvider, err error) {
 	var secret string
-	if err := r.Scan(&p.CompanyID, &p.Name, &p.Issuer, &p.ClientID, &secret, &p.Enabled, &p.CreatesUsers, &p.Role, at(&p.UpdatedAt)); err != nil {
+	if err := r.Scan(&p.CompanyID, &p.Name, &p.Issuer, &p.ClientID, &secret, &p.Enabled, &p.CreatesUsers, &p.Role, at(&p.UpdatedAt), &p.SavedBy, &p.SavedRights); err != nil {
 		return p, err
 	}
 	p.Secret, err = base64.StdEncoding.DecodeString(secret)
@@ -58,11 +58,12 @@ func (db *DB) SaveProvider(ctx context.Context, p account.IdentityProvider, chec
 		if err := db.claimDomains(ctx, t, p.CompanyID, p.Domains); err != nil {
 			return err
 		}
-		if err := t.exec(ctx, `INSERT INTO identity_providers (company_id, name, issuer, client_id, client_secret, enabled, creates_users, role, updated_at)
-			VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (company_id) DO UPDATE SET name = excluded.name, issuer = excluded.issuer,
+		if err := t.exec(ctx, `INSERT INTO identity_providers (company_id, name, issuer, client_id, client_secret, enabled, creates_users, role, updated_at, saved_by, saved_rights)
+			VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (company_id) DO UPDATE SET name = excluded.name, issuer = excluded.issuer,
 				client_id = excluded.client_id, client_secret = excluded.client_secret, enabled = excluded.enabled,
-				creates_users = excluded.creates_users, role = excluded.role, updated_at = excluded.updated_at`,
-			p.CompanyID, p.Name, p.Issuer, p.ClientID, base64.StdEncoding.EncodeToString(p.Secret), p.Enabled, p.CreatesUsers, string(p.Role), millis(db.now())); err != nil {
+				creates_users = excluded.creates_users, role = excluded.role, updated_at = excluded.updated_at,
+				saved_by = excluded.saved_by, saved_rights = excluded.saved_rights`,
+			p.CompanyID, p.Name, p.Issuer, p.ClientID, base64.StdEncoding.EncodeToString(p.Secret), p.Enabled, p.CreatesUsers, string(p.Role), millis(db.now()), p.SavedBy, int64(p.SavedRights)); err != nil {
 			return err
 		}
 		if err := t.exec(ctx, `DELETE FROM identity_domains WHERE company_id = ?`, p.CompanyID); err != nil {

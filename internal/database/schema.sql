@@ -1,5 +1,5 @@
 -- The tables as the migrations leave them. Written by go test -run Schema -update.
--- Schema 25; programs from 22 may write.
+-- Schema 26; programs from 22 may write.
 
 CREATE TABLE activity (
     company_id TEXT NOT NULL,
@@ -350,7 +350,7 @@ CREATE TABLE identity_providers (
     creates_users BOOLEAN NOT NULL, -- of verified addresses that are not known yet
     role TEXT NOT NULL, -- of users that are created so
     updated_at BIGINT NOT NULL
-);
+, saved_by TEXT NOT NULL DEFAULT '', saved_rights BIGINT NOT NULL DEFAULT 0);
 CREATE TABLE "key_devices" (
     key_id TEXT NOT NULL,
     asset_id TEXT NOT NULL,

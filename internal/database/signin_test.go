@@ -126,7 +126,7 @@ func TestUser_OneAdministratorStays(t *testing.T) {
 	withCompany(t, func(f *fixture) {
 		a, b := f.user(account.Admin), f.user(account.Admin)
 		f.user(account.Viewer)
-		users := account.Users{Store: f.db, Now: f.clock.Now}
+		users := account.Users{Store: f.db, Domains: f.db, Now: f.clock.Now}
 		yes := true
 		var racers sync.WaitGroup
 		for _, pair := range [][2]account.User{{a, b}, {b, a}} {

@@ -322,6 +322,7 @@ func TestProof_KeepsWhatWasTyped(t *testing.T) {
 	tab.Type("#keep-activity", "40")
 	tab.Click("form[action='/settings'] button[type=submit]")
 	tab.Sees("#prove", "Your password")
+	tab.Waits(`document.getAnimations().length === 0`)
 	s.sound(t, "prove-dialog")
 	tab.Size(390, 900)
 	s.sound(t, "prove-dialog-small")

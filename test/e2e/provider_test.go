@@ -470,6 +470,19 @@ func TestCompanySignIn_InvitedUsersWhoMayDoMore(t *testing.T) {
 	provider := oidctest.New(t, env.Now)
 	replica.Visitor(t, clerk.User).Post("/settings/signin", providerFields(provider, "acme.test")...).Want(t, 200)
 	visitor := replica.Visitor(t, root.User)
+	boss := []string{"email", "boss@acme.test", "name", "Boss", "role", "admin", "scope", "all"}
+	if page := visitor.Post("/users", boss...); page.Status != 409 || !strings.Contains(page.Body, "save company sign-in again first") {
+		t.Errorf("an administrator is invited where a clerk saved company sign-in: %d", page.Status)
+	}
+	visitor.Post("/users", "email", "carl@acme.test", "name", "Carl", "role", "viewer", "scope", "all").Want(t, 200)
+	carl, err := env.DB().UserByEmail(t.Context(), "carl@acme.test")
+	if err != nil {
+		t.Fatal(err)
+	}
+	more := []string{"name", "Carl", "role", "manager", "scope", "all"}
+	visitor.Post("/users/"+carl.ID, more...).Want(t, 409)
+	visitor.Post("/settings/signin", providerFields(provider, "acme.test")...).Want(t, 200)
+	visitor.Post("/users/"+carl.ID, more...).Want(t, 200)
 	codes := map[string]string{}
 	for email, role := range map[string]string{"boss@acme.test": "admin", "guest@acme.test": "viewer"} {
 		codes[email] = invitationCode(t, visitor.Post("/users", "email", email, "name", "N", "role", role, "scope", "all").Want(t, 200))

@@ -255,3 +255,35 @@ func TestSaveView_UnreadableFilter(t *testing.T) {
 	o := newOffice(t)
 	o.person(t, account.Viewer).Send(o.base+"/views", url.Values{"name": {"n"}, "query": {"%_"}}).Want(t, 400)
 }
+
+// Forms whose address may take a proof say so to the script of the page.
+func TestProof_FormsSaySo(t *testing.T) {
+	t.Parallel()
+	o := newOffice(t)
+	admin, colleague := o.person(t, account.Admin), o.person(t, account.Viewer)
+	phone := o.device(t, "d1", "SN1", "Phone", o.Policy)
+	value, form := regexp.MustCompile(`\{[a-z]+\}`), regexp.MustCompile(`<form[^>]* action="([^"]+)"[^>]*>`)
+	patterns := map[string]*regexp.Regexp{"": regexp.MustCompile(`^/devices/[^/]+/commands/wipe_device$`)}
+	for path, one := range proofs {
+		if one.takes != nil {
+			patterns[path] = regexp.MustCompile("^" + value.ReplaceAllString(path, "[^/]+") + "$")
+		}
+	}
+	seen := map[string]bool{}
+	for _, page := range []string{"/account", "/users/new", "/users/" + colleague.User.ID, "/access", "/access/keys/new", "/access/controls",
+		"/settings", "/settings/signin", "/devices/" + phone.ID, "/devices/" + phone.ID + "/enroll"} {
+		for _, found := range form.FindAllStringSubmatch(o.get(t, admin, page, 200), -1) {
+			for path, pattern := range patterns {
+				if !pattern.MatchString(found[1]) {
+					continue
+				}
+				if seen[path] = true; !strings.Contains(found[0], "data-proof") {
+					t.Errorf("%s: the form %s does not ask for a proof", page, found[0])
+				}
+			}
+		}
+	}
+	if len(seen) < 9 {
+		t.Errorf("forms were found for %v alone", seen)
+	}
+}
