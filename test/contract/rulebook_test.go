@@ -117,6 +117,9 @@ func (b *book) play(r *rapid.T) {
 		rights |= access.DevicesRead | access.DevicesCommand | access.PoliciesRead | access.PoliciesWrite
 		w.DeviceCommands, w.PolicyChanges, w.Stopped = true, true, false
 	}
+	if policies && w.ApplyApproval != "OFF" && rarely(r, 3, "a change is under way") {
+		defer b.beginChange(&w)()
+	}
 	client := b.caller(r, &w, rights)
 	calls := exampleCalls("", "", "", "")
 	for _, tool := range slices.Sorted(maps.Keys(calls)) {

@@ -1,17 +1,21 @@
 package contract_test
 
 import (
+	"errors"
 	"fmt"
 	"maps"
 	"net/url"
 	"slices"
 	"strings"
+	"time"
 
 	"pgregory.net/rapid"
 
+	"github.com/musterhq/muster/internal/emulator"
 	"github.com/musterhq/muster/internal/policy"
 	"github.com/musterhq/muster/internal/servertest"
 	"github.com/musterhq/muster/internal/servertest/rulebook"
+	"github.com/musterhq/muster/test/poll"
 )
 
 // rulebookSettings are a setting of each kind: of no risk, of high impact, and one whose
@@ -156,4 +160,36 @@ func (b *book) review(r *rapid.T, address string, p *rulebook.Proposal) {
 	form := d.Get(u.Path).Want(b.t, 200)
 	_, form.Body, _ = strings.Cut(form.Body, `action="`+u.Path+what+`"`)
 	d.Post(u.Path+what, "confirmation", b.names[p.Policy], "token", form.Field(b.t, "token"), "answer", d.key.Get(form.Options(b.t))).Want(b.t, 200)
+}
+
+// beginChange leaves a change of the policy Office with an outcome that is not known, until
+// the function that it returns has the platform answer again.
+func (b *book) beginChange(w *rulebook.World) (end func()) {
+	b.set(rulebook.World{DeviceCommands: true, DestructiveCommands: true, PolicyChanges: true, Provisioning: true, RequireReason: "OFF", ApplyApproval: "OFF"})
+	office := slices.DeleteFunc(slices.Collect(maps.Keys(b.names)), func(id string) bool { return b.names[id] != "Office" })[0]
+	p := w.Policies[office]
+	value := map[bool]string{true: "ALLOW", false: "BLOCK"}[p.Values["CAMERA"] == "BLOCK"]
+	made := b.admin.Post("/policies/"+office+"/changes", args{"changes": change("CAMERA", value)}).Want(b.t, 201).Members(b.t)["proposalId"].(string)
+	b.tenant.Fault(emulator.Fault{Method: "policies.patch", DropConnection: true})
+	b.tenant.Fault(emulator.Fault{Method: "policies.get", Match: office, Status: 503, Times: -1})
+	b.admin.Post("/policy-proposals/"+made+"/apply", args{"confirmation": "Office"}).Want(b.t, 500)
+	p.Doubtful = true
+	w.Policies[office] = p
+	return func() {
+		b.tenant.Emulator.ClearFaults()
+		b.set(rulebook.World{DeviceCommands: true, DestructiveCommands: true, PolicyChanges: true, Provisioning: true, RequireReason: "OFF", ApplyApproval: "RISKY"})
+		b.tenant.Advance(time.Minute)
+		question := args{"operation": "change_device_policy", "arguments": args{"assetId": b.moved[0], "policyId": office}}
+		if w.Devices[b.moved[0]].Policy == office {
+			question["arguments"].(args)["policyId"] = b.tenant.Policy.ID
+		}
+		poll.Until(b.t, "the change is reconciled", func() error {
+			var said explained
+			b.admin.Post("/explain", question).Want(b.t, 200).JSON(b.t, &said)
+			if b.tenant.Advance(5 * time.Second); said.Answer.Status == 503 {
+				return errors.New("a move is still refused")
+			}
+			return nil
+		})
+	}
 }

@@ -7,11 +7,12 @@ import (
 
 // Policy is what the rules look at of a policy.
 type Policy struct {
-	Agent   bool // it is for agents
-	Used    bool // by one device at least, always
-	Version int
-	Values  map[string]string // of some settings
-	First   map[string]string // those that it had at its first revision
+	Agent    bool // it is for agents
+	Used     bool // by one device at least, always
+	Doubtful bool // it is not known whether a change of it was applied
+	Version  int
+	Values   map[string]string // of some settings
+	First    map[string]string // those that it had at its first revision
 }
 
 // Proposal is one of the caller's proposals: settings get values, a policy returns to

@@ -131,6 +131,9 @@ func (w *World) command(c Call) Answer {
 		w.Counts[c.Device] = true
 	}
 	if c.Tool == "change_device_policy" {
+		if w.ApplyApproval != "OFF" && (w.Policies[d.Policy].Doubtful || w.Policies[c.Policy].Doubtful) {
+			return Answer{Status: 503, Code: "unavailable"}
+		}
 		if w.differ(w.Policies[d.Policy], w.Policies[c.Policy]) && !w.authorized(c) {
 			return Answer{Status: 403, Code: "forbidden", Person: true}
 		}
