@@ -50,6 +50,14 @@ type Principal struct {
 	Policies []string
 	// DevicesPerDay is that of a key; 0: any number.
 	DevicesPerDay int
+	// Rights are those of a user in the portal, as package account has them.
+	Rights uint16
+
+	// Version is that of the company's controls, read together with the principal: it
+	// rises with everything that may change what one of the company's callers may do.
+	Version int64
+	// Expires is when the key, the token or the session runs out; zero: never.
+	Expires time.Time
 }
 
 // BudgetKey names the budget that the principal spends (contract 8).

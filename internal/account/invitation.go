@@ -18,7 +18,8 @@ type InvitationStore interface {
 	// fault.Refused for one who has a way to sign in, or ever signed in.
 	BeginInvitation(ctx context.Context, token access.SecretHash, s PendingSignIn) (User, error)
 	// AcceptInvitation takes an invitation and sets its user's password; by is
-	// who made it. It is fault.NotFound or fault.Refused if it is over.
+	// who made it. It is fault.NotFound or fault.Refused if it is over, and
+	// fault.Forbidden while changes in the portal are stopped.
 	AcceptInvitation(ctx context.Context, token access.SecretHash, passwordHash, by string) (User, error)
 }
 

@@ -123,7 +123,7 @@ type User struct {
 // Principal is the user as a caller of operations.
 func (u User) Principal(slug string, settings access.Settings) access.Principal {
 	return access.Principal{Kind: access.User, ID: u.ID, UserID: u.ID, Name: u.Name, CompanyID: u.CompanyID, CompanySlug: slug,
-		Permissions: u.Rights.Permissions(), Settings: settings, Policies: u.Policies}
+		Permissions: u.Rights.Permissions(), Settings: settings, Policies: u.Policies, Rights: uint16(u.Rights)}
 }
 
 // MayGrant returns fault.Forbidden if the user may not create a key with the

@@ -46,7 +46,12 @@ func (l *Server) Issue(ctx context.Context, c company.Company, p policy.Policy, 
 		return provisioning.Token{}, err
 	}
 	body, err := l.Code(text)
-	return provisioning.Token{Payload: body, ExpiresAt: expires}, err
+	return provisioning.Token{Payload: body, ExpiresAt: expires, Ref: text}, err
+}
+
+// Withdraw implements provisioning.Issuer.
+func (l *Server) Withdraw(ctx context.Context, t provisioning.Token) error {
+	return l.Store.DropAgentToken(ctx, sha256.Sum256([]byte(t.Ref)))
 }
 
 // EnrollAgain makes a token for one asset, and the text of its QR code.

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/musterhq/muster/internal/access"
 	agentdevice "github.com/musterhq/muster/internal/agent/device"
 	"github.com/musterhq/muster/internal/asset"
 	"github.com/musterhq/muster/internal/fault"
@@ -39,6 +40,7 @@ func (s *Service) dispatch(ctx context.Context, call operation.Call, o Order) (R
 		return s.repeat(ctx, call, Request{Type: o.Command.Type, AssetID: o.AssetID}, stored)
 	}
 	s.crash(AfterIntent)
+	ctx = access.Settling(ctx) // what was recorded is sent, whatever its caller may do since
 	o.Command = stored
 	if held != nil {
 		return s.held(call, o, *prepared)

@@ -25,6 +25,11 @@ func (db *DB) CreateAgentToken(ctx context.Context, t agentdevice.Token) error {
 	})
 }
 
+// DropAgentToken deletes a token that was not handed out.
+func (db *DB) DropAgentToken(ctx context.Context, hash [sha256.Size]byte) error {
+	return db.exec(ctx, `DELETE FROM agent_tokens WHERE hash = ?`, hex.EncodeToString(hash[:]))
+}
+
 // spentToken is a token with who spent it, and when.
 type spentToken struct {
 	agentdevice.Token

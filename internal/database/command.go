@@ -36,7 +36,7 @@ func (db *DB) Begin(ctx context.Context, c command.Command, held *agentdevice.De
 	if c.Type.Destructive() || c.DevicesPerDay > 0 || c.Ask != nil {
 		begun, refused, err = db.beginLimited(ctx, c, held)
 	} else {
-		err = db.statement(ctx, func(ctx context.Context, tx conn) error {
+		err = db.comparing(ctx, func(ctx context.Context, tx conn) error {
 			begun, err = db.beginCommand(ctx, tx, c, held)
 			return err
 		})
@@ -61,21 +61,40 @@ func (db *DB) Begin(ctx context.Context, c command.Command, held *agentdevice.De
 }
 
 // beginCommand inserts a command, what is held for its device and its entry in
-// the activity log.
+// the activity log. It compares the permit in the statement that inserts: no row is made
+// if that has moved, or if there is a command with the IdempotencyRef already.
 func (db *DB) beginCommand(ctx context.Context, tx conn, c command.Command, held *agentdevice.Delivery) (bool, error) {
-	a := c.Actor
+	a, version := c.Actor, int64(-1)
+	if permit := access.PermitOf(ctx); permit != nil {
+		if version = permit.Version(); permit.Ended(db.now()) {
+			return false, access.ErrMoved
+		}
+	}
 	first := part{insertCommand, []any{c.ID, c.CompanyID, c.AssetID, c.Epoch, string(c.Type), string(c.State), millis(c.CreatedAt),
 		millis(c.FeedbackAt), c.Outcome, string(a.Kind), a.ID, a.Prefix, a.Name, c.Ref, millis(c.Deadline), c.PolicyID, c.IdempotencyRef,
-		c.Note.Reason, c.Note.Ticket, db.sender()}} // not commandFields: to read pointers costs an allocation each
+		c.Note.Reason, c.Note.Ticket, db.sender(), version, c.CompanyID, version}} // not commandFields: to read pointers costs an allocation each
 	entry := part{insertCommandEntry, db.entry(ctx, c.CompanyID, commandEvent(ctx, c))}
-	if held == nil {
-		return db.chain(ctx, tx, first, entry)
+	then := []part{entry}
+	if held != nil {
+		then = []part{insertDelivery(*held), openDelivery(*held), entry}
 	}
-	return db.chain(ctx, tx, first, insertDelivery(*held), openDelivery(*held), entry)
+	begun, err := db.chain(ctx, tx, first, then...)
+	if err == nil && !begun && version >= 0 {
+		var known bool
+		if known, err = isRepetition(ctx, tx, c); err == nil && !known {
+			err = access.ErrMoved
+		}
+	}
+	return begun, err
 }
 
-const insertCommand = `INSERT INTO commands (` + commandColumns + `, sender)
-	VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+// insertCommand has parameters of its own for the version of the controls: below 0 it is
+// not compared.
+var insertCommand = `INSERT INTO commands (` + commandColumns + `, sender)
+	SELECT CAST(? AS TEXT), CAST(? AS TEXT), CAST(? AS TEXT), CAST(? AS BIGINT), CAST(? AS TEXT), CAST(? AS TEXT), CAST(? AS BIGINT),
+		CAST(? AS BIGINT), CAST(? AS TEXT), CAST(? AS TEXT), CAST(? AS TEXT), CAST(? AS TEXT), CAST(? AS TEXT), CAST(? AS TEXT),
+		CAST(? AS BIGINT), CAST(? AS TEXT), CAST(? AS TEXT), CAST(? AS TEXT), CAST(? AS TEXT), CAST(? AS TEXT)
+	WHERE CAST(? AS BIGINT) < 0 OR ` + controlVersion("CAST(? AS TEXT)") + ` = CAST(? AS BIGINT)
 	ON CONFLICT (idempotency_ref) WHERE idempotency_ref <> '' DO NOTHING RETURNING id`
 
 const insertCommandEntry = `INSERT INTO activity (` + activityColumns + `)

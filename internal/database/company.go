@@ -91,6 +91,9 @@ func (db *DB) saveCompany(ctx context.Context, t *tx, c, next company.Company) e
 			(`+strings.ReplaceAll(settingsColumns, "c.", "")+`) = (`+marks(len(settings))+`) WHERE id = ?`, append(args, c.ID)...); err != nil {
 		return err
 	}
+	if next.Settings != c.Settings {
+		t.raises(c.ID)
+	}
 	if err := db.supersede(ctx, t, c, next); err != nil {
 		return err
 	}

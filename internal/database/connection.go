@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/hex"
 	"strings"
+	"time"
 
 	"github.com/musterhq/muster/internal/access"
 	"github.com/musterhq/muster/internal/account"
@@ -44,12 +45,14 @@ func (db *DB) ConnectionByToken(ctx context.Context, token access.SecretHash) (o
 		narrowed access.Permission
 		slug     string
 		settings access.Settings
+		version  int64
+		expires  time.Time
 	}
 	fields := func(c *caller) []any {
 		fields := append(connectionFields(&c.Connection), userFields(&c.user)...)
-		return append(append(fields, &c.GrantID, &c.narrowed, &c.slug), settingsFields(&c.settings)...)
+		return append(append(fields, &c.GrantID, &c.narrowed, &c.slug, &c.version, at(&c.expires)), settingsFields(&c.settings)...)
 	}
-	c, err := find(ctx, db.read(), "connection", into(fields), `SELECT `+grantColumns+`, `+userColumns+`, g.id, k.scopes, c.slug, `+settingsColumns+`
+	c, err := find(ctx, db.read(), "connection", into(fields), `SELECT `+grantColumns+`, `+userColumns+`, g.id, k.scopes, c.slug, `+controlVersion("c.id")+`, k.expires_at, `+settingsColumns+`
 		FROM oauth_tokens k
 		JOIN oauth_grants g ON g.id = k.grant_id
 		JOIN oauth_connections o ON o.id = g.connection_id
@@ -62,6 +65,7 @@ func (db *DB) ConnectionByToken(ctx context.Context, token access.SecretHash) (o
 	}
 	p := c.user.Principal(c.slug, c.settings)
 	p.Kind, p.ID, p.Name, p.Frozen = access.Connection, c.ID, c.ClientName, c.Frozen
+	p.Version, p.Expires = c.version, c.expires
 	c.Grantable = p.Permissions
 	p.Permissions &= c.Scopes.WithImplied()
 	if c.narrowed != 0 {
@@ -105,6 +109,9 @@ func (db *DB) UpdateConnection(ctx context.Context, companyID, id string, change
 			return err
 		}
 		updated = o
+		if o.Scopes != before.Scopes || o.Frozen != before.Frozen || !o.RevokedAt.Equal(before.RevokedAt) {
+			t.raises(companyID)
+		}
 		if err := changeGrants(ctx, t, before, &updated); err != nil {
 			return err
 		}

@@ -37,7 +37,7 @@ func (db *DB) BeginInvitation(ctx context.Context, token access.SecretHash, s ac
 		if invited, err = lockInvited(ctx, t, s.CompanyID, s.UserID); err != nil {
 			return err
 		}
-		if err := t.exec(ctx, `DELETE FROM signin_steps WHERE user_id = ? AND kind = ?`, s.UserID, string(s.Kind)); err != nil {
+		if err := t.exec(ctx, `DELETE FROM signin_steps WHERE user_id = ? AND user_id <> '' AND kind = ?`, s.UserID, string(s.Kind)); err != nil {
 			return err
 		}
 		if err := saveStep(ctx, t, token, s); err != nil {
@@ -59,6 +59,13 @@ func (db *DB) AcceptInvitation(ctx context.Context, token access.SecretHash, pas
 		before, err := lockInvited(ctx, t, s.CompanyID, s.UserID)
 		if err != nil {
 			return err
+		}
+		of, err := findCompany(ctx, t, `c.id = ?`, s.CompanyID)
+		if err != nil {
+			return err
+		}
+		if of.Settings.Stop.Refuses(access.User) != nil { // the reason is not for someone who is not in yet
+			return fault.New(fault.Forbidden, "changes are stopped: the invitation can be accepted once they are resumed")
 		}
 		accepted = before
 		accepted.PasswordHash = passwordHash

@@ -67,6 +67,7 @@ func (db *DB) RevokeKey(ctx context.Context, companyID, id string, at time.Time)
 		if err != nil || was != 0 {
 			return err
 		}
+		t.raises(companyID)
 		return db.record(ctx, t, companyID, activity.Event{Action: activity.KeyRevoked, Target: keyTarget(k),
 			Changes: []activity.Change{{Field: "prefix", Before: k.Prefix}}})
 	})
@@ -84,8 +85,8 @@ func (db *DB) KeyByPrefix(ctx context.Context, prefix string) (apikey.Key, acces
 		principal access.Principal
 	}
 	both, err := find(ctx, db.read(), "API key", into(func(p *pair) []any {
-		return append(append(keyFields(&p.key), &p.principal.CompanySlug), settingsFields(&p.principal.Settings)...)
-	}), `SELECT `+keyColumns+`, c.slug, `+settingsColumns+`
+		return append(append(keyFields(&p.key), &p.principal.CompanySlug, &p.principal.Version), settingsFields(&p.principal.Settings)...)
+	}), `SELECT `+keyColumns+`, c.slug, `+controlVersion("c.id")+`, `+settingsColumns+`
 		FROM api_keys k JOIN companies c ON c.id = k.company_id WHERE k.prefix = ?`, prefix)
 	if err != nil && fault.CodeOf(err) != fault.NotFound {
 		err = fmt.Errorf("cannot read the API key %s: %w", prefix, err)
@@ -95,7 +96,7 @@ func (db *DB) KeyByPrefix(ctx context.Context, prefix string) (apikey.Key, acces
 	}
 	k, p := both.key, both.principal
 	p.Kind, p.ID, p.Name, p.Prefix = access.APIKey, k.ID, k.Name, k.Prefix
-	p.CompanyID, p.Permissions, p.Policies, p.DevicesPerDay = k.CompanyID, k.Permissions, k.Policies, k.DevicesPerDay
+	p.CompanyID, p.Permissions, p.Policies, p.DevicesPerDay, p.Expires = k.CompanyID, k.Permissions, k.Policies, k.DevicesPerDay, k.ExpiresAt
 	return k, p, nil
 }
 

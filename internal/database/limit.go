@@ -38,6 +38,7 @@ func (db *DB) beginLimited(ctx context.Context, c command.Command, held *device.
 		if begun, err = db.beginCommand(ctx, t, c, held); err != nil || !begun {
 			return err
 		}
+		t.compared = true
 		if err := sameDevice(ctx, t, c); err != nil {
 			return err
 		}

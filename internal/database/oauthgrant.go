@@ -47,6 +47,7 @@ func (db *DB) addGrant(ctx context.Context, t *tx, code oauth.AuthorizationCode)
 	}
 	changes := []activity.Change{{Field: "scopes", After: strings.Join(code.Scopes.Scopes(), " ")}}
 	if o.Grants >= oauth.MaxGrants {
+		t.raises(o.CompanyID)
 		if err := endUnused(ctx, t, o.ID, grantID); err != nil {
 			return o, err
 		}
@@ -93,6 +94,7 @@ func (db *DB) endGrant(ctx context.Context, t *tx, o oauth.Connection, grantID, 
 	if err != nil || n == 0 {
 		return err
 	}
+	t.raises(o.CompanyID)
 	action := activity.ConnectionChanged
 	if o.Grants == 1 {
 		action = activity.ConnectionRevoked

@@ -1,5 +1,5 @@
 -- The tables as the migrations leave them. Written by go test -run Schema -update.
--- Schema 26; programs from 22 may write.
+-- Schema 27; programs from 27 may write.
 
 CREATE TABLE activity (
     company_id TEXT NOT NULL,
@@ -288,6 +288,10 @@ CREATE TABLE company_domains (
     added_at BIGINT NOT NULL
 );
 CREATE INDEX company_domains_company ON company_domains (company_id, domain);
+CREATE TABLE control_versions (
+    company_id TEXT NOT NULL PRIMARY KEY,
+    version BIGINT NOT NULL
+);
 CREATE TABLE "destructive_uses" (
     company_id TEXT NOT NULL REFERENCES companies (id),
     asset_id TEXT NOT NULL,

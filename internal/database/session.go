@@ -10,6 +10,7 @@ import (
 	"github.com/musterhq/muster/internal/account"
 	"github.com/musterhq/muster/internal/activity"
 	"github.com/musterhq/muster/internal/company"
+	"github.com/musterhq/muster/internal/fault"
 )
 
 const sessionColumns = `s.id, s.token_hash, s.user_id, s.company_id, s.created_at, s.seen_at, s.proved_at, s.address, s.agent`
@@ -19,10 +20,15 @@ func sessionFields(s *account.Session) []any {
 	return []any{&s.ID, digest(s.TokenHash[:]), &s.UserID, &s.CompanyID, at(&s.CreatedAt), at(&s.SeenAt), at(&s.ProvedAt), &s.Address, &s.Agent}
 }
 
-// CreateSession adds a session and notes the sign-in.
+// CreateSession adds a session and notes the sign-in; fault.Unauthorized for a user who
+// was disabled since they showed who they are.
 func (db *DB) CreateSession(ctx context.Context, s account.Session) error {
 	return db.write(ctx, func(ctx context.Context, t *tx) error {
-		if err := t.exec(ctx, `UPDATE users SET last_sign_in_at = ? WHERE id = ?`, millis(s.CreatedAt), s.UserID); err != nil {
+		n, err := t.execCount(ctx, `UPDATE users SET last_sign_in_at = ? WHERE id = ? AND NOT disabled`, millis(s.CreatedAt), s.UserID)
+		if err == nil && n == 0 {
+			err = fault.New(fault.Unauthorized, "the user can no longer sign in")
+		}
+		if err != nil {
 			return err
 		}
 		if err := t.insert(ctx, "sessions", sessionColumns, sessionFields(&s)); err != nil {
@@ -62,21 +68,24 @@ type signedIn struct {
 	session account.Session
 	user    account.User
 	company company.Company
+	version int64
 }
 
 // SessionByToken finds a session with its user and its company's settings.
 func (db *DB) SessionByToken(ctx context.Context, hash account.SessionTokenHash) (account.Session, account.User, access.Principal, error) {
 	fields := func(in *signedIn) []any {
-		fields := append(append(sessionFields(&in.session), userFields(&in.user)...), &in.company.Slug)
+		fields := append(append(sessionFields(&in.session), userFields(&in.user)...), &in.company.Slug, &in.version)
 		return append(fields, settingsFields(&in.company.Settings)...)
 	}
-	in, err := find(ctx, db.read(), "session", into(fields), `SELECT `+sessionColumns+`, `+userColumns+`, c.slug, `+settingsColumns+`
+	in, err := find(ctx, db.read(), "session", into(fields), `SELECT `+sessionColumns+`, `+userColumns+`, c.slug, `+controlVersion("c.id")+`, `+settingsColumns+`
 		FROM sessions s JOIN users u ON u.id = s.user_id JOIN companies c ON c.id = u.company_id
 		WHERE s.token_hash = ? AND NOT u.disabled`, hex.EncodeToString(hash[:]))
 	if err != nil {
 		return account.Session{}, account.User{}, access.Principal{}, err
 	}
-	return in.session, in.user, in.user.Principal(in.company.Slug, in.company.Settings), nil
+	p := in.user.Principal(in.company.Slug, in.company.Settings)
+	p.Version, p.Expires = in.version, in.session.CreatedAt.Add(account.SessionLimit)
+	return in.session, in.user, p, nil
 }
 
 // TouchSession notes a session's last use.
@@ -99,10 +108,11 @@ func (db *DB) ProveSession(ctx context.Context, id string, at time.Time) error {
 // EndSession ends one of a user's sessions.
 func (db *DB) EndSession(ctx context.Context, userID, id string) error {
 	return db.write(ctx, func(ctx context.Context, t *tx) error {
-		n, err := t.execCount(ctx, `DELETE FROM sessions WHERE id = ? AND user_id = ?`, id, userID)
-		if err != nil || n == 0 {
+		companyID, there, err := maybe(value[string](ctx, t, `DELETE FROM sessions WHERE id = ? AND user_id = ? RETURNING company_id`, id, userID))
+		if err != nil || !there {
 			return err
 		}
+		t.raises(companyID)
 		return db.recordPerson(ctx, t, userID, activity.SessionEnded, activity.OK)
 	})
 }

@@ -7,6 +7,7 @@ import (
 	"math/rand/v2"
 	"time"
 
+	"github.com/musterhq/muster/internal/access"
 	"github.com/musterhq/muster/internal/resource"
 	"github.com/musterhq/muster/internal/wait"
 )
@@ -16,6 +17,10 @@ type tx struct {
 	session
 	// hints are what is notified once the transaction is durable: ids by topic.
 	hints map[string][]string
+	// raised are the companies whose version of controls rises; see raises.
+	raised []string
+	// compared: a statement of the transaction compared the permit itself.
+	compared bool
 }
 
 func (t *tx) hint(topic string, ids ...string) {
@@ -51,14 +56,31 @@ type work func(ctx context.Context, t *tx) error
 // gets its hints.
 func (db *DB) write(ctx context.Context, f work) error {
 	var last *tx // of the attempt that was committed
-	err := db.run(ctx, func(ctx context.Context, t *tx) error {
+	err := db.bound(ctx, func(ctx context.Context, t *tx) error {
 		last = t
 		return f(ctx, t)
-	}, false)
+	})
 	if err == nil {
 		for topic, ids := range last.hints {
 			db.Notify(topic, ids...)
 		}
+	}
+	return err
+}
+
+// bound runs f in a transaction that is committed only if the context's permit stands.
+func (db *DB) bound(ctx context.Context, f work) error {
+	var version int64 // of the attempt that was committed
+	err := db.permitted(ctx, func() error {
+		return db.run(ctx, func(ctx context.Context, t *tx) (err error) {
+			if err = f(ctx, t); err == nil {
+				version, err = db.conclude(ctx, t)
+			}
+			return err
+		}, false)
+	})
+	if permit := access.PermitOf(ctx); permit != nil && err == nil {
+		permit.Wrote(version)
 	}
 	return err
 }
@@ -75,9 +97,22 @@ func written[T any](ctx context.Context, db *DB, f func(ctx context.Context, t *
 // writeRelaxed runs f in a transaction that the machine's power cut may undo.
 func (db *DB) writeRelaxed(ctx context.Context, f work) error { return db.run(ctx, f, true) }
 
-// statement is write for one single statement.
+// statement is write for one single statement. Under a permit it is a transaction.
 func (db *DB) statement(ctx context.Context, f func(ctx context.Context, c conn) error) error {
+	if access.PermitOf(ctx) != nil {
+		return db.bound(ctx, func(ctx context.Context, t *tx) error { return f(ctx, t) })
+	}
 	return db.single(ctx, f, false)
+}
+
+// comparing is statement for one that compares the permit itself.
+func (db *DB) comparing(ctx context.Context, f func(ctx context.Context, c conn) error) error {
+	permit := access.PermitOf(ctx)
+	err := db.permitted(ctx, func() error { return db.single(ctx, f, false) })
+	if permit != nil && err == nil {
+		permit.Wrote(0)
+	}
+	return err
 }
 
 // statementRelaxed is writeRelaxed for one single statement.

@@ -79,6 +79,7 @@ func (db *DB) DeleteUser(ctx context.Context, companyID, id string) (u account.U
 		if u, err = findUser(ctx, t, `u.id = ? AND u.company_id = ?`+t.lock(), id, companyID); err != nil {
 			return err
 		}
+		t.raises(companyID)
 		for _, statement := range ofUser() {
 			if err := t.exec(ctx, statement, id); err != nil {
 				return err
@@ -140,6 +141,9 @@ func (db *DB) saveUser(ctx context.Context, t *tx, before, next account.User, mo
 		next.Disabled, millis(next.LastSignInAt), gains(before, next), millis(db.now()), next.ID); err != nil {
 		return err
 	}
+	if lessens(before, next) {
+		t.raises(next.CompanyID)
+	}
 	if next.Disabled || next.PasswordHash != before.PasswordHash {
 		if err := t.exec(ctx, `DELETE FROM sessions WHERE user_id = ?`, next.ID); err != nil {
 			return err
@@ -153,6 +157,13 @@ func gains(before, next account.User) bool {
 	return next.Rights&^before.Rights != 0 || before.Disabled && !next.Disabled ||
 		before.Policies != nil && (next.Policies == nil ||
 			slices.ContainsFunc(next.Policies, func(id string) bool { return !slices.Contains(before.Policies, id) }))
+}
+
+// lessens reports whether a save may take from a user what they could do, or end their
+// sessions.
+func lessens(before, next account.User) bool {
+	return next.Rights != before.Rights || next.Role != before.Role || next.Disabled != before.Disabled || next.PasswordHash != before.PasswordHash ||
+		(next.Policies == nil) != (before.Policies == nil) || !slices.Equal(next.Policies, before.Policies)
 }
 
 // recordUser records what a save changed about a user; of a password only

@@ -25,8 +25,12 @@ type Config struct {
 	// Limited, if not nil, is called for each call that was refused for its rate, for
 	// metrics. It must be quick and safe for concurrent use.
 	Limited func(o *Operation)
-	Log     *slog.Logger // may be nil
-	Now     func() time.Time
+	// Stands returns access.ErrMoved if the permit of the context no longer stands; nil:
+	// it is not asked. A call that fails before it records anything is decided once more
+	// by what its caller may do now.
+	Stands func(ctx context.Context) error
+	Log    *slog.Logger // may be nil
+	Now    func() time.Time
 }
 
 // Kernel runs operations. It is the one way in for every surface, so that
@@ -62,6 +66,11 @@ type Meta struct {
 	ReasonField string
 	// UsedUp, if not nil, refuses the call where it would spend its budget.
 	UsedUp *Allowance
+	// Again lets the caller in once more: it returns who they are now, or why they are
+	// refused. Since is when they were let in. Nil: the context has a permit, or the
+	// caller cannot be asked.
+	Again func(context.Context) (access.Principal, error)
+	Since time.Time
 }
 
 // Outcome is how a call ended.
@@ -85,7 +94,11 @@ func (k *Kernel) Run(ctx context.Context, o *Operation, p access.Principal, meta
 		ctx = access.WithNote(ctx, meta.Note)
 	}
 	var out Outcome
-	result, err := k.admitAndRun(ctx, o, p, meta, s, &out)
+	p, err := k.late(ctx, o, p, meta)
+	var result any
+	if err == nil {
+		result, err = k.admitAndRun(ctx, o, p, meta, s, &out)
+	}
 	if err != nil && p.ID != "" && !out.Reached && out.Allowance == nil && o.Budget != Free {
 		err = cmp.Or(k.Count(p), err) // a refused call that no budget counts
 	}
@@ -110,7 +123,73 @@ func (k *Kernel) admitAndRun(ctx context.Context, o *Operation, p access.Princip
 	}
 	out.Reached = true
 	call := Call{Principal: p, RequestID: meta.RequestID, IdempotencyRef: meta.IdempotencyRef, Note: meta.Note, ReasonField: meta.ReasonField}
-	return k.call(ctx, o, call, args)
+	permit := access.PermitOf(ctx)
+	if permit == nil && p.Kind != access.System {
+		permit = access.NewPermit(p, meta.Again)
+		ctx = access.WithPermit(ctx, permit)
+	}
+	if permit == nil {
+		return k.call(ctx, o, call, args)
+	}
+	moves := permit.Moves()
+	result, err := k.call(ctx, o, call, args)
+	if err != nil && o.Effect != Reading && k.Stands != nil && permit.Moves() == moves && !permit.Used() {
+		if gone := k.Stands(ctx); gone != nil && permit.Moves() == moves {
+			return result, err // it cannot be read: the failure stands
+		}
+	}
+	if err == nil || permit.Moves() == moves {
+		return result, err
+	}
+	out.Reached = false // nothing was recorded
+	return k.runAgain(ctx, o, call, args, meta, permit, out)
+}
+
+// runAgain decides once more about a call whose caller's permit moved before anything was
+// recorded, and runs it by that decision, with its arguments as they were read. It spends
+// and counts nothing.
+func (k *Kernel) runAgain(ctx context.Context, o *Operation, call Call, args any, meta Meta, permit *access.Permit, out *Outcome) (any, error) {
+	p, err := permit.Again(ctx)
+	if fault.CodeOf(err) == fault.Internal {
+		err = NotSent(o, err)
+	}
+	if err == nil {
+		err = o.permits(p)
+	}
+	if err == nil {
+		err = meta.check(o, p)
+	}
+	if err != nil {
+		return nil, err
+	}
+	out.Reached, call.Principal = true, p
+	moves := permit.Moves()
+	result, err := k.call(access.WithActor(ctx, p.Actor(), ""), o, call, args)
+	if err != nil && permit.Moves() > moves {
+		out.Reached = false
+		return nil, access.ErrMoved
+	}
+	return result, err
+}
+
+// lateAfter is after how long a request that is still being read is one of a caller who
+// was let in too long ago.
+const lateAfter = time.Second
+
+// late lets the caller of a request that took long to arrive in once more, so that a
+// read too is not answered to who was refused while it arrived.
+func (k *Kernel) late(ctx context.Context, o *Operation, p access.Principal, meta Meta) (access.Principal, error) {
+	if meta.Again == nil || meta.Since.IsZero() || k.Now().Sub(meta.Since) < lateAfter {
+		return p, nil
+	}
+	now, err := meta.Again(ctx)
+	switch {
+	case err == nil:
+		return now, nil
+	case fault.CodeOf(err) == fault.Internal:
+		err = NotSent(o, err)
+	}
+	return p, err
 }
 
 // purse is what a call spends from while it is admitted. An assessment only looks

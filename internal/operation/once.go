@@ -89,14 +89,19 @@ func (c Once) Run(ctx context.Context, o *Operation, p access.Principal, meta Me
 	// What will be refused anyhow needs no claim. The caller's rights are
 	// looked at here too, so that an answer is repeated only to one who might
 	// still ask for it.
+	p, err := c.Kernel.late(ctx, o, p, meta)
+	if err != nil {
+		return Outcome{Fault: c.Kernel.Explain(ctx, o, p, meta, err)}
+	}
+	meta.Since = time.Time{}
 	args, invalid := o.decode(s)
-	if invalid != nil || meta.check(o, p) != nil || o.permits(p) != nil {
+	if invalid != nil || meta.check(o, p) != nil || access.Grant(p, o.Needs, o.Gate) != nil {
 		return c.Kernel.Run(ctx, o, p, meta, s)
 	}
-	// A caller whose budget is used up makes no claim, but an answer that was
-	// given is repeated all the same.
-	left, take := c.Kernel.UsedUp(o, p), c.Claims.Claim
-	if left != nil {
+	// A caller whose budget is used up makes no claim, and one whose company is
+	// stopped makes none, but an answer that was given is repeated all the same.
+	left, stopped, take := c.Kernel.UsedUp(o, p), o.permits(p) != nil, c.Claims.Claim
+	if left != nil || stopped {
 		take = c.Claims.FindClaim
 	}
 	held, err := take(ctx, c.claim(o, p, key, args))
@@ -116,7 +121,7 @@ func (c Once) Run(ctx context.Context, o *Operation, p access.Principal, meta Me
 	if err != nil {
 		return Outcome{Fault: c.Kernel.Explain(ctx, o, p, meta, err)}
 	}
-	if left != nil {
+	if left != nil || stopped {
 		meta.UsedUp = left
 		return c.Kernel.Run(ctx, o, p, meta, s)
 	}

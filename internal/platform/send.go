@@ -27,6 +27,7 @@ const (
 	methodPatchEnterprise  = "enterprises.patch"
 	methodListEnterprises  = "enterprises.list"
 	methodNewToken         = "enterprises.enrollmentTokens.create"
+	methodDropToken        = "enterprises.enrollmentTokens.delete"
 	methodPatchPolicy      = "enterprises.policies.patch"
 	methodGetPolicy        = "enterprises.policies.get"
 	methodNewSignup        = "signupUrls.create"

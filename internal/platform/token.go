@@ -36,6 +36,12 @@ func (p *Platform) Issue(ctx context.Context, c company.Company, of policy.Polic
 	return token, nil
 }
 
+// Withdraw implements provisioning.Issuer.
+func (p *Platform) Withdraw(ctx context.Context, t provisioning.Token) error {
+	_, err := ask(ctx, p, methodDropToken, urgent, p.am.Enterprises.EnrollmentTokens.Delete(t.Ref))
+	return err
+}
+
 // noToken is the one error of this operation (contract 7.4).
 func noToken(cause error) error {
 	return (&fault.Error{
@@ -66,7 +72,7 @@ func (p *Platform) newToken(ctx context.Context, c company.Company, of policy.Po
 	if answer == nil || !json.Valid([]byte(answer.QrCode)) {
 		return provisioning.Token{}, &Failure{Method: methodNewToken, Code: outcome.Unknown, Message: "the answer holds no QR code"}
 	}
-	token := provisioning.Token{Payload: []byte(answer.QrCode), ExpiresAt: instant(answer.ExpirationTimestamp)}
+	token := provisioning.Token{Payload: []byte(answer.QrCode), ExpiresAt: instant(answer.ExpirationTimestamp), Ref: answer.Name}
 	if token.ExpiresAt.IsZero() {
 		token.ExpiresAt = issued.Add(lifetime)
 	}

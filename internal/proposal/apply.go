@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/musterhq/muster/internal/access"
 	"github.com/musterhq/muster/internal/fault"
 	"github.com/musterhq/muster/internal/operation"
 	"github.com/musterhq/muster/internal/outcome"
@@ -36,7 +37,7 @@ func (s *Service) Apply(ctx context.Context, call operation.Call, id, confirmati
 	if err != nil {
 		return Proposal{}, err
 	}
-	return s.execute(context.WithoutCancel(ctx), t)
+	return s.execute(access.Settling(context.WithoutCancel(ctx)), t) // what was claimed is carried out
 }
 
 // confirmationRequired is the fault of a proposal that is not applied without

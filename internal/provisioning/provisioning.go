@@ -29,6 +29,8 @@ type Token struct {
 	// Payload is the JSON object that the setup wizard reads from the code.
 	Payload   []byte
 	ExpiresAt time.Time
+	// Ref is the channel's own name of the token, for Withdraw.
+	Ref string
 }
 
 // Issuer makes enrollment tokens: the platform for PLATFORM policies, the
@@ -37,6 +39,8 @@ type Issuer interface {
 	// Issue returns a new token of the policy. It fails with fault.Provider
 	// (retryable) when the vendor did not make one.
 	Issue(ctx context.Context, c company.Company, p policy.Policy, usage PersonalUsage, lifetime time.Duration) (Token, error)
+	// Withdraw deletes a token that was not handed out: no device enrolls with it.
+	Withdraw(ctx context.Context, t Token) error
 }
 
 // AppState says what a code of an own-agent policy has a device install.

@@ -2,6 +2,8 @@ package provisioning
 
 import (
 	"context"
+	"errors"
+	"log/slog"
 	"strconv"
 	"strings"
 	"time"
@@ -30,10 +32,15 @@ type Service struct {
 	// Issuers make the tokens of policies by their type; one that is missing
 	// answers as a vendor that does not.
 	Issuers map[policy.Type]Issuer
-	// Records notes who made a code, but not what is in it; nil: no record. A
-	// code that cannot be recorded is not handed out.
-	Records   activity.Recorder
-	PublicURL string // without a closing slash
+	// Records notes who makes a code, but not what is in it, before its token is
+	// made; nil: no record. A code that cannot be recorded is not made.
+	Records activity.Recorder
+	// Stands returns access.ErrMoved if the permit of the context no longer stands; nil:
+	// it is not asked. The token of a code whose caller may not have it any more is
+	// deleted.
+	Stands    func(ctx context.Context) error
+	Log       *slog.Logger // nil: silent
+	PublicURL string       // without a closing slash
 	Now       func() time.Time
 }
 
@@ -70,20 +77,18 @@ type Request struct {
 // Create makes a code with a new enrollment token. It fails with the codes of
 // contract 7.4; a failure leaves no code behind.
 func (s *Service) Create(ctx context.Context, p access.Principal, r Request) (Result, error) {
-	target, token, err := s.token(ctx, p, r.PolicyID, r.PersonalUsage, byCode)
+	var picture []byte
+	target, token, err := s.token(ctx, p, r.PolicyID, r.PersonalUsage, byCode, activity.Event{Action: activity.ProvisioningIssued,
+		Changes: activity.Differences(activity.Change{Field: "personalUsage", After: string(r.PersonalUsage)},
+			activity.Change{Field: "wifiSsid", After: r.Wifi.SSID})}, func(t Token) error {
+		payload, err := Merge(t.Payload, r.Wifi)
+		if err != nil {
+			return notIssued(err)
+		}
+		picture, err = Draw(ascii(payload))
+		return err
+	})
 	if err != nil {
-		return Result{}, err
-	}
-	payload, err := Merge(token.Payload, r.Wifi)
-	if err != nil {
-		return Result{}, notIssued(err)
-	}
-	picture, err := Draw(ascii(payload))
-	if err != nil {
-		return Result{}, err
-	}
-	if err := s.record(ctx, target, activity.ProvisioningIssued, activity.Change{Field: "personalUsage", After: string(r.PersonalUsage)},
-		activity.Change{Field: "wifiSsid", After: r.Wifi.SSID}); err != nil {
 		return Result{}, err
 	}
 	return Result{
@@ -98,14 +103,9 @@ func (s *Service) Create(ctx context.Context, p access.Principal, r Request) (Re
 // device that is provisioned over USB: one of an AGENT policy, VR-only or not. It
 // fails with the codes of contract 7.4.
 func (s *Service) Bundle(ctx context.Context, p access.Principal, policyID string) (Token, policy.Policy, error) {
-	target, token, err := s.token(ctx, p, policyID, Unspecified, byUSB)
-	if err == nil {
-		err = s.record(ctx, target, activity.ProvisioningHanded)
-	}
-	if err != nil {
-		return Token{}, target, err
-	}
-	return token, target, nil
+	target, token, err := s.token(ctx, p, policyID, Unspecified, byUSB, activity.Event{Action: activity.ProvisioningHanded},
+		func(Token) error { return nil })
+	return token, target, err
 }
 
 // Provisionable returns a policy whose devices may be provisioned over USB, or
@@ -115,14 +115,48 @@ func (s *Service) Provisionable(ctx context.Context, p access.Principal, policyI
 	return found, err
 }
 
-// token makes an enrollment token of a policy for which that way is right.
-func (s *Service) token(ctx context.Context, p access.Principal, policyID string, usage PersonalUsage, w way) (policy.Policy, Token, error) {
+// token makes an enrollment token of a policy for which that way is right, and what the
+// caller makes of it. That it will be made is recorded first. If it then fails, or if the
+// caller may not have it any more, the token is deleted, and that is recorded as well.
+func (s *Service) token(ctx context.Context, p access.Principal, policyID string, usage PersonalUsage, w way, e activity.Event, use func(Token) error) (policy.Policy, Token, error) {
 	target, owner, err := s.find(ctx, p, policyID, w)
 	if err != nil {
 		return target, Token{}, err
 	}
-	token, err := s.issue(ctx, owner, target, usage)
-	return target, token, err
+	e.Target = activity.Target{Kind: activity.Policy, ID: target.ID, Name: target.Name}
+	if err := s.record(ctx, target, e); err != nil {
+		return target, Token{}, err
+	}
+	recorded := access.Settling(context.WithoutCancel(ctx))
+	token, err := s.issue(recorded, owner, target, usage)
+	if err != nil {
+		return target, Token{}, errors.Join(err, s.failed(recorded, target, e))
+	}
+	if err = use(token); err == nil && s.Stands != nil {
+		err = s.Stands(ctx)
+	}
+	if err != nil {
+		s.withdraw(recorded, target, token)
+		return target, Token{}, errors.Join(err, s.failed(recorded, target, e))
+	}
+	return target, token, nil
+}
+
+// failed records that nothing came of what was to be made.
+func (s *Service) failed(ctx context.Context, p policy.Policy, e activity.Event) error {
+	e.Outcome = activity.Failed
+	return s.record(ctx, p, e)
+}
+
+// withdraw deletes a token that is not handed out. If the channel cannot
+// delete it, that is for the operator to know.
+func (s *Service) withdraw(ctx context.Context, p policy.Policy, t Token) {
+	ctx, cancel := context.WithTimeout(ctx, issueLimit)
+	defer cancel()
+	err := s.Issuers[p.Type].Withdraw(ctx, t)
+	if err != nil && s.Log != nil {
+		s.Log.ErrorContext(ctx, "an enrollment token that was not handed out could not be deleted; it ends by itself", "policy", p.ID, "expires", t.ExpiresAt, "error", err)
+	}
 }
 
 // way is how a device is provisioned.
@@ -144,13 +178,11 @@ func (w way) refuse(p policy.Policy) error {
 	return nil
 }
 
-func (s *Service) record(ctx context.Context, p policy.Policy, action activity.Action, changes ...activity.Change) error {
+func (s *Service) record(ctx context.Context, p policy.Policy, e activity.Event) error {
 	if s.Records == nil {
 		return nil
 	}
-	return s.Records.RecordActivity(ctx, p.CompanyID, activity.Event{Action: action,
-		Target:  activity.Target{Kind: activity.Policy, ID: p.ID, Name: p.Name},
-		Changes: activity.Differences(changes...)})
+	return s.Records.RecordActivity(ctx, p.CompanyID, e)
 }
 
 // find returns the policy and its company, if a token can be made for it: 404,

@@ -54,11 +54,18 @@ type issuer struct {
 	err   error
 	usage provisioning.PersonalUsage
 	life  time.Duration
+	// withdrawn are the tokens that were deleted again.
+	withdrawn []string
 }
 
 func (i *issuer) Issue(_ context.Context, _ company.Company, _ policy.Policy, usage provisioning.PersonalUsage, life time.Duration) (provisioning.Token, error) {
 	i.usage, i.life = usage, life
 	return i.token, i.err
+}
+
+func (i *issuer) Withdraw(_ context.Context, t provisioning.Token) error {
+	i.withdrawn = append(i.withdrawn, t.Ref)
+	return nil
 }
 
 type fixture struct {

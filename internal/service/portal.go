@@ -37,7 +37,7 @@ func (w *wiring) portal() *portal.Portal {
 		Assets: w.db, Policies: w.db, Keys: w.db, Users: w.db, Throttle: w.db, ClientAddress: signIn.ClientAddress, Now: now, Log: log}
 	return &portal.Portal{
 		Frame: frame.New(frame.Config{
-			Registry: w.registry, Kernel: w.once.Kernel, Companies: w.db, Users: w.db, Sessions: signIn.Sessions, Sealer: w.keys,
+			Registry: w.registry, Kernel: w.once.Kernel, Stands: w.db.PermitStands, Companies: w.db, Users: w.db, Sessions: signIn.Sessions, Sealer: w.keys,
 			PublicURL: w.public, Hub: hub, Now: now, Log: log,
 		}),
 		Sections: []portal.Section{

@@ -188,12 +188,12 @@ func (w *wiring) operations() error {
 	policy.Define(r, w.db)
 	proposal.Define(r, w.proposals)
 	provisioning.Define(r, &provisioning.Service{
-		Catalog: w.db, Records: w.db, PublicURL: w.public, Now: w.options.Now,
+		Catalog: w.db, Records: w.db, Stands: w.db.PermitStands, PublicURL: w.public, Now: w.options.Now, Log: w.options.Logger,
 		Issuers: map[policy.Type]provisioning.Issuer{policy.Platform: w.platform, policy.Agent: w.link},
 	})
 	budgets := budget.Limiter{Store: w.db, Now: w.db.Now}
 	w.once = operation.Once{Claims: w.db, Sealer: w.keys, Kernel: operation.NewKernel(operation.Config{
-		Limiter: budgets, Apart: budgets, ReadsPerMinute: w.config.ReadsPerMinute, Limited: w.metrics.Limited,
+		Limiter: budgets, Apart: budgets, ReadsPerMinute: w.config.ReadsPerMinute, Limited: w.metrics.Limited, Stands: w.db.PermitStands,
 		Log: w.options.Logger, Now: w.options.Now,
 	})}
 	explain.Define(r, &explain.Service{Registry: r, Kernel: w.once.Kernel, DestructiveLeft: w.db.DestructiveLeft, Status: edge.Status, Success: edge.Success})

@@ -140,6 +140,8 @@ type Delivery struct {
 // fault.NotFound.
 type Store interface {
 	CreateAgentToken(ctx context.Context, t Token) error
+	// DropAgentToken deletes a token that was not handed out.
+	DropAgentToken(ctx context.Context, hash [sha256.Size]byte) error
 	AgentDevice(ctx context.Context, id string) (Device, error)
 	// AgentOf returns the live device of an asset's enrollment.
 	AgentOf(ctx context.Context, assetID string, epoch int) (Device, error)

@@ -21,6 +21,8 @@ type caller struct {
 	principal  access.Principal
 	connection oauth.Connection // zero for a key
 	record     *record          // of the request that it sends
+	since      time.Time        // when the caller was let in
+	again      func(context.Context) (access.Principal, error)
 }
 
 // atMost is the caller with all that it could come to have: a connection with
@@ -53,7 +55,8 @@ func (c Config) credentials(next http.Handler) http.Handler {
 			reply(w, http.StatusBadRequest, "Bad Request", "send either X-API-Key or Authorization, once")
 			return
 		}
-		found, err := c.identify(r.Context(), strings.Join(keys, ""), strings.Join(tokens, ""))
+		key, token := strings.Join(keys, ""), strings.Join(tokens, "")
+		found, err := c.identify(r.Context(), key, token)
 		switch fault.CodeOf(err) {
 		case "":
 		case fault.Unauthorized:
@@ -70,7 +73,11 @@ func (c Config) credentials(next http.Handler) http.Handler {
 			reply(w, http.StatusInternalServerError, "Internal Server Error", "an unexpected error occurred; try again")
 			return
 		}
-		found.record = recordOf(r.Context())
+		found.record, found.since = recordOf(r.Context()), c.Now()
+		found.again = func(ctx context.Context) (access.Principal, error) {
+			now, err := c.identify(ctx, key, token)
+			return now.principal, err
+		}
 		found.record.caller = found
 		clean := r.Clone(context.WithValue(r.Context(), callerContext{}, found))
 		clean.Header.Del("X-API-Key")

@@ -65,7 +65,7 @@ func (c Config) call(o *operation.Operation) sdk.ToolHandler {
 	return func(ctx context.Context, request *sdk.CallToolRequest) (*sdk.CallToolResult, error) {
 		found := principalOf(request.Extra)
 		key, meta, arguments := readCall(o, found.principal, request.Params)
-		meta.RequestID = found.record.id
+		meta.RequestID, meta.Since, meta.Again = found.record.id, found.since, found.again
 		outcome := c.Once.Run(ctx, o, found.principal, meta, arguments, key)
 		if outcome.Fault != nil {
 			found.record.fail(outcome.Fault.Code)

@@ -60,45 +60,65 @@ func (c Consent) decide(w http.ResponseWriter, r *http.Request) {
 		c.refuse(w, r, a, err)
 		return
 	}
-	v, ok := c.visitor(w, r, AuthorizePath+"?"+query.Encode())
+	if !c.answer(w, r, a, false) {
+		c.answer(w, r, a, true)
+	}
+}
+
+// answer carries out a checked request's answer for the person who is signed in now. It reports
+// false, and writes nothing, if what the person may do moved before their consent was
+// recorded, unless this is the last attempt.
+func (c Consent) answer(w http.ResponseWriter, r *http.Request, a authorization, last bool) bool {
+	v, ok := c.visitor(w, r, AuthorizePath+"?"+a.Query.Encode())
 	if !ok || !c.enabled(w, r, v) {
-		return
+		return true
 	}
 	if r.PostForm.Get("decision") != "allow" {
 		c.refuse(w, r, a, &protocolFault{accessDenied, "the person did not consent"})
-		return
+		return true
 	}
 	if err := v.Principal.Settings.Stop.Refuses(access.User); err != nil {
 		c.notice(w, r, http.StatusForbidden, "Changes are stopped", fault.From(err).Detail)
-		return
+		return true
 	}
-	c.allow(w, r, a, v)
+	permit := access.NewPermit(v.Principal, c.Sessions.Again(r))
+	err := c.allow(w, r.WithContext(access.WithPermit(r.Context(), permit)), a, v)
+	switch {
+	case err == nil:
+	case errors.Is(err, access.ErrMoved) && !last:
+		return false
+	case errors.Is(err, access.ErrMoved):
+		c.notice(w, r, http.StatusServiceUnavailable, "Nothing was allowed", "What you may do changed at this moment. Try again.")
+	default:
+		c.refuse(w, r, a, err)
+	}
+	return true
 }
 
-// allow records the consent and sends the code to the client.
-func (c Consent) allow(w http.ResponseWriter, r *http.Request, a authorization, v web.Visitor) {
+// allow records the consent and sends the code to the client. An error is of the record.
+func (c Consent) allow(w http.ResponseWriter, r *http.Request, a authorization, v web.Visitor) error {
 	chosen, err := access.ParseScopes(r.PostForm["scope"])
 	if err != nil {
 		c.notice(w, r, http.StatusBadRequest, "This form cannot be read", "Go back to the application and start again.")
-		return
+		return nil
 	}
 	chosen &= grantable(v.Principal)
 	if chosen == 0 {
 		c.refuse(w, r, a, &protocolFault{accessDenied, "the person granted no scope"})
-		return
+		return nil
 	}
 	if chosen&^reading != 0 && !c.Sessions.Proved(v) {
 		http.Redirect(w, r, web.ProveAddress(AuthorizePath+"?"+a.Query.Encode()), http.StatusSeeOther)
-		return
+		return nil
 	}
 	code := access.NewSecret("mac_")
 	if err := c.Server.Store.SaveCode(r.Context(), oauth.AuthorizationCode{Hash: access.HashSecret(code), CompanyID: v.User.CompanyID,
 		UserID: v.User.ID, ClientID: a.Client.ID, ClientName: displayName(a.Client), Scopes: chosen, RedirectURI: a.RedirectURI,
 		CodeChallenge: a.Challenge, Resource: a.Resource, ExpiresAt: c.Server.Now().Add(CodeLifetime)}); err != nil {
-		c.refuse(w, r, a, err)
-		return
+		return err
 	}
 	c.goOn(w, r, "Access allowed", a.answer(c.Server.Issuer, url.Values{"code": {code}}), a)
+	return nil
 }
 
 // goOn leads to an answer for the client.

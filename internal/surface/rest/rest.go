@@ -99,6 +99,7 @@ type request struct {
 	id        string
 	operation *operation.Operation // nil: none at this address
 	caller    access.Principal     // zero until known
+	since     time.Time            // when the caller was let in
 }
 
 // ServeHTTP answers one request under Prefix.
@@ -151,18 +152,19 @@ func notAllowed(q *request, methods string) reply {
 
 // operate runs the operation at the request's address.
 func (s *Server) operate(w http.ResponseWriter, q *request, path []string) reply {
-	caller, err := s.authenticate(q)
+	caller, err := s.authenticate(q.Context(), q)
 	if err != nil {
 		return refuse(q.dialect(), q.instance(), s.explain(q, err))
 	}
-	q.caller = caller
+	q.caller, q.since = caller, s.Now()
 	return s.run(q, readParts(w, q.Request, path))
 }
 
 // run sends the request through the kernel, at most once for each Idempotency-Key.
 func (s *Server) run(q *request, parts *operation.Parts) reply {
 	key, wrong := idempotencyKey(q.Request)
-	meta := operation.Meta{RequestID: q.id, Wrong: wrong, ReasonField: noteFields.Reason}
+	meta := operation.Meta{RequestID: q.id, Wrong: wrong, ReasonField: noteFields.Reason, Since: q.since,
+		Again: func(ctx context.Context) (access.Principal, error) { return s.authenticate(ctx, q) }}
 	if !isRead(q.Method) && wrong == nil {
 		meta.Note, meta.Wrong = note(q.Request)
 	}
@@ -191,12 +193,12 @@ func (s *Server) explain(q *request, err error) *fault.Error {
 
 // authenticate looks at X-API-Key alone: an Authorization header is ignored
 // (contract 5.1).
-func (s *Server) authenticate(q *request) (access.Principal, error) {
+func (s *Server) authenticate(ctx context.Context, q *request) (access.Principal, error) {
 	given := q.Header["X-Api-Key"]
 	if len(given) != 1 {
 		return access.Principal{}, fault.New(fault.Unauthorized, "API key missing, invalid, expired or revoked: send one X-API-Key header")
 	}
-	caller, err := s.Authenticator.Authenticate(q.Context(), given[0])
+	caller, err := s.Authenticator.Authenticate(ctx, given[0])
 	if err != nil && fault.CodeOf(err) != fault.Unauthorized {
 		err = operation.NotSent(q.operation, err)
 	}

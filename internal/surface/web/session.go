@@ -59,6 +59,17 @@ func (s Sessions) Visitor(r *http.Request) (Visitor, bool, error) {
 	return Visitor{Session: session, User: user, Principal: principal}, true, nil
 }
 
+// Again lets the person of a request in once more, for access.NewPermit.
+func (s Sessions) Again(r *http.Request) func(context.Context) (access.Principal, error) {
+	return func(ctx context.Context) (access.Principal, error) {
+		now, signedIn, err := s.Visitor(r.WithContext(ctx))
+		if err == nil && !signedIn {
+			err = fault.New(fault.Unauthorized, "you are signed out: sign in to continue")
+		}
+		return now.Principal, err
+	}
+}
+
 // Clear takes the session from the browser.
 func (s Sessions) Clear(w http.ResponseWriter) {
 	s.set(w, s.cookieName(), "", -time.Second)

@@ -156,6 +156,8 @@ func (s SignIn) accept(w http.ResponseWriter, r *http.Request) {
 		s.enter(w, r.WithContext(ctx), user, "invitation by "+by, signInForm{Next: "/", Email: user.Email})
 	case fault.NotFound:
 		wrong(http.StatusNotFound, "This invitation is over or was used already. Ask for a new one.")
+	case fault.Forbidden:
+		wrong(http.StatusForbidden, text.Sentence(fault.From(err).Detail))
 	case fault.RateLimited:
 		wrong(http.StatusTooManyRequests, text.Sentence(fault.From(err).Detail))
 	default:

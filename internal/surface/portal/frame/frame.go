@@ -1,6 +1,7 @@
 package frame
 
 import (
+	"context"
 	"log/slog"
 	"net/http"
 	"time"
@@ -14,8 +15,11 @@ import (
 
 // Config is what every page needs.
 type Config struct {
-	Registry  *operation.Registry
-	Kernel    *operation.Kernel
+	Registry *operation.Registry
+	Kernel   *operation.Kernel
+	// Stands returns access.ErrMoved if the permit of the context no longer stands; nil:
+	// it is not asked. A form that changed nothing is decided about once more.
+	Stands    func(ctx context.Context) error
 	Companies company.Store
 	Users     account.UserStore
 	Sessions  web.Sessions
@@ -65,56 +69,50 @@ const ProofHeader = "Muster-Proof"
 // Mount adds routes.
 func (f *Frame) Mount(mux *http.ServeMux, routes []Route) {
 	for _, route := range routes {
-		mux.Handle(route.Pattern, f.Sessions.Admit(f.serve(route), route.Guest, f.broken))
+		mux.Handle(route.Pattern, f.admitted(route))
 	}
-	mux.Handle("GET "+LivePath, f.Sessions.Admit(f.serve(Route{Serve: f.live}), nil, f.broken))
+	mux.Handle("GET "+LivePath, f.admitted(Route{Serve: f.live}))
 	mux.HandleFunc("/", f.missing)
 }
 
 // missing answers unknown addresses with 404 for all clients, so that
 // programs which look for a well-known document are not sent to sign in.
 func (f *Frame) missing(w http.ResponseWriter, r *http.Request) {
-	visitor, ok, err := f.Sessions.Visitor(r)
-	if err == nil && ok {
-		f.serve(Route{Serve: func(*Visit) error { return fault.New(fault.NotFound, "Check the address, or search with ⌘K.") }}).
-			ServeHTTP(w, r.WithContext(web.With(r.Context(), visitor)))
+	if _, ok, err := f.Sessions.Visitor(r); err == nil && ok {
+		f.admitted(Route{Serve: func(*Visit) error { return fault.New(fault.NotFound, "Check the address, or search with ⌘K.") }}).ServeHTTP(w, r)
 		return
 	}
 	web.Answer(w, r, f.Log, http.StatusNotFound, web.Notice("Page not found", "Check the address, or start at "+f.PublicURL+".", ""))
 }
 
-func (f *Frame) serve(route Route) http.Handler {
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		v := f.visit(w, r)
-		w.Header().Set("X-Request-Id", v.RequestID)
-		defer fault.Rescue(v.fail, http.ErrAbortHandler)
-		var err error
-		if v.Company, err = f.Companies.CompanyByID(r.Context(), v.Principal.CompanyID); err == nil {
-			err = v.Require(route.Needs)
+// serve looks at what a visit may do, and serves the route.
+func (f *Frame) serve(v *Visit, route Route) (err error) {
+	if v.Company, err = f.Companies.CompanyByID(v.Context(), v.Principal.CompanyID); err == nil {
+		err = v.Require(route.Needs)
+	}
+	method := v.r.Method
+	if err == nil && !route.DuringStop && method != http.MethodGet && method != http.MethodHead {
+		err = v.Running()
+	}
+	if err == nil && method == http.MethodPost {
+		if err = v.readForm(); err == nil && !v.second && v.frame.Now().Sub(v.Now) >= lateAfter {
+			err = errLate
 		}
-		if err == nil && !route.DuringStop && r.Method != http.MethodGet && r.Method != http.MethodHead {
-			err = v.Running()
-		}
-		if err == nil && r.Method == http.MethodPost {
-			err = v.readForm()
-		}
-		unproved := false
-		if err == nil {
-			unproved, err = v.unproved(route.Proof)
-		}
-		switch {
-		case err != nil:
-		case r.Header.Get(ProofHeader) != "":
-			v.tell(unproved)
-		case unproved:
-			err = v.askProof(route.Proof)
-		default:
-			err = route.Serve(v)
-		}
-		if err != nil {
-			v.fail(err)
-		}
-	})
+	}
+	unproved := false
+	if err == nil {
+		unproved, err = v.unproved(route.Proof)
+	}
+	switch {
+	case err != nil:
+		return err
+	case v.r.Header.Get(ProofHeader) != "":
+		v.tell(unproved)
+		return nil
+	case unproved:
+		return v.askProof(route.Proof)
+	}
+	return route.Serve(v)
 }
 
 // broken answers when the session cannot even be read.

@@ -26,7 +26,7 @@ func TestServe_PanicIsAnswered(t *testing.T) {
 	r := httptest.NewRequest(http.MethodGet, "/devices", nil)
 	r.Header.Set("Hx-Request", "true") // our own script: a notice is the answer
 	w := httptest.NewRecorder()
-	f.serve(Route{Serve: func(*Visit) error { panic("secret cause") }}).ServeHTTP(w, r)
+	f.visitOnce(w, r, Route{Serve: func(*Visit) error { panic("secret cause") }})
 	id := w.Header().Get("X-Request-Id")
 	if w.Code != http.StatusInternalServerError || !strings.Contains(w.Body.String(), id) || strings.Contains(w.Body.String(), "secret") {
 		t.Errorf("%d %s", w.Code, w.Body)

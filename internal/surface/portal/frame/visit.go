@@ -43,6 +43,7 @@ type Visit struct {
 	flashes []Flash
 
 	granters string // once they were looked for
+	second   bool   // the visit is made once more
 }
 
 func (f *Frame) visit(w http.ResponseWriter, r *http.Request) *Visit {

@@ -1,0 +1,96 @@
+package database
+
+import (
+	"context"
+	"errors"
+	"slices"
+
+	"github.com/musterhq/muster/internal/access"
+)
+
+// A write whose context has a permit is committed only if the permit still stands: the
+// version of the company's controls is the one that the caller was let in by, and their
+// key, token or session has not run out. That holds for every write of db.write and
+// db.statement, without a word of the store that makes it. What is relaxed is not bound:
+// budgets, last-seen times and leases count whatever their caller may do since. Where a
+// write is bound by something else, it says so: see access.Settling.
+
+// permitted runs a write. If the permit has moved, but the caller may do exactly what they
+// could before, it runs once more; else the error is access.ErrMoved.
+func (db *DB) permitted(ctx context.Context, attempt func() error) error {
+	err := attempt()
+	permit := access.PermitOf(ctx)
+	if permit == nil || !errors.Is(err, access.ErrMoved) {
+		return err
+	}
+	if err := permit.Renew(ctx); err != nil {
+		return err
+	}
+	if err = attempt(); errors.Is(err, access.ErrMoved) {
+		permit.Refuse()
+	}
+	return err
+}
+
+// PermitStands returns access.ErrMoved if the context's permit no longer stands. It reads.
+func (db *DB) PermitStands(ctx context.Context) error {
+	permit := access.PermitOf(ctx)
+	if permit == nil {
+		return nil
+	}
+	return db.permitted(ctx, func() error { return db.compare(ctx, db.read(), permit) })
+}
+
+// compare returns access.ErrMoved if a permit no longer stands.
+func (db *DB) compare(ctx context.Context, c conn, permit *access.Permit) error {
+	if permit.Ended(db.now()) {
+		return access.ErrMoved
+	}
+	now, err := value[int64](ctx, c, `SELECT `+controlVersion("?"), permit.CompanyID())
+	if err == nil && now != permit.Version() {
+		err = access.ErrMoved
+	}
+	return err
+}
+
+// controlVersion is the version of a company's controls, as a part of a query whose one
+// parameter, or column, is the company.
+func controlVersion(company string) string {
+	return `COALESCE((SELECT v.version FROM control_versions v WHERE v.company_id = ` + company + `), 0)`
+}
+
+// raises notes that the transaction may change what one of the company's callers may do.
+func (t *tx) raises(companyID string) {
+	if !slices.Contains(t.raised, companyID) {
+		t.raised = append(t.raised, companyID)
+	}
+}
+
+// conclude is the last step of a transaction, after everything that may have waited for
+// others: it raises the versions of controls, and refuses what the permit does not allow
+// any more. It returns the version to which it raised that of the permit's company.
+func (db *DB) conclude(ctx context.Context, t *tx) (version int64, err error) {
+	permit := access.PermitOf(ctx)
+	if permit != nil && permit.Ended(db.now()) {
+		return 0, access.ErrMoved
+	}
+	compared := permit == nil || t.compared
+	slices.Sort(t.raised)
+	for _, companyID := range t.raised {
+		now, err := value[int64](ctx, t, `INSERT INTO control_versions AS v (company_id, version) VALUES (?, 1)
+			ON CONFLICT (company_id) DO UPDATE SET version = v.version + 1 RETURNING version`, companyID)
+		if err != nil {
+			return 0, err
+		}
+		if permit != nil && companyID == permit.CompanyID() {
+			if now != permit.Version()+1 {
+				return 0, access.ErrMoved
+			}
+			version, compared = now, true
+		}
+	}
+	if compared {
+		return version, nil
+	}
+	return 0, db.compare(ctx, t, permit)
+}
