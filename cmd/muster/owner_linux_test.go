@@ -82,7 +82,7 @@ func TestRoot_LeavesFilesToTheService(t *testing.T) {
 		args []string
 	}{
 		{"the first command", []string{"company", "create", "--slug", "acme"}},
-		{"making a key file", []string{"doctor", "--make-key-file", filepath.Join(k.dir, "muster.db.keys")}},
+		{"making a key file", []string{"doctor", "--make-key-file", filepath.Join(k.dir, "other.keys")}},
 		{"reading", []string{"company", "list"}},
 		{"a backup", []string{"backup", backup}},
 		{"a key rotation", []string{"doctor", "--rotate-key-file", filepath.Join(k.dir, "muster.db.keys")}},
