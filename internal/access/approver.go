@@ -14,6 +14,7 @@ type Approver struct {
 	UserID, Name string
 	Disabled     bool
 	Permissions  Permission
+	Manages      bool     // the right to manage the company
 	Policies     []string // that the user may see; nil: all
 	CreatedAt    time.Time
 	RightsAt     time.Time // when the user last got a right
@@ -24,14 +25,36 @@ type Approver struct {
 
 // Matter is what is decided about.
 type Matter struct {
-	Needs    Permission
-	Policies []string // that it concerns
+	Needs Permission
+	// Administers: it takes the right to manage the company, and always a second person.
+	Administers bool
+	Policies    []string // that it concerns
 	// AskedBy is the user of the connection, or the maker of the key, that asked;
 	// empty: the operator made the key.
 	AskedBy string
 	// AskedSince is when that user's account was made, or when the user last got a
 	// right; zero: long ago, also of a user who was deleted.
 	AskedSince time.Time
+}
+
+// Second reports whether who asked may not decide.
+func (m Matter) Second(c Controls) bool { return m.AskedBy != "" && (m.Administers || c.SecondPerson) }
+
+// Decides reports whether the user may decide about anything.
+func (a Approver) Decides() bool {
+	return !a.Disabled && (a.Manages || a.Permissions.Has(PoliciesWrite|PoliciesRead) || a.Permissions.Has(DevicesCommandDestructive|DevicesRead))
+}
+
+// ManageCompany is how Rights names the right to manage the company.
+const ManageCompany = "MANAGE_COMPANY"
+
+// Rights are the names of what the user may do, for a document.
+func (a Approver) Rights() []string {
+	rights := a.Permissions.Names()
+	if a.Manages {
+		rights = append(rights, ManageCompany)
+	}
+	return rights
 }
 
 // May returns fault.Refused, saying why, for a decision that does not count.
@@ -44,11 +67,15 @@ func (a Approver) May(m Matter, c Controls, now time.Time) error {
 		return fault.New(fault.Refused, "your account is disabled")
 	case missing != 0:
 		return fault.New(fault.Refused, "you may not decide this: it takes the permission %s yourself", missing)
+	case m.Administers && !a.Manages:
+		return fault.New(fault.Refused, "you may not decide this: it takes the right to manage the company")
 	case a.Policies != nil && slices.ContainsFunc(m.Policies, func(id string) bool { return !slices.Contains(a.Policies, id) }):
 		return fault.New(fault.Refused, "you may not decide this: it concerns a policy that you may not see")
-	case c.SecondPerson && m.AskedBy != "" && m.AskedBy == a.UserID:
+	case m.Administers && m.AskedBy == a.UserID:
+		return fault.New(fault.Refused, "a second administrator must confirm what you asked for yourself")
+	case m.Second(c) && m.AskedBy == a.UserID:
 		return fault.New(fault.Refused, "a second person must decide this: your own AI client asked for it, or a key that you made")
-	case c.SecondPerson && m.AskedBy != "" && m.AskedSince.After(since): // one person could ask with a new account of their own
+	case m.Second(c) && m.AskedSince.After(since): // one person could ask with a new account of their own
 		return fault.New(fault.Refused, "the account and the rights of the user behind this request must be older than %s before it can be decided", age)
 	case a.CreatedAt.After(since):
 		return fault.New(fault.Refused, "your account must be older than %s to decide this", age)
@@ -70,7 +97,7 @@ func (a Approver) OldEnoughAt(m Matter, c Controls) time.Time {
 		return time.Time{}
 	}
 	young := []time.Time{a.CreatedAt, a.RightsAt, slices.MinFunc(a.Passkeys, time.Time.Compare)}
-	if c.SecondPerson && m.AskedBy != "" {
+	if m.Second(c) {
 		young = append(young, m.AskedSince)
 	}
 	return slices.MaxFunc(young, time.Time.Compare).Add(c.ApproverAge)

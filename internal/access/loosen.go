@@ -1,7 +1,9 @@
 package access
 
 import (
+	"cmp"
 	"fmt"
+	"strconv"
 	"strings"
 	"time"
 
@@ -26,6 +28,34 @@ const (
 	StopControl                ControlName = "stop"
 	KeepActivityControl        ControlName = "keepActivity"
 )
+
+// Title names a control for people.
+func (n ControlName) Title() string {
+	titles := map[ControlName]string{
+		DestructiveLimitControl:    "Limit of destructive commands",
+		ApproverAgeControl:         "Minimum age of a second administrator",
+		StopControl:                "Stop",
+		ApplyApprovalControl:       "Approval of policy changes",
+		SecondPersonControl:        "Second person",
+		DestructiveApprovalControl: "Authorization of destructive commands",
+		KeepActivityControl:        "How long activity is kept",
+	}
+	return cmp.Or(titles[n], string(n))
+}
+
+// ValueText is a value of the control for people.
+func (n ControlName) ValueText(text string) string {
+	d, err := time.ParseDuration(text)
+	switch {
+	case err != nil:
+		return text
+	case n == KeepActivityControl:
+		return strconv.FormatFloat(d.Hours()/24, 'f', -1, 64) + " days"
+	case n == ApproverAgeControl:
+		return strconv.FormatFloat(d.Hours(), 'f', -1, 64) + " hours"
+	}
+	return text
+}
 
 // ControlNames lists all of them.
 func ControlNames() []ControlName {

@@ -133,10 +133,7 @@ const (
 	// LinkingIdentity proves that an account is theirs, before the company's
 	// provider signs them in to it.
 	LinkingIdentity PendingKind = "LINKING_IDENTITY"
-	// ConfirmLoosening, with the id of what is confirmed, shows the passkey of the
-	// second administrator.
-	ConfirmLoosening PendingKind = "CONFIRM_LOOSENING/"
-	UsedChallenge    PendingKind = "USED_CHALLENGE" // a passkey answered it: it is not taken again
+	UsedChallenge   PendingKind = "USED_CHALLENGE" // a passkey answered it: it is not taken again
 )
 
 // How long steps may take.

@@ -68,6 +68,7 @@ const (
 	AuthorizationAsked    Action = "authorization.asked"
 	AuthorizationApproved Action = "authorization.approved"
 	AuthorizationDeclined Action = "authorization.declined"
+	AuthorizationVoid     Action = "authorization.void" // it was approved, and does not count any more
 	CompanyConnected      Action = "company.connected"
 	CompanyDisconnected   Action = "company.disconnected"
 	ChainRestarted        Action = "company.chain_restarted"

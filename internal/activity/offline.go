@@ -16,6 +16,8 @@ import (
 	"strings"
 	"time"
 
+	jsonv2 "github.com/go-json-experiment/json"
+
 	"github.com/musterhq/muster/internal/access"
 )
 
@@ -68,6 +70,13 @@ type Offline struct {
 	Proofs   bool   // whether proofs were checked: that takes the key file
 	Compared int    // noted heads that the export continues
 	Older    int    // noted heads from before the export, which cannot be compared
+	Devices  bool   // entries have the member device, which no hash covers
+}
+
+// strictly reads one line as every reader of JSON does: members of exactly these names,
+// none twice and none unknown, and nothing after them.
+func strictly(text []byte, into any) error {
+	return jsonv2.Unmarshal(text, into, jsonv2.RejectUnknownMembers(true))
 }
 
 // VerifyExport checks an export of ExportChain without a database: the chain, the signature
@@ -126,15 +135,17 @@ func (o *offline) read(export io.Reader) error {
 		switch {
 		case headed:
 			return fmt.Errorf("line %d follows the head of the chain, which must be the last line", n)
-		case json.Unmarshal(text, &end) == nil && end.Head != nil:
+		case strictly(text, &end) == nil && end.Head != nil:
 			headed = true
 			o.takeHead(end)
-		case json.Unmarshal(text, &one) != nil || one.ID == "":
-			return fmt.Errorf("line %d is not an entry: the file must be what `muster activity export --format ndjson` wrote", n)
+		case strictly(text, &one) != nil || one.ID == "":
+			return fmt.Errorf("line %d is not an entry: the file must be what `muster activity export --format ndjson` wrote, with exactly its members", n)
 		case one.Seq == 0:
 			o.fresh = append(o.fresh, one.entry())
+			o.found.Devices = o.found.Devices || one.Device != ""
 		default:
 			o.entries = append(o.entries, one.entry())
+			o.found.Devices = o.found.Devices || one.Device != ""
 		}
 	}
 	if err := lines.Err(); err != nil {
@@ -249,7 +260,7 @@ func notedHead(text string) (Head, bool) {
 		Head json.RawMessage `json:"head"`
 	}
 	body := []byte(text)
-	if json.Unmarshal(body, &wrapped) == nil && wrapped.Head != nil {
+	if jsonv2.Unmarshal(body, &wrapped) == nil && wrapped.Head != nil { // beside it, a line of the log has what it likes
 		body = wrapped.Head
 	} else if _, after, ok := strings.Cut(text, "head="); ok && after != "" && after[0] == '"' {
 		body = []byte(after)
@@ -261,11 +272,11 @@ func notedHead(text string) (Head, bool) {
 		}
 	}
 	var inner string
-	if json.Unmarshal(body, &inner) == nil { // the log in JSON quotes it
+	if jsonv2.Unmarshal(body, &inner) == nil { // the log in JSON quotes it
 		body = []byte(inner)
 	}
 	var h Head
-	err := json.Unmarshal(body, &h)
+	err := strictly(body, &h)
 	return h, err == nil && h.CompanyID != "" && h.Signature != ""
 }
 

@@ -1,10 +1,9 @@
-// Package approval decides about calls of API keys and connections that a person
-// must authorize one by one: the four destructive commands, and the change of a
-// device's policy, where the company wants it so.
+// Package approval is what a person decides with a passkey: a change of a policy, one call
+// of an API key or connection, the loosening of a control. There is one rule who may
+// decide (access.Approver), one signed form (package signature), and one check, Verifier,
+// which is made when it is decided and again in the transaction that uses the decision.
 //
-// An authorization is for one call: for one device in one enrollment, one command with
-// the same arguments, and one caller. It is pure; internal/database keeps the rows and
-// takes each step under the lock of the company.
+// The package is pure; internal/database keeps the rows and takes each step under locks.
 package approval
 
 import (
@@ -28,12 +27,18 @@ const (
 	KeepFor = 30 * 24 * time.Hour
 )
 
-// State is where an authorization stands.
+// State is where an authorization stands: of one call of a key or connection that a person
+// must authorize, which is for one device in one enrollment, one command with the same
+// arguments, and one caller.
 //
 //	(none) ──ask──► WAITING ──approve──► APPROVED ──use──► USED
-//	                   │  │                  └──ten minutes──► EXPIRED
-//	                   │  └──decline──► DECLINED
-//	                   └──one hour──► EXPIRED
+//	                 ▲ │  │               │  └──ten minutes──► EXPIRED
+//	                 │ │  └──decline──►   │  DECLINED
+//	                 │ └──one hour──►     │  EXPIRED
+//	                 └──it is void────────┘
+//
+// An approval is void once the person may not give it any more, or what was signed is no
+// longer what there is.
 //
 // USED, DECLINED and EXPIRED are final.
 type State string
@@ -46,9 +51,6 @@ const (
 	Used     State = "USED"
 	Expired  State = "EXPIRED"
 )
-
-// Final reports whether the state never changes again.
-func (s State) Final() bool { return s == Declined || s == Used || s == Expired }
 
 // Caller is the key or connection that calls.
 type Caller struct {
@@ -91,6 +93,7 @@ type Call struct {
 type Ask struct {
 	Call
 	Difference Difference
+	Verifier   Verifier // of the decision that the call uses
 }
 
 // Authorization is one authorization.
@@ -103,10 +106,18 @@ type Authorization struct {
 	DecidedAt     time.Time // zero: not yet
 	DecidedBy     string    // the user's id
 	DecidedByName string
-	PasskeyID     string // which signed the decision; what was signed is kept by the authorization's id
+	PasskeyID     string // which signed the decision
+	SignedID      string // of what was signed
+	Reason        string // why it was declined, in the person's words
 
 	UsedAt    time.Time // zero: not yet
 	CommandID string    // of the command that used it
+}
+
+// Asked is the authorization as it was before it was decided: it waits.
+func (a Authorization) Asked() Authorization {
+	a.State, a.DecidedAt, a.DecidedBy, a.DecidedByName, a.PasskeyID, a.SignedID, a.Reason = Waiting, time.Time{}, "", "", "", "", ""
+	return a
 }
 
 // For reports whether it is the authorization of a call.
@@ -234,6 +245,13 @@ const Path = "/authorizations"
 type Refusal struct {
 	Verdict Verdict
 	ID      string // of the authorization that waits or was declined; empty: there is none
+	// By is who declined it, At when, and Reason why, in the person's words.
+	By, Reason string
+	At         time.Time
+	// Void is an authorization that was approved and does not count any more, and Why the
+	// reason; nil: there is none.
+	Void *Authorization
+	Why  error
 }
 
 // Error implements error.
@@ -258,8 +276,15 @@ func (r *Refusal) Fault(publicURL string) *fault.Error {
 	f := fault.New(fault.Forbidden, "a person must authorize this call at %s; then send the same call again within %d minutes. "+
 		"Another reason or more permissions do not replace it", address, int(UseWithin.Minutes()))
 	if r.Verdict == Refused {
-		f = fault.New(fault.Forbidden, "a person declined this call: see %s. The same call can be asked for again an hour after that", address)
+		why := ""
+		if r.Reason != "" {
+			why = fmt.Sprintf(" The person's reason: %q.", r.Reason)
+		}
+		f = fault.New(fault.Forbidden, "a person declined this call: see %s.%s The same call can be asked for again an hour after that", address, why)
 	}
 	f.Approval = &fault.Approval{URL: address}
+	if r.Verdict == Refused {
+		f.Approval.Declined = &fault.Declined{By: r.By, At: r.At, Reason: r.Reason}
+	}
 	return f
 }

@@ -8,7 +8,9 @@ import (
 
 	"github.com/musterhq/muster/internal/access"
 	"github.com/musterhq/muster/internal/approval"
+	"github.com/musterhq/muster/internal/asset"
 	"github.com/musterhq/muster/internal/fault"
+	"github.com/musterhq/muster/internal/policy"
 	"github.com/musterhq/muster/internal/signature"
 )
 
@@ -105,54 +107,111 @@ func TestRefusal_Fault(t *testing.T) {
 // What a person signs differs in whatever differs.
 func TestDocument_IsBoundToEverything(t *testing.T) {
 	t.Parallel()
-	a := approval.Authorization{ID: "i", CreatedAt: at(0), Call: approval.Call{CompanyID: "c", AssetID: "d", Epoch: 1, Command: "CHANGE_POLICY",
-		Digest: "x", Caller: approval.Caller{Kind: access.APIKey, ID: "k", Prefix: "p", Name: "n", UserID: "u"},
-		Move: approval.Move{From: approval.Policy{ID: "f", Version: 1}, To: approval.Policy{ID: "t", Version: 2}}}}
-	s := approval.Seen{Company: "acme", DeviceName: "Phone", FromName: "F", ToName: "T"}
-	person := signature.Person{ID: "u1", Name: "Ada"}
-	text := func(edit func(*approval.Authorization, *approval.Seen, *signature.Person)) []byte {
-		a, s, person := a, s, person
-		edit(&a, &s, &person)
-		d, err := a.Document(s, person, signature.Approve, "2026-03-01T12:00:00Z")
+	base := func() (approval.Authorization, approval.Seen, signature.Head) {
+		a := approval.Authorization{ID: "i", CreatedAt: at(0), Call: approval.Call{CompanyID: "c", AssetID: "d", Epoch: 1, Command: "CHANGE_POLICY",
+			Digest: "x", Caller: approval.Caller{Kind: access.APIKey, ID: "k", Prefix: "p", Name: "n", UserID: "u"},
+			Move: approval.Move{From: approval.Policy{ID: "f", Version: 1}, To: approval.Policy{ID: "t", Version: 2}}}}
+		s := approval.Seen{Company: "acme",
+			Device: asset.Asset{ID: "d", Identification: "Phone", Specifications: map[string]string{"serialNumber": "S1", "model": "M1"},
+				CustomData: map[string]string{"user": "Uma", "userEmail": "uma@acme.test"},
+				Device:     &asset.Device{Epoch: 1, PolicyID: "f", PolicyName: "F", LastSeenAt: at(-1)}},
+			From: policy.Policy{ID: "f", Name: "F", Type: policy.Platform, Version: 1, Document: []byte(`{"cameraAccess":"CAMERA_ACCESS_DISABLED"}`)},
+			To:   policy.Policy{ID: "t", Name: "T", Type: policy.Platform, Version: 2, Document: []byte(`{"factoryResetDisabled":true}`)}}
+		return a, s, signature.Head{Approver: signature.Person{ID: "u1", Name: "Ada"}, Decision: signature.Approve, At: "2026-03-01T12:00:00Z"}
+	}
+	type edit = func(*approval.Authorization, *approval.Seen, *signature.Head)
+	text := func(change edit) []byte {
+		a, s, h := base()
+		change(&a, &s, &h)
+		d, err := a.Subject(s).Canonical(h, nil)
 		if err != nil || !signature.IsCanonical(d) {
 			t.Fatalf("%v: %s", err, d)
 		}
+		if _, _, err := signature.Read(d); err != nil {
+			t.Fatalf("it cannot be read strictly: %v: %s", err, d)
+		}
 		return d
 	}
-	base := text(func(*approval.Authorization, *approval.Seen, *signature.Person) {})
-	if !bytes.Contains(base, []byte(`"domain":"muster/authorization/1"`)) {
-		t.Errorf("%s", base)
+	first := text(func(*approval.Authorization, *approval.Seen, *signature.Head) {})
+	for _, want := range []string{`"domain":"muster/authorization/1"`, `"serialNumber":"S1"`, `"model":"M1"`, `"user":"Uma"`, `"userEmail":"uma@acme.test"`,
+		`"lastContact":"`, `"lost":false`, `"sha256":"` + signature.Hash([]byte(`{"factoryResetDisabled":true}`)), `"setting":"`} {
+		if !strings.Contains(string(first), want) {
+			t.Errorf("%s is not in %s", want, first)
+		}
 	}
-	for name, edit := range map[string]func(*approval.Authorization, *approval.Seen, *signature.Person){
-		"id":      func(a *approval.Authorization, _ *approval.Seen, _ *signature.Person) { a.ID = "j" },
-		"company": func(_ *approval.Authorization, s *approval.Seen, _ *signature.Person) { s.Company = "other" },
-		"device":  func(a *approval.Authorization, _ *approval.Seen, _ *signature.Person) { a.AssetID = "e" },
-		"name": func(_ *approval.Authorization, s *approval.Seen, _ *signature.Person) {
-			s.DeviceName = "Tablet"
+	for name, change := range map[string]edit{
+		"id":      func(a *approval.Authorization, _ *approval.Seen, _ *signature.Head) { a.ID = "j" },
+		"company": func(_ *approval.Authorization, s *approval.Seen, _ *signature.Head) { s.Company = "other" },
+		"device":  func(a *approval.Authorization, _ *approval.Seen, _ *signature.Head) { a.AssetID = "e" },
+		"name": func(_ *approval.Authorization, s *approval.Seen, _ *signature.Head) {
+			s.Device.Identification = "Tablet"
 		},
-		"enrollment": func(a *approval.Authorization, _ *approval.Seen, _ *signature.Person) { a.Epoch = 2 },
-		"command":    func(a *approval.Authorization, _ *approval.Seen, _ *signature.Person) { a.Command = "REBOOT" },
-		"arguments":  func(a *approval.Authorization, _ *approval.Seen, _ *signature.Person) { a.Digest = "y" },
-		"kind": func(a *approval.Authorization, _ *approval.Seen, _ *signature.Person) {
+		"serial": func(_ *approval.Authorization, s *approval.Seen, _ *signature.Head) {
+			s.Device.Specifications["serialNumber"] = "S2"
+		},
+		"assigned": func(_ *approval.Authorization, s *approval.Seen, _ *signature.Head) {
+			s.Device.CustomData["user"] = "Eve"
+		},
+		"lost":       func(_ *approval.Authorization, s *approval.Seen, _ *signature.Head) { s.Device.Device.LostMode = true },
+		"enrollment": func(a *approval.Authorization, _ *approval.Seen, _ *signature.Head) { a.Epoch = 2 },
+		"command":    func(a *approval.Authorization, _ *approval.Seen, _ *signature.Head) { a.Command = "REBOOT" },
+		"arguments":  func(a *approval.Authorization, _ *approval.Seen, _ *signature.Head) { a.Digest = "y" },
+		"kind": func(a *approval.Authorization, _ *approval.Seen, _ *signature.Head) {
 			a.Caller.Kind = access.Connection
 		},
-		"caller":   func(a *approval.Authorization, _ *approval.Seen, _ *signature.Person) { a.Caller.ID = "l" },
-		"user":     func(a *approval.Authorization, _ *approval.Seen, _ *signature.Person) { a.Caller.UserID = "v" },
-		"from":     func(a *approval.Authorization, _ *approval.Seen, _ *signature.Person) { a.Move.From.ID = "g" },
-		"to":       func(a *approval.Authorization, _ *approval.Seen, _ *signature.Person) { a.Move.To.ID = "g" },
-		"version":  func(a *approval.Authorization, _ *approval.Seen, _ *signature.Person) { a.Move.To.Version = 3 },
-		"policy":   func(_ *approval.Authorization, s *approval.Seen, _ *signature.Person) { s.ToName = "U" },
-		"expiry":   func(a *approval.Authorization, _ *approval.Seen, _ *signature.Person) { a.CreatedAt = at(1) },
-		"approver": func(_ *approval.Authorization, _ *approval.Seen, p *signature.Person) { p.ID = "u2" },
+		"caller":  func(a *approval.Authorization, _ *approval.Seen, _ *signature.Head) { a.Caller.ID = "l" },
+		"user":    func(a *approval.Authorization, _ *approval.Seen, _ *signature.Head) { a.Caller.UserID = "v" },
+		"from":    func(a *approval.Authorization, _ *approval.Seen, _ *signature.Head) { a.Move.From.ID = "g" },
+		"to":      func(a *approval.Authorization, _ *approval.Seen, _ *signature.Head) { a.Move.To.ID = "g" },
+		"version": func(a *approval.Authorization, _ *approval.Seen, _ *signature.Head) { a.Move.To.Version = 3 },
+		"policy":  func(_ *approval.Authorization, s *approval.Seen, _ *signature.Head) { s.To.Name = "U" },
+		"setting": func(_ *approval.Authorization, s *approval.Seen, _ *signature.Head) {
+			s.To.Document = []byte(`{"factoryResetDisabled":false}`)
+		},
+		"no setting": func(_ *approval.Authorization, s *approval.Seen, _ *signature.Head) {
+			s.To.Document = []byte(`{"factoryResetDisabled":true,"x":1}`)
+		},
+		"irrevocable": func(_ *approval.Authorization, s *approval.Seen, _ *signature.Head) { s.Irreversible = true },
+		"expiry":      func(a *approval.Authorization, _ *approval.Seen, _ *signature.Head) { a.CreatedAt = at(1) },
+		"approver":    func(_ *approval.Authorization, _ *approval.Seen, h *signature.Head) { h.Approver.ID = "u2" },
+		"decision":    func(_ *approval.Authorization, _ *approval.Seen, h *signature.Head) { h.Decision = signature.Decline },
+		"reason":      func(_ *approval.Authorization, _ *approval.Seen, h *signature.Head) { h.Reason = "no" },
+		"typed name":  func(_ *approval.Authorization, _ *approval.Seen, h *signature.Head) { h.Confirmation = "T" },
 	} {
 		t.Run(name, func(t *testing.T) {
-			if bytes.Equal(text(edit), base) {
-				t.Errorf("%s: the document is the same", name)
+			if bytes.Equal(text(change), first) {
+				t.Error("the document is the same")
 			}
 		})
 	}
-	declined, err := a.Document(s, person, signature.Decline, "2026-03-01T12:00:00Z")
-	if err != nil || bytes.Equal(declined, base) {
-		t.Errorf("a decline reads like an approval: %v", err)
+}
+
+// A move is high where a setting of high impact differs, and cannot be undone where one has
+// a warning.
+func TestCompare(t *testing.T) {
+	t.Parallel()
+	at := func(document string) policy.Policy {
+		return policy.Policy{ID: document, Type: policy.Platform, Document: []byte(document)}
+	}
+	for _, c := range []struct {
+		name         string
+		from, to     policy.Policy
+		want         approval.Difference
+		impact       string
+		irreversible bool
+		unnamed      int
+	}{
+		{"the same", at(`{}`), at(`{}`), approval.Same, "NORMAL", false, 0},
+		{"high", at(`{}`), at(`{"factoryResetDisabled":true}`), approval.Risky, "HIGH", false, 0},
+		{"without a name", at(`{}`), at(`{"x":1}`), approval.Risky, "NORMAL", false, 1},
+		{"one is gone", policy.Policy{}, at(`{}`), approval.Risky, "HIGH", false, 1},
+		{"another type", at(`{}`), policy.Policy{ID: "a", Type: policy.Agent, Document: []byte(`{}`)}, approval.Risky, "HIGH", false, 1},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			got := approval.Compare(c.from, c.to)
+			if got.Difference != c.want || got.Impact != c.impact || got.Irreversible() != c.irreversible || len(got.Unnamed) != c.unnamed {
+				t.Errorf("%+v", got)
+			}
+		})
 	}
 }

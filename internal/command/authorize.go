@@ -28,39 +28,27 @@ func (s *Service) ask(ctx context.Context, p access.Principal, c Command, d asse
 	}
 	switch change, moves := body.(ChangePolicyBody); {
 	case moves && p.Settings.Controls.ApplyApproval.On():
-		var err error
-		if ask.Difference, ask.Move, err = s.difference(ctx, p.CompanyID, d.PolicyID, change.Policy); err != nil {
+		contrast, move, err := s.contrast(ctx, p.CompanyID, d.PolicyID, change.Policy)
+		if err != nil {
 			return nil, err
 		}
+		ask.Difference, ask.Move = contrast.Difference, move
 	case !c.Type.Destructive():
 		return nil, nil
 	}
-	ask.Digest = s.digest(ask.Call, body)
+	ask.Digest, ask.Verifier = s.digest(ask.Call, body), s.Verifier
 	return ask, nil
 }
 
-// difference is how far the policy that a device has differs from the one that it is to
-// have. One that cannot be compared counts as risky.
-func (s *Service) difference(ctx context.Context, companyID, from string, to policy.Policy) (approval.Difference, approval.Move, error) {
+// contrast is what a device that has one policy meets with another.
+func (s *Service) contrast(ctx context.Context, companyID, from string, to policy.Policy) (approval.Contrast, approval.Move, error) {
 	move := approval.Move{From: approval.Policy{ID: from}, To: approval.Policy{ID: to.ID, Version: to.Version}}
 	has, err := s.Inventory.Policy(ctx, companyID, from)
-	if fault.CodeOf(err) == fault.NotFound {
-		return approval.Risky, move, nil
-	}
-	if err != nil {
-		return approval.Risky, move, err
+	if err != nil && fault.CodeOf(err) != fault.NotFound {
+		return approval.Contrast{}, move, err
 	}
 	move.From.Version = has.Version
-	d, err := policy.Compare(to.Type, has.Revision(), to.Revision())
-	switch {
-	case err != nil || has.Type != to.Type || has.Deleted:
-		return approval.Risky, move, nil
-	case d.Risky():
-		return approval.Risky, move, nil
-	case d.OnlyName() && has.VROnly == to.VROnly:
-		return approval.Same, move, nil
-	}
-	return approval.Other, move, nil
+	return approval.Compare(has, to), move, nil
 }
 
 // digest is the keyed digest of all that an authorization is bound to. The arguments may

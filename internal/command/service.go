@@ -5,6 +5,7 @@ import (
 	"log/slog"
 	"time"
 
+	"github.com/musterhq/muster/internal/approval"
 	"github.com/musterhq/muster/internal/asset"
 	"github.com/musterhq/muster/internal/fault"
 	"github.com/musterhq/muster/internal/operation"
@@ -40,6 +41,7 @@ type Service struct {
 	// Digest is a keyed digest, for what a person authorizes: nothing is authorized
 	// without it. PublicURL is where the portal is, without a slash at the end.
 	Digest    func([]byte) []byte
+	Verifier  approval.Verifier // of what a person authorized
 	PublicURL string
 
 	// Crash is called at each step of a command's life, so that tests can end

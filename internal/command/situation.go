@@ -2,10 +2,13 @@ package command
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"slices"
 	"strconv"
 
 	"github.com/musterhq/muster/internal/access"
+	"github.com/musterhq/muster/internal/approval"
 	"github.com/musterhq/muster/internal/asset"
 	"github.com/musterhq/muster/internal/fault"
 	"github.com/musterhq/muster/internal/operation"
@@ -85,6 +88,13 @@ func (s *Service) Foresee(ctx context.Context, call operation.Call, r Request) (
 		return operation.Forecast{}, err
 	}
 	forecast := now.forecast()
+	if now.Policy != nil && now.Asset.Device != nil {
+		contrast, _, err := s.contrast(ctx, call.Principal.CompanyID, now.Asset.Device.PolicyID, *now.Policy)
+		if err != nil {
+			return operation.Forecast{}, err
+		}
+		foreseeMove(&forecast, contrast)
+	}
 	if err := now.Decide(); err != nil {
 		return forecast, err
 	}
@@ -106,6 +116,9 @@ func (s *Service) Foresee(ctx context.Context, call operation.Call, r Request) (
 		return forecast, err
 	}
 	if refused != nil {
+		if r, waits := errors.AsType[*approval.Refusal](refused); waits && r.Verdict != approval.Refused {
+			forecast.RequiresConfirmation = forecast.Impact == approval.HighImpact
+		}
 		return forecast, s.refusal(refused)
 	}
 	if prepared != nil && failed(prepared.Code) {
@@ -125,4 +138,18 @@ func (s Situation) forecast() operation.Forecast {
 		effects = append(effects, "The other policy is "+strconv.Quote(s.Policy.Name)+".")
 	}
 	return operation.Forecast{Devices: 1, Effects: effects, Irreversible: row.Irreversible}
+}
+
+// foreseeMove says what a move to another policy changes on the device.
+func foreseeMove(f *operation.Forecast, c approval.Contrast) {
+	f.Impact, f.Irreversible = c.Impact, f.Irreversible || c.Irreversible()
+	for _, m := range c.Changes {
+		f.Effects = append(f.Effects, fmt.Sprintf("%s: %s, now %s.", m.Setting, m.To, m.From))
+	}
+	for _, one := range c.Unnamed {
+		f.Effects = append(f.Effects, "Differs, too: "+one+".")
+	}
+	for _, warning := range c.Warnings {
+		f.Effects = append(f.Effects, "Warning: "+warning)
+	}
 }

@@ -204,6 +204,18 @@ func TestExport_VerifiesOffline(t *testing.T) {
 		if _, err := activity.VerifyExport(strings.NewReader(strings.Join(lines[:len(lines)-2], "")), nil, newSigner()); err == nil {
 			f.Error("without its head it is taken")
 		}
+		// What other readers of JSON could read otherwise is refused.
+		for what, change := range map[string][2]string{
+			"another case": {`"outcome":"`, `"Outcome":"REFUSED","outcome":"`}, "a member twice": {`"action":"`, `"action":"x","action":"`},
+			"a long s":          {`"action":"`, `"re\u017fon":"x","action":"`},
+			"an unknown member": {`"action":"`, `"approvedBy":"the operator","action":"`}, "two on a line": {"}\n", "}{}\n"},
+			"a head with more": {`"provedFrom":`, `"ProvedFrom":1,"provedFrom":`}, "a head twice": {`{"head":`, `{"head":{},"head":`},
+		} {
+			changed := strings.Replace(whole, change[0], change[1], 1)
+			if _, err := activity.VerifyExport(strings.NewReader(changed), nil, newSigner()); err == nil || changed == whole {
+				f.Errorf("%s is taken: %v", what, err)
+			}
+		}
 		// A chain that was begun again, with the same keys, does not continue the heads.
 		f.tamper(`UPDATE activity SET seq = 0, hash = ''`)
 		f.tamper(`DELETE FROM activity_heads`)

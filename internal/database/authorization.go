@@ -10,19 +10,18 @@ import (
 	"github.com/musterhq/muster/internal/activity"
 	"github.com/musterhq/muster/internal/approval"
 	"github.com/musterhq/muster/internal/command"
-	"github.com/musterhq/muster/internal/fault"
 	"github.com/musterhq/muster/internal/resource"
 )
 
 const authorizationColumns = `id, company_id, asset_id, epoch, command, digest, caller_kind, caller_id, caller_prefix, caller_name,
 	caller_user, reason, ticket, from_policy, from_version, to_policy, to_version, state, created_at, decided_at, decided_by,
-	decided_by_name, passkey_id, used_at, command_id`
+	decided_by_name, passkey_id, used_at, command_id, signed_id, decline_reason`
 
 func authorizationFields(a *approval.Authorization) []any {
 	c := &a.Caller
 	return []any{&a.ID, &a.CompanyID, &a.AssetID, &a.Epoch, &a.Command, &a.Digest, &c.Kind, &c.ID, &c.Prefix, &c.Name,
 		&c.UserID, &a.Note.Reason, &a.Note.Ticket, &a.Move.From.ID, &a.Move.From.Version, &a.Move.To.ID, &a.Move.To.Version,
-		&a.State, at(&a.CreatedAt), at(&a.DecidedAt), &a.DecidedBy, &a.DecidedByName, &a.PasskeyID, at(&a.UsedAt), &a.CommandID}
+		&a.State, at(&a.CreatedAt), at(&a.DecidedAt), &a.DecidedBy, &a.DecidedByName, &a.PasskeyID, at(&a.UsedAt), &a.CommandID, &a.SignedID, &a.Reason}
 }
 
 // readAuthorization is authorizationColumns and Caller.UserSince, which is not stored.
@@ -57,45 +56,39 @@ func (db *DB) authorize(ctx context.Context, t conn, c command.Command, controls
 		return nil, nil, err
 	}
 	s, err := authorizationState(ctx, t, c.Ask.Call, now)
-	if err == nil && s.Last != nil && s.Last.State == approval.Approved {
-		err = dropVoid(ctx, t, &s, c)
-	}
 	if err != nil {
 		return nil, nil, err
+	}
+	var void *approval.Authorization
+	var why error
+	if s.Last != nil && s.Last.State == approval.Approved {
+		if why, err = db.whyUnauthorized(ctx, t, *s.Last, c.Ask.Verifier); err != nil {
+			return nil, nil, err
+		}
+		if why != nil {
+			void = s.Last
+			waits := void.Asked()
+			s.Last = &waits
+		}
 	}
 	switch verdict := approval.Decide(s); verdict {
 	case approval.Uses:
 		return s.Last, nil, nil
 	case approval.Asks, approval.TooMany:
-		return nil, &approval.Refusal{Verdict: verdict}, nil
+		return nil, &approval.Refusal{Verdict: verdict, Void: void, Why: why}, nil
 	default:
-		return nil, &approval.Refusal{Verdict: verdict, ID: s.Last.ID}, nil
+		return nil, &approval.Refusal{Verdict: verdict, ID: s.Last.ID, By: s.Last.DecidedByName, At: s.Last.DecidedAt, Reason: s.Last.Reason,
+			Void: void, Why: why}, nil
 	}
-}
-
-// dropVoid leaves out an authorization by a person who may not give it any more.
-func dropVoid(ctx context.Context, t conn, s *approval.Snapshot, c command.Command) error {
-	by, _, err := approver(ctx, t, c.CompanyID, s.Last.DecidedBy, s.Last.PasskeyID, "")
-	if fault.CodeOf(err) == fault.NotFound { // the user, or the passkey
-		s.Last = nil
-		return nil
-	}
-	if err != nil {
-		return err
-	}
-	of, err := findCompany(ctx, t, `c.id = ?`, c.CompanyID)
-	if err != nil {
-		return err
-	}
-	at, err := value[string](ctx, t, `SELECT policy_id FROM assets WHERE id = ? AND company_id = ?`, c.AssetID, c.CompanyID)
-	if err == nil && by.May(s.Last.Matter(at), of.Settings.Controls, s.Now) != nil {
-		s.Last = nil
-	}
-	return err
 }
 
 // askFor makes the authorization that a refused command waits for, where there is none.
 func (db *DB) askFor(ctx context.Context, t *tx, c command.Command, refused *approval.Refusal, now time.Time) (err error) {
+	if refused.Void != nil {
+		if err := db.voidCall(ctx, t, *refused.Void, refused.Why); err != nil {
+			return err
+		}
+	}
 	if refused.Verdict == approval.Asks {
 		refused.ID, err = db.askPerson(ctx, t, c.Ask.Call, now)
 	}
@@ -147,9 +140,9 @@ func (db *DB) askPerson(ctx context.Context, t *tx, c approval.Call, now time.Ti
 	return id, db.recordAuthorization(ctx, t, activity.AuthorizationAsked, activity.OK, asked)
 }
 
-func (db *DB) recordAuthorization(ctx context.Context, t *tx, action activity.Action, outcome activity.Outcome, a approval.Authorization) error {
+func (db *DB) recordAuthorization(ctx context.Context, t *tx, action activity.Action, outcome activity.Outcome, a approval.Authorization, more ...activity.Change) error {
 	return db.record(ctx, t, a.CompanyID, activity.Event{Action: action, Outcome: outcome, Reference: a.ID, Note: a.Note,
-		Target: activity.Target{Kind: activity.Asset, ID: a.AssetID}, Changes: []activity.Change{{Field: "command", After: a.Command}}})
+		Target: activity.Target{Kind: activity.Asset, ID: a.AssetID}, Changes: append([]activity.Change{{Field: "command", After: a.Command}}, more...)})
 }
 
 // useAuthorization takes an authorization for the command that was just inserted.

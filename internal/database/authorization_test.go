@@ -18,6 +18,7 @@ import (
 	"github.com/musterhq/muster/internal/activity"
 	"github.com/musterhq/muster/internal/apikey"
 	"github.com/musterhq/muster/internal/approval"
+	"github.com/musterhq/muster/internal/approval/approvaltest"
 	"github.com/musterhq/muster/internal/asset"
 	"github.com/musterhq/muster/internal/command"
 	"github.com/musterhq/muster/internal/company"
@@ -51,7 +52,7 @@ func (f *fixture) asking(a asset.Asset, kind command.Type, digest string) comman
 }
 
 func askOf(c command.Command, digest string) *approval.Ask {
-	return &approval.Ask{Difference: approval.NoMove, Call: approval.Call{CompanyID: c.CompanyID, AssetID: c.AssetID, Epoch: c.Epoch,
+	return &approval.Ask{Difference: approval.NoMove, Verifier: approvaltest.Verifier(), Call: approval.Call{CompanyID: c.CompanyID, AssetID: c.AssetID, Epoch: c.Epoch,
 		Command: string(c.Type), Digest: digest, Caller: approval.Caller{Kind: c.Actor.Kind, ID: c.Actor.ID, Prefix: c.Actor.Prefix, Name: c.Actor.Name}}}
 }
 
@@ -77,14 +78,42 @@ func (f *fixture) key(u account.User) account.Passkey {
 	return all[0]
 }
 
+// keysOf are the passkeys of persons, by their ids.
+var keysOf sync.Map
+
+// sign signs a document with a person's passkey.
+func (f *fixture) sign(by account.User, document []byte) signature.Signed {
+	f.Helper()
+	key, _ := keysOf.Load(f.key(by).ID)
+	return key.(*approvaltest.Passkey).Sign(document)
+}
+
+// document is what a person decides about an authorization that they see.
+func (f *fixture) document(id string, by account.User, d signature.Decision, edit func(*approval.Authorization, *approval.Seen)) []byte {
+	f.Helper()
+	a, seen, err := f.db.SeenAuthorization(f.Context(), f.company.ID, id)
+	f.ok(err)
+	if edit != nil {
+		edit(&a, &seen)
+	}
+	of := a.Subject(seen)
+	document, err := of.Canonical(signature.Head{Approver: signature.Person{ID: by.ID, Name: by.Name}, Decision: d, At: signature.Time(f.clock.Now()),
+		Confirmation: of.Name}, nil)
+	f.ok(err)
+	return document
+}
+
+// decision is a person's about an authorization.
+func (f *fixture) decision(id string, by account.User, signed signature.Signed) approval.Decision {
+	f.Helper()
+	return approval.Decision{CompanyID: f.company.ID, Kind: approval.CallKind, ID: id, UserID: by.ID, PasskeyID: f.key(by).ID, Signed: signed,
+		Verifier: approvaltest.Verifier()}
+}
+
 // decide has a person decide about what they see.
 func (f *fixture) decide(id string, by account.User, d signature.Decision) error {
 	f.Helper()
-	a, _, seen, err := f.db.SeenAuthorization(f.Context(), f.company.ID, id)
-	f.ok(err)
-	document, err := a.Document(seen, signature.Person{ID: by.ID, Name: by.Name}, d, signature.Time(f.clock.Now()))
-	f.ok(err)
-	return f.db.DecideAuthorization(f.Context(), f.company.ID, id, by.ID, f.key(by).ID, signature.Signed{Document: document})
+	return f.db.Decide(f.Context(), f.decision(id, by, f.sign(by, f.document(id, by, d, nil))))
 }
 
 func (f *fixture) approve(id string, by account.User) {
@@ -150,7 +179,7 @@ func TestBegin_UsesAnAuthorizationOnce(t *testing.T) {
 }
 
 // What a person authorized does not count once they may not authorize it any more: the
-// same call asks for another.
+// same call waits for another person.
 func TestBegin_AuthorizationOfAPersonWhoMayNoMore(t *testing.T) {
 	withCompany(t, func(f *fixture) {
 		f.destructiveApproval()
@@ -169,8 +198,11 @@ func TestBegin_AuthorizationOfAPersonWhoMayNoMore(t *testing.T) {
 			first := f.refusal(f.db, call)
 			f.approve(first.ID, by)
 			end(by)
-			if again := f.refusal(f.db, f.asking(phone, command.WipeCompanyData, call.Ask.Digest)); again.ID == first.ID {
+			if again := f.refusal(f.db, f.asking(phone, command.WipeCompanyData, call.Ask.Digest)); again.ID != first.ID || again.Verdict != approval.Waits {
 				t.Errorf("way %d: %+v", i, again)
+			}
+			if a := f.authorization(first.ID); a.State != approval.Waiting || a.DecidedBy != "" {
+				t.Errorf("way %d: it is %s", i, a.State)
 			}
 		}
 	})
@@ -302,21 +334,16 @@ func TestDecideAuthorization_Refuses(t *testing.T) {
 		phone, ada, eve := f.fleet(1)[0], f.person("Ada", true), f.person("Eve", true)
 		id := f.refusal(f.db, f.asking(phone, command.WipeCompanyData, "d1")).ID
 		decide := func(by account.User, edit func(*approval.Authorization, *approval.Seen)) error {
-			a, _, seen, err := f.db.SeenAuthorization(f.Context(), f.company.ID, id)
-			f.ok(err)
-			if edit != nil {
-				edit(&a, &seen)
-			}
-			document, err := a.Document(seen, signature.Person{ID: by.ID, Name: by.Name}, signature.Approve, signature.Time(f.clock.Now()))
-			f.ok(err)
-			return f.db.DecideAuthorization(f.Context(), f.company.ID, id, ada.ID, f.key(ada).ID, signature.Signed{Document: document})
+			return f.db.Decide(f.Context(), f.decision(id, ada, f.sign(ada, f.document(id, by, signature.Approve, edit))))
 		}
 		for name, err := range map[string]error{
 			"signed for another device":  decide(ada, func(a *approval.Authorization, _ *approval.Seen) { a.AssetID = "x" }),
 			"signed for another command": decide(ada, func(a *approval.Authorization, _ *approval.Seen) { a.Command = "REBOOT" }),
 			"signed by another":          decide(eve, nil),
-			"the name changed":           decide(ada, func(_ *approval.Authorization, s *approval.Seen) { s.DeviceName = "x" }),
-			"nothing":                    f.db.DecideAuthorization(f.Context(), f.company.ID, id, ada.ID, f.key(ada).ID, signature.Signed{Document: []byte("x")}),
+			"the name changed":           decide(ada, func(_ *approval.Authorization, s *approval.Seen) { s.Device.Identification = "x" }),
+			"nothing":                    f.db.Decide(f.Context(), f.decision(id, ada, signature.Signed{Document: []byte("x")})),
+			"not signed":                 f.db.Decide(f.Context(), f.decision(id, ada, signature.Signed{Document: f.document(id, ada, signature.Approve, nil)})),
+			"signed with another's key":  f.db.Decide(f.Context(), f.decision(id, ada, f.sign(eve, f.document(id, ada, signature.Approve, nil)))),
 		} {
 			if fault.CodeOf(err) != fault.Refused {
 				t.Errorf("%s: %v", name, err)
@@ -333,7 +360,9 @@ func TestDecideAuthorization_Refuses(t *testing.T) {
 			t.Errorf("after refusals: %s", a.State)
 		}
 		f.approve(id, eve)
-		f.code(fault.NotFound, f.db.DecideAuthorization(f.Context(), resource.NewID(), id, eve.ID, f.key(eve).ID, signature.Signed{}))
+		foreign := f.decision(id, eve, signature.Signed{})
+		foreign.CompanyID = resource.NewID()
+		f.code(fault.NotFound, f.db.Decide(f.Context(), foreign))
 	})
 }
 
@@ -380,8 +409,8 @@ func TestDecideAuthorization_SecondPersonNewAccount(t *testing.T) {
 		id = f.refusal(f.db, c).ID // the first has expired
 		f.approve(id, eve)
 		limit(nil) // more policies
-		if again := f.refusal(f.db, c); again.ID == id {
-			t.Error("the decision still counts for a user who got rights")
+		if again := f.refusal(f.db, c); again.Verdict != approval.Waits {
+			t.Errorf("the decision still counts for a user who got rights: %+v", again)
 		}
 		f.clock.Advance(time.Hour)
 		f.approve(f.refusal(f.db, c).ID, eve)
@@ -519,7 +548,6 @@ func TestBegin_AuthorizationIsLinearizable(t *testing.T) {
 		f.setLimit(0, 0)
 		devices, ada := f.fleet(callsOf), f.person("Ada", true)
 		replicas := []*database.DB{f.db, f.open(f.T)}
-		key := f.key(ada)
 		var mu sync.Mutex
 		var history []porcupine.Operation
 		var tick atomic.Int64
@@ -556,11 +584,7 @@ func TestBegin_AuthorizationIsLinearizable(t *testing.T) {
 						for _, a := range all { // the newest of the call
 							if a.Digest == fmt.Sprint("d", call) && a.State == approval.Waiting {
 								run(client, step{call, true}, func(ctx context.Context, db *database.DB) (bool, error) {
-									seen := approval.Seen{Company: f.company.Slug, DeviceName: devices[call].Identification}
-									document, err := a.Document(seen, signature.Person{ID: ada.ID, Name: ada.Name}, signature.Approve, "t")
-									if err == nil {
-										err = db.DecideAuthorization(ctx, f.company.ID, a.ID, ada.ID, key.ID, signature.Signed{Document: document})
-									}
+									err := db.Decide(ctx, f.decision(a.ID, ada, f.sign(ada, f.document(a.ID, ada, signature.Approve, nil))))
 									return err == nil, err
 								}, random)
 								return
@@ -588,5 +612,76 @@ func TestBegin_AuthorizationIsLinearizable(t *testing.T) {
 		if result := porcupine.CheckOperationsTimeout(authorizing(), history, time.Minute); result != porcupine.Ok {
 			t.Errorf("%s: there is no order of %d attempts", result, len(history))
 		}
+	})
+}
+
+// A row of the database that says that a person authorized a call does not stand for what
+// they sign, and neither does a signature that the service did not accept.
+func TestBegin_ForgedAuthorization(t *testing.T) {
+	withCompany(t, func(f *fixture) {
+		f.destructiveApproval()
+		phone, ada := f.fleet(1)[0], f.person("Ada", true)
+		wipe := func() command.Command { return f.asking(phone, command.WipeCompanyData, "d1") }
+		id := f.refusal(f.db, wipe()).ID
+		file, err := f.sign(ada, f.document(id, ada, signature.Approve, nil)).Export()
+		f.ok(err)
+		f.tamper(fmt.Sprintf(`INSERT INTO signed_documents (id, company_id, subject, signed, at) VALUES ('y', '%s', '%s', '%s', 1)`, f.company.ID, id, file))
+		for _, signed := range []string{"", "x", "y"} {
+			f.tamper(fmt.Sprintf(`UPDATE authorizations SET state = 'APPROVED', decided_at = %d, decided_by = '%s', decided_by_name = 'Ada', passkey_id = '%s', signed_id = '%s' WHERE id = '%s'`,
+				f.clock.Now().UnixMilli(), ada.ID, f.key(ada).ID, signed, id))
+			seen, err := f.db.PresentAuthorization(f.Context(), f.authorization(id), approvaltest.Verifier())
+			if f.ok(err); seen.State != approval.Waiting {
+				t.Errorf("%q: it is shown as %s", signed, seen.State)
+			}
+			if r := f.refusal(f.db, wipe()); r.ID != id || r.Verdict != approval.Waits {
+				t.Errorf("%q: %+v", signed, r)
+			}
+			if a := f.authorization(id); a.State != approval.Waiting {
+				t.Errorf("%q: it is %s", signed, a.State)
+			}
+		}
+		f.approve(id, ada)
+		if _, begun, err := f.db.Begin(f.Context(), wipe(), nil); err != nil || !begun {
+			t.Errorf("signed and accepted: %t, %v", begun, err)
+		}
+	})
+}
+
+// An approval that became void does not count again, whatever comes back.
+func TestVoid_DoesNotCountAgain(t *testing.T) {
+	withCompany(t, func(f *fixture) {
+		f.destructiveApproval()
+		phone, ada := f.fleet(1)[0], f.person("Ada", true)
+		wipe := func() command.Command { return f.asking(phone, command.WipeCompanyData, "d1") }
+		id := f.refusal(f.db, wipe()).ID
+		user := func(change func(*account.User)) {
+			f.ok(second(f.db.UpdateUser(f.Context(), f.company.ID, ada.ID, func(u *account.User) error { change(u); return nil })))
+		}
+		for name, both := range map[string][2]func(){
+			"disabled": {func() { user(func(u *account.User) { u.Disabled = true }) }, func() { user(func(u *account.User) { u.Disabled = false }) }},
+			"right": {func() { user(func(u *account.User) { u.Rights &^= account.DestroyDevices }) },
+				func() { user(func(u *account.User) { u.Rights = ada.Rights }) }},
+			"age": {func() { f.setControls(func(c *access.Controls) { c.ApproverAge = time.Hour }) },
+				func() { f.setControls(func(c *access.Controls) { c.ApproverAge = 0 }) }},
+		} {
+			f.approve(id, ada)
+			both[0]()
+			both[1]()
+			if a := f.authorization(id); a.State != approval.Waiting {
+				t.Errorf("%s: it is %s", name, a.State)
+			}
+			if r := f.refusal(f.db, wipe()); r.ID != id || r.Verdict != approval.Waits {
+				t.Errorf("%s: %+v", name, r)
+			}
+		}
+		entries, err := f.db.Activity(f.Context(), activity.Filter{CompanyID: f.company.ID, Area: "authorization"}, activity.Cursor{}, 50)
+		f.ok(err)
+		void := 0
+		for _, e := range entries {
+			if e.Action == activity.AuthorizationVoid {
+				void++
+			}
+		}
+		equal(f, "void approvals in the log", void, 3)
 	})
 }

@@ -97,7 +97,10 @@ func (db *DB) saveCompany(ctx context.Context, t *tx, c, next company.Company) e
 	if err := db.supersede(ctx, t, c, next); err != nil {
 		return err
 	}
-	return db.recordCompany(ctx, t, activity.CompanyChanged, c, next)
+	if err := db.recordCompany(ctx, t, activity.CompanyChanged, c, next); err != nil {
+		return err
+	}
+	return db.followApproval(ctx, t, c, next)
 }
 
 // settingsColumns are the columns of a company's settings, in the order of

@@ -31,12 +31,7 @@ func (k *killing) asks(by account.User, passkey string) func(int, *rand.Rand) {
 			if a.Digest != o.Digest || a.State != approval.Waiting {
 				continue
 			}
-			seen := approval.Seen{Company: k.company.Slug, DeviceName: k.devices[call].Identification}
-			document, err := a.Document(seen, signature.Person{ID: by.ID, Name: by.Name}, signature.Approve, signature.Time(k.clock.Now()))
-			if err != nil {
-				k.Error(err)
-			}
-			o.Decides = &wipeDecision{a.ID, by.ID, passkey, document}
+			o.Decides = &wipeDecision{a.ID, by.ID, passkey, k.sign(by, k.document(a.ID, by, signature.Approve, nil))}
 			k.ask(caller, to, o, step{call, true}, output)
 			return
 		}

@@ -13,6 +13,7 @@ import (
 
 	"github.com/musterhq/muster/internal/access"
 	"github.com/musterhq/muster/internal/approval"
+	"github.com/musterhq/muster/internal/approval/approvaltest"
 	"github.com/musterhq/muster/internal/asset"
 	"github.com/musterhq/muster/internal/command"
 	"github.com/musterhq/muster/internal/database"
@@ -44,7 +45,7 @@ type wipeOrder struct {
 
 type wipeDecision struct {
 	ID, User, Passkey string
-	Document          []byte
+	Signed            signature.Signed
 }
 
 // wipeAnswer is what came of it; Error: it is not known what did.
@@ -85,7 +86,8 @@ func (o wipeOrder) obey(db *database.DB) (done bool, err error) {
 		return came == proposal.Begun, err
 	}
 	if d := o.Decides; d != nil {
-		err := db.DecideAuthorization(context.Background(), o.Company, d.ID, d.User, d.Passkey, signature.Signed{Document: d.Document})
+		err := db.Decide(context.Background(), approval.Decision{CompanyID: o.Company, Kind: approval.CallKind, ID: d.ID, UserID: d.User, PasskeyID: d.Passkey,
+			Signed: d.Signed, Verifier: approvaltest.Verifier()})
 		return err == nil, err
 	}
 	a := asset.Asset{ID: o.Asset, CompanyID: o.Company, Device: &asset.Device{Epoch: o.Epoch}}

@@ -2,7 +2,6 @@ package database_test
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"math/rand/v2"
 	"sync"
@@ -16,6 +15,7 @@ import (
 	"github.com/musterhq/muster/internal/access"
 	"github.com/musterhq/muster/internal/account"
 	"github.com/musterhq/muster/internal/activity"
+	"github.com/musterhq/muster/internal/approval/approvaltest"
 	"github.com/musterhq/muster/internal/asset"
 	"github.com/musterhq/muster/internal/command"
 	"github.com/musterhq/muster/internal/database"
@@ -39,7 +39,9 @@ func (f *fixture) person(name string, passkey bool) account.User {
 	u.Rights, _ = u.Role.Rights()
 	f.ok(f.db.CreateUser(f.Context(), u))
 	if passkey {
-		f.ok(f.db.AddPasskey(f.Context(), account.Passkey{ID: resource.NewID(), UserID: u.ID, Name: "Key", Credential: json.RawMessage(`{}`), CreatedAt: f.clock.Now()}))
+		key := approvaltest.NewPasskey()
+		keysOf.Store(key.ID, key)
+		f.ok(f.db.AddPasskey(f.Context(), account.Passkey{ID: key.ID, UserID: u.ID, Name: "Key", Credential: key.Credential(), CreatedAt: f.clock.Now()}))
 	}
 	return u
 }

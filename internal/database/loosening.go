@@ -7,9 +7,11 @@ import (
 	"github.com/musterhq/muster/internal/access"
 	"github.com/musterhq/muster/internal/account"
 	"github.com/musterhq/muster/internal/activity"
+	"github.com/musterhq/muster/internal/approval"
 	"github.com/musterhq/muster/internal/company"
 	"github.com/musterhq/muster/internal/fault"
 	"github.com/musterhq/muster/internal/resource"
+	"github.com/musterhq/muster/internal/signature"
 )
 
 const looseningColumns = `l.id, l.company_id, l.control, l.value_before, l.value_after, l.asked_by, l.asked_by_name, l.asked_at, l.effective_at`
@@ -125,46 +127,49 @@ func (db *DB) CancelLoosening(ctx context.Context, companyID, id string) error {
 	})
 }
 
-// ConfirmLoosening lets what waits take effect at once, by the word of a second
-// administrator who showed a passkey just now. A refusal is recorded.
-func (db *DB) ConfirmLoosening(ctx context.Context, companyID, id, userID, passkeyID string) error {
-	var refused error
-	err := db.write(ctx, func(ctx context.Context, t *tx) error {
-		c, l, err := db.lockLoosening(ctx, t, companyID, id)
-		if err != nil {
-			return err
-		}
-		by, err := db.confirmer(ctx, t, l, userID, passkeyID)
-		if err != nil {
-			return err
-		}
-		if refused = by.MayConfirm(l, c.Settings, db.now()); refused != nil {
-			return db.recordLoosening(ctx, t, activity.LooseningConfirmed, activity.Refused, l)
+// looseningMatter locks what waits, by its company, for the decision of a second
+// administrator: an approval lets it take effect at once, a decline cancels it.
+func (db *DB) looseningMatter(ctx context.Context, t *tx, companyID, id string) (m matter, err error) {
+	c, l, err := db.lockLoosening(ctx, t, companyID, id)
+	if err != nil {
+		return m, err
+	}
+	if m.Subject, err = db.looseningSubject(ctx, t, c, l); err != nil {
+		return m, err
+	}
+	m.closed = l.MayTakeEffect(c.Settings)
+	m.keep = func(ctx context.Context, t *tx, d decided) error {
+		if d.Decision == signature.Decline {
+			return db.dropLoosenings(ctx, t, companyID, l.Control)
 		}
 		return db.loosen(ctx, t, c, l, activity.LooseningConfirmed)
-	})
-	if err == nil {
-		err = refused
 	}
-	return err
+	m.refuse = func(ctx context.Context, t *tx) error {
+		return db.recordLoosening(ctx, t, activity.LooseningConfirmed, activity.Refused, l)
+	}
+	return m, nil
 }
 
-// confirmer reads who confirms a loosening, and how long who asked has had the right.
-// An administrator who was deleted since counts as one of this moment.
-func (db *DB) confirmer(ctx context.Context, t *tx, l access.Loosening, userID, passkeyID string) (by account.Confirmer, err error) {
-	if by.User, err = findUser(ctx, t, `u.id = ? AND u.company_id = ?`+t.lock(), userID, l.CompanyID); err != nil {
-		return by, err
-	}
-	since, err := one(ctx, t, into(func(by *account.Confirmer) []any { return []any{at(&by.RightsAt), at(&by.AskedSince)} }),
-		`SELECT COALESCE(MAX(CASE WHEN id = ? THEN rights_at END), 0),
-		COALESCE(MAX(CASE WHEN id = ? THEN CASE WHEN rights_at > created_at THEN rights_at ELSE created_at END END), ?)
-		FROM users WHERE company_id = ? AND id IN (?, ?)`, userID, l.AskedBy.ID, millis(db.now()), l.CompanyID, userID, l.AskedBy.ID)
+// looseningSubject is what a second administrator decides. An administrator who asked and
+// was deleted since counts as one of this moment.
+func (db *DB) looseningSubject(ctx context.Context, t conn, c company.Company, l access.Loosening) (approval.Subject, error) {
+	since, err := value[int64](ctx, t, `SELECT COALESCE(MAX(`+sinceColumn+`), ?) FROM users u WHERE u.company_id = ? AND u.id = ?`,
+		millis(db.now()), l.CompanyID, l.AskedBy.ID)
+	return approval.Loosening(l, c.Slug, instant(since)), err
+}
+
+// LooseningSubject finds what waits, and what a second administrator decides about it;
+// fault.NotFound if it does not wait.
+func (db *DB) LooseningSubject(ctx context.Context, companyID, id string) (l access.Loosening, of approval.Subject, err error) {
+	c, err := findCompany(ctx, db.read(), `c.id = ?`, companyID)
 	if err != nil {
-		return by, err
+		return l, of, err
 	}
-	by.RightsAt, by.AskedSince = since.RightsAt, since.AskedSince
-	by.Passkey, err = findPasskey(ctx, t, userID, passkeyID)
-	return by, err
+	l, err = find(ctx, db.read(), "change that waits", scanLoosening, `SELECT `+looseningColumns+` FROM loosenings l WHERE l.id = ? AND l.company_id = ?`, id, companyID)
+	if err == nil {
+		of, err = db.looseningSubject(ctx, db.read(), c, l)
+	}
+	return l, of, err
 }
 
 // loosen sets the control, and removes what waited.

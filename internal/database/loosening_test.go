@@ -7,9 +7,12 @@ import (
 	"github.com/musterhq/muster/internal/access"
 	"github.com/musterhq/muster/internal/account"
 	"github.com/musterhq/muster/internal/activity"
+	"github.com/musterhq/muster/internal/approval"
+	"github.com/musterhq/muster/internal/approval/approvaltest"
 	"github.com/musterhq/muster/internal/company"
 	"github.com/musterhq/muster/internal/database"
 	"github.com/musterhq/muster/internal/fault"
+	"github.com/musterhq/muster/internal/signature"
 )
 
 func (f *fixture) now() access.Settings {
@@ -101,19 +104,33 @@ func TestChangeControls_Stop(t *testing.T) {
 		}
 		f.clock.Advance(25 * time.Hour)
 		f.ok(f.db.ApplyLoosenings(f.Context()))
-		f.code(fault.Refused, f.db.ConfirmLoosening(f.Context(), f.company.ID, raise.ID, bob.ID, keys[0].ID))
+		f.code(fault.Refused, f.confirm(raise.ID, bob, keys[0].ID))
 		equal(f, "limit during the stop", f.now().Controls.DestructiveLimit.Devices, 10)
 		resume := f.controls(ada, func(s *access.Settings) { s.Stop = access.Stop{} })
 		if len(resume) != 1 || !f.now().Stop.On() {
 			f.Fatalf("resuming does not wait: %+v", resume)
 		}
-		f.ok(f.db.ConfirmLoosening(f.Context(), f.company.ID, resume[0].ID, bob.ID, keys[0].ID))
+		f.ok(f.confirm(resume[0].ID, bob, keys[0].ID))
 		if f.now().Stop.On() {
 			f.Error("it is not resumed")
 		}
 		f.ok(f.db.ApplyLoosenings(f.Context())) // the day has long passed
 		equal(f, "limit after the stop", f.now().Controls.DestructiveLimit.Devices, 30)
 	})
+}
+
+// confirm has an administrator confirm what waits, with a passkey.
+func (f *fixture) confirm(id string, by account.User, passkeyID string) error {
+	f.Helper()
+	_, of, err := f.db.LooseningSubject(f.Context(), f.company.ID, id)
+	if err != nil {
+		return err
+	}
+	document, err := of.Canonical(signature.Head{Approver: signature.Person{ID: by.ID, Name: by.Name}, Decision: signature.Approve, At: signature.Time(f.clock.Now())}, nil)
+	f.ok(err)
+	key, _ := keysOf.Load(passkeyID)
+	return f.db.Decide(f.Context(), approval.Decision{CompanyID: f.company.ID, Kind: approval.LooseningKind, ID: id, UserID: by.ID, PasskeyID: passkeyID,
+		Signed: key.(*approvaltest.Passkey).Sign(document), Verifier: approvaltest.Verifier()})
 }
 
 // A second administrator counts whose account, right and passkey are old enough.
@@ -132,13 +149,13 @@ func TestConfirmLoosening(t *testing.T) {
 		}
 		raise := f.controls(ada, limitTo(30))[0]
 		confirm := func(by account.User, key string) error {
-			return f.db.ConfirmLoosening(f.Context(), f.company.ID, raise.ID, by.ID, key)
+			return f.confirm(raise.ID, by, key)
 		}
 		f.code(fault.Refused, confirm(bob, passkey(bob))) // an account of today
 		f.clock.Advance(24 * time.Hour)
 		raise = f.controls(ada, limitTo(31))[0]
 		f.code(fault.Refused, confirm(ada, passkey(ada)))
-		f.code(fault.NotFound, confirm(bob, passkey(ada)))
+		f.code(fault.Refused, confirm(bob, passkey(ada)))
 		rights := func(r account.Right) {
 			f.ok(second(f.db.UpdateUser(f.Context(), f.company.ID, bob.ID, func(u *account.User) error {
 				u.Rights = r

@@ -67,7 +67,14 @@ func (db *DB) RemovePasskey(ctx context.Context, userID, id string) error {
 			AND NOT EXISTS (SELECT 1 FROM passkeys p WHERE p.user_id = ?)`, userID, userID); err != nil {
 			return err
 		}
-		return db.recordPerson(ctx, t, userID, activity.PasskeyRemoved, activity.OK, activity.Change{Field: "passkey", Before: called})
+		if err := db.recordPerson(ctx, t, userID, activity.PasskeyRemoved, activity.OK, activity.Change{Field: "passkey", Before: called}); err != nil {
+			return err
+		}
+		companyID, err := value[string](ctx, t, `SELECT company_id FROM users WHERE id = ?`, userID)
+		if err != nil {
+			return err
+		}
+		return db.voidDecisions(ctx, t, companyID)
 	})
 }
 

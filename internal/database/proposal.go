@@ -3,6 +3,7 @@ package database
 import (
 	"context"
 	"math"
+	"slices"
 	"time"
 
 	"github.com/musterhq/muster/internal/access"
@@ -19,7 +20,8 @@ const lightColumns = `v.id, v.company_id, (SELECT slug FROM companies WHERE id =
 	v.impact, v.title, v.summary, v.policy_id, v.target_name, v.base_version, v.next_policy_id, v.next_name, v.next_name_key,
 	v.owner_kind, v.owner_id, v.owner_user_id, v.owner_name, v.created_at, v.expires_at, v.propose_ref, v.apply_ref, v.looks,
 	v.version, v.failure, v.outcome, v.request, v.fields, v.devices, v.reason, v.ticket,
-	v.warnings, v.approval, v.approved_by, v.approved_at, (SELECT apply_approval FROM companies WHERE id = v.company_id),
+	v.warnings, v.approval, v.approved_by, v.approved_at, v.decline_reason, v.signed_id,
+	COALESCE((SELECT n.version <> v.base_version FROM policies n WHERE n.id = v.policy_id), FALSE), (SELECT apply_approval FROM companies WHERE id = v.company_id),
 	(SELECT COALESCE(CAST(SUM(n.count) AS BIGINT), 0) FROM asset_counts n
 		WHERE n.company_id = v.company_id AND n.policy_id = v.policy_id),
 	CASE WHEN v.status = 'PENDING' THEN (SELECT COUNT(DISTINCT m.asset_id) ` + openMoves + ` AND m.policy_id = v.next_policy_id) ELSE 0 END`
@@ -40,7 +42,7 @@ func (db *DB) scanProposal(r row) (p proposal.Proposal, err error) {
 		&p.Impact, (*shownName)(&p.Title), &p.Form, &p.PolicyID, (*shownName)(&p.TargetName), &p.BaseVersion, &p.Next.PolicyID, &p.Next.Name, &key,
 		&o.Kind, &o.ID, &o.UserID, &o.Name, at(&p.CreatedAt), at(&p.ExpiresAt), &p.ProposeRef, &p.ApplyRef, &p.Looks,
 		&p.Version, &p.Failure, &p.Outcome, asJSON(&p.Request), asJSON(&p.Fields), &devices, &p.Note.Reason, &p.Note.Ticket,
-		asJSON(&p.Warnings), &p.Approval.State, &p.Approval.By, at(&p.Approval.At), &p.Rule, &present, &moving, asText(&p.Next.Document)); err != nil {
+		asJSON(&p.Warnings), &p.Approval.State, &p.Approval.By, at(&p.Approval.At), &p.Approval.Reason, &p.SignedID, &p.Outdated, &p.Rule, &present, &moving, asText(&p.Next.Document)); err != nil {
 		return p, err
 	}
 	p.Renames = key != ""
@@ -78,6 +80,9 @@ func (db *DB) Propose(ctx context.Context, p proposal.Proposal, lifetime time.Du
 	}
 	made := false
 	err := db.write(ctx, func(ctx context.Context, t *tx) error {
+		if err := db.holdOwner(ctx, t, p); err != nil {
+			return err
+		}
 		n, err := t.execCount(ctx, `INSERT INTO proposals (id, company_id, capability, status, impact, title, summary, policy_id,
 				target_name, base_version, next_policy_id, next_name, next_name_key, owner_kind, owner_id, owner_user_id,
 				owner_name, created_at, expires_at, propose_ref, request, fields, next_document, devices, reason, ticket, warnings)
@@ -86,6 +91,9 @@ func (db *DB) Propose(ctx context.Context, p proposal.Proposal, lifetime time.Du
 			p.TargetName, p.BaseVersion, p.Next.PolicyID, p.Next.Name, key, string(p.Owner.Kind), p.Owner.ID, p.Owner.UserID,
 			p.Owner.Name, millis(p.CreatedAt), millis(p.ExpiresAt), p.ProposeRef, encode(p.Request), encode(p.Fields), string(p.Next.Document), p.Devices, p.Note.Reason, p.Note.Ticket, encodeSome(p.Warnings))
 		if made = n == 1; err != nil || !made {
+			return err
+		}
+		if err := db.mayWait(ctx, t, p, 0); err != nil {
 			return err
 		}
 		t.changed(p.CompanyID, "proposal", p.ID)
@@ -100,10 +108,66 @@ func (db *DB) Propose(ctx context.Context, p proposal.Proposal, lifetime time.Du
 // Proposal returns a proposal of the company.
 func (db *DB) Proposal(ctx context.Context, companyID, id string) (proposal.Proposal, error) {
 	p, err := db.findProposal(ctx, db.read(), `v.company_id = ? AND v.id = ?`, companyID, id)
-	if err == nil && p.Status == proposal.Pending && p.Rose {
+	switch {
+	case err != nil || p.Status != proposal.Pending || !p.Rose:
+	case p.Approval.State == proposal.Approved:
+		err = db.write(ctx, func(ctx context.Context, t *tx) error { return db.riseAgain(ctx, t, id) })
+		p.Approval = proposal.Approval{}
+	default:
 		err = db.statement(ctx, func(ctx context.Context, t conn) error { return raise(ctx, t, p) })
 	}
 	return p, err
+}
+
+// riseAgain keeps that the impact of an approved proposal rose, which voids the approval.
+func (db *DB) riseAgain(ctx context.Context, t *tx, id string) error {
+	p, err := db.lockProposal(ctx, t, id)
+	if err != nil || p.Status != proposal.Pending || !p.Rose {
+		return err
+	}
+	if p.Approval.State == proposal.Approved {
+		if err := db.voidChange(ctx, t, p, fault.New(fault.Refused, "the impact rose since it was approved")); err != nil {
+			return err
+		}
+	}
+	return raise(ctx, t, p)
+}
+
+// holdOwner lets the proposals of one key or connection that a person must approve be made
+// one after the other, so that they can be counted.
+func (db *DB) holdOwner(ctx context.Context, t *tx, p proposal.Proposal) error {
+	table := map[access.Kind]string{access.APIKey: "api_keys", access.Connection: "oauth_connections"}[p.Owner.Kind]
+	if table == "" || !p.NeedsApproval() {
+		return nil
+	}
+	_, err := list(ctx, t, scanValue[string], `SELECT k.id FROM `+table+` k WHERE k.id = ?`+t.hold(), p.Owner.ID)
+	return err
+}
+
+// MayWait implements proposal.Store.
+func (db *DB) MayWait(ctx context.Context, p proposal.Proposal) error {
+	return db.mayWait(ctx, db.read(), p, 1)
+}
+
+// mayWait refuses a proposal that would wait for a person while too many of its owner do;
+// more is how many there would be beside those that are kept.
+func (db *DB) mayWait(ctx context.Context, c conn, p proposal.Proposal, more int) error {
+	if !p.NeedsApproval() {
+		return nil
+	}
+	now := db.now()
+	kept, err := list(ctx, c, db.scanProposal, `SELECT `+lightColumns+`, '{}' FROM proposals v
+		WHERE v.company_id = ? AND v.owner_kind = ? AND v.owner_id = ? AND v.owner_user_id = ? AND v.status = 'PENDING' AND v.expires_at > ?
+		AND v.approval <> 'APPROVED' AND v.base_version = (SELECT n.version FROM policies n WHERE n.id = v.policy_id)
+		ORDER BY v.expires_at LIMIT 1000`, p.CompanyID, string(p.Owner.Kind), p.Owner.ID, p.Owner.UserID, millis(now))
+	if err != nil {
+		return err
+	}
+	kept = slices.DeleteFunc(kept, func(k proposal.Proposal) bool { return !k.AwaitsApproval() })
+	if len(kept)+more > proposal.MaxWaiting {
+		return proposal.TooMany(kept[0].ExpiresAt.Sub(now))
+	}
+	return nil
 }
 
 // PeekProposal returns a proposal of the company and changes nothing.

@@ -1,5 +1,5 @@
 -- The tables as the migrations leave them. Written by go test -run Schema -update.
--- Schema 27; programs from 27 may write.
+-- Schema 28; programs from 27 may write.
 
 CREATE TABLE activity (
     company_id TEXT NOT NULL,
@@ -198,7 +198,7 @@ CREATE TABLE authorizations (
     passkey_id TEXT NOT NULL DEFAULT '', -- the user's, which signed the decision
     used_at BIGINT NOT NULL DEFAULT 0,
     command_id TEXT NOT NULL DEFAULT ''
-);
+, signed_id TEXT NOT NULL DEFAULT '', decline_reason TEXT NOT NULL DEFAULT '');
 CREATE INDEX authorizations_call ON authorizations (company_id, digest, created_at);
 CREATE INDEX authorizations_created ON authorizations (created_at);
 CREATE INDEX authorizations_list ON authorizations (company_id, created_at, id);
@@ -562,7 +562,7 @@ CREATE TABLE proposals (
     request TEXT NOT NULL, -- JSON object
     fields TEXT NOT NULL, -- JSON array: the reviewed change list
     next_document TEXT NOT NULL -- JSON object
-, devices BIGINT NOT NULL DEFAULT 0, reason TEXT NOT NULL DEFAULT '', ticket TEXT NOT NULL DEFAULT '', warnings TEXT NOT NULL DEFAULT '', approval TEXT NOT NULL DEFAULT '', approved_by TEXT NOT NULL DEFAULT '', approved_at BIGINT NOT NULL DEFAULT 0, signed_id TEXT NOT NULL DEFAULT '');
+, devices BIGINT NOT NULL DEFAULT 0, reason TEXT NOT NULL DEFAULT '', ticket TEXT NOT NULL DEFAULT '', warnings TEXT NOT NULL DEFAULT '', approval TEXT NOT NULL DEFAULT '', approved_by TEXT NOT NULL DEFAULT '', approved_at BIGINT NOT NULL DEFAULT 0, signed_id TEXT NOT NULL DEFAULT '', decline_reason TEXT NOT NULL DEFAULT '');
 CREATE INDEX proposals_apply_ref ON proposals (company_id, apply_ref) WHERE apply_ref <> '';
 CREATE INDEX proposals_company ON proposals (company_id, created_at, id);
 CREATE UNIQUE INDEX proposals_executing ON proposals (next_policy_id) WHERE status = 'EXECUTING';

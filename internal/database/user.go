@@ -85,7 +85,10 @@ func (db *DB) DeleteUser(ctx context.Context, companyID, id string) (u account.U
 				return err
 			}
 		}
-		return db.record(ctx, t, companyID, activity.Event{Action: activity.UserDeleted, Target: userTarget(u)})
+		if err := db.record(ctx, t, companyID, activity.Event{Action: activity.UserDeleted, Target: userTarget(u)}); err != nil {
+			return err
+		}
+		return db.voidDecisions(ctx, t, companyID)
 	})
 	return u, err
 }
@@ -149,7 +152,15 @@ func (db *DB) saveUser(ctx context.Context, t *tx, before, next account.User, mo
 			return err
 		}
 	}
-	return db.recordUser(ctx, t, activity.UserChanged, before, next, more...)
+	if err := db.recordUser(ctx, t, activity.UserChanged, before, next, more...); err != nil || !loses(before, next) {
+		return err
+	}
+	return db.voidDecisions(ctx, t, next.CompanyID)
+}
+
+// loses reports whether a user can do less than before.
+func loses(before, next account.User) bool {
+	return gains(next, before) || !slices.Equal(before.Policies, next.Policies)
 }
 
 // gains reports whether a user can do more than before, or the same for more policies.

@@ -56,6 +56,14 @@ type Review struct {
 type Approval struct {
 	Required bool   `json:"approvalRequired,omitempty"` // of a proposal
 	URL      string `json:"approvalUrl,omitempty"`
+	// Declined, if not nil: a person has declined it.
+	Declined *Declined `json:"-"`
+}
+
+// Declined is who declined a call, when, and why in their words.
+type Declined struct {
+	By, Reason string
+	At         time.Time
 }
 
 // Error is what an operation may fail with.

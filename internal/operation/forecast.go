@@ -28,6 +28,7 @@ type Approval struct {
 	URL      *string    `json:"url" doc:"Where a person decides; null until the call itself is made." example:"https://muster.example.com/approvals/prp_5h9j3f7p1s6z4g8a2e0k7m9q3v"`
 	By       *string    `json:"by" doc:"Who decided; null until then." example:"Ada Example"`
 	At       *Timestamp `json:"at" doc:"When; null until then."`
+	Reason   *string    `json:"reason,omitempty" doc:"Why it was declined, in that person's words; only where they gave a reason." example:"Not before the holidays."`
 }
 
 // Assessment is what a call would be answered now, and what it would do.
@@ -105,6 +106,12 @@ func (k *Kernel) Assess(ctx context.Context, o *Operation, p access.Principal, m
 		forecast.Approval = &Approval{Required: true, State: "WAITING"}
 		if refused.Approval.URL != "" {
 			forecast.Approval.URL = &refused.Approval.URL
+		}
+		if d := refused.Approval.Declined; d != nil {
+			forecast.Approval.State, forecast.Approval.By, forecast.Approval.At = "DECLINED", &d.By, TimestampOf(d.At)
+			if d.Reason != "" {
+				forecast.Approval.Reason = &d.Reason
+			}
 		}
 	}
 	if refused == nil || refused.Code != fault.NotFound {

@@ -93,6 +93,11 @@ func NameKey(text string) string {
 // matter, anything else does.
 func SameName(typed, name string) bool { return typedForm(typed) == typedForm(name) }
 
+// Confirms is SameName for a name that must be typed: nothing confirms nothing.
+func Confirms(typed, name string) bool {
+	return strings.TrimSpace(typed) != "" && SameName(typed, name)
+}
+
 func typedForm(text string) string {
 	return norm.NFC.String(cases.Fold().String(norm.NFC.String(strings.TrimSpace(text))))
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"log/slog"
-	"strings"
 	"time"
 
 	"github.com/musterhq/muster/internal/access"
@@ -33,7 +32,7 @@ func (s *Service) Apply(ctx context.Context, call operation.Call, id, confirmati
 		return Proposal{}, err
 	}
 	s.crash(BeforeClaim)
-	t, err := s.claim(ctx, call, p, confirms(confirmation, p.TargetName))
+	t, err := s.claim(ctx, call, p, policy.Confirms(confirmation, p.TargetName))
 	if err != nil {
 		return Proposal{}, err
 	}
@@ -48,12 +47,6 @@ func confirmationRequired(p Proposal) *fault.Error {
 		"this change has high impact: show the summary to the person who approves it, who must type the policy's name as confirmation")
 	f.Review = &fault.Review{Impact: string(p.Impact), RequiresConfirmation: p.NeedsConfirmation(), Summary: p.Summary}
 	return f
-}
-
-// confirms compares what a person typed with a policy's name: case and outer
-// spaces do not matter, anything else does.
-func confirms(typed, policyName string) bool {
-	return strings.TrimSpace(typed) != "" && policy.SameName(typed, policyName)
 }
 
 // stillApplies is the fault of a proposal that can never be applied any more,
@@ -119,7 +112,7 @@ type turn struct {
 // Whether the name has to be typed is decided by the store, in the transaction
 // that claims.
 func (s *Service) claim(ctx context.Context, call operation.Call, p Proposal, confirmed bool) (turn, error) {
-	c := Claim{ID: p.ID, Holder: resource.NewLeaseHolder("proposal"), For: turnFor, Ref: call.IdempotencyRef, Confirmed: confirmed, Check: s.checksSent(p)}
+	c := Claim{ID: p.ID, Holder: resource.NewLeaseHolder("proposal"), For: turnFor, Ref: call.IdempotencyRef, Confirmed: confirmed, Verifier: s.Verifier, Next: p.Next}
 	patience := s.TurnWait
 	if patience == 0 {
 		patience = DefaultTurnWait

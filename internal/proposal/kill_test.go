@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"cmp"
 	"context"
-	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -23,6 +22,8 @@ import (
 	"github.com/anishathalye/porcupine"
 
 	"github.com/musterhq/muster/internal/account"
+	"github.com/musterhq/muster/internal/approval"
+	"github.com/musterhq/muster/internal/approval/approvaltest"
 	"github.com/musterhq/muster/internal/company"
 	"github.com/musterhq/muster/internal/database"
 	"github.com/musterhq/muster/internal/fault"
@@ -84,14 +85,13 @@ func applyUntilKilled(url string) error {
 
 func (r *rig) obey(o applyOrder) error {
 	service, _ := r.replica(r.db)
-	service.Publisher, service.Keys, service.TurnWait = distant(o.Vendor), plainKeys{}, 20*time.Second
+	service.Publisher, service.Verifier, service.TurnWait = distant(o.Vendor), approvaltest.Verifier(), 20*time.Second
 	if o.Wants == "" {
 		_, err := service.Apply(context.Background(), r.key("k"), o.ID, "")
 		return err
 	}
-	_, err := r.db.DecideProposal(context.Background(), proposal.Decision{CompanyID: r.company.ID, ID: o.ID, UserID: o.User, PasskeyID: o.PasskeyID,
-		Want: o.Wants, Signed: o.Signed, Check: func(s proposal.Standing, want signature.Decision) error { return s.Check(plainKeys{}, want) }})
-	return err
+	return r.db.Decide(context.Background(), approval.Decision{CompanyID: r.company.ID, Kind: approval.ChangeKind, ID: o.ID, UserID: o.User,
+		PasskeyID: o.PasskeyID, Signed: o.Signed, Verifier: approvaltest.Verifier()})
 }
 
 // distant is a vendor at an address.
@@ -293,7 +293,7 @@ func (k *killing) saw(client int, called int64, what attempt, out attempted) {
 }
 
 func decision(p *approver, want signature.Decision, s signature.Signed) applyOrder {
-	return applyOrder{Wants: want, User: p.ID, PasskeyID: hex.EncodeToString(p.id), Signed: s}
+	return applyOrder{Wants: want, User: p.User.ID, PasskeyID: p.Passkey.ID, Signed: s}
 }
 
 func (k *killing) start() *applier {

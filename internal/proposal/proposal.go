@@ -174,6 +174,8 @@ type Proposal struct {
 	// decided under it.
 	Rule     access.ApprovalRule
 	Approval Approval
+	SignedID string // of what that person signed
+	Outdated bool   // its policy was saved since: it can never be applied
 
 	// Looks is how often the platform's copy was looked at since the outcome
 	// became doubtful.

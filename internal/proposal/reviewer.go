@@ -67,8 +67,8 @@ type Maker struct {
 	Client    string // of a connection: what the client calls itself; never verified
 	UserName  string // of the user, or of the person behind a connection, with the
 	UserEmail string
-	// Since is when the account of the user behind the key or connection was made, or
-	// when that user last got a right; zero: there is no such user.
+	// Since is when the account of the user behind the proposal was made, or when that
+	// user last got a right; zero: there is no such user.
 	Since time.Time
 }
 
@@ -181,5 +181,10 @@ func (r Reviewer) look(ctx context.Context, who access.Principal, id string) (Li
 	if _, err := r.Service.Look(ctx, who, id); err != nil {
 		return Listed{}, err
 	}
-	return r.Store.ListedProposal(ctx, who.CompanyID, id)
+	found, err := r.Store.ListedProposal(ctx, who.CompanyID, id)
+	if err != nil {
+		return Listed{}, err
+	}
+	found.Proposal, err = r.Service.present(ctx, found.Proposal)
+	return found, err
 }

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/musterhq/muster/internal/access"
+	"github.com/musterhq/muster/internal/approval"
 	"github.com/musterhq/muster/internal/fault"
 	"github.com/musterhq/muster/internal/policy"
 	"github.com/musterhq/muster/internal/resource"
@@ -32,7 +33,7 @@ type Service struct {
 	Publisher Publisher
 	// PublicURL is where the portal is, without a slash at the end.
 	PublicURL string
-	Keys      Keys         // nil: no passkeys at the service's address, so that no approval counts
+	Verifier  approval.Verifier
 	Log       *slog.Logger // nil: silent
 
 	PushLimit time.Duration // 0: DefaultPushLimit
@@ -99,7 +100,10 @@ func (s *Service) seen(ctx context.Context, p access.Principal, id string, find 
 	if err == nil && !p.MaySee(found.PolicyID) {
 		return Proposal{}, notFound()
 	}
-	return found, err
+	if err != nil {
+		return found, err
+	}
+	return s.present(ctx, found)
 }
 
 func notFound() error {

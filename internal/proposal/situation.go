@@ -94,16 +94,11 @@ func (s *Service) ForeseeApply(ctx context.Context, p access.Principal, id, conf
 	if err != nil {
 		return operation.Forecast{}, err
 	}
-	now, err := s.situation(ctx, found, confirms(confirmation, found.TargetName))
+	now, err := s.situation(ctx, found, policy.Confirms(confirmation, found.TargetName))
 	if err != nil {
 		return operation.Forecast{}, err
 	}
-	if now.Unapproved = found.Unapproved(); found.Status == Pending && found.NeedsApproval() && !now.Unapproved {
-		void, err := s.Store.PeekApproval(ctx, found, Claim{ID: found.ID, Check: s.checksSent(found)})
-		if now.Unapproved = void != nil; err != nil {
-			return operation.Forecast{}, err
-		}
-	}
+	now.Unapproved = found.Unapproved()
 	if found.Renames && found.Status == Pending {
 		err := s.nameFree(ctx, found.CompanyID, found.Next.Name, found.Next.PolicyID)
 		if now.NameTaken = fault.CodeOf(err) == fault.Refused; err != nil && !now.NameTaken {
@@ -112,10 +107,7 @@ func (s *Service) ForeseeApply(ctx context.Context, p access.Principal, id, conf
 	}
 	f := found.forecast()
 	if a := s.view(found).Approval; a != nil {
-		f.Approval = &operation.Approval{Required: true, State: string(a.State), URL: &a.URL, By: a.By, At: a.At}
-		if now.Unapproved && a.State == Approved { // of something else than what it now is
-			f.Approval.State, f.Approval.By, f.Approval.At = string(Waiting), nil, nil
-		}
+		f.Approval = &operation.Approval{Required: true, State: string(a.State), URL: &a.URL, By: a.By, At: a.At, Reason: a.Reason}
 	}
 	if refused := s.refusal(now.Decide(), found); refused != nil {
 		return f, refused
@@ -142,6 +134,9 @@ func (p Proposal) forecast() operation.Forecast {
 func (s *Service) foreseePropose(ctx context.Context, made Proposal, err error) (operation.Forecast, error) {
 	if err == nil {
 		err = s.knows(made)
+	}
+	if err == nil {
+		err = s.Store.MayWait(ctx, made.At(made.Devices))
 	}
 	if _, refused := errors.AsType[*fault.Error](err); err != nil && !refused || made.ID == "" {
 		return operation.Forecast{}, err

@@ -4,10 +4,10 @@ import (
 	"context"
 	"time"
 
+	"github.com/musterhq/muster/internal/approval"
 	"github.com/musterhq/muster/internal/company"
 	"github.com/musterhq/muster/internal/fault"
 	"github.com/musterhq/muster/internal/policy"
-	"github.com/musterhq/muster/internal/signature"
 )
 
 // Store keeps proposals. Time is the database's: an expiry is compared where
@@ -15,25 +15,24 @@ import (
 type Store interface {
 	// Propose saves a PENDING proposal that can be applied for a lifetime, and
 	// returns it with its times. A second one with the same ProposeRef is not
-	// made: the first is returned.
+	// made: the first is returned. One more than MaxWaiting that wait for a person is
+	// not made either: fault.RateLimited.
 	Propose(ctx context.Context, p Proposal, lifetime time.Duration) (Proposal, error)
+	// MayWait returns the error of Propose for one too many, and changes nothing.
+	MayWait(ctx context.Context, p Proposal) error
 	// ProposalByRef returns the proposal that a call with the idempotency
 	// reference made or applied.
 	ProposalByRef(ctx context.Context, companyID, ref string) (Proposal, error)
 	// Proposal keeps that a proposal was shown with a higher impact; PeekProposal
 	// changes nothing.
 	Proposal(ctx context.Context, companyID, id string) (Proposal, error)
-	// DecideProposal saves a person's decision about a PENDING proposal that needs
-	// one and has none, if Check accepts it for the proposal as it then is. A
-	// declined proposal ends FAILED. fault.Refused and fault.NotPending say why not.
-	DecideProposal(ctx context.Context, d Decision) (Proposal, error)
 	PeekProposal(ctx context.Context, companyID, id string) (Proposal, error)
 	// MovesTo counts the devices that an open command moves to a policy, and that do
 	// not count among those that use it.
 	MovesTo(ctx context.Context, policyID string) (int, error)
-	// PeekApproval says why the approval of a proposal that has one would not count
-	// for a claim now; nil: it would. It changes nothing.
-	PeekApproval(ctx context.Context, p Proposal, c Claim) (why, err error)
+	// PeekApproval says why the approval of a proposal that has one does not count now;
+	// nil: it does. It changes nothing.
+	PeekApproval(ctx context.Context, p Proposal, v approval.Verifier) (why, err error)
 	// FailProposal ends a PENDING proposal FAILED, and reports whether it was PENDING.
 	FailProposal(ctx context.Context, id string, code fault.Code, outcome string) (bool, error)
 	// ClaimProposal begins to apply a proposal, as Claim says.
@@ -60,9 +59,11 @@ type Claim struct {
 	// Confirmed: the policy's name was typed. Without it, a proposal whose
 	// impact is HIGH with the devices that use the policy now is NotConfirmed.
 	Confirmed bool
-	// Check decides whether the approval of a proposal that needs one still counts,
-	// under the same locks. One that does not is void: the proposal waits again.
-	Check func(s Standing, want signature.Decision) error
+	// Verifier decides whether the approval of a proposal that needs one still counts,
+	// under the same locks. One that does not is void: the proposal waits again. Next is
+	// what will be sent: no approval of anything else counts.
+	Verifier approval.Verifier
+	Next     Next
 }
 
 // Claimed is the result of a Claim.

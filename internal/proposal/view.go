@@ -46,6 +46,7 @@ type ApprovalView struct {
 	URL      string               `json:"url" doc:"Where a person approves or declines it, with a passkey." example:"https://muster.example/approvals/prp_7q2m9x4c6v1b8n3z5k0w4t6r2y"`
 	By       *string              `json:"by" doc:"Who decided; null until then." example:"Ada"`
 	At       *operation.Timestamp `json:"at" doc:"When; null until then."`
+	Reason   *string              `json:"reason,omitempty" doc:"Why it was declined, in that person's words; only where they gave a reason." example:"Not before the holidays."`
 }
 
 // view is View with where a person approves it.
@@ -57,6 +58,9 @@ func (s *Service) view(p Proposal) View {
 	v.Approval = &ApprovalView{Required: true, State: Waiting, URL: s.approvalURL(p)}
 	if p.Approval.State != "" {
 		v.Approval.State, v.Approval.By, v.Approval.At = p.Approval.State, &p.Approval.By, operation.TimestampOf(p.Approval.At)
+	}
+	if p.Approval.Reason != "" {
+		v.Approval.Reason = &p.Approval.Reason
 	}
 	return v
 }

@@ -2,6 +2,7 @@ package servertest
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -17,11 +18,13 @@ import (
 	"github.com/alecthomas/kong"
 
 	"github.com/musterhq/muster/internal/access"
+	"github.com/musterhq/muster/internal/activity"
 	"github.com/musterhq/muster/internal/agent"
 	agentdevice "github.com/musterhq/muster/internal/agent/device"
 	"github.com/musterhq/muster/internal/agent/protocol"
 	"github.com/musterhq/muster/internal/agent/simulated"
 	"github.com/musterhq/muster/internal/company"
+	"github.com/musterhq/muster/internal/config"
 	"github.com/musterhq/muster/internal/policy"
 	"github.com/musterhq/muster/internal/service"
 	"github.com/musterhq/muster/internal/surface/cli"
@@ -41,12 +44,17 @@ func (l *Env) CLI(v any, args ...string) {
 		l.TB.Fatalf("muster %s: %v", strings.Join(args, " "), err)
 	}
 	var out bytes.Buffer
-	if err := chosen.Run(&cli.Env{Context: l.TB.Context(), Out: &out, Now: l.Now, Open: service.OpenAdmin(l.Now, l.keyFile)}); err != nil {
+	if err := chosen.Run(&cli.Env{Context: l.TB.Context(), Out: &out, Now: l.Now, Open: service.OpenAdmin(l.Now, l.keyFile), Signer: l.signer}); err != nil {
 		l.TB.Fatalf("muster %s: %v", strings.Join(args, " "), err)
 	}
 	if err := json.Unmarshal(out.Bytes(), v); err != nil {
 		l.TB.Fatalf("muster %s printed %q: %v", strings.Join(args, " "), out.Bytes(), err)
 	}
+}
+
+// signer has the keys of a file; empty: of the service's.
+func (l *Env) signer(store config.Store, keyFile string) (activity.Signer, error) {
+	return service.OpenSigner(store, cmp.Or(keyFile, l.keyFile))
 }
 
 // NewAgentSite makes a company that is connected to no platform, with a policy

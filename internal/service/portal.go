@@ -9,7 +9,6 @@ import (
 	"github.com/musterhq/muster/internal/surface/portal"
 	"github.com/musterhq/muster/internal/surface/portal/activity"
 	"github.com/musterhq/muster/internal/surface/portal/approvals"
-	"github.com/musterhq/muster/internal/surface/portal/authorizations"
 	"github.com/musterhq/muster/internal/surface/portal/controls"
 	"github.com/musterhq/muster/internal/surface/portal/credentials"
 	"github.com/musterhq/muster/internal/surface/portal/devices"
@@ -44,7 +43,7 @@ func (w *wiring) portal() *portal.Portal {
 			&activity.Section{Store: w.db, Chain: w.records},
 			&credentials.Section{Keys: keys, Connections: oauth.Connections{Store: w.db, Users: w.db, Now: now},
 				Companies: w.db, Usage: w.db, Steps: w.db},
-			&controls.Section{Store: w.db, Passkeys: signIn.Passkeys},
+			&controls.Section{Store: w.db},
 			&people.Users{Service: signIn.Users, Store: w.db, Invitations: signIn.Invitations, Policies: w.db, Keys: keys},
 			&people.Account{SignIn: signIn.SignIn, Service: signIn.Users, Passkeys: signIn.Passkeys, Federation: signIn.Federation,
 				Sessions: signIn.Sessions, ClientAddress: signIn.ClientAddress},
@@ -54,8 +53,7 @@ func (w *wiring) portal() *portal.Portal {
 			&devices.Section{Assets: w.db, Commands: w.db, Open: w.db, Policies: w.db, Activity: w.db, Views: w.db, Identity: w.db, EnrollAgain: w.link.EnrollAgain,
 				Companions: w.commands.Push != nil},
 			&enroll.Section{Policies: w.db, Assets: w.db, App: w.link.AppState},
-			&approvals.Section{Reviewer: reviewer, Decider: w.db.Decider, Passkeys: signIn.Passkeys},
-			&authorizations.Section{Store: w.db, Assets: w.db, Passkeys: signIn.Passkeys},
+			&approvals.Section{Reviewer: reviewer, Store: w.db, Assets: w.db, Passkeys: signIn.Passkeys, Verifier: w.proposals.Verifier},
 			&policies.Section{Editor: policy.Editor{Service: w.policies}, Reviewer: reviewer, Assets: w.db, Push: w.platform.PushPolicy},
 		},
 	}

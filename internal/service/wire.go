@@ -15,6 +15,7 @@ import (
 	"github.com/musterhq/muster/internal/agent/protocol"
 	"github.com/musterhq/muster/internal/agentserver"
 	"github.com/musterhq/muster/internal/apikey"
+	"github.com/musterhq/muster/internal/approval"
 	"github.com/musterhq/muster/internal/asset"
 	"github.com/musterhq/muster/internal/budget"
 	"github.com/musterhq/muster/internal/command"
@@ -118,10 +119,14 @@ func (w *wiring) useCases() (err error) {
 		w.options.Logger.Info("passkeys are not on offer", "reason", err)
 	}
 	w.records = &activity.Sealer{Store: w.db, Signer: w.keys, Now: w.options.Now, Log: w.options.Logger, Alarm: w.metrics.BrokenChains}
+	verifier := approval.Verifier{Service: w.keys}
+	if w.passkeys != nil {
+		verifier.Passkeys = w.passkeys
+	}
 	w.commands = &command.Service{
 		Store: w.db, Finder: w.db, Inventory: w.db, Cancels: w.db, Channels: map[asset.Management]command.Channel{},
 		Now: w.options.Now, Log: w.options.Logger, Observer: w.metrics, Crash: w.options.Crash,
-		Digest: w.keys.Digest, PublicURL: w.public,
+		Digest: w.keys.Digest, Verifier: verifier, PublicURL: w.public,
 	}
 	w.enrollments = &enrollment.Service{Store: w.db, Companies: w.db, Now: w.options.Now}
 	if w.policies, err = policyService(w.db, w.options.Now); err != nil {
@@ -129,10 +134,7 @@ func (w *wiring) useCases() (err error) {
 	}
 	w.proposals = &proposal.Service{
 		Store: w.db, Policies: w.db, Companies: w.db, Checker: w.policies.Checker,
-		PublicURL: w.public, Log: w.options.Logger, Crash: w.options.Crash,
-	}
-	if w.passkeys != nil {
-		w.proposals.Keys = w.passkeys
+		PublicURL: w.public, Verifier: verifier, Log: w.options.Logger, Crash: w.options.Crash,
 	}
 	return nil
 }

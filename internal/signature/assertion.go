@@ -16,21 +16,16 @@ import (
 	"crypto/x509"
 	"encoding/asn1"
 	"encoding/base64"
-	"encoding/json"
 	"errors"
 	"math/big"
+
+	"github.com/go-json-experiment/json"
 )
 
 // Challenge is the challenge of a document: its SHA-256.
 func Challenge(document []byte) []byte {
 	sum := sha256.Sum256(document)
 	return sum[:]
-}
-
-// Party is the service as WebAuthn knows it: its exact origin, and its host name.
-type Party struct {
-	Origin string `json:"origin"`
-	RPID   string `json:"rpId"`
 }
 
 // Assertion is a passkey's answer, with the public key that checks it.
@@ -76,8 +71,7 @@ func (a Assertion) Verify(document []byte, at Party) error {
 	return checkSignature(a.PublicKey, append(bytes.Clone(data), client[:]...), a.Signature)
 }
 
-// checkClientData reads members by their exact names, which encoding/json does not do
-// for a struct.
+// checkClientData reads members by their exact names, none of which occurs twice.
 func checkClientData(text, document []byte, origin string) error {
 	var client map[string]any
 	if err := json.Unmarshal(text, &client); err != nil {

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"os/exec"
 	"testing"
+	"time"
 
 	"github.com/musterhq/muster/internal/signature"
 )
@@ -18,9 +19,9 @@ import verify_approval as v
 cases, answers = json.load(sys.stdin), []
 for case in cases["files"]:
     try:
-        v.verify(base64.b64decode(case), cases["trust"]); answers.append(True)
+        answers.append(int(v.verify(base64.b64decode(case), cases["trust"])[1]) + 1)
     except Exception:
-        answers.append(False)
+        answers.append(0)
 json.dump(answers, sys.stdout)
 `
 
@@ -32,7 +33,8 @@ func TestPythonVerifierAgrees(t *testing.T) {
 		t.Skip("python3 with the package cryptography is not here: the verifier in docs/ was not run")
 	}
 	s := newES256(t)
-	signed := s.sign(document(t, nil), 5, party.RPID, nil)
+	witness := newService()
+	signed := witness.accept(t, s.sign(document(t, nil), 5, party.RPID, nil))
 	file, err := signed.Export()
 	if err != nil {
 		t.Fatal(err)
@@ -58,6 +60,17 @@ func TestPythonVerifierAgrees(t *testing.T) {
 		one, _ := changed.Export()
 		files = append(files, one)
 	}
+	plain := signed
+	plain.Countersignature = nil
+	for _, other := range []signature.Signed{plain, newService().accept(t, plain)} {
+		one, _ := other.Export()
+		files = append(files, one)
+	}
+	for _, text := range hostile(t) {
+		if one, err := witness.acceptAny(s.sign(text, 5, party.RPID, nil)).Export(); err == nil {
+			files = append(files, one)
+		}
+	}
 	for i := range file {
 		for _, flip := range []byte{1, 0x20, 0x80} {
 			one := bytes.Clone(file)
@@ -65,7 +78,7 @@ func TestPythonVerifierAgrees(t *testing.T) {
 			files = append(files, one)
 		}
 	}
-	trusted := trust(s)
+	trusted := trust(s, witness)
 	keys, err := trusted.Export()
 	if err != nil {
 		t.Fatal(err)
@@ -78,20 +91,33 @@ func TestPythonVerifierAgrees(t *testing.T) {
 	run := exec.CommandContext(t.Context(), "python3", "-c", many, "../../docs")
 	run.Stdin = bytes.NewReader(in)
 	out, err := run.Output()
-	var theirs []bool
+	var theirs []int
 	if err != nil || json.Unmarshal(out, &theirs) != nil || len(theirs) != len(files) {
 		t.Fatalf("%v: %s", err, out)
 	}
 	passed := 0
 	for i, one := range files {
-		_, err := signature.Verify(one, trusted)
-		if ours := err == nil; ours != theirs[i] {
-			t.Errorf("%q: ours says %v, Python's %v", one, err, theirs[i])
-		} else if ours {
-			passed++
+		got, err := signature.Verify(one, trusted)
+		ours := 0 // refused; 1: signed; 2: and accepted
+		if err == nil {
+			ours = 1
+			if passed++; got.Countersignature != nil {
+				ours = 2
+			}
+		}
+		if ours != theirs[i] {
+			t.Errorf("%q: ours says %d, %v, Python's %d", one, ours, err, theirs[i])
 		}
 	}
-	if passed != 2 { // the file, and the declined one
+	if passed != 3 { // the file, the declined one, and the one that is not countersigned
 		t.Errorf("%d files pass", passed)
 	}
+}
+
+// acceptAny countersigns whatever it gets; what has no canonical form stays as it is.
+func (s service) acceptAny(signed signature.Signed) signature.Signed {
+	if accepted, err := signed.Accept(s, nil, time.Unix(1e9, 0)); err == nil {
+		return accepted
+	}
+	return signed
 }

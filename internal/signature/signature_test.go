@@ -84,16 +84,45 @@ func document(t testing.TB, edit func(*signature.Head)) []byte {
 	if edit != nil {
 		edit(&h)
 	}
-	text, err := signature.Canonical(h)
+	text, err := signature.Canonical(signature.Change{Head: h, Kind: "change", Changes: []signature.Moved{}, Warnings: []string{}})
 	if err != nil {
 		t.Fatal(err)
 	}
 	return text
 }
 
-func trust(s *signer) *signature.Trust {
-	return &signature.Trust{Company: "acme", Party: party, Keys: []signature.TrustedKey{
-		signature.NewTrustedKey(hex.EncodeToString([]byte("credential-1")), s.public, signature.Person{ID: "u1", Name: "Ada"}, "ada@acme.test", time.Unix(0, 0))}}
+// service countersigns.
+type service struct{ ed25519.PrivateKey }
+
+func newService() service {
+	_, key, _ := ed25519.GenerateKey(rand.Reader)
+	return service{key}
+}
+
+func (s service) SignStatement(statement []byte) []byte { return ed25519.Sign(s.PrivateKey, statement) }
+
+func (s service) PublicKeys() []ed25519.PublicKey {
+	return []ed25519.PublicKey{s.Public().(ed25519.PublicKey)}
+}
+
+// accept countersigns a decision.
+func (s service) accept(t testing.TB, signed signature.Signed) signature.Signed {
+	t.Helper()
+	signed, err := signed.Accept(s, []string{"POLICIES_WRITE"}, time.Unix(1e9+1, 0))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return signed
+}
+
+func trust(s *signer, by ...service) *signature.Trust {
+	t := &signature.Trust{Company: "acme", Party: party, Service: []string{}}
+	for _, one := range by {
+		t.Service = append(t.Service, signature.ServiceKeys(one.PublicKeys())...)
+	}
+	t.Keys = []signature.TrustedKey{
+		signature.NewTrustedKey(hex.EncodeToString([]byte("credential-1")), s.public, signature.Person{ID: "u1", Name: "Ada"}, "ada@acme.test", []string{"POLICIES_WRITE"}, time.Unix(0, 0))}
+	return t
 }
 
 // TestVerify_EveryBitCounts flips each bit of an export, and of the keys' algorithms.
@@ -107,11 +136,12 @@ func TestVerify_EveryBitCounts(t *testing.T) {
 	for name, s := range map[string]*signer{"ES256": newES256(t), "EdDSA": newSigner(t, ed), "RS256": newSigner(t, rs)} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			file, err := s.sign(document(t, nil), 5, party.RPID, nil).Export()
+			witness := newService()
+			file, err := witness.accept(t, s.sign(document(t, nil), 5, party.RPID, nil)).Export()
 			if err != nil {
 				t.Fatal(err)
 			}
-			by := trust(s)
+			by := trust(s, newService(), witness)
 			if _, err := signature.Verify(file, by); err != nil {
 				t.Fatal(err)
 			}
@@ -247,6 +277,7 @@ func TestCanonical(t *testing.T) {
 		`"\u20ac$\u000F\u000aA'\u0042\u0022\u005c\\\"\/"`:  `"€$\u000f\nA'B\"\\\\\"/"`,
 		"\"\\u007f\\u2028<>&\"":                            "\"\u007f\u2028<>&\"",
 		`9007199254740991`:                                 `9007199254740991`,
+		`[1.50,1e3,-0,1E21,1e-7]`:                          `[1.5,1000,0,1e+21,1e-7]`,
 	} {
 		t.Run(in, func(t *testing.T) {
 			if got, err := signature.Normal([]byte(in)); err != nil || string(got) != want {
@@ -254,7 +285,7 @@ func TestCanonical(t *testing.T) {
 			}
 		})
 	}
-	for _, in := range []string{`1.5`, `1e3`, `9007199254740992`, `-0`, `{} {}`, `{`, "\"\xff\"", ``} {
+	for _, in := range []string{`{} {}`, `{`, "\"\xff\"", ``, `{"a":1,"a":2}`, `"\ud800"`, `1.`, `[1,]`} {
 		if got, err := signature.Normal([]byte(in)); err == nil {
 			t.Errorf("%s: got %s", in, got)
 		}
@@ -297,6 +328,164 @@ func FuzzParseExport(f *testing.F) {
 				t.Fatalf("%q is written %q, %v", text, again, err)
 			}
 			_ = s.Check()
+		}
+	})
+}
+
+// TestVerify_Countersignature: without it nothing is proved but the signature, and one by
+// another service, or of something else, does not verify.
+func TestVerify_Countersignature(t *testing.T) {
+	t.Parallel()
+	s, witness := newES256(t), newService()
+	plain := s.sign(document(t, nil), 5, party.RPID, nil)
+	other := witness.accept(t, s.sign(document(t, func(h *signature.Head) { h.Subject = "prp_2" }), 5, party.RPID, nil))
+	moved := plain
+	moved.Countersignature = other.Countersignature
+	edited := witness.accept(t, plain)
+	c := *edited.Countersignature
+	c.Rights = []string{"MANAGE_COMPANY"}
+	edited.Countersignature = &c
+	for _, one := range []struct {
+		name     string
+		signed   signature.Signed
+		by       *signature.Trust
+		verifies bool
+		accepted bool
+	}{
+		{"accepted", witness.accept(t, plain), trust(s, witness), true, true},
+		{"by a former key", witness.accept(t, plain), trust(s, newService(), witness), true, true},
+		{"not accepted", plain, trust(s, witness), true, false},
+		{"by another service", newService().accept(t, plain), trust(s, witness), false, true},
+		{"no service is trusted", witness.accept(t, plain), trust(s), false, true},
+		{"of another decision", moved, trust(s, witness), false, true},
+		{"with other rights", edited, trust(s, witness), false, true},
+	} {
+		t.Run(one.name, func(t *testing.T) {
+			file, err := one.signed.Export()
+			if err != nil {
+				t.Fatal(err)
+			}
+			got, err := signature.Verify(file, one.by)
+			if (err == nil) != one.verifies || (got.Countersignature != nil) != one.accepted {
+				t.Errorf("%v, countersigned %t", err, got.Countersignature != nil)
+			}
+		})
+	}
+	file, _ := witness.accept(t, plain).Export()
+	cut := bytes.Index(file, []byte(`"countersignature":`))
+	end := bytes.Index(file, []byte(`,"document"`))
+	stripped := append(bytes.Clone(file[:cut]), file[end+1:]...)
+	if got, err := signature.Verify(stripped, trust(s, witness)); err != nil || got.Countersignature != nil {
+		t.Errorf("without the countersignature: %v", err)
+	}
+}
+
+// hostile are documents of which readers could disagree what they say.
+func hostile(t testing.TB) map[string][]byte {
+	t.Helper()
+	text := string(document(t, nil))
+	swap := func(old, new string) []byte {
+		out, err := signature.Normal([]byte(strings.Replace(text, old, new, 1)))
+		if err != nil { // it has no canonical form: as it is
+			out = []byte(strings.Replace(text, old, new, 1))
+		}
+		if string(out) == text {
+			t.Fatalf("%q is not there", old)
+		}
+		return out
+	}
+	return map[string][]byte{
+		"a long s":               swap(`{"approver"`, `{"deci\u017fion":"DECLINE","approver"`),
+		"another case":           swap(`{"approver"`, `{"Decision":"DECLINE","approver"`),
+		"a member twice":         swap(`{"approver"`, `{"decision":"DECLINE","approver"`),
+		"an unknown member":      swap(`{"approver"`, `{"approvedBy":"the operator","approver"`),
+		"unknown further down":   swap(`"id":"u1"`, `"id":"u1","Id":"u2"`),
+		"another kind's members": swap(`{"approver"`, `{"control":"stop","approver"`),
+		"a second document":      []byte(text + text),
+		"another domain":         swap(`muster/approval/1`, `muster/approval/3`),
+		"no integer":             swap(`"devices":0`, `"devices":0.5`),
+		"a text for a number":    swap(`"devices":0`, `"devices":"0"`),
+	}
+}
+
+// TestRead_Strictly: a document that two readers could read in two ways is refused, however
+// well it is signed.
+func TestRead_Strictly(t *testing.T) {
+	t.Parallel()
+	s, witness := newES256(t), newService()
+	if _, what, err := signature.Read(document(t, nil)); err != nil || what.(*signature.Change).Subject != "prp_1" {
+		t.Fatalf("%v, %v", what, err)
+	}
+	for name, text := range hostile(t) {
+		t.Run(name, func(t *testing.T) {
+			if _, what, err := signature.Read(text); err == nil {
+				t.Errorf("it is read as %+v", what)
+			}
+			signed, err := s.sign(text, 5, party.RPID, nil).Accept(witness, nil, time.Unix(1e9, 0))
+			if err != nil {
+				return // it cannot even be written
+			}
+			if file, err := signed.Export(); err == nil {
+				if _, err := signature.Verify(file, trust(s, witness)); err == nil {
+					t.Error("it verifies")
+				}
+			}
+		})
+	}
+}
+
+// TestParseTrust_Strictly: a file of keys has exactly its members, once, and nothing follows.
+func TestParseTrust_Strictly(t *testing.T) {
+	t.Parallel()
+	file, err := trust(newES256(t), newService()).Export()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := signature.ParseTrust(file); err != nil {
+		t.Fatal(err)
+	}
+	for name, change := range map[string][2]string{
+		"a member twice": {`"company":`, `"company":"other","company":`}, "another case": {`"company":`, `"Company":"other","company":`},
+		"an unknown member": {`"company":`, `"trusted":true,"company":`}, "a former format": {`approval-keys/2`, `approval-keys/1`},
+		"unknown in a key": {`"email":`, `"Email":"x","email":`},
+	} {
+		changed := strings.Replace(string(file), change[0], change[1], 1)
+		if _, err := signature.ParseTrust([]byte(changed)); err == nil || changed == string(file) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	if _, err := signature.ParseTrust(append(bytes.Clone(file), file...)); err == nil {
+		t.Error("two files in one are read")
+	}
+}
+
+// FuzzRead: what is read strictly says the same to every reader of JSON.
+func FuzzRead(f *testing.F) {
+	f.Add(document(f, nil))
+	for _, text := range hostile(f) {
+		f.Add(text)
+	}
+	f.Fuzz(func(t *testing.T, text []byte) {
+		h, what, err := signature.Read(text)
+		if err != nil {
+			return
+		}
+		var plain map[string]any
+		if err := json.Unmarshal(text, &plain); err != nil {
+			t.Fatalf("%q is read, and is no JSON: %v", text, err)
+		}
+		again, err := json.Marshal(what)
+		var mine map[string]any
+		if err != nil || json.Unmarshal(again, &mine) != nil {
+			t.Fatal(err)
+		}
+		for name, value := range plain {
+			if _, known := mine[name]; !known && value != nil && value != "" {
+				t.Fatalf("%q: the member %q is not read", text, name)
+			}
+		}
+		if d, _ := plain["decision"].(string); d != string(h.Decision) {
+			t.Fatalf("%q: others read the decision %q, we %q", text, d, h.Decision)
 		}
 	})
 }

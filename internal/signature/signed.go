@@ -2,69 +2,53 @@ package signature
 
 import (
 	"bytes"
+	"crypto/ed25519"
 	"encoding/hex"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"net/url"
 	"slices"
 	"time"
+
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
 )
 
-// The domains: what a signature can be about. A signature of one is none of another.
-const (
-	PolicyChange       = "muster/approval/1"
-	DestructiveCommand = "muster/authorization/1"
-)
-
-// Person is a user of the portal in a document.
-type Person struct {
-	ID   string `json:"id"`
-	Name string `json:"name"`
-}
-
-// Decision is what the person decided.
-type Decision string
-
-// The decisions.
-const (
-	Approve Decision = "APPROVE"
-	Decline Decision = "DECLINE"
-)
-
-// Head has the members that every document has.
-type Head struct {
-	Domain   string   `json:"domain"`
-	Company  string   `json:"company"` // its slug
-	Subject  string   `json:"subject"` // the id of what is decided on
-	Approver Person   `json:"approver"`
-	Decision Decision `json:"decision"`
-	At       string   `json:"at"`      // when the document was shown, in RFC 3339
-	Expires  string   `json:"expires"` // when what is decided on ends
-}
-
-// Time is a time as documents have it.
-func Time(t time.Time) string { return t.UTC().Format(time.RFC3339) }
-
-// Signed is a document with its signature.
+// Signed is a document with a person's signature and, where the service accepted the
+// decision, its countersignature.
 type Signed struct {
 	Document []byte
 	Assertion
+	Countersignature *Countersignature // nil: it is not proved that the service accepted it
+}
+
+// Countersignature is the service's word that it accepted a decision: when, and by what
+// right of the person. It covers the document and the person's signature.
+type Countersignature struct {
+	At     string   `json:"at"`     // in RFC 3339
+	Rights []string `json:"rights"` // that the approver had
+	// Key is the public key of Ed25519, and Signature its signature, in base64url.
+	Key       string `json:"key"`
+	Signature string `json:"signature,omitempty"`
 }
 
 // Head reads the members that every document has.
-func (s Signed) Head() (h Head, err error) {
-	err = json.Unmarshal(s.Document, &h)
+func (s Signed) Head() (Head, error) {
+	h, _, err := Read(s.Document)
 	return h, err
 }
 
-// exportFormat is that of the file of a signed document.
-const exportFormat = "muster/signed/1"
+// The formats of the file of a signed document. The first has no countersignature.
+const (
+	firstFormat  = "muster/signed/1"
+	exportFormat = "muster/signed/2"
+)
 
 type export struct {
-	Format    string          `json:"format"`
-	Document  json.RawMessage `json:"document"`
-	Assertion assertionText   `json:"assertion"`
+	Format           string            `json:"format"`
+	Document         jsontext.Value    `json:"document"`
+	Assertion        assertionText     `json:"assertion"`
+	Countersignature *Countersignature `json:"countersignature,omitempty"`
 }
 
 type assertionText struct {
@@ -75,10 +59,18 @@ type assertionText struct {
 	Signature         string `json:"signature"`
 }
 
+func (s Signed) text() ([]byte, error) {
+	e := export{exportFormat, s.Document, assertionText{encode(s.AuthenticatorData), encode(s.ClientData),
+		encode(s.CredentialID), encode(s.PublicKey), encode(s.Signature)}, s.Countersignature}
+	if s.Countersignature == nil {
+		e.Format = firstFormat
+	}
+	return Canonical(e)
+}
+
 // Export writes a file that stands by itself: one line of canonical JSON.
 func (s Signed) Export() ([]byte, error) {
-	text, err := Canonical(export{exportFormat, s.Document, assertionText{encode(s.AuthenticatorData), encode(s.ClientData),
-		encode(s.CredentialID), encode(s.PublicKey), encode(s.Signature)}})
+	text, err := s.text()
 	return append(text, '\n'), err
 }
 
@@ -89,10 +81,10 @@ func ParseExport(file []byte) (s Signed, err error) {
 		return s, errors.New("the file is not as it was exported: it is not one line of canonical JSON")
 	}
 	var e export
-	if err := strictly(text, &e); err != nil || e.Format != exportFormat {
-		return s, errors.New("the file is not an exported approval")
+	if err := json.Unmarshal(text, &e, json.RejectUnknownMembers(true)); err != nil {
+		return s, errors.New("the file is not an exported decision")
 	}
-	s.Document = e.Document
+	s.Document, s.Countersignature = e.Document, e.Countersignature
 	for _, part := range []struct {
 		to   *[]byte
 		text string
@@ -103,43 +95,109 @@ func ParseExport(file []byte) (s Signed, err error) {
 		}
 	}
 	again, err := s.Export()
+	if s.Countersignature == nil && e.Format == exportFormat { // one that lost it is whole, and proves less
+		again = bytes.Replace(again, []byte(`"format":"`+firstFormat), []byte(`"format":"`+exportFormat), 1)
+	}
 	if err != nil || !bytes.Equal(again, file) {
 		return s, errors.New("the file is not as it was exported")
 	}
 	return s, nil
 }
 
-func strictly(text []byte, into any) error {
-	d := json.NewDecoder(bytes.NewReader(text))
-	d.DisallowUnknownFields()
-	return d.Decode(into)
+// Witness signs statements with the service's key, and knows its former ones.
+type Witness interface {
+	SignStatement(statement []byte) []byte
+	// PublicKeys are the service's, the one that signs first.
+	PublicKeys() []ed25519.PublicKey
+}
+
+// Accept returns the document with the service's countersignature. rights are the
+// approver's.
+func (s Signed) Accept(by Witness, rights []string, at time.Time) (Signed, error) {
+	c := &Countersignature{At: Time(at), Rights: append([]string{}, rights...), Key: encode(by.PublicKeys()[0])}
+	s.Countersignature = c
+	statement, err := s.statement()
+	if err != nil {
+		return s, err
+	}
+	c.Signature = encode(by.SignStatement(statement))
+	return s, nil
+}
+
+// statement is what the service signs: the file, but for the countersignature's own
+// signature. It begins with words that nothing else which the service signs begins with.
+func (s Signed) statement() ([]byte, error) {
+	bare := *s.Countersignature
+	bare.Signature = ""
+	s.Countersignature = &bare
+	text, err := s.text()
+	return append([]byte("muster decision 2\n"), text...), err
+}
+
+// Accepted returns nil if one of the service's keys countersigned the decision.
+func (s Signed) Accepted(keys []ed25519.PublicKey) error {
+	if s.Countersignature == nil {
+		return errors.New("the service has not countersigned the decision")
+	}
+	statement, err := s.statement()
+	if err != nil {
+		return err
+	}
+	signature, err := decode(s.Countersignature.Signature)
+	if err != nil {
+		return err
+	}
+	by := slices.IndexFunc(keys, func(key ed25519.PublicKey) bool { return encode(key) == s.Countersignature.Key })
+	if by < 0 || !ed25519.Verify(keys[by], statement, signature) {
+		return errors.New("the countersignature is not of this decision, or not by a key of the service that is trusted")
+	}
+	return nil
 }
 
 // trustFormat is that of the file of trusted keys.
-const trustFormat = "muster/approval-keys/1"
+const trustFormat = "muster/approval-keys/2"
 
-// Trust says whose signatures count: the service, the company, and its people's keys.
+// Trust says whose signatures count: the service, the company, and the keys of people who
+// may decide.
 type Trust struct {
 	Format  string `json:"format"`
 	Company string `json:"company"`
 	Party
-	Keys []TrustedKey `json:"keys"`
+	// Service are the service's public keys of Ed25519, former ones included, in base64url.
+	Service []string     `json:"service"`
+	Keys    []TrustedKey `json:"keys"`
 }
 
-// TrustedKey is a passkey and whose it is.
+// Party is the service as WebAuthn knows it: its exact origin, and its host name.
+type Party struct {
+	Origin string `json:"origin"`
+	RPID   string `json:"rpId"`
+}
+
+// TrustedKey is a passkey, whose it is, and what that person may do.
 type TrustedKey struct {
-	CredentialID string `json:"credentialId"` // base64url
-	PublicKey    string `json:"publicKey"`    // base64url of SubjectPublicKeyInfo
-	User         Person `json:"user"`
-	Email        string `json:"email"`
-	Added        string `json:"added"`
+	CredentialID string   `json:"credentialId"` // base64url
+	PublicKey    string   `json:"publicKey"`    // base64url of SubjectPublicKeyInfo
+	User         Person   `json:"user"`
+	Email        string   `json:"email"`
+	Rights       []string `json:"rights"`
+	Added        string   `json:"added"`
 }
 
 // NewTrustedKey is a key of a person. A credential's id is hexadecimal where passkeys
 // are kept.
-func NewTrustedKey(credential string, publicKey []byte, user Person, email string, added time.Time) TrustedKey {
+func NewTrustedKey(credential string, publicKey []byte, user Person, email string, rights []string, added time.Time) TrustedKey {
 	id, _ := hex.DecodeString(credential) // we wrote it
-	return TrustedKey{encode(id), encode(publicKey), user, email, Time(added)}
+	return TrustedKey{encode(id), encode(publicKey), user, email, rights, Time(added)}
+}
+
+// ServiceKeys writes the service's public keys as a Trust has them.
+func ServiceKeys(keys []ed25519.PublicKey) []string {
+	all := []string{}
+	for _, key := range keys {
+		all = append(all, encode(key))
+	}
+	return all
 }
 
 // Export writes the trust as a file for people to keep.
@@ -148,14 +206,17 @@ func (t Trust) Export() ([]byte, error) {
 	if t.Keys == nil {
 		t.Keys = []TrustedKey{}
 	}
-	text, err := json.MarshalIndent(t, "", "  ")
+	text, err := json.Marshal(t, jsontext.Multiline(true), jsontext.WithIndent("  "))
 	return append(text, '\n'), err
 }
 
-// ParseTrust reads what Export wrote.
+// ParseTrust reads what Export wrote: exact names, none twice, none unknown, one document.
 func ParseTrust(file []byte) (t Trust, err error) {
-	if err = strictly(file, &t); err == nil && (t.Format != trustFormat || t.Company == "" || t.Origin == "" || t.RPID == "") {
-		err = errors.New("it is not a file of `muster approval keys`")
+	if err = json.Unmarshal(file, &t, json.RejectUnknownMembers(true)); err != nil {
+		return t, fmt.Errorf("it is not a file of `muster approval keys`: %w", err)
+	}
+	if t.Format != trustFormat || t.Company == "" || t.Origin == "" || t.RPID == "" {
+		err = fmt.Errorf("it is not a file of `muster approval keys` in the format %s: write it again", trustFormat)
 	}
 	return t, err
 }
@@ -166,7 +227,9 @@ func (s Signed) Check() error {
 	var client struct {
 		Origin string `json:"origin"`
 	}
-	_ = json.Unmarshal(s.ClientData, &client) // what cannot be read is refused below
+	if err := json.Unmarshal(s.ClientData, &client); err != nil {
+		return errors.New("what the passkey answered cannot be read")
+	}
 	u, err := url.Parse(client.Origin)
 	if err != nil {
 		return errors.New("the passkey answered at no address")
@@ -177,8 +240,8 @@ func (s Signed) Check() error {
 // at verifies the document at a party, and that it is of a kind that people sign.
 func (s Signed) at(p Party) error {
 	h, err := s.Head()
-	if err != nil || h.Domain != PolicyChange && h.Domain != DestructiveCommand {
-		return errors.New("the document is of no kind that is known here")
+	if err != nil {
+		return err
 	}
 	if h.Decision != Approve && h.Decision != Decline {
 		return fmt.Errorf("%q is no decision", h.Decision)
@@ -186,7 +249,8 @@ func (s Signed) at(p Party) error {
 	return s.Verify(s.Document, p)
 }
 
-// CheckBy verifies a signed document by keys that are trusted.
+// CheckBy verifies a signed document, and its countersignature if it has one, by keys
+// that are trusted.
 func (s Signed) CheckBy(t Trust) error {
 	if err := s.at(t.Party); err != nil {
 		return err
@@ -204,7 +268,16 @@ func (s Signed) CheckBy(t Trust) error {
 	if !slices.ContainsFunc(t.Keys, known) {
 		return errors.New("the key that signed is not trusted: it is not the approver's among the keys")
 	}
-	return nil
+	if s.Countersignature == nil {
+		return nil
+	}
+	var service []ed25519.PublicKey
+	for _, text := range t.Service {
+		if key, err := decode(text); err == nil && len(key) == ed25519.PublicKeySize {
+			service = append(service, key)
+		}
+	}
+	return s.Accepted(service)
 }
 
 // Verify checks an exported file. Without trust it can only find out whether the file

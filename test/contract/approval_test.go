@@ -2,6 +2,7 @@ package contract_test
 
 import (
 	"encoding/json"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -133,6 +134,9 @@ func (s *approvalSite) exported(id, domain string) {
 	signed, err := signature.Verify(file, &trust)
 	if err != nil {
 		s.Fatal(err)
+	}
+	if c := signed.Countersignature; c == nil || !slices.Contains(c.Rights, "POLICIES_WRITE") {
+		s.Errorf("countersigned %+v", c)
 	}
 	if head, err := signed.Head(); err != nil || head.Domain != domain || head.Subject != id {
 		s.Errorf("exported %+v, %v", head, err)

@@ -2,6 +2,7 @@ package contract_test
 
 import (
 	"encoding/json"
+	"html"
 	"net/http"
 	"net/url"
 	"path/filepath"
@@ -38,10 +39,24 @@ func (d decider) decide(t *testing.T, address string, decline bool) servertest.P
 		t.Fatal(err)
 	}
 	page := d.Get(u.Path).Want(t, 200)
-	if decline {
+	switch {
+	case decline:
 		page.Body = page.Body[strings.LastIndex(page.Body, "data-passkey"):]
+	case strings.Contains(page.Body, `name="confirmation"`): // compared before it is signed
+		page = d.Post(u.Path, "decision", "APPROVE", "confirmation", nameToType(t, page)).Want(t, 200)
 	}
 	return d.Post(u.Path, "token", page.Field(t, "token"), "answer", d.key.Get(page.Options(t))).Want(t, 200)
+}
+
+// nameToType is the name that a page wants typed.
+func nameToType(t *testing.T, page servertest.Page) string {
+	t.Helper()
+	_, after, found := strings.Cut(page.Body, "The name is ")
+	name, _, ended := strings.Cut(after, ". Case and")
+	if !found || !ended {
+		t.Fatalf("the page names nothing to type: %.3000s", page.Body)
+	}
+	return html.UnescapeString(name)
 }
 
 // awaitsPerson is the address at which a person authorizes what was answered with 403.

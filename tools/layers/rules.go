@@ -25,27 +25,28 @@ func layers() []layer {
 		{"account", "leaf access", []string{"internal/account"}},
 		{"credential", "leaf access account", []string{"internal/apikey", "internal/oauth"}},
 		{"operation", "leaf access", []string{"internal/operation"}},
-		{"type", "leaf access operation", []string{"internal/company", "internal/asset", "internal/policy", "internal/activity", "internal/agent/device", "internal/approval"}},
-		{"use-case", "leaf access operation type", []string{
+		{"type", "leaf access operation", []string{"internal/company", "internal/asset", "internal/policy", "internal/activity", "internal/agent/device"}},
+		{"decision", "leaf access operation type", []string{"internal/approval"}},
+		{"use-case", "leaf access operation type decision", []string{
 			"internal/command", "internal/proposal", "internal/provisioning", "internal/enrollment", "internal/budget", "internal/limit", "internal/explain", "internal/usb",
 		}},
-		{"adapter", "leaf access account credential operation type use-case", []string{
+		{"adapter", "leaf access account credential operation type decision use-case", []string{
 			"internal/database", "internal/platform", "internal/emulator", "internal/agentserver", "internal/fcm", "internal/identity",
 			"internal/passkey",
 		}},
 		{"shared-surface", "leaf access account credential operation", []string{"internal/surface/edge", "internal/surface/web"}},
-		{"surface", "leaf access account credential operation type use-case shared-surface", []string{
+		{"surface", "leaf access account credential operation type decision use-case shared-surface", []string{
 			"internal/surface/rest", "internal/surface/mcp", "internal/surface/oauth", "internal/surface/portal", "internal/surface/agentapi",
 			"internal/surface/bridge", "internal/surface/cli", "internal/surface/probe",
 		}},
 		// The agent stays small and free of the service's code.
 		{"agent", "leaf", []string{"internal/agent"}},
 		{"simulation", "leaf agent adapter", []string{"internal/fleetsim"}},
-		{"service", "leaf access account credential operation type use-case adapter shared-surface surface agent", []string{"internal/service"}},
-		{"program", "leaf access account credential operation type use-case adapter shared-surface surface agent simulation service", []string{
+		{"service", "leaf access account credential operation type decision use-case adapter shared-surface surface agent", []string{"internal/service"}},
+		{"program", "leaf access account credential operation type decision use-case adapter shared-surface surface agent simulation service", []string{
 			"cmd/muster", "cmd/muster-agent", "internal/platform/discovery/cmd",
 		}},
-		{testSupport, "leaf access account credential operation type use-case adapter shared-surface surface agent simulation service test-support", []string{
+		{testSupport, "leaf access account credential operation type decision use-case adapter shared-surface surface agent simulation service test-support", []string{
 			"docs", "test", "internal/servertest", "internal/database/pgtest", "internal/database/benchtest", "internal/database/firsttest", "internal/database/triggertest",
 			"internal/surface/rest/resttest", "internal/usb/adbtest", "internal/agent/shell/shelltest",
 		}},

@@ -106,6 +106,8 @@ type offlineView struct {
 	Proofs   bool   `json:"proofs"`
 	Compared int    `json:"headsCompared"`
 	Older    int    `json:"headsOlder"`
+	// NotCovered are members of entries that no hash covers.
+	NotCovered []string `json:"notCovered"`
 }
 
 func (c *ActivityVerify) offline(env *Env) error {
@@ -131,7 +133,10 @@ func (c *ActivityVerify) offline(env *Env) error {
 	if err != nil {
 		return fmt.Errorf("cannot verify %s: %w", c.Export, err)
 	}
-	view := offlineView{viewChain(o.Verification), o.From, o.Unsealed, o.Key, o.Proofs, o.Compared, o.Older}
+	view := offlineView{viewChain(o.Verification), o.From, o.Unsealed, o.Key, o.Proofs, o.Compared, o.Older, []string{}}
+	if o.Devices {
+		view.NotCovered = append(view.NotCovered, "device")
+	}
 	err = Print(env.Out, c.Output, view, func(w io.Writer) { showOffline(w, o, c.Heads != "") })
 	if err == nil && !o.Sound() {
 		err = fmt.Errorf("the chain of the export is broken at entry %d: %s", o.Broken, o.Why)
@@ -149,6 +154,9 @@ func showOffline(w io.Writer, o activity.Offline, heads bool) {
 		unproved(w, o.Verification)
 	} else {
 		fmt.Fprintf(w, "The key is the one that the export names, %s: compare it, or give --key-file, which also checks each entry's proof.\n", o.Key)
+	}
+	if o.Devices {
+		fmt.Fprintln(w, "Not covered: the member device, which is what a device was called when the log was exported.")
 	}
 	if o.Unsealed > 0 {
 		fmt.Fprintf(w, "%d entries had no place in the chain yet.\n", o.Unsealed)

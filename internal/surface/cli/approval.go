@@ -6,20 +6,21 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"strings"
 	"time"
 
+	"github.com/musterhq/muster/internal/access"
 	"github.com/musterhq/muster/internal/account"
 	"github.com/musterhq/muster/internal/company"
 	"github.com/musterhq/muster/internal/fault"
-	"github.com/musterhq/muster/internal/proposal"
 	"github.com/musterhq/muster/internal/signature"
 )
 
 // ApprovalCommands are about what people signed with their passkeys.
 type ApprovalCommands struct {
 	Export ApprovalExport `cmd:"" help:"Write what a person signed about a proposal, as one line of JSON that stands by itself."`
-	Keys   ApprovalKeys   `cmd:"" help:"Write the passkeys of a company's people, for approval verify --trust."`
-	Verify ApprovalVerify `cmd:"" help:"Check an exported approval, without a database. Exit code 1: a byte was changed, or the key is not trusted; 2: without --trust, which shows integrity only."`
+	Keys   ApprovalKeys   `cmd:"" help:"Write the service's public keys, and the passkeys of a company's people who may decide, for approval verify --trust."`
+	Verify ApprovalVerify `cmd:"" help:"Check an exported approval, without a database. Exit code 1: a byte was changed, or the key is not trusted; 2: without --trust, which shows integrity only, or where the service has not countersigned it."`
 }
 
 // SignedStore finds what people signed.
@@ -27,6 +28,8 @@ type SignedStore interface {
 	// SignedDocument returns the last document signed about a subject, or fault.NotFound.
 	SignedDocument(ctx context.Context, companyID, subject string) (signature.Signed, error)
 	Passkeys(ctx context.Context, userID string) ([]account.Passkey, error)
+	// Decider returns a user as one who may decide, or fault.NotFound.
+	Decider(ctx context.Context, companyID, userID string) (access.Approver, error)
 }
 
 // Passkeys reads passkeys as a service at an address does.
@@ -70,6 +73,7 @@ func (c *ApprovalExport) Run(env *Env) error {
 // ApprovalKeys writes whose signatures count.
 type ApprovalKeys struct {
 	OfCompany
+	KeyFile   string `name:"key-file" env:"MUSTER_KEY_FILE" placeholder:"FILE" help:"The service's key file, whose public keys are written, former ones too; by default the one beside the SQLite file."`
 	PublicURL string `name:"public-url" env:"MUSTER_PUBLIC_URL" default:"http://localhost:8080" placeholder:"URL" help:"Address of the service, which its passkeys belong to. Default: ${default}."`
 }
 
@@ -85,12 +89,22 @@ func (c *ApprovalKeys) Run(env *Env) error {
 			return answer{}, err
 		}
 		trust := signature.Trust{Company: owner.Slug, Party: keys.Party()}
+		if trust.Service, err = c.service(env); err != nil {
+			return answer{}, err
+		}
 		for _, u := range people {
+			who, err := admin.Signed.Decider(ctx, owner.ID, u.ID)
+			if err != nil {
+				return answer{}, err
+			}
+			if !who.Decides() {
+				continue
+			}
 			theirs, err := admin.Signed.Passkeys(ctx, u.ID)
 			if err != nil {
 				return answer{}, err
 			}
-			trust.Keys = append(trust.Keys, trusted(env, keys, u, theirs)...)
+			trust.Keys = append(trust.Keys, trusted(env, keys, u, who, theirs)...)
 		}
 		file, err := trust.Export()
 		if err == nil {
@@ -100,8 +114,23 @@ func (c *ApprovalKeys) Run(env *Env) error {
 	})
 }
 
-// trusted are a person's passkeys that can sign documents.
-func trusted(env *Env, keys Passkeys, u account.User, theirs []account.Passkey) []signature.TrustedKey {
+// service are the public keys of the service.
+func (c *ApprovalKeys) service(env *Env) ([]string, error) {
+	signer, err := env.Signer(c.Store, c.KeyFile)
+	if err != nil {
+		return nil, err
+	}
+	if signer == nil {
+		if env.Err != nil {
+			fmt.Fprintln(env.Err, "muster: no key file was found: the keys prove who signed, not what the service accepted; give --key-file")
+		}
+		return []string{}, nil
+	}
+	return signature.ServiceKeys(signer.PublicKeys()), nil
+}
+
+// trusted are the passkeys of a person who may decide that can sign documents.
+func trusted(env *Env, keys Passkeys, u account.User, who access.Approver, theirs []account.Passkey) []signature.TrustedKey {
 	var all []signature.TrustedKey
 	for _, p := range theirs {
 		public, err := keys.PublicKey(p.Credential)
@@ -111,7 +140,7 @@ func trusted(env *Env, keys Passkeys, u account.User, theirs []account.Passkey) 
 			}
 			continue
 		}
-		all = append(all, signature.NewTrustedKey(p.ID, public, signature.Person{ID: u.ID, Name: u.Name}, u.Email, p.CreatedAt))
+		all = append(all, signature.NewTrustedKey(p.ID, public, signature.Person{ID: u.ID, Name: u.Name}, u.Email, who.Rights(), p.CreatedAt))
 	}
 	return all
 }
@@ -126,6 +155,7 @@ type ApprovalVerify struct {
 // verifiedView is what verify reports.
 type verifiedView struct {
 	Trusted  bool            `json:"trusted"`
+	Accepted bool            `json:"accepted"` // the service countersigned it
 	Document json.RawMessage `json:"document"`
 }
 
@@ -151,33 +181,56 @@ func (c *ApprovalVerify) Run(env *Env) error {
 	if err != nil {
 		return fmt.Errorf("%s does not verify: %w", c.File, err)
 	}
-	err = Print(env.Out, c.Output, verifiedView{trust != nil, signed.Document}, func(w io.Writer) { showSigned(w, signed) })
-	if err == nil && trust == nil {
+	accepted := trust != nil && signed.Countersignature != nil
+	err = Print(env.Out, c.Output, verifiedView{trust != nil, accepted, signed.Document}, func(w io.Writer) { showSigned(w, signed, accepted) })
+	switch {
+	case err != nil:
+		return err
+	case trust == nil:
 		return &ExitError{2, "integrity only: the file is whole, but whose key signed it is not known; give --trust with what `muster approval keys` wrote"}
+	case !accepted:
+		return &ExitError{2, "signed, acceptance not proved: a trusted key signed it, but the service has not countersigned it, so it may never have been decided on there"}
 	}
-	return err
+	return nil
 }
 
 // showSigned says who decided what and when.
-func showSigned(w io.Writer, s signature.Signed) {
-	var c proposal.Change
-	if err := json.Unmarshal(s.Document, &c); err != nil {
+func showSigned(w io.Writer, s signature.Signed, accepted bool) {
+	head, document, err := signature.Read(s.Document)
+	if err != nil { // it was verified
 		fmt.Fprintln(w, string(s.Document))
 		return
 	}
-	word := "approved"
-	if c.Decision == signature.Decline {
-		word = "declined"
+	word := map[signature.Decision]string{signature.Approve: "approved", signature.Decline: "declined"}[head.Decision]
+	if !accepted {
+		word = "signed the word " + string(head.Decision) + " about"
 	}
-	at, err := time.Parse(time.RFC3339, c.At)
+	fmt.Fprintf(w, "%q (user %s) %s %s of company %s, shown at %s.\n", head.Approver.Name, head.Approver.ID, word, head.Subject, head.Company, moment(head.At))
+	if c := s.Countersignature; accepted {
+		fmt.Fprintf(w, "The service accepted it at %s; the person's rights: %s.\n", moment(c.At), strings.Join(c.Rights, ", "))
+	}
+	if head.Confirmation != "" {
+		fmt.Fprintf(w, "Typed: %q.\n", head.Confirmation)
+	}
+	if head.Reason != "" {
+		fmt.Fprintf(w, "Reason: %q.\n", head.Reason)
+	}
+	if c, ok := document.(*signature.Change); ok {
+		showChange(w, c)
+		return
+	}
+	fmt.Fprintln(w, string(s.Document))
+}
+
+func moment(text string) string {
+	at, err := time.Parse(time.RFC3339, text)
 	if err != nil {
-		at = time.Time{}
+		return "an unknown time"
 	}
-	fmt.Fprintf(w, "%q (user %s) %s %s of company %s, shown at %s.\n", c.Approver.Name, c.Approver.ID, word, c.Subject, c.Company, day(at))
-	if c.Domain != signature.PolicyChange {
-		fmt.Fprintln(w, string(s.Document))
-		return
-	}
+	return day(at)
+}
+
+func showChange(w io.Writer, c *signature.Change) {
 	fmt.Fprintf(w, "A %s of policy %q (%s) from version %d; impact %s, %d devices. Document: SHA-256 %s.\n",
 		c.Kind, c.Policy.Name, c.Policy.ID, c.BaseVersion, c.Impact, c.Devices, c.DocumentSHA256)
 	for _, v := range c.Changes {

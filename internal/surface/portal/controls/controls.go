@@ -1,11 +1,11 @@
 // Package controls is the portal's page of what limits a company's callers: the
-// stop, the limit of destructive commands, and what waits to be loosened.
+// stop, the limit of destructive commands, and what waits to be loosened. A second
+// administrator confirms that in the section approvals.
 package controls
 
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"net/http"
 	"net/url"
 	"slices"
@@ -25,14 +25,12 @@ type Store interface {
 	Loosenings(ctx context.Context, companyID string) ([]access.Loosening, error)
 	ChangeControls(ctx context.Context, companyID string, by account.User, change func(*company.Company)) ([]access.Loosening, error)
 	CancelLoosening(ctx context.Context, companyID, id string) error
-	ConfirmLoosening(ctx context.Context, companyID, id, userID, passkeyID string) error
 	Approvers(ctx context.Context, companyID string) ([]access.Approver, error)
 }
 
 // Section serves the controls.
 type Section struct {
-	Store    Store
-	Passkeys account.Passkeys
+	Store Store
 }
 
 const (
@@ -56,8 +54,6 @@ func (s *Section) Routes() []frame.Route {
 		{Pattern: "POST " + stopPath, Needs: manage, Serve: s.stop},
 		{Pattern: "POST " + resumePath, Needs: manage, DuringStop: true, Proof: proof, Serve: s.resume},
 		{Pattern: "POST " + pagePath + "/{id}/cancel", Needs: manage, DuringStop: true, Serve: s.cancel},
-		{Pattern: "GET " + pagePath + "/{id}/confirm", Needs: manage, Serve: s.ask},
-		{Pattern: "POST " + pagePath + "/{id}/confirm", Needs: manage, DuringStop: true, Serve: s.confirm},
 	}
 }
 
@@ -185,66 +181,4 @@ func (s *Section) cancel(v *frame.Visit) error {
 		return v.Refused(pagePath, err, fault.NotFound)
 	}
 	return v.Redirect(pagePath, frame.Done("Canceled. Nothing has changed."))
-}
-
-// kind binds a passkey's answer to what it confirms.
-func kind(id string) account.PendingKind { return account.ConfirmLoosening + account.PendingKind(id) }
-
-// ask shows what a second administrator confirms, with the passkey's challenge.
-func (s *Section) ask(v *frame.Visit) error {
-	waiting, err := s.Store.Loosenings(v.Context(), v.Company.ID)
-	if err != nil {
-		return err
-	}
-	for _, l := range waiting {
-		if l.ID != v.PathValue("id") {
-			continue
-		}
-		challenge, err := s.Passkeys.BeginProof(v.Context(), v.User, kind(l.ID))
-		if err != nil {
-			return v.Refused(pagePath, err, fault.Refused, fault.Unsupported)
-		}
-		return v.Show("Confirm a change", frame.AccessPath, confirmPage(v, l, challenge))
-	}
-	return v.Redirect(pagePath, frame.Flash{Tone: frame.Warn, Text: "This change does not wait any more."})
-}
-
-func (s *Section) confirm(v *frame.Visit) error {
-	id := v.PathValue("id")
-	shown, err := s.Passkeys.FinishProofBy(v.Context(), v.User, kind(id), v.Form.Get("token"), json.RawMessage(v.Form.Get("answer")))
-	if err == nil {
-		err = s.Store.ConfirmLoosening(v.Context(), v.Company.ID, id, v.User.ID, shown.ID)
-	}
-	if err != nil {
-		return v.Refused(pagePath, err, fault.Unauthorized, fault.Refused, fault.NotFound, fault.Unsupported)
-	}
-	return v.Redirect(pagePath, frame.Done("Confirmed: the change has taken effect."))
-}
-
-// title names a control for people.
-func title(l access.Loosening) string {
-	titles := map[access.ControlName]string{
-		access.DestructiveLimitControl:    "Limit of destructive commands",
-		access.ApproverAgeControl:         "Minimum age of a second administrator",
-		access.StopControl:                "Stop",
-		access.ApplyApprovalControl:       "Approval of policy changes",
-		access.SecondPersonControl:        "Second person",
-		access.DestructiveApprovalControl: "Authorization of destructive commands",
-		access.KeepActivityControl:        "How long activity is kept",
-	}
-	return cmp.Or(titles[l.Control], string(l.Control))
-}
-
-// valueText is a control's value for people.
-func valueText(of access.ControlName, text string) string {
-	d, err := time.ParseDuration(text)
-	switch {
-	case err != nil:
-		return text
-	case of == access.KeepActivityControl:
-		return strconv.FormatFloat(d.Hours()/24, 'f', -1, 64) + " days"
-	case of == access.ApproverAgeControl:
-		return hoursText(d) + " hours"
-	}
-	return text
 }

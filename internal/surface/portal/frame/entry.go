@@ -45,7 +45,7 @@ func did() map[activity.Action]string {
 	return map[activity.Action]string{
 		activity.ProposalMade: "proposed a change of", activity.ProposalApplied: "applied a proposal to",
 		activity.ProposalApproved: "approved a proposal to", activity.ProposalDeclined: "declined a proposal to",
-		activity.ApprovalVoid:  "applied something else than was approved to",
+		activity.ApprovalVoid:  "ended an approval of a change to",
 		activity.PolicyCreated: "created the policy", activity.PolicySaved: "saved the policy", activity.PolicyDeleted: "deleted the policy",
 		activity.SignedIn: "signed in as", activity.IdentityProved: "confirmed their identity as",
 		activity.SessionEnded: "ended a session of", activity.UserCreated: "added the user", activity.UserChanged: "changed the user",
@@ -58,6 +58,7 @@ func did() map[activity.Action]string {
 		activity.LooseningApplied: "loosened a control of", activity.LooseningCanceled: "canceled the loosening of a control of",
 		activity.AuthorizationAsked: "asked a person to authorize a command to", activity.AuthorizationApproved: "authorized a command to",
 		activity.AuthorizationDeclined: "declined a command to",
+		activity.AuthorizationVoid:     "ended an approval of a command to",
 		activity.CompanyStopped:        "stopped changes in", activity.CompanyResumed: "resumed changes in",
 		activity.SignInSetUp: "changed company sign-in of", activity.CompanyDomains: "changed the e-mail domains of", activity.AssetsImported: "imported assets", activity.AssetChanged: "changed the asset",
 		activity.AssetEnrolled: "enrolled", activity.AssetTakenOver: "replaced the device of", activity.AssetMerged: "merged a device into",

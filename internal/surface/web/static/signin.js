@@ -11,7 +11,19 @@
     const problem = form.querySelector("[data-problem]");
     problem.textContent = "";
     try {
-      const options = JSON.parse(form.dataset.options).publicKey;
+      // What was typed becomes part of what is signed: the service answers another challenge.
+      let asked = form.dataset.options && JSON.parse(form.dataset.options);
+      if (!asked || [...form.querySelectorAll("[data-typed]")].some((field) => field.value.trim())) {
+        const reply = await fetch(form.action, { method: "POST", headers: { Accept: "application/json" }, body: new URLSearchParams(new FormData(form)) });
+        const answer = await reply.json();
+        if (!answer.token) {
+          problem.textContent = answer.problem || "It did not work. Open the page again.";
+          return;
+        }
+        form.elements.token.value = answer.token;
+        asked = answer.options;
+      }
+      const options = asked.publicKey;
       const credential = form.dataset.passkey === "create"
         ? await navigator.credentials.create({ publicKey: PublicKeyCredential.parseCreationOptionsFromJSON(options) })
         : await navigator.credentials.get({ publicKey: PublicKeyCredential.parseRequestOptionsFromJSON(options) });

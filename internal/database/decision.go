@@ -1,0 +1,198 @@
+package database
+
+import (
+	"context"
+	"encoding/hex"
+	"fmt"
+	"time"
+
+	"github.com/musterhq/muster/internal/access"
+	"github.com/musterhq/muster/internal/approval"
+	"github.com/musterhq/muster/internal/company"
+	"github.com/musterhq/muster/internal/fault"
+	"github.com/musterhq/muster/internal/proposal"
+	"github.com/musterhq/muster/internal/resource"
+	"github.com/musterhq/muster/internal/signature"
+)
+
+// What a person decides, whatever it is about, is locked, verified and kept here. The
+// rows of what is decided on are in proposaldecision.go, authorizationdecision.go and
+// loosening.go.
+
+// matter is what a person decides about, locked.
+type matter struct {
+	approval.Subject
+	closed error // why there is nothing to decide; nil: there is
+	// keep takes the step of an accepted decision; refuse records one that does not count.
+	keep   func(ctx context.Context, t *tx, d decided) error
+	refuse func(ctx context.Context, t *tx) error
+}
+
+// decided is a decision that was accepted.
+type decided struct {
+	signature.Head
+	by        access.Approver
+	passkeyID string
+	signedID  string
+	at        time.Time
+}
+
+// Decide implements approval.Store.
+func (db *DB) Decide(ctx context.Context, d approval.Decision) error {
+	var refused error
+	err := db.write(ctx, func(ctx context.Context, t *tx) (err error) {
+		refused, err = db.decide(ctx, t, d)
+		return err
+	})
+	if err == nil {
+		err = refused
+	}
+	return err
+}
+
+func (db *DB) decide(ctx context.Context, t *tx, d approval.Decision) (refused, err error) {
+	m, err := db.matter(ctx, t, d)
+	if err != nil {
+		return nil, err
+	}
+	s, err := db.standing(ctx, t, m.Subject, d.Signed, d.UserID, d.PasskeyID, t.lock())
+	if err != nil {
+		return nil, err
+	}
+	if refused = m.closed; refused == nil {
+		signed, head, wrong := d.Verifier.Accept(s)
+		if wrong == nil {
+			id, err := db.keepSigned(ctx, t, d.CompanyID, d.ID, signed)
+			if err != nil {
+				return nil, err
+			}
+			return nil, m.keep(ctx, t, decided{head, s.Approver, d.PasskeyID, id, instant(millis(s.Now))})
+		}
+		refused = wrong
+	}
+	if fault.CodeOf(refused) == fault.Internal {
+		return nil, refused
+	}
+	return refused, m.refuse(ctx, t)
+}
+
+// matter locks what is decided on.
+func (db *DB) matter(ctx context.Context, t *tx, d approval.Decision) (matter, error) {
+	switch d.Kind {
+	case approval.ChangeKind:
+		return db.changeMatter(ctx, t, d.CompanyID, d.ID)
+	case approval.CallKind:
+		return db.callMatter(ctx, t, d.CompanyID, d.ID)
+	case approval.LooseningKind:
+		return db.looseningMatter(ctx, t, d.CompanyID, d.ID)
+	}
+	return matter{}, fmt.Errorf("database: a %q is not decided on", d.Kind)
+}
+
+// standing reads what a decision depends on. With a lock it holds the person.
+func (db *DB) standing(ctx context.Context, t conn, of approval.Subject, signed signature.Signed, userID, passkeyID, lock string) (approval.Standing, error) {
+	s := approval.Standing{Subject: of, Signed: signed, Now: db.now()}
+	c, err := findCompany(ctx, t, `c.id = ?`, of.CompanyID)
+	if err != nil {
+		return s, err
+	}
+	s.Controls = c.Settings.Controls
+	by, key, err := approver(ctx, t, of.CompanyID, userID, passkeyID, lock)
+	if err == nil {
+		s.Credential, s.Approver = key.Credential, by
+	}
+	if fault.CodeOf(err) == fault.NotFound { // what is missing gives no standing
+		err = nil
+	}
+	return s, err
+}
+
+// kept is the standing of a decision that was kept, or why it can have none.
+func (db *DB) kept(ctx context.Context, t conn, of approval.Subject, signedID, lock string) (s approval.Standing, why, err error) {
+	file, err := find(ctx, t, "signed decision", scanValue[string],
+		`SELECT s.signed FROM signed_documents s WHERE s.id = ? AND s.company_id = ? AND s.subject = ?`, signedID, of.CompanyID, of.ID)
+	if fault.CodeOf(err) == fault.NotFound {
+		return s, err, nil
+	}
+	if err != nil {
+		return s, nil, err
+	}
+	signed, wrong := signature.ParseExport([]byte(file))
+	if wrong != nil {
+		return s, wrong, nil
+	}
+	head, wrong := signed.Head()
+	if wrong != nil {
+		return s, wrong, nil
+	}
+	s, err = db.standing(ctx, t, of, signed, head.Approver.ID, hex.EncodeToString(signed.CredentialID), lock)
+	return s, nil, err
+}
+
+// whyVoid says why an approval that was kept does not count now; nil: it does.
+func (db *DB) whyVoid(ctx context.Context, t conn, of approval.Subject, signedID string, v approval.Verifier, lock string) (why, err error) {
+	s, why, err := db.kept(ctx, t, of, signedID, lock)
+	if err != nil || why != nil {
+		return why, err
+	}
+	return v.Stands(s), nil
+}
+
+// voidDecisions takes back what persons of a company approved who may not any more, in the
+// transaction that takes their right: it does not count again if they may again.
+func (db *DB) voidDecisions(ctx context.Context, t *tx, companyID string) error {
+	if err := db.voidChanges(ctx, t, companyID); err != nil {
+		return err
+	}
+	return db.voidCalls(ctx, t, companyID)
+}
+
+// followApproval takes back what a company's stricter rules do not allow any more. Where no
+// approval is asked for any more, a proposal lives as long as any other.
+func (db *DB) followApproval(ctx context.Context, t *tx, before, after company.Company) error {
+	was, is := before.Settings.Controls, after.Settings.Controls
+	if was.ApplyApproval != is.ApplyApproval && is.ApplyApproval == access.ApproveNone {
+		if err := t.exec(ctx, `UPDATE proposals SET expires_at = created_at + ? WHERE company_id = ? AND status = 'PENDING'
+			AND owner_kind IN ('API_KEY', 'CONNECTION') AND expires_at > created_at + ?`,
+			proposal.Lifetime.Milliseconds(), after.ID, proposal.Lifetime.Milliseconds()); err != nil {
+			return err
+		}
+		t.changed(after.ID, "proposal", "")
+	}
+	if is.ApproverAge > was.ApproverAge || is.SecondPerson && !was.SecondPerson {
+		return db.voidDecisions(ctx, t, after.ID)
+	}
+	return nil
+}
+
+// mayNot says why the person who made a decision that was kept may not make it any more.
+func (db *DB) mayNot(ctx context.Context, t conn, of approval.Subject, signedID string) (why, err error) {
+	s, why, err := db.kept(ctx, t, of, signedID, "")
+	if err != nil || why != nil {
+		return why, err
+	}
+	return s.Entitled(), nil
+}
+
+// keepSigned keeps a document that a person signed, and returns its id.
+func (db *DB) keepSigned(ctx context.Context, t *tx, companyID, subject string, s signature.Signed) (id string, err error) {
+	file, err := s.Export()
+	if err != nil {
+		return "", err
+	}
+	id = resource.NewID()
+	err = t.exec(ctx, `INSERT INTO signed_documents (id, company_id, subject, signed, at) VALUES (?, ?, ?, ?, ?)`,
+		id, companyID, subject, string(file), millis(db.now()))
+	return id, err
+}
+
+// SignedDocument returns the last document that a person signed about a subject, such
+// as a proposal; fault.NotFound if there is none.
+func (db *DB) SignedDocument(ctx context.Context, companyID, subject string) (signature.Signed, error) {
+	file, err := find(ctx, db.read(), "signed decision", scanValue[string], `SELECT s.signed FROM signed_documents s
+		WHERE s.company_id = ? AND s.subject = ? ORDER BY s.at DESC, s.id DESC LIMIT 1`, companyID, subject)
+	if err != nil {
+		return signature.Signed{}, err
+	}
+	return signature.ParseExport([]byte(file))
+}

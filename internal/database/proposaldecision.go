@@ -1,0 +1,137 @@
+package database
+
+import (
+	"context"
+	"slices"
+
+	"github.com/musterhq/muster/internal/activity"
+	"github.com/musterhq/muster/internal/approval"
+	"github.com/musterhq/muster/internal/fault"
+	"github.com/musterhq/muster/internal/proposal"
+	"github.com/musterhq/muster/internal/signature"
+)
+
+// changeMatter locks a proposal, with its policy, for a decision.
+func (db *DB) changeMatter(ctx context.Context, t *tx, companyID, id string) (m matter, err error) {
+	p, err := db.lockProposal(ctx, t, id)
+	if err == nil && p.CompanyID != companyID {
+		err = fault.New(fault.NotFound, "no such proposal")
+	}
+	if err != nil {
+		return m, err
+	}
+	current, err := lockPolicy(ctx, t, p.CompanyID, p.PolicyID)
+	if err != nil {
+		return m, err
+	}
+	if p, err = nowAt(ctx, t, p, current); err != nil {
+		return m, err
+	}
+	switch {
+	case p.Status != proposal.Pending:
+		m.closed = fault.New(fault.NotPending, "the proposal is %s: there is nothing to decide any more", p.Status)
+	case p.Approval.State != "":
+		m.closed = fault.New(fault.NotPending, "%s has decided already", p.Approval.By)
+	case current.Deleted || current.Version != p.BaseVersion:
+		m.closed = fault.New(fault.Refused, "the policy was changed or deleted since: this can never be applied")
+	case !p.NeedsApproval():
+		m.closed = fault.New(fault.Refused, "the company asks for no approval of this change any more")
+	}
+	if m.Subject, err = db.changeSubject(ctx, t, p); err != nil {
+		return m, err
+	}
+	m.keep = func(ctx context.Context, t *tx, d decided) error { return db.saveDecision(ctx, t, p, d) }
+	m.refuse = func(ctx context.Context, t *tx) error {
+		return db.recordProposal(ctx, t, p, activity.ProposalApproved, activity.Refused)
+	}
+	return m, nil
+}
+
+// changeSubject is what a person decides about a proposal that was read.
+func (db *DB) changeSubject(ctx context.Context, t conn, p proposal.Proposal) (approval.Subject, error) {
+	l, err := one(ctx, t, db.scanListed, `SELECT `+proposalColumns+`, `+listedColumns+listedTables+` WHERE v.id = ?`, p.ID)
+	return proposal.Listed{Proposal: p, Maker: l.Maker}.Subject(), err
+}
+
+// saveDecision takes the step of a decision about a proposal.
+func (db *DB) saveDecision(ctx context.Context, t *tx, p proposal.Proposal, d decided) error {
+	action := activity.ProposalApproved
+	p.Approval = proposal.Approval{State: proposal.Approved, By: d.Approver.Name, At: d.at}
+	if d.Decision == signature.Decline {
+		action = activity.ProposalDeclined
+		p.Approval.State, p.Approval.Reason = proposal.Declined, d.Reason
+		p.Status, p.Failure, p.Outcome = proposal.Failed, fault.Refused, proposal.DeclinedBy(p.Approval.By, d.Reason)
+	}
+	if err := t.exec(ctx, `UPDATE proposals SET status = ?, failure = ?, outcome = ?, impact = ?, devices = ?, approval = ?, approved_by = ?, approved_at = ?,
+		decline_reason = ?, signed_id = ? WHERE id = ?`, string(p.Status), string(p.Failure), p.Outcome, string(p.Impact), p.Devices, string(p.Approval.State),
+		p.Approval.By, millis(p.Approval.At), p.Approval.Reason, d.signedID, p.ID); err != nil {
+		return err
+	}
+	t.changed(p.CompanyID, "proposal", p.ID)
+	return db.recordProposal(ctx, t, p, action, activity.OK)
+}
+
+// approvalStands reports whether a proposal that is locked with its policy may be
+// applied as far as approvals go. An approval that does not count is void.
+func (db *DB) approvalStands(ctx context.Context, t *tx, p proposal.Proposal, c proposal.Claim) (bool, error) {
+	if !p.NeedsApproval() {
+		return true, nil
+	}
+	if p.Approval.State == proposal.Approved {
+		why, err := db.whyNoApproval(ctx, t, p, c.Verifier, t.lock())
+		if why == nil && (c.Next.PolicyID != p.Next.PolicyID || c.Next.Name != p.Next.Name || !slices.Equal(c.Next.Document, p.Next.Document)) {
+			why = fault.New(fault.Refused, "the proposal was altered while it was applied")
+		}
+		if err != nil || why == nil {
+			return err == nil, err
+		}
+		if err := db.voidChange(ctx, t, p, why); err != nil {
+			return false, err
+		}
+	}
+	return false, raise(ctx, t, p)
+}
+
+// voidChange takes back the approval of a proposal, and records why.
+func (db *DB) voidChange(ctx context.Context, t *tx, p proposal.Proposal, why error) error {
+	if err := t.exec(ctx, `UPDATE proposals SET approval = '', approved_by = '', approved_at = 0, signed_id = '' WHERE id = ?`, p.ID); err != nil {
+		return err
+	}
+	t.changed(p.CompanyID, "proposal", p.ID)
+	p.Outcome = fault.From(why).Detail
+	return db.recordProposal(ctx, t, p, activity.ApprovalVoid, activity.Refused)
+}
+
+// voidChanges is voidDecisions for proposals.
+func (db *DB) voidChanges(ctx context.Context, t *tx, companyID string) error {
+	all, err := list(ctx, t, db.scanProposal, `SELECT `+proposalColumns+` FROM proposals v
+		WHERE v.company_id = ? AND v.status = 'PENDING' AND v.approval = 'APPROVED' AND v.expires_at > ? ORDER BY v.id`, companyID, millis(db.now()))
+	for _, p := range all {
+		of, err := db.changeSubject(ctx, t, p)
+		if err != nil {
+			return err
+		}
+		why, err := db.mayNot(ctx, t, of, p.SignedID)
+		if err == nil && why != nil {
+			err = db.voidChange(ctx, t, p, why)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return err
+}
+
+// whyNoApproval says why the approval of a proposal does not count; nil: it does.
+func (db *DB) whyNoApproval(ctx context.Context, t conn, p proposal.Proposal, v approval.Verifier, lock string) (why, err error) {
+	of, err := db.changeSubject(ctx, t, p)
+	if err != nil {
+		return nil, err
+	}
+	return db.whyVoid(ctx, t, of, p.SignedID, v, lock)
+}
+
+// PeekApproval implements proposal.Store.
+func (db *DB) PeekApproval(ctx context.Context, p proposal.Proposal, v approval.Verifier) (why, err error) {
+	return db.whyNoApproval(ctx, db.read(), p, v, "")
+}
