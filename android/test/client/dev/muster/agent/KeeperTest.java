@@ -12,11 +12,14 @@ import android.content.Intent;
 import com.sun.net.httpserver.HttpExchange;
 import com.sun.net.httpserver.HttpHandler;
 import com.sun.net.httpserver.HttpServer;
+import dev.muster.agent.core.Fields;
+import dev.muster.agent.core.Json;
 import dev.muster.agent.core.Status;
 import java.io.IOException;
 import java.net.InetAddress;
 import java.net.InetSocketAddress;
 import java.nio.charset.StandardCharsets;
+import java.security.MessageDigest;
 import java.util.Base64;
 import org.junit.After;
 import org.junit.Before;
@@ -37,7 +40,7 @@ public final class KeeperTest extends Client {
         service.createContext("/", new HttpHandler() {
             @Override
             public void handle(HttpExchange e) throws IOException {
-                byte[] body = answer.getBytes(StandardCharsets.UTF_8);
+                byte[] body = say(e).getBytes(StandardCharsets.UTF_8);
                 e.sendResponseHeaders(status, body.length);
                 e.getResponseBody().write(body);
                 e.close();
@@ -78,10 +81,36 @@ public final class KeeperTest extends Client {
                 + "\"}";
     }
 
+    private static final String ENROLLS = "enrolls as ";
+    private static final String SUPERSEDES = "supersedes";
+
+    /** say is the answer to a request: what is signed is bound to it. */
+    private String say(HttpExchange e) throws IOException {
+        try {
+            if (answer.startsWith(ENROLLS)) {
+                return e.getRequestURI().getPath().endsWith("/enroll") ? enrolled(e, answer.substring(ENROLLS.length())) : "{\"nextSeconds\":60}";
+            }
+            if (answer.equals(SUPERSEDES)) {
+                return "{\"error\":\"ended\",\"message\":\"\",\"signed\":" + seal("tombstone", "{\"deviceId\":\"d1\",\"action\":\"superseded\","
+                        + "\"inReplyTo\":\"" + e.getRequestHeaders().getFirst("Muster-Sig") + "\",\"time\":1}") + "}";
+            }
+            return answer;
+        } catch (Exception failed) {
+            throw new IOException(failed);
+        }
+    }
+
+    private String enrolled(HttpExchange e, String device) throws Exception {
+        Fields asked = Json.object(new String(e.getRequestBody().readAllBytes(), StandardCharsets.UTF_8));
+        byte[] proof = MessageDigest.getInstance("SHA-256").digest(asked.text("proof").getBytes(StandardCharsets.UTF_8));
+        return seal("enrolled", "{\"deviceId\":\"" + device + "\",\"key\":" + Json.write(asked.object("key").map()) + ",\"proof\":\""
+                + Base64.getUrlEncoder().withoutPadding().encodeToString(proof) + "\",\"commandKey\":{\"id\":\"k\",\"key\":{\"alg\":\"es256\",\"spki\":\""
+                + spki() + "\"},\"notBefore\":1},\"time\":1}");
+    }
+
     /** enrollment is the service's answer to a code. */
-    private String enrollment(String device) throws Exception {
-        return "{\"deviceId\":\"" + device + "\",\"serverTime\":1,\"commandKeys\":[{\"id\":\"k\",\"key\":{\"alg\":\"es256\",\"spki\":\"" + spki()
-                + "\"},\"notBefore\":1}],\"nextSeconds\":60}";
+    private static String enrollment(String device) {
+        return ENROLLS + device;
     }
 
     private String id() throws Exception {
@@ -129,7 +158,7 @@ public final class KeeperTest extends Client {
     private void superseded() throws Exception {
         enrolled(app, address(), spki());
         status = 410;
-        answer = "{\"error\":\"ended\",\"message\":\"\",\"signed\":" + seal("tombstone", "{\"deviceId\":\"d1\",\"action\":\"superseded\"}") + "}";
+        answer = SUPERSEDES;
         keeper.start();
         reach(Keeper.State.SUPERSEDED);
     }
