@@ -51,6 +51,9 @@ type Agent struct {
 	untold    bool                  // of these troubles, the service knows none
 	erasing   time.Time             // since when a tombstone has asked for an erase; zero: none has
 	woken     chan struct{}         // of one place
+	pace      pace
+	gate      gate
+	touched   chan struct{} // of one place: a check-in was answered
 }
 
 // ErrEnded is returned once the service, or a command of it, has let the
@@ -68,7 +71,7 @@ func New(o Options) (*Agent, error) {
 	if err != nil {
 		return nil, err
 	}
-	a := &Agent{options: o, store: s, link: l, journal: journal, woken: make(chan struct{}, 1)}
+	a := &Agent{options: o, store: s, link: l, journal: journal, woken: make(chan struct{}, 1), touched: make(chan struct{}, 1)}
 	if n := journal.Skipped(); n > 0 {
 		a.trouble(fmt.Sprintf("the journal was damaged: %d lines were passed over", n))
 	}
@@ -119,13 +122,20 @@ func (a *Agent) Once(ctx context.Context) (time.Duration, error) {
 			return 0, err
 		}
 	}
+	var late error // what could not be had of the service; it holds back nothing else
 	for _, step := range []func(context.Context) error{a.obey, a.rotation, a.registerPush} {
-		if err := step(ctx); err != nil {
-			return 0, a.refused(ctx, err)
+		err := step(ctx)
+		if err != nil {
+			err = a.refused(ctx, err)
 		}
+		if away := (unreached{}); err != nil && !errors.As(err, &away) {
+			return 0, err
+		}
+		late = errors.Join(late, err)
 	}
 	for range maxRounds {
-		next, err := a.round(ctx)
+		sent := a.acks()
+		next, follow, err := a.round(ctx)
 		if err != nil {
 			return 0, err
 		}
@@ -139,52 +149,80 @@ func (a *Agent) Once(ctx context.Context) (time.Duration, error) {
 				return 0, err
 			}
 		}
+		unsent := a.acks()
+		if anyNew(unsent, sent) {
+			continue // words about commands go before the policy, which may take long
+		}
+		if late = errors.Join(late, follow()); late != nil {
+			return 0, late
+		}
 		if !a.hasNews() {
 			return next, nil
+		}
+		if len(unsent) > 0 && len(a.acks()) == len(unsent) && !a.unreported() {
+			return 0, errUnconfirmed
 		}
 	}
 	return restartWait, nil
 }
+
+// errUnconfirmed: an answer confirms nothing of what it was told.
+var errUnconfirmed = errors.New("the service did not confirm what it was told about commands")
+
+// anyNew reports whether one of the words is not among those that were sent.
+func anyNew(words, sent []protocol.Ack) bool {
+	return slices.ContainsFunc(words, func(w protocol.Ack) bool {
+		return !slices.ContainsFunc(sent, func(s protocol.Ack) bool { return s.CommandID == w.CommandID && s.State == w.State })
+	})
+}
+
+// unreported reports whether the service does not know yet what is applied.
+func (a *Agent) unreported() bool { return a.applied.Policy.ID != "" && !a.applied.Reported }
 
 // restartWait is how soon to look again after a restart was ordered.
 const restartWait = time.Second
 
 // hasNews reports whether the service lacks something that the agent knows.
 func (a *Agent) hasNews() bool {
-	unreported := a.applied.Policy.ID != "" && !a.applied.Reported
-	return len(a.acks()) > 0 || unreported || a.report != nil || a.fix != nil
+	return len(a.acks()) > 0 || a.unreported() || a.report != nil || a.fix != nil
 }
 
-// round is one check-in with what follows from it.
-func (a *Agent) round(ctx context.Context) (time.Duration, error) {
+// The least and the longest time until the next check-in, whatever an answer says.
+const (
+	minNext = time.Second
+	maxNext = time.Hour
+)
+
+// round is one check-in with its commands, but for those that need the service again.
+// follow carries out these, and brings the device to the policy that the answer assigns.
+func (a *Agent) round(ctx context.Context) (next time.Duration, follow func() error, err error) {
 	request, err := a.compose(ctx)
 	if err != nil {
-		return 0, err
+		return 0, nil, err
 	}
+	a.gate.pass(ctx, a)
 	var answer protocol.CheckinResponse
 	sequence, err := a.link.call(ctx, "/checkin", request, &answer)
 	if err != nil {
-		return 0, a.refused(ctx, err)
+		return 0, nil, a.refused(ctx, err)
 	}
 	if err := a.delivered(request, answer); err != nil {
-		return 0, err
+		return 0, nil, err
 	}
 	if err := a.accept(ctx, answer); err != nil {
-		return 0, err
+		return 0, nil, err
 	}
-	// Commands do not wait for a policy that cannot be had now; but the policy is
-	// tried again soon, not only at the next regular check-in.
-	var late error
-	if !a.goingDown(request.BootID) {
-		late = a.follow(ctx, answer, sequence, false)
+	follow = func() error {
+		if err := a.execute(ctx, true); err != nil || a.goingDown(request.BootID) {
+			return err
+		}
+		if err := a.follow(ctx, answer, sequence, false); err != nil {
+			return fmt.Errorf("cannot apply the policy: %w", err)
+		}
+		return nil
 	}
-	if err := a.execute(ctx); err != nil {
-		return 0, err
-	}
-	if late != nil {
-		return 0, fmt.Errorf("cannot apply the policy: %w", late)
-	}
-	return time.Duration(max(1, answer.NextSeconds)) * time.Second, nil
+	seconds := min(max(answer.NextSeconds, int(minNext/time.Second)), int(maxNext/time.Second))
+	return time.Duration(seconds) * time.Second, follow, a.execute(ctx, false)
 }
 
 // compose gathers what the service does not know yet.

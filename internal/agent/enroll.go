@@ -138,6 +138,8 @@ func (e Enrollment) request(ctx context.Context, key protocol.PrivateKey, before
 
 // redeem asks the service, and returns what it signed in answer to this request.
 func (e Enrollment) redeem(ctx context.Context, key protocol.PrivateKey, before *former) (answer protocol.Enrolled, err error) {
+	ctx, cancel := context.WithTimeout(ctx, exchangeTime)
+	defer cancel()
 	asks, err := e.request(ctx, key, before)
 	if err != nil {
 		return answer, err

@@ -72,7 +72,7 @@ func (a *Agent) recover(ctx context.Context) error {
 	if err := a.restore(ctx, boot); err != nil {
 		return err
 	}
-	return a.execute(ctx)
+	return a.execute(ctx, false)
 }
 
 // reportAgain makes the reports again that a process before this one made and may
@@ -120,18 +120,23 @@ func (a *Agent) late(c protocol.Command) bool {
 	return c.Deadline != 0 && a.link.serviceTime().UnixMilli() > c.Deadline+protocol.MaxSkew
 }
 
-// execute runs what was received, oldest first.
-func (a *Agent) execute(ctx context.Context) error {
+// execute runs what was received, oldest first; what needs the service again only
+// where it is in touch. What the service is not there for holds back nothing else.
+func (a *Agent) execute(ctx context.Context, inTouch bool) error {
+	var late error
 	for _, e := range a.journal.Entries(Received) {
 		boot, err := a.options.Device.BootID(ctx)
 		if err != nil {
 			return err
 		}
 		if a.goingDown(boot) {
-			return nil
+			return late
 		}
 		if asksFirst(e.Command.Type) && !e.Accepted {
 			continue // the service does not know yet that we have it
+		}
+		if !inTouch && (e.Command.Type == typeSyncPolicy || e.Command.Type == typeChangePolicy) {
+			continue
 		}
 		if a.late(e.Command) {
 			if err := a.finish(e, protocol.Failed, "expired before the device could run it"); err != nil {
@@ -139,11 +144,15 @@ func (a *Agent) execute(ctx context.Context) error {
 			}
 			continue
 		}
-		if err := a.run(ctx, e); err != nil {
+		err = a.run(ctx, e)
+		if away := (unreached{}); errors.As(err, &away) {
+			late, err = err, nil
+		}
+		if err != nil {
 			return err
 		}
 	}
-	return nil
+	return late
 }
 
 // run carries out one command, with its start and its end on disk.

@@ -75,3 +75,20 @@ func (j *Journal) Compact(sync func(dir string) error) {
 	j.syncDir = sync
 	j.compact()
 }
+
+// Pace is how long an agent waits after failures.
+type Pace struct{ pace pace }
+
+// Failed notes a failure and returns how long to wait.
+func (p *Pace) Failed(now time.Time, err error, stream bool) time.Duration {
+	return p.pace.failed(now, err, stream)
+}
+
+// Answered notes a check-in that was answered, Held a stream that has been open long.
+func (p *Pace) Answered() { p.pace.answered() }
+
+// Held notes a stream that has been open long.
+func (p *Pace) Held() { p.pace.held() }
+
+// InTouch reports whether the latest check-in was answered.
+func (p *Pace) InTouch() bool { return p.pace.inTouch() }

@@ -21,6 +21,9 @@ import (
 // maxAnswer limits what the agent reads of an answer, in bytes.
 const maxAnswer = 4 << 20
 
+// exchangeTime is how long a request with its whole answer may take.
+const exchangeTime = 2 * time.Minute
+
 // reserve is how many sequence numbers are set aside on disk at a time.
 const reserve = 1000
 
@@ -246,12 +249,18 @@ func (l *link) corrected(request func() error) error {
 }
 
 func (l *link) try(ctx context.Context, method, path string, body []byte, answer any) (int64, error) {
+	ctx, cancel := context.WithTimeout(ctx, exchangeTime)
+	defer cancel()
 	response, sequence, err := l.send(ctx, method, path, body, nil)
 	if err != nil {
 		return 0, err
 	}
 	defer response.Body.Close()
-	return sequence, json.NewDecoder(io.LimitReader(response.Body, maxAnswer)).Decode(answer)
+	text, err := io.ReadAll(io.LimitReader(response.Body, maxAnswer)) // to its end: the connection serves the next request
+	if err != nil {
+		return 0, err
+	}
+	return sequence, json.Unmarshal(text, answer)
 }
 
 // correct sets the clock's offset or the sequence as the service says, if it is

@@ -28,7 +28,10 @@ func (a *Agent) rotation(ctx context.Context) error {
 	if len(id.NextKey) == 0 && !old {
 		return nil
 	}
-	return a.link.rotate(ctx)
+	if err := a.link.rotate(ctx); err != nil {
+		return unreached{err}
+	}
+	return nil
 }
 
 // rotate offers a new key, which is on disk before the service hears of it.
@@ -82,6 +85,8 @@ func (l *link) nextKey() (protocol.PrivateKey, error) {
 
 // offerKey makes one offer.
 func (l *link) offerKey(ctx context.Context, holder, next protocol.PrivateKey) error {
+	ctx, cancel := context.WithTimeout(ctx, exchangeTime)
+	defer cancel()
 	sequence, err := l.take()
 	if err != nil {
 		return err

@@ -19,10 +19,8 @@ import (
 
 // How the agent behaves when it cannot reach the service.
 const (
-	firstBackoff = time.Second
-	lastBackoff  = 15 * time.Minute
-	// wakeRetry is how long it waits before it opens the wake stream again.
-	wakeRetry = 5 * time.Second
+	// supersededRetry is how long it waits where only a person can change something.
+	supersededRetry = 15 * time.Minute
 	// goneRetry is how long it waits when the service says that the device has
 	// ended. A check-in learns, signed, whether that is so.
 	goneRetry = time.Minute
@@ -41,7 +39,8 @@ func (a *Agent) Run(ctx context.Context) error {
 	var listening sync.WaitGroup
 	defer listening.Wait()
 	defer cancel()
-	for failures, first := 0, true; ; first = false {
+	a.gate.on = true
+	for first := true; ; first = false {
 		next, err := a.Once(ctx)
 		if first && !errors.Is(err, ErrEnded) {
 			listening.Go(func() { a.listen(ctx) })
@@ -50,11 +49,11 @@ func (a *Agent) Run(ctx context.Context) error {
 		case errors.Is(err, ErrEnded) || ctx.Err() != nil:
 			return errors.Join(err, context.Cause(ctx))
 		case err != nil:
-			next = a.guarded(backoff(failures, err))
-			failures++
+			next = a.guarded(a.pace.failed(a.options.Now(), err, false))
 			a.options.Log.WarnContext(ctx, "cannot check in", "retryIn", next, "error", err)
 		default:
-			failures = 0
+			a.pace.answered()
+			hint(a.touched)
 			next = jitter(next)
 		}
 		if !a.wait(ctx, next, a.woken) {
@@ -91,19 +90,6 @@ func (a *Agent) wait(ctx context.Context, d time.Duration, woken <-chan struct{}
 	return true
 }
 
-// backoff is the wait after a failure: what the service asked for, else
-// anything up to a limit that doubles.
-func backoff(failures int, err error) time.Duration {
-	if r, ok := errors.AsType[*refusal](err); ok && r.RetryAfter > 0 {
-		return jitter(min(r.RetryAfter, lastBackoff))
-	}
-	if errors.Is(err, ErrSuperseded) {
-		return jitter(lastBackoff) // only a person can change that
-	}
-	limit := min(firstBackoff<<min(failures, 20), lastBackoff)
-	return firstBackoff/2 + rand.N(limit)
-}
-
 // jitter moves a wait by up to a fifth, so that a fleet does not come back at
 // one moment.
 func jitter(d time.Duration) time.Duration {
@@ -119,7 +105,7 @@ func (a *Agent) listen(ctx context.Context) {
 		source = a.pushed
 	}
 	warned := false
-	for failures := 0; ctx.Err() == nil; {
+	for failures := 0; a.awaitTouch(ctx); {
 		began := a.options.Now()
 		opened, err := source(ctx)
 		if ctx.Err() != nil {
@@ -127,7 +113,7 @@ func (a *Agent) listen(ctx context.Context) {
 		}
 		if opened {
 			failures = 0
-			warned = warned && a.options.Now().Sub(began) < lastBackoff
+			warned = warned && a.options.Now().Sub(began) < lastPause
 		}
 		next := a.afterStream(failures, err)
 		failures++
@@ -145,18 +131,28 @@ func (a *Agent) listen(ctx context.Context) {
 // relation is left to a check-in, which is also refused.
 func (a *Agent) afterStream(failures int, err error) time.Duration {
 	refused, ok := errors.AsType[*refusal](err)
-	if !ok {
-		return jitter(wakeRetry)
-	}
-	if failures < 2 && a.link.correct(refused) {
+	if ok && failures < 2 && a.link.correct(refused) {
 		return 0
 	}
-	next := max(jitter(wakeRetry), backoff(failures, err))
-	if refused.Answer.Code == protocol.Ended {
+	next := a.pace.failed(a.options.Now(), err, true)
+	if ok && refused.Answer.Code == protocol.Ended {
 		a.Hint()
 		next = max(next, goneRetry)
 	}
 	return next
+}
+
+// awaitTouch returns once the latest check-in was answered: while the service is out
+// of reach one thing alone tries, and the stream takes its connection. It returns
+// false when ctx has ended.
+func (a *Agent) awaitTouch(ctx context.Context) bool {
+	for ctx.Err() == nil && !a.pace.inTouch() {
+		select {
+		case <-ctx.Done():
+		case <-a.touched:
+		}
+	}
+	return ctx.Err() == nil
 }
 
 // stream reads the wake stream until it ends or falls silent. It reports whether
@@ -171,6 +167,8 @@ func (a *Agent) stream(ctx context.Context) (opened bool, err error) {
 		return false, err
 	}
 	defer response.Body.Close()
+	held := time.AfterFunc(holdTime, a.pace.held)
+	defer held.Stop()
 	lines := bufio.NewReaderSize(response.Body, 256)
 	for {
 		line, err := lines.ReadSlice('\n')

@@ -19,6 +19,7 @@ import (
 	"github.com/musterhq/muster/internal/agent/protocol"
 	"github.com/musterhq/muster/internal/agent/simulated"
 	"github.com/musterhq/muster/internal/command"
+	"github.com/musterhq/muster/internal/policy"
 )
 
 // answering is a client between a device and its service that changes the answers.
@@ -217,5 +218,36 @@ func TestFormerVersion_IsToldToUpgrade(t *testing.T) {
 				t.Errorf("%s %s: %d %v, %v", method, path, response.StatusCode, said, err)
 			}
 		}
+	}
+}
+
+// Words about commands reach the service although a policy cannot be fetched.
+func TestCommands_DoNotWaitForThePolicy(t *testing.T) {
+	w := newWorld(t)
+	p := w.enroll(protocol.Ed25519)
+	p.mustCheckIn()
+	other := w.newPolicy("Other", policy.Change{Setting: "SMS", Value: "BLOCK"})
+	p.send(command.ChangePolicy, command.PolicyRef(other.ID))
+	p.send(command.SyncPolicy, nil)
+	p.send(command.LaunchApp, command.LaunchAppBody{PackageName: "com.example.app"})
+	launched := p.latest().ID
+	fetched := false
+	w.losing(func(r *http.Request) bool {
+		if !strings.Contains(r.URL.Path, "/policy/") {
+			return false
+		}
+		if c, err := w.db.Command(t.Context(), launched); !fetched && (err != nil || c.State != command.Succeeded) {
+			t.Errorf("when the policy is fetched, the command is %s, %v", c.State, err)
+		}
+		fetched = true
+		return true
+	})
+	if err := p.checkIn(); err == nil || !fetched {
+		t.Errorf("the policy cannot be had: %v", err)
+	}
+	w.lose.Store(nil)
+	p.mustCheckIn()
+	if got := p.device.State().Settings["SMS"]; got != "BLOCK" {
+		t.Errorf("SMS is %q", got)
 	}
 }

@@ -4,6 +4,7 @@ import java.io.Closeable;
 import java.io.IOException;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Map;
 
 /**
  * Agent is one enrolled device's agent: it keeps in touch, carries out signed commands exactly once,
@@ -31,6 +32,7 @@ public final class Agent implements Closeable {
     private final Rotation rotation;
     private final CheckIn checkIn;
     private final Hint woken = new Hint();
+    final Gate gate = new Gate();
 
     /** Agent opens an enrolled device's agent. */
     public Agent(Options options) throws IOException {
@@ -90,25 +92,67 @@ public final class Agent implements Closeable {
         Disk.keepReserve(options.directory);
         executor.recover();
         eraser.eraseAgain();
-        try {
-            Order.obey(this);
-            rotation.due();
-        } catch (IOException e) {
-            throw refused(e);
-        }
+        IOException late = prepare();
         for (int i = 0; i < MAX_ROUNDS; i++) {
-            long next = checkIn.round();
+            List<Object> sent = words();
+            CheckIn.Round round = checkIn.round();
+            long next = round.next;
             List<Entry> started = journal.entries(Entry.STARTED);
             if (!started.isEmpty()) {
                 // The machine is going down, has come up again, or should be erased.
                 next = started.get(0).command.type.equals(Command.WIPE) ? Eraser.EVERY : RESTART_WAIT;
                 executor.recover();
             }
+            List<Object> unsent = words();
+            if (!sent.containsAll(unsent)) {
+                continue; // words about commands go before the policy, which may take long
+            }
+            round.follow();
+            if (late != null) {
+                throw late;
+            }
             if (!hasNews()) {
                 return next;
             }
+            if (!unsent.isEmpty() && words().size() == unsent.size() && !policy.applied.unreported()) {
+                throw new IOException("the service did not confirm what it was told about commands");
+            }
         }
         return RESTART_WAIT;
+    }
+
+    /** prepare does what goes before a check-in, and returns what could not be had of the service. It holds back nothing else. */
+    private IOException prepare() throws IOException {
+        IOException late = null;
+        try {
+            Order.obey(this);
+        } catch (IOException e) {
+            late = later(e);
+        }
+        try {
+            rotation.due();
+        } catch (IOException e) {
+            late = later(e);
+        }
+        return late;
+    }
+
+    private IOException later(IOException e) throws IOException {
+        IOException then = refused(e);
+        if (then instanceof EndedException || then instanceof SupersededException) {
+            throw then;
+        }
+        return then;
+    }
+
+    /** words are the acks without their times: what a service confirms. */
+    private List<Object> words() {
+        List<Object> all = new ArrayList<>();
+        for (Object ack : acks()) {
+            Map<?, ?> a = (Map<?, ?>) ack;
+            all.add(a.get("commandId") + " " + a.get("state"));
+        }
+        return all;
     }
 
     /** hasNews reports whether the service lacks something that the agent knows. */

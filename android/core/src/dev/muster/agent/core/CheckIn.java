@@ -13,10 +13,43 @@ final class CheckIn {
         this.agent = agent;
     }
 
-    /** round is one check-in. It returns when to come back, in milliseconds. */
-    long round() throws IOException {
+    /** The least and the longest time until the next check-in, in seconds, whatever an answer says. */
+    private static final long MIN_NEXT = 1;
+
+    private static final long MAX_NEXT = 3600;
+
+    /** Round is what follows from a check-in. */
+    final class Round {
+        private final String boot;
+        private final Link.Reply reply;
+        /** next is when to come back, in milliseconds. */
+        final long next;
+
+        Round(String boot, Link.Reply reply) throws IOException {
+            this.boot = boot;
+            this.reply = reply;
+            next = Math.min(Math.max(reply.answer.number("nextSeconds"), MIN_NEXT), MAX_NEXT) * 1000;
+        }
+
+        /** follow carries out what needs the service again, and brings the device to the policy that the answer assigns. */
+        void follow() throws IOException {
+            agent.executor.execute(true);
+            if (agent.executor.goingDown(boot)) {
+                return;
+            }
+            try {
+                agent.policy.follow(reply.answer, reply.sequence, false);
+            } catch (IOException e) {
+                throw new IOException("cannot apply the policy: " + e.getMessage(), e);
+            }
+        }
+    }
+
+    /** round is one check-in with its commands, but for those that need the service again. */
+    Round round() throws IOException {
         String boot = agent.device.bootId();
         Map<String, Object> request = compose(boot);
+        agent.gate.pass();
         Link.Reply reply;
         try {
             reply = agent.link.call("/checkin", request);
@@ -26,21 +59,8 @@ final class CheckIn {
         delivered(request, reply.answer);
         learn(agent, reply.answer);
         accept(agent, Refusal.envelopes(reply.answer, "commands"));
-        // Commands do not wait for a policy that cannot be had now; but the policy is tried again soon, not only at the
-        // next regular check-in.
-        IOException late = null;
-        if (!agent.executor.goingDown(boot)) {
-            try {
-                agent.policy.follow(reply.answer, reply.sequence, false);
-            } catch (IOException e) {
-                late = e;
-            }
-        }
-        agent.executor.execute();
-        if (late != null) {
-            throw new IOException("cannot apply the policy: " + late.getMessage(), late);
-        }
-        return Math.max(1, reply.answer.number("nextSeconds")) * 1000;
+        agent.executor.execute(false);
+        return new Round(boot, reply);
     }
 
     /** compose gathers what the service does not know yet. */

@@ -54,6 +54,11 @@ public final class Command {
         return WIPE.equals(type) || RELINQUISH.equals(type);
     }
 
+    /** fetches reports the commands that need the service again. */
+    boolean fetches() {
+        return SYNC_POLICY.equals(type) || CHANGE_POLICY.equals(type);
+    }
+
     /** powers reports the commands whose proof is another start of the machine. */
     boolean powers() {
         return REBOOT.equals(type) || SHUTDOWN.equals(type);

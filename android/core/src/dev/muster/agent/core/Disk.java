@@ -141,12 +141,15 @@ final class Disk {
         }
     }
 
-    /** readAll reads up to a limit, in bytes; more is refused. */
-    static byte[] readAll(InputStream in, int limit) throws IOException {
+    /** readAll reads up to a limit, in bytes, and until a deadline by Backoff.elapsed; more is refused, and later. */
+    static byte[] readAll(InputStream in, int limit, long deadline) throws IOException {
         byte[] data = new byte[8192];
         int size = 0;
         for (int n = in.read(data); n >= 0; n = in.read(data, size, data.length - size)) {
             size += n;
+            if (Backoff.elapsed() > deadline) {
+                throw new IOException("cannot read an answer: it takes too long");
+            }
             if (size > limit) {
                 throw new IOException("cannot read an answer: it is longer than " + limit + " bytes");
             }

@@ -242,6 +242,7 @@ public final class Enrollment {
                 "role", role, "time", now, "former", formerProof(former, message), "proof", proof)));
         Map<String, String> headers = new LinkedHashMap<>();
         headers.put("Content-Type", "application/json");
+        long deadline = Link.deadline();
         Transport.Answer answer;
         try {
             answer = transport.send("POST", Server.url(server, "/enroll"), headers, body, SILENCE);
@@ -256,7 +257,7 @@ public final class Enrollment {
                 }
                 throw new IOException("the service refused the enrollment (" + refused.error + "): " + refused.said, refused);
             }
-            Envelope sealed = Envelope.read(Json.object(new String(Disk.readAll(answer.body(), MAX_ANSWER), Text.UTF_8)));
+            Envelope sealed = Envelope.read(Json.object(new String(Disk.readAll(answer.body(), MAX_ANSWER, deadline), Text.UTF_8)));
             return open(sealed, commandKey, own, proof);
         } finally {
             answer.close();

@@ -43,7 +43,7 @@ final class Executor {
         reportAgain();
         recovered = true;
         agent.policy.restore(boot);
-        execute();
+        execute(false);
     }
 
     /**
@@ -84,20 +84,34 @@ final class Executor {
         return c.deadline != 0 && agent.link.serviceTime() > c.deadline + MAX_SKEW;
     }
 
-    /** execute runs what was received, oldest first. */
-    void execute() throws IOException {
+    /**
+     * execute runs what was received, oldest first; what needs the service again only where it is in touch. What
+     * the service is not there for holds back nothing else.
+     */
+    void execute(boolean inTouch) throws IOException {
+        IOException late = null;
         for (Entry e : agent.journal.entries(Entry.RECEIVED)) {
             if (goingDown(agent.device.bootId())) {
-                return;
+                break;
             }
-            if (e.command.asksFirst() && !e.accepted) {
-                continue; // the service does not know yet that we have it
+            if (e.command.asksFirst() && !e.accepted || !inTouch && e.command.fetches()) {
+                continue; // the service does not know yet that we have it, or is to be asked
             }
             if (late(e.command)) {
                 finish(e, Entry.FAILED, "expired before the device could run it");
-            } else {
-                run(e);
+                continue;
             }
+            try {
+                run(e);
+            } catch (IOException failed) {
+                if (!unreached(failed)) {
+                    throw failed;
+                }
+                late = failed;
+            }
+        }
+        if (late != null) {
+            throw late;
         }
     }
 

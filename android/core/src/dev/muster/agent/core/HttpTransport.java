@@ -9,6 +9,8 @@ import java.net.URL;
 import java.security.GeneralSecurityException;
 import java.util.List;
 import java.util.Map;
+import java.util.Timer;
+import java.util.TimerTask;
 import javax.net.ssl.HostnameVerifier;
 import javax.net.ssl.HttpsURLConnection;
 import javax.net.ssl.SSLContext;
@@ -22,6 +24,10 @@ import javax.net.ssl.TrustManager;
  */
 public final class HttpTransport implements Transport {
     private static final int CONNECT = 30_000; // milliseconds
+    /** EXCHANGE is how long a request with its whole answer may take, in milliseconds. */
+    static final long EXCHANGE = 2 * 60_000;
+
+    private static final Timer DEADLINES = new Timer("deadlines", true);
 
     private final List<String> pins;
     private final Clock clock;
@@ -33,7 +39,7 @@ public final class HttpTransport implements Transport {
 
     @Override
     public Answer send(String method, String url, Map<String, String> headers, byte[] body, int silence) throws IOException {
-        HttpURLConnection c = (HttpURLConnection) new URL(url).openConnection();
+        final HttpURLConnection c = (HttpURLConnection) new URL(url).openConnection();
         if (c instanceof HttpsURLConnection && !pins.isEmpty()) {
             trustPins((HttpsURLConnection) c);
         }
@@ -45,13 +51,35 @@ public final class HttpTransport implements Transport {
         for (Map.Entry<String, String> h : headers.entrySet()) {
             c.setRequestProperty(h.getKey(), h.getValue());
         }
-        if (body.length > 0) {
-            c.setDoOutput(true);
-            try (OutputStream out = c.getOutputStream()) {
-                out.write(body);
+        TimerTask late = ends(c);
+        DEADLINES.schedule(late, EXCHANGE);
+        try {
+            if (body.length > 0) {
+                c.setDoOutput(true);
+                try (OutputStream out = c.getOutputStream()) {
+                    out.write(body);
+                }
             }
+            return new Received(c);
+        } catch (RuntimeException e) { // Android's client throws some where a connection is closed under it
+            throw new IOException("the connection broke: " + e.getMessage(), e);
+        } finally {
+            late.cancel();
         }
-        return new Received(c);
+    }
+
+    /** ends closes a connection whose answer has not begun in time, however slowly something of it comes. */
+    private static TimerTask ends(final HttpURLConnection c) {
+        return new TimerTask() {
+            @Override
+            public void run() {
+                try {
+                    c.disconnect();
+                } catch (RuntimeException e) {
+                    // It is closed, or will be when it falls silent.
+                }
+            }
+        };
     }
 
     private void trustPins(HttpsURLConnection c) throws IOException {

@@ -159,10 +159,15 @@ final class Link {
         }
     }
 
+    /** deadline is when a request that begins now must have its whole answer. */
+    static long deadline() {
+        return Backoff.elapsed() + HttpTransport.EXCHANGE;
+    }
+
     /** decode reads an answer to its end. */
-    static Fields decode(Transport.Answer answer) throws IOException {
+    static Fields decode(Transport.Answer answer, long deadline) throws IOException {
         try {
-            return Json.object(new String(Disk.readAll(answer.body(), MAX_ANSWER), Text.UTF_8));
+            return Json.object(new String(Disk.readAll(answer.body(), MAX_ANSWER, deadline), Text.UTF_8));
         } finally {
             answer.close();
         }
@@ -182,7 +187,8 @@ final class Link {
             try {
                 long sequence = take();
                 Map<String, String> headers = signed(key(), sequence, method, path, body);
-                return new Reply(decode(carry(method, path, body, headers, SILENCE)), sequence);
+                long deadline = deadline();
+                return new Reply(decode(carry(method, path, body, headers, SILENCE), deadline), sequence);
             } catch (IOException e) {
                 Refusal refused = Refusal.in(e);
                 if (attempt == 2 || refused == null || !correct(refused)) {

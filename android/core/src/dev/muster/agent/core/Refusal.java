@@ -51,7 +51,7 @@ final class Refusal extends IOException {
             retryAfter = Long.parseLong(answer.header("Retry-After")) * 1000;
         }
         try {
-            Fields f = Json.object(new String(Disk.readAll(answer.body(), MAX), Text.UTF_8));
+            Fields f = Json.object(new String(Disk.readAll(answer.body(), MAX, Link.deadline()), Text.UTF_8));
             return new Refusal(answer.status(), signature, retryAfter, f);
         } catch (IOException e) {
             return new Refusal(answer.status(), signature, retryAfter, null);

@@ -107,6 +107,7 @@ final class Rotation {
                 Link.sign(next, message));
         byte[] body = Text.bytes(Json.write(request));
         Map<String, String> headers = link.signed(holder, sequence, "POST", "/rotate", body);
-        Link.decode(link.carry("POST", "/rotate", body, headers, SILENCE));
+        long deadline = Link.deadline();
+        Link.decode(link.carry("POST", "/rotate", body, headers, SILENCE), deadline);
     }
 }

@@ -25,16 +25,16 @@ public final class Runner {
      */
     public void run() throws IOException, InterruptedException {
         try {
-            int failures = 0;
+            agent.gate.open();
             for (boolean first = true; !stopped; first = false) {
                 long next;
                 try {
                     next = backoff.jitter(agent.once());
-                    failures = 0;
+                    backoff.answered();
                 } catch (EndedException e) {
                     throw e;
                 } catch (IOException e) {
-                    next = agent.guarded(backoff.after(failures++, e));
+                    next = agent.guarded(backoff.failed(Backoff.elapsed(), e, false));
                     agent.log.warn("cannot check in", e);
                 }
                 if (first) {

@@ -11,12 +11,12 @@ import java.util.Map;
  * has held for that long.
  */
 final class WakeStream implements Runnable {
-    /** RETRY is how long it waits before it opens the stream again, in milliseconds. */
-    private static final long RETRY = 5000;
     /** GONE is how long it waits when the service says that the device has ended. A check-in learns, signed, whether that is so. */
     private static final long GONE = 60_000;
     /** SILENCE is how long the stream may be silent: the service comments on it at least every minute. */
     private static final int SILENCE = 3 * 60_000;
+    /** SOON is how much earlier than a minute the service comments on a stream. */
+    private static final long SOON = 10_000;
     /** LONGEST is how much of a line counts: what is longer is padding against proxies that buffer. */
     private static final int LONGEST = 256;
 
@@ -60,6 +60,13 @@ final class WakeStream implements Runnable {
         boolean warned = false;
         int failures = 0;
         while (!stopped) {
+            try {
+                if (!backoff.awaitTouch()) {
+                    continue;
+                }
+            } catch (InterruptedException e) {
+                return;
+            }
             long began = agent.clock.now();
             IOException ended;
             try {
@@ -95,14 +102,11 @@ final class WakeStream implements Runnable {
      */
     private long after(int failures, IOException e) {
         Refusal refused = Refusal.in(e);
-        if (refused == null) {
-            return backoff.jitter(RETRY);
-        }
-        if (failures < 2 && agent.link.correct(refused)) {
+        if (refused != null && failures < 2 && agent.link.correct(refused)) {
             return 0;
         }
-        long next = Math.max(backoff.jitter(RETRY), backoff.after(failures, e));
-        if (refused.error.equals(Refusal.ENDED)) {
+        long next = backoff.failed(Backoff.elapsed(), e, true);
+        if (refused != null && refused.error.equals(Refusal.ENDED)) {
             agent.hint();
             return Math.max(next, GONE);
         }
@@ -124,8 +128,12 @@ final class WakeStream implements Runnable {
 
     private void hear(InputStream in) {
         StringBuilder line = new StringBuilder();
+        long opened = Backoff.elapsed();
         try {
             for (int b = in.read(); b >= 0 && !stopped; b = in.read()) {
+                if (Backoff.elapsed() - opened >= Backoff.HOLD - SOON) { // the service's comment comes just before
+                    backoff.held();
+                }
                 if (b != '\n') {
                     if (line.length() < LONGEST) {
                         line.append((char) b);

@@ -47,6 +47,7 @@ public final class Vectors {
         }
         same("a line of half a pair", "a b", Text.line("a\ud83cb"));
         texts();
+        Pacing.check();
         files();
         System.out.println(checked + " checks passed");
     }

@@ -1,0 +1,191 @@
+package agent_test
+
+import (
+	"container/heap"
+	"context"
+	"errors"
+	"io"
+	"log/slog"
+	"math/rand/v2"
+	"net/http"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/musterhq/muster/internal/agent"
+)
+
+var errAway = errors.New("connection refused")
+
+// One pause grows for the failures of the stream and of check-ins, up to eight minutes;
+// it is forgotten once both work.
+func TestPace_OneGrowingPause(t *testing.T) {
+	t.Parallel()
+	var p agent.Pace
+	p.Answered()
+	now := time.Unix(0, 0)
+	limit := 2 * time.Second
+	for i := range 12 {
+		wait := p.Failed(now, errAway, i%2 == 0)
+		if wait < limit/2 || wait > limit {
+			t.Errorf("the pause %d is %s, want %s to %s", i, wait, limit/2, limit)
+		}
+		if rest := p.Failed(now.Add(wait/2), errAway, i%2 == 1); rest != wait-wait/2 {
+			t.Errorf("within the pause another failure makes it %s, want the rest, %s", rest, wait-wait/2)
+		}
+		now, limit = now.Add(wait), min(2*limit, 8*time.Minute)
+	}
+	p.Answered() // the stream fails still
+	if wait := p.Failed(now, errAway, true); wait < 4*time.Minute {
+		t.Errorf("check-ins alone make the pause of the stream %s", wait)
+	}
+	p.Held()
+	if wait := p.Failed(now.Add(time.Hour), errAway, true); wait > 2*time.Second {
+		t.Errorf("after a time that was good the pause is %s", wait)
+	}
+}
+
+// attempt is when an agent of a fleet tries to connect, for its stream or a check-in.
+type attempt struct {
+	at     time.Duration
+	number int
+	stream bool
+}
+
+type attempts []attempt
+
+func (a attempts) Len() int           { return len(a) }
+func (a attempts) Less(i, j int) bool { return a[i].at < a[j].at }
+func (a attempts) Swap(i, j int)      { a[i], a[j] = a[j], a[i] }
+func (a *attempts) Push(v any)        { *a = append(*a, v.(attempt)) }
+func (a *attempts) Pop() any {
+	last := (*a)[len(*a)-1]
+	*a = (*a)[:len(*a)-1]
+	return last
+}
+
+// A service that was away for an hour from 100,000 agents is not run down when it is
+// back, and each of them is in touch within ten minutes. A stream takes the connection
+// of the check-in before it.
+func TestPace_FleetAfterAnHour(t *testing.T) {
+	t.Parallel()
+	const fleet, away = 100_000, time.Hour
+	paces := make([]agent.Pace, fleet)
+	var due attempts
+	for i := range paces {
+		paces[i].Answered()
+		due = append(due, attempt{0, i, true}, attempt{rand.N(15 * time.Minute), i, false}) // every stream breaks off at once
+	}
+	heap.Init(&due)
+	seconds, in := map[time.Duration]int{}, make([]bool, fleet)
+	var last time.Duration
+	for due.Len() > 0 {
+		now := heap.Pop(&due).(attempt)
+		p := &paces[now.number]
+		if in[now.number] || now.stream && !p.InTouch() {
+			continue // it is back, or leaves the attempt to check-ins
+		}
+		if now.at < away {
+			heap.Push(&due, attempt{now.at + p.Failed(time.Unix(0, 0).Add(now.at), errAway, now.stream), now.number, now.stream})
+			continue
+		}
+		seconds[now.at.Truncate(time.Second)]++
+		in[now.number], last = true, now.at-away
+	}
+	most := 0
+	for _, n := range seconds {
+		most = max(most, n)
+	}
+	if most > 500 || last > 10*time.Minute {
+		t.Errorf("%d connections in a second, the last after %s", most, last)
+	}
+	for i := range in {
+		if !in[i] {
+			t.Fatal("an agent never came back")
+		}
+	}
+}
+
+// simulatedAgent is one whose service is the function.
+func simulatedAgent(t *testing.T, service func(r *http.Request) (*http.Response, error)) *agent.Agent {
+	t.Helper()
+	w := newCommandWorld(t, vectorKey(t, "device"), "LAUNCH_APP", "NEW", "intime,answers,does")
+	a, err := agent.New(agent.Options{Dir: w.dir, Device: w, Client: &http.Client{Transport: roundTripper(service)}, Now: time.Now, Log: slog.New(slog.DiscardHandler)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return a
+}
+
+type roundTripper func(*http.Request) (*http.Response, error)
+
+func (f roundTripper) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
+
+// drip gives a byte every three seconds, for ever.
+type drip struct{ ctx context.Context }
+
+func (d drip) Read(p []byte) (int, error) {
+	select {
+	case <-d.ctx.Done():
+		return 0, d.ctx.Err()
+	case <-time.After(3 * time.Second):
+		return copy(p, " "), nil
+	}
+}
+
+func (drip) Close() error { return nil }
+
+// An answer that drips holds the agent for two minutes and no longer.
+func TestExchange_Ends(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		a := simulatedAgent(t, func(r *http.Request) (*http.Response, error) {
+			return &http.Response{StatusCode: http.StatusOK, Header: http.Header{}, Body: drip{r.Context()}, Request: r}, nil
+		})
+		defer a.Close()
+		began := time.Now()
+		if _, err := a.Once(t.Context()); err == nil || time.Since(began) > 2*time.Minute+time.Second {
+			t.Errorf("after %s: %v", time.Since(began), err)
+		}
+	})
+}
+
+// Hints without end cause five check-ins a second, and an answer cannot put the next
+// check-in off for longer than an hour, nor have it come at once.
+func TestRun_HostilePace(t *testing.T) {
+	for next, bounds := range map[string][2]int{"9223372036854776": {1, 4}, "-5": {6000, 13000}} {
+		synctest.Test(t, func(t *testing.T) {
+			var times []time.Time
+			a := simulatedAgent(t, func(r *http.Request) (*http.Response, error) {
+				if strings.HasSuffix(r.URL.Path, "/wake") {
+					return nil, errAway
+				}
+				times = append(times, time.Now())
+				return &http.Response{StatusCode: http.StatusOK, Header: http.Header{}, Body: io.NopCloser(strings.NewReader(`{"nextSeconds":` + next + `}`)), Request: r}, nil
+			})
+			defer a.Close()
+			ctx, cancel := context.WithCancel(t.Context())
+			ended := make(chan error)
+			go func() { ended <- a.Run(ctx) }()
+			for range 1000 {
+				a.Hint()
+				time.Sleep(10 * time.Millisecond)
+			}
+			flood := len(times)
+			for i := 5; i < flood; i++ {
+				if between := times[i].Sub(times[i-5]); between < time.Second {
+					t.Fatalf("six check-ins within %s", between)
+				}
+			}
+			if flood < 40 {
+				t.Errorf("%d check-ins in ten seconds of hints", flood)
+			}
+			time.Sleep(2 * time.Hour)
+			if n := len(times) - flood; n < bounds[0] || n > bounds[1] {
+				t.Errorf("with nextSeconds %s it checked in %d times in two hours", next, n)
+			}
+			cancel()
+			<-ended
+		})
+	}
+}
