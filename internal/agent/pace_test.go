@@ -122,7 +122,7 @@ type roundTripper func(*http.Request) (*http.Response, error)
 
 func (f roundTripper) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
 
-// drip gives a byte every three seconds, for ever.
+// drip gives a byte every three seconds, forever.
 type drip struct{ ctx context.Context }
 
 func (d drip) Read(p []byte) (int, error) {
