@@ -8,7 +8,6 @@ import (
 	"log/slog"
 	"os"
 	"strings"
-	"time"
 
 	"github.com/musterhq/muster/internal/config"
 	"github.com/musterhq/muster/internal/database"
@@ -65,7 +64,7 @@ func (s *Service) checkedLater() bool {
 
 // checkDatabase checks a large file once, and ends the service if it is damaged.
 func (s *Service) checkDatabase(ctx context.Context) error {
-	began := time.Now()
+	began := s.options.Now()
 	err := database.QuickCheck(ctx, s.config.Database)
 	switch {
 	case ctx.Err() != nil:
@@ -73,7 +72,7 @@ func (s *Service) checkDatabase(ctx context.Context) error {
 	case err != nil:
 		s.end(err)
 	default:
-		s.options.Logger.InfoContext(ctx, "database checked", "took", time.Since(began))
+		s.options.Logger.InfoContext(ctx, "database checked", "took", s.options.Now().Sub(began))
 	}
 	<-ctx.Done()
 	return ctx.Err()

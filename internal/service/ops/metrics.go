@@ -13,8 +13,10 @@ import (
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 
 	"github.com/musterhq/muster/internal/command"
+	"github.com/musterhq/muster/internal/fault"
 	"github.com/musterhq/muster/internal/operation"
 	"github.com/musterhq/muster/internal/platform"
+	"github.com/musterhq/muster/internal/surface/edge"
 )
 
 // Metrics counts what the service does. Labels come from fixed sets: no id,
@@ -134,7 +136,7 @@ func pairs[K ~string](vector *prometheus.CounterVec, first []K, second []string)
 // born are the statuses of which the series of every operation exist from the start:
 // successes, and what alerts wait for.
 func born() []int {
-	return []int{http.StatusOK, http.StatusInternalServerError, http.StatusBadGateway, http.StatusServiceUnavailable}
+	return []int{edge.Success(false), edge.Status(fault.Internal), edge.Status(fault.Provider), edge.Status(fault.Unavailable)}
 }
 
 // Operations makes the series of every operation.

@@ -18,7 +18,7 @@ import (
 // proofs says of every address that changes something whether it takes a fresh proof of
 // identity: never, always, or for some forms, of which it has one that takes it and one
 // that does not. A new address fails the test until it is listed.
-var proofs = map[string]struct{ takes, not url.Values }{ //nolint:gochecknoglobals // a table that is never written to
+var proofs = map[string]struct{ takes, not url.Values }{
 	"/account/password":                       {takes: url.Values{}},
 	"/account/passkeys":                       {takes: url.Values{}},
 	"/account/passkeys/{passkey}/remove":      {takes: url.Values{}},
