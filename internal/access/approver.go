@@ -40,11 +40,6 @@ type Matter struct {
 // Second reports whether who asked may not decide.
 func (m Matter) Second(c Controls) bool { return m.AskedBy != "" && (m.Administers || c.SecondPerson) }
 
-// Decides reports whether the user may decide about anything.
-func (a Approver) Decides() bool {
-	return !a.Disabled && (a.Manages || a.Permissions.Has(PoliciesWrite|PoliciesRead) || a.Permissions.Has(DevicesCommandDestructive|DevicesRead))
-}
-
 // ManageCompany is how Rights names the right to manage the company.
 const ManageCompany = "MANAGE_COMPANY"
 

@@ -157,8 +157,8 @@ func (s Signed) Accepted(keys []ed25519.PublicKey) error {
 // trustFormat is that of the file of trusted keys.
 const trustFormat = "muster/approval-keys/2"
 
-// Trust says whose signatures count: the service, the company, and the keys of people who
-// may decide.
+// Trust says whose signatures count: the service, the company, and the keys of its people,
+// who may not all decide: that one might is what the service's countersignature says.
 type Trust struct {
 	Format  string `json:"format"`
 	Company string `json:"company"`

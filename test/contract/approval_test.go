@@ -1,7 +1,12 @@
 package contract_test
 
 import (
+	"bytes"
+	"encoding/base64"
 	"encoding/json"
+	"errors"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -14,6 +19,7 @@ import (
 	"github.com/musterhq/muster/internal/policy"
 	"github.com/musterhq/muster/internal/servertest"
 	"github.com/musterhq/muster/internal/signature"
+	"github.com/musterhq/muster/internal/surface/cli"
 )
 
 // approvalSite is a company that wants approvals, with a key that changes policies and
@@ -147,6 +153,76 @@ func (s *approvalSite) exported(id, domain string) {
 			s.Errorf("bit %d is not missed", i)
 		}
 		file[i/8] ^= 1 << (i % 8)
+	}
+}
+
+// signs makes an exported file of a document, as a program that has the passkey can by hand.
+func signs(t *testing.T, key *servertest.Authenticator, document []byte, of signature.TrustedKey) []byte {
+	t.Helper()
+	options, err := json.Marshal(args{"publicKey": args{"challenge": base64.RawURLEncoding.EncodeToString(signature.Challenge(document)), "rpId": "localhost",
+		"allowCredentials": []args{{"type": "public-key", "id": of.CredentialID}}, "userVerification": "required"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var answer struct {
+		Response struct{ AuthenticatorData, ClientDataJSON, Signature string }
+	}
+	if err := json.Unmarshal([]byte(key.Get(string(options))), &answer); err != nil {
+		t.Fatal(err)
+	}
+	bytesOf := func(text string) []byte {
+		raw, err := base64.RawURLEncoding.DecodeString(text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return raw
+	}
+	public, r := bytesOf(of.PublicKey), answer.Response
+	low, err := signature.LowS(public, bytesOf(r.Signature))
+	if err != nil {
+		t.Fatal(err)
+	}
+	file, err := signature.Signed{Document: document, Assertion: signature.Assertion{ClientData: bytesOf(r.ClientDataJSON),
+		AuthenticatorData: bytesOf(r.AuthenticatorData), CredentialID: bytesOf(of.CredentialID), PublicKey: public, Signature: low}}.Export()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return file
+}
+
+// TestApproval_HandMadeByAViewer: a file that a viewer signs by hand, about what the service
+// never had, proves a passkey of the company and no decision.
+func TestApproval_HandMadeByAViewer(t *testing.T) {
+	t.Parallel()
+	env := servertest.New(t)
+	s := newApprovalSite(t, env, access.ApproveAll)
+	user, key := env.Browser(s.company, account.Viewer).User, servertest.NewAuthenticator(t, s.replica.PublicURL())
+	s.replica.Visitor(t, user).AddPasskey(key).Want(t, 200)
+	var keys json.RawMessage
+	env.CLI(&keys, "approval", "keys", "--company", "acme", "--public-url", s.replica.PublicURL())
+	trust, err := signature.ParseTrust(keys)
+	if err != nil {
+		t.Fatal(err)
+	}
+	its := slices.IndexFunc(trust.Keys, func(k signature.TrustedKey) bool { return k.User.ID == user.ID })
+	if its < 0 || slices.Contains(trust.Keys[its].Rights, "POLICIES_WRITE") {
+		t.Fatalf("the viewer's key is number %d of %+v", its, trust.Keys)
+	}
+	document, err := signature.Canonical(signature.Change{Head: signature.Head{Domain: signature.PolicyChange, Subject: "prp_neverexisted",
+		Company: "acme", Decision: signature.Approve, Approver: trust.Keys[its].User, At: signature.Time(env.Now())}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	folder := t.TempDir()
+	file, known := filepath.Join(folder, "file"), filepath.Join(folder, "keys")
+	if err := errors.Join(os.WriteFile(file, signs(t, key, document, trust.Keys[its]), 0o600), os.WriteFile(known, keys, 0o600)); err != nil {
+		t.Fatal(err)
+	}
+	var out bytes.Buffer
+	verify := cli.ApprovalVerify{File: file, Trust: known}
+	exit, ok := errors.AsType[*cli.ExitError](verify.Run(&cli.Env{Context: t.Context(), Out: &out}))
+	if !ok || exit.Code != 2 || !strings.HasPrefix(exit.Text, "signed, acceptance not proved") || strings.Contains(out.String(), "approved") {
+		t.Errorf("%v, and prints %s", exit, out.String())
 	}
 }
 

@@ -19,7 +19,7 @@ import (
 // ApprovalCommands are about what people signed with their passkeys.
 type ApprovalCommands struct {
 	Export ApprovalExport `cmd:"" help:"Write what a person signed about a proposal, as one line of JSON that stands by itself."`
-	Keys   ApprovalKeys   `cmd:"" help:"Write the service's public keys, and the passkeys of a company's people who may decide, for approval verify --trust."`
+	Keys   ApprovalKeys   `cmd:"" help:"Write the service's public keys, and the passkeys of a company's people with their rights, for approval verify --trust."`
 	Verify ApprovalVerify `cmd:"" help:"Check an exported approval, without a database. Exit code 1: a byte was changed, or the key is not trusted; 2: without --trust, which shows integrity only, or where the service has not countersigned it."`
 }
 
@@ -97,9 +97,6 @@ func (c *ApprovalKeys) Run(env *Env) error {
 			if err != nil {
 				return answer{}, err
 			}
-			if !who.Decides() {
-				continue
-			}
 			theirs, err := admin.Signed.Passkeys(ctx, u.ID)
 			if err != nil {
 				return answer{}, err
@@ -129,7 +126,7 @@ func (c *ApprovalKeys) service(env *Env) ([]string, error) {
 	return signature.ServiceKeys(signer.PublicKeys()), nil
 }
 
-// trusted are the passkeys of a person who may decide that can sign documents.
+// trusted are the passkeys of a person that can sign documents.
 func trusted(env *Env, keys Passkeys, u account.User, who access.Approver, theirs []account.Passkey) []signature.TrustedKey {
 	var all []signature.TrustedKey
 	for _, p := range theirs {
