@@ -1,8 +1,6 @@
 package approval
 
 import (
-	"slices"
-
 	"github.com/musterhq/muster/internal/policy"
 	"github.com/musterhq/muster/internal/signature"
 )
@@ -39,9 +37,6 @@ func Compare(from, to policy.Policy) Contrast {
 	}
 	for _, m := range d.Moves {
 		c.Changes = append(c.Changes, signature.Moved{Setting: m.Setting.Label, From: m.From, To: m.To})
-		if lost := policy.Lost(m.Setting.Label, m.To); lost != "" && !slices.Contains(c.Warnings, lost) {
-			c.Warnings = append(c.Warnings, lost)
-		}
 		if m.Setting.HighImpact {
 			c.Impact = HighImpact
 		}
