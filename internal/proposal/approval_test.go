@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -512,4 +513,93 @@ func TestNeedsApproval(t *testing.T) {
 			}
 		}
 	}
+}
+
+// TestPropose_AtMostTwentyWait: one more than twenty is refused until the earliest of them
+// expires; what is decided, outdated, of another caller or of a person does not count.
+func TestPropose_AtMostTwentyWait(t *testing.T) {
+	each(t, func(t *testing.T, r *rig) {
+		p, ada := approvable(r)
+		one := func(caller, setting string) error {
+			_, err := r.service.ProposeChanges(t.Context(), r.key(caller), p.ID, set(setting, "BLOCK"))
+			return err
+		}
+		first := r.propose(p, "CAMERA", "BLOCK")
+		r.clock.Advance(time.Hour)
+		for range proposal.MaxWaiting - 1 {
+			r.propose(p, "CAMERA", "BLOCK")
+		}
+		refused := fault.From(one("k", "CAMERA"))
+		if refused == nil || refused.Code != fault.RateLimited || refused.RetryAfter != first.ExpiresAt.Sub(r.clock.Now()) {
+			t.Fatalf("one more: %+v", refused)
+		}
+		r.code(fault.InvalidArguments, one("k", "NO_SUCH_SETTING")) // looked at first
+		r.ok(one("another", "CAMERA"))
+		own := operation.Call{Principal: ada.Principal(r.company.Slug, r.company.Settings)}
+		_, err := r.service.ProposeChanges(t.Context(), own, p.ID, set("CAMERA", "BLOCK"))
+		r.ok(err)
+		r.approves(ada, first.ID)
+		r.ok(one("k", "CAMERA"))
+		r.code(fault.RateLimited, one("k", "CAMERA"))
+		_, err = r.apply(first) // all others are outdated now
+		r.ok(err)
+		r.ok(one("k", "SMS"))
+	})
+}
+
+// TestPropose_TwentyAtOnce: callers that race on two replicas get no more than twenty.
+func TestPropose_TwentyAtOnce(t *testing.T) {
+	each(t, func(t *testing.T, r *rig) {
+		p, _ := approvable(r)
+		second, _ := r.replica(r.open())
+		held, _ := apikey.New(r.company.ID, "k", "operator", access.PoliciesWrite, r.clock.Now(), time.Time{})
+		held.ID = "k"
+		r.ok(r.db.CreateKey(t.Context(), held))
+		for range proposal.MaxWaiting - 3 {
+			r.propose(p, "CAMERA", "BLOCK")
+		}
+		var group sync.WaitGroup
+		var made atomic.Int32
+		for i := range 12 {
+			service := []*proposal.Service{r.service, second}[i%2]
+			group.Go(func() {
+				if _, err := service.ProposeChanges(t.Context(), r.key("k"), p.ID, set("CAMERA", "BLOCK")); err == nil {
+					made.Add(1)
+				} else if fault.CodeOf(err) != fault.RateLimited {
+					t.Error(err)
+				}
+			})
+		}
+		group.Wait()
+		if made.Load() != 3 {
+			t.Errorf("%d were made, want 3", made.Load())
+		}
+	})
+}
+
+// TestRule_SwitchedOff: proposals of callers live for ten minutes from when they were made,
+// and not for the day that a person had.
+func TestRule_SwitchedOff(t *testing.T) {
+	each(t, func(t *testing.T, r *rig) {
+		p, _ := approvable(r)
+		old := r.propose(p, "CAMERA", "BLOCK")
+		r.clock.Advance(proposal.Lifetime - time.Minute)
+		young := r.propose(p, "SMS", "BLOCK")
+		_, err := r.db.UpdateCompany(t.Context(), r.company.ID, func(c *company.Company) error {
+			c.Settings.Controls.ApplyApproval = access.ApproveNone
+			return nil
+		})
+		r.ok(err)
+		for _, made := range []proposal.Proposal{old, young} {
+			if got := r.proposal(made.ID); got.Status != proposal.Pending || got.ExpiresAt.Sub(got.CreatedAt) != proposal.Lifetime {
+				t.Errorf("%+v", got)
+			}
+		}
+		r.clock.Advance(time.Minute)
+		if got := r.proposal(old.ID).Status; got != proposal.Expired {
+			t.Errorf("after ten minutes it is %s", got)
+		}
+		_, err = r.apply(young)
+		r.ok(err)
+	})
 }
