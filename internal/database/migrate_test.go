@@ -10,6 +10,7 @@ import (
 
 	"github.com/musterhq/muster/internal/access"
 	"github.com/musterhq/muster/internal/account"
+	"github.com/musterhq/muster/internal/approval"
 	"github.com/musterhq/muster/internal/asset"
 	"github.com/musterhq/muster/internal/command"
 	"github.com/musterhq/muster/internal/database"
@@ -226,6 +227,58 @@ func TestMigration_ProvidersKeepTheirDomains(t *testing.T) {
 			f.ok(f.db.SaveProvider(t.Context(), p, anyone))
 			p.Domains = append(p.Domains, "other.test")
 			f.code(fault.Refused, f.db.SaveProvider(t.Context(), p, anyone))
+		})
+	}
+}
+
+// Approvals and authorizations from before, which the service did not countersign, wait
+// again; those that were used or declined stay as they are.
+func TestMigration_UnusedDecisionsWaitAgain(t *testing.T) {
+	t.Parallel()
+	for _, engine := range []string{"sqlite", "postgres"} {
+		t.Run(engine, func(t *testing.T) {
+			t.Parallel()
+			e := emptyEngine(t, engine)
+			rows := append(slices.Clone(firstRows), `UPDATE companies SET apply_approval = 'ALL'`)
+			proposed := func(id, status, approval string) {
+				rows = append(rows, fmt.Sprintf(`INSERT INTO proposals (id, company_id, capability, status, impact, title, summary, policy_id, target_name, base_version,
+					next_policy_id, next_name, next_name_key, owner_kind, owner_id, owner_user_id, owner_name, created_at, expires_at, propose_ref,
+					request, fields, next_document, approval, approved_by, approved_at, signed_id)
+					VALUES ('%s', 'c1', 'update_policy_settings', '%s', 'NORMAL', 't', 's', 'p1', 'Kiosk', 3, 'p1', 'Kiosk', '', 'API_KEY', 'k1', '', 'ci', %d, %d, '',
+					'{}', '[]', '{}', '%s', 'Ada', 1700000000000, 's1')`, id, status, e.clock.Now().UnixMilli(), e.clock.Now().Add(time.Hour).UnixMilli(), approval))
+			}
+			authorized := func(id, state string) {
+				rows = append(rows, fmt.Sprintf(`INSERT INTO authorizations (id, company_id, asset_id, epoch, command, digest, caller_kind, caller_id, caller_prefix,
+					caller_name, caller_user, reason, ticket, from_policy, from_version, to_policy, to_version, state, created_at, decided_at, decided_by,
+					decided_by_name, passkey_id)
+					VALUES ('%s', 'c1', 'a1', 1, 'WIPE_COMPANY_DATA', 'd-%[1]s', 'API_KEY', 'k1', 'abc', 'ci', '', '', '', '', 0, '', 0, '%s', %d, %[3]d, 'u1', 'Ada', 'pk')`,
+					id, state, e.clock.Now().UnixMilli()))
+			}
+			proposed("approved", "PENDING", "APPROVED")
+			proposed("applied", "SUCCEEDED", "APPROVED")
+			proposed("declined", "FAILED", "DECLINED")
+			authorized("approved", "APPROVED")
+			authorized("used", "USED")
+			authorized("declined", "DECLINED")
+			f := &fixture{T: t, engine: e}
+			f.ok(database.MigrateTo(t.Context(), e.url, 220, rows...))
+			f.db = e.openAs(t, database.Upgrade)
+			for id, want := range map[string]string{"approved": "PENDING  WAITING", "applied": "SUCCEEDED APPROVED APPROVED", "declined": "FAILED DECLINED DECLINED"} {
+				p, err := f.db.Proposal(t.Context(), "c1", id)
+				f.ok(err)
+				shown := string(p.Approval.State)
+				if p.AwaitsApproval() {
+					shown = "WAITING"
+				}
+				equal(f, "proposal "+id, fmt.Sprintf("%s %s %s", p.Status, p.Approval.State, shown), want)
+				equal(f, "is signed", p.SignedID != "", id != "approved")
+			}
+			for id, want := range map[string]approval.State{"approved": approval.Waiting, "used": approval.Used, "declined": approval.Declined} {
+				a, err := f.db.Authorization(t.Context(), "c1", id)
+				f.ok(err)
+				equal(f, "authorization "+id, a.State, want)
+				equal(f, "has a person", a.DecidedBy+a.DecidedByName+a.PasskeyID != "", id != "approved")
+			}
 		})
 	}
 }
