@@ -1,0 +1,175 @@
+package browser_test
+
+import (
+	"net/http"
+	"net/url"
+	"strings"
+	"testing"
+
+	"github.com/musterhq/muster/internal/access"
+	"github.com/musterhq/muster/internal/account"
+	companies "github.com/musterhq/muster/internal/company"
+	"github.com/musterhq/muster/internal/policy"
+	"github.com/musterhq/muster/internal/servertest"
+	"github.com/musterhq/muster/test/browser"
+	"github.com/musterhq/muster/test/needs"
+)
+
+// deciding is a company in which persons decide, with a person who has a passkey in a
+// browser and a key that asks.
+type deciding struct {
+	tenant
+	of     *servertest.Tenant
+	device servertest.Device
+	risky  policy.Policy
+	client servertest.Client
+}
+
+func newDeciding(t *testing.T) deciding {
+	t.Helper()
+	needs.Chromium().Of(t)
+	env := servertest.New(t)
+	of, replica := env.NewTenant("acme"), env.Start(servertest.OnLocalhost(t))
+	env.CLI(new(any), "company", "set", "--company", "acme", "--approver-age", "0s", "--apply-approval", "all", "--destructive-approval", "on")
+	d := deciding{tenant{env, replica, env.Browser(of.Company, account.Admin).User, browser.Open(t, replica.PublicURL())}, of,
+		of.Devices(replica, servertest.FullyManaged(), 1)[0], env.Policy(of.Company, "Locked down", policy.Platform), of.Client(replica, access.All)}
+	env.CLI(new(any), "policy", "set", d.risky.PathName(), "--company", "acme", "--set", "FACTORY_RESET=BLOCK", "--set", "CONFIGURE_WIFI=BLOCK")
+	d.tab.Authenticator()
+	d.tab.SignIn(d.admin.Email, servertest.Password)
+	d.tab.Go("/account/passkeys/new")
+	d.tab.Type("#name", "My key")
+	d.tab.Click("form[data-passkey=create] button[type=submit]")
+	d.tab.Sees("#main", "Recovery codes")
+	return d
+}
+
+// asks sends what needs a person, and opens the page that the refusal names.
+func (d deciding) asks(t *testing.T, status int, path string, body any) {
+	t.Helper()
+	refused := d.client.Post(path, body).Want(t, status).Members(t)
+	page, err := url.Parse(refused["approvalUrl"].(string))
+	if err != nil {
+		t.Fatal(err)
+	}
+	d.tab.Go(page.Path)
+	d.tab.Sees("#decide", "Decide")
+}
+
+// proposes asks for a change of HIGH impact, and returns the path at which it is applied.
+func (d deciding) proposes(t *testing.T, setting string) (apply string) {
+	t.Helper()
+	made := d.client.Post("/policies/"+d.of.Policy.ID+"/changes", map[string]any{"changes": []any{map[string]string{"setting": setting, "value": "BLOCK"}}}).
+		Want(t, http.StatusCreated).Members(t)
+	apply = "/policy-proposals/" + made["proposalId"].(string) + "/apply"
+	d.asks(t, http.StatusUnprocessableEntity, apply, map[string]any{"confirmation": d.of.Policy.Name})
+	return apply
+}
+
+// looks holds the page against what must not be on any, at two widths, and wants that
+// nothing is cut off.
+func (d deciding) looks(t *testing.T, name string) {
+	t.Helper()
+	d.tab.Size(390, 844)
+	if wide := d.tab.Eval(`String(document.documentElement.scrollWidth)`); wide != "390" {
+		t.Errorf("%s is %s pixels wide on a window of 390", name, wide)
+	}
+	d.sound(t, name+"-390")
+	d.tab.Size(1440, 900)
+	d.sound(t, name+"-1440")
+}
+
+const (
+	approves = `form[data-passkey]:has(input[name=decision][value=APPROVE]) `
+	declines = `form[data-passkey]:has(input[name=decision][value=DECLINE]) `
+)
+
+// A person types the name of a policy and signs with a passkey; a wrong name is refused on
+// the page, before the passkey is asked, and nothing that was typed is lost.
+func TestApprove_TypedNameThenPasskey(t *testing.T) {
+	t.Parallel()
+	d := newDeciding(t)
+	apply := d.proposes(t, "FACTORY_RESET")
+	d.looks(t, "decide-change")
+	d.tab.Type("#confirmation", "Warehouse")
+	d.tab.Click(approves + "button[type=submit]")
+	d.tab.Sees(approves+"[data-problem]", "name")
+	if got := d.tab.Eval(`document.querySelector("#confirmation").value`); got != "Warehouse" {
+		t.Errorf("the field has %q", got)
+	}
+	d.looks(t, "decide-change-problem")
+	d.tab.Type("#confirmation", strings.ToUpper(d.of.Policy.Name))
+	d.tab.Click(approves + "button[type=submit]")
+	d.tab.Sees("#notices", "Approved")
+	d.tab.Sees("#main", "approved it already")
+	d.looks(t, "decide-change-approved")
+	d.client.Post(apply, map[string]any{"confirmation": d.of.Policy.Name}).Want(t, http.StatusOK)
+}
+
+// The reason of a decline is signed, shown, and told to the caller.
+func TestDecline_WithReason(t *testing.T) {
+	t.Parallel()
+	d := newDeciding(t)
+	apply := d.proposes(t, "CONFIGURE_WIFI")
+	d.tab.Type("#reason", "not <b>before</b> Friday")
+	d.tab.Click(declines + "button[type=submit]")
+	d.tab.Sees("#notices", "Declined")
+	d.tab.Sees("#main", "The reason: not <b>before</b> Friday")
+	d.looks(t, "decide-change-declined")
+	ended := d.client.Get(strings.TrimSuffix(apply, "/apply")).Want(t, http.StatusOK).Members(t)
+	if got := ended["approval"].(map[string]any)["reason"]; got != "not <b>before</b> Friday" || ended["status"] != "FAILED" {
+		t.Errorf("declined as %v", ended)
+	}
+}
+
+// One wipe, and one move to a policy whose name is typed, are authorized in the browser.
+func TestAuthorize_WipeAndMove(t *testing.T) {
+	t.Parallel()
+	d := newDeciding(t)
+	wipe, move := "/assets/"+d.device.AssetID+"/commands/wipe", "/assets/"+d.device.AssetID+"/commands/change-policy"
+	to := map[string]string{"policyId": d.risky.PathName()}
+	d.asks(t, http.StatusForbidden, move, to)
+	d.looks(t, "decide-move")
+	d.tab.Type("#confirmation", d.risky.Name)
+	d.tab.Click(approves + "button[type=submit]")
+	d.tab.Sees("#notices", "Authorized")
+	d.client.Post(move, to).Want(t, http.StatusOK)
+	d.asks(t, http.StatusForbidden, wipe, nil)
+	d.looks(t, "decide-wipe")
+	d.tab.Click(approves + "button[type=submit]")
+	d.tab.Sees("#notices", "Authorized")
+	d.looks(t, "decide-wipe-authorized")
+	d.client.Post(wipe, nil).Want(t, http.StatusOK)
+}
+
+// A second administrator confirms a loosening.
+func TestConfirm_Loosening(t *testing.T) {
+	t.Parallel()
+	d := newDeciding(t)
+	first := d.env.Browser(d.of.Company, account.Admin).User
+	waiting, err := d.env.DB().ChangeControls(t.Context(), d.of.Company.ID, first, func(c *companies.Company) {
+		c.Settings.Controls.ApplyApproval = access.ApproveNone
+	})
+	if err != nil || len(waiting) != 1 {
+		t.Fatalf("%v, %v", waiting, err)
+	}
+	d.tab.Go("/access/controls")
+	d.looks(t, "loosening-waits")
+	d.tab.Go("/access/controls/" + waiting[0].ID + "/confirm")
+	d.tab.Sees("#decide", "Decide")
+	d.looks(t, "decide-loosening")
+	d.tab.Click(approves + "button[type=submit]")
+	d.tab.Sees("#notices", "effect")
+	d.looks(t, "loosening-confirmed")
+}
+
+// Without scripts a page says what a decision needs.
+func TestDecide_WithoutScripts(t *testing.T) {
+	t.Parallel()
+	d := newDeciding(t)
+	d.proposes(t, "FACTORY_RESET")
+	address := d.tab.Path()
+	d.tab.Scripts(false)
+	d.tab.Go(address)
+	d.tab.Sees("#main", "JavaScript, which is off")
+	d.tab.Scripts(true)
+}
