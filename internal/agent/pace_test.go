@@ -171,6 +171,7 @@ func TestRun_HostilePace(t *testing.T) {
 				a.Hint()
 				time.Sleep(10 * time.Millisecond)
 			}
+			synctest.Wait()
 			flood := len(times)
 			for i := 5; i < flood; i++ {
 				if between := times[i].Sub(times[i-5]); between < time.Second {
@@ -181,6 +182,7 @@ func TestRun_HostilePace(t *testing.T) {
 				t.Errorf("%d check-ins in ten seconds of hints", flood)
 			}
 			time.Sleep(2 * time.Hour)
+			synctest.Wait()
 			if n := len(times) - flood; n < bounds[0] || n > bounds[1] {
 				t.Errorf("with nextSeconds %s it checked in %d times in two hours", next, n)
 			}

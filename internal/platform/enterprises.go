@@ -124,7 +124,7 @@ const (
 	// is given back, for the installation that has it.
 	foreignFor = 10 * time.Minute
 	// It is asked for again after as long as it is old, within these.
-	soonestAgain, latestAgain = time.Second, 30 * time.Second
+	soonestAgain, latestAgain = time.Second, 10 * time.Second
 )
 
 // consumeForeign handles a notification of an enterprise that no company here has.

@@ -35,7 +35,7 @@ import (
 // the JSON that it prints into v.
 func (l *Env) CLI(v any, args ...string) {
 	l.TB.Helper()
-	parser, err := kong.New(&cli.Commands{}, kong.Exit(func(int) {}))
+	parser, err := kong.New(&cli.Commands{}, kong.Exit(func(int) {}), cli.Durations())
 	if err != nil {
 		l.TB.Fatal(err)
 	}

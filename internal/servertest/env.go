@@ -132,7 +132,7 @@ type Replica struct {
 // Start starts a replica; change may alter its configuration and options.
 func (l *Env) Start(change ...func(*config.Service, *service.Options)) *Replica {
 	l.TB.Helper()
-	settings, options := l.Config(), service.Options{Now: l.Now, Logger: l.logger("service")}
+	settings, options := l.Config(), service.Options{Now: l.Now, Logger: l.logger("service"), Shared: true}
 	for _, c := range change {
 		c(&settings, &options)
 	}

@@ -34,6 +34,9 @@ type Options struct {
 	Logger *slog.Logger
 	// Version is the version that the linker set; empty: that of the go command's stamp.
 	Version string
+	// Shared lets other services of this process use the same SQLite file. Tests of several
+	// services set it; a service that does not refuses a file that another has open.
+	Shared bool
 	// Crash is called at each step of a command's life, so that tests can end
 	// the process there (command.Service). Nil in production.
 	Crash func(step string)

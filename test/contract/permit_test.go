@@ -162,7 +162,9 @@ func TestPermit_EveryOperation(t *testing.T) {
 			}
 		},
 		"expiry": func(m *moving) { m.Advance(2 * time.Hour) },
-		"gates":  func(m *moving) { m.settings(func(s *access.Settings) { *s = access.Settings{Controls: s.Controls} }) },
+		"gates": func(m *moving) {
+			m.settings(func(s *access.Settings) { *s = access.Settings{Controls: s.Controls, KeepActivity: s.KeepActivity} })
+		},
 		"reason": func(m *moving) { m.settings(func(s *access.Settings) { s.Controls.RequireReason = access.ReasonAll }) },
 	}
 	byConnections := map[string]func(*moving){
@@ -178,7 +180,9 @@ func TestPermit_EveryOperation(t *testing.T) {
 			}
 		},
 		"gates": func(m *moving) {
-			m.settings(func(s *access.Settings) { *s = access.Settings{Controls: s.Controls, OAuthConnections: true} })
+			m.settings(func(s *access.Settings) {
+				*s = access.Settings{Controls: s.Controls, KeepActivity: s.KeepActivity, OAuthConnections: true}
+			})
 		},
 		"oauth": func(m *moving) { m.settings(func(s *access.Settings) { s.OAuthConnections = false }) },
 	}

@@ -180,11 +180,17 @@ func startUnderLoad(b testing.TB, as, database string, before ...string) *underL
 	}
 	words := append(slices.Clone(before), self)
 	process := exec.CommandContext(context.WithoutCancel(b.Context()), words[0], words[1:]...)
-	process.Env = append(os.Environ(), loadAs+"="+as, "MUSTER_DATABASE="+database, "MUSTER_KEY_FILE="+filepath.Join(b.TempDir(), "keys"))
+	keys := filepath.Join(b.TempDir(), "keys")
+	made := config.Service{Store: config.Store{Database: database}}.WithDefaults().KeyFile // by who made the database
+	_, missing := os.Stat(made)
+	if missing == nil {
+		keys = made
+	}
+	process.Env = append(os.Environ(), loadAs+"="+as, "MUSTER_DATABASE="+database, "MUSTER_KEY_FILE="+keys)
 	process.Stderr = os.Stderr
 	out, err := process.StdoutPipe()
-	if err == nil && as == "service" {
-		err = ops.MakeKeyFile(strings.TrimPrefix(process.Env[len(process.Env)-1], "MUSTER_KEY_FILE="), time.Now())
+	if err == nil && as == "service" && missing != nil {
+		err = ops.MakeKeyFile(keys, time.Now())
 	}
 	if err == nil {
 		err = process.Start()
