@@ -57,6 +57,9 @@ func (f *Frame) visitOnce(w http.ResponseWriter, r *http.Request, route Route) *
 	if !isSecond && (errors.Is(failed, errLate) || onceMore(permit, r.Method, failed)) {
 		then := Handler(nil)
 		if permit.Used() { // it is not done again, but who may not come in is told so
+			if errors.Is(failed, access.ErrMoved) {
+				failed = errInPart
+			}
 			then = func(*Visit) error { return failed }
 		}
 		return v.r.WithContext(context.WithValue(r.Context(), secondKey{}, then))
@@ -78,6 +81,22 @@ func onceMore(permit *access.Permit, method string, failed error) bool {
 const lateAfter = time.Second
 
 var errLate = errors.New("frame: the form came late")
+
+// errInPart is the error of a visit that wrote, and may not write any more.
+var errInPart error = &fault.Error{Code: fault.Refused, //nolint:gochecknoglobals // it is never written to
+	Detail: "What you may do changed while this was carried out: a part of it is done, and the rest is not. Look at what has changed before you go on."}
+
+// stillIn returns an error if the person of a form that was just read is to be let in once
+// more. What is written is compared when it is; this is for what the platform is asked first.
+func (v *Visit) stillIn() error {
+	switch {
+	case v.frame.Now().Sub(v.Now) >= lateAfter:
+		return errLate
+	case v.frame.Stands != nil:
+		return v.frame.Stands(v.Context())
+	}
+	return nil
+}
 
 // held is the answer of a form, which is sent when it is known that it stands. That of a
 // page goes out as it is written.

@@ -95,8 +95,8 @@ func (f *Frame) serve(v *Visit, route Route) (err error) {
 		err = v.Running()
 	}
 	if err == nil && method == http.MethodPost {
-		if err = v.readForm(); err == nil && !v.second && v.frame.Now().Sub(v.Now) >= lateAfter {
-			err = errLate
+		if err = v.readForm(); err == nil && !v.second {
+			err = v.stillIn()
 		}
 	}
 	unproved := false

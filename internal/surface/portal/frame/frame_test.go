@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/musterhq/muster/internal/access"
 	"github.com/musterhq/muster/internal/company"
 )
 
@@ -35,5 +36,28 @@ func TestServe_PanicIsAnswered(t *testing.T) {
 		if !strings.Contains(log.String(), want) {
 			t.Errorf("the log lacks %q: %s", want, &log)
 		}
+	}
+}
+
+// A visit that wrote something before its permit moved is not made again, and is not told
+// that nothing was done.
+func TestServe_MovedInPart(t *testing.T) {
+	t.Parallel()
+	f := New(Config{Companies: oneCompany{}, Hub: NewHub(), Now: time.Now, Log: slog.New(slog.DiscardHandler)})
+	r, served := httptest.NewRequest(http.MethodPost, "/users", nil), 0
+	r.Header.Set("Hx-Request", "true")
+	route := Route{Serve: func(v *Visit) error {
+		served++
+		permit := access.PermitOf(v.Context())
+		permit.Wrote(0)
+		permit.Refuse()
+		return access.ErrMoved
+	}}
+	again, w := f.visitOnce(httptest.NewRecorder(), r, route), httptest.NewRecorder()
+	if again == nil || f.visitOnce(w, again, route) != nil || served != 1 {
+		t.Fatalf("served %d times", served)
+	}
+	if text := w.Body.String(); w.Code != http.StatusUnprocessableEntity || !strings.Contains(text, "a part of it is done") || strings.Contains(text, "nothing was done") {
+		t.Errorf("%d %s", w.Code, text)
 	}
 }
