@@ -220,3 +220,32 @@ func TestSeconds(t *testing.T) {
 		}
 	}
 }
+
+// A call whose permit moves, and moves again while it is decided once more, is answered as
+// one that may be sent again. It spent once.
+func TestRun_MovedTwice(t *testing.T) {
+	t.Parallel()
+	for moves, want := range []fault.Code{"", "", fault.Unavailable} {
+		runs, budget := 0, &counted{left: 9}
+		o := define(reboot, func(ctx context.Context, _ operation.Call, _ target) (string, error) {
+			if runs++; runs <= moves {
+				access.PermitOf(ctx).Refuse()
+				return "", access.ErrMoved
+			}
+			return "done", nil
+		})
+		p := access.Principal{ID: "k", Permissions: access.All, Settings: access.Settings{DeviceCommands: true}}
+		k := operation.NewKernel(operation.Config{Limiter: budget, Now: time.Now})
+		out := k.Run(t.Context(), o, p, operation.Meta{Again: func(context.Context) (access.Principal, error) { return p, nil }},
+			operation.Flat(`{"assetId": "a", "text": "t"}`))
+		switch {
+		case want == "" && (out.Fault != nil || out.Result != "done" || runs != moves+1):
+			t.Errorf("%d moves: %+v after %d runs", moves, out, runs)
+		case want != "" && (out.Fault == nil || out.Fault.Code != want || !out.Fault.MayRetry() || out.Reached || runs != 2):
+			t.Errorf("%d moves: %+v after %d runs", moves, out, runs)
+		}
+		if len(budget.spent) != 1 {
+			t.Errorf("%d moves spent %v", moves, budget.spent)
+		}
+	}
+}

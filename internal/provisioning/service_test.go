@@ -293,3 +293,15 @@ func (r *recorder) RecordActivity(_ context.Context, _ string, e activity.Event)
 	*r = append(*r, e.Action)
 	return nil
 }
+
+// A token that the platform made is deleted if its caller may not have it any more.
+func TestCreate_MovedSinceThePlatform(t *testing.T) {
+	t.Parallel()
+	f := newFixture()
+	f.issuer.token.Ref = "made"
+	f.service.Stands = func(context.Context) error { return access.ErrMoved }
+	_, err := f.service.Create(t.Context(), caller(), provisioning.Request{PolicyID: "plain", PersonalUsage: provisioning.Disallowed})
+	if !errors.Is(err, access.ErrMoved) || len(f.issuer.withdrawn) != 1 || f.issuer.withdrawn[0] != "made" {
+		t.Errorf("%v, deleted %v", err, f.issuer.withdrawn)
+	}
+}

@@ -4,6 +4,7 @@ import (
 	"net/url"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/musterhq/muster/internal/access"
 	"github.com/musterhq/muster/internal/account"
@@ -79,6 +80,30 @@ func TestStop(t *testing.T) {
 		env.CLI(&company, "company", "resume", "--company", "acme")
 		if client.Post(servertest.LockPath(held), nil).Want(t, 200); company.Stop != nil {
 			t.Errorf("resumed: %+v", company.Stop)
+		}
+	})
+}
+
+// While changes are stopped, a repetition of a call that was recorded before is answered
+// as it was; another call is refused, also with a key of its own.
+func TestStop_RepeatsWhatWasRecorded(t *testing.T) {
+	t.Parallel()
+	servertest.OnEach(t, func(t *testing.T, env *servertest.Env) {
+		replica, tenant := env.Start(), env.NewTenant("acme")
+		phone, client := tenant.Devices(replica, servertest.FullyManaged(), 1)[0], tenant.Client(replica, access.All)
+		reboot := func(key string) servertest.Answer {
+			return client.Post("/assets/"+phone.AssetID+"/commands/reboot", nil, "Idempotency-Key", key)
+		}
+		first := reboot("once").Want(t, 200)
+		env.CLI(new(any), "company", "stop", "--company", "acme", "--reason", "because", "--all")
+		env.Advance(2 * time.Second)
+		if again := reboot("once").Want(t, 200); again.Header.Get("Idempotency-Replayed") != "true" || string(again.Body) != string(first.Body) {
+			t.Errorf("the repetition: %s, first %s", again.Body, first.Body)
+		}
+		reboot("another").Want(t, 403)
+		reboot("another").Want(t, 403)
+		if all := client.History(phone.AssetID); len(all) != 1 {
+			t.Errorf("the history has %+v", all)
 		}
 	})
 }
