@@ -319,6 +319,42 @@ func TestApproval_Declined(t *testing.T) {
 	s.recorded(activity.ProposalDeclined)
 }
 
+// TestDecline_TellsTheCaller: the reason of a decline is in the proposal, in the refusal of a
+// command and in what explain says of both.
+func TestDecline_TellsTheCaller(t *testing.T) {
+	t.Parallel()
+	servertest.OnEach(t, func(t *testing.T, env *servertest.Env) {
+		tenant, replica := authorizing(t, env)
+		env.CLI(new(any), "company", "set", "--company", "acme", "--apply-approval", "all")
+		client, ada := tenant.Client(replica, access.All), newDecider(t, env, replica, tenant.Company, account.Manager)
+		declines := func(path, form, reason string) {
+			t.Helper()
+			ready := ada.Post(path+form, "decision", "DECLINE", "reason", reason).Want(t, 200)
+			ada.Post(path+form, "token", ready.Field(t, "token"), "answer", ada.key.Get(ready.Options(t))).Want(t, 200)
+		}
+		explained := func(tool string, arguments args) {
+			t.Helper()
+			if e := explain(t, client, tool, arguments); e.Approval == nil || !e.Approval.Required || e.Approval.State != "DECLINED" {
+				t.Errorf("explain says of %s %+v", tool, e.Approval)
+			}
+		}
+		made := client.Post("/policies/"+tenant.Policy.ID+"/changes", args{"changes": change("CAMERA", "BLOCK")}).Want(t, 201).Members(t)["proposalId"].(string)
+		declines("/approvals/"+made, "/decline", " not before <Friday> ")
+		now := client.Get("/policy-proposals/"+made).Want(t, 200).Members(t)
+		if got := now["approval"].(map[string]any); got["reason"] != "not before <Friday>" || got["state"] != "DECLINED" || now["status"] != "FAILED" {
+			t.Errorf("declined %v", now)
+		}
+		explained("apply_policy_proposal", args{"proposalId": made})
+
+		wipe := "/assets/" + tenant.Devices(replica, servertest.FullyManaged(), 1)[0].AssetID + "/commands/wipe"
+		declines(strings.TrimPrefix(awaitsPerson(t, client.Post(wipe, nil)), replica.PublicURL()), "", "it was found")
+		if detail := client.Post(wipe, nil).Want(t, 403).Members(t)["detail"].(string); !strings.Contains(detail, "it was found") {
+			t.Errorf("refused with %s", detail)
+		}
+		explained("wipe_device", args{"assetId": strings.Split(wipe, "/")[2]})
+	})
+}
+
 // TestApproval_ThePageAnswers every visitor who cannot decide.
 func TestApproval_ThePageAnswers(t *testing.T) {
 	t.Parallel()
