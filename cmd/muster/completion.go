@@ -43,7 +43,15 @@ _muster() {
 }
 compdef _muster muster
 `,
-		"fish": `complete -c muster -a '(muster ` + completing + ` (commandline -opc)[2..] (commandline -ct) 2>/dev/null)'
+		"fish": `function __muster
+	set -l found (muster ` + completing + ` (commandline -opc)[2..] (commandline -ct) 2>/dev/null)
+	if set -q found[1]
+		printf '%s\n' $found
+	else
+		__fish_complete_path (commandline -ct)
+	end
+end
+complete -c muster -f -a '(__muster)'
 `,
 	}[c.Shell]
 	_, err := io.WriteString(env.Out, script)
@@ -56,11 +64,20 @@ func complete(parser *kong.Kong, args []string, out io.Writer) {
 		args = []string{""}
 	}
 	done, last := args[:len(args)-1], args[len(args)-1]
+	written := "" // what stands before the value in the last word
+	if name, value, valued := strings.Cut(last, "="); valued {
+		if strings.HasPrefix(name, "-") { // --flag=value in one word
+			done, last, written = append(slices.Clone(done), name), value, name+"="
+		} else if name == "" { // bash makes a word of the sign
+			last = value
+		}
+	}
 	node, arguments := parser.Model.Node, 0
 	var open *kong.Flag // whose value comes next
 	for _, word := range done {
 		name, _, valued := strings.Cut(word, "=")
 		switch {
+		case open != nil && word == "=":
 		case open != nil:
 			open = nil
 		case strings.HasPrefix(word, "-"):
@@ -77,7 +94,7 @@ func complete(parser *kong.Kong, args []string, out io.Writer) {
 	}
 	for _, word := range candidates(node, open, arguments, strings.HasPrefix(last, "-")) {
 		if strings.HasPrefix(word, last) {
-			fmt.Fprintln(out, word)
+			fmt.Fprintln(out, written+word)
 		}
 	}
 }

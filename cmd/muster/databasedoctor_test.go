@@ -34,6 +34,28 @@ func TestDoctor_LockedDatabase(t *testing.T) {
 	}
 }
 
+// What Muster did not make in the file runs inside its statements: the doctor names it, and
+// a backup that brings it is not restored.
+func TestDoctor_ForeignTrigger(t *testing.T) {
+	t.Parallel()
+	s := newStored(t, "sqlite")
+	s.run("migrate")
+	s.run("backup", "sound.db")
+	if f := s.doctor("as it was made")["integrity"]; f.Status != "ok" {
+		t.Fatalf("as it was made: the doctor says %+v", f)
+	}
+	firsttest.Exec(t, s.url, `CREATE TRIGGER helper AFTER INSERT ON sessions BEGIN UPDATE users SET rights = 1023; END`)
+	s.run("backup", "changed.db")
+	if f := s.doctor("with a trigger")["integrity"]; f.Status != "failed" || !strings.Contains(f.Detail, `trigger "helper"`) || !strings.Contains(f.Remedy, "muster restore") {
+		t.Errorf("with a trigger: the doctor says %+v", f)
+	}
+	s.refused("restore of the trigger", []string{"changed.db", `trigger "helper"`}, "restore", "changed.db")
+	s.run("restore", "sound.db")
+	if f := s.doctor("restored")["integrity"]; f.Status != "ok" {
+		t.Errorf("restored: the doctor says %+v", f)
+	}
+}
+
 type finding struct{ Check, Status, Detail, Remedy string }
 
 // doctor is what the doctor finds, by check.

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"net/http"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -39,12 +40,13 @@ func TestConnections_CommandLine(t *testing.T) {
 	of := func(slug, output string) cli.OfCompany {
 		return cli.OfCompany{Common: cli.Common{Store: config.Store{Database: env.Database}, Output: output}, Company: slug}
 	}
-	var listed []struct {
+	type listing struct {
 		ID, ClientID, ClientName, UserID, UserEmail, State string
 		Scopes                                             []string
 		Grants                                             int
 		RevokedAt                                          *time.Time
 	}
+	var listed []listing
 	list := func() {
 		t.Helper()
 		text, err := runCommand(t, env, &cli.ConnectionList{OfCompany: of("acme", "json")})
@@ -54,7 +56,7 @@ func TestConnections_CommandLine(t *testing.T) {
 		if strings.Contains(text, tokens.Access) || strings.Contains(text, tokens.Refresh) {
 			t.Error("a token is printed")
 		}
-		if err := json.Unmarshal([]byte(text), &listed); err != nil || len(listed) != 1 {
+		if err := json.Unmarshal([]byte(text), &listed); err != nil || len(listed) == 0 {
 			t.Fatalf("%v: %s", err, text)
 		}
 	}
@@ -77,7 +79,7 @@ func TestConnections_CommandLine(t *testing.T) {
 		!strings.Contains(got.Message, "lacks the scope mcp:policies:read") {
 		t.Errorf("before: %+v", got)
 	}
-	if _, err := runCommand(t, env, &cli.ConnectionSet{OfCompany: of("acme", "json"), ID: id, Scope: []string{"mcp:policies:write"}}); err != nil {
+	if _, err := runCommand(t, env, &cli.ConnectionSet{OfCompany: of("acme", "json"), Ref: id, Scope: []string{"mcp:policies:write"}}); err != nil {
 		t.Fatal(err)
 	}
 	assistant.Legacy().Call("list_policies", nil).OK(t, nil)
@@ -85,8 +87,8 @@ func TestConnections_CommandLine(t *testing.T) {
 		t.Errorf("a scope that was taken: %+v", got)
 	}
 	for what, command := range map[string]interface{ Run(*cli.Env) error }{
-		"another company's": &cli.ConnectionRevoke{OfCompany: of(other.Slug, "json"), ID: id},
-		"unknown":           &cli.ConnectionRevoke{OfCompany: of("acme", "json"), ID: "nothing"},
+		"another company's": &cli.ConnectionRevoke{OfCompany: of(other.Slug, "json"), Ref: id},
+		"unknown":           &cli.ConnectionRevoke{OfCompany: of("acme", "json"), Ref: "nothing"},
 	} {
 		t.Run(what, func(t *testing.T) {
 			if _, err := runCommand(t, env, command); fault.CodeOf(err) != fault.NotFound || strings.Contains(cli.Message(err), "\n") {
@@ -94,21 +96,33 @@ func TestConnections_CommandLine(t *testing.T) {
 			}
 		})
 	}
-	if _, err := runCommand(t, env, &cli.ConnectionSet{OfCompany: of("acme", "json"), ID: id, Scope: []string{"mcp:everything"}}); fault.CodeOf(err) != fault.InvalidArguments {
+	if _, err := runCommand(t, env, &cli.ConnectionSet{OfCompany: of("acme", "json"), Ref: id, Scope: []string{"mcp:everything"}}); fault.CodeOf(err) != fault.InvalidArguments {
 		t.Errorf("a scope that does not exist: %v", err)
 	}
+	// The client's name is enough for one, and refused for several.
+	if _, err := runCommand(t, env, &cli.ConnectionSet{OfCompany: of("acme", "json"), Ref: "Test", Scope: []string{"mcp:policies:read"}}); err != nil {
+		t.Errorf("by the client's name: %v", err)
+	}
+	env.Browser(acme, account.Admin).Connect(replica.PublicURL(), "mcp:devices:read")
+	_, err := runCommand(t, env, &cli.ConnectionRevoke{OfCompany: of("acme", "json"), Ref: "Test"})
+	if fault.CodeOf(err) != fault.Refused || !strings.Contains(cli.Message(err), id) || strings.Count(cli.Message(err), ", ") != 1 {
+		t.Errorf("a name held twice: %v", err)
+	}
 	for range 2 { // again changes nothing
-		if _, err := runCommand(t, env, &cli.ConnectionRevoke{OfCompany: of("acme", "json"), ID: id}); err != nil {
+		if _, err := runCommand(t, env, &cli.ConnectionRevoke{OfCompany: of("acme", "json"), Ref: id}); err != nil {
 			t.Fatal(err)
 		}
 		if got := assistant.Call("list_policies", nil); got.Status != http.StatusUnauthorized {
 			t.Errorf("after the revocation: %d", got.Status)
 		}
 	}
-	if list(); listed[0].State != "revoked" || listed[0].Grants != 0 || listed[0].RevokedAt == nil {
-		t.Errorf("listed %+v", listed[0])
+	list()
+	if i := slices.IndexFunc(listed, func(c listing) bool { return c.ID == id }); len(listed) != 2 || i < 0 {
+		t.Fatalf("listed %+v", listed)
+	} else if ended := listed[i]; ended.State != "revoked" || ended.Grants != 0 || ended.RevokedAt == nil {
+		t.Errorf("listed %+v", ended)
 	}
-	if _, err := runCommand(t, env, &cli.ConnectionSet{OfCompany: of("acme", "json"), ID: id, Scope: []string{"mcp:devices:read"}}); fault.CodeOf(err) != fault.Refused {
+	if _, err := runCommand(t, env, &cli.ConnectionSet{OfCompany: of("acme", "json"), Ref: id, Scope: []string{"mcp:devices:read"}}); fault.CodeOf(err) != fault.Refused {
 		t.Errorf("a revoked one is changed: %v", err)
 	}
 }

@@ -61,7 +61,7 @@ func connectionState(o oauth.Connection) string {
 // ConnectionSet changes a connection's scopes.
 type ConnectionSet struct {
 	OfCompany
-	ID    string   `arg:"" help:"The connection's id, as connection list shows it."`
+	Ref   string   `arg:"" name:"connection" help:"The connection's id, or the name of its client."`
 	Scope []string `name:"scope" required:"" placeholder:"SCOPE" help:"A scope that the connection shall have, such as mcp:policies:write; repeat for more. Each call is still cut by the user's rights and the company's settings."`
 }
 
@@ -71,7 +71,7 @@ func (c *ConnectionSet) Run(env *Env) error {
 	if err != nil {
 		return fault.New(fault.InvalidArguments, "%s: use one of %s", err, strings.Join(access.All.Scopes(), ", "))
 	}
-	return c.changeConnection(env, c.ID, "Changed", func(o *oauth.Connection) error {
+	return c.changeConnection(env, c.Ref, "Changed", func(o *oauth.Connection) error {
 		if !o.RevokedAt.IsZero() {
 			return fault.New(fault.Refused, "connection %s is revoked: its user has to connect again", o.ID)
 		}
@@ -81,24 +81,28 @@ func (c *ConnectionSet) Run(env *Env) error {
 }
 
 // changeConnection changes a connection of the company.
-func (c OfCompany) changeConnection(env *Env, id, done string, change func(*oauth.Connection) error) error {
+func (c OfCompany) changeConnection(env *Env, ref, done string, change func(*oauth.Connection) error) error {
 	return c.run(env, func(ctx context.Context, admin *Admin, owner company.Company) (answer, error) {
+		id, err := admin.connection(ctx, owner, ref)
+		if err != nil {
+			return answer{}, err
+		}
 		o, err := admin.Connections.UpdateConnection(ctx, owner.ID, id, change)
 		return answer{viewConnection(o), func(w io.Writer) {
 			fmt.Fprintf(w, "%s connection %s (%s): %s.\n", done, o.ID, o.ClientName, o.Scopes)
-		}}, missing(err, owner.Slug, "connection", id)
+		}}, missing(err, owner.Slug, "connection", ref)
 	})
 }
 
 // ConnectionRevoke ends a connection.
 type ConnectionRevoke struct {
 	OfCompany
-	ID string `arg:"" help:"The connection's id, as connection list shows it."`
+	Ref string `arg:"" name:"connection" help:"The connection's id, or the name of its client."`
 }
 
 // Run revokes the connection.
 func (c *ConnectionRevoke) Run(env *Env) error {
-	return c.changeConnection(env, c.ID, "Revoked", func(o *oauth.Connection) error {
+	return c.changeConnection(env, c.Ref, "Revoked", func(o *oauth.Connection) error {
 		if o.RevokedAt.IsZero() {
 			o.RevokedAt = env.Now()
 		}

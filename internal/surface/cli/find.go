@@ -10,11 +10,12 @@ import (
 	"github.com/musterhq/muster/internal/apikey"
 	"github.com/musterhq/muster/internal/company"
 	"github.com/musterhq/muster/internal/fault"
+	"github.com/musterhq/muster/internal/oauth"
 	"github.com/musterhq/muster/internal/policy"
 	"github.com/musterhq/muster/internal/resource"
 )
 
-// Users, keys, policies and assets are named by their id or by their name. An id goes
+// Users, keys, connections, policies and assets are named by their id or by their name. An id goes
 // first. A name that several have is refused with the ids.
 
 // AssetNames finds assets by what people call them.
@@ -125,6 +126,26 @@ func (d *Admin) key(ctx context.Context, owner company.Company, ref string) (str
 		}
 	}
 	return single(owner, "key", ref, nil)
+}
+
+// connection finds the id of a company's OAuth connection by that or its client's name. Of
+// several with one name, one that alone is not revoked is meant.
+func (d *Admin) connection(ctx context.Context, owner company.Company, ref string) (string, error) {
+	all, err := d.Connections.Connections(ctx, owner.ID)
+	if err != nil {
+		return "", err
+	}
+	id := func(o oauth.Connection) string { return o.ID }
+	for _, matches := range []func(oauth.Connection) bool{
+		func(o oauth.Connection) bool { return o.ID == ref },
+		func(o oauth.Connection) bool { return o.ClientName == ref && o.RevokedAt.IsZero() },
+		func(o oauth.Connection) bool { return o.ClientName == ref },
+	} {
+		if ids := named(all, id, matches); len(ids) > 0 {
+			return single(owner, "connection", ref, ids)
+		}
+	}
+	return single(owner, "connection", ref, nil)
 }
 
 // oneOf is what is given by a flag or as the argument, one way or both alike.

@@ -53,7 +53,7 @@ type newPassword struct {
 	PasswordStdin bool `name:"password-stdin" help:"Read the password from the first line of standard input. Without it, it is asked twice at the terminal, without being shown."`
 }
 
-// read returns the password. At a terminal it is asked for, whatever the flag
+// read returns the password; it is asked for once the company and the user are found. At a terminal it is asked for, whatever the flag
 // says, because what is typed there would be seen.
 func (p newPassword) read(env *Env) (string, error) {
 	if file, ok := env.In.(*os.File); ok && env.Err != nil && term.IsTerminal(int(file.Fd())) {
@@ -84,12 +84,12 @@ func askTwice(terminal *os.File, prompts io.Writer) (string, error) {
 
 // Run creates the user.
 func (c *UserCreate) Run(env *Env) error {
-	password, err := c.read(env)
-	if err != nil {
-		return err
-	}
 	return c.run(env, func(ctx context.Context, admin *Admin, owner company.Company) (answer, error) {
 		policies, err := admin.policyIDs(ctx, owner, c.Policy)
+		if err != nil {
+			return answer{}, err
+		}
+		password, err := c.read(env)
 		if err != nil {
 			return answer{}, err
 		}
@@ -183,11 +183,11 @@ type UserSetPassword struct {
 
 // Run sets the password.
 func (c *UserSetPassword) Run(env *Env) error {
-	password, err := c.read(env)
-	if err != nil {
-		return err
-	}
 	return c.change(env, "Set the password of %s", func(ctx context.Context, people account.Users, companyID, id string) (account.User, error) {
+		password, err := c.read(env)
+		if err != nil {
+			return account.User{}, err
+		}
 		return people.SetPassword(ctx, companyID, id, password)
 	})
 }
