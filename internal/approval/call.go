@@ -93,7 +93,10 @@ type Call struct {
 type Ask struct {
 	Call
 	Difference Difference
-	Verifier   Verifier // of the decision that the call uses
+	// OnTheWay are the policies to which other moves that are under way may bring the
+	// device first, in the order of their ids, as they were compared.
+	OnTheWay []Policy
+	Verifier Verifier // of the decision that the call uses
 }
 
 // Authorization is one authorization.

@@ -17,12 +17,14 @@ type Seen struct {
 	CallerUser string      // name of the connection's user, or of the key's maker
 	// From and To are the policies of a move; zero: one is not there any more.
 	From, To policy.Policy
+	// OnTheWay are the policies to which other moves may bring the device first.
+	OnTheWay []policy.Policy
 	// Irreversible: the command cannot be undone.
 	Irreversible bool
 }
 
 // Contrast is what a move changes.
-func (s Seen) Contrast() Contrast { return Compare(s.From, s.To) }
+func (s Seen) Contrast() Contrast { return Compare(s.From, s.To, s.OnTheWay...) }
 
 // Gone says why the authorization can never be used; nil: it can.
 func (a Authorization) Gone(s Seen) error {
@@ -45,6 +47,9 @@ func (a Authorization) Subject(s Seen) Subject {
 		Expires: a.CreatedAt.Add(WaitFor), Document: func(h signature.Head, shown any) any { return a.document(s, h, shown) }}
 	if s.Device.Device != nil {
 		subject.Matter = a.Matter(s.Device.Device.PolicyID)
+		for _, p := range s.OnTheWay {
+			subject.Matter.Policies = append(subject.Matter.Policies, p.ID)
+		}
 	}
 	if a.Moves() && s.Contrast().Impact == HighImpact {
 		subject.Name = s.To.Name

@@ -28,11 +28,11 @@ func (s *Service) ask(ctx context.Context, p access.Principal, c Command, d asse
 	}
 	switch change, moves := body.(ChangePolicyBody); {
 	case moves && p.Settings.Controls.ApplyApproval.On():
-		contrast, move, err := s.contrast(ctx, p.CompanyID, d.PolicyID, change.Policy)
+		contrast, err := s.contrast(ctx, c.CompanyID, c.AssetID, d.PolicyID, change.Policy)
 		if err != nil {
 			return nil, err
 		}
-		ask.Difference, ask.Move = contrast.Difference, move
+		ask.Difference, ask.Move, ask.OnTheWay = contrast.Difference, contrast.move, contrast.onTheWay
 	case !c.Type.Destructive():
 		return nil, nil
 	}
@@ -40,15 +40,44 @@ func (s *Service) ask(ctx context.Context, p access.Principal, c Command, d asse
 	return ask, nil
 }
 
-// contrast is what a device that has one policy meets with another.
-func (s *Service) contrast(ctx context.Context, companyID, from string, to policy.Policy) (approval.Contrast, approval.Move, error) {
-	move := approval.Move{From: approval.Policy{ID: from}, To: approval.Policy{ID: to.ID, Version: to.Version}}
-	has, err := s.Inventory.Policy(ctx, companyID, from)
-	if err != nil && fault.CodeOf(err) != fault.NotFound {
-		return approval.Contrast{}, move, err
+// contrasted is what a move changes on a device, with the policies as they were compared.
+type contrasted struct {
+	approval.Contrast
+	move     approval.Move
+	onTheWay []approval.Policy
+}
+
+// contrast is what a device that has one policy meets with another, or with those to which
+// open commands may bring it first.
+func (s *Service) contrast(ctx context.Context, companyID, assetID, from string, to policy.Policy) (c contrasted, err error) {
+	has, err := s.compared(ctx, companyID, from)
+	if err != nil {
+		return c, err
 	}
-	move.From.Version = has.Version
-	return approval.Compare(has, to), move, nil
+	c.move = approval.Move{From: approval.Policy{ID: from, Version: has.Version}, To: approval.Policy{ID: to.ID, Version: to.Version}}
+	moving, err := s.Store.OnTheWay(ctx, assetID, to.ID)
+	if err != nil {
+		return c, err
+	}
+	var others []policy.Policy
+	for _, m := range moving {
+		p, err := s.compared(ctx, companyID, m.ID)
+		if err != nil {
+			return c, err
+		}
+		others, c.onTheWay = append(others, p), append(c.onTheWay, approval.Policy{ID: m.ID, Version: p.Version})
+	}
+	c.Contrast = approval.Compare(has, to, others...)
+	return c, nil
+}
+
+// compared is a policy to compare, or none if it is not there any more.
+func (s *Service) compared(ctx context.Context, companyID, id string) (policy.Policy, error) {
+	p, err := s.Inventory.Policy(ctx, companyID, id)
+	if fault.CodeOf(err) == fault.NotFound {
+		return policy.Policy{}, nil
+	}
+	return p, err
 }
 
 // digest is the keyed digest of all that an authorization is bound to. The arguments may

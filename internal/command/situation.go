@@ -89,11 +89,11 @@ func (s *Service) Foresee(ctx context.Context, call operation.Call, r Request) (
 	}
 	forecast := now.forecast()
 	if now.Policy != nil && now.Asset.Device != nil {
-		contrast, _, err := s.contrast(ctx, call.Principal.CompanyID, now.Asset.Device.PolicyID, *now.Policy)
+		contrast, err := s.contrast(ctx, call.Principal.CompanyID, now.Asset.ID, now.Asset.Device.PolicyID, *now.Policy)
 		if err != nil {
 			return operation.Forecast{}, err
 		}
-		foreseeMove(&forecast, contrast)
+		foreseeMove(&forecast, contrast.Contrast)
 	}
 	if err := now.Decide(); err != nil {
 		return forecast, err

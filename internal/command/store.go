@@ -6,6 +6,7 @@ import (
 	"time"
 
 	agentdevice "github.com/musterhq/muster/internal/agent/device"
+	"github.com/musterhq/muster/internal/approval"
 	"github.com/musterhq/muster/internal/asset"
 	"github.com/musterhq/muster/internal/company"
 	"github.com/musterhq/muster/internal/operation"
@@ -59,6 +60,9 @@ type Store interface {
 	Open(ctx context.Context, state State, before time.Time, limit int) ([]Command, error)
 	// OpenOf returns the commands of an asset that are not final.
 	OpenOf(ctx context.Context, assetID string) ([]Command, error)
+	// OnTheWay returns the policies, in the order of their ids, to which open commands
+	// may still bring a device that does not have them, except one.
+	OnTheWay(ctx context.Context, assetID, except string) ([]approval.Policy, error)
 }
 
 // Finder finds commands by what they have become. The database implements it

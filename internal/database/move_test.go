@@ -2,6 +2,7 @@ package database_test
 
 import (
 	"math/rand/v2"
+	"slices"
 	"testing"
 	"time"
 
@@ -267,4 +268,109 @@ func moves() porcupine.Model {
 			}
 		},
 	}).ToModel()
+}
+
+// A move is compared with the policies to which moves under way may bring the device first,
+// as they are when it begins, and waits for changes of those.
+func TestBegin_MoveAfterAMoveUnderWay(t *testing.T) {
+	withCompany(t, func(f *fixture) {
+		for _, rule := range []access.ApprovalRule{access.ApproveRisky, access.ApproveAll} {
+			f.setControls(func(k *access.Controls) { k.ApplyApproval, k.ApproverAge = access.ApproveNone, 0 })
+			a, b, c := f.newPolicy("A "+string(rule)), f.newPolicy("B "+string(rule)), f.newPolicy("C "+string(rule))
+			phone := f.enroll("d-"+string(rule), a.ID)
+			first := f.intent(phone, command.ChangePolicy)
+			first.PolicyID = b.ID
+			_, _, err := f.db.Begin(f.Context(), first, nil)
+			f.ok(err)
+			f.setControls(func(k *access.Controls) { k.ApplyApproval = rule })
+			begin := func(when string, want fault.Code, onTheWay ...approval.Policy) {
+				f.Helper()
+				move := f.moving(phone, a, c)
+				move.Ask.OnTheWay = onTheWay
+				if why, err := f.db.WhyNot(f.Context(), move); fault.CodeOf(why) != want || err != nil {
+					f.Errorf("%s: foreseen %v, %v, want %q", when, why, err, want)
+				}
+				_, begun, err := f.db.Begin(f.Context(), move, nil)
+				if fault.CodeOf(err) != want || begun != (want == "") {
+					f.Errorf("%s: begun %t, %v, want %q", when, begun, err, want)
+				}
+				if begun { // and ends, for the next
+					_, _, err = f.db.Take(f.Context(), move.ID, command.Transition{From: []command.State{command.Prepared}, To: command.Failed, Outcome: "no"})
+					f.ok(err)
+				}
+			}
+			step := func(id string, from, to command.State) {
+				f.Helper()
+				_, taken, err := f.db.Take(f.Context(), id, command.Transition{From: []command.State{from}, To: to, Outcome: "o"})
+				f.ok(err)
+				equal(f, "taken", taken, true)
+			}
+			at := func(version int) approval.Policy { return approval.Policy{ID: b.ID, Version: version} }
+			begin("not compared with the move under way", fault.Unavailable)
+			begin("compared with it", "", at(1))
+			step(first.ID, command.Prepared, command.Unconfirmed)
+			begin("not compared with the move whose outcome is not known", fault.Unavailable)
+			made := f.propose(b, proposal.Owner{Kind: access.User, ID: "u1", UserID: "u1", Name: "Ada"})
+			equal(f, "claimed", f.claim(made.ID), proposal.Begun)
+			begin("while that policy changes", fault.Unavailable, at(1))
+			f.finish(made.ID, "h", proposal.Ending{Save: true, Status: proposal.Succeeded})
+			begin("after that policy changed", fault.Unavailable, at(1))
+			begin("compared with what it is now", "", at(2))
+			back := f.moving(phone, a, b)
+			back.Ask.Move.To.Version = 2
+			_, begun, err := f.db.Begin(f.Context(), back, nil)
+			f.ok(err)
+			equal(f, "the same move again", begun, true)
+			step(back.ID, command.Prepared, command.Failed)
+			step(first.ID, command.Unconfirmed, command.Failed)
+			begin("compared with a move that failed", fault.Unavailable, at(2))
+			begin("after the move failed", "")
+		}
+	})
+}
+
+// A move that was sent and overtaken by a later one, by which the device got its policy, is
+// not on its way any more.
+func TestOnTheWay_OvertakenMovesDoNotCount(t *testing.T) {
+	withCompany(t, func(f *fixture) {
+		a, b, c := f.newPolicy("A"), f.newPolicy("B"), f.newPolicy("C")
+		phone := f.enroll("d1", a.ID)
+		onTheWay := func(when string, want ...approval.Policy) {
+			f.Helper()
+			got, err := f.db.OnTheWay(f.Context(), phone.ID, "")
+			f.ok(err)
+			if !slices.Equal(got, want) {
+				f.Errorf("%s: %v, want %v", when, got, want)
+			}
+		}
+		move := func(to policy.Policy) string {
+			f.Helper()
+			f.clock.Advance(time.Second)
+			m := f.intent(phone, command.ChangePolicy)
+			m.PolicyID = to.ID
+			_, _, err := f.db.Begin(f.Context(), m, nil)
+			f.ok(err)
+			return m.ID
+		}
+		sent := func(id string, to policy.Policy) {
+			f.Helper()
+			_, _, err := f.db.Take(f.Context(), id, command.Transition{From: []command.State{command.Prepared}, To: command.Sent})
+			f.ok(err)
+			f.ok(f.db.AssignPolicy(f.Context(), phone.ID, phone.Device.Epoch, to.ID))
+		}
+		first := move(b)
+		onTheWay("recorded", approval.Policy{ID: b.ID, Version: 1})
+		sent(first, b)
+		onTheWay("sent: the device has it")
+		second := move(c)
+		onTheWay("the next recorded", approval.Policy{ID: c.ID, Version: 1})
+		sent(second, c)
+		onTheWay("the next sent")
+		third := move(b)
+		_, _, err := f.db.Take(f.Context(), third, command.Transition{From: []command.State{command.Prepared}, To: command.Unconfirmed, Outcome: "o"})
+		f.ok(err)
+		onTheWay("not known", approval.Policy{ID: b.ID, Version: 1})
+		sent(move(c), c)
+		onTheWay("not known, and a later one sent", approval.Policy{ID: b.ID, Version: 1})
+	})
 }

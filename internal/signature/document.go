@@ -129,7 +129,7 @@ type Move struct {
 	From     Policy   `json:"from"`
 	To       Policy   `json:"to"`
 	Changes  []Moved  `json:"changes"`
-	Unnamed  []string `json:"unnamed"` // differences that no setting names
+	Unnamed  []string `json:"unnamed"` // differences that no setting names, and those to policies of moves under way
 	Warnings []string `json:"warnings"`
 	Impact   string   `json:"impact"`
 }
