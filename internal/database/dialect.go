@@ -119,10 +119,11 @@ func (postgresDialect) follow(first string, then ...string) []string {
 }
 
 // doubtful: a connection that broke, or was given up, may have carried the
-// statement; what PostgreSQL itself refuses, it did not do.
+// statement; what PostgreSQL or this package itself refuses was not done.
 func (postgresDialect) doubtful(err error) bool {
 	_, refused := errors.AsType[*pgconn.PgError](err)
-	return !refused && !pgconn.SafeToRetry(err) && !errors.Is(err, driver.ErrBadConn)
+	_, decided := errors.AsType[*fault.Error](err)
+	return !refused && !decided && !pgconn.SafeToRetry(err) && !errors.Is(err, driver.ErrBadConn)
 }
 
 // arm says the order, because PostgreSQL merges only what is in order already.

@@ -9,6 +9,7 @@ import (
 
 	"github.com/jackc/pgx/v5/pgconn"
 
+	"github.com/musterhq/muster/internal/access"
 	"github.com/musterhq/muster/internal/database"
 )
 
@@ -22,6 +23,7 @@ func TestDoubt(t *testing.T) {
 	}{
 		"refused":            {&pgconn.PgError{Code: "23503"}, false},
 		"never left":         {fmt.Errorf("writing: %w", driver.ErrBadConn), false},
+		"refused here":       {fmt.Errorf("begin: %w", access.ErrMoved), false},
 		"the answer is lost": {fmt.Errorf("reading: %w", io.ErrUnexpectedEOF), true},
 		"no answer in time":  {context.DeadlineExceeded, true},
 	} {
