@@ -8,6 +8,7 @@ import (
 
 	"github.com/musterhq/muster/internal/access"
 	"github.com/musterhq/muster/internal/account"
+	"github.com/musterhq/muster/internal/policy"
 	"github.com/musterhq/muster/internal/servertest"
 )
 
@@ -92,4 +93,45 @@ func TestDecisions_OfOneWhoMayNot(t *testing.T) {
 		}
 		set("--second-person", "off")
 	}
+}
+
+// A person limited to other policies is answered alike for a call that waits and for one
+// that never was, so that ids cannot be tried.
+func TestDecisions_HiddenAndUnknownCallsReadAlike(t *testing.T) {
+	t.Parallel()
+	env := servertest.New(t)
+	tenant, replica := authorizing(t, env)
+	device := tenant.Devices(replica, servertest.FullyManaged(), 1)[0]
+	servertest.AwaitStatus(t, tenant, tenant.Client(replica, access.All), device.AssetID, "ACTIVE")
+	asking := env.Browser(tenant.Company, account.Admin)
+	client := servertest.WithToken(t, replica.PublicURL(), asking.Connect(replica.PublicURL(), "mcp:devices:destructive").Access)
+	refused := client.Call("wipe_device", args{"assetId": device.AssetID})
+	refused.Failed(t)
+	var said struct{ ApprovalURL string }
+	if err := json.Unmarshal([]byte(refused.Content[0].Text), &said); err != nil {
+		t.Fatal(err)
+	}
+	page := strings.TrimPrefix(said.ApprovalURL, replica.PublicURL())
+	other := env.Policy(tenant.Company, "Other", policy.Platform)
+	limited := replica.Visitor(t, env.Browser(tenant.Company, account.Operator, other.ID).User)
+	madeUp := page[:len(page)-4] + "0000"
+	for method, ask := range map[string]func(path string) servertest.Page{
+		"GET":  func(path string) servertest.Page { return limited.Get(path) },
+		"POST": func(path string) servertest.Page { return limited.Post(path, "token", "t", "answer", "{}") },
+	} {
+		hidden, unknown := ask(page), ask(madeUp)
+		if hidden.Status != 404 || unknown.Status != 404 || errorOf(hidden) != errorOf(unknown) || !strings.Contains(errorOf(hidden), "there is no such authorization") {
+			t.Errorf("%s: hidden %d %q, unknown %d %q", method, hidden.Status, errorOf(hidden), unknown.Status, errorOf(unknown))
+		}
+	}
+	if shown := replica.Visitor(t, asking.User).Get(page); shown.Status != 200 {
+		t.Errorf("for one who may see it: %d", shown.Status)
+	}
+}
+
+// errorOf is what a page of an error says, without the request's id.
+func errorOf(page servertest.Page) string {
+	_, main, _ := strings.Cut(page.Body, `id="problem"`)
+	main, _, _ = strings.Cut(main, "Request <span") // whose id is another for each request
+	return main
 }
