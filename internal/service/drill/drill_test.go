@@ -100,7 +100,7 @@ func TestRun_FindsHarmWithoutAControl(t *testing.T) {
 				BEGIN UPDATE proposals SET status = 'UNCONFIRMED', looks = 1 WHERE id = NEW.id; END`}, nil, "reached a device without a person"},
 		"a move under way": {"compromised-model", []string{
 			`CREATE TRIGGER hide AFTER INSERT ON commands WHEN NEW.type = 'CHANGE_POLICY'
-				BEGIN UPDATE commands SET policy_id = '' WHERE id = NEW.id; END`}, nil, "reached a device without a person"},
+				BEGIN UPDATE commands SET epoch = -1 WHERE id = NEW.id; END`}, nil, "reached a device without a person"},
 		"idempotency": {"confused-retry", []string{
 			`CREATE TRIGGER forget AFTER INSERT ON claims BEGIN DELETE FROM claims; END`,
 			`CREATE TRIGGER unbind AFTER INSERT ON commands BEGIN UPDATE commands SET idempotency_ref = '' WHERE id = NEW.id; END`}, nil, "a command was recorded 2 times"},
