@@ -27,7 +27,7 @@ type Permit struct {
 
 // ErrMoved is the error of a write whose caller may not be who they were, or may not do
 // what they did, any more. Who gets it lets the caller in again, and decides again.
-var ErrMoved error = &fault.Error{Code: fault.Unavailable, Retryable: true, //nolint:gochecknoglobals // compared by its address, as errors are
+var ErrMoved error = &fault.Error{Code: fault.Unavailable, Retryable: true,
 	Detail: "what the caller may do changed at this moment, and nothing was done: send it again"}
 
 // NewPermit returns the permit of a caller who was just let in. again lets them in once

@@ -83,7 +83,7 @@ const lateAfter = time.Second
 var errLate = errors.New("frame: the form came late")
 
 // errInPart is the error of a visit that wrote, and may not write any more.
-var errInPart error = &fault.Error{Code: fault.Refused, //nolint:gochecknoglobals // it is never written to
+var errInPart error = &fault.Error{Code: fault.Refused,
 	Detail: "What you may do changed while this was carried out: a part of it is done, and the rest is not. Look at what has changed before you go on."}
 
 // stillIn returns an error if the person of a form that was just read is to be let in once
