@@ -46,6 +46,8 @@ func (a answer) control() string {
 		return ""
 	case strings.Contains(a.detail, "company's limit"):
 		return "company limit"
+	case strings.Contains(a.detail, stopReason):
+		return "stop"
 	case a.code == string(fault.RateLimited):
 		return "budget"
 	case a.approvalURL != "" && a.code == string(fault.ConfirmationRequired):
@@ -70,6 +72,22 @@ func (d *drill) rest(key string, via http.RoundTripper) *restCaller {
 }
 
 func (c *restCaller) call(ctx context.Context, name string, args map[string]any, once string) (answer, error) {
+	request, err := c.request(ctx, name, args)
+	if err != nil {
+		return answer{}, err
+	}
+	if once != "" {
+		request.Header.Set("Idempotency-Key", once)
+	}
+	response, err := (&http.Client{Transport: c.via}).Do(request)
+	if err != nil {
+		return answer{}, err
+	}
+	return ofREST(response)
+}
+
+// request is the request of a call.
+func (c *restCaller) request(ctx context.Context, name string, args map[string]any) (*http.Request, error) {
 	o := c.registry.Find(name)
 	path, body, query := o.Path, map[string]any{}, url.Values{}
 	for member, value := range args {
@@ -95,20 +113,18 @@ func (c *restCaller) call(ctx context.Context, name string, args map[string]any,
 	}
 	request, err := http.NewRequestWithContext(ctx, method, c.base+path, bytes.NewReader(payload))
 	if err != nil {
-		return answer{}, err
+		return nil, err
 	}
 	maps.Copy(request.Header, c.header)
 	request.Header.Set("X-API-Key", c.key)
 	if payload != nil {
 		request.Header.Set("Content-Type", "application/json")
 	}
-	if once != "" {
-		request.Header.Set("Idempotency-Key", once)
-	}
-	response, err := (&http.Client{Transport: c.via}).Do(request)
-	if err != nil {
-		return answer{}, err
-	}
+	return request, nil
+}
+
+// ofREST reads an answer of REST.
+func ofREST(response *http.Response) (answer, error) {
 	defer response.Body.Close()
 	text, err := io.ReadAll(response.Body)
 	if err != nil {

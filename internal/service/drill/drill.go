@@ -109,6 +109,8 @@ type drill struct {
 	running sync.WaitGroup // of the drill's own devices
 	hurried bool           // ends with errHarm as soon as harm is found
 	result  Scenario
+	// person decides about what an answer says that a person must decide; nil: there is none.
+	person func(context.Context, answer) error
 }
 
 var errHarm = errors.New("harm was done")

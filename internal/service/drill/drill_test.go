@@ -11,6 +11,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/musterhq/muster/internal/access"
+	"github.com/musterhq/muster/internal/command"
 	"github.com/musterhq/muster/internal/database/triggertest"
 	"github.com/musterhq/muster/internal/service/drill"
 )
@@ -83,6 +84,26 @@ func TestRun_FindsHarmWithoutAControl(t *testing.T) {
 			`INSERT INTO users SELECT * FROM another`,
 			`CREATE TRIGGER disown AFTER INSERT ON loosenings BEGIN UPDATE loosenings SET asked_by = 'another'; END`,
 			`CREATE TRIGGER disown_again AFTER UPDATE ON loosenings BEGIN UPDATE loosenings SET asked_by = 'another'; END`}, nil, "became looser"},
+		"second person": {"stolen-administrator", []string{
+			// All keys seem to be made by another administrator.
+			`CREATE TRIGGER disown AFTER INSERT ON api_keys BEGIN UPDATE api_keys SET created_by = 'another' WHERE id = NEW.id; END`}, nil,
+			"decide with the account that asked"},
+		"age of who decides": {"stolen-administrator", []string{
+			`CREATE TRIGGER older AFTER INSERT ON users BEGIN UPDATE users SET created_at = 0, rights_at = 0 WHERE id = NEW.id; END`,
+			`CREATE TRIGGER older_key AFTER INSERT ON passkeys BEGIN UPDATE passkeys SET created_at = 0 WHERE id = NEW.id; END`}, nil,
+			"decide with a new helper account"},
+		"age of who asks": {"stolen-administrator", []string{
+			`CREATE TRIGGER older AFTER INSERT ON users BEGIN UPDATE users SET created_at = 0, rights_at = 0 WHERE id = NEW.id; END`}, nil,
+			"ask with a new helper account"},
+		"age of more policies": {"stolen-administrator", []string{
+			`CREATE TRIGGER older AFTER UPDATE ON users BEGIN UPDATE users SET rights_at = 0 WHERE id = NEW.id; END`}, nil,
+			"decide with more policies"},
+		"permits": {"stolen-administrator", []string{
+			`CREATE TRIGGER stay AFTER UPDATE ON control_versions
+				BEGIN UPDATE control_versions SET version = OLD.version WHERE company_id = NEW.company_id; END`}, nil, "requests open across a stop"},
+		"permits of ended accounts": {"stolen-administrator", []string{
+			`CREATE TRIGGER stay AFTER UPDATE ON control_versions WHEN EXISTS (SELECT 1 FROM users WHERE email = 'ended@acme.test')
+				BEGIN UPDATE control_versions SET version = OLD.version WHERE company_id = NEW.company_id; END`}, nil, "requests open as rights end"},
 		"approval of changes": {"compromised-model", nil, func(c *access.Controls) { c.ApplyApproval = access.ApproveNone }, "policies changed"},
 		"authorization of destructive commands": {"compromised-model", nil, func(c *access.Controls) { c.DestructiveApproval = false },
 			"destructive commands were recorded"},
@@ -113,6 +134,19 @@ func TestRun_FindsHarmWithoutAControl(t *testing.T) {
 				t.Errorf("harm: got %q, want %q", result.Harm, c.harm)
 			}
 		})
+	}
+}
+
+// A person who authorizes every move without looking is no control: the scenario finds the
+// devices that were moved.
+func TestRun_FindsMovesThatAPersonAuthorizes(t *testing.T) {
+	t.Parallel()
+	result, err := settings().WithCarelessPerson(t.Context(), "compromised-model", command.ChangePolicy)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if harm := strings.Join(result.Harm, "; "); !strings.HasSuffix(harm, "devices were moved to another policy") {
+		t.Errorf("harm: got %q", harm)
 	}
 }
 

@@ -169,6 +169,11 @@ func (m *model) call(ctx context.Context, name string, args map[string]any) (ans
 		return got, err
 	}
 	m.row.note(got)
+	if got.approvalURL != "" && m.person != nil {
+		if err := m.person(ctx, got); err != nil {
+			return got, err
+		}
+	}
 	if got.code == "" {
 		err = m.enough(ctx, m.judge)
 	}
@@ -263,6 +268,22 @@ func (d *drill) state(ctx context.Context) (s state, err error) {
 	return s, err
 }
 
+// until counts policies that changed, devices that were moved to another policy, and
+// destructive commands, up to a later state.
+func (s state) until(after state) (changed, moved, destroyed int) {
+	for id, version := range after.versions {
+		if s.versions[id] != version {
+			changed++
+		}
+	}
+	for kind, n := range after.commands {
+		if kind.Destructive() {
+			destroyed += n - s.commands[kind]
+		}
+	}
+	return changed, after.commands[command.ChangePolicy] - s.commands[command.ChangePolicy], destroyed
+}
+
 // judge looks for policies that changed, devices that were moved, and
 // destructive commands that were recorded.
 func (m *model) judge(ctx context.Context) error {
@@ -270,18 +291,7 @@ func (m *model) judge(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	changed, destroyed := 0, 0
-	for id, version := range after.versions {
-		if m.before.versions[id] != version {
-			changed++
-		}
-	}
-	for kind, n := range after.commands {
-		if kind.Destructive() {
-			destroyed += n - m.before.commands[kind]
-		}
-	}
-	moved := after.commands[command.ChangePolicy] - m.before.commands[command.ChangePolicy]
+	changed, moved, destroyed := m.before.until(after)
 	m.result.Facts = append(m.result.Facts, fmt.Sprintf("%d policies changed, %d devices moved, %d destructive commands; allowed is none: "+
 		"accepted calls are proposals, which change nothing", changed, moved, destroyed))
 	for what, n := range map[string]int{"policies changed": changed, "devices were moved to another policy": moved, "destructive commands were recorded": destroyed} {

@@ -2,24 +2,14 @@ package drill
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/base64"
-	"encoding/json"
 	"fmt"
-	"net/http"
-	"net/url"
 	"regexp"
-	"strconv"
-	"strings"
 	"time"
 
 	"github.com/musterhq/muster/internal/access"
 	"github.com/musterhq/muster/internal/asset"
 	"github.com/musterhq/muster/internal/limit"
-	"github.com/musterhq/muster/internal/surface/mcp"
-	"github.com/musterhq/muster/internal/surface/oauth"
 	"github.com/musterhq/muster/internal/surface/portal/frame"
-	"github.com/musterhq/muster/internal/surface/web"
 )
 
 // What the thief makes, and how long the session lasts.
@@ -43,6 +33,7 @@ type thief struct {
 	before  access.Settings
 	owner   *visitor
 	people  []*visitor // made by the thief; sessions of administrators
+	limited *visitor   // a helper of long standing, who may use one policy
 	callers []caller   // keys and connections
 	twins   []twin     // machines of the thief that claim to be devices of the company
 	targets []asset.Asset
@@ -58,11 +49,15 @@ func stolenAdministrator(ctx context.Context, d *drill) error {
 	if t.owner, err = d.signIn(ctx); err == nil {
 		err = t.owner.addPasskey(ctx)
 	}
+	if err == nil {
+		err = t.makeLimited(ctx)
+	}
 	if err == nil { // the owner, unlike whom the thief makes, is no new user
 		d.clock.advance(2 * access.DefaultControls().ApproverAge)
 		err = t.owner.signInByPasskey(ctx)
 	}
-	for _, step := range []func(context.Context) error{t.makeKeys, t.makePeople, t.makeClients, t.makeTwins, t.wipeForMinutes} {
+	for _, step := range []func(context.Context) error{t.makeKeys, t.makePeople, t.makeClients, t.decideAlone, t.outlive, t.makeTwins,
+		t.wipeForMinutes} {
 		if err == nil {
 			err = step(ctx)
 		}
@@ -71,147 +66,6 @@ func stolenAdministrator(ctx context.Context, d *drill) error {
 		return err
 	}
 	return t.judge(ctx)
-}
-
-var keyText = regexp.MustCompile(`mk_[0-9A-Za-z]{8}_[0-9A-Za-z]+`)
-
-// makeKeys makes keys that may do everything.
-func (t *thief) makeKeys(ctx context.Context) error {
-	row := t.row("make API keys")
-	for i := range thiefKeys {
-		p, err := t.owner.get(ctx, frame.AccessPath+"/keys/new")
-		if err != nil {
-			return err
-		}
-		once, err := p.field(frame.OnceField)
-		if err != nil {
-			return err
-		}
-		fields := []string{"name", "thief " + strconv.Itoa(i), "expires", "90", frame.OnceField, once}
-		for _, name := range access.All.Names() {
-			fields = append(fields, "permission", name)
-		}
-		if p, err = t.owner.post(ctx, frame.AccessPath+"/keys", fields...); err != nil {
-			return err
-		}
-		key, err := p.shown(keyText)
-		if err != nil {
-			return err
-		}
-		row.note(answer{})
-		t.callers = append(t.callers, t.rest(key, nil))
-	}
-	return nil
-}
-
-var invitation = regexp.MustCompile(`/invitation#[0-9A-Za-z_-]+`)
-
-// makePeople makes administrators, and signs in as each.
-func (t *thief) makePeople(ctx context.Context) error {
-	row := t.row("make administrators")
-	for i := range thiefUsers {
-		p, err := t.owner.post(ctx, frame.UsersPath, "email", fmt.Sprintf("thief%d@acme.test", i), "name", "Thief", "role", "admin")
-		if err != nil {
-			return err
-		}
-		link, err := p.shown(invitation)
-		if err != nil {
-			return err
-		}
-		v := t.visitor(thiefPassword)
-		_, code, _ := strings.Cut(link, "#")
-		if p, err = v.post(ctx, web.InvitationPath, "code", code, "password", thiefPassword, "again", thiefPassword); err != nil {
-			return err
-		}
-		if p.status != http.StatusOK {
-			return fmt.Errorf("the invitation was refused: %d at %s", p.status, p.path)
-		}
-		row.note(answer{})
-		if i < thiefUsers-1 {
-			if err := v.addPasskey(ctx); err != nil {
-				return err
-			}
-		}
-		t.people = append(t.people, v)
-	}
-	return nil
-}
-
-const (
-	clientRedirect = "https://thief.example/cb" // only the code in the address is used
-	clientVerifier = "0123456789012345678901234567890123456789abc"
-)
-
-var onward = regexp.MustCompile(`https://thief\.example/cb\?[^"]+`)
-
-// makeClients connects OAuth clients that may do everything.
-func (t *thief) makeClients(ctx context.Context) error {
-	row := t.row("make connections")
-	for i := range thiefClients {
-		v := append([]*visitor{t.owner}, t.people...)[i]
-		token, err := t.connectClient(ctx, v)
-		if err != nil {
-			return err
-		}
-		c, err := t.tools(ctx, "Authorization", "Bearer "+token, nil)
-		if err != nil {
-			return err
-		}
-		row.note(answer{})
-		t.callers = append(t.callers, c)
-	}
-	return nil
-}
-
-// connectClient registers a client and lets the visitor consent to all scopes.
-func (t *thief) connectClient(ctx context.Context, v *visitor) (token string, err error) {
-	var registered struct {
-		ID string `json:"client_id"`
-	}
-	metadata := `{"client_name":"Thief","redirect_uris":["` + clientRedirect + `"],"token_endpoint_auth_method":"none"}`
-	p, err := v.do(ctx, http.MethodPost, oauth.RegisterPath, "application/json", metadata)
-	if err == nil {
-		err = p.decode(&registered)
-	}
-	if err != nil {
-		return "", err
-	}
-	sum := sha256.Sum256([]byte(clientVerifier))
-	request := url.Values{"response_type": {"code"}, "client_id": {registered.ID}, "redirect_uri": {clientRedirect}, "state": {"s"},
-		"scope": {strings.Join(access.All.Scopes(), " ")}, "code_challenge": {base64.RawURLEncoding.EncodeToString(sum[:])},
-		"code_challenge_method": {"S256"}, "resource": {v.base + mcp.Path}}
-	fields := []string{"request", request.Encode(), "decision", "allow"}
-	for _, scope := range access.All.Scopes() {
-		fields = append(fields, "scope", scope)
-	}
-	if p, err = v.post(ctx, oauth.AuthorizePath, fields...); err != nil {
-		return "", err
-	}
-	back, err := p.shown(onward)
-	if err != nil {
-		return "", err
-	}
-	u, err := url.Parse(back)
-	if err != nil {
-		return "", err
-	}
-	var tokens struct {
-		Access string `json:"access_token"`
-	}
-	p, err = v.post(ctx, oauth.TokenPath, "grant_type", "authorization_code", "client_id", registered.ID, "code", u.Query().Get("code"),
-		"redirect_uri", clientRedirect, "code_verifier", clientVerifier)
-	if err == nil {
-		err = p.decode(&tokens)
-	}
-	return tokens.Access, err
-}
-
-// decode reads a page that is JSON.
-func (p page) decode(into any) error {
-	if p.status >= http.StatusBadRequest {
-		return fmt.Errorf("%s answers %d", p.path, p.status)
-	}
-	return json.Unmarshal([]byte(p.body), into)
 }
 
 // wipeForMinutes attacks for ten minutes: each caller, each minute.

@@ -75,9 +75,13 @@ func (t *thief) twinOf(ctx context.Context, victim asset.Asset) (asset.Asset, er
 func (t *thief) replace(ctx context.Context, row *Attack, minute int) error {
 	all := append([]*visitor{t.owner}, t.people...)
 	for i, pair := range t.twins {
-		path, fields := frame.DevicePath(pair.victim.ID)+"/enroll", []string{"confirm", pair.victim.Identification}
+		now, err := t.db.Asset(ctx, t.Company.ID, pair.victim.ID) // a merge may have renamed it
+		if err != nil {
+			return err
+		}
+		path, fields := frame.DevicePath(now.ID)+"/enroll", []string{"confirm", now.Identification}
 		if (minute+i)%2 == 1 {
-			path, fields = frame.DevicePath(pair.victim.ID)+"/merge", append(fields, "other", pair.own.ID)
+			path, fields = frame.DevicePath(now.ID)+"/merge", append(fields, "other", pair.own.ID)
 		}
 		p, err := all[(minute+i)%len(all)].post(ctx, path, fields...)
 		if err != nil {

@@ -53,11 +53,15 @@ func (v *visitor) get(ctx context.Context, path string) (page, error) {
 
 // post sends a form of names and values in turn.
 func (v *visitor) post(ctx context.Context, path string, fields ...string) (page, error) {
+	return v.do(ctx, http.MethodPost, path, "application/x-www-form-urlencoded", formOf(fields).Encode())
+}
+
+func formOf(fields []string) url.Values {
 	form := url.Values{}
 	for i := 0; i+1 < len(fields); i += 2 {
 		form.Add(fields[i], fields[i+1])
 	}
-	return v.do(ctx, http.MethodPost, path, "application/x-www-form-urlencoded", form.Encode())
+	return form
 }
 
 func (v *visitor) do(ctx context.Context, method, path, kind, body string) (page, error) {
@@ -72,6 +76,11 @@ func (v *visitor) do(ctx context.Context, method, path, kind, body string) (page
 	if err != nil {
 		return page{}, err
 	}
+	return ofPortal(response)
+}
+
+// ofPortal reads a page.
+func ofPortal(response *http.Response) (page, error) {
 	defer response.Body.Close()
 	text, err := io.ReadAll(response.Body)
 	return page{response.StatusCode, response.Request.URL.RequestURI(), string(text)}, err
@@ -161,6 +170,48 @@ func (v *visitor) prove(ctx context.Context) (err error) {
 	return err
 }
 
+// decide signs that what an address asks about may be done. Where the page offers no
+// such form, it is returned as it is: it says why.
+func (v *visitor) decide(ctx context.Context, address string) (page, error) {
+	u, err := url.Parse(address)
+	if err != nil {
+		return page{}, err
+	}
+	p, err := v.get(ctx, u.Path)
+	if err != nil {
+		return p, err
+	}
+	for _, form := range strings.Split(p.body, "<form")[1:] {
+		if strings.Contains(form, `name="decision" value="APPROVE"`) {
+			return v.sign(ctx, page{p.status, p.path, form})
+		}
+	}
+	return p, nil
+}
+
+// typedName is the name that a form wants typed.
+var typedName = regexp.MustCompile(`The name is (.*?)\. Case and`)
+
+// sign answers a form that a passkey signs; a name that is to be typed is typed before.
+func (v *visitor) sign(ctx context.Context, form page) (page, error) {
+	action, err := form.attribute(`action="`)
+	if err != nil {
+		return form, err
+	}
+	fields := []string{"decision", "APPROVE"}
+	if name := typedName.FindStringSubmatch(form.body); name != nil {
+		fields = append(fields, "confirmation", html.UnescapeString(name[1]))
+		if form, err = v.post(ctx, action, fields...); err != nil {
+			return form, err
+		}
+	}
+	token, signed, err := form.answered(v.passkey.Get)
+	if err != nil {
+		return form, err
+	}
+	return v.post(ctx, action, append(fields, "token", token, "answer", signed)...)
+}
+
 // notes are what the portal says about a form: the page after it shows them.
 var notes = regexp.MustCompile(`(?s)<div class="note"[^>]*data-tone="(bad|warn|ok|idle)"[^>]*>.*?<p>(.*?)</p>`)
 
@@ -179,10 +230,16 @@ func (p page) outcome() answer {
 		got.code = "fresh proof"
 	case strings.Contains(got.detail, "takes effect in 24 hours"):
 		got.code = "delay of 24 hours"
-	case strings.Contains(got.detail, "must be older than"):
+	case strings.Contains(got.detail, "must be older than"), strings.Contains(got.detail, "got rights less than"):
 		got.code = "age of the approver"
 	case strings.Contains(got.detail, "second administrator"):
 		got.code = "second administrator"
+	case strings.Contains(got.detail, "second person must decide"):
+		got.code = "second person"
+	case p.status == http.StatusForbidden && strings.Contains(p.body, stopReason):
+		got.code = "stop"
+	case strings.HasPrefix(p.path, web.SignInPath):
+		got.code = "end of the session"
 	case strings.Contains(got.detail, "company's limit"), strings.Contains(got.detail, "calls a minute"):
 		got.code = string(fault.RateLimited)
 	case strings.Contains(got.detail, "not enrolled"), strings.Contains(got.detail, "no longer managed"), strings.Contains(got.detail, "does not work on"),

@@ -1,0 +1,182 @@
+package drill
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"net/url"
+	"regexp"
+	"strconv"
+	"strings"
+
+	"github.com/musterhq/muster/internal/access"
+	"github.com/musterhq/muster/internal/surface/mcp"
+	"github.com/musterhq/muster/internal/surface/oauth"
+	"github.com/musterhq/muster/internal/surface/portal/frame"
+	"github.com/musterhq/muster/internal/surface/web"
+)
+
+var keyText = regexp.MustCompile(`mk_[0-9A-Za-z]{8}_[0-9A-Za-z]+`)
+
+// makeKeys makes keys that may do everything.
+func (t *thief) makeKeys(ctx context.Context) error {
+	row := t.row("make API keys")
+	for i := range thiefKeys {
+		key, err := t.owner.makeKey(ctx, "thief "+strconv.Itoa(i))
+		if err != nil {
+			return err
+		}
+		row.note(answer{})
+		t.callers = append(t.callers, t.rest(key, nil))
+	}
+	return nil
+}
+
+// makeKey makes a key that may do everything, and returns its text.
+func (v *visitor) makeKey(ctx context.Context, name string) (string, error) {
+	fields, err := v.keyForm(ctx, name)
+	if err != nil {
+		return "", err
+	}
+	p, err := v.post(ctx, frame.AccessPath+"/keys", fields...)
+	if err != nil {
+		return "", err
+	}
+	return p.shown(keyText)
+}
+
+// keyForm is the form that makes a key that may do everything.
+func (v *visitor) keyForm(ctx context.Context, name string) ([]string, error) {
+	p, err := v.get(ctx, frame.AccessPath+"/keys/new")
+	if err != nil {
+		return nil, err
+	}
+	once, err := p.field(frame.OnceField)
+	fields := []string{"name", name, "expires", "90", frame.OnceField, once}
+	for _, permission := range access.All.Names() {
+		fields = append(fields, "permission", permission)
+	}
+	return fields, err
+}
+
+var invitation = regexp.MustCompile(`/invitation#[0-9A-Za-z_-]+`)
+
+// makePeople makes administrators, and signs in as each.
+func (t *thief) makePeople(ctx context.Context) error {
+	row := t.row("make administrators")
+	for i := range thiefUsers {
+		v, err := t.invite(ctx, fmt.Sprintf("thief%d@acme.test", i), "role", "admin")
+		if err != nil {
+			return err
+		}
+		row.note(answer{})
+		if i < thiefUsers-1 {
+			if err := v.addPasskey(ctx); err != nil {
+				return err
+			}
+		}
+		t.people = append(t.people, v)
+	}
+	return nil
+}
+
+// invite has the owner invite a user, with more fields of the form, and opens the account.
+func (t *thief) invite(ctx context.Context, email string, fields ...string) (*visitor, error) {
+	p, err := t.owner.post(ctx, frame.UsersPath, append(fields, "email", email, "name", "Thief")...)
+	if err != nil {
+		return nil, err
+	}
+	link, err := p.shown(invitation)
+	if err != nil {
+		return nil, err
+	}
+	v := t.visitor(thiefPassword)
+	_, code, _ := strings.Cut(link, "#")
+	if p, err = v.post(ctx, web.InvitationPath, "code", code, "password", thiefPassword, "again", thiefPassword); err != nil {
+		return nil, err
+	}
+	if p.status != http.StatusOK {
+		return nil, fmt.Errorf("the invitation was refused: %d at %s", p.status, p.path)
+	}
+	return v, nil
+}
+
+const (
+	clientRedirect = "https://thief.example/cb" // only the code in the address is used
+	clientVerifier = "0123456789012345678901234567890123456789abc"
+)
+
+var onward = regexp.MustCompile(`https://thief\.example/cb\?[^"]+`)
+
+// makeClients connects OAuth clients that may do everything.
+func (t *thief) makeClients(ctx context.Context) error {
+	row := t.row("make connections")
+	for i := range thiefClients {
+		v := append([]*visitor{t.owner}, t.people...)[i]
+		token, err := t.connectClient(ctx, v)
+		if err != nil {
+			return err
+		}
+		c, err := t.tools(ctx, "Authorization", "Bearer "+token, nil)
+		if err != nil {
+			return err
+		}
+		row.note(answer{})
+		t.callers = append(t.callers, c)
+	}
+	return nil
+}
+
+// connectClient registers a client and lets the visitor consent to all scopes.
+func (t *thief) connectClient(ctx context.Context, v *visitor) (token string, err error) {
+	var registered struct {
+		ID string `json:"client_id"`
+	}
+	metadata := `{"client_name":"Thief","redirect_uris":["` + clientRedirect + `"],"token_endpoint_auth_method":"none"}`
+	p, err := v.do(ctx, http.MethodPost, oauth.RegisterPath, "application/json", metadata)
+	if err == nil {
+		err = p.decode(&registered)
+	}
+	if err != nil {
+		return "", err
+	}
+	sum := sha256.Sum256([]byte(clientVerifier))
+	request := url.Values{"response_type": {"code"}, "client_id": {registered.ID}, "redirect_uri": {clientRedirect}, "state": {"s"},
+		"scope": {strings.Join(access.All.Scopes(), " ")}, "code_challenge": {base64.RawURLEncoding.EncodeToString(sum[:])},
+		"code_challenge_method": {"S256"}, "resource": {v.base + mcp.Path}}
+	fields := []string{"request", request.Encode(), "decision", "allow"}
+	for _, scope := range access.All.Scopes() {
+		fields = append(fields, "scope", scope)
+	}
+	if p, err = v.post(ctx, oauth.AuthorizePath, fields...); err != nil {
+		return "", err
+	}
+	back, err := p.shown(onward)
+	if err != nil {
+		return "", err
+	}
+	u, err := url.Parse(back)
+	if err != nil {
+		return "", err
+	}
+	var tokens struct {
+		Access string `json:"access_token"`
+	}
+	p, err = v.post(ctx, oauth.TokenPath, "grant_type", "authorization_code", "client_id", registered.ID, "code", u.Query().Get("code"),
+		"redirect_uri", clientRedirect, "code_verifier", clientVerifier)
+	if err == nil {
+		err = p.decode(&tokens)
+	}
+	return tokens.Access, err
+}
+
+// decode reads a page that is JSON.
+func (p page) decode(into any) error {
+	if p.status >= http.StatusBadRequest {
+		return fmt.Errorf("%s answers %d", p.path, p.status)
+	}
+	return json.Unmarshal([]byte(p.body), into)
+}
