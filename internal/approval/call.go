@@ -93,6 +93,7 @@ type Call struct {
 type Ask struct {
 	Call
 	Difference Difference
+	Needed     bool // an authorization is, by the controls that the caller was let in by
 	// OnTheWay are the policies to which other moves that are under way may bring the
 	// device first, in the order of their ids, as they were compared.
 	OnTheWay []Policy

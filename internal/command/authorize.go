@@ -36,6 +36,7 @@ func (s *Service) ask(ctx context.Context, p access.Principal, c Command, d asse
 	case !c.Type.Destructive():
 		return nil, nil
 	}
+	ask.Needed = approval.Needed(p.Kind, p.Settings.Controls, c.Type.Destructive(), ask.Difference)
 	ask.Digest, ask.Verifier = s.digest(ask.Call, body), s.Verifier
 	return ask, nil
 }

@@ -32,9 +32,9 @@ func readAuthorizationFields(a *approval.Authorization) []any {
 }
 
 // authorize returns the authorization that a command uses, or a refusal if it needs one
-// and has none; both nil: it needs none. With a lock the company is locked, so that of all
+// and has none; both nil: it needs none. With locks the company is held, so that of all
 // calls one uses an authorization, and what a move depends on is locked here.
-func (db *DB) authorize(ctx context.Context, t conn, c command.Command, controls access.Controls, now time.Time, lock string) (use *approval.Authorization, refused *approval.Refusal, err error) {
+func (db *DB) authorize(ctx context.Context, t conn, c command.Command, controls access.Controls, now time.Time, l locks) (use *approval.Authorization, refused *approval.Refusal, err error) {
 	difference, compared := approval.NoMove, false
 	if c.Ask != nil {
 		difference, compared = c.Ask.Difference, c.Ask.Move != approval.Move{} && controls.ApplyApproval.On()
@@ -50,7 +50,7 @@ func (db *DB) authorize(ctx context.Context, t conn, c command.Command, controls
 		return nil, nil, err
 	}
 	if compared {
-		err = mayMoveNow(ctx, t, c, lock)
+		err = mayMoveNow(ctx, t, c, l)
 	}
 	if err != nil || !needed {
 		return nil, nil, err

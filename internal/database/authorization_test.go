@@ -450,7 +450,7 @@ func TestBegin_MoveIsWhatWasCompared(t *testing.T) {
 		move := func() command.Command {
 			c := f.asking(phone, command.ChangePolicy, "d1")
 			c.PolicyID = to.ID
-			c.Ask.Difference, c.Ask.Move = approval.Risky, approval.Move{From: approval.Policy{ID: from.ID, Version: 1}, To: approval.Policy{ID: to.ID, Version: 1}}
+			c.Ask.Difference, c.Ask.Needed, c.Ask.Move = approval.Risky, true, approval.Move{From: approval.Policy{ID: from.ID, Version: 1}, To: approval.Policy{ID: to.ID, Version: 1}}
 			return c
 		}
 		id := f.refusal(f.db, move()).ID

@@ -26,6 +26,9 @@ type dialect interface {
 	lock(skip bool) string
 	// hold is lock for rows whose key stays.
 	hold() string
+	// share keeps others from changing the rows that a SELECT reads, and from lock and
+	// hold, but not from share.
+	share() string
 	// follow returns the statements that run first, which ends in RETURNING, and,
 	// if it made a row, then, each of which has fromFirst where it reads from
 	// tables. Where the engine can, they are one statement, which saves the round
@@ -59,6 +62,7 @@ type sqliteDialect struct{}
 func (sqliteDialect) bind(query string) string { return query }
 func (sqliteDialect) lock(bool) string         { return "" }
 func (sqliteDialect) hold() string             { return "" }
+func (sqliteDialect) share() string            { return "" }
 
 func (sqliteDialect) follow(first string, then ...string) []string {
 	return append([]string{first}, then...)
@@ -102,7 +106,8 @@ func (postgresDialect) lock(skip bool) string {
 	return " FOR UPDATE"
 }
 
-func (postgresDialect) hold() string { return " FOR NO KEY UPDATE" }
+func (postgresDialect) hold() string  { return " FOR NO KEY UPDATE" }
+func (postgresDialect) share() string { return " FOR SHARE" }
 
 func (postgresDialect) follow(first string, then ...string) []string {
 	var b strings.Builder

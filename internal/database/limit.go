@@ -8,6 +8,7 @@ import (
 	"github.com/musterhq/muster/internal/access"
 	"github.com/musterhq/muster/internal/activity"
 	"github.com/musterhq/muster/internal/agent/device"
+	"github.com/musterhq/muster/internal/approval"
 	"github.com/musterhq/muster/internal/command"
 	"github.com/musterhq/muster/internal/fault"
 	"github.com/musterhq/muster/internal/limit"
@@ -19,7 +20,8 @@ import (
 func (db *DB) beginLimited(ctx context.Context, c command.Command, held *device.Delivery) (begun bool, refused, err error) {
 	err = db.write(ctx, func(ctx context.Context, t *tx) error {
 		begun, refused = false, nil
-		admission, controls, now, err := db.admission(ctx, t, c, t.hold())
+		l := t.locks(c)
+		admission, controls, now, err := db.admission(ctx, t, c, l)
 		if err != nil {
 			return err
 		}
@@ -27,7 +29,10 @@ func (db *DB) beginLimited(ctx context.Context, c command.Command, held *device.
 			refused = f
 			return db.recordRefusal(ctx, t, c, admission)
 		}
-		use, refusal, err := db.authorize(ctx, t, c, controls, now, t.hold())
+		if !inTurn(c) && c.Ask != nil && approval.Needed(c.Actor.Kind, controls, false, c.Ask.Difference) {
+			return access.ErrMoved // it needs an authorization only since its caller was let in
+		}
+		use, refusal, err := db.authorize(ctx, t, c, controls, now, l)
 		if err != nil {
 			return err
 		}
@@ -72,14 +77,14 @@ func sameDevice(ctx context.Context, t *tx, c command.Command) error {
 
 // WhyNot implements command.Store: it reads what Begin decides by, and locks nothing.
 func (db *DB) WhyNot(ctx context.Context, c command.Command) (refused, err error) {
-	a, controls, now, err := db.admission(ctx, db.read(), c, "")
+	a, controls, now, err := db.admission(ctx, db.read(), c, noLocks)
 	if err != nil {
 		return nil, err
 	}
 	if f := a.Decide(); f != nil {
 		return f, nil
 	}
-	_, refusal, err := db.authorize(ctx, db.read(), c, controls, now, "")
+	_, refusal, err := db.authorize(ctx, db.read(), c, controls, now, noLocks)
 	if f, ok := errors.AsType[*fault.Error](err); ok {
 		return f, nil
 	}
@@ -99,15 +104,38 @@ func (db *DB) DestructiveLeft(ctx context.Context, companyID string) (remaining 
 	return s.Remaining(), s.Frees, !s.Limit.Off(), err
 }
 
-// admission reads what the decision about a command depends on. With a lock nothing
-// of it is read before the lock is held.
-func (db *DB) admission(ctx context.Context, t conn, c command.Command, lock string) (a limit.Admission, k access.Controls, now time.Time, err error) {
-	if a.Key, err = db.keyState(ctx, t, c, lock); err == nil && a.Key.Allows() && c.Type.Destructive() {
+// locks are what the decision about a command holds until the command is recorded: the
+// rows that one call at a time decides about, those that many may depend on at a time, and
+// the company. All are empty where it is only explained.
+type locks struct{ hold, share, company string }
+
+//nolint:gochecknoglobals // never written to
+var noLocks locks
+
+// locks holds the company for what counts in its limit or uses an authorization. Other
+// moves of a company's devices run beside each other.
+func (t *tx) locks(c command.Command) locks {
+	l := locks{hold: t.hold(), share: t.share(), company: t.hold()}
+	if !inTurn(c) {
+		l.company = l.share
+	}
+	return l
+}
+
+// inTurn reports whether a command is decided about while no other of its company is.
+func inTurn(c command.Command) bool {
+	return c.Type.Destructive() || c.Ask != nil && c.Ask.Needed
+}
+
+// admission reads what the decision about a command depends on. With locks nothing
+// of it is read before they are held.
+func (db *DB) admission(ctx context.Context, t conn, c command.Command, l locks) (a limit.Admission, k access.Controls, now time.Time, err error) {
+	if a.Key, err = db.keyState(ctx, t, c, l.hold); err == nil && a.Key.Allows() && c.Type.Destructive() {
 		var s limit.State
-		s, k, now, err = db.companyState(ctx, t, c, lock)
+		s, k, now, err = db.companyState(ctx, t, c, l.company)
 		a.Company = &s
 	} else if err == nil && c.Ask != nil {
-		k, err = holdControls(ctx, t, c.CompanyID, lock)
+		k, err = holdControls(ctx, t, c.CompanyID, l.company)
 		now = db.now()
 	}
 	if err == nil && a.Decide() != nil && c.IdempotencyRef != "" { // the repetition of a request whose command there is already

@@ -28,20 +28,20 @@ func listOnTheWay(ctx context.Context, c conn, assetID, except string) ([]approv
 
 // mayMoveNow refuses a change of policy that was compared with something else than there
 // is now: its device, the device's other moves or one of the policies changed since, or a
-// proposal about one of them is being applied. With a lock it holds the device, then the
-// policies in the order of their ids: a claim of a proposal holds its policy.
-func mayMoveNow(ctx context.Context, t conn, c command.Command, lock string) error {
+// proposal about one of them is being applied. With locks it holds the device, then shares
+// the policies in the order of their ids: a claim of a proposal locks its policy.
+func mayMoveNow(ctx context.Context, t conn, c command.Command, l locks) error {
 	m := c.Ask.Move
 	ids := []any{m.From.ID, m.To.ID}
 	for _, p := range c.Ask.OnTheWay {
 		ids = append(ids, p.ID)
 	}
 	in := ` IN (` + marks(len(ids)) + `)`
-	if lock != "" {
-		if _, err := holds(ctx, t, `SELECT id FROM assets WHERE id = ?`+lock, c.AssetID); err != nil {
+	if l.hold != "" {
+		if _, err := holds(ctx, t, `SELECT id FROM assets WHERE id = ?`+l.hold, c.AssetID); err != nil {
 			return err
 		}
-		if _, err := list(ctx, t, scanValue[string], `SELECT id FROM policies WHERE id`+in+` ORDER BY id`+lock, ids...); err != nil {
+		if _, err := list(ctx, t, scanValue[string], `SELECT id FROM policies WHERE id`+in+` ORDER BY id`+l.share, ids...); err != nil {
 			return err
 		}
 	}
