@@ -19,6 +19,7 @@ import (
 	"github.com/musterhq/muster/internal/company"
 	"github.com/musterhq/muster/internal/enrollment"
 	"github.com/musterhq/muster/internal/policy"
+	"github.com/musterhq/muster/internal/rollout"
 )
 
 // Times of the protocol.
@@ -121,8 +122,9 @@ type Server struct {
 	Observer   Observer
 	Commands   Commands
 	Waker      Waker
-	Signer     Signer // for devices that were given an Ed25519 key
-	ES256      Signer // for devices that were given a P-256 key
+	Updates    rollout.Offers // nil: devices are offered no updates
+	Signer     Signer         // for devices that were given an Ed25519 key
+	ES256      Signer         // for devices that were given a P-256 key
 	PublicURL  string
 	// Pins are the keys of certificates by which new devices know the service;
 	// none where the world's authorities vouch for it. Nil: none.

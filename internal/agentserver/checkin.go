@@ -61,6 +61,9 @@ func (l *Server) CheckIn(ctx context.Context, d agentdevice.Device, r protocol.C
 	if answer.Assignment, err = l.assignment(d, now); err != nil {
 		return answer, err
 	}
+	if err := l.update(ctx, d, r, now, &answer); err != nil {
+		return answer, err
+	}
 	if err := l.offer(ctx, d, now, &answer); err != nil {
 		return answer, err
 	}

@@ -14,7 +14,7 @@ import (
 // agentColumns also say what the device is to have: the policy that is assigned
 // to its asset, at its present version.
 const agentColumns = `agent_devices.id, agent_devices.company_id, agent_devices.asset_id, agent_devices.epoch, agent_devices.role, agent_devices.key_alg, agent_devices.key_spki, agent_devices.command_alg, agent_devices.last_sequence, agent_devices.state, agent_devices.wiped, agent_devices.superseded,
-	agent_devices.capabilities, agent_devices.push_token, agent_devices.open_deliveries, agent_devices.enrolled_at, agent_devices.seen_at,
+	agent_devices.capabilities, agent_devices.agent_version, agent_devices.agent_package, agent_devices.agent_code, agent_devices.push_token, agent_devices.open_deliveries, agent_devices.enrolled_at, agent_devices.seen_at,
 	EXISTS (SELECT 1 FROM assets a WHERE a.id = agent_devices.asset_id AND a.epoch = agent_devices.epoch AND a.status = 'INACTIVE'), ` + agentPolicy
 
 // agentPolicy reads the assigned policy for a row of agent_devices. A
@@ -26,7 +26,7 @@ const agentPolicy = `COALESCE((SELECT a.policy_id FROM assets a
 
 func agentFields(d *agentdevice.Device) []any {
 	return []any{&d.ID, &d.CompanyID, &d.AssetID, &d.Epoch, &d.Role, &d.Key.Algorithm, &d.Key.SPKI, &d.CommandAlgorithm, &d.LastSequence, &d.State,
-		&d.Wiped, &d.Superseded, asJSON(&d.Capabilities), &d.PushToken, &d.Open, at(&d.EnrolledAt), at(&d.SeenAt), &d.Silent, &d.PolicyID, &d.PolicyVersion}
+		&d.Wiped, &d.Superseded, asJSON(&d.Capabilities), &d.Build.Version, &d.Build.Package, &d.Build.Code, &d.PushToken, &d.Open, at(&d.EnrolledAt), at(&d.SeenAt), &d.Silent, &d.PolicyID, &d.PolicyVersion}
 }
 
 func findAgent(ctx context.Context, c conn, where string, args ...any) (agentdevice.Device, error) {
@@ -56,9 +56,11 @@ func (db *DB) AgentOf(ctx context.Context, assetID string, epoch int) (agentdevi
 func (db *DB) Contact(ctx context.Context, id string, key protocol.PublicKey, sequence int64) (agentdevice.Device, bool, error) {
 	var d agentdevice.Device
 	err := db.statementRelaxed(ctx, func(ctx context.Context, c conn) (err error) {
-		d, err = one(ctx, c, into(agentFields), `UPDATE agent_devices SET last_sequence = ?, seen_at = ?
+		now := db.now()
+		d, err = one(ctx, c, into(agentFields), `UPDATE agent_devices SET last_sequence = ?, seen_at = ?,
+			daily_since = CASE WHEN seen_at < ? THEN ? ELSE daily_since END
 			WHERE agent_devices.id = ? AND agent_devices.last_sequence < ? AND agent_devices.key_spki = ? AND agent_devices.key_alg = ? AND agent_devices.state <> '`+string(agentdevice.Deleted)+`'
-			RETURNING `+agentColumns, sequence, millis(db.now()), id, sequence, key.SPKI, string(key.Algorithm))
+			RETURNING `+agentColumns, sequence, millis(now), millis(now.Add(-24*time.Hour)), millis(now), id, sequence, key.SPKI, string(key.Algorithm))
 		return err
 	})
 	return maybe(d, err)
@@ -70,6 +72,12 @@ func (db *DB) UpdateAgent(ctx context.Context, deviceID string, change agentdevi
 	return db.write(ctx, func(ctx context.Context, t *tx) error {
 		if change.Capabilities != nil {
 			if err := t.exec(ctx, `UPDATE agent_devices SET capabilities = ? WHERE id = ?`, encode(change.Capabilities), deviceID); err != nil {
+				return err
+			}
+		}
+		if b := change.Build; b != nil {
+			if err := t.exec(ctx, `UPDATE agent_devices SET agent_version = ?, agent_package = ?, agent_code = ? WHERE id = ?`,
+				b.Version, b.Package, b.Code, deviceID); err != nil {
 				return err
 			}
 		}

@@ -137,9 +137,9 @@ func redeem(ctx context.Context, t *tx, kind string, hash [sha256.Size]byte, d a
 func insertAgent(ctx context.Context, t *tx, d agentdevice.Device, companyID string) (agentdevice.Device, error) {
 	d.CompanyID = companyID
 	err := t.exec(ctx, `INSERT INTO agent_devices (id, company_id, asset_id, epoch, role, key_alg, key_spki, command_alg, last_sequence, state,
-			wiped, capabilities, push_token, open_deliveries, erasing_at, enrolled_at, seen_at)
-		VALUES (?, ?, '', 0, ?, ?, ?, ?, 0, ?, FALSE, 'null', '', 0, 0, ?, ?)`, d.ID, companyID, string(d.Role), string(d.Key.Algorithm),
-		d.Key.SPKI, string(d.CommandAlgorithm), string(d.State), millis(d.EnrolledAt), millis(d.SeenAt))
+			wiped, capabilities, push_token, open_deliveries, erasing_at, enrolled_at, seen_at, daily_since)
+		VALUES (?, ?, '', 0, ?, ?, ?, ?, 0, ?, FALSE, 'null', '', 0, 0, ?, ?, ?)`, d.ID, companyID, string(d.Role), string(d.Key.Algorithm),
+		d.Key.SPKI, string(d.CommandAlgorithm), string(d.State), millis(d.EnrolledAt), millis(d.SeenAt), millis(d.EnrolledAt))
 	return d, err
 }
 

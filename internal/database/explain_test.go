@@ -39,6 +39,11 @@ var mayScan = map[string]string{
 	`DELETE FROM foreign_enterprises WHERE last_at`:                        "at most 100 rows",
 	`FROM foreign_enterprises f WHERE last_at >=`:                          "doctor looks at at most 100 rows, and at all companies",
 
+	"FROM agent_rollouts o ORDER BY":         "one row for each of a few dozen releases",
+	"UPDATE agent_rollouts SET":              "one row for each of a few dozen releases",
+	"FROM agent_releases r ORDER BY":         "a few dozen releases",
+	"FROM agent_releases r WHERE NOT EXISTS": "a few dozen releases",
+
 	"FROM service_keys WHERE lost_at = 0": "two rows, and two more with each rotation",
 	"FROM leases WHERE name LIKE":         "one row a replica and loop, looked at while the tables change",
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/musterhq/muster/internal/config"
 	"github.com/musterhq/muster/internal/database"
 	"github.com/musterhq/muster/internal/proposal"
+	"github.com/musterhq/muster/internal/rollout"
 	"github.com/musterhq/muster/internal/service/ops"
 	"github.com/musterhq/muster/internal/surface/cli"
 )
@@ -41,6 +42,7 @@ func (w *wiring) background() {
 			return err
 		}),
 		w.every("agent sweeper", agentserver.SweepEvery, w.link.Sweep),
+		w.every("agent rollouts", rollout.WatchEvery, rollout.Watcher{Store: w.db, Now: w.options.Now, Log: w.options.Logger}.Watch),
 		w.every("proposal reconciler", reconcileInterval, proposals.Settle),
 		w.every("policy figures", figuresInterval, func(ctx context.Context) error {
 			waiting, failing, err := w.db.PoliciesBehind(ctx)

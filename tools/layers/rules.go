@@ -18,7 +18,7 @@ type layer struct {
 func layers() []layer {
 	return []layer{
 		{"leaf", "leaf", []string{
-			"internal/signature", "internal/fault", "internal/validate", "internal/resource", "internal/agent/protocol", "internal/apk", "internal/config",
+			"internal/signature", "internal/fault", "internal/validate", "internal/resource", "internal/agent/protocol", "internal/agent/release", "internal/apk", "internal/config",
 			"internal/outbound", "internal/serviceaccount", "internal/text", "internal/wait", "internal/durable", "internal/outcome", "internal/usb/adb", "internal/platform/discovery",
 		}},
 		{"access", "leaf", []string{"internal/access"}},
@@ -28,7 +28,7 @@ func layers() []layer {
 		{"type", "leaf access operation", []string{"internal/company", "internal/asset", "internal/policy", "internal/activity", "internal/agent/device"}},
 		{"decision", "leaf access operation type", []string{"internal/approval"}},
 		{"use-case", "leaf access operation type decision", []string{
-			"internal/command", "internal/proposal", "internal/provisioning", "internal/enrollment", "internal/budget", "internal/limit", "internal/explain", "internal/usb",
+			"internal/command", "internal/proposal", "internal/provisioning", "internal/enrollment", "internal/budget", "internal/limit", "internal/explain", "internal/usb", "internal/rollout",
 		}},
 		{"adapter", "leaf access account credential operation type decision use-case", []string{
 			"internal/database", "internal/platform", "internal/emulator", "internal/agentserver", "internal/fcm", "internal/identity",
@@ -44,7 +44,7 @@ func layers() []layer {
 		{"simulation", "leaf agent adapter", []string{"internal/fleetsim"}},
 		{"service", "leaf access account credential operation type decision use-case adapter shared-surface surface agent", []string{"internal/service"}},
 		{"program", "leaf access account credential operation type decision use-case adapter shared-surface surface agent simulation service", []string{
-			"cmd/muster", "cmd/muster-agent", "internal/platform/discovery/cmd",
+			"cmd/muster", "cmd/muster-agent", "internal/platform/discovery/cmd", "internal/agent/release/cmd",
 		}},
 		{testSupport, "leaf access account credential operation type decision use-case adapter shared-surface surface agent simulation service test-support", []string{
 			"docs", "test", "internal/servertest", "internal/database/pgtest", "internal/database/benchtest", "internal/database/firsttest", "internal/database/triggertest",

@@ -55,8 +55,10 @@ type Device struct {
 	Wiped        bool // DELETED by a wipe, or while one was open: a later contact is told to erase
 	Superseded   bool // DELETED because another device has become its asset since
 	Capabilities []protocol.Capability
-	EnrolledAt   time.Time
-	SeenAt       time.Time
+	// Build is the agent that runs on the device.
+	Build      Build
+	EnrolledAt time.Time
+	SeenAt     time.Time
 	// Silent: the inventory has given it up as INACTIVE.
 	Silent bool
 	// Open counts the commands that the device has not had or not finished.
@@ -67,6 +69,13 @@ type Device struct {
 	// with it. A companion has none.
 	PolicyID      string
 	PolicyVersion int
+}
+
+// Build is a build of the agent, as it says of itself.
+type Build struct {
+	Version string
+	Package string // what its updates are built for; empty: it takes none
+	Code    int64
 }
 
 // Token is a one-time enrollment token, of a device or of a companion.
@@ -178,6 +187,7 @@ type DeliveryStore interface {
 // Change is what a device changes about itself.
 type Change struct {
 	Capabilities []protocol.Capability // nil: unchanged
+	Build        *Build                // nil: unchanged
 	Key          *protocol.PublicKey
 	Was          protocol.PublicKey // the key that Key replaces
 }

@@ -176,6 +176,8 @@ type CheckinRequest struct {
 	Status       *StatusReport `json:"status,omitempty"`
 	Location     *Location     `json:"location,omitempty"`
 	Policy       *PolicyReport `json:"policy,omitempty"` // sent when it changed
+	Build        *Build        `json:"build,omitempty"`
+	Update       *UpdateReport `json:"update,omitempty"`
 }
 
 // CheckinResponse is the service's answer.
@@ -186,6 +188,9 @@ type CheckinResponse struct {
 	Assignment  *Envelope  `json:"assignment,omitempty"` // of Assignment; none: the device keeps what it has
 	Keys        []Envelope `json:"keys,omitempty"`       // of CommandKey: those that followed KeyID, oldest first
 	NextSeconds int        `json:"nextSeconds"`          // until the next check-in, if not woken
+	Update      *Envelope  `json:"update,omitempty"`     // of Update; none: nothing is to be installed
+	// UpdateTold is the update report of the request, once it is durable.
+	UpdateTold *UpdateReport `json:"updateTold,omitempty"`
 }
 
 // Former is a device's former identity, with its key's signature of the new one.

@@ -34,6 +34,10 @@ type Service interface {
 	Rotate(ctx context.Context, d agentdevice.Device, r protocol.RotateRequest, sequence int64) error
 	RegisterPush(ctx context.Context, d agentdevice.Device, r protocol.PushTokenRequest) error
 	Unenroll(ctx context.Context, d agentdevice.Device) error
+	// FileSize returns the size in bytes of a file that the device was offered, and
+	// FilePart its part with the number: each but the last has rollout.PartSize bytes.
+	FileSize(ctx context.Context, d agentdevice.Device, sha256 string) (int64, error)
+	FilePart(ctx context.Context, d agentdevice.Device, sha256 string, number int64) ([]byte, error)
 }
 
 // API serves the agents.
@@ -41,6 +45,8 @@ type API struct {
 	Service Service
 	Hub     *Hub
 	Log     *slog.Logger
+
+	downloads downloads
 }
 
 // Handler returns the handler of protocol.Base and protocol.FormerBase.
@@ -51,6 +57,7 @@ func (d *API) Handler() http.Handler {
 	mux.HandleFunc("POST "+base+"/checkin", posted(d, d.checkIn))
 	mux.HandleFunc("GET "+base+"/policy/{id}", signed(d, d.policy))
 	mux.HandleFunc("GET "+base+"/wake", d.wake)
+	mux.HandleFunc("GET "+base+"/file/{sha256}", signed(d, d.file))
 	mux.HandleFunc("POST "+base+"/push-token", posted(d, d.pushToken))
 	mux.HandleFunc("POST "+base+"/rotate", posted(d, d.rotate))
 	mux.HandleFunc("POST "+base+"/unenroll", signed(d, d.unenroll))

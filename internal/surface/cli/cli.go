@@ -31,6 +31,7 @@ import (
 	"github.com/musterhq/muster/internal/oauth"
 	"github.com/musterhq/muster/internal/policy"
 	"github.com/musterhq/muster/internal/provisioning"
+	"github.com/musterhq/muster/internal/rollout"
 )
 
 // Commands is the tree of administration commands.
@@ -41,6 +42,7 @@ type Commands struct {
 	Asset      AssetCommands      `cmd:"" help:"Assets: the inventory of a company."`
 	User       UserCommands       `cmd:"" help:"People who sign in to the portal."`
 	Connection ConnectionCommands `cmd:"" help:"OAuth connections of a company."`
+	Agent      AgentCommands      `cmd:"" help:"Versions of the agent, and their rollout to devices."`
 	Approval   ApprovalCommands   `cmd:"" help:"What people approved with a passkey: export, and check without a database."`
 	Activity   ActivityCommands   `cmd:"" help:"The record of who did what in a company."`
 	Backup     Backup             `cmd:"" help:"Make an online copy of the embedded database."`
@@ -257,6 +259,8 @@ type Admin struct {
 	// It refuses a key file that is not the database's.
 	Provisioning func(ctx context.Context, settings config.Service) (*provisioning.Service, error)
 	Tokens       TokenFinder
+	// Rollouts are the agent's versions.
+	Rollouts rollout.Store
 	// Unproved says why what the command records has no proof; empty: it has one.
 	Unproved string
 	Close    func() error

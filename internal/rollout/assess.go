@@ -1,0 +1,170 @@
+package rollout
+
+import (
+	"cmp"
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+	"time"
+)
+
+// The rules by which a rollout goes on and pauses (docs/operating.md).
+const (
+	// silence is how long a device that was in touch every day has no contact until it
+	// counts as lost.
+	silence = 24 * time.Hour
+	// known is how long a device must have been in touch every day.
+	known = 7 * 24 * time.Hour
+	// dueTo is how long after a device began its silence may be due to the update.
+	dueTo = 7 * 24 * time.Hour
+	// absent is how long a device that has not begun has no contact until no ring waits
+	// for it.
+	absent = 7 * 24 * time.Hour
+	// minLost is how many lost devices pause a rollout, if 2 % are not more.
+	minLost = 3
+	// minProved is how many devices of a ring must be in touch, if it has so many.
+	minProved = 5
+	// blind is how long no replica may have looked: after it silence counts from now on.
+	blind = time.Hour
+)
+
+// Daily reports whether a device was in touch every day before now: for a week, or since
+// it enrolled.
+func Daily(since, enrolled, now time.Time) bool {
+	return !since.After(enrolled) || !since.After(now.Add(-known))
+}
+
+// Progress is how far a rollout is.
+type Progress struct {
+	Devices  int // of the installation that the version is for
+	Members  int // of the present ring
+	Updated  int // of them, in touch on the version
+	Began    int // of all
+	Failed   []Member
+	Lost     []Member // silent, or back on the version before
+	nextRing int
+	nextUpto int64
+}
+
+// Assess looks at all devices of a version with the release's code.
+func Assess(r Rollout, code int64, members []Member, now time.Time) Progress {
+	if now.Sub(r.WatchedAt) > blind {
+		r.WatchedFrom = now
+	}
+	p := Progress{nextRing: next(r.Ring, r.Goal)}
+	var places []int64
+	for _, m := range members {
+		place, began := Place(m.DeviceID), !m.BeganAt.IsZero()
+		if began {
+			p.Began++
+		}
+		switch {
+		case m.lost(r, now):
+			p.Lost = append(p.Lost, m)
+		case m.Outcome == Failed && m.Code < code:
+			p.Failed = append(p.Failed, m)
+		}
+		if !began && (m.Held || m.Code < code && m.SeenAt.Before(now.Add(-absent))) {
+			continue
+		}
+		places = append(places, place)
+		if place <= r.Upto {
+			p.Members++
+			if m.Code >= code && !m.SeenAt.Before(now.Add(-silence)) {
+				p.Updated++
+			}
+		}
+	}
+	p.Devices, p.nextUpto = len(places), upto(places, p.nextRing)
+	return p
+}
+
+// lost reports whether a device has begun and is silent, or went back. What was lost
+// before the operator let the rollout go on does not count again.
+func (m Member) lost(r Rollout, now time.Time) bool {
+	if m.BeganAt.IsZero() {
+		return false
+	}
+	if m.Outcome == WentBack {
+		return m.EndedAt.After(r.ResumedAt)
+	}
+	since := m.SeenAt
+	if r.WatchedFrom.After(since) {
+		since = r.WatchedFrom
+	}
+	gone := since.Add(silence)
+	return m.Daily && !now.Before(gone) && gone.After(r.ResumedAt) && m.SeenAt.Before(m.BeganAt.Add(dueTo))
+}
+
+// next is the ring after one that ends with so many percent; 0: it was the last.
+func next(ring, goal int) int {
+	for _, percent := range []int{1, 10, goal} {
+		if percent > ring && percent <= goal {
+			return percent
+		}
+	}
+	return 0
+}
+
+// upto is the place that the percent of the places end with: at least one.
+func upto(places []int64, percent int) int64 {
+	if percent >= 100 {
+		return math.MaxInt64
+	}
+	if len(places) == 0 || percent <= 0 {
+		return -1
+	}
+	slices.Sort(places)
+	return places[(len(places)*percent+99)/100-1]
+}
+
+// Proved reports whether enough of the present ring are in touch on the version.
+func (p Progress) Proved() bool { return p.Members > 0 && p.Updated >= p.needed() }
+
+// needed is 95 % of the ring, at least five devices, or all of a smaller ring.
+func (p Progress) needed() int {
+	return max(p.Members*95/100, min(minProved, p.Members))
+}
+
+// Bad reports whether so many devices are lost that the rollout must pause.
+func (p Progress) Bad() bool { return len(p.Lost) >= minLost && len(p.Lost)*50 >= p.Began }
+
+// Next is the rollout as it should be now.
+func (r Rollout) Next(p Progress, now time.Time) Rollout {
+	n := r
+	if now.Sub(r.WatchedAt) > blind {
+		n.WatchedFrom = now
+	}
+	n.WatchedAt = now
+	switch {
+	case !r.State.Offers():
+	case p.Bad():
+		n.State, n.Reason = Paused, p.why()
+	case r.State == Done && p.nextRing == 0 || p.Devices == 0:
+	case r.Ring == 0 || p.Proved():
+		if p.nextRing == 0 {
+			n.State = Done
+			break
+		}
+		n.State, n.Ring, n.Upto, n.RingAt = Running, p.nextRing, max(r.Upto, p.nextUpto), now
+	}
+	return n
+}
+
+// maxNamed is how many lost devices the reason of a pause names.
+const maxNamed = 20
+
+func (p Progress) why() string {
+	slices.SortFunc(p.Lost, func(a, b Member) int {
+		return cmp.Or(cmp.Compare(a.CompanySlug, b.CompanySlug), cmp.Compare(a.AssetID, b.AssetID))
+	})
+	var names []string
+	for _, m := range p.Lost[:min(len(p.Lost), maxNamed)] {
+		names = append(names, m.CompanySlug+"/"+m.AssetID)
+	}
+	if more := len(p.Lost) - len(names); more > 0 {
+		names = append(names, fmt.Sprintf("and %d more", more))
+	}
+	return fmt.Sprintf("%d of %d devices that began have no contact, or went back: %s", len(p.Lost), p.Began, strings.Join(names, ", "))
+}

@@ -1,0 +1,73 @@
+package rollout
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"time"
+)
+
+// WatchEvery is how often rollouts are looked at.
+const WatchEvery = time.Minute
+
+// Watcher moves rollouts on. Several replicas may watch.
+type Watcher struct {
+	Store Store
+	Now   func() time.Time
+	Log   *slog.Logger
+}
+
+// Watch looks once at every rollout that offers its version.
+func (w Watcher) Watch(ctx context.Context) error {
+	all, err := w.Store.Rollouts(ctx)
+	if err != nil {
+		return err
+	}
+	codes, err := Codes(ctx, w.Store)
+	for _, r := range all {
+		if r.State.Offers() && err == nil {
+			err = w.watch(ctx, r, codes[r.Version])
+		}
+	}
+	return err
+}
+
+func (w Watcher) watch(ctx context.Context, r Rollout, code int64) error {
+	now := w.Now()
+	p, err := Look(ctx, w.Store, r, code, now)
+	if err != nil {
+		return err
+	}
+	to := r.Next(p, now)
+	moved, err := w.Store.MoveRollout(ctx, r, to)
+	if err != nil || !moved {
+		return err // another replica, or the operator, was first
+	}
+	switch {
+	case to.State == Paused:
+		w.Log.WarnContext(ctx, "agent rollout paused", "version", r.Version, "reason", to.Reason)
+	case to.State != r.State || to.Ring != r.Ring:
+		w.Log.InfoContext(ctx, "agent rollout goes on", "version", r.Version, "state", to.State, "percent", to.Ring)
+	}
+	return nil
+}
+
+// Look is Assess with the devices of the store.
+func Look(ctx context.Context, s Store, r Rollout, code int64, now time.Time) (Progress, error) {
+	var members []Member
+	err := s.Members(ctx, r.Version, func(m Member) { members = append(members, m) })
+	return Assess(r, code, members, now), err
+}
+
+// Codes are the codes of all versions, by version.
+func Codes(ctx context.Context, s Store) (map[string]int64, error) {
+	all, err := s.Releases(ctx)
+	codes := map[string]int64{}
+	for _, r := range all {
+		if before, known := codes[r.Version]; known && before != r.Code {
+			return codes, errors.New("the files of version " + r.Version + " have different codes")
+		}
+		codes[r.Version] = r.Code
+	}
+	return codes, err
+}

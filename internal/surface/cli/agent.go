@@ -1,0 +1,201 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"strconv"
+
+	"github.com/musterhq/muster/internal/fault"
+	"github.com/musterhq/muster/internal/operation"
+	"github.com/musterhq/muster/internal/rollout"
+)
+
+// AgentCommands bring versions of the agent to the devices of all companies.
+type AgentCommands struct {
+	Release AgentRelease `cmd:"" help:"Add a signed file of a version of the agent: an Android app, or a program."`
+	Rollout AgentRollout `cmd:"" help:"Bring a version to devices, a ring at a time, or let a paused rollout go on."`
+	Pause   AgentPause   `cmd:"" help:"Pause every rollout: no device that has not begun gets a new version."`
+	List    AgentList    `cmd:"" help:"List the releases, and how far they are rolled out."`
+}
+
+// AgentRelease adds a release.
+type AgentRelease struct {
+	Common
+	File string `arg:"" placeholder:"FILE" help:"The signed file; - is standard input."`
+}
+
+// Run adds it. The same file again changes nothing.
+func (c *AgentRelease) Run(env *Env) error {
+	file, err := env.Input(c.File)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = file.Close() }()
+	content, err := io.ReadAll(io.LimitReader(file, rollout.MaxSize+1))
+	if err != nil {
+		return err
+	}
+	r, err := rollout.Read(content)
+	if err != nil {
+		return err
+	}
+	return c.open(env, Writes, func(ctx context.Context, admin *Admin) (answer, error) {
+		return answer{viewRelease(r), func(w io.Writer) {
+			fmt.Fprintf(w, "Added version %s (code %d) for %s, signed by %s.\nNo device gets it before `muster agent rollout %s`.\n", r.Version, r.Code, r.Package, r.Signer, r.Version)
+		}}, admin.Rollouts.AddRelease(ctx, r, content)
+	})
+}
+
+// AgentRollout begins a rollout.
+type AgentRollout struct {
+	Common
+	Version string `arg:"" help:"The version, as muster agent list shows it."`
+	Percent int    `name:"percent" default:"100" help:"How many percent of the installation's devices get the version in the end. A larger number later goes on from there."`
+}
+
+// Run begins it, or lets it go on.
+func (c *AgentRollout) Run(env *Env) error {
+	if c.Percent < 1 || c.Percent > 100 {
+		return fault.New(fault.InvalidArguments, "--percent %d is not between 1 and 100", c.Percent)
+	}
+	return c.open(env, Writes, func(ctx context.Context, admin *Admin) (answer, error) {
+		r, err := admin.Rollouts.BeginRollout(ctx, c.Version, c.Percent)
+		return answer{viewRollout(r, rollout.Progress{}), func(w io.Writer) {
+			fmt.Fprintf(w, "Version %s goes to 1, 10 and %d percent of the devices, each when the ring before is in touch on it.\nA running service begins within a minute; `muster agent list` shows how far it is.\n", r.Version, r.Goal)
+		}}, err
+	})
+}
+
+// AgentPause pauses rollouts.
+type AgentPause struct{ Common }
+
+// Run pauses them all.
+func (c *AgentPause) Run(env *Env) error {
+	return c.open(env, Writes, func(ctx context.Context, admin *Admin) (answer, error) {
+		n, err := admin.Rollouts.PauseRollouts(ctx, "by the operator")
+		return answer{map[string]int{"paused": n}, func(w io.Writer) {
+			fmt.Fprintf(w, "Paused %d rollouts. Devices that have begun finish; `muster agent rollout VERSION` goes on.\n", n)
+		}}, err
+	})
+}
+
+// AgentList shows releases and rollouts.
+type AgentList struct{ Common }
+
+// releaseView is rollout.Release as -o json shows it.
+type releaseView struct {
+	Version string               `json:"version"`
+	Package string               `json:"package"`
+	Code    int64                `json:"code"`
+	SHA256  string               `json:"sha256"`
+	Bytes   int64                `json:"bytes"`
+	Signer  string               `json:"signer"`
+	AddedAt *operation.Timestamp `json:"addedAt"`
+}
+
+func viewRelease(r rollout.Release) releaseView {
+	return releaseView{Version: r.Version, Package: r.Package, Code: r.Code, SHA256: r.SHA256, Bytes: r.Size, Signer: r.Signer, AddedAt: operation.TimestampOf(r.AddedAt)}
+}
+
+// rolloutView is rollout.Rollout with its progress as -o json shows it.
+type rolloutView struct {
+	Version string               `json:"version"`
+	State   rollout.State        `json:"state"`
+	Reason  string               `json:"reason,omitempty"`
+	Percent int                  `json:"percent"` // of the present ring
+	Goal    int                  `json:"goal"`
+	Devices int                  `json:"devices"` // of the installation
+	Ring    int                  `json:"ring"`    // devices of the present ring
+	Updated int                  `json:"updated"` // of them
+	Began   int                  `json:"began"`
+	Failed  []troubleView        `json:"failed"`
+	Lost    []troubleView        `json:"lost"`
+	BeganAt *operation.Timestamp `json:"beganAt"`
+}
+
+// troubleView is a device that has a trouble with a version.
+type troubleView struct {
+	Company string               `json:"company"`
+	AssetID string               `json:"assetId"`
+	Detail  string               `json:"detail,omitempty"`
+	SeenAt  *operation.Timestamp `json:"seenAt"`
+}
+
+func viewRollout(r rollout.Rollout, p rollout.Progress) rolloutView {
+	return rolloutView{Version: r.Version, State: r.State, Reason: r.Reason, Percent: r.Ring, Goal: r.Goal, Devices: p.Devices, Ring: p.Members,
+		Updated: p.Updated, Began: p.Began, Failed: viewTroubles(p.Failed), Lost: viewTroubles(p.Lost), BeganAt: operation.TimestampOf(r.BeganAt)}
+}
+
+func viewTroubles(members []rollout.Member) []troubleView {
+	views := make([]troubleView, len(members))
+	for i, m := range members {
+		views[i] = troubleView{Company: m.CompanySlug, AssetID: m.AssetID, Detail: m.Detail, SeenAt: operation.TimestampOf(m.SeenAt)}
+	}
+	return views
+}
+
+// agentView is what `muster agent list -o json` prints.
+type agentView struct {
+	Releases []releaseView `json:"releases"`
+	Rollouts []rolloutView `json:"rollouts"`
+}
+
+// Run shows them.
+func (c *AgentList) Run(env *Env) error {
+	return c.open(env, Reads, func(ctx context.Context, admin *Admin) (answer, error) {
+		view := agentView{Releases: []releaseView{}, Rollouts: []rolloutView{}}
+		releases, err := admin.Rollouts.Releases(ctx)
+		if err != nil {
+			return answer{}, err
+		}
+		codes, err := rollout.Codes(ctx, admin.Rollouts)
+		if err != nil {
+			return answer{}, err
+		}
+		for _, r := range releases {
+			view.Releases = append(view.Releases, viewRelease(r))
+		}
+		rollouts, err := admin.Rollouts.Rollouts(ctx)
+		if err != nil {
+			return answer{}, err
+		}
+		for _, r := range rollouts {
+			p, err := rollout.Look(ctx, admin.Rollouts, r, codes[r.Version], env.Now())
+			if err != nil {
+				return answer{}, err
+			}
+			view.Rollouts = append(view.Rollouts, viewRollout(r, p))
+		}
+		return answer{view, view.show}, nil
+	})
+}
+
+func (v agentView) show(w io.Writer) {
+	row(w, "VERSION", "PACKAGE", "CODE", "BYTES", "ADDED", "SIGNER")
+	for _, r := range v.Releases {
+		row(w, r.Version, r.Package, strconv.FormatInt(r.Code, 10), strconv.FormatInt(r.Bytes, 10), day(r.AddedAt.Time), r.Signer)
+	}
+	row(w)
+	row(w, "ROLLOUT", "STATE", "PERCENT", "DEVICES", "IN RING", "UPDATED", "BEGAN", "FAILED", "LOST")
+	for _, r := range v.Rollouts {
+		row(w, r.Version, string(r.State), fmt.Sprintf("%d of %d", r.Percent, r.Goal), strconv.Itoa(r.Devices), strconv.Itoa(r.Ring), strconv.Itoa(r.Updated),
+			strconv.Itoa(r.Began), strconv.Itoa(len(r.Failed)), strconv.Itoa(len(r.Lost)))
+	}
+	for _, r := range v.Rollouts {
+		if r.Reason != "" {
+			fmt.Fprintf(w, "\n%s is %s: %s\n", r.Version, r.State, r.Reason)
+		}
+		showTroubles(w, r.Version+" failed on", r.Failed)
+		showTroubles(w, r.Version+" was lost on", r.Lost)
+	}
+}
+
+// maxTroubles is how many devices the text names; -o json names all.
+const maxTroubles = 20
+
+func showTroubles(w io.Writer, what string, all []troubleView) {
+	for _, t := range all[:min(len(all), maxTroubles)] {
+		fmt.Fprintf(w, "%s %s/%s, last seen %s %s\n", what, t.Company, t.AssetID, day(t.SeenAt.Time), t.Detail)
+	}
+}
