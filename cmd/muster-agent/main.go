@@ -18,8 +18,13 @@ import (
 	"github.com/musterhq/muster/internal/agent"
 )
 
-// version is set by the linker (scripts/build.sh).
-var version = "devel"
+// They are set by the linker (scripts/build.sh, scripts/agents.sh): the version, its code,
+// and the public key of those who sign its releases. Without a key there are no updates.
+var (
+	version    = "devel"
+	code       = "0"
+	releaseKey = ""
+)
 
 func main() { os.Exit(run(os.Args[1:], os.Stdout, os.Stderr)) }
 
@@ -69,6 +74,8 @@ type runCommand struct {
 	Detach bool `name:"detach" help:"Go on in the background, until the device restarts; what it says goes to the file log of the state directory."`
 	// Locked: the process that started this one handed its lock down.
 	Locked bool `name:"locked" hidden:""`
+	// Trial: the process that started this one, a new version, waits until it is in touch.
+	Trial bool `name:"trial" hidden:""`
 }
 
 // inherited is the descriptor of a lock that was handed down.
@@ -93,20 +100,18 @@ func (c *runCommand) Run(env *environment) error {
 	}
 	defer lock.Close()
 	defer c.released(env)
-	a, err := c.open(env)
-	if err != nil {
-		return err
-	}
-	defer a.Close()
-	if c.Once {
-		_, err = a.Once(env.ctx)
-	} else {
-		defer onWake(a.Hint)() // before the signal's address is published
-		if err = takesOrders(lock); err == nil {
-			err = a.Run(env.ctx)
+	for {
+		err = c.work(env, lock)
+		if !errors.Is(err, agent.ErrRestart) {
+			break
+		}
+		if err = c.renew(env, lock); err != nil {
+			break
 		}
 	}
 	switch {
+	case errors.Is(err, agent.ErrProved):
+		return nil
 	case errors.Is(err, agent.ErrEnded):
 		fmt.Fprintln(env.out, "This device is no longer managed.")
 		return nil
@@ -116,7 +121,33 @@ func (c *runCommand) Run(env *environment) error {
 	return err
 }
 
-func (c common) open(env *environment) (*agent.Agent, error) {
+// work runs the agent until it ends, or is to be started again in another version.
+func (c *runCommand) work(env *environment, lock *os.File) error {
+	a, err := c.openAs(env, c.Trial)
+	if err != nil {
+		return err
+	}
+	defer a.Close()
+	if c.Once {
+		_, err = a.Once(env.ctx)
+		return err
+	}
+	defer onWake(a.Hint)() // before the signal's address is published
+	if err := takesOrders(lock); err != nil {
+		return err
+	}
+	ctx := env.ctx
+	if c.Trial { // who started it may be gone
+		limited, cancel := context.WithTimeout(ctx, trialTime)
+		defer cancel()
+		ctx = limited
+	}
+	return a.Run(ctx)
+}
+
+func (c common) open(env *environment) (*agent.Agent, error) { return c.openAs(env, false) }
+
+func (c common) openAs(env *environment, trial bool) (*agent.Agent, error) {
 	device, push, err := c.device()
 	if err != nil {
 		return nil, err
@@ -125,7 +156,12 @@ func (c common) open(env *environment) (*agent.Agent, error) {
 	if err != nil {
 		return nil, err
 	}
-	return agent.New(agent.Options{Dir: c.State, Version: version, Device: device, Push: push, Client: c.client(way), Now: time.Now, Log: env.log})
+	installer, err := c.installer()
+	if err != nil {
+		return nil, err
+	}
+	return agent.New(agent.Options{Dir: c.State, Version: version, Device: device, Push: push, Client: c.client(way), Now: time.Now, Log: env.log,
+		Installer: installer, Trial: trial})
 }
 
 // statusCommand shows the enrollment.

@@ -1,6 +1,7 @@
 package agent
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -21,6 +22,10 @@ type Options struct {
 	Version string
 	Device  Device
 	Client  *http.Client
+	// Installer installs updates of the agent; nil: it reports its version only.
+	Installer Installer
+	// Trial: Run ends with ErrProved once this process, a new version, is in touch.
+	Trial bool
 	// Push wakes a companion instead of the wake stream; nil: the stream does.
 	Push Push
 	Now  func() time.Time
@@ -54,6 +59,8 @@ type Agent struct {
 	pace      pace
 	gate      gate
 	touched   chan struct{} // of one place: a check-in was answered
+	updates   *updates
+	working   sync.WaitGroup // what runs beside the check-ins
 }
 
 // ErrEnded is returned once the service, or a command of it, has let the
@@ -81,6 +88,9 @@ func New(o Options) (*Agent, error) {
 		a.applied = applied{Lost: true}
 		a.trouble("the record of the applied policy was damaged: the policy is applied again")
 	case err != nil && !errors.Is(err, fs.ErrNotExist):
+		return nil, errors.Join(err, journal.Close())
+	}
+	if a.updates, err = newUpdates(a); err != nil {
 		return nil, errors.Join(err, journal.Close())
 	}
 	return a, nil
@@ -184,7 +194,7 @@ const restartWait = time.Second
 
 // hasNews reports whether the service lacks something that the agent knows.
 func (a *Agent) hasNews() bool {
-	return len(a.acks()) > 0 || a.unreported() || a.report != nil || a.fix != nil
+	return len(a.acks()) > 0 || a.unreported() || a.report != nil || a.fix != nil || a.updates.news()
 }
 
 // The least and the longest time until the next check-in, whatever an answer says.
@@ -216,10 +226,11 @@ func (a *Agent) round(ctx context.Context) (next time.Duration, follow func() er
 		if err := a.execute(ctx, true); err != nil || a.goingDown(request.BootID) {
 			return err
 		}
-		if err := a.follow(ctx, answer, sequence, false); err != nil {
-			return fmt.Errorf("cannot apply the policy: %w", err)
+		err := a.follow(ctx, answer, sequence, false)
+		if err != nil {
+			err = fmt.Errorf("cannot apply the policy: %w", err)
 		}
-		return nil
+		return cmp.Or(a.update(ctx, request, answer, sequence), err)
 	}
 	seconds := min(max(answer.NextSeconds, int(minNext/time.Second)), int(maxNext/time.Second))
 	return time.Duration(seconds) * time.Second, follow, a.execute(ctx, false)
@@ -237,7 +248,8 @@ func (a *Agent) compose(ctx context.Context) (protocol.CheckinRequest, error) {
 			a.options.Log.WarnContext(ctx, "cannot report with the policy", "error", err)
 		}
 	}
-	request := protocol.CheckinRequest{AgentVersion: a.options.Version, BootID: boot, KeyID: a.link.newestKey(), Acks: a.acks(), Status: a.report, Location: a.fix}
+	request := protocol.CheckinRequest{AgentVersion: a.options.Version, BootID: boot, KeyID: a.link.newestKey(), Acks: a.acks(), Status: a.report, Location: a.fix,
+		Build: a.updates.build(), Update: a.updates.report()}
 	if a.applied.Policy.ID != "" && (!a.applied.Reported || a.report != nil) { // a status report is about it, too
 		request.Policy = &protocol.PolicyReport{PolicyRef: a.applied.Policy, Settings: a.applied.Settings}
 	}
@@ -294,6 +306,9 @@ func (a *Agent) delivered(request protocol.CheckinRequest, answer protocol.Check
 	}
 	if request.Capabilities != nil {
 		a.told = request.Capabilities
+	}
+	if err := a.updates.delivered(request.Update, answer.UpdateTold); err != nil {
+		return err
 	}
 	a.untold = a.untold && request.Status == nil
 	a.report, a.fix = nil, nil

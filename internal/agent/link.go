@@ -192,7 +192,8 @@ func (l *link) carry(ctx context.Context, method, path string, body []byte, head
 	if err != nil {
 		return nil, err
 	}
-	if response.StatusCode == http.StatusOK || response.StatusCode == http.StatusNotModified {
+	if response.StatusCode == http.StatusOK || response.StatusCode == http.StatusNotModified ||
+		response.StatusCode == http.StatusPartialContent && extra.Get("Range") != "" {
 		return response, nil
 	}
 	defer response.Body.Close()

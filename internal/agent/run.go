@@ -38,6 +38,7 @@ func (a *Agent) Run(ctx context.Context) error {
 	ctx, cancel := context.WithCancel(ctx)
 	var listening sync.WaitGroup
 	defer listening.Wait()
+	defer a.working.Wait()
 	defer cancel()
 	a.gate.on = true
 	for first := true; ; first = false {
@@ -46,11 +47,13 @@ func (a *Agent) Run(ctx context.Context) error {
 			listening.Go(func() { a.listen(ctx) })
 		}
 		switch {
-		case errors.Is(err, ErrEnded) || ctx.Err() != nil:
+		case errors.Is(err, ErrEnded) || errors.Is(err, ErrRestart) || ctx.Err() != nil:
 			return errors.Join(err, context.Cause(ctx))
 		case err != nil:
 			next = a.guarded(a.pace.failed(a.options.Now(), err, false))
 			a.options.Log.WarnContext(ctx, "cannot check in", "retryIn", next, "error", err)
+		case a.options.Trial:
+			return ErrProved
 		default:
 			a.pace.answered()
 			hint(a.touched)

@@ -135,7 +135,7 @@ func unsum(file []byte) ([]byte, error) {
 // destroy removes everything, the identity first: without it nothing else has
 // any power.
 func (s store) destroy() error {
-	for _, name := range []string{identityFile, appliedFile, journalFile, orderFile, reserveFile} {
+	for _, name := range []string{identityFile, appliedFile, journalFile, orderFile, updateFile, programFile, downloadPart, reserveFile} {
 		if err := s.remove(name); err != nil {
 			return err
 		}
