@@ -24,10 +24,8 @@ type DomainStore interface {
 	Domains(ctx context.Context, companyID string) ([]Domain, error)
 }
 
-// DomainOwners knows whose domains are, and who signs their users in.
+// DomainOwners knows whose domains are.
 type DomainOwners interface {
-	// Provider returns the company's identity provider; fault.NotFound without one.
-	Provider(ctx context.Context, companyID string) (IdentityProvider, error)
 	// ForeignDomain reports whether a domain belongs to another company.
 	ForeignDomain(ctx context.Context, companyID, domain string) (bool, error)
 }

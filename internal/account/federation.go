@@ -35,15 +35,37 @@ type IdentityProvider struct {
 	SavedRights Right
 }
 
-// vouches returns fault.Refused for a user whom the provider signs in, and who may do more
-// than the users whom it makes and than the person who saved it.
-func (p IdentityProvider) vouches(u User) error {
+// exceeds reports whether a user may do more than the users whom the provider makes and
+// than the person who saved it, who decides whom it takes for whom.
+func (p IdentityProvider) exceeds(u User) bool {
 	rights, _ := p.Role.Rights()
-	if !p.Enabled || p.serves(u.Email) != nil || (rights | p.SavedRights).Has(u.Rights) {
+	return !(rights | p.SavedRights).Has(u.Rights)
+}
+
+// vouches returns fault.Refused for the rights of a user whom the provider signs in, if
+// they exceed it.
+func (p IdentityProvider) vouches(u User) error {
+	if !p.Enabled || p.serves(u.Email) != nil || !p.exceeds(u) {
 		return nil
 	}
 	return fault.New(fault.Refused, "cannot give %s these rights: company sign-in for %s was saved by %s, who may do less; save company sign-in again first, or give fewer rights",
-		u.Email, domainOf(u.Email), cmp.Or(p.SavedBy, "a person who is not known"))
+		u.Email, domainOf(u.Email), p.savedBy())
+}
+
+func (p IdentityProvider) savedBy() string { return cmp.Or(p.SavedBy, "a person who is not known") }
+
+// admits returns fault.Refused for a user whom the provider does not sign in. known is for
+// one who is linked already: one whose rights were never compared stays so until the
+// provider is saved again.
+func (p IdentityProvider) admits(u User, known bool) error {
+	if err := p.serves(u.Email); err != nil {
+		return err
+	}
+	if !p.exceeds(u) || known && p.SavedRights == 0 {
+		return nil
+	}
+	return fault.New(fault.Refused, "company sign-in for %s was saved by %s, who may do less than you: sign in with your password or passkey, and have an administrator save company sign-in again",
+		domainOf(u.Email), p.savedBy())
 }
 
 // Check returns fault.InvalidArguments, naming every field at fault.
@@ -94,8 +116,16 @@ type ProviderStore interface {
 	// if a domain does not belong to the company.
 	SaveProvider(ctx context.Context, p IdentityProvider, check func([]User) error) error
 	IdentityUser(ctx context.Context, companyID, issuer, subject string) (userID string, err error)
-	LinkIdentity(ctx context.Context, l IdentityLink) error
+	// LinkIdentity links a user, who is made first if made is not nil, unless check refuses;
+	// neither the user nor the provider changes between check and link. fault.Forbidden
+	// while changes in the portal are stopped.
+	LinkIdentity(ctx context.Context, l IdentityLink, made *User, check LinkCheck) error
+	// LinkInvited is LinkIdentity of a user whose invitation it takes; by is who made that.
+	LinkInvited(ctx context.Context, token access.SecretHash, l IdentityLink, by string, check LinkCheck) (User, error)
 }
+
+// LinkCheck decides about a link, by the provider and the user as they are then.
+type LinkCheck func(p IdentityProvider, u User) error
 
 // IdentityLink says that a subject at an issuer is a user.
 type IdentityLink struct {
@@ -190,6 +220,8 @@ type Arrival struct {
 	// account here that was never signed in to by this provider, and first
 	// proves that it is theirs.
 	Confirm string
+	// InvitedBy, if set, is who made the invitation that the person accepted.
+	InvitedBy string
 }
 
 // Finish ends what Start began. It fails with fault.Refused, and the reason in
@@ -234,7 +266,7 @@ func (s Federation) resolve(ctx context.Context, p IdentityProvider, c Claims, a
 	id, err := s.Providers.IdentityUser(ctx, p.CompanyID, p.Issuer, c.Subject)
 	if err == nil {
 		if a.User, err = enabled(s.Users.UserByID(ctx, p.CompanyID, id)); err == nil {
-			err = p.serves(a.User.Email)
+			err = p.admits(a.User, true)
 		}
 		return err
 	}
@@ -248,6 +280,9 @@ func (s Federation) resolve(ctx context.Context, p IdentityProvider, c Claims, a
 	if err := p.serves(email); err != nil {
 		return err
 	}
+	if a.Journey.Invitation != "" {
+		return s.linkInvited(ctx, p, c.Subject, email, a)
+	}
 	u, err := s.Users.UserByEmail(ctx, email)
 	switch {
 	case err == nil && u.CompanyID != p.CompanyID:
@@ -259,10 +294,50 @@ func (s Federation) resolve(ctx context.Context, p IdentityProvider, c Claims, a
 	case !p.CreatesUsers:
 		return fault.New(fault.Refused, "you are not a user here yet: ask an administrator to invite %s", email)
 	}
-	if a.User, err = s.create(ctx, p, email, c.Name); err != nil {
+	a.User = s.newUser(p, email, c.Name)
+	return s.Providers.LinkIdentity(ctx, IdentityLink{p.CompanyID, a.User.ID, p.Issuer, c.Subject}, &a.User, p.onItsWord)
+}
+
+// onItsWord is the LinkCheck of a user who has proved nothing here: such a one may do no more
+// than the users whom the provider makes.
+func (p IdentityProvider) onItsWord(now IdentityProvider, u User) error {
+	if u.PasswordHash != "" {
+		return errTooLate()
+	}
+	if rights, _ := now.Role.Rights(); !rights.Has(u.Rights) {
+		return fault.New(fault.Refused, "you may do more than users whom %s makes: open your invitation, and go on with company sign-in or set a password there", now.Name)
+	}
+	return p.onProof(now, u)
+}
+
+// onProof is the LinkCheck of a user who has proved that the account is theirs. p is the
+// provider that the person came back from.
+func (p IdentityProvider) onProof(now IdentityProvider, u User) error {
+	if !now.Enabled || now.Issuer != p.Issuer || now.ClientID != p.ClientID {
+		return fault.New(fault.Refused, "company sign-in was changed: start again")
+	}
+	if _, err := enabled(u, nil); err != nil {
 		return err
 	}
-	return s.Providers.LinkIdentity(ctx, IdentityLink{p.CompanyID, a.User.ID, p.Issuer, c.Subject})
+	return now.admits(u, false)
+}
+
+// linkInvited accepts an invitation: its token proves that the account is the person's, and
+// the provider that the person has its address.
+func (s Federation) linkInvited(ctx context.Context, p IdentityProvider, subject, email string, a *Arrival) error {
+	u, by, err := invitedBy(ctx, s.Steps, s.Users, a.Journey.Invitation)
+	if err == nil && (u.CompanyID != p.CompanyID || u.Email != email) {
+		err = fault.New(fault.Refused, "you came back as %s, and the invitation is for %s", email, u.Email)
+	}
+	if err != nil {
+		return err
+	}
+	a.InvitedBy = by
+	a.User, err = s.Providers.LinkInvited(ctx, access.HashSecret(a.Journey.Invitation), IdentityLink{p.CompanyID, u.ID, p.Issuer, subject}, by, p.onProof)
+	if fault.CodeOf(err) == fault.NotFound {
+		err = errInvitationOver()
+	}
+	return err
 }
 
 // serves returns fault.Refused for an address of a domain that the provider does not, or
@@ -289,12 +364,12 @@ func (s Federation) linkFirst(ctx context.Context, p IdentityProvider, c Claims,
 		return err
 	}
 	if u.PasswordHash == "" && len(known) == 0 {
-		if rights, _ := p.Role.Rights(); !rights.Has(u.Rights) {
-			return fault.New(fault.Refused, "you may do more than users whom %s makes: open your invitation first and set a password, then sign in here again", p.Name)
-		}
-		return s.Providers.LinkIdentity(ctx, link)
+		return s.Providers.LinkIdentity(ctx, link, nil, p.onItsWord)
 	}
-	data, err := json.Marshal(Linking{IdentityLink: link, Next: a.Journey.Next, Provider: p.Name})
+	if err := p.onProof(p, u); err != nil {
+		return err
+	}
+	data, err := json.Marshal(Linking{IdentityLink: link, Next: a.Journey.Next, Provider: p.Name, ClientID: p.ClientID})
 	if err != nil {
 		return err
 	}
@@ -307,6 +382,7 @@ type Linking struct {
 	IdentityLink
 	Next     string `json:"next"`
 	Provider string `json:"provider"` // its name
+	ClientID string `json:"clientId"`
 }
 
 // Linking shows the step that a token is for, and its user; fault.Refused if it
@@ -334,20 +410,20 @@ func (s Federation) Link(ctx context.Context, token string, l Linking) error {
 	if err != nil {
 		return err
 	}
-	return s.Providers.LinkIdentity(ctx, l.IdentityLink)
+	return s.Providers.LinkIdentity(ctx, l.IdentityLink, nil, IdentityProvider{Issuer: l.Issuer, ClientID: l.ClientID}.onProof)
 }
 
 func errTooLate() error {
 	return fault.New(fault.Refused, "this sign-in took too long or was used already: start again")
 }
 
-func (s Federation) create(ctx context.Context, p IdentityProvider, email, called string) (User, error) {
+// newUser is one whom the provider makes.
+func (s Federation) newUser(p IdentityProvider, email, called string) User {
 	if called = strings.TrimSpace(called); !resource.IsLabel(called, MaxUserName) {
 		called = email
 	}
 	rights, _ := p.Role.Rights() // Check knows the role
-	u := User{ID: resource.NewID(), CompanyID: p.CompanyID, Email: email, Name: called, Role: p.Role, Rights: rights, CreatedAt: s.Now()}
-	return u, s.Users.CreateUser(ctx, u)
+	return User{ID: resource.NewID(), CompanyID: p.CompanyID, Email: email, Name: called, Role: p.Role, Rights: rights, CreatedAt: s.Now()}
 }
 
 func enabled(u User, err error) (User, error) {

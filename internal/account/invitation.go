@@ -12,8 +12,7 @@ import (
 // InvitationStore keeps invitations. Each method decides and records in one
 // transaction.
 type InvitationStore interface {
-	// PendingSignIn shows an invitation and leaves it.
-	Step(ctx context.Context, token access.SecretHash, kind PendingKind) (PendingSignIn, error)
+	stepReader
 	// BeginInvitation replaces the user's invitations and returns the user;
 	// fault.Refused for one who has a way to sign in, or ever signed in.
 	BeginInvitation(ctx context.Context, token access.SecretHash, s PendingSignIn) (User, error)
@@ -21,6 +20,33 @@ type InvitationStore interface {
 	// who made it. It is fault.NotFound or fault.Refused if it is over, and
 	// fault.Forbidden while changes in the portal are stopped.
 	AcceptInvitation(ctx context.Context, token access.SecretHash, passwordHash, by string) (User, error)
+}
+
+// stepReader shows a step and leaves it; fault.NotFound if it is over.
+type stepReader interface {
+	Step(ctx context.Context, token access.SecretHash, kind PendingKind) (PendingSignIn, error)
+}
+
+// invitedBy returns the user whom an invitation is for, and who made it; fault.Refused if it
+// is over.
+func invitedBy(ctx context.Context, steps stepReader, users UserStore, token string) (User, string, error) {
+	step, err := steps.Step(ctx, access.HashSecret(token), Invitation)
+	var data invitationData
+	if err == nil {
+		err = json.Unmarshal(step.Data, &data)
+	}
+	var u User
+	if err == nil {
+		u, err = users.UserByID(ctx, step.CompanyID, step.UserID)
+	}
+	if fault.CodeOf(err) == fault.NotFound {
+		err = errInvitationOver()
+	}
+	return u, data.By, err
+}
+
+func errInvitationOver() error {
+	return fault.New(fault.Refused, "this invitation is over or was used already: ask for a new one")
 }
 
 // Invitations let users set their first password.

@@ -17,10 +17,12 @@ type ProviderSignIn struct {
 	CompanyID string    `json:"c"`
 	Next      string    `json:"n,omitempty"` // where the person goes then
 	Proves    string    `json:"u,omitempty"` // the user who proves their identity again; empty: signs in
-	State     string    `json:"s"`
-	Nonce     string    `json:"o"`
-	PKCE      string    `json:"p"`
-	ExpiresAt time.Time `json:"e"`
+	// Invitation is the token of the invitation that the person accepts; empty: none.
+	Invitation string    `json:"i,omitempty"`
+	State      string    `json:"s"`
+	Nonce      string    `json:"o"`
+	PKCE       string    `json:"p"`
+	ExpiresAt  time.Time `json:"e"`
 }
 
 // Return is what a provider sends back with the person.
@@ -44,6 +46,26 @@ func (s Federation) StartByEmail(ctx context.Context, email, next string) (addre
 		return "", "", err
 	}
 	return s.start(ctx, p, ProviderSignIn{Next: next})
+}
+
+// StartInvited begins the sign-in by which a person accepts an invitation: fault.NotFound if
+// no provider serves their domain, fault.Refused if the invitation is over.
+func (s Federation) StartInvited(ctx context.Context, token string) (address, cookie string, err error) {
+	u, _, err := invitedBy(ctx, s.Steps, s.Users, token)
+	if err != nil {
+		return "", "", err
+	}
+	p, err := s.Providers.Provider(ctx, u.CompanyID)
+	if err == nil && (!p.Enabled || p.serves(u.Email) != nil) {
+		err = fault.New(fault.NotFound, "company sign-in is turned off")
+	}
+	if err == nil {
+		err = p.onProof(p, u)
+	}
+	if err != nil {
+		return "", "", err
+	}
+	return s.start(ctx, p, ProviderSignIn{Next: "/", Invitation: token})
 }
 
 // StartProof begins to prove again that it is u.

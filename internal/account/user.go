@@ -170,12 +170,17 @@ func becomesASCII(r rune) bool {
 // UserStore keeps portal users. Find methods return fault.NotFound.
 type UserStore interface {
 	CreateUser(ctx context.Context, u User) error // fault.Refused if the address is taken
+	// CreateUserAmong is CreateUser unless check refuses the company's provider, which does
+	// not change before the user is saved; zero: there is none.
+	CreateUserAmong(ctx context.Context, u User, check func(IdentityProvider) error) error
 	UserByID(ctx context.Context, companyID, id string) (User, error)
 	UserByEmail(ctx context.Context, email string) (User, error)
 	Users(ctx context.Context, companyID string) ([]User, error)
 	// UpdateUser changes what change changes, atomically; change may run more
 	// than once and must be pure. Disabling a user ends its sessions.
 	UpdateUser(ctx context.Context, companyID, id string, change func(*User) error) (User, error)
+	// UpdateUserAmong is UpdateUser whose change also learns what it depends on.
+	UpdateUserAmong(ctx context.Context, companyID, id string, change func(u *User, among Among) error) (User, error)
 	// DeleteUser removes a user with everything that is the user's alone: sessions,
 	// passkeys, connections, views. What the user did stays in the records.
 	DeleteUser(ctx context.Context, companyID, id string) (User, error)
@@ -199,7 +204,7 @@ type NewUserRequest struct {
 // Users makes and disables portal users, for the command line and the portal.
 type Users struct {
 	Store     UserStore
-	Domains   DomainOwners // for Invite and Change
+	Domains   DomainOwners // for Invite
 	Passwords *Passwords
 	Now       func() time.Time
 }
@@ -236,7 +241,8 @@ func (s Users) disabled(ctx context.Context, companyID, id string, disabled bool
 	})
 }
 
-// SetRole gives a user a role with its rights.
+// SetRole gives a user a role with its rights; fault.Refused if they exceed the provider that
+// signs the user in. Who may do that is the caller's to check.
 func (s Users) SetRole(ctx context.Context, companyID, id string, role Role) (User, error) {
-	return s.Store.UpdateUser(ctx, companyID, id, UserChange{Role: &role}.apply)
+	return s.Store.UpdateUserAmong(ctx, companyID, id, UserChange{Role: &role}.vouched)
 }

@@ -18,52 +18,50 @@ type UserChange struct {
 	Disabled *bool
 }
 
-// PeopleStore changes users with an eye on the others.
-type PeopleStore interface {
-	UserStore
-	// UpdateUserAmong is UpdateUser whose change also learns how many other
-	// users of the company may manage users; none of them changes before the update is saved.
-	UpdateUserAmong(ctx context.Context, companyID, id string, change func(u *User, others int) error) (User, error)
+// Among is what the change of a user depends on. None of it changes before that is saved.
+type Among struct {
+	Managers int              // other users of the company who may manage users
+	Provider IdentityProvider // the company's; zero: there is none
 }
 
 // Change changes a user on behalf of another. Users cannot give rights or policies
 // that they do not have or shut themselves out, and the last user who
 // may manage users stays one: fault.Forbidden or fault.Refused.
-func (s Users) Change(ctx context.Context, store PeopleStore, by User, id string, c UserChange) (User, error) {
+func (s Users) Change(ctx context.Context, by User, id string, c UserChange) (User, error) {
 	if !by.Rights.Has(ManageUsers) {
 		return User{}, fault.New(fault.Forbidden, "changing users needs the right %s", ManageUsers.Names()[0])
 	}
-	provider, err := s.provider(ctx, by.CompanyID)
-	if err != nil {
-		return User{}, err
-	}
-	return store.UpdateUserAmong(ctx, by.CompanyID, id, func(u *User, others int) error {
-		rights := u.Rights
+	return s.Store.UpdateUserAmong(ctx, by.CompanyID, id, func(u *User, among Among) error {
 		if beyond(by, *u) {
 			return fault.New(fault.Forbidden, "you cannot change %s, who may do more than you", u.Name)
 		}
 		managed := u.Rights.Has(ManageUsers) && !u.Disabled
-		if err := c.apply(u); err != nil {
+		if err := c.vouched(u, among); err != nil {
 			return err
 		}
 		if beyond(by, *u) {
 			return fault.New(fault.Forbidden, "you cannot give rights or policies that you do not have yourself")
 		}
-		if u.Rights&^rights != 0 {
-			if err := provider.vouches(*u); err != nil {
-				return err
-			}
-		}
 		if manages := u.Rights.Has(ManageUsers) && !u.Disabled; managed && !manages {
 			switch {
 			case u.ID == by.ID:
 				return fault.New(fault.Refused, "you cannot shut yourself out: another administrator can do it")
-			case others == 0:
+			case among.Managers == 0:
 				return fault.New(fault.Refused, "%s is the last user who may manage users: give the right to another first", u.Name)
 			}
 		}
 		return nil
 	})
+}
+
+// vouched makes the change. It returns fault.Refused for rights that it adds and that exceed
+// the provider which signs the user in.
+func (c UserChange) vouched(u *User, among Among) error {
+	before := u.Rights
+	if err := c.apply(u); err != nil || u.Rights&^before == 0 {
+		return err
+	}
+	return among.Provider.vouches(*u)
 }
 
 // apply makes the change; a role brings its rights unless others are given.
@@ -101,15 +99,6 @@ func beyond(by, u User) bool {
 		slices.ContainsFunc(u.Policies, func(id string) bool { return !slices.Contains(by.Policies, id) }))
 }
 
-// provider is the company's identity provider; zero: there is none.
-func (s Users) provider(ctx context.Context, companyID string) (IdentityProvider, error) {
-	p, err := s.Domains.Provider(ctx, companyID)
-	if fault.CodeOf(err) == fault.NotFound {
-		return IdentityProvider{}, nil
-	}
-	return p, err
-}
-
 // Invite makes a user who has no password yet; the invitation lets them set it.
 func (s Users) Invite(ctx context.Context, by User, r NewUserRequest) (User, error) {
 	if !by.Rights.Has(ManageUsers) {
@@ -123,25 +112,22 @@ func (s Users) Invite(ctx context.Context, by User, r NewUserRequest) (User, err
 	if beyond(by, u) {
 		return User{}, fault.New(fault.Forbidden, "you cannot give rights or policies that you do not have yourself")
 	}
-	provider, err := s.provider(ctx, u.CompanyID)
-	if err == nil {
-		err = provider.vouches(u)
-	}
-	if err != nil {
-		return User{}, err
-	}
 	// An address of another company's domain is refused whether or not that
 	// company has such a user, which the inviting person may not learn.
 	foreign, err := s.Domains.ForeignDomain(ctx, u.CompanyID, domainOf(u.Email))
 	if err != nil {
 		return User{}, err
 	}
+	var refused error // by the rule about providers
 	taken := fault.New(fault.Refused, "cannot use the address %s: it is not available; ask the operator if it should be", u.Email)
 	if foreign {
 		return User{}, taken
 	}
-	err = s.Store.CreateUser(ctx, u)
-	if fault.CodeOf(err) == fault.Refused {
+	err = s.Store.CreateUserAmong(ctx, u, func(p IdentityProvider) error {
+		refused = p.vouches(u)
+		return refused
+	})
+	if fault.CodeOf(err) == fault.Refused && refused == nil {
 		if known, lost := s.Store.UserByEmail(ctx, u.Email); lost != nil || known.CompanyID != u.CompanyID {
 			err = taken.Because(err)
 		}

@@ -52,20 +52,9 @@ func (db *DB) BeginInvitation(ctx context.Context, token access.SecretHash, s ac
 func (db *DB) AcceptInvitation(ctx context.Context, token access.SecretHash, passwordHash, by string) (account.User, error) {
 	var accepted account.User
 	err := db.write(ctx, func(ctx context.Context, t *tx) error {
-		s, err := db.takeStep(ctx, t, token, account.Invitation, "invitation")
+		before, err := db.takeInvitation(ctx, t, token)
 		if err != nil {
 			return err
-		}
-		before, err := lockInvited(ctx, t, s.CompanyID, s.UserID)
-		if err != nil {
-			return err
-		}
-		of, err := findCompany(ctx, t, `c.id = ?`, s.CompanyID)
-		if err != nil {
-			return err
-		}
-		if of.Settings.Stop.Refuses(access.User) != nil { // the reason is not for someone who is not in yet
-			return fault.New(fault.Forbidden, "changes are stopped: the invitation can be accepted once they are resumed")
 		}
 		accepted = before
 		accepted.PasswordHash = passwordHash
@@ -73,4 +62,28 @@ func (db *DB) AcceptInvitation(ctx context.Context, token access.SecretHash, pas
 		return db.saveUser(ctx, t, before, accepted, activity.Change{Field: "byInvitationOf", After: by})
 	})
 	return accepted, err
+}
+
+// takeInvitation ends an invitation and returns its user, who is locked: fault.NotFound or
+// fault.Refused if it is over, fault.Forbidden while changes in the portal are stopped.
+func (db *DB) takeInvitation(ctx context.Context, t *tx, token access.SecretHash) (account.User, error) {
+	s, err := db.takeStep(ctx, t, token, account.Invitation, "invitation")
+	if err != nil {
+		return account.User{}, err
+	}
+	u, err := lockInvited(ctx, t, s.CompanyID, s.UserID)
+	if err != nil {
+		return u, err
+	}
+	return u, refuseStopped(ctx, t, s.CompanyID, "the invitation can be accepted once they are resumed")
+}
+
+// refuseStopped returns fault.Forbidden while changes in the portal are stopped. The stop's reason
+// is not for someone who is not in yet.
+func refuseStopped(ctx context.Context, t *tx, companyID, then string) error {
+	of, err := findCompany(ctx, t, `c.id = ?`, companyID)
+	if err == nil && of.Settings.Stop.Refuses(access.User) != nil {
+		err = fault.New(fault.Forbidden, "changes are stopped: %s", then)
+	}
+	return err
 }

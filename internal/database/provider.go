@@ -5,6 +5,7 @@ import (
 	"encoding/base64"
 	"strings"
 
+	"github.com/musterhq/muster/internal/access"
 	"github.com/musterhq/muster/internal/account"
 	"github.com/musterhq/muster/internal/activity"
 	"github.com/musterhq/muster/internal/fault"
@@ -41,6 +42,15 @@ func findProvider(ctx context.Context, c conn, where string, arg any) (account.I
 	return p, err
 }
 
+// anyProvider returns a company's provider; zero: there is none.
+func anyProvider(ctx context.Context, c conn, companyID string) (account.IdentityProvider, error) {
+	p, err := findProvider(ctx, c, `i.company_id = ?`, companyID)
+	if fault.CodeOf(err) == fault.NotFound {
+		err = nil
+	}
+	return p, err
+}
+
 // SaveProvider implements access.ProviderStore.
 func (db *DB) SaveProvider(ctx context.Context, p account.IdentityProvider, check func([]account.User) error) error {
 	err := db.write(ctx, func(ctx context.Context, t *tx) error {
@@ -48,8 +58,8 @@ func (db *DB) SaveProvider(ctx context.Context, p account.IdentityProvider, chec
 		if err != nil {
 			return err
 		}
-		before, err := findProvider(ctx, t, `i.company_id = ?`, p.CompanyID)
-		if err != nil && fault.CodeOf(err) != fault.NotFound {
+		before, err := anyProvider(ctx, t, p.CompanyID)
+		if err != nil {
 			return err
 		}
 		if err := check(users); err != nil {
@@ -119,14 +129,58 @@ func (db *DB) IdentityUser(ctx context.Context, companyID, issuer, subject strin
 }
 
 // LinkIdentity implements access.ProviderStore.
-func (db *DB) LinkIdentity(ctx context.Context, l account.IdentityLink) error {
+func (db *DB) LinkIdentity(ctx context.Context, l account.IdentityLink, made *account.User, check account.LinkCheck) error {
 	return db.write(ctx, func(ctx context.Context, t *tx) error {
-		n, err := t.execCount(ctx, `INSERT INTO identities (company_id, issuer, subject, user_id, created_at) VALUES (?, ?, ?, ?, ?)
-			ON CONFLICT (company_id, issuer, subject) DO NOTHING`, l.CompanyID, l.Issuer, l.Subject, l.UserID, millis(db.now()))
-		if err != nil || n == 0 {
+		if made != nil {
+			if err := db.createUser(ctx, t, *made); err != nil {
+				return err
+			}
+		}
+		return db.linkIdentity(ctx, t, l, check)
+	})
+}
+
+// LinkInvited implements access.ProviderStore.
+func (db *DB) LinkInvited(ctx context.Context, token access.SecretHash, l account.IdentityLink, by string, check account.LinkCheck) (account.User, error) {
+	var accepted account.User
+	err := db.write(ctx, func(ctx context.Context, t *tx) (err error) {
+		if accepted, err = db.takeInvitation(ctx, t, token); err != nil {
 			return err
 		}
-		return db.recordPerson(ctx, t, l.UserID, activity.IdentityLinked, activity.OK,
-			activity.Change{Field: "issuer", After: l.Issuer}, activity.Change{Field: "subject", After: l.Subject})
+		if accepted.ID != l.UserID {
+			return fault.New(fault.NotFound, "the invitation is over")
+		}
+		return db.linkIdentity(ctx, t, l, check, activity.Change{Field: "byInvitationOf", After: by})
 	})
+	return accepted, err
+}
+
+// linkIdentity locks the user, which keeps the provider from being saved, has the link
+// checked, and saves it.
+func (db *DB) linkIdentity(ctx context.Context, t *tx, l account.IdentityLink, check account.LinkCheck, more ...activity.Change) error {
+	u, err := findUser(ctx, t, `u.id = ? AND u.company_id = ?`+t.lock(), l.UserID, l.CompanyID)
+	if err != nil {
+		return err
+	}
+	p, err := findProvider(ctx, t, `i.company_id = ?`, l.CompanyID)
+	if err != nil {
+		return err
+	}
+	if err := check(p, u); err != nil {
+		return err
+	}
+	if err := refuseStopped(ctx, t, l.CompanyID, "company sign-in takes no new person"); err != nil {
+		return err
+	}
+	owner, err := value[string](ctx, t, `INSERT INTO identities (company_id, issuer, subject, user_id, created_at) VALUES (?, ?, ?, ?, ?)
+		ON CONFLICT (company_id, issuer, subject) DO UPDATE SET subject = excluded.subject RETURNING user_id`,
+		l.CompanyID, l.Issuer, l.Subject, l.UserID, millis(db.now()))
+	if err != nil {
+		return err
+	}
+	if owner != l.UserID {
+		return fault.New(fault.Refused, "%s knows you as another user already", p.Name)
+	}
+	return db.recordPerson(ctx, t, l.UserID, activity.IdentityLinked, activity.OK,
+		append([]activity.Change{{Field: "issuer", After: l.Issuer}, {Field: "subject", After: l.Subject}}, more...)...)
 }

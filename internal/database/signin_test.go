@@ -1,7 +1,10 @@
 package database_test
 
 import (
+	"context"
 	"encoding/json"
+	"fmt"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -9,6 +12,7 @@ import (
 	"github.com/musterhq/muster/internal/access"
 	"github.com/musterhq/muster/internal/account"
 	"github.com/musterhq/muster/internal/activity"
+	"github.com/musterhq/muster/internal/database"
 	"github.com/musterhq/muster/internal/fault"
 	"github.com/musterhq/muster/internal/resource"
 )
@@ -112,12 +116,81 @@ func TestProviders_AndIdentities(t *testing.T) {
 		_, err = f.db.ProviderByDomain(f.Context(), "acme.test")
 		f.code(fault.NotFound, err)
 		u := f.user(account.Viewer)
-		f.ok(f.db.LinkIdentity(f.Context(), account.IdentityLink{CompanyID: f.company.ID, Issuer: p.Issuer, Subject: "s", UserID: u.ID}))
+		link := account.IdentityLink{CompanyID: f.company.ID, Issuer: p.Issuer, Subject: "s", UserID: u.ID}
+		f.code(fault.Refused, f.db.LinkIdentity(f.Context(), link, nil, func(now account.IdentityProvider, of account.User) error {
+			equal(f, "checked", words(now.Enabled, of.ID), words(false, u.ID))
+			return fault.New(fault.Refused, "no")
+		}))
+		_, err = f.db.IdentityUser(f.Context(), f.company.ID, p.Issuer, "s")
+		f.code(fault.NotFound, err)
+		yes := func(account.IdentityProvider, account.User) error { return nil }
+		f.ok(f.db.LinkIdentity(f.Context(), link, nil, yes))
+		f.ok(f.db.LinkIdentity(f.Context(), link, nil, yes))
+		link.UserID = f.user(account.Viewer).ID
+		f.code(fault.Refused, f.db.LinkIdentity(f.Context(), link, nil, yes)) // the subject is another user
 		if id, err := f.db.IdentityUser(f.Context(), f.company.ID, p.Issuer, "s"); err != nil || id != u.ID {
 			f.Errorf("%s, %v", id, err)
 		}
 		_, err = f.db.IdentityUser(f.Context(), theirs.CompanyID, p.Issuer, "s")
 		f.code(fault.NotFound, err)
+	})
+}
+
+// savesFirst saves company sign-in when a user's change is decided, but not yet written.
+type savesFirst struct {
+	*database.DB
+	save func()
+}
+
+func (s savesFirst) ForeignDomain(ctx context.Context, companyID, domain string) (bool, error) {
+	s.save()
+	return s.DB.ForeignDomain(ctx, companyID, domain)
+}
+
+func (s savesFirst) UpdateUserAmong(ctx context.Context, companyID, id string, change func(*account.User, account.Among) error) (account.User, error) {
+	s.save()
+	return s.DB.UpdateUserAmong(ctx, companyID, id, change)
+}
+
+// Rights are compared with company sign-in as it is when the user is written: no user gets
+// more than the person who saved it has, also not while it is saved.
+func TestUsers_RightsBesideCompanySignInThatIsSaved(t *testing.T) {
+	withCompany(t, func(f *fixture) {
+		admin, carl := f.user(account.Admin), f.user(account.Viewer)
+		viewer, _ := account.Viewer.Rights()
+		rights := viewer | account.ManageUsers | account.ManageCompany
+		store := savesFirst{f.db, func() {
+			f.ok(f.db.SaveProvider(f.Context(), account.IdentityProvider{CompanyID: f.company.ID, Name: "ID", Issuer: "https://id.example", ClientID: "c",
+				Domains: []string{"acme.example"}, Enabled: true, Role: account.Viewer, SavedBy: "Clerk", SavedRights: rights}, anybody))
+		}}
+		users := account.Users{Store: store, Domains: store, Now: f.clock.Now}
+		manager := account.Manager
+		for name, change := range map[string]func() error{
+			"invited": func() error {
+				_, err := users.Invite(f.Context(), admin, account.NewUserRequest{Email: "boss@acme.example", Role: account.Admin})
+				return err
+			},
+			"changed": func() error {
+				_, err := users.Change(f.Context(), admin, carl.ID, account.UserChange{Role: &manager})
+				return err
+			},
+			"by the operator": func() error {
+				_, err := users.SetRole(f.Context(), f.company.ID, carl.ID, manager)
+				return err
+			},
+		} {
+			err := change()
+			f.code(fault.Refused, err)
+			if !strings.Contains(fmt.Sprint(err), "saved by Clerk") {
+				f.Errorf("%s: got %v, want the person who saved company sign-in", name, err)
+			}
+			f.ok(f.db.SaveProvider(f.Context(), account.IdentityProvider{CompanyID: f.company.ID}, anybody))
+		}
+		if _, err := f.db.UserByEmail(f.Context(), "boss@acme.example"); fault.CodeOf(err) != fault.NotFound {
+			f.Errorf("the invited user: got %v, want none", err)
+		}
+		_, err := users.SetRole(f.Context(), f.company.ID, carl.ID, account.Viewer)
+		f.ok(err) // takes nothing that was not theirs
 	})
 }
 
@@ -131,7 +204,7 @@ func TestUser_OneAdministratorStays(t *testing.T) {
 		var racers sync.WaitGroup
 		for _, pair := range [][2]account.User{{a, b}, {b, a}} {
 			racers.Go(func() {
-				_, _ = users.Change(f.Context(), f.db, pair[0], pair[1].ID, account.UserChange{Disabled: &yes})
+				_, _ = users.Change(f.Context(), pair[0], pair[1].ID, account.UserChange{Disabled: &yes})
 			})
 		}
 		racers.Wait()

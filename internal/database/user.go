@@ -21,13 +21,29 @@ func userFields(u *account.User) []any {
 
 // CreateUser adds a portal user.
 func (db *DB) CreateUser(ctx context.Context, u account.User) error {
-	err := db.write(ctx, func(ctx context.Context, t *tx) error {
-		if err := t.insert(ctx, "users", userColumns, userFields(&u)); err != nil {
+	return db.write(ctx, func(ctx context.Context, t *tx) error { return db.createUser(ctx, t, u) })
+}
+
+// CreateUserAmong implements access.UserStore. A new row of the company keeps the provider
+// from being saved, see lockUsers; so it is read after that.
+func (db *DB) CreateUserAmong(ctx context.Context, u account.User, check func(account.IdentityProvider) error) error {
+	return db.write(ctx, func(ctx context.Context, t *tx) error {
+		if err := db.createUser(ctx, t, u); err != nil {
 			return err
 		}
-		return db.recordUser(ctx, t, activity.UserCreated, account.User{}, u)
+		p, err := anyProvider(ctx, t, u.CompanyID)
+		if err != nil {
+			return err
+		}
+		return check(p)
 	})
-	return taken(err, "there is a user %s already", u.Email)
+}
+
+func (db *DB) createUser(ctx context.Context, t *tx, u account.User) error {
+	if err := t.insert(ctx, "users", userColumns, userFields(&u)); err != nil {
+		return taken(err, "there is a user %s already", u.Email)
+	}
+	return db.recordUser(ctx, t, activity.UserCreated, account.User{}, u)
 }
 
 // UserByID finds a user of a company.
@@ -93,9 +109,9 @@ func (db *DB) DeleteUser(ctx context.Context, companyID, id string) (u account.U
 	return u, err
 }
 
-// UpdateUserAmong implements access.PeopleStore. The company's row is locked,
+// UpdateUserAmong implements access.UserStore. The company's row is locked,
 // so that two people cannot take each other's right at one moment.
-func (db *DB) UpdateUserAmong(ctx context.Context, companyID, id string, change func(u *account.User, others int) error) (account.User, error) {
+func (db *DB) UpdateUserAmong(ctx context.Context, companyID, id string, change func(u *account.User, among account.Among) error) (account.User, error) {
 	return db.updateUser(ctx, companyID, id, func(ctx context.Context, t *tx, u *account.User) error {
 		if err := lockCompany(ctx, t, companyID, true); err != nil {
 			return err
@@ -104,13 +120,16 @@ func (db *DB) UpdateUserAmong(ctx context.Context, companyID, id string, change 
 		if err != nil {
 			return err
 		}
-		others := 0
+		var among account.Among
+		if among.Provider, err = anyProvider(ctx, t, companyID); err != nil {
+			return err
+		}
 		for _, other := range all {
 			if !other.Disabled && other.Rights.Has(account.ManageUsers) {
-				others++
+				among.Managers++
 			}
 		}
-		return change(u, others)
+		return change(u, among)
 	})
 }
 

@@ -35,6 +35,14 @@ import (
 // the JSON that it prints into v.
 func (l *Env) CLI(v any, args ...string) {
 	l.TB.Helper()
+	if err := l.TryCLI(v, args...); err != nil {
+		l.TB.Fatalf("muster %s: %v", strings.Join(args, " "), err)
+	}
+}
+
+// TryCLI is CLI of a command that may fail.
+func (l *Env) TryCLI(v any, args ...string) error {
+	l.TB.Helper()
 	parser, err := kong.New(&cli.Commands{}, kong.Exit(func(int) {}), cli.Durations())
 	if err != nil {
 		l.TB.Fatal(err)
@@ -45,11 +53,12 @@ func (l *Env) CLI(v any, args ...string) {
 	}
 	var out bytes.Buffer
 	if err := chosen.Run(&cli.Env{Context: l.TB.Context(), Out: &out, Now: l.Now, Open: service.OpenAdmin(l.Now, l.keyFile), Signer: l.signer}); err != nil {
-		l.TB.Fatalf("muster %s: %v", strings.Join(args, " "), err)
+		return err
 	}
 	if err := json.Unmarshal(out.Bytes(), v); err != nil {
 		l.TB.Fatalf("muster %s printed %q: %v", strings.Join(args, " "), out.Bytes(), err)
 	}
+	return nil
 }
 
 // signer has the keys of a file; empty: of the service's.

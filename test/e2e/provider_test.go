@@ -494,13 +494,96 @@ func TestCompanySignIn_InvitedUsersWhoMayDoMore(t *testing.T) {
 	if page := arrives("guest@acme.test"); page.Path != "/account" {
 		t.Errorf("a viewer: %d at %s", page.Status, page.Path)
 	}
-	if page := arrives("boss@acme.test"); page.Status != 401 || !strings.Contains(page.Body, "open your invitation first") {
+	if page := arrives("boss@acme.test"); page.Status != 401 || !strings.Contains(page.Body, "open your invitation") {
 		t.Errorf("an administrator: %d at %s", page.Status, page.Path)
 	}
 	replica.SignedOut(t).Post("/invitation", "code", codes["boss@acme.test"], "password", "chosen by boss", "again", "chosen by boss").Want(t, 200)
 	if page := arrives("boss@acme.test"); !strings.Contains(page.Body, `action="/signin/link"`) {
 		t.Errorf("an administrator who has a password does not confirm: %d at %s", page.Status, page.Path)
 	}
+}
+
+// TestInvitation_AcceptedThroughCompanySignIn: its token opens the account of a user who may
+// do more than the users whom the provider makes, for the person with the invited address,
+// once, and not during a stop.
+func TestInvitation_AcceptedThroughCompanySignIn(t *testing.T) {
+	t.Parallel()
+	servertest.OnEach(t, func(t *testing.T, env *servertest.Env) {
+		replica := env.Start()
+		acme := env.Company("acme", access.Settings{})
+		root := env.Browser(acme, account.Admin)
+		provider := oidctest.New(t, env.Now)
+		admin := replica.Visitor(t, root.User)
+		admin.Post("/settings/signin", providerFields(provider, "acme.test")...).Want(t, 200)
+		code := invitationCode(t, admin.Post("/users", "email", "boss@acme.test", "name", "Boss", "role", "admin", "scope", "all").Want(t, 200))
+		accepts := func(code, as string) servertest.Page {
+			t.Helper()
+			provider.Be(oidctest.Browser{Subject: "at " + as, Email: as}, nil)
+			visitor := replica.SignedOut(t)
+			page := visitor.Post("/signin/company", "code", code)
+			_, rest, found := strings.Cut(page.Body, `href="`+provider.URL)
+			if !found {
+				return page
+			}
+			address, _, _ := strings.Cut(rest, `"`)
+			return visitor.Away(provider.URL + strings.ReplaceAll(address, "&amp;", "&"))
+		}
+		refused := func(page servertest.Page, status int, text string) {
+			t.Helper()
+			if page.Status != status || !strings.Contains(page.Body, text) {
+				t.Errorf("got %d at %s, want %d with %q", page.Status, page.Path, status, text)
+			}
+		}
+		refused(accepts("mst_made-up", "boss@acme.test"), 401, "is over")
+		refused(accepts(code, "other@acme.test"), 401, "the invitation is for boss@acme.test")
+		admin.Post("/access/controls/stop", "all", "true", "reason", "looking").Want(t, 200)
+		refused(accepts(code, "boss@acme.test"), 401, "Changes are stopped")
+		env.CLI(new(any), "company", "resume", "--company", "acme")
+		if page := accepts(code, "boss@acme.test"); page.Path != "/" || page.Status != 200 {
+			t.Fatalf("accepted: %d at %s", page.Status, page.Path)
+		}
+		refused(accepts(code, "boss@acme.test"), 401, "is over")
+		provider.Be(oidctest.Browser{Subject: "at boss@acme.test", Email: "boss@acme.test"}, nil)
+		if page := signsIn(t, replica.SignedOut(t), provider, "boss@acme.test"); page.Path != "/account" {
+			t.Errorf("later: %d at %s", page.Status, page.Path)
+		}
+		entries, err := env.DB().Activity(t.Context(), activity.Filter{CompanyID: acme.ID, Action: activity.IdentityLinked}, activity.Cursor{}, 10)
+		if err != nil || len(entries) != 1 || !strings.Contains(fmt.Sprint(entries[0].Changes), "byInvitationOf") {
+			t.Errorf("entries of the link: %+v, %v", entries, err)
+		}
+	})
+}
+
+// TestCompanySignIn_RightsThatRise: a person whom company sign-in lets in gets no rights, also
+// not by the operator, that exceed those of the person who saved it; where they have them all
+// the same, it lets them in no more.
+func TestCompanySignIn_RightsThatRise(t *testing.T) {
+	t.Parallel()
+	env := servertest.New(t)
+	replica := env.Start()
+	acme := env.Company("acme", access.Settings{})
+	clerk, boss := env.Browser(acme, account.Viewer), env.Browser(acme, account.Viewer)
+	viewer, _ := account.Viewer.Rights()
+	clerk.Change(func(u *account.User) { u.Rights = viewer | account.ManageCompany | account.ManageUsers })
+	provider := oidctest.New(t, env.Now)
+	replica.Visitor(t, clerk.User).Post("/settings/signin", providerFields(provider, "acme.test")...).Want(t, 200)
+	provider.Be(oidctest.Browser{Subject: "1", Email: boss.User.Email}, nil)
+	links(t, replica.SignedOut(t), provider, boss.User.Email).Want(t, 200)
+	if err := env.TryCLI(new(any), "user", "set-role", "--company", "acme", boss.User.Email, "--role", "admin"); !strings.Contains(fmt.Sprint(err), "save company sign-in again first") {
+		t.Errorf("the operator makes an administrator: %s", err)
+	}
+	env.CLI(new(any), "user", "set-role", "--company", "acme", boss.User.Email, "--role", "viewer")
+	boss.Change(func(u *account.User) { u.Rights = account.Right(1<<10 - 1) })
+	if page := signsIn(t, replica.SignedOut(t), provider, boss.User.Email); page.Status != 401 || !strings.Contains(page.Body, "may do less than you") {
+		t.Errorf("an administrator who was not compared: %d at %s", page.Status, page.Path)
+	}
+	other := env.Browser(acme, account.Admin)
+	provider.Be(oidctest.Browser{Subject: "2", Email: other.User.Email}, nil)
+	if page := signsIn(t, replica.SignedOut(t), provider, other.User.Email); page.Status != 401 || !strings.Contains(page.Body, "may do less than you") {
+		t.Errorf("an administrator with a password: %d at %s", page.Status, page.Path)
+	}
+	replica.Visitor(t, other.User).Post("/settings/signin", providerFields(provider, "acme.test")...).Want(t, 200)
+	links(t, replica.SignedOut(t), provider, other.User.Email).Want(t, 200)
 }
 
 // TestCompanySignIn_DomainTakenAway ends sign-in of who was linked, by whichever address

@@ -16,7 +16,9 @@ func (s SignIn) company(w http.ResponseWriter, r *http.Request) {
 	form := signInForm{Next: LocalPath(r.PostFormValue("next")), Email: r.PostFormValue("email")}
 	err := s.SignIn.AllowProviderSignIn(r.Context(), s.from(r))
 	var address, journey string
-	if err == nil {
+	if code := r.PostFormValue("code"); err == nil && code != "" {
+		address, journey, err = s.Federation.StartInvited(r.Context(), code)
+	} else if err == nil {
 		address, journey, err = s.Federation.StartByEmail(r.Context(), form.Email, form.Next)
 	}
 	switch fault.CodeOf(err) {
@@ -53,7 +55,7 @@ func (s SignIn) callback(w http.ResponseWriter, r *http.Request) {
 	switch code := fault.CodeOf(err); {
 	case code == fault.Refused && a.Journey.State == "": // no journey of this browser
 		s.again(w, r, http.StatusBadRequest, form, text.Sentence(fault.From(err).Detail))
-	case code == fault.Refused || code == fault.Provider || code == fault.NotFound:
+	case code == fault.Refused || code == fault.Provider || code == fault.NotFound || code == fault.Forbidden:
 		s.Log.InfoContext(r.Context(), "company sign-in refused", "err", err)
 		s.again(w, r, http.StatusUnauthorized, form, text.Sentence(fault.From(err).Detail))
 	case err != nil:
@@ -62,6 +64,8 @@ func (s SignIn) callback(w http.ResponseWriter, r *http.Request) {
 		s.askLink(w, r, http.StatusOK, a.Confirm, "")
 	case a.Journey.Proves != "":
 		s.proved(w, r, a, form)
+	case a.InvitedBy != "":
+		s.enterProved(w, r, a.User, "company sign-in, invitation by "+a.InvitedBy, form, a.ProvedAt)
 	default:
 		s.enterProved(w, r, a.User, "company sign-in", form, a.ProvedAt)
 	}
@@ -139,7 +143,12 @@ func (s SignIn) link(w http.ResponseWriter, r *http.Request) {
 		s.broken(w, r, signInForm{Next: "/"}, err)
 		return
 	}
-	if err := s.Federation.Link(ctx, token, l); err != nil {
+	switch err := s.Federation.Link(ctx, token, l); fault.CodeOf(err) {
+	case "":
+	case fault.Forbidden:
+		s.again(w, r, http.StatusForbidden, signInForm{Next: "/"}, text.Sentence(fault.From(err).Detail))
+		return
+	default:
 		s.refuse(w, r, signInForm{Next: "/"}, err)
 		return
 	}

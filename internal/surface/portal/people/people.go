@@ -17,7 +17,7 @@ import (
 // Users serves users and roles.
 type Users struct {
 	Service     account.Users
-	Store       account.PeopleStore
+	Store       account.UserStore
 	Invitations account.Invitations
 	Keys        apikey.Keys
 	Policies    policy.Lister // for what a user is limited to
@@ -169,7 +169,7 @@ func (s *Users) save(v *frame.Visit) error {
 		return err
 	}
 	called := v.Form.Get("name")
-	changed, err := s.Service.Change(v.Context(), s.Store, v.User, u.ID, account.UserChange{Name: &called, Role: &role, Rights: &rights, Policies: &policies})
+	changed, err := s.Service.Change(v.Context(), v.User, u.ID, account.UserChange{Name: &called, Role: &role, Rights: &rights, Policies: &policies})
 	if err != nil {
 		u.Name, u.Role, u.Rights, u.Policies = called, role, rights, policies
 		return s.again(v, userForm{User: u}, err)
@@ -186,7 +186,7 @@ func (s *Users) disable(v *frame.Visit) error {
 			return err
 		}
 	}
-	u, err := s.Service.Change(v.Context(), s.Store, v.User, v.PathValue("user"), account.UserChange{Disabled: &disabled})
+	u, err := s.Service.Change(v.Context(), v.User, v.PathValue("user"), account.UserChange{Disabled: &disabled})
 	if err != nil {
 		return v.Refused(page, err, fault.Refused, fault.Forbidden)
 	}
@@ -233,7 +233,7 @@ func (s *Users) inviteAgain(v *frame.Visit) error {
 		return err
 	}
 	// Changing nothing still shows whether this user may be changed by that one.
-	if _, err := s.Service.Change(v.Context(), s.Store, v.User, u.ID, account.UserChange{}); err != nil {
+	if _, err := s.Service.Change(v.Context(), v.User, u.ID, account.UserChange{}); err != nil {
 		return err
 	}
 	return s.invitation(v, u)
