@@ -1,6 +1,8 @@
 package e2e_test
 
 import (
+	"encoding/json"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -49,6 +51,48 @@ func TestAlerts_NameMetricsThatExist(t *testing.T) {
 		}
 	}
 	documentedLabels(t, metrics)
+	documentedStatuses(t, metrics)
+}
+
+// documentedStatuses expects, at 0, the series of every answer that the OpenAPI document
+// names, so that an alert on one of them includes the first.
+func documentedStatuses(t *testing.T, metrics string) {
+	t.Helper()
+	var document struct {
+		Paths map[string]map[string]json.RawMessage `json:"paths"`
+	}
+	body, err := os.ReadFile("../contract/testdata/openapi.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := json.Unmarshal(body, &document); err != nil {
+		t.Fatal(err)
+	}
+	answers := 0
+	for _, methods := range document.Paths {
+		for _, raw := range methods {
+			var o struct {
+				OperationID string                     `json:"operationId"`
+				Responses   map[string]json.RawMessage `json:"responses"`
+			}
+			if json.Unmarshal(raw, &o) != nil || o.OperationID == "" {
+				continue // what all methods of a path share
+			}
+			for status := range o.Responses {
+				answers++
+				if series := fmt.Sprintf("muster_http_request_duration_seconds_count{operation=%q,status=%q} 0\n", o.OperationID, status); !strings.Contains(metrics, series) {
+					t.Errorf("no series %s", strings.TrimSpace(series))
+				}
+			}
+		}
+	}
+	if answers < 100 {
+		t.Errorf("the OpenAPI document names %d answers; want more", answers)
+	}
+	if most := 2 << 20; len(metrics) > most {
+		t.Errorf("the metrics of a service that was not asked have %d bytes, want at most %d", len(metrics), most)
+	}
+	t.Logf("%d answers, %d bytes", answers, len(metrics))
 }
 
 // documentedLabels compares the labels of every metric with those that

@@ -13,10 +13,10 @@ import (
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 
 	"github.com/musterhq/muster/internal/command"
-	"github.com/musterhq/muster/internal/fault"
 	"github.com/musterhq/muster/internal/operation"
 	"github.com/musterhq/muster/internal/platform"
 	"github.com/musterhq/muster/internal/surface/edge"
+	"github.com/musterhq/muster/internal/surface/mcp"
 )
 
 // Metrics counts what the service does. Labels come from fixed sets: no id,
@@ -133,22 +133,20 @@ func pairs[K ~string](vector *prometheus.CounterVec, first []K, second []string)
 	}
 }
 
-// born are the statuses of which the series of every operation exist from the start:
-// successes, and what alerts wait for.
-func born() []int {
-	return []int{edge.Success(false), edge.Status(fault.Internal), edge.Status(fault.Provider), edge.Status(fault.Unavailable)}
-}
-
-// Operations makes the series of every operation.
+// Operations makes the series of every operation, and of requests that meet none, for each
+// status that they are answered with.
 func (m *Metrics) Operations(all []*operation.Operation) {
-	for _, status := range born() {
-		m.requests.WithLabelValues(noOperation, strconv.Itoa(status))
+	begin := func(name string, statuses []int) {
+		for _, status := range statuses {
+			m.requests.WithLabelValues(name, strconv.Itoa(status))
+		}
+	}
+	for _, name := range []string{noOperation, mcp.Protocol} {
+		begin(name, append(edge.Statuses(nil), http.StatusMethodNotAllowed, http.StatusRequestEntityTooLarge, http.StatusUnsupportedMediaType))
 	}
 	for _, o := range all {
 		m.refusals.WithLabelValues(o.Name)
-		for _, status := range born() {
-			m.requests.WithLabelValues(o.Name, strconv.Itoa(status))
-		}
+		begin(o.Name, edge.Statuses(o))
 	}
 }
 

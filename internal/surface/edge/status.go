@@ -2,9 +2,12 @@ package edge
 
 import (
 	"cmp"
+	"maps"
 	"net/http"
+	"slices"
 
 	"github.com/musterhq/muster/internal/fault"
+	"github.com/musterhq/muster/internal/operation"
 )
 
 // Success returns the status of a call that succeeded.
@@ -35,3 +38,21 @@ var statuses = map[fault.Code]int{ //nolint:gochecknoglobals // a table that is 
 // Status is what a fault's code means over HTTP, on every surface (contract 7.1, 7.3, 7.4);
 // of an unknown one, 500.
 func Status(code fault.Code) int { return cmp.Or(statuses[code], http.StatusInternalServerError) }
+
+// Statuses are those that a call of an operation, or of none (nil), is answered with: its
+// successes and every fault.
+func Statuses(o *operation.Operation) []int {
+	all := append(slices.Collect(maps.Values(statuses)), http.StatusInternalServerError)
+	switch {
+	case o == nil:
+		all = append(all, Success(false), http.StatusAccepted)
+	case o.Unconfirmed:
+		all = append(all, Success(o.Created), http.StatusAccepted)
+	case o.Effect == operation.Reading:
+		all = append(all, Success(false), http.StatusNotModified)
+	default:
+		all = append(all, Success(o.Created))
+	}
+	slices.Sort(all)
+	return slices.Compact(all)
+}

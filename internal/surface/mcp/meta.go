@@ -95,13 +95,13 @@ func (c Config) askReasons(list *sdk.ListToolsResult, p access.Principal) error 
 // record is what the access log reports about a request.
 type record struct {
 	id        string
-	operation string       // the tool's; protocol: a call of no tool
+	operation string       // the tool's; Protocol: a call of no tool
 	caller    caller       // zero until known
 	failed    atomic.Int32 // the status that REST would have answered a failed tool with; 0: none
 }
 
-// protocol stands for what is no call of a tool.
-const protocol = "mcp"
+// Protocol stands, as the operation, for what is no call of a tool.
+const Protocol = "mcp"
 
 type recordContext struct{}
 
@@ -110,7 +110,7 @@ type recordContext struct{}
 func (c Config) noted(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		start := c.Now()
-		noted := &record{id: resource.RequestID(r.Header.Get("X-Request-Id")), operation: protocol}
+		noted := &record{id: resource.RequestID(r.Header.Get("X-Request-Id")), operation: Protocol}
 		w.Header().Set("X-Request-Id", noted.id)
 		answer := &answer{ResponseWriter: w, status: http.StatusOK}
 		next.ServeHTTP(answer, r.WithContext(context.WithValue(r.Context(), recordContext{}, noted)))
