@@ -16,6 +16,7 @@ import (
 	"github.com/alecthomas/kong"
 
 	"github.com/musterhq/muster/internal/agent"
+	"github.com/musterhq/muster/internal/text"
 )
 
 // They are set by the linker (scripts/build.sh, scripts/agents.sh): the version, its code,
@@ -173,8 +174,8 @@ func (c *statusCommand) Run(env *environment) error {
 	if err != nil {
 		return err
 	}
-	fmt.Fprintf(env.out, "Device:  %s\nService: %s\nRole:    %s\nPolicy:  %s version %d\nOpen:    %d commands\n",
-		s.DeviceID, s.Server, s.Role, s.Policy.ID, s.Policy.Version, s.Open)
+	fmt.Fprintf(env.out, "Device:  %s\nService: %s\nRole:    %s\nPolicy:  %s version %d\nOpen:    %s\n",
+		s.DeviceID, s.Server, s.Role, s.Policy.ID, s.Policy.Version, text.Count(s.Open, "command", "commands"))
 	return nil
 }
 

@@ -287,7 +287,7 @@ func TestDisconnect_LostEnterpriseWithKills(t *testing.T) {
 		}
 		return nil
 	})
-	if status, text := get(t, service.address+"/readyz"); status != http.StatusOK || !strings.Contains(text, "does not have the enterprise of 1 companies") {
+	if status, text := get(t, service.address+"/readyz"); status != http.StatusOK || !strings.Contains(text, "does not have the enterprise of 1 company") {
 		t.Errorf("readyz answers %d %s", status, text)
 	}
 	if f := own.doctor("lost")["company acme"]; f.Status != "failed" || !strings.Contains(f.Remedy, "muster company disconnect --company acme --confirm acme") {

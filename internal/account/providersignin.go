@@ -14,9 +14,9 @@ import (
 // sealed in a cookie of the browser that began it: strangers who begin journeys
 // leave nothing behind in the database.
 type ProviderSignIn struct {
-	CompanyID string    `json:"c"`
-	Next      string    `json:"n,omitempty"` // where the person goes then
-	Proves    string    `json:"u,omitempty"` // the user who proves their identity again; empty: signs in
+	CompanyID string `json:"c"`
+	Next      string `json:"n,omitempty"` // where the person goes then
+	Proves    string `json:"u,omitempty"` // the user who proves their identity again; empty: signs in
 	// Invitation is the token of the invitation that the person accepts; empty: none.
 	Invitation string    `json:"i,omitempty"`
 	State      string    `json:"s"`

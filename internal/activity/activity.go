@@ -39,6 +39,7 @@ const (
 	PolicyCreated      Action = "policy.created"
 	PolicySaved        Action = "policy.saved"
 	PolicyDeleted      Action = "policy.deleted"
+	PolicyPushAsked    Action = "policy.push_asked" // a person has it sent to the platform again
 	SignedIn           Action = "signin.opened"
 	SignInRefused      Action = "signin.refused"
 	IdentityProved     Action = "signin.proved"

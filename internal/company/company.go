@@ -165,6 +165,9 @@ type Trouble struct {
 	Disconnecting time.Time // when giving it up began; zero: it did not
 }
 
+// None reports whether nothing is wrong.
+func (t Trouble) None() bool { return t.LostSince.IsZero() && t.Disconnecting.IsZero() }
+
 // Foreign is an enterprise of another installation whose notifications came here.
 type Foreign struct {
 	Enterprise  string

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/musterhq/muster/internal/access"
+	"github.com/musterhq/muster/internal/text"
 )
 
 // Undecidable says which rules of a company ask for the decision of a person although
@@ -31,7 +32,7 @@ func Undecidable(c Company, people []access.Approver, now time.Time) (all []stri
 			if err == nil {
 				able = append(able, person)
 			} else {
-				reason = fmt.Sprintf("of %d users, none is enabled, may %s and has a passkey, each for longer than the approver age (%s)", len(people), rule.right, controls.ApproverAge)
+				reason = fmt.Sprintf("of %s, none is enabled, may %s and has a passkey, each for longer than the approver age (%s)", text.Count(len(people), "user", "users"), rule.right, text.Span(controls.ApproverAge))
 			}
 		}
 		switch {

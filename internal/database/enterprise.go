@@ -147,6 +147,16 @@ func (db *DB) FormerEnterprise(ctx context.Context, enterprise string) (bool, er
 
 // EnterpriseTroubles returns what is wrong with companies' enterprises, by company.
 func (db *DB) EnterpriseTroubles(ctx context.Context) (map[string]company.Trouble, error) {
+	return db.enterpriseTroubles(ctx, "")
+}
+
+// EnterpriseTrouble returns what is wrong with a company's enterprise.
+func (db *DB) EnterpriseTrouble(ctx context.Context, companyID string) (company.Trouble, error) {
+	troubles, err := db.enterpriseTroubles(ctx, ` AND c.id = ?`, companyID)
+	return troubles[companyID], err
+}
+
+func (db *DB) enterpriseTroubles(ctx context.Context, and string, args ...any) (map[string]company.Trouble, error) {
 	type row struct {
 		companyID string
 		company.Trouble
@@ -157,7 +167,7 @@ func (db *DB) EnterpriseTroubles(ctx context.Context) (map[string]company.Troubl
 		JOIN companies c ON c.id = troubled.company_id
 		LEFT JOIN lost_enterprises l ON l.company_id = c.id AND l.enterprise = c.enterprise
 		LEFT JOIN disconnections d ON d.company_id = c.id AND d.enterprise = c.enterprise AND d.ended_at = 0
-		WHERE l.since IS NOT NULL OR d.begun_at IS NOT NULL`)
+		WHERE (l.since IS NOT NULL OR d.begun_at IS NOT NULL)`+and, args...)
 	troubles := map[string]company.Trouble{}
 	for _, r := range rows {
 		troubles[r.companyID] = r.Trouble

@@ -195,6 +195,13 @@ func (db *DB) DeletePolicy(ctx context.Context, companyID, id string, at time.Ti
 	})
 }
 
+// NotePushAsked implements platform.Policies.
+func (db *DB) NotePushAsked(ctx context.Context, p policy.Policy) error {
+	return db.write(ctx, func(ctx context.Context, t *tx) error {
+		return db.record(ctx, t, p.CompanyID, activity.Event{Action: activity.PolicyPushAsked, Target: policyTarget(p.ID, p.Name)})
+	})
+}
+
 // SetPushed notes that the platform holds our version of a policy, and calls it
 // vendorVersion. A version older than the one noted already changes nothing but
 // the translation of its number.

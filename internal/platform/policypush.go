@@ -204,11 +204,18 @@ func (p *Platform) pushOne(ctx context.Context, one policy.Policy, r rank) (poli
 	return p.pushSaved(ctx, owner, one.ID, r), true
 }
 
-// PushPolicy is Push for callers that only want to know whether it succeeded.
+// PushPolicy is Push that a person asks for, which is recorded first.
 // It fails with fault.Refused, fault.Unavailable if nothing changed at the
 // platform, or fault.Provider if the outcome is unknown.
 func (p *Platform) PushPolicy(ctx context.Context, companyID, policyID string) error {
 	owner, err := p.store.Companies.CompanyByID(ctx, companyID)
+	if err != nil {
+		return err
+	}
+	of, err := p.store.Policies.Policy(ctx, companyID, policyID)
+	if err == nil {
+		err = p.store.Policies.NotePushAsked(ctx, of)
+	}
 	if err != nil {
 		return err
 	}

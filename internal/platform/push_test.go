@@ -141,7 +141,7 @@ func TestPush_Outcomes(t *testing.T) {
 			b.emulator.ClearFaults()
 		}
 		b.ok(b.platform.PushPolicy(b.Context(), b.company.ID, b.policy.ID))
-		b.equal("of no policy", fault.CodeOf(b.platform.PushPolicy(b.Context(), b.company.ID, "nope")), fault.Unavailable)
+		b.equal("of no policy", fault.CodeOf(b.platform.PushPolicy(b.Context(), b.company.ID, "nope")), fault.NotFound)
 		b.equal("of no company", fault.CodeOf(b.platform.PushPolicy(b.Context(), "nope", b.policy.ID)), fault.NotFound)
 	})
 }

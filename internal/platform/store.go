@@ -93,6 +93,8 @@ type Policies interface {
 	// one of them, whose copy at the platform is not the saved version and
 	// whose next try is due.
 	PoliciesToPush(ctx context.Context, companyID string, now time.Time, limit int) ([]policy.Policy, error)
+	// NotePushAsked records that the caller has a policy pushed again.
+	NotePushAsked(ctx context.Context, p policy.Policy) error
 	// SetPushed notes that the platform holds our version, and what it calls it.
 	SetPushed(ctx context.Context, policyID string, version int, vendorVersion int64, at time.Time) error
 	// SetPushFailed notes why a version was not pushed, in words for people.

@@ -33,7 +33,7 @@ func (w *wiring) portal() *portal.Portal {
 	keys := apikey.Keys{Store: w.db, Now: now}
 	reviewer := proposal.Reviewer{Service: w.proposals, Store: w.db}
 	company := &settings.Section{Companies: w.db, Controls: w.db, Federation: signIn.Federation, Platform: w.platform, Steps: w.db,
-		Assets: w.db, Policies: w.db, Keys: w.db, Users: w.db, Throttle: w.db, ClientAddress: signIn.ClientAddress, Now: now, Log: log}
+		Assets: w.db, Policies: w.db, Keys: w.db, Troubles: w.db, Users: w.db, Throttle: w.db, ClientAddress: signIn.ClientAddress, Now: now, Log: log}
 	return &portal.Portal{
 		Frame: frame.New(frame.Config{
 			Registry: w.registry, Kernel: w.once.Kernel, Stands: w.db.PermitStands, Companies: w.db, Users: w.db, Sessions: signIn.Sessions, Sealer: w.keys,
@@ -48,7 +48,7 @@ func (w *wiring) portal() *portal.Portal {
 			&people.Account{SignIn: signIn.SignIn, Service: signIn.Users, Passkeys: signIn.Passkeys, Federation: signIn.Federation,
 				Sessions: signIn.Sessions, ClientAddress: signIn.ClientAddress},
 			company,
-			&overview.Section{Assets: w.db, Commands: w.db, Policies: w.db, Proposals: w.db, Activity: w.db, Companies: w.db, Keys: w.db,
+			&overview.Section{Assets: w.db, Commands: w.db, Policies: w.db, Proposals: w.db, Activity: w.db, Companies: w.db, Keys: w.db, Troubles: w.db,
 				Checklist: company.Checklist},
 			&devices.Section{Assets: w.db, Commands: w.db, Open: w.db, Policies: w.db, Activity: w.db, Views: w.db, Identity: w.db, EnrollAgain: w.link.EnrollAgain,
 				Companions: w.commands.Push != nil},

@@ -38,6 +38,7 @@ import (
 	"github.com/musterhq/muster/internal/surface/portal"
 	"github.com/musterhq/muster/internal/surface/rest"
 	"github.com/musterhq/muster/internal/surface/web"
+	"github.com/musterhq/muster/internal/text"
 )
 
 // wiring is what assemble makes, from the store up: each layer is one function, and
@@ -331,7 +332,7 @@ func (w *wiring) diskFree() (int64, bool) {
 func (w *wiring) enterprises(ctx context.Context) error {
 	troubles, err := w.db.EnterpriseTroubles(ctx)
 	if lost := lostOf(troubles); err == nil && lost > 0 {
-		err = fmt.Errorf("does not have the enterprise of %d companies: run muster doctor", lost)
+		err = fmt.Errorf("does not have the enterprise of %s: run muster doctor", text.Count(lost, "company", "companies"))
 	}
 	return err
 }

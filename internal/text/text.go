@@ -2,7 +2,9 @@
 package text
 
 import (
+	"strconv"
 	"strings"
+	"time"
 	"unicode"
 	"unicode/utf8"
 )
@@ -42,6 +44,40 @@ func Plural(n int, one, more string) string {
 		return one
 	}
 	return more
+}
+
+// Count is a number and its noun, such as 1 entry or 3 entries.
+func Count[N int | int64](n N, one, more string) string {
+	if n == 1 {
+		return "1 " + one
+	}
+	return strconv.FormatInt(int64(n), 10) + " " + more
+}
+
+// Span shows a duration with days of 24 hours and without units that are zero: 30d, 1d12h,
+// 90s as 1m30s. ParseDuration of the command line reads it.
+func Span(d time.Duration) string {
+	const day = 24 * time.Hour
+	days, rest := d/day, d%day
+	if days == 0 {
+		return trimmed(rest)
+	}
+	text := strconv.FormatInt(int64(days), 10) + "d"
+	if rest != 0 {
+		text += trimmed(rest.Abs())
+	}
+	return text
+}
+
+func trimmed(d time.Duration) string {
+	text := d.String()
+	if d%time.Minute == 0 && d != 0 {
+		text = strings.TrimSuffix(text, "0s")
+	}
+	if d%time.Hour == 0 && d != 0 {
+		text = strings.TrimSuffix(text, "0m")
+	}
+	return text
 }
 
 // Cell keeps a spreadsheet that opens a CSV file from taking a text for a formula: it puts

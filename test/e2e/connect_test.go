@@ -165,3 +165,43 @@ func TestConnect_StrangersAreThrottled(t *testing.T) {
 		}
 	})
 }
+
+// TestPortal_LostEnterprise: people see that the platform does not have the company's
+// enterprise, with what is to be done, and that giving it up is not finished; those of another
+// company do not.
+func TestPortal_LostEnterprise(t *testing.T) {
+	t.Parallel()
+	servertest.OnEach(t, func(t *testing.T, env *servertest.Env) {
+		replica := env.Start()
+		acme, other := env.Company("acme", servertest.Everything()), env.Company("other", servertest.Everything())
+		viewer, stranger := replica.Visitor(t, env.Browser(acme, account.Viewer).User), replica.Visitor(t, env.Browser(other, account.Viewer).User)
+		pages := []string{"/", "/settings", "/settings/platform"}
+		shows := func(v *servertest.Visitor, text string, want bool) {
+			t.Helper()
+			for _, path := range pages {
+				if page := v.Get(path); page.Status == 200 && strings.Contains(page.Body, text) != want {
+					t.Errorf("%s shows %q: %v, want %v", path, text, !want, want)
+				}
+			}
+		}
+		of, err := env.DB().CompanyByID(t.Context(), acme.ID)
+		if err != nil {
+			t.Fatal(err)
+		}
+		shows(viewer, "muster company disconnect", false)
+		if err := env.DB().SetEnterpriseLost(t.Context(), acme.ID, of.Enterprise, true, env.Now()); err != nil {
+			t.Fatal(err)
+		}
+		shows(viewer, "Google no longer has the enterprise", true)
+		shows(viewer, "muster company disconnect --company acme --confirm acme", true)
+		shows(stranger, "muster company disconnect", false)
+		if err := env.DB().BeginDisconnection(t.Context(), acme.ID, of.Enterprise, true, env.Now()); err != nil {
+			t.Fatal(err)
+		}
+		shows(viewer, "is being given up", true)
+		if err := env.DB().FinishDisconnection(t.Context(), acme.ID, of.Enterprise, env.Now()); err != nil {
+			t.Fatal(err)
+		}
+		shows(viewer, "muster company disconnect", false)
+	})
+}

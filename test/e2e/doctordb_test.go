@@ -62,7 +62,7 @@ func TestDoctor_PostgreSQL(t *testing.T) {
 			return
 		}
 		late := func() time.Time { return time.Now().Add(-10 * time.Minute) }
-		if says := failed(t, "clock", "clock", diagnose(func(*config.Service) {}, late)); !strings.Contains(says.Detail, "10m0s behind") {
+		if says := failed(t, "clock", "clock", diagnose(func(*config.Service) {}, late)); !strings.Contains(says.Detail, "10m behind") {
 			t.Errorf("%+v", says)
 		}
 		for _, f := range diagnose(func(*config.Service) {}, time.Now) {

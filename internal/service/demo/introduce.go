@@ -17,7 +17,7 @@ import (
 func (f *filler) controls() string {
 	c, ages := f.company.Settings.Controls, "of any age"
 	if c.ApproverAge > 0 {
-		ages = "older than " + c.ApproverAge.String()
+		ages = "older than " + text.Span(c.ApproverAge)
 	}
 	limit := "no limit of destructive commands"
 	if l := c.DestructiveLimit; !l.Off() {

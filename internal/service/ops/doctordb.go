@@ -13,6 +13,7 @@ import (
 
 	"github.com/musterhq/muster/internal/database"
 	"github.com/musterhq/muster/internal/policy"
+	"github.com/musterhq/muster/internal/text"
 )
 
 // database looks at the database and at the keys that belong to it. It changes
@@ -134,7 +135,7 @@ func (d *doctor) clock(ctx context.Context, db *database.DB) {
 	if ahead < 0 {
 		side = "ahead of"
 	}
-	says := fmt.Sprintf("this machine's clock is %s %s the database's", off, side)
+	says := fmt.Sprintf("this machine's clock is %s %s the database's", text.Span(off), side)
 	switch {
 	case err != nil:
 		d.note(check, Warning, eachOnce(err), "try again")
@@ -208,10 +209,7 @@ func (d *doctor) schema(v database.Version) {
 }
 
 func pending(n int64) string {
-	if n == 1 {
-		return "1 migration is pending"
-	}
-	return fmt.Sprintf("%d migrations are pending", n)
+	return text.Count(n, "migration is", "migrations are") + " pending"
 }
 
 // integrity reads the whole of an embedded database.

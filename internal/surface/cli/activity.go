@@ -12,6 +12,7 @@ import (
 	"github.com/musterhq/muster/internal/access"
 	"github.com/musterhq/muster/internal/activity"
 	"github.com/musterhq/muster/internal/company"
+	"github.com/musterhq/muster/internal/text"
 )
 
 // ActivityCommands read the activity log.
@@ -83,11 +84,19 @@ func (c *ActivityVerify) Run(env *Env) error {
 		}
 		return answer{viewChain(v), func(w io.Writer) {
 			if v.Sound() {
-				fmt.Fprintf(w, "%d entries, from %d to %d, form an unbroken chain. Its head, %s, is signed by this service.\n", v.Checked, v.Head.First, v.Head.Last, v.Head.Hash)
+				fmt.Fprintf(w, "%s an unbroken chain. Its head, %s, is signed by this service.\n", covered(v.Checked, v.Head.First, v.Head.Last), v.Head.Hash)
 				unproved(w, v)
 			}
 		}}, err
 	})
+}
+
+// covered says which entries form a chain.
+func covered[N int | int64](n N, first, last int64) string {
+	if n == 1 {
+		return fmt.Sprintf("1 entry, %d, forms", first)
+	}
+	return fmt.Sprintf("%d entries, from %d to %d, form", n, first, last)
 }
 
 // unproved warns of entries that the chain alone covers.
@@ -148,7 +157,7 @@ func showOffline(w io.Writer, o activity.Offline, heads bool) {
 	if !o.Sound() {
 		return
 	}
-	fmt.Fprintf(w, "%d entries, from %d to %d, form an unbroken chain. Its head, %s, is signed.\n", o.Checked, o.From, o.Head.Last, o.Head.Hash)
+	fmt.Fprintf(w, "%s an unbroken chain. Its head, %s, is signed.\n", covered(o.Checked, o.From, o.Head.Last), o.Head.Hash)
 	if o.Proofs {
 		fmt.Fprintln(w, "The key file has the key of the signature, and proves the entries.")
 		unproved(w, o.Verification)
@@ -159,10 +168,10 @@ func showOffline(w io.Writer, o activity.Offline, heads bool) {
 		fmt.Fprintln(w, "Not covered: the member device, which is what a device was called when the log was exported.")
 	}
 	if o.Unsealed > 0 {
-		fmt.Fprintf(w, "%d entries had no place in the chain yet.\n", o.Unsealed)
+		fmt.Fprintf(w, "%s had no place in the chain yet.\n", text.Count(o.Unsealed, "entry", "entries"))
 	}
 	if heads {
-		fmt.Fprintf(w, "The chain continues %d noted heads. %d are older than the export and were not compared.\n", o.Compared, o.Older)
+		fmt.Fprintf(w, "The chain continues %s. Older than the export, and not compared: %d.\n", text.Count(o.Compared, "noted head", "noted heads"), o.Older)
 	}
 }
 

@@ -11,6 +11,7 @@ import (
 	"github.com/musterhq/muster/internal/fault"
 	"github.com/musterhq/muster/internal/operation"
 	"github.com/musterhq/muster/internal/resource"
+	"github.com/musterhq/muster/internal/text"
 )
 
 // AssetCommands manage the inventory.
@@ -58,7 +59,7 @@ func (c *AssetImport) Run(env *Env) error {
 			view.Assets[i] = importedView{assets[i].PathName(), assets[i].Identification}
 		}
 		return answer{view, func(w io.Writer) {
-			fmt.Fprintf(w, "Imported %d assets into %s.\n", len(assets), owner.PathName())
+			fmt.Fprintf(w, "Imported %s into %s.\n", text.Count(len(assets), "asset", "assets"), owner.PathName())
 		}}, admin.Assets.ImportAssets(ctx, assets)
 	})
 }
@@ -120,7 +121,7 @@ func listAssets(w io.Writer, owner company.Company, assets []asset.Asset) {
 		}
 		row(w, a.ID, a.Identification, string(a.Status), policyName, orDash(a.Specifications["serialNumber"]), day(a.SyncedAt))
 	}
-	fmt.Fprintf(w, "%d assets of %s\n", len(assets), owner.PathName())
+	fmt.Fprintf(w, "%s of %s\n", text.Count(len(assets), "asset", "assets"), owner.PathName())
 }
 
 // AssetToken makes a token with which a device enrolls as one asset, live or not.

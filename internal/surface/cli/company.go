@@ -14,6 +14,7 @@ import (
 	"github.com/musterhq/muster/internal/company"
 	"github.com/musterhq/muster/internal/fault"
 	"github.com/musterhq/muster/internal/operation"
+	"github.com/musterhq/muster/internal/text"
 )
 
 // CompanyCommands manage companies.
@@ -192,7 +193,7 @@ type CompanySet struct {
 func (c *CompanySet) Validate() error {
 	between := func(flag string, d, least, most time.Duration) error {
 		if d != 0 && (d < least || d > most) {
-			return fmt.Errorf("--%s must be from %s to %s", flag, span(least), span(most))
+			return fmt.Errorf("--%s must be from %s to %s", flag, text.Span(least), text.Span(most))
 		}
 		return nil
 	}
@@ -282,9 +283,9 @@ func showCompany(verb string, c company.Company, trouble company.Trouble) answer
 	return answer{viewCompany(c, trouble), func(w io.Writer) {
 		fmt.Fprintf(w, "%s %s (%s)\n", verb, c.PathName(), c.Name)
 		row(w, "  enabled", enabled(c.Settings))
-		viewControls(c.Settings.Controls).show(w)
-		row(w, "  inactive after", c.InactiveAfter.String())
-		row(w, "  activity kept", c.Settings.KeepActivity.String())
+		viewControls(c.Settings.Controls).show(w, c.Settings.Controls.ApproverAge)
+		row(w, "  inactive after", text.Span(c.InactiveAfter))
+		row(w, "  activity kept", text.Span(c.Settings.KeepActivity))
 		row(w, "  enterprise", enterprise(c, trouble))
 		viewStop(c.Settings.Stop).show(w)
 	}}

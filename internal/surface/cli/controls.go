@@ -75,12 +75,12 @@ func viewControls(c access.Controls) controlsView {
 	}
 }
 
-func (v controlsView) show(w io.Writer) {
+func (v controlsView) show(w io.Writer, age time.Duration) {
 	row(w, "  destructive limit", v.DestructiveLimit)
 	row(w, "  destructive approval", v.DestructiveApproval)
 	row(w, "  apply approval", string(v.ApplyApproval))
 	row(w, "  second person", v.SecondPerson)
-	row(w, "  approver age", v.ApproverAge)
+	row(w, "  approver age", text.Span(age))
 	row(w, "  require reason", string(v.RequireReason))
 }
 

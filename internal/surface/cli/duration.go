@@ -41,12 +41,3 @@ func ParseDuration(text string) (time.Duration, error) {
 	}
 	return d, nil
 }
-
-// span shows a duration, in days where it is whole days.
-func span(d time.Duration) string {
-	const day = 24 * time.Hour
-	if d != 0 && d%day == 0 {
-		return strconv.FormatInt(int64(d/day), 10) + "d"
-	}
-	return d.String()
-}

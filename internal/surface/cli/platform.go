@@ -26,6 +26,8 @@ type Platform interface {
 	Disconnect(ctx context.Context, companyID string) (company.Company, error)
 	// Push brings the platform's copy of a policy up to date.
 	Push(ctx context.Context, c company.Company, policyID string) policy.PushResult
+	// PushPolicy is Push that a person asks for, which is recorded first.
+	PushPolicy(ctx context.Context, companyID, policyID string) error
 }
 
 // PlatformFlags say how the vendor's API is reached. Commands that save

@@ -11,7 +11,6 @@ import (
 	"github.com/musterhq/muster/internal/access"
 	"github.com/musterhq/muster/internal/company"
 	"github.com/musterhq/muster/internal/fault"
-	"github.com/musterhq/muster/internal/outcome"
 	"github.com/musterhq/muster/internal/policy"
 )
 
@@ -241,8 +240,8 @@ func (c *PolicyPush) Run(env *Env) error {
 		if err != nil {
 			return answer{}, err
 		}
-		if result := platform.Push(ctx, owner, p.ID); result.Code != outcome.Done {
-			return answer{}, fault.New(fault.Refused, "the policy was not pushed: %s", result.Detail).Because(result.Cause)
+		if err := platform.PushPolicy(ctx, owner.ID, p.ID); err != nil {
+			return answer{}, fault.New(fault.CodeOf(err), "the policy was not pushed: %s", fault.From(err).Detail).Because(err)
 		}
 		if p, err = admin.Policies.Current(ctx, owner.ID, p.ID); err != nil {
 			return answer{}, err

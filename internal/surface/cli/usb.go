@@ -22,6 +22,7 @@ import (
 	"github.com/musterhq/muster/internal/policy"
 	"github.com/musterhq/muster/internal/provisioning"
 	"github.com/musterhq/muster/internal/resource"
+	"github.com/musterhq/muster/internal/text"
 	"github.com/musterhq/muster/internal/usb"
 	"github.com/musterhq/muster/internal/usb/adb"
 )
@@ -100,7 +101,7 @@ func (c *USB) Run(env *Env) error {
 		}
 		view := summary(issuing.policy.PathName(), results)
 		if err == nil && view.Failed > 0 {
-			err = &ExitError{1, fmt.Sprintf("%d of %d devices are not provisioned: see what is said of each", view.Failed, len(results))}
+			err = &ExitError{1, fmt.Sprintf("%d of %s not provisioned: see what is said of each", view.Failed, text.Count(len(results), "device is", "devices are"))}
 		}
 		return answer{view, func(w io.Writer) {
 			fmt.Fprintf(w, "%d enrolled, %d were enrolled already, %d failed.\n", view.Enrolled, view.Already, view.Failed)

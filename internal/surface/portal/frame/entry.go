@@ -46,7 +46,7 @@ func did() map[activity.Action]string {
 		activity.ProposalMade: "proposed a change of", activity.ProposalApplied: "applied a proposal to",
 		activity.ProposalApproved: "approved a proposal to", activity.ProposalDeclined: "declined a proposal to",
 		activity.ApprovalVoid:  "ended an approval of a change to",
-		activity.PolicyCreated: "created the policy", activity.PolicySaved: "saved the policy", activity.PolicyDeleted: "deleted the policy",
+		activity.PolicyCreated: "created the policy", activity.PolicySaved: "saved the policy", activity.PolicyDeleted: "deleted the policy", activity.PolicyPushAsked: "sent to the platform again the policy",
 		activity.SignedIn: "signed in as", activity.IdentityProved: "confirmed their identity as",
 		activity.SessionEnded: "ended a session of", activity.UserCreated: "added the user", activity.UserChanged: "changed the user",
 		activity.UserInvited: "invited", activity.IdentityLinked: "signed in with the company for the first time:", activity.PasskeyAdded: "added a passkey to", activity.PasskeyRemoved: "removed a passkey of",

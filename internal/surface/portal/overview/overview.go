@@ -33,6 +33,7 @@ type Section struct {
 	Activity  activity.Store
 	Companies company.Store
 	Keys      apikey.Store
+	Troubles  frame.Troubles
 	// Checklist is shown in place of everything while the company is empty.
 	Checklist func(v *frame.Visit) templ.Component
 }
@@ -64,7 +65,7 @@ func (s *Section) show(v *frame.Visit) error {
 		if v.Partial() {
 			return v.Fragment(firstSteps(s.Checklist(v)))
 		}
-		return v.Show("Overview", frame.OverviewPath, welcome(v, s.news(v), s.Checklist(v)))
+		return v.Show("Overview", frame.OverviewPath, welcome(v, frame.TroubleOf(v, s.Troubles), s.news(v), s.Checklist(v)))
 	}
 	t := tiles{Failed: map[string]bool{}}
 	for name, read := range map[string]func(*frame.Visit, *tiles) error{
@@ -78,7 +79,7 @@ func (s *Section) show(v *frame.Visit) error {
 	if v.Partial() {
 		return v.Fragment(grid(v, t))
 	}
-	return v.Show("Overview", frame.OverviewPath, page(v, s.news(v), t))
+	return v.Show("Overview", frame.OverviewPath, page(v, frame.TroubleOf(v, s.Troubles), s.news(v), t))
 }
 
 // figure is a number that leads to its list.

@@ -55,6 +55,7 @@ type Section struct {
 	Assets     asset.Store
 	Policies   policy.Lister
 	Keys       apikey.Store
+	Troubles   frame.Troubles
 	Users      account.UserStore
 	// Throttle counts the visits of CallbackPath by ClientAddress.
 	Throttle      account.Throttle
@@ -116,7 +117,7 @@ func (s *Section) general(v *frame.Visit) error {
 	if !f.May {
 		f.Granters = v.Granters()
 	}
-	return v.Show("Settings", frame.SettingsPath, generalPage(v, f))
+	return v.Show("Settings", frame.SettingsPath, generalPage(v, frame.TroubleOf(v, s.Troubles), f))
 }
 
 func days(d time.Duration) string { return strconv.FormatFloat(d.Hours()/24, 'f', -1, 64) }
@@ -135,7 +136,7 @@ func (s *Section) saveGeneral(v *frame.Visit) error {
 	})
 	if fault.CodeOf(err) == fault.InvalidArguments {
 		f.Wrong = frame.Fields(err)
-		return v.ShowStatus(http.StatusUnprocessableEntity, "Settings", frame.SettingsPath, generalPage(v, f))
+		return v.ShowStatus(http.StatusUnprocessableEntity, "Settings", frame.SettingsPath, generalPage(v, frame.TroubleOf(v, s.Troubles), f))
 	}
 	if err != nil {
 		return err

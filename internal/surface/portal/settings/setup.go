@@ -88,7 +88,7 @@ func (s *Section) platform(v *frame.Visit) error {
 	if err != nil {
 		return err
 	}
-	return v.Show("Platform", frame.SettingsPath, platformPage(v, open))
+	return v.Show("Platform", frame.SettingsPath, platformPage(v, frame.TroubleOf(v, s.Troubles), open))
 }
 
 // connect begins the sign-up, or begins it again: an earlier one that was left
