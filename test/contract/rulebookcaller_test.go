@@ -21,6 +21,9 @@ import (
 type rulebookCaller struct {
 	key        servertest.Client
 	connection *servertest.Assistant
+	person     *servertest.Browser // of the connection
+	keyID      string
+	token      string // of the connection
 }
 
 // caller is a new key, or a new connection of an administrator; the company has the
@@ -28,24 +31,20 @@ type rulebookCaller struct {
 func (b *book) caller(r *rapid.T, w *rulebook.World, rights access.Permission) (by rulebookCaller) {
 	if rarely(r, 3, "connects") {
 		w.PerDay = 0
-		by.connection = b.connect(r, w, rights)
-		if rights&(access.DevicesCommand|access.DevicesCommandDestructive) != 0 {
-			rights |= access.DevicesRead
-		}
-		if rights&(access.PoliciesWrite|access.Provisioning) != 0 {
-			rights |= access.PoliciesRead
-		}
+		by.person = b.tenant.Browser(b.tenant.Company, account.Admin)
+		by.connection, by.token = b.connect(r, w, by.person, rights)
+		rights = ofScopes(rights)
 	} else {
 		key := apikey.Request{CompanyID: b.tenant.Company.ID, Name: "random", Permissions: rights, DevicesPerDay: w.PerDay}
 		w.Provisioning = true // the setting binds connections alone
 		if w.Elsewhere = rarely(r, 12, "elsewhere"); w.Elsewhere {
 			key.Networks = []netip.Prefix{netip.MustParsePrefix("192.0.2.0/24")}
 		}
-		_, text, err := apikey.Keys{Store: b.tenant.Admin().Keys, Now: b.tenant.Now}.CreateForOperator(b.t.Context(), key)
+		made, text, err := apikey.Keys{Store: b.tenant.Admin().Keys, Now: b.tenant.Now}.CreateForOperator(b.t.Context(), key)
 		if err != nil {
 			b.t.Fatal(err)
 		}
-		by.key = b.replica.As(text)
+		by.key, by.keyID = b.replica.As(text), made.ID
 		b.set(*w)
 	}
 	for _, name := range rights.Names() {
@@ -54,9 +53,20 @@ func (b *book) caller(r *rapid.T, w *rulebook.World, rights access.Permission) (
 	return by
 }
 
+// ofScopes are the rights of a connection with such scopes.
+func ofScopes(rights access.Permission) access.Permission {
+	if rights&(access.DevicesCommand|access.DevicesCommandDestructive) != 0 {
+		rights |= access.DevicesRead
+	}
+	if rights&(access.PoliciesWrite|access.Provisioning) != 0 {
+		rights |= access.PoliciesRead
+	}
+	return rights
+}
+
 // connect makes a connection with the scopes of rights; it may be frozen then, or all of
 // the company's may be switched off.
-func (b *book) connect(r *rapid.T, w *rulebook.World, rights access.Permission) *servertest.Assistant {
+func (b *book) connect(r *rapid.T, w *rulebook.World, person *servertest.Browser, rights access.Permission) (assistant *servertest.Assistant, token string) {
 	var scopes []string
 	for right, scope := range map[access.Permission]string{access.DevicesRead: "mcp:devices:read", access.PoliciesRead: "mcp:policies:read", access.PoliciesWrite: "mcp:policies:write",
 		access.DevicesCommand: "mcp:devices:command", access.DevicesCommandDestructive: "mcp:devices:destructive",
@@ -67,7 +77,7 @@ func (b *book) connect(r *rapid.T, w *rulebook.World, rights access.Permission) 
 	}
 	b.set(rulebook.World{DeviceCommands: true, DestructiveCommands: true, PolicyChanges: true, Provisioning: true, RequireReason: "OFF", ApplyApproval: "OFF"}) // consent gives no scope that is switched off
 	url := b.replica.PublicURL()
-	token := b.tenant.Browser(b.tenant.Company, account.Admin).Connect(url, scopes...).Access
+	token = person.Connect(url, scopes...).Access
 	b.set(*w)
 	frozen, off := rarely(r, 8, "frozen"), rarely(r, 8, "connections off")
 	w.Barred = frozen || off
@@ -83,8 +93,8 @@ func (b *book) connect(r *rapid.T, w *rulebook.World, rights access.Permission) 
 	if off {
 		b.tenant.CLI(new(any), "company", "set", "acme", "--disable", "oauth-connections")
 	}
-	assistant := servertest.WithToken(b.t, url, token)
-	return &assistant
+	made := servertest.WithToken(b.t, url, token)
+	return &made, token
 }
 
 // asks is the assistant, which gives the call's reason with each tool call.
@@ -137,6 +147,11 @@ func (by rulebookCaller) send(t *testing.T, c rulebook.Call, arguments map[strin
 	if result.Status == 403 { // a scope is missing
 		return received{status: 403}
 	}
+	return ofToolCall(t, c, result)
+}
+
+// ofToolCall is how a tool call was answered.
+func ofToolCall(t *testing.T, c rulebook.Call, result servertest.ToolResult) received {
 	if !result.IsError {
 		var made struct{ ProposalID string }
 		result.OK(t, &made)
@@ -158,14 +173,7 @@ func (by rulebookCaller) send(t *testing.T, c rulebook.Call, arguments map[strin
 
 // post makes the call over REST.
 func (by rulebookCaller) post(t *testing.T, c rulebook.Call, arguments map[string]any) received {
-	method, path := rulebookAddress(c.Tool)
-	body := maps.Clone(arguments)
-	for _, name := range []string{"assetId", "policyId", "proposalId"} {
-		if in := "{" + name + "}"; strings.Contains(path, in) {
-			path = strings.Replace(path, in, body[name].(string), 1)
-			delete(body, name)
-		}
-	}
+	method, path, body := rulebookRequest(c, arguments)
 	var sent any
 	if method == "GET" {
 		if _, odd := body["nonsense"]; odd {
@@ -174,7 +182,24 @@ func (by rulebookCaller) post(t *testing.T, c rulebook.Call, arguments map[strin
 	} else if len(body) > 0 {
 		sent = body
 	}
-	answer := by.key.Do(method, path, sent, by.headers(c)...)
+	return ofPost(t, method, by.key.Do(method, path, sent, by.headers(c)...))
+}
+
+// rulebookRequest is a call as a request of REST.
+func rulebookRequest(c rulebook.Call, arguments map[string]any) (method, path string, body map[string]any) {
+	method, path = rulebookAddress(c.Tool)
+	body = maps.Clone(arguments)
+	for _, name := range []string{"assetId", "policyId", "proposalId"} {
+		if in := "{" + name + "}"; strings.Contains(path, in) {
+			path = strings.Replace(path, in, body[name].(string), 1)
+			delete(body, name)
+		}
+	}
+	return method, path, body
+}
+
+// ofPost is how a request of REST was answered.
+func ofPost(t *testing.T, method string, answer servertest.Answer) received {
 	var m struct{ Code, ApprovalURL, ProposalID string }
 	if len(answer.Body) > 0 && (method == "POST" || answer.Status >= 400) {
 		answer.JSON(t, &m)

@@ -26,6 +26,7 @@ type World struct {
 	Proposals                           []*Proposal     // of the caller, which names them by their places
 	Elsewhere                           bool            // the key calls from outside its networks
 	Barred                              bool            // a connection that is frozen, or that the company does not let in
+	Ended                               bool            // the key is revoked, the connection has ended, or its user is disabled
 }
 
 // Device is what the rules look at of a device.
@@ -68,32 +69,64 @@ func early(tool string) bool {
 
 // Predict says what a call is answered, and makes the world what it is afterwards.
 func (w *World) Predict(c Call) Answer {
-	switch {
-	case w.Elsewhere:
-		return Answer{Status: 401}
-	case w.Barred:
-		return Answer{Status: 403, Code: "forbidden"}
-	case reads(c.Tool):
+	if refused := w.entry(); refused.Status != 0 {
+		return refused
+	}
+	if reads(c.Tool) {
 		return w.read(c)
 	}
+	if refused := w.admit(c); refused.Status != 0 {
+		return refused
+	}
+	return w.carryOut(c)
+}
+
+// entry answers for a caller who is not let in.
+func (w *World) entry() Answer {
+	switch {
+	case w.Elsewhere, w.Ended:
+		return Answer{Status: 401, Code: "unauthorized"}
+	case w.Barred:
+		return Answer{Status: 403, Code: "forbidden"}
+	}
+	return Answer{}
+}
+
+// admit answers for a call that is refused before it is looked up what it is for. It
+// spends the budget.
+func (w *World) admit(c Call) Answer {
 	if early(c.Tool) && w.Rights["DEVICES_COMMAND"] { // the budget comes first
-		if w.Spent >= 10 {
-			return Answer{Status: 429, Code: "rate_limited"}
+		if refused := w.spend(); refused.Status != 0 {
+			return refused
 		}
-		w.Spent++
 	}
 	if refused := w.permission(c); refused.Status != 0 {
 		return refused
 	}
-	if c.Malformed || w.RequireReason == "ALL" && !c.Reason || w.RequireReason == "DESTRUCTIVE" && Destructive(c.Tool) && !c.Reason {
+	if c.Malformed || w.lacksReason(c) {
 		return Answer{Status: 400, Code: "invalid_arguments"}
 	}
 	if !early(c.Tool) {
-		if w.Spent >= 10 {
-			return Answer{Status: 429, Code: "rate_limited"}
-		}
-		w.Spent++
+		return w.spend()
 	}
+	return Answer{}
+}
+
+func (w *World) spend() Answer {
+	if w.Spent >= 10 {
+		return Answer{Status: 429, Code: "rate_limited"}
+	}
+	w.Spent++
+	return Answer{}
+}
+
+// lacksReason reports whether a call must give its reason and does not.
+func (w *World) lacksReason(c Call) bool {
+	return !c.Reason && (w.RequireReason == "ALL" || w.RequireReason == "DESTRUCTIVE" && Destructive(c.Tool))
+}
+
+// carryOut answers for a call that is admitted.
+func (w *World) carryOut(c Call) Answer {
 	switch c.Tool {
 	case "update_policy_settings", "create_policy", "rollback_policy":
 		return w.propose(c)
