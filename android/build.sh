@@ -7,6 +7,29 @@
 # made in this folder once, whose certificate says that it is one.
 set -euo pipefail
 if [ $# -ne 1 ]; then echo "usage: build.sh OUT" >&2; exit 2; fi
+
+# All that is missing, in one line, before anything is done. Only builtins are used here.
+missing='' packages=''
+while read -r package programs; do
+	for program in $programs; do
+		if ! command -v "$program" >/dev/null; then
+			missing+=", $program"
+			[[ " $packages " == *" $package "* ]] || packages+=" $package"
+		fi
+	done
+done <<<'openjdk-17-jdk-headless javac java keytool
+maven mvn
+apksigner apksigner
+unzip unzip
+coreutils chmod cut dirname mkdir rm sha256sum sort stat
+findutils find
+grep grep
+sed sed'
+if [ -n "$missing" ]; then
+	echo "cannot build the app: these programs are missing: ${missing#, }; install them, on Debian as root with: apt-get install$packages" >&2
+	exit 1
+fi
+
 mkdir -p "$1"
 out=$(cd "$1" && pwd)
 cd "$(dirname "$0")"
