@@ -34,6 +34,13 @@ func TestMain(m *testing.M) {
 		fmt.Fprintln(os.Stderr, wipeUntilKilled(url))
 		os.Exit(1)
 	}
+	if url, child := os.LookupEnv(disconnectsOn); child {
+		if err := disconnectUntilKilled(url); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(1)
+		}
+		os.Exit(0)
+	}
 	os.Exit(m.Run())
 }
 
