@@ -63,9 +63,10 @@ test_packages() {
 	command -v chromium >/dev/null || command -v google-chrome >/dev/null || missing+=(chromium) # the portal's pages
 	command -v javac >/dev/null || missing+=(openjdk-17-jdk-headless) # the Android app
 	command -v mvn >/dev/null || missing+=(maven)                     # fetches what the app is built with
-	# Only in CI: Debian's packages also start a pooler and proxies as services.
+	# Only in CI: Debian's packages also start a pooler and proxies as services, and
+	# two shells are for one test.
 	if [ "${CI-}" = true ]; then
-		for program in pgbouncer nginx haproxy caddy; do
+		for program in pgbouncer nginx haproxy caddy zsh fish; do
 			command -v $program >/dev/null || [ -x /usr/sbin/$program ] || missing+=($program)
 		done
 	fi

@@ -62,6 +62,16 @@ func Chromium() Need {
 		find: func() (string, error) { return program("chromium", "chromium-browser", "google-chrome") }}
 }
 
+// Zsh is a shell whose completion is tested.
+func Zsh() Need {
+	return Need{Name: "zsh", Remedy: "apt-get install zsh", Without: "completion in zsh", find: func() (string, error) { return program("zsh") }}
+}
+
+// Fish is a shell; see Zsh.
+func Fish() Need {
+	return Need{Name: "fish", Remedy: "apt-get install fish", Without: "completion in fish", find: func() (string, error) { return program("fish") }}
+}
+
 // Zbar reads QR codes.
 func Zbar() Need {
 	return Need{Name: "zbarimg", Remedy: "apt-get install zbar-tools", Without: "QR codes read by a second program",
@@ -120,7 +130,7 @@ func Fail2ban() Need {
 // All lists the needs of `go test ./...`. The conformance suites have needs of their
 // own, which `make conformance` installs.
 func All() []Need {
-	return []Need{PostgreSQL(), PgBouncer(), Nginx(), HAProxy(), Caddy(), Chromium(), Zbar(), JDK(), Enjarify(), Maven(), Root(), Mount(), Promtool(), Fail2ban()}
+	return []Need{PostgreSQL(), PgBouncer(), Nginx(), HAProxy(), Caddy(), Zsh(), Fish(), Chromium(), Zbar(), JDK(), Enjarify(), Maven(), Root(), Mount(), Promtool(), Fail2ban()}
 }
 
 // Find returns where it is, or why it is missing.
