@@ -131,7 +131,9 @@ type Server struct {
 	Pins func() ([]string, error)
 	// App is what codes have a device install; the zero App: nothing.
 	App App
-	Now func() time.Time
+	// ShortNames has codes written with the setup wizard's short names.
+	ShortNames bool
+	Now        func() time.Time
 	Log *slog.Logger
 
 	keys keyring

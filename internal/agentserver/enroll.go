@@ -32,7 +32,6 @@ type payload struct {
 	Component string            `json:"android.app.extra.PROVISIONING_DEVICE_ADMIN_COMPONENT_NAME"`
 	Download  string            `json:"android.app.extra.PROVISIONING_DEVICE_ADMIN_PACKAGE_DOWNLOAD_LOCATION,omitempty"`
 	Checksum  string            `json:"android.app.extra.PROVISIONING_DEVICE_ADMIN_SIGNATURE_CHECKSUM,omitempty"`
-	SkipCrypt bool              `json:"android.app.extra.PROVISIONING_SKIP_ENCRYPTION"`
 	KeepApps  bool              `json:"android.app.extra.PROVISIONING_LEAVE_ALL_SYSTEM_APPS_ENABLED"`
 	Extras    map[string]string `json:"android.app.extra.PROVISIONING_ADMIN_EXTRAS_BUNDLE"`
 }
@@ -46,7 +45,7 @@ func (l *Server) Issue(ctx context.Context, c company.Company, p policy.Policy, 
 		return provisioning.Token{}, err
 	}
 	body, err := l.Code(text)
-	return provisioning.Token{Payload: body, ExpiresAt: expires, Ref: text}, err
+	return provisioning.Token{Payload: body, Short: l.ShortNames, ExpiresAt: expires, Ref: text}, err
 }
 
 // Withdraw implements provisioning.Issuer.
@@ -61,6 +60,9 @@ func (l *Server) EnrollAgain(ctx context.Context, companyID, assetID string, by 
 		return nil, made, err
 	}
 	code, err := l.Code(text)
+	if err == nil && l.ShortNames {
+		code, err = provisioning.Shorten(code)
+	}
 	return code, made, err
 }
 
@@ -73,7 +75,11 @@ func (l *Server) Code(token string) ([]byte, error) {
 		if err != nil {
 			return nil, err
 		}
-		extras[appPackage+name] = key.Key.SPKI
+		// A digest is as good as the key, which comes with the answer, and half as long: a code
+		// with less in it is read from farther away.
+		if extras[appPackage+name], err = key.Key.Name(); err != nil {
+			return nil, err
+		}
 	}
 	pins, err := l.pins()
 	if err != nil {

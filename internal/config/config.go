@@ -53,6 +53,8 @@ type Service struct {
 	AgentAPK    string `name:"agent-apk" env:"MUSTER_AGENT_APK" placeholder:"FILE" help:"The Android app that the QR codes of own-agent policies install (make app). Releases hold one; without any, a code installs nothing."`
 	AgentAPKURL string `name:"agent-apk-url" env:"MUSTER_AGENT_APK_URL" placeholder:"URL" help:"Where devices download that app, instead of from this service. Needed where the service has a certificate of its own: Android's download trusts public authorities alone."`
 
+	QRShortNames bool `name:"qr-short-names" env:"MUSTER_QR_SHORT_NAMES" help:"Write QR codes of own-agent policies with the setup wizard's short names, which Android 12L and newer know: cameras read them from farther away."`
+
 	// NameLoopback calls a loopback address localhost, where browsers allow passkeys.
 	NameLoopback bool `kong:"-"`
 

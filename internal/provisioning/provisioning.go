@@ -29,6 +29,8 @@ type Token struct {
 	// Payload is the JSON object that the setup wizard reads from the code.
 	Payload   []byte
 	ExpiresAt time.Time
+	// Short has the code written with the wizard's short names, see Shorten.
+	Short bool
 	// Ref is the channel's own name of the token, for Withdraw.
 	Ref string
 }

@@ -85,6 +85,11 @@ func (s *Service) Create(ctx context.Context, p access.Principal, r Request) (Re
 		if err != nil {
 			return notIssued(err)
 		}
+		if t.Short {
+			if payload, err = Shorten(payload); err != nil {
+				return notIssued(err)
+			}
+		}
 		picture, err = Draw(ascii(payload))
 		return err
 	})

@@ -92,7 +92,7 @@ func TestEnrollment_ByCodeOverTLS(t *testing.T) {
 	pin := protocol.Pin(cert)
 	if code[provisioning+"DEVICE_ADMIN_COMPONENT_NAME"] != "dev.muster.agent/dev.muster.agent.AdminReceiver" ||
 		code[provisioning+"DEVICE_ADMIN_PACKAGE_DOWNLOAD_LOCATION"] != nil || code[provisioning+"DEVICE_ADMIN_SIGNATURE_CHECKSUM"] != nil ||
-		code[provisioning+"SKIP_ENCRYPTION"] != false || code[provisioning+"LEAVE_ALL_SYSTEM_APPS_ENABLED"] != true ||
+		code[provisioning+"LEAVE_ALL_SYSTEM_APPS_ENABLED"] != true ||
 		code[provisioning+"WIFI_SSID"] != "site" || extras["dev.muster.agent.SERVER_URL"] != replica.PublicURL() || extras["dev.muster.agent.SERVER_PIN"] != pin {
 		t.Errorf("the code says %s", text)
 	}
@@ -114,6 +114,25 @@ func TestEnrollment_ByCodeOverTLS(t *testing.T) {
 		t.Errorf("the policy did not arrive: %v", s.Platform.Restrictions)
 	}
 	noApp(t, client.URL)
+}
+
+// TestQRCode_ShortNames: with the option, all of a code's names are those that newer wizards
+// know in short; the values stay.
+func TestQRCode_ShortNames(t *testing.T) {
+	t.Parallel()
+	env := servertest.New(t)
+	replica := env.Start(func(c *config.Service, _ *service.Options) { c.QRShortNames = true })
+	tenant := env.NewTenant("acme")
+	text := tenant.Client(replica, access.All).QRCode(kiosk(env, tenant, "Kiosk"), map[string]any{"wifiSsid": "site"})
+	var code map[string]any
+	if err := json.Unmarshal([]byte(text), &code); err != nil {
+		t.Fatalf("%v: %s", err, text)
+	}
+	extras, _ := code["a.a.e.PAEB"].(map[string]any)
+	if strings.Contains(text, "android.app.extra") || code["a.a.e.PWS"] != "site" || code["a.a.e.PLASAE"] != true ||
+		code["a.a.e.PDACN"] != "dev.muster.agent/dev.muster.agent.AdminReceiver" || extras["dev.muster.agent.SERVER_URL"] != replica.PublicURL() {
+		t.Errorf("the code says %s", text)
+	}
 }
 
 // bridge is a plain way to a service on TLS, for the test's own client.

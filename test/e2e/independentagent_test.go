@@ -229,7 +229,8 @@ func (s *stranger) enroll(code, serial string) error {
 	if s.alg == "es256" {
 		named += "_ES256"
 	}
-	if answer.CommandKey.Key.SPKI != of(named) {
+	commandKey, err := base64.RawURLEncoding.DecodeString(answer.CommandKey.Key.SPKI)
+	if digest := sha256.Sum256(commandKey); err != nil || "sha256:"+text64(digest[:]) != of(named) && answer.CommandKey.Key.SPKI != of(named) {
 		return errors.New("the server has another command key")
 	}
 	s.memory.Keys = []strangerKey{answer.CommandKey}
