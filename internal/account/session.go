@@ -40,6 +40,8 @@ type Session struct {
 	Address   string    // of the client, for the person's own list
 	Agent     string
 	Method    string // how the person signed in; for the record, not kept here
+	// PasswordHash is that of the user when they showed who they are; not kept here.
+	PasswordHash string
 }
 
 // Live reports whether the session is good at now.
@@ -52,6 +54,8 @@ func (s Session) Fresh(now time.Time) bool { return now.Before(s.ProvedAt.Add(Re
 
 // SessionStore keeps sessions. Find methods return fault.NotFound.
 type SessionStore interface {
+	// CreateSession is fault.Unauthorized if the user was disabled, or got another
+	// password, since they showed who they are.
 	CreateSession(ctx context.Context, s Session) error
 	// SessionByToken returns the session with its user, the company's slug and
 	// settings, in one query; a disabled user has none.

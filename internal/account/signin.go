@@ -110,13 +110,14 @@ func (s SignIn) Open(ctx context.Context, user User, method string, from Client)
 	return s.OpenProved(ctx, user, method, from, s.Now())
 }
 
-// OpenProved is Open for a proof of an earlier time; zero: of none.
+// OpenProved is Open for a proof of an earlier time; zero: of none. user is as they were
+// when they showed who they are: fault.Unauthorized if they got another password since.
 func (s SignIn) OpenProved(ctx context.Context, user User, method string, from Client, proved time.Time) (token string, err error) {
 	now := s.Now()
 	token = "ms_" + access.RandomText(access.SecretLength)
 	return token, s.Sessions.CreateSession(ctx, Session{ID: resource.NewID(), TokenHash: HashSessionToken(token), UserID: user.ID,
 		CompanyID: user.CompanyID, CreatedAt: now, SeenAt: now, ProvedAt: proved, Address: clip(from.Address, 64),
-		Agent: clip(from.Agent, 200), Method: method})
+		Agent: clip(from.Agent, 200), Method: method, PasswordHash: user.PasswordHash})
 }
 
 // PendingKind is the stage of a multi-step sign-in.
@@ -151,11 +152,16 @@ type PendingSignIn struct {
 	UserID    string // empty: not known yet
 	Data      json.RawMessage
 	ExpiresAt time.Time
+	// PasswordHash, of a SecondFactor, is that of the user when they showed that they know
+	// the password; not kept here.
+	PasswordHash string
 }
 
 // PendingStore keeps steps. A step that expired, or is of another kind, is
 // fault.NotFound.
 type PendingStore interface {
+	// A SecondFactor is fault.Unauthorized if the password is another one now, and one that
+	// waits ends with it.
 	SaveStep(ctx context.Context, token access.SecretHash, s PendingSignIn) error
 	// PendingSignIn shows a step and leaves it.
 	Step(ctx context.Context, token access.SecretHash, kind PendingKind) (PendingSignIn, error)

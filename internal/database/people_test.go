@@ -73,7 +73,7 @@ func TestSession_EndsWithTheUser(t *testing.T) {
 		now := e.clock.Now()
 		c, u := person(t, db, now, account.Admin)
 		hash := account.HashSessionToken("ms_token")
-		s := account.Session{ID: resource.NewID(), TokenHash: hash, UserID: u.ID, CompanyID: c.ID, CreatedAt: now, SeenAt: now, ProvedAt: now}
+		s := account.Session{ID: resource.NewID(), TokenHash: hash, UserID: u.ID, CompanyID: c.ID, CreatedAt: now, SeenAt: now, ProvedAt: now, PasswordHash: u.PasswordHash}
 		if err := db.CreateSession(t.Context(), s); err != nil {
 			t.Fatal(err)
 		}
@@ -251,7 +251,7 @@ func TestOAuth_SweptWhenExpired(t *testing.T) {
 			}
 		}
 		code := consent(t, db, e, access.DevicesRead)
-		if err := db.CreateSession(t.Context(), account.Session{ID: resource.NewID(), UserID: code.UserID, CompanyID: code.CompanyID, CreatedAt: now, SeenAt: now}); err != nil {
+		if err := db.CreateSession(t.Context(), account.Session{ID: resource.NewID(), UserID: code.UserID, CompanyID: code.CompanyID, CreatedAt: now, SeenAt: now, PasswordHash: "x"}); err != nil {
 			t.Fatal(err)
 		}
 		redeem(t, db, e, code)

@@ -52,7 +52,7 @@ func TestPermit_MovedBy(t *testing.T) {
 		caller, _ := f.newKey("caller", access.All)
 		other, _ := f.newKey("other", access.All)
 		u := f.user(account.Manager)
-		session := account.Session{ID: resource.NewID(), TokenHash: account.HashSessionToken("one"), UserID: u.ID, CompanyID: f.company.ID, CreatedAt: f.clock.Now(), SeenAt: f.clock.Now()}
+		session := account.Session{ID: resource.NewID(), TokenHash: account.HashSessionToken("one"), UserID: u.ID, CompanyID: f.company.ID, CreatedAt: f.clock.Now(), SeenAt: f.clock.Now(), PasswordHash: u.PasswordHash}
 		f.ok(f.db.CreateSession(f.Context(), session))
 		user := func(change func(*account.User)) func() error {
 			return func() error {
@@ -152,7 +152,7 @@ func TestPermit_StandsBeside(t *testing.T) {
 		ctx := f.under(k, nil)
 		f.newKey("another", access.All)
 		f.begin(a, command.Lock)
-		f.ok(f.db.CreateSession(f.Context(), account.Session{ID: "s", UserID: u.ID, CompanyID: f.company.ID, CreatedAt: f.clock.Now(), SeenAt: f.clock.Now()}))
+		f.ok(f.db.CreateSession(f.Context(), account.Session{ID: "s", UserID: u.ID, CompanyID: f.company.ID, CreatedAt: f.clock.Now(), SeenAt: f.clock.Now(), PasswordHash: u.PasswordHash}))
 		_, err := f.db.UpdateCompany(f.Context(), f.company.ID, func(c *company.Company) error { c.Name = "Another"; return nil })
 		f.ok(err)
 		_, begun, err := f.db.Begin(ctx, f.intent(a, command.Lock), nil)
@@ -268,7 +268,7 @@ func TestCreateSession_DisabledUser(t *testing.T) {
 		u := f.user(account.Manager)
 		_, err := f.db.UpdateUser(f.Context(), f.company.ID, u.ID, func(u *account.User) error { u.Disabled = true; return nil })
 		f.ok(err)
-		f.code(fault.Unauthorized, f.db.CreateSession(f.Context(), account.Session{ID: "s", UserID: u.ID, CompanyID: f.company.ID, CreatedAt: f.clock.Now(), SeenAt: f.clock.Now()}))
+		f.code(fault.Unauthorized, f.db.CreateSession(f.Context(), account.Session{ID: "s", UserID: u.ID, CompanyID: f.company.ID, CreatedAt: f.clock.Now(), SeenAt: f.clock.Now(), PasswordHash: u.PasswordHash}))
 	})
 }
 

@@ -21,12 +21,12 @@ func sessionFields(s *account.Session) []any {
 }
 
 // CreateSession adds a session and notes the sign-in; fault.Unauthorized for a user who
-// was disabled since they showed who they are.
+// was disabled, or got another password, since they showed who they are.
 func (db *DB) CreateSession(ctx context.Context, s account.Session) error {
 	return db.write(ctx, func(ctx context.Context, t *tx) error {
-		n, err := t.execCount(ctx, `UPDATE users SET last_sign_in_at = ? WHERE id = ? AND NOT disabled`, millis(s.CreatedAt), s.UserID)
+		n, err := t.execCount(ctx, `UPDATE users SET last_sign_in_at = ? WHERE id = ? AND NOT disabled AND password_hash = ?`, millis(s.CreatedAt), s.UserID, s.PasswordHash)
 		if err == nil && n == 0 {
-			err = fault.New(fault.Unauthorized, "the user can no longer sign in")
+			err = errSignInMoved
 		}
 		if err != nil {
 			return err
@@ -37,6 +37,8 @@ func (db *DB) CreateSession(ctx context.Context, s account.Session) error {
 		return db.recordPerson(ctx, t, s.UserID, activity.SignedIn, activity.OK, activity.Change{Field: "method", After: s.Method})
 	})
 }
+
+var errSignInMoved error = fault.New(fault.Unauthorized, "the account changed at this moment: sign in again")
 
 // recordPerson records what a person did about their own signing in. Who it
 // was is known by the change, as the context has no user yet.
@@ -146,7 +148,11 @@ func saveStep(ctx context.Context, t *tx, token access.SecretHash, s account.Pen
 
 // Step implements access.PendingStore.
 func (db *DB) Step(ctx context.Context, token access.SecretHash, kind account.PendingKind) (account.PendingSignIn, error) {
-	return find(ctx, db.read(), "step", into(stepFields), `SELECT `+stepColumns+` FROM signin_steps WHERE hash = ? AND kind = ? AND expires_at > ?`,
+	return db.findStep(ctx, db.read(), token, kind, "step")
+}
+
+func (db *DB) findStep(ctx context.Context, c conn, token access.SecretHash, kind account.PendingKind, noun string) (account.PendingSignIn, error) {
+	return find(ctx, c, noun, into(stepFields), `SELECT `+stepColumns+` FROM signin_steps WHERE hash = ? AND kind = ? AND expires_at > ?`,
 		digest(token[:]), string(kind), millis(db.now()))
 }
 

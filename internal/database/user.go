@@ -66,7 +66,8 @@ func (db *DB) Users(ctx context.Context, companyID string) ([]account.User, erro
 }
 
 // UpdateUser changes what change changes, but for id, company and creation. A
-// user that is disabled, or gets another password, loses every session.
+// user that is disabled, or gets another password, loses every session, and what they have
+// begun to sign in with.
 func (db *DB) UpdateUser(ctx context.Context, companyID, id string, change func(*account.User) error) (account.User, error) {
 	return db.updateUser(ctx, companyID, id, func(_ context.Context, _ *tx, u *account.User) error { return change(u) })
 }
@@ -168,6 +169,9 @@ func (db *DB) saveUser(ctx context.Context, t *tx, before, next account.User, mo
 	}
 	if next.Disabled || next.PasswordHash != before.PasswordHash {
 		if err := t.exec(ctx, `DELETE FROM sessions WHERE user_id = ?`, next.ID); err != nil {
+			return err
+		}
+		if err := t.exec(ctx, `DELETE FROM signin_steps WHERE user_id = ? AND user_id <> '' AND kind IN ('SECOND_FACTOR', 'LINKING_IDENTITY')`, next.ID); err != nil {
 			return err
 		}
 	}

@@ -56,8 +56,10 @@ func forms() []form {
 	}
 	return []form{
 		{pattern: "/account/sessions/{session}/end", goesOn: true, own: true, ready: func(d *desk) (string, url.Values) {
-			s := account.Session{ID: resource.NewID(), TokenHash: account.HashSessionToken(resource.NewID()), UserID: d.plain.User.ID,
-				CompanyID: d.Company.ID, CreatedAt: d.Now(), SeenAt: d.Now()}
+			u, err := d.DB().UserByID(d.Context(), d.Company.ID, d.plain.User.ID)
+			d.check(err)
+			s := account.Session{ID: resource.NewID(), TokenHash: account.HashSessionToken(resource.NewID()), UserID: u.ID,
+				CompanyID: u.CompanyID, CreatedAt: d.Now(), SeenAt: d.Now(), PasswordHash: u.PasswordHash}
 			d.check(d.DB().CreateSession(d.Context(), s))
 			return "/account/sessions/" + s.ID + "/end", url.Values{}
 		}},

@@ -51,10 +51,10 @@ func (s SignIn) afterPassword(w http.ResponseWriter, r *http.Request, user accou
 	}
 	if err == nil {
 		page.Token, err = account.Begin(r.Context(), s.Passkeys.Steps, account.PendingSignIn{Kind: account.SecondFactor, CompanyID: user.CompanyID,
-			UserID: user.ID, Data: json.RawMessage("{}"), ExpiresAt: s.SignIn.Now().Add(account.PendingLife)})
+			UserID: user.ID, Data: json.RawMessage("{}"), ExpiresAt: s.SignIn.Now().Add(account.PendingLife), PasswordHash: user.PasswordHash})
 	}
 	if err != nil {
-		s.broken(w, r, form, err)
+		s.refuse(w, r, form, err)
 		return
 	}
 	s.answer(w, r, http.StatusOK, secondPage(page))
@@ -69,7 +69,7 @@ func (s SignIn) enterProved(w http.ResponseWriter, r *http.Request, user account
 	from := s.from(r)
 	token, err := s.SignIn.OpenProved(r.Context(), user, method, from, proved)
 	if err != nil {
-		s.broken(w, r, form, err)
+		s.refuse(w, r, form, err)
 		return
 	}
 	s.Sessions.Enter(w, token, from, user.Email)

@@ -79,9 +79,9 @@ func (s *Account) show(v *frame.Visit) error {
 // password sets another password. It takes the present one; every session
 // ends, and a new one begins here, which proves no more than the old one.
 func (s *Account) password(v *frame.Visit) error {
-	err := s.checkPasswords(v, v.Form.Get("current"), v.Form.Get("password"))
+	user, err := v.User, s.checkPasswords(v, v.Form.Get("current"), v.Form.Get("password"))
 	if err == nil {
-		_, err = s.Service.SetPassword(v.Context(), v.Company.ID, v.User.ID, v.Form.Get("password"))
+		user, err = s.Service.SetPassword(v.Context(), v.Company.ID, v.User.ID, v.Form.Get("password"))
 	}
 	if fault.CodeOf(err) == fault.InvalidArguments {
 		page, failed := s.view(v)
@@ -95,7 +95,7 @@ func (s *Account) password(v *frame.Visit) error {
 		return err
 	}
 	from := s.Sessions.Client(v.Request(), s.ClientAddress(v.Request()))
-	token, err := s.SignIn.OpenProved(v.Context(), v.User, "password", from, v.Session.ProvedAt)
+	token, err := s.SignIn.OpenProved(v.Context(), user, "password", from, v.Session.ProvedAt)
 	if err != nil {
 		return err
 	}
