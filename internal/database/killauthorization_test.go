@@ -14,7 +14,7 @@ import (
 // asks lets a caller send one of the calls, or the first of them be the person, who
 // approves the newest authorization of a call that waits.
 func (k *killing) asks(by account.User, passkey string) func(int, *rand.Rand) {
-	output := func(done, lost bool) any { return stepped{done, lost} }
+	output := func(got wipeAnswer, lost bool) any { return stepped{got.Done, lost} }
 	return func(caller int, random *rand.Rand) {
 		to, call := random.IntN(2), random.IntN(callsOf)
 		o := k.order(call)

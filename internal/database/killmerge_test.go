@@ -84,7 +84,7 @@ func TestMergeAssets_AgainstWipesIsLinearizableWithKills(t *testing.T) {
 				in.twin = 1 + random.IntN(twinsOf-1)
 				o.Merges, o.By = k.devices[in.twin].ID, by
 			}
-			k.ask(caller, random.IntN(2), o, in, func(done, lost bool) any { return wiped{done, lost} })
+			k.ask(caller, random.IntN(2), o, in, func(got wipeAnswer, lost bool) any { return wiped{got.Done, lost} })
 		}, func() { k.clock.Advance(2 * time.Minute); read() })
 		k.linearizable(replacements())
 	})

@@ -1,12 +1,9 @@
 package database_test
 
 import (
-	"math/rand/v2"
 	"slices"
 	"testing"
 	"time"
-
-	"github.com/anishathalye/porcupine"
 
 	"github.com/musterhq/muster/internal/access"
 	"github.com/musterhq/muster/internal/approval"
@@ -182,92 +179,6 @@ func TestClaim_CountsMovesUnderWay(t *testing.T) {
 			equal(f, "a claim after the move failed", f.claim(another.ID), proposal.Begun)
 		}
 	})
-}
-
-// moved is an attempt to move a device or to claim the proposal, of one round.
-type moved struct {
-	round int
-	claim bool
-}
-
-// A change of high impact and a move to its policy never both begin while no person
-// approves, over two replicas that are killed.
-func TestBegin_MoveAndChangeAreLinearizableWithKills(t *testing.T) {
-	withCompany(t, func(f *fixture) {
-		f.setControls(func(k *access.Controls) { k.ApplyApproval = access.ApproveRisky })
-		k := &killing{fixture: f}
-		var from, to policy.Policy
-		var phones []asset.Asset
-		var made proposal.Proposal
-		round := 0
-		prepare := func() {
-			round++
-			f.clock.Advance(time.Second)
-			from, to = f.newPolicy(words("From", round)), f.newPolicy(words("To", round))
-			phones = nil
-			for n := range 3 {
-				phones = append(phones, f.enroll(words("d", round, n), from.ID))
-			}
-			made = f.loosening(to)
-		}
-		prepare()
-		k.rounds(10, func(caller int, random *rand.Rand) {
-			in, o := moved{round, random.IntN(2) == 0}, wipeOrder{At: f.clock.Now().UnixMilli(), Company: f.company.ID}
-			if in.claim {
-				o.Claims = made.ID
-			} else {
-				c := f.moving(phones[random.IntN(len(phones))], from, to)
-				o.Moves = &c
-			}
-			k.ask(caller, random.IntN(2), o, in, func(done, lost bool) any { return wiped{done, lost} })
-		}, prepare)
-		k.linearizable(moves())
-	})
-}
-
-const (
-	moveBegan  = 1
-	claimBegan = 2
-)
-
-// begun is what has begun in each round.
-type begun [16]byte
-
-func (b begun) after(in moved) (begun, bool) {
-	was := b[in.round]
-	switch {
-	case was&claimBegan != 0, in.claim && was&moveBegan != 0:
-		return b, false
-	case in.claim:
-		b[in.round] |= claimBegan
-	default:
-		b[in.round] |= moveBegan
-	}
-	return b, true
-}
-
-func moves() porcupine.Model {
-	return (&porcupine.NondeterministicModel{
-		Partition: func(history []porcupine.Operation) (rounds [][]porcupine.Operation) {
-			rounds = make([][]porcupine.Operation, len(begun{}))
-			for _, o := range history {
-				rounds[o.Input.(moved).round] = append(rounds[o.Input.(moved).round], o)
-			}
-			return rounds
-		},
-		Init: func() []any { return []any{begun{}} },
-		Step: func(state, input, output any) []any {
-			next, done := state.(begun).after(input.(moved))
-			switch got := output.(wiped); {
-			case got.lost:
-				return []any{state, next}
-			case got.begun == done:
-				return []any{next}
-			default:
-				return nil
-			}
-		},
-	}).ToModel()
 }
 
 // A move is compared with the policies to which moves under way may bring the device first,
