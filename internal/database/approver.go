@@ -10,8 +10,8 @@ import (
 )
 
 // approver is the user who signed with a passkey.
-func approver(ctx context.Context, t conn, companyID, userID, passkeyID, lock string) (access.Approver, account.Passkey, error) {
-	u, err := findRated(ctx, t, companyID, userID, lock)
+func approver(ctx context.Context, t conn, companyID, userID, passkeyID string) (access.Approver, account.Passkey, error) {
+	u, err := findRated(ctx, t, companyID, userID)
 	if err != nil {
 		return access.Approver{}, account.Passkey{}, err
 	}
@@ -32,8 +32,8 @@ const sinceColumn = `CASE WHEN u.rights_at > u.created_at THEN u.rights_at ELSE 
 
 func ratedFields(u *rated) []any { return append(userFields(&u.User), at(&u.rightsAt)) }
 
-func findRated(ctx context.Context, c conn, companyID, userID, lock string) (rated, error) {
-	return find(ctx, c, "user", into(ratedFields), `SELECT `+ratedColumns+` FROM users u WHERE u.id = ? AND u.company_id = ?`+lock, userID, companyID)
+func findRated(ctx context.Context, c conn, companyID, userID string) (rated, error) {
+	return find(ctx, c, "user", into(ratedFields), `SELECT `+ratedColumns+` FROM users u WHERE u.id = ? AND u.company_id = ?`, userID, companyID)
 }
 
 // approver is a user with what decides whether they may decide.
@@ -48,7 +48,7 @@ func (u rated) approver(keys ...account.Passkey) access.Approver {
 
 // Decider returns a user as one who may decide, with all of their passkeys.
 func (db *DB) Decider(ctx context.Context, companyID, userID string) (access.Approver, error) {
-	u, err := findRated(ctx, db.read(), companyID, userID, "")
+	u, err := findRated(ctx, db.read(), companyID, userID)
 	if err != nil {
 		return access.Approver{}, err
 	}

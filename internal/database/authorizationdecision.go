@@ -64,7 +64,7 @@ func (db *DB) whyUnauthorized(ctx context.Context, t conn, a approval.Authorizat
 	if err != nil || why != nil {
 		return why, err
 	}
-	return db.whyVoid(ctx, t, of, a.SignedID, v, "")
+	return db.whyVoid(ctx, t, of, a.SignedID, v)
 }
 
 // callSubject is what a person decides about a call as it now is, or why there is nothing.

@@ -58,12 +58,25 @@ func (db *DB) Companies(ctx context.Context) ([]company.Company, error) {
 	return list(ctx, db.read(), into(companyFields), `SELECT `+companyColumns+` FROM companies c ORDER BY c.slug`)
 }
 
+// holdCompany locks a company. Others may make rows that refer to it.
+func holdCompany(ctx context.Context, t *tx, id string) error {
+	_, err := find(ctx, t, "company", scanValue[string], `SELECT id FROM companies WHERE id = ?`+t.hold(), id)
+	return err
+}
+
+// holdCompanyOf is holdCompany for the one that a row of a table belongs to, if there is
+// such a row.
+func holdCompanyOf(ctx context.Context, t *tx, table, id string) error {
+	_, err := holds(ctx, t, `SELECT id FROM companies WHERE id = (SELECT company_id FROM `+table+` WHERE id = ?)`+t.hold(), id)
+	return err
+}
+
 // UpdateCompany changes what change changes, but for id, slug and creation;
 // fault.Refused if the enterprise is another company's.
 func (db *DB) UpdateCompany(ctx context.Context, id string, change func(*company.Company) error) (company.Company, error) {
 	var updated company.Company
 	err := db.write(ctx, func(ctx context.Context, t *tx) error {
-		c, err := findCompany(ctx, t, `c.id = ?`+t.lock(), id)
+		c, err := findCompany(ctx, t, `c.id = ?`+t.hold(), id)
 		if err != nil {
 			return err
 		}

@@ -55,7 +55,7 @@ func (db *DB) decide(ctx context.Context, t *tx, d approval.Decision) (refused, 
 	if err != nil {
 		return nil, err
 	}
-	s, err := db.standing(ctx, t, m.Subject, d.Signed, d.UserID, d.PasskeyID, t.lock())
+	s, err := db.standing(ctx, t, m.Subject, d.Signed, d.UserID, d.PasskeyID)
 	if err != nil {
 		return nil, err
 	}
@@ -89,15 +89,15 @@ func (db *DB) matter(ctx context.Context, t *tx, d approval.Decision) (matter, e
 	return matter{}, fmt.Errorf("database: a %q is not decided on", d.Kind)
 }
 
-// standing reads what a decision depends on. With a lock it holds the person.
-func (db *DB) standing(ctx context.Context, t conn, of approval.Subject, signed signature.Signed, userID, passkeyID, lock string) (approval.Standing, error) {
+// standing reads what a decision depends on. Who holds the company holds all of it.
+func (db *DB) standing(ctx context.Context, t conn, of approval.Subject, signed signature.Signed, userID, passkeyID string) (approval.Standing, error) {
 	s := approval.Standing{Subject: of, Signed: signed, Now: db.now()}
 	c, err := findCompany(ctx, t, `c.id = ?`, of.CompanyID)
 	if err != nil {
 		return s, err
 	}
 	s.Controls = c.Settings.Controls
-	by, key, err := approver(ctx, t, of.CompanyID, userID, passkeyID, lock)
+	by, key, err := approver(ctx, t, of.CompanyID, userID, passkeyID)
 	if err == nil {
 		s.Credential, s.Approver = key.Credential, by
 	}
@@ -108,7 +108,7 @@ func (db *DB) standing(ctx context.Context, t conn, of approval.Subject, signed 
 }
 
 // kept is the standing of a decision that was kept, or why it can have none.
-func (db *DB) kept(ctx context.Context, t conn, of approval.Subject, signedID, lock string) (s approval.Standing, why, err error) {
+func (db *DB) kept(ctx context.Context, t conn, of approval.Subject, signedID string) (s approval.Standing, why, err error) {
 	file, err := find(ctx, t, "signed decision", scanValue[string],
 		`SELECT s.signed FROM signed_documents s WHERE s.id = ? AND s.company_id = ? AND s.subject = ?`, signedID, of.CompanyID, of.ID)
 	if fault.CodeOf(err) == fault.NotFound {
@@ -125,13 +125,13 @@ func (db *DB) kept(ctx context.Context, t conn, of approval.Subject, signedID, l
 	if wrong != nil {
 		return s, wrong, nil
 	}
-	s, err = db.standing(ctx, t, of, signed, head.Approver.ID, hex.EncodeToString(signed.CredentialID), lock)
+	s, err = db.standing(ctx, t, of, signed, head.Approver.ID, hex.EncodeToString(signed.CredentialID))
 	return s, nil, err
 }
 
 // whyVoid says why an approval that was kept does not count now; nil: it does.
-func (db *DB) whyVoid(ctx context.Context, t conn, of approval.Subject, signedID string, v approval.Verifier, lock string) (why, err error) {
-	s, why, err := db.kept(ctx, t, of, signedID, lock)
+func (db *DB) whyVoid(ctx context.Context, t conn, of approval.Subject, signedID string, v approval.Verifier) (why, err error) {
+	s, why, err := db.kept(ctx, t, of, signedID)
 	if err != nil || why != nil {
 		return why, err
 	}
@@ -167,7 +167,7 @@ func (db *DB) followApproval(ctx context.Context, t *tx, before, after company.C
 
 // mayNot says why the person who made a decision that was kept may not make it any more.
 func (db *DB) mayNot(ctx context.Context, t conn, of approval.Subject, signedID string) (why, err error) {
-	s, why, err := db.kept(ctx, t, of, signedID, "")
+	s, why, err := db.kept(ctx, t, of, signedID)
 	if err != nil || why != nil {
 		return why, err
 	}

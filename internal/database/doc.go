@@ -48,7 +48,27 @@
 // than once (serialization failures are retried), so it must set variables
 // outside itself only by assignment, and it must not write through db again.
 // tx.lock is " FOR UPDATE" where that is needed, skipLocked its sibling for
-// workers that claim rows.
+// workers that claim rows, and hold the one that lets others make rows that refer to the
+// locked one.
+//
+// # The order of locks
+//
+// A transaction locks rows in this order, so that no two wait for each other:
+//
+//  1. the API key or connection of the caller
+//  2. the company
+//  3. users, by their ids
+//  4. a proposal, or authorizations
+//  5. assets, by their ids
+//  6. policies, by their ids
+//  7. leases, and last, when it concludes, the version of the company's controls
+//
+// What a person decided is used, made and taken back under the lock of the company: whoever
+// takes a right, a passkey or an account holds the company before the user, and whoever
+// claims a proposal or decides holds the company in the place of the user. The company is
+// locked by hold alone: another lock would wait for everybody who adds a row to the company.
+// PostgreSQL ends one of two transactions that wait for each other with the code 40P01,
+// after a second. It is run again, and its caller notices nothing but the second.
 //
 // On SQLite there is one writing connection, owned by a goroutine that commits
 // the functions of concurrent callers together, each in a savepoint of its own:

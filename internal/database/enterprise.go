@@ -19,7 +19,7 @@ const isManagedByPlatform = `management = 'PLATFORM' AND status IN ('ACTIVE', 'I
 // again changes nothing.
 func (db *DB) BeginDisconnection(ctx context.Context, companyID, enterprise string, lost bool, at time.Time) error {
 	return db.write(ctx, func(ctx context.Context, t *tx) error {
-		owner, err := findCompany(ctx, t, `c.id = ?`+t.lock(), companyID)
+		owner, err := findCompany(ctx, t, `c.id = ?`+t.hold(), companyID)
 		if err == nil && owner.Enterprise != enterprise {
 			err = fault.New(fault.Refused, "the company is no longer connected to %s", enterprise)
 		}
@@ -89,7 +89,7 @@ func endManaged(ctx context.Context, t *tx, companyID, enterprise string, at tim
 // disconnecting locks the company and fails with fault.Refused unless its enterprise is
 // being given up.
 func disconnecting(ctx context.Context, t *tx, companyID, enterprise string) error {
-	owner, err := findCompany(ctx, t, `c.id = ?`+t.lock(), companyID)
+	owner, err := findCompany(ctx, t, `c.id = ?`+t.hold(), companyID)
 	if err != nil {
 		return err
 	}

@@ -13,7 +13,7 @@ import (
 // fault.Refused for one who has a way to sign in, or ever signed in. A link for
 // such a user would let its holder into an account that is in use.
 func lockInvited(ctx context.Context, t *tx, companyID, id string) (account.User, error) {
-	u, err := findUser(ctx, t, `u.id = ? AND u.company_id = ?`+t.lock(), id, companyID)
+	u, err := holdUser(ctx, t, companyID, id)
 	if err != nil {
 		return u, err
 	}
@@ -67,11 +67,14 @@ func (db *DB) AcceptInvitation(ctx context.Context, token access.SecretHash, pas
 // takeInvitation ends an invitation and returns its user, who is locked: fault.NotFound or
 // fault.Refused if it is over, fault.Forbidden while changes in the portal are stopped.
 func (db *DB) takeInvitation(ctx context.Context, t *tx, token access.SecretHash) (account.User, error) {
-	s, err := db.takeStep(ctx, t, token, account.Invitation, "invitation")
+	s, err := db.findStep(ctx, t, token, account.Invitation, "invitation")
 	if err != nil {
 		return account.User{}, err
 	}
 	u, err := lockInvited(ctx, t, s.CompanyID, s.UserID)
+	if err == nil {
+		_, err = db.takeStep(ctx, t, token, account.Invitation, "invitation")
+	}
 	if err != nil {
 		return u, err
 	}

@@ -36,7 +36,7 @@ func (db *DB) Loosenings(ctx context.Context, companyID string) ([]access.Loosen
 func (db *DB) ChangeControls(ctx context.Context, companyID string, by account.User, change func(*company.Company)) (waiting []access.Loosening, err error) {
 	err = db.write(ctx, func(ctx context.Context, t *tx) error {
 		waiting = nil
-		c, err := findCompany(ctx, t, `c.id = ?`+t.lock(), companyID)
+		c, err := findCompany(ctx, t, `c.id = ?`+t.hold(), companyID)
 		if err != nil {
 			return err
 		}
@@ -109,7 +109,7 @@ func (db *DB) recordLoosening(ctx context.Context, t *tx, action activity.Action
 // lockLoosening locks the company and finds what waits in it; fault.NotFound if
 // it took effect or was canceled.
 func (db *DB) lockLoosening(ctx context.Context, t *tx, companyID, id string) (c company.Company, l access.Loosening, err error) {
-	if c, err = findCompany(ctx, t, `c.id = ?`+t.lock(), companyID); err != nil {
+	if c, err = findCompany(ctx, t, `c.id = ?`+t.hold(), companyID); err != nil {
 		return c, l, err
 	}
 	l, err = find(ctx, t, "change that waits", scanLoosening, `SELECT `+looseningColumns+` FROM loosenings l WHERE l.id = ? AND l.company_id = ?`, id, companyID)

@@ -63,7 +63,7 @@ func observe(ctx context.Context, t *tx, o enrollment.Observation) (enrollment.C
 		// Joins of a company wait for each other, or one device that is announced
 		// twice at once would become two assets. After the wait the device may be
 		// known: the decision is about what is known then.
-		if err = lockCompany(ctx, t, o.CompanyID, true); err == nil {
+		if err = holdCompany(ctx, t, o.CompanyID); err == nil {
 			known, exists, err = lockName(ctx, t, o.CompanyID, o.Device)
 		}
 	}

@@ -49,13 +49,16 @@ func (db *DB) UsePasskey(ctx context.Context, p account.Passkey) error {
 // lockUser makes changes of a user's second factors wait for each other: each
 // depends on what the others left.
 func lockUser(ctx context.Context, t *tx, userID string) error {
-	_, err := holds(ctx, t, `SELECT id FROM users WHERE id = ?`+t.lock(), userID)
+	_, err := holds(ctx, t, `SELECT id FROM users WHERE id = ?`+t.hold(), userID)
 	return err
 }
 
 // RemovePasskey implements access.PasskeyStore.
 func (db *DB) RemovePasskey(ctx context.Context, userID, id string) error {
 	return db.write(ctx, func(ctx context.Context, t *tx) error {
+		if err := holdCompanyOf(ctx, t, "users", userID); err != nil {
+			return err
+		}
 		if err := lockUser(ctx, t, userID); err != nil {
 			return err
 		}

@@ -158,7 +158,7 @@ func (db *DB) FinishSignup(ctx context.Context, state, enterprise string) error 
 		if err != nil {
 			return err
 		}
-		before, err := findCompany(ctx, t, `c.id = ?`+t.lock(), companyID)
+		before, err := findCompany(ctx, t, `c.id = ?`+t.hold(), companyID)
 		if err != nil {
 			return err
 		}

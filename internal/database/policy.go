@@ -85,7 +85,7 @@ func (db *DB) CreatePolicy(ctx context.Context, p policy.Policy, by policy.Autho
 	p.Version = 1
 	r := policy.Revision{SavedAt: p.CreatedAt, SavedBy: by, Origin: policy.FromCreate, ProposalID: proposalID}
 	return db.write(ctx, func(ctx context.Context, t *tx) error {
-		if err := lockCompany(ctx, t, p.CompanyID, true); err != nil {
+		if err := holdCompany(ctx, t, p.CompanyID); err != nil {
 			return err
 		}
 		if err := nameFree(ctx, t, p.CompanyID, p.Name, p.ID); err != nil {
@@ -118,7 +118,7 @@ func (db *DB) SavePolicy(ctx context.Context, next policy.Policy, expected int, 
 }
 
 func savePolicy(ctx context.Context, t *tx, next policy.Policy, expected int, r policy.Revision) (policy.Policy, error) {
-	if err := lockCompany(ctx, t, next.CompanyID, true); err != nil {
+	if err := holdCompany(ctx, t, next.CompanyID); err != nil {
 		return policy.Policy{}, err
 	}
 	current, err := lockPolicy(ctx, t, next.CompanyID, next.ID)

@@ -10,9 +10,8 @@ import (
 	"github.com/musterhq/muster/internal/proposal"
 )
 
-// Every writer locks in this order, so that there are no deadlocks:
-// proposal, company, policy, lease. A name is looked for, and given, under the
-// lock of its company; a version under that of its policy.
+// A name is looked for, and given, under the lock of its company; a version under that of
+// its policy. For the order of locks, see the package comment.
 
 // ClaimProposal implements proposal.Store.
 func (db *DB) ClaimProposal(ctx context.Context, c proposal.Claim) (proposal.Claimed, error) {
@@ -48,11 +47,11 @@ func (db *DB) claimProposal(ctx context.Context, t *tx, c proposal.Claim) (propo
 // was read before, its policy's devices and version count as they are now.
 func (db *DB) applying(ctx context.Context, t *tx, c proposal.Claim) (proposal.Situation, error) {
 	now := proposal.Situation{Confirmed: c.Confirmed}
-	var err error
-	if now.Proposal, err = db.lockProposal(ctx, t, c.ID); err != nil || now.Status != proposal.Pending {
+	err := holdCompanyOf(ctx, t, "proposals", c.ID)
+	if err != nil {
 		return now, err
 	}
-	if err := lockCompany(ctx, t, now.CompanyID, now.Renames); err != nil {
+	if now.Proposal, err = db.lockProposal(ctx, t, c.ID); err != nil || now.Status != proposal.Pending {
 		return now, err
 	}
 	current, err := lockPolicy(ctx, t, now.CompanyID, now.PolicyID)
@@ -117,6 +116,9 @@ func (db *DB) FinishProposal(ctx context.Context, e proposal.Ending) (after prop
 }
 
 func (db *DB) finishProposal(ctx context.Context, t *tx, e proposal.Ending) (proposal.Proposal, bool, error) {
+	if err := holdCompanyOf(ctx, t, "proposals", e.ID); err != nil {
+		return proposal.Proposal{}, false, err
+	}
 	p, err := db.lockProposal(ctx, t, e.ID)
 	if err != nil {
 		return p, false, err
@@ -177,9 +179,6 @@ func settling(s proposal.Status) (activity.Outcome, bool) {
 // the policy was saved otherwise, or its name given away, since the outcome
 // became doubtful, it saves nothing, and the platform's copy is doubted.
 func (db *DB) saveNext(ctx context.Context, t *tx, p proposal.Proposal, e *proposal.Ending) (int, error) {
-	if err := lockCompany(ctx, t, p.CompanyID, p.Renames); err != nil {
-		return 0, err
-	}
 	free, err := newNameFree(ctx, t, p)
 	if err != nil {
 		return 0, err
@@ -233,15 +232,6 @@ func saveChange(ctx context.Context, t *tx, p proposal.Proposal, r policy.Revisi
 
 func (db *DB) lockProposal(ctx context.Context, t *tx, id string) (proposal.Proposal, error) {
 	return db.findProposal(ctx, t, `v.id = ?`+t.lock(), id)
-}
-
-// lockCompany locks the company against other changes of names, if wanted.
-func lockCompany(ctx context.Context, t *tx, companyID string, wanted bool) error {
-	if !wanted {
-		return nil
-	}
-	_, err := find(ctx, t, "company", scanValue[string], `SELECT id FROM companies WHERE id = ?`+t.lock(), companyID)
-	return err
 }
 
 // lockPolicy returns a policy that no one else changes until the transaction

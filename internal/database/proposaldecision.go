@@ -11,8 +11,11 @@ import (
 	"github.com/musterhq/muster/internal/signature"
 )
 
-// changeMatter locks a proposal, with its policy, for a decision.
+// changeMatter locks a company, and a proposal with its policy, for a decision.
 func (db *DB) changeMatter(ctx context.Context, t *tx, companyID, id string) (m matter, err error) {
+	if err := holdCompany(ctx, t, companyID); err != nil {
+		return m, err
+	}
 	p, err := db.lockProposal(ctx, t, id)
 	if err == nil && p.CompanyID != companyID {
 		err = fault.New(fault.NotFound, "no such proposal")
@@ -78,7 +81,7 @@ func (db *DB) approvalStands(ctx context.Context, t *tx, p proposal.Proposal, c 
 		return true, nil
 	}
 	if p.Approval.State == proposal.Approved {
-		why, err := db.whyNoApproval(ctx, t, p, c.Verifier, t.lock())
+		why, err := db.whyNoApproval(ctx, t, p, c.Verifier)
 		if why == nil && (c.Next.PolicyID != p.Next.PolicyID || c.Next.Name != p.Next.Name || !slices.Equal(c.Next.Document, p.Next.Document)) {
 			why = fault.New(fault.Refused, "the proposal was altered while it was applied")
 		}
@@ -123,15 +126,15 @@ func (db *DB) voidChanges(ctx context.Context, t *tx, companyID string) error {
 }
 
 // whyNoApproval says why the approval of a proposal does not count; nil: it does.
-func (db *DB) whyNoApproval(ctx context.Context, t conn, p proposal.Proposal, v approval.Verifier, lock string) (why, err error) {
+func (db *DB) whyNoApproval(ctx context.Context, t conn, p proposal.Proposal, v approval.Verifier) (why, err error) {
 	of, err := db.changeSubject(ctx, t, p)
 	if err != nil {
 		return nil, err
 	}
-	return db.whyVoid(ctx, t, of, p.SignedID, v, lock)
+	return db.whyVoid(ctx, t, of, p.SignedID, v)
 }
 
 // PeekApproval implements proposal.Store.
 func (db *DB) PeekApproval(ctx context.Context, p proposal.Proposal, v approval.Verifier) (why, err error) {
-	return db.whyNoApproval(ctx, db.read(), p, v, "")
+	return db.whyNoApproval(ctx, db.read(), p, v)
 }

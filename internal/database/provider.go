@@ -89,17 +89,19 @@ func (db *DB) SaveProvider(ctx context.Context, p account.IdentityProvider, chec
 	return taken(err, "one of the domains signs in with another company")
 }
 
-// lockUsers locks a company and all of its users. The users are first, in order,
-// as in UpdateUserAmong, so that the two do not wait for each other. They are
-// read again under the company's lock, which keeps others from being created.
+// lockUsers locks a company and all of its users. They are read again once no other can be
+// created: who signs in for the first time waits.
 func lockUsers(ctx context.Context, t *tx, companyID string) ([]account.User, error) {
-	if _, err := list(ctx, t, scanValue[string], `SELECT u.id FROM users u WHERE u.company_id = ? ORDER BY u.id`+t.lock(), companyID); err != nil {
+	if err := holdCompany(ctx, t, companyID); err != nil {
 		return nil, err
 	}
-	if err := lockCompany(ctx, t, companyID, true); err != nil {
+	if _, err := list(ctx, t, scanValue[string], `SELECT u.id FROM users u WHERE u.company_id = ? ORDER BY u.id`+t.hold(), companyID); err != nil {
 		return nil, err
 	}
-	return list(ctx, t, into(userFields), `SELECT `+userColumns+` FROM users u WHERE u.company_id = ?`+t.lock(), companyID)
+	if _, err := holds(ctx, t, `SELECT id FROM companies WHERE id = ?`+t.lock(), companyID); err != nil {
+		return nil, err
+	}
+	return list(ctx, t, into(userFields), `SELECT `+userColumns+` FROM users u WHERE u.company_id = ? ORDER BY u.id`+t.hold(), companyID)
 }
 
 func (db *DB) recordProvider(ctx context.Context, t *tx, before, after account.IdentityProvider) error {

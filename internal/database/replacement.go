@@ -15,7 +15,7 @@ func (db *DB) replacing(ctx context.Context, companyID string, work func(ctx con
 	var refused error
 	err := db.write(ctx, func(ctx context.Context, t *tx) (err error) {
 		refused = nil
-		if err = lockCompany(ctx, t, companyID, true); err == nil {
+		if err = holdCompany(ctx, t, companyID); err == nil {
 			refused, err = work(ctx, t)
 		}
 		return err

@@ -137,6 +137,15 @@ func (db *DB) SaveStep(ctx context.Context, token access.SecretHash, s account.P
 		if err := t.exec(ctx, `DELETE FROM signin_steps WHERE expires_at < ?`, millis(db.now())); err != nil {
 			return err
 		}
+		if s.Kind == account.SecondFactor {
+			same, err := holds(ctx, t, `SELECT id FROM users WHERE id = ? AND password_hash = ?`+t.hold(), s.UserID, s.PasswordHash)
+			if err == nil && !same {
+				err = errSignInMoved
+			}
+			if err != nil {
+				return err
+			}
+		}
 		return saveStep(ctx, t, token, s)
 	})
 	return taken(err, "this step was begun already")

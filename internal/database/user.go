@@ -93,7 +93,7 @@ func ofUser() []string {
 // DeleteUser implements access.UserStore.
 func (db *DB) DeleteUser(ctx context.Context, companyID, id string) (u account.User, err error) {
 	err = db.write(ctx, func(ctx context.Context, t *tx) error {
-		if u, err = findUser(ctx, t, `u.id = ? AND u.company_id = ?`+t.lock(), id, companyID); err != nil {
+		if u, err = holdUser(ctx, t, companyID, id); err != nil {
 			return err
 		}
 		t.raises(companyID)
@@ -110,13 +110,10 @@ func (db *DB) DeleteUser(ctx context.Context, companyID, id string) (u account.U
 	return u, err
 }
 
-// UpdateUserAmong implements access.UserStore. The company's row is locked,
-// so that two people cannot take each other's right at one moment.
+// UpdateUserAmong implements access.UserStore. The company is locked, so that two people
+// cannot take each other's right at one moment.
 func (db *DB) UpdateUserAmong(ctx context.Context, companyID, id string, change func(u *account.User, among account.Among) error) (account.User, error) {
 	return db.updateUser(ctx, companyID, id, func(ctx context.Context, t *tx, u *account.User) error {
-		if err := lockCompany(ctx, t, companyID, true); err != nil {
-			return err
-		}
 		all, err := list(ctx, t, into(userFields), `SELECT `+userColumns+` FROM users u WHERE u.company_id = ? AND u.id <> ?`, companyID, id)
 		if err != nil {
 			return err
@@ -134,10 +131,19 @@ func (db *DB) UpdateUserAmong(ctx context.Context, companyID, id string, change 
 	})
 }
 
+// holdUser locks a company, and a user of it, whose decisions may end: who claims or
+// decides holds the company, and needs no lock of the user.
+func holdUser(ctx context.Context, t *tx, companyID, id string) (account.User, error) {
+	if err := holdCompany(ctx, t, companyID); err != nil {
+		return account.User{}, err
+	}
+	return findUser(ctx, t, `u.id = ? AND u.company_id = ?`+t.hold(), id, companyID)
+}
+
 func (db *DB) updateUser(ctx context.Context, companyID, id string, change func(context.Context, *tx, *account.User) error) (account.User, error) {
 	var updated account.User
 	err := db.write(ctx, func(ctx context.Context, t *tx) error {
-		u, err := findUser(ctx, t, `u.id = ? AND u.company_id = ?`+t.lock(), id, companyID)
+		u, err := holdUser(ctx, t, companyID, id)
 		if err != nil {
 			return err
 		}

@@ -1,0 +1,177 @@
+package database_test
+
+import (
+	"context"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/musterhq/muster/internal/access"
+	"github.com/musterhq/muster/internal/account"
+	"github.com/musterhq/muster/internal/approval"
+	"github.com/musterhq/muster/internal/approval/approvaltest"
+	"github.com/musterhq/muster/internal/command"
+	"github.com/musterhq/muster/internal/company"
+	"github.com/musterhq/muster/internal/database"
+	"github.com/musterhq/muster/internal/policy"
+	"github.com/musterhq/muster/internal/proposal"
+	"github.com/musterhq/muster/internal/signature"
+	"github.com/musterhq/muster/test/poll"
+)
+
+// crossed are two transactions that meet: both have begun before a row is let go that
+// the first needs.
+type crossed struct {
+	*fixture
+	c    *pgx.Conn
+	ada  account.User
+	of   policy.Policy
+	made proposal.Proposal
+	came proposal.Claimed
+}
+
+// approved is a proposal that a person approved.
+func (x *crossed) approved(renames bool) {
+	x.Helper()
+	x.setControls(func(k *access.Controls) { k.ApplyApproval, k.ApproverAge = access.ApproveAll, 0 })
+	x.ada, x.of = x.person("Ada", true), x.newPolicy("Kiosk")
+	p := loosening(x.of)
+	if p.Renames = renames; renames {
+		p.Next.Name = "Another"
+	}
+	var err error
+	x.made, err = x.db.Propose(x.Context(), p, time.Hour)
+	x.ok(err)
+	x.ok(x.approveChange(x.made.ID, x.ada))
+}
+
+func (x *crossed) claims(ctx context.Context, db *database.DB) (err error) {
+	x.came, err = db.ClaimProposal(ctx, proposal.Claim{ID: x.made.ID, Holder: "h", For: time.Minute, Confirmed: true, Next: x.made.Next,
+		Verifier: approvaltest.Verifier()})
+	return err
+}
+
+// holding takes a row, and returns what lets it go.
+func (x *crossed) holding(table, id string) (letGo func()) {
+	x.Helper()
+	held, err := x.c.Begin(x.Context())
+	x.ok(err)
+	_, err = held.Exec(x.Context(), `SELECT id FROM `+table+` WHERE id = $1 FOR UPDATE`, id)
+	x.ok(err)
+	return func() { x.ok(held.Rollback(x.Context())) }
+}
+
+// is waits until a query has a result.
+func (x *crossed) is(by *pgx.Conn, what string, want int, query string) {
+	x.Helper()
+	poll.Until(x, fmt.Sprintf("%d %s", want, what), func() error {
+		var n int
+		err := by.QueryRow(x.Context(), query).Scan(&n)
+		if err == nil && n != want {
+			err = fmt.Errorf("there are %d", n)
+		}
+		return err
+	})
+}
+
+const (
+	connected = `SELECT count(*) FROM pg_stat_activity WHERE datname = current_database()`
+	waiting   = connected + ` AND wait_event_type = 'Lock'`
+)
+
+type transaction func(ctx context.Context, db *database.DB) error
+
+// together begins both, one after the other, before letGo. PostgreSQL ends neither because
+// they wait for each other.
+func (x *crossed) together(first, second transaction, letGo func()) {
+	x.Helper()
+	watcher, err := pgx.Connect(x.Context(), x.url)
+	x.ok(err)
+	defer func() { x.ok(watcher.Close(context.Background())) }()
+	var before, ended int
+	x.ok(watcher.QueryRow(x.Context(), connected).Scan(&before))
+	var replicas []*database.DB
+	done := make(chan error, 2)
+	for n, does := range []transaction{first, second} {
+		db, err := database.Open(x.Context(), database.Options{URL: x.url, Now: x.clock.Now})
+		x.ok(err)
+		replicas = append(replicas, db)
+		go func() { done <- does(x.Context(), db) }()
+		x.is(watcher, "transactions that wait", n+1, waiting)
+	}
+	letGo()
+	for range replicas {
+		x.ok(<-done)
+	}
+	for _, db := range replicas {
+		x.ok(db.Close())
+	}
+	x.is(watcher, "connections", before, connected) // each reports what happened to it when it ends
+	x.ok(watcher.QueryRow(x.Context(), `SELECT deadlocks FROM pg_stat_database WHERE datname = current_database()`).Scan(&ended))
+	equal(x.T, "transactions that PostgreSQL ended", ended, 0)
+}
+
+// Whoever uses what a person decided, and whoever takes back their decisions, lock in one
+// order: neither waits for the other in a circle.
+func TestLocks_HaveOneOrder(t *testing.T) {
+	t.Parallel()
+	meet := func(name string, test func(x *crossed)) {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			f := newFixture(t, postgresEngine(t))
+			c, err := pgx.Connect(t.Context(), f.url)
+			f.ok(err)
+			defer func() { f.ok(c.Close(context.Background())) }()
+			test(&crossed{fixture: f, c: c})
+		})
+	}
+	for name, ends := range map[string]func(x *crossed) transaction{
+		"disabled": func(x *crossed) transaction {
+			return func(ctx context.Context, db *database.DB) error {
+				_, err := db.UpdateUser(ctx, x.company.ID, x.ada.ID, func(u *account.User) error { u.Disabled = true; return nil })
+				return err
+			}
+		},
+		"deleted": func(x *crossed) transaction {
+			return func(ctx context.Context, db *database.DB) error {
+				_, err := db.DeleteUser(ctx, x.company.ID, x.ada.ID)
+				return err
+			}
+		},
+		"without a passkey": func(x *crossed) transaction {
+			id := x.key(x.ada).ID
+			return func(ctx context.Context, db *database.DB) error { return db.RemovePasskey(ctx, x.ada.ID, id) }
+		},
+	} {
+		meet("a claim, and its approver is "+name, func(x *crossed) {
+			x.approved(false)
+			x.together(x.claims, ends(x), x.holding("policies", x.of.ID))
+			after, err := x.db.Proposal(x.Context(), x.company.ID, x.made.ID)
+			x.ok(err)
+			equal(x.T, "came, status and approval", words(x.came, after.Status, after.Approval.State), words(proposal.Begun, proposal.Executing, proposal.Approved))
+		})
+	}
+	meet("a stricter rule, and a claim that renames", func(x *crossed) {
+		x.approved(true)
+		letGo := x.holding("companies", x.company.ID)
+		x.together(func(ctx context.Context, db *database.DB) error {
+			_, err := db.UpdateCompany(ctx, x.company.ID, company.Change(func(c *company.Company) { c.Settings.Controls.ApproverAge = time.Hour }))
+			return err
+		}, x.claims, letGo)
+		equal(x.T, "came", x.came, proposal.NotApproved)
+	})
+	meet("a decision, and who decides has other rights", func(x *crossed) {
+		x.destructiveApproval()
+		phone := x.fleet(1)[0]
+		x.ada = x.person("Ada", true)
+		asked := x.refusal(x.db, x.asking(phone, command.WipeCompanyData, "d"))
+		d := x.decision(asked.ID, x.ada, x.sign(x.ada, x.document(asked.ID, x.ada, signature.Approve, nil)))
+		x.together(func(ctx context.Context, db *database.DB) error { return db.Decide(ctx, d) }, func(ctx context.Context, db *database.DB) error {
+			_, err := db.UpdateUserAmong(ctx, x.company.ID, x.ada.ID, func(u *account.User, _ account.Among) error { u.Rights &^= account.DestroyDevices; return nil })
+			return err
+		}, x.holding("companies", x.company.ID))
+		equal(x.T, "the authorization", x.authorization(asked.ID).State, approval.Waiting)
+	})
+}
