@@ -141,13 +141,13 @@ func (k *Kernel) admitAndRun(ctx context.Context, o *Operation, p access.Princip
 	if err == nil || permit.Moves() == moves {
 		return result, err
 	}
-	out.Reached = false // nothing was recorded
+	out.Reached = permit.Used() // if not, nothing was recorded
 	return k.runAgain(ctx, o, call, args, meta, permit, out)
 }
 
-// runAgain decides once more about a call whose caller's permit moved before anything was
-// recorded, and runs it by that decision, with its arguments as they were read. It spends
-// and counts nothing.
+// runAgain decides once more about a call whose caller's permit moved, and runs it by that
+// decision, with its arguments as they were read. It spends and counts nothing. A call that
+// has recorded something is not run twice.
 func (k *Kernel) runAgain(ctx context.Context, o *Operation, call Call, args any, meta Meta, permit *access.Permit, out *Outcome) (any, error) {
 	p, err := permit.Again(ctx)
 	if fault.CodeOf(err) == fault.Internal {
@@ -159,18 +159,27 @@ func (k *Kernel) runAgain(ctx context.Context, o *Operation, call Call, args any
 	if err == nil {
 		err = meta.check(o, p)
 	}
+	if err == nil && permit.Used() {
+		err = errInPart
+	}
 	if err != nil {
 		return nil, err
 	}
 	out.Reached, call.Principal = true, p
 	moves := permit.Moves()
 	result, err := k.call(access.WithActor(ctx, p.Actor(), ""), o, call, args)
-	if err != nil && permit.Moves() > moves {
-		out.Reached = false
-		return nil, access.ErrMoved
+	switch out.Reached = err == nil || permit.Moves() == moves || permit.Used(); {
+	case err == nil || permit.Moves() == moves:
+		return result, err
+	case permit.Used():
+		return nil, errInPart
 	}
-	return result, err
+	return nil, access.ErrMoved
 }
+
+// errInPart is the error of a call that wrote, and may not write any more as it began.
+var errInPart error = &fault.Error{Code: fault.Unavailable, Retryable: true,
+	Detail: "what the caller may do changed while this was carried out, and a part of it may be done: look at what there is before you send it again"}
 
 // lateAfter is after how long a request that is still being read is one of a caller who
 // was let in too long ago.

@@ -221,6 +221,36 @@ func TestSeconds(t *testing.T) {
 	}
 }
 
+// A call that wrote before its permit moved is not run again, so that what it wrote is not
+// written twice. Who may not make it any more is told so.
+func TestRun_MovedInPart(t *testing.T) {
+	t.Parallel()
+	may := access.Principal{ID: "k", Permissions: access.All, Settings: access.Settings{DeviceCommands: true}}
+	mayNot := may
+	mayNot.Permissions = access.DevicesRead
+	for _, c := range []struct {
+		now    access.Principal
+		before int // how often it moves before anything is written
+		want   fault.Code
+	}{{may, 0, fault.Unavailable}, {mayNot, 0, fault.Forbidden}, {may, 1, fault.Unavailable}} {
+		runs, writes := 0, 0
+		o := define(reboot, func(ctx context.Context, _ operation.Call, _ target) (string, error) {
+			if runs++; runs > c.before {
+				writes++
+				access.PermitOf(ctx).Wrote(0)
+			}
+			access.PermitOf(ctx).Refuse()
+			return "", access.ErrMoved
+		})
+		k := operation.NewKernel(operation.Config{Limiter: &counted{left: 9}, Now: time.Now})
+		out := k.Run(t.Context(), o, may, operation.Meta{Again: func(context.Context) (access.Principal, error) { return c.now, nil }},
+			operation.Flat(`{"assetId": "a", "text": "t"}`))
+		if out.Fault == nil || out.Fault.Code != c.want || !out.Reached || writes != 1 || runs != c.before+1 {
+			t.Errorf("%+v: %+v after %d runs and %d writes", c, out, runs, writes)
+		}
+	}
+}
+
 // A call whose permit moves, and moves again while it is decided once more, is answered as
 // one that may be sent again. It spent once.
 func TestRun_MovedTwice(t *testing.T) {
