@@ -5,8 +5,44 @@ import (
 	"time"
 
 	"github.com/musterhq/muster/internal/asset"
+	"github.com/musterhq/muster/internal/command"
+	"github.com/musterhq/muster/internal/enrollment"
 	"github.com/musterhq/muster/internal/fault"
 )
+
+// A report from before a move, or from while it was sent, does not take the device back to
+// its policy here. One of later does: it was moved at the platform.
+func TestObserve_ReportFromBeforeAMove(t *testing.T) {
+	withCompany(t, func(f *fixture) {
+		before, after := f.newPolicy("before"), f.newPolicy("after")
+		a := f.enroll("d1", before.ID)
+		report := func(when time.Time) enrollment.Observation {
+			return enrollment.Observation{CompanyID: f.company.ID, Device: "d1", Management: asset.Platform, ReportedAt: when, ObservedAt: when,
+				PolicyID: before.ID, AppliedPolicy: before.ID, AppliedVersion: 1}
+		}
+		f.clock.Advance(time.Hour)
+		early := report(f.clock.Now().Add(-time.Second))
+		move := f.intent(a, command.ChangePolicy)
+		move.PolicyID = after.ID
+		_, _, err := f.db.Begin(f.Context(), move, nil)
+		f.ok(err)
+		f.clock.Advance(time.Second)
+		between := report(f.clock.Now())
+		f.clock.Advance(time.Second)
+		_, _, err = f.db.Take(f.Context(), move.ID, command.Transition{From: []command.State{command.Prepared}, To: command.Sent})
+		f.ok(err)
+		f.ok(f.db.AssignPolicy(f.Context(), a.ID, a.Device.Epoch, after.ID))
+		for name, o := range map[string]enrollment.Observation{"before the move": early, "while it was sent": between} {
+			f.observe(o)
+			seen := f.asset(a.ID)
+			equal(f, "after a report from "+name, words(seen.Device.PolicyID, seen.Status), words(after.ID, asset.Synchronizing))
+		}
+		f.clock.Advance(2 * time.Minute)
+		f.observe(report(f.clock.Now()))
+		equal(f, "after a later report", f.asset(a.ID).Device.PolicyID, before.ID)
+		f.checkCounts()
+	})
+}
 
 // TestAssignPolicy: a move counts at once, is under way until the device has
 // reported it, and leaves alone whom it does not concern.

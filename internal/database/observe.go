@@ -96,7 +96,27 @@ func observe(ctx context.Context, t *tx, o enrollment.Observation) (enrollment.C
 	if err := mayMove(ctx, t, h, o); err != nil {
 		return dropped, err
 	}
+	if moved, err := h.movedSince(ctx, t, o); err != nil {
+		return dropped, err
+	} else if moved {
+		o.PolicyID = ""
+	}
 	return h.apply(ctx, t, o, "")
+}
+
+// moveSettles is for how long after a move was recorded a report may still name the policy
+// before it: the platform is asked in between, and its clock is not ours.
+const moveSettles = time.Minute
+
+// movedSince reports whether a report of the platform is as old as the command that moved
+// the device to its policy, and names another one. It would undo the move here until the
+// next report.
+func (h lockedAsset) movedSince(ctx context.Context, t *tx, o enrollment.Observation) (bool, error) {
+	if o.Management != asset.Platform || o.PolicyID == "" || o.PolicyID == h.policyID {
+		return false, nil
+	}
+	return holds(ctx, t, `SELECT id FROM commands WHERE asset_id = ? AND epoch = ? AND created_at > ? AND type = 'CHANGE_POLICY' AND policy_id = ?
+		AND state IN ('SENT', 'SUCCEEDED') LIMIT 1`, h.id, h.epoch, millis(o.ObservedAt.Add(-moveSettles)), h.policyID)
 }
 
 // mayMove fails with fault.Refused if an agent is to be moved to a policy that was

@@ -81,7 +81,7 @@ func TestPermit_MovedBy(t *testing.T) {
 			{"a password", user(func(u *account.User) { u.PasswordHash = "another" })},
 			{"the end of a session", func() error {
 				again := session
-				again.ID, again.TokenHash = resource.NewID(), account.HashSessionToken("two")
+				again.ID, again.TokenHash, again.PasswordHash = resource.NewID(), account.HashSessionToken("two"), "another"
 				return errors.Join(f.db.CreateSession(f.Context(), again), f.db.EndSession(f.Context(), u.ID, again.ID))
 			}},
 			{"a disabled user", user(func(u *account.User) { u.Disabled = true })},
