@@ -18,24 +18,30 @@ func TestAuthorization_OfChainsOfMoves(t *testing.T) {
 	t.Parallel()
 	servertest.OnEach(t, func(t *testing.T, env *servertest.Env) {
 		tenant, replica := env.NewTenant("acme"), env.Start(servertest.OnLocalhost(t))
-		devices := tenant.Devices(replica, servertest.FullyManaged(), 2)
+		devices := tenant.Devices(replica, servertest.FullyManaged(), 4)
 		admin := tenant.Client(replica, access.All)
 		for _, d := range devices {
 			servertest.AwaitStatus(t, tenant, admin, d.AssetID, "ACTIVE")
 		}
-		equal := env.Policy(tenant.Company, "Equal", policy.Platform)
-		for n, c := range []struct{ rule, setting, label string }{
-			{"risky", "ENCRYPTION_POLICY=ENABLED_WITH_PASSWORD", "ncryption"}, {"all", "NETWORK_RESET=BLOCK", "Network settings reset"}} {
-			t.Run(c.rule, func(t *testing.T) {
-				other, device := env.Policy(tenant.Company, "Other "+c.rule, policy.Platform), devices[n].AssetID
+		equal, ada := env.Policy(tenant.Company, "Equal", policy.Platform), newDecider(t, env, replica, tenant.Company, account.Manager)
+		set := func(rule string) {
+			env.CLI(new(any), "company", "set", "--company", "acme", "--approver-age", "0s", "--apply-approval", rule)
+		}
+		for n, c := range []struct{ rule, first, setting, label string }{
+			{"risky", "unasked", "ENCRYPTION_POLICY=ENABLED_WITH_PASSWORD", "ncryption"}, {"all", "unasked", "NETWORK_RESET=BLOCK", "Network settings reset"},
+			{"risky", "authorized", "ENCRYPTION_POLICY=ENABLED_WITH_PASSWORD", "ncryption"}, {"all", "authorized", "NETWORK_RESET=BLOCK", "Network settings reset"}} {
+			t.Run(c.rule+", the first is "+c.first, func(t *testing.T) {
+				other, device := env.Policy(tenant.Company, "Other "+c.rule+" "+c.first, policy.Platform), devices[n].AssetID
 				env.CLI(new(any), "policy", "set", other.PathName(), "--company", "acme", "--set", c.setting)
-				set := func(rule string) {
-					env.CLI(new(any), "company", "set", "--company", "acme", "--approver-age", "0s", "--apply-approval", rule)
-				}
-				set("off")
-				env.Fault(emulator.Fault{Method: "devices.patch", DropConnection: true})
 				r := racer{t: t, rest: tenant.Client(replica, access.All)}
-				r.move(device, other.PathName())
+				if set("off"); c.first == "authorized" {
+					set(c.rule)
+					ada.decide(t, r.move(device, other.PathName()).approvalURL, false)
+				}
+				env.Fault(emulator.Fault{Method: "devices.patch", DropConnection: true})
+				if got := r.move(device, other.PathName()); got.approvalURL != "" {
+					t.Fatalf("the first move: %+v", got)
+				}
 				if body := string(admin.Get("/assets/"+device+"/commands").Want(t, 200).Body); !strings.Contains(body, "UNCONFIRMED") {
 					t.Fatalf("the history is %.300s", body)
 				}
@@ -54,7 +60,6 @@ func TestAuthorization_OfChainsOfMoves(t *testing.T) {
 					}
 				}
 				address := r.move(device, equal.PathName()).approvalURL
-				ada := newDecider(t, env, replica, tenant.Company, account.Manager)
 				if page := ada.Get(strings.TrimPrefix(address, replica.PublicURL())).Want(t, 200); !says(page.Body) {
 					t.Errorf("the page does not say what changes: %.600s", page.Body)
 				}
