@@ -63,10 +63,10 @@
 //  6. policies, by their ids
 //  7. leases, and last, when it concludes, the version of the company's controls
 //
-// What a person decided is used, made and taken back under the lock of the company: whoever
-// takes a right, a passkey or an account holds the company before the user, and whoever
-// claims a proposal or decides holds the company in the place of the user. The company is
-// locked by hold alone: another lock would wait for everybody who adds a row to the company.
+// What a person decided is used, made and taken back under the lock of the company: a
+// transaction that takes a right, a passkey or an account holds the company before the user,
+// and one that claims a proposal or decides holds the company in the place of the user. The
+// company is locked by hold: another lock would wait for all who add a row to the company.
 // PostgreSQL ends one of two transactions that wait for each other with the code 40P01,
 // after a second. It is run again, and its caller notices nothing but the second.
 //

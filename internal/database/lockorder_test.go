@@ -113,8 +113,8 @@ func (x *crossed) together(first, second transaction, letGo func()) {
 	equal(x.T, "transactions that PostgreSQL ended", ended, 0)
 }
 
-// Whoever uses what a person decided, and whoever takes back their decisions, lock in one
-// order: neither waits for the other in a circle.
+// Transactions that use what a person decided, and those that take back their decisions,
+// lock in one order: none waits for another that waits for it.
 func TestLocks_HaveOneOrder(t *testing.T) {
 	t.Parallel()
 	meet := func(name string, test func(x *crossed)) {

@@ -111,8 +111,8 @@ func TestMatrix_TheProposalFirst(t *testing.T) {
 	})
 }
 
-// What changes the policy to which a device is moving needs a person who saw that, whoever
-// approved it before.
+// What changes the policy to which a device is moving needs a person who saw that, also
+// if one approved it before.
 func TestMatrix_TheMoveFirst(t *testing.T) {
 	withMeetings(t, func(m *meeting) {
 		move := m.moves("at first", m.from, m.to, 1, "")

@@ -61,8 +61,8 @@ func TestCreateSession_WhileThePasswordChanges(t *testing.T) {
 	})
 }
 
-// Whoever is asked for a second factor, or to link an account, has shown a password: with
-// that, what they have begun ends, and nothing is begun by it any more.
+// A person who is asked for a second factor, or to link an account, has shown a password:
+// with that, what they have begun ends, and nothing is begun by it any more.
 func TestSignInStep_EndsWithThePassword(t *testing.T) {
 	withCompany(t, func(f *fixture) {
 		u := f.user(account.Manager)
