@@ -179,7 +179,8 @@ var catalog = [...]Row{ //nolint:gochecknoglobals // a table that is never writt
 	}, {
 		Type: ChangePolicy, Operation: "change_device_policy", Segment: "change-policy", Title: "Change device policy", Disruptive: true, NamesPolicy: true, Bulk: true,
 		Description: "Moves one device to another of the company's policies of the same type. The device applies the new policy's apps, restrictions and settings and loses anything that only the current policy had. " +
-			"It is finished when the device reports the new policy. To undo it, move the device back.",
+			"It is finished when the device reports the new policy. Moving the device back restores the settings, not what was erased. " +
+			"Where the company asks for it, a person authorizes the move first: on forbidden with an approvalUrl, show that address to the user, and make the same call again after the decision.",
 		Arguments: with(ChangePolicyArgs.body),
 		Label:     "Change policy", Icon: "shield-check", Past: "changed the policy of", Base: "change the policy of", Rank: 9,
 		Effects:  []string{"Moves the device to another policy.", "It loses what only its present policy gave it."},

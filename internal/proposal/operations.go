@@ -9,7 +9,7 @@ import (
 )
 
 // review is what the descriptions of the three propose operations end with.
-const review = " Nothing changes until the proposal is applied: show its summary and its whole change list to the user, and get explicit approval, before you call apply_policy_proposal. A proposal can be applied for ten minutes."
+const review = " Nothing changes until the proposal is applied: show its summary and its whole change list to the user, and get explicit approval, before you call apply_policy_proposal. A proposal can be applied until its expiresAt."
 
 // Define declares the reading, making and applying of proposals (contract 4.3).
 func Define(r *operation.Registry, s *Service) {
@@ -26,7 +26,8 @@ func Define(r *operation.Registry, s *Service) {
 		Description: "Applies one policy proposal that you made: exactly its reviewed change list is saved and sent to the policy's devices, and a new revision is saved. " +
 			"Call it only after the user has seen the list and approved it. With requiresConfirmation, ask the user to type the policy's name and pass exactly what was typed. " +
 			"If the policy was saved since, it fails with stale_proposal: propose again and review the new list. After internal_error read the proposal before anything else. " +
-			"It can be undone with rollback_policy.",
+			"Where the company asks for it, a person approves the change first: on confirmation_required with an approvalUrl, show that address to the user; the name that the user types does not replace it. " +
+			"rollback_policy restores the settings, not what devices erased.",
 		BodyOptional: true,
 		Disruptive:   true,
 		Faults:       []fault.Code{fault.NotFound, fault.NotPending, fault.StaleProposal, fault.Refused, fault.ConfirmationRequired},

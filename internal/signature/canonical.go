@@ -37,12 +37,16 @@ func IsCanonical(text []byte) bool {
 	return err == nil && bytes.Equal(normal, text)
 }
 
-// Hash is the SHA-256 of a JSON text's canonical form, in hexadecimal; of the text as it is,
-// if it has none.
+// Hash is the SHA-256 of what Hashed returns, in hexadecimal.
 func Hash(text []byte) string {
-	if normal, err := Normal(text); err == nil {
-		text = normal
-	}
-	sum := sha256.Sum256(text)
+	sum := sha256.Sum256(Hashed(text))
 	return hex.EncodeToString(sum[:])
+}
+
+// Hashed is a JSON text's canonical form; the text as it is, if it has none.
+func Hashed(text []byte) []byte {
+	if normal, err := Normal(text); err == nil {
+		return normal
+	}
+	return text
 }

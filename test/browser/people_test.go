@@ -287,6 +287,7 @@ func TestSameSerial_IsComparedBeforeMerging(t *testing.T) {
 		t.Errorf("the page is %s pixels wide in a window of 390", wide)
 	}
 	tab.Size(1440, 900)
+	s.sound(t, "merge-1440")
 	confirm := "#confirm-" + old.AssetID
 	name := tab.Eval(`document.querySelector("[data-wants='confirm-` + old.AssetID + `']").dataset.text`)
 	tab.Type(confirm, name+"x")

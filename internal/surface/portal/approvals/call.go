@@ -40,7 +40,7 @@ func (s *Section) call(v *frame.Visit) (matter, error) {
 	if seen.Device.Device != nil {
 		effects = row.EffectsOn(seen.Device.Device)
 	}
-	m.body = callBody(v, a, document, effects, m.closed == "")
+	m.body = callBody(v, a, seen, document, effects, m.closed == "")
 	return m, nil
 }
 

@@ -11,6 +11,7 @@ import (
 	"github.com/musterhq/muster/internal/fault"
 	"github.com/musterhq/muster/internal/operation"
 	"github.com/musterhq/muster/internal/policy"
+	"github.com/musterhq/muster/internal/signature"
 	"github.com/musterhq/muster/internal/surface/portal/frame"
 )
 
@@ -92,10 +93,11 @@ func (s *Section) devices(v *frame.Visit, p policy.Policy) error {
 	return v.Show(p.Name+": devices", frame.PoliciesPath, devicesPage(v, sheet{p, "devices"}, some))
 }
 
-// document shows the whole document, to read.
+// document shows the whole document, to read: its members are in the order of the form
+// that decisions about the policy hash.
 func (s *Section) document(v *frame.Visit, p policy.Policy) error {
 	var pretty bytes.Buffer
-	err := json.Indent(&pretty, p.Document, "", "  ")
+	err := json.Indent(&pretty, signature.Hashed(p.Document), "", "  ")
 	if err != nil {
 		return err
 	}
